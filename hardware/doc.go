@@ -1,0 +1,132 @@
+// Package hardware describes accelerators: what a machine has, not how long
+// anything takes on it (package cost) or what runs on it (packages isa, sim).
+//
+// # The machine
+//
+// A description is an instance of the abstraction of the GraphTurbo paper (Figure 1):
+// a chip of d clusters of c cores of u compute units over three levels of
+// memory. Each core has a local buffer (LB, "L1"), the cores of a cluster share
+// a global buffer (GB, "LLB"), and all clusters share the off-chip DDR.
+//
+//	            DDR                     1 for the chip
+//	     ┌───────┴───────┐  ddr_link    1 per cluster
+//	    GB              GB              1 per cluster, or none
+//	 ┌───┼───┐       ┌───┼───┐ core_link  1 per core
+//	LB  LB  LB      LB  LB  LB          1 per core, or none
+//	 u   u   u       u   u   u          compute units of a core
+//
+// All clusters are alike. The cores of a cluster may differ: a description
+// lists core types with the number of each. Where there is no GB, core_link
+// joins the core with the fabric between the cores, and data comes from the DDR
+// to the LB over ddr_link and core_link. Of the two levels on the chip at least
+// one is there.
+//
+// A compute unit is of one of three kinds. A matrix unit is a weight-stationary
+// array, which takes Rows elements along the reduction and adds to Cols outputs
+// per cycle. A vector unit works on Lanes elements at a time, in CyclesPerOp
+// cycles for an operation of each class: simple (add, multiply, multiply-add,
+// compare, select, maximum, convert), special (exp, log, erf, tanh, sigmoid,
+// division, square root) and move (copy, transpose, gather). A special unit is a
+// vector unit that does the special functions. Rates by dtype multiply the
+// multiply-accumulates of an array and the lanes of the others. Units of one
+// core run at the same time unless they share hardware ([CoreType.Resource]).
+//
+// # Notation and units
+//
+//	d  Spec.Clusters         c  Spec.Cores()        u  len(CoreType.Units)
+//
+// Sizes are in bytes, times in seconds, bandwidths in bytes per second, rates
+// and overheads of units in cycles of Spec.ClockHz. The bandwidth of a memory
+// counts reads and writes together; that of a link holds for each direction. The
+// latency of a move is that of the link plus those of the memories at its ends:
+// what is known only as a whole stands in one of them, the others are zero.
+//
+// # Assumptions
+//
+// One clock for the whole chip; a unit with another clock has it in its rates.
+// Memories have no banks and links no packets. One kernel at a time runs on a
+// cluster.
+//
+// # The file
+//
+// A description is a YAML file. This is a complete one:
+//
+//	name: my-npu                # letters, digits, '.', '_', '-'
+//	description: an example     # optional, one line
+//	clock: 1.0GHz               # of everything that is given in cycles
+//	clusters: 4
+//
+//	core_types:                 # the cores of ONE cluster
+//	  - name: core
+//	    count: 8
+//	    has_lb: true            # optional; true unless lb is none
+//	    units:
+//	      - name: mme
+//	        kind: matrix        # matrix, vector or special
+//	        rows: 64            # elements along the reduction, per cycle
+//	        cols: 32            # outputs
+//	        rate: {f16: 1, i8: 2}
+//	        fill: 25cycles      # overhead of one operation
+//	      - name: vme
+//	        kind: vector
+//	        lanes: 64           # elements per cycle at rate 1
+//	        rate: {f16: 1, f32: 0.5}
+//	        fill: 10cycles
+//	        cycles_per_op: {simple: 1, move: 1}
+//	      - name: vector-core
+//	        kind: special
+//	        shares_with: vme    # optional: the two never run at the same time
+//	        lanes: 64
+//	        rate: {f16: 1, f32: 0.5}
+//	        fill: 20cycles
+//	        cycles_per_op: {simple: 1, move: 1, special: 4}
+//
+//	lb:                         # per core; or "lb: none"
+//	  size: 1MiB                # for data
+//	  weights: 256KiB           # optional: separate part for weights
+//	  bandwidth: 512GB/s        # reads and writes together
+//	  latency: 0ns
+//
+//	gb:                         # per cluster; or "gb: none"
+//	  size: 8MiB
+//	  bandwidth: 256B/cycle
+//	  latency: 0ns
+//
+//	ddr:                        # whole chip
+//	  size: 16GiB
+//	  bandwidth: 108GB/s
+//	  latency: 150ns
+//
+//	core_link:                  # one core <-> GB, or the fabric if gb is none
+//	  bandwidth: 64GB/s         # per direction
+//	  latency: 76cycles
+//	  broadcast: true           # optional, false if left out
+//
+//	ddr_link:                   # one cluster <-> DDR
+//	  bandwidth: unlimited      # or a bandwidth, per direction
+//	  latency: 0ns
+//
+//	launch: 10us                # start of a kernel on a cluster
+//	sync: 100cycles             # barrier over the cores of a cluster
+//
+// Sizes are in B, KiB, MiB, GiB, TiB (powers of 1024), kB, MB, GB, TB (powers of
+// 1000), or plain bytes. Bandwidths are in B/s with the same prefixes or in
+// B/cycle; times in s, ms, us, ns, ps or cycles; clocks in Hz, kHz, MHz, GHz. The
+// dtypes are f64, f32, f16, bf16, i8, u8, i16, i32, i64 and bool.
+//
+// Reading is strict. Unknown and duplicate fields, missing fields, values out of
+// range, names that refer to nothing and the like are errors that say in which
+// line, which field, what was found and what was expected; all mistakes of a
+// file are reported at once. Tags, aliases and second documents are refused.
+//
+// # Sources
+//
+// The presets carry, at each figure, where it is from and how far to trust it.
+// Figures that nobody has published are marked ESTIMATE there, with the range
+// that is plausible. Sources for the STCP920: Zhao et al., "Effectively
+// Scheduling Computational Graphs of Deep Neural Networks toward Their
+// Domain-Specific Accelerators", OSDI 2023 (GraphTurbo); the vendor's product
+// manual and programming guide; Zhan et al., "NeuralScale: A RISC-V Based Neural
+// Processor Boosting AI Inference in Clouds", CARRV 2021 (second hand); the README
+// of the STC backend in ByteMLPerf.
+package hardware

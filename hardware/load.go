@@ -1,0 +1,88 @@
+package hardware
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+)
+
+//go:embed presets/*.yaml
+var presets embed.FS
+
+// ErrUnknownPreset is the error of Load for a name that is neither a preset
+// nor the path of a file.
+var ErrUnknownPreset = errors.New("unknown accelerator")
+
+// Presets lists the names of the built-in accelerators, sorted.
+func Presets() []string {
+	files, err := presets.ReadDir("presets")
+	if err != nil {
+		panic("hardware: " + err.Error())
+	}
+	var names []string
+	for _, f := range files {
+		names = append(names, strings.TrimSuffix(f.Name(), ".yaml"))
+	}
+	slices.Sort(names) // "a" before "a-b", unlike the files' names
+	return names
+}
+
+// PresetYAML is the description of a built-in accelerator with its comments,
+// which give the source of each figure. It is a good start for one's own.
+func PresetYAML(name string) ([]byte, error) {
+	// A name with a slash would be a path in the file system of the presets.
+	if nameForm.MatchString(name) {
+		if data, err := presets.ReadFile(path.Join("presets", name+".yaml")); err == nil {
+			return data, nil
+		}
+	}
+	return nil, fmt.Errorf("%w %s: the presets are %s, and the name of a file ends in .yaml or .yml",
+		ErrUnknownPreset, quote(name), list(Presets()))
+}
+
+// Load reads a preset by its name, or a file if nameOrPath ends in .yaml or
+// .yml or contains a path separator.
+func Load(nameOrPath string) (*Spec, error) {
+	if !isPath(nameOrPath) {
+		data, err := PresetYAML(nameOrPath)
+		if err != nil {
+			return nil, err
+		}
+		return Parse("preset "+nameOrPath, data)
+	}
+	f, err := os.Open(nameOrPath)
+	if err != nil {
+		return nil, fileError(nameOrPath, err)
+	}
+	defer f.Close()
+	// Reading one byte more than allowed shows that there is more, however
+	// much it is.
+	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if err != nil {
+		return nil, fileError(nameOrPath, err)
+	}
+	return Parse(nameOrPath, data)
+}
+
+func isPath(s string) bool {
+	return strings.HasSuffix(s, ".yaml") || strings.HasSuffix(s, ".yml") ||
+		strings.ContainsRune(s, '/') || strings.ContainsRune(s, os.PathSeparator)
+}
+
+// fileError puts the name first, as the messages about the content do.
+func fileError(name string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+	}
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	return fmt.Errorf("%s: can't be read: %w", name, err)
+}

@@ -1,0 +1,583 @@
+package hardware
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const (
+	maxFileBytes = 1 << 20
+	// Enough to mend a file in one go; what is beyond it is only counted.
+	maxReported = 20
+	// A file of nothing but mistakes must not fill the memory with messages.
+	maxCollected = 1000
+)
+
+// Parse reads a description. The name stands for the file in messages. All
+// mistakes are reported, as *Error values in one joined error, in the order of
+// their lines.
+func Parse(name string, data []byte) (*Spec, error) {
+	if len(data) > maxFileBytes {
+		return nil, tooLarge(name)
+	}
+	d := &decoder{file: name, source: make(map[string]source)}
+	d.check = checker{report: d.reportInvalid}
+	root := d.document(data)
+	if root == nil {
+		return nil, d.err()
+	}
+	spec := d.spec(root)
+	d.check.spec(spec)
+	if err := d.err(); err != nil {
+		return nil, err
+	}
+	return spec, nil
+}
+
+func tooLarge(name string) error {
+	return &Error{File: name, Problem: problem("more than 1MiB", "a description of an accelerator")}
+}
+
+// A decoder turns the YAML tree into a Spec. It does not use yaml's own
+// decoding into structures, which knows no lines for missing fields or for
+// values out of range and which follows aliases.
+type decoder struct {
+	file    string
+	errs    []*Error
+	dropped int
+	source  map[string]source // by path
+	check   checker
+	clockHz float64
+}
+
+// A source is where a field stands in the file and, for a scalar, how it is
+// written there.
+type source struct {
+	line  int
+	found string
+}
+
+func (d *decoder) err() error {
+	slices.SortStableFunc(d.errs, func(a, b *Error) int { return cmp.Compare(a.Line, b.Line) })
+	var errs []error
+	for i, e := range d.errs {
+		if i == maxReported {
+			errs = append(errs, &Error{File: d.file,
+				Problem: fmt.Sprintf("%d more mistakes", len(d.errs)-i+d.dropped)})
+			break
+		}
+		errs = append(errs, e)
+	}
+	return errors.Join(errs...)
+}
+
+// add reports a mistake in the way a value is written.
+func (d *decoder) add(line int, path, problem string) {
+	d.check.markBad(path)
+	if len(d.errs) >= maxCollected {
+		d.dropped++
+		return
+	}
+	d.errs = append(d.errs, &Error{File: d.file, Line: line, Field: path, Problem: problem})
+}
+
+// reportInvalid reports a value that breaks a rule, as the file has it.
+func (d *decoder) reportInvalid(path, found, expected string) {
+	src, ok := d.source[path]
+	for p := path; !ok && p != ""; { // a field that is left out: where it should stand
+		p = p[:max(0, strings.LastIndexAny(p, ".["))]
+		src.line = d.source[p].line
+		ok = src.line > 0
+	}
+	if src.found != "" {
+		found = src.found
+	}
+	d.add(max(src.line, 1), path, problem(found, expected))
+}
+
+// yamlLine is how the library begins a message about a certain line.
+var yamlLine = regexp.MustCompile(`^line ([0-9]+): `)
+
+// offByOne are the messages of the library whose line is one too small: those
+// of its parser, unlike those of its scanner.
+var offByOne = regexp.MustCompile(`^(did not find expected (<|node content|key|'-' indicator|',' or ')|` +
+	`found (undefined tag handle|duplicate %|incompatible YAML document))`)
+
+// unknownAnchor is a message of the library that comes without a line.
+var unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced`)
+
+// document reads the only document of the file; nil if it can't be read.
+func (d *decoder) document(data []byte) *yaml.Node {
+	if line := badText(data); line > 0 {
+		d.add(line, "", "not a text file in UTF-8")
+		return nil
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	var doc, next yaml.Node
+	err := dec.Decode(&doc)
+	if err == io.EOF {
+		d.add(1, "", problem("an empty file", "a description of an accelerator"))
+		return nil
+	}
+	if err == nil {
+		if err = dec.Decode(&next); err == io.EOF {
+			return doc.Content[0]
+		} else if err == nil {
+			d.add(next.Line, "", problem("a second document", "only one in a file"))
+			return nil
+		}
+	}
+	line, message := 1, strings.TrimPrefix(err.Error(), "yaml: ")
+	if m := yamlLine.FindStringSubmatch(message); m != nil {
+		line, _ = strconv.Atoi(m[1])
+		message = message[len(m[0]):]
+		if offByOne.MatchString(message) {
+			line++
+		}
+	} else if m := unknownAnchor.FindStringSubmatch(message); m != nil {
+		before, _, _ := bytes.Cut(data, []byte("*"+m[1]))
+		line += bytes.Count(before, []byte("\n"))
+	}
+	d.add(line, "", "not valid YAML: "+strings.ReplaceAll(message, "\n", " "))
+	return nil
+}
+
+// badText is the line of the first character that no text has; 0 if there is
+// none. The library finds them as well, but without the line.
+func badText(data []byte) int {
+	line := 1
+	for i := 0; i < len(data); {
+		r, n := utf8.DecodeRune(data[i:])
+		switch {
+		case r == '\n':
+			line++
+		case r == utf8.RuneError && n == 1, r < ' ' && r != '\t' && r != '\r', r == 0x7f:
+			return line
+		}
+		i += n
+	}
+	return 0
+}
+
+// fields is a mapping whose keys have been checked.
+type fields struct {
+	d     *decoder
+	path  string
+	line  int // of the key that the mapping belongs to
+	value map[string]*yaml.Node
+}
+
+func (f fields) at(key string) string {
+	if f.path == "" {
+		return key
+	}
+	return f.path + "." + key
+}
+
+// mapping reads the keys of a mapping, all of which must be among known; noun
+// says what they are and expected what the mapping should be. A nil result
+// means that it is no mapping.
+func (d *decoder) mapping(n *yaml.Node, path string, line int, expected, noun string, known []string) *fields {
+	if n.Kind != yaml.MappingNode || tagged(n) {
+		d.add(n.Line, path, problem(describe(n), expected))
+		return nil
+	}
+	f := &fields{d: d, path: path, line: line, value: make(map[string]*yaml.Node)}
+	lines := make(map[string]int)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k, v := n.Content[i], n.Content[i+1]
+		if k.Kind != yaml.ScalarNode {
+			d.add(k.Line, path, problem(describe(k)+" as a key", "one of "+list(known)))
+			continue
+		}
+		at := f.at(key(k.Value))
+		switch {
+		case !slices.Contains(known, k.Value):
+			d.add(k.Line, at, problem("an unknown "+noun, "one of "+list(known)))
+		case f.value[k.Value] != nil:
+			d.add(k.Line, at, problem("a duplicate", fmt.Sprintf("it only once (first in line %d)", lines[k.Value])))
+		default:
+			f.value[k.Value] = v
+			lines[k.Value] = k.Line
+			src := source{line: k.Line}
+			if v.Kind == yaml.ScalarNode {
+				src = source{line: v.Line, found: describe(v)}
+			}
+			d.source[at] = src
+		}
+	}
+	return f
+}
+
+// sequence gives the items of a required list.
+func (f *fields) sequence(key, expected string) []*yaml.Node {
+	n := f.required(key, expected)
+	if n == nil {
+		return nil
+	}
+	if n.Kind != yaml.SequenceNode || tagged(n) || len(n.Content) == 0 {
+		f.d.add(n.Line, f.at(key), problem(describe(n), expected))
+		return nil
+	}
+	return n.Content
+}
+
+// required gives the value of a field that must be there; nil if it is not.
+func (f *fields) required(key, expected string) *yaml.Node {
+	n := f.value[key]
+	if n == nil {
+		f.d.add(f.line, f.at(key), "missing, expected "+expected)
+	}
+	return n
+}
+
+// text gives the scalar that a field must have.
+func (f *fields) text(key, expected string) (string, bool) {
+	n := f.required(key, expected)
+	if n == nil {
+		return "", false
+	}
+	if n.Kind != yaml.ScalarNode || tagged(n) || n.ShortTag() == "!!null" {
+		f.d.add(n.Line, f.at(key), problem(describe(n), expected))
+		return "", false
+	}
+	return n.Value, true
+}
+
+// wrong reports a scalar that can't be read.
+func (f *fields) wrong(key, expected string) {
+	n := f.value[key]
+	f.d.add(n.Line, f.at(key), problem(describe(n), expected))
+}
+
+func (f *fields) name(key, expected string) string {
+	s, _ := f.text(key, expected)
+	return s
+}
+
+func (f *fields) has(key string) bool { return f.value[key] != nil }
+
+// isNone says whether a field has the value none.
+func (f *fields) isNone(key string) bool {
+	n := f.value[key]
+	return n != nil && n.Kind == yaml.ScalarNode && n.Value == "none"
+}
+
+func (f *fields) size(key string) Bytes {
+	s, ok := f.text(key, expectSize)
+	if !ok {
+		return 0
+	}
+	b, expected := parseSize(s)
+	if expected != "" {
+		f.wrong(key, expected)
+	}
+	return b
+}
+
+// scaled reads a number with a unit. A number in cycles of an unknown clock is
+// passed over: the clock has been reported.
+func (f *fields) scaled(key, expected string, parse func(string, float64) (float64, bool)) float64 {
+	s, ok := f.text(key, expected)
+	if !ok {
+		return 0
+	}
+	v, ok := parse(s, f.d.clockHz)
+	if !ok {
+		f.wrong(key, expected)
+	} else if math.IsNaN(v) {
+		f.d.check.markBad(f.at(key))
+	}
+	return v
+}
+
+func (f *fields) bandwidth(key string) float64 { return f.scaled(key, expectBandwidth, parseBandwidth) }
+
+func (f *fields) time(key string) float64 { return f.scaled(key, expectTime, parseTime) }
+
+func (f *fields) count(key string, limit int) int {
+	expected := expectCount(limit)
+	s, ok := f.text(key, expected)
+	if !ok {
+		return 0
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || !wholeNumber.MatchString(s) {
+		f.wrong(key, expected)
+	}
+	return n
+}
+
+func (f *fields) cycles(key string) Cycles {
+	const expected = "a whole number of cycles such as 24cycles"
+	s, ok := f.text(key, expected)
+	if !ok {
+		return 0
+	}
+	c, ok := parseCycles(s)
+	if !ok {
+		f.wrong(key, expected)
+	}
+	return c
+}
+
+// boolean reads an optional field.
+func (f *fields) boolean(key string, without bool) bool {
+	if !f.has(key) {
+		return without
+	}
+	switch s, ok := f.text(key, "true or false"); {
+	case ok && s == "true":
+		return true
+	case ok && s == "false":
+		return false
+	case ok:
+		f.wrong(key, "true or false")
+	}
+	return without
+}
+
+// numbers reads a mapping from known names to numbers.
+func (f *fields) numbers(key, noun string, known []string) map[string]float64 {
+	m := f.child(key, "a mapping with a number for any "+noun+" of "+list(known), noun, known)
+	if m == nil {
+		return nil
+	}
+	v := make(map[string]float64)
+	for _, k := range known {
+		if !m.has(k) {
+			continue
+		}
+		const expected = "a number above zero"
+		s, ok := m.text(k, expected)
+		if !ok {
+			continue
+		}
+		number, unit, ok := splitQuantity(s)
+		if !ok || unit != "" {
+			m.wrong(k, expected)
+			continue
+		}
+		v[k], _ = strconv.ParseFloat(number, 64) // an infinity is refused by the limits
+	}
+	if len(v) == 0 && len(f.value[key].Content) > 0 {
+		f.d.check.markBad(f.at(key)) // its keys have been reported
+	}
+	return v
+}
+
+var specFields = []string{
+	"name", "description", "clock", "clusters", "core_types",
+	"lb", "gb", "ddr", "core_link", "ddr_link", "launch", "sync",
+}
+
+func (d *decoder) spec(root *yaml.Node) *Spec {
+	f := d.mapping(root, "", root.Line, "a description: a mapping with "+list(specFields), "field", specFields)
+	s := &Spec{}
+	if f == nil {
+		return s
+	}
+	s.Name = f.name("name", "a name for the accelerator")
+	if f.has("description") {
+		s.Description = strings.TrimRight(f.name("description", "one line of text"), "\n")
+	}
+	// The clock comes first: other values may be given in its cycles.
+	s.ClockHz = f.scaled("clock", expectClock, func(t string, _ float64) (float64, bool) { return parseClock(t) })
+	if s.ClockHz >= minClock && s.ClockHz <= maxClock {
+		d.clockHz = s.ClockHz
+	}
+	s.Clusters = f.count("clusters", maxClusters)
+
+	s.LB, s.LBWeightBytes = d.localBuffer(f)
+	s.GB = d.memory(f, "gb", true)
+	s.DDR = d.memory(f, "ddr", false)
+	hasLB := s.LB != nil || !f.isNone("lb")
+	for i, n := range f.sequence("core_types", "a list of core types, each with name, count, units") {
+		s.CoreTypes = append(s.CoreTypes, d.coreType(n, fmt.Sprintf("core_types[%d]", i), hasLB))
+	}
+
+	s.CoreLink = d.link(f, "core_link", true)
+	s.DDRLink = d.link(f, "ddr_link", false)
+	s.LaunchSeconds = f.time("launch")
+	s.SyncSeconds = f.time("sync")
+	return s
+}
+
+func (d *decoder) coreType(n *yaml.Node, path string, hasLB bool) CoreType {
+	f := d.item(n, path, []string{"name", "count", "has_lb", "units"})
+	if f == nil {
+		return CoreType{}
+	}
+	t := CoreType{
+		Name:  f.name("name", "a name for the core type"),
+		Count: f.count("count", maxCores),
+		HasLB: f.boolean("has_lb", hasLB),
+	}
+	for i, n := range f.sequence("units", "a list of units, each with name, kind, rate") {
+		t.Units = append(t.Units, d.unit(n, fmt.Sprintf("%s.units[%d]", path, i)))
+	}
+	return t
+}
+
+func (d *decoder) unit(n *yaml.Node, path string) Unit {
+	f := d.item(n, path, []string{"name", "kind", "shares_with", "rows", "cols", "lanes", "rate", "fill", "cycles_per_op"})
+	if f == nil {
+		return Unit{}
+	}
+	u := Unit{
+		Name: f.name("name", "a name for the unit"),
+		Kind: UnitKind(f.name("kind", "matrix, vector or special")),
+	}
+	if f.has("shares_with") {
+		// "" would read as "shares with none".
+		if u.SharesWith = f.name("shares_with", "the name of a unit"); u.SharesWith == "" {
+			f.wrong("shares_with", "the name of a unit")
+		}
+	}
+	u.Rate = f.numbers("rate", "dtype", dtypes)
+	u.FillCycles = f.cycles("fill")
+	// What the kind calls for must be there. The rest is read if it is there,
+	// so that the check can say why it should not be.
+	lanes := u.Kind == Vector || u.Kind == Special
+	if u.Kind == Matrix || f.has("rows") {
+		u.Rows = f.count("rows", maxWidth)
+	}
+	if u.Kind == Matrix || f.has("cols") {
+		u.Cols = f.count("cols", maxWidth)
+	}
+	if lanes || f.has("lanes") {
+		u.Lanes = f.count("lanes", maxWidth)
+	}
+	if lanes || f.has("cycles_per_op") {
+		u.CyclesPerOp = f.numbers("cycles_per_op", "operation class", opClasses)
+	}
+	return u
+}
+
+// item reads the mapping that is one item of a list.
+func (d *decoder) item(n *yaml.Node, path string, known []string) *fields {
+	d.source[path] = source{line: n.Line}
+	return d.mapping(n, path, n.Line, "a mapping with "+list(known), "field", known)
+}
+
+// child reads a required mapping that belongs to a key.
+func (f *fields) child(key, expected, noun string, known []string) *fields {
+	n := f.required(key, expected)
+	if n == nil {
+		return nil
+	}
+	return f.d.mapping(n, f.at(key), f.d.source[f.at(key)].line, expected, noun, known)
+}
+
+var (
+	memoryFields = []string{"size", "bandwidth", "latency"}
+	bufferFields = []string{"size", "weights", "bandwidth", "latency"}
+)
+
+func (d *decoder) memory(f *fields, key string, mayBeNone bool) *Memory {
+	if mayBeNone && f.isNone(key) {
+		return nil
+	}
+	expected := "a mapping with " + list(memoryFields)
+	if mayBeNone {
+		expected = "none or " + expected
+	}
+	m := f.child(key, expected, "field", memoryFields)
+	if m == nil {
+		return nil
+	}
+	return m.memory()
+}
+
+func (f *fields) memory() *Memory {
+	return &Memory{
+		SizeBytes:               f.size("size"),
+		BandwidthBytesPerSecond: f.bandwidth("bandwidth"),
+		LatencySeconds:          f.time("latency"),
+	}
+}
+
+func (d *decoder) localBuffer(f *fields) (*Memory, Bytes) {
+	if f.isNone("lb") {
+		return nil, 0
+	}
+	m := f.child("lb", "none or a mapping with "+list(bufferFields), "field", bufferFields)
+	if m == nil {
+		return nil, 0
+	}
+	if m.isNone("size") {
+		// The likeliest reason: a core with a weight buffer alone.
+		m.wrong("size", expectSize+"; a core without it is written lb: none and can't have weights either")
+	}
+	var weights Bytes
+	if m.has("weights") && !m.isNone("weights") {
+		if weights = m.size("weights"); weights <= 0 && !d.check.isBad("lb.weights") {
+			m.wrong("weights", expectSize+", or none")
+		}
+	}
+	if m.isNone("size") {
+		return &Memory{BandwidthBytesPerSecond: m.bandwidth("bandwidth"), LatencySeconds: m.time("latency")}, weights
+	}
+	return m.memory(), weights
+}
+
+func (d *decoder) link(f *fields, key string, core bool) Link {
+	known := []string{"bandwidth", "latency"}
+	if core {
+		known = append(known, "broadcast")
+	}
+	m := f.child(key, "a mapping with "+list(known), "field", known)
+	if m == nil {
+		return Link{}
+	}
+	l := Link{LatencySeconds: m.time("latency"), Broadcast: m.boolean("broadcast", false)}
+	if n := m.value["bandwidth"]; !core && n != nil && n.Kind == yaml.ScalarNode && n.Value == "unlimited" {
+		return l
+	}
+	l.BandwidthBytesPerSecond = m.bandwidth("bandwidth")
+	if !core && l.BandwidthBytesPerSecond == 0 && !d.check.isBad(m.at("bandwidth")) {
+		// In the Spec, 0 stands for unlimited; nobody means that by 0B/s.
+		m.wrong("bandwidth", expectBandwidth+", or unlimited")
+	}
+	return l
+}
+
+// tagged says whether a node has a tag of its own, such as !!binary.
+func tagged(n *yaml.Node) bool { return n.Style&yaml.TaggedStyle != 0 }
+
+// describe says what a node is, in a few words.
+func describe(n *yaml.Node) string {
+	if tagged(n) {
+		return "a value with the tag " + quote(n.Tag)
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		if len(n.Content) == 0 {
+			return "an empty mapping"
+		}
+		return "a mapping"
+	case yaml.SequenceNode:
+		if len(n.Content) == 0 {
+			return "an empty list"
+		}
+		return "a list"
+	case yaml.AliasNode:
+		// Refused, so that nothing small in the file is large when read.
+		return "an alias, which is not supported"
+	}
+	if n.ShortTag() == "!!null" {
+		return "nothing"
+	}
+	return quote(n.Value)
+}

@@ -1,0 +1,387 @@
+package hardware
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// UnitKind says what a compute unit can do.
+type UnitKind string
+
+const (
+	// Matrix units multiply matrices (and so do convolutions).
+	Matrix UnitKind = "matrix"
+	// Vector units work element by element on lanes.
+	Vector UnitKind = "vector"
+	// Special units work on lanes too and also do what a plain vector unit
+	// may lack: exponentials, error functions, roots, divisions.
+	Special UnitKind = "special"
+)
+
+var unitKinds = []UnitKind{Matrix, Vector, Special}
+
+// The classes of operations on lanes that [Unit.CyclesPerOp] knows.
+const (
+	OpSimple  = "simple"  // add, multiply, multiply-add, compare, select, maximum, convert
+	OpSpecial = "special" // exp, log, erf, tanh, sigmoid, division, square root
+	OpMove    = "move"    // copy, transpose, gather: no arithmetic
+)
+
+var (
+	opClasses = []string{OpSimple, OpSpecial, OpMove}
+	dtypes    = []string{"f64", "f32", "f16", "bf16", "i8", "u8", "i16", "i32", "i64", "bool"}
+)
+
+// Spec describes one accelerator. See the package comment for the model.
+type Spec struct {
+	Name        string  `json:"name"`
+	Description string  `json:"description,omitempty"`
+	ClockHz     float64 `json:"clock_hz"`
+
+	// Clusters on the chip; all are alike.
+	Clusters int `json:"clusters"`
+	// CoreTypes lists the cores of one cluster; where all cores are alike
+	// it has one entry. Cores are numbered in this order.
+	CoreTypes []CoreType `json:"core_types"`
+
+	// LB is the data part of one core's local buffer; nil if cores have none.
+	LB *Memory `json:"lb"`
+	// LBWeightBytes is a separate buffer for weights beside LB, also per
+	// core. If 0, weights share LB with the data.
+	LBWeightBytes Bytes `json:"lb_weight_bytes"`
+	// GB is the buffer that the cores of one cluster share; nil if none.
+	GB *Memory `json:"gb"`
+	// DDR is the off-chip memory of the whole chip; never nil.
+	DDR *Memory `json:"ddr"`
+
+	// CoreLink joins one core with the GB, or with the fabric between the
+	// cores if GB is nil. Its bandwidth holds for each direction.
+	CoreLink Link `json:"core_link"`
+	// DDRLink joins one cluster with the DDR. A bandwidth of 0 means that
+	// only the DDR itself limits.
+	DDRLink Link `json:"ddr_link"`
+
+	LaunchSeconds float64 `json:"launch_seconds"` // start of one kernel on a cluster
+	SyncSeconds   float64 `json:"sync_seconds"`   // barrier over the cores of one cluster
+}
+
+// CoreType is a number of equal cores in each cluster.
+type CoreType struct {
+	Name  string `json:"name"`
+	Count int    `json:"count"` // per cluster
+	Units []Unit `json:"units"`
+	// HasLB says whether these cores have the local buffer of [Spec.LB].
+	// Those that have none (Goya's matrix engine) work from the GB.
+	HasLB bool `json:"has_lb"`
+}
+
+// Memory is one level of the memory hierarchy.
+type Memory struct {
+	SizeBytes Bytes `json:"size_bytes"`
+	// BandwidthBytesPerSecond counts reads and writes together.
+	BandwidthBytesPerSecond float64 `json:"bandwidth_bytes_per_second"`
+	// LatencySeconds is what each access to this memory adds to the latency
+	// of the link it comes over.
+	LatencySeconds float64 `json:"latency_seconds"`
+}
+
+// Link is a connection between two levels.
+type Link struct {
+	BandwidthBytesPerSecond float64 `json:"bandwidth_bytes_per_second"` // per direction
+	LatencySeconds          float64 `json:"latency_seconds"`
+	// Broadcast says that one read of the GB can reach all cores at once.
+	Broadcast bool `json:"broadcast"`
+}
+
+// Unit is one compute unit of a core.
+type Unit struct {
+	Name string   `json:"name"` // such as "mme"; unique in its core
+	Kind UnitKind `json:"kind"`
+	// SharesWith names a unit of the same core that uses the same hardware,
+	// so that only one of the two runs at a time; "" if there is none.
+	SharesWith string `json:"shares_with,omitempty"`
+
+	// Rows and Cols are the geometry of a matrix unit, a weight-stationary
+	// array: each cycle it takes Rows elements along the reduction and adds
+	// to Cols outputs, times the dtype's Rate.
+	Rows int `json:"rows,omitempty"`
+	Cols int `json:"cols,omitempty"`
+
+	// Rate multiplies, by dtype, the multiply-accumulates per cycle of a
+	// matrix unit or the lanes of another one. A dtype that is missing is
+	// not supported natively.
+	Rate map[string]float64 `json:"rate"`
+	// FillCycles is the overhead of one operation, on top of its work:
+	// filling and draining the pipeline of a matrix unit, start-up of a
+	// vector unit.
+	FillCycles Cycles `json:"fill_cycles"`
+
+	// Lanes is the width of a vector or special unit at rate 1.
+	Lanes int `json:"lanes,omitempty"`
+	// CyclesPerOp is how long all lanes of a vector or special unit take
+	// for one operation of a class (OpSimple, ...). The unit can't do a
+	// class that is missing.
+	CyclesPerOp map[string]float64 `json:"cycles_per_op,omitempty"`
+}
+
+// Cores is the number of cores in one cluster, of all types.
+func (s *Spec) Cores() int {
+	n := 0
+	for _, t := range s.CoreTypes {
+		n += t.Count
+	}
+	return n
+}
+
+// CoresWith is the number of cores in one cluster that have a unit of this
+// kind.
+func (s *Spec) CoresWith(kind UnitKind) int {
+	n := 0
+	for _, t := range s.CoreTypes {
+		if _, ok := t.UnitOf(kind); ok {
+			n += t.Count
+		}
+	}
+	return n
+}
+
+// CoreTypeOf is the index in CoreTypes of a cluster's core, with cores counted
+// from 0 in the order of CoreTypes. It panics if there is no such core.
+func (s *Spec) CoreTypeOf(core int) int {
+	first := 0
+	for i, t := range s.CoreTypes {
+		if core >= first && core < first+t.Count {
+			return i
+		}
+		first += t.Count
+	}
+	panic(fmt.Sprintf("hardware: core %d of %d", core, first))
+}
+
+// UnitOf is the first unit of this kind, over the core types in order. A
+// special unit does not count as a vector unit, nor the other way round.
+func (s *Spec) UnitOf(kind UnitKind) (Unit, bool) {
+	for _, t := range s.CoreTypes {
+		if u, ok := t.UnitOf(kind); ok {
+			return u, true
+		}
+	}
+	return Unit{}, false
+}
+
+// UnitOf is the first unit of this kind in the core.
+func (t CoreType) UnitOf(kind UnitKind) (Unit, bool) {
+	for _, u := range t.Units {
+		if u.Kind == kind {
+			return u, true
+		}
+	}
+	return Unit{}, false
+}
+
+// Resource names the hardware that a unit occupies while it runs: the first,
+// in the order of Units, of all units that share with it directly or through
+// others. Two units of a core can run at the same time exactly if their
+// resources differ. It panics if the core has no such unit.
+func (t CoreType) Resource(unit string) string {
+	group := t.sharing()
+	for i, u := range t.Units {
+		if u.Name == unit {
+			return t.Units[group[i]].Name
+		}
+	}
+	panic(fmt.Sprintf("hardware: core type %q has no unit %q", t.Name, unit))
+}
+
+// sharing gives for each unit the index of the first unit that it shares
+// hardware with, directly or through others.
+func (t CoreType) sharing() []int {
+	group := make([]int, len(t.Units))
+	index := make(map[string]int, len(t.Units))
+	for i, u := range t.Units {
+		group[i] = i
+		index[u.Name] = i
+	}
+	root := func(i int) int {
+		for group[i] != i {
+			i = group[i]
+		}
+		return i
+	}
+	for i, u := range t.Units {
+		if j, ok := index[u.SharesWith]; ok && u.SharesWith != "" {
+			a, b := root(i), root(j)
+			group[max(a, b)] = min(a, b)
+		}
+	}
+	for i := range group {
+		group[i] = root(i)
+	}
+	return group
+}
+
+// LBTotalBytes is what "the LB" of a cluster holds: the data parts of all its
+// cores that have one. Separate weight buffers do not count.
+func (s *Spec) LBTotalBytes() Bytes {
+	if s.LB == nil {
+		return 0
+	}
+	n := 0
+	for _, t := range s.CoreTypes {
+		if t.HasLB {
+			n += t.Count
+		}
+	}
+	return s.LB.SizeBytes * Bytes(n)
+}
+
+// PeakMACsPerSecond is the multiply-accumulates per second that all matrix
+// units of the chip reach together for a dtype. If no matrix unit supports
+// the dtype, it is what the other units reach, with a multiply-accumulate as
+// one simple operation; 0 if none supports it. Of units that share hardware
+// only the fastest counts.
+func (s *Spec) PeakMACsPerSecond(dtype string) float64 {
+	peak := func(matrix bool) float64 {
+		perCycle := 0.0
+		for _, t := range s.CoreTypes {
+			best := make([]float64, len(t.Units)) // by resource
+			for i, g := range t.sharing() {
+				u := t.Units[i]
+				if (u.Kind == Matrix) == matrix {
+					best[g] = max(best[g], u.MACsPerCycle(dtype))
+				}
+			}
+			for _, b := range best {
+				perCycle += b * float64(t.Count)
+			}
+		}
+		return perCycle * float64(s.Clusters) * s.ClockHz
+	}
+	if p := peak(true); p > 0 {
+		return p
+	}
+	return peak(false)
+}
+
+// Supports says whether the unit computes with a dtype natively.
+func (u Unit) Supports(dtype string) bool { return u.Rate[dtype] > 0 }
+
+// MACsPerCycle is the peak of one unit; 0 if it does not support the dtype.
+func (u Unit) MACsPerCycle(dtype string) float64 {
+	if u.Kind == Matrix {
+		return float64(u.Rows) * float64(u.Cols) * u.Rate[dtype]
+	}
+	return u.OpsPerCycle(OpSimple, dtype)
+}
+
+// OpsPerCycle is how many elements a vector or special unit processes per
+// cycle with operations of a class; 0 if it can't.
+func (u Unit) OpsPerCycle(class, dtype string) float64 {
+	cycles := u.CyclesPerOp[class]
+	if u.Kind == Matrix || cycles <= 0 {
+		return 0
+	}
+	return float64(u.Lanes) * u.Rate[dtype] / cycles
+}
+
+// Seconds is the time of a number of cycles.
+func (s *Spec) Seconds(c Cycles) float64 { return float64(c) / s.ClockHz }
+
+// CyclesIn is the number of cycles that cover a time: the exact number if the
+// time is a whole number of cycles up to float64 rounding, else the next one.
+func (s *Spec) CyclesIn(seconds float64) Cycles {
+	c := seconds * s.ClockHz
+	if r := math.Round(c); math.Abs(c-r) <= 1e-9*math.Max(1, math.Abs(r)) {
+		return Cycles(r)
+	}
+	return Cycles(math.Ceil(c))
+}
+
+// Describe gives the spec as a few lines of text.
+func (s *Spec) Describe() string {
+	var b strings.Builder
+	line := func(label, format string, args ...any) {
+		fmt.Fprintf(&b, "%-12s%s\n", label, fmt.Sprintf(format, args...))
+	}
+	line("name", "%s", s.Name)
+	if s.Description != "" {
+		line("description", "%s", s.Description)
+	}
+	line("clock", "%s", formatSI(s.ClockHz, "Hz"))
+	line("clusters", "%d, each with:", s.Clusters)
+	for _, t := range s.CoreTypes {
+		var with string
+		if !t.HasLB && s.LB != nil {
+			with = ", no LB"
+		}
+		line("  cores", "%d %s%s", t.Count, t.Name, with)
+		for _, u := range t.Units {
+			line("    unit", "%s", u.describe())
+		}
+	}
+	memory := func(m *Memory) string {
+		if m == nil {
+			return "none"
+		}
+		return fmt.Sprintf("%v, %s, latency %s", m.SizeBytes,
+			formatSI(m.BandwidthBytesPerSecond, "B/s"), formatSeconds(m.LatencySeconds))
+	}
+	lb := memory(s.LB)
+	if s.LBWeightBytes > 0 {
+		lb += fmt.Sprintf(", and %v for weights", s.LBWeightBytes)
+	}
+	line("LB", "%s (per core)", lb)
+	line("GB", "%s (per cluster)", memory(s.GB))
+	line("DDR", "%s (chip)", memory(s.DDR))
+	link := func(l Link) string {
+		bandwidth := "unlimited"
+		if l.BandwidthBytesPerSecond > 0 {
+			bandwidth = formatSI(l.BandwidthBytesPerSecond, "B/s") + " per direction"
+		}
+		if l.Broadcast {
+			bandwidth += " with broadcast"
+		}
+		return bandwidth + ", latency " + formatSeconds(l.LatencySeconds)
+	}
+	line("core link", "%s", link(s.CoreLink))
+	line("DDR link", "%s", link(s.DDRLink))
+	line("launch", "%s", formatSeconds(s.LaunchSeconds))
+	line("sync", "%s", formatSeconds(s.SyncSeconds))
+	for _, d := range dtypes {
+		if p := s.PeakMACsPerSecond(d); p > 0 {
+			line("peak "+d, "%s", formatSI(p, "MAC/s"))
+		}
+	}
+	return b.String()
+}
+
+func (u Unit) describe() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s", u.Name, u.Kind)
+	if u.SharesWith != "" {
+		fmt.Fprintf(&b, ", shares hardware with %s", u.SharesWith)
+	}
+	b.WriteString("): ")
+	if u.Kind == Matrix {
+		fmt.Fprintf(&b, "%d x %d", u.Rows, u.Cols)
+	} else {
+		fmt.Fprintf(&b, "%d lanes", u.Lanes)
+	}
+	b.WriteString("; rate")
+	for _, d := range dtypes {
+		if r, ok := u.Rate[d]; ok {
+			fmt.Fprintf(&b, " %s %g", d, r)
+		}
+	}
+	fmt.Fprintf(&b, "; fill %v", u.FillCycles)
+	if len(u.CyclesPerOp) > 0 {
+		b.WriteString("; cycles per operation")
+		for _, c := range opClasses {
+			if v, ok := u.CyclesPerOp[c]; ok {
+				fmt.Fprintf(&b, " %s %g", c, v)
+			}
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,396 @@
+package hardware
+
+import (
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func load(t *testing.T, name string) *Spec {
+	t.Helper()
+	s, err := Load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestPresets(t *testing.T) {
+	names := Presets()
+	for _, want := range []string{"stcp920", "stcp920-paper"} {
+		if !slices.Contains(names, want) {
+			t.Errorf("Presets() = %v, want %s among them", names, want)
+		}
+	}
+	if !slices.IsSorted(names) {
+		t.Errorf("Presets() = %v, want them sorted", names)
+	}
+	for _, name := range names {
+		s := load(t, name)
+		if s.Name != name {
+			t.Errorf("preset %s has the name %s", name, s.Name)
+		}
+		if s.Description == "" {
+			t.Errorf("preset %s has no description", name)
+		}
+	}
+}
+
+// The figures of the chip that are published, as a check of the preset's.
+func TestSTCP920(t *testing.T) {
+	s := load(t, "stcp920")
+	if s.Clusters != 4 || s.Cores() != 8 || len(s.CoreTypes) != 1 || len(s.CoreTypes[0].Units) != 3 {
+		t.Errorf("%d clusters, %d cores, %d core types, want 4, 8, 1", s.Clusters, s.Cores(), len(s.CoreTypes))
+	}
+	// 128 TFLOPS FP16 and 256 TOPS INT8; the array of the second-hand
+	// source gives 2.4 % more.
+	for dtype, want := range map[string]float64{"f16": 128e12 / 2, "i8": 256e12 / 2} {
+		if got := s.PeakMACsPerSecond(dtype); math.Abs(got/want-1) > 0.03 {
+			t.Errorf("PeakMACsPerSecond(%s) = %g, want about %g", dtype, got, want)
+		}
+	}
+	if got, want := s.LB.SizeBytes+s.LBWeightBytes, Bytes(5<<20/4); got != want {
+		t.Errorf("L1 has %v, want %v", got, want)
+	}
+	if got, want := s.LBTotalBytes(), Bytes(8<<20); got != want {
+		t.Errorf("LBTotalBytes() = %v, want %v", got, want)
+	}
+	if got, want := s.GB.SizeBytes, Bytes(8<<20); got != want {
+		t.Errorf("LLB has %v, want %v", got, want)
+	}
+	// A small operation takes 24 to 28 cycles on the MME and 11 on the VME.
+	mme, _ := s.UnitOf(Matrix)
+	vme, _ := s.UnitOf(Vector)
+	if c := mme.FillCycles + 1; c < 24 || c > 28 {
+		t.Errorf("a small operation takes %v on the MME, want 24 to 28", c)
+	}
+	if c := vme.FillCycles + 1; c != 11 {
+		t.Errorf("a small operation takes %v on the VME, want 11", c)
+	}
+	// Two bytes take 68 to 84 cycles from L1 to LLB.
+	if c := s.CyclesIn(s.LB.LatencySeconds + s.CoreLink.LatencySeconds + s.GB.LatencySeconds); c < 68 || c > 84 {
+		t.Errorf("a small move takes %v, want 68 to 84", c)
+	}
+	core := s.CoreTypes[0]
+	if vc, ok := s.UnitOf(Special); !ok || core.Resource(vc.Name) != core.Resource(vme.Name) {
+		t.Error("vector core and VME do not share hardware")
+	}
+	if core.Resource("mme") == core.Resource("vme") {
+		t.Error("MME and VME share hardware")
+	}
+	for name, got := range map[string]float64{
+		"L1": s.LB.BandwidthBytesPerSecond / 512e9, "LLB": s.GB.BandwidthBytesPerSecond / 256e9,
+		"DDR": s.DDR.BandwidthBytesPerSecond / 108e9, "core link": s.CoreLink.BandwidthBytesPerSecond / 64e9,
+		"launch": s.LaunchSeconds / 10e-6, "clock": s.ClockHz / 1e9,
+	} {
+		if got != 1 {
+			t.Errorf("%s is %g times the figure that was chosen", name, got)
+		}
+	}
+}
+
+// The two presets are one machine but for the L1.
+func TestSTCP920Paper(t *testing.T) {
+	vendor, paper := load(t, "stcp920"), load(t, "stcp920-paper")
+	if paper.LB.SizeBytes != 64<<10 || paper.LBWeightBytes != 0 {
+		t.Errorf("L1 has %v and %v for weights, want 64KiB and none", paper.LB.SizeBytes, paper.LBWeightBytes)
+	}
+	paper.Name, paper.Description = vendor.Name, vendor.Description
+	paper.LB.SizeBytes, paper.LBWeightBytes = vendor.LB.SizeBytes, vendor.LBWeightBytes
+	if !reflect.DeepEqual(vendor, paper) {
+		t.Errorf("they differ beyond the L1:\n%s\n%s", vendor.Describe(), paper.Describe())
+	}
+}
+
+// Each figure of a preset says where it is from, in its line or in a comment
+// above it, with no other comment or empty line between.
+func TestPresetsGiveSources(t *testing.T) {
+	marks := []string{"published", "second hand", "single source", "derived", "ESTIMATE", "contained in", "the paper tells", "Published"}
+	marked := func(line string) bool {
+		_, comment, ok := strings.Cut(line, "#")
+		return ok && slices.ContainsFunc(marks, func(m string) bool { return strings.Contains(comment, m) })
+	}
+	for _, name := range Presets() {
+		data, err := PresetYAML(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		above := false
+		for i, line := range strings.Split(string(data), "\n") {
+			text := strings.TrimSpace(line)
+			switch {
+			case strings.HasPrefix(text, "#"):
+				above = above || marked(line)
+				continue
+			case strings.HasPrefix(text, "rate:"), strings.HasPrefix(text, "cycles_per_op:"):
+				above = marked(line)
+				continue
+			}
+			field, _, _ := strings.Cut(text, "#")
+			_, value, _ := strings.Cut(field, ":")
+			if strings.ContainsAny(value, "0123456789") && !strings.Contains(field, "name:") &&
+				!strings.HasPrefix(field, "description:") && !marked(line) && !above {
+				t.Errorf("%s:%d: no source: %s", name, i+1, text)
+			}
+			if text == "" || strings.Contains(line, "#") {
+				above = false
+			}
+		}
+	}
+}
+
+func TestIPULike(t *testing.T) {
+	s := load(t, "testdata/ipu.yaml")
+	if s.GB != nil {
+		t.Error("GB is not nil")
+	}
+	if got, want := s.LBTotalBytes(), Bytes(304<<20); got != want {
+		t.Errorf("LBTotalBytes() = %v, want %v", got, want)
+	}
+	if got, want := s.PeakMACsPerSecond("f16"), 124.5e12; math.Abs(got/want-1) > 0.01 { // two chips
+		t.Errorf("PeakMACsPerSecond(f16) = %g, want about %g", got, want)
+	}
+	if c := s.CoreTypes[0]; c.Resource("alu") != "amp" || c.Resource("amp") != "amp" {
+		t.Errorf("units occupy %s and %s, want amp", c.Resource("alu"), c.Resource("amp"))
+	}
+	if got, want := s.LB.LatencySeconds, 6/1.6e9; got != want {
+		t.Errorf("LB latency = %g, want %g", got, want)
+	}
+	if got, want := s.CoreLink.BandwidthBytesPerSecond, 6.4e9; got != want {
+		t.Errorf("core link = %g, want %g", got, want)
+	}
+	if s.DDRLink.BandwidthBytesPerSecond != 16e9 {
+		t.Errorf("DDR link = %g, want 16e9", s.DDRLink.BandwidthBytesPerSecond)
+	}
+}
+
+func TestGoyaLike(t *testing.T) {
+	s := load(t, "testdata/goya.yaml")
+	if s.Cores() != 9 || s.CoresWith(Vector) != 8 || s.CoresWith(Matrix) != 1 || s.CoresWith(Special) != 0 {
+		t.Errorf("%d cores, %d vector, %d matrix, %d special, want 9, 8, 1, 0",
+			s.Cores(), s.CoresWith(Vector), s.CoresWith(Matrix), s.CoresWith(Special))
+	}
+	if got, want := s.LBTotalBytes(), Bytes(8*80<<10); got != want {
+		t.Errorf("LBTotalBytes() = %v, want %v: the matrix engine has none", got, want)
+	}
+	if !s.CoreTypes[0].HasLB || s.CoreTypes[1].HasLB {
+		t.Errorf("HasLB = %v, %v, want true, false", s.CoreTypes[0].HasLB, s.CoreTypes[1].HasLB)
+	}
+	if i, j := s.CoreTypeOf(7), s.CoreTypeOf(8); i != 0 || j != 1 {
+		t.Errorf("CoreTypeOf(7), CoreTypeOf(8) = %d, %d, want 0, 1", i, j)
+	}
+	if got, want := s.PeakMACsPerSecond("i8"), 256*256*1.5e9; got != want {
+		t.Errorf("PeakMACsPerSecond(i8) = %g, want %g: the vector cores do not add to it", got, want)
+	}
+	// The matrix engine has no FP32.
+	if got, want := s.PeakMACsPerSecond("f32"), 8*64*1.5e9; got != want {
+		t.Errorf("PeakMACsPerSecond(f32) = %g, want %g, on the vector cores", got, want)
+	}
+	if got := s.PeakMACsPerSecond("bf16"); got != 0 {
+		t.Errorf("PeakMACsPerSecond(bf16) = %g, want 0", got)
+	}
+	if s.GB.SizeBytes != 50_600_000 {
+		t.Errorf("GB has %d bytes, want 50600000", s.GB.SizeBytes)
+	}
+	if s.DDRLink.BandwidthBytesPerSecond != 0 {
+		t.Errorf("DDR link = %g, want 0 for unlimited", s.DDRLink.BandwidthBytesPerSecond)
+	}
+	if u, ok := s.UnitOf(Matrix); !ok || u.Name != "mme" {
+		t.Errorf("UnitOf(Matrix) = %v, %v", u.Name, ok)
+	}
+	if _, ok := s.UnitOf(Special); ok {
+		t.Error("UnitOf(Special) found one")
+	}
+}
+
+// The example in the package comment is the file that the tests parse.
+func TestDocExample(t *testing.T) {
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	example, err := os.ReadFile("testdata/example.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want strings.Builder
+	for _, line := range strings.SplitAfter(string(example), "\n") {
+		switch line {
+		case "":
+		case "\n":
+			want.WriteString("//\n")
+		default:
+			want.WriteString("//\t" + line)
+		}
+	}
+	if !strings.Contains(string(doc), want.String()) {
+		t.Error("doc.go does not contain testdata/example.yaml")
+	}
+	load(t, "testdata/example.yaml")
+}
+
+func TestResource(t *testing.T) {
+	unit := func(name, shares string) Unit { return Unit{Name: name, SharesWith: shares} }
+	for _, tc := range []struct {
+		name  string
+		units []Unit
+		want  []string
+	}{
+		{"apart", []Unit{unit("a", ""), unit("b", "")}, []string{"a", "b"}},
+		{"pair", []Unit{unit("a", "b"), unit("b", "")}, []string{"a", "a"}},
+		{"both ways", []Unit{unit("a", "b"), unit("b", "a"), unit("c", "")}, []string{"a", "a", "c"}},
+		{"through another", []Unit{unit("a", "c"), unit("b", "c"), unit("c", "")}, []string{"a", "a", "a"}},
+		{"chain", []Unit{unit("a", ""), unit("b", "d"), unit("c", "a"), unit("d", "c")}, []string{"a", "a", "a", "a"}},
+		{"two groups", []Unit{unit("a", "d"), unit("b", "c"), unit("c", ""), unit("d", "")}, []string{"a", "b", "b", "a"}},
+	} {
+		core := CoreType{Units: tc.units}
+		for i, u := range tc.units {
+			if got := core.Resource(u.Name); got != tc.want[i] {
+				t.Errorf("%s: Resource(%s) = %s, want %s", tc.name, u.Name, got, tc.want[i])
+			}
+		}
+	}
+}
+
+func TestPeakOfSharingUnits(t *testing.T) {
+	m := func(name, shares string, rows int) Unit {
+		return Unit{Name: name, Kind: Matrix, SharesWith: shares, Rows: rows, Cols: 1, Rate: map[string]float64{"f16": 1}}
+	}
+	s := &Spec{ClockHz: 1e9, Clusters: 2, CoreTypes: []CoreType{{Count: 3, Units: []Unit{
+		m("a", "", 8), m("b", "a", 16), m("c", "", 4),
+	}}}}
+	if got, want := s.PeakMACsPerSecond("f16"), (16.0+4)*3*2*1e9; got != want {
+		t.Errorf("PeakMACsPerSecond = %g, want %g: a and b take turns", got, want)
+	}
+}
+
+func TestOpsPerCycle(t *testing.T) {
+	s := load(t, "stcp920")
+	vme, _ := s.UnitOf(Vector)
+	vc, _ := s.UnitOf(Special)
+	mme, _ := s.UnitOf(Matrix)
+	for _, tc := range []struct {
+		unit         Unit
+		class, dtype string
+		want         float64
+	}{
+		{vme, OpSimple, "f16", 64},
+		{vme, OpSimple, "f32", 32},
+		{vme, OpSpecial, "f16", 0},
+		{vc, OpSpecial, "f16", 16},
+		{vc, OpMove, "f64", 0},
+		{mme, OpSimple, "f16", 0},
+	} {
+		if got := tc.unit.OpsPerCycle(tc.class, tc.dtype); got != tc.want {
+			t.Errorf("%s: OpsPerCycle(%s, %s) = %g, want %g", tc.unit.Name, tc.class, tc.dtype, got, tc.want)
+		}
+	}
+	if got := mme.MACsPerCycle("i8"); got != 2*64*32 {
+		t.Errorf("MACsPerCycle(i8) = %g, want %d", got, 2*64*32)
+	}
+	if mme.Supports("f32") || !mme.Supports("f16") {
+		t.Error("the MME should support f16 and not f32")
+	}
+}
+
+func TestCyclesIn(t *testing.T) {
+	s := &Spec{ClockHz: 1e9}
+	for _, tc := range []struct {
+		seconds float64
+		want    Cycles
+	}{{0, 0}, {84e-9, 84}, {84.0 / 1e9, 84}, {84.2e-9, 85}, {1e-12, 1}, {10e-6, 10000}, {1, 1e9}} {
+		if got := s.CyclesIn(tc.seconds); got != tc.want {
+			t.Errorf("CyclesIn(%g) = %d, want %d", tc.seconds, got, tc.want)
+		}
+	}
+	for c := Cycles(0); c < 5000; c += 7 {
+		if got := s.CyclesIn(s.Seconds(c)); got != c {
+			t.Errorf("CyclesIn(Seconds(%d)) = %d", c, got)
+		}
+	}
+}
+
+func TestLoadErrors(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, data []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	huge := write("huge.yaml", []byte("name: x\n"+strings.Repeat("# filler\n", maxFileBytes/9)))
+	empty := write("empty.yaml", nil)
+	for _, tc := range []struct {
+		name, path string
+		is         error
+		want       string
+	}{
+		{"unknown preset", "stcp921", ErrUnknownPreset,
+			`unknown accelerator "stcp921": the presets are ` + list(Presets()) + `, and the name of a file ends in .yaml or .yml`},
+		{"empty name", "", ErrUnknownPreset, `unknown accelerator "": `},
+		{"preset with a newline", "a\nb", ErrUnknownPreset, `unknown accelerator "a\nb": `},
+		{"missing file", filepath.Join(dir, "no.yaml"), fs.ErrNotExist, filepath.Join(dir, "no.yaml") + ": file does not exist"},
+		{"missing file without extension", filepath.Join(dir, "no"), fs.ErrNotExist, "file does not exist"},
+		{"missing .yml", "no.yml", fs.ErrNotExist, "no.yml: file does not exist"},
+		{"directory", dir, nil, dir + ": can't be read: is a directory"},
+		{"huge", huge, nil, huge + ": found more than 1MiB, expected a description of an accelerator"},
+		{"empty", empty, nil, empty + ":1: found an empty file, expected a description of an accelerator"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s, err := Load(tc.path)
+			if err == nil {
+				t.Fatalf("no error but %v", s)
+			}
+			if tc.is != nil && !errors.Is(err, tc.is) {
+				t.Errorf("error %v is not %v", err, tc.is)
+			}
+			if !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got  %v\nwant %v", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestPresetYAMLIsNoPath(t *testing.T) {
+	for _, name := range []string{"../presets/stcp920", "./stcp920", ".", "", "stcp920.yaml"} {
+		if _, err := PresetYAML(name); !errors.Is(err, ErrUnknownPreset) {
+			t.Errorf("PresetYAML(%q): %v", name, err)
+		}
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	got := load(t, "stcp920").Describe()
+	const want = `name        stcp920
+description Stream Computing STCP920 with the vendor's L1 (1 MiB of data and 256 KiB of weights)
+clock       1GHz
+clusters    4, each with:
+  cores     8 core
+    unit    mme (matrix): 64 x 32; rate f16 1 i8 2; fill 25cycles
+    unit    vme (vector): 64 lanes; rate f32 0.5 f16 1 i8 1 u8 1 i16 1 i32 0.5 bool 1; fill 10cycles; cycles per operation simple 1 move 1
+    unit    vector-core (special, shares hardware with vme): 64 lanes; rate f32 0.5 f16 1 i8 1 u8 1 i16 1 i32 0.5 bool 1; fill 20cycles; cycles per operation simple 1 special 4 move 1
+LB          1MiB, 512GB/s, latency 0ns, and 256KiB for weights (per core)
+GB          8MiB, 256GB/s, latency 0ns (per cluster)
+DDR         16GiB, 108GB/s, latency 150ns (chip)
+core link   64GB/s per direction with broadcast, latency 76ns
+DDR link    unlimited, latency 0ns
+launch      10us
+sync        100ns
+`
+	if !strings.HasPrefix(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if goya := load(t, "testdata/goya.yaml").Describe(); !strings.Contains(goya, "1 gemm, no LB\n") {
+		t.Errorf("the matrix engine is not said to lack an LB:\n%s", goya)
+	}
+	if ipu := load(t, "testdata/ipu.yaml").Describe(); !strings.Contains(ipu, "GB          none") {
+		t.Errorf("the GB is not said to be missing:\n%s", ipu)
+	}
+}

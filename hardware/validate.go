@@ -1,0 +1,383 @@
+package hardware
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// The limits are far beyond any machine. They keep sums of bytes within int64
+// and catch a wrong unit, such as a bandwidth of 108B/s.
+const (
+	maxSize      Bytes   = 1 << 50 // also for a level over the whole chip
+	maxClusters          = 1 << 16
+	maxCores             = 1 << 20 // of the chip
+	maxWidth             = 1 << 16 // rows, columns, lanes
+	maxFill      Cycles  = 1e9
+	minClock     float64 = 1e6
+	maxClock     float64 = 1e11
+	minBandwidth float64 = 1e6
+	maxBandwidth float64 = 1e18
+	maxSeconds   float64 = 1
+	minRate      float64 = 1e-3
+	maxRate      float64 = 1e3
+	minPerOp     float64 = 1e-3
+	maxPerOp     float64 = 1e6
+)
+
+// Error is one mistake in a description.
+type Error struct {
+	File    string // "" for a Spec that was built in code
+	Line    int    // 0 if unknown
+	Field   string // such as "lb.size"; "" for the whole description
+	Problem string // what was found and what was expected
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.File != "" {
+		b.WriteString(e.File)
+		if e.Line > 0 {
+			fmt.Fprintf(&b, ":%d", e.Line)
+		}
+		b.WriteString(": ")
+	}
+	if e.Field != "" {
+		b.WriteString(e.Field + ": ")
+	}
+	return b.String() + e.Problem
+}
+
+// Validate checks a Spec that was built or changed in code by the rules that
+// Parse applies. All mistakes are reported, as *Error values in one joined
+// error.
+func (s *Spec) Validate() error {
+	var errs []error
+	c := checker{report: func(path, found, expected string) {
+		errs = append(errs, &Error{Field: path, Problem: problem(found, expected)})
+	}}
+	c.spec(s)
+	return errors.Join(errs...)
+}
+
+func problem(found, expected string) string {
+	return fmt.Sprintf("found %s, expected %s", found, expected)
+}
+
+// A checker walks over a Spec and reports what breaks a rule. It marks the
+// path of each report, and the parser marks those that it could not read, so
+// that one mistake does not cause further reports.
+type checker struct {
+	report func(path, found, expected string)
+	bad    map[string]bool
+}
+
+func (c *checker) fail(path, found, expected string) {
+	if c.isBad(path) {
+		return
+	}
+	c.markBad(path)
+	c.report(path, found, expected)
+}
+
+func (c *checker) markBad(path string) {
+	if c.bad == nil {
+		c.bad = make(map[string]bool)
+	}
+	c.bad[path] = true
+}
+
+// isBad says whether the path or one that contains it was reported.
+func (c *checker) isBad(path string) bool {
+	for p := path; p != ""; {
+		if c.bad[p] {
+			return true
+		}
+		i := strings.LastIndexAny(p, ".[")
+		if i < 0 {
+			break
+		}
+		p = p[:i]
+	}
+	return c.bad[""]
+}
+
+func (c *checker) spec(s *Spec) {
+	c.name("name", s.Name)
+	if strings.ContainsFunc(s.Description, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		c.fail("description", quote(s.Description), "one line of text")
+	}
+	c.inRange("clock", s.ClockHz, minClock, maxClock, expectClock,
+		func(v float64) string { return formatSI(v, "Hz") })
+	c.count("clusters", s.Clusters, maxClusters)
+
+	if len(s.CoreTypes) == 0 {
+		c.fail("core_types", "no core", "at least one core type")
+	}
+	cores, withLB, noneHasLB := 0, 0, true
+	kinds, known := map[UnitKind]bool{}, true
+	names := map[string]bool{}
+	for i, t := range s.CoreTypes {
+		path := fmt.Sprintf("core_types[%d]", i)
+		c.coreType(path, t, names)
+		if t.Count > 0 && t.Count <= maxCores {
+			cores = min(cores+t.Count, maxCores+1)
+			if t.HasLB {
+				withLB = min(withLB+t.Count, maxCores+1)
+			}
+		}
+		for j, u := range t.Units {
+			kinds[u.Kind] = true
+			known = known && !c.isBad(fmt.Sprintf("%s.units[%d].kind", path, j))
+		}
+		known = known && !c.isBad(path+".units")
+		if t.HasLB || c.isBad(path) {
+			noneHasLB = false
+			if s.LB == nil && !c.isBad("lb") {
+				c.fail(path+".has_lb", "true", "false, as lb is none")
+			}
+		}
+	}
+	if known && !kinds[Matrix] && !kinds[Vector] {
+		c.fail("core_types", "no matrix unit and no vector unit", "at least one of them")
+	}
+	if n := int64(cores) * int64(max(1, min(s.Clusters, maxClusters))); n > maxCores {
+		c.fail("core_types", fmt.Sprintf("%d cores or more on the chip", n), fmt.Sprintf("at most %d", maxCores))
+	}
+
+	if s.LB == nil && s.GB == nil && !c.isBad("lb") && !c.isBad("gb") {
+		c.fail("gb", "none", "a memory on the chip, as lb is none too")
+	}
+	switch {
+	case s.LB != nil:
+		c.memory("lb", s.LB)
+		if noneHasLB && len(s.CoreTypes) > 0 {
+			c.fail("lb", "a buffer that no core has, as has_lb is false in every core type", "none")
+		}
+		c.total("lb.size", s.LB.SizeBytes, withLB, s.Clusters)
+	case s.LBWeightBytes != 0:
+		c.fail("lb.weights", s.LBWeightBytes.String(), "no weight buffer, as lb is none")
+	}
+	if s.LBWeightBytes < 0 || s.LBWeightBytes > maxSize {
+		c.size("lb.weights", s.LBWeightBytes)
+	}
+	c.total("lb.weights", s.LBWeightBytes, withLB, s.Clusters)
+	if s.GB != nil {
+		c.memory("gb", s.GB)
+		c.total("gb.size", s.GB.SizeBytes, 1, s.Clusters)
+	}
+	if s.DDR == nil {
+		c.fail("ddr", "none", "the off-chip memory: size, bandwidth, latency")
+	} else {
+		c.memory("ddr", s.DDR)
+	}
+
+	c.bandwidth("core_link.bandwidth", s.CoreLink.BandwidthBytesPerSecond)
+	c.time("core_link.latency", s.CoreLink.LatencySeconds)
+	if s.DDRLink.BandwidthBytesPerSecond != 0 {
+		c.bandwidth("ddr_link.bandwidth", s.DDRLink.BandwidthBytesPerSecond)
+	}
+	c.time("ddr_link.latency", s.DDRLink.LatencySeconds)
+	if s.DDRLink.Broadcast {
+		c.fail("ddr_link.broadcast", "true", "false: only the core link can broadcast")
+	}
+	c.time("launch", s.LaunchSeconds)
+	c.time("sync", s.SyncSeconds)
+}
+
+func (c *checker) coreType(path string, t CoreType, names map[string]bool) {
+	c.name(path+".name", t.Name)
+	if names[t.Name] {
+		c.fail(path+".name", quote(t.Name), "a name that no other core type has")
+	}
+	names[t.Name] = true
+	c.count(path+".count", t.Count, maxCores)
+	if len(t.Units) == 0 {
+		c.fail(path+".units", "no unit", "at least one")
+	}
+	units, named := map[string]bool{}, true
+	for j, u := range t.Units {
+		p := fmt.Sprintf("%s.units[%d]", path, j)
+		c.unit(p, u)
+		if units[u.Name] {
+			c.fail(p+".name", quote(u.Name), "a name that no other unit of the core has")
+		}
+		named = named && !c.isBad(p+".name")
+		units[u.Name] = true
+	}
+	for j, u := range t.Units {
+		p := fmt.Sprintf("%s.units[%d].shares_with", path, j)
+		switch {
+		case u.SharesWith == "":
+		case u.SharesWith == u.Name:
+			c.fail(p, quote(u.SharesWith), "another unit of the core than this one")
+		case !units[u.SharesWith] && named:
+			var others []string
+			for _, o := range t.Units {
+				if o.Name != u.Name {
+					others = append(others, o.Name)
+				}
+			}
+			expected := "the name of another unit of the core, and there is none"
+			if len(others) > 0 {
+				expected = "another unit of the core: " + list(others)
+			}
+			c.fail(p, quote(u.SharesWith), expected)
+		}
+	}
+}
+
+func (c *checker) unit(path string, u Unit) {
+	c.name(path+".name", u.Name)
+	if !slices.Contains(unitKinds, u.Kind) {
+		c.fail(path+".kind", quote(string(u.Kind)), "matrix, vector or special")
+	}
+	c.rates(path+".rate", u.Rate, dtypes, "dtype", minRate, maxRate)
+	if u.FillCycles < 0 || u.FillCycles > maxFill {
+		c.fail(path+".fill", u.FillCycles.String(), fmt.Sprintf("from 0cycles to %v", maxFill))
+	}
+	switch u.Kind {
+	case Matrix:
+		c.count(path+".rows", u.Rows, maxWidth)
+		c.count(path+".cols", u.Cols, maxWidth)
+		if u.Lanes != 0 {
+			c.fail(path+".lanes", fmt.Sprint(u.Lanes), "no lanes in a matrix unit: it has rows and cols")
+		}
+		if len(u.CyclesPerOp) != 0 {
+			c.fail(path+".cycles_per_op", "a mapping", "none in a matrix unit: it has rows and cols")
+		}
+	case Vector, Special:
+		c.count(path+".lanes", u.Lanes, maxWidth)
+		for _, f := range []struct {
+			key string
+			n   int
+		}{{"rows", u.Rows}, {"cols", u.Cols}} {
+			if f.n != 0 {
+				c.fail(path+"."+f.key, fmt.Sprint(f.n), fmt.Sprintf("none in a %s unit: it has lanes", u.Kind))
+			}
+		}
+		p := path + ".cycles_per_op"
+		c.rates(p, u.CyclesPerOp, opClasses, "operation class", minPerOp, maxPerOp)
+		// A unit that can't do what its kind is named for is a slip.
+		needs := OpSimple
+		if u.Kind == Special {
+			needs = OpSpecial
+		}
+		if _, ok := u.CyclesPerOp[needs]; !ok && !c.isBad(p+"."+needs) {
+			c.fail(p, "no "+needs, fmt.Sprintf("one, as the unit's kind is %s", u.Kind))
+		}
+	}
+}
+
+// rates checks a mapping from known names to positive numbers.
+func (c *checker) rates(path string, m map[string]float64, known []string, noun string, lo, hi float64) {
+	if len(m) == 0 {
+		c.fail(path, "nothing", fmt.Sprintf("at least one %s of %s", noun, list(known)))
+		return
+	}
+	for _, k := range known {
+		if v, ok := m[k]; ok {
+			c.inRange(path+"."+k, v, lo, hi, "a number above zero", func(v float64) string { return fmt.Sprint(v) })
+		}
+	}
+	var unknown []string
+	for k := range m {
+		if !slices.Contains(known, k) {
+			unknown = append(unknown, k)
+		}
+	}
+	slices.Sort(unknown)
+	for _, k := range unknown {
+		c.fail(path+"."+key(k), "an unknown "+noun, "one of "+list(known))
+	}
+}
+
+func (c *checker) memory(path string, m *Memory) {
+	c.size(path+".size", m.SizeBytes)
+	c.bandwidth(path+".bandwidth", m.BandwidthBytesPerSecond)
+	c.time(path+".latency", m.LatencySeconds)
+}
+
+func (c *checker) size(path string, b Bytes) {
+	switch {
+	case b <= 0:
+		c.fail(path, b.String(), expectSize)
+	case b > maxSize:
+		c.fail(path, b.String(), "a size of at most "+maxSize.String())
+	}
+}
+
+// total checks a level over all cores and clusters.
+func (c *checker) total(path string, b Bytes, cores, clusters int) {
+	n := Bytes(cores) * Bytes(clusters)
+	if b <= 0 || cores <= 0 || cores > maxCores || clusters <= 0 || clusters > maxClusters || b <= maxSize/n {
+		return
+	}
+	c.fail(path, b.String(), fmt.Sprintf("at most %v for all %d on the chip together", maxSize, n))
+}
+
+func (c *checker) bandwidth(path string, v float64) {
+	c.inRange(path, v, minBandwidth, maxBandwidth, expectBandwidth,
+		func(v float64) string { return formatSI(v, "B/s") })
+}
+
+func (c *checker) time(path string, v float64) {
+	switch {
+	case math.IsNaN(v) || v < 0:
+		c.fail(path, formatSeconds(v), "a time of zero or more such as 84ns, 10us or 84cycles")
+	case v > maxSeconds:
+		c.fail(path, formatSeconds(v), "a time of at most "+formatSeconds(maxSeconds))
+	}
+}
+
+// inRange says what is expected in plain words for zero, negative numbers and
+// NaN, and names the limit otherwise.
+func (c *checker) inRange(path string, v, lo, hi float64, expected string, format func(float64) string) {
+	switch {
+	case math.IsNaN(v) || v <= 0:
+		c.fail(path, format(v), expected)
+	case v < lo:
+		c.fail(path, format(v), "at least "+format(lo))
+	case v > hi:
+		c.fail(path, format(v), "at most "+format(hi))
+	}
+}
+
+func (c *checker) count(path string, n, limit int) {
+	if n < 1 || n > limit {
+		c.fail(path, fmt.Sprint(n), expectCount(limit))
+	}
+}
+
+func expectCount(limit int) string { return fmt.Sprintf("a whole number from 1 to %d", limit) }
+
+// A name becomes part of file names and table columns.
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+func (c *checker) name(path, name string) {
+	if !nameForm.MatchString(name) {
+		c.fail(path, quote(name), "a name of up to 64 letters, digits, '.', '_' and '-'")
+	}
+}
+
+// key is a mapping's key as part of a path: as it is if it looks like one.
+func key(k string) string {
+	if nameForm.MatchString(k) {
+		return k
+	}
+	return quote(k)
+}
+
+// quote quotes a value for a message of one line.
+func quote(s string) string {
+	const most = 60
+	if r := []rune(s); len(r) > most {
+		return fmt.Sprintf("%q...", string(r[:most]))
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+func list(words []string) string { return strings.Join(words, ", ") }
