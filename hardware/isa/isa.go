@@ -1,0 +1,208 @@
+// Package isa is the program that a schedule is lowered to and that the
+// simulator runs: commands in in-order queues, with dependencies, over shared
+// resources. It knows neither graphs nor schedules nor hardware descriptions:
+// whoever makes a Program has already turned work into durations and bytes.
+//
+// # Model
+//
+// A Program is one list of commands. Each command belongs to one queue (an
+// engine of a cluster). A queue issues its commands in list order, one at a
+// time: a command starts when the previous one of its queue has ended and all
+// its dependencies have ended. A dependency is the index of an earlier command
+// of the list, so every program terminates.
+//
+// A command with no Uses takes DurationPs. A command with Uses moves bytes: it
+// waits DurationPs (its latency), then flows, sharing each resource that it uses
+// with all other flowing commands, until all its bytes have passed.
+//
+// The cores of a cluster run in lockstep: one command stands for the same
+// operation on Cores cores, and its duration is that of the busiest core.
+//
+// Time is in integer picoseconds, sizes in bytes, rates in bytes per second.
+package isa
+
+import "fmt"
+
+// Kind is what a command does.
+type Kind uint8
+
+// The kinds of command.
+const (
+	Launch   Kind = iota // start a kernel on a cluster
+	Barrier              // wait for dependencies, optionally for a fixed time
+	DDRLoad              // DDR to GB (to LB where there is no GB)
+	DDRStore             // GB (or LB) to DDR
+	LBLoad               // GB to the LBs, each core its part, or broadcast
+	LBStore              // LBs to GB
+	Exchange             // LB to LB of another core, over the cluster's fabric
+	Matrix               // matrix unit
+	Vector               // vector unit
+	Special              // special functions
+	NumKinds
+)
+
+var kindNames = [NumKinds]string{"launch", "barrier", "ddr.load", "ddr.store", "lb.load", "lb.store", "exchange", "matrix", "vector", "special"}
+
+func (k Kind) String() string {
+	if k >= NumKinds {
+		return fmt.Sprintf("kind(%d)", uint8(k))
+	}
+	return kindNames[k]
+}
+
+// IsMove tells whether the command moves bytes.
+func (k Kind) IsMove() bool { return k >= DDRLoad && k <= Exchange }
+
+// IsCompute tells whether the command runs on a compute unit.
+func (k Kind) IsCompute() bool { return k >= Matrix && k <= Special }
+
+// Level is a level of the memory hierarchy.
+type Level uint8
+
+// The levels, nearest first.
+const (
+	NoLevel Level = iota
+	LB
+	GB
+	DDR
+	NumLevels
+)
+
+func (l Level) String() string { return [...]string{"none", "LB", "GB", "DDR"}[l] }
+
+// Resource is a bandwidth that commands share.
+type Resource struct {
+	Name           string
+	BytesPerSecond int64
+}
+
+// Use is what a command takes of a resource.
+type Use struct {
+	Resource int32
+	Bytes    int64
+}
+
+// Queue is an in-order engine.
+type Queue struct {
+	Name    string // "cluster0.mme"
+	Cluster int32
+}
+
+// Command is one entry of a program.
+type Command struct {
+	Kind       Kind
+	Queue      int32
+	Label      int32 // index into Program.Labels
+	Iteration  int32 // of the batch loop; 0 for the first and for unrolled code
+	Cores      int32 // active cores
+	DurationPs int64 // compute, launch, barrier: how long; moves: latency
+	Deps       []int32
+	Uses       []Use
+	// Bytes is the payload of a move: what arrives, a broadcast counted once.
+	Bytes int64
+	// Useful arithmetic over all cores, without edge waste.
+	MACs      int64
+	VectorOps int64
+	// WriteLevel is the level at which this command completes an output tensor (of
+	// a layer, of one instance), or NoLevel. The paper's Table 3 counts these.
+	WriteLevel Level
+}
+
+// Buffer is a stretch of memory in use from the start of command First until the
+// end of the last of Lasts. Size and address are per core for LB.
+type Buffer struct {
+	Label   int32
+	Level   Level
+	Cluster int32
+	Address int64
+	Bytes   int64
+	First   int32
+	Lasts   []int32
+}
+
+// Program is what the simulator runs.
+type Program struct {
+	Name      string
+	Clusters  int
+	Labels    []string
+	Resources []Resource
+	Queues    []Queue
+	Commands  []Command
+	Buffers   []Buffer
+	// Capacity of each level in bytes: LB per core, GB per cluster; 0: no check.
+	Capacity [NumLevels]int64
+	// PeakMACs and PeakVectorOps are the chip's per second, for utilisation.
+	PeakMACsPerSecond      float64
+	PeakVectorOpsPerSecond float64
+}
+
+// ProblemError tells what is wrong with a program.
+type ProblemError struct {
+	Program string
+	Index   int // of the command, or -1
+	What    string
+}
+
+func (e *ProblemError) Error() string {
+	if e.Index < 0 {
+		return fmt.Sprintf("program %q: %s", e.Program, e.What)
+	}
+	return fmt.Sprintf("program %q: command %d: %s", e.Program, e.Index, e.What)
+}
+
+// Check verifies the rules of the package documentation: indexes in range,
+// dependencies on earlier commands only, no negative size or duration.
+func (p *Program) Check() error {
+	bad := func(i int, format string, args ...any) error {
+		return &ProblemError{p.Name, i, fmt.Sprintf(format, args...)}
+	}
+	for i, r := range p.Resources {
+		if r.BytesPerSecond <= 0 {
+			return bad(-1, "resource %d (%s) has %d bytes per second, expected more than zero", i, r.Name, r.BytesPerSecond)
+		}
+	}
+	for i := range p.Queues {
+		if c := p.Queues[i].Cluster; c < 0 || int(c) >= p.Clusters {
+			return bad(-1, "queue %d (%s) is of cluster %d of %d", i, p.Queues[i].Name, c, p.Clusters)
+		}
+	}
+	for i := range p.Commands {
+		c := &p.Commands[i]
+		switch {
+		case c.Kind >= NumKinds:
+			return bad(i, "unknown kind %d", c.Kind)
+		case c.Queue < 0 || int(c.Queue) >= len(p.Queues):
+			return bad(i, "queue %d of %d", c.Queue, len(p.Queues))
+		case c.Label < 0 || int(c.Label) >= len(p.Labels):
+			return bad(i, "label %d of %d", c.Label, len(p.Labels))
+		case c.DurationPs < 0 || c.Bytes < 0 || c.MACs < 0 || c.VectorOps < 0 || c.Iteration < 0 || c.Cores < 0:
+			return bad(i, "negative duration, size, work, iteration or core count")
+		case c.WriteLevel >= NumLevels:
+			return bad(i, "unknown level %d", c.WriteLevel)
+		case len(c.Uses) > 0 && !c.Kind.IsMove():
+			return bad(i, "%v uses a resource, only moves may", c.Kind)
+		}
+		for _, d := range c.Deps {
+			if d < 0 || int(d) >= i {
+				return bad(i, "depends on command %d, expected an earlier one", d)
+			}
+		}
+		for _, u := range c.Uses {
+			if u.Resource < 0 || int(u.Resource) >= len(p.Resources) || u.Bytes < 0 {
+				return bad(i, "uses %d bytes of resource %d of %d", u.Bytes, u.Resource, len(p.Resources))
+			}
+		}
+	}
+	for i, b := range p.Buffers {
+		ok := b.Level > NoLevel && b.Level < NumLevels && b.Cluster >= 0 && int(b.Cluster) < p.Clusters &&
+			b.Address >= 0 && b.Bytes >= 0 && b.First >= 0 && int(b.First) < len(p.Commands) &&
+			b.Label >= 0 && int(b.Label) < len(p.Labels)
+		for _, l := range b.Lasts {
+			ok = ok && l >= 0 && int(l) < len(p.Commands)
+		}
+		if !ok {
+			return bad(-1, "buffer %d has an index or size out of range", i)
+		}
+	}
+	return nil
+}

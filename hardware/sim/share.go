@@ -1,0 +1,231 @@
+package sim
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/dsasched/dsasched/hardware/isa"
+)
+
+const (
+	rateBits = 12 // a rate is in 2^-rateBits byte per second
+	coefBits = 44 // a coefficient is in 2^-coefBits
+
+	maxBytesPerSecond = 1<<(63-rateBits) - 1
+	// The sum of the coefficients on a resource is to fit 64 bits.
+	maxFlows = 1<<(63-coefBits) - 1
+)
+
+// share is what a flow takes of a resource per own byte.
+type share struct {
+	resource int32
+	coef     uint64
+}
+
+// pool is a resource during one solve.
+type pool struct {
+	// What the flows that are not frozen may still take, in units of
+	// 2^-(rateBits+coefBits). Kept exactly: rounding here could leave less than
+	// nothing for the last flow.
+	hi, lo uint64
+	// Sum of the coefficients of the flows that are not frozen.
+	sum uint64
+	// The common rate at which those flows would use it up.
+	level uint64
+}
+
+func (p *pool) fill() {
+	if p.hi >= p.sum {
+		p.level = math.MaxUint64 // more than any flow can take: its own largest coefficient is 1
+		return
+	}
+	p.level, _ = bits.Div64(p.hi, p.lo, p.sum)
+}
+
+// sharing divides resources among flows. A flow is named by a slot; there are as
+// many slots as can flow at the same time.
+type sharing struct {
+	capacity []uint64  // of each resource, as a rate
+	sum      []uint64  // of the coefficients of all flows on each resource
+	users    [][]int32 // slots on each resource
+	shares   [][]share // of each slot; empty if it does not flow
+	rate     []uint64  // of each slot
+	dirty    []int32   // resources on which the set of flows has changed
+
+	// Scratch of solve. A mark is valid if it equals epoch.
+	epoch        uint64
+	resourceMark []uint64
+	slotMark     []uint64 // epoch: found; epoch+1: frozen
+	pools        []pool
+	resources    []int32
+	slots        []int32
+	changed      []int32
+
+	position []int32 // scratch of add: where in shares a resource stands, plus 1
+}
+
+func newSharing(resources []isa.Resource, slots int) *sharing {
+	n := len(resources)
+	s := &sharing{
+		capacity:     make([]uint64, n),
+		sum:          make([]uint64, n),
+		users:        make([][]int32, n),
+		shares:       make([][]share, slots),
+		rate:         make([]uint64, slots),
+		resourceMark: make([]uint64, n),
+		slotMark:     make([]uint64, slots),
+		pools:        make([]pool, n),
+		position:     make([]int32, n),
+	}
+	for i, r := range resources {
+		s.capacity[i] = uint64(r.BytesPerSecond) << rateBits
+	}
+	return s
+}
+
+// add lets a slot flow, with a rate of zero until the next solve. It returns the
+// flow's own bytes; if these are zero, nothing is added. The uses must not pass
+// maxFlowBytes in sum.
+func (s *sharing) add(slot int32, uses []isa.Use) int64 {
+	sh := s.shares[slot][:0]
+	var own uint64
+	for _, u := range uses {
+		if u.Bytes == 0 {
+			continue
+		}
+		at := s.position[u.Resource]
+		if at == 0 {
+			sh = append(sh, share{u.Resource, 0})
+			at = int32(len(sh))
+			s.position[u.Resource] = at
+		}
+		sh[at-1].coef += uint64(u.Bytes) // bytes for now
+		own = max(own, sh[at-1].coef)
+	}
+	for i := range sh {
+		r := sh[i].resource
+		s.position[r] = 0
+		hi, lo := bits.Mul64(sh[i].coef, 1<<coefBits)
+		lo, carry := bits.Add64(lo, own-1, 0)
+		sh[i].coef, _ = bits.Div64(hi+carry, lo, own)
+		s.sum[r] += sh[i].coef
+		s.users[r] = append(s.users[r], slot)
+		s.dirty = append(s.dirty, r)
+	}
+	s.shares[slot] = sh
+	s.rate[slot] = 0
+	return int64(own)
+}
+
+// remove ends the flow of a slot.
+func (s *sharing) remove(slot int32) {
+	for _, sh := range s.shares[slot] {
+		r := sh.resource
+		s.sum[r] -= sh.coef
+		users := s.users[r]
+		for i, u := range users {
+			if u == slot {
+				users[i] = users[len(users)-1]
+				s.users[r] = users[:len(users)-1]
+				break
+			}
+		}
+		s.dirty = append(s.dirty, r)
+	}
+	s.shares[slot] = s.shares[slot][:0]
+	s.rate[slot] = 0
+}
+
+// solve finds the rates of all flows that are connected with a change since the
+// last call, and returns the slots whose rate is now another, in no particular
+// but always the same order. The returned slice is valid until the next call.
+//
+// The levels at which flows freeze never fall: if L is the least level of all
+// resources and the flows of the least resource freeze at it, then on any other
+// resource avail >= sum·L held exactly, and so avail - f·L >= (sum - f)·L holds
+// after f, the coefficients of those flows on it, has gone. Hence no resource is
+// oversubscribed and no rate is below that of an equal split.
+func (s *sharing) solve() []int32 {
+	s.changed = s.changed[:0]
+	if len(s.dirty) == 0 {
+		return s.changed
+	}
+	s.epoch += 2
+	s.resources, s.slots = s.resources[:0], s.slots[:0]
+	for _, r := range s.dirty {
+		s.reach(r)
+	}
+	s.dirty = s.dirty[:0]
+	for i := 0; i < len(s.resources); i++ {
+		for _, f := range s.users[s.resources[i]] {
+			if s.slotMark[f] != s.epoch {
+				s.slotMark[f] = s.epoch
+				s.slots = append(s.slots, f)
+				for _, sh := range s.shares[f] {
+					s.reach(sh.resource)
+				}
+			}
+		}
+	}
+
+	for left := len(s.slots); left > 0; {
+		// The least level, ties by index: the rounded rates may depend on the
+		// order, which must not depend on how the resources were reached.
+		bottleneck, least := int32(-1), uint64(math.MaxUint64)
+		for _, r := range s.resources {
+			p := &s.pools[r]
+			if p.sum > 0 && (p.level < least || p.level == least && (r < bottleneck || bottleneck < 0)) {
+				bottleneck, least = r, p.level
+			}
+		}
+		for _, f := range s.users[bottleneck] {
+			if s.slotMark[f] != s.epoch {
+				continue
+			}
+			s.slotMark[f] = s.epoch + 1
+			left--
+			if s.rate[f] != least {
+				s.rate[f] = least
+				s.changed = append(s.changed, f)
+			}
+			for _, sh := range s.shares[f] {
+				p := &s.pools[sh.resource]
+				hi, lo := bits.Mul64(sh.coef, least)
+				var borrow uint64
+				p.lo, borrow = bits.Sub64(p.lo, lo, 0)
+				p.hi -= hi + borrow
+				p.sum -= sh.coef
+				p.level = stale
+			}
+		}
+		if left == 0 {
+			break
+		}
+		for _, r := range s.resources {
+			if p := &s.pools[r]; p.level == stale && p.sum > 0 {
+				p.fill()
+			}
+		}
+	}
+	return s.changed
+}
+
+// stale marks a level to be computed again. No level is zero: Run checks that a
+// resource has at least one unit of rate for each slot.
+const stale = 0
+
+func (s *sharing) reach(r int32) {
+	if s.resourceMark[r] == s.epoch {
+		return
+	}
+	s.resourceMark[r] = s.epoch
+	s.resources = append(s.resources, r)
+	if s.sum[r] == 0 {
+		s.pools[r] = pool{}
+		return
+	}
+	p := &s.pools[r]
+	p.hi, p.lo = bits.Mul64(s.capacity[r], 1<<coefBits)
+	p.sum = s.sum[r]
+	p.fill()
+}
