@@ -1,0 +1,145 @@
+package cost
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model"
+)
+
+// Model answers for one accelerator.
+type Model struct {
+	spec                    *hardware.Spec
+	matrix, vector, special hardware.Unit
+	hasMatrix               bool
+	// loadCyclesPerByte is the time to bring a weight block from the LB.
+	loadCyclesPerByte float64
+}
+
+// New prepares the cost model. It fails if the accelerator has no vector unit:
+// every network has element-wise work.
+func New(spec *hardware.Spec) (*Model, error) {
+	m := &Model{spec: spec}
+	m.matrix, m.hasMatrix = spec.UnitOf(hardware.Matrix)
+	var hasVector, hasSpecial bool
+	m.vector, hasVector = spec.UnitOf(hardware.Vector)
+	m.special, hasSpecial = spec.UnitOf(hardware.Special)
+	switch {
+	case !hasVector && !hasSpecial:
+		return nil, fmt.Errorf("accelerator %q has neither a vector nor a special unit", spec.Name)
+	case !hasVector:
+		m.vector = m.special
+	case !hasSpecial:
+		m.special = m.vector
+	}
+	if spec.LB != nil {
+		m.loadCyclesPerByte = spec.ClockHz / spec.LB.BandwidthBytesPerSecond
+	}
+	return m, nil
+}
+
+// rate is the throughput multiplier for a dtype: the spec's own figure or, where
+// it has none, that of F16 scaled by the element size, as a unit with a fixed
+// width in bytes has.
+func rate(u hardware.Unit, dt model.DType) (float64, bool) {
+	if r, ok := u.Rate[dt.String()]; ok {
+		return r, true
+	}
+	if r, ok := u.Rate[model.F16.String()]; ok {
+		return r * float64(model.F16.Bytes()) / float64(dt.Bytes()), false
+	}
+	for _, d := range []model.DType{model.F32, model.BF16, model.I8} {
+		if r, ok := u.Rate[d.String()]; ok {
+			return r * float64(d.Bytes()) / float64(dt.Bytes()), false
+		}
+	}
+	return 1, false
+}
+
+func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
+
+// MatrixCycles is the time of one matrix command on one unit. Without a matrix
+// unit the vector unit does one multiply-add per lane.
+func (m *Model) MatrixCycles(d model.MatrixDims, dt model.DType) hardware.Cycles {
+	if d.Reps <= 0 || d.M <= 0 || d.N <= 0 || d.K <= 0 {
+		return 0
+	}
+	if !m.hasMatrix {
+		return m.lanes(m.vector, hardware.OpSimple, d.Reps*d.M*d.N*d.K, dt)
+	}
+	r, _ := rate(m.matrix, dt)
+	rows, cols := int64(m.matrix.Rows), int64(m.matrix.Cols)
+	load := m.loadCyclesPerByte * float64(rows*cols*dt.Bytes())
+	blocks := float64(d.Reps) * float64(ceilDiv(d.K, rows)*ceilDiv(d.N, cols))
+	return hardware.Cycles(math.Ceil(blocks*math.Max(float64(d.M)/r, load))) + m.matrix.FillCycles
+}
+
+// VectorCycles is the time of a vector command's simple operations and moves on
+// the vector unit and of its special functions on the special unit.
+func (m *Model) VectorCycles(w model.VectorWork, dt model.DType) (vector, special hardware.Cycles) {
+	if w.Simple > 0 {
+		vector += m.lanes(m.vector, hardware.OpSimple, w.Simple, dt)
+	}
+	if w.Move > 0 {
+		vector += m.lanes(m.vector, hardware.OpMove, w.Move, dt)
+	}
+	if w.Simple > 0 && w.Move > 0 {
+		vector -= m.vector.FillCycles
+	}
+	if w.Special > 0 {
+		special = m.lanes(m.special, hardware.OpSpecial, w.Special, dt)
+	}
+	return vector, special
+}
+
+func (m *Model) lanes(u hardware.Unit, class string, n int64, dt model.DType) hardware.Cycles {
+	r, _ := rate(u, dt)
+	c, ok := u.CyclesPerOp[class]
+	if !ok {
+		c = 1
+	}
+	lanes := float64(u.Lanes) * r
+	return hardware.Cycles(math.Ceil(math.Ceil(float64(n)/lanes)*c)) + u.FillCycles
+}
+
+// SharedVector tells whether special functions run on the vector unit's hardware,
+// so that the two cannot overlap.
+func (m *Model) SharedVector() bool {
+	return m.special.Name == m.vector.Name || m.special.SharesWith == m.vector.Name || m.vector.SharesWith == m.special.Name
+}
+
+// MatrixRows and MatrixCols are the geometry that tiles should be multiples of.
+func (m *Model) MatrixRows() int64 { return max(1, int64(m.matrix.Rows)) }
+
+// MatrixCols is the other side of the geometry.
+func (m *Model) MatrixCols() int64 { return max(1, int64(m.matrix.Cols)) }
+
+// Picoseconds converts cycles; it rounds up.
+func (m *Model) Picoseconds(c hardware.Cycles) int64 {
+	return int64(math.Ceil(float64(c) * 1e12 / m.spec.ClockHz))
+}
+
+// PeakVectorOpsPerSecond is the chip's rate of simple F16 operations.
+func (m *Model) PeakVectorOpsPerSecond(dt model.DType) float64 {
+	r, _ := rate(m.vector, dt)
+	n := m.spec.CoresWith(hardware.Vector)
+	if n == 0 {
+		n = m.spec.CoresWith(hardware.Special)
+	}
+	c := m.vector.CyclesPerOp[hardware.OpSimple]
+	if c == 0 {
+		c = 1
+	}
+	return float64(m.spec.Clusters*n) * float64(m.vector.Lanes) * r / c * m.spec.ClockHz
+}
+
+// PeakMACsPerSecond is the chip's rate of multiply-accumulates.
+func (m *Model) PeakMACsPerSecond(dt model.DType) float64 {
+	if !m.hasMatrix {
+		return m.PeakVectorOpsPerSecond(dt)
+	}
+	r, _ := rate(m.matrix, dt)
+	n := m.spec.CoresWith(hardware.Matrix)
+	return float64(m.spec.Clusters*n) * float64(m.matrix.Rows*m.matrix.Cols) * r * m.spec.ClockHz
+}

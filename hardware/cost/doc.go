@@ -1,0 +1,40 @@
+// Package cost turns work into cycles and moves into bytes: the analytical cost
+// model of one accelerator. Nothing in it knows a network or a schedule.
+//
+// # Matrix unit
+//
+// A unit of R rows (reduction) and C columns (outputs) keeps a block of R x C
+// weights in place and streams one row of the other operand per cycle. A product
+// of [M x K] with [K x N], repeated Reps times, takes
+//
+//	blocks = ceil(K/R) * ceil(N/C)                          edge waste
+//	cycles = Reps * blocks * max(M, L) / rate + fill
+//	L      = R * C * element bytes / LB bytes per cycle     loading the next block
+//
+// where rate is the dtype's multiplier (2 for INT8 on the STCP920) and fill the
+// latency of one operation. A block loads while the one before it computes, hence
+// the maximum.
+//
+// # Vector units
+//
+// Simple operations and moves run on the vector unit, special functions on the
+// special unit (on the vector unit if there is none):
+//
+//	cycles = ceil(operations / (lanes * rate)) * cycles per operation + fill
+//
+// where an operator's operations per output element are in package model
+// (a softmax: 4 simple and 1 special). Operations of one class in one command pay
+// fill once.
+//
+// # Moves
+//
+// Bytes are counted where they pass (paper Fig. 1): DDR to GB takes the DDR's and
+// the GB's bandwidth; GB to LB the GB's and the core's link, a broadcast once of
+// the GB's and everywhere of the links; LB to LB the links of both and twice the
+// GB's, through which the STCP920 connects its cores.
+//
+// # Not modelled
+//
+// Bank conflicts, DDR refresh and page misses, LB bandwidth contention between
+// units, and instruction fetch.
+package cost
