@@ -1,0 +1,6 @@
+package highs
+
+import "errors"
+
+// ErrUnavailable is what [New]'s error wraps in a build without cgo.
+var ErrUnavailable = errors.New("HiGHS is not in this build: rebuild with cgo enabled (CGO_ENABLED=1) after ./scripts/setup.sh")

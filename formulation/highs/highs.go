@@ -1,0 +1,319 @@
+//go:build cgo
+
+package highs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"time"
+
+	lanl "github.com/lanl/highs"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+)
+
+// Where HiGHS stops taking a number at its word; its options infinite_bound,
+// infinite_cost, small_matrix_value and large_matrix_value have these values.
+const (
+	hugeBound = 1e20
+	hugeCost  = 1e20
+	smallCoef = 1e-9
+	largeCoef = 1e15
+)
+
+// absoluteGap is HiGHS' mip_abs_gap: a solution this close to the bound is
+// optimal whatever the relative gap.
+const absoluteGap = 1e-6
+
+// New returns a solver that may be used by several goroutines at once.
+func New() (milp.Solver, error) { return solver{}, nil }
+
+type solver struct{}
+
+func (solver) Solve(ctx context.Context, m *milp.Model, opts milp.Options) (*milp.Solution, error) {
+	if err := m.Err(); err != nil {
+		return nil, err
+	}
+	if err := opts.Validate(m); err != nil {
+		return nil, err
+	}
+	if err := fits(m); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("highs: model %q: %w", m.Name(), err)
+	}
+	if m.NumVars() == 0 {
+		return constant(m), nil
+	}
+	// A deadline is HiGHS' time limit as well: it looks at its clock in more
+	// places than at the context.
+	limit := opts.TimeLimit
+	deadline, byContext := ctx.Deadline()
+	if left := time.Until(deadline); byContext && (limit == 0 || left < limit) {
+		limit = max(left, 1)
+	} else {
+		byContext = false
+	}
+	raw, err := load(m, opts, limit)
+	if err != nil {
+		return nil, fmt.Errorf("highs: model %q: %w", m.Name(), err)
+	}
+
+	// HiGHS can be deaf to everything for long, so a context that ends does
+	// not wait for it: the run is left to end by itself.
+	type result struct {
+		out outcome
+		err error
+	}
+	ended := make(chan result, 1)
+	go func() {
+		out, err := run(ctx, raw)
+		ended <- result{out, err}
+	}()
+	var res result
+	select {
+	case res = <-ended:
+		if byContext && res.out.status == statusTimeLimit {
+			<-ctx.Done() // due now, if HiGHS' clock is a little fast
+		}
+	case <-ctx.Done():
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("highs: model %q: %w", m.Name(), err)
+	}
+	if res.err != nil {
+		return nil, fmt.Errorf("highs: model %q: HiGHS ended with %v: %w", m.Name(), res.out.status, res.err)
+	}
+	sol, err := answer(m, opts, res.out)
+	if err != nil {
+		return nil, fmt.Errorf("highs: model %q: %w", m.Name(), err)
+	}
+	return sol, nil
+}
+
+// run solves raw and frees what it holds.
+func run(ctx context.Context, raw *lanl.RawModel) (outcome, error) {
+	// The binding frees a model when the collector finds it, and its Solve
+	// goes on using the model's memory after its own last use of raw. So raw
+	// must live until all is read. Its memory is given back at once rather
+	// than when the collector, which can't see it, happens to run.
+	defer runtime.KeepAlive(raw)
+	defer release(raw)
+	disarm := armInterrupt(ctx, raw)
+	_, err := raw.Solve()
+	disarm()
+	// The binding treats HiGHS' warnings as errors and then returns nothing,
+	// and a time limit is a warning. The outcome is therefore always read
+	// from HiGHS itself.
+	var call lanl.CallStatus
+	if errors.As(err, &call) && call.IsWarning() {
+		err = nil
+	}
+	return read(raw), err
+}
+
+// fits reports the first number of m that HiGHS would take for another.
+func fits(m *milp.Model) error {
+	big := func(x float64) bool { return math.Abs(x) >= hugeBound && !math.IsInf(x, 0) }
+	bad := func(kind, name, format string, args ...any) error {
+		return &milp.InputError{Model: m.Name(), Kind: kind, Name: name, Reason: fmt.Sprintf(format, args...)}
+	}
+	for j := range m.NumVars() {
+		v := m.Variable(milp.Var(j))
+		if big(v.Lo) || big(v.Hi) {
+			return bad("variable", v.Name, "HiGHS takes bounds from %g on for infinite; they are [%g, %g]", hugeBound, v.Lo, v.Hi)
+		}
+		if math.Abs(v.Cost) >= hugeCost {
+			return bad("variable", v.Name, "HiGHS takes costs from %g on for infinite; it is %g", hugeCost, v.Cost)
+		}
+	}
+	for i := range m.NumConstraints() {
+		row := m.Constraint(i)
+		if big(row.Lo) || big(row.Hi) {
+			return bad("constraint", row.Name, "HiGHS takes bounds from %g on for infinite; they are [%g, %g]", hugeBound, row.Lo, row.Hi)
+		}
+		for _, t := range row.Terms {
+			if a := math.Abs(t.Coef); a <= smallCoef || a >= largeCoef {
+				return bad("constraint", row.Name, "HiGHS takes coefficients between %g and %g; that of %q is %g",
+					smallCoef, largeCoef, m.Variable(t.Var).Name, t.Coef)
+			}
+		}
+	}
+	return nil
+}
+
+// constant answers a model without variables, which the binding can't load.
+func constant(m *milp.Model) *milp.Solution {
+	if m.Check(nil, 0) != nil {
+		return &milp.Solution{Status: milp.Infeasible, Objective: m.Sense().Worst(), Bound: m.Sense().Worst()}
+	}
+	return &milp.Solution{Status: milp.Optimal, Objective: m.Offset(), Bound: m.Offset(), Values: []float64{}}
+}
+
+// load copies m into a HiGHS model with its options and start set. A limit of
+// 0 is none; it stands for opts.TimeLimit.
+//
+// It goes row by row through the binding's raw model. The binding's friendlier
+// Model leaves rows without terms out of its row starts, which shifts every
+// row after them.
+func load(m *milp.Model, opts milp.Options, limit time.Duration) (*lanl.RawModel, error) {
+	raw := lanl.NewRawModel()
+	seconds := math.Inf(1)
+	if limit > 0 {
+		seconds = limit.Seconds()
+	}
+	// Silence comes first: HiGHS greets on its first call otherwise.
+	err := errors.Join(
+		raw.SetBoolOption("output_flag", false),
+		raw.SetIntOption("threads", 1),
+		raw.SetStringOption("parallel", "off"),
+		raw.SetIntOption("random_seed", int(opts.Seed)),
+		raw.SetFloat64Option("time_limit", seconds),
+		raw.SetFloat64Option("mip_rel_gap", opts.RelativeGap),
+		raw.SetFloat64Option("mip_abs_gap", absoluteGap),
+	)
+	if err != nil {
+		return nil, err
+	}
+
+	n := m.NumVars()
+	lo, hi, cost := make([]float64, n), make([]float64, n), make([]float64, n)
+	types := make([]lanl.VariableType, n)
+	for j := range n {
+		v := m.Variable(milp.Var(j))
+		lo[j], hi[j], cost[j] = v.Lo, v.Hi, v.Cost
+		if v.Type.Integral() {
+			types[j] = lanl.IntegerType
+		}
+	}
+	err = errors.Join(
+		raw.AddColumnBounds(lo, hi),
+		raw.SetColumnCosts(cost),
+		raw.SetOffset(m.Offset()),
+		raw.SetMaximization(m.Sense() == milp.Maximize),
+		raw.SetIntegrality(types),
+	)
+	if err != nil {
+		return nil, err
+	}
+
+	var (
+		rowLo, rowHi []float64
+		start, index []int
+		value        []float64
+	)
+	for i := range m.NumConstraints() {
+		row := m.Constraint(i)
+		rowLo, rowHi = append(rowLo, row.Lo), append(rowHi, row.Hi)
+		start = append(start, len(index))
+		for _, t := range row.Terms {
+			index, value = append(index, int(t.Var)), append(value, t.Coef)
+		}
+	}
+	if len(index) == 0 {
+		// The binding can neither add rows without any term nor solve a
+		// model without rows: one that says nothing makes up for both.
+		rowLo, rowHi = append(rowLo, math.Inf(-1)), append(rowHi, math.Inf(1))
+		start, index, value = append(start, 0), []int{0}, []float64{1}
+	}
+	if err := raw.AddCompSparseRows(rowLo, start, index, value, rowHi); err != nil {
+		return nil, err
+	}
+
+	if opts.Start != nil && m.HasIntegers() {
+		if err := setStart(raw, whole(m, opts.Start)); err != nil {
+			return nil, err
+		}
+	}
+	return raw, nil
+}
+
+// answer makes a solution of what HiGHS reports.
+func answer(m *milp.Model, opts milp.Options, out outcome) (*milp.Solution, error) {
+	worst := m.Sense().Worst()
+	best := -worst
+	sol := &milp.Solution{Objective: worst, Bound: best}
+	switch out.status {
+	case statusOptimal:
+		sol.Status = milp.Optimal
+	case statusInfeasible:
+		sol.Status, sol.Bound = milp.Infeasible, worst
+	case statusUnbounded:
+		sol.Status, sol.Objective = milp.Unbounded, best
+	case statusUnboundedOrInfeasible:
+		sol.Status = milp.InfeasibleOrUnbounded
+	case statusTimeLimit:
+		sol.Status = milp.Limit
+		if out.feasible {
+			sol.Status = milp.Feasible
+		}
+	default:
+		return nil, fmt.Errorf("HiGHS ended with %v", out.status)
+	}
+	if sol.Status.HasValues() {
+		sol.Values = whole(m, out.values)
+		sol.Objective = m.Objective(sol.Values)
+	}
+	if opts.Start != nil {
+		if err := useStart(m, opts, sol); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case !m.HasIntegers() && sol.Status == milp.Optimal:
+		sol.Bound = sol.Objective
+	case m.HasIntegers() && (sol.Status.HasValues() || sol.Status == milp.Limit) && !math.IsNaN(out.bound) && math.Abs(out.bound) < hugeBound:
+		sol.Bound = out.bound
+	}
+	if sol.Status.HasValues() {
+		// The solution is a better proof of what is possible than a bound
+		// that rounding has put on its wrong side.
+		if m.Sense() == milp.Maximize {
+			sol.Bound = math.Max(sol.Bound, sol.Objective)
+		} else {
+			sol.Bound = math.Min(sol.Bound, sol.Objective)
+		}
+	}
+	if sol.Status == milp.Feasible && (math.Abs(sol.Objective-sol.Bound) <= absoluteGap || sol.Gap() <= opts.RelativeGap) {
+		// The limit came between the proof and its being noticed.
+		sol.Status = milp.Optimal
+	}
+	return sol, nil
+}
+
+// useStart keeps the promise that no answer is worse than the start, which
+// HiGHS may have had no time to look at.
+func useStart(m *milp.Model, opts milp.Options, sol *milp.Solution) error {
+	start := whole(m, opts.Start)
+	f := m.Objective(start)
+	switch sol.Status {
+	case milp.Infeasible:
+		return fmt.Errorf("HiGHS finds no solution, but the start is one, of objective %g", f)
+	case milp.InfeasibleOrUnbounded:
+		sol.Status, sol.Objective = milp.Unbounded, -m.Sense().Worst()
+	case milp.Limit:
+		sol.Status, sol.Values, sol.Objective = milp.Feasible, start, f
+	case milp.Feasible:
+		if m.Sense() == milp.Maximize && f > sol.Objective || m.Sense() == milp.Minimize && f < sol.Objective {
+			sol.Values, sol.Objective = start, f
+		}
+	}
+	return nil
+}
+
+// whole is x with the values of integer variables rounded to integers, which
+// they are already up to HiGHS' tolerance.
+func whole(m *milp.Model, x []float64) []float64 {
+	y := make([]float64, len(x))
+	for j := range x {
+		y[j] = x[j]
+		if m.Variable(milp.Var(j)).Type.Integral() {
+			y[j] = math.Round(x[j]) + 0 // -0 becomes 0
+		}
+	}
+	return y
+}

@@ -1,0 +1,547 @@
+//go:build cgo
+
+package highs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	lanl "github.com/lanl/highs"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+)
+
+var inf = math.Inf(1)
+
+func solve(t *testing.T, m *milp.Model, opts milp.Options) *milp.Solution {
+	t.Helper()
+	s, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sol, err := s.Solve(context.Background(), m, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sol.Status.HasValues() {
+		if err := m.Check(sol.Values, 1e-6); err != nil {
+			t.Errorf("the %v solution breaks the model: %v", sol.Status, err)
+		}
+		for j, x := range sol.Values {
+			if v := m.Variable(milp.Var(j)); v.Type.Integral() && x != math.Trunc(x) {
+				t.Errorf("integer variable %q has value %v", v.Name, x)
+			}
+		}
+		if f := m.Objective(sol.Values); f != sol.Objective {
+			t.Errorf("Objective = %g, but f(Values) = %g", sol.Objective, f)
+		}
+	}
+	if m.Sense() == milp.Minimize && sol.Bound > sol.Objective || m.Sense() == milp.Maximize && sol.Bound < sol.Objective {
+		t.Errorf("bound %g is on the wrong side of objective %g", sol.Bound, sol.Objective)
+	}
+	return sol
+}
+
+func near(a, b float64) bool {
+	return a == b || math.Abs(a-b) <= 1e-6*math.Max(1, math.Abs(a))
+}
+
+func TestKnapsack(t *testing.T) {
+	value := []float64{92, 57, 49, 68, 60, 43, 67, 84, 87, 72}
+	weight := []float64{23, 31, 29, 44, 53, 38, 63, 85, 89, 82}
+	const capacity = 165
+
+	// Brute force over the 2^10 subsets.
+	best, bestSet := 0.0, 0
+	for set := range 1 << len(value) {
+		v, w := 0.0, 0.0
+		for i := range value {
+			if set>>i&1 == 1 {
+				v, w = v+value[i], w+weight[i]
+			}
+		}
+		if w <= capacity && v > best {
+			best, bestSet = v, set
+		}
+	}
+
+	m := milp.New("knapsack", milp.Maximize)
+	terms := make([]milp.Term, len(value))
+	for i := range value {
+		terms[i] = m.Binary(fmt.Sprintf("take%d", i), value[i]).Times(weight[i])
+	}
+	m.AddLE("capacity", terms, capacity)
+	sol := solve(t, m, milp.Options{})
+	if sol.Status != milp.Optimal || sol.Objective != best || !near(sol.Bound, best) {
+		t.Fatalf("got %v, objective %g, bound %g; brute force finds %g", sol.Status, sol.Objective, sol.Bound, best)
+	}
+	for i := range value {
+		if got, want := sol.Int(milp.Var(i)), bestSet>>i&1; got != want {
+			t.Errorf("take%d = %d, want %d", i, got, want)
+		}
+	}
+}
+
+// TestLPDuality solves a product mix and its hand-made dual. By weak duality
+// the two optima can only meet if both are right.
+func TestLPDuality(t *testing.T) {
+	// maximise 3x + 5y; x <= 4, 2y <= 12, 3x + 2y <= 18, x, y >= 0: 36 at (2, 6).
+	p := milp.New("primal", milp.Maximize)
+	x := p.Continuous("x", 0, inf, 3)
+	y := p.Continuous("y", 0, inf, 5)
+	p.AddLE("plant1", []milp.Term{x.Times(1)}, 4)
+	p.AddLE("plant2", []milp.Term{y.Times(2)}, 12)
+	p.AddLE("plant3", []milp.Term{x.Times(3), y.Times(2)}, 18)
+	primal := solve(t, p, milp.Options{})
+
+	// minimise 4a + 12b + 18c; a + 3c >= 3, 2b + 2c >= 5, a, b, c >= 0.
+	d := milp.New("dual", milp.Minimize)
+	a := d.Continuous("a", 0, inf, 4)
+	b := d.Continuous("b", 0, inf, 12)
+	c := d.Continuous("c", 0, inf, 18)
+	d.AddGE("x", []milp.Term{a.Times(1), c.Times(3)}, 3)
+	d.AddGE("y", []milp.Term{b.Times(2), c.Times(2)}, 5)
+	dual := solve(t, d, milp.Options{})
+
+	for _, sol := range []*milp.Solution{primal, dual} {
+		if sol.Status != milp.Optimal || !near(sol.Objective, 36) || sol.Bound != sol.Objective {
+			t.Errorf("got %+v, want optimum 36", sol)
+		}
+	}
+	if !near(primal.Value(x), 2) || !near(primal.Value(y), 6) {
+		t.Errorf("(x, y) = (%g, %g), want (2, 6)", primal.Value(x), primal.Value(y))
+	}
+	// Complementary slackness: plant1 is not full, so its price is 0.
+	if !near(dual.Value(a), 0) || !near(dual.Value(b), 1.5) || !near(dual.Value(c), 1) {
+		t.Errorf("prices %v, want 0, 1.5, 1", dual.Values)
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	tests := []struct {
+		name  string
+		build func(m *milp.Model)
+		sense milp.Sense
+		want  milp.Solution // Values are compared if not nil
+	}{
+		{"infeasible integers", func(m *milp.Model) {
+			// 2x + 2y = 3 has rational solutions only.
+			x, y := m.Integer("x", 0, 5, 1), m.Integer("y", 0, 5, 1)
+			m.AddEQ("odd", []milp.Term{x.Times(2), y.Times(2)}, 3)
+		}, milp.Minimize, milp.Solution{Status: milp.Infeasible, Objective: inf, Bound: inf}},
+		{"infeasible, maximise", func(m *milp.Model) {
+			x := m.Continuous("x", 0, 1, 1)
+			m.AddGE("two", milp.Sum(x), 2)
+		}, milp.Maximize, milp.Solution{Status: milp.Infeasible, Objective: -inf, Bound: -inf}},
+		{"unbounded", func(m *milp.Model) {
+			x, y := m.Continuous("x", 0, inf, -1), m.Continuous("y", 0, inf, 0)
+			m.AddGE("row", []milp.Term{x.Times(1), y.Times(1)}, 1)
+		}, milp.Minimize, milp.Solution{Status: milp.Unbounded, Objective: -inf, Bound: -inf}},
+		{"no variables", func(m *milp.Model) {
+			m.AddOffset(7)
+			m.AddLE("nothing", nil, 0)
+		}, milp.Minimize, milp.Solution{Status: milp.Optimal, Objective: 7, Bound: 7}},
+		{"no variables, infeasible", func(m *milp.Model) {
+			m.AddGE("something", nil, 1)
+		}, milp.Minimize, milp.Solution{Status: milp.Infeasible, Objective: inf, Bound: inf}},
+		{"no constraints", func(m *milp.Model) {
+			m.Integer("x", -3, 3.5, 2)
+			m.AddOffset(0.5)
+		}, milp.Maximize, milp.Solution{Status: milp.Optimal, Objective: 6.5, Bound: 6.5, Values: []float64{3}}},
+		{"constraints without terms only", func(m *milp.Model) {
+			m.Binary("x", 1)
+			m.AddRange("empty", -1, nil, 1)
+		}, milp.Maximize, milp.Solution{Status: milp.Optimal, Objective: 1, Bound: 1, Values: []float64{1}}},
+		{"constraints without terms between others", func(m *milp.Model) {
+			x, y := m.Continuous("x", 0, 9, 1), m.Continuous("y", 0, 9, 1)
+			m.AddLE("x", milp.Sum(x), 1)
+			m.AddLE("empty", nil, 4)
+			m.AddLE("y", milp.Sum(y), 2)
+			m.AddLE("empty at the end", nil, 5)
+		}, milp.Maximize, milp.Solution{Status: milp.Optimal, Objective: 3, Bound: 3, Values: []float64{1, 2}}},
+		{"a constraint without terms that fails", func(m *milp.Model) {
+			x := m.Continuous("x", 0, 9, 1)
+			m.AddGE("empty", nil, 4)
+			m.AddLE("x", milp.Sum(x), 1)
+		}, milp.Minimize, milp.Solution{Status: milp.Infeasible, Objective: inf, Bound: inf}},
+		{"ranges, offset and free variables", func(m *milp.Model) {
+			x, y := m.Continuous("x", -inf, inf, 1), m.Integer("y", -10, 10, 1)
+			m.AddRange("range", -4.5, []milp.Term{x.Times(1), y.Times(-1)}, 4.5)
+			m.AddGE("floor", []milp.Term{x.Times(2)}, -7)
+			m.AddOffset(100)
+		}, milp.Minimize, milp.Solution{Status: milp.Optimal, Objective: 88.5, Bound: 88.5, Values: []float64{-3.5, -8}}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			m := milp.New(test.name, test.sense)
+			test.build(m)
+			got := solve(t, m, milp.Options{})
+			if got.Status != test.want.Status || !near(got.Objective, test.want.Objective) || !near(got.Bound, test.want.Bound) {
+				t.Errorf("got %v, objective %g, bound %g; want %v, %g, %g", got.Status, got.Objective, got.Bound,
+					test.want.Status, test.want.Objective, test.want.Bound)
+			}
+			if got.Status.HasValues() != (got.Values != nil) {
+				t.Errorf("status %v with values %v", got.Status, got.Values)
+			}
+			if test.want.Values != nil && !slices.EqualFunc(got.Values, test.want.Values, near) {
+				t.Errorf("values %v, want %v", got.Values, test.want.Values)
+			}
+		})
+	}
+}
+
+// TestUnboundedIntegers stands alone because HiGHS may or may not tell the
+// two cases apart.
+func TestUnboundedIntegers(t *testing.T) {
+	m := milp.New("unbounded", milp.Maximize)
+	x, y := m.Integer("x", 0, inf, 1), m.Integer("y", 0, inf, 0)
+	m.AddLE("row", []milp.Term{x.Times(1), y.Times(-1)}, 3)
+	sol := solve(t, m, milp.Options{})
+	if sol.Status != milp.Unbounded && sol.Status != milp.InfeasibleOrUnbounded {
+		t.Errorf("got %+v", sol)
+	}
+	// With a start, it can't be infeasible.
+	sol = solve(t, m, milp.Options{Start: []float64{0, 0}})
+	if sol.Status != milp.Unbounded || !math.IsInf(sol.Objective, 1) || !math.IsInf(sol.Bound, 1) {
+		t.Errorf("with a start: got %+v", sol)
+	}
+}
+
+// randomModel has up to 5 integer variables of a few values each, so that it
+// can be enumerated.
+func randomModel(r *rand.Rand) *milp.Model {
+	m := milp.New("random", milp.Sense(r.IntN(2)))
+	n := 1 + r.IntN(5)
+	for j := range n {
+		name, cost := fmt.Sprintf("x%d", j), float64(r.IntN(21)-10)
+		if r.IntN(2) == 0 {
+			m.Binary(name, cost)
+		} else {
+			lo := r.IntN(5) - 3
+			m.Integer(name, float64(lo), float64(lo+r.IntN(4)), cost)
+		}
+	}
+	for i := range r.IntN(5) {
+		var terms []milp.Term
+		for range r.IntN(2 * n) { // variables may repeat, or none appear
+			terms = append(terms, milp.Var(r.IntN(n)).Times(float64(r.IntN(11)-5)))
+		}
+		lo := float64(r.IntN(20) - 12)
+		hi := lo + float64(r.IntN(12))
+		switch r.IntN(4) {
+		case 0:
+			lo = -inf
+		case 1:
+			hi = inf
+		}
+		m.AddRange(fmt.Sprintf("c%d", i), lo, terms, hi)
+	}
+	m.AddOffset(float64(r.IntN(9) - 4))
+	return m
+}
+
+// enumerate is the optimum by trying every point.
+func enumerate(m *milp.Model) (best float64, feasible bool) {
+	best = m.Sense().Worst()
+	x := make([]float64, m.NumVars())
+	var try func(j int)
+	try = func(j int) {
+		if j < len(x) {
+			v := m.Variable(milp.Var(j))
+			for x[j] = v.Lo; x[j] <= v.Hi; x[j]++ {
+				try(j + 1)
+			}
+			return
+		}
+		if m.Check(x, 0) == nil {
+			feasible = true
+			if f := m.Objective(x); m.Sense() == milp.Maximize {
+				best = math.Max(best, f)
+			} else {
+				best = math.Min(best, f)
+			}
+		}
+	}
+	try(0)
+	return best, feasible
+}
+
+func TestRandomAgainstEnumeration(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	infeasible := 0
+	for k := range 300 {
+		m := randomModel(r)
+		want, feasible := enumerate(m)
+		got := solve(t, m, milp.Options{Seed: int32(k)})
+		switch {
+		case !feasible:
+			infeasible++
+			if got.Status != milp.Infeasible {
+				t.Fatalf("model %d: got %+v, enumeration finds nothing", k, got)
+			}
+		case got.Status != milp.Optimal || !near(got.Objective, want) || !near(got.Bound, want):
+			t.Fatalf("model %d (%v): got %+v, enumeration finds %g", k, m, got, want)
+		}
+	}
+	if infeasible < 30 || infeasible > 270 {
+		t.Errorf("%d of 300 random models are infeasible: the sample is lopsided", infeasible)
+	}
+}
+
+// hard is a market-split problem, for which branch and bound takes very long:
+// many binaries, few equations with large coefficients, slack to be minimised.
+func hard(n, rows int) *milp.Model {
+	r := rand.New(rand.NewPCG(7, 7))
+	m := milp.New("market split", milp.Minimize)
+	for j := range n {
+		m.Binary(fmt.Sprintf("x%d", j), 0)
+	}
+	for i := range rows {
+		sum := 0.0
+		var terms []milp.Term
+		for j := range n {
+			a := float64(r.IntN(100))
+			sum += a
+			terms = append(terms, milp.Var(j).Times(a))
+		}
+		over := m.Continuous(fmt.Sprintf("over%d", i), 0, inf, 1)
+		under := m.Continuous(fmt.Sprintf("under%d", i), 0, inf, 1)
+		terms = append(terms, under.Times(1), over.Times(-1))
+		m.AddEQ(fmt.Sprintf("split%d", i), terms, math.Floor(sum/2))
+	}
+	return m
+}
+
+// cutShort solves m with limits that grow until the machine, however busy, has
+// found a solution, but, m being hard, has not proven it.
+func cutShort(t *testing.T, m *milp.Model) *milp.Solution {
+	t.Helper()
+	for limit := 250 * time.Millisecond; limit < time.Minute; limit *= 2 {
+		if sol := solve(t, m, milp.Options{TimeLimit: limit}); sol.Status != milp.Limit {
+			return sol
+		}
+	}
+	t.Fatal("no solution in any time")
+	return nil
+}
+
+func TestTimeLimitKeepsIncumbentAndBound(t *testing.T) {
+	sol := cutShort(t, hard(40, 5))
+	if sol.Status != milp.Feasible {
+		t.Fatalf("got %v, want a solution without proof", sol.Status)
+	}
+	if math.IsInf(sol.Bound, 0) || sol.Bound < -1e-6 || sol.Objective < sol.Bound {
+		t.Errorf("objective %g, bound %g", sol.Objective, sol.Bound)
+	}
+	if sol.Gap() == 0 {
+		t.Error("the gap is closed, so the answer should be optimal")
+	}
+}
+
+func TestRelativeGap(t *testing.T) {
+	// At the root, at the latest, HiGHS has a solution of this model within
+	// 99 %, so it need not go on to the proof, which takes it hours.
+	m := hard(40, 5)
+	m.AddOffset(1000)
+	sol := solve(t, m, milp.Options{RelativeGap: 0.99})
+	if sol.Status != milp.Optimal || sol.Gap() > 0.99 {
+		t.Errorf("got %v, objective %g, bound %g, gap %g", sol.Status, sol.Objective, sol.Bound, sol.Gap())
+	}
+}
+
+func TestStart(t *testing.T) {
+	m := hard(40, 5)
+	x := make([]float64, m.NumVars())
+	for i := range m.NumConstraints() {
+		// With no x chosen, each row is under by its right-hand side.
+		under, _ := m.VarNamed(fmt.Sprintf("under%d", i))
+		x[under] = m.Constraint(i).Lo
+	}
+	// Too short a time to find anything: the start is the answer.
+	sol := solve(t, m, milp.Options{TimeLimit: time.Nanosecond, Start: x})
+	if sol.Status != milp.Feasible || sol.Objective > m.Objective(x) {
+		t.Errorf("got %v, objective %g; the start has %g", sol.Status, sol.Objective, m.Objective(x))
+	}
+	without := solve(t, m, milp.Options{TimeLimit: time.Nanosecond})
+	if without.Status.HasValues() && without.Objective < sol.Objective {
+		t.Errorf("the start made the answer worse: %g instead of %g", sol.Objective, without.Objective)
+	}
+
+	x[0] = 1
+	s, _ := New()
+	_, err := s.Solve(context.Background(), m, milp.Options{Start: x})
+	var broken *milp.Violation
+	if !errors.As(err, &broken) || broken.Name != "split0" {
+		t.Errorf("a start that breaks split0 gives: %v", err)
+	}
+}
+
+// TestStartReachesHiGHS takes every other way to the answer from the solver,
+// so that only the start can be it.
+func TestStartReachesHiGHS(t *testing.T) {
+	m := hard(40, 5)
+	want := cutShort(t, m)
+	raw, err := load(m, milp.Options{Start: want.Values}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(
+		raw.SetIntOption("mip_max_nodes", 0),
+		raw.SetFloat64Option("mip_heuristic_effort", 0),
+		raw.SetStringOption("presolve", "off"),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = raw.Solve() // ends with a warning: no nodes allowed
+	out := read(raw)
+	if !out.feasible || m.Objective(whole(m, out.values)) > want.Objective+1e-6 {
+		t.Errorf("HiGHS ends with %v, feasible %v, objective %g; it was given %g",
+			out.status, out.feasible, m.Objective(out.values), want.Objective)
+	}
+}
+
+func TestSameAnswerEachTime(t *testing.T) {
+	m := hard(12, 2)
+	first := solve(t, m, milp.Options{Seed: 5})
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 3 {
+				if again := solve(t, m, milp.Options{Seed: 5}); !slices.Equal(again.Values, first.Values) {
+					t.Errorf("values %v, then %v", first.Values, again.Values)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestContext(t *testing.T) {
+	s, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("already cancelled", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		sol, err := s.Solve(ctx, hard(40, 5), milp.Options{})
+		if !errors.Is(err, context.Canceled) || sol != nil {
+			t.Errorf("got %v, %v", sol, err)
+		}
+		if err != nil && !strings.Contains(err.Error(), "market split") {
+			t.Errorf("%q does not name the model", err)
+		}
+	})
+	t.Run("cancelled in the search", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(context.Background())
+		time.AfterFunc(200*time.Millisecond, cancel)
+		// Without the cancellation this would take hours.
+		if sol, err := s.Solve(ctx, hard(60, 6), milp.Options{}); !errors.Is(err, context.Canceled) || sol != nil {
+			t.Errorf("got %v, %v", sol, err)
+		}
+	})
+	t.Run("deadline", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+		defer cancel()
+		if sol, err := s.Solve(ctx, hard(60, 6), milp.Options{}); !errors.Is(err, context.DeadlineExceeded) || sol != nil {
+			t.Errorf("got %v, %v", sol, err)
+		}
+	})
+	t.Run("ends after the search", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		m := milp.New("easy", milp.Maximize)
+		m.Binary("x", 1)
+		if sol, err := s.Solve(ctx, m, milp.Options{}); err != nil || sol.Objective != 1 {
+			t.Errorf("got %v, %v", sol, err)
+		}
+	})
+}
+
+// TestInterrupt shows that a run left behind by its context comes to an end.
+func TestInterrupt(t *testing.T) {
+	raw, err := load(hard(60, 6), milp.Options{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(200*time.Millisecond, cancel)
+	out, err := run(ctx, raw) // takes hours otherwise
+	if err != nil || out.status.String() != "interrupt" {
+		t.Errorf("HiGHS ended with %v, %v", out.status, err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	ok := func(m *milp.Model) milp.Var { return m.Binary("x", 1) }
+	tests := []struct {
+		name  string
+		build func(m *milp.Model)
+		opts  milp.Options
+		want  string // what the error must hold
+	}{
+		{"invalid model", func(m *milp.Model) { m.AddLE("cap", milp.Sum(3), 1) }, milp.Options{}, `constraint "cap": variable #3 is unknown`},
+		{"negative time limit", func(m *milp.Model) { ok(m) }, milp.Options{TimeLimit: -1}, "time limit"},
+		{"gap that is no number", func(m *milp.Model) { ok(m) }, milp.Options{RelativeGap: math.NaN()}, "relative gap"},
+		{"huge bound", func(m *milp.Model) { m.Continuous("big", 0, 1e20, 1) }, milp.Options{}, `variable "big"`},
+		{"huge cost", func(m *milp.Model) { m.Continuous("dear", 0, 1, -1e20) }, milp.Options{}, `variable "dear"`},
+		{"huge side", func(m *milp.Model) { m.AddGE("far", milp.Sum(ok(m)), -1e21) }, milp.Options{}, `constraint "far"`},
+		{"tiny coefficient", func(m *milp.Model) { m.AddLE("fine", []milp.Term{ok(m).Times(1e-9)}, 1) }, milp.Options{}, `constraint "fine"`},
+		{"huge coefficient", func(m *milp.Model) { m.AddLE("coarse", []milp.Term{ok(m).Times(-1e15)}, 1) }, milp.Options{}, `that of "x"`},
+	}
+	s, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			m := milp.New("m", milp.Minimize)
+			test.build(m)
+			sol, err := s.Solve(context.Background(), m, test.opts)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, %v; want an error with %q", sol, err, test.want)
+			}
+		})
+	}
+}
+
+func TestWhole(t *testing.T) {
+	m := milp.New("m", milp.Minimize)
+	m.Integer("i", -5, 5, 0)
+	m.Continuous("c", -5, 5, 0)
+	m.Binary("b", 0)
+	got := whole(m, []float64{2.9999999, 0.25, -1e-9})
+	if !slices.Equal(got, []float64{3, 0.25, 0}) || math.Signbit(got[2]) {
+		t.Errorf("got %v, want 3, 0.25, 0", got)
+	}
+}
+
+// TestLimits holds this package's idea of HiGHS' options against HiGHS.
+func TestLimits(t *testing.T) {
+	raw := lanl.NewRawModel()
+	for option, want := range map[string]float64{
+		"infinite_bound": hugeBound, "infinite_cost": hugeCost,
+		"small_matrix_value": smallCoef, "large_matrix_value": largeCoef,
+		"mip_abs_gap": absoluteGap,
+	} {
+		if got, err := raw.GetFloat64Option(option); err != nil || got != want {
+			t.Errorf("%s is %g (%v), want %g", option, got, err, want)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	if v := Version(); !regexp.MustCompile(`^1\.\d+\.\d+`).MatchString(v) {
+		t.Errorf("version %q", v)
+	}
+}

@@ -1,0 +1,41 @@
+package milp_test
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+)
+
+// Two jobs share a machine for 10 hours; each started batch of a takes an hour
+// of set-up.
+func ExampleModel() {
+	m := milp.New("shop", milp.Maximize)
+	a := m.Continuous("hours of a", 0, math.Inf(1), 3)
+	b := m.Continuous("hours of b", 0, math.Inf(1), 2)
+	batches := m.Integer("batches of a", 0, 4, 0)
+	m.AddLE("machine", milp.Sum(a, b, batches), 10)
+	m.AddLE("batch size", []milp.Term{a.Times(1), batches.Times(-2)}, 0)
+	if err := m.Err(); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(m)
+
+	plan := []float64{6, 1, 3}
+	fmt.Println(m.Objective(plan), m.Check(plan, 0))
+	fmt.Println(m.Check([]float64{6, 1, 2}, 0))
+	// Output:
+	// shop: maximize, 3 variables (0 binary, 1 integer, 2 continuous), 2 constraints, 5 terms
+	// 20 <nil>
+	// milp: model "shop": constraint "batch size" is 2, outside [-Inf, 0]
+}
+
+func ExampleModel_Err() {
+	m := milp.New("shop", milp.Minimize)
+	x := m.Binary("x", math.NaN())
+	m.AddLE("machine", []milp.Term{x.Times(1), milp.Var(7).Times(1)}, 10)
+	fmt.Println(m.Err())
+	// Output:
+	// milp: model "shop": variable "x": its cost is NaN
+	// milp: model "shop": constraint "machine": variable #7 is unknown: the model has 1 variables
+}

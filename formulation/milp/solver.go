@@ -1,0 +1,145 @@
+package milp
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Status says what is known about a model once a solver has ended.
+type Status int
+
+const (
+	// Unknown is the zero value and no solver's answer.
+	Unknown Status = iota
+	// Optimal: Values is a best solution, within the gap that was asked for.
+	Optimal
+	// Feasible: Values is a solution; a limit came before the proof that it
+	// is a best one. Bound says how far off it can be.
+	Feasible
+	// Infeasible: there is no solution, proven.
+	Infeasible
+	// Unbounded: there are solutions of any objective, however good.
+	Unbounded
+	// InfeasibleOrUnbounded: one of the two, and the solver can't say which.
+	InfeasibleOrUnbounded
+	// Limit: a limit came before any solution was found.
+	Limit
+)
+
+func (s Status) String() string {
+	switch s {
+	case Unknown:
+		return "unknown"
+	case Optimal:
+		return "optimal"
+	case Feasible:
+		return "feasible"
+	case Infeasible:
+		return "infeasible"
+	case Unbounded:
+		return "unbounded"
+	case InfeasibleOrUnbounded:
+		return "infeasible or unbounded"
+	case Limit:
+		return "limit"
+	}
+	return fmt.Sprintf("Status(%d)", int(s))
+}
+
+// HasValues reports whether a solution with the status has values.
+func (s Status) HasValues() bool { return s == Optimal || s == Feasible }
+
+// A Solution is a solver's answer.
+type Solution struct {
+	Status Status
+	// Objective is f at Values, or what no solution can be worse than: see
+	// the package's section on answers.
+	Objective float64
+	// Bound is what no solution can be better than.
+	Bound float64
+	// Values has one value per variable if Status.HasValues(), else it is nil.
+	Values []float64
+}
+
+// Value is the value of v. It panics if the solution has no values.
+func (s *Solution) Value(v Var) float64 {
+	if s.Values == nil {
+		panic(fmt.Sprintf("milp: value of variable #%d of a solution without values (%v)", v, s.Status))
+	}
+	return s.Values[v]
+}
+
+// Int is the value of an integer or binary variable. It panics if the
+// solution has no values.
+func (s *Solution) Int(v Var) int { return int(math.Round(s.Value(v))) }
+
+// Gap is |Objective - Bound| / |Objective|, the relative distance between the
+// two ends of what is known: 0 when they meet, +Inf when one is missing.
+func (s *Solution) Gap() float64 {
+	switch {
+	case s.Objective == s.Bound:
+		return 0
+	case math.IsInf(s.Objective, 0) || math.IsInf(s.Bound, 0) || s.Objective == 0:
+		return math.Inf(1)
+	}
+	return math.Abs(s.Objective-s.Bound) / math.Abs(s.Objective)
+}
+
+// Options are a solver's settings. The zero value asks for a proven optimum,
+// however long it takes.
+type Options struct {
+	// TimeLimit ends the search; the answer is then the best solution so far
+	// with its bound. 0 is no limit.
+	TimeLimit time.Duration
+	// RelativeGap is the [Solution.Gap] at which a solution counts as
+	// optimal. 0 asks for a proof up to the solver's absolute tolerance.
+	RelativeGap float64
+	// Seed is for the solver's random choices. Each seed gives one answer,
+	// the same each time, unless a time limit cuts the search short.
+	Seed int32
+	// Start is a solution to start from, one value per variable, for instance
+	// a heuristic's. nil is none. The answer is never worse than Start. A
+	// Start that breaks a constraint is an error: it shows that the model and
+	// whatever made the start don't agree.
+	Start []float64
+}
+
+// StartTolerance is how much [Options.Start] may break a constraint by, in the
+// sense of [Model.Check].
+const StartTolerance = 1e-6
+
+// Validate reports settings that no solver can follow for m. Solvers call it
+// first.
+func (o *Options) Validate(m *Model) error {
+	if o.TimeLimit < 0 {
+		return fmt.Errorf("milp: time limit %v is negative", o.TimeLimit)
+	}
+	if !(o.RelativeGap >= 0) {
+		return fmt.Errorf("milp: relative gap %g is not a number from 0 on", o.RelativeGap)
+	}
+	if o.Seed < 0 {
+		return fmt.Errorf("milp: seed %d is negative", o.Seed)
+	}
+	if o.Start != nil {
+		if len(o.Start) != m.NumVars() {
+			return fmt.Errorf("milp: model %q: the start has %d values for %d variables", m.Name(), len(o.Start), m.NumVars())
+		}
+		if err := m.Check(o.Start, StartTolerance); err != nil {
+			return fmt.Errorf("milp: the start is no solution: %w", err)
+		}
+	}
+	return nil
+}
+
+// A Solver finds best solutions.
+//
+// Solve does not change the model. Infeasible and unbounded models and time
+// limits are answers, not errors. Errors are for invalid models and options,
+// for a solver's failure, and for a context that ended: then the error wraps
+// the context's, and what was found so far is dropped. (For an answer in
+// limited time, set [Options.TimeLimit].)
+type Solver interface {
+	Solve(ctx context.Context, m *Model, opts Options) (*Solution, error)
+}

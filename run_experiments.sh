@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+#
+# Builds the command and runs experiments into results/: those named as
+# arguments, or all of them. Finished ones are kept and skipped, so a run that
+# was interrupted goes on where it was.
+#
+#   ./run_experiments.sh                 everything
+#   ./run_experiments.sh ablation        one experiment
+
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+./scripts/setup.sh
+# shellcheck source=scripts/env.sh
+. scripts/env.sh
+
+go build -o build/dsasched ./cmd/dsasched
+build/dsasched run --out results "$@"
+
+echo
+echo "Tables and figures:"
+find results -type f \( -name '*.md' -o -name '*.png' \) | sort | sed 's/^/  /'

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+#
+# Everything that must hold before a change goes in. Takes no arguments and
+# stops at the first step that fails.
+
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+# Packages whose tests are too slow under the race detector; they are tested
+# without it. Patterns as for go list.
+no_race=()
+
+step() { printf '\n== %s\n' "$*"; }
+
+tmp=$(mktemp -d)
+trap 'rm -rf -- "$tmp"' EXIT
+
+step "set up"
+./scripts/setup.sh
+# shellcheck source=scripts/env.sh
+. scripts/env.sh
+go version
+echo "HiGHS $(pkg-config --modversion highs)"
+
+step "gofmt"
+unformatted=$(gofmt -l .)
+if [[ -n $unformatted ]]; then
+	echo "not formatted, run gofmt -w on:"
+	printf '%s\n' "$unformatted"
+	exit 1
+fi
+
+step "go vet"
+go vet ./...
+
+step "staticcheck"
+go run "$staticcheck" ./...
+
+step "build and vet without cgo"
+CGO_ENABLED=0 go build -o "$tmp/dsasched-nocgo" ./cmd/dsasched
+CGO_ENABLED=0 go vet ./...
+
+step "test, with the race detector"
+go list ./... | sort >"$tmp/all"
+: >"$tmp/slow"
+if ((${#no_race[@]})); then
+	go list "${no_race[@]}" | sort >"$tmp/slow"
+fi
+mapfile -t packages < <(comm -23 "$tmp/all" "$tmp/slow")
+go test -race "${packages[@]}"
+if [[ -s $tmp/slow ]]; then
+	step "test, without the race detector"
+	mapfile -t packages <"$tmp/slow"
+	go test "${packages[@]}"
+fi
+
+step "test without cgo what differs there"
+CGO_ENABLED=0 go test ./formulation/highs
+
+step "smoke: the ablation experiment"
+go build -o "$tmp/dsasched" ./cmd/dsasched
+"$tmp/dsasched" run ablation --out "$tmp/results"
+table=$tmp/results/ablation/ablation.csv
+if [[ ! -f $table ]]; then
+	echo "the experiment has not written ablation/ablation.csv"
+	exit 1
+fi
+lines=$(wc -l <"$table")
+if ((lines <= 10)); then
+	echo "ablation/ablation.csv has $lines lines, want more than 10:"
+	cat "$table"
+	exit 1
+fi
+echo "ablation/ablation.csv has $lines lines"
+
+step "all steps passed"
