@@ -1,0 +1,163 @@
+package model
+
+// Access tells which range of one input dimension a range of the output needs.
+// See the package documentation for the formula.
+type Access struct {
+	// Full: all of the input dimension, whatever the output range. Then the other
+	// fields do not count.
+	Full bool
+	// Out is the output dimension that drives this input dimension.
+	Out      int
+	Num, Den int64
+	A, B     int64
+}
+
+func full() Access                  { return Access{Full: true} }
+func identity(o int) Access         { return Access{Out: o, Num: 1, Den: 1} }
+func offset(o int, by int64) Access { return Access{Out: o, Num: 1, Den: 1, A: by, B: by} }
+func window(o int, stride, kernel, dilation, pad int64) Access {
+	return Access{Out: o, Num: stride, Den: 1, A: -pad, B: (kernel-1)*dilation - pad}
+}
+
+// blocks maps output blocks of den elements to input blocks of num elements.
+func blocks(o int, num, den int64) Access { return Access{Out: o, Num: num, Den: den, B: num - 1} }
+
+// Range applies the access to an output range; n is the input extent. An empty
+// output range needs nothing.
+func (a Access) Range(out Interval, n int64) Interval {
+	if out.Len() == 0 {
+		return Interval{}
+	}
+	if a.Full {
+		return Interval{0, n}
+	}
+	lo := floorDiv(out.Lo, a.Den)*a.Num + a.A
+	hi := floorDiv(out.Hi-1, a.Den)*a.Num + a.B + 1
+	lo, hi = max(lo, 0), min(hi, n)
+	if hi <= lo {
+		return Interval{}
+	}
+	return Interval{lo, hi}
+}
+
+// Exact tells whether disjoint output ranges that begin and end at multiples of
+// Den need disjoint input ranges: there is no halo. Where Den is above one, ranges
+// cut elsewhere share the block that the cut goes through.
+func (a Access) Exact() bool { return !a.Full && a.B-a.A+1 <= a.Num }
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b != 0 && (a < 0) != (b < 0) {
+		q--
+	}
+	return q
+}
+
+// Access returns, for input in of op, one Access per input dimension, as driven
+// by output number out.
+func (g *Graph) Access(op *Op, out, in int) []Access {
+	info := kinds[op.Kind]
+	ts := make([]*Tensor, len(op.Inputs))
+	for i, id := range op.Inputs {
+		ts[i] = g.Tensors[id]
+	}
+	return info.access(op, ts, g.Tensors[op.Outputs[out]].Shape, out, in)
+}
+
+// InputRegion is the box of input in that the box r of output out needs.
+func (g *Graph) InputRegion(op *Op, out, in int, r Region) Region {
+	t := g.Tensors[op.Inputs[in]]
+	acc := g.Access(op, out, in)
+	res := make(Region, len(t.Shape))
+	empty := r.Elements() == 0
+	for k := range res {
+		if empty {
+			continue
+		}
+		var drive Interval
+		if acc[k].Full {
+			drive = Interval{0, 1}
+		} else {
+			drive = r[acc[k].Out]
+		}
+		res[k] = acc[k].Range(drive, t.Shape[k])
+	}
+	return res
+}
+
+// Sequential tells, per dimension of output out, whether the dimension must not
+// be split or bound to cores: every element along it depends on all the others
+// (a softmax's axis).
+func (g *Graph) Sequential(op *Op, out int) []bool {
+	s := g.Tensors[op.Outputs[out]].Shape
+	res := make([]bool, len(s))
+	if f := kinds[op.Kind].sequential; f != nil {
+		for _, d := range f(op, s) {
+			res[d] = true
+		}
+	}
+	return res
+}
+
+// broadcastAccess aligns an input with the output at the right, as element-wise
+// operators do.
+func broadcastAccess(in, out Shape) []Access {
+	acc := make([]Access, len(in))
+	shift := len(out) - len(in)
+	for k := range in {
+		if in[k] == 1 && out[k+shift] != 1 {
+			acc[k] = full()
+		} else {
+			acc[k] = identity(k + shift)
+		}
+	}
+	return acc
+}
+
+// reshapeAccess matches the dimensions of two shapes with equal element counts.
+// The shapes are cut into the finest blocks of consecutive dimensions with equal
+// products; within a block, only the outermost dimensions of extent above one
+// are matched, which is what a split along them keeps contiguous.
+func reshapeAccess(in, out Shape) []Access {
+	acc := make([]Access, len(in))
+	for k := range acc {
+		acc[k] = full()
+	}
+	i, j := 0, 0
+	for i < len(in) && j < len(out) {
+		i0, j0 := i, j
+		pi, pj := in[i], out[j]
+		i, j = i+1, j+1
+		for pi != pj {
+			if pi < pj && i < len(in) {
+				pi *= in[i]
+				i++
+			} else if j < len(out) {
+				pj *= out[j]
+				j++
+			} else {
+				return acc
+			}
+		}
+		for i0 < i && in[i0] == 1 {
+			i0++
+		}
+		for j0 < j && out[j0] == 1 {
+			j0++
+		}
+		if i0 == i || j0 == j {
+			continue // a block of ones
+		}
+		// One step of the outermost input dimension is ri elements, of the output rj.
+		ri, rj := pi/in[i0], pj/out[j0]
+		switch {
+		case ri == rj:
+			acc[i0] = identity(j0)
+		case rj%ri == 0:
+			acc[i0] = blocks(j0, rj/ri, 1)
+		case ri%rj == 0:
+			acc[i0] = blocks(j0, 1, ri/rj)
+		}
+	}
+	return acc
+}

@@ -1,0 +1,472 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// TensorID and OpID index Graph.Tensors and Graph.Ops.
+type (
+	TensorID int
+	OpID     int
+)
+
+// NoOp is the producer of a tensor that no operator writes.
+const NoOp OpID = -1
+
+// Role says where a tensor comes from.
+type Role uint8
+
+// The roles: the result of an operator, an input of the network, or a constant
+// (learned parameters and literals; payloads are not kept).
+const (
+	Activation Role = iota
+	Input
+	Constant
+)
+
+func (r Role) String() string { return [...]string{"activation", "input", "constant"}[r] }
+
+// Tensor is a value of the graph.
+type Tensor struct {
+	ID    TensorID
+	Name  string
+	Shape Shape
+	DType DType
+	Role  Role
+	// Learned marks a constant that training sets (weights, biases, scales), as
+	// opposed to literals and precomputed tables. Parameter counts add these up.
+	Learned bool
+	// Ints holds the value of a small integer constant when it is known (shape
+	// arithmetic); nil otherwise.
+	Ints []int64
+	// Layout is the loop order on the accelerator: Layout[0] is the outermost
+	// dimension. Set by Graph.Finish.
+	Layout []int
+	// Producer is the operator that writes the tensor, or NoOp.
+	Producer OpID
+	// Consumers lists the operators that read it, ascending, each once.
+	Consumers []OpID
+}
+
+// Bytes is the size of the whole tensor.
+func (t *Tensor) Bytes() int64 { return t.Shape.Elements() * t.DType.Bytes() }
+
+// Depth is the position of dimension dim in the layout, 0 the outermost.
+func (t *Tensor) Depth(dim int) int {
+	for i, d := range t.Layout {
+		if d == dim {
+			return i
+		}
+	}
+	panic(fmt.Sprintf("model: tensor %q has no dimension %d", t.Name, dim))
+}
+
+// Op is an operator: a node of the graph.
+type Op struct {
+	ID      OpID
+	Name    string
+	Kind    Kind
+	Attr    Attr
+	Inputs  []TensorID
+	Outputs []TensorID
+}
+
+// Attr holds the attributes of an operator; each kind reads the ones it knows.
+type Attr struct {
+	Kernel, Strides, Dilations []int64 // per spatial dimension
+	Pads                       []int64 // begins, then ends
+	Group                      int64
+	CeilMode                   bool
+	Axis                       int64   // always normalised to [0, rank)
+	Axes                       []int64 // normalised, ascending
+	KeepDims                   bool
+	Perm                       []int64
+	TransA, TransB             bool
+	Shape                      []int64 // Reshape and Expand: the target
+	Splits                     []int64 // Split: extents along Axis
+	Starts, Steps              []int64 // Slice: per dimension of the input
+	OutputPadding              []int64
+	Scales                     []int64 // Resize: integer factor per dimension
+	// Variant is whatever else decides the values, but neither shape nor cost
+	// (limits, epsilon, rounding mode), in any canonical spelling. Two operators
+	// compute the same only if it is equal.
+	Variant string
+}
+
+// Graph is a network at one batch size. Build one with a Builder.
+type Graph struct {
+	Name    string
+	Ops     []*Op // in topological order
+	Tensors []*Tensor
+	Inputs  []TensorID // activations that enter, not constants
+	Outputs []TensorID
+}
+
+// Op returns the operator with this ID.
+func (g *Graph) Op(id OpID) *Op { return g.Ops[id] }
+
+// Tensor returns the tensor with this ID.
+func (g *Graph) Tensor(id TensorID) *Tensor { return g.Tensors[id] }
+
+// IsOutput tells whether the tensor leaves the network.
+func (g *Graph) IsOutput(id TensorID) bool {
+	for _, o := range g.Outputs {
+		if o == id {
+			return true
+		}
+	}
+	return false
+}
+
+// Params counts the elements of learned constants that an operator reads.
+func (g *Graph) Params() int64 {
+	n := int64(0)
+	for _, t := range g.Tensors {
+		if t.Role == Constant && t.Learned && len(t.Consumers) > 0 {
+			n += t.Shape.Elements()
+		}
+	}
+	return n
+}
+
+// MACs counts the multiply-accumulates of convolutions and matrix products.
+func (g *Graph) MACs() int64 {
+	n := int64(0)
+	for _, op := range g.Ops {
+		n += g.Work(op, nil).MACs
+	}
+	return n
+}
+
+// ValidationError lists everything that is wrong with a graph.
+type ValidationError struct {
+	Graph    string
+	Problems []string
+}
+
+func (e *ValidationError) Error() string {
+	return fmt.Sprintf("graph %q: %s", e.Graph, strings.Join(e.Problems, "; "))
+}
+
+// CycleError names the operators of a cycle, in order.
+type CycleError struct{ Ops []string }
+
+func (e *CycleError) Error() string {
+	return "cycle: " + strings.Join(e.Ops, " -> ") + " -> " + e.Ops[0]
+}
+
+// Finish sorts the operators topologically, renumbers them, links producers and
+// consumers, and sets layouts. Operators keep their relative order where the
+// dependencies allow it. A cycle is a *CycleError.
+func (g *Graph) Finish() error {
+	producer := make([]int, len(g.Tensors))
+	for i := range producer {
+		producer[i] = -1
+	}
+	for i, op := range g.Ops {
+		for _, o := range op.Outputs {
+			producer[o] = i
+		}
+	}
+	const (
+		white = iota
+		grey
+		black
+	)
+	color := make([]uint8, len(g.Ops))
+	order := make([]*Op, 0, len(g.Ops))
+	type frame struct{ op, next int }
+	var stack []frame
+	for root := range g.Ops {
+		if color[root] != white {
+			continue
+		}
+		stack = append(stack[:0], frame{root, 0})
+		color[root] = grey
+		for len(stack) > 0 {
+			f := &stack[len(stack)-1]
+			op := g.Ops[f.op]
+			if f.next == len(op.Inputs) {
+				color[f.op] = black
+				order = append(order, op)
+				stack = stack[:len(stack)-1]
+				continue
+			}
+			p := producer[op.Inputs[f.next]]
+			f.next++
+			if p < 0 || color[p] == black {
+				continue
+			}
+			if color[p] == grey {
+				return cycleAt(g, p, func(yield func(int)) {
+					for _, fr := range stack {
+						yield(fr.op)
+					}
+				})
+			}
+			color[p] = grey
+			stack = append(stack, frame{p, 0})
+		}
+	}
+	g.Ops = order
+	g.link()
+	g.setLayouts()
+	return nil
+}
+
+func cycleAt(g *Graph, start int, walk func(func(int))) error {
+	var names []string
+	on := false
+	walk(func(i int) {
+		if i == start {
+			on = true
+		}
+		if on {
+			names = append(names, g.Ops[i].Name)
+		}
+	})
+	// The stack runs from consumer to producer; report in the direction of data.
+	for i, j := 0, len(names)-1; i < j; i, j = i+1, j-1 {
+		names[i], names[j] = names[j], names[i]
+	}
+	return &CycleError{names}
+}
+
+func (g *Graph) link() {
+	for _, t := range g.Tensors {
+		t.Producer = NoOp
+		t.Consumers = nil
+	}
+	for i, op := range g.Ops {
+		op.ID = OpID(i)
+		for _, o := range op.Outputs {
+			g.Tensors[o].Producer = op.ID
+		}
+		for _, in := range op.Inputs {
+			t := g.Tensors[in]
+			if n := len(t.Consumers); n == 0 || t.Consumers[n-1] != op.ID {
+				t.Consumers = append(t.Consumers, op.ID)
+			}
+		}
+	}
+}
+
+// Validate checks the graph: dense IDs, shapes, roles, dangling tensors, arity,
+// and that every operator's inferred output shape is the one recorded. All
+// problems are reported together as a *ValidationError; a cycle as a
+// *CycleError. It does not change the graph.
+func (g *Graph) Validate() error {
+	var bad []string
+	say := func(format string, args ...any) { bad = append(bad, fmt.Sprintf(format, args...)) }
+	names := make(map[string]TensorID, len(g.Tensors))
+	for i, t := range g.Tensors {
+		if int(t.ID) != i {
+			say("tensor %q has ID %d at position %d", t.Name, t.ID, i)
+		}
+		if prev, dup := names[t.Name]; dup {
+			say("tensors %d and %d share the name %q", prev, i, t.Name)
+		}
+		names[t.Name] = t.ID
+		if !t.DType.Valid() {
+			say("tensor %q has %v", t.Name, t.DType)
+		}
+		if err := t.Shape.Check(); err != nil {
+			say("tensor %q: %v", t.Name, err)
+		}
+	}
+	writer := make([]int, len(g.Tensors))
+	for i := range writer {
+		writer[i] = -1
+	}
+	inRange := func(id TensorID) bool { return id >= 0 && int(id) < len(g.Tensors) }
+	for i, op := range g.Ops {
+		if int(op.ID) != i {
+			say("operator %q has ID %d at position %d", op.Name, op.ID, i)
+		}
+		for _, o := range op.Outputs {
+			switch {
+			case !inRange(o):
+				say("operator %q writes tensor %d, which does not exist", op.Name, o)
+			case writer[o] >= 0:
+				say("tensor %q is written by both %q and %q", g.Tensors[o].Name, g.Ops[writer[o]].Name, op.Name)
+			case g.Tensors[o].Role != Activation:
+				say("operator %q writes %v tensor %q", op.Name, g.Tensors[o].Role, g.Tensors[o].Name)
+			default:
+				writer[o] = i
+			}
+		}
+	}
+	late := false
+	for i, op := range g.Ops {
+		for _, in := range op.Inputs {
+			if !inRange(in) {
+				say("operator %q reads tensor %d, which does not exist", op.Name, in)
+				continue
+			}
+			t := g.Tensors[in]
+			if t.Role == Activation && writer[in] < 0 {
+				say("operator %q reads dangling tensor %q: no operator writes it", op.Name, t.Name)
+			}
+			if writer[in] >= i {
+				late = true
+			}
+		}
+	}
+	for _, o := range g.Outputs {
+		if !inRange(o) {
+			say("graph output %d does not exist", o)
+		} else if g.Tensors[o].Role == Activation && writer[o] < 0 {
+			say("graph output %q is dangling: no operator writes it", g.Tensors[o].Name)
+		}
+	}
+	if len(g.Outputs) == 0 {
+		say("the graph has no output")
+	}
+	listed := make([]bool, len(g.Tensors))
+	for _, in := range g.Inputs {
+		if !inRange(in) {
+			say("graph input %d does not exist", in)
+			continue
+		}
+		if t := g.Tensors[in]; t.Role != Input {
+			say("graph input %q is marked as %v", t.Name, t.Role)
+		} else if listed[in] {
+			say("graph input %q is listed twice", t.Name)
+		}
+		listed[in] = true
+	}
+	for i, t := range g.Tensors {
+		if t.Role == Input && !listed[i] {
+			say("tensor %q is marked as input, but the graph's inputs do not list it", t.Name)
+		}
+	}
+	if len(bad) > 0 {
+		return &ValidationError{g.Name, bad}
+	}
+	if late {
+		// Either a true cycle, which Finish names, or just an unsorted list.
+		c := &Graph{Name: g.Name, Tensors: make([]*Tensor, len(g.Tensors)), Ops: make([]*Op, len(g.Ops))}
+		for i, t := range g.Tensors {
+			u := *t
+			c.Tensors[i] = &u
+		}
+		for i, op := range g.Ops {
+			u := *op
+			c.Ops[i] = &u
+		}
+		var cyc *CycleError
+		if err := c.Finish(); errors.As(err, &cyc) {
+			return fmt.Errorf("graph %q: %w", g.Name, err)
+		}
+		return &ValidationError{g.Name, []string{"operators are not in topological order"}}
+	}
+	for _, op := range g.Ops {
+		shapes, dts, err := g.infer(op)
+		if err != nil {
+			say("operator %q (%s): %v", op.Name, op.Kind, err)
+			continue
+		}
+		if len(shapes) != len(op.Outputs) {
+			say("operator %q (%s) has %d outputs, expected %d", op.Name, op.Kind, len(op.Outputs), len(shapes))
+			continue
+		}
+		for k, s := range shapes {
+			t := g.Tensors[op.Outputs[k]]
+			if !s.Equal(t.Shape) {
+				say("tensor %q has shape %v, but operator %q (%s) yields %v", t.Name, t.Shape, op.Name, op.Kind, s)
+			}
+			if dts[k] != t.DType {
+				say("tensor %q has type %v, but operator %q (%s) yields %v", t.Name, t.DType, op.Name, op.Kind, dts[k])
+			}
+		}
+	}
+	if len(bad) > 0 {
+		return &ValidationError{g.Name, bad}
+	}
+	return nil
+}
+
+func (g *Graph) infer(op *Op) ([]Shape, []DType, error) {
+	info, ok := kinds[op.Kind]
+	if !ok {
+		return nil, nil, fmt.Errorf("unknown operator kind %q", op.Kind)
+	}
+	in := make([]*Tensor, len(op.Inputs))
+	for i, id := range op.Inputs {
+		in[i] = g.Tensors[id]
+	}
+	return info.apply(op, in)
+}
+
+// Compact drops the operators for which keep is false and the tensors that then
+// have neither reader nor writer (graph inputs and outputs stay), renumbers
+// everything and finishes the graph.
+func (g *Graph) Compact(keep func(*Op) bool) error {
+	ops := g.Ops[:0:0]
+	used := make([]bool, len(g.Tensors))
+	for _, op := range g.Ops {
+		if !keep(op) {
+			continue
+		}
+		ops = append(ops, op)
+		for _, t := range op.Inputs {
+			used[t] = true
+		}
+		for _, t := range op.Outputs {
+			used[t] = true
+		}
+	}
+	for _, t := range g.Inputs {
+		used[t] = true
+	}
+	for _, t := range g.Outputs {
+		used[t] = true
+	}
+	renumber := make([]TensorID, len(g.Tensors))
+	tensors := g.Tensors[:0:0]
+	for i, t := range g.Tensors {
+		if used[i] {
+			renumber[i] = TensorID(len(tensors))
+			t.ID = renumber[i]
+			tensors = append(tensors, t)
+		}
+	}
+	// New slices: a caller may have let two operators share one.
+	apply := func(ids []TensorID) []TensorID {
+		out := make([]TensorID, len(ids))
+		for i, id := range ids {
+			out[i] = renumber[id]
+		}
+		return out
+	}
+	for _, op := range ops {
+		op.Inputs, op.Outputs = apply(op.Inputs), apply(op.Outputs)
+	}
+	g.Inputs, g.Outputs = apply(g.Inputs), apply(g.Outputs)
+	g.Ops, g.Tensors = ops, tensors
+	return g.Finish()
+}
+
+// KindCounts tells how many operators of each kind the graph has, sorted by
+// kind.
+func (g *Graph) KindCounts() []KindCount {
+	m := map[Kind]int{}
+	for _, op := range g.Ops {
+		m[op.Kind]++
+	}
+	out := make([]KindCount, 0, len(m))
+	for k, n := range m {
+		out = append(out, KindCount{k, n})
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Kind < out[j].Kind })
+	return out
+}
+
+// KindCount is a row of Graph.KindCounts.
+type KindCount struct {
+	Kind  Kind
+	Count int
+}

@@ -1,0 +1,227 @@
+package model
+
+import (
+	"fmt"
+	"math/bits"
+	"strconv"
+	"strings"
+)
+
+// DType is the type of a tensor's elements.
+type DType uint8
+
+// The element types. F16 is the default of the zoo.
+const (
+	F16 DType = iota
+	F32
+	F64
+	BF16
+	I8
+	U8
+	I16
+	I32
+	I64
+	Bool
+)
+
+var dtypes = [...]struct {
+	name string
+	size int64
+}{
+	F16: {"f16", 2}, F32: {"f32", 4}, F64: {"f64", 8}, BF16: {"bf16", 2},
+	I8: {"i8", 1}, U8: {"u8", 1}, I16: {"i16", 2}, I32: {"i32", 4}, I64: {"i64", 8}, Bool: {"bool", 1},
+}
+
+// Valid tells whether d is one of the constants of this package.
+func (d DType) Valid() bool { return int(d) < len(dtypes) }
+
+// String returns the short name, such as "f16".
+func (d DType) String() string {
+	if !d.Valid() {
+		return "dtype(" + strconv.Itoa(int(d)) + ")"
+	}
+	return dtypes[d].name
+}
+
+// Bytes is the size of one element.
+func (d DType) Bytes() int64 {
+	if !d.Valid() {
+		panic("model: size of invalid " + d.String())
+	}
+	return dtypes[d].size
+}
+
+// IsFloat tells whether the elements are floating-point numbers.
+func (d DType) IsFloat() bool { return d <= BF16 }
+
+// ParseDType reads a short name, such as "f16".
+func ParseDType(s string) (DType, error) {
+	for i, d := range dtypes {
+		if d.name == s {
+			return DType(i), nil
+		}
+	}
+	return 0, fmt.Errorf("unknown element type %q", s)
+}
+
+// Shape lists the extents of a tensor's dimensions. A scalar has none.
+type Shape []int64
+
+// MaxElements bounds the elements of one tensor, so that sums of byte counts
+// over a whole graph stay within int64.
+const MaxElements = int64(1) << 44
+
+// Elements is the product of the extents.
+func (s Shape) Elements() int64 {
+	n := int64(1)
+	for _, d := range s {
+		n *= d
+	}
+	return n
+}
+
+// Check reports an extent that is not positive and a product above MaxElements.
+func (s Shape) Check() error {
+	n := uint64(1)
+	for i, d := range s {
+		if d <= 0 {
+			return fmt.Errorf("dimension %d of shape %v is %d, expected a positive extent", i, s, d)
+		}
+		hi, lo := bits.Mul64(n, uint64(d))
+		if hi != 0 || lo > uint64(MaxElements) {
+			return fmt.Errorf("shape %v has more than %d elements", s, MaxElements)
+		}
+		n = lo
+	}
+	return nil
+}
+
+// Equal tells whether both shapes have the same extents.
+func (s Shape) Equal(t Shape) bool {
+	if len(s) != len(t) {
+		return false
+	}
+	for i := range s {
+		if s[i] != t[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// Clone returns a copy.
+func (s Shape) Clone() Shape { return append(Shape(nil), s...) }
+
+// String formats the shape like [1,3,224,224].
+func (s Shape) String() string {
+	var b strings.Builder
+	b.WriteByte('[')
+	for i, d := range s {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.FormatInt(d, 10))
+	}
+	b.WriteByte(']')
+	return b.String()
+}
+
+// Interval is the half-open range [Lo, Hi).
+type Interval struct{ Lo, Hi int64 }
+
+// Len is the number of integers in the interval.
+func (iv Interval) Len() int64 { return max(0, iv.Hi-iv.Lo) }
+
+// Intersect returns the common part; it may be empty.
+func (iv Interval) Intersect(o Interval) Interval {
+	r := Interval{max(iv.Lo, o.Lo), min(iv.Hi, o.Hi)}
+	if r.Hi < r.Lo {
+		r.Hi = r.Lo
+	}
+	return r
+}
+
+// Hull returns the smallest interval that holds both; an empty one is ignored.
+func (iv Interval) Hull(o Interval) Interval {
+	if iv.Len() == 0 {
+		return o
+	}
+	if o.Len() == 0 {
+		return iv
+	}
+	return Interval{min(iv.Lo, o.Lo), max(iv.Hi, o.Hi)}
+}
+
+// Region is a box within a tensor: one interval per dimension.
+type Region []Interval
+
+// Whole is the region that covers all of a shape.
+func Whole(s Shape) Region {
+	r := make(Region, len(s))
+	for i, d := range s {
+		r[i] = Interval{0, d}
+	}
+	return r
+}
+
+// Elements is the number of elements in the box.
+func (r Region) Elements() int64 {
+	n := int64(1)
+	for _, iv := range r {
+		n *= iv.Len()
+	}
+	return n
+}
+
+// Clone returns a copy.
+func (r Region) Clone() Region { return append(Region(nil), r...) }
+
+// Intersect returns the common box.
+func (r Region) Intersect(o Region) Region {
+	c := make(Region, len(r))
+	for i := range r {
+		c[i] = r[i].Intersect(o[i])
+	}
+	return c
+}
+
+// Overlap is the number of elements in the common box. It equals
+// r.Intersect(o).Elements() without building the box.
+func (r Region) Overlap(o Region) int64 {
+	n := int64(1)
+	for i := range r {
+		n *= r[i].Intersect(o[i]).Len()
+		if n == 0 {
+			return 0
+		}
+	}
+	return n
+}
+
+// Hull returns the smallest box that holds both; an empty box is ignored.
+func (r Region) Hull(o Region) Region {
+	if r == nil || r.Elements() == 0 {
+		return o.Clone()
+	}
+	if o == nil || o.Elements() == 0 {
+		return r.Clone()
+	}
+	h := make(Region, len(r))
+	for i := range r {
+		h[i] = r[i].Hull(o[i])
+	}
+	return h
+}
+
+// Equal tells whether both boxes are the same.
+func (r Region) Equal(o Region) bool {
+	if len(r) != len(o) {
+		return false
+	}
+	for i := range r {
+		if r[i] != o[i] {
+			return false
+		}
+	}
+	return true
+}

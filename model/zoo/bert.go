@@ -1,0 +1,106 @@
+package zoo
+
+import (
+	"fmt"
+
+	"github.com/dsasched/dsasched/model"
+)
+
+// transformer is a configuration of the BERT family.
+type transformer struct {
+	Seq, Layers, Hidden, Heads, FFN int64
+	Vocabulary, TokenTypes          int64
+}
+
+// bert returns the builder of a configuration: embeddings, then encoder layers.
+// Tensors and operators of the encoder have names that begin with "encoder.",
+// those before with "embeddings.": published counts are for the encoder alone.
+//
+// The position table has the rows of this sequence length only, since no others
+// are read; the mask is the additive one (0, or a large negative number),
+// broadcast over heads and rows.
+func bert(c transformer) func(string, Options) (*model.Graph, error) {
+	return func(name string, opt Options) (*model.Graph, error) {
+		b := &sequences{model.NewBuilder(name), opt.DType}
+		if c.Heads < 1 || c.Hidden%c.Heads != 0 {
+			b.Fail(fmt.Errorf("%d features do not divide over %d heads", c.Hidden, c.Heads))
+		}
+		tokens := b.Input("token_ids", model.I32, opt.Batch, c.Seq)
+		types := b.Input("token_type_ids", model.I32, opt.Batch, c.Seq)
+		mask := b.Input("attention_mask", opt.DType, opt.Batch, 1, 1, c.Seq)
+
+		x := b.Op("Gather", "embeddings.word", model.Attr{}, b.Param("embeddings.word.weight", opt.DType, c.Vocabulary, c.Hidden), tokens)
+		t := b.Op("Gather", "embeddings.token_type", model.Attr{}, b.Param("embeddings.token_type.weight", opt.DType, c.TokenTypes, c.Hidden), types)
+		x = b.Op("Add", "embeddings.token_type.add", model.Attr{}, x, t)
+		x = b.Op("Add", "embeddings.position.add", model.Attr{}, x, b.Param("embeddings.position.weight", opt.DType, c.Seq, c.Hidden))
+		x = b.norm("embeddings.norm", x)
+		for i := int64(0); i < c.Layers; i++ {
+			x = b.layer(fmt.Sprintf("encoder.layer%d", i), x, mask, opt.Batch, c)
+		}
+		b.Output(x)
+		return b.Build()
+	}
+}
+
+// sequences adds the layers of sequence networks to a Builder.
+type sequences struct {
+	*model.Builder
+	dtype model.DType
+}
+
+// features is the last extent; 1 after an error, which Build reports.
+func (b *sequences) features(x model.TensorID) int64 {
+	if b.Err() != nil {
+		return 1
+	}
+	s := b.Tensor(x).Shape
+	return s[len(s)-1]
+}
+
+// linear is a matrix product with learned weights and a bias.
+func (b *sequences) linear(name string, x model.TensorID, out int64) model.TensorID {
+	y := b.Op("MatMul", name, model.Attr{}, x, b.Param(name+".weight", b.dtype, b.features(x), out))
+	return b.Op("Add", name+".add", model.Attr{}, y, b.Param(name+".bias", b.dtype, out))
+}
+
+// norm is a layer normalisation over the features of [batch, position, feature].
+func (b *sequences) norm(name string, x model.TensorID) model.TensorID {
+	f := b.features(x)
+	return b.Op("LayerNorm", name, model.Attr{Axis: 2}, x, b.Param(name+".scale", b.dtype, f), b.Param(name+".bias", b.dtype, f))
+}
+
+// project is a linear layer whose features are cut into heads; perm brings
+// [batch, position, head, feature] into the order the products want.
+func (b *sequences) project(name string, x model.TensorID, batch int64, c transformer, perm []int64) model.TensorID {
+	y := b.linear(name, x, c.Hidden)
+	y = b.Op("Reshape", name+".heads", model.Attr{Shape: []int64{batch, c.Seq, c.Heads, c.Hidden / max(1, c.Heads)}}, y)
+	return b.Op("Transpose", name+".transpose", model.Attr{Perm: perm}, y)
+}
+
+// layer is an encoder layer with the normalisations after the residuals (as
+// published). The values are projected after the softmax: see the package
+// documentation.
+func (b *sequences) layer(name string, x, mask model.TensorID, batch int64, c transformer) model.TensorID {
+	rows, columns := []int64{0, 2, 1, 3}, []int64{0, 2, 3, 1}
+	att := name + ".attention"
+	q := b.project(att+".query", x, batch, c, rows)
+	k := b.project(att+".key", x, batch, c, columns)
+	p := b.Op("MatMul", att+".scores", model.Attr{}, q, k)
+	p = b.Op("Mul", att+".scores.scale", model.Attr{}, p, b.Const(att+".scale", b.dtype, nil, 1))
+	p = b.Op("Add", att+".scores.mask", model.Attr{}, p, mask)
+	p = b.Op("Softmax", att+".softmax", model.Attr{Axis: 3}, p)
+	v := b.project(att+".value", x, batch, c, rows)
+	y := b.Op("MatMul", att+".context", model.Attr{}, p, v)
+	y = b.Op("Transpose", att+".context.transpose", model.Attr{Perm: rows}, y)
+	y = b.Op("Reshape", att+".context.merge", model.Attr{Shape: []int64{batch, c.Seq, c.Hidden}}, y)
+	y = b.linear(att+".output", y, c.Hidden)
+	y = b.Op("Add", att+".residual", model.Attr{}, y, x)
+	x = b.norm(att+".norm", y)
+
+	ffn := name + ".ffn"
+	y = b.linear(ffn+".up", x, c.FFN)
+	y = b.Op("Gelu", ffn+".gelu", model.Attr{}, y)
+	y = b.linear(ffn+".down", y, c.Hidden)
+	y = b.Op("Add", ffn+".residual", model.Attr{}, y, x)
+	return b.norm(ffn+".norm", y)
+}

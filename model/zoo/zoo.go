@@ -1,0 +1,86 @@
+package zoo
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/dsasched/dsasched/model"
+)
+
+// Options selects one instance of a network.
+type Options struct {
+	// Batch is the number of images or sequences that go through together. It has
+	// no default.
+	Batch int64
+	// DType is the type of activations and parameters; the zero value is F16.
+	DType model.DType
+}
+
+// Info describes a network of the zoo.
+type Info struct {
+	Name        string
+	Description string
+	Source      string // the publication, or the implementation it is identical to
+	Input       string // per image or sequence
+}
+
+type entry struct {
+	Info
+	build func(name string, opt Options) (*model.Graph, error)
+}
+
+// table lists the networks. The keys of Build are the names in it.
+var table = []entry{
+	{Info{"resnet50", "residual network of 50 layers for image classification, v1.5 (the 3x3 convolution has the stride)",
+		"He et al., CVPR 2016; torchvision resnet50", "224x224x3 image"},
+		resnet(residual{Blocks: []int64{3, 4, 6, 3}, Bottleneck: true, Image: 224, Classes: 1000})},
+	{Info{"bert-128", "BERT-base encoder with its embeddings, without the pooler, at sequence length 128",
+		"Devlin et al., NAACL 2019", "128 tokens"},
+		bert(transformer{Seq: 128, Layers: 12, Hidden: 768, Heads: 12, FFN: 3072, Vocabulary: 30522, TokenTypes: 2})},
+}
+
+// Names lists the networks, sorted.
+func Names() []string {
+	names := make([]string, len(table))
+	for i, e := range table {
+		names[i] = e.Name
+	}
+	sort.Strings(names)
+	return names
+}
+
+// Describe returns what is known of a network, or false if there is none of that
+// name.
+func Describe(name string) (Info, bool) {
+	e, ok := lookup(name)
+	return e.Info, ok
+}
+
+// Build returns the network of that name. The graph is finished and valid.
+func Build(name string, opt Options) (*model.Graph, error) {
+	e, ok := lookup(name)
+	if !ok {
+		return nil, fmt.Errorf("zoo: unknown model %q, expected one of %s", name, strings.Join(Names(), ", "))
+	}
+	if opt.Batch < 1 {
+		return nil, fmt.Errorf("zoo: model %s with batch %d, expected at least 1", name, opt.Batch)
+	}
+	if !opt.DType.Valid() {
+		return nil, fmt.Errorf("zoo: model %s with unknown element type %v", name, opt.DType)
+	}
+	g, err := e.build(name, opt)
+	if err != nil {
+		return nil, fmt.Errorf("zoo: batch %d: %w", opt.Batch, err)
+	}
+	return g, nil
+}
+
+func lookup(name string) (entry, bool) {
+	for _, e := range table {
+		if e.Name == name {
+			return e, true
+		}
+	}
+	return entry{}, false
+}
