@@ -1,0 +1,373 @@
+package onnx
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dsasched/dsasched/model"
+)
+
+// call is the import of one node. Its first error sticks, so that the functions
+// in the table need few checks.
+type call struct {
+	*importer
+	node  *nodeProto
+	row   *row
+	opset int64
+	in    []*value // nil where an optional input is left out
+	read  uint64   // bit i: attribute i is accounted for
+	extra []string // further parts of Attr.Variant
+	err   error
+}
+
+func (c *call) fail(format string, args ...any) {
+	if c.err == nil {
+		c.err = fmt.Errorf(format, args...)
+	}
+}
+
+func (c *call) run() error {
+	n, r := c.node, c.row
+	if len(n.attrs) > 64 {
+		return fmt.Errorf("has %d attributes", len(n.attrs))
+	}
+	for i, a := range n.attrs {
+		for _, b := range n.attrs[:i] {
+			if a.name == b.name {
+				return fmt.Errorf("has two attributes %q", a.name)
+			}
+		}
+	}
+	if len(n.outputs) == 0 {
+		return errors.New("has no output")
+	}
+	if len(n.inputs) < r.minIn || (r.maxIn >= 0 && len(n.inputs) > r.maxIn) {
+		return fmt.Errorf("has %d inputs, expected %s", len(n.inputs), r.arity())
+	}
+	for i, name := range n.inputs {
+		if name == "" {
+			if i < r.minIn || r.maxIn < 0 {
+				return fmt.Errorf("leaves out input %d, which it needs", i)
+			}
+			c.in = append(c.in, nil)
+			continue
+		}
+		v, err := c.value(name)
+		if err != nil {
+			return err
+		}
+		c.in = append(c.in, v)
+	}
+	for len(c.in) < r.maxIn {
+		c.in = append(c.in, nil)
+	}
+	if !c.fold() && c.err == nil {
+		if r.build == nil {
+			c.fail("%s", c.whyNotFolded())
+		} else {
+			r.build(c)
+		}
+	}
+	if c.err != nil {
+		return c.err
+	}
+	for i, o := range n.outputs {
+		if o != "" && c.values[o] == nil && c.used[o] {
+			return fmt.Errorf("output %d (%q) is used, but not supported", i, o)
+		}
+	}
+	return nil
+}
+
+func (c *call) whyNotFolded() string {
+	for i, v := range c.in {
+		if v != nil && !v.foldable() {
+			return fmt.Sprintf("works on known values only, but input %d (%q) is not known", i, v.name)
+		}
+	}
+	return fmt.Sprintf("cannot be computed here: more than %d elements, or a type that is not supported", maxKnownInts)
+}
+
+// foldable tells whether the value may take part in arithmetic at import. Floats
+// in the file may be trained, so that only single ones do.
+func (v *value) foldable() bool {
+	return v.lit != nil && (!v.lit.isFloat() || v.derived || v.lit.len() == 1)
+}
+
+// fold computes the node if all its inputs are known.
+func (c *call) fold() bool {
+	if c.row.fold == nil || len(c.node.inputs) == 0 {
+		return false
+	}
+	for _, v := range c.in {
+		if v != nil && !v.foldable() {
+			return false
+		}
+	}
+	l := c.row.fold(c)
+	if l == nil || c.err != nil {
+		return false
+	}
+	c.known(l)
+	return true
+}
+
+// known binds the first output to known values.
+func (c *call) known(l *literal) {
+	if !fits(l.shape) {
+		c.fail("yields shape %v, which is too large to compute here", l.shape)
+		return
+	}
+	if c.budget -= l.len() + 8; c.budget < 0 {
+		c.err = errKnown
+		return
+	}
+	c.bind(0, &value{shape: l.shape, dtype: l.dtype, constant: true, lit: l, derived: true, id: absent})
+}
+
+func (c *call) bind(i int, v *value) {
+	if i >= len(c.node.outputs) || c.node.outputs[i] == "" || c.err != nil {
+		return
+	}
+	if v.name == "" {
+		v.name = c.node.outputs[i]
+	}
+	c.values[c.node.outputs[i]] = v
+}
+
+// Attributes.
+
+func (c *call) find(name string) *attribute {
+	for i, a := range c.node.attrs {
+		if a.name == name {
+			c.read |= 1 << i
+			return a
+		}
+	}
+	return nil
+}
+
+func (c *call) has(name string) bool {
+	return slices.ContainsFunc(c.node.attrs, func(a *attribute) bool { return a.name == name })
+}
+
+// get finds an attribute that is, or should be, of a type: the number of its
+// value field and the value of its type field. Old files give no type, some
+// writers leave out zeros.
+func (c *call) get(name string, fieldNumber uint, typ int64, want string) *attribute {
+	a := c.find(name)
+	if a == nil || a.has&(1<<fieldNumber) != 0 || a.typ == typ {
+		return a
+	}
+	c.fail("attribute %q is not %s", name, want)
+	return nil
+}
+
+func (c *call) int(name string, def int64) int64 {
+	if a := c.get(name, attrI, typeInt, "an integer"); a != nil {
+		return a.i
+	}
+	return def
+}
+
+func (c *call) bool(name string, def bool) bool { return c.int(name, truth(def)) != 0 }
+
+func (c *call) ints(name string) ([]int64, bool) {
+	if a := c.get(name, attrInts, typeInts, "a list of integers"); a != nil {
+		return a.ints, true
+	}
+	return nil, false
+}
+
+func (c *call) str(name, def string) string {
+	if a := c.get(name, attrS, typeString, "a string"); a != nil {
+		return a.s
+	}
+	return def
+}
+
+// list is an option that was an attribute in old operator sets and is an input
+// in new ones.
+func (c *call) list(attr string, input int) ([]int64, bool) {
+	if v, ok := c.ints(attr); ok {
+		return v, true
+	}
+	if input >= len(c.in) || c.in[input] == nil {
+		return nil, false
+	}
+	v := c.in[input]
+	if v.lit == nil || v.lit.isFloat() {
+		c.fail("input %d (%q) is computed while the network runs, expected a known list of integers", input, v.name)
+		return nil, false
+	}
+	if len(v.shape) > 1 {
+		c.fail("input %d (%q) has shape %v, expected a list", input, v.name, v.shape)
+		return nil, false
+	}
+	return v.lit.ints, true
+}
+
+// axis turns a negative axis, which counts from the end, into its position.
+func (c *call) axis(a int64, rank int) int {
+	if a < -int64(rank) || a >= int64(rank) {
+		c.fail("axis %d does not exist in %d dimensions", a, rank)
+		return 0
+	}
+	if a < 0 {
+		a += int64(rank)
+	}
+	return int(a)
+}
+
+// axes normalises and sorts a list of axes.
+func (c *call) axes(list []int64, rank int) []int64 {
+	var r []int64
+	for _, a := range list {
+		r = append(r, int64(c.axis(a, rank)))
+	}
+	slices.Sort(r)
+	if n := len(r); len(slices.Compact(r)) != n {
+		c.fail("axes %v repeat", list)
+	}
+	return r
+}
+
+// spatial returns a list attribute with one entry per spatial dimension.
+func (c *call) spatial(name string, n int, def int64) []int64 {
+	v, ok := c.ints(name)
+	if !ok {
+		v = slices.Repeat([]int64{def}, n)
+	}
+	if len(v) != n {
+		c.fail("attribute %q has %d entries, expected %d", name, len(v), n)
+		return slices.Repeat([]int64{1}, n)
+	}
+	return v
+}
+
+// variant spells out what the attributes say beyond the fields of model.Attr.
+func (c *call) variant() string {
+	var parts []string
+	for i, a := range c.node.attrs {
+		if c.read&(1<<i) == 0 {
+			parts = append(parts, a.name+"="+a.spell(c.node))
+		}
+	}
+	parts = append(parts, c.extra...)
+	slices.Sort(parts)
+	return strings.Join(parts, " ")
+}
+
+// spelled are the fields of an attribute that spell writes out, or that carry no
+// value.
+const spelled = 1<<1 | 1<<attrF | 1<<attrI | 1<<attrS | 1<<attrFloats | 1<<attrInts | 1<<attrStrings | 1<<13 | 1<<20
+
+// spell writes an attribute's value so that equal text means equal value.
+func (a *attribute) spell(n *nodeProto) string {
+	if a.has&^spelled != 0 {
+		return fmt.Sprintf("of node %d", n.index) // equal to no other
+	}
+	var b strings.Builder
+	if a.has&(1<<attrF) != 0 {
+		b.WriteString(strconv.FormatFloat(float64(a.f), 'g', -1, 32))
+	}
+	if a.has&(1<<attrI) != 0 {
+		b.WriteString(strconv.FormatInt(a.i, 10))
+	}
+	b.WriteString(a.s)
+	for _, v := range a.ints {
+		fmt.Fprintf(&b, ",%d", v)
+	}
+	for _, v := range a.floats {
+		b.WriteString("," + strconv.FormatFloat(float64(v), 'g', -1, 32))
+	}
+	for _, v := range a.strings {
+		fmt.Fprintf(&b, ",%q", v)
+	}
+	return b.String()
+}
+
+// note adds an input that decides values, but is no operand in the graph: the
+// limits of a Clip.
+func (c *call) note(what string, v *value) {
+	switch {
+	case v == nil:
+	case !v.constant:
+		c.fail("%s (%q) is computed while the network runs, expected a constant", what, v.name)
+	case v.lit != nil && v.lit.isFloat():
+		c.extra = append(c.extra, fmt.Sprintf("%s=%v", what, v.lit.floats))
+	case v.lit != nil:
+		c.extra = append(c.extra, fmt.Sprintf("%s=%v", what, v.lit.ints))
+	default:
+		c.extra = append(c.extra, what+" "+v.name)
+	}
+}
+
+// Operators.
+
+// arg is an input of an operator of the graph.
+type arg struct {
+	v *value
+	u use
+}
+
+func args(vs ...*value) []arg {
+	var as []arg
+	for _, v := range vs {
+		if v != nil {
+			as = append(as, arg{v, operand})
+		}
+	}
+	return as
+}
+
+// emit adds the operator that yields the node's outputs.
+func (c *call) emit(kind model.Kind, attr model.Attr, in []arg) {
+	attr.Variant = c.variant()
+	out := c.add(kind, c.node.name, attr, in, c.node.outputs)
+	for i, v := range out {
+		c.bind(i, v)
+	}
+}
+
+// step adds an operator that yields an intermediate value.
+func (c *call) step(suffix string, kind model.Kind, attr model.Attr, in ...arg) *value {
+	name := c.node.name + "/" + suffix
+	out := c.add(kind, name, attr, in, []string{name})
+	if len(out) == 0 {
+		return &value{id: absent}
+	}
+	return out[0]
+}
+
+func (c *call) add(kind model.Kind, name string, attr model.Attr, in []arg, names []string) []*value {
+	if c.err != nil {
+		return nil
+	}
+	ids := make([]model.TensorID, len(in))
+	for i, a := range in {
+		ids[i] = c.tensor(a.v, a.u)
+	}
+	outs := c.b.OpNamed(kind, name, attr, ids, names)
+	if err := c.b.Err(); err != nil {
+		// The builder names the operator, as does our caller.
+		if inner := errors.Unwrap(err); inner != nil && strings.HasPrefix(err.Error(), "operator") {
+			err = inner
+		}
+		c.err = err
+		return nil
+	}
+	vs := make([]*value, len(outs))
+	for i, id := range outs {
+		t := c.b.Tensor(id)
+		if len(t.Shape) > maxRank {
+			c.fail("yields %d dimensions, more than %d", len(t.Shape), maxRank)
+			return nil
+		}
+		vs[i] = &value{name: t.Name, shape: t.Shape, dtype: t.DType, id: id}
+	}
+	return vs
+}

@@ -1,0 +1,618 @@
+package onnx
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/dsasched/dsasched/model"
+)
+
+// Options adjust an import. The zero value takes the file as it is.
+type Options struct {
+	// Batch, if positive, is the batch size to import at. The first network input
+	// with a dimension defines the batch: its leading dimension, a number or a
+	// name. All inputs whose leading dimension is that number, or which use that
+	// name, follow. 0 keeps the file's.
+	Batch int64
+	// Dims binds symbolic dimensions by name. A dimension without a name is called
+	// after its input and position, such as "x.2".
+	Dims map[string]int64
+	// Float, if not nil, is the type that all floating-point tensors become.
+	Float *model.DType
+}
+
+// Import reads the network in a file.
+func Import(path string, opt Options) (*model.Graph, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return ImportReader(path, f, opt)
+}
+
+// ImportReader reads a network from r, which is called name in errors and
+// becomes the graph's name without folder and extension. If r is an io.Seeker,
+// weights are jumped over instead of read.
+func ImportReader(name string, r io.Reader, opt Options) (*model.Graph, error) {
+	m, err := read(r)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	g, _, err := build(name, m, opt)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return g, nil
+}
+
+func read(r io.Reader) (*modelProto, error) {
+	d, err := newDecoder(r)
+	if err != nil {
+		return nil, err
+	}
+	m, err := decodeModel(d)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("not a valid ONNX file: at byte %d: %w", d.pos, err)
+	case d.pos == 0:
+		return nil, errors.New("not a valid ONNX file: it is empty")
+	case m.graph == nil:
+		return nil, errors.New("not a valid ONNX file: it holds no graph")
+	case len(m.opsets) == 0 && m.irVersion >= 3:
+		return nil, errors.New("not a valid ONNX file: it does not say which operator set it uses")
+	}
+	return m, nil
+}
+
+// UnsupportedError names the nodes that have no row in the table of operators.
+type UnsupportedError struct {
+	Nodes []UnsupportedNode // the first few, in the order of the file
+	More  int               // how many there are besides
+}
+
+// UnsupportedNode is a node that can't be imported.
+type UnsupportedNode struct {
+	Name, Type string
+	Domain     string // "ai.onnx" for the default
+	Reason     string // may be empty
+}
+
+func (e *UnsupportedError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d unsupported operator", len(e.Nodes)+e.More)
+	if len(e.Nodes)+e.More > 1 {
+		b.WriteByte('s')
+	}
+	for i, n := range e.Nodes {
+		sep := "; "
+		if i == 0 {
+			sep = ": "
+		}
+		fmt.Fprintf(&b, "%snode %q is %s of domain %s", sep, n.Name, n.Type, n.Domain)
+		if n.Reason != "" {
+			fmt.Fprintf(&b, " (%s)", n.Reason)
+		}
+	}
+	if e.More > 0 {
+		fmt.Fprintf(&b, "; and %d more", e.More)
+	}
+	return b.String()
+}
+
+// maxListed bounds the lists in errors.
+const maxListed = 20
+
+func shortList(s []string, sep string) string {
+	if n := len(s); n > maxListed {
+		return fmt.Sprintf("%s and %d more", strings.Join(s[:maxListed], sep), n-maxListed)
+	}
+	return strings.Join(s, sep)
+}
+
+// plan is what holds for a file at any size of its dimensions.
+type plan struct {
+	m            *modelProto
+	order        []*nodeProto
+	rows         []*row // by node index
+	initializers map[string]*tensorProto
+	inputs       []*valueInfo // without initializers, which old files list too
+	used         map[string]bool
+}
+
+func prepare(m *modelProto) (*plan, error) {
+	g := m.graph
+	p := &plan{m: m, rows: make([]*row, len(g.nodes)), initializers: map[string]*tensorProto{}, used: map[string]bool{}}
+	for _, t := range g.initializers {
+		if t.name == "" {
+			continue // nothing can refer to it
+		}
+		if p.initializers[t.name] != nil {
+			return nil, fmt.Errorf("two initializers are called %q", t.name)
+		}
+		p.initializers[t.name] = t
+	}
+	const given = -1
+	writer := make(map[string]int, len(g.nodes)+len(p.initializers))
+	for name := range p.initializers {
+		writer[name] = given
+	}
+	for _, v := range g.inputs {
+		if p.initializers[v.name] != nil {
+			continue
+		}
+		if _, dup := writer[v.name]; dup {
+			return nil, fmt.Errorf("two inputs are called %q", v.name)
+		}
+		writer[v.name] = given
+		p.inputs = append(p.inputs, v)
+	}
+	for _, n := range g.nodes {
+		if n.name == "" {
+			if n.name = fmt.Sprintf("%s_%d", n.op, n.index); len(n.outputs) > 0 && n.outputs[0] != "" {
+				n.name = n.outputs[0]
+			}
+		}
+		for _, o := range n.outputs {
+			if o == "" {
+				continue
+			}
+			if w, dup := writer[o]; dup {
+				if w == given {
+					return nil, fmt.Errorf("node %q (%s) writes %q, which is an input or initializer", n.name, n.op, o)
+				}
+				return nil, fmt.Errorf("both node %q (%s) and node %q (%s) write %q", g.nodes[w].name, g.nodes[w].op, n.name, n.op, o)
+			}
+			writer[o] = n.index
+		}
+	}
+	if err := p.findRows(); err != nil {
+		return nil, err
+	}
+	for _, n := range g.nodes {
+		for _, in := range n.inputs {
+			if in == "" {
+				continue
+			}
+			if _, ok := writer[in]; !ok {
+				return nil, fmt.Errorf("node %q (%s) reads %q, which no node writes and which is neither input nor initializer", n.name, n.op, in)
+			}
+			p.used[in] = true
+		}
+	}
+	if len(g.outputs) == 0 {
+		return nil, errors.New("the graph has no output")
+	}
+	for _, v := range g.outputs {
+		if _, ok := writer[v.name]; !ok {
+			return nil, fmt.Errorf("output %q is written by no node", v.name)
+		}
+		p.used[v.name] = true
+	}
+	return p, p.sort(writer)
+}
+
+// findRows looks up every node's operator, and reports all failures together.
+func (p *plan) findRows() error {
+	var bad UnsupportedError
+	for i, n := range p.m.graph.nodes {
+		var reason string
+		if p.rows[i], reason = p.m.lookup(n); p.rows[i] != nil {
+			continue
+		}
+		if len(bad.Nodes) == maxListed {
+			bad.More++
+			continue
+		}
+		d := n.domain
+		if d == "" {
+			d = "ai.onnx"
+		}
+		bad.Nodes = append(bad.Nodes, UnsupportedNode{n.name, n.op, d, reason})
+	}
+	if len(bad.Nodes) > 0 {
+		return &bad
+	}
+	return nil
+}
+
+// opset is the version of a domain's operators that the file uses.
+func (m *modelProto) opset(domain string) int64 {
+	if v, ok := m.opsets[domain]; ok {
+		return v
+	}
+	return 1 // of files older than the field
+}
+
+func (m *modelProto) lookup(n *nodeProto) (*row, string) {
+	rows := table[operator{n.domain, n.op}]
+	v := m.opset(n.domain)
+	for _, r := range rows {
+		if r.since <= v && (r.until == 0 || v <= r.until) {
+			return r, ""
+		}
+	}
+	switch {
+	case len(rows) > 0:
+		var known []string
+		for _, r := range rows {
+			known = append(known, r.versions())
+		}
+		return nil, fmt.Sprintf("operator set %d; known are %s", v, strings.Join(known, ", "))
+	case m.functions[[2]string{n.domain, n.op}]:
+		return nil, "a function of the file"
+	case n.op == "If" || n.op == "Loop" || n.op == "Scan":
+		return nil, "control flow"
+	}
+	return nil, ""
+}
+
+// sort puts the nodes into topological order and keeps the file's order where it
+// is one already.
+func (p *plan) sort(writer map[string]int) error {
+	nodes := p.m.graph.nodes
+	const (
+		white = iota
+		grey
+		black
+	)
+	color := make([]uint8, len(nodes))
+	type frame struct{ node, next int }
+	var stack []frame
+	for root := range nodes {
+		if color[root] != white {
+			continue
+		}
+		color[root] = grey
+		stack = append(stack[:0], frame{root, 0})
+		for len(stack) > 0 {
+			f := &stack[len(stack)-1]
+			n := nodes[f.node]
+			if f.next == len(n.inputs) {
+				color[f.node] = black
+				p.order = append(p.order, n)
+				stack = stack[:len(stack)-1]
+				continue
+			}
+			in := n.inputs[f.next]
+			f.next++
+			if in == "" {
+				continue
+			}
+			w := writer[in]
+			if w < 0 || color[w] == black {
+				continue
+			}
+			if color[w] == grey {
+				var names []string
+				for i := len(stack) - 1; ; i-- {
+					// The stack runs from reader to writer, the cycle the other way.
+					names = append(names, nodes[stack[i].node].name)
+					if stack[i].node == w {
+						break
+					}
+				}
+				if n := len(names); n > maxListed {
+					names = append(names[:maxListed:maxListed], fmt.Sprintf("(%d more)", n-maxListed))
+				}
+				return &model.CycleError{Ops: names}
+			}
+			color[w] = grey
+			stack = append(stack, frame{w, 0})
+		}
+	}
+	return nil
+}
+
+// label is the name by which Options.Dims binds dimension i of an input.
+func label(v *valueInfo, i int) string {
+	if v.dims[i].name != "" {
+		return v.dims[i].name
+	}
+	return fmt.Sprintf("%s.%d", v.name, i)
+}
+
+// sizes are the shapes of the network's inputs.
+type sizes struct {
+	shapes []model.Shape
+	batch  int64 // 0: unknown
+}
+
+// bind gives every input dimension a number: the file's own sizes, and the
+// wanted ones, which differ in the batch only. A symbolic batch stands for 1 in
+// the file's own sizes.
+func (p *plan) bind(opt Options) (file, want sizes, err error) {
+	if opt.Batch < 0 {
+		return file, want, fmt.Errorf("batch %d, expected a positive number", opt.Batch)
+	}
+	var lead *valueInfo
+	for _, v := range p.inputs {
+		switch {
+		case !v.tensor:
+			return file, want, fmt.Errorf("input %q is not a tensor", v.name)
+		case !v.ranked:
+			return file, want, fmt.Errorf("input %q has no shape", v.name)
+		}
+		if lead == nil && len(v.dims) > 0 {
+			lead = v
+		}
+	}
+	if opt.Batch > 0 && lead == nil {
+		return file, want, fmt.Errorf("batch %d: the network has no input with a leading dimension", opt.Batch)
+	}
+	isBatch := func(v *valueInfo, i int) bool {
+		if lead == nil {
+			return false
+		}
+		d, l := v.dims[i], lead.dims[0]
+		if l.fixed {
+			return i == 0 && d.fixed && d.value == l.value
+		}
+		return !d.fixed && d.name == l.name && (i == 0 || d.name != "")
+	}
+	if err := p.checkDims(opt, lead); err != nil {
+		return file, want, err
+	}
+	var unbound []string
+	missing := map[string]bool{}
+	for _, v := range p.inputs {
+		a, b := make(model.Shape, len(v.dims)), make(model.Shape, len(v.dims))
+		for i, d := range v.dims {
+			n, known := d.value, d.fixed
+			if !known {
+				n, known = opt.Dims[label(v, i)]
+			}
+			a[i], b[i] = n, n
+			if isBatch(v, i) && opt.Batch > 0 {
+				if !d.fixed {
+					a[i], known = 1, true
+				}
+				b[i] = opt.Batch
+			}
+			if isBatch(v, i) {
+				file.batch, want.batch = a[i], b[i]
+			}
+			if !known {
+				if l := label(v, i); !missing[l] {
+					missing[l] = true
+					unbound = append(unbound, fmt.Sprintf("%q", l))
+				}
+				a[i], b[i] = 1, 1
+			}
+		}
+		for _, s := range []model.Shape{a, b} {
+			if err := s.Check(); err != nil {
+				return file, want, fmt.Errorf("input %q: %w", v.name, err)
+			}
+		}
+		file.shapes = append(file.shapes, a)
+		want.shapes = append(want.shapes, b)
+	}
+	if len(unbound) > 0 {
+		return file, want, fmt.Errorf("the sizes of these dimensions must be given: %s", shortList(unbound, ", "))
+	}
+	return file, want, nil
+}
+
+// checkDims reports names in opt.Dims that the file does not have: likely a
+// slip.
+func (p *plan) checkDims(opt Options, lead *valueInfo) error {
+	known := map[string]bool{}
+	var names []string
+	for _, list := range [][]*valueInfo{p.inputs, p.m.graph.outputs, p.m.graph.valueInfo} {
+		for _, v := range list {
+			for i, d := range v.dims {
+				if l := label(v, i); !d.fixed && !known[l] {
+					known[l] = true
+					names = append(names, l)
+				}
+			}
+		}
+	}
+	var given []string
+	for n := range opt.Dims {
+		given = append(given, n)
+	}
+	slices.Sort(given)
+	for _, n := range given {
+		if !known[n] {
+			has := "none"
+			if len(names) > 0 {
+				has = shortList(names, ", ")
+			}
+			return fmt.Errorf("no dimension is called %q; symbolic dimensions: %s", n, has)
+		}
+		if opt.Dims[n] <= 0 {
+			return fmt.Errorf("dimension %q is %d, expected a positive number", n, opt.Dims[n])
+		}
+		if opt.Batch > 0 && lead != nil && !lead.dims[0].fixed && label(lead, 0) == n && opt.Dims[n] != opt.Batch {
+			return fmt.Errorf("dimension %q is the batch, which is %d, but given as %d", n, opt.Batch, opt.Dims[n])
+		}
+	}
+	return nil
+}
+
+// build makes the graph. The values that it returns are for tests.
+func build(name string, m *modelProto, opt Options) (*model.Graph, map[string]*value, error) {
+	if opt.Float != nil && !opt.Float.IsFloat() {
+		return nil, nil, fmt.Errorf("floats cannot become %v", *opt.Float)
+	}
+	p, err := prepare(m)
+	if err != nil {
+		return nil, nil, err
+	}
+	file, want, err := p.bind(opt)
+	if err != nil {
+		return nil, nil, err
+	}
+	base := filepath.Base(name)
+	title := strings.TrimSuffix(base, filepath.Ext(base))
+	var own map[string]*value
+	if file.batch != want.batch {
+		// What the file was written for: a hard-coded size can only be understood
+		// beside the sizes it was meant for.
+		if _, own, err = p.run(title, opt, file, nil); err != nil {
+			return nil, nil, err
+		}
+	}
+	g, values, err := p.run(title, opt, want, own)
+	if err != nil && own != nil {
+		err = fmt.Errorf("at batch %d in place of the file's %d: %w", want.batch, file.batch, err)
+	}
+	return g, values, err
+}
+
+// value is a tensor of the file as far as it is known.
+type value struct {
+	name     string
+	shape    model.Shape
+	dtype    model.DType
+	constant bool
+	lit      *literal // the values, if known
+	// derived tells that the importer computed the values; those in the file may
+	// be trained.
+	derived bool
+	id      model.TensorID // absent until an operator needs it
+}
+
+const absent model.TensorID = -1
+
+// maxKnown bounds the elements of all known values together.
+const maxKnown = 2 << 20
+
+var errKnown = fmt.Errorf("the known values of the graph have more than %d elements", maxKnown)
+
+// importer builds one graph.
+type importer struct {
+	*plan
+	opt    Options
+	b      *model.Builder
+	values map[string]*value
+	// own holds the values at the file's own batch size; nil if that is the one
+	// being built.
+	own    map[string]*value
+	budget int64 // of known elements, maxKnown at first
+}
+
+func (p *plan) run(title string, opt Options, s sizes, own map[string]*value) (*model.Graph, map[string]*value, error) {
+	im := &importer{plan: p, opt: opt, b: model.NewBuilder(title), values: make(map[string]*value, 2*len(p.order)), own: own, budget: maxKnown}
+	for i, v := range p.inputs {
+		dt, err := im.dtype(v.elem)
+		if err != nil {
+			return nil, nil, fmt.Errorf("input %q %w", v.name, err)
+		}
+		im.values[v.name] = &value{name: v.name, shape: s.shapes[i], dtype: dt, id: im.b.Input(v.name, dt, s.shapes[i]...)}
+	}
+	for _, n := range p.order {
+		if err := im.node(n); err != nil {
+			return nil, nil, fmt.Errorf("node %q (%s): %w", n.name, n.op, err)
+		}
+	}
+	for _, v := range p.m.graph.outputs {
+		x, err := im.value(v.name)
+		if err != nil {
+			return nil, nil, fmt.Errorf("output %q: %w", v.name, err)
+		}
+		if _, err := elements(x.shape); err != nil {
+			return nil, nil, fmt.Errorf("output %q: %w", v.name, err)
+		}
+		im.b.Output(im.tensor(x, operand))
+	}
+	g, err := im.b.Build()
+	if err != nil {
+		return nil, nil, err
+	}
+	return g, im.values, nil
+}
+
+// dtype translates an element type.
+func (im *importer) dtype(t int64) (model.DType, error) {
+	et, ok := elementTypes[t]
+	if !ok {
+		return 0, fmt.Errorf("has element type %d, which ONNX does not define", t)
+	}
+	if !et.ok {
+		return 0, fmt.Errorf("has element type %s, which is not supported", et.name)
+	}
+	if et.dtype.IsFloat() && im.opt.Float != nil {
+		return *im.opt.Float, nil
+	}
+	return et.dtype, nil
+}
+
+// value returns the value of that name; prepare made sure that there is one.
+func (im *importer) value(name string) (*value, error) {
+	if v := im.values[name]; v != nil {
+		return v, nil
+	}
+	t := im.initializers[name]
+	if t == nil {
+		return nil, fmt.Errorf("reads %q, which is not there", name)
+	}
+	v, err := im.stored(t)
+	if err != nil {
+		return nil, fmt.Errorf("initializer %q %w", name, err)
+	}
+	v.name = name
+	im.values[name] = v
+	return v, nil
+}
+
+// stored is the value of a tensor in the file.
+func (im *importer) stored(t *tensorProto) (*value, error) {
+	dt, err := im.dtype(t.typ)
+	if err != nil {
+		return nil, err
+	}
+	v := &value{shape: t.dims, dtype: dt, constant: true, id: absent}
+	if t.known {
+		v.lit = &literal{shape: t.dims, dtype: dt, ints: t.ints, floats: t.floats}
+	}
+	return v, nil
+}
+
+// use is what an operator does with an input, as far as it decides whether a
+// constant counts as learned.
+type use uint8
+
+const (
+	// operand: any operand. Floating-point constants of the file count as learned
+	// unless they are single numbers, which are limits, factors and the like.
+	operand use = iota
+	// parameter: weights, biases, scales; learned whatever their type and size.
+	parameter
+	// statistic: gathered in training, not learned, such as a running mean.
+	statistic
+)
+
+// tensor returns the graph's tensor for a value. Constants enter the graph when
+// an operator reads them.
+func (im *importer) tensor(v *value, u use) model.TensorID {
+	learned := v.constant && (u == parameter || u == operand && v.dtype.IsFloat() && !v.derived && v.shape.Elements() > 1)
+	if v.id != absent {
+		if learned {
+			im.b.Tensor(v.id).Learned = true
+		}
+		return v.id
+	}
+	if learned {
+		v.id = im.b.Param(v.name, v.dtype, v.shape...)
+	} else {
+		var ints []int64
+		if v.lit != nil {
+			ints = v.lit.ints
+		}
+		v.id = im.b.Const(v.name, v.dtype, ints, v.shape...)
+	}
+	return v.id
+}
+
+func (im *importer) node(n *nodeProto) error {
+	c := &call{importer: im, node: n, row: im.rows[n.index], opset: im.m.opset(n.domain)}
+	return c.run()
+}

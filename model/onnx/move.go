@@ -1,0 +1,636 @@
+package onnx
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/dsasched/dsasched/model"
+)
+
+// Movement of elements, and its counterpart on known values.
+
+// resolveReshape computes the shape that a Reshape's target means for an input.
+func resolveReshape(in model.Shape, target []int64, allowZero bool) (model.Shape, error) {
+	if len(target) > maxRank {
+		return nil, fmt.Errorf("the target has %d dimensions, more than %d", len(target), maxRank)
+	}
+	out := make(model.Shape, len(target))
+	infer, rest := -1, int64(1)
+	for i, t := range target {
+		switch {
+		case t == -1 && infer >= 0:
+			return nil, fmt.Errorf("target %v has two dimensions to infer", target)
+		case t == -1:
+			infer = i
+			continue
+		case t == 0 && !allowZero:
+			if i >= len(in) {
+				return nil, fmt.Errorf("target %v copies dimension %d of shape %v, which has none", target, i, in)
+			}
+			out[i] = in[i]
+		case t < 0:
+			return nil, fmt.Errorf("target %v has extent %d", target, t)
+		default:
+			out[i] = t
+		}
+		var err error
+		if rest, err = mulInt(rest, out[i]); err != nil {
+			return nil, fmt.Errorf("target %v: %w", target, err)
+		}
+	}
+	n := in.Elements()
+	if infer >= 0 {
+		if rest == 0 || n%rest != 0 {
+			return nil, fmt.Errorf("cannot reshape %v to %v: %d elements are no multiple of %d", in, target, n, rest)
+		}
+		out[infer] = n / rest
+	} else if rest != n {
+		return nil, fmt.Errorf("cannot reshape %v (%d elements) to %v (%d)", in, n, target, rest)
+	}
+	return out, nil
+}
+
+// rescale carries a change of the input from own to now over to the output of a
+// reshape, which was out for own.
+//
+// A target written for one batch, like [1,-1] or [12,64,64] (heads), is no guide
+// to another: the first would move the new images into the second dimension, the
+// second does not even fit. So both shapes are cut into the finest blocks of
+// consecutive dimensions with equal products, as the file has them. A block of
+// the input that grows makes the block of the output grow, in its outermost
+// dimension, which is where the new images are if the dimension that grew is
+// outermost in the input's block; else the order of elements would change, and
+// the reshape is refused.
+func rescale(own, now, out model.Shape) (model.Shape, error) {
+	if len(own) != len(now) {
+		return nil, fmt.Errorf("reshape of %v, which was %v in the file", now, own)
+	}
+	res := out.Clone()
+	refuse := func() (model.Shape, error) {
+		return nil, fmt.Errorf("cannot tell what reshape of %v to %v becomes for %v", own, out, now)
+	}
+	i, j := 0, 0
+	for i < len(own) || j < len(out) {
+		i0, j0 := i, j
+		// One dimension each, then more on the smaller side until the products meet.
+		pi, pj := int64(1), int64(1)
+		if i < len(own) {
+			pi = own[i]
+			i++
+		}
+		if j < len(out) {
+			pj = out[j]
+			j++
+		}
+		for pi != pj {
+			switch {
+			case pi < pj && i < len(own):
+				pi *= own[i]
+				i++
+			case pj < pi && j < len(out):
+				pj *= out[j]
+				j++
+			default:
+				return refuse()
+			}
+		}
+		// Ones at the end belong to the last block.
+		if i < len(own) && j == len(out) {
+			i = len(own)
+		}
+		if j < len(out) && i == len(own) {
+			j = len(out)
+		}
+		grown := model.Shape(now[i0:i]).Elements()
+		if grown == pi {
+			continue
+		}
+		outer, wide := -1, 0
+		for d := i0; d < i; d++ {
+			if now[d] != own[d] {
+				outer = d
+				break
+			}
+			if own[d] > 1 {
+				wide++
+			}
+		}
+		split := 0 // dimensions of the output's block that hold something
+		for _, n := range out[j0:j] {
+			if n > 1 {
+				split++
+			}
+		}
+		if outer < 0 || j0 == j || (wide > 0 && split > 1) {
+			return refuse()
+		}
+		n, err := mulInt(out[j0], grown)
+		if err != nil || n%pi != 0 {
+			return refuse()
+		}
+		res[j0] = n / pi
+	}
+	return res, nil
+}
+
+// fixedTarget gives the output shape of a reshape-like node for a target that
+// the file states, whether or not the batch is the one it was stated for.
+func (c *call) fixedTarget(target []int64, sameInFile bool, allowZero bool) model.Shape {
+	x := c.in[0]
+	own := c.own[c.node.inputs[0]]
+	if own == nil || !sameInFile || own.shape.Equal(x.shape) {
+		s, err := resolveReshape(x.shape, target, allowZero)
+		if err != nil {
+			c.fail("%v", err)
+		}
+		return s
+	}
+	s, err := resolveReshape(own.shape, target, allowZero)
+	if err == nil {
+		s, err = rescale(own.shape, x.shape, s)
+	}
+	if err != nil {
+		c.fail("%v", err)
+	}
+	return s
+}
+
+// sameInFile tells whether input i has the same known values at the file's own
+// batch: then they do not follow the batch by themselves.
+func (c *call) sameInFile(i int) bool {
+	if c.own == nil || i >= len(c.in) || c.in[i] == nil {
+		return true
+	}
+	own := c.own[c.node.inputs[i]]
+	return own == nil || own.lit == nil || c.in[i].lit == nil || slices.Equal(own.lit.ints, c.in[i].lit.ints)
+}
+
+func (c *call) toShape(s model.Shape) {
+	if c.err == nil {
+		c.emit("Reshape", model.Attr{Shape: s}, args(c.in[0]))
+	}
+}
+
+func (c *call) reshapeTarget() model.Shape {
+	target, ok := c.list("shape", 1)
+	if !ok {
+		c.fail("has no target shape")
+		return nil
+	}
+	return c.fixedTarget(target, c.sameInFile(1), c.bool("allowzero", false))
+}
+
+func reshape(c *call) { c.toShape(c.reshapeTarget()) }
+
+func foldReshape(c *call) *literal {
+	s := c.reshapeTarget()
+	if c.err != nil {
+		return nil
+	}
+	return c.in[0].lit.reshape(s)
+}
+
+func flatten(c *call) {
+	s := c.in[0].shape
+	a := c.int("axis", 1)
+	cut := len(s)
+	if a != int64(cut) {
+		cut = c.axis(a, len(s))
+	}
+	if c.err == nil {
+		c.toShape(model.Shape{s[:cut].Elements(), s[cut:].Elements()})
+	}
+}
+
+func squeezed(c *call) model.Shape {
+	s := c.in[0].shape
+	list, ok := c.list("axes", 1)
+	var out model.Shape
+	axes := c.axes(list, len(s))
+	for d, n := range s {
+		drop := slices.Contains(axes, int64(d))
+		if drop && n != 1 {
+			c.fail("cannot squeeze dimension %d of shape %v, which is not 1", d, s)
+		}
+		if !drop && (ok || n != 1) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func squeeze(c *call) { c.toShape(squeezed(c)) }
+
+func foldSqueeze(c *call) *literal { return c.foldShape(squeezed(c)) }
+
+func (c *call) foldShape(s model.Shape) *literal {
+	if c.err != nil {
+		return nil
+	}
+	return c.in[0].lit.reshape(s)
+}
+
+func unsqueezed(c *call) model.Shape {
+	s := c.in[0].shape
+	list, ok := c.list("axes", 1)
+	if !ok {
+		c.fail("has no axes")
+		return nil
+	}
+	if len(s)+len(list) > maxRank {
+		c.fail("yields %d dimensions, more than %d", len(s)+len(list), maxRank)
+		return nil
+	}
+	axes := c.axes(list, len(s)+len(list))
+	if c.err != nil {
+		return nil
+	}
+	out := make(model.Shape, 0, len(s)+len(list))
+	next := 0
+	for d := range len(s) + len(list) {
+		if slices.Contains(axes, int64(d)) {
+			out = append(out, 1)
+		} else {
+			out = append(out, s[next])
+			next++
+		}
+	}
+	return out
+}
+
+func unsqueeze(c *call)              { c.toShape(unsqueezed(c)) }
+func foldUnsqueeze(c *call) *literal { return c.foldShape(unsqueezed(c)) }
+
+func (c *call) perm() []int64 {
+	rank := len(c.in[0].shape)
+	p, ok := c.ints("perm")
+	if !ok {
+		for d := rank - 1; d >= 0; d-- {
+			p = append(p, int64(d))
+		}
+	}
+	seen := make([]bool, rank)
+	for _, d := range p {
+		if len(p) != rank || d < 0 || d >= int64(rank) || seen[d] {
+			c.fail("perm %v is not a permutation of %d dimensions", p, rank)
+			return nil
+		}
+		seen[d] = true
+	}
+	if len(p) != rank {
+		c.fail("perm %v is not a permutation of %d dimensions", p, rank)
+	}
+	return p
+}
+
+func transpose(c *call) { c.emit("Transpose", model.Attr{Perm: c.perm()}, args(c.in[0])) }
+
+func foldTranspose(c *call) *literal {
+	p, l := c.perm(), c.in[0].lit
+	if c.err != nil {
+		return nil
+	}
+	st := rowMajor(l.shape)
+	out := make(model.Shape, len(p))
+	for i, d := range p {
+		out[i] = l.shape[d]
+	}
+	var index []int64
+	each(out, func(ix []int64) {
+		at := int64(0)
+		for i, d := range p {
+			at += ix[i] * st[d]
+		}
+		index = append(index, at)
+	})
+	return l.pick(out, index)
+}
+
+// concatAxis: the first operator sets had a default.
+func (c *call) concatAxis() int { return c.axis(c.int("axis", 1), len(c.in[0].shape)) }
+
+func concat(c *call) {
+	axis := c.concatAxis()
+	if c.err != nil {
+		return
+	}
+	parts := args(c.in...)
+	for i, s := range c.grownParts(axis) {
+		if !s.Equal(c.in[i].shape) {
+			parts[i].v = c.step(fmt.Sprintf("expand%d", i), "Expand", model.Attr{Shape: s}, parts[i])
+		}
+	}
+	c.emit("Concat", model.Attr{Axis: int64(axis)}, parts)
+}
+
+// grownParts gives the shapes of a concatenation's inputs such that they fit
+// beside axis: a constant part written for the file's batch (a class token) must
+// be repeated for each image of another. nil if the batch is the file's.
+func (c *call) grownParts(axis int) []model.Shape {
+	var now, own []model.Shape
+	for i, v := range c.in {
+		o := c.own[c.node.inputs[i]]
+		if o == nil || len(o.shape) != len(c.in[0].shape) || len(v.shape) != len(o.shape) {
+			return nil
+		}
+		now, own = append(now, v.shape.Clone()), append(own, o.shape)
+	}
+	for d := range own[0] {
+		widest, agree := int64(0), true
+		for i := range now {
+			widest = max(widest, now[i][d])
+			agree = agree && own[i][d] == own[0][d]
+		}
+		for i := range now {
+			if d != axis && agree && c.in[i].constant && now[i][d] == 1 {
+				now[i][d] = widest
+			}
+		}
+	}
+	return now
+}
+
+func foldConcat(c *call) *literal {
+	axis := c.concatAxis()
+	if c.err != nil {
+		return nil
+	}
+	out := c.in[0].shape.Clone()
+	if len(out) != 1 {
+		return nil // lists are enough
+	}
+	r := &literal{dtype: c.in[0].lit.dtype}
+	for _, v := range c.in {
+		if len(v.shape) != 1 || v.lit.isFloat() != r.isFloat() {
+			c.fail("inputs %q and %q have shapes %v and %v of %v and %v", c.in[0].name, v.name, c.in[0].shape, v.shape, c.in[0].dtype, v.dtype)
+			return nil
+		}
+		if len(r.ints)+len(r.floats)+len(v.lit.ints)+len(v.lit.floats) > maxKnownInts {
+			return nil
+		}
+		r.ints = append(r.ints, v.lit.ints...)
+		r.floats = append(r.floats, v.lit.floats...)
+	}
+	out[axis] = int64(len(r.ints) + len(r.floats))
+	r.shape = out
+	return r
+}
+
+func split(c *call) {
+	s := c.in[0].shape
+	axis := c.axis(c.int("axis", 0), len(s))
+	parts, ok := c.list("split", 1)
+	if c.err != nil {
+		return
+	}
+	c.find("num_outputs")
+	n := int64(len(c.node.outputs))
+	if !ok {
+		// Equal parts; the last may be smaller.
+		size := (s[axis] + n - 1) / n
+		for i := range n {
+			parts = append(parts, min(size, s[axis]-i*size))
+		}
+	}
+	if int64(len(parts)) != n {
+		c.fail("splits into %d parts, but has %d outputs", len(parts), n)
+		return
+	}
+	c.emit("Split", model.Attr{Axis: int64(axis), Splits: parts}, args(c.in[0]))
+}
+
+// slices are the start, the step and the number of elements per dimension.
+type slicing struct{ starts, steps, extents []int64 }
+
+func (c *call) slicing() (sl slicing) {
+	s := c.in[0].shape
+	starts, ok1 := c.list("starts", 1)
+	ends, ok2 := c.list("ends", 2)
+	if c.err == nil && (!ok1 || !ok2) {
+		c.fail("has no starts or no ends")
+	}
+	axes, ok := c.list("axes", 3)
+	if !ok {
+		for d := range starts {
+			axes = append(axes, int64(d))
+		}
+	}
+	steps, ok := c.list("steps", 4)
+	if !ok {
+		steps = slices.Repeat([]int64{1}, len(starts))
+	}
+	if len(ends) != len(starts) || len(axes) != len(starts) || len(steps) != len(starts) {
+		c.fail("has %d starts, %d ends, %d axes and %d steps", len(starts), len(ends), len(axes), len(steps))
+	}
+	c.axes(axes, len(s)) // none twice
+	if c.err != nil {
+		return sl
+	}
+	sl = slicing{make([]int64, len(s)), slices.Repeat([]int64{1}, len(s)), s.Clone()}
+	for i, a := range axes {
+		d := c.axis(a, len(s))
+		n, step := s[d], steps[i]
+		if step == 0 || step == math.MinInt64 {
+			c.fail("has step %d", step)
+			return sl
+		}
+		at := func(p int64) int64 {
+			if p < 0 {
+				p += n
+			}
+			return p
+		}
+		lo, hi := at(starts[i]), at(ends[i])
+		if step > 0 {
+			lo, hi = min(max(lo, 0), n), min(max(hi, 0), n)
+			sl.extents[d] = max(0, (hi-lo+min(step, n+1)-1)/min(step, n+1))
+			step = min(step, n+1)
+		} else {
+			lo, hi = min(max(lo, -1), n-1), min(max(hi, -1), n-1)
+			step = max(step, -n-1)
+			sl.extents[d] = max(0, (lo-hi-step-1)/-step)
+		}
+		sl.starts[d], sl.steps[d] = lo, step
+	}
+	return sl
+}
+
+func slice(c *call) {
+	sl := c.slicing()
+	if c.err != nil {
+		return
+	}
+	c.emit("Slice", model.Attr{Starts: sl.starts, Steps: sl.steps, Shape: sl.extents}, args(c.in[0]))
+}
+
+func foldSlice(c *call) *literal {
+	sl := c.slicing()
+	if c.err != nil {
+		return nil
+	}
+	l := c.in[0].lit
+	st := rowMajor(l.shape)
+	var index []int64
+	each(sl.extents, func(ix []int64) {
+		at := int64(0)
+		for d := range ix {
+			at += (sl.starts[d] + ix[d]*sl.steps[d]) * st[d]
+		}
+		index = append(index, at)
+	})
+	return l.pick(sl.extents, index)
+}
+
+func pad(c *call) {
+	rank := len(c.in[0].shape)
+	name := "pads"
+	if c.has("paddings") {
+		name = "paddings" // the first operator set
+	}
+	p, ok := c.list(name, 1)
+	if !ok {
+		c.fail("has no pads")
+	}
+	if axes, ok := c.list("axes", 3); ok && c.err == nil {
+		c.axes(axes, rank) // none twice
+		if len(p) != 2*len(axes) {
+			c.fail("has %d pads for %d axes", len(p), len(axes))
+		}
+		whole := make([]int64, 2*rank)
+		for i, a := range axes {
+			if c.err != nil {
+				return
+			}
+			d := c.axis(a, rank)
+			whole[d], whole[rank+d] = p[i], p[len(axes)+i]
+		}
+		p = whole
+	}
+	for _, v := range p {
+		if v < -model.MaxElements || v > model.MaxElements {
+			c.fail("pads %v are too large", p)
+		}
+	}
+	c.note("value", c.in[2])
+	c.emit("Pad", model.Attr{Pads: p}, args(c.in[0]))
+}
+
+func gather(c *call) {
+	c.emit("Gather", model.Attr{Axis: int64(c.axis(c.int("axis", 0), len(c.in[0].shape)))}, args(c.in...))
+}
+
+func foldGather(c *call) *literal {
+	l, ix := c.in[0].lit, c.in[1].lit
+	axis := c.axis(c.int("axis", 0), len(l.shape))
+	if c.err != nil {
+		return nil
+	}
+	out := slices.Concat(l.shape[:axis], ix.shape, l.shape[axis+1:])
+	if !fits(out) || ix.isFloat() {
+		return nil
+	}
+	n := l.shape[axis]
+	outer, inner := l.shape[:axis].Elements(), l.shape[axis+1:].Elements()
+	var index []int64
+	for o := range outer {
+		for _, k := range ix.ints {
+			if k < -n || k >= n {
+				c.fail("index %d does not exist in %d elements", k, n)
+				return nil
+			}
+			if k < 0 {
+				k += n
+			}
+			for i := range inner {
+				index = append(index, (o*n+k)*inner+i)
+			}
+		}
+	}
+	return l.pick(out, index)
+}
+
+func (c *call) expandTarget() model.Shape {
+	target, _ := c.list("", 1)
+	if c.err != nil {
+		return nil
+	}
+	if len(target) > maxRank {
+		c.fail("the target has %d dimensions, more than %d", len(target), maxRank)
+		return nil
+	}
+	s, err := broadcastShape(c.in[0].shape, target)
+	if err != nil {
+		c.fail("%v", err)
+	}
+	return s
+}
+
+func expand(c *call) { c.emit("Expand", model.Attr{Shape: c.expandTarget()}, args(c.in[0])) }
+
+func foldExpand(c *call) *literal {
+	s := c.expandTarget()
+	if c.err != nil || !fits(s) {
+		return nil
+	}
+	return c.in[0].lit.spread(s)
+}
+
+func upsample(c *call) {
+	if a := c.find("scales"); a != nil {
+		f := make([]float64, len(a.floats))
+		for i, v := range a.floats {
+			f[i] = float64(v)
+		}
+		c.scale(f)
+		return
+	}
+	c.scale(c.scales(1))
+}
+
+// scales are known floats.
+func (c *call) scales(i int) []float64 {
+	if i >= len(c.in) || c.in[i] == nil {
+		return nil
+	}
+	if v := c.in[i]; v.lit != nil && v.lit.isFloat() {
+		return v.lit.floats
+	}
+	c.fail("scales (%q) are not known", c.in[i].name)
+	return nil
+}
+
+func resize(c *call) {
+	x := c.in[0]
+	if c.opset < 11 {
+		c.scale(c.scales(1))
+		return
+	}
+	f := c.scales(2)
+	size, ok := c.list("", 3)
+	if c.err == nil && len(f) == 0 && ok && len(size) > 0 {
+		if len(size) != len(x.shape) {
+			c.fail("sizes %v for shape %v", size, x.shape)
+			return
+		}
+		for d, n := range size {
+			f = append(f, float64(n)/float64(x.shape[d]))
+		}
+	}
+	c.scale(f)
+}
+
+func (c *call) scale(f []float64) {
+	a := model.Attr{}
+	if len(f) != len(c.in[0].shape) {
+		c.fail("has %d scales for shape %v", len(f), c.in[0].shape)
+	}
+	for _, v := range f {
+		if v != math.Trunc(v) || v < 1 || v > float64(model.MaxElements) {
+			c.fail("scales by %v, expected whole factors", f)
+			break
+		}
+		a.Scales = append(a.Scales, int64(v))
+	}
+	c.emit("Resize", a, args(c.in[0]))
+}

@@ -1,0 +1,492 @@
+package onnx
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/dsasched/dsasched/model"
+)
+
+// operator is the key of the table.
+type operator struct{ domain, name string }
+
+// row says how an operator of a range of operator sets is imported. An operator
+// whose meaning changed has several rows.
+type row struct {
+	operator
+	since, until int64 // operator sets, inclusive; until 0: no end
+	minIn, maxIn int   // inputs; maxIn -1: any number
+	// kind is what the operator becomes; empty if it is computed at import or
+	// becomes several operators.
+	kind  model.Kind
+	build func(*call)
+	// fold computes the operator's first output if all inputs are known; nil if
+	// it can't. It may return nil to leave the node to build.
+	fold func(*call) *literal
+	doc  string
+}
+
+func (r *row) versions() string {
+	if r.until == 0 {
+		return fmt.Sprintf("%d and later", r.since)
+	}
+	return fmt.Sprintf("%d to %d", r.since, r.until)
+}
+
+func (r *row) arity() string {
+	switch {
+	case r.maxIn < 0:
+		return fmt.Sprintf("at least %d", r.minIn)
+	case r.maxIn == r.minIn:
+		return fmt.Sprint(r.minIn)
+	}
+	return fmt.Sprintf("%d to %d", r.minIn, r.maxIn)
+}
+
+// OperatorInfo describes a row of the table of operators.
+type OperatorInfo struct {
+	Domain, Type string
+	Since, Until int64 // operator sets, inclusive; Until 0: no end
+	// Kind is the graph's operator; empty if the operator is computed at import or
+	// becomes several.
+	Kind model.Kind
+	// Class is the cost class of Kind; empty with it.
+	Class string
+	// Folds tells that it is computed at import if its inputs are known; OnlyFolds
+	// that it is refused otherwise.
+	Folds, OnlyFolds bool
+	Doc              string
+}
+
+// Operators lists the operators that can be imported, by domain, type and
+// operator set.
+func Operators() []OperatorInfo {
+	var list []OperatorInfo
+	for _, rows := range table {
+		for _, r := range rows {
+			info := OperatorInfo{Domain: r.domain, Type: r.name, Since: r.since, Until: r.until, Kind: r.kind,
+				Folds: r.fold != nil, OnlyFolds: r.build == nil, Doc: r.doc}
+			if info.Domain == "" {
+				info.Domain = "ai.onnx"
+			}
+			if k, ok := model.Info(r.kind); ok {
+				info.Class = k.Class.String()
+			}
+			list = append(list, info)
+		}
+	}
+	slices.SortFunc(list, func(a, b OperatorInfo) int {
+		return cmp.Or(cmp.Compare(a.Domain, b.Domain), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Since, b.Since))
+	})
+	return list
+}
+
+const anyNumber = -1
+
+func std(name string) operator { return operator{"", name} }
+
+// rows is the table. Operator sets before the earliest row differ in a way that
+// no file in use has.
+var rows = []row{
+	// Matrix operators.
+	{std("Conv"), 1, 0, 2, 3, "Conv", conv, nil, "convolution, grouped and depthwise too"},
+	{std("ConvTranspose"), 1, 0, 2, 3, "ConvTranspose", convTranspose, nil, "transposed convolution"},
+	{std("MatMul"), 1, 0, 2, 2, "MatMul", direct, nil, "batched matrix product"},
+	{std("Gemm"), 1, 0, 2, 3, "Gemm", gemm, nil, "matrix product with bias; alpha and beta are free"},
+
+	// Pooling and normalisation.
+	{std("MaxPool"), 1, 0, 1, 1, "MaxPool", pool, nil, "without the indices"},
+	{std("AveragePool"), 1, 0, 1, 1, "AveragePool", pool, nil, ""},
+	{std("GlobalMaxPool"), 1, 0, 1, 1, "GlobalMaxPool", direct, nil, ""},
+	{std("GlobalAveragePool"), 1, 0, 1, 1, "GlobalAveragePool", direct, nil, ""},
+	{std("BatchNormalization"), 1, 0, 5, 5, "BatchNorm", batchNorm, nil, "at inference"},
+	{std("LayerNormalization"), 1, 0, 2, 3, "LayerNorm", layerNorm, nil, "first output only; standard since 17, in files before"},
+	{std("LRN"), 1, 0, 1, 1, "LRN", lrn, nil, ""},
+	{std("Softmax"), 1, 12, 1, 1, "Softmax", softmaxFlat, nil, "over all axes from the given one on"},
+	{std("Softmax"), 13, 0, 1, 1, "Softmax", softmax, nil, ""},
+	{std("LogSoftmax"), 1, 12, 1, 1, "", logSoftmaxFlat, nil, "Softmax, Log"},
+	{std("LogSoftmax"), 13, 0, 1, 1, "", logSoftmax, nil, "Softmax, Log"},
+	{std("ReduceMean"), 1, 0, 1, 2, "ReduceMean", reduce, nil, ""},
+	{std("ReduceSum"), 1, 0, 1, 2, "ReduceSum", reduce, nil, ""},
+	{std("ReduceMax"), 1, 0, 1, 2, "ReduceMax", reduce, nil, ""},
+	{std("ReduceMin"), 1, 0, 1, 2, "ReduceMin", reduce, nil, ""},
+	{std("ReduceProd"), 1, 0, 1, 2, "", nil, foldProduct, "of a whole list"},
+
+	// Element-wise, one input.
+	{std("Relu"), 1, 0, 1, 1, "Relu", direct, nil, ""},
+	{std("LeakyRelu"), 1, 0, 1, 1, "LeakyRelu", direct, nil, ""},
+	{std("Elu"), 1, 0, 1, 1, "Elu", direct, nil, ""},
+	{std("Selu"), 1, 0, 1, 1, "Elu", likened, nil, "costs an Elu"},
+	{std("Celu"), 12, 0, 1, 1, "Elu", likened, nil, "costs an Elu"},
+	{std("Sigmoid"), 1, 0, 1, 1, "Sigmoid", direct, nil, ""},
+	{std("HardSigmoid"), 1, 0, 1, 1, "HardSigmoid", direct, nil, ""},
+	{std("HardSwish"), 14, 0, 1, 1, "HardSwish", direct, nil, ""},
+	{std("Softplus"), 1, 0, 1, 1, "Softplus", direct, nil, ""},
+	{std("Tanh"), 1, 0, 1, 1, "Tanh", direct, nil, ""},
+	{std("Erf"), 9, 0, 1, 1, "Erf", direct, nil, ""},
+	{std("Gelu"), 20, 0, 1, 1, "Gelu", direct, nil, ""},
+	{operator{"com.microsoft", "Gelu"}, 1, 0, 1, 1, "Gelu", direct, nil, ""},
+	{std("Exp"), 1, 0, 1, 1, "Exp", direct, nil, ""},
+	{std("Log"), 1, 0, 1, 1, "Log", direct, nil, ""},
+	{std("Sqrt"), 1, 0, 1, 1, "Sqrt", direct, foldSqrt, ""},
+	{std("Reciprocal"), 1, 0, 1, 1, "Reciprocal", direct, nil, ""},
+	{std("Neg"), 1, 0, 1, 1, "Neg", direct, foldNeg, ""},
+	{std("Abs"), 1, 0, 1, 1, "Abs", direct, nil, ""},
+	{std("Floor"), 1, 0, 1, 1, "Floor", direct, foldRound(math.Floor), ""},
+	{std("Ceil"), 1, 0, 1, 1, "Floor", likened, foldRound(math.Ceil), "costs a Floor"},
+	{std("Round"), 11, 0, 1, 1, "Floor", likened, foldRound(math.RoundToEven), "costs a Floor"},
+	{std("Not"), 1, 0, 1, 1, "Not", direct, foldNot, ""},
+	{std("Clip"), 1, 0, 1, 3, "Clip", clip, nil, "limits must be constants"},
+	{std("Cast"), 6, 0, 1, 1, "Cast", castTo, foldCast, ""},
+	{std("Identity"), 1, 0, 1, 1, "Identity", direct, foldIdentity, ""},
+	{std("Dropout"), 1, 0, 1, 3, "Dropout", dropout, nil, "at inference, without the mask"},
+
+	// Element-wise with broadcast.
+	{std("Add"), 7, 0, 2, 2, "Add", direct, foldArithmetic, ""},
+	{std("Sub"), 7, 0, 2, 2, "Sub", direct, foldArithmetic, ""},
+	{std("Mul"), 7, 0, 2, 2, "Mul", direct, foldArithmetic, ""},
+	{std("Div"), 7, 0, 2, 2, "Div", direct, foldArithmetic, ""},
+	{std("Pow"), 7, 0, 2, 2, "Pow", direct, nil, ""},
+	{std("PRelu"), 7, 0, 2, 2, "PRelu", prelu, nil, ""},
+	{std("Sum"), 1, 0, 1, anyNumber, "Add", nary, foldArithmetic, "of any number of inputs"},
+	{std("Max"), 1, 0, 1, anyNumber, "Max", nary, foldArithmetic, "of any number of inputs"},
+	{std("Min"), 1, 0, 1, anyNumber, "Min", nary, foldArithmetic, "of any number of inputs"},
+	{std("Mean"), 1, 0, 1, anyNumber, "", mean, nil, "Add, Div"},
+	{std("Mod"), 10, 0, 2, 2, "", nil, foldArithmetic, ""},
+	{std("Equal"), 1, 0, 2, 2, "", nil, foldArithmetic, ""},
+	{std("Greater"), 7, 0, 2, 2, "", nil, foldArithmetic, ""},
+	{std("GreaterOrEqual"), 12, 0, 2, 2, "", nil, foldArithmetic, ""},
+	{std("Less"), 7, 0, 2, 2, "", nil, foldArithmetic, ""},
+	{std("LessOrEqual"), 12, 0, 2, 2, "", nil, foldArithmetic, ""},
+	{std("And"), 7, 0, 2, 2, "", nil, foldArithmetic, ""},
+	{std("Or"), 7, 0, 2, 2, "", nil, foldArithmetic, ""},
+	{std("Xor"), 7, 0, 2, 2, "", nil, foldArithmetic, ""},
+	{std("Where"), 9, 0, 3, 3, "", nil, foldWhere, ""},
+
+	// Movement.
+	{std("Reshape"), 1, 0, 1, 2, "Reshape", reshape, foldReshape, "follows a change of batch"},
+	{std("Flatten"), 1, 0, 1, 1, "Reshape", flatten, nil, ""},
+	{std("Squeeze"), 1, 0, 1, 2, "Reshape", squeeze, foldSqueeze, ""},
+	{std("Unsqueeze"), 1, 0, 1, 2, "Reshape", unsqueeze, foldUnsqueeze, ""},
+	{std("Transpose"), 1, 0, 1, 1, "Transpose", transpose, foldTranspose, ""},
+	{std("Concat"), 1, 0, 1, anyNumber, "Concat", concat, foldConcat, "parts written for one batch are expanded to it"},
+	{std("Split"), 1, 0, 1, 2, "Split", split, nil, ""},
+	{std("Slice"), 1, 0, 1, 5, "Slice", slice, foldSlice, "steps above zero, unless it folds"},
+	{std("Pad"), 1, 0, 1, 4, "Pad", pad, nil, "any mode"},
+	{std("Gather"), 1, 0, 2, 2, "Gather", gather, foldGather, ""},
+	{std("Expand"), 8, 0, 2, 2, "Expand", expand, foldExpand, ""},
+	{std("Upsample"), 7, 9, 1, 2, "Resize", upsample, nil, "whole factors"},
+	{std("Resize"), 10, 0, 1, 4, "Resize", resize, nil, "whole factors"},
+
+	// Constants and shapes.
+	{std("Constant"), 1, 0, 0, 0, "", constant, nil, ""},
+	{std("ConstantOfShape"), 9, 0, 1, 1, "", constantOfShape, nil, ""},
+	{std("Shape"), 1, 0, 1, 1, "", shapeOf, nil, ""},
+	{std("Size"), 1, 0, 1, 1, "", sizeOf, nil, ""},
+	{std("Range"), 11, 0, 3, 3, "", nil, foldRange, ""},
+}
+
+var table = func() map[operator][]*row {
+	m := map[operator][]*row{}
+	for i := range rows {
+		r := &rows[i]
+		m[r.operator] = append(m[r.operator], r)
+	}
+	return m
+}()
+
+// direct is an operator whose inputs and attributes need no translation.
+func direct(c *call) { c.emit(c.row.kind, model.Attr{}, args(c.in...)) }
+
+// likened is an operator that the graph knows only by another one of its cost.
+func likened(c *call) {
+	c.extra = append(c.extra, "of "+c.node.op)
+	direct(c)
+}
+
+// spatialAttr reads what convolutions and poolings share. kernel and input are
+// the spatial extents.
+func (c *call) spatialAttr(input, kernel model.Shape) model.Attr {
+	n := len(kernel)
+	a := model.Attr{
+		Strides:   c.spatial("strides", n, 1),
+		Dilations: c.spatial("dilations", n, 1),
+	}
+	for i, k := range kernel {
+		if k > 1<<30 || a.Dilations[i] > 1<<30 {
+			c.fail("kernel %v with dilations %v is too large", kernel, a.Dilations)
+			return a
+		}
+	}
+	pads, ok := c.ints("pads")
+	if !ok {
+		pads = make([]int64, 2*n)
+	}
+	mode := c.str("auto_pad", "NOTSET")
+	switch mode {
+	case "NOTSET", "":
+	case "VALID":
+		pads = make([]int64, 2*n)
+	case "SAME_UPPER", "SAME_LOWER":
+		// The output is the input divided by the stride, rounded up; an odd pad more
+		// goes to the end or to the beginning.
+		pads = make([]int64, 2*n)
+		for i := range n {
+			s := a.Strides[i]
+			if s < 1 {
+				continue // refused later
+			}
+			out := (input[i]-1)/s + 1
+			total := max(0, (out-1)*s+(kernel[i]-1)*a.Dilations[i]+1-input[i])
+			pads[i], pads[n+i] = total/2, total-total/2
+			if mode == "SAME_LOWER" {
+				pads[i], pads[n+i] = pads[n+i], pads[i]
+			}
+		}
+	default:
+		c.fail("auto_pad is %q, expected NOTSET, VALID, SAME_UPPER or SAME_LOWER", mode)
+	}
+	if len(pads) != 2*n {
+		c.fail("attribute \"pads\" has %d entries, expected %d", len(pads), 2*n)
+	}
+	a.Pads = pads
+	return a
+}
+
+// images checks that a value has a batch, channels and at least one spatial
+// dimension.
+func (c *call) images(v *value) bool {
+	if len(v.shape) < 3 {
+		c.fail("input %q has shape %v, expected [N,C,spatial]", v.name, v.shape)
+	}
+	return c.err == nil
+}
+
+func (c *call) convAttr() model.Attr {
+	x, w := c.in[0], c.in[1]
+	if !c.images(x) {
+		return model.Attr{}
+	}
+	if len(w.shape) != len(x.shape) {
+		c.fail("input %v and weights %v, expected equally many dimensions", x.shape, w.shape)
+		return model.Attr{}
+	}
+	if k, ok := c.ints("kernel_shape"); ok && !slices.Equal(k, w.shape[2:]) {
+		c.fail("kernel_shape is %v, but the weights have shape %v", k, w.shape)
+	}
+	a := c.spatialAttr(x.shape[2:], w.shape[2:])
+	a.Group = c.int("group", 1)
+	return a
+}
+
+func conv(c *call) {
+	a := c.convAttr()
+	c.emit("Conv", a, c.weighted())
+}
+
+// weighted are an operand, weights and an optional bias.
+func (c *call) weighted() []arg {
+	as := []arg{{c.in[0], operand}, {c.in[1], parameter}}
+	if len(c.in) > 2 && c.in[2] != nil {
+		as = append(as, arg{c.in[2], parameter})
+	}
+	return as
+}
+
+func convTranspose(c *call) {
+	a := c.convAttr()
+	if c.err != nil {
+		return
+	}
+	x, w := c.in[0].shape[2:], c.in[1].shape[2:]
+	a.OutputPadding = c.spatial("output_padding", len(w), 0)
+	mode := c.str("auto_pad", "NOTSET")
+	same := mode == "SAME_UPPER" || mode == "SAME_LOWER"
+	want, given := c.ints("output_shape")
+	if given && len(want) == len(w)+2 {
+		want = want[2:]
+	}
+	if given && len(want) != len(w) {
+		c.fail("output_shape is %v for %d spatial dimensions", want, len(w))
+	}
+	if c.err != nil {
+		return
+	}
+	// With a wanted size, the pads are what is too much.
+	for i := range w {
+		if !given && !same {
+			break
+		}
+		s := a.Strides[i]
+		if s < 1 || s > 1<<30 || a.Dilations[i] < 1 || a.Dilations[i] > 1<<30 || a.OutputPadding[i] < 0 || a.OutputPadding[i] > 1<<30 {
+			break // refused later
+		}
+		out := x[i] * s
+		if given {
+			out = want[i]
+		}
+		total := max(0, s*(x[i]-1)+a.OutputPadding[i]+(w[i]-1)*a.Dilations[i]+1-out)
+		lo, hi := total/2, total-total/2
+		if mode != "SAME_UPPER" {
+			lo, hi = hi, lo
+		}
+		a.Pads[i], a.Pads[len(w)+i] = lo, hi
+	}
+	c.emit("ConvTranspose", a, c.weighted())
+}
+
+func gemm(c *call) {
+	c.emit("Gemm", model.Attr{TransA: c.bool("transA", false), TransB: c.bool("transB", false)}, c.weighted())
+}
+
+func pool(c *call) {
+	if !c.images(c.in[0]) {
+		return
+	}
+	x := c.in[0].shape[2:]
+	kernel, ok := c.ints("kernel_shape")
+	if !ok || len(kernel) != len(x) {
+		c.fail("kernel_shape is %v, expected %d entries for input %v", kernel, len(x), c.in[0].shape)
+		return
+	}
+	if err := model.Shape(kernel).Check(); err != nil {
+		c.fail("kernel_shape: %v", err)
+		return
+	}
+	a := c.spatialAttr(x, kernel)
+	a.Kernel = kernel
+	a.CeilMode = c.bool("ceil_mode", false)
+	c.emit(c.row.kind, a, args(c.in[0]))
+}
+
+func batchNorm(c *call) {
+	if c.bool("training_mode", false) {
+		c.fail("is in training mode")
+	}
+	if !c.bool("spatial", true) {
+		c.fail("normalises each position by itself (spatial=0), which is not supported")
+	}
+	c.find("momentum") // of training
+	c.emit("BatchNorm", model.Attr{}, []arg{{c.in[0], operand}, {c.in[1], parameter}, {c.in[2], parameter},
+		{c.in[3], statistic}, {c.in[4], statistic}})
+}
+
+func layerNorm(c *call) {
+	for _, v := range c.in[1:] {
+		if v == nil {
+			continue
+		}
+		if s, err := broadcastShape(c.in[0].shape, v.shape); err != nil || !s.Equal(c.in[0].shape) {
+			c.fail("scale or bias %q has shape %v, which does not broadcast to %v", v.name, v.shape, c.in[0].shape)
+		}
+	}
+	a := model.Attr{Axis: int64(c.axis(c.int("axis", -1), len(c.in[0].shape)))}
+	c.emit("LayerNorm", a, c.weighted())
+}
+
+func lrn(c *call) {
+	size := c.int("size", 0)
+	if size < 1 || size > 1<<30 {
+		c.fail("size is %d, expected a positive number of channels", size)
+	}
+	if c.images(c.in[0]) {
+		c.emit("LRN", model.Attr{Kernel: []int64{size}}, args(c.in[0]))
+	}
+}
+
+func softmaxAttr(c *call) model.Attr {
+	return model.Attr{Axis: int64(c.axis(c.int("axis", -1), len(c.in[0].shape)))}
+}
+
+// softmaxFlatAttr: the old operator flattens the input to a matrix before axis
+// and normalises its rows.
+func softmaxFlatAttr(c *call) model.Attr {
+	rank := len(c.in[0].shape)
+	a := c.axis(c.int("axis", 1), rank)
+	attr := model.Attr{Axis: int64(a)}
+	for d := a; d < rank-1 && c.err == nil; d++ {
+		attr.Axes = append(attr.Axes, int64(d))
+	}
+	if len(attr.Axes) > 0 {
+		attr.Axes = append(attr.Axes, int64(rank-1))
+	}
+	return attr
+}
+
+func softmax(c *call)     { c.emit("Softmax", softmaxAttr(c), args(c.in[0])) }
+func softmaxFlat(c *call) { c.emit("Softmax", softmaxFlatAttr(c), args(c.in[0])) }
+
+func logSoftmax(c *call)     { logOf(c, softmaxAttr(c)) }
+func logSoftmaxFlat(c *call) { logOf(c, softmaxFlatAttr(c)) }
+
+func logOf(c *call, a model.Attr) {
+	c.emit("Log", model.Attr{}, args(c.step("softmax", "Softmax", a, arg{c.in[0], operand})))
+}
+
+func reduce(c *call) {
+	rank := len(c.in[0].shape)
+	list, ok := c.list("axes", 1)
+	keep := c.bool("keepdims", true)
+	if !ok || len(list) == 0 {
+		if c.bool("noop_with_empty_axes", false) {
+			c.emit("Identity", model.Attr{}, args(c.in[0]))
+			return
+		}
+		list = nil
+		for d := range rank {
+			list = append(list, int64(d))
+		}
+	}
+	c.find("noop_with_empty_axes")
+	c.emit(c.row.kind, model.Attr{Axes: c.axes(list, rank), KeepDims: keep}, args(c.in[0]))
+}
+
+func clip(c *call) {
+	c.note("min", c.in[1])
+	c.note("max", c.in[2])
+	c.emit("Clip", model.Attr{}, args(c.in[0]))
+}
+
+func castTo(c *call) {
+	dt, err := c.dtype(c.int("to", 0))
+	if err != nil {
+		c.fail("attribute \"to\" %v", err)
+		return
+	}
+	c.emit("Cast", model.Attr{Axis: int64(dt)}, args(c.in[0]))
+}
+
+func dropout(c *call) {
+	if t := c.in[2]; t != nil && t.lit != nil && len(t.lit.ints) == 1 && t.lit.ints[0] != 0 {
+		c.fail("is in training mode")
+	}
+	// All that is left is training's.
+	for _, a := range c.node.attrs {
+		c.find(a.name)
+	}
+	c.emit("Dropout", model.Attr{}, args(c.in[0]))
+}
+
+func prelu(c *call) {
+	c.emit("PRelu", model.Attr{}, []arg{{c.in[0], operand}, {c.in[1], parameter}})
+}
+
+func nary(c *call) {
+	if len(c.in) == 1 {
+		c.emit("Identity", model.Attr{}, args(c.in[0]))
+		return
+	}
+	direct(c)
+}
+
+func mean(c *call) {
+	if len(c.in) == 1 {
+		c.emit("Identity", model.Attr{}, args(c.in[0]))
+		return
+	}
+	sum := c.step("sum", "Add", model.Attr{}, args(c.in...)...)
+	n := &value{name: c.node.name + "/count", dtype: sum.dtype, constant: true, derived: true, id: absent}
+	c.emit("Div", model.Attr{}, args(sum, n))
+}
