@@ -1,0 +1,117 @@
+package cost_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/model"
+)
+
+func stcp920(t testing.TB) *cost.Model {
+	t.Helper()
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := cost.New(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// The figures are worked out by hand from the formulas of the package
+// documentation: a 64 x 32 array, 25 cycles of fill, 4096 bytes of weights per block
+// at 512 bytes per cycle.
+func TestMatrixCycles(t *testing.T) {
+	m := stcp920(t)
+	for _, c := range []struct {
+		name string
+		dims model.MatrixDims
+		dt   model.DType
+		want hardware.Cycles
+	}{
+		{"one block", model.MatrixDims{Reps: 1, M: 100, N: 32, K: 64}, model.F16, 100 + 25},
+		{"edge waste in both directions", model.MatrixDims{Reps: 1, M: 100, N: 33, K: 65}, model.F16, 4*100 + 25},
+		{"few rows wait for weights", model.MatrixDims{Reps: 1, M: 1, N: 64, K: 128}, model.F16, 4*8 + 25},
+		{"repetitions", model.MatrixDims{Reps: 12, M: 128, N: 128, K: 64}, model.F16, 12*4*128 + 25},
+		{"int8 at twice the rate", model.MatrixDims{Reps: 1, M: 100, N: 32, K: 64}, model.I8, 50 + 25},
+		{"f32 at half the rate", model.MatrixDims{Reps: 1, M: 100, N: 32, K: 64}, model.F32, 200 + 25},
+		{"nothing", model.MatrixDims{}, model.F16, 0},
+	} {
+		if got := m.MatrixCycles(c.dims, c.dt); got != c.want {
+			t.Errorf("%s: %d cycles, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+func TestVectorCycles(t *testing.T) {
+	m := stcp920(t)
+	for _, c := range []struct {
+		name            string
+		work            model.VectorWork
+		dt              model.DType
+		vector, special hardware.Cycles
+	}{
+		{"simple", model.VectorWork{Simple: 640}, model.F16, 10 + 10, 0},
+		{"a partial group of lanes counts whole", model.VectorWork{Simple: 65}, model.F16, 2 + 10, 0},
+		{"special", model.VectorWork{Special: 64}, model.F16, 0, 4 + 20},
+		{"simple and move pay fill once", model.VectorWork{Simple: 64, Move: 64}, model.F16, 2 + 10, 0},
+		{"f32 on half the lanes", model.VectorWork{Simple: 64}, model.F32, 2 + 10, 0},
+		{"nothing", model.VectorWork{}, model.F16, 0, 0},
+	} {
+		v, s := m.VectorCycles(c.work, c.dt)
+		if v != c.vector || s != c.special {
+			t.Errorf("%s: %d and %d cycles, want %d and %d", c.name, v, s, c.vector, c.special)
+		}
+	}
+}
+
+// No tile is faster than the peak rates allow.
+func TestNeverFasterThanPeak(t *testing.T) {
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := stcp920(t)
+	perCore := m.PeakMACsPerSecond(model.F16) / float64(spec.Clusters*spec.Cores()) / spec.ClockHz
+	if perCore != 64*32 {
+		t.Errorf("peak of a core is %v MACs per cycle, want 2048", perCore)
+	}
+	for mm := int64(1); mm < 300; mm += 37 {
+		for n := int64(1); n < 200; n += 31 {
+			for k := int64(1); k < 300; k += 41 {
+				d := model.MatrixDims{Reps: 3, M: mm, N: n, K: k}
+				c := m.MatrixCycles(d, model.F16)
+				if float64(c)*perCore < float64(3*mm*n*k) {
+					t.Fatalf("%+v takes %d cycles, fewer than the peak allows", d, c)
+				}
+			}
+		}
+	}
+}
+
+func TestPicosecondsRoundUp(t *testing.T) {
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.ClockHz = 3e9
+	m, err := cost.New(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := m.Picoseconds(1); got != 334 {
+		t.Errorf("one cycle at 3 GHz is %d ps, want 334", got)
+	}
+}
+
+func ExampleModel_MatrixCycles() {
+	spec, _ := hardware.Load("stcp920")
+	m, _ := cost.New(spec)
+	// A 3x3 convolution of 64 to 64 channels on 7 rows of 56 pixels.
+	fmt.Println(m.MatrixCycles(model.MatrixDims{Reps: 1, M: 7 * 56, N: 64, K: 64 * 9}, model.F16))
+	// Output: 7081cycles
+}

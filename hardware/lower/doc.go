@@ -1,0 +1,37 @@
+// Package lower is the kernel generator (paper §4): it turns a schedule into a
+// program of commands.
+//
+// # What becomes what
+//
+//	instance  one kernel: a Launch, then its layers. A cluster runs one kernel at
+//	          a time, so a kernel starts when the one before it has ended.
+//	layer     a fused loop nest around its anchor (§4.1): for each tile of weights
+//	          the rows of the core's slice pass through the matrix unit, and the
+//	          element-wise operators behind it follow tile by tile.
+//	value     outputs stay at the level that the memory plan gives (§4.2): a reader
+//	          on the same core reads the LB; what another core holds arrives by an
+//	          Exchange, what the GB or DDR holds by loads in tiles.
+//	weights   promoted DDR -> GB -> LB into the fixed weight buffer, tile by tile
+//	          (§4.4), by broadcast where all cores need the same.
+//
+// # Overlap
+//
+// All loads are hoisted to the point where what they wait for is done, but not out
+// of their block. With Options.CrossLayer a block is a kernel: weights of later
+// layers are promoted while earlier ones compute, and units work on different
+// layers at a time. Without it a block is a layer: the next one starts when the
+// one before has ended on all units.
+//
+// # Weights in the GB
+//
+// The part of the GB that values leave free holds weight tiles in pages. With
+// Options.KeepWeights a tile stays if the next use of it comes sooner than that
+// of the tiles that stay already (Belady's rule on the known sequence), within
+// three quarters of the pages; the rest is first in, first out, which lets loads
+// run ahead.
+//
+// # Safety
+//
+// Every write to an address waits for all readers of what was there before; the
+// simulator checks the result (sim.CheckBuffers).
+package lower

@@ -1,0 +1,158 @@
+package lower
+
+import (
+	"math/rand"
+	"testing"
+)
+
+// A stretch remembers who touched it, whatever is written over it in parts.
+func TestSpaceKeepsWaitingForParts(t *testing.T) {
+	var s space
+	a, deps := s.take(0, 100, 0)
+	if len(deps) != 0 {
+		t.Fatalf("the first allocation waits for %v", deps)
+	}
+	a.use(1, 2)
+	b, deps := s.take(40, 20, 0)
+	if len(deps) != 2 {
+		t.Fatalf("writing into the middle waits for %v, want both users", deps)
+	}
+	b.use(3)
+	for _, c := range []struct {
+		lo, size int64
+		want     int
+	}{{0, 40, 2}, {60, 40, 2}, {40, 20, 1}, {100, 50, 0}} {
+		probe := space{parts: append([]*stretch(nil), s.parts...)}
+		if _, deps := probe.take(c.lo, c.size, 0); len(deps) != c.want {
+			t.Errorf("[%d, %d) waits for %v, want %d commands", c.lo, c.lo+c.size, deps, c.want)
+		}
+	}
+}
+
+// Against a byte-by-byte record: every allocation waits for at least the users of
+// every byte that it covers.
+func TestSpaceAgainstBytes(t *testing.T) {
+	rng := rand.New(rand.NewSource(1))
+	var s space
+	const n = 200
+	users := make([]map[int32]bool, n)
+	for i := range users {
+		users[i] = map[int32]bool{}
+	}
+	for cmd := int32(0); cmd < 3000; cmd++ {
+		lo := rng.Int63n(n)
+		size := 1 + rng.Int63n(n-lo)
+		st, deps := s.take(lo, size, 0)
+		got := map[int32]bool{}
+		for _, d := range deps {
+			got[d] = true
+		}
+		for i := lo; i < lo+size; i++ {
+			for u := range users[i] {
+				if !got[u] {
+					t.Fatalf("command %d writes byte %d without waiting for %d", cmd, i, u)
+				}
+			}
+			users[i] = map[int32]bool{cmd: true}
+		}
+		st.use(cmd)
+	}
+}
+
+// Belady's rule keeps what is needed soonest: on the sequence a b c a b c ... with
+// room for fewer than all, some are found again; first in, first out would find none.
+func TestPagesKeepForReuse(t *testing.T) {
+	p := newPages(256*256, func(*entry) {})
+	bytes := p.pageBytes * 64 // four of these fill the pages, three may be kept
+	hits := 0
+	pos := int64(0)
+	for round := 0; round < 10; round++ {
+		for k := 0; k < 5; k++ {
+			key := tileKey{tensor: 1, tiles: 5, index: k}
+			next := pos + 5
+			if round == 9 {
+				next = never
+			}
+			if e := p.find(key, next); e != nil {
+				hits++
+				e.users = append(e.users, int32(pos))
+			} else {
+				e, _ := p.add(key, true, bytes, next)
+				e.load = int32(pos)
+				e.users = append(e.users, int32(pos))
+			}
+			pos++
+		}
+	}
+	if hits < 9*2 {
+		t.Errorf("%d of 50 uses found their tile, want at least 18", hits)
+	}
+	if p.retained > p.keepable() {
+		t.Errorf("%d pages are kept, at most %d may", p.retained, p.keepable())
+	}
+}
+
+// Values take pages away and give them back; nothing is lost or counted twice.
+func TestPagesClaims(t *testing.T) {
+	rng := rand.New(rand.NewSource(3))
+	p := newPages(1<<20, func(*entry) {})
+	type claim struct{ lo, hi int64 }
+	var claims []claim
+	for i := int32(0); i < 5000; i++ {
+		switch rng.Intn(3) {
+		case 0:
+			if len(claims) < 3 {
+				lo := rng.Int63n(1 << 19)
+				c := claim{lo, lo + 1 + rng.Int63n(1<<17)}
+				p.claim(c.lo, c.hi)
+				claims = append(claims, c)
+			}
+		case 1:
+			if len(claims) > 0 {
+				p.unclaim(claims[0].lo, claims[0].hi, []int32{i})
+				claims = claims[1:]
+			}
+		default:
+			e, _ := p.add(tileKey{tensor: 1, tiles: 1, index: int(i)}, true, 1+rng.Int63n(p.largest()), int64(i)+rng.Int63n(100))
+			e.load = i
+		}
+		owned := make([]int, len(p.claims))
+		for _, e := range p.entries {
+			for _, pg := range e.pages {
+				owned[pg]++
+			}
+		}
+		for _, pg := range p.free {
+			owned[pg]++
+		}
+		for pg, n := range p.claims {
+			if n > 0 {
+				owned[pg]++
+			}
+		}
+		for pg, n := range owned {
+			if n != 1 {
+				t.Fatalf("step %d: page %d has %d owners", i, pg, n)
+			}
+		}
+	}
+}
+
+func TestEven(t *testing.T) {
+	for _, c := range []struct {
+		n, grain, parts int64
+		want            int
+	}{{768, 32, 8, 8}, {100, 32, 2, 2}, {10, 32, 5, 1}, {3072, 32, 1, 1}} {
+		got := even(c.n, c.grain, c.parts)
+		sum := int64(0)
+		for i, v := range got {
+			sum += v
+			if i < len(got)-1 && v%c.grain != 0 {
+				t.Errorf("even(%d, %d, %d) = %v: %d is no multiple", c.n, c.grain, c.parts, got, v)
+			}
+		}
+		if sum != c.n || len(got) != c.want {
+			t.Errorf("even(%d, %d, %d) = %v", c.n, c.grain, c.parts, got)
+		}
+	}
+}

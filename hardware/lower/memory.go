@@ -1,0 +1,339 @@
+package lower
+
+import (
+	"math"
+	"sort"
+)
+
+// space remembers, for an address range, which commands must have ended before
+// each stretch may be written again.
+type space struct{ parts []*stretch }
+
+// stretch is an allocation: the commands that read or write it.
+type stretch struct {
+	lo, hi int64
+	first  int32
+	lasts  []int32
+	label  int32
+}
+
+// use records a command that touches the stretch.
+func (s *stretch) use(cmds ...int32) {
+	for _, c := range cmds {
+		if c < 0 {
+			continue
+		}
+		if s.first < 0 {
+			s.first = c
+		}
+		s.lasts = append(s.lasts, c)
+	}
+}
+
+// take allocates [lo, lo+size) and returns what its first writer must wait for.
+func (s *space) take(lo, size int64, label int32) (*stretch, []int32) {
+	n := &stretch{lo: lo, hi: lo + size, first: -1, label: label}
+	var deps []int32
+	kept := make([]*stretch, 0, len(s.parts)+2)
+	for _, p := range s.parts {
+		if p.hi <= n.lo || n.hi <= p.lo {
+			kept = append(kept, p)
+			continue
+		}
+		deps = append(deps, p.lasts...)
+		// What sticks out on either side stays to be waited for.
+		if p.lo < n.lo {
+			kept = append(kept, &stretch{lo: p.lo, hi: n.lo, lasts: p.lasts, first: p.first})
+		}
+		if p.hi > n.hi {
+			kept = append(kept, &stretch{lo: n.hi, hi: p.hi, lasts: p.lasts, first: p.first})
+		}
+	}
+	s.parts = append(kept, n)
+	return n, deps
+}
+
+// ring gives out contiguous stretches of a buffer in turn.
+type ring struct {
+	space
+	base, size, head int64
+}
+
+func (r *ring) next(bytes int64, label int32) (*stretch, []int32) {
+	bytes = min(bytes, r.size)
+	if r.head+bytes > r.size {
+		r.head = 0
+	}
+	s, deps := r.take(r.base+r.head, bytes, label)
+	r.head += bytes
+	return s, deps
+}
+
+const never = math.MaxInt64
+
+// entry is a piece of data in the GB's pages.
+type entry struct {
+	key      tileKey
+	keyed    bool
+	pages    []int
+	load     int32   // the DDRLoad that brought it
+	users    []int32 // commands that read it
+	nextUse  int64
+	retained bool
+	first    int32
+}
+
+// lastUse is the latest command that touches the entry.
+func (e *entry) lastUse() int32 {
+	if n := len(e.users); n > 0 {
+		return max(e.load, e.users[n-1])
+	}
+	return e.load
+}
+
+// pages is the GB cut into pages of equal size, for weights and transfers. Values
+// claim the pages under their addresses for as long as they live.
+type pages struct {
+	pageBytes int64
+	// free pages, the one that may be written soonest first.
+	free []int
+	// pending holds, per page, the commands that must end before it is written, and
+	// ready the last of them.
+	pending [][]int32
+	ready   []int32
+	claims  []int // values on each page
+	claimed int   // pages with claims
+	byKey   map[tileKey]*entry
+	entries []*entry // all present, in order of arrival
+	// retained counts the pages of retained entries.
+	retained int
+	evicted  func(*entry) // to record buffers
+}
+
+func newPages(bytes int64, evicted func(*entry)) *pages {
+	p := &pages{byKey: map[tileKey]*entry{}, evicted: evicted}
+	p.pageBytes = max(256, bytes/256/64*64)
+	n := int(bytes / p.pageBytes)
+	p.claims = make([]int, n)
+	p.pending = make([][]int32, n)
+	p.ready = make([]int32, n)
+	for i := 0; i < n; i++ {
+		p.free = append(p.free, i)
+	}
+	return p
+}
+
+// available is the number of pages that no value claims.
+func (p *pages) available() int { return len(p.claims) - p.claimed }
+
+// keepable is how many pages may be retained: three quarters of what is
+// available, so that loads can always run ahead in the rest.
+func (p *pages) keepable() int { return p.available() - max(1, p.available()/4) }
+
+func (p *pages) need(bytes int64) int { return int(max(1, (bytes+p.pageBytes-1)/p.pageBytes)) }
+
+// largest is the most bytes that one entry may have: a quarter of the pages
+// available, so that one can load while others are in use.
+func (p *pages) largest() int64 { return int64(max(1, p.available()/4)) * p.pageBytes }
+
+// claim takes the pages under [lo, hi) for a value and returns what must end
+// before they may be written.
+func (p *pages) claim(lo, hi int64) []int32 {
+	var deps []int32
+	for page := int(lo / p.pageBytes); page < len(p.claims) && int64(page)*p.pageBytes < hi; page++ {
+		if p.claims[page]++; p.claims[page] > 1 {
+			continue
+		}
+		p.claimed++
+		for i, e := range p.entries {
+			if containsInt(e.pages, page) {
+				p.drop(i)
+				break
+			}
+		}
+		for i, f := range p.free {
+			if f == page {
+				p.free = append(p.free[:i], p.free[i+1:]...)
+				break
+			}
+		}
+		deps = append(deps, p.pending[page]...)
+	}
+	for p.retained > p.keepable() {
+		p.release(p.lastNeeded())
+	}
+	return deps
+}
+
+// unclaim gives the pages back after the given commands.
+func (p *pages) unclaim(lo, hi int64, after []int32) {
+	for page := int(lo / p.pageBytes); page < len(p.claims) && int64(page)*p.pageBytes < hi; page++ {
+		// A page shared by several values waits for all of them.
+		p.claims[page]--
+		p.wait(page, append(append([]int32(nil), p.pending[page]...), after...))
+		if p.claims[page] == 0 {
+			p.claimed--
+			p.putFree(page)
+		}
+	}
+}
+
+// wait sets what must end before the page is written.
+func (p *pages) wait(page int, after []int32) {
+	p.pending[page] = after
+	p.ready[page] = -1
+	for _, c := range after {
+		p.ready[page] = max(p.ready[page], c)
+	}
+}
+
+// putFree inserts a page into the free list in order of readiness.
+func (p *pages) putFree(page int) {
+	i := sort.Search(len(p.free), func(i int) bool {
+		f := p.free[i]
+		return p.ready[f] > p.ready[page] || (p.ready[f] == p.ready[page] && f > page)
+	})
+	p.free = append(p.free, 0)
+	copy(p.free[i+1:], p.free[i:])
+	p.free[i] = page
+}
+
+func containsInt(s []int, v int) bool {
+	for _, x := range s {
+		if x == v {
+			return true
+		}
+	}
+	return false
+}
+
+// lastNeeded is the retained entry whose next use comes last, or nil.
+func (p *pages) lastNeeded() *entry {
+	var worst *entry
+	for _, o := range p.entries {
+		if o.retained && (worst == nil || o.nextUse > worst.nextUse) {
+			worst = o
+		}
+	}
+	return worst
+}
+
+// find returns a present entry, and counts the use.
+func (p *pages) find(key tileKey, nextUse int64) *entry {
+	e := p.byKey[key]
+	if e != nil {
+		p.touch(e, nextUse)
+	}
+	return e
+}
+
+func (p *pages) touch(e *entry, nextUse int64) {
+	e.nextUse = nextUse
+	if nextUse == never {
+		p.release(e)
+		return
+	}
+	p.retain(e)
+}
+
+func (p *pages) release(e *entry) {
+	if e.retained {
+		e.retained = false
+		p.retained -= len(e.pages)
+	}
+}
+
+// retain keeps e if there is room, or if its next use comes before that of the
+// kept entry that is needed last.
+func (p *pages) retain(e *entry) {
+	if e.retained {
+		return
+	}
+	for p.retained+len(e.pages) > p.keepable() {
+		worst := p.lastNeeded()
+		if worst == nil || worst.nextUse <= e.nextUse {
+			return
+		}
+		p.release(worst)
+	}
+	e.retained = true
+	p.retained += len(e.pages)
+}
+
+// add makes room for a new entry and returns it with the commands that must end
+// before its pages may be written.
+func (p *pages) add(key tileKey, keyed bool, bytes, nextUse int64) (*entry, []int32) {
+	n := min(p.need(bytes), p.available())
+	// The pages that may be written soonest: free ones, or those of the entry not
+	// kept whose last use is longest ago.
+	for {
+		var victim, oldest = -1, int32(0)
+		for i, o := range p.entries {
+			if !o.retained && (victim < 0 || o.lastUse() < oldest) {
+				victim, oldest = i, o.lastUse()
+			}
+		}
+		if len(p.free) >= n && (victim < 0 || p.ready[p.free[n-1]] <= oldest) {
+			break
+		}
+		if victim < 0 {
+			p.release(p.lastNeeded())
+			continue
+		}
+		p.drop(victim)
+	}
+	var deps []int32
+	for i, page := range p.free[:n] {
+		// Neighbours mostly come from the same entry.
+		if after := p.pending[page]; i == 0 || !sameSlice(after, p.pending[p.free[i-1]]) {
+			deps = append(deps, after...)
+		}
+	}
+	e := &entry{key: key, keyed: keyed, pages: append([]int(nil), p.free[:n]...), nextUse: nextUse, load: -1, first: -1}
+	p.free = append(p.free[:0:0], p.free[n:]...)
+	sort.Ints(e.pages)
+	p.entries = append(p.entries, e)
+	if keyed {
+		p.byKey[key] = e
+	}
+	p.touch(e, nextUse)
+	return e, deps
+}
+
+func sameSlice(a, b []int32) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+func (p *pages) drop(i int) {
+	o := p.entries[i]
+	p.release(o)
+	p.entries = append(p.entries[:i], p.entries[i+1:]...)
+	if o.keyed {
+		delete(p.byKey, o.key)
+	}
+	after := append(append([]int32(nil), o.users...), o.load)
+	for _, page := range o.pages {
+		p.wait(page, after)
+		p.putFree(page)
+	}
+	p.evicted(o)
+}
+
+// clear drops everything.
+func (p *pages) clear() {
+	for len(p.entries) > 0 {
+		p.drop(len(p.entries) - 1)
+	}
+}
+
+// forget makes all entries unfindable, without freeing their pages early.
+func (p *pages) forget() {
+	for _, e := range p.entries {
+		p.release(e)
+		if e.keyed {
+			delete(p.byKey, e.key)
+			e.keyed = false
+		}
+		e.nextUse = never
+	}
+}

@@ -1,0 +1,250 @@
+package lower
+
+import (
+	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// pipelineDepth is how many pieces a layer is cut into, where its extents allow,
+// so that its units overlap: the next piece in the matrix unit while the vector
+// unit finishes this one.
+const pipelineDepth = 4
+
+// Limits on how many commands stand for one layer. A loop with more iterations is
+// issued in this many parts, each standing for several iterations: same work, same
+// bytes, coarser overlap.
+const (
+	maxOuterTiles  = 16
+	maxWeightTiles = 128
+	maxPasses      = 256 // of weight tiles, over all outer tiles
+)
+
+// minRows is the least number of rows in a piece; shorter ones would spend their
+// time loading weights into the array.
+const minRows = 16
+
+// weightTile is a block of an anchor's weights as one core sees it.
+type weightTile struct {
+	key        tileKey
+	n, k       int64 // columns and reduction elements (or repetitions and all)
+	reps       int64
+	coreBytes  int64
+	unionBytes int64
+	times      int64 // how often it passes from the GB per issued tile
+	lastK      bool
+}
+
+type tileKey struct {
+	tensor model.TensorID
+	bytes  int64 // of the whole operand; tells different tilings apart
+	tiles  int
+	index  int
+}
+
+// layerPlan is how one step becomes commands.
+type layerPlan struct {
+	step   *schedule.Step
+	layer  *schedule.Layer
+	matrix bool
+	dims   model.MatrixDims // of one core
+	dtype  model.DType
+	macs   int64            // useful, all cores
+	vector model.VectorWork // of one core
+	vecOps int64            // useful, all cores
+	tiles  int64            // outer tiles of rows (streaming), as issued
+	repeat int64            // iterations that one issued tile stands for
+	pieces int64            // row pieces within a tile
+	// weights in order of use; nil if the anchor has none
+	weights     []weightTile
+	kTiles      int
+	restream    bool // weights pass once per outer tile
+	params      []weightTile
+	rows        []schedule.ParamRead // table look-ups
+	weightTotal int64
+}
+
+func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
+
+// plan decides the tiling of a step. buffer is the weight buffer per core, of
+// which weightRing is for weights and the rest for other parameters.
+func plan(s *schedule.Schedule, st *schedule.Step, m *cost.Model, buffer, weightRing int64) *layerPlan {
+	g := s.Graph
+	inst := &s.Instances.Instances[st.Instance]
+	layer := &s.Layers[inst.Group][st.Layer]
+	lp := &layerPlan{step: st, layer: layer, tiles: min(maxOuterTiles, max(1, st.Tiles)), pieces: 1}
+	lp.repeat = ceilDiv(max(1, st.Tiles), lp.tiles)
+	reg := schedule.Regions{layer.Outputs[0]: st.CoreOutput}
+	schedule.BackPropagate(g, layer.Ops, reg)
+	lp.dtype = g.Tensor(layer.Outputs[0]).DType
+	var anchorWeights model.TensorID = -1
+	for _, id := range layer.Ops {
+		op := g.Op(id)
+		for k, o := range op.Outputs {
+			r := reg[o]
+			if r == nil {
+				if k > 0 {
+					continue
+				}
+				r = inst.Regions[o]
+			}
+			w := g.Work(op, r)
+			whole := usefulWork(s, inst, op, o)
+			onMatrix := g.OnMatrixUnit(op)
+			if k == 0 && onMatrix && id == layer.Anchor {
+				lp.dims, lp.matrix = g.MatrixDims(op, r)
+				lp.dtype = g.Tensor(op.Inputs[0]).DType
+				if g.Tensor(op.Inputs[1]).Role == model.Constant {
+					anchorWeights = op.Inputs[1]
+				}
+			}
+			lp.vector = lp.vector.Add(w.Vector)
+			lp.vecOps += whole.Vector.Total()
+			if onMatrix {
+				lp.macs += whole.MACs
+			} else {
+				// Depthwise: one simple operation per MAC.
+				lp.vector.Simple += w.MACs
+				lp.vecOps += whole.MACs
+			}
+		}
+	}
+	// Two tiles must fit, so that one loads while the other is used.
+	half := max(64, weightRing/2)
+	chunk := max(64, (buffer-weightRing)/2)
+	for _, p := range st.Params {
+		switch {
+		case p.Rows:
+			lp.rows = append(lp.rows, p)
+		case p.Tensor == anchorWeights && lp.matrix:
+			lp.tileWeights(p, m, half)
+		default:
+			lp.params = append(lp.params, cut(p, chunk)...)
+		}
+	}
+	lp.restream = lp.tiles > 1 && lp.weightTotal > weightRing
+	if lp.restream {
+		lp.tiles = min(lp.tiles, max(2, maxPasses/int64(len(lp.weights))))
+		lp.repeat = ceilDiv(st.Tiles, lp.tiles)
+		for i := range lp.weights {
+			lp.weights[i].times = lp.repeat
+		}
+	}
+	rows := lp.rowsOfTile(g)
+	want := int64(1)
+	if lp.tiles == 1 {
+		want = pipelineDepth
+		if lp.matrix {
+			want = ceilDiv(pipelineDepth, max(1, int64(len(lp.weights)/max(1, lp.kTiles))))
+		}
+	}
+	lp.pieces = max(1, min(want, rows/minRows))
+	if n := int64(len(lp.params)); n > lp.pieces*lp.tiles {
+		lp.pieces = ceilDiv(n, lp.tiles)
+	}
+	return lp
+}
+
+// usefulWork is an instance's share of an operator's work: what instances compute
+// more than once, because of halos, counts once.
+func usefulWork(s *schedule.Schedule, inst *schedule.Instance, op *model.Op, o model.TensorID) model.Work {
+	g := s.Graph
+	all := g.Work(op, model.Whole(g.Tensor(o).Shape))
+	rank, n := int64(0), int64(0)
+	first := s.Instances.First[inst.Group]
+	for q := 0; q < int(s.Grouping.Groups[inst.Group].Factor()); q++ {
+		if r := s.Instances.Instances[first+q].Regions[o]; r != nil && r.Elements() > 0 {
+			if first+q == inst.ID {
+				rank = n
+			}
+			n++
+		}
+	}
+	part := func(w int64) int64 { return w*(rank+1)/n - w*rank/n }
+	return model.Work{MACs: part(all.MACs), Vector: model.VectorWork{
+		Simple: part(all.Vector.Simple), Special: part(all.Vector.Special), Move: part(all.Vector.Move)}}
+}
+
+func (lp *layerPlan) rowsOfTile(g *model.Graph) int64 {
+	if lp.matrix {
+		return lp.dims.Reps * lp.dims.M / lp.tiles
+	}
+	return lp.step.CoreOutput.Elements() / lp.tiles / minRows
+}
+
+// cut divides a parameter block into chunks.
+func cut(p schedule.ParamRead, chunk int64) []weightTile {
+	n := min(maxWeightTiles, ceilDiv(p.CoreBytes, chunk))
+	var ts []weightTile
+	for i := int64(0); i < n; i++ {
+		ts = append(ts, weightTile{
+			key: tileKey{p.Tensor, p.UnionBytes, int(n), int(i)}, times: 1,
+			coreBytes:  p.CoreBytes*(i+1)/n - p.CoreBytes*i/n,
+			unionBytes: p.UnionBytes*(i+1)/n - p.UnionBytes*i/n,
+		})
+	}
+	return ts
+}
+
+// tileWeights cuts the anchor's weights into tiles of at most half the weight
+// buffer, multiples of the matrix unit's geometry: first along the reduction, as
+// far as one column of blocks needs it, then along the columns.
+func (lp *layerPlan) tileWeights(p schedule.ParamRead, m *cost.Model, half int64) {
+	d := lp.dims
+	lp.weightTotal = p.CoreBytes
+	half = max(half, ceilDiv(p.CoreBytes, maxWeightTiles))
+	var nCuts, kCuts []int64
+	switch {
+	case d.Reps > 1: // groups: whole products
+		nCuts = even(d.Reps, 1, ceilDiv(p.CoreBytes, half))
+		kCuts = []int64{d.K}
+	default:
+		columns := ceilDiv(d.N, m.MatrixCols())
+		kCuts = even(d.K, m.MatrixRows(), ceilDiv(ceilDiv(p.CoreBytes, columns), half))
+		nCuts = even(d.N, m.MatrixCols(), ceilDiv(ceilDiv(p.CoreBytes, int64(len(kCuts))), half))
+	}
+	total := len(nCuts) * len(kCuts)
+	nAll, kAll := int64(0), d.K
+	for _, n := range nCuts {
+		nAll += n
+	}
+	i := 0
+	doneCore, doneUnion, seen := int64(0), int64(0), int64(0)
+	for _, n := range nCuts {
+		for kk, k := range kCuts {
+			seen += n * k
+			// Cumulative shares, so that the tiles add up to the whole.
+			core, union := mulDiv(p.CoreBytes, seen, nAll*kAll), mulDiv(p.UnionBytes, seen, nAll*kAll)
+			t := weightTile{key: tileKey{p.Tensor, p.UnionBytes, total, i}, n: n, k: k, reps: 1, times: 1,
+				coreBytes: core - doneCore, unionBytes: union - doneUnion, lastK: kk == len(kCuts)-1}
+			if d.Reps > 1 {
+				t.reps, t.n = n, d.N
+			}
+			doneCore, doneUnion = core, union
+			lp.weights = append(lp.weights, t)
+			i++
+		}
+	}
+	lp.kTiles = len(kCuts)
+}
+
+// mulDiv is a*b/c for factors whose product may pass 63 bits.
+func mulDiv(a, b, c int64) int64 {
+	return int64(float64(a) * (float64(b) / float64(c)))
+}
+
+// even cuts n into at least parts pieces, multiples of grain but for the last, as
+// equal as the grain allows.
+func even(n, grain, parts int64) []int64 {
+	blocks := ceilDiv(n, grain)
+	parts = max(1, min(parts, blocks))
+	var out []int64
+	left := n
+	for i := int64(0); i < parts; i++ {
+		b := blocks*(i+1)/parts - blocks*i/parts
+		size := min(left, b*grain)
+		out = append(out, size)
+		left -= size
+	}
+	return out
+}

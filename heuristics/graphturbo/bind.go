@@ -1,0 +1,138 @@
+package graphturbo
+
+import (
+	"sort"
+
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// Bind is Algorithm 4: core bindings and buffer scopes of all instances, visited
+// from the last of the order to the first. cores is c, the cores of a cluster.
+func Bind(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, order []int, cores int64) ([]schedule.Binding, []schedule.Level) {
+	bind := make([]schedule.Binding, len(order))
+	scope := make([]schedule.Level, len(order)) // LB
+	inference := make([]*schedule.Inference, len(gr.Groups))
+	for k, sg := range gr.Groups {
+		inference[k] = schedule.NewInference(g, sg)
+	}
+	plain := func(i int) schedule.Binding {
+		inst := &ig.Instances[i]
+		sg := gr.Groups[inst.Group]
+		out := sg.Outputs[0]
+		return schedule.PlainBinding(inst.Regions[out], g.Tensor(out).Layout, forbidden(g, sg, out), cores)
+	}
+	for k := len(order) - 1; k >= 0; k-- {
+		i := order[k]
+		inst := &ig.Instances[i]
+		sg := gr.Groups[inst.Group]
+		if bind[i] != nil && scope[i] == schedule.LB {
+			// The inferred binding, unless the plain one uses more cores or the inferred
+			// one violates a requirement of this output.
+			p := plain(i)
+			out := sg.Outputs[0]
+			if p.Cores() > bind[i].Cores() || schedule.CheckBinding(inst.Regions[out], bind[i], forbidden(g, sg, out), cores) != nil {
+				bind[i] = p
+			}
+			continue
+		}
+		bind[i] = plain(i)
+		for _, d := range producers(inst) {
+			made := ig.Instances[d.From].Regions[d.Tensor]
+			want := inference[sg.ID].Infer(g, bind[i], d.Tensor, made)
+			producer := gr.Groups[ig.Instances[d.From].Group]
+			switch {
+			case want == nil || d.Tensor != producer.Outputs[0]:
+				continue
+			case bind[d.From] == nil:
+				bind[d.From] = want
+			case !bind[d.From].Equal(want):
+				scope[d.From] = schedule.GB
+			}
+		}
+	}
+	return bind, scope
+}
+
+// PlainBind gives each instance its plain binding and the LB as scope; variants
+// without Algorithm 4 use it.
+func PlainBind(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, cores int64) ([]schedule.Binding, []schedule.Level) {
+	bind := make([]schedule.Binding, len(ig.Instances))
+	for i := range bind {
+		inst := &ig.Instances[i]
+		sg := gr.Groups[inst.Group]
+		out := sg.Outputs[0]
+		bind[i] = schedule.PlainBinding(inst.Regions[out], g.Tensor(out).Layout, forbidden(g, sg, out), cores)
+	}
+	return bind, make([]schedule.Level, len(bind))
+}
+
+// forbidden: the last operator's own sequential dimensions (a softmax's axis).
+func forbidden(g *model.Graph, sg *schedule.SubGraph, t model.TensorID) []bool {
+	op := g.Op(g.Tensor(t).Producer)
+	for k, o := range op.Outputs {
+		if o == t {
+			return g.Sequential(op, k)
+		}
+	}
+	return nil
+}
+
+func producers(inst *schedule.Instance) []schedule.Dep {
+	ds := append([]schedule.Dep(nil), inst.Deps...)
+	sort.SliceStable(ds, func(i, j int) bool { return ds[i].From < ds[j].From })
+	return ds
+}
+
+// Join finds the operators that §3.5 inserts in front of each consumer: a concat
+// where several producers feed it, a split where it reads part of one, a copy
+// where the scope is not the LB, and a redistribution where the bindings differ.
+func Join(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, order []int, bind []schedule.Binding, scope []schedule.Level) []schedule.Join {
+	var joins []schedule.Join
+	inference := make([]*schedule.Inference, len(gr.Groups))
+	for _, i := range order {
+		inst := &ig.Instances[i]
+		sg := gr.Groups[inst.Group]
+		if inference[sg.ID] == nil {
+			inference[sg.ID] = schedule.NewInference(g, sg)
+		}
+		for _, t := range sg.Inputs {
+			var from []int
+			var copies, moved int64
+			var mismatch schedule.Binding
+			partial := false
+			for _, d := range inst.Deps {
+				if d.Tensor != t {
+					continue
+				}
+				from = append(from, d.From)
+				made := ig.Instances[d.From].Regions[t]
+				partial = partial || inst.Regions[t].Overlap(made) < made.Elements()
+				if scope[d.From] != schedule.LB {
+					copies += d.Bytes
+					continue
+				}
+				want := inference[sg.ID].Infer(g, bind[i], t, made)
+				if have := bind[d.From]; want != nil && len(want) == len(have) && !have.Equal(want) {
+					moved += d.Bytes
+					mismatch = make(schedule.Binding, len(want))
+					for k := range want {
+						mismatch[k] = min(want[k], have[k])
+					}
+				}
+			}
+			if len(from) > 1 {
+				joins = append(joins, schedule.Join{Kind: schedule.Concat, Consumer: i, Tensor: t, From: from})
+			} else if partial {
+				joins = append(joins, schedule.Join{Kind: schedule.SplitOp, Consumer: i, Tensor: t, From: from})
+			}
+			if copies > 0 {
+				joins = append(joins, schedule.Join{Kind: schedule.Copy, Consumer: i, Tensor: t, From: from, Bytes: copies})
+			}
+			if moved > 0 {
+				joins = append(joins, schedule.Join{Kind: schedule.Redistribute, Consumer: i, Tensor: t, From: from, Binding: mismatch, Bytes: moved})
+			}
+		}
+	}
+	return joins
+}

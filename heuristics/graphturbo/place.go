@@ -1,0 +1,411 @@
+package graphturbo
+
+import (
+	"fmt"
+	"sort"
+
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// SpillRule chooses what leaves a level when space is short.
+type SpillRule string
+
+// The rules.
+const (
+	// LongestLifetime is the paper's (§4.3): the value that lives over the most
+	// steps, which probably is a small one.
+	LongestLifetime SpillRule = "longest-lifetime"
+	// LargestFirst is prior work's.
+	LargestFirst SpillRule = "largest-first"
+)
+
+// DoesNotFitError reports a layer of which not even one tile fits the local
+// buffer.
+type DoesNotFitError struct {
+	Layer   string
+	Tensor  string
+	Missing int64 // bytes per core
+	Needed  int64
+	Has     int64
+}
+
+func (e *DoesNotFitError) Error() string {
+	return fmt.Sprintf("layer %q: not even one tile fits the local buffer: tensor %q needs %d bytes per core with its tile's other operands, the buffer has %d, %d too few",
+		e.Layer, e.Tensor, e.Needed, e.Has, e.Missing)
+}
+
+// Place is §4.3: a level and an address for every value. Values start at their
+// wanted level; a step at which the live values and what must pass through do not
+// fit spills by the rule, LB to GB to DDR, until all steps fit. A spilled value
+// lives at its lower level from the start; readers stream it.
+func Place(s *schedule.Schedule, rule SpillRule) error {
+	p := &placer{s: s, rule: rule}
+	s.LBCapacity = schedule.DataBytes(s.Spec)
+	s.GBCapacity = 0
+	if s.Spec.GB != nil {
+		s.GBCapacity = int64(s.Spec.GB.SizeBytes)
+	} else {
+		for i := range s.Values {
+			if v := &s.Values[i]; v.Level == schedule.GB {
+				v.Level = schedule.DDR
+			}
+		}
+	}
+	if err := p.levels(); err != nil {
+		return err
+	}
+	return p.addresses()
+}
+
+type placer struct {
+	s    *schedule.Schedule
+	rule SpillRule
+}
+
+// Stage is the LB space per core that step i needs for what passes through it,
+// if it passes in the given number of tiles: data of other cores, inputs from
+// other levels, and outputs for other levels. In more than one tile two are in
+// flight at a time.
+func stage(s *schedule.Schedule, st *schedule.Step, tiles int64) int64 {
+	total := int64(0)
+	for _, p := range s.Staged(st) {
+		total += p.Space(tiles)
+	}
+	return total
+}
+
+// maxTiles is into how many pieces a step's output can be cut. The paper tiles the
+// two outermost loop dimensions of what a core computes; where these are too small
+// for the buffer, this goes on inward.
+func maxTiles(s *schedule.Schedule, st *schedule.Step) int64 {
+	layer := &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]
+	t := s.Graph.Tensor(layer.Outputs[0])
+	n := int64(1)
+	for _, d := range t.Layout {
+		n *= st.CoreOutput[d].Len()
+	}
+	return n
+}
+
+func (p *placer) live(level schedule.Level, step int, visit func(*schedule.Value)) {
+	for i := range p.s.Values {
+		if v := &p.s.Values[i]; v.Level == level && v.Def >= 0 && v.Def <= step && step <= v.Last {
+			visit(v)
+		}
+	}
+}
+
+func (p *placer) levels() error {
+	s := p.s
+	// Bytes of live values per step, kept up to date as values move.
+	lb := make([]int64, len(s.Steps)+1)
+	gb := make([]int64, len(s.Steps)+1)
+	add := func(v *schedule.Value, sign int64) {
+		if v.Def < 0 {
+			return
+		}
+		for t := v.Def; t <= min(v.Last, len(s.Steps)-1); t++ {
+			switch v.Level {
+			case schedule.LB:
+				lb[t] += sign * v.CoreBytes
+			case schedule.GB:
+				gb[t] += sign * schedule.Align(v.Bytes)
+			}
+		}
+	}
+	for i := range s.Values {
+		add(&s.Values[i], 1)
+	}
+	gbRoom := s.GBCapacity - GBReserve(s)
+	for changed := true; changed; {
+		changed = false
+		for t := range s.Steps {
+			st := &s.Steps[t]
+			for {
+				need := lb[t] + stage(s, st, maxTiles(s, st))
+				if need <= s.LBCapacity {
+					break
+				}
+				v := p.victim(schedule.LB, t)
+				if v == nil {
+					return p.doesNotFit(st, need)
+				}
+				add(v, -1)
+				p.demote(v, t)
+				add(v, 1)
+				changed = true
+			}
+			for _, v := range p.cheaper(st, lb[t]) {
+				add(v, -1)
+				p.demote(v, t)
+				add(v, 1)
+				changed = true
+			}
+			for gb[t] > gbRoom {
+				v := p.victim(schedule.GB, t)
+				add(v, -1)
+				p.demote(v, t)
+				add(v, 1)
+				changed = true
+			}
+		}
+	}
+	return nil
+}
+
+// cheaper lists values to spill at a step because streaming the step's weights
+// once per tile, with too little space for the whole, would take longer than the
+// spills. used is what the live values take.
+func (p *placer) cheaper(st *schedule.Step, used int64) []*schedule.Value {
+	s := p.s
+	weights := int64(0)
+	for _, r := range st.Params {
+		if !r.Rows {
+			weights += r.CoreBytes
+		}
+	}
+	layer := &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]
+	if s.Graph.Op(layer.Anchor).Class() != model.MatrixClass || weights <= schedule.WeightRingBytes(s.Spec) {
+		return nil
+	}
+	gbRate := s.Spec.DDR.BandwidthBytesPerSecond / float64(s.Spec.Clusters)
+	if s.Spec.GB != nil {
+		gbRate = s.Spec.GB.BandwidthBytesPerSecond
+	}
+	again := float64(weights) / s.Spec.CoreLink.BandwidthBytesPerSecond
+	tilesFor := func() int64 {
+		most := maxTiles(s, st)
+		n := int64(1)
+		for n < most && used+stage(s, st, n) > s.LBCapacity {
+			n = nextTiles(n, most)
+		}
+		return n
+	}
+	var victims []*schedule.Value
+	best, keep := float64(tilesFor()-1)*again, 0
+	moved := 0.0
+	// Try out the rule's victims one after the other, then put them back.
+	for best > moved {
+		v := p.victim(schedule.LB, st.ID)
+		if v == nil {
+			break
+		}
+		victims = append(victims, v)
+		used -= v.CoreBytes
+		v.Level = schedule.GB
+		readers := 0
+		for i := range s.Steps[v.Def:min(v.Last+1, len(s.Steps))] {
+			for _, r := range s.Steps[v.Def+i].Reads {
+				if r.Value == v.ID {
+					readers++
+				}
+			}
+		}
+		moved += float64(v.Bytes) * float64(1+readers) / gbRate
+		if c := moved + float64(tilesFor()-1)*again; c < best {
+			best, keep = c, len(victims)
+		}
+	}
+	for _, v := range victims {
+		v.Level = schedule.LB
+	}
+	return victims[:keep]
+}
+
+// GBReserve is the part of the GB that values never take, for weights and
+// transfers on their way: a sixteenth. These have all that values leave free.
+func GBReserve(s *schedule.Schedule) int64 { return s.GBCapacity / 16 }
+
+func (p *placer) demote(v *schedule.Value, step int) {
+	to := v.Level + 1
+	if to == schedule.GB && p.s.GBCapacity == 0 {
+		to = schedule.DDR
+	}
+	p.s.Spills = append(p.s.Spills, schedule.Spill{Value: v.ID, From: v.Level, To: to, Step: step, Bytes: v.Bytes})
+	v.Level = to
+}
+
+func (p *placer) victim(level schedule.Level, step int) *schedule.Value {
+	var best *schedule.Value
+	p.live(level, step, func(v *schedule.Value) {
+		if best == nil || p.before(v, best) {
+			best = v
+		}
+	})
+	return best
+}
+
+// before tells whether a spills before b; a total order.
+func (p *placer) before(a, b *schedule.Value) bool {
+	la, lb := a.Last-a.Def, b.Last-b.Def
+	if p.rule == LargestFirst {
+		if a.Bytes != b.Bytes {
+			return a.Bytes > b.Bytes
+		}
+		if la != lb {
+			return la > lb
+		}
+		return a.ID < b.ID
+	}
+	if la != lb {
+		return la > lb
+	}
+	if a.Bytes != b.Bytes {
+		return a.Bytes > b.Bytes
+	}
+	return a.ID < b.ID
+}
+
+func (p *placer) doesNotFit(st *schedule.Step, need int64) error {
+	s := p.s
+	layer := &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]
+	worst, name := int64(-1), ""
+	consider := func(t model.TensorID, n int64) {
+		if n > worst {
+			worst, name = n, s.Graph.Tensor(t).Name
+		}
+	}
+	for _, r := range st.Reads {
+		consider(s.Values[r.Value].Tensor, r.CoreNeedBytes)
+	}
+	for _, w := range st.Writes {
+		consider(s.Values[w].Tensor, s.Values[w].CoreBytes)
+	}
+	return &DoesNotFitError{Layer: layer.Name, Tensor: name, Missing: need - s.LBCapacity, Needed: need, Has: s.LBCapacity}
+}
+
+// buffer is something that needs an address over an interval of steps.
+type buffer struct {
+	start, end int // inclusive
+	size       int64
+	value      *schedule.Value
+	step       *schedule.Step
+	address    int64
+}
+
+// addresses gives every LB and GB value, and every step's stage, an address:
+// largest first, each at the lowest address free over its whole life. Where
+// fragmentation defeats that, the stage is cut into more tiles, then a value is
+// spilled.
+func (p *placer) addresses() error {
+	s := p.s
+	for {
+		lb := make([]int64, len(s.Steps))
+		for i := range s.Values {
+			if v := &s.Values[i]; v.Level == schedule.LB {
+				for t := v.Def; t <= min(v.Last, len(s.Steps)-1); t++ {
+					lb[t] += v.CoreBytes
+				}
+			}
+		}
+		var bufs []*buffer
+		for i := range s.Values {
+			if v := &s.Values[i]; v.Level == schedule.LB && v.CoreBytes > 0 {
+				bufs = append(bufs, &buffer{start: v.Def, end: v.Last, size: v.CoreBytes, value: v})
+			}
+		}
+		values := len(bufs)
+		for t := range s.Steps {
+			st := &s.Steps[t]
+			most := maxTiles(s, st)
+			st.Tiles = 1
+			for stage(s, st, st.Tiles) > s.LBCapacity-lb[t] && st.Tiles < most {
+				st.Tiles = nextTiles(st.Tiles, most)
+			}
+			st.StageBytes = stage(s, st, st.Tiles)
+			if st.StageBytes > 0 {
+				bufs = append(bufs, &buffer{start: t, end: t, size: st.StageBytes, step: st})
+			}
+		}
+		// Values first, by size; stages then fit into what is left at their step.
+		sort.SliceStable(bufs[:values], func(i, j int) bool { return bufs[i].size > bufs[j].size })
+		failed := pack(bufs, s.LBCapacity, func(b *buffer) bool {
+			if b.step == nil {
+				return false
+			}
+			most := maxTiles(s, b.step)
+			if b.step.Tiles >= most {
+				return false
+			}
+			b.step.Tiles = nextTiles(b.step.Tiles, most)
+			b.step.StageBytes = stage(s, b.step, b.step.Tiles)
+			b.size = b.step.StageBytes
+			return true
+		})
+		if failed != nil {
+			v := p.victim(schedule.LB, failed.start)
+			if v == nil {
+				return p.doesNotFit(failed.step, failed.size)
+			}
+			p.demote(v, failed.start)
+			if err := p.levels(); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, b := range bufs {
+			if b.value != nil {
+				b.value.Address = b.address
+			} else {
+				b.step.StageAddress = b.address
+			}
+		}
+		break
+	}
+	for {
+		var bufs []*buffer
+		for i := range s.Values {
+			if v := &s.Values[i]; v.Level == schedule.GB && v.Bytes > 0 {
+				bufs = append(bufs, &buffer{start: v.Def, end: v.Last, size: schedule.Align(v.Bytes), value: v})
+			}
+		}
+		sort.SliceStable(bufs, func(i, j int) bool { return bufs[i].size > bufs[j].size })
+		if failed := pack(bufs, s.GBCapacity-GBReserve(s), nil); failed != nil {
+			p.demote(p.victim(schedule.GB, failed.start), failed.start)
+			continue
+		}
+		s.GBActivationBytes = 0
+		for _, b := range bufs {
+			b.value.Address = b.address
+			s.GBActivationBytes = max(s.GBActivationBytes, b.address+b.size)
+		}
+		return nil
+	}
+}
+
+// nextTiles is the next larger number of tiles to try.
+func nextTiles(n, most int64) int64 { return min(most, n*2) }
+
+// pack gives each buffer, in the order given, the lowest address that is free
+// over its life. shrink may make one that does not fit smaller. The first that
+// does not fit is returned.
+func pack(bufs []*buffer, capacity int64, shrink func(*buffer) bool) *buffer {
+	var placed []*buffer // by address
+	for _, b := range bufs {
+		for {
+			at := int64(0)
+			for _, o := range placed {
+				if o.end < b.start || b.end < o.start || o.address+o.size <= at {
+					continue
+				}
+				if o.address >= at+b.size {
+					break
+				}
+				at = o.address + o.size
+			}
+			if at+b.size <= capacity {
+				b.address = at
+				break
+			}
+			if shrink == nil || !shrink(b) {
+				return b
+			}
+		}
+		i := sort.Search(len(placed), func(i int) bool { return placed[i].address > b.address })
+		placed = append(placed, nil)
+		copy(placed[i+1:], placed[i:])
+		placed[i] = b
+	}
+	return nil
+}

@@ -1,0 +1,176 @@
+package graphturbo
+
+import (
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// SplitOptions are the inputs of Algorithm 1 beside the sub-graph.
+type SplitOptions struct {
+	LBBytes int64 // of the whole cluster, for activations
+	Cores   int64
+	InPlace bool
+	// The simple cost model against recomputation: a split whose instances compute
+	// parts of intermediates twice is refused if another dimension needs none of
+	// that, or if it takes longer than the traffic with the GB that keeping the
+	// intermediates in the LB saves.
+	MACsPerSecond      float64 // of one cluster
+	VectorOpsPerSecond float64
+	GBBytesPerSecond   float64
+}
+
+// Splitter runs Algorithm 1 on sub-graphs of one graph.
+type Splitter struct {
+	g   *model.Graph
+	opt SplitOptions
+}
+
+// NewSplitter prepares Algorithm 1 for a graph.
+func NewSplitter(g *model.Graph, opt SplitOptions) *Splitter { return &Splitter{g, opt} }
+
+// SplitInfo is Algorithm 1: for each loop dimension of the output, the smallest
+// factor with which an instance fits the LB, and how many operators it splits.
+//
+// Readings: an output without intermediates emits a tuple too; the factor
+// divides the extent; candidates are the powers of two up to the cores, then
+// every integer; n_d counts the operators that dimension d does split, as the
+// text defines it. Where the pseudo-code compares ceil(peak/v) with the LB, this
+// compares the footprint of an instance, which is the same when all tensors
+// match and larger when some do not (they are computed whole) or have halos.
+func (s *Splitter) SplitInfo(ops []model.OpID, outputs []model.TensorID) ([]schedule.SplitInfo, int64) {
+	g := s.g
+	popt := schedule.PeakOptions{InPlace: s.opt.InPlace}
+	whole := schedule.InstanceRegions(g, ops, outputs, -1, 1, 0)
+	peak := schedule.Peak(g, ops, outputs, whole, popt)
+	var infos, recomputing []schedule.SplitInfo
+	out := g.Tensor(outputs[0])
+	for depth, d := range out.Layout {
+		var tr schedule.Tracker
+		tracked := false
+		for _, v := range factors(out.Shape[d], s.opt.Cores) {
+			if (peak+v-1)/v > s.opt.LBBytes {
+				continue
+			}
+			if v == 1 {
+				// Nothing is cut: any dimension will do, and all operators count.
+				infos = append(infos, schedule.SplitInfo{Ops: len(ops), Factor: 1, Dim: d, Depth: depth})
+				break
+			}
+			if !tracked {
+				tr = schedule.Track(g, ops, outputs, d)
+				tracked = true
+			}
+			if !tr.Splittable {
+				break
+			}
+			if !s.divides(tr, ops, v) {
+				continue
+			}
+			if !tr.Exact && s.largestInstance(ops, outputs, d, v, popt) > s.opt.LBBytes {
+				continue
+			}
+			if tr.Recomputes && !s.worthRecomputing(ops, outputs, d, v) {
+				break // a larger factor computes even more twice
+			}
+			info := schedule.SplitInfo{Ops: len(ops) - tr.Unmatched, Factor: v, Dim: d, Depth: depth}
+			if tr.Recomputes {
+				recomputing = append(recomputing, info)
+			} else {
+				infos = append(infos, info)
+			}
+			break
+		}
+	}
+	if len(infos) == 0 {
+		infos = recomputing
+	}
+	return infos, peak
+}
+
+// factors lists the candidates for v in the order that Algorithm 1 tries them.
+func factors(extent, cores int64) []int64 {
+	var vs []int64
+	for v := int64(1); v <= extent; {
+		if extent%v == 0 {
+			vs = append(vs, v)
+		}
+		if v < cores {
+			v *= 2
+		} else {
+			v++
+		}
+	}
+	return vs
+}
+
+// divides is line 10: the factor divides the matched extent of every tensor that
+// the sub-graph writes.
+func (s *Splitter) divides(tr schedule.Tracker, ops []model.OpID, v int64) bool {
+	for _, id := range ops {
+		for _, o := range s.g.Op(id).Outputs {
+			if k, ok := tr.Dim[o]; ok && k >= 0 && s.g.Tensor(o).Shape[k]%v != 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// largestInstance is the footprint of the hungriest instance. Inner instances
+// have halos on both sides, so a middle one stands for all but the ends.
+func (s *Splitter) largestInstance(ops []model.OpID, outputs []model.TensorID, d int, v int64, popt schedule.PeakOptions) int64 {
+	most := int64(0)
+	for _, q := range []int64{0, v / 2, v - 1} {
+		reg := schedule.InstanceRegions(s.g, ops, outputs, d, v, q)
+		most = max(most, schedule.Peak(s.g, ops, outputs, reg, popt))
+	}
+	return most
+}
+
+func (s *Splitter) worthRecomputing(ops []model.OpID, outputs []model.TensorID, d int, v int64) bool {
+	g := s.g
+	var once, split model.Work
+	intermediates := int64(0)
+	isOutput := map[model.TensorID]bool{}
+	for _, o := range outputs {
+		isOutput[o] = true
+	}
+	for _, id := range ops {
+		op := g.Op(id)
+		w := g.Work(op, nil)
+		once.MACs += w.MACs
+		once.Vector = once.Vector.Add(w.Vector)
+		if o := op.Outputs[0]; !isOutput[o] && op.Class() != model.ViewClass {
+			intermediates += g.Tensor(o).Bytes()
+		}
+	}
+	for q := int64(0); q < v; q++ {
+		reg := schedule.InstanceRegions(g, ops, outputs, d, v, q)
+		for _, id := range ops {
+			op := g.Op(id)
+			for _, o := range op.Outputs {
+				if r := reg[o]; r != nil {
+					w := g.Work(op, r)
+					split.MACs += w.MACs
+					split.Vector = split.Vector.Add(w.Vector)
+				}
+			}
+		}
+	}
+	extra := float64(split.MACs-once.MACs)/s.opt.MACsPerSecond +
+		float64(split.Vector.Total()-once.Vector.Total())/s.opt.VectorOpsPerSecond
+	saved := 2 * float64(intermediates) / s.opt.GBBytesPerSecond
+	return extra <= saved
+}
+
+// Best is Eq. (1): the lexicographic maximum of (n_d, -f_d, -d). Without any
+// element the sub-graph can't be split to fit.
+func Best(infos []schedule.SplitInfo) schedule.SplitInfo {
+	best := schedule.SplitInfo{Factor: schedule.Unsplittable, Dim: -1}
+	for i, c := range infos {
+		if i == 0 || c.Ops > best.Ops || (c.Ops == best.Ops && (c.Factor < best.Factor || (c.Factor == best.Factor && c.Depth < best.Depth))) {
+			best = c
+		}
+	}
+	return best
+}

@@ -1,0 +1,182 @@
+package schedule
+
+import (
+	"fmt"
+	"sort"
+
+	"github.com/dsasched/dsasched/model"
+)
+
+// Check runs every check of this package on a complete schedule: the partition
+// into sub-graphs, instances and what they read, the order, bindings, and the
+// memory plan. It shares no code with the decisions it judges.
+func Check(s *Schedule) error {
+	if err := CheckGrouping(s.Graph, s.Grouping); err != nil {
+		return err
+	}
+	if err := CheckLayers(s); err != nil {
+		return err
+	}
+	if err := CheckInstances(s.Graph, s.Grouping, s.Instances); err != nil {
+		return err
+	}
+	if err := CheckOrder(s.Instances, s.Order); err != nil {
+		return err
+	}
+	return CheckPlan(s)
+}
+
+// CheckLayers verifies that the layers of each sub-graph partition its operators,
+// can run in their order, and hold at most one heavy operator each.
+func CheckLayers(s *Schedule) error {
+	if len(s.Layers) != len(s.Grouping.Groups) {
+		return fmt.Errorf("%d lists of layers for %d sub-graphs", len(s.Layers), len(s.Grouping.Groups))
+	}
+	for k, sg := range s.Grouping.Groups {
+		in := map[model.OpID]bool{}
+		for _, id := range sg.Ops {
+			in[id] = true
+		}
+		done := map[model.OpID]bool{}
+		for _, l := range s.Layers[k] {
+			heavy := 0
+			for _, id := range l.Ops {
+				if !in[id] || done[id] {
+					return fmt.Errorf("layer %q: operator %q is not in sub-graph %q or runs twice", l.Name, s.Graph.Op(id).Name, sg.Name)
+				}
+				for _, t := range s.Graph.Op(id).Inputs {
+					if p := s.Graph.Tensor(t).Producer; p != model.NoOp && in[p] && !done[p] {
+						return fmt.Errorf("layer %q runs %q before its producer %q", l.Name, s.Graph.Op(id).Name, s.Graph.Op(p).Name)
+					}
+				}
+				done[id] = true
+				if c := s.Graph.Op(id).Class(); c == model.MatrixClass || c == model.ReductionClass {
+					heavy++
+				}
+			}
+			if heavy > 1 {
+				return fmt.Errorf("layer %q has %d heavy operators", l.Name, heavy)
+			}
+		}
+		if len(done) != len(sg.Ops) {
+			return fmt.Errorf("layers of sub-graph %q run %d of %d operators", sg.Name, len(done), len(sg.Ops))
+		}
+	}
+	return nil
+}
+
+// CheckPlan verifies the memory plan: each step reads everything that its layer
+// needs, from values that exist by then and still do; every value has one place
+// within its level; no two things in use at the same time share an address; and
+// network outputs end in the DDR.
+func CheckPlan(s *Schedule) error {
+	g := s.Graph
+	cores := CoresWithLB(s.Spec)
+	for i := range s.Steps {
+		st := &s.Steps[i]
+		inst := &s.Instances.Instances[st.Instance]
+		layer := &s.Layers[inst.Group][st.Layer]
+		reg := Regions{}
+		for _, w := range st.Writes {
+			v := &s.Values[w]
+			if v.Def != i || v.Instance != st.Instance {
+				return fmt.Errorf("step %d writes value %d, which belongs to step %d", i, w, v.Def)
+			}
+			if !v.Region.Equal(inst.Regions[v.Tensor]) {
+				return fmt.Errorf("step %d writes %v of %q, its instance makes %v", i, v.Region, g.Tensor(v.Tensor).Name, inst.Regions[v.Tensor])
+			}
+			if err := CheckBinding(v.Region, v.Binding, nil, cores); err != nil {
+				return fmt.Errorf("step %d, %q: %w", i, g.Tensor(v.Tensor).Name, err)
+			}
+			most := int64(0)
+			sum := int64(0)
+			for c := int64(0); c < v.Binding.Cores(); c++ {
+				n := Slice(v.Region, v.Binding, g.Tensor(v.Tensor).Layout, c).Elements()
+				most, sum = max(most, n), sum+n
+			}
+			if sum != v.Region.Elements() {
+				return fmt.Errorf("step %d: the cores' slices of %q hold %d of %d elements", i, g.Tensor(v.Tensor).Name, sum, v.Region.Elements())
+			}
+			if need := most * g.Tensor(v.Tensor).DType.Bytes(); v.CoreBytes < need {
+				return fmt.Errorf("step %d: %q takes %d bytes per core, recorded are %d", i, g.Tensor(v.Tensor).Name, need, v.CoreBytes)
+			}
+			reg[v.Tensor] = v.Region
+			if g.IsOutput(v.Tensor) && v.Level != DDR {
+				return fmt.Errorf("network output %q ends in the %v", g.Tensor(v.Tensor).Name, v.Level)
+			}
+		}
+		BackPropagate(g, layer.Ops, reg)
+		for _, t := range layer.Inputs {
+			need, ok := reg[t]
+			if !ok {
+				continue
+			}
+			got := int64(0)
+			for _, r := range st.Reads {
+				v := &s.Values[r.Value]
+				if v.Tensor != t {
+					continue
+				}
+				if v.Def >= i || v.Last < i {
+					return fmt.Errorf("step %d reads %q, which lives from step %d to %d", i, g.Tensor(t).Name, v.Def, v.Last)
+				}
+				got += need.Overlap(v.Region)
+			}
+			if got != need.Elements() {
+				return fmt.Errorf("step %d (%s) finds %d of the %d elements that it needs of %q", i, layer.Name, got, need.Elements(), g.Tensor(t).Name)
+			}
+		}
+	}
+	return checkAddresses(s)
+}
+
+func checkAddresses(s *Schedule) error {
+	type use struct {
+		lo, hi     int64
+		start, end int
+		name       string
+	}
+	byLevel := map[Level][]use{}
+	for i := range s.Values {
+		v := &s.Values[i]
+		if v.Def < 0 || v.Level == DDR {
+			continue
+		}
+		size := v.CoreBytes
+		if v.Level == GB {
+			size = v.Bytes
+		}
+		byLevel[v.Level] = append(byLevel[v.Level], use{v.Address, v.Address + size, v.Def, v.Last,
+			fmt.Sprintf("%s of instance %d", s.Graph.Tensor(v.Tensor).Name, v.Instance)})
+	}
+	for i := range s.Steps {
+		if st := &s.Steps[i]; st.StageBytes > 0 {
+			byLevel[LB] = append(byLevel[LB], use{st.StageAddress, st.StageAddress + st.StageBytes, i, i, fmt.Sprintf("the stage of step %d", i)})
+		}
+	}
+	for level, capacity := range map[Level]int64{LB: s.LBCapacity, GB: s.GBCapacity} {
+		us := byLevel[level]
+		for _, u := range us {
+			if u.lo < 0 || u.hi > capacity {
+				return fmt.Errorf("%v: %s at [%d, %d) leaves the capacity of %d bytes", level, u.name, u.lo, u.hi, capacity)
+			}
+		}
+		// Sweep over steps; few things are alive at a time.
+		sort.SliceStable(us, func(i, j int) bool { return us[i].start < us[j].start })
+		var alive []use
+		for _, u := range us {
+			kept := alive[:0]
+			for _, o := range alive {
+				if o.end < u.start {
+					continue
+				}
+				if o.lo < u.hi && u.lo < o.hi {
+					return fmt.Errorf("%v: %s at [%d, %d) and %s at [%d, %d) are both alive at step %d", level, o.name, o.lo, o.hi, u.name, u.lo, u.hi, u.start)
+				}
+				kept = append(kept, o)
+			}
+			alive = append(kept, u)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,261 @@
+package schedule
+
+import (
+	"fmt"
+
+	"github.com/dsasched/dsasched/model"
+)
+
+// Instance is one piece of a sub-graph.
+type Instance struct {
+	ID    int
+	Group int
+	Index int64 // 0 .. factor-1
+	// Regions holds the box of every tensor that the instance reads or writes.
+	Regions Regions
+	// Deps lists what the instance reads of other instances, by input, then
+	// producer.
+	Deps []Dep
+}
+
+// Dep is a fine-grained dependency: the instance reads part of Tensor, made by
+// instance From.
+type Dep struct {
+	Tensor model.TensorID
+	From   int
+	Bytes  int64 // read of what From makes
+}
+
+// InstanceGraph holds all instances of a grouping; instance IDs run group by
+// group, index by index.
+type InstanceGraph struct {
+	Instances []Instance
+	First     []int // of each group
+	// Consumers[i] lists the instances that read what i makes, ascending.
+	Consumers [][]int
+	// RedundantEdges counts the edges that instances would inherit from their
+	// sub-graphs but that carry no data (the grey edges of the paper's Fig. 6).
+	RedundantEdges int
+}
+
+// NewInstanceGraph splits every group and finds the fine-grained dependencies by
+// checking what is really read, halos included.
+func NewInstanceGraph(g *model.Graph, gr *Grouping) *InstanceGraph {
+	ig := &InstanceGraph{}
+	groupOf := make([]int, len(g.Ops))
+	for k, sg := range gr.Groups {
+		ig.First = append(ig.First, len(ig.Instances))
+		for _, id := range sg.Ops {
+			groupOf[id] = k
+		}
+		for q := int64(0); q < sg.Factor(); q++ {
+			inst := Instance{ID: len(ig.Instances), Group: k, Index: q,
+				Regions: InstanceRegions(g, sg.Ops, sg.Outputs, sg.SplitDim(), sg.Factor(), q)}
+			for _, t := range sg.Inputs {
+				p := g.Tensor(t).Producer
+				if p == model.NoOp {
+					continue
+				}
+				from := gr.Groups[groupOf[p]]
+				need := inst.Regions[t]
+				for j := int64(0); j < from.Factor(); j++ {
+					fi := ig.First[from.ID] + int(j)
+					n := int64(0)
+					if need != nil {
+						n = need.Overlap(ig.Instances[fi].Regions[t])
+					}
+					if n == 0 {
+						ig.RedundantEdges++
+						continue
+					}
+					inst.Deps = append(inst.Deps, Dep{t, fi, n * g.Tensor(t).DType.Bytes()})
+				}
+			}
+			ig.Instances = append(ig.Instances, inst)
+		}
+	}
+	ig.Consumers = make([][]int, len(ig.Instances))
+	for i, inst := range ig.Instances {
+		for _, d := range inst.Deps {
+			cs := ig.Consumers[d.From]
+			if len(cs) == 0 || cs[len(cs)-1] != i {
+				ig.Consumers[d.From] = append(cs, i)
+			}
+		}
+	}
+	return ig
+}
+
+// CheckInstances verifies that the instances of each group cover every output
+// exactly once and that every element read is made by a listed dependency or is
+// a network input.
+func CheckInstances(g *model.Graph, gr *Grouping, ig *InstanceGraph) error {
+	for k, sg := range gr.Groups {
+		for _, o := range sg.Outputs {
+			sum := int64(0)
+			for q := int64(0); q < sg.Factor(); q++ {
+				sum += ig.Instances[ig.First[k]+int(q)].Regions[o].Elements()
+				for j := int64(0); j < q; j++ {
+					if n := ig.Instances[ig.First[k]+int(q)].Regions[o].Overlap(ig.Instances[ig.First[k]+int(j)].Regions[o]); n > 0 {
+						return fmt.Errorf("instances %d and %d of %q both write %d elements of %q", j, q, sg.Name, n, g.Tensor(o).Name)
+					}
+				}
+			}
+			if sum != g.Tensor(o).Shape.Elements() {
+				return fmt.Errorf("instances of %q write %d elements of %q, expected %d", sg.Name, sum, g.Tensor(o).Name, g.Tensor(o).Shape.Elements())
+			}
+		}
+	}
+	for _, inst := range ig.Instances {
+		sg := gr.Groups[inst.Group]
+		for _, t := range sg.Inputs {
+			if g.Tensor(t).Producer == model.NoOp {
+				continue
+			}
+			got := int64(0)
+			for _, d := range inst.Deps {
+				if d.Tensor == t {
+					got += inst.Regions[t].Overlap(ig.Instances[d.From].Regions[t])
+				}
+			}
+			if want := inst.Regions[t].Elements(); got != want {
+				return fmt.Errorf("instance %d of %q reads %d elements of %q, its dependencies make %d of them", inst.Index, sg.Name, want, g.Tensor(t).Name, got)
+			}
+		}
+	}
+	return nil
+}
+
+// CheckOrder verifies that order runs each instance once, after everything that
+// it reads.
+func CheckOrder(ig *InstanceGraph, order []int) error {
+	at := make([]int, len(ig.Instances))
+	for i := range at {
+		at[i] = -1
+	}
+	for pos, id := range order {
+		if id < 0 || id >= len(at) {
+			return fmt.Errorf("order names instance %d of %d", id, len(at))
+		}
+		if at[id] >= 0 {
+			return fmt.Errorf("instance %d runs at positions %d and %d", id, at[id], pos)
+		}
+		at[id] = pos
+		for _, d := range ig.Instances[id].Deps {
+			if at[d.From] < 0 {
+				return fmt.Errorf("instance %d runs at position %d, before instance %d that it reads", id, pos, d.From)
+			}
+		}
+	}
+	if len(order) != len(at) {
+		return fmt.Errorf("order has %d of %d instances", len(order), len(at))
+	}
+	return nil
+}
+
+// OrderItem is an instance as the ordering problem sees it.
+type OrderItem struct {
+	OutputBytes    int64
+	WorkspaceBytes int64   // needed only while it runs, beyond inputs and output
+	Seconds        float64 // to weigh utilisation
+	Reads          []int   // producers, ascending, each once
+}
+
+// OrderCost is the verdict on an order.
+type OrderCost struct {
+	MovedBytes int64 // stored to and loaded from the GB
+	// Utilization is the time-weighted share of the LB that holds what the running
+	// instance reads or writes. Outputs that only wait do not count.
+	Utilization float64
+	PeakBytes   int64
+	// OverflowBytes is the most by which a single instance passes the capacity by
+	// itself; its kernel then has to stream through the GB.
+	OverflowBytes int64
+}
+
+// Less tells whether a is better: fewer bytes moved, then better utilisation.
+func (a OrderCost) Less(b OrderCost) bool {
+	if a.MovedBytes != b.MovedBytes {
+		return a.MovedBytes < b.MovedBytes
+	}
+	return a.Utilization > b.Utilization
+}
+
+// EvaluateOrder plays an order on an LB of capacity bytes: outputs stay until
+// their last reader has run; when space is short, the output with the longest
+// remaining lifetime that the running instance does not read is stored first
+// (ties by ID); it is loaded back before its next reader. A store is free if an
+// unchanged copy is in the GB already.
+func EvaluateOrder(items []OrderItem, order []int, capacity int64) OrderCost {
+	var cost OrderCost
+	at := make([]int, len(items))
+	for pos, id := range order {
+		at[id] = pos
+	}
+	last := make([]int, len(items)) // position of the last reader
+	for i := range last {
+		last[i] = -1
+	}
+	for i, it := range items {
+		for _, p := range it.Reads {
+			last[p] = max(last[p], at[i])
+		}
+	}
+	inLB := make([]bool, len(items))
+	copied := make([]bool, len(items))
+	used := int64(0)
+	weight, total := 0.0, 0.0
+	for pos, id := range order {
+		it := items[id]
+		touched := it.OutputBytes + it.WorkspaceBytes
+		missing := int64(0)
+		reads := map[int]bool{}
+		for _, p := range it.Reads {
+			reads[p] = true
+			touched += items[p].OutputBytes
+			if !inLB[p] {
+				missing += items[p].OutputBytes
+			}
+		}
+		cost.OverflowBytes = max(cost.OverflowBytes, touched-capacity)
+		for used+missing+it.OutputBytes+it.WorkspaceBytes > capacity {
+			victim := -1
+			for j := range items {
+				if inLB[j] && !reads[j] && (victim < 0 || last[j] > last[victim]) {
+					victim = j
+				}
+			}
+			if victim < 0 {
+				break
+			}
+			inLB[victim] = false
+			used -= items[victim].OutputBytes
+			if !copied[victim] {
+				copied[victim] = true
+				cost.MovedBytes += items[victim].OutputBytes
+			}
+		}
+		for _, p := range it.Reads {
+			if !inLB[p] {
+				inLB[p] = true
+				used += items[p].OutputBytes
+				cost.MovedBytes += items[p].OutputBytes
+			}
+		}
+		cost.PeakBytes = max(cost.PeakBytes, used+it.OutputBytes+it.WorkspaceBytes)
+		weight += it.Seconds * min(1, float64(touched)/float64(max(capacity, 1)))
+		total += it.Seconds
+		used += it.OutputBytes
+		inLB[id] = true
+		for _, p := range append([]int{id}, it.Reads...) {
+			if inLB[p] && last[p] <= pos {
+				inLB[p] = false
+				used -= items[p].OutputBytes
+			}
+		}
+	}
+	if total > 0 {
+		cost.Utilization = weight / total
+	}
+	return cost
+}

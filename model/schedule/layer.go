@@ -1,0 +1,105 @@
+package schedule
+
+import (
+	"github.com/dsasched/dsasched/model"
+)
+
+// Layer is a run of operators that one fused loop nest executes: the anchor, a
+// heavy operator if there is one, and the light operators behind it.
+type Layer struct {
+	Name   string
+	Ops    []model.OpID
+	Anchor model.OpID // convolution or matrix product if present, else the last
+	// Inputs are the activations read from outside the layer, ascending.
+	Inputs []model.TensorID
+	// Outputs are the tensors read outside the layer, ascending; nearly always one.
+	Outputs []model.TensorID
+	// Constants are the weights and other parameters read, ascending.
+	Constants []model.TensorID
+}
+
+// Layers partitions the operators ops (in execution order) into layers, in an
+// order in which they can run. A light operator joins the layer of the latest of
+// its producers whose result only it reads; this is the fusion rule of existing
+// compilers, which the paper's definition of a layer sums up: operators in a
+// straight line, at most one of them with a heavy loop nest.
+func Layers(g *model.Graph, ops []model.OpID) []Layer {
+	inside := make(map[model.OpID]int, len(ops)) // op -> layer
+	var lists [][]model.OpID
+	for _, id := range ops {
+		op := g.Op(id)
+		target := -1
+		if c := op.Class(); c == model.ElementwiseClass || c == model.InjectiveClass || c == model.ViewClass {
+			best := model.OpID(-1)
+			for _, in := range op.Inputs {
+				t := g.Tensor(in)
+				p := t.Producer
+				if p == model.NoOp || len(t.Consumers) != 1 || g.IsOutput(in) || len(g.Op(p).Outputs) != 1 {
+					continue
+				}
+				l, ok := inside[p]
+				if !ok || lists[l][len(lists[l])-1] != p || p < best {
+					continue
+				}
+				// An operator with a gather or several sources moves data of its own.
+				if op.Kind == "Gather" || op.Kind == "Concat" || len(op.Outputs) != 1 {
+					continue
+				}
+				best, target = p, l
+			}
+		}
+		if target < 0 {
+			target = len(lists)
+			lists = append(lists, nil)
+		}
+		lists[target] = append(lists[target], id)
+		inside[id] = target
+	}
+	// A layer runs where its last operator stands: everything it reads is there by
+	// then, and nobody outside reads its results before.
+	pos := make(map[model.OpID]int, len(ops))
+	for i, id := range ops {
+		pos[id] = i
+	}
+	order := make([]int, 0, len(lists))
+	at := make([]int, len(ops))
+	for i := range at {
+		at[i] = -1
+	}
+	for l, ids := range lists {
+		at[pos[ids[len(ids)-1]]] = l
+	}
+	for _, l := range at {
+		if l >= 0 {
+			order = append(order, l)
+		}
+	}
+	layers := make([]Layer, 0, len(lists))
+	for _, l := range order {
+		layers = append(layers, makeLayer(g, lists[l]))
+	}
+	return layers
+}
+
+func makeLayer(g *model.Graph, ids []model.OpID) Layer {
+	l := Layer{Ops: ids, Anchor: ids[len(ids)-1]}
+	for _, id := range ids {
+		if g.Op(id).Class() == model.MatrixClass {
+			l.Anchor = id
+			break
+		}
+	}
+	l.Name = g.Op(l.Anchor).Name
+	l.Inputs, l.Outputs = Boundary(g, ids)
+	seen := map[model.TensorID]bool{}
+	for _, id := range ids {
+		for _, t := range g.Op(id).Inputs {
+			if g.Tensor(t).Role == model.Constant && !seen[t] {
+				seen[t] = true
+				l.Constants = append(l.Constants, t)
+			}
+		}
+	}
+	sortIDs(l.Constants)
+	return l
+}

@@ -1,0 +1,248 @@
+package schedule
+
+import (
+	"github.com/dsasched/dsasched/model"
+)
+
+// Tracker follows one dimension of a sub-graph's outputs backward through its
+// operators: the paper's match_dim for every tensor at once.
+type Tracker struct {
+	// Dim[t] is the dimension of tensor t that the split follows, or -1. Only
+	// tensors that the sub-graph touches are set.
+	Dim map[model.TensorID]int
+	// Exact tells that every activation matched and none has a halo: the instances'
+	// tensors add up to the whole ones.
+	Exact bool
+	// Recomputes tells that instances compute parts of intermediates more than once,
+	// because of a halo or of an operator that the split does not divide.
+	Recomputes bool
+	// Unmatched counts the operators that the split does not divide.
+	Unmatched int
+	// Splittable is false if an output must not be split along this dimension.
+	Splittable bool
+}
+
+// Track follows dimension dim of the outputs of ops (a sub-graph in execution
+// order; all outputs must have that dimension).
+func Track(g *model.Graph, ops []model.OpID, outputs []model.TensorID, dim int) Tracker {
+	tr := Tracker{Dim: map[model.TensorID]int{}, Exact: true, Splittable: true}
+	const conflict = -1
+	for _, o := range outputs {
+		if dim >= len(g.Tensor(o).Shape) || g.Tensor(o).Shape[dim] != g.Tensor(outputs[0]).Shape[dim] {
+			tr.Splittable = false
+			return tr
+		}
+		tr.Dim[o] = dim
+	}
+	inside := make(map[model.OpID]bool, len(ops))
+	for _, id := range ops {
+		inside[id] = true
+	}
+	for i := len(ops) - 1; i >= 0; i-- {
+		op := g.Op(ops[i])
+		d, known := conflict, false
+		out := 0
+		for k, o := range op.Outputs {
+			if v, ok := tr.Dim[o]; ok {
+				d, known, out = v, true, k
+				break
+			}
+		}
+		if known && d >= 0 && g.Sequential(op, out)[d] {
+			// The dimension runs through this operator but must not be cut there.
+			tr.Splittable = false
+			d = conflict
+			for _, o := range op.Outputs {
+				tr.Dim[o] = conflict
+			}
+		}
+		if d < 0 {
+			tr.Unmatched++
+			tr.Exact = false
+			tr.Recomputes = true
+		}
+		for k, in := range op.Inputs {
+			t := g.Tensor(in)
+			if t.Role == model.Constant {
+				continue
+			}
+			m := conflict
+			exact := true
+			if d >= 0 {
+				for dimIn, a := range g.Access(op, out, k) {
+					if !a.Full && a.Out == d && t.Shape[dimIn] > 1 {
+						m, exact = dimIn, a.Exact()
+						break
+					}
+				}
+			}
+			if prev, ok := tr.Dim[in]; ok && prev != m {
+				m = conflict
+			}
+			tr.Dim[in] = m
+			if m == conflict {
+				tr.Exact = false // read whole by every instance
+			}
+			if !exact {
+				tr.Exact = false
+				if t.Producer != model.NoOp && inside[t.Producer] {
+					tr.Recomputes = true
+				}
+			}
+		}
+	}
+	return tr
+}
+
+// Regions maps the tensors that a sub-graph's instance touches to the boxes that
+// it computes or reads.
+type Regions map[model.TensorID]model.Region
+
+// InstanceRegions returns the boxes of instance q of factor along dimension dim
+// of the outputs (dim < 0: everything). An operator whose result nobody in the
+// instance needs has no entry.
+func InstanceRegions(g *model.Graph, ops []model.OpID, outputs []model.TensorID, dim int, factor, q int64) Regions {
+	reg := make(Regions, 2*len(ops))
+	for _, o := range outputs {
+		r := model.Whole(g.Tensor(o).Shape)
+		if dim >= 0 {
+			n := r[dim].Hi
+			r[dim] = model.Interval{Lo: q * n / factor, Hi: (q + 1) * n / factor}
+		}
+		reg[o] = r
+	}
+	BackPropagate(g, ops, reg)
+	return reg
+}
+
+// BackPropagate extends reg, which holds the boxes wanted of some outputs of ops,
+// to everything those need, constants included.
+func BackPropagate(g *model.Graph, ops []model.OpID, reg Regions) {
+	for i := len(ops) - 1; i >= 0; i-- {
+		op := g.Op(ops[i])
+		for out, o := range op.Outputs {
+			r, ok := reg[o]
+			if !ok || r.Elements() == 0 {
+				continue
+			}
+			for k, in := range op.Inputs {
+				need := g.InputRegion(op, out, k, r)
+				if have, ok := reg[in]; ok {
+					need = have.Hull(need)
+				}
+				reg[in] = need
+			}
+		}
+	}
+}
+
+// PeakOptions says how a footprint is counted.
+type PeakOptions struct {
+	// InPlace lets an element-wise operator write over its first activation that
+	// ends there and has the same size.
+	InPlace bool
+	// FixedBytes is added at every point: weight buffers that share the LB.
+	FixedBytes int64
+}
+
+// root follows reshapes, which move nothing, back to the tensor that owns the
+// bytes, but not past the sub-graph's first operator.
+func root(g *model.Graph, id model.TensorID, inside func(model.OpID) bool) model.TensorID {
+	for {
+		t := g.Tensor(id)
+		if t.Producer == model.NoOp || !inside(t.Producer) {
+			return id
+		}
+		op := g.Op(t.Producer)
+		if op.Class() != model.ViewClass {
+			return id
+		}
+		id = op.Inputs[0]
+	}
+}
+
+// Peak is the largest number of bytes in use while the operators run in order:
+// external inputs from the start until their last use, live intermediates, and
+// the outputs until the end.
+func Peak(g *model.Graph, ops []model.OpID, outputs []model.TensorID, reg Regions, opt PeakOptions) int64 {
+	first, last := ops[0], ops[0]
+	for _, id := range ops {
+		first, last = min(first, id), max(last, id)
+	}
+	at := make([]int32, last-first+1) // position+1 in ops
+	for i, id := range ops {
+		at[id-first] = int32(i + 1)
+	}
+	inside := func(id model.OpID) bool { return id >= first && id <= last && at[id-first] > 0 }
+
+	lastUse := make(map[model.TensorID]int, len(ops))
+	var external []model.TensorID
+	seen := make(map[model.TensorID]bool, len(ops))
+	for i, id := range ops {
+		for _, in := range g.Op(id).Inputs {
+			t := g.Tensor(in)
+			if t.Role == model.Constant {
+				continue
+			}
+			r := root(g, in, inside)
+			lastUse[r] = i
+			if p := g.Tensor(r).Producer; (p == model.NoOp || !inside(p)) && !seen[r] {
+				seen[r] = true
+				external = append(external, r)
+			}
+		}
+	}
+	for _, o := range outputs {
+		lastUse[root(g, o, inside)] = len(ops)
+	}
+	bytes := func(id model.TensorID) int64 { return reg[id].Elements() * g.Tensor(id).DType.Bytes() }
+	live := opt.FixedBytes
+	for _, e := range external {
+		live += bytes(e)
+	}
+	peak := live
+	for i, id := range ops {
+		op := g.Op(id)
+		overwritten := model.TensorID(-1)
+		if op.Class() != model.ViewClass {
+			for _, o := range op.Outputs {
+				size := bytes(o)
+				if opt.InPlace && overwritten < 0 && op.Class() == model.ElementwiseClass {
+					for _, in := range op.Inputs {
+						if g.Tensor(in).Role == model.Constant {
+							continue
+						}
+						r := root(g, in, inside)
+						if lastUse[r] == i && bytes(r) == size {
+							overwritten = r
+							break
+						}
+					}
+					if overwritten >= 0 {
+						continue
+					}
+				}
+				live += size
+			}
+			peak = max(peak, live)
+		}
+		freed := map[model.TensorID]bool{}
+		for _, in := range op.Inputs {
+			if g.Tensor(in).Role == model.Constant {
+				continue
+			}
+			r := root(g, in, inside)
+			if lastUse[r] == i && !freed[r] && r != overwritten {
+				live -= bytes(r)
+				freed[r] = true
+			}
+		}
+		// A result that nobody reads leaves at once.
+		for _, o := range op.Outputs {
+			if _, read := lastUse[root(g, o, inside)]; !read && op.Class() != model.ViewClass {
+				live -= bytes(o)
+			}
+		}
+	}
+	return peak
+}

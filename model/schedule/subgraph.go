@@ -1,0 +1,161 @@
+package schedule
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/dsasched/dsasched/model"
+)
+
+// Unsplittable is the factor of a sub-graph that no dimension can split to fit.
+const Unsplittable = int64(math.MaxInt64)
+
+// SplitInfo is one element of the paper's SplitInfo (Algorithm 1): how a
+// sub-graph may be split.
+type SplitInfo struct {
+	Ops    int   // n_d: operators that the dimension splits
+	Factor int64 // f_d
+	Dim    int   // dimension of the output tensor
+	Depth  int   // d: its position in the output's loop nest, 0 the outermost
+}
+
+// SubGraph is a group of operators that becomes one kernel.
+type SubGraph struct {
+	ID      int
+	Name    string
+	Ops     []model.OpID     // in execution order
+	Inputs  []model.TensorID // activations from outside, ascending
+	Outputs []model.TensorID // tensors read outside, ascending
+	// Split is the chosen way to split. Factor Unsplittable means that no
+	// dimension makes an instance fit; then there is one instance all the same.
+	Split     SplitInfo
+	PeakBytes int64 // of the whole sub-graph, unsplit
+}
+
+// Factor is the number of instances.
+func (s *SubGraph) Factor() int64 {
+	if s.Split.Factor == Unsplittable || s.Split.Factor < 1 {
+		return 1
+	}
+	return s.Split.Factor
+}
+
+// SplitDim is the dimension that instances divide, or -1 for a single instance.
+func (s *SubGraph) SplitDim() int {
+	if s.Factor() == 1 {
+		return -1
+	}
+	return s.Split.Dim
+}
+
+// Grouping is a partition of the graph's operators into sub-graphs, listed in
+// topological order.
+type Grouping struct {
+	Groups []*SubGraph
+	// Events tells which merges were made or refused, and by which rule; for
+	// explanations only.
+	Events []MergeEvent
+}
+
+// MergeEvent is one decision of the grouping algorithm.
+type MergeEvent struct {
+	Round    int
+	Pattern  string // "straight", "diamond", "branch"
+	Parts    []string
+	Factors  []int64 // of the parts
+	Merged   int64   // factor of the result
+	Accepted bool
+	Reason   string
+}
+
+// Boundary computes Inputs and Outputs of a set of operators.
+func Boundary(g *model.Graph, ops []model.OpID) (inputs, outputs []model.TensorID) {
+	in := make(map[model.OpID]bool, len(ops))
+	for _, id := range ops {
+		in[id] = true
+	}
+	seen := map[model.TensorID]bool{}
+	for _, id := range ops {
+		for _, t := range g.Op(id).Inputs {
+			u := g.Tensor(t)
+			if u.Role != model.Constant && (u.Producer == model.NoOp || !in[u.Producer]) && !seen[t] {
+				seen[t] = true
+				inputs = append(inputs, t)
+			}
+		}
+		for _, t := range g.Op(id).Outputs {
+			outside := g.IsOutput(t)
+			for _, c := range g.Tensor(t).Consumers {
+				outside = outside || !in[c]
+			}
+			if outside {
+				outputs = append(outputs, t)
+			}
+		}
+	}
+	sortIDs(inputs)
+	sortIDs(outputs)
+	return inputs, outputs
+}
+
+func sortIDs(ids []model.TensorID) {
+	for i := 1; i < len(ids); i++ {
+		for j := i; j > 0 && ids[j] < ids[j-1]; j-- {
+			ids[j], ids[j-1] = ids[j-1], ids[j]
+		}
+	}
+}
+
+// CheckGrouping verifies that the sub-graphs partition the operators, run in
+// order (every input is made by an earlier sub-graph), have correct boundaries,
+// and that each factor divides the split extent of every output.
+func CheckGrouping(g *model.Graph, gr *Grouping) error {
+	owner := make([]int, len(g.Ops))
+	for i := range owner {
+		owner[i] = -1
+	}
+	for k, sg := range gr.Groups {
+		if sg.ID != k {
+			return fmt.Errorf("sub-graph %q has ID %d at position %d", sg.Name, sg.ID, k)
+		}
+		if len(sg.Ops) == 0 {
+			return fmt.Errorf("sub-graph %q has no operators", sg.Name)
+		}
+		done := map[model.OpID]bool{}
+		for _, id := range sg.Ops {
+			if owner[id] >= 0 {
+				return fmt.Errorf("operator %q is in sub-graphs %q and %q", g.Op(id).Name, gr.Groups[owner[id]].Name, sg.Name)
+			}
+			owner[id] = k
+			for _, t := range g.Op(id).Inputs {
+				p := g.Tensor(t).Producer
+				if p == model.NoOp {
+					continue
+				}
+				if owner[p] < 0 || (owner[p] == k && !done[p]) {
+					return fmt.Errorf("sub-graph %q runs %q before its producer %q", sg.Name, g.Op(id).Name, g.Op(p).Name)
+				}
+			}
+			done[id] = true
+		}
+	}
+	for id, k := range owner {
+		if k < 0 {
+			return fmt.Errorf("operator %q is in no sub-graph", g.Ops[id].Name)
+		}
+	}
+	for _, sg := range gr.Groups {
+		in, out := Boundary(g, sg.Ops)
+		if fmt.Sprint(in) != fmt.Sprint(sg.Inputs) || fmt.Sprint(out) != fmt.Sprint(sg.Outputs) {
+			return fmt.Errorf("sub-graph %q records inputs %v and outputs %v, found %v and %v", sg.Name, sg.Inputs, sg.Outputs, in, out)
+		}
+		if d := sg.SplitDim(); d >= 0 {
+			for _, o := range sg.Outputs {
+				if n := g.Tensor(o).Shape[d]; n%sg.Factor() != 0 {
+					return fmt.Errorf("sub-graph %q: factor %d does not divide extent %d of %q", sg.Name, sg.Factor(), n, g.Tensor(o).Name)
+				}
+			}
+		}
+	}
+	return nil
+}
