@@ -1,0 +1,67 @@
+// Package network finds a network by zoo name or ONNX file and gives it at any
+// batch size, simplified and ready for scheduling.
+package network
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/dsasched/dsasched/experiments/variant"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/onnx"
+	"github.com/dsasched/dsasched/model/simplify"
+	"github.com/dsasched/dsasched/model/zoo"
+)
+
+// IsFile tells whether a name is meant as the path of an ONNX file.
+func IsFile(name string) bool {
+	return strings.HasSuffix(strings.ToLower(name), ".onnx") || strings.ContainsRune(name, filepath.Separator)
+}
+
+// Raw returns the network as it stands, before simplification. Floating-point
+// tensors get type dtype. Batch 0 keeps a file's own batch size and is 1 for the
+// zoo.
+func Raw(name string, batch int64, dtype model.DType) (*model.Graph, error) {
+	if batch < 0 {
+		return nil, fmt.Errorf("batch is %d, expected at least 1", batch)
+	}
+	if IsFile(name) {
+		return onnx.Import(name, onnx.Options{Batch: batch, Float: &dtype})
+	}
+	g, err := zoo.Build(name, zoo.Options{Batch: max(1, batch), DType: dtype})
+	if err != nil {
+		if _, statErr := os.Stat(name); statErr == nil {
+			return nil, fmt.Errorf("%w (to read a file of this name, write ./%s)", err, name)
+		}
+		return nil, err
+	}
+	return g, nil
+}
+
+// Open returns a source for the scheduler. It builds the network once, so that a
+// wrong name or file is reported here.
+func Open(name string, dtype model.DType) (variant.Source, error) {
+	build := func(batch int64) (*model.Graph, error) {
+		g, err := Raw(name, batch, dtype)
+		if err != nil {
+			return nil, err
+		}
+		s, _, err := simplify.Run(g)
+		return s, err
+	}
+	g, err := build(1)
+	if err != nil {
+		return variant.Source{}, err
+	}
+	if len(g.Ops) == 0 {
+		return variant.Source{}, errors.New(name + ": the network has no operators")
+	}
+	short := name
+	if IsFile(name) {
+		short = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
+	}
+	return variant.Source{Name: short, Graph: build}, nil
+}

@@ -1,0 +1,446 @@
+// Package variant puts the decisions together: a variant is a row of a table that
+// names which implementation makes each decision, and Run takes a network through
+// all of them, from the graph to the simulated result.
+package variant
+
+import (
+	"context"
+	"fmt"
+	"sort"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/hardware/sim"
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/heuristics/tvm"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// Grouping, Splitting and Ordering name the implementations of those decisions.
+type (
+	Grouping  string
+	Splitting string
+	Ordering  string
+	Binding   string
+)
+
+// The implementations that exist.
+const (
+	LayerKernels Grouping = "layers" // a layer is a kernel
+	Algorithm2   Grouping = "alg2"
+
+	NoSplit    Splitting = "none"
+	OneFactor  Splitting = "one-factor" // that of the hungriest group, for all
+	Algorithm1 Splitting = "alg1"       // each group its own
+
+	LayerByLayer Ordering = "layer-by-layer"
+	ChunkByChunk Ordering = "chunk-by-chunk" // every group of one chunk before the next chunk
+	Algorithm3   Ordering = "alg3"
+
+	PlainBinding Binding = "plain"
+	Algorithm4   Binding = "alg4"
+)
+
+// Variant is a choice per decision.
+type Variant struct {
+	Name        string
+	Description string
+	Groups      Grouping
+	Split       Splitting
+	Outputs     schedule.Level // where a layer's output should stay
+	Order       Ordering
+	Bind        Binding
+	Lower       lower.Options
+}
+
+// Table lists the variants in the order of the paper's Fig. 15: each row changes
+// one idea of the row before.
+func Table() []Variant {
+	return []Variant{
+		{Name: "tvm", Description: "a kernel per layer, results through the DDR, the batch looped over in chunks",
+			Groups: LayerKernels, Split: NoSplit, Outputs: schedule.DDR, Order: LayerByLayer, Bind: PlainBinding},
+		{Name: "llb", Description: "variant 1: sub-graphs of Algorithm 2, split alike, outputs in the LLB",
+			Groups: Algorithm2, Split: OneFactor, Outputs: schedule.GB, Order: ChunkByChunk, Bind: PlainBinding, Lower: lower.Options{KeepWeights: true}},
+		{Name: "l1", Description: "variant 2: outputs in the L1",
+			Groups: Algorithm2, Split: OneFactor, Outputs: schedule.LB, Order: ChunkByChunk, Bind: PlainBinding, Lower: lower.Options{KeepWeights: true}},
+		{Name: "ordering", Description: "variant 3: each sub-graph its own factor, instances ordered (Algorithms 1, 3, 4)",
+			Groups: Algorithm2, Split: Algorithm1, Outputs: schedule.LB, Order: Algorithm3, Bind: Algorithm4, Lower: lower.Options{KeepWeights: true}},
+		{Name: "cross-layer", Description: "variant 4: instructions scheduled across layers; all of GraphTurbo",
+			Groups: Algorithm2, Split: Algorithm1, Outputs: schedule.LB, Order: Algorithm3, Bind: Algorithm4, Lower: lower.Options{KeepWeights: true, CrossLayer: true, Prefetch: true}},
+	}
+}
+
+// Lookup finds a variant by name.
+func Lookup(name string) (Variant, error) {
+	var names []string
+	for _, v := range Table() {
+		if v.Name == name {
+			return v, nil
+		}
+		names = append(names, v.Name)
+	}
+	return Variant{}, fmt.Errorf("unknown variant %q, expected one of %q", name, names)
+}
+
+// Source gives a network at any batch size, simplified.
+type Source struct {
+	Name  string
+	Graph func(batch int64) (*model.Graph, error)
+}
+
+// Options are the settings of a run beside the variant.
+type Options struct {
+	// InPlace lets element-wise operators overwrite their input in Algorithm 1's
+	// footprints.
+	InPlace bool
+	// Spill is the rule of the memory plan; empty: the paper's.
+	Spill graphturbo.SpillRule
+	// Chunk is the number of batch elements that a cluster works on at a time; 0:
+	// try every divisor of its share and keep the fastest.
+	Chunk int64
+}
+
+// Result is a simulated schedule.
+type Result struct {
+	Variant  Variant
+	Source   string
+	Spec     *hardware.Spec
+	Batch    int64
+	Chunk    int64
+	Shares   []int64            // per cluster
+	Schedule *schedule.Schedule // of the first cluster's first chunk
+	Program  *isa.Program
+	Sim      *sim.Result
+	// Tried lists the chunk sizes that were tuned over, with their throughput.
+	Tried []Trial
+	Notes []string
+}
+
+// Trial is a chunk size and what it gave.
+type Trial struct {
+	Chunk               int64
+	ThroughputPerSecond float64
+	Err                 error
+}
+
+// LatencySeconds is the time of the whole batch.
+func (r *Result) LatencySeconds() float64 { return float64(r.Sim.TotalPs) * 1e-12 }
+
+// ThroughputPerSecond is in batch elements.
+func (r *Result) ThroughputPerSecond() float64 { return float64(r.Batch) / r.LatencySeconds() }
+
+// Shares divides a batch over clusters as evenly as whole elements allow.
+func Shares(batch int64, clusters int) []int64 {
+	s := make([]int64, clusters)
+	for k := range s {
+		s[k] = batch / int64(clusters)
+		if int64(k) < batch%int64(clusters) {
+			s[k]++
+		}
+	}
+	return s
+}
+
+// Divisors lists the divisors of n, ascending.
+func Divisors(n int64) []int64 {
+	var d []int64
+	for i := int64(1); i <= n; i++ {
+		if n%i == 0 {
+			d = append(d, i)
+		}
+	}
+	return d
+}
+
+// Run schedules and simulates one variant.
+func Run(ctx context.Context, src Source, spec *hardware.Spec, batch int64, v Variant, opt Options) (*Result, error) {
+	if batch < 1 {
+		return nil, fmt.Errorf("batch is %d, expected at least 1", batch)
+	}
+	shares := Shares(batch, spec.Clusters)
+	if opt.Chunk != 0 {
+		if opt.Chunk < 0 || opt.Chunk > shares[0] {
+			return nil, fmt.Errorf("chunk is %d, expected 1 to %d, the batch elements of a cluster", opt.Chunk, shares[0])
+		}
+		return runChunk(ctx, src, spec, batch, shares, opt.Chunk, v, opt)
+	}
+	var best *Result
+	var tried []Trial
+	var firstErr error
+	for _, chunk := range Divisors(shares[0]) {
+		r, err := runChunk(ctx, src, spec, batch, shares, chunk, v, opt)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if firstErr == nil {
+				firstErr = err
+			}
+			tried = append(tried, Trial{Chunk: chunk, Err: err})
+			continue
+		}
+		tried = append(tried, Trial{Chunk: chunk, ThroughputPerSecond: r.ThroughputPerSecond()})
+		if best == nil || r.Sim.TotalPs < best.Sim.TotalPs {
+			best = r
+		}
+	}
+	if best == nil {
+		return nil, firstErr
+	}
+	best.Tried = tried
+	return best, nil
+}
+
+func runChunk(ctx context.Context, src Source, spec *hardware.Spec, batch int64, shares []int64, chunk int64, v Variant, opt Options) (*Result, error) {
+	schedules := map[int64]*schedule.Schedule{}
+	get := func(size int64) (*schedule.Schedule, error) {
+		if s := schedules[size]; s != nil {
+			return s, nil
+		}
+		g, err := src.Graph(size)
+		if err != nil {
+			return nil, err
+		}
+		s, err := Schedule(g, spec, v, opt)
+		if err != nil {
+			return nil, fmt.Errorf("%s on %s, variant %s, %d per cluster: %w", src.Name, spec.Name, v.Name, size, err)
+		}
+		schedules[size] = s
+		return s, nil
+	}
+	r := &Result{Variant: v, Source: src.Name, Spec: spec, Batch: batch, Chunk: chunk, Shares: shares}
+	plans := make([][]lower.Segment, len(shares))
+	idle := 0
+	for k, share := range shares {
+		if share == 0 {
+			idle++
+			continue
+		}
+		for _, part := range []struct{ size, times int64 }{{min(chunk, share), share / min(chunk, share)}, {share % min(chunk, share), 1}} {
+			if part.size == 0 {
+				continue
+			}
+			s, err := get(part.size)
+			if err != nil {
+				return nil, err
+			}
+			if r.Schedule == nil {
+				r.Schedule = s
+			}
+			plans[k] = append(plans[k], lower.Segment{Schedule: s, Iterations: int(part.times)})
+		}
+	}
+	if idle > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("batch %d leaves %d of %d clusters idle", batch, idle, len(shares)))
+	}
+	if batch%int64(len(shares)) != 0 && idle == 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("batch %d does not divide over %d clusters: they take %v", batch, len(shares), shares))
+	}
+	var err error
+	r.Program, err = lower.Program(fmt.Sprintf("%s/%s/%s", src.Name, spec.Name, v.Name), spec, plans, v.Lower)
+	if err != nil {
+		return nil, err
+	}
+	r.Sim, err = sim.Run(ctx, r.Program, sim.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if err := sim.CheckBuffers(r.Program, r.Sim); err != nil {
+		return nil, fmt.Errorf("internal error, the program overwrites memory in use: %w", err)
+	}
+	return r, nil
+}
+
+// Schedule makes all decisions for one chunk.
+func Schedule(g *model.Graph, spec *hardware.Spec, v Variant, opt Options) (*schedule.Schedule, error) {
+	m, err := cost.New(spec)
+	if err != nil {
+		return nil, err
+	}
+	cores := schedule.CoresWithLB(spec)
+	s := &schedule.Schedule{Graph: g, Spec: spec}
+	split := graphturbo.SplitOptions{
+		LBBytes: schedule.DataBytes(spec) * cores, Cores: cores, InPlace: opt.InPlace,
+		MACsPerSecond:      m.PeakMACsPerSecond(model.F16) / float64(spec.Clusters),
+		VectorOpsPerSecond: m.PeakVectorOpsPerSecond(model.F16) / float64(spec.Clusters),
+	}
+	split.GBBytesPerSecond = spec.DDR.BandwidthBytesPerSecond / float64(spec.Clusters)
+	if spec.GB != nil {
+		split.GBBytesPerSecond = spec.GB.BandwidthBytesPerSecond
+	}
+	// Group and split.
+	switch v.Groups {
+	case LayerKernels:
+		s.Grouping, s.Layers = tvm.Group(g, graphturbo.ExecutionOrder(g))
+	case Algorithm2:
+		s.Grouping = graphturbo.Group(g, split)
+		if v.Split == OneFactor {
+			oneFactor(g, s.Grouping)
+		}
+		for _, sg := range s.Grouping.Groups {
+			s.Layers = append(s.Layers, schedule.Layers(g, sg.Ops))
+		}
+	default:
+		return nil, fmt.Errorf("unknown grouping %q", v.Groups)
+	}
+	s.Instances = schedule.NewInstanceGraph(g, s.Grouping)
+	// Order.
+	switch v.Order {
+	case LayerByLayer:
+		for i := range s.Instances.Instances {
+			s.Order = append(s.Order, i)
+		}
+		s.OrderName = "groups"
+	case ChunkByChunk:
+		s.Order = chunkOrder(s.Grouping, s.Instances)
+		s.OrderName = "chunks"
+	case Algorithm3:
+		s.Order, s.OrderName, s.Costs = graphturbo.Order(s.Instances, OrderItems(s, split), split.LBBytes)
+	default:
+		return nil, fmt.Errorf("unknown ordering %q", v.Order)
+	}
+	// Bind.
+	if v.Bind == Algorithm4 {
+		s.Bindings, s.Scopes = graphturbo.Bind(g, s.Grouping, s.Instances, s.Order, cores)
+	} else {
+		s.Bindings, s.Scopes = graphturbo.PlainBind(g, s.Grouping, s.Instances, cores)
+	}
+	s.Joins = graphturbo.Join(g, s.Grouping, s.Instances, s.Order, s.Bindings, s.Scopes)
+	// Place.
+	if err := s.BuildSteps(v.Outputs); err != nil {
+		return nil, err
+	}
+	rule := opt.Spill
+	if rule == "" {
+		rule = graphturbo.LongestLifetime
+	}
+	if err := graphturbo.Place(s, rule); err != nil {
+		return nil, err
+	}
+	// A schedule counts only after it was checked.
+	if err := schedule.Check(s); err != nil {
+		return nil, fmt.Errorf("internal error, the schedule breaks a rule: %w", err)
+	}
+	return s, nil
+}
+
+// OrderItems describes the instances to the ordering problem.
+func OrderItems(s *schedule.Schedule, split graphturbo.SplitOptions) []schedule.OrderItem {
+	g := s.Graph
+	items := make([]schedule.OrderItem, len(s.Instances.Instances))
+	for i := range s.Instances.Instances {
+		inst := &s.Instances.Instances[i]
+		sg := s.Grouping.Groups[inst.Group]
+		it := &items[i]
+		for _, o := range sg.Outputs {
+			it.OutputBytes += inst.Regions[o].Elements() * g.Tensor(o).DType.Bytes()
+		}
+		reads := int64(0)
+		for _, d := range inst.Deps {
+			if n := len(it.Reads); n == 0 || it.Reads[n-1] != d.From {
+				it.Reads = append(it.Reads, d.From)
+			}
+			reads += d.Bytes
+		}
+		sort.Ints(it.Reads)
+		it.Reads = dedupe(it.Reads)
+		peak := schedule.Peak(g, sg.Ops, sg.Outputs, inst.Regions, schedule.PeakOptions{InPlace: split.InPlace})
+		it.WorkspaceBytes = max(0, peak-reads-it.OutputBytes)
+		for _, id := range sg.Ops {
+			for _, o := range g.Op(id).Outputs {
+				if r := inst.Regions[o]; r != nil {
+					w := g.Work(g.Op(id), r)
+					it.Seconds += float64(w.MACs)/split.MACsPerSecond + float64(w.Vector.Total())/split.VectorOpsPerSecond
+				}
+			}
+		}
+	}
+	return items
+}
+
+func dedupe(s []int) []int {
+	out := s[:0]
+	for i, v := range s {
+		if i == 0 || v != s[i-1] {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// oneFactor gives every group the largest factor of any, along the outermost
+// dimension that can be cut that often without computing anything twice; a group
+// without one keeps its own.
+func oneFactor(g *model.Graph, gr *schedule.Grouping) {
+	most := int64(1)
+	for _, sg := range gr.Groups {
+		most = max(most, sg.Factor())
+	}
+	for _, sg := range gr.Groups {
+		out := g.Tensor(sg.Outputs[0])
+		for depth, d := range out.Layout {
+			if out.Shape[d]%most != 0 {
+				continue
+			}
+			tr := schedule.Track(g, sg.Ops, sg.Outputs, d)
+			if tr.Splittable && !tr.Recomputes {
+				sg.Split = schedule.SplitInfo{Ops: len(sg.Ops), Factor: most, Dim: d, Depth: depth}
+				break
+			}
+		}
+	}
+}
+
+// chunkOrder runs instance q of every group before instance q+1 of any, as far as
+// dependencies allow.
+func chunkOrder(gr *schedule.Grouping, ig *schedule.InstanceGraph) []int {
+	most := int64(1)
+	for _, sg := range gr.Groups {
+		most = max(most, sg.Factor())
+	}
+	type key struct{ chunk, group, index int64 }
+	keys := make([]key, len(ig.Instances))
+	indegree := make([]int, len(ig.Instances))
+	for i, inst := range ig.Instances {
+		keys[i] = key{inst.Index * most / gr.Groups[inst.Group].Factor(), int64(inst.Group), inst.Index}
+		for _, c := range ig.Consumers[i] {
+			indegree[c]++
+		}
+	}
+	less := func(a, b int) bool {
+		x, y := keys[a], keys[b]
+		if x.chunk != y.chunk {
+			return x.chunk < y.chunk
+		}
+		if x.group != y.group {
+			return x.group < y.group
+		}
+		return x.index < y.index
+	}
+	var ready, order []int
+	for i, n := range indegree {
+		if n == 0 {
+			ready = append(ready, i)
+		}
+	}
+	for len(ready) > 0 {
+		best := 0
+		for i := range ready {
+			if less(ready[i], ready[best]) {
+				best = i
+			}
+		}
+		id := ready[best]
+		ready = append(ready[:best], ready[best+1:]...)
+		order = append(order, id)
+		for _, c := range ig.Consumers[id] {
+			if indegree[c]--; indegree[c] == 0 {
+				ready = append(ready, c)
+			}
+		}
+	}
+	return order
+}
