@@ -16,19 +16,28 @@
 //
 // # Overlap
 //
-// All loads are hoisted to the point where what they wait for is done, but not out
-// of their block. With Options.CrossLayer a block is a kernel: weights of later
-// layers are promoted while earlier ones compute, and units work on different
-// layers at a time. Without it a block is a layer: the next one starts when the
-// one before has ended on all units.
+// Queues are in order, and each holds its commands in the order of the layers. What
+// differs is where a queue must wait for all others. With Options.CrossLayer that is
+// at a kernel's launch only: weights of later layers are promoted while earlier ones
+// compute, as far as the buffers have room, and units work on different layers at a
+// time. Without it, it is at every layer.
+//
+// With Options.Prefetch, loads of weights and network inputs from the DDR to the GB
+// do not even wait for a launch: they depend on no computation, and the DMA engine
+// works on while kernels change.
 //
 // # Weights in the GB
 //
 // The part of the GB that values leave free holds weight tiles in pages. With
-// Options.KeepWeights a tile stays if the next use of it comes sooner than that
-// of the tiles that stay already (Belady's rule on the known sequence), within
-// three quarters of the pages; the rest is first in, first out, which lets loads
-// run ahead.
+// Options.KeepWeights a tile stays if the next use of it comes sooner than that of
+// the tiles that stay already (Belady's rule on the known sequence), within half of
+// the free pages. The rest is first in, first out and lets loads run ahead.
+//
+// # Long loops
+//
+// A layer whose loops have more iterations than the limits in tiles.go is issued in
+// fewer commands, each standing for several iterations: the same work and bytes,
+// with coarser overlap.
 //
 // # Safety
 //

@@ -126,9 +126,9 @@ func newPages(bytes int64, evicted func(*entry)) *pages {
 // available is the number of pages that no value claims.
 func (p *pages) available() int { return len(p.claims) - p.claimed }
 
-// keepable is how many pages may be retained: three quarters of what is
-// available, so that loads can always run ahead in the rest.
-func (p *pages) keepable() int { return p.available() - max(1, p.available()/4) }
+// keepable is how many pages may be retained: half of what is available. What is
+// kept saves traffic, and the other half lets loads run ahead of their use.
+func (p *pages) keepable() int { return p.available() - max(1, p.available()/2) }
 
 func (p *pages) need(bytes int64) int { return int(max(1, (bytes+p.pageBytes-1)/p.pageBytes)) }
 

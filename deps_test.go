@@ -1,0 +1,112 @@
+package dsasched_test
+
+import (
+	"os/exec"
+	"sort"
+	"strings"
+	"testing"
+)
+
+const root = "github.com/dsasched/dsasched/"
+
+// mayImport is the architecture: for each package the project's packages that it
+// may import. A new edge is a decision and belongs here first.
+//
+// Imports go one way: model and hardware know nothing of schedules; model/schedule
+// knows graphs and hardware descriptions; heuristics and formulation know
+// model/schedule and never each other; hardware/lower knows schedules, hardware/sim
+// only programs; experiments knows all but HiGHS; the command wires everything.
+var mayImport = map[string][]string{
+	"model":                 {},
+	"model/zoo":             {"model"},
+	"model/onnx":            {"model"},
+	"model/simplify":        {"model"},
+	"model/schedule":        {"model", "hardware"},
+	"hardware":              {},
+	"hardware/isa":          {},
+	"hardware/sim":          {"hardware/isa"},
+	"hardware/cost":         {"hardware", "model"},
+	"hardware/lower":        {"hardware", "hardware/cost", "hardware/isa", "model", "model/schedule"},
+	"heuristics/graphturbo": {"model", "model/schedule"},
+	"heuristics/tvm":        {"model", "model/schedule"},
+	"formulation/milp":      {},
+	"formulation/highs":     {"formulation/milp"},
+	"experiments/network":   {"experiments/variant", "model", "model/onnx", "model/simplify", "model/zoo"},
+	"experiments/variant":   {"hardware", "hardware/cost", "hardware/isa", "hardware/lower", "hardware/sim", "heuristics/graphturbo", "heuristics/tvm", "model", "model/schedule"},
+	"experiments":           {"experiments/network", "experiments/variant", "hardware", "hardware/isa", "hardware/sim", "model", "plots"},
+	"plots":                 {},
+	"cmd/dsasched":          {"experiments", "experiments/network", "experiments/variant", "formulation/highs", "formulation/milp", "hardware", "hardware/cost", "hardware/isa", "hardware/sim", "heuristics/graphturbo", "model", "model/onnx", "model/schedule", "model/simplify", "model/zoo"},
+}
+
+func TestImportsGoOneWay(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+		fields := strings.Fields(line)
+		if fields[0]+"/" == root {
+			continue
+		}
+		pkg := strings.TrimPrefix(fields[0], root)
+		allowed, known := mayImport[pkg]
+		if !known {
+			t.Errorf("package %s is not in mayImport", pkg)
+			continue
+		}
+		ok := map[string]bool{}
+		for _, a := range allowed {
+			ok[a] = true
+		}
+		for _, imp := range fields[1:] {
+			if dep, own := strings.CutPrefix(imp, root); own && !ok[dep] {
+				t.Errorf("%s imports %s, which mayImport does not allow", pkg, dep)
+			}
+			if strings.Contains(imp, "lanl/highs") && pkg != "formulation/highs" {
+				t.Errorf("%s imports %s: only formulation/highs touches HiGHS", pkg, imp)
+			}
+		}
+	}
+}
+
+// The table itself has no cycle and names no package that does not exist.
+func TestArchitectureIsAcyclic(t *testing.T) {
+	state := map[string]int{}
+	var visit func(p string, path []string)
+	visit = func(p string, path []string) {
+		if state[p] == 1 {
+			t.Fatalf("cycle: %s", strings.Join(append(path, p), " -> "))
+		}
+		if state[p] == 2 {
+			return
+		}
+		state[p] = 1
+		deps, ok := mayImport[p]
+		if !ok {
+			t.Errorf("%v names %s, which is not in mayImport", path, p)
+		}
+		for _, d := range deps {
+			visit(d, append(path, p))
+		}
+		state[p] = 2
+	}
+	names := make([]string, 0, len(mayImport))
+	for p := range mayImport {
+		names = append(names, p)
+	}
+	sort.Strings(names)
+	for _, p := range names {
+		visit(p, nil)
+	}
+}
+
+// No grab-bag packages: a helper with no home in the domain stays beside its caller.
+func TestNoGrabBags(t *testing.T) {
+	for p := range mayImport {
+		for _, bad := range []string{"util", "common", "helpers", "misc"} {
+			if strings.Contains(p, bad) {
+				t.Errorf("package %s", p)
+			}
+		}
+	}
+}

@@ -1,0 +1,503 @@
+package schedule_test
+
+import (
+	"fmt"
+	"math/rand"
+	"reflect"
+	"testing"
+
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/model/simplify"
+	"github.com/dsasched/dsasched/model/zoo"
+)
+
+func network(t testing.TB, name string, batch int64) *model.Graph {
+	t.Helper()
+	g, err := zoo.Build(name, zoo.Options{Batch: batch})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g, _, err = simplify.Run(g); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func allOps(g *model.Graph) []model.OpID {
+	ids := make([]model.OpID, len(g.Ops))
+	for i := range ids {
+		ids[i] = model.OpID(i)
+	}
+	return ids
+}
+
+func conv(b *model.Builder, name string, x model.TensorID, out, kernel, stride int64) model.TensorID {
+	w := b.Param(name+".w", model.F16, out, b.Tensor(x).Shape[1], kernel, kernel)
+	p := kernel / 2
+	return b.Op("Conv", name, model.Attr{Strides: []int64{stride, stride}, Dilations: []int64{1, 1}, Pads: []int64{p, p, p, p}, Group: 1}, x, w)
+}
+
+// randomGraph has branches, residuals, reshapes and convolutions.
+func randomGraph(t testing.TB, rng *rand.Rand) *model.Graph {
+	t.Helper()
+	b := model.NewBuilder("random")
+	c := 1 + rng.Int63n(6)
+	live := []model.TensorID{b.Input("x", model.F16, 4, c, 8, 8)}
+	for i, n := 0, 1+rng.Intn(9); i < n; i++ {
+		name := fmt.Sprintf("op%d", i)
+		x := live[rng.Intn(len(live))]
+		var y model.TensorID
+		switch rng.Intn(5) {
+		case 0:
+			y = conv(b, name, x, c, 3, 1)
+		case 1:
+			y = b.Op("Add", name, model.Attr{}, x, live[rng.Intn(len(live))])
+		case 2:
+			y = b.Op("Reshape", name, model.Attr{Shape: []int64{4, c * 64}}, x)
+			y = b.Op("Reshape", name+"back", model.Attr{Shape: []int64{4, c, 8, 8}}, y)
+		case 3:
+			y = conv(b, name, x, c, 1, 1)
+		default:
+			y = b.Op("Relu", name, model.Attr{}, x)
+		}
+		live = append(live, y)
+	}
+	b.Output(live[len(live)-1])
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Dead branches would never be scheduled.
+	g, _, err = simplify.Run(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// Peak against its definition: at every operator, the bytes of all buffers between
+// their first write (external ones: the start) and their last read (outputs: the
+// end). A reshape shares its input's buffer.
+func TestPeakAgainstDefinition(t *testing.T) {
+	rng := rand.New(rand.NewSource(1))
+	for trial := 0; trial < 400; trial++ {
+		g := randomGraph(t, rng)
+		if len(g.Ops) == 0 {
+			continue
+		}
+		ops := allOps(g)
+		owner := make([]model.TensorID, len(g.Tensors))
+		for i := range owner {
+			owner[i] = model.TensorID(i)
+		}
+		for _, op := range g.Ops {
+			if op.Kind == "Reshape" {
+				owner[op.Outputs[0]] = owner[op.Inputs[0]]
+			}
+		}
+		from, to := map[model.TensorID]int{}, map[model.TensorID]int{}
+		touch := func(id model.TensorID, i int) {
+			if g.Tensor(id).Role == model.Constant {
+				return
+			}
+			id = owner[id]
+			if _, ok := from[id]; !ok {
+				from[id] = i
+				if g.Tensor(id).Role == model.Input {
+					from[id] = 0
+				}
+			}
+			to[id] = max(to[id], i)
+		}
+		for i, op := range g.Ops {
+			for _, in := range op.Inputs {
+				touch(in, i)
+			}
+			for _, o := range op.Outputs {
+				touch(o, i)
+			}
+		}
+		for _, o := range g.Outputs {
+			touch(o, len(g.Ops))
+		}
+		want := int64(0)
+		for i := range g.Ops {
+			sum := int64(0)
+			for id, a := range from {
+				if a <= i && i <= to[id] {
+					sum += g.Tensor(id).Bytes()
+				}
+			}
+			want = max(want, sum)
+		}
+		reg := schedule.InstanceRegions(g, ops, g.Outputs, -1, 1, 0)
+		if got := schedule.Peak(g, ops, g.Outputs, reg, schedule.PeakOptions{}); got != want {
+			t.Fatalf("trial %d: peak %d, want %d", trial, got, want)
+		}
+		inPlace := schedule.Peak(g, ops, g.Outputs, reg, schedule.PeakOptions{InPlace: true})
+		if inPlace > want {
+			t.Fatalf("trial %d: %d bytes in place, %d without", trial, inPlace, want)
+		}
+		if got := schedule.Peak(g, ops, g.Outputs, reg, schedule.PeakOptions{FixedBytes: 1000}); got != want+1000 {
+			t.Fatalf("trial %d: fixed bytes add up to %d, want %d", trial, got, want+1000)
+		}
+	}
+}
+
+// Instances of any split cover the outputs once and find what they read.
+func TestInstancesOfRandomSplits(t *testing.T) {
+	rng := rand.New(rand.NewSource(2))
+	for trial := 0; trial < 200; trial++ {
+		g := randomGraph(t, rng)
+		if len(g.Ops) < 2 {
+			continue
+		}
+		cut := 1 + rng.Intn(len(g.Ops)-1)
+		gr := &schedule.Grouping{}
+		for k, ops := range [][]model.OpID{allOps(g)[:cut], allOps(g)[cut:]} {
+			sg := &schedule.SubGraph{ID: k, Name: fmt.Sprint("g", k), Ops: ops, Split: schedule.SplitInfo{Factor: 1, Dim: -1}}
+			sg.Inputs, sg.Outputs = schedule.Boundary(g, ops)
+			if len(sg.Outputs) == 0 {
+				gr = nil
+				break
+			}
+			dims := []int{0, 2, 3}
+			d := dims[rng.Intn(3)]
+			// The grouping never makes sub-graphs with an output that is also read
+			// inside, whose halos would be written twice.
+			if len(sg.Outputs) == 1 && len(g.Tensor(sg.Outputs[0]).Shape) == 4 {
+				sg.Split = schedule.SplitInfo{Factor: []int64{1, 2, 4}[rng.Intn(3)], Dim: d}
+			}
+			gr.Groups = append(gr.Groups, sg)
+		}
+		if gr == nil {
+			continue
+		}
+		if err := schedule.CheckGrouping(g, gr); err != nil {
+			t.Fatal(err)
+		}
+		ig := schedule.NewInstanceGraph(g, gr)
+		if err := schedule.CheckInstances(g, gr, ig); err != nil {
+			t.Fatalf("trial %d: %v", trial, err)
+		}
+		edges := 0
+		for _, inst := range ig.Instances {
+			edges += len(inst.Deps)
+		}
+		coarse := 0
+		for _, sg := range gr.Groups {
+			for _, in := range sg.Inputs {
+				for _, from := range gr.Groups[:sg.ID] {
+					for _, o := range from.Outputs {
+						if o == in {
+							coarse += int(from.Factor() * sg.Factor())
+						}
+					}
+				}
+			}
+		}
+		if edges+ig.RedundantEdges != coarse {
+			t.Fatalf("trial %d: %d edges and %d redundant ones, want %d together", trial, edges, ig.RedundantEdges, coarse)
+		}
+	}
+}
+
+// A 3x3 convolution split along rows reads one row of its neighbours.
+func TestHaloDependencies(t *testing.T) {
+	b := model.NewBuilder("halo")
+	x := b.Input("x", model.F16, 1, 4, 8, 8)
+	y := b.Op("Relu", "r", model.Attr{}, x)
+	b.Output(conv(b, "c", y, 4, 3, 1))
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	gr := &schedule.Grouping{}
+	for k, id := range allOps(g) {
+		sg := &schedule.SubGraph{ID: k, Name: g.Op(id).Name, Ops: []model.OpID{id}, Split: schedule.SplitInfo{Factor: 4, Dim: 2}}
+		sg.Inputs, sg.Outputs = schedule.Boundary(g, sg.Ops)
+		gr.Groups = append(gr.Groups, sg)
+	}
+	ig := schedule.NewInstanceGraph(g, gr)
+	var got [][]int
+	for _, inst := range ig.Instances[4:] {
+		var from []int
+		for _, d := range inst.Deps {
+			from = append(from, d.From)
+		}
+		got = append(got, from)
+	}
+	want := [][]int{{0, 1}, {0, 1, 2}, {1, 2, 3}, {2, 3}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("instances read %v, want %v", got, want)
+	}
+	if ig.RedundantEdges != 16-10 {
+		t.Errorf("%d redundant edges, want 6", ig.RedundantEdges)
+	}
+}
+
+func TestLayers(t *testing.T) {
+	for _, c := range []struct {
+		network string
+		layers  int
+	}{
+		// 53 convolutions, each with its bias, ReLU and residual; two poolings, the
+		// fully connected layer and the softmax. The paper's Table 3 has 58 for TVM.
+		{"resnet50", 53 + 2 + 1 + 1},
+		// Three of the embedding and 11 per encoder layer: q, k, scores, softmax, v,
+		// context, output, norm, up, down, norm.
+		{"bert-128", 3 + 12*11},
+	} {
+		g := network(t, c.network, 1)
+		layers := schedule.Layers(g, allOps(g))
+		if len(layers) != c.layers {
+			t.Errorf("%s has %d layers, want %d", c.network, len(layers), c.layers)
+		}
+		for _, l := range layers {
+			if len(l.Outputs) != 1 {
+				t.Errorf("%s: layer %q has %d outputs", c.network, l.Name, len(l.Outputs))
+			}
+		}
+	}
+}
+
+func TestPlainBinding(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		shape     []int64 // N, C, H, W
+		forbidden []bool
+		cores     int64
+		want      schedule.Binding
+	}{
+		{"the batch takes all", []int64{8, 64, 56, 56}, nil, 8, schedule.Binding{8, 1, 1, 1}},
+		{"rows for one image", []int64{1, 64, 56, 56}, nil, 8, schedule.Binding{1, 1, 8, 1}},
+		{"rows do not divide further", []int64{2, 64, 28, 28}, nil, 8, schedule.Binding{2, 1, 4, 1}},
+		{"on to columns and channels", []int64{1, 64, 14, 14}, nil, 8, schedule.Binding{1, 2, 2, 2}},
+		{"odd extents leave it to the channels", []int64{1, 512, 7, 7}, nil, 8, schedule.Binding{1, 8, 1, 1}},
+		{"nothing divides", []int64{1, 5, 7, 7}, nil, 8, schedule.Binding{1, 1, 1, 1}},
+		{"a forbidden dimension", []int64{8, 64, 56, 56}, []bool{true, false, false, false}, 8, schedule.Binding{1, 1, 8, 1}},
+		{"nine cores use eight", []int64{9, 64, 56, 56}, nil, 9, schedule.Binding{1, 1, 8, 1}},
+	} {
+		r := model.Whole(c.shape)
+		got := schedule.PlainBinding(r, []int{0, 2, 3, 1}, c.forbidden, c.cores)
+		if !got.Equal(c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+		if err := schedule.CheckBinding(r, got, c.forbidden, c.cores); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+// The cores' slices partition the box.
+func TestSlicesPartition(t *testing.T) {
+	rng := rand.New(rand.NewSource(3))
+	for trial := 0; trial < 200; trial++ {
+		r := model.Region{{Lo: 3, Hi: 3 + 8}, {Lo: 0, Hi: 16}, {Lo: 5, Hi: 5 + 4}}
+		b := schedule.Binding{1 << rng.Intn(4), 1 << rng.Intn(5), 1 << rng.Intn(3)}
+		layout := rng.Perm(3)
+		sum := int64(0)
+		var seen []model.Region
+		for c := int64(0); c < b.Cores(); c++ {
+			s := schedule.Slice(r, b, layout, c)
+			sum += s.Elements()
+			for _, o := range seen {
+				if s.Overlap(o) != 0 {
+					t.Fatalf("binding %v: slices %v and %v overlap", b, s, o)
+				}
+			}
+			seen = append(seen, s)
+		}
+		if sum != r.Elements() {
+			t.Fatalf("binding %v: slices hold %d of %d elements", b, sum, r.Elements())
+		}
+		if schedule.Slice(r, b, layout, b.Cores()) != nil {
+			t.Fatalf("binding %v: core %d has a slice", b, b.Cores())
+		}
+	}
+}
+
+func TestTrack(t *testing.T) {
+	g := network(t, "bert-128", 4)
+	// From the first attention's output back through the heads' reshapes and
+	// transposes to the queries: the batch matches everywhere.
+	var ops []model.OpID
+	for _, op := range g.Ops {
+		ops = append(ops, op.ID)
+		if op.Name == "encoder.layer0.attention.norm" {
+			break
+		}
+	}
+	out := g.Op(ops[len(ops)-1]).Outputs
+	tr := schedule.Track(g, ops, out, 0)
+	if !tr.Splittable || !tr.Exact || tr.Recomputes || tr.Unmatched != 0 {
+		t.Errorf("batch: %+v", tr)
+	}
+	// A LayerNorm's own axis must not be split.
+	if tr := schedule.Track(g, ops, out, 2); tr.Splittable {
+		t.Error("the hidden dimension of a LayerNorm counts as splittable")
+	}
+	// Positions mix in the attention: splitting them computes keys again.
+	if tr := schedule.Track(g, ops, out, 1); !tr.Recomputes {
+		t.Error("splitting positions through an attention recomputes nothing")
+	}
+}
+
+func TestEvaluateOrder(t *testing.T) {
+	// Two producers, a third output that waits, a consumer of the first two.
+	items := []schedule.OrderItem{
+		{OutputBytes: 4, WorkspaceBytes: 2, Seconds: 1},
+		{OutputBytes: 4, WorkspaceBytes: 2, Seconds: 1},
+		{OutputBytes: 4, WorkspaceBytes: 2, Seconds: 1},
+		{OutputBytes: 4, WorkspaceBytes: 2, Seconds: 1, Reads: []int{0, 1}},
+		{OutputBytes: 1, Seconds: 1, Reads: []int{2, 3}},
+	}
+	for _, c := range []struct {
+		name            string
+		order           []int
+		capacity, moved int64
+		overflow, peak  int64
+	}{
+		{"all fits", []int{0, 1, 2, 3, 4}, 18, 0, 0, 18},
+		// Output 2 lives longest and leaves when instance 3 needs 14 bytes.
+		{"the waiting output is stored and loaded", []int{0, 1, 2, 3, 4}, 14, 8, 0, 14},
+		{"a better order moves nothing", []int{0, 1, 3, 2, 4}, 14, 0, 0, 14},
+		{"a single instance does not fit", []int{0, 1, 3, 2, 4}, 13, 0, 1, 14},
+	} {
+		got := schedule.EvaluateOrder(items, c.order, c.capacity)
+		if got.MovedBytes != c.moved || max(0, got.OverflowBytes) != c.overflow || got.PeakBytes != c.peak {
+			t.Errorf("%s: %+v, want %d bytes moved, %d too many, peak %d", c.name, got, c.moved, c.overflow, c.peak)
+		}
+	}
+}
+
+// On the space of all orders of small chains, the evaluation never claims fewer
+// moves than an exhaustive search over all orders and moves finds possible.
+func TestEvaluateOrderAgainstExhaustive(t *testing.T) {
+	rng := rand.New(rand.NewSource(4))
+	for trial := 0; trial < 60; trial++ {
+		n := 3 + rng.Intn(3)
+		items := make([]schedule.OrderItem, n)
+		for i := range items {
+			items[i].OutputBytes = 1 + rng.Int63n(4)
+			items[i].WorkspaceBytes = rng.Int63n(3)
+			for j := 0; j < i; j++ {
+				if rng.Intn(2) == 0 {
+					items[i].Reads = append(items[i].Reads, j)
+				}
+			}
+		}
+		capacity := int64(0)
+		for _, it := range items {
+			need := it.OutputBytes + it.WorkspaceBytes
+			for _, p := range it.Reads {
+				need += items[p].OutputBytes
+			}
+			capacity = max(capacity, need)
+		}
+		best := exhaustive(items, capacity)
+		var order []int
+		var walk func(done int)
+		walk = func(done int) {
+			if len(order) == n {
+				if got := schedule.EvaluateOrder(items, order, capacity).MovedBytes; got < best {
+					t.Fatalf("trial %d: order %v moves %d bytes, the least possible is %d", trial, order, got, best)
+				}
+				return
+			}
+			for i := 0; i < n; i++ {
+				ready := done&(1<<i) == 0
+				for _, p := range items[i].Reads {
+					ready = ready && done&(1<<p) != 0
+				}
+				if ready {
+					order = append(order, i)
+					walk(done | 1<<i)
+					order = order[:len(order)-1]
+				}
+			}
+		}
+		walk(0)
+	}
+}
+
+// exhaustive finds the least bytes moved over all orders and all stores and loads,
+// by shortest paths over states (ran, in the LB, copied in the GB).
+func exhaustive(items []schedule.OrderItem, capacity int64) int64 {
+	type state struct{ ran, lb, gb int }
+	dist := map[state]int64{{}: 0}
+	done := map[state]bool{}
+	n := len(items)
+	liveUntil := func(ran int) func(int) bool {
+		return func(i int) bool {
+			for j, it := range items {
+				if ran&(1<<j) != 0 {
+					continue
+				}
+				for _, p := range it.Reads {
+					if p == i {
+						return true
+					}
+				}
+			}
+			return false
+		}
+	}
+	for {
+		var s state
+		best := int64(-1)
+		for k, d := range dist {
+			if !done[k] && (best < 0 || d < best) {
+				s, best = k, d
+			}
+		}
+		if best < 0 {
+			return -1
+		}
+		done[s] = true
+		if s.ran == 1<<n-1 {
+			return best
+		}
+		relax := func(t state, d int64) {
+			if old, ok := dist[t]; !ok || d < old {
+				dist[t] = d
+			}
+		}
+		used := int64(0)
+		for i := range items {
+			if s.lb&(1<<i) != 0 {
+				used += items[i].OutputBytes
+			}
+		}
+		for i, it := range items {
+			bit := 1 << i
+			if s.lb&bit != 0 { // store (free with a copy)
+				cost := it.OutputBytes
+				if s.gb&bit != 0 {
+					cost = 0
+				}
+				relax(state{s.ran, s.lb &^ bit, s.gb | bit}, best+cost)
+			} else if s.gb&bit != 0 && used+it.OutputBytes <= capacity {
+				relax(state{s.ran, s.lb | bit, s.gb}, best+it.OutputBytes)
+			}
+			if s.ran&bit == 0 {
+				ok := used+it.OutputBytes+it.WorkspaceBytes <= capacity
+				for _, p := range it.Reads {
+					ok = ok && s.lb&(1<<p) != 0
+				}
+				if ok {
+					t := state{s.ran | bit, s.lb | bit, s.gb}
+					live := liveUntil(t.ran)
+					for j := 0; j < n; j++ {
+						if !live(j) {
+							t.lb &^= 1 << j
+							t.gb &^= 1 << j
+						}
+					}
+					relax(t, best)
+				}
+			}
+		}
+	}
+}
