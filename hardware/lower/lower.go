@@ -134,9 +134,10 @@ type emitter struct {
 	labels  map[string]int32
 	lbData  int64
 
-	cmds  []pending
-	block int32
-	iter  int32
+	cmds   []pending
+	queues queueLog
+	block  int32
+	iter   int32
 
 	lb      space
 	gbActs  space
@@ -188,6 +189,10 @@ func (e *emitter) add(q int, c isa.Command, deps ...[]int32) int32 {
 			}
 		}
 	}
+	e.queues = append(e.queues, uint8(q))
+	if len(c.Deps) > longList {
+		c.Deps = e.queues.latest(c.Deps)
+	}
 	e.cmds = append(e.cmds, pending{Command: c, block: e.block})
 	return int32(len(e.cmds) - 1)
 }
@@ -202,6 +207,7 @@ func (e *emitter) run(segments []Segment) {
 	e.uses, e.nextPos = map[tileKey][]int64{}, map[tileKey]int{}
 	pos := int64(0)
 	var kernelEnds []int64
+	e.lb.log, e.gbActs.log = &e.queues, &e.queues
 	for i, seg := range segments {
 		for s := range seg.Schedule.Steps {
 			plans[i] = append(plans[i], plan(seg.Schedule, &seg.Schedule.Steps[s], e.cost, buffer, schedule.WeightRingBytes(e.spec)))
@@ -220,10 +226,10 @@ func (e *emitter) run(segments []Segment) {
 		}
 	}
 	weightRing := schedule.WeightRingBytes(e.spec)
-	e.params = ring{base: e.lbData, size: buffer - weightRing}
-	e.weights = ring{base: e.lbData + e.params.size, size: weightRing}
+	e.params = ring{space: space{log: &e.queues}, base: e.lbData, size: buffer - weightRing}
+	e.weights = ring{space: space{log: &e.queues}, base: e.lbData + e.params.size, size: weightRing}
 	if e.spec.GB != nil {
-		e.pages = newPages(int64(e.spec.GB.SizeBytes), e.recordEntry)
+		e.pages = newPages(&e.queues, int64(e.spec.GB.SizeBytes), e.recordEntry)
 	}
 	kernel := 0
 	for i, seg := range segments {

@@ -7,7 +7,8 @@ import (
 
 // A stretch remembers who touched it, whatever is written over it in parts.
 func TestSpaceKeepsWaitingForParts(t *testing.T) {
-	var s space
+	// Commands 0 to 3 are of different queues, so that none stands for another.
+	s := space{log: &queueLog{0, 1, 2, 3}}
 	a, deps := s.take(0, 100, 0)
 	if len(deps) != 0 {
 		t.Fatalf("the first allocation waits for %v", deps)
@@ -22,7 +23,7 @@ func TestSpaceKeepsWaitingForParts(t *testing.T) {
 		lo, size int64
 		want     int
 	}{{0, 40, 2}, {60, 40, 2}, {40, 20, 1}, {100, 50, 0}} {
-		probe := space{parts: append([]*stretch(nil), s.parts...)}
+		probe := space{log: s.log, parts: append([]*stretch(nil), s.parts...)}
 		if _, deps := probe.take(c.lo, c.size, 0); len(deps) != c.want {
 			t.Errorf("[%d, %d) waits for %v, want %d commands", c.lo, c.lo+c.size, deps, c.want)
 		}
@@ -33,23 +34,25 @@ func TestSpaceKeepsWaitingForParts(t *testing.T) {
 // every byte that it covers.
 func TestSpaceAgainstBytes(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
-	var s space
+	var log queueLog
+	s := space{log: &log}
 	const n = 200
 	users := make([]map[int32]bool, n)
 	for i := range users {
 		users[i] = map[int32]bool{}
 	}
 	for cmd := int32(0); cmd < 3000; cmd++ {
+		log = append(log, uint8(rng.Intn(numQueues)))
 		lo := rng.Int63n(n)
 		size := 1 + rng.Int63n(n-lo)
 		st, deps := s.take(lo, size, 0)
-		got := map[int32]bool{}
+		var got [numQueues]int32 // waiting for a command covers earlier ones of its queue
 		for _, d := range deps {
-			got[d] = true
+			got[log[d]] = d
 		}
 		for i := lo; i < lo+size; i++ {
 			for u := range users[i] {
-				if !got[u] {
+				if got[log[u]] < u {
 					t.Fatalf("command %d writes byte %d without waiting for %d", cmd, i, u)
 				}
 			}
@@ -62,8 +65,9 @@ func TestSpaceAgainstBytes(t *testing.T) {
 // Belady's rule keeps what is needed soonest: on the sequence a b c a b c ... with
 // room for fewer than all, some are found again; first in, first out would find none.
 func TestPagesKeepForReuse(t *testing.T) {
-	p := newPages(256*256, func(*entry) {})
-	bytes := p.pageBytes * 64 // four of these fill the pages, three may be kept
+	log := make(queueLog, 1000)
+	p := newPages(&log, 256*256, func(*entry) {})
+	bytes := p.pageBytes * 64 // four of these fill the pages, two may be kept
 	hits := 0
 	pos := int64(0)
 	for round := 0; round < 10; round++ {
@@ -95,7 +99,8 @@ func TestPagesKeepForReuse(t *testing.T) {
 // Values take pages away and give them back; nothing is lost or counted twice.
 func TestPagesClaims(t *testing.T) {
 	rng := rand.New(rand.NewSource(3))
-	p := newPages(1<<20, func(*entry) {})
+	log := make(queueLog, 5000)
+	p := newPages(&log, 1<<20, func(*entry) {})
 	type claim struct{ lo, hi int64 }
 	var claims []claim
 	for i := int32(0); i < 5000; i++ {

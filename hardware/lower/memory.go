@@ -5,12 +5,45 @@ import (
 	"sort"
 )
 
+// queueLog knows the queue of every command so far. Queues run in order, so of the
+// commands of one queue only the latest must be waited for.
+type queueLog []uint8
+
+// latest keeps the last command of each queue, ascending.
+func (l *queueLog) latest(cmds []int32) []int32 {
+	var last [numQueues]int32
+	for q := range last {
+		last[q] = -1
+	}
+	for _, c := range cmds {
+		if c >= 0 {
+			q := (*l)[c]
+			last[q] = max(last[q], c)
+		}
+	}
+	kept := make([]int32, 0, numQueues)
+	for _, c := range last {
+		if c >= 0 {
+			kept = append(kept, c)
+		}
+	}
+	sort.Slice(kept, func(i, j int) bool { return kept[i] < kept[j] })
+	return kept
+}
+
+// longList is the length from which a list of commands is cut to the latest.
+const longList = 4 * numQueues
+
 // space remembers, for an address range, which commands must have ended before
 // each stretch may be written again.
-type space struct{ parts []*stretch }
+type space struct {
+	log   *queueLog
+	parts []*stretch
+}
 
 // stretch is an allocation: the commands that read or write it.
 type stretch struct {
+	log    *queueLog
 	lo, hi int64
 	first  int32
 	lasts  []int32
@@ -28,11 +61,14 @@ func (s *stretch) use(cmds ...int32) {
 		}
 		s.lasts = append(s.lasts, c)
 	}
+	if len(s.lasts) > longList {
+		s.lasts = s.log.latest(s.lasts)
+	}
 }
 
 // take allocates [lo, lo+size) and returns what its first writer must wait for.
 func (s *space) take(lo, size int64, label int32) (*stretch, []int32) {
-	n := &stretch{lo: lo, hi: lo + size, first: -1, label: label}
+	n := &stretch{log: s.log, lo: lo, hi: lo + size, first: -1, label: label}
 	var deps []int32
 	kept := make([]*stretch, 0, len(s.parts)+2)
 	for _, p := range s.parts {
@@ -43,14 +79,14 @@ func (s *space) take(lo, size int64, label int32) (*stretch, []int32) {
 		deps = append(deps, p.lasts...)
 		// What sticks out on either side stays to be waited for.
 		if p.lo < n.lo {
-			kept = append(kept, &stretch{lo: p.lo, hi: n.lo, lasts: p.lasts, first: p.first})
+			kept = append(kept, &stretch{log: s.log, lo: p.lo, hi: n.lo, lasts: p.lasts, first: p.first})
 		}
 		if p.hi > n.hi {
-			kept = append(kept, &stretch{lo: n.hi, hi: p.hi, lasts: p.lasts, first: p.first})
+			kept = append(kept, &stretch{log: s.log, lo: n.hi, hi: p.hi, lasts: p.lasts, first: p.first})
 		}
 	}
 	s.parts = append(kept, n)
-	return n, deps
+	return n, s.log.latest(deps)
 }
 
 // ring gives out contiguous stretches of a buffer in turn.
@@ -94,6 +130,7 @@ func (e *entry) lastUse() int32 {
 // pages is the GB cut into pages of equal size, for weights and transfers. Values
 // claim the pages under their addresses for as long as they live.
 type pages struct {
+	log       *queueLog
 	pageBytes int64
 	// free pages, the one that may be written soonest first.
 	free []int
@@ -110,8 +147,8 @@ type pages struct {
 	evicted  func(*entry) // to record buffers
 }
 
-func newPages(bytes int64, evicted func(*entry)) *pages {
-	p := &pages{byKey: map[tileKey]*entry{}, evicted: evicted}
+func newPages(log *queueLog, bytes int64, evicted func(*entry)) *pages {
+	p := &pages{log: log, byKey: map[tileKey]*entry{}, evicted: evicted}
 	p.pageBytes = max(256, bytes/256/64*64)
 	n := int(bytes / p.pageBytes)
 	p.claims = make([]int, n)
@@ -162,7 +199,7 @@ func (p *pages) claim(lo, hi int64) []int32 {
 	for p.retained > p.keepable() {
 		p.release(p.lastNeeded())
 	}
-	return deps
+	return p.log.latest(deps)
 }
 
 // unclaim gives the pages back after the given commands.
@@ -170,7 +207,7 @@ func (p *pages) unclaim(lo, hi int64, after []int32) {
 	for page := int(lo / p.pageBytes); page < len(p.claims) && int64(page)*p.pageBytes < hi; page++ {
 		// A page shared by several values waits for all of them.
 		p.claims[page]--
-		p.wait(page, append(append([]int32(nil), p.pending[page]...), after...))
+		p.wait(page, p.log.latest(append(append([]int32(nil), p.pending[page]...), after...)))
 		if p.claims[page] == 0 {
 			p.claimed--
 			p.putFree(page)
@@ -283,12 +320,10 @@ func (p *pages) add(key tileKey, keyed bool, bytes, nextUse int64) (*entry, []in
 		p.drop(victim)
 	}
 	var deps []int32
-	for i, page := range p.free[:n] {
-		// Neighbours mostly come from the same entry.
-		if after := p.pending[page]; i == 0 || !sameSlice(after, p.pending[p.free[i-1]]) {
-			deps = append(deps, after...)
-		}
+	for _, page := range p.free[:n] {
+		deps = append(deps, p.pending[page]...)
 	}
+	deps = p.log.latest(deps)
 	e := &entry{key: key, keyed: keyed, pages: append([]int(nil), p.free[:n]...), nextUse: nextUse, load: -1, first: -1}
 	p.free = append(p.free[:0:0], p.free[n:]...)
 	sort.Ints(e.pages)
@@ -300,10 +335,6 @@ func (p *pages) add(key tileKey, keyed bool, bytes, nextUse int64) (*entry, []in
 	return e, deps
 }
 
-func sameSlice(a, b []int32) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
-}
-
 func (p *pages) drop(i int) {
 	o := p.entries[i]
 	p.release(o)
@@ -311,7 +342,7 @@ func (p *pages) drop(i int) {
 	if o.keyed {
 		delete(p.byKey, o.key)
 	}
-	after := append(append([]int32(nil), o.users...), o.load)
+	after := p.log.latest(append(append([]int32(nil), o.users...), o.load))
 	for _, page := range o.pages {
 		p.wait(page, after)
 		p.putFree(page)
