@@ -99,7 +99,7 @@ type Options struct {
 	// Spill is the rule of the memory plan; empty: the paper's.
 	Spill graphturbo.SpillRule
 	// Chunk is the number of batch elements that a cluster works on at a time; 0:
-	// try every divisor of its share and keep the fastest.
+	// try every divisor of its share up to MaxTunedChunk and keep the fastest.
 	Chunk int64
 }
 
@@ -144,10 +144,18 @@ func Shares(batch int64, clusters int) []int64 {
 	return s
 }
 
-// Divisors lists the divisors of n, ascending.
-func Divisors(n int64) []int64 {
+// Limits of one run. A batch far beyond them says nothing new: it is the same chunk
+// over and over.
+const (
+	MaxBatch = 1 << 20
+	// MaxTunedChunk is the largest chunk that tuning tries.
+	MaxTunedChunk = 512
+)
+
+// Divisors lists the divisors of n up to most, ascending.
+func Divisors(n, most int64) []int64 {
 	var d []int64
-	for i := int64(1); i <= n; i++ {
+	for i := int64(1); i <= min(n, most); i++ {
 		if n%i == 0 {
 			d = append(d, i)
 		}
@@ -160,6 +168,9 @@ func Run(ctx context.Context, src Source, spec *hardware.Spec, batch int64, v Va
 	if batch < 1 {
 		return nil, fmt.Errorf("batch is %d, expected at least 1", batch)
 	}
+	if batch > MaxBatch {
+		return nil, fmt.Errorf("batch is %d, expected at most %d", batch, MaxBatch)
+	}
 	shares := Shares(batch, spec.Clusters)
 	if opt.Chunk != 0 {
 		if opt.Chunk < 0 || opt.Chunk > shares[0] {
@@ -170,7 +181,7 @@ func Run(ctx context.Context, src Source, spec *hardware.Spec, batch int64, v Va
 	var best *Result
 	var tried []Trial
 	var firstErr error
-	for _, chunk := range Divisors(shares[0]) {
+	for _, chunk := range Divisors(shares[0], MaxTunedChunk) {
 		r, err := runChunk(ctx, src, spec, batch, shares, chunk, v, opt)
 		if err != nil {
 			if ctx.Err() != nil {

@@ -249,7 +249,7 @@ func TestBadInput(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		batch, chunk int64
-	}{{"batch 0", 0, 0}, {"negative batch", -4, 0}, {"chunk above the share", 8, 3}, {"negative chunk", 8, -1}} {
+	}{{"batch 0", 0, 0}, {"negative batch", -4, 0}, {"absurd batch", 1 << 40, 0}, {"too many chunks to simulate", 1 << 20, 1}, {"chunk above the share", 8, 3}, {"negative chunk", 8, -1}} {
 		if _, err := variant.Run(context.Background(), open(t, "resnet50"), load(t, "stcp920"), c.batch, v, variant.Options{Chunk: c.chunk}); err == nil {
 			t.Errorf("%s: no error", c.name)
 		}

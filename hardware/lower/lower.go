@@ -53,12 +53,35 @@ const (
 	numResources
 )
 
+// maxLayers bounds the layers that one program runs, over all clusters and
+// iterations, which keeps it within some gigabytes.
+const maxLayers = 200_000
+
+// TooLargeError reports a program that would run too many layers to simulate.
+type TooLargeError struct {
+	Program string
+	Layers  int
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("%s would run %d layers, at most %d can be simulated: take a smaller batch or larger chunks", e.Program, e.Layers, maxLayers)
+}
+
 // Program lowers the work of all clusters. plans[k] are the segments of cluster
 // k, in order; none means that the cluster stays idle.
 func Program(name string, spec *hardware.Spec, plans [][]Segment, opt Options) (*isa.Program, error) {
 	m, err := cost.New(spec)
 	if err != nil {
 		return nil, err
+	}
+	layers := 0
+	for _, segments := range plans {
+		for _, seg := range segments {
+			layers += seg.Iterations * len(seg.Schedule.Steps)
+		}
+	}
+	if layers > maxLayers {
+		return nil, &TooLargeError{Program: name, Layers: layers}
 	}
 	p := &isa.Program{Name: name, Clusters: len(plans)}
 	rate := func(r float64) int64 { return max(1, int64(r)) }
