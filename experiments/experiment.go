@@ -1,0 +1,75 @@
+package experiments
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Experiment is an entry of the registry.
+type Experiment struct {
+	Name        string // also the name of its directory
+	Description string
+	Paper       string // what it reproduces
+
+	plan func() (*plan, error)
+}
+
+// plan is what an experiment consists of.
+type plan struct {
+	cells []cell
+	// report makes the output from the results of the cells, in their order. It
+	// depends on nothing else, so that a run that went on gives the same files.
+	report func(results []json.RawMessage) (*report, error)
+}
+
+// cell is the smallest piece of an experiment that is kept.
+type cell struct {
+	key   string // file name, unique in the experiment
+	label string // for people
+	// inputs are all that the result depends on besides the program itself; their
+	// JSON goes into the fingerprint.
+	inputs any
+	run    func(ctx context.Context) (any, error)
+}
+
+// report is the output of an experiment.
+type report struct {
+	text  string // for the terminal
+	files []file
+}
+
+type file struct {
+	name string
+	data []byte
+}
+
+// registry lists the experiments in the order in which Run takes them.
+func registry() []Experiment {
+	return []Experiment{
+		fullAblation().experiment(),
+	}
+}
+
+// All lists the experiments.
+func All() []Experiment { return registry() }
+
+// Names lists the names of the experiments.
+func Names() []string {
+	var names []string
+	for _, e := range registry() {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// Lookup finds an experiment by its name.
+func Lookup(name string) (Experiment, error) {
+	for _, e := range registry() {
+		if e.Name == name {
+			return e, nil
+		}
+	}
+	return Experiment{}, fmt.Errorf("unknown experiment %q, expected one of: %s", name, strings.Join(Names(), ", "))
+}

@@ -1,0 +1,352 @@
+package plots
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"fmt"
+	"image/color"
+	"image/png"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/recorder"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+var variantNames = []string{"tvm", "llb", "l1", "ordering", "cross-layer"}
+
+func network(title, unit string, throughput, paper, mme, vme []float64, marks ...Mark) Network {
+	n := Network{Title: title, Unit: unit, Marks: marks}
+	for i, x := range throughput {
+		n.Variants = append(n.Variants, Variant{variantNames[i], x, paper[i], mme[i], vme[i]})
+	}
+	return n
+}
+
+// sample looks like the results of the ablation.
+func sample() []Network {
+	return []Network{
+		network("ResNet-50, batch 64", "images/s", []float64{1735, 1755, 1914, 7365, 8745}, []float64{1131, 1707, 1879, 7365, 8745},
+			[]float64{.108, .110, .119, .460, .546}, []float64{.024, .024, .026, .101, .120},
+			Mark{"tvm", 1064, Published}, Mark{"cross-layer", 8726, Measured}),
+		network("BERT-128, batch 32", "sentences/s", []float64{907, 2043, 2158, 2950, 3406}, []float64{749, 1928, 2062, 2950, 3406},
+			[]float64{.155, .348, .368, .503, .581}, []float64{.031, .071, .074, .102, .118},
+			Mark{"tvm", 512, Published}, Mark{"cross-layer", 4052, Published}, Mark{"cross-layer", 4192, Measured}),
+	}
+}
+
+var figures = []struct {
+	name string
+	draw func([]Network) (*Figure, error)
+}{{"throughput", Throughput}, {"utilization", Utilization}}
+
+func TestGolden(t *testing.T) {
+	for _, f := range figures {
+		fig, err := f.draw(sample())
+		if err != nil {
+			t.Fatal(err)
+		}
+		svg, err := fig.SVG()
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join("testdata", f.name+".svg")
+		if *update {
+			if err := os.MkdirAll("testdata", 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, svg, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(svg, want) {
+			t.Errorf("%s differs from the golden file; look at it, then go test -update", path)
+		}
+		dec := xml.NewDecoder(bytes.NewReader(svg))
+		for {
+			if _, err := dec.Token(); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatalf("%s is not well-formed: %v", path, err)
+			}
+		}
+		if bytes.Contains(svg, []byte("font-family:Liberation Sans;")) || !bytes.Contains(svg, []byte("font-family:'Liberation Sans',Arial,")) {
+			t.Errorf("%s has text in a font without another in its stead", path)
+		}
+	}
+}
+
+func TestPNG(t *testing.T) {
+	for _, f := range figures {
+		fig, err := f.draw(sample())
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := fig.PNG()
+		if err != nil {
+			t.Fatal(err)
+		}
+		img, err := png.Decode(bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := img.Bounds().Size()
+		if want := int(math.Round(float64(columnWidth / vg.Inch * pngDPI))); size.X != want || size.Y < 600 {
+			t.Errorf("%s has %v dots, want a width of %d and a height above 600", f.name, size, want)
+		}
+		// Every third dot tells enough.
+		var all, inked int
+		seen := map[color.NRGBA]int{}
+		for y := 0; y < size.Y; y += 3 {
+			for x := 0; x < size.X; x += 3 {
+				all++
+				c := color.NRGBAModel.Convert(img.At(x, y)).(color.NRGBA)
+				if c != (color.NRGBA{0xff, 0xff, 0xff, 0xff}) {
+					inked++
+					seen[c]++
+				}
+			}
+		}
+		if share := float64(inked) / float64(all); share < 0.05 || share > 0.5 {
+			t.Errorf("%s: %.0f %% of the dots are not white", f.name, 100*share)
+		}
+		want := []color.NRGBA{blue, black, gridGray}
+		if f.name == "throughput" {
+			want = append(want, vermillion)
+		} else {
+			want = append(want, orange)
+		}
+		for _, c := range want {
+			if seen[c] < 20 {
+				t.Errorf("%s has %d dots of colour %v", f.name, seen[c], c)
+			}
+		}
+		if corner := img.At(0, 0); color.NRGBAModel.Convert(corner) != (color.NRGBA{0xff, 0xff, 0xff, 0xff}) {
+			t.Errorf("%s: the corner is %v, want white", f.name, corner)
+		}
+	}
+}
+
+func TestSameDataSameBytes(t *testing.T) {
+	for _, f := range figures {
+		var first [2][]byte
+		fig, err := f.draw(sample())
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := f.draw(sample())
+		if err != nil {
+			t.Fatal(err)
+		}
+		// One figure drawn twice is the same too.
+		for i, g := range []*Figure{fig, fig, again} {
+			p, err := g.PNG()
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := g.SVG()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i == 0 {
+				first = [2][]byte{p, s}
+			}
+			if !bytes.Equal(p, first[0]) || !bytes.Equal(s, first[1]) {
+				t.Errorf("%s differs from one time to the next", f.name)
+			}
+		}
+	}
+}
+
+// box is where a text stands.
+type box struct {
+	text                     string
+	left, bottom, right, top vg.Length
+}
+
+// texts draws a figure and returns where its texts are. Those that are turned are
+// left out: only the labels of the y axes are, and they have a strip of their own.
+func texts(t *testing.T, fig *Figure) []box {
+	t.Helper()
+	var rec recorder.Canvas
+	fig.draw(draw.NewCanvas(&rec, fig.width, fig.height))
+	var boxes []box
+	turned := 0
+	var stack []int
+	for _, a := range rec.Actions {
+		switch a := a.(type) {
+		case *recorder.Push:
+			stack = append(stack, turned)
+		case *recorder.Pop:
+			turned, stack = stack[len(stack)-1], stack[:len(stack)-1]
+		case *recorder.Rotate:
+			turned++
+		case *recorder.FillString:
+			if turned > 0 {
+				continue
+			}
+			sty := textStyle(a.Size, 0, 0)
+			// Digits are three quarters of the font's size high.
+			boxes = append(boxes, box{a.String, a.Point.X, a.Point.Y, a.Point.X + sty.Width(a.String), a.Point.Y + a.Size*3/4})
+		}
+	}
+	if len(boxes) == 0 {
+		t.Fatal("no text is drawn")
+	}
+	return boxes
+}
+
+func TestNoTextCoversAnother(t *testing.T) {
+	flat := []float64{1234, 1234, 1234, 1234, 1234}
+	large := []float64{11064, 12345, 13456, 14567, 15678}
+	full := []float64{1, 1, 1, 1, 1}
+	all := []Mark{{"tvm", 1234, Published}, {"cross-layer", 1234, Published}, {"cross-layer", 1234, Measured}}
+	for _, test := range []struct {
+		name     string
+		networks []Network
+	}{
+		{"sample", sample()},
+		{"one network", sample()[:1]},
+		{"all alike", []Network{network("a", "images/s", flat, flat, full, full, all...)}},
+		{"five digits", []Network{network("a", "images/s", large, large, full, full)}},
+		{"tiny", []Network{network("a", "queries/s", []float64{.001, .002, .003, .004, .005}, make([]float64, 5), make([]float64, 5), make([]float64, 5))}},
+		{"large gains", []Network{network("a", "images/s", []float64{100, 200, 1000, 2000, 9999}, make([]float64, 5), full, make([]float64, 5))}},
+	} {
+		for _, f := range figures {
+			t.Run(test.name+"/"+f.name, func(t *testing.T) {
+				fig, err := f.draw(test.networks)
+				if err != nil {
+					t.Fatal(err)
+				}
+				boxes := texts(t, fig)
+				for i, a := range boxes {
+					if a.left < 0 || a.right > fig.width || a.bottom < 0 || a.top > fig.height {
+						t.Errorf("%q is not within the figure: %v", a.text, a)
+					}
+					for _, b := range boxes[:i] {
+						if a.left < b.right && b.left < a.right && a.bottom < b.top && b.bottom < a.top {
+							t.Errorf("%q and %q cover each other: %v, %v", a.text, b.text, a, b)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestLegendNamesWhatIsThere(t *testing.T) {
+	bare := network("a", "images/s", []float64{1, 2, 3, 4, 5}, make([]float64, 5), make([]float64, 5), make([]float64, 5))
+	for _, test := range []struct {
+		name  string
+		marks []Mark
+		want  []string
+		not   []string
+	}{
+		{"no marks", nil, []string{"simulated, best batches per cluster"}, []string{"published in the paper", "measured on the chip by others", "the paper's batches per cluster"}},
+		{"published", []Mark{{"tvm", 1, Published}}, []string{"published in the paper"}, []string{"measured on the chip by others"}},
+		{"measured", []Mark{{"l1", 1, Measured}}, []string{"measured on the chip by others"}, []string{"published in the paper"}},
+	} {
+		n := bare
+		n.Marks = test.marks
+		fig, err := Throughput([]Network{n})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, b := range texts(t, fig) {
+			all = append(all, b.text)
+		}
+		joined := "\n" + strings.Join(all, "\n") + "\n"
+		for _, w := range test.want {
+			if !strings.Contains(joined, "\n"+w+"\n") {
+				t.Errorf("%s: %q is not in the figure", test.name, w)
+			}
+		}
+		for _, w := range test.not {
+			if strings.Contains(joined, "\n"+w+"\n") {
+				t.Errorf("%s: %q is in the figure", test.name, w)
+			}
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	one := func(change func(*Network)) []Network {
+		n := sample()[0]
+		n.Variants = append([]Variant(nil), n.Variants...)
+		change(&n)
+		return []Network{n}
+	}
+	for _, test := range []struct {
+		networks []Network
+		want     string
+	}{
+		{nil, "plots: there is no network to draw"},
+		{one(func(n *Network) { n.Variants = nil }), "plots: ResNet-50, batch 64 has no variant to draw"},
+		{one(func(n *Network) { n.Variants[1].ThroughputPerSecond = math.NaN() }), "plots: ResNet-50, batch 64, llb has a value of NaN, expected zero or more"},
+		{one(func(n *Network) { n.Variants[1].MMEUtilization = -1 }), "plots: ResNet-50, batch 64, llb has a value of -1, expected zero or more"},
+		{one(func(n *Network) { n.Variants[4].ThroughputPerSecond = math.Inf(1) }), "plots: ResNet-50, batch 64, cross-layer has a value of +Inf, expected zero or more"},
+		{one(func(n *Network) { n.Marks = []Mark{{"astitch", 1, Published}} }), `plots: ResNet-50, batch 64 has a mark for "astitch", which is not one of its variants`},
+		{one(func(n *Network) { n.Marks = []Mark{{"tvm", 1, 7}} }), "plots: ResNet-50, batch 64 has a mark of unknown kind 7"},
+		{one(func(n *Network) { n.Marks = []Mark{{"tvm", math.NaN(), Published}} }), "plots: ResNet-50, batch 64 has a mark at NaN, expected zero or more"},
+		{one(func(n *Network) {
+			for i := range n.Variants {
+				n.Variants[i].ThroughputPerSecond = 0
+			}
+		}), "plots: ResNet-50, batch 64 has no throughput above zero"},
+	} {
+		for _, f := range figures {
+			if _, err := f.draw(test.networks); err == nil || err.Error() != test.want {
+				t.Errorf("%s: error is %v, want %s", f.name, err, test.want)
+			}
+		}
+	}
+}
+
+func TestNiceTicks(t *testing.T) {
+	for _, test := range []struct {
+		top  float64
+		want string
+	}{
+		{1, "0.0 0.2 0.4 0.6 0.8 1.0"}, {66.2, "0 20 40 60"}, {5114, "0 1000 2000 3000 4000 5000"}, {10669, "0 2000 4000 6000 8000 10000"},
+		{7, "0 2 4 6"}, {0.06, "0.00 0.01 0.02 0.03 0.04 0.05 0.06"}, {120, "0 20 40 60 80 100 120"}, {0, "0"}, {131000, "0 50000 100000"},
+	} {
+		var got []string
+		for _, k := range niceTicks(test.top) {
+			got = append(got, k.Label)
+		}
+		if strings.Join(got, " ") != test.want {
+			t.Errorf("ticks up to %g are %q, want %q", test.top, got, test.want)
+		}
+	}
+}
+
+func ExampleThroughput() {
+	fig, err := Throughput([]Network{{
+		Title: "ResNet-50, batch 64", Unit: "images/s",
+		Variants: []Variant{{Name: "tvm", ThroughputPerSecond: 1131}, {Name: "cross-layer", ThroughputPerSecond: 8745}},
+		Marks:    []Mark{{Variant: "tvm", ThroughputPerSecond: 1064, Kind: Published}},
+	}})
+	if err != nil {
+		panic(err)
+	}
+	svg, err := fig.SVG()
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(strings.Contains(string(svg), ">7.73×<"))
+	// Output: true
+}
