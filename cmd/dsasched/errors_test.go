@@ -1,0 +1,225 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/dsasched/dsasched/experiments"
+)
+
+// asMain makes the test binary behave as the program, so that tests can start it.
+const asMain = "DSASCHED_TEST_AS_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asMain) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func TestBadInput(t *testing.T) {
+	workspace(t)
+	before := fileNames(t)
+	for _, c := range []struct {
+		args   string
+		status int
+		want   string // regular expression
+	}{
+		{"schedule nosuch.onnx", 1, `nosuch\.onnx: no such file`},
+		{"inspect nosuch.onnx", 1, `nosuch\.onnx: no such file`},
+		{"schedule truncated.onnx", 1, `truncated\.onnx: not a valid ONNX file: at byte \d+`},
+		{"schedule garbage.onnx", 1, `garbage\.onnx: not a valid ONNX file: at byte \d+`},
+		{"inspect empty.onnx", 1, `empty\.onnx: not a valid ONNX file: it is empty`},
+		{"schedule custom.onnx", 1, `custom\.onnx: 2 unsupported operators: node "fro" is Frobnicate.*node "twi" is Twiddle`},
+		{"schedule resnet51", 1, `unknown model "resnet51", expected one of .*resnet50`},
+		{"inspect resnet51", 1, `unknown model "resnet51", expected one of .*resnet50`},
+		{"schedule file", 1, `unknown model "file".*\./file`},
+		{"schedule resnet50 --hardware stcp921", 1, `unknown accelerator "stcp921": the presets are stcp920`},
+		{"hardware stcp921", 1, `unknown accelerator "stcp921": the presets are stcp920`},
+		{"hardware stcp921 --yaml", 1, `unknown accelerator "stcp921"`},
+		{"hardware nosuch.yaml", 1, `nosuch\.yaml: .*not exist`},
+		{"hardware mistakes.yaml", 1, `mistakes\.yaml:\d+: clusters: found "zero", expected .*; mistakes\.yaml:\d+: lunch: found an unknown field`},
+		{"schedule resnet50 --hardware mistakes.yaml", 1, `mistakes\.yaml:\d+: `},
+		{"hardware syntax.yaml", 1, `syntax\.yaml:\d+: not valid YAML`},
+		{"schedule resnet50 --hardware tiny.yaml", 1, `layer "stem\.conv": not even one tile fits.* tensor "[^"]+" needs \d+ bytes.*\d+ too few`},
+		{"schedule resnet50 --batch 8 --chunk 3", 1, `chunk is 3, expected 1 to 2`},
+		{"schedule resnet50 --batch 0", 2, `"0" for "--batch".*at least 1 \(see 'dsasched schedule --help'\)`},
+		{"schedule resnet50 --batch -4", 2, `"-4" for "--batch".*at least 1`},
+		{"schedule resnet50 --batch many", 2, `"many" for "--batch"`},
+		{"schedule resnet50 --batch 99999999999999999999", 2, `"99999999999999999999" for "--batch"`},
+		{"schedule resnet50 --batch", 2, `needs an argument: --batch`},
+		{"inspect resnet50 --batch 0", 2, `"0" for "--batch"`},
+		{"schedule resnet50 --chunk -1", 2, `"-1" for "--chunk".*at least 0`},
+		{"schedule resnet50 --variant gvm", 2, `"gvm" for "--variant" flag: expected one of tvm, llb`},
+		{"schedule resnet50 --spill smallest", 2, `"smallest" for "--spill" flag: expected one of longest-lifetime, largest-first`},
+		{"schedule resnet50 --dtype i8", 2, `"i8" for "--dtype" flag: expected one of f16`},
+		{"schedule", 2, `MODEL is missing: .*dsasched models`},
+		{"inspect", 2, `MODEL is missing`},
+		{"schedule resnet50 bert-128", 2, `takes one MODEL, found 2: "resnet50", "bert-128"`},
+		{"hardware a b", 2, `at most one accelerator, found 2`},
+		{"hardware --yaml", 2, `--yaml needs the name of a built-in accelerator: one of stcp920`},
+		{"hardware stcp920 --yaml --json", 2, `exclude each other`},
+		{"models resnet50", 2, `takes no argument, found "resnet50"`},
+		{"list all", 2, `takes no argument`},
+		{"variants tvm", 2, `takes no argument`},
+		{"version 1", 2, `takes no argument`},
+		{"run ablatoin", 2, `unknown experiment "ablatoin", expected one of:? .*ablation`},
+		{"run ablation --workers -1", 2, `"-1" for "--workers"`},
+		{"run ablation --out=", 2, `--out is empty`},
+		{"schedul resnet50", 2, `unknown command "schedul": did you mean schedule\?`},
+		{"frobnicate", 2, `unknown command "frobnicate": 'dsasched --help' lists`},
+		{"help frobnicate", 2, `no command "frobnicate"`},
+		{"schedule resnet50 --fast", 2, `unknown flag: --fast`},
+		{"--fast", 2, `unknown flag: --fast`},
+		{"schedul resnet50 --batch 4", 2, `unknown command "schedul": did you mean schedule\?`},
+		{"completion", 2, `SHELL is missing: expected one of bash, zsh, fish`},
+		{"completion tcsh", 2, `unknown shell "tcsh", expected one of bash`},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			for _, extra := range [][]string{nil, {"--json"}} {
+				args := append(strings.Fields(c.args), extra...)
+				if extra != nil && (strings.HasSuffix(c.args, "--batch") || strings.HasPrefix(c.args, "--") || strings.HasPrefix(c.args, "help ") || strings.Contains(c.args, "--yaml")) {
+					continue // where it would change the mistake
+				}
+				r := call(t, args...)
+				if r.status != c.status {
+					t.Errorf("%q: status %d, want %d", args, r.status, c.status)
+				}
+				if r.stdout != "" {
+					t.Errorf("%q prints %q", args, r.stdout)
+				}
+				if !strings.HasPrefix(r.stderr, "dsasched: ") || strings.Count(r.stderr, "\n") != 1 || !strings.HasSuffix(r.stderr, "\n") {
+					t.Errorf("%q: stderr is not one line: %q", args, r.stderr)
+				}
+				if !regexp.MustCompile(c.want).MatchString(r.stderr) {
+					t.Errorf("%q: %q does not match %q", args, r.stderr, c.want)
+				}
+			}
+		})
+	}
+	if after := fileNames(t); !slices.Equal(before, after) {
+		t.Errorf("the files are %q, were %q", after, before)
+	}
+}
+
+func fileNames(t *testing.T) []string {
+	t.Helper()
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// The real experiments check their folder before they work.
+func TestRunCannotWrite(t *testing.T) {
+	workspace(t)
+	var stdout, stderr bytes.Buffer
+	status := report(&stderr, run(context.Background(), &stdout, &stderr, []string{"run", "ablation", "--out", "file"}))
+	if status != exitFailure || stdout.Len() > 0 || strings.Count(stderr.String(), "\n") != 1 || !strings.Contains(stderr.String(), "can't be written") {
+		t.Errorf("status %d, stdout %q, stderr %q", status, &stdout, &stderr)
+	}
+}
+
+func TestReport(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		err    error
+		status int
+		want   string
+	}{
+		{"none", nil, 0, ""},
+		{"plain", errors.New("a"), 1, "dsasched: a\n"},
+		{"usage", fmt.Errorf("b: %w", usagef("a")), 2, "dsasched: b: a\n"},
+		{"interrupted", context.Canceled, 130, "dsasched: interrupted\n"},
+		{"interrupted run", &experiments.InterruptedError{Experiment: "e", Done: 1, Total: 2, Out: "o", Err: context.Canceled}, 130,
+			"dsasched: interrupted: 1 of 2 cells of e are finished and kept in o; run the same command again to go on from there\n"},
+		{"lines", errors.Join(errors.New("a\n\n  b"), errors.New("c")), 1, "dsasched: a; b; c\n"},
+		{"many lines", errors.New("a\nb\nc\nd\ne"), 1, "dsasched: a; b; c; and 2 more\n"},
+		{"control characters", errors.New("a\x1b[31m\tb"), 1, "dsasched: a?[31m b\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var b bytes.Buffer
+			if got := report(&b, c.err); got != c.status || b.String() != c.want {
+				t.Errorf("status %d, %q; want %d, %q", got, &b, c.status, c.want)
+			}
+		})
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	r := callContext(t, ctx, "schedule", "resnet50", "--batch", "64")
+	if r != (result{"", "dsasched: interrupted\n", exitInterrupted}) {
+		t.Errorf("%+v", r)
+	}
+}
+
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+func TestStdoutFull(t *testing.T) {
+	var stderr bytes.Buffer
+	err := run(context.Background(), brokenWriter{}, &stderr, []string{"models"})
+	if status := report(&stderr, err); status != exitFailure || stderr.String() != "dsasched: the answer can't be printed: no space left on device\n" {
+		t.Errorf("status %d, stderr %q", status, &stderr)
+	}
+}
+
+// The whole program, with a signal while it works.
+func TestInterrupt(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := t.TempDir()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.Command(program, "run", "ablation", "--quiet", "--workers", "1", "--out", out)
+	cmd.Env = append(os.Environ(), asMain+"=1")
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// Once the first folder is there, the work has begun.
+	for begin := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(filepath.Join(out, "ablation", "cells")); err == nil {
+			break
+		}
+		if time.Since(begin) > 30*time.Second {
+			cmd.Process.Kill()
+			cmd.Wait()
+			t.Fatalf("nothing happens: %s", &stderr)
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Wait()
+	if got := cmd.ProcessState.ExitCode(); got != exitInterrupted {
+		t.Errorf("exit status %d, want %d", got, exitInterrupted)
+	}
+	if stdout.Len() > 0 {
+		t.Errorf("stdout is %q", &stdout)
+	}
+	if got := stderr.String(); !strings.HasPrefix(got, "dsasched: interrupted") || strings.Count(got, "\n") != 1 {
+		t.Errorf("stderr is %q", got)
+	}
+}

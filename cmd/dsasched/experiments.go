@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsasched/dsasched/experiments"
+)
+
+type listJSON struct {
+	Experiments []experimentJSON `json:"experiments"`
+}
+
+type experimentJSON struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Paper       string `json:"paper,omitempty"`
+}
+
+// runJSON is the answer of `dsasched run`.
+type runJSON struct {
+	Out         string           `json:"out"`
+	Experiments []experimentDone `json:"experiments"`
+}
+
+type experimentDone struct {
+	Name  string     `json:"name"`
+	Dir   string     `json:"dir"`
+	Cells int        `json:"cells"` // finished pieces that are kept
+	Files []fileJSON `json:"files"` // by name
+}
+
+type fileJSON struct {
+	Path  string `json:"path"`
+	Bytes int64  `json:"bytes"`
+}
+
+func newList() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the experiments",
+		Example: `  dsasched list
+  dsasched list --json`,
+		Args: noArgs,
+	}
+	asJSON := addJSON(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		answer := listJSON{Experiments: []experimentJSON{}}
+		for _, name := range experiments.Names() {
+			e, err := experiments.Lookup(name)
+			if err != nil {
+				return err
+			}
+			answer.Experiments = append(answer.Experiments, experimentJSON{e.Name, e.Description, e.Paper})
+		}
+		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) {
+			var rows [][]string
+			for _, e := range answer.Experiments {
+				rows = append(rows, []string{e.Name, e.Description})
+				if e.Paper != "" {
+					rows = append(rows, []string{"", "reproduces " + e.Paper})
+				}
+			}
+			writeTable(b, "ll", []string{"name", "description"}, rows)
+		})
+	}
+	return cmd
+}
+
+func newRun(experiment runner) *cobra.Command {
+	var out string
+	var quiet bool
+	workers := &number{}
+	cmd := &cobra.Command{
+		Use:   "run [EXPERIMENT...]",
+		Short: "Run experiments and write their tables and figures",
+		Long: `Run the named experiments, or all of them. Tables go to the terminal, and with the
+figures to a folder per experiment under --out. Progress is told on stderr.
+
+What is finished stays: a run that was interrupted goes on where it was. With
+--json the tables are not printed; instead, the files are listed at the end.`,
+		Example: `  dsasched run ablation
+  dsasched run ablation --out results --workers 2 --quiet
+  dsasched run --json`,
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			var names []cobra.Completion
+			for _, name := range experiments.Names() {
+				if e, err := experiments.Lookup(name); err == nil && !slices.Contains(args, name) {
+					names = append(names, cobra.CompletionWithDesc(name, e.Description))
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		Args: func(_ *cobra.Command, args []string) error {
+			for _, name := range args {
+				if _, err := experiments.Lookup(name); err != nil {
+					return usageError{err}
+				}
+			}
+			return nil
+		},
+	}
+	asJSON := addJSON(cmd)
+	f := cmd.Flags()
+	f.StringVar(&out, "out", "results", "`folder` of the results")
+	completeFlag(cmd, "out", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return nil, cobra.ShellCompDirectiveFilterDirs
+	})
+	f.Var(workers, "workers", "how many simulations run at a time; 0: one per core")
+	completeFlag(cmd, "workers", cobra.NoFileCompletions)
+	f.BoolVarP(&quiet, "quiet", "q", false, "say nothing about progress")
+	cmd.RunE = func(cmd *cobra.Command, names []string) error {
+		if out == "" {
+			return usagef("--out is empty, expected a folder")
+		}
+		opt := experiments.Options{Out: out, Workers: int(workers.value), Stderr: cmd.ErrOrStderr(), Quiet: quiet}
+		if !*asJSON {
+			opt.Stdout = cmd.OutOrStdout()
+		}
+		if err := experiment(cmd.Context(), names, opt); err != nil {
+			return err
+		}
+		if !*asJSON {
+			return nil
+		}
+		answer, err := listResults(out, names)
+		if err != nil {
+			return err
+		}
+		return emit(cmd, true, answer, nil)
+	}
+	return cmd
+}
+
+// listResults lists what the experiments, all if none is named, have in a folder.
+func listResults(out string, names []string) (*runJSON, error) {
+	if len(names) == 0 {
+		names = experiments.Names()
+	}
+	answer := &runJSON{Out: out, Experiments: []experimentDone{}}
+	seen := map[string]bool{}
+	for _, name := range names {
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		done := experimentDone{Name: name, Dir: filepath.Join(out, name), Files: []fileJSON{}}
+		cells, err := os.ReadDir(filepath.Join(done.Dir, "cells"))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("the results can't be listed: %w", err)
+		}
+		done.Cells = len(cells)
+		entries, err := os.ReadDir(done.Dir)
+		if err != nil {
+			return nil, fmt.Errorf("the results can't be listed: %w", err)
+		}
+		for _, e := range entries {
+			if !e.Type().IsRegular() {
+				continue
+			}
+			info, err := e.Info()
+			if err != nil {
+				return nil, fmt.Errorf("the results can't be listed: %w", err)
+			}
+			done.Files = append(done.Files, fileJSON{filepath.Join(done.Dir, e.Name()), info.Size()})
+		}
+		slices.SortFunc(done.Files, func(a, b fileJSON) int { return cmp.Compare(a.Path, b.Path) })
+		answer.Experiments = append(answer.Experiments, done)
+	}
+	return answer, nil
+}

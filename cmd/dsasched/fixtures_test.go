@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dsasched/dsasched/experiments"
+	"github.com/dsasched/dsasched/hardware"
+)
+
+// result is what a call of the program left behind.
+type result struct {
+	stdout, stderr string
+	status         int
+}
+
+// call runs the program as main does, with fakeExperiment in place of the
+// experiments.
+func call(t *testing.T, args ...string) result {
+	t.Helper()
+	return callContext(t, context.Background(), args...)
+}
+
+func callContext(t *testing.T, ctx context.Context, args ...string) result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	err := execute(ctx, &stdout, &stderr, args, fakeExperiment)
+	status := report(&stderr, err)
+	return result{stdout.String(), stderr.String(), status}
+}
+
+// answer is call for what must succeed and say nothing on stderr.
+func answer(t *testing.T, args ...string) string {
+	t.Helper()
+	r := call(t, args...)
+	if r.status != exitOK || r.stderr != "" {
+		t.Fatalf("%q: status %d, stderr %q", args, r.status, r.stderr)
+	}
+	return r.stdout
+}
+
+// fakeExperiment writes files as an experiment does, without the hours of work.
+func fakeExperiment(_ context.Context, names []string, opt experiments.Options) error {
+	if len(names) == 0 {
+		names = experiments.Names()
+	}
+	for _, name := range names {
+		dir := filepath.Join(opt.Out, name)
+		if err := os.MkdirAll(filepath.Join(dir, "cells"), 0o777); err != nil {
+			return err
+		}
+		for _, file := range []string{"cells/a.json", "b.csv", "a.md"} {
+			if err := os.WriteFile(filepath.Join(dir, file), []byte("x\n"), 0o666); err != nil {
+				return err
+			}
+		}
+		if opt.Stdout != nil {
+			opt.Stdout.Write([]byte("table of " + name + "\n"))
+		}
+		if !opt.Quiet {
+			opt.Stderr.Write([]byte("progress of " + name + "\n"))
+		}
+	}
+	return nil
+}
+
+// The fields of ONNX that the fixtures need, in the wire format of protobuf.
+func message(fields ...[]byte) []byte { return bytes.Join(fields, nil) }
+
+func number64(field int, v uint64) []byte {
+	return binary.AppendUvarint(binary.AppendUvarint(nil, uint64(field)<<3), v)
+}
+
+func bytesField(field int, data []byte) []byte {
+	b := binary.AppendUvarint(nil, uint64(field)<<3|2)
+	return append(binary.AppendUvarint(b, uint64(len(data))), data...)
+}
+
+func text(field int, s string) []byte { return bytesField(field, []byte(s)) }
+
+func node(kind, name, output string, inputs ...string) []byte {
+	var m []byte
+	for _, in := range inputs {
+		m = append(m, text(1, in)...)
+	}
+	return bytesField(1, message(m, text(2, output), text(3, name), text(4, kind)))
+}
+
+const onnxFloat = 1
+
+func weight(name string, dims ...uint64) []byte {
+	var m []byte
+	for _, d := range dims {
+		m = append(m, number64(1, d)...)
+	}
+	return bytesField(5, message(m, number64(2, onnxFloat), text(8, name)))
+}
+
+func valueInfo(field int, name string, dims ...uint64) []byte {
+	var shape []byte
+	for _, d := range dims {
+		shape = append(shape, bytesField(1, number64(1, d))...)
+	}
+	tensor := message(number64(1, onnxFloat), bytesField(2, shape))
+	return bytesField(field, message(text(1, name), bytesField(2, bytesField(1, tensor))))
+}
+
+func onnxFile(graph ...[]byte) []byte {
+	return message(number64(1, 8), bytesField(8, message(text(1, ""), number64(2, 13))),
+		bytesField(7, message(append(graph, text(2, "net"))...)))
+}
+
+// perceptron is two layers from 16 over 32 to 8 numbers.
+func perceptron() []byte {
+	return onnxFile(
+		node("MatMul", "first", "a", "x", "w1"), node("Relu", "relu", "b", "a"), node("MatMul", "second", "y", "b", "w2"),
+		weight("w1", 16, 32), weight("w2", 32, 8),
+		valueInfo(11, "x", 1, 16), valueInfo(12, "y", 1, 8))
+}
+
+// workspace makes an empty folder with a few inputs the working directory.
+func workspace(t *testing.T) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	preset, err := hardware.PresetYAML("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	replace := func(pairs ...string) []byte {
+		s := string(preset)
+		for i := 0; i < len(pairs); i += 2 {
+			if !strings.Contains(s, pairs[i]) {
+				t.Fatalf("the preset has no %q to replace", pairs[i])
+			}
+			s = strings.Replace(s, pairs[i], pairs[i+1], 1)
+		}
+		return []byte(s)
+	}
+	net := perceptron()
+	for name, data := range map[string][]byte{
+		"net.onnx":       net,
+		"truncated.onnx": net[:len(net)/2],
+		"garbage.onnx":   bytes.Repeat([]byte{0xff, 0x13, 0x7e}, 1000),
+		"empty.onnx":     nil,
+		"custom.onnx": onnxFile(node("Frobnicate", "fro", "a", "x"), node("Twiddle", "twi", "y", "a"),
+			valueInfo(11, "x", 1, 16), valueInfo(12, "y", 1, 16)),
+		"escape.onnx": onnxFile(node("Relu", "re\x1b[31mlu\n", "y", "x"),
+			valueInfo(11, "x", 1, 16), valueInfo(12, "y", 1, 16)),
+		"my-npu.yaml":   preset,
+		"mistakes.yaml": replace("\nclusters: 4", "\nclusters: zero", "\nlaunch:", "\nlunch:"),
+		"syntax.yaml":   []byte("name: a\nlb: [1\n"),
+		"tiny.yaml":     replace("size: 1MiB", "size: 64B", "weights: 256KiB", "weights: 64B"),
+		"file":          nil,
+	} {
+		if err := os.WriteFile(name, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// sharedData is a folder of ONNX files of other origin, which is not part of the
+// repository.
+const sharedData = "../../../shared/data/onnx"
+
+func sharedFile(t *testing.T, name string) string {
+	t.Helper()
+	path := filepath.Join(sharedData, name)
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("skipped: %s is not on this machine", path)
+	}
+	return path
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsasched/dsasched/experiments/variant"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/zoo"
+)
+
+// number is a flag for a whole number of at least min.
+type number struct {
+	value, min int64
+}
+
+func (n *number) Type() string   { return "N" }
+func (n *number) String() string { return strconv.FormatInt(n.value, 10) }
+
+func (n *number) Set(text string) error {
+	v, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || v < n.min {
+		return fmt.Errorf("expected a whole number of at least %d", n.min)
+	}
+	n.value = v
+	return nil
+}
+
+// choice is a flag for one of a few words.
+type choice struct {
+	value string
+	kind  string // of word, for the help
+	words []cobra.Completion
+}
+
+func (c *choice) Type() string   { return c.kind }
+func (c *choice) String() string { return c.value }
+
+func (c *choice) Set(text string) error {
+	words := plain(c.words)
+	if !slices.Contains(words, text) {
+		return fmt.Errorf("expected %s", oneOf(words))
+	}
+	c.value = text
+	return nil
+}
+
+func (c *choice) complete(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return c.words, cobra.ShellCompDirectiveNoFileComp
+}
+
+func addChoice(cmd *cobra.Command, c *choice, name, usage string) {
+	cmd.Flags().Var(c, name, usage)
+	completeFlag(cmd, name, c.complete)
+}
+
+func completeFlag(cmd *cobra.Command, name string, f cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(name, f); err != nil {
+		panic("dsasched: " + err.Error())
+	}
+}
+
+// addJSON adds --json.
+func addJSON(cmd *cobra.Command) *bool {
+	return cmd.Flags().Bool("json", false, "print JSON instead of text")
+}
+
+// addDType adds --dtype. A network's integers keep their type, so only types of
+// floating-point numbers make sense.
+func addDType(cmd *cobra.Command) *choice {
+	c := &choice{value: model.F16.String(), kind: "TYPE", words: floatTypes()}
+	addChoice(cmd, c, "dtype", "type of the network's floating-point numbers: "+strings.Join(c.words, ", "))
+	return c
+}
+
+// dtype returns the type of a choice of addDType.
+func dtype(c *choice) model.DType {
+	t, err := model.ParseDType(c.value)
+	if err != nil {
+		panic("dsasched: " + err.Error()) // Set has checked it
+	}
+	return t
+}
+
+func dtypes() []model.DType {
+	var ts []model.DType
+	for t := model.DType(0); t.Valid(); t++ {
+		ts = append(ts, t)
+	}
+	return ts
+}
+
+func floatTypes() []cobra.Completion {
+	var names []cobra.Completion
+	for _, t := range dtypes() {
+		if t.IsFloat() {
+			names = append(names, t.String())
+		}
+	}
+	return names
+}
+
+func variantNames() []cobra.Completion {
+	var names []cobra.Completion
+	for _, v := range variant.Table() {
+		names = append(names, cobra.CompletionWithDesc(v.Name, v.Description))
+	}
+	return names
+}
+
+// completeModel offers the networks of the zoo, and files.
+func completeModel(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []cobra.Completion
+	for _, name := range zoo.Names() {
+		info, _ := zoo.Describe(name)
+		names = append(names, cobra.CompletionWithDesc(name, info.Description))
+	}
+	return names, cobra.ShellCompDirectiveDefault
+}
+
+// completeHardware offers the presets, and files.
+func completeHardware(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return hardware.Presets(), cobra.ShellCompDirectiveDefault
+}
+
+// plain drops the descriptions of completions.
+func plain(words []cobra.Completion) []string {
+	names := make([]string, len(words))
+	for i, w := range words {
+		names[i], _, _ = strings.Cut(w, "\t")
+	}
+	return names
+}
+
+func oneOf(words []string) string {
+	if len(words) == 1 {
+		return words[0]
+	}
+	return "one of " + strings.Join(words, ", ")
+}
+
+// oneArg and its kin are cobra's, with errors that are usage errors and say what
+// is missing.
+func oneArg(what, hint string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0:
+			return usagef("%s is missing: %s", what, hint)
+		case len(args) > 1:
+			return usagef("%s takes one %s, found %d: %s", cmd.CommandPath(), what, len(args), quoted(args))
+		}
+		return nil
+	}
+}
+
+func atMostOneArg(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return usagef("%s takes at most one %s, found %d: %s", cmd.CommandPath(), what, len(args), quoted(args))
+		}
+		return nil
+	}
+}
+
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("%s takes no argument, found %s", cmd.CommandPath(), quoted(args))
+	}
+	return nil
+}
+
+func quoted(words []string) string {
+	q := make([]string, len(words))
+	for i, w := range words {
+		q[i] = strconv.Quote(w)
+	}
+	return strings.Join(q, ", ")
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsasched/dsasched/experiments"
+	"github.com/dsasched/dsasched/experiments/variant"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model/zoo"
+)
+
+func allCommands() []*cobra.Command {
+	root := newRoot(fakeExperiment)
+	root.InitDefaultHelpCmd()
+	return append([]*cobra.Command{root}, root.Commands()...)
+}
+
+// What the help shows is run as it stands.
+func TestExamples(t *testing.T) {
+	workspace(t)
+	for _, c := range allCommands() {
+		if c.Example == "" {
+			t.Errorf("%s has no example", c.CommandPath())
+		}
+		if c.Short == "" || strings.HasSuffix(c.Short, ".") {
+			t.Errorf("%s: short help %q", c.CommandPath(), c.Short)
+		}
+		for line := range strings.Lines(c.Example) {
+			t.Run(strings.TrimSpace(line), func(t *testing.T) {
+				line, file, redirected := strings.Cut(line, ">")
+				words := strings.Fields(line)
+				if len(words) < 2 || words[0] != "dsasched" {
+					t.Fatalf("%q is no call of dsasched", line)
+				}
+				r := call(t, words[1:]...)
+				if r.status != exitOK || r.stdout == "" {
+					t.Errorf("status %d, stdout %q, stderr %q", r.status, r.stdout, r.stderr)
+				}
+				if redirected {
+					if err := os.WriteFile(strings.TrimSpace(file), []byte(r.stdout), 0o666); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestEveryCommandHasJSON(t *testing.T) {
+	for _, c := range allCommands() {
+		if c.HasParent() && c.Name() != "help" && c.Flags().Lookup("json") == nil {
+			t.Errorf("%s has no --json", c.CommandPath())
+		}
+	}
+}
+
+func TestHelpFitsAScreen(t *testing.T) {
+	for _, c := range allCommands() {
+		for line := range strings.Lines(c.Long) {
+			if len(line) > 86 {
+				t.Errorf("%s: %d characters: %s", c.CommandPath(), len(line), line)
+			}
+		}
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	var variants []string
+	for _, v := range variant.Table() {
+		variants = append(variants, v.Name)
+	}
+	all := []string{"completion", "hardware", "help", "inspect", "list", "models", "run", "schedule", "variants", "version"}
+	for _, c := range []struct {
+		args      []string
+		want      []string
+		directive string // of cobra: 0 also offers files, 4 does not, 16 offers folders
+	}{
+		{[]string{""}, all, ":4"},
+		{[]string{"help", ""}, all, ":4"},
+		{[]string{"schedule", ""}, zoo.Names(), ":0"},
+		{[]string{"schedule", "resnet50", ""}, nil, ":4"},
+		{[]string{"inspect", ""}, zoo.Names(), ":0"},
+		{[]string{"hardware", ""}, hardware.Presets(), ":0"},
+		{[]string{"schedule", "--hardware", ""}, hardware.Presets(), ":0"},
+		{[]string{"schedule", "--variant", ""}, variants, ":4"},
+		{[]string{"schedule", "--dtype", ""}, []string{"f16", "f32", "f64", "bf16"}, ":4"},
+		{[]string{"inspect", "--dtype", ""}, []string{"f16", "f32", "f64", "bf16"}, ":4"},
+		{[]string{"schedule", "--spill", ""}, []string{"longest-lifetime", "largest-first"}, ":4"},
+		{[]string{"schedule", "--batch", ""}, nil, ":4"},
+		{[]string{"run", ""}, experiments.Names(), ":4"},
+		{append(append([]string{"run"}, experiments.Names()...), ""), nil, ":4"},
+		{[]string{"run", "--out", ""}, nil, ":16"},
+		{[]string{"completion", ""}, []string{"bash", "zsh", "fish"}, ":4"},
+	} {
+		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
+			r := call(t, append([]string{"__complete"}, c.args...)...)
+			if r.status != exitOK {
+				t.Fatalf("%+v", r)
+			}
+			lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
+			var words []string
+			for _, l := range lines[:len(lines)-1] {
+				word, _, _ := strings.Cut(l, "\t")
+				words = append(words, word)
+			}
+			if !slices.Equal(words, c.want) || lines[len(lines)-1] != c.directive {
+				t.Errorf("offers %q %s, want %q %s", words, lines[len(lines)-1], c.want, c.directive)
+			}
+		})
+	}
+}
+
+// The shells themselves must be able to read the scripts.
+func TestCompletionScripts(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		t.Run(shell, func(t *testing.T) {
+			script := answer(t, "completion", shell)
+			if !strings.Contains(script, "dsasched") {
+				t.Fatal("the script does not name the command")
+			}
+			path, err := exec.LookPath(shell)
+			if err != nil {
+				t.Skipf("skipped: %s is not on this machine", shell)
+			}
+			file := filepath.Join(t.TempDir(), "script")
+			if err := os.WriteFile(file, []byte(script), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			if out, err := exec.Command(path, "-n", file).CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Numbers have a unit at the end of their name, or count something. A list of
+// numbers has the name of the list.
+var (
+	unitSuffixes = []string{"_bytes", "_s", "_hz", "_cycles", "_per_cycle", "_macs", "_ops"}
+	counts       = []string{
+		"params", "operators", "operators_before_simplify", "operators_after_simplify", "changes", "operators_removed",
+		"before_simplify", "after_simplify", "count", "matrix", "reduction", "light", "shape",
+		"clusters", "cores_per_cluster", "count_per_cluster", "rows", "cols", "lanes",
+		"batch", "shares", "chunk", "kernels", "split_dim_index", "split_factor", "instances", "layers",
+		"index", "instance", "binding", "cluster", "static", "dynamic", "cells",
+	}
+	sharesOfOne = []string{"utilization", "mme_utilization", "vme_utilization", "l1_utilization"}
+)
+
+func checkNumbers(t *testing.T, v any, name, path string) {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, x := range v {
+			if k != strings.ToLower(k) || strings.ContainsAny(k, " -.") {
+				t.Errorf("%s.%s is not snake_case", path, k)
+			}
+			checkNumbers(t, x, k, path+"."+k)
+		}
+	case []any:
+		for i, x := range v {
+			checkNumbers(t, x, name, fmt.Sprintf("%s[%d]", path, i))
+		}
+	case json.Number:
+		f, err := v.Float64()
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		switch {
+		case slices.Contains(sharesOfOne, name):
+			if f < 0 || f > 1.000001 {
+				t.Errorf("%s is %v, want a share of one", path, v)
+			}
+		case slices.Contains(counts, name):
+			if strings.ContainsAny(v.String(), ".eE") {
+				t.Errorf("%s is %v, want a whole number", path, v)
+			}
+		case !slices.ContainsFunc(unitSuffixes, func(s string) bool { return strings.HasSuffix("_"+name, s) }):
+			t.Errorf("%s: the name does not tell the unit", path)
+		}
+	case nil:
+		// What is not known or not there.
+	}
+}
+
+func TestJSON(t *testing.T) {
+	workspace(t)
+	for _, args := range []string{
+		"models", "hardware", "hardware stcp920", "hardware my-npu.yaml", "inspect resnet50", "inspect net.onnx", "inspect bert-128 --batch 2",
+		"schedule resnet50 --batch 8", "schedule resnet50 --batch 4 --hardware stcp920-paper", "schedule resnet50 --variant tvm",
+		"schedule net.onnx --batch 3 --dtype f32", "schedule bert-128 --batch 2",
+		"variants", "list", "version", "run ablation --quiet", "completion bash", "completion zsh", "completion fish",
+	} {
+		t.Run(args, func(t *testing.T) {
+			full := append(strings.Fields(args), "--json")
+			got := answer(t, full...)
+			d := json.NewDecoder(strings.NewReader(got))
+			d.UseNumber()
+			var v map[string]any
+			if err := d.Decode(&v); err != nil {
+				t.Fatal(err)
+			}
+			if d.More() {
+				t.Error("more than one value")
+			}
+			checkNumbers(t, v, "", "")
+			if again := answer(t, full...); again != got {
+				t.Error("other bytes the second time")
+			}
+			// Lists are never null: a reader can go through them unasked.
+			for _, list := range []string{"groups", "joins", "spills", "tuned", "notes", "passes", "kinds", "inputs", "outputs", "ops", "peaks"} {
+				if strings.Contains(got, `"`+list+`": null`) {
+					t.Errorf("%s is null", list)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"bytes"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsasched/dsasched/model/zoo"
+)
+
+type modelsJSON struct {
+	Models []modelJSON `json:"models"`
+}
+
+// modelJSON describes a network of the zoo at batch 1, before simplification.
+type modelJSON struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Source      string `json:"source"`
+	Input       string `json:"input"`
+	Params      int64  `json:"params"`
+	MACs        int64  `json:"macs"`
+	Operators   int    `json:"operators"`
+}
+
+func newModels() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "models",
+		Short: "List the built-in networks",
+		Long: `List the built-in networks, with learned parameters, and multiply-accumulates
+(MACs) and operators at batch 1 before any simplification.`,
+		Example: `  dsasched models
+  dsasched models --json`,
+		Args: noArgs,
+	}
+	asJSON := addJSON(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		var answer modelsJSON
+		for _, name := range zoo.Names() {
+			g, err := zoo.Build(name, zoo.Options{Batch: 1})
+			if err != nil {
+				return err
+			}
+			info, _ := zoo.Describe(name)
+			answer.Models = append(answer.Models, modelJSON{
+				Name: name, Description: info.Description, Source: info.Source, Input: info.Input,
+				Params: g.Params(), MACs: g.MACs(), Operators: len(g.Ops),
+			})
+		}
+		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) {
+			var rows [][]string
+			for _, m := range answer.Models {
+				rows = append(rows, []string{m.Name, count(m.Params), count(m.MACs), count(int64(m.Operators)), m.Description})
+			}
+			writeTable(b, "lrrrl", []string{"name", "parameters", "MACs", "operators", "description"}, rows)
+		})
+	}
+	return cmd
+}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsasched/dsasched/experiments"
+)
+
+// Exit statuses.
+const (
+	exitOK          = 0
+	exitFailure     = 1
+	exitUsage       = 2
+	exitInterrupted = 130 // as shells have it for SIGINT
+)
+
+// run is the whole program but for the process around it. Nothing of an answer
+// reaches stdout before all of it is known, except that experiments print their
+// tables one by one.
+func run(ctx context.Context, stdout, stderr io.Writer, args []string) error {
+	return execute(ctx, stdout, stderr, args, experiments.Run)
+}
+
+// runner is the signature of experiments.Run; tests put something faster there.
+type runner func(ctx context.Context, names []string, opt experiments.Options) error
+
+func execute(ctx context.Context, stdout, stderr io.Writer, args []string, experiment runner) error {
+	root := newRoot(experiment)
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	return root.ExecuteContext(ctx)
+}
+
+func newRoot(experiment runner) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "dsasched",
+		Short: "Schedule neural networks for accelerators",
+		Long: `dsasched schedules a neural network for a domain-specific accelerator (DSA),
+simulates the result and tells how fast it would run and why.
+
+MODEL is a built-in network ('dsasched models') or the path of an ONNX file,
+HARDWARE a built-in accelerator ('dsasched hardware') or the path of a YAML file.
+A name that ends in .onnx, .yaml or .yml or has a slash in it is a path.
+
+Every command prints JSON with --json; there the name of each number tells its
+unit (_s, _per_s, _bytes, macs, ...), shares are between 0 and 1, and what has no
+unit is a count.
+
+Exit status: 0; 1 for failures; 2 for usage errors; 130 if interrupted.`,
+		Example: `  dsasched models
+  dsasched schedule resnet50 --batch 4
+  dsasched help schedule`,
+		SilenceErrors:     true, // report prints them
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	// With Args set, cobra leaves unknown commands to it instead of an error of
+	// several lines.
+	root.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		hint := "'dsasched --help' lists the commands"
+		if near := cmd.SuggestionsFor(args[0]); args[0] != "" && len(near) > 0 {
+			hint = "did you mean " + strings.Join(near, " or ") + "?"
+		}
+		return usagef("unknown command %q: %s", args[0], hint)
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		// A flag of a misspelt command is not the mistake to tell of.
+		if before := cmd.Flags().Args(); cmd == root && len(before) > 0 {
+			return root.Args(root, before)
+		}
+		return usagef("%v (see '%s --help')", err, cmd.CommandPath())
+	})
+	root.AddCommand(
+		newModels(), newHardware(), newInspect(), newSchedule(), newVariants(),
+		newRun(experiment), newList(), newVersion(), newCompletion(),
+	)
+	root.SetHelpCommand(newHelp())
+	return root
+}
+
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Explain a command",
+		Example: `  dsasched help
+  dsasched help schedule`,
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			var names []cobra.Completion
+			if len(args) == 0 {
+				for _, c := range cmd.Root().Commands() {
+					if c.IsAvailableCommand() || c == cmd {
+						names = append(names, cobra.CompletionWithDesc(c.Name(), c.Short))
+					}
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return usagef("there is no command %q to explain: 'dsasched --help' lists the commands", strings.Join(args, " "))
+			}
+			about.InitDefaultHelpFlag() // else --help is missing from the flags
+			return about.Help()
+		},
+	}
+}
+
+// usageError is a mistake in the command line itself.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error {
+	return usageError{fmt.Errorf(format, args...)}
+}
+
+// report prints an error as one line and returns the exit status.
+func report(stderr io.Writer, err error) int {
+	var usage usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case err == context.Canceled:
+		fmt.Fprintln(stderr, "dsasched: interrupted")
+		return exitInterrupted
+	}
+	fmt.Fprintln(stderr, "dsasched: "+oneLine(err.Error()))
+	switch {
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.As(err, &usage):
+		return exitUsage
+	}
+	return exitFailure
+}
+
+// listedProblems is how many lines of an error oneLine keeps: enough to see what
+// kind of mess it is, and still a line that can be read.
+const listedProblems = 3
+
+// oneLine joins the lines of an error; those of several mistakes in one file have
+// a line each.
+func oneLine(text string) string {
+	var lines []string
+	for _, l := range strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
+		if l = printable(strings.TrimSpace(strings.ReplaceAll(l, "\t", " "))); l != "" {
+			lines = append(lines, l)
+		}
+	}
+	if more := len(lines) - listedProblems; more > 0 {
+		lines = append(lines[:listedProblems], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(lines, "; ")
+}
+
+// emit prints an answer in one piece, as JSON or as the text that write makes of
+// it.
+func emit(cmd *cobra.Command, asJSON bool, answer any, write func(*bytes.Buffer)) error {
+	var b bytes.Buffer
+	if asJSON {
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		if err := e.Encode(answer); err != nil {
+			return fmt.Errorf("the answer can't be written as JSON: %w", err)
+		}
+	} else {
+		write(&b)
+	}
+	if _, err := cmd.OutOrStdout().Write(b.Bytes()); err != nil {
+		return fmt.Errorf("the answer can't be printed: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strings"
+	"unicode"
+
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/renderer"
+	"github.com/olekukonko/tablewriter/tw"
+)
+
+// writeTable prints rows under a header. align has a letter per column: l or r.
+func writeTable(b *bytes.Buffer, align string, header []string, rows [][]string) {
+	columns := make([]tw.Align, len(align))
+	for i, a := range align {
+		columns[i] = tw.AlignLeft
+		if a == 'r' {
+			columns[i] = tw.AlignRight
+		}
+	}
+	cells := tw.CellConfig{
+		Formatting: tw.CellFormatting{AutoWrap: tw.WrapNone, AutoFormat: tw.Off},
+		Alignment:  tw.CellAlignment{PerColumn: columns},
+		Padding:    tw.CellPadding{Global: tw.Padding{Left: " ", Right: " ", Overwrite: true}},
+	}
+	var out bytes.Buffer
+	t := tablewriter.NewTable(&out,
+		tablewriter.WithConfig(tablewriter.Config{Header: cells, Row: cells}),
+		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
+			Borders:  tw.BorderNone,
+			Symbols:  tw.NewSymbols(tw.StyleASCII),
+			Settings: tw.Settings{Separators: tw.SeparatorsNone, Lines: tw.LinesNone},
+		})),
+	)
+	t.Header(header)
+	err := t.Bulk(rows)
+	if err == nil {
+		err = t.Render()
+	}
+	if err != nil {
+		panic("dsasched: table: " + err.Error()) // a buffer takes everything
+	}
+	// The table pads the last column too.
+	for line := range strings.Lines(out.String()) {
+		b.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+}
+
+// writeDescriptions prints what would make a table too wide below it.
+func writeDescriptions(b *bytes.Buffer, rows [][]string) {
+	b.WriteByte('\n')
+	writeTable(b, "ll", []string{"name", "description"}, rows)
+}
+
+// row prints a label and a value.
+func row(b *bytes.Buffer, label, format string, args ...any) {
+	fmt.Fprintf(b, "%-*s%s\n", labelWidth, label, fmt.Sprintf(format, args...))
+}
+
+// rowOf prints a label and a list, which goes on under its beginning if it is long.
+func rowOf(b *bytes.Buffer, label string, items []string) {
+	for i := range items[:max(0, len(items)-1)] {
+		items[i] += ","
+	}
+	lines := wrap(items, strings.Repeat(" ", labelWidth), lineWidth, len(items)+1)
+	fmt.Fprintf(b, "%-*s%s", labelWidth, label, lines[min(labelWidth, len(lines)):])
+}
+
+const (
+	labelWidth = 14
+	lineWidth  = 100
+)
+
+// withPrefix writes a number with a decimal prefix and four significant digits:
+// "25.56 M".
+func withPrefix(v float64) string {
+	for _, p := range []struct {
+		name string
+		size float64
+	}{{"T", 1e12}, {"G", 1e9}, {"M", 1e6}, {"k", 1e3}} {
+		// From 999.95 on, four digits round to 1000.
+		if math.Abs(v) >= p.size*0.99995 {
+			return significant(v/p.size) + " " + p.name
+		}
+	}
+	return significant(v)
+}
+
+// significant writes four significant digits, without an exponent.
+func significant(v float64) string {
+	if v == math.Trunc(v) && math.Abs(v) < 1e4 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	digits := 3
+	for x := math.Abs(v); x >= 9.9995 && digits > 0; x /= 10 {
+		digits--
+	}
+	return fmt.Sprintf("%.*f", digits, v)
+}
+
+// count writes a number with a prefix if it has one, as a unit wants it: "4.09 G"
+// + "MAC".
+func count(n int64) string { return withPrefix(float64(n)) }
+
+// unit joins a number of withPrefix and its unit: "4.09 GMAC", "7 MAC".
+func unit(n float64, name string) string {
+	text := withPrefix(n)
+	if strings.Contains(text, " ") {
+		return text + name
+	}
+	return text + " " + name
+}
+
+// perSecond writes a rate of batch elements.
+func perSecond(v float64) string {
+	if v >= 1000 {
+		return fmt.Sprintf("%.0f/s", v)
+	}
+	return significant(v) + "/s"
+}
+
+// size writes bytes with a binary prefix.
+func size(n int64) string {
+	v := float64(n)
+	for _, p := range []struct {
+		name string
+		size float64
+	}{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		if math.Abs(v) >= p.size {
+			return significant(v/p.size) + " " + p.name
+		}
+	}
+	return significant(v) + " B"
+}
+
+// duration writes seconds.
+func duration(s float64) string {
+	for _, p := range []struct {
+		name string
+		per  float64
+	}{{"s", 1}, {"ms", 1e3}, {"us", 1e6}} {
+		if math.Abs(s)*p.per >= 0.99995 {
+			return significant(s*p.per) + " " + p.name
+		}
+	}
+	return significant(s*1e9) + " ns"
+}
+
+// percent writes a share.
+func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
+
+// plural writes a number of things.
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// shorten cuts the middle out of a name that is longer than n characters: the
+// beginning says which block, the end which operator.
+func shorten(name string, n int) string {
+	r := []rune(printable(name))
+	if len(r) <= n {
+		return string(r)
+	}
+	head := (n - 1) / 2
+	return string(r[:head]) + "…" + string(r[len(r)-(n-1-head):])
+}
+
+// printable replaces what a terminal would not show but obey: names come from
+// files.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, text)
+}
+
+// wrap breaks words into lines of at most width characters and gives at most n of
+// them, each indented; the last one ends in "..." if there is more.
+func wrap(words []string, indent string, width, n int) string {
+	var b strings.Builder
+	line, lines := indent, 0
+	for i, w := range words {
+		if len(line) > len(indent) && len(line)+1+len(w) > width {
+			lines++
+			if lines == n {
+				fmt.Fprintf(&b, "%s ... (%d more)\n", line, len(words)-i)
+				return b.String()
+			}
+			b.WriteString(line + "\n")
+			line = indent
+		}
+		if len(line) > len(indent) {
+			line += " "
+		}
+		line += w
+	}
+	b.WriteString(line + "\n")
+	return b.String()
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsasched/dsasched/experiments/variant"
+)
+
+type variantsJSON struct {
+	Variants []variantJSON `json:"variants"`
+}
+
+type variantJSON struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Groups      string `json:"groups"`
+	Split       string `json:"split"`
+	Outputs     string `json:"outputs"`
+	Order       string `json:"order"`
+	Bind        string `json:"bind"`
+	KeepWeights bool   `json:"keep_weights"`
+	CrossLayer  bool   `json:"cross_layer"`
+	Prefetch    bool   `json:"prefetch"`
+}
+
+func newVariants() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "variants",
+		Short: "List the scheduler's variants and what they choose",
+		Long: `List the variants of the scheduler. Each names an implementation for every
+decision: how operators are grouped into kernels, how groups are split into
+instances, the memory level where outputs should stay (ddr; llb, the buffer of a
+cluster; l1, that of a core), the order of the instances, the binding of
+dimensions to cores, and what the kernel generator may do: keep weights in the LLB
+from kernel to kernel, overlap across layers, fetch weights ahead of the kernel.`,
+		Example: `  dsasched variants
+  dsasched variants --json`,
+		Args: noArgs,
+	}
+	asJSON := addJSON(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		var answer variantsJSON
+		for _, v := range variant.Table() {
+			answer.Variants = append(answer.Variants, variantJSON{
+				Name: v.Name, Description: v.Description, Groups: string(v.Groups), Split: string(v.Split),
+				Outputs: levelKey(v.Outputs), Order: string(v.Order), Bind: string(v.Bind),
+				KeepWeights: v.Lower.KeepWeights, CrossLayer: v.Lower.CrossLayer, Prefetch: v.Lower.Prefetch,
+			})
+		}
+		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) {
+			var rows, descriptions [][]string
+			for _, v := range answer.Variants {
+				rows = append(rows, []string{v.Name, v.Groups, v.Split, v.Outputs, v.Order, v.Bind, v.generator()})
+				descriptions = append(descriptions, []string{v.Name, v.Description})
+			}
+			writeTable(b, "lllllll", []string{"name", "groups", "split", "outputs", "order", "binding", "generator"}, rows)
+			writeDescriptions(b, descriptions)
+		})
+	}
+	return cmd
+}
+
+func (v variantJSON) generator() string {
+	var may []string
+	if v.KeepWeights {
+		may = append(may, "keep-weights")
+	}
+	if v.CrossLayer {
+		may = append(may, "cross-layer")
+	}
+	if v.Prefetch {
+		may = append(may, "prefetch")
+	}
+	if len(may) == 0 {
+		return "-"
+	}
+	return strings.Join(may, " ")
+}

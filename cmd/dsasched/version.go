@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsasched/dsasched/formulation/highs"
+)
+
+type versionJSON struct {
+	Module   string  `json:"module"`
+	Version  string  `json:"version"`
+	Revision string  `json:"revision,omitempty"`
+	Modified bool    `json:"modified"` // since that revision
+	Go       string  `json:"go"`
+	Platform string  `json:"platform"`
+	HiGHS    *string `json:"highs"` // null: not in this build
+	Note     string  `json:"note,omitempty"`
+}
+
+func newVersion() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the versions of dsasched, Go and the solver",
+		Example: `  dsasched version
+  dsasched version --json`,
+		Args: noArgs,
+	}
+	asJSON := addJSON(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		v := versions()
+		return emit(cmd, *asJSON, v, func(b *bytes.Buffer) {
+			version := v.Version
+			if v.Revision != "" {
+				version += " (revision " + v.Revision
+				if v.Modified {
+					version += ", modified"
+				}
+				version += ")"
+			}
+			row(b, "dsasched", "%s", version)
+			row(b, "Go", "%s %s", v.Go, v.Platform)
+			if v.HiGHS != nil {
+				row(b, "HiGHS", "%s", *v.HiGHS)
+			} else {
+				row(b, "HiGHS", "%s", v.Note)
+			}
+		})
+	}
+	return cmd
+}
+
+func versions() versionJSON {
+	v := versionJSON{Version: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		v.Module = info.Main.Path
+		if info.Main.Version != "" {
+			v.Version = info.Main.Version
+		}
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				v.Revision = s.Value
+			case "vcs.modified":
+				v.Modified = s.Value == "true"
+			}
+		}
+	}
+	if _, err := highs.New(); errors.Is(err, highs.ErrUnavailable) {
+		v.Note = highs.ErrUnavailable.Error()
+	} else if err != nil {
+		v.Note = err.Error()
+	} else {
+		version := highs.Version()
+		v.HiGHS = &version
+	}
+	return v
+}
