@@ -20,6 +20,7 @@ func TestBuilderStickyError(t *testing.T) {
 		{"shapes of an operator", func(b *Builder, x TensorID) { b.Op("MatMul", "bad", Attr{}, x, x) }, []string{`operator "bad" (MatMul)`, "inner extents 4 and 2 differ"}},
 		{"unknown kind", func(b *Builder, x TensorID) { b.Op("Nonsense", "bad", Attr{}, x) }, []string{`operator "bad"`, `unknown kind "Nonsense"`}},
 		{"tensor that does not exist", func(b *Builder, _ TensorID) { b.Op("Relu", "bad", Attr{}, 99) }, []string{`operator "bad" (Relu) reads tensor 99`}},
+		{"the tensor after the last", func(b *Builder, x TensorID) { b.Op("Relu", "bad", Attr{}, x+1) }, []string{"reads tensor 1"}},
 		{"negative tensor", func(b *Builder, _ TensorID) { b.Op("Relu", "bad", Attr{}, -1) }, []string{"reads tensor -1"}},
 		{"several outputs where one is expected", func(b *Builder, x TensorID) {
 			b.Op("Split", "bad", Attr{Axis: 1, Splits: []int64{2, 2}}, x)
@@ -70,6 +71,19 @@ func TestBuilderValidates(t *testing.T) {
 	b.Output(b.Op("Relu", "r", Attr{}, b.Input("x", F16, 2)), 17)
 	if _, err := b.Build(); err == nil || !strings.Contains(err.Error(), "graph output 17 does not exist") {
 		t.Errorf("output out of range: %v", err)
+	}
+}
+
+func TestBuilderTensor(t *testing.T) {
+	b := NewBuilder("tensors")
+	x := b.Input("x", F16, 2)
+	if got := b.Tensor(x); got.Name != "x" || !got.Shape.Equal(Shape{2}) {
+		t.Errorf("%+v", got)
+	}
+	for _, id := range []TensorID{-1, 1, 99} {
+		if got := b.Tensor(id); got.ID != -1 {
+			t.Errorf("tensor %d, which does not exist, is %+v", id, got)
+		}
 	}
 }
 

@@ -87,6 +87,11 @@ func TestValidate(t *testing.T) {
 		{"shape", func(g *Graph) { g.Tensors[3].Shape = Shape{1, 4, 8, 7} }, []string{
 			`tensor "relu" has shape [1,4,8,7], but operator "relu" (Relu) yields [1,4,8,8]`, `operator "add" (Add): shapes [1,4,8,7] and [1,4,8,8] do not broadcast`}},
 		{"type", func(g *Graph) { g.Tensors[2].DType = F32 }, []string{`tensor "conv" has type f32, but operator "conv" (Conv) yields f16`}},
+		{"several operators", func(g *Graph) {
+			g.Ops[0].Inputs = g.Ops[0].Inputs[:1]
+			g.Ops[1].Kind, g.Ops[1].Attr = "Split", Attr{Axis: 1, Splits: []int64{2, 2}}
+			g.Tensors[4].DType = F32
+		}, []string{`operator "conv" (Conv): has 1 inputs`, `operator "relu" (Split) has 1 outputs`, `tensor "add" has type f32`}},
 		{"several at once", func(g *Graph) { g.Outputs = nil; g.Ops[1].Inputs[0] = 8; g.Tensors[0].DType = 50 },
 			[]string{"dtype(50)", "reads tensor 8", "no output"}},
 	} {
@@ -163,6 +168,9 @@ func TestCycle(t *testing.T) {
 	self := small(t)
 	self.Ops[1].Inputs[0] = self.Ops[1].Outputs[0]
 	var c *CycleError
+	if err := self.Validate(); !errors.As(err, &c) || !slices.Equal(c.Ops, []string{"relu"}) {
+		t.Errorf("operator that reads itself: %v", err)
+	}
 	if err := self.Finish(); !errors.As(err, &c) || !slices.Equal(c.Ops, []string{"relu"}) {
 		t.Errorf("operator that reads itself: %v", err)
 	}
@@ -245,10 +253,10 @@ func TestFinishUnknownKind(t *testing.T) {
 func TestCompact(t *testing.T) {
 	b := NewBuilder("compact")
 	x := b.Input("x", F16, 4, 4)
-	unused := b.Input("unused", F16, 2)
+	b.Input("unused", F16, 2)
 	dead := b.Op("MatMul", "dead", Attr{}, x, b.Param("dead.w", F16, 4, 4))
 	b.Op("Relu", "dead.relu", Attr{}, dead)
-	y := b.Op("MatMul", "live", Attr{}, x, b.Param("live.w", F16, 4, 8))
+	y := b.Op("MatMul", "live", Attr{}, b.OpN("Split", "split", Attr{Axis: 1, Splits: []int64{3, 1}}, x)[0], b.Param("live.w", F16, 3, 8))
 	b.Output(y, b.Op("Relu", "out", Attr{}, y))
 	g, err := b.Build()
 	if err != nil {
@@ -256,7 +264,7 @@ func TestCompact(t *testing.T) {
 	}
 	// Slices that a caller shares between operators are renumbered once.
 	shared := []TensorID{y}
-	g.Ops[3].Inputs = shared
+	g.Ops[4].Inputs = shared
 	g.Ops = append(g.Ops, &Op{Name: "twin", Kind: "Relu", Inputs: shared, Outputs: []TensorID{TensorID(len(g.Tensors))}})
 	g.Tensors = append(g.Tensors, &Tensor{ID: TensorID(len(g.Tensors)), Name: "twin", Shape: Shape{4, 8}})
 	g.Outputs = append(g.Outputs, g.Tensors[len(g.Tensors)-1].ID)
@@ -266,26 +274,25 @@ func TestCompact(t *testing.T) {
 	if err := g.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	if got := opNames(g); got != "live out twin" {
+	if got := opNames(g); got != "split live out twin" {
 		t.Errorf("operators %s", got)
 	}
 	var names []string
 	for _, x := range g.Tensors {
 		names = append(names, x.Name)
 	}
-	if want := []string{"x", "unused", "live.w", "live", "out", "twin"}; !slices.Equal(names, want) {
+	if want := []string{"x", "unused", "split:0", "split:1", "live.w", "live", "out", "twin"}; !slices.Equal(names, want) {
 		t.Errorf("tensors %v, want %v", names, want)
 	}
-	if !slices.Equal(g.Inputs, []TensorID{0, 1}) || !slices.Equal(g.Outputs, []TensorID{3, 4, 5}) {
+	if !slices.Equal(g.Inputs, []TensorID{0, 1}) || !slices.Equal(g.Outputs, []TensorID{5, 6, 7}) {
 		t.Errorf("inputs %v and outputs %v", g.Inputs, g.Outputs)
 	}
-	if !slices.Equal(named(t, g, "live").Consumers, []OpID{1, 2}) {
+	if !slices.Equal(named(t, g, "live").Consumers, []OpID{2, 3}) {
 		t.Errorf("live is read by %v", named(t, g, "live").Consumers)
 	}
 	if !slices.Equal(shared, []TensorID{y}) {
 		t.Errorf("the caller's slice is now %v", shared)
 	}
-	_ = unused
 }
 
 func TestLayouts(t *testing.T) {
@@ -299,6 +306,10 @@ func TestLayouts(t *testing.T) {
 	cat := b.Op("Concat", "concat", Attr{Axis: 1}, scaled, c)
 	parts := b.OpN("Split", "split", Attr{Axis: 1, Splits: []int64{2, 6}}, cat)
 	p := b.Op("MaxPool", "pool", pool(2, 2, 0, false), parts[1])
+	sliced := b.Op("Slice", "slice", Attr{Starts: []int64{0, 0, 1, 1}, Steps: []int64{1, 1, 1, 1}, Shape: []int64{1, 8, 2, 2}}, cat)
+	b.Op("Pad", "pad", Attr{Pads: []int64{0, 0, 1, 1, 0, 0, 1, 1}}, sliced)
+	b.Op("Softmax", "maps", Attr{Axis: 1}, c) // says nothing of images
+	b.Op("Transpose", "last", Attr{Perm: []int64{0, 2, 3, 1}}, c)
 	r := b.Op("Reshape", "flat", Attr{Shape: []int64{1, 6, 16}}, p)
 	soft := b.Op("Softmax", "soft", Attr{Axis: 2}, r)
 	b.Output(b.Op("Relu", "after", Attr{}, soft))
@@ -315,7 +326,7 @@ func TestLayouts(t *testing.T) {
 	image, plain := []int{0, 2, 3, 1}, []int{0, 1, 2}
 	for name, want := range map[string][]int{
 		"x": image, "before": image, "conv": image, "masked": image, "scaled": image, "concat": image, "split:0": image,
-		"split:1": image, "pool": image, "flat": plain, "soft": plain, "after": plain, "mask": {0, 1}, "w": {0, 1, 2, 3},
+		"split:1": image, "pool": image, "slice": image, "pad": image, "maps": {0, 1, 2, 3}, "last": {0, 1, 2, 3}, "flat": plain, "soft": plain, "after": plain, "mask": {0, 1}, "w": {0, 1, 2, 3},
 		"audio": {0, 2, 1}, "wave": {0, 2, 1}, "fc": {0, 1}, "fc.bn": {0, 1},
 	} {
 		if got := named(t, g, name).Layout; !slices.Equal(got, want) {

@@ -174,10 +174,9 @@ type Loop struct {
 // order, then the reduction loops.
 func (g *Graph) Loops(op *Op) []Loop {
 	t := g.Tensors[op.Outputs[0]]
-	names := dimNames(op, len(t.Shape))
 	var ls []Loop
 	for _, d := range t.Layout {
-		ls = append(ls, Loop{names[d], t.Shape[d], false})
+		ls = append(ls, Loop{t.DimName(d), t.Shape[d], false})
 	}
 	switch op.Kind {
 	case "Conv":
@@ -198,7 +197,7 @@ func (g *Graph) Loops(op *Op) []Loop {
 			ls = append(ls, Loop{"k", g.reduction(op), true})
 		} else if f := kinds[op.Kind].sequential; f != nil {
 			for _, a := range f(op, t.Shape) {
-				ls = append(ls, Loop{"r" + names[a], t.Shape[a], true})
+				ls = append(ls, Loop{"r" + t.DimName(int(a)), t.Shape[a], true})
 			}
 		} else if len(op.Attr.Kernel) > 0 {
 			for i, k := range op.Attr.Kernel {
@@ -209,15 +208,13 @@ func (g *Graph) Loops(op *Op) []Loop {
 	return ls
 }
 
-func dimNames(op *Op, rank int) []string {
-	if imageKind[op.Kind] && rank == 4 {
-		return []string{"n", "c", "h", "w"}
+// DimName is the short name of a dimension: n, c, h, w for images, which are told by
+// their layout, else i0, i1, ...
+func (t *Tensor) DimName(dim int) string {
+	if len(t.Layout) == 4 && t.Layout[1] == 2 && t.Layout[2] == 3 && t.Layout[3] == 1 {
+		return []string{"n", "c", "h", "w"}[dim]
 	}
-	names := make([]string, rank)
-	for i := range names {
-		names[i] = fmt.Sprintf("i%d", i)
-	}
-	return names
+	return fmt.Sprintf("i%d", dim)
 }
 
 // Info returns the facts of a kind.

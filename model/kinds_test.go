@@ -119,6 +119,9 @@ func TestInfer(t *testing.T) {
 		{"axes", "Softmax", Attr{Axes: []int64{1, 4}}, []Shape{image}, "axes [1 4] do not fit 4 dimensions"},
 		{"scalar", "Softmax", Attr{}, []Shape{{}}, "axis 0 does not exist in shape []"},
 		{"image", "LRN", Attr{Kernel: []int64{5}}, []Shape{image}, []Shape{image}},
+		{"sequence", "LRN", Attr{Kernel: []int64{5}}, []Shape{{2, 8, 14}}, []Shape{{2, 8, 14}}},
+		{"size 0", "LRN", Attr{Kernel: []int64{0}}, []Shape{image}, "expected one size"},
+		{"huge size", "LRN", Attr{Kernel: []int64{big}}, []Shape{image}, "expected one size"},
 		{"no size", "LRN", Attr{}, []Shape{image}, "expected one size"},
 		{"matrix", "LRN", Attr{Kernel: []int64{5}}, []Shape{{2, 3}}, "at least three dimensions"},
 
@@ -147,6 +150,8 @@ func TestInfer(t *testing.T) {
 		{"wrapped product", "Reshape", Attr{Shape: []int64{1 << 32, 1 << 32}}, []Shape{{1}}, "more than"},
 		{"heads first", "Transpose", Attr{Perm: []int64{0, 2, 3, 1}}, []Shape{{2, 128, 12, 64}}, []Shape{{2, 12, 64, 128}}},
 		{"twice the same", "Transpose", Attr{Perm: []int64{0, 0}}, []Shape{{2, 3}}, "is not a permutation of 2"},
+		{"dimension behind the last", "Transpose", Attr{Perm: []int64{0, 2}}, []Shape{{2, 3}}, "is not a permutation of 2"},
+		{"negative dimension", "Transpose", Attr{Perm: []int64{0, -1}}, []Shape{{2, 3}}, "is not a permutation of 2"},
 		{"rank", "Transpose", Attr{Perm: []int64{0}}, []Shape{{2, 3}}, "does not fit"},
 		{"channels", "Concat", Attr{Axis: 1}, []Shape{{2, 3, 4}, {2, 5, 4}, {2, 1, 4}}, []Shape{{2, 9, 4}}},
 		{"other extents", "Concat", Attr{Axis: 1}, []Shape{{2, 3, 4}, {2, 5, 3}}, "differ beside axis 1"},
@@ -155,6 +160,8 @@ func TestInfer(t *testing.T) {
 		{"parts", "Split", Attr{Axis: 1, Splits: []int64{1, 4}}, []Shape{{2, 5}}, []Shape{{2, 1}, {2, 4}}},
 		{"sum", "Split", Attr{Axis: 1, Splits: []int64{1, 3}}, []Shape{{2, 5}}, "add up to 4, expected 5"},
 		{"a sum that wraps around", "Split", Attr{Axis: 1, Splits: []int64{math.MaxInt64, math.MaxInt64, 7}}, []Shape{{2, 5}}, "more than"},
+		{"axis behind the last", "Split", Attr{Axis: 2, Splits: []int64{5}}, []Shape{{2, 5}}, "cannot split"},
+		{"negative axis", "Split", Attr{Axis: -1, Splits: []int64{5}}, []Shape{{2, 5}}, "cannot split"},
 		{"no parts", "Split", Attr{Axis: 1}, []Shape{{2, 5}}, "cannot split"},
 		{"steps", "Slice", Attr{Starts: []int64{1, 0}, Steps: []int64{2, 1}, Shape: []int64{3, 2}}, []Shape{{6, 3}}, []Shape{{3, 2}}},
 		{"past the end", "Slice", Attr{Starts: []int64{2}, Steps: []int64{2}, Shape: []int64{3}}, []Shape{{6}}, "leaves shape [6]"},
@@ -181,6 +188,8 @@ func TestInfer(t *testing.T) {
 		{"a product that wraps around", "Resize", Attr{Scales: []int64{1<<62 + 1}}, []Shape{{4}}, "passes"},
 		{"rank", "Resize", Attr{Scales: []int64{1}}, []Shape{image}, "1 scales"},
 		{"type", "Cast", Attr{Axis: int64(I32)}, []Shape{{2, 3}}, []Shape{{2, 3}}},
+		{"type behind the last", "Cast", Attr{Axis: int64(Bool) + 1}, []Shape{{2, 3}}, "unknown element type 10"},
+		{"negative type", "Cast", Attr{Axis: -1}, []Shape{{2, 3}}, "unknown element type -1"},
 		{"type that does not exist", "Cast", Attr{Axis: 256}, []Shape{{2, 3}}, "unknown element type 256"},
 
 		{"unknown", "Nonsense", Attr{}, []Shape{{2}}, `unknown kind "Nonsense"`},
@@ -227,12 +236,13 @@ func TestTypes(t *testing.T) {
 	scaled := b.Op("Mul", "scaled", Attr{}, b.Const("scale", F32, nil, 1), rows)
 	folded := b.Op("Mul", "folded", Attr{}, b.Const("c", I8, nil, 1), b.Const("d", U8, nil, 1))
 	wide := b.Op("Cast", "wide", Attr{Axis: int64(F64)}, scaled)
-	b.Output(wide, folded)
+	neg := b.Op("Neg", "neg", Attr{}, wide)
+	b.Output(neg, folded)
 	g, err := b.Build()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for id, want := range map[TensorID]DType{rows: BF16, scaled: BF16, folded: I8, wide: F64} {
+	for id, want := range map[TensorID]DType{rows: BF16, scaled: BF16, folded: I8, wide: F64, neg: F64} {
 		if got := g.Tensor(id); got.DType != want {
 			t.Errorf("%s has type %v, want %v", got.Name, got.DType, want)
 		}
@@ -504,6 +514,8 @@ func TestLoops(t *testing.T) {
 		{"softmax", "Softmax", Attr{Axis: 1}, []Shape{{2, 3}}, "i0=2 i1=3 | ri1=3"},
 		{"element-wise", "Add", Attr{}, []Shape{{2, 3}, {3}}, "i0=2 i1=3 |"},
 		{"scalar", "MatMul", Attr{}, []Shape{{4}, {4}}, "| k=4"},
+		{"heads", "MatMul", Attr{}, []Shape{{2, 3, 4, 5}, {2, 3, 5, 6}}, "i0=2 i1=3 i2=4 i3=6 | k=5"},
+		{"local normalisation", "LRN", Attr{Kernel: []int64{5}}, []Shape{{1, 8, 2, 2}}, "n=1 h=2 w=2 c=8 | r0=5"},
 	} {
 		p := newProbe(t, tt.kind, tt.attr, tt.in)
 		var parts, reductions []string

@@ -348,7 +348,7 @@ func groupsOf(s *schedule.Schedule) []groupJSON {
 		j.SplitFactor = sg.Factor()
 		j.FitsL1 = sg.Split.Factor != schedule.Unsplittable
 		if d := sg.SplitDim(); d >= 0 {
-			name := dimName(g.Tensor(sg.Outputs[0]), d)
+			name := g.Tensor(sg.Outputs[0]).DimName(d)
 			j.SplitDim, j.SplitIndex = &name, &d
 		}
 		for _, id := range sg.Ops {
@@ -390,21 +390,12 @@ func addOnce[T comparable](list []T, x T) []T {
 	return append(list, x)
 }
 
-// dimName is the name of a tensor's dimension; images are told by their layout,
-// which is N, H, W, C.
-func dimName(t *model.Tensor, d int) string {
-	if slices.Equal(t.Layout, []int{0, 2, 3, 1}) {
-		return []string{"n", "c", "h", "w"}[d]
-	}
-	return fmt.Sprintf("i%d", d)
-}
-
 // bindingName writes the dimensions that are spread over cores: "n:4 h:2".
 func bindingName(t *model.Tensor, b schedule.Binding) string {
 	var parts []string
 	for d, cores := range b {
 		if cores > 1 {
-			parts = append(parts, fmt.Sprintf("%s:%d", dimName(t, d), cores))
+			parts = append(parts, fmt.Sprintf("%s:%d", t.DimName(d), cores))
 		}
 	}
 	if len(parts) == 0 {

@@ -36,7 +36,7 @@ func Raw(name string, batch int64, dtype model.DType) (*model.Graph, error) {
 		if _, statErr := os.Stat(name); statErr == nil {
 			return nil, fmt.Errorf("%w (to read a file of this name, write ./%s)", err, name)
 		}
-		return nil, err
+		return nil, fmt.Errorf("%w, or the path of an .onnx file", err)
 	}
 	return g, nil
 }

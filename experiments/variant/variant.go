@@ -250,7 +250,13 @@ func runChunk(ctx context.Context, src Source, spec *hardware.Spec, batch int64,
 	if batch%int64(len(shares)) != 0 && idle == 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("batch %d does not divide over %d clusters: they take %v", batch, len(shares), shares))
 	}
-	var err error
+	m, err := cost.New(spec)
+	if err != nil {
+		return nil, err
+	}
+	if dt := lower.ComputeType(r.Schedule.Graph); !m.Native(dt) {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s gives no matrix rate for %v; it is derived from another type's by element size", spec.Name, dt))
+	}
 	r.Program, err = lower.Program(fmt.Sprintf("%s/%s/%s", src.Name, spec.Name, v.Name), spec, plans, v.Lower)
 	if err != nil {
 		return nil, err
@@ -273,10 +279,11 @@ func Schedule(g *model.Graph, spec *hardware.Spec, v Variant, opt Options) (*sch
 	}
 	cores := schedule.CoresWithLB(spec)
 	s := &schedule.Schedule{Graph: g, Spec: spec}
+	dt := lower.ComputeType(g)
 	split := graphturbo.SplitOptions{
 		LBBytes: schedule.DataBytes(spec) * cores, Cores: cores, InPlace: opt.InPlace,
-		MACsPerSecond:      m.PeakMACsPerSecond(model.F16) / float64(spec.Clusters),
-		VectorOpsPerSecond: m.PeakVectorOpsPerSecond(model.F16) / float64(spec.Clusters),
+		MACsPerSecond:      m.PeakMACsPerSecond(dt) / float64(spec.Clusters),
+		VectorOpsPerSecond: m.PeakVectorOpsPerSecond(dt) / float64(spec.Clusters),
 	}
 	split.GBBytesPerSecond = spec.DDR.BandwidthBytesPerSecond / float64(spec.Clusters)
 	if spec.GB != nil {

@@ -57,6 +57,16 @@ func rate(u hardware.Unit, dt model.DType) (float64, bool) {
 	return 1, false
 }
 
+// Native tells whether the matrix unit's rate for a dtype stands in the spec; if not,
+// it is derived from another type's by element size.
+func (m *Model) Native(dt model.DType) bool {
+	if !m.hasMatrix {
+		return true
+	}
+	_, ok := rate(m.matrix, dt)
+	return ok
+}
+
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 
 // MatrixCycles is the time of one matrix command on one unit. Without a matrix

@@ -109,7 +109,7 @@ func Program(name string, spec *hardware.Spec, plans [][]Segment, opt Options) (
 		e := &emitter{p: p, spec: spec, cost: m, opt: opt, cluster: int32(k), labels: labels}
 		for _, seg := range segments {
 			if len(seg.Schedule.Graph.Ops) > 0 {
-				dtype = computeType(seg.Schedule.Graph)
+				dtype = ComputeType(seg.Schedule.Graph)
 			}
 			e.lbData = max(e.lbData, seg.Schedule.LBCapacity)
 		}
@@ -129,8 +129,8 @@ func Program(name string, spec *hardware.Spec, plans [][]Segment, opt Options) (
 	return p, nil
 }
 
-// computeType is the type of the network's first matrix operand, for peak rates.
-func computeType(g *model.Graph) model.DType {
+// ComputeType is the type of the network's first matrix operand, for peak rates.
+func ComputeType(g *model.Graph) model.DType {
 	for _, op := range g.Ops {
 		if op.Class() == model.MatrixClass {
 			return g.Tensor(op.Inputs[0]).DType
@@ -424,10 +424,10 @@ func (e *emitter) moveOut(gb, core int64) []isa.Use { return e.uses4(0, gb, 0, c
 
 // recordStretch remembers a piece of memory for the program's buffer list, once.
 func (e *emitter) recordStretch(s *stretch, level isa.Level) {
-	if n := len(e.stretches); n > 0 && e.stretches[n-1].stretch == s {
-		return
+	if !s.recorded {
+		s.recorded = true
+		e.stretches = append(e.stretches, levelled{s, level})
 	}
-	e.stretches = append(e.stretches, levelled{s, level})
 }
 
 func (e *emitter) recordEntry(o *entry) {
@@ -895,19 +895,15 @@ func share(w model.VectorWork, n int64) model.VectorWork {
 	return model.VectorWork{Simple: ceilDiv(w.Simple, n), Special: ceilDiv(w.Special, n), Move: ceilDiv(w.Move, n)}
 }
 
-// rowsOf is row piece i of n of a product: whole repetitions where there are
-// enough, else rows.
+// rowsOf is row piece i of n of a product: whole repetitions while there are
+// enough, else rows of one.
 func rowsOf(d model.MatrixDims, i, n int64) model.MatrixDims {
-	if n == 1 {
-		return d
-	}
-	if d.Reps%n == 0 {
-		d.Reps /= n
+	if d.Reps >= n {
+		d.Reps = d.Reps*(i+1)/n - d.Reps*i/n
 		return d
 	}
 	rows := d.Reps * d.M
-	part := rows*(i+1)/n - rows*i/n
-	d.M = ceilDiv(part, d.Reps)
+	d.Reps, d.M = 1, rows*(i+1)/n-rows*i/n
 	return d
 }
 

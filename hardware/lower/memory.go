@@ -48,6 +48,8 @@ type stretch struct {
 	first  int32
 	lasts  []int32
 	label  int32
+	// recorded: it stands in the program's list of buffers.
+	recorded bool
 }
 
 // use records a command that touches the stretch.

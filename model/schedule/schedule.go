@@ -73,8 +73,8 @@ type Read struct {
 	// TensorCoreBytes is what the busiest core needs of the whole tensor, which may
 	// lie in several values.
 	TensorCoreBytes int64
-	// ElementBytes is what a single element of the step's output needs of the tensor:
-	// no tile reads less.
+	// ElementBytes is the least that a tile needs of the tensor: what a single element
+	// of the step's output reads, or the stationary operand of one product.
 	ElementBytes int64
 	// Whole: every tile of the step needs all of it (the stationary operand of a
 	// product of two activations).
@@ -327,7 +327,15 @@ func (s *Schedule) BuildSteps(want Level) error {
 						continue
 					}
 					if a := g.Op(layer.Anchor); a.Class() == model.MatrixClass && a.Inputs[1] == t {
-						rd.Whole = true
+						// Each of a core's products needs its own stationary operand, whole.
+						products := int64(1)
+						if a.Kind == "MatMul" {
+							for _, iv := range st.CoreOutput[:max(0, len(st.CoreOutput)-2)] {
+								products *= iv.Len()
+							}
+						}
+						rd.ElementBytes = max(rd.ElementBytes, (tensorCore+products-1)/products)
+						rd.Whole = products == 1
 					}
 					st.Reads = append(st.Reads, rd)
 					s.Values[v].Last = max(s.Values[v].Last, st.ID)
@@ -447,7 +455,7 @@ func (s *Schedule) params(layer *Layer, t model.TensorID, need []Regions) ParamR
 type StagePart struct {
 	From, To int
 	Bytes    int64
-	Least    int64 // what a single element of the output needs
+	Least    int64 // no tile needs less
 	Whole    bool
 }
 

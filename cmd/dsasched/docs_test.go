@@ -1,0 +1,47 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Every call of dsasched in the documents runs as it stands there.
+func TestDocumentedCalls(t *testing.T) {
+	files, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = append(files, "../../README.md", "../../notebooks/README.md")
+	texts := map[string]string{}
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[f] = string(data)
+	}
+	workspace(t)
+	calls := 0
+	for _, f := range files {
+		inShell := false
+		for line := range strings.Lines(texts[f]) {
+			line = strings.TrimSpace(line)
+			switch {
+			case strings.HasPrefix(line, "```"):
+				inShell = line == "```sh"
+			case inShell && strings.HasPrefix(line, "dsasched "):
+				calls++
+				t.Run(line, func(t *testing.T) {
+					if r := call(t, strings.Fields(line)[1:]...); r.status != exitOK || r.stdout == "" {
+						t.Errorf("%s: status %d, stdout %q, stderr %q", f, r.status, r.stdout, r.stderr)
+					}
+				})
+			}
+		}
+	}
+	if calls < 5 {
+		t.Errorf("the documents show %d calls, expected at least the README's", calls)
+	}
+}
