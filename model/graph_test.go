@@ -333,6 +333,16 @@ func TestLayouts(t *testing.T) {
 			t.Errorf("%s has layout %v, want %v", name, got, want)
 		}
 	}
+	for name, want := range map[string]string{"conv": "n c h w", "before": "n c h w", "flat": "i0 i1 i2", "wave": "i0 i1 i2", "last": "i0 i1 i2 i3"} {
+		x := named(t, g, name)
+		var got []string
+		for d := range x.Shape {
+			got = append(got, x.DimName(d))
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("the dimensions of %s are called %v, want %s", name, got, want)
+		}
+	}
 	image4 := named(t, g, "conv")
 	for depth, dim := range image {
 		if got := image4.Depth(dim); got != depth {

@@ -17,7 +17,6 @@ import (
 type shape struct {
 	commands, clusters, queues, resources int
 	deps                                  int  // at most, per command
-	even                                  bool // durations and rates
 	lonely                                bool // no resource is used by two queues
 }
 

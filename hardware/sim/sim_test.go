@@ -269,9 +269,7 @@ func TestFigures(t *testing.T) {
 	p.resource("ddr", giga)
 	p.resource("gb", 2*giga)
 	p.Labels = []string{"x", "y"}
-	for _, q := range []isa.Queue{{Name: "0.host"}, {Name: "0.dma"}, {Name: "0.mme"}, {Name: "0.vme"}, {Name: "0.dma2"}, {Name: "1.mme", Cluster: 1}} {
-		p.Queues = append(p.Queues, q)
-	}
+	p.Queues = append(p.Queues, []isa.Queue{{Name: "0.host"}, {Name: "0.dma"}, {Name: "0.mme"}, {Name: "0.vme"}, {Name: "0.dma2"}, {Name: "1.mme", Cluster: 1}}...)
 	p.add(isa.Command{Kind: isa.Launch, Queue: 0, DurationPs: 10_000})
 	p.add(isa.Command{Kind: isa.DDRLoad, Queue: 1, DurationPs: 1000, Deps: []int32{0}, Bytes: 40,
 		Uses: []isa.Use{{Resource: 0, Bytes: 40}, {Resource: 1, Bytes: 40}}})
