@@ -66,7 +66,7 @@ func (s *Splitter) SplitInfo(ops []model.OpID, outputs []model.TensorID) ([]sche
 			if !s.divides(tr, ops, v) {
 				continue
 			}
-			if !tr.Exact && s.largestInstance(ops, outputs, d, v, popt) > s.opt.LBBytes {
+			if !(tr.Exact && s.aligned(tr, v)) && s.largestInstance(ops, outputs, d, v, popt) > s.opt.LBBytes {
 				continue
 			}
 			if tr.Recomputes && !s.worthRecomputing(ops, outputs, d, v) {
@@ -111,6 +111,17 @@ func (s *Splitter) divides(tr schedule.Tracker, ops []model.OpID, v int64) bool 
 			if k, ok := tr.Dim[o]; ok && k >= 0 && s.g.Tensor(o).Shape[k]%v != 0 {
 				return false
 			}
+		}
+	}
+	return true
+}
+
+// aligned tells whether the factor divides the matched extent of everything read,
+// too: else a cut may lie within a block of elements that is read by both sides.
+func (s *Splitter) aligned(tr schedule.Tracker, v int64) bool {
+	for t, k := range tr.Dim {
+		if k >= 0 && s.g.Tensor(t).Shape[k]%v != 0 {
+			return false
 		}
 	}
 	return true
