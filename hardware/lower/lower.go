@@ -106,7 +106,7 @@ func Program(name string, spec *hardware.Spec, plans [][]Segment, opt Options) (
 	}
 	labels := map[string]int32{}
 	for k, segments := range plans {
-		e := &emitter{p: p, spec: spec, cost: m, opt: opt, cluster: int32(k), labels: labels}
+		e := &emitter{p: p, spec: spec, cost: m, opt: opt, cluster: int32(k), labels: labels, fine: grainFor(layers)}
 		for _, seg := range segments {
 			if len(seg.Schedule.Graph.Ops) > 0 {
 				dtype = ComputeType(seg.Schedule.Graph)
@@ -155,6 +155,7 @@ type emitter struct {
 	opt     Options
 	cluster int32
 	labels  map[string]int32
+	fine    grain
 	lbData  int64
 
 	cmds   []pending
@@ -233,7 +234,7 @@ func (e *emitter) run(segments []Segment) {
 	e.lb.log, e.gbActs.log = &e.queues, &e.queues
 	for i, seg := range segments {
 		for s := range seg.Schedule.Steps {
-			plans[i] = append(plans[i], plan(seg.Schedule, &seg.Schedule.Steps[s], e.cost, buffer, schedule.WeightRingBytes(e.spec)))
+			plans[i] = append(plans[i], plan(seg.Schedule, &seg.Schedule.Steps[s], e.cost, buffer, schedule.WeightRingBytes(e.spec), e.fine))
 		}
 		for it := 0; it < seg.Iterations; it++ {
 			for k, lp := range plans[i] {

@@ -11,14 +11,23 @@ import (
 // unit finishes this one.
 const pipelineDepth = 4
 
-// Limits on how many commands stand for one layer. A loop with more iterations is
-// issued in this many parts, each standing for several iterations: same work, same
-// bytes, coarser overlap.
-const (
-	maxOuterTiles  = 16
-	maxWeightTiles = 128
-	maxPasses      = 256 // of weight tiles, over all outer tiles
-)
+// maxOuterTiles bounds the tiles of rows that are issued for one layer.
+const maxOuterTiles = 16
+
+// grain bounds how many commands stand for one layer. A loop with more iterations
+// is issued in this many parts, each standing for several iterations: same work,
+// same bytes, coarser overlap.
+type grain struct {
+	weightTiles int64 // of one layer
+	passes      int64 // of weight tiles, over all outer tiles
+}
+
+// grainFor keeps programs of many layers within some million commands: with
+// thousands of small instances the details of each matter little.
+func grainFor(layers int) grain {
+	n := max(8, min(128, 400_000/int64(max(1, layers))))
+	return grain{n, 2 * n}
+}
 
 // minRows is the least number of rows in a piece; shorter ones would spend their
 // time loading weights into the array.
@@ -67,8 +76,9 @@ type layerPlan struct {
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 
 // plan decides the tiling of a step. buffer is the weight buffer per core, of
-// which weightRing is for weights and the rest for other parameters.
-func plan(s *schedule.Schedule, st *schedule.Step, m *cost.Model, buffer, weightRing int64) *layerPlan {
+// which weightRing is for weights and the rest for other parameters; fine limits
+// the number of commands.
+func plan(s *schedule.Schedule, st *schedule.Step, m *cost.Model, buffer, weightRing int64, fine grain) *layerPlan {
 	g := s.Graph
 	inst := &s.Instances.Instances[st.Instance]
 	layer := &s.Layers[inst.Group][st.Layer]
@@ -117,14 +127,14 @@ func plan(s *schedule.Schedule, st *schedule.Step, m *cost.Model, buffer, weight
 		case p.Rows:
 			lp.rows = append(lp.rows, p)
 		case p.Tensor == anchorWeights && lp.matrix:
-			lp.tileWeights(p, m, half)
+			lp.tileWeights(p, m, max(half, ceilDiv(p.CoreBytes, fine.weightTiles)))
 		default:
-			lp.params = append(lp.params, cut(p, chunk)...)
+			lp.params = append(lp.params, cut(p, max(chunk, ceilDiv(p.CoreBytes, fine.weightTiles)))...)
 		}
 	}
 	lp.restream = lp.tiles > 1 && lp.weightTotal > weightRing
 	if lp.restream {
-		lp.tiles = min(lp.tiles, max(2, maxPasses/int64(len(lp.weights))))
+		lp.tiles = min(lp.tiles, max(2, fine.passes/int64(len(lp.weights))))
 		lp.repeat = ceilDiv(st.Tiles, lp.tiles)
 		for i := range lp.weights {
 			lp.weights[i].times = lp.repeat
@@ -172,9 +182,9 @@ func (lp *layerPlan) rowsOfTile(g *model.Graph) int64 {
 	return lp.step.CoreOutput.Elements() / lp.tiles / minRows
 }
 
-// cut divides a parameter block into chunks.
+// cut divides a parameter block into chunks of at most this many bytes.
 func cut(p schedule.ParamRead, chunk int64) []weightTile {
-	n := min(maxWeightTiles, ceilDiv(p.CoreBytes, chunk))
+	n := ceilDiv(p.CoreBytes, chunk)
 	var ts []weightTile
 	for i := int64(0); i < n; i++ {
 		ts = append(ts, weightTile{
@@ -186,13 +196,12 @@ func cut(p schedule.ParamRead, chunk int64) []weightTile {
 	return ts
 }
 
-// tileWeights cuts the anchor's weights into tiles of at most half the weight
-// buffer, multiples of the matrix unit's geometry: first along the reduction, as
-// far as one column of blocks needs it, then along the columns.
+// tileWeights cuts the anchor's weights into tiles of at most half bytes, multiples
+// of the matrix unit's geometry: first along the reduction, as far as one column of
+// blocks needs it, then along the columns.
 func (lp *layerPlan) tileWeights(p schedule.ParamRead, m *cost.Model, half int64) {
 	d := lp.dims
 	lp.weightTotal = p.CoreBytes
-	half = max(half, ceilDiv(p.CoreBytes, maxWeightTiles))
 	var nCuts, kCuts []int64
 	switch {
 	case d.Reps > 1: // groups: whole products
