@@ -164,8 +164,12 @@ func Whole(s Shape) Region {
 	return r
 }
 
-// Elements is the number of elements in the box.
+// Elements is the number of elements in the box; a nil region has none, the region
+// of a scalar (no intervals, but not nil) has one.
 func (r Region) Elements() int64 {
+	if r == nil {
+		return 0
+	}
 	n := int64(1)
 	for _, iv := range r {
 		n *= iv.Len()
@@ -174,7 +178,12 @@ func (r Region) Elements() int64 {
 }
 
 // Clone returns a copy.
-func (r Region) Clone() Region { return append(Region(nil), r...) }
+func (r Region) Clone() Region {
+	if r == nil {
+		return nil
+	}
+	return append(Region{}, r...)
+}
 
 // Intersect returns the common box.
 func (r Region) Intersect(o Region) Region {
@@ -188,6 +197,9 @@ func (r Region) Intersect(o Region) Region {
 // Overlap is the number of elements in the common box. It equals
 // r.Intersect(o).Elements() without building the box.
 func (r Region) Overlap(o Region) int64 {
+	if r == nil || o == nil {
+		return 0
+	}
 	n := int64(1)
 	for i := range r {
 		n *= r[i].Intersect(o[i]).Len()

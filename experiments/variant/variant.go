@@ -5,6 +5,7 @@ package variant
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sort"
 
@@ -187,6 +188,12 @@ func Run(ctx context.Context, src Source, spec *hardware.Spec, batch int64, v Va
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
+			// A chunk may be too large; anything else that goes wrong is an error.
+			var tooBig *graphturbo.DoesNotFitError
+			var tooMany *lower.TooLargeError
+			if !errors.As(err, &tooBig) && !errors.As(err, &tooMany) {
+				return nil, err
+			}
 			if firstErr == nil {
 				firstErr = err
 			}
@@ -277,6 +284,11 @@ func Schedule(g *model.Graph, spec *hardware.Spec, v Variant, opt Options) (*sch
 	if err != nil {
 		return nil, err
 	}
+	for _, op := range g.Ops {
+		if dead(g, op) {
+			return nil, fmt.Errorf("operator %q has no reader; simplify the graph before it is scheduled", op.Name)
+		}
+	}
 	cores := schedule.CoresWithLB(spec)
 	s := &schedule.Schedule{Graph: g, Spec: spec}
 	dt := lower.ComputeType(g)
@@ -331,6 +343,7 @@ func Schedule(g *model.Graph, spec *hardware.Spec, v Variant, opt Options) (*sch
 	if err := s.BuildSteps(v.Outputs); err != nil {
 		return nil, err
 	}
+	measureJoins(s)
 	rule := opt.Spill
 	if rule == "" {
 		rule = graphturbo.LongestLifetime
@@ -343,6 +356,38 @@ func Schedule(g *model.Graph, spec *hardware.Spec, v Variant, opt Options) (*sch
 		return nil, fmt.Errorf("internal error, the schedule breaks a rule: %w", err)
 	}
 	return s, nil
+}
+
+func dead(g *model.Graph, op *model.Op) bool {
+	for _, o := range op.Outputs {
+		if len(g.Tensor(o).Consumers) > 0 || g.IsOutput(o) {
+			return false
+		}
+	}
+	return true
+}
+
+// measureJoins sets the bytes that redistributions move from what the steps read
+// of other cores.
+func measureJoins(s *schedule.Schedule) {
+	type key struct {
+		consumer int
+		tensor   model.TensorID
+	}
+	remote := map[key]int64{}
+	for i := range s.Steps {
+		st := &s.Steps[i]
+		for _, r := range st.Reads {
+			if v := &s.Values[r.Value]; v.Instance >= 0 && v.Instance != st.Instance {
+				remote[key{st.Instance, v.Tensor}] += r.RemoteBytes
+			}
+		}
+	}
+	for i := range s.Joins {
+		if j := &s.Joins[i]; j.Kind == schedule.Redistribute {
+			j.Bytes = remote[key{j.Consumer, j.Tensor}]
+		}
+	}
 }
 
 // OrderItems describes the instances to the ordering problem.

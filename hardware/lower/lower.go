@@ -53,18 +53,18 @@ const (
 	numResources
 )
 
-// maxLayers bounds the layers that one program runs, over all clusters and
-// iterations, which keeps it within some gigabytes.
-const maxLayers = 200_000
+// Limits of one program over all clusters and iterations, which keep it within a few
+// gigabytes.
+const (
+	maxLayers   = 200_000
+	maxCommands = 4_000_000
+)
 
-// TooLargeError reports a program that would run too many layers to simulate.
-type TooLargeError struct {
-	Program string
-	Layers  int
-}
+// TooLargeError reports a program that is too large to simulate.
+type TooLargeError struct{ Program, What string }
 
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("%s would run %d layers, at most %d can be simulated: take a smaller batch or larger chunks", e.Program, e.Layers, maxLayers)
+	return fmt.Sprintf("%s would %s, too many to simulate: take a smaller batch or larger chunks", e.Program, e.What)
 }
 
 // Program lowers the work of all clusters. plans[k] are the segments of cluster
@@ -81,7 +81,7 @@ func Program(name string, spec *hardware.Spec, plans [][]Segment, opt Options) (
 		}
 	}
 	if layers > maxLayers {
-		return nil, &TooLargeError{Program: name, Layers: layers}
+		return nil, &TooLargeError{name, fmt.Sprintf("run %d layers", layers)}
 	}
 	p := &isa.Program{Name: name, Clusters: len(plans)}
 	rate := func(r float64) int64 { return max(1, int64(r)) }
@@ -113,7 +113,9 @@ func Program(name string, spec *hardware.Spec, plans [][]Segment, opt Options) (
 			}
 			e.lbData = max(e.lbData, seg.Schedule.LBCapacity)
 		}
-		e.run(segments)
+		if err := e.run(segments); err != nil {
+			return nil, err
+		}
 	}
 	p.PeakMACsPerSecond = m.PeakMACsPerSecond(dtype)
 	p.PeakVectorOpsPerSecond = m.PeakVectorOpsPerSecond(dtype)
@@ -225,7 +227,7 @@ func (e *emitter) resource(r int) int32 { return 1 + e.cluster*numResources + in
 
 func seconds(s float64) int64 { return int64(math.Ceil(s * 1e12)) }
 
-func (e *emitter) run(segments []Segment) {
+func (e *emitter) run(segments []Segment) error {
 	buffer := schedule.WeightBufferBytes(e.spec)
 	plans := make([][]*layerPlan, len(segments))
 	e.uses, e.nextPos = map[tileKey][]int64{}, map[tileKey]int{}
@@ -274,12 +276,16 @@ func (e *emitter) run(segments []Segment) {
 				}
 				e.releaseDead(k)
 				e.step(s, lp, values)
+				if len(e.p.Commands)+len(e.cmds) > maxCommands {
+					return &TooLargeError{e.p.Name, fmt.Sprintf("have more than %d commands", maxCommands)}
+				}
 			}
 			e.releaseDead(len(s.Steps) + 1)
 			e.iter++
 		}
 	}
 	e.flush()
+	return nil
 }
 
 // eachUse visits the weight tiles of a step in the order in which they pass.
@@ -451,15 +457,26 @@ type arrival struct {
 	pieces []int32
 	place  *stretch
 	ready  []int32 // of what is read in place
-	whole  bool    // needed before the first matrix command
+	whole  bool    // all of it is needed from the start
+	// streamed: piece t belongs to outer tile t and is issued with it.
+	streamed bool
 }
 
-// after is what piece i of n must wait for.
+// arrived notes the command that brings the next piece; a piece without bytes comes
+// with the one before.
+func (a *arrival) arrived(c int32) {
+	if n := len(a.pieces); c < 0 && n > 0 {
+		c = a.pieces[n-1]
+	}
+	a.pieces = append(a.pieces, c)
+}
+
+// after is what piece i of n must wait for, of what was issued so far.
 func (a *arrival) after(i, n int64) []int32 {
 	if len(a.pieces) == 0 {
 		return a.ready
 	}
-	if a.whole {
+	if a.whole || a.streamed {
 		return append([]int32{a.pieces[len(a.pieces)-1]}, a.ready...)
 	}
 	k := (i + 1) * int64(len(a.pieces)) / n
@@ -501,7 +518,8 @@ func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState)
 		in := &incoming{read: r, val: v}
 		in.first = lp.matrix && v.Tensor == anchor.Inputs[0]
 		in.second = lp.matrix && len(anchor.Inputs) > 1 && v.Tensor == anchor.Inputs[1]
-		in.whole = r.Whole
+		in.whole = st.Whole(r)
+		in.streamed = lp.tiles > 1 && !in.whole
 		if v.Level == schedule.LB {
 			in.ready = values[r.Value].ready
 		}
@@ -519,13 +537,6 @@ func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState)
 		}
 	}
 	// Outputs: in place, or staged on their way out.
-	type outgoing struct {
-		val   *schedule.Value
-		place *stretch // in the LB
-		deps  []int32
-		far   *stretch // in the GB
-		fdeps []int32
-	}
 	var outs []*outgoing
 	for _, w := range st.Writes {
 		v := &s.Values[w]
@@ -565,27 +576,27 @@ func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState)
 			remote := part(r.RemoteBytes)
 			c := e.add(qOut, isa.Command{Kind: isa.Exchange, Label: label, Cores: int32(cores), Bytes: remote,
 				DurationPs: 2*e.lbLatency() + seconds(e.spec.SyncSeconds),
-				Uses:       e.uses4(0, 2*remote, part(r.CoreRemoteBytes), ceilDiv(remote, max(1, cores)))}, in.deps, wait, values[r.Value].ready)
-			in.pieces = append(in.pieces, c)
+				Uses:       e.uses4(0, 2*remote, part(r.CoreRemoteBytes), ceilDiv(remote, max(1, v.Binding.Cores())))}, in.deps, wait, values[r.Value].ready)
+			in.arrived(c)
 			in.place.use(c)
 			values[r.Value].place.use(c)
 		case schedule.GB:
 			c := e.add(qIn, isa.Command{Kind: isa.LBLoad, Label: label, Cores: int32(cores), Bytes: part(r.NeedBytes),
 				DurationPs: e.lbLatency(), Uses: e.moveIn(part(e.fromGB(r)), part(r.CoreNeedBytes))}, in.deps, wait, values[r.Value].ready)
-			in.pieces = append(in.pieces, c)
+			in.arrived(c)
 			in.place.use(c)
 			values[r.Value].place.use(c)
 		default:
 			if e.pages == nil {
 				c := e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Label: label, Cores: int32(cores), Bytes: part(r.UnionBytes),
 					DurationPs: e.ddrLatency() + e.lbLatency(), Uses: e.uses4(part(e.fromGB(r)), 0, part(r.CoreNeedBytes), 0)}, in.deps, wait, values[r.Value].ready)
-				in.pieces = append(in.pieces, c)
+				in.arrived(c)
 				in.place.use(c)
 				break
 			}
 			c, _ := e.stream(tileKey{}, v.Instance < 0, part(r.UnionBytes), part(e.fromGB(r)), part(r.CoreNeedBytes), never,
 				values[r.Value].ready, nil, append(append([]int32(nil), in.deps...), wait...), label)
-			in.pieces = append(in.pieces, c)
+			in.arrived(c)
 			in.place.use(c)
 		}
 		if i == 0 {
@@ -611,18 +622,32 @@ func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState)
 			paramPlaces = append(paramPlaces, place)
 		}
 	}
-	if paramsStay {
+	// early is what the matrix unit itself must wait for.
+	var early []int32
+	if paramsStay || lp.constantRows || lp.vector.Total() == 0 {
 		bringParams(len(lp.params))
+		if lp.constantRows {
+			early = paramLoads
+		}
+	}
+	// Looked-up rows go straight to where the output is made, once the indices are
+	// known.
+	var indices []int32
+	known := true
+	if len(lp.rows) > 0 {
+		for _, in := range ins {
+			known = known && in.val.Instance < 0
+			indices = append(indices, values[in.read.Value].ready...)
+		}
 	}
 	for i := range lp.rows {
 		r := &lp.rows[i]
-		// Looked-up rows go straight to where the output is made.
 		var c int32
 		if e.pages == nil {
 			c = e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Label: label, Cores: int32(cores), Bytes: r.UnionBytes,
-				DurationPs: e.ddrLatency() + e.lbLatency(), Uses: e.uses4(r.UnionBytes, 0, r.CoreBytes, 0)}, outDeps)
+				DurationPs: e.ddrLatency() + e.lbLatency(), Uses: e.uses4(r.UnionBytes, 0, r.CoreBytes, 0)}, outDeps, indices)
 		} else {
-			c, _ = e.stream(tileKey{}, true, r.UnionBytes, r.UnionBytes, r.CoreBytes, never, nil, nil, outDeps, label)
+			c, _ = e.stream(tileKey{}, known, r.UnionBytes, r.UnionBytes, r.CoreBytes, never, indices, nil, outDeps, label)
 		}
 		tables = append(tables, c)
 		for _, o := range outs {
@@ -638,8 +663,9 @@ func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState)
 		vectorParts *= nTiles
 	}
 	perVector = share(perVector, vectorParts*lp.repeat)
-	vecCycles, specCycles := e.cost.VectorCycles(perVector, lp.dtype)
-	vecCycles, specCycles = vecCycles*hardware.Cycles(lp.repeat), specCycles*hardware.Cycles(lp.repeat)
+	vecCycles, specCycles := e.cost.VectorCycles(perVector, lp.vectorType)
+	vecCycles *= hardware.Cycles(lp.repeat * e.sharing(hardware.Vector, cores))
+	specCycles *= hardware.Cycles(lp.repeat * e.sharing(hardware.Special, cores))
 	vecOpsPart := func(i int64) int64 { return lp.vecOps*(i+1)/vectorParts - lp.vecOps*i/vectorParts }
 
 	var lastCompute [][]int32 // per outer tile
@@ -651,17 +677,20 @@ func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState)
 		macIndex++
 		return n
 	}
+	if lp.tiles > 1 && !lp.restream && e.weights.head+lp.weightTotal > e.weights.size {
+		e.weights.head = 0 // what stays for all tiles must not wrap over itself
+	}
 	resident := make([]int32, len(lp.weights)) // load commands, when weights stay
 	residentPlace := make([]*stretch, len(lp.weights))
-	var stores []int32
 	storeIndex := int64(0)
 	storeParts := lp.tiles * nTiles
-	ddrStores := int32(-1)
+	var drained [][]int32 // per outer tile: after these its output has left the LB
 
 	for t := int64(0); t < lp.tiles; t++ {
-		var wait []int32
+		// The stage holds two tiles: tile t takes the place of tile t-2.
+		var wait, free, left []int32
 		if t >= 2 {
-			wait = lastCompute[t-2]
+			wait, free = lastCompute[t-2], drained[t-2]
 		}
 		for _, in := range ins {
 			switch {
@@ -679,7 +708,7 @@ func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState)
 		// epilogue runs the vector work on piece i behind the given commands.
 		epilogue := func(i int64, behind []int32, firstUse bool) {
 			piece := t*lp.pieces + i
-			deps := append([]int32(nil), behind...)
+			deps := append(append([]int32(nil), behind...), free...)
 			for _, in := range ins {
 				if !in.first && !in.second {
 					deps = append(deps, in.after(piece, total)...)
@@ -753,8 +782,9 @@ func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState)
 				var last []int32
 				for i := int64(0); i < lp.pieces; i++ {
 					piece := t*lp.pieces + i
-					dims := rowsOf(model.MatrixDims{Reps: tile.reps, M: lp.dims.M, N: tile.n, K: tile.k}, piece*lp.repeat, total*lp.repeat)
-					deps := []int32{load}
+					dims := iteration(rowsOf(model.MatrixDims{Reps: tile.reps, M: lp.dims.M, N: tile.n, K: tile.k}, piece, total), lp.repeat)
+					deps := append([]int32{load}, free...)
+					deps = append(deps, early...)
 					for _, in := range ins {
 						if in.first || in.second {
 							deps = append(deps, in.after(piece, total)...)
@@ -764,7 +794,7 @@ func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState)
 						deps = append(deps, outDeps...)
 					}
 					c := e.add(qMatrix, isa.Command{Kind: isa.Matrix, Label: label, Cores: int32(cores), MACs: macsPart(),
-						DurationPs: e.cost.Picoseconds(e.cost.MatrixCycles(dims, lp.dtype) * hardware.Cycles(lp.repeat))}, deps)
+						DurationPs: e.cost.Picoseconds(e.cost.MatrixCycles(dims, lp.dtype) * hardware.Cycles(lp.repeat*e.sharing(hardware.Matrix, cores)))}, deps)
 					for _, in := range ins {
 						if in.first || in.second {
 							if in.place != nil {
@@ -791,9 +821,7 @@ func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState)
 					if !hasVector {
 						writers = last[len(last)-1:]
 					}
-					e.store(s, lp, outsOf(outs, func(o *outgoing) (*schedule.Value, *stretch, *stretch, []int32) {
-						return o.val, o.place, o.far, o.fdeps
-					}), storeIndex, storeParts, writers, label, &stores, &ddrStores)
+					left = append(left, e.store(lp, outs, storeIndex, storeParts, writers, label)...)
 					storeIndex++
 				}
 			}
@@ -801,12 +829,11 @@ func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState)
 			for i := int64(0); i < lp.pieces; i++ {
 				epilogue(i, nil, t == 0 && i == 0)
 			}
-			e.store(s, lp, outsOf(outs, func(o *outgoing) (*schedule.Value, *stretch, *stretch, []int32) {
-				return o.val, o.place, o.far, o.fdeps
-			}), storeIndex, storeParts, writers, label, &stores, &ddrStores)
+			left = append(left, e.store(lp, outs, storeIndex, storeParts, writers, label)...)
 			storeIndex++
 		}
 		lastCompute = append(lastCompute, done)
+		drained = append(drained, left)
 	}
 
 	for _, o := range outs {
@@ -818,34 +845,31 @@ func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState)
 			state.ready = writers
 			e.cmds[writers[len(writers)-1]].WriteLevel = isa.LB
 		case schedule.GB:
-			state.ready = []int32{stores[len(stores)-1]}
-			e.cmds[stores[len(stores)-1]].WriteLevel = isa.GB
+			state.ready = []int32{o.stored}
+			e.cmds[o.stored].WriteLevel = isa.GB
 			e.recordStretch(o.far, isa.GB)
 		default:
-			state.ready = []int32{ddrStores}
-			e.cmds[ddrStores].WriteLevel = isa.DDR
+			state.ready = []int32{o.stored}
+			e.cmds[o.stored].WriteLevel = isa.DDR
 		}
 		e.recordStretch(o.place, isa.LB)
 	}
 }
 
-type storeTarget struct {
-	val        *schedule.Value
-	place, far *stretch
-	fdeps      []int32
+// outgoing is an output of a step.
+type outgoing struct {
+	val   *schedule.Value
+	place *stretch // in the LB
+	deps  []int32  // before the first write there
+	far   *stretch // in the GB
+	fdeps []int32
+	// stored is the latest command that moved a part of it to its level.
+	stored int32
 }
 
-func outsOf[T any](outs []T, f func(T) (*schedule.Value, *stretch, *stretch, []int32)) []storeTarget {
-	var ts []storeTarget
-	for _, o := range outs {
-		v, p, far, d := f(o)
-		ts = append(ts, storeTarget{v, p, far, d})
-	}
-	return ts
-}
-
-// store moves part i of n of each output that does not stay in the LB.
-func (e *emitter) store(s *schedule.Schedule, lp *layerPlan, outs []storeTarget, i, n int64, after []int32, label int32, stores *[]int32, ddr *int32) {
+// store moves part i of n of each output that does not stay in the LB. It returns
+// the commands after which that part has left the LB.
+func (e *emitter) store(lp *layerPlan, outs []*outgoing, i, n int64, after []int32, label int32) (left []int32) {
 	part := func(b int64) int64 { return b*(i+1)/n - b*i/n }
 	for _, o := range outs {
 		v := o.val
@@ -859,12 +883,14 @@ func (e *emitter) store(s *schedule.Schedule, lp *layerPlan, outs []storeTarget,
 				Uses: e.moveOut(part(v.Bytes), part(v.CoreBytes))}, after, o.fdeps)
 			o.place.use(c)
 			o.far.use(c)
-			*stores = append(*stores, c)
+			left = append(left, c)
+			o.stored = c
 		case e.pages == nil:
 			c := e.add(qDDRStore, isa.Command{Kind: isa.DDRStore, Label: label, Cores: cores, Bytes: part(v.Bytes), DurationPs: e.ddrLatency() + e.lbLatency(),
 				Uses: e.uses4(part(v.Bytes), 0, 0, part(v.CoreBytes))}, after)
 			o.place.use(c)
-			*ddr = c
+			left = append(left, c)
+			o.stored = c
 		default:
 			pieces := ceilDiv(part(v.Bytes), e.pages.largest())
 			for k := int64(0); k < pieces; k++ {
@@ -877,10 +903,22 @@ func (e *emitter) store(s *schedule.Schedule, lp *layerPlan, outs []storeTarget,
 				c := e.add(qDDRStore, isa.Command{Kind: isa.DDRStore, Label: label, Bytes: sub(v.Bytes), DurationPs: e.ddrLatency(),
 					Uses: e.uses4(sub(v.Bytes), sub(v.Bytes), 0, 0)}, []int32{ent.load})
 				ent.users = append(ent.users, c)
-				*ddr = c
+				left = append(left, ent.load)
+				o.stored = c
 			}
 		}
 	}
+	return left
+}
+
+// sharing is how many cores' slices one unit of this kind works on, one after
+// another: more than one if fewer cores have the unit than hold data.
+func (e *emitter) sharing(kind hardware.UnitKind, cores int64) int64 {
+	n := int64(e.spec.CoresWith(kind))
+	if n == 0 { // another kind stands in, see package cost
+		n = max(int64(e.spec.CoresWith(hardware.Vector)), int64(e.spec.CoresWith(hardware.Special)))
+	}
+	return max(1, ceilDiv(cores, max(1, n)))
 }
 
 // fromGB is how many bytes leave the GB for a read.
@@ -905,6 +943,16 @@ func rowsOf(d model.MatrixDims, i, n int64) model.MatrixDims {
 	}
 	rows := d.Reps * d.M
 	d.Reps, d.M = 1, rows*(i+1)/n-rows*i/n
+	return d
+}
+
+// iteration is one of n equal parts of a product, rounded up.
+func iteration(d model.MatrixDims, n int64) model.MatrixDims {
+	if d.Reps >= n {
+		d.Reps = ceilDiv(d.Reps, n)
+		return d
+	}
+	d.Reps, d.M = 1, ceilDiv(d.Reps*d.M, n)
 	return d
 }
 

@@ -151,7 +151,10 @@ type pages struct {
 
 func newPages(log *queueLog, bytes int64, evicted func(*entry)) *pages {
 	p := &pages{log: log, byKey: map[tileKey]*entry{}, evicted: evicted}
-	p.pageBytes = max(256, bytes/256/64*64)
+	p.pageBytes = bytes / 256 / 64 * 64
+	if p.pageBytes == 0 { // a tiny buffer
+		p.pageBytes = max(1, bytes/256)
+	}
 	n := int(bytes / p.pageBytes)
 	p.claims = make([]int, n)
 	p.pending = make([][]int32, n)
@@ -312,7 +315,7 @@ func (p *pages) add(key tileKey, keyed bool, bytes, nextUse int64) (*entry, []in
 				victim, oldest = i, o.lastUse()
 			}
 		}
-		if len(p.free) >= n && (victim < 0 || p.ready[p.free[n-1]] <= oldest) {
+		if n == 0 || len(p.free) >= n && (victim < 0 || p.ready[p.free[n-1]] <= oldest) {
 			break
 		}
 		if victim < 0 {

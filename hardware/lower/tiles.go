@@ -46,7 +46,8 @@ type weightTile struct {
 
 type tileKey struct {
 	tensor model.TensorID
-	bytes  int64 // of the whole operand; tells different tilings apart
+	offset int64 // of the part of the tensor that a step reads
+	bytes  int64 // of that part; tells different tilings apart
 	tiles  int
 	index  int
 }
@@ -57,13 +58,18 @@ type layerPlan struct {
 	layer  *schedule.Layer
 	matrix bool
 	dims   model.MatrixDims // of one core
-	dtype  model.DType
-	macs   int64            // useful, all cores
-	vector model.VectorWork // of one core
-	vecOps int64            // useful, all cores
-	tiles  int64            // outer tiles of rows (streaming), as issued
-	repeat int64            // iterations that one issued tile stands for
-	pieces int64            // row pieces within a tile
+	dtype  model.DType      // of the matrix operands
+	// vectorType is the widest type of the layer's results.
+	vectorType model.DType
+	// constantRows: the operand whose rows pass through the matrix unit is a constant,
+	// and comes with the parameters.
+	constantRows bool
+	macs         int64            // useful, all cores
+	vector       model.VectorWork // of one core
+	vecOps       int64            // useful, all cores
+	tiles        int64            // outer tiles of rows (streaming), as issued
+	repeat       int64            // iterations that one issued tile stands for
+	pieces       int64            // row pieces within a tile
 	// weights in order of use; nil if the anchor has none
 	weights     []weightTile
 	kTiles      int
@@ -84,19 +90,28 @@ func plan(s *schedule.Schedule, st *schedule.Step, m *cost.Model, buffer, weight
 	layer := &s.Layers[inst.Group][st.Layer]
 	lp := &layerPlan{step: st, layer: layer, tiles: min(maxOuterTiles, max(1, st.Tiles)), pieces: 1}
 	lp.repeat = ceilDiv(max(1, st.Tiles), lp.tiles)
-	reg := schedule.Regions{layer.Outputs[0]: st.CoreOutput}
+	reg := schedule.Regions{}
+	for _, w := range st.Writes {
+		v := &s.Values[w]
+		reg[v.Tensor] = schedule.Slice(v.Region, v.Binding, g.Tensor(v.Tensor).Layout, 0)
+	}
 	schedule.BackPropagate(g, layer.Ops, reg)
-	lp.dtype = g.Tensor(layer.Outputs[0]).DType
+	lp.dtype = g.Tensor(st.Output).DType
+	lp.vectorType = lp.dtype
+	views := true
 	var anchorWeights model.TensorID = -1
 	for _, id := range layer.Ops {
 		op := g.Op(id)
 		for k, o := range op.Outputs {
 			r := reg[o]
-			if r == nil {
-				if k > 0 {
-					continue
+			if r.Elements() == 0 {
+				continue // this core has no use for it
+			}
+			if op.Class() != model.ViewClass {
+				views = false
+				if t := g.Tensor(o).DType; t.Bytes() > lp.vectorType.Bytes() {
+					lp.vectorType = t // lanes are as few as the widest type leaves
 				}
-				r = inst.Regions[o]
 			}
 			w := g.Work(op, r)
 			whole := usefulWork(s, inst, op, o)
@@ -107,6 +122,7 @@ func plan(s *schedule.Schedule, st *schedule.Step, m *cost.Model, buffer, weight
 				if g.Tensor(op.Inputs[1]).Role == model.Constant {
 					anchorWeights = op.Inputs[1]
 				}
+				lp.constantRows = g.Tensor(op.Inputs[0]).Role == model.Constant
 			}
 			lp.vector = lp.vector.Add(w.Vector)
 			lp.vecOps += whole.Vector.Total()
@@ -118,6 +134,11 @@ func plan(s *schedule.Schedule, st *schedule.Step, m *cost.Model, buffer, weight
 				lp.vecOps += whole.MACs
 			}
 		}
+	}
+	if views {
+		// A reshape on its own copies: somebody else reads the original, too.
+		lp.vector.Move = st.CoreOutput.Elements()
+		lp.vecOps = inst.Regions[st.Output].Elements()
 	}
 	// Two tiles must fit, so that one loads while the other is used.
 	half := max(64, weightRing/2)
@@ -170,6 +191,9 @@ func usefulWork(s *schedule.Schedule, inst *schedule.Instance, op *model.Op, o m
 			n++
 		}
 	}
+	if n == 0 {
+		return model.Work{}
+	}
 	part := func(w int64) int64 { return w*(rank+1)/n - w*rank/n }
 	return model.Work{MACs: part(all.MACs), Vector: model.VectorWork{
 		Simple: part(all.Vector.Simple), Special: part(all.Vector.Special), Move: part(all.Vector.Move)}}
@@ -188,7 +212,7 @@ func cut(p schedule.ParamRead, chunk int64) []weightTile {
 	var ts []weightTile
 	for i := int64(0); i < n; i++ {
 		ts = append(ts, weightTile{
-			key: tileKey{p.Tensor, p.UnionBytes, int(n), int(i)}, times: 1,
+			key: tileKey{p.Tensor, p.Offset, p.UnionBytes, int(n), int(i)}, times: 1,
 			coreBytes:  p.CoreBytes*(i+1)/n - p.CoreBytes*i/n,
 			unionBytes: p.UnionBytes*(i+1)/n - p.UnionBytes*i/n,
 		})
@@ -224,7 +248,7 @@ func (lp *layerPlan) tileWeights(p schedule.ParamRead, m *cost.Model, half int64
 			seen += n * k
 			// Cumulative shares, so that the tiles add up to the whole.
 			core, union := mulDiv(p.CoreBytes, seen, nAll*kAll), mulDiv(p.UnionBytes, seen, nAll*kAll)
-			t := weightTile{key: tileKey{p.Tensor, p.UnionBytes, total, i}, n: n, k: k, reps: 1, times: 1,
+			t := weightTile{key: tileKey{p.Tensor, p.Offset, p.UnionBytes, total, i}, n: n, k: k, reps: 1, times: 1,
 				coreBytes: core - doneCore, unionBytes: union - doneUnion, lastK: kk == len(kCuts)-1}
 			if d.Reps > 1 {
 				t.reps, t.n = n, d.N

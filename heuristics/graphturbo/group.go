@@ -117,35 +117,16 @@ func Group(g *model.Graph, opt SplitOptions) *schedule.Grouping {
 	return gr.result()
 }
 
-// SingleOps is the grouping in which every operator is a sub-graph; for tests and
-// comparison.
-func SingleOps(g *model.Graph, opt SplitOptions) *schedule.Grouping {
-	gr := &grouper{g: g, split: NewSplitter(g, opt), rank: make([]int, len(g.Ops))}
-	for i, id := range ExecutionOrder(g) {
-		gr.rank[id] = i
-		n := &node{ops: []model.OpID{id}}
-		gr.nodes = append(gr.nodes, n)
-		gr.finish(n)
-	}
-	return gr.result()
-}
-
 func (gr *grouper) finish(n *node) {
 	_, n.outputs = schedule.Boundary(gr.g, n.ops)
 	for _, o := range n.outputs {
 		n.leaves = n.leaves || gr.g.IsOutput(o)
-	}
-	if len(n.outputs) == 0 { // dead code: keep it runnable
-		n.outputs = gr.g.Op(n.position()).Outputs
 	}
 	for _, id := range n.ops {
 		k := gr.g.Op(id).Kind
 		n.upsamples = n.upsamples || k == "Resize" || k == "ConvTranspose"
 	}
 	n.infos, n.peak = gr.split.SplitInfo(n.ops, n.outputs)
-	if len(n.outputs) > 1 {
-		n.infos = gr.commonSplits(n, n.infos)
-	}
 	n.split = Best(n.infos)
 }
 
@@ -166,25 +147,6 @@ func (gr *grouper) along(n, m *node) int64 {
 		}
 	}
 	return n.split.Factor
-}
-
-// commonSplits repeats Algorithm 1 per output (§3.6) and keeps what suits all:
-// the same dimension, with the largest of the factors.
-func (gr *grouper) commonSplits(n *node, infos []schedule.SplitInfo) []schedule.SplitInfo {
-	var common []schedule.SplitInfo
-	for _, info := range infos {
-		ok := true
-		for _, o := range n.outputs[1:] {
-			t := gr.g.Tensor(o)
-			if info.Factor > 1 && (info.Dim >= len(t.Shape) || t.Shape[info.Dim]%info.Factor != 0) {
-				ok = false
-			}
-		}
-		if ok {
-			common = append(common, info)
-		}
-	}
-	return common
 }
 
 func (gr *grouper) link(n *node, byOp []*node) {
@@ -469,9 +431,6 @@ func (gr *grouper) result() *schedule.Grouping {
 	for i, n := range gr.nodes {
 		sg := &schedule.SubGraph{ID: i, Name: fmt.Sprintf("g%d", i), Ops: n.ops, Split: n.split, PeakBytes: n.peak}
 		sg.Inputs, sg.Outputs = schedule.Boundary(gr.g, n.ops)
-		if len(sg.Outputs) == 0 {
-			sg.Outputs = n.outputs
-		}
 		out.Groups = append(out.Groups, sg)
 	}
 	return out

@@ -79,8 +79,7 @@ func stage(s *schedule.Schedule, st *schedule.Step, tiles int64) int64 {
 // two outermost loop dimensions of what a core computes; where these are too small
 // for the buffer, this goes on inward.
 func maxTiles(s *schedule.Schedule, st *schedule.Step) int64 {
-	layer := &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]
-	t := s.Graph.Tensor(layer.Outputs[0])
+	t := s.Graph.Tensor(st.Output)
 	n := int64(1)
 	for _, d := range t.Layout {
 		n *= st.CoreOutput[d].Len()
@@ -128,6 +127,10 @@ func (p *placer) levels() error {
 					break
 				}
 				v := p.victim(schedule.LB, t)
+				if v == nil && !st.Panels {
+					st.Panels = true
+					continue
+				}
 				if v == nil {
 					return p.doesNotFit(st, need)
 				}

@@ -1,6 +1,8 @@
 package graphturbo
 
 import (
+	"slices"
+
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
@@ -44,6 +46,9 @@ func (s *Splitter) SplitInfo(ops []model.OpID, outputs []model.TensorID) ([]sche
 	peak := schedule.Peak(g, ops, outputs, whole, popt)
 	var infos, recomputing []schedule.SplitInfo
 	out := g.Tensor(outputs[0])
+	if len(out.Layout) == 0 && peak <= s.opt.LBBytes {
+		infos = append(infos, schedule.SplitInfo{Ops: len(ops), Factor: 1, Dim: -1}) // a scalar has no loop
+	}
 	for depth, d := range out.Layout {
 		var tr schedule.Tracker
 		tracked := false
@@ -89,18 +94,31 @@ func (s *Splitter) SplitInfo(ops []model.OpID, outputs []model.TensorID) ([]sche
 
 // factors lists the candidates for v in the order that Algorithm 1 tries them.
 func factors(extent, cores int64) []int64 {
-	var vs []int64
-	for v := int64(1); v <= extent; {
-		if extent%v == 0 {
-			vs = append(vs, v)
-		}
-		if v < cores {
-			v *= 2
-		} else {
-			v++
+	every := int64(1) // from here on every integer is a candidate
+	for every < cores {
+		every *= 2
+	}
+	var low, high []int64
+	add := func(v int64) {
+		if v >= every || v&(v-1) == 0 {
+			if v*v <= extent {
+				low = append(low, v)
+			} else {
+				high = append(high, v)
+			}
 		}
 	}
-	return vs
+	// Divisors in pairs: extents may be large.
+	for v := int64(1); v*v <= extent; v++ {
+		if extent%v == 0 {
+			add(v)
+			if v*v != extent {
+				add(extent / v)
+			}
+		}
+	}
+	slices.Reverse(high)
+	return append(low, high...)
 }
 
 // divides is line 10: the factor divides the matched extent of every tensor that

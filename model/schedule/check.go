@@ -9,7 +9,8 @@ import (
 
 // Check runs every check of this package on a complete schedule: the partition
 // into sub-graphs, instances and what they read, the order, bindings, and the
-// memory plan. It shares no code with the decisions it judges.
+// memory plan. It uses the words of this package (boxes, slices, boundaries), and
+// nothing of the decisions that it judges.
 func Check(s *Schedule) error {
 	if err := CheckGrouping(s.Graph, s.Grouping); err != nil {
 		return err
@@ -127,6 +128,17 @@ func CheckPlan(s *Schedule) error {
 			}
 		}
 	}
+	for _, o := range g.Outputs {
+		written := int64(0)
+		for i := range s.Values {
+			if v := &s.Values[i]; v.Tensor == o && v.Def >= 0 {
+				written += v.Region.Elements()
+			}
+		}
+		if t := g.Tensor(o); t.Role == model.Activation && written != t.Shape.Elements() {
+			return fmt.Errorf("%d of the %d elements of network output %q are written", written, t.Shape.Elements(), t.Name)
+		}
+	}
 	return checkAddresses(s)
 }
 
@@ -154,7 +166,8 @@ func checkAddresses(s *Schedule) error {
 			byLevel[LB] = append(byLevel[LB], use{st.StageAddress, st.StageAddress + st.StageBytes, i, i, fmt.Sprintf("the stage of step %d", i)})
 		}
 	}
-	for level, capacity := range map[Level]int64{LB: s.LBCapacity, GB: s.GBCapacity} {
+	for level, capacity := range []int64{LB: s.LBCapacity, GB: s.GBCapacity} {
+		level := Level(level)
 		us := byLevel[level]
 		for _, u := range us {
 			if u.lo < 0 || u.hi > capacity {

@@ -44,8 +44,11 @@ func Track(g *model.Graph, ops []model.OpID, outputs []model.TensorID, dim int) 
 		out := 0
 		for k, o := range op.Outputs {
 			if v, ok := tr.Dim[o]; ok {
-				d, known, out = v, true, k
-				break
+				if !known {
+					d, known, out = v, true, k
+				} else if v != d {
+					d = conflict // the outputs are cut differently
+				}
 			}
 		}
 		if known && d >= 0 && g.Sequential(op, out)[d] {
@@ -141,8 +144,6 @@ type PeakOptions struct {
 	// InPlace lets an element-wise operator write over its first activation that
 	// ends there and has the same size.
 	InPlace bool
-	// FixedBytes is added at every point: weight buffers that share the LB.
-	FixedBytes int64
 }
 
 // root follows reshapes, which move nothing, back to the tensor that owns the
@@ -196,7 +197,7 @@ func Peak(g *model.Graph, ops []model.OpID, outputs []model.TensorID, reg Region
 		lastUse[root(g, o, inside)] = len(ops)
 	}
 	bytes := func(id model.TensorID) int64 { return reg[id].Elements() * g.Tensor(id).DType.Bytes() }
-	live := opt.FixedBytes
+	live := int64(0)
 	for _, e := range external {
 		live += bytes(e)
 	}

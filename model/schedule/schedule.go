@@ -77,8 +77,12 @@ type Read struct {
 	// of the step's output reads, or the stationary operand of one product.
 	ElementBytes int64
 	// Whole: every tile of the step needs all of it (the stationary operand of a
-	// product of two activations).
+	// single product of two activations, an operand that is broadcast).
 	Whole bool
+	// Stationary marks the stationary operand of products of activations, and
+	// PanelBytes what one block of the matrix unit's size takes of it.
+	Stationary bool
+	PanelBytes int64
 }
 
 // ParamRead is what one step needs of one constant.
@@ -87,6 +91,8 @@ type ParamRead struct {
 	// CoreBytes is what the busiest core reads, UnionBytes what leaves the GB when
 	// cores that need the same bytes share one broadcast.
 	CoreBytes, UnionBytes int64
+	// Offset is the first element read, which tells parts of equal size apart.
+	Offset int64
 	// Rows marks a table of which only the rows looked up are read: it has no reuse
 	// and is not kept.
 	Rows bool
@@ -101,13 +107,17 @@ type Step struct {
 	Writes   []int // values
 	Params   []ParamRead
 	Binding  Binding
-	// CoreOutput is the box of the layer's first output that the busiest core (core
-	// 0) computes.
+	// CoreOutput is the box of Output that the busiest core (core 0) computes.
 	CoreOutput model.Region
-	Cores      int64 // that work
+	// Output is the layer's first output of which the instance needs anything.
+	Output model.TensorID
+	Cores  int64 // that work
 	// StageBytes of LB per core hold what passes through: data of other cores, data
 	// of other levels. Tiles > 1 means that it passes in pieces, two at a time.
-	StageBytes   int64
+	StageBytes int64
+	// Panels: the stationary operand of a product of activations does not fit and
+	// passes by blocks of the matrix unit's size.
+	Panels       bool
 	StageAddress int64
 	Tiles        int64
 }
@@ -230,14 +240,22 @@ func (s *Schedule) BuildSteps(want Level) error {
 		}
 		for li := range s.Layers[sg.ID] {
 			layer := &s.Layers[sg.ID][li]
-			st := Step{ID: len(s.Steps), Instance: id, Layer: li}
-			main := layer.Outputs[0]
-			region := inst.Regions[main]
-			if region == nil || region.Elements() == 0 {
+			st := Step{ID: len(s.Steps), Instance: id, Layer: li, Output: -1}
+			// The first output of which this instance needs anything.
+			var main model.TensorID
+			var region model.Region
+			for _, t := range layer.Outputs {
+				if r := inst.Regions[t]; r.Elements() > 0 {
+					main, region = t, r
+					break
+				}
+			}
+			if region == nil {
 				continue // this instance does not need the layer
 			}
 			st.Binding = s.layerBinding(inference[sg.ID], layer, id, main, region, cores)
 			st.Cores = st.Binding.Cores()
+			st.Output = main
 			layout := g.Tensor(main).Layout
 			st.CoreOutput = Slice(region, st.Binding, layout, 0)
 
@@ -328,15 +346,27 @@ func (s *Schedule) BuildSteps(want Level) error {
 					}
 					if a := g.Op(layer.Anchor); a.Class() == model.MatrixClass && a.Inputs[1] == t {
 						// Each of a core's products needs its own stationary operand, whole.
-						products := int64(1)
-						if a.Kind == "MatMul" {
-							for _, iv := range st.CoreOutput[:max(0, len(st.CoreOutput)-2)] {
-								products *= iv.Len()
-							}
+						products, columns, rows := int64(1), int64(1), int64(1)
+						if d, ok := g.MatrixDims(a, need[0][a.Outputs[0]]); ok {
+							products, columns, rows = d.Reps, d.N, d.K
 						}
 						rd.ElementBytes = max(rd.ElementBytes, (tensorCore+products-1)/products)
-						rd.Whole = products == 1
+						rd.Stationary = true
+						rd.PanelBytes = rd.ElementBytes
+						if u, ok := s.Spec.UnitOf(hardware.Matrix); ok {
+							block := min(columns, int64(u.Cols)) * min(rows, int64(u.Rows))
+							rd.PanelBytes = (rd.ElementBytes*block + columns*rows - 1) / (columns * rows)
+						}
+					} else if a.Class() == model.MatrixClass && a.Inputs[0] == t {
+						// The matrix unit adds up over the reduction, one array of rows at a time.
+						if u, ok := s.Spec.UnitOf(hardware.Matrix); ok {
+							if k := g.Work(a, nil).MACs / max(1, g.Tensor(a.Outputs[0]).Shape.Elements()); k > int64(u.Rows) {
+								rd.ElementBytes = rd.ElementBytes * int64(u.Rows) / k
+							}
+						}
 					}
+					// What every element needs in full, every tile does.
+					rd.Whole = rd.ElementBytes >= tensorCore
 					st.Reads = append(st.Reads, rd)
 					s.Values[v].Last = max(s.Values[v].Last, st.ID)
 				}
@@ -427,12 +457,13 @@ func (s *Schedule) params(layer *Layer, t model.TensorID, need []Regions) ParamR
 			gather = op.Outputs[0]
 		}
 	}
-	var previous model.Region
+	var previous, hull model.Region
 	for _, reg := range need {
 		r := reg[t]
-		if r == nil || r.Elements() == 0 {
+		if r.Elements() == 0 {
 			continue
 		}
+		hull = hull.Hull(r)
 		n := r.Elements() * size
 		if pr.Rows {
 			n = min(n, reg[gather].Elements()*size)
@@ -442,6 +473,9 @@ func (s *Schedule) params(layer *Layer, t model.TensorID, need []Regions) ParamR
 			pr.UnionBytes += n
 		}
 		previous = r
+	}
+	for d, iv := range hull {
+		pr.Offset = pr.Offset*g.Tensor(t).Shape[d] + iv.Lo
 	}
 	// Cores that need the same part need not be neighbours.
 	if !pr.Rows {
@@ -469,6 +503,21 @@ func (p StagePart) Space(tiles int64) int64 {
 	return Align(n)
 }
 
+// least is the smallest part of a read that a tile can do with, and whether that is
+// all of it.
+func (st *Step) least(r *Read) (int64, bool) {
+	if st.Panels && r.Stationary {
+		return r.PanelBytes, false
+	}
+	return r.ElementBytes, r.Whole
+}
+
+// Whole tells whether every tile of the step needs all of a read.
+func (st *Step) Whole(r *Read) bool {
+	_, whole := st.least(r)
+	return whole
+}
+
 // Staged lists the LB space per core that a step needs for what passes through:
 // inputs from other cores and other levels, and outputs for other levels. All
 // values of one input tensor share a part, since a core needs some of them only.
@@ -485,8 +534,9 @@ func (s *Schedule) Staged(st *Step) []StagePart {
 				p.Bytes += r.CoreNeedBytes
 			}
 			p.Bytes = min(p.Bytes, r.TensorCoreBytes)
-			p.Least = max(p.Least, r.ElementBytes)
-			p.Whole = p.Whole || r.Whole
+			least, whole := st.least(r)
+			p.Least = max(p.Least, least)
+			p.Whole = p.Whole || whole
 		}
 		p.To = i
 		if p.Bytes > 0 {

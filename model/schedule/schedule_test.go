@@ -2,6 +2,7 @@ package schedule_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand"
 	"reflect"
 	"testing"
@@ -138,9 +139,6 @@ func TestPeakAgainstDefinition(t *testing.T) {
 		inPlace := schedule.Peak(g, ops, g.Outputs, reg, schedule.PeakOptions{InPlace: true})
 		if inPlace > want {
 			t.Fatalf("trial %d: %d bytes in place, %d without", trial, inPlace, want)
-		}
-		if got := schedule.Peak(g, ops, g.Outputs, reg, schedule.PeakOptions{FixedBytes: 1000}); got != want+1000 {
-			t.Fatalf("trial %d: fixed bytes add up to %d, want %d", trial, got, want+1000)
 		}
 	}
 }
@@ -376,6 +374,7 @@ func TestEvaluateOrder(t *testing.T) {
 // moves than an exhaustive search over all orders and moves finds possible.
 func TestEvaluateOrderAgainstExhaustive(t *testing.T) {
 	rng := rand.New(rand.NewSource(4))
+	reached := 0
 	for trial := 0; trial < 60; trial++ {
 		n := 3 + rng.Intn(3)
 		items := make([]schedule.OrderItem, n)
@@ -397,13 +396,16 @@ func TestEvaluateOrderAgainstExhaustive(t *testing.T) {
 			capacity = max(capacity, need)
 		}
 		best := exhaustive(items, capacity)
+		found := int64(math.MaxInt64)
 		var order []int
 		var walk func(done int)
 		walk = func(done int) {
 			if len(order) == n {
-				if got := schedule.EvaluateOrder(items, order, capacity).MovedBytes; got < best {
+				got := schedule.EvaluateOrder(items, order, capacity).MovedBytes
+				if got < best {
 					t.Fatalf("trial %d: order %v moves %d bytes, the least possible is %d", trial, order, got, best)
 				}
+				found = min(found, got)
 				return
 			}
 			for i := 0; i < n; i++ {
@@ -419,6 +421,14 @@ func TestEvaluateOrderAgainstExhaustive(t *testing.T) {
 			}
 		}
 		walk(0)
+		if found == best {
+			reached++
+		}
+	}
+	// The moves are greedy, so the best order need not reach the optimum, but it
+	// mostly does.
+	if reached < 50 {
+		t.Errorf("the best order reaches the optimum in %d of 60 cases", reached)
 	}
 }
 
