@@ -374,11 +374,7 @@ func init() {
 			case 0:
 				acc := make([]Access, len(x))
 				acc[0] = identity(0)
-				if op.Attr.Group == 1 {
-					acc[1] = full()
-				} else {
-					acc[1] = blocks(1, w[1], out[1]/op.Attr.Group)
-				}
+				acc[1] = channelsOfGroup(op.Attr.Group, w[1], out[1]/op.Attr.Group)
 				for i := range w[2:] {
 					acc[2+i] = window(2+i, op.Attr.Strides[i], w[2+i], op.Attr.Dilations[i], op.Attr.Pads[i])
 				}
@@ -404,11 +400,7 @@ func init() {
 			case 0:
 				acc := make([]Access, len(x))
 				acc[0] = identity(0)
-				if op.Attr.Group == 1 {
-					acc[1] = full()
-				} else {
-					acc[1] = blocks(1, w[0]/op.Attr.Group, w[1])
-				}
+				acc[1] = channelsOfGroup(op.Attr.Group, w[0]/op.Attr.Group, w[1])
 				for i := range w[2:] {
 					// Output o reads inputs ceil((o+pad-reach)/stride) to (o+pad)/stride; A is
 					// for the first output of a block of stride, B for the last.
@@ -987,6 +979,14 @@ func biasWork(_ *Op, in []*Tensor, _ Shape) VectorWork {
 		return VectorWork{Simple: 1}
 	}
 	return VectorWork{}
+}
+
+// channelsOfGroup: an output channel reads the input channels of its group.
+func channelsOfGroup(groups, in, out int64) Access {
+	if groups == 1 {
+		return full()
+	}
+	return blocks(1, in, out)
 }
 
 func elementwiseAccess(_ *Op, in []*Tensor, out Shape, _, idx int) []Access {
