@@ -85,11 +85,10 @@ type Attr struct {
 	KeepDims                   bool
 	Perm                       []int64
 	TransA, TransB             bool
-	Shape                      []int64 // Reshape and Expand: the target
-	Splits                     []int64 // Split: extents along Axis
+	Shape                      []int64 // Reshape, Expand, Slice, Resize: the target
+	Splits                     []int64 // Split: extents along Axis; TopK: how many
 	Starts, Steps              []int64 // Slice: per dimension of the input
 	OutputPadding              []int64
-	Scales                     []int64 // Resize: integer factor per dimension
 	// Variant is whatever else decides the values, but neither shape nor cost
 	// (limits, epsilon, rounding mode), in any canonical spelling. Two operators
 	// compute the same only if it is equal.
@@ -399,6 +398,21 @@ func (g *Graph) infer(op *Op) ([]Shape, []DType, error) {
 		in[i] = g.Tensors[id]
 	}
 	return info.apply(op, in)
+}
+
+// Retype gives every tensor of one element type another: a network as it would be
+// after quantisation, say.
+func (g *Graph) Retype(from, to DType) {
+	for _, t := range g.Tensors {
+		if t.DType == from {
+			t.DType = to
+		}
+	}
+	for _, op := range g.Ops {
+		if typedByAxis[op.Kind] && op.Attr.Axis == int64(from) {
+			op.Attr.Axis = int64(to)
+		}
+	}
 }
 
 // Compact drops the operators for which keep is false and the tensors that then

@@ -361,17 +361,19 @@ func TestImageKinds(t *testing.T) {
 	image := Shape{2, 4, 8, 8}
 	for kind, in := range map[Kind][]Shape{
 		"Conv": {image, {4, 4, 1, 1}}, "ConvTranspose": {image, {4, 4, 1, 1}}, "MaxPool": {image}, "AveragePool": {image},
-		"GlobalAveragePool": {image}, "GlobalMaxPool": {image}, "BatchNorm": {image, {4}, {4}, {4}, {4}}, "LRN": {image}, "Resize": {image},
+		"GlobalAveragePool": {image}, "GlobalMaxPool": {image}, "BatchNorm": {image, {4}, {4}, {4}, {4}}, "LRN": {image}, "Resize": {image}, "GroupNorm": {image},
 		// These say nothing of images.
 		"Relu": {image}, "Softmax": {image}, "Transpose": {image},
 	} {
 		a := conv(1, 1, 0, 1)
-		a.Scales, a.Perm = []int64{1, 1, 2, 2}, []int64{0, 2, 3, 1}
+		a.Shape, a.Perm = []int64{2, 4, 16, 16}, []int64{0, 2, 3, 1}
 		a.Kernel = []int64{1, 1}
 		want := []int{0, 2, 3, 1}
 		switch kind {
 		case "LRN":
 			a.Kernel = []int64{3}
+		case "Resize":
+			a.Kernel = []int64{1, 1, 1, 1}
 		case "Relu", "Softmax", "Transpose":
 			want = []int{0, 1, 2, 3}
 		}

@@ -36,6 +36,7 @@ type KindInfo struct {
 	maxIn      int // -1: any number
 	infer      func(op *Op, in []*Tensor) ([]Shape, error)
 	dtype      func(op *Op, in []*Tensor) DType // nil: that of the first input
+	second     DType                            // of the second output, unless zero
 	access     func(op *Op, in []*Tensor, out Shape, outIdx, inIdx int) []Access
 	sequential func(op *Op, out Shape) []int64
 	// work per output element
@@ -265,6 +266,9 @@ func (k *KindInfo) apply(op *Op, in []*Tensor) ([]Shape, []DType, error) {
 		} else if len(in) > 0 {
 			dts[i] = in[0].DType
 		}
+		if i == 1 && k.second != 0 {
+			dts[i] = k.second
+		}
 	}
 	return shapes, dts, nil
 }
@@ -311,7 +315,7 @@ func vec(s, sp, mv int64) func(*Op, []*Tensor, Shape) VectorWork {
 // imageKind lists the kinds whose outputs are images, laid out N, H, W, C.
 var imageKind = map[Kind]bool{
 	"Conv": true, "ConvTranspose": true, "MaxPool": true, "AveragePool": true,
-	"GlobalAveragePool": true, "GlobalMaxPool": true, "BatchNorm": true, "LRN": true, "Resize": true,
+	"GlobalAveragePool": true, "GlobalMaxPool": true, "BatchNorm": true, "LRN": true, "Resize": true, "GroupNorm": true,
 }
 
 func (g *Graph) setLayouts() {
@@ -505,7 +509,7 @@ func init() {
 		{"Exp", 0, 1, 0, "exponential"}, {"Log", 0, 1, 0, "logarithm"}, {"Sqrt", 0, 1, 0, "square root"},
 		{"Reciprocal", 0, 1, 0, "1/x"}, {"Gelu", 3, 1, 0, "x/2 (1 + erf(x/sqrt 2))"}, {"Silu", 1, 1, 0, "x sigmoid(x)"},
 		{"HardSigmoid", 3, 0, 0, "piecewise linear logistic"}, {"HardSwish", 4, 0, 0, "x hardsigmoid(x)"}, {"Elu", 2, 1, 0, "exponential linear unit"},
-		{"Softplus", 1, 2, 0, "log(1+exp x)"},
+		{"Softplus", 1, 2, 0, "log(1+exp x)"}, {"Mish", 2, 3, 0, "x tanh(softplus(x))"}, {"Sin", 0, 1, 0, "sine"}, {"Cos", 0, 1, 0, "cosine"},
 		{"Identity", 0, 0, 0, "x; removed by simplify"}, {"Dropout", 0, 0, 0, "x at inference; removed by simplify"},
 	} {
 		register(&KindInfo{Kind: u.kind, Class: ElementwiseClass, Doc: u.description, minIn: 1, maxIn: 1,
@@ -520,7 +524,7 @@ func init() {
 		doc   string
 	}{
 		{"Add", 1, 0, -1, "sum"}, {"Sub", 1, 0, 2, "difference"}, {"Mul", 1, 0, -1, "product"}, {"Div", 0, 1, 2, "quotient"},
-		{"Pow", 0, 1, 2, "power"}, {"Max", 1, 0, -1, "maximum"}, {"Min", 1, 0, -1, "minimum"}, {"PRelu", 2, 0, 2, "parametric ReLU"},
+		{"Pow", 0, 1, 2, "power"}, {"Mod", 0, 1, 2, "remainder"}, {"Max", 1, 0, -1, "maximum"}, {"Min", 1, 0, -1, "minimum"}, {"PRelu", 2, 0, 2, "parametric ReLU"},
 	} {
 		register(&KindInfo{Kind: b.kind, Class: ElementwiseClass, Doc: b.doc, minIn: 2, maxIn: b.maxIn, infer: inferBroadcast,
 			access: elementwiseAccess,
@@ -798,7 +802,7 @@ func init() {
 			return acc
 		},
 		vector: vec(0, 0, 1)})
-	register(&KindInfo{Kind: "Slice", Class: InjectiveClass, Doc: "every Steps-th element from Starts; the target extents in Shape", minIn: 1, maxIn: 1,
+	register(&KindInfo{Kind: "Slice", Class: InjectiveClass, Doc: "every Steps-th element from Starts, backwards if negative; the target extents in Shape", minIn: 1, maxIn: 1,
 		infer: func(op *Op, in []*Tensor) ([]Shape, error) {
 			s, a := in[0].Shape, op.Attr
 			if len(a.Starts) != len(s) || len(a.Steps) != len(s) || len(a.Shape) != len(s) {
@@ -806,7 +810,11 @@ func init() {
 			}
 			for d := range s {
 				// Written so that nothing overflows.
-				if a.Steps[d] <= 0 || a.Starts[d] < 0 || a.Starts[d] >= s[d] || a.Shape[d]-1 > (s[d]-1-a.Starts[d])/a.Steps[d] {
+				room, step := s[d]-1-a.Starts[d], a.Steps[d]
+				if step < 0 {
+					room, step = a.Starts[d], -step
+				}
+				if step <= 0 || a.Starts[d] < 0 || a.Starts[d] >= s[d] || a.Shape[d]-1 > room/step {
 					return nil, fmt.Errorf("slice of dimension %d (start %d, step %d, extent %d) leaves shape %v", d, a.Starts[d], a.Steps[d], a.Shape[d], s)
 				}
 			}
@@ -815,7 +823,9 @@ func init() {
 		access: func(op *Op, in []*Tensor, _ Shape, _, _ int) []Access {
 			acc := make([]Access, len(in[0].Shape))
 			for d := range acc {
-				acc[d] = window(d, op.Attr.Steps[d], 1, 1, -op.Attr.Starts[d])
+				if acc[d] = window(d, op.Attr.Steps[d], 1, 1, -op.Attr.Starts[d]); op.Attr.Steps[d] < 0 {
+					acc[d] = full() // an Access goes forwards
+				}
 			}
 			return acc
 		},
@@ -883,40 +893,57 @@ func init() {
 			return []Shape{s}, err
 		},
 		access: elementwiseAccess, vector: vec(0, 0, 1)})
-	register(&KindInfo{Kind: "Resize", Class: InjectiveClass, Doc: "up-sampling by the integer factors in Scales (nearest)", minIn: 1, maxIn: 1,
+	register(&KindInfo{Kind: "Resize", Class: InjectiveClass, Doc: "re-sampling to the extents in Shape; Kernel is how many neighbours per dimension an element is computed from (1: nearest)", minIn: 1, maxIn: 1,
 		infer: func(op *Op, in []*Tensor) ([]Shape, error) {
-			s := in[0].Shape.Clone()
-			if len(op.Attr.Scales) != len(s) {
-				return nil, fmt.Errorf("%d scales for shape %v", len(op.Attr.Scales), s)
+			x, a := in[0].Shape, op.Attr
+			if len(a.Shape) != len(x) || len(a.Kernel) != len(x) {
+				return nil, fmt.Errorf("%d extents and %d numbers of neighbours for shape %v", len(a.Shape), len(a.Kernel), x)
 			}
-			for d, f := range op.Attr.Scales {
-				if f < 1 {
-					return nil, fmt.Errorf("scale %d of dimension %d, expected at least 1", f, d)
+			for d, k := range a.Kernel {
+				if k < 1 || k > maxWindow || k > 1 && x[d] == a.Shape[d] {
+					return nil, fmt.Errorf("%d neighbours in dimension %d, which goes from %d to %d", k, d, x[d], a.Shape[d])
 				}
-				if f > MaxElements/s[d] {
-					return nil, fmt.Errorf("scale %d of dimension %d of shape %v passes %d elements", f, d, s, MaxElements)
-				}
-				s[d] *= f
 			}
-			return []Shape{s}, nil
+			return []Shape{Shape(a.Shape).Clone()}, nil
 		},
-		access: func(op *Op, in []*Tensor, _ Shape, _, _ int) []Access {
-			acc := make([]Access, len(in[0].Shape))
-			for d, f := range op.Attr.Scales {
-				acc[d] = blocks(d, 1, f)
+		access: func(op *Op, in []*Tensor, out Shape, _, _ int) []Access {
+			acc := make([]Access, len(out))
+			for d, n := range in[0].Shape {
+				// A block of den elements comes from one of num, and from neighbours on
+				// either side: between elements, up to half a kernel away, and half an
+				// element where the modes disagree on where an element's centre is.
+				g := gcd(n, out[d])
+				acc[d] = blocks(d, n/g, out[d]/g)
+				if halo := op.Attr.Kernel[d]; n != out[d] && (halo > 1 || out[d]%n != 0) {
+					acc[d].A -= halo/2 + 1
+					acc[d].B += halo/2 + 1
+				}
 			}
 			return acc
 		},
-		vector: vec(0, 0, 1)})
+		vector: func(op *Op, _ []*Tensor, _ Shape) VectorWork {
+			n := int64(1)
+			for _, k := range op.Attr.Kernel {
+				n *= k
+			}
+			if n == 1 {
+				return VectorWork{Move: 1}
+			}
+			return VectorWork{Simple: 2 * n, Move: 1} // a weight each
+		}})
 	register(&KindInfo{Kind: "Cast", Class: ElementwiseClass, Doc: "to the element type numbered in Axis", minIn: 1, maxIn: 1,
 		infer: func(op *Op, in []*Tensor) ([]Shape, error) {
-			if op.Attr.Axis < 0 || op.Attr.Axis >= int64(len(dtypes)) {
-				return nil, fmt.Errorf("cast to unknown element type %d", op.Attr.Axis)
-			}
-			return []Shape{in[0].Shape.Clone()}, nil
+			return []Shape{in[0].Shape.Clone()}, checkType(op)
 		},
-		dtype:  func(op *Op, _ []*Tensor) DType { return DType(op.Attr.Axis) },
+		dtype:  typeInAxis,
 		access: elementwiseAccess, vector: simple(1)})
+}
+
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
 }
 
 func checkAxis(axis int64, s Shape) error {

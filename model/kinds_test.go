@@ -169,7 +169,7 @@ func TestInfer(t *testing.T) {
 		{"behind the end", "Slice", Attr{Starts: []int64{6}, Steps: []int64{2}, Shape: []int64{1}}, []Shape{{6}}, "leaves shape [6]"},
 		{"before the beginning", "Slice", Attr{Starts: []int64{-1}, Steps: []int64{1}, Shape: []int64{2}}, []Shape{{6}}, "leaves shape [6]"},
 		{"no step", "Slice", Attr{Starts: []int64{0}, Steps: []int64{0}, Shape: []int64{2}}, []Shape{{6}}, "leaves shape [6]"},
-		{"backwards", "Slice", Attr{Starts: []int64{2}, Steps: []int64{-1}, Shape: []int64{1}}, []Shape{{6}}, "leaves shape [6]"},
+		{"backwards", "Slice", Attr{Starts: []int64{2}, Steps: []int64{-1}, Shape: []int64{1}}, []Shape{{6}}, []Shape{{1}}},
 		{"missing steps", "Slice", Attr{Starts: []int64{2}, Shape: []int64{1}}, []Shape{{6}}, "0 steps"},
 		{"border and crop", "Pad", Attr{Pads: []int64{0, 2, 1, -1}}, []Shape{{2, 3}}, []Shape{{3, 4}}},
 		{"nothing left", "Pad", Attr{Pads: []int64{-2, 0}}, []Shape{{2}}, "is 0, expected"},
@@ -183,12 +183,28 @@ func TestInfer(t *testing.T) {
 		{"new and old dimensions", "Expand", Attr{Shape: []int64{5, 1, 3}}, []Shape{{4, 1}}, []Shape{{5, 4, 3}}},
 		{"mismatch", "Expand", Attr{Shape: []int64{5}}, []Shape{{4}}, "do not broadcast"},
 		{"extent 0", "Expand", Attr{Shape: []int64{0}}, []Shape{{1}}, "is 0, expected"},
-		{"doubling", "Resize", Attr{Scales: []int64{1, 1, 2, 2}}, []Shape{image}, []Shape{{2, 8, 28, 28}}},
-		{"scale 0", "Resize", Attr{Scales: []int64{0}}, []Shape{{2}}, "expected at least 1"},
-		{"a product that wraps around", "Resize", Attr{Scales: []int64{1<<62 + 1}}, []Shape{{4}}, "passes"},
-		{"rank", "Resize", Attr{Scales: []int64{1}}, []Shape{image}, "1 scales"},
+		{"doubling", "Resize", Attr{Shape: []int64{2, 8, 28, 28}, Kernel: []int64{1, 1, 1, 1}}, []Shape{image}, []Shape{{2, 8, 28, 28}}},
+		{"extent 0", "Resize", Attr{Shape: []int64{0}, Kernel: []int64{1}}, []Shape{{2}}, "is 0, expected"},
+		{"no neighbours", "Resize", Attr{Shape: []int64{4}, Kernel: []int64{0}}, []Shape{{2}}, "0 neighbours"},
+		{"rank", "Resize", Attr{Shape: []int64{1}, Kernel: []int64{1}}, []Shape{image}, "1 extents"},
+		{"reversed", "Slice", Attr{Starts: []int64{5}, Steps: []int64{-2}, Shape: []int64{3}}, []Shape{{6}}, []Shape{{3}}},
+		{"before the first", "Slice", Attr{Starts: []int64{4}, Steps: []int64{-2}, Shape: []int64{4}}, []Shape{{6}}, "leaves shape [6]"},
+		{"position of the largest", "ArgMax", Attr{Axes: []int64{1}}, []Shape{{2, 5}}, []Shape{{2}}},
+		{"running sum", "CumSum", Attr{Axis: 1}, []Shape{{2, 5}}, []Shape{{2, 5}}},
+		{"axis", "CumSum", Attr{Axis: 2}, []Shape{{2, 5}}, "axis 2 does not exist"},
+		{"root mean square", "RMSNorm", Attr{Axis: 1}, []Shape{{2, 5}, {5}}, []Shape{{2, 5}}},
+		{"updates", "Scatter", Attr{}, []Shape{{9, 5}, {2, 1}, {2, 5}}, []Shape{{9, 5}}},
+		{"anything", "Unknown", Attr{Shape: []int64{3, 4}}, []Shape{{2}, {7}}, []Shape{{3, 4}}},
+		{"anything of no extent", "Unknown", Attr{Shape: []int64{0}}, []Shape{{2}}, "is 0, expected"},
+		{"groups", "GroupNorm", Attr{Group: 3}, []Shape{image}, "8 channels do not divide into 3 groups"},
+		{"best", "TopK", Attr{Axis: 1, Splits: []int64{3}}, []Shape{{2, 5}}, []Shape{{2, 3}, {2, 3}}},
+		{"more than there are", "TopK", Attr{Axis: 1, Splits: []int64{6}}, []Shape{{2, 5}}, "the best [6] of 5"},
+		{"positions", "GatherElements", Attr{Axis: 1}, []Shape{{2, 5}, {2, 9}}, []Shape{{2, 9}}},
+		{"positions beyond", "GatherElements", Attr{Axis: 1}, []Shape{{2, 5}, {3, 9}}, "go beyond"},
+		{"per channel", "Quantize", Attr{Axes: []int64{1}, Axis: int64(I8)}, []Shape{image, {8}, {8}}, []Shape{image}},
+		{"scale of another channel count", "Dequantize", Attr{Axes: []int64{1}}, []Shape{image, {7}}, "[7] does not fit"},
 		{"type", "Cast", Attr{Axis: int64(I32)}, []Shape{{2, 3}}, []Shape{{2, 3}}},
-		{"type behind the last", "Cast", Attr{Axis: int64(Bool) + 1}, []Shape{{2, 3}}, "unknown element type 10"},
+		{"type behind the last", "Cast", Attr{Axis: int64(F8) + 1}, []Shape{{2, 3}}, "unknown element type 11"},
 		{"negative type", "Cast", Attr{Axis: -1}, []Shape{{2, 3}}, "unknown element type -1"},
 		{"type that does not exist", "Cast", Attr{Axis: 256}, []Shape{{2, 3}}, "unknown element type 256"},
 
@@ -356,7 +372,8 @@ func TestWork(t *testing.T) {
 // TestVectorWorkRules: what the cost per element must be for each class of kinds,
 // whatever the figures.
 func TestVectorWorkRules(t *testing.T) {
-	special := []Kind{"Sigmoid", "Tanh", "Erf", "Exp", "Log", "Sqrt", "Reciprocal", "Gelu", "Silu", "Elu", "Softplus", "Div", "Pow"}
+	special := []Kind{"Sigmoid", "Tanh", "Erf", "Exp", "Log", "Sqrt", "Reciprocal", "Gelu", "Silu", "Elu", "Softplus", "Div", "Pow",
+		"Mod", "Mish", "Sin", "Cos"}
 	free := []Kind{"Identity", "Dropout"}
 	for _, c := range oracles() {
 		a, in := c.gen(rand.New(rand.NewSource(5)))
@@ -376,6 +393,11 @@ func TestVectorWorkRules(t *testing.T) {
 				t.Errorf("%s moves nothing, but has %+v", c.kind, w)
 			}
 		case InjectiveClass:
+			interpolates := slices.ContainsFunc(p.op.Attr.Kernel, func(k int64) bool { return k > 1 })
+			if w.Vector.Simple > 0 != interpolates {
+				t.Errorf("%s of %v neighbours: %+v", c.kind, p.op.Attr.Kernel, w)
+			}
+			w.Vector.Simple = 0
 			if w != (Work{Vector: VectorWork{Move: n}}) {
 				t.Errorf("%s: %+v, want one move per element, of which there are %d", c.kind, w, n)
 			}
@@ -399,8 +421,10 @@ func TestVectorWorkRules(t *testing.T) {
 // TestArity: no kind takes more inputs than it knows what to do with.
 func TestArity(t *testing.T) {
 	most := map[Kind]int{"Conv": 3, "ConvTranspose": 3, "Gemm": 3, "LayerNorm": 3, "BatchNorm": 5,
-		"MatMul": 2, "Gather": 2, "Sub": 2, "Div": 2, "Pow": 2, "PRelu": 2}
-	variadic := []Kind{"Add", "Mul", "Max", "Min", "Concat"}
+		"MatMul": 2, "Gather": 2, "Sub": 2, "Div": 2, "Pow": 2, "PRelu": 2, "Mod": 2,
+		"Equal": 2, "Greater": 2, "GreaterOrEqual": 2, "Less": 2, "LessOrEqual": 2, "And": 2, "Or": 2, "Xor": 2, "Where": 3,
+		"Quantize": 3, "Dequantize": 3, "RMSNorm": 2, "GroupNorm": 3, "GatherElements": 2, "Scatter": 3}
+	variadic := []Kind{"Add", "Mul", "Max", "Min", "Concat", "Unknown"}
 	for _, c := range oracles() {
 		a, in := c.gen(rand.New(rand.NewSource(5)))
 		limit, ok := most[c.kind]

@@ -22,6 +22,7 @@ const (
 	I32
 	I64
 	Bool
+	F8 // any of the 8-bit formats
 )
 
 var dtypes = [...]struct {
@@ -30,6 +31,7 @@ var dtypes = [...]struct {
 }{
 	F16: {"f16", 2}, F32: {"f32", 4}, F64: {"f64", 8}, BF16: {"bf16", 2},
 	I8: {"i8", 1}, U8: {"u8", 1}, I16: {"i16", 2}, I32: {"i32", 4}, I64: {"i64", 8}, Bool: {"bool", 1},
+	F8: {"f8", 1},
 }
 
 // Valid tells whether d is one of the constants of this package.
@@ -52,7 +54,7 @@ func (d DType) Bytes() int64 {
 }
 
 // IsFloat tells whether the elements are floating-point numbers.
-func (d DType) IsFloat() bool { return d <= BF16 }
+func (d DType) IsFloat() bool { return d <= BF16 || d == F8 }
 
 // ParseDType reads a short name, such as "f16".
 func ParseDType(s string) (DType, error) {

@@ -7,11 +7,11 @@ import (
 )
 
 func TestDType(t *testing.T) {
-	sizes := map[DType]int64{F16: 2, F32: 4, F64: 8, BF16: 2, I8: 1, U8: 1, I16: 2, I32: 4, I64: 8, Bool: 1}
+	sizes := map[DType]int64{F16: 2, F32: 4, F64: 8, BF16: 2, I8: 1, U8: 1, I16: 2, I32: 4, I64: 8, Bool: 1, F8: 1}
 	if len(sizes) != len(dtypes) {
 		t.Errorf("%d types are tested, there are %d", len(sizes), len(dtypes))
 	}
-	floats := map[DType]bool{F16: true, F32: true, F64: true, BF16: true}
+	floats := map[DType]bool{F16: true, F32: true, F64: true, BF16: true, F8: true}
 	for d, size := range sizes {
 		if !d.Valid() || d.Bytes() != size || d.IsFloat() != floats[d] {
 			t.Errorf("%v: valid %t, %d bytes, float %t; want %d bytes, float %t", d, d.Valid(), d.Bytes(), d.IsFloat(), size, floats[d])

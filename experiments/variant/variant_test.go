@@ -243,7 +243,7 @@ func TestUnusualGraphs(t *testing.T) {
 		built("up and down", func(b *model.Builder, n int64) {
 			x := b.Op("Relu", "r", model.Attr{}, b.Input("x", model.F16, n, 64, 64, 64))
 			d := b.Op("MaxPool", "down", model.Attr{Kernel: []int64{2, 2}, Strides: []int64{2, 2}, Dilations: []int64{1, 1}, Pads: make([]int64, 4)}, x)
-			u := b.Op("Resize", "up", model.Attr{Scales: []int64{1, 1, 2, 2}}, b.Op("Tanh", "t", model.Attr{}, d))
+			u := b.Op("Resize", "up", model.Attr{Shape: []int64{n, 64, 64, 64}, Kernel: []int64{1, 1, 1, 1}}, b.Op("Tanh", "t", model.Attr{}, d))
 			b.Output(b.Op("Concat", "skip", model.Attr{Axis: 1}, x, u))
 		}),
 	} {

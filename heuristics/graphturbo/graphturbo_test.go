@@ -183,7 +183,7 @@ func TestUpsampling(t *testing.T) {
 	b := model.NewBuilder("up")
 	x := b.Input("x", model.F16, 8, 64, 8, 8)
 	x = b.Op("Relu", "small", model.Attr{}, x)
-	x = b.Op("Resize", "up", model.Attr{Scales: []int64{1, 1, 8, 8}}, x)
+	x = b.Op("Resize", "up", model.Attr{Shape: []int64{8, 64, 64, 64}, Kernel: []int64{1, 1, 1, 1}}, x)
 	x = b.Op("Relu", "large", model.Attr{}, x)
 	b.Output(x)
 	g, err := b.Build()

@@ -29,8 +29,18 @@ func (c *call) fail(format string, args ...any) {
 	}
 }
 
+// unsupported is fail for what lies beyond the importer.
+func (c *call) unsupported(format string, args ...any) {
+	if c.err == nil {
+		c.err = &notSupported{fmt.Sprintf(format, args...)}
+	}
+}
+
 func (c *call) run() error {
 	n, r := c.node, c.row
+	if r == nil {
+		return c.withoutRow()
+	}
 	if len(n.attrs) > 64 {
 		return fmt.Errorf("has %d attributes", len(n.attrs))
 	}
@@ -49,7 +59,7 @@ func (c *call) run() error {
 	}
 	for i, name := range n.inputs {
 		if name == "" {
-			if i < r.minIn || r.maxIn < 0 {
+			if (i < r.minIn || r.maxIn < 0) && !slices.Contains(optional[r.operator], i) {
 				return fmt.Errorf("leaves out input %d, which it needs", i)
 			}
 			c.in = append(c.in, nil)
@@ -59,6 +69,9 @@ func (c *call) run() error {
 		if err != nil {
 			return err
 		}
+		if v.lost {
+			return &notSupported{lostInput}
+		}
 		c.in = append(c.in, v)
 	}
 	for len(c.in) < r.maxIn {
@@ -66,7 +79,10 @@ func (c *call) run() error {
 	}
 	if !c.fold() && c.err == nil {
 		if r.build == nil {
-			c.fail("%s", c.whyNotFolded())
+			if c.opt.AllowUnknown {
+				return c.unknown()
+			}
+			c.unsupported("%s", c.whyNotFolded())
 		} else {
 			r.build(c)
 		}
@@ -76,10 +92,106 @@ func (c *call) run() error {
 	}
 	for i, o := range n.outputs {
 		if o != "" && c.values[o] == nil && c.used[o] {
-			return fmt.Errorf("output %d (%q) is used, but not supported", i, o)
+			c.lose(n, fmt.Sprintf("output %d (%q) is used, but not supported", i, o), o)
 		}
 	}
 	return nil
+}
+
+// withoutRow is run for an operator that is not in the table.
+func (c *call) withoutRow() error {
+	n := c.node
+	if !c.opt.AllowUnknown || n.domain == "" && refused[n.op] != "" {
+		return &notSupported{whyUnknown(n)}
+	}
+	for _, name := range n.inputs {
+		if name == "" {
+			continue
+		}
+		v, err := c.value(name)
+		if err != nil {
+			return err
+		}
+		if v.lost {
+			return &notSupported{lostInput}
+		}
+		c.in = append(c.in, v)
+	}
+	return c.unknown()
+}
+
+// unknown imports the node as work of one operation per output element. Its shape
+// and type are those that the file declares, or else those of its first input that
+// is no constant.
+func (c *call) unknown() error {
+	var like *value
+	for _, v := range c.in {
+		if v != nil && (like == nil || like.constant && !v.constant) {
+			like = v
+		}
+	}
+	for i, o := range c.node.outputs {
+		if o == "" || !c.used[o] {
+			continue
+		}
+		shape, dt, ok := c.stated(o)
+		if !ok {
+			if like == nil {
+				return &notSupported{fmt.Sprintf("neither known nor is the shape of output %d (%q) declared", i, o)}
+			}
+			if shape == nil {
+				shape = like.shape
+			}
+			if dt == nil {
+				dt = &like.dtype
+			}
+		}
+		attr := model.Attr{Shape: shape, Axis: int64(*dt), Variant: fmt.Sprintf("output %d of %q", i, c.node.name)}
+		name := c.node.name
+		if i > 0 {
+			name = fmt.Sprintf("%s:%d", name, i)
+		}
+		for _, v := range c.add("Unknown", name, attr, args(c.in...), []string{o}) {
+			c.bind(i, v)
+		}
+		if c.err == nil && c.opt.Warn != nil {
+			c.opt.Warn(fmt.Sprintf("node %q: %s of domain %s is not known; it counts as one operation for each of the elements %v of its output %q",
+				c.node.name, c.node.op, shownDomain(c.node.domain), shape, o))
+		}
+	}
+	return c.err
+}
+
+// stated is what the file declares of a value; ok if that is all, else what is
+// missing is nil.
+func (c *call) stated(name string) (shape model.Shape, dt *model.DType, ok bool) {
+	v := c.declared[name]
+	if v == nil || !v.tensor {
+		return nil, nil, false
+	}
+	if t, err := c.dtype(v.elem); err == nil {
+		dt = &t
+	}
+	if !v.ranked {
+		return nil, dt, false
+	}
+	shape = model.Shape{}
+	for i, d := range v.dims {
+		n := d.value
+		if !d.fixed {
+			var bound bool
+			if n, bound = c.opt.Dims[label(v, i)]; !bound {
+				if i != 0 || c.batch == 0 {
+					return nil, dt, false
+				}
+				n = c.batch
+			}
+		} else if i == 0 && n == c.fileBatch && c.batch > 0 {
+			n = c.batch
+		}
+		shape = append(shape, n)
+	}
+	return shape, dt, dt != nil
 }
 
 func (c *call) whyNotFolded() string {
@@ -116,7 +228,9 @@ func (c *call) fold() bool {
 }
 
 // known binds the first output to known values.
-func (c *call) known(l *literal) {
+func (c *call) known(l *literal) { c.knownOutput(0, l) }
+
+func (c *call) knownOutput(i int, l *literal) {
 	if !fits(l.shape) {
 		c.fail("yields shape %v, which is too large to compute here", l.shape)
 		return
@@ -125,7 +239,7 @@ func (c *call) known(l *literal) {
 		c.err = errKnown
 		return
 	}
-	c.bind(0, &value{shape: l.shape, dtype: l.dtype, constant: true, lit: l, derived: true, id: absent})
+	c.bind(i, &value{shape: l.shape, dtype: l.dtype, constant: true, lit: l, derived: true, id: absent})
 }
 
 func (c *call) bind(i int, v *value) {
@@ -268,7 +382,7 @@ const spelled = 1<<1 | 1<<attrF | 1<<attrI | 1<<attrS | 1<<attrFloats | 1<<attrI
 // spell writes an attribute's value so that equal text means equal value.
 func (a *attribute) spell(n *nodeProto) string {
 	if a.has&^spelled != 0 {
-		return fmt.Sprintf("of node %d", n.index) // equal to no other
+		return fmt.Sprintf("of node %d %q", n.index, n.name) // equal to no other
 	}
 	var b strings.Builder
 	if a.has&(1<<attrF) != 0 {
@@ -341,6 +455,18 @@ func (c *call) step(suffix string, kind model.Kind, attr model.Attr, in ...arg) 
 		return &value{id: absent}
 	}
 	return out[0]
+}
+
+// finish adds the operator that yields the node's first output, after steps.
+func (c *call) finish(kind model.Kind, attr model.Attr, in ...arg) {
+	for i, v := range c.add(kind, c.node.name, attr, in, c.node.outputs[:1]) {
+		c.bind(i, v)
+	}
+}
+
+// number is a constant of one element whose value does not matter.
+func (c *call) number(suffix string, dt model.DType) *value {
+	return &value{name: c.node.name + "/" + suffix, dtype: dt, constant: true, derived: true, id: absent}
 }
 
 func (c *call) add(kind model.Kind, name string, attr model.Attr, in []arg, names []string) []*value {

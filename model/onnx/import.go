@@ -22,8 +22,14 @@ type Options struct {
 	// Dims binds symbolic dimensions by name. A dimension without a name is called
 	// after its input and position, such as "x.2".
 	Dims map[string]int64
-	// Float, if not nil, is the type that all floating-point tensors become.
+	// Float, if not nil, is the type that all floating-point tensors become: one of
+	// the floating-point types, or I8 for a network as it would be after quantisation.
 	Float *model.DType
+	// AllowUnknown imports operators outside the table as work of one operation per
+	// output element (kind Unknown), each with a warning.
+	AllowUnknown bool
+	// Warn, if not nil, is told what was not taken literally.
+	Warn func(string)
 }
 
 // Import reads the network in a file.
@@ -118,16 +124,20 @@ func shortList(s []string, sep string) string {
 // plan is what holds for a file at any size of its dimensions.
 type plan struct {
 	m            *modelProto
-	order        []*nodeProto
-	rows         []*row // by node index
+	order        []*nodeProto // those that outputs depend on
 	initializers map[string]*tensorProto
 	inputs       []*valueInfo // without initializers, which old files list too
 	used         map[string]bool
+	declared     map[string]*valueInfo
+	missing      bool // some node has no row
 }
 
 func prepare(m *modelProto) (*plan, error) {
+	if err := m.expand(); err != nil {
+		return nil, err
+	}
 	g := m.graph
-	p := &plan{m: m, rows: make([]*row, len(g.nodes)), initializers: map[string]*tensorProto{}, used: map[string]bool{}}
+	p := &plan{m: m, initializers: map[string]*tensorProto{}, used: map[string]bool{}, declared: map[string]*valueInfo{}}
 	for _, t := range g.initializers {
 		if t.name == "" {
 			continue // nothing can refer to it
@@ -137,7 +147,6 @@ func prepare(m *modelProto) (*plan, error) {
 		}
 		p.initializers[t.name] = t
 	}
-	const given = -1
 	writer := make(map[string]int, len(g.nodes)+len(p.initializers))
 	for name := range p.initializers {
 		writer[name] = given
@@ -152,6 +161,39 @@ func prepare(m *modelProto) (*plan, error) {
 		writer[v.name] = given
 		p.inputs = append(p.inputs, v)
 	}
+	for _, list := range [][]*valueInfo{g.valueInfo, g.outputs} {
+		for _, v := range list {
+			p.declared[v.name] = v
+		}
+	}
+	if err := findWriters(g, writer); err != nil {
+		return nil, err
+	}
+	if len(g.outputs) == 0 {
+		return nil, errors.New("the graph has no output")
+	}
+	var need []string
+	for _, v := range g.outputs {
+		if _, ok := writer[v.name]; !ok {
+			return nil, fmt.Errorf("output %q is written by no node", v.name)
+		}
+		need = append(need, v.name)
+	}
+	var err error
+	if p.order, err = p.live(g, writer, need); err != nil {
+		return nil, err
+	}
+	for _, n := range p.order {
+		p.missing = p.missing || n.row == nil
+	}
+	return p, nil
+}
+
+// given marks what no node of the graph writes: inputs and initializers.
+const given = -1
+
+// findWriters names nameless nodes and adds to writer which node writes a value.
+func findWriters(g *graphProto, writer map[string]int) error {
 	for _, n := range g.nodes {
 		if n.name == "" {
 			if n.name = fmt.Sprintf("%s_%d", n.op, n.index); len(n.outputs) > 0 && n.outputs[0] != "" {
@@ -164,17 +206,35 @@ func prepare(m *modelProto) (*plan, error) {
 			}
 			if w, dup := writer[o]; dup {
 				if w == given {
-					return nil, fmt.Errorf("node %q (%s) writes %q, which is an input or initializer", n.name, n.op, o)
+					return fmt.Errorf("node %q (%s) writes %q, which is an input or initializer", n.name, n.op, o)
 				}
-				return nil, fmt.Errorf("both node %q (%s) and node %q (%s) write %q", g.nodes[w].name, g.nodes[w].op, n.name, n.op, o)
+				return fmt.Errorf("both node %q (%s) and node %q (%s) write %q", g.nodes[w].name, g.nodes[w].op, n.name, n.op, o)
 			}
 			writer[o] = n.index
 		}
 	}
-	if err := p.findRows(); err != nil {
-		return nil, err
+	return nil
+}
+
+// live sorts the nodes that the needed values depend on topologically, finds their
+// rows and marks what they read as used.
+func (p *plan) live(g *graphProto, writer map[string]int, need []string) ([]*nodeProto, error) {
+	alive := make([]bool, len(g.nodes))
+	var stack []*nodeProto
+	want := func(name string) {
+		p.used[name] = true
+		if w := writer[name]; w != given && !alive[w] {
+			alive[w] = true
+			stack = append(stack, g.nodes[w])
+		}
 	}
-	for _, n := range g.nodes {
+	for _, name := range need {
+		want(name)
+	}
+	for len(stack) > 0 {
+		n := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		n.row, n.captured = lookup(n), nil
 		for _, in := range n.inputs {
 			if in == "" {
 				continue
@@ -182,80 +242,89 @@ func prepare(m *modelProto) (*plan, error) {
 			if _, ok := writer[in]; !ok {
 				return nil, fmt.Errorf("node %q (%s) reads %q, which no node writes and which is neither input nor initializer", n.name, n.op, in)
 			}
-			p.used[in] = true
+			want(in)
+		}
+		for _, a := range n.attrs {
+			if a.g != nil {
+				n.captured = a.g.reads(n.captured)
+			}
+		}
+		// What is missing here is written within the graphs.
+		n.captured = slices.DeleteFunc(n.captured, func(s string) bool { _, ok := writer[s]; return !ok })
+		for _, name := range n.captured {
+			want(name)
 		}
 	}
-	if len(g.outputs) == 0 {
-		return nil, errors.New("the graph has no output")
+	return sortNodes(g, alive, writer)
+}
+
+// reads appends the names that the nodes of a graph, and of graphs within, read.
+func (g *graphProto) reads(list []string) []string {
+	for _, n := range g.nodes {
+		for _, in := range n.inputs {
+			if in != "" {
+				list = append(list, in)
+			}
+		}
+		for _, a := range n.attrs {
+			if a.g != nil {
+				list = a.g.reads(list)
+			}
+		}
 	}
 	for _, v := range g.outputs {
-		if _, ok := writer[v.name]; !ok {
-			return nil, fmt.Errorf("output %q is written by no node", v.name)
-		}
-		p.used[v.name] = true
+		list = append(list, v.name)
 	}
-	return p, p.sort(writer)
+	return list
 }
 
-// findRows looks up every node's operator, and reports all failures together.
-func (p *plan) findRows() error {
-	var bad UnsupportedError
-	for i, n := range p.m.graph.nodes {
-		var reason string
-		if p.rows[i], reason = p.m.lookup(n); p.rows[i] != nil {
-			continue
-		}
-		if len(bad.Nodes) == maxListed {
-			bad.More++
-			continue
-		}
-		d := n.domain
-		if d == "" {
-			d = "ai.onnx"
-		}
-		bad.Nodes = append(bad.Nodes, UnsupportedNode{n.name, n.op, d, reason})
+// unsupported lists nodes that cannot be imported.
+func unsupported(list []UnsupportedNode) error {
+	if len(list) == 0 {
+		return nil
 	}
-	if len(bad.Nodes) > 0 {
-		return &bad
-	}
-	return nil
+	n := min(len(list), maxListed)
+	return &UnsupportedError{list[:n], len(list) - n}
 }
 
-// opset is the version of a domain's operators that the file uses.
-func (m *modelProto) opset(domain string) int64 {
-	if v, ok := m.opsets[domain]; ok {
+// opset is the version of a domain's operators that the node was written for.
+func (n *nodeProto) opset() int64 {
+	if v, ok := n.opsets[n.domain]; ok {
 		return v
 	}
 	return 1 // of files older than the field
 }
 
-func (m *modelProto) lookup(n *nodeProto) (*row, string) {
-	rows := table[operator{n.domain, n.op}]
-	v := m.opset(n.domain)
-	for _, r := range rows {
+// lookup finds the row of a node's operator.
+func lookup(n *nodeProto) *row {
+	v := n.opset()
+	for _, r := range table[operator{n.domain, n.op}] {
 		if r.since <= v && (r.until == 0 || v <= r.until) {
-			return r, ""
+			return r
 		}
 	}
-	switch {
-	case len(rows) > 0:
+	return nil
+}
+
+// whyUnknown says why a node has no row; empty if nothing is known of it.
+func whyUnknown(n *nodeProto) string {
+	if rows := table[operator{n.domain, n.op}]; len(rows) > 0 {
 		var known []string
 		for _, r := range rows {
 			known = append(known, r.versions())
 		}
-		return nil, fmt.Sprintf("operator set %d; known are %s", v, strings.Join(known, ", "))
-	case m.functions[[2]string{n.domain, n.op}]:
-		return nil, "a function of the file"
-	case n.op == "If" || n.op == "Loop" || n.op == "Scan":
-		return nil, "control flow"
+		return fmt.Sprintf("operator set %d; known are %s", n.opset(), strings.Join(known, ", "))
 	}
-	return nil, ""
+	if n.domain != "" {
+		return ""
+	}
+	return refused[n.op]
 }
 
-// sort puts the nodes into topological order and keeps the file's order where it
-// is one already.
-func (p *plan) sort(writer map[string]int) error {
-	nodes := p.m.graph.nodes
+// sortNodes puts the nodes that are alive into topological order and keeps the
+// file's order where it is one already.
+func sortNodes(g *graphProto, alive []bool, writer map[string]int) ([]*nodeProto, error) {
+	nodes := g.nodes
 	const (
 		white = iota
 		grey
@@ -264,8 +333,9 @@ func (p *plan) sort(writer map[string]int) error {
 	color := make([]uint8, len(nodes))
 	type frame struct{ node, next int }
 	var stack []frame
+	var order []*nodeProto
 	for root := range nodes {
-		if color[root] != white {
+		if color[root] != white || !alive[root] {
 			continue
 		}
 		color[root] = grey
@@ -273,19 +343,24 @@ func (p *plan) sort(writer map[string]int) error {
 		for len(stack) > 0 {
 			f := &stack[len(stack)-1]
 			n := nodes[f.node]
-			if f.next == len(n.inputs) {
+			if f.next == len(n.inputs)+len(n.captured) {
 				color[f.node] = black
-				p.order = append(p.order, n)
+				order = append(order, n)
 				stack = stack[:len(stack)-1]
 				continue
 			}
-			in := n.inputs[f.next]
+			var in string
+			if f.next < len(n.inputs) {
+				in = n.inputs[f.next]
+			} else {
+				in = n.captured[f.next-len(n.inputs)]
+			}
 			f.next++
 			if in == "" {
 				continue
 			}
 			w := writer[in]
-			if w < 0 || color[w] == black {
+			if w == given || color[w] == black {
 				continue
 			}
 			if color[w] == grey {
@@ -300,13 +375,13 @@ func (p *plan) sort(writer map[string]int) error {
 				if n := len(names); n > maxListed {
 					names = append(names[:maxListed:maxListed], fmt.Sprintf("(%d more)", n-maxListed))
 				}
-				return &model.CycleError{Ops: names}
+				return nil, &model.CycleError{Ops: names}
 			}
 			color[w] = grey
 			stack = append(stack, frame{w, 0})
 		}
 	}
-	return nil
+	return order, nil
 }
 
 // label is the name by which Options.Dims binds dimension i of an input.
@@ -439,8 +514,13 @@ func (p *plan) checkDims(opt Options, lead *valueInfo) error {
 
 // build makes the graph. The values that it returns are for tests.
 func build(name string, m *modelProto, opt Options) (*model.Graph, map[string]*value, error) {
-	if opt.Float != nil && !opt.Float.IsFloat() {
-		return nil, nil, fmt.Errorf("floats cannot become %v", *opt.Float)
+	to := opt.Float
+	if to != nil && !to.IsFloat() {
+		if *to != model.I8 {
+			return nil, nil, fmt.Errorf("floats cannot become %v", *to)
+		}
+		f := model.F16
+		opt.Float = &f
 	}
 	p, err := prepare(m)
 	if err != nil {
@@ -448,6 +528,9 @@ func build(name string, m *modelProto, opt Options) (*model.Graph, map[string]*v
 	}
 	file, want, err := p.bind(opt)
 	if err != nil {
+		if p.missing && !opt.AllowUnknown {
+			return nil, nil, p.unknown() // more than a flag can mend
+		}
 		return nil, nil, err
 	}
 	base := filepath.Base(name)
@@ -456,15 +539,31 @@ func build(name string, m *modelProto, opt Options) (*model.Graph, map[string]*v
 	if file.batch != want.batch {
 		// What the file was written for: a hard-coded size can only be understood
 		// beside the sizes it was meant for.
-		if _, own, err = p.run(title, opt, file, nil); err != nil {
+		quiet := opt
+		quiet.Warn = nil
+		if _, own, err = p.run(title, quiet, file, nil, file.batch); err != nil {
 			return nil, nil, err
 		}
 	}
-	g, values, err := p.run(title, opt, want, own)
+	g, values, err := p.run(title, opt, want, own, file.batch)
 	if err != nil && own != nil {
 		err = fmt.Errorf("at batch %d in place of the file's %d: %w", want.batch, file.batch, err)
 	}
+	if err == nil && to != nil && !to.IsFloat() {
+		g.Retype(model.F16, *to)
+	}
 	return g, values, err
+}
+
+// unknown lists the nodes outside the table.
+func (p *plan) unknown() error {
+	var bad []UnsupportedNode
+	for _, n := range p.order {
+		if n.row == nil {
+			bad = append(bad, UnsupportedNode{n.name, n.op, shownDomain(n.domain), whyUnknown(n)})
+		}
+	}
+	return unsupported(bad)
 }
 
 // value is a tensor of the file as far as it is known.
@@ -474,6 +573,9 @@ type value struct {
 	dtype    model.DType
 	constant bool
 	lit      *literal // the values, if known
+	// lost tells that the node that yields it is not supported. That is reported at
+	// the end, with all other nodes, if an output of the network depends on it.
+	lost bool
 	// derived tells that the importer computed the values; those in the file may
 	// be trained.
 	derived bool
@@ -497,10 +599,14 @@ type importer struct {
 	// being built.
 	own    map[string]*value
 	budget int64 // of known elements, maxKnown at first
+	sizes
+	fileBatch int64
+	bad       []UnsupportedNode
 }
 
-func (p *plan) run(title string, opt Options, s sizes, own map[string]*value) (*model.Graph, map[string]*value, error) {
-	im := &importer{plan: p, opt: opt, b: model.NewBuilder(title), values: make(map[string]*value, 2*len(p.order)), own: own, budget: maxKnown}
+func (p *plan) run(title string, opt Options, s sizes, own map[string]*value, fileBatch int64) (*model.Graph, map[string]*value, error) {
+	im := &importer{plan: p, opt: opt, b: model.NewBuilder(title), values: make(map[string]*value, 2*len(p.order)), own: own,
+		budget: maxKnown, sizes: s, fileBatch: fileBatch}
 	for i, v := range p.inputs {
 		dt, err := im.dtype(v.elem)
 		if err != nil {
@@ -510,13 +616,19 @@ func (p *plan) run(title string, opt Options, s sizes, own map[string]*value) (*
 	}
 	for _, n := range p.order {
 		if err := im.node(n); err != nil {
-			return nil, nil, fmt.Errorf("node %q (%s): %w", n.name, n.op, err)
+			if p.missing && !opt.AllowUnknown {
+				return nil, nil, p.unknown()
+			}
+			return nil, nil, err
 		}
 	}
 	for _, v := range p.m.graph.outputs {
 		x, err := im.value(v.name)
 		if err != nil {
 			return nil, nil, fmt.Errorf("output %q: %w", v.name, err)
+		}
+		if x.lost {
+			return nil, nil, unsupported(im.bad)
 		}
 		if _, err := elements(x.shape); err != nil {
 			return nil, nil, fmt.Errorf("output %q: %w", v.name, err)
@@ -612,7 +724,38 @@ func (im *importer) tensor(v *value, u use) model.TensorID {
 	return v.id
 }
 
+// node imports a node. One that is not supported is noted, and so is not what
+// depends on it.
 func (im *importer) node(n *nodeProto) error {
-	c := &call{importer: im, node: n, row: im.rows[n.index], opset: im.m.opset(n.domain)}
-	return c.run()
+	c := &call{importer: im, node: n, row: n.row, opset: n.opset()}
+	err := c.run()
+	var not *notSupported
+	switch {
+	case errors.As(err, &not):
+		im.lose(n, not.reason, n.outputs...)
+		return nil
+	case err != nil:
+		return fmt.Errorf("node %q (%s): %w", n.name, n.op, err)
+	}
+	return nil
 }
+
+// lose notes that a node cannot yield some outputs.
+func (im *importer) lose(n *nodeProto, reason string, outputs ...string) {
+	if reason != lostInput {
+		im.bad = append(im.bad, UnsupportedNode{n.name, n.op, shownDomain(n.domain), reason})
+	}
+	for _, o := range outputs {
+		if o != "" {
+			im.values[o] = &value{name: o, lost: true, id: absent}
+		}
+	}
+}
+
+// notSupported is the error of a node that lies beyond the importer, while the
+// file may be in order.
+type notSupported struct{ reason string }
+
+func (e *notSupported) Error() string { return e.reason }
+
+const lostInput = "an input is missing"

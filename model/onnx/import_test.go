@@ -248,7 +248,7 @@ func TestErrors(t *testing.T) {
 	relu := node("Relu", "r", in("x"), out("y"))
 	var many []msg
 	for i := range 25 {
-		many = append(many, nodeOf("com.example", "Magic", fmt.Sprint("m", i), in("x"), out(fmt.Sprint("t", i))))
+		many = append(many, nodeOf("com.example", "Magic", fmt.Sprint("m", i), in("x"), out(fmt.Sprint("t", i))), output(fmt.Sprint("t", i)))
 	}
 	for _, tt := range []struct {
 		name string
@@ -270,22 +270,23 @@ func TestErrors(t *testing.T) {
 		{"two inputs", file(13, x, x, y, relu), `two inputs are called "x"`},
 		{"two initializers", file(13, x, y, relu, weights("w", 1), weights("w", 2)), `two initializers are called "w"`},
 		{"cycle", file(13, x, y, node("Add", "a", in("x", "q"), out("p")), node("Relu", "b", in("p"), out("q")), node("Relu", "c", in("q"), out("y"))), "cycle: b -> a -> b"},
-		{"unsupported", file(13, append([]msg{x, y, relu, node("If", "branch", in("x"), out("i")), node("Quantum", "q", in("x"), out("j"))}, many...)...),
-			`27 unsupported operators: node "branch" is If of domain ai.onnx (control flow); node "q" is Quantum of domain ai.onnx; node "m0" is Magic of domain com.example; node "m1"`},
+		{"unsupported", file(13, append([]msg{x, y, relu, node("Loop", "again", in("x"), out("i")), output("i"), node("Quantum", "q", in("x"), out("j")), output("j")}, many...)...),
+			`27 unsupported operators: node "again" is Loop of domain ai.onnx (control flow); node "q" is Quantum of domain ai.onnx; node "m0" is Magic of domain com.example; node "m1"`},
 		{"the list is cut", file(13, append([]msg{x, y, relu}, many...)...), "; and 5 more"},
 		{"old operator set", file(6, x, y, node("Add", "a", in("x", "x"), out("y"))), `node "a" is Add of domain ai.onnx (operator set 6; known are 7 and later)`},
 		{"too few inputs", file(13, x, y, node("Conv", "c", in("x"), out("y"))), `node "c" (Conv): has 1 inputs, expected 2 to 3`},
 		{"left out", file(13, x, y, node("Conv", "c", in("x", ""), out("y"))), `node "c" (Conv): leaves out input 1, which it needs`},
-		{"without output", file(13, x, y, relu, node("Relu", "n", in("x"), nil)), `node "n" (Relu): has no output`},
+		{"control flow", file(13, x, y, node("If", "n", in("x"), out("y"))), `node "n" is If of domain ai.onnx (control flow, and its condition ("x") is computed while the network runs)`},
 		{"shape", file(13, x, y, weights("w", 6, 5, 3, 3), node("Conv", "c", in("x", "w"), out("y"))), `node "c" (Conv): input [1,4,8,8] and weights [6,5,3,3] do not fit 1 groups`},
 		{"kernel", file(13, x, y, weights("w", 6, 4, 3, 3), node("Conv", "c", in("x", "w"), out("y"), attrList("kernel_shape", 5, 5))), `node "c" (Conv): kernel_shape is [5 5], but the weights have shape [6,4,3,3]`},
 		{"pads", file(13, x, y, weights("w", 6, 4, 3, 3), node("Conv", "c", in("x", "w"), out("y"), attrList("pads", 1, 1))), `node "c" (Conv): attribute "pads" has 2 entries, expected 4`},
 		{"attribute type", file(13, x, y, weights("w", 6, 4, 3, 3), node("Conv", "c", in("x", "w"), out("y"), attrStr("group", "one"))), `node "c" (Conv): attribute "group" is not an integer`},
 		{"attribute twice", file(13, x, y, node("Elu", "e", in("x"), out("y"), attrFlt("alpha", 1), attrFlt("alpha", 2))), `node "e" (Elu): has two attributes "alpha"`},
 		{"axis", file(13, x, y, node("Softmax", "s", in("x"), out("y"), attrInt("axis", 4))), `node "s" (Softmax): axis 4 does not exist in 4 dimensions`},
-		{"used mask", file(13, x, y, node("Dropout", "d", in("x"), out("t", "y"))), `node "d" (Dropout): output 1 ("y") is used, but not supported`},
+		{"used mask", file(13, x, y, node("Dropout", "d", in("x"), out("t", "y"))), `node "d" is Dropout of domain ai.onnx (output 1 ("y") is used, but not supported)`},
 		{"target not known", file(13, x, y, msg(nil).sub(11, typed("t", tInt64, 2)), node("Reshape", "r", in("x", "t"), out("y"))), `node "r" (Reshape): input 1 ("t") is computed while the network runs, expected a known list of integers`},
-		{"comparison", file(13, x, y, node("Equal", "e", in("x", "x"), out("y"))), `node "e" (Equal): works on known values only, but input 0 ("x") is not known`},
+		{"values of a computed tensor", file(13, x, y, node("NonZero", "e", in("x"), out("t")), node("Relu", "r", in("t"), out("y")), output("z"), node("Loop", "l", in("x"), out("z"))),
+			`2 unsupported operators: node "e" is NonZero of domain ai.onnx (works on known values only, but input 0 ("x") is not known); node "l" is Loop`},
 		{"training", file(14, x, y, weights("w", 4), node("BatchNormalization", "n", in("x", "w", "w", "w", "w"), out("y"), attrInt("training_mode", 1))), `node "n" (BatchNormalization): is in training mode`},
 		{"division by zero", file(13, x, y, list("a", 1), list("z", 0), node("Div", "d", in("a", "z"), out("q")), node("Reshape", "r", in("x", "q"), out("y"))), `node "d" (Div): division by zero`},
 		{"overflow", file(13, x, y, list("a", 1<<62), node("Add", "d", in("a", "a"), out("q")), node("Reshape", "r", in("x", "q"), out("y"))), `node "d" (Add): integer overflow`},
@@ -328,9 +329,9 @@ func TestErrors(t *testing.T) {
 	if _, err := Import(t.TempDir(), Options{}); err == nil {
 		t.Error("a folder is no error")
 	}
-	i8 := model.I8
-	if _, err := load(small(), Options{Float: &i8}); err == nil {
-		t.Error("floats became integers")
+	i64 := model.I64
+	if _, err := load(small(), Options{Float: &i64}); err == nil {
+		t.Error("floats became long integers")
 	}
 }
 
@@ -488,7 +489,7 @@ func TestHostile(t *testing.T) {
 		{"a million dimensions", file(13, x, y, relu, weights("w", make([]int64, 1<<20)...))},
 		{"many large known lists", file(13, x, y, relu, list("n", 4096), node("ConstantOfShape", "k", in("n"), out("k"), attrTensor("value", rawInts("", []int64{1}, 1))),
 			chain(20000, func(i int) msg {
-				return node("Neg", "n", in("k"), out(fmt.Sprint("t", i)))
+				return append(node("Neg", "n", in("k"), out(fmt.Sprint("t", i))), output(fmt.Sprint("t", i))...)
 			}))},
 		{"doubling", file(13, x, output("t99"), node("Identity", "", in("x"), out("t-1")), chain(100, func(i int) msg {
 			return node("Concat", "", in(fmt.Sprint("t", i-1), fmt.Sprint("t", i-1)), out(fmt.Sprint("t", i)), attrInt("axis", 0))

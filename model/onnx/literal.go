@@ -220,6 +220,19 @@ var arithmetic = map[string]struct {
 		}
 		return m, nil
 	}, nil},
+	"Pow": {func(a, b int64) (int64, error) {
+		if b < 0 {
+			return 0, errors.New("negative power of an integer")
+		}
+		r := int64(1)
+		for i := int64(0); i < b && r != 0 && (a < -1 || a > 1 || i < 2+b%2); i++ {
+			var err error
+			if r, err = mulInt(r, a); err != nil {
+				return 0, err
+			}
+		}
+		return r, nil
+	}, math.Pow},
 	"Min":            {func(a, b int64) (int64, error) { return min(a, b), nil }, math.Min},
 	"Max":            {func(a, b int64) (int64, error) { return max(a, b), nil }, math.Max},
 	"Sum":            {addInt, func(a, b float64) float64 { return a + b }},

@@ -397,6 +397,22 @@ func split(c *call) {
 		c.fail("splits into %d parts, but has %d outputs", len(parts), n)
 		return
 	}
+	if v := c.in[0]; v.foldable() && len(s) == 1 {
+		at := int64(0)
+		for i, n := range parts {
+			if n < 0 || n > s[0]-at {
+				c.fail("splits shape %v into %v", s, parts)
+				return
+			}
+			var index []int64
+			for k := range n {
+				index = append(index, at+k)
+			}
+			c.knownOutput(i, v.lit.pick(model.Shape{n}, index))
+			at += n
+		}
+		return
+	}
 	c.emit("Split", model.Attr{Axis: int64(axis), Splits: parts}, args(c.in[0]))
 }
 
@@ -577,15 +593,16 @@ func foldExpand(c *call) *literal {
 }
 
 func upsample(c *call) {
+	mode := c.str("mode", "nearest")
 	if a := c.find("scales"); a != nil {
 		f := make([]float64, len(a.floats))
 		for i, v := range a.floats {
 			f[i] = float64(v)
 		}
-		c.scale(f)
+		c.scale(f, nil, mode)
 		return
 	}
-	c.scale(c.scales(1))
+	c.scale(c.scales(1), nil, mode)
 }
 
 // scales are known floats.
@@ -601,36 +618,89 @@ func (c *call) scales(i int) []float64 {
 }
 
 func resize(c *call) {
-	x := c.in[0]
+	rank := len(c.in[0].shape)
+	mode := c.str("mode", "nearest")
 	if c.opset < 11 {
-		c.scale(c.scales(1))
+		c.scale(c.scales(1), nil, mode)
 		return
 	}
+	rule := c.str("coordinate_transformation_mode", "half_pixel")
+	round := c.str("nearest_mode", "round_prefer_floor")
+	usual := rule == "half_pixel" || rule == "asymmetric" && round == "floor"
+	if rule == "tf_crop_and_resize" {
+		c.unsupported("crops (tf_crop_and_resize)")
+	}
+	if rule != "half_pixel" {
+		c.extra = append(c.extra, rule)
+	}
+	if mode == "nearest" && !usual {
+		// Another element than the one at the same place may be the nearest.
+		mode = "linear"
+		c.extra = append(c.extra, "nearest by "+round)
+	}
 	f := c.scales(2)
-	size, ok := c.list("", 3)
-	if c.err == nil && len(f) == 0 && ok && len(size) > 0 {
-		if len(size) != len(x.shape) {
-			c.fail("sizes %v for shape %v", size, x.shape)
-			return
+	size, _ := c.list("", 3)
+	if axes, ok := c.ints("axes"); ok && c.err == nil {
+		c.axes(axes, rank) // none twice
+		whole, factors := c.in[0].shape.Clone(), slices.Repeat([]float64{1}, rank)
+		for i, a := range axes {
+			d := c.axis(a, rank)
+			if i < len(size) {
+				whole[d] = size[i]
+			}
+			if i < len(f) {
+				factors[d] = f[i]
+			}
 		}
-		for d, n := range size {
-			f = append(f, float64(n)/float64(x.shape[d]))
+		if c.err == nil && max(len(size), len(f)) != len(axes) {
+			c.fail("has %d scales and %d sizes for %d axes", len(f), len(size), len(axes))
+		}
+		if len(size) > 0 {
+			size = whole
+		} else {
+			f = factors
 		}
 	}
-	c.scale(f)
+	c.scale(f, size, mode)
 }
 
-func (c *call) scale(f []float64) {
-	a := model.Attr{}
-	if len(f) != len(c.in[0].shape) {
-		c.fail("has %d scales for shape %v", len(f), c.in[0].shape)
-	}
-	for _, v := range f {
-		if v != math.Trunc(v) || v < 1 || v > float64(model.MaxElements) {
-			c.fail("scales by %v, expected whole factors", f)
-			break
+// neighbours are how many elements a mode of interpolation reads per dimension.
+var neighbours = map[string]int64{"nearest": 1, "linear": 2, "bilinear": 2, "cubic": 4}
+
+// scale re-samples by factors, or to a size.
+func (c *call) scale(f []float64, size []int64, mode string) {
+	x := c.in[0].shape
+	if len(f) == 0 && len(size) > 0 {
+		if len(size) != len(x) {
+			c.fail("sizes %v for shape %v", size, x)
+			return
 		}
-		a.Scales = append(a.Scales, int64(v))
+	} else if len(f) != len(x) {
+		c.fail("has %d scales for shape %v", len(f), x)
+		return
+	}
+	k, known := neighbours[mode]
+	if !known {
+		c.fail("mode is %q, expected nearest, linear or cubic", mode)
+	}
+	if mode != "nearest" {
+		c.extra = append(c.extra, mode)
+	}
+	a := model.Attr{Shape: slices.Clone(size)}
+	for d, n := range x {
+		if len(size) == 0 {
+			// Not quite a whole number, such as 2.9999998 times 10, is meant as one.
+			e := math.Floor(f[d]*float64(n) + 1e-4)
+			if !(f[d] > 0) || e < 1 || e > float64(model.MaxElements) {
+				c.fail("scales %v by %v", x, f)
+				return
+			}
+			a.Shape = append(a.Shape, int64(e))
+		}
+		a.Kernel = append(a.Kernel, 1)
+		if a.Shape[d] != n {
+			a.Kernel[d] = k
+		}
 	}
 	c.emit("Resize", a, args(c.in[0]))
 }

@@ -86,6 +86,7 @@ func Operators() []OperatorInfo {
 const anyNumber = -1
 
 func std(name string) operator { return operator{"", name} }
+func ms(name string) operator  { return operator{"com.microsoft", name} }
 
 // rows is the table. Operator sets before the earliest row differ in a way that
 // no file in use has.
@@ -94,15 +95,34 @@ var rows = []row{
 	{std("Conv"), 1, 0, 2, 3, "Conv", conv, nil, "convolution, grouped and depthwise too"},
 	{std("ConvTranspose"), 1, 0, 2, 3, "ConvTranspose", convTranspose, nil, "transposed convolution"},
 	{std("MatMul"), 1, 0, 2, 2, "MatMul", direct, nil, "batched matrix product"},
-	{std("Gemm"), 1, 0, 2, 3, "Gemm", gemm, nil, "matrix product with bias; alpha and beta are free"},
+	{std("Gemm"), 1, 0, 2, 3, "Gemm", gemm, nil, "matrix product with bias; alpha and beta are free; operands of more than two dimensions become MatMul"},
+	{std("Einsum"), 12, 0, 1, anyNumber, "", einsum, nil, "MatMul, with Transpose, Reshape and ReduceSum as needed"},
+	{ms("FusedMatMul"), 1, 0, 2, 2, "MatMul", fusedMatMul, nil, "Transpose, MatMul; alpha is free"},
+	{ms("TransposeMatMul"), 1, 0, 2, 2, "MatMul", fusedMatMul, nil, "Transpose, MatMul; alpha is free"},
+	{ms("FusedGemm"), 1, 0, 2, 3, "", fusedGemm, nil, "Gemm, activation"},
+	{ms("FusedConv"), 1, 0, 2, 4, "", fusedConv, nil, "Conv, Add, activation"},
+	{ms("MatMulNBits"), 1, 0, 3, 6, "", matMulNBits, nil, "Dequantize of packed weights, MatMul"},
 
 	// Pooling and normalisation.
 	{std("MaxPool"), 1, 0, 1, 1, "MaxPool", pool, nil, "without the indices"},
 	{std("AveragePool"), 1, 0, 1, 1, "AveragePool", pool, nil, ""},
 	{std("GlobalMaxPool"), 1, 0, 1, 1, "GlobalMaxPool", direct, nil, ""},
 	{std("GlobalAveragePool"), 1, 0, 1, 1, "GlobalAveragePool", direct, nil, ""},
+	{std("LpPool"), 1, 0, 1, 1, "AveragePool", lpPool, nil, "costs an AveragePool"},
+	{std("GlobalLpPool"), 1, 0, 1, 1, "GlobalAveragePool", likened, nil, "costs a GlobalAveragePool"},
 	{std("BatchNormalization"), 1, 0, 5, 5, "BatchNorm", batchNorm, nil, "at inference"},
 	{std("LayerNormalization"), 1, 0, 2, 3, "LayerNorm", layerNorm, nil, "first output only; standard since 17, in files before"},
+	{std("RMSNormalization"), 23, 0, 2, 2, "RMSNorm", rmsNorm, nil, ""},
+	{std("SimplifiedLayerNormalization"), 1, 0, 2, 2, "RMSNorm", rmsNorm, nil, "first output only; ONNX Runtime writes it into the standard domain"},
+	{ms("SimplifiedLayerNormalization"), 1, 0, 2, 2, "RMSNorm", rmsNorm, nil, "first output only"},
+	{ms("SkipLayerNormalization"), 1, 0, 3, 5, "", skipLayerNorm, nil, "Add, LayerNorm"},
+	{ms("SkipSimplifiedLayerNormalization"), 1, 0, 3, 4, "", skipRMSNorm, nil, "Add, RMSNorm"},
+	{ms("EmbedLayerNormalization"), 1, 0, 7, 9, "", embedLayerNorm, nil, "Gather, Add, LayerNorm; first output only"},
+	{std("InstanceNormalization"), 1, 0, 3, 3, "GroupNorm", instanceNorm, nil, "a group per channel"},
+	{std("GroupNormalization"), 18, 20, 3, 3, "", groupNormOfGroups, nil, "GroupNorm, Mul, Add: scale and bias per group"},
+	{std("GroupNormalization"), 21, 0, 3, 3, "GroupNorm", groupNorm, nil, ""},
+	{std("MeanVarianceNormalization"), 9, 0, 1, 1, "", meanVariance, nil, "ReduceMean, Sub, Mul, ReduceMean, Sqrt, Div"},
+	{std("LpNormalization"), 1, 0, 1, 1, "", lpNormalization, nil, "ReduceSum, Div"},
 	{std("LRN"), 1, 0, 1, 1, "LRN", lrn, nil, ""},
 	{std("Softmax"), 1, 12, 1, 1, "Softmax", softmaxFlat, nil, "over all axes from the given one on"},
 	{std("Softmax"), 13, 0, 1, 1, "Softmax", softmax, nil, ""},
@@ -112,7 +132,16 @@ var rows = []row{
 	{std("ReduceSum"), 1, 0, 1, 2, "ReduceSum", reduce, nil, ""},
 	{std("ReduceMax"), 1, 0, 1, 2, "ReduceMax", reduce, nil, ""},
 	{std("ReduceMin"), 1, 0, 1, 2, "ReduceMin", reduce, nil, ""},
-	{std("ReduceProd"), 1, 0, 1, 2, "", nil, foldProduct, "of a whole list"},
+	{std("ReduceProd"), 1, 0, 1, 2, "ReduceSum", reduce, foldProduct, "costs a ReduceSum; folds for a whole list"},
+	{std("ReduceL1"), 1, 0, 1, 2, "", reduceAfter("Abs", ""), nil, "Abs, ReduceSum"},
+	{std("ReduceL2"), 1, 0, 1, 2, "", reduceAfter("Mul", "Sqrt"), nil, "Mul, ReduceSum, Sqrt"},
+	{std("ReduceLogSum"), 1, 0, 1, 2, "", reduceAfter("", "Log"), nil, "ReduceSum, Log"},
+	{std("ReduceLogSumExp"), 1, 0, 1, 2, "", reduceAfter("Exp", "Log"), nil, "Exp, ReduceSum, Log"},
+	{std("ReduceSumSquare"), 1, 0, 1, 2, "", reduceAfter("Mul", ""), nil, "Mul, ReduceSum"},
+	{std("ArgMax"), 1, 0, 1, 1, "ArgMax", argMax, nil, ""},
+	{std("ArgMin"), 1, 0, 1, 1, "ArgMax", argMax, nil, "costs an ArgMax"},
+	{std("TopK"), 1, 0, 1, 2, "TopK", topK, nil, "how many must be known"},
+	{std("CumSum"), 11, 0, 2, 2, "CumSum", cumSum, nil, ""},
 
 	// Element-wise, one input.
 	{std("Relu"), 1, 0, 1, 1, "Relu", direct, nil, ""},
@@ -127,43 +156,98 @@ var rows = []row{
 	{std("Tanh"), 1, 0, 1, 1, "Tanh", direct, nil, ""},
 	{std("Erf"), 9, 0, 1, 1, "Erf", direct, nil, ""},
 	{std("Gelu"), 20, 0, 1, 1, "Gelu", direct, nil, ""},
-	{operator{"com.microsoft", "Gelu"}, 1, 0, 1, 1, "Gelu", direct, nil, ""},
+	{ms("Gelu"), 1, 0, 1, 1, "Gelu", direct, nil, ""},
+	{ms("FastGelu"), 1, 0, 1, 2, "Gelu", biasedGelu, nil, "Add for a bias"},
+	{ms("BiasGelu"), 1, 0, 2, 2, "Gelu", biasedGelu, nil, "Add, Gelu"},
+	{ms("QuickGelu"), 1, 0, 1, 1, "Silu", direct, nil, "x sigmoid(alpha x)"},
+	{std("Swish"), 24, 0, 1, 1, "Silu", direct, nil, ""},
+	{std("Mish"), 18, 0, 1, 1, "Mish", direct, nil, ""},
+	{std("Softsign"), 1, 0, 1, 1, "Sigmoid", likened, nil, "costs a Sigmoid"},
+	{std("ThresholdedRelu"), 1, 0, 1, 1, "LeakyRelu", likened, nil, "costs a LeakyRelu"},
+	{std("Shrink"), 9, 0, 1, 1, "LeakyRelu", likened, nil, "costs a LeakyRelu"},
+	{std("Sin"), 7, 0, 1, 1, "Sin", direct, nil, ""},
+	{std("Cos"), 7, 0, 1, 1, "Cos", direct, nil, ""},
+	{std("Tan"), 7, 0, 1, 1, "Sin", likened, nil, "costs a Sin"},
+	{std("Asin"), 7, 0, 1, 1, "Sin", likened, nil, "costs a Sin"},
+	{std("Acos"), 7, 0, 1, 1, "Sin", likened, nil, "costs a Sin"},
+	{std("Atan"), 7, 0, 1, 1, "Sin", likened, nil, "costs a Sin"},
+	{std("Sinh"), 9, 0, 1, 1, "Tanh", likened, nil, "costs a Tanh"},
+	{std("Cosh"), 9, 0, 1, 1, "Tanh", likened, nil, "costs a Tanh"},
+	{std("Asinh"), 9, 0, 1, 1, "Tanh", likened, nil, "costs a Tanh"},
+	{std("Acosh"), 9, 0, 1, 1, "Tanh", likened, nil, "costs a Tanh"},
+	{std("Atanh"), 9, 0, 1, 1, "Tanh", likened, nil, "costs a Tanh"},
+	{std("Sign"), 9, 0, 1, 1, "Abs", likened, nil, "costs an Abs"},
+	{std("IsNaN"), 9, 0, 1, 1, "Equal", compareItself, nil, "costs an Equal"},
+	{std("IsInf"), 10, 0, 1, 1, "Equal", compareItself, nil, "costs an Equal"},
 	{std("Exp"), 1, 0, 1, 1, "Exp", direct, nil, ""},
 	{std("Log"), 1, 0, 1, 1, "Log", direct, nil, ""},
 	{std("Sqrt"), 1, 0, 1, 1, "Sqrt", direct, foldSqrt, ""},
 	{std("Reciprocal"), 1, 0, 1, 1, "Reciprocal", direct, nil, ""},
 	{std("Neg"), 1, 0, 1, 1, "Neg", direct, foldNeg, ""},
-	{std("Abs"), 1, 0, 1, 1, "Abs", direct, nil, ""},
+	{std("Abs"), 1, 0, 1, 1, "Abs", direct, foldAbs, ""},
 	{std("Floor"), 1, 0, 1, 1, "Floor", direct, foldRound(math.Floor), ""},
 	{std("Ceil"), 1, 0, 1, 1, "Floor", likened, foldRound(math.Ceil), "costs a Floor"},
 	{std("Round"), 11, 0, 1, 1, "Floor", likened, foldRound(math.RoundToEven), "costs a Floor"},
 	{std("Not"), 1, 0, 1, 1, "Not", direct, foldNot, ""},
 	{std("Clip"), 1, 0, 1, 3, "Clip", clip, nil, "limits must be constants"},
 	{std("Cast"), 6, 0, 1, 1, "Cast", castTo, foldCast, ""},
+	{std("CastLike"), 15, 0, 2, 2, "Cast", castLike, nil, "folds if its first input is known"},
 	{std("Identity"), 1, 0, 1, 1, "Identity", direct, foldIdentity, ""},
 	{std("Dropout"), 1, 0, 1, 3, "Dropout", dropout, nil, "at inference, without the mask"},
 
 	// Element-wise with broadcast.
-	{std("Add"), 7, 0, 2, 2, "Add", direct, foldArithmetic, ""},
-	{std("Sub"), 7, 0, 2, 2, "Sub", direct, foldArithmetic, ""},
-	{std("Mul"), 7, 0, 2, 2, "Mul", direct, foldArithmetic, ""},
-	{std("Div"), 7, 0, 2, 2, "Div", direct, foldArithmetic, ""},
-	{std("Pow"), 7, 0, 2, 2, "Pow", direct, nil, ""},
+	{std("Add"), 7, 0, 2, 2, "Add", twoOperands, foldArithmetic, ""},
+	{std("Sub"), 7, 0, 2, 2, "Sub", twoOperands, foldArithmetic, ""},
+	{std("Mul"), 7, 0, 2, 2, "Mul", twoOperands, foldArithmetic, ""},
+	{std("Div"), 7, 0, 2, 2, "Div", twoOperands, foldArithmetic, ""},
+	{std("Pow"), 7, 0, 2, 2, "Pow", direct, foldArithmetic, ""},
 	{std("PRelu"), 7, 0, 2, 2, "PRelu", prelu, nil, ""},
 	{std("Sum"), 1, 0, 1, anyNumber, "Add", nary, foldArithmetic, "of any number of inputs"},
 	{std("Max"), 1, 0, 1, anyNumber, "Max", nary, foldArithmetic, "of any number of inputs"},
 	{std("Min"), 1, 0, 1, anyNumber, "Min", nary, foldArithmetic, "of any number of inputs"},
 	{std("Mean"), 1, 0, 1, anyNumber, "", mean, nil, "Add, Div"},
-	{std("Mod"), 10, 0, 2, 2, "", nil, foldArithmetic, ""},
-	{std("Equal"), 1, 0, 2, 2, "", nil, foldArithmetic, ""},
-	{std("Greater"), 7, 0, 2, 2, "", nil, foldArithmetic, ""},
-	{std("GreaterOrEqual"), 12, 0, 2, 2, "", nil, foldArithmetic, ""},
-	{std("Less"), 7, 0, 2, 2, "", nil, foldArithmetic, ""},
-	{std("LessOrEqual"), 12, 0, 2, 2, "", nil, foldArithmetic, ""},
-	{std("And"), 7, 0, 2, 2, "", nil, foldArithmetic, ""},
-	{std("Or"), 7, 0, 2, 2, "", nil, foldArithmetic, ""},
-	{std("Xor"), 7, 0, 2, 2, "", nil, foldArithmetic, ""},
-	{std("Where"), 9, 0, 3, 3, "", nil, foldWhere, ""},
+	{std("Mod"), 10, 0, 2, 2, "Mod", direct, foldArithmetic, ""},
+	{std("Equal"), 1, 0, 2, 2, "Equal", direct, foldArithmetic, ""},
+	{std("Greater"), 7, 0, 2, 2, "Greater", direct, foldArithmetic, ""},
+	{std("GreaterOrEqual"), 12, 0, 2, 2, "GreaterOrEqual", direct, foldArithmetic, ""},
+	{std("Less"), 7, 0, 2, 2, "Less", direct, foldArithmetic, ""},
+	{std("LessOrEqual"), 12, 0, 2, 2, "LessOrEqual", direct, foldArithmetic, ""},
+	{std("And"), 7, 0, 2, 2, "And", direct, foldArithmetic, ""},
+	{std("Or"), 7, 0, 2, 2, "Or", direct, foldArithmetic, ""},
+	{std("Xor"), 7, 0, 2, 2, "Xor", direct, foldArithmetic, ""},
+	{std("Where"), 9, 0, 3, 3, "Where", direct, foldWhere, ""},
+
+	{ms("BiasAdd"), 1, 0, 3, 3, "Add", direct, nil, "bias and residual"},
+
+	// Number formats. Sums of products of integers stay in the matrix unit.
+	{std("QuantizeLinear"), 10, 0, 2, 3, "Quantize", quantize, nil, "per tensor, channel or block"},
+	{std("DequantizeLinear"), 10, 0, 2, 3, "Dequantize", dequantize, nil, "per tensor, channel or block"},
+	{ms("QuantizeLinear"), 1, 0, 2, 3, "Quantize", quantize, nil, ""},
+	{ms("DequantizeLinear"), 1, 0, 2, 3, "Dequantize", dequantize, nil, ""},
+	{std("DynamicQuantizeLinear"), 11, 0, 1, 1, "", dynamicQuantize, nil, "ReduceMax, ReduceMin, Sub, Mul, Quantize"},
+	{std("QLinearConv"), 10, 0, 8, 9, "", qlinearConv, nil, "Conv, Quantize"},
+	{std("QLinearMatMul"), 10, 0, 8, 8, "", qlinearMatMul, nil, "MatMul, Quantize"},
+	{std("ConvInteger"), 10, 0, 2, 4, "", convInteger, nil, "Conv, Cast"},
+	{std("MatMulInteger"), 10, 0, 2, 4, "", matMulInteger, nil, "MatMul, Cast"},
+	{ms("QGemm"), 1, 0, 6, 9, "", qgemm, nil, "Gemm, Quantize or Dequantize"},
+	{ms("MatMulIntegerToFloat"), 1, 0, 4, 7, "", matMulToFloat, nil, "MatMul, Dequantize, Add for a bias"},
+	{ms("DynamicQuantizeMatMul"), 1, 0, 3, 5, "", dynamicMatMul, nil, "ReduceMax, ReduceMin, Sub, Mul, Quantize, MatMul, Dequantize, Add for a bias"},
+	{ms("QLinearAdd"), 1, 0, 7, 8, "", qlinearBinary("Add"), nil, "Add, Quantize"},
+	{ms("QLinearMul"), 1, 0, 7, 8, "", qlinearBinary("Mul"), nil, "Mul, Quantize"},
+	{ms("QLinearSigmoid"), 1, 0, 4, 5, "", qlinearUnary("Sigmoid"), nil, "Sigmoid, Quantize"},
+	{ms("QLinearLeakyRelu"), 1, 0, 4, 5, "", qlinearUnary("LeakyRelu"), nil, "LeakyRelu, Quantize"},
+	{ms("QLinearGlobalAveragePool"), 1, 0, 4, 5, "", qlinearUnary("GlobalAveragePool"), nil, "GlobalAveragePool, Quantize"},
+	{ms("QLinearAveragePool"), 1, 0, 4, 5, "", qlinearPool, nil, "AveragePool, Quantize"},
+	{ms("QLinearSoftmax"), 1, 0, 5, 5, "", qlinearSoftmax, nil, "Softmax, Quantize"},
+	{ms("QLinearConcat"), 1, 0, 5, anyNumber, "", qlinearConcat, nil, "Quantize of each part, Concat"},
+
+	// Attention.
+	{std("Attention"), 23, 0, 3, 6, "", attention, nil, "MatMul, Mul, Softmax, MatMul, with Reshape, Transpose, Concat, Add, Tanh as needed; without the optional output of scores"},
+	{std("RotaryEmbedding"), 23, 0, 3, 4, "", rotary, nil, "Gather, Slice, Mul, Sub, Add, Concat"},
+	{ms("RotaryEmbedding"), 1, 0, 4, 4, "", rotaryMS, nil, "Gather, Slice, Mul, Sub, Add, Concat"},
+	{ms("Attention"), 1, 0, 2, 7, "", attentionMS, nil, "MatMul, Add, Split, then as Attention; without past"},
+	{ms("MultiHeadAttention"), 1, 0, 1, 8, "", multiHeadAttention, nil, "Add for a bias, then as Attention"},
+	{ms("GroupQueryAttention"), 1, 0, 7, 11, "", groupQueryAttention, nil, "rotation, then as Attention; the cache is taken as full"},
 
 	// Movement.
 	{std("Reshape"), 1, 0, 1, 2, "Reshape", reshape, foldReshape, "follows a change of batch"},
@@ -172,13 +256,24 @@ var rows = []row{
 	{std("Unsqueeze"), 1, 0, 1, 2, "Reshape", unsqueeze, foldUnsqueeze, ""},
 	{std("Transpose"), 1, 0, 1, 1, "Transpose", transpose, foldTranspose, ""},
 	{std("Concat"), 1, 0, 1, anyNumber, "Concat", concat, foldConcat, "parts written for one batch are expanded to it"},
-	{std("Split"), 1, 0, 1, 2, "Split", split, nil, ""},
-	{std("Slice"), 1, 0, 1, 5, "Slice", slice, foldSlice, "steps above zero, unless it folds"},
+	{std("Split"), 1, 0, 1, 2, "Split", split, nil, "folds if the input is known"},
+	{std("Slice"), 1, 0, 1, 5, "Slice", slice, foldSlice, ""},
 	{std("Pad"), 1, 0, 1, 4, "Pad", pad, nil, "any mode"},
 	{std("Gather"), 1, 0, 2, 2, "Gather", gather, foldGather, ""},
+	{std("GatherElements"), 11, 0, 2, 2, "GatherElements", gatherElements, nil, ""},
+	{std("GatherND"), 11, 0, 2, 2, "", gatherND, nil, "Mul, ReduceSum, Reshape, Gather; without batch_dims"},
+	{std("Scatter"), 9, 10, 3, 3, "Scatter", direct, nil, ""},
+	{std("ScatterElements"), 11, 0, 3, 3, "Scatter", direct, nil, ""},
+	{std("ScatterND"), 11, 0, 3, 3, "Scatter", direct, foldScatterND, ""},
+	{std("OneHot"), 9, 0, 3, 3, "", oneHot, nil, "Reshape, Equal, Where"},
+	{std("Tile"), 6, 0, 2, 2, "", tile, foldTile, "Reshape, Expand, Reshape"},
+	{std("DepthToSpace"), 1, 0, 1, 1, "", depthToSpace, nil, "Reshape, Transpose, Reshape"},
+	{std("SpaceToDepth"), 1, 0, 1, 1, "", spaceToDepth, nil, "Reshape, Transpose, Reshape"},
+	{std("Trilu"), 14, 0, 1, 2, "", trilu, nil, "Where"},
+	{ms("ExpandDims"), 1, 0, 2, 2, "Reshape", unsqueeze, foldUnsqueeze, ""},
 	{std("Expand"), 8, 0, 2, 2, "Expand", expand, foldExpand, ""},
-	{std("Upsample"), 7, 9, 1, 2, "Resize", upsample, nil, "whole factors"},
-	{std("Resize"), 10, 0, 1, 4, "Resize", resize, nil, "whole factors"},
+	{std("Upsample"), 7, 9, 1, 2, "Resize", upsample, nil, ""},
+	{std("Resize"), 10, 0, 1, 4, "Resize", resize, nil, "without cropping (tf_crop_and_resize)"},
 
 	// Constants and shapes.
 	{std("Constant"), 1, 0, 0, 0, "", constant, nil, ""},
@@ -186,16 +281,26 @@ var rows = []row{
 	{std("Shape"), 1, 0, 1, 1, "", shapeOf, nil, ""},
 	{std("Size"), 1, 0, 1, 1, "", sizeOf, nil, ""},
 	{std("Range"), 11, 0, 3, 3, "", nil, foldRange, ""},
+	{std("NonZero"), 9, 0, 1, 1, "", nil, foldNonZero, ""},
+	{std("EyeLike"), 9, 0, 1, 1, "", eyeLike, nil, "a constant"},
+	{std("If"), 1, 0, 1, 1, "", branch, nil, "the branch that a known condition chooses"},
 }
 
-var table = func() map[operator][]*row {
-	m := map[operator][]*row{}
+// optional lists inputs that may be left out though others follow that may not.
+var optional = map[operator][]int{
+	ms("QLinearAdd"): {2, 5}, ms("QLinearMul"): {2, 5}, ms("QLinearSigmoid"): {2}, ms("QLinearLeakyRelu"): {2},
+	ms("QLinearGlobalAveragePool"): {2}, ms("QLinearAveragePool"): {2}, ms("QLinearSoftmax"): {2}, ms("EmbedLayerNormalization"): {1, 4},
+	ms("GroupQueryAttention"): {1, 2, 3, 4},
+}
+
+var table = map[operator][]*row{}
+
+func init() { // the rows' functions look into the table
 	for i := range rows {
 		r := &rows[i]
-		m[r.operator] = append(m[r.operator], r)
+		table[r.operator] = append(table[r.operator], r)
 	}
-	return m
-}()
+}
 
 // direct is an operator whose inputs and attributes need no translation.
 func direct(c *call) { c.emit(c.row.kind, model.Attr{}, args(c.in...)) }
@@ -337,11 +442,48 @@ func convTranspose(c *call) {
 	c.emit("ConvTranspose", a, c.weighted())
 }
 
-func gemm(c *call) {
-	c.emit("Gemm", model.Attr{TransA: c.bool("transA", false), TransB: c.bool("transB", false)}, c.weighted())
+// gemm is defined for matrices only, but some writers fuse a product of more
+// dimensions and its bias into it.
+func gemm(c *call) { c.gemm(c.weighted(), c.finish) }
+
+// gemm adds the operators of a Gemm; last adds the one that yields its result.
+func (c *call) gemm(in []arg, last func(model.Kind, model.Attr, ...arg)) {
+	a := model.Attr{TransA: c.bool("transA", false), TransB: c.bool("transB", false)}
+	a.Variant = c.variant()
+	if len(in[0].v.shape) <= 2 && len(in[1].v.shape) <= 2 {
+		last("Gemm", a, in...)
+		return
+	}
+	x := c.transposed("a", in[0], a.TransA)
+	w := c.transposed("b", in[1], a.TransB)
+	if len(in) < 3 {
+		last("MatMul", model.Attr{Variant: a.Variant}, x, w)
+		return
+	}
+	y := c.step("product", "MatMul", model.Attr{Variant: a.Variant}, x, w)
+	last("Add", model.Attr{}, arg{y, operand}, in[2])
+}
+
+// transposed swaps the last two dimensions of an operand, if it is to be.
+func (c *call) transposed(suffix string, x arg, swap bool) arg {
+	rank := len(x.v.shape)
+	if !swap || rank < 2 {
+		return x
+	}
+	var perm []int64
+	for d := range rank {
+		perm = append(perm, int64(d))
+	}
+	perm[rank-1], perm[rank-2] = perm[rank-2], perm[rank-1]
+	return arg{c.step(suffix+"/transpose", "Transpose", model.Attr{Perm: perm}, x), operand}
 }
 
 func pool(c *call) {
+	c.pool(func(a model.Attr) { c.emit(c.row.kind, a, args(c.in[0])) })
+}
+
+// pool reads the attributes of a window and hands them on.
+func (c *call) pool(use func(model.Attr)) {
 	if !c.images(c.in[0]) {
 		return
 	}
@@ -358,7 +500,9 @@ func pool(c *call) {
 	a := c.spatialAttr(x, kernel)
 	a.Kernel = kernel
 	a.CeilMode = c.bool("ceil_mode", false)
-	c.emit(c.row.kind, a, args(c.in[0]))
+	if c.err == nil {
+		use(a)
+	}
 }
 
 func batchNorm(c *call) {
@@ -440,6 +584,9 @@ func reduce(c *call) {
 		}
 	}
 	c.find("noop_with_empty_axes")
+	if c.node.op != string(c.row.kind) {
+		c.extra = append(c.extra, "of "+c.node.op)
+	}
 	c.emit(c.row.kind, model.Attr{Axes: c.axes(list, rank), KeepDims: keep}, args(c.in[0]))
 }
 

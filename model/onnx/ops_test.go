@@ -165,11 +165,11 @@ func TestOperators(t *testing.T) {
 			"y[2,7,16] = Gather(table* ids)\n"},
 		{"expand", 13, []msg{input("x", 4, 1), y, list("s", 2, 1, 6), node("Expand", "e", in("x", "s"), out("y"))}, "y[2,4,6] = Expand(x) Shape=[2 4 6]\n"},
 		{"up-sampling", 9, []msg{img, y, floats("s", 1, 1, 2, 3), node("Upsample", "u", in("x", "s"), out("y"), attrStr("mode", "nearest"))},
-			"y[1,4,16,24] = Resize(x) Scales=[1 1 2 3] Variant=mode=nearest\n"},
+			"y[1,4,16,24] = Resize(x) Kernel=[1 1 1 1] Shape=[1 4 16 24]\n"},
 		{"resize by scales", 11, []msg{img, y, floats("s", 1, 1, 2, 2), list("roi"), node("Resize", "u", in("x", "roi", "s"), out("y"))},
-			"y[1,4,16,16] = Resize(x) Scales=[1 1 2 2]\n"},
+			"y[1,4,16,16] = Resize(x) Kernel=[1 1 1 1] Shape=[1 4 16 16]\n"},
 		{"resize to sizes", 13, []msg{img, y, list("s", 1, 4, 16, 8), node("Resize", "u", in("x", "", "", "s"), out("y"))},
-			"y[1,4,16,8] = Resize(x) Scales=[1 1 2 1]\n"},
+			"y[1,4,16,8] = Resize(x) Kernel=[1 1 1 1] Shape=[1 4 16 8]\n"},
 
 		{"shape arithmetic", 13, []msg{img, y, list("zero", 0), list("ax", 0),
 			node("Shape", "n1", in("x"), out("s")), node("Gather", "n2", in("s", "zero"), out("n")),
@@ -227,6 +227,20 @@ func TestKnownValues(t *testing.T) {
 		node("ConstantOfShape", "n10", in("b2"), out("sevens"), attrTensor("value", rawInts("", []int64{1}, 7))), list("b2", 3),
 		msg(nil).sub(5, tensor("i32", tInt32, 2).packed(5, -1, 5)), node("Identity", "n11", in("i32"), out("same")),
 		msg(nil).sub(5, tensor("truth", tBool, 2).sub(9, []byte{0, 9})), node("Where", "n12", in("truth", "i32", "i32"), out("either")),
+		list("two", 2), node("Abs", "n13", in("a"), out("abs")), node("Pow", "n14", in("a", "two"), out("pow")),
+		list("parts", 1, 2), node("Split", "n15", in("a", "parts"), out("head", "tail")),
+		list("times", 1, 2), node("Tile", "n16", in("m", "times"), out("tiled")), node("NonZero", "n17", in("less"), out("where")),
+		msg(nil).sub(5, rawInts("at", []int64{2, 1}, 0, -1)), list("new", 9, 8), node("ScatterND", "n18", in("a", "at", "new"), out("set")),
+	}
+	want := map[string]string{
+		"div": "[3] i64 [3 -3 -1]", "mod": "[3] i64 [1 1 -2]", "sub": "[3] i64 [5 -9 10]", "min": "[3] i64 [1 -7 -4]",
+		"less": "[3] bool [1 0 1]", "not": "[3] bool [0 1 0]", "neg": "[3] i64 [-7 7 -6]", "size": "[] i64 [6]",
+		"column": "[2,1] i64 [3 6]", "sevens": "[3] i64 [7 7 7]", "same": "[2] i32 [-1 5]", "either": "[2] i32 [-1 5]",
+		"abs": "[3] i64 [7 7 6]", "pow": "[3] i64 [49 49 36]", "head": "[1] i64 [7]", "tail": "[2] i64 [-7 6]",
+		"tiled": "[2,6] i64 [1 2 3 1 2 3 4 5 6 4 5 6]", "where": "[1,2] i64 [0 2]", "set": "[3] i64 [9 -7 8]",
+	}
+	for name := range want {
+		parts = append(parts, output(name))
 	}
 	m, err := read(bytes.NewReader(file(13, parts...)))
 	if err != nil {
@@ -236,11 +250,7 @@ func TestKnownValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{
-		"div": "[3] i64 [3 -3 -1]", "mod": "[3] i64 [1 1 -2]", "sub": "[3] i64 [5 -9 10]", "min": "[3] i64 [1 -7 -4]",
-		"less": "[3] bool [1 0 1]", "not": "[3] bool [0 1 0]", "neg": "[3] i64 [-7 7 -6]", "size": "[] i64 [6]",
-		"column": "[2,1] i64 [3 6]", "sevens": "[3] i64 [7 7 7]", "same": "[2] i32 [-1 5]", "either": "[2] i32 [-1 5]",
-	} {
+	for name, want := range want {
 		v := values[name]
 		if v == nil || v.lit == nil {
 			t.Errorf("%s is not known", name)

@@ -17,7 +17,28 @@ type modelProto struct {
 	irVersion int64
 	opsets    map[string]int64
 	graph     *graphProto
-	functions map[[2]string]bool // domain and name of functions in the file
+	functions map[functionKey]*functionProto
+	budget    int64 // of memory, what decoding has left
+}
+
+// functionKey names a function of the file.
+type functionKey struct{ domain, name, overload string }
+
+func (k functionKey) String() string {
+	s := k.name
+	if k.overload != "" {
+		s += ":" + k.overload
+	}
+	return fmt.Sprintf("%s of domain %s", s, shownDomain(k.domain))
+}
+
+// functionProto is an operator that the file defines by others.
+type functionProto struct {
+	functionKey
+	inputs, outputs []string
+	defaults        []*attribute
+	graph           graphProto // nodes only
+	opsets          map[string]int64
 }
 
 type graphProto struct {
@@ -30,11 +51,15 @@ type graphProto struct {
 }
 
 type nodeProto struct {
-	index           int
+	index           int // in its graph
 	name, op        string
 	domain          string
+	overload        string
 	inputs, outputs []string
 	attrs           []*attribute
+	opsets          map[string]int64 // of the file, or of the function that it is from
+	row             *row             // nil: not known
+	captured        []string         // what its graphs read from around them
 }
 
 type attribute struct {
@@ -45,6 +70,8 @@ type attribute struct {
 	f       float32
 	s       string
 	t       *tensorProto
+	g       *graphProto
+	ref     string // the attribute of the function whose value this one takes
 	ints    []int64
 	floats  []float32
 	strings []string
@@ -56,9 +83,11 @@ const (
 	attrFloats, attrInts, attrStrings     = 7, 8, 9
 	typeFloat, typeInt, typeString        = 1, 2, 3
 	typeFloats, typeInts, typeStrings     = 6, 7, 8
+	attrRef                               = 21
 	maxAttrInts, maxAttrString, maxRank   = 4096, 4096, 32
+	maxGraphDepth                         = 16
 	cut                                   = 1 << 31
-	nodeBytes, infoBytes, attributeBytes  = 1024, 160, 200
+	nodeBytes, infoBytes, attributeBytes  = 1024, 160, 240
 	tensorBytes, elementBytes, labelBytes = 300, 8, 16
 )
 
@@ -98,7 +127,7 @@ const (
 )
 
 func decodeModel(d *decoder) (*modelProto, error) {
-	m := &modelProto{opsets: map[string]int64{}, functions: map[[2]string]bool{}}
+	m := &modelProto{opsets: map[string]int64{}, functions: map[functionKey]*functionProto{}}
 	err := d.fields("ModelProto", func(h field) (err error) {
 		switch h.num {
 		case 1:
@@ -109,43 +138,87 @@ func decodeModel(d *decoder) (*modelProto, error) {
 			}
 			err = d.graph(h, m.graph)
 		case 8:
-			var domain string
-			var version int64
-			err = d.message(h, "OperatorSetIdProto", func(h field) (err error) {
-				switch h.num {
-				case 1:
-					domain, err = d.name(h)
-				case 2:
-					version, err = d.int(h)
-				default:
-					err = d.skipField(h)
-				}
-				return err
-			})
-			// A file may import a domain several times; the newest counts.
-			domain = canonicalDomain(domain)
-			m.opsets[domain] = max(m.opsets[domain], version)
+			err = d.opset(h, m.opsets)
 		case 25:
-			var key [2]string
-			err = d.message(h, "FunctionProto", func(h field) (err error) {
-				switch h.num {
-				case 1:
-					key[1], err = d.name(h)
-				case 10:
-					key[0], err = d.name(h)
-				default:
-					err = d.skipField(h)
-				}
+			f := &functionProto{opsets: map[string]int64{}}
+			if err := d.function(h, f); err != nil {
 				return err
-			})
-			key[0] = canonicalDomain(key[0])
-			m.functions[key] = true
+			}
+			if m.functions[f.functionKey] != nil {
+				return fmt.Errorf("two functions are called %v", f.functionKey)
+			}
+			m.functions[f.functionKey] = f
 		default:
 			err = d.skipField(h)
 		}
 		return err
 	})
+	m.budget = d.budget
 	return m, err
+}
+
+// opset reads an OperatorSetIdProto. A file may import a domain several times;
+// the newest counts.
+func (d *decoder) opset(h field, into map[string]int64) error {
+	var domain string
+	var version int64
+	err := d.message(h, "OperatorSetIdProto", func(h field) (err error) {
+		switch h.num {
+		case 1:
+			domain, err = d.name(h)
+		case 2:
+			version, err = d.int(h)
+		default:
+			err = d.skipField(h)
+		}
+		return err
+	})
+	domain = canonicalDomain(domain)
+	into[domain] = max(into[domain], version)
+	return err
+}
+
+func (d *decoder) function(h field, f *functionProto) error {
+	if err := d.charge(nodeBytes); err != nil {
+		return err
+	}
+	err := d.message(h, "FunctionProto", func(h field) (err error) {
+		var s string
+		switch h.num {
+		case 1:
+			f.name, err = d.name(h)
+		case 4:
+			if s, err = d.name(h); err == nil {
+				f.inputs = append(f.inputs, s)
+				err = d.charge(labelBytes)
+			}
+		case 5:
+			if s, err = d.name(h); err == nil {
+				f.outputs = append(f.outputs, s)
+				err = d.charge(labelBytes)
+			}
+		case 7:
+			err = d.appendNode(h, &f.graph)
+		case 9:
+			err = d.opset(h, f.opsets)
+		case 10:
+			f.domain, err = d.name(h)
+			f.domain = canonicalDomain(f.domain)
+		case 11:
+			a := &attribute{}
+			f.defaults = append(f.defaults, a)
+			err = d.attribute(h, a)
+		case 13:
+			f.overload, err = d.name(h)
+		default:
+			err = d.skipField(h)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("function %q: %w", f.name, err)
+	}
+	return nil
 }
 
 func canonicalDomain(s string) string {
@@ -155,16 +228,28 @@ func canonicalDomain(s string) string {
 	return s
 }
 
+// shownDomain is a domain as errors name it.
+func shownDomain(s string) string {
+	if s == "" {
+		return "ai.onnx"
+	}
+	return s
+}
+
+func (d *decoder) appendNode(h field, g *graphProto) error {
+	n := &nodeProto{index: len(g.nodes)}
+	if err := d.charge(nodeBytes); err != nil {
+		return err
+	}
+	g.nodes = append(g.nodes, n)
+	return d.node(h, n)
+}
+
 func (d *decoder) graph(h field, g *graphProto) error {
 	return d.message(h, "GraphProto", func(h field) (err error) {
 		switch h.num {
 		case 1:
-			n := &nodeProto{index: len(g.nodes)}
-			if err := d.charge(nodeBytes); err != nil {
-				return err
-			}
-			g.nodes = append(g.nodes, n)
-			err = d.node(h, n)
+			err = d.appendNode(h, g)
 		case 2:
 			g.name, err = d.name(h)
 		case 5:
@@ -216,6 +301,8 @@ func (d *decoder) node(h field, n *nodeProto) error {
 		case 7:
 			n.domain, err = d.name(h)
 			n.domain = canonicalDomain(n.domain)
+		case 8:
+			n.overload, err = d.name(h)
 		default:
 			err = d.skipField(h)
 		}
@@ -249,6 +336,19 @@ func (d *decoder) attribute(h field, a *attribute) error {
 		case attrT:
 			a.t = &tensorProto{}
 			err = d.tensor(h, a.t)
+		case attrG:
+			if d.depth == maxGraphDepth {
+				return fmt.Errorf("graphs are nested more than %d deep", maxGraphDepth)
+			}
+			if err := d.charge(nodeBytes); err != nil {
+				return err
+			}
+			d.depth++
+			a.g = &graphProto{}
+			err = d.graph(h, a.g)
+			d.depth--
+		case attrRef:
+			a.ref, err = d.name(h)
 		case attrFloats:
 			err = d.scalars(h, protowire.Fixed32Type, func(v uint64) error {
 				// Long lists are tables of values, which nothing here looks at.
@@ -314,7 +414,8 @@ var elementTypes = map[int64]struct {
 	name string
 	bits int64 // 0: not of a fixed size
 	// dtype is the type in the graph, if there is one. Unsigned types of more
-	// than a byte count as signed ones of their size, since no value is kept.
+	// than a byte count as signed ones of their size, since no value is kept; types
+	// of less than a byte take one each.
 	dtype model.DType
 	ok    bool
 }{
@@ -323,9 +424,10 @@ var elementTypes = map[int64]struct {
 	7: {"INT64", 64, model.I64, true}, 8: {"STRING", 0, 0, false}, 9: {"BOOL", 8, model.Bool, true},
 	10: {"FLOAT16", 16, model.F16, true}, 11: {"DOUBLE", 64, model.F64, true}, 12: {"UINT32", 32, model.I32, true},
 	13: {"UINT64", 64, model.I64, true}, 14: {"COMPLEX64", 64, 0, false}, 15: {"COMPLEX128", 128, 0, false},
-	16: {"BFLOAT16", 16, model.BF16, true}, 17: {"FLOAT8E4M3FN", 8, 0, false}, 18: {"FLOAT8E4M3FNUZ", 8, 0, false},
-	19: {"FLOAT8E5M2", 8, 0, false}, 20: {"FLOAT8E5M2FNUZ", 8, 0, false}, 21: {"UINT4", 4, 0, false},
-	22: {"INT4", 4, 0, false}, 23: {"FLOAT4E2M1", 4, 0, false},
+	16: {"BFLOAT16", 16, model.BF16, true}, 17: {"FLOAT8E4M3FN", 8, model.F8, true}, 18: {"FLOAT8E4M3FNUZ", 8, model.F8, true},
+	19: {"FLOAT8E5M2", 8, model.F8, true}, 20: {"FLOAT8E5M2FNUZ", 8, model.F8, true}, 21: {"UINT4", 4, model.U8, true},
+	22: {"INT4", 4, model.I8, true}, 23: {"FLOAT4E2M1", 4, model.F8, true}, 24: {"FLOAT8E8M0", 8, model.F8, true},
+	25: {"UINT2", 2, model.U8, true}, 26: {"INT2", 2, model.I8, true},
 }
 
 // payload collects the data fields of a TensorProto. Which of them counts is
@@ -451,7 +553,7 @@ func (t *tensorProto) finish(p payload) error {
 	case t.typ == 2 || t.typ == 3:
 		limit = 64 // bytes are quantised weights more often than indices
 	}
-	if !et.ok || n > limit {
+	if !et.ok || n > limit || et.bits < 8 || et.dtype == model.F8 {
 		return nil
 	}
 	if p.raw == nil && p.rawBytes < 0 && p.count == 0 && n > 0 || p.rawBytes == 0 && n > 0 {

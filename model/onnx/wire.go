@@ -22,6 +22,7 @@ type decoder struct {
 	// budget is the memory, in rough bytes, that decoded structure may still take;
 	// a file made of millions of empty nodes would otherwise swell a hundredfold.
 	budget int64
+	depth  int               // of graphs within attributes
 	names  map[string]string // one copy of each name
 }
 

@@ -276,7 +276,7 @@ func appendKey(k []byte, op *model.Op) []byte {
 
 func appendAttr(k []byte, a *model.Attr) []byte {
 	for _, s := range [][]int64{a.Kernel, a.Strides, a.Dilations, a.Pads, a.Axes, a.Perm, a.Shape,
-		a.Splits, a.Starts, a.Steps, a.OutputPadding, a.Scales, {a.Group, a.Axis}} {
+		a.Splits, a.Starts, a.Steps, a.OutputPadding, {a.Group, a.Axis}} {
 		k = appendInts(k, s)
 	}
 	for _, b := range []bool{a.CeilMode, a.KeepDims, a.TransA, a.TransB} {

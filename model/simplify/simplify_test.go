@@ -157,7 +157,7 @@ func TestPasses(t *testing.T) {
 			y = b.Op("Concat", "cc", model.Attr{Axis: 1}, y)
 			y = b.Op("Split", "sp", model.Attr{Axis: 1, Splits: []int64{4}}, y)
 			y = b.Op("Expand", "e", model.Attr{Shape: []int64{4, 1, 1}}, y)
-			y = b.Op("Resize", "u", model.Attr{Scales: []int64{1, 1, 1, 1}}, y)
+			y = b.Op("Resize", "u", model.Attr{Shape: []int64{1, 4, 8, 8}, Kernel: []int64{1, 1, 1, 1}}, y)
 			b.Output(b.Op("Relu", "relu", model.Attr{}, y))
 		}, "relu = Relu(x)\n"},
 		{"those with an effect stay", "remove-identities", func(b *model.Builder) {

@@ -1,0 +1,387 @@
+package onnx
+
+import (
+	"slices"
+
+	"github.com/dsasched/dsasched/model"
+)
+
+// Attention in its fused forms becomes the operators that it fuses, in the order
+// in which the zoo has them.
+
+// heads are an operand of attention as [batch, head, position, feature].
+type heads struct {
+	v          *value
+	n, seq, at int64 // heads, positions, features of a head
+}
+
+// toHeads brings an operand into the order of heads. n is the number of heads of
+// [batch, position, feature]; operands of four dimensions have it.
+func (c *call) toHeads(suffix string, v *value, n int64) heads {
+	if c.err != nil {
+		return heads{v: v}
+	}
+	s := v.shape
+	switch {
+	case len(s) == 4:
+		return heads{v, s[1], s[2], s[3]}
+	case len(s) != 3:
+		c.fail("%s has shape %v, expected three or four dimensions", suffix, s)
+	case n < 1 || s[2]%n != 0:
+		c.fail("%s has %d features, which do not divide over %d heads", suffix, s[2], n)
+	}
+	if c.err != nil {
+		return heads{v: v}
+	}
+	h := heads{n: n, seq: s[1], at: s[2] / n}
+	x := c.step(suffix+"/heads", "Reshape", model.Attr{Shape: []int64{s[0], s[1], n, h.at}}, operandOf(v))
+	h.v = c.step(suffix+"/transpose", "Transpose", model.Attr{Perm: []int64{0, 2, 1, 3}}, operandOf(x))
+	return h
+}
+
+// append sets the positions of a cache before those of an operand.
+func (c *call) append(suffix string, past *value, h heads) heads {
+	if past == nil || c.err != nil {
+		return h
+	}
+	if len(past.shape) != 4 {
+		c.fail("the cache %q has shape %v, expected [batch,head,position,feature]", past.name, past.shape)
+		return h
+	}
+	h.v = c.step(suffix+"/cache", "Concat", model.Attr{Axis: 2}, operandOf(past), operandOf(h.v))
+	h.seq += past.shape[2]
+	return h
+}
+
+// attend computes softmax(q k^T scale + bias) v. Fewer heads of keys than of
+// queries are shared by groups of queries. The result is [batch, position,
+// feature] if merge, else as heads; variant says what else decides the values.
+func (c *call) attend(q, k, v heads, biases []*value, cap, merge bool, variant string) {
+	if c.err != nil {
+		return
+	}
+	if k.n != v.n || k.n < 1 || q.n%k.n != 0 || k.seq != v.seq || q.at != k.at {
+		c.fail("queries of shape %v, keys of %v and values of %v do not fit", q.v.shape, k.v.shape, v.v.shape)
+		return
+	}
+	batch, groups := q.v.shape[0], q.n/k.n
+	query, key, val := q.v, k.v, v.v
+	perm := []int64{0, 1, 3, 2}
+	if groups > 1 {
+		// A dimension for the group, along which keys and values are broadcast.
+		query = c.step("query/groups", "Reshape", model.Attr{Shape: []int64{batch, k.n, groups, q.seq, q.at}}, operandOf(query))
+		key = c.step("key/groups", "Reshape", model.Attr{Shape: []int64{batch, k.n, 1, k.seq, k.at}}, operandOf(key))
+		val = c.step("value/groups", "Reshape", model.Attr{Shape: []int64{batch, k.n, 1, v.seq, v.at}}, operandOf(val))
+		perm = []int64{0, 1, 2, 4, 3}
+	}
+	key = c.step("key/columns", "Transpose", model.Attr{Perm: perm}, operandOf(key))
+	p := c.step("scores", "MatMul", model.Attr{}, operandOf(query), operandOf(key))
+	p = c.step("scores/scale", "Mul", model.Attr{Variant: variant}, operandOf(p), operandOf(c.number("scale", p.dtype)))
+	if cap {
+		p = c.step("scores/cap", "Tanh", model.Attr{Variant: variant}, operandOf(p))
+	}
+	if groups > 1 && len(biases) > 0 {
+		p = c.step("scores/heads", "Reshape", model.Attr{Shape: []int64{batch, q.n, q.seq, k.seq}}, operandOf(p))
+	}
+	for i, b := range biases {
+		kind, in := model.Kind("Add"), []arg{operandOf(p), operandOf(b)}
+		if b.dtype == model.Bool || b.dtype == model.I32 || b.dtype == model.I64 {
+			kind, in = "Where", []arg{operandOf(b), operandOf(p), operandOf(c.number("masked", p.dtype))}
+		}
+		p = c.step([]string{"scores/mask", "scores/bias", "scores/bias2"}[min(i, 2)], kind, model.Attr{}, in...)
+	}
+	if c.err != nil {
+		return
+	}
+	if groups > 1 && len(biases) > 0 {
+		p = c.step("scores/groups", "Reshape", model.Attr{Shape: []int64{batch, k.n, groups, q.seq, k.seq}}, operandOf(p))
+	}
+	if c.err == nil {
+		p = c.step("softmax", "Softmax", model.Attr{Axis: int64(len(p.shape) - 1)}, operandOf(p))
+	}
+	if groups == 1 && !merge {
+		c.finish("MatMul", model.Attr{}, operandOf(p), operandOf(val))
+		return
+	}
+	y := c.step("context", "MatMul", model.Attr{}, operandOf(p), operandOf(val))
+	shape := []int64{batch, q.n, q.seq, v.at}
+	if !merge {
+		c.finish("Reshape", model.Attr{Shape: shape}, operandOf(y))
+		return
+	}
+	if groups > 1 {
+		y = c.step("context/heads", "Reshape", model.Attr{Shape: shape}, operandOf(y))
+	}
+	y = c.step("context/transpose", "Transpose", model.Attr{Perm: []int64{0, 2, 1, 3}}, operandOf(y))
+	c.finish("Reshape", model.Attr{Shape: []int64{batch, q.seq, q.n * v.at}}, operandOf(y))
+}
+
+// causal is a constant mask that hides what comes later.
+func (c *call) causal(q, k heads) *value {
+	return &value{name: c.node.name + "/causal", shape: model.Shape{q.seq, k.seq}, dtype: model.Bool, constant: true, derived: true, id: absent}
+}
+
+// attention is the standard operator: queries, keys, values, mask, cache of keys
+// and of values.
+func attention(c *call) {
+	merge := len(c.in[0].shape) == 3
+	q := c.toHeads("query", c.in[0], c.int("q_num_heads", 0))
+	k := c.toHeads("key", c.in[1], c.int("kv_num_heads", 0))
+	v := c.toHeads("value", c.in[2], c.int("kv_num_heads", 0))
+	k, v = c.append("key", c.in[4], k), c.append("value", c.in[5], v)
+	var biases []*value
+	if c.bool("is_causal", false) {
+		biases = append(biases, c.causal(q, k))
+	}
+	if c.in[3] != nil {
+		biases = append(biases, c.in[3])
+	}
+	a := c.find("softcap")
+	c.attend(q, k, v, biases, a != nil && a.f != 0, merge, c.variant())
+	c.present(1, k, v)
+}
+
+// present binds the outputs that hold keys and values with those of the cache.
+func (c *call) present(i int, k, v heads) {
+	if c.err == nil {
+		a, b := *k.v, *v.v
+		c.bind(i, &a)
+		c.bind(i+1, &b)
+	}
+}
+
+// rotate turns pairs of features by the angles whose cosines and sines are given
+// per position: halves of the features, or neighbours, which cost the same. h is
+// as heads, the tables [.., position, pairs].
+func (c *call) rotate(suffix string, x, cos, sin *value, dim int64) *value {
+	if c.err != nil {
+		return x
+	}
+	s := x.shape
+	last := len(s) - 1
+	if dim == 0 {
+		dim = s[last]
+	}
+	if dim < 2 || dim > s[last] || dim%2 != 0 {
+		c.fail("rotates %d of %d features", dim, s[last])
+		return x
+	}
+	part := func(name string, from, n int64) *value {
+		a := model.Attr{Starts: make([]int64, len(s)), Steps: slices.Repeat([]int64{1}, len(s)), Shape: s.Clone()}
+		a.Starts[last], a.Shape[last] = from, n
+		return c.step(suffix+"/"+name, "Slice", a, operandOf(x))
+	}
+	a, b := part("first", 0, dim/2), part("second", dim/2, dim/2)
+	times := func(name string, v, t *value) arg {
+		return operandOf(c.step(suffix+"/"+name, "Mul", model.Attr{}, operandOf(v), operandOf(t)))
+	}
+	re := c.step(suffix+"/real", "Sub", model.Attr{}, times("first/cos", a, cos), times("second/sin", b, sin))
+	im := c.step(suffix+"/imaginary", "Add", model.Attr{}, times("second/cos", b, cos), times("first/sin", a, sin))
+	parts := args(re, im)
+	if dim < s[last] {
+		parts = append(parts, operandOf(part("rest", dim, s[last]-dim)))
+	}
+	return c.step(suffix+"/rotated", "Concat", model.Attr{Axis: int64(last)}, parts...)
+}
+
+// angles looks positions up in a table of cosines or sines and sets a dimension
+// for the heads before the positions.
+func (c *call) angles(suffix string, table, positions *value, batch, seq int64) *value {
+	if c.err != nil {
+		return table
+	}
+	t := table
+	if positions != nil && len(positions.shape) == 2 {
+		t = c.step(suffix+"/rows", "Gather", model.Attr{}, operandOf(table), operandOf(positions))
+	} else if len(table.shape) == 2 {
+		if table.shape[0] < seq {
+			c.fail("the table %q has %d positions, expected at least %d", table.name, table.shape[0], seq)
+			return table
+		}
+		// One offset for all: as many rows, in order.
+		t = c.step(suffix+"/rows", "Slice", model.Attr{Starts: []int64{0, 0}, Steps: []int64{1, 1}, Shape: []int64{seq, table.shape[1]}}, operandOf(table))
+		return t // broadcast over batch and heads
+	}
+	if c.err != nil {
+		return table
+	}
+	if s := t.shape; len(s) == 3 {
+		return c.step(suffix+"/head", "Reshape", model.Attr{Shape: []int64{s[0], 1, s[1], s[2]}}, operandOf(t))
+	}
+	c.fail("the table %q has shape %v", table.name, table.shape)
+	return table
+}
+
+// rotation is an operator that only rotates.
+func (c *call) rotation(cos, sin, positions *value, n, dim int64) {
+	x := c.in[0]
+	merge := len(x.shape) == 3
+	if merge && n == 0 && cos != nil && len(cos.shape) > 0 {
+		if f := 2 * cos.shape[len(cos.shape)-1]; f > 0 {
+			n = x.shape[2] / f
+		}
+	}
+	h := c.toHeads("x", x, n)
+	if c.err != nil {
+		return
+	}
+	batch := x.shape[0]
+	y := c.rotate("x", h.v, c.angles("cos", cos, positions, batch, h.seq), c.angles("sin", sin, positions, batch, h.seq), dim)
+	if merge {
+		y = c.step("merge/transpose", "Transpose", model.Attr{Perm: []int64{0, 2, 1, 3}}, operandOf(y))
+		c.finish("Reshape", model.Attr{Shape: x.shape, Variant: c.variant()}, operandOf(y))
+		return
+	}
+	c.finish("Identity", model.Attr{Variant: c.variant()}, operandOf(y))
+}
+
+func rotary(c *call) {
+	c.rotation(c.in[1], c.in[2], c.in[3], c.int("num_heads", 0), c.int("rotary_embedding_dim", 0))
+}
+
+func rotaryMS(c *call) {
+	c.rotation(c.in[2], c.in[3], c.in[1], c.int("num_heads", 0), c.int("rotary_embedding_dim", 0))
+}
+
+// attentionMS projects its input to queries, keys and values by one matrix first.
+func attentionMS(c *call) {
+	x, w := c.in[0], c.in[1]
+	if c.in[4] != nil {
+		c.unsupported("has a cache")
+		return
+	}
+	if len(x.shape) != 3 || len(w.shape) != 2 {
+		c.fail("input %v and weights %v, expected three and two dimensions", x.shape, w.shape)
+		return
+	}
+	n := c.int("num_heads", 0)
+	sizes, ok := c.ints("qkv_hidden_sizes")
+	if !ok {
+		sizes = []int64{w.shape[1] / 3, w.shape[1] / 3, w.shape[1] / 3}
+	}
+	y := c.step("projection", "MatMul", model.Attr{}, operandOf(x), arg{w, parameter})
+	if c.in[2] != nil {
+		y = c.step("projection/bias", "Add", model.Attr{}, operandOf(y), arg{c.in[2], parameter})
+	}
+	name := c.node.name + "/split"
+	parts := c.add("Split", name, model.Attr{Axis: 2, Splits: sizes}, args(y), []string{name + ":q", name + ":k", name + ":v"})
+	if c.err != nil {
+		return
+	}
+	if len(parts) != 3 {
+		c.fail("qkv_hidden_sizes is %v, expected three numbers", sizes)
+		return
+	}
+	q, k, v := c.toHeads("query", parts[0], n), c.toHeads("key", parts[1], n), c.toHeads("value", parts[2], n)
+	var biases []*value
+	if c.bool("unidirectional", false) {
+		biases = append(biases, c.causal(q, k))
+	}
+	biases = append(biases, c.paddingMask(c.in[3], q, k)...)
+	if c.in[5] != nil {
+		biases = append(biases, c.in[5])
+	}
+	c.attend(q, k, v, biases, false, true, c.variant())
+}
+
+// paddingMask brings a mask of ones and zeros before heads and rows. One that
+// gives lengths only is a mask as well, of the same size as one row of keys.
+func (c *call) paddingMask(m *value, q, k heads) []*value {
+	if m == nil || c.err != nil {
+		return nil
+	}
+	s := m.shape
+	batch := q.v.shape[0]
+	switch {
+	case len(s) == 4:
+		return []*value{m}
+	case len(s) == 1:
+		return []*value{{name: c.node.name + "/lengths", shape: model.Shape{1, 1, 1, k.seq}, dtype: model.Bool, constant: true, derived: true, id: absent}}
+	case len(s) == 2:
+		return []*value{c.step("mask/rows", "Reshape", model.Attr{Shape: []int64{batch, 1, 1, k.seq}}, operandOf(m))}
+	case len(s) == 3:
+		return []*value{c.step("mask/heads", "Reshape", model.Attr{Shape: []int64{s[0], 1, s[1], s[2]}}, operandOf(m))}
+	}
+	c.fail("mask %q has shape %v", m.name, s)
+	return nil
+}
+
+// multiHeadAttention: query, key, value, bias of all three, mask, additive bias,
+// cache of keys and of values.
+func multiHeadAttention(c *call) {
+	n := c.int("num_heads", 0)
+	query, key, val := c.in[0], c.in[1], c.in[2]
+	if len(query.shape) != 3 || key == nil || val == nil || len(key.shape) == 5 {
+		c.unsupported("has packed operands")
+		return
+	}
+	if b := c.in[3]; b != nil {
+		// One vector for all three; its parts are parameters in their own right.
+		add := func(suffix string, x *value) *value {
+			if len(x.shape) != 3 {
+				return x
+			}
+			p := &value{name: c.node.name + "/" + suffix + "/bias", shape: x.shape[2:].Clone(), dtype: b.dtype, constant: true, id: absent}
+			return c.step(suffix+"/add", "Add", model.Attr{}, operandOf(x), arg{p, parameter})
+		}
+		query, key, val = add("query", query), add("key", key), add("value", val)
+	}
+	q, k, v := c.toHeads("query", query, n), c.toHeads("key", key, n), c.toHeads("value", val, n)
+	k, v = c.append("key", c.in[6], k), c.append("value", c.in[7], v)
+	var biases []*value
+	if c.bool("unidirectional", false) {
+		biases = append(biases, c.causal(q, k))
+	}
+	biases = append(biases, c.paddingMask(c.in[4], q, k)...)
+	if c.in[5] != nil {
+		biases = append(biases, c.in[5])
+	}
+	c.attend(q, k, v, biases, false, true, c.variant())
+	c.present(1, k, v)
+}
+
+// groupQueryAttention: query, key, value, cache of keys and of values, lengths,
+// total length, tables of cosines and sines. What the cache holds is known only
+// at run time; it is taken to be full.
+func groupQueryAttention(c *call) {
+	n, kv := c.int("num_heads", 0), c.int("kv_num_heads", 0)
+	query, key, val := c.in[0], c.in[1], c.in[2]
+	if n < 1 || kv < 1 || n%kv != 0 {
+		c.fail("%d heads of queries do not divide over %d of keys", n, kv)
+		return
+	}
+	if key == nil || val == nil {
+		// Packed: queries, keys and values side by side.
+		s := query.shape
+		if len(s) != 3 || s[2]%(n+2*kv) != 0 {
+			c.fail("input %q has shape %v, which does not divide over %d and twice %d heads", query.name, s, n, kv)
+			return
+		}
+		d := s[2] / (n + 2*kv)
+		name := c.node.name + "/split"
+		parts := c.add("Split", name, model.Attr{Axis: 2, Splits: []int64{n * d, kv * d, kv * d}}, args(query), []string{name + ":q", name + ":k", name + ":v"})
+		if c.err != nil {
+			return
+		}
+		query, key, val = parts[0], parts[1], parts[2]
+	}
+	q, k, v := c.toHeads("query", query, n), c.toHeads("key", key, kv), c.toHeads("value", val, kv)
+	if c.bool("do_rotary", false) && c.err == nil {
+		cos, sin := c.in[7], c.in[8]
+		if cos == nil || sin == nil {
+			c.fail("rotates without tables of cosines and sines")
+			return
+		}
+		batch := query.shape[0]
+		a, b := c.angles("cos", cos, nil, batch, q.seq), c.angles("sin", sin, nil, batch, q.seq)
+		var dim int64
+		if c.err == nil {
+			dim = 2 * cos.shape[len(cos.shape)-1]
+		}
+		q.v, k.v = c.rotate("query", q.v, a, b, dim), c.rotate("key", k.v, a, b, dim)
+	}
+	k, v = c.append("key", c.in[3], k), c.append("value", c.in[4], v)
+	a := c.find("softcap")
+	c.attend(q, k, v, []*value{c.causal(q, k)}, a != nil && a.f != 0, true, c.variant())
+	c.present(1, k, v)
+}

@@ -1,0 +1,263 @@
+package onnx
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/dsasched/dsasched/model"
+)
+
+// Quantised operators. Integers are multiplied as they are, zero points and
+// scales being folded into one quantisation of the sums; the sums themselves, of
+// 32 bits, are taken to stay in the matrix unit and have the operand's type in the
+// graph.
+
+func scaleArgs(vs ...*value) []arg {
+	var as []arg
+	for _, v := range vs {
+		if v != nil {
+			as = append(as, arg{v, statistic})
+		}
+	}
+	return as
+}
+
+// quantAttr: scales per element of one dimension need its number.
+func (c *call) quantAttr(x, scale *value, dt model.DType, axis int64) model.Attr {
+	a := model.Attr{Axis: int64(dt)}
+	if len(scale.shape) == 1 && scale.shape[0] > 1 {
+		a.Axes = []int64{int64(c.axis(axis, len(x.shape)))}
+	}
+	return a
+}
+
+// integerType is the type that zero points tell; unsigned bytes without one.
+func (c *call) integerType(zero *value) model.DType {
+	if zero != nil {
+		return zero.dtype
+	}
+	return model.U8
+}
+
+func quantize(c *call) {
+	dt := c.integerType(c.in[2])
+	if n := c.int("output_dtype", 0); n != 0 && c.in[2] == nil {
+		var err error
+		if dt, err = c.dtype(n); err != nil {
+			c.fail("attribute \"output_dtype\" %v", err)
+			return
+		}
+	}
+	a := c.quantAttr(c.in[0], c.in[1], dt, c.int("axis", 1))
+	c.emit("Quantize", a, slices.Concat(args(c.in[0]), scaleArgs(c.in[1:]...)))
+}
+
+func dequantize(c *call) {
+	a := c.quantAttr(c.in[0], c.in[1], c.in[1].dtype, c.int("axis", 1))
+	u := operand
+	if c.in[0].constant {
+		u = parameter // weights
+	}
+	c.emit("Dequantize", a, slices.Concat([]arg{{c.in[0], u}}, scaleArgs(c.in[1:]...)))
+}
+
+// dynamicScale computes a scale and a zero point from the range of values.
+func (c *call) dynamicScale(x *value) (scale, zero *value) {
+	a := model.Attr{}
+	for d := range x.shape {
+		a.Axes = append(a.Axes, int64(d))
+	}
+	hi := c.step("max", "ReduceMax", a, operandOf(x))
+	lo := c.step("min", "ReduceMin", a, operandOf(x))
+	span := c.step("range", "Sub", model.Attr{}, operandOf(hi), operandOf(lo))
+	scale = c.step("scale", "Mul", model.Attr{}, operandOf(span), operandOf(c.number("1/255", x.dtype)))
+	zero = c.step("zero", "Quantize", model.Attr{Axis: int64(model.U8)}, operandOf(lo), operandOf(scale))
+	return scale, zero
+}
+
+func dynamicQuantize(c *call) {
+	scale, zero := c.dynamicScale(c.in[0])
+	c.finish("Quantize", model.Attr{Axis: int64(model.U8)}, operandOf(c.in[0]), operandOf(scale), operandOf(zero))
+	if c.err == nil {
+		c.bind(1, scale)
+		c.bind(2, zero)
+	}
+}
+
+// requantize turns sums into the output's type.
+func (c *call) requantize(sum, scale, zero *value, axis int64) {
+	if c.err != nil {
+		return
+	}
+	a := c.quantAttr(sum, scale, c.integerType(zero), axis)
+	c.finish("Quantize", a, slices.Concat([]arg{operandOf(sum)}, scaleArgs(scale, zero))...)
+}
+
+// pair are an activation and a weight, or two activations.
+func pair(x, w *value) []arg {
+	if w.constant {
+		return []arg{operandOf(x), {w, parameter}}
+	}
+	return args(x, w)
+}
+
+func qlinearConv(c *call) {
+	x, w := c.in[0], c.in[3]
+	in := pair(x, w)
+	if c.in[8] != nil {
+		in = append(in, arg{c.in[8], parameter})
+	}
+	c.in[1] = w // convAttr looks there
+	a := c.convAttr()
+	if c.err != nil {
+		return
+	}
+	a.Variant = c.variant()
+	c.requantize(c.step("sums", "Conv", a, in...), c.in[6], c.in[7], 1)
+}
+
+func qlinearMatMul(c *call) {
+	y := c.step("sums", "MatMul", model.Attr{}, pair(c.in[0], c.in[3])...)
+	c.requantize(y, c.in[6], c.in[7], -1)
+}
+
+func convInteger(c *call) {
+	a := c.convAttr()
+	if c.err != nil {
+		return
+	}
+	a.Variant = c.variant()
+	y := c.step("sums", "Conv", a, pair(c.in[0], c.in[1])...)
+	c.finish("Cast", model.Attr{Axis: int64(model.I32)}, operandOf(y))
+}
+
+func matMulInteger(c *call) {
+	y := c.step("sums", "MatMul", model.Attr{}, pair(c.in[0], c.in[1])...)
+	c.finish("Cast", model.Attr{Axis: int64(model.I32)}, operandOf(y))
+}
+
+// qgemm: A, its scale and zero point, the same of B, a bias, and of the output;
+// without the latter the output is of floats.
+func qgemm(c *call) {
+	in := pair(c.in[0], c.in[3])
+	if c.in[6] != nil {
+		in = append(in, arg{c.in[6], parameter})
+	}
+	var sums *value
+	c.gemm(in, func(kind model.Kind, a model.Attr, in ...arg) { sums = c.step("sums", kind, a, in...) })
+	switch {
+	case c.err != nil:
+	case c.in[7] != nil:
+		c.requantize(sums, c.in[7], c.in[8], -1)
+	default:
+		c.toFloat(sums, c.in[4], nil)
+	}
+}
+
+// toFloat turns sums into floats of the scale's type, and adds a bias.
+func (c *call) toFloat(sums, scale, bias *value) {
+	if c.err != nil {
+		return
+	}
+	a := c.quantAttr(sums, scale, scale.dtype, -1)
+	in := slices.Concat([]arg{operandOf(sums)}, scaleArgs(scale))
+	if bias == nil {
+		c.finish("Dequantize", a, in...)
+		return
+	}
+	y := c.step("floats", "Dequantize", a, in...)
+	c.finish("Add", model.Attr{}, operandOf(y), arg{bias, parameter})
+}
+
+func matMulToFloat(c *call) {
+	c.toFloat(c.step("sums", "MatMul", model.Attr{}, pair(c.in[0], c.in[1])...), c.in[3], c.in[6])
+}
+
+func dynamicMatMul(c *call) {
+	scale, zero := c.dynamicScale(c.in[0])
+	x := c.step("quantize", "Quantize", model.Attr{Axis: int64(model.U8)}, operandOf(c.in[0]), operandOf(scale), operandOf(zero))
+	c.toFloat(c.step("sums", "MatMul", model.Attr{}, pair(x, c.in[1])...), c.in[2], c.in[4])
+}
+
+// matMulNBits has weights of N columns and K rows in blocks, packed to bytes.
+func matMulNBits(c *call) {
+	k, n := c.int("K", 0), c.int("N", 0)
+	if k < 1 || n < 1 {
+		c.fail("K is %d and N is %d, expected positive numbers", k, n)
+		return
+	}
+	w := &value{name: c.in[1].name + "/unpacked", shape: model.Shape{n, k}, dtype: model.I8, constant: true, id: absent}
+	if _, err := elements(w.shape); err != nil {
+		c.fail("%v", err)
+		return
+	}
+	// Unpacking goes with the conversion, which is part of loading the weights.
+	d := c.step("weights", "Dequantize", model.Attr{Axis: int64(c.in[0].dtype), Variant: c.variant()}, arg{w, parameter}, operandOf(c.number("scale", c.in[0].dtype)))
+	if c.err != nil {
+		return
+	}
+	t := c.transposed("weights", operandOf(d), true)
+	if c.in[5] == nil {
+		c.finish("MatMul", model.Attr{}, operandOf(c.in[0]), t)
+		return
+	}
+	y := c.step("product", "MatMul", model.Attr{}, operandOf(c.in[0]), t)
+	c.finish("Add", model.Attr{}, operandOf(y), arg{c.in[5], parameter})
+}
+
+// qlinearBinary: A, scale, zero point, B, scale, zero point, output's scale and
+// zero point.
+func qlinearBinary(kind model.Kind) func(*call) {
+	return func(c *call) {
+		y := c.step("integers", kind, model.Attr{}, operandOf(c.in[0]), operandOf(c.in[3]))
+		c.requantize(y, c.in[6], c.in[7], -1)
+	}
+}
+
+// qlinearUnary: X, scale, zero point, output's scale and zero point.
+func qlinearUnary(kind model.Kind) func(*call) {
+	return func(c *call) {
+		if kind == "GlobalAveragePool" && (!c.images(c.in[0]) || c.notChannelsLast()) {
+			return
+		}
+		y := c.step("integers", kind, model.Attr{Variant: c.variant()}, operandOf(c.in[0]))
+		c.requantize(y, c.in[3], c.in[4], -1)
+	}
+}
+
+// notChannelsLast refuses images with their channels in the last dimension.
+func (c *call) notChannelsLast() bool {
+	if c.bool("channels_last", false) {
+		c.unsupported("has its channels in the last dimension")
+	}
+	return c.err != nil
+}
+
+func qlinearPool(c *call) {
+	if c.notChannelsLast() {
+		return
+	}
+	var y *value
+	c.pool(func(a model.Attr) { y = c.step("integers", "AveragePool", a, operandOf(c.in[0])) })
+	c.requantize(y, c.in[3], c.in[4], -1)
+}
+
+func qlinearSoftmax(c *call) {
+	y := c.step("integers", "Softmax", softmaxAttr(c), operandOf(c.in[0]))
+	c.requantize(y, c.in[3], c.in[4], -1)
+}
+
+// qlinearConcat: the output's scale and zero point, then each part with its own.
+func qlinearConcat(c *call) {
+	if len(c.in)%3 != 2 {
+		c.fail("has %d inputs, expected the output's scale and zero point and three for each part", len(c.in))
+		return
+	}
+	var parts []arg
+	dt := c.integerType(c.in[1])
+	for i := 2; i+2 < len(c.in); i += 3 {
+		y := c.step(fmt.Sprintf("part%d", i/3), "Quantize", model.Attr{Axis: int64(dt)}, slices.Concat([]arg{operandOf(c.in[i])}, scaleArgs(c.in[0]))...)
+		parts = append(parts, operandOf(y))
+	}
+	c.finish("Concat", model.Attr{Axis: int64(c.axis(c.int("axis", 1), len(c.in[2].shape)))}, parts...)
+}
