@@ -35,6 +35,28 @@ var table = []entry{
 	{Info{"resnet50", "residual network of 50 layers for image classification, v1.5 (the 3x3 convolution has the stride)",
 		"He et al., CVPR 2016; torchvision resnet50", "224x224x3 image"},
 		resnet(residual{Blocks: []int64{3, 4, 6, 3}, Bottleneck: true, Image: 224, Classes: 1000})},
+	// Further convolutional networks.
+	{Info{"resnet18", "residual network of 18 layers, with blocks of two 3x3 convolutions",
+		"He et al., CVPR 2016; torchvision resnet18", "224x224x3 image"},
+		resnet(residual{Blocks: []int64{2, 2, 2, 2}, Image: 224, Classes: 1000})},
+	{Info{"resnet34", "residual network of 34 layers, with blocks of two 3x3 convolutions",
+		"He et al., CVPR 2016; torchvision resnet34", "224x224x3 image"},
+		resnet(residual{Blocks: []int64{3, 4, 6, 3}, Image: 224, Classes: 1000})},
+	{Info{"resnet101", "residual network of 101 layers, v1.5",
+		"He et al., CVPR 2016; torchvision resnet101", "224x224x3 image"},
+		resnet(residual{Blocks: []int64{3, 4, 23, 3}, Bottleneck: true, Image: 224, Classes: 1000})},
+	{Info{"resnet152", "residual network of 152 layers, v1.5",
+		"He et al., CVPR 2016; torchvision resnet152", "224x224x3 image"},
+		resnet(residual{Blocks: []int64{3, 8, 36, 3}, Bottleneck: true, Image: 224, Classes: 1000})},
+	{Info{"resnext50-32x4d", "residual network of 50 layers whose 3x3 convolutions have 32 groups of 4 channels and more",
+		"Xie et al., CVPR 2017; torchvision resnext50_32x4d", "224x224x3 image"},
+		resnet(residual{Blocks: []int64{3, 4, 6, 3}, Bottleneck: true, Groups: 32, GroupWidth: 4, Image: 224, Classes: 1000})},
+	// The notes on the paper give no more than the name, and that CUTLASS fuses the
+	// network's convolutions. CUTLASS (its example 13) fuses two only if the second
+	// is 1x1 without padding; so the tailoring is taken to be that.
+	{Info{"resnet18-tailor", "resnet18 tailored to fused pairs of convolutions; assumed: the second of each block is 1x1",
+		"GraphTurbo, OSDI 2023, section 5.6 (which names it; the tailoring is an assumption)", "224x224x3 image"},
+		resnet(residual{Blocks: []int64{2, 2, 2, 2}, Pointwise: true, Image: 224, Classes: 1000})},
 	{Info{"bert-128", "BERT-base encoder with its embeddings, without the pooler, at sequence length 128",
 		"Devlin et al., NAACL 2019", "128 tokens"},
 		bert(transformer{Seq: 128, Layers: 12, Hidden: 768, Heads: 12, FFN: 3072, Vocabulary: 30522, TokenTypes: 2})},

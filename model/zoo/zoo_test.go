@@ -258,7 +258,7 @@ func TestEveryModel(t *testing.T) {
 					}
 				}
 			}
-			for _, dt := range []model.DType{model.BF16, model.F32} {
+			for _, dt := range []model.DType{model.BF16, model.F32, model.I8} {
 				g, err := Build(name, Options{Batch: 1, DType: dt})
 				if err != nil {
 					t.Fatal(err)
