@@ -1,0 +1,146 @@
+package network
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/simplify"
+)
+
+// shared is where the ONNX files stand beside the project; they are no part of it.
+const shared = "../../../shared/data/onnx"
+
+func raw(t *testing.T, name string) (g, simple *model.Graph) {
+	t.Helper()
+	g, err := Raw(name, 2, model.F16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	simple, _, err = simplify.Run(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g, simple
+}
+
+// products lists the operators with multiply-accumulates, in order: MACs, and the
+// elements of the weights.
+func products(g *model.Graph) []string {
+	var list []string
+	for _, op := range g.Ops {
+		if n := g.Work(op, nil).MACs; n > 0 {
+			list = append(list, fmt.Sprintf("%d MACs with %d weights", n, g.Tensor(op.Inputs[1]).Shape.Elements()))
+		}
+	}
+	return list
+}
+
+// surplus tells how many operators of each kind a has more than b.
+func surplus(a, b *model.Graph) map[model.Kind]int {
+	diff := map[model.Kind]int{}
+	for _, k := range a.KindCounts() {
+		diff[k.Kind] += k.Count
+	}
+	for _, k := range b.KindCounts() {
+		if diff[k.Kind] -= k.Count; diff[k.Kind] == 0 {
+			delete(diff, k.Kind)
+		}
+	}
+	return diff
+}
+
+// scales counts the learned constants of a graph's normalisations.
+func scales(g *model.Graph) int64 {
+	n := int64(0)
+	for _, op := range g.Ops {
+		if op.Kind == "BatchNorm" {
+			n += g.Tensor(op.Inputs[1]).Shape.Elements() + g.Tensor(op.Inputs[2]).Shape.Elements()
+		}
+	}
+	return n
+}
+
+// TestZooAgreesWithFiles compares networks of the zoo with files that others
+// exported: the products one by one, parameters, and operators by kind after
+// simplification. What differs is listed here, with the reason, and nothing else
+// may.
+func TestZooAgreesWithFiles(t *testing.T) {
+	none := func(*model.Graph) int64 { return 0 }
+	for _, tt := range []struct {
+		name, file string
+		// folded: the file's normalisations are already part of its convolutions, so
+		// its parameters are those of the simplified network.
+		folded bool
+		params func(zoo *model.Graph) int64 // that the file has more
+		kinds  map[model.Kind]int           // that the file has more, or less
+	}{
+		// The file averages with a window of the whole image.
+		{"resnet50", "light_resnet50", false, none, map[model.Kind]int{"AveragePool": 1, "GlobalAveragePool": -1}},
+		{"squeezenet", "light_squeezenet", false, none, nil},
+		{"vgg19", "light_vgg19", false, none, nil},
+		{"alexnet", "light_bvlc_alexnet", false, none, nil},
+		{"inception-v1", "light_inception_v1", false, none, nil},
+		// In Caffe scale and shift are a layer of their own, behind a normalisation
+		// that has a scale and a shift in ONNX again: the file has all of them twice.
+		// Its classifier is a 1x1 convolution, and the softmax is not part of it.
+		{"densenet121", "light_densenet121", false, scales,
+			map[model.Kind]int{"Mul": 121, "Add": 121, "Conv": 1, "Gemm": -1, "Reshape": -1, "Softmax": -1}},
+		// torchvision leaves the softmax to the user.
+		{"resnet18", "resnet18", true, none, map[model.Kind]int{"Softmax": -1}},
+		{"mobilenetv2", "mobilenetv2", true, none, map[model.Kind]int{"Softmax": -1}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(shared, tt.file+".onnx")
+			if _, err := os.Stat(path); err != nil {
+				t.Skipf("no shared file %s", path)
+			}
+			zoo, zooSimple := raw(t, tt.name)
+			file, fileSimple := raw(t, path)
+			if a, b := zoo.MACs(), file.MACs(); a != b {
+				t.Errorf("%d MACs, the file has %d", a, b)
+			}
+			if a, b := products(zoo), products(file); !slices.Equal(a, b) {
+				t.Errorf("products\n%v\nthe file has\n%v", a, b)
+			}
+			want := zoo.Params() + tt.params(zoo)
+			if tt.folded {
+				want = zooSimple.Params()
+			}
+			if got := file.Params(); got != want {
+				t.Errorf("the file has %d parameters, expected %d", got, want)
+			}
+			if got := surplus(fileSimple, zooSimple); fmt.Sprint(got) != fmt.Sprint(tt.kinds) {
+				t.Errorf("the simplified file has %v operators more, expected %v", got, tt.kinds)
+			}
+			if len(tt.kinds) == 0 {
+				identical(t, zooSimple, fileSimple)
+			}
+		})
+	}
+}
+
+// identical compares operator by operator.
+func identical(t *testing.T, zoo, file *model.Graph) {
+	t.Helper()
+	describe := func(g *model.Graph, i int) string {
+		op := g.Ops[i]
+		s := fmt.Sprintf("%s %v", op.Kind, g.Tensor(op.Outputs[0]).Shape)
+		if op.Kind == "Softmax" {
+			return s // the file's operator set reads the axis as that of a matrix
+		}
+		a := op.Attr
+		return fmt.Sprintf("%s kernel %v strides %v pads %v group %d shape %v %s", s, a.Kernel, a.Strides, a.Pads, a.Group, a.Shape, a.Variant)
+	}
+	if len(zoo.Ops) != len(file.Ops) {
+		t.Fatalf("%d operators, the file has %d", len(zoo.Ops), len(file.Ops))
+	}
+	for i := range zoo.Ops {
+		if a, b := describe(zoo, i), describe(file, i); a != b {
+			t.Errorf("operator %d is %s, in the file %s", i, a, b)
+		}
+	}
+}
