@@ -1,14 +1,15 @@
 package simplify
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/zoo"
 )
 
-// TestZoo simplifies every network of the zoo: shapes and MACs stay, and no
-// normalisation stays behind a convolution.
+// TestZoo simplifies every network of the zoo: shapes stay, and so do the MACs but
+// those of products of constants; no normalisation stays behind a convolution.
 func TestZoo(t *testing.T) {
 	for _, name := range zoo.Names() {
 		t.Run(name, func(t *testing.T) {
@@ -29,8 +30,8 @@ func network(t *testing.T, g *model.Graph) *model.Graph {
 			t.Logf("%+v", r)
 		}
 	}
-	if a, b := g.MACs(), s.MACs(); a != b {
-		t.Errorf("MACs were %d, now %d", a, b)
+	if a, b := macsOfInputs(g), macsOfInputs(s); a != b {
+		t.Errorf("MACs of what depends on inputs were %d, now %d", a, b)
 	}
 	shapes := map[string]model.Shape{}
 	for _, x := range g.Tensors {
@@ -50,6 +51,25 @@ func network(t *testing.T, g *model.Graph) *model.Graph {
 		}
 	}
 	return s
+}
+
+// macsOfInputs counts the MACs of operators that depend on an input.
+func macsOfInputs(g *model.Graph) int64 {
+	n := int64(0)
+	depends := make([]bool, len(g.Tensors))
+	for _, id := range g.Inputs {
+		depends[id] = true
+	}
+	for _, op := range g.Ops {
+		if !slices.ContainsFunc(op.Inputs, func(id model.TensorID) bool { return depends[id] }) {
+			continue
+		}
+		n += g.Work(op, nil).MACs
+		for _, o := range op.Outputs {
+			depends[o] = true
+		}
+	}
+	return n
 }
 
 func TestResNet50(t *testing.T) {
