@@ -2,6 +2,7 @@ package zoo
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/dsasched/dsasched/model"
 )
@@ -63,10 +64,10 @@ func (b *sequences) linear(name string, x model.TensorID, out int64) model.Tenso
 	return b.Op("Add", name+".add", model.Attr{}, y, b.Param(name+".bias", b.dtype, out))
 }
 
-// norm is a layer normalisation over the features of [batch, position, feature].
+// norm is a layer normalisation over the last dimension, the features.
 func (b *sequences) norm(name string, x model.TensorID) model.TensorID {
 	f := b.features(x)
-	return b.Op("LayerNorm", name, model.Attr{Axis: 2}, x, b.Param(name+".scale", b.dtype, f), b.Param(name+".bias", b.dtype, f))
+	return b.Op("LayerNorm", name, model.Attr{Axis: int64(max(1, len(b.Tensor(x).Shape)) - 1)}, x, b.Param(name+".scale", b.dtype, f), b.Param(name+".bias", b.dtype, f))
 }
 
 // project is a linear layer whose features are cut into heads; perm brings
@@ -77,30 +78,54 @@ func (b *sequences) project(name string, x model.TensorID, batch int64, c transf
 	return b.Op("Transpose", name+".transpose", model.Attr{Perm: perm}, y)
 }
 
-// layer is an encoder layer with the normalisations after the residuals (as
-// published). The values are projected after the softmax: see the package
-// documentation.
-func (b *sequences) layer(name string, x, mask model.TensorID, batch int64, c transformer) model.TensorID {
-	rows, columns := []int64{0, 2, 1, 3}, []int64{0, 2, 3, 1}
-	att := name + ".attention"
-	q := b.project(att+".query", x, batch, c, rows)
-	k := b.project(att+".key", x, batch, c, columns)
+// scale multiplies by one constant, which is no parameter.
+func (b *sequences) scale(name string, x model.TensorID, constant string) model.TensorID {
+	return b.Op("Mul", name, model.Attr{}, x, b.Const(constant, b.dtype, nil, 1))
+}
+
+// scores is the first half of an attention: what each position has to do with
+// each other one, before masks and softmax.
+func (b *sequences) scores(att string, x model.TensorID, batch int64, c transformer) model.TensorID {
+	q := b.project(att+".query", x, batch, c, []int64{0, 2, 1, 3})
+	k := b.project(att+".key", x, batch, c, []int64{0, 2, 3, 1})
 	p := b.Op("MatMul", att+".scores", model.Attr{}, q, k)
-	p = b.Op("Mul", att+".scores.scale", model.Attr{}, p, b.Const(att+".scale", b.dtype, nil, 1))
-	p = b.Op("Add", att+".scores.mask", model.Attr{}, p, mask)
+	return b.scale(att+".scores.scale", p, att+".scale")
+}
+
+// attend is the second half: softmax of the scores p, mean of the values, output
+// projection. The values are projected after the softmax: see the package
+// documentation.
+func (b *sequences) attend(att string, p, x model.TensorID, batch int64, c transformer) model.TensorID {
+	rows := []int64{0, 2, 1, 3}
 	p = b.Op("Softmax", att+".softmax", model.Attr{Axis: 3}, p)
 	v := b.project(att+".value", x, batch, c, rows)
 	y := b.Op("MatMul", att+".context", model.Attr{}, p, v)
 	y = b.Op("Transpose", att+".context.transpose", model.Attr{Perm: rows}, y)
 	y = b.Op("Reshape", att+".context.merge", model.Attr{Shape: []int64{batch, c.Seq, c.Hidden}}, y)
-	y = b.linear(att+".output", y, c.Hidden)
+	return b.linear(att+".output", y, c.Hidden)
+}
+
+// feedForward is two linear layers with an activation between, to as many
+// features as there were.
+func (b *sequences) feedForward(name string, x model.TensorID, width int64, activation model.Kind) model.TensorID {
+	features := b.features(x)
+	y := b.linear(name+".up", x, width)
+	y = b.Op(activation, name+"."+strings.ToLower(string(activation)), model.Attr{}, y)
+	return b.linear(name+".down", y, features)
+}
+
+// layer is an encoder layer with the normalisations after the residuals (as
+// published).
+func (b *sequences) layer(name string, x, mask model.TensorID, batch int64, c transformer) model.TensorID {
+	att := name + ".attention"
+	p := b.scores(att, x, batch, c)
+	p = b.Op("Add", att+".scores.mask", model.Attr{}, p, mask)
+	y := b.attend(att, p, x, batch, c)
 	y = b.Op("Add", att+".residual", model.Attr{}, y, x)
 	x = b.norm(att+".norm", y)
 
 	ffn := name + ".ffn"
-	y = b.linear(ffn+".up", x, c.FFN)
-	y = b.Op("Gelu", ffn+".gelu", model.Attr{}, y)
-	y = b.linear(ffn+".down", y, c.Hidden)
+	y = b.feedForward(ffn, x, c.FFN, "Gelu")
 	y = b.Op("Add", ffn+".residual", model.Attr{}, y, x)
 	return b.norm(ffn+".norm", y)
 }
