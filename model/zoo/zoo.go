@@ -10,7 +10,7 @@ import (
 
 // Options selects one instance of a network.
 type Options struct {
-	// Batch is the number of images or sequences that go through together. It has
+	// Batch is the number of images, sequences or queries that go through together. It has
 	// no default.
 	Batch int64
 	// DType is the type of activations and parameters; the zero value is F16.
@@ -22,7 +22,7 @@ type Info struct {
 	Name        string
 	Description string
 	Source      string // the publication, or the implementation it is identical to
-	Input       string // per image or sequence
+	Input       string // per image, sequence or query
 }
 
 type entry struct {
@@ -85,6 +85,45 @@ var table = []entry{
 	{Info{"bert-128", "BERT-base encoder with its embeddings, without the pooler, at sequence length 128",
 		"Devlin et al., NAACL 2019", "128 tokens"},
 		bert(transformer{Seq: 128, Layers: 12, Hidden: 768, Heads: 12, FFN: 3072, Vocabulary: 30522, TokenTypes: 2})},
+
+	// Longer sequences, vision transformers, recommendation, speech, and the
+	// examples of the GraphTurbo paper.
+	{Info{"bert-256", "BERT-base encoder with its embeddings, without the pooler, at sequence length 256",
+		"Devlin et al., NAACL 2019", "256 tokens"},
+		bert(transformer{Seq: 256, Layers: 12, Hidden: 768, Heads: 12, FFN: 3072, Vocabulary: 30522, TokenTypes: 2})},
+	{Info{"bert-384", "BERT-base encoder with its embeddings, without the pooler, at sequence length 384",
+		"Devlin et al., NAACL 2019", "384 tokens"},
+		bert(transformer{Seq: 384, Layers: 12, Hidden: 768, Heads: 12, FFN: 3072, Vocabulary: 30522, TokenTypes: 2})},
+	{Info{"bert-512", "BERT-base encoder with its embeddings, without the pooler, at sequence length 512",
+		"Devlin et al., NAACL 2019", "512 tokens"},
+		bert(transformer{Seq: 512, Layers: 12, Hidden: 768, Heads: 12, FFN: 3072, Vocabulary: 30522, TokenTypes: 2})},
+	{Info{"vit-b16", "vision transformer (ViT-B/16) for image classification",
+		"Dosovitskiy et al., ICLR 2021; torchvision vit_b_16", "224x224x3 image"},
+		vit(vision{Image: 224, Patch: 16, Layers: 12, Hidden: 768, Heads: 12, FFN: 3072, Classes: 1000})},
+	{Info{"swin-t", "vision transformer with shifted windows (Swin-T) for image classification",
+		"Liu et al., ICCV 2021; torchvision swin_t", "224x224x3 image"},
+		swin(windowed{Image: 224, Patch: 4, Width: 96, Depths: []int64{2, 2, 6, 2}, Heads: []int64{3, 6, 12, 24}, Window: 7, Expansion: 4, Classes: 1000})},
+	{Info{"dlrm", "recommendation model with the layers of MLPerf's; tables for Criteo Terabyte capped at 10 million rows (12.6 GB in FP16)",
+		"Naumov et al., 2019; MLPerf inference, recommendation/dlrm", "13 dense features, 26 indices"},
+		dlrm(recommender{Dense: 13, Rows: criteoTerabyte, Bottom: []int64{512, 256, 128}, Top: []int64{1024, 1024, 512, 256, 1}})},
+	{Info{"dlrm-kaggle", "recommendation model with the layers and tables for Criteo Kaggle",
+		"Naumov et al., 2019; DLRM repository, bench/dlrm_s_criteo_kaggle.sh", "13 dense features, 26 indices"},
+		dlrm(recommender{Dense: 13, Rows: criteoKaggle, Bottom: []int64{512, 256, 64, 16}, Top: []int64{512, 256, 1}})},
+	{Info{"conformer", "Conformer (L) encoder for speech; the size is inferred from published throughput, the length assumed",
+		"Gulati et al., Interspeech 2020", "10.24 s: 1024 frames of 80 features"},
+		conformer(speech{Frames: 1024, Mels: 80, Layers: 17, Hidden: 512, Heads: 8, Kernel: 32, Expansion: 4})},
+	{Info{"conformer-m", "Conformer (M) encoder for speech; the length is assumed",
+		"Gulati et al., Interspeech 2020", "10.24 s: 1024 frames of 80 features"},
+		conformer(speech{Frames: 1024, Mels: 80, Layers: 16, Hidden: 256, Heads: 4, Kernel: 32, Expansion: 4})},
+	{Info{"conformer-s", "Conformer (S) encoder for speech; the length is assumed",
+		"Gulati et al., Interspeech 2020", "10.24 s: 1024 frames of 80 features"},
+		conformer(speech{Frames: 1024, Mels: 80, Layers: 16, Hidden: 144, Heads: 4, Kernel: 32, Expansion: 4})},
+	{Info{"toy-fig3", "four stages of residual blocks, each halving its tensor; the paper has 8 images per cluster",
+		"Zhao et al., OSDI 2023, Fig. 2 and 3; extents chosen here", "256x256x32 tensor"},
+		halvings(pyramid{Stages: 4, Channels: 32, Image: 256})},
+	{Info{"toy-fig5", "a conv and an identity block of ResNet-50 (the first two of its second stage); the paper has 8 images per cluster",
+		"Zhao et al., OSDI 2023, Fig. 4 and 5; He et al., CVPR 2016", "56x56x256 tensor"},
+		twoBlocks(256, 128, 56)},
 }
 
 // Names lists the networks, sorted.
