@@ -134,7 +134,15 @@ func rmsNorm(c *call) {
 	rank := len(c.in[0].shape)
 	a := model.Attr{Axis: int64(c.axis(c.int("axis", -1), rank))}
 	c.find("stash_type")
-	c.emit("RMSNorm", a, []arg{{c.in[0], operand}, {c.in[1], parameter}})
+	c.emit("RMSNorm", a, append(args(c.in[0]), parameters(c.in[1:]...)...))
+}
+
+func parameters(vs ...*value) []arg {
+	as := args(vs...)
+	for i := range as {
+		as[i].u = parameter
+	}
+	return as
 }
 
 // skipNorm normalises the sum of two inputs and a bias. The sum may be an output,

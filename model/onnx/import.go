@@ -579,6 +579,8 @@ type value struct {
 	// derived tells that the importer computed the values; those in the file may
 	// be trained.
 	derived bool
+	// learned is what the file says itself, if it does.
+	learned *bool
 	id      model.TensorID // absent until an operator needs it
 }
 
@@ -639,7 +641,34 @@ func (p *plan) run(title string, opt Options, s sizes, own map[string]*value, fi
 	if err != nil {
 		return nil, nil, err
 	}
-	return g, im.values, nil
+	return g, im.values, dropDead(g)
+}
+
+// dropDead removes operators that no output depends on: those before an output of
+// a node that is left out, say.
+func dropDead(g *model.Graph) error {
+	alive := make([]bool, len(g.Ops))
+	var stack []model.OpID
+	want := func(t model.TensorID) {
+		if p := g.Tensor(t).Producer; p != model.NoOp && !alive[p] {
+			alive[p] = true
+			stack = append(stack, p)
+		}
+	}
+	for _, o := range g.Outputs {
+		want(o)
+	}
+	for len(stack) > 0 {
+		op := g.Op(stack[len(stack)-1])
+		stack = stack[:len(stack)-1]
+		for _, t := range op.Inputs {
+			want(t)
+		}
+	}
+	if !slices.Contains(alive, false) {
+		return nil
+	}
+	return g.Compact(func(op *model.Op) bool { return alive[op.ID] })
 }
 
 // dtype translates an element type.
@@ -681,8 +710,9 @@ func (im *importer) stored(t *tensorProto) (*value, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &value{shape: t.dims, dtype: dt, constant: true, id: absent}
-	if t.known {
+	v := &value{shape: t.dims, dtype: dt, constant: true, learned: t.learned, id: absent}
+	// Floats of an export are zero, if they are there at all, and mean nothing.
+	if t.known && !(t.learned != nil && dt.IsFloat()) {
 		v.lit = &literal{shape: t.dims, dtype: dt, ints: t.ints, floats: t.floats}
 	}
 	return v, nil
@@ -706,6 +736,9 @@ const (
 // an operator reads them.
 func (im *importer) tensor(v *value, u use) model.TensorID {
 	learned := v.constant && (u == parameter || u == operand && v.dtype.IsFloat() && !v.derived && v.shape.Elements() > 1)
+	if v.learned != nil {
+		learned = *v.learned
+	}
 	if v.id != absent {
 		if learned {
 			im.b.Tensor(v.id).Learned = true

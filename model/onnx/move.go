@@ -575,6 +575,12 @@ func (c *call) expandTarget() model.Shape {
 		c.fail("the target has %d dimensions, more than %d", len(target), maxRank)
 		return nil
 	}
+	if own := c.ownInput(0); own != nil && c.sameInFile(1) && c.fileBatch > 1 && len(target) > 0 && target[0] == c.fileBatch &&
+		(len(own.shape) < len(target) || own.shape[0] == 1) {
+		// One for all images becomes one for each: a class token.
+		target = slices.Clone(target)
+		target[0] = c.batch
+	}
 	s, err := broadcastShape(c.in[0].shape, target)
 	if err != nil {
 		c.fail("%v", err)
@@ -592,8 +598,20 @@ func foldExpand(c *call) *literal {
 	return c.in[0].lit.spread(s)
 }
 
+// peek is an attribute that stays part of the operator's variant.
+func (c *call) peek(name, def string) string {
+	if a := c.get(name, attrS, typeString, "a string"); a != nil {
+		c.read &^= 1 << slices.Index(c.node.attrs, a)
+		return a.s
+	}
+	return def
+}
+
 func upsample(c *call) {
-	mode := c.str("mode", "nearest")
+	mode := c.peek("mode", "nearest")
+	if mode != "nearest" {
+		c.extra = append(c.extra, "coordinate_transformation_mode=asymmetric")
+	}
 	if a := c.find("scales"); a != nil {
 		f := make([]float64, len(a.floats))
 		for i, v := range a.floats {
@@ -619,27 +637,31 @@ func (c *call) scales(i int) []float64 {
 
 func resize(c *call) {
 	rank := len(c.in[0].shape)
-	mode := c.str("mode", "nearest")
+	mode := c.peek("mode", "nearest")
 	if c.opset < 11 {
 		c.scale(c.scales(1), nil, mode)
 		return
 	}
-	rule := c.str("coordinate_transformation_mode", "half_pixel")
-	round := c.str("nearest_mode", "round_prefer_floor")
+	rule := c.peek("coordinate_transformation_mode", "half_pixel")
+	round := c.peek("nearest_mode", "round_prefer_floor")
 	usual := rule == "half_pixel" || rule == "asymmetric" && round == "floor"
 	if rule == "tf_crop_and_resize" {
 		c.unsupported("crops (tf_crop_and_resize)")
 	}
-	if rule != "half_pixel" {
-		c.extra = append(c.extra, rule)
-	}
 	if mode == "nearest" && !usual {
-		// Another element than the one at the same place may be the nearest.
-		mode = "linear"
-		c.extra = append(c.extra, "nearest by "+round)
+		mode = "linear" // either neighbour may be the one
 	}
 	f := c.scales(2)
 	size, _ := c.list("", 3)
+	if own := c.ownInput(0); own != nil && len(size) == len(own.shape) && c.sameInFile(3) && c.err == nil {
+		// What the file does not scale follows the batch.
+		size = slices.Clone(size)
+		for d, n := range own.shape {
+			if size[d] == n && d < rank {
+				size[d] = c.in[0].shape[d]
+			}
+		}
+	}
 	if axes, ok := c.ints("axes"); ok && c.err == nil {
 		c.axes(axes, rank) // none twice
 		whole, factors := c.in[0].shape.Clone(), slices.Repeat([]float64{1}, rank)
@@ -683,19 +705,15 @@ func (c *call) scale(f []float64, size []int64, mode string) {
 	if !known {
 		c.fail("mode is %q, expected nearest, linear or cubic", mode)
 	}
-	if mode != "nearest" {
-		c.extra = append(c.extra, mode)
-	}
 	a := model.Attr{Shape: slices.Clone(size)}
 	for d, n := range x {
 		if len(size) == 0 {
-			// Not quite a whole number, such as 2.9999998 times 10, is meant as one.
-			e := math.Floor(f[d]*float64(n) + 1e-4)
-			if !(f[d] > 0) || e < 1 || e > float64(model.MaxElements) {
+			e := scaledExtent(f[d], n)
+			if e < 1 {
 				c.fail("scales %v by %v", x, f)
 				return
 			}
-			a.Shape = append(a.Shape, int64(e))
+			a.Shape = append(a.Shape, e)
 		}
 		a.Kernel = append(a.Kernel, 1)
 		if a.Shape[d] != n {
@@ -703,4 +721,23 @@ func (c *call) scale(f []float64, size []int64, mode string) {
 		}
 	}
 	c.emit("Resize", a, args(c.in[0]))
+}
+
+// scaledExtent is what an extent becomes by a factor; 0 if that is no extent. Not
+// quite a whole number, such as 2.9999998 times 10, is meant as one.
+func scaledExtent(f float64, n int64) int64 {
+	e := math.Floor(f*float64(n) + 1e-4)
+	if !(f > 0) || e < 1 || e > float64(model.MaxElements) {
+		return 0
+	}
+	return int64(e)
+}
+
+// ownInput is input i as it is at the file's own batch; nil if that is the one
+// being built.
+func (c *call) ownInput(i int) *value {
+	if c.own == nil || i >= len(c.node.inputs) {
+		return nil
+	}
+	return c.own[c.node.inputs[i]]
 }

@@ -87,6 +87,7 @@ const anyNumber = -1
 
 func std(name string) operator { return operator{"", name} }
 func ms(name string) operator  { return operator{"com.microsoft", name} }
+func own(name string) operator { return operator{ownDomain, name} }
 
 // rows is the table. Operator sets before the earliest row differ in a way that
 // no file in use has.
@@ -123,9 +124,13 @@ var rows = []row{
 	{std("GroupNormalization"), 21, 0, 3, 3, "GroupNorm", groupNorm, nil, ""},
 	{std("MeanVarianceNormalization"), 9, 0, 1, 1, "", meanVariance, nil, "ReduceMean, Sub, Mul, ReduceMean, Sqrt, Div"},
 	{std("LpNormalization"), 1, 0, 1, 1, "", lpNormalization, nil, "ReduceSum, Div"},
+	{own("LayerNormalization"), 1, 0, 1, 1, "LayerNorm", plainLayerNorm, nil, "without scale; a function of exported files"},
+	{own("RMSNormalization"), 1, 0, 1, 1, "RMSNorm", rmsNorm, nil, "without scale; a function of exported files"},
+	{own("ScaledRMSNormalization"), 1, 0, 2, 2, "RMSNorm", rmsNorm, nil, "a function of exported files"},
 	{std("LRN"), 1, 0, 1, 1, "LRN", lrn, nil, ""},
 	{std("Softmax"), 1, 12, 1, 1, "Softmax", softmaxFlat, nil, "over all axes from the given one on"},
 	{std("Softmax"), 13, 0, 1, 1, "Softmax", softmax, nil, ""},
+	{own("Softmax"), 1, 0, 1, 1, "Softmax", softmaxAxes, nil, "over several axes; a function of exported files"},
 	{std("LogSoftmax"), 1, 12, 1, 1, "", logSoftmaxFlat, nil, "Softmax, Log"},
 	{std("LogSoftmax"), 13, 0, 1, 1, "", logSoftmax, nil, "Softmax, Log"},
 	{std("ReduceMean"), 1, 0, 1, 2, "ReduceMean", reduce, nil, ""},
@@ -152,6 +157,7 @@ var rows = []row{
 	{std("Sigmoid"), 1, 0, 1, 1, "Sigmoid", direct, nil, ""},
 	{std("HardSigmoid"), 1, 0, 1, 1, "HardSigmoid", direct, nil, ""},
 	{std("HardSwish"), 14, 0, 1, 1, "HardSwish", direct, nil, ""},
+	{own("Silu"), 1, 0, 1, 1, "Silu", direct, nil, "a function of exported files"},
 	{std("Softplus"), 1, 0, 1, 1, "Softplus", direct, nil, ""},
 	{std("Tanh"), 1, 0, 1, 1, "Tanh", direct, nil, ""},
 	{std("Erf"), 9, 0, 1, 1, "Erf", direct, nil, ""},
@@ -264,7 +270,7 @@ var rows = []row{
 	{std("GatherND"), 11, 0, 2, 2, "", gatherND, nil, "Mul, ReduceSum, Reshape, Gather; without batch_dims"},
 	{std("Scatter"), 9, 10, 3, 3, "Scatter", direct, nil, ""},
 	{std("ScatterElements"), 11, 0, 3, 3, "Scatter", direct, nil, ""},
-	{std("ScatterND"), 11, 0, 3, 3, "Scatter", direct, foldScatterND, ""},
+	{std("ScatterND"), 11, 0, 3, 3, "Scatter", likened, foldScatterND, ""},
 	{std("OneHot"), 9, 0, 3, 3, "", oneHot, nil, "Reshape, Equal, Where"},
 	{std("Tile"), 6, 0, 2, 2, "", tile, foldTile, "Reshape, Expand, Reshape"},
 	{std("DepthToSpace"), 1, 0, 1, 1, "", depthToSpace, nil, "Reshape, Transpose, Reshape"},
@@ -449,6 +455,11 @@ func gemm(c *call) { c.gemm(c.weighted(), c.finish) }
 // gemm adds the operators of a Gemm; last adds the one that yields its result.
 func (c *call) gemm(in []arg, last func(model.Kind, model.Attr, ...arg)) {
 	a := model.Attr{TransA: c.bool("transA", false), TransB: c.bool("transB", false)}
+	for _, name := range []string{"alpha", "beta"} {
+		if f := c.find(name); f != nil && f.f != 1 {
+			c.extra = append(c.extra, name+"="+f.spell(c.node))
+		}
+	}
 	a.Variant = c.variant()
 	if len(in[0].v.shape) <= 2 && len(in[1].v.shape) <= 2 {
 		last("Gemm", a, in...)
@@ -530,6 +541,11 @@ func layerNorm(c *call) {
 	c.emit("LayerNorm", a, c.weighted())
 }
 
+func plainLayerNorm(c *call) {
+	a := model.Attr{Axis: int64(c.axis(c.int("axis", -1), len(c.in[0].shape)))}
+	c.emit("LayerNorm", a, args(c.in[0]))
+}
+
 func lrn(c *call) {
 	size := c.int("size", 0)
 	if size < 1 || size > 1<<30 {
@@ -561,6 +577,13 @@ func softmaxFlatAttr(c *call) model.Attr {
 
 func softmax(c *call)     { c.emit("Softmax", softmaxAttr(c), args(c.in[0])) }
 func softmaxFlat(c *call) { c.emit("Softmax", softmaxFlatAttr(c), args(c.in[0])) }
+
+func softmaxAxes(c *call) {
+	a := softmaxAttr(c)
+	list, _ := c.ints("axes")
+	a.Axes = c.axes(list, len(c.in[0].shape))
+	c.emit("Softmax", a, args(c.in[0]))
+}
 
 func logSoftmax(c *call)     { logOf(c, softmaxAttr(c)) }
 func logSoftmaxFlat(c *call) { logOf(c, softmaxFlatAttr(c)) }

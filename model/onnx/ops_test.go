@@ -165,7 +165,7 @@ func TestOperators(t *testing.T) {
 			"y[2,7,16] = Gather(table* ids)\n"},
 		{"expand", 13, []msg{input("x", 4, 1), y, list("s", 2, 1, 6), node("Expand", "e", in("x", "s"), out("y"))}, "y[2,4,6] = Expand(x) Shape=[2 4 6]\n"},
 		{"up-sampling", 9, []msg{img, y, floats("s", 1, 1, 2, 3), node("Upsample", "u", in("x", "s"), out("y"), attrStr("mode", "nearest"))},
-			"y[1,4,16,24] = Resize(x) Kernel=[1 1 1 1] Shape=[1 4 16 24]\n"},
+			"y[1,4,16,24] = Resize(x) Kernel=[1 1 1 1] Shape=[1 4 16 24] Variant=mode=nearest\n"},
 		{"resize by scales", 11, []msg{img, y, floats("s", 1, 1, 2, 2), list("roi"), node("Resize", "u", in("x", "roi", "s"), out("y"))},
 			"y[1,4,16,16] = Resize(x) Kernel=[1 1 1 1] Shape=[1 4 16 16]\n"},
 		{"resize to sizes", 13, []msg{img, y, list("s", 1, 4, 16, 8), node("Resize", "u", in("x", "", "", "s"), out("y"))},

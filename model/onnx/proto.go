@@ -116,6 +116,8 @@ type tensorProto struct {
 	ints   []int64   // integers and booleans, if known
 	floats []float64 // if known
 	known  bool
+	// learned is what an exporter of this package says; nil in other files.
+	learned *bool
 }
 
 // What the importer may look into: shapes and indices, and the numbers that
@@ -485,6 +487,8 @@ func (d *decoder) tensor(h field, t *tensorProto) error {
 			var v int64
 			v, err = d.int(h)
 			p.external = v == 1
+		case 16:
+			err = d.mark(h, t)
 		default:
 			err = d.skipField(h)
 		}
@@ -500,6 +504,26 @@ func (d *decoder) tensor(h field, t *tensorProto) error {
 		return fmt.Errorf("tensor %q: %w", t.name, err)
 	}
 	return nil
+}
+
+// mark reads an entry of a tensor's metadata.
+func (d *decoder) mark(h field, t *tensorProto) error {
+	var key, value string
+	err := d.message(h, "StringStringEntryProto", func(h field) (err error) {
+		switch h.num {
+		case 1:
+			key, _, err = d.text(h)
+		case 2:
+			value, _, err = d.text(h)
+		default:
+			err = d.skipField(h)
+		}
+		return err
+	})
+	if learned := value == "true"; key == learnedKey && (learned || value == "false") {
+		t.learned = &learned
+	}
+	return err
 }
 
 // numbers reads a typed data field: its values if there are few, else, where the
