@@ -60,7 +60,7 @@ func checkNumbers(t *testing.T, v any, name, path string) {
 func TestJSON(t *testing.T) {
 	workspace(t)
 	for _, args := range []string{
-		"models", "hardware", "hardware stcp920", "hardware my-npu.yaml", "inspect resnet50", "inspect net.onnx", "inspect bert-128 --batch 2",
+		"models", "hardware", "hardware stcp920", "hardware my-npu.yaml", "inspect resnet50", "inspect net.onnx", "inspect bert-128 --batch 2", "export net.onnx -o out.onnx --simplify",
 		"schedule resnet50 --batch 8", "schedule resnet50 --batch 4 --hardware stcp920-paper", "schedule resnet50 --variant tvm",
 		"schedule net.onnx --batch 3 --dtype f32", "schedule bert-128 --batch 2",
 		"variants", "list", "version", "run ablation --quiet", "completion bash", "completion zsh", "completion fish",

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsasched/dsasched/experiments/network"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/onnx"
+	"github.com/dsasched/dsasched/model/simplify"
+)
+
+type exportJSON struct {
+	Model      string `json:"model"`
+	DType      string `json:"dtype"`
+	Simplified bool   `json:"simplified"`
+	File       string `json:"file"`
+	Operators  int    `json:"operators"`
+	FileBytes  int    `json:"file_bytes"`
+}
+
+// stdoutName stands for the standard output where a file is expected.
+const stdoutName = "-"
+
+func newExport() *cobra.Command {
+	batch := &number{min: 1}
+	cmd := &cobra.Command{
+		Use:   "export MODEL -o FILE",
+		Short: "Write a network as an ONNX file",
+		Long: `Write a network as an ONNX file (operator set 20), before simplification unless
+--simplify is given. Read again, it is the same network.
+
+Weights have types and shapes, but no values: onnx.load and shape inference take
+that, onnx.checker and ONNX Runtime do not. With --zero-weights they are zeros, as
+sparse tensors that take no space: checker and runtime take those, but not every
+other program finds them.`,
+		Example: `  dsasched export resnet50 -o resnet50.onnx
+  dsasched export bert-128 -o bert.onnx --batch 8 --dtype f32 --simplify
+  dsasched export resnet50 -o runs.onnx --zero-weights
+  dsasched export ./net.onnx -o - > copy.onnx`,
+		Args:              oneArg("MODEL", "give a name that 'dsasched models' lists, or the path of an ONNX file"),
+		ValidArgsFunction: completeModel,
+	}
+	asJSON := addJSON(cmd)
+	cmd.Flags().Var(batch, "batch", "batch size (default: the file's own, or 1)")
+	cmd.Flags().Lookup("batch").DefValue = "" // 0 would not be accepted
+	completeFlag(cmd, "batch", cobra.NoFileCompletions)
+	dt := addDType(cmd)
+	out := cmd.Flags().StringP("out", "o", "", "file to write; - is the standard output")
+	simple := cmd.Flags().Bool("simplify", false, "simplify the network first")
+	zero := cmd.Flags().Bool("zero-weights", false, "write weights as zeros")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		name, file := args[0], *out
+		switch {
+		case file == "":
+			return usagef("the file to write is missing: give -o FILE, or -o - for the standard output")
+		case file == stdoutName && *asJSON:
+			return usagef("--json and -o - exclude each other: both write to the standard output")
+		case network.IsFile(name) && sameFile(name, file):
+			return usagef("%s is the network itself: give -o another file", file)
+		}
+		g, err := network.Raw(name, batch.value, dtype(dt))
+		if err != nil {
+			return err
+		}
+		if *simple {
+			if g, _, err = simplify.Run(g); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		data, err := onnxBytes(g, *zero)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if file == stdoutName {
+			return writeAll(cmd.OutOrStdout(), data)
+		}
+		if err := replaceFile(file, data); err != nil {
+			return err
+		}
+		a := exportJSON{name, dt.value, *simple, file, len(g.Ops), len(data)}
+		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) {
+			fmt.Fprintf(b, "%s: %d operators, %d bytes\n", printable(a.File), a.Operators, a.FileBytes)
+		})
+	}
+	return cmd
+}
+
+func onnxBytes(g *model.Graph, zero bool) ([]byte, error) {
+	var b bytes.Buffer
+	err := onnx.ExportWith(&b, g, onnx.ExportOptions{Version: versions().Version, ZeroWeights: zero})
+	return b.Bytes(), err
+}
+
+func writeAll(w io.Writer, data []byte) error {
+	if _, err := w.Write(data); err != nil {
+		return fmt.Errorf("the network can't be written: %w", err)
+	}
+	return nil
+}
+
+func sameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false // reported when it is read
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
+// replaceFile writes a file in one step: what was there stays if that fails. It
+// takes the place of regular files only, not of a device.
+func replaceFile(path string, data []byte) (err error) {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		return fmt.Errorf("%s is not a regular file, which -o expects", path)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	case err == nil:
+		// The file that a link points to, not the link.
+		if path, err = filepath.EvalSymlinks(path); err != nil {
+			return err
+		}
+	}
+	tmp := fmt.Sprintf("%s.%d.tmp", path, os.Getpid())
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil && info != nil {
+		err = f.Chmod(info.Mode().Perm())
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(tmp, path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(tmp))
+	}
+	return nil
+}
