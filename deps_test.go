@@ -22,6 +22,7 @@ var mayImport = map[string][]string{
 	"model/onnx":            {"model"},
 	"model/simplify":        {"model"},
 	"model/schedule":        {"model", "hardware"},
+	"model/structure":       {"model", "model/schedule"},
 	"hardware":              {},
 	"hardware/isa":          {},
 	"hardware/sim":          {"hardware/isa"},
@@ -35,7 +36,7 @@ var mayImport = map[string][]string{
 	"experiments/variant":   {"hardware", "hardware/cost", "hardware/isa", "hardware/lower", "hardware/sim", "heuristics/graphturbo", "heuristics/tvm", "model", "model/schedule"},
 	"experiments":           {"experiments/network", "experiments/variant", "hardware", "hardware/isa", "hardware/sim", "model", "plots"},
 	"plots":                 {},
-	"cmd/dsasched":          {"experiments", "experiments/network", "experiments/variant", "formulation/highs", "formulation/milp", "hardware", "hardware/cost", "hardware/isa", "hardware/sim", "heuristics/graphturbo", "model", "model/onnx", "model/schedule", "model/simplify", "model/zoo"},
+	"cmd/dsasched":          {"experiments", "experiments/network", "experiments/variant", "formulation/highs", "formulation/milp", "hardware", "hardware/cost", "hardware/isa", "hardware/sim", "heuristics/graphturbo", "model", "model/onnx", "model/schedule", "model/simplify", "model/structure", "model/zoo", "plots"},
 }
 
 func TestImportsGoOneWay(t *testing.T) {
