@@ -4,16 +4,20 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/experiments/network"
+	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
-	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/simplify"
+	"github.com/dsasched/dsasched/model/structure"
+	"github.com/dsasched/dsasched/plots"
 )
 
 type inspectJSON struct {
@@ -35,6 +39,57 @@ type inspectJSON struct {
 	// The largest come first.
 	LargestActivations []tensorJSON `json:"largest_activations"`
 	LargestConstants   []tensorJSON `json:"largest_constants"`
+	// In execution order.
+	Stages     []stageJSON     `json:"stages"`
+	Blocks     []blockJSON     `json:"blocks"`
+	BlockTypes []blockTypeJSON `json:"block_types"`
+	Capacities []capacityJSON  `json:"capacities"` // of --hardware
+	Files      []fileJSON      `json:"files"`      // written
+}
+
+// useJSON is what a stage or block takes.
+type useJSON struct {
+	LayerCount int `json:"layers"`
+	Operators  int `json:"operators"`
+	// Output is what the next one gets; null if there is nothing.
+	Output *tensorJSON `json:"output"`
+	// PeakBytes is the largest live set while one of the layers runs, PeakShare its
+	// share of that of the whole network. ActivationBytes adds up what the layers
+	// write.
+	PeakBytes         int64       `json:"peak_live_bytes"`
+	PeakShare         float64     `json:"peak_share"`
+	ActivationBytes   int64       `json:"activation_bytes"`
+	Params            int64       `json:"params"`
+	ParamBytes        int64       `json:"param_bytes"`
+	MACs              int64       `json:"macs"`
+	LargestActivation *tensorJSON `json:"largest_activation"`
+}
+
+type stageJSON struct {
+	Name       string `json:"name"`
+	BlockCount int    `json:"blocks"`
+	useJSON
+	types string // of the blocks, for text
+}
+
+type blockJSON struct {
+	Index int    `json:"index"`
+	Stage string `json:"stage"`
+	Type  string `json:"type"`
+	useJSON
+	LayerNames []string `json:"layer_names"`
+	LiveBytes  []int64  `json:"live_bytes"` // while each layer runs
+}
+
+// blockTypeJSON is a class of isomorphic blocks.
+type blockTypeJSON struct {
+	Type  string `json:"type"`
+	Count int    `json:"count"`
+}
+
+type capacityJSON struct {
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
 }
 
 type passJSON struct {
@@ -68,20 +123,39 @@ type tensorJSON struct {
 // largest is how many tensors of a sort inspect lists.
 const largest = 5
 
+// drawings says what inspect writes beside its answer.
+type drawings struct {
+	plot, dot   string // files; "": none; dot "-": instead of the answer
+	accelerator string // whose capacities are drawn; "": none
+}
+
 func newInspect() *cobra.Command {
 	batch := &number{min: 1}
+	var d drawings
+	var blocks bool
 	cmd := &cobra.Command{
 		Use:   "inspect MODEL",
 		Short: "Show what a network consists of",
 		Long: `Show a network's size and work, what simplification makes of it, its operators,
-layers, largest tensors, inputs and outputs. A layer is a run of operators that one
-loop nest executes, at most one of them heavy.
+layers, stages, largest tensors, inputs and outputs. A layer is a run of operators
+that one loop nest executes, at most one of them heavy; a block a layer, or several
+between two places where one tensor carries all data; a stage a run of blocks whose
+results have the same size. Blocks of one type are isomorphic. The peak of a stage is
+the largest sum of the activations that are alive while one of its layers runs.
 
 Learned parameters are counted before simplification, which folds some of them
-into others; work, layers and tensors after it. Without --batch, an ONNX file keeps
-its own batch size and a built-in network has batch 1.`,
+into others; all else after it. Without --batch, an ONNX file keeps its own batch
+size and a built-in network has batch 1.
+
+--plot draws the live activations over the layers, with the stages; --hardware adds
+what the LBs of a cluster and its LLB (GB) hold, for networks whose batch is one
+cluster's. --dot writes the graph for Graphviz; with - it prints that alone.`,
 		Example: `  dsasched inspect resnet50
   dsasched inspect bert-128 --batch 8 --dtype f32
+  dsasched inspect resnet50 --blocks
+  dsasched inspect resnet50 --batch 8 --plot resnet50.svg --hardware stcp920
+  dsasched inspect ./net.onnx --dot net.dot
+  dsasched inspect ./net.onnx --dot - > net.dot
   dsasched inspect ./net.onnx --json`,
 		Args:              oneArg("MODEL", "give a name that 'dsasched models' lists, or the path of an ONNX file"),
 		ValidArgsFunction: completeModel,
@@ -91,24 +165,50 @@ its own batch size and a built-in network has batch 1.`,
 	cmd.Flags().Lookup("batch").DefValue = "" // 0 would not be accepted
 	completeFlag(cmd, "batch", cobra.NoFileCompletions)
 	dt := addDType(cmd)
+	f := cmd.Flags()
+	f.BoolVar(&blocks, "blocks", false, "print the blocks of the stages too")
+	f.StringVar(&d.plot, "plot", "", "draw the memory in use into this `file`: "+strings.Join(plotFormats(), ", "))
+	f.StringVar(&d.accelerator, "hardware", "", "with --plot: built-in accelerator or YAML `file` whose capacities are drawn")
+	completeFlag(cmd, "hardware", completeHardware)
+	f.StringVar(&d.dot, "dot", "", "write the simplified graph into this Graphviz `file`; - prints it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		answer, err := inspect(args[0], batch.value, dtype(dt))
+		for _, name := range []string{"plot", "dot", "hardware"} {
+			if l := f.Lookup(name); l.Changed && l.Value.String() == "" {
+				return usagef("--%s is empty, expected a file name", name)
+			}
+		}
+		switch {
+		case d.accelerator != "" && d.plot == "":
+			return usagef("--hardware needs --plot: it adds to the figure")
+		case d.dot == "-" && *asJSON:
+			return usagef("--dot - and --json exclude each other")
+		case d.plot != "" && plotFormat(d.plot) == nil:
+			return usagef("--plot %q, expected a name that ends in %s", d.plot, oneOf(plotFormats()))
+		}
+		a, n, err := inspect(args[0], batch.value, dtype(dt))
 		if err != nil {
 			return err
 		}
-		return emit(cmd, *asJSON, answer, answer.write)
+		dot, err := d.write(a, n, batch.value)
+		if err != nil {
+			return err
+		}
+		if d.dot == "-" {
+			return emit(cmd, false, nil, func(b *bytes.Buffer) { b.Write(dot) })
+		}
+		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) { a.write(b, blocks) })
 	}
 	return cmd
 }
 
-func inspect(name string, batch int64, dt model.DType) (*inspectJSON, error) {
+func inspect(name string, batch int64, dt model.DType) (*inspectJSON, *structure.Network, error) {
 	raw, err := network.Raw(name, batch, dt)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	g, reports, err := simplify.Run(raw)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
 	a := &inspectJSON{
 		Model: name, DType: dt.String(), Params: raw.Params(), MACs: g.MACs(),
@@ -126,7 +226,8 @@ func inspect(name string, batch int64, dt model.DType) (*inspectJSON, error) {
 	a.Passes = passes(reports)
 	a.Kinds = kinds(raw, g)
 
-	for _, l := range schedule.Layers(g, graphturbo.ExecutionOrder(g)) {
+	n := structure.Find(g, graphturbo.ExecutionOrder(g))
+	for _, l := range n.Layers {
 		a.Layers.Count++
 		switch g.Op(l.Anchor).Class() {
 		case model.MatrixClass:
@@ -145,7 +246,146 @@ func inspect(name string, batch int64, dt model.DType) (*inspectJSON, error) {
 	}
 	a.LargestActivations = largestOf(g, func(t *model.Tensor) bool { return t.Role != model.Constant })
 	a.LargestConstants = largestOf(g, func(t *model.Tensor) bool { return t.Role == model.Constant })
-	return a, nil
+	a.addStructure(n)
+	return a, n, nil
+}
+
+func (a *inspectJSON) addStructure(n *structure.Network) {
+	a.Stages, a.Blocks, a.BlockTypes = []stageJSON{}, []blockJSON{}, []blockTypeJSON{}
+	a.Capacities, a.Files = []capacityJSON{}, []fileJSON{}
+	highest := n.Total().PeakBytes
+	tensor := func(id model.TensorID) *tensorJSON {
+		if id == structure.NoTensor {
+			return nil
+		}
+		t := tensorOf(n.Graph.Tensor(id))
+		return &t
+	}
+	use := func(u structure.Use, exit model.TensorID) useJSON {
+		return useJSON{LayerCount: u.Layers, Operators: u.Operators, Output: tensor(exit),
+			PeakBytes: u.PeakBytes, PeakShare: float64(u.PeakBytes) / float64(max(1, highest)), ActivationBytes: u.SumBytes,
+			Params: u.Params, ParamBytes: u.ParamBytes, MACs: u.MACs, LargestActivation: tensor(u.Largest)}
+	}
+	for _, s := range n.Stages {
+		a.Stages = append(a.Stages, stageJSON{Name: s.Name, BlockCount: s.End - s.First, useJSON: use(s.Use, s.Exit), types: typesOf(n, s)})
+	}
+	for i, b := range n.Blocks {
+		j := blockJSON{Index: i, Stage: n.Stages[b.Stage].Name, Type: n.Types[b.Type].Name, useJSON: use(b.Use, b.Exit),
+			LiveBytes: n.LiveBytes[b.First:b.End]}
+		for _, l := range n.Layers[b.First:b.End] {
+			j.LayerNames = append(j.LayerNames, l.Name)
+		}
+		a.Blocks = append(a.Blocks, j)
+	}
+	for _, t := range n.Types {
+		a.BlockTypes = append(a.BlockTypes, blockTypeJSON{t.Name, t.Count})
+	}
+}
+
+// typesOf writes the types of a stage's blocks, such as "E 3D", or how many there
+// are if that is long.
+func typesOf(n *structure.Network, s structure.Stage) string {
+	var parts []string
+	different := map[int]bool{}
+	for i := s.First; i < s.End; {
+		t, times := n.Blocks[i].Type, 0
+		different[t] = true
+		for ; i < s.End && n.Blocks[i].Type == t; i++ {
+			times++
+		}
+		part := n.Types[t].Name
+		if times > 1 {
+			part = fmt.Sprint(times, part)
+		}
+		parts = append(parts, part)
+	}
+	if text := strings.Join(parts, " "); len(text) <= 20 {
+		return text
+	}
+	return plural(len(different), "type")
+}
+
+// plotFormats are the endings that --plot knows.
+func plotFormats() []string { return []string{".svg", ".png", ".pdf"} }
+
+// plotFormat returns what writes a figure into a file of this name, or nil.
+func plotFormat(file string) func(*plots.Figure) ([]byte, error) {
+	return map[string]func(*plots.Figure) ([]byte, error){
+		".svg": (*plots.Figure).SVG, ".png": (*plots.Figure).PNG, ".pdf": (*plots.Figure).PDF,
+	}[strings.ToLower(filepath.Ext(file))]
+}
+
+// write writes the files and notes them in the answer. It returns the graph for
+// Graphviz if there is no file for it.
+func (d drawings) write(a *inspectJSON, n *structure.Network, batch int64) (dot []byte, err error) {
+	file := func(path string, data []byte) error {
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			return fmt.Errorf("the drawing can't be written: %w", err)
+		}
+		a.Files = append(a.Files, fileJSON{path, int64(len(data))})
+		return nil
+	}
+	if d.plot != "" {
+		data, err := d.figure(a, n, batch)
+		if err != nil {
+			return nil, err
+		}
+		if err := file(d.plot, data); err != nil {
+			return nil, err
+		}
+	}
+	if d.dot == "" {
+		return nil, nil
+	}
+	var b bytes.Buffer
+	if err := n.WriteDOT(&b); err != nil {
+		return nil, err
+	}
+	if d.dot == "-" {
+		return b.Bytes(), nil
+	}
+	return nil, file(d.dot, b.Bytes())
+}
+
+func (d drawings) figure(a *inspectJSON, n *structure.Network, batch int64) ([]byte, error) {
+	m := plots.Memory{Title: a.Model, LiveBytes: n.LiveBytes}
+	if network.IsFile(a.Model) {
+		m.Title = strings.TrimSuffix(filepath.Base(a.Model), filepath.Ext(a.Model))
+	} else {
+		batch = max(1, batch)
+	}
+	m.Title = shorten(m.Title, 32)
+	if batch > 0 { // of a file it may be anything, or nothing
+		m.Title += fmt.Sprintf(", batch %d", batch)
+	}
+	m.Title += ", " + a.DType
+	for _, s := range n.Stages {
+		m.Spans = append(m.Spans, plots.Span{Name: s.Name, First: n.Blocks[s.First].First, End: n.Blocks[s.End-1].End})
+	}
+	if d.accelerator != "" {
+		spec, err := hardware.Load(d.accelerator)
+		if err != nil {
+			return nil, err
+		}
+		if spec.LB != nil {
+			a.Capacities = append(a.Capacities, capacityJSON{"LBs of a cluster", int64(spec.LBTotalBytes())})
+		}
+		if spec.GB != nil {
+			a.Capacities = append(a.Capacities, capacityJSON{"LLB", int64(spec.GB.SizeBytes)})
+		}
+		for i, c := range a.Capacities {
+			if i > 0 && a.Capacities[i-1].Bytes == c.Bytes {
+				m.Capacities[0].Name = fmt.Sprintf("%s, %s: %s each", a.Capacities[i-1].Name, c.Name, size(c.Bytes))
+				continue // one line would cover the other
+			}
+			m.Capacities = append(m.Capacities, plots.Capacity{Name: c.Name + ": " + size(c.Bytes), Bytes: c.Bytes})
+		}
+	}
+	f, err := plots.MemoryInUse(m)
+	if err != nil {
+		return nil, err
+	}
+	return plotFormat(d.plot)(f)
 }
 
 // passes sums up the reports of all sweeps, in the order of the table of passes.
@@ -209,16 +449,46 @@ func largestOf(g *model.Graph, keep func(*model.Tensor) bool) []tensorJSON {
 	return list[:min(len(list), largest)]
 }
 
-func (a *inspectJSON) write(b *bytes.Buffer) {
+func (a *inspectJSON) write(b *bytes.Buffer, blocks bool) {
 	row(b, "model", "%s, %s", a.Model, a.DType)
 	row(b, "parameters", "%s (%s)", count(a.Params), size(a.ParamBytes))
 	row(b, "work", "%s, %s vector operations", unit(float64(a.MACs), "MAC"), count(a.VectorOps))
 	row(b, "operators", "%d, %d after simplification", a.OperatorsBefore, a.OperatorsAfter)
 	row(b, "layers", "%d: %d with a matrix operator, %d with a reduction, %d light", a.Layers.Count, a.Layers.Matrix, a.Layers.Reduction, a.Layers.Light)
 
+	for _, f := range a.Files {
+		row(b, "written", "%s (%s)", printable(f.Path), size(f.Bytes))
+	}
+
 	section := func(title string) { fmt.Fprintf(b, "\n%s\n", title) }
-	section("Simplification")
 	var rows [][]string
+	if len(a.Stages) > 0 {
+		section("Stages")
+		for _, s := range a.Stages {
+			rows = append(rows, append([]string{s.Name, fmt.Sprint(s.BlockCount), s.types}, s.cells()...))
+		}
+		writeTable(b, "lrlrrlrrrr", append([]string{"stage", "blocks", "types"}, useHeader...), rows)
+	}
+	if blocks && len(a.Blocks) > 0 {
+		section("Blocks")
+		rows = nil
+		for _, k := range a.Blocks {
+			rows = append(rows, append([]string{k.Stage, fmt.Sprint(k.Index), k.Type}, k.cells()...))
+		}
+		writeTable(b, "lrlrrlrrrr", append([]string{"stage", "block", "type"}, useHeader...), rows)
+		words := []string{}
+		for _, t := range a.BlockTypes {
+			if t.Count > 1 {
+				words = append(words, fmt.Sprintf("%s x%d", t.Type, t.Count))
+			}
+		}
+		if len(words) > 0 {
+			fmt.Fprintf(b, "  repeated: %s\n", strings.Join(words, ", "))
+		}
+	}
+
+	section("Simplification")
+	rows = nil
 	var idle []string
 	for _, p := range a.Passes {
 		if p.Changes == 0 && p.OperatorsRemoved == 0 {
@@ -258,4 +528,15 @@ func (a *inspectJSON) write(b *bytes.Buffer) {
 		}
 		writeTable(b, "lllr", []string{"name", "shape", "type", "size"}, rows)
 	}
+}
+
+// useHeader names the columns of cells.
+var useHeader = []string{"layers", "operators", "output", "peak live", "of highest", "parameters", "MACs"}
+
+func (u useJSON) cells() []string {
+	output := "-"
+	if u.Output != nil {
+		output = u.Output.Shape.String()
+	}
+	return []string{fmt.Sprint(u.LayerCount), fmt.Sprint(u.Operators), output, size(u.PeakBytes), percent(u.PeakShare), count(u.Params), count(u.MACs)}
 }

@@ -17,9 +17,9 @@ var (
 		"before_simplify", "after_simplify", "count", "matrix", "reduction", "light", "shape",
 		"clusters", "cores_per_cluster", "count_per_cluster", "rows", "cols", "lanes",
 		"batch", "shares", "chunk", "kernels", "split_dim_index", "split_factor", "instances", "layers",
-		"index", "instance", "binding", "cluster", "static", "dynamic", "cells",
+		"index", "instance", "binding", "cluster", "static", "dynamic", "cells", "blocks",
 	}
-	sharesOfOne = []string{"utilization", "mme_utilization", "vme_utilization", "l1_utilization"}
+	sharesOfOne = []string{"utilization", "mme_utilization", "vme_utilization", "l1_utilization", "peak_share"}
 )
 
 func checkNumbers(t *testing.T, v any, name, path string) {
@@ -60,7 +60,8 @@ func checkNumbers(t *testing.T, v any, name, path string) {
 func TestJSON(t *testing.T) {
 	workspace(t)
 	for _, args := range []string{
-		"models", "hardware", "hardware stcp920", "hardware my-npu.yaml", "inspect resnet50", "inspect net.onnx", "inspect bert-128 --batch 2", "export net.onnx -o out.onnx --simplify",
+		"models", "hardware", "hardware stcp920", "hardware my-npu.yaml", "inspect resnet50", "inspect net.onnx", "inspect bert-128 --batch 2",
+		"export net.onnx -o out.onnx --simplify", "inspect net.onnx --plot net.svg --hardware stcp920 --dot net.dot",
 		"schedule resnet50 --batch 8", "schedule resnet50 --batch 4 --hardware stcp920-paper", "schedule resnet50 --variant tvm",
 		"schedule net.onnx --batch 3 --dtype f32", "schedule bert-128 --batch 2",
 		"variants", "list", "version", "run ablation --quiet", "completion bash", "completion zsh", "completion fish",
@@ -82,7 +83,8 @@ func TestJSON(t *testing.T) {
 				t.Error("other bytes the second time")
 			}
 			// Lists are never null: a reader can go through them unasked.
-			for _, list := range []string{"groups", "joins", "spills", "tuned", "notes", "passes", "kinds", "inputs", "outputs", "ops", "peaks"} {
+			for _, list := range []string{"groups", "joins", "spills", "tuned", "notes", "passes", "kinds", "inputs", "outputs", "ops", "peaks",
+				"stages", "blocks", "block_types", "capacities", "files", "layer_names", "live_bytes"} {
 				if strings.Contains(got, `"`+list+`": null`) {
 					t.Errorf("%s is null", list)
 				}

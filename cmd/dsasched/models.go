@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/zoo"
 )
 
@@ -21,14 +22,23 @@ type modelJSON struct {
 	Params      int64  `json:"params"`
 	MACs        int64  `json:"macs"`
 	Operators   int    `json:"operators"`
+	// LargestTensor may be a constant, such as a table of embeddings; of equals it is
+	// the first.
+	LargestTensor largestJSON `json:"largest_tensor"`
+}
+
+type largestJSON struct {
+	tensorJSON
+	Role string `json:"role"`
 }
 
 func newModels() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "models",
 		Short: "List the built-in networks",
-		Long: `List the built-in networks, with learned parameters, and multiply-accumulates
-(MACs) and operators at batch 1 before any simplification.`,
+		Long: `List the built-in networks by name, with learned parameters, and multiply-accumulates
+(MACs), operators and the largest tensor, constants among them, at batch 1 in f16
+before any simplification.`,
 		Example: `  dsasched models
   dsasched models --json`,
 		Args: noArgs,
@@ -44,16 +54,29 @@ func newModels() *cobra.Command {
 			info, _ := zoo.Describe(name)
 			answer.Models = append(answer.Models, modelJSON{
 				Name: name, Description: info.Description, Source: info.Source, Input: info.Input,
-				Params: g.Params(), MACs: g.MACs(), Operators: len(g.Ops),
+				Params: g.Params(), MACs: g.MACs(), Operators: len(g.Ops), LargestTensor: largestTensor(g),
 			})
 		}
 		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) {
 			var rows [][]string
 			for _, m := range answer.Models {
-				rows = append(rows, []string{m.Name, count(m.Params), count(m.MACs), count(int64(m.Operators)), m.Description})
+				rows = append(rows, []string{m.Name, count(m.Params), count(m.MACs), count(int64(m.Operators)), size(m.LargestTensor.Bytes), m.Description})
 			}
-			writeTable(b, "lrrrl", []string{"name", "parameters", "MACs", "operators", "description"}, rows)
+			writeTable(b, "lrrrrl", []string{"name", "parameters", "MACs", "operators", "largest tensor", "description"}, rows)
 		})
 	}
 	return cmd
+}
+
+func largestTensor(g *model.Graph) largestJSON {
+	if len(g.Tensors) == 0 {
+		return largestJSON{}
+	}
+	largest := g.Tensors[0]
+	for _, t := range g.Tensors[1:] {
+		if t.Bytes() > largest.Bytes() {
+			largest = t
+		}
+	}
+	return largestJSON{tensorOf(largest), largest.Role.String()}
 }
