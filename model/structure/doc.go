@@ -56,7 +56,7 @@
 // pooling) does not make a stage and joins the next.
 //
 // The stem is all blocks up to the last that changes the size before the first
-// composite one; the head begins at the first that does so after the last composite
+// composite one, where the very first counts as changing it; the head begins at the first that does so after the last composite
 // one. A network without composite blocks has no stem, and its head is what follows
 // the last image. The body between has the numbered stages.
 //

@@ -432,6 +432,16 @@ func TestHandMade(t *testing.T) {
 			x = softmax(b, residual(b, linear(b, x, "stem", 8), "a", false), "s")
 			return []model.TensorID{softmax(b, residual(b, x, "b", true), "t")}
 		}, "stem: A1 -> [8]\nstage 1: B3 B3 -> [8]"},
+		{"normalisations before", func(b *model.Builder, x model.TensorID) []model.TensorID {
+			x = linear(b, x, "stem", 8)
+			for i := range 3 {
+				y := softmax(b, x, fmt.Sprint("s", i))
+				y = linear(b, linear(b, y, fmt.Sprint("a", i), 24), fmt.Sprint("b", i), 8)
+				x = b.Op("Add", fmt.Sprint("add", i), model.Attr{}, y, x)
+				x = residual(b, x, fmt.Sprint("r", i), false)
+			}
+			return []model.TensorID{linear(b, softmax(b, x, "last"), "head", 2)}
+		}, "stem: A1 -> [8]\nstage 1: B5 B5 B5 C1 -> [8]\nhead: D1 -> [2]"},
 		{"swapped operands", func(b *model.Builder, x model.TensorID) []model.TensorID {
 			x = linear(b, x, "stem", 8)
 			return []model.TensorID{residual(b, residual(b, x, "a", false), "b", true)}
@@ -531,6 +541,24 @@ func TestConvolutions(t *testing.T) {
 		if same := n.Blocks[2].Type == n.Blocks[1].Type; same != test.same {
 			t.Errorf("%+v: same type as the one before: %v", test, same)
 		}
+	}
+}
+
+// Two tensors go from cell to cell: no cut stands between, however many there are.
+func TestCellsOfTwo(t *testing.T) {
+	b := model.NewBuilder("cells")
+	x := b.Input("x", model.F16, 4, 4)
+	before := linear(b, x, "stem", 4)
+	last := linear(b, before, "first", 4)
+	for i := range 1000 {
+		p, q := linear(b, before, fmt.Sprint("p", i), 4), linear(b, last, fmt.Sprint("q", i), 4)
+		before, last = last, b.Op("MatMul", fmt.Sprint("cell", i), model.Attr{}, p, q)
+	}
+	b.Output(last)
+	n := inOrder(built(t, b))
+	// The stem's result is the only cut.
+	if got, want := summary(n), "stem: A1 -> [4]\nstage 1: B3001 -> [4]"; got != want {
+		t.Errorf("found %q, want %q", got, want)
 	}
 }
 
