@@ -197,4 +197,4 @@ func decodeRows(results []json.RawMessage) ([]Row, error) {
 }
 
 // openNetwork opens a network of the zoo in the precision of all experiments.
-func openNetwork(name string) (variant.Source, error) { return network.Open(name, model.F16) }
+func openNetwork(name string) (variant.Source, error) { return network.Open(name, network.Options{}) }

@@ -72,7 +72,7 @@ func TestBadInput(t *testing.T) {
 		{"schedule resnet50 --chunk -1", 2, `"-1" for "--chunk".*at least 0`},
 		{"schedule resnet50 --variant gvm", 2, `"gvm" for "--variant" flag: expected one of tvm, llb`},
 		{"schedule resnet50 --spill smallest", 2, `"smallest" for "--spill" flag: expected one of longest-lifetime, largest-first`},
-		{"schedule resnet50 --dtype i8", 2, `"i8" for "--dtype" flag: expected one of f16`},
+		{"schedule resnet50 --dtype i16", 2, `"i16" for "--dtype" flag: expected one of f16`},
 		{"schedule", 2, `MODEL is missing: .*dsasched models`},
 		{"inspect", 2, `MODEL is missing`},
 		{"schedule resnet50 bert-128", 2, `takes one MODEL, found 2: "resnet50", "bert-128"`},

@@ -34,7 +34,7 @@ func newExport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export MODEL -o FILE",
 		Short: "Write a network as an ONNX file",
-		Long: `Write a network as an ONNX file (operator set 20), before simplification unless
+		Long: `Write a network as an ONNX file (operator set 21), before simplification unless
 --simplify is given. Read again, it is the same network.
 
 Weights have types and shapes, but no values: onnx.load and shape inference take
@@ -52,7 +52,7 @@ other program finds them.`,
 	cmd.Flags().Var(batch, "batch", "batch size (default: the file's own, or 1)")
 	cmd.Flags().Lookup("batch").DefValue = "" // 0 would not be accepted
 	completeFlag(cmd, "batch", cobra.NoFileCompletions)
-	dt := addDType(cmd)
+	read := addNetwork(cmd)
 	out := cmd.Flags().StringP("out", "o", "", "file to write; - is the standard output")
 	simple := cmd.Flags().Bool("simplify", false, "simplify the network first")
 	zero := cmd.Flags().Bool("zero-weights", false, "write weights as zeros")
@@ -66,7 +66,7 @@ other program finds them.`,
 		case network.IsFile(name) && sameFile(name, file):
 			return usagef("%s is the network itself: give -o another file", file)
 		}
-		g, err := network.Raw(name, batch.value, dtype(dt))
+		g, err := network.Raw(name, batch.value, read.options())
 		if err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ other program finds them.`,
 		if err := replaceFile(file, data); err != nil {
 			return err
 		}
-		a := exportJSON{name, dt.value, *simple, file, len(g.Ops), len(data)}
+		a := exportJSON{name, read.dtype.value, *simple, file, len(g.Ops), len(data)}
 		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) {
 			fmt.Fprintf(b, "%s: %d operators, %d bytes\n", printable(a.File), a.Operators, a.FileBytes)
 		})

@@ -110,6 +110,17 @@ func valueInfo(field int, name string, dims ...uint64) []byte {
 	return bytesField(field, message(text(1, name), bytesField(2, bytesField(1, tensor))))
 }
 
+// odd has an operator that nobody knows and a dimension without a size.
+func odd() []byte {
+	shape := append(bytesField(1, number64(1, 1)), bytesField(1, text(2, "steps"))...)
+	shape = append(shape, bytesField(1, number64(1, 4))...)
+	info := func(field int, name string) []byte {
+		return bytesField(field, message(text(1, name), bytesField(2, bytesField(1, message(number64(1, onnxFloat), bytesField(2, shape))))))
+	}
+	twist := message(text(1, "x"), text(2, "a"), text(3, "odd"), text(4, "Twist"), text(7, "com.example"))
+	return onnxFile(bytesField(1, twist), node("Relu", "relu", "y", "a"), info(11, "x"), info(12, "y"))
+}
+
 func onnxFile(graph ...[]byte) []byte {
 	return message(number64(1, 8), bytesField(8, message(text(1, ""), number64(2, 13))),
 		bytesField(7, message(append(graph, text(2, "net"))...)))
@@ -149,6 +160,7 @@ func workspace(t *testing.T) {
 		"empty.onnx":     nil,
 		"custom.onnx": onnxFile(node("Frobnicate", "fro", "a", "x"), node("Twiddle", "twi", "y", "a"),
 			valueInfo(11, "x", 1, 16), valueInfo(12, "y", 1, 16)),
+		"odd.onnx": odd(),
 		"escape.onnx": onnxFile(node("Relu", "re\x1b[31mlu\n", "y", "x"),
 			valueInfo(11, "x", 1, 16), valueInfo(12, "y", 1, 16)),
 		"my-npu.yaml":   preset,

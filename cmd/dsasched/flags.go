@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dsasched/dsasched/experiments/network"
 	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
@@ -70,21 +71,62 @@ func addJSON(cmd *cobra.Command) *bool {
 	return cmd.Flags().Bool("json", false, "print JSON instead of text")
 }
 
-// addDType adds --dtype. A network's integers keep their type, so only types of
-// floating-point numbers make sense.
-func addDType(cmd *cobra.Command) *choice {
-	c := &choice{value: model.F16.String(), kind: "TYPE", words: floatTypes()}
-	addChoice(cmd, c, "dtype", "type of the network's floating-point numbers: "+strings.Join(c.words, ", "))
-	return c
+// networkFlags say how a network is read.
+type networkFlags struct {
+	cmd          *cobra.Command
+	dtype        *choice
+	dims         dims
+	allowUnknown *bool
 }
 
-// dtype returns the type of a choice of addDType.
-func dtype(c *choice) model.DType {
-	t, err := model.ParseDType(c.value)
+// addNetwork adds --dtype, --dim and --allow-unknown. A network's integers keep
+// their type, so the types are those of floating-point numbers, and the one that
+// quantisation makes of them.
+func addNetwork(cmd *cobra.Command) *networkFlags {
+	f := &networkFlags{cmd: cmd, dtype: &choice{value: model.F16.String(), kind: "TYPE", words: append(floatTypes(), model.I8.String())}}
+	addChoice(cmd, f.dtype, "dtype", "type of the network's floating-point numbers: "+strings.Join(f.dtype.words, ", ")+" (as after quantisation)")
+	cmd.Flags().Var(&f.dims, "dim", "size of a symbolic dimension of an ONNX file; may be repeated")
+	completeFlag(cmd, "dim", cobra.NoFileCompletions)
+	f.allowUnknown = cmd.Flags().Bool("allow-unknown", false, "count unknown operators of an ONNX file as one operation per output element")
+	return f
+}
+
+// options are what the flags say. Warnings go to the standard error.
+func (f *networkFlags) options() network.Options {
+	t, err := model.ParseDType(f.dtype.value)
 	if err != nil {
 		panic("dsasched: " + err.Error()) // Set has checked it
 	}
-	return t
+	w := f.cmd.ErrOrStderr()
+	return network.Options{DType: t, Dims: f.dims.m, AllowUnknown: *f.allowUnknown,
+		Warn: func(s string) { fmt.Fprintf(w, "dsasched: warning: %s\n", printable(s)) }}
+}
+
+// dims is the value of --dim.
+type dims struct{ m map[string]int64 }
+
+func (d *dims) String() string { return "" }
+
+func (d *dims) Type() string { return "NAME=SIZE" }
+
+func (d *dims) Set(s string) error {
+	// Names may hold anything, sizes no equals sign.
+	i := strings.LastIndexByte(s, '=')
+	if i < 1 {
+		return fmt.Errorf("found %q, expected NAME=SIZE", s)
+	}
+	n, err := strconv.ParseInt(s[i+1:], 10, 64)
+	if err != nil || n < 1 {
+		return fmt.Errorf("found size %q of dimension %q, expected a positive number", s[i+1:], s[:i])
+	}
+	if old, ok := d.m[s[:i]]; ok && old != n {
+		return fmt.Errorf("dimension %q is both %d and %d", s[:i], old, n)
+	}
+	if d.m == nil {
+		d.m = map[string]int64{}
+	}
+	d.m[s[:i]] = n
+	return nil
 }
 
 func dtypes() []model.DType {

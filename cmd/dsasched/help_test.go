@@ -76,7 +76,7 @@ func TestCompletion(t *testing.T) {
 	for _, v := range variant.Table() {
 		variants = append(variants, v.Name)
 	}
-	all := []string{"completion", "export", "hardware", "help", "inspect", "list", "models", "run", "schedule", "variants", "version"}
+	all := []string{"completion", "export", "hardware", "help", "inspect", "list", "models", "onnx-ops", "run", "schedule", "variants", "version"}
 	for _, c := range []struct {
 		args      []string
 		want      []string
@@ -88,12 +88,12 @@ func TestCompletion(t *testing.T) {
 		{[]string{"schedule", "resnet50", ""}, nil, ":4"},
 		{[]string{"inspect", ""}, zoo.Names(), ":0"},
 		{[]string{"export", ""}, zoo.Names(), ":0"},
-		{[]string{"export", "--dtype", ""}, []string{"f16", "f32", "f64", "bf16"}, ":4"},
+		{[]string{"export", "--dtype", ""}, []string{"f16", "f32", "f64", "bf16", "f8", "i8"}, ":4"},
 		{[]string{"hardware", ""}, hardware.Presets(), ":0"},
 		{[]string{"schedule", "--hardware", ""}, hardware.Presets(), ":0"},
 		{[]string{"schedule", "--variant", ""}, variants, ":4"},
-		{[]string{"schedule", "--dtype", ""}, []string{"f16", "f32", "f64", "bf16"}, ":4"},
-		{[]string{"inspect", "--dtype", ""}, []string{"f16", "f32", "f64", "bf16"}, ":4"},
+		{[]string{"schedule", "--dtype", ""}, []string{"f16", "f32", "f64", "bf16", "f8", "i8"}, ":4"},
+		{[]string{"inspect", "--dtype", ""}, []string{"f16", "f32", "f64", "bf16", "f8", "i8"}, ":4"},
 		{[]string{"schedule", "--spill", ""}, []string{"longest-lifetime", "largest-first"}, ":4"},
 		{[]string{"schedule", "--batch", ""}, nil, ":4"},
 		{[]string{"run", ""}, experiments.Names(), ":4"},

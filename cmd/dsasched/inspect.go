@@ -152,6 +152,7 @@ what the LBs of a cluster and its LLB (GB) hold, for networks whose batch is one
 cluster's. --dot writes the graph for Graphviz; with - it prints that alone.`,
 		Example: `  dsasched inspect resnet50
   dsasched inspect bert-128 --batch 8 --dtype f32
+  dsasched inspect ./odd.onnx --dim steps=5 --allow-unknown
   dsasched inspect resnet50 --blocks
   dsasched inspect resnet50 --batch 8 --plot resnet50.svg --hardware stcp920
   dsasched inspect ./net.onnx --dot net.dot
@@ -164,7 +165,7 @@ cluster's. --dot writes the graph for Graphviz; with - it prints that alone.`,
 	cmd.Flags().Var(batch, "batch", "batch size (default: the file's own, or 1)")
 	cmd.Flags().Lookup("batch").DefValue = "" // 0 would not be accepted
 	completeFlag(cmd, "batch", cobra.NoFileCompletions)
-	dt := addDType(cmd)
+	read := addNetwork(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&blocks, "blocks", false, "print the blocks of the stages too")
 	f.StringVar(&d.plot, "plot", "", "draw the memory in use into this `file`: "+strings.Join(plotFormats(), ", "))
@@ -185,7 +186,7 @@ cluster's. --dot writes the graph for Graphviz; with - it prints that alone.`,
 		case d.plot != "" && plotFormat(d.plot) == nil:
 			return usagef("--plot %q, expected a name that ends in %s", d.plot, oneOf(plotFormats()))
 		}
-		a, n, err := inspect(args[0], batch.value, dtype(dt))
+		a, n, err := inspect(args[0], batch.value, read.options())
 		if err != nil {
 			return err
 		}
@@ -201,8 +202,8 @@ cluster's. --dot writes the graph for Graphviz; with - it prints that alone.`,
 	return cmd
 }
 
-func inspect(name string, batch int64, dt model.DType) (*inspectJSON, *structure.Network, error) {
-	raw, err := network.Raw(name, batch, dt)
+func inspect(name string, batch int64, opt network.Options) (*inspectJSON, *structure.Network, error) {
+	raw, err := network.Raw(name, batch, opt)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -211,7 +212,7 @@ func inspect(name string, batch int64, dt model.DType) (*inspectJSON, *structure
 		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
 	a := &inspectJSON{
-		Model: name, DType: dt.String(), Params: raw.Params(), MACs: g.MACs(),
+		Model: name, DType: opt.DType.String(), Params: raw.Params(), MACs: g.MACs(),
 		OperatorsBefore: len(raw.Ops), OperatorsAfter: len(g.Ops),
 		Passes: []passJSON{}, Kinds: []kindJSON{}, Inputs: []tensorJSON{}, Outputs: []tensorJSON{},
 	}

@@ -17,7 +17,7 @@ var (
 		"before_simplify", "after_simplify", "count", "matrix", "reduction", "light", "shape",
 		"clusters", "cores_per_cluster", "count_per_cluster", "rows", "cols", "lanes",
 		"batch", "shares", "chunk", "kernels", "split_dim_index", "split_factor", "instances", "layers",
-		"index", "instance", "binding", "cluster", "static", "dynamic", "cells", "blocks",
+		"index", "instance", "binding", "cluster", "static", "dynamic", "cells", "blocks", "since_opset", "until_opset",
 	}
 	sharesOfOne = []string{"utilization", "mme_utilization", "vme_utilization", "l1_utilization", "peak_share"}
 )
@@ -61,7 +61,7 @@ func TestJSON(t *testing.T) {
 	workspace(t)
 	for _, args := range []string{
 		"models", "hardware", "hardware stcp920", "hardware my-npu.yaml", "inspect resnet50", "inspect net.onnx", "inspect bert-128 --batch 2",
-		"export net.onnx -o out.onnx --simplify", "inspect net.onnx --plot net.svg --hardware stcp920 --dot net.dot",
+		"onnx-ops", "onnx-ops conv", "inspect net.onnx --dtype i8", "export net.onnx -o out.onnx --simplify", "inspect net.onnx --plot net.svg --hardware stcp920 --dot net.dot",
 		"schedule resnet50 --batch 8", "schedule resnet50 --batch 4 --hardware stcp920-paper", "schedule resnet50 --variant tvm",
 		"schedule net.onnx --batch 3 --dtype f32", "schedule bert-128 --batch 2",
 		"variants", "list", "version", "run ablation --quiet", "completion bash", "completion zsh", "completion fish",

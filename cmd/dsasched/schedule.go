@@ -216,7 +216,7 @@ the loop over chunks counted once, 'dynamic' ones of all that ran.`,
 	addChoice(cmd, spill, "spill", "what leaves a full memory first: "+strings.Join(plain(spill.words), " or "))
 	f.BoolVar(&inPlace, "in-place", false, "let element-wise operators overwrite their input when groups are formed")
 	f.BoolVar(&full, "full", false, "print all groups and the whole order, however long")
-	dt := addDType(cmd)
+	read := addNetwork(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		spec, err := hardware.Load(accelerator)
 		if err != nil {
@@ -227,11 +227,12 @@ the loop over chunks counted once, 'dynamic' ones of all that ran.`,
 			return err
 		}
 		opt := variant.Options{InPlace: inPlace, Spill: graphturbo.SpillRule(spill.value), Chunk: chunk.value}
-		r, err := scheduleOne(cmd.Context(), args[0], dtype(dt), spec, batch.value, v, opt)
+		from := read.options()
+		r, err := scheduleOne(cmd.Context(), args[0], from, spec, batch.value, v, opt)
 		if err != nil {
 			return err
 		}
-		answer := describeResult(args[0], dtype(dt), opt, r)
+		answer := describeResult(args[0], from.DType, opt, r)
 		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) { answer.write(b, full) })
 	}
 	return cmd
@@ -239,14 +240,14 @@ the loop over chunks counted once, 'dynamic' ones of all that ran.`,
 
 // scheduleOne returns as soon as ctx ends. Not every stage looks at it; what is left
 // running then has nothing to write and ends with the process.
-func scheduleOne(ctx context.Context, name string, dt model.DType, spec *hardware.Spec, batch int64, v variant.Variant, opt variant.Options) (*variant.Result, error) {
+func scheduleOne(ctx context.Context, name string, from network.Options, spec *hardware.Spec, batch int64, v variant.Variant, opt variant.Options) (*variant.Result, error) {
 	type outcome struct {
 		result *variant.Result
 		err    error
 	}
 	done := make(chan outcome, 1)
 	go func() {
-		src, err := network.Open(name, dt)
+		src, err := network.Open(name, from)
 		if err != nil {
 			done <- outcome{nil, err}
 			return

@@ -16,7 +16,7 @@ const shared = "../../../shared/data/onnx"
 
 func raw(t *testing.T, name string) (g, simple *model.Graph) {
 	t.Helper()
-	g, err := Raw(name, 2, model.F16)
+	g, err := Raw(name, 2, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,6 +62,35 @@ func scales(g *model.Graph) int64 {
 		}
 	}
 	return n
+}
+
+// TestThreeResNet18s: the zoo's, a file with folded normalisations and one whose
+// layers are functions of the file are one network after simplification.
+func TestThreeResNet18s(t *testing.T) {
+	_, zoo := raw(t, "resnet18")
+	for _, file := range []string{"resnet18.onnx", "resnet18_dynamo.onnx"} {
+		path := filepath.Join(shared, file)
+		if _, err := os.Stat(path); err != nil {
+			t.Skip(err)
+		}
+		_, g := raw(t, path)
+		if a, b := products(zoo), products(g); !slices.Equal(a, b) {
+			t.Errorf("%s: products\n%q, want\n%q", file, b, a)
+		}
+		if g.Params() != zoo.Params() {
+			t.Errorf("%s: %d parameters, want %d", file, g.Params(), zoo.Params())
+		}
+		// The zoo's ends in a softmax; the exporter wrote the average as a mean.
+		got := surplus(g, zoo)
+		delete(got, "Softmax")
+		if got["ReduceMean"] == -got["GlobalAveragePool"] {
+			delete(got, "ReduceMean")
+			delete(got, "GlobalAveragePool")
+		}
+		if len(got) > 0 {
+			t.Errorf("%s: other operators by kind: %v", file, got)
+		}
+	}
 }
 
 // TestZooAgreesWithFiles compares networks of the zoo with files that others

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/model"
@@ -21,17 +22,30 @@ func IsFile(name string) bool {
 	return strings.HasSuffix(strings.ToLower(name), ".onnx") || strings.ContainsRune(name, filepath.Separator)
 }
 
-// Raw returns the network as it stands, before simplification. Floating-point
-// tensors get type dtype. Batch 0 keeps a file's own batch size and is 1 for the
-// zoo.
-func Raw(name string, batch int64, dtype model.DType) (*model.Graph, error) {
+// Options say how a network is read. The zero value is the default.
+type Options struct {
+	// DType is the type of all floating-point tensors; the zero value is F16. I8
+	// gives the network as it would be after quantisation.
+	DType model.DType
+	// The rest concerns files; see onnx.Options.
+	Dims         map[string]int64
+	AllowUnknown bool
+	Warn         func(string)
+}
+
+// Raw returns the network as it stands, before simplification. Batch 0 keeps a
+// file's own batch size and is 1 for the zoo.
+func Raw(name string, batch int64, opt Options) (*model.Graph, error) {
 	if batch < 0 {
 		return nil, fmt.Errorf("batch is %d, expected at least 1", batch)
 	}
 	if IsFile(name) {
-		return onnx.Import(name, onnx.Options{Batch: batch, Float: &dtype})
+		return onnx.Import(name, onnx.Options{Batch: batch, Float: &opt.DType, Dims: opt.Dims, AllowUnknown: opt.AllowUnknown, Warn: opt.Warn})
 	}
-	g, err := zoo.Build(name, zoo.Options{Batch: max(1, batch), DType: dtype})
+	if len(opt.Dims) > 0 {
+		return nil, fmt.Errorf("%s is a built-in network, which has no symbolic dimension but its batch", name)
+	}
+	g, err := zoo.Build(name, zoo.Options{Batch: max(1, batch), DType: opt.DType})
 	if err != nil {
 		if _, statErr := os.Stat(name); statErr == nil {
 			return nil, fmt.Errorf("%w (to read a file of this name, write ./%s)", err, name)
@@ -43,9 +57,22 @@ func Raw(name string, batch int64, dtype model.DType) (*model.Graph, error) {
 
 // Open returns a source for the scheduler. It builds the network once, so that a
 // wrong name or file is reported here.
-func Open(name string, dtype model.DType) (variant.Source, error) {
+func Open(name string, opt Options) (variant.Source, error) {
+	if warn := opt.Warn; warn != nil {
+		// Once, however often the file is read.
+		told := map[string]bool{}
+		var mu sync.Mutex
+		opt.Warn = func(s string) {
+			mu.Lock()
+			defer mu.Unlock()
+			if !told[s] {
+				told[s] = true
+				warn(s)
+			}
+		}
+	}
 	build := func(batch int64) (*model.Graph, error) {
-		g, err := Raw(name, batch, dtype)
+		g, err := Raw(name, batch, opt)
 		if err != nil {
 			return nil, err
 		}

@@ -23,7 +23,7 @@ import (
 
 func open(t testing.TB, name string) variant.Source {
 	t.Helper()
-	src, err := network.Open(name, model.F16)
+	src, err := network.Open(name, network.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -155,8 +155,8 @@ func (c *call) unknown() error {
 			c.bind(i, v)
 		}
 		if c.err == nil && c.opt.Warn != nil {
-			c.opt.Warn(fmt.Sprintf("node %q: %s of domain %s is not known; it counts as one operation for each of the elements %v of its output %q",
-				c.node.name, c.node.op, shownDomain(c.node.domain), shape, o))
+			c.opt.Warn(fmt.Sprintf("node %q: %s of domain %s is not known; it counts as one operation per element of its output %q",
+				c.node.name, c.node.op, shownDomain(c.node.domain), o))
 		}
 	}
 	return c.err

@@ -58,6 +58,7 @@ type OperatorInfo struct {
 	// that it is refused otherwise.
 	Folds, OnlyFolds bool
 	Doc              string
+	TestedBy         string // the subtest with this row's cases
 }
 
 // Operators lists the operators that can be imported, by domain, type and
@@ -68,9 +69,8 @@ func Operators() []OperatorInfo {
 		for _, r := range rows {
 			info := OperatorInfo{Domain: r.domain, Type: r.name, Since: r.since, Until: r.until, Kind: r.kind,
 				Folds: r.fold != nil, OnlyFolds: r.build == nil, Doc: r.doc}
-			if info.Domain == "" {
-				info.Domain = "ai.onnx"
-			}
+			info.Domain = shownDomain(r.domain)
+			info.TestedBy = fmt.Sprintf("TestRows/%s.%s@%d", info.Domain, r.name, r.since)
 			if k, ok := model.Info(r.kind); ok {
 				info.Class = k.Class.String()
 			}
@@ -282,10 +282,10 @@ var rows = []row{
 	{std("Resize"), 10, 0, 1, 4, "Resize", resize, nil, "without cropping (tf_crop_and_resize)"},
 
 	// Constants and shapes.
-	{std("Constant"), 1, 0, 0, 0, "", constant, nil, ""},
-	{std("ConstantOfShape"), 9, 0, 1, 1, "", constantOfShape, nil, ""},
-	{std("Shape"), 1, 0, 1, 1, "", shapeOf, nil, ""},
-	{std("Size"), 1, 0, 1, 1, "", sizeOf, nil, ""},
+	{std("Constant"), 1, 0, 0, 0, "", constant, nil, "a constant"},
+	{std("ConstantOfShape"), 9, 0, 1, 1, "", constantOfShape, nil, "a constant"},
+	{std("Shape"), 1, 0, 1, 1, "", shapeOf, nil, "a constant"},
+	{std("Size"), 1, 0, 1, 1, "", sizeOf, nil, "a constant"},
 	{std("Range"), 11, 0, 3, 3, "", nil, foldRange, ""},
 	{std("NonZero"), 9, 0, 1, 1, "", nil, foldNonZero, ""},
 	{std("EyeLike"), 9, 0, 1, 1, "", eyeLike, nil, "a constant"},
