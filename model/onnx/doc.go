@@ -1,5 +1,6 @@
 // Package onnx reads networks in the Open Neural Network Exchange format into
-// model.Graph.
+// model.Graph, and writes them. docs/onnx.md says for users what is read and what
+// is refused.
 //
 // # What is read
 //
@@ -16,14 +17,19 @@
 //
 // # How it is read
 //
-//  1. The nodes' operators are looked up in a table (rows in ops.go; Operators
-//     lists it) by domain, type and operator-set version. Nodes without a row are
-//     reported together, as an *UnsupportedError.
-//  2. The nodes are sorted topologically. A cycle is a *model.CycleError.
+//  1. Calls of functions that the file defines are replaced by their nodes
+//     (expand.go), unless the table of operators knows them.
+//  2. The nodes that outputs depend on are sorted topologically; a cycle is a
+//     *model.CycleError. Their operators are looked up in the table (rows in ops.go;
+//     Operators lists it) by domain, type and operator-set version.
 //  3. Input dimensions get numbers; see Options.
 //  4. Node by node, operators whose inputs are known integers (Shape, Gather,
 //     Concat, …) are computed exactly; the others become operators of the graph,
-//     whose output shapes the model package infers.
+//     whose output shapes the model package infers. Fused and quantised operators
+//     become several. An If with a known condition becomes its branch.
+//  5. A node that is beyond the importer makes what depends on it unknown. If that
+//     reaches an output, all such nodes are reported together, as an
+//     *UnsupportedError.
 //
 // Tensors and operators keep the names of the file. A node without a name is
 // called after its first output. What the graph has no attribute for (epsilon,
