@@ -32,6 +32,9 @@ type cell struct {
 	// JSON goes into the fingerprint.
 	inputs any
 	run    func(ctx context.Context) (any, error)
+	// shared: other experiments have the same cell, by key and inputs, so that it is
+	// kept where they find it.
+	shared bool
 }
 
 // report is the output of an experiment.
@@ -49,6 +52,12 @@ type file struct {
 func registry() []Experiment {
 	return []Experiment{
 		fullAblation().experiment(),
+		table1().experiment(),
+		batchSelect().experiment(),
+		fig14().experiment(),
+		fig15().experiment(),
+		table3().experiment(),
+		fig16().experiment(),
 	}
 }
 

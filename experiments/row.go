@@ -154,8 +154,9 @@ func rowCell(src variant.Source, spec *hardware.Spec, batch, chunk int64, v vari
 	}
 	opt := variant.Options{Chunk: chunk}
 	return cell{
-		key:   fmt.Sprintf("%s-%s-b%d-%s-%s", src.Name, spec.Name, batch, v.Name, policy),
-		label: fmt.Sprintf("%s %s (%s)", src.Name, v.Name, policy),
+		shared: true,
+		key:    fmt.Sprintf("%s-%s-b%d-%s-%s", src.Name, spec.Name, batch, v.Name, policy),
+		label:  fmt.Sprintf("%s %s (%s)", src.Name, v.Name, policy),
 		inputs: struct {
 			Model        string          `json:"model"`
 			DType        string          `json:"dtype"`

@@ -110,17 +110,30 @@ type runner struct {
 	program string // hash of the running executable
 }
 
+// sharedCells is the folder of the cells that several experiments have.
+const sharedCells = "shared-cells"
+
 func (r *runner) experiment(ctx context.Context, e Experiment) error {
 	p, err := e.plan()
 	if err != nil {
 		return err
 	}
 	dir := filepath.Join(r.Out, e.Name)
-	st, err := openStore(filepath.Join(dir, "cells"), r.program)
+	own, err := openStore(filepath.Join(dir, "cells"), r.program)
 	if err != nil {
 		return err
 	}
-	results, err := r.cells(ctx, e.Name, p.cells, st, filepath.Join(dir, "timing.csv"))
+	shared, err := openStore(filepath.Join(r.Out, sharedCells), r.program)
+	if err != nil {
+		return err
+	}
+	stores := func(c cell) *store {
+		if c.shared {
+			return shared
+		}
+		return own
+	}
+	results, err := r.cells(ctx, e.Name, p.cells, stores, filepath.Join(dir, "timing.csv"))
 	if err != nil {
 		return err
 	}
@@ -141,7 +154,7 @@ func (r *runner) experiment(ctx context.Context, e Experiment) error {
 }
 
 // cells returns the results of all cells, from the store where they are there.
-func (r *runner) cells(ctx context.Context, name string, cells []cell, st *store, timingPath string) ([]json.RawMessage, error) {
+func (r *runner) cells(ctx context.Context, name string, cells []cell, stores func(cell) *store, timingPath string) ([]json.RawMessage, error) {
 	results := make([]json.RawMessage, len(cells))
 	var missing []int
 	keys := map[string]bool{}
@@ -151,7 +164,7 @@ func (r *runner) cells(ctx context.Context, name string, cells []cell, st *store
 			panic("experiments: " + name + " has two cells " + c.key)
 		}
 		keys[c.key] = true
-		result, err := st.load(c)
+		result, err := stores(c).load(c)
 		var stale *staleError
 		switch {
 		case err == nil:
@@ -196,7 +209,7 @@ func (r *runner) cells(ctx context.Context, name string, cells []cell, st *store
 				begin := time.Now()
 				result, err := compute(inner, c)
 				if err == nil {
-					err = st.save(c, result)
+					err = stores(c).save(c, result)
 				}
 				elapsed := time.Since(begin)
 				mu.Lock()

@@ -1,0 +1,150 @@
+package experiments
+
+import (
+	"encoding/json"
+
+	"github.com/dsasched/dsasched/experiments/variant"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/plots"
+)
+
+// byBatch is an experiment on one network at several batch sizes, tuned.
+type byBatch struct {
+	grid
+	network, unit string
+	batches       []int64
+	report        func(rows gridRows, at func(variant string, batch int64) Row, b *gridReport) error
+}
+
+func (e byBatch) experiment() Experiment {
+	return Experiment{Name: e.name, Description: e.description, Paper: e.paper, plan: e.plan}
+}
+
+func (e byBatch) plan() (*plan, error) {
+	spec, err := hardware.Load(e.hardware)
+	if err != nil {
+		return nil, err
+	}
+	src, err := openNetwork(e.network)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{}
+	for _, batch := range e.batches {
+		for _, name := range e.variants {
+			v, err := variant.Lookup(name)
+			if err != nil {
+				return nil, err
+			}
+			c, err := rowCell(src, spec, batch, 0, v, Tuned, e.unit)
+			if err != nil {
+				return nil, err
+			}
+			p.cells = append(p.cells, c)
+		}
+	}
+	p.report = func(results []json.RawMessage) (*report, error) {
+		rows, err := decodeRows(results)
+		if err != nil {
+			return nil, err
+		}
+		m := gridRows{}
+		for _, r := range rows {
+			m[gridKey(r.Model, r.Batch, r.Variant, r.ChunkPolicy)] = r
+		}
+		at := func(variant string, batch int64) Row { return m[gridKey(e.network, batch, variant, Tuned)] }
+		return e.write(func(b *gridReport) error { return e.report(m, at, b) }, rows)
+	}
+	return p, nil
+}
+
+func batchNames(batches []int64) []string {
+	var list []string
+	for _, b := range batches {
+		list = append(list, count(b))
+	}
+	return list
+}
+
+func (e byBatch) series(name string, of func(batch int64) float64) plots.Series {
+	s := plots.Series{Name: name}
+	for _, b := range e.batches {
+		s.Values = append(s.Values, of(b))
+	}
+	return s
+}
+
+// table1 is BERT-128 by batch size.
+func table1() byBatch {
+	e := byBatch{grid: grid{name: "table1", description: "BERT-128 by batch size: throughput and latency",
+		paper: "GraphTurbo (OSDI 2023), Table 1", hardware: "stcp920", variants: []string{"tvm", "cross-layer"}},
+		network: "bert-128", unit: "sentences/s", batches: []int64{8, 16, 32, 64, 128, 256}}
+	e.report = func(_ gridRows, at func(string, int64) Row, b *gridReport) error {
+		t := table{title: "BERT-128 on " + e.hardware + ", best batches per cluster", label: "tab:table1",
+			columns: []column{{name: "Batch"}, {group: "Throughput (sentences/s)", name: "TVM"}, {group: "Throughput (sentences/s)", name: "GraphTurbo"},
+				{group: "Latency (ms)", name: "TVM"}, {group: "Latency (ms)", name: "GraphTurbo"}, {name: "Speedup\n(×)"},
+				{group: "Batches per cluster", name: "TVM"}, {group: "Batches per cluster", name: "GraphTurbo"}, {name: "Writes of GraphTurbo\nDDR/LLB/L1"}}}
+		for _, n := range e.batches {
+			x, y := at("tvm", n), at("cross-layer", n)
+			t.rows = append(t.rows, []string{count(n), significant(x.ThroughputPerSecond), significant(y.ThroughputPerSecond),
+				fixed(1e3*x.LatencySeconds, 2), fixed(1e3*y.LatencySeconds, 2), fixed(y.ThroughputPerSecond/x.ThroughputPerSecond, 2),
+				count(x.BatchesPerCluster), count(y.BatchesPerCluster), y.Writes.String()})
+		}
+		if err := b.table(t); err != nil {
+			return err
+		}
+		x, y := at("tvm", 32), at("cross-layer", 32)
+		for _, l := range []struct {
+			f    PublishedFigure
+			ours float64
+			note string
+		}{
+			{bertTVMThroughput, x.ThroughputPerSecond, ""}, {bertTVMLatency, 1e3 * x.LatencySeconds, remarkLatency},
+			{bertThroughput, y.ThroughputPerSecond, ""}, {bertLatency, 1e3 * y.LatencySeconds, ""},
+			{bertCraftedThroughput, y.ThroughputPerSecond, "the vendor's hand-crafted code; ours is GraphTurbo"},
+			{bertCraftedLatency, 1e3 * y.LatencySeconds, "the vendor's hand-crafted code; ours is GraphTurbo"},
+		} {
+			b.line(Line{What: l.f.What, Unit: l.f.Unit, Published: l.f.Value, Ours: l.ours, Calibration: true, Remark: l.note})
+		}
+		b.note("At batch 8 and 16 the paper has TVM and GraphTurbo on a par; here GraphTurbo is %.1f and %.1f times as fast. %s",
+			at("cross-layer", 8).ThroughputPerSecond/at("tvm", 8).ThroughputPerSecond,
+			at("cross-layer", 16).ThroughputPerSecond/at("tvm", 16).ThroughputPerSecond,
+			"A kernel per layer sends every result through the DDR at any batch, so that a par at small batches is only possible where weights dominate both.")
+		f, err := plots.GroupedBars(plots.Groups{Title: "BERT-128", YLabel: "Throughput (sentences/s)", XLabel: "Batch size", Categories: batchNames(e.batches),
+			Series: []plots.Series{e.series("TVM", func(n int64) float64 { return at("tvm", n).ThroughputPerSecond }),
+				e.series("GraphTurbo", func(n int64) float64 { return at("cross-layer", n).ThroughputPerSecond })},
+			Marks: []plots.GroupMark{{Category: 2, Series: 0, Value: bertTVMThroughput.Value}, {Category: 2, Series: 1, Value: bertThroughput.Value}}})
+		return b.figure("throughput", "Throughput by batch size", f, err)
+	}
+	return e
+}
+
+// fig16 is the utilisation by batch size.
+func fig16() byBatch {
+	e := byBatch{grid: grid{name: "fig16", description: "utilisation of the matrix and vector units by batch size, ResNet-50",
+		paper: "GraphTurbo (OSDI 2023), Fig. 16", hardware: "stcp920", variants: []string{"tvm", "cross-layer"}},
+		network: "resnet50", unit: "images/s", batches: []int64{4, 8, 16, 32, 64, 128}}
+	e.report = func(_ gridRows, at func(string, int64) Row, b *gridReport) error {
+		t := table{title: "Utilisation (% of the chip's peak), best batches per cluster", label: "tab:fig16",
+			columns: []column{{name: "Batch"}, {group: "MME", name: "TVM"}, {group: "MME", name: "GraphTurbo"}, {group: "VME", name: "TVM"}, {group: "VME", name: "GraphTurbo"},
+				{group: "MME busy", name: "TVM"}, {group: "MME busy", name: "GraphTurbo"}},
+			notes: []string{"Utilisation is useful arithmetic over what the units could do; busy is the share of time in which they do something."}}
+		for _, n := range e.batches {
+			x, y := at("tvm", n), at("cross-layer", n)
+			t.rows = append(t.rows, []string{count(n), percent(x.MMEUtilization), percent(y.MMEUtilization), percent(x.VMEUtilization), percent(y.VMEUtilization),
+				percent(x.MMEBusyShare), percent(y.MMEBusyShare)})
+		}
+		if err := b.table(t); err != nil {
+			return err
+		}
+		panel := func(title string, of func(Row) float64) plots.Groups {
+			return plots.Groups{Title: title, YLabel: "Utilisation (% of peak)", XLabel: "Batch size", Categories: batchNames(e.batches),
+				Series: []plots.Series{e.series("TVM", func(n int64) float64 { return 100 * of(at("tvm", n)) }),
+					e.series("GraphTurbo", func(n int64) float64 { return 100 * of(at("cross-layer", n)) })}}
+		}
+		f, err := plots.GroupedBars(panel("Matrix units (MME), ResNet-50 by batch size", func(r Row) float64 { return r.MMEUtilization }),
+			panel("Vector units (VME), ResNet-50 by batch size", func(r Row) float64 { return r.VMEUtilization }))
+		return b.figure("utilization", "Utilisation by batch size", f, err)
+	}
+	return e
+}

@@ -1,0 +1,84 @@
+package experiments
+
+import (
+	"fmt"
+
+	"github.com/dsasched/dsasched/plots"
+)
+
+// fig14 is the paper's overall comparison.
+func fig14() grid {
+	return grid{name: "fig14", description: "throughput of TVM and GraphTurbo on the ten configurations",
+		paper: "GraphTurbo (OSDI 2023), Fig. 14, and the throughputs of TVM on its slides", hardware: "stcp920",
+		variants: []string{"tvm", "cross-layer"}, policies: []ChunkPolicy{PaperChunks, Tuned}, report: reportFig14}
+}
+
+func reportFig14(rows gridRows, b *gridReport) error {
+	t := table{title: "Throughput, and speedup over TVM", label: "tab:fig14",
+		columns: []column{{name: "", text: true}, {name: "Network", text: true}, {name: "Batch"}, {name: "Unit", text: true},
+			{group: "TVM", name: "published"}, {group: "TVM", name: "paper's\nbatches"}, {group: "TVM", name: "ratio"}, {group: "TVM", name: "best\nbatches"},
+			{group: "GraphTurbo", name: "paper's\nbatches"}, {group: "GraphTurbo", name: "best\nbatches"},
+			{group: "Speedup (×)", name: "paper's\nbatches"}, {group: "Speedup (×)", name: "best\nbatches"}}}
+	speedup := func(p ChunkPolicy) func(Configuration) float64 {
+		return func(c Configuration) float64 {
+			return rows.at(c, "cross-layer", p).ThroughputPerSecond / rows.at(c, "tvm", p).ThroughputPerSecond
+		}
+	}
+	var ours, published, oursPlausible, publishedPlausible, errors []float64
+	for _, c := range Configurations() {
+		tp, tt := rows.at(c, "tvm", PaperChunks).ThroughputPerSecond, rows.at(c, "tvm", Tuned).ThroughputPerSecond
+		gp, gt := rows.at(c, "cross-layer", PaperChunks).ThroughputPerSecond, rows.at(c, "cross-layer", Tuned).ThroughputPerSecond
+		name := c.Network
+		if c.Doubt != "" {
+			name += " *"
+		}
+		t.rows = append(t.rows, []string{c.Label, name, count(c.BatchSize), c.Unit, significant(c.TVMThroughputPerSecond), significant(tp),
+			fixed(tp/c.TVMThroughputPerSecond, 2), significant(tt), significant(gp), significant(gt), fixed(speedup(PaperChunks)(c), 2), fixed(speedup(Tuned)(c), 2)})
+		b.line(Line{What: fmt.Sprintf("%s %s: TVM's throughput", c.Label, c.Network), Unit: c.Unit, Published: c.TVMThroughputPerSecond, Ours: tp,
+			Calibration: c.Label == "A" || c.Label == "B", Remark: c.Doubt})
+		ours, published = append(ours, tp), append(published, c.TVMThroughputPerSecond)
+		if c.Doubt == "" {
+			oursPlausible, publishedPlausible = append(oursPlausible, tp), append(publishedPlausible, c.TVMThroughputPerSecond)
+			errors = append(errors, max(tp/c.TVMThroughputPerSecond, c.TVMThroughputPerSecond/tp))
+		}
+		if c.Doubt != "" {
+			t.notes = append(t.notes, fmt.Sprintf("* %s: the published figure is doubted: %s.", c.Label, c.Doubt))
+		}
+	}
+	if err := b.table(t); err != nil {
+		return err
+	}
+	var pa float64
+	for _, p := range []ChunkPolicy{PaperChunks, Tuned} {
+		all, plausible := means(speedup(p))
+		b.note("Mean speedup over TVM, %s: arithmetic %.2f, geometric %.2f; without D and H %.2f and %.2f. Published: %.2f.",
+			policyWords(p), all.Arithmetic, all.Geometric, plausible.Arithmetic, plausible.Geometric, meanSpeedup.Value)
+		if p == PaperChunks {
+			pa = all.Arithmetic
+			b.line(Line{What: "mean speedup of GraphTurbo over TVM, A-J, arithmetic", Unit: "x", Published: meanSpeedup.Value, Ours: all.Arithmetic})
+			b.line(Line{What: "mean speedup of GraphTurbo over TVM, without D and H", Unit: "x", Published: meanSpeedup.Value, Ours: plausible.Arithmetic})
+		}
+	}
+	b.note("TVM's throughputs: geometric mean of the larger over the smaller of ours and published, without D and H: %.2f. Rank correlation (Spearman) with the published ones: %.2f; without D and H %.2f.",
+		geometric(errors), spearman(ours, published), spearman(oursPlausible, publishedPlausible))
+	f, err := plots.GroupedBars(plots.Groups{
+		Title: "Speedup of GraphTurbo over TVM", YLabel: "Speedup (×)", Categories: labels("mean\nA–J"), Line: 1,
+		Series: []plots.Series{{Name: "GraphTurbo, paper's batches", Values: pick(speedup(PaperChunks), pa)},
+			{Name: "GraphTurbo, best batches", Values: pick(speedup(Tuned), func() float64 { a, _ := means(speedup(Tuned)); return a.Arithmetic }())}},
+		Marks: []plots.GroupMark{{Category: len(Configurations()), Series: 0, Value: meanSpeedup.Value}},
+	})
+	if err := b.figure("speedup", "Speedup over TVM", f, err); err != nil {
+		return err
+	}
+	f, err = plots.GroupedBars(plots.Groups{
+		Title: "TVM's throughput, the paper's batches per cluster", YLabel: "Throughput (1/s)", Categories: labels(), Log: true,
+		Series: []plots.Series{{Name: "simulated", Values: ours}},
+		Marks: func() (m []plots.GroupMark) {
+			for i, v := range published {
+				m = append(m, plots.GroupMark{Category: i, Value: v})
+			}
+			return m
+		}(),
+	})
+	return b.figure("tvm", "TVM's throughput", f, err)
+}

@@ -1,0 +1,167 @@
+package plots
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Groups are bars side by side for each of several categories.
+type Groups struct {
+	Title, YLabel string
+	XLabel        string // what the categories are; may be empty
+	Categories    []string
+	Series        []Series
+	// Marks are published values.
+	Marks []GroupMark
+	// Log draws a logarithmic axis, which ratios over orders of magnitude need.
+	Log bool
+	// Line is a value drawn across; 0: none.
+	Line float64
+}
+
+// Series has a value per category; what is not a positive number is left out.
+type Series struct {
+	Name   string
+	Values []float64
+}
+
+// GroupMark is a published value beside a bar.
+type GroupMark struct {
+	Category, Series int
+	Value            float64
+}
+
+var seriesColours = []color.NRGBA{
+	{0x99, 0x99, 0x99, 0xff}, {0x56, 0xb4, 0xe9, 0xff}, blue, orange, {0x00, 0x9e, 0x73, 0xff}, {0xcc, 0x79, 0xa7, 0xff}, black,
+}
+
+const pageWidth = 7.0 * vg.Inch
+
+// GroupedBars draws panels of groups, as wide as a page, one above the other. All
+// have the same series.
+func GroupedBars(panels ...Groups) (*Figure, error) {
+	if len(panels) == 0 {
+		return nil, fmt.Errorf("plots: there are no groups to draw")
+	}
+	var list []panel
+	marked := false
+	for _, g := range panels {
+		low, high := math.Inf(1), 0.0
+		see := func(v float64) {
+			if v > 0 && !math.IsInf(v, 0) {
+				low, high = min(low, v), max(high, v)
+			}
+		}
+		if len(g.Series) == 0 || len(g.Series) > len(seriesColours) || len(g.Categories) == 0 {
+			return nil, fmt.Errorf("plots: %s has %d series and %d categories", g.Title, len(g.Series), len(g.Categories))
+		}
+		for _, s := range g.Series {
+			if len(s.Values) != len(g.Categories) {
+				return nil, fmt.Errorf("plots: %s, %s has %d values, expected %d", g.Title, s.Name, len(s.Values), len(g.Categories))
+			}
+			for _, v := range s.Values {
+				see(v)
+			}
+		}
+		for _, m := range g.Marks {
+			if m.Category < 0 || m.Category >= len(g.Categories) || m.Series < 0 || m.Series >= len(g.Series) {
+				return nil, fmt.Errorf("plots: %s has a mark at category %d and series %d", g.Title, m.Category, m.Series)
+			}
+			see(m.Value)
+			marked = true
+		}
+		if high == 0 {
+			return nil, fmt.Errorf("plots: %s has nothing above zero", g.Title)
+		}
+		p := newPanel(g.Title, g.YLabel, g.Categories, -0.55, float64(len(g.Categories))-0.45, high*1.08)
+		if g.Log {
+			bottom := math.Pow(10, math.Floor(math.Log10(low)))
+			if g.Line > 0 {
+				bottom = min(bottom, g.Line)
+			}
+			p.Y.Min, p.Y.Max = bottom, high*1.25
+			p.Y.Scale = plot.LogScale{}
+			p.Y.Tick.Marker = plot.ConstantTicks(decades(bottom, high*1.25))
+		}
+		if g.XLabel != "" {
+			p.X.Label.Text = g.XLabel
+			p.X.Label.TextStyle = textStyle(labelSize, text.XCenter, text.YBottom)
+			p.X.Label.Padding = 2
+		}
+		p.Add(grid{}, groups(g))
+		list = append(list, p)
+	}
+	var keys []key
+	for i, s := range panels[0].Series {
+		keys = append(keys, barKey(seriesColours[i], s.Name))
+	}
+	if marked {
+		keys = append(keys, markKey(markStyles[Published], "published"))
+	}
+	f := stack(list, 118, keys, len(keys))
+	f.width = pageWidth
+	return f, nil
+}
+
+// decades are the powers of ten between two values, and twice and five times them
+// where there are few.
+func decades(low, high float64) []plot.Tick {
+	var ticks []plot.Tick
+	few := high/low < 1000
+	for e := math.Floor(math.Log10(low)); e <= math.Log10(high); e++ {
+		for _, f := range []float64{1, 2, 5} {
+			v := f * math.Pow(10, e)
+			if (f == 1 || few) && v >= low*0.999 && v <= high {
+				ticks = append(ticks, plot.Tick{Value: v, Label: tickNumber(v)})
+			}
+		}
+	}
+	return ticks
+}
+
+// tickNumber writes a number in full, with thousands apart.
+func tickNumber(v float64) string {
+	s := strconv.FormatFloat(v, 'f', -1, 64)
+	whole, rest, _ := strings.Cut(s, ".")
+	for i := len(whole) - 3; i > 0 && len(whole) > 4; i -= 3 {
+		whole = whole[:i] + "\u2009" + whole[i:]
+	}
+	if rest != "" {
+		whole += "." + rest
+	}
+	return whole
+}
+
+type groups Groups
+
+func (g groups) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	base := y(p.Y.Min)
+	width := 0.84 / float64(len(g.Series))
+	at := func(category, series int) float64 {
+		return float64(category) + width*(float64(series)-float64(len(g.Series)-1)/2)
+	}
+	for k, s := range g.Series {
+		for i, v := range s.Values {
+			if v > 0 && !math.IsInf(v, 0) {
+				fillBox(&c, seriesColours[k], x(at(i, k)-0.46*width), base, x(at(i, k)+0.46*width), y(max(v, p.Y.Min)))
+			}
+		}
+	}
+	if g.Line > 0 {
+		c.StrokeLine2(draw.LineStyle{Color: black, Width: 0.6, Dashes: []vg.Length{3, 2}}, c.Min.X, y(g.Line), c.Max.X, y(g.Line))
+	}
+	for _, m := range g.Marks {
+		sty := markStyles[Published]
+		sty.Radius = 2.2
+		c.DrawGlyphNoClip(sty, vg.Point{X: x(at(m.Category, m.Series)), Y: y(m.Value)})
+	}
+}

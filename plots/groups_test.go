@@ -1,0 +1,54 @@
+package plots
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+)
+
+func TestGroupedBars(t *testing.T) {
+	good := Groups{Title: "t", YLabel: "y", XLabel: "x", Categories: []string{"a", "b"}, Line: 1, Log: true,
+		Series: []Series{{"one", []float64{1, 1000}}, {"two", []float64{0, math.Inf(1)}}}, Marks: []GroupMark{{1, 1, 20}}}
+	f, err := GroupedBars(good, good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	svg, err := f.SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := f.SVG()
+	if err != nil || !bytes.Equal(svg, again) {
+		t.Errorf("the same figure twice differs (%v)", err)
+	}
+	for _, want := range []string{">one<", ">two<", ">published<", ">1000<", ">x<"} {
+		if !strings.Contains(string(svg), want) {
+			t.Errorf("the figure has no %s", want)
+		}
+	}
+	for name, spoil := range map[string]func(*Groups){
+		"no series":      func(g *Groups) { g.Series = nil },
+		"no category":    func(g *Groups) { g.Categories = nil },
+		"missing value":  func(g *Groups) { g.Series = []Series{{"one", []float64{1}}} },
+		"stray mark":     func(g *Groups) { g.Marks = []GroupMark{{2, 0, 1}} },
+		"nothing at all": func(g *Groups) { g.Marks, g.Series = nil, []Series{{"one", []float64{0, 0}}} },
+	} {
+		g := good
+		spoil(&g)
+		if _, err := GroupedBars(g); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if _, err := GroupedBars(); err == nil {
+		t.Error("nothing is drawn without an error")
+	}
+}
+
+func TestTickNumber(t *testing.T) {
+	for v, want := range map[float64]string{0.5: "0.5", 10: "10", 1000: "1000", 10000: "10\u2009000", 1e6: "1\u2009000\u2009000"} {
+		if got := tickNumber(v); got != want {
+			t.Errorf("%g is %q, want %q", v, got, want)
+		}
+	}
+}
