@@ -1,0 +1,118 @@
+package plots
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Curves are lines over a common axis.
+type Curves struct {
+	Title, XLabel, YLabel string
+	X                     []float64 // ascending
+	Series                []Series  // a value per X; what is not a positive number is left out
+	LogX, LogY            bool
+	Line                  float64 // drawn across; 0: none
+}
+
+var curveShapes = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, diamond{}, draw.RingGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}}
+
+var curveDashes = [][]vg.Length{nil, {4, 1.5}, {1.5, 1.5}, {5, 1.5, 1.5, 1.5}, nil, {4, 1.5}, {1.5, 1.5}}
+
+// Lines draws panels of curves one above the other; all have the same series.
+func Lines(panels ...Curves) (*Figure, error) {
+	if len(panels) == 0 {
+		return nil, fmt.Errorf("plots: there are no curves to draw")
+	}
+	var list []panel
+	for _, g := range panels {
+		if len(g.X) < 2 || len(g.Series) == 0 || len(g.Series) > len(seriesColours) {
+			return nil, fmt.Errorf("plots: %s has %d series over %d values", g.Title, len(g.Series), len(g.X))
+		}
+		low, high := math.Inf(1), 0.0
+		for _, s := range g.Series {
+			if len(s.Values) != len(g.X) {
+				return nil, fmt.Errorf("plots: %s, %s has %d values, expected %d", g.Title, s.Name, len(s.Values), len(g.X))
+			}
+			for _, v := range s.Values {
+				if v > 0 && !math.IsInf(v, 0) {
+					low, high = min(low, v), max(high, v)
+				}
+			}
+		}
+		for i, x := range g.X {
+			if i > 0 && x <= g.X[i-1] || g.LogX && x <= 0 {
+				return nil, fmt.Errorf("plots: %s has x values %v, expected ascending ones", g.Title, g.X)
+			}
+		}
+		if high == 0 {
+			return nil, fmt.Errorf("plots: %s has nothing above zero", g.Title)
+		}
+		p := newPanel(g.Title, g.YLabel, nil, g.X[0], g.X[len(g.X)-1], high*1.08)
+		if g.LogX {
+			p.X.Scale = plot.LogScale{}
+			p.X.Tick.Marker = plot.ConstantTicks(decades(g.X[0], g.X[len(g.X)-1]*1.001))
+		} else {
+			p.X.Tick.Marker = plot.ConstantTicks(niceTicks(g.X[len(g.X)-1]))
+		}
+		if g.LogY {
+			p.Y.Min, p.Y.Max = low/1.25, high*1.25
+			if g.Line > 0 {
+				p.Y.Min, p.Y.Max = min(p.Y.Min, g.Line/1.1), max(p.Y.Max, g.Line*1.1)
+			}
+			p.Y.Scale = plot.LogScale{}
+			p.Y.Tick.Marker = plot.ConstantTicks(decades(p.Y.Min, p.Y.Max))
+		}
+		p.X.Tick.Label = textStyle(tickSize, text.XCenter, text.YTop)
+		p.X.Label.Text = g.XLabel
+		p.X.Label.TextStyle = textStyle(labelSize, text.XCenter, text.YBottom)
+		p.X.Label.Padding = 2
+		p.Add(grid{}, curves(g))
+		list = append(list, p)
+	}
+	var keys []key
+	for i, s := range panels[0].Series {
+		keys = append(keys, key{func(c *draw.Canvas, pt vg.Point) {
+			c.StrokeLine2(curveStyle(i), pt.X-7, pt.Y, pt.X+7, pt.Y)
+			c.DrawGlyphNoClip(curveGlyph(i), pt)
+		}, s.Name})
+	}
+	f := stack(list, 128, keys, 4)
+	f.width = pageWidth * 0.72
+	return f, nil
+}
+
+func curveStyle(i int) draw.LineStyle {
+	return draw.LineStyle{Color: seriesColours[i], Width: 1.1, Dashes: curveDashes[i]}
+}
+
+func curveGlyph(i int) draw.GlyphStyle {
+	return draw.GlyphStyle{Color: seriesColours[i], Radius: 2.2, Shape: curveShapes[i]}
+}
+
+type curves Curves
+
+func (g curves) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	if g.Line > 0 {
+		c.StrokeLine2(draw.LineStyle{Color: black, Width: 0.6, Dashes: []vg.Length{3, 2}}, c.Min.X, y(g.Line), c.Max.X, y(g.Line))
+	}
+	for i, s := range g.Series {
+		var last *vg.Point
+		for k, v := range s.Values {
+			if !(v > 0) || math.IsInf(v, 0) {
+				continue
+			}
+			pt := vg.Point{X: x(g.X[k]), Y: y(v)}
+			if last != nil {
+				c.StrokeLine2(curveStyle(i), last.X, last.Y, pt.X, pt.Y)
+			}
+			c.DrawGlyphNoClip(curveGlyph(i), pt)
+			last = &pt
+		}
+	}
+}
