@@ -247,7 +247,7 @@ func TestListsAreComplete(t *testing.T) {
 		got = append(got, v.Name)
 	}
 	var want []string
-	for _, v := range variant.Table() {
+	for _, v := range variant.All() {
 		want = append(want, v.Name)
 	}
 	if !slices.Equal(got, want) {

@@ -149,7 +149,7 @@ func floatTypes() []cobra.Completion {
 
 func variantNames() []cobra.Completion {
 	var names []cobra.Completion
-	for _, v := range variant.Table() {
+	for _, v := range variant.All() {
 		names = append(names, cobra.CompletionWithDesc(v.Name, v.Description))
 	}
 	return names

@@ -73,7 +73,7 @@ func TestHelpFitsAScreen(t *testing.T) {
 
 func TestCompletion(t *testing.T) {
 	var variants []string
-	for _, v := range variant.Table() {
+	for _, v := range variant.All() {
 		variants = append(variants, v.Name)
 	}
 	all := []string{"completion", "export", "hardware", "help", "inspect", "list", "models", "onnx-ops", "run", "schedule", "variants", "version"}

@@ -43,7 +43,7 @@ from kernel to kernel, overlap across layers, fetch weights ahead of the kernel.
 	asJSON := addJSON(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var answer variantsJSON
-		for _, v := range variant.Table() {
+		for _, v := range variant.All() {
 			answer.Variants = append(answer.Variants, variantJSON{
 				Name: v.Name, Description: v.Description, Groups: string(v.Groups), Split: string(v.Split),
 				Outputs: levelKey(v.Outputs), Order: string(v.Order), Bind: string(v.Bind),

@@ -14,6 +14,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/hardware/sim"
+	"github.com/dsasched/dsasched/heuristics/astitch"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/heuristics/tvm"
 	"github.com/dsasched/dsasched/model"
@@ -32,6 +33,7 @@ type (
 const (
 	LayerKernels Grouping = "layers" // a layer is a kernel
 	Algorithm2   Grouping = "alg2"
+	StitchOps    Grouping = "stitch" // memory-intensive operators together, a layer with a matrix operator apart
 
 	NoSplit    Splitting = "none"
 	OneFactor  Splitting = "one-factor" // that of the hungriest group, for all
@@ -41,8 +43,9 @@ const (
 	ChunkByChunk Ordering = "chunk-by-chunk" // every group of one chunk before the next chunk
 	Algorithm3   Ordering = "alg3"
 
-	PlainBinding Binding = "plain"
-	Algorithm4   Binding = "alg4"
+	PlainBinding  Binding = "plain"
+	Algorithm4    Binding = "alg4"
+	BlockLocality Binding = "block-local" // plain; only what a core itself reads again stays with it, within a kernel
 )
 
 // Variant is a choice per decision.
@@ -74,10 +77,21 @@ func Table() []Variant {
 	}
 }
 
+// Baselines lists the other published systems beside the table's TVM.
+func Baselines() []Variant {
+	return []Variant{
+		{Name: "astitch", Description: "TVM's kernels; those without a matrix operator stitched, results inside in the L1",
+			Groups: StitchOps, Split: NoSplit, Outputs: schedule.LB, Order: LayerByLayer, Bind: BlockLocality},
+	}
+}
+
+// All lists the table's variants, then the other baselines.
+func All() []Variant { return append(Table(), Baselines()...) }
+
 // Lookup finds a variant by name.
 func Lookup(name string) (Variant, error) {
 	var names []string
-	for _, v := range Table() {
+	for _, v := range All() {
 		if v.Name == name {
 			return v, nil
 		}
@@ -313,6 +327,9 @@ func Schedule(g *model.Graph, spec *hardware.Spec, v Variant, opt Options) (*sch
 		for _, sg := range s.Grouping.Groups {
 			s.Layers = append(s.Layers, schedule.Layers(g, sg.Ops))
 		}
+	case StitchOps:
+		plan := astitch.Group(g, graphturbo.ExecutionOrder(g), cores, astitch.Options{})
+		s.Grouping, s.Layers = plan.Grouping, plan.Layers
 	default:
 		return nil, fmt.Errorf("unknown grouping %q", v.Groups)
 	}
@@ -333,15 +350,24 @@ func Schedule(g *model.Graph, spec *hardware.Spec, v Variant, opt Options) (*sch
 		return nil, fmt.Errorf("unknown ordering %q", v.Order)
 	}
 	// Bind.
-	if v.Bind == Algorithm4 {
+	switch v.Bind {
+	case Algorithm4:
 		s.Bindings, s.Scopes = graphturbo.Bind(g, s.Grouping, s.Instances, s.Order, cores)
-	} else {
+	case PlainBinding, BlockLocality:
 		s.Bindings, s.Scopes = graphturbo.PlainBind(g, s.Grouping, s.Instances, cores)
+		if v.Bind == BlockLocality {
+			s.Scopes = astitch.Scopes(len(s.Instances.Instances))
+		}
+	default:
+		return nil, fmt.Errorf("unknown binding %q", v.Bind)
 	}
 	s.Joins = graphturbo.Join(g, s.Grouping, s.Instances, s.Order, s.Bindings, s.Scopes)
 	// Place.
 	if err := s.BuildSteps(v.Outputs); err != nil {
 		return nil, err
+	}
+	if v.Bind == BlockLocality {
+		astitch.Localize(s)
 	}
 	measureJoins(s)
 	rule := opt.Spill

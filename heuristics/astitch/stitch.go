@@ -1,0 +1,136 @@
+package astitch
+
+import (
+	"fmt"
+
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// Options are switches. The zero value is what the variant uses.
+type Options struct {
+	// Bare leaves a compute-intensive kernel nothing but its matrix operator, as the
+	// closed libraries of the original do; the element-wise operators behind it then
+	// count as memory-intensive.
+	Bare bool
+	// NoRemote leaves out remote stitching.
+	NoRemote bool
+}
+
+// Loop says what leads a loop nest of a stitch operator.
+type Loop struct {
+	Dominant model.OpID
+	// Sub lists the sub-dominants, in execution order.
+	Sub []model.OpID
+}
+
+// Plan is AStitch's answer for a graph.
+type Plan struct {
+	Grouping *schedule.Grouping
+	Layers   [][]schedule.Layer // per sub-graph
+	// Loops, per sub-graph: one entry per layer of a stitch operator; nil for
+	// compute-intensive kernels.
+	Loops [][]Loop
+}
+
+// Group makes kernels of the operators, given in execution order: stitch operators
+// of the memory-intensive ones, and compute-intensive kernels. cores is the number
+// of cores of a cluster.
+func Group(g *model.Graph, order []model.OpID, cores int64, opt Options) Plan {
+	pos := make([]int, len(g.Ops))
+	for i, id := range order {
+		pos[id] = i
+	}
+	units := unitsOf(g, order, opt)
+	parts := make([][]model.OpID, len(units))
+	heavy := make([]bool, len(units))
+	for k, u := range units {
+		parts[k] = u.Ops
+		heavy[k] = g.Op(u.Anchor).Class() == model.MatrixClass
+	}
+	p := newPartition(g, pos, parts)
+	scopes(p, heavy)
+	if !opt.NoRemote {
+		remote(p, heavy)
+	}
+	plan := Plan{Grouping: &schedule.Grouping{}}
+	for i, k := range p.sorted() {
+		ops := p.ops[k]
+		sg := &schedule.SubGraph{ID: i, Name: fmt.Sprintf("k%d", i), Ops: ops, Split: schedule.SplitInfo{Ops: len(ops), Factor: 1, Dim: -1}}
+		sg.Inputs, sg.Outputs = schedule.Boundary(g, ops)
+		layers, loops := []schedule.Layer{units[k]}, []Loop(nil)
+		if !heavy[k] {
+			sg.Name = fmt.Sprintf("stitch%d", i)
+			var inside []schedule.Layer
+			for _, u := range units {
+				if p.owner[u.Ops[0]] == k {
+					inside = append(inside, u)
+				}
+			}
+			layers, loops = loopNests(g, pos, inside, cores)
+		}
+		plan.Grouping.Groups = append(plan.Grouping.Groups, sg)
+		plan.Layers = append(plan.Layers, layers)
+		plan.Loops = append(plan.Loops, loops)
+	}
+	return plan
+}
+
+// unitsOf is TVM's fusion, or with Bare that of everything but matrix operators.
+func unitsOf(g *model.Graph, order []model.OpID, opt Options) []schedule.Layer {
+	if !opt.Bare {
+		return schedule.Layers(g, order)
+	}
+	var light []model.OpID
+	var units []schedule.Layer
+	for _, id := range order {
+		if g.Op(id).Class() == model.MatrixClass {
+			units = append(units, schedule.Layers(g, []model.OpID{id})...)
+		} else {
+			light = append(light, id)
+		}
+	}
+	return append(units, schedule.Layers(g, light)...)
+}
+
+// scopes merges the memory-intensive parts that a breadth-first search connects.
+func scopes(p *partition, heavy []bool) {
+	for seed := range p.ops {
+		if heavy[seed] || p.ops[seed] == nil {
+			continue
+		}
+		grow(p, seed, func(k int) bool { return !heavy[k] && p.mergeable(seed, k) })
+	}
+}
+
+// grow merges neighbours into part seed, breadth first, as long as it may. A refused
+// neighbour is asked again when the part has grown towards it.
+func grow(p *partition, seed int, may func(k int) bool) {
+	for queue := p.neighbours(seed); len(queue) > 0; {
+		k := queue[0]
+		queue = queue[1:]
+		if k == seed || p.ops[k] == nil || !may(k) {
+			continue
+		}
+		queue = append(queue, p.neighbours(k)...)
+		p.merge(seed, k)
+	}
+}
+
+// remote merges stitch operators that do not depend on each other.
+func remote(p *partition, heavy []bool) {
+	after := p.reach()
+	comesAfter := func(a, b int) bool { return after[b][a/64]>>(a%64)&1 == 1 }
+	for a := range p.ops {
+		if heavy[a] || p.ops[a] == nil {
+			continue
+		}
+		for b := a + 1; b < len(p.ops); b++ {
+			if heavy[b] || p.ops[b] == nil || comesAfter(a, b) || comesAfter(b, a) {
+				continue
+			}
+			p.merge(a, b)
+			after = p.reach()
+		}
+	}
+}
