@@ -1,8 +1,6 @@
 package astitch
 
 import (
-	"sort"
-
 	"github.com/dsasched/dsasched/model"
 )
 
@@ -99,9 +97,16 @@ func (p *partition) mergeable(a, b int) bool { return !p.detour(a, b) && !p.deto
 
 // union is the operators of two parts in execution order.
 func (p *partition) union(a, b int) []model.OpID {
-	ops := append(append([]model.OpID(nil), p.ops[a]...), p.ops[b]...)
-	sort.Slice(ops, func(i, j int) bool { return p.pos[ops[i]] < p.pos[ops[j]] })
-	return ops
+	x, y := p.ops[a], p.ops[b]
+	ops := make([]model.OpID, 0, len(x)+len(y))
+	for len(x) > 0 && len(y) > 0 {
+		if p.pos[x[0]] < p.pos[y[0]] {
+			ops, x = append(ops, x[0]), x[1:]
+		} else {
+			ops, y = append(ops, y[0]), y[1:]
+		}
+	}
+	return append(append(ops, x...), y...)
 }
 
 // merge makes part b part of a.
@@ -152,20 +157,40 @@ func (p *partition) sorted() []int {
 	return out
 }
 
-// reach tells for every part which parts come after it: bit n of reach[k].
-func (p *partition) reach() [][]uint64 {
+// reach tells for every part which parts come after it.
+type reach [][]uint64
+
+func (r reach) has(from, to int) bool { return r[from][to/64]>>(to%64)&1 == 1 }
+
+func (r reach) add(from, to int) {
+	r[from][to/64] |= 1 << (to % 64)
+	for w, bits := range r[to] {
+		r[from][w] |= bits
+	}
+}
+
+func (p *partition) reach() reach {
 	order := p.sorted()
-	words := (len(p.ops) + 63) / 64
-	after := make([][]uint64, len(p.ops))
+	r := make(reach, len(p.ops))
 	for i := len(order) - 1; i >= 0; i-- {
 		k := order[i]
-		after[k] = make([]uint64, words)
+		r[k] = make([]uint64, (len(p.ops)+63)/64)
 		for _, n := range p.next(k) {
-			after[k][n/64] |= 1 << (n % 64)
-			for w, bits := range after[n] {
-				after[k][w] |= bits
-			}
+			r.add(k, n)
 		}
 	}
-	return after
+	return r
+}
+
+// merged updates what is reached after part b has become part of a, neither of which
+// came after the other.
+func (r reach) merged(a, b int) {
+	for w, bits := range r[b] {
+		r[a][w] |= bits
+	}
+	for k := range r {
+		if r[k] != nil && (r.has(k, a) || r.has(k, b)) {
+			r.add(k, a)
+		}
+	}
 }

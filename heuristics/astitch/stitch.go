@@ -120,17 +120,16 @@ func grow(p *partition, seed int, may func(k int) bool) {
 // remote merges stitch operators that do not depend on each other.
 func remote(p *partition, heavy []bool) {
 	after := p.reach()
-	comesAfter := func(a, b int) bool { return after[b][a/64]>>(a%64)&1 == 1 }
 	for a := range p.ops {
 		if heavy[a] || p.ops[a] == nil {
 			continue
 		}
 		for b := a + 1; b < len(p.ops); b++ {
-			if heavy[b] || p.ops[b] == nil || comesAfter(a, b) || comesAfter(b, a) {
+			if heavy[b] || p.ops[b] == nil || after.has(a, b) || after.has(b, a) {
 				continue
 			}
 			p.merge(a, b)
-			after = p.reach()
+			after.merged(a, b)
 		}
 	}
 }
