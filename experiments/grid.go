@@ -155,9 +155,10 @@ func (g grid) plan() (*plan, error) {
 			for _, policy := range g.policies {
 				chunk := int64(0)
 				if policy == PaperChunks {
-					chunk = c.GraphTurboBatchesPerCluster
-					if v.Groups == variant.LayerKernels {
-						chunk = c.TVMBatchesPerCluster
+					// Whatever does not split works like TVM.
+					chunk = c.TVMBatchesPerCluster
+					if v.Groups == variant.Algorithm2 {
+						chunk = c.GraphTurboBatchesPerCluster
 					}
 				}
 				cell, err := rowCell(src, spec, c.BatchSize, chunk, v, policy, c.Unit)
