@@ -185,28 +185,28 @@ func (c *call) rotate(suffix string, x, cos, sin *value, dim int64) *value {
 }
 
 // angles looks positions up in a table of cosines or sines and sets a dimension
-// for the heads before the positions.
+// for the heads before the positions. Tables are computed, not learned.
 func (c *call) angles(suffix string, table, positions *value, batch, seq int64) *value {
 	if c.err != nil {
 		return table
 	}
 	t := table
 	if positions != nil && len(positions.shape) == 2 {
-		t = c.step(suffix+"/rows", "Gather", model.Attr{}, operandOf(table), operandOf(positions))
+		t = c.step(suffix+"/rows", "Gather", model.Attr{}, arg{table, statistic}, operandOf(positions))
 	} else if len(table.shape) == 2 {
 		if table.shape[0] < seq {
 			c.fail("the table %q has %d positions, expected at least %d", table.name, table.shape[0], seq)
 			return table
 		}
 		// One offset for all: as many rows, in order.
-		t = c.step(suffix+"/rows", "Slice", model.Attr{Starts: []int64{0, 0}, Steps: []int64{1, 1}, Shape: []int64{seq, table.shape[1]}}, operandOf(table))
+		t = c.step(suffix+"/rows", "Slice", model.Attr{Starts: []int64{0, 0}, Steps: []int64{1, 1}, Shape: []int64{seq, table.shape[1]}}, arg{table, statistic})
 		return t // broadcast over batch and heads
 	}
 	if c.err != nil {
 		return table
 	}
 	if s := t.shape; len(s) == 3 {
-		return c.step(suffix+"/head", "Reshape", model.Attr{Shape: []int64{s[0], 1, s[1], s[2]}}, operandOf(t))
+		return c.step(suffix+"/head", "Reshape", model.Attr{Shape: []int64{s[0], 1, s[1], s[2]}}, arg{t, statistic})
 	}
 	c.fail("the table %q has shape %v", table.name, table.shape)
 	return table
@@ -315,7 +315,10 @@ func multiHeadAttention(c *call) {
 		c.unsupported("has packed operands")
 		return
 	}
-	if b := c.in[3]; b != nil {
+	if b := c.in[3]; b != nil && !b.constant {
+		c.unsupported("has a bias (%q) that is computed while the network runs", b.name)
+		return
+	} else if b != nil {
 		// One vector for all three; its parts are parameters in their own right.
 		add := func(suffix string, x *value) *value {
 			if len(x.shape) != 3 {
@@ -341,7 +344,7 @@ func multiHeadAttention(c *call) {
 }
 
 // groupQueryAttention: query, key, value, cache of keys and of values, lengths,
-// total length, tables of cosines and sines. What the cache holds is known only
+// total length, tables of cosines and sines, positions, additive bias. What the cache holds is known only
 // at run time; it is taken to be full.
 func groupQueryAttention(c *call) {
 	n, kv := c.int("num_heads", 0), c.int("kv_num_heads", 0)
@@ -373,7 +376,7 @@ func groupQueryAttention(c *call) {
 			return
 		}
 		batch := query.shape[0]
-		a, b := c.angles("cos", cos, nil, batch, q.seq), c.angles("sin", sin, nil, batch, q.seq)
+		a, b := c.angles("cos", cos, c.in[9], batch, q.seq), c.angles("sin", sin, c.in[9], batch, q.seq)
 		var dim int64
 		if c.err == nil {
 			dim = 2 * cos.shape[len(cos.shape)-1]
@@ -382,6 +385,10 @@ func groupQueryAttention(c *call) {
 	}
 	k, v = c.append("key", c.in[3], k), c.append("value", c.in[4], v)
 	a := c.find("softcap")
-	c.attend(q, k, v, []*value{c.causal(q, k)}, a != nil && a.f != 0, true, c.variant())
+	biases := []*value{c.causal(q, k)}
+	if c.in[10] != nil {
+		biases = append(biases, c.in[10])
+	}
+	c.attend(q, k, v, biases, a != nil && a.f != 0, true, c.variant())
 	c.present(1, k, v)
 }

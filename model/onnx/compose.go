@@ -189,6 +189,20 @@ func embedLayerNorm(c *call) {
 		x = c.step("segment/add", "Add", model.Attr{}, operandOf(x), operandOf(s))
 	}
 	c.finish("LayerNorm", model.Attr{Axis: 2, Variant: c.variant()}, operandOf(x), arg{c.in[5], parameter}, arg{c.in[6], parameter})
+	if c.err != nil {
+		return
+	}
+	sum := *x
+	c.bind(2, &sum)
+	if len(c.node.outputs) < 2 || c.node.outputs[1] == "" {
+		return
+	}
+	// How many positions the mask lets through; none without a mask.
+	lengths := &value{name: c.node.name + "/lengths", shape: model.Shape{ids.shape[0]}, dtype: model.I32, constant: true, derived: true, id: absent}
+	if m := c.in[7]; m != nil {
+		lengths = c.step("lengths", "ReduceSum", model.Attr{Axes: []int64{1}}, operandOf(m))
+	}
+	c.bind(1, lengths)
 }
 
 func instanceNorm(c *call) {
@@ -420,6 +434,10 @@ func tile(c *call) {
 		}
 		joined = append(joined, e)
 	}
+	if c.in[0].shape.Equal(joined) {
+		c.finish("Identity", model.Attr{}, operandOf(c.in[0]))
+		return
+	}
 	if len(apart) > maxRank {
 		c.fail("yields %d dimensions, more than %d", len(apart), maxRank)
 		return
@@ -485,6 +503,9 @@ func trilu(c *call) {
 }
 
 func eyeLike(c *call) {
+	if len(c.in[0].shape) != 2 {
+		c.fail("input has shape %v, expected a matrix", c.in[0].shape)
+	}
 	dt := c.in[0].dtype
 	if c.has("dtype") {
 		var err error
@@ -650,20 +671,27 @@ func branch(c *call) {
 			err = c.importer.node(n)
 		}
 	}
-	for i, o := range g.outputs {
+	var results []*value
+	for _, o := range g.outputs {
 		if err != nil {
 			break
 		}
 		var v *value
-		if v, err = c.value(o.name); err == nil {
-			c.values[c.node.outputs[i]] = v
-		}
+		v, err = c.value(o.name)
+		results = append(results, v)
+	}
+	// The results of the node may have the names that they have within.
+	for _, s := range inner {
+		delete(c.values, s)
 	}
 	if err != nil {
 		c.err = fmt.Errorf("%s: %w", name, err)
+		return
 	}
-	for _, s := range inner {
-		delete(c.values, s)
+	for i, o := range c.node.outputs {
+		if o != "" {
+			c.values[o] = results[i]
+		}
 	}
 }
 

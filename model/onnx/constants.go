@@ -284,9 +284,13 @@ func foldRange(c *call) *literal {
 			c.fail("input %q has shape %v, expected one element", v.name, v.shape)
 			return nil
 		}
-		if v.lit.isFloat() {
+		if v.lit.isFloat() != c.in[0].lit.isFloat() {
+			c.fail("inputs %q and %q are of types %v and %v", c.in[0].name, v.name, c.in[0].dtype, v.dtype)
 			return nil
 		}
+	}
+	if c.in[0].lit.isFloat() {
+		return floatRange(c)
 	}
 	start, limit, step := c.in[0].lit.ints[0], c.in[1].lit.ints[0], c.in[2].lit.ints[0]
 	if step == 0 {
@@ -306,5 +310,22 @@ func foldRange(c *call) *literal {
 	}
 	l := intLiteral(list)
 	l.dtype = c.in[0].dtype
+	return l
+}
+
+func floatRange(c *call) *literal {
+	start, limit, step := c.in[0].lit.floats[0], c.in[1].lit.floats[0], c.in[2].lit.floats[0]
+	n := max(0, math.Ceil((limit-start)/step))
+	if step == 0 || math.IsNaN(n) {
+		c.fail("goes from %v to %v by %v", start, limit, step)
+		return nil
+	}
+	if n > maxKnownInts {
+		return nil
+	}
+	l := &literal{shape: model.Shape{int64(n)}, dtype: c.in[0].dtype}
+	for i := range int(n) {
+		l.floats = append(l.floats, start+float64(i)*step)
+	}
 	return l
 }

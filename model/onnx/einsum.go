@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,8 +19,14 @@ type term struct {
 // [shared, rows, inner] and [shared, inner, columns].
 func einsum(c *call) {
 	terms, out, err := parseEinsum(c.str("equation", ""), c.in)
-	if err != nil {
+	var not *notSupported
+	switch {
+	case errors.As(err, &not):
+		c.unsupported("equation %q: %v", c.str("equation", ""), err)
+	case err != nil:
 		c.fail("equation %q: %v", c.str("equation", ""), err)
+	}
+	if err != nil {
 		return
 	}
 	acc := terms[0]
@@ -53,7 +60,7 @@ func parseEinsum(eq string, in []*value) (terms []term, out []rune, err error) {
 	if len(lists) != len(in) {
 		return nil, nil, fmt.Errorf("%d operands, expected %d", len(in), len(lists))
 	}
-	const firstDot = '0' // labels of "...", counted from the right
+	const firstDot = 'z' + 1 // labels of "...", counted from the right
 	expand := func(s string, rank int) ([]rune, error) {
 		head, tail, dots := strings.Cut(s, "...")
 		var l []rune
@@ -85,10 +92,12 @@ func parseEinsum(eq string, in []*value) (terms []term, out []rune, err error) {
 		most = max(most, strings.Count(s, "...")*(len(l)-len(s)+3))
 		for d, r := range l {
 			if slices.Contains(l[:d], r) {
-				return nil, nil, fmt.Errorf("a diagonal (%q twice in one operand) is not supported", r)
+				return nil, nil, &notSupported{fmt.Sprintf("a diagonal, %q twice in one operand", r)}
 			}
 			n := in[i].shape[d]
-			if e, ok := extent[r]; ok && e != n {
+			if e, ok := extent[r]; ok && e != n && min(e, n) == 1 {
+				return nil, nil, &notSupported{"a broadcast from one element to several"}
+			} else if ok && e != n {
 				return nil, nil, fmt.Errorf("label %q is both %d and %d", r, e, n)
 			}
 			extent[r] = n
@@ -110,7 +119,7 @@ func parseEinsum(eq string, in []*value) (terms []term, out []rune, err error) {
 		}
 		var once []rune
 		for r, n := range count {
-			if n == 1 && r >= 'A' {
+			if n == 1 && r < firstDot {
 				once = append(once, r)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 const (
 	maxCallDepth = 64
 	callBytes    = 400
+	callNames    = 8 // words that a name or attribute of a call takes
 )
 
 // expander replaces calls.
@@ -142,6 +143,10 @@ func (e *expander) call(n *nodeProto, f *functionProto) ([]*nodeProto, error) {
 	if len(n.outputs) > len(f.outputs) {
 		return nil, fail("%d outputs, expected at most %d", len(n.outputs), len(f.outputs))
 	}
+	// Paid before anything is made of it.
+	if err := e.charge(callBytes + len(n.name) + elementBytes*callNames*(len(f.inputs)+len(f.outputs)+len(f.defaults)+len(n.attrs))); err != nil {
+		return nil, err
+	}
 	s := &scope{prefix: n.name, names: make(map[string]string, len(f.inputs)+len(f.outputs)), attrs: map[string]*attribute{}}
 	if s.prefix == "" {
 		s.prefix = n.op
@@ -152,9 +157,6 @@ func (e *expander) call(n *nodeProto, f *functionProto) ([]*nodeProto, error) {
 	e.calls[s.prefix]++
 	if k := e.calls[s.prefix]; k > 1 {
 		s.prefix = fmt.Sprintf("%s.%d", s.prefix, k-1)
-	}
-	if err := e.charge(callBytes + len(s.prefix)); err != nil {
-		return nil, err
 	}
 	for _, a := range f.defaults {
 		s.attrs[a.name] = a
@@ -218,13 +220,15 @@ func (e *expander) rename(name string, s *scope) (string, error) {
 
 // copy is a node of a function's body with the names and attributes of a call.
 func (e *expander) copy(n *nodeProto, s *scope) (*nodeProto, error) {
-	if err := e.charge(callBytes); err != nil {
+	if err := e.charge(callBytes + len(s.prefix) + labelBytes*(len(n.inputs)+len(n.outputs)+len(n.attrs))); err != nil {
 		return nil, err
 	}
 	c := *n
-	c.name = s.prefix + "/" + n.name
-	if n.name == "" {
-		c.name = "" // called after its output, as any other
+	if n.name != "" { // else called after its output, as any other
+		c.name = s.prefix + "/" + n.name
+	}
+	if len(c.name) > maxName {
+		return nil, fmt.Errorf("the name of a node in nested functions has %d bytes, more than %d: %s…", len(c.name), maxName, c.name[:80])
 	}
 	var err error
 	all := func(names []string) []string {
@@ -268,6 +272,9 @@ func (e *expander) copy(n *nodeProto, s *scope) (*nodeProto, error) {
 // those around it, which is enough: only one branch is ever taken.
 func (e *expander) copyGraph(g *graphProto, s *scope, err error) (*graphProto, error) {
 	if err != nil {
+		return nil, err
+	}
+	if err := e.charge(nodeBytes + tensorBytes*len(g.initializers) + infoBytes*len(g.outputs)); err != nil {
 		return nil, err
 	}
 	c := &graphProto{name: g.name}

@@ -662,7 +662,11 @@ func resize(c *call) {
 			}
 		}
 	}
-	if axes, ok := c.ints("axes"); ok && c.err == nil {
+	axes, ok := c.ints("axes")
+	if policy := c.str("keep_aspect_ratio_policy", "stretch"); policy != "stretch" && len(size) > 0 {
+		size = c.keepRatio(size, axes, policy)
+	}
+	if ok && c.err == nil {
 		c.axes(axes, rank) // none twice
 		whole, factors := c.in[0].shape.Clone(), slices.Repeat([]float64{1}, rank)
 		for i, a := range axes {
@@ -684,6 +688,45 @@ func resize(c *call) {
 		}
 	}
 	c.scale(f, size, mode)
+}
+
+// keepRatio gives the sizes that are meant if all axes are scaled alike: so much that
+// none becomes larger, or none smaller, than the size given for it.
+func (c *call) keepRatio(size, axes []int64, policy string) []int64 {
+	x := c.in[0].shape
+	if len(axes) == 0 {
+		for d := range x {
+			axes = append(axes, int64(d))
+		}
+	}
+	if len(size) != len(axes) {
+		c.fail("has %d sizes for %d axes", len(size), len(axes))
+		return size
+	}
+	var factor float64
+	for i, a := range axes {
+		f := float64(size[i]) / float64(x[c.axis(a, len(x))])
+		switch {
+		case c.err != nil:
+			return size
+		case i == 0, policy == "not_larger" && f < factor, policy == "not_smaller" && f > factor:
+			factor = f
+		}
+	}
+	if policy != "not_larger" && policy != "not_smaller" {
+		c.fail("keep_aspect_ratio_policy is %q, expected stretch, not_larger or not_smaller", policy)
+		return size
+	}
+	kept := make([]int64, len(size))
+	for i, a := range axes {
+		e := math.Round(factor * float64(x[c.axis(a, len(x))]))
+		if !(e >= 1) || e > float64(model.MaxElements) {
+			c.fail("sizes %v for shape %v", size, x)
+			return size
+		}
+		kept[i] = int64(e)
+	}
+	return kept
 }
 
 // neighbours are how many elements a mode of interpolation reads per dimension.

@@ -45,6 +45,11 @@ func (r *row) arity() string {
 	return fmt.Sprintf("%d to %d", r.minIn, r.maxIn)
 }
 
+// key tells a row from all others.
+func (r *row) key() string {
+	return fmt.Sprintf("%s.%s@%d", shownDomain(r.domain), r.name, r.since)
+}
+
 // OperatorInfo describes a row of the table of operators.
 type OperatorInfo struct {
 	Domain, Type string
@@ -58,7 +63,8 @@ type OperatorInfo struct {
 	// that it is refused otherwise.
 	Folds, OnlyFolds bool
 	Doc              string
-	TestedBy         string // the subtest with this row's cases
+	// TestedBy names the test of this package that imports the operator.
+	TestedBy string
 }
 
 // Operators lists the operators that can be imported, by domain, type and
@@ -67,10 +73,10 @@ func Operators() []OperatorInfo {
 	var list []OperatorInfo
 	for _, rows := range table {
 		for _, r := range rows {
-			info := OperatorInfo{Domain: r.domain, Type: r.name, Since: r.since, Until: r.until, Kind: r.kind,
+			info := OperatorInfo{Type: r.name, Since: r.since, Until: r.until, Kind: r.kind,
 				Folds: r.fold != nil, OnlyFolds: r.build == nil, Doc: r.doc}
 			info.Domain = shownDomain(r.domain)
-			info.TestedBy = fmt.Sprintf("TestRows/%s.%s@%d", info.Domain, r.name, r.since)
+			info.TestedBy = "TestRows/" + r.key()
 			if k, ok := model.Info(r.kind); ok {
 				info.Class = k.Class.String()
 			}
@@ -118,7 +124,7 @@ var rows = []row{
 	{ms("SimplifiedLayerNormalization"), 1, 0, 2, 2, "RMSNorm", rmsNorm, nil, "first output only"},
 	{ms("SkipLayerNormalization"), 1, 0, 3, 5, "", skipLayerNorm, nil, "Add, LayerNorm"},
 	{ms("SkipSimplifiedLayerNormalization"), 1, 0, 3, 4, "", skipRMSNorm, nil, "Add, RMSNorm"},
-	{ms("EmbedLayerNormalization"), 1, 0, 7, 9, "", embedLayerNorm, nil, "Gather, Add, LayerNorm; first output only"},
+	{ms("EmbedLayerNormalization"), 1, 0, 7, 9, "", embedLayerNorm, nil, "Gather, Add, LayerNorm, ReduceSum of the mask if used"},
 	{std("InstanceNormalization"), 1, 0, 3, 3, "GroupNorm", instanceNorm, nil, "a group per channel"},
 	{std("GroupNormalization"), 18, 20, 3, 3, "", groupNormOfGroups, nil, "GroupNorm, Mul, Add: scale and bias per group"},
 	{std("GroupNormalization"), 21, 0, 3, 3, "GroupNorm", groupNorm, nil, ""},
@@ -248,7 +254,7 @@ var rows = []row{
 	{ms("QLinearConcat"), 1, 0, 5, anyNumber, "", qlinearConcat, nil, "Quantize of each part, Concat"},
 
 	// Attention.
-	{std("Attention"), 23, 0, 3, 6, "", attention, nil, "MatMul, Mul, Softmax, MatMul, with Reshape, Transpose, Concat, Add, Tanh as needed; without the optional output of scores"},
+	{std("Attention"), 23, 0, 3, 7, "", attention, nil, "MatMul, Mul, Softmax, MatMul, with Reshape, Transpose, Concat, Add, Tanh as needed; without the optional output of scores; lengths given at run time are taken as full"},
 	{std("RotaryEmbedding"), 23, 0, 3, 4, "", rotary, nil, "Gather, Slice, Mul, Sub, Add, Concat"},
 	{ms("RotaryEmbedding"), 1, 0, 4, 4, "", rotaryMS, nil, "Gather, Slice, Mul, Sub, Add, Concat"},
 	{ms("Attention"), 1, 0, 2, 7, "", attentionMS, nil, "MatMul, Add, Split, then as Attention; without past"},

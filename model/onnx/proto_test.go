@@ -3,6 +3,7 @@ package onnx
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -38,6 +39,8 @@ func (m msg) packed(num protowire.Number, vs ...int64) msg {
 // Element types.
 const (
 	tFloat  = 1
+	tUint8  = 2
+	tInt8   = 3
 	tInt32  = 6
 	tInt64  = 7
 	tString = 8
@@ -89,7 +92,20 @@ func attrList(name string, vs ...int64) msg {
 	return a.int(20, typeInts)
 }
 
+func attrFlts(name string, vs ...float32) msg {
+	a := msg(nil).str(1, name)
+	for _, v := range vs {
+		a = a.float(7, v)
+	}
+	return a.int(20, typeFloats)
+}
+
 func attrTensor(name string, t msg) msg { return msg(nil).str(1, name).sub(5, t).int(20, 4) }
+
+// attrGraph is an attribute that holds a graph, made of its parts.
+func attrGraph(name string, parts ...msg) msg {
+	return msg(nil).str(1, name).sub(6, msg(slices.Concat(parts...)).str(2, name)).int(20, 5)
+}
 
 // value describes an input or output; dims are numbers or names.
 func typed(name string, elem int64, dims ...any) msg {

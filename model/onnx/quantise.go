@@ -53,7 +53,15 @@ func quantize(c *call) {
 }
 
 func dequantize(c *call) {
-	a := c.quantAttr(c.in[0], c.in[1], c.in[1].dtype, c.int("axis", 1))
+	dt := c.in[1].dtype
+	if n := c.int("output_dtype", 0); n != 0 {
+		var err error
+		if dt, err = c.dtype(n); err != nil {
+			c.fail("attribute \"output_dtype\" %v", err)
+			return
+		}
+	}
+	a := c.quantAttr(c.in[0], c.in[1], dt, c.int("axis", 1))
 	u := operand
 	if c.in[0].constant {
 		u = parameter // weights
@@ -192,7 +200,13 @@ func matMulNBits(c *call) {
 		return
 	}
 	// Unpacking goes with the conversion, which is part of loading the weights.
-	d := c.step("weights", "Dequantize", model.Attr{Axis: int64(c.in[0].dtype), Variant: c.variant()}, arg{w, parameter}, operandOf(c.number("scale", c.in[0].dtype)))
+	block := c.int("block_size", k)
+	if block < 1 {
+		c.fail("block_size is %d, expected a positive number", block)
+		return
+	}
+	scales := &value{name: c.in[2].name + "/unpacked", shape: model.Shape{n, (k-1)/block + 1}, dtype: c.in[2].dtype, constant: true, id: absent}
+	d := c.step("weights", "Dequantize", model.Attr{Axis: int64(c.in[0].dtype), Variant: c.variant()}, arg{w, parameter}, arg{scales, statistic})
 	if c.err != nil {
 		return
 	}
@@ -243,7 +257,11 @@ func qlinearPool(c *call) {
 }
 
 func qlinearSoftmax(c *call) {
-	y := c.step("integers", "Softmax", softmaxAttr(c), operandOf(c.in[0]))
+	a := softmaxAttr(c)
+	if c.int("opset", 13) < 13 {
+		a = softmaxFlatAttr(c)
+	}
+	y := c.step("integers", "Softmax", a, operandOf(c.in[0]))
 	c.requantize(y, c.in[3], c.in[4], -1)
 }
 
