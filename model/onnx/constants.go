@@ -61,7 +61,8 @@ func (c *call) floatType() model.DType {
 }
 
 // constantOfShape makes a constant of any size. Test files state their weights
-// like this, so that floats count as the file's own.
+// like this, so that floats count as the file's own, unless their shape is itself
+// computed: exporters write biases of zeros so.
 func constantOfShape(c *call) {
 	shape, _ := c.list("", 0)
 	if c.err != nil {
@@ -96,6 +97,9 @@ func constantOfShape(c *call) {
 		}
 	}
 	v := &value{shape: s, dtype: fill.dtype, constant: true, id: absent}
+	if c.in[0].derived {
+		v.derived = true
+	}
 	if n := s.Elements(); len(fill.ints)+len(fill.floats) == 1 && fits(s) && (!fill.isFloat() || n == 1) {
 		if c.budget -= n; c.budget < 0 {
 			c.err = errKnown

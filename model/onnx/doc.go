@@ -50,7 +50,8 @@
 // A constant counts as learned if an operator reads it as weights, bias or scale,
 // or if it is a floating-point tensor of the file of more than one element that
 // some other operator reads: it can't be told from a table that the exporter
-// computed. Running means and variances are not learned. So parameter counts are
+// computed. Running means and variances, scales of quantisation, tables of rotations
+// and what the file computes from shapes and single numbers are not learned. So parameter counts are
 // those of the training framework, except where the exporter folded something
 // already (resnet18 with its batch normalisations folded into convolutions has
 // 4800 fewer than the published 11 689 512).

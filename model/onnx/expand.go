@@ -220,7 +220,7 @@ func (e *expander) rename(name string, s *scope) (string, error) {
 
 // copy is a node of a function's body with the names and attributes of a call.
 func (e *expander) copy(n *nodeProto, s *scope) (*nodeProto, error) {
-	if err := e.charge(callBytes + len(s.prefix) + labelBytes*(len(n.inputs)+len(n.outputs)+len(n.attrs))); err != nil {
+	if err := e.charge(callBytes + len(s.prefix) + len(n.name) + labelBytes*(len(n.inputs)+len(n.outputs)+len(n.attrs))); err != nil {
 		return nil, err
 	}
 	c := *n
@@ -245,7 +245,7 @@ func (e *expander) copy(n *nodeProto, s *scope) (*nodeProto, error) {
 	for len(c.inputs) > 0 && c.inputs[len(c.inputs)-1] == "" {
 		c.inputs = c.inputs[:len(c.inputs)-1] // left out by the caller
 	}
-	c.attrs = nil
+	c.attrs = make([]*attribute, 0, len(n.attrs))
 	for _, a := range n.attrs {
 		switch {
 		case a.ref != "":

@@ -258,8 +258,19 @@ func (p *plan) live(g *graphProto, writer map[string]int, need []string) ([]*nod
 	return sortNodes(g, alive, writer)
 }
 
-// reads appends the names that the nodes of a graph, and of graphs within, read.
+// reads appends the names that the nodes of a graph, and of graphs within, read from
+// around it. A name that is written within hides one around it.
 func (g *graphProto) reads(list []string) []string {
+	written := map[string]bool{}
+	for _, t := range g.initializers {
+		written[t.name] = true
+	}
+	for _, n := range g.nodes {
+		for _, o := range n.outputs {
+			written[o] = true
+		}
+	}
+	start := len(list)
 	for _, n := range g.nodes {
 		for _, in := range n.inputs {
 			if in != "" {
@@ -275,7 +286,7 @@ func (g *graphProto) reads(list []string) []string {
 	for _, v := range g.outputs {
 		list = append(list, v.name)
 	}
-	return list
+	return slices.Concat(list[:start], slices.DeleteFunc(list[start:], func(s string) bool { return written[s] }))
 }
 
 // unsupported lists nodes that cannot be imported.
@@ -735,7 +746,11 @@ const (
 // tensor returns the graph's tensor for a value. Constants enter the graph when
 // an operator reads them.
 func (im *importer) tensor(v *value, u use) model.TensorID {
-	learned := v.constant && (u == parameter || u == operand && v.dtype.IsFloat() && !v.derived && v.shape.Elements() > 1)
+	several := v.dtype.IsFloat() && v.shape.Elements() > 1
+	learned := v.constant && (u == parameter || u == operand && several)
+	if several && v.derived {
+		learned = false // made of single numbers: a bias of zeros, say
+	}
 	if v.learned != nil {
 		learned = *v.learned
 	}

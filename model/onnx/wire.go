@@ -24,6 +24,8 @@ type decoder struct {
 	budget int64
 	depth  int               // of graphs within attributes
 	names  map[string]string // one copy of each name
+	// scratch holds a name until it is known whether it is a new one.
+	scratch []byte
 }
 
 const (
@@ -225,7 +227,10 @@ func (d *decoder) name(h field) (string, error) {
 	if n > maxName {
 		return "", fmt.Errorf("field %d of %s is a name of %d bytes, more than %d", h.num, h.what, n, maxName)
 	}
-	b := make([]byte, n)
+	if int64(len(d.scratch)) < n {
+		d.scratch = make([]byte, n)
+	}
+	b := d.scratch[:n]
 	if err := d.read(b); err != nil {
 		return "", err
 	}
