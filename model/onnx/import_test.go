@@ -644,7 +644,9 @@ func TestRandomNodes(t *testing.T) {
 		return vs
 	}
 	names := []string{"axis", "axes", "kernel_shape", "strides", "dilations", "pads", "group", "auto_pad", "ceil_mode", "perm", "to", "keepdims",
-		"split", "num_outputs", "starts", "ends", "steps", "shape", "output_shape", "output_padding", "transA", "transB", "value", "value_ints", "size", "scales", "start", "end", "allowzero"}
+		"split", "num_outputs", "starts", "ends", "steps", "shape", "output_shape", "output_padding", "transA", "transB", "value", "value_ints", "size", "scales", "start", "end", "allowzero",
+		"num_heads", "kv_num_heads", "q_num_heads", "rotary_embedding_dim", "do_rotary", "unidirectional", "is_causal", "qkv_hidden_sizes", "blocksize", "block_size", "k", "p", "K", "N",
+		"num_groups", "equation", "activation", "batch_dims", "upper", "dtype", "output_dtype", "noop_with_empty_axes", "keep_aspect_ratio_policy", "mode", "opset"}
 	imported := 0
 	for _, row := range rows {
 		for range 400 {
@@ -686,7 +688,7 @@ func TestRandomNodes(t *testing.T) {
 			for _, i := range r.Perm(len(names))[:r.IntN(8)] {
 				switch r.IntN(6) {
 				case 0:
-					attrs = append(attrs, attrStr(names[i], []string{"SAME_UPPER", "SAME_LOWER", "VALID", "odd"}[r.IntN(4)]))
+					attrs = append(attrs, attrStr(names[i], []string{"SAME_UPPER", "SAME_LOWER", "VALID", "odd", "ij,jk->ik", "i...,...j", "Relu", "CRD", "not_larger"}[r.IntN(9)]))
 				case 1, 2:
 					attrs = append(attrs, attrInt(names[i], number()))
 				case 3, 4:

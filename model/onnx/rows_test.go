@@ -931,6 +931,21 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// TestOperatorSets: what an operator set from 7 to 23 has is in the table for all
+// later ones, but for what was taken out again.
+func TestOperatorSets(t *testing.T) {
+	last := map[string]int64{"Scatter": 10, "Upsample": 9}
+	for key, rs := range table {
+		for v := max(rs[0].since, 7); v <= 23; v++ {
+			n := &nodeProto{op: key.name, domain: key.domain, opsets: map[string]int64{key.domain: v}}
+			end, ends := last[key.name]
+			if has := lookup(n) != nil; has != (!ends || v <= end) {
+				t.Errorf("%s of %s in operator set %d: %t", key.name, shownDomain(key.domain), v, has)
+			}
+		}
+	}
+}
+
 // TestTestedBy: the table says by which test a row is covered.
 func TestTestedBy(t *testing.T) {
 	tested := map[string]bool{}
