@@ -730,6 +730,9 @@ func FuzzImport(f *testing.F) {
 	f.Add(file(13, input("x", 6), output("y"), node("Constant", "a", nil, out("0"), attrInt("value_int", 0)), node("Constant", "b", nil, out("6"), attrInt("value_int", 6)),
 		node("Range", "r", in("0", "6", "1"), out("v")), node("Constant", "c", nil, out("1"), attrInt("value_int", 2)), node("Less", "l", in("v", "6"), out("c")), node("Where", "w", in("c", "v", "0"), out("ix")),
 		node("Gather", "g", in("x", "ix"), out("y")), node("Expand", "e", in("v", "es"), out("e")), list("es", 2, 1), node("Squeeze", "sq", in("e"), out("sq")), node("Mod", "m", in("sq", "6"), out("mo"))), int64(0))
+	for _, c := range rowCases {
+		f.Add(c.file(), int64(0))
+	}
 	f.Fuzz(func(t *testing.T, data []byte, batch int64) {
 		g, err := load(data, Options{Batch: batch})
 		if err != nil {
