@@ -289,9 +289,11 @@ func (c *call) int(name string, def int64) int64 {
 
 func (c *call) bool(name string, def bool) bool { return c.int(name, truth(def)) != 0 }
 
+// ints returns a list of the caller's own: the attribute may be read again, at another
+// batch or in another call of a function.
 func (c *call) ints(name string) ([]int64, bool) {
 	if a := c.get(name, attrInts, typeInts, "a list of integers"); a != nil {
-		return a.ints, true
+		return slices.Clone(a.ints), true
 	}
 	return nil, false
 }

@@ -64,6 +64,7 @@ func yes(name string) msg {
 
 func TestFunctions(t *testing.T) {
 	x, y := input("x", 2, 6), output("y")
+	x2 := input("x", 1, 4, 7)
 	twice := defined("Twice", 13, in("a"), out("b"), parts(node("Relu", "r", in("a"), out("t")), node("Tanh", "", in("t"), out("b"))))
 	leaky := func(defaults ...msg) msg {
 		return defined("Leaky", 16, in("a"), out("b"), parts(node("LeakyRelu", "l", in("a"), out("b"), attrFrom("alpha", "slope", typeFloat))), defaults...)
@@ -133,6 +134,9 @@ func TestFunctions(t *testing.T) {
 			"y[2,6] = Tanh(x)\n> y[2,6] f32\n"},
 		{"unsupported within", 13, parts(x, y, callOf("Odd", "n", in("x"), out("y"))), parts(defined("Odd", 13, in("a"), out("b"), parts(node("Loop", "l", in("a"), out("b"))))),
 			`1 unsupported operator: node "n/l" is Loop of domain ai.onnx (control flow)`},
+		{"an attribute that the shape completes", 13, parts(x2, input("x3", 1, 4, 9), y, output("z"), weights("w", 4, 3, 2), callOf("Up", "n", in("x", "w"), out("y")), callOf("Up", "m", in("x3", "w"), out("z"))),
+			parts(defined("Up", 13, in("a", "b"), out("c"), parts(node("ConvTranspose", "t", in("a", "b"), out("c"), attrList("pads", 0, 0), attrList("output_padding", 0), attrList("output_shape", 9))))),
+			"y[1,3,9] = ConvTranspose(x w*) Strides=[1] Dilations=[1] Pads=[0 0] Group=1 OutputPadding=[1]\nz[1,3,9] = ConvTranspose(x3 w*) Strides=[1] Dilations=[1] Pads=[1 0] Group=1 OutputPadding=[0]\n> y[1,3,9] f32\n> z[1,3,9] f32\n"},
 		{"too many inputs", 13, parts(x, y, callOf("Twice", "n", in("x", "x"), out("y"))), parts(twice), `node "n" calls function Twice of domain f: 2 inputs, expected at most 1`},
 		{"too many outputs", 13, parts(x, y, callOf("Twice", "n", in("x"), out("y", "z"))), parts(twice), `node "n" calls function Twice of domain f: 2 outputs, expected at most 1`},
 		{"calls itself", 13, parts(x, y, callOf("F", "n", in("x"), out("y"))), parts(defined("F", 13, in("a"), out("b"), parts(callOf("G", "g", in("a"), out("b")))), defined("G", 13, in("a"), out("b"), parts(callOf("F", "f", in("a"), out("b"))))),

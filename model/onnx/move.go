@@ -463,7 +463,7 @@ func (c *call) slicing() (sl slicing) {
 			sl.extents[d] = max(0, (hi-lo+min(step, n+1)-1)/min(step, n+1))
 			step = min(step, n+1)
 		} else {
-			lo, hi = min(max(lo, -1), n-1), min(max(hi, -1), n-1)
+			lo, hi = min(max(lo, 0), n-1), min(max(hi, -1), n-1)
 			step = max(step, -n-1)
 			sl.extents[d] = max(0, (lo-hi-step-1)/-step)
 		}

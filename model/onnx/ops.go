@@ -444,7 +444,15 @@ func convTranspose(c *call) {
 		if given {
 			out = want[i]
 		}
-		total := max(0, s*(x[i]-1)+a.OutputPadding[i]+(w[i]-1)*a.Dilations[i]+1-out)
+		total := s*(x[i]-1) + a.OutputPadding[i] + (w[i]-1)*a.Dilations[i] + 1 - out
+		if total < 0 && given {
+			if total < -1<<30 {
+				c.fail("output_shape %v is too large", want)
+				return
+			}
+			a.OutputPadding[i] -= total // more is wanted than there is
+		}
+		total = max(0, total)
 		lo, hi := total/2, total-total/2
 		if mode != "SAME_UPPER" {
 			lo, hi = hi, lo
