@@ -124,7 +124,7 @@ func TestEinsum(t *testing.T) {
 			if ellipsis {
 				out = append(out, []rune("10")[2-most:]...)
 			}
-			for _, c := range []rune("XYabc") {
+			for _, c := range "XYabc" {
 				if strings.Count(eq, string(c)) == 1 {
 					out = append(out, c)
 				}
