@@ -100,7 +100,8 @@ func two(row string, opset int64, elem int64, kind, dtype string) rowCase {
 // shapes and types for them, and refuses what is refused, but for what it does not
 // implement: the operators of this package's own domain, BiasAdd and
 // SimplifiedLayerNormalization of com.microsoft, an Einsum whose "..." stand for
-// different numbers of dimensions, and output_dtype of DequantizeLinear.
+// different numbers of dimensions, and output_dtype of DequantizeLinear. It takes a
+// computed bias of MultiHeadAttention, which is refused here.
 var rowCases = []rowCase{
 	// Matrix operators.
 	{"ai.onnx.Conv@1", 11, parts(rowImage, weights("w", 6, 2, 3, 3), weights("b", 6)), "x w b", "y", parts(attrInt("group", 2), attrList("pads", 1, 1, 1, 1)), "y[1,6,8,8] = Conv(x w* b*) Strides=[1 1] Dilations=[1 1] Pads=[1 1 1 1] Group=2\n> y[1,6,8,8] f32\n"},
@@ -780,6 +781,58 @@ y[1,1,64] = Reshape(n/context/transpose) Shape=[1 1 64]
 > n/key/cache[1,2,7,16] f32
 > n/value/cache[1,2,7,16] f32
 `},
+	{"com.microsoft.GroupQueryAttention@1", 17, parts(input("q", 1, 3, 32), input("k", 1, 3, 32), input("v", 1, 3, 32), msg(nil).sub(5, tensor("len", tInt32, 1).packed(5, 2)), msg(nil).sub(5, tensor("total", tInt32).packed(5, 3)), weights("cos", 32, 8), weights("sin", 32, 8), of("p", tInt64, 1, 3), input("bias", 1, 1, 3, 3)),
+		"q k v - - len total cos sin p bias", "y ck cv", parts(attrInt("num_heads", 2), attrInt("kv_num_heads", 2), attrInt("do_rotary", 1)), `n/query/heads[1,3,2,16] = Reshape(q) Shape=[1 3 2 16]
+n/query/transpose[1,2,3,16] = Transpose(n/query/heads) Perm=[0 2 1 3]
+n/key/heads[1,3,2,16] = Reshape(k) Shape=[1 3 2 16]
+n/key/transpose[1,2,3,16] = Transpose(n/key/heads) Perm=[0 2 1 3]
+n/value/heads[1,3,2,16] = Reshape(v) Shape=[1 3 2 16]
+n/value/transpose[1,2,3,16] = Transpose(n/value/heads) Perm=[0 2 1 3]
+n/cos/rows[1,3,8] = Gather(cos p)
+n/cos/head[1,1,3,8] = Reshape(n/cos/rows) Shape=[1 1 3 8]
+n/sin/rows[1,3,8] = Gather(sin p)
+n/sin/head[1,1,3,8] = Reshape(n/sin/rows) Shape=[1 1 3 8]
+n/query/first[1,2,3,8] = Slice(n/query/transpose) Shape=[1 2 3 8] Starts=[0 0 0 0] Steps=[1 1 1 1]
+n/query/second[1,2,3,8] = Slice(n/query/transpose) Shape=[1 2 3 8] Starts=[0 0 0 8] Steps=[1 1 1 1]
+n/query/first/cos[1,2,3,8] = Mul(n/query/first n/cos/head)
+n/query/second/sin[1,2,3,8] = Mul(n/query/second n/sin/head)
+n/query/real[1,2,3,8] = Sub(n/query/first/cos n/query/second/sin)
+n/query/second/cos[1,2,3,8] = Mul(n/query/second n/cos/head)
+n/query/first/sin[1,2,3,8] = Mul(n/query/first n/sin/head)
+n/query/imaginary[1,2,3,8] = Add(n/query/second/cos n/query/first/sin)
+n/query/rotated[1,2,3,16] = Concat(n/query/real n/query/imaginary) Axis=3
+n/key/first[1,2,3,8] = Slice(n/key/transpose) Shape=[1 2 3 8] Starts=[0 0 0 0] Steps=[1 1 1 1]
+n/key/second[1,2,3,8] = Slice(n/key/transpose) Shape=[1 2 3 8] Starts=[0 0 0 8] Steps=[1 1 1 1]
+n/key/first/cos[1,2,3,8] = Mul(n/key/first n/cos/head)
+n/key/second/sin[1,2,3,8] = Mul(n/key/second n/sin/head)
+n/key/real[1,2,3,8] = Sub(n/key/first/cos n/key/second/sin)
+n/key/second/cos[1,2,3,8] = Mul(n/key/second n/cos/head)
+n/key/first/sin[1,2,3,8] = Mul(n/key/first n/sin/head)
+n/key/imaginary[1,2,3,8] = Add(n/key/second/cos n/key/first/sin)
+n/key/rotated[1,2,3,16] = Concat(n/key/real n/key/imaginary) Axis=3
+n/key/columns[1,2,16,3] = Transpose(n/key/rotated) Perm=[0 1 3 2]
+n/scores[1,2,3,3] = MatMul(n/query/rotated n/key/columns)
+n/scores/scale[1,2,3,3] = Mul(n/scores n/scale)
+n/scores/mask[1,2,3,3] = Where(n/causal n/scores/scale n/masked)
+n/scores/bias[1,2,3,3] = Add(n/scores/mask bias)
+n/softmax[1,2,3,3] = Softmax(n/scores/bias) Axis=3
+n/context[1,2,3,16] = MatMul(n/softmax n/value/transpose)
+n/context/transpose[1,3,2,16] = Transpose(n/context) Perm=[0 2 1 3]
+y[1,3,32] = Reshape(n/context/transpose) Shape=[1 3 32]
+> y[1,3,32] f32
+> n/key/rotated[1,2,3,16] f32
+> n/value/transpose[1,2,3,16] f32
+`},
+	{"com.microsoft.MultiHeadAttention@1", 17, parts(rowTokens, input("b", 24)), "x x x b", "y", parts(attrInt("num_heads", 2)), "1 unsupported operator: node \"n\" is MultiHeadAttention of domain com.microsoft (has a bias (\"b\") that is computed while the network runs)"},
+	{"ai.onnx.Attention@23", 24, parts(input("q", 2, 2, 5, 8), of("n", tInt64, 2)), "q q q - - - n", "y", nil, `n/key/columns[2,2,8,5] = Transpose(q) Perm=[0 1 3 2]
+n/scores[2,2,5,5] = MatMul(q n/key/columns)
+n/scores/scale[2,2,5,5] = Mul(n/scores n/scale)
+n/softmax[2,2,5,5] = Softmax(n/scores/scale) Axis=3
+y[2,2,5,8] = MatMul(n/softmax q)
+> y[2,2,5,8] f32
+`},
+	{"ai.onnx.Einsum@12", 12, parts(input("x", 2, 1, 4), input("z", 3, 4)), "x z", "y", parts(attrStr("equation", "...i,...i->...")), "1 unsupported operator: node \"n\" is Einsum of domain ai.onnx (equation \"...i,...i->...\": a broadcast from one element to several)"},
+	{"ai.onnx.EyeLike@9", 9, parts(input("x", 3)), "x", "y", nil, "node \"n\" (EyeLike): input has shape [3], expected a matrix"},
 
 	// Movement.
 	{"ai.onnx.Reshape@1", 5, parts(rowImage, list("s", 0, -1)), "x s", "y", nil, "y[1,256] = Reshape(x) Shape=[1 256]\n> y[1,256] f32\n"},
