@@ -329,7 +329,7 @@ func TestAllowUnknown(t *testing.T) {
 				t.Errorf("%d warnings, want %d: %q", len(warned), tt.warns, warned)
 			}
 			for _, w := range warned {
-				if !strings.Contains(w, "is not known; it counts as one operation for each of the elements") {
+				if !strings.Contains(w, "is not known; it counts as one operation per element of its output") {
 					t.Errorf("warning %q", w)
 				}
 			}

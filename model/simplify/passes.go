@@ -337,6 +337,10 @@ func foldBatchNorms(e *editor) int {
 		switch {
 		case len(conv.Inputs) > 2 && g.Tensors[conv.Inputs[2]].Shape.Elements() == channels:
 			conv.Inputs[2] = e.own(conv, 2, conv.Name+".bias")
+			if g.Tensors[op.Inputs[2]].Learned {
+				// A bias of zeros, which some exporters write, has the shift now.
+				g.Tensors[conv.Inputs[2]].Learned = true
+			}
 		default:
 			// The shift becomes the bias under its own name, if it is free to.
 			shift := g.Tensors[op.Inputs[2]]
