@@ -3,8 +3,8 @@
 package highs
 
 // This file calls the few functions of HiGHS' C interface that the binding
-// does not: the outcome of a run that ended with a warning, a start, an
-// interrupt, and the version.
+// does not: the outcome of a run that ended with a warning, a start, what
+// HiGHS tells while it runs, an interrupt, and the version.
 
 /*
 #cgo pkg-config: highs
@@ -30,20 +30,34 @@ extern HighsInt Highs_setSolution(void* highs, const double* col_value, const do
 extern HighsInt Highs_setCallback(void* highs, HighsCCallbackType callback, void* user_data);
 extern HighsInt Highs_startCallback(void* highs, const int callback_type);
 
-// interruptIfSet is HiGHS' callback: it stops the run once *flag is not 0.
-static void interruptIfSet(int type, const char* message, const HighsCallbackDataOut* out,
-                           HighsCallbackDataIn* in, void* flag) {
-  (void)type, (void)message, (void)out;
-  if (in) in->user_interrupt = __atomic_load_n((int32_t*)flag, __ATOMIC_RELAXED) != 0;
+// A watch is what HiGHS' callback knows of the run: whether it is to stop, and
+// the run's number on the Go side, 0 where there is nobody to tell.
+typedef struct {
+  int32_t stop;
+  uintptr_t run;
+} dsasched_watch;
+
+extern void dsaschedEvent(uintptr_t run, int improved, double bound, double* solution);
+
+// The kinds of event, kHighsCallback... in HiGHS.
+enum { simplexInterrupt = 1, ipmInterrupt = 2, mipImprovingSolution = 4, mipInterrupt = 6 };
+
+static void onEvent(int type, const char* message, const HighsCallbackDataOut* out,
+                    HighsCallbackDataIn* in, void* user) {
+  (void)message;
+  dsasched_watch* w = (dsasched_watch*)user;
+  if (w->run && out && (type == mipImprovingSolution || type == mipInterrupt))
+    dsaschedEvent(w->run, type == mipImprovingSolution, out->mip_dual_bound,
+                  type == mipImprovingSolution ? out->mip_solution : 0);
+  if (in) in->user_interrupt = __atomic_load_n(&w->stop, __ATOMIC_RELAXED) != 0;
 }
 
-// watch has HiGHS look at *flag. The numbers are kHighsCallbackSimplexInterrupt,
-// kHighsCallbackIpmInterrupt and kHighsCallbackMipInterrupt.
-static void watch(void* highs, int32_t* flag) {
-  Highs_setCallback(highs, interruptIfSet, flag);
-  Highs_startCallback(highs, 1);
-  Highs_startCallback(highs, 2);
-  Highs_startCallback(highs, 6);
+static void watch(void* highs, dsasched_watch* w) {
+  Highs_setCallback(highs, onEvent, w);
+  Highs_startCallback(highs, simplexInterrupt);
+  Highs_startCallback(highs, ipmInterrupt);
+  Highs_startCallback(highs, mipImprovingSolution);
+  Highs_startCallback(highs, mipInterrupt);
 }
 
 static HighsInt primalStatus(const void* highs) {
@@ -57,6 +71,11 @@ static double dualBound(const void* highs) {
   Highs_getDoubleInfoValue(highs, "mip_dual_bound", &value);
   return value;
 }
+static double objectiveValue(const void* highs) {
+  double value = 0.0 / 0.0;
+  Highs_getDoubleInfoValue(highs, "objective_function_value", &value);
+  return value;
+}
 */
 import "C"
 
@@ -66,6 +85,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"runtime/cgo"
 	"sync/atomic"
 	"unsafe"
 
@@ -84,6 +104,7 @@ const (
 	statusUnboundedOrInfeasible status = 9
 	statusUnbounded             status = 10
 	statusTimeLimit             status = 13
+	statusInterrupt             status = 17
 )
 
 func (s status) String() string {
@@ -134,6 +155,9 @@ func read(raw *lanl.RawModel) outcome {
 	return out
 }
 
+// objective is HiGHS' own idea of the objective at its solution.
+func objective(raw *lanl.RawModel) float64 { return float64(C.objectiveValue(handle(raw))) }
+
 func setStart(raw *lanl.RawModel, x []float64) error {
 	c := make([]C.double, len(x))
 	for j := range x {
@@ -145,20 +169,35 @@ func setStart(raw *lanl.RawModel, x []float64) error {
 	return nil
 }
 
-// armInterrupt makes raw's next run stop soon after ctx ends. The function
-// that it returns must be called when the run is over.
-func armInterrupt(ctx context.Context, raw *lanl.RawModel) (disarm func()) {
-	if ctx.Done() == nil {
-		return func() {}
-	}
-	flag := new(int32)
-	// HiGHS keeps the flag's address beyond the call that hands it over.
+// listen makes raw's next run stop soon after run.stop is called, and tell run
+// of solutions and bounds. The function that it returns must be called when the
+// run is over.
+func listen(raw *lanl.RawModel, r *search) (done func()) {
+	number := cgo.NewHandle(r)
+	w := &C.dsasched_watch{run: C.uintptr_t(number)}
+	// HiGHS keeps the address beyond the call that hands it over.
 	var pin runtime.Pinner
-	pin.Pin(flag)
-	C.watch(handle(raw), (*C.int32_t)(flag))
-	stop := context.AfterFunc(ctx, func() { atomic.StoreInt32(flag, 1) })
+	pin.Pin(w)
+	C.watch(handle(raw), w)
+	stop := context.AfterFunc(r.ctx, func() { atomic.StoreInt32((*int32)(&w.stop), 1) })
 	return func() {
 		stop()
+		number.Delete()
 		pin.Unpin()
 	}
+}
+
+// dsaschedEvent is called by HiGHS, in the thread that solves.
+//
+//export dsaschedEvent
+func dsaschedEvent(number C.uintptr_t, improved C.int, bound C.double, solution *C.double) {
+	r := cgo.Handle(number).Value().(*search)
+	var x []float64
+	if improved != 0 && solution != nil {
+		x = make([]float64, r.m.NumVars())
+		for j, v := range unsafe.Slice(solution, len(x)) {
+			x[j] = float64(v)
+		}
+	}
+	r.event(x, float64(bound))
 }

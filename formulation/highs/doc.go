@@ -31,9 +31,13 @@
 // one. It does not while presolve probes, nor at the context while it solves a
 // linear program within a mixed-integer one, and either can take long. Hence:
 //
-//   - Solve returns as soon as its context ends. The run it leaves behind
-//     keeps a core busy until it looks up, seen after up to a minute.
-//   - [milp.Options.TimeLimit] can be overrun: with 2500 binary variables and
-//     230,000 terms, limits of 3 and 8 s took 12 to 25 s on one machine.
-//     Whoever compares methods by time measures it.
+//   - Solve does not wait for it. HiGHS tells of each solution and of its bound
+//     while it runs; when the context or the time limit ends, HiGHS has a moment
+//     to end too, and then what it has told is the answer. The run it leaves
+//     behind keeps a core busy until it looks up, seen after up to a minute.
+//   - While presolve runs nothing is known yet, so the answer then is the start,
+//     if there is one, or [milp.Limit].
+//
+// The memory limit is looked at from outside and works the same way; the memory
+// comes back when HiGHS has ended.
 package highs

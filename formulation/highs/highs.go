@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"time"
 
 	lanl "github.com/lanl/highs"
@@ -43,77 +42,32 @@ func (solver) Solve(ctx context.Context, m *milp.Model, opts milp.Options) (*mil
 	if err := fits(m); err != nil {
 		return nil, err
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("highs: model %q: %w", m.Name(), err)
-	}
 	if m.NumVars() == 0 {
 		return constant(m), nil
 	}
-	// A deadline is HiGHS' time limit as well: it looks at its clock in more
-	// places than at the context.
-	limit := opts.TimeLimit
-	deadline, byContext := ctx.Deadline()
-	if left := time.Until(deadline); byContext && (limit == 0 || left < limit) {
-		limit = max(left, 1)
-	} else {
-		byContext = false
-	}
-	raw, err := load(m, opts, limit)
-	if err != nil {
-		return nil, fmt.Errorf("highs: model %q: %w", m.Name(), err)
-	}
-
-	// HiGHS can be deaf to everything for long, so a context that ends does
-	// not wait for it: the run is left to end by itself.
-	type result struct {
-		out outcome
-		err error
-	}
-	ended := make(chan result, 1)
-	go func() {
-		out, err := run(ctx, raw)
-		ended <- result{out, err}
-	}()
-	var res result
-	select {
-	case res = <-ended:
-		if byContext && res.out.status == statusTimeLimit {
-			<-ctx.Done() // due now, if HiGHS' clock is a little fast
+	r := newSearch(ctx, m, opts)
+	defer r.close()
+	if r.ctx.Err() == nil {
+		raw, err := load(m, opts, r.limit)
+		if err != nil {
+			return nil, fmt.Errorf("highs: model %q: %w", m.Name(), err)
 		}
-	case <-ctx.Done():
+		go r.run(raw)
+	} else {
+		r.ended <- ending{out: outcome{status: statusInterrupt, bound: math.NaN()}}
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("highs: model %q: %w", m.Name(), err)
+	out, err := r.wait()
+	if err != nil {
+		return nil, fmt.Errorf("highs: model %q: HiGHS ended with %v: %w", m.Name(), out.status, err)
 	}
-	if res.err != nil {
-		return nil, fmt.Errorf("highs: model %q: HiGHS ended with %v: %w", m.Name(), res.out.status, res.err)
-	}
-	sol, err := answer(m, opts, res.out)
+	sol, err := answer(m, opts, out)
 	if err != nil {
 		return nil, fmt.Errorf("highs: model %q: %w", m.Name(), err)
+	}
+	if sol.Status == milp.Feasible || sol.Status == milp.Limit {
+		sol.Stop = r.why()
 	}
 	return sol, nil
-}
-
-// run solves raw and frees what it holds.
-func run(ctx context.Context, raw *lanl.RawModel) (outcome, error) {
-	// The binding frees a model when the collector finds it, and its Solve
-	// goes on using the model's memory after its own last use of raw. So raw
-	// must live until all is read. Its memory is given back at once rather
-	// than when the collector, which can't see it, happens to run.
-	defer runtime.KeepAlive(raw)
-	defer release(raw)
-	disarm := armInterrupt(ctx, raw)
-	_, err := raw.Solve()
-	disarm()
-	// The binding treats HiGHS' warnings as errors and then returns nothing,
-	// and a time limit is a warning. The outcome is therefore always read
-	// from HiGHS itself.
-	var call lanl.CallStatus
-	if errors.As(err, &call) && call.IsWarning() {
-		err = nil
-	}
-	return read(raw), err
 }
 
 // fits reports the first number of m that HiGHS would take for another.
@@ -246,7 +200,7 @@ func answer(m *milp.Model, opts milp.Options, out outcome) (*milp.Solution, erro
 		sol.Status, sol.Objective = milp.Unbounded, best
 	case statusUnboundedOrInfeasible:
 		sol.Status = milp.InfeasibleOrUnbounded
-	case statusTimeLimit:
+	case statusTimeLimit, statusInterrupt:
 		sol.Status = milp.Limit
 		if out.feasible {
 			sol.Status = milp.Feasible

@@ -61,6 +61,52 @@ type Solution struct {
 	Bound float64
 	// Values has one value per variable if Status.HasValues(), else it is nil.
 	Values []float64
+	// Stop is what cut the search short, Complete unless Status is Feasible or
+	// Limit.
+	Stop Stop
+}
+
+// Stop says what ended a search.
+type Stop int
+
+const (
+	// Complete: nothing but the proof did.
+	Complete Stop = iota
+	// StopTime: [Options.TimeLimit], or the context's deadline.
+	StopTime
+	// StopCancelled: the context was cancelled.
+	StopCancelled
+	// StopMemory: [Options.MemoryBytes].
+	StopMemory
+)
+
+func (s Stop) String() string {
+	switch s {
+	case Complete:
+		return "complete"
+	case StopTime:
+		return "time"
+	case StopCancelled:
+		return "cancelled"
+	case StopMemory:
+		return "memory"
+	}
+	return fmt.Sprintf("Stop(%d)", int(s))
+}
+
+// Progress is what is known at a moment of a search.
+type Progress struct {
+	// Objective and Bound are as in a [Solution]: infinite where nothing is
+	// known yet.
+	Objective, Bound float64
+	// Improved is set where Objective is new.
+	Improved bool
+	Seconds  float64 // since the start of Solve
+}
+
+// Gap is that of a [Solution].
+func (p Progress) Gap() float64 {
+	return (&Solution{Objective: p.Objective, Bound: p.Bound}).Gap()
 }
 
 // Value is the value of v. It panics if the solution has no values.
@@ -104,6 +150,16 @@ type Options struct {
 	// Start that breaks a constraint is an error: it shows that the model and
 	// whatever made the start don't agree.
 	Start []float64
+	// Progress, if not nil, is told of each better solution, and now and then
+	// of better bounds. It is called by one goroutine at a time, never after
+	// Solve has returned, and holds the search up while it runs. It may cancel
+	// the context.
+	Progress func(Progress)
+	// MemoryBytes ends the search, as the time limit does, when the process
+	// has come to occupy this much memory, whoever took it. 0 is no limit. It
+	// is looked at several times a second, and where the system does not tell
+	// (anywhere but on Linux) not at all.
+	MemoryBytes int64
 }
 
 // StartTolerance is how much [Options.Start] may break a constraint by, in the
@@ -118,6 +174,9 @@ func (o *Options) Validate(m *Model) error {
 	}
 	if !(o.RelativeGap >= 0) {
 		return fmt.Errorf("milp: relative gap %g is not a number from 0 on", o.RelativeGap)
+	}
+	if o.MemoryBytes < 0 {
+		return fmt.Errorf("milp: memory limit of %d bytes is negative", o.MemoryBytes)
 	}
 	if o.Seed < 0 {
 		return fmt.Errorf("milp: seed %d is negative", o.Seed)
@@ -135,11 +194,11 @@ func (o *Options) Validate(m *Model) error {
 
 // A Solver finds best solutions.
 //
-// Solve does not change the model. Infeasible and unbounded models and time
-// limits are answers, not errors. Errors are for invalid models and options,
-// for a solver's failure, and for a context that ended: then the error wraps
-// the context's, and what was found so far is dropped. (For an answer in
-// limited time, set [Options.TimeLimit].)
+// Solve does not change the model. Infeasible and unbounded models are answers,
+// not errors, and so are limits: of time, of memory, and the end of the context,
+// upon which Solve returns within a second with the best solution so far and its
+// bound; [Solution.Stop] tells which it was. Errors are for invalid models and
+// options and for a solver's failure.
 type Solver interface {
 	Solve(ctx context.Context, m *Model, opts Options) (*Solution, error)
 }

@@ -25,6 +25,9 @@ func TestGap(t *testing.T) {
 		if got := s.Gap(); math.Abs(got-test.want) > 1e-12 && got != test.want {
 			t.Errorf("objective %g, bound %g: gap %g, want %g", test.objective, test.bound, got, test.want)
 		}
+		if p := (Progress{Objective: test.objective, Bound: test.bound}); p.Gap() != s.Gap() {
+			t.Errorf("progress %+v: gap %g, want %g", p, p.Gap(), s.Gap())
+		}
 	}
 }
 
@@ -50,6 +53,7 @@ func TestOptions(t *testing.T) {
 		{"negative time", Options{TimeLimit: -time.Second}, "time limit -1s"},
 		{"negative gap", Options{RelativeGap: -0.1}, "relative gap -0.1"},
 		{"NaN gap", Options{RelativeGap: nan}, "relative gap NaN"},
+		{"negative memory", Options{MemoryBytes: -1}, "memory limit of -1 bytes"},
 		{"negative seed", Options{Seed: -1}, "seed -1"},
 		{"start too short", Options{Start: []float64{}}, "0 values for 1 variables"},
 		{"start that is no solution", Options{Start: []float64{1}}, `constraint "floor" is 1`},
@@ -73,16 +77,19 @@ func TestNames(t *testing.T) {
 	for s := Unknown; s <= Limit; s++ {
 		seen[s.String()] = true
 	}
+	for s := Complete; s <= StopMemory; s++ {
+		seen[s.String()] = true
+	}
 	for _, typ := range []Type{Continuous, Integer, Binary} {
 		seen[typ.String()] = true
 	}
 	for _, s := range []Sense{Minimize, Maximize} {
 		seen[s.String()] = true
 	}
-	if want := 7 + 3 + 2; len(seen) != want {
+	if want := 7 + 4 + 3 + 2; len(seen) != want {
 		t.Errorf("%d different names, want %d: %v", len(seen), want, seen)
 	}
-	if got := Status(99).String() + Type(99).String(); got != "Status(99)Type(99)" {
+	if got := Status(99).String() + Type(99).String() + Stop(99).String(); got != "Status(99)Type(99)Stop(99)" {
 		t.Errorf("got %q", got)
 	}
 }

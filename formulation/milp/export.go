@@ -1,0 +1,307 @@
+package milp
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// maxFileName is how long a name in a file may be; the LP format ends there.
+const maxFileName = 200
+
+// ErrNoVariables says that a model is not written because it has no variables:
+// the LP format has no way to say so, and no solver needs it.
+var ErrNoVariables = errors.New("the model has no variables")
+
+// FileNames are the names that [Model.WriteMPS] and [Model.WriteLP] give the
+// variables and constraints, in the model's order. They are the model's own
+// names with all but ASCII letters, digits and underscores replaced by
+// underscores; a name that the LP format would read as a number or a keyword
+// gets a leading underscore, and the second, third, ... of several that become
+// the same a number at the end. The same model has the same names each time.
+func (m *Model) FileNames() (vars, constraints []string) {
+	v, c := newNamer(), newNamer()
+	// The objective has a row name of its own.
+	c.taken[objectiveName] = true
+	for i := range m.vars {
+		vars = append(vars, v.name(m.vars[i].Name))
+	}
+	for i := range m.rows {
+		constraints = append(constraints, c.name(m.rows[i].Name))
+	}
+	return vars, constraints
+}
+
+const objectiveName = "objective"
+
+// lpWords are the words that the LP format keeps for itself, in lower case.
+var lpWords = map[string]bool{
+	"min": true, "minimum": true, "minimize": true, "minimise": true,
+	"max": true, "maximum": true, "maximize": true, "maximise": true,
+	"subject": true, "such": true, "st": true, "to": true, "that": true,
+	"bound": true, "bounds": true, "free": true, "inf": true, "infinity": true,
+	"bin": true, "binary": true, "binaries": true, "gen": true, "general": true, "generals": true,
+	"int": true, "integer": true, "integers": true, "semi": true, "semis": true, "sec": true, "sos": true, "sos1": true, "sos2": true, "end": true,
+}
+
+type namer struct {
+	taken map[string]bool
+	// next is the number that a clash of the name tries first; it keeps a
+	// thousand equal names from a million tries.
+	next map[string]int
+}
+
+func newNamer() *namer { return &namer{map[string]bool{}, map[string]int{}} }
+
+func (n *namer) name(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, s)
+	if len(s) > maxFileName {
+		s = s[:maxFileName]
+	}
+	// "e5" could be the exponent of the number before it.
+	if s == "" || s[0] <= '9' || s[0] == 'e' || s[0] == 'E' || lpWords[strings.ToLower(s)] {
+		s = "_" + s
+	}
+	base := s
+	for k := max(2, n.next[base]); n.taken[s]; k++ {
+		s = fmt.Sprintf("%s_%d", base, k)
+		n.next[base] = k + 1
+	}
+	n.taken[s] = true
+	return s
+}
+
+// WriteMPS writes the model in the free MPS format, with the names of
+// [Model.FileNames]. A constraint without bounds becomes a free row, and one
+// with two different ones a range above its lower one.
+func (m *Model) WriteMPS(w io.Writer) error {
+	if err := m.writable(); err != nil {
+		return err
+	}
+	vars, rows := m.FileNames()
+	b := bufio.NewWriter(w)
+	fmt.Fprintf(b, "NAME %s\n", newNamer().name(m.name))
+	if m.sense == Maximize {
+		fmt.Fprintf(b, "OBJSENSE\n    MAX\n")
+	}
+	fmt.Fprintf(b, "ROWS\n N %s\n", objectiveName)
+	for i, row := range m.rows {
+		kind := byte('G')
+		switch lo, hi := !math.IsInf(row.Lo, 0), !math.IsInf(row.Hi, 0); {
+		case !lo && !hi:
+			kind = 'N'
+		case row.Lo == row.Hi:
+			kind = 'E'
+		case !lo:
+			kind = 'L'
+		}
+		fmt.Fprintf(b, " %c %s\n", kind, rows[i])
+	}
+	m.writeColumns(b, vars, rows)
+
+	fmt.Fprintf(b, "RHS\n")
+	if m.offset != 0 {
+		// The right-hand side of the objective is taken off it.
+		fmt.Fprintf(b, "    RHS %s %s\n", objectiveName, number(-m.offset))
+	}
+	for i, row := range m.rows {
+		side := row.Lo
+		if math.IsInf(side, 0) {
+			side = row.Hi
+		}
+		if side != 0 && !math.IsInf(side, 0) {
+			fmt.Fprintf(b, "    RHS %s %s\n", rows[i], number(side))
+		}
+	}
+	fmt.Fprintf(b, "RANGES\n")
+	for i, row := range m.rows {
+		if !math.IsInf(row.Lo, 0) && !math.IsInf(row.Hi, 0) && row.Lo != row.Hi {
+			fmt.Fprintf(b, "    RANGE %s %s\n", rows[i], number(row.Hi-row.Lo))
+		}
+	}
+	fmt.Fprintf(b, "BOUNDS\n")
+	for j, v := range m.vars {
+		bound := func(kind, value string) { fmt.Fprintf(b, " %s BOUND %s%s\n", kind, vars[j], value) }
+		lo, hi := !math.IsInf(v.Lo, 0), !math.IsInf(v.Hi, 0)
+		switch {
+		case lo && hi && v.Lo == v.Hi:
+			bound("FX", " "+number(v.Lo))
+			continue
+		case !lo && !hi:
+			bound("FR", "")
+			continue
+		case !lo:
+			bound("MI", "")
+		default:
+			bound("LO", " "+number(v.Lo))
+		}
+		if hi {
+			bound("UP", " "+number(v.Hi))
+		} else {
+			bound("PL", "") // an integer's upper bound would be 1 otherwise, for some
+		}
+	}
+	fmt.Fprintf(b, "ENDATA\n")
+	return b.Flush()
+}
+
+func (m *Model) writeColumns(b *bufio.Writer, vars, rows []string) {
+	// Constraints are stored by row; the format wants them by column.
+	start := make([]int, len(m.vars)+1)
+	for _, row := range m.rows {
+		for _, t := range row.Terms {
+			start[t.Var+1]++
+		}
+	}
+	for j := range m.vars {
+		start[j+1] += start[j]
+	}
+	type entry struct {
+		row  int
+		coef float64
+	}
+	entries := make([]entry, start[len(m.vars)])
+	next := append([]int(nil), start...)
+	for i, row := range m.rows {
+		for _, t := range row.Terms {
+			entries[next[t.Var]] = entry{i, t.Coef}
+			next[t.Var]++
+		}
+	}
+	fmt.Fprintf(b, "COLUMNS\n")
+	integer, markers := false, 0
+	mark := func(on bool) {
+		if on == integer {
+			return
+		}
+		integer = on
+		word := "INTEND"
+		if on {
+			word = "INTORG"
+		}
+		fmt.Fprintf(b, "    MARKER%d 'MARKER' '%s'\n", markers, word)
+		markers++
+	}
+	for j, v := range m.vars {
+		mark(v.Type.Integral())
+		// A column needs an entry to be there.
+		if v.Cost != 0 || start[j] == start[j+1] {
+			fmt.Fprintf(b, "    %s %s %s\n", vars[j], objectiveName, number(v.Cost))
+		}
+		for _, e := range entries[start[j]:start[j+1]] {
+			fmt.Fprintf(b, "    %s %s %s\n", vars[j], rows[e.row], number(e.coef))
+		}
+	}
+	mark(false)
+}
+
+// WriteLP writes the model in the LP format, with the names of
+// [Model.FileNames]. A constraint with two different bounds becomes two, of
+// which the second has "_upper" after its name; one without bounds is left out.
+func (m *Model) WriteLP(w io.Writer) error {
+	if err := m.writable(); err != nil {
+		return err
+	}
+	vars, rows := m.FileNames()
+	taken := newNamer()
+	for _, r := range rows {
+		taken.taken[r] = true
+	}
+	b := bufio.NewWriter(w)
+	fmt.Fprintf(b, "\\ %s\n%v\n %s:", newNamer().name(m.name), m.sense, objectiveName)
+	sum := func(terms []Term) {
+		if len(terms) == 0 {
+			terms = []Term{{0, 0}} // a sum must name a variable
+		}
+		for k, t := range terms {
+			if k > 0 && k%8 == 0 {
+				b.WriteString("\n ")
+			}
+			fmt.Fprintf(b, " %s %s", signed(t.Coef), vars[t.Var])
+		}
+	}
+	// All variables, even those that cost nothing: a reader numbers them as they
+	// come.
+	costs := make([]Term, len(m.vars))
+	for j, v := range m.vars {
+		costs[j] = Term{Var(j), v.Cost}
+	}
+	sum(costs)
+	if m.offset != 0 {
+		fmt.Fprintf(b, " %s", signed(m.offset))
+	}
+	fmt.Fprintf(b, "\nsubject to\n")
+	for i, row := range m.rows {
+		line := func(name, relation string, side float64) {
+			fmt.Fprintf(b, " %s:", name)
+			sum(row.Terms)
+			fmt.Fprintf(b, " %s %s\n", relation, number(side))
+		}
+		switch lo, hi := !math.IsInf(row.Lo, 0), !math.IsInf(row.Hi, 0); {
+		case lo && hi && row.Lo == row.Hi:
+			line(rows[i], "=", row.Lo)
+		case lo && hi:
+			line(rows[i], ">=", row.Lo)
+			line(taken.name(rows[i]+"_upper"), "<=", row.Hi)
+		case lo:
+			line(rows[i], ">=", row.Lo)
+		case hi:
+			line(rows[i], "<=", row.Hi)
+		}
+	}
+	fmt.Fprintf(b, "bounds\n")
+	for j, v := range m.vars {
+		switch lo, hi := !math.IsInf(v.Lo, 0), !math.IsInf(v.Hi, 0); {
+		case !lo && !hi:
+			fmt.Fprintf(b, " %s free\n", vars[j])
+		case lo && hi && v.Lo == v.Hi:
+			fmt.Fprintf(b, " %s = %s\n", vars[j], number(v.Lo))
+		case lo && hi:
+			fmt.Fprintf(b, " %s <= %s <= %s\n", number(v.Lo), vars[j], number(v.Hi))
+		case lo:
+			fmt.Fprintf(b, " %s >= %s\n", vars[j], number(v.Lo))
+		default:
+			fmt.Fprintf(b, " -inf <= %s <= %s\n", vars[j], number(v.Hi))
+		}
+	}
+	// Binary variables are listed as integers: a list of binary ones would set
+	// their bounds anew, and some are fixed.
+	heading := "general\n"
+	for j, v := range m.vars {
+		if v.Type.Integral() {
+			fmt.Fprintf(b, "%s %s\n", heading, vars[j])
+			heading = ""
+		}
+	}
+	fmt.Fprintf(b, "end\n")
+	return b.Flush()
+}
+
+func (m *Model) writable() error {
+	if err := m.Err(); err != nil {
+		return err
+	}
+	if len(m.vars) == 0 {
+		return fmt.Errorf("milp: model %q: %w", m.name, ErrNoVariables)
+	}
+	return nil
+}
+
+// number is the shortest text that reads back as f.
+func number(f float64) string { return strconv.FormatFloat(f+0, 'g', -1, 64) }
+
+func signed(f float64) string {
+	if f < 0 {
+		return "- " + number(-f)
+	}
+	return "+ " + number(f)
+}

@@ -1,0 +1,166 @@
+package milp
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestFileNames(t *testing.T) {
+	m := New("names", Minimize)
+	long := strings.Repeat("n", 3*maxFileName)
+	for _, name := range []string{"x", "x 1", "x_1", "x-1", "2x", "e5", "Free", "größe", long, long + "2", "x_1_2"} {
+		m.Binary(name, 0)
+		m.AddLE(name, nil, 1)
+	}
+	m.AddLE("objective", nil, 1)
+	vars, rows := m.FileNames()
+	cut := strings.Repeat("n", maxFileName)
+	want := []string{"x", "x_1", "x_1_2", "x_1_3", "_2x", "_e5", "_Free", "gr__e", cut, cut + "_2", "x_1_2_2"}
+	if !slices.Equal(vars, want) {
+		t.Errorf("variables %q, want %q", vars, want)
+	}
+	if want := append(want, "objective_2"); !slices.Equal(rows, want) {
+		t.Errorf("constraints %q, want %q", rows, want)
+	}
+}
+
+func small() *Model {
+	m := New("a shop", Maximize)
+	x := m.Continuous("hours of a", 0, inf, 3)
+	y := m.Integer("batches", -2, 4, 0)
+	z := m.Continuous("free", -inf, inf, -1)
+	m.AddRange("machine", 1, []Term{x.Times(1), z.Times(-0.5)}, 10)
+	m.AddEQ("batch size", []Term{x.Times(1), y.Times(-2)}, 0)
+	m.AddRange("nothing", -inf, Sum(z), inf)
+	m.AddOffset(7)
+	return m
+}
+
+func TestWriteMPS(t *testing.T) {
+	var b bytes.Buffer
+	if err := small().WriteMPS(&b); err != nil {
+		t.Fatal(err)
+	}
+	const want = `NAME a_shop
+OBJSENSE
+    MAX
+ROWS
+ N objective
+ G machine
+ E batch_size
+ N nothing
+COLUMNS
+    hours_of_a objective 3
+    hours_of_a machine 1
+    hours_of_a batch_size 1
+    MARKER0 'MARKER' 'INTORG'
+    batches batch_size -2
+    MARKER1 'MARKER' 'INTEND'
+    _free objective -1
+    _free machine -0.5
+    _free nothing 1
+RHS
+    RHS objective -7
+    RHS machine 1
+RANGES
+    RANGE machine 9
+BOUNDS
+ LO BOUND hours_of_a 0
+ PL BOUND hours_of_a
+ LO BOUND batches -2
+ UP BOUND batches 4
+ FR BOUND _free
+ENDATA
+`
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+}
+
+func TestWriteLP(t *testing.T) {
+	var b bytes.Buffer
+	if err := small().WriteLP(&b); err != nil {
+		t.Fatal(err)
+	}
+	const want = `\ a_shop
+maximize
+ objective: + 3 hours_of_a + 0 batches - 1 _free + 7
+subject to
+ machine: + 1 hours_of_a - 0.5 _free >= 1
+ machine_upper: + 1 hours_of_a - 0.5 _free <= 10
+ batch_size: + 1 hours_of_a - 2 batches = 0
+bounds
+ hours_of_a >= 0
+ -2 <= batches <= 4
+ _free free
+general
+ batches
+end
+`
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+}
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+func TestWriteErrors(t *testing.T) {
+	for name, write := range map[string]func(*Model, io.Writer) error{"MPS": (*Model).WriteMPS, "LP": (*Model).WriteLP} {
+		if err := write(New("empty", Minimize), io.Discard); !errors.Is(err, ErrNoVariables) || !strings.Contains(err.Error(), `"empty"`) {
+			t.Errorf("%s: a model without variables gives %v", name, err)
+		}
+		bad := New("bad", Minimize)
+		bad.Binary("x", nan)
+		if err := write(bad, io.Discard); !errors.Is(err, ErrModel) {
+			t.Errorf("%s: an invalid model gives %v", name, err)
+		}
+		if err := write(small(), failing{}); !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("%s: a closed pipe gives %v", name, err)
+		}
+	}
+}
+
+// million has a million terms in constraints of ten.
+func million() *Model {
+	m := New("million", Minimize)
+	vars := make([]Var, 100_000)
+	for j := range vars {
+		vars[j] = m.Binary(fmt.Sprintf("x[%d]", j), float64(j%7))
+	}
+	terms := make([]Term, 10)
+	for i := range 100_000 {
+		for k := range terms {
+			terms[k] = vars[(i*31+k*997)%len(vars)].Times(float64(1 + k))
+		}
+		m.AddGE(fmt.Sprintf("cover[%d]", i), terms, 5)
+	}
+	return m
+}
+
+func BenchmarkBuildMillionTerms(b *testing.B) {
+	for b.Loop() {
+		if err := million().Err(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkWriteMillionTerms(b *testing.B) {
+	m := million()
+	for name, write := range map[string]func(io.Writer) error{"mps": m.WriteMPS, "lp": m.WriteLP} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if err := write(io.Discard); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
