@@ -1,0 +1,334 @@
+package binding
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+)
+
+// SearchOptions are the settings of [Search]; the zero value is the default.
+type SearchOptions struct {
+	// NoPrune keeps labels that another one always replaces.
+	NoPrune bool
+	// MaxTable is the largest number of entries of one table; 0 stands for
+	// DefaultMaxTable. Less makes a bound of what would be exact.
+	MaxTable int
+	// Start is a choice to fall back on, for instance a heuristic's.
+	Start []int
+}
+
+// DefaultMaxTable keeps a table within 32 MiB.
+const DefaultMaxTable = 1 << 22
+
+// Search is dynamic programming over the graph of instances: it eliminates one node
+// after the other.
+//
+// Idea: the best label of a node depends on the labels of its neighbours only. So
+// for each combination of those the least cost of the node, with all its edges, is
+// put into a table; the node disappears, and the table becomes a term that joins
+// its neighbours. A leaf leaves a table over one node, a node within a chain or
+// within a series-parallel graph one over two: on these, and on every graph where
+// tables stay small, the last table is the optimum, and going back through the
+// tables gives the labels.
+//
+//	while nodes are left:
+//	    v <- the node whose neighbours have the fewest combinations of labels
+//	    bucket <- all terms in which v takes part
+//	    new term(neighbours) <- min over labels of v of the sum of bucket
+//
+// Where the table would pass MaxTable the bucket is cut into several, each small
+// enough, and v takes the best label for each of them by itself. The sum of their
+// minima is at most the minimum of their sum, so what remains at the end is a bound
+// ("mini-buckets", Dechter and Rish 2003). Labels are then taken one after the
+// other by the same terms, and bettered one at a time.
+//
+// When ctx ends the answer is the start, bettered, with [Problem.Floor].
+func Search(ctx context.Context, p *Problem, opts SearchOptions) (*Result, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if opts.MaxTable < 0 {
+		return nil, fmt.Errorf("binding: tables of at most %d entries, expected at least 0", opts.MaxTable)
+	}
+	if opts.Start != nil {
+		if err := p.CheckChoice(opts.Start); err != nil {
+			return nil, err
+		}
+	}
+	kept := p.all()
+	if !opts.NoPrune {
+		kept = p.prune()
+	}
+	e := &elimination{ctx: ctx, p: p.restrict(kept), limit: opts.MaxTable}
+	if e.limit == 0 {
+		e.limit = DefaultMaxTable
+	}
+	bound, err := e.run()
+	best := opts.Start
+	consider := func(c []int) {
+		if best == nil || p.Seconds(c) < p.Seconds(best) {
+			best = c
+		}
+	}
+	if err != nil {
+		stop := milp.StopCancelled
+		if errors.Is(err, context.DeadlineExceeded) {
+			stop = milp.StopTime
+		}
+		if best != nil {
+			consider(p.improve(best))
+		}
+		return p.finish(best, p.Floor(), stop), nil
+	}
+	found := original(e.choose(), kept)
+	consider(found)
+	if p.Seconds(best)-bound > tolerance*bound {
+		consider(p.improve(found))
+		if opts.Start != nil {
+			consider(p.improve(opts.Start))
+		}
+	}
+	return p.finish(best, math.Max(bound, p.Floor()), milp.Complete), nil
+}
+
+// A term is a table over the labels of some nodes, ascending; the last node's label
+// changes fastest.
+type term struct {
+	nodes []int
+	table []float64
+}
+
+type elimination struct {
+	ctx   context.Context
+	p     *Problem
+	limit int
+	order []int
+	// buckets[v] are the terms in which v took part when it went.
+	buckets [][]term
+}
+
+func (e *elimination) size(v int) int { return len(e.p.Nodes[v].Labels) }
+
+// entries is the size of a table over nodes, cut off above the limit.
+func (e *elimination) entries(nodes []int) int {
+	n := 1
+	for _, v := range nodes {
+		if n *= e.size(v); n > e.limit {
+			return e.limit + 1
+		}
+	}
+	return n
+}
+
+func (e *elimination) run() (float64, error) {
+	terms := make(map[int]term) // by number, which says how old they are
+	next := 0
+	of := make([][]int, len(e.p.Nodes)) // numbers of the terms of each node, ascending
+	constant := 0.0
+	add := func(t term) {
+		if len(t.nodes) == 0 {
+			constant += t.table[0]
+			return
+		}
+		terms[next] = t
+		for _, v := range t.nodes {
+			of[v] = append(of[v], next)
+		}
+		next++
+	}
+	for i, n := range e.p.Nodes {
+		add(term{[]int{i}, n.Cost})
+	}
+	for _, ed := range e.p.Edges {
+		t := term{nodes: []int{min(ed.From, ed.To), max(ed.From, ed.To)}}
+		if ed.From < ed.To {
+			for _, row := range ed.Cost {
+				t.table = append(t.table, row...)
+			}
+		} else {
+			for b := range e.size(ed.To) {
+				for a := range e.size(ed.From) {
+					t.table = append(t.table, ed.Cost[a][b])
+				}
+			}
+		}
+		add(t)
+	}
+	scope := func(v int) []int {
+		var all []int
+		for _, k := range of[v] {
+			all = append(all, terms[k].nodes...)
+		}
+		sort.Ints(all)
+		return slices.Compact(all)
+	}
+	e.buckets = make([][]term, len(e.p.Nodes))
+	left := make([]int, len(e.p.Nodes))
+	weight := make([]float64, len(e.p.Nodes))
+	weigh := func(v int) {
+		weight[v] = 1
+		for _, u := range scope(v) {
+			weight[v] *= float64(e.size(u))
+		}
+	}
+	for v := range left {
+		left[v] = v
+		weigh(v)
+	}
+	for len(left) > 0 {
+		if err := e.ctx.Err(); err != nil {
+			return 0, err
+		}
+		at := 0
+		for k, v := range left {
+			if weight[v] < weight[left[at]] {
+				at = k
+			}
+		}
+		v := left[at]
+		left = slices.Delete(left, at, at+1)
+		around := scope(v)
+		for _, k := range of[v] {
+			e.buckets[v] = append(e.buckets[v], terms[k])
+		}
+		for _, k := range append([]int(nil), of[v]...) {
+			for _, u := range terms[k].nodes {
+				of[u] = slices.DeleteFunc(of[u], func(n int) bool { return n == k })
+			}
+			delete(terms, k)
+		}
+		e.order = append(e.order, v)
+		for _, part := range e.parts(e.buckets[v]) {
+			t, err := e.minimum(v, part)
+			if err != nil {
+				return 0, err
+			}
+			add(t)
+		}
+		for _, u := range around {
+			if u != v {
+				weigh(u)
+			}
+		}
+	}
+	return constant, nil
+}
+
+// parts cuts a bucket so that the table over all nodes of each part keeps to the
+// limit, the largest terms first, each into the first part that takes it. A term
+// that passes the limit by itself, an edge with very many labels, is a part.
+func (e *elimination) parts(bucket []term) [][]term {
+	sorted := append([]term(nil), bucket...)
+	sort.SliceStable(sorted, func(a, b int) bool { return len(sorted[a].table) > len(sorted[b].table) })
+	var parts [][]term
+	var nodes [][]int
+next:
+	for _, t := range sorted {
+		for k := range parts {
+			if u := union(nodes[k], t.nodes); e.entries(u) <= e.limit {
+				parts[k], nodes[k] = append(parts[k], t), u
+				continue next
+			}
+		}
+		parts, nodes = append(parts, []term{t}), append(nodes, t.nodes)
+	}
+	return parts
+}
+
+func union(a, b []int) []int {
+	u := append(append([]int(nil), a...), b...)
+	sort.Ints(u)
+	return slices.Compact(u)
+}
+
+// minimum is the term that is left when v goes from the sum of terms.
+func (e *elimination) minimum(v int, terms []term) (term, error) {
+	var out term
+	for _, t := range terms {
+		out.nodes = union(out.nodes, t.nodes)
+	}
+	out.nodes = slices.DeleteFunc(out.nodes, func(u int) bool { return u == v })
+	n := 1
+	for _, u := range out.nodes {
+		n *= e.size(u)
+	}
+	out.table = make([]float64, n)
+	// step[k][j]: how far term k's index moves with the label of out.nodes[j];
+	// own[k], with that of v.
+	step, own := make([][]int, len(terms)), make([]int, len(terms))
+	for k, t := range terms {
+		step[k] = make([]int, len(out.nodes))
+		s := 1
+		for j := len(t.nodes) - 1; j >= 0; j-- {
+			if t.nodes[j] == v {
+				own[k] = s
+			} else {
+				step[k][sort.SearchInts(out.nodes, t.nodes[j])] = s
+			}
+			s *= e.size(t.nodes[j])
+		}
+	}
+	label, index := make([]int, len(out.nodes)), make([]int, len(terms))
+	for at := range out.table {
+		if at%(1<<14) == 0 {
+			if err := e.ctx.Err(); err != nil {
+				return out, err
+			}
+		}
+		best := math.Inf(1)
+		for l := range e.size(v) {
+			sum := 0.0
+			for k := range terms {
+				sum += terms[k].table[index[k]+l*own[k]]
+			}
+			best = min(best, sum)
+		}
+		out.table[at] = best
+		for j := len(label) - 1; j >= 0; j-- {
+			label[j]++
+			if label[j] < e.size(out.nodes[j]) {
+				for k := range terms {
+					index[k] += step[k][j]
+				}
+				break
+			}
+			for k := range terms {
+				index[k] -= step[k][j] * (label[j] - 1)
+			}
+			label[j] = 0
+		}
+	}
+	return out, nil
+}
+
+// choose goes back through the buckets: when a node's turn comes, its neighbours
+// in the bucket have their labels.
+func (e *elimination) choose() []int {
+	choice := make([]int, len(e.p.Nodes))
+	for k := len(e.order) - 1; k >= 0; k-- {
+		v := e.order[k]
+		best := math.Inf(1)
+		at := 0
+		for l := range e.size(v) {
+			choice[v] = l
+			sum := 0.0
+			for _, t := range e.buckets[v] {
+				i := 0
+				for _, u := range t.nodes {
+					i = i*e.size(u) + choice[u]
+				}
+				sum += t.table[i]
+			}
+			if sum < best {
+				best, at = sum, l
+			}
+		}
+		choice[v] = at
+	}
+	return choice
+}

@@ -1,0 +1,226 @@
+package binding
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+)
+
+// ILPOptions are the settings of [ILP]. The zero value has all strengthenings on.
+type ILPOptions struct {
+	// NoPrune keeps labels that another one always replaces.
+	NoPrune bool
+	// NoMerge gives each label a class of its own, instead of one to all labels
+	// that an edge can't tell apart.
+	NoMerge bool
+	// Weak replaces (2) and (3) by (4), the usual linearisation of a product.
+	Weak bool
+
+	TimeLimit   time.Duration
+	MemoryBytes int64
+	// Start is a choice to start from, for instance a heuristic's.
+	Start    []int
+	Progress func(milp.Progress) // objective and bound in microseconds
+}
+
+// unit is the model's unit of cost in seconds. Solvers take 1e-6 for nothing.
+const unit = 1e-6
+
+// A program is the model with what it takes to read its solution.
+type program struct {
+	p     *Problem // with the labels kept
+	kept  [][]int
+	model *milp.Model
+	x     [][]milp.Var
+	edges []edgeVars
+}
+
+type edgeVars struct {
+	from, to []int // class of each label
+	y        [][]milp.Var
+}
+
+// Formulate builds the model of the package's documentation.
+func Formulate(p *Problem, opts ILPOptions) (*milp.Model, error) {
+	pr, err := formulate(p, opts)
+	if err != nil {
+		return nil, err
+	}
+	return pr.model, pr.model.Err()
+}
+
+func formulate(p *Problem, opts ILPOptions) (*program, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	pr := &program{kept: p.all(), model: milp.New("binding", milp.Minimize)}
+	if !opts.NoPrune {
+		pr.kept = p.prune()
+		if opts.Start != nil {
+			// The start is of the labels kept, or it could not be told to the solver.
+			for i, l := range opts.Start {
+				if at, there := slices.BinarySearch(pr.kept[i], l); !there {
+					pr.kept[i] = slices.Insert(pr.kept[i], at, l)
+				}
+			}
+		}
+	}
+	pr.p = p.restrict(pr.kept)
+	m := pr.model
+	for i, n := range pr.p.Nodes {
+		var vars []milp.Var
+		for l := range n.Labels {
+			vars = append(vars, m.Binary(fmt.Sprintf("x[%d,%d]", i, pr.kept[i][l]), n.Cost[l]/unit))
+		}
+		pr.x = append(pr.x, vars)
+		m.AddEQ(fmt.Sprintf("(1) one label[%d]", i), milp.Sum(vars...), 1)
+	}
+	for k, e := range pr.p.Edges {
+		ev := classes(e.Cost, !opts.NoMerge)
+		from, to := pr.members(e.From, ev.from), pr.members(e.To, ev.to)
+		for a := range from {
+			var row []milp.Var
+			for b := range to {
+				c := e.Cost[slices.Index(ev.from, a)][slices.Index(ev.to, b)]
+				row = append(row, m.Continuous(fmt.Sprintf("y[%d,%d,%d]", k, a, b), 0, 1, c/unit))
+			}
+			ev.y = append(ev.y, row)
+		}
+		if opts.Weak {
+			for a := range from {
+				for b := range to {
+					terms := append(milp.Sum(ev.y[a][b]), negative(append(append([]milp.Var(nil), from[a]...), to[b]...))...)
+					m.AddGE(fmt.Sprintf("(4) both[%d,%d,%d]", k, a, b), terms, -1)
+				}
+			}
+		} else {
+			for a := range from {
+				m.AddEQ(fmt.Sprintf("(2) from[%d,%d]", k, a), append(milp.Sum(ev.y[a]...), negative(from[a])...), 0)
+			}
+			for b := range to {
+				var column []milp.Var
+				for a := range from {
+					column = append(column, ev.y[a][b])
+				}
+				m.AddEQ(fmt.Sprintf("(3) to[%d,%d]", k, b), append(milp.Sum(column...), negative(to[b])...), 0)
+			}
+		}
+		pr.edges = append(pr.edges, ev)
+	}
+	return pr, nil
+}
+
+func negative(vars []milp.Var) []milp.Term {
+	var terms []milp.Term
+	for _, v := range vars {
+		terms = append(terms, v.Times(-1))
+	}
+	return terms
+}
+
+// classes gives labels with equal rows, and labels with equal columns, one class.
+// Classes are numbered by their first label.
+func classes(cost [][]float64, merge bool) edgeVars {
+	var ev edgeVars
+	number := func(lines [][]float64) []int {
+		var class []int
+		var first [][]float64
+		for _, line := range lines {
+			k := len(first)
+			if merge {
+				if same := slices.IndexFunc(first, func(f []float64) bool { return slices.Equal(f, line) }); same >= 0 {
+					k = same
+				}
+			}
+			if k == len(first) {
+				first = append(first, line)
+			}
+			class = append(class, k)
+		}
+		return class
+	}
+	ev.from = number(cost)
+	columns := make([][]float64, len(cost[0]))
+	for b := range columns {
+		for a := range cost {
+			columns[b] = append(columns[b], cost[a][b])
+		}
+	}
+	ev.to = number(columns)
+	return ev
+}
+
+// members lists the variables of node v's labels in each class.
+func (pr *program) members(v int, class []int) [][]milp.Var {
+	out := make([][]milp.Var, slices.Max(class)+1)
+	for l, c := range class {
+		out[c] = append(out[c], pr.x[v][l])
+	}
+	return out
+}
+
+// point is the solution of the model that stands for a choice of the original
+// labels.
+func (pr *program) point(choice []int) []float64 {
+	values := make([]float64, pr.model.NumVars())
+	label := make([]int, len(choice))
+	for i, l := range choice {
+		label[i] = slices.Index(pr.kept[i], l)
+		values[pr.x[i][label[i]]] = 1
+	}
+	for k, e := range pr.p.Edges {
+		ev := &pr.edges[k]
+		values[ev.y[ev.from[label[e.From]]][ev.to[label[e.To]]]] = 1
+	}
+	return values
+}
+
+// decode reads a choice of the original labels from a solution.
+func (pr *program) decode(sol *milp.Solution) []int {
+	if !sol.Status.HasValues() {
+		return nil
+	}
+	choice := make([]int, len(pr.x))
+	for i, vars := range pr.x {
+		for l, v := range vars {
+			if sol.Int(v) == 1 {
+				choice[i] = l
+			}
+		}
+	}
+	return original(choice, pr.kept)
+}
+
+// ILP solves the model. The end of ctx and limits are answers with the best choice
+// so far and its bound, as with every [milp.Solver].
+func ILP(ctx context.Context, solver milp.Solver, p *Problem, opts ILPOptions) (*Result, error) {
+	if opts.Start != nil {
+		if err := p.CheckChoice(opts.Start); err != nil {
+			return nil, err
+		}
+	}
+	pr, err := formulate(p, opts)
+	if err != nil {
+		return nil, err
+	}
+	settings := milp.Options{TimeLimit: opts.TimeLimit, MemoryBytes: opts.MemoryBytes, Progress: opts.Progress}
+	if opts.Start != nil {
+		settings.Start = pr.point(opts.Start)
+	}
+	sol, err := solver.Solve(ctx, pr.model, settings)
+	if err != nil {
+		return nil, err
+	}
+	if sol.Status != milp.Optimal && sol.Status != milp.Feasible && sol.Status != milp.Limit {
+		return nil, fmt.Errorf("binding: the solver says %v, but every choice of labels is a solution", sol.Status)
+	}
+	r := p.finish(pr.decode(sol), math.Max(sol.Bound*unit, p.Floor()), sol.Stop)
+	if sol.Status == milp.Optimal {
+		r.Status = milp.Optimal
+	}
+	return r, nil
+}

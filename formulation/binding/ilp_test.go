@@ -1,0 +1,162 @@
+//go:build cgo
+
+package binding
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/dsasched/dsasched/formulation/highs"
+	"github.com/dsasched/dsasched/formulation/milp"
+)
+
+func solver(t *testing.T) milp.Solver {
+	t.Helper()
+	s, err := highs.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestILPAgainstBruteForce(t *testing.T) {
+	s := solver(t)
+	r := rand.New(rand.NewPCG(2, 1))
+	for k := range 200 {
+		p := random(r)
+		want := bruteForce(p)
+		start := make([]int, len(p.Nodes))
+		all := []ILPOptions{{}, {NoPrune: true}, {NoMerge: true}, {NoPrune: true, NoMerge: true, Start: start}, {Start: start}, {Weak: true}, {Weak: true, NoPrune: true, NoMerge: true}}
+		for _, opts := range all {
+			got, err := ILP(context.Background(), s, p, opts)
+			if err != nil {
+				t.Fatalf("problem %d, %+v: %v", k, opts, err)
+			}
+			if got.Status != milp.Optimal || !same(got.Objective, want) || got.Objective != p.Seconds(got.Choice) || got.Bound > want+2e-6*unit || got.Bound < want-2e-6*unit {
+				t.Fatalf("problem %d, %+v: got %+v, brute force finds %g", k, opts, got, want)
+			}
+			other, err := Search(context.Background(), p, SearchOptions{})
+			if err != nil || !same(other.Objective, got.Objective) {
+				t.Fatalf("problem %d: ILP finds %g, Search %+v, %v", k, got.Objective, other, err)
+			}
+		}
+	}
+}
+
+// relaxed is the model of p with x continuous.
+func relaxed(t *testing.T, p *Problem, opts ILPOptions) float64 {
+	t.Helper()
+	m, err := Formulate(p, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lp := milp.New("relaxed", milp.Minimize)
+	for j := range m.NumVars() {
+		v := m.Variable(milp.Var(j))
+		lp.Continuous(v.Name, v.Lo, v.Hi, v.Cost)
+	}
+	for i := range m.NumConstraints() {
+		c := m.Constraint(i)
+		lp.AddRange(c.Name, c.Lo, c.Terms, c.Hi)
+	}
+	sol, err := solver(t).Solve(context.Background(), lp, milp.Options{})
+	if err != nil || sol.Status != milp.Optimal {
+		t.Fatalf("got %+v, %v", sol, err)
+	}
+	return sol.Objective * unit
+}
+
+// On trees the relaxation alone gives the optimum; the weak one does not, and no
+// relaxation of any graph is above the optimum.
+func TestTightOnTrees(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 1))
+	trees, weaker := 0, 0
+	for k := range 200 {
+		p := random(r)
+		want := bruteForce(p)
+		for _, opts := range []ILPOptions{{}, {NoPrune: true}, {NoPrune: true, NoMerge: true}} {
+			got := relaxed(t, p, opts)
+			if got > want+1e-6*unit {
+				t.Fatalf("problem %d, %+v: the relaxation gives %g, above the optimum %g", k, opts, got, want)
+			}
+			if isForest(p) && !same(got, want) {
+				t.Fatalf("tree %d, %+v: the relaxation gives %g, the optimum is %g", k, opts, got, want)
+			}
+		}
+		if isForest(p) && len(p.Edges) > 0 {
+			trees++
+			if relaxed(t, p, ILPOptions{NoPrune: true, Weak: true}) < want-1e-3*unit {
+				weaker++
+			}
+		}
+	}
+	if trees < 40 || weaker < 20 {
+		t.Errorf("%d trees, the weak relaxation below the optimum on %d: too few to tell", trees, weaker)
+	}
+}
+
+func isForest(p *Problem) bool {
+	root := make([]int, len(p.Nodes))
+	for i := range root {
+		root[i] = i
+	}
+	find := func(i int) int {
+		for root[i] != i {
+			i = root[i]
+		}
+		return i
+	}
+	for _, e := range p.Edges {
+		a, b := find(e.From), find(e.To)
+		if a == b {
+			return false
+		}
+		root[a] = b
+	}
+	return true
+}
+
+func TestILPStopped(t *testing.T) {
+	p := random(rand.New(rand.NewPCG(9, 9)))
+	start := make([]int, len(p.Nodes))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	got, err := ILP(ctx, solver(t), p, ILPOptions{Start: start})
+	if err != nil || got.Choice == nil || got.Objective > p.Seconds(start) || got.Bound > bruteForce(p)+1e-6*unit {
+		t.Errorf("with a start: got %+v, %v", got, err)
+	}
+	got, err = ILP(ctx, solver(t), p, ILPOptions{NoPrune: true})
+	if err != nil || got.Status != milp.Limit || got.Stop != milp.StopCancelled || !math.IsInf(got.Objective, 1) || got.Bound != p.Floor() {
+		t.Errorf("without a start: got %+v, %v", got, err)
+	}
+	if _, err := ILP(context.Background(), solver(t), p, ILPOptions{Start: []int{-1}}); err == nil {
+		t.Error("a start of one label is accepted")
+	}
+}
+
+// Both methods on what networks really pose.
+func TestILPOnNetworks(t *testing.T) {
+	for _, c := range cases {
+		t.Run(c.name(), func(t *testing.T) {
+			s, n, m := pose(t, c)
+			other, err := Search(context.Background(), n.Problem, SearchOptions{Start: n.Given})
+			if err != nil || other.Status != milp.Optimal {
+				t.Fatalf("search: got %+v, %v", other, err)
+			}
+			began := time.Now()
+			got, err := ILP(context.Background(), solver(t), n.Problem, ILPOptions{Start: n.Given})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("ilp takes %v", time.Since(began))
+			if got.Status != milp.Optimal || math.Abs(got.Objective-other.Objective) > 1e-9 {
+				t.Errorf("ilp gives %+v, search %v", got, other.Objective)
+			}
+			checkChoice(t, c, s, n, m, slices.Clone(got.Choice))
+		})
+	}
+}

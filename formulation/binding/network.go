@@ -1,0 +1,196 @@
+package binding
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// A Network is the problem that a schedule poses, and what it takes to carry a
+// choice back.
+type Network struct {
+	Problem *Problem
+	// Given is the choice that the schedule has made.
+	Given []int
+}
+
+// Candidates lists the bindings that an instance may have: all tuples of powers of
+// two that divide the extents of its first output, that leave the dimensions alone
+// that the last operator runs along, and that use at most cores cores. These are
+// all tuples that Algorithm 4 can come to, whether as plain bindings or by
+// inference, and all that use fewer cores. They come with the first dimension's
+// factor changing slowest.
+func Candidates(r model.Region, forbidden []bool, cores int64) []schedule.Binding {
+	var all []schedule.Binding
+	b := schedule.One(len(r))
+	var extend func(d int, left int64)
+	extend = func(d int, left int64) {
+		if d == len(r) {
+			all = append(all, append(schedule.Binding(nil), b...))
+			return
+		}
+		for f := int64(1); f <= left; f *= 2 {
+			if f > 1 && (r[d].Len()%f != 0 || d < len(forbidden) && forbidden[d]) {
+				break
+			}
+			b[d] = f
+			extend(d+1, left/f)
+		}
+		b[d] = 1
+	}
+	extend(0, cores)
+	return all
+}
+
+// FromSchedule poses the problem of a schedule whose groups, layers, instances and
+// order are known. want is the level at which outputs are wanted; only at the LB
+// is there anything to choose. The schedule's own bindings and scopes are among the
+// labels; the schedule is not changed.
+func FromSchedule(s *schedule.Schedule, m *cost.Model) (*Network, error) {
+	p := &pricer{s: s, m: m, cores: schedule.CoresWithLB(s.Spec)}
+	if len(s.Bindings) != len(s.Instances.Instances) || len(s.Scopes) != len(s.Bindings) {
+		return nil, fmt.Errorf("binding: %d bindings and %d scopes for %d instances", len(s.Bindings), len(s.Scopes), len(s.Instances.Instances))
+	}
+	bindings := make([][]schedule.Binding, len(s.Bindings)) // per instance
+	most := 0
+	for i := range s.Instances.Instances {
+		inst := &s.Instances.Instances[i]
+		out := s.Grouping.Groups[inst.Group].Outputs[0]
+		bindings[i] = Candidates(inst.Regions[out], lastForbidden(s.Graph, out), p.cores)
+		if !slices.ContainsFunc(bindings[i], s.Bindings[i].Equal) {
+			bindings[i] = append(bindings[i], s.Bindings[i])
+		}
+		most = max(most, len(bindings[i]))
+	}
+	// One set of steps for each number of a candidate, with all instances at that
+	// number: what an instance costs by itself does not depend on the others.
+	runs := make([]*schedule.Schedule, most)
+	for k := range runs {
+		r := *s
+		r.Bindings = make([]schedule.Binding, len(bindings))
+		r.Scopes = make([]schedule.Level, len(bindings))
+		for i := range bindings {
+			r.Bindings[i] = bindings[i][min(k, len(bindings[i])-1)]
+		}
+		if err := r.BuildSteps(schedule.LB); err != nil {
+			return nil, err
+		}
+		runs[k] = &r
+	}
+	return p.network(bindings, runs)
+}
+
+// lastForbidden: the last operator's own sequential dimensions, as in Algorithm 4.
+func lastForbidden(g *model.Graph, t model.TensorID) []bool {
+	op := g.Op(g.Tensor(t).Producer)
+	return g.Sequential(op, slices.Index(op.Outputs, t))
+}
+
+func (p *pricer) network(bindings [][]schedule.Binding, runs []*schedule.Schedule) (*Network, error) {
+	s := p.s
+	n := &Network{Problem: &Problem{}}
+	scopes := make([][]schedule.Level, len(bindings))
+	for i, bs := range bindings {
+		inst := &s.Instances.Instances[i]
+		node := Node{Name: fmt.Sprintf("%s/%d", s.Grouping.Groups[inst.Group].Name, inst.Index)}
+		// The scope is a choice only where another instance reads.
+		scopes[i] = []schedule.Level{schedule.LB}
+		if len(s.Instances.Consumers[i]) > 0 {
+			scopes[i] = append(scopes[i], schedule.GB)
+		}
+		given := -1
+		for _, scope := range scopes[i] {
+			for _, b := range bs {
+				if b.Equal(s.Bindings[i]) && (scope == s.Scopes[i] || len(scopes[i]) == 1) {
+					given = len(node.Labels)
+				}
+				node.Labels = append(node.Labels, Label{b, scope})
+				node.Cost = append(node.Cost, 0)
+			}
+		}
+		if given < 0 {
+			return nil, fmt.Errorf("binding: instance %q has scope %v, expected LB or GB", node.Name, s.Scopes[i])
+		}
+		n.Problem.Nodes = append(n.Problem.Nodes, node)
+		n.Given = append(n.Given, given)
+	}
+	type pair struct{ from, to int }
+	index := map[pair]int{}
+	for i := range bindings {
+		var from []int
+		for _, d := range s.Instances.Instances[i].Deps {
+			from = append(from, d.From)
+		}
+		sort.Ints(from)
+		for _, f := range slices.Compact(from) {
+			e := Edge{From: f, To: i}
+			for range n.Problem.Nodes[f].Labels {
+				e.Cost = append(e.Cost, make([]float64, len(n.Problem.Nodes[i].Labels)))
+			}
+			index[pair{f, i}] = len(n.Problem.Edges)
+			n.Problem.Edges = append(n.Problem.Edges, e)
+		}
+	}
+	for k, r := range runs {
+		for at := range r.Steps {
+			st := &r.Steps[at]
+			i := st.Instance
+			if k >= len(bindings[i]) {
+				continue
+			}
+			node := &n.Problem.Nodes[i]
+			own := p.work(r, st)
+			need := p.needs(r, st)
+			for level, scope := range scopes[i] {
+				sum := own
+				for q := range st.Reads {
+					switch v := &r.Values[st.Reads[q].Value]; v.Instance {
+					case -1:
+						sum += p.read(&st.Reads[q], v, v.Level)
+					case i:
+						sum += p.read(&st.Reads[q], v, p.level(v, scope, s))
+					}
+				}
+				for _, w := range st.Writes {
+					sum += p.write(&r.Values[w], p.level(&r.Values[w], scope, s))
+				}
+				node.Cost[level*len(bindings[i])+k] += sum
+			}
+			for q := range st.Reads {
+				rd := &st.Reads[q]
+				v := &r.Values[rd.Value]
+				f := v.Instance
+				if f < 0 || f == i {
+					continue
+				}
+				e := &n.Problem.Edges[index[pair{f, i}]]
+				for a := range bindings[f] {
+					// The same value as its producer makes it under its binding a.
+					made := &runs[a].Values[rd.Value]
+					for level, scope := range scopes[f] {
+						x := p.read(p.from(rd, made, need), made, p.level(made, scope, s))
+						for l := range scopes[i] {
+							e.Cost[level*len(bindings[f])+a][l*len(bindings[i])+k] += x
+						}
+					}
+				}
+			}
+		}
+	}
+	return n, n.Problem.Validate()
+}
+
+// Decode is the bindings and scopes that a choice stands for, per instance.
+func (n *Network) Decode(choice []int) ([]schedule.Binding, []schedule.Level) {
+	var bs []schedule.Binding
+	var ls []schedule.Level
+	for i, l := range choice {
+		label := n.Problem.Nodes[i].Labels[l]
+		bs, ls = append(bs, label.Binding), append(ls, label.Scope)
+	}
+	return bs, ls
+}

@@ -1,0 +1,232 @@
+package binding
+
+import (
+	"math"
+	"slices"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// pricer turns steps, reads and writes into seconds, as the package's section on
+// costs has it.
+type pricer struct {
+	s     *schedule.Schedule
+	m     *cost.Model
+	cores int64
+}
+
+// Seconds is the cost of a schedule whose steps are built, added up over its steps
+// as they are: the same sum as [Problem.Seconds] of its choice, found another way.
+func Seconds(s *schedule.Schedule, m *cost.Model) float64 {
+	p := &pricer{s: s, m: m, cores: schedule.CoresWithLB(s.Spec)}
+	level := func(v *schedule.Value) schedule.Level {
+		if v.Instance < 0 {
+			return v.Level
+		}
+		return p.level(v, s.Scopes[v.Instance], s)
+	}
+	sum := 0.0
+	for i := range s.Steps {
+		st := &s.Steps[i]
+		sum += p.work(s, st)
+		for k := range st.Reads {
+			v := &s.Values[st.Reads[k].Value]
+			sum += p.read(&st.Reads[k], v, level(v))
+		}
+		for _, w := range st.Writes {
+			sum += p.write(&s.Values[w], level(&s.Values[w]))
+		}
+	}
+	return sum
+}
+
+// level is where a value is priced: network outputs in the DDR, what other
+// sub-graphs read at the scope of its instance, the rest in the LB; and in the GB,
+// whatever the scope, if a core's part alone passes the LB.
+func (p *pricer) level(v *schedule.Value, scope schedule.Level, s *schedule.Schedule) schedule.Level {
+	if s.Graph.IsOutput(v.Tensor) {
+		return schedule.DDR
+	}
+	sg := s.Grouping.Groups[s.Instances.Instances[v.Instance].Group]
+	at := schedule.LB
+	if slices.Contains(sg.Outputs, v.Tensor) {
+		at = scope
+	}
+	if v.CoreBytes > schedule.DataBytes(s.Spec) {
+		at = schedule.GB
+	}
+	return at
+}
+
+// work is the time of a step's units and of its parameters' way into the LB,
+// whichever is longer.
+func (p *pricer) work(s *schedule.Schedule, st *schedule.Step) float64 {
+	g := s.Graph
+	layer := &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]
+	reg := p.core(s, st, 0)
+	var dims model.MatrixDims
+	var vector model.VectorWork
+	matrix, views := false, true
+	dtype, widest := g.Tensor(st.Output).DType, g.Tensor(st.Output).DType
+	for _, id := range layer.Ops {
+		op := g.Op(id)
+		for k, o := range op.Outputs {
+			r := reg[o]
+			if r.Elements() == 0 {
+				continue
+			}
+			if op.Class() != model.ViewClass {
+				views = false
+				if t := g.Tensor(o).DType; t.Bytes() > widest.Bytes() {
+					widest = t
+				}
+			}
+			w := g.Work(op, r)
+			vector = vector.Add(w.Vector)
+			switch {
+			case !g.OnMatrixUnit(op):
+				vector.Simple += w.MACs
+			case k == 0 && id == layer.Anchor:
+				dims, matrix = g.MatrixDims(op, r)
+				dtype = g.Tensor(op.Inputs[0]).DType
+			}
+		}
+	}
+	if views {
+		vector.Move = st.CoreOutput.Elements()
+	}
+	v, sp := p.m.VectorCycles(vector, widest)
+	v *= p.sharing(hardware.Vector, st.Cores)
+	sp *= p.sharing(hardware.Special, st.Cores)
+	busy := max(v, sp)
+	if p.m.SharedVector() {
+		busy = v + sp
+	}
+	if matrix {
+		busy = max(busy, p.m.MatrixCycles(dims, dtype)*p.sharing(hardware.Matrix, st.Cores))
+	}
+	load := 0.0
+	for _, r := range st.Params {
+		gb := r.UnionBytes
+		if !p.s.Spec.CoreLink.Broadcast && !r.Rows {
+			gb = r.CoreBytes * st.Cores
+		}
+		load += p.slowest(0, gb, r.CoreBytes, 0)
+	}
+	return math.Max(float64(p.m.Picoseconds(busy))*1e-12, load)
+}
+
+// sharing is how many cores' slices one unit works on, one after the other.
+func (p *pricer) sharing(kind hardware.UnitKind, cores int64) hardware.Cycles {
+	n := int64(p.s.Spec.CoresWith(kind))
+	if n == 0 { // another kind stands in, see package cost
+		n = int64(max(p.s.Spec.CoresWith(hardware.Vector), p.s.Spec.CoresWith(hardware.Special)))
+	}
+	n = max(1, n)
+	return hardware.Cycles(max(1, (cores+n-1)/n))
+}
+
+// core is what a core makes and needs in a step.
+func (p *pricer) core(s *schedule.Schedule, st *schedule.Step, core int64) schedule.Regions {
+	g := s.Graph
+	layer := &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]
+	reg := schedule.Regions{}
+	for _, w := range st.Writes {
+		v := &s.Values[w]
+		if r := schedule.Slice(v.Region, v.Binding, g.Tensor(v.Tensor).Layout, core); r != nil {
+			reg[v.Tensor] = r
+		}
+	}
+	schedule.BackPropagate(g, layer.Ops, reg)
+	return reg
+}
+
+func (p *pricer) needs(s *schedule.Schedule, st *schedule.Step) []schedule.Regions {
+	need := make([]schedule.Regions, st.Cores)
+	for c := range need {
+		need[c] = p.core(s, st, int64(c))
+	}
+	return need
+}
+
+// from is the read rd of a value as made: what its cores find in their own slices
+// depends on the binding under which it was made, all else does not.
+func (p *pricer) from(rd *schedule.Read, made *schedule.Value, need []schedule.Regions) *schedule.Read {
+	t := p.s.Graph.Tensor(made.Tensor)
+	size := t.DType.Bytes()
+	r := *rd
+	r.RemoteBytes, r.CoreRemoteBytes = 0, 0
+	for c, reg := range need {
+		n := reg[made.Tensor]
+		if n == nil {
+			continue
+		}
+		n = n.Intersect(made.Region)
+		remote := n.Elements()
+		if own := schedule.Slice(made.Region, made.Binding, t.Layout, int64(c)); own != nil {
+			remote -= n.Overlap(own)
+		}
+		r.RemoteBytes += remote * size
+		r.CoreRemoteBytes = max(r.CoreRemoteBytes, remote*size)
+	}
+	return &r
+}
+
+// read is the time to bring to the cores what they need of a value.
+func (p *pricer) read(r *schedule.Read, v *schedule.Value, at schedule.Level) float64 {
+	spec := p.s.Spec
+	gb := r.NeedBytes
+	if spec.CoreLink.Broadcast {
+		gb = r.UnionBytes
+	}
+	switch {
+	case at == schedule.LB && r.RemoteBytes == 0:
+		return 0
+	case at == schedule.LB:
+		return 2*p.linkLatency() + spec.SyncSeconds +
+			p.slowest(0, 2*r.RemoteBytes, r.CoreRemoteBytes, (r.RemoteBytes+v.Binding.Cores()-1)/v.Binding.Cores())
+	case at == schedule.GB && spec.GB != nil:
+		return p.linkLatency() + p.slowest(0, gb, r.CoreNeedBytes, 0)
+	}
+	return p.ddrLatency() + p.linkLatency() + p.slowest(r.UnionBytes, gb, r.CoreNeedBytes, 0)
+}
+
+// write is the time to take a value from the LB to its level.
+func (p *pricer) write(v *schedule.Value, at schedule.Level) float64 {
+	switch {
+	case at == schedule.LB:
+		return 0
+	case at == schedule.GB && p.s.Spec.GB != nil:
+		return p.linkLatency() + p.slowest(0, v.Bytes, 0, v.CoreBytes)
+	}
+	return p.ddrLatency() + p.linkLatency() + p.slowest(v.Bytes, v.Bytes, 0, v.CoreBytes)
+}
+
+// slowest is the time of a move that takes these bytes of the cluster's share of the
+// DDR, of the GB, and of a core's link inward and outward.
+func (p *pricer) slowest(ddr, gb, in, out int64) float64 {
+	spec := p.s.Spec
+	t := float64(ddr) / (spec.DDR.BandwidthBytesPerSecond / float64(spec.Clusters))
+	if spec.GB != nil {
+		t = math.Max(t, float64(gb)/spec.GB.BandwidthBytesPerSecond)
+	}
+	if link := spec.CoreLink.BandwidthBytesPerSecond; link > 0 {
+		t = math.Max(t, float64(max(in, out))/link)
+	}
+	return t
+}
+
+func (p *pricer) linkLatency() float64 {
+	l := p.s.Spec.CoreLink.LatencySeconds
+	if gb := p.s.Spec.GB; gb != nil {
+		l += gb.LatencySeconds
+	}
+	return l
+}
+
+func (p *pricer) ddrLatency() float64 {
+	return p.s.Spec.DDR.LatencySeconds + p.s.Spec.DDRLink.LatencySeconds
+}

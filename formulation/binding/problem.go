@@ -1,0 +1,299 @@
+package binding
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// A Label is what an instance may be given: the binding of its first output and
+// the scope of all its outputs.
+type Label struct {
+	Binding schedule.Binding
+	Scope   schedule.Level
+}
+
+// Equal tells whether both are the same choice.
+func (l Label) Equal(o Label) bool { return l.Scope == o.Scope && l.Binding.Equal(o.Binding) }
+
+// A Node is an instance with its labels and what each costs by itself.
+type Node struct {
+	Name   string
+	Labels []Label
+	Cost   []float64 // seconds, per label
+}
+
+// An Edge is a pair of instances of which one reads the other's output.
+type Edge struct {
+	From, To int
+	// Cost[a][b] is in seconds, where From has label a and To has label b.
+	Cost [][]float64
+}
+
+// A Problem is to give each node one label at the least total cost.
+type Problem struct {
+	Nodes []Node
+	// Edges holds at most one edge for each pair.
+	Edges []Edge
+}
+
+// Validate reports the first node or edge that makes no sense.
+func (p *Problem) Validate() error {
+	bad := func(c float64) bool { return math.IsNaN(c) || math.IsInf(c, 0) || c < 0 }
+	for i, n := range p.Nodes {
+		if len(n.Labels) == 0 || len(n.Labels) != len(n.Cost) {
+			return fmt.Errorf("binding: node %d (%q) has %d labels and %d costs, expected as many, and at least one", i, n.Name, len(n.Labels), len(n.Cost))
+		}
+		for l, c := range n.Cost {
+			if bad(c) {
+				return fmt.Errorf("binding: node %d (%q): label %d costs %g, expected a finite number from 0 on", i, n.Name, l, c)
+			}
+		}
+	}
+	seen := map[[2]int]bool{}
+	for k, e := range p.Edges {
+		if e.From < 0 || e.From >= len(p.Nodes) || e.To < 0 || e.To >= len(p.Nodes) || e.From == e.To {
+			return fmt.Errorf("binding: edge %d joins nodes %d and %d, expected two different ones of %d", k, e.From, e.To, len(p.Nodes))
+		}
+		pair := [2]int{min(e.From, e.To), max(e.From, e.To)}
+		if seen[pair] {
+			return fmt.Errorf("binding: edge %d joins nodes %d and %d again", k, e.From, e.To)
+		}
+		seen[pair] = true
+		if len(e.Cost) != len(p.Nodes[e.From].Labels) {
+			return fmt.Errorf("binding: edge %d has costs for %d labels of node %d, expected %d", k, len(e.Cost), e.From, len(p.Nodes[e.From].Labels))
+		}
+		for a, row := range e.Cost {
+			if len(row) != len(p.Nodes[e.To].Labels) {
+				return fmt.Errorf("binding: edge %d has costs for %d labels of node %d, expected %d", k, len(row), e.To, len(p.Nodes[e.To].Labels))
+			}
+			for b, c := range row {
+				if bad(c) {
+					return fmt.Errorf("binding: edge %d: labels %d and %d cost %g, expected a finite number from 0 on", k, a, b, c)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// Seconds is the cost of a choice, one label per node.
+func (p *Problem) Seconds(choice []int) float64 {
+	sum := 0.0
+	for i, n := range p.Nodes {
+		sum += n.Cost[choice[i]]
+	}
+	for _, e := range p.Edges {
+		sum += e.Cost[choice[e.From]][choice[e.To]]
+	}
+	return sum
+}
+
+// CheckChoice verifies that choice has one label of each node.
+func (p *Problem) CheckChoice(choice []int) error {
+	if len(choice) != len(p.Nodes) {
+		return fmt.Errorf("binding: a choice of %d labels for %d nodes", len(choice), len(p.Nodes))
+	}
+	for i, l := range choice {
+		if l < 0 || l >= len(p.Nodes[i].Labels) {
+			return fmt.Errorf("binding: node %d (%q) has label %d of %d", i, p.Nodes[i].Name, l, len(p.Nodes[i].Labels))
+		}
+	}
+	return nil
+}
+
+// Floor is the bound that needs no work: the least of every summand.
+func (p *Problem) Floor() float64 {
+	sum := 0.0
+	for _, n := range p.Nodes {
+		sum += least(n.Cost)
+	}
+	for _, e := range p.Edges {
+		low := math.Inf(1)
+		for _, row := range e.Cost {
+			low = math.Min(low, least(row))
+		}
+		sum += low
+	}
+	return sum
+}
+
+func least(costs []float64) float64 {
+	low := math.Inf(1)
+	for _, c := range costs {
+		low = math.Min(low, c)
+	}
+	return low
+}
+
+// A Result is a method's answer.
+type Result struct {
+	Status    milp.Status
+	Choice    []int // one label per node; nil if none is known
+	Objective float64
+	Bound     float64 // no choice costs less
+	Stop      milp.Stop
+}
+
+// tolerance is the relative distance within which an objective and a bound are the
+// same: sums of thousands of costs in another order differ by less.
+const tolerance = 1e-9
+
+// finish sets what follows from choice and bound.
+func (p *Problem) finish(choice []int, bound float64, stop milp.Stop) *Result {
+	r := &Result{Status: milp.Limit, Objective: math.Inf(1), Bound: bound, Stop: stop}
+	if choice == nil {
+		return r
+	}
+	r.Status, r.Choice, r.Objective = milp.Feasible, choice, p.Seconds(choice)
+	r.Bound = math.Min(r.Bound, r.Objective)
+	if r.Objective-r.Bound <= tolerance*r.Objective {
+		r.Status, r.Stop = milp.Optimal, milp.Complete
+	}
+	return r
+}
+
+// prune drops labels that another one of the same node replaces at no more cost,
+// whatever the neighbours have: label l goes if for some other label k
+//
+//	u(k) + sum over edges of max over b of [w(k, b) - w(l, b)] <= u(l)
+//
+// where b runs over the neighbour's labels that are left (Goldstein's criterion of
+// dead-end elimination). Labels go one by one, so that of two equal ones the first
+// stays, and a best choice is left. It returns the labels kept, ascending, per node.
+func (p *Problem) prune() [][]int {
+	kept := make([][]int, len(p.Nodes))
+	for i, n := range p.Nodes {
+		for l := range n.Labels {
+			kept[i] = append(kept[i], l)
+		}
+	}
+	edges := p.incident()
+	replaces := func(i, k, l int) bool {
+		more := p.Nodes[i].Cost[k] - p.Nodes[i].Cost[l]
+		for _, at := range edges[i] {
+			e := &p.Edges[at]
+			worst := math.Inf(-1)
+			if e.From == i {
+				for _, b := range kept[e.To] {
+					worst = math.Max(worst, e.Cost[k][b]-e.Cost[l][b])
+				}
+			} else {
+				for _, a := range kept[e.From] {
+					worst = math.Max(worst, e.Cost[a][k]-e.Cost[a][l])
+				}
+			}
+			more += worst
+		}
+		return more <= 0
+	}
+	for changed := true; changed; {
+		changed = false
+		for i := range p.Nodes {
+			for at := len(kept[i]) - 1; at >= 0; at-- {
+				for k, other := range kept[i] {
+					if k != at && replaces(i, other, kept[i][at]) {
+						kept[i] = append(kept[i][:at:at], kept[i][at+1:]...)
+						changed = true
+						break
+					}
+				}
+			}
+		}
+	}
+	return kept
+}
+
+func (p *Problem) all() [][]int {
+	kept := make([][]int, len(p.Nodes))
+	for i, n := range p.Nodes {
+		for l := range n.Labels {
+			kept[i] = append(kept[i], l)
+		}
+	}
+	return kept
+}
+
+// incident lists the edges of each node.
+func (p *Problem) incident() [][]int {
+	at := make([][]int, len(p.Nodes))
+	for k, e := range p.Edges {
+		at[e.From] = append(at[e.From], k)
+		at[e.To] = append(at[e.To], k)
+	}
+	return at
+}
+
+// restrict is the problem with the kept labels only.
+func (p *Problem) restrict(kept [][]int) *Problem {
+	q := &Problem{}
+	for i, n := range p.Nodes {
+		m := Node{Name: n.Name}
+		for _, l := range kept[i] {
+			m.Labels = append(m.Labels, n.Labels[l])
+			m.Cost = append(m.Cost, n.Cost[l])
+		}
+		q.Nodes = append(q.Nodes, m)
+	}
+	for _, e := range p.Edges {
+		f := Edge{From: e.From, To: e.To}
+		for _, a := range kept[e.From] {
+			row := make([]float64, 0, len(kept[e.To]))
+			for _, b := range kept[e.To] {
+				row = append(row, e.Cost[a][b])
+			}
+			f.Cost = append(f.Cost, row)
+		}
+		q.Edges = append(q.Edges, f)
+	}
+	return q
+}
+
+// original carries a choice of the restricted problem back.
+func original(choice []int, kept [][]int) []int {
+	if choice == nil {
+		return nil
+	}
+	out := make([]int, len(choice))
+	for i, l := range choice {
+		out[i] = kept[i][l]
+	}
+	return out
+}
+
+// improve changes one node's label at a time as long as that helps, nodes in
+// order, the first of equally good labels.
+func (p *Problem) improve(choice []int) []int {
+	c := append([]int(nil), choice...)
+	edges := p.incident()
+	for changed := true; changed; {
+		changed = false
+		for i, n := range p.Nodes {
+			best, at := math.Inf(1), -1
+			now := 0.0
+			for l := range n.Labels {
+				sum := n.Cost[l]
+				for _, k := range edges[i] {
+					if e := &p.Edges[k]; e.From == i {
+						sum += e.Cost[l][c[e.To]]
+					} else {
+						sum += e.Cost[c[e.From]][l]
+					}
+				}
+				if l == c[i] {
+					now = sum
+				}
+				if sum < best {
+					best, at = sum, l
+				}
+			}
+			// A gain within rounding would go round in circles.
+			if best < now-tolerance*now {
+				c[i], changed = at, true
+			}
+		}
+	}
+	return c
+}
