@@ -76,7 +76,21 @@ func TestCompletion(t *testing.T) {
 	for _, v := range variant.All() {
 		variants = append(variants, v.Name)
 	}
-	all := []string{"completion", "export", "hardware", "help", "inspect", "list", "models", "onnx-ops", "run", "schedule", "variants", "version"}
+	all := []string{
+		"bind",
+		"completion",
+		"export",
+		"hardware",
+		"help",
+		"inspect",
+		"list",
+		"models",
+		"onnx-ops",
+		"run",
+		"schedule",
+		"variants",
+		"version",
+	}
 	for _, c := range []struct {
 		args      []string
 		want      []string
@@ -96,6 +110,8 @@ func TestCompletion(t *testing.T) {
 		{[]string{"inspect", "--dtype", ""}, []string{"f16", "f32", "f64", "bf16", "f8", "i8"}, ":4"},
 		{[]string{"schedule", "--spill", ""}, []string{"longest-lifetime", "largest-first"}, ":4"},
 		{[]string{"schedule", "--batch", ""}, nil, ":4"},
+		{[]string{"bind", ""}, zoo.Names(), ":0"},
+		{[]string{"bind", "--method", ""}, []string{"greedy", "ilp", "search"}, ":4"},
 		{[]string{"run", ""}, experiments.Names(), ":4"},
 		{append(append([]string{"run"}, experiments.Names()...), ""), nil, ":4"},
 		{[]string{"run", "--out", ""}, nil, ":16"},

@@ -85,6 +85,7 @@ Exit status: 0; 1 for failures; 2 for usage errors; 130 if interrupted.`,
 	})
 	root.AddCommand(
 		newModels(), newHardware(), newInspect(), newExport(), newONNXOps(), newSchedule(), newVariants(),
+		newBind(),
 		newRun(experiment), newList(), newVersion(), newCompletion(),
 	)
 	root.SetHelpCommand(newHelp())

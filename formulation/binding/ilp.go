@@ -24,11 +24,13 @@ type ILPOptions struct {
 	MemoryBytes int64
 	// Start is a choice to start from, for instance a heuristic's.
 	Start    []int
-	Progress func(milp.Progress) // objective and bound in microseconds
+	Progress func(milp.Progress) // objective and bound times ProgressUnit are seconds
 }
 
-// unit is the model's unit of cost in seconds. Solvers take 1e-6 for nothing.
-const unit = 1e-6
+// ProgressUnit is the model's unit of cost in seconds. Solvers take 1e-6 for nothing.
+const ProgressUnit = 1e-6
+
+const unit = ProgressUnit
 
 // A program is the model with what it takes to read its solution.
 type program struct {

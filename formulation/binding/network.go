@@ -47,9 +47,8 @@ func Candidates(r model.Region, forbidden []bool, cores int64) []schedule.Bindin
 }
 
 // FromSchedule poses the problem of a schedule whose groups, layers, instances and
-// order are known. want is the level at which outputs are wanted; only at the LB
-// is there anything to choose. The schedule's own bindings and scopes are among the
-// labels; the schedule is not changed.
+// order are known, and whose outputs are wanted in the LB. Its own bindings and
+// scopes are among the labels; the schedule is not changed.
 func FromSchedule(s *schedule.Schedule, m *cost.Model) (*Network, error) {
 	p := &pricer{s: s, m: m, cores: schedule.CoresWithLB(s.Spec)}
 	if len(s.Bindings) != len(s.Instances.Instances) || len(s.Scopes) != len(s.Bindings) {
@@ -81,7 +80,75 @@ func FromSchedule(s *schedule.Schedule, m *cost.Model) (*Network, error) {
 		}
 		runs[k] = &r
 	}
-	return p.network(bindings, runs)
+	return p.network(bindings, p.distinct(bindings, runs), runs)
+}
+
+// distinct lists, per instance, the numbers of the candidates that differ in what
+// they do. By line 16 of Algorithm 4 a layer takes its plain binding where that uses
+// more cores than what follows from the instance's, so that several candidates can
+// come to the same: of these the schedule's own is kept, or else the first that
+// says of the output what happens to it, or else the first.
+func (p *pricer) distinct(bindings [][]schedule.Binding, runs []*schedule.Schedule) [][]int {
+	s := p.s
+	done := make([][]string, len(bindings)) // what each candidate comes to
+	for k, r := range runs {
+		for i := range bindings {
+			if k < len(bindings[i]) {
+				done[i] = append(done[i], "")
+			}
+		}
+		for at := range r.Steps {
+			st := &r.Steps[at]
+			if i := st.Instance; k < len(bindings[i]) {
+				done[i][k] += fmt.Sprint(st.Layer, st.Binding)
+				for _, w := range st.Writes {
+					done[i][k] += fmt.Sprint(r.Values[w].Binding)
+				}
+			}
+		}
+	}
+	output := p.outputs(runs)
+	kept := make([][]int, len(bindings))
+	for i := range bindings {
+		rank := func(k int) int {
+			switch {
+			case bindings[i][k].Equal(s.Bindings[i]):
+				return 0
+			case bindings[i][k].Equal(output[i][k]):
+				return 1
+			}
+			return 2
+		}
+		best := map[string]int{}
+		for k, what := range done[i] {
+			if other, there := best[what]; !there || rank(k) < rank(other) {
+				best[what] = k
+			}
+		}
+		for k, what := range done[i] {
+			if best[what] == k {
+				kept[i] = append(kept[i], k)
+			}
+		}
+	}
+	return kept
+}
+
+// outputs is the binding of each instance's first output in each run.
+func (p *pricer) outputs(runs []*schedule.Schedule) [][]schedule.Binding {
+	out := make([][]schedule.Binding, len(p.s.Instances.Instances))
+	for _, r := range runs {
+		for i := range out {
+			out[i] = append(out[i], nil)
+		}
+		for v := range r.Values {
+			if v := &r.Values[v]; v.Instance >= 0 && v.Tensor == p.s.Grouping.Groups[p.s.Instances.Instances[v.Instance].Group].Outputs[0] {
+				of := out[v.Instance]
+				of[len(of)-1] = v.Binding
+			}
+		}
+	}
+	return out
 }
 
 // lastForbidden: the last operator's own sequential dimensions, as in Algorithm 4.
@@ -90,11 +157,14 @@ func lastForbidden(g *model.Graph, t model.TensorID) []bool {
 	return g.Sequential(op, slices.Index(op.Outputs, t))
 }
 
-func (p *pricer) network(bindings [][]schedule.Binding, runs []*schedule.Schedule) (*Network, error) {
+// network poses the problem. all[i][k] is candidate k of instance i, which runs[k]
+// has; kept[i] lists the numbers of those to choose from.
+func (p *pricer) network(all [][]schedule.Binding, kept [][]int, runs []*schedule.Schedule) (*Network, error) {
 	s := p.s
 	n := &Network{Problem: &Problem{}}
-	scopes := make([][]schedule.Level, len(bindings))
-	for i, bs := range bindings {
+	output := p.outputs(runs)
+	scopes := make([][]schedule.Level, len(all))
+	for i, ks := range kept {
 		inst := &s.Instances.Instances[i]
 		node := Node{Name: fmt.Sprintf("%s/%d", s.Grouping.Groups[inst.Group].Name, inst.Index)}
 		// The scope is a choice only where another instance reads.
@@ -104,11 +174,11 @@ func (p *pricer) network(bindings [][]schedule.Binding, runs []*schedule.Schedul
 		}
 		given := -1
 		for _, scope := range scopes[i] {
-			for _, b := range bs {
-				if b.Equal(s.Bindings[i]) && (scope == s.Scopes[i] || len(scopes[i]) == 1) {
+			for _, k := range ks {
+				if all[i][k].Equal(s.Bindings[i]) && (scope == s.Scopes[i] || len(scopes[i]) == 1) {
 					given = len(node.Labels)
 				}
-				node.Labels = append(node.Labels, Label{b, scope})
+				node.Labels = append(node.Labels, Label{all[i][k], scope, output[i][k]})
 				node.Cost = append(node.Cost, 0)
 			}
 		}
@@ -120,7 +190,7 @@ func (p *pricer) network(bindings [][]schedule.Binding, runs []*schedule.Schedul
 	}
 	type pair struct{ from, to int }
 	index := map[pair]int{}
-	for i := range bindings {
+	for i := range all {
 		var from []int
 		for _, d := range s.Instances.Instances[i].Deps {
 			from = append(from, d.From)
@@ -135,11 +205,12 @@ func (p *pricer) network(bindings [][]schedule.Binding, runs []*schedule.Schedul
 			n.Problem.Edges = append(n.Problem.Edges, e)
 		}
 	}
-	for k, r := range runs {
+	for run, r := range runs {
 		for at := range r.Steps {
 			st := &r.Steps[at]
 			i := st.Instance
-			if k >= len(bindings[i]) {
+			k, there := slices.BinarySearch(kept[i], run)
+			if !there {
 				continue
 			}
 			node := &n.Problem.Nodes[i]
@@ -158,23 +229,22 @@ func (p *pricer) network(bindings [][]schedule.Binding, runs []*schedule.Schedul
 				for _, w := range st.Writes {
 					sum += p.write(&r.Values[w], p.level(&r.Values[w], scope, s))
 				}
-				node.Cost[level*len(bindings[i])+k] += sum
+				node.Cost[level*len(kept[i])+k] += sum
 			}
 			for q := range st.Reads {
 				rd := &st.Reads[q]
-				v := &r.Values[rd.Value]
-				f := v.Instance
+				f := r.Values[rd.Value].Instance
 				if f < 0 || f == i {
 					continue
 				}
 				e := &n.Problem.Edges[index[pair{f, i}]]
-				for a := range bindings[f] {
-					// The same value as its producer makes it under its binding a.
-					made := &runs[a].Values[rd.Value]
+				for a, made := range kept[f] {
+					// The same value as its producer makes it.
+					v := &runs[made].Values[rd.Value]
 					for level, scope := range scopes[f] {
-						x := p.read(p.from(rd, made, need), made, p.level(made, scope, s))
+						x := p.read(p.from(rd, v, need), v, p.level(v, scope, s))
 						for l := range scopes[i] {
-							e.Cost[level*len(bindings[f])+a][l*len(bindings[i])+k] += x
+							e.Cost[level*len(kept[f])+a][l*len(kept[i])+k] += x
 						}
 					}
 				}

@@ -13,6 +13,9 @@ import (
 type Label struct {
 	Binding schedule.Binding
 	Scope   schedule.Level
+	// Output is what the first output really gets: where that uses more cores, the
+	// layer that makes it takes its plain binding instead.
+	Output schedule.Binding
 }
 
 // Equal tells whether both are the same choice.
@@ -134,7 +137,9 @@ type Result struct {
 	Choice    []int // one label per node; nil if none is known
 	Objective float64
 	Bound     float64 // no choice costs less
-	Stop      milp.Stop
+	// Stop is what cut the method short; a method can also come to its end without a
+	// proof.
+	Stop milp.Stop
 }
 
 // tolerance is the relative distance within which an objective and a bound are the
@@ -153,6 +158,18 @@ func (p *Problem) finish(choice []int, bound float64, stop milp.Stop) *Result {
 		r.Status, r.Stop = milp.Optimal, milp.Complete
 	}
 	return r
+}
+
+// Judge is what is known of a choice that some other method has made: it costs what
+// it costs, and no choice costs less than [Problem.Floor].
+func (p *Problem) Judge(choice []int) (*Result, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if err := p.CheckChoice(choice); err != nil {
+		return nil, err
+	}
+	return p.finish(choice, p.Floor(), milp.Complete), nil
 }
 
 // prune drops labels that another one of the same node replaces at no more cost,
