@@ -25,6 +25,10 @@ type SearchOptions struct {
 // DefaultMaxTable keeps a table within 32 MiB.
 const DefaultMaxTable = 1 << 22
 
+// maxTables keeps all tables together within a GiB or so: a table may take an eighth
+// of what is left.
+const maxTables = 1 << 27
+
 // Search is dynamic programming over the graph of instances: it eliminates one node
 // after the other.
 //
@@ -107,12 +111,19 @@ type elimination struct {
 	ctx   context.Context
 	p     *Problem
 	limit int
+	total int // entries of all tables
 	order []int
 	// buckets[v] are the terms in which v took part when it went.
 	buckets [][]term
 }
 
 func (e *elimination) size(v int) int { return len(e.p.Nodes[v].Labels) }
+
+// used counts the entries of t, and gives those of all tables so far.
+func (e *elimination) used(t term) int {
+	e.total += len(t.table)
+	return e.total
+}
 
 // entries is the size of a table over nodes, cut off above the limit.
 func (e *elimination) entries(nodes []int) int {
@@ -209,6 +220,7 @@ func (e *elimination) run() (float64, error) {
 				return 0, err
 			}
 			add(t)
+			e.limit = min(e.limit, max(1, (maxTables-e.used(t))/8))
 		}
 		for _, u := range around {
 			if u != v {

@@ -194,7 +194,7 @@ func dsaschedEvent(number C.uintptr_t, improved C.int, bound C.double, solution 
 	r := cgo.Handle(number).Value().(*search)
 	var x []float64
 	if improved != 0 && solution != nil {
-		x = make([]float64, r.m.NumVars())
+		x = make([]float64, r.vars)
 		for j, v := range unsafe.Slice(solution, len(x)) {
 			x[j] = float64(v)
 		}

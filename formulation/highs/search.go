@@ -41,6 +41,7 @@ var (
 // the run is left to end by itself.
 type search struct {
 	m       *milp.Model
+	vars    int // of m, which its owner may change once nobody waits
 	opts    milp.Options
 	limit   time.Duration // for HiGHS' own clock; 0 is none
 	started time.Time
@@ -67,7 +68,7 @@ type ending struct {
 // newSearch sets up what stops the search. The limit also goes to HiGHS, which
 // looks at its clock in more places than at anything else.
 func newSearch(ctx context.Context, m *milp.Model, opts milp.Options) *search {
-	r := &search{m: m, opts: opts, limit: opts.TimeLimit, started: time.Now(), ended: make(chan ending, 1),
+	r := &search{m: m, vars: m.NumVars(), opts: opts, limit: opts.TimeLimit, started: time.Now(), ended: make(chan ending, 1),
 		objective: m.Sense().Worst(), bound: -m.Sense().Worst()}
 	if opts.Start != nil {
 		r.objective = m.Objective(whole(m, opts.Start))

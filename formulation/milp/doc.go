@@ -26,6 +26,8 @@
 // thousands of constraints and would drown in checks. The model keeps what was
 // wrong instead; [Model.Err] tells it, and every solver asks before it starts.
 //
+// [Model.WriteMPS] and [Model.WriteLP] write a model for other programs to read.
+//
 // # Answers
 //
 // A [Solution] brackets the optimum f* between its Objective and its Bound:

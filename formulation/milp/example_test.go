@@ -3,6 +3,7 @@ package milp_test
 import (
 	"fmt"
 	"math"
+	"os"
 
 	"github.com/dsasched/dsasched/formulation/milp"
 )
@@ -28,6 +29,28 @@ func ExampleModel() {
 	// shop: maximize, 3 variables (0 binary, 1 integer, 2 continuous), 2 constraints, 5 terms
 	// 20 <nil>
 	// milp: model "shop": constraint "batch size" is 2, outside [-Inf, 0]
+}
+
+func ExampleModel_WriteLP() {
+	m := milp.New("keep", milp.Maximize)
+	a, b := m.Binary("keep a", 5), m.Binary("keep b", 4)
+	m.AddLE("buffer bytes", []milp.Term{a.Times(6), b.Times(4)}, 8)
+	if err := m.WriteLP(os.Stdout); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// \ keep
+	// maximize
+	//  objective: + 5 keep_a + 4 keep_b
+	// subject to
+	//  buffer_bytes: + 6 keep_a + 4 keep_b <= 8
+	// bounds
+	//  0 <= keep_a <= 1
+	//  0 <= keep_b <= 1
+	// general
+	//  keep_a
+	//  keep_b
+	// end
 }
 
 func ExampleModel_Err() {

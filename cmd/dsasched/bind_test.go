@@ -1,0 +1,110 @@
+//go:build cgo
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func bindAnswer(t *testing.T, args string) bindJSON {
+	t.Helper()
+	out := answer(t, append([]string{"bind", "--json"}, strings.Fields(args)...)...)
+	d := json.NewDecoder(strings.NewReader(out))
+	d.DisallowUnknownFields()
+	var a bindJSON
+	if err := d.Decode(&a); err != nil {
+		t.Fatal(err)
+	}
+	if a.Bound > a.Objective || a.Objective > a.Greedy || a.Gap == nil || *a.Gap < 0 || a.Seconds < 0 || a.Throughput == nil || a.GreedyThroughput == nil {
+		t.Errorf("%s: bound %g, objective %g, greedy %g, gap %v, throughput %v", args, a.Bound, a.Objective, a.Greedy, a.Gap, a.Throughput)
+	}
+	return a
+}
+
+func TestBind(t *testing.T) {
+	workspace(t)
+	greedy := bindAnswer(t, "bert-128 --batch 32 --method greedy")
+	if greedy.Status != "feasible" || greedy.Objective != greedy.Greedy || len(greedy.Changes) != 0 || *greedy.Throughput != *greedy.GreedyThroughput {
+		t.Errorf("greedy: %+v", greedy)
+	}
+	search := bindAnswer(t, "bert-128 --batch 32")
+	ilp := bindAnswer(t, "bert-128 --batch 32 --method ilp --time-limit 5m")
+	for _, a := range []bindJSON{search, ilp} {
+		if a.Status != "optimal" || a.Stop != "complete" || a.Greedy != greedy.Objective || math.Abs(a.Objective-search.Objective) > 1e-9 || greedy.Bound > a.Objective {
+			t.Errorf("%s: %+v; greedy %g, bound %g", a.Method, a, greedy.Objective, greedy.Bound)
+		}
+		if len(a.Changes) == 0 || *a.Throughput <= *a.GreedyThroughput {
+			t.Errorf("%s: %d changes, %v instead of %v per second", a.Method, len(a.Changes), *a.Throughput, *a.GreedyThroughput)
+		}
+		for _, c := range a.Changes {
+			if slices.Equal(c.Binding, c.Was.Binding) && c.Scope == c.Was.Scope || len(c.Binding) != len(c.Output) || len(c.Binding) == 0 {
+				t.Errorf("%s: no change: %+v", a.Method, c)
+			}
+		}
+	}
+	in := bindAnswer(t, "bert-128 --batch 32 --in-place")
+	if in.Objective != in.Greedy || in.Status != "optimal" {
+		t.Errorf("in place: %+v", in)
+	}
+}
+
+// Shares that differ are not simulated, and said so.
+func TestBindUneven(t *testing.T) {
+	workspace(t)
+	out := answer(t, "bind", "net.onnx", "--batch", "5")
+	if !strings.Contains(out, "not simulated: the clusters' shares [2 1 1 1]") {
+		t.Errorf("got %s", out)
+	}
+}
+
+func TestBindExport(t *testing.T) {
+	workspace(t)
+	for file, want := range map[string]string{"model.mps": "ENDATA\n", "model.lp": "end\n"} {
+		answer(t, "bind", "resnet50", "--batch", "8", "--export", file)
+		data, err := os.ReadFile(file)
+		if err != nil || !strings.HasSuffix(string(data), want) || !strings.Contains(string(data), "_1__one_label_0_") {
+			t.Errorf("%s: %v, %d bytes", file, err, len(data))
+		}
+	}
+}
+
+// cancelWriter cancels on what it is first given to write.
+type cancelWriter struct {
+	bytes.Buffer
+	cancel func()
+}
+
+func (w *cancelWriter) Write(p []byte) (int, error) {
+	w.cancel()
+	return w.Buffer.Write(p)
+}
+
+// An interrupt during the solve gives the best choice so far.
+func TestBindInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var stdout bytes.Buffer
+	stderr := &cancelWriter{cancel: cancel}
+	err := execute(ctx, &stdout, stderr, []string{"bind", "swin-t", "--batch", "16", "--method", "ilp", "--progress", "--json"}, fakeExperiment)
+	if status := report(stderr, err); status != exitInterrupted {
+		t.Errorf("status %d, stderr %q", status, stderr)
+	}
+	var a bindJSON
+	if err := json.Unmarshal(stdout.Bytes(), &a); err != nil {
+		t.Fatalf("%v: %q", err, &stdout)
+	}
+	if a.Bound > a.Objective || a.Objective > a.Greedy || a.Throughput != nil || len(a.Notes) != 1 || !strings.HasPrefix(stderr.String(), "0.") && !strings.Contains(stderr.String(), "objective") {
+		t.Errorf("got %+v, stderr %q", a, stderr)
+	}
+	r := callContext(t, ctx, "bind", "resnet50")
+	if r != (result{"", "dsasched: interrupted\n", exitInterrupted}) {
+		t.Errorf("%+v", r)
+	}
+}
