@@ -584,6 +584,40 @@ func TestAnswerOfADeafRun(t *testing.T) {
 	}
 }
 
+// TestDeafToTheTimeLimit is the same for a limit of time.
+func TestDeafToTheTimeLimit(t *testing.T) {
+	m := hard(5, 1)
+	r := newSearch(context.Background(), m, milp.Options{TimeLimit: time.Millisecond})
+	defer r.close()
+	out, err := r.wait() // for ever otherwise
+	if err != nil || out.feasible || !math.IsInf(out.bound, -1) || r.why() != milp.StopTime {
+		t.Errorf("got %+v, %v, %v", out, err, r.why())
+	}
+}
+
+// BenchmarkLoadMillionTerms hands a model with a million terms over to HiGHS.
+func BenchmarkLoadMillionTerms(b *testing.B) {
+	const n = 100_000
+	m := milp.New("million", milp.Minimize)
+	for j := range n {
+		m.Binary(fmt.Sprintf("x%d", j), float64(j%7))
+	}
+	terms := make([]milp.Term, 10)
+	for i := range n {
+		for k := range terms {
+			terms[k] = milp.Var((i*31 + k*997) % n).Times(float64(1 + k))
+		}
+		m.AddGE(fmt.Sprintf("cover%d", i), terms, 5)
+	}
+	for b.Loop() {
+		raw, err := load(m, milp.Options{}, 0)
+		if err != nil {
+			b.Fatal(err)
+		}
+		release(raw)
+	}
+}
+
 func TestMemoryLimit(t *testing.T) {
 	if _, ok := residentBytes(); !ok {
 		t.Skip("skipped: this system does not tell how much memory a process takes")

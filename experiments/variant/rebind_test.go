@@ -1,0 +1,50 @@
+package variant_test
+
+import (
+	"context"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/dsasched/dsasched/experiments/network"
+	"github.com/dsasched/dsasched/experiments/variant"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model"
+)
+
+// With its own bindings and scopes a schedule becomes itself, and replayed it takes
+// the time that Run found.
+func TestRebindToItself(t *testing.T) {
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := network.Open("bert-128", model.F16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := variant.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	r, err := variant.Run(ctx, src, spec, 32, v, variant.Options{Chunk: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := variant.Rebind(r.Schedule, r.Schedule.Bindings, r.Schedule.Scopes, v, variant.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(s, r.Schedule) {
+		t.Error("the schedule has changed")
+	}
+	got, err := variant.Replay(ctx, "again", s, 4, 2, v.Lower)
+	if err != nil || got.TotalPs != r.Sim.TotalPs {
+		t.Errorf("replayed it takes %v ps (%v), Run found %d", got, err, r.Sim.TotalPs)
+	}
+
+	if _, err := variant.Rebind(r.Schedule, nil, nil, v, variant.Options{}); err == nil || !strings.Contains(err.Error(), "0 bindings and 0 scopes for") {
+		t.Errorf("no bindings: got %v", err)
+	}
+}
