@@ -18,6 +18,8 @@ type SearchOptions struct {
 	// MaxTable is the largest number of entries of one table; 0 stands for
 	// DefaultMaxTable. Less makes a bound of what would be exact.
 	MaxTable int
+	// NoBranch leaves it at the bound where tables had to be cut.
+	NoBranch bool
 	// Start is a choice to fall back on, for instance a heuristic's.
 	Start []int
 }
@@ -49,9 +51,12 @@ const maxTables = 1 << 27
 // enough, and v takes the best label for each of them by itself. The sum of their
 // minima is at most the minimum of their sum, so what remains at the end is a bound
 // ("mini-buckets", Dechter and Rish 2003). Labels are then taken one after the
-// other by the same terms, and bettered one at a time.
+// other by the same terms, and bettered one at a time; what gap is left a
+// branch-and-bound closes, in the same order and guided by the same tables (see
+// branch). It can take any time.
 //
-// When ctx ends the answer is the start, bettered, with [Problem.Floor].
+// When ctx ends the answer is the best choice so far with its bound; before the
+// tables are complete that is the start, bettered, with [Problem.Floor].
 func Search(ctx context.Context, p *Problem, opts SearchOptions) (*Result, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -72,7 +77,13 @@ func Search(ctx context.Context, p *Problem, opts SearchOptions) (*Result, error
 	if e.limit == 0 {
 		e.limit = DefaultMaxTable
 	}
-	bound, err := e.run()
+	stopped := func(err error) milp.Stop {
+		if errors.Is(err, context.DeadlineExceeded) {
+			return milp.StopTime
+		}
+		return milp.StopCancelled
+	}
+	sum, err := e.run()
 	best := opts.Start
 	consider := func(c []int) {
 		if best == nil || p.Seconds(c) < p.Seconds(best) {
@@ -80,24 +91,94 @@ func Search(ctx context.Context, p *Problem, opts SearchOptions) (*Result, error
 		}
 	}
 	if err != nil {
-		stop := milp.StopCancelled
-		if errors.Is(err, context.DeadlineExceeded) {
-			stop = milp.StopTime
-		}
 		if best != nil {
 			consider(p.improve(best))
 		}
-		return p.finish(best, p.Floor(), stop), nil
+		return p.finish(best, p.Floor(), stopped(err)), nil
 	}
+	bound := math.Max(sum, p.Floor())
 	found := original(e.choose(), kept)
 	consider(found)
-	if p.Seconds(best)-bound > tolerance*bound {
-		consider(p.improve(found))
-		if opts.Start != nil {
-			consider(p.improve(opts.Start))
-		}
+	if p.Seconds(best)-bound <= tolerance*bound {
+		return p.finish(best, bound, milp.Complete), nil
 	}
-	return p.finish(best, math.Max(bound, p.Floor()), milp.Complete), nil
+	consider(p.improve(found))
+	if opts.Start != nil {
+		consider(p.improve(opts.Start))
+	}
+	if opts.NoBranch {
+		return p.finish(best, bound, milp.Complete), nil
+	}
+	better, err := e.branch(sum, p.Seconds(best))
+	if better != nil {
+		consider(original(better, kept))
+	}
+	if err != nil {
+		return p.finish(best, bound, stopped(err)), nil
+	}
+	return p.finish(best, p.Seconds(best), milp.Complete), nil
+}
+
+// branch looks for a choice that costs less than limit and returns the best, or nil
+// if there is none. With an error it is the best so far.
+//
+// Nodes get their labels in the reverse order of their elimination, so that all
+// neighbours in a node's bucket have theirs. A partial choice costs at least the
+// bound of before, less the minima that the node's bucket left, which the bound
+// counted, plus the terms of the bucket for the label taken. Where a bucket was not
+// cut, the best label adds nothing: only cut buckets make the search branch.
+func (e *elimination) branch(bound, limit float64) ([]int, error) {
+	choice := make([]int, len(e.order))
+	var best []int
+	visited := 0
+	value := func(t *term) float64 {
+		i := 0
+		for _, u := range t.nodes {
+			i = i*e.size(u) + choice[u]
+		}
+		return t.table[i]
+	}
+	type option struct {
+		label int
+		cost  float64
+	}
+	var visit func(depth int, cost float64) error
+	visit = func(depth int, cost float64) error {
+		if depth < 0 {
+			best, limit = append([]int(nil), choice...), cost
+			return nil
+		}
+		if visited++; visited%(1<<10) == 0 {
+			if err := e.ctx.Err(); err != nil {
+				return err
+			}
+		}
+		v := e.order[depth]
+		for k := range e.left[v] {
+			cost -= value(&e.left[v][k])
+		}
+		options := make([]option, e.size(v))
+		for l := range options {
+			choice[v] = l
+			options[l] = option{l, cost}
+			for k := range e.buckets[v] {
+				options[l].cost += value(&e.buckets[v][k])
+			}
+		}
+		sort.SliceStable(options, func(a, b int) bool { return options[a].cost < options[b].cost })
+		for _, o := range options {
+			if o.cost >= limit-tolerance*limit {
+				break
+			}
+			choice[v] = o.label
+			if err := visit(depth-1, o.cost); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	err := visit(len(e.order)-1, bound)
+	return best, err
 }
 
 // A term is a table over the labels of some nodes, ascending; the last node's label
@@ -115,6 +196,7 @@ type elimination struct {
 	order []int
 	// buckets[v] are the terms in which v took part when it went.
 	buckets [][]term
+	left    [][]term // what each bucket left behind
 }
 
 func (e *elimination) size(v int) int { return len(e.p.Nodes[v].Labels) }
@@ -178,7 +260,7 @@ func (e *elimination) run() (float64, error) {
 		sort.Ints(all)
 		return slices.Compact(all)
 	}
-	e.buckets = make([][]term, len(e.p.Nodes))
+	e.buckets, e.left = make([][]term, len(e.p.Nodes)), make([][]term, len(e.p.Nodes))
 	left := make([]int, len(e.p.Nodes))
 	weight := make([]float64, len(e.p.Nodes))
 	weigh := func(v int) {
@@ -220,6 +302,7 @@ func (e *elimination) run() (float64, error) {
 				return 0, err
 			}
 			add(t)
+			e.left[v] = append(e.left[v], t)
 			e.limit = min(e.limit, max(1, (maxTables-e.used(t))/8))
 		}
 		for _, u := range around {
