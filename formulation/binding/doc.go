@@ -12,7 +12,9 @@
 // The bindings to choose from are all tuples of powers of two that divide the
 // extents and use at most the cores of a cluster ([Candidates]): all that Algorithm
 // 4 can come to, and all with fewer cores. So its answer is one of the choices, and
-// never better than the best.
+// never better than the best. By line 16 of the algorithm a layer takes its plain
+// binding where that uses more cores; candidates that come to the same in all
+// layers of an instance are one label.
 //
 // # Costs
 //
@@ -73,7 +75,7 @@
 // # Methods
 //
 // [ILP] solves this with any [milp.Solver]; [Search] eliminates nodes one after the
-// other, which is exact on trees, series-parallel graphs and all others of small
-// width, needs no solver, and otherwise gives a bound. Both drop labels beforehand
-// that another one always replaces.
+// other, which is all on trees, series-parallel graphs and others of small width, and
+// branches where it is not; it needs no solver. Both drop labels beforehand that
+// another one always replaces.
 package binding

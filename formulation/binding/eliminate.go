@@ -48,9 +48,9 @@ const maxTables = 1 << 27
 //	    new term(neighbours) <- min over labels of v of the sum of bucket
 //
 // Where the table would pass MaxTable the bucket is cut into several, each small
-// enough, and v takes the best label for each of them by itself. The sum of their
-// minima is at most the minimum of their sum, so what remains at the end is a bound
-// ("mini-buckets", Dechter and Rish 2003). Labels are then taken one after the
+// enough, and v takes the best label for each of them by itself (see minima). The sum
+// of their minima is at most the minimum of their sum, so what remains at the end is
+// a bound ("mini-buckets", Dechter and Rish 2003). Labels are then taken one after the
 // other by the same terms, and bettered one at a time; what gap is left a
 // branch-and-bound closes, in the same order and guided by the same tables (see
 // branch). It can take any time.
@@ -296,15 +296,15 @@ func (e *elimination) run() (float64, error) {
 			delete(terms, k)
 		}
 		e.order = append(e.order, v)
-		for _, part := range e.parts(e.buckets[v]) {
-			t, err := e.minimum(v, part)
-			if err != nil {
-				return 0, err
-			}
+		minima, err := e.minima(v, e.parts(e.buckets[v]))
+		if err != nil {
+			return 0, err
+		}
+		for _, t := range minima {
 			add(t)
-			e.left[v] = append(e.left[v], t)
 			e.limit = min(e.limit, max(1, (maxTables-e.used(t))/8))
 		}
+		e.left[v] = minima
 		for _, u := range around {
 			if u != v {
 				weigh(u)
@@ -341,52 +341,109 @@ func union(a, b []int) []int {
 	return slices.Compact(u)
 }
 
-// minimum is the term that is left when v goes from the sum of terms.
-func (e *elimination) minimum(v int, terms []term) (term, error) {
-	var out term
-	for _, t := range terms {
-		out.nodes = union(out.nodes, t.nodes)
+// minima are the terms that are left when v goes from the parts of its bucket, each
+// with the best label for itself.
+//
+// A part that would like another label than the others makes the bound weaker. So
+// what each label costs at least in each part is evened out first: each part gets
+// the mean of the parts in place of its own, which changes no sum over all parts
+// ("max-marginal matching", Ihler et al. 2012).
+func (e *elimination) minima(v int, parts [][]term) ([]term, error) {
+	if len(parts) > 1 {
+		mean := make([]float64, e.size(v))
+		lows := make([][]float64, len(parts))
+		for k, part := range parts {
+			low := make([]float64, e.size(v))
+			for l := range low {
+				low[l] = math.Inf(1)
+			}
+			err := e.sweep(v, part, e.around(v, part), func(_ int, sums []float64) {
+				for l, sum := range sums {
+					low[l] = min(low[l], sum)
+				}
+			})
+			if err != nil {
+				return nil, err
+			}
+			lows[k] = low
+			for l := range low {
+				mean[l] += low[l] / float64(len(parts))
+			}
+		}
+		for k, low := range lows {
+			shift := make([]float64, len(low))
+			for l := range low {
+				shift[l] = mean[l] - low[l]
+			}
+			parts[k] = append(parts[k], term{[]int{v}, shift})
+		}
 	}
-	out.nodes = slices.DeleteFunc(out.nodes, func(u int) bool { return u == v })
+	var out []term
+	for _, part := range parts {
+		t := term{nodes: e.around(v, part)}
+		n := 1
+		for _, u := range t.nodes {
+			n *= e.size(u)
+		}
+		t.table = make([]float64, n)
+		err := e.sweep(v, part, t.nodes, func(at int, sums []float64) { t.table[at] = slices.Min(sums) })
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// around lists the nodes of terms but v.
+func (e *elimination) around(v int, terms []term) []int {
+	var all []int
+	for _, t := range terms {
+		all = union(all, t.nodes)
+	}
+	return slices.DeleteFunc(all, func(u int) bool { return u == v })
+}
+
+// sweep visits all labels of nodes, which are those of terms but v, numbered as in a
+// table over them, and gives for each the sum of terms under every label of v.
+func (e *elimination) sweep(v int, terms []term, nodes []int, visit func(at int, sums []float64)) error {
 	n := 1
-	for _, u := range out.nodes {
+	for _, u := range nodes {
 		n *= e.size(u)
 	}
-	out.table = make([]float64, n)
-	// step[k][j]: how far term k's index moves with the label of out.nodes[j];
-	// own[k], with that of v.
+	// step[k][j]: how far term k's index moves with the label of nodes[j]; own[k],
+	// with that of v.
 	step, own := make([][]int, len(terms)), make([]int, len(terms))
 	for k, t := range terms {
-		step[k] = make([]int, len(out.nodes))
+		step[k] = make([]int, len(nodes))
 		s := 1
 		for j := len(t.nodes) - 1; j >= 0; j-- {
 			if t.nodes[j] == v {
 				own[k] = s
 			} else {
-				step[k][sort.SearchInts(out.nodes, t.nodes[j])] = s
+				step[k][sort.SearchInts(nodes, t.nodes[j])] = s
 			}
 			s *= e.size(t.nodes[j])
 		}
 	}
-	label, index := make([]int, len(out.nodes)), make([]int, len(terms))
-	for at := range out.table {
+	label, index := make([]int, len(nodes)), make([]int, len(terms))
+	sums := make([]float64, e.size(v))
+	for at := range n {
 		if at%(1<<14) == 0 {
 			if err := e.ctx.Err(); err != nil {
-				return out, err
+				return err
 			}
 		}
-		best := math.Inf(1)
-		for l := range e.size(v) {
-			sum := 0.0
+		for l := range sums {
+			sums[l] = 0
 			for k := range terms {
-				sum += terms[k].table[index[k]+l*own[k]]
+				sums[l] += terms[k].table[index[k]+l*own[k]]
 			}
-			best = min(best, sum)
 		}
-		out.table[at] = best
+		visit(at, sums)
 		for j := len(label) - 1; j >= 0; j-- {
 			label[j]++
-			if label[j] < e.size(out.nodes[j]) {
+			if label[j] < e.size(nodes[j]) {
 				for k := range terms {
 					index[k] += step[k][j]
 				}
@@ -398,7 +455,7 @@ func (e *elimination) minimum(v int, terms []term) (term, error) {
 			label[j] = 0
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // choose goes back through the buckets: when a node's turn comes, its neighbours
