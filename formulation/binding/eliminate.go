@@ -16,7 +16,8 @@ type SearchOptions struct {
 	// NoPrune keeps labels that another one always replaces.
 	NoPrune bool
 	// MaxTable is the largest number of entries of one table; 0 stands for
-	// DefaultMaxTable. Less makes a bound of what would be exact.
+	// DefaultMaxTable. The fewer, the more tables are cut and the more is left to
+	// branch.
 	MaxTable int
 	// NoBranch leaves it at the bound where tables had to be cut.
 	NoBranch bool
