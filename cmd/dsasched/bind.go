@@ -18,7 +18,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
-	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -81,7 +80,7 @@ const bindMemory = 4 << 30
 
 type bindSettings struct {
 	name, method, export string
-	dtype                model.DType
+	from                 network.Options
 	spec                 *hardware.Spec
 	batch, chunk         int64
 	inPlace              bool
@@ -134,9 +133,9 @@ After Ctrl-C, as after --time-limit, the best choice so far is printed.`,
 	f.BoolVar(&set.inPlace, "in-place", false, "let element-wise operators overwrite their input when groups are formed")
 	f.StringVar(&set.export, "export", "", "write the integer program to this `file` (.mps or .lp)")
 	progress := f.Bool("progress", false, "report the ilp's incumbents and bounds on the standard error")
-	dt := addDType(cmd)
+	read := addNetwork(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		set.name, set.method, set.dtype, set.batch, set.chunk = args[0], methods.value, dtype(dt), batch.value, chunk.value
+		set.name, set.method, set.from, set.batch, set.chunk = args[0], methods.value, read.options(), batch.value, chunk.value
 		switch ext := filepath.Ext(set.export); {
 		case set.limit <= 0:
 			return usagef("--time-limit is %v, expected more than 0s", set.limit)
@@ -211,7 +210,7 @@ func poseNow(set bindSettings) (*posed, error) {
 	if p.chunk > share {
 		return nil, fmt.Errorf("chunk is %d, expected 1 to %d, the batch elements of a cluster", p.chunk, share)
 	}
-	if p.src, err = network.Open(set.name, set.dtype); err != nil {
+	if p.src, err = network.Open(set.name, set.from); err != nil {
 		return nil, err
 	}
 	g, err := p.src.Graph(p.chunk)
@@ -245,7 +244,7 @@ func bindOne(ctx context.Context, set bindSettings) (*bindJSON, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s on %s: %w", set.name, set.spec.Name, err)
 	}
-	a := &bindJSON{Model: set.name, Hardware: set.spec.Name, DType: set.dtype.String(), InPlace: set.inPlace, Batch: set.batch, Chunk: p.chunk, Method: set.method,
+	a := &bindJSON{Model: set.name, Hardware: set.spec.Name, DType: set.from.DType.String(), InPlace: set.inPlace, Batch: set.batch, Chunk: p.chunk, Method: set.method,
 		Instances: len(problem.Nodes), Edges: len(problem.Edges), Status: r.Status.String(), Stop: r.Stop.String(),
 		Objective: r.Objective, Bound: r.Bound, Seconds: time.Since(began).Seconds(), Greedy: problem.Seconds(p.network.Given),
 		Notes: []string{}, Changes: changesOf(p, r.Choice)}

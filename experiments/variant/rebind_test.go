@@ -9,7 +9,6 @@ import (
 	"github.com/dsasched/dsasched/experiments/network"
 	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/model"
 )
 
 // With its own bindings and scopes a schedule becomes itself, and replayed it takes
@@ -19,7 +18,7 @@ func TestRebindToItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := network.Open("bert-128", model.F16)
+	src, err := network.Open("bert-128", network.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
-	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -53,7 +52,7 @@ func pose(t *testing.T, c networkCase) (*schedule.Schedule, *Network, *cost.Mode
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := network.Open(c.network, model.F16)
+	src, err := network.Open(c.network, network.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
