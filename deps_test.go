@@ -21,6 +21,7 @@ var mayImport = map[string][]string{
 	"model/zoo":             {"model"},
 	"model/onnx":            {"model"},
 	"model/simplify":        {"model"},
+	"model/project":         {},
 	"model/schedule":        {"model", "hardware"},
 	"model/structure":       {"model", "model/schedule"},
 	"hardware":              {},
