@@ -222,3 +222,27 @@ func (h *minHeap) pop() int {
 
 // ErrSchedule is what every Violation is, for errors.Is.
 var ErrSchedule = errors.New("not a schedule of the project")
+
+// Unrelated gives a function that tells of two activities of a valid project whether
+// neither comes after the other, directly or not. It takes memory quadratic in the
+// number of activities, one bit each.
+func (p *Project) Unrelated() func(i, j int) bool {
+	order, err := p.Order()
+	if err != nil {
+		panic("project: " + err.Error()) // the caller has validated it
+	}
+	n := len(order)
+	words := (n + 63) / 64
+	before := make([]uint64, n*words) // row i: what i comes after, and i
+	for _, i := range order {
+		row := before[i*words : (i+1)*words]
+		row[i/64] |= 1 << (i % 64)
+		for _, h := range p.Activities[i].After {
+			for w, bits := range before[h*words : (h+1)*words] {
+				row[w] |= bits
+			}
+		}
+	}
+	after := func(i, j int) bool { return before[i*words+j/64]>>(j%64)&1 == 1 }
+	return func(i, j int) bool { return !after(i, j) && !after(j, i) }
+}
