@@ -48,6 +48,12 @@ type arc struct {
 	w     int64
 }
 
+// hung is an arc that begins to hold with the variable whose list it is in.
+type hung struct {
+	x, y int32
+	w    int64
+}
+
 type clause struct {
 	lits     []lit
 	dead     bool
@@ -72,6 +78,7 @@ type engine struct {
 	arena  []lit
 	arenas []int32 // len(arena) at the start of each level
 	arcs   [][]arc
+	hung   [][]hung
 	head   int // events before it are propagated
 
 	clauses    []clause
@@ -113,8 +120,8 @@ func (e *engine) propagateAll() bool {
 			l := lit{a.y, e.lb[x] + a.w}
 			switch {
 			case a.on != always && e.isFalse(l):
-				l = lit{a.on, 1}.not()
-			case a.on != always && e.lb[a.on] < 1:
+				l = holds(a.on).not()
+			case a.on != always && !e.isTrue(holds(a.on)):
 				continue
 			}
 			if !e.set(l, reason{kind: byLits}) {
@@ -132,6 +139,7 @@ func (e *engine) variable(lo, hi int64) int32 {
 	e.root = append(e.root, lo, -hi)
 	e.last = append(e.last, -1, -1)
 	e.arcs = append(e.arcs, nil, nil)
+	e.hung = append(e.hung, nil, nil)
 	e.watches = append(e.watches, nil, nil)
 	return x
 }
@@ -146,7 +154,14 @@ func (e *engine) isFalse(l lit) bool { return -e.lb[l.x^1] < l.v }
 func (e *engine) link(x, y int32, w int64, on int32) {
 	e.arcs[x] = append(e.arcs[x], arc{y, on, w})
 	e.arcs[y^1] = append(e.arcs[y^1], arc{x ^ 1, on, w})
+	if on != always {
+		e.hung[on] = append(e.hung[on], hung{x, y, w})
+	}
 }
+
+// holds is the literal that an arc's variable asks for: 1 of the first of a pair, 0 of
+// the second.
+func holds(on int32) lit { return lit{on, int64(1 - on&1)} }
 
 // set makes l true. It returns false, with the conflict in confl, if l is false.
 func (e *engine) set(l lit, why reason) bool {
@@ -182,7 +197,7 @@ func (e *engine) explain(to []lit, l lit, why reason) []lit {
 	case byArc:
 		to = append(to, lit{why.a, l.v - why.w})
 		if why.b != always {
-			to = append(to, lit{why.b, 1})
+			to = append(to, holds(why.b))
 		}
 	case byLits:
 		to = append(to, e.arena[why.a:why.b]...)
@@ -236,14 +251,23 @@ func (e *engine) propagateQueue() bool {
 		if v < e.lb[x] {
 			continue // a later event of x says more
 		}
+		for _, h := range e.hung[x] {
+			if !e.isTrue(holds(x)) {
+				break
+			}
+			if !e.set(lit{h.y, e.lb[h.x] + h.w}, reason{kind: byArc, a: h.x, b: x, w: h.w}) ||
+				!e.set(lit{h.x ^ 1, e.lb[h.y^1] + h.w}, reason{kind: byArc, a: h.y ^ 1, b: x, w: h.w}) {
+				return false
+			}
+		}
 		for _, a := range e.arcs[x] {
-			if a.on == always || e.lb[a.on] >= 1 {
+			if a.on == always || e.isTrue(holds(a.on)) {
 				if !e.set(lit{a.y, v + a.w}, reason{kind: byArc, a: x, b: a.on, w: a.w}) {
 					return false
 				}
-			} else if u := e.ub(a.y); e.ub(a.on) >= 1 && v+a.w > u {
+			} else if u := e.ub(a.y); v+a.w > u && !e.isFalse(holds(a.on)) {
 				// x >= u+1-w and y <= u exclude the arc.
-				if !e.setBy(lit{a.on ^ 1, 0}, []lit{{x, u + 1 - a.w}, {a.y ^ 1, -u}}) {
+				if !e.setBy(holds(a.on).not(), []lit{{x, u + 1 - a.w}, {a.y ^ 1, -u}}) {
 					return false
 				}
 			}

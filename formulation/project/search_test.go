@@ -178,12 +178,12 @@ func TestILPAgainstBruteForce(t *testing.T) {
 func TestSwitchesAgree(t *testing.T) {
 	for seed := range uint64(12) {
 		rng := rand.New(rand.NewPCG(seed, 4))
-		p := random(rng, 16, 3)
+		p := random(rng, 12, 3)
 		for i := range p.Activities { // long and odd durations, as of picoseconds
 			p.Activities[i].Duration *= 1_000_003
 		}
 		var want int64
-		for n, opt := range []Options{{}, {NoPairs: true}, {NoProbing: true}, {MaxLiterals: 300}} {
+		for n, opt := range []Options{{}, {NoPairs: true}, {NoProbing: true}, {MaxLiterals: 2000}} {
 			r, err := Search(context.Background(), p, opt)
 			if err != nil {
 				t.Fatal(err)
