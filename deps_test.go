@@ -41,7 +41,7 @@ var mayImport = map[string][]string{
 	"experiments/variant":   {"hardware", "hardware/cost", "hardware/isa", "hardware/lower", "hardware/sim", "heuristics/astitch", "heuristics/graphturbo", "heuristics/tvm", "model", "model/schedule"},
 	"experiments":           {"experiments/network", "experiments/variant", "hardware", "hardware/isa", "hardware/sim", "model", "plots"},
 	"plots":                 {},
-	"cmd/dsasched":          {"experiments", "experiments/network", "experiments/variant", "formulation/binding", "formulation/highs", "formulation/milp", "hardware", "hardware/cost", "hardware/isa", "hardware/sim", "heuristics/graphturbo", "model", "model/onnx", "model/schedule", "model/simplify", "model/structure", "model/zoo", "plots"},
+	"cmd/dsasched":          {"experiments", "experiments/network", "experiments/variant", "formulation/binding", "formulation/highs", "formulation/milp", "formulation/project", "hardware", "hardware/cost", "hardware/isa", "hardware/sim", "heuristics/graphturbo", "heuristics/project", "model", "model/onnx", "model/project", "model/schedule", "model/simplify", "model/structure", "model/zoo", "plots"},
 }
 
 func TestImportsGoOneWay(t *testing.T) {

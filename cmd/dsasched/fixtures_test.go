@@ -134,6 +134,9 @@ func perceptron() []byte {
 		valueInfo(11, "x", 1, 16), valueInfo(12, "y", 1, 8))
 }
 
+// fiveJobs is a project whose one scarce resource keeps four of five jobs apart.
+var fiveJobs, _ = filepath.Abs("../../model/project/testdata/five.sm")
+
 // workspace makes an empty folder with a few inputs the working directory.
 func workspace(t *testing.T) {
 	t.Helper()
@@ -153,6 +156,10 @@ func workspace(t *testing.T) {
 		return []byte(s)
 	}
 	net := perceptron()
+	sm, err := os.ReadFile(fiveJobs)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, data := range map[string][]byte{
 		"net.onnx":       net,
 		"truncated.onnx": net[:len(net)/2],
@@ -168,6 +175,8 @@ func workspace(t *testing.T) {
 		"syntax.yaml":   []byte("name: a\nlb: [1\n"),
 		"tiny.yaml":     replace("size: 1MiB", "size: 64B", "weights: 256KiB", "weights: 64B"),
 		"file":          nil,
+		"project.sm":    sm,
+		"cut.sm":        sm[:len(sm)/2],
 	} {
 		if err := os.WriteFile(name, data, 0o666); err != nil {
 			t.Fatal(err)

@@ -86,6 +86,7 @@ func TestCompletion(t *testing.T) {
 		"list",
 		"models",
 		"onnx-ops",
+		"rcpsp",
 		"run",
 		"schedule",
 		"variants",
@@ -115,6 +116,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"run", ""}, experiments.Names(), ":4"},
 		{append(append([]string{"run"}, experiments.Names()...), ""), nil, ":4"},
 		{[]string{"run", "--out", ""}, nil, ":16"},
+		{[]string{"rcpsp", "--method", ""}, []string{"list", "ilp", "search"}, ":4"},
 		{[]string{"completion", ""}, []string{"bash", "zsh", "fish"}, ":4"},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {

@@ -2,6 +2,7 @@ package project
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -294,15 +295,15 @@ type Options struct {
 
 // Best is the shortest schedule of a valid project that list scheduling finds: in
 // order, and serial and parallel by each rule and by samples around the latest finish,
-// each justified.
-func Best(p *project.Project, opt Options) []int64 {
+// each justified. If ctx ends, it is the shortest until then.
+func Best(ctx context.Context, p *project.Project, opt Options) []int64 {
 	var best []int64
 	span, bound := int64(0), p.Bounds().Best()
 	try := func(start []int64) bool {
 		if got := p.Makespan(start); best == nil || got < span {
 			best, span = start, got
 		}
-		return span == bound
+		return span == bound || ctx.Err() != nil
 	}
 	if try(InOrder(p)) {
 		return best

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -62,12 +63,12 @@ func TestSchedulesKeepTheRules(t *testing.T) {
 				shortest = min(shortest, p.Makespan(better))
 			}
 		}
-		best := Best(p, Options{Samples: 10, Seed: seed})
+		best := Best(context.Background(), p, Options{Samples: 10, Seed: seed})
 		check("best", best)
 		if p.Makespan(best) > shortest {
 			t.Errorf("seed %d: best is %d, a part of it %d", seed, p.Makespan(best), shortest)
 		}
-		if again := Best(p, Options{Samples: 10, Seed: seed}); !slices.Equal(best, again) {
+		if again := Best(context.Background(), p, Options{Samples: 10, Seed: seed}); !slices.Equal(best, again) {
 			t.Errorf("seed %d: %v, then %v", seed, best, again)
 		}
 	}
