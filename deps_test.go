@@ -37,6 +37,7 @@ var mayImport = map[string][]string{
 	"formulation/highs":     {"formulation/milp"},
 	"formulation/binding":   {"formulation/milp", "hardware", "hardware/cost", "model", "model/schedule"},
 	"formulation/project":   {"formulation/milp", "model/project"},
+	"experiments/issue":     {"formulation/project", "hardware/isa", "heuristics/project", "model/project"},
 	"experiments/network":   {"experiments/variant", "model", "model/onnx", "model/simplify", "model/zoo"},
 	"experiments/variant":   {"hardware", "hardware/cost", "hardware/isa", "hardware/lower", "hardware/sim", "heuristics/astitch", "heuristics/graphturbo", "heuristics/tvm", "model", "model/schedule"},
 	"experiments":           {"experiments/network", "experiments/variant", "hardware", "hardware/isa", "hardware/sim", "model", "plots"},

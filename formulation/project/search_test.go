@@ -191,7 +191,6 @@ func TestSwitchesAgree(t *testing.T) {
 			if n == 0 {
 				want = r.Makespan
 			}
-			t.Logf("seed %d, %+v: %d conflicts", seed, opt, r.Conflicts)
 			if r.Status != milp.Optimal || r.Makespan != want {
 				t.Errorf("seed %d, %+v: %v %d, want %d", seed, opt, r.Status, r.Makespan, want)
 			}
