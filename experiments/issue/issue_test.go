@@ -13,7 +13,6 @@ import (
 	exact "github.com/dsasched/dsasched/formulation/project"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/isa"
-	"github.com/dsasched/dsasched/model"
 )
 
 // A load, a product that waits for it, and one of the same queue that does not.
@@ -75,7 +74,7 @@ func TestResNet50(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := network.Open("resnet50", model.F16)
+	src, err := network.Open("resnet50", network.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
