@@ -24,6 +24,7 @@ var mayImport = map[string][]string{
 	"model/project":         {},
 	"model/schedule":        {"model", "hardware"},
 	"model/structure":       {"model", "model/schedule"},
+	"model/memory":          {},
 	"hardware":              {},
 	"hardware/isa":          {},
 	"hardware/sim":          {"hardware/isa"},
@@ -38,11 +39,13 @@ var mayImport = map[string][]string{
 	"formulation/binding":   {"formulation/milp", "hardware", "hardware/cost", "model", "model/schedule"},
 	"formulation/project":   {"formulation/milp", "model/project"},
 	"experiments/issue":     {"formulation/project", "hardware/isa", "heuristics/project", "model/project"},
+	"heuristics/memory":     {"model/memory"},
+	"formulation/memory":    {"formulation/milp", "model/memory"},
 	"experiments/network":   {"experiments/variant", "model", "model/onnx", "model/simplify", "model/zoo"},
 	"experiments/variant":   {"hardware", "hardware/cost", "hardware/isa", "hardware/lower", "hardware/sim", "heuristics/astitch", "heuristics/graphturbo", "heuristics/tvm", "model", "model/schedule"},
 	"experiments":           {"experiments/network", "experiments/variant", "hardware", "hardware/isa", "hardware/sim", "model", "plots"},
 	"plots":                 {},
-	"cmd/dsasched":          {"experiments", "experiments/network", "experiments/variant", "formulation/binding", "formulation/highs", "formulation/milp", "formulation/project", "hardware", "hardware/cost", "hardware/isa", "hardware/sim", "heuristics/graphturbo", "heuristics/project", "model", "model/onnx", "model/project", "model/schedule", "model/simplify", "model/structure", "model/zoo", "plots"},
+	"cmd/dsasched":          {"experiments", "experiments/network", "experiments/variant", "formulation/binding", "formulation/highs", "formulation/memory", "formulation/milp", "formulation/project", "hardware", "hardware/cost", "hardware/isa", "hardware/sim", "heuristics/graphturbo", "heuristics/memory", "heuristics/project", "model", "model/memory", "model/onnx", "model/project", "model/schedule", "model/simplify", "model/structure", "model/zoo", "plots"},
 }
 
 func TestImportsGoOneWay(t *testing.T) {

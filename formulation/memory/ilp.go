@@ -1,0 +1,4 @@
+package memory
+
+// ILPSwitches turn off single strengthenings of the formulation.
+type ILPSwitches struct{}
