@@ -58,35 +58,37 @@ func Check(p *Problem, capacity int64, offsets []int64) error {
 	return nil
 }
 
-// CheckSpill tells whether the buffers that stay pass the capacity at any time.
-// spilled is one bool for each buffer.
+// CheckSpill tells whether each buffer that stays fits by itself and all together
+// pass the capacity at no time. spilled is one bool for each buffer.
 func CheckSpill(p *Problem, capacity int64, spilled []bool) error {
 	if len(spilled) != len(p.Buffers) {
 		return fmt.Errorf("memory: found %d spill marks, expected one for each of %d buffers", len(spilled), len(p.Buffers))
 	}
+	var times []int64
 	for i := range p.Buffers {
-		if b := &p.Buffers[i]; !spilled[i] && b.Size > capacity {
-			return fmt.Errorf("memory: buffer %q stays with %d bytes, expected at most the capacity %d", b.ID, b.Size, capacity)
+		b := &p.Buffers[i]
+		times = append(times, b.Lifetime.Lower)
+		for _, g := range b.Gaps {
+			times = append(times, g.Time.Lower, g.Time.Upper)
 		}
-		t, sum := p.Buffers[i].Lifetime.Lower, int64(0)
-		for j := range p.Buffers {
-			if !spilled[j] {
-				sum += p.Buffers[j].At(t).Len()
+		end := b.Size
+		if b.Offset != nil {
+			end += *b.Offset
+		}
+		if !spilled[i] && end > capacity {
+			return fmt.Errorf("memory: buffer %q stays and ends at %d or above, expected at most the capacity %d", b.ID, end, capacity)
+		}
+	}
+	slices.Sort(times)
+	for _, t := range slices.Compact(times) {
+		sum := int64(0)
+		for i := range p.Buffers {
+			if !spilled[i] {
+				sum += p.Buffers[i].At(t).Len()
 			}
 		}
 		if sum > capacity {
 			return fmt.Errorf("memory: at time %d %d bytes stay, expected at most the capacity %d", t, sum, capacity)
-		}
-		for _, g := range p.Buffers[i].Gaps {
-			sum = 0
-			for j := range p.Buffers {
-				if !spilled[j] {
-					sum += p.Buffers[j].At(g.Time.Upper).Len()
-				}
-			}
-			if sum > capacity {
-				return fmt.Errorf("memory: at time %d %d bytes stay, expected at most the capacity %d", g.Time.Upper, sum, capacity)
-			}
 		}
 	}
 	return nil

@@ -1,0 +1,383 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/model/memory"
+)
+
+// SpillOptions are the settings of [Spill] and [SpillILP].
+type SpillOptions struct {
+	// TimeLimit ends the choice; the answer is then what is known. 0 is no limit.
+	TimeLimit time.Duration
+	// Place also asks for offsets of what stays, and goes on choosing until there
+	// are some. Else what stays only passes the capacity at no time.
+	Place bool
+	// MaxNodes ends the search after the same work each time. 0 is no limit.
+	MaxNodes int64
+}
+
+// A SpillSolution is what is known of a choice.
+type SpillSolution struct {
+	// Status is Optimal if Cost and Bound meet, Feasible if not, Infeasible if a
+	// choice is asked for that does not exist, and Limit if a limit came before any
+	// choice was found.
+	Status milp.Status
+	// Spilled is one bool for each buffer if Status.HasValues(), else nil.
+	Spilled []bool
+	// Cost is how many bytes move, Bound what no choice is below.
+	Cost, Bound int64
+	// Offsets has those of the buffers that stay, and -1 for the others; nil if they
+	// were not asked for.
+	Offsets []int64
+	// Nodes counts the search's partial choices.
+	Nodes int64
+}
+
+// chooser finds a cheapest choice that hits each of the sets in hit, besides (8).
+// It returns a nil choice if a limit came first.
+type chooser func(ctx context.Context, hit [][]int) (spilled []bool, bound int64, proven bool, err error)
+
+// Spill chooses at least cost, by search, what leaves a memory of the given
+// capacity. The end of the context is a limit like others, not an error.
+func Spill(ctx context.Context, p *memory.Problem, capacity int64, opts SpillOptions) (*SpillSolution, error) {
+	s := &spillSearch{p: p, capacity: capacity, limit: opts.MaxNodes}
+	sol, err := spill(ctx, p, capacity, opts, s.choose)
+	if sol != nil {
+		sol.Nodes = s.nodes
+	}
+	return sol, err
+}
+
+// SpillILP is [Spill] by integer programming.
+func SpillILP(ctx context.Context, p *memory.Problem, capacity int64, solver milp.Solver, opts SpillOptions) (*SpillSolution, error) {
+	choose := func(ctx context.Context, hit [][]int) ([]bool, int64, bool, error) {
+		m := milp.New("spill", milp.Minimize)
+		x := make([]milp.Var, len(p.Buffers))
+		for i := range p.Buffers {
+			b := &p.Buffers[i]
+			x[i] = m.Binary("x "+b.ID, float64(b.Moved())) // (7)
+			if tooLarge(b, capacity) {
+				m.Fix(x[i], 1)
+			}
+		}
+		for _, s := range p.Sections() {
+			over := s.Bytes() - capacity
+			if over <= 0 {
+				continue
+			}
+			var terms []milp.Term
+			for _, l := range s.Live {
+				// A coefficient beyond what is over says no more than that.
+				terms = append(terms, x[l.Buffer].Times(float64(min(over, l.Window.Len()))))
+			}
+			m.AddGE(fmt.Sprint("section ", s.Time), terms, float64(over)) // (8)
+		}
+		for k, set := range hit {
+			var terms []milp.Term
+			for _, i := range set {
+				terms = append(terms, x[i].Times(1))
+			}
+			m.AddGE(fmt.Sprint("no offsets ", k), terms, 1) // (9)
+		}
+		o := milp.Options{}
+		if deadline, ok := ctx.Deadline(); ok {
+			o.TimeLimit = max(time.Until(deadline), time.Millisecond)
+		}
+		// The time limit is the solver's, so that it still answers when it ends; only
+		// an interruption ends it without.
+		inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		defer cancel()
+		defer context.AfterFunc(ctx, func() {
+			if errors.Is(ctx.Err(), context.Canceled) {
+				cancel()
+			}
+		})()
+		sol, err := solver.Solve(inner, m, o)
+		if err != nil {
+			return nil, 0, false, err
+		}
+		bound := int64(0)
+		if !math.IsInf(sol.Bound, 0) {
+			bound = max(0, int64(math.Ceil(sol.Bound-1e-6*max(1, math.Abs(sol.Bound)))))
+		}
+		switch {
+		case sol.Status == milp.Limit:
+			return nil, bound, false, nil
+		case !sol.Status.HasValues():
+			return nil, 0, false, fmt.Errorf("memory: the solver ends with %v", sol.Status)
+		}
+		out := make([]bool, len(x))
+		for i := range x {
+			out[i] = sol.Int(x[i]) == 1
+		}
+		return out, bound, sol.Status == milp.Optimal, nil
+	}
+	return spill(ctx, p, capacity, opts, choose)
+}
+
+// tooLarge reports whether a buffer does not fit by itself.
+func tooLarge(b *memory.Buffer, capacity int64) bool {
+	return b.Size > capacity || b.Offset != nil && *b.Offset+b.Size > capacity
+}
+
+func spill(ctx context.Context, p *memory.Problem, capacity int64, opts SpillOptions, choose chooser) (*SpillSolution, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	switch {
+	case capacity < 0:
+		return nil, fmt.Errorf("memory: found capacity %d, expected 0 or more", capacity)
+	case opts.TimeLimit < 0:
+		return nil, fmt.Errorf("memory: found time limit %v, expected 0 or more", opts.TimeLimit)
+	case opts.MaxNodes < 0:
+		return nil, fmt.Errorf("memory: found a limit of %d nodes, expected 0 or more", opts.MaxNodes)
+	}
+	if opts.TimeLimit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, opts.TimeLimit)
+		defer cancel()
+	}
+	var hit [][]int
+	best := int64(0) // bound
+	for {
+		out, bound, proven, err := choose(ctx, hit)
+		if err != nil {
+			return nil, err
+		}
+		best = max(best, bound)
+		if out == nil {
+			return &SpillSolution{Status: milp.Limit, Bound: best}, nil
+		}
+		if err := memory.CheckSpill(p, capacity, out); err != nil {
+			return nil, fmt.Errorf("memory: the choice of what to spill is wrong: %w", err)
+		}
+		cost := memory.SpillCost(p, out)
+		sol := &SpillSolution{Status: milp.Feasible, Spilled: out, Cost: cost, Bound: min(best, cost)}
+		if proven || sol.Bound == cost {
+			sol.Status, sol.Bound = milp.Optimal, cost
+		}
+		if !opts.Place {
+			return sol, nil
+		}
+		kept, place := memory.Keep(p, out)
+		placed, err := Fit(ctx, kept, capacity, Options{})
+		switch {
+		case err != nil:
+			return nil, err
+		case placed.Status.HasValues():
+			sol.Offsets = make([]int64, len(p.Buffers))
+			for i := range sol.Offsets {
+				sol.Offsets[i] = -1
+			}
+			for k, i := range place {
+				sol.Offsets[i] = placed.Offsets[k]
+			}
+			return sol, nil
+		case placed.Status != milp.Infeasible:
+			return &SpillSolution{Status: milp.Limit, Bound: sol.Bound}, nil
+		}
+		best = max(best, sol.Bound)
+		hit = append(hit, place)
+	}
+}
+
+// spillSearch chooses by branch and bound: in the section that is farthest over
+// the capacity one of the buffers must go. The bound is that of one section at a
+// time: what is over is covered by those who are cheapest per byte, the last one
+// in part.
+type spillSearch struct {
+	p        *memory.Problem
+	capacity int64
+	nodes    int64
+	limit    int64
+
+	ctx      context.Context
+	sections []memory.Section
+	over     []int64 // of each section, with what is spilled so far
+	hit      [][]int
+	of       [][]use // sections of each buffer
+	state    []choice
+	cost     int64
+	best     []bool
+	bestCost int64
+	stopped  bool
+}
+
+type use struct {
+	section int
+	bytes   int64
+}
+
+type choice int8
+
+const (
+	open choice = iota
+	gone
+	stays
+)
+
+var errLimit = errors.New("limit")
+
+func (s *spillSearch) choose(ctx context.Context, hit [][]int) ([]bool, int64, bool, error) {
+	s.ctx, s.hit = ctx, hit
+	s.sections = s.sections[:0]
+	s.over = s.over[:0]
+	s.of = make([][]use, len(s.p.Buffers))
+	s.state = make([]choice, len(s.p.Buffers))
+	s.cost, s.best, s.bestCost, s.stopped = 0, nil, math.MaxInt64, false
+	for _, sec := range s.p.Sections() {
+		over := sec.Bytes() - s.capacity
+		if over <= 0 {
+			continue
+		}
+		// Cheap bytes first, so that the bound reads them in order.
+		slices.SortStableFunc(sec.Live, func(a, b memory.Live) int {
+			x := float64(s.p.Buffers[a.Buffer].Moved()) * float64(b.Window.Len())
+			y := float64(s.p.Buffers[b.Buffer].Moved()) * float64(a.Window.Len())
+			return cmp.Or(cmp.Compare(x, y), cmp.Compare(a.Buffer, b.Buffer))
+		})
+		for _, l := range sec.Live {
+			s.of[l.Buffer] = append(s.of[l.Buffer], use{len(s.sections), l.Window.Len()})
+		}
+		s.sections, s.over = append(s.sections, sec), append(s.over, over)
+	}
+	for i := range s.p.Buffers {
+		if tooLarge(&s.p.Buffers[i], s.capacity) {
+			s.set(i, gone)
+		}
+	}
+	root, err := s.bound()
+	if err == nil {
+		root += s.cost
+		s.branch()
+	}
+	if s.stopped {
+		return s.best, root, false, nil
+	}
+	return s.best, s.bestCost, true, nil
+}
+
+// set decides on a buffer.
+func (s *spillSearch) set(i int, c choice) {
+	was := s.state[i]
+	s.state[i] = c
+	switch {
+	case c == gone:
+		s.cost += s.p.Buffers[i].Moved()
+		for _, u := range s.of[i] {
+			s.over[u.section] -= u.bytes
+		}
+	case was == gone:
+		s.cost -= s.p.Buffers[i].Moved()
+		for _, u := range s.of[i] {
+			s.over[u.section] += u.bytes
+		}
+	}
+}
+
+// bound is a cost that must be added, or an error if what stays can't stay.
+func (s *spillSearch) bound() (int64, error) {
+	most := int64(0)
+	for k := range s.sections {
+		over := s.over[k]
+		if over <= 0 {
+			continue
+		}
+		cost := 0.0
+		for _, l := range s.sections[k].Live {
+			if s.state[l.Buffer] != open {
+				continue
+			}
+			moved, bytes := float64(s.p.Buffers[l.Buffer].Moved()), l.Window.Len()
+			if bytes >= over {
+				cost += moved * float64(over) / float64(bytes)
+				over = 0
+				break
+			}
+			cost += moved
+			over -= bytes
+		}
+		if over > 0 {
+			return 0, errLimit
+		}
+		most = max(most, int64(math.Ceil(cost-1e-6*max(1, cost))))
+	}
+	for _, set := range s.hit {
+		least := int64(math.MaxInt64)
+		for _, i := range set {
+			switch s.state[i] {
+			case gone:
+				least = 0
+			case open:
+				least = min(least, s.p.Buffers[i].Moved())
+			}
+		}
+		if least == math.MaxInt64 {
+			return 0, errLimit
+		}
+		most = max(most, least)
+	}
+	return most, nil
+}
+
+func (s *spillSearch) branch() {
+	if s.nodes++; s.nodes&0xff == 0 && s.ctx.Err() != nil || s.limit > 0 && s.nodes > s.limit {
+		s.stopped = true
+		return
+	}
+	add, err := s.bound()
+	if err != nil || s.best != nil && s.cost+add >= s.bestCost {
+		return
+	}
+	var among []int
+	worst := int64(0)
+	for k, over := range s.over {
+		if over > worst {
+			worst = over
+			among = among[:0]
+			for _, l := range s.sections[k].Live {
+				among = append(among, l.Buffer)
+			}
+		}
+	}
+	if worst == 0 {
+		for _, set := range s.hit {
+			if !slices.ContainsFunc(set, func(i int) bool { return s.state[i] == gone }) {
+				among = set
+				break
+			}
+		}
+		if among == nil {
+			s.best, s.bestCost = make([]bool, len(s.state)), s.cost
+			for i, c := range s.state {
+				s.best[i] = c == gone
+			}
+			return
+		}
+	}
+	// One of them goes: the first, or not the first but the second, and so on.
+	var tried []int
+	for _, i := range among {
+		if s.state[i] != open {
+			continue
+		}
+		s.set(i, gone)
+		s.branch()
+		s.set(i, stays)
+		tried = append(tried, i)
+		if s.stopped {
+			break
+		}
+	}
+	for _, i := range tried {
+		s.set(i, open)
+	}
+}
