@@ -9,6 +9,7 @@ package memory
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,9 +37,13 @@ const (
 // Rules are all rules.
 func Rules() []Rule { return []Rule{FirstFit, BestFit, LongestLifetime, LargestFirst} }
 
+// ErrClash is what [Place] returns, with more words, where fixed offsets
+// contradict each other: then there is no placement at any capacity.
+var ErrClash = errors.New("fixed offsets overlap")
+
 // Place gives each buffer an offset by a rule, without regard to a capacity. Fixed
 // offsets are kept: those buffers are placed first. The error is about invalid
-// problems and rules, and about fixed offsets that contradict each other.
+// problems and rules, or [ErrClash].
 func Place(p *memory.Problem, rule Rule) ([]int64, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -78,8 +83,7 @@ func Place(p *memory.Problem, rule Rule) ([]int64, error) {
 			offsets[i] = *b.Offset
 			for _, t := range taken {
 				if t.Contains(*b.Offset) {
-					return nil, fmt.Errorf("memory: buffer %q: found the fixed offset %d, expected one at which it does not overlap other fixed ones, whose bytes keep it out of %v",
-						b.ID, *b.Offset, t)
+					return nil, fmt.Errorf("memory: buffer %q: %w: found the fixed offset %d, expected one outside %v", b.ID, ErrClash, *b.Offset, t)
 				}
 			}
 			continue
