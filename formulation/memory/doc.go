@@ -47,7 +47,7 @@
 // are solved one after the other, and the failure of one is that of both.
 //
 // Which numbering is good is not known beforehand; a wrong one can cost hours.
-// Several take turns, each with a limit on nodes that doubles from round to round.
+// Several take turns, each with a limit on nodes that grows from round to round.
 // A turn that ends without using up its limit is a proof.
 //
 // # Windows

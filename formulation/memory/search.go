@@ -310,9 +310,7 @@ func (c *canonical) extend(part component, offset int64, key int32) verdict {
 	height := int64(math.MaxInt64)
 	if !c.switches.NoDominance {
 		for _, i := range part.items {
-			if it := &c.items[i]; it.fixed < 0 {
-				height = min(height, c.low[i]+it.size)
-			}
+			height = min(height, c.low[i]+c.items[i].size)
 		}
 	}
 	var next []int32

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/model/memory"
 )
@@ -36,7 +37,7 @@ func random(k kind, seed uint64) *memory.Problem {
 	r := rand.New(rand.NewPCG(seed, 7))
 	within := func(lo, hi int64) int64 { return lo + r.Int64N(hi-lo+1) }
 	p := &memory.Problem{Name: fmt.Sprintf("%s %d", k.name, seed)}
-	for i := range within(1, 5) {
+	for i := range within(1, 6) {
 		b := memory.Buffer{ID: fmt.Sprintf("b%d", i), Size: within(0, 4)}
 		b.Lifetime.Lower = within(0, lastTime-1)
 		b.Lifetime.Upper = within(b.Lifetime.Lower+1, lastTime)
@@ -72,7 +73,7 @@ func random(k kind, seed uint64) *memory.Problem {
 	return p
 }
 
-// fits tries all offsets.
+// fits tries all offsets. All lifetimes end by 12.
 func fits(p *memory.Problem, capacity int64) bool {
 	offsets := make([]int64, len(p.Buffers))
 	var place func(i int) bool
@@ -88,7 +89,7 @@ func fits(p *memory.Problem, capacity int64) bool {
 			offsets[i] = o
 			free := true
 			for j := 0; j < i && free; j++ {
-				for t := int64(0); t < lastTime && free; t++ {
+				for t := int64(0); t < 12 && free; t++ {
 					x, y := b.At(t), p.Buffers[j].At(t)
 					free = x.Len() == 0 || y.Len() == 0 || o+x.Upper <= offsets[j]+y.Lower || offsets[j]+y.Upper <= o+x.Lower
 				}
@@ -148,20 +149,22 @@ func checkMinimum(t *testing.T, p *memory.Problem, want int64, sol *Solution, er
 	}
 }
 
+// options switch off what can be.
+var options = []Options{
+	{},
+	{Switches: Switches{NoDominance: true}},
+	{Switches: Switches{NoDecomposition: true}},
+	{Switches: Switches{NoBlocked: true}},
+	{Switches: Switches{NoFloor: true}},
+	{Switches: Switches{NoHeads: true}},
+	{Switches: Switches{NoTwins: true}},
+	{Switches: Switches{true, true, true, true, true, true}, Preorders: []Preorder{"S", "O"}},
+}
+
 // Whatever is switched off, the least peak and the capacities that suffice are
 // those that trying all offsets finds; both searches find them.
 func TestSearchAgainstAllOffsets(t *testing.T) {
-	options := []Options{
-		{},
-		{Switches: Switches{NoDominance: true}},
-		{Switches: Switches{NoDecomposition: true}},
-		{Switches: Switches{NoBlocked: true}},
-		{Switches: Switches{NoFloor: true}},
-		{Switches: Switches{NoHeads: true}},
-		{Switches: Switches{NoTwins: true}},
-		{Switches: Switches{true, true, true, true, true, true}, Preorders: []Preorder{"S", "O"}},
-	}
-	forRandom(t, 150, func(t *testing.T, p *memory.Problem) {
+	forRandom(t, 250, func(t *testing.T, p *memory.Problem) {
 		want := leastPeak(p)
 		if want >= 0 && p.Bound() > want {
 			t.Errorf("bound %d, but the least peak is %d", p.Bound(), want)
@@ -199,6 +202,44 @@ func larger(seed uint64, n int) *memory.Problem {
 		p.Buffers = append(p.Buffers, memory.Buffer{ID: fmt.Sprint(i), Size: 1 + r.Int64N(9), Lifetime: memory.Interval{Lower: lo, Upper: lo + 1 + r.Int64N(8)}})
 	}
 	return p
+}
+
+// jagged is a problem of nine buffers with short lives.
+func jagged(seed uint64, times, sizes int64) *memory.Problem {
+	r := rand.New(rand.NewPCG(seed, 13))
+	p := &memory.Problem{Name: fmt.Sprint("jagged ", seed)}
+	for i := range 9 {
+		lo := r.Int64N(times - 1)
+		p.Buffers = append(p.Buffers, memory.Buffer{ID: fmt.Sprint(i), Size: 1 + r.Int64N(sizes), Lifetime: memory.Interval{Lower: lo, Upper: min(times, lo+1+r.Int64N(4))}})
+	}
+	return p
+}
+
+// Where each buffer may lie anywhere, few small problems need more than the largest
+// sum of live sizes, one of 60,000 of this kind: these do. Whatever is switched
+// off, the proof that the bound is out of reach must succeed.
+func TestPeakAboveBound(t *testing.T) {
+	for _, c := range []struct {
+		seed         uint64
+		times, sizes int64
+	}{{3644, 8, 5}, {34224, 10, 3}, {47626, 10, 5}} {
+		p := jagged(c.seed, c.times, c.sizes)
+		bound := p.Bound()
+		if fits(p, bound) || !fits(p, bound+1) {
+			t.Fatalf("%s: %+v: want a least peak of %d", p.Name, p.Buffers, bound+1)
+		}
+		for _, o := range options {
+			sol, err := Minimize(context.Background(), p, o)
+			checkMinimum(t, p, bound+1, sol, err)
+		}
+		if v, _ := newPairwise(p).fit(context.Background(), "", bound, 1<<40); v != notThere {
+			t.Errorf("%s: the search over pairs ends with %d", p.Name, v)
+		}
+		if solver, err := highs.New(); err == nil {
+			sol, err := MinimizeILP(context.Background(), p, solver, Options{})
+			checkMinimum(t, p, bound+1, sol, err)
+		}
+	}
 }
 
 func TestLimits(t *testing.T) {

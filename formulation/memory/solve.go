@@ -211,7 +211,7 @@ func Fit(ctx context.Context, p *memory.Problem, capacity int64, opts Options) (
 		return s.answer(slices.Clone(opts.Start), bound), nil
 	}
 	room := s.down(min(capacity, s.up(p.Reach())))
-	for budget := s.firstBudget(); ; budget = double(budget) {
+	for budget := s.firstBudget(); ; budget = grow(budget) {
 		// A tighter capacity leads astray less: often the least one that may
 		// suffice is found sooner than one with room to spare.
 		v := exhausted
@@ -239,11 +239,13 @@ func Fit(ctx context.Context, p *memory.Problem, capacity int64, opts Options) (
 	}
 }
 
-func double(budget int64) int64 {
-	if budget > math.MaxInt64/2 {
+// grow is the budget of the next round. What earlier rounds have cost is then a
+// third of it at the most.
+func grow(budget int64) int64 {
+	if budget > math.MaxInt64/4 {
 		return budget
 	}
-	return 2 * budget
+	return 4 * budget
 }
 
 // answer is a solution with what is known. Without offsets it is a limit.
@@ -320,7 +322,7 @@ func Minimize(ctx context.Context, p *memory.Problem, opts Options) (*Solution, 
 			}
 		}
 		if !use {
-			budget = double(budget)
+			budget = grow(budget)
 		}
 	}
 }
