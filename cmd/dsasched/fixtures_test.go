@@ -177,6 +177,9 @@ func workspace(t *testing.T) {
 		"file":          nil,
 		"project.sm":    sm,
 		"cut.sm":        sm[:len(sm)/2],
+		"buffers.csv":   []byte("id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\nb3,0,9,4\nb4,9,21,4\nb5,0,21,4\n"),
+		"clash.csv":     []byte("id,lower,upper,size,offset\na,0,3,4,0\nb,2,9,4,2\n"),
+		"mistakes.csv":  []byte("id,lower,upper,size\nb1,0,3,four\nb2,3,3,4\n"),
 	} {
 		if err := os.WriteFile(name, data, 0o666); err != nil {
 			t.Fatal(err)

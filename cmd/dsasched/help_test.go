@@ -77,6 +77,7 @@ func TestCompletion(t *testing.T) {
 		variants = append(variants, v.Name)
 	}
 	all := []string{
+		"allocate",
 		"bind",
 		"completion",
 		"export",
@@ -95,7 +96,7 @@ func TestCompletion(t *testing.T) {
 	for _, c := range []struct {
 		args      []string
 		want      []string
-		directive string // of cobra: 0 also offers files, 4 does not, 16 offers folders
+		directive string // of cobra: 0 also offers files, 4 does not, 8 offers files with these endings, 16 offers folders
 	}{
 		{[]string{""}, all, ":4"},
 		{[]string{"help", ""}, all, ":4"},
@@ -104,6 +105,9 @@ func TestCompletion(t *testing.T) {
 		{[]string{"inspect", ""}, zoo.Names(), ":0"},
 		{[]string{"export", ""}, zoo.Names(), ":0"},
 		{[]string{"export", "--dtype", ""}, []string{"f16", "f32", "f64", "bf16", "f8", "i8"}, ":4"},
+		{[]string{"export", "--dtype", ""}, []string{"f16", "f32", "f64", "bf16"}, ":4"},
+		{[]string{"allocate", "--method", ""}, plain(allocateMethods()), ":4"},
+		{[]string{"allocate", ""}, []string{"csv"}, ":8"},
 		{[]string{"hardware", ""}, hardware.Presets(), ":0"},
 		{[]string{"schedule", "--hardware", ""}, hardware.Presets(), ":0"},
 		{[]string{"schedule", "--variant", ""}, variants, ":4"},
