@@ -56,6 +56,10 @@ type spillChoiceJSON struct {
 const (
 	methodSearch = "search"
 	methodILP    = "ilp"
+
+	// placeNodes is how long --spill looks for the offsets of what stays: a second
+	// or two for some hundred buffers.
+	placeNodes = 100_000
 )
 
 func allocateMethods() []cobra.Completion {
@@ -83,8 +87,9 @@ offsets found.
 
 With --spill, buffers that do not all fit leave the memory: a table compares the
 rules and the optimum in bytes moved, which is the column spill_cost, or twice the
-size. Rules are longest-lifetime and largest-first; -o then writes the buffers that
-stay, as the last method listed places them.`,
+size. Rules are longest-lifetime and largest-first; placement says whether offsets
+for what stays were found. -o then writes the buffers that stay, as the last method
+listed places them.`,
 		Example: `  dsasched allocate buffers.csv --capacity 12
   dsasched allocate buffers.csv --minimize --method largest-first --json
   dsasched allocate buffers.csv --capacity 12 -o placed.csv
@@ -137,7 +142,10 @@ stay, as the last method listed places them.`,
 		}
 		a := allocator{cmd.Context(), p, *limit}
 		if *spill {
-			methods := []string{string(rules.SpillLongestLifetime), string(rules.SpillLargest), methodSearch}
+			methods := []string{string(rules.SpillLongestLifetime), string(rules.SpillLargest), methodILP}
+			if _, err := highs.New(); errors.Is(err, highs.ErrUnavailable) {
+				methods[2] = methodSearch
+			}
 			if given("method") {
 				methods = []string{method.value}
 			}
@@ -347,7 +355,7 @@ func (a *allocator) spills(cmd *cobra.Command, asJSON bool, methods []string, ca
 
 // spill chooses by one method and places what stays.
 func (a *allocator) spill(method string, capacity int64) (*exact.SpillSolution, *exact.Solution, error) {
-	opts := exact.SpillOptions{TimeLimit: a.limit, Place: true}
+	opts := exact.SpillOptions{TimeLimit: a.limit, Place: true, PlaceNodes: placeNodes}
 	var sol *exact.SpillSolution
 	var err error
 	switch method {
@@ -365,7 +373,7 @@ func (a *allocator) spill(method string, capacity int64) (*exact.SpillSolution, 
 			return nil, nil, err
 		}
 		kept, _ := memory.Keep(a.p, spilled)
-		placed, err := exact.Fit(a.ctx, kept, capacity, exact.Options{TimeLimit: a.limit})
+		placed, err := exact.Fit(a.ctx, kept, capacity, exact.Options{TimeLimit: a.limit, MaxNodes: placeNodes})
 		return &exact.SpillSolution{Status: milp.Feasible, Spilled: spilled, Cost: memory.SpillCost(a.p, spilled)}, placed, err
 	}
 	if err != nil {

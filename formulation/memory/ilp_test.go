@@ -167,7 +167,20 @@ func TestSpillLimits(t *testing.T) {
 	if err != nil || !slices.Equal(one.Spilled, again.Spilled) {
 		t.Errorf("first %v, then %v, %v", one.Spilled, again.Spilled, err)
 	}
-	for _, o := range []SpillOptions{{TimeLimit: -1}, {MaxNodes: -1}} {
+	// Where no offsets are found in time, more leaves, and the bound stays right.
+	placed, err := Spill(context.Background(), p, 40, SpillOptions{Place: true, MaxNodes: 20000, PlaceNodes: int64(len(p.Buffers))})
+	if err != nil || !placed.Status.HasValues() || placed.Bound > placed.Cost {
+		t.Fatalf("found %+v, %v", placed, err)
+	}
+	kept, places := memory.Keep(p, placed.Spilled)
+	var offsets []int64
+	for _, i := range places {
+		offsets = append(offsets, placed.Offsets[i])
+	}
+	if err := memory.Check(kept, 40, offsets); err != nil {
+		t.Error(err)
+	}
+	for _, o := range []SpillOptions{{TimeLimit: -1}, {MaxNodes: -1}, {PlaceNodes: -1}} {
 		if _, err := Spill(context.Background(), p, 20, o); err == nil {
 			t.Errorf("%+v is accepted", o)
 		}

@@ -20,15 +20,19 @@ type SpillOptions struct {
 	// Place also asks for offsets of what stays, and goes on choosing until there
 	// are some. Else what stays only passes the capacity at no time.
 	Place bool
-	// MaxNodes ends the search after the same work each time. 0 is no limit.
+	// PlaceNodes limits the search for the offsets of one choice. Where it comes
+	// first, choices with more room to spare are tried, and the answer is no longer
+	// proven. 0 is no limit.
+	PlaceNodes int64
+	// MaxNodes ends the search for one choice after the same work each time. 0 is no
+	// limit. The ILP ignores it.
 	MaxNodes int64
 }
 
 // A SpillSolution is what is known of a choice.
 type SpillSolution struct {
-	// Status is Optimal if Cost and Bound meet, Feasible if not, Infeasible if a
-	// choice is asked for that does not exist, and Limit if a limit came before any
-	// choice was found.
+	// Status is Optimal if Cost and Bound meet, Feasible if not, and Limit if a
+	// limit came before any choice was found. There always is one.
 	Status milp.Status
 	// Spilled is one bool for each buffer if Status.HasValues(), else nil.
 	Spilled []bool
@@ -41,9 +45,9 @@ type SpillSolution struct {
 	Nodes int64
 }
 
-// chooser finds a cheapest choice that hits each of the sets in hit, besides (8).
-// It returns a nil choice if a limit came first.
-type chooser func(ctx context.Context, hit [][]int) (spilled []bool, bound int64, proven bool, err error)
+// chooser finds a cheapest choice that passes room at no time and hits each of the
+// sets in hit. It returns a nil choice if a limit came first.
+type chooser func(ctx context.Context, room int64, hit [][]int) (spilled []bool, bound int64, proven bool, err error)
 
 // Spill chooses at least cost, by search, what leaves a memory of the given
 // capacity. The end of the context is a limit like others, not an error.
@@ -58,7 +62,7 @@ func Spill(ctx context.Context, p *memory.Problem, capacity int64, opts SpillOpt
 
 // SpillILP is [Spill] by integer programming.
 func SpillILP(ctx context.Context, p *memory.Problem, capacity int64, solver milp.Solver, opts SpillOptions) (*SpillSolution, error) {
-	choose := func(ctx context.Context, hit [][]int) ([]bool, int64, bool, error) {
+	choose := func(ctx context.Context, room int64, hit [][]int) ([]bool, int64, bool, error) {
 		m := milp.New("spill", milp.Minimize)
 		x := make([]milp.Var, len(p.Buffers))
 		for i := range p.Buffers {
@@ -69,7 +73,7 @@ func SpillILP(ctx context.Context, p *memory.Problem, capacity int64, solver mil
 			}
 		}
 		for _, s := range p.Sections() {
-			over := s.Bytes() - capacity
+			over := s.Bytes() - room
 			if over <= 0 {
 				continue
 			}
@@ -137,8 +141,8 @@ func spill(ctx context.Context, p *memory.Problem, capacity int64, opts SpillOpt
 		return nil, fmt.Errorf("memory: found capacity %d, expected 0 or more", capacity)
 	case opts.TimeLimit < 0:
 		return nil, fmt.Errorf("memory: found time limit %v, expected 0 or more", opts.TimeLimit)
-	case opts.MaxNodes < 0:
-		return nil, fmt.Errorf("memory: found a limit of %d nodes, expected 0 or more", opts.MaxNodes)
+	case opts.MaxNodes < 0 || opts.PlaceNodes < 0:
+		return nil, fmt.Errorf("memory: found a limit of %d nodes, expected 0 or more", min(opts.MaxNodes, opts.PlaceNodes))
 	}
 	if opts.TimeLimit > 0 {
 		var cancel context.CancelFunc
@@ -146,21 +150,32 @@ func spill(ctx context.Context, p *memory.Problem, capacity int64, opts SpillOpt
 		defer cancel()
 	}
 	var hit [][]int
-	best := int64(0) // bound
+	bound, room, tries := int64(0), capacity, 0
 	for {
-		out, bound, proven, err := choose(ctx, hit)
+		// Time must be left to place what is chosen.
+		part, cancel := ctx, context.CancelFunc(func() {})
+		if deadline, ok := ctx.Deadline(); ok && opts.Place {
+			part, cancel = context.WithTimeout(ctx, time.Until(deadline)/2)
+		}
+		out, least, proven, err := choose(part, room, hit)
+		cancel()
 		if err != nil {
 			return nil, err
 		}
-		best = max(best, bound)
+		// With less room than there is, the choice is one, but proves nothing.
+		if room == capacity {
+			bound = max(bound, least)
+		} else {
+			proven = false
+		}
 		if out == nil {
-			return &SpillSolution{Status: milp.Limit, Bound: best}, nil
+			return &SpillSolution{Status: milp.Limit, Bound: bound}, nil
 		}
 		if err := memory.CheckSpill(p, capacity, out); err != nil {
 			return nil, fmt.Errorf("memory: the choice of what to spill is wrong: %w", err)
 		}
 		cost := memory.SpillCost(p, out)
-		sol := &SpillSolution{Status: milp.Feasible, Spilled: out, Cost: cost, Bound: min(best, cost)}
+		sol := &SpillSolution{Status: milp.Feasible, Spilled: out, Cost: cost, Bound: min(bound, cost)}
 		if proven || sol.Bound == cost {
 			sol.Status, sol.Bound = milp.Optimal, cost
 		}
@@ -168,7 +183,7 @@ func spill(ctx context.Context, p *memory.Problem, capacity int64, opts SpillOpt
 			return sol, nil
 		}
 		kept, place := memory.Keep(p, out)
-		placed, err := Fit(ctx, kept, capacity, Options{})
+		placed, err := Fit(ctx, kept, capacity, Options{MaxNodes: opts.PlaceNodes})
 		switch {
 		case err != nil:
 			return nil, err
@@ -181,11 +196,16 @@ func spill(ctx context.Context, p *memory.Problem, capacity int64, opts SpillOpt
 				sol.Offsets[i] = placed.Offsets[k]
 			}
 			return sol, nil
-		case placed.Status != milp.Infeasible:
-			return &SpillSolution{Status: milp.Limit, Bound: sol.Bound}, nil
+		case placed.Status == milp.Infeasible && room == capacity:
+			hit = append(hit, place) // (9)
+		case ctx.Err() != nil || room == 0:
+			return &SpillSolution{Status: milp.Limit, Bound: min(bound, cost)}, nil
+		default:
+			// Nobody knows whether there are offsets: leave 1/128 of the capacity
+			// free, then 2/128, 4/128 and so on.
+			room = max(0, capacity-max(1, capacity>>max(0, 7-tries)))
+			tries++
 		}
-		best = max(best, sol.Bound)
-		hit = append(hit, place)
 	}
 }
 
@@ -197,6 +217,7 @@ type spillSearch struct {
 	p        *memory.Problem
 	capacity int64
 	nodes    int64
+	before   int64 // nodes of earlier choices
 	limit    int64
 
 	ctx      context.Context
@@ -226,15 +247,15 @@ const (
 
 var errLimit = errors.New("limit")
 
-func (s *spillSearch) choose(ctx context.Context, hit [][]int) ([]bool, int64, bool, error) {
-	s.ctx, s.hit = ctx, hit
+func (s *spillSearch) choose(ctx context.Context, room int64, hit [][]int) ([]bool, int64, bool, error) {
+	s.ctx, s.hit, s.before = ctx, hit, s.nodes
 	s.sections = s.sections[:0]
 	s.over = s.over[:0]
 	s.of = make([][]use, len(s.p.Buffers))
 	s.state = make([]choice, len(s.p.Buffers))
 	s.cost, s.best, s.bestCost, s.stopped = 0, nil, math.MaxInt64, false
 	for _, sec := range s.p.Sections() {
-		over := sec.Bytes() - s.capacity
+		over := sec.Bytes() - room
 		if over <= 0 {
 			continue
 		}
@@ -329,7 +350,7 @@ func (s *spillSearch) bound() (int64, error) {
 }
 
 func (s *spillSearch) branch() {
-	if s.nodes++; s.nodes&0xff == 0 && s.ctx.Err() != nil || s.limit > 0 && s.nodes > s.limit {
+	if s.nodes++; s.nodes&0xff == 0 && s.ctx.Err() != nil || s.limit > 0 && s.nodes-s.before > s.limit {
 		s.stopped = true
 		return
 	}
