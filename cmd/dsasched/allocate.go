@@ -293,9 +293,10 @@ func (a *allocator) spills(cmd *cobra.Command, asJSON bool, methods []string, ca
 	answer := spillChoicesJSON{File: a.p.Name, Buffers: len(a.p.Buffers), Capacity: capacity, Spills: []spillChoiceJSON{}}
 	var kept *memory.Problem
 	var offsets []int64
+	var start []bool // the best choice so far that has offsets
 	for _, method := range methods {
 		begin := time.Now()
-		sol, placed, err := a.spill(method, capacity)
+		sol, placed, err := a.spill(method, capacity, start)
 		if err != nil {
 			return err
 		}
@@ -310,6 +311,9 @@ func (a *allocator) spills(cmd *cobra.Command, asJSON bool, methods []string, ca
 			}
 			kept, _ = memory.Keep(a.p, sol.Spilled)
 			offsets = placed.Offsets
+			if offsets != nil && (start == nil || sol.Cost < memory.SpillCost(a.p, start)) {
+				start = sol.Spilled
+			}
 		}
 		s.Seconds = time.Since(begin).Seconds()
 		answer.Spills = append(answer.Spills, s)
@@ -353,9 +357,10 @@ func (a *allocator) spills(cmd *cobra.Command, asJSON bool, methods []string, ca
 	return a.ctx.Err()
 }
 
-// spill chooses by one method and places what stays.
-func (a *allocator) spill(method string, capacity int64) (*exact.SpillSolution, *exact.Solution, error) {
-	opts := exact.SpillOptions{TimeLimit: a.limit, Place: true, PlaceNodes: placeNodes}
+// spill chooses by one method and places what stays. The exact ones begin with
+// start, if there is one.
+func (a *allocator) spill(method string, capacity int64, start []bool) (*exact.SpillSolution, *exact.Solution, error) {
+	opts := exact.SpillOptions{TimeLimit: a.limit, Place: true, PlaceNodes: placeNodes, Start: start}
 	var sol *exact.SpillSolution
 	var err error
 	switch method {

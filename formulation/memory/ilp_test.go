@@ -180,7 +180,20 @@ func TestSpillLimits(t *testing.T) {
 	if err := memory.Check(kept, 40, offsets); err != nil {
 		t.Error(err)
 	}
-	for _, o := range []SpillOptions{{TimeLimit: -1}, {MaxNodes: -1}, {PlaceNodes: -1}} {
+	// A start is used where nothing better is known, and only there.
+	all := make([]bool, len(p.Buffers))
+	for i := range all {
+		all[i] = true
+	}
+	for _, place := range []bool{false, true} {
+		for _, nodes := range []int64{1, 20000} {
+			sol, err := Spill(context.Background(), p, 40, SpillOptions{Place: place, MaxNodes: nodes, Start: all})
+			if err != nil || !sol.Status.HasValues() || (sol.Offsets != nil) != place || (nodes == 1) != (sol.Cost == memory.SpillCost(p, all)) {
+				t.Errorf("place %v, %d nodes: found %+v, %v", place, nodes, sol, err)
+			}
+		}
+	}
+	for _, o := range []SpillOptions{{Start: make([]bool, len(p.Buffers))}, {Start: []bool{true}}, {TimeLimit: -1}, {MaxNodes: -1}, {PlaceNodes: -1}} {
 		if _, err := Spill(context.Background(), p, 20, o); err == nil {
 			t.Errorf("%+v is accepted", o)
 		}

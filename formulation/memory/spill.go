@@ -20,6 +20,10 @@ type SpillOptions struct {
 	// Place also asks for offsets of what stays, and goes on choosing until there
 	// are some. Else what stays only passes the capacity at no time.
 	Place bool
+	// Start is a choice that the answer is not worse than, for instance a rule's, if
+	// there are offsets for what it keeps or none are asked for. nil is none. A Start
+	// that leaves too much is an error.
+	Start []bool
 	// PlaceNodes limits the search for the offsets of one choice. Where it comes
 	// first, choices with more room to spare are tried, and the answer is no longer
 	// proven. 0 is no limit.
@@ -149,8 +153,69 @@ func spill(ctx context.Context, p *memory.Problem, capacity int64, opts SpillOpt
 		ctx, cancel = context.WithTimeout(ctx, opts.TimeLimit)
 		defer cancel()
 	}
+	if opts.Start == nil {
+		return choosePlaced(ctx, p, capacity, opts, choose)
+	}
+	if err := memory.CheckSpill(p, capacity, opts.Start); err != nil {
+		return nil, fmt.Errorf("memory: the start is no choice: %w", err)
+	}
+	sol, err := choosePlaced(ctx, p, capacity, opts, choose)
+	cost := memory.SpillCost(p, opts.Start)
+	if err != nil || sol.Status.HasValues() && sol.Cost <= cost {
+		return sol, err
+	}
+	start := &SpillSolution{Status: milp.Feasible, Spilled: slices.Clone(opts.Start), Cost: cost, Bound: min(sol.Bound, cost)}
+	if start.Bound == cost {
+		start.Status = milp.Optimal
+	}
+	if !opts.Place {
+		return start, nil
+	}
+	if start.Offsets, err = offsetsOfKept(ctx, p, capacity, opts, start.Spilled); err != nil || start.Offsets == nil {
+		return sol, err
+	}
+	return start, nil
+}
+
+// offsetsOfKept places what a choice keeps, nil if that is not known to work.
+func offsetsOfKept(ctx context.Context, p *memory.Problem, capacity int64, opts SpillOptions, spilled []bool) ([]int64, error) {
+	kept, place := memory.Keep(p, spilled)
+	placed, err := Fit(ctx, kept, capacity, Options{MaxNodes: opts.PlaceNodes})
+	if err != nil || !placed.Status.HasValues() {
+		return nil, err
+	}
+	return spread(p, place, placed.Offsets), nil
+}
+
+// spread gives the buffers of p the offsets of those that are kept, and -1 to the
+// others.
+func spread(p *memory.Problem, place []int, placed []int64) []int64 {
+	offsets := make([]int64, len(p.Buffers))
+	for i := range offsets {
+		offsets[i] = -1
+	}
+	for k, i := range place {
+		offsets[i] = placed[k]
+	}
+	return offsets
+}
+
+// costUnit divides the cost of any choice.
+func costUnit(p *memory.Problem) int64 {
+	g := int64(0)
+	for i := range p.Buffers {
+		for b := p.Buffers[i].Moved(); b != 0; {
+			g, b = b, g%b
+		}
+	}
+	return max(1, g)
+}
+
+// choosePlaced chooses until there are offsets, if they are asked for.
+func choosePlaced(ctx context.Context, p *memory.Problem, capacity int64, opts SpillOptions, choose chooser) (*SpillSolution, error) {
 	var hit [][]int
 	bound, room, tries := int64(0), capacity, 0
+	unit := costUnit(p)
 	for {
 		// Time must be left to place what is chosen.
 		part, cancel := ctx, context.CancelFunc(func() {})
@@ -164,7 +229,7 @@ func spill(ctx context.Context, p *memory.Problem, capacity int64, opts SpillOpt
 		}
 		// With less room than there is, the choice is one, but proves nothing.
 		if room == capacity {
-			bound = max(bound, least)
+			bound = max(bound, (least+unit-1)/unit*unit)
 		} else {
 			proven = false
 		}
@@ -188,13 +253,7 @@ func spill(ctx context.Context, p *memory.Problem, capacity int64, opts SpillOpt
 		case err != nil:
 			return nil, err
 		case placed.Status.HasValues():
-			sol.Offsets = make([]int64, len(p.Buffers))
-			for i := range sol.Offsets {
-				sol.Offsets[i] = -1
-			}
-			for k, i := range place {
-				sol.Offsets[i] = placed.Offsets[k]
-			}
+			sol.Offsets = spread(p, place, placed.Offsets)
 			return sol, nil
 		case placed.Status == milp.Infeasible && room == capacity:
 			hit = append(hit, place) // (9)
