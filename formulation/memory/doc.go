@@ -88,10 +88,10 @@
 // # Spilling
 //
 // x_i = 1 if buffer i is spilled at a cost of c_i bytes moved. With w_ti bytes of i
-// in use in section t:
+// in use in section t, of which e_t = sum_i w_ti - C are too many:
 //
 //	minimise    sum_i c_i x_i                                               (7)
-//	subject to  sum_i w_ti (1 - x_i) <= C        for all sections t         (8)
+//	subject to  sum_i min(w_ti, e_t) x_i >= e_t     for all t with e_t > 0  (8)
 //
 // (8) is necessary for offsets to exist, not sufficient. If they are asked for and
 // what stays, K, has none, then neither has any larger set, so
