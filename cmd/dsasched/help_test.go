@@ -105,7 +105,6 @@ func TestCompletion(t *testing.T) {
 		{[]string{"inspect", ""}, zoo.Names(), ":0"},
 		{[]string{"export", ""}, zoo.Names(), ":0"},
 		{[]string{"export", "--dtype", ""}, []string{"f16", "f32", "f64", "bf16", "f8", "i8"}, ":4"},
-		{[]string{"export", "--dtype", ""}, []string{"f16", "f32", "f64", "bf16"}, ":4"},
 		{[]string{"allocate", "--method", ""}, plain(allocateMethods()), ":4"},
 		{[]string{"allocate", ""}, []string{"csv"}, ":8"},
 		{[]string{"hardware", ""}, hardware.Presets(), ":0"},
