@@ -1,0 +1,132 @@
+package ordering
+
+import (
+	"slices"
+)
+
+// A Graph is a problem instance by instance. IDs are dense, sub-graph by
+// sub-graph, and not necessarily topological.
+type Graph struct {
+	Capacity int64
+	Unit     float64 // cost units in a cost of 1
+	Refs     []Ref
+	Output   []int64 // bytes
+	Work     []int64 // bytes of workspace
+	Store    []int64 // cost units to store the output
+	Load     []int64 // cost units to load it
+	Reads    [][]int // instances whose outputs it reads, ascending
+	Readers  [][]int // ascending
+}
+
+// NewGraph makes the graph of a problem, which must be valid.
+func NewGraph(p *Problem) *Graph {
+	g := &Graph{Capacity: p.CapacityBytes, Unit: p.unit()}
+	store, load := round(p.StoreCostPerByte*g.Unit), round(p.LoadCostPerByte*g.Unit)
+	first := make([]int, len(p.Subgraphs))
+	for k, sg := range p.Subgraphs {
+		first[k] = len(g.Refs)
+		for q := range sg.Instances {
+			g.Refs = append(g.Refs, Ref{k, q})
+			g.Output = append(g.Output, sg.OutputBytes)
+			g.Work = append(g.Work, sg.WorkspaceBytes)
+			g.Store = append(g.Store, sg.OutputBytes*store)
+			g.Load = append(g.Load, sg.OutputBytes*load)
+		}
+	}
+	g.Reads = make([][]int, len(g.Refs))
+	g.Readers = make([][]int, len(g.Refs))
+	for _, a := range p.Arcs {
+		for q, r := range a.Reads {
+			to := first[a.To] + q
+			for i := r[0]; i < r[1]; i++ {
+				g.Reads[to] = append(g.Reads[to], first[a.From]+i)
+				g.Readers[first[a.From]+i] = append(g.Readers[first[a.From]+i], to)
+			}
+		}
+	}
+	for i := range g.Refs {
+		slices.Sort(g.Reads[i])
+		slices.Sort(g.Readers[i])
+	}
+	return g
+}
+
+func round(c float64) int64 {
+	return int64(c + 0.5)
+}
+
+// Need is what the LB must hold while instance i runs: what it reads, its output
+// and its workspace.
+func (g *Graph) Need(i int) int64 {
+	n := g.Output[i] + g.Work[i]
+	for _, r := range g.Reads[i] {
+		n += g.Output[r]
+	}
+	return n
+}
+
+// LargestNeed is the largest [Graph.Need]: no capacity below it will do.
+func (g *Graph) LargestNeed() int64 {
+	most := int64(0)
+	for i := range g.Refs {
+		most = max(most, g.Need(i))
+	}
+	return most
+}
+
+// Feasible returns an [*InfeasibleError] for the instance that passes the
+// capacity by most, the first of several; nil if all fit.
+func (g *Graph) Feasible() error {
+	var worst *InfeasibleError
+	for i := range g.Refs {
+		missing := g.Need(i) - g.Capacity
+		if missing <= 0 || worst != nil && missing <= worst.MissingBytes {
+			continue
+		}
+		worst = &InfeasibleError{Instance: g.Refs[i], MissingBytes: missing}
+		for _, r := range g.Reads[i] {
+			worst.Tensors = append(worst.Tensors, g.Refs[r])
+		}
+		worst.Tensors = append(worst.Tensors, g.Refs[i])
+	}
+	if worst == nil {
+		return nil
+	}
+	return worst
+}
+
+// Topological lists the instances so that each comes after those it reads, else
+// by ID.
+func (g *Graph) Topological() []int {
+	level := g.Levels()
+	order := make([]int, len(level))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return level[a] - level[b] })
+	return order
+}
+
+// Levels gives each instance's longest distance from an instance that reads
+// nothing.
+func (g *Graph) Levels() []int {
+	level := make([]int, len(g.Refs))
+	open := make([]int, len(g.Refs))
+	var ready []int
+	for i, reads := range g.Reads {
+		if open[i] = len(reads); open[i] == 0 {
+			ready = append(ready, i)
+		}
+	}
+	for len(ready) > 0 {
+		i := ready[len(ready)-1]
+		ready = ready[:len(ready)-1]
+		for _, c := range g.Readers[i] {
+			level[c] = max(level[c], level[i]+1)
+			if open[c]--; open[c] == 0 {
+				ready = append(ready, c)
+			}
+		}
+	}
+	return level
+}

@@ -1,0 +1,161 @@
+package ordering
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Sequence makes the moves that a fixed order of all instances needs, and no
+// others: before a run, the outputs that it reads and that are not in the LB are
+// loaded; while space is short, the output with the longest remaining lifetime
+// (the last reader that runs latest) that the run does not read is stored, the
+// lowest ID first among equals. This is the rule of the paper's §4.3.
+//
+// For [Peak] the LB has no limit and nothing moves. Sequence returns the steps,
+// their cost in units ([Peak]: bytes) and the most that the LB holds. Its error
+// is an [*InfeasibleError] where the problem has no order; an order that is not
+// one of the graph's is a caller's bug, and reported as an error as well.
+func Sequence(g *Graph, order []int, objective Objective) (steps []Step, cost, peak int64, err error) {
+	if err := checkOrder(g, order); err != nil {
+		return nil, 0, 0, err
+	}
+	if objective == Traffic {
+		if err := g.Feasible(); err != nil {
+			return nil, 0, 0, err
+		}
+	}
+	at := make([]int, len(order))
+	for pos, i := range order {
+		at[i] = pos
+	}
+	last := make([]int, len(order))
+	for i, readers := range g.Readers {
+		last[i] = -1
+		for _, r := range readers {
+			last[i] = max(last[i], at[r])
+		}
+	}
+	var held []int // live outputs in the LB
+	inLB := make([]bool, len(order))
+	copied := make([]bool, len(order))
+	used := int64(0)
+	drop := func(k int) {
+		i := held[k]
+		held[k] = held[len(held)-1]
+		held = held[:len(held)-1]
+		inLB[i] = false
+		used -= g.Output[i]
+	}
+	for pos, i := range order {
+		step := Step{Run: g.Refs[i]}
+		need := g.Output[i] + g.Work[i]
+		for _, r := range g.Reads[i] {
+			if !inLB[r] {
+				need += g.Output[r]
+			}
+		}
+		for objective == Traffic && used+need > g.Capacity {
+			victim := -1
+			for k, j := range held {
+				if _, read := slices.BinarySearch(g.Reads[i], j); read || g.Output[j] == 0 {
+					continue
+				}
+				if victim < 0 || last[j] > last[held[victim]] || last[j] == last[held[victim]] && j < held[victim] {
+					victim = k
+				}
+			}
+			if victim < 0 {
+				return nil, 0, 0, fmt.Errorf("instance %d needs %d bytes beside %d, and nothing can leave the LB", i, need, used)
+			}
+			j := held[victim]
+			if !copied[j] {
+				copied[j] = true
+				cost += g.Store[j]
+			}
+			step.Store = append(step.Store, g.Refs[j])
+			drop(victim)
+		}
+		for _, r := range g.Reads[i] {
+			if !inLB[r] {
+				step.Load = append(step.Load, g.Refs[r])
+				cost += g.Load[r]
+				inLB[r] = true
+				held = append(held, r)
+				used += g.Output[r]
+			}
+		}
+		peak = max(peak, used+g.Output[i]+g.Work[i])
+		if last[i] >= 0 {
+			inLB[i] = true
+			held = append(held, i)
+			used += g.Output[i]
+		}
+		for k := len(held) - 1; k >= 0; k-- {
+			if last[held[k]] <= pos {
+				drop(k)
+			}
+		}
+		steps = append(steps, step)
+	}
+	if objective == Peak {
+		cost = peak
+	}
+	return steps, cost, peak, nil
+}
+
+func checkOrder(g *Graph, order []int) error {
+	if len(order) != len(g.Refs) {
+		return fmt.Errorf("the order has %d instances, expected %d", len(order), len(g.Refs))
+	}
+	ran := make([]bool, len(order))
+	for pos, i := range order {
+		if i < 0 || i >= len(ran) || ran[i] {
+			return fmt.Errorf("position %d of the order has instance %d, expected each of 0 to %d once", pos, i, len(ran)-1)
+		}
+		for _, r := range g.Reads[i] {
+			if !ran[r] {
+				return fmt.Errorf("position %d of the order runs instance %d before %d, which it reads", pos, i, r)
+			}
+		}
+		ran[i] = true
+	}
+	return nil
+}
+
+// Fixed is the result of a method that only fixes the order: [Sequence] makes
+// the moves, and the bound is what every order needs.
+func Fixed(method string, g *Graph, order []int, objective Objective) (*Result, error) {
+	steps, cost, peak, err := Sequence(g, order, objective)
+	if err != nil {
+		return NoOrder(method, objective, err)
+	}
+	bound := int64(0)
+	if objective == Peak {
+		bound = g.LargestNeed()
+	}
+	return g.Result(method, objective, steps, cost, bound, peak), nil
+}
+
+// NoOrder is the result of a method for a problem that has no order. It returns
+// any other error as it is.
+func NoOrder(method string, objective Objective, err error) (*Result, error) {
+	if e, ok := err.(*InfeasibleError); ok {
+		return &Result{Method: method, Objective: objective, Status: Infeasible, Infeasible: e}, nil
+	}
+	return nil, err
+}
+
+// Result states an order in the units of the file. Cost and bound are in units
+// of cost, or in bytes for [Peak].
+func (g *Graph) Result(method string, objective Objective, steps []Step, cost, bound, peak int64) *Result {
+	r := &Result{Method: method, Objective: objective, Status: Feasible, PeakBytes: peak, Steps: steps}
+	if bound >= cost {
+		r.Status = Optimal
+	}
+	unit := g.Unit
+	if objective == Peak {
+		unit = 1
+	}
+	r.Cost, r.Bound = float64(cost)/unit, float64(bound)/unit
+	return r
+}
