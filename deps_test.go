@@ -23,6 +23,7 @@ var mayImport = map[string][]string{
 	"model/simplify":        {"model"},
 	"model/project":         {},
 	"model/schedule":        {"model", "hardware"},
+	"model/ordering":        {},
 	"model/structure":       {"model", "model/schedule"},
 	"model/memory":          {},
 	"hardware":              {},
@@ -41,11 +42,13 @@ var mayImport = map[string][]string{
 	"experiments/issue":     {"formulation/project", "hardware/isa", "heuristics/project", "model/project"},
 	"heuristics/memory":     {"model/memory"},
 	"formulation/memory":    {"formulation/milp", "model/memory"},
+	"heuristics/ordering":   {"model/ordering"},
+	"formulation/ordering":  {"formulation/milp", "model/ordering"},
 	"experiments/network":   {"experiments/variant", "model", "model/onnx", "model/simplify", "model/zoo"},
 	"experiments/variant":   {"hardware", "hardware/cost", "hardware/isa", "hardware/lower", "hardware/sim", "heuristics/astitch", "heuristics/graphturbo", "heuristics/tvm", "model", "model/schedule"},
 	"experiments":           {"experiments/network", "experiments/variant", "hardware", "hardware/isa", "hardware/sim", "model", "plots"},
 	"plots":                 {},
-	"cmd/dsasched":          {"experiments", "experiments/network", "experiments/variant", "formulation/binding", "formulation/highs", "formulation/memory", "formulation/milp", "formulation/project", "hardware", "hardware/cost", "hardware/isa", "hardware/sim", "heuristics/graphturbo", "heuristics/memory", "heuristics/project", "model", "model/memory", "model/onnx", "model/project", "model/schedule", "model/simplify", "model/structure", "model/zoo", "plots"},
+	"cmd/dsasched":          {"experiments", "experiments/network", "experiments/variant", "formulation/binding", "formulation/highs", "formulation/memory", "formulation/milp", "formulation/ordering", "formulation/project", "hardware", "hardware/cost", "hardware/isa", "hardware/sim", "heuristics/graphturbo", "heuristics/memory", "heuristics/ordering", "heuristics/project", "model", "model/memory", "model/onnx", "model/ordering", "model/project", "model/schedule", "model/simplify", "model/structure", "model/zoo", "plots"},
 }
 
 func TestImportsGoOneWay(t *testing.T) {

@@ -1,0 +1,333 @@
+package ordering
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/dsasched/dsasched/model/ordering"
+)
+
+// A part is a connected component of the instance graph, or all of it, with IDs
+// of its own.
+type part struct {
+	graph *ordering.Graph
+	ids   []int // of the whole graph
+}
+
+// split divides a graph into its connected components, by least ID.
+func split(g *ordering.Graph) []part {
+	label := make([]int, len(g.Refs))
+	local := make([]int, len(g.Refs))
+	var parts [][]int
+	for i := range g.Refs {
+		if label[i] > 0 {
+			continue
+		}
+		label[i] = len(parts) + 1
+		members := []int{i}
+		for k := 0; k < len(members); k++ {
+			for _, near := range [][]int{g.Reads[members[k]], g.Readers[members[k]]} {
+				for _, j := range near {
+					if label[j] == 0 {
+						label[j] = len(parts) + 1
+						members = append(members, j)
+					}
+				}
+			}
+		}
+		slices.Sort(members)
+		for k, j := range members {
+			local[j] = k
+		}
+		parts = append(parts, members)
+	}
+	all := make([]part, len(parts))
+	for c, members := range parts {
+		s := &ordering.Graph{Capacity: g.Capacity, Unit: g.Unit}
+		translate := func(ids []int) []int {
+			var out []int
+			for _, j := range ids {
+				out = append(out, local[j])
+			}
+			return out
+		}
+		for _, i := range members {
+			s.Refs = append(s.Refs, g.Refs[i])
+			s.Output = append(s.Output, g.Output[i])
+			s.Work = append(s.Work, g.Work[i])
+			s.Store = append(s.Store, g.Store[i])
+			s.Load = append(s.Load, g.Load[i])
+			s.Reads = append(s.Reads, translate(g.Reads[i]))
+			s.Readers = append(s.Readers, translate(g.Readers[i]))
+		}
+		all[c] = part{s, members}
+	}
+	return all
+}
+
+// whole is the graph as its only part.
+func whole(g *ordering.Graph) []part {
+	ids := make([]int, len(g.Refs))
+	for i := range ids {
+		ids[i] = i
+	}
+	return []part{{g, ids}}
+}
+
+// key is the same for parts that differ in nothing but the IDs of the whole
+// graph.
+func (p part) key() string {
+	var b []byte
+	for i, reads := range p.graph.Reads {
+		b = binary.AppendVarint(b, p.graph.Output[i])
+		b = binary.AppendVarint(b, p.graph.Work[i])
+		b = binary.AppendUvarint(b, uint64(len(reads)))
+		for _, r := range reads {
+			b = binary.AppendUvarint(b, uint64(r))
+		}
+	}
+	return string(b)
+}
+
+// A class is a set of instances that the search and the counting formulation
+// need not tell apart; see the package's section on classes.
+type class struct {
+	members []int // ascending
+	out     int64 // bytes of the output while it runs
+	work    int64
+	store   int64
+	load    int64
+	reads   []classRead
+	// shared: the output is followed by itself, since it has several readers (or
+	// since merging is off). The class then has one member.
+	shared  bool
+	readers []int // classes, each of which reads only this class's outputs so often
+	// per is how many outputs of a counted class each run of its only reader
+	// takes.
+	per int
+}
+
+type classRead struct {
+	class, count int
+}
+
+func (c *class) n() int { return len(c.members) }
+
+// kept tells whether outputs of the class stay after their run.
+func (c *class) kept() bool { return len(c.readers) > 0 }
+
+// classes partitions the instances, in topological order. With merge it is the
+// coarsest partition in which outputs with several readers are alone and the
+// members of a class agree in sizes, in the class of their reader, and in how
+// many outputs of each class they read; without, every instance is alone and
+// shared.
+func classes(g *ordering.Graph, merge bool) ([]class, []int) {
+	n := len(g.Refs)
+	level := g.Levels()
+	color := make([]int, n)
+	count := refine(n, color, func(i int, b []byte) []byte {
+		if !merge || len(g.Readers[i]) > 1 {
+			return binary.AppendVarint(append(b, 1), int64(i))
+		}
+		b = binary.AppendVarint(append(b, 0), int64(level[i]))
+		b = binary.AppendVarint(b, g.Output[i])
+		b = binary.AppendVarint(b, g.Work[i])
+		return append(b, byte(len(g.Readers[i])))
+	})
+	var near []int
+	for {
+		old := slices.Clone(color)
+		finer := refine(n, color, func(i int, b []byte) []byte {
+			b = binary.AppendUvarint(b, uint64(old[i]))
+			if len(g.Readers[i]) == 1 {
+				b = binary.AppendUvarint(b, uint64(old[g.Readers[i][0]]))
+			}
+			near = near[:0]
+			for _, r := range g.Reads[i] {
+				near = append(near, old[r])
+			}
+			slices.Sort(near)
+			for _, c := range near {
+				b = binary.AppendUvarint(b, uint64(c))
+			}
+			return b
+		})
+		if finer == count {
+			break
+		}
+		count = finer
+	}
+	// Classes in topological order, so that readers come after what they read.
+	first := make([]int, count)
+	for i := n - 1; i >= 0; i-- {
+		first[color[i]] = i
+	}
+	order := make([]int, count)
+	for c := range order {
+		order[c] = c
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		if la, lb := level[first[a]], level[first[b]]; la != lb {
+			return la - lb
+		}
+		return first[a] - first[b]
+	})
+	rank := make([]int, count)
+	for pos, c := range order {
+		rank[c] = pos
+	}
+	list := make([]class, count)
+	of := make([]int, n)
+	for i := range n {
+		of[i] = rank[color[i]]
+		list[of[i]].members = append(list[of[i]].members, i)
+	}
+	for k := range list {
+		c := &list[k]
+		i := c.members[0]
+		c.out, c.work, c.store, c.load = g.Output[i], g.Work[i], g.Store[i], g.Load[i]
+		c.shared = len(g.Readers[i]) > 1 || !merge && len(g.Readers[i]) > 0
+		for _, r := range g.Readers[i] {
+			c.readers = append(c.readers, of[r])
+		}
+		slices.Sort(c.readers)
+		c.readers = slices.Compact(c.readers)
+		var reads []int
+		for _, r := range g.Reads[i] {
+			reads = append(reads, of[r])
+		}
+		slices.Sort(reads)
+		for a := 0; a < len(reads); {
+			b := a
+			for b < len(reads) && reads[b] == reads[a] {
+				b++
+			}
+			c.reads = append(c.reads, classRead{reads[a], b - a})
+			a = b
+		}
+	}
+	for k := range list {
+		for _, r := range list[k].reads {
+			if !list[r.class].shared {
+				list[r.class].per = r.count
+			}
+		}
+	}
+	return list, of
+}
+
+// refine numbers the instances by what key says of them, in order of first
+// appearance, and returns how many numbers there are.
+func refine(n int, color []int, key func(i int, b []byte) []byte) int {
+	number := map[string]int{}
+	var b []byte
+	for i := range n {
+		b = key(i, b[:0])
+		c, ok := number[string(b)]
+		if !ok {
+			c = len(number)
+			number[string(b)] = c
+		}
+		color[i] = c
+	}
+	return len(number)
+}
+
+// An event is a run of some instance of a class, after outputs of classes were
+// stored.
+type event struct {
+	class int
+	store []classRead
+}
+
+// replay makes an order of the part's instances from the runs of classes: it
+// follows each output, decides which instance each run was only when all are
+// known, and loads what a run misses. This is the proof of the section on
+// classes, as code.
+func replay(g *ordering.Graph, list []class, of []int, events []event) (order []int, stores, loads [][]int) {
+	type token struct{ class, number int }
+	// lb and gb hold the numbers of the live outputs of counted classes; for
+	// shared ones there is at most number 0.
+	ran := make([]int, len(list))
+	lb, gb := make([][]int, len(list)), make([][]int, len(list))
+	taken := make([][][]token, len(list)) // by class and number: what it took
+	type record struct {
+		run          token
+		store, loads []token
+	}
+	var records []record
+	left := make([]int, len(list)) // runs until a shared output is dead
+	for k := range list {
+		for _, r := range list[k].readers {
+			left[k] += list[r].n()
+		}
+	}
+	for _, e := range events {
+		rec := record{run: token{e.class, ran[e.class]}}
+		for _, s := range e.store {
+			for range min(s.count, len(lb[s.class])) {
+				// The one that came last waits longest.
+				last := len(lb[s.class]) - 1
+				x := lb[s.class][last]
+				lb[s.class] = lb[s.class][:last]
+				gb[s.class] = append(gb[s.class], x)
+				rec.store = append(rec.store, token{s.class, x})
+			}
+		}
+		var took []token
+		for _, r := range list[e.class].reads {
+			for range r.count {
+				if len(lb[r.class]) == 0 {
+					x := gb[r.class][0]
+					gb[r.class] = gb[r.class][1:]
+					lb[r.class] = append(lb[r.class], x)
+					rec.loads = append(rec.loads, token{r.class, x})
+				}
+				took = append(took, token{r.class, lb[r.class][0]})
+				if !list[r.class].shared {
+					lb[r.class] = lb[r.class][1:]
+				} else if left[r.class]--; left[r.class] == 0 {
+					lb[r.class] = nil
+				}
+			}
+		}
+		taken[e.class] = append(taken[e.class], took)
+		if list[e.class].kept() {
+			lb[e.class] = append(lb[e.class], ran[e.class])
+		}
+		ran[e.class]++
+		records = append(records, rec)
+	}
+	// From the readers to what they read: which instance was it?
+	real := make([][]int, len(list))
+	for k := range list {
+		real[k] = make([]int, ran[k])
+		copy(real[k], list[k].members)
+	}
+	for k := len(list) - 1; k >= 0; k-- {
+		for number, took := range taken[k] {
+			reads := g.Reads[real[k][number]]
+			free := map[int][]int{}
+			for _, r := range reads {
+				free[of[r]] = append(free[of[r]], r)
+			}
+			for _, t := range took {
+				real[t.class][t.number] = free[t.class][0]
+				free[t.class] = free[t.class][1:]
+			}
+		}
+	}
+	name := func(tokens []token) []int {
+		var ids []int
+		for _, t := range tokens {
+			ids = append(ids, real[t.class][t.number])
+		}
+		return ids
+	}
+	for _, rec := range records {
+		order = append(order, real[rec.run.class][rec.run.number])
+		stores = append(stores, name(rec.store))
+		loads = append(loads, name(rec.loads))
+	}
+	return order, stores, loads
+}

@@ -1,0 +1,60 @@
+package ordering
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/dsasched/dsasched/model/ordering"
+)
+
+// shared is where the problem files stand beside the project; they are no part of
+// it.
+const shared = "../../../shared/data/order"
+
+// optima are the published optima of the files (traffic), each proven by two
+// solvers elsewhere.
+var optima = []struct {
+	file    string
+	traffic float64
+}{
+	{"chain-8-4-2-1.json", 24},
+	{"chain-16-8-4-2-1.json", 56},
+	{"chain-16-16-8-8-4-2.json", 12},
+	{"chain-32-16-16-8-4.json", 24},
+	{"chain-56-28-14-7.json", 168},
+}
+
+func load(t testing.TB, name string) *ordering.Problem {
+	t.Helper()
+	path := filepath.Join(shared, name)
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("skipped: %s is not on this machine", path)
+	}
+	p, err := ordering.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestSearchFiles(t *testing.T) {
+	for _, c := range optima {
+		t.Run(c.file, func(t *testing.T) {
+			p := load(t, c.file)
+			for _, sw := range []SearchOptions{{}, {NoParts: true}} {
+				res := mustSearch(t, p, ordering.Traffic, sw)
+				if res.Status != ordering.Optimal || res.Cost != c.traffic {
+					t.Errorf("%+v: %s, cost %v, bound %v, want %v", sw, res.Status, res.Cost, res.Bound, c.traffic)
+				}
+				if limit := 500 * time.Millisecond; res.Seconds > limit.Seconds() && !sw.NoParts {
+					t.Errorf("%v seconds, want at most %v", res.Seconds, limit)
+				}
+				t.Logf("%+v: %.4f s", sw.NoParts, res.Seconds)
+			}
+			res := mustSearch(t, p, ordering.Peak, SearchOptions{})
+			t.Logf("peak %v %s %.4f s", res.Cost, res.Status, res.Seconds)
+		})
+	}
+}

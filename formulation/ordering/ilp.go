@@ -1,0 +1,511 @@
+package ordering
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/model/ordering"
+)
+
+// ILPOptions are the settings of the integer programs. The zero value asks for a
+// proof with every strengthening; the switches change how long it takes and never
+// the optimum.
+type ILPOptions struct {
+	// TimeLimit ends the solve; 0 is no limit.
+	TimeLimit time.Duration
+	// Start is an order of all instances to begin from, nil for the topological
+	// one.
+	Start []int
+	// MaxTerms is the size, in variables and terms, beyond which no program is
+	// built: the answer is then the start. 0 is [DefaultMaxTerms].
+	MaxTerms int
+
+	NoParts      bool // state connected components jointly
+	NoWindows    bool // leave out (12)
+	NoPrecedence bool // leave out (13)
+	NoLazyLoads  bool // leave out (14)
+	NoStart      bool // give the solver no start
+}
+
+// DefaultMaxTerms keeps the program and the solver's copies of it well below
+// 4 GB.
+const DefaultMaxTerms = 3_000_000
+
+// PositionILP is the position-indexed formulation: every instance by itself.
+//
+// A limit gives the best order so far with its bound. When ctx ends, the result
+// is what was known before, together with an error that wraps the context's.
+func PositionILP(ctx context.Context, solver milp.Solver, p *ordering.Problem, objective ordering.Objective, opts ILPOptions) (*ordering.Result, error) {
+	return solveILP(ctx, solver, "position-ilp", p, objective, opts, false)
+}
+
+// CountingILP is the counting formulation: classes of instances by their counts.
+// Where every output has at most one reader it counts all of them; outputs with
+// several readers are stated one by one, as in the position-indexed formulation.
+// Limits and ctx are as for [PositionILP].
+func CountingILP(ctx context.Context, solver milp.Solver, p *ordering.Problem, objective ordering.Objective, opts ILPOptions) (*ordering.Result, error) {
+	return solveILP(ctx, solver, "counting-ilp", p, objective, opts, true)
+}
+
+func solveILP(ctx context.Context, solver milp.Solver, method string, p *ordering.Problem, objective ordering.Objective, opts ILPOptions, merge bool) (*ordering.Result, error) {
+	begin := time.Now()
+	g := ordering.NewGraph(p)
+	if objective == ordering.Traffic {
+		if err := g.Feasible(); err != nil {
+			return ordering.NoOrder(method, objective, err)
+		}
+	}
+	parts, of, distinct, err := prepare(g, objective, opts.Start, opts.NoParts, merge)
+	if err != nil {
+		return nil, err
+	}
+	most := opts.MaxTerms
+	if most == 0 {
+		most = DefaultMaxTerms
+	}
+	var stopped error
+	for _, a := range distinct {
+		if a.cost <= a.bound {
+			continue
+		}
+		left := time.Duration(0)
+		if opts.TimeLimit > 0 {
+			if left = opts.TimeLimit - time.Since(begin); left <= 0 {
+				break
+			}
+		}
+		f := &program{answer: a, opts: opts, steps: len(a.part.ids)}
+		if f.size() > most {
+			continue
+		}
+		f.build(p.Name)
+		if stopped = f.solve(ctx, solver, left); stopped != nil {
+			if ctx.Err() == nil {
+				return nil, fmt.Errorf("ordering: %s of %q: %w", method, p.Name, stopped)
+			}
+			stopped = fmt.Errorf("ordering: %s of %q: %w", method, p.Name, stopped)
+			break
+		}
+	}
+	res, err := assemble(method, p, g, parts, of, objective)
+	if err != nil {
+		return nil, err
+	}
+	res.Seconds = time.Since(begin).Seconds()
+	return res, stopped
+}
+
+// A program is one part's integer program. The numbers of constraints are those
+// of the package's essay. Variables of a class are indexed by step, from 0.
+type program struct {
+	*answer
+	opts  ILPOptions
+	steps int // T
+
+	model *milp.Model
+	run   [][]milp.Var // x
+	// Counted classes.
+	inLB, inGB, store, load [][]milp.Var // R, G, s, l
+	// Shared classes: in the LB during a step, a copy in the GB, loaded before it.
+	held, copied, fetch [][]milp.Var // a, c, d
+	peak                milp.Var     // Z
+	grain               int64        // bytes in a unit of capacity
+	costGrain           int64        // cost units in one of the objective
+}
+
+// size is about how many variables and terms the program has.
+func (f *program) size() int {
+	perStep, arcs := 0, 0
+	for k := range f.classes {
+		perStep += 12 + 2*len(f.classes[k].reads)
+		if f.classes[k].shared {
+			arcs += len(f.classes[k].readers)
+		}
+	}
+	n := f.steps * perStep
+	if !f.opts.NoPrecedence {
+		n += arcs * f.steps * f.steps
+	}
+	return n
+}
+
+func (f *program) traffic() bool { return f.objective == ordering.Traffic }
+
+func (f *program) build(name string) {
+	f.grain, f.costGrain = 0, 0
+	for k := range f.classes {
+		c := &f.classes[k]
+		f.grain = gcd(gcd(f.grain, c.out), c.work)
+		if c.kept() {
+			f.costGrain = gcd(gcd(f.costGrain, c.store), c.load)
+		}
+	}
+	f.grain, f.costGrain = max(f.grain, 1), max(f.costGrain, 1)
+	m := milp.New(name, milp.Minimize)
+	f.model = m
+	kk := len(f.classes)
+	f.run, f.held, f.copied, f.fetch = make([][]milp.Var, kk), make([][]milp.Var, kk), make([][]milp.Var, kk), make([][]milp.Var, kk)
+	f.inLB, f.inGB, f.store, f.load = make([][]milp.Var, kk), make([][]milp.Var, kk), make([][]milp.Var, kk), make([][]milp.Var, kk)
+	if !f.traffic() {
+		f.peak = m.Integer("Z", math.Ceil(float64(f.bound)/float64(f.grain)), math.Inf(1), 1)
+	}
+	for k := range f.classes {
+		c := &f.classes[k]
+		storeCost, loadCost := float64(c.store/f.costGrain), float64(c.load/f.costGrain)
+		for t := range f.steps {
+			v := func(letter string) string { return fmt.Sprintf("%s[%d,%d]", letter, k, t) }
+			f.run[k] = append(f.run[k], m.Binary(v("x"), 0))
+			if !c.kept() {
+				continue
+			}
+			n := float64(c.n())
+			if c.shared {
+				f.held[k] = append(f.held[k], m.Binary(v("a"), 0))
+				if f.traffic() {
+					price := 0.0
+					if t == f.steps-1 {
+						price = storeCost
+					}
+					f.copied[k] = append(f.copied[k], m.Binary(v("c"), price))
+					f.fetch[k] = append(f.fetch[k], m.Binary(v("d"), loadCost))
+				}
+				continue
+			}
+			f.inLB[k] = append(f.inLB[k], m.Continuous(v("R"), 0, n, 0))
+			if f.traffic() {
+				f.inGB[k] = append(f.inGB[k], m.Continuous(v("G"), 0, n, 0))
+				f.store[k] = append(f.store[k], m.Integer(v("s"), 0, n, storeCost))
+				f.load[k] = append(f.load[k], m.Integer(v("l"), 0, float64(c.per), loadCost))
+			}
+		}
+	}
+	f.runs()
+	for k := range f.classes {
+		switch c := &f.classes[k]; {
+		case c.shared:
+			f.sharedOutput(k)
+		case c.kept():
+			f.countedOutputs(k)
+		}
+	}
+	f.capacity()
+}
+
+// runs states (1), (2), (12) and (13).
+func (f *program) runs() {
+	m := f.model
+	for t := range f.steps {
+		var terms []milp.Term
+		for k := range f.classes {
+			terms = append(terms, f.run[k][t].Times(1))
+		}
+		m.AddEQ(fmt.Sprintf("(1) one run at step %d", t), terms, 1)
+	}
+	for k := range f.classes {
+		m.AddEQ(fmt.Sprintf("(2) runs of class %d", k), milp.Sum(f.run[k]...), float64(f.classes[k].n()))
+	}
+	if !f.opts.NoWindows {
+		before, after := f.part.closures()
+		for k := range f.classes {
+			i := f.classes[k].members[0]
+			for t := range f.steps {
+				if t < before[i] || t >= f.steps-after[i] {
+					m.Fix(f.run[k][t], 0)
+				}
+			}
+		}
+	}
+	if f.opts.NoPrecedence {
+		return
+	}
+	for k := range f.classes {
+		if !f.classes[k].shared {
+			continue // (3) to (5) say it
+		}
+		for _, r := range f.classes[k].readers {
+			for t := range f.steps {
+				terms := make([]milp.Term, 0, 2*t+1)
+				for u := 0; u <= t; u++ {
+					terms = append(terms, f.run[r][u].Times(1))
+					if u < t {
+						terms = append(terms, f.run[k][u].Times(-float64(f.classes[r].n())))
+					}
+				}
+				m.AddLE(fmt.Sprintf("(13) %d before %d by step %d", k, r, t), terms, 0)
+			}
+		}
+	}
+}
+
+// closures counts what must run before and after each instance.
+func (p part) closures() (before, after []int) {
+	n := len(p.ids)
+	count := func(near [][]int) []int {
+		out := make([]int, n)
+		mark := make([]int, n)
+		for i := range n {
+			stack := []int{i}
+			mark[i] = i + 1
+			for len(stack) > 0 {
+				j := stack[len(stack)-1]
+				stack = stack[:len(stack)-1]
+				for _, x := range near[j] {
+					if mark[x] != i+1 {
+						mark[x] = i + 1
+						out[i]++
+						stack = append(stack, x)
+					}
+				}
+			}
+		}
+		return out
+	}
+	return count(p.graph.Reads), count(p.graph.Readers)
+}
+
+// countedOutputs states (3) to (5) and (14).
+func (f *program) countedOutputs(k int) {
+	m := f.model
+	c := &f.classes[k]
+	reader := c.readers[0]
+	for t := range f.steps {
+		at := func(number string) string { return fmt.Sprintf("%s class %d at step %d", number, k, t) }
+		lb := []milp.Term{f.inLB[k][t].Times(1), f.run[k][t].Times(-1), f.run[reader][t].Times(float64(c.per))}
+		if t > 0 {
+			lb = append(lb, f.inLB[k][t-1].Times(-1))
+		}
+		if f.traffic() {
+			lb = append(lb, f.store[k][t].Times(1), f.load[k][t].Times(-1))
+			gb := []milp.Term{f.inGB[k][t].Times(1), f.store[k][t].Times(-1), f.load[k][t].Times(1)}
+			if t > 0 {
+				gb = append(gb, f.inGB[k][t-1].Times(-1))
+			}
+			m.AddEQ(at("(4) GB,"), gb, 0)
+			if !f.opts.NoLazyLoads {
+				m.AddLE(at("(14) loads,"), []milp.Term{f.load[k][t].Times(1), f.run[reader][t].Times(-float64(c.per))}, 0)
+			}
+		}
+		m.AddEQ(at("(3) LB,"), lb, 0)
+		m.AddGE(at("(5) reads,"), []milp.Term{f.inLB[k][t].Times(1), f.run[k][t].Times(-1)}, 0)
+	}
+}
+
+// sharedOutput states (6) to (10) and (14).
+func (f *program) sharedOutput(k int) {
+	m := f.model
+	for t := range f.steps {
+		at := func(number string) string { return fmt.Sprintf("%s output %d at step %d", number, k, t) }
+		m.AddGE(at("(6) made,"), []milp.Term{f.held[k][t].Times(1), f.run[k][t].Times(-1)}, 0)
+		for _, r := range f.classes[k].readers {
+			m.AddGE(at(fmt.Sprintf("(7) read by %d,", r)), []milp.Term{f.held[k][t].Times(1), f.run[r][t].Times(-1)}, 0)
+		}
+		stays := []milp.Term{f.held[k][t].Times(1), f.run[k][t].Times(-1)}
+		if t > 0 {
+			stays = append(stays, f.held[k][t-1].Times(-1))
+		}
+		if f.traffic() {
+			stays = append(stays, f.fetch[k][t].Times(-1))
+			from := []milp.Term{f.fetch[k][t].Times(1)}
+			grow := []milp.Term{f.copied[k][t].Times(1)}
+			if t > 0 {
+				from = append(from, f.copied[k][t-1].Times(-1))
+				grow = append(grow, f.copied[k][t-1].Times(-1))
+			}
+			m.AddLE(at("(9) loaded from a copy,"), from, 0)
+			m.AddGE(at("(10) the copy stays,"), grow, 0)
+			if t > 0 {
+				grow = append(grow[:2:2], f.held[k][t-1].Times(-1))
+			}
+			m.AddLE(at("(10) copied from the LB,"), grow, 0)
+			if !f.opts.NoLazyLoads {
+				lazy := []milp.Term{f.fetch[k][t].Times(1)}
+				for _, r := range f.classes[k].readers {
+					lazy = append(lazy, f.run[r][t].Times(-1))
+				}
+				m.AddLE(at("(14) loads,"), lazy, 0)
+			}
+		}
+		m.AddLE(at("(8) in the LB,"), stays, 0)
+	}
+}
+
+// capacity states (11).
+func (f *program) capacity() {
+	bytes := func(n int64) float64 { return float64(n / f.grain) }
+	for t := range f.steps {
+		var terms []milp.Term
+		for k := range f.classes {
+			c := &f.classes[k]
+			during := c.work
+			switch {
+			case c.shared:
+				terms = append(terms, f.held[k][t].Times(bytes(c.out)))
+			case c.kept():
+				during += c.out
+				if t > 0 {
+					terms = append(terms, f.inLB[k][t-1].Times(bytes(c.out)))
+				}
+				if f.traffic() {
+					terms = append(terms, f.store[k][t].Times(-bytes(c.out)), f.load[k][t].Times(bytes(c.out)))
+				}
+			default:
+				during += c.out
+			}
+			terms = append(terms, f.run[k][t].Times(bytes(during)))
+		}
+		name := fmt.Sprintf("(11) capacity at step %d", t)
+		if f.traffic() {
+			f.model.AddLE(name, terms, float64(f.part.graph.Capacity/f.grain))
+		} else {
+			f.model.AddLE(name, append(terms, f.peak.Times(-1)), 0)
+		}
+	}
+}
+
+// solve improves the answer. Its error is the solver's.
+func (f *program) solve(ctx context.Context, solver milp.Solver, limit time.Duration) error {
+	opts := milp.Options{TimeLimit: limit}
+	if !f.opts.NoStart {
+		opts.Start = f.start()
+	}
+	sol, err := solver.Solve(ctx, f.model, opts)
+	if err != nil {
+		return err
+	}
+	scale := f.costGrain
+	if !f.traffic() {
+		scale = f.grain
+	}
+	if sol.Status.HasValues() {
+		cost := f.takeEvents(f.events(sol))
+		// The solver may move what need not move, at a limit or where it is free.
+		if want := int64(math.Round(sol.Objective)) * scale; cost > want {
+			return fmt.Errorf("internal error, the solver's order costs %d, its objective is %d", cost, want)
+		}
+	}
+	switch sol.Status {
+	case milp.Optimal, milp.Feasible, milp.Limit:
+	default:
+		return fmt.Errorf("internal error, the solver says %v of a program with a solution", sol.Status)
+	}
+	// Every cost is a multiple of the scale.
+	const tolerance = 1e-4
+	if b := math.Ceil(sol.Bound - tolerance); b > 0 && !math.IsInf(b, 0) {
+		f.bound = min(f.cost, max(f.bound, int64(b)*scale))
+	}
+	return nil
+}
+
+// start states the answer so far as values of the variables.
+func (f *program) start() []float64 {
+	x := make([]float64, f.model.NumVars())
+	kk := len(f.classes)
+	inLB, inGB := make([]int, kk), make([]int, kk)
+	left := make([]int, len(f.part.ids))
+	for i := range left {
+		left[i] = len(f.part.graph.Readers[i])
+	}
+	for t, s := range f.answer.steps {
+		stored, loaded := make([]int, kk), make([]int, kk)
+		for _, i := range s.store {
+			k := f.of[i]
+			stored[k]++
+			inLB[k]--
+			inGB[k]++
+		}
+		for _, i := range s.load {
+			k := f.of[i]
+			loaded[k]++
+			inLB[k]++
+			if !f.classes[k].shared {
+				inGB[k]--
+			}
+		}
+		ran := f.of[s.run]
+		x[f.run[ran][t]] = 1
+		if left[s.run] > 0 {
+			inLB[ran]++
+		}
+		for k := range f.classes {
+			if !f.classes[k].shared {
+				continue
+			}
+			x[f.held[k][t]] = float64(inLB[k])
+			if f.traffic() {
+				x[f.copied[k][t]] = float64(min(inGB[k], 1))
+				x[f.fetch[k][t]] = float64(loaded[k])
+			}
+		}
+		for _, r := range f.part.graph.Reads[s.run] {
+			if left[r]--; left[r] == 0 {
+				inLB[f.of[r]]--
+			}
+		}
+		for k := range f.classes {
+			if c := &f.classes[k]; c.shared || !c.kept() {
+				continue
+			}
+			x[f.inLB[k][t]] = float64(inLB[k])
+			if f.traffic() {
+				x[f.inGB[k][t]] = float64(inGB[k])
+				x[f.store[k][t]] = float64(stored[k])
+				x[f.load[k][t]] = float64(loaded[k])
+			}
+		}
+	}
+	if !f.traffic() {
+		x[f.peak] = float64(f.cost / f.grain)
+	}
+	return x
+}
+
+// events reads the runs and stores from a solution. A shared output that is not
+// held any more was stored if something still reads it.
+func (f *program) events(sol *milp.Solution) []event {
+	events := make([]event, f.steps)
+	left := make([]int, len(f.classes))
+	for k := range f.classes {
+		for _, r := range f.classes[k].readers {
+			left[k] += f.classes[r].n()
+		}
+	}
+	inLB := make([]bool, len(f.classes))
+	for t := range events {
+		e := &events[t]
+		for k := range f.classes {
+			if sol.Int(f.run[k][t]) == 1 {
+				e.class = k
+			}
+		}
+		for k := range f.classes {
+			switch c := &f.classes[k]; {
+			case !f.traffic() || !c.kept():
+			case c.shared:
+				if inLB[k] && sol.Int(f.held[k][t]) == 0 {
+					inLB[k] = false
+					e.store = append(e.store, classRead{k, 1})
+				}
+			default:
+				if n := sol.Int(f.store[k][t]); n > 0 {
+					e.store = append(e.store, classRead{k, n})
+				}
+			}
+		}
+		for _, r := range f.classes[e.class].reads {
+			left[r.class]--
+			inLB[r.class] = left[r.class] > 0
+		}
+		inLB[e.class] = left[e.class] > 0
+	}
+	return events
+}
+
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}

@@ -1,0 +1,108 @@
+package ordering
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/dsasched/dsasched/formulation/highs"
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/model/ordering"
+)
+
+func solver(t testing.TB) milp.Solver {
+	t.Helper()
+	s, err := highs.New()
+	if errors.Is(err, highs.ErrUnavailable) {
+		t.Skip("skipped: this build has no HiGHS")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+type ilp func(context.Context, milp.Solver, *ordering.Problem, ordering.Objective, ILPOptions) (*ordering.Result, error)
+
+func mustSolve(t testing.TB, f ilp, s milp.Solver, p *ordering.Problem, objective ordering.Objective, opts ILPOptions) *ordering.Result {
+	t.Helper()
+	res, err := f(context.Background(), s, p, objective, opts)
+	if err != nil {
+		t.Fatalf("%s: %v\n%+v", p.Name, err, p)
+	}
+	if _, err := ordering.Check(p, res); err != nil {
+		t.Fatalf("%s: %v", p.Name, err)
+	}
+	return res
+}
+
+var ilpSwitches = []struct {
+	name string
+	opts ILPOptions
+}{
+	{"all on", ILPOptions{}},
+	{"no parts", ILPOptions{NoParts: true}},
+	{"no windows", ILPOptions{NoWindows: true}},
+	{"no precedence", ILPOptions{NoPrecedence: true}},
+	{"no lazy loads", ILPOptions{NoLazyLoads: true}},
+	{"no start", ILPOptions{NoStart: true}},
+	{"all off", ILPOptions{NoParts: true, NoWindows: true, NoPrecedence: true, NoLazyLoads: true, NoStart: true}},
+}
+
+func TestILPAgainstBruteForce(t *testing.T) {
+	s := solver(t)
+	solved := 0
+	for seed := range uint64(400) {
+		p := randomProblem(seed, 6)
+		traffic, peak := bruteForce(p)
+		if traffic == 0 && seed%4 != 0 {
+			continue // the start proves most of these
+		}
+		solved++
+		for n, sw := range ilpSwitches {
+			if n > 0 && seed%7 != uint64(n) {
+				continue
+			}
+			for _, method := range []ilp{PositionILP, CountingILP} {
+				res := mustSolve(t, method, s, p, ordering.Traffic, sw.opts)
+				switch {
+				case traffic < 0:
+					if res.Status != ordering.Infeasible {
+						t.Fatalf("seed %d: %s, brute force finds no order", seed, res.Status)
+					}
+				case res.Status != ordering.Optimal || math.Abs(res.Cost-traffic) > 1e-9:
+					t.Fatalf("seed %d, %s, %s: %s, cost %v, brute force finds %v\n%+v", seed, res.Method, sw.name, res.Status, res.Cost, traffic, p)
+				}
+				if seed%3 != 0 {
+					continue
+				}
+				if res := mustSolve(t, method, s, p, ordering.Peak, sw.opts); res.Status != ordering.Optimal || res.Cost != float64(peak) {
+					t.Fatalf("seed %d, %s, %s: %s, peak %v, brute force finds %d\n%+v", seed, res.Method, sw.name, res.Status, res.Cost, peak, p)
+				}
+			}
+		}
+	}
+	t.Logf("%d problems", solved)
+	if solved < 100 {
+		t.Errorf("only %d problems", solved)
+	}
+}
+
+func TestCountingFiles(t *testing.T) {
+	s := solver(t)
+	for n, c := range optima {
+		t.Run(c.file, func(t *testing.T) {
+			p := load(t, c.file)
+			if n >= 3 && testing.Short() {
+				t.Skip("skipped: short")
+			}
+			res := mustSolve(t, CountingILP, s, p, ordering.Traffic, ILPOptions{TimeLimit: 20 * time.Second})
+			if res.Status != ordering.Optimal || res.Cost != c.traffic {
+				t.Errorf("%s, cost %v, bound %v, want %v", res.Status, res.Cost, res.Bound, c.traffic)
+			}
+			t.Logf("%.3f s", res.Seconds)
+		})
+	}
+}

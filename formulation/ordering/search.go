@@ -1,0 +1,760 @@
+package ordering
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"time"
+
+	"github.com/dsasched/dsasched/model/ordering"
+)
+
+// SearchOptions are the settings of [Search]. The zero value asks for a proof
+// with everything on, within the default limits. The switches change how long a
+// proof takes and never the optimum.
+type SearchOptions struct {
+	// TimeLimit ends the search; 0 is no limit.
+	TimeLimit time.Duration
+	// MaxStates is the most states kept at a time; 0 is no limit of its own.
+	MaxStates int
+	// MaxBytes is the most memory that states take; 0 is [DefaultMaxBytes].
+	MaxBytes int64
+	// Start is an order of all instances to begin from, nil for none.
+	Start []int
+	// BeamWidth is how many states per depth the first, incomplete search keeps;
+	// 0 chooses by the number of instances.
+	BeamWidth int
+
+	NoParts     bool // solve connected components jointly
+	NoClasses   bool // tell all instances apart
+	NoDominance bool // drop only exact duplicates
+	NoRunAtOnce bool // always branch over all instances that can run
+	NoBound     bool // best first by cost alone
+	NoBeam      bool // skip the incomplete search
+}
+
+// DefaultMaxBytes keeps a search well below 4 GB, with what the collector takes
+// beside it.
+const DefaultMaxBytes = 1 << 30
+
+// Search is the state-space search of the package's essay: exact for every
+// valid problem and both objectives. At a limit the result is the best order so
+// far with a proven bound. When ctx ends, it is that as well, together with an
+// error that wraps the context's.
+func Search(ctx context.Context, p *ordering.Problem, objective ordering.Objective, opts SearchOptions) (*ordering.Result, error) {
+	begin := time.Now()
+	g := ordering.NewGraph(p)
+	if objective == ordering.Traffic {
+		if err := g.Feasible(); err != nil {
+			return ordering.NoOrder("search", objective, err)
+		}
+	}
+	parts, of, distinct, err := prepare(g, objective, opts.Start, opts.NoParts, !opts.NoClasses)
+	if err != nil {
+		return nil, err
+	}
+	stop := &limits{ctx: ctx, maxStates: opts.MaxStates, maxBytes: opts.MaxBytes}
+	if stop.maxBytes == 0 {
+		stop.maxBytes = DefaultMaxBytes
+	}
+	if opts.TimeLimit > 0 {
+		stop.deadline = begin.Add(opts.TimeLimit)
+	}
+	if !opts.NoBeam {
+		for _, a := range distinct {
+			a.beam(stop, opts, len(g.Refs))
+		}
+	}
+	for _, a := range distinct {
+		a.prove(stop, opts)
+	}
+
+	res, err := assemble("search", p, g, parts, of, objective)
+	if err != nil {
+		return nil, err
+	}
+	res.Seconds = time.Since(begin).Seconds()
+	if err := ctx.Err(); err != nil && res.Status != ordering.Optimal {
+		return res, fmt.Errorf("ordering: search of %q: %w", p.Name, err)
+	}
+	return res, nil
+}
+
+// limits say when to stop.
+type limits struct {
+	ctx       context.Context
+	deadline  time.Time
+	maxStates int
+	maxBytes  int64
+	ticks     int
+	over      bool
+}
+
+// reached looks at the clock now and then, and at the size of s always.
+func (l *limits) reached(s *space) bool {
+	if l.maxStates > 0 && s.count >= l.maxStates || s.bytes() > l.maxBytes {
+		return true
+	}
+	if l.ticks++; l.ticks%256 == 1 || l.over {
+		l.over = l.over || l.ctx.Err() != nil || !l.deadline.IsZero() && time.Now().After(l.deadline)
+	}
+	return l.over
+}
+
+// beam keeps the best states of each depth only. It finds good orders and proves
+// nothing, except that an order of cost 0 is a best one.
+func (a *answer) beam(stop *limits, opts SearchOptions, n int) {
+	if a.cost <= a.bound {
+		return
+	}
+	width := opts.BeamWidth
+	if width == 0 {
+		width = min(max(100_000/n, 8), 200)
+	}
+	s := newSpace(a, opts)
+	s.upper = a.cost
+	layer := []int32{s.root()}
+	for range len(a.part.ids) {
+		var next []int32
+		for _, id := range layer {
+			if s.node(id).dropped {
+				continue
+			}
+			if stop.reached(s) {
+				return
+			}
+			s.expand(id, func(child int32) bool {
+				next = append(next, child)
+				return !stop.over
+			})
+		}
+		slices.SortStableFunc(next, func(x, y int32) int {
+			if c := s.node(x).estimate - s.node(y).estimate; c != 0 {
+				return int(min(max(c, -1), 1))
+			}
+			return int(x) - int(y)
+		})
+		layer = layer[:0]
+		for _, id := range next {
+			if !s.node(id).dropped && len(layer) < width {
+				layer = append(layer, id)
+			}
+		}
+		if len(layer) == 0 {
+			return
+		}
+	}
+	a.takeEvents(s.path(layer[0]))
+}
+
+// prove is the complete search.
+func (a *answer) prove(stop *limits, opts SearchOptions) {
+	if a.cost <= a.bound {
+		return
+	}
+	s := newSpace(a, opts)
+	s.upper = a.cost
+	s.keepOpen = true
+	s.open.push(s.entry(s.root()))
+	for len(s.open) > 0 {
+		if stop.reached(s) {
+			a.bound = max(a.bound, s.open[0].estimate)
+			return
+		}
+		e := s.open.pop()
+		if s.node(e.id).dropped {
+			continue
+		}
+		if e.depth == len(a.part.ids) {
+			a.takeEvents(s.path(e.id))
+			a.bound = a.cost
+			return
+		}
+		a.bound = max(a.bound, e.estimate)
+		cut := false
+		s.expand(e.id, func(child int32) bool {
+			s.open.push(s.entry(child))
+			if stop.reached(s) {
+				cut = true
+			}
+			return !cut
+		})
+		if cut {
+			return // the bound is that of the state that was left half-way
+		}
+	}
+	// Nothing below the order that is known.
+	a.bound = a.cost
+}
+
+// A space holds the states of one search. A state is, per class, how many have
+// run and how many of the live outputs are in the GB (shared outputs: 0 dirty or
+// none, 1 in the GB only, 2 in both), packed into words: first all of the runs,
+// then all of the places.
+type space struct {
+	*answer
+	opts  SearchOptions
+	upper int64 // only states below it are kept
+
+	fields   []field // 2 per class: runs, place
+	runWords int
+	width    int // words per state
+
+	nodes  [][]node
+	packed [][]uint64
+	count  int
+	table  []int32 // open addressing by runs: 1 + the first state of a chain
+	used   int
+
+	open     queue
+	keepOpen bool
+
+	// Scratch: the state that is expanded, its child, and one to compare with.
+	ran, place           []int
+	childRan, childPlace []int
+	other                []int
+	resident             []int // outputs in the LB
+	dead                 []bool
+	key                  []uint64
+	options              []option
+	chosen               []int
+}
+
+type field struct {
+	word  int
+	shift uint
+	mask  uint64
+}
+
+type node struct {
+	cost, estimate int64
+	parent, next   int32
+	class          int32
+	depth          int32
+	dropped        bool
+}
+
+const chunk = 1 << 12 // states per allocation
+
+// An option is a class with outputs that may be stored.
+type option struct {
+	class, count int
+	bytes        int64
+}
+
+func newSpace(a *answer, opts SearchOptions) *space {
+	k := len(a.classes)
+	s := &space{answer: a, opts: opts, fields: make([]field, 2*k),
+		ran: make([]int, k), place: make([]int, k), childRan: make([]int, k), childPlace: make([]int, k), other: make([]int, k),
+		resident: make([]int, k), dead: make([]bool, k)}
+	word, shift := 0, 0
+	lay := func(f int, most int) {
+		n := bits.Len(uint(most))
+		if shift+n > 64 {
+			word, shift = word+1, 0
+		}
+		s.fields[f] = field{word, uint(shift), 1<<n - 1}
+		shift += n
+	}
+	for c := range a.classes {
+		lay(2*c, a.classes[c].n())
+	}
+	word, shift = word+1, 0
+	s.runWords = word
+	for c := range a.classes {
+		switch {
+		case a.objective == ordering.Peak || !a.classes[c].kept():
+			lay(2*c+1, 0)
+		case a.classes[c].shared:
+			lay(2*c+1, 2)
+		default:
+			lay(2*c+1, a.classes[c].n())
+		}
+	}
+	s.width = word + 1
+	s.key = make([]uint64, s.width)
+	s.table = make([]int32, 1<<10)
+	return s
+}
+
+func (s *space) node(id int32) *node { return &s.nodes[id/chunk][id%chunk] }
+
+func (s *space) words(id int32) []uint64 {
+	at := int(id%chunk) * s.width
+	return s.packed[id/chunk][at : at+s.width]
+}
+
+// bytes is what the states take.
+func (s *space) bytes() int64 {
+	return int64(len(s.nodes))*chunk*int64(40+8*s.width) + 4*int64(cap(s.table)) + 24*int64(cap(s.open))
+}
+
+func (s *space) get(w []uint64, f int) int {
+	x := s.fields[f]
+	return int(w[x.word] >> x.shift & x.mask)
+}
+
+func (s *space) root() int32 {
+	for k := range s.classes {
+		s.childRan[k], s.childPlace[k] = 0, 0
+	}
+	cost := int64(0)
+	if s.objective == ordering.Peak {
+		cost = s.part.graph.LargestNeed()
+	}
+	return s.add(-1, -1, 0, cost)
+}
+
+// add keeps childRan, childPlace unless it is dominated or too dear, and returns
+// its number or -1.
+func (s *space) add(parent, class int32, depth int32, cost int64) int32 {
+	estimate := cost
+	if !s.opts.NoBound && s.objective == ordering.Traffic {
+		estimate += s.future(s.childRan, s.childPlace)
+	}
+	if estimate >= s.upper {
+		return -1
+	}
+	clear(s.key)
+	for k := range s.classes {
+		f := s.fields[2*k]
+		s.key[f.word] |= uint64(s.childRan[k]) << f.shift
+		f = s.fields[2*k+1]
+		s.key[f.word] |= uint64(s.childPlace[k]) << f.shift
+	}
+	slot := s.slot(s.key[:s.runWords])
+	// The chain holds the states with the same runs.
+	link := &s.table[slot]
+	for *link != 0 {
+		id := *link - 1
+		x := s.node(id)
+		w := s.words(id)
+		if s.opts.NoDominance {
+			if slices.Equal(w, s.key) {
+				if x.cost <= cost {
+					return -1
+				}
+				x.dropped = true
+			}
+		} else {
+			for k := range s.other {
+				s.other[k] = s.get(w, 2*k+1)
+			}
+			if x.cost+s.distance(s.other, s.childPlace, cost-x.cost) <= cost {
+				return -1
+			}
+			if cost+s.distance(s.childPlace, s.other, x.cost-cost) <= x.cost {
+				x.dropped = true
+			}
+		}
+		if x.dropped {
+			*link = x.next
+		} else {
+			link = &x.next
+		}
+	}
+	id := int32(s.count)
+	if s.count%chunk == 0 {
+		s.nodes = append(s.nodes, make([]node, chunk))
+		s.packed = append(s.packed, make([]uint64, chunk*s.width))
+	}
+	s.count++
+	*s.node(id) = node{cost: cost, estimate: estimate, parent: parent, class: class, depth: depth}
+	copy(s.words(id), s.key)
+	// A chain that lost all of its states keeps its slot's emptiness out of the
+	// probe sequences of others only by being refilled here.
+	if s.table[slot] == 0 {
+		s.used++
+		s.table[slot] = id + 1
+		if 2*s.used > len(s.table) {
+			s.grow()
+		}
+	} else {
+		*link = id + 1
+	}
+	return id
+}
+
+// distance is what a state with places a pays at most to do whatever one with
+// the same runs and places b does: section "Dominance" of the essay. It stops
+// counting above most.
+func (s *space) distance(a, b []int, most int64) int64 {
+	d := int64(0)
+	for k := range a {
+		if a[k] == b[k] {
+			continue
+		}
+		c := &s.classes[k]
+		switch {
+		case c.shared && a[k] == 0:
+			d += c.store
+		case c.shared && a[k] == 1:
+			d += c.load
+		case c.shared: // a copy and the LB: nothing is better
+		case a[k] < b[k]:
+			d += int64(b[k]-a[k]) * c.store
+		default:
+			d += int64(a[k]-b[k]) * c.load
+		}
+		if d > most {
+			break
+		}
+	}
+	return d
+}
+
+func (s *space) slot(runs []uint64) int {
+	h := uint64(0x9e3779b97f4a7c15)
+	for _, w := range runs {
+		h = (h ^ w) * 0xff51afd7ed558ccd
+		h ^= h >> 32
+	}
+	mask := len(s.table) - 1
+	for i := int(h) & mask; ; i = (i + 1) & mask {
+		if s.table[i] == 0 || slices.Equal(s.words(s.table[i] - 1)[:s.runWords], runs) {
+			return i
+		}
+	}
+}
+
+func (s *space) grow() {
+	old := s.table
+	s.table = make([]int32, 2*len(old))
+	for _, first := range old {
+		if first != 0 {
+			s.table[s.slot(s.words(first - 1)[:s.runWords])] = first
+		}
+	}
+}
+
+// future is the bound: every output that waits in the GB alone is loaded at
+// least once.
+func (s *space) future(_, place []int) int64 {
+	h := int64(0)
+	for k, p := range place {
+		if c := &s.classes[k]; !c.shared {
+			h += int64(p) * c.load
+		} else if p == 1 {
+			h += c.load
+		}
+	}
+	return h
+}
+
+// expand hands the children of a state to found, which returns false to stop.
+func (s *space) expand(id int32, found func(int32) bool) {
+	w := s.words(id)
+	for k := range s.classes {
+		s.ran[k], s.place[k] = s.get(w, 2*k), s.get(w, 2*k+1)
+	}
+	used := int64(0)
+	for k := range s.classes {
+		c := &s.classes[k]
+		s.resident[k], s.dead[k] = 0, false
+		if !c.kept() {
+			continue
+		}
+		if c.shared {
+			s.dead[k] = s.ran[k] == 1
+			for _, r := range c.readers {
+				s.dead[k] = s.dead[k] && s.ran[r] == s.classes[r].n()
+			}
+			if s.ran[k] == 1 && !s.dead[k] && s.place[k] != 1 {
+				s.resident[k] = 1
+			}
+		} else {
+			s.resident[k] = s.ran[k] - c.per*s.ran[c.readers[0]] - s.place[k]
+		}
+		used += int64(s.resident[k]) * c.out
+	}
+	x := *s.node(id)
+	if !s.opts.NoRunAtOnce {
+		for k := range s.classes {
+			if s.ready(k) && s.atOnce(k, used, x.cost) {
+				if child := s.run(id, k, used, nil); child >= 0 {
+					found(child)
+				}
+				return
+			}
+		}
+	}
+	for k := range s.classes {
+		if !s.ready(k) {
+			continue
+		}
+		excess := used + s.missing(k) + s.classes[k].out + s.classes[k].work - s.part.graph.Capacity
+		if s.objective == ordering.Peak || excess <= 0 {
+			if child := s.run(id, k, used, nil); child >= 0 && !found(child) {
+				return
+			}
+			continue
+		}
+		s.options = s.options[:0]
+		for j := range s.classes {
+			n := s.resident[j]
+			for _, r := range s.classes[k].reads {
+				if r.class == j {
+					n -= min(n, r.count)
+				}
+			}
+			if n > 0 && s.classes[j].out > 0 {
+				s.options = append(s.options, option{j, n, s.classes[j].out})
+			}
+		}
+		s.chosen = append(s.chosen[:0], make([]int, len(s.options))...)
+		if !s.choose(id, k, used, 0, excess, math.MaxInt64, found) {
+			return
+		}
+	}
+}
+
+// choose goes through the sets of outputs to store, from option i on, that free
+// the excess and of which no part would do.
+func (s *space) choose(id int32, k int, used int64, i int, excess, smallest int64, found func(int32) bool) bool {
+	if excess <= 0 {
+		if -excess >= smallest {
+			return true // one too many
+		}
+		child := s.run(id, k, used, s.chosen)
+		return child < 0 || found(child)
+	}
+	rest := int64(0)
+	for _, o := range s.options[i:] {
+		rest += int64(o.count) * o.bytes
+	}
+	if rest < excess {
+		return true
+	}
+	o := s.options[i]
+	for n := 0; n <= o.count; n++ {
+		left := excess - int64(n)*o.bytes
+		s.chosen[i] = n
+		least := smallest
+		if n > 0 {
+			least = min(least, o.bytes)
+		}
+		if !s.choose(id, k, used, i+1, left, least, found) {
+			s.chosen[i] = 0
+			return false
+		}
+		if left <= 0 {
+			break
+		}
+	}
+	s.chosen[i] = 0
+	return true
+}
+
+func (s *space) ready(k int) bool {
+	c := &s.classes[k]
+	if s.ran[k] == c.n() {
+		return false
+	}
+	for _, r := range c.reads {
+		have := s.ran[r.class]
+		if x := &s.classes[r.class]; !x.shared {
+			have -= x.per * s.ran[k]
+		}
+		if have < r.count {
+			return false
+		}
+	}
+	return true
+}
+
+// missing is the bytes that a run of class k has to load.
+func (s *space) missing(k int) int64 {
+	n := int64(0)
+	for _, r := range s.classes[k].reads {
+		if short := r.count - s.resident[r.class]; short > 0 {
+			n += int64(short) * s.classes[r.class].out
+		}
+	}
+	return n
+}
+
+// atOnce tells whether some best way on begins with a run of class k: section
+// "Running at once" of the essay.
+func (s *space) atOnce(k int, used, cost int64) bool {
+	c := &s.classes[k]
+	for _, r := range c.reads {
+		if s.resident[r.class] < r.count {
+			return false
+		}
+	}
+	capacity := s.part.graph.Capacity
+	if s.objective == ordering.Peak {
+		capacity = cost
+	}
+	if used+c.out+c.work > capacity {
+		return false
+	}
+	if !c.kept() {
+		return true
+	}
+	// What the run frees, and what storing and loading it costs at least.
+	freed := int64(0)
+	dear := true // each freed output costs no less than the new one
+	for _, r := range c.reads {
+		x := &s.classes[r.class]
+		if x.shared && !s.lastReader(r.class, k) {
+			continue
+		}
+		freed += int64(r.count) * x.out
+		price := x.store + x.load
+		if x.shared && s.place[r.class] == 2 {
+			price = x.load
+		}
+		dear = dear && price >= c.store+c.load
+	}
+	return freed >= c.out && (dear || s.objective == ordering.Peak)
+}
+
+// lastReader tells whether the next run of class k is the last to read the shared
+// output j.
+func (s *space) lastReader(j, k int) bool {
+	for _, r := range s.classes[j].readers {
+		left := s.classes[r].n() - s.ran[r]
+		if r == k {
+			left--
+		}
+		if left > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// run adds the state after a run of class k with the stores chosen of options.
+func (s *space) run(id int32, k int, used int64, chosen []int) int32 {
+	x := *s.node(id)
+	cost := x.cost
+	copy(s.childRan, s.ran)
+	copy(s.childPlace, s.place)
+	if s.objective == ordering.Peak {
+		cost = max(cost, used+s.classes[k].out+s.classes[k].work)
+	} else {
+		for i, n := range chosen {
+			if n == 0 {
+				continue
+			}
+			j := s.options[i].class
+			c := &s.classes[j]
+			if !c.shared {
+				s.childPlace[j] += n
+				cost += int64(n) * c.store
+			} else {
+				if s.place[j] == 0 {
+					cost += c.store
+				}
+				s.childPlace[j] = 1
+			}
+		}
+		for _, r := range s.classes[k].reads {
+			c := &s.classes[r.class]
+			short := r.count - s.resident[r.class]
+			if short > 0 {
+				cost += int64(short) * c.load
+				if c.shared {
+					s.childPlace[r.class] = 2
+				} else {
+					s.childPlace[r.class] -= short
+				}
+			}
+			if c.shared && s.lastReader(r.class, k) {
+				s.childPlace[r.class] = 0
+			}
+		}
+	}
+	s.childRan[k]++
+	return s.add(id, int32(k), x.depth+1, cost)
+}
+
+// path lists the events from the root to a state.
+func (s *space) path(id int32) []event {
+	var ids []int32
+	for ; s.node(id).parent >= 0; id = s.node(id).parent {
+		ids = append(ids, id)
+	}
+	slices.Reverse(ids)
+	events := make([]event, len(ids))
+	for i, id := range ids {
+		x := s.node(id)
+		events[i].class = int(x.class)
+		before, after := s.words(x.parent), s.words(id)
+		for k := range s.classes {
+			from, to := s.get(before, 2*k+1), s.get(after, 2*k+1)
+			switch {
+			case s.classes[k].shared && to == 1 && from != 1:
+				events[i].store = append(events[i].store, classRead{k, 1})
+			case !s.classes[k].shared && to > from:
+				events[i].store = append(events[i].store, classRead{k, to - from})
+			}
+		}
+	}
+	return events
+}
+
+// A queue is a binary heap: least estimate, then deepest, then latest.
+type queue []entry
+
+type entry struct {
+	estimate int64
+	depth    int
+	id       int32
+}
+
+func (s *space) entry(id int32) entry {
+	x := s.node(id)
+	return entry{x.estimate, int(x.depth), id}
+}
+
+func (a entry) before(b entry) bool {
+	if a.estimate != b.estimate {
+		return a.estimate < b.estimate
+	}
+	if a.depth != b.depth {
+		return a.depth > b.depth
+	}
+	return a.id > b.id
+}
+
+func (q *queue) push(e entry) {
+	h := append(*q, e)
+	i := len(h) - 1
+	for i > 0 {
+		up := (i - 1) / 2
+		if !h[i].before(h[up]) {
+			break
+		}
+		h[i], h[up] = h[up], h[i]
+		i = up
+	}
+	*q = h
+}
+
+func (q *queue) pop() entry {
+	h := *q
+	top := h[0]
+	last := len(h) - 1
+	h[0] = h[last]
+	h = h[:last]
+	for i := 0; ; {
+		down := 2*i + 1
+		if down >= len(h) {
+			break
+		}
+		if down+1 < len(h) && h[down+1].before(h[down]) {
+			down++
+		}
+		if !h[down].before(h[i]) {
+			break
+		}
+		h[i], h[down] = h[down], h[i]
+		i = down
+	}
+	*q = h
+	return top
+}
