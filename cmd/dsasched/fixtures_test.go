@@ -180,12 +180,30 @@ func workspace(t *testing.T) {
 		"buffers.csv":   []byte("id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\nb3,0,9,4\nb4,9,21,4\nb5,0,21,4\n"),
 		"clash.csv":     []byte("id,lower,upper,size,offset\na,0,3,4,0\nb,2,9,4,2\n"),
 		"mistakes.csv":  []byte("id,lower,upper,size\nb1,0,3,four\nb2,3,3,4\n"),
+		"chain.json":    []byte(chainProblem),
+		"order.json":    []byte(chainOrder),
+		"tight.json":    []byte(strings.Replace(chainProblem, `"capacity_bytes": 9`, `"capacity_bytes": 7`, 1)),
+		"twice.json":    []byte(strings.Replace(chainOrder, `"run": [0, 1]`, `"run": [0, 0]`, 1)),
+		"field.json":    []byte(strings.Replace(chainProblem, `"instances": 2`, `"instances": 2.5`, 1)),
 	} {
 		if err := os.WriteFile(name, data, 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
+
+// chainProblem has two instances that a third one reads; the capacity makes one
+// output leave.
+const chainProblem = `{"name": "chain", "capacity_bytes": 9, "store_cost_per_byte": 1, "load_cost_per_byte": 1,
+ "subgraphs": [
+  {"name": "first", "instances": 2, "output_bytes": 3, "workspace_bytes": 4},
+  {"name": "last", "instances": 1, "output_bytes": 2, "workspace_bytes": 0}],
+ "arcs": [{"from": 0, "to": 1, "reads": [[0, 2]]}]}
+`
+
+const chainOrder = `{"method": "by hand", "objective": "traffic", "status": "optimal", "cost": 6, "bound": 6, "peak_bytes": 8, "seconds": 0,
+ "steps": [{"store": [], "load": [], "run": [0, 0]}, {"store": [[0, 0]], "load": [], "run": [0, 1]}, {"store": [], "load": [[0, 0]], "run": [1, 0]}]}
+`
 
 // sharedData is a folder of ONNX files of other origin, which is not part of the
 // repository.

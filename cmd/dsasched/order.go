@@ -1,0 +1,242 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsasched/dsasched/formulation/highs"
+	exact "github.com/dsasched/dsasched/formulation/ordering"
+	greedy "github.com/dsasched/dsasched/heuristics/ordering"
+	"github.com/dsasched/dsasched/model/ordering"
+)
+
+// The exact methods; the greedy ones name themselves.
+const (
+	searchMethod   = "search"
+	countingMethod = "counting-ilp"
+	positionMethod = "position-ilp"
+)
+
+func newOrder() *cobra.Command {
+	method := &choice{value: searchMethod, kind: "METHOD", words: []cobra.Completion{
+		cobra.CompletionWithDesc(string(greedy.BFS), "breadth first"),
+		cobra.CompletionWithDesc(string(greedy.DFS), "Algorithm 3 of the paper, depth first"),
+		cobra.CompletionWithDesc(string(greedy.Heavy), "what frees most first, then what needs most"),
+		cobra.CompletionWithDesc(positionMethod, "integer program over instances and positions"),
+		cobra.CompletionWithDesc(countingMethod, "integer program over classes of instances"),
+		cobra.CompletionWithDesc(searchMethod, "state-space search"),
+	}}
+	objective := &choice{value: string(ordering.Traffic), kind: "OBJECTIVE", words: []cobra.Completion{
+		cobra.CompletionWithDesc(string(ordering.Traffic), "least cost of stores and loads"),
+		cobra.CompletionWithDesc(string(ordering.Peak), "least capacity without any"),
+	}}
+	cmd := &cobra.Command{
+		Use:   "order FILE",
+		Short: "Order the instances of a problem file",
+		Long: `Order the instances of sub-graphs so that as little as possible is moved between
+the local and the shared buffer (--objective traffic), or so that the least capacity
+does without moves (--objective peak). FILE is a problem in JSON.
+
+bfs, dfs and heavy fix the order by a greedy rule and prove nothing. position-ilp,
+counting-ilp and search give a best order, or the best one found within the time
+limit with a bound that no order can beat. The integer programs need HiGHS.
+
+The answer is the order as JSON, step by step: what leaves the local buffer, what
+comes back, what runs. -o writes it to a file and prints a summary; 'dsasched
+check-order' judges it.`,
+		Args: oneArg("FILE", "give the path of an ordering problem in JSON"),
+		Example: `  dsasched order chain.json
+  dsasched order chain.json --method dfs -o order.json
+  dsasched order chain.json --method counting-ilp --time-limit 10s --json
+  dsasched order chain.json --objective peak`,
+	}
+	asJSON := addJSON(cmd)
+	addChoice(cmd, method, "method", "method: "+strings.Join(plain(method.words), ", "))
+	addChoice(cmd, objective, "objective", "what to minimise: "+strings.Join(plain(objective.words), " or "))
+	limit := cmd.Flags().Duration("time-limit", time.Minute, "time for the exact methods; 0: none")
+	completeFlag(cmd, "time-limit", cobra.NoFileCompletions)
+	out := cmd.Flags().StringP("out", "o", "", "file to write the order to")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case *limit < 0:
+			return usagef("--time-limit is %v, expected at least 0s", *limit)
+		case cmd.Flags().Changed("out") && *out == "":
+			return usagef("--out is empty, expected a file name")
+		case *out == stdoutName:
+			return usagef("-o - is not needed: --json prints the order")
+		case *out != "" && sameFile(args[0], *out):
+			return usagef("%s is the problem itself: give -o another file", *out)
+		}
+		p, err := ordering.Load(args[0])
+		if err != nil {
+			return err
+		}
+		begin := time.Now()
+		res, err := orderBy(cmd.Context(), p, method.value, ordering.Objective(objective.value), *limit)
+		if res == nil {
+			return err
+		}
+		res.Seconds = time.Since(begin).Seconds()
+		if _, checkErr := ordering.Check(p, res); checkErr != nil {
+			return fmt.Errorf("internal error, %s breaks a rule: %w", method.value, checkErr)
+		}
+		// An interrupted method has an answer as well.
+		return errors.Join(writeOrder(cmd, p, res, *out, *asJSON), err)
+	}
+	return cmd
+}
+
+// orderBy is the answer of a method. Exact ones start from the best greedy order.
+func orderBy(ctx context.Context, p *ordering.Problem, method string, objective ordering.Objective, limit time.Duration) (*ordering.Result, error) {
+	for _, m := range greedy.Methods() {
+		if method == string(m) {
+			return greedy.Solve(p, m, objective)
+		}
+	}
+	start, err := bestGreedy(p, objective)
+	if err != nil {
+		return nil, err
+	}
+	if method == searchMethod {
+		return exact.Search(ctx, p, objective, exact.SearchOptions{TimeLimit: limit, Start: start})
+	}
+	solver, err := highs.New()
+	if err != nil {
+		return nil, err
+	}
+	opts := exact.ILPOptions{TimeLimit: limit, Start: start}
+	if method == countingMethod {
+		return exact.CountingILP(ctx, solver, p, objective, opts)
+	}
+	return exact.PositionILP(ctx, solver, p, objective, opts)
+}
+
+// bestGreedy is the greedy order that costs least, nil if the problem has none.
+func bestGreedy(p *ordering.Problem, objective ordering.Objective) ([]int, error) {
+	g := ordering.NewGraph(p)
+	var best []int
+	var least int64
+	for _, m := range greedy.Methods() {
+		order, err := greedy.Order(g, m)
+		if err != nil {
+			return nil, err
+		}
+		_, cost, _, err := ordering.Sequence(g, order, objective)
+		var infeasible *ordering.InfeasibleError
+		switch {
+		case errors.As(err, &infeasible):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		case best == nil || cost < least:
+			best, least = order, cost
+		}
+	}
+	return best, nil
+}
+
+func writeOrder(cmd *cobra.Command, p *ordering.Problem, res *ordering.Result, file string, asJSON bool) error {
+	if file != "" {
+		data, err := json.MarshalIndent(res, "", " ")
+		if err != nil {
+			return fmt.Errorf("the order can't be written as JSON: %w", err)
+		}
+		if err := replaceFile(file, append(data, '\n')); err != nil {
+			return err
+		}
+	}
+	return emit(cmd, asJSON, res, func(b *bytes.Buffer) {
+		unit := "cost"
+		if res.Objective == ordering.Peak {
+			unit = "bytes"
+		}
+		row(b, "problem", "%s: %s, %s", printable(p.Name), plural(len(p.Subgraphs), "sub-graph"), plural(instances(p), "instance"))
+		row(b, "method", "%s, %s", res.Method, res.Objective)
+		row(b, "status", "%s", res.Status)
+		if res.HasOrder() {
+			row(b, unit, "%v (bound %v, gap %s)", res.Cost, res.Bound, percent(res.Gap()))
+			row(b, "peak", "%d of %d bytes", res.PeakBytes, p.CapacityBytes)
+			var order []orderInstanceJSON
+			for _, s := range res.Steps {
+				order = append(order, orderInstanceJSON{group: s.Run[0]})
+			}
+			fmt.Fprintf(b, "%-*s%s", labelWidth, "order", strings.TrimLeft(wrap(strip(order), strings.Repeat(" ", labelWidth), lineWidth, 8), " "))
+		}
+		if e := res.Infeasible; e != nil {
+			row(b, "reason", "instance %d of %q: what it reads, its output and its workspace are %d bytes too many", e.Instance[1],
+				printable(p.Subgraphs[e.Instance[0]].Name), e.MissingBytes)
+		}
+		row(b, "time", "%s", duration(res.Seconds))
+		if file != "" {
+			row(b, "written", "%s", printable(file))
+		}
+	})
+}
+
+func instances(p *ordering.Problem) int {
+	n := 0
+	for _, sg := range p.Subgraphs {
+		n += sg.Instances
+	}
+	return n
+}
+
+type checkOrderJSON struct {
+	Problem   string  `json:"problem"`
+	Order     string  `json:"order"`
+	Status    string  `json:"status"` // as claimed
+	Objective string  `json:"objective"`
+	Cost      float64 `json:"cost"` // found
+	PeakBytes int64   `json:"peak_bytes"`
+	Stores    int     `json:"stores"`
+	Loads     int     `json:"loads"`
+}
+
+func newCheckOrder() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "check-order PROBLEM ORDER",
+		Short: "Check an order against its problem by the rules alone",
+		Long: `Play an order, whatever made it, by the rules of the ordering problem and compute
+its cost and peak anew. The order is valid if it breaks no rule and claims nothing
+else of itself; otherwise the command fails with the first step that does.
+
+A bound is checked only for not being above the cost: no order proves it.`,
+		Example: `  dsasched check-order chain.json order.json`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usagef("%s takes PROBLEM and ORDER, found %d: give the paths of both JSON files", cmd.CommandPath(), len(args))
+			}
+			return nil
+		},
+	}
+	asJSON := addJSON(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		p, err := ordering.Load(args[0])
+		if err != nil {
+			return err
+		}
+		res, err := ordering.LoadResult(args[1])
+		if err != nil {
+			return err
+		}
+		v, err := ordering.Check(p, res)
+		if err != nil {
+			return fmt.Errorf("%s: %w", args[1], err)
+		}
+		a := checkOrderJSON{args[0], args[1], string(res.Status), string(res.Objective), v.Cost, v.PeakBytes, v.Stores, v.Loads}
+		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) {
+			fmt.Fprintf(b, "%s is valid: %s, %s\n", printable(args[1]), res.Status, res.Objective)
+			if res.HasOrder() {
+				fmt.Fprintf(b, "cost %v, peak %d bytes, %s, %s\n", v.Cost, v.PeakBytes, plural(v.Stores, "store"), plural(v.Loads, "load"))
+			}
+		})
+	}
+	return cmd
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/dsasched/dsasched/model/ordering"
+)
+
+// Every method's order of the same problem passes the checker, and the exact ones
+// agree.
+func TestOrderMethods(t *testing.T) {
+	workspace(t)
+	for _, method := range []string{"bfs", "dfs", "heavy", "position-ilp", "counting-ilp", "search"} {
+		for objective, want := range map[string]float64{"traffic": 6, "peak": 10} {
+			t.Run(method+" "+objective, func(t *testing.T) {
+				r := call(t, "order", "chain.json", "--method", method, "--objective", objective, "-o", "made.json", "--json")
+				if strings.Contains(r.stderr, "HiGHS is not in this build") {
+					t.Skip("skipped: this build has no HiGHS")
+				}
+				if r.status != exitOK {
+					t.Fatalf("%+v", r)
+				}
+				var got struct {
+					Method, Objective, Status string
+					Cost, Bound               float64
+					Steps                     []struct{ Store, Load []ordering.Ref }
+				}
+				if err := json.Unmarshal([]byte(r.stdout), &got); err != nil {
+					t.Fatal(err)
+				}
+				if got.Method != method || got.Objective != objective || got.Cost != want || got.Bound > want || len(got.Steps) != 3 {
+					t.Errorf("%+v, want cost %v", got, want)
+				}
+				if exact := strings.Contains("position-ilp counting-ilp search", method); exact && got.Status != "optimal" {
+					t.Errorf("status %q", got.Status)
+				}
+				for _, s := range got.Steps {
+					if s.Store == nil || s.Load == nil {
+						t.Error("a list is null")
+					}
+				}
+				if text := answer(t, "check-order", "chain.json", "made.json"); !strings.Contains(text, "made.json is valid") {
+					t.Errorf("the checker says %q", text)
+				}
+			})
+		}
+	}
+}
+
+// A problem without an order is an answer with its proof.
+func TestOrderInfeasible(t *testing.T) {
+	workspace(t)
+	for _, method := range []string{"dfs", "search"} {
+		var got map[string]any
+		if err := json.Unmarshal([]byte(answer(t, "order", "tight.json", "--method", method, "-o", "made.json", "--json")), &got); err != nil {
+			t.Fatal(err)
+		}
+		delete(got, "seconds")
+		text, _ := json.Marshal(got)
+		want := `{"instance":[1,0],"method":"` + method + `","missing_bytes":1,"objective":"traffic","status":"infeasible","steps":[],"tensors":[[0,0],[0,1],[1,0]]}`
+		if string(text) != want {
+			t.Errorf("%s, want %s", text, want)
+		}
+		if text := answer(t, "check-order", "tight.json", "made.json"); !strings.Contains(text, "is valid: infeasible") {
+			t.Errorf("the checker says %q", text)
+		}
+	}
+	if text := answer(t, "order", "tight.json"); !strings.Contains(text, `instance 0 of "last"`) || !strings.Contains(text, "1 bytes too many") {
+		t.Errorf("%s", text)
+	}
+}
+
+// An interrupted search tells what it has found.
+func TestOrderInterrupted(t *testing.T) {
+	workspace(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	r := callContext(t, ctx, "order", "chain.json", "--json")
+	got, err := ordering.ReadResult("stdout", []byte(r.stdout))
+	if err != nil {
+		t.Fatalf("%v: %+v", err, r)
+	}
+	if r.status != exitInterrupted || got.Status != ordering.Feasible || got.Cost != 6 || !strings.Contains(r.stderr, "interrupted") && !strings.Contains(r.stderr, "canceled") {
+		t.Errorf("%+v", r)
+	}
+}
