@@ -32,6 +32,7 @@ type SearchOptions struct {
 	NoDominance bool // drop only exact duplicates
 	NoRunAtOnce bool // always branch over all instances that can run
 	NoBound     bool // best first by cost alone
+	NoCones     bool // bound without cones
 	NoBeam      bool // skip the incomplete search
 }
 
@@ -61,6 +62,15 @@ func Search(ctx context.Context, p *ordering.Problem, objective ordering.Objecti
 	}
 	if opts.TimeLimit > 0 {
 		stop.deadline = begin.Add(opts.TimeLimit)
+	}
+	if !opts.NoCones && !opts.NoClasses && !opts.NoBound {
+		values := coneValues{}
+		for _, a := range distinct {
+			if a.cost > a.bound {
+				a.cones = a.findCones(stop, opts, values)
+				a.bound = max(a.bound, a.rootBound())
+			}
+		}
 	}
 	if !opts.NoBeam {
 		for _, a := range distinct {
@@ -103,6 +113,18 @@ func (l *limits) reached(s *space) bool {
 	return l.over
 }
 
+// rootBound is what the cones say before anything has run.
+func (a *answer) rootBound() int64 {
+	if a.objective == ordering.Traffic {
+		return a.coneBound(make([]int, len(a.classes)))
+	}
+	most := a.part.graph.LargestNeed()
+	for _, c := range a.cones {
+		most = max(most, c.gain)
+	}
+	return most
+}
+
 // beam keeps the best states of each depth only. It finds good orders and proves
 // nothing, except that an order of cost 0 is a best one.
 func (a *answer) beam(stop *limits, opts SearchOptions, n int) {
@@ -115,7 +137,11 @@ func (a *answer) beam(stop *limits, opts SearchOptions, n int) {
 	}
 	s := newSpace(a, opts)
 	s.upper = a.cost
-	layer := []int32{s.root()}
+	root := s.root()
+	if root < 0 {
+		return
+	}
+	layer := []int32{root}
 	for range len(a.part.ids) {
 		var next []int32
 		for _, id := range layer {
@@ -156,8 +182,10 @@ func (a *answer) prove(stop *limits, opts SearchOptions) {
 	}
 	s := newSpace(a, opts)
 	s.upper = a.cost
-	s.keepOpen = true
-	s.open.push(s.entry(s.root()))
+	s.complete = true
+	if root := s.root(); root >= 0 {
+		s.open.push(s.entry(root))
+	}
 	for len(s.open) > 0 {
 		if stop.reached(s) {
 			a.bound = max(a.bound, s.open[0].estimate)
@@ -209,7 +237,7 @@ type space struct {
 	used   int
 
 	open     queue
-	keepOpen bool
+	complete bool // not a beam
 
 	// Scratch: the state that is expanded, its child, and one to compare with.
 	ran, place           []int
@@ -302,19 +330,24 @@ func (s *space) root() int32 {
 	}
 	cost := int64(0)
 	if s.objective == ordering.Peak {
-		cost = s.part.graph.LargestNeed()
+		cost = s.rootBound()
 	}
 	return s.add(-1, -1, 0, cost)
 }
 
 // add keeps childRan, childPlace unless it is dominated or too dear, and returns
-// its number or -1.
+// its number or -1. The cones decide only what is dropped: as a measure of what
+// to do first they would lead astray, since they fall as soon as work begins.
 func (s *space) add(parent, class int32, depth int32, cost int64) int32 {
-	estimate := cost
+	estimate, least := cost, cost
 	if !s.opts.NoBound && s.objective == ordering.Traffic {
-		estimate += s.future(s.childRan, s.childPlace)
+		estimate += s.reloads(s.childPlace)
+		least = estimate
+		if s.complete {
+			least += s.coneBound(s.childRan)
+		}
 	}
-	if estimate >= s.upper {
+	if least >= s.upper {
 		return -1
 	}
 	clear(s.key)
@@ -429,9 +462,9 @@ func (s *space) grow() {
 	}
 }
 
-// future is the bound: every output that waits in the GB alone is loaded at
-// least once.
-func (s *space) future(_, place []int) int64 {
+// reloads is a bound on what places cost: every output that waits in the GB alone
+// is loaded at least once.
+func (s *space) reloads(place []int) int64 {
 	h := int64(0)
 	for k, p := range place {
 		if c := &s.classes[k]; !c.shared {

@@ -31,6 +31,7 @@ var switches = []struct {
 	{"no dominance", SearchOptions{NoDominance: true}},
 	{"no run at once", SearchOptions{NoRunAtOnce: true}},
 	{"no bound", SearchOptions{NoBound: true}},
+	{"no cones", SearchOptions{NoCones: true}},
 	{"no beam", SearchOptions{NoBeam: true}},
 	{"classes only", SearchOptions{NoParts: true, NoDominance: true, NoRunAtOnce: true, NoBound: true, NoBeam: true}},
 	{"all off", SearchOptions{NoParts: true, NoClasses: true, NoDominance: true, NoRunAtOnce: true, NoBound: true, NoBeam: true}},
@@ -45,7 +46,7 @@ func TestSearchAgainstBruteForce(t *testing.T) {
 		}
 		traffic, peak := bruteForce(p)
 		for _, sw := range switches {
-			if seed%5 != 0 && sw.name != "all on" && sw.name != "no beam" {
+			if seed%5 != 0 && sw.name != "all on" && sw.name != "no beam" && sw.name != "no parts" {
 				continue
 			}
 			res := mustSearch(t, p, ordering.Traffic, sw.opts)
