@@ -82,6 +82,7 @@ func TestCompletion(t *testing.T) {
 		"check-order",
 		"completion",
 		"export",
+		"export-order",
 		"hardware",
 		"help",
 		"inspect",

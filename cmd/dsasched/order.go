@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -161,8 +162,10 @@ func writeOrder(cmd *cobra.Command, p *ordering.Problem, res *ordering.Result, f
 		row(b, "method", "%s, %s", res.Method, res.Objective)
 		row(b, "status", "%s", res.Status)
 		if res.HasOrder() {
-			row(b, unit, "%v (bound %v, gap %s)", res.Cost, res.Bound, percent(res.Gap()))
-			row(b, "peak", "%d of %d bytes", res.PeakBytes, p.CapacityBytes)
+			row(b, unit, "%s (bound %s, gap %s)", decimal(res.Cost), decimal(res.Bound), percent(res.Gap()))
+			if res.Objective == ordering.Traffic {
+				row(b, "peak", "%d of %d bytes", res.PeakBytes, p.CapacityBytes)
+			}
 			var order []orderInstanceJSON
 			for _, s := range res.Steps {
 				order = append(order, orderInstanceJSON{group: s.Run[0]})
@@ -179,6 +182,9 @@ func writeOrder(cmd *cobra.Command, p *ordering.Problem, res *ordering.Result, f
 		}
 	})
 }
+
+// decimal writes a number in full, without an exponent.
+func decimal(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 func instances(p *ordering.Problem) int {
 	n := 0
@@ -234,7 +240,7 @@ A bound is checked only for not being above the cost: no order proves it.`,
 		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) {
 			fmt.Fprintf(b, "%s is valid: %s, %s\n", printable(args[1]), res.Status, res.Objective)
 			if res.HasOrder() {
-				fmt.Fprintf(b, "cost %v, peak %d bytes, %s, %s\n", v.Cost, v.PeakBytes, plural(v.Stores, "store"), plural(v.Loads, "load"))
+				fmt.Fprintf(b, "cost %s, peak %d bytes, %s, %s\n", decimal(v.Cost), v.PeakBytes, plural(v.Stores, "store"), plural(v.Loads, "load"))
 			}
 		})
 	}

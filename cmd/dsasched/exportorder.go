@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsasched/dsasched/experiments/variant"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model/ordering"
+)
+
+type exportOrderJSON struct {
+	Model         string   `json:"model"`
+	Hardware      string   `json:"hardware"`
+	Variant       string   `json:"variant"`
+	Batch         int64    `json:"batch"`
+	Chunk         int64    `json:"chunk"`
+	File          string   `json:"file"`
+	Groups        int      `json:"group_count"`
+	Instances     int      `json:"instances"`
+	CapacityBytes int64    `json:"capacity_bytes"`
+	Notes         []string `json:"notes"`
+}
+
+func newExportOrder() *cobra.Command {
+	batch := &number{value: 1, min: 1}
+	chunk := &number{}
+	variants := &choice{value: "cross-layer", kind: "VARIANT", words: variantNames()}
+	var accelerator string
+	var inPlace bool
+	cmd := &cobra.Command{
+		Use:   "export-order MODEL",
+		Short: "Write the ordering problem that a network gives",
+		Long: `Split and group a network for an accelerator as 'dsasched schedule' does, and write
+the instance-ordering problem of one chunk on the first cluster, for 'dsasched
+order'. Its capacity is that of the cluster's local buffers together, without the
+part for weights; a byte stored or loaded costs 1.
+
+The problem goes to the standard output, or with -o to a file.`,
+		Example: `  dsasched export-order resnet50 --batch 32 --chunk 8 -o resnet50.json
+  dsasched export-order bert-128 --batch 4 > bert.json`,
+		Args:              oneArg("MODEL", "give a name that 'dsasched models' lists, or the path of an ONNX file"),
+		ValidArgsFunction: completeModel,
+	}
+	asJSON := addJSON(cmd)
+	f := cmd.Flags()
+	f.StringVar(&accelerator, "hardware", "stcp920", "built-in accelerator or YAML `file`")
+	completeFlag(cmd, "hardware", completeHardware)
+	f.Var(batch, "batch", "batch size of the whole chip")
+	completeFlag(cmd, "batch", cobra.NoFileCompletions)
+	f.Var(chunk, "chunk", "images or sequences that a cluster works on at a time; 0: tune")
+	completeFlag(cmd, "chunk", cobra.NoFileCompletions)
+	addChoice(cmd, variants, "variant", "variant of the scheduler, as 'dsasched variants' lists them")
+	f.BoolVar(&inPlace, "in-place", false, "let element-wise operators overwrite their input when groups are formed")
+	dt := addDType(cmd)
+	out := f.StringP("out", "o", "", "file to write")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if f.Changed("out") && *out == "" {
+			return usagef("--out is empty, expected a file name")
+		}
+		spec, err := hardware.Load(accelerator)
+		if err != nil {
+			return err
+		}
+		v, err := variant.Lookup(variants.value)
+		if err != nil {
+			return err
+		}
+		opt := variant.Options{InPlace: inPlace, Chunk: chunk.value}
+		r, err := scheduleOne(cmd.Context(), args[0], dtype(dt), spec, batch.value, v, opt)
+		if err != nil {
+			return err
+		}
+		p, notes, err := variant.OrderProblem(r.Schedule, opt)
+		if err != nil {
+			return err
+		}
+		p.Name = fmt.Sprintf("%s/%s/%s, %d per cluster", args[0], spec.Name, v.Name, r.Chunk)
+		data, err := json.Marshal(p)
+		if err != nil {
+			return fmt.Errorf("the problem can't be written as JSON: %w", err)
+		}
+		data = append(data, '\n')
+		if *out == "" || *out == stdoutName {
+			_, err := cmd.OutOrStdout().Write(data)
+			return err
+		}
+		if err := replaceFile(*out, data); err != nil {
+			return err
+		}
+		if err := ordering.NewGraph(p).Feasible(); err != nil {
+			notes = append(notes, err.Error())
+		}
+		a := exportOrderJSON{args[0], spec.Name, v.Name, batch.value, r.Chunk, *out, len(p.Subgraphs), instances(p), p.CapacityBytes, append([]string{}, notes...)}
+		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) {
+			fmt.Fprintf(b, "%s: %s, %s, capacity %s\n", printable(a.File), plural(a.Groups, "sub-graph"), plural(a.Instances, "instance"), size(a.CapacityBytes))
+			for _, n := range a.Notes {
+				fmt.Fprintf(b, "note: %s\n", printable(n))
+			}
+		})
+	}
+	return cmd
+}
