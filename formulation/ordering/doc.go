@@ -1,0 +1,191 @@
+// Package ordering solves the instance-ordering problem of package
+// model/ordering exactly: by a search over states, which needs no solver, and by
+// two integer programs. Each checks the others.
+//
+// # Parts
+//
+// Connected components of the instance graph are solved one by one. Restricted to
+// the instances and outputs of a component, any order of the whole is an order of
+// the component, in which the LB holds no more and every move is one of the
+// whole's. So the sum of the optima is a bound (for the peak: the largest). To run
+// the components one after the other meets it, since nothing stays live between
+// them. Components that differ in names only are solved once.
+//
+// # Classes
+//
+// Outputs with several readers are shared; others are counted. Classes are the
+// coarsest partition of the instances in which
+//
+//   - an instance whose output is shared is alone,
+//   - members agree in output, workspace, and whether anything reads the output,
+//   - members agree in the class of their only reader, if they have one, and
+//   - members read equally many outputs of each class.
+//
+// Claim: it is enough to know of a class how many have run and how many outputs
+// wait in the GB. Take any play in which a run of class k consumes the right number
+// of live outputs of each counted class, whichever they are. Name the runs from the
+// readers to what they read: those of classes that nothing reads in any way; then,
+// a run that has become instance i consumed as many outputs of class j as i reads,
+// so their runs can be named after those that i reads. Every output of j is
+// consumed once, by a run of the only class that reads j, and every member of j is
+// read once by a member of that class; so each name is given once, and the result
+// is an order by the rules with the same moves. [replay] does this. The converse is
+// plain: an order by the rules is such a play.
+//
+// Where each output has one reader, as in chains without halo, everything is
+// counted and no symmetry is left. It is not enough to run the instances of a
+// sub-graph in index order: see TestIndexOrderIsNotEnough.
+//
+// # States
+//
+// A state has for each class the runs and a place. The place of a counted class is
+// the number of its live outputs in the GB; they have no copy in the LB, as an
+// output is loaded only to be read and then dies. A shared output is in the LB
+// (dirty), in the GB, or in both (clean); once loaded it may be dropped for
+// nothing. An arc runs one instance: it stores some outputs, loads what the run
+// misses, and pays for both.
+//
+// Arcs move as little and as late as they can, at no loss. To store later costs
+// the same and keeps more in the LB, from where it can be stored still; so it is
+// enough to store sets of which no part would free enough room. To load later
+// leaves more room. A run takes counted outputs from the LB before it loads any: to
+// load one instead costs its load now, and leaves in the LB what otherwise could be
+// loaded later for as much.
+//
+// # Dominance
+//
+// Let states A and B have the same runs, at costs a and b. A can be played as B is,
+// if it pays at most
+//
+//	distance(A, B) = sum over outputs of
+//	    store, if A has it dirty and B in the GB or in both places,
+//	    load,  if A has it in the GB only and B in the LB,
+//	    0      otherwise.
+//
+// Outputs that only B has in the LB are loaded at once, after dropping those that
+// only A has there: those in the GB as well for nothing, dirty ones for a store,
+// which gives A what B has. Then A's LB holds what B's holds. What A has dirty and B
+// in both places is stored when B drops it. So if a + distance(A, B) <= b, nothing
+// below B is cheaper than the best below A, and B is dropped. Every arc adds a run,
+// so states that drop each other can only have the same runs, and the first one
+// stays.
+//
+// # Running at once
+//
+// Let i be ready with all that it reads in the LB, and fit without a store. Let F
+// be what its run frees, E any part of F with less than the size of i's output left
+// in F without E. If F is as large as the output, and to store (unless clean) and
+// load such E always costs as much as to store and load i's output, then some best
+// way on runs i first: take a best way and move i to the front. Until i's old
+// place, the LB holds i's output instead of those of F that it held. While those
+// are at least as large, it fits. Let it be too little at some time: the old way
+// had such an E in the GB, so it stored it (unless clean) and loaded it again
+// before i ran; the new way stores i's output then and loads it at i's old place,
+// and pays no more. What i reads and others read later is loaded when the old way
+// loads it. The code asks for a little more: each of F costs no less than the
+// output. An instance whose output nothing reads satisfies it always.
+//
+// For the peak, where nothing moves, it is enough that F is as large as the output
+// and that the run stays within the peak so far.
+//
+// # Bound
+//
+// Every live output that is in the GB only is loaded once more. Further, let the
+// cone of an instance be itself and what it needs, transitively, by counted outputs
+// only, with the shared outputs it reads as part of the workspace. The cones of a
+// class are disjoint trees. Restricted to an untouched cone (nothing in it has run),
+// what follows is an order of the cone alone, so its moves cost the cone's optimum
+// at least. They move outputs of the cone only, other than those in the GB now. Let
+// V(k) be at most the optimum of a cone of class k, and at least the sum of V over
+// the cones of what an instance of k reads; the gain of k is the difference. Then
+//
+//	sum over k of gain(k) * (cones of class k that are untouched)
+//
+// is at most what the largest untouched cones cost, as the sum telescopes. Each
+// live output below k, and each run of k, touches at most one of k's cones, which
+// counts the untouched ones from below. V is found by the same search, small cones
+// first. This bound is used to drop states and as the bound at the root; it does not
+// rank them, since it falls by more than is paid when work on a cone begins.
+//
+// # Search
+//
+// First a beam: depth by depth, only the states with the least estimate are kept;
+// this gives a good order soon. Then A*: the state of least estimate first, the
+// deepest among equals, states that cannot beat the order at hand dropped.
+//
+//	open := {root}
+//	while open is not empty and no limit is reached
+//	    take s of least estimate from open
+//	    if all have run: optimal
+//	    for each arc of s, or the one that runs at once
+//	        drop the child if its bound is not below the order's cost
+//	        drop the child if a state with the same runs dominates it
+//	        drop such states that it dominates; add it to open
+//	optimal if open is empty, else the least estimate in open is the bound
+//
+// The estimate (cost, and loads of what is in the GB only) never falls along an arc.
+// For the peak, cost is the largest need so far, and the rest is the same.
+//
+// Runs and places are packed into words, with one hash table over the runs whose
+// chains are the states to compare. Memory is counted, and the search stops with
+// its bound at [SearchOptions.MaxBytes]. Everything is in order of numbers; there
+// is no randomness.
+//
+// # Integer programs
+//
+// Sets: classes k in K, in topological order; C the counted ones that are read, p(k)
+// the class that reads k, m(k) outputs per run; S the shared ones, J(k) the classes
+// that read k; steps t = 1..T, one per instance. [PositionILP] takes each instance as
+// a class and all that are read as shared; [CountingILP] takes the classes above.
+//
+// Data: n(k) members, b(k) bytes of output, w(k) of workspace, f(k) and g(k) the
+// costs to store and to load an output, M the capacity.
+//
+// Variables (at step 0 all are 0):
+//
+//	x[k,t] in {0,1}            step t runs an instance of class k
+//	R[k,t], G[k,t] >= 0        k in C: live outputs in the LB, in the GB after step t
+//	s[k,t], l[k,t] integer     k in C: stored, loaded before step t
+//	a[k,t] in {0,1}            k in S: the output is in the LB during step t
+//	c[k,t] in {0,1}            k in S: the GB has had a copy by step t
+//	d[k,t] in {0,1}            k in S: the output is loaded before step t
+//
+// Minimise
+//
+//	sum k in C, t: f(k) s[k,t] + g(k) l[k,t]  +  sum k in S: f(k) c[k,T] + sum t: g(k) d[k,t]
+//
+// subject to
+//
+//	 (1) sum k: x[k,t] = 1                                               for all t
+//	 (2) sum t: x[k,t] = n(k)                                            for all k
+//	 (3) R[k,t] = R[k,t-1] - s[k,t] + l[k,t] + x[k,t] - m(k) x[p(k),t]   for all k in C, t
+//	 (4) G[k,t] = G[k,t-1] + s[k,t] - l[k,t]                             for all k in C, t
+//	 (5) R[k,t] >= x[k,t]                                                for all k in C, t
+//	 (6) a[k,t] >= x[k,t]                                                for all k in S, t
+//	 (7) a[k,t] >= x[j,t]                                                for all k in S, j in J(k), t
+//	 (8) a[k,t] <= a[k,t-1] + x[k,t] + d[k,t]                            for all k in S, t
+//	 (9) d[k,t] <= c[k,t-1]                                              for all k in S, t
+//	(10) c[k,t-1] <= c[k,t] <= c[k,t-1] + a[k,t-1]                       for all k in S, t
+//	(11) sum k in C: b(k) (R[k,t-1] - s[k,t] + l[k,t]) + sum k in S: b(k) a[k,t]
+//	     + sum k: w(k) x[k,t] + sum k not in S: b(k) x[k,t] <= M         for all t
+//
+// and, each of which can be left out,
+//
+//	(12) x[k,t] = 0  unless  before(k) < t <= T - after(k)               for all k, t
+//	(13) sum u<=t: x[j,u] <= n(j) sum u<t: x[k,u]                        for all k in S, j in J(k), t
+//	(14) l[k,t] <= m(k) x[p(k),t],  d[k,t] <= sum j in J(k): x[j,t]
+//
+// with before(k) and after(k) the instances that must run before and after one of
+// k. (5) says that what a run reads is in the LB: R[k,t] counts the new output as
+// well. An output that is no longer held though something will read it was stored,
+// which (9) and (10) charge for; a copy stays, so it is charged once. (14) holds as
+// loads may wait for their reader. For the peak, s, l, G, c and d are left out, M is
+// a variable Z >= the largest single need, and the objective is Z.
+//
+// Bytes and costs are divided by their greatest common divisor, so that every cost
+// is a whole number and the solver's bound can be rounded up.
+//
+// Both programs are exact for every problem. The counting one is small where few
+// outputs are shared; where all are it is the position-indexed one. A solution is
+// decoded into an order with its moves, by [replay], and checked.
+package ordering
