@@ -12,11 +12,25 @@ import (
 // over what has run, what is in the LB and what is in the GB, one move or run at a
 // time. Traffic is -1 if there is no order. It reads the file's arcs itself.
 func bruteForce(p *ordering.Problem) (traffic float64, peak int64) {
+	return restricted(p, mistakes{})
+}
+
+// mistakes are simplifications that look harmless and are not.
+type mistakes struct {
+	indexOrder bool // instances of a sub-graph run by index
+	forgetCopy bool // a loaded output has to be stored again
+}
+
+func restricted(p *ordering.Problem, m mistakes) (traffic float64, peak int64) {
+	previous := map[int]int{}
 	var first []int
 	var out, work []int64
 	for _, sg := range p.Subgraphs {
 		first = append(first, len(out))
-		for range sg.Instances {
+		for q := range sg.Instances {
+			if q > 0 && m.indexOrder {
+				previous[len(out)] = len(out) - 1
+			}
 			out, work = append(out, sg.OutputBytes), append(work, sg.WorkspaceBytes)
 		}
 	}
@@ -80,9 +94,16 @@ func bruteForce(p *ordering.Problem) (traffic float64, peak int64) {
 				push(bruteState{s.ran, s.lb &^ bit, s.gb | bit}, cost)
 			case s.gb&bit != 0:
 				if size(s.lb|bit) <= p.CapacityBytes {
-					push(bruteState{s.ran, s.lb | bit, s.gb}, e.cost+p.LoadCostPerByte*float64(out[i]))
+					gb := s.gb
+					if m.forgetCopy {
+						gb &^= bit
+					}
+					push(bruteState{s.ran, s.lb | bit, gb}, e.cost+p.LoadCostPerByte*float64(out[i]))
 				}
 			case s.ran&bit == 0 && reads[i]&^s.lb == 0 && size(s.lb)+out[i]+work[i] <= p.CapacityBytes:
+				if before, ok := previous[i]; ok && s.ran>>before&1 == 0 {
+					continue
+				}
 				ran := s.ran | bit
 				push(bruteState{ran, live(s.lb|bit, ran), live(s.gb, ran)}, e.cost)
 			}

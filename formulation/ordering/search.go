@@ -134,6 +134,10 @@ func (a *answer) beam(stop *limits, opts SearchOptions, n int) {
 	width := opts.BeamWidth
 	if width == 0 {
 		width = min(max(100_000/n, 8), 200)
+		if opts.MaxStates > 0 {
+			// Some ten children per state, and the search should see its end.
+			width = max(1, min(width, opts.MaxStates/(16*n)))
+		}
 	}
 	s := newSpace(a, opts)
 	s.upper = a.cost

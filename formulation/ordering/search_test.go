@@ -2,8 +2,12 @@ package ordering
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"math"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/dsasched/dsasched/model/ordering"
 )
@@ -79,5 +83,152 @@ func TestSearchAgainstBruteForce(t *testing.T) {
 	t.Logf("%d infeasible, %d with moves, %d with shared outputs", infeasible, moved, shared)
 	if infeasible < 50 || moved < 200 || shared < 200 {
 		t.Errorf("%d infeasible problems, %d with moves, %d with shared outputs", infeasible, moved, shared)
+	}
+}
+
+// The design's example: two of s1 read s0, s2 reads s1 one to one. Counts say that
+// any of s1's outputs may be used next; index order does not.
+func TestIndexOrderIsNotEnough(t *testing.T) {
+	p := &ordering.Problem{Name: "index", CapacityBytes: 16, StoreCostPerByte: 1, LoadCostPerByte: 1,
+		Subgraphs: []ordering.Subgraph{{Name: "s0", Instances: 1, OutputBytes: 9, WorkspaceBytes: 5},
+			{Name: "s1", Instances: 2, OutputBytes: 7}, {Name: "s2", Instances: 2, OutputBytes: 3, WorkspaceBytes: 5}},
+		Arcs: []ordering.Arc{{From: 0, To: 1, Reads: [][2]int{{0, 1}, {0, 1}}}, {From: 1, To: 2, Reads: [][2]int{{0, 1}, {1, 2}}}}}
+	testMistake(t, p, mistakes{indexOrder: true}, 14, 18)
+}
+
+// A residual around a join: the second branch's inputs were stored once, and their
+// copies spare the second store.
+func TestCopiesAreKept(t *testing.T) {
+	p := &ordering.Problem{Name: "copies", CapacityBytes: 18, StoreCostPerByte: 1, LoadCostPerByte: 1,
+		Subgraphs: []ordering.Subgraph{{Name: "a", Instances: 4, OutputBytes: 3, WorkspaceBytes: 7},
+			{Name: "b", Instances: 1, OutputBytes: 5, WorkspaceBytes: 1}, {Name: "c", Instances: 4, OutputBytes: 4, WorkspaceBytes: 4}},
+		Arcs: []ordering.Arc{{From: 0, To: 1, Reads: aligned(4, 1, 0)}, {From: 1, To: 2, Reads: aligned(1, 4, 0)}, {From: 0, To: 2, Reads: aligned(4, 4, 0)}}}
+	testMistake(t, p, mistakes{forgetCopy: true}, 21, 24)
+}
+
+func testMistake(t *testing.T, p *ordering.Problem, m mistakes, right, wrong float64) {
+	t.Helper()
+	if got, _ := restricted(p, m); got != wrong {
+		t.Errorf("with the mistake %v, want %v", got, wrong)
+	}
+	if got, _ := bruteForce(p); got != right {
+		t.Errorf("brute force finds %v, want %v", got, right)
+	}
+	for _, sw := range switches {
+		if res := mustSearch(t, p, ordering.Traffic, sw.opts); res.Cost != right || res.Status != ordering.Optimal {
+			t.Errorf("%s: %s, cost %v, want %v", sw.name, res.Status, res.Cost, right)
+		}
+	}
+	s := solver(t)
+	for _, method := range []ilp{PositionILP, CountingILP} {
+		if res := mustSolve(t, method, s, p, ordering.Traffic, ILPOptions{}); res.Cost != right || res.Status != ordering.Optimal {
+			t.Errorf("%s: %s, cost %v, want %v", res.Method, res.Status, res.Cost, right)
+		}
+	}
+}
+
+// At a limit of states, memory or time there is an order and a valid bound.
+func TestSearchLimits(t *testing.T) {
+	p := chainOf([]int{8, 8, 8, 8}, 1, 2)
+	for name, opts := range map[string]SearchOptions{
+		"states": {MaxStates: 500}, "one state": {MaxStates: 1}, "memory": {MaxBytes: 1 << 20}, "time": {TimeLimit: time.Millisecond},
+	} {
+		res := mustSearch(t, p, ordering.Traffic, opts)
+		if res.Status != ordering.Feasible || res.Bound >= res.Cost {
+			t.Errorf("%s: %s, cost %v, bound %v", name, res.Status, res.Cost, res.Bound)
+		}
+	}
+	// Bounds hold whenever the search stops, and costs never rise.
+	for seed := range uint64(300) {
+		p := randomProblem(seed, 8)
+		best := mustSearch(t, p, ordering.Traffic, SearchOptions{})
+		if best.Status == ordering.Infeasible {
+			continue
+		}
+		for states := 1; states < 200; states *= 3 {
+			for _, objective := range []ordering.Objective{ordering.Traffic, ordering.Peak} {
+				want := best
+				if objective == ordering.Peak {
+					want = mustSearch(t, p, ordering.Peak, SearchOptions{})
+				}
+				res := mustSearch(t, p, objective, SearchOptions{MaxStates: states, NoBeam: states%2 == 0})
+				if res.Bound > want.Cost || res.Cost < want.Cost {
+					t.Fatalf("seed %d, %d states, %s: cost %v, bound %v, the optimum is %v", seed, states, objective, res.Cost, res.Bound, want.Cost)
+				}
+			}
+		}
+	}
+}
+
+func TestSearchCancelled(t *testing.T) {
+	p := chainOf([]int{16, 16, 16, 16}, 1, 2)
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	begin := time.Now()
+	res, err := Search(ctx, p, ordering.Traffic, SearchOptions{})
+	if !errors.Is(err, context.DeadlineExceeded) || res == nil || res.Status != ordering.Feasible {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	if took := time.Since(begin); took > 2*time.Second {
+		t.Errorf("took %v after 50 ms", took)
+	}
+	if _, err := ordering.Check(p, res); err != nil {
+		t.Error(err)
+	}
+}
+
+// Same input, same output, byte for byte, also where a limit of states ends it.
+func TestSearchIsDeterministic(t *testing.T) {
+	for _, opts := range []SearchOptions{{}, {MaxStates: 3000}} {
+		var first string
+		for range 3 {
+			res := mustSearch(t, chainOf([]int{6, 6, 6}, 1, 1), ordering.Traffic, opts)
+			res.Seconds = 0
+			data, err := json.Marshal(res)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first == "" {
+				first = string(data)
+			}
+			if string(data) != first {
+				t.Errorf("%s, was %s", data, first)
+			}
+		}
+	}
+}
+
+// A start is never made worse, and one that is no order is refused.
+func TestSearchStart(t *testing.T) {
+	p := chainOf([]int{8, 8, 8, 8}, 1, 2)
+	g := ordering.NewGraph(p)
+	_, plain, _, err := ordering.Sequence(g, g.Topological(), ordering.Traffic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := mustSearch(t, p, ordering.Traffic, SearchOptions{MaxStates: 20000})
+	if good.Cost >= float64(plain) {
+		t.Fatalf("cost %v, in topological order %v", good.Cost, plain)
+	}
+	id := map[ordering.Ref]int{}
+	for i, ref := range g.Refs {
+		id[ref] = i
+	}
+	var start []int
+	for _, s := range good.Steps {
+		start = append(start, id[s.Run])
+	}
+	_, cost, _, err := ordering.Sequence(g, start, ordering.Traffic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res := mustSearch(t, p, ordering.Traffic, SearchOptions{Start: start, MaxStates: 1, NoBeam: true}); res.Cost > float64(cost) {
+		t.Errorf("cost %v from a start of %v", res.Cost, cost)
+	}
+	start[0], start[len(start)-1] = start[len(start)-1], start[0]
+	for _, bad := range [][]int{start, start[1:], {}} {
+		if _, err := Search(context.Background(), p, ordering.Traffic, SearchOptions{Start: bad}); err == nil || !strings.Contains(err.Error(), "start") {
+			t.Errorf("%v for a start that is no order", err)
+		}
 	}
 }
