@@ -152,7 +152,9 @@
 //
 // Minimise
 //
-//	sum k in C, t: f(k) s[k,t] + g(k) l[k,t]  +  sum k in S: f(k) c[k,T] + sum t: g(k) d[k,t]
+//	sum k in C, t: (f(k) + g(k)) l[k,t]  +  sum k in S: f(k) c[k,T] + sum t: g(k) d[k,t]
+//
+// (what is stored of a counted class is loaded, so its store is charged with the load)
 //
 // subject to
 //
@@ -174,12 +176,18 @@
 //	(12) x[k,t] = 0  unless  before(k) < t <= T - after(k)               for all k, t
 //	(13) sum u<=t: x[j,u] <= n(j) sum u<t: x[k,u]                        for all k in S, j in J(k), t
 //	(14) l[k,t] <= m(k) x[p(k),t],  d[k,t] <= sum j in J(k): x[j,t]
+//	(15) sum k in C: b(k) (R[k,t-1] - s[k,t] + l[k,t]) + sum k in S: b(k) a[k,t]
+//	     <= sum k: q floor((M - w(k) - [k not in S] b(k)) / q) x[k,t]      for all t
+//	(16) sum j below k, t: (f(j) + g(j)) l[j,t] >= n(k) V(k)               for all k with a cone
 //
 // with before(k) and after(k) the instances that must run before and after one of
 // k. (5) says that what a run reads is in the LB: R[k,t] counts the new output as
 // well. An output that is no longer held though something will read it was stored,
 // which (9) and (10) charge for; a copy stays, so it is charged once. (14) holds as
-// loads may wait for their reader. For the peak, s, l, G, c and d are left out, M is
+// loads may wait for their reader. In (15), q is the greatest common divisor of the
+// outputs that are kept: as one instance runs, they fill at most a multiple of q of
+// what it leaves. In (16), V(k) is the bound on the cone of class k that the same
+// program has proven, small cones first. For the peak, s, l, G, c, d, (15) and (16) are left out, M is
 // a variable Z >= the largest single need, and the objective is Z.
 //
 // Bytes and costs are divided by their greatest common divisor, so that every cost

@@ -27,6 +27,8 @@ type ILPOptions struct {
 	NoWindows    bool // leave out (12)
 	NoPrecedence bool // leave out (13)
 	NoLazyLoads  bool // leave out (14)
+	NoRounding   bool // leave out (15)
+	NoCones      bool // leave out (16)
 	NoStart      bool // give the solver no start
 }
 
@@ -62,10 +64,6 @@ func solveILP(ctx context.Context, solver milp.Solver, method string, p *orderin
 	if err != nil {
 		return nil, err
 	}
-	most := opts.MaxTerms
-	if most == 0 {
-		most = DefaultMaxTerms
-	}
 	var stopped error
 	for _, a := range distinct {
 		if a.cost <= a.bound {
@@ -77,16 +75,11 @@ func solveILP(ctx context.Context, solver milp.Solver, method string, p *orderin
 				break
 			}
 		}
-		f := &program{answer: a, opts: opts, steps: len(a.part.ids)}
-		if f.size() > most {
-			continue
-		}
-		f.build(p.Name)
-		if stopped = f.solve(ctx, solver, left); stopped != nil {
-			if ctx.Err() == nil {
-				return nil, fmt.Errorf("ordering: %s of %q: %w", method, p.Name, stopped)
-			}
+		if stopped = a.improve(ctx, solver, p.Name, left, opts, coneValues{}); stopped != nil {
 			stopped = fmt.Errorf("ordering: %s of %q: %w", method, p.Name, stopped)
+			if ctx.Err() == nil {
+				return nil, stopped
+			}
 			break
 		}
 	}
@@ -96,6 +89,91 @@ func solveILP(ctx context.Context, solver milp.Solver, method string, p *orderin
 	}
 	res.Seconds = time.Since(begin).Seconds()
 	return res, stopped
+}
+
+// improve solves the program of a part, after those of its cones, small ones first.
+// It leaves the answer as it is if the program is too large. The values of cones
+// that are alike are found once.
+func (a *answer) improve(ctx context.Context, solver milp.Solver, name string, limit time.Duration, opts ILPOptions, values coneValues) error {
+	begin := time.Now()
+	most := opts.MaxTerms
+	if most == 0 {
+		most = DefaultMaxTerms
+	}
+	f := &program{answer: a, opts: opts, steps: len(a.part.ids)}
+	if f.size() > most {
+		return nil
+	}
+	left := func() time.Duration {
+		if limit == 0 {
+			return 0
+		}
+		return max(1, limit-time.Since(begin))
+	}
+	if a.objective == ordering.Traffic && !opts.NoCones {
+		for k := range a.classes {
+			below := false
+			for _, r := range a.classes[k].reads {
+				below = below || !a.classes[r.class].shared
+			}
+			if !below {
+				continue
+			}
+			cone := &answer{part: a.coneOf(a.classes[k].members[0])}
+			if len(cone.part.ids) == len(a.part.ids) {
+				continue
+			}
+			key := cone.part.key()
+			value, known := values[key]
+			if !known {
+				if err := cone.begin(a.objective, nil, true); err != nil {
+					return err
+				}
+				if cone.cost > cone.bound {
+					// A large cone may not eat up the time of the whole.
+					if err := cone.improve(ctx, solver, name, left()/4, opts, values); err != nil {
+						return err
+					}
+				}
+				value = cone.bound
+				values[key] = value
+			}
+			if value > 0 {
+				f.cuts = append(f.cuts, coneCut{k, value})
+			}
+		}
+	}
+	f.build(name)
+	return f.solve(ctx, solver, left())
+}
+
+// A coneCut says that the moves below class k cost at least value in each cone.
+type coneCut struct {
+	class int
+	value int64
+}
+
+// conesCost states (16).
+func (f *program) conesCost() {
+	for _, c := range f.cuts {
+		var terms []milp.Term
+		below := []int{c.class}
+		for len(below) > 0 {
+			k := below[len(below)-1]
+			below = below[:len(below)-1]
+			for _, r := range f.classes[k].reads {
+				x := &f.classes[r.class]
+				if x.shared {
+					continue
+				}
+				below = append(below, r.class)
+				for t := range f.steps {
+					terms = append(terms, f.load[r.class][t].Times(float64((x.store+x.load)/f.costGrain)))
+				}
+			}
+		}
+		f.model.AddGE(fmt.Sprintf("(16) cones of class %d", c.class), terms, float64(int64(f.classes[c.class].n())*c.value/f.costGrain))
+	}
 }
 
 // A program is one part's integer program. The numbers of constraints are those
@@ -114,6 +192,7 @@ type program struct {
 	peak                milp.Var     // Z
 	grain               int64        // bytes in a unit of capacity
 	costGrain           int64        // cost units in one of the objective
+	cuts                []coneCut
 }
 
 // size is about how many variables and terms the program has.
@@ -139,8 +218,11 @@ func (f *program) build(name string) {
 	for k := range f.classes {
 		c := &f.classes[k]
 		f.grain = gcd(gcd(f.grain, c.out), c.work)
-		if c.kept() {
+		switch {
+		case c.shared:
 			f.costGrain = gcd(gcd(f.costGrain, c.store), c.load)
+		case c.kept():
+			f.costGrain = gcd(f.costGrain, c.store+c.load)
 		}
 	}
 	f.grain, f.costGrain = max(f.grain, 1), max(f.costGrain, 1)
@@ -155,6 +237,9 @@ func (f *program) build(name string) {
 	for k := range f.classes {
 		c := &f.classes[k]
 		storeCost, loadCost := float64(c.store/f.costGrain), float64(c.load/f.costGrain)
+		if !c.shared {
+			loadCost = float64((c.store + c.load) / f.costGrain)
+		}
 		for t := range f.steps {
 			v := func(letter string) string { return fmt.Sprintf("%s[%d,%d]", letter, k, t) }
 			f.run[k] = append(f.run[k], m.Binary(v("x"), 0))
@@ -177,7 +262,7 @@ func (f *program) build(name string) {
 			f.inLB[k] = append(f.inLB[k], m.Continuous(v("R"), 0, n, 0))
 			if f.traffic() {
 				f.inGB[k] = append(f.inGB[k], m.Continuous(v("G"), 0, n, 0))
-				f.store[k] = append(f.store[k], m.Integer(v("s"), 0, n, storeCost))
+				f.store[k] = append(f.store[k], m.Integer(v("s"), 0, n, 0))
 				f.load[k] = append(f.load[k], m.Integer(v("l"), 0, float64(c.per), loadCost))
 			}
 		}
@@ -192,6 +277,7 @@ func (f *program) build(name string) {
 		}
 	}
 	f.capacity()
+	f.conesCost()
 }
 
 // runs states (1), (2), (12) and (13).
@@ -332,35 +418,48 @@ func (f *program) sharedOutput(k int) {
 	}
 }
 
-// capacity states (11).
+// capacity states (11) and (15).
 func (f *program) capacity() {
-	bytes := func(n int64) float64 { return float64(n / f.grain) }
+	grain := int64(0)
+	for k := range f.classes {
+		if f.classes[k].kept() {
+			grain = gcd(grain, f.classes[k].out)
+		}
+	}
+	limit := f.part.graph.Capacity
 	for t := range f.steps {
-		var terms []milp.Term
+		var kept, during, room []milp.Term
 		for k := range f.classes {
 			c := &f.classes[k]
-			during := c.work
+			out := float64(c.out / f.grain)
+			own := c.work
 			switch {
 			case c.shared:
-				terms = append(terms, f.held[k][t].Times(bytes(c.out)))
+				kept = append(kept, f.held[k][t].Times(out))
 			case c.kept():
-				during += c.out
 				if t > 0 {
-					terms = append(terms, f.inLB[k][t-1].Times(bytes(c.out)))
+					kept = append(kept, f.inLB[k][t-1].Times(out))
 				}
 				if f.traffic() {
-					terms = append(terms, f.store[k][t].Times(-bytes(c.out)), f.load[k][t].Times(bytes(c.out)))
+					kept = append(kept, f.store[k][t].Times(-out), f.load[k][t].Times(out))
 				}
-			default:
-				during += c.out
 			}
-			terms = append(terms, f.run[k][t].Times(bytes(during)))
+			if !c.shared {
+				own += c.out
+			}
+			during = append(during, f.run[k][t].Times(float64(own/f.grain)))
+			if grain > 0 && own <= limit {
+				room = append(room, f.run[k][t].Times(-float64((limit-own)/grain*grain/f.grain)))
+			}
 		}
 		name := fmt.Sprintf("(11) capacity at step %d", t)
-		if f.traffic() {
-			f.model.AddLE(name, terms, float64(f.part.graph.Capacity/f.grain))
-		} else {
-			f.model.AddLE(name, append(terms, f.peak.Times(-1)), 0)
+		if !f.traffic() {
+			f.model.AddLE(name, append(append(kept, during...), f.peak.Times(-1)), 0)
+			continue
+		}
+		f.model.AddLE(name, append(during, kept...), float64(limit/f.grain))
+		if grain > f.grain && !f.opts.NoRounding {
+			f.model.AddLE(fmt.Sprintf("(15) room at step %d", t), append(room, kept...), 0)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	greedy "github.com/dsasched/dsasched/heuristics/ordering"
 	"github.com/dsasched/dsasched/model/ordering"
 )
 
@@ -49,6 +50,21 @@ func TestSearchAgainstBruteForce(t *testing.T) {
 			t.Fatal(err)
 		}
 		traffic, peak := bruteForce(p)
+		// Greedy orders cost no less, and their bounds hold.
+		for _, m := range greedy.Methods() {
+			for objective, best := range map[ordering.Objective]float64{ordering.Traffic: traffic, ordering.Peak: float64(peak)} {
+				res, err := greedy.Solve(p, m, objective)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := ordering.Check(p, res); err != nil {
+					t.Fatalf("seed %d, %s: %v", seed, m, err)
+				}
+				if res.HasOrder() && (res.Cost < best-1e-9 || res.Bound > best+1e-9) || res.HasOrder() != (best >= 0) {
+					t.Fatalf("seed %d, %s, %s: %s, cost %v, bound %v, brute force finds %v", seed, m, objective, res.Status, res.Cost, res.Bound, best)
+				}
+			}
+		}
 		for _, sw := range switches {
 			if seed%5 != 0 && sw.name != "all on" && sw.name != "no beam" && sw.name != "no parts" {
 				continue
