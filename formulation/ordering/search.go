@@ -107,7 +107,7 @@ func (l *limits) reached(s *space) bool {
 	if l.maxStates > 0 && s.count >= l.maxStates || s.bytes() > l.maxBytes {
 		return true
 	}
-	if l.ticks++; l.ticks%256 == 1 || l.over {
+	if l.ticks++; l.ticks%8 == 1 || l.over {
 		l.over = l.over || l.ctx.Err() != nil || !l.deadline.IsZero() && time.Now().After(l.deadline)
 	}
 	return l.over
@@ -157,7 +157,7 @@ func (a *answer) beam(stop *limits, opts SearchOptions, n int) {
 			}
 			s.expand(id, func(child int32) bool {
 				next = append(next, child)
-				return !stop.over
+				return !stop.reached(s)
 			})
 		}
 		slices.SortStableFunc(next, func(x, y int32) int {
@@ -233,6 +233,7 @@ type space struct {
 	fields   []field // 2 per class: runs, place
 	runWords int
 	width    int // words per state
+	chunk    int32
 
 	nodes  [][]node
 	packed [][]uint64
@@ -268,7 +269,8 @@ type node struct {
 	dropped        bool
 }
 
-const chunk = 1 << 12 // states per allocation
+// chunkWords is the size of an allocation of states, which holds at least one.
+const chunkWords = 1 << 14
 
 // An option is a class with outputs that may be stored.
 type option struct {
@@ -306,21 +308,22 @@ func newSpace(a *answer, opts SearchOptions) *space {
 		}
 	}
 	s.width = word + 1
+	s.chunk = int32(max(1, chunkWords/s.width))
 	s.key = make([]uint64, s.width)
 	s.table = make([]int32, 1<<10)
 	return s
 }
 
-func (s *space) node(id int32) *node { return &s.nodes[id/chunk][id%chunk] }
+func (s *space) node(id int32) *node { return &s.nodes[id/s.chunk][id%s.chunk] }
 
 func (s *space) words(id int32) []uint64 {
-	at := int(id%chunk) * s.width
-	return s.packed[id/chunk][at : at+s.width]
+	at := int(id%s.chunk) * s.width
+	return s.packed[id/s.chunk][at : at+s.width]
 }
 
 // bytes is what the states take.
 func (s *space) bytes() int64 {
-	return int64(len(s.nodes))*chunk*int64(40+8*s.width) + 4*int64(cap(s.table)) + 24*int64(cap(s.open))
+	return int64(len(s.nodes))*int64(s.chunk)*int64(40+8*s.width) + 4*int64(cap(s.table)) + 24*int64(cap(s.open))
 }
 
 func (s *space) get(w []uint64, f int) int {
@@ -393,9 +396,9 @@ func (s *space) add(parent, class int32, depth int32, cost int64) int32 {
 		}
 	}
 	id := int32(s.count)
-	if s.count%chunk == 0 {
-		s.nodes = append(s.nodes, make([]node, chunk))
-		s.packed = append(s.packed, make([]uint64, chunk*s.width))
+	if s.count%int(s.chunk) == 0 {
+		s.nodes = append(s.nodes, make([]node, s.chunk))
+		s.packed = append(s.packed, make([]uint64, int(s.chunk)*s.width))
 	}
 	s.count++
 	*s.node(id) = node{cost: cost, estimate: estimate, parent: parent, class: class, depth: depth}

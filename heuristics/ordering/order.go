@@ -1,6 +1,8 @@
 package ordering
 
 import (
+	"cmp"
+	"container/heap"
 	"fmt"
 	"slices"
 
@@ -88,44 +90,75 @@ func dfs(g *ordering.Graph) []int {
 func heavy(g *ordering.Graph) []int {
 	open := make([]int, len(g.Refs))
 	left := make([]int, len(g.Refs)) // readers that have not run
-	var ready, order []int
-	for i := range g.Refs {
-		left[i] = len(g.Readers[i])
-		if open[i] = len(g.Reads[i]); open[i] == 0 {
-			ready = append(ready, i)
-		}
-	}
-	growth := func(i int) int64 {
-		n := int64(0)
+	ran := make([]bool, len(g.Refs))
+	ready := &queue{}
+	push := func(i int) {
+		e := entry{need: g.Need(i), id: i}
 		if len(g.Readers[i]) > 0 {
-			n = g.Output[i]
+			e.growth = g.Output[i]
 		}
 		for _, r := range g.Reads[i] {
 			if left[r] == 1 {
-				n -= g.Output[r]
+				e.growth -= g.Output[r]
 			}
 		}
-		return n
+		heap.Push(ready, e)
 	}
-	for len(ready) > 0 {
-		best, bestGrowth, bestNeed := -1, int64(0), int64(0)
-		for k, i := range ready {
-			grow, need := growth(i), g.Need(i)
-			if best < 0 || grow < bestGrowth || grow == bestGrowth && (need > bestNeed || need == bestNeed && i < ready[best]) {
-				best, bestGrowth, bestNeed = k, grow, need
-			}
+	for i := range g.Refs {
+		left[i] = len(g.Readers[i])
+		if open[i] = len(g.Reads[i]); open[i] == 0 {
+			push(i)
 		}
-		i := ready[best]
-		ready = slices.Delete(ready, best, best+1)
+	}
+	var order []int
+	for ready.Len() > 0 {
+		i := heap.Pop(ready).(entry).id
+		if ran[i] {
+			continue // it was pushed again when its growth fell
+		}
+		ran[i] = true
 		order = append(order, i)
-		for _, r := range g.Reads[i] {
-			left[r]--
-		}
 		for _, c := range g.Readers[i] {
 			if open[c]--; open[c] == 0 {
-				ready = append(ready, c)
+				push(c)
+			}
+		}
+		for _, r := range g.Reads[i] {
+			if left[r]--; left[r] > 1 || left[r] == 0 {
+				continue
+			}
+			for _, c := range g.Readers[r] {
+				if open[c] == 0 && !ran[c] {
+					push(c) // now the last to read r
+				}
 			}
 		}
 	}
 	return order
+}
+
+// An entry is an instance that can run.
+type entry struct {
+	growth int64 // of what the LB holds, by its run
+	need   int64
+	id     int
+}
+
+type queue []entry
+
+func (q queue) Len() int { return len(q) }
+
+func (q queue) Less(i, j int) bool {
+	a, b := q[i], q[j]
+	return cmp.Or(cmp.Compare(a.growth, b.growth), cmp.Compare(b.need, a.need), cmp.Compare(a.id, b.id)) < 0
+}
+
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(x any)   { *q = append(*q, x.(entry)) }
+
+func (q *queue) Pop() any {
+	old := *q
+	x := old[len(old)-1]
+	*q = old[:len(old)-1]
+	return x
 }
