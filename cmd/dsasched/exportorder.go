@@ -55,7 +55,7 @@ The problem goes to the standard output, or with -o to a file.`,
 	completeFlag(cmd, "chunk", cobra.NoFileCompletions)
 	addChoice(cmd, variants, "variant", "variant of the scheduler, as 'dsasched variants' lists them")
 	f.BoolVar(&inPlace, "in-place", false, "let element-wise operators overwrite their input when groups are formed")
-	dt := addDType(cmd)
+	read := addNetwork(cmd)
 	out := f.StringP("out", "o", "", "file to write")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if f.Changed("out") && *out == "" {
@@ -70,7 +70,7 @@ The problem goes to the standard output, or with -o to a file.`,
 			return err
 		}
 		opt := variant.Options{InPlace: inPlace, Chunk: chunk.value}
-		r, err := scheduleOne(cmd.Context(), args[0], dtype(dt), spec, batch.value, v, opt)
+		r, err := scheduleOne(cmd.Context(), args[0], read.options(), spec, batch.value, v, opt)
 		if err != nil {
 			return err
 		}
