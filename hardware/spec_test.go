@@ -23,7 +23,7 @@ func load(t *testing.T, name string) *Spec {
 
 func TestPresets(t *testing.T) {
 	names := Presets()
-	for _, want := range []string{"stcp920", "stcp920-paper"} {
+	for _, want := range []string{"a100", "ascend910", "ascend910-abstract", "goya", "ipu", "stcp920", "stcp920-paper", "v100"} {
 		if !slices.Contains(names, want) {
 			t.Errorf("Presets() = %v, want %s among them", names, want)
 		}
@@ -108,10 +108,56 @@ func TestSTCP920Paper(t *testing.T) {
 	}
 }
 
+// The figures of the other machines that are published, and the shape that the
+// GraphTurbo paper gives them in Fig. 1.
+func TestOtherMachines(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		clusters, cores int
+		tflops          map[string]float64 // of two operations per MAC
+		local, shared   Bytes              // per core and per cluster
+		ddr             float64
+	}{
+		{"goya", 1, 9, nil, 80 << 10, 50_600_000, 42.7e9},
+		{"ascend910", 1, 32, map[string]float64{"f16": 256, "i8": 512}, 1 << 20, 32 << 20, 1.2e12},
+		{"ascend910-abstract", 1, 8, map[string]float64{"f16": 64, "i8": 128}, 1 << 20, 8 << 20, 0.3e12},
+		{"ipu", 2, 1216, map[string]float64{"f16": 2 * 124.5, "f32": 2 * 31.1}, 256 << 10, 0, 32e9},
+		{"a100", 1, 108, map[string]float64{"f16": 312, "i8": 624}, 164 << 10, 40 << 20, 1555e9},
+		{"v100", 1, 80, map[string]float64{"f16": 125, "i8": 62}, 96 << 10, 6 << 20, 900e9},
+	} {
+		s := load(t, c.name)
+		if s.Clusters != c.clusters || s.Cores() != c.cores {
+			t.Errorf("%s: %d clusters of %d cores, want %d of %d", c.name, s.Clusters, s.Cores(), c.clusters, c.cores)
+		}
+		for dtype, want := range c.tflops {
+			if got := 2 * s.PeakMACsPerSecond(dtype) / 1e12; math.Abs(got/want-1) > 0.03 {
+				t.Errorf("%s: peak of %s is %g TFLOPS, want about %g", c.name, dtype, got, want)
+			}
+		}
+		if got := s.LB.SizeBytes + s.LBWeightBytes; got != c.local {
+			t.Errorf("%s: a core has %v, want %v", c.name, got, c.local)
+		}
+		shared := Bytes(0)
+		if s.GB != nil {
+			shared = s.GB.SizeBytes
+		}
+		if shared != c.shared {
+			t.Errorf("%s: a cluster shares %v, want %v", c.name, shared, c.shared)
+		}
+		if s.DDR.BandwidthBytesPerSecond != c.ddr {
+			t.Errorf("%s: memory of %g B/s, want %g", c.name, s.DDR.BandwidthBytesPerSecond, c.ddr)
+		}
+	}
+	// 15 000 ResNet-50 images/s are published for Goya: 123 TOPS at 4.1 G MACs each.
+	if got := 2 * load(t, "goya").PeakMACsPerSecond("i8"); got < 123e12 {
+		t.Errorf("goya: peak of %g operations/s can't give the published throughput", got)
+	}
+}
+
 // Each figure of a preset says where it is from, in its line or in a comment
 // above it, with no other comment or empty line between.
 func TestPresetsGiveSources(t *testing.T) {
-	marks := []string{"published", "second hand", "single source", "derived", "ESTIMATE", "contained in", "the paper tells", "Published"}
+	marks := []string{"published", "second hand", "single source", "derived", "recalled", "ESTIMATE", "contained in", "the paper tells", "Published"}
 	marked := func(line string) bool {
 		_, comment, ok := strings.Cut(line, "#")
 		return ok && slices.ContainsFunc(marks, func(m string) bool { return strings.Contains(comment, m) })
