@@ -116,13 +116,42 @@ type Options struct {
 	// Chunk is the number of batch elements that a cluster works on at a time; 0:
 	// try every divisor of its share up to MaxTunedChunk and keep the fastest.
 	Chunk int64
+	// Level says which memory is filled with instances.
+	Level Level
+}
+
+// Level is the memory that plays the role of the paper's LB.
+type Level string
+
+// The levels.
+const (
+	// LevelAuto is the GB where hardware.Spec.NeedsRaise says so, else the LB.
+	LevelAuto Level = ""
+	LevelLB   Level = "lb"
+	LevelGB   Level = "gb" // one core for each cluster, see hardware.Raise
+)
+
+// machine is the accelerator as the decisions see it.
+func machine(spec *hardware.Spec, level Level) (*hardware.Spec, error) {
+	switch level {
+	case LevelLB:
+		return spec, nil
+	case LevelGB:
+		return hardware.Raise(spec)
+	case LevelAuto:
+		if spec.NeedsRaise() {
+			return hardware.Raise(spec)
+		}
+		return spec, nil
+	}
+	return nil, fmt.Errorf("level is %q, expected %q, %q or nothing", level, LevelLB, LevelGB)
 }
 
 // Result is a simulated schedule.
 type Result struct {
 	Variant  Variant
 	Source   string
-	Spec     *hardware.Spec
+	Spec     *hardware.Spec // as the decisions saw it, see Level
 	Batch    int64
 	Chunk    int64
 	Shares   []int64            // per cluster
@@ -185,6 +214,10 @@ func Run(ctx context.Context, src Source, spec *hardware.Spec, batch int64, v Va
 	}
 	if batch > MaxBatch {
 		return nil, fmt.Errorf("batch is %d, expected at most %d", batch, MaxBatch)
+	}
+	spec, err := machine(spec, opt.Level)
+	if err != nil {
+		return nil, err
 	}
 	shares := Shares(batch, spec.Clusters)
 	if opt.Chunk != 0 {

@@ -170,6 +170,7 @@ type emitter struct {
 	weights ring // three quarters of the weight buffer
 	params  ring // the rest: biases, scales, tables
 	pages   *pages
+	home    home // in the place of pages if there is no GB
 	inGB    []gbValue
 	uses    map[tileKey][]int64 // positions of uses, in order
 	nextPos map[tileKey]int
@@ -228,7 +229,7 @@ func (e *emitter) resource(r int) int32 { return 1 + e.cluster*numResources + in
 func seconds(s float64) int64 { return int64(math.Ceil(s * 1e12)) }
 
 func (e *emitter) run(segments []Segment) error {
-	buffer := schedule.WeightBufferBytes(e.spec)
+	buffer := schedule.WeightBufferBytes(e.spec) - schedule.WeightHomeBytes(e.spec)
 	plans := make([][]*layerPlan, len(segments))
 	e.uses, e.nextPos = map[tileKey][]int64{}, map[tileKey]int{}
 	pos := int64(0)
@@ -256,6 +257,9 @@ func (e *emitter) run(segments []Segment) error {
 	e.weights = ring{space: space{log: &e.queues}, base: e.lbData + e.params.size, size: weightRing}
 	if e.spec.GB != nil {
 		e.pages = newPages(&e.queues, int64(e.spec.GB.SizeBytes), e.recordEntry)
+	} else {
+		e.home = home{space: space{log: &e.queues}, next: e.weights.base + weightRing, tiles: map[tileKey]resident{}}
+		e.home.end = e.home.next + schedule.WeightHomeBytes(e.spec)
 	}
 	kernel := 0
 	for i, seg := range segments {
@@ -329,9 +333,9 @@ func (e *emitter) open(kind isa.Kind, label int32, ps int64) {
 	e.cmds[i].opens = true
 }
 
-// loadTile brings a weight tile to the weight buffer and returns the command
-// after which it is there, and its place.
-func (e *emitter) loadTile(t *weightTile, through *ring, label int32) (int32, *stretch) {
+// loadTile brings a weight tile to the weight buffer of this many cores and returns
+// the command after which it is there, and its place.
+func (e *emitter) loadTile(t *weightTile, through *ring, cores int64, label int32) (int32, *stretch) {
 	list := e.uses[t.key]
 	n := e.nextPos[t.key]
 	e.nextPos[t.key] = n + 1
@@ -339,8 +343,6 @@ func (e *emitter) loadTile(t *weightTile, through *ring, label int32) (int32, *s
 	if n+1 < len(list) && (e.opt.KeepWeights || list[n+1] < e.kernelEnd) {
 		next = list[n+1]
 	}
-	place, free := through.next(t.coreBytes, label)
-	cores := int64(schedule.CoresWithLB(e.spec))
 	broadcast := e.spec.CoreLink.Broadcast
 	gbBytes := t.unionBytes * t.times
 	if !broadcast {
@@ -348,12 +350,9 @@ func (e *emitter) loadTile(t *weightTile, through *ring, label int32) (int32, *s
 	}
 	coreBytes := t.coreBytes * t.times
 	if e.pages == nil {
-		c := e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Label: label, Bytes: t.unionBytes, DurationPs: e.ddrLatency() + seconds(e.spec.CoreLink.LatencySeconds),
-			Uses: e.uses4(t.unionBytes*t.times, 0, coreBytes, 0)}, free)
-		place.use(c)
-		e.recordStretch(place, isa.LB)
-		return c, place
+		return e.loadHome(t, through, cores, gbBytes, next != never, label)
 	}
+	place, free := through.next(t.coreBytes, label)
 	ent := e.pages.find(t.key, next)
 	if ent == nil || t.unionBytes > e.pages.largest() {
 		return e.stream(t.key, true, t.unionBytes, gbBytes, coreBytes, next, nil, place, free, label)
@@ -361,6 +360,53 @@ func (e *emitter) loadTile(t *weightTile, through *ring, label int32) (int32, *s
 	c := e.add(qIn, isa.Command{Kind: isa.LBLoad, Label: label, Bytes: t.unionBytes * t.times, DurationPs: e.lbLatency(),
 		Uses: e.moveIn(gbBytes, coreBytes)}, free, []int32{ent.load})
 	ent.users = append(ent.users, c)
+	place.use(c)
+	e.recordStretch(place, isa.LB)
+	return c, place
+}
+
+// loadHome is loadTile on a machine without a GB: the tile comes from the DDR, or
+// from where it was kept on its first use. far is what leaves the DDR.
+func (e *emitter) loadHome(t *weightTile, through *ring, cores, far int64, again bool, label int32) (int32, *stretch) {
+	coreBytes := t.coreBytes * t.times
+	latency := e.ddrLatency() + e.lbLatency()
+	kept, ok := e.home.tiles[t.key]
+	// Without broadcast, each core keeps its own copy and uses it where it lies.
+	if !e.spec.CoreLink.Broadcast {
+		ok = ok && kept.coreBytes == t.coreBytes // else cut otherwise over the cores
+		if ok {
+			return kept.load, kept.place
+		}
+		if place := e.home.keep(t.coreBytes, again, label); place != nil {
+			c := e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Label: label, Bytes: t.unionBytes, DurationPs: latency,
+				Uses: e.uses4(far/t.times, 0, t.coreBytes, 0)})
+			e.cmds[c].roam = e.opt.Prefetch
+			place.use(c)
+			e.recordStretch(place, isa.LB)
+			e.home.tiles[t.key] = resident{c, place, t.coreBytes}
+			return c, place
+		}
+	}
+	// With broadcast, each core keeps a share, and sends it to all when it is used.
+	place, free := through.next(t.coreBytes, label)
+	share := ceilDiv(t.unionBytes, cores)
+	var c int32
+	if ok {
+		c = e.add(qIn, isa.Command{Kind: isa.LBLoad, Label: label, Bytes: t.unionBytes * t.times, DurationPs: e.lbLatency(),
+			Uses: e.uses4(0, 0, coreBytes, share*t.times)}, free, []int32{kept.load})
+		kept.place.use(c)
+	} else {
+		c = e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Label: label, Bytes: t.unionBytes * t.times, DurationPs: latency,
+			Uses: e.uses4(far, 0, coreBytes, 0)}, free)
+		e.cmds[c].roam = e.opt.Prefetch
+		if e.spec.CoreLink.Broadcast {
+			if own := e.home.keep(share, again, label); own != nil {
+				own.use(c)
+				e.recordStretch(own, isa.LB)
+				e.home.tiles[t.key] = resident{c, own, t.coreBytes}
+			}
+		}
+	}
 	place.use(c)
 	e.recordStretch(place, isa.LB)
 	return c, place
@@ -617,7 +663,7 @@ func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState)
 	paramsStay := paramBytes <= e.params.size/2
 	bringParams := func(upTo int) {
 		for i := len(paramLoads); i < upTo; i++ {
-			c, place := e.loadTile(&lp.params[i], &e.params, label)
+			c, place := e.loadTile(&lp.params[i], &e.params, cores, label)
 			paramLoads = append(paramLoads, c)
 			paramPlaces = append(paramPlaces, place)
 		}
@@ -773,7 +819,7 @@ func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState)
 				var place *stretch
 				if len(lp.weights) > 0 {
 					if t == 0 || lp.restream {
-						load, place = e.loadTile(tile, &e.weights, label)
+						load, place = e.loadTile(tile, &e.weights, cores, label)
 						resident[w], residentPlace[w] = load, place
 					} else {
 						load, place = resident[w], residentPlace[w]

@@ -107,6 +107,32 @@ func (r *ring) next(bytes int64, label int32) (*stretch, []int32) {
 	return s, deps
 }
 
+// home is the part of the cores' weight buffers in which weights stay where there is
+// no GB. Uses come round and round in the same order, so that what came first is as
+// good to keep as anything, and nothing is evicted.
+type home struct {
+	space
+	next, end int64
+	tiles     map[tileKey]resident
+}
+
+// resident is a weight tile that stays, or a core's share of it.
+type resident struct {
+	load      int32
+	place     *stretch
+	coreBytes int64 // of the whole tile, for the busiest core
+}
+
+// keep gives out space for what is used again, or nil.
+func (h *home) keep(bytes int64, again bool, label int32) *stretch {
+	if !again || h.next+bytes > h.end {
+		return nil
+	}
+	s, _ := h.take(h.next, bytes, label)
+	h.next += bytes
+	return s
+}
+
 const never = math.MaxInt64
 
 // entry is a piece of data in the GB's pages.

@@ -173,10 +173,19 @@ func WeightBufferBytes(spec *hardware.Spec) int64 {
 	return int64(spec.LB.SizeBytes) / 4
 }
 
+// WeightHomeBytes is the part of each core's weight buffer in which weights stay
+// from use to use on a machine without a GB that could keep them.
+func WeightHomeBytes(spec *hardware.Spec) int64 {
+	if spec.GB != nil {
+		return 0
+	}
+	return WeightBufferBytes(spec) / 4 * 3 &^ 63
+}
+
 // WeightRingBytes is the part of the weight buffer that the anchors' weights pass
-// through; the other quarter is for biases, scales and tables.
+// through; a third as much is for biases, scales and tables.
 func WeightRingBytes(spec *hardware.Spec) int64 {
-	b := WeightBufferBytes(spec)
+	b := WeightBufferBytes(spec) - WeightHomeBytes(spec)
 	return b - b/4
 }
 

@@ -1,0 +1,82 @@
+package hardware
+
+import "fmt"
+
+// Raise gives the same machine one level up: the clusters become the cores of a
+// single cluster, and the GB takes the role of their LB. This is how a network is
+// scheduled across clusters (GraphTurbo paper, §3.6), and the way to use a machine
+// on which the LB can't hold what the matrix units work on.
+//
+// The units of a cluster's cores become one unit each of the raised core, as wide
+// as all together: a matrix unit passes as many times more rows of its operand per
+// cycle, and all its arrays get the same weights; a vector unit has as many times
+// more lanes. What happens between GB and LB within a cluster is no longer seen:
+// neither its time nor the size of the LB. Clusters exchange data through the DDR,
+// over the link that they have to it.
+func Raise(s *Spec) (*Spec, error) {
+	if s.GB == nil {
+		return nil, fmt.Errorf("accelerator %q has no GB that could take the role of the LB", s.Name)
+	}
+	r := *s
+	r.Name = s.Name + "-gb"
+	r.Clusters = 1
+	gb := *s.GB
+	r.LB, r.LBWeightBytes, r.GB = &gb, 0, nil
+	core := CoreType{Name: "cluster", Count: s.Clusters, HasLB: true}
+	named := map[string]bool{}
+	for _, t := range s.CoreTypes {
+		// Cores of several types may have units of one name.
+		rename := map[string]string{}
+		for _, u := range t.Units {
+			rename[u.Name] = u.Name
+			if named[u.Name] {
+				rename[u.Name] = t.Name + "." + u.Name
+			}
+		}
+		for _, u := range t.Units {
+			u.Name = rename[u.Name]
+			named[u.Name] = true
+			if u.SharesWith != "" {
+				u.SharesWith = rename[u.SharesWith]
+			}
+			if u.Kind == Matrix {
+				rate := make(map[string]float64, len(u.Rate))
+				for dtype, x := range u.Rate {
+					rate[dtype] = x * float64(t.Count)
+				}
+				u.Rate = rate
+			} else {
+				u.Lanes *= t.Count
+			}
+			core.Units = append(core.Units, u)
+		}
+	}
+	r.CoreTypes = []CoreType{core}
+	// The way to the GB of a cluster is now the way to the core.
+	r.CoreLink = Link{BandwidthBytesPerSecond: s.DDRLink.BandwidthBytesPerSecond, LatencySeconds: s.DDRLink.LatencySeconds}
+	if r.CoreLink.BandwidthBytesPerSecond == 0 {
+		r.CoreLink.BandwidthBytesPerSecond = s.DDR.BandwidthBytesPerSecond
+	}
+	r.DDRLink = Link{}
+	if err := r.Validate(); err != nil {
+		return nil, fmt.Errorf("accelerator %q, with the GB in the role of the LB: %w", s.Name, err)
+	}
+	return &r, nil
+}
+
+// NeedsRaise tells whether decisions had better be made for the raised machine: there
+// is a GB, and no core has an LB, or those with a matrix unit have none, or each
+// cluster has a single core, so that LB and GB are one core's alike.
+func (s *Spec) NeedsRaise() bool {
+	if s.GB == nil {
+		return false
+	}
+	matrix, matrixWithLB, withLB := false, false, false
+	for _, t := range s.CoreTypes {
+		_, ok := t.UnitOf(Matrix)
+		matrix = matrix || ok
+		matrixWithLB = matrixWithLB || ok && t.HasLB
+		withLB = withLB || t.HasLB
+	}
+	return !withLB || matrix && !matrixWithLB || s.Cores() == 1
+}
