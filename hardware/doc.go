@@ -59,6 +59,7 @@
 //	core_types:                 # the cores of ONE cluster
 //	  - name: core
 //	    count: 8
+//	    grid: 2x4               # optional: how the cores are arranged; a line if left out
 //	    has_lb: true            # optional; true unless lb is none
 //	    units:
 //	      - name: mme

@@ -333,6 +333,26 @@ func (f *fields) cycles(key string) Cycles {
 }
 
 // boolean reads an optional field.
+const expectGrid = "two or more whole numbers above zero such as 9x12"
+
+// grid reads "9x12".
+func (f *fields) grid(key string) []int {
+	text, ok := f.text(key, expectGrid)
+	if !ok {
+		return nil
+	}
+	var grid []int
+	for _, part := range strings.Split(text, "x") {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 1 || !wholeNumber.MatchString(part) {
+			f.wrong(key, expectGrid)
+			return nil
+		}
+		grid = append(grid, n)
+	}
+	return grid
+}
+
 func (f *fields) boolean(key string, without bool) bool {
 	if !f.has(key) {
 		return without
@@ -415,7 +435,7 @@ func (d *decoder) spec(root *yaml.Node) *Spec {
 }
 
 func (d *decoder) coreType(n *yaml.Node, path string, hasLB bool) CoreType {
-	f := d.item(n, path, []string{"name", "count", "has_lb", "units"})
+	f := d.item(n, path, []string{"name", "count", "grid", "has_lb", "units"})
 	if f == nil {
 		return CoreType{}
 	}
@@ -423,6 +443,9 @@ func (d *decoder) coreType(n *yaml.Node, path string, hasLB bool) CoreType {
 		Name:  f.name("name", "a name for the core type"),
 		Count: f.count("count", maxCores),
 		HasLB: f.boolean("has_lb", hasLB),
+	}
+	if f.has("grid") {
+		t.Grid = f.grid("grid")
 	}
 	for i, n := range f.sequence("units", "a list of units, each with name, kind, rate") {
 		t.Units = append(t.Units, d.unit(n, fmt.Sprintf("%s.units[%d]", path, i)))

@@ -3,6 +3,7 @@ package hardware
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 )
 
@@ -74,6 +75,10 @@ type CoreType struct {
 	// HasLB says whether these cores have the local buffer of [Spec.LB].
 	// Those that have none (Goya's matrix engine) work from the GB.
 	HasLB bool `json:"has_lb"`
+	// Grid is how the cores are arranged, if not in a line: the extent of each
+	// dimension, which together make Count. Loop dimensions are mapped to one
+	// after the other.
+	Grid []int `json:"grid,omitempty"`
 }
 
 // Memory is one level of the memory hierarchy.
@@ -315,6 +320,9 @@ func (s *Spec) Describe() string {
 		if !t.HasLB && s.LB != nil {
 			with = ", no LB"
 		}
+		if len(t.Grid) > 0 {
+			with = ", grid " + formatGrid(t.Grid) + with
+		}
 		line("  cores", "%d %s%s", t.Count, t.Name, with)
 		for _, u := range t.Units {
 			line("    unit", "%s", u.describe())
@@ -354,6 +362,15 @@ func (s *Spec) Describe() string {
 		}
 	}
 	return b.String()
+}
+
+// formatGrid writes a grid as a description has it, such as "9x12".
+func formatGrid(grid []int) string {
+	var parts []string
+	for _, n := range grid {
+		parts = append(parts, strconv.Itoa(n))
+	}
+	return strings.Join(parts, "x")
 }
 
 func (u Unit) describe() string {

@@ -195,6 +195,7 @@ func (c *checker) coreType(path string, t CoreType, names map[string]bool) {
 	}
 	names[t.Name] = true
 	c.count(path+".count", t.Count, maxCores)
+	c.grid(path+".grid", t.Grid, t.Count)
 	if len(t.Units) == 0 {
 		c.fail(path+".units", "no unit", "at least one")
 	}
@@ -227,6 +228,24 @@ func (c *checker) coreType(path string, t CoreType, names map[string]bool) {
 			}
 			c.fail(p, quote(u.SharesWith), expected)
 		}
+	}
+}
+
+// grid checks that the dimensions make the count.
+func (c *checker) grid(path string, grid []int, count int) {
+	if len(grid) == 0 {
+		return
+	}
+	product := 1
+	for _, n := range grid {
+		if n < 1 || n > maxCores || len(grid) < 2 {
+			c.fail(path, quote(formatGrid(grid)), expectGrid)
+			return
+		}
+		product = min(product*n, maxCores+1)
+	}
+	if count > 0 && product != count {
+		c.fail(path, fmt.Sprintf("%s, which is not the %d cores of count", formatGrid(grid), count), fmt.Sprintf("dimensions whose product is %d", count))
 	}
 }
 

@@ -385,9 +385,9 @@ func Schedule(g *model.Graph, spec *hardware.Spec, v Variant, opt Options) (*sch
 	// Bind.
 	switch v.Bind {
 	case Algorithm4:
-		s.Bindings, s.Scopes = graphturbo.Bind(g, s.Grouping, s.Instances, s.Order, cores)
+		s.Bindings, s.Scopes = graphturbo.BindGrid(g, s.Grouping, s.Instances, s.Order, schedule.Grid(spec))
 	case PlainBinding, BlockLocality:
-		s.Bindings, s.Scopes = graphturbo.PlainBind(g, s.Grouping, s.Instances, cores)
+		s.Bindings, s.Scopes = graphturbo.PlainBindGrid(g, s.Grouping, s.Instances, schedule.Grid(spec))
 		if v.Bind == BlockLocality {
 			s.Scopes = astitch.Scopes(len(s.Instances.Instances))
 		}

@@ -10,6 +10,16 @@ import (
 // Bind is Algorithm 4: core bindings and buffer scopes of all instances, visited
 // from the last of the order to the first. cores is c, the cores of a cluster.
 func Bind(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, order []int, cores int64) ([]schedule.Binding, []schedule.Level) {
+	return BindGrid(g, gr, ig, order, []int64{cores})
+}
+
+// BindGrid is Bind for cores in a grid: the plain binding maps loop dimensions to the
+// dimensions of the grid one after the other (§3.6).
+func BindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, order []int, grid []int64) ([]schedule.Binding, []schedule.Level) {
+	cores := int64(1)
+	for _, n := range grid {
+		cores *= n
+	}
 	bind := make([]schedule.Binding, len(order))
 	scope := make([]schedule.Level, len(order)) // LB
 	inference := make([]*schedule.Inference, len(gr.Groups))
@@ -20,7 +30,7 @@ func Bind(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, ord
 		inst := &ig.Instances[i]
 		sg := gr.Groups[inst.Group]
 		out := sg.Outputs[0]
-		return schedule.PlainBinding(inst.Regions[out], g.Tensor(out).Layout, forbidden(g, sg, out), cores)
+		return schedule.GridBinding(inst.Regions[out], g.Tensor(out).Layout, forbidden(g, sg, out), grid)
 	}
 	for k := len(order) - 1; k >= 0; k-- {
 		i := order[k]
@@ -57,12 +67,17 @@ func Bind(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, ord
 // PlainBind gives each instance its plain binding and the LB as scope; variants
 // without Algorithm 4 use it.
 func PlainBind(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, cores int64) ([]schedule.Binding, []schedule.Level) {
+	return PlainBindGrid(g, gr, ig, []int64{cores})
+}
+
+// PlainBindGrid is PlainBind for cores in a grid.
+func PlainBindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, grid []int64) ([]schedule.Binding, []schedule.Level) {
 	bind := make([]schedule.Binding, len(ig.Instances))
 	for i := range bind {
 		inst := &ig.Instances[i]
 		sg := gr.Groups[inst.Group]
 		out := sg.Outputs[0]
-		bind[i] = schedule.PlainBinding(inst.Regions[out], g.Tensor(out).Layout, forbidden(g, sg, out), cores)
+		bind[i] = schedule.GridBinding(inst.Regions[out], g.Tensor(out).Layout, forbidden(g, sg, out), grid)
 	}
 	return bind, make([]schedule.Level, len(bind))
 }

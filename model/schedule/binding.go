@@ -64,6 +64,44 @@ func PlainBinding(r model.Region, layout []int, forbidden []bool, cores int64) B
 	return b
 }
 
+// GridBinding is PlainBinding for cores in a grid: loop dimensions are mapped to
+// the dimensions of the grid one after the other (paper §3.6). The first dimension of
+// the grid takes loops from the outermost inward, the next from the innermost
+// outward, and so on in turn, each of those that no other has taken; so that a
+// product's rows lie along one dimension and its columns along another. Beside the
+// powers of two, a loop may take the whole of a dimension. In a grid of one
+// dimension this is PlainBinding.
+func GridBinding(r model.Region, layout []int, forbidden []bool, grid []int64) Binding {
+	if len(grid) == 1 {
+		return PlainBinding(r, layout, forbidden, grid[0])
+	}
+	b := One(len(r))
+	for k, cores := range grid {
+		left := cores
+		for i := range layout {
+			d := layout[i]
+			if k%2 == 1 {
+				d = layout[len(layout)-1-i]
+			}
+			if b[d] > 1 || d < len(forbidden) && forbidden[d] {
+				continue
+			}
+			f := left
+			if r[d].Len()%f != 0 {
+				for f = 1; f*2 <= left; {
+					f *= 2
+				}
+				for r[d].Len()%f != 0 {
+					f /= 2
+				}
+			}
+			b[d] = f
+			left /= f
+		}
+	}
+	return b
+}
+
 // Slice is the box of core (0-based) under a binding: cores count through the
 // dimensions in layout order, the outermost slowest. Cores beyond the binding's
 // product get nothing (nil).

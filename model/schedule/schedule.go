@@ -211,6 +211,26 @@ func CoresWithLB(spec *hardware.Spec) int64 {
 	return n
 }
 
+// Grid is how the cores of a cluster that hold data are arranged: in a line, or as
+// the description says if all are of one type.
+func Grid(spec *hardware.Spec) []int64 {
+	var grid []int64
+	types := 0
+	for _, ct := range spec.CoreTypes {
+		if !ct.HasLB {
+			continue
+		}
+		types++
+		for _, n := range ct.Grid {
+			grid = append(grid, int64(n))
+		}
+	}
+	if types != 1 || len(grid) == 0 {
+		return []int64{CoresWithLB(spec)}
+	}
+	return grid
+}
+
 // Align rounds a size up to the grain of LB addresses.
 func Align(n int64) int64 { return (n + 63) &^ 63 }
 
@@ -236,7 +256,7 @@ func (s *Schedule) BuildSteps(want Level) error {
 			Wanted: DDR, Level: DDR, Bytes: g.Tensor(t).Bytes(), Def: -1, Last: -1})
 	}
 	inference := make([]*Inference, len(s.Grouping.Groups))
-	cores := CoresWithLB(s.Spec)
+	cores, grid := CoresWithLB(s.Spec), Grid(s.Spec)
 	for _, id := range s.Order {
 		inst := &s.Instances.Instances[id]
 		sg := s.Grouping.Groups[inst.Group]
@@ -262,7 +282,7 @@ func (s *Schedule) BuildSteps(want Level) error {
 			if region == nil {
 				continue // this instance does not need the layer
 			}
-			st.Binding = s.layerBinding(inference[sg.ID], layer, id, main, region, cores)
+			st.Binding = s.layerBinding(inference[sg.ID], layer, id, main, region, grid)
 			st.Cores = st.Binding.Cores()
 			st.Output = main
 			layout := g.Tensor(main).Layout
@@ -276,7 +296,7 @@ func (s *Schedule) BuildSteps(want Level) error {
 				v := Value{ID: len(s.Values), Tensor: t, Instance: id, Region: r, Wanted: want, Def: st.ID, Last: st.ID}
 				v.Binding = st.Binding
 				if t != main && CheckBinding(r, v.Binding, nil, cores) != nil {
-					v.Binding = PlainBinding(r, g.Tensor(t).Layout, nil, cores)
+					v.Binding = GridBinding(r, g.Tensor(t).Layout, nil, grid)
 				}
 				size := g.Tensor(t).DType.Bytes()
 				v.Bytes = r.Elements() * size
@@ -393,13 +413,13 @@ func (s *Schedule) BuildSteps(want Level) error {
 
 // layerBinding follows the instance's binding to the layer's output, or takes
 // the plain binding if that uses more cores (line 16 of Algorithm 4).
-func (s *Schedule) layerBinding(inf *Inference, layer *Layer, inst int, t model.TensorID, r model.Region, cores int64) Binding {
+func (s *Schedule) layerBinding(inf *Inference, layer *Layer, inst int, t model.TensorID, r model.Region, grid []int64) Binding {
 	g := s.Graph
 	tensor := g.Tensor(t)
 	forbidden := Forbidden(g, layer.Ops, t)
-	plain := PlainBinding(r, tensor.Layout, forbidden, cores)
+	plain := GridBinding(r, tensor.Layout, forbidden, grid)
 	b := inf.Infer(g, s.Bindings[inst], t, r)
-	if b == nil || CheckBinding(r, b, forbidden, cores) != nil || b.Cores() < plain.Cores() {
+	if b == nil || CheckBinding(r, b, forbidden, CoresWithLB(s.Spec)) != nil || b.Cores() < plain.Cores() {
 		return plain
 	}
 	return b
