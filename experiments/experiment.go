@@ -59,6 +59,8 @@ func registry() []Experiment {
 		table3().experiment(),
 		fig16().experiment(),
 		fullSweep().experiment(),
+		fullPortability().experiment(),
+		fullTable5().experiment(),
 	}
 }
 

@@ -31,7 +31,8 @@ type (
 
 // The implementations that exist.
 const (
-	LayerKernels Grouping = "layers" // a layer is a kernel
+	LayerKernels Grouping = "layers"     // a layer is a kernel
+	ConvPairs    Grouping = "conv-pairs" // a layer is a kernel, or two convolutions are
 	Algorithm2   Grouping = "alg2"
 	StitchOps    Grouping = "stitch" // memory-intensive operators together, a layer with a matrix operator apart
 
@@ -55,9 +56,12 @@ type Variant struct {
 	Groups      Grouping
 	Split       Splitting
 	Outputs     schedule.Level // where a layer's output should stay
-	Order       Ordering
-	Bind        Binding
-	Lower       lower.Options
+	// Between says where results pass from kernel to kernel, if that is not where
+	// Outputs and Bind leave them (LB).
+	Between schedule.Level
+	Order   Ordering
+	Bind    Binding
+	Lower   lower.Options
 }
 
 // Table lists the variants in the order of the paper's Fig. 15: each row changes
@@ -87,6 +91,13 @@ func Baselines() []Variant {
 
 // All lists the table's variants, then the other baselines.
 func All() []Variant { return append(Table(), Baselines()...) }
+
+// ConvFusion is the baseline with convolutions fused in pairs, which the paper compares
+// with on a GPU (§5.6). It is no step of the breakdown, so it is not in the table.
+func ConvFusion() Variant {
+	return Variant{Name: "conv-fusion", Description: "a kernel per layer, but one for a convolution and the 1x1 convolution behind it (CUTLASS)",
+		Groups: ConvPairs, Split: NoSplit, Outputs: schedule.LB, Between: schedule.DDR, Order: LayerByLayer, Bind: PlainBinding}
+}
 
 // Lookup finds a variant by name.
 func Lookup(name string) (Variant, error) {
@@ -352,6 +363,8 @@ func Schedule(g *model.Graph, spec *hardware.Spec, v Variant, opt Options) (*sch
 	switch v.Groups {
 	case LayerKernels:
 		s.Grouping, s.Layers = tvm.Group(g, graphturbo.ExecutionOrder(g))
+	case ConvPairs:
+		s.Grouping, s.Layers = tvm.PairConvolutions(g, graphturbo.ExecutionOrder(g))
 	case Algorithm2:
 		s.Grouping = graphturbo.Group(g, split)
 		if v.Split == OneFactor {
@@ -393,6 +406,11 @@ func Schedule(g *model.Graph, spec *hardware.Spec, v Variant, opt Options) (*sch
 		}
 	default:
 		return nil, fmt.Errorf("unknown binding %q", v.Bind)
+	}
+	if v.Between != schedule.LB {
+		for i := range s.Scopes {
+			s.Scopes[i] = v.Between
+		}
 	}
 	s.Joins = graphturbo.Join(g, s.Grouping, s.Instances, s.Order, s.Bindings, s.Scopes)
 	// Place.
