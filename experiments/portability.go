@@ -53,7 +53,7 @@ func fullPortability() portability {
 			{hardware: "ipu"}, {hardware: "a100"}, {hardware: "a100", grid: []int{9, 12}}, {hardware: "v100"},
 		},
 		networks: []portedNetwork{{"resnet50", "images/s"}, {"bert-128", "sentences/s"}},
-		batches:  []int64{8, 32},
+		batches:  []int64{32},
 		variants: variant.Table(),
 		published: []publishedSpeedup{
 			{"stcp920", "bert-128", "cross-layer", "tvm", 32, bertThroughput.Value / bertTVMThroughput.Value, "Table 1"},
@@ -61,7 +61,7 @@ func fullPortability() portability {
 		notes: []string{
 			"The variant tvm is a kernel per layer on the same simulated machine, with results through its DDR, not the code of TVM or of the vendor.",
 			"The paper measured the STCP920 only; nothing is published to compare the other machines with.",
-			"A machine whose name ends in -gb is scheduled with its shared buffer in the role of the LB (hardware.Raise): Goya's matrix engine has no LB. Its variants llb and l1 then differ in name only by what their outputs leave the buffer for: the level behind it is the DDR.",
+			"A machine whose name ends in -gb is scheduled with its shared buffer in the role of the LB (hardware.Raise): Goya's matrix engine has no LB. The level behind it is the DDR, which is where the outputs of its variant llb go.",
 			"On the IPU the level behind the local memories is the host. No compiler sends results there, so what the variants gain over tvm and llb says little; their own throughput is what to look at. Weights come from the host once and stay as far as they fit; that first time counts.",
 			"Bindings are powers of two: at most 64 of the A100's 108 SMs and the V100's 80, and 1024 of the 1216 tiles of an IPU work. In the arrangement a100-grid loops may take a whole dimension of the grid.",
 			"GPUs keep accumulators in registers, which are no level here; a layer whose operands are large for the shared memory so fetches its weights from the L2 more often than a GPU would.",

@@ -59,7 +59,6 @@
 //	core_types:                 # the cores of ONE cluster
 //	  - name: core
 //	    count: 8
-//	    grid: 2x4               # optional: how the cores are arranged; a line if left out
 //	    has_lb: true            # optional; true unless lb is none
 //	    units:
 //	      - name: mme
@@ -109,6 +108,9 @@
 //
 //	launch: 10us                # start of a kernel on a cluster
 //	sync: 100cycles             # barrier over the cores of a cluster
+//
+// A core type whose cores are not arranged in a line may say so with a grid beside its
+// count, "grid: 2x4" for instance.
 //
 // Sizes are in B, KiB, MiB, GiB, TiB (powers of 1024), kB, MB, GB, TB (powers of
 // 1000), or plain bytes. Bandwidths are in B/s with the same prefixes or in

@@ -23,7 +23,7 @@ const (
 	maxBandwidth float64 = 1e18
 	maxSeconds   float64 = 1
 	minRate      float64 = 1e-3
-	maxRate      float64 = 1e3
+	maxRate      float64 = 1e6
 	minPerOp     float64 = 1e-3
 	maxPerOp     float64 = 1e6
 )
@@ -245,7 +245,7 @@ func (c *checker) grid(path string, grid []int, count int) {
 		product = min(product*n, maxCores+1)
 	}
 	if count > 0 && product != count {
-		c.fail(path, fmt.Sprintf("%s, which is not the %d cores of count", formatGrid(grid), count), fmt.Sprintf("dimensions whose product is %d", count))
+		c.fail(path, quote(formatGrid(grid)), fmt.Sprintf("dimensions whose product is the count of %d", count))
 	}
 }
 

@@ -42,7 +42,7 @@ const nameSize = vg.Length(5.5)
 // down where the variant is slower than the baseline.
 func SpeedupBars(list []Speedups) (*Figure, error) {
 	if len(list) == 0 {
-		return nil, errors.New("no networks to draw")
+		return nil, errors.New("plots: there is no network to draw")
 	}
 	for _, s := range list {
 		if err := s.check(list[0]); err != nil {
@@ -66,12 +66,16 @@ func SpeedupBars(list []Speedups) (*Figure, error) {
 	for _, s := range list {
 		var names []string
 		for _, g := range s.Groups {
-			names = append(names, strings.ReplaceAll(g.Name, "-", "\n-"))
+			names = append(names, wrap(g.Name))
 		}
 		p := newPanel(s.Title, "Speedup over "+s.Baseline, names, -0.5, float64(len(s.Groups))-0.5, top-bottom)
 		var ticks []plot.Tick
 		for e := bottom; e <= top; e++ {
-			ticks = append(ticks, plot.Tick{Value: e - bottom, Label: number(math.Exp2(e)) + "×"})
+			label := fmt.Sprintf("%.0f×", math.Exp2(e))
+			if e < 0 {
+				label = fmt.Sprintf("1/%.0f×", math.Exp2(-e))
+			}
+			ticks = append(ticks, plot.Tick{Value: e - bottom, Label: label})
 		}
 		p.Y.Tick.Marker = plot.ConstantTicks(ticks)
 		p.X.Tick.Label = textStyle(nameSize, text.XCenter, text.YTop-0.25) // clear of the axis
@@ -88,23 +92,45 @@ func SpeedupBars(list []Speedups) (*Figure, error) {
 	return stack(panels, 125, keys, 3), nil
 }
 
+// nameLines is how many lines a machine's name takes, so that all have their first
+// line at one height.
+const nameLines = 3
+
+// wrap breaks a name in front of hyphens, and in front of the digits of a long word.
+func wrap(name string) string {
+	const long = 8 // letters
+	var lines []string
+	for i, word := range strings.SplitAfter(strings.ReplaceAll(name, "-", "\n-"), "\n") {
+		word = strings.TrimSuffix(word, "\n")
+		if at := strings.IndexAny(word, "0123456789"); i == 0 && at > 0 && len(word) > long {
+			lines = append(lines, word[:at])
+			word = word[at:]
+		}
+		lines = append(lines, word)
+	}
+	for len(lines) < nameLines {
+		lines = append(lines, "")
+	}
+	return strings.Join(lines, "\n")
+}
+
 func (s Speedups) check(first Speedups) error {
 	if len(s.Series) == 0 || len(s.Series) > len(seriesColors) {
-		return fmt.Errorf("%s has %d series, expected 1 to %d", s.Title, len(s.Series), len(seriesColors))
+		return fmt.Errorf("plots: %s has %d series, expected 1 to %d", s.Title, len(s.Series), len(seriesColors))
 	}
 	if fmt.Sprint(s.Series) != fmt.Sprint(first.Series) {
-		return fmt.Errorf("%s has the series %q, expected %q as in %s", s.Title, s.Series, first.Series, first.Title)
+		return fmt.Errorf("plots: %s has the series %q, expected %q as in %s", s.Title, s.Series, first.Series, first.Title)
 	}
 	if len(s.Groups) == 0 {
-		return fmt.Errorf("%s has no groups", s.Title)
+		return fmt.Errorf("plots: %s has no groups", s.Title)
 	}
 	for _, g := range s.Groups {
 		if len(g.Values) != len(s.Series) {
-			return fmt.Errorf("%s, %s: %d values for %d series", s.Title, g.Name, len(g.Values), len(s.Series))
+			return fmt.Errorf("plots: %s, %s: %d values for %d series", s.Title, g.Name, len(g.Values), len(s.Series))
 		}
 		for i, v := range append([]float64{g.Published}, g.Values...) {
 			if math.IsNaN(v) || math.IsInf(v, 0) || v < 0 || i > 0 && v == 0 {
-				return fmt.Errorf("%s, %s: a speedup is %g, expected a number above zero", s.Title, g.Name, v)
+				return fmt.Errorf("plots: %s, %s: a speedup is %g, expected a number above zero", s.Title, g.Name, v)
 			}
 		}
 	}

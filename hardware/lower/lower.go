@@ -350,7 +350,7 @@ func (e *emitter) loadTile(t *weightTile, through *ring, cores int64, label int3
 	}
 	coreBytes := t.coreBytes * t.times
 	if e.pages == nil {
-		return e.loadHome(t, through, cores, gbBytes, next != never, label)
+		return e.loadHome(t, through, gbBytes, next != never, label)
 	}
 	place, free := through.next(t.coreBytes, label)
 	ent := e.pages.find(t.key, next)
@@ -367,7 +367,7 @@ func (e *emitter) loadTile(t *weightTile, through *ring, cores int64, label int3
 
 // loadHome is loadTile on a machine without a GB: the tile comes from the DDR, or
 // from where it was kept on its first use. far is what leaves the DDR.
-func (e *emitter) loadHome(t *weightTile, through *ring, cores, far int64, again bool, label int32) (int32, *stretch) {
+func (e *emitter) loadHome(t *weightTile, through *ring, far int64, again bool, label int32) (int32, *stretch) {
 	coreBytes := t.coreBytes * t.times
 	latency := e.ddrLatency() + e.lbLatency()
 	kept, ok := e.home.tiles[t.key]
@@ -387,9 +387,10 @@ func (e *emitter) loadHome(t *weightTile, through *ring, cores, far int64, again
 			return c, place
 		}
 	}
-	// With broadcast, each core keeps a share, and sends it to all when it is used.
+	// With broadcast, each core keeps a share, whether it works on this layer or not,
+	// and sends it to all when it is used.
 	place, free := through.next(t.coreBytes, label)
-	share := ceilDiv(t.unionBytes, cores)
+	share := ceilDiv(t.unionBytes, schedule.CoresWithLB(e.spec))
 	var c int32
 	if ok {
 		c = e.add(qIn, isa.Command{Kind: isa.LBLoad, Label: label, Bytes: t.unionBytes * t.times, DurationPs: e.lbLatency(),

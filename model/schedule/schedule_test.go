@@ -288,6 +288,39 @@ func TestPlainBinding(t *testing.T) {
 	}
 }
 
+// Loops go to the dimensions of a grid one after the other.
+func TestGridBinding(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		shape     []int64 // N, C, H, W
+		forbidden []bool
+		grid      []int64
+		want      schedule.Binding
+	}{
+		{"a line", []int64{2, 64, 28, 28}, nil, []int64{8}, schedule.Binding{2, 1, 4, 1}},
+		{"images along one, channels along the other", []int64{16, 64, 56, 56}, nil, []int64{8, 4}, schedule.Binding{8, 4, 1, 1}},
+		{"what one image leaves goes to the rows", []int64{1, 64, 56, 56}, nil, []int64{8, 4}, schedule.Binding{1, 4, 8, 1}},
+		{"a whole dimension that is no power of two", []int64{9, 768, 1, 1}, nil, []int64{9, 12}, schedule.Binding{9, 12, 1, 1}},
+		{"else a power of two", []int64{32, 64, 1, 1}, nil, []int64{9, 12}, schedule.Binding{8, 8, 1, 1}},
+		{"forbidden channels", []int64{16, 64, 56, 56}, []bool{false, true, false, false}, []int64{8, 4}, schedule.Binding{8, 1, 1, 4}},
+		{"three dimensions", []int64{16, 64, 56, 56}, nil, []int64{8, 4, 2}, schedule.Binding{8, 4, 2, 1}},
+		{"nothing divides", []int64{1, 5, 7, 7}, nil, []int64{2, 3}, schedule.Binding{1, 1, 1, 1}},
+	} {
+		r := model.Whole(c.shape)
+		got := schedule.GridBinding(r, []int{0, 2, 3, 1}, c.forbidden, c.grid)
+		if !got.Equal(c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+		cores := int64(1)
+		for _, n := range c.grid {
+			cores *= n
+		}
+		if err := schedule.CheckBinding(r, got, c.forbidden, cores); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
 // The cores' slices partition the box.
 func TestSlicesPartition(t *testing.T) {
 	rng := rand.New(rand.NewSource(3))
