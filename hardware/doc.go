@@ -131,5 +131,6 @@
 // Domain-Specific Accelerators", OSDI 2023 (GraphTurbo); the vendor's product
 // manual and programming guide; Zhan et al., "NeuralScale: A RISC-V Based Neural
 // Processor Boosting AI Inference in Clouds", CARRV 2021 (second hand); the README
-// of the STC backend in ByteMLPerf.
+// of the STC backend in ByteMLPerf. Those of the other machines stand in their
+// presets.
 package hardware

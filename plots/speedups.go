@@ -78,7 +78,8 @@ func SpeedupBars(list []Speedups) (*Figure, error) {
 			ticks = append(ticks, plot.Tick{Value: e - bottom, Label: label})
 		}
 		p.Y.Tick.Marker = plot.ConstantTicks(ticks)
-		p.X.Tick.Label = textStyle(nameSize, text.XCenter, text.YTop-0.25) // clear of the axis
+		p.X.Tick.Label = textStyle(nameSize, text.XCenter, text.YTop)
+		p.X.Padding = 2
 		p.Add(grid{}, speedupBars{s, bottom})
 		panels = append(panels, p)
 	}
@@ -109,7 +110,7 @@ func wrap(name string) string {
 		lines = append(lines, word)
 	}
 	for len(lines) < nameLines {
-		lines = append(lines, "")
+		lines = append(lines, " ")
 	}
 	return strings.Join(lines, "\n")
 }

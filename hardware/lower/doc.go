@@ -33,6 +33,10 @@
 // the tiles that stay already (Belady's rule on the known sequence), within half of
 // the free pages. The rest is first in, first out and lets loads run ahead.
 //
+// Where there is no GB, most of each core's weight buffer is a home for weights: the
+// tiles used first stay, others pass through the rest. With broadcast the cores share
+// the home; without, each has its own copy.
+//
 // # Long loops
 //
 // A layer whose loops have more iterations than the limits in tiles.go is issued in
