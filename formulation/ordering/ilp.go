@@ -75,7 +75,11 @@ func solveILP(ctx context.Context, solver milp.Solver, method string, p *orderin
 				break
 			}
 		}
-		if stopped = a.improve(ctx, solver, p.Name, left, opts, coneValues{}); stopped != nil {
+		stopped = a.improve(ctx, solver, p.Name, left, opts, coneValues{})
+		if stopped == nil && a.cost > a.bound {
+			stopped = ctx.Err() // the solver gives what it has then, and no error
+		}
+		if stopped != nil {
 			stopped = fmt.Errorf("ordering: %s of %q: %w", method, p.Name, stopped)
 			if ctx.Err() == nil {
 				return nil, stopped

@@ -72,7 +72,7 @@ func ILP(ctx context.Context, solver milp.Solver, p *project.Project, opt ILPOpt
 		if r.Start != nil {
 			r.Bound = min(r.Bound, r.Makespan)
 		}
-		return r, nil
+		return r, ctx.Err()
 	}
 	start := f.decode(sol)
 	if err := p.Check(start); err != nil {
@@ -82,8 +82,9 @@ func ILP(ctx context.Context, solver milp.Solver, p *project.Project, opt ILPOpt
 	r.Bound = max(r.Bound, wholeBound(sol.Bound))
 	if sol.Status == milp.Optimal || r.Bound >= r.Makespan {
 		r.Status, r.Bound = milp.Optimal, r.Makespan
+		return r, nil
 	}
-	return r, nil
+	return r, ctx.Err() // the solver gives what it has then, and no error
 }
 
 // wholeBound rounds up a bound of whole numbers, but for the solver's tolerance.
