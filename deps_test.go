@@ -45,8 +45,8 @@ var mayImport = map[string][]string{
 	"heuristics/ordering":   {"model/ordering"},
 	"formulation/ordering":  {"formulation/milp", "model/ordering"},
 	"experiments/network":   {"experiments/variant", "model", "model/onnx", "model/simplify", "model/zoo"},
-	"experiments/variant":   {"hardware", "hardware/cost", "hardware/isa", "hardware/lower", "hardware/sim", "heuristics/astitch", "heuristics/graphturbo", "heuristics/tvm", "model", "model/ordering", "model/schedule"},
-	"experiments":           {"experiments/network", "experiments/variant", "hardware", "hardware/isa", "hardware/sim", "model", "plots"},
+	"experiments/variant":   {"formulation/binding", "formulation/ordering", "hardware", "hardware/cost", "hardware/isa", "hardware/lower", "hardware/sim", "heuristics/astitch", "heuristics/graphturbo", "heuristics/tvm", "model", "model/ordering", "model/schedule"},
+	"experiments":           {"experiments/issue", "experiments/network", "experiments/variant", "formulation/binding", "formulation/ordering", "formulation/project", "hardware", "hardware/cost", "hardware/isa", "hardware/sim", "heuristics/graphturbo", "heuristics/ordering", "model", "model/ordering", "model/schedule", "plots"},
 	"plots":                 {},
 	"cmd/dsasched":          {"experiments", "experiments/network", "experiments/variant", "formulation/binding", "formulation/highs", "formulation/memory", "formulation/milp", "formulation/ordering", "formulation/project", "hardware", "hardware/cost", "hardware/isa", "hardware/sim", "heuristics/graphturbo", "heuristics/memory", "heuristics/ordering", "heuristics/project", "model", "model/memory", "model/onnx", "model/ordering", "model/project", "model/schedule", "model/simplify", "model/structure", "model/zoo", "plots"},
 }

@@ -80,6 +80,7 @@ func TestCompletion(t *testing.T) {
 		"allocate",
 		"bind",
 		"check-order",
+		"compare",
 		"completion",
 		"export",
 		"export-order",

@@ -89,8 +89,9 @@ func Baselines() []Variant {
 	}
 }
 
-// All lists the table's variants, then the other baselines.
-func All() []Variant { return append(Table(), Baselines()...) }
+// All lists the table's variants, then the other baselines, then those with exact
+// decisions.
+func All() []Variant { return append(append(Table(), Baselines()...), Exact()...) }
 
 // ConvFusion is the baseline with convolutions fused in pairs, which the paper compares
 // with on a GPU (§5.6). It is no step of the breakdown, so it is not in the table.
@@ -390,14 +391,19 @@ func Schedule(g *model.Graph, spec *hardware.Spec, v Variant, opt Options) (*sch
 	case ChunkByChunk:
 		s.Order = chunkOrder(s.Grouping, s.Instances)
 		s.OrderName = "chunks"
-	case Algorithm3:
+	case Algorithm3, ExactOrder:
 		s.Order, s.OrderName, s.Costs = graphturbo.Order(s.Instances, OrderItems(s, split), split.LBBytes)
+		if v.Order == ExactOrder {
+			if err := exactOrder(s, opt); err != nil {
+				return nil, err
+			}
+		}
 	default:
 		return nil, fmt.Errorf("unknown ordering %q", v.Order)
 	}
 	// Bind.
 	switch v.Bind {
-	case Algorithm4:
+	case Algorithm4, ExactBinding:
 		s.Bindings, s.Scopes = graphturbo.BindGrid(g, s.Grouping, s.Instances, s.Order, schedule.Grid(spec))
 	case PlainBinding, BlockLocality:
 		s.Bindings, s.Scopes = graphturbo.PlainBindGrid(g, s.Grouping, s.Instances, schedule.Grid(spec))
@@ -431,6 +437,9 @@ func Schedule(g *model.Graph, spec *hardware.Spec, v Variant, opt Options) (*sch
 	// A schedule counts only after it was checked.
 	if err := schedule.Check(s); err != nil {
 		return nil, fmt.Errorf("internal error, the schedule breaks a rule: %w", err)
+	}
+	if v.Bind == ExactBinding {
+		return exactBinding(s, v, opt)
 	}
 	return s, nil
 }

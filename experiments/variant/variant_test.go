@@ -133,7 +133,7 @@ func testPhysics(t *testing.T, src variant.Source, spec *hardware.Spec, batch, c
 		}
 	}
 	used := min(int64(spec.Clusters), batch)
-	for _, v := range variant.All() {
+	for _, v := range append(variant.Table(), variant.Baselines()...) {
 		r, err := variant.Run(context.Background(), src, spec, batch, v, variant.Options{Chunk: chunk})
 		if err != nil {
 			t.Fatalf("%s: %v", v.Name, err)
@@ -249,7 +249,7 @@ func TestUnusualGraphs(t *testing.T) {
 	} {
 		for _, hw := range []string{"stcp920", "stcp920-paper", "../../hardware/testdata/ipu.yaml", "../../hardware/testdata/goya.yaml"} {
 			spec := load(t, hw)
-			for _, v := range variant.All() {
+			for _, v := range append(variant.Table(), variant.Baselines()...) {
 				r, err := variant.Run(context.Background(), src, spec, 7, v, variant.Options{})
 				if err != nil {
 					t.Errorf("%s on %s, %s: %v", src.Name, spec.Name, v.Name, err)
@@ -304,7 +304,7 @@ func TestScaling(t *testing.T) {
 	fast.SyncSeconds /= 2
 	for _, name := range []string{"resnet50", "bert-128"} {
 		src := open(t, name)
-		for _, v := range variant.All() {
+		for _, v := range append(variant.Table(), variant.Baselines()...) {
 			var ps [2]int64
 			for i, spec := range []*hardware.Spec{slow, fast} {
 				r, err := variant.Run(context.Background(), src, spec, 16, v, variant.Options{Chunk: 4})
@@ -324,7 +324,7 @@ func TestScaling(t *testing.T) {
 func TestSlowerMemoryIsNotFaster(t *testing.T) {
 	slow := load(t, "stcp920")
 	slow.DDR.BandwidthBytesPerSecond /= 2
-	for _, v := range variant.All() {
+	for _, v := range append(variant.Table(), variant.Baselines()...) {
 		var ps [2]int64
 		for i, spec := range []*hardware.Spec{load(t, "stcp920"), slow} {
 			r, err := variant.Run(context.Background(), open(t, "resnet50"), spec, 32, v, variant.Options{Chunk: 8})

@@ -210,7 +210,7 @@ func (e *expander) rename(name string, s *scope) (string, error) {
 	if len(to) > maxName {
 		return "", fmt.Errorf("the name of a value in nested functions has %d bytes, more than %d: %s…", len(to), maxName, to[:80])
 	}
-	if err := e.charge(len(to) + 64); err != nil {
+	if err := e.charge(len(to)*5/4 + 64); err != nil {
 		return "", err
 	}
 	e.taken[to] = true

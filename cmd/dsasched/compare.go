@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsasched/dsasched/experiments"
+	"github.com/dsasched/dsasched/experiments/network"
+	"github.com/dsasched/dsasched/hardware"
+)
+
+type compareJSON struct {
+	Model    string       `json:"model"`
+	Hardware string       `json:"hardware"`
+	Batch    int64        `json:"batch"`
+	Rows     []comparedIn `json:"decisions"`
+}
+
+// comparedIn is a decision by one method.
+type comparedIn struct {
+	Decision   string   `json:"decision"`
+	Method     string   `json:"method"`
+	Unit       string   `json:"unit"`
+	Objective  float64  `json:"objective"`
+	Bound      float64  `json:"bound"`
+	Gap        float64  `json:"gap"` // share of the objective
+	Status     string   `json:"status"`
+	Seconds    float64  `json:"seconds"`
+	Throughput *float64 `json:"throughput_per_s"` // null: not simulated
+	Note       string   `json:"note,omitempty"`
+}
+
+func newCompare() *cobra.Command {
+	batch := &number{value: 1, min: 1}
+	chunk := &number{}
+	var accelerator string
+	var decisions []string
+	var limit time.Duration
+	cmd := &cobra.Command{
+		Use:   "compare MODEL",
+		Short: "Put exact decisions beside the greedy ones",
+		Long: `Schedule a network with all of GraphTurbo, then replace one greedy decision at a
+time by the answers of other methods: the order of instances, bindings and scopes,
+what is spilled, the issue of a kernel's commands, and order and bindings together.
+Each row has the objective of the decision, a proven bound, and the simulated
+throughput if only that decision is replaced.
+
+An objective is a proxy for time: the simulator overlaps moves with work, so the
+best choice of a proxy may not be the fastest.`,
+		Example: `  dsasched compare bert-128 --batch 8
+  dsasched compare resnet50 --batch 8 --decision order,bind --time-limit 10s --json`,
+		Args:              oneArg("MODEL", "give a name that 'dsasched models' lists, or the path of an ONNX file"),
+		ValidArgsFunction: completeModel,
+	}
+	asJSON := addJSON(cmd)
+	f := cmd.Flags()
+	f.StringVar(&accelerator, "hardware", "stcp920", "built-in accelerator or YAML `file`")
+	completeFlag(cmd, "hardware", completeHardware)
+	f.Var(batch, "batch", "batch size of the whole chip")
+	completeFlag(cmd, "batch", cobra.NoFileCompletions)
+	f.Var(chunk, "chunk", "images or sequences that a cluster works on at a time; 0: its share")
+	completeFlag(cmd, "chunk", cobra.NoFileCompletions)
+	f.StringSliceVar(&decisions, "decision", nil, "decisions to compare, with commas between: order, bind, memory, issue, all (default: each)")
+	completeFlag(cmd, "decision", cobra.FixedCompletions(experiments.Decisions(), cobra.ShellCompDirectiveNoFileComp))
+	f.DurationVar(&limit, "time-limit", 0, "time for each exact method, such as 60s (default: limits that do not depend on the machine)")
+	completeFlag(cmd, "time-limit", cobra.NoFileCompletions)
+	read := addNetwork(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if limit < 0 {
+			return usagef("--time-limit is %v, expected 0s or more", limit)
+		}
+		for _, d := range decisions {
+			if !slices.Contains(experiments.Decisions(), d) {
+				return usagef("--decision %q, expected some of %s", d, quoted(experiments.Decisions()))
+			}
+		}
+		spec, err := hardware.Load(accelerator)
+		if err != nil {
+			return err
+		}
+		src, err := network.Open(args[0], read.options())
+		if err != nil {
+			return err
+		}
+		list, err := experiments.CompareDecisions(cmd.Context(), src, spec, batch.value,
+			experiments.CompareOptions{Decisions: decisions, Chunk: chunk.value, TimeLimit: limit})
+		if err != nil && len(list) == 0 {
+			return err
+		}
+		answer := &compareJSON{Model: args[0], Hardware: spec.Name, Batch: batch.value, Rows: []comparedIn{}}
+		for _, d := range list {
+			row := comparedIn{Decision: d.Decision, Method: d.Method, Unit: d.Unit, Objective: d.Cost, Bound: d.Bound, Gap: d.Gap(), Status: d.Status, Seconds: d.Seconds, Note: d.Note}
+			if d.ThroughputPerSecond > 0 {
+				row.Throughput = &d.ThroughputPerSecond
+			}
+			answer.Rows = append(answer.Rows, row)
+		}
+		if err := emit(cmd, *asJSON, answer, answer.write); err != nil {
+			return err
+		}
+		return err // what was cut short has been told
+	}
+	return cmd
+}
+
+func (a *compareJSON) write(b *bytes.Buffer) {
+	row(b, "model", "%s on %s, batch %d", a.Model, a.Hardware, a.Batch)
+	b.WriteByte('\n')
+	var rows [][]string
+	var notes []string
+	for _, d := range a.Rows {
+		value := func(x float64) string {
+			switch {
+			case d.Unit == "s":
+				return duration(x)
+			case x == 0:
+				return "0 B"
+			}
+			return size(int64(x))
+		}
+		bound, gap, throughput, objective := "–", "–", "–", value(d.Objective)
+		if d.Bound > 0 || d.Status == "optimal" {
+			bound, gap = value(d.Bound), percent(d.Gap)
+		}
+		if d.Throughput != nil {
+			throughput = fmt.Sprintf("%.4g/s", *d.Throughput)
+		}
+		if d.Objective == 0 && (d.Unit == "s" || d.Status == "infeasible") {
+			objective = "–"
+		}
+		rows = append(rows, []string{d.Decision, d.Method, objective, bound, gap, d.Status, throughput, fmt.Sprintf("%.2f s", d.Seconds)})
+		if d.Note != "" {
+			if n := d.Decision + ": " + d.Note; len(notes) == 0 || notes[len(notes)-1] != n {
+				notes = append(notes, n)
+			}
+		}
+	}
+	writeTable(b, "llrrrlrr", []string{"decision", "method", "objective", "bound", "gap", "status", "throughput", "took"}, rows)
+	for _, n := range notes {
+		fmt.Fprintf(b, "\n%s\n", n)
+	}
+}

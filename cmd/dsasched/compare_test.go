@@ -1,0 +1,31 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestCompare(t *testing.T) {
+	workspace(t)
+	r := call(t, "compare", "bert-128", "--batch", "32", "--decision", "order,bind", "--json")
+	if r.status != exitOK {
+		t.Fatalf("status %d, stderr %q", r.status, r.stderr)
+	}
+	var a compareJSON
+	if err := json.Unmarshal([]byte(r.stdout), &a); err != nil {
+		t.Fatal(err)
+	}
+	if len(a.Rows) != 7 || a.Model != "bert-128" || a.Batch != 32 {
+		t.Errorf("%+v", a)
+	}
+	last := a.Rows[len(a.Rows)-1]
+	greedy := a.Rows[len(a.Rows)-2]
+	if last.Decision != "bind" || last.Status != "optimal" || last.Objective >= greedy.Objective || last.Bound > last.Objective || last.Throughput == nil {
+		t.Errorf("%+v after %+v", last, greedy)
+	}
+	text := call(t, "compare", "net.onnx", "--batch", "4", "--decision", "bind")
+	if text.status != exitOK || !strings.Contains(text.stdout, "algorithm-4") || strings.Contains(text.stdout, "order") {
+		t.Errorf("status %d, %s%s", text.status, text.stdout, text.stderr)
+	}
+}

@@ -1,0 +1,347 @@
+package experiments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/dsasched/dsasched/experiments/issue"
+	"github.com/dsasched/dsasched/experiments/variant"
+	"github.com/dsasched/dsasched/formulation/binding"
+	exactorder "github.com/dsasched/dsasched/formulation/ordering"
+	"github.com/dsasched/dsasched/formulation/project"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	greedyorder "github.com/dsasched/dsasched/heuristics/ordering"
+	"github.com/dsasched/dsasched/model/ordering"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// The decisions that can be compared with exact ones.
+const (
+	DecisionOrder  = "order"  // of instances
+	DecisionBind   = "bind"   // bindings and scopes
+	DecisionMemory = "memory" // what is spilled
+	DecisionIssue  = "issue"  // of a kernel's commands
+	DecisionAll    = "all"    // order and bind together
+)
+
+// Decisions lists them.
+func Decisions() []string {
+	return []string{DecisionOrder, DecisionBind, DecisionMemory, DecisionIssue, DecisionAll}
+}
+
+// Decided is what one method made of one decision, the others being greedy.
+type Decided struct {
+	Decision string  `json:"decision"`
+	Method   string  `json:"method"`
+	Unit     string  `json:"unit"` // of objective and bound
+	Cost     float64 `json:"objective"`
+	// Bound is what no answer is below; 0: nothing is proven.
+	Bound  float64 `json:"bound"`
+	Status string  `json:"status"` // greedy, optimal, feasible, limit, infeasible
+	// ThroughputPerSecond is simulated with this decision alone replaced; 0: not
+	// simulated.
+	ThroughputPerSecond float64 `json:"throughput_per_s,omitempty"`
+	Note                string  `json:"note,omitempty"`
+	// Seconds is wall time, and so not part of results that must repeat.
+	Seconds float64 `json:"-"`
+}
+
+// Gap is how far the objective may be above the least one, as a share of it.
+func (d Decided) Gap() float64 {
+	if d.Cost <= 0 {
+		return 0
+	}
+	return (d.Cost - d.Bound) / d.Cost
+}
+
+// CompareOptions are the settings of CompareDecisions.
+type CompareOptions struct {
+	Decisions []string // empty: all
+	Chunk     int64    // batch elements of a cluster at a time; 0: its share
+	// TimeLimit ends each exact method; 0: limits that do not depend on the machine,
+	// for results that repeat.
+	TimeLimit time.Duration
+}
+
+// comparer holds what all decisions start from: the greedy schedule.
+type comparer struct {
+	src     variant.Source
+	v       variant.Variant
+	opt     variant.Options
+	copt    CompareOptions
+	batch   int64
+	share   int64
+	busy    int
+	base    *schedule.Schedule
+	answers []Decided
+}
+
+// CompareDecisions puts exact answers beside the greedy ones of GraphTurbo's full
+// schedule, decision by decision: objective, bound, and the throughput when only
+// that decision is replaced.
+func CompareDecisions(ctx context.Context, src variant.Source, spec *hardware.Spec, batch int64, copt CompareOptions) ([]Decided, error) {
+	for _, d := range copt.Decisions {
+		if !slices.Contains(Decisions(), d) {
+			return nil, fmt.Errorf("unknown decision %q, expected some of %q", d, Decisions())
+		}
+	}
+	v, err := variant.Lookup("cross-layer")
+	if err != nil {
+		return nil, err
+	}
+	c := &comparer{src: src, v: v, copt: copt, batch: batch}
+	shares := variant.Shares(batch, spec.Clusters)
+	c.share = shares[0]
+	if c.copt.Chunk == 0 {
+		c.copt.Chunk = c.share
+	}
+	if c.copt.Chunk < 1 || c.copt.Chunk > c.share || c.share%c.copt.Chunk != 0 {
+		return nil, fmt.Errorf("chunk is %d, expected a divisor of %d, the batch elements of a cluster", c.copt.Chunk, c.share)
+	}
+	for _, n := range shares {
+		if n > 0 && n != c.share {
+			return nil, fmt.Errorf("batch %d does not divide evenly over %d clusters", batch, spec.Clusters)
+		}
+		if n > 0 {
+			c.busy++
+		}
+	}
+	g, err := src.Graph(c.copt.Chunk)
+	if err != nil {
+		return nil, err
+	}
+	if c.base, err = variant.Schedule(g, spec, v, c.opt); err != nil {
+		return nil, fmt.Errorf("%s on %s: %w", src.Name, spec.Name, err)
+	}
+	for _, d := range []struct {
+		name string
+		run  func(context.Context) error
+	}{{DecisionOrder, c.order}, {DecisionBind, c.bind}, {DecisionMemory, c.memory}, {DecisionIssue, c.issue}, {DecisionAll, c.all}} {
+		if len(copt.Decisions) > 0 && !slices.Contains(copt.Decisions, d.name) {
+			continue
+		}
+		if err := d.run(ctx); err != nil {
+			return c.answers, fmt.Errorf("%s: %w", d.name, err)
+		}
+		if ctx.Err() != nil {
+			return c.answers, ctx.Err()
+		}
+	}
+	return c.answers, nil
+}
+
+// add simulates a schedule, if there is one, and keeps the answer.
+func (c *comparer) add(ctx context.Context, d Decided, s *schedule.Schedule, since time.Time) error {
+	d.Seconds = time.Since(since).Seconds()
+	d.Cost, d.Bound = round(d.Cost), round(d.Bound)
+	if s != nil {
+		r, err := variant.Replay(ctx, c.src.Name, s, c.busy, int(c.share/c.copt.Chunk), c.v.Lower)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			d.Note = "not simulated: " + err.Error()
+		default:
+			d.ThroughputPerSecond = round(float64(c.batch) / (float64(r.TotalPs) * 1e-12))
+		}
+	}
+	c.answers = append(c.answers, d)
+	return nil
+}
+
+func (c *comparer) searchOrder(ctx context.Context) (*ordering.Problem, []int, *ordering.Result, error) {
+	p, _, err := variant.OrderProblem(c.base, c.opt)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	start := slices.Clone(c.base.Order)
+	r, err := exactorder.Search(ctx, p, ordering.Traffic, exactorder.SearchOptions{MaxStates: 200_000, TimeLimit: c.copt.TimeLimit})
+	return p, start, r, err
+}
+
+func (c *comparer) order(ctx context.Context) error {
+	began := time.Now()
+	p, start, best, err := c.searchOrder(ctx)
+	if err != nil {
+		return err
+	}
+	if !best.HasOrder() {
+		note := "no order was found"
+		if best.Infeasible != nil {
+			note = best.Infeasible.Error()
+		}
+		return c.add(ctx, Decided{Decision: DecisionOrder, Method: "search", Unit: "bytes moved", Status: string(best.Status), Note: note}, nil, began)
+	}
+	g := ordering.NewGraph(p)
+	replaced := func(method string, order []int) error {
+		began := time.Now()
+		r, err := ordering.Fixed(method, g, order, ordering.Traffic)
+		if err != nil {
+			return err
+		}
+		s, err := variant.Reorder(c.base, order, method, c.v, c.opt)
+		if err != nil {
+			return err
+		}
+		status := "greedy"
+		if r.Cost <= best.Bound {
+			status = "optimal"
+		}
+		return c.add(ctx, Decided{Decision: DecisionOrder, Method: method, Unit: "bytes moved", Cost: r.Cost, Bound: best.Bound, Status: status}, s, began)
+	}
+	if err := replaced("algorithm-3 ("+c.base.OrderName+")", start); err != nil {
+		return err
+	}
+	for _, m := range greedyorder.Methods() {
+		o, err := greedyorder.Order(g, m)
+		if err != nil {
+			return err
+		}
+		if err := replaced(string(m), o); err != nil {
+			return err
+		}
+	}
+	o := variant.OrderOf(c.base, best)
+	s, err := variant.Reorder(c.base, o, "search", c.v, c.opt)
+	if err != nil {
+		return err
+	}
+	return c.add(ctx, Decided{Decision: DecisionOrder, Method: "search", Unit: "bytes moved", Cost: best.Cost, Bound: best.Bound, Status: string(best.Status)}, s, began)
+}
+
+// bestBinding replaces the bindings and scopes of a schedule.
+func (c *comparer) bestBinding(ctx context.Context, s *schedule.Schedule) (*binding.Network, *binding.Result, *schedule.Schedule, error) {
+	m, err := cost.New(s.Spec)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	n, err := binding.FromSchedule(s, m)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	opts := binding.SearchOptions{Start: n.Given, NoBranch: c.copt.TimeLimit == 0}
+	if c.copt.TimeLimit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.copt.TimeLimit)
+		defer cancel()
+	}
+	r, err := binding.Search(ctx, n.Problem, opts)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	bindings, scopes := n.Decode(r.Choice)
+	made, err := variant.Rebind(s, bindings, scopes, c.v, c.opt)
+	return n, r, made, err
+}
+
+func (c *comparer) bind(ctx context.Context) error {
+	began := time.Now()
+	n, r, made, err := c.bestBinding(ctx, c.base)
+	if err != nil {
+		return err
+	}
+	greedy := n.Problem.Seconds(n.Given)
+	status := "greedy"
+	if greedy <= r.Bound {
+		status = "optimal"
+	}
+	if err := c.add(ctx, Decided{Decision: DecisionBind, Method: "algorithm-4", Unit: "s", Cost: greedy, Bound: r.Bound, Status: status}, c.base, began); err != nil {
+		return err
+	}
+	return c.add(ctx, Decided{Decision: DecisionBind, Method: "search", Unit: "s", Cost: r.Objective, Bound: r.Bound, Status: r.Status.String()}, made, began)
+}
+
+// memory compares the rules for spilling; there is no exact counterpart on a
+// network's own values yet.
+func (c *comparer) memory(ctx context.Context) error {
+	for _, rule := range []graphturbo.SpillRule{graphturbo.LongestLifetime, graphturbo.LargestFirst} {
+		began := time.Now()
+		opt := c.opt
+		opt.Spill = rule
+		s, err := variant.Rebind(c.base, c.base.Bindings, c.base.Scopes, c.v, opt)
+		if err != nil {
+			return err
+		}
+		moved := int64(0)
+		for _, x := range s.Spills {
+			moved += x.Bytes
+		}
+		if err := c.add(ctx, Decided{Decision: DecisionMemory, Method: string(rule), Unit: "bytes spilled", Cost: float64(moved), Status: "greedy"}, s, began); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// issueCommands is the largest kernel that issue looks at.
+const issueCommands = 700
+
+func (c *comparer) issue(ctx context.Context) error {
+	began := time.Now()
+	r, err := variant.Run(ctx, c.src, c.base.Spec, c.batch, c.v, variant.Options{Chunk: c.copt.Chunk})
+	if err != nil {
+		return err
+	}
+	// The kernel with the most commands that can be dealt with.
+	var span issue.Span
+	for _, k := range issue.Kernels(r.Program, 0) {
+		if n := k.Last - k.First; n > span.Last-span.First && n <= issueCommands {
+			span = k
+		}
+	}
+	if span.Last == span.First {
+		return c.add(ctx, Decided{Decision: DecisionIssue, Method: "in-order", Unit: "s", Status: "greedy",
+			Note: fmt.Sprintf("every kernel has more than %d commands", issueCommands)}, nil, began)
+	}
+	opts := project.Options{TimeLimit: c.copt.TimeLimit, MaxConflicts: 500}
+	if c.copt.TimeLimit > 0 {
+		opts.MaxConflicts = 0
+	}
+	x, err := issue.Compare(ctx, r.Program, span, opts)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	if x == nil {
+		return err
+	}
+	note := fmt.Sprintf("one kernel of %d commands; the bound is that of a relaxation, so the gap is the most that reordering can save", x.Commands)
+	if err := c.add(ctx, Decided{Decision: DecisionIssue, Method: "in-order", Unit: "s", Cost: float64(x.InOrderPs) * 1e-12, Bound: float64(x.BoundPs) * 1e-12, Status: "greedy", Note: note}, nil, began); err != nil {
+		return err
+	}
+	status := "feasible"
+	if x.ExactPs == x.BoundPs {
+		status = "optimal"
+	}
+	return c.add(ctx, Decided{Decision: DecisionIssue, Method: "search", Unit: "s", Cost: float64(x.ExactPs) * 1e-12, Bound: float64(x.BoundPs) * 1e-12, Status: status, Note: note}, nil, began)
+}
+
+// all replaces order and bindings, one after the other.
+func (c *comparer) all(ctx context.Context) error {
+	began := time.Now()
+	if err := c.add(ctx, Decided{Decision: DecisionAll, Method: "greedy", Unit: "s", Status: "greedy"}, c.base, began); err != nil {
+		return err
+	}
+	s := c.base
+	_, start, best, err := c.searchOrder(ctx)
+	if err != nil {
+		return err
+	}
+	if best.HasOrder() {
+		if o := variant.OrderOf(s, best); !slices.Equal(o, start) {
+			if s, err = variant.Reorder(s, o, "search", c.v, c.opt); err != nil {
+				return err
+			}
+		}
+	}
+	_, r, made, err := c.bestBinding(ctx, s)
+	if err != nil {
+		return err
+	}
+	return c.add(ctx, Decided{Decision: DecisionAll, Method: "order, then bind", Unit: "s", Cost: r.Objective, Status: "feasible",
+		Note: "each is best given the other; nothing is proven of both together"}, made, began)
+}

@@ -1,0 +1,197 @@
+package experiments
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/plots"
+)
+
+// optimality asks how far greedy decisions are from the best ones.
+type optimality struct {
+	hardware       string
+	configurations []Configuration
+}
+
+func fullOptimality() optimality { return optimality{"stcp920", Configurations()} }
+
+func (o optimality) experiment() Experiment {
+	return Experiment{Name: "optimality", Description: "how far the greedy decisions are from the best ones, decision by decision",
+		Paper: "none; the exact counterparts of Algorithms 3 and 4, of the spill rule and of in-order issue", plan: o.plan}
+}
+
+func (o optimality) plan() (*plan, error) {
+	spec, err := hardware.Load(o.hardware)
+	if err != nil {
+		return nil, err
+	}
+	specHash, err := hashOf(spec)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{}
+	for _, c := range o.configurations {
+		src, err := openNetwork(c.Network)
+		if err != nil {
+			return nil, err
+		}
+		p.cells = append(p.cells, cell{
+			key: c.Network, label: c.Network,
+			inputs: struct {
+				Model        string `json:"model"`
+				HardwareHash string `json:"hardware_sha256"`
+				Batch        int64  `json:"batch"`
+				Chunk        int64  `json:"chunk"`
+			}{c.Network, specHash, c.BatchSize, c.GraphTurboBatchesPerCluster},
+			run: func(ctx context.Context) (any, error) {
+				return CompareDecisions(ctx, src, spec, c.BatchSize, CompareOptions{Chunk: c.GraphTurboBatchesPerCluster})
+			},
+		})
+	}
+	p.report = func(results []json.RawMessage) (*report, error) {
+		all := make([][]Decided, len(results))
+		for i, r := range results {
+			if err := json.Unmarshal(r, &all[i]); err != nil {
+				return nil, fmt.Errorf("a result can't be read: %w", err)
+			}
+		}
+		e := o.experiment()
+		g := grid{name: e.Name, description: e.Description, paper: e.Paper, hardware: o.hardware}
+		rep, err := g.write(func(b *gridReport) error { return o.report(all, b) }, nil)
+		if err != nil {
+			return nil, err
+		}
+		out := [][]string{{"model", "batch", "decision", "method", "unit", "objective", "bound", "gap", "status", "throughput_per_s", "note"}}
+		type answer struct {
+			Model string `json:"model"`
+			Batch int64  `json:"batch"`
+			Decided
+		}
+		var list []answer
+		for i, c := range o.configurations {
+			for _, d := range all[i] {
+				out = append(out, []string{c.Network, count(c.BatchSize), d.Decision, d.Method, d.Unit, exact(d.Cost), exact(d.Bound), exact(d.Gap()), d.Status, exact(d.ThroughputPerSecond), d.Note})
+				list = append(list, answer{c.Network, c.BatchSize, d})
+			}
+		}
+		data, err := json.MarshalIndent(list, "", "  ")
+		if err != nil {
+			return nil, err
+		}
+		for i := range rep.files {
+			switch rep.files[i].name {
+			case "optimality.csv":
+				rep.files[i].data = csvBytes(out)
+			case "optimality.json":
+				rep.files[i].data = append(data, '\n')
+			}
+		}
+		return rep, nil
+	}
+	return p, nil
+}
+
+// find returns the answer of a decision by the first method for which ok holds.
+func find(list []Decided, decision string, ok func(Decided) bool) (Decided, bool) {
+	for _, d := range list {
+		if d.Decision == decision && ok(d) {
+			return d, true
+		}
+	}
+	return Decided{}, false
+}
+
+func isGreedy(d Decided) bool { return d.Method != "search" && d.Method != "order, then bind" }
+func isExact(d Decided) bool  { return !isGreedy(d) }
+
+func (o optimality) report(all [][]Decided, b *gridReport) error {
+	t := table{title: "Greedy against exact, the paper's batches per cluster", label: "tab:optimality",
+		columns: []column{{name: "Network", text: true}, {name: "Decision", text: true}, {name: "Method", text: true}, {name: "Objective"}, {name: "Bound"}, {name: "Unit", text: true},
+			{name: "Gap (%)"}, {name: "Status", text: true}, {name: "Throughput\n(1/s)"}, {name: "Over\ngreedy (%)"}}}
+	decisions := []string{DecisionOrder, DecisionBind, DecisionAll}
+	var series []plots.Series
+	for range decisions {
+		series = append(series, plots.Series{Values: make([]float64, len(all))})
+	}
+	for i, c := range o.configurations {
+		for _, d := range all[i] {
+			first, _ := find(all[i], d.Decision, isGreedy)
+			gain, throughput, gap, objective, bound := "–", "–", "–", "–", "–"
+			if d.ThroughputPerSecond > 0 {
+				throughput = significant(d.ThroughputPerSecond)
+				if first.ThroughputPerSecond > 0 {
+					gain = fixed(100*(d.ThroughputPerSecond/first.ThroughputPerSecond-1), 1)
+				}
+			}
+			unit, per := d.Unit, 1.0
+			if unit == "s" {
+				unit, per = "µs", 1e6
+			}
+			if d.Cost > 0 || d.Status == "optimal" {
+				objective = significant(per * d.Cost)
+			}
+			if d.Bound > 0 || d.Status == "optimal" {
+				bound, gap = significant(per*d.Bound), fixed(100*d.Gap(), 1)
+			}
+			t.rows = append(t.rows, []string{c.Network, d.Decision, d.Method, objective, bound, unit, gap, d.Status, throughput, gain})
+		}
+		for k, decision := range decisions {
+			g, ok1 := find(all[i], decision, isGreedy)
+			e, ok2 := find(all[i], decision, isExact)
+			if ok1 && ok2 && g.ThroughputPerSecond > 0 && e.ThroughputPerSecond > 0 {
+				series[k].Values[i] = e.ThroughputPerSecond / g.ThroughputPerSecond
+			}
+		}
+	}
+	t.notes = append(t.notes, "Objectives: order: bytes between LB and GB; bind: seconds of the cost model of docs/formulations.md; memory: bytes that leave their level; issue: seconds of one kernel. A decision is replaced alone, the others are greedy; all: order, then bind.",
+		"An objective is a proxy: the simulator overlaps moves with work, so that the best choice of a proxy can be slower.")
+	if err := b.table(t); err != nil {
+		return err
+	}
+	for i, c := range o.configurations {
+		b.note("%s", o.sentence(c, all[i]))
+	}
+	names := make([]string, 0, len(o.configurations))
+	for _, c := range o.configurations {
+		names = append(names, c.Label+"\n"+c.Network)
+	}
+	series[0].Name, series[1].Name, series[2].Name = "exact order", "exact bindings and scopes", "both"
+	f, err := plots.GroupedBars(plots.Groups{Title: "Throughput with exact decisions over that with greedy ones", YLabel: "Ratio", Categories: names, Series: series, Line: 1})
+	return b.figure("throughput", "Throughput with exact decisions", f, err)
+}
+
+// sentence says how far a network's schedule is from the best, and which decision
+// loses most.
+func (o optimality) sentence(c Configuration, list []Decided) string {
+	s := c.Network + ": "
+	worst, loss := "", 0.0
+	for _, decision := range []string{DecisionOrder, DecisionBind} {
+		g, ok1 := find(list, decision, isGreedy)
+		e, ok2 := find(list, decision, isExact)
+		what := map[string]string{DecisionOrder: "the order", DecisionBind: "the choice of bindings"}[decision]
+		switch {
+		case !ok1 || !ok2:
+			s += what + " can't be compared"
+		case g.Status == "optimal":
+			s += what + " is proven best"
+		case e.Status == "optimal":
+			s += fmt.Sprintf("%s is %.1f %% above the least objective", what, 100*(g.Cost/max(e.Cost, 1e-300)-1))
+		default:
+			s += fmt.Sprintf("%s is at most %.1f %% from the best", what, 100*g.Gap())
+		}
+		if g.ThroughputPerSecond > 0 && e.ThroughputPerSecond > 0 {
+			gain := e.ThroughputPerSecond/g.ThroughputPerSecond - 1
+			s += fmt.Sprintf(" (simulated %+.1f %%)", 100*gain)
+			if gain > loss {
+				worst, loss = what, gain
+			}
+		}
+		s += "; "
+	}
+	if worst == "" {
+		return s + "no exact decision makes the schedule faster."
+	}
+	return s + worst + " loses most."
+}

@@ -1,0 +1,104 @@
+package variant
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/dsasched/dsasched/formulation/binding"
+	"github.com/dsasched/dsasched/formulation/ordering"
+	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	model "github.com/dsasched/dsasched/model/ordering"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+const (
+	// ExactOrder is the order of least traffic, by search.
+	ExactOrder Ordering = "search"
+	// ExactBinding are the bindings and scopes that cost least, by search, given the
+	// order.
+	ExactBinding Binding = "search"
+)
+
+// Exact lists the variants that replace greedy decisions of the table's last one by
+// exact ones.
+func Exact() []Variant {
+	base := Table()[len(Table())-1]
+	row := func(name, description string, order Ordering, bind Binding) Variant {
+		v := base
+		v.Name, v.Description, v.Order, v.Bind = name, description, order, bind
+		return v
+	}
+	return []Variant{
+		row("exact-order", "cross-layer with the instance order of least traffic", ExactOrder, Algorithm4),
+		row("exact-bind", "cross-layer with the bindings and scopes of least cost", Algorithm3, ExactBinding),
+		row("exact-all", "cross-layer with both", ExactOrder, ExactBinding),
+	}
+}
+
+// searchStates bounds the search for an order, so that it ends anywhere at the same
+// place.
+const searchStates = 200_000
+
+// OrderOf turns the steps of an answer to OrderProblem into an order of instances.
+func OrderOf(s *schedule.Schedule, r *model.Result) []int {
+	var order []int
+	for _, st := range r.Steps {
+		order = append(order, s.Instances.First[st.Run[0]]+st.Run[1])
+	}
+	return order
+}
+
+// exactOrder is the order of least traffic, if there is one that is better than
+// Algorithm 3's, which s has.
+func exactOrder(s *schedule.Schedule, opt Options) error {
+	p, _, err := OrderProblem(s, opt)
+	if err != nil {
+		return err
+	}
+	start := make([]int, len(s.Order))
+	copy(start, s.Order)
+	greedy, err := model.Fixed("greedy", model.NewGraph(p), start, model.Traffic)
+	if err != nil || !greedy.HasOrder() {
+		return err // nothing fits: the memory plan spills
+	}
+	r, err := ordering.Search(context.Background(), p, model.Traffic, ordering.SearchOptions{MaxStates: searchStates, Start: start})
+	if err != nil {
+		return err
+	}
+	if r.HasOrder() && r.Cost < greedy.Cost {
+		s.Order, s.OrderName = OrderOf(s, r), "search"
+	}
+	return nil
+}
+
+// exactBinding gives a finished schedule the bindings and scopes of least cost.
+func exactBinding(s *schedule.Schedule, v Variant, opt Options) (*schedule.Schedule, error) {
+	m, err := cost.New(s.Spec)
+	if err != nil {
+		return nil, err
+	}
+	n, err := binding.FromSchedule(s, m)
+	if err != nil {
+		return nil, err
+	}
+	r, err := binding.Search(context.Background(), n.Problem, binding.SearchOptions{Start: n.Given, NoBranch: true})
+	if err != nil {
+		return nil, err
+	}
+	bindings, scopes := n.Decode(r.Choice)
+	return Rebind(s, bindings, scopes, v, opt)
+}
+
+// Reorder is a schedule with another order of instances: groups and instances stay,
+// bindings are Algorithm 4's for the order, joins, steps and the memory plan are made
+// anew. The schedule that it starts from is not changed.
+func Reorder(from *schedule.Schedule, order []int, name string, v Variant, opt Options) (*schedule.Schedule, error) {
+	if len(order) != len(from.Order) {
+		return nil, fmt.Errorf("an order of %d instances, expected %d", len(order), len(from.Order))
+	}
+	s := *from
+	s.Order, s.OrderName = order, name
+	bindings, scopes := graphturbo.BindGrid(s.Graph, s.Grouping, s.Instances, s.Order, schedule.Grid(s.Spec))
+	return Rebind(&s, bindings, scopes, v, opt)
+}
