@@ -6,9 +6,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
-	"time"
 
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
@@ -135,28 +133,5 @@ func TestILPStopped(t *testing.T) {
 	}
 	if _, err := ILP(context.Background(), solver(t), p, ILPOptions{Start: []int{-1}}); err == nil {
 		t.Error("a start of one label is accepted")
-	}
-}
-
-// Both methods on what networks really pose.
-func TestILPOnNetworks(t *testing.T) {
-	for _, c := range cases {
-		t.Run(c.name(), func(t *testing.T) {
-			s, n, m := pose(t, c)
-			other, err := Search(context.Background(), n.Problem, SearchOptions{Start: n.Given})
-			if err != nil || other.Status != milp.Optimal {
-				t.Fatalf("search: got %+v, %v", other, err)
-			}
-			began := time.Now()
-			got, err := ILP(context.Background(), solver(t), n.Problem, ILPOptions{Start: n.Given})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Logf("ilp takes %v", time.Since(began))
-			if got.Status != milp.Optimal || math.Abs(got.Objective-other.Objective) > 1e-9 {
-				t.Errorf("ilp gives %+v, search %v", got, other.Objective)
-			}
-			checkChoice(t, c, s, n, m, slices.Clone(got.Choice))
-		})
 	}
 }

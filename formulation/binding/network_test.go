@@ -1,4 +1,4 @@
-package binding
+package binding_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/dsasched/dsasched/experiments/network"
 	"github.com/dsasched/dsasched/experiments/variant"
+	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
@@ -46,7 +47,7 @@ var crossLayer = func() variant.Variant {
 	return v
 }()
 
-func pose(t *testing.T, c networkCase) (*schedule.Schedule, *Network, *cost.Model) {
+func pose(t *testing.T, c networkCase) (*schedule.Schedule, *binding.Network, *cost.Model) {
 	t.Helper()
 	spec, err := hardware.Load(c.hardware)
 	if err != nil {
@@ -68,7 +69,7 @@ func pose(t *testing.T, c networkCase) (*schedule.Schedule, *Network, *cost.Mode
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := FromSchedule(s, m)
+	n, err := binding.FromSchedule(s, m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,14 +78,14 @@ func pose(t *testing.T, c networkCase) (*schedule.Schedule, *Network, *cost.Mode
 
 // checkChoice carries a choice into a schedule, which must pass schedule.Check and
 // cost, step by step, what the problem's tables say.
-func checkChoice(t *testing.T, c networkCase, s *schedule.Schedule, n *Network, m *cost.Model, choice []int) *schedule.Schedule {
+func checkChoice(t *testing.T, c networkCase, s *schedule.Schedule, n *binding.Network, m *cost.Model, choice []int) *schedule.Schedule {
 	t.Helper()
 	bindings, scopes := n.Decode(choice)
 	made, err := variant.Rebind(s, bindings, scopes, crossLayer, variant.Options{InPlace: c.inPlace})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := Seconds(made, m), n.Problem.Seconds(choice); math.Abs(got-want) > 1e-9*want {
+	if got, want := binding.Seconds(made, m), n.Problem.Seconds(choice); math.Abs(got-want) > 1e-9*want {
 		t.Errorf("the schedule costs %g s, the tables say %g", got, want)
 	}
 	return made
@@ -104,7 +105,7 @@ func TestNetworks(t *testing.T) {
 				}
 			}
 			checkChoice(t, c, s, n, m, n.Given)
-			got, err := Search(context.Background(), n.Problem, SearchOptions{Start: n.Given})
+			got, err := binding.Search(context.Background(), n.Problem, binding.SearchOptions{Start: n.Given})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -131,7 +132,7 @@ func TestNetworks(t *testing.T) {
 				if err := other.BuildSteps(schedule.LB); err != nil {
 					t.Fatal(err)
 				}
-				if got, want := Seconds(&other, m), n.Problem.Seconds(choice); math.Abs(got-want) > 1e-9*want {
+				if got, want := binding.Seconds(&other, m), n.Problem.Seconds(choice); math.Abs(got-want) > 1e-9*want {
 					t.Errorf("a random choice costs %g s step by step, the tables say %g", got, want)
 				}
 			}
@@ -144,7 +145,7 @@ func TestNetworks(t *testing.T) {
 func TestBERTFeedForward(t *testing.T) {
 	c := networkCase{"bert-128", "stcp920", 8, false}
 	s, n, m := pose(t, c)
-	got, err := Search(context.Background(), n.Problem, SearchOptions{})
+	got, err := binding.Search(context.Background(), n.Problem, binding.SearchOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +176,7 @@ func TestFromScheduleRefuses(t *testing.T) {
 	s, _, m := pose(t, cases[0])
 	short := *s
 	short.Scopes = nil
-	if _, err := FromSchedule(&short, m); err == nil || !strings.Contains(err.Error(), "0 scopes") {
+	if _, err := binding.FromSchedule(&short, m); err == nil || !strings.Contains(err.Error(), "0 scopes") {
 		t.Errorf("no scopes: got %v", err)
 	}
 }
