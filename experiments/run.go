@@ -102,6 +102,9 @@ func run(ctx context.Context, list []Experiment, opt Options) error {
 			errs = append(errs, fmt.Errorf("%s: %w", e.Name, err))
 		}
 	}
+	if err := writeReport(opt.Out); err != nil {
+		errs = append(errs, err)
+	}
 	return errors.Join(errs...)
 }
 
