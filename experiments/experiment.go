@@ -58,6 +58,7 @@ func registry() []Experiment {
 		fig15().experiment(),
 		table3().experiment(),
 		fig16().experiment(),
+		fullTable4().experiment(),
 		fullOptimality().experiment(),
 		fullSweep().experiment(),
 		fullPortability().experiment(),

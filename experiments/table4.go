@@ -1,0 +1,142 @@
+package experiments
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/dsasched/dsasched/experiments/variant"
+	"github.com/dsasched/dsasched/hardware"
+)
+
+// table4 is what scheduling itself costs. Its figures are wall times: they are of
+// the machine that measured them and do not repeat.
+type table4 struct {
+	hardware       string
+	configurations []Configuration
+	variants       []string
+}
+
+func fullTable4() table4 {
+	return table4{"stcp920", Configurations(), []string{"tvm", "astitch", "cross-layer", "exact-all"}}
+}
+
+// schedulingTime is the result of a cell.
+type schedulingTime struct {
+	Variant string  `json:"variant"`
+	Seconds float64 `json:"wall_time_s"` // the median of several runs
+}
+
+// schedulingRuns is how often each schedule is made.
+const schedulingRuns = 3
+
+func (e table4) experiment() Experiment {
+	return Experiment{Name: "table4", Description: "time to schedule, by network and method (measured, so different each time it is computed)",
+		Paper: "GraphTurbo (OSDI 2023), Table 4: compile times on a par with the baselines", plan: e.plan}
+}
+
+func (e table4) plan() (*plan, error) {
+	spec, err := hardware.Load(e.hardware)
+	if err != nil {
+		return nil, err
+	}
+	specHash, err := hashOf(spec)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{}
+	for _, c := range e.configurations {
+		src, err := openNetwork(c.Network)
+		if err != nil {
+			return nil, err
+		}
+		p.cells = append(p.cells, cell{
+			key: c.Network, label: c.Network,
+			inputs: struct {
+				Model        string   `json:"model"`
+				HardwareHash string   `json:"hardware_sha256"`
+				Variants     []string `json:"variants"`
+			}{c.Network, specHash, e.variants},
+			run: func(ctx context.Context) (any, error) {
+				var list []schedulingTime
+				for _, name := range e.variants {
+					v, err := variant.Lookup(name)
+					if err != nil {
+						return nil, err
+					}
+					chunk := c.TVMBatchesPerCluster
+					if v.Groups == variant.Algorithm2 {
+						chunk = c.GraphTurboBatchesPerCluster
+					}
+					g, err := src.Graph(chunk)
+					if err != nil {
+						return nil, err
+					}
+					var times []float64
+					for range schedulingRuns {
+						if ctx.Err() != nil {
+							return nil, ctx.Err()
+						}
+						began := time.Now()
+						if _, err := variant.Schedule(g, spec, v, variant.Options{}); err != nil {
+							return nil, err
+						}
+						times = append(times, time.Since(began).Seconds())
+					}
+					slices.Sort(times)
+					list = append(list, schedulingTime{name, times[len(times)/2]})
+				}
+				return list, nil
+			},
+		})
+	}
+	p.report = func(results []json.RawMessage) (*report, error) {
+		all := make([][]schedulingTime, len(results))
+		for i, r := range results {
+			if err := json.Unmarshal(r, &all[i]); err != nil {
+				return nil, fmt.Errorf("a result can't be read: %w", err)
+			}
+		}
+		x := e.experiment()
+		rep, err := grid{name: x.Name, description: x.Description, paper: x.Paper, hardware: e.hardware}.write(func(b *gridReport) error { return e.report(all, b) }, nil)
+		if err != nil {
+			return nil, err
+		}
+		out := [][]string{{"model", "variant", "wall_time_s"}}
+		for i, c := range e.configurations {
+			for _, t := range all[i] {
+				out = append(out, []string{c.Network, t.Variant, fixed(t.Seconds, 4)})
+			}
+		}
+		for i := range rep.files {
+			if rep.files[i].name == "table4.csv" {
+				rep.files[i].data = csvBytes(out)
+			}
+		}
+		return rep, nil
+	}
+	return p, nil
+}
+
+func (e table4) report(all [][]schedulingTime, b *gridReport) error {
+	t := table{title: "Time to schedule (ms), from the simplified graph to memory plan and checks, without lowering and simulation", label: "tab:table4",
+		columns: []column{{name: "Network", text: true}}}
+	for _, v := range e.variants {
+		t.columns = append(t.columns, column{name: v})
+	}
+	for i, c := range e.configurations {
+		row := []string{c.Network}
+		for _, x := range all[i] {
+			row = append(row, fixed(1e3*x.Seconds, 1))
+		}
+		t.rows = append(t.rows, row)
+	}
+	t.notes = []string{fmt.Sprintf("Medians of %d runs on the machine at hand, one chunk of the paper's batches per cluster.", schedulingRuns)}
+	if err := b.table(t); err != nil {
+		return err
+	}
+	b.note("The paper says only that compile times are on a par with the baselines'; theirs generate code as well.")
+	return nil
+}
