@@ -138,7 +138,7 @@ func TestParseNoLB(t *testing.T) {
 }
 
 func TestParseErrors(t *testing.T) {
-	const dtypeList = "f64, f32, f16, bf16, i8, u8, i16, i32, i64, bool"
+	const dtypeList = "f64, f32, f16, bf16, i8, u8, i16, i32, i64, bool, f8"
 	gb := "  size: 8MiB\n  bandwidth: 256B/cycle\n  latency: 0ns\n"
 	for _, tc := range []struct {
 		name, text string
@@ -406,7 +406,7 @@ func TestValidate(t *testing.T) {
 		{"broadcast of DDR", func(s *Spec) { s.DDRLink.Broadcast = true }, "ddr_link.broadcast: found true, expected false: only the core link can broadcast"},
 		{"overflow", func(s *Spec) { s.LB.SizeBytes = math.MaxInt64 }, "lb.size: found 9223372036854775807B, expected a size of at most 1024TiB"},
 		{"many cores", func(s *Spec) { s.CoreTypes[0].Count = math.MaxInt }, "core_types[0].count: found 9223372036854775807, expected a whole number from 1 to 1048576"},
-		{"unknown dtype", func(s *Spec) { s.CoreTypes[0].Units[0].Rate["fp8"] = 1 }, "core_types[0].units[0].rate.fp8: found an unknown dtype, expected one of f64, f32, f16, bf16, i8, u8, i16, i32, i64, bool"},
+		{"unknown dtype", func(s *Spec) { s.CoreTypes[0].Units[0].Rate["fp8"] = 1 }, "core_types[0].units[0].rate.fp8: found an unknown dtype, expected one of f64, f32, f16, bf16, i8, u8, i16, i32, i64, bool, f8"},
 		{"two mistakes", func(s *Spec) { s.Clusters, s.ClockHz = -1, 1e9*math.Inf(1) }, "clock: found +InfTHz, expected at most 100GHz\nclusters: found -1, expected a whole number from 1 to 65536"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -31,7 +31,7 @@ const (
 
 var (
 	opClasses = []string{OpSimple, OpSpecial, OpMove}
-	dtypes    = []string{"f64", "f32", "f16", "bf16", "i8", "u8", "i16", "i32", "i64", "bool"}
+	dtypes    = []string{"f64", "f32", "f16", "bf16", "i8", "u8", "i16", "i32", "i64", "bool", "f8"}
 )
 
 // Spec describes one accelerator. See the package comment for the model.
