@@ -39,9 +39,10 @@ type Decided struct {
 	Decision string  `json:"decision"`
 	Method   string  `json:"method"`
 	Unit     string  `json:"unit"` // of objective and bound
-	Cost     float64 `json:"objective"`
-	// Bound is what no answer is below; 0: nothing is proven.
-	Bound  float64 `json:"bound"`
+	Cost     float64 `json:"objective,omitempty"`
+	// Bound is what no answer is below; 0: nothing is proven, unless the status is
+	// optimal.
+	Bound  float64 `json:"bound,omitempty"`
 	Status string  `json:"status"` // greedy, optimal, feasible, limit, infeasible
 	// ThroughputPerSecond is simulated with this decision alone replaced; 0: not
 	// simulated.
@@ -50,6 +51,14 @@ type Decided struct {
 	// Seconds is wall time, and so not part of results that must repeat.
 	Seconds float64 `json:"-"`
 }
+
+// HasObjective tells whether there is an answer that costs something to compare.
+func (d Decided) HasObjective() bool {
+	return d.Status != "infeasible" && d.Status != "limit" && (d.Cost > 0 || d.Unit != "s")
+}
+
+// HasBound tells whether anything is proven.
+func (d Decided) HasBound() bool { return d.Bound > 0 || d.Status == "optimal" }
 
 // Gap is how far the objective may be above the least one, as a share of it.
 func (d Decided) Gap() float64 {
@@ -92,6 +101,9 @@ func CompareDecisions(ctx context.Context, src variant.Source, spec *hardware.Sp
 	}
 	v, err := variant.Lookup("cross-layer")
 	if err != nil {
+		return nil, err
+	}
+	if spec, err = variant.Machine(spec, variant.LevelAuto); err != nil {
 		return nil, err
 	}
 	c := &comparer{src: src, v: v, copt: copt, batch: batch}
@@ -154,22 +166,38 @@ func (c *comparer) add(ctx context.Context, d Decided, s *schedule.Schedule, sin
 	return nil
 }
 
-func (c *comparer) searchOrder(ctx context.Context) (*ordering.Problem, []int, *ordering.Result, error) {
-	p, _, err := variant.OrderProblem(c.base, c.opt)
+func (c *comparer) searchOrder(ctx context.Context) (p *ordering.Problem, start, order []int, r *ordering.Result, err error) {
+	p, _, err = variant.OrderProblem(c.base, c.opt)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, nil, nil, err
 	}
-	start := slices.Clone(c.base.Order)
-	r, err := exactorder.Search(ctx, p, ordering.Traffic, exactorder.SearchOptions{MaxStates: 200_000, TimeLimit: c.copt.TimeLimit})
-	return p, start, r, err
+	start = slices.Clone(c.base.Order)
+	greedy, err := ordering.Fixed("greedy", ordering.NewGraph(p), start, ordering.Traffic)
+	if err != nil {
+		return nil, nil, nil, nil, err
+	}
+	opts := exactorder.SearchOptions{MaxStates: 200_000, TimeLimit: c.copt.TimeLimit}
+	if greedy.HasOrder() {
+		opts.Start = start
+	}
+	r, err = exactorder.Search(ctx, p, ordering.Traffic, opts)
+	if err != nil || !r.HasOrder() {
+		return p, start, start, r, err
+	}
+	// As the variant exact-order: another order only if it costs less.
+	if greedy.HasOrder() && r.Cost >= greedy.Cost {
+		return p, start, start, r, nil
+	}
+	return p, start, variant.OrderOf(c.base, r), r, nil
 }
 
 func (c *comparer) order(ctx context.Context) error {
 	began := time.Now()
-	p, start, best, err := c.searchOrder(ctx)
+	p, start, o, best, err := c.searchOrder(ctx)
 	if err != nil {
 		return err
 	}
+	took := time.Since(began)
 	if !best.HasOrder() {
 		note := "no order was found"
 		if best.Infeasible != nil {
@@ -198,20 +226,19 @@ func (c *comparer) order(ctx context.Context) error {
 		return err
 	}
 	for _, m := range greedyorder.Methods() {
-		o, err := greedyorder.Order(g, m)
+		order, err := greedyorder.Order(g, m)
 		if err != nil {
 			return err
 		}
-		if err := replaced(string(m), o); err != nil {
+		if err := replaced(string(m), order); err != nil {
 			return err
 		}
 	}
-	o := variant.OrderOf(c.base, best)
 	s, err := variant.Reorder(c.base, o, "search", c.v, c.opt)
 	if err != nil {
 		return err
 	}
-	return c.add(ctx, Decided{Decision: DecisionOrder, Method: "search", Unit: "bytes moved", Cost: best.Cost, Bound: best.Bound, Status: string(best.Status)}, s, began)
+	return c.add(ctx, Decided{Decision: DecisionOrder, Method: "search", Unit: "bytes moved", Cost: best.Cost, Bound: best.Bound, Status: string(best.Status)}, s, time.Now().Add(-took))
 }
 
 // bestBinding replaces the bindings and scopes of a schedule.
@@ -245,15 +272,16 @@ func (c *comparer) bind(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	took := time.Since(began)
 	greedy := n.Problem.Seconds(n.Given)
 	status := "greedy"
 	if greedy <= r.Bound {
 		status = "optimal"
 	}
-	if err := c.add(ctx, Decided{Decision: DecisionBind, Method: "algorithm-4", Unit: "s", Cost: greedy, Bound: r.Bound, Status: status}, c.base, began); err != nil {
+	if err := c.add(ctx, Decided{Decision: DecisionBind, Method: "algorithm-4", Unit: "s", Cost: greedy, Bound: r.Bound, Status: status}, c.base, time.Now()); err != nil {
 		return err
 	}
-	return c.add(ctx, Decided{Decision: DecisionBind, Method: "search", Unit: "s", Cost: r.Objective, Bound: r.Bound, Status: r.Status.String()}, made, began)
+	return c.add(ctx, Decided{Decision: DecisionBind, Method: "search", Unit: "s", Cost: r.Objective, Bound: r.Bound, Status: r.Status.String()}, made, time.Now().Add(-took))
 }
 
 // memory compares the rules for spilling; there is no exact counterpart on a
@@ -310,7 +338,7 @@ func (c *comparer) issue(ctx context.Context) error {
 		return err
 	}
 	note := fmt.Sprintf("one kernel of %d commands; the bound is that of a relaxation, so the gap is the most that reordering can save", x.Commands)
-	if err := c.add(ctx, Decided{Decision: DecisionIssue, Method: "in-order", Unit: "s", Cost: float64(x.InOrderPs) * 1e-12, Bound: float64(x.BoundPs) * 1e-12, Status: "greedy", Note: note}, nil, began); err != nil {
+	if err := c.add(ctx, Decided{Decision: DecisionIssue, Method: "in-order", Unit: "s", Cost: float64(x.InOrderPs) * 1e-12, Bound: float64(x.BoundPs) * 1e-12, Status: "greedy", Note: note}, nil, time.Now()); err != nil {
 		return err
 	}
 	status := "feasible"
@@ -327,12 +355,12 @@ func (c *comparer) all(ctx context.Context) error {
 		return err
 	}
 	s := c.base
-	_, start, best, err := c.searchOrder(ctx)
+	_, start, o, best, err := c.searchOrder(ctx)
 	if err != nil {
 		return err
 	}
 	if best.HasOrder() {
-		if o := variant.OrderOf(s, best); !slices.Equal(o, start) {
+		if !slices.Equal(o, start) {
 			if s, err = variant.Reorder(s, o, "search", c.v, c.opt); err != nil {
 				return err
 			}

@@ -19,7 +19,7 @@ func fullOptimality() optimality { return optimality{"stcp920", Configurations()
 
 func (o optimality) experiment() Experiment {
 	return Experiment{Name: "optimality", Description: "how far the greedy decisions are from the best ones, decision by decision",
-		Paper: "none; the exact counterparts of Algorithms 3 and 4, of the spill rule and of in-order issue", plan: o.plan}
+		Paper: "none; the exact counterparts of Algorithms 3 and 4 and of in-order issue", plan: o.plan}
 }
 
 func (o optimality) plan() (*plan, error) {
@@ -72,7 +72,14 @@ func (o optimality) plan() (*plan, error) {
 		var list []answer
 		for i, c := range o.configurations {
 			for _, d := range all[i] {
-				out = append(out, []string{c.Network, count(c.BatchSize), d.Decision, d.Method, d.Unit, exact(d.Cost), exact(d.Bound), exact(d.Gap()), d.Status, exact(d.ThroughputPerSecond), d.Note})
+				objective, bound, gap := "", "", ""
+				if d.HasObjective() {
+					objective = exact(d.Cost)
+				}
+				if d.HasBound() {
+					bound, gap = exact(d.Bound), exact(d.Gap())
+				}
+				out = append(out, []string{c.Network, count(c.BatchSize), d.Decision, d.Method, d.Unit, objective, bound, gap, d.Status, exact(d.ThroughputPerSecond), d.Note})
 				list = append(list, answer{c.Network, c.BatchSize, d})
 			}
 		}
@@ -129,10 +136,10 @@ func (o optimality) report(all [][]Decided, b *gridReport) error {
 			if unit == "s" {
 				unit, per = "µs", 1e6
 			}
-			if d.Cost > 0 || d.Status == "optimal" {
+			if d.HasObjective() {
 				objective = significant(per * d.Cost)
 			}
-			if d.Bound > 0 || d.Status == "optimal" {
+			if d.HasBound() {
 				bound, gap = significant(per*d.Bound), fixed(100*d.Gap(), 1)
 			}
 			t.rows = append(t.rows, []string{c.Network, d.Decision, d.Method, objective, bound, unit, gap, d.Status, throughput, gain})
@@ -166,7 +173,7 @@ func (o optimality) report(all [][]Decided, b *gridReport) error {
 // loses most.
 func (o optimality) sentence(c Configuration, list []Decided) string {
 	s := c.Network + ": "
-	worst, loss := "", 0.0
+	worst, loss, compared := "", 0.0, false
 	for _, decision := range []string{DecisionOrder, DecisionBind} {
 		g, ok1 := find(list, decision, isGreedy)
 		e, ok2 := find(list, decision, isExact)
@@ -182,6 +189,7 @@ func (o optimality) sentence(c Configuration, list []Decided) string {
 			s += fmt.Sprintf("%s is at most %.1f %% from the best", what, 100*g.Gap())
 		}
 		if g.ThroughputPerSecond > 0 && e.ThroughputPerSecond > 0 {
+			compared = true
 			gain := e.ThroughputPerSecond/g.ThroughputPerSecond - 1
 			s += fmt.Sprintf(" (simulated %+.1f %%)", 100*gain)
 			if gain > loss {
@@ -190,7 +198,10 @@ func (o optimality) sentence(c Configuration, list []Decided) string {
 		}
 		s += "; "
 	}
-	if worst == "" {
+	switch {
+	case worst == "" && !compared:
+		return s + "nothing could be simulated."
+	case worst == "":
 		return s + "no exact decision makes the schedule faster."
 	}
 	return s + worst + " loses most."

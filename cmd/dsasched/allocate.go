@@ -129,6 +129,8 @@ listed places them.`,
 			return usagef("--time-limit %v, expected 0 or more", *limit)
 		case given("out") && *out == "":
 			return usagef("--out is empty, expected a file name")
+		case *out == stdoutName:
+			return usagef("-o - is not possible: give -o a file")
 		case *out != "" && sameFile(file, *out):
 			return usagef("%s is the file itself: give -o another one", *out)
 		}

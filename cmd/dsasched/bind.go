@@ -202,7 +202,11 @@ func poseNow(set bindSettings) (*posed, error) {
 	if set.batch > variant.MaxBatch {
 		return nil, fmt.Errorf("batch is %d, expected at most %d", set.batch, variant.MaxBatch)
 	}
-	share := variant.Shares(set.batch, set.spec.Clusters)[0]
+	spec, err := variant.Machine(set.spec, variant.LevelAuto)
+	if err != nil {
+		return nil, err
+	}
+	share := variant.Shares(set.batch, spec.Clusters)[0]
 	p := &posed{variant: v, opt: variant.Options{InPlace: set.inPlace}, chunk: set.chunk}
 	if p.chunk == 0 {
 		p.chunk = share
@@ -217,10 +221,10 @@ func poseNow(set bindSettings) (*posed, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.schedule, err = variant.Schedule(g, set.spec, v, p.opt); err != nil {
+	if p.schedule, err = variant.Schedule(g, spec, v, p.opt); err != nil {
 		return nil, fmt.Errorf("%s on %s: %w", set.name, set.spec.Name, err)
 	}
-	m, err := cost.New(set.spec)
+	m, err := cost.New(spec)
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +264,7 @@ func bindOne(ctx context.Context, set bindSettings) (*bindJSON, error) {
 		return nil, fmt.Errorf("%s on %s: %w", set.name, set.spec.Name, err)
 	}
 	a.GreedySpills, a.Spills = len(p.schedule.Spills), len(made.Spills)
-	shares := variant.Shares(set.batch, set.spec.Clusters)
+	shares := variant.Shares(set.batch, p.schedule.Spec.Clusters)
 	for _, s := range shares {
 		if s != 0 && (s != shares[0] || s%p.chunk != 0) {
 			a.Notes = append(a.Notes, fmt.Sprintf("not simulated: the clusters' shares %v are not all the same number of chunks of %d", shares, p.chunk))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/dsasched/dsasched/experiments"
 	"github.com/dsasched/dsasched/experiments/network"
+	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
 )
 
@@ -25,9 +27,9 @@ type comparedIn struct {
 	Decision   string   `json:"decision"`
 	Method     string   `json:"method"`
 	Unit       string   `json:"unit"`
-	Objective  float64  `json:"objective"`
-	Bound      float64  `json:"bound"`
-	Gap        float64  `json:"gap"` // share of the objective
+	Objective  *float64 `json:"objective"` // null: none
+	Bound      *float64 `json:"bound"`     // null: nothing is proven
+	Gap        *float64 `json:"gap"`       // share of the objective; null with the bound
 	Status     string   `json:"status"`
 	Seconds    float64  `json:"seconds"`
 	Throughput *float64 `json:"throughput_per_s"` // null: not simulated
@@ -46,8 +48,9 @@ func newCompare() *cobra.Command {
 		Long: `Schedule a network with all of GraphTurbo, then replace one greedy decision at a
 time by the answers of other methods: the order of instances, bindings and scopes,
 what is spilled, the issue of a kernel's commands, and order and bindings together.
-Each row has the objective of the decision, a proven bound, and the simulated
-throughput if only that decision is replaced.
+Each row has the objective of the decision, a proven bound where there is an exact
+method (of spills only the two rules are compared), and the simulated throughput if
+only that decision is replaced.
 
 An objective is a proxy for time: the simulator overlaps moves with work, so the
 best choice of a proxy may not be the fastest.`,
@@ -86,25 +89,63 @@ best choice of a proxy may not be the fastest.`,
 		if err != nil {
 			return err
 		}
-		list, err := experiments.CompareDecisions(cmd.Context(), src, spec, batch.value,
+		list, err := compareUntil(cmd.Context(), src, spec, batch.value,
 			experiments.CompareOptions{Decisions: decisions, Chunk: chunk.value, TimeLimit: limit})
 		if err != nil && len(list) == 0 {
+			if stopped := cmd.Context().Err(); stopped != nil {
+				return stopped
+			}
 			return err
 		}
 		answer := &compareJSON{Model: args[0], Hardware: spec.Name, Batch: batch.value, Rows: []comparedIn{}}
 		for _, d := range list {
-			row := comparedIn{Decision: d.Decision, Method: d.Method, Unit: d.Unit, Objective: d.Cost, Bound: d.Bound, Gap: d.Gap(), Status: d.Status, Seconds: d.Seconds, Note: d.Note}
+			row := comparedIn{Decision: d.Decision, Method: d.Method, Unit: d.Unit, Status: d.Status, Seconds: d.Seconds, Note: d.Note}
+			if d.HasObjective() {
+				row.Objective = &d.Cost
+			}
+			if d.HasBound() {
+				gap := d.Gap()
+				row.Bound, row.Gap = &d.Bound, &gap
+			}
 			if d.ThroughputPerSecond > 0 {
 				row.Throughput = &d.ThroughputPerSecond
 			}
 			answer.Rows = append(answer.Rows, row)
 		}
-		if err := emit(cmd, *asJSON, answer, answer.write); err != nil {
-			return err
+		if out := emit(cmd, *asJSON, answer, answer.write); out != nil {
+			return out
 		}
-		return err // what was cut short has been told
+		if stopped := cmd.Context().Err(); stopped != nil {
+			return stopped // what was known has been told
+		}
+		return err
 	}
 	return cmd
+}
+
+// compareUntil returns as soon as ctx ends, as scheduleOne does.
+func compareUntil(ctx context.Context, src variant.Source, spec *hardware.Spec, batch int64, opt experiments.CompareOptions) ([]experiments.Decided, error) {
+	type outcome struct {
+		list []experiments.Decided
+		err  error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		list, err := experiments.CompareDecisions(ctx, src, spec, batch, opt)
+		done <- outcome{list, err}
+	}()
+	select {
+	case o := <-done:
+		return o.list, o.err
+	case <-ctx.Done():
+	}
+	// What is finished comes at once, or not at all.
+	select {
+	case o := <-done:
+		return o.list, o.err
+	case <-time.After(300 * time.Millisecond):
+		return nil, ctx.Err()
+	}
 }
 
 func (a *compareJSON) write(b *bytes.Buffer) {
@@ -122,15 +163,15 @@ func (a *compareJSON) write(b *bytes.Buffer) {
 			}
 			return size(int64(x))
 		}
-		bound, gap, throughput, objective := "–", "–", "–", value(d.Objective)
-		if d.Bound > 0 || d.Status == "optimal" {
-			bound, gap = value(d.Bound), percent(d.Gap)
+		bound, gap, throughput, objective := "–", "–", "–", "–"
+		if d.Objective != nil {
+			objective = value(*d.Objective)
+		}
+		if d.Bound != nil {
+			bound, gap = value(*d.Bound), percent(*d.Gap)
 		}
 		if d.Throughput != nil {
 			throughput = fmt.Sprintf("%.4g/s", *d.Throughput)
-		}
-		if d.Objective == 0 && (d.Unit == "s" || d.Status == "infeasible") {
-			objective = "–"
 		}
 		rows = append(rows, []string{d.Decision, d.Method, objective, bound, gap, d.Status, throughput, fmt.Sprintf("%.2f s", d.Seconds)})
 		if d.Note != "" {

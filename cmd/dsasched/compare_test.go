@@ -21,8 +21,26 @@ func TestCompare(t *testing.T) {
 	}
 	last := a.Rows[len(a.Rows)-1]
 	greedy := a.Rows[len(a.Rows)-2]
-	if last.Decision != "bind" || last.Status != "optimal" || last.Objective >= greedy.Objective || last.Bound > last.Objective || last.Throughput == nil {
+	if last.Decision != "bind" || last.Status != "optimal" || *last.Objective >= *greedy.Objective || *last.Bound > *last.Objective || last.Throughput == nil {
 		t.Errorf("%+v after %+v", last, greedy)
+	}
+	// The same machine as for schedule, also where that is one level up.
+	var s scheduleJSON
+	r = call(t, "schedule", "toy-fig3", "--batch", "8", "--chunk", "2", "--hardware", "goya", "--json")
+	if err := json.Unmarshal([]byte(r.stdout), &s); err != nil {
+		t.Fatal(err)
+	}
+	r = call(t, "compare", "toy-fig3", "--batch", "8", "--chunk", "2", "--hardware", "goya", "--decision", "memory,all", "--json")
+	if err := json.Unmarshal([]byte(r.stdout), &a); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range a.Rows {
+		if d.Method != "order, then bind" && d.Method != "largest-first" && (d.Throughput == nil || *d.Throughput/s.ThroughputS < 1-1e-6 || *d.Throughput/s.ThroughputS > 1+1e-6) {
+			t.Errorf("%s by %s: %v/s, schedule has %g/s", d.Decision, d.Method, d.Throughput, s.ThroughputS)
+		}
+		if (d.Decision == "memory") != (d.Bound == nil && d.Objective != nil) && d.Decision == "memory" {
+			t.Errorf("%+v", d)
+		}
 	}
 	text := call(t, "compare", "net.onnx", "--batch", "4", "--decision", "bind")
 	if text.status != exitOK || !strings.Contains(text.stdout, "algorithm-4") || strings.Contains(text.stdout, "order") {

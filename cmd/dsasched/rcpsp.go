@@ -60,6 +60,8 @@ of list; if interrupted, they print the best one so far.`,
 			return usagef("--time-limit is %v, expected 0 or more", *limit)
 		case cmd.Flags().Changed("out") && *out == "":
 			return usagef("--out is empty, expected a file name")
+		case *out == stdoutName:
+			return usagef("-o - is not needed: --json prints the answer")
 		case *out != "" && sameFile(args[0], *out):
 			return usagef("%s is the project itself: give -o another file", *out)
 		}

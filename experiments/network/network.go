@@ -47,6 +47,9 @@ func Raw(name string, batch int64, opt Options) (*model.Graph, error) {
 	}
 	g, err := zoo.Build(name, zoo.Options{Batch: max(1, batch), DType: opt.DType})
 	if err != nil {
+		if _, known := zoo.Describe(name); known {
+			return nil, err
+		}
 		if _, statErr := os.Stat(name); statErr == nil {
 			return nil, fmt.Errorf("%w (to read a file of this name, write ./%s)", err, name)
 		}

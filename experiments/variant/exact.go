@@ -51,7 +51,7 @@ func OrderOf(s *schedule.Schedule, r *model.Result) []int {
 
 // exactOrder is the order of least traffic, if there is one that is better than
 // Algorithm 3's, which s has.
-func exactOrder(s *schedule.Schedule, opt Options) error {
+func exactOrder(s *schedule.Schedule, split graphturbo.SplitOptions, opt Options) error {
 	p, _, err := OrderProblem(s, opt)
 	if err != nil {
 		return err
@@ -68,6 +68,7 @@ func exactOrder(s *schedule.Schedule, opt Options) error {
 	}
 	if r.HasOrder() && r.Cost < greedy.Cost {
 		s.Order, s.OrderName = OrderOf(s, r), "search"
+		s.Costs = append(s.Costs, schedule.NamedCost{Name: "search", Cost: schedule.EvaluateOrder(OrderItems(s, split), s.Order, split.LBBytes)})
 	}
 	return nil
 }

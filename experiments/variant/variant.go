@@ -143,8 +143,8 @@ const (
 	LevelGB   Level = "gb" // one core for each cluster, see hardware.Raise
 )
 
-// machine is the accelerator as the decisions see it.
-func machine(spec *hardware.Spec, level Level) (*hardware.Spec, error) {
+// Machine is the accelerator as the decisions see it.
+func Machine(spec *hardware.Spec, level Level) (*hardware.Spec, error) {
 	switch level {
 	case LevelLB:
 		return spec, nil
@@ -227,7 +227,7 @@ func Run(ctx context.Context, src Source, spec *hardware.Spec, batch int64, v Va
 	if batch > MaxBatch {
 		return nil, fmt.Errorf("batch is %d, expected at most %d", batch, MaxBatch)
 	}
-	spec, err := machine(spec, opt.Level)
+	spec, err := Machine(spec, opt.Level)
 	if err != nil {
 		return nil, err
 	}
@@ -394,7 +394,7 @@ func Schedule(g *model.Graph, spec *hardware.Spec, v Variant, opt Options) (*sch
 	case Algorithm3, ExactOrder:
 		s.Order, s.OrderName, s.Costs = graphturbo.Order(s.Instances, OrderItems(s, split), split.LBBytes)
 		if v.Order == ExactOrder {
-			if err := exactOrder(s, opt); err != nil {
+			if err := exactOrder(s, split, opt); err != nil {
 				return nil, err
 			}
 		}
