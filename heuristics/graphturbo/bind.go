@@ -64,13 +64,8 @@ func BindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph,
 	return bind, scope
 }
 
-// PlainBind gives each instance its plain binding and the LB as scope; variants
-// without Algorithm 4 use it.
-func PlainBind(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, cores int64) ([]schedule.Binding, []schedule.Level) {
-	return PlainBindGrid(g, gr, ig, []int64{cores})
-}
-
-// PlainBindGrid is PlainBind for cores in a grid.
+// PlainBindGrid gives each instance its plain binding over a grid of cores and the LB
+// as scope; variants without Algorithm 4 use it.
 func PlainBindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, grid []int64) ([]schedule.Binding, []schedule.Level) {
 	bind := make([]schedule.Binding, len(ig.Instances))
 	for i := range bind {
