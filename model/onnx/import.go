@@ -466,7 +466,11 @@ func (p *plan) bind(opt Options) (file, want sizes, err error) {
 			if !known {
 				if l := label(v, i); !missing[l] {
 					missing[l] = true
-					unbound = append(unbound, fmt.Sprintf("%q", l))
+					what := ""
+					if isBatch(v, i) {
+						what = " (the batch)"
+					}
+					unbound = append(unbound, fmt.Sprintf("%q%s", l, what))
 				}
 				a[i], b[i] = 1, 1
 			}

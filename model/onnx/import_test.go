@@ -219,7 +219,7 @@ func TestBatchAndDims(t *testing.T) {
 		{"negative batch", []msg{input("x", 2, 3), y, relu}, Options{Batch: -1}, "test.onnx: batch -1, expected a positive number"},
 		{"huge batch", []msg{input("x", 2, 3), y, relu}, Options{Batch: 1 << 50}, `test.onnx: input "x": shape [1125899906842624,3] has more than 17592186044416 elements`},
 		{"no batch", []msg{input("x"), y, relu}, Options{Batch: 2}, "test.onnx: batch 2: the network has no input with a leading dimension"},
-		{"unbound", []msg{input("x", "N", "C", nil, "C"), input("z", nil), y, relu}, Options{}, `test.onnx: the sizes of these dimensions must be given: "N", "C", "x.2", "z.0"`},
+		{"unbound", []msg{input("x", "N", "C", nil, "C"), input("z", nil), y, relu}, Options{}, `test.onnx: the sizes of these dimensions must be given: "N" (the batch), "C", "x.2", "z.0"`},
 		{"unbound beside the batch", []msg{input("x", "N", "seq"), y, relu}, Options{Batch: 2}, `test.onnx: the sizes of these dimensions must be given: "seq"`},
 		{"unknown name", []msg{input("x", "N", 3), y, relu}, Options{Batch: 1, Dims: map[string]int64{"M": 3}}, `test.onnx: no dimension is called "M"; symbolic dimensions: N`},
 		{"zero size", []msg{input("x", "N", 3), y, relu}, Options{Dims: map[string]int64{"N": 0}}, `test.onnx: dimension "N" is 0, expected a positive number`},
