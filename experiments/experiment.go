@@ -51,6 +51,12 @@ type file struct {
 // registry lists the experiments in the order in which Run takes them.
 func registry() []Experiment {
 	return []Experiment{
+		fig3().experiment(),
+		fig5().experiment(),
+		fig8().experiment(),
+		fig10().experiment(),
+		fig12().experiment(),
+		fig13().experiment(),
 		fullAblation().experiment(),
 		table1().experiment(),
 		batchSelect().experiment(),

@@ -42,6 +42,8 @@ const (
 
 	LayerByLayer Ordering = "layer-by-layer"
 	ChunkByChunk Ordering = "chunk-by-chunk" // every group of one chunk before the next chunk
+	BreadthFirst Ordering = "bfs"            // of the two that Algorithm 3 chooses from, this one
+	DepthFirst   Ordering = "dfs"            // or that one
 	Algorithm3   Ordering = "alg3"
 
 	PlainBinding  Binding = "plain"
@@ -388,6 +390,10 @@ func Schedule(g *model.Graph, spec *hardware.Spec, v Variant, opt Options) (*sch
 			s.Order = append(s.Order, i)
 		}
 		s.OrderName = "groups"
+	case BreadthFirst:
+		s.Order, s.OrderName = graphturbo.BFS(s.Instances), "bfs"
+	case DepthFirst:
+		s.Order, s.OrderName = graphturbo.DFS(s.Instances), "dfs"
 	case ChunkByChunk:
 		s.Order = chunkOrder(s.Grouping, s.Instances)
 		s.OrderName = "chunks"

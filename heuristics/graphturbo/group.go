@@ -268,15 +268,16 @@ func (gr *grouper) diamond(exit *node) *node {
 	}
 	parts := append(middle, exit)
 	// Rule (ii): the merged factor is at most the largest of its parts'.
-	return gr.tryMerge("diamond", parts, func(m *node) string {
+	return gr.tryMerge("diamond", parts, func(m *node) (asked, refusal string) {
 		most := int64(0)
 		for _, p := range parts {
 			most = max(most, gr.along(p, m))
 		}
+		asked = fmt.Sprintf("rule (ii): the largest is %s, merged %s", factor(most), factor(m.split.Factor))
 		if m.split.Factor > most {
-			return fmt.Sprintf("rule (ii): the merged factor %s is above the largest part's %s", factor(m.split.Factor), factor(most))
+			refusal = fmt.Sprintf("rule (ii): the merged factor %s is above the largest part's %s", factor(m.split.Factor), factor(most))
 		}
-		return ""
+		return asked, refusal
 	})
 }
 
@@ -302,8 +303,8 @@ func (gr *grouper) branch(sg3 *node) *node {
 // (Algorithm 2 hands SplitInfo, the whole set, to the merging functions). The
 // mirror image (§3.6) holds where SG2 up-samples: then it is SG2's large factor
 // that must not reach back to SG1.
-func (gr *grouper) ruleOne(sg1, sg2 *node) func(*node) string {
-	return func(m *node) string {
+func (gr *grouper) ruleOne(sg1, sg2 *node) func(*node) (asked, refusal string) {
+	return func(m *node) (asked, refusal string) {
 		first, second := sg1, sg2
 		mirrored := ""
 		if sg2.upsamples && !sg1.upsamples {
@@ -311,13 +312,14 @@ func (gr *grouper) ruleOne(sg1, sg2 *node) func(*node) string {
 			mirrored = " (mirrored for up-sampling)"
 		}
 		f1, f2 := gr.along(first, m), gr.along(second, m)
+		asked = fmt.Sprintf("rule (i)%s: %s follows %s, merged %s", mirrored, factor(f2), factor(f1), factor(m.split.Factor))
 		switch {
 		case f2 < f1:
-			return fmt.Sprintf("rule (i)%s, first condition: factor %s follows %s", mirrored, factor(f2), factor(f1))
+			refusal = fmt.Sprintf("rule (i)%s, first condition: factor %s follows %s", mirrored, factor(f2), factor(f1))
 		case m.split.Factor > f2:
-			return fmt.Sprintf("rule (i)%s, second condition: the merged factor %s is above %s", mirrored, factor(m.split.Factor), factor(f2))
+			refusal = fmt.Sprintf("rule (i)%s, second condition: the merged factor %s is above %s", mirrored, factor(m.split.Factor), factor(f2))
 		}
-		return ""
+		return asked, refusal
 	}
 }
 
@@ -329,7 +331,7 @@ func factor(f int64) string {
 }
 
 // tryMerge builds the union, asks the rule, and replaces the parts if allowed.
-func (gr *grouper) tryMerge(pattern string, parts []*node, rule func(*node) string) *node {
+func (gr *grouper) tryMerge(pattern string, parts []*node, rule func(*node) (asked, refusal string)) *node {
 	ev := schedule.MergeEvent{Round: gr.round, Pattern: pattern}
 	for _, p := range parts {
 		ev.Parts = append(ev.Parts, gr.g.Op(p.position()).Name)
@@ -345,7 +347,7 @@ func (gr *grouper) tryMerge(pattern string, parts []*node, rule func(*node) stri
 	if m.split.Factor == schedule.Unsplittable {
 		ev.Reason = "the union cannot be split to fit the local buffer"
 	} else {
-		ev.Reason = rule(m)
+		ev.Rule, ev.Reason = rule(m)
 	}
 	ev.Accepted = ev.Reason == ""
 	gr.note(ev)

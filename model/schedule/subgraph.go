@@ -64,8 +64,9 @@ type MergeEvent struct {
 	Parts    []string
 	Factors  []int64 // of the parts
 	Merged   int64   // factor of the result
+	Rule     string  // that was asked, with the factors that it compared
 	Accepted bool
-	Reason   string
+	Reason   string // of a refusal
 }
 
 // Boundary computes Inputs and Outputs of a set of operators.

@@ -1,0 +1,434 @@
+package experiments
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dsasched/dsasched/experiments/variant"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/plots"
+)
+
+// fourStages is the paper's running example (§2.1, Figs. 3, 6 and 7): the same
+// network and accelerator under three orders, and what the best of them gains.
+type fourStages struct {
+	hardware   string
+	model      string
+	perCluster int64
+	networks   []string // of the speedup
+	tvmChunk   int64    // the images that the paper gives TVM at a time
+}
+
+func fig3() fourStages {
+	return fourStages{"stcp920", "toy-fig3", 8, []string{"toy-fig3", "resnet50"}, publishedModel("A").TVMBatchesPerCluster}
+}
+
+func (f fourStages) experiment() Experiment {
+	return Experiment{
+		Name:        "fig3",
+		Description: "the four-stage example: instances, their orders, the LB over time, and the speedup over TVM",
+		Paper:       "GraphTurbo (OSDI 2023), §2.1, §3.3 and Figs. 3, 6, 7",
+		plan:        f.plan,
+	}
+}
+
+// orderedRun is a schedule instance by instance.
+type orderedRun struct {
+	Order         string        `json:"order"`
+	Groups        []orderedPart `json:"groups"`
+	Instances     []orderedInst `json:"instances"` // as they run
+	CapacityBytes int64         `json:"lb_capacity_bytes"`
+	// MovedBytes is what the ordering problem says of stores and loads.
+	MovedBytes     int64   `json:"moved_bytes"`
+	Utilization    float64 `json:"lb_utilization"` // of what the running instance touches, over time
+	MeanHeld       float64 `json:"lb_mean_held"`   // of all buffers in the simulation, over time
+	SpilledBytes   int64   `json:"spilled_bytes"`
+	LatencySeconds float64 `json:"latency_s"`
+	Throughput     float64 `json:"throughput_per_s"`
+	Edges          int     `json:"edges"`
+	RedundantEdges int     `json:"redundant_edges"`
+}
+
+type orderedPart struct {
+	Name   string `json:"name"`
+	First  string `json:"first_operator"`
+	Last   string `json:"last_operator"`
+	Ops    int    `json:"operators"`
+	Factor int64  `json:"factor"`
+}
+
+type orderedInst struct {
+	ID           int     `json:"id"`
+	Name         string  `json:"name"` // a letter per sub-graph, a number per instance
+	Group        int     `json:"group"`
+	Index        int64   `json:"index"`
+	Reads        []int   `json:"reads"`     // IDs of producers
+	Redundant    []int   `json:"redundant"` // IDs that only the sub-graphs' edges name
+	TouchedBytes int64   `json:"touched_bytes"`
+	StartSeconds float64 `json:"start_s"`
+	EndSeconds   float64 `json:"end_s"`
+}
+
+// explainOrder tells how the first chunk of cluster 0 ran.
+func explainOrder(r *variant.Result) (any, error) {
+	s := r.Schedule
+	run := orderedRun{
+		Order: s.OrderName, CapacityBytes: hardwareLB(r.Spec, s.LBCapacity),
+		LatencySeconds: round(r.LatencySeconds()), Throughput: round(r.ThroughputPerSecond()),
+		RedundantEdges: s.Instances.RedundantEdges,
+	}
+	run.MeanHeld = round(r.Sim.Clusters[0].Memory[isa.LB].MeanBytes / float64(r.Program.Capacity[isa.LB]))
+	for _, sp := range s.Spills {
+		run.SpilledBytes += sp.Bytes
+	}
+	for _, sg := range s.Grouping.Groups {
+		run.Groups = append(run.Groups, orderedPart{sg.Name, s.Graph.Op(sg.Ops[0]).Name, s.Graph.Op(sg.Ops[len(sg.Ops)-1]).Name, len(sg.Ops), sg.Factor()})
+	}
+	starts, ends := kernelTimes(r, len(s.Order))
+	if len(starts) < len(s.Order) {
+		return nil, fmt.Errorf("cluster 0 has %d launches, expected %d, one for each instance", len(starts), len(s.Order))
+	}
+	// Rates do not matter to what is read here.
+	items := variant.OrderItems(s, graphturbo.SplitOptions{MACsPerSecond: 1, VectorOpsPerSecond: 1})
+	weight, total := 0.0, 0.0
+	for k, id := range s.Order {
+		inst := &s.Instances.Instances[id]
+		it := items[id]
+		x := orderedInst{ID: id, Name: instanceName(inst.Group, inst.Index), Group: inst.Group, Index: inst.Index,
+			Reads: it.Reads, Redundant: []int{}, TouchedBytes: it.OutputBytes + it.WorkspaceBytes,
+			StartSeconds: round(float64(starts[k]) * 1e-12), EndSeconds: round(float64(ends[k]) * 1e-12)}
+		if x.Reads == nil {
+			x.Reads = []int{}
+		}
+		for _, p := range it.Reads {
+			x.TouchedBytes += items[p].OutputBytes
+		}
+		for _, t := range s.Grouping.Groups[inst.Group].Inputs {
+			p := s.Graph.Tensor(t).Producer
+			if p == model.NoOp {
+				continue
+			}
+			for _, from := range s.Grouping.Groups {
+				if !slices.Contains(from.Ops, p) {
+					continue
+				}
+				for q := range int(from.Factor()) {
+					j := s.Instances.First[from.ID] + q
+					if !slices.Contains(it.Reads, j) && !slices.Contains(x.Redundant, j) {
+						x.Redundant = append(x.Redundant, j)
+					}
+				}
+			}
+		}
+		run.Edges += len(x.Reads)
+		d := x.EndSeconds - x.StartSeconds
+		weight += d * min(1, float64(x.TouchedBytes)/float64(run.CapacityBytes))
+		total += d
+		run.Instances = append(run.Instances, x)
+	}
+	run.Utilization = round(weight / total)
+	run.MovedBytes = schedule.EvaluateOrder(items, s.Order, run.CapacityBytes).MovedBytes
+	return run, nil
+}
+
+// hardwareLB is the LB of a cluster, of which each core has bytes.
+func hardwareLB(spec *hardware.Spec, bytes int64) int64 { return bytes * schedule.CoresWithLB(spec) }
+
+// instanceName is the paper's way: a to d are sub-graphs, numbers instances.
+func instanceName(group int, index int64) string {
+	if group < 26 {
+		return fmt.Sprintf("%c%d", 'a'+group, index+1)
+	}
+	return fmt.Sprintf("g%d.%d", group, index+1)
+}
+
+// kernelTimes are the starts and ends of the kernels of cluster 0, up to n, in
+// picoseconds: a kernel ends where the next is launched.
+func kernelTimes(r *variant.Result, n int) (starts, ends []int64) {
+	last := int64(0)
+	for i := range r.Program.Commands {
+		c := &r.Program.Commands[i]
+		if r.Program.Queues[c.Queue].Cluster != 0 || c.Iteration != 0 {
+			continue
+		}
+		last = max(last, r.Sim.End[i])
+		if c.Kind == isa.Launch && len(starts) < n {
+			starts = append(starts, r.Sim.Start[i])
+		}
+	}
+	slices.Sort(starts)
+	for k := range starts {
+		if k+1 < len(starts) {
+			ends = append(ends, starts[k+1])
+		} else {
+			ends = append(ends, last)
+		}
+	}
+	return starts, ends
+}
+
+// orders are the schedules that Fig. 3 and Fig. 7 compare. All have the same kernel
+// generator, so that they differ in the order and the factors alone.
+func (f fourStages) orders() ([]variant.Variant, error) {
+	all, err := variant.Lookup("cross-layer")
+	if err != nil {
+		return nil, err
+	}
+	coarse, bfs, dfs := all, all, all
+	coarse.Name, coarse.Split, coarse.Order = "Stage by stage", variant.OneFactor, variant.BreadthFirst
+	bfs.Name, bfs.Order = "BFS", variant.BreadthFirst
+	dfs.Name, dfs.Order = "DFS", variant.DepthFirst
+	return []variant.Variant{coarse, bfs, dfs}, nil
+}
+
+func (f fourStages) plan() (*plan, error) {
+	spec, err := hardware.Load(f.hardware)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{}
+	orders, err := f.orders()
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range orders {
+		c, err := scheduled{hardware: f.hardware, model: f.model, perCluster: f.perCluster, variant: v}.
+			cell("order-"+strings.ReplaceAll(strings.ToLower(v.Name), " ", "-"), explainOrder)
+		if err != nil {
+			return nil, err
+		}
+		p.cells = append(p.cells, c)
+	}
+	for _, name := range f.networks {
+		src, err := openNetwork(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range []struct {
+			variant string
+			policy  ChunkPolicy
+			chunk   int64
+		}{{"tvm", Tuned, 0}, {"tvm", PaperChunks, f.tvmChunk}, {"ordering", PaperChunks, f.perCluster}, {"cross-layer", PaperChunks, f.perCluster}} {
+			v, err := variant.Lookup(x.variant)
+			if err != nil {
+				return nil, err
+			}
+			c, err := rowCell(src, spec, f.perCluster*int64(spec.Clusters), x.chunk, v, x.policy, "images/s")
+			if err != nil {
+				return nil, err
+			}
+			c.key += fmt.Sprintf("-chunk%d", x.chunk) // other experiments may have other chunks
+			p.cells = append(p.cells, c)
+		}
+	}
+	p.report = func(results []json.RawMessage) (*report, error) {
+		runs := make([]orderedRun, len(orders))
+		for i := range runs {
+			if err := json.Unmarshal(results[i], &runs[i]); err != nil {
+				return nil, fmt.Errorf("a result can't be read: %w", err)
+			}
+		}
+		rows, err := decodeRows(results[len(orders):])
+		if err != nil {
+			return nil, err
+		}
+		return f.report(orders, runs, rows)
+	}
+	return p, nil
+}
+
+func (f fourStages) report(orders []variant.Variant, runs []orderedRun, rows []Row) (*report, error) {
+	d := newDocument(f.experiment())
+	best := runs[0]
+	chosen := ""
+	parts := table{title: fmt.Sprintf("Sub-graphs of %s with %d images per cluster", f.model, f.perCluster), columns: []column{
+		{name: "Name", text: true}, {name: "Operators", text: true}, {name: "Number"}, {name: "Factor"}, {name: "Touched by an\ninstance (MiB)"}, {name: "Share of\nthe LB (%)"}}}
+	dfs := runs[len(runs)-1]
+	var factors []string
+	for k, g := range dfs.Groups {
+		i := slices.IndexFunc(dfs.Instances, func(x orderedInst) bool { return x.Group == k })
+		touched := dfs.Instances[i].TouchedBytes
+		factors = append(factors, count(g.Factor))
+		parts.rows = append(parts.rows, []string{fmt.Sprintf("%c", 'a'+k), g.First + " .. " + g.Last, count(int64(g.Ops)), count(g.Factor),
+			mebibytes(touched), percent(float64(touched) / float64(dfs.CapacityBytes))})
+	}
+	if err := d.table(parts); err != nil {
+		return nil, err
+	}
+	compare := table{title: "Orders", columns: []column{
+		{name: "Schedule", text: true}, {name: "Instances"}, {name: "Moved by the\nordering rules (MiB)"}, {name: "Spilled by the\nmemory plan (MiB)"},
+		{group: "LB use over time (%)", name: "touched"}, {group: "LB use over time (%)", name: "held"}, {name: "Throughput\n(images/s)"}, {name: "Order", text: true}},
+		notes: []string{"Touched: what the running instance reads, writes and needs beside it, as the paper's Fig. 3 draws it. Held: all buffers of the simulated program, with the weights' buffer."}}
+	for i, r := range runs {
+		var names []string
+		for _, x := range r.Instances {
+			names = append(names, x.Name)
+		}
+		compare.rows = append(compare.rows, []string{orders[i].Name, count(int64(len(r.Instances))), mebibytes(r.MovedBytes), mebibytes(r.SpilledBytes),
+			percent(r.Utilization), percent(r.MeanHeld), significant(r.Throughput), strings.Join(names, " ")})
+		if i == 1 || i > 1 && r.MovedBytes < best.MovedBytes {
+			best, chosen = r, orders[i].Name
+		}
+	}
+	if err := d.table(compare); err != nil {
+		return nil, err
+	}
+	edges := table{title: "Edges between instances", columns: []column{{name: "Consumer", text: true}, {name: "Reads", text: true}, {name: "Redundant", text: true}}}
+	byID := slices.Clone(dfs.Instances)
+	slices.SortFunc(byID, func(a, b orderedInst) int { return a.ID - b.ID })
+	list := func(ids []int) string {
+		var names []string
+		for _, id := range ids {
+			names = append(names, byID[id].Name)
+		}
+		return strings.Join(names, " ")
+	}
+	for _, x := range byID {
+		edges.rows = append(edges.rows, []string{x.Name, list(x.Reads), list(x.Redundant)})
+	}
+	if err := d.table(edges); err != nil {
+		return nil, err
+	}
+	speed := table{title: fmt.Sprintf("Speedup over TVM with %d images per cluster", f.perCluster), columns: []column{
+		{name: "Network", text: true}, {name: "Variant", text: true}, {name: "Images\nat a time"}, {name: "Throughput\n(images/s)"},
+		{group: "Speedup (×) over TVM with", name: "its best\nbatches"}, {group: "Speedup (×) over TVM with", name: fmt.Sprintf("%d at\na time", f.tvmChunk)}}}
+	for _, name := range f.networks {
+		var tuned, paper float64
+		for _, r := range rows {
+			if r.Model == name && r.Variant == "tvm" && r.ChunkPolicy == Tuned {
+				tuned = r.ThroughputPerSecond
+			} else if r.Model == name && r.Variant == "tvm" {
+				paper = r.ThroughputPerSecond
+			}
+		}
+		for _, r := range rows {
+			if r.Model != name {
+				continue
+			}
+			x := r.ThroughputPerSecond
+			speed.rows = append(speed.rows, []string{r.Model, r.Variant, count(r.BatchesPerCluster), significant(x), fixed(x/tuned, 2), fixed(x/paper, 2)})
+			if r.Variant != "cross-layer" {
+				continue
+			}
+			for _, base := range []struct {
+				name  string
+				value float64
+			}{{"with its best batches", tuned}, {fmt.Sprintf("with %d images at a time", f.tvmChunk), paper}} {
+				ratio := x / base.value
+				verdict := "direction only"
+				if ratio > 0.8*published3b && ratio < 1.2*published3b {
+					verdict = "within 20 %"
+				}
+				d.claim(fmt.Sprintf("Fig. 3b over TVM %s, %s", base.name, r.Model), fixed(published3b, 2)+"× (workload not defined)", fixed(ratio, 2)+"×", verdict)
+			}
+		}
+	}
+	if err := d.table(speed); err != nil {
+		return nil, err
+	}
+	d.claim("Factors of the stages", "8, 4, 2, 1", strings.Join(factors, ", "), agreement(strings.Join(factors, " ") == "8 4 2 1"))
+	d.claim("Order chosen", "DFS, which begins with two instances of stage 1 and one of stage 2", chosen+": "+orderNames(best),
+		agreement(chosen == "DFS" && strings.HasPrefix(stagePattern(best), "aab")))
+	d.claim("Edges kept and redundant (Fig. 6)", "14 and 28 (two producers each, by the factors)", fmt.Sprintf("%d and %d", dfs.Edges, dfs.RedundantEdges),
+		agreement(dfs.Edges == 14 && dfs.RedundantEdges == 28))
+	var shares []string
+	for k := range runs[0].Groups {
+		i := slices.IndexFunc(runs[0].Instances, func(x orderedInst) bool { return x.Group == k })
+		shares = append(shares, percent(float64(runs[0].Instances[i].TouchedBytes)/float64(runs[0].CapacityBytes)))
+	}
+	d.claim("LB use, stage by stage (%)", "100, 50, 25, 12.5", strings.Join(shares, ", "), agreement(strings.Join(shares, " ") == "100.0 50.0 25.0 12.5"))
+	d.note("The paper does not say what the 7.97× were measured on, nor how many images TVM had at a time; with ResNet-50 its Table 2 gives TVM %d. Best is the fastest of all divisors of %d.", f.tvmChunk, f.perCluster)
+	d.note("An instance of each stage takes all of the LB, so that an output that waits must leave it: no order of this example is free of traffic, and DFS needs the least of these.")
+	d.note("Stage by stage splits all sub-graphs by the largest factor, one image at a time, and runs all of one stage before the next; the paper has it with an image per core.")
+	if err := f.figures(d, orders, runs, byID); err != nil {
+		return nil, err
+	}
+	return d.report(struct {
+		Runs []orderedRun `json:"runs"`
+		Rows []Row        `json:"rows"`
+	}{runs, rows})
+}
+
+// published3b is the paper's speedup of Fig. 3b's schedule over TVM (§2.1).
+const published3b = 7.97
+
+func orderNames(r orderedRun) string {
+	var names []string
+	for _, x := range r.Instances {
+		names = append(names, x.Name)
+	}
+	return strings.Join(names, " ")
+}
+
+// stagePattern is the order without the instances' numbers, which are of no account:
+// all instances of a sub-graph are alike.
+func stagePattern(r orderedRun) string {
+	var b strings.Builder
+	for _, x := range r.Instances {
+		b.WriteByte(x.Name[0])
+	}
+	return b.String()
+}
+
+// figures draws the instances with their edges, the orders, and the LB over time.
+func (f fourStages) figures(d *document, orders []variant.Variant, runs []orderedRun, byID []orderedInst) error {
+	dfs := runs[len(runs)-1]
+	most := int64(1)
+	for _, g := range dfs.Groups {
+		most = max(most, g.Factor)
+	}
+	instances := plots.Diagram{Title: "(a) Instances and what they read", RowHeight: 30}
+	var keys []plots.DiagramKey
+	var stages []string
+	for k := range dfs.Groups {
+		stages = append(stages, fmt.Sprintf("stage %d", k+1))
+		keys = append(keys, plots.DiagramKey{Text: stages[k], Colour: k})
+	}
+	keys = append(keys, plots.DiagramKey{Text: "needed", Edge: true}, plots.DiagramKey{Text: "redundant", Edge: true, Grey: true})
+	for i, x := range byID {
+		// An instance stands above the middle of those that it is made of.
+		width := float64(most) / float64(dfs.Groups[x.Group].Factor)
+		instances.Nodes = append(instances.Nodes, plots.DiagramNode{Text: x.Name, X: (float64(x.Index)+0.5)*width - 0.5, Y: float64(x.Group), Colour: x.Group})
+		for _, p := range x.Reads {
+			instances.Edges = append(instances.Edges, plots.DiagramEdge{From: p, To: i})
+		}
+		for _, p := range x.Redundant {
+			instances.Edges = append(instances.Edges, plots.DiagramEdge{From: p, To: i, Grey: true})
+		}
+	}
+	list := []plots.Diagram{instances}
+	for i, r := range runs {
+		if orders[i].Split == variant.OneFactor {
+			continue
+		}
+		order := plots.Diagram{Title: fmt.Sprintf("(%c) %s order", 'b'+len(list)-1, orders[i].Name)}
+		for k, x := range r.Instances {
+			order.Nodes = append(order.Nodes, plots.DiagramNode{Text: x.Name, X: float64(k), Colour: x.Group})
+		}
+		list = append(list, order)
+	}
+	fig, err := plots.Diagrams(list, keys...)
+	if err := d.figure("instances", "Instances of the four stages, and two orders of them", fig, err); err != nil {
+		return err
+	}
+	var profiles []plots.Profile
+	for i, r := range runs {
+		p := plots.Profile{Title: fmt.Sprintf("%s: %s %% of the LB on average", orders[i].Name, percent(r.Utilization))}
+		for _, x := range r.Instances {
+			p.Blocks = append(p.Blocks, plots.ProfileBlock{Start: 1e6 * x.StartSeconds, End: 1e6 * x.EndSeconds,
+				Share: float64(x.TouchedBytes) / float64(r.CapacityBytes), Colour: x.Group, Text: x.Name})
+		}
+		profiles = append(profiles, p)
+	}
+	fig, err = plots.Profiles(profiles, "Time (µs)", "LB in use (%)", stages)
+	return d.figure("utilization", "What the running instance takes of the LB, over time", fig, err)
+}
+
+// mebibytes writes a size for people.
+func mebibytes(n int64) string { return fixed(float64(n)/(1<<20), 2) }

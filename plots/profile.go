@@ -1,0 +1,90 @@
+package plots
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Profile is a share of something over time, in blocks.
+type Profile struct {
+	Title  string
+	Blocks []ProfileBlock // by time
+}
+
+// ProfileBlock is a stretch of time with one share.
+type ProfileBlock struct {
+	Start, End float64
+	Share      float64 // at least 0; a line marks 1
+	Colour     int     // of the palette
+	Text       string  // inside, where it fits
+}
+
+// Profiles draws profiles one below the other on a common time axis; colours are what
+// the palette's colours mean, in its order.
+func Profiles(list []Profile, xLabel, yLabel string, colours []string) (*Figure, error) {
+	if len(list) == 0 {
+		return nil, errors.New("plots: there is no profile to draw")
+	}
+	end, top := 0.0, 1.0
+	for _, p := range list {
+		for i, b := range p.Blocks {
+			if !(b.Start >= 0) || !(b.End >= b.Start) || math.IsInf(b.End, 0) || !(b.Share >= 0) || math.IsInf(b.Share, 0) {
+				return nil, fmt.Errorf("plots: profile %q, block %d is %g from %g to %g, expected a share of zero or more over a stretch of time", p.Title, i, b.Share, b.Start, b.End)
+			}
+			end, top = max(end, b.End), max(top, b.Share)
+		}
+	}
+	if end == 0 {
+		return nil, fmt.Errorf("plots: profile %q has no block of any length", list[0].Title)
+	}
+	var keys []key
+	for i, c := range colours {
+		keys = append(keys, barKey(paletteColour(i), c))
+	}
+	var panels []panel
+	for i, pr := range list {
+		p := newPanel(pr.Title, yLabel, nil, 0, end, top*1.06)
+		var ticks []plot.Tick
+		for _, percent := range []int{0, 25, 50, 75, 100} {
+			ticks = append(ticks, plot.Tick{Value: float64(percent) / 100, Label: strconv.Itoa(percent)})
+		}
+		p.Y.Tick.Marker = plot.ConstantTicks(ticks)
+		p.X.Tick.Marker = plot.ConstantTicks(niceTicks(end))
+		p.X.Tick.Label = textStyle(tickSize, text.XCenter, text.YTop)
+		p.X.Tick.Length = 2
+		p.X.Tick.LineStyle.Width = 0.5
+		if i == len(list)-1 {
+			p.X.Label.Text = xLabel
+			p.X.Label.TextStyle = textStyle(labelSize, text.XCenter, text.YBottom)
+			p.X.Label.Padding = 2
+		}
+		p.Add(grid{}, profileBlocks(pr.Blocks))
+		panels = append(panels, p)
+	}
+	return stack(panels, 82, keys, max(1, keysPerRow(keys, columnWidth-2*margin))), nil
+}
+
+type profileBlocks []ProfileBlock
+
+func (list profileBlocks) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	for _, b := range list {
+		fill := paletteColour(b.Colour)
+		fillBox(&c, fill, x(b.Start), y(0), x(b.End), y(b.Share))
+		// Neighbours of one colour are told apart by a line between them.
+		c.StrokeLine2(draw.LineStyle{Color: paletteColour(NoColour), Width: 0.5}, x(b.End), y(0), x(b.End), y(b.Share))
+		sty := textStyle(valueSize, text.XCenter, text.YBottom)
+		sty.Color = onto(fill)
+		if sty.Width(b.Text) < x(b.End)-x(b.Start) && y(b.Share)-y(0) > valueSize+1 {
+			c.FillText(sty, vg.Point{X: (x(b.Start) + x(b.End)) / 2, Y: y(0) + 1}, b.Text)
+		}
+	}
+	c.StrokeLine2(draw.LineStyle{Color: black, Width: 0.6, Dashes: []vg.Length{3, 2}}, c.Min.X, y(1), c.Max.X, y(1))
+}

@@ -1,0 +1,184 @@
+package plots
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Timeline shows what happened when: rows of bars over a common axis.
+type Timeline struct {
+	Title string
+	Rows  []TimelineRow // from top to bottom
+	Start float64       // of the axis, at most that of the first bar
+	End   float64       // of the axis; 0: that of the last bar
+	// Lines are drawn across all rows, such as where a block begins.
+	Lines []TimelineMark
+}
+
+// TimelineRow is a row of bars.
+type TimelineRow struct {
+	Name string
+	Bars []TimelineBar
+}
+
+// TimelineBar is a half-open stretch of the axis.
+type TimelineBar struct {
+	Start, End float64
+	Colour     int     // of the palette
+	Pale       bool    // lighter than the colour in the legend
+	Height     float64 // share of the row's; 0: all of it
+	Text       string  // inside, where it fits
+}
+
+// TimelineMark is a line across.
+type TimelineMark struct {
+	At   float64
+	Text string // above
+}
+
+// Timelines draws timelines one below the other; colours are what the palette's
+// colours mean, in its order.
+func Timelines(list []Timeline, xLabel string, rowHeight float64, colours []string) (*Figure, error) {
+	if len(list) == 0 {
+		return nil, errors.New("plots: there is no timeline to draw")
+	}
+	start, end := list[0].Start, 0.0
+	rows, names := 0, vg.Length(0)
+	sty := textStyle(tickSize, text.XRight, text.YCenter)
+	for _, t := range list {
+		if err := t.check(); err != nil {
+			return nil, err
+		}
+		start, end = min(start, t.Start), max(end, t.last())
+		rows = max(rows, len(t.Rows))
+		for _, r := range t.Rows {
+			names = max(names, sty.Width(r.Name))
+		}
+	}
+	if end <= start {
+		return nil, fmt.Errorf("plots: timeline %q has no bar of any length", list[0].Title)
+	}
+	var keys []key
+	for i, c := range colours {
+		keys = append(keys, barKey(paletteColour(i), c))
+	}
+	var panels []panel
+	for i, t := range list {
+		p := newPanel(t.Title, "", nil, start, end, 1)
+		p.Y.Min, p.Y.Max = 0, float64(len(t.Rows))
+		var ticks []plot.Tick
+		for k, r := range t.Rows {
+			ticks = append(ticks, plot.Tick{Value: float64(len(t.Rows)-k) - 0.5, Label: r.Name})
+		}
+		p.Y.Tick.Marker = plot.ConstantTicks(ticks)
+		p.X.Tick.Marker = plot.ConstantTicks(slices.DeleteFunc(niceTicks(end), func(k plot.Tick) bool { return k.Value < start }))
+		p.X.Tick.Label = textStyle(tickSize, text.XCenter, text.YTop)
+		p.X.Tick.Length = 2
+		p.X.Tick.LineStyle.Width = 0.5
+		if i == len(list)-1 {
+			p.X.Label.Text = xLabel
+			p.X.Label.TextStyle = textStyle(labelSize, text.XCenter, text.YBottom)
+			p.X.Label.Padding = 2
+		}
+		if slices.ContainsFunc(t.Lines, func(m TimelineMark) bool { return m.Text != "" }) {
+			p.Title.Padding = 4 + spanRow
+		}
+		p.Add(timelineBars(t))
+		panels = append(panels, p)
+	}
+	height := vg.Length(rowHeight)*vg.Length(rows) + 34
+	perRow := max(1, keysPerRow(keys, columnWidth-2*margin))
+	return stack(panels, height, keys, perRow), nil
+}
+
+type timelineBars Timeline
+
+func (t timelineBars) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	n := float64(len(t.Rows))
+	for k := range t.Rows {
+		if k > 0 {
+			c.StrokeLine2(draw.LineStyle{Color: gridGray, Width: 0.4}, c.Min.X, y(float64(k)), c.Max.X, y(float64(k)))
+		}
+	}
+	for k, r := range t.Rows {
+		bottom, full := n-float64(k)-1+0.08, 0.84
+		for _, b := range r.Bars {
+			h := b.Height
+			if h == 0 {
+				h = 1
+			}
+			fill := paletteColour(b.Colour)
+			if b.Pale {
+				fill = pale(fill)
+			}
+			left, right := x(b.Start), x(b.End)
+			// However short, something is to be seen.
+			if right-left < 0.25 {
+				right = left + 0.25
+			}
+			fillBox(&c, fill, left, y(bottom), right, y(bottom+full*h))
+		}
+		for _, b := range r.Bars {
+			sty := textStyle(valueSize, text.XCenter, text.YCenter)
+			if b.Text == "" || sty.Width(b.Text)+1 > x(b.End)-x(b.Start) {
+				continue
+			}
+			fill := paletteColour(b.Colour)
+			if b.Pale {
+				fill = pale(fill)
+			}
+			sty.Color = onto(fill)
+			h := b.Height
+			if h == 0 {
+				h = 1
+			}
+			c.FillText(sty, vg.Point{X: (x(b.Start) + x(b.End)) / 2, Y: (y(bottom) + y(bottom+full*h)) / 2}, b.Text)
+		}
+	}
+	for _, m := range t.Lines {
+		sty := draw.LineStyle{Color: black, Width: 0.6, Dashes: []vg.Length{2, 1.5}}
+		c.StrokeLine2(sty, x(m.At), c.Min.Y, x(m.At), c.Max.Y+1)
+		c.FillText(textStyle(valueSize, text.XLeft, text.YBottom), vg.Point{X: x(m.At) + 1, Y: c.Max.Y + 1}, m.Text)
+	}
+}
+
+func (t *Timeline) last() float64 {
+	end := t.End
+	for _, r := range t.Rows {
+		for _, b := range r.Bars {
+			end = max(end, b.End)
+		}
+	}
+	return end
+}
+
+func (t *Timeline) check() error {
+	if !(t.Start >= 0) || math.IsInf(t.Start, 0) {
+		return fmt.Errorf("plots: timeline %q starts at %g, expected zero or more", t.Title, t.Start)
+	}
+	if len(t.Rows) == 0 {
+		return fmt.Errorf("plots: timeline %q has no row", t.Title)
+	}
+	for _, r := range t.Rows {
+		for i, b := range r.Bars {
+			if !(b.Start >= t.Start) || !(b.End >= b.Start) || math.IsInf(b.End, 0) {
+				return fmt.Errorf("plots: timeline %q, row %q, bar %d goes from %g to %g, expected a stretch behind %g", t.Title, r.Name, i, b.Start, b.End, t.Start)
+			}
+			if !(b.Height >= 0) || b.Height > 1 {
+				return fmt.Errorf("plots: timeline %q, row %q, bar %d is %g rows high, expected at most 1", t.Title, r.Name, i, b.Height)
+			}
+		}
+	}
+	if i := slices.IndexFunc(t.Lines, func(m TimelineMark) bool { return !(m.At >= 0) || math.IsInf(m.At, 0) }); i >= 0 {
+		return fmt.Errorf("plots: timeline %q has a line at %g, expected zero or more", t.Title, t.Lines[i].At)
+	}
+	return nil
+}
