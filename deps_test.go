@@ -48,6 +48,10 @@ var mayImport = map[string][]string{
 	"experiments/variant":   {"formulation/binding", "formulation/ordering", "hardware", "hardware/cost", "hardware/isa", "hardware/lower", "hardware/sim", "heuristics/astitch", "heuristics/graphturbo", "heuristics/tvm", "model", "model/ordering", "model/schedule"},
 	"experiments":           {"experiments/issue", "experiments/network", "experiments/variant", "formulation/binding", "formulation/ordering", "formulation/project", "hardware", "hardware/cost", "hardware/isa", "hardware/sim", "heuristics/graphturbo", "heuristics/ordering", "model", "model/ordering", "model/schedule", "plots"},
 	"plots":                 {},
+	"examples/accelerator":  {"experiments/network", "experiments/variant", "hardware"},
+	"examples/cost":         {"experiments/network", "experiments/variant", "hardware", "hardware/cost", "model"},
+	"examples/experiment":   {"experiments", "experiments/network", "experiments/variant", "hardware"},
+	"examples/scheduler":    {"experiments/network", "experiments/variant", "hardware", "model/schedule"},
 	"cmd/dsasched":          {"experiments", "experiments/network", "experiments/variant", "formulation/binding", "formulation/highs", "formulation/memory", "formulation/milp", "formulation/ordering", "formulation/project", "hardware", "hardware/cost", "hardware/isa", "hardware/sim", "heuristics/graphturbo", "heuristics/memory", "heuristics/ordering", "heuristics/project", "model", "model/memory", "model/onnx", "model/ordering", "model/project", "model/schedule", "model/simplify", "model/structure", "model/zoo", "plots"},
 }
 

@@ -21,6 +21,7 @@ type ChunkPolicy string
 const (
 	Tuned       ChunkPolicy = "tuned" // the fastest of all divisors of a cluster's share
 	PaperChunks ChunkPolicy = "paper" // what the paper used
+	Given       ChunkPolicy = "given" // what the caller wanted
 )
 
 // Row is what one variant did on one network. Counts without "Dynamic" are static

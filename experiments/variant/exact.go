@@ -75,7 +75,7 @@ func exactOrder(s *schedule.Schedule, split graphturbo.SplitOptions, opt Options
 
 // exactBinding gives a finished schedule the bindings and scopes of least cost.
 func exactBinding(s *schedule.Schedule, v Variant, opt Options) (*schedule.Schedule, error) {
-	m, err := cost.New(s.Spec)
+	m, err := cost.NewWith(s.Spec, opt.Cost)
 	if err != nil {
 		return nil, err
 	}

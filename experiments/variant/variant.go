@@ -64,6 +64,11 @@ type Variant struct {
 	Order   Ordering
 	Bind    Binding
 	Lower   lower.Options
+	// Decisions of the caller's own; nil: as Groups, Order and Bind say, which otherwise
+	// are no more than their names.
+	Grouper Grouper `json:"-"`
+	Orderer Orderer `json:"-"`
+	Binder  Binder  `json:"-"`
 }
 
 // Table lists the variants in the order of the paper's Fig. 15: each row changes
@@ -132,6 +137,8 @@ type Options struct {
 	Chunk int64
 	// Level says which memory is filled with instances.
 	Level Level
+	// Cost tells what commands take in place of the formulas of package cost; nil: they.
+	Cost cost.Custom `json:"-"`
 }
 
 // Level is the memory that plays the role of the paper's LB.
@@ -318,14 +325,16 @@ func runChunk(ctx context.Context, src Source, spec *hardware.Spec, batch int64,
 	if batch%int64(len(shares)) != 0 && idle == 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("batch %d does not divide over %d clusters: they take %v", batch, len(shares), shares))
 	}
-	m, err := cost.New(spec)
+	m, err := cost.NewWith(spec, opt.Cost)
 	if err != nil {
 		return nil, err
 	}
 	if dt := lower.ComputeType(r.Schedule.Graph); !m.Native(dt) {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s gives no matrix rate for %v; it is derived from another type's by element size", spec.Name, dt))
 	}
-	r.Program, err = lower.Program(fmt.Sprintf("%s/%s/%s", src.Name, spec.Name, v.Name), spec, plans, v.Lower)
+	low := v.Lower
+	low.Cost = opt.Cost
+	r.Program, err = lower.Program(fmt.Sprintf("%s/%s/%s", src.Name, spec.Name, v.Name), spec, plans, low)
 	if err != nil {
 		return nil, err
 	}
@@ -341,7 +350,7 @@ func runChunk(ctx context.Context, src Source, spec *hardware.Spec, batch int64,
 
 // Schedule makes all decisions for one chunk.
 func Schedule(g *model.Graph, spec *hardware.Spec, v Variant, opt Options) (*schedule.Schedule, error) {
-	m, err := cost.New(spec)
+	m, err := cost.NewWith(spec, opt.Cost)
 	if err != nil {
 		return nil, err
 	}
@@ -363,7 +372,12 @@ func Schedule(g *model.Graph, spec *hardware.Spec, v Variant, opt Options) (*sch
 		split.GBBytesPerSecond = spec.GB.BandwidthBytesPerSecond
 	}
 	// Group and split.
-	switch v.Groups {
+	groups, order, bind := v.named()
+	switch groups {
+	case own:
+		if err := v.group(s); err != nil {
+			return nil, err
+		}
 	case LayerKernels:
 		s.Grouping, s.Layers = tvm.Group(g, graphturbo.ExecutionOrder(g))
 	case ConvPairs:
@@ -384,7 +398,11 @@ func Schedule(g *model.Graph, spec *hardware.Spec, v Variant, opt Options) (*sch
 	}
 	s.Instances = schedule.NewInstanceGraph(g, s.Grouping)
 	// Order.
-	switch v.Order {
+	switch order {
+	case own:
+		if err := v.order(s); err != nil {
+			return nil, err
+		}
 	case LayerByLayer:
 		for i := range s.Instances.Instances {
 			s.Order = append(s.Order, i)
@@ -399,7 +417,7 @@ func Schedule(g *model.Graph, spec *hardware.Spec, v Variant, opt Options) (*sch
 		s.OrderName = "chunks"
 	case Algorithm3, ExactOrder:
 		s.Order, s.OrderName, s.Costs = graphturbo.Order(s.Instances, OrderItems(s, split), split.LBBytes)
-		if v.Order == ExactOrder {
+		if order == ExactOrder {
 			if err := exactOrder(s, split, opt); err != nil {
 				return nil, err
 			}
@@ -408,12 +426,16 @@ func Schedule(g *model.Graph, spec *hardware.Spec, v Variant, opt Options) (*sch
 		return nil, fmt.Errorf("unknown ordering %q", v.Order)
 	}
 	// Bind.
-	switch v.Bind {
+	switch bind {
+	case own:
+		if err := v.bind(s); err != nil {
+			return nil, err
+		}
 	case Algorithm4, ExactBinding:
 		s.Bindings, s.Scopes = graphturbo.BindGrid(g, s.Grouping, s.Instances, s.Order, schedule.Grid(spec))
 	case PlainBinding, BlockLocality:
 		s.Bindings, s.Scopes = graphturbo.PlainBindGrid(g, s.Grouping, s.Instances, schedule.Grid(spec))
-		if v.Bind == BlockLocality {
+		if bind == BlockLocality {
 			s.Scopes = astitch.Scopes(len(s.Instances.Instances))
 		}
 	default:
@@ -429,7 +451,7 @@ func Schedule(g *model.Graph, spec *hardware.Spec, v Variant, opt Options) (*sch
 	if err := s.BuildSteps(v.Outputs); err != nil {
 		return nil, err
 	}
-	if v.Bind == BlockLocality {
+	if bind == BlockLocality {
 		astitch.Localize(s)
 	}
 	measureJoins(s)
@@ -444,7 +466,7 @@ func Schedule(g *model.Graph, spec *hardware.Spec, v Variant, opt Options) (*sch
 	if err := schedule.Check(s); err != nil {
 		return nil, fmt.Errorf("internal error, the schedule breaks a rule: %w", err)
 	}
-	if v.Bind == ExactBinding {
+	if bind == ExactBinding {
 		return exactBinding(s, v, opt)
 	}
 	return s, nil

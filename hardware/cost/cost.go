@@ -15,7 +15,37 @@ type Model struct {
 	hasMatrix               bool
 	// loadCyclesPerByte is the time to bring a weight block from the LB.
 	loadCyclesPerByte float64
+	custom            Custom // in place of formulas
+	formulas          *Model
 }
+
+// Custom is an operator cost of the caller's own: how long commands occupy the units
+// of one core. Its methods get the formulas of this package for the machine at hand,
+// to begin with or to scale. The answers must be positive where there is work and
+// depend on the arguments alone: the schedulers and the generator of commands ask
+// for the same tile again.
+type Custom interface {
+	// MatrixCycles is the time of one command of the matrix unit.
+	MatrixCycles(formulas *Model, d model.MatrixDims, dt model.DType) hardware.Cycles
+	// VectorCycles is the time of one command of the vector unit and of one of the
+	// special unit.
+	VectorCycles(formulas *Model, w model.VectorWork, dt model.DType) (vector, special hardware.Cycles)
+}
+
+// NewWith is New with another operator cost; nil is the formulas'. Peak rates, what
+// is native and the size of weight blocks stay those of the description.
+func NewWith(spec *hardware.Spec, c Custom) (*Model, error) {
+	base, err := New(spec)
+	if err != nil || c == nil {
+		return base, err
+	}
+	m := *base
+	m.custom, m.formulas = c, base
+	return &m, nil
+}
+
+// Spec is the accelerator.
+func (m *Model) Spec() *hardware.Spec { return m.spec }
 
 // New prepares the cost model. It fails if the accelerator has no vector unit:
 // every network has element-wise work.
@@ -75,6 +105,9 @@ func (m *Model) MatrixCycles(d model.MatrixDims, dt model.DType) hardware.Cycles
 	if d.Reps <= 0 || d.M <= 0 || d.N <= 0 || d.K <= 0 {
 		return 0
 	}
+	if m.custom != nil {
+		return m.custom.MatrixCycles(m.formulas, d, dt)
+	}
 	if !m.hasMatrix {
 		return m.lanes(m.vector, hardware.OpSimple, d.Reps*d.M*d.N*d.K, dt)
 	}
@@ -88,6 +121,9 @@ func (m *Model) MatrixCycles(d model.MatrixDims, dt model.DType) hardware.Cycles
 // VectorCycles is the time of a vector command's simple operations and moves on
 // the vector unit and of its special functions on the special unit.
 func (m *Model) VectorCycles(w model.VectorWork, dt model.DType) (vector, special hardware.Cycles) {
+	if m.custom != nil && w.Total() > 0 {
+		return m.custom.VectorCycles(m.formulas, w, dt)
+	}
 	if w.Simple > 0 {
 		vector += m.lanes(m.vector, hardware.OpSimple, w.Simple, dt)
 	}

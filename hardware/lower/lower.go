@@ -21,6 +21,8 @@ type Options struct {
 	// Prefetch lets loads of weights from the DDR to the GB run ahead of the launch of
 	// the kernel that uses them: the DMA engine works on while kernels change.
 	Prefetch bool
+	// Cost tells what commands take in place of the formulas of package cost; nil: they.
+	Cost cost.Custom `json:"-"`
 }
 
 // Segment is a schedule that a cluster runs a number of times.
@@ -70,7 +72,7 @@ func (e *TooLargeError) Error() string {
 // Program lowers the work of all clusters. plans[k] are the segments of cluster
 // k, in order; none means that the cluster stays idle.
 func Program(name string, spec *hardware.Spec, plans [][]Segment, opt Options) (*isa.Program, error) {
-	m, err := cost.New(spec)
+	m, err := cost.NewWith(spec, opt.Cost)
 	if err != nil {
 		return nil, err
 	}

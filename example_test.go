@@ -1,0 +1,37 @@
+package dsasched_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/dsasched/dsasched/experiments/network"
+	"github.com/dsasched/dsasched/experiments/variant"
+	"github.com/dsasched/dsasched/hardware"
+)
+
+func Example() {
+	net, err := network.Open("resnet50", network.Options{}) // or the path of an .onnx file
+	check(err)
+	chip, err := hardware.Load("stcp920") // or the path of a .yaml file
+	check(err)
+	graphTurbo, err := variant.Lookup("cross-layer")
+	check(err)
+	r, err := variant.Run(context.Background(), net, chip, 32, graphTurbo, variant.Options{})
+	check(err)
+	for _, g := range r.Schedule.Grouping.Groups {
+		fmt.Printf("%s: %d operators, %d instances\n", g.Name, len(g.Ops), g.Factor())
+	}
+	log.Printf("%.0f images/s, %.2f ms a batch", r.ThroughputPerSecond(), 1e3*r.LatencySeconds())
+	// Output:
+	// g0: 24 operators, 8 instances
+	// g1: 29 operators, 4 instances
+	// g2: 43 operators, 2 instances
+	// g3: 27 operators, 1 instances
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}

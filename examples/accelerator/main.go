@@ -1,0 +1,47 @@
+// Command accelerator describes a chip in YAML, changes one figure of it in code, and
+// shows what a network makes of both.
+package main
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"log"
+
+	"github.com/dsasched/dsasched/experiments/network"
+	"github.com/dsasched/dsasched/experiments/variant"
+	"github.com/dsasched/dsasched/hardware"
+)
+
+//go:embed my-npu.yaml
+var description []byte
+
+func main() {
+	chip, err := hardware.Parse("my-npu.yaml", description) // hardware.Load reads a file
+	check(err)
+	fmt.Printf("%s: %d cores, %.2f TMAC/s\n", chip.Name, chip.Clusters*chip.Cores(), chip.PeakMACsPerSecond("f16")/1e12)
+
+	larger := *chip
+	larger.Name = "my-npu-8m"
+	buffer := *chip.GB
+	buffer.SizeBytes = 8 << 20
+	larger.GB = &buffer
+	check(larger.Validate())
+
+	net, err := network.Open("resnet18", network.Options{})
+	check(err)
+	graphTurbo, err := variant.Lookup("cross-layer")
+	check(err)
+	for _, spec := range []*hardware.Spec{chip, &larger} {
+		r, err := variant.Run(context.Background(), net, spec, 4, graphTurbo, variant.Options{Chunk: 4})
+		check(err)
+		fmt.Printf("%s: %d groups, %d instances, %d spills\n", spec.Name, len(r.Schedule.Grouping.Groups), len(r.Schedule.Order), len(r.Schedule.Spills))
+		log.Printf("%s: %.0f images/s", spec.Name, r.ThroughputPerSecond())
+	}
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
