@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/dsasched/dsasched/spell"
 )
 
 // Experiment is an entry of the registry.
@@ -91,5 +93,5 @@ func Lookup(name string) (Experiment, error) {
 			return e, nil
 		}
 	}
-	return Experiment{}, fmt.Errorf("unknown experiment %q, expected one of: %s", name, strings.Join(Names(), ", "))
+	return Experiment{}, fmt.Errorf("unknown experiment %q%s, expected one of: %s", name, spell.Hint(name, Names()), strings.Join(Names(), ", "))
 }

@@ -380,7 +380,7 @@ func TestQuiet(t *testing.T) {
 func TestRunArguments(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	err := Run(context.Background(), []string{"ablation", "ablatoin"}, Options{Out: out})
-	if want := `unknown experiment "ablatoin", expected one of: ` + strings.Join(Names(), ", "); err == nil || err.Error() != want {
+	if want := `unknown experiment "ablatoin" (did you mean ablation?), expected one of: ` + strings.Join(Names(), ", "); err == nil || err.Error() != want {
 		t.Errorf("error is %v, want %s", err, want)
 	}
 	if err := Run(context.Background(), []string{"ablation"}, Options{Out: out, Workers: -1}); err == nil || err.Error() != "workers is -1, expected 0 or more" {

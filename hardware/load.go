@@ -4,12 +4,13 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/dsasched/dsasched/spell"
 )
 
 //go:embed presets/*.yaml
@@ -42,32 +43,18 @@ func PresetYAML(name string) ([]byte, error) {
 			return data, nil
 		}
 	}
-	return nil, fmt.Errorf("%w %s: the presets are %s, and the name of a file ends in .yaml or .yml",
-		ErrUnknownPreset, quote(name), list(Presets()))
+	return nil, fmt.Errorf("%w %s%s: the presets are %s, and the name of a file ends in .yaml or .yml",
+		ErrUnknownPreset, quote(name), spell.Hint(name, Presets()), list(Presets()))
 }
 
 // Load reads a preset by its name, or a file if nameOrPath ends in .yaml or
 // .yml or contains a path separator.
 func Load(nameOrPath string) (*Spec, error) {
-	if !isPath(nameOrPath) {
-		data, err := PresetYAML(nameOrPath)
-		if err != nil {
-			return nil, err
-		}
-		return Parse("preset "+nameOrPath, data)
-	}
-	f, err := os.Open(nameOrPath)
+	name, data, err := read(nameOrPath)
 	if err != nil {
-		return nil, fileError(nameOrPath, err)
+		return nil, err
 	}
-	defer f.Close()
-	// Reading one byte more than allowed shows that there is more, however
-	// much it is.
-	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
-	if err != nil {
-		return nil, fileError(nameOrPath, err)
-	}
-	return Parse(nameOrPath, data)
+	return Parse(name, data)
 }
 
 func isPath(s string) bool {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/dsasched/dsasched/formulation/binding"
-	"github.com/dsasched/dsasched/formulation/ordering"
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	model "github.com/dsasched/dsasched/model/ordering"
@@ -49,32 +48,8 @@ func OrderOf(s *schedule.Schedule, r *model.Result) []int {
 	return order
 }
 
-// exactOrder is the order of least traffic, if there is one that is better than
-// Algorithm 3's, which s has.
-func exactOrder(s *schedule.Schedule, split graphturbo.SplitOptions, opt Options) error {
-	p, _, err := OrderProblem(s, opt)
-	if err != nil {
-		return err
-	}
-	start := make([]int, len(s.Order))
-	copy(start, s.Order)
-	greedy, err := model.Fixed("greedy", model.NewGraph(p), start, model.Traffic)
-	if err != nil || !greedy.HasOrder() {
-		return err // nothing fits: the memory plan spills
-	}
-	r, err := ordering.Search(context.Background(), p, model.Traffic, ordering.SearchOptions{MaxStates: searchStates, Start: start})
-	if err != nil {
-		return err
-	}
-	if r.HasOrder() && r.Cost < greedy.Cost {
-		s.Order, s.OrderName = OrderOf(s, r), "search"
-		s.Costs = append(s.Costs, schedule.NamedCost{Name: "search", Cost: schedule.EvaluateOrder(OrderItems(s, split), s.Order, split.LBBytes)})
-	}
-	return nil
-}
-
 // exactBinding gives a finished schedule the bindings and scopes of least cost.
-func exactBinding(s *schedule.Schedule, v Variant, opt Options) (*schedule.Schedule, error) {
+func exactBinding(ctx context.Context, s *schedule.Schedule, v Variant, opt Options) (*schedule.Schedule, error) {
 	m, err := cost.NewWith(s.Spec, opt.Cost)
 	if err != nil {
 		return nil, err
@@ -83,9 +58,17 @@ func exactBinding(s *schedule.Schedule, v Variant, opt Options) (*schedule.Sched
 	if err != nil {
 		return nil, err
 	}
-	r, err := binding.Search(context.Background(), n.Problem, binding.SearchOptions{Start: n.Given, NoBranch: true})
+	var r *binding.Result
+	if v.Bind == ILPBinding {
+		r, err = solveBinding(ctx, n, opt)
+	} else {
+		r, err = binding.Search(ctx, n.Problem, binding.SearchOptions{Start: n.Given, NoBranch: true, Progress: opt.report("bind")})
+	}
 	if err != nil {
 		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err // the choice would depend on when it was
 	}
 	bindings, scopes := n.Decode(r.Choice)
 	return Rebind(s, bindings, scopes, v, opt)

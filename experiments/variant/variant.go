@@ -8,7 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"sort"
+	"strings"
+	"time"
 
+	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/hardware/isa"
@@ -19,6 +22,7 @@ import (
 	"github.com/dsasched/dsasched/heuristics/tvm"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/spell"
 )
 
 // Grouping, Splitting and Ordering name the implementations of those decisions.
@@ -116,7 +120,7 @@ func Lookup(name string) (Variant, error) {
 		}
 		names = append(names, v.Name)
 	}
-	return Variant{}, fmt.Errorf("unknown variant %q, expected one of %q", name, names)
+	return Variant{}, fmt.Errorf("unknown variant %q%s, expected one of %s", name, spell.Hint(name, names), strings.Join(names, ", "))
 }
 
 // Source gives a network at any batch size, simplified.
@@ -139,6 +143,17 @@ type Options struct {
 	Level Level
 	// Cost tells what commands take in place of the formulas of package cost; nil: they.
 	Cost cost.Custom `json:"-"`
+
+	// Solver is for the strategies that need one.
+	Solver milp.Solver `json:"-"`
+	// TimeLimit ends each solve with what it has found; 0: none. Other methods have
+	// limits that do not depend on the machine.
+	TimeLimit time.Duration `json:",omitempty"`
+	// Progress, if not nil, hears of better solutions and bounds while a decision is
+	// made; see milp.Options.
+	Progress func(decision string, p milp.Progress) `json:"-"`
+
+	note func(string) // what the answer should tell
 }
 
 // Level is the memory that plays the role of the paper's LB.
@@ -290,14 +305,18 @@ func runChunk(ctx context.Context, src Source, spec *hardware.Spec, batch int64,
 		if err != nil {
 			return nil, err
 		}
-		s, err := Schedule(g, spec, v, opt)
+		s, err := scheduleChunk(ctx, g, spec, v, opt)
 		if err != nil {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
 			return nil, fmt.Errorf("%s on %s, variant %s, %d per cluster: %w", src.Name, spec.Name, v.Name, size, err)
 		}
 		schedules[size] = s
 		return s, nil
 	}
 	r := &Result{Variant: v, Source: src.Name, Spec: spec, Batch: batch, Chunk: chunk, Shares: shares}
+	opt.note = func(text string) { r.Notes = append(r.Notes, text) }
 	plans := make([][]lower.Segment, len(shares))
 	idle := 0
 	for k, share := range shares {
@@ -350,6 +369,11 @@ func runChunk(ctx context.Context, src Source, spec *hardware.Spec, batch int64,
 
 // Schedule makes all decisions for one chunk.
 func Schedule(g *model.Graph, spec *hardware.Spec, v Variant, opt Options) (*schedule.Schedule, error) {
+	return scheduleChunk(context.Background(), g, spec, v, opt)
+}
+
+// scheduleChunk is Schedule; the complete methods end with ctx.
+func scheduleChunk(ctx context.Context, g *model.Graph, spec *hardware.Spec, v Variant, opt Options) (*schedule.Schedule, error) {
 	m, err := cost.NewWith(spec, opt.Cost)
 	if err != nil {
 		return nil, err
@@ -384,8 +408,11 @@ func Schedule(g *model.Graph, spec *hardware.Spec, v Variant, opt Options) (*sch
 		s.Grouping, s.Layers = tvm.PairConvolutions(g, graphturbo.ExecutionOrder(g))
 	case Algorithm2:
 		s.Grouping = graphturbo.Group(g, split)
-		if v.Split == OneFactor {
+		switch v.Split {
+		case OneFactor:
 			oneFactor(g, s.Grouping)
+		case NoSplit:
+			unsplit(s.Grouping)
 		}
 		for _, sg := range s.Grouping.Groups {
 			s.Layers = append(s.Layers, schedule.Layers(g, sg.Ops))
@@ -415,12 +442,17 @@ func Schedule(g *model.Graph, spec *hardware.Spec, v Variant, opt Options) (*sch
 	case ChunkByChunk:
 		s.Order = chunkOrder(s.Grouping, s.Instances)
 		s.OrderName = "chunks"
-	case Algorithm3, ExactOrder:
+	case Algorithm3, HeavyOrder, ExactOrder, ILPOrder:
 		s.Order, s.OrderName, s.Costs = graphturbo.Order(s.Instances, OrderItems(s, split), split.LBBytes)
-		if order == ExactOrder {
-			if err := exactOrder(s, split, opt); err != nil {
-				return nil, err
-			}
+		var err error
+		switch order {
+		case HeavyOrder:
+			err = heavyOrder(s, split, opt)
+		case ExactOrder, ILPOrder:
+			err = solveOrder(ctx, s, split, order, opt)
+		}
+		if err != nil {
+			return nil, err
 		}
 	default:
 		return nil, fmt.Errorf("unknown ordering %q", v.Order)
@@ -431,7 +463,7 @@ func Schedule(g *model.Graph, spec *hardware.Spec, v Variant, opt Options) (*sch
 		if err := v.bind(s); err != nil {
 			return nil, err
 		}
-	case Algorithm4, ExactBinding:
+	case Algorithm4, ExactBinding, ILPBinding:
 		s.Bindings, s.Scopes = graphturbo.BindGrid(g, s.Grouping, s.Instances, s.Order, schedule.Grid(spec))
 	case PlainBinding, BlockLocality:
 		s.Bindings, s.Scopes = graphturbo.PlainBindGrid(g, s.Grouping, s.Instances, schedule.Grid(spec))
@@ -466,8 +498,8 @@ func Schedule(g *model.Graph, spec *hardware.Spec, v Variant, opt Options) (*sch
 	if err := schedule.Check(s); err != nil {
 		return nil, fmt.Errorf("internal error, the schedule breaks a rule: %w", err)
 	}
-	if bind == ExactBinding {
-		return exactBinding(s, v, opt)
+	if bind == ExactBinding || bind == ILPBinding {
+		return exactBinding(ctx, s, v, opt)
 	}
 	return s, nil
 }

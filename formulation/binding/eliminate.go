@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"time"
 
 	"github.com/dsasched/dsasched/formulation/milp"
 )
@@ -23,6 +24,9 @@ type SearchOptions struct {
 	NoBranch bool
 	// Start is a choice to fall back on, for instance a heuristic's.
 	Start []int
+	// Progress, if not nil, is told of better choices and bounds, in seconds of the
+	// cost model. It holds the search up while it runs.
+	Progress func(milp.Progress)
 }
 
 // DefaultMaxTable keeps a table within 32 MiB.
@@ -85,10 +89,22 @@ func Search(ctx context.Context, p *Problem, opts SearchOptions) (*Result, error
 		return milp.StopCancelled
 	}
 	sum, err := e.run()
-	best := opts.Start
+	best, known, began := opts.Start, p.Floor(), time.Now()
+	tell := func(improved bool) {
+		if opts.Progress == nil {
+			return
+		}
+		r := milp.Progress{Objective: math.Inf(1), Bound: known, Improved: improved, Seconds: time.Since(began).Seconds()}
+		if best != nil {
+			r.Objective = p.Seconds(best)
+		}
+		opts.Progress(r)
+	}
+	tell(best != nil)
 	consider := func(c []int) {
 		if best == nil || p.Seconds(c) < p.Seconds(best) {
 			best = c
+			tell(true)
 		}
 	}
 	if err != nil {
@@ -98,6 +114,9 @@ func Search(ctx context.Context, p *Problem, opts SearchOptions) (*Result, error
 		return p.finish(best, p.Floor(), stopped(err)), nil
 	}
 	bound := math.Max(sum, p.Floor())
+	if known = bound; best != nil {
+		tell(false)
+	}
 	found := original(e.choose(), kept)
 	consider(found)
 	if p.Seconds(best)-bound <= tolerance*bound {
@@ -110,6 +129,7 @@ func Search(ctx context.Context, p *Problem, opts SearchOptions) (*Result, error
 	if opts.NoBranch {
 		return p.finish(best, bound, milp.Complete), nil
 	}
+	e.found = func(choice []int) { consider(original(choice, kept)) }
 	better, err := e.branch(sum, p.Seconds(best))
 	if better != nil {
 		consider(original(better, kept))
@@ -147,6 +167,7 @@ func (e *elimination) branch(bound, limit float64) ([]int, error) {
 	visit = func(depth int, cost float64) error {
 		if depth < 0 {
 			best, limit = append([]int(nil), choice...), cost
+			e.found(best)
 			return nil
 		}
 		if visited++; visited%(1<<10) == 0 {
@@ -197,7 +218,8 @@ type elimination struct {
 	order []int
 	// buckets[v] are the terms in which v took part when it went.
 	buckets [][]term
-	left    [][]term // what each bucket left behind
+	left    [][]term           // what each bucket left behind
+	found   func(choice []int) // told of each better choice of branch
 }
 
 func (e *elimination) size(v int) int { return len(e.p.Nodes[v].Labels) }

@@ -185,6 +185,13 @@ func (s *program) solve(ctx context.Context, solver milp.Solver, minimize bool) 
 	if minimize && s.opts.Start != nil {
 		opts.Start = s.start(s.opts.Start)
 	}
+	if tell := s.opts.Progress; tell != nil && minimize {
+		opts.Progress = func(p milp.Progress) {
+			p.Objective *= s.unit
+			p.Bound *= s.unit
+			tell(p)
+		}
+	}
 	return solver.Solve(ctx, m, opts)
 }
 

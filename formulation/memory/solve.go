@@ -59,6 +59,9 @@ type Options struct {
 	// Start is a placement to start from, for instance a heuristic's. nil is none.
 	// A Start that is no placement is an error.
 	Start []int64
+	// Progress, if not nil, is told of better placements and bounds. It holds the
+	// search up while it runs.
+	Progress func(milp.Progress)
 	// Preorders are tried in turns; nil stands for the package's own.
 	Preorders []Preorder
 	// Switches are for the search.
@@ -110,6 +113,20 @@ type search struct {
 	finder finder
 	step   int64
 	nodes  int64
+	began  time.Time
+}
+
+// tell reports a placement, nil for none, and the bound on all peaks.
+func (s *search) tell(offsets []int64, bound int64, improved bool) {
+	if s.opts.Progress == nil {
+		return
+	}
+	p := milp.Progress{Objective: math.Inf(1), Bound: float64(bound), Improved: improved, Seconds: time.Since(s.began).Seconds()}
+	if offsets != nil {
+		p.Objective = float64(s.p.Peak(offsets))
+	}
+	p.Bound = min(p.Bound, p.Objective)
+	s.opts.Progress(p)
 }
 
 func newSearch(ctx context.Context, p *memory.Problem, opts Options) (*search, context.CancelFunc, error) {
@@ -139,7 +156,7 @@ func newSearch(ctx context.Context, p *memory.Problem, opts Options) (*search, c
 	if opts.TimeLimit > 0 {
 		ctx, cancel = context.WithTimeout(ctx, opts.TimeLimit)
 	}
-	s := &search{ctx: ctx, p: p, opts: opts, step: p.Step()}
+	s := &search{ctx: ctx, p: p, opts: opts, step: p.Step(), began: time.Now()}
 	if windowed(p) {
 		s.finder, s.opts.Preorders = newPairwise(p), []Preorder{""}
 	} else {
@@ -211,6 +228,7 @@ func Fit(ctx context.Context, p *memory.Problem, capacity int64, opts Options) (
 		return s.answer(slices.Clone(opts.Start), bound), nil
 	}
 	room := s.down(min(capacity, s.up(p.Reach())))
+	s.tell(nil, bound, false)
 	for budget := s.firstBudget(); ; budget = grow(budget) {
 		// A tighter capacity leads astray less: often the least one that may
 		// suffice is found sooner than one with room to spare.
@@ -221,6 +239,7 @@ func Fit(ctx context.Context, p *memory.Problem, capacity int64, opts Options) (
 		if v == exhausted || v == notThere {
 			if v == notThere {
 				bound += s.step
+				s.tell(nil, bound, false)
 			}
 			v = s.round(room, budget)
 		}
@@ -273,6 +292,7 @@ func Minimize(ctx context.Context, p *memory.Problem, opts Options) (*Solution, 
 	low, best := s.up(p.Bound()), slices.Clone(opts.Start)
 	reach := max(low, s.up(p.Reach()))
 	budget := s.firstBudget()
+	s.tell(best, low, best != nil)
 	// probe asks about one capacity; it reports whether that was of use.
 	probe := func(capacity, budget int64) (bool, verdict, error) {
 		v := s.round(capacity, budget)
@@ -283,8 +303,10 @@ func Minimize(ctx context.Context, p *memory.Problem, opts Options) (*Solution, 
 				return false, v, err
 			}
 			best = offsets
+			s.tell(best, low, true)
 		case notThere:
 			low = capacity + s.step
+			s.tell(best, low, false)
 		}
 		return v == found || v == notThere, v, nil
 	}

@@ -31,6 +31,9 @@ type SpillOptions struct {
 	// MaxNodes ends the search for one choice after the same work each time. 0 is no
 	// limit. The ILP ignores it.
 	MaxNodes int64
+	// Progress, if not nil, is told of cheaper choices, which may have no offsets,
+	// and of better bounds. It holds the search up while it runs.
+	Progress func(milp.Progress)
 }
 
 // A SpillSolution is what is known of a choice.
@@ -56,7 +59,7 @@ type chooser func(ctx context.Context, room int64, hit [][]int) (spilled []bool,
 // Spill chooses at least cost, by search, what leaves a memory of the given
 // capacity. The end of the context is a limit like others, not an error.
 func Spill(ctx context.Context, p *memory.Problem, capacity int64, opts SpillOptions) (*SpillSolution, error) {
-	s := &spillSearch{p: p, capacity: capacity, limit: opts.MaxNodes}
+	s := &spillSearch{p: p, capacity: capacity, limit: opts.MaxNodes, progress: opts.Progress, began: time.Now()}
 	sol, err := spill(ctx, p, capacity, opts, s.choose)
 	if sol != nil {
 		sol.Nodes = s.nodes
@@ -95,7 +98,7 @@ func SpillILP(ctx context.Context, p *memory.Problem, capacity int64, solver mil
 			}
 			m.AddGE(fmt.Sprint("no offsets ", k), terms, 1) // (9)
 		}
-		o := milp.Options{}
+		o := milp.Options{Progress: opts.Progress}
 		if deadline, ok := ctx.Deadline(); ok {
 			o.TimeLimit = max(time.Until(deadline), time.Millisecond)
 		}
@@ -289,6 +292,10 @@ type spillSearch struct {
 	best     []bool
 	bestCost int64
 	stopped  bool
+
+	progress func(milp.Progress) // or nil
+	root     int64               // no choice costs less
+	began    time.Time
 }
 
 type use struct {
@@ -337,6 +344,7 @@ func (s *spillSearch) choose(ctx context.Context, room int64, hit [][]int) ([]bo
 	root, err := s.bound()
 	if err == nil {
 		root += s.cost
+		s.root = root
 		s.branch()
 	}
 	if s.stopped {
@@ -439,6 +447,9 @@ func (s *spillSearch) branch() {
 			s.best, s.bestCost = make([]bool, len(s.state)), s.cost
 			for i, c := range s.state {
 				s.best[i] = c == gone
+			}
+			if s.progress != nil {
+				s.progress(milp.Progress{Objective: float64(s.bestCost), Bound: float64(s.root), Improved: true, Seconds: time.Since(s.began).Seconds()})
 			}
 			return
 		}

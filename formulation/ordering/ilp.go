@@ -22,6 +22,10 @@ type ILPOptions struct {
 	// MaxTerms is the size, in variables and terms, beyond which no program is
 	// built: the answer is then the start. 0 is [DefaultMaxTerms].
 	MaxTerms int
+	// Progress, if not nil, is told of the objective and bound of the program that is
+	// being solved, in the unit of the result's cost: of parts and cones first, if the
+	// problem has some.
+	Progress func(milp.Progress)
 
 	NoParts      bool // state connected components jointly
 	NoWindows    bool // leave out (12)
@@ -474,13 +478,24 @@ func (f *program) solve(ctx context.Context, solver milp.Solver, limit time.Dura
 	if !f.opts.NoStart {
 		opts.Start = f.start()
 	}
-	sol, err := solver.Solve(ctx, f.model, opts)
-	if err != nil {
-		return err
-	}
 	scale := f.costGrain
 	if !f.traffic() {
 		scale = f.grain
+	}
+	if tell := f.opts.Progress; tell != nil {
+		unit := float64(scale)
+		if f.traffic() {
+			unit /= f.part.graph.Unit
+		}
+		opts.Progress = func(p milp.Progress) {
+			p.Objective *= unit
+			p.Bound *= unit
+			tell(p)
+		}
+	}
+	sol, err := solver.Solve(ctx, f.model, opts)
+	if err != nil {
+		return err
 	}
 	if sol.Status.HasValues() {
 		cost := f.takeEvents(f.events(sol))

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/model/ordering"
 )
 
@@ -26,6 +27,9 @@ type SearchOptions struct {
 	// BeamWidth is how many states per depth the first, incomplete search keeps;
 	// 0 chooses by the number of instances.
 	BeamWidth int
+	// Progress, if not nil, is told of better orders and, now and then, of better
+	// bounds, in the unit of the result's cost. It holds the search up while it runs.
+	Progress func(milp.Progress)
 
 	NoParts     bool // solve connected components jointly
 	NoClasses   bool // tell all instances apart
@@ -63,6 +67,9 @@ func Search(ctx context.Context, p *ordering.Problem, objective ordering.Objecti
 	if opts.TimeLimit > 0 {
 		stop.deadline = begin.Add(opts.TimeLimit)
 	}
+	if opts.Progress != nil {
+		stop.watch = watch(opts.Progress, begin, g.Unit, of, objective)
+	}
 	if !opts.NoCones && !opts.NoClasses && !opts.NoBound {
 		values := coneValues{}
 		for _, a := range distinct {
@@ -79,6 +86,9 @@ func Search(ctx context.Context, p *ordering.Problem, objective ordering.Objecti
 	}
 	for _, a := range distinct {
 		a.prove(stop, opts)
+		if stop.watch != nil {
+			stop.watch()
+		}
 	}
 
 	res, err := assemble("search", p, g, parts, of, objective)
@@ -100,6 +110,39 @@ type limits struct {
 	maxBytes  int64
 	ticks     int
 	over      bool
+	watch     func() // tells of progress; nil: to nobody
+}
+
+// reportEvery is how much time passes at least between two reports of a better
+// bound.
+const reportEvery = 200 * time.Millisecond
+
+// watch is a function that reports what is known of all parts together, if there is
+// news.
+func watch(progress func(milp.Progress), begin time.Time, unit float64, of []*answer, objective ordering.Objective) func() {
+	if objective == ordering.Peak {
+		unit = 1 // bytes
+	}
+	told := milp.Progress{Objective: math.Inf(1), Bound: math.Inf(-1)}
+	var last time.Time
+	return func() {
+		var cost, bound int64
+		for _, a := range of {
+			low := min(a.bound, a.cost)
+			if objective == ordering.Peak {
+				cost, bound = max(cost, a.cost), max(bound, low)
+			} else {
+				cost, bound = cost+a.cost, bound+low
+			}
+		}
+		p := milp.Progress{Objective: float64(cost) / unit, Bound: float64(bound) / unit}
+		p.Improved = p.Objective < told.Objective
+		if now := time.Now(); p.Improved || p.Bound > told.Bound && now.Sub(last) >= reportEvery {
+			p.Seconds = now.Sub(begin).Seconds()
+			told, last = p, now
+			progress(p)
+		}
+	}
 }
 
 // reached looks at the clock now and then, and at the size of s always.
@@ -107,7 +150,10 @@ func (l *limits) reached(s *space) bool {
 	if l.maxStates > 0 && s.count >= l.maxStates || s.bytes() > l.maxBytes {
 		return true
 	}
-	if l.ticks++; l.ticks%8 == 1 || l.over {
+	if l.ticks++; l.watch != nil && l.ticks%64 == 1 {
+		l.watch()
+	}
+	if l.ticks%8 == 1 || l.over {
 		l.over = l.over || l.ctx.Err() != nil || !l.deadline.IsZero() && time.Now().After(l.deadline)
 	}
 	return l.over

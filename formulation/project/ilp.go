@@ -20,6 +20,7 @@ type ILPOptions struct {
 	TimeLimit time.Duration // as in milp.Options
 	Seed      int32         // as in milp.Options
 	Start     []int64       // as in Options
+	Progress  func(milp.Progress)
 
 	Aggregate bool // one weak constraint per precedence instead of (2)
 	NoCliques bool // leave out (5)
@@ -54,7 +55,7 @@ func ILP(ctx context.Context, solver milp.Solver, p *project.Project, opt ILPOpt
 		r.Status = milp.Optimal
 		return r, nil
 	}
-	sol, err := solver.Solve(ctx, f.m, milp.Options{TimeLimit: opt.TimeLimit, Seed: opt.Seed})
+	sol, err := solver.Solve(ctx, f.m, milp.Options{TimeLimit: opt.TimeLimit, Seed: opt.Seed, Progress: opt.Progress})
 	if err != nil {
 		return r, err
 	}

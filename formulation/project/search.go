@@ -3,6 +3,7 @@ package project
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -24,6 +25,9 @@ type Options struct {
 	// Start is a schedule to start from, for instance a heuristic's. nil is none. The
 	// answer is never longer. A start that breaks a rule is an error.
 	Start []int64
+	// Progress, if not nil, is told of shorter schedules and better bounds. It holds
+	// the search up while it runs.
+	Progress func(milp.Progress)
 
 	// What can be switched off, for comparison.
 	NoPairs   bool // 0-1 variables for the order of two activities that can't overlap
@@ -67,8 +71,24 @@ func Search(ctx context.Context, p *project.Project, opt Options) (*Result, erro
 		return nil, err
 	}
 	s := newSearch(p, opt)
+	told := milp.Progress{Objective: math.Inf(1), Bound: math.Inf(-1)}
+	tell := func() {
+		now := milp.Progress{Objective: math.Inf(1), Bound: float64(s.lower), Seconds: time.Since(begin).Seconds()}
+		if s.best != nil {
+			now.Objective = float64(s.upper)
+		}
+		now.Bound = min(now.Bound, now.Objective)
+		now.Improved = now.Objective < told.Objective
+		if now.Improved || now.Bound > told.Bound {
+			told = now
+			opt.Progress(now)
+		}
+	}
 	for loops := 0; ; loops++ {
 		if loops%lookEvery == 0 {
+			if opt.Progress != nil {
+				tell()
+			}
 			if err := ctx.Err(); err != nil {
 				return s.result(), fmt.Errorf("project %q: %w", p.Name, err)
 			}

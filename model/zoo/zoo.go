@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/spell"
 )
 
 // Options selects one instance of a network.
@@ -147,7 +148,7 @@ func Describe(name string) (Info, bool) {
 func Build(name string, opt Options) (*model.Graph, error) {
 	e, ok := lookup(name)
 	if !ok {
-		return nil, fmt.Errorf("zoo: unknown model %q, expected one of %s", name, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("zoo: unknown model %q%s, expected one of %s", name, spell.Hint(name, Names()), strings.Join(Names(), ", "))
 	}
 	if opt.Batch < 1 {
 		return nil, fmt.Errorf("zoo: model %s with batch %d, expected at least 1", name, opt.Batch)

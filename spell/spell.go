@@ -1,0 +1,49 @@
+// Package spell finds the names that a misspelt one may have meant.
+package spell
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+)
+
+// Nearest lists the known names that are nearest to name by edit distance, in
+// their order: of those that differ in about a third of their letters at most (or begin
+// with name), the ones that differ least. Case does not count.
+func Nearest(name string, known []string) []string {
+	if name == "" {
+		return nil
+	}
+	lower := strings.ToLower(name)
+	var near []string
+	least := -1
+	for _, k := range known {
+		to := strings.ToLower(k)
+		d := levenshtein.ComputeDistance(lower, to)
+		if strings.HasPrefix(to, lower) {
+			d = min(d, 1)
+		}
+		if 3*d > max(len(lower), len(to))+1 || slices.Contains(near, k) {
+			continue
+		}
+		switch {
+		case least < 0 || d < least:
+			least, near = d, []string{k}
+		case d == least:
+			near = append(near, k)
+		}
+	}
+	return near
+}
+
+// Hint is " (did you mean a or b?)" for the names nearest to a misspelt one, or
+// nothing if none is near. It goes behind the name in an error.
+func Hint(name string, known []string) string {
+	const most = 3
+	near := Nearest(name, known)
+	if len(near) == 0 || len(near) > most {
+		return ""
+	}
+	return " (did you mean " + strings.Join(near, " or ") + "?)"
+}
