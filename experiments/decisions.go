@@ -75,6 +75,8 @@ type CompareOptions struct {
 	// TimeLimit ends each exact method; 0: limits that do not depend on the machine,
 	// for results that repeat.
 	TimeLimit time.Duration
+	// Progress, if not nil, is told of each start and end of a decision.
+	Progress func(Progress)
 }
 
 // comparer holds what all decisions start from: the greedy schedule.
@@ -130,6 +132,11 @@ func CompareDecisions(ctx context.Context, src variant.Source, spec *hardware.Sp
 	if c.base, err = variant.Schedule(g, spec, v, c.opt); err != nil {
 		return nil, fmt.Errorf("%s on %s: %w", src.Name, spec.Name, err)
 	}
+	total := len(copt.Decisions)
+	if total == 0 {
+		total = len(Decisions())
+	}
+	track := newTracker("", 0, total, copt.Progress)
 	for _, d := range []struct {
 		name string
 		run  func(context.Context) error
@@ -137,7 +144,10 @@ func CompareDecisions(ctx context.Context, src variant.Source, spec *hardware.Sp
 		if len(copt.Decisions) > 0 && !slices.Contains(copt.Decisions, d.name) {
 			continue
 		}
-		if err := d.run(ctx); err != nil {
+		track.start(d.name)
+		err := d.run(ctx)
+		track.end(d.name, err == nil)
+		if err != nil {
 			return c.answers, fmt.Errorf("%s: %w", d.name, err)
 		}
 		if ctx.Err() != nil {

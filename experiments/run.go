@@ -23,7 +23,10 @@ type Options struct {
 	Workers int
 	// Stdout gets the tables, Stderr progress and notices; nil: nobody does.
 	Stdout, Stderr io.Writer
-	// Quiet keeps Stderr empty.
+	// Progress, if not nil, is told of each start and end of a cell, by one goroutine
+	// at a time; Stderr has no line per cell then.
+	Progress func(Progress)
+	// Quiet keeps Stderr empty and Progress untold.
 	Quiet bool
 }
 
@@ -84,6 +87,9 @@ func run(ctx context.Context, list []Experiment, opt Options) error {
 	}
 	if opt.Stderr == nil || opt.Quiet {
 		opt.Stderr = io.Discard
+	}
+	if opt.Quiet {
+		opt.Progress = nil
 	}
 	program, err := executableHash()
 	if err != nil {
@@ -202,6 +208,7 @@ func (r *runner) cells(ctx context.Context, name string, cells []cell, stores fu
 		writeErr error
 		times    = readTiming(timingPath)
 		next     = make(chan int)
+		track    = newTracker(name, done, len(cells), r.Progress)
 	)
 	for range min(r.Workers, len(missing)) {
 		wg.Add(1)
@@ -210,11 +217,13 @@ func (r *runner) cells(ctx context.Context, name string, cells []cell, stores fu
 			for i := range next {
 				c := cells[i]
 				begin := time.Now()
+				track.start(c.label)
 				result, err := compute(inner, c)
 				if err == nil {
 					err = stores(c).save(c, result)
 				}
 				elapsed := time.Since(begin)
+				track.end(c.label, err == nil)
 				mu.Lock()
 				var write *writeError
 				switch {
@@ -232,7 +241,9 @@ func (r *runner) cells(ctx context.Context, name string, cells []cell, stores fu
 					results[i] = result
 					times[c.key] = elapsed.Seconds()
 					done++
-					fmt.Fprintf(r.Stderr, "%s: %d/%d %s  %.1f s\n", name, done, len(cells), c.label, elapsed.Seconds())
+					if r.Progress == nil {
+						fmt.Fprintf(r.Stderr, "%s: %d/%d %s  %.1f s\n", name, done, len(cells), c.label, elapsed.Seconds())
+					}
 				}
 				mu.Unlock()
 			}

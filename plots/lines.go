@@ -14,6 +14,7 @@ import (
 type Curves struct {
 	Title, XLabel, YLabel string
 	X                     []float64 // ascending
+	Ticks                 []string  // what stands at the values of X; nil: round numbers
 	Series                []Series  // a value per X; what is not a positive number is left out
 	LogX, LogY            bool
 	Line                  float64 // drawn across; 0: none
@@ -59,6 +60,12 @@ func Lines(panels ...Curves) (*Figure, error) {
 		} else {
 			p.X.Tick.Marker = plot.ConstantTicks(niceTicks(g.X[len(g.X)-1]))
 		}
+		if g.Ticks != nil {
+			if len(g.Ticks) != len(g.X) {
+				return nil, fmt.Errorf("plots: %s has %d ticks, expected %d", g.Title, len(g.Ticks), len(g.X))
+			}
+			p.X.Tick.Marker = plot.ConstantTicks(g.ticks())
+		}
 		if g.LogY {
 			p.Y.Min, p.Y.Max = low/1.25, high*1.25
 			if g.Line > 0 {
@@ -84,6 +91,21 @@ func Lines(panels ...Curves) (*Figure, error) {
 	f := stack(list, 128, keys, 4)
 	f.width = pageWidth * 0.72
 	return f, nil
+}
+
+// maxTicks is how many words fit below a panel.
+const maxTicks = 9
+
+// ticks are those of g.Ticks, or every few of them where they would not fit.
+func (g Curves) ticks() []plot.Tick {
+	step := (len(g.X) + maxTicks - 1) / maxTicks
+	var ticks []plot.Tick
+	for k, x := range g.X {
+		if k%step == 0 {
+			ticks = append(ticks, plot.Tick{Value: x, Label: g.Ticks[k]})
+		}
+	}
+	return ticks
 }
 
 func curveStyle(i int) draw.LineStyle {

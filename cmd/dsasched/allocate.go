@@ -114,6 +114,7 @@ listed places them.`,
 	limit := cmd.Flags().Duration("time-limit", time.Minute, "end after this time with what is known; 0 is no limit")
 	completeFlag(cmd, "time-limit", cobra.NoFileCompletions)
 	spill := cmd.Flags().Bool("spill", false, "choose what leaves the memory if not all fits")
+	quiet := addQuiet(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		file, given := args[0], cmd.Flags().Changed
 		switch {
@@ -142,7 +143,9 @@ listed places them.`,
 		if err != nil {
 			return err
 		}
-		a := allocator{cmd.Context(), p, *limit}
+		show := newStatus(cmd, *quiet)
+		defer show.end()
+		a := allocator{cmd.Context(), p, *limit, show}
 		if *spill {
 			methods := []string{string(rules.SpillLongestLifetime), string(rules.SpillLargest), methodILP}
 			if _, err := highs.New(); errors.Is(err, highs.ErrUnavailable) {
@@ -163,6 +166,7 @@ listed places them.`,
 		if err != nil {
 			return err
 		}
+		show.end()
 		answer.Seconds = time.Since(begin).Seconds()
 		answer.Status, answer.Bound = sol.Status.String(), sol.Bound
 		if sol.Offsets != nil {
@@ -212,12 +216,13 @@ type allocator struct {
 	ctx   context.Context
 	p     *memory.Problem
 	limit time.Duration
+	show  *status
 }
 
 // solve finds a placement within room, or of the least peak if that is
 // memory.NoLimit.
 func (a *allocator) solve(method string, room int64) (*exact.Solution, error) {
-	opts := exact.Options{TimeLimit: a.limit}
+	opts := exact.Options{TimeLimit: a.limit, Progress: a.show.solve(method, decimal)}
 	switch method {
 	case methodSearch, methodILP:
 		var err error
@@ -320,6 +325,7 @@ func (a *allocator) spills(cmd *cobra.Command, asJSON bool, methods []string, ca
 		s.Seconds = time.Since(begin).Seconds()
 		answer.Spills = append(answer.Spills, s)
 	}
+	a.show.end()
 	// What is proven of the optimum holds for the rules' choices, too.
 	bound := int64(0)
 	for _, s := range answer.Spills {
@@ -362,7 +368,7 @@ func (a *allocator) spills(cmd *cobra.Command, asJSON bool, methods []string, ca
 // spill chooses by one method and places what stays. The exact ones begin with
 // start, if there is one.
 func (a *allocator) spill(method string, capacity int64, start []bool) (*exact.SpillSolution, *exact.Solution, error) {
-	opts := exact.SpillOptions{TimeLimit: a.limit, Place: true, PlaceNodes: placeNodes, Start: start}
+	opts := exact.SpillOptions{TimeLimit: a.limit, Place: true, PlaceNodes: placeNodes, Start: start, Progress: a.show.solve(method, decimal)}
 	var sol *exact.SpillSolution
 	var err error
 	switch method {

@@ -132,7 +132,7 @@ After Ctrl-C, as after --time-limit, the best choice so far is printed.`,
 	completeFlag(cmd, "time-limit", cobra.NoFileCompletions)
 	f.BoolVar(&set.inPlace, "in-place", false, "let element-wise operators overwrite their input when groups are formed")
 	f.StringVar(&set.export, "export", "", "write the integer program to this `file` (.mps or .lp)")
-	progress := f.Bool("progress", false, "report the ilp's incumbents and bounds on the standard error")
+	quiet := addQuiet(cmd)
 	read := addNetwork(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		set.name, set.method, set.from, set.batch, set.chunk = args[0], methods.value, read.options(), batch.value, chunk.value
@@ -142,12 +142,9 @@ After Ctrl-C, as after --time-limit, the best choice so far is printed.`,
 		case cmd.Flags().Changed("export") && ext != ".mps" && ext != ".lp":
 			return usagef("--export %q, expected a name that ends in .mps or .lp", set.export)
 		}
-		if *progress {
-			set.progress = func(p milp.Progress) {
-				fmt.Fprintf(cmd.ErrOrStderr(), "%.1f s: objective %s, bound %s, gap %s\n", p.Seconds,
-					duration(p.Objective*binding.ProgressUnit), duration(p.Bound*binding.ProgressUnit), percent(p.Gap()))
-			}
-		}
+		show := newStatus(cmd, *quiet)
+		defer show.end()
+		set.progress = show.solve(set.method, duration)
 		var err error
 		if set.spec, err = hardware.Load(accelerator); err != nil {
 			return err
@@ -156,6 +153,7 @@ After Ctrl-C, as after --time-limit, the best choice so far is printed.`,
 		if err != nil {
 			return err
 		}
+		show.end()
 		if err := emit(cmd, *asJSON, answer, answer.write); err != nil {
 			return err
 		}
@@ -286,11 +284,19 @@ func solve(ctx context.Context, set bindSettings, p *posed) (*binding.Result, er
 		if err != nil {
 			return nil, err
 		}
-		return binding.ILP(ctx, solver, problem, binding.ILPOptions{TimeLimit: set.limit, MemoryBytes: bindMemory, Start: given, Progress: set.progress})
+		opts := binding.ILPOptions{TimeLimit: set.limit, MemoryBytes: bindMemory, Start: given}
+		if set.progress != nil {
+			opts.Progress = func(p milp.Progress) {
+				p.Objective *= binding.ProgressUnit
+				p.Bound *= binding.ProgressUnit
+				set.progress(p)
+			}
+		}
+		return binding.ILP(ctx, solver, problem, opts)
 	}
 	ctx, cancel := context.WithTimeout(ctx, set.limit)
 	defer cancel()
-	return binding.Search(ctx, problem, binding.SearchOptions{Start: given})
+	return binding.Search(ctx, problem, binding.SearchOptions{Start: given, Progress: set.progress})
 }
 
 // simulate is the throughput of a schedule, or nil with a note.

@@ -92,7 +92,7 @@ func TestBindInterrupted(t *testing.T) {
 	defer cancel()
 	var stdout bytes.Buffer
 	stderr := &cancelWriter{cancel: cancel}
-	err := execute(ctx, &stdout, stderr, []string{"bind", "swin-t", "--batch", "16", "--method", "ilp", "--progress", "--json"}, fakeExperiment)
+	err := execute(ctx, &stdout, stderr, []string{"bind", "swin-t", "--batch", "16", "--method", "ilp", "--json"}, fakeExperiment)
 	if stderr.Len() == 0 {
 		t.Skip("skipped: this solver was done before it had anything to report")
 	}

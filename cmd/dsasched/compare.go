@@ -71,6 +71,7 @@ best choice of a proxy may not be the fastest.`,
 	completeFlag(cmd, "decision", cobra.FixedCompletions(experiments.Decisions(), cobra.ShellCompDirectiveNoFileComp))
 	f.DurationVar(&limit, "time-limit", 0, "time for each exact method, such as 60s (default: limits that do not depend on the machine)")
 	completeFlag(cmd, "time-limit", cobra.NoFileCompletions)
+	quiet := addQuiet(cmd)
 	read := addNetwork(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if limit < 0 {
@@ -89,8 +90,10 @@ best choice of a proxy may not be the fastest.`,
 		if err != nil {
 			return err
 		}
+		show := newStatus(cmd, *quiet)
 		list, err := compareUntil(cmd.Context(), src, spec, batch.value,
-			experiments.CompareOptions{Decisions: decisions, Chunk: chunk.value, TimeLimit: limit})
+			experiments.CompareOptions{Decisions: decisions, Chunk: chunk.value, TimeLimit: limit, Progress: show.cells})
+		show.end()
 		if err != nil && len(list) == 0 {
 			if stopped := cmd.Context().Err(); stopped != nil {
 				return stopped

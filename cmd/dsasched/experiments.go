@@ -125,6 +125,13 @@ What is finished stays: a run that was interrupted goes on where it was. With
 		if !*asJSON {
 			opt.Stdout = cmd.OutOrStdout()
 		}
+		if show := newStatus(cmd, quiet); show != nil {
+			defer show.end()
+			opt.Stderr, opt.Progress = show, show.cells
+			if opt.Stdout != nil {
+				opt.Stdout = below{show, opt.Stdout}
+			}
+		}
 		if err := experiment(cmd.Context(), names, opt); err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/formulation/highs"
+	"github.com/dsasched/dsasched/formulation/milp"
 	exact "github.com/dsasched/dsasched/formulation/ordering"
 	greedy "github.com/dsasched/dsasched/heuristics/ordering"
 	"github.com/dsasched/dsasched/model/ordering"
@@ -64,6 +65,7 @@ check-order' judges it.`,
 	limit := cmd.Flags().Duration("time-limit", time.Minute, "time for the exact methods; 0: none")
 	completeFlag(cmd, "time-limit", cobra.NoFileCompletions)
 	out := cmd.Flags().StringP("out", "o", "", "file to write the order to")
+	quiet := addQuiet(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case *limit < 0:
@@ -80,7 +82,9 @@ check-order' judges it.`,
 			return err
 		}
 		begin := time.Now()
-		res, err := orderBy(cmd.Context(), p, method.value, ordering.Objective(objective.value), *limit)
+		show := newStatus(cmd, *quiet)
+		res, err := orderBy(cmd.Context(), p, method.value, ordering.Objective(objective.value), *limit, show.solve(method.value, decimal))
+		show.end()
 		if res == nil {
 			return err
 		}
@@ -95,7 +99,7 @@ check-order' judges it.`,
 }
 
 // orderBy is the answer of a method. Exact ones start from the best greedy order.
-func orderBy(ctx context.Context, p *ordering.Problem, method string, objective ordering.Objective, limit time.Duration) (*ordering.Result, error) {
+func orderBy(ctx context.Context, p *ordering.Problem, method string, objective ordering.Objective, limit time.Duration, progress func(milp.Progress)) (*ordering.Result, error) {
 	for _, m := range greedy.Methods() {
 		if method == string(m) {
 			return greedy.Solve(p, m, objective)
@@ -106,13 +110,13 @@ func orderBy(ctx context.Context, p *ordering.Problem, method string, objective 
 		return nil, err
 	}
 	if method == searchMethod {
-		return exact.Search(ctx, p, objective, exact.SearchOptions{TimeLimit: limit, Start: start})
+		return exact.Search(ctx, p, objective, exact.SearchOptions{TimeLimit: limit, Start: start, Progress: progress})
 	}
 	solver, err := highs.New()
 	if err != nil {
 		return nil, err
 	}
-	opts := exact.ILPOptions{TimeLimit: limit, Start: start}
+	opts := exact.ILPOptions{TimeLimit: limit, Start: start, Progress: progress}
 	if method == countingMethod {
 		return exact.CountingILP(ctx, solver, p, objective, opts)
 	}

@@ -54,6 +54,7 @@ of list; if interrupted, they print the best one so far.`,
 	limit := cmd.Flags().Duration("time-limit", time.Minute, "when to stop, such as 10s or 5m; 0 is never")
 	completeFlag(cmd, "time-limit", cobra.NoFileCompletions)
 	out := cmd.Flags().StringP("out", "o", "", "file to write the JSON to as well")
+	quiet := addQuiet(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case *limit < 0:
@@ -69,7 +70,9 @@ of list; if interrupted, they print the best one so far.`,
 		if err != nil {
 			return err
 		}
-		a, stopped := solveProject(cmd.Context(), p, method.value, *limit)
+		show := newStatus(cmd, *quiet)
+		a, stopped := solveProject(cmd.Context(), p, method.value, *limit, show.solve(method.value, decimal))
+		show.end()
 		if a == nil {
 			return stopped
 		}
@@ -100,7 +103,7 @@ func readProject(file string) (*project.Project, error) {
 }
 
 // solveProject answers by a method. An interrupted one gives an answer and an error.
-func solveProject(ctx context.Context, p *project.Project, method string, limit time.Duration) (*rcpspJSON, error) {
+func solveProject(ctx context.Context, p *project.Project, method string, limit time.Duration, progress func(milp.Progress)) (*rcpspJSON, error) {
 	begin := time.Now()
 	short, cancel := ctx, context.CancelFunc(func() {})
 	if limit > 0 {
@@ -120,11 +123,11 @@ func solveProject(ctx context.Context, p *project.Project, method string, limit 
 		var better *exact.Result
 		switch method {
 		case "search":
-			better, err = exact.Search(ctx, p, exact.Options{TimeLimit: limit, Start: start})
+			better, err = exact.Search(ctx, p, exact.Options{TimeLimit: limit, Start: start, Progress: progress})
 		case "ilp":
 			var solver milp.Solver
 			if solver, err = highs.New(); err == nil {
-				better, err = exact.ILP(ctx, solver, p, exact.ILPOptions{TimeLimit: limit, Start: start})
+				better, err = exact.ILP(ctx, solver, p, exact.ILPOptions{TimeLimit: limit, Start: start, Progress: progress})
 			}
 		}
 		if err != nil && (better == nil || ctx.Err() == nil) {

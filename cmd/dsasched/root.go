@@ -37,6 +37,7 @@ func execute(ctx context.Context, stdout, stderr io.Writer, args []string, exper
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	look(stdout)
 	return root.ExecuteContext(ctx)
 }
 
@@ -85,6 +86,7 @@ Exit status: 0; 1 for failures; 2 for usage errors; 130 if interrupted.`,
 	})
 	root.AddCommand(
 		newModels(), newHardware(), newInspect(), newExport(), newONNXOps(), newSchedule(), newVariants(), newBind(), newCompare(), newRCPSP(), newRun(experiment), newList(), newVersion(), newCompletion(), newAllocate(), newOrder(), newCheckOrder(), newExportOrder(),
+		newSweep(), newCompareHardware(),
 	)
 	root.SetHelpCommand(newHelp())
 	return root

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -179,8 +180,6 @@ func newSchedule() *cobra.Command {
 	batch := &number{value: 1, min: 1}
 	chunk := &number{}
 	variants := &choice{value: "cross-layer", kind: "VARIANT", words: variantNames()}
-	spill := &choice{value: string(graphturbo.LongestLifetime), kind: "RULE",
-		words: []cobra.Completion{string(graphturbo.LongestLifetime), string(graphturbo.LargestFirst)}}
 	var accelerator string
 	var inPlace, full bool
 	cmd := &cobra.Command{
@@ -197,10 +196,14 @@ order, joins and spills are those of one chunk on the first cluster.
 Words: LB (or L1) is a core's local buffer, GB (or LLB) the buffer that the cores
 of a cluster share, DDR the off-chip memory. A dimension of an image is n, c, h or
 w, of another tensor i0, i1, ... 'Static' counts are of one cluster's program with
-the loop over chunks counted once, 'dynamic' ones of all that ran.`,
+the loop over chunks counted once, 'dynamic' ones of all that ran.
+
+--variant names a choice for every decision; --group, --split, --outputs, --order,
+--bind, --spill, --issue and --weights replace one each by another strategy.`,
 		Example: `  dsasched schedule resnet50 --batch 4
   dsasched schedule bert-128 --batch 4 --variant tvm --json
-  dsasched schedule ./net.onnx --hardware ./my-npu.yaml --spill largest-first`,
+  dsasched schedule ./net.onnx --hardware ./my-npu.yaml --spill largest-first
+  dsasched schedule ./net.onnx --order search --bind search --batch 8`,
 		Args:              oneArg("MODEL", "give a name that 'dsasched models' lists, or the path of an ONNX file"),
 		ValidArgsFunction: completeModel,
 	}
@@ -213,7 +216,10 @@ the loop over chunks counted once, 'dynamic' ones of all that ran.`,
 	f.Var(chunk, "chunk", "images or sequences that a cluster works on at a time; 0: tune")
 	completeFlag(cmd, "chunk", cobra.NoFileCompletions)
 	addChoice(cmd, variants, "variant", "variant of the scheduler, as 'dsasched variants' lists them")
-	addChoice(cmd, spill, "spill", "what leaves a full memory first: "+strings.Join(plain(spill.words), " or "))
+	decisions := addDecisions(cmd)
+	limit := f.Duration("time-limit", time.Minute, "time for each integer program, such as 60s")
+	completeFlag(cmd, "time-limit", cobra.NoFileCompletions)
+	quiet := addQuiet(cmd)
 	f.BoolVar(&inPlace, "in-place", false, "let element-wise operators overwrite their input when groups are formed")
 	f.BoolVar(&full, "full", false, "print all groups and the whole order, however long")
 	read := addNetwork(cmd)
@@ -226,12 +232,21 @@ the loop over chunks counted once, 'dynamic' ones of all that ran.`,
 		if err != nil {
 			return err
 		}
-		opt := variant.Options{InPlace: inPlace, Spill: graphturbo.SpillRule(spill.value), Chunk: chunk.value}
+		if *limit <= 0 {
+			return usagef("--time-limit is %v, expected more than 0s", *limit)
+		}
+		show := newStatus(cmd, *quiet)
+		defer show.end()
+		opt := variant.Options{InPlace: inPlace, Spill: graphturbo.LongestLifetime, Chunk: chunk.value, TimeLimit: *limit, Progress: show.decision()}
+		if v, opt, err = decisions.apply(v, opt); err != nil {
+			return err
+		}
 		from := read.options()
 		r, err := scheduleOne(cmd.Context(), args[0], from, spec, batch.value, v, opt)
 		if err != nil {
 			return err
 		}
+		show.end()
 		answer := describeResult(args[0], from.DType, opt, r)
 		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) { answer.write(b, full) })
 	}

@@ -26,6 +26,7 @@ func writeTable(b *bytes.Buffer, align string, header []string, rows [][]string)
 		Alignment:  tw.CellAlignment{PerColumn: columns},
 		Padding:    tw.CellPadding{Global: tw.Padding{Left: " ", Right: " ", Overwrite: true}},
 	}
+	rows = fit(align, header, rows, screen.width)
 	var out bytes.Buffer
 	t := tablewriter.NewTable(&out,
 		tablewriter.WithConfig(tablewriter.Config{Header: cells, Row: cells}),
@@ -44,8 +45,14 @@ func writeTable(b *bytes.Buffer, align string, header []string, rows [][]string)
 		panic("dsasched: table: " + err.Error()) // a buffer takes everything
 	}
 	// The table pads the last column too.
+	first := screen.bold
 	for line := range strings.Lines(out.String()) {
-		b.WriteString(strings.TrimRight(line, " \n") + "\n")
+		line = strings.TrimRight(line, " \n")
+		if first {
+			line = "\x1b[1m" + line + "\x1b[m"
+		}
+		b.WriteString(line + "\n")
+		first = false
 	}
 }
 

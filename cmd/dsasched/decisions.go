@@ -1,0 +1,93 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsasched/dsasched/experiments/variant"
+	"github.com/dsasched/dsasched/formulation/highs"
+	"github.com/dsasched/dsasched/spell"
+)
+
+// decisionFlags are a flag for each decision of the scheduler, which puts another
+// strategy in the place of the variant's.
+type decisionFlags struct{ flags []*strategyFlag }
+
+type strategyFlag struct {
+	decision variant.Decision
+	value    string // "": the variant's own
+}
+
+func (f *strategyFlag) Type() string   { return "STRATEGY" }
+func (f *strategyFlag) String() string { return f.value }
+
+func (f *strategyFlag) Set(text string) error {
+	s, err := f.decision.Lookup(text)
+	if err != nil {
+		var names []string
+		for _, s := range f.decision.Strategies {
+			names = append(names, s.Name)
+		}
+		return fmt.Errorf("expected %s%s", oneOf(names), spell.Hint(text, names))
+	}
+	f.value = s.Name
+	return nil
+}
+
+// addDecisions adds the flags; help and completion come from the decisions' rows.
+func addDecisions(cmd *cobra.Command) *decisionFlags {
+	d := &decisionFlags{}
+	for _, decision := range variant.Decisions() {
+		f := &strategyFlag{decision: decision}
+		d.flags = append(d.flags, f)
+		var words []cobra.Completion
+		for _, s := range decision.Strategies {
+			words = append(words, cobra.CompletionWithDesc(s.Name, s.Description))
+		}
+		cmd.Flags().Var(f, decision.Name, decision.Description+": "+strings.Join(plain(words), ", "))
+		completeFlag(cmd, decision.Name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	}
+	return d
+}
+
+func (d *decisionFlags) picks() []variant.Pick {
+	var picks []variant.Pick
+	for _, f := range d.flags {
+		if f.value != "" {
+			picks = append(picks, variant.Pick{Decision: f.decision.Name, Strategy: f.value})
+		}
+	}
+	return picks
+}
+
+// apply replaces the decisions of a variant that the flags name.
+func (d *decisionFlags) apply(v variant.Variant, opt variant.Options) (variant.Variant, variant.Options, error) {
+	opt = withSolver(opt)
+	v, opt, err := variant.Replace(v, opt, d.picks()...)
+	return v, opt, explainSolver(err)
+}
+
+// withSolver gives options the solver of this build, if it has one.
+func withSolver(opt variant.Options) variant.Options {
+	if s, err := highs.New(); err == nil {
+		opt.Solver = s
+	}
+	return opt
+}
+
+// explainSolver says why there is no solver, if that is what is wrong, and makes
+// other mistakes in the choice of strategies usage errors.
+func explainSolver(err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, variant.ErrNoSolver) {
+		if _, missing := highs.New(); missing != nil {
+			return fmt.Errorf("%w: %w", err, missing)
+		}
+	}
+	return usageError{err}
+}

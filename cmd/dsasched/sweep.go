@@ -1,0 +1,392 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsasched/dsasched/experiments"
+	"github.com/dsasched/dsasched/experiments/variant"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model/zoo"
+)
+
+type gridJSON struct {
+	Points   int   `json:"points"`
+	Finished int   `json:"finished"`
+	Rows     []any `json:"rows"`
+}
+
+// gridFlags are the settings of the commands that run a grid.
+type gridFlags struct {
+	csv, jsonl, figure string
+	workers            *number
+	limit              time.Duration
+	inPlace            bool
+	quiet              *bool
+	read               *networkFlags
+	asJSON             *bool
+}
+
+func addGrid(cmd *cobra.Command) *gridFlags {
+	g := &gridFlags{workers: &number{}, asJSON: addJSON(cmd)}
+	f := cmd.Flags()
+	f.StringVar(&g.csv, "csv", "", "write the rows to this `file` as CSV")
+	f.StringVar(&g.jsonl, "jsonl", "", "write the rows to this `file` as JSON lines")
+	f.StringVarP(&g.figure, "out", "o", "", "draw the throughput into this `file`: "+strings.Join(plotFormats(), ", "))
+	f.Var(g.workers, "workers", "how many points are computed at a time; 0: one per core")
+	completeFlag(cmd, "workers", cobra.NoFileCompletions)
+	f.DurationVar(&g.limit, "time-limit", time.Minute, "time for each integer program, such as 60s")
+	completeFlag(cmd, "time-limit", cobra.NoFileCompletions)
+	f.BoolVar(&g.inPlace, "in-place", false, "let element-wise operators overwrite their input when groups are formed")
+	g.quiet = addQuiet(cmd)
+	g.read = addNetwork(cmd)
+	return g
+}
+
+// check looks at what can be wrong before any work.
+func (g *gridFlags) check(cmd *cobra.Command) error {
+	for _, name := range []string{"csv", "jsonl", "out"} {
+		if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
+			return usagef("--%s is empty, expected a file name", name)
+		}
+	}
+	if g.limit <= 0 {
+		return usagef("--time-limit is %v, expected more than 0s", g.limit)
+	}
+	if g.figure != "" && plotFormat(g.figure) == nil {
+		return usagef("--out %q, expected a name that ends in %s", g.figure, oneOf(plotFormats()))
+	}
+	var names []string
+	for _, n := range []string{g.csv, g.jsonl, g.figure} {
+		if n != "" && slices.Contains(names, filepath.Clean(n)) {
+			return usagef("%s is written twice: give each of --csv, --jsonl and -o a file of its own", n)
+		}
+		names = append(names, filepath.Clean(n))
+	}
+	return nil
+}
+
+// run computes the points of a grid, prints them by write and writes the files. If
+// it is interrupted, what is finished is printed, and no file is touched.
+func (g *gridFlags) run(cmd *cobra.Command, axes []experiments.Axis, write func(*bytes.Buffer, *experiments.Plan, []experiments.Explored)) error {
+	grid := experiments.Grid{Axes: axes, Network: g.read.options(), Options: withSolver(variant.Options{InPlace: g.inPlace, TimeLimit: g.limit})}
+	plan, err := grid.Plan()
+	if err != nil {
+		var wrong *experiments.GridError
+		if errors.As(err, &wrong) || errors.Is(err, variant.ErrNoSolver) {
+			return explainSolver(err)
+		}
+		return err
+	}
+	show := newStatus(cmd, *g.quiet)
+	list, stopped := plan.Explore(cmd.Context(), experiments.ExploreOptions{Workers: int(g.workers.value), Progress: show.cells})
+	show.end()
+	if stopped != nil && len(list) == 0 {
+		return stopped
+	}
+	var unwritten error
+	if stopped == nil {
+		unwritten = g.files(plan, list) // the rows are printed all the same
+	}
+	answer := gridJSON{Points: plan.Points(), Finished: len(list), Rows: []any{}}
+	for _, e := range list {
+		answer.Rows = append(answer.Rows, plan.JSON(e))
+	}
+	if err := emit(cmd, *g.asJSON, answer, func(b *bytes.Buffer) {
+		write(b, plan, list)
+		if stopped != nil {
+			fmt.Fprintf(b, "\n%d of %d points are finished; no file is written\n", len(list), plan.Points())
+		}
+		if stopped != nil || unwritten != nil {
+			return
+		}
+		for _, name := range []string{g.csv, g.jsonl, g.figure} {
+			if name != "" {
+				row(b, "written", "%s", printable(name))
+			}
+		}
+	}); err != nil {
+		return err
+	}
+	if err := cmp.Or(stopped, unwritten); err != nil {
+		return err
+	}
+	for _, e := range list {
+		if e.Row != nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("no point has a schedule: %s", oneLine(list[0].Err))
+}
+
+func (g *gridFlags) files(plan *experiments.Plan, list []experiments.Explored) error {
+	if g.csv != "" {
+		if err := replaceFile(g.csv, plan.CSV(list)); err != nil {
+			return err
+		}
+	}
+	if g.jsonl != "" {
+		data, err := plan.JSONLines(list)
+		if err == nil {
+			err = replaceFile(g.jsonl, data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if g.figure == "" {
+		return nil
+	}
+	f, err := plan.Figure(list)
+	if err != nil {
+		return fmt.Errorf("%s: %w", g.figure, err)
+	}
+	data, err := plotFormat(g.figure)(f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", g.figure, err)
+	}
+	return replaceFile(g.figure, data)
+}
+
+func newSweep() *cobra.Command {
+	var sets []string
+	cmd := &cobra.Command{
+		Use:   "sweep MODEL... --set KEY=VALUE,VALUE...",
+		Short: "Schedule a network at every point of a grid",
+		Long: `Schedule and simulate networks for every combination of the values that --set
+gives: a table, and with --csv, --jsonl and -o files of numbers and a figure. The
+last key changes fastest. The rows are the same for any number of workers.
+
+Keys:
+  hardware        built-in accelerator or YAML file
+  hardware.FIELD  a field of the accelerator's YAML, by its path: hardware.gb.size,
+                  hardware.core_types.core.count. l1 and llb may stand for lb and
+                  gb, llb_bytes for gb.size, cores for core_types[0].count. A value
+                  as in the file (4MiB, 108GB/s, 10us), or a multiple: *2, x0.5
+  batch, chunk    batch size of the chip; elements that a cluster takes at a time
+                  (0: tune)
+  dtype, variant  as --dtype and --variant of 'dsasched schedule'
+  group, split, outputs, order, bind, spill, issue, weights
+                  a decision of the scheduler: as the flags of 'dsasched schedule'
+  model           in place of MODEL
+
+Where no schedule fits, the row says so. What limits: the resource or unit that is
+busy for the largest share of the time, or dependencies if none is for half of it.
+Ctrl-C prints what is finished and writes no file.`,
+		Example: `  dsasched sweep resnet50 --set hardware.llb_bytes=4MiB,8MiB --set batch=8,16
+  dsasched sweep net.onnx --set variant=tvm,cross-layer --set hardware.launch=*0.5,*1,*2 --csv sweep.csv -o sweep.svg
+  dsasched sweep net.onnx --set order=bfs,dfs,search --set bind=greedy,search --jsonl sweep.jsonl --quiet`,
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return completeModel(cmd, nil, word)
+		},
+	}
+	g := addGrid(cmd)
+	cmd.Flags().StringArrayVar(&sets, "set", nil, "`KEY=VALUE,...`: the values that a setting takes; may be repeated")
+	completeFlag(cmd, "set", completeSet)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := g.check(cmd); err != nil {
+			return err
+		}
+		axes, err := gridAxes(args, sets)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(axes, func(a experiments.Axis) bool { return a.Key == "dtype" }) {
+			axes = append([]experiments.Axis{{Key: "dtype", Values: []string{g.read.dtype.value}}}, axes...)
+		}
+		return g.run(cmd, axes, writeSweep)
+	}
+	return cmd
+}
+
+// gridAxes reads --set KEY=A,B.
+func gridAxes(models, sets []string) ([]experiments.Axis, error) {
+	var axes []experiments.Axis
+	if len(models) > 0 {
+		axes = append(axes, experiments.Axis{Key: "model", Values: models})
+	}
+	for _, s := range sets {
+		key, values, ok := strings.Cut(s, "=")
+		if !ok || key == "" {
+			return nil, usagef("--set %q, expected KEY=VALUE or KEY=VALUE,VALUE", s)
+		}
+		if key == "model" && len(models) > 0 {
+			return nil, usagef("--set %s: the networks are given already: %s", s, quoted(models))
+		}
+		axes = append(axes, experiments.Axis{Key: key, Values: strings.Split(values, ",")})
+	}
+	if !slices.ContainsFunc(axes, func(a experiments.Axis) bool { return a.Key == "model" }) {
+		return nil, usagef("MODEL is missing: give a name that 'dsasched models' lists, or the path of an ONNX file")
+	}
+	return axes, nil
+}
+
+// completeSet completes keys, and the values of those that have names.
+func completeSet(_ *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	const more = cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+	key, values, ok := strings.Cut(word, "=")
+	if !ok {
+		var keys []cobra.Completion
+		for _, k := range experiments.GridKeys() {
+			keys = append(keys, k+"=")
+		}
+		if d, err := hardware.Describe("stcp920"); err == nil {
+			for _, f := range d.Fields() {
+				keys = append(keys, "hardware."+f+"=")
+			}
+		}
+		return keys, more
+	}
+	var names []string
+	switch key {
+	case "model":
+		names = zoo.Names()
+	case "hardware":
+		names = hardware.Presets()
+	case "variant":
+		names = plain(variantNames())
+	case "dtype":
+		names = floatTypes()
+	default:
+		if d, err := variant.LookupDecision(key); err == nil {
+			for _, s := range d.Strategies {
+				names = append(names, s.Name)
+			}
+		}
+	}
+	// What stands before the last comma stays.
+	head := key + "=" + values[:strings.LastIndexByte(values, ',')+1]
+	var words []cobra.Completion
+	for _, n := range names {
+		if !slices.Contains(strings.Split(values, ","), n) {
+			words = append(words, head+n)
+		}
+	}
+	return words, more
+}
+
+func writeSweep(b *bytes.Buffer, plan *experiments.Plan, list []experiments.Explored) {
+	var fixed []string
+	var header []string
+	var shown []int
+	align := ""
+	for i, a := range plan.Axes {
+		if len(a.Values) == 1 {
+			fixed = append(fixed, a.Key+" "+printable(a.Values[0]))
+			continue
+		}
+		shown = append(shown, i)
+		header, align = append(header, a.Key), align+"l"
+	}
+	rowOf(b, "sweep", append([]string{plural(len(list), "point")}, fixed...))
+	b.WriteByte('\n')
+	header = append(header, "chunk", "throughput", "latency", "matrix", "DDR bytes", "limited by", "")
+	align += "rrrrrll"
+	failures := 0
+	var rows [][]string
+	for _, e := range list {
+		var cells []string
+		for _, i := range shown {
+			cells = append(cells, printable(e.Values[i]))
+		}
+		if r := e.Row; r != nil {
+			cells = append(cells, fmt.Sprint(r.BatchesPerCluster), perSecond(r.ThroughputPerSecond), duration(r.LatencySeconds), percent(r.MMEUtilization),
+				size(r.MovedBytes.DDR), e.LimitedBy, percent(e.LimitShare))
+		} else {
+			failures++
+			cells = append(cells, "", "none", "", "", "", "", fmt.Sprintf("(%d)", failures))
+		}
+		rows = append(rows, cells)
+	}
+	writeTable(b, align, header, rows)
+	writeFailures(b, list)
+}
+
+// writeFailures says why points have no schedule, by their numbers in the table.
+func writeFailures(b *bytes.Buffer, list []experiments.Explored) {
+	n := 0
+	for _, e := range list {
+		if e.Row == nil {
+			n++
+			fmt.Fprintf(b, "(%d) no schedule: %s\n", n, oneLine(e.Err))
+		}
+	}
+}
+
+func newCompareHardware() *cobra.Command {
+	var machines, variants []string
+	batch := &number{value: 1, min: 1}
+	chunk := &number{}
+	cmd := &cobra.Command{
+		Use:   "compare-hardware MODEL --hardware NAME,NAME...",
+		Short: "Schedule one network for several accelerators",
+		Long: `Schedule and simulate a network for several accelerators, and put side by side what
+comes out: throughput, latency, use of the units, traffic to the DDR, and what
+limits. --csv, --jsonl and -o write the numbers and a figure.
+
+What limits is the resource or unit that is busy for the largest share of the time
+even if it never waits, or dependencies if none is for half of it.`,
+		Example: `  dsasched compare-hardware resnet50 --hardware stcp920,ascend910 --batch 8
+  dsasched compare-hardware net.onnx --hardware my-npu.yaml,ipu --variant tvm,cross-layer --batch 8 -o chips.svg
+  dsasched compare-hardware net.onnx --hardware stcp920,a100 --jsonl chips.jsonl --quiet`,
+		Args:              oneArg("MODEL", "give a name that 'dsasched models' lists, or the path of an ONNX file"),
+		ValidArgsFunction: completeModel,
+	}
+	g := addGrid(cmd)
+	f := cmd.Flags()
+	f.StringSliceVar(&machines, "hardware", nil, "built-in accelerators or YAML `files`, with commas between (default: all built-in ones)")
+	completeFlag(cmd, "hardware", completeHardware)
+	f.StringSliceVar(&variants, "variant", []string{"cross-layer"}, "`variants` of the scheduler, with commas between")
+	completeFlag(cmd, "variant", cobra.FixedCompletions(variantNames(), cobra.ShellCompDirectiveNoFileComp))
+	f.Var(batch, "batch", "batch size of the whole chip")
+	completeFlag(cmd, "batch", cobra.NoFileCompletions)
+	f.Var(chunk, "chunk", "images or sequences that a cluster works on at a time; 0: tune")
+	completeFlag(cmd, "chunk", cobra.NoFileCompletions)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := g.check(cmd); err != nil {
+			return err
+		}
+		if len(machines) == 0 {
+			machines = hardware.Presets()
+		}
+		return g.run(cmd, []experiments.Axis{
+			{Key: "model", Values: args}, {Key: "dtype", Values: []string{g.read.dtype.value}}, {Key: "batch", Values: []string{batch.String()}},
+			{Key: "chunk", Values: []string{chunk.String()}}, {Key: "hardware", Values: machines}, {Key: "variant", Values: variants},
+		}, writeHardwareComparison)
+	}
+	return cmd
+}
+
+func writeHardwareComparison(b *bytes.Buffer, plan *experiments.Plan, list []experiments.Explored) {
+	value := func(e experiments.Explored, key string) string {
+		return printable(e.Values[slices.IndexFunc(plan.Axes, func(a experiments.Axis) bool { return a.Key == key })])
+	}
+	if len(list) == 0 {
+		return
+	}
+	row(b, "network", "%s (%s), batch %s", value(list[0], "model"), value(list[0], "dtype"), value(list[0], "batch"))
+	b.WriteByte('\n')
+	failures := 0
+	var rows [][]string
+	for _, e := range list {
+		cells := []string{value(e, "hardware"), value(e, "variant")}
+		if r := e.Row; r != nil {
+			cells = append(cells, fmt.Sprint(r.BatchesPerCluster), perSecond(r.ThroughputPerSecond), duration(r.LatencySeconds),
+				percent(r.MMEUtilization), percent(r.VMEUtilization), size(r.MovedBytes.DDR), e.LimitedBy, percent(e.LimitShare))
+		} else {
+			failures++
+			cells = append(cells, "", "none", "", "", "", "", "", fmt.Sprintf("(%d)", failures))
+		}
+		rows = append(rows, cells)
+	}
+	writeTable(b, "llrrrrrrll", []string{"hardware", "variant", "chunk", "throughput", "latency", "matrix", "vector", "DDR bytes", "limited by", ""}, rows)
+	writeFailures(b, list)
+}
