@@ -76,4 +76,9 @@ if ((lines <= 10)); then
 fi
 echo "ablation/ablation.csv has $lines lines"
 
+step "notebooks"
+./notebooks/run.sh
+JUPYTER_DATA_DIR=$tmp/jupyter ./notebooks/run.sh --install
+[[ -f $tmp/jupyter/kernels/gonb/kernel.json ]]
+
 step "all steps passed"

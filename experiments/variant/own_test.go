@@ -109,7 +109,7 @@ func TestOwnMistakes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			v := variant.Table()[4]
 			v.Name, v.Grouper, v.Orderer, v.Binder = "mine", c.v.Grouper, c.v.Orderer, c.v.Binder
-			_, err := variant.Run(context.Background(), open(t, "squeezenet"), load(t, "stcp920"), 4, v, variant.Options{Chunk: 1})
+			_, err := variant.Run(context.Background(), open(t, "resnet50"), load(t, "stcp920"), 8, v, variant.Options{Chunk: 2})
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "internal error") {
 				t.Errorf("the error is %v, want %q in it", err, c.want)
 			}
