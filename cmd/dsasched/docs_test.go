@@ -13,7 +13,7 @@ func TestDocumentedCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files = append(files, "../../README.md", "../../notebooks/README.md")
+	files = append(files, "../../README.md", "../../CONTRIBUTING.md", "../../notebooks/README.md")
 	texts := map[string]string{}
 	for _, f := range files {
 		data, err := os.ReadFile(f)
@@ -34,8 +34,15 @@ func TestDocumentedCalls(t *testing.T) {
 			case inShell && strings.HasPrefix(line, "dsasched "):
 				calls++
 				t.Run(line, func(t *testing.T) {
-					if r := call(t, strings.Fields(line)[1:]...); r.status != exitOK || r.stdout == "" {
+					args, into, redirected := strings.Cut(line, " > ")
+					r := call(t, strings.Fields(args)[1:]...)
+					if r.status != exitOK || r.stdout == "" {
 						t.Errorf("%s: status %d, stdout %q, stderr %q", f, r.status, r.stdout, r.stderr)
+					}
+					if redirected {
+						if err := os.WriteFile(into, []byte(r.stdout), 0o666); err != nil {
+							t.Fatal(err)
+						}
 					}
 				})
 			}
