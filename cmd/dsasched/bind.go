@@ -89,14 +89,11 @@ type bindSettings struct {
 }
 
 func newBind() *cobra.Command {
-	batch := &number{value: 1, min: 1}
-	chunk := &number{}
 	methods := &choice{value: "search", kind: "METHOD", words: []cobra.Completion{
 		cobra.CompletionWithDesc("greedy", "Algorithm 4 of the paper, an instance at a time"),
 		cobra.CompletionWithDesc("ilp", "an integer program, solved by HiGHS"),
 		cobra.CompletionWithDesc("search", "dynamic programming over the graph of instances"),
 	}}
-	var accelerator string
 	var set bindSettings
 	cmd := &cobra.Command{
 		Use:   "bind MODEL",
@@ -121,21 +118,15 @@ After Ctrl-C, as after --time-limit, the best choice so far is printed.`,
 	}
 	asJSON := addJSON(cmd)
 	f := cmd.Flags()
-	f.StringVar(&accelerator, "hardware", "stcp920", "built-in accelerator or YAML `file`")
-	completeFlag(cmd, "hardware", completeHardware)
-	f.Var(batch, "batch", "batch size of the whole chip")
-	completeFlag(cmd, "batch", cobra.NoFileCompletions)
-	f.Var(chunk, "chunk", "images or sequences that a cluster works on at a time; 0: its share")
-	completeFlag(cmd, "chunk", cobra.NoFileCompletions)
 	addChoice(cmd, methods, "method", oneOf(plain(methods.words)))
 	f.DurationVar(&set.limit, "time-limit", time.Minute, "time for the method, such as 60s")
 	completeFlag(cmd, "time-limit", cobra.NoFileCompletions)
-	f.BoolVar(&set.inPlace, "in-place", false, "let element-wise operators overwrite their input when groups are formed")
 	f.StringVar(&set.export, "export", "", "write the integer program to this `file` (.mps or .lp)")
 	quiet := addQuiet(cmd)
-	read := addNetwork(cmd)
+	common := addScheduling(cmd, "its share")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		set.name, set.method, set.from, set.batch, set.chunk = args[0], methods.value, read.options(), batch.value, chunk.value
+		set.name, set.method, set.from = args[0], methods.value, common.network.options()
+		set.batch, set.chunk, set.inPlace = common.batch.value, common.chunk.value, common.inPlace
 		switch ext := filepath.Ext(set.export); {
 		case set.limit <= 0:
 			return usagef("--time-limit is %v, expected more than 0s", set.limit)
@@ -146,7 +137,7 @@ After Ctrl-C, as after --time-limit, the best choice so far is printed.`,
 		defer show.end()
 		set.progress = show.solve(set.method, duration)
 		var err error
-		if set.spec, err = hardware.Load(accelerator); err != nil {
+		if set.spec, err = hardware.Load(common.accelerator); err != nil {
 			return err
 		}
 		answer, err := bindOne(cmd.Context(), set)

@@ -131,6 +131,8 @@ func replaceFile(path string, data []byte) (err error) {
 		}
 	}
 	tmp := fmt.Sprintf("%s.%d.tmp", path, os.Getpid())
+	// Errors name the file that was asked for, not the one that is to take its place.
+	defer func() { err = naming(path, err) }()
 	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
@@ -149,4 +151,19 @@ func replaceFile(path string, data []byte) (err error) {
 		return errors.Join(err, os.Remove(tmp))
 	}
 	return nil
+}
+
+// naming puts another path into an error of the file system.
+func naming(path string, err error) error {
+	var file *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &file):
+		err = file.Err
+	case errors.As(err, &link):
+		err = link.Err
+	case err == nil:
+		return nil
+	}
+	return &fs.PathError{Op: "write", Path: path, Err: err}
 }

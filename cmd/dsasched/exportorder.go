@@ -26,11 +26,6 @@ type exportOrderJSON struct {
 }
 
 func newExportOrder() *cobra.Command {
-	batch := &number{value: 1, min: 1}
-	chunk := &number{}
-	variants := &choice{value: "cross-layer", kind: "VARIANT", words: variantNames()}
-	var accelerator string
-	var inPlace bool
 	cmd := &cobra.Command{
 		Use:   "export-order MODEL",
 		Short: "Write the ordering problem that a network gives",
@@ -47,21 +42,14 @@ The problem goes to the standard output, or with -o to a file.`,
 	}
 	asJSON := addJSON(cmd)
 	f := cmd.Flags()
-	f.StringVar(&accelerator, "hardware", "stcp920", "built-in accelerator or YAML `file`")
-	completeFlag(cmd, "hardware", completeHardware)
-	f.Var(batch, "batch", "batch size of the whole chip")
-	completeFlag(cmd, "batch", cobra.NoFileCompletions)
-	f.Var(chunk, "chunk", "images or sequences that a cluster works on at a time; 0: tune")
-	completeFlag(cmd, "chunk", cobra.NoFileCompletions)
-	addChoice(cmd, variants, "variant", "variant of the scheduler, as 'dsasched variants' lists them")
-	f.BoolVar(&inPlace, "in-place", false, "let element-wise operators overwrite their input when groups are formed")
-	read := addNetwork(cmd)
+	common := addScheduling(cmd, "tune")
+	variants := addVariant(cmd)
 	out := f.StringP("out", "o", "", "file to write")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if f.Changed("out") && *out == "" {
 			return usagef("--out is empty, expected a file name")
 		}
-		spec, err := hardware.Load(accelerator)
+		spec, err := hardware.Load(common.accelerator)
 		if err != nil {
 			return err
 		}
@@ -69,8 +57,8 @@ The problem goes to the standard output, or with -o to a file.`,
 		if err != nil {
 			return err
 		}
-		opt := variant.Options{InPlace: inPlace, Chunk: chunk.value}
-		r, err := scheduleOne(cmd.Context(), args[0], read.options(), spec, batch.value, v, opt)
+		opt := variant.Options{InPlace: common.inPlace, Chunk: common.chunk.value}
+		r, err := scheduleOne(cmd.Context(), args[0], common.network.options(), spec, common.batch.value, v, opt)
 		if err != nil {
 			return err
 		}
@@ -94,7 +82,7 @@ The problem goes to the standard output, or with -o to a file.`,
 		if err := ordering.NewGraph(p).Feasible(); err != nil {
 			notes = append(notes, err.Error())
 		}
-		a := exportOrderJSON{args[0], spec.Name, v.Name, batch.value, r.Chunk, *out, len(p.Subgraphs), instances(p), p.CapacityBytes, append([]string{}, notes...)}
+		a := exportOrderJSON{args[0], spec.Name, v.Name, common.batch.value, r.Chunk, *out, len(p.Subgraphs), instances(p), p.CapacityBytes, append([]string{}, notes...)}
 		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) {
 			fmt.Fprintf(b, "%s: %s, %s, capacity %s\n", printable(a.File), plural(a.Groups, "sub-graph"), plural(a.Instances, "instance"), size(a.CapacityBytes))
 			for _, n := range a.Notes {

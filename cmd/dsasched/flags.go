@@ -71,6 +71,37 @@ func addJSON(cmd *cobra.Command) *bool {
 	return cmd.Flags().Bool("json", false, "print JSON instead of text")
 }
 
+// schedulingFlags say what is scheduled for which machine, and in which pieces.
+type schedulingFlags struct {
+	accelerator  string
+	batch, chunk *number
+	inPlace      bool
+	network      *networkFlags
+}
+
+// addScheduling adds --hardware, --batch, --chunk, --in-place and the flags of
+// addNetwork. zero says what --chunk 0 does.
+func addScheduling(cmd *cobra.Command, zero string) *schedulingFlags {
+	s := &schedulingFlags{batch: &number{value: 1, min: 1}, chunk: &number{}}
+	f := cmd.Flags()
+	f.StringVar(&s.accelerator, "hardware", "stcp920", "built-in accelerator or YAML `file`")
+	completeFlag(cmd, "hardware", completeHardware)
+	f.Var(s.batch, "batch", "batch size of the whole chip")
+	completeFlag(cmd, "batch", cobra.NoFileCompletions)
+	f.Var(s.chunk, "chunk", "images or sequences that a cluster works on at a time; 0: "+zero)
+	completeFlag(cmd, "chunk", cobra.NoFileCompletions)
+	f.BoolVar(&s.inPlace, "in-place", false, "let element-wise operators overwrite their input when groups are formed")
+	s.network = addNetwork(cmd)
+	return s
+}
+
+// addVariant adds --variant.
+func addVariant(cmd *cobra.Command) *choice {
+	c := &choice{value: "cross-layer", kind: "VARIANT", words: variantNames()}
+	addChoice(cmd, c, "variant", "variant of the scheduler, as 'dsasched variants' lists them")
+	return c
+}
+
 // networkFlags say how a network is read.
 type networkFlags struct {
 	cmd          *cobra.Command

@@ -177,11 +177,7 @@ type trialJSON struct {
 }
 
 func newSchedule() *cobra.Command {
-	batch := &number{value: 1, min: 1}
-	chunk := &number{}
-	variants := &choice{value: "cross-layer", kind: "VARIANT", words: variantNames()}
-	var accelerator string
-	var inPlace, full bool
+	var full bool
 	cmd := &cobra.Command{
 		Use:   "schedule MODEL",
 		Short: "Schedule a network for an accelerator and simulate it",
@@ -209,22 +205,15 @@ the loop over chunks counted once, 'dynamic' ones of all that ran.
 	}
 	asJSON := addJSON(cmd)
 	f := cmd.Flags()
-	f.StringVar(&accelerator, "hardware", "stcp920", "built-in accelerator or YAML `file`")
-	completeFlag(cmd, "hardware", completeHardware)
-	f.Var(batch, "batch", "batch size of the whole chip")
-	completeFlag(cmd, "batch", cobra.NoFileCompletions)
-	f.Var(chunk, "chunk", "images or sequences that a cluster works on at a time; 0: tune")
-	completeFlag(cmd, "chunk", cobra.NoFileCompletions)
-	addChoice(cmd, variants, "variant", "variant of the scheduler, as 'dsasched variants' lists them")
+	common := addScheduling(cmd, "tune")
+	variants := addVariant(cmd)
 	decisions := addDecisions(cmd)
 	limit := f.Duration("time-limit", time.Minute, "time for each integer program, such as 60s")
 	completeFlag(cmd, "time-limit", cobra.NoFileCompletions)
 	quiet := addQuiet(cmd)
-	f.BoolVar(&inPlace, "in-place", false, "let element-wise operators overwrite their input when groups are formed")
 	f.BoolVar(&full, "full", false, "print all groups and the whole order, however long")
-	read := addNetwork(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		spec, err := hardware.Load(accelerator)
+		spec, err := hardware.Load(common.accelerator)
 		if err != nil {
 			return err
 		}
@@ -237,12 +226,12 @@ the loop over chunks counted once, 'dynamic' ones of all that ran.
 		}
 		show := newStatus(cmd, *quiet)
 		defer show.end()
-		opt := variant.Options{InPlace: inPlace, Spill: graphturbo.LongestLifetime, Chunk: chunk.value, TimeLimit: *limit, Progress: show.decision()}
+		opt := variant.Options{InPlace: common.inPlace, Spill: graphturbo.LongestLifetime, Chunk: common.chunk.value, TimeLimit: *limit, Progress: show.decision()}
 		if v, opt, err = decisions.apply(v, opt); err != nil {
 			return err
 		}
-		from := read.options()
-		r, err := scheduleOne(cmd.Context(), args[0], from, spec, batch.value, v, opt)
+		from := common.network.options()
+		r, err := scheduleOne(cmd.Context(), args[0], from, spec, common.batch.value, v, opt)
 		if err != nil {
 			return err
 		}

@@ -76,12 +76,14 @@ func Layers(g *model.Graph, ops []model.OpID) []Layer {
 	}
 	layers := make([]Layer, 0, len(lists))
 	for _, l := range order {
-		layers = append(layers, makeLayer(g, lists[l]))
+		layers = append(layers, NewLayer(g, lists[l]))
 	}
 	return layers
 }
 
-func makeLayer(g *model.Graph, ids []model.OpID) Layer {
+// NewLayer describes the layer that runs these operators, of which there is at least
+// one, in this order.
+func NewLayer(g *model.Graph, ids []model.OpID) Layer {
 	l := Layer{Ops: ids, Anchor: ids[len(ids)-1]}
 	for _, id := range ids {
 		if g.Op(id).Class() == model.MatrixClass {
