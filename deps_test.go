@@ -24,6 +24,7 @@ var mayImport = map[string][]string{
 	"model/project":         {},
 	"model/schedule":        {"model", "hardware"},
 	"model/ordering":        {},
+	"model/schedulefile":    {"hardware", "model", "model/schedule"},
 	"model/structure":       {"model", "model/schedule"},
 	"model/memory":          {},
 	"spell":                 {},
@@ -46,14 +47,14 @@ var mayImport = map[string][]string{
 	"heuristics/ordering":   {"model/ordering"},
 	"formulation/ordering":  {"formulation/milp", "model/ordering"},
 	"experiments/network":   {"experiments/variant", "model", "model/onnx", "model/simplify", "model/zoo"},
-	"experiments/variant":   {"formulation/binding", "formulation/milp", "formulation/ordering", "hardware", "hardware/cost", "hardware/isa", "hardware/lower", "hardware/sim", "heuristics/astitch", "heuristics/graphturbo", "heuristics/ordering", "heuristics/tvm", "model", "model/ordering", "model/schedule", "spell"},
+	"experiments/variant":   {"formulation/binding", "formulation/milp", "formulation/ordering", "hardware", "hardware/cost", "hardware/isa", "hardware/lower", "hardware/sim", "heuristics/astitch", "heuristics/graphturbo", "heuristics/ordering", "heuristics/tvm", "model", "model/ordering", "model/schedule", "model/schedulefile", "spell"},
 	"experiments":           {"experiments/issue", "experiments/network", "experiments/variant", "formulation/binding", "formulation/ordering", "formulation/project", "hardware", "hardware/cost", "hardware/isa", "hardware/sim", "heuristics/graphturbo", "heuristics/ordering", "model", "model/ordering", "model/schedule", "plots", "spell"},
 	"plots":                 {},
 	"examples/accelerator":  {"experiments/network", "experiments/variant", "hardware"},
 	"examples/cost":         {"experiments/network", "experiments/variant", "hardware", "hardware/cost", "model"},
 	"examples/experiment":   {"experiments", "experiments/network", "experiments/variant", "hardware"},
 	"examples/scheduler":    {"experiments/network", "experiments/variant", "hardware", "model/schedule"},
-	"cmd/dsasched":          {"experiments", "experiments/network", "experiments/variant", "formulation/binding", "formulation/highs", "formulation/memory", "formulation/milp", "formulation/ordering", "formulation/project", "hardware", "hardware/cost", "hardware/isa", "hardware/sim", "heuristics/graphturbo", "heuristics/memory", "heuristics/ordering", "heuristics/project", "model", "model/memory", "model/onnx", "model/ordering", "model/project", "model/schedule", "model/simplify", "model/structure", "model/zoo", "plots", "spell"},
+	"cmd/dsasched":          {"experiments", "experiments/network", "experiments/variant", "formulation/binding", "formulation/highs", "formulation/memory", "formulation/milp", "formulation/ordering", "formulation/project", "hardware", "hardware/cost", "hardware/isa", "hardware/sim", "heuristics/graphturbo", "heuristics/memory", "heuristics/ordering", "heuristics/project", "model", "model/memory", "model/onnx", "model/ordering", "model/project", "model/schedule", "model/schedulefile", "model/simplify", "model/structure", "model/zoo", "plots", "spell"},
 }
 
 func TestImportsGoOneWay(t *testing.T) {

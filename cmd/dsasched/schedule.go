@@ -17,6 +17,7 @@ import (
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/model/schedulefile"
 )
 
 // scheduleJSON is the answer of `dsasched schedule`. Levels of memory are called l1
@@ -24,6 +25,7 @@ import (
 type scheduleJSON struct {
 	Model    string  `json:"model"`
 	Hardware string  `json:"hardware"`
+	Level    string  `json:"level"` // that is filled with instances: lb or gb
 	Variant  string  `json:"variant"`
 	DType    string  `json:"dtype"`
 	InPlace  bool    `json:"in_place"`
@@ -199,7 +201,9 @@ the loop over chunks counted once, 'dynamic' ones of all that ran.
 		Example: `  dsasched schedule resnet50 --batch 4
   dsasched schedule bert-128 --batch 4 --variant tvm --json
   dsasched schedule ./net.onnx --hardware ./my-npu.yaml --spill largest-first
-  dsasched schedule ./net.onnx --order search --bind search --batch 8`,
+  dsasched schedule ./net.onnx --order search --bind search --batch 8
+
+  dsasched schedule resnet50 --batch 8 -o resnet50.schedule.json --trace resnet50.trace.json`,
 		Args:              oneArg("MODEL", "give a name that 'dsasched models' lists, or the path of an ONNX file"),
 		ValidArgsFunction: completeModel,
 	}
@@ -212,7 +216,15 @@ the loop over chunks counted once, 'dynamic' ones of all that ran.
 	completeFlag(cmd, "time-limit", cobra.NoFileCompletions)
 	quiet := addQuiet(cmd)
 	f.BoolVar(&full, "full", false, "print all groups and the whole order, however long")
+	out := f.StringP("out", "o", "", "write the whole schedule to this `file`")
+	draw := addPictures(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if f.Changed("out") && (*out == "" || *out == stdoutName) {
+			return usagef("--out is %q, expected a file name", *out)
+		}
+		if err := draw.check(); err != nil {
+			return err
+		}
 		spec, err := hardware.Load(common.accelerator)
 		if err != nil {
 			return err
@@ -236,7 +248,20 @@ the loop over chunks counted once, 'dynamic' ones of all that ran.
 			return err
 		}
 		show.end()
-		answer := describeResult(args[0], from.DType, opt, r)
+		origin := schedulefile.Origin{MadeBy: madeBy, Model: args[0], DType: from.DType.String(), InPlace: opt.InPlace, Spill: string(opt.Spill)}
+		if *out != "" {
+			data, err := variant.File(r, origin).Write()
+			if err != nil {
+				return err
+			}
+			if err := replaceFile(*out, data); err != nil {
+				return err
+			}
+		}
+		if err := draw.draw(cmd.Context(), r); err != nil {
+			return err
+		}
+		answer := describeResult(origin, r)
 		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) { answer.write(b, full) })
 	}
 	return cmd
@@ -278,11 +303,11 @@ func levelText(key string) string {
 	return map[string]string{"l1": "LB", "llb": "GB", "ddr": "DDR"}[key]
 }
 
-func describeResult(name string, dt model.DType, opt variant.Options, r *variant.Result) *scheduleJSON {
+func describeResult(origin schedulefile.Origin, r *variant.Result) *scheduleJSON {
 	s, sr := r.Schedule, r.Sim
 	const ps = 1e-12
 	a := &scheduleJSON{
-		Model: name, Hardware: r.Spec.Name, Variant: r.Variant.Name, DType: dt.String(), InPlace: opt.InPlace, Spill: string(opt.Spill),
+		Model: origin.Model, Hardware: r.Machine.Name, Level: "lb", Variant: r.Variant.Name, DType: origin.DType, InPlace: origin.InPlace, Spill: origin.Spill,
 		Batch: r.Batch, Shares: r.Shares, Chunk: r.Chunk,
 		ThroughputS: r.ThroughputPerSecond(), LatencyS: r.LatencySeconds(), BoundS: float64(sr.Bound.Ps()) * ps,
 		MMEUtilization: sr.MACUtilization, VMEUtilization: sr.VectorUtilization, MACs: sr.MACs, VectorOps: sr.VectorOps,
@@ -290,6 +315,9 @@ func describeResult(name string, dt model.DType, opt variant.Options, r *variant
 		Kernels: sr.Static.Commands[isa.Launch],
 		Time:    []timeJSON{}, Commands: []commandJSON{}, Resources: []resourceJSON{}, Tuned: []trialJSON{},
 		Notes: append([]string{}, r.Notes...),
+	}
+	if r.Spec != r.Machine {
+		a.Level = "gb"
 	}
 	a.Memory.L1.CapacityBytes = r.Program.Capacity[isa.LB]
 	a.Memory.LLB.CapacityBytes = r.Program.Capacity[isa.GB]

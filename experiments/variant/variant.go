@@ -187,11 +187,13 @@ func Machine(spec *hardware.Spec, level Level) (*hardware.Spec, error) {
 type Result struct {
 	Variant  Variant
 	Source   string
+	Machine  *hardware.Spec // as described
 	Spec     *hardware.Spec // as the decisions saw it, see Level
 	Batch    int64
 	Chunk    int64
 	Shares   []int64            // per cluster
 	Schedule *schedule.Schedule // of the first cluster's first chunk
+	Plans    [][]lower.Segment  // what each cluster runs
 	Program  *isa.Program
 	Sim      *sim.Result
 	// Tried lists the chunk sizes that were tuned over, with their throughput.
@@ -251,6 +253,7 @@ func Run(ctx context.Context, src Source, spec *hardware.Spec, batch int64, v Va
 	if batch > MaxBatch {
 		return nil, fmt.Errorf("batch is %d, expected at most %d", batch, MaxBatch)
 	}
+	described := spec
 	spec, err := Machine(spec, opt.Level)
 	if err != nil {
 		return nil, err
@@ -260,7 +263,12 @@ func Run(ctx context.Context, src Source, spec *hardware.Spec, batch int64, v Va
 		if opt.Chunk < 0 || opt.Chunk > shares[0] {
 			return nil, fmt.Errorf("chunk is %d, expected 1 to %d, the batch elements of a cluster", opt.Chunk, shares[0])
 		}
-		return runChunk(ctx, src, spec, batch, shares, opt.Chunk, v, opt)
+		r, err := runChunk(ctx, src, spec, batch, shares, opt.Chunk, v, opt)
+		if err != nil {
+			return nil, err
+		}
+		r.Machine = described
+		return r, nil
 	}
 	var best *Result
 	var tried []Trial
@@ -291,7 +299,7 @@ func Run(ctx context.Context, src Source, spec *hardware.Spec, batch int64, v Va
 	if best == nil {
 		return nil, firstErr
 	}
-	best.Tried = tried
+	best.Tried, best.Machine = tried, described
 	return best, nil
 }
 
@@ -338,33 +346,43 @@ func runChunk(ctx context.Context, src Source, spec *hardware.Spec, batch int64,
 			plans[k] = append(plans[k], lower.Segment{Schedule: s, Iterations: int(part.times)})
 		}
 	}
-	if idle > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("batch %d leaves %d of %d clusters idle", batch, idle, len(shares)))
-	}
-	if batch%int64(len(shares)) != 0 && idle == 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("batch %d does not divide over %d clusters: they take %v", batch, len(shares), shares))
-	}
-	m, err := cost.NewWith(spec, opt.Cost)
-	if err != nil {
+	r.Plans = plans
+	if err := r.simulate(ctx, idle, opt.Cost); err != nil {
 		return nil, err
+	}
+	return r, nil
+}
+
+// simulate completes a result that has its plans. idle counts the clusters without
+// work, custom is as in Options.Cost.
+func (r *Result) simulate(ctx context.Context, idle int, custom cost.Custom) error {
+	if idle > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("batch %d leaves %d of %d clusters idle", r.Batch, idle, len(r.Shares)))
+	}
+	if r.Batch%int64(len(r.Shares)) != 0 && idle == 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("batch %d does not divide over %d clusters: they take %v", r.Batch, len(r.Shares), r.Shares))
+	}
+	m, err := cost.NewWith(r.Spec, custom)
+	if err != nil {
+		return err
 	}
 	if dt := lower.ComputeType(r.Schedule.Graph); !m.Native(dt) {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s gives no matrix rate for %v; it is derived from another type's by element size", spec.Name, dt))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s gives no matrix rate for %v; it is derived from another type's by element size", r.Spec.Name, dt))
 	}
-	low := v.Lower
-	low.Cost = opt.Cost
-	r.Program, err = lower.Program(fmt.Sprintf("%s/%s/%s", src.Name, spec.Name, v.Name), spec, plans, low)
+	low := r.Variant.Lower
+	low.Cost = custom
+	r.Program, err = lower.Program(fmt.Sprintf("%s/%s/%s", r.Source, r.Spec.Name, r.Variant.Name), r.Spec, r.Plans, low)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r.Sim, err = sim.Run(ctx, r.Program, sim.Options{})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := sim.CheckBuffers(r.Program, r.Sim); err != nil {
-		return nil, fmt.Errorf("internal error, the program overwrites memory in use: %w", err)
+		return fmt.Errorf("internal error, the program overwrites memory in use: %w", err)
 	}
-	return r, nil
+	return nil
 }
 
 // Schedule makes all decisions for one chunk.
@@ -385,16 +403,7 @@ func scheduleChunk(ctx context.Context, g *model.Graph, spec *hardware.Spec, v V
 	}
 	cores := schedule.CoresWithLB(spec)
 	s := &schedule.Schedule{Graph: g, Spec: spec}
-	dt := lower.ComputeType(g)
-	split := graphturbo.SplitOptions{
-		LBBytes: schedule.DataBytes(spec) * cores, Cores: cores, InPlace: opt.InPlace,
-		MACsPerSecond:      m.PeakMACsPerSecond(dt) / float64(spec.Clusters),
-		VectorOpsPerSecond: m.PeakVectorOpsPerSecond(dt) / float64(spec.Clusters),
-	}
-	split.GBBytesPerSecond = spec.DDR.BandwidthBytesPerSecond / float64(spec.Clusters)
-	if spec.GB != nil {
-		split.GBBytesPerSecond = spec.GB.BandwidthBytesPerSecond
-	}
+	split := splitOptions(g, spec, m, opt)
 	// Group and split.
 	groups, order, bind := v.named()
 	switch groups {
@@ -502,6 +511,22 @@ func scheduleChunk(ctx context.Context, g *model.Graph, spec *hardware.Spec, v V
 		return exactBinding(ctx, s, v, opt)
 	}
 	return s, nil
+}
+
+// splitOptions are the machine and the switches as Algorithm 1 sees them.
+func splitOptions(g *model.Graph, spec *hardware.Spec, m *cost.Model, opt Options) graphturbo.SplitOptions {
+	dt := lower.ComputeType(g)
+	cores := schedule.CoresWithLB(spec)
+	split := graphturbo.SplitOptions{
+		LBBytes: schedule.DataBytes(spec) * cores, Cores: cores, InPlace: opt.InPlace,
+		MACsPerSecond:      m.PeakMACsPerSecond(dt) / float64(spec.Clusters),
+		VectorOpsPerSecond: m.PeakVectorOpsPerSecond(dt) / float64(spec.Clusters),
+	}
+	split.GBBytesPerSecond = spec.DDR.BandwidthBytesPerSecond / float64(spec.Clusters)
+	if spec.GB != nil {
+		split.GBBytesPerSecond = spec.GB.BandwidthBytesPerSecond
+	}
+	return split
 }
 
 func dead(g *model.Graph, op *model.Op) bool {

@@ -1,0 +1,211 @@
+package schedulefile
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// InputError tells what is wrong with a file.
+type InputError struct {
+	File     string
+	Field    string // such as "schedules[0].order[3]"; "file" for the file as a whole
+	Found    string
+	Expected string
+}
+
+func (e *InputError) Error() string {
+	return fmt.Sprintf("%s: %s: found %s, expected %s", e.File, e.Field, e.Found, e.Expected)
+}
+
+// A decoder reads JSON into structs, token by token. Unlike encoding/json it takes no
+// unknown, missing or repeated field, no other spelling of a name and no null, and
+// says which value is wrong. It stops at the first error.
+type decoder struct {
+	file string
+	json *json.Decoder
+}
+
+func (d *decoder) fail(at, found, expected string) error {
+	if at == "" {
+		at = "file"
+	}
+	return &InputError{d.file, at, found, expected}
+}
+
+// strict reads data into the struct that v points to.
+func strict(file string, data []byte, v any) error {
+	d := &decoder{file, json.NewDecoder(bytes.NewReader(data))}
+	d.json.UseNumber()
+	if err := d.value("", reflect.ValueOf(v).Elem()); err != nil {
+		return err
+	}
+	if _, err := d.json.Token(); err != io.EOF {
+		return d.fail("", fmt.Sprintf("more after the end of the object, at byte %d", d.json.InputOffset()), "one JSON object")
+	}
+	return nil
+}
+
+func (d *decoder) token(at string) (json.Token, error) {
+	t, err := d.json.Token()
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return nil, d.fail(at, fmt.Sprintf("%v at byte %d", err, d.json.InputOffset()), "JSON")
+	}
+	return t, nil
+}
+
+// value reads the next value into v.
+func (d *decoder) value(at string, v reflect.Value) error {
+	if v.Kind() == reflect.Pointer {
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
+	t, err := d.token(at)
+	if err != nil {
+		return err
+	}
+	found := describe(t)
+	switch v.Kind() {
+	case reflect.Struct:
+		if t != json.Delim('{') {
+			return d.fail(at, found, "an object")
+		}
+		return d.object(at, v)
+	case reflect.Slice, reflect.Array:
+		if t != json.Delim('[') {
+			return d.fail(at, found, "a list")
+		}
+		n := 0
+		for ; d.json.More(); n++ {
+			item := fmt.Sprintf("%s[%d]", at, n)
+			if v.Kind() == reflect.Slice {
+				v.Set(reflect.Append(v, reflect.Zero(v.Type().Elem())))
+			} else if n == v.Len() {
+				return d.fail(at, "a longer list", fmt.Sprintf("a list of %d", n))
+			}
+			if err := d.value(item, v.Index(n)); err != nil {
+				return err
+			}
+		}
+		if v.Kind() == reflect.Array && n < v.Len() {
+			return d.fail(at, fmt.Sprintf("a list of %d", n), fmt.Sprintf("a list of %d", v.Len()))
+		}
+		if n == 0 && v.Kind() == reflect.Slice {
+			v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+		}
+		_, err := d.token(at)
+		return err
+	case reflect.String:
+		s, ok := t.(string)
+		if !ok {
+			return d.fail(at, found, "a text")
+		}
+		v.SetString(s)
+	case reflect.Bool:
+		b, ok := t.(bool)
+		if !ok {
+			return d.fail(at, found, "true or false")
+		}
+		v.SetBool(b)
+	case reflect.Int, reflect.Int64:
+		n, ok := t.(json.Number)
+		if !ok {
+			return d.fail(at, found, "a whole number")
+		}
+		x, err := strconv.ParseInt(n.String(), 10, 64)
+		if err != nil {
+			return d.fail(at, found, "a whole number")
+		}
+		v.SetInt(x)
+	case reflect.Float64:
+		n, ok := t.(json.Number)
+		if !ok {
+			return d.fail(at, found, "a number")
+		}
+		x, err := strconv.ParseFloat(n.String(), 64)
+		if err != nil {
+			return d.fail(at, found, "a number")
+		}
+		v.SetFloat(x)
+	default:
+		panic("schedulefile: a field of type " + v.Type().String())
+	}
+	return nil
+}
+
+// object reads the fields of a struct behind the opening brace.
+func (d *decoder) object(at string, v reflect.Value) error {
+	t := v.Type()
+	names := make([]string, t.NumField())
+	optional := make([]bool, t.NumField())
+	for i := range names {
+		name, rest, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		names[i], optional[i] = name, rest == "omitempty"
+	}
+	seen := make([]bool, len(names))
+	for d.json.More() {
+		key, err := d.token(at)
+		if err != nil {
+			return err
+		}
+		name := key.(string)
+		i := slices.Index(names, name)
+		switch {
+		case i < 0:
+			return d.fail(join(at, printable(name)), "an unknown field", "one of "+strings.Join(names, ", "))
+		case seen[i]:
+			return d.fail(join(at, name), "the field a second time", "it once")
+		}
+		seen[i] = true
+		if err := d.value(join(at, name), v.Field(i)); err != nil {
+			return err
+		}
+	}
+	for i, name := range names {
+		if !seen[i] && !optional[i] {
+			return d.fail(join(at, name), "nothing", "the field")
+		}
+	}
+	_, err := d.token(at)
+	return err
+}
+
+func join(at, name string) string {
+	if at == "" {
+		return name
+	}
+	return at + "." + name
+}
+
+// describe says what a value is that begins with a token.
+func describe(t json.Token) string {
+	switch t := t.(type) {
+	case nil:
+		return "null"
+	case json.Delim:
+		if t == '{' {
+			return "an object"
+		}
+		return "a list"
+	case string:
+		return printable(t)
+	}
+	return fmt.Sprint(t)
+}
+
+// printable quotes a text and cuts a long one.
+func printable(s string) string {
+	const most = 60
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "..."
+	}
+	return strconv.Quote(s)
+}

@@ -1,0 +1,237 @@
+package schedulefile
+
+import (
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// Kind and Version are the first two fields of each file.
+const (
+	Kind    = "dsasched-schedule"
+	Version = 1
+)
+
+// File is a schedule of a whole chip. A field whose tag has omitempty may be left
+// out.
+type File struct {
+	Kind    string `json:"kind"`
+	Version int    `json:"version"`
+	// Origin tells how the schedule came about. Nothing depends on it.
+	Origin   *Origin  `json:"origin,omitempty"`
+	Hardware Hardware `json:"hardware"`
+	// Batch is what the chip works on, in batch elements.
+	Batch     int64     `json:"batch"`
+	Generator Generator `json:"generator"`
+	// Clusters lists what each cluster runs, one segment after the other; an empty
+	// list leaves it idle.
+	Clusters  [][]Segment `json:"clusters"`
+	Schedules []Plan      `json:"schedules"`
+}
+
+// Origin is how a schedule came about.
+type Origin struct {
+	MadeBy  string  `json:"made_by,omitempty"`
+	Model   string  `json:"model,omitempty"`  // as it was asked for
+	Source  string  `json:"source,omitempty"` // its short name
+	DType   string  `json:"dtype,omitempty"`
+	Variant string  `json:"variant,omitempty"`
+	InPlace bool    `json:"in_place,omitempty"`
+	Spill   string  `json:"spill,omitempty"` // rule
+	Tuned   []Trial `json:"tuned,omitempty"` // chunks that were tried
+}
+
+// Trial is a chunk size and what it gave.
+type Trial struct {
+	Chunk               int64   `json:"chunk"`
+	ThroughputPerSecond float64 `json:"throughput_per_s,omitempty"` // in batch elements; 0: it failed
+	Error               string  `json:"error,omitempty"`
+}
+
+// Hardware says for which accelerator a schedule was made.
+type Hardware struct {
+	Name string `json:"name"`
+	// Level is the memory that is filled with instances: "lb", or "gb", then each
+	// cluster counts as a core and its GB as the LB.
+	Level string `json:"level"`
+	// Fingerprint is of the description; see [Fingerprint].
+	Fingerprint string `json:"fingerprint,omitempty"`
+}
+
+// Generator are the liberties of the kernel generator.
+type Generator struct {
+	KeepWeights bool `json:"keep_weights"`
+	CrossLayer  bool `json:"cross_layer"`
+	Prefetch    bool `json:"prefetch"`
+}
+
+// Segment is one of the schedules, run a number of times.
+type Segment struct {
+	Schedule   int   `json:"schedule"`
+	Iterations int64 `json:"iterations"`
+}
+
+// Plan is the schedule of one cluster for one chunk of its share.
+type Plan struct {
+	Batch int64 `json:"batch"` // elements of a chunk
+	Graph Graph `json:"graph"`
+	// Outputs is the level at which a layer's output should stay, within its
+	// instance; what leaves the instance follows its scope.
+	Outputs string  `json:"outputs"`
+	Groups  []Group `json:"groups"`
+	// Instances, each once, in any order.
+	Instances  []Instance  `json:"instances"`
+	OrderName  string      `json:"order_name,omitempty"`
+	Order      [][2]int    `json:"order"` // group and index of each instance, as they run
+	Candidates []Candidate `json:"order_candidates,omitempty"`
+	// Memory is the memory plan. Without it, a plan is made when the schedule is run.
+	Memory *Memory `json:"memory,omitempty"`
+	Merges []Merge `json:"merges,omitempty"`
+}
+
+// Graph is a network at one batch size.
+type Graph struct {
+	Name    string     `json:"name"`
+	Inputs  []int      `json:"inputs"`
+	Outputs []int      `json:"outputs"`
+	Tensors []Tensor   `json:"tensors"`
+	Ops     []Operator `json:"operators"`
+}
+
+// Tensor is a value of the graph.
+type Tensor struct {
+	ID      int     `json:"id"`
+	Name    string  `json:"name"`
+	Shape   []int64 `json:"shape"`
+	DType   string  `json:"dtype"`
+	Role    string  `json:"role"` // activation, input or constant
+	Learned bool    `json:"learned,omitempty"`
+	Ints    []int64 `json:"ints,omitempty"`
+}
+
+// Operator is an operator of the graph.
+type Operator struct {
+	ID      int        `json:"id"`
+	Name    string     `json:"name"`
+	Kind    string     `json:"kind"`
+	Inputs  []int      `json:"inputs"`
+	Outputs []int      `json:"outputs"`
+	Attr    *Attribute `json:"attributes,omitempty"`
+}
+
+// Attribute holds the attributes of an operator; see model.Attr.
+type Attribute struct {
+	Kernel        []int64 `json:"kernel,omitempty"`
+	Strides       []int64 `json:"strides,omitempty"`
+	Dilations     []int64 `json:"dilations,omitempty"`
+	Pads          []int64 `json:"pads,omitempty"`
+	Group         int64   `json:"group,omitempty"`
+	CeilMode      bool    `json:"ceil_mode,omitempty"`
+	Axis          int64   `json:"axis,omitempty"`
+	Axes          []int64 `json:"axes,omitempty"`
+	KeepDims      bool    `json:"keep_dims,omitempty"`
+	Perm          []int64 `json:"perm,omitempty"`
+	TransA        bool    `json:"trans_a,omitempty"`
+	TransB        bool    `json:"trans_b,omitempty"`
+	Shape         []int64 `json:"shape,omitempty"`
+	Splits        []int64 `json:"splits,omitempty"`
+	Starts        []int64 `json:"starts,omitempty"`
+	Steps         []int64 `json:"steps,omitempty"`
+	OutputPadding []int64 `json:"output_padding,omitempty"`
+	Variant       string  `json:"variant,omitempty"`
+}
+
+// Group is a sub-graph: one kernel for each of its instances.
+type Group struct {
+	Name   string  `json:"name"`
+	Ops    []int   `json:"operators"` // in execution order
+	Layers [][]int `json:"layers"`    // the same operators, layer by layer
+	// Factor is the number of instances, Dim the dimension of the outputs that they
+	// divide, if there is more than one.
+	Factor int64 `json:"factor"`
+	Dim    *int  `json:"dim,omitempty"`
+	// For explanations: operators that the dimension splits, bytes of the unsplit
+	// group at its peak, and whether an instance is too big for the LB all the same.
+	SplitOps  int   `json:"split_operators,omitempty"`
+	PeakBytes int64 `json:"peak_bytes,omitempty"`
+	TooBig    bool  `json:"too_big,omitempty"`
+}
+
+// Instance is where one piece of a group runs and leaves its output.
+type Instance struct {
+	Group int     `json:"group"`
+	Index int64   `json:"index"`
+	Cores []int64 `json:"cores"` // per dimension of the group's first output
+	Scope string  `json:"scope"`
+}
+
+// Candidate is an order that was weighed, and its cost.
+type Candidate struct {
+	Name          string  `json:"name"`
+	MovedBytes    int64   `json:"moved_bytes"`
+	Utilization   float64 `json:"lb_utilization"`
+	PeakBytes     int64   `json:"lb_peak_bytes"`
+	OverflowBytes int64   `json:"lb_overflow_bytes"`
+}
+
+// Memory is a memory plan.
+type Memory struct {
+	Values []Value `json:"values"`
+	Stages []Stage `json:"stages"`
+	Spills []Spill `json:"spills,omitempty"`
+}
+
+// Value is where a tensor of an instance lives, from the layer that makes it to the
+// last that reads it.
+type Value struct {
+	Group   int    `json:"group"`
+	Index   int64  `json:"index"`
+	Tensor  int    `json:"tensor"`
+	Wanted  string `json:"wanted,omitempty"` // level before spilling, if another
+	Level   string `json:"level"`
+	Address *int64 `json:"address,omitempty"` // unless in the DDR; in the LB the same on every core
+}
+
+// Stage is the LB space through which data of other cores and levels pass while an
+// instance runs a layer.
+type Stage struct {
+	Group   int   `json:"group"`
+	Index   int64 `json:"index"`
+	Layer   int   `json:"layer"`
+	Tiles   int64 `json:"tiles"` // more than one: two are there at a time
+	Panels  bool  `json:"panels,omitempty"`
+	Address int64 `json:"address"`
+}
+
+// Spill is a value that had to leave its wanted level, and the layer that ran when
+// space ran out.
+type Spill struct {
+	Group   int      `json:"group"`
+	Index   int64    `json:"index"`
+	Tensor  int      `json:"tensor"`
+	From    string   `json:"from"`
+	To      string   `json:"to"`
+	AtLayer [3]int64 `json:"at"` // group, index, layer
+}
+
+// Merge is a decision of the grouping algorithm.
+type Merge struct {
+	Round    int      `json:"round"`
+	Pattern  string   `json:"pattern"`
+	Parts    []string `json:"parts"`   // by their last operators
+	Factors  []int64  `json:"factors"` // 0: can't be split to fit
+	Merged   int64    `json:"merged_factor"`
+	Rule     string   `json:"rule,omitempty"`
+	Accepted bool     `json:"accepted"`
+	Reason   string   `json:"reason,omitempty"` // of a refusal
+}
+
+// levels in the words of the file.
+var levelNames = [...]string{schedule.LB: "lb", schedule.GB: "gb", schedule.DDR: "ddr"}
+
+func parseLevel(s string) (schedule.Level, bool) {
+	for l, name := range levelNames {
+		if name == s {
+			return schedule.Level(l), true
+		}
+	}
+	return 0, false
+}
