@@ -31,6 +31,7 @@ var mayImport = map[string][]string{
 	"hardware":              {"spell"},
 	"hardware/isa":          {},
 	"hardware/sim":          {"hardware/isa"},
+	"hardware/sim/trace":    {"hardware/isa", "hardware/sim"},
 	"hardware/cost":         {"hardware", "model"},
 	"hardware/lower":        {"hardware", "hardware/cost", "hardware/isa", "model", "model/schedule"},
 	"heuristics/astitch":    {"model", "model/schedule"},

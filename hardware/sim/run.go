@@ -32,6 +32,10 @@ type Options struct {
 	// among the ends that are due at one time, of index. A command of no length
 	// ends after the one that let it start. Times are in picoseconds.
 	OnCommand func(index int, start, end int64)
+	// OnRate, if not nil, is called when the rate of a move changes: from ps on it
+	// passes that many bytes per second through the resources of which it uses most (see
+	// the package documentation), and 0 when it ends. Calls are in order of time.
+	OnRate func(index int, ps, bytesPerSecond int64)
 }
 
 // LimitError tells that a program is beyond what the integers of the simulator
@@ -279,6 +283,9 @@ func (e *engine) handle(q int32) {
 		return // adjust will give it a rate and an event
 	case flowing:
 		e.sharing.remove(q)
+		if e.opt.OnRate != nil {
+			e.opt.OnRate(int(l.command), e.now, 0)
+		}
 	}
 	l.phase = idle
 	c := l.command
@@ -306,6 +313,9 @@ func (e *engine) adjust() {
 			l.rest -= progress
 		}
 		l.rate, l.since = e.sharing.rate[q], e.now
+		if e.opt.OnRate != nil {
+			e.opt.OnRate(int(l.command), e.now, int64(l.rate>>rateBits))
+		}
 		when := int64(never)
 		if d := ceilMulDiv(l.rest, psPerUnit, l.rate); d < uint64(never-e.now) {
 			when = e.now + int64(d)
