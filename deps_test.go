@@ -55,8 +55,9 @@ var mayImport = map[string][]string{
 	"examples/cost":         {"experiments/network", "experiments/variant", "hardware", "hardware/cost", "model"},
 	"examples/experiment":   {"experiments", "experiments/network", "experiments/variant", "hardware"},
 	"examples/scheduler":    {"experiments/network", "experiments/variant", "hardware", "model/schedule"},
-	"cmd/dsasched":          {"experiments", "experiments/network", "experiments/picture", "experiments/variant", "formulation/binding", "formulation/highs", "formulation/memory", "formulation/milp", "formulation/ordering", "formulation/project", "hardware", "hardware/cost", "hardware/isa", "hardware/sim", "hardware/sim/trace", "heuristics/graphturbo", "heuristics/memory", "heuristics/ordering", "heuristics/project", "model", "model/memory", "model/onnx", "model/ordering", "model/project", "model/schedule", "model/schedulefile", "model/simplify", "model/structure", "model/zoo", "plots", "spell"},
+	"cmd/dsasched":          {"experiments", "experiments/explain", "experiments/network", "experiments/picture", "experiments/variant", "formulation/binding", "formulation/highs", "formulation/memory", "formulation/milp", "formulation/ordering", "formulation/project", "hardware", "hardware/cost", "hardware/isa", "hardware/sim", "hardware/sim/trace", "heuristics/graphturbo", "heuristics/memory", "heuristics/ordering", "heuristics/project", "model", "model/memory", "model/onnx", "model/ordering", "model/project", "model/schedule", "model/schedulefile", "model/simplify", "model/structure", "model/zoo", "plots", "spell"},
 	"experiments/picture":   {"experiments/variant", "hardware/isa", "model/schedule", "plots"},
+	"experiments/explain":   {"experiments/picture", "experiments/variant", "hardware/isa", "hardware/sim", "heuristics/graphturbo", "model", "model/schedule"},
 }
 
 func TestImportsGoOneWay(t *testing.T) {

@@ -86,8 +86,7 @@ Exit status: 0; 1 for failures; 2 for usage errors; 130 if interrupted.`,
 	})
 	root.AddCommand(
 		newModels(), newHardware(), newInspect(), newExport(), newONNXOps(), newSchedule(), newVariants(), newBind(), newCompare(), newRCPSP(), newRun(experiment), newList(), newVersion(), newCompletion(), newAllocate(), newOrder(), newCheckOrder(), newExportOrder(),
-		newSweep(), newCompareHardware(),
-		newCheck(), newSimulate(),
+		newSweep(), newCompareHardware(), newCheck(), newSimulate(), newExplain(),
 	)
 	root.SetHelpCommand(newHelp())
 	return root

@@ -24,13 +24,11 @@ type Kernel struct {
 	ToPs     int64
 }
 
-// Owners gives, for each command of the first cluster that works, the number of its
-// kernel in the list of kernels, and -1 for commands of other clusters. Commands belong
-// to the launch behind which the generator issued them, although loads of weights may
-// run ahead of it.
-func Owners(r *variant.Result) (owner []int, kernels []Kernel) {
+// Owners gives, for each command of a cluster, the number of its kernel in the list of
+// kernels, and -1 for commands of other clusters. Commands belong to the launch behind
+// which the generator issued them, although loads of weights may run ahead of it.
+func Owners(r *variant.Result, cluster int) (owner []int, kernels []Kernel) {
 	owner = make([]int, len(r.Program.Commands))
-	cluster := Cluster(r)
 	var instances []int // in the order of launches
 	for _, seg := range r.Plans[cluster] {
 		for range seg.Iterations {
@@ -117,7 +115,7 @@ func Gantt(r *variant.Result, from, to int64) (*plots.Figure, error) {
 	if to-from < 1_000_000_000 {
 		unit, per = "µs", 1e6
 	}
-	owner, kernels := Owners(r)
+	owner, kernels := Owners(r, Cluster(r))
 	group := func(kernel int) int {
 		return r.Schedule.Instances.Instances[kernels[kernel].Instance].Group % plots.PaletteSize
 	}

@@ -513,6 +513,15 @@ func scheduleChunk(ctx context.Context, g *model.Graph, spec *hardware.Spec, v V
 	return s, nil
 }
 
+// SplitOptions are what Algorithm 1 was told when a schedule was made.
+func SplitOptions(s *schedule.Schedule, opt Options) (graphturbo.SplitOptions, error) {
+	m, err := cost.New(s.Spec)
+	if err != nil {
+		return graphturbo.SplitOptions{}, err
+	}
+	return splitOptions(s.Graph, s.Spec, m, opt), nil
+}
+
 // splitOptions are the machine and the switches as Algorithm 1 sees them.
 func splitOptions(g *model.Graph, spec *hardware.Spec, m *cost.Model, opt Options) graphturbo.SplitOptions {
 	dt := lower.ComputeType(g)

@@ -92,6 +92,15 @@ func (s *Splitter) SplitInfo(ops []model.OpID, outputs []model.TensorID) ([]sche
 	return infos, peak
 }
 
+// Footprint is the bytes that the hungriest instance takes if the operators are split
+// in v along dimension d of their outputs: what Algorithm 1 compares with the LB.
+func (s *Splitter) Footprint(ops []model.OpID, outputs []model.TensorID, d int, v int64) int64 {
+	return s.largestInstance(ops, outputs, d, v, schedule.PeakOptions{InPlace: s.opt.InPlace})
+}
+
+// Candidates lists the factors that Algorithm 1 tries for a dimension, ascending.
+func (s *Splitter) Candidates(extent int64) []int64 { return factors(extent, s.opt.Cores) }
+
 // factors lists the candidates for v in the order that Algorithm 1 tries them.
 func factors(extent, cores int64) []int64 {
 	every := int64(1) // from here on every integer is a candidate

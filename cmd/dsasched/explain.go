@@ -1,0 +1,336 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsasched/dsasched/experiments/explain"
+	"github.com/dsasched/dsasched/experiments/variant"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/model/schedulefile"
+)
+
+// explainJSON has one of the four answers.
+type explainJSON struct {
+	Schedule string            `json:"schedule"` // file or network
+	Hardware string            `json:"hardware"`
+	Variant  string            `json:"variant"`
+	Overview *explain.Overview `json:"overview,omitempty"`
+	Tensor   *explain.Tensor   `json:"tensor,omitempty"`
+	Operator *explain.Op       `json:"operator,omitempty"`
+	Group    *explain.Group    `json:"group,omitempty"`
+}
+
+func newExplain() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "explain SCHEDULE.json|MODEL",
+		Short: "Tell why a schedule is as it is, and what it waits for",
+		Long: `Explain a schedule: one from a file, or the one that 'dsasched schedule' makes of a
+network with the same flags.
+
+Without --tensor, --op or --group: the critical path, that is the commands of which
+each starts when the one before it ends, from the start to the end of the batch; what
+each unit waited for; and what limits the whole.
+
+--group tells which merges made the group and which rule, with which numbers,
+stopped it from growing; what its hungriest instance takes at its factor and at
+smaller ones; when its instances run and what their launches wait for.
+--op tells in which layer the operator is fused, which merges ended at it, and what
+its layer waited for. --tensor tells where the tensor lives and for how long, and if
+it was spilled, what was in the memory when there was no room.`,
+		Example: `  dsasched explain net.schedule.json
+  dsasched explain resnet50 --batch 8 --group g1
+  dsasched explain resnet50 --batch 8 --op stage2.block0.conv1
+  dsasched explain bert-128 --batch 4 --tensor encoder.layer0.ffn.gelu --json`,
+		Args: oneArg("SCHEDULE.json or MODEL", scheduleHint+", or a name that 'dsasched models' lists"),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, to string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return completeModel(cmd, args, to)
+		},
+	}
+	asJSON := addJSON(cmd)
+	common := addScheduling(cmd, "tune")
+	variants := addVariant(cmd)
+	f := cmd.Flags()
+	tensor := f.String("tensor", "", "explain the tensor of this `name`")
+	op := f.String("op", "", "explain the operator of this `name`")
+	group := f.String("group", "", "explain the group of this `name`, such as g1")
+	for _, name := range []string{"tensor", "op", "group"} {
+		completeFlag(cmd, name, cobra.NoFileCompletions)
+	}
+	cmd.MarkFlagsMutuallyExclusive("tensor", "op", "group")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		for _, name := range []string{"tensor", "op", "group"} {
+			if f.Changed(name) && f.Lookup(name).Value.String() == "" {
+				return usagef("--%s is empty, expected a name", name)
+			}
+		}
+		origin, r, err := explained(cmd, args[0], common, variants.value)
+		if err != nil {
+			return err
+		}
+		e := explain.New(r, variant.Options{InPlace: origin.InPlace, Spill: graphturbo.SpillRule(origin.Spill)})
+		a := explainJSON{Schedule: args[0], Hardware: r.Machine.Name, Variant: r.Variant.Name}
+		switch {
+		case *tensor != "":
+			a.Tensor, err = e.Tensor(*tensor)
+		case *op != "":
+			a.Operator, err = e.Op(*op)
+		case *group != "":
+			a.Group, err = e.Group(*group)
+		default:
+			o := e.Overview()
+			a.Overview = &o
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", args[0], err)
+		}
+		return emit(cmd, *asJSON, a, a.write)
+	}
+	return cmd
+}
+
+// explained gives the schedule of a file, or makes that of a network.
+func explained(cmd *cobra.Command, name string, common *schedulingFlags, variantName string) (schedulefile.Origin, *variant.Result, error) {
+	none := schedulefile.Origin{}
+	if strings.HasSuffix(strings.ToLower(name), ".json") {
+		for _, flag := range []string{"batch", "chunk", "variant", "in-place", "dtype", "dim", "allow-unknown"} {
+			if cmd.Flags().Changed(flag) {
+				return none, nil, usagef("--%s is for networks: %s says it itself", flag, name)
+			}
+		}
+		accelerator := ""
+		if cmd.Flags().Changed("hardware") {
+			accelerator = common.accelerator
+		}
+		return restore(cmd.Context(), name, accelerator)
+	}
+	spec, err := hardware.Load(common.accelerator)
+	if err != nil {
+		return none, nil, err
+	}
+	v, err := variant.Lookup(variantName)
+	if err != nil {
+		return none, nil, err
+	}
+	opt := variant.Options{InPlace: common.inPlace, Chunk: common.chunk.value}
+	r, err := scheduleOne(cmd.Context(), name, common.network.options(), spec, common.batch.value, v, opt)
+	return schedulefile.Origin{Model: name, InPlace: common.inPlace}, r, err
+}
+
+func (a explainJSON) write(b *bytes.Buffer) {
+	switch {
+	case a.Overview != nil:
+		a.writeOverview(b)
+	case a.Group != nil:
+		a.writeGroup(b)
+	case a.Operator != nil:
+		a.writeOperator(b)
+	default:
+		a.writeTensor(b)
+	}
+}
+
+// sharesOf writes the largest shares, and the rest as one.
+func sharesOf(list []explain.Share, most int) []string {
+	var items []string
+	rest := 0.0
+	for i, s := range list {
+		if i < most {
+			items = append(items, fmt.Sprintf("%s %s", shorten(s.What, 34), percent(s.Share)))
+		} else {
+			rest += s.Share
+		}
+	}
+	if rest > 0 {
+		items = append(items, "others "+percent(rest))
+	}
+	if len(items) == 0 {
+		return []string{"nothing"}
+	}
+	return items
+}
+
+func (a explainJSON) writeOverview(b *bytes.Buffer) {
+	o := a.Overview
+	row(b, "schedule", "%s on %s, variant %s", printable(a.Schedule), a.Hardware, a.Variant)
+	row(b, "time", "%s for the batch, of cluster %d, which ends last", duration(o.TotalSeconds), o.Cluster)
+	row(b, "limited by", "%s", o.Limit)
+	for _, s := range o.Bounds {
+		row(b, "bound", "%s: %s (%s)", s.What, duration(s.Seconds), percent(s.Share))
+	}
+	fmt.Fprintf(b, "\nCritical path: commands of which each starts when the one before it ends\n")
+	rowOf(b, "by command", sharesOf(o.PathByKind, 8))
+	rowOf(b, "by group", sharesOf(o.PathByGroup, 8))
+	rowOf(b, "moves over", sharesOf(o.PathByResource, 6))
+	row(b, "of moves", "latency %s, shared with other moves %s", percent(o.LatencySeconds/o.TotalSeconds), percent(o.SharedSeconds/o.TotalSeconds))
+	fmt.Fprintf(b, "\nWhat each unit waited for while it was idle\n")
+	var rows [][]string
+	for _, w := range o.Waits {
+		causes := sharesOf(w.Causes, 3)
+		rows = append(rows, []string{w.Unit, percent(w.BusySeconds / o.TotalSeconds), strings.Join(causes, ", ")})
+	}
+	writeTable(b, "lrl", []string{"unit", "busy", "waited for"}, rows)
+}
+
+// mergeLines writes the last merges, since these decide.
+func mergeLines(b *bytes.Buffer, list []explain.Merge, most int) {
+	if skip := len(list) - most; skip > 0 {
+		fmt.Fprintf(b, "  (%d earlier ones are in --json)\n", skip)
+		list = list[skip:]
+	}
+	for _, m := range list {
+		var parts []string
+		for _, p := range m.Parts {
+			parts = append(parts, shorten(p, 26))
+		}
+		fmt.Fprintf(b, "  round %d, %s: %s\n    %s\n", m.Round, m.Pattern, strings.Join(parts, " + "), m.Rule)
+	}
+}
+
+func (a explainJSON) writeGroup(b *bytes.Buffer) {
+	g := a.Group
+	row(b, "group", "%s of %s: %s, %s", g.Name, printable(a.Schedule), plural(g.Operators, "operator"), plural(g.LayerCount, "layer"))
+	row(b, "from, to", "%s, %s", printable(g.First), printable(g.Last))
+	switch {
+	case g.TooBig:
+		row(b, "split", "no: no dimension makes an instance fit the LB; it streams through the GB")
+	case g.Dim == "":
+		row(b, "split", "no: it fits the LB whole")
+	default:
+		row(b, "split", "dimension %s in %d", g.Dim, g.Factor)
+	}
+	fmt.Fprintf(b, "\nWhy this factor: the LBs of a cluster hold %s of activations\n", size(g.LBBytes))
+	var rows [][]string
+	for _, f := range g.Footprints {
+		fits := "does not fit"
+		if f.Fits {
+			fits = "fits"
+			if f.Factor < g.Factor {
+				fits = "fits, but the factor does not divide an extent, or computes too much twice"
+			}
+		}
+		rows = append(rows, []string{fmt.Sprint(f.Factor), size(f.Bytes), fits})
+	}
+	writeTable(b, "rrl", []string{"factor", "hungriest instance", ""}, rows)
+	if len(g.Choices) > 0 {
+		var items []string
+		for _, c := range g.Choices {
+			if c.Dim == "" {
+				c.Dim = "none"
+			}
+			items = append(items, fmt.Sprintf("%s in %d (splits %s)", c.Dim, c.Factor, plural(c.Operators, "operator")))
+		}
+		rowOf(b, "Algorithm 1", items)
+	}
+	if len(g.Merges)+len(g.Stops) == 0 {
+		fmt.Fprintf(b, "\nNothing is known of merges: the variant groups by layers, or the file does not tell\n")
+	}
+	if len(g.Merges) > 0 {
+		fmt.Fprintf(b, "\nMerged: %s, the last of them\n", plural(len(g.Merges), "time"))
+		mergeLines(b, g.Merges, 3)
+	}
+	if len(g.Stops) > 0 {
+		fmt.Fprintf(b, "\nStopped at its borders\n")
+		mergeLines(b, g.Stops, 6)
+	}
+	fmt.Fprintf(b, "\n%s\n", plural(len(g.Instances), "instance"))
+	rows = nil
+	for i, x := range g.Instances {
+		if i == groupRows {
+			rows = append(rows, []string{"...", fmt.Sprintf("%d more", len(g.Instances)-i), "", "", "", ""})
+			break
+		}
+		rows = append(rows, []string{x.Name, fmt.Sprint(x.Position), duration(x.Start), duration(x.Took), x.Scope, shorten(x.WaitedFor, 48)})
+	}
+	writeTable(b, "lrrrll", []string{"name", "position", "launched", "took", "scope", "launch waited for"}, rows)
+}
+
+func (a explainJSON) writeOperator(b *bytes.Buffer) {
+	o := a.Operator
+	row(b, "operator", "%s (%s) of %s", printable(o.Name), o.Kind, printable(a.Schedule))
+	row(b, "group", "%s", o.Group)
+	var with []string
+	for _, n := range o.With {
+		with = append(with, printable(n))
+	}
+	row(b, "layer", "%s", printable(o.Layer))
+	rowOf(b, "fused in it", with)
+	if len(o.Merges) > 0 {
+		fmt.Fprintf(b, "\nMerges at this operator, where it ends a part\n")
+		mergeLines(b, o.Merges, 6)
+	}
+	fmt.Fprintf(b, "\nIts layer, by instance\n")
+	var rows [][]string
+	for i, r := range o.Runs {
+		if i == groupRows {
+			rows = append(rows, []string{"...", fmt.Sprintf("%d more", len(o.Runs)-i), "", "", "", ""})
+			break
+		}
+		waited := "-"
+		if r.Waited > 0 {
+			waited = duration(r.Waited)
+		}
+		rows = append(rows, []string{r.Instance, duration(r.Start), duration(r.Took), fmt.Sprint(r.Tiles), waited, shorten(r.WaitedFor, 50)})
+	}
+	writeTable(b, "lrrrrl", []string{"instance", "computes from", "for", "tiles", "unit idle", "waiting for"}, rows)
+}
+
+func (a explainJSON) writeTensor(b *bytes.Buffer) {
+	t := a.Tensor
+	row(b, "tensor", "%s of %s: %v %s, %s", printable(t.Name), printable(a.Schedule), t.Shape, t.DType, size(t.Bytes))
+	if t.Producer != "" {
+		row(b, "made by", "%s", printable(t.Producer))
+	}
+	var readers []string
+	for _, r := range t.Readers {
+		readers = append(readers, printable(r))
+	}
+	if len(readers) == 0 {
+		readers = []string{"nothing"}
+	}
+	rowOf(b, "read by", readers)
+	row(b, "why", "%s", t.Why)
+	if len(t.Places) == 0 {
+		return
+	}
+	var rows [][]string
+	for i, p := range t.Places {
+		if i == groupRows {
+			rows = append(rows, []string{"...", fmt.Sprintf("%d more", len(t.Places)-i), "", "", "", ""})
+			break
+		}
+		level := p.Level
+		if p.Wanted != p.Level {
+			level += ", not " + p.Wanted
+		}
+		at := "-"
+		if p.Level != "DDR" {
+			at = fmt.Sprint(p.Address)
+		}
+		rows = append(rows, []string{p.Instance, size(p.Bytes), level, at, plural(p.Lives, "layer"), shorten(p.To, 40)})
+	}
+	b.WriteByte('\n')
+	writeTable(b, "lrlrrl", []string{"made by", "size", "in", "address", "lives", "until"}, rows)
+	i := slices.IndexFunc(t.Places, func(p explain.Place) bool { return p.Spill != nil })
+	if i < 0 {
+		return
+	}
+	s := t.Places[i].Spill
+	fmt.Fprintf(b, "\nWhy the one of %s was spilled: when %s ran, %s\n", t.Places[i].Instance, printable(s.At), s.Why)
+	row(b, "capacity", "%s", size(s.CapacityBytes))
+	row(b, "live values", "%s, and %s at least pass through: %s too many", size(s.LiveBytes), size(s.StageBytes), size(s.Over))
+	rows = nil
+	for i, l := range s.Live {
+		if i == groupRows/2 {
+			rows = append(rows, []string{"...", fmt.Sprintf("%d more", len(s.Live)-i), "", ""})
+			break
+		}
+		rows = append(rows, []string{shorten(l.Tensor, 40), l.Instance, size(l.Bytes), plural(l.Lives, "layer")})
+	}
+	writeTable(b, "llrr", []string{"live value", "made by", "bytes", "lives"}, rows)
+}
