@@ -65,10 +65,10 @@ func CheckBuffers(p *isa.Program, r *Result) error {
 	if len(r.Start) != len(p.Commands) || len(r.End) != len(p.Commands) {
 		panic("sim: the result is of another program")
 	}
+	times := bufferTimes(p, r)
 	use := func(i int32) BufferUse {
 		b := &p.Buffers[i]
-		from, to := bufferTime(b, r)
-		return BufferUse{int(i), p.Labels[b.Label], b.Address, b.Bytes, from, to}
+		return BufferUse{int(i), p.Labels[b.Label], b.Address, b.Bytes, times[i].from, times[i].to}
 	}
 	for i := range p.Buffers {
 		b := &p.Buffers[i]
@@ -83,10 +83,31 @@ func CheckBuffers(p *isa.Program, r *Result) error {
 		}
 	}
 
+	// Clusters that are alike have the same overlaps. To find the first of all, each is
+	// looked at.
+	err := findOverlap(p, times, alike(p, times), use)
+	if err != nil {
+		each := make([]int32, p.Clusters)
+		for k := range each {
+			each[k] = int32(k)
+		}
+		err = findOverlap(p, times, each, use)
+	}
+	if err != nil {
+		return err
+	}
+	return nil
+}
+
+// findOverlap returns the overlap that came about first, of the clusters that are
+// not as others, or nil.
+func findOverlap(p *isa.Program, times []span, as []int32, use func(int32) BufferUse) *OverlapError {
 	// Ranks by memory, then address.
-	order := make([]int32, len(p.Buffers))
-	for i := range order {
-		order[i] = int32(i)
+	order := make([]int32, 0, len(p.Buffers))
+	for i := range p.Buffers {
+		if b := &p.Buffers[i]; as[b.Cluster] == b.Cluster {
+			order = append(order, int32(i))
+		}
 	}
 	slices.SortFunc(order, func(i, j int32) int {
 		a, b := &p.Buffers[i], &p.Buffers[j]
@@ -101,7 +122,7 @@ func CheckBuffers(p *isa.Program, r *Result) error {
 		}
 		return cmp.Compare(i, j)
 	})
-	rank := make([]int32, len(order))
+	rank := make([]int32, len(p.Buffers))
 	for k, i := range order {
 		rank[i] = int32(k)
 	}
@@ -112,9 +133,9 @@ func CheckBuffers(p *isa.Program, r *Result) error {
 			a.Address < b.Address+b.Bytes && b.Address < a.Address+a.Bytes
 	}
 	set := newRankSet(len(order))
-	for _, e := range bufferEdges(p, r) {
+	for _, e := range bufferEdges(p, times, as) {
 		k := int(rank[e.index])
-		if e.ends {
+		if e.ends() {
 			set.remove(k)
 			continue
 		}

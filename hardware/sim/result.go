@@ -124,8 +124,9 @@ func (o *Occupancy) At(ps int64) int64 {
 	return o.Steps[i].Bytes
 }
 
-// measure derives all figures from the times of the commands.
-func measure(p *isa.Program, start, end []int64) *Result {
+// measure derives all figures from the times of the commands, which copies share
+// with their originals.
+func measure(p *isa.Program, start, end []int64, f *fold) *Result {
 	r := &Result{
 		Start: start, End: end,
 		Queues:    make([]QueueUse, len(p.Queues)),
@@ -162,89 +163,94 @@ func measure(p *isa.Program, start, end []int64) *Result {
 			r.VectorUtilization = float64(r.VectorOps) / (p.PeakVectorOpsPerSecond * seconds)
 		}
 	}
-	measureTime(p, r)
+	measureTime(p, r, f)
 	measureMemory(p, r)
 	return r
 }
 
-// edge is a moment at which something begins or ends.
-type edge struct {
-	ps    int64
-	index int32
-	ends  bool
-}
+// span is a half-open time.
+type span struct{ from, to int64 }
 
-// sortEdges puts edges in order of time; at the same time ends come first, since
-// intervals are half-open, then the order is that of the indexes.
-func sortEdges(edges []edge) {
-	slices.SortFunc(edges, func(a, b edge) int {
-		switch {
-		case a.ps != b.ps:
-			if a.ps < b.ps {
-				return -1
-			}
-			return 1
-		case a.ends != b.ends:
-			if a.ends {
-				return -1
-			}
-			return 1
-		}
-		return int(a.index) - int(b.index)
-	})
-}
-
-func measureTime(p *isa.Program, r *Result) {
-	edges := make([]edge, 0, 2*len(p.Commands))
-	for i := range p.Commands {
-		if r.Start[i] < r.End[i] {
-			edges = append(edges, edge{r.Start[i], int32(i), false}, edge{r.End[i], int32(i), true})
-		}
+// union merges two lists of spans, each in order and without overlap, to one.
+func union(a, b []span) []span {
+	if len(a) == 0 {
+		return b
 	}
-	sortEdges(edges)
-
-	running := make([][isa.NumKinds]int, p.Clusters)
-	since := make([]int64, p.Clusters)
-	account := func(cluster int32, now int64) {
-		d := now - since[cluster]
-		if d == 0 {
-			return
-		}
-		since[cluster] = now
-		use := &r.Clusters[cluster]
-		var compute, move, launch bool
-		for k, n := range running[cluster] {
-			if n > 0 {
-				use.KindPs[k] += d
-				kind := isa.Kind(k)
-				compute = compute || kind.IsCompute()
-				move = move || kind.IsMove()
-				launch = true
-			}
-		}
-		switch {
-		case compute:
-			use.Time.ComputePs += d
-		case move:
-			use.Time.MovePs += d
-		case launch:
-			use.Time.LaunchPs += d
-		default:
-			use.Time.IdlePs += d
-		}
+	if len(b) == 0 {
+		return a
 	}
-	for _, e := range edges {
-		c := &p.Commands[e.index]
-		cluster := p.Queues[c.Queue].Cluster
-		account(cluster, e.ps)
-		if e.ends {
-			running[cluster][c.Kind]--
+	u := make([]span, 0, len(a)+len(b))
+	for len(a) > 0 || len(b) > 0 {
+		var s span
+		if len(b) == 0 || len(a) > 0 && a[0].from <= b[0].from {
+			s, a = a[0], a[1:]
 		} else {
-			running[cluster][c.Kind]++
+			s, b = b[0], b[1:]
+		}
+		u = appendSpan(u, s)
+	}
+	return u
+}
+
+// appendSpan adds a span that begins no earlier than the last.
+func appendSpan(list []span, s span) []span {
+	if n := len(list); n > 0 && s.from <= list[n-1].to {
+		list[n-1].to = max(list[n-1].to, s.to)
+		return list
+	}
+	return append(list, s)
+}
+
+func length(list []span) int64 {
+	var sum int64
+	for _, s := range list {
+		sum += s.to - s.from
+	}
+	return sum
+}
+
+func measureTime(p *isa.Program, r *Result, f *fold) {
+	// The commands of a queue run one after another, so that those of one kind are in
+	// order and apart.
+	runs := make([][isa.NumKinds][]span, len(p.Queues))
+	for i := range p.Commands {
+		c := &p.Commands[i]
+		if r.Start[i] < r.End[i] && !f.isCopy(p.Queues[c.Queue].Cluster) {
+			list := &runs[c.Queue][c.Kind]
+			*list = appendSpan(*list, span{r.Start[i], r.End[i]})
+		}
+	}
+	ofKind := make([][isa.NumKinds][]span, p.Clusters)
+	for q := range runs {
+		kinds := &ofKind[p.Queues[q].Cluster]
+		for k := range kinds {
+			kinds[k] = union(kinds[k], runs[q][k])
 		}
 	}
 	for cluster := range r.Clusters {
-		account(int32(cluster), r.TotalPs)
+		use := &r.Clusters[cluster]
+		if a := f.as[cluster]; int(a) != cluster {
+			use.KindPs, use.Time = r.Clusters[a].KindPs, r.Clusters[a].Time
+			continue
+		}
+		var compute, move, other []span
+		for k, list := range ofKind[cluster] {
+			use.KindPs[k] = length(list)
+			switch kind := isa.Kind(k); {
+			case kind.IsCompute():
+				compute = union(compute, list)
+			case kind.IsMove():
+				move = union(move, list)
+			default:
+				other = union(other, list)
+			}
+		}
+		move = union(compute, move)
+		other = union(move, other)
+		use.Time.ComputePs = length(compute)
+		use.Time.MovePs = length(move) - length(compute)
+		use.Time.LaunchPs = length(other) - length(move)
+		use.Time.IdlePs = r.TotalPs - length(other)
 	}
 }
 
@@ -263,25 +269,34 @@ func measureMemory(p *isa.Program, r *Result) {
 		s.lo, carry = bits.Add64(s.lo, lo, 0)
 		s.hi += hi + carry
 	}
-	for _, e := range bufferEdges(p, r) {
+	times := bufferTimes(p, r)
+	as := alike(p, times)
+	for _, e := range bufferEdges(p, times, as) {
 		b := &p.Buffers[e.index]
 		o := &r.Clusters[b.Cluster].Memory[b.Level]
 		if o.Steps == nil {
 			o.Steps = append(o.Steps, Step{})
 		}
 		last := &o.Steps[len(o.Steps)-1]
-		if last.Ps != e.ps {
-			account(int(b.Cluster), b.Level, e.ps)
-			o.Steps = append(o.Steps, Step{e.ps, last.Bytes})
+		if last.Ps != e.ps() {
+			account(int(b.Cluster), b.Level, e.ps())
+			o.Steps = append(o.Steps, Step{e.ps(), last.Bytes})
 			last = &o.Steps[len(o.Steps)-1]
 		}
-		if e.ends {
+		if e.ends() {
 			last.Bytes -= b.Bytes
 		} else {
 			last.Bytes += b.Bytes
 		}
 	}
 	for cluster := range r.Clusters {
+		if a := as[cluster]; int(a) != cluster {
+			for level, o := range r.Clusters[a].Memory {
+				o.Steps = slices.Clone(o.Steps)
+				r.Clusters[cluster].Memory[level] = o
+			}
+			continue
+		}
 		for level := range isa.NumLevels {
 			o := &r.Clusters[cluster].Memory[level]
 			if o.Steps == nil {
@@ -297,18 +312,36 @@ func measureMemory(p *isa.Program, r *Result) {
 	}
 }
 
+// edge is a moment at which a buffer begins or ends: its time, twice, plus one if it
+// begins. Ends come first, since times are half-open.
+type edge struct {
+	at    uint64
+	index int32
+}
+
+func (e edge) ps() int64  { return int64(e.at >> 1) }
+func (e edge) ends() bool { return e.at&1 == 0 }
+
 // bufferEdges returns the beginnings and ends of the buffers that hold anything
-// for any time.
-func bufferEdges(p *isa.Program, r *Result) []edge {
+// for any time, in order of time and then of index, without those of clusters that
+// are as others.
+func bufferEdges(p *isa.Program, times []span, as []int32) []edge {
 	edges := make([]edge, 0, 2*len(p.Buffers))
 	for i := range p.Buffers {
-		b := &p.Buffers[i]
-		from, to := bufferTime(b, r)
-		if from < to && b.Bytes > 0 {
-			edges = append(edges, edge{from, int32(i), false}, edge{to, int32(i), true})
+		b, t := &p.Buffers[i], times[i]
+		if t.from < t.to && b.Bytes > 0 && as[b.Cluster] == b.Cluster {
+			edges = append(edges, edge{uint64(t.from)<<1 | 1, int32(i)}, edge{uint64(t.to) << 1, int32(i)})
 		}
 	}
-	sortEdges(edges)
+	slices.SortFunc(edges, func(a, b edge) int {
+		switch {
+		case a.at < b.at:
+			return -1
+		case a.at > b.at:
+			return 1
+		}
+		return int(a.index) - int(b.index)
+	})
 	return edges
 }
 
@@ -320,4 +353,39 @@ func bufferTime(b *isa.Buffer, r *Result) (from, to int64) {
 		to = max(to, r.End[l])
 	}
 	return from, to
+}
+
+func bufferTimes(p *isa.Program, r *Result) []span {
+	times := make([]span, len(p.Buffers))
+	for i := range p.Buffers {
+		times[i].from, times[i].to = bufferTime(&p.Buffers[i], r)
+	}
+	return times
+}
+
+// alike gives, for each cluster, the first whose buffers have the same levels,
+// addresses, sizes and times in the same order: itself or an earlier one.
+func alike(p *isa.Program, times []span) []int32 {
+	as := make([]int32, p.Clusters)
+	list := make([][]int32, p.Clusters)
+	for k := range as {
+		as[k] = int32(k)
+	}
+	for i := range p.Buffers {
+		k := p.Buffers[i].Cluster
+		list[k] = append(list[k], int32(i))
+	}
+	same := func(i, j int32) bool {
+		x, y := &p.Buffers[i], &p.Buffers[j]
+		return times[i] == times[j] && x.Level == y.Level && x.Address == y.Address && x.Bytes == y.Bytes
+	}
+	var kinds []int32
+	for k := range as {
+		if a := slices.IndexFunc(kinds, func(a int32) bool { return slices.EqualFunc(list[a], list[k], same) }); a >= 0 {
+			as[k] = kinds[a]
+		} else if len(kinds) < maxKinds {
+			kinds = append(kinds, int32(k))
+		}
+	}
+	return as
 }

@@ -63,11 +63,17 @@ func Run(ctx context.Context, p *isa.Program, opt Options) (*Result, error) {
 	if err := checkLimits(p); err != nil {
 		return nil, err
 	}
-	e := newEngine(p, opt)
+	f := noFold(p)
+	if opt.OnCommand == nil { // who wants to hear of every command gets to
+		f = foldClusters(p)
+	}
+	e := newEngine(p, opt, f)
 	if err := e.run(ctx); err != nil {
 		return nil, err
 	}
-	return measure(p, e.start, e.end), nil
+	f.spread(e.start)
+	f.spread(e.end)
+	return measure(p, e.start, e.end, f), nil
 }
 
 func checkLimits(p *isa.Program) error {
@@ -161,10 +167,10 @@ type engine struct {
 
 	events  agenda
 	sharing *sharing
-	done    int
+	left    int // commands that have not ended, without those of copies
 }
 
-func newEngine(p *isa.Program, opt Options) *engine {
+func newEngine(p *isa.Program, opt Options, f *fold) *engine {
 	n := len(p.Commands)
 	e := &engine{
 		p: p, opt: opt,
@@ -174,12 +180,21 @@ func newEngine(p *isa.Program, opt Options) *engine {
 		waiting: make([]int32, n),
 		sharing: newSharing(p.Resources, len(p.Queues)),
 	}
+	e.sharing.shared = f.shared
+	e.sharing.weight = make([]uint64, len(p.Queues))
+	for q := range p.Queues {
+		e.sharing.weight[q] = f.weight[p.Queues[q].Cluster]
+	}
 	e.events.init(len(p.Queues))
 
 	count := make([]int32, len(p.Queues)+1)
 	first := make([]int32, n+1)
 	for i := range p.Commands {
 		c := &p.Commands[i]
+		if f.isCopy(p.Queues[c.Queue].Cluster) {
+			continue
+		}
+		e.left++
 		count[c.Queue+1]++
 		e.waiting[i] = int32(len(c.Deps))
 		for _, d := range c.Deps {
@@ -198,6 +213,9 @@ func newEngine(p *isa.Program, opt Options) *engine {
 	fill := make([]int32, n)
 	for i := range p.Commands {
 		c := &p.Commands[i]
+		if f.isCopy(p.Queues[c.Queue].Cluster) {
+			continue
+		}
 		e.order[count[c.Queue]] = int32(i)
 		count[c.Queue]++
 		for _, d := range c.Deps {
@@ -239,7 +257,7 @@ func (e *engine) run(ctx context.Context) error {
 		}
 		e.adjust()
 	}
-	if e.done != len(e.p.Commands) {
+	if e.left != 0 {
 		// Dependencies point backwards and queues keep the order, so the first
 		// command that has not ended can always run.
 		panic("sim: commands are left without an event")
@@ -290,7 +308,7 @@ func (e *engine) handle(q int32) {
 	l.phase = idle
 	c := l.command
 	e.end[c] = e.now
-	e.done++
+	e.left--
 	if e.opt.OnCommand != nil {
 		e.opt.OnCommand(int(c), e.start[c], e.now)
 	}

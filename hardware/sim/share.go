@@ -50,7 +50,11 @@ type sharing struct {
 	users    [][]int32 // slots on each resource
 	shares   [][]share // of each slot; empty if it does not flow
 	rate     []uint64  // of each slot
-	dirty    []int32   // resources on which the set of flows has changed
+	// A slot stands for weight slots that do the same, each with resources of its own
+	// but for those that are shared. If shared is nil, each stands for itself.
+	weight []uint64
+	shared []bool
+	dirty  []int32 // resources on which the set of flows has changed
 
 	// Scratch of solve. A mark is valid if it equals epoch.
 	epoch        uint64
@@ -108,6 +112,9 @@ func (s *sharing) add(slot int32, uses []isa.Use) int64 {
 		hi, lo := bits.Mul64(sh[i].coef, 1<<coefBits)
 		lo, carry := bits.Add64(lo, own-1, 0)
 		sh[i].coef, _ = bits.Div64(hi+carry, lo, own)
+		if s.shared != nil && s.shared[r] {
+			sh[i].coef *= s.weight[slot]
+		}
 		s.sum[r] += sh[i].coef
 		s.users[r] = append(s.users[r], slot)
 		s.dirty = append(s.dirty, r)
