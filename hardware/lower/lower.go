@@ -3,7 +3,7 @@ package lower
 import (
 	"fmt"
 	"math"
-	"sort"
+	"slices"
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
@@ -107,8 +107,15 @@ func Program(name string, spec *hardware.Spec, plans [][]Segment, opt Options) (
 		}
 	}
 	labels := map[string]int32{}
+	marks := make([]mark, 1, len(plans)+1)
 	for k, segments := range plans {
-		e := &emitter{p: p, spec: spec, cost: m, opt: opt, cluster: int32(k), labels: labels, fine: grainFor(layers)}
+		first, alike := likeness(plans, k)
+		if first < k {
+			copyCluster(p, first, k, marks[first], marks[first+1])
+			marks = append(marks, markOf(p))
+			continue
+		}
+		e := &emitter{p: p, spec: spec, cost: m, opt: opt, cluster: int32(k), alike: alike, labels: labels, fine: grainFor(layers)}
 		for _, seg := range segments {
 			if len(seg.Schedule.Graph.Ops) > 0 {
 				dtype = ComputeType(seg.Schedule.Graph)
@@ -118,6 +125,7 @@ func Program(name string, spec *hardware.Spec, plans [][]Segment, opt Options) (
 		if err := e.run(segments); err != nil {
 			return nil, err
 		}
+		marks = append(marks, markOf(p))
 	}
 	p.PeakMACsPerSecond = m.PeakMACsPerSecond(dtype)
 	p.PeakVectorOpsPerSecond = m.PeakVectorOpsPerSecond(dtype)
@@ -131,6 +139,75 @@ func Program(name string, spec *hardware.Spec, plans [][]Segment, opt Options) (
 		return nil, err
 	}
 	return p, nil
+}
+
+// likeness gives the first cluster with the same plan as cluster k, and how many have
+// it.
+func likeness(plans [][]Segment, k int) (first, alike int) {
+	first = k
+	for i, plan := range plans {
+		if slices.Equal(plan, plans[k]) {
+			first = min(first, i)
+			alike++
+		}
+	}
+	return first, alike
+}
+
+// mark is a place in a program.
+type mark struct{ commands, buffers int }
+
+func markOf(p *isa.Program) mark { return mark{len(p.Commands), len(p.Buffers)} }
+
+// copyCluster appends what stands between two marks, which is all of cluster from, for
+// cluster to. The DDR is the only resource that they share.
+func copyCluster(p *isa.Program, from, to int, begin, end mark) {
+	shift := int32(len(p.Commands) - begin.commands)
+	queue, resource := int32(to-from)*numQueues, int32(to-from)*numResources
+	nDeps, nUses, nLasts := 0, 0, 0
+	for i := begin.commands; i < end.commands; i++ {
+		nDeps += len(p.Commands[i].Deps)
+		nUses += len(p.Commands[i].Uses)
+	}
+	for i := begin.buffers; i < end.buffers; i++ {
+		nLasts += len(p.Buffers[i].Lasts)
+	}
+	indices, uses := make([]int32, 0, nDeps+nLasts), make([]isa.Use, 0, nUses)
+	shifted := func(list []int32) []int32 {
+		if list == nil {
+			return nil
+		}
+		n := len(indices)
+		for _, i := range list {
+			indices = append(indices, i+shift)
+		}
+		return indices[n:len(indices):len(indices)]
+	}
+	p.Commands = slices.Grow(p.Commands, end.commands-begin.commands)
+	for i := begin.commands; i < end.commands; i++ {
+		c := p.Commands[i]
+		c.Queue += queue
+		c.Deps = shifted(c.Deps)
+		if c.Uses != nil {
+			n := len(uses)
+			for _, u := range c.Uses {
+				if u.Resource > 0 {
+					u.Resource += resource
+				}
+				uses = append(uses, u)
+			}
+			c.Uses = uses[n:len(uses):len(uses)]
+		}
+		p.Commands = append(p.Commands, c)
+	}
+	p.Buffers = slices.Grow(p.Buffers, end.buffers-begin.buffers)
+	for i := begin.buffers; i < end.buffers; i++ {
+		b := p.Buffers[i]
+		b.Cluster = int32(to)
+		b.First += shift
+		b.Lasts = shifted(b.Lasts)
+		p.Buffers = append(p.Buffers, b)
+	}
 }
 
 // ComputeType is the type of the network's first matrix operand, for peak rates.
@@ -158,6 +235,7 @@ type emitter struct {
 	cost    *cost.Model
 	opt     Options
 	cluster int32
+	alike   int // clusters with the same work, which copies will be for
 	labels  map[string]int32
 	fine    grain
 	lbData  int64
@@ -179,6 +257,7 @@ type emitter struct {
 	// kernelEnd is the position of the first use after the running kernel.
 	kernelEnd int64
 	stretches []levelled
+	useSpace  []isa.Use // room for the uses of the next commands
 }
 
 // gbValue is a value that claims pages until after step last.
@@ -211,6 +290,13 @@ func (e *emitter) label(s string) int32 {
 func (e *emitter) add(q int, c isa.Command, deps ...[]int32) int32 {
 	c.Queue = e.cluster*numQueues + int32(q)
 	c.Iteration = e.iter
+	n := 0
+	for _, d := range deps {
+		n += len(d)
+	}
+	if n > 0 {
+		c.Deps = make([]int32, 0, n)
+	}
 	for _, d := range deps {
 		for _, x := range d {
 			if x >= 0 {
@@ -266,7 +352,12 @@ func (e *emitter) run(segments []Segment) error {
 	kernel := 0
 	for i, seg := range segments {
 		s := seg.Schedule
+		before := len(e.cmds)
 		for it := 0; it < seg.Iterations; it++ {
+			if it == 1 { // the others will be much like the first
+				more := (len(e.cmds) - before) * (seg.Iterations - 1)
+				e.cmds = slices.Grow(e.cmds, min(more+more/16, maxCommands/e.alike))
+			}
 			values := make([]valueState, len(s.Values))
 			for k := range s.Steps {
 				lp := plans[i][k]
@@ -282,7 +373,7 @@ func (e *emitter) run(segments []Segment) error {
 				}
 				e.releaseDead(k)
 				e.step(s, lp, values)
-				if len(e.p.Commands)+len(e.cmds) > maxCommands {
+				if len(e.p.Commands)+len(e.cmds)*e.alike > maxCommands {
 					return &TooLargeError{e.p.Name, fmt.Sprintf("have more than %d commands", maxCommands)}
 				}
 			}
@@ -459,20 +550,28 @@ func (e *emitter) lbLatency() int64 {
 }
 
 func (e *emitter) uses4(ddr, gb, in, out int64) []isa.Use {
-	var u []isa.Use
+	if cap(e.useSpace)-len(e.useSpace) < 1+numResources {
+		e.useSpace = make([]isa.Use, 0, 4096)
+	}
+	n := len(e.useSpace)
+	use := func(r int32, bytes int64) { e.useSpace = append(e.useSpace, isa.Use{Resource: r, Bytes: bytes}) }
 	if ddr > 0 {
-		u = append(u, isa.Use{Resource: 0, Bytes: ddr}, isa.Use{Resource: e.resource(rPort), Bytes: ddr})
+		use(0, ddr)
+		use(e.resource(rPort), ddr)
 	}
 	if gb > 0 && e.spec.GB != nil {
-		u = append(u, isa.Use{Resource: e.resource(rGB), Bytes: gb})
+		use(e.resource(rGB), gb)
 	}
 	if in > 0 {
-		u = append(u, isa.Use{Resource: e.resource(rIn), Bytes: in})
+		use(e.resource(rIn), in)
 	}
 	if out > 0 {
-		u = append(u, isa.Use{Resource: e.resource(rOut), Bytes: out})
+		use(e.resource(rOut), out)
 	}
-	return u
+	if m := len(e.useSpace); m > n {
+		return e.useSpace[n:m:m]
+	}
+	return nil
 }
 
 func (e *emitter) moveIn(gb, core int64) []isa.Use  { return e.uses4(0, gb, core, 0) }
@@ -1017,6 +1116,9 @@ func (e *emitter) flush() {
 		}
 	}
 	base := int32(len(e.p.Commands))
+	e.p.Commands = slices.Grow(e.p.Commands, len(e.cmds)*e.alike)
+	e.p.Buffers = slices.Grow(e.p.Buffers, len(e.stretches)*e.alike)
+	deps := make([]int32, 0, 3*len(e.cmds))
 	lastOf := [numQueues]int32{}
 	for q := range lastOf {
 		lastOf[q] = -1
@@ -1055,13 +1157,17 @@ func (e *emitter) flush() {
 				}
 			}
 		}
-		c.Deps = nil
+		n := len(deps)
 		for _, d := range last {
 			if d >= 0 {
-				c.Deps = append(c.Deps, base+d)
+				deps = append(deps, base+d)
 			}
 		}
-		sort.Slice(c.Deps, func(a, b int) bool { return c.Deps[a] < c.Deps[b] })
+		c.Deps = nil
+		if m := len(deps); m > n {
+			c.Deps = deps[n:m:m]
+			slices.Sort(c.Deps)
+		}
 		if !pc.roam {
 			lastOf[c.Queue-e.cluster*numQueues] = int32(i)
 		}
@@ -1072,16 +1178,12 @@ func (e *emitter) flush() {
 			continue
 		}
 		b := isa.Buffer{Label: s.label, Level: s.level, Cluster: e.cluster, Address: s.lo, Bytes: s.hi - s.lo, First: base + s.first}
-		seen := map[int32]bool{}
 		for _, l := range s.lasts {
-			f := base + l
-			b.First = min(b.First, f)
-			if !seen[f] {
-				seen[f] = true
-				b.Lasts = append(b.Lasts, f)
-			}
+			b.First = min(b.First, base+l)
+			b.Lasts = append(b.Lasts, base+l)
 		}
-		sort.Slice(b.Lasts, func(x, y int) bool { return b.Lasts[x] < b.Lasts[y] })
+		slices.Sort(b.Lasts)
+		b.Lasts = slices.Compact(b.Lasts)
 		e.p.Buffers = append(e.p.Buffers, b)
 	}
 }

@@ -2,6 +2,7 @@ package lower
 
 import (
 	"math"
+	"slices"
 	"sort"
 )
 
@@ -27,7 +28,7 @@ func (l *queueLog) latest(cmds []int32) []int32 {
 			kept = append(kept, c)
 		}
 	}
-	sort.Slice(kept, func(i, j int) bool { return kept[i] < kept[j] })
+	slices.Sort(kept)
 	return kept
 }
 
@@ -356,7 +357,7 @@ func (p *pages) add(key tileKey, keyed bool, bytes, nextUse int64) (*entry, []in
 	}
 	deps = p.log.latest(deps)
 	e := &entry{key: key, keyed: keyed, pages: append([]int(nil), p.free[:n]...), nextUse: nextUse, load: -1, first: -1}
-	p.free = append(p.free[:0:0], p.free[n:]...)
+	p.free = slices.Delete(p.free, 0, n)
 	sort.Ints(e.pages)
 	p.entries = append(p.entries, e)
 	if keyed {
