@@ -66,6 +66,7 @@ func registry() []Experiment {
 		fig15().experiment(),
 		table3().experiment(),
 		fig16().experiment(),
+		fig17().experiment(),
 		fullTable4().experiment(),
 		fullOptimality().experiment(),
 		fullSweep().experiment(),

@@ -44,6 +44,15 @@ func Configurations() []Configuration {
 	return list
 }
 
+// paperChunk is the batches per cluster of the paper's Table 2 for a variant. Whatever
+// does not split works like TVM.
+func (c Configuration) paperChunk(v variant.Variant) int64 {
+	if v.Groups == variant.Algorithm2 {
+		return c.GraphTurboBatchesPerCluster
+	}
+	return c.TVMBatchesPerCluster
+}
+
 // grid is an experiment on rows of configurations.
 type grid struct {
 	name, description, paper string
@@ -155,11 +164,7 @@ func (g grid) plan() (*plan, error) {
 			for _, policy := range g.policies {
 				chunk := int64(0)
 				if policy == PaperChunks {
-					// Whatever does not split works like TVM.
-					chunk = c.TVMBatchesPerCluster
-					if v.Groups == variant.Algorithm2 {
-						chunk = c.GraphTurboBatchesPerCluster
-					}
+					chunk = c.paperChunk(v)
 				}
 				cell, err := rowCell(src, spec, c.BatchSize, chunk, v, policy, c.Unit)
 				if err != nil {
