@@ -71,7 +71,7 @@ func (s *Splitter) SplitInfo(ops []model.OpID, outputs []model.TensorID) ([]sche
 			if !s.divides(tr, ops, v) {
 				continue
 			}
-			if !(tr.Exact && s.aligned(tr, v)) && s.largestInstance(ops, outputs, d, v, popt) > s.opt.LBBytes {
+			if !(tr.Exact && s.aligned(tr, v)) && !s.instancesFit(ops, outputs, d, v, popt) {
 				continue
 			}
 			if tr.Recomputes && !s.worthRecomputing(ops, outputs, d, v) {
@@ -154,15 +154,17 @@ func (s *Splitter) aligned(tr schedule.Tracker, v int64) bool {
 	return true
 }
 
-// largestInstance is the footprint of the hungriest instance. Inner instances
-// have halos on both sides, so a middle one stands for all but the ends.
-func (s *Splitter) largestInstance(ops []model.OpID, outputs []model.TensorID, d int, v int64, popt schedule.PeakOptions) int64 {
-	most := int64(0)
-	for _, q := range []int64{0, v / 2, v - 1} {
+// instancesFit tells whether the hungriest instance fits. Inner instances have halos
+// on both sides, so a middle one stands for all but the ends.
+func (s *Splitter) instancesFit(ops []model.OpID, outputs []model.TensorID, d int, v int64, popt schedule.PeakOptions) bool {
+	// The middle is the likeliest not to fit.
+	for _, q := range slices.Compact([]int64{v / 2, v - 1, 0}) {
 		reg := schedule.InstanceRegions(s.g, ops, outputs, d, v, q)
-		most = max(most, schedule.Peak(s.g, ops, outputs, reg, popt))
+		if schedule.Peak(s.g, ops, outputs, reg, popt) > s.opt.LBBytes {
+			return false
+		}
 	}
-	return most
+	return true
 }
 
 func (s *Splitter) worthRecomputing(ops []model.OpID, outputs []model.TensorID, d int, v int64) bool {
