@@ -2,9 +2,10 @@
 #
 # Builds the command and runs experiments into results/: those named as
 # arguments, or all of them. Finished ones are kept and skipped, so a run that
-# was interrupted goes on where it was.
+# was interrupted goes on where it was. Options are those of dsasched run.
 #
 #   ./run_experiments.sh                 everything
+#   ./run_experiments.sh --no-exact      all but the methods that look for optima
 #   ./run_experiments.sh ablation        one experiment
 
 set -euo pipefail

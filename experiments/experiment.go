@@ -15,7 +15,13 @@ type Experiment struct {
 	Description string
 	Paper       string // what it reproduces
 
+	// Exact tells that it is about methods that look for optima: nothing is left of it
+	// without them.
+	Exact bool
+
 	plan func() (*plan, error)
+	// heuristic is the plan without those methods, where that is another.
+	heuristic func() (*plan, error)
 }
 
 // plan is what an experiment consists of.

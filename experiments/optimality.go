@@ -18,7 +18,7 @@ type optimality struct {
 func fullOptimality() optimality { return optimality{"stcp920", Configurations()} }
 
 func (o optimality) experiment() Experiment {
-	return Experiment{Name: "optimality", Description: "how far the greedy decisions are from the best ones, decision by decision",
+	return Experiment{Name: "optimality", Exact: true, Description: "how far the greedy decisions are from the best ones, decision by decision",
 		Paper: "none; the exact counterparts of Algorithms 3 and 4 and of in-order issue", plan: o.plan}
 }
 

@@ -28,6 +28,9 @@ type Options struct {
 	Progress func(Progress)
 	// Quiet keeps Stderr empty and Progress untold.
 	Quiet bool
+	// NoExact leaves the methods that look for optima out, and the experiments that are
+	// about nothing else.
+	NoExact bool
 }
 
 // InterruptedError tells that the context of a run ended before the run did. It
@@ -56,13 +59,20 @@ func Run(ctx context.Context, names []string, opt Options) error {
 		if err != nil {
 			return err
 		}
+		if e.Exact && opt.NoExact {
+			return fmt.Errorf("nothing is left of %s without exact methods", name)
+		}
 		if !seen[name] {
 			seen[name] = true
 			list = append(list, e)
 		}
 	}
 	if len(names) == 0 {
-		list = registry()
+		for _, e := range registry() {
+			if !e.Exact || !opt.NoExact {
+				list = append(list, e)
+			}
+		}
 	}
 	return run(ctx, list, opt)
 }
@@ -123,7 +133,11 @@ type runner struct {
 const sharedCells = "shared-cells"
 
 func (r *runner) experiment(ctx context.Context, e Experiment) error {
-	p, err := e.plan()
+	planned := e.plan
+	if r.NoExact && e.heuristic != nil {
+		planned = e.heuristic
+	}
+	p, err := planned()
 	if err != nil {
 		return err
 	}

@@ -147,6 +147,7 @@ func TestBadInput(t *testing.T) {
 		{"variants tvm", 2, `takes no argument`},
 		{"version 1", 2, `takes no argument`},
 		{"run ablatoin", 2, `unknown experiment "ablatoin" \(did you mean ablation\?\), expected one of:? .*ablation`},
+		{"run optimality --no-exact", 2, `optimality is about exact methods alone, expected another experiment with --no-exact`},
 		{"run ablation --workers -1", 2, `"-1" for "--workers"`},
 		{"run ablation --out=", 2, `--out is empty`},
 		{"schedul resnet50", 2, `unknown command "schedul": did you mean schedule\?`},

@@ -77,7 +77,7 @@ func newList() *cobra.Command {
 
 func newRun(experiment runner) *cobra.Command {
 	var out string
-	var quiet bool
+	var quiet, noExact bool
 	workers := &number{}
 	cmd := &cobra.Command{
 		Use:   "run [EXPERIMENT...]",
@@ -89,6 +89,7 @@ What is finished stays: a run that was interrupted goes on where it was. With
 --json the tables are not printed; instead, the files are listed at the end.`,
 		Example: `  dsasched run ablation
   dsasched run ablation --out results --workers 2 --quiet
+  dsasched run --no-exact
   dsasched run --json`,
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			var names []cobra.Completion
@@ -101,8 +102,12 @@ What is finished stays: a run that was interrupted goes on where it was. With
 		},
 		Args: func(_ *cobra.Command, args []string) error {
 			for _, name := range args {
-				if _, err := experiments.Lookup(name); err != nil {
+				e, err := experiments.Lookup(name)
+				if err != nil {
 					return usageError{err}
+				}
+				if e.Exact && noExact {
+					return usagef("%s is about exact methods alone, expected another experiment with --no-exact", name)
 				}
 			}
 			return nil
@@ -117,11 +122,12 @@ What is finished stays: a run that was interrupted goes on where it was. With
 	f.Var(workers, "workers", "how many simulations run at a time; 0: one per core")
 	completeFlag(cmd, "workers", cobra.NoFileCompletions)
 	f.BoolVarP(&quiet, "quiet", "q", false, "say nothing about progress")
+	f.BoolVar(&noExact, "no-exact", false, "leave out the methods that look for optima, which take longest")
 	cmd.RunE = func(cmd *cobra.Command, names []string) error {
 		if out == "" {
 			return usagef("--out is empty, expected a folder")
 		}
-		opt := experiments.Options{Out: out, Workers: int(workers.value), Stderr: cmd.ErrOrStderr(), Quiet: quiet}
+		opt := experiments.Options{Out: out, Workers: int(workers.value), Stderr: cmd.ErrOrStderr(), Quiet: quiet, NoExact: noExact}
 		if !*asJSON {
 			opt.Stdout = cmd.OutOrStdout()
 		}
@@ -138,7 +144,7 @@ What is finished stays: a run that was interrupted goes on where it was. With
 		if !*asJSON {
 			return nil
 		}
-		answer, err := listResults(out, names)
+		answer, err := listResults(out, names, noExact)
 		if err != nil {
 			return err
 		}
@@ -148,9 +154,13 @@ What is finished stays: a run that was interrupted goes on where it was. With
 }
 
 // listResults lists what the experiments, all if none is named, have in a folder.
-func listResults(out string, names []string) (*runJSON, error) {
+func listResults(out string, names []string, noExact bool) (*runJSON, error) {
 	if len(names) == 0 {
-		names = experiments.Names()
+		for _, e := range experiments.All() {
+			if !e.Exact || !noExact {
+				names = append(names, e.Name)
+			}
+		}
 	}
 	answer := &runJSON{Out: out, Experiments: []experimentDone{}}
 	seen := map[string]bool{}

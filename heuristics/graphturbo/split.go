@@ -95,7 +95,11 @@ func (s *Splitter) SplitInfo(ops []model.OpID, outputs []model.TensorID) ([]sche
 // Footprint is the bytes that the hungriest instance takes if the operators are split
 // in v along dimension d of their outputs: what Algorithm 1 compares with the LB.
 func (s *Splitter) Footprint(ops []model.OpID, outputs []model.TensorID, d int, v int64) int64 {
-	return s.largestInstance(ops, outputs, d, v, schedule.PeakOptions{InPlace: s.opt.InPlace})
+	most := int64(0)
+	for _, q := range hungriest(v) {
+		most = max(most, s.instanceBytes(ops, outputs, d, v, q, schedule.PeakOptions{InPlace: s.opt.InPlace}))
+	}
+	return most
 }
 
 // Candidates lists the factors that Algorithm 1 tries for a dimension, ascending.
@@ -154,13 +158,18 @@ func (s *Splitter) aligned(tr schedule.Tracker, v int64) bool {
 	return true
 }
 
-// instancesFit tells whether the hungriest instance fits. Inner instances have halos
-// on both sides, so a middle one stands for all but the ends.
+// hungriest are the instances of which one takes the most: inner ones have halos on
+// both sides, so a middle one, the likeliest, stands for all but the ends.
+func hungriest(v int64) []int64 { return slices.Compact([]int64{v / 2, v - 1, 0}) }
+
+func (s *Splitter) instanceBytes(ops []model.OpID, outputs []model.TensorID, d int, v, q int64, popt schedule.PeakOptions) int64 {
+	return schedule.Peak(s.g, ops, outputs, schedule.InstanceRegions(s.g, ops, outputs, d, v, q), popt)
+}
+
+// instancesFit tells whether the hungriest instance fits.
 func (s *Splitter) instancesFit(ops []model.OpID, outputs []model.TensorID, d int, v int64, popt schedule.PeakOptions) bool {
-	// The middle is the likeliest not to fit.
-	for _, q := range slices.Compact([]int64{v / 2, v - 1, 0}) {
-		reg := schedule.InstanceRegions(s.g, ops, outputs, d, v, q)
-		if schedule.Peak(s.g, ops, outputs, reg, popt) > s.opt.LBBytes {
+	for _, q := range hungriest(v) {
+		if s.instanceBytes(ops, outputs, d, v, q, popt) > s.opt.LBBytes {
 			return false
 		}
 	}
