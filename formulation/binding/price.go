@@ -4,9 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
-	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -64,50 +62,8 @@ func (p *pricer) level(v *schedule.Value, scope schedule.Level, s *schedule.Sche
 // work is the time of a step's units and of its parameters' way into the LB,
 // whichever is longer.
 func (p *pricer) work(s *schedule.Schedule, st *schedule.Step) float64 {
-	g := s.Graph
 	layer := &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]
-	reg := p.core(s, st, 0)
-	var dims model.MatrixDims
-	var vector model.VectorWork
-	matrix, views := false, true
-	dtype, widest := g.Tensor(st.Output).DType, g.Tensor(st.Output).DType
-	for _, id := range layer.Ops {
-		op := g.Op(id)
-		for k, o := range op.Outputs {
-			r := reg[o]
-			if r.Elements() == 0 {
-				continue
-			}
-			if op.Class() != model.ViewClass {
-				views = false
-				if t := g.Tensor(o).DType; t.Bytes() > widest.Bytes() {
-					widest = t
-				}
-			}
-			w := g.Work(op, r)
-			vector = vector.Add(w.Vector)
-			switch {
-			case !g.OnMatrixUnit(op):
-				vector.Simple += w.MACs
-			case k == 0 && id == layer.Anchor:
-				dims, matrix = g.MatrixDims(op, r)
-				dtype = g.Tensor(op.Inputs[0]).DType
-			}
-		}
-	}
-	if views {
-		vector.Move = st.CoreOutput.Elements()
-	}
-	v, sp := p.m.VectorCycles(vector, widest)
-	v *= p.sharing(hardware.Vector, st.Cores)
-	sp *= p.sharing(hardware.Special, st.Cores)
-	busy := max(v, sp)
-	if p.m.SharedVector() {
-		busy = v + sp
-	}
-	if matrix {
-		busy = max(busy, p.m.MatrixCycles(dims, dtype)*p.sharing(hardware.Matrix, st.Cores))
-	}
+	busy := p.m.LayerCycles(cost.Layer{Graph: s.Graph, Ops: layer.Ops, Anchor: layer.Anchor, Boxes: p.core(s, st, 0), Output: st.Output, Cores: st.Cores})
 	load := 0.0
 	for _, r := range st.Params {
 		gb := r.UnionBytes
@@ -117,16 +73,6 @@ func (p *pricer) work(s *schedule.Schedule, st *schedule.Step) float64 {
 		load += p.slowest(0, gb, r.CoreBytes, 0)
 	}
 	return math.Max(float64(p.m.Picoseconds(busy))*1e-12, load)
-}
-
-// sharing is how many cores' slices one unit works on, one after the other.
-func (p *pricer) sharing(kind hardware.UnitKind, cores int64) hardware.Cycles {
-	n := int64(p.s.Spec.CoresWith(kind))
-	if n == 0 { // another kind stands in, see package cost
-		n = int64(max(p.s.Spec.CoresWith(hardware.Vector), p.s.Spec.CoresWith(hardware.Special)))
-	}
-	n = max(1, n)
-	return hardware.Cycles(max(1, (cores+n-1)/n))
 }
 
 // core is what a core makes and needs in a step.
