@@ -392,7 +392,7 @@ func Schedule(g *model.Graph, spec *hardware.Spec, v Variant, opt Options) (*sch
 
 // scheduleChunk is Schedule; the complete methods end with ctx.
 func scheduleChunk(ctx context.Context, g *model.Graph, spec *hardware.Spec, v Variant, opt Options) (*schedule.Schedule, error) {
-	m, err := cost.NewWith(spec, opt.Cost)
+	split, err := splitOptions(g, spec, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -401,11 +401,9 @@ func scheduleChunk(ctx context.Context, g *model.Graph, spec *hardware.Spec, v V
 			return nil, fmt.Errorf("operator %q has no reader; simplify the graph before it is scheduled", op.Name)
 		}
 	}
-	cores := schedule.CoresWithLB(spec)
 	s := &schedule.Schedule{Graph: g, Spec: spec}
-	split := splitOptions(g, spec, m, opt)
 	// Group and split.
-	groups, order, bind := v.named()
+	groups, _, _ := v.named()
 	switch groups {
 	case own:
 		if err := v.group(s); err != nil {
@@ -422,16 +420,47 @@ func scheduleChunk(ctx context.Context, g *model.Graph, spec *hardware.Spec, v V
 			oneFactor(g, s.Grouping)
 		case NoSplit:
 			unsplit(s.Grouping)
+		case ExactSplit:
+			if s.Grouping, err = exactSplit(ctx, g, s.Grouping, spec, opt); err != nil {
+				return nil, err
+			}
 		}
 		for _, sg := range s.Grouping.Groups {
 			s.Layers = append(s.Layers, schedule.Layers(g, sg.Ops))
 		}
 	case StitchOps:
-		plan := astitch.Group(g, graphturbo.ExecutionOrder(g), cores, astitch.Options{})
+		plan := astitch.Group(g, graphturbo.ExecutionOrder(g), split.Cores, astitch.Options{})
 		s.Grouping, s.Layers = plan.Grouping, plan.Layers
 	default:
 		return nil, fmt.Errorf("unknown grouping %q", v.Groups)
 	}
+	return complete(ctx, s, split, v, opt)
+}
+
+// splitOptions are the machine and the switches as Algorithm 1 sees them.
+func splitOptions(g *model.Graph, spec *hardware.Spec, opt Options) (graphturbo.SplitOptions, error) {
+	m, err := cost.NewWith(spec, opt.Cost)
+	if err != nil {
+		return graphturbo.SplitOptions{}, err
+	}
+	cores := schedule.CoresWithLB(spec)
+	dt := lower.ComputeType(g)
+	split := graphturbo.SplitOptions{
+		LBBytes: schedule.DataBytes(spec) * cores, Cores: cores, InPlace: opt.InPlace,
+		MACsPerSecond:      m.PeakMACsPerSecond(dt) / float64(spec.Clusters),
+		VectorOpsPerSecond: m.PeakVectorOpsPerSecond(dt) / float64(spec.Clusters),
+	}
+	split.GBBytesPerSecond = spec.DDR.BandwidthBytesPerSecond / float64(spec.Clusters)
+	if spec.GB != nil {
+		split.GBBytesPerSecond = spec.GB.BandwidthBytesPerSecond
+	}
+	return split, nil
+}
+
+// complete makes all decisions for a schedule that has its groups and their layers.
+func complete(ctx context.Context, s *schedule.Schedule, split graphturbo.SplitOptions, v Variant, opt Options) (*schedule.Schedule, error) {
+	g, spec := s.Graph, s.Spec
+	_, order, bind := v.named()
 	s.Instances = schedule.NewInstanceGraph(g, s.Grouping)
 	// Order.
 	switch order {
@@ -496,11 +525,7 @@ func scheduleChunk(ctx context.Context, g *model.Graph, spec *hardware.Spec, v V
 		astitch.Localize(s)
 	}
 	measureJoins(s)
-	rule := opt.Spill
-	if rule == "" {
-		rule = graphturbo.LongestLifetime
-	}
-	if err := graphturbo.Place(s, rule); err != nil {
+	if err := place(s, opt); err != nil {
 		return nil, err
 	}
 	// A schedule counts only after it was checked.
@@ -515,27 +540,7 @@ func scheduleChunk(ctx context.Context, g *model.Graph, spec *hardware.Spec, v V
 
 // SplitOptions are what Algorithm 1 was told when a schedule was made.
 func SplitOptions(s *schedule.Schedule, opt Options) (graphturbo.SplitOptions, error) {
-	m, err := cost.New(s.Spec)
-	if err != nil {
-		return graphturbo.SplitOptions{}, err
-	}
-	return splitOptions(s.Graph, s.Spec, m, opt), nil
-}
-
-// splitOptions are the machine and the switches as Algorithm 1 sees them.
-func splitOptions(g *model.Graph, spec *hardware.Spec, m *cost.Model, opt Options) graphturbo.SplitOptions {
-	dt := lower.ComputeType(g)
-	cores := schedule.CoresWithLB(spec)
-	split := graphturbo.SplitOptions{
-		LBBytes: schedule.DataBytes(spec) * cores, Cores: cores, InPlace: opt.InPlace,
-		MACsPerSecond:      m.PeakMACsPerSecond(dt) / float64(spec.Clusters),
-		VectorOpsPerSecond: m.PeakVectorOpsPerSecond(dt) / float64(spec.Clusters),
-	}
-	split.GBBytesPerSecond = spec.DDR.BandwidthBytesPerSecond / float64(spec.Clusters)
-	if spec.GB != nil {
-		split.GBBytesPerSecond = spec.GB.BandwidthBytesPerSecond
-	}
-	return split
+	return splitOptions(s.Graph, s.Spec, opt)
 }
 
 func dead(g *model.Graph, op *model.Op) bool {

@@ -1,0 +1,224 @@
+package split
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+)
+
+// ILPOptions are the settings of [ILP]. The zero value has all strengthenings on.
+type ILPOptions struct {
+	// NoPrune keeps groups that others replace at no more cost.
+	NoPrune bool
+	// NoPairs leaves it to (3) to tell which two groups read each other.
+	NoPairs bool
+
+	TimeLimit   time.Duration
+	MemoryBytes int64
+	// Start is a choice to start from, for instance a heuristic's.
+	Start    []int
+	Progress func(milp.Progress) // objective and bound times ProgressUnit are seconds
+}
+
+// ProgressUnit is the model's unit of cost in seconds. Solvers take 1e-6 for nothing.
+const ProgressUnit = 1e-6
+
+const unit = ProgressUnit
+
+// pairLimit is the largest number of constraints (2).
+const pairLimit = 200_000
+
+// program is the model with what it takes to read its solution.
+type program struct {
+	p       *Problem
+	kept    []int // groups, ascending
+	model   *milp.Model
+	x       []milp.Var
+	circles [][]int // of groups, whose constraints (3) the model has
+}
+
+// Formulate builds the model of the package's documentation, without constraints
+// (3).
+func Formulate(p *Problem, opts ILPOptions) (*milp.Model, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	pr := formulate(p, opts, nil)
+	return pr.model, pr.model.Err()
+}
+
+func formulate(p *Problem, opts ILPOptions, circles [][]int) *program {
+	pr := &program{p: p, model: milp.New("split", milp.Minimize), circles: circles}
+	for k := range p.Groups {
+		pr.kept = append(pr.kept, k)
+	}
+	if !opts.NoPrune {
+		pr.kept = p.prune()
+		// The start's groups stay, or it could not be told to the solver.
+		for _, k := range opts.Start {
+			if at, there := slices.BinarySearch(pr.kept, k); !there {
+				pr.kept = slices.Insert(pr.kept, at, k)
+			}
+		}
+	}
+	m := pr.model
+	of := make([][]milp.Var, len(p.Reads))
+	for _, k := range pr.kept {
+		v := m.Binary(fmt.Sprintf("x[%d]", k), p.Groups[k].Seconds/unit)
+		pr.x = append(pr.x, v)
+		for _, a := range p.Groups[k].Atoms {
+			of[a] = append(of[a], v)
+		}
+	}
+	for a, vars := range of {
+		m.AddEQ(fmt.Sprintf("(1) one group[%d]", a), milp.Sum(vars...), 1)
+	}
+	if !opts.NoPairs {
+		for _, pair := range pr.pairs() {
+			m.AddLE(fmt.Sprintf("(2) not both[%d,%d]", pr.kept[pair[0]], pr.kept[pair[1]]), milp.Sum(pr.x[pair[0]], pr.x[pair[1]]), 1)
+		}
+	}
+	for n, circle := range circles {
+		var vars []milp.Var
+		for at, k := range pr.kept {
+			if slices.Contains(circle, k) {
+				vars = append(vars, pr.x[at])
+			}
+		}
+		m.AddLE(fmt.Sprintf("(3) no circle[%d]", n), milp.Sum(vars...), float64(len(circle)-1))
+	}
+	return pr
+}
+
+// pairs lists, by position in kept, the pairs of groups without an atom in common
+// that read each other; at most pairLimit of them.
+func (pr *program) pairs() [][2]int {
+	n := len(pr.p.Reads)
+	// Intervals run in the order of the atoms: of a pair that read each other at least
+	// one is none.
+	sets, needs := make([][]uint64, len(pr.kept)), make([][]uint64, len(pr.kept))
+	interval := make([]bool, len(pr.kept))
+	for i, k := range pr.kept {
+		atoms := pr.p.Groups[k].Atoms
+		interval[i] = atoms[len(atoms)-1]-atoms[0]+1 == len(atoms)
+		sets[i] = bits(n, atoms)
+		var reads []int
+		for _, a := range atoms {
+			reads = append(reads, pr.p.Reads[a]...)
+		}
+		needs[i] = bits(n, reads)
+	}
+	meet := func(a, b []uint64) bool {
+		for w := range a {
+			if a[w]&b[w] != 0 {
+				return true
+			}
+		}
+		return false
+	}
+	var pairs [][2]int
+	for i := range pr.kept {
+		if interval[i] {
+			continue
+		}
+		for j := range pr.kept {
+			if (!interval[j] && j <= i) || meet(sets[i], sets[j]) || !meet(sets[i], needs[j]) || !meet(sets[j], needs[i]) {
+				continue
+			}
+			if pairs = append(pairs, [2]int{i, j}); len(pairs) == pairLimit {
+				return pairs
+			}
+		}
+	}
+	return pairs
+}
+
+func (pr *program) point(choice []int) []float64 {
+	values := make([]float64, pr.model.NumVars())
+	for _, k := range choice {
+		at, _ := slices.BinarySearch(pr.kept, k)
+		values[pr.x[at]] = 1
+	}
+	return values
+}
+
+func (pr *program) decode(sol *milp.Solution) []int {
+	var groups []int
+	for at, v := range pr.x {
+		if sol.Int(v) == 1 {
+			groups = append(groups, pr.kept[at])
+		}
+	}
+	return groups
+}
+
+// ILP solves the model, and again with a constraint (3) more for each circle that
+// its answer has, until there is none. The end of ctx and limits are answers with
+// the best choice so far and its bound, as with every [milp.Solver].
+func ILP(ctx context.Context, solver milp.Solver, p *Problem, opts ILPOptions) (*Result, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	y, best := p.potentials()
+	if opts.Start == nil {
+		opts.Start = best
+	} else if err := p.CheckChoice(opts.Start); err != nil {
+		return nil, err
+	} else if p.Seconds(opts.Start) < p.Seconds(best) {
+		best = opts.Start
+	}
+	bound := total(y)
+	var deadline time.Time
+	if opts.TimeLimit > 0 {
+		deadline = time.Now().Add(opts.TimeLimit)
+	}
+	var circles [][]int
+	for {
+		pr := formulate(p, opts, circles)
+		if err := pr.model.Err(); err != nil {
+			return nil, err
+		}
+		settings := milp.Options{MemoryBytes: opts.MemoryBytes, Progress: opts.Progress, Start: pr.point(opts.Start)}
+		if opts.TimeLimit > 0 {
+			if settings.TimeLimit = time.Until(deadline); settings.TimeLimit <= 0 {
+				return p.finish(best, bound, milp.StopTime), nil
+			}
+		}
+		sol, err := solver.Solve(ctx, pr.model, settings)
+		if err != nil {
+			return nil, err
+		}
+		if sol.Status != milp.Optimal && sol.Status != milp.Feasible && sol.Status != milp.Limit {
+			return nil, fmt.Errorf("split: the solver says %v, but there always is a choice", sol.Status)
+		}
+		if !math.IsInf(sol.Bound, 0) {
+			bound = max(bound, sol.Bound*unit)
+		}
+		var circle []int
+		if sol.Status.HasValues() {
+			groups := pr.decode(sol)
+			var order []int
+			if order, circle = p.arrange(groups); circle == nil {
+				if err := p.CheckChoice(order); err != nil {
+					return nil, errors.Join(errors.New("split: the solver's answer is none"), err)
+				}
+				if p.Seconds(order) < p.Seconds(best) {
+					best = order
+				}
+			}
+		}
+		if circle == nil || sol.Status != milp.Optimal {
+			r := p.finish(best, bound, sol.Stop)
+			if circle == nil && sol.Status == milp.Optimal {
+				r.Status, r.Stop = milp.Optimal, milp.Complete
+			}
+			return r, nil
+		}
+		circles = append(circles, circle)
+	}
+}

@@ -1,0 +1,280 @@
+package split
+
+import (
+	"encoding/binary"
+	"math"
+	"strconv"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// pricer turns a group with a way to split it into seconds, as the package's section
+// on costs has it.
+type pricer struct {
+	g     *model.Graph
+	spec  *hardware.Spec
+	m     *cost.Model
+	cores int64
+	grid  []int64
+	lb    int64 // bytes of all cores of a cluster
+	peak  schedule.PeakOptions
+	// keep is how many bytes of weights stay from instance to instance.
+	keep      int64
+	layers    []schedule.Layer // one per atom
+	forbidden [][]bool         // dimensions of each atom's main output
+	times     map[string]float64
+}
+
+func newPricer(g *model.Graph, spec *hardware.Spec, m *cost.Model, layers []schedule.Layer, inPlace bool) *pricer {
+	p := &pricer{g: g, spec: spec, m: m, cores: schedule.CoresWithLB(spec), grid: schedule.Grid(spec),
+		peak: schedule.PeakOptions{InPlace: inPlace}, layers: layers, times: map[string]float64{}}
+	p.lb = schedule.DataBytes(spec) * p.cores
+	p.keep = schedule.WeightHomeBytes(spec) * p.cores
+	if spec.GB != nil {
+		p.keep = int64(spec.GB.SizeBytes) / 2
+	}
+	for k := range layers {
+		p.forbidden = append(p.forbidden, schedule.Forbidden(g, layers[k].Ops, layers[k].Outputs[0]))
+	}
+	return p
+}
+
+// A part is a group of atoms with what it reads and leaves behind.
+type part struct {
+	atoms           []int
+	ops             []model.OpID
+	inputs, outputs []model.TensorID
+}
+
+func (p *pricer) part(atoms []int, ops []model.OpID) *part {
+	q := &part{atoms: atoms, ops: ops}
+	q.inputs, q.outputs = schedule.Boundary(p.g, ops)
+	return q
+}
+
+// instances of a split that stand for all: both ends and the middle, with how many
+// they stand for.
+func instances(factor int64) (index, times []int64) {
+	switch factor {
+	case 1:
+		return []int64{0}, []int64{1}
+	case 2:
+		return []int64{0, 1}, []int64{1, 1}
+	}
+	return []int64{0, factor / 2, factor - 1}, []int64{1, factor - 2, 1}
+}
+
+// moreFactors is how many factors beyond the smallest that fits are candidates.
+const moreFactors = 2
+
+// splits lists the candidates for splitting a group: for each dimension of its output
+// the smallest factors with which all instances fit the LB. Without any, an atom is
+// not split; other groups then are none.
+func (p *pricer) splits(q *part) []schedule.SplitInfo {
+	g := p.g
+	whole := schedule.Peak(g, q.ops, q.outputs, schedule.InstanceRegions(g, q.ops, q.outputs, -1, 1, 0), p.peak)
+	out := g.Tensor(q.outputs[0])
+	var list []schedule.SplitInfo
+	if whole <= p.lb {
+		info := schedule.SplitInfo{Ops: len(q.ops), Factor: 1, Dim: -1}
+		if len(out.Layout) > 0 {
+			info.Dim = out.Layout[0]
+		}
+		list = append(list, info)
+	}
+	for depth, d := range out.Layout {
+		if out.Shape[d] == 1 {
+			continue
+		}
+		tr := schedule.Track(g, q.ops, q.outputs, d)
+		if !tr.Splittable {
+			continue
+		}
+		found := 0
+		for v := int64(2); v <= out.Shape[d] && found <= moreFactors; v++ {
+			if out.Shape[d]%v != 0 || v < p.cores && v&(v-1) != 0 || (whole+v-1)/v > p.lb || !p.divides(tr, q.ops, v) {
+				continue
+			}
+			if found == 0 && !p.fits(q, d, v) {
+				continue
+			}
+			list = append(list, schedule.SplitInfo{Ops: len(q.ops) - tr.Unmatched, Factor: v, Dim: d, Depth: depth})
+			found++
+		}
+	}
+	if len(list) == 0 && len(q.atoms) == 1 {
+		list = append(list, schedule.SplitInfo{Factor: schedule.Unsplittable, Dim: -1})
+	}
+	return list
+}
+
+// divides is line 10 of Algorithm 1: the factor divides the matched extent of every
+// tensor that is written.
+func (p *pricer) divides(tr schedule.Tracker, ops []model.OpID, v int64) bool {
+	for _, id := range ops {
+		for _, o := range p.g.Op(id).Outputs {
+			if k, ok := tr.Dim[o]; ok && k >= 0 && p.g.Tensor(o).Shape[k]%v != 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (p *pricer) fits(q *part, dim int, factor int64) bool {
+	index, _ := instances(factor)
+	for _, i := range index {
+		if schedule.Peak(p.g, q.ops, q.outputs, schedule.InstanceRegions(p.g, q.ops, q.outputs, dim, factor, i), p.peak) > p.lb {
+			return false
+		}
+	}
+	return true
+}
+
+// seconds is the cost of a group that is split as info says.
+func (p *pricer) seconds(q *part, info schedule.SplitInfo) float64 {
+	sg := schedule.SubGraph{Split: info}
+	index, times := instances(sg.Factor())
+	weights := int64(0)
+	for _, a := range q.atoms {
+		for _, t := range p.layers[a].Constants {
+			weights += p.g.Tensor(t).Bytes()
+		}
+	}
+	again := weights > p.keep // from the DDR for each instance
+	sum := 0.0
+	for k, i := range index {
+		sum += float64(times[k]) * p.instance(q, schedule.InstanceRegions(p.g, q.ops, q.outputs, sg.SplitDim(), sg.Factor(), i), again)
+	}
+	if info.Factor == schedule.Unsplittable {
+		// What the LB can't hold goes out and comes back.
+		whole := schedule.Peak(p.g, q.ops, q.outputs, schedule.InstanceRegions(p.g, q.ops, q.outputs, -1, 1, 0), p.peak)
+		sum += p.pass(2 * max(0, whole-p.lb))
+	}
+	return sum
+}
+
+// instance is the time of one instance: launch, layers, and boundaries.
+func (p *pricer) instance(q *part, reg schedule.Regions, again bool) float64 {
+	g := p.g
+	sum := p.spec.LaunchSeconds
+	for _, a := range q.atoms {
+		sum += p.layer(a, reg, again)
+	}
+	boundary := func(list []model.TensorID, written bool) {
+		for _, t := range list {
+			tensor := g.Tensor(t)
+			n := reg[t].Elements() * tensor.DType.Bytes()
+			if written && g.IsOutput(t) || tensor.Producer == model.NoOp {
+				sum += p.outside(n)
+			} else {
+				sum += p.pass(n)
+			}
+		}
+	}
+	boundary(q.inputs, false)
+	boundary(q.outputs, true)
+	return sum
+}
+
+// layer is the time of an atom: its units or its parameters, whichever is longer. It
+// is a matter of the boxes of its outputs, which many groups have in common.
+func (p *pricer) layer(a int, reg schedule.Regions, again bool) float64 {
+	what := binary.AppendUvarint(nil, uint64(a))
+	what = strconv.AppendBool(what, again)
+	for _, t := range p.layers[a].Outputs {
+		for _, v := range reg[t] {
+			what = binary.AppendUvarint(binary.AppendUvarint(what, uint64(v.Lo)), uint64(v.Hi))
+		}
+		what = append(what, 0)
+	}
+	t, known := p.times[string(what)]
+	if !known {
+		t = p.priceLayer(a, reg, again)
+		p.times[string(what)] = t
+	}
+	return t
+}
+
+func (p *pricer) priceLayer(a int, reg schedule.Regions, again bool) float64 {
+	g, layer := p.g, &p.layers[a]
+	out := layer.Outputs[0]
+	for _, t := range layer.Outputs {
+		if reg[t].Elements() > 0 {
+			out = t
+			break
+		}
+	}
+	r := reg[out]
+	if r.Elements() == 0 {
+		return 0 // the instance does not need it
+	}
+	var forbidden []bool
+	if out == layer.Outputs[0] {
+		forbidden = p.forbidden[a]
+	} else {
+		forbidden = schedule.Forbidden(g, layer.Ops, out)
+	}
+	b := schedule.GridBinding(r, g.Tensor(out).Layout, forbidden, p.grid)
+	core := schedule.Regions{out: schedule.Slice(r, b, g.Tensor(out).Layout, 0)}
+	for _, t := range layer.Outputs {
+		if t == out || reg[t].Elements() == 0 {
+			continue
+		}
+		other := schedule.GridBinding(reg[t], g.Tensor(t).Layout, nil, p.grid)
+		core[t] = schedule.Slice(reg[t], other, g.Tensor(t).Layout, 0)
+	}
+	schedule.BackPropagate(g, layer.Ops, core)
+	busy := p.m.LayerCycles(cost.Layer{Graph: g, Ops: layer.Ops, Anchor: layer.Anchor, Boxes: core, Output: out, Cores: b.Cores()})
+	load := 0.0
+	for _, t := range layer.Constants {
+		size := g.Tensor(t).DType.Bytes()
+		one := core[t].Elements() * size
+		all := reg[t].Elements() * size
+		for _, id := range layer.Ops {
+			// Of a table only the rows looked up pass.
+			if op := g.Op(id); op.Kind == "Gather" && op.Inputs[0] == t {
+				one = min(one, core[op.Outputs[0]].Elements()*size)
+				all = min(all, reg[op.Outputs[0]].Elements()*size)
+			}
+		}
+		if !p.spec.CoreLink.Broadcast {
+			all = one * b.Cores()
+		}
+		load += p.move(all, one, again)
+	}
+	return math.Max(float64(p.m.Picoseconds(busy))*1e-12, load)
+}
+
+// move is the time for parameters to come to the cores: all bytes together, one of
+// the busiest core.
+func (p *pricer) move(all, one int64, again bool) float64 {
+	t := 0.0
+	if p.spec.GB != nil {
+		t = float64(all) / p.spec.GB.BandwidthBytesPerSecond
+	}
+	if again {
+		t = math.Max(t, p.outside(all))
+	}
+	if link := p.spec.CoreLink.BandwidthBytesPerSecond; link > 0 {
+		t = math.Max(t, float64(one)/link)
+	}
+	return t
+}
+
+// pass is the time for data of one cluster between LB and GB, or between LB and DDR
+// without a GB.
+func (p *pricer) pass(bytes int64) float64 {
+	if p.spec.GB == nil {
+		return p.outside(bytes)
+	}
+	return float64(bytes) / p.spec.GB.BandwidthBytesPerSecond
+}
+
+// outside is the time for data between one cluster and the DDR.
+func (p *pricer) outside(bytes int64) float64 {
+	return float64(bytes) / (p.spec.DDR.BandwidthBytesPerSecond / float64(p.spec.Clusters))
+}

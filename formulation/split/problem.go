@@ -1,0 +1,186 @@
+package split
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+)
+
+// A Group is a set of atoms that may become one sub-graph.
+type Group struct {
+	Atoms   []int // ascending, each once
+	Seconds float64
+}
+
+// A Problem is to part the atoms into groups, which can run one after the other, at
+// the least total cost.
+type Problem struct {
+	// Reads lists, for each atom, those that it reads from, ascending, each once.
+	// They all have smaller numbers.
+	Reads [][]int
+	// Groups to choose from. Each atom must be one by itself, so that there always is
+	// an answer; a set of atoms may stand there several times.
+	Groups []Group
+}
+
+// Validate reports the first atom or group that makes no sense.
+func (p *Problem) Validate() error {
+	ascending := func(list []int, end int) bool {
+		for k, a := range list {
+			if a < 0 || a >= end || k > 0 && a <= list[k-1] {
+				return false
+			}
+		}
+		return true
+	}
+	for a, reads := range p.Reads {
+		if !ascending(reads, a) {
+			return fmt.Errorf("split: atom %d reads %v, expected smaller numbers, ascending", a, reads)
+		}
+	}
+	alone := make([]bool, len(p.Reads))
+	for k, g := range p.Groups {
+		if len(g.Atoms) == 0 || !ascending(g.Atoms, len(p.Reads)) {
+			return fmt.Errorf("split: group %d has atoms %v, expected some of %d, ascending", k, g.Atoms, len(p.Reads))
+		}
+		if math.IsNaN(g.Seconds) || math.IsInf(g.Seconds, 0) || g.Seconds < 0 {
+			return fmt.Errorf("split: group %d costs %g, expected a finite number from 0 on", k, g.Seconds)
+		}
+		if len(g.Atoms) == 1 {
+			alone[g.Atoms[0]] = true
+		}
+	}
+	if a := slices.Index(alone, false); a >= 0 {
+		return fmt.Errorf("split: atom %d is no group by itself", a)
+	}
+	return nil
+}
+
+// Seconds is the cost of a choice of groups.
+func (p *Problem) Seconds(choice []int) float64 {
+	sum := 0.0
+	for _, k := range choice {
+		sum += p.Groups[k].Seconds
+	}
+	return sum
+}
+
+// CheckChoice verifies that the groups part the atoms and can run in the order
+// given: each reads from itself and from earlier ones.
+func (p *Problem) CheckChoice(choice []int) error {
+	done := make([]bool, len(p.Reads))
+	for _, k := range choice {
+		if k < 0 || k >= len(p.Groups) {
+			return fmt.Errorf("split: the choice names group %d of %d", k, len(p.Groups))
+		}
+		for _, a := range p.Groups[k].Atoms {
+			if done[a] {
+				return fmt.Errorf("split: atom %d is in two groups", a)
+			}
+			done[a] = true
+		}
+		for _, a := range p.Groups[k].Atoms {
+			for _, r := range p.Reads[a] {
+				if !done[r] {
+					return fmt.Errorf("split: group %d runs before atom %d, which its atom %d reads", k, r, a)
+				}
+			}
+		}
+	}
+	if a := slices.Index(done, false); a >= 0 {
+		return fmt.Errorf("split: atom %d is in no group", a)
+	}
+	return nil
+}
+
+// arrange puts groups that part the atoms into an order in which they can run, that
+// of their first atoms as far as possible. Without one it returns groups that wait
+// for each other in a circle.
+func (p *Problem) arrange(groups []int) (order, circle []int) {
+	of := make([]int, len(p.Reads))
+	for at, k := range groups {
+		for _, a := range p.Groups[k].Atoms {
+			of[a] = at
+		}
+	}
+	waits := make([][]int, len(groups)) // for groups, by position
+	for a, reads := range p.Reads {
+		for _, r := range reads {
+			if of[r] != of[a] && !slices.Contains(waits[of[a]], of[r]) {
+				waits[of[a]] = append(waits[of[a]], of[r])
+			}
+		}
+	}
+	first := make([]int, len(groups))
+	for at := range first {
+		first[at] = at
+	}
+	slices.SortFunc(first, func(a, b int) int { return p.Groups[groups[a]].Atoms[0] - p.Groups[groups[b]].Atoms[0] })
+	done := make([]bool, len(groups))
+	for range groups {
+		next := slices.IndexFunc(first, func(at int) bool {
+			return !done[at] && !slices.ContainsFunc(waits[at], func(w int) bool { return !done[w] })
+		})
+		if next < 0 {
+			break
+		}
+		done[first[next]] = true
+		order = append(order, groups[first[next]])
+	}
+	if len(order) == len(groups) {
+		return order, nil
+	}
+	// All that are left wait for one that is left: follow until one comes again.
+	at := slices.Index(done, false)
+	var path []int
+	for !slices.Contains(path, at) {
+		path = append(path, at)
+		at = waits[at][slices.IndexFunc(waits[at], func(w int) bool { return !done[w] })]
+	}
+	for _, at := range path[slices.Index(path, at):] {
+		circle = append(circle, groups[at])
+	}
+	return nil, circle
+}
+
+// A Result is a method's answer.
+type Result struct {
+	Status    milp.Status
+	Choice    []int // groups, in an order in which they can run
+	Objective float64
+	Bound     float64 // no choice costs less
+	// Stop is what cut the method short; Complete too if it is a limit that does not
+	// depend on the machine.
+	Stop milp.Stop
+	// States counts the search's sets of atoms.
+	States int
+}
+
+// tolerance is the relative distance within which an objective and a bound are the
+// same: sums of many costs in another order differ by less.
+const tolerance = 1e-9
+
+// finish sets what follows from choice and bound.
+func (p *Problem) finish(choice []int, bound float64, stop milp.Stop) *Result {
+	r := &Result{Status: milp.Feasible, Choice: choice, Objective: p.Seconds(choice), Stop: stop}
+	r.Bound = min(bound, r.Objective)
+	if r.Objective-r.Bound <= tolerance*r.Objective {
+		r.Status, r.Stop = milp.Optimal, milp.Complete
+	}
+	return r
+}
+
+// Judge is what is known of a choice that some other method has made: it costs what
+// it costs, and the potentials say what no choice is below.
+func (p *Problem) Judge(choice []int) (*Result, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if err := p.CheckChoice(choice); err != nil {
+		return nil, err
+	}
+	y, _ := p.potentials()
+	return p.finish(choice, total(y), milp.Complete), nil
+}
