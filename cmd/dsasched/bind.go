@@ -78,6 +78,7 @@ type wasJSON struct {
 // bindMemory keeps the solver below what a small machine has.
 const bindMemory = 4 << 30
 
+// bindSettings are those of `dsasched bind`, and of `dsasched split`.
 type bindSettings struct {
 	name, method, export string
 	from                 network.Options
@@ -184,6 +185,20 @@ func pose(ctx context.Context, set bindSettings) (*posed, error) {
 }
 
 func poseNow(set bindSettings) (*posed, error) {
+	p, err := scheduleNow(set)
+	if err != nil {
+		return nil, err
+	}
+	m, err := cost.New(p.schedule.Spec)
+	if err != nil {
+		return nil, err
+	}
+	p.network, err = binding.FromSchedule(p.schedule, m)
+	return p, err
+}
+
+// scheduleNow makes the greedy schedule of a cluster's chunk.
+func scheduleNow(set bindSettings) (*posed, error) {
 	v, err := variant.Lookup("cross-layer")
 	if err != nil {
 		return nil, err
@@ -213,12 +228,7 @@ func poseNow(set bindSettings) (*posed, error) {
 	if p.schedule, err = variant.Schedule(g, spec, v, p.opt); err != nil {
 		return nil, fmt.Errorf("%s on %s: %w", set.name, set.spec.Name, err)
 	}
-	m, err := cost.New(spec)
-	if err != nil {
-		return nil, err
-	}
-	p.network, err = binding.FromSchedule(p.schedule, m)
-	return p, err
+	return p, nil
 }
 
 func bindOne(ctx context.Context, set bindSettings) (*bindJSON, error) {
@@ -292,6 +302,19 @@ func solve(ctx context.Context, set bindSettings, p *posed) (*binding.Result, er
 
 // simulate is the throughput of a schedule, or nil with a note.
 func (a *bindJSON) simulate(ctx context.Context, p *posed, s *schedule.Schedule, shares []int64) *float64 {
+	throughput, err := p.throughput(ctx, s, shares, a.Batch)
+	if err != nil {
+		if note := "not simulated: " + oneLine(err.Error()); len(a.Notes) == 0 || a.Notes[len(a.Notes)-1] != note {
+			a.Notes = append(a.Notes, note)
+		}
+		return nil
+	}
+	return &throughput
+}
+
+// throughput simulates a schedule of a chunk, for clusters with the same shares of
+// the batch.
+func (p *posed) throughput(ctx context.Context, s *schedule.Schedule, shares []int64, batch int64) (float64, error) {
 	busy := 0
 	for _, n := range shares {
 		if n > 0 {
@@ -300,13 +323,9 @@ func (a *bindJSON) simulate(ctx context.Context, p *posed, s *schedule.Schedule,
 	}
 	r, err := variant.Replay(ctx, p.src.Name, s, busy, int(shares[0]/p.chunk), p.variant.Lower)
 	if err != nil {
-		if note := "not simulated: " + oneLine(err.Error()); len(a.Notes) == 0 || a.Notes[len(a.Notes)-1] != note {
-			a.Notes = append(a.Notes, note)
-		}
-		return nil
+		return 0, err
 	}
-	throughput := float64(a.Batch) / (float64(r.TotalPs) * 1e-12)
-	return &throughput
+	return float64(batch) / (float64(r.TotalPs) * 1e-12), nil
 }
 
 func exportProgram(p *binding.Problem, file string) error {
@@ -314,6 +333,11 @@ func exportProgram(p *binding.Problem, file string) error {
 	if err != nil {
 		return err
 	}
+	return exportModel(m, file)
+}
+
+// exportModel writes a model in the format that the file's name ends in.
+func exportModel(m *milp.Model, file string) error {
 	var b bytes.Buffer
 	write := m.WriteMPS
 	if filepath.Ext(file) == ".lp" {

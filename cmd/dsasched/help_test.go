@@ -94,6 +94,7 @@ func TestCompletion(t *testing.T) {
 		"rcpsp",
 		"run",
 		"schedule",
+		"split",
 		"variants",
 		"version",
 	}
@@ -120,6 +121,8 @@ func TestCompletion(t *testing.T) {
 		{[]string{"schedule", "--batch", ""}, nil, ":4"},
 		{[]string{"bind", ""}, zoo.Names(), ":0"},
 		{[]string{"bind", "--method", ""}, []string{"greedy", "ilp", "search"}, ":4"},
+		{[]string{"split", ""}, zoo.Names(), ":0"},
+		{[]string{"split", "--method", ""}, []string{"greedy", "ilp", "search"}, ":4"},
 		{[]string{"order", "--method", ""}, []string{"bfs", "dfs", "heavy", "position-ilp", "counting-ilp", "search"}, ":4"},
 		{[]string{"order", "--objective", ""}, []string{"traffic", "peak"}, ":4"},
 		{[]string{"run", ""}, experiments.Names(), ":4"},

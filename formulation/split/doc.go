@@ -36,16 +36,17 @@
 //	            instead of the GB if the weights of the group pass half the GB
 //	in, out     bytes that the instance reads from outside of the group, and that it
 //	            makes for outside, over the GB rate; over the cluster's share of the
-//	            DDR's for inputs and outputs of the network
+//	            DDR's for inputs and outputs of the network, and for tensors that the
+//	            GB cannot hold
 //
 // so that splitting pays launches, filling of the units, weights once per instance,
 // and halos twice; merging saves bytes of the boundary. Without a GB the DDR takes
 // its place. Inner instances count as the middle one. The first load of weights from
 // the DDR is the same for all choices and is left out.
 //
-// A boundary costs as much whether or not its data could stay in the LB, which is what
-// the order of instances decides later; that, overlap, bindings and spills the
-// objective does not see. The simulator does, which is why its verdict stands beside
+// A boundary costs as much whether or not its data could stay in the LB, and is held
+// to be whole in the GB, which is what the order of instances decides later; that,
+// overlap, bindings and spills the objective does not see. The simulator does, which is why its verdict stands beside
 // the objective.
 //
 // # The integer program

@@ -168,7 +168,8 @@ func (p *pricer) instance(q *part, reg schedule.Regions, again bool) float64 {
 		for _, t := range list {
 			tensor := g.Tensor(t)
 			n := reg[t].Elements() * tensor.DType.Bytes()
-			if written && g.IsOutput(t) || tensor.Producer == model.NoOp {
+			tooLarge := p.spec.GB != nil && tensor.Bytes() > int64(p.spec.GB.SizeBytes)
+			if tooLarge || written && g.IsOutput(t) || tensor.Producer == model.NoOp {
 				sum += p.outside(n)
 			} else {
 				sum += p.pass(n)

@@ -1,0 +1,77 @@
+//go:build cgo
+
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"strings"
+	"testing"
+)
+
+func splitAnswer(t *testing.T, args string) splitJSON {
+	t.Helper()
+	out := answer(t, append([]string{"split", "--json"}, strings.Fields(args)...)...)
+	d := json.NewDecoder(strings.NewReader(out))
+	d.DisallowUnknownFields()
+	var a splitJSON
+	if err := d.Decode(&a); err != nil {
+		t.Fatal(err)
+	}
+	if a.Bound > a.Objective || a.Objective > a.Greedy || a.Gap == nil || *a.Gap < 0 || a.Seconds < 0 || a.Throughput == nil || a.GreedyThroughput == nil {
+		t.Errorf("%s: bound %g, objective %g, greedy %g, gap %v, throughput %v", args, a.Bound, a.Objective, a.Greedy, a.Gap, a.Throughput)
+	}
+	operators := 0
+	for _, g := range a.Groups {
+		operators += g.Operators
+		if (g.Factor > 1) != (g.Dimension != "") || g.Factor < 1 || g.First == "" || g.Last == "" {
+			t.Errorf("%s: %+v", args, g)
+		}
+	}
+	for _, g := range a.GreedyGroups {
+		operators -= g.Operators
+	}
+	if operators != 0 {
+		t.Errorf("%s: the groups have %d operators more than the greedy ones", args, operators)
+	}
+	return a
+}
+
+func TestSplit(t *testing.T) {
+	workspace(t)
+	greedy := splitAnswer(t, "bert-128 --batch 32 --method greedy")
+	if greedy.Status != "feasible" || greedy.Objective != greedy.Greedy || *greedy.Throughput != *greedy.GreedyThroughput {
+		t.Errorf("greedy: %+v", greedy)
+	}
+	search := splitAnswer(t, "bert-128 --batch 32")
+	ilp := splitAnswer(t, "bert-128 --batch 32 --method ilp --time-limit 5m")
+	for _, a := range []splitJSON{search, ilp} {
+		if a.Status != "optimal" || a.Stop != "complete" || a.Greedy != greedy.Objective || math.Abs(a.Objective-search.Objective) > 1e-9 || greedy.Bound > a.Objective {
+			t.Errorf("%s: %+v; greedy %g, bound %g", a.Method, a, greedy.Objective, greedy.Bound)
+		}
+		if *a.Throughput <= *a.GreedyThroughput {
+			t.Errorf("%s: %v instead of %v per second", a.Method, *a.Throughput, *a.GreedyThroughput)
+		}
+	}
+}
+
+// Shares that differ are not simulated, and said so.
+func TestSplitUneven(t *testing.T) {
+	workspace(t)
+	out := answer(t, "split", "net.onnx", "--batch", "5")
+	if !strings.Contains(out, "not simulated: the clusters' shares [2 1 1 1]") {
+		t.Errorf("got %s", out)
+	}
+}
+
+func TestSplitExport(t *testing.T) {
+	workspace(t)
+	for file, want := range map[string]string{"model.mps": "ENDATA\n", "model.lp": "end\n"} {
+		answer(t, "split", "toy-fig5", "--batch", "8", "--export", file)
+		data, err := os.ReadFile(file)
+		if err != nil || !strings.HasSuffix(string(data), want) || !strings.Contains(string(data), "_1__one_group_0_") {
+			t.Errorf("%s: %v, %d bytes", file, err, len(data))
+		}
+	}
+}
