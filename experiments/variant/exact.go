@@ -28,10 +28,14 @@ func Exact() []Variant {
 		v.Name, v.Description, v.Order, v.Bind = name, description, order, bind
 		return v
 	}
+	split, memory := row("exact-split", "cross-layer with the groups and factors of least cost", Algorithm3, Algorithm4), row("exact-memory", "cross-layer with the spills that move least", Algorithm3, Algorithm4)
+	split.Split, memory.Memory = ExactSplit, ExactMemory
 	return []Variant{
+		split,
 		row("exact-order", "cross-layer with the instance order of least traffic", ExactOrder, Algorithm4),
 		row("exact-bind", "cross-layer with the bindings and scopes of least cost", Algorithm3, ExactBinding),
-		row("exact-all", "cross-layer with both", ExactOrder, ExactBinding),
+		memory,
+		row("exact-all", "cross-layer with both order and bindings of least cost", ExactOrder, ExactBinding),
 	}
 }
 

@@ -24,22 +24,13 @@ func Rebind(from *schedule.Schedule, bindings []schedule.Binding, scopes []sched
 		return nil, err
 	}
 	measureJoins(s)
-	if err := place(s, opt); err != nil {
+	if err := place(s, v, opt); err != nil {
 		return nil, err
 	}
 	if err := schedule.Check(s); err != nil {
 		return nil, fmt.Errorf("internal error, the schedule breaks a rule: %w", err)
 	}
 	return s, nil
-}
-
-// place makes the memory plan.
-func place(s *schedule.Schedule, opt Options) error {
-	rule := opt.Spill
-	if rule == "" {
-		rule = graphturbo.LongestLifetime
-	}
-	return graphturbo.Place(s, rule)
 }
 
 // Replay simulates a schedule of one cluster's chunk that every busy cluster runs

@@ -31,6 +31,7 @@ type (
 	Splitting string
 	Ordering  string
 	Binding   string
+	Memory    string
 )
 
 // The implementations that exist.
@@ -53,6 +54,8 @@ const (
 	PlainBinding  Binding = "plain"
 	Algorithm4    Binding = "alg4"
 	BlockLocality Binding = "block-local" // plain; only what a core itself reads again stays with it, within a kernel
+
+	SpillByRule Memory = "" // that of Options.Spill
 )
 
 // Variant is a choice per decision.
@@ -67,6 +70,7 @@ type Variant struct {
 	Between schedule.Level
 	Order   Ordering
 	Bind    Binding
+	Memory  Memory
 	Lower   lower.Options
 	// Decisions of the caller's own; nil: as Groups, Order and Bind say, which otherwise
 	// are no more than their names.
@@ -525,7 +529,7 @@ func complete(ctx context.Context, s *schedule.Schedule, split graphturbo.SplitO
 		astitch.Localize(s)
 	}
 	measureJoins(s)
-	if err := place(s, opt); err != nil {
+	if err := place(s, v, opt); err != nil {
 		return nil, err
 	}
 	// A schedule counts only after it was checked.

@@ -20,6 +20,52 @@ type SweepOptions struct {
 	MaxStates int
 	// NoDominance keeps choices that others make useless.
 	NoDominance bool
+	// Demands are made on what is left free. Their costs are part of the answer's.
+	Demands []Demand
+}
+
+// A Demand is for bytes that no buffer takes at some time, such as the room in which
+// a step works on a tile at a time: with less of it, more must be moved again.
+type Demand struct {
+	Time int64
+	// Tiers come with fewer and fewer free bytes at higher and higher costs. With less
+	// than the last asks for there is no choice.
+	Tiers []Tier
+}
+
+// A Tier is what a demand costs if this much is free.
+type Tier struct{ Free, Cost int64 }
+
+// cost of the demand with so much free, or false.
+func (d *Demand) cost(free int64) (int64, bool) {
+	for _, t := range d.Tiers {
+		if free >= t.Free {
+			return t.Cost, true
+		}
+	}
+	return 0, false
+}
+
+// SweepCost is what a choice costs, demands included, or false if it leaves too much.
+func SweepCost(p *memory.Problem, capacity int64, demands []Demand, spilled []bool) (int64, bool) {
+	if memory.CheckSpill(p, capacity, spilled) != nil {
+		return 0, false
+	}
+	cost := memory.SpillCost(p, spilled)
+	for i := range demands {
+		free := capacity
+		for k := range p.Buffers {
+			if !spilled[k] {
+				free -= p.Buffers[k].At(demands[i].Time).Len()
+			}
+		}
+		c, ok := demands[i].cost(free)
+		if !ok {
+			return 0, false
+		}
+		cost += c
+	}
+	return cost, true
 }
 
 // DefaultMaxStates makes a section with dozens of live buffers a matter of
@@ -49,7 +95,8 @@ func (s *slots) covers(o *slots) bool {
 // [Spill] does without Place, by dynamic programming over time. It suits problems
 // whose lifetimes are short against the whole: many sections, few buffers in each.
 //
-// Idea: go through the sections that are too full, in order of time. What has been
+// Idea: go through the sections that are too full, or too full for the best tier of a
+// demand, in order of time. What has been
 // chosen so far matters to the rest only by its cost and by which of the buffers that
 // live on have been spilled. So of all choices that agree on these the cheapest is
 // kept:
@@ -59,6 +106,7 @@ func (s *slots) covers(o *slots) bool {
 //	    forget the buffers that no later such section has; of equal choices keep the cheapest
 //	    for each buffer that is new: each choice goes on with it spilled, and with it kept
 //	    drop the choices with which the section is still too full
+//	    add what demands cost with what each choice leaves free
 //	    drop each choice if another costs no more and has spilled all that it has
 //
 // Where that leaves more than MaxStates it takes two sweeps. One drops the choices
@@ -87,10 +135,8 @@ func SpillSweep(ctx context.Context, p *memory.Problem, capacity int64, opts Swe
 		w.most = DefaultMaxStates
 	}
 	w.most = max(2, w.most)
-	for _, s := range p.Sections() {
-		if over := s.Bytes() - capacity; over > 0 {
-			w.sections, w.over = append(w.sections, s), append(w.over, over)
-		}
+	if err := w.pose(capacity); err != nil {
+		return nil, err
 	}
 	w.last = make([]int, len(p.Buffers))
 	w.times = make([]int, len(p.Buffers))
@@ -116,8 +162,8 @@ func SpillSweep(ctx context.Context, p *memory.Problem, capacity int64, opts Swe
 		return &SpillSolution{Status: milp.Infeasible, Nodes: w.nodes}, nil
 	}
 	sol := &SpillSolution{Status: milp.Optimal, Spilled: first.spilled, Cost: first.cost, Bound: first.cost}
-	if err := memory.CheckSpill(p, capacity, sol.Spilled); err != nil {
-		return nil, fmt.Errorf("memory: the sweep's choice is wrong: %w", err)
+	if cost, ok := SweepCost(p, capacity, opts.Demands, sol.Spilled); !ok || cost != sol.Cost {
+		return nil, fmt.Errorf("memory: the sweep's choice costs %d (%v), not %d", cost, ok, sol.Cost)
 	}
 	if w.cut {
 		second, err := w.run(ctx, true, first.cost)
@@ -140,12 +186,67 @@ type sweep struct {
 	opts     SweepOptions
 	most     int
 	sections []memory.Section // too full ones
-	over     []int64
-	last     []int // section of each buffer, -1: none
-	times    []int // how many sections each buffer is in
-	forced   []bool
-	nodes    int64
-	cut      bool
+	// over is by how much a section passes the capacity with nothing spilled, need how
+	// much must be freed there at least: more than that if there are demands.
+	over, need []int64
+	demands    [][]Demand // of each section
+	always     int64      // what demands cost where nothing is live
+	last       []int      // section of each buffer, -1: none
+	times      []int      // how many sections each buffer is in
+	forced     []bool
+	nodes      int64
+	cut        bool
+}
+
+// pose finds the sections that matter.
+func (w *sweep) pose(capacity int64) error {
+	left := slices.Clone(w.opts.Demands)
+	for i, d := range left {
+		for k, t := range d.Tiers {
+			if t.Free < 0 || t.Cost < 0 || k > 0 && (t.Free >= d.Tiers[k-1].Free || t.Cost < d.Tiers[k-1].Cost) {
+				return fmt.Errorf("memory: demand #%d: found tiers %v, expected fewer and fewer free bytes at costs that don't fall, none negative", i, d.Tiers)
+			}
+		}
+		if len(d.Tiers) == 0 {
+			return fmt.Errorf("memory: demand #%d: found no tiers, expected at least one", i)
+		}
+	}
+	slices.SortStableFunc(left, func(a, b Demand) int { return cmp.Compare(a.Time, b.Time) })
+	alone := func(d Demand) {
+		if c, ok := d.cost(capacity); ok {
+			w.always += c
+		} else {
+			w.always = math.MaxInt64 / 2
+		}
+	}
+	for _, s := range w.p.Sections() {
+		for len(left) > 0 && left[0].Time < s.Time.Lower {
+			alone(left[0])
+			left = left[1:]
+		}
+		n := 0
+		for n < len(left) && left[n].Time < s.Time.Upper {
+			n++
+		}
+		over := s.Bytes() - capacity
+		need, matters := over, over > 0
+		for _, d := range left[:n] {
+			need = max(need, over+d.Tiers[len(d.Tiers)-1].Free)
+			matters = matters || over+d.Tiers[0].Free > 0
+		}
+		if matters {
+			w.sections, w.over, w.need, w.demands = append(w.sections, s), append(w.over, over), append(w.need, max(0, need)), append(w.demands, left[:n])
+		} else {
+			for _, d := range left[:n] {
+				w.always += d.Tiers[0].Cost
+			}
+		}
+		left = left[n:]
+	}
+	for _, d := range left {
+		alone(d)
+	}
+	return nil
 }
 
 func (w *sweep) stays(i int) bool { return w.opts.Stay != nil && w.opts.Stay[i] }
@@ -183,7 +284,10 @@ func (w *sweep) run(ctx context.Context, relaxed bool, limit int64) (*sweptAll, 
 	}
 	var in []int // buffers with slots, in order
 	list := []swept{{}}
-	forced := int64(0)
+	forced := w.always
+	if forced >= math.MaxInt64/2 {
+		return nil, nil
+	}
 	for i := range w.p.Buffers {
 		// What no section asks about goes only if it must.
 		if w.forced[i] && w.last[i] < 0 {
@@ -238,14 +342,14 @@ func (w *sweep) run(ctx context.Context, relaxed bool, limit int64) (*sweptAll, 
 			cost := w.p.Buffers[i].Moved()
 			var next []swept
 			for _, c := range list {
-				if !w.forced[i] && c.freed+remaining >= w.over[k] {
+				if !w.forced[i] && c.freed+remaining >= w.need[k] {
 					next = append(next, c)
 				}
 				c.gone.add(at)
 				c.cost += cost
 				c.weighed += float64(cost) / float64(w.times[i])
 				c.freed += l.Window.Len()
-				if c.cost < limit-forced && c.freed+remaining >= w.over[k] {
+				if c.cost < limit-forced && c.freed+remaining >= w.need[k] {
 					c.trail = &trail{i, c.trail}
 					next = append(next, c)
 				}
@@ -254,7 +358,15 @@ func (w *sweep) run(ctx context.Context, relaxed bool, limit int64) (*sweptAll, 
 			list = w.shorten(next, relaxed)
 		}
 		// Without a new buffer the section has not been asked yet.
-		list = slices.DeleteFunc(list, func(c swept) bool { return c.freed < w.over[k] })
+		list = slices.DeleteFunc(list, func(c swept) bool { return c.freed < w.need[k] })
+		for c := range list {
+			for _, d := range w.demands[k] {
+				cost, _ := d.cost(list[c].freed - w.over[k])
+				list[c].cost += cost
+				list[c].weighed += float64(cost)
+			}
+		}
+		list = slices.DeleteFunc(list, func(c swept) bool { return c.cost >= limit-forced })
 		if !w.opts.NoDominance {
 			list = undominated(list)
 		}

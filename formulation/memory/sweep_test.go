@@ -19,8 +19,17 @@ func TestSweepAgainstAllChoices(t *testing.T) {
 		for i := range stay {
 			stay[i] = r.IntN(5) == 0
 		}
+		demands := make([]Demand, r.IntN(4))
+		for i := range demands {
+			d := &demands[i]
+			d.Time = r.Int64N(lastTime + 2)
+			for free, cost := 1+r.Int64N(5), r.Int64N(3); free >= 0 && r.IntN(4) > 0 || len(d.Tiers) == 0; free, cost = free-1-r.Int64N(3), cost+r.Int64N(6) {
+				d.Tiers = append(d.Tiers, Tier{max(free, 0), cost})
+			}
+		}
 		for _, capacity := range []int64{0, 3, 5, 8} {
-			for _, opts := range []SweepOptions{{}, {NoDominance: true}, {MaxStates: 2}, {MaxStates: 3, NoDominance: true}, {Stay: stay}, {Stay: stay, MaxStates: 2}} {
+			for _, opts := range []SweepOptions{{}, {NoDominance: true}, {MaxStates: 2}, {MaxStates: 3, NoDominance: true}, {Stay: stay}, {Stay: stay, MaxStates: 2},
+				{Demands: demands}, {Demands: demands, NoDominance: true}, {Demands: demands, MaxStates: 2}, {Demands: demands, Stay: stay}} {
 				least := int64(-1)
 			choices:
 				for set := range 1 << n {
@@ -31,7 +40,7 @@ func TestSweepAgainstAllChoices(t *testing.T) {
 							continue choices
 						}
 					}
-					if cost := memory.SpillCost(p, out); memory.CheckSpill(p, capacity, out) == nil && (least < 0 || cost < least) {
+					if cost, ok := SweepCost(p, capacity, opts.Demands, out); ok && (least < 0 || cost < least) {
 						least = cost
 					}
 				}
@@ -48,8 +57,8 @@ func TestSweepAgainstAllChoices(t *testing.T) {
 				if !sol.Status.HasValues() {
 					t.Fatalf("capacity %d, %+v: found %+v, want cost %d", capacity, opts, sol, least)
 				}
-				if err := memory.CheckSpill(p, capacity, sol.Spilled); err != nil || memory.SpillCost(p, sol.Spilled) != sol.Cost {
-					t.Errorf("capacity %d, %+v: cost %d, recorded %d, %v", capacity, opts, memory.SpillCost(p, sol.Spilled), sol.Cost, err)
+				if cost, ok := SweepCost(p, capacity, opts.Demands, sol.Spilled); !ok || cost != sol.Cost {
+					t.Errorf("capacity %d, %+v: cost %d, recorded %d, %v", capacity, opts, cost, sol.Cost, ok)
 				}
 				if sol.Cost < least || sol.Bound > least || opts.MaxStates == 0 && sol.Cost != least || (sol.Status == milp.Optimal) != (sol.Cost == sol.Bound) {
 					t.Errorf("capacity %d, %+v: found %+v, want %d", capacity, opts, sol, least)
@@ -121,6 +130,10 @@ func TestSweepErrors(t *testing.T) {
 		if _, err := call(); err == nil || err.Error() != want {
 			t.Errorf("found %v, want %s", err, want)
 		}
+	}
+	if _, err := SpillSweep(context.Background(), p, 9, SweepOptions{Demands: []Demand{{0, []Tier{{3, 0}, {4, 1}}}}}); err == nil ||
+		err.Error() != "memory: demand #0: found tiers [{3 0} {4 1}], expected fewer and fewer free bytes at costs that don't fall, none negative" {
+		t.Errorf("found %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -40,7 +40,25 @@ func (e *DoesNotFitError) Error() string {
 // fit spills by the rule, LB to GB to DDR, until all steps fit. A spilled value
 // lives at its lower level from the start; readers stream it.
 func Place(s *schedule.Schedule, rule SpillRule) error {
-	p := &placer{s: s, rule: rule}
+	return (&placer{s: s, rule: rule}).place(nil)
+}
+
+// An Extent is space that is in use from step First to step Last, both included.
+type Extent struct {
+	First, Last int
+	Bytes       int64
+}
+
+// PlaceSpilled is Place for a schedule of which it has been chosen which values leave
+// the LB. Only what has to go beside them the rule chooses. pack is asked for
+// addresses in the LB, multiples of the grain, before they are looked for as Place
+// does; it may find none. nil: it is not asked.
+func PlaceSpilled(s *schedule.Schedule, spilled []int, rule SpillRule, pack func(list []Extent, capacity int64) ([]int64, bool)) error {
+	return (&placer{s: s, rule: rule, chosen: true, pack: pack}).place(spilled)
+}
+
+func (p *placer) place(spilled []int) error {
+	s := p.s
 	s.LBCapacity = schedule.DataBytes(s.Spec)
 	s.GBCapacity = 0
 	if s.Spec.GB != nil {
@@ -52,15 +70,54 @@ func Place(s *schedule.Schedule, rule SpillRule) error {
 			}
 		}
 	}
+	for _, id := range spilled {
+		if v := &s.Values[id]; v.Level == schedule.LB {
+			p.demote(v, v.Def)
+		}
+	}
 	if err := p.levels(); err != nil {
 		return err
 	}
 	return p.addresses()
 }
 
+// A Tiling is a number of tiles in which a step can work, and the LB space per core
+// that what passes through it then takes.
+type Tiling struct{ Tiles, StageBytes int64 }
+
+// Tilings lists those that Place tries, from one tile on; the space does not grow.
+func Tilings(s *schedule.Schedule, st *schedule.Step) []Tiling {
+	most := maxTiles(s, st)
+	list := []Tiling{{1, stage(s, st, 1)}}
+	for n := int64(1); n < most; {
+		n = nextTiles(n, most)
+		list = append(list, Tiling{n, stage(s, st, n)})
+	}
+	return list
+}
+
+// PassesAgain is how many bytes of parameters pass to the busiest core for each tile
+// of a step, 0 if they stay from tile to tile.
+func PassesAgain(s *schedule.Schedule, st *schedule.Step) int64 {
+	weights := int64(0)
+	for _, r := range st.Params {
+		if !r.Rows {
+			weights += r.CoreBytes
+		}
+	}
+	layer := &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]
+	if s.Graph.Op(layer.Anchor).Class() != model.MatrixClass || weights <= schedule.WeightRingBytes(s.Spec) {
+		return 0
+	}
+	return weights
+}
+
 type placer struct {
 	s    *schedule.Schedule
 	rule SpillRule
+	// chosen: what is worth spilling has been decided, and only what must be is left.
+	chosen bool
+	pack   func(list []Extent, capacity int64) ([]int64, bool)
 }
 
 // Stage is the LB space per core that step i needs for what passes through it,
@@ -162,14 +219,8 @@ func (p *placer) levels() error {
 // spills. used is what the live values take.
 func (p *placer) cheaper(st *schedule.Step, used int64) []*schedule.Value {
 	s := p.s
-	weights := int64(0)
-	for _, r := range st.Params {
-		if !r.Rows {
-			weights += r.CoreBytes
-		}
-	}
-	layer := &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]
-	if s.Graph.Op(layer.Anchor).Class() != model.MatrixClass || weights <= schedule.WeightRingBytes(s.Spec) {
+	weights := PassesAgain(s, st)
+	if p.chosen || weights == 0 {
 		return nil
 	}
 	gbRate := s.Spec.DDR.BandwidthBytesPerSecond / float64(s.Spec.Clusters)
@@ -323,6 +374,9 @@ func (p *placer) addresses() error {
 		}
 		// Values first, by size; stages then fit into what is left at their step.
 		sort.SliceStable(bufs[:values], func(i, j int) bool { return bufs[i].size > bufs[j].size })
+		if p.packed(bufs) {
+			break
+		}
 		failed := pack(bufs, s.LBCapacity, func(b *buffer) bool {
 			if b.step == nil {
 				return false
@@ -347,13 +401,7 @@ func (p *placer) addresses() error {
 			}
 			continue
 		}
-		for _, b := range bufs {
-			if b.value != nil {
-				b.value.Address = b.address
-			} else {
-				b.step.StageAddress = b.address
-			}
-		}
+		settle(bufs)
 		break
 	}
 	for {
@@ -375,6 +423,56 @@ func (p *placer) addresses() error {
 		}
 		return nil
 	}
+}
+
+func settle(bufs []*buffer) {
+	for _, b := range bufs {
+		if b.value != nil {
+			b.value.Address = b.address
+		} else {
+			b.step.StageAddress = b.address
+		}
+	}
+}
+
+// packed asks for addresses with stages as they are, then with the smallest ones for
+// steps that lose nothing by more tiles.
+func (p *placer) packed(bufs []*buffer) bool {
+	if p.pack == nil {
+		return false
+	}
+	s := p.s
+	for _, small := range []bool{false, true} {
+		list := make([]Extent, len(bufs))
+		tiles := make([]int64, len(bufs))
+		for i, b := range bufs {
+			list[i] = Extent{b.start, min(b.end, len(s.Steps)-1), b.size}
+			if b.step == nil {
+				continue
+			}
+			tiles[i] = b.step.Tiles
+			if small && PassesAgain(s, b.step) == 0 {
+				for _, x := range Tilings(s, b.step) {
+					if x.StageBytes < list[i].Bytes {
+						tiles[i], list[i].Bytes = x.Tiles, x.StageBytes
+					}
+				}
+			}
+		}
+		at, ok := p.pack(list, s.LBCapacity)
+		if !ok {
+			continue
+		}
+		for i, b := range bufs {
+			b.address = at[i]
+			if b.step != nil {
+				b.step.Tiles, b.step.StageBytes = tiles[i], list[i].Bytes
+			}
+		}
+		settle(bufs)
+		return true
+	}
+	return false
 }
 
 // nextTiles is the next larger number of tiles to try.
