@@ -14,7 +14,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/project"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	greedyorder "github.com/dsasched/dsasched/heuristics/ordering"
 	"github.com/dsasched/dsasched/model/ordering"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -22,6 +21,7 @@ import (
 
 // The decisions that can be compared with exact ones.
 const (
+	DecisionSplit  = "split"  // sub-graphs and their factors
 	DecisionOrder  = "order"  // of instances
 	DecisionBind   = "bind"   // bindings and scopes
 	DecisionMemory = "memory" // what is spilled
@@ -31,7 +31,7 @@ const (
 
 // Decisions lists them.
 func Decisions() []string {
-	return []string{DecisionOrder, DecisionBind, DecisionMemory, DecisionIssue, DecisionAll}
+	return []string{DecisionSplit, DecisionOrder, DecisionBind, DecisionMemory, DecisionIssue, DecisionAll}
 }
 
 // Decided is what one method made of one decision, the others being greedy.
@@ -140,7 +140,7 @@ func CompareDecisions(ctx context.Context, src variant.Source, spec *hardware.Sp
 	for _, d := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{DecisionOrder, c.order}, {DecisionBind, c.bind}, {DecisionMemory, c.memory}, {DecisionIssue, c.issue}, {DecisionAll, c.all}} {
+	}{{DecisionSplit, c.split}, {DecisionOrder, c.order}, {DecisionBind, c.bind}, {DecisionMemory, c.memory}, {DecisionIssue, c.issue}, {DecisionAll, c.all}} {
 		if len(copt.Decisions) > 0 && !slices.Contains(copt.Decisions, d.name) {
 			continue
 		}
@@ -292,28 +292,6 @@ func (c *comparer) bind(ctx context.Context) error {
 		return err
 	}
 	return c.add(ctx, Decided{Decision: DecisionBind, Method: "search", Unit: "s", Cost: r.Objective, Bound: r.Bound, Status: r.Status.String()}, made, time.Now().Add(-took))
-}
-
-// memory compares the rules for spilling; there is no exact counterpart on a
-// network's own values yet.
-func (c *comparer) memory(ctx context.Context) error {
-	for _, rule := range []graphturbo.SpillRule{graphturbo.LongestLifetime, graphturbo.LargestFirst} {
-		began := time.Now()
-		opt := c.opt
-		opt.Spill = rule
-		s, err := variant.Rebind(c.base, c.base.Bindings, c.base.Scopes, c.v, opt)
-		if err != nil {
-			return err
-		}
-		moved := int64(0)
-		for _, x := range s.Spills {
-			moved += x.Bytes
-		}
-		if err := c.add(ctx, Decided{Decision: DecisionMemory, Method: string(rule), Unit: "bytes spilled", Cost: float64(moved), Status: "greedy"}, s, began); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // issueCommands is the largest kernel that issue looks at.

@@ -35,15 +35,46 @@ func TestCompare(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, d := range a.Rows {
-		if d.Method != "order, then bind" && d.Method != "largest-first" && (d.Throughput == nil || *d.Throughput/s.ThroughputS < 1-1e-6 || *d.Throughput/s.ThroughputS > 1+1e-6) {
+		if d.Method != "order, then bind" && d.Method != "largest-first" && d.Method != "search" && (d.Throughput == nil || *d.Throughput/s.ThroughputS < 1-1e-6 || *d.Throughput/s.ThroughputS > 1+1e-6) {
 			t.Errorf("%s by %s: %v/s, schedule has %g/s", d.Decision, d.Method, d.Throughput, s.ThroughputS)
 		}
-		if (d.Decision == "memory") != (d.Bound == nil && d.Objective != nil) && d.Decision == "memory" {
+		if d.Decision == "memory" && (d.Bound == nil || d.Objective == nil || *d.Bound > *d.Objective) {
 			t.Errorf("%+v", d)
 		}
 	}
 	text := call(t, "compare", "net.onnx", "--batch", "4", "--decision", "bind")
 	if text.status != exitOK || !strings.Contains(text.stdout, "algorithm-4") || strings.Contains(text.stdout, "order") {
 		t.Errorf("status %d, %s%s", text.status, text.stdout, text.stderr)
+	}
+}
+
+// Groups, factors and spills: the exact answer comes last, is no worse, and has the
+// bound of all.
+func TestCompareSplitAndMemory(t *testing.T) {
+	workspace(t)
+	r := call(t, "compare", "mobilenetv2", "--batch", "32", "--decision", "split,memory", "--json")
+	if r.status != exitOK {
+		t.Fatalf("status %d, stderr %q", r.status, r.stderr)
+	}
+	var a compareJSON
+	if err := json.Unmarshal([]byte(r.stdout), &a); err != nil {
+		t.Fatal(err)
+	}
+	if len(a.Rows) != 5 {
+		t.Fatalf("%d rows, want two of split and three of memory: %+v", len(a.Rows), a.Rows)
+	}
+	for _, rows := range [][]comparedIn{a.Rows[:2], a.Rows[2:]} {
+		exact := rows[len(rows)-1]
+		if exact.Method != "search" || exact.Status != "optimal" || *exact.Bound != *exact.Objective {
+			t.Errorf("%+v", exact)
+		}
+		for _, d := range rows {
+			if d.Decision != exact.Decision || *d.Objective < *exact.Objective || *d.Bound != *exact.Bound || d.Throughput == nil {
+				t.Errorf("%+v beside %+v", d, exact)
+			}
+		}
+		if *rows[0].Objective <= *exact.Objective {
+			t.Errorf("%s: the greedy choice is no worse than the exact one, on a network where it is known to be", exact.Decision)
+		}
 	}
 }

@@ -80,7 +80,7 @@ func TestBadInput(t *testing.T) {
 		{"bind", 2, `MODEL is missing`},
 		{"compare", 2, `MODEL is missing`},
 		{"inspect resnet50 --batch 1000000000", 1, `more than 17592186044416 elements\n$`},
-		{"compare resnet50 --decision fate", 2, `--decision "fate", expected some of "order", "bind"`},
+		{"compare resnet50 --decision fate", 2, `--decision "fate", expected some of "split", "order", "bind"`},
 		{"compare resnet50 --time-limit -1s", 2, `--time-limit is -1s, expected 0s or more`},
 		{"compare resnet50 --batch 6", 1, `batch 6 does not divide evenly over 4 clusters`},
 		{"compare nosuch.onnx", 1, `nosuch\.onnx`},

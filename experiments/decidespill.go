@@ -1,0 +1,55 @@
+package experiments
+
+import (
+	"context"
+	"time"
+
+	"github.com/dsasched/dsasched/experiments/variant"
+	"github.com/dsasched/dsasched/formulation/memory"
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
+)
+
+// memory compares the rules for spilling with the choice that moves least.
+func (c *comparer) memory(ctx context.Context) error {
+	began := time.Now()
+	fresh := *c.base
+	if err := fresh.BuildSteps(c.v.Outputs); err != nil {
+		return err
+	}
+	limited := ctx
+	if c.copt.TimeLimit > 0 {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeout(ctx, c.copt.TimeLimit)
+		defer cancel()
+	}
+	_, best, err := variant.ChooseSpills(limited, &fresh, memory.SweepOptions{})
+	if err != nil {
+		return err
+	}
+	replaced := func(method string, exact bool, v variant.Variant, opt variant.Options, began time.Time) error {
+		s, err := variant.Rebind(c.base, c.base.Bindings, c.base.Scopes, v, opt)
+		if err != nil {
+			return err
+		}
+		spills, again := variant.MovedBytes(s)
+		d := Decided{Decision: DecisionMemory, Method: method, Unit: "bytes moved", Cost: float64(spills + again), Bound: float64(best.Bound), Status: "greedy"}
+		switch {
+		case spills+again <= best.Bound:
+			d.Status = "optimal"
+		case exact:
+			d.Status = "feasible"
+		}
+		return c.add(ctx, d, s, began)
+	}
+	took := time.Since(began)
+	for _, rule := range []graphturbo.SpillRule{graphturbo.LongestLifetime, graphturbo.LargestFirst} {
+		opt := c.opt
+		opt.Spill = rule
+		if err := replaced(string(rule), false, c.v, opt, time.Now()); err != nil {
+			return err
+		}
+	}
+	v := c.v
+	v.Memory = variant.ExactMemory
+	return replaced("search", true, v, c.opt, time.Now().Add(-took))
+}

@@ -1,0 +1,43 @@
+package experiments
+
+import (
+	"context"
+	"time"
+
+	"github.com/dsasched/dsasched/experiments/variant"
+	"github.com/dsasched/dsasched/formulation/split"
+)
+
+// split compares the sub-graphs and factors of Algorithms 1 and 2 with those of least
+// cost.
+func (c *comparer) split(ctx context.Context) error {
+	began := time.Now()
+	n, err := variant.SplitProblem(c.base.Graph, c.base.Grouping, c.base.Spec, c.opt)
+	if err != nil {
+		return err
+	}
+	limited := ctx
+	if c.copt.TimeLimit > 0 {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeout(ctx, c.copt.TimeLimit)
+		defer cancel()
+	}
+	r, err := split.Search(limited, n.Problem, split.SearchOptions{Start: n.Given})
+	if err != nil {
+		return err
+	}
+	took := time.Since(began)
+	status := "greedy"
+	if n.GivenSeconds <= r.Bound {
+		status = "optimal"
+	}
+	if err := c.add(ctx, Decided{Decision: DecisionSplit, Method: "algorithms 1 and 2", Unit: "s", Cost: n.GivenSeconds, Bound: r.Bound, Status: status}, c.base, time.Now()); err != nil {
+		return err
+	}
+	d := Decided{Decision: DecisionSplit, Method: "search", Unit: "s", Cost: r.Objective, Bound: r.Bound, Status: r.Status.String()}
+	s, err := variant.Regroup(c.base.Graph, c.base.Spec, n.Decode(r.Choice), c.v, c.opt)
+	if err != nil {
+		d.Note = "not simulated: " + err.Error()
+	}
+	return c.add(ctx, d, s, time.Now().Add(-took))
+}
