@@ -42,6 +42,7 @@ var mayImport = map[string][]string{
 	"formulation/highs":     {"formulation/milp"},
 	"formulation/binding":   {"formulation/milp", "hardware", "hardware/cost", "model", "model/schedule"},
 	"formulation/split":     {"formulation/milp", "hardware", "hardware/cost", "model", "model/schedule"},
+	"formulation/joint":     {"formulation/binding", "formulation/milp", "formulation/ordering", "model/ordering", "model/schedule"},
 	"formulation/project":   {"formulation/milp", "model/project"},
 	"experiments/issue":     {"formulation/project", "hardware/isa", "heuristics/project", "model/project"},
 	"heuristics/memory":     {"model/memory"},

@@ -118,7 +118,7 @@ func TestPruneKeepsAnOptimum(t *testing.T) {
 	dropped := 0
 	for k := range 300 {
 		p := random(r)
-		q := p.restrict(p.prune())
+		q := p.Restrict(p.Prune(false))
 		for i := range p.Nodes {
 			dropped += len(p.Nodes[i].Labels) - len(q.Nodes[i].Labels)
 		}

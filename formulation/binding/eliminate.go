@@ -76,9 +76,9 @@ func Search(ctx context.Context, p *Problem, opts SearchOptions) (*Result, error
 	}
 	kept := p.all()
 	if !opts.NoPrune {
-		kept = p.prune()
+		kept = p.Prune(false)
 	}
-	e := &elimination{ctx: ctx, p: p.restrict(kept), limit: opts.MaxTable}
+	e := &elimination{ctx: ctx, p: p.Restrict(kept), limit: opts.MaxTable}
 	if e.limit == 0 {
 		e.limit = DefaultMaxTable
 	}

@@ -61,7 +61,7 @@ func formulate(p *Problem, opts ILPOptions) (*program, error) {
 	}
 	pr := &program{kept: p.all(), model: milp.New("binding", milp.Minimize)}
 	if !opts.NoPrune {
-		pr.kept = p.prune()
+		pr.kept = p.Prune(false)
 		if opts.Start != nil {
 			// The start is of the labels kept, or it could not be told to the solver.
 			for i, l := range opts.Start {
@@ -71,7 +71,7 @@ func formulate(p *Problem, opts ILPOptions) (*program, error) {
 			}
 		}
 	}
-	pr.p = p.restrict(pr.kept)
+	pr.p = p.Restrict(pr.kept)
 	m := pr.model
 	for i, n := range pr.p.Nodes {
 		var vars []milp.Var

@@ -172,15 +172,17 @@ func (p *Problem) Judge(choice []int) (*Result, error) {
 	return p.finish(choice, p.Floor(), milp.Complete), nil
 }
 
-// prune drops labels that another one of the same node replaces at no more cost,
+// Prune drops labels that another one of the same node replaces at no more cost,
 // whatever the neighbours have: label l goes if for some other label k
 //
 //	u(k) + sum over edges of max over b of [w(k, b) - w(l, b)] <= u(l)
 //
 // where b runs over the neighbour's labels that are left (Goldstein's criterion of
 // dead-end elimination). Labels go one by one, so that of two equal ones the first
-// stays, and a best choice is left. It returns the labels kept, ascending, per node.
-func (p *Problem) prune() [][]int {
+// stays, and a best choice is left. With sameScope only labels of one scope replace
+// each other, so that a best choice is left for every choice of scopes, and whatever a
+// scope costs besides. It returns the labels kept, ascending, per node.
+func (p *Problem) Prune(sameScope bool) [][]int {
 	kept := make([][]int, len(p.Nodes))
 	for i, n := range p.Nodes {
 		for l := range n.Labels {
@@ -211,6 +213,9 @@ func (p *Problem) prune() [][]int {
 		for i := range p.Nodes {
 			for at := len(kept[i]) - 1; at >= 0; at-- {
 				for k, other := range kept[i] {
+					if sameScope && p.Nodes[i].Labels[other].Scope != p.Nodes[i].Labels[kept[i][at]].Scope {
+						continue
+					}
 					if k != at && replaces(i, other, kept[i][at]) {
 						kept[i] = append(kept[i][:at:at], kept[i][at+1:]...)
 						changed = true
@@ -243,8 +248,8 @@ func (p *Problem) incident() [][]int {
 	return at
 }
 
-// restrict is the problem with the kept labels only.
-func (p *Problem) restrict(kept [][]int) *Problem {
+// Restrict is the problem with the kept labels only.
+func (p *Problem) Restrict(kept [][]int) *Problem {
 	q := &Problem{}
 	for i, n := range p.Nodes {
 		m := Node{Name: n.Name}

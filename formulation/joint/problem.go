@@ -1,0 +1,195 @@
+package joint
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/dsasched/dsasched/formulation/binding"
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/model/ordering"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// A Problem is to choose labels and an order of the same instances.
+type Problem struct {
+	Order *ordering.Problem
+	// Labels has a node for each instance of Order, sub-graph by sub-graph.
+	Labels *binding.Problem
+	// SecondsPerCost is what a cost of 1 of Order takes, in seconds (kappa).
+	SecondsPerCost float64
+}
+
+// Validate reports the first thing that makes no sense.
+func (p *Problem) Validate() error {
+	if p.Order == nil || p.Labels == nil {
+		return fmt.Errorf("joint: a problem without %s", map[bool]string{true: "an order", false: "labels"}[p.Order == nil])
+	}
+	if err := p.Order.Validate(); err != nil {
+		return err
+	}
+	if err := p.Labels.Validate(); err != nil {
+		return err
+	}
+	n := 0
+	for _, sg := range p.Order.Subgraphs {
+		n += sg.Instances
+	}
+	if n != len(p.Labels.Nodes) {
+		return fmt.Errorf("joint: %d instances to order and %d to label, expected as many", n, len(p.Labels.Nodes))
+	}
+	if k := p.SecondsPerCost; math.IsNaN(k) || math.IsInf(k, 0) || k < 0 {
+		return fmt.Errorf("joint: a move costs %g seconds per unit, expected a finite number from 0 on", k)
+	}
+	for i, node := range p.Labels.Nodes {
+		for l, label := range node.Labels {
+			if label.Scope != schedule.LB && label.Scope != schedule.GB {
+				return fmt.Errorf("joint: node %d (%q): label %d has scope %v, expected LB or GB", i, node.Name, l, label.Scope)
+			}
+		}
+	}
+	return nil
+}
+
+// inGB tells whose output has scope GB under a choice of labels.
+func (p *Problem) inGB(choice []int) []bool {
+	gb := make([]bool, len(choice))
+	for i, l := range choice {
+		gb[i] = p.Labels.Nodes[i].Labels[l].Scope == schedule.GB
+	}
+	return gb
+}
+
+// moves is the ordering problem that scopes leave, with each instance a sub-graph of
+// its own: see the package's section on the two parts.
+func (p *Problem) moves(g *ordering.Graph, gb []bool) *ordering.Problem {
+	q := &ordering.Problem{Name: p.Order.Name, CapacityBytes: p.Order.CapacityBytes,
+		StoreCostPerByte: p.Order.StoreCostPerByte, LoadCostPerByte: p.Order.LoadCostPerByte}
+	for i := range g.Refs {
+		sg := ordering.Subgraph{Instances: 1, OutputBytes: g.Output[i], WorkspaceBytes: g.Work[i]}
+		if gb[i] {
+			sg.OutputBytes, sg.WorkspaceBytes = 0, sg.WorkspaceBytes+sg.OutputBytes
+		}
+		for _, r := range g.Reads[i] {
+			if gb[r] {
+				sg.WorkspaceBytes += g.Output[r]
+			}
+			q.Arcs = append(q.Arcs, ordering.Arc{From: r, To: i, Reads: [][2]int{{0, 1}}})
+		}
+		q.Subgraphs = append(q.Subgraphs, sg)
+	}
+	return q
+}
+
+// A Result is a method's answer.
+type Result struct {
+	Status milp.Status
+	Choice []int           // one label per instance; nil if none is known
+	Steps  []ordering.Step // the order with its moves; they leave out outputs with scope GB
+	// LabelSeconds and MoveSeconds add up to Objective.
+	LabelSeconds, MoveSeconds float64
+	Objective                 float64
+	Bound                     float64 // no answer costs less
+	Stop                      milp.Stop
+	Branches                  int // subsets of scopes that the search has looked at
+	// Infeasible is the proof that there is no order, for status Infeasible.
+	Infeasible *ordering.InfeasibleError
+}
+
+// Gap is how far Bound is below Objective, as a share of it.
+func (r *Result) Gap() float64 {
+	return (&milp.Solution{Objective: r.Objective, Bound: r.Bound}).Gap()
+}
+
+// tolerance is the relative distance within which an objective and a bound are the
+// same: sums in another order differ by less.
+const tolerance = 1e-9
+
+// finish sets what follows from the answer and the bound.
+func (r *Result) finish(bound float64, stop milp.Stop) *Result {
+	r.Bound, r.Stop = math.Max(bound, 0), stop
+	if r.Choice == nil {
+		r.Status, r.Objective = milp.Limit, math.Inf(1)
+		return r
+	}
+	r.Status, r.Bound = milp.Feasible, math.Min(r.Bound, r.Objective)
+	if r.Objective-r.Bound <= tolerance*r.Objective {
+		r.Status, r.Stop = milp.Optimal, milp.Complete
+	}
+	return r
+}
+
+// Seconds plays labels and steps by the rules of the package and adds up what they
+// cost: labels, and moves of outputs with scope LB. The error names the first step
+// that breaks a rule. It shares nothing with the methods. The problem must be valid.
+func (p *Problem) Seconds(choice []int, steps []ordering.Step) (labels, moves float64, err error) {
+	if err := p.Labels.CheckChoice(choice); err != nil {
+		return 0, 0, err
+	}
+	g := ordering.NewGraph(p.Order)
+	id := map[ordering.Ref]int{}
+	for i, ref := range g.Refs {
+		id[ref] = i
+	}
+	gb := p.inGB(choice)
+	ran, inLB, copied := make([]bool, len(gb)), make([]bool, len(gb)), make([]bool, len(gb))
+	units := int64(0)
+	for n, s := range steps {
+		bad := func(what string, ref ordering.Ref) error {
+			return fmt.Errorf("joint: steps[%d] %s %v", n, what, ref)
+		}
+		for _, ref := range s.Store {
+			i, known := id[ref]
+			if !known || gb[i] || !inLB[i] {
+				return 0, 0, bad("stores, though it is not in the LB,", ref)
+			}
+			if !copied[i] {
+				units += g.Store[i]
+			}
+			inLB[i], copied[i] = false, true
+		}
+		for _, ref := range s.Load {
+			i, known := id[ref]
+			if !known || gb[i] || inLB[i] || !copied[i] {
+				return 0, 0, bad("loads, though it is not in the GB alone,", ref)
+			}
+			units += g.Load[i]
+			inLB[i] = true
+		}
+		i, known := id[s.Run]
+		if !known || ran[i] {
+			return 0, 0, bad("runs again, or does not know,", s.Run)
+		}
+		used := g.Output[i] + g.Work[i]
+		for j, in := range inLB {
+			if in {
+				used += g.Output[j]
+			}
+		}
+		for _, r := range g.Reads[i] {
+			switch {
+			case !ran[r]:
+				return 0, 0, bad(fmt.Sprintf("runs before %v", g.Refs[r]), s.Run)
+			case gb[r]:
+				used += g.Output[r]
+			case !inLB[r]:
+				return 0, 0, bad(fmt.Sprintf("runs without %v in the LB", g.Refs[r]), s.Run)
+			}
+		}
+		if used > g.Capacity {
+			return 0, 0, bad(fmt.Sprintf("passes the capacity by %d bytes with", used-g.Capacity), s.Run)
+		}
+		ran[i] = true
+		inLB[i] = !gb[i]
+		for j, in := range inLB {
+			live := false
+			for _, r := range g.Readers[j] {
+				live = live || !ran[r]
+			}
+			inLB[j] = in && live
+		}
+	}
+	if len(steps) != len(gb) {
+		return 0, 0, fmt.Errorf("joint: %d steps for %d instances", len(steps), len(gb))
+	}
+	return p.Labels.Seconds(choice), float64(units) / g.Unit * p.SecondsPerCost, nil
+}

@@ -1,0 +1,398 @@
+package joint
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/dsasched/dsasched/formulation/binding"
+	"github.com/dsasched/dsasched/formulation/milp"
+	exact "github.com/dsasched/dsasched/formulation/ordering"
+	"github.com/dsasched/dsasched/model/ordering"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// SearchOptions are the settings of [Search]. The zero value asks for a proof. The
+// switches change how long that takes and never the optimum.
+type SearchOptions struct {
+	// TimeLimit ends the search; 0 is no limit.
+	TimeLimit time.Duration
+	// MaxBranches is the most subsets of scopes to look at, and MaxStates the most
+	// states of the search for one order; 0 is no limit.
+	MaxBranches, MaxStates int
+	// NoBranchLabels leaves labels at the bound of the elimination where its tables
+	// had to be cut, so that their search ends anywhere at the same place.
+	NoBranchLabels bool
+	// Start and StartOrder are labels and an order of all instances to begin from, for
+	// instance a heuristic's; nil is none.
+	Start      []int
+	StartOrder []int
+
+	NoAlternate bool // go without the first, incomplete search
+	NoPrune     bool // keep labels that another one of the same scope always replaces
+	NoCredit    bool // leave out the bound (2)
+}
+
+// A scope that is decided, or not.
+type decision int8
+
+const (
+	undecided decision = iota
+	decidedLB
+	decidedGB
+)
+
+// A subset of the choices of scopes.
+type subset struct {
+	scopes []decision
+	bound  float64
+	number int // in the order in which they were made
+}
+
+// subsets is a heap: least bound, then the latest.
+type subsets []*subset
+
+func (h subsets) Len() int { return len(h) }
+func (h subsets) Less(a, b int) bool {
+	if h[a].bound != h[b].bound {
+		return h[a].bound < h[b].bound
+	}
+	return h[a].number > h[b].number
+}
+func (h subsets) Swap(a, b int) { h[a], h[b] = h[b], h[a] }
+func (h *subsets) Push(x any)   { *h = append(*h, x.(*subset)) }
+func (h *subsets) Pop() any {
+	old := *h
+	x := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return x
+}
+
+// An order for one set of scopes.
+type order struct {
+	steps []ordering.Step
+	// In seconds.
+	cost, bound float64
+	moved       []float64 // per instance
+}
+
+type searcher struct {
+	ctx    context.Context
+	p      *Problem
+	opts   SearchOptions
+	graph  *ordering.Graph
+	kept   [][]int   // labels, per instance
+	dear   []float64 // kappa p_i
+	orders map[string]*order
+	best   Result
+	start  []int // the order to begin from
+}
+
+// Search is the method of the package's documentation. At a limit, and when ctx ends,
+// the result is the best answer so far with a bound that holds.
+func Search(ctx context.Context, p *Problem, opts SearchOptions) (*Result, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if opts.Start != nil {
+		if err := p.Labels.CheckChoice(opts.Start); err != nil {
+			return nil, err
+		}
+	}
+	s := &searcher{p: p, opts: opts, graph: ordering.NewGraph(p.Order), orders: map[string]*order{}, start: opts.StartOrder}
+	var infeasible *ordering.InfeasibleError
+	if err := s.graph.Feasible(); errors.As(err, &infeasible) {
+		return &Result{Status: milp.Infeasible, Objective: math.Inf(1), Bound: math.Inf(1), Infeasible: infeasible}, nil
+	}
+	if s.start != nil {
+		if _, _, _, err := ordering.Sequence(s.graph, s.start, ordering.Traffic); err != nil {
+			return nil, fmt.Errorf("joint: the start: %w", err)
+		}
+	}
+	var cancel context.CancelFunc
+	if s.ctx, cancel = context.WithCancel(ctx); opts.TimeLimit > 0 {
+		s.ctx, cancel = context.WithTimeout(ctx, opts.TimeLimit)
+	}
+	defer cancel()
+	s.kept = p.Labels.Prune(true)
+	if opts.NoPrune {
+		for i, n := range p.Labels.Nodes {
+			s.kept[i] = s.kept[i][:0]
+			for l := range n.Labels {
+				s.kept[i] = append(s.kept[i], l)
+			}
+		}
+	}
+	for i, readers := range s.graph.Readers {
+		units := float64(s.graph.Store[i] + int64(len(readers))*s.graph.Load[i])
+		s.dear = append(s.dear, units/s.graph.Unit*p.SecondsPerCost)
+	}
+	bound, err := s.run()
+	if err != nil {
+		return nil, err
+	}
+	stop := milp.Complete
+	if err := s.ctx.Err(); err != nil {
+		stop = milp.StopTime
+		if errors.Is(err, context.Canceled) {
+			stop = milp.StopCancelled
+		}
+	}
+	return s.best.finish(bound, stop), nil
+}
+
+// run returns the bound of the whole.
+func (s *searcher) run() (float64, error) {
+	all := &subset{scopes: make([]decision, len(s.kept)), bound: s.p.Labels.Floor()}
+	if err := s.alternate(all); err != nil {
+		return 0, err
+	}
+	open := subsets{all}
+	done := math.Inf(1) // least bound of the subsets that are as far as they can be
+	made := 0
+	for len(open) > 0 {
+		if s.best.Choice != nil && !s.below(open[0].bound) {
+			break // and so are all others
+		}
+		if s.ctx.Err() != nil || s.opts.MaxBranches > 0 && s.best.Branches >= s.opts.MaxBranches {
+			return math.Min(done, open[0].bound), nil
+		}
+		x := heap.Pop(&open).(*subset)
+		s.best.Branches++
+		next, err := s.explore(x)
+		if err != nil {
+			return 0, err
+		}
+		if !s.below(x.bound) {
+			continue
+		}
+		if next < 0 {
+			done = math.Min(done, x.bound)
+			continue
+		}
+		for _, d := range []decision{decidedLB, decidedGB} {
+			made++
+			child := &subset{scopes: append([]decision(nil), x.scopes...), bound: x.bound, number: made}
+			child.scopes[next] = d
+			heap.Push(&open, child)
+		}
+	}
+	return math.Min(done, s.best.Objective), nil
+}
+
+// below tells whether a bound leaves something to find.
+func (s *searcher) below(bound float64) bool {
+	return s.best.Choice == nil || bound < s.best.Objective-tolerance*s.best.Objective
+}
+
+// explore raises the bound of a subset, takes the answers that show up, and returns
+// the instance to decide next, -1 if all are decided.
+func (s *searcher) explore(x *subset) (int, error) {
+	r, err := s.label(x, nil)
+	if err != nil {
+		return 0, err
+	}
+	lowest, err := s.order(s.scopes(x, true))
+	if err != nil {
+		return 0, err
+	}
+	x.bound = math.Max(x.bound, r.Bound+lowest.bound)
+	var answer *order
+	if r.Choice != nil {
+		if answer, err = s.take(r.Choice); err != nil {
+			return 0, err
+		}
+	}
+	if s.below(x.bound) && !s.opts.NoCredit {
+		credit := 0.0
+		for i, d := range x.scopes {
+			if d == undecided && s.choice(i) {
+				credit += s.dear[i]
+			}
+		}
+		r, err := s.label(x, s.dear)
+		if err != nil {
+			return 0, err
+		}
+		all, err := s.order(s.scopes(x, false))
+		if err != nil {
+			return 0, err
+		}
+		x.bound = math.Max(x.bound, r.Bound-credit+all.bound)
+		if r.Choice != nil {
+			if _, err := s.take(r.Choice); err != nil {
+				return 0, err
+			}
+		}
+	}
+	// What the order for the labels of (1) spills, and had better be in the GB; else
+	// the largest.
+	next, most, size := -1, 0.0, int64(-1)
+	for i, d := range x.scopes {
+		if d != undecided || !s.choice(i) {
+			continue
+		}
+		moved := 0.0
+		if answer != nil {
+			moved = answer.moved[i]
+		}
+		if out := s.graph.Output[i]; next < 0 || moved > most || moved == most && out > size {
+			next, most, size = i, moved, out
+		}
+	}
+	return next, nil
+}
+
+// choice tells whether an instance can have either scope.
+func (s *searcher) choice(i int) bool {
+	labels := s.p.Labels.Nodes[i].Labels
+	first := labels[s.kept[i][0]].Scope
+	for _, l := range s.kept[i] {
+		if labels[l].Scope != first {
+			return true
+		}
+	}
+	return false
+}
+
+// scopes tells who has scope GB in a subset if all undecided ones have it, or none.
+func (s *searcher) scopes(x *subset, undecidedGB bool) []bool {
+	gb := make([]bool, len(s.kept))
+	for i, d := range x.scopes {
+		switch {
+		case !s.choice(i):
+			gb[i] = s.p.Labels.Nodes[i].Labels[s.kept[i][0]].Scope == schedule.GB
+		case d == undecided:
+			gb[i] = undecidedGB
+		default:
+			gb[i] = d == decidedGB
+		}
+	}
+	return gb
+}
+
+// label solves the binding problem of a subset, where scope LB costs more by extra[i]
+// for the undecided instances i that have a choice.
+func (s *searcher) label(x *subset, extra []float64) (*binding.Result, error) {
+	left := make([][]int, len(s.kept))
+	for i, ls := range s.kept {
+		for _, l := range ls {
+			lb := s.p.Labels.Nodes[i].Labels[l].Scope == schedule.LB
+			if x.scopes[i] == undecided || !s.choice(i) || lb == (x.scopes[i] == decidedLB) {
+				left[i] = append(left[i], l)
+			}
+		}
+	}
+	q := s.p.Labels.Restrict(left)
+	if extra != nil {
+		for i := range q.Nodes {
+			if x.scopes[i] != undecided || !s.choice(i) {
+				continue
+			}
+			for k := range q.Nodes[i].Labels {
+				if q.Nodes[i].Labels[k].Scope == schedule.LB {
+					q.Nodes[i].Cost[k] += extra[i]
+				}
+			}
+		}
+	}
+	r, err := binding.Search(s.ctx, q, binding.SearchOptions{NoBranch: s.opts.NoBranchLabels})
+	if err != nil {
+		return nil, err
+	}
+	if r.Choice != nil {
+		for i, k := range r.Choice {
+			r.Choice[i] = left[i][k]
+		}
+	}
+	return r, nil
+}
+
+// order finds a best order for scopes, or what the limits allow.
+func (s *searcher) order(gb []bool) (*order, error) {
+	key := make([]byte, len(gb))
+	for i := range gb {
+		if gb[i] {
+			key[i] = 1
+		}
+	}
+	if o := s.orders[string(key)]; o != nil {
+		return o, nil
+	}
+	r, err := exact.Search(s.ctx, s.p.moves(s.graph, gb), ordering.Traffic, exact.SearchOptions{MaxStates: s.opts.MaxStates, Start: s.start})
+	if err != nil && (r == nil || s.ctx.Err() == nil) {
+		return nil, err
+	}
+	o := &order{cost: r.Cost * s.p.SecondsPerCost, bound: r.Bound * s.p.SecondsPerCost, moved: make([]float64, len(gb))}
+	for _, step := range r.Steps {
+		// Each instance is a sub-graph there.
+		out := ordering.Step{Run: s.graph.Refs[step.Run[0]]}
+		for _, ref := range step.Store {
+			if i := ref[0]; !gb[i] {
+				out.Store = append(out.Store, s.graph.Refs[i])
+				if o.moved[i] == 0 {
+					o.moved[i] = float64(s.graph.Store[i]) / s.graph.Unit * s.p.SecondsPerCost
+				}
+			}
+		}
+		for _, ref := range step.Load {
+			if i := ref[0]; !gb[i] {
+				out.Load = append(out.Load, s.graph.Refs[i])
+				o.moved[i] += float64(s.graph.Load[i]) / s.graph.Unit * s.p.SecondsPerCost
+			}
+		}
+		o.steps = append(o.steps, out)
+	}
+	s.orders[string(key)] = o
+	return o, nil
+}
+
+// take finds an order for labels and keeps both if they cost less than the answer so
+// far.
+func (s *searcher) take(choice []int) (*order, error) {
+	o, err := s.order(s.p.inGB(choice))
+	if err != nil {
+		return nil, err
+	}
+	labels := s.p.Labels.Seconds(choice)
+	if total := labels + o.cost; s.best.Choice == nil || total < s.best.Objective-tolerance*s.best.Objective {
+		s.best.Choice, s.best.Steps = choice, o.steps
+		s.best.LabelSeconds, s.best.MoveSeconds, s.best.Objective = labels, o.cost, total
+	}
+	return o, nil
+}
+
+// alternate fixes one part and solves the other, from the start, or else from the best
+// labels by themselves, as long as that helps.
+func (s *searcher) alternate(all *subset) error {
+	if s.opts.Start != nil {
+		if _, err := s.take(s.opts.Start); err != nil {
+			return err
+		}
+	}
+	if s.opts.NoAlternate {
+		return nil
+	}
+	r, err := s.label(all, nil)
+	if err != nil {
+		return err
+	}
+	for r.Choice != nil && s.ctx.Err() == nil {
+		before := s.best.Objective
+		known := s.best.Choice != nil
+		o, err := s.take(r.Choice)
+		if err != nil {
+			return err
+		}
+		if known && s.best.Objective >= before {
+			return nil
+		}
+		if r, err = s.label(all, o.moved); err != nil {
+			return err
+		}
+	}
+	return nil
+}
