@@ -26,12 +26,13 @@ const (
 	DecisionBind   = "bind"   // bindings and scopes
 	DecisionMemory = "memory" // what is spilled
 	DecisionIssue  = "issue"  // of a kernel's commands
-	DecisionAll    = "all"    // order and bind together
+	DecisionJoint  = "joint"  // order, bindings and scopes by one search
+	DecisionAll    = "all"    // order, then bind
 )
 
 // Decisions lists them.
 func Decisions() []string {
-	return []string{DecisionSplit, DecisionOrder, DecisionBind, DecisionMemory, DecisionIssue, DecisionAll}
+	return []string{DecisionSplit, DecisionOrder, DecisionBind, DecisionMemory, DecisionIssue, DecisionJoint, DecisionAll}
 }
 
 // Decided is what one method made of one decision, the others being greedy.
@@ -140,7 +141,7 @@ func CompareDecisions(ctx context.Context, src variant.Source, spec *hardware.Sp
 	for _, d := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{DecisionSplit, c.split}, {DecisionOrder, c.order}, {DecisionBind, c.bind}, {DecisionMemory, c.memory}, {DecisionIssue, c.issue}, {DecisionAll, c.all}} {
+	}{{DecisionSplit, c.split}, {DecisionOrder, c.order}, {DecisionBind, c.bind}, {DecisionMemory, c.memory}, {DecisionIssue, c.issue}, {DecisionJoint, c.joint}, {DecisionAll, c.all}} {
 		if len(copt.Decisions) > 0 && !slices.Contains(copt.Decisions, d.name) {
 			continue
 		}

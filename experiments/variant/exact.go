@@ -17,6 +17,10 @@ const (
 	// ExactBinding are the bindings and scopes that cost least, by search, given the
 	// order.
 	ExactBinding Binding = "search"
+	// JointOrder and JointBinding, which go together, are the order, the bindings and
+	// the scopes of least cost, by a search for all three.
+	JointOrder   Ordering = "joint"
+	JointBinding Binding  = "joint"
 )
 
 // Exact lists the variants that replace greedy decisions of the table's last one by
@@ -35,7 +39,7 @@ func Exact() []Variant {
 		row("exact-order", "cross-layer with the instance order of least traffic", ExactOrder, Algorithm4),
 		row("exact-bind", "cross-layer with the bindings and scopes of least cost", Algorithm3, ExactBinding),
 		memory,
-		row("exact-all", "cross-layer with both order and bindings of least cost", ExactOrder, ExactBinding),
+		row("exact-all", "cross-layer with order, bindings and scopes of least cost together", JointOrder, JointBinding),
 	}
 }
 

@@ -484,7 +484,7 @@ func complete(ctx context.Context, s *schedule.Schedule, split graphturbo.SplitO
 	case ChunkByChunk:
 		s.Order = chunkOrder(s.Grouping, s.Instances)
 		s.OrderName = "chunks"
-	case Algorithm3, HeavyOrder, ExactOrder, ILPOrder:
+	case Algorithm3, HeavyOrder, ExactOrder, ILPOrder, JointOrder:
 		s.Order, s.OrderName, s.Costs = graphturbo.Order(s.Instances, OrderItems(s, split), split.LBBytes)
 		var err error
 		switch order {
@@ -505,7 +505,7 @@ func complete(ctx context.Context, s *schedule.Schedule, split graphturbo.SplitO
 		if err := v.bind(s); err != nil {
 			return nil, err
 		}
-	case Algorithm4, ExactBinding, ILPBinding:
+	case Algorithm4, ExactBinding, ILPBinding, JointBinding:
 		s.Bindings, s.Scopes = graphturbo.BindGrid(g, s.Grouping, s.Instances, s.Order, schedule.Grid(spec))
 	case PlainBinding, BlockLocality:
 		s.Bindings, s.Scopes = graphturbo.PlainBindGrid(g, s.Grouping, s.Instances, schedule.Grid(spec))
@@ -536,8 +536,13 @@ func complete(ctx context.Context, s *schedule.Schedule, split graphturbo.SplitO
 	if err := schedule.Check(s); err != nil {
 		return nil, fmt.Errorf("internal error, the schedule breaks a rule: %w", err)
 	}
-	if bind == ExactBinding || bind == ILPBinding {
+	switch {
+	case (order == JointOrder) != (bind == JointBinding):
+		return nil, fmt.Errorf("ordering %q with binding %q, expected %q for both or for neither", order, bind, JointOrder)
+	case bind == ExactBinding || bind == ILPBinding:
 		return exactBinding(ctx, s, v, opt)
+	case bind == JointBinding:
+		return exactJoint(ctx, s, v, opt)
 	}
 	return s, nil
 }

@@ -118,6 +118,41 @@ func (r *Result) finish(bound float64, stop milp.Stop) *Result {
 	return r
 }
 
+// Sequence is a fixed order with the moves that the scopes of a choice leave it, made
+// as needed, the output with the longest remaining lifetime first
+// ([ordering.Sequence]). Without an order that fits, steps is nil.
+func (p *Problem) Sequence(choice, order []int) ([]ordering.Step, error) {
+	if err := p.Labels.CheckChoice(choice); err != nil {
+		return nil, err
+	}
+	g := ordering.NewGraph(p.Order)
+	gb := p.inGB(choice)
+	r, err := ordering.Fixed("fixed", ordering.NewGraph(p.moves(g, gb)), order, ordering.Traffic)
+	if err != nil || !r.HasOrder() {
+		return nil, err
+	}
+	return original(g, gb, r.Steps), nil
+}
+
+// original carries steps of [Problem.moves] back, where each instance is a sub-graph,
+// without the outputs that have no size there.
+func original(g *ordering.Graph, gb []bool, steps []ordering.Step) []ordering.Step {
+	refs := func(moved []ordering.Ref) []ordering.Ref {
+		var out []ordering.Ref
+		for _, ref := range moved {
+			if i := ref[0]; !gb[i] {
+				out = append(out, g.Refs[i])
+			}
+		}
+		return out
+	}
+	out := make([]ordering.Step, 0, len(steps))
+	for _, s := range steps {
+		out = append(out, ordering.Step{Store: refs(s.Store), Load: refs(s.Load), Run: g.Refs[s.Run[0]]})
+	}
+	return out
+}
+
 // Seconds plays labels and steps by the rules of the package and adds up what they
 // cost: labels, and moves of outputs with scope LB. The error names the first step
 // that breaks a rule. It shares nothing with the methods. The problem must be valid.

@@ -322,29 +322,36 @@ func (s *searcher) order(gb []bool) (*order, error) {
 	if o := s.orders[string(key)]; o != nil {
 		return o, nil
 	}
-	r, err := exact.Search(s.ctx, s.p.moves(s.graph, gb), ordering.Traffic, exact.SearchOptions{MaxStates: s.opts.MaxStates, Start: s.start})
+	q := s.p.moves(s.graph, gb)
+	r, err := exact.Search(s.ctx, q, ordering.Traffic, exact.SearchOptions{MaxStates: s.opts.MaxStates, Start: s.start})
 	if err != nil && (r == nil || s.ctx.Err() == nil) {
 		return nil, err
 	}
+	steps := r.Steps
+	if s.start != nil {
+		// Of orders that cost the same, the caller's.
+		fixed, err := ordering.Fixed("start", ordering.NewGraph(q), s.start, ordering.Traffic)
+		if err != nil {
+			return nil, err
+		}
+		if fixed.Cost <= r.Cost {
+			steps = fixed.Steps
+		}
+	}
 	o := &order{cost: r.Cost * s.p.SecondsPerCost, bound: r.Bound * s.p.SecondsPerCost, moved: make([]float64, len(gb))}
-	for _, step := range r.Steps {
-		// Each instance is a sub-graph there.
-		out := ordering.Step{Run: s.graph.Refs[step.Run[0]]}
+	o.steps = original(s.graph, gb, steps)
+	price := func(units int64) float64 { return float64(units) / s.graph.Unit * s.p.SecondsPerCost }
+	for _, step := range steps {
 		for _, ref := range step.Store {
-			if i := ref[0]; !gb[i] {
-				out.Store = append(out.Store, s.graph.Refs[i])
-				if o.moved[i] == 0 {
-					o.moved[i] = float64(s.graph.Store[i]) / s.graph.Unit * s.p.SecondsPerCost
-				}
+			if i := ref[0]; !gb[i] && o.moved[i] == 0 {
+				o.moved[i] = price(s.graph.Store[i])
 			}
 		}
 		for _, ref := range step.Load {
 			if i := ref[0]; !gb[i] {
-				out.Load = append(out.Load, s.graph.Refs[i])
-				o.moved[i] += float64(s.graph.Load[i]) / s.graph.Unit * s.p.SecondsPerCost
+				o.moved[i] += price(s.graph.Load[i])
 			}
 		}
-		o.steps = append(o.steps, out)
 	}
 	s.orders[string(key)] = o
 	return o, nil
