@@ -152,7 +152,7 @@ func (o optimality) report(all [][]Decided, b *gridReport) error {
 			}
 		}
 	}
-	t.notes = append(t.notes, "Objectives: split, bind: seconds of the cost models of docs/formulations.md; order: bytes between LB and GB; memory: bytes that spills and parameters passing again move; issue: seconds of one kernel. A decision is replaced alone, the others are greedy; all: order, then bind.",
+	t.notes = append(t.notes, "Objectives: split, bind: seconds of the cost models of docs/formulations.md; order: bytes between LB and GB; memory: bytes that spills and parameters passing again move; issue: seconds of one kernel; joint: seconds of bindings, scopes and what the order spills. A decision is replaced alone, the others are greedy; joint: order, bindings and scopes by one search; all: order, then bind.",
 		"An objective is a proxy: the simulator overlaps moves with work, so that the best choice of a proxy can be slower.")
 	if err := b.table(t); err != nil {
 		return err
@@ -176,10 +176,10 @@ func (o optimality) report(all [][]Decided, b *gridReport) error {
 func (o optimality) sentence(c Configuration, list []Decided) string {
 	s := c.Network + ": "
 	worst, loss, compared := "", 0.0, false
-	for _, decision := range []string{DecisionSplit, DecisionOrder, DecisionBind, DecisionMemory} {
+	for _, decision := range []string{DecisionSplit, DecisionOrder, DecisionBind, DecisionMemory, DecisionJoint} {
 		g, ok1 := find(list, decision, isGreedy)
 		e, ok2 := find(list, decision, isExact)
-		what := map[string]string{DecisionSplit: "the choice of groups and factors", DecisionOrder: "the order", DecisionBind: "the choice of bindings", DecisionMemory: "the choice of spills"}[decision]
+		what := map[string]string{DecisionSplit: "the choice of groups and factors", DecisionOrder: "the order", DecisionBind: "the choice of bindings", DecisionMemory: "the choice of spills", DecisionJoint: "order, bindings and scopes together"}[decision]
 		switch {
 		case !ok1 || !ok2:
 			s += what + " can't be compared"
@@ -194,7 +194,7 @@ func (o optimality) sentence(c Configuration, list []Decided) string {
 			compared = true
 			gain := e.ThroughputPerSecond/g.ThroughputPerSecond - 1
 			s += fmt.Sprintf(" (simulated %+.1f %%)", 100*gain)
-			if gain > loss {
+			if decision != DecisionJoint && gain > loss {
 				worst, loss = what, gain
 			}
 		}

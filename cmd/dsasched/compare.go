@@ -47,9 +47,10 @@ func newCompare() *cobra.Command {
 		Short: "Put exact decisions beside the greedy ones",
 		Long: `Schedule a network with all of GraphTurbo, then replace one greedy decision at a
 time by the answers of other methods: sub-graphs and split factors, the order of
-instances, bindings and scopes, what is spilled, the issue of a kernel's commands,
-and order and bindings together. Each row has the objective of the decision, a
-proven bound, and the simulated throughput if only that decision is replaced.
+instances, bindings and scopes, what is spilled, the issue of a kernel's commands;
+then order, bindings and scopes by one search (joint), and one after the other (all).
+Each row has the objective of the decision, a proven bound, and the simulated
+throughput if only that decision is replaced.
 
 An objective is a proxy for time: the simulator overlaps moves with work, so the
 best choice of a proxy may not be the fastest.`,
@@ -66,7 +67,7 @@ best choice of a proxy may not be the fastest.`,
 	completeFlag(cmd, "batch", cobra.NoFileCompletions)
 	f.Var(chunk, "chunk", "images or sequences that a cluster works on at a time; 0: its share")
 	completeFlag(cmd, "chunk", cobra.NoFileCompletions)
-	f.StringSliceVar(&decisions, "decision", nil, "decisions to compare, with commas between: split, order, bind, memory, issue, all (default: each)")
+	f.StringSliceVar(&decisions, "decision", nil, "decisions to compare, with commas between: split, order, bind, memory, issue, joint, all (default: each)")
 	completeFlag(cmd, "decision", cobra.FixedCompletions(experiments.Decisions(), cobra.ShellCompDirectiveNoFileComp))
 	f.DurationVar(&limit, "time-limit", 0, "time for each exact method, such as 60s (default: limits that do not depend on the machine)")
 	completeFlag(cmd, "time-limit", cobra.NoFileCompletions)

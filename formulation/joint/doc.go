@@ -48,6 +48,20 @@
 // for loads itself, of the same bytes at no more bandwidth, so that (2) is close:
 // it doubts only outputs that are declared in the GB and would not have been spilled.
 //
+// Moves are local: what an order of all instances does within a set V of them is an
+// order of V, in which the LB holds no more, if what they read of others counts as
+// workspace. Let O_V(S) be the least cost of the moves in V. For any partition of the
+// instances,
+//
+//	B(S) + kappa O(S) >= min_S [B(S) + kappa sum_V O_V(S)]                  (3)
+//
+// The V are runs of instances in an order at hand with at most 8 outputs each that have
+// a choice, so that O_V is a table over 2^8 sets, cut where the sum of O_V(no scope GB)
+// is largest, by dynamic programming. Each V
+// with moves at all becomes a node more of the binding problem, whose labels are the
+// sets, joined to its instances by edges that forbid another scope. (3) is exact where
+// what is spilled comes back soon, and sees what (2) doubts.
+//
 // # Search
 //
 // First, alternate: labels for the order at hand, where an output that the order spills
@@ -58,10 +72,10 @@
 //	open := {nothing decided}
 //	while open is not empty and no limit is reached
 //	    take a subset of least bound from open; stop if that is the objective
-//	    solve (1) and (2); the labels that solve them, with an order for their scopes,
+//	    solve (1) to (3); the labels that solve them, with an order for their scopes,
 //	        are answers
 //	    if the bound is below the objective, decide the scope of one more output, of
-//	        those with scope LB in the answer to (1) the one whose moves cost most:
+//	        those with scope LB in the last answer the one whose moves cost most:
 //	        one subset with the GB, one with the LB
 //
 // Where all scopes are decided (1) is the optimum. If a part could not be solved within

@@ -197,7 +197,7 @@ func verify(t *testing.T, name string, p *Problem, r *Result) {
 func TestSearchAgainstBruteForce(t *testing.T) {
 	switches := map[string]SearchOptions{
 		"default": {}, "no alternate": {NoAlternate: true}, "no prune": {NoPrune: true}, "no credit": {NoCredit: true},
-		"nothing": {NoAlternate: true, NoPrune: true, NoCredit: true},
+		"no segments": {NoSegments: true}, "nothing": {NoAlternate: true, NoPrune: true, NoCredit: true, NoSegments: true},
 	}
 	branched, both, spilled := 0, 0, 0
 	for seed := range uint64(300) {
@@ -212,7 +212,7 @@ func TestSearchAgainstBruteForce(t *testing.T) {
 				t.Errorf("seed %d, %s: %v at %g, brute force %g", seed, name, r.Status, r.Objective, want)
 			}
 			verify(t, fmt.Sprintf("seed %d, %s", seed, name), p, r)
-			if name == "default" {
+			if name == "no segments" {
 				if r.Branches > 1 {
 					branched++
 				}

@@ -59,25 +59,42 @@ func (p *Problem) inGB(choice []int) []bool {
 	return gb
 }
 
-// moves is the ordering problem that scopes leave, with each instance a sub-graph of
-// its own: see the package's section on the two parts.
-func (p *Problem) moves(g *ordering.Graph, gb []bool) *ordering.Problem {
+// moves is the ordering problem that scopes leave of some instances, with each of them
+// a sub-graph of its own: see the package's section on the two parts. What they read of
+// others is workspace.
+func (p *Problem) moves(g *ordering.Graph, gb []bool, ids []int) *ordering.Problem {
 	q := &ordering.Problem{Name: p.Order.Name, CapacityBytes: p.Order.CapacityBytes,
 		StoreCostPerByte: p.Order.StoreCostPerByte, LoadCostPerByte: p.Order.LoadCostPerByte}
-	for i := range g.Refs {
+	at := map[int]int{}
+	for k, i := range ids {
+		at[i] = k
+	}
+	for k, i := range ids {
 		sg := ordering.Subgraph{Instances: 1, OutputBytes: g.Output[i], WorkspaceBytes: g.Work[i]}
 		if gb[i] {
 			sg.OutputBytes, sg.WorkspaceBytes = 0, sg.WorkspaceBytes+sg.OutputBytes
 		}
 		for _, r := range g.Reads[i] {
-			if gb[r] {
+			from, inside := at[r]
+			if inside {
+				q.Arcs = append(q.Arcs, ordering.Arc{From: from, To: k, Reads: [][2]int{{0, 1}}})
+			}
+			if gb[r] || !inside {
 				sg.WorkspaceBytes += g.Output[r]
 			}
-			q.Arcs = append(q.Arcs, ordering.Arc{From: r, To: i, Reads: [][2]int{{0, 1}}})
 		}
 		q.Subgraphs = append(q.Subgraphs, sg)
 	}
 	return q
+}
+
+// everyone lists all instances.
+func everyone(g *ordering.Graph) []int {
+	ids := make([]int, len(g.Refs))
+	for i := range ids {
+		ids[i] = i
+	}
+	return ids
 }
 
 // A Result is a method's answer.
@@ -127,7 +144,7 @@ func (p *Problem) Sequence(choice, order []int) ([]ordering.Step, error) {
 	}
 	g := ordering.NewGraph(p.Order)
 	gb := p.inGB(choice)
-	r, err := ordering.Fixed("fixed", ordering.NewGraph(p.moves(g, gb)), order, ordering.Traffic)
+	r, err := ordering.Fixed("fixed", ordering.NewGraph(p.moves(g, gb, everyone(g))), order, ordering.Traffic)
 	if err != nil || !r.HasOrder() {
 		return nil, err
 	}

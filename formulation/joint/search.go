@@ -34,7 +34,12 @@ type SearchOptions struct {
 	NoAlternate bool // go without the first, incomplete search
 	NoPrune     bool // keep labels that another one of the same scope always replaces
 	NoCredit    bool // leave out the bound (2)
+	NoSegments  bool // leave out the bound (3)
 }
+
+// segmentChoices is the most outputs with a choice of scope in a segment: each of their
+// sets is an order to find.
+const segmentChoices = 8
 
 // A scope that is decided, or not.
 type decision int8
@@ -89,6 +94,7 @@ type searcher struct {
 	orders map[string]*order
 	best   Result
 	start  []int // the order to begin from
+	pieces []segment
 }
 
 // Search is the method of the package's documentation. At a limit, and when ctx ends,
@@ -150,6 +156,16 @@ func (s *searcher) run() (float64, error) {
 	if err := s.alternate(all); err != nil {
 		return 0, err
 	}
+	if !s.opts.NoSegments && s.below(all.bound) {
+		line := s.start
+		if line == nil {
+			line = s.graph.Topological()
+		}
+		var err error
+		if s.pieces, err = s.segments(line, segmentChoices); err != nil {
+			return 0, err
+		}
+	}
 	open := subsets{all}
 	done := math.Inf(1) // least bound of the subsets that are as far as they can be
 	made := 0
@@ -191,7 +207,7 @@ func (s *searcher) below(bound float64) bool {
 // explore raises the bound of a subset, takes the answers that show up, and returns
 // the instance to decide next, -1 if all are decided.
 func (s *searcher) explore(x *subset) (int, error) {
-	r, err := s.label(x, nil)
+	r, err := s.label(x, nil, false)
 	if err != nil {
 		return 0, err
 	}
@@ -213,7 +229,7 @@ func (s *searcher) explore(x *subset) (int, error) {
 				credit += s.dear[i]
 			}
 		}
-		r, err := s.label(x, s.dear)
+		r, err := s.label(x, s.dear, false)
 		if err != nil {
 			return 0, err
 		}
@@ -228,7 +244,19 @@ func (s *searcher) explore(x *subset) (int, error) {
 			}
 		}
 	}
-	// What the order for the labels of (1) spills, and had better be in the GB; else
+	if s.below(x.bound) && len(s.pieces) > 0 {
+		r, err := s.label(x, nil, true)
+		if err != nil {
+			return 0, err
+		}
+		x.bound = math.Max(x.bound, r.Bound)
+		if r.Choice != nil {
+			if answer, err = s.take(r.Choice); err != nil {
+				return 0, err
+			}
+		}
+	}
+	// What the order for the last answer spills, and had better be in the GB; else
 	// the largest.
 	next, most, size := -1, 0.0, int64(-1)
 	for i, d := range x.scopes {
@@ -275,8 +303,9 @@ func (s *searcher) scopes(x *subset, undecidedGB bool) []bool {
 }
 
 // label solves the binding problem of a subset, where scope LB costs more by extra[i]
-// for the undecided instances i that have a choice.
-func (s *searcher) label(x *subset, extra []float64) (*binding.Result, error) {
+// for the undecided instances i that have a choice; with segments the moves in each
+// count.
+func (s *searcher) label(x *subset, extra []float64, segments bool) (*binding.Result, error) {
 	left := make([][]int, len(s.kept))
 	for i, ls := range s.kept {
 		for _, l := range ls {
@@ -299,11 +328,15 @@ func (s *searcher) label(x *subset, extra []float64) (*binding.Result, error) {
 			}
 		}
 	}
-	r, err := binding.Search(s.ctx, q, binding.SearchOptions{NoBranch: s.opts.NoBranchLabels})
+	if segments {
+		s.withSegments(q)
+	}
+	r, err := binding.Search(s.ctx, q, binding.SearchOptions{NoBranch: s.opts.NoBranchLabels, NoPrune: segments})
 	if err != nil {
 		return nil, err
 	}
 	if r.Choice != nil {
+		r.Choice = r.Choice[:len(left)]
 		for i, k := range r.Choice {
 			r.Choice[i] = left[i][k]
 		}
@@ -322,7 +355,7 @@ func (s *searcher) order(gb []bool) (*order, error) {
 	if o := s.orders[string(key)]; o != nil {
 		return o, nil
 	}
-	q := s.p.moves(s.graph, gb)
+	q := s.p.moves(s.graph, gb, everyone(s.graph))
 	r, err := exact.Search(s.ctx, q, ordering.Traffic, exact.SearchOptions{MaxStates: s.opts.MaxStates, Start: s.start})
 	if err != nil && (r == nil || s.ctx.Err() == nil) {
 		return nil, err
@@ -383,7 +416,7 @@ func (s *searcher) alternate(all *subset) error {
 	if s.opts.NoAlternate {
 		return nil
 	}
-	r, err := s.label(all, nil)
+	r, err := s.label(all, nil, false)
 	if err != nil {
 		return err
 	}
@@ -397,7 +430,7 @@ func (s *searcher) alternate(all *subset) error {
 		if known && s.best.Objective >= before {
 			return nil
 		}
-		if r, err = s.label(all, o.moved); err != nil {
+		if r, err = s.label(all, o.moved, false); err != nil {
 			return err
 		}
 	}
