@@ -179,6 +179,8 @@
 //	(15) sum k in C: b(k) (R[k,t-1] - s[k,t] + l[k,t]) + sum k in S: b(k) a[k,t]
 //	     <= sum k: q floor((M - w(k) - [k not in S] b(k)) / q) x[k,t]      for all t
 //	(16) sum j below k, t: (f(j) + g(j)) l[j,t] >= n(k) V(k)               for all k with a cone
+//	     sum j below i: (f(j) c[j,T] + sum t: g(j) d[j,t]) >= V(k)         for each i of k, where each is stated by itself
+//	(17) sum u<=t: x[j,u] <= sum u<t: x[i,u]                             for siblings i < j next to each other, t
 //
 // with before(k) and after(k) the instances that must run before and after one of
 // k. (5) says that what a run reads is in the LB: R[k,t] counts the new output as
@@ -187,8 +189,17 @@
 // loads may wait for their reader. In (15), q is the greatest common divisor of the
 // outputs that are kept: as one instance runs, they fill at most a multiple of q of
 // what it leaves. In (16), V(k) is the bound on the cone of class k that the same
-// program has proven, small cones first. For the peak, s, l, G, c, d, (15) and (16) are left out, M is
+// program has proven, small cones first. Siblings are members of one class with the
+// same reader, or without any, that are stated one by one: see below. For the peak, s, l, G, c, d, (15) and (16) are left out, M is
 // a variable Z >= the largest single need, and the objective is Z.
+//
+// Symmetry: the cones of siblings i and j are alike, tree by tree, as members of a
+// class read equally many outputs of each class and shared outputs are alone in
+// theirs. So to exchange the two cones instance by instance changes nothing that reads
+// or is read, and gives of every order another one with the same moves. From the
+// readers down, this puts each group of siblings into the order of their numbers
+// without disturbing the groups above; so (17) keeps one of the orders that differ in
+// nothing else. The start is renamed accordingly.
 //
 // Bytes and costs are divided by their greatest common divisor, so that every cost
 // is a whole number and the solver's bound can be rounded up.

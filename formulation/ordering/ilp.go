@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/dsasched/dsasched/formulation/milp"
@@ -33,6 +34,7 @@ type ILPOptions struct {
 	NoLazyLoads  bool // leave out (14)
 	NoRounding   bool // leave out (15)
 	NoCones      bool // leave out (16)
+	NoSymmetry   bool // leave out (17)
 	NoStart      bool // give the solver no start
 }
 
@@ -109,6 +111,11 @@ func (a *answer) improve(ctx context.Context, solver milp.Solver, name string, l
 		most = DefaultMaxTerms
 	}
 	f := &program{answer: a, opts: opts, steps: len(a.part.ids)}
+	// Each instance is stated by itself, and so is each output.
+	separate := len(a.classes) == len(a.part.ids) && !slices.ContainsFunc(a.classes, func(c class) bool { return c.kept() && !c.shared })
+	if separate {
+		f.siblings = a.part.family().siblings()
+	}
 	if f.size() > most {
 		return nil
 	}
@@ -119,15 +126,20 @@ func (a *answer) improve(ctx context.Context, solver milp.Solver, name string, l
 		return max(1, limit-time.Since(begin))
 	}
 	if a.objective == ordering.Traffic && !opts.NoCones {
-		for k := range a.classes {
+		counted := a // with what is counted told from what is shared
+		if separate {
+			counted = &answer{part: a.part}
+			counted.classes, counted.of = classes(a.part.graph, true)
+		}
+		for k := range counted.classes {
 			below := false
-			for _, r := range a.classes[k].reads {
-				below = below || !a.classes[r.class].shared
+			for _, r := range counted.classes[k].reads {
+				below = below || !counted.classes[r.class].shared
 			}
 			if !below {
 				continue
 			}
-			cone := &answer{part: a.coneOf(a.classes[k].members[0])}
+			cone := &answer{part: counted.coneOf(counted.classes[k].members[0])}
 			if len(cone.part.ids) == len(a.part.ids) {
 				continue
 			}
@@ -146,7 +158,13 @@ func (a *answer) improve(ctx context.Context, solver milp.Solver, name string, l
 				value = cone.bound
 				values[key] = value
 			}
-			if value > 0 {
+			switch {
+			case value == 0:
+			case separate:
+				for _, i := range counted.classes[k].members {
+					f.trees = append(f.trees, treeCut{i, counted.coneOf(i).ids, value})
+				}
+			default:
 				f.cuts = append(f.cuts, coneCut{k, value})
 			}
 		}
@@ -161,8 +179,30 @@ type coneCut struct {
 	value int64
 }
 
+// A treeCut says so of the cone of one instance.
+type treeCut struct {
+	root  int
+	ids   []int
+	value int64
+}
+
 // conesCost states (16).
 func (f *program) conesCost() {
+	for _, c := range f.trees {
+		var terms []milp.Term
+		for _, i := range c.ids {
+			k := f.of[i]
+			x := &f.classes[k]
+			if i == c.root || !x.kept() {
+				continue
+			}
+			terms = append(terms, f.copied[k][f.steps-1].Times(float64(x.store/f.costGrain)))
+			for t := range f.steps {
+				terms = append(terms, f.fetch[k][t].Times(float64(x.load/f.costGrain)))
+			}
+		}
+		f.model.AddGE(fmt.Sprintf("(16) cone of instance %d", c.root), terms, float64(c.value/f.costGrain))
+	}
 	for _, c := range f.cuts {
 		var terms []milp.Term
 		below := []int{c.class}
@@ -201,6 +241,8 @@ type program struct {
 	grain               int64        // bytes in a unit of capacity
 	costGrain           int64        // cost units in one of the objective
 	cuts                []coneCut
+	trees               []treeCut
+	siblings            [][2]int
 }
 
 // size is about how many variables and terms the program has.
@@ -215,6 +257,9 @@ func (f *program) size() int {
 	n := f.steps * perStep
 	if !f.opts.NoPrecedence {
 		n += arcs * f.steps * f.steps
+	}
+	if !f.opts.NoSymmetry {
+		n += len(f.siblings) * f.steps * f.steps
 	}
 	return n
 }
@@ -286,6 +331,7 @@ func (f *program) build(name string) {
 	}
 	f.capacity()
 	f.conesCost()
+	f.symmetry()
 }
 
 // runs states (1), (2), (12) and (13).
@@ -526,7 +572,7 @@ func (f *program) start() []float64 {
 	for i := range left {
 		left[i] = len(f.part.graph.Readers[i])
 	}
-	for t, s := range f.answer.steps {
+	for t, s := range f.told() {
 		stored, loaded := make([]int, kk), make([]int, kk)
 		for _, i := range s.store {
 			k := f.of[i]
