@@ -93,7 +93,13 @@ check-order' judges it.`,
 			return fmt.Errorf("internal error, %s breaks a rule: %w", method.value, checkErr)
 		}
 		// An interrupted method has an answer as well.
-		return errors.Join(writeOrder(cmd, p, res, *out, *asJSON), err)
+		if out := writeOrder(cmd, p, res, *out, *asJSON); out != nil {
+			return out
+		}
+		if stopped := cmd.Context().Err(); err != nil && stopped != nil {
+			return stopped // what was known has been told
+		}
+		return err
 	}
 	return cmd
 }

@@ -150,3 +150,51 @@ func TestILPLimits(t *testing.T) {
 		}
 	}
 }
+
+// An interrupter cancels the context as soon as the solver has bettered its start.
+type interrupter struct {
+	milp.Solver
+	cancel context.CancelFunc
+}
+
+func (s interrupter) Solve(ctx context.Context, m *milp.Model, opts milp.Options) (*milp.Solution, error) {
+	start := math.Inf(1)
+	if opts.Start != nil {
+		start = m.Objective(opts.Start)
+	}
+	opts.Progress = func(p milp.Progress) {
+		if p.Improved && p.Objective < start {
+			s.cancel()
+		}
+	}
+	return s.Solver.Solve(ctx, m, opts)
+}
+
+// When the context ends during a solve the answer is the solver's best order by then, and
+// its bound.
+func TestILPInterrupted(t *testing.T) {
+	p := chainOf([]int{8, 4, 2, 1}, 0, 0)
+	start, err := ordering.Fixed("start", ordering.NewGraph(p), ordering.NewGraph(p).Topological(), ordering.Traffic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	best := mustSearch(t, p, ordering.Traffic, SearchOptions{})
+	for _, method := range []ilp{PositionILP, CountingILP} {
+		ctx, cancel := context.WithCancel(context.Background())
+		res, err := method(ctx, interrupter{solver(t), cancel}, p, ordering.Traffic, ILPOptions{NoCones: true})
+		cancel()
+		if res == nil {
+			t.Fatal(err)
+		}
+		if _, err := ordering.Check(p, res); err != nil {
+			t.Error(err)
+		}
+		if res.Cost >= start.Cost || res.Cost < best.Cost || res.Bound > best.Cost {
+			t.Errorf("%s: cost %v, bound %v; the start costs %v, the best order %v", res.Method, res.Cost, res.Bound, start.Cost, best.Cost)
+		}
+		if (res.Status == ordering.Optimal) != (err == nil) || err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %s, %v", res.Method, res.Status, err)
+		}
+		t.Logf("%s: %s, cost %v of %v to %v, bound %v", res.Method, res.Status, res.Cost, best.Cost, start.Cost, res.Bound)
+	}
+}
