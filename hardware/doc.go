@@ -109,6 +109,12 @@
 //	launch: 10us                # start of a kernel on a cluster
 //	sync: 100cycles             # barrier over the cores of a cluster
 //
+// Two fields may be added. A matrix unit's "block: 3.5cycles" is what it loses at each
+// change of the block of its stationary operand within an operation; without it blocks
+// follow each other at once. The DDR's "activation_efficiency: 0.8" is the share of its
+// bandwidth that moves of activations reach; without it they reach all of it, as
+// weights do.
+//
 // A core type whose cores are not arranged in a line may say so with a grid beside its
 // count, "grid: 2x4" for instance.
 //

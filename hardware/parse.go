@@ -332,6 +332,26 @@ func (f *fields) cycles(key string) Cycles {
 	return c
 }
 
+const (
+	expectBlock      = "a number of cycles of zero or more such as 3.5cycles"
+	expectEfficiency = "a share above 0 and up to 1"
+)
+
+// fraction reads a number that may have this unit behind it.
+func (f *fields) fraction(key, expected, unit string) float64 {
+	s, ok := f.text(key, expected)
+	if !ok {
+		return 0
+	}
+	number, u, ok := splitQuantity(s)
+	v, err := strconv.ParseFloat(number, 64)
+	if !ok || u != "" && u != unit || err != nil {
+		f.wrong(key, expected)
+		return 0
+	}
+	return v
+}
+
 // boolean reads an optional field.
 const expectGrid = "two or more whole numbers above zero such as 9x12"
 
@@ -421,7 +441,7 @@ func (d *decoder) spec(root *yaml.Node) *Spec {
 
 	s.LB, s.LBWeightBytes = d.localBuffer(f)
 	s.GB = d.memory(f, "gb", true)
-	s.DDR = d.memory(f, "ddr", false)
+	s.DDR, s.DDRActivationEfficiency = d.offChip(f)
 	hasLB := s.LB != nil || !f.isNone("lb")
 	for i, n := range f.sequence("core_types", "a list of core types, each with name, count, units") {
 		s.CoreTypes = append(s.CoreTypes, d.coreType(n, fmt.Sprintf("core_types[%d]", i), hasLB))
@@ -454,7 +474,7 @@ func (d *decoder) coreType(n *yaml.Node, path string, hasLB bool) CoreType {
 }
 
 func (d *decoder) unit(n *yaml.Node, path string) Unit {
-	f := d.item(n, path, []string{"name", "kind", "shares_with", "rows", "cols", "lanes", "rate", "fill", "cycles_per_op"})
+	f := d.item(n, path, []string{"name", "kind", "shares_with", "rows", "cols", "lanes", "rate", "fill", "block", "cycles_per_op"})
 	if f == nil {
 		return Unit{}
 	}
@@ -470,6 +490,9 @@ func (d *decoder) unit(n *yaml.Node, path string) Unit {
 	}
 	u.Rate = f.numbers("rate", "dtype", dtypes)
 	u.FillCycles = f.cycles("fill")
+	if f.has("block") {
+		u.BlockCycles = f.fraction("block", expectBlock, "cycles")
+	}
 	// What the kind calls for must be there. The rest is read if it is there,
 	// so that the check can say why it should not be.
 	lanes := u.Kind == Vector || u.Kind == Special
@@ -506,6 +529,7 @@ func (f *fields) child(key, expected, noun string, known []string) *fields {
 var (
 	memoryFields = []string{"size", "bandwidth", "latency"}
 	bufferFields = []string{"size", "weights", "bandwidth", "latency"}
+	ddrFields    = []string{"size", "bandwidth", "activation_efficiency", "latency"}
 )
 
 func (d *decoder) memory(f *fields, key string, mayBeNone bool) *Memory {
@@ -521,6 +545,20 @@ func (d *decoder) memory(f *fields, key string, mayBeNone bool) *Memory {
 		return nil
 	}
 	return m.memory()
+}
+
+func (d *decoder) offChip(f *fields) (*Memory, float64) {
+	m := f.child("ddr", "a mapping with "+list(memoryFields), "field", ddrFields)
+	if m == nil {
+		return nil, 0
+	}
+	efficiency := 0.0
+	if m.has("activation_efficiency") {
+		if efficiency = m.fraction("activation_efficiency", expectEfficiency, ""); efficiency == 0 && !d.check.isBad("ddr.activation_efficiency") {
+			m.wrong("activation_efficiency", expectEfficiency) // in the Spec, 0 stands for 1
+		}
+	}
+	return m.memory(), efficiency
 }
 
 func (f *fields) memory() *Memory {

@@ -99,6 +99,10 @@ func TestParseForms(t *testing.T) {
 			}},
 		{"plain fill", with(t, "25cycles", "25"), func(s *Spec) bool { return s.CoreTypes[0].Units[0].FillCycles == 25 }},
 		{"no fill", with(t, "25cycles", "0cycles"), func(s *Spec) bool { return s.CoreTypes[0].Units[0].FillCycles == 0 }},
+		{"a gap between blocks", with(t, "25cycles", "25cycles\n        block: 3.5cycles"), func(s *Spec) bool { return s.CoreTypes[0].Units[0].BlockCycles == 3.5 }},
+		{"no gap between blocks", with(t, "25cycles", "25cycles\n        block: 0"), func(s *Spec) bool { return s.CoreTypes[0].Units[0].BlockCycles == 0 }},
+		{"a share for activations", with(t, "150ns", "150ns\n  activation_efficiency: 0.8"), func(s *Spec) bool { return s.DDRActivationEfficiency == 0.8 }},
+		{"all of it for activations", with(t, "150ns", "150ns\n  activation_efficiency: 1"), func(s *Spec) bool { return s.DDRActivationEfficiency == 1 }},
 		{"DDR link of a bandwidth", with(t, "unlimited", "32GB/s"), func(s *Spec) bool { return s.DDRLink.BandwidthBytesPerSecond == 32e9 }},
 		{"no broadcast", without(t, "  broadcast:"), func(s *Spec) bool { return !s.CoreLink.Broadcast }},
 		{"no description", without(t, "description:"), func(s *Spec) bool { return s.Description == "" }},
@@ -153,7 +157,7 @@ func TestParseErrors(t *testing.T) {
 				"my.yaml:49: core_link.delay: found an unknown field, expected one of bandwidth, latency, broadcast"},
 		{"unknown field in a unit", with(t, "        rows: 64", "        row: 64"),
 			"my.yaml:11: core_types[0].units[0].rows: missing, expected a whole number from 1 to 65536\n" +
-				"my.yaml:13: core_types[0].units[0].row: found an unknown field, expected one of name, kind, shares_with, rows, cols, lanes, rate, fill, cycles_per_op"},
+				"my.yaml:13: core_types[0].units[0].row: found an unknown field, expected one of name, kind, shares_with, rows, cols, lanes, rate, fill, block, cycles_per_op"},
 		{"weights of GB", with(t, "  size: 8MiB", "  size: 8MiB\n  weights: 1MiB"),
 			"my.yaml:39: gb.weights: found an unknown field, expected one of size, bandwidth, latency"},
 		{"strange key", with(t, "clusters:", "\"a\\nb\": 1\nclusters:"),
@@ -187,7 +191,7 @@ func TestParseErrors(t *testing.T) {
 			"my.yaml:1: core_link: missing, expected a mapping with bandwidth, latency, broadcast\n" +
 				"my.yaml:48: ddr.bandwidth: found a duplicate, expected it only once (first in line 44)\n" +
 				"my.yaml:49: ddr.latency: found a duplicate, expected it only once (first in line 45)\n" +
-				"my.yaml:50: ddr.broadcast: found an unknown field, expected one of size, bandwidth, latency"},
+				"my.yaml:50: ddr.broadcast: found an unknown field, expected one of size, bandwidth, activation_efficiency, latency"},
 		{"no unit name", with(t, "- name: vme\n        kind", "- kind"),
 			"my.yaml:17: core_types[0].units[1].name: missing, expected a name for the unit"},
 		{"no kind", with(t, "        kind: vector\n", ""),
@@ -246,6 +250,12 @@ func TestParseErrors(t *testing.T) {
 		{"zero lanes", with(t, "64           # elements per", "0 # elements per"), `my.yaml:19: core_types[0].units[1].lanes: found "0", expected a whole number from 1 to 65536`},
 		{"negative fill", with(t, "25cycles", "-25cycles"), `my.yaml:16: core_types[0].units[0].fill: found "-25cycles", expected from 0cycles to 1000000000cycles`},
 		{"fill in time", with(t, "25cycles", "25ns"), `my.yaml:16: core_types[0].units[0].fill: found "25ns", expected a whole number of cycles such as 24cycles`},
+		{"negative gap", with(t, "25cycles", "25cycles\n        block: -1cycles"), `my.yaml:17: core_types[0].units[0].block: found "-1cycles", expected from 0cycles to 1000000000cycles`},
+		{"gap in time", with(t, "25cycles", "25cycles\n        block: 4ns"), `my.yaml:17: core_types[0].units[0].block: found "4ns", expected a number of cycles of zero or more such as 3.5cycles`},
+		{"gap in a vector unit", with(t, "10cycles", "10cycles\n        block: 4cycles"), `my.yaml:22: core_types[0].units[1].block: found "4cycles", expected none in a vector unit: it has lanes`},
+		{"more than all", with(t, "150ns", "150ns\n  activation_efficiency: 1.1"), `my.yaml:46: ddr.activation_efficiency: found "1.1", expected a share above 0 and up to 1`},
+		{"nothing for activations", with(t, "150ns", "150ns\n  activation_efficiency: 0"), `my.yaml:46: ddr.activation_efficiency: found "0", expected a share above 0 and up to 1`},
+		{"percent for activations", with(t, "150ns", "150ns\n  activation_efficiency: 80%"), `my.yaml:46: ddr.activation_efficiency: found "80%", expected a share above 0 and up to 1`},
 		{"fill beyond int64", with(t, "25cycles", "99999999999999999999"), `my.yaml:16: core_types[0].units[0].fill: found "99999999999999999999", expected a whole number of cycles such as 24cycles`},
 
 		// Rates.
@@ -313,7 +323,7 @@ func TestParseErrors(t *testing.T) {
 		{"unknown anchor", with(t, "clusters: 4", "clusters: *n"), "my.yaml:4: not valid YAML: unknown anchor 'n' referenced"},
 		{"alias", with(t, "name: my-npu", "name: &n my-npu\ndescription: *n\n#"), "my.yaml:2: description: found an alias, which is not supported, expected one line of text\n" +
 			"my.yaml:4: description: found a duplicate, expected it only once (first in line 2)"},
-		{"merge key", with(t, "  size: 16GiB", "  size: 16GiB\n  <<: {size: 1}"), `my.yaml:44: ddr."<<": found an unknown field, expected one of size, bandwidth, latency`},
+		{"merge key", with(t, "  size: 16GiB", "  size: 16GiB\n  <<: {size: 1}"), `my.yaml:44: ddr."<<": found an unknown field, expected one of size, bandwidth, activation_efficiency, latency`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s, err := Parse("my.yaml", []byte(tc.text))

@@ -2,7 +2,9 @@ package hardware
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -55,6 +57,11 @@ type Spec struct {
 	GB *Memory `json:"gb"`
 	// DDR is the off-chip memory of the whole chip; never nil.
 	DDR *Memory `json:"ddr"`
+	// DDRActivationEfficiency is the share of the DDR's bandwidth that moves of
+	// activations reach; 0 means all of it, as for weights. Weights are laid out
+	// beforehand in the order of use; activations come and go in short rows, and reads
+	// and writes alternate.
+	DDRActivationEfficiency float64 `json:"ddr_activation_efficiency,omitempty"`
 
 	// CoreLink joins one core with the GB, or with the fabric between the
 	// cores if GB is nil. Its bandwidth holds for each direction.
@@ -121,6 +128,10 @@ type Unit struct {
 	// filling and draining the pipeline of a matrix unit, start-up of a
 	// vector unit.
 	FillCycles Cycles `json:"fill_cycles"`
+	// BlockCycles is what a matrix unit loses each time it goes on to the next block
+	// of its stationary operand within an operation; 0 if blocks follow each other
+	// without a gap.
+	BlockCycles float64 `json:"block_cycles,omitempty"`
 
 	// Lanes is the width of a vector or special unit at rate 1.
 	Lanes int `json:"lanes,omitempty"`
@@ -128,6 +139,28 @@ type Unit struct {
 	// for one operation of a class (OpSimple, ...). The unit can't do a
 	// class that is missing.
 	CyclesPerOp map[string]float64 `json:"cycles_per_op,omitempty"`
+}
+
+// Clone is a copy that shares nothing with s.
+func (s *Spec) Clone() *Spec {
+	c := *s
+	for _, m := range []**Memory{&c.LB, &c.GB, &c.DDR} {
+		if *m != nil {
+			copied := **m
+			*m = &copied
+		}
+	}
+	c.CoreTypes = slices.Clone(s.CoreTypes)
+	for i := range c.CoreTypes {
+		t := &c.CoreTypes[i]
+		t.Grid = slices.Clone(t.Grid)
+		t.Units = slices.Clone(t.Units)
+		for j := range t.Units {
+			t.Units[j].Rate = maps.Clone(t.Units[j].Rate)
+			t.Units[j].CyclesPerOp = maps.Clone(t.Units[j].CyclesPerOp)
+		}
+	}
+	return &c
 }
 
 // Cores is the number of cores in one cluster, of all types.
@@ -341,7 +374,11 @@ func (s *Spec) Describe() string {
 	}
 	line("LB", "%s (per core)", lb)
 	line("GB", "%s (per cluster)", memory(s.GB))
-	line("DDR", "%s (chip)", memory(s.DDR))
+	ddr := memory(s.DDR)
+	if s.DDRActivationEfficiency > 0 {
+		ddr += fmt.Sprintf(", for activations at %g of it", s.DDRActivationEfficiency)
+	}
+	line("DDR", "%s (chip)", ddr)
 	link := func(l Link) string {
 		bandwidth := "unlimited"
 		if l.BandwidthBytesPerSecond > 0 {
@@ -392,6 +429,9 @@ func (u Unit) describe() string {
 		}
 	}
 	fmt.Fprintf(&b, "; fill %v", u.FillCycles)
+	if u.BlockCycles > 0 {
+		fmt.Fprintf(&b, "; block %gcycles", u.BlockCycles)
+	}
 	if len(u.CyclesPerOp) > 0 {
 		b.WriteString("; cycles per operation")
 		for _, c := range opClasses {

@@ -174,6 +174,9 @@ func (c *checker) spec(s *Spec) {
 	} else {
 		c.memory("ddr", s.DDR)
 	}
+	if e := s.DDRActivationEfficiency; !(e >= 0 && e <= 1) {
+		c.fail("ddr.activation_efficiency", fmt.Sprint(e), expectEfficiency)
+	}
 
 	c.bandwidth("core_link.bandwidth", s.CoreLink.BandwidthBytesPerSecond)
 	c.time("core_link.latency", s.CoreLink.LatencySeconds)
@@ -258,6 +261,9 @@ func (c *checker) unit(path string, u Unit) {
 	if u.FillCycles < 0 || u.FillCycles > maxFill {
 		c.fail(path+".fill", u.FillCycles.String(), fmt.Sprintf("from 0cycles to %v", maxFill))
 	}
+	if !(u.BlockCycles >= 0 && u.BlockCycles <= float64(maxFill)) {
+		c.fail(path+".block", fmt.Sprint(u.BlockCycles), fmt.Sprintf("from 0cycles to %v", maxFill))
+	}
 	switch u.Kind {
 	case Matrix:
 		c.count(path+".rows", u.Rows, maxWidth)
@@ -269,6 +275,9 @@ func (c *checker) unit(path string, u Unit) {
 			c.fail(path+".cycles_per_op", "a mapping", "none in a matrix unit: it has rows and cols")
 		}
 	case Vector, Special:
+		if u.BlockCycles != 0 {
+			c.fail(path+".block", fmt.Sprintf("%gcycles", u.BlockCycles), fmt.Sprintf("none in a %s unit: it has lanes", u.Kind))
+		}
 		c.count(path+".lanes", u.Lanes, maxWidth)
 		for _, f := range []struct {
 			key string

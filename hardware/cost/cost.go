@@ -115,7 +115,7 @@ func (m *Model) MatrixCycles(d model.MatrixDims, dt model.DType) hardware.Cycles
 	rows, cols := int64(m.matrix.Rows), int64(m.matrix.Cols)
 	load := m.loadCyclesPerByte * float64(rows*cols*dt.Bytes())
 	blocks := float64(d.Reps) * float64(ceilDiv(d.K, rows)*ceilDiv(d.N, cols))
-	return hardware.Cycles(math.Ceil(blocks*math.Max(float64(d.M)/r, load))) + m.matrix.FillCycles
+	return hardware.Cycles(math.Ceil(blocks*math.Max(float64(d.M)/r, load)+(blocks-1)*m.matrix.BlockCycles)) + m.matrix.FillCycles
 }
 
 // VectorCycles is the time of a vector command's simple operations and moves on

@@ -15,11 +15,42 @@ func stcp920(t testing.TB) *cost.Model {
 	if err != nil {
 		t.Fatal(err)
 	}
+	spec = spec.Clone()
+	spec.CoreTypes[0].Units[0].BlockCycles = 0 // TestMatrixBlocks has it
 	m, err := cost.New(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m
+}
+
+// A gap of 8 cycles between blocks, which the first block does not have.
+func TestMatrixBlocks(t *testing.T) {
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec = spec.Clone()
+	spec.CoreTypes[0].Units[0].BlockCycles = 8
+	m, err := cost.New(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		dims model.MatrixDims
+		dt   model.DType
+		want hardware.Cycles
+	}{
+		{"one block", model.MatrixDims{Reps: 1, M: 100, N: 32, K: 64}, model.F16, 100 + 25},
+		{"four blocks", model.MatrixDims{Reps: 1, M: 100, N: 64, K: 128}, model.F16, 4*100 + 3*8 + 25},
+		{"the gap does not shrink with the type", model.MatrixDims{Reps: 1, M: 100, N: 64, K: 128}, model.I8, 4*50 + 3*8 + 25},
+		{"repetitions", model.MatrixDims{Reps: 12, M: 128, N: 128, K: 64}, model.F16, 12*4*128 + 47*8 + 25},
+	} {
+		if got := m.MatrixCycles(c.dims, c.dt); got != c.want {
+			t.Errorf("%s: %d cycles, want %d", c.name, got, c.want)
+		}
+	}
 }
 
 // The figures are worked out by hand from the formulas of the package

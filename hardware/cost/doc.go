@@ -8,12 +8,12 @@
 // of [M x K] with [K x N], repeated Reps times, takes
 //
 //	blocks = ceil(K/R) * ceil(N/C)                          edge waste
-//	cycles = Reps * blocks * max(M, L) / rate + fill
+//	cycles = Reps * blocks * max(M / rate, L) + (Reps * blocks - 1) * gap + fill
 //	L      = R * C * element bytes / LB bytes per cycle     loading the next block
 //
-// where rate is the dtype's multiplier (2 for INT8 on the STCP920) and fill the
-// latency of one operation. A block loads while the one before it computes, hence
-// the maximum.
+// where rate is the dtype's multiplier (2 for INT8 on the STCP920), fill the latency
+// of one operation, and gap what is lost between two blocks (the unit's "block"). A
+// block loads while the one before it computes, hence the maximum.
 //
 // # Vector units
 //

@@ -512,6 +512,10 @@ func (e *emitter) loadHome(t *weightTile, through *ring, far int64, again bool, 
 func (e *emitter) stream(key tileKey, roam bool, bytes, gbBytes, coreBytes, next int64, after []int32, place *stretch, free []int32, label int32) (int32, *stretch) {
 	n := ceilDiv(bytes, e.pages.largest())
 	last := int32(-1)
+	uses := e.uses4
+	if key == (tileKey{}) {
+		uses = e.activationUses
+	}
 	for i := int64(0); i < n; i++ {
 		part := func(b int64) int64 { return b*(i+1)/n - b*i/n }
 		keyed := n == 1 && key.tiles > 0
@@ -521,7 +525,7 @@ func (e *emitter) stream(key tileKey, roam bool, bytes, gbBytes, coreBytes, next
 		}
 		ent, deps := e.pages.add(key, keyed, part(bytes), nu)
 		ent.load = e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Label: label, Bytes: part(bytes), DurationPs: e.ddrLatency(),
-			Uses: e.uses4(part(bytes), part(bytes), 0, 0)}, deps, after)
+			Uses: uses(part(bytes), part(bytes), 0, 0)}, deps, after)
 		e.cmds[ent.load].roam = e.opt.Prefetch && roam
 		ent.first = ent.load
 		last = e.add(qIn, isa.Command{Kind: isa.LBLoad, Label: label, Bytes: part(bytes), DurationPs: e.lbLatency(),
@@ -572,6 +576,15 @@ func (e *emitter) uses4(ddr, gb, in, out int64) []isa.Use {
 		return e.useSpace[n:m:m]
 	}
 	return nil
+}
+
+// activationUses are the uses4 of a move of activations.
+func (e *emitter) activationUses(ddr, gb, in, out int64) []isa.Use {
+	u := e.uses4(ddr, gb, in, out)
+	if eff := e.spec.DDRActivationEfficiency; eff > 0 && ddr > 0 {
+		u[0].Bytes = int64(math.Ceil(float64(ddr) / eff))
+	}
+	return u
 }
 
 func (e *emitter) moveIn(gb, core int64) []isa.Use  { return e.uses4(0, gb, core, 0) }
@@ -737,7 +750,7 @@ func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState)
 		default:
 			if e.pages == nil {
 				c := e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Label: label, Cores: int32(cores), Bytes: part(r.UnionBytes),
-					DurationPs: e.ddrLatency() + e.lbLatency(), Uses: e.uses4(part(e.fromGB(r)), 0, part(r.CoreNeedBytes), 0)}, in.deps, wait, values[r.Value].ready)
+					DurationPs: e.ddrLatency() + e.lbLatency(), Uses: e.activationUses(part(e.fromGB(r)), 0, part(r.CoreNeedBytes), 0)}, in.deps, wait, values[r.Value].ready)
 				in.arrived(c)
 				in.place.use(c)
 				break
@@ -793,7 +806,7 @@ func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState)
 		var c int32
 		if e.pages == nil {
 			c = e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Label: label, Cores: int32(cores), Bytes: r.UnionBytes,
-				DurationPs: e.ddrLatency() + e.lbLatency(), Uses: e.uses4(r.UnionBytes, 0, r.CoreBytes, 0)}, outDeps, indices)
+				DurationPs: e.ddrLatency() + e.lbLatency(), Uses: e.activationUses(r.UnionBytes, 0, r.CoreBytes, 0)}, outDeps, indices)
 		} else {
 			c, _ = e.stream(tileKey{}, known, r.UnionBytes, r.UnionBytes, r.CoreBytes, never, indices, nil, outDeps, label)
 		}
@@ -1035,7 +1048,7 @@ func (e *emitter) store(lp *layerPlan, outs []*outgoing, i, n int64, after []int
 			o.stored = c
 		case e.pages == nil:
 			c := e.add(qDDRStore, isa.Command{Kind: isa.DDRStore, Label: label, Cores: cores, Bytes: part(v.Bytes), DurationPs: e.ddrLatency() + e.lbLatency(),
-				Uses: e.uses4(part(v.Bytes), 0, 0, part(v.CoreBytes))}, after)
+				Uses: e.activationUses(part(v.Bytes), 0, 0, part(v.CoreBytes))}, after)
 			o.place.use(c)
 			left = append(left, c)
 			o.stored = c
@@ -1049,7 +1062,7 @@ func (e *emitter) store(lp *layerPlan, outs []*outgoing, i, n int64, after []int
 				ent.first = ent.load
 				o.place.use(ent.load)
 				c := e.add(qDDRStore, isa.Command{Kind: isa.DDRStore, Label: label, Bytes: sub(v.Bytes), DurationPs: e.ddrLatency(),
-					Uses: e.uses4(sub(v.Bytes), sub(v.Bytes), 0, 0)}, []int32{ent.load})
+					Uses: e.activationUses(sub(v.Bytes), sub(v.Bytes), 0, 0)}, []int32{ent.load})
 				ent.users = append(ent.users, c)
 				left = append(left, ent.load)
 				o.stored = c

@@ -3,6 +3,8 @@ package lower
 import (
 	"math/rand"
 	"testing"
+
+	"github.com/dsasched/dsasched/hardware"
 )
 
 // A stretch remembers who touched it, whatever is written over it in parts.
@@ -158,6 +160,32 @@ func TestEven(t *testing.T) {
 		}
 		if sum != c.n || len(got) != c.want {
 			t.Errorf("even(%d, %d, %d) = %v", c.n, c.grain, c.parts, got)
+		}
+	}
+}
+
+// Weights move at the DDR's full rate, activations at their share of it.
+func TestActivationEfficiency(t *testing.T) {
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		efficiency float64
+		want       int64
+	}{{0, 1000}, {1, 1000}, {0.8, 1250}, {0.7, 1429}} {
+		spec = spec.Clone()
+		spec.DDRActivationEfficiency = c.efficiency
+		e := &emitter{spec: spec}
+		u := e.activationUses(1000, 300, 20, 0)
+		if len(u) != 4 || u[0].Bytes != c.want || u[1].Bytes != 1000 || u[2].Bytes != 300 || u[3].Bytes != 20 {
+			t.Errorf("efficiency %g: %+v, want %d bytes of the DDR", c.efficiency, u, c.want)
+		}
+		if w := e.uses4(1000, 0, 0, 0); w[0].Bytes != 1000 {
+			t.Errorf("efficiency %g: weights take %d bytes of the DDR", c.efficiency, w[0].Bytes)
+		}
+		if u := e.activationUses(0, 300, 20, 0); len(u) != 2 || u[0].Bytes != 300 {
+			t.Errorf("efficiency %g: a move within the cluster is %+v", c.efficiency, u)
 		}
 	}
 }
