@@ -79,6 +79,7 @@ func TestCompletion(t *testing.T) {
 	all := []string{
 		"allocate",
 		"bind",
+		"calibrate",
 		"check-order",
 		"compare",
 		"completion",

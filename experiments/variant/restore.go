@@ -136,7 +136,10 @@ func Restore(ctx context.Context, f *schedulefile.File, described *hardware.Spec
 		}
 		r.Shares, r.Plans = append(r.Shares, share), append(r.Plans, plan)
 	}
-	if err := r.simulate(ctx, idle, nil); err != nil {
+	if err := r.describe(idle); err != nil {
+		return nil, err
+	}
+	if err := r.simulate(ctx); err != nil {
 		return nil, err
 	}
 	return r, nil

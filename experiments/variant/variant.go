@@ -203,6 +203,9 @@ type Result struct {
 	// Tried lists the chunk sizes that were tuned over, with their throughput.
 	Tried []Trial
 	Notes []string
+
+	level  Level
+	custom cost.Custom // as in Options.Cost
 }
 
 // Trial is a chunk size and what it gave.
@@ -307,7 +310,32 @@ func Run(ctx context.Context, src Source, spec *hardware.Spec, batch int64, v Va
 	return best, nil
 }
 
+// Prepare makes all decisions of [Run] for a given chunk and simulates nothing: Program and
+// Sim are nil, until [Result.On] gives them.
+func Prepare(ctx context.Context, src Source, spec *hardware.Spec, batch int64, v Variant, opt Options) (*Result, error) {
+	spec, err := Machine(spec, opt.Level)
+	if err != nil {
+		return nil, err
+	}
+	shares := Shares(batch, spec.Clusters)
+	if opt.Chunk < 1 || opt.Chunk > shares[0] {
+		return nil, fmt.Errorf("chunk is %d, expected 1 to %d, the batch elements of a cluster", opt.Chunk, shares[0])
+	}
+	return prepare(ctx, src, spec, batch, shares, opt.Chunk, v, opt)
+}
+
 func runChunk(ctx context.Context, src Source, spec *hardware.Spec, batch int64, shares []int64, chunk int64, v Variant, opt Options) (*Result, error) {
+	r, err := prepare(ctx, src, spec, batch, shares, chunk, v, opt)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.simulate(ctx); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func prepare(ctx context.Context, src Source, spec *hardware.Spec, batch int64, shares []int64, chunk int64, v Variant, opt Options) (*Result, error) {
 	schedules := map[int64]*schedule.Schedule{}
 	get := func(size int64) (*schedule.Schedule, error) {
 		if s := schedules[size]; s != nil {
@@ -327,7 +355,7 @@ func runChunk(ctx context.Context, src Source, spec *hardware.Spec, batch int64,
 		schedules[size] = s
 		return s, nil
 	}
-	r := &Result{Variant: v, Source: src.Name, Spec: spec, Batch: batch, Chunk: chunk, Shares: shares}
+	r := &Result{Variant: v, Source: src.Name, Spec: spec, Batch: batch, Chunk: chunk, Shares: shares, level: opt.Level, custom: opt.Cost}
 	opt.note = func(text string) { r.Notes = append(r.Notes, text) }
 	plans := make([][]lower.Segment, len(shares))
 	idle := 0
@@ -351,30 +379,33 @@ func runChunk(ctx context.Context, src Source, spec *hardware.Spec, batch int64,
 		}
 	}
 	r.Plans = plans
-	if err := r.simulate(ctx, idle, opt.Cost); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return r, r.describe(idle)
 }
 
-// simulate completes a result that has its plans. idle counts the clusters without
-// work, custom is as in Options.Cost.
-func (r *Result) simulate(ctx context.Context, idle int, custom cost.Custom) error {
+// describe notes what is odd about a result that has its plans. idle counts the
+// clusters without work.
+func (r *Result) describe(idle int) error {
 	if idle > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("batch %d leaves %d of %d clusters idle", r.Batch, idle, len(r.Shares)))
 	}
 	if r.Batch%int64(len(r.Shares)) != 0 && idle == 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("batch %d does not divide over %d clusters: they take %v", r.Batch, len(r.Shares), r.Shares))
 	}
-	m, err := cost.NewWith(r.Spec, custom)
+	m, err := cost.NewWith(r.Spec, r.custom)
 	if err != nil {
 		return err
 	}
 	if dt := lower.ComputeType(r.Schedule.Graph); !m.Native(dt) {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s gives no matrix rate for %v; it is derived from another type's by element size", r.Spec.Name, dt))
 	}
+	return nil
+}
+
+// simulate lowers the plans and runs the program.
+func (r *Result) simulate(ctx context.Context) error {
 	low := r.Variant.Lower
-	low.Cost = custom
+	low.Cost = r.custom
+	var err error
 	r.Program, err = lower.Program(fmt.Sprintf("%s/%s/%s", r.Source, r.Spec.Name, r.Variant.Name), r.Spec, r.Plans, low)
 	if err != nil {
 		return err
@@ -387,6 +418,22 @@ func (r *Result) simulate(ctx context.Context, idle int, custom cost.Custom) err
 		return fmt.Errorf("internal error, the program overwrites memory in use: %w", err)
 	}
 	return nil
+}
+
+// On simulates the schedules of r again on a machine that differs from r's only in
+// what no decision looks at: the time of a launch, the efficiency of the DDR, what a
+// matrix unit loses between blocks. The decisions are not made again.
+func (r *Result) On(ctx context.Context, spec *hardware.Spec) (*Result, error) {
+	machine, err := Machine(spec, r.level)
+	if err != nil {
+		return nil, err
+	}
+	again := *r
+	again.Machine, again.Spec, again.Tried = spec, machine, nil
+	if err := again.simulate(ctx); err != nil {
+		return nil, err
+	}
+	return &again, nil
 }
 
 // Schedule makes all decisions for one chunk.

@@ -192,7 +192,7 @@ func TestGroup(t *testing.T) {
 			if got := describe(g, plan); !reflect.DeepEqual(got, c.want) {
 				t.Errorf("kernels\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.want, "\n"))
 			}
-			if n := len(schedule.Layers(g, byID(g))); n != c.tvm {
+			if n := len(schedule.FusedLayers(g, byID(g))); n != c.tvm {
 				t.Errorf("TVM has %d kernels, the case says %d", n, c.tvm)
 			}
 			checkPlan(t, g, plan, c.opt)
@@ -289,7 +289,7 @@ func TestZoo(t *testing.T) {
 				t.Fatal(err)
 			}
 			order := byID(g)
-			tvm := len(schedule.Layers(g, order))
+			tvm := len(schedule.FusedLayers(g, order))
 			for _, opt := range []astitch.Options{{}, {Bare: true}, {NoRemote: true}} {
 				plan := astitch.Group(g, order, cores, opt)
 				checkPlan(t, g, plan, opt)

@@ -79,7 +79,7 @@ func Group(g *model.Graph, order []model.OpID, cores int64, opt Options) Plan {
 // unitsOf is TVM's fusion, or with Bare that of everything but matrix operators.
 func unitsOf(g *model.Graph, order []model.OpID, opt Options) []schedule.Layer {
 	if !opt.Bare {
-		return schedule.Layers(g, order)
+		return schedule.FusedLayers(g, order)
 	}
 	var light []model.OpID
 	var units []schedule.Layer

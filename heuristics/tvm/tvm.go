@@ -1,7 +1,8 @@
 // Package tvm holds the grouping of the baseline: every layer is a kernel of its
 // own, as in T. Chen et al., "TVM: An Automated End-to-End Optimizing Compiler for
 // Deep Learning", OSDI 2018, where a kernel is one heavy operator with the
-// element-wise operators behind it. Results pass from kernel to kernel through
+// element-wise operators behind it; a transposition behind it is a kernel of its own
+// ([schedule.FusedLayers]). Results pass from kernel to kernel through
 // the DDR, and a batch that is too large for a kernel is looped over in chunks.
 package tvm
 
@@ -17,7 +18,7 @@ import (
 func Group(g *model.Graph, order []model.OpID) (*schedule.Grouping, [][]schedule.Layer) {
 	gr := &schedule.Grouping{}
 	var layers [][]schedule.Layer
-	for i, l := range schedule.Layers(g, order) {
+	for i, l := range schedule.FusedLayers(g, order) {
 		sg := &schedule.SubGraph{ID: i, Name: fmt.Sprintf("k%d", i), Ops: l.Ops, Split: schedule.SplitInfo{Ops: len(l.Ops), Factor: 1, Dim: -1}}
 		sg.Inputs, sg.Outputs = l.Inputs, l.Outputs
 		gr.Groups = append(gr.Groups, sg)

@@ -81,6 +81,30 @@ func Layers(g *model.Graph, ops []model.OpID) []Layer {
 	return layers
 }
 
+// FusedLayers are Layers as TVM's fusion has them (T. Chen et al., OSDI 2018, §3):
+// behind a convolution or matrix product ("complex-out-fusable") come element-wise
+// operators alone. A transposition, and what follows it, is a layer of its own. A
+// reshape moves nothing and stays.
+func FusedLayers(g *model.Graph, ops []model.OpID) []Layer {
+	var layers []Layer
+	for _, l := range Layers(g, ops) {
+		cut := len(l.Ops)
+		if g.Op(l.Anchor).Class() == model.MatrixClass {
+			for i, id := range l.Ops {
+				if g.Op(id).Class() == model.InjectiveClass {
+					cut = i
+					break
+				}
+			}
+		}
+		layers = append(layers, NewLayer(g, l.Ops[:cut]))
+		if cut < len(l.Ops) {
+			layers = append(layers, NewLayer(g, l.Ops[cut:]))
+		}
+	}
+	return layers
+}
+
 // NewLayer describes the layer that runs these operators, of which there is at least
 // one, in this order.
 func NewLayer(g *model.Graph, ids []model.OpID) Layer {

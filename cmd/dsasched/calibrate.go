@@ -1,0 +1,208 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsasched/dsasched/experiments"
+	"github.com/dsasched/dsasched/hardware"
+)
+
+type calibrateJSON struct {
+	Hardware    string             `json:"hardware"`
+	Method      string             `json:"method"`
+	Constants   []constantJSON     `json:"constants"`
+	Figures     []calibratedFigure `json:"figures"`
+	Sum         float64            `json:"sum_of_squared_log_errors"`
+	Evaluations int                `json:"evaluations"`
+	File        string             `json:"file,omitempty"`
+}
+
+// constantJSON has values as a hardware file has them, with their units.
+type constantJSON struct {
+	Name    string `json:"name"`
+	Lo      string `json:"lo"`
+	Hi      string `json:"hi"`
+	Why     string `json:"range_because"`
+	Start   string `json:"start"`
+	Value   string `json:"value"`
+	AtBound bool   `json:"at_bound"`
+	// Sensitivity: the sum of squares with the value halved and doubled, or at the
+	// bound of the range if that comes first; null if nothing was fitted.
+	Half   *float64 `json:"sum_at_half"`
+	Double *float64 `json:"sum_at_double"`
+}
+
+type calibratedFigure struct {
+	What      string  `json:"what"`
+	Unit      string  `json:"unit"`
+	Published float64 `json:"published_per_s"`
+	Ours      float64 `json:"ours_per_s"`
+	LogError  float64 `json:"log_error"`
+	Source    string  `json:"source"`
+}
+
+const (
+	fitMethod      = "simplex search (Nelder and Mead) from the middle of the ranges, then steps of the rounding; least sum of squared log errors"
+	residualMethod = "none: the constants are those of the file"
+)
+
+func newCalibrate() *cobra.Command {
+	var accelerator, out string
+	var residuals bool
+	cmd := &cobra.Command{
+		Use:   "calibrate",
+		Short: "Fit an accelerator's unpublished constants to published throughputs",
+		Long: `Fit three constants that nobody has published to six published throughputs of
+ResNet-50 and BERT-128 (TVM's and GraphTurbo's, and what others measured on the
+chip): the time to launch a kernel, the share of the DDR's bandwidth that
+activations reach, and what a matrix unit loses at each change of its weights. Each
+stays within its physical range. No figure of another network is looked at.
+
+The result is the same in every run. The built-in stcp920 holds it, and
+stcp920-paper the same constants. It takes some minutes of one core; --residuals
+only compares the file as it stands.
+
+With -o, the hardware file is written with the new constants; all else in it stays,
+comments included.`,
+		Example: `  dsasched calibrate --residuals
+  dsasched help calibrate`,
+		Args: noArgs,
+	}
+	asJSON := addJSON(cmd)
+	f := cmd.Flags()
+	f.StringVar(&accelerator, "hardware", "stcp920", "built-in accelerator or YAML `file`")
+	completeFlag(cmd, "hardware", completeHardware)
+	f.BoolVar(&residuals, "residuals", false, "fit nothing, only compare")
+	f.StringVarP(&out, "out", "o", "", "hardware `file` to write; - is the standard output")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		switch {
+		case f.Changed("out") && out == "":
+			return usagef("--out is empty, expected a file name or -")
+		case out != "" && residuals:
+			return usagef("--out and --residuals exclude each other: nothing is fitted")
+		case out == stdoutName && *asJSON:
+			return usagef("--json and -o - exclude each other: both write to the standard output")
+		}
+		spec, err := hardware.Load(accelerator)
+		if err != nil {
+			return err
+		}
+		var text []byte
+		if out != "" {
+			if text, err = hardwareText(accelerator); err != nil {
+				return err
+			}
+			// What can't be written is told before the search, not after.
+			if err := experiments.CanApply(accelerator, text, spec); err != nil {
+				return err
+			}
+		}
+		cal, err := calibrateUntil(cmd.Context(), spec, !residuals)
+		if err != nil {
+			return err
+		}
+		answer := describeCalibration(cal, !residuals)
+		if out != "" {
+			if text, err = cal.Apply(accelerator, text, spec); err != nil {
+				return err
+			}
+			if out == stdoutName {
+				return emit(cmd, false, nil, func(b *bytes.Buffer) { b.Write(text) })
+			}
+			if err := replaceFile(out, text); err != nil {
+				return err
+			}
+			answer.File = out
+		}
+		return emit(cmd, *asJSON, answer, answer.write)
+	}
+	return cmd
+}
+
+// hardwareText is the file behind a name that hardware.Load takes.
+func hardwareText(name string) ([]byte, error) {
+	if slices.Contains(hardware.Presets(), name) {
+		return hardware.PresetYAML(name)
+	}
+	return os.ReadFile(name)
+}
+
+// calibrateUntil returns as soon as ctx ends.
+func calibrateUntil(ctx context.Context, spec *hardware.Spec, fit bool) (*experiments.Calibration, error) {
+	type outcome struct {
+		cal *experiments.Calibration
+		err error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		cal, err := experiments.Calibrate(ctx, spec, fit)
+		done <- outcome{cal, err}
+	}()
+	select {
+	case o := <-done:
+		return o.cal, o.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func describeCalibration(c *experiments.Calibration, fitted bool) *calibrateJSON {
+	a := &calibrateJSON{Hardware: c.Hardware, Method: residualMethod, Sum: c.Sum, Evaluations: c.Evaluations}
+	if fitted {
+		a.Method = fitMethod
+	}
+	for _, k := range c.Constants {
+		j := constantJSON{Name: k.Name, Lo: k.Format(k.Lo), Hi: k.Format(k.Hi), Why: k.Why, Start: k.Format(k.Start), Value: k.Format(k.Value), AtBound: k.AtBound}
+		if fitted {
+			j.Half, j.Double = &k.Half, &k.Double
+		}
+		a.Constants = append(a.Constants, j)
+	}
+	for _, f := range c.Figures {
+		a.Figures = append(a.Figures, calibratedFigure{f.What, f.Unit, f.PublishedPerSecond, f.ThroughputPerSecond, f.LogError(), f.Source})
+	}
+	return a
+}
+
+func (a *calibrateJSON) write(b *bytes.Buffer) {
+	row(b, "hardware", "%s", a.Hardware)
+	row(b, "method", "%s", a.Method)
+	row(b, "evaluations", "%d", a.Evaluations)
+	b.WriteByte('\n')
+	var rows, why [][]string
+	var bound []string
+	for _, k := range a.Constants {
+		half, double := "–", "–"
+		if k.Half != nil {
+			half, double = fmt.Sprintf("%.4f", *k.Half), fmt.Sprintf("%.4f", *k.Double)
+		}
+		rows = append(rows, []string{k.Name, k.Lo + " to " + k.Hi, k.Start, k.Value, half, double})
+		why = append(why, []string{k.Name, k.Why})
+		if k.AtBound && k.Half != nil {
+			bound = append(bound, k.Name)
+		}
+	}
+	writeTable(b, "lrrrrr", []string{"constant", "range", "start", "value", "sum at half", "sum at double"}, rows)
+	b.WriteByte('\n')
+	writeTable(b, "ll", []string{"constant", "what bounds its range"}, why)
+	if len(bound) > 0 {
+		fmt.Fprintf(b, "\nAt a bound of its range: %s. The figures would have it go further.\n", strings.Join(bound, ", "))
+	}
+	b.WriteByte('\n')
+	rows = nil
+	for _, f := range a.Figures {
+		rows = append(rows, []string{f.What, f.Unit, significant(f.Published), significant(f.Ours), fmt.Sprintf("%.3f", f.Ours/f.Published), fmt.Sprintf("%+.3f", f.LogError), f.Source})
+	}
+	writeTable(b, "llrrrrl", []string{"figure", "unit", "published", "ours", "ratio", "log error", "source"}, rows)
+	fmt.Fprintf(b, "\nSum of squared log errors: %.4f\n", a.Sum)
+	if a.File != "" {
+		fmt.Fprintf(b, "Written: %s\n", printable(a.File))
+	}
+}
