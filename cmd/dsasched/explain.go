@@ -62,11 +62,17 @@ it was spilled, what was in the memory when there was no room.`,
 	for _, name := range []string{"tensor", "op", "group"} {
 		completeFlag(cmd, name, cobra.NoFileCompletions)
 	}
-	cmd.MarkFlagsMutuallyExclusive("tensor", "op", "group")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		about := ""
 		for _, name := range []string{"tensor", "op", "group"} {
-			if f.Changed(name) && f.Lookup(name).Value.String() == "" {
+			switch {
+			case !f.Changed(name):
+			case f.Lookup(name).Value.String() == "":
 				return usagef("--%s is empty, expected a name", name)
+			case about != "":
+				return usagef("--%s and --%s exclude each other", about, name)
+			default:
+				about = name
 			}
 		}
 		origin, r, err := explained(cmd, args[0], common, variants.value)
@@ -140,13 +146,13 @@ func sharesOf(list []explain.Share, most int) []string {
 	var items []string
 	rest := 0.0
 	for i, s := range list {
-		if i < most {
+		if i < most && s.Share >= 0.0005 { // would not round to zero
 			items = append(items, fmt.Sprintf("%s %s", shorten(s.What, 34), percent(s.Share)))
 		} else {
 			rest += s.Share
 		}
 	}
-	if rest > 0 {
+	if rest >= 0.0005 {
 		items = append(items, "others "+percent(rest))
 	}
 	if len(items) == 0 {
@@ -236,7 +242,7 @@ func (a explainJSON) writeGroup(b *bytes.Buffer) {
 	}
 	if len(g.Stops) > 0 {
 		fmt.Fprintf(b, "\nStopped at its borders\n")
-		mergeLines(b, g.Stops, 6)
+		mergeLines(b, g.Stops, 4)
 	}
 	fmt.Fprintf(b, "\n%s\n", plural(len(g.Instances), "instance"))
 	rows = nil
@@ -294,7 +300,7 @@ func (a explainJSON) writeTensor(b *bytes.Buffer) {
 		readers = []string{"nothing"}
 	}
 	rowOf(b, "read by", readers)
-	row(b, "why", "%s", t.Why)
+	rowWrapped(b, "why", t.Why)
 	if len(t.Places) == 0 {
 		return
 	}
@@ -321,7 +327,9 @@ func (a explainJSON) writeTensor(b *bytes.Buffer) {
 		return
 	}
 	s := t.Places[i].Spill
-	fmt.Fprintf(b, "\nWhy the one of %s was spilled: when %s ran, %s\n", t.Places[i].Instance, printable(s.At), s.Why)
+	fmt.Fprintf(b, "\nWhy the one of %s was spilled: when this layer was placed\n", t.Places[i].Instance)
+	row(b, "layer", "%s", printable(s.At))
+	rowWrapped(b, "reason", s.Why)
 	row(b, "capacity", "%s", size(s.CapacityBytes))
 	row(b, "live values", "%s, and %s at least pass through: %s too many", size(s.LiveBytes), size(s.StageBytes), size(s.Over))
 	rows = nil

@@ -190,6 +190,7 @@ func workspace(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	answer(t, "schedule", "net.onnx", "-o", "net.schedule.json")
 }
 
 // chainProblem has two instances that a third one reads; the capacity makes one

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dsasched/dsasched/experiments/explain"
 	"github.com/dsasched/dsasched/experiments/network"
 	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
@@ -35,7 +36,8 @@ type scheduleJSON struct {
 	Chunk    int64   `json:"chunk"`  // of a share, at a time
 
 	ThroughputS    float64 `json:"throughput_per_s"`
-	LatencyS       float64 `json:"latency_s"`       // of the batch
+	LatencyS       float64 `json:"latency_s"` // of the batch
+	LimitedBy      string  `json:"limited_by"`
 	BoundS         float64 `json:"lower_bound_s"`   // that no execution of the program can beat
 	MMEUtilization float64 `json:"mme_utilization"` // of the chip's peak
 	VMEUtilization float64 `json:"vme_utilization"`
@@ -71,7 +73,7 @@ type groupJSON struct {
 	OutputLevels []string `json:"output_levels"`
 	Ops          []string `json:"ops"`
 
-	bindings string
+	bindings []string
 }
 
 type orderJSON struct {
@@ -309,7 +311,7 @@ func describeResult(origin schedulefile.Origin, r *variant.Result) *scheduleJSON
 	a := &scheduleJSON{
 		Model: origin.Model, Hardware: r.Machine.Name, Level: "lb", Variant: r.Variant.Name, DType: origin.DType, InPlace: origin.InPlace, Spill: origin.Spill,
 		Batch: r.Batch, Shares: r.Shares, Chunk: r.Chunk,
-		ThroughputS: r.ThroughputPerSecond(), LatencyS: r.LatencySeconds(), BoundS: float64(sr.Bound.Ps()) * ps,
+		ThroughputS: r.ThroughputPerSecond(), LatencyS: r.LatencySeconds(), LimitedBy: explain.Limit(r), BoundS: float64(sr.Bound.Ps()) * ps,
 		MMEUtilization: sr.MACUtilization, VMEUtilization: sr.VectorUtilization, MACs: sr.MACs, VectorOps: sr.VectorOps,
 		Groups: groupsOf(s), Order: orderOf(s), Joins: joinsOf(s), Spills: []spillJSON{},
 		Kernels: sr.Static.Commands[isa.Launch],
@@ -406,7 +408,7 @@ func groupsOf(s *schedule.Schedule) []groupJSON {
 		}
 	}
 	for k := range groups {
-		groups[k].bindings = strings.Join(bindings[k], " or ")
+		groups[k].bindings = bindings[k]
 		slices.Sort(levels[k])
 		groups[k].OutputLevels = []string{}
 		for _, l := range levels[k] {
@@ -468,17 +470,22 @@ func joinsOf(s *schedule.Schedule) []joinJSON {
 
 // What fits a screen; --full lifts it.
 const (
-	groupRows  = 12
+	groupRows  = 8
 	orderLines = 3
+	nameWidth  = 12 // of an operator
 )
 
 func (a *scheduleJSON) write(b *bytes.Buffer, full bool) {
 	row(b, "schedule", "%s (%s) on %s, batch %d, variant %s", a.Model, a.DType, a.Hardware, a.Batch, a.Variant)
+	if a.Level == "gb" {
+		row(b, "level", "GB: a cluster counts as a core, and its GB as the LB")
+	}
 	row(b, "throughput", "%s", perSecond(a.ThroughputS))
-	row(b, "latency", "%s for the batch; no execution of this program takes less than %s", duration(a.LatencyS), duration(a.BoundS))
-	row(b, "utilisation", "matrix %s, vector %s of the chip's peak; DDR bandwidth %s", percent(a.MMEUtilization), percent(a.VMEUtilization), percent(a.Resources[0].Utilization))
+	row(b, "latency", "%s for the batch; this program can't take less than %s", duration(a.LatencyS), duration(a.BoundS))
+	rowWrapped(b, "limited by", a.LimitedBy)
+	row(b, "utilisation", "matrix %s, vector %s of peak; DDR bandwidth %s", percent(a.MMEUtilization), percent(a.VMEUtilization), percent(a.Resources[0].Utilization))
 	t := a.Time[0]
-	row(b, "time", "compute %s, else moves %s, else launches %s, idle %s (cluster 0)",
+	row(b, "time", "compute %s, else moves %s, launches %s, idle %s",
 		percent(t.ComputeS/a.LatencyS), percent(t.MoveS/a.LatencyS), percent(t.LaunchS/a.LatencyS), percent(t.IdleS/a.LatencyS))
 	var busy []string
 	for _, c := range a.Commands {
@@ -504,13 +511,13 @@ func (a *scheduleJSON) write(b *bytes.Buffer, full bool) {
 	}
 	row(b, "kernels", "%d launches in a cluster's program, %d executed", a.Commands[isa.Launch].Static, a.Commands[isa.Launch].Dynamic)
 	for _, n := range a.Notes {
-		row(b, "note", "%s", n)
+		rowWrapped(b, "note", n)
 	}
 
 	fmt.Fprintf(b, "\n%s, %s\n", plural(len(a.Groups), "group"), plural(len(a.Order.Instances), "instance"))
 	a.writeGroups(b, full)
 
-	fmt.Fprintf(b, "\nOrder: %s (groups by number; 2*0: two instances of group 0 in a row)\n", a.Order.Name)
+	fmt.Fprintf(b, "\nOrder: %s (groups by number; 2*0: two of group 0 in a row)\n", a.Order.Name)
 	lines := orderLines
 	if full {
 		lines = len(a.Order.Instances) + 1
@@ -559,29 +566,34 @@ func (a *scheduleJSON) writeGroups(b *bytes.Buffer, full bool) {
 		// The first two thirds and the last third are shown.
 		if head := groupRows * 2 / 3; !full && skip > 0 && k >= head && k < head+skip {
 			if k == head {
-				rows = append(rows, []string{"...", fmt.Sprintf("%d more: --full shows them", skip), "", "", "", "", "", ""})
+				rows = append(rows, []string{"...", fmt.Sprintf("%d more: --full shows them", skip), "", "", "", "", ""})
 			}
 			continue
 		}
-		dim := "-"
+		split := "-"
 		if g.SplitDim != nil {
-			dim = fmt.Sprintf("%s/%d", *g.SplitDim, *g.SplitIndex)
+			split = fmt.Sprintf("%s in %d", *g.SplitDim, g.SplitFactor)
 		}
-		ops := shorten(g.Ops[0], 22)
+		ops := shorten(g.Ops[0], nameWidth)
 		if n := len(g.Ops); n > 1 {
-			ops += " .. " + shorten(g.Ops[n-1], 22)
+			ops += " .. " + shorten(g.Ops[n-1], nameWidth)
 		}
 		var levels []string
 		for _, l := range g.OutputLevels {
 			levels = append(levels, levelText(l))
 		}
-		factor := fmt.Sprint(g.SplitFactor)
-		if !g.FitsL1 {
-			factor = "too big"
+		cores := g.bindings[0]
+		if len(g.bindings) > 1 && full {
+			cores = strings.Join(g.bindings, " or ")
+		} else if len(g.bindings) > 1 {
+			cores += " .."
 		}
-		rows = append(rows, []string{g.Name, ops, fmt.Sprint(len(g.Ops)), dim, factor, fmt.Sprint(g.Instances), g.bindings, strings.Join(levels, ", ")})
+		if !g.FitsL1 {
+			split = "too big"
+		}
+		rows = append(rows, []string{g.Name, ops, fmt.Sprint(len(g.Ops)), split, fmt.Sprint(g.Instances), cores, strings.Join(levels, ", ")})
 	}
-	writeTable(b, "llrlrrll", []string{"name", "operators", "ops", "split", "factor", "instances", "cores", "output in"}, rows)
+	writeTable(b, "llrlrll", []string{"name", "operators", "ops", "split", "inst.", "cores", "output"}, rows)
 }
 
 func (l levelUseJSON) text(per string) string {

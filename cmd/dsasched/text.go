@@ -76,9 +76,16 @@ func rowOf(b *bytes.Buffer, label string, items []string) {
 	fmt.Fprintf(b, "%-*s%s", labelWidth, label, lines[min(labelWidth, len(lines)):])
 }
 
+// rowWrapped prints a label and a text, which goes on under its beginning if it is long.
+func rowWrapped(b *bytes.Buffer, label, text string) {
+	words := strings.Fields(text)
+	lines := wrap(words, strings.Repeat(" ", labelWidth), lineWidth, len(words)+1)
+	fmt.Fprintf(b, "%-*s%s", labelWidth, label, lines[min(labelWidth, len(lines)):])
+}
+
 const (
 	labelWidth = 14
-	lineWidth  = 100
+	lineWidth  = 80
 )
 
 // withPrefix writes a number with a decimal prefix and four significant digits:

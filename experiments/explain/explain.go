@@ -61,8 +61,8 @@ const second = 1e-12 // of a picosecond
 type Share struct {
 	What    string  `json:"what"`
 	Seconds float64 `json:"time_s"`
-	Share   float64 `json:"peak_share"` // of the whole
-	Count   int     `json:"count"`      // of commands
+	Share   float64 `json:"share"` // of the whole
+	Count   int     `json:"count"` // of commands
 }
 
 // Overview says where the time of the whole batch goes.
@@ -230,7 +230,7 @@ func Limit(r *variant.Result) string {
 		consider(name, float64(kinds[k])/total)
 	}
 	if best.share < 0.6 {
-		return fmt.Sprintf("nothing by itself: waiting (the busiest is %s, %.0f %% of the time)", strings.TrimPrefix(best.what, "the bandwidth of "), 100*best.share)
+		return fmt.Sprintf("waiting; the busiest is %s, %.0f %% of the time", best.what, 100*best.share)
 	}
 	return fmt.Sprintf("%s, in use %.0f %% of the time", best.what, 100*best.share)
 }
@@ -279,12 +279,12 @@ type Choice struct {
 	Dim       string `json:"split_dim"`
 	Factor    int64  `json:"split_factor"`
 	Operators int    `json:"operators"` // that it splits
-	Depth     int    `json:"index"`     // of the dimension in the loop nest, 0 the outermost
+	Depth     int    `json:"depth"`     // of the dimension in the loop nest, 0 the outermost
 }
 
 // Merge is a decision of the grouping algorithm.
 type Merge struct {
-	Round    int      `json:"index"`
+	Round    int      `json:"round"`
 	Pattern  string   `json:"pattern"`
 	Parts    []string `json:"parts"`
 	Accepted bool     `json:"accepted"`
@@ -294,7 +294,7 @@ type Merge struct {
 // Instance is one run of a piece of a group.
 type Instance struct {
 	Name     string  `json:"name"`
-	Position int     `json:"index"`
+	Position int     `json:"position"`
 	Cores    []int64 `json:"binding"`
 	Scope    string  `json:"scope"`
 	Start    float64 `json:"start_s"`
@@ -475,7 +475,7 @@ type Run struct {
 	Instance  string  `json:"instance_name"`
 	Start     float64 `json:"start_s"`
 	Took      float64 `json:"time_s"`
-	Tiles     int64   `json:"count"`
+	Tiles     int64   `json:"tiles"`
 	StageLB   int64   `json:"stage_bytes"`
 	Waited    float64 `json:"waited_s"` // of its first computation, while the unit was idle
 	WaitedFor string  `json:"waited_for"`
@@ -727,9 +727,9 @@ func (e *Explainer) spills() map[int]*Spill {
 		case x.Over > 0:
 			x.Why = "no room"
 		case sp.From == schedule.LB:
-			x.Why = "by bytes there was room: it left so that the layer's weights need not pass once per tile, or no free stretch of addresses was long enough"
+			x.Why = "there was room by bytes; it left so that the layer's weights need not pass again for each tile, or because no free stretch of addresses was long enough"
 		default:
-			x.Why = "by bytes there was room, but no free stretch of addresses was long enough"
+			x.Why = "there was room by bytes, but no free stretch of addresses was long enough"
 		}
 		s.Values[sp.Value].Level = sp.To
 		out[sp.Value] = x

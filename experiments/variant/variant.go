@@ -270,18 +270,13 @@ func Run(ctx context.Context, src Source, spec *hardware.Spec, batch int64, v Va
 		if opt.Chunk < 0 || opt.Chunk > shares[0] {
 			return nil, fmt.Errorf("chunk is %d, expected 1 to %d, the batch elements of a cluster", opt.Chunk, shares[0])
 		}
-		r, err := runChunk(ctx, src, spec, batch, shares, opt.Chunk, v, opt)
-		if err != nil {
-			return nil, err
-		}
-		r.Machine = described
-		return r, nil
+		return runChunk(ctx, src, described, spec, batch, shares, opt.Chunk, v, opt)
 	}
 	var best *Result
 	var tried []Trial
 	var firstErr error
 	for _, chunk := range Divisors(shares[0], MaxTunedChunk) {
-		r, err := runChunk(ctx, src, spec, batch, shares, chunk, v, opt)
+		r, err := runChunk(ctx, src, described, spec, batch, shares, chunk, v, opt)
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
@@ -306,13 +301,14 @@ func Run(ctx context.Context, src Source, spec *hardware.Spec, batch int64, v Va
 	if best == nil {
 		return nil, firstErr
 	}
-	best.Tried, best.Machine = tried, described
+	best.Tried = tried
 	return best, nil
 }
 
 // Prepare makes all decisions of [Run] for a given chunk and simulates nothing: Program and
 // Sim are nil, until [Result.On] gives them.
 func Prepare(ctx context.Context, src Source, spec *hardware.Spec, batch int64, v Variant, opt Options) (*Result, error) {
+	described := spec
 	spec, err := Machine(spec, opt.Level)
 	if err != nil {
 		return nil, err
@@ -321,11 +317,11 @@ func Prepare(ctx context.Context, src Source, spec *hardware.Spec, batch int64, 
 	if opt.Chunk < 1 || opt.Chunk > shares[0] {
 		return nil, fmt.Errorf("chunk is %d, expected 1 to %d, the batch elements of a cluster", opt.Chunk, shares[0])
 	}
-	return prepare(ctx, src, spec, batch, shares, opt.Chunk, v, opt)
+	return prepare(ctx, src, described, spec, batch, shares, opt.Chunk, v, opt)
 }
 
-func runChunk(ctx context.Context, src Source, spec *hardware.Spec, batch int64, shares []int64, chunk int64, v Variant, opt Options) (*Result, error) {
-	r, err := prepare(ctx, src, spec, batch, shares, chunk, v, opt)
+func runChunk(ctx context.Context, src Source, described, spec *hardware.Spec, batch int64, shares []int64, chunk int64, v Variant, opt Options) (*Result, error) {
+	r, err := prepare(ctx, src, described, spec, batch, shares, chunk, v, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -335,7 +331,7 @@ func runChunk(ctx context.Context, src Source, spec *hardware.Spec, batch int64,
 	return r, nil
 }
 
-func prepare(ctx context.Context, src Source, spec *hardware.Spec, batch int64, shares []int64, chunk int64, v Variant, opt Options) (*Result, error) {
+func prepare(ctx context.Context, src Source, described, spec *hardware.Spec, batch int64, shares []int64, chunk int64, v Variant, opt Options) (*Result, error) {
 	schedules := map[int64]*schedule.Schedule{}
 	get := func(size int64) (*schedule.Schedule, error) {
 		if s := schedules[size]; s != nil {
@@ -355,7 +351,7 @@ func prepare(ctx context.Context, src Source, spec *hardware.Spec, batch int64, 
 		schedules[size] = s
 		return s, nil
 	}
-	r := &Result{Variant: v, Source: src.Name, Spec: spec, Batch: batch, Chunk: chunk, Shares: shares, level: opt.Level, custom: opt.Cost}
+	r := &Result{Variant: v, Source: src.Name, Machine: described, Spec: spec, Batch: batch, Chunk: chunk, Shares: shares, level: opt.Level, custom: opt.Cost}
 	opt.note = func(text string) { r.Notes = append(r.Notes, text) }
 	plans := make([][]lower.Segment, len(shares))
 	idle := 0
@@ -396,7 +392,7 @@ func (r *Result) describe(idle int) error {
 		return err
 	}
 	if dt := lower.ComputeType(r.Schedule.Graph); !m.Native(dt) {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s gives no matrix rate for %v; it is derived from another type's by element size", r.Spec.Name, dt))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s gives no matrix rate for %v; it is derived from another type's by element size", r.Machine.Name, dt))
 	}
 	return nil
 }

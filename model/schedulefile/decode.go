@@ -160,7 +160,7 @@ func (d *decoder) object(at string, v reflect.Value) error {
 		i := slices.Index(names, name)
 		switch {
 		case i < 0:
-			return d.fail(join(at, printable(name)), "an unknown field", "one of "+strings.Join(names, ", "))
+			return d.fail(join(at, fieldName(name)), "an unknown field", "one of "+strings.Join(names, ", "))
 		case seen[i]:
 			return d.fail(join(at, name), "the field a second time", "it once")
 		}
@@ -176,6 +176,14 @@ func (d *decoder) object(at string, v reflect.Value) error {
 	}
 	_, err := d.token(at)
 	return err
+}
+
+// fieldName is a name that may be anything.
+func fieldName(s string) string {
+	if q := printable(s); q != `"`+s+`"` || strings.ContainsAny(s, " .[]") {
+		return q
+	}
+	return s
 }
 
 func join(at, name string) string {
