@@ -24,7 +24,7 @@ func TestRestore(t *testing.T) {
 		{"bert-128", "stcp920", "astitch", 4, 0},
 		{"toy-fig5", "stcp920", "llb", 7, 0},
 		{"toy-fig5", "stcp920-paper", "exact-all", 4, 0},
-		{"mobilenet-v2", "goya", "cross-layer", 4, 0},
+		{"mobilenetv2", "goya", "cross-layer", 4, 0},
 		{"dlrm", "stcp920", "cross-layer", 64, 0},
 		{"densenet121", "a100", "l1", 1, 0},
 	} {
