@@ -193,6 +193,9 @@ The batch is divided over the clusters; a cluster works through its share in
 chunks. --chunk 0 tries every divisor of a share and keeps the fastest. Groups,
 order, joins and spills are those of one chunk on the first cluster.
 
+-o writes the whole schedule for 'dsasched check', 'simulate' and 'explain', and for
+other programs (docs/file-formats.md). --trace, --gantt, --memory and --graph draw it.
+
 Words: LB (or L1) is a core's local buffer, GB (or LLB) the buffer that the cores
 of a cluster share, DDR the off-chip memory. A dimension of an image is n, c, h or
 w, of another tensor i0, i1, ... 'Static' counts are of one cluster's program with
@@ -204,8 +207,8 @@ the loop over chunks counted once, 'dynamic' ones of all that ran.
   dsasched schedule bert-128 --batch 4 --variant tvm --json
   dsasched schedule ./net.onnx --hardware ./my-npu.yaml --spill largest-first
   dsasched schedule ./net.onnx --order search --bind search --batch 8
-
-  dsasched schedule resnet50 --batch 8 -o resnet50.schedule.json --trace resnet50.trace.json`,
+  dsasched schedule resnet50 --batch 8 -o resnet50.schedule.json --trace resnet50.trace.json
+  dsasched schedule bert-128 --batch 4 --gantt units.svg --gantt-range 1ms:2ms --memory addresses.svg --graph bert.dot`,
 		Args:              oneArg("MODEL", "give a name that 'dsasched models' lists, or the path of an ONNX file"),
 		ValidArgsFunction: completeModel,
 	}

@@ -346,7 +346,7 @@ func prepare(ctx context.Context, src Source, described, spec *hardware.Spec, ba
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			return nil, fmt.Errorf("%s on %s, variant %s, %d per cluster: %w", src.Name, spec.Name, v.Name, size, err)
+			return nil, fmt.Errorf("%s on %s, variant %s, %d per cluster: %w", src.Name, described.Name, v.Name, size, err)
 		}
 		schedules[size] = s
 		return s, nil

@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"math/rand/v2"
 	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,6 +19,8 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/schedulefile"
 )
+
+var edits = flag.Int("edits", 100, "random edits of each file in TestRandomEdits")
 
 var update = flag.Bool("update", false, "write the golden file anew")
 
@@ -369,4 +374,52 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// Numbers changed at random: a schedule that passes the check can be simulated, and the
+// simulator, which knows nothing of the check, finds no two buffers in one place.
+func TestRandomEdits(t *testing.T) {
+	spec := machine(t)
+	number := regexp.MustCompile(`[\[:, ]-?\d+[,\]}]`)
+	rng := rand.New(rand.NewPCG(7, 8))
+	passed, refused := 0, 0
+	for _, good := range [][]byte{tiny(t), []byte(text(t))} {
+		places := number.FindAllIndex(good, -1)
+		for range *edits {
+			bad := bytes.Clone(good)
+			for range 1 + rng.IntN(2) {
+				p := places[rng.IntN(len(places))]
+				old, err := strconv.Atoi(string(good[p[0]+1 : p[1]-1]))
+				if err != nil {
+					t.Fatal(err)
+				}
+				choices := []int{old + 1, old - 1, 0, 1, 2, old * 2, old / 2, old + 64, old - 64, rng.IntN(1 << 20), -old, 1 << 50}
+				text := strconv.Itoa(choices[rng.IntN(len(choices))])
+				if width := p[1] - p[0] - 2; len(text) > width {
+					// The later places move: only this one is changed.
+					bad = append(append(append([]byte{}, good[:p[0]+1]...), text...), good[p[1]-1:]...)
+					break
+				} else {
+					copy(bad[p[0]+1:p[1]-1], strings.Repeat(" ", width-len(text))+text)
+				}
+			}
+			f, err := schedulefile.Read("a.json", bad)
+			if err != nil {
+				refused++
+				continue
+			}
+			if len(schedulefile.Check(f, spec)) > 0 {
+				refused++
+				continue
+			}
+			passed++
+			if _, err := variant.Restore(context.Background(), f, spec); err != nil && strings.Contains(err.Error(), "internal error") {
+				t.Fatalf("%v\n%s", err, bad)
+			}
+		}
+	}
+	if passed == 0 || refused == 0 {
+		t.Errorf("%d edits pass, %d are refused: the test says nothing", passed, refused)
+	}
+	t.Logf("%d edits pass, %d are refused", passed, refused)
 }
