@@ -65,6 +65,13 @@ func Lines(panels ...Curves) (*Figure, error) {
 				return nil, fmt.Errorf("plots: %s has %d ticks, expected %d", g.Title, len(g.Ticks), len(g.X))
 			}
 			p.X.Tick.Marker = plot.ConstantTicks(g.ticks())
+			// Words are wider than numbers: the first would run into the y axis.
+			const space = 0.05
+			if first, last := p.X.Min, p.X.Max; g.LogX {
+				p.X.Min, p.X.Max = first*math.Pow(first/last, space), last*math.Pow(last/first, space)
+			} else {
+				p.X.Min, p.X.Max = first-space*(last-first), last+space*(last-first)
+			}
 		}
 		if g.LogY {
 			p.Y.Min, p.Y.Max = low/1.25, high*1.25

@@ -31,12 +31,43 @@ func TestLines(t *testing.T) {
 		"no series":     func(c *Curves) { c.Series = nil },
 		"descending":    func(c *Curves) { c.X = []float64{1, 0.1, 10} },
 		"not on a log":  func(c *Curves) { c.X = []float64{0, 1, 10} },
+		"too few ticks": func(c *Curves) { c.Ticks = []string{"a"} },
 		"nothing":       func(c *Curves) { c.Series = []Series{{"one", []float64{0, 0, 0}}} },
 	} {
 		c := good
 		spoil(&c)
 		if _, err := Lines(c); err == nil {
 			t.Errorf("%s: no error", name)
+		}
+	}
+	// Words in place of numbers: all of a few, every other of many.
+	many := good
+	many.LogX, many.X, many.Ticks, many.Series = false, nil, nil, []Series{{"one", nil}}
+	for i := range 12 {
+		many.X, many.Ticks = append(many.X, float64(i)), append(many.Ticks, string(rune('a'+i))+"MiB")
+		many.Series[0].Values = append(many.Series[0].Values, 1)
+	}
+	words := good
+	words.Ticks = []string{"small", "medium", "large"}
+	for _, c := range []struct {
+		curves Curves
+		want   []string
+		not    string
+	}{{words, []string{">small<", ">medium<", ">large<"}, ">0.1<"}, {many, []string{">aMiB<", ">cMiB<"}, ">bMiB<"}} {
+		f, err := Lines(c.curves)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if svg, err = f.SVG(); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(string(svg), want) {
+				t.Errorf("the figure has no %s", want)
+			}
+		}
+		if strings.Contains(string(svg), c.not) {
+			t.Errorf("the figure has %s", c.not)
 		}
 	}
 	if _, err := Lines(); err == nil {

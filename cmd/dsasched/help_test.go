@@ -83,6 +83,7 @@ func TestCompletion(t *testing.T) {
 		"check",
 		"check-order",
 		"compare",
+		"compare-hardware",
 		"completion",
 		"explain",
 		"export",
@@ -91,6 +92,7 @@ func TestCompletion(t *testing.T) {
 		"help",
 		"inspect",
 		"list",
+		"man",
 		"models",
 		"onnx-ops",
 		"order",
@@ -99,6 +101,7 @@ func TestCompletion(t *testing.T) {
 		"schedule",
 		"simulate",
 		"split",
+		"sweep",
 		"variants",
 		"version",
 	}

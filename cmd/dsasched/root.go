@@ -85,7 +85,7 @@ Exit status: 0; 1 for failures; 2 for usage errors; 130 if interrupted.`,
 		return usagef("%v (see '%s --help')", err, cmd.CommandPath())
 	})
 	root.AddCommand(
-		newModels(), newHardware(), newInspect(), newExport(), newONNXOps(), newSchedule(), newVariants(), newBind(), newCompare(), newRCPSP(), newRun(experiment), newList(), newVersion(), newCompletion(), newAllocate(), newOrder(), newCheckOrder(), newExportOrder(), newSweep(), newCompareHardware(), newCheck(), newSimulate(), newExplain(), newSplit(), newCalibrate(),
+		newModels(), newHardware(), newInspect(), newExport(), newONNXOps(), newSchedule(), newVariants(), newBind(), newCompare(), newRCPSP(), newRun(experiment), newList(), newVersion(), newCompletion(), newAllocate(), newOrder(), newCheckOrder(), newExportOrder(), newSweep(), newCompareHardware(), newCheck(), newSimulate(), newExplain(), newSplit(), newCalibrate(), newMan(),
 	)
 	root.SetHelpCommand(newHelp())
 	return root

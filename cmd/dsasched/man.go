@@ -1,0 +1,169 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+)
+
+type manJSON struct {
+	Dir   string     `json:"dir"`
+	Files []fileJSON `json:"files"` // by name
+}
+
+func newMan() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "man {DIR | --markdown}",
+		Short: "Write the manual pages",
+		Long: `Write a manual page for each command into a folder, which is made if it is not
+there: 'man -l DIR/dsasched-schedule.1' shows one. With --markdown, print all
+commands as one document instead, as in docs/commands.md.`,
+		Example: `  dsasched man man1
+  dsasched man man1 --json
+  dsasched man --markdown`,
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
+	}
+	asJSON := addJSON(cmd)
+	markdown := cmd.Flags().Bool("markdown", false, "print a document instead")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case *markdown && *asJSON:
+			return usagef("--markdown and --json exclude each other")
+		case *markdown && len(args) > 0:
+			return usagef("--markdown goes to the standard output, found %s", quoted(args))
+		case *markdown:
+			return emit(cmd, false, nil, func(b *bytes.Buffer) { writeReference(b, cmd.Root()) })
+		}
+		if err := oneArg("DIR", "give a folder for the pages, or --markdown")(cmd, args); err != nil {
+			return err
+		}
+		answer := manJSON{Dir: args[0], Files: []fileJSON{}}
+		pages := map[string][]byte{}
+		for _, c := range documented(cmd.Root()) {
+			page, err := manPage(c)
+			if err != nil {
+				return err
+			}
+			pages[manName(c)] = page
+		}
+		if err := os.MkdirAll(args[0], 0o777); err != nil {
+			return err
+		}
+		for _, c := range documented(cmd.Root()) {
+			file := filepath.Join(args[0], manName(c))
+			if err := replaceFile(file, pages[manName(c)]); err != nil {
+				return err
+			}
+			answer.Files = append(answer.Files, fileJSON{file, int64(len(pages[manName(c)]))})
+		}
+		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) {
+			fmt.Fprintf(b, "%s in %s\n", plural(len(answer.Files), "page"), printable(answer.Dir))
+		})
+	}
+	return cmd
+}
+
+// documented lists the program and its commands, by name.
+func documented(root *cobra.Command) []*cobra.Command {
+	list := []*cobra.Command{root}
+	for _, c := range root.Commands() {
+		if !c.Hidden {
+			list = append(list, c)
+		}
+	}
+	for _, c := range list {
+		c.InitDefaultHelpFlag() // cobra adds it only to the command that runs
+	}
+	return list
+}
+
+func manName(c *cobra.Command) string {
+	return strings.ReplaceAll(c.CommandPath(), " ", "-") + ".1"
+}
+
+var manDate = regexp.MustCompile(`(?m)^(\.TH "[^"]*" "[^"]*") "Jan 1970"`)
+
+// manPage is a page with the date of the sources, or none if that is not known: the
+// day on which it is written says nothing.
+func manPage(c *cobra.Command) ([]byte, error) {
+	date, known := time.Unix(0, 0).UTC(), false
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if t, err := time.Parse(time.RFC3339, s.Value); s.Key == "vcs.time" && err == nil {
+				date, known = t.UTC(), true
+			}
+		}
+	}
+	// Package doc marks nothing as not to be filled but what Markdown takes for code.
+	page := *c
+	page.Long = codeBlocks(c.Long)
+	c = &page
+	var b bytes.Buffer
+	c.DisableAutoGenTag = true
+	header := &doc.GenManHeader{Title: strings.ToUpper(strings.TrimSuffix(manName(c), ".1")), Section: "1", Date: &date, Source: "dsasched", Manual: "dsasched manual"}
+	if err := doc.GenMan(c, header, &b); err != nil {
+		return nil, err
+	}
+	if !known {
+		return manDate.ReplaceAll(b.Bytes(), []byte(`$1 ""`)), nil
+	}
+	return b.Bytes(), nil
+}
+
+// codeBlocks makes the indented lines of a text a block of code in Markdown.
+func codeBlocks(text string) string {
+	var b strings.Builder
+	inside := false
+	for line := range strings.Lines(text) {
+		indented := strings.HasPrefix(line, "  ")
+		if indented != inside && strings.TrimSpace(line) != "" {
+			b.WriteByte('\n')
+			inside = indented
+		}
+		if indented {
+			b.WriteString("    ")
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// writeReference writes all commands as one document. Examples are run by a test of
+// the help, so they stand here without being marked as calls.
+func writeReference(b *bytes.Buffer, root *cobra.Command) {
+	b.WriteString("# Commands\n\nWritten by `dsasched man --markdown`: what `--help` says of each command, in one place.\n\n")
+	list := documented(root)
+	for _, c := range list[1:] {
+		fmt.Fprintf(b, "- [`%s`](#%s): %s\n", c.Name(), strings.ReplaceAll(c.CommandPath(), " ", "-"), c.Short)
+	}
+	block := func(text string) { fmt.Fprintf(b, "\n```text\n%s\n```\n", strings.TrimRight(text, "\n")) }
+	for _, c := range list {
+		fmt.Fprintf(b, "\n## %s\n\n%s.\n", c.CommandPath(), c.Short)
+		block(c.UseLine())
+		if c.Long != "" {
+			block(c.Long)
+		}
+		if flags := c.NonInheritedFlags().FlagUsagesWrapped(lineWidth); flags != "" {
+			block(flags)
+		}
+		var calls []string
+		for line := range strings.Lines(c.Example) {
+			calls = append(calls, strings.TrimSpace(line))
+		}
+		b.WriteString("\nExamples:\n")
+		block(strings.Join(calls, "\n"))
+	}
+}
