@@ -9,6 +9,30 @@
 #   ./run_experiments.sh ablation        one experiment
 
 set -euo pipefail
+
+usage() {
+	cat <<-'END'
+		Usage: ./run_experiments.sh [-h | --help] [EXPERIMENT...]
+
+		Builds the command and runs the named experiments, or all of them, into
+		results/. Finished parts are kept: a run that was interrupted goes on where it
+		was. 'dsasched list' lists the experiments.
+	END
+}
+
+for argument in "$@"; do
+	case $argument in
+	-h | --help)
+		usage
+		exit 0
+		;;
+	-*)
+		echo "run_experiments.sh: found $argument, expected names of experiments" >&2
+		usage >&2
+		exit 2
+		;;
+	esac
+done
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 ./scripts/setup.sh

@@ -1,9 +1,33 @@
 #!/usr/bin/env bash
 #
-# Everything that must hold before a change goes in. Takes no arguments and
-# stops at the first step that fails.
+# Everything that must hold before a change goes in. Stops at the first step
+# that fails.
 
 set -euo pipefail
+
+usage() {
+	cat <<-'END'
+		Usage: ./run_tests.sh [-h | --help]
+
+		Sets the machine up (scripts/setup.sh, scripts/shells.sh), then checks
+		formatting, go vet and staticcheck, builds with and without cgo, runs all tests,
+		most with the race detector, and runs one experiment. Stops at the first step
+		that fails.
+	END
+}
+
+case ${1:-} in
+'') ;;
+-h | --help)
+	usage
+	exit 0
+	;;
+*)
+	echo "run_tests.sh: found $1, expected no argument" >&2
+	usage >&2
+	exit 2
+	;;
+esac
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -20,6 +44,7 @@ trap 'rm -rf -- "$tmp"' EXIT
 
 step "set up"
 ./scripts/setup.sh
+./scripts/shells.sh
 # shellcheck source=scripts/env.sh
 . scripts/env.sh
 go version

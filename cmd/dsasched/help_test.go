@@ -2,8 +2,6 @@ package main
 
 import (
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -156,29 +154,6 @@ func TestCompletion(t *testing.T) {
 			}
 			if !slices.Equal(words, c.want) || lines[len(lines)-1] != c.directive {
 				t.Errorf("offers %q %s, want %q %s", words, lines[len(lines)-1], c.want, c.directive)
-			}
-		})
-	}
-}
-
-// The shells themselves must be able to read the scripts.
-func TestCompletionScripts(t *testing.T) {
-	for _, shell := range []string{"bash", "zsh", "fish"} {
-		t.Run(shell, func(t *testing.T) {
-			script := answer(t, "completion", shell)
-			if !strings.Contains(script, "dsasched") {
-				t.Fatal("the script does not name the command")
-			}
-			path, err := exec.LookPath(shell)
-			if err != nil {
-				t.Skipf("skipped: %s is not on this machine", shell)
-			}
-			file := filepath.Join(t.TempDir(), "script")
-			if err := os.WriteFile(file, []byte(script), 0o666); err != nil {
-				t.Fatal(err)
-			}
-			if out, err := exec.Command(path, "-n", file).CombinedOutput(); err != nil {
-				t.Errorf("%v: %s", err, out)
 			}
 		})
 	}
