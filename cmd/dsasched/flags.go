@@ -13,6 +13,7 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/zoo"
+	"github.com/dsasched/dsasched/spell"
 )
 
 // number is a flag for a whole number of at least min.
@@ -45,7 +46,7 @@ func (c *choice) String() string { return c.value }
 func (c *choice) Set(text string) error {
 	words := plain(c.words)
 	if !slices.Contains(words, text) {
-		return fmt.Errorf("expected %s", oneOf(words))
+		return fmt.Errorf("expected %s%s", oneOf(words), spell.Hint(text, words))
 	}
 	c.value = text
 	return nil

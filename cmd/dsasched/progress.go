@@ -23,6 +23,9 @@ const (
 	lineEvery   = 2 * time.Second
 )
 
+// clock is what statuses look at. Tests have one that runs fast.
+var clock = time.Now
+
 // status shows the progress of long work on the standard error: on a terminal as one
 // line that is drawn over itself, else as a line now and then. A nil status is quiet.
 // Its methods may be called by several goroutines.
@@ -44,7 +47,7 @@ func newStatus(cmd *cobra.Command, quiet bool) *status {
 	if quiet {
 		return nil
 	}
-	s := &status{w: cmd.ErrOrStderr(), now: time.Now, width: func() int { return lineWidth }}
+	s := &status{w: cmd.ErrOrStderr(), now: clock, width: func() int { return lineWidth }}
 	if f, ok := s.w.(*os.File); ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" {
 		s.terminal = true
 		s.width = func() int {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/experiments"
+	"github.com/dsasched/dsasched/spell"
 )
 
 // Exit statuses.
@@ -72,7 +73,11 @@ Exit status: 0; 1 for failures; 2 for usage errors; 130 if interrupted.`,
 			return nil
 		}
 		hint := "'dsasched --help' lists the commands"
-		if near := cmd.SuggestionsFor(args[0]); args[0] != "" && len(near) > 0 {
+		var names []string
+		for _, c := range cmd.Commands() {
+			names = append(names, c.Name())
+		}
+		if near := spell.Nearest(args[0], names); len(near) > 0 {
 			hint = "did you mean " + strings.Join(near, " or ") + "?"
 		}
 		return usagef("unknown command %q: %s", args[0], hint)
