@@ -57,7 +57,12 @@ func (p *Plan) Figure(list []Explored) (*plots.Figure, error) {
 	}
 	names := []string{"throughput"}
 	if series >= 0 {
-		names = p.Axes[series].Values
+		names = slices.Clone(p.Axes[series].Values)
+		if key := p.Axes[series].Key; key != "variant" && key != "model" && key != "hardware" {
+			for k := range names {
+				names[k] = key + " " + names[k]
+			}
+		}
 	}
 	labels := make([]string, len(order))
 	at := make([]int, len(order))

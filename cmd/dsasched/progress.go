@@ -36,9 +36,12 @@ type status struct {
 	width    func() int
 	now      func() time.Time
 
-	last  time.Time // that something was shown; at first, that the work began
-	shown bool      // a line stands on the terminal that is to be drawn over
-	ended bool
+	last   time.Time                      // that something was shown; at first, that the work began
+	latest func(age time.Duration) string // what is shown, as it is after a while
+	heard  time.Time                      // when that was
+	stop   chan struct{}                  // ends the redrawing
+	shown  bool                           // a line stands on the terminal that is to be drawn over
+	ended  bool
 }
 
 // newStatus makes the status of a command; nil if it is to be quiet. Nothing is
@@ -58,7 +61,37 @@ func newStatus(cmd *cobra.Command, quiet bool) *status {
 		}
 	}
 	s.last = s.now()
+	if s.terminal {
+		s.stop = make(chan struct{})
+		go s.redraw()
+	}
 	return s
+}
+
+// redraw lets the times of the line go on while nothing happens.
+func (s *status) redraw() {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-s.stop:
+			return
+		}
+		s.mu.Lock()
+		latest, heard := s.latest, s.heard
+		s.mu.Unlock()
+		if latest != nil {
+			s.line(latest(s.now().Sub(heard)))
+		}
+	}
+}
+
+// keep remembers what redraw is to show.
+func (s *status) keep(latest func(age time.Duration) string) {
+	s.mu.Lock()
+	s.latest, s.heard = latest, s.now()
+	s.mu.Unlock()
 }
 
 // addQuiet adds --quiet.
@@ -128,14 +161,26 @@ func (s *status) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clear()
+	if s.stop != nil && !s.ended {
+		close(s.stop)
+	}
 	s.ended = true
 }
 
 // cells shows how far a list of cells is.
 func (s *status) cells(p experiments.Progress) {
-	if s != nil {
-		s.line(cellsText(p))
+	if s == nil {
+		return
 	}
+	s.line(cellsText(p))
+	s.keep(func(age time.Duration) string {
+		later := p
+		later.Seconds += age.Seconds()
+		if p.LeftSeconds >= 0 {
+			later.LeftSeconds = max(0, p.LeftSeconds-age.Seconds())
+		}
+		return cellsText(later)
+	})
 }
 
 func cellsText(p experiments.Progress) string {
@@ -171,7 +216,16 @@ func (s *status) solve(what string, number func(float64) string) func(milp.Progr
 	if s == nil {
 		return nil
 	}
-	return func(p milp.Progress) { s.line(solveText(what, p, number)) }
+	return func(p milp.Progress) { s.solving(what, p, number) }
+}
+
+func (s *status) solving(what string, p milp.Progress, number func(float64) string) {
+	s.line(solveText(what, p, number))
+	s.keep(func(age time.Duration) string {
+		later := p
+		later.Seconds += age.Seconds()
+		return solveText(what, later, number)
+	})
 }
 
 func solveText(what string, p milp.Progress, number func(float64) string) string {
@@ -199,6 +253,6 @@ func (s *status) decision() func(string, milp.Progress) {
 		if decision == "bind" {
 			number = duration
 		}
-		s.line(solveText(decision, p, number))
+		s.solving(decision, p, number)
 	}
 }

@@ -87,7 +87,7 @@ func Search(ctx context.Context, p *ordering.Problem, objective ordering.Objecti
 	for _, a := range distinct {
 		a.prove(stop, opts)
 		if stop.watch != nil {
-			stop.watch()
+			stop.watch(true)
 		}
 	}
 
@@ -110,7 +110,7 @@ type limits struct {
 	maxBytes  int64
 	ticks     int
 	over      bool
-	watch     func() // tells of progress; nil: to nobody
+	watch     func(atOnce bool) // tells of progress; nil: to nobody
 }
 
 // reportEvery is how much time passes at least between two reports of a better
@@ -118,14 +118,14 @@ type limits struct {
 const reportEvery = 200 * time.Millisecond
 
 // watch is a function that reports what is known of all parts together, if there is
-// news.
-func watch(progress func(milp.Progress), begin time.Time, unit float64, of []*answer, objective ordering.Objective) func() {
+// news: a better bound at once, or when it is time for it.
+func watch(progress func(milp.Progress), begin time.Time, unit float64, of []*answer, objective ordering.Objective) func(atOnce bool) {
 	if objective == ordering.Peak {
 		unit = 1 // bytes
 	}
 	told := milp.Progress{Objective: math.Inf(1), Bound: math.Inf(-1)}
 	var last time.Time
-	return func() {
+	return func(atOnce bool) {
 		var cost, bound int64
 		for _, a := range of {
 			low := min(a.bound, a.cost)
@@ -137,7 +137,7 @@ func watch(progress func(milp.Progress), begin time.Time, unit float64, of []*an
 		}
 		p := milp.Progress{Objective: float64(cost) / unit, Bound: float64(bound) / unit}
 		p.Improved = p.Objective < told.Objective
-		if now := time.Now(); p.Improved || p.Bound > told.Bound && now.Sub(last) >= reportEvery {
+		if now := time.Now(); p.Improved || p.Bound > told.Bound && (atOnce || now.Sub(last) >= reportEvery) {
 			p.Seconds = now.Sub(begin).Seconds()
 			told, last = p, now
 			progress(p)
@@ -151,7 +151,7 @@ func (l *limits) reached(s *space) bool {
 		return true
 	}
 	if l.ticks++; l.watch != nil && l.ticks%64 == 1 {
-		l.watch()
+		l.watch(false)
 	}
 	if l.ticks%8 == 1 || l.over {
 		l.over = l.over || l.ctx.Err() != nil || !l.deadline.IsZero() && time.Now().After(l.deadline)
