@@ -77,6 +77,8 @@ func TestBadInput(t *testing.T) {
 		{"schedule resnet50 --variant tvm --split one-factor", 2, `split is one-factor, but groups of layers are never split: expected split none or group alg2`},
 		{"schedule resnet50 --time-limit 0s", 2, `--time-limit is 0s, expected more`},
 		{"schedule resnet50 --variant cros-layer", 2, `"cros-layer" for "--variant" flag: expected .* \(did you mean cross-layer\?\)`},
+		{"schedule resnet50 --bathc 4", 2, `unknown flag: --bathc \(did you mean --batch\?\) \(see 'dsasched schedule --help'\)`},
+		{"schedule resnet50 --zzz", 2, `unknown flag: --zzz \(see`},
 		{"shcedule resnet50", 2, `unknown command "shcedule": did you mean schedule\?`},
 		{"sweep", 2, `MODEL is missing: .*dsasched models`},
 		{"sweep resnet50 --set batch", 2, `--set "batch", expected KEY=VALUE`},

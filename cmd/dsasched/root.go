@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/dsasched/dsasched/experiments"
 	"github.com/dsasched/dsasched/spell"
@@ -87,7 +88,14 @@ Exit status: 0; 1 for failures; 2 for usage errors; 130 if interrupted.`,
 		if before := cmd.Flags().Args(); cmd == root && len(before) > 0 {
 			return root.Args(root, before)
 		}
-		return usagef("%v (see '%s --help')", err, cmd.CommandPath())
+		hint := ""
+		var unknown *pflag.NotExistError
+		if errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1 {
+			var names []string
+			cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+			hint = spell.Hint("--"+unknown.GetSpecifiedName(), names)
+		}
+		return usagef("%v%s (see '%s --help')", err, hint, cmd.CommandPath())
 	})
 	root.AddCommand(
 		newModels(), newHardware(), newInspect(), newExport(), newONNXOps(), newSchedule(), newVariants(), newBind(), newCompare(), newRCPSP(), newRun(experiment), newList(), newVersion(), newCompletion(), newAllocate(), newOrder(), newCheckOrder(), newExportOrder(), newSweep(), newCompareHardware(), newCheck(), newSimulate(), newExplain(), newSplit(), newCalibrate(), newMan(),
