@@ -81,7 +81,7 @@ func main() {
 	check(err)
 
 	mine := graphTurbo
-	mine.Name, mine.Order, mine.Orderer = "frugal", "frugal", frugal{}
+	mine.Name, mine.Orderer = "frugal", frugal{}
 
 	for _, v := range []variant.Variant{graphTurbo, mine} {
 		r, err := variant.Run(context.Background(), net, chip, 32, v, variant.Options{Chunk: 8})

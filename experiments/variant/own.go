@@ -31,21 +31,20 @@ type Binder interface {
 }
 
 // own stands for a decision of the caller's.
-const own = "own"
+const own = "the caller's own"
 
-// named are the implementations of the decisions.
-func (v Variant) named() (Grouping, Ordering, Binding) {
-	g, o, b := v.Groups, v.Order, v.Bind
+// own is v with that name for the decisions that the caller makes.
+func (v Variant) own() Variant {
 	if v.Grouper != nil {
-		g = own
+		v.Groups = own
 	}
 	if v.Orderer != nil {
-		o = own
+		v.Order = own
 	}
 	if v.Binder != nil {
-		b = own
+		v.Bind = own
 	}
-	return g, o, b
+	return v
 }
 
 // The answers of the caller's own decisions are checked at once, so that an error
@@ -65,7 +64,7 @@ func (v Variant) group(s *schedule.Schedule) (err error) {
 }
 
 func (v Variant) order(s *schedule.Schedule) (err error) {
-	s.OrderName = string(v.Order)
+	s.OrderName = v.Name
 	if s.Order, err = v.Orderer.Order(s); err == nil {
 		err = schedule.CheckOrder(s.Instances, s.Order)
 	}

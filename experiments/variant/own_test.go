@@ -48,7 +48,7 @@ func TestOwnDecisionsAreThoseOfTheName(t *testing.T) {
 		named, by func(*variant.Variant)
 	}{
 		{"groups", func(v *variant.Variant) { v.Groups = variant.LayerKernels }, func(v *variant.Variant) { v.Grouper = layers }},
-		{"order", func(v *variant.Variant) { v.Order = variant.DepthFirst }, func(v *variant.Variant) { v.Order, v.Orderer = "mine", dfs }},
+		{"order", func(v *variant.Variant) { v.Order = variant.DepthFirst }, func(v *variant.Variant) { v.Orderer = dfs }},
 		{"bindings", func(v *variant.Variant) { v.Bind = variant.PlainBinding }, func(v *variant.Variant) { v.Binder = plain }},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -72,8 +72,8 @@ type Variant struct {
 	Bind    Binding
 	Memory  Memory
 	Lower   lower.Options
-	// Decisions of the caller's own; nil: as Groups, Order and Bind say, which otherwise
-	// are no more than their names.
+	// Decisions of the caller's own in the place of those that Groups, Order and Bind name;
+	// nil: none.
 	Grouper Grouper `json:"-"`
 	Orderer Orderer `json:"-"`
 	Binder  Binder  `json:"-"`
@@ -265,6 +265,7 @@ func Run(ctx context.Context, src Source, spec *hardware.Spec, batch int64, v Va
 	if err != nil {
 		return nil, err
 	}
+	v.Lower.Cost = opt.Cost
 	shares := Shares(batch, spec.Clusters)
 	if opt.Chunk != 0 {
 		if opt.Chunk < 0 || opt.Chunk > shares[0] {
@@ -448,10 +449,10 @@ func scheduleChunk(ctx context.Context, g *model.Graph, spec *hardware.Spec, v V
 			return nil, fmt.Errorf("operator %q has no reader; simplify the graph before it is scheduled", op.Name)
 		}
 	}
+	v = v.own()
 	s := &schedule.Schedule{Graph: g, Spec: spec}
 	// Group and split.
-	groups, _, _ := v.named()
-	switch groups {
+	switch v.Groups {
 	case own:
 		if err := v.group(s); err != nil {
 			return nil, err
@@ -507,10 +508,10 @@ func splitOptions(g *model.Graph, spec *hardware.Spec, opt Options) (graphturbo.
 // complete makes all decisions for a schedule that has its groups and their layers.
 func complete(ctx context.Context, s *schedule.Schedule, split graphturbo.SplitOptions, v Variant, opt Options) (*schedule.Schedule, error) {
 	g, spec := s.Graph, s.Spec
-	_, order, bind := v.named()
+	v = v.own()
 	s.Instances = schedule.NewInstanceGraph(g, s.Grouping)
 	// Order.
-	switch order {
+	switch v.Order {
 	case own:
 		if err := v.order(s); err != nil {
 			return nil, err
@@ -530,11 +531,11 @@ func complete(ctx context.Context, s *schedule.Schedule, split graphturbo.SplitO
 	case Algorithm3, HeavyOrder, ExactOrder, ILPOrder, JointOrder:
 		s.Order, s.OrderName, s.Costs = graphturbo.Order(s.Instances, OrderItems(s, split), split.LBBytes)
 		var err error
-		switch order {
+		switch v.Order {
 		case HeavyOrder:
 			err = heavyOrder(s, split, opt)
 		case ExactOrder, ILPOrder:
-			err = solveOrder(ctx, s, split, order, opt)
+			err = solveOrder(ctx, s, split, v.Order, opt)
 		}
 		if err != nil {
 			return nil, err
@@ -543,7 +544,7 @@ func complete(ctx context.Context, s *schedule.Schedule, split graphturbo.SplitO
 		return nil, fmt.Errorf("unknown ordering %q", v.Order)
 	}
 	// Bind.
-	switch bind {
+	switch v.Bind {
 	case own:
 		if err := v.bind(s); err != nil {
 			return nil, err
@@ -552,7 +553,7 @@ func complete(ctx context.Context, s *schedule.Schedule, split graphturbo.SplitO
 		s.Bindings, s.Scopes = graphturbo.BindGrid(g, s.Grouping, s.Instances, s.Order, schedule.Grid(spec))
 	case PlainBinding, BlockLocality:
 		s.Bindings, s.Scopes = graphturbo.PlainBindGrid(g, s.Grouping, s.Instances, schedule.Grid(spec))
-		if bind == BlockLocality {
+		if v.Bind == BlockLocality {
 			s.Scopes = astitch.Scopes(len(s.Instances.Instances))
 		}
 	default:
@@ -568,7 +569,7 @@ func complete(ctx context.Context, s *schedule.Schedule, split graphturbo.SplitO
 	if err := s.BuildSteps(v.Outputs); err != nil {
 		return nil, err
 	}
-	if bind == BlockLocality {
+	if v.Bind == BlockLocality {
 		astitch.Localize(s)
 	}
 	measureJoins(s)
@@ -580,11 +581,11 @@ func complete(ctx context.Context, s *schedule.Schedule, split graphturbo.SplitO
 		return nil, fmt.Errorf("internal error, the schedule breaks a rule: %w", err)
 	}
 	switch {
-	case (order == JointOrder) != (bind == JointBinding):
-		return nil, fmt.Errorf("ordering %q with binding %q, expected %q for both or for neither", order, bind, JointOrder)
-	case bind == ExactBinding || bind == ILPBinding:
+	case (v.Order == JointOrder) != (v.Bind == JointBinding):
+		return nil, fmt.Errorf("ordering %q with binding %q, expected %q for both or for neither", v.Order, v.Bind, JointOrder)
+	case v.Bind == ExactBinding || v.Bind == ILPBinding:
 		return exactBinding(ctx, s, v, opt)
-	case bind == JointBinding:
+	case v.Bind == JointBinding:
 		return exactJoint(ctx, s, v, opt)
 	}
 	return s, nil
