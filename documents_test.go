@@ -1,7 +1,11 @@
 package dsasched_test
 
 import (
+	"go/parser"
+	"go/token"
 	"os"
+	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -201,5 +205,31 @@ func TestChangelog(t *testing.T) {
 	}
 	if first != "[Unreleased]" || sections == 0 {
 		t.Errorf("the first version is %q, with %d sections in all", first, sections)
+	}
+}
+
+// Each package says what it is for at a length that can be read alone.
+func TestPackagesAreDocumented(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{.Name}} {{.Dir}} {{join .GoFiles " "}}{{range .CgoFiles}} {{.}}{{end}}`, "./...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		f := strings.Fields(line)
+		doc := ""
+		for _, name := range f[3:] {
+			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(f[2], name), nil, parser.ParseComments|parser.PackageClauseOnly)
+			if err != nil {
+				t.Fatal(err)
+			}
+			doc += file.Doc.Text()
+		}
+		begin := "Package " + f[1] + " "
+		if f[1] == "main" {
+			begin = "Command " + path.Base(f[0]) + " "
+		}
+		if !strings.HasPrefix(doc, begin) || len(doc) < 100 {
+			t.Errorf("%s: the documentation is %q, want some sentences that begin with %q", f[0], doc, begin)
+		}
 	}
 }

@@ -39,6 +39,11 @@
 // the paper's Table 3 evidently counts. "Dynamic" counts are of the stores that all
 // clusters execute.
 //
+// # Own experiments
+//
+// New makes an Experiment of a Definition of the caller's, with Measure as a cell for
+// one network, accelerator and variant; docs/extend-experiment.md shows how.
+//
 // # Sources
 //
 // Published holds the published figures as data, with where they are from. A figure

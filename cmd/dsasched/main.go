@@ -1,4 +1,4 @@
-// The command dsasched schedules neural networks for accelerators and says how
+// Command dsasched schedules neural networks for accelerators and says how
 // fast they would run. `dsasched --help` lists what it can do.
 package main
 

@@ -1,5 +1,9 @@
 // Package network finds a network by zoo name or ONNX file and gives it at any
 // batch size, simplified and ready for scheduling.
+//
+// Open is for scheduling: it gives a variant.Source. Raw is for looking: the graph as it
+// stands in the file or in the zoo, before simplification. A name that ends in .onnx or
+// has a path separator in it is a file, any other one of the zoo.
 package network
 
 import (

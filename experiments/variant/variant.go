@@ -1,6 +1,27 @@
 // Package variant puts the decisions together: a variant is a row of a table that
 // names which implementation makes each decision, and Run takes a network through
 // all of them, from the graph to the simulated result.
+//
+// # The parts
+//
+//	Variant   a choice per decision: how operators are grouped, groups split, instances
+//	          ordered and bound, where outputs stay, what the kernel generator may do.
+//	          Table has the paper's five, Baselines and Exact the others, Lookup all.
+//	Source    a network at any batch size; package network opens one.
+//	Options   what does not belong to a variant: the batch elements that a cluster works
+//	          on at a time, the spill rule, an operator cost of the caller's own.
+//	Result    the schedule of a cluster's chunk, the program of all clusters, and what
+//	          the simulator says of it.
+//
+// Run divides the batch over the clusters, tries every divisor of a cluster's share as
+// chunk unless Options.Chunk says one, and keeps the fastest. Schedule makes the
+// decisions for one chunk and does not simulate. Each schedule is checked by
+// schedule.Check and each simulated program by sim.CheckBuffers before it is returned.
+//
+// # Own decisions
+//
+// Variant.Grouper, Orderer and Binder put a decision of the caller's in the place of a
+// named one; docs/extend-scheduler.md shows how.
 package variant
 
 import (

@@ -33,6 +33,11 @@
 // the GB's and everywhere of the links; LB to LB the links of both and twice the
 // GB's, through which the STCP920 connects its cores.
 //
+// # Own costs
+//
+// NewWith takes a Custom, which answers for matrix and vector commands in the place of
+// these formulas; docs/extend-cost.md shows how.
+//
 // # Not modelled
 //
 // Bank conflicts, DDR refresh and page misses, LB bandwidth contention between
