@@ -3,7 +3,6 @@ package hardware
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -184,19 +183,6 @@ func (s *Spec) CoresWith(kind UnitKind) int {
 	return n
 }
 
-// CoreTypeOf is the index in CoreTypes of a cluster's core, with cores counted
-// from 0 in the order of CoreTypes. It panics if there is no such core.
-func (s *Spec) CoreTypeOf(core int) int {
-	first := 0
-	for i, t := range s.CoreTypes {
-		if core >= first && core < first+t.Count {
-			return i
-		}
-		first += t.Count
-	}
-	panic(fmt.Sprintf("hardware: core %d of %d", core, first))
-}
-
 // UnitOf is the first unit of this kind, over the core types in order. A
 // special unit does not count as a vector unit, nor the other way round.
 func (s *Spec) UnitOf(kind UnitKind) (Unit, bool) {
@@ -321,19 +307,6 @@ func (u Unit) OpsPerCycle(class, dtype string) float64 {
 		return 0
 	}
 	return float64(u.Lanes) * u.Rate[dtype] / cycles
-}
-
-// Seconds is the time of a number of cycles.
-func (s *Spec) Seconds(c Cycles) float64 { return float64(c) / s.ClockHz }
-
-// CyclesIn is the number of cycles that cover a time: the exact number if the
-// time is a whole number of cycles up to float64 rounding, else the next one.
-func (s *Spec) CyclesIn(seconds float64) Cycles {
-	c := seconds * s.ClockHz
-	if r := math.Round(c); math.Abs(c-r) <= 1e-9*math.Max(1, math.Abs(r)) {
-		return Cycles(r)
-	}
-	return Cycles(math.Ceil(c))
 }
 
 // Describe gives the spec as a few lines of text.

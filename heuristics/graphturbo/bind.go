@@ -7,14 +7,10 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// Bind is Algorithm 4: core bindings and buffer scopes of all instances, visited
-// from the last of the order to the first. cores is c, the cores of a cluster.
-func Bind(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, order []int, cores int64) ([]schedule.Binding, []schedule.Level) {
-	return BindGrid(g, gr, ig, order, []int64{cores})
-}
-
-// BindGrid is Bind for cores in a grid: the plain binding maps loop dimensions to the
-// dimensions of the grid one after the other (§3.6).
+// BindGrid is Algorithm 4: core bindings and buffer scopes of all instances, visited
+// from the last of the order to the first. grid is how the cores of a cluster are
+// arranged, a single number for a line; the plain binding maps loop dimensions to the
+// dimensions of a grid one after the other (§3.6).
 func BindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, order []int, grid []int64) ([]schedule.Binding, []schedule.Level) {
 	cores := int64(1)
 	for _, n := range grid {

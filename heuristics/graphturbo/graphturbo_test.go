@@ -209,7 +209,7 @@ func TestUpsampling(t *testing.T) {
 	// The producer feeds several finer instances: a split operator is put in between.
 	ig := schedule.NewInstanceGraph(g, gr)
 	order := graphturbo.BFS(ig)
-	bind, scope := graphturbo.Bind(g, gr, ig, order, 8)
+	bind, scope := graphturbo.BindGrid(g, gr, ig, order, []int64{8})
 	found := false
 	for _, j := range graphturbo.Join(g, gr, ig, order, bind, scope) {
 		found = found || j.Kind == schedule.SplitOp
@@ -430,7 +430,7 @@ func TestBindUsesAllCores(t *testing.T) {
 	gr := graphturbo.Group(g, options)
 	ig := schedule.NewInstanceGraph(g, gr)
 	order := graphturbo.DFS(ig)
-	bind, scope := graphturbo.Bind(g, gr, ig, order, 8)
+	bind, scope := graphturbo.BindGrid(g, gr, ig, order, []int64{8})
 	for i, b := range bind {
 		inst := &ig.Instances[i]
 		out := gr.Groups[inst.Group].Outputs[0]
@@ -478,7 +478,7 @@ func TestDoesNotFit(t *testing.T) {
 		s.Layers = append(s.Layers, schedule.Layers(g, sg.Ops))
 	}
 	s.Order = graphturbo.BFS(s.Instances)
-	s.Bindings, s.Scopes = graphturbo.Bind(g, gr, s.Instances, s.Order, 8)
+	s.Bindings, s.Scopes = graphturbo.BindGrid(g, gr, s.Instances, s.Order, []int64{8})
 	if err := s.BuildSteps(schedule.LB); err != nil {
 		t.Fatal(err)
 	}
