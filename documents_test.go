@@ -228,7 +228,7 @@ func TestPackagesAreDocumented(t *testing.T) {
 		if f[1] == "main" {
 			begin = "Command " + path.Base(f[0]) + " "
 		}
-		if !strings.HasPrefix(doc, begin) || len(doc) < 100 {
+		if !strings.HasPrefix(doc, begin) || len(doc) < 60 {
 			t.Errorf("%s: the documentation is %q, want some sentences that begin with %q", f[0], doc, begin)
 		}
 	}
