@@ -88,8 +88,10 @@ func (d *document) report(data any) (*report, error) {
 	for _, c := range d.claims {
 		t.rows = append(t.rows, []string{c.Quantity, c.Paper, c.Ours, c.Verdict})
 	}
-	if err := d.table(t); err != nil {
-		return nil, err
+	if len(t.rows) > 0 {
+		if err := d.table(t); err != nil {
+			return nil, err
+		}
 	}
 	if len(d.notes) > 0 {
 		fmt.Fprintln(&d.text, "Notes")

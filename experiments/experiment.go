@@ -78,6 +78,7 @@ func registry() []Experiment {
 		fullSweep().experiment(),
 		fullPortability().experiment(),
 		fullTable5().experiment(),
+		fullTimeline().experiment(),
 	}
 }
 
