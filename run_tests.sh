@@ -47,6 +47,12 @@ step "set up"
 ./scripts/shells.sh
 # shellcheck source=scripts/env.sh
 . scripts/env.sh
+# The report page is tested in a browser where there is one; DSASCHED_BROWSER=required
+# makes that a must.
+if ! ./scripts/setup-chromium.sh && [[ ${DSASCHED_BROWSER:-} == required ]]; then
+	echo "DSASCHED_BROWSER=required, but there is no browser"
+	exit 1
+fi
 go version
 echo "HiGHS $(pkg-config --modversion highs)"
 
