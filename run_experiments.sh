@@ -39,9 +39,15 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 # shellcheck source=scripts/env.sh
 . scripts/env.sh
 
+# For the record of where results come from. It stands outside of the program, since
+# another program would compute finished results anew.
+DSASCHED_REVISION=$(git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null || :)
+export DSASCHED_REVISION
+
 go build -o build/dsasched ./cmd/dsasched
 build/dsasched run --out results "$@"
 
 echo
 echo "Tables and figures:"
+if [[ -f results/report.html ]]; then echo "  results/report.html has all of them in one page"; fi
 find results -type f \( -name '*.md' -o -name '*.png' \) | sort | sed 's/^/  /'

@@ -18,7 +18,10 @@
 //	                         depends on: the program, the accelerator, the variant,
 //	                         the options
 //	OUT/NAME/timing.csv      how long each cell took
+//	OUT/NAME/origin.json     what made the report: program, commit, modules,
+//	                         accelerators, seeds
 //	OUT/NAME/*               the report
+//	OUT/report.md, .html     all experiments, from the files above; see Page
 //
 // Each file is written under another name and renamed, so that none is ever half
 // there. A cell whose fingerprint is another one, of a program built from other
@@ -31,6 +34,13 @@
 // utilisations are between 0 and 1. Numbers have nine significant digits: what is
 // behind them may differ between processors that fuse a multiplication with an
 // addition and those that do not.
+//
+// # Recorded schedules
+//
+// The experiment timeline writes viewer.json: for some configurations and variants,
+// each command of cluster 0 with its operator, time and bytes or operations, and each
+// buffer of the L1 and the LLB with its operator, address, size and time. The viewer of
+// the report page reads it; the types recording and below describe it.
 //
 // # What tensor writes count
 //

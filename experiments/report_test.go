@@ -2,10 +2,15 @@ package experiments
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/dsasched/dsasched/hardware"
 )
 
 func TestReportOverAll(t *testing.T) {
@@ -41,9 +46,106 @@ func TestReportOverAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"fig14, sweep", "| fig14 | 1 | 0 | 1 | 1 |", "near † | images/s | 100 | 110 | 1.10 | reproduced within 20 % |", "| 11.2 | 6.75 | 0.61 | direction only |", "| 0 | 3 | – | not reproduced |"} {
+	for _, want := range []string{"fig14, sweep", "| fig14 | 1 | 0 | 1 | 1 |", "near † | images/s | 100 | 110 | 1.10 | +10.0 | reproduced within 20 % |", "| 11.2 | 6.75 | 0.61 | -39.5 | direction only |", "| 0 | 3 | – | – | not reproduced |"} {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("no %q in\n%s", want, data)
 		}
+	}
+
+	// The page has the same lines, and what is said in words; an experiment that this
+	// program does not know comes last.
+	put("fig13", map[string]any{"experiment": "fig13", "claims": []claim{{"Overlap", "yes", "for 5 µs", "as in the paper"}, {"Gain", "1.72", "1.6", "within 20 %"}}})
+	put("another", map[string]any{"experiment": "another"})
+	for name, text := range map[string]string{
+		"fig13/fig13.md":      "# fig13: two\\_blocks\n\n| A |\n|---|\n| 1 |\n\n![Blocks](gantt.png)\n",
+		"fig13/gantt.svg":     `<svg width="10pt" height="10pt"><path d="M0,0Z"/></svg>`,
+		"fig13/more.svg":      `<svg width="10pt" height="10pt"><path d="M1,1Z"/></svg>`,
+		"fig13/part.md":       "| A |\n|---|\n| 1 |\n",
+		"fig13/viewer.json":   `{"schema": 1, "configurations": []}`,
+		"another/another.md":  "# another: one\n",
+		"fig14/origin.json":   `{"version": "v1.2.3", "revision": "abcdef", "modified": true, "go": "go1.2", "platform": "os/arch", "solver": "S 1", "modules": [{"path": "m.org/a", "version": "v9"}], "hardware": [{"name": "chip", "sha256": "12", "yaml": "name: chip\n"}, {"name": "chip", "sha256": "34"}], "seeds": [7]}`,
+		"shared-cells/x.json": "{}",
+		"notes.txt":           "",
+	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	html, contents, err := Page(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprintf("%+v", *contents), "{Experiments:[{Name:fig13 Lines:2 Figures:[gantt more]} {Name:fig14 Lines:3 Figures:[]} {Name:sweep Lines:0 Figures:[]} {Name:another Lines:0 Figures:[]}] Viewer:true}"; got != want {
+		t.Errorf("contents %s, want %s", got, want)
+	}
+	for _, want := range []string{
+		`>near †</td><td>images/s</td><td class="number" data-sort="100">100</td>`, `data-sort="-39.46`, `<span class="verdict v4">as in the paper`, `<span class="verdict v0">reproduced within 20 %</span></td><td></td></tr>`,
+		"two_blocks</h2>", "<figcaption>Blocks</figcaption>", "<figcaption>more</figcaption>", "one</h2>",
+		"<td>fig14</td><td>v1.2.3</td><td>abcdef, with changes</td><td>go1.2 os/arch</td><td>S 1</td><td>chip, chip (varied)</td><td>7</td>",
+		"<td>fig13, sweep, another</td><td>not recorded</td>", "<li>m.org/a v9</li>", "name: chip\n", "dsasched of an unrecorded version, v1.2.3.",
+	} {
+		if !strings.Contains(string(html), want) {
+			t.Errorf("no %q on the page", want)
+		}
+	}
+	if n := strings.Count(string(html), "<td>1</td>"); n != 1 { // of part.md, which is in fig13.md too
+		t.Errorf("the table of fig13 is there %d times", n)
+	}
+	if err := writeReport(dir); err != nil {
+		t.Fatal(err)
+	}
+	written, err := os.ReadFile(filepath.Join(dir, "report.html"))
+	if err != nil || string(written) != string(html) {
+		t.Errorf("report.html is not the page (%v)", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "fig13", "viewer.json"), []byte("{"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Page(dir); err == nil || !strings.Contains(err.Error(), filepath.Join("fig13", "viewer.json")+": not valid JSON") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// What made results is found in the inputs of the cells.
+func TestOrigin(t *testing.T) {
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	preset, err := hashOf(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type inputs struct {
+		Hardware string `json:"hardware"`
+		Hash     string `json:"hardware_sha256"`
+		Seed     int    `json:"seed"`
+	}
+	cells := []cell{{inputs: inputs{"stcp920", preset, 3}}, {inputs: inputs{"stcp920", "other", 4}}, {inputs: inputs{"stcp920", preset, 3}},
+		{inputs: 5}, {inputs: map[string]any{"hardware": map[string]int{"x": 1}}}}
+	o, err := originOf(cells, Options{Solver: "S 1", Revision: "abc-dirty"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	yaml, err := hardware.PresetYAML("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []originHardware{{"stcp920", preset, string(yaml)}, {"stcp920", "other", ""}}; !slices.Equal(o.Hardware, want) {
+		t.Errorf("hardware %+v, want %+v", o.Hardware, want)
+	}
+	if got := fmt.Sprintf("%s", o.Seeds); got != "[3 4]" {
+		t.Errorf("seeds %s", got)
+	}
+	if info, ok := debug.ReadBuildInfo(); !ok || !slices.ContainsFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == "vcs.revision" }) {
+		if o.Revision != "abc" || !o.Modified {
+			t.Errorf("revision %q, modified %v", o.Revision, o.Modified)
+		}
+	}
+	if o.Solver != "S 1" || o.Go == "" {
+		t.Errorf("origin %+v", o)
 	}
 }

@@ -31,6 +31,10 @@ type Options struct {
 	// NoExact leaves the methods that look for optima out, and the experiments that are
 	// about nothing else.
 	NoExact bool
+	// Solver names the solver of integer programs and its version, and Revision the
+	// source, for the record of where results come from. Empty: none; what the build
+	// knows, if anything.
+	Solver, Revision string
 }
 
 // InterruptedError tells that the context of a run ended before the run did. It
@@ -164,7 +168,15 @@ func (r *runner) experiment(ctx context.Context, e Experiment) error {
 	if err != nil {
 		return err
 	}
-	for _, f := range rep.files {
+	from, err := originOf(p.cells, r.Options)
+	if err != nil {
+		return err
+	}
+	record, err := from.file()
+	if err != nil {
+		return err
+	}
+	for _, f := range append(rep.files, record) {
 		if err := writeFile(filepath.Join(dir, f.name), f.data); err != nil {
 			return err
 		}

@@ -108,8 +108,8 @@ func TestAnyNumberOfWorkers(t *testing.T) {
 			t.Errorf("%d workers print\n%s\nwant\n%s", workers, out.String(), wantText)
 		}
 	}
-	if len(want) != 21 {
-		t.Errorf("%d files, want 20 cells and a report", len(want))
+	if len(want) != 22 {
+		t.Errorf("%d files, want 20 cells, a report and where it comes from", len(want))
 	}
 	if runs.Load() != 80 {
 		t.Errorf("%d cells were computed, want 80", runs.Load())

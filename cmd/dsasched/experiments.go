@@ -127,7 +127,7 @@ What is finished stays: a run that was interrupted goes on where it was. With
 		if out == "" {
 			return usagef("--out is empty, expected a folder")
 		}
-		opt := experiments.Options{Out: out, Workers: int(workers.value), Stderr: cmd.ErrOrStderr(), Quiet: quiet, NoExact: noExact}
+		opt := experiments.Options{Out: out, Workers: int(workers.value), Stderr: cmd.ErrOrStderr(), Quiet: quiet, NoExact: noExact, Solver: solverVersion(), Revision: os.Getenv("DSASCHED_REVISION")}
 		if !*asJSON {
 			opt.Stdout = cmd.OutOrStdout()
 		}

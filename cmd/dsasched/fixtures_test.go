@@ -191,6 +191,27 @@ func workspace(t *testing.T) {
 		}
 	}
 	answer(t, "schedule", "net.onnx", "-o", "net.schedule.json")
+	experimentResults(t, filepath.Join("results", "fig14"), "fig14")
+}
+
+// experimentResults writes what an experiment with a published number and a figure
+// leaves behind.
+func experimentResults(t *testing.T, dir, name string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for ext, data := range map[string]string{
+		".json": `{"experiment": "` + name + `", "published": [{"experiment": "` + name + `", "what": "throughput", "unit": "images/s", "published": 100, "ours": 90}]}`,
+		".md":   "# " + name + ": a title\n\n![A picture](speed.png)\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name+ext), []byte(data), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "speed.svg"), []byte(`<svg width="10pt" height="10pt"><path d="M0,0Z"/></svg>`), 0o666); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // chainProblem has two instances that a third one reads; the capacity makes one

@@ -99,6 +99,7 @@ func TestCompletion(t *testing.T) {
 		"onnx-ops",
 		"order",
 		"rcpsp",
+		"report",
 		"run",
 		"schedule",
 		"simulate",
@@ -114,6 +115,7 @@ func TestCompletion(t *testing.T) {
 	}{
 		{[]string{""}, all, ":4"},
 		{[]string{"help", ""}, all, ":4"},
+		{[]string{"report", ""}, nil, ":16"},
 		{[]string{"schedule", ""}, zoo.Names(), ":0"},
 		{[]string{"schedule", "resnet50", ""}, nil, ":4"},
 		{[]string{"inspect", ""}, zoo.Names(), ":0"},

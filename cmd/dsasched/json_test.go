@@ -65,7 +65,7 @@ func TestJSON(t *testing.T) {
 		"onnx-ops", "onnx-ops conv", "inspect net.onnx --dtype i8", "export net.onnx -o out.onnx --simplify", "inspect net.onnx --plot net.svg --hardware stcp920 --dot net.dot",
 		"schedule resnet50 --batch 8", "schedule resnet50 --batch 4 --hardware stcp920-paper", "schedule resnet50 --variant tvm",
 		"schedule net.onnx --batch 3 --dtype f32", "schedule bert-128 --batch 2",
-		"variants", "list", "version", "run ablation --quiet", "check net.schedule.json", "simulate net.schedule.json", "explain net.schedule.json", "explain resnet50 --batch 64 --chunk 16 --tensor stage3.block5.add",
+		"variants", "list", "version", "run ablation --quiet", "report results", "check net.schedule.json", "simulate net.schedule.json", "explain net.schedule.json", "explain resnet50 --batch 64 --chunk 16 --tensor stage3.block5.add",
 		"explain resnet50 --batch 8 --op stage2.block0.conv1", "explain resnet50 --batch 8 --group g0",
 		"completion bash", "completion zsh", "completion fish",
 	} {
@@ -87,7 +87,7 @@ func TestJSON(t *testing.T) {
 			}
 			// Lists are never null: a reader can go through them unasked.
 			for _, list := range []string{"groups", "joins", "spills", "tuned", "notes", "passes", "kinds", "inputs", "outputs", "ops", "peaks",
-				"stages", "blocks", "block_types", "capacities", "files", "layer_names", "live_bytes",
+				"stages", "blocks", "block_types", "capacities", "files", "layer_names", "live_bytes", "figures", "experiments",
 				"violations", "readers", "places", "live", "runs", "merges", "stops", "choices", "footprints", "layer_operators", "waits", "waited_for", "bounds"} {
 				if strings.Contains(got, `"`+list+`": null`) {
 					t.Errorf("%s is null", list)

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsasched/dsasched/experiments"
+)
+
+// reportJSON is the answer of `dsasched report`.
+type reportJSON struct {
+	File        string             `json:"file"`
+	Bytes       int                `json:"file_bytes"`
+	Experiments []reportExperiment `json:"experiments"`
+	Viewer      bool               `json:"viewer"` // recorded schedules can be looked at
+}
+
+type reportExperiment struct {
+	Name    string   `json:"name"`
+	Count   int      `json:"count"` // of published numbers and statements beside ours
+	Figures []string `json:"figures"`
+}
+
+func newReport() *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:   "report [RESULTS]",
+		Short: "Make one HTML page of a folder of results",
+		Long: `Make one HTML page of the results that 'dsasched run' has written to a folder
+(results, if none is named): published numbers beside ours, to filter and sort, all
+tables and figures, a viewer of recorded schedules (experiment timeline), and what
+made the results. The page needs neither a network nor any other file.
+
+The same results give the same page. 'dsasched run' makes RESULTS/report.html too.`,
+		Example: `  dsasched report results/ -o report.html
+  dsasched report --json`,
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usagef("report takes one folder of results, found %d: %s", len(args), quoted(args))
+			}
+			return nil
+		},
+	}
+	asJSON := addJSON(cmd)
+	cmd.Flags().StringVarP(&out, "output", "o", "", "`file` to write; '-': the standard output (default RESULTS/report.html)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		dir := "results"
+		if len(args) > 0 {
+			dir = args[0]
+		}
+		file := out
+		switch {
+		case dir == "":
+			return usagef("the folder of results is empty, expected a name")
+		case file == "" && cmd.Flags().Changed("output"):
+			return usagef("-o is empty, expected a file name")
+		case file == "":
+			file = filepath.Join(dir, "report.html")
+		case file == stdoutName && *asJSON:
+			return usagef("--json and -o - exclude each other: both write to the standard output")
+		}
+		html, contents, err := experiments.Page(dir)
+		if err != nil {
+			return err
+		}
+		if file == stdoutName {
+			if _, err := cmd.OutOrStdout().Write(html); err != nil {
+				return fmt.Errorf("the page can't be written: %w", err)
+			}
+			return nil
+		}
+		if err := replaceFile(file, html); err != nil {
+			return err
+		}
+		answer := reportJSON{File: file, Bytes: len(html), Experiments: []reportExperiment{}, Viewer: contents.Viewer}
+		lines, figures := 0, 0
+		var names []string
+		for _, e := range contents.Experiments {
+			answer.Experiments = append(answer.Experiments, reportExperiment{e.Name, e.Lines, append([]string{}, e.Figures...)})
+			lines += e.Lines
+			figures += len(e.Figures)
+			names = append(names, printable(e.Name))
+		}
+		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) {
+			row(b, "page", "%s, %.2f MB", printable(file), float64(len(html))/1e6)
+			rowOf(b, "experiments", names)
+			row(b, "compared", "%d published numbers and statements", lines)
+			row(b, "figures", "%d", figures)
+			if !contents.Viewer {
+				row(b, "viewer", "none: 'dsasched run timeline' records schedules for it")
+			}
+		})
+	}
+	return cmd
+}
+
+// solverVersion names the solver for the record, or is empty.
+func solverVersion() string {
+	if v := versions(); v.HiGHS != nil {
+		return "HiGHS " + *v.HiGHS
+	}
+	return ""
+}
