@@ -210,6 +210,9 @@ func (r *Report) VerdictClass(v string) string {
 			return fmt.Sprintf("v%d", i)
 		}
 	}
+	if v == "–" {
+		return "none"
+	}
 	return "other"
 }
 

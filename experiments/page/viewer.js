@@ -111,8 +111,34 @@
       });
       y += gap;
     }
+    const items = legend();
     boxes.push({ type: "overview", y, h: overviewHeight });
-    size.h = y + overviewHeight + 6;
+    y += overviewHeight + 6;
+    boxes.push({ type: "legend", y, h: items.height, items });
+    size.h = y + items.height + 4;
+  }
+
+  const kindsOf = v => v.used ||= new Set(tracks(v).flatMap(t => [...new Set(t.kind)].map(k => v.kinds[k])));
+
+  // legend places the keys of the colours in rows.
+  const font = "12px system-ui,-apple-system,'Segoe UI',Roboto,'Liberation Sans',Arial,sans-serif";
+  function legend() {
+    const g = canvas.getContext("2d"), items = [], left = size.w < 560 ? 4 : gutter(), rowOf = 18;
+    g.font = font;
+    if (view.colour === "layer") {
+      const names = configuration().operators;
+      items.push({ ramp: 120, text: `operators in the order of the network, ${names[0]} to ${names[configuration().layers - 1]}; kernels grey`, x: left, y: 0 });
+      return Object.assign(items, { height: rowOf });
+    }
+    const used = new Set(lanes().flatMap(l => [...kindsOf(variants()[l])]));
+    let x = left, y = 0;
+    for (const kind of Object.keys(kindColours).filter(k => used.has(k))) {
+      const text = kindWords[kind], w = Math.ceil(16 + g.measureText(text).width + 14);
+      if (x + w > size.w && x > left) [x, y] = [left, y + rowOf];
+      items.push({ colour: kindColours[kind], text, x, y });
+      x += w;
+    }
+    return Object.assign(items, { height: y + rowOf });
   }
   const rows = () => boxes.filter(b => b.type === "queue" || b.type === "memory");
   const width = () => size.w - gutter() - 8;
@@ -150,12 +176,13 @@
     readPalette();
     g.fillStyle = palette.bg;
     g.fillRect(0, 0, size.w, size.h);
-    g.font = "12px system-ui,-apple-system,'Segoe UI',Roboto,'Liberation Sans',Arial,sans-serif";
+    g.font = font;
     g.textBaseline = "middle";
     drawAxis(g);
     for (const b of boxes) {
       if (b.type === "title") drawTitle(g, b);
       else if (b.type === "overview") drawOverview(g, b);
+      else if (b.type === "legend") drawLegend(g, b);
       else drawTrack(g, b);
     }
     tell();
@@ -170,7 +197,7 @@
       g.strokeStyle = palette.grid;
       g.beginPath();
       g.moveTo(x, axisHeight - 4);
-      g.lineTo(x, size.h - overviewHeight - 10);
+      g.lineTo(x, boxes.find(b => b.type === "overview").y - 4);
       g.stroke();
       g.fillStyle = palette.soft;
       const text = k === 0 ? "0" : time(k * step), half = g.measureText(text).width / 2;
@@ -331,6 +358,19 @@
     g.lineWidth = 1.5;
     g.strokeRect(x(view.from) + .75, b.y + .75, Math.max(2, x(view.to) - x(view.from) - 1.5), b.h - 1.5);
     g.lineWidth = 1;
+  }
+
+  function drawLegend(g, b) {
+    g.textAlign = "left";
+    for (const item of b.items) {
+      const y = b.y + item.y, w = item.ramp || 10, n = configuration().layers;
+      for (let p = 0; p < w; p++) {
+        g.fillStyle = item.colour || layerColour(Math.min(n - 1, Math.floor(p / w * n)));
+        g.fillRect(item.x + p, y + 4, 1, 10);
+      }
+      g.fillStyle = palette.fg;
+      g.fillText(item.text, item.x + w + 6, y + 9, size.w - item.x - w - 8);
+    }
   }
 
   // What the picture shows, for those who read the page with a program.
@@ -501,10 +541,10 @@
   let drag = null;
   const place = e => ({ x: e.offsetX, y: e.offsetY });
   canvas.addEventListener("pointerdown", e => {
-    const p = place(e), o = boxes.at(-1);
+    const p = place(e), o = boxes.find(b => b.type === "overview");
     pointers.set(e.pointerId, p);
     canvas.setPointerCapture(e.pointerId);
-    drag = { start: p, from: view.from, to: view.to, moved: false, overview: p.y >= o.y };
+    drag = { start: p, from: view.from, to: view.to, moved: false, overview: p.y >= o.y && p.y < o.y + o.h };
     if (drag.overview) jump(p.x);
   });
   function jump(x) {
