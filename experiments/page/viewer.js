@@ -82,15 +82,29 @@
   // their order for people who are colour-blind; kinds have Okabe and Ito's.
   const viridis = [[72, 40, 120], [62, 74, 137], [49, 104, 142], [38, 130, 142], [31, 158, 137], [53, 183, 121], [109, 205, 89], [180, 222, 44], [240, 228, 60]];
   const kindColours = { launch: "#8d8d8d", barrier: "#bdbdbd", "ddr.load": "#D55E00", "ddr.store": "#E69F00", "lb.load": "#009E73", "lb.store": "#56B4E9", exchange: "#F0E442", matrix: "#0072B2", vector: "#CC79A7", special: "#7a4b8a" };
+  const grey = [141, 141, 141];
   function layerColour(k) {
     const n = configuration().layers;
-    if (k >= n) return "#8d8d8d";
+    if (k >= n) return grey;
     // The end that is near to the background stays out.
     const [low, high] = palette.dark ? [1.6, 8] : [0, 7.4];
     const x = low + (n > 1 ? k / (n - 1) : 0) * (high - low), i = Math.min(Math.floor(x), viridis.length - 2), f = x - i;
-    return "rgb(" + viridis[i].map((a, c) => Math.round(a + f * (viridis[i + 1][c] - a))).join(",") + ")";
+    return viridis[i].map((a, c) => Math.round(a + f * (viridis[i + 1][c] - a)));
   }
-  const colourOf = (v, t, i) => view.colour === "kind" ? kindColours[v.kinds[t.kind[i]]] || "#8d8d8d" : layerColour(t.label[i]);
+  const kindColour = kind => (kindColours[kind] || "#8d8d8d").match(/[^#]{2}/g).map(c => parseInt(c, 16));
+  const rgb = c => `rgb(${c})`;
+  // A shade is how items of one colour look: plain, when another operator is pinned, and
+  // the ink of names on them.
+  const shadeOf = c => ({ plain: rgb(c), faded: `rgba(${c},.16)`, ink: .299 * c[0] + .587 * c[1] + .114 * c[2] > 128 ? "#000" : "#fff" });
+  let shades = [];
+  function mix() {
+    shades = view.colour === "kind" ? variants()[0].kinds.map(k => shadeOf(kindColour(k))) : configuration().operators.map((_, k) => shadeOf(layerColour(k)));
+  }
+  const shadeAt = (t, i) => shades[view.colour === "kind" ? t.kind[i] : t.label[i]];
+  const colourOf = (t, i) => {
+    const s = shadeAt(t, i);
+    return view.pinned >= 0 && t.label[i] !== view.pinned ? s.faded : s.plain;
+  };
 
   // Places. A box is a track of a lane on the canvas.
   const gutter = () => size.w < 560 ? 64 : 104, rowHeight = 18, axisHeight = 24, titleHeight = 22, overviewHeight = 26, gap = 8;
@@ -164,16 +178,27 @@
       : { bg: of("--bg"), fg: of("--fg"), soft: of("--soft"), free: of("--free"), grid: of("--grid"), edge: of("--edge"), focus: of("--focus"), dark: matchMedia("(prefers-color-scheme: dark)").matches };
   }
 
+  // The picture is painted on a canvas behind the scenes; what changes as the pointer
+  // moves is marked on a copy.
+  const base = document.createElement("canvas");
   function draw() {
     layout();
-    const scale = size.print ? 3 : window.devicePixelRatio || 1;
-    canvas.width = Math.round(size.w * scale);
-    canvas.height = Math.round(size.h * scale);
+    paint();
+    canvas.width = base.width;
+    canvas.height = base.height;
     canvas.style.height = size.h + "px";
     canvas.style.aspectRatio = size.w + "/" + size.h;
-    const g = canvas.getContext("2d");
-    g.scale(scale, scale);
+    overlay();
+    tell();
+  }
+  const scale = () => size.print ? 3 : window.devicePixelRatio || 1;
+  function paint() {
+    base.width = Math.round(size.w * scale());
+    base.height = Math.round(size.h * scale());
+    const g = base.getContext("2d");
+    g.scale(scale(), scale());
     readPalette();
+    mix();
     g.fillStyle = palette.bg;
     g.fillRect(0, 0, size.w, size.h);
     g.font = font;
@@ -185,7 +210,30 @@
       else if (b.type === "legend") drawLegend(g, b);
       else drawTrack(g, b);
     }
-    tell();
+  }
+  function overlay() {
+    const g = canvas.getContext("2d");
+    g.setTransform(1, 0, 0, 1, 0, 0);
+    g.drawImage(base, 0, 0);
+    g.scale(scale(), scale());
+    for (const [at, colour] of [[view.hover, palette.edge], [selected(), palette.focus]]) {
+      const b = at && rows().find(b => b.lane === at.variant && b.track === at.track);
+      if (!b) continue;
+      const r = rect(b, tracks(variants()[b.lane])[b.track], at.item);
+      g.save();
+      g.beginPath();
+      g.rect(gutter() - 2, b.y - 2, width() + 4, b.h + 4);
+      g.clip();
+      g.strokeStyle = colour;
+      g.lineWidth = 2;
+      g.strokeRect(r.x - 1, r.y - 1, r.w + 2, r.h + 2);
+      g.restore();
+    }
+    const row = rows()[view.row];
+    if (document.activeElement === canvas && !size.print && row) {
+      g.fillStyle = palette.focus;
+      g.fillRect(gutter() - 5, row.y, 3, row.h);
+    }
   }
 
   function drawAxis(g) {
@@ -221,7 +269,7 @@
 
   // Bars narrower than a pixel are gathered: a column is as opaque as it is busy, in
   // the colour of what takes most of it.
-  function bars(g, v, t, y, h, from, to, x, colour) {
+  function bars(g, t, y, h, from, to, x) {
     let column = -1, busy = 0, best = 0, bestColour = "";
     const flush = () => {
       if (busy <= 0) return;
@@ -232,7 +280,7 @@
       busy = best = 0;
     };
     for (let i = first(t, from); i < t.start.length && t.start[i] < to; i++) {
-      const x0 = Math.max(x(t.start[i]), x(from)), x1 = Math.min(x(t.end[i]), x(to)), c = colour(i);
+      const x0 = Math.max(x(t.start[i]), x(from)), x1 = Math.min(x(t.end[i]), x(to)), c = colourOf(t, i);
       if (x1 - x0 >= 1.5) {
         flush();
         column = -1;
@@ -274,13 +322,12 @@
     g.beginPath();
     g.rect(left, b.y, width(), b.h);
     g.clip();
-    const dim = view.pinned >= 0, shade = i => dim && t.label[i] !== view.pinned ? fade(colourOf(v, t, i)) : colourOf(v, t, i);
-    if (t.type === "queue") bars(g, v, t, b.y + 1, b.h - 2, view.from, end, toX, shade);
+    if (t.type === "queue") bars(g, t, b.y + 1, b.h - 2, view.from, end, toX);
     else {
       for (let i = first(t, view.from); i < t.start.length && t.start[i] < view.to; i++) {
         if (t.end[i] <= view.from) continue;
         const r = rect(b, t, i);
-        g.fillStyle = shade(i);
+        g.fillStyle = colourOf(t, i);
         g.fillRect(r.x, r.y, r.w, r.h);
         if (r.w > 3 && r.h > 3) {
           g.fillStyle = palette.bg;
@@ -291,59 +338,30 @@
         }
       }
     }
-    names(g, v, t, b);
+    names(g, t, b);
     g.restore();
-    const mark = (at, colour) => {
-      if (!at || at.variant !== b.lane || at.track !== b.track) return;
-      const r = rect(b, t, at.item);
-      g.save();
-      g.beginPath();
-      g.rect(left - 2, b.y - 2, width() + 4, b.h + 4);
-      g.clip();
-      g.strokeStyle = colour;
-      g.lineWidth = 2;
-      g.strokeRect(r.x - 1, r.y - 1, r.w + 2, r.h + 2);
-      g.restore();
-    };
-    mark(view.hover, palette.edge);
-    mark(selected(), palette.focus);
-    if (document.activeElement === canvas && !size.print && rows()[view.row] === b) {
-      g.fillStyle = palette.focus;
-      g.fillRect(left - 5, b.y, 3, b.h);
-    }
   }
-  const fade = c => {
-    const [r, gr, b] = c.startsWith("#") ? [1, 3, 5].map(k => parseInt(c.slice(k, k + 2), 16)) : c.match(/\d+/g).map(Number);
-    return `rgba(${r},${gr},${b},.16)`;
-  };
   function rect(b, t, i) {
     const x0 = toX(t.start[i]), w = Math.max(toX(t.end[i]) - x0, .75);
     if (t.type === "queue") return { x: x0, y: b.y + 1, w, h: b.h - 2 };
     const h = Math.max(t.amount[i] / t.capacity * b.h, .5);
     return { x: x0, y: b.y + b.h - t.address[i] / t.capacity * b.h - h, w, h };
   }
-  // Names stand in bars that are wide enough.
-  function names(g, v, t, b) {
+  // Names stand in bars that are wide enough, without what they are part of if need be.
+  function names(g, t, b) {
     g.textAlign = "left";
     g.font = g.font.replace("12px", "10px");
     for (let i = first(t, view.from); i < t.start.length && t.start[i] < view.to; i++) {
       const r = rect(b, t, i), x0 = Math.max(r.x, gutter()), room = Math.min(r.x + r.w, gutter() + width()) - x0;
       if (room < 26 || r.h < 11) continue;
-      const name = configuration().operators[t.label[i]];
-      let text = name;
-      while (text.length > 3 && g.measureText(text).width > room - 6) text = text.includes(".") && text.indexOf(".") < text.length - 1 && text === name.slice(-text.length) ? text.slice(text.indexOf(".") + 1) : text.slice(0, -1);
-      if (g.measureText(text).width > room - 4) continue;
-      g.fillStyle = ink(view.pinned >= 0 && t.label[i] !== view.pinned ? null : colourOf(v, t, i));
+      let text = configuration().operators[t.label[i]];
+      while (g.measureText(text).width > room - 5 && text.includes(".")) text = text.slice(text.indexOf(".") + 1);
+      if (g.measureText(text).width > room - 5) continue;
+      g.fillStyle = view.pinned >= 0 && t.label[i] !== view.pinned ? palette.soft : shadeAt(t, i).ink;
       g.fillText(text, x0 + 3, r.y + Math.min(r.h / 2, 40));
     }
     g.font = g.font.replace("10px", "12px");
   }
-  function ink(c) {
-    if (!c) return palette.soft;
-    const [r, gr, b] = c.startsWith("#") ? [1, 3, 5].map(k => parseInt(c.slice(k, k + 2), 16)) : c.match(/\d+/g).map(Number);
-    return .299 * r + .587 * gr + .114 * b > 128 ? "#000" : "#fff";
-  }
-
   // The overview shows the matrix unit (else the first unit) over all time, and which part is above.
   function drawOverview(g, b) {
     const v = variants()[view.variant], t = tracks(v).find(t => t.id === "mme") || tracks(v)[0], end = last(), left = gutter();
@@ -353,7 +371,7 @@
     g.fillText("all", left - 8, b.y + b.h / 2);
     g.fillStyle = palette.free;
     g.fillRect(left, b.y, x(v.end_ticks) - left, b.h);
-    bars(g, v, t, b.y + 4, b.h - 8, 0, v.end_ticks, x, i => colourOf(v, t, i));
+    bars(g, t, b.y + 4, b.h - 8, 0, v.end_ticks, x);
     g.strokeStyle = palette.fg;
     g.lineWidth = 1.5;
     g.strokeRect(x(view.from) + .75, b.y + .75, Math.max(2, x(view.to) - x(view.from) - 1.5), b.h - 1.5);
@@ -365,7 +383,7 @@
     for (const item of b.items) {
       const y = b.y + item.y, w = item.ramp || 10, n = configuration().layers;
       for (let p = 0; p < w; p++) {
-        g.fillStyle = item.colour || layerColour(Math.min(n - 1, Math.floor(p / w * n)));
+        g.fillStyle = item.colour || rgb(layerColour(Math.min(n - 1, Math.floor(p / w * n))));
         g.fillRect(item.x + p, y + 4, 1, 10);
       }
       g.fillStyle = palette.fg;
@@ -516,8 +534,8 @@
     e.preventDefault();
     f();
   });
-  canvas.addEventListener("focus", draw);
-  canvas.addEventListener("blur", draw);
+  canvas.addEventListener("focus", overlay);
+  canvas.addEventListener("blur", overlay);
 
   // Pointers.
   function under(x, y) {
@@ -576,7 +594,7 @@
     const same = at && view.hover && at.variant === view.hover.variant && at.track === view.hover.track && at.item === view.hover.item;
     if (!same && (at || view.hover)) {
       view.hover = at;
-      draw();
+      overlay();
     }
     tip.hidden = !at;
     if (!at) return;
