@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -147,5 +148,38 @@ func TestOrigin(t *testing.T) {
 	}
 	if o.Solver != "S 1" || o.Go == "" {
 		t.Errorf("origin %+v", o)
+	}
+}
+
+// A run leaves both reports behind, the same for any number of workers and after a
+// second run, with the figures and tables of a real experiment and what made them.
+func TestRunWritesThePage(t *testing.T) {
+	e, err := Lookup("fig5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pages []string
+	for _, workers := range []int{1, 2} {
+		dir := t.TempDir()
+		for range 2 {
+			if err := e.Run(context.Background(), Options{Out: dir, Workers: workers, Solver: "S 1"}); err != nil {
+				t.Fatal(err)
+			}
+			data, err := os.ReadFile(filepath.Join(dir, "report.html"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			pages = append(pages, string(data))
+		}
+	}
+	for _, p := range pages[1:] {
+		if p != pages[0] {
+			t.Error("another page")
+		}
+	}
+	for want, n := range map[string]int{`<section id="fig5"`: 1, "<svg ": 2, "Sub-graphs in the end": 4, "<h3>The paper's claims beside ours</h3>": 1, "<summary>Accelerator stcp920": 1, "<td>S 1</td>": 1} {
+		if got := strings.Count(pages[0], want); got != n {
+			t.Errorf("%q is there %d times, want %d", want, got, n)
+		}
 	}
 }
