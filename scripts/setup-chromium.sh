@@ -13,9 +13,11 @@ die() {
 	exit 1
 }
 have() { command -v "$1" >/dev/null 2>&1; }
+# usable: does it run? Ubuntu's chromium-browser only tells where to get a browser.
+usable() { have "$1" && "$1" --version >/dev/null 2>&1; }
 
 for name in chromium chromium-browser google-chrome; do
-	if have "$name"; then exit 0; fi
+	if usable "$name"; then exit 0; fi
 done
 
 have apt-get || die "there is no Chromium and no apt to install it with; please install Chromium (or Google Chrome) so that it is in PATH"
@@ -35,10 +37,9 @@ apt_get() {
 say "installing chromium (takes a minute)"
 # Lists of some third party that can't be had are no reason to stop.
 apt_get update || say "apt-get update failed, going on with the lists there are"
-# Ubuntu's package chromium only names a snap; its tests would not run from it.
 if ! apt_get install --no-install-recommends chromium; then
 	tail -n 5 "$log" >&2
 	die "Debian's package chromium can't be installed"
 fi
-have chromium || die "the package chromium has brought no program of that name"
-say "ready: $(chromium --version 2>/dev/null || echo chromium)"
+usable chromium || die "the package chromium has brought no browser that runs"
+say "ready: $(chromium --version)"

@@ -85,7 +85,8 @@ func open(t *testing.T, html string) *browser {
 	t.Helper()
 	var program string
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
+		// A name may belong to a script that only tells where to get a browser.
+		if path, err := exec.LookPath(name); err == nil && exec.Command(path, "--version").Run() == nil {
 			program = path
 			break
 		}
@@ -448,12 +449,19 @@ func TestViewerInBrowser(t *testing.T) {
 	if got := b.state(); got.Configuration != "other" || got.Variant != "slow" || got.span(t) != 50_000 {
 		t.Errorf("another configuration: %+v", got)
 	}
+	js[any](b, `addEventListener("beforeprint", () => { window.unfolded = document.querySelectorAll("details[open]").length; })`)
 	pdf, err := chromedp.Run(b.ctx, chromedp.PrintToPDF(chromedp.PDFPreferCSSPageSize()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.HasPrefix(pdf, []byte("%PDF-")) {
 		t.Errorf("a print begins with %.20q", pdf)
+	}
+	if n := js[int](b, `window.unfolded`); n != 2 {
+		t.Errorf("a print unfolds %d of 2", n)
+	}
+	if js[bool](b, `[...document.querySelectorAll("details")].some(d => d.open)`) {
+		t.Error("what a print unfolds stays open")
 	}
 	b.quiet()
 }

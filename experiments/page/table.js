@@ -1,7 +1,19 @@
 "use strict";
-// The table of published numbers: filters and sorting.
+// A print shows what is folded on screen.
 (() => {
   document.documentElement.classList.add("scripted");
+  const closed = [];
+  addEventListener("beforeprint", () => {
+    closed.push(...document.querySelectorAll("details:not([open])"));
+    for (const d of closed) d.open = true;
+  });
+  addEventListener("afterprint", () => {
+    for (const d of closed.splice(0)) d.open = false;
+  });
+})();
+
+// The table of published numbers: filters and sorting.
+(() => {
   const table = document.getElementById("lines");
   if (!table) return;
   const body = table.tBodies[0];
