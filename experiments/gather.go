@@ -203,10 +203,20 @@ func (c *collection) programs() []string {
 // summary counts verdicts; experiments that compare with nothing have no row.
 func (c *collection) summary() table {
 	t := table{title: "Summary", columns: []column{{name: "Experiment", text: true}}}
+	// Verdicts on statements have columns where there are any; what is said in still
+	// other words is counted together.
+	const other = "other"
+	known := append(slices.Clone(verdicts), verdictAgrees, verdictDiffers)
+	kind := func(l comparedLine) string {
+		if slices.Contains(known, l.verdict) {
+			return l.verdict
+		}
+		return other
+	}
 	columns := slices.Clone(verdicts)
-	for _, v := range []string{verdictAgrees, verdictDiffers} {
+	for _, v := range []string{verdictAgrees, verdictDiffers, other} {
 		if slices.ContainsFunc(c.experiments, func(e collected) bool {
-			return slices.ContainsFunc(e.lines, func(l comparedLine) bool { return l.verdict == v })
+			return slices.ContainsFunc(e.lines, func(l comparedLine) bool { return kind(l) == v })
 		}) {
 			columns = append(columns, v)
 		}
@@ -222,7 +232,7 @@ func (c *collection) summary() table {
 		for _, v := range columns {
 			n := int64(0)
 			for _, l := range e.lines {
-				if l.verdict == v {
+				if kind(l) == v {
 					n++
 				}
 			}
