@@ -21,18 +21,16 @@ func main() {
 	check(err)
 	fmt.Printf("%s: %d cores, %.2f TMAC/s\n", chip.Name, chip.Clusters*chip.Cores(), chip.PeakMACsPerSecond("f16")/1e12)
 
-	larger := *chip
+	larger := chip.Clone()
 	larger.Name = "my-npu-8m"
-	buffer := *chip.GB
-	buffer.SizeBytes = 8 << 20
-	larger.GB = &buffer
+	larger.GB.SizeBytes = 8 << 20
 	check(larger.Validate())
 
 	net, err := network.Open("resnet18", network.Options{})
 	check(err)
 	graphTurbo, err := variant.Lookup("cross-layer")
 	check(err)
-	for _, spec := range []*hardware.Spec{chip, &larger} {
+	for _, spec := range []*hardware.Spec{chip, larger} {
 		r, err := variant.Run(context.Background(), net, spec, 4, graphTurbo, variant.Options{Chunk: 4})
 		check(err)
 		fmt.Printf("%s: %d groups, %d instances, %d spills\n", spec.Name, len(r.Schedule.Grouping.Groups), len(r.Schedule.Order), len(r.Schedule.Spills))
