@@ -76,6 +76,7 @@ func registry() []Experiment {
 		fullTable4().experiment(),
 		fullOptimality().experiment(),
 		fullSweep().experiment(),
+		fullSensitivity().experiment(),
 		fullPortability().experiment(),
 		fullTable5().experiment(),
 		fullTimeline().experiment(),

@@ -260,6 +260,15 @@ func means(of func(Configuration) float64) (all, plausible struct{ Arithmetic, G
 	return all, plausible
 }
 
+// factors are the larger over the smaller of each pair.
+func factors(a, b []float64) []float64 {
+	list := make([]float64, len(a))
+	for i := range a {
+		list[i] = max(a[i]/b[i], b[i]/a[i])
+	}
+	return list
+}
+
 // spearman is the rank correlation of two lists; ties share their mean rank.
 func spearman(a, b []float64) float64 {
 	ranks := func(v []float64) []float64 {

@@ -119,7 +119,7 @@ func TestGridReports(t *testing.T) {
 			for i, c := range Configurations() {
 				for j, v := range g.variants {
 					for _, p := range g.policies {
-						rows[gridKey(c.Network, c.BatchSize, v, p)] = Row{Model: c.Network, Variant: v, ThroughputPerSecond: float64(100*(j+1) + i), BatchesPerCluster: 1, Writes: Levels{int64(i), 0, 5}}
+						rows[gridKey(c.Network, c.BatchSize, v, p)] = Row{Model: c.Network, Variant: v, ThroughputPerSecond: float64(100*(j+1) + i), Batch: c.BatchSize, BatchesPerCluster: 1, Writes: Levels{int64(i), 0, 5}, MovedBytes: Levels{DDR: 1e9}, MMEUtilization: 0.1}
 					}
 				}
 			}

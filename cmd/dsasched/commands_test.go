@@ -33,7 +33,7 @@ func TestTexts(t *testing.T) {
 		{"models", []string{"models"}, []string{`(?m)^ name +parameters +MACs +operators +largest tensor +description$`,
 			`resnet50 +25\.56 M +4\.089 G +176 +4\.500 MiB`, `bert-128 +108\.\d M +11\.17 G +365 +44\.71 MiB`}},
 		{"hardware", []string{"hardware"}, []string{`stcp920 +4 +8 +65\.54 TMAC/s +1 MiB +8 MiB +16 GiB +108 GB/s`, `stcp920-paper .* 64 KiB`, `stcp920-paper +Stream`}},
-		{"a preset", []string{"hardware", "stcp920"}, []string{`clock +1GHz`, `DDR +16GiB, 108GB/s`, `launch +10us`}},
+		{"a preset", []string{"hardware", "stcp920"}, []string{`clock +1GHz`, `DDR +16GiB, 108GB/s`, `launch +5us`}},
 		{"its file", []string{"hardware", "stcp920", "--yaml"}, []string{`(?m)^clusters: 4`, `(?m)^#`}},
 		{"a file", []string{"hardware", "my-npu.yaml"}, []string{`clusters +4`}},
 		{"inspect", []string{"inspect", "resnet50"}, []string{`parameters +25\.56 M \(48\.75 MiB\)`, `work +4\.089 GMAC, 28\.15 M vector operations`,

@@ -1,0 +1,336 @@
+package experiments
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/dsasched/dsasched/experiments/variant"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/plots"
+)
+
+// sensitivity is what the headline figures become when each fitted constant is halved
+// and doubled. Decisions do not depend on these constants, so that each schedule is made
+// once and simulated with all of them, on one cluster.
+type sensitivity struct {
+	hardware string
+	variants []string
+	// configurations, for tests: those of Configurations with these labels; nil: all.
+	labels string
+}
+
+func fullSensitivity() sensitivity {
+	return sensitivity{hardware: "stcp920", variants: []string{"tvm", "astitch", "llb", "l1", "ordering", "cross-layer"}}
+}
+
+func (s sensitivity) experiment() Experiment {
+	return Experiment{Name: "sensitivity", Description: "what the headlines become with each fitted constant at half and at double",
+		Paper: "none; asks whether a conclusion hangs on a fitted constant", plan: s.plan}
+}
+
+// turn is a fitted constant with another value; Constant is -1 for the machine as it is.
+type turn struct {
+	constant int
+	factor   float64
+	value    float64
+}
+
+// turns are the machine as it is, and each constant at half and double. A share does not
+// go beyond 1.
+func turns(spec *hardware.Spec) []turn {
+	list := []turn{{-1, 1, 0}}
+	for i, k := range Constants() {
+		for _, f := range []float64{0.5, 2} {
+			v := f * k.get(spec)
+			if k.Unit == "" {
+				v = min(v, 1)
+			}
+			list = append(list, turn{i, f, v})
+		}
+	}
+	return list
+}
+
+// label is such as "launch at 2.5us".
+func (t turn) label() string {
+	if t.constant < 0 {
+		return "as fitted"
+	}
+	k := Constants()[t.constant]
+	return fmt.Sprintf("%s at %s", k.Name, k.text(round(t.value)))
+}
+
+// possible tells whether the value lies within the constant's range.
+func (t turn) possible() bool {
+	if t.constant < 0 {
+		return true
+	}
+	k := Constants()[t.constant]
+	return t.value >= k.Lo && t.value <= k.Hi
+}
+
+// sensitivityCell has a throughput for each turn.
+type sensitivityCell struct {
+	Model      string    `json:"model"`
+	Variant    string    `json:"variant"`
+	Throughput []float64 `json:"throughput_per_s"`
+}
+
+func (s sensitivity) configurations() []Configuration {
+	var list []Configuration
+	for _, c := range Configurations() {
+		if s.labels == "" || strings.Contains(s.labels, c.Label) {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+func (s sensitivity) plan() (*plan, error) {
+	spec, err := hardware.Load(s.hardware)
+	if err != nil {
+		return nil, err
+	}
+	specHash, err := hashOf(spec)
+	if err != nil {
+		return nil, err
+	}
+	list := turns(spec)
+	specs := make([]*hardware.Spec, len(list))
+	values := make([]float64, len(list))
+	for i, t := range list {
+		specs[i] = spec.Clone()
+		if t.constant >= 0 {
+			Constants()[t.constant].set(specs[i], t.value)
+		}
+		if err := specs[i].Validate(); err != nil {
+			return nil, fmt.Errorf("%s: %w", t.label(), err)
+		}
+		values[i] = t.value
+	}
+	p := &plan{}
+	configurations := s.configurations()
+	for _, c := range configurations {
+		src, err := openNetwork(c.Network)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range s.variants {
+			v, err := variant.Lookup(name)
+			if err != nil {
+				return nil, err
+			}
+			chunk := c.paperChunk(v)
+			p.cells = append(p.cells, cell{
+				key:   c.Network + "-" + name,
+				label: c.Network + " " + name,
+				inputs: struct {
+					Model        string          `json:"model"`
+					HardwareHash string          `json:"hardware_sha256"`
+					Batch        int64           `json:"batch"`
+					Chunk        int64           `json:"chunk"`
+					Variant      variant.Variant `json:"variant"`
+					Values       []float64       `json:"values"`
+				}{c.Network, specHash, c.BatchSize, chunk, v, values},
+				run: func(ctx context.Context) (any, error) {
+					r, err := variant.Prepare(ctx, src, spec, c.BatchSize, v, variant.Options{Chunk: chunk})
+					if err != nil {
+						return nil, err
+					}
+					out := sensitivityCell{Model: c.Network, Variant: name}
+					for i := range list {
+						again, err := r.On(ctx, specs[i])
+						if err != nil {
+							return nil, err
+						}
+						out.Throughput = append(out.Throughput, round(again.ThroughputPerSecond()))
+					}
+					return out, nil
+				},
+			})
+		}
+	}
+	p.report = func(results []json.RawMessage) (*report, error) {
+		throughput := map[string][]float64{}
+		var cells []sensitivityCell
+		for _, r := range results {
+			var c sensitivityCell
+			if err := json.Unmarshal(r, &c); err != nil || len(c.Throughput) != len(list) {
+				return nil, fmt.Errorf("a result can't be read: %d throughputs of %d (%v)", len(c.Throughput), len(list), err)
+			}
+			cells = append(cells, c)
+			throughput[c.Model+" "+c.Variant] = c.Throughput
+		}
+		at := func(c Configuration, variant string, turn int) float64 {
+			return throughput[c.Network+" "+variant][turn]
+		}
+		g := grid{name: "sensitivity", description: s.experiment().Description, paper: s.experiment().Paper, hardware: s.hardware}
+		rep, err := g.write(func(b *gridReport) error { return s.report(list, configurations, at, b) }, nil)
+		if err != nil {
+			return nil, err
+		}
+		out := [][]string{{"model", "variant", "constant", "value", "throughput_per_s"}}
+		for _, c := range cells {
+			for i, t := range list {
+				constant, value := "", ""
+				if t.constant >= 0 {
+					constant, value = Constants()[t.constant].Name, Constants()[t.constant].text(round(t.value))
+				}
+				out = append(out, []string{c.Model, c.Variant, constant, value, exact(c.Throughput[i])})
+			}
+		}
+		for i := range rep.files {
+			if rep.files[i].name == "sensitivity.csv" {
+				rep.files[i].data = csvBytes(out)
+			}
+		}
+		return rep, nil
+	}
+	return p, nil
+}
+
+// headline is a figure that conclusions are drawn from.
+type headline struct {
+	name      string
+	unit      string  // in the figure; "": it is not drawn
+	published float64 // 0: there is none
+	of        func(turn int) float64
+	// holds is the conclusion, and whether it follows from a value.
+	conclusion string
+	holds      func(v float64) bool
+}
+
+// within20 is the verdict of the report's best class.
+func within20(published float64) func(float64) bool {
+	return func(v float64) bool { return Line{Unit: "x", Published: published, Ours: v}.Verdict() == verdicts[0] }
+}
+
+func (s sensitivity) headlines(configurations []Configuration, at func(Configuration, string, int) float64) []headline {
+	mean := func(to, from string) func(int) float64 {
+		return func(turn int) float64 {
+			var v []float64
+			for _, c := range configurations {
+				v = append(v, at(c, to, turn)/at(c, from, turn))
+			}
+			return arithmetic(v)
+		}
+	}
+	list := []headline{
+		{"mean speedup over TVM", "×", meanSpeedup.Value, mean("cross-layer", "tvm"), "within 20 % of the published mean", within20(meanSpeedup.Value)},
+		{"mean speedup over AStitch", "×", meanOverAStitch.Value, mean("cross-layer", "astitch"), "within 20 % of the published mean", within20(meanOverAStitch.Value)},
+	}
+	for _, step := range breakdown {
+		list = append(list, headline{"mean gain of " + step.variant + " over " + step.before, "×", step.published.Value, mean(step.variant, step.before), "within 20 % of the published mean", within20(step.published.Value)})
+	}
+	tvm := func(turn int, plausible bool) (ours, published []float64) {
+		for _, c := range configurations {
+			if !plausible || c.Doubt == "" {
+				ours = append(ours, at(c, "tvm", turn))
+				published = append(published, c.TVMThroughputPerSecond)
+			}
+		}
+		return ours, published
+	}
+	list = append(list, headline{"rank correlation of TVM's throughputs", "", 0, func(turn int) float64 { return spearman(tvm(turn, false)) }, "at least 0.8", func(v float64) bool { return v >= 0.8 }})
+	list = append(list, headline{"error of TVM's throughputs, without D and H (factor)", "×", 0, func(turn int) float64 { return geometric(factors(tvm(turn, true))) }, "at most 1.5", func(v float64) bool { return v <= 1.5 }})
+	return list
+}
+
+func (s sensitivity) report(list []turn, configurations []Configuration, at func(Configuration, string, int) float64, b *gridReport) error {
+	heads := s.headlines(configurations, at)
+	t := table{title: "Headlines with one constant changed; the paper's batches per cluster", label: "tab:sensitivity",
+		columns: []column{{name: "Headline", text: true}, {name: "Published"}, {name: "As fitted"}},
+		notes:   []string{"A value that the constant can't have in reality, being outside of its range, is marked with !."}}
+	for _, k := range list[1:] {
+		c := Constants()[k.constant]
+		name := c.text(round(k.value))
+		if !k.possible() {
+			name += " !"
+		}
+		t.columns = append(t.columns, column{group: c.Name, name: name})
+	}
+	var torn []plots.Tornado
+	hangs := map[string][]string{}
+	var order, firm []string
+	for _, h := range heads {
+		published, base := "–", h.of(0)
+		if h.published > 0 {
+			published = fixed(h.published, 2)
+		}
+		row := []string{h.name, published, fixed(base, 2)}
+		pic := plots.Tornado{Title: strings.ToUpper(h.name[:1]) + h.name[1:], Base: base, Published: h.published}
+		changed := false
+		for i, k := range list {
+			if i == 0 {
+				continue
+			}
+			v := h.of(i)
+			row = append(row, fixed(v, 2))
+			if k.factor < 1 {
+				pic.Names = append(pic.Names, Constants()[k.constant].Name)
+				pic.Half = append(pic.Half, v)
+			} else {
+				pic.Double = append(pic.Double, v)
+			}
+			if h.holds(v) != h.holds(base) {
+				changed = true
+				verb := "loses"
+				if h.holds(v) {
+					verb = "gains"
+				}
+				what := fmt.Sprintf("%s it with %s", verb, k.label())
+				if !k.possible() {
+					what += " (outside of its range)"
+				}
+				hangs[h.name] = append(hangs[h.name], what)
+			}
+		}
+		if changed {
+			order = append(order, h.name)
+		} else {
+			firm = append(firm, h.name)
+		}
+		t.rows = append(t.rows, row)
+		if h.unit != "" {
+			pic.Unit = h.unit
+			torn = append(torn, pic)
+		}
+	}
+	if err := b.table(t); err != nil {
+		return err
+	}
+	for _, h := range heads {
+		if list := hangs[h.name]; len(list) > 0 {
+			b.note("Hangs on a fitted constant: whether the %s is %s (it is %s): the figure %s.", h.name, h.conclusion, fixed(h.of(0), 2), strings.Join(list, ", and "))
+		}
+	}
+	if len(order) == 0 {
+		b.note("No verdict hangs on a fitted constant: each headline stays on its side of its limit (20 %% of the published figure, a rank correlation of 0.8, an error of 1.5) with every constant at half and at double.")
+	} else {
+		b.note("No fitted constant at half or double changes the verdict on: %s.", strings.Join(firm, "; "))
+	}
+	slower, least, where := s.neverSlower(list, configurations, at)
+	if slower {
+		b.note("That GraphTurbo is faster than TVM on each network hangs on a constant: %s is %s times as fast.", where, fixed(least, 2))
+	} else {
+		b.note("That GraphTurbo is faster than TVM on each network hangs on no constant: the least speedup is %s (%s).", fixed(least, 2), where)
+	}
+	f, err := plots.Tornados(torn)
+	return b.figure("tornado", "Headlines with one constant at half and at double", f, err)
+}
+
+// neverSlower finds the least speedup over TVM.
+func (s sensitivity) neverSlower(list []turn, configurations []Configuration, at func(Configuration, string, int) float64) (slower bool, least float64, where string) {
+	least = math.Inf(1)
+	for i, t := range list {
+		for _, c := range configurations {
+			if v := at(c, "cross-layer", i) / at(c, "tvm", i); v < least {
+				least, where = v, fmt.Sprintf("%s, %s", c.Network, t.label())
+			}
+		}
+	}
+	return least < 1, least, where
+}
