@@ -31,7 +31,7 @@ func TestSensitivity(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := turns(spec)
-	for _, c := range p.cells {
+	for _, c := range p.cells[:len(s.variants)] {
 		result, err := c.run(context.Background())
 		if err != nil {
 			t.Fatal(err)
@@ -80,9 +80,11 @@ func TestSensitivity(t *testing.T) {
 		}
 		return out.String()
 	}
-	one := files(1)
-	if two := files(2); one != two {
-		t.Error("the number of workers shows in the files")
+	one := files(2)
+	if !raceDetector { // which makes it slow, and needs two workers only
+		if alone := files(1); one != alone {
+			t.Error("the number of workers shows in the files")
+		}
 	}
 	for _, want := range []string{"mean speedup over TVM", "launch at", "faster than TVM on each network", "2.5us !", "mme.block"} {
 		if !strings.Contains(one, want) {
