@@ -20,6 +20,9 @@ type claim struct {
 	Paper    string `json:"paper"`
 	Ours     string `json:"ours"`
 	Verdict  string `json:"verdict"`
+	Why      string `json:"why,omitempty"`
+	// Line tells that it stands among the published numbers, too.
+	Line bool `json:"line,omitempty"`
 }
 
 // agreement says in words whether what should be so came out.
@@ -38,6 +41,7 @@ type document struct {
 	pictures   strings.Builder // the end of md
 	files      []file
 	claims     []claim
+	lines      []Line
 	notes      []string
 }
 
@@ -55,7 +59,35 @@ func (d *document) listing(title, lines string) {
 }
 
 func (d *document) claim(quantity, paper, ours, verdict string) {
-	d.claims = append(d.claims, claim{quantity, paper, ours, verdict})
+	d.claims = append(d.claims, claim{Quantity: quantity, Paper: paper, Ours: ours, Verdict: verdict})
+}
+
+// why says why the last claim differs.
+func (d *document) why(format string, args ...any) {
+	last := &d.claims[len(d.claims)-1]
+	last.Why = fmt.Sprintf(format, args...)
+	if last.Line {
+		d.lines[len(d.lines)-1].Remark = last.Why
+	}
+}
+
+// number is a claim of a number, which also goes to the report over all experiments.
+func (d *document) number(quantity, unit string, published, ours float64) {
+	l := Line{Experiment: d.experiment.Name, What: quantity, Unit: unit, Published: round(published), Ours: round(ours)}
+	d.lines = append(d.lines, l)
+	sign := ""
+	if unit == "x" {
+		sign = "×"
+	}
+	d.claims = append(d.claims, claim{Quantity: quantity, Paper: plainNumber(l.Published) + sign, Ours: plainNumber(l.Ours) + sign, Verdict: l.Verdict(), Line: true})
+}
+
+// plainNumber writes whole numbers as they are and others as people read them.
+func plainNumber(x float64) string {
+	if x == float64(int64(x)) {
+		return count(int64(x))
+	}
+	return significant(x)
 }
 
 func (d *document) note(format string, args ...any) {
@@ -85,8 +117,13 @@ func (d *document) report(data any) (*report, error) {
 	e := d.experiment
 	t := table{title: "The paper's claims beside ours", columns: []column{
 		{name: "Quantity", text: true}, {name: "Paper", text: true}, {name: "Ours", text: true}, {name: "Verdict", text: true}}}
-	for _, c := range d.claims {
-		t.rows = append(t.rows, []string{c.Quantity, c.Paper, c.Ours, c.Verdict})
+	for i, c := range d.claims {
+		verdict := c.Verdict
+		if c.Why != "" {
+			verdict += fmt.Sprintf(" (%d)", i+1)
+			t.notes = append(t.notes, fmt.Sprintf("(%d) %s: %s.", i+1, c.Quantity, c.Why))
+		}
+		t.rows = append(t.rows, []string{c.Quantity, c.Paper, c.Ours, verdict})
 	}
 	if len(t.rows) > 0 {
 		if err := d.table(t); err != nil {
@@ -113,9 +150,10 @@ func (d *document) report(data any) (*report, error) {
 		Paper       string   `json:"paper"`
 		Program     string   `json:"program_version"`
 		Claims      []claim  `json:"claims"`
+		Lines       []Line   `json:"published,omitempty"`
 		Notes       []string `json:"notes"`
 		Data        any      `json:"data"`
-	}{e.Name, e.Description, e.Paper, programVersion(), d.claims, d.notes, data})
+	}{e.Name, e.Description, e.Paper, programVersion(), d.claims, d.lines, d.notes, data})
 	if err != nil {
 		return nil, err
 	}

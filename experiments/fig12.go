@@ -210,6 +210,9 @@ func (f spilling) report(runs []spillRun) (*report, error) {
 		verdict = "differs"
 	}
 	d.claim("Longest lifetime first moves fewer bytes than largest first", "very likely (no figures)", fmt.Sprintf("fewer in %d of %d networks, as many in %d, more in %d", fewer, cases, same, more), verdict)
+	if more > 0 {
+		d.why("a long-lived value may be read soon, where a larger one that ends earlier would have gone at once")
+	}
 	d.claim("It spills smaller values", "with a higher probability", fmt.Sprintf("%s MiB instead of %s MiB in %s", mebibytes(paper.SpilledBytes), mebibytes(largest.SpilledBytes), paper.Model),
 		agreement(paper.SpilledBytes < largest.SpilledBytes))
 	d.claim("It is at least as fast", "not claimed", fmt.Sprintf("in %d of %d networks", faster, cases), "–")

@@ -226,6 +226,9 @@ func (f merging) report(runs []mergeRun) (*report, error) {
 		who := fmt.Sprintf(", %s per cluster", plural(r.PerCluster, "image"))
 		last := r.States[len(r.States)-1]
 		d.claim("Sub-graphs in the end"+who, "1", count(int64(len(last.Groups))), agreement(len(last.Groups) == 1))
+		if len(last.Groups) != 1 {
+			d.why(differentFactors)
+		}
 		straight := r.States[min(1, len(r.States)-1)]
 		// Fig. 5a: labels 1 (three layers of the conv block), 2 (its shortcut), 3 (addition
 		// and ReLU), 4 (three layers of the identity block), 5 (addition and ReLU).
@@ -236,6 +239,9 @@ func (f merging) report(runs []mergeRun) (*report, error) {
 			}
 		}
 		d.claim("Three layers of each block merged by the first straight pass (Fig. 5a)"+who, "2 of 2 blocks", fmt.Sprintf("%d of 2 blocks", layers), agreement(layers == 2))
+		if layers != 2 {
+			d.why(differentFactors)
+		}
 		branches := 0
 		for _, e := range r.Events {
 			if e.Accepted && e.Pattern == "branch" && (strings.HasSuffix(e.Parts[len(e.Parts)-1], ".add") || strings.HasSuffix(e.Parts[len(e.Parts)-1], ".relu")) {
@@ -345,3 +351,6 @@ func (r mergeRun) layout() (x, y []int) {
 	}
 	return x, y
 }
+
+// differentFactors is why blocks of different factors do not become one sub-graph.
+const differentFactors = "the layers have different factors at this batch, which rule (i) keeps apart; the paper gives none for Fig. 5"

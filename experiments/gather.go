@@ -141,27 +141,16 @@ func comparedLines(data []byte) []comparedLine {
 		}
 	}
 	for _, c := range f.Claims {
-		list = append(list, comparedLine{what: c.Quantity, published: c.Paper, ours: c.Ours, ratio: "–", error: "–", verdict: c.verdict()})
+		if c.Line {
+			continue // it is among them
+		}
+		list = append(list, comparedLine{what: c.Quantity, published: c.Paper, ours: c.Ours, ratio: "–", error: "–", verdict: c.Verdict, remark: c.Why})
 	}
 	return list
 }
 
-// verdict is the claim's in the words of the lines' verdicts, as far as they match.
-func (c claim) verdict() string {
-	if c.Verdict == "within 20 %" {
-		return verdicts[0]
-	}
-	return c.Verdict
-}
-
 func compared(l Line) comparedLine {
-	number := func(x float64) string {
-		if x == float64(int64(x)) {
-			return count(int64(x))
-		}
-		return significant(x)
-	}
-	c := comparedLine{what: l.What, unit: l.Unit, published: number(l.Published), ours: number(l.Ours), ratio: "–", error: "–",
+	c := comparedLine{what: l.What, unit: l.Unit, published: plainNumber(l.Published), ours: plainNumber(l.Ours), ratio: "–", error: "–",
 		verdict: l.Verdict(), remark: l.Remark, numbers: &l}
 	if l.Calibration {
 		c.what += " †"

@@ -294,6 +294,15 @@ func (p portability) report(rows []portedRow, hashes []string) (*report, error) 
 		fmt.Fprintf(&text, "- %s\n", n)
 		fmt.Fprintf(&md, "- %s\n", escapeMarkdown(n))
 	}
+	var lines []Line
+	for _, f := range p.published {
+		for _, g := range groups {
+			if x := f.ours(g); x > 0 {
+				lines = append(lines, Line{Experiment: p.name, Unit: "x", Published: round(f.value), Ours: round(x), Remark: f.source,
+					What: fmt.Sprintf("%s over %s, %s, batch %d on %s", f.variant, f.over, f.model, g[0].Batch, g[0].Hardware)})
+			}
+		}
+	}
 	var data bytes.Buffer
 	enc := json.NewEncoder(&data)
 	enc.SetEscapeHTML(false)
@@ -305,8 +314,9 @@ func (p portability) report(rows []portedRow, hashes []string) (*report, error) 
 		Program     string      `json:"program_version"`
 		Hardware    []string    `json:"hardware_sha256"`
 		Notes       []string    `json:"notes"`
+		Lines       []Line      `json:"published,omitempty"`
 		Rows        []portedRow `json:"rows"`
-	}{p.name, p.description, p.paper, programVersion(), hashes, notes, rows}); err != nil {
+	}{p.name, p.description, p.paper, programVersion(), hashes, notes, lines, rows}); err != nil {
 		return nil, err
 	}
 	rep := &report{text: text.String(), files: []file{

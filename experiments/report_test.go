@@ -40,6 +40,16 @@ func TestReportOverAll(t *testing.T) {
 		{Experiment: "fig14", What: "far", Unit: "x", Published: 11.15, Ours: 6.75},
 		{Experiment: "fig14", What: "none", Unit: "tensors", Published: 0, Ours: 3},
 	}})
+	d := newDocument(Experiment{Name: "fig10"})
+	d.number("kernels in all", "kernels", 65, 57)
+	d.why("of what, nobody knows")
+	d.claim("in a picture", "yes", "no", "differs")
+	d.why("simplified")
+	rep, err := d.report(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put("fig10", json.RawMessage(rep.files[0].data))
 	if err := writeReport(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +57,8 @@ func TestReportOverAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"fig14, sweep", "| fig14 | 1 | 0 | 1 | 1 |", "near † | images/s | 100 | 110 | 1.10 | +10.0 | reproduced within 20 % |", "| 11.2 | 6.75 | 0.61 | -39.5 | direction only |", "| 0 | 3 | – | – | not reproduced |"} {
+	for _, want := range []string{"fig10, fig14, sweep", "| kernels in all | kernels | 65 | 57 | 0.88 | -12.3 | reproduced within 20 % | of what, nobody knows |",
+		"| in a picture |  | yes | no | – | – | differs | simplified |", "| fig14 | 1 | 0 | 1 | 1 |", "near † | images/s | 100 | 110 | 1.10 | +10.0 | reproduced within 20 % |", "| 11.2 | 6.75 | 0.61 | -39.5 | direction only |", "| 0 | 3 | – | – | not reproduced |"} {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("no %q in\n%s", want, data)
 		}
@@ -55,7 +66,9 @@ func TestReportOverAll(t *testing.T) {
 
 	// The page has the same lines, and what is said in words; an experiment that this
 	// program does not know comes last.
-	put("fig13", map[string]any{"experiment": "fig13", "claims": []claim{{"Overlap", "yes", "for 5 µs", "as in the paper"}, {"Gain", "1.72", "1.6", "within 20 %"}, {"Less", "likely", "in 8 of 10", "mostly"}}})
+	put("fig13", map[string]any{"experiment": "fig13", "claims": []claim{
+		{Quantity: "Overlap", Paper: "yes", Ours: "for 5 µs", Verdict: "as in the paper"}, {Quantity: "Gain", Paper: "1.72", Ours: "1.6", Verdict: verdicts[0]},
+		{Quantity: "Less", Paper: "likely", Ours: "in 8 of 10", Verdict: "mostly"}}})
 	put("another", map[string]any{"experiment": "another"})
 	for name, text := range map[string]string{
 		"fig13/fig13.md":      "# fig13: two\\_blocks\n\n| A |\n|---|\n| 1 |\n\n![Blocks](gantt.png)\n",
