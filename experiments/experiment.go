@@ -73,6 +73,7 @@ func registry() []Experiment {
 		table3().experiment(),
 		fig16().experiment(),
 		fig17().experiment(),
+		lb64().experiment(),
 		fullTable4().experiment(),
 		fullOptimality().experiment(),
 		fullSweep().experiment(),
