@@ -277,8 +277,12 @@ func numbersOf(list []int64) string {
 	return strings.Join(s, ", ")
 }
 
-// runs writes a list in which the same number follows itself: 16 (27 times), 8.
+// runs writes a list in which the same number follows itself: 16 (27 times), 8. Of a
+// long list it gives the range.
 func runs(list []int64) string {
+	if len(list) > 12 {
+		return fmt.Sprintf("%d to %d", slices.Min(list), slices.Max(list))
+	}
 	var parts []string
 	for i := 0; i < len(list); {
 		j := i
@@ -438,11 +442,11 @@ func (e localBuffers) answer(d *document, all []lbResults) {
 		}
 		switch len(names) {
 		case 0:
-			return "neither machine does"
+			return "on neither machine"
 		case 1:
-			return "only " + names[0] + " does"
+			return "only on " + names[0]
 		}
-		return "both machines do"
+		return "on both machines"
 	}
 	closer := e.machines[0]
 	verb := "more than"
@@ -454,7 +458,7 @@ func (e localBuffers) answer(d *document, all []lbResults) {
 	}
 	a, b := max(list[0].hits, list[1].hits), min(list[0].hits, list[1].hits)
 	_, cells := all[0].hits("cross-layer", func(w PublishedWrites) Levels { return w.GraphTurbo })
-	d.note("Answer: the factors %s: %s. Of the %d cells of Table 3 for GraphTurbo %s comes within 20 %% of %d, %s the other's %d. A mean speedup over TVM above one: %s; within 20 %% of %s: %s.",
+	d.note("Answer: the factors %s come out %s. Of the %d cells of Table 3 for GraphTurbo %s comes within 20 %% of %d, %s the other's %d. The mean speedup over TVM is above one %s, and within 20 %% of %s %s.",
 		numbersOf(publishedFactors), can(func(x evidence) bool { return x.factors }), cells, closer, a, verb, b,
 		can(func(x evidence) bool { return x.speedup > 1 }), fixed(meanSpeedup.Value, 2),
 		can(func(x evidence) bool { return x.speedup >= meanSpeedup.Value/1.2 && x.speedup <= meanSpeedup.Value*1.2 }))
