@@ -2,7 +2,11 @@ package experiments
 
 import (
 	"context"
+	"encoding/json"
 	"math"
+	"os"
+	"path/filepath"
+	"reflect"
 	"testing"
 
 	"github.com/dsasched/dsasched/experiments/variant"
@@ -70,5 +74,34 @@ func TestStagesAddUp(t *testing.T) {
 				t.Errorf("%s: %s has %d MACs, want %s with %d", v, s.Stage, s.MACs, names[i], 2*want[i])
 			}
 		}
+	}
+}
+
+func TestFig17(t *testing.T) {
+	out := [2]string{t.TempDir(), t.TempDir()}
+	for i, dir := range out {
+		if err := fig17().experiment().Run(context.Background(), Options{Out: dir, Workers: i + 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !reflect.DeepEqual(tree(t, out[0]), tree(t, out[1])) {
+		t.Error("one worker and two give other files")
+	}
+	raw, err := os.ReadFile(filepath.Join(out[0], "fig17", "fig17.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Claims []claim
+		Data   []stageRun
+	}
+	if err := json.Unmarshal(raw, &got); err != nil {
+		t.Fatal(err)
+	}
+	if v := verdictOf(t, got.Claims, "GraphTurbo uses the units far more"); v != agreement(true) {
+		t.Errorf("the last three stages: %s", v)
+	}
+	if len(got.Data) != 2 || len(got.Data[0].Rows) != 7 {
+		t.Errorf("%+v, want two variants with stem, four stages, head and all", got.Data)
 	}
 }
