@@ -95,7 +95,7 @@ func TestOptimality(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(rep.text, "bert-128: the order is proven best") || !strings.Contains(rep.text, "loses most") {
+	if !strings.Contains(rep.text, "; the order is proven best") || !strings.Contains(rep.text, "loses most") {
 		t.Errorf("text:\n%s", rep.text)
 	}
 }

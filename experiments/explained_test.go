@@ -358,6 +358,21 @@ func TestFig12(t *testing.T) {
 			t.Errorf("%s, %s: %d values of %d bytes spill, %d bytes move", r.Model, r.Method, r.ToGB+r.ToDDR, r.SpilledBytes, r.MovedBytes)
 		}
 	}
+	// No rule moves less than the bound or than the plan that moves least.
+	for i := 0; i < len(runs); i += len(f.methods) {
+		best := runs[i+2]
+		if best.BoundBytes == nil {
+			t.Fatalf("%s, %s: no bound", best.Model, best.Method)
+		}
+		for _, r := range runs[i : i+3] {
+			if n := r.MovedBytes + r.AgainBytes; n < *best.BoundBytes {
+				t.Errorf("%s, %s: %d bytes move, less than the bound %d", r.Model, r.Method, n, *best.BoundBytes)
+			}
+		}
+		if paper := runs[i]; paper.MovedBytes+paper.AgainBytes < best.MovedBytes+best.AgainBytes {
+			t.Errorf("%s: the paper's rule moves less than the best plan", paper.Model)
+		}
+	}
 	// Of what is alive where the LB is full, nothing that stays lives longer than what
 	// goes by the paper's rule, and nothing is larger than what goes by the other.
 	at := f.fullAt(runs)

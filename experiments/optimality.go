@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/plots"
 )
@@ -23,81 +24,47 @@ func (o optimality) experiment() Experiment {
 }
 
 func (o optimality) plan() (*plan, error) {
-	spec, err := hardware.Load(o.hardware)
-	if err != nil {
-		return nil, err
-	}
-	specHash, err := hashOf(spec)
-	if err != nil {
-		return nil, err
-	}
-	p := &plan{}
-	for _, c := range o.configurations {
-		src, err := openNetwork(c.Network)
-		if err != nil {
-			return nil, err
-		}
-		p.cells = append(p.cells, cell{
-			key: c.Network, label: c.Network,
-			inputs: struct {
+	return configured[[]Decided]{
+		Experiment: o.experiment(), hardware: o.hardware, configurations: o.configurations,
+		inputs: func(c Configuration, hardwareHash string) any {
+			return struct {
 				Model        string `json:"model"`
 				HardwareHash string `json:"hardware_sha256"`
 				Batch        int64  `json:"batch"`
 				Chunk        int64  `json:"chunk"`
-			}{c.Network, specHash, c.BatchSize, c.GraphTurboBatchesPerCluster},
-			run: func(ctx context.Context) (any, error) {
-				return CompareDecisions(ctx, src, spec, c.BatchSize, CompareOptions{Chunk: c.GraphTurboBatchesPerCluster})
-			},
-		})
+			}{c.Network, hardwareHash, c.BatchSize, c.GraphTurboBatchesPerCluster}
+		},
+		run: func(ctx context.Context, src variant.Source, spec *hardware.Spec, c Configuration) ([]Decided, error) {
+			return CompareDecisions(ctx, src, spec, c.BatchSize, CompareOptions{Chunk: c.GraphTurboBatchesPerCluster})
+		},
+		report: o.report, files: o.files,
+	}.plan()
+}
+
+// files are the answers of all configurations.
+func (o optimality) files(all [][]Decided) ([]file, error) {
+	out := [][]string{{"model", "batch", "decision", "method", "unit", "objective", "bound", "gap", "status", "throughput_per_s", "note"}}
+	type answer struct {
+		Model string `json:"model"`
+		Batch int64  `json:"batch"`
+		Decided
 	}
-	p.report = func(results []json.RawMessage) (*report, error) {
-		all := make([][]Decided, len(results))
-		for i, r := range results {
-			if err := json.Unmarshal(r, &all[i]); err != nil {
-				return nil, fmt.Errorf("a result can't be read: %w", err)
+	var list []answer
+	for i, c := range o.configurations {
+		for _, d := range all[i] {
+			objective, bound, gap := "", "", ""
+			if d.HasObjective() {
+				objective = exact(d.Cost)
 			}
-		}
-		e := o.experiment()
-		g := grid{name: e.Name, description: e.Description, paper: e.Paper, hardware: o.hardware}
-		rep, err := g.write(func(b *gridReport) error { return o.report(all, b) }, nil)
-		if err != nil {
-			return nil, err
-		}
-		out := [][]string{{"model", "batch", "decision", "method", "unit", "objective", "bound", "gap", "status", "throughput_per_s", "note"}}
-		type answer struct {
-			Model string `json:"model"`
-			Batch int64  `json:"batch"`
-			Decided
-		}
-		var list []answer
-		for i, c := range o.configurations {
-			for _, d := range all[i] {
-				objective, bound, gap := "", "", ""
-				if d.HasObjective() {
-					objective = exact(d.Cost)
-				}
-				if d.HasBound() {
-					bound, gap = exact(d.Bound), exact(d.Gap())
-				}
-				out = append(out, []string{c.Network, count(c.BatchSize), d.Decision, d.Method, d.Unit, objective, bound, gap, d.Status, exact(d.ThroughputPerSecond), d.Note})
-				list = append(list, answer{c.Network, c.BatchSize, d})
+			if d.HasBound() {
+				bound, gap = exact(d.Bound), exact(d.Gap())
 			}
+			out = append(out, []string{c.Network, count(c.BatchSize), d.Decision, d.Method, d.Unit, objective, bound, gap, d.Status, exact(d.ThroughputPerSecond), d.Note})
+			list = append(list, answer{c.Network, c.BatchSize, d})
 		}
-		data, err := json.MarshalIndent(list, "", "  ")
-		if err != nil {
-			return nil, err
-		}
-		for i := range rep.files {
-			switch rep.files[i].name {
-			case "optimality.csv":
-				rep.files[i].data = csvBytes(out)
-			case "optimality.json":
-				rep.files[i].data = append(data, '\n')
-			}
-		}
-		return rep, nil
 	}
-	return p, nil
+	data, err := json.MarshalIndent(list, "", "  ")
+	return []file{{"optimality.csv", csvBytes(out)}, {"optimality.json", append(data, '\n')}}, err
 }
 
 // find returns the answer of a decision by the first method for which ok holds.

@@ -2,7 +2,6 @@ package experiments
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -59,90 +58,63 @@ func isExactVariant(name string) bool {
 }
 
 func (e table4) plan() (*plan, error) {
-	spec, err := hardware.Load(e.hardware)
-	if err != nil {
-		return nil, err
-	}
-	specHash, err := hashOf(spec)
-	if err != nil {
-		return nil, err
-	}
-	p := &plan{}
-	for _, c := range e.configurations {
-		src, err := openNetwork(c.Network)
-		if err != nil {
-			return nil, err
-		}
-		p.cells = append(p.cells, cell{
-			key: c.Network + e.suffix, label: c.Network,
-			inputs: struct {
+	return configured[[]schedulingTime]{
+		Experiment: e.experiment(), hardware: e.hardware, configurations: e.configurations, suffix: e.suffix,
+		inputs: func(c Configuration, hardwareHash string) any {
+			return struct {
 				Model        string   `json:"model"`
 				HardwareHash string   `json:"hardware_sha256"`
 				Variants     []string `json:"variants"`
-			}{c.Network, specHash, e.variants},
-			run: func(ctx context.Context) (any, error) {
-				var list []schedulingTime
-				for _, name := range e.variants {
-					v, err := variant.Lookup(name)
-					if err != nil {
-						return nil, err
-					}
-					chunk := c.TVMBatchesPerCluster
-					if v.Groups == variant.Algorithm2 {
-						chunk = c.GraphTurboBatchesPerCluster
-					}
-					g, err := src.Graph(chunk)
-					if err != nil {
-						return nil, err
-					}
-					var times []float64
-					runs := schedulingRuns
-					if isExactVariant(name) {
-						runs = 1
-					}
-					for range runs {
-						if ctx.Err() != nil {
-							return nil, ctx.Err()
-						}
-						began := time.Now()
-						if _, err := variant.Schedule(g, spec, v, variant.Options{}); err != nil {
-							return nil, err
-						}
-						times = append(times, time.Since(began).Seconds())
-					}
-					slices.Sort(times)
-					list = append(list, schedulingTime{name, times[len(times)/2]})
-				}
-				return list, nil
-			},
-		})
-	}
-	p.report = func(results []json.RawMessage) (*report, error) {
-		all := make([][]schedulingTime, len(results))
-		for i, r := range results {
-			if err := json.Unmarshal(r, &all[i]); err != nil {
-				return nil, fmt.Errorf("a result can't be read: %w", err)
-			}
-		}
-		x := e.experiment()
-		rep, err := grid{name: x.Name, description: x.Description, paper: x.Paper, hardware: e.hardware}.write(func(b *gridReport) error { return e.report(all, b) }, nil)
+			}{c.Network, hardwareHash, e.variants}
+		},
+		run: e.measure, report: e.report, files: e.files,
+	}.plan()
+}
+
+func (e table4) measure(ctx context.Context, src variant.Source, spec *hardware.Spec, c Configuration) ([]schedulingTime, error) {
+	var list []schedulingTime
+	for _, name := range e.variants {
+		v, err := variant.Lookup(name)
 		if err != nil {
 			return nil, err
 		}
-		out := [][]string{{"model", "variant", "wall_time_s"}}
-		for i, c := range e.configurations {
-			for _, t := range all[i] {
-				out = append(out, []string{c.Network, t.Variant, fixed(t.Seconds, 4)})
-			}
+		chunk := c.TVMBatchesPerCluster
+		if v.Groups == variant.Algorithm2 {
+			chunk = c.GraphTurboBatchesPerCluster
 		}
-		for i := range rep.files {
-			if rep.files[i].name == "table4.csv" {
-				rep.files[i].data = csvBytes(out)
-			}
+		g, err := src.Graph(chunk)
+		if err != nil {
+			return nil, err
 		}
-		return rep, nil
+		runs := schedulingRuns
+		if isExactVariant(name) {
+			runs = 1
+		}
+		var times []float64
+		for range runs {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			began := time.Now()
+			if _, err := variant.Schedule(g, spec, v, variant.Options{}); err != nil {
+				return nil, err
+			}
+			times = append(times, time.Since(began).Seconds())
+		}
+		slices.Sort(times)
+		list = append(list, schedulingTime{name, times[len(times)/2]})
 	}
-	return p, nil
+	return list, nil
+}
+
+func (e table4) files(all [][]schedulingTime) ([]file, error) {
+	out := [][]string{{"model", "variant", "wall_time_s"}}
+	for i, c := range e.configurations {
+		for _, t := range all[i] {
+			out = append(out, []string{c.Network, t.Variant, fixed(t.Seconds, 4)})
+		}
+	}
+	return []file{{"table4.csv", csvBytes(out)}}, nil
 }
 
 func (e table4) report(all [][]schedulingTime, b *gridReport) error {

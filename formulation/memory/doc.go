@@ -99,4 +99,13 @@
 //	sum_(i in K) x_i >= 1                                                   (9)
 //
 // is added and the choice is made again.
+//
+// [SpillSweep] chooses by dynamic programming over time. It does not ask for offsets,
+// and knows demands for free space: with g_tk bytes free at time t, m_tk bytes more
+// move, g falling and m rising with k. With z_tk = 1 for the tier that is had, V_t the
+// buffers in use at t, and (8) replaced:
+//
+//	minimise    sum_i c_i x_i + sum_tk m_tk z_tk                           (10)
+//	subject to  sum_(i in V_t) w_ti (1 - x_i) + sum_k g_tk z_tk <= C   for all t  (11)
+//	            sum_k z_tk = 1                                         for all t  (12)
 package memory

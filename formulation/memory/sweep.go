@@ -119,39 +119,13 @@ func (s *slots) covers(o *slots) bool {
 //
 // When ctx ends the answer is what is known: a Limit, or the first sweep's.
 func SpillSweep(ctx context.Context, p *memory.Problem, capacity int64, opts SweepOptions) (*SpillSolution, error) {
-	if err := p.Validate(); err != nil {
+	w, err := newSweep(p, capacity, opts)
+	if err != nil {
 		return nil, err
 	}
-	switch {
-	case capacity < 0:
-		return nil, fmt.Errorf("memory: found capacity %d, expected 0 or more", capacity)
-	case opts.Stay != nil && len(opts.Stay) != len(p.Buffers):
-		return nil, fmt.Errorf("memory: found %d buffers that may or may not be spilled, expected %d", len(opts.Stay), len(p.Buffers))
-	case opts.MaxStates < 0:
-		return nil, fmt.Errorf("memory: found at most %d states, expected 0 or more", opts.MaxStates)
-	}
-	w := &sweep{p: p, opts: opts, most: opts.MaxStates}
-	if w.most == 0 {
-		w.most = DefaultMaxStates
-	}
-	w.most = max(2, w.most)
-	if err := w.pose(capacity); err != nil {
-		return nil, err
-	}
-	w.last = make([]int, len(p.Buffers))
-	w.times = make([]int, len(p.Buffers))
-	w.forced = make([]bool, len(p.Buffers))
 	for i := range p.Buffers {
-		w.last[i] = -1
-		w.forced[i] = tooLarge(&p.Buffers[i], capacity)
 		if w.forced[i] && w.stays(i) {
 			return &SpillSolution{Status: milp.Infeasible}, nil
-		}
-	}
-	for k, s := range w.sections {
-		for _, l := range s.Live {
-			w.last[l.Buffer] = k
-			w.times[l.Buffer]++
 		}
 	}
 	first, err := w.run(ctx, false, math.MaxInt64)
@@ -179,6 +153,42 @@ func SpillSweep(ctx context.Context, p *memory.Problem, capacity int64, opts Swe
 	}
 	sol.Nodes = w.nodes
 	return sol, nil
+}
+
+func newSweep(p *memory.Problem, capacity int64, opts SweepOptions) (*sweep, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	switch {
+	case capacity < 0:
+		return nil, fmt.Errorf("memory: found capacity %d, expected 0 or more", capacity)
+	case opts.Stay != nil && len(opts.Stay) != len(p.Buffers):
+		return nil, fmt.Errorf("memory: found %d buffers that may or may not be spilled, expected %d", len(opts.Stay), len(p.Buffers))
+	case opts.MaxStates < 0:
+		return nil, fmt.Errorf("memory: found at most %d states, expected 0 or more", opts.MaxStates)
+	}
+	w := &sweep{p: p, opts: opts, most: opts.MaxStates}
+	if w.most == 0 {
+		w.most = DefaultMaxStates
+	}
+	w.most = max(2, w.most)
+	if err := w.pose(capacity); err != nil {
+		return nil, err
+	}
+	w.last = make([]int, len(p.Buffers))
+	w.times = make([]int, len(p.Buffers))
+	w.forced = make([]bool, len(p.Buffers))
+	for i := range p.Buffers {
+		w.last[i] = -1
+		w.forced[i] = tooLarge(&p.Buffers[i], capacity)
+	}
+	for k, s := range w.sections {
+		for _, l := range s.Live {
+			w.last[l.Buffer] = k
+			w.times[l.Buffer]++
+		}
+	}
+	return w, nil
 }
 
 type sweep struct {

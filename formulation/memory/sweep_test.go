@@ -6,12 +6,14 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/model/memory"
 )
 
 func TestSweepAgainstAllChoices(t *testing.T) {
 	cut := 0
+	solver, noSolver := highs.New()
 	forRandom(t, 60, func(t *testing.T, p *memory.Problem) {
 		n := len(p.Buffers)
 		r := rand.New(rand.NewPCG(uint64(n), uint64(p.Bound())))
@@ -47,6 +49,15 @@ func TestSweepAgainstAllChoices(t *testing.T) {
 				sol, err := SpillSweep(context.Background(), p, capacity, opts)
 				if err != nil {
 					t.Fatal(err)
+				}
+				if noSolver == nil && capacity == 5 && opts.MaxStates == 0 && !opts.NoDominance {
+					ilp, err := SpillSweepILP(context.Background(), p, capacity, solver, opts, milp.Options{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if least < 0 && ilp.Status != milp.Infeasible || least >= 0 && (ilp.Status != milp.Optimal || ilp.Cost != least || ilp.Bound != least) {
+						t.Errorf("%+v: the integer program finds %+v, want %d", opts, ilp, least)
+					}
 				}
 				if least < 0 {
 					if sol.Status != milp.Infeasible {
