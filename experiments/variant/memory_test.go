@@ -185,3 +185,39 @@ func TestExactMemoryAgainstAllChoices(t *testing.T) {
 		t.Errorf("%d cases could be placed, %d of them had to spill", tried, spilling)
 	}
 }
+
+// Choosing what to spill, with the demands of all steps.
+func BenchmarkChooseSpills(b *testing.B) {
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		b.Fatal(err)
+	}
+	v, err := variant.Lookup("cross-layer")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, name := range []string{"swin-t", "bert-384", "conformer-s"} {
+		src, err := network.Open(name, network.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		g, err := src.Graph(8)
+		if err != nil {
+			b.Fatal(err)
+		}
+		s, err := variant.Schedule(g, spec, v, variant.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := s.BuildSteps(v.Outputs); err != nil {
+			b.Fatal(err)
+		}
+		b.Run(name, func(b *testing.B) {
+			for range b.N {
+				if _, _, err := variant.ChooseSpills(context.Background(), s, exact.SweepOptions{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -3,6 +3,7 @@ package split
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/dsasched/dsasched/hardware"
@@ -225,8 +226,9 @@ func (n *Network) add(atoms []int, classes []int, prices map[string]priced) int 
 	pr, known := prices[what]
 	if !known {
 		q := n.p.part(atoms, ops)
+		pr.seconds = math.Inf(1)
 		for _, info := range n.p.splits(q) {
-			if c := n.p.seconds(q, info); !pr.fits || c < pr.seconds {
+			if c := n.p.seconds(q, info, pr.seconds); c < pr.seconds {
 				pr = priced{info, c, true}
 			}
 		}
@@ -318,7 +320,7 @@ func (n *Network) give(given *schedule.Grouping) error {
 	for _, sg := range given.Groups {
 		atoms := n.atoms(sg)
 		q := n.p.part(atoms, sg.Ops)
-		own := n.p.seconds(q, sg.Split)
+		own := n.p.seconds(q, sg.Split, math.Inf(1))
 		n.GivenSeconds += own
 		k, there := index[key(bits(len(n.layers), atoms))]
 		if !there {
@@ -360,7 +362,7 @@ func (n *Network) Decode(choice []int) *schedule.Grouping {
 func (n *Network) Seconds(gr *schedule.Grouping) float64 {
 	sum := 0.0
 	for _, sg := range gr.Groups {
-		sum += n.p.seconds(n.p.part(n.atoms(sg), sg.Ops), sg.Split)
+		sum += n.p.seconds(n.p.part(n.atoms(sg), sg.Ops), sg.Split, math.Inf(1))
 	}
 	return sum
 }

@@ -55,8 +55,8 @@ func (p *pricer) part(atoms []int, ops []model.OpID) *part {
 	return q
 }
 
-// instances of a split that stand for all: both ends and the middle, with how many
-// they stand for.
+// instances of a split that stand for all: both ends and last the middle, with how
+// many they stand for.
 func instances(factor int64) (index, times []int64) {
 	switch factor {
 	case 1:
@@ -64,7 +64,7 @@ func instances(factor int64) (index, times []int64) {
 	case 2:
 		return []int64{0, 1}, []int64{1, 1}
 	}
-	return []int64{0, factor / 2, factor - 1}, []int64{1, factor - 2, 1}
+	return []int64{0, factor - 1, factor / 2}, []int64{1, 1, factor - 2}
 }
 
 // moreFactors is how many factors beyond the smallest that fits are candidates.
@@ -134,8 +134,9 @@ func (p *pricer) fits(q *part, dim int, factor int64) bool {
 	return true
 }
 
-// seconds is the cost of a group that is split as info says.
-func (p *pricer) seconds(q *part, info schedule.SplitInfo) float64 {
+// seconds is the cost of a group that is split as info says, or something from limit
+// on if it is that much.
+func (p *pricer) seconds(q *part, info schedule.SplitInfo, limit float64) float64 {
 	sg := schedule.SubGraph{Split: info}
 	index, times := instances(sg.Factor())
 	weights := int64(0)
@@ -146,7 +147,11 @@ func (p *pricer) seconds(q *part, info schedule.SplitInfo) float64 {
 	}
 	again := weights > p.keep // from the DDR for each instance
 	sum := 0.0
-	for k, i := range index {
+	for k := len(index) - 1; k >= 0; k-- {
+		if sum >= limit {
+			return sum
+		}
+		i := index[k]
 		sum += float64(times[k]) * p.instance(q, schedule.InstanceRegions(p.g, q.ops, q.outputs, sg.SplitDim(), sg.Factor(), i), again)
 	}
 	if info.Factor == schedule.Unsplittable {

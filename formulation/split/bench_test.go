@@ -1,0 +1,52 @@
+package split_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/dsasched/dsasched/experiments/network"
+	"github.com/dsasched/dsasched/experiments/variant"
+	"github.com/dsasched/dsasched/formulation/split"
+	"github.com/dsasched/dsasched/hardware"
+)
+
+// Stating a network's problem, which is to price its groups, and solving it.
+func BenchmarkNetworks(b *testing.B) {
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		b.Fatal(err)
+	}
+	v, err := variant.Lookup("cross-layer")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, name := range []string{"resnet50", "bert-128", "conformer-s"} {
+		src, err := network.Open(name, network.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		g, err := src.Graph(8)
+		if err != nil {
+			b.Fatal(err)
+		}
+		s, err := variant.Schedule(g, spec, v, variant.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		var n *split.Network
+		b.Run(name+"/state", func(b *testing.B) {
+			for range b.N {
+				if n, err = variant.SplitProblem(g, s.Grouping, spec, variant.Options{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(name+"/search", func(b *testing.B) {
+			for range b.N {
+				if _, err := split.Search(context.Background(), n.Problem, split.SearchOptions{Start: n.Given}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
