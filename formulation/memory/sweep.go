@@ -117,7 +117,8 @@ func (s *slots) covers(o *slots) bool {
 // 2016). The choice that spills all it can always is among those kept, so that there
 // is an answer if there can be one.
 //
-// When ctx ends the answer is what is known: a Limit, or the first sweep's.
+// When ctx ends the answer is what is known: a Limit, or the first sweep's. It is a
+// Limit too where more than 256 buffers are to be decided on at a time.
 func SpillSweep(ctx context.Context, p *memory.Problem, capacity int64, opts SweepOptions) (*SpillSolution, error) {
 	w, err := newSweep(p, capacity, opts)
 	if err != nil {
