@@ -435,42 +435,43 @@ func settle(bufs []*buffer) {
 	}
 }
 
-// packed asks for addresses with stages as they are, then with the smallest ones for
-// steps that lose nothing by more tiles.
+// packed asks for addresses with stages as they are, then with smaller and smaller
+// ones for steps that lose little by more tiles.
 func (p *placer) packed(bufs []*buffer) bool {
 	if p.pack == nil {
 		return false
 	}
 	s := p.s
-	for _, small := range []bool{false, true} {
-		list := make([]Extent, len(bufs))
-		tiles := make([]int64, len(bufs))
-		for i, b := range bufs {
-			list[i] = Extent{b.start, min(b.end, len(s.Steps)-1), b.size}
-			if b.step == nil {
-				continue
-			}
+	list := make([]Extent, len(bufs))
+	tiles := make([]int64, len(bufs))
+	for i, b := range bufs {
+		list[i] = Extent{b.start, min(b.end, len(s.Steps)-1), b.size}
+		if b.step != nil {
 			tiles[i] = b.step.Tiles
-			if small && PassesAgain(s, b.step) == 0 {
-				for _, x := range Tilings(s, b.step) {
-					if x.StageBytes < list[i].Bytes {
-						tiles[i], list[i].Bytes = x.Tiles, x.StageBytes
-					}
+		}
+	}
+	for changed := true; changed; {
+		at, ok := p.pack(list, s.LBCapacity)
+		if ok {
+			for i, b := range bufs {
+				b.address = at[i]
+				if b.step != nil {
+					b.step.Tiles, b.step.StageBytes = tiles[i], list[i].Bytes
 				}
 			}
+			settle(bufs)
+			return true
 		}
-		at, ok := p.pack(list, s.LBCapacity)
-		if !ok {
-			continue
-		}
+		changed = false
 		for i, b := range bufs {
-			b.address = at[i]
-			if b.step != nil {
-				b.step.Tiles, b.step.StageBytes = tiles[i], list[i].Bytes
+			if b.step == nil || PassesAgain(s, b.step) > 0 {
+				continue
+			}
+			if most := maxTiles(s, b.step); tiles[i] < most {
+				tiles[i] = nextTiles(tiles[i], most)
+				list[i].Bytes, changed = stage(s, b.step, tiles[i]), true
 			}
 		}
-		settle(bufs)
-		return true
 	}
 	return false
 }
