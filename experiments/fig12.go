@@ -244,7 +244,7 @@ func (f spilling) report(runs []spillRun) (*report, error) {
 		agreement(paper.SpilledBytes < largest.SpilledBytes))
 	d.claim("It is at least as fast", "not claimed", fmt.Sprintf("in %d of %d networks", faster, cases), "–")
 	d.note("The plan that moves the fewest bytes is proven in %d of %d networks; longest lifetime first is one of the best in %d.", proven, cases, least)
-	d.note("Both rules also decide what goes from the GB to the DDR, and what is spilled so that a layer's weights need not pass once per tile.")
+	d.note("Both rules also decide what goes from the GB to the DDR, and what is spilled so that a layer's weights need not pass once per tile. Of the plan with the fewest bytes the first rule decides what goes to the DDR.")
 	d.note("In the figure a bar is as high as its value is large, against the largest.")
 	d.note("A value is a tensor of one instance; a step is a layer of one instance. A spilled value lives at its lower level from the start.")
 	fig, err := f.figure(runs)
