@@ -52,7 +52,7 @@ var mayImport = map[string][]string{
 	"experiments/page":      {},
 	"experiments/network":   {"experiments/variant", "model", "model/onnx", "model/simplify", "model/zoo"},
 	"experiments/variant":   {"formulation/binding", "formulation/joint", "formulation/memory", "formulation/milp", "formulation/ordering", "formulation/split", "hardware", "hardware/cost", "hardware/isa", "hardware/lower", "hardware/sim", "heuristics/astitch", "heuristics/graphturbo", "heuristics/ordering", "heuristics/tvm", "model", "model/memory", "model/ordering", "model/schedule", "model/schedulefile", "spell"},
-	"experiments":           {"experiments/issue", "experiments/network", "experiments/page", "experiments/variant", "formulation/binding", "formulation/joint", "formulation/memory", "formulation/ordering", "formulation/project", "formulation/split", "hardware", "hardware/cost", "hardware/isa", "hardware/lower", "hardware/sim", "heuristics/graphturbo", "heuristics/ordering", "model", "model/ordering", "model/schedule", "model/structure", "plots", "spell"},
+	"experiments":           {"experiments/issue", "experiments/network", "experiments/page", "experiments/variant", "formulation/binding", "formulation/joint", "formulation/memory", "formulation/milp", "formulation/ordering", "formulation/project", "formulation/split", "hardware", "hardware/cost", "hardware/isa", "hardware/lower", "hardware/sim", "heuristics/graphturbo", "heuristics/ordering", "model", "model/ordering", "model/schedule", "model/structure", "plots", "spell"},
 	"plots":                 {},
 	"examples/accelerator":  {"experiments/network", "experiments/variant", "hardware"},
 	"examples/cost":         {"experiments/network", "experiments/variant", "hardware", "hardware/cost", "model"},

@@ -22,6 +22,8 @@ type Experiment struct {
 	plan func() (*plan, error)
 	// heuristic is the plan without those methods, where that is another.
 	heuristic func() (*plan, error)
+	// with replaces plan where the settings of a run matter to what is computed.
+	with func(Options) (*plan, error)
 }
 
 // plan is what an experiment consists of.
@@ -76,6 +78,7 @@ func registry() []Experiment {
 		lb64().experiment(),
 		fullTable4().experiment(),
 		fullOptimality().experiment(),
+		fullGrowth().experiment(),
 		fullSweep().experiment(),
 		fullSensitivity().experiment(),
 		fullPortability().experiment(),

@@ -44,7 +44,7 @@ type originHardware struct {
 
 // originOf finds the accelerators and seeds in the inputs of the cells.
 func originOf(cells []cell, opt Options) (*origin, error) {
-	o := &origin{Version: programVersion(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Solver: opt.Solver,
+	o := &origin{Version: programVersion(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Solver: opt.SolverVersion,
 		Modules: []originModule{}, Hardware: []originHardware{}, Seeds: []json.RawMessage{}}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {

@@ -140,7 +140,7 @@ func TestOrigin(t *testing.T) {
 	}
 	cells := []cell{{inputs: inputs{"stcp920", preset, 3}}, {inputs: inputs{"stcp920", "other", 4}}, {inputs: inputs{"stcp920", preset, 3}},
 		{inputs: 5}, {inputs: map[string]any{"hardware": map[string]int{"x": 1}}}}
-	o, err := originOf(cells, Options{Solver: "S 1", Revision: "abc-dirty"})
+	o, err := originOf(cells, Options{SolverVersion: "S 1", Revision: "abc-dirty"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func TestRunWritesThePage(t *testing.T) {
 	for _, workers := range []int{1, 2} {
 		dir := t.TempDir()
 		for range 2 {
-			if err := e.Run(context.Background(), Options{Out: dir, Workers: workers, Solver: "S 1"}); err != nil {
+			if err := e.Run(context.Background(), Options{Out: dir, Workers: workers, SolverVersion: "S 1"}); err != nil {
 				t.Fatal(err)
 			}
 			data, err := os.ReadFile(filepath.Join(dir, "report.html"))

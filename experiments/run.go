@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/dsasched/dsasched/formulation/milp"
 )
 
 // Options are the settings of Run. The zero value is good.
@@ -31,10 +33,14 @@ type Options struct {
 	// NoExact leaves the methods that look for optima out, and the experiments that are
 	// about nothing else.
 	NoExact bool
-	// Solver names the solver of integer programs and its version, and Revision the
+	// SolverVersion names the solver of integer programs and its version, and Revision the
 	// source, for the record of where results come from. Empty: none; what the build
 	// knows, if anything.
-	Solver, Revision string
+	SolverVersion, Revision string
+	// Solver is for the integer programs that growth measures; nil: it goes without.
+	Solver milp.Solver
+	// SolveLimit is the time for each solve of growth; 0: one second.
+	SolveLimit time.Duration
 }
 
 // InterruptedError tells that the context of a run ended before the run did. It
@@ -138,8 +144,11 @@ const sharedCells = "shared-cells"
 
 func (r *runner) experiment(ctx context.Context, e Experiment) error {
 	planned := e.plan
-	if r.NoExact && e.heuristic != nil {
+	switch {
+	case r.NoExact && e.heuristic != nil:
 		planned = e.heuristic
+	case e.with != nil:
+		planned = func() (*plan, error) { return e.with(r.Options) }
 	}
 	p, err := planned()
 	if err != nil {

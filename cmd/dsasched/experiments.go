@@ -9,10 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/experiments"
+	"github.com/dsasched/dsasched/formulation/highs"
 )
 
 type listJSON struct {
@@ -78,6 +80,7 @@ func newList() *cobra.Command {
 func newRun(experiment runner) *cobra.Command {
 	var out string
 	var quiet, noExact bool
+	var limit time.Duration
 	workers := &number{}
 	cmd := &cobra.Command{
 		Use:   "run [EXPERIMENT...]",
@@ -90,6 +93,7 @@ What is finished stays: a run that was interrupted goes on where it was. With
 		Example: `  dsasched run ablation
   dsasched run ablation --out results --workers 2 --quiet
   dsasched run --no-exact
+  dsasched run growth --time-limit 60s
   dsasched run --json`,
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			var names []cobra.Completion
@@ -123,11 +127,19 @@ What is finished stays: a run that was interrupted goes on where it was. With
 	completeFlag(cmd, "workers", cobra.NoFileCompletions)
 	f.BoolVarP(&quiet, "quiet", "q", false, "say nothing about progress")
 	f.BoolVar(&noExact, "no-exact", false, "leave out the methods that look for optima, which take longest")
+	f.DurationVar(&limit, "time-limit", 0, "time for each solve of growth, such as 60s (default: 1s)")
+	completeFlag(cmd, "time-limit", cobra.NoFileCompletions)
 	cmd.RunE = func(cmd *cobra.Command, names []string) error {
+		if limit < 0 {
+			return usagef("--time-limit is %v, expected 0s or more", limit)
+		}
 		if out == "" {
 			return usagef("--out is empty, expected a folder")
 		}
-		opt := experiments.Options{Out: out, Workers: int(workers.value), Stderr: cmd.ErrOrStderr(), Quiet: quiet, NoExact: noExact, Solver: solverVersion(), Revision: os.Getenv("DSASCHED_REVISION")}
+		opt := experiments.Options{Out: out, Workers: int(workers.value), Stderr: cmd.ErrOrStderr(), Quiet: quiet, NoExact: noExact, SolverVersion: solverVersion(), Revision: os.Getenv("DSASCHED_REVISION"), SolveLimit: limit}
+		if solver, err := highs.New(); err == nil {
+			opt.Solver = solver // else growth goes without
+		}
 		if !*asJSON {
 			opt.Stdout = cmd.OutOrStdout()
 		}

@@ -1,0 +1,110 @@
+package experiments
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/model/ordering"
+)
+
+// unable is a solver that never finds anything, and counts how often it was asked.
+type unable struct{ asked *int }
+
+func (s unable) Solve(context.Context, *milp.Model, milp.Options) (*milp.Solution, error) {
+	*s.asked++
+	return &milp.Solution{Status: milp.Limit, Stop: milp.StopTime}, nil
+}
+
+// Each series grows until its method proves nothing more; the report tells where.
+func TestGrowth(t *testing.T) {
+	asked := 0
+	e := fullGrowth()
+	e.families = []growthFamily{e.families[0], e.families[3]}
+	e.families[0].sizes, e.families[1].sizes = []int{8, 16}, []int{4, 8}
+	e.limit, e.solver = time.Hour, unable{&asked}
+	for _, f := range e.families {
+		for _, size := range f.sizes {
+			if err := f.problem(size).Validate(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	p, err := e.plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.cells) != 2*len(growthMethods()) {
+		t.Fatalf("%d cells", len(p.cells))
+	}
+	var results []json.RawMessage
+	for i, c := range p.cells {
+		r, err := compute(context.Background(), c)
+		if err != nil {
+			t.Fatalf("%s: %v", c.label, err)
+		}
+		results = append(results, r)
+		var points []growthPoint
+		if err := json.Unmarshal(r, &points); err != nil {
+			t.Fatal(err)
+		}
+		method := growthMethods()[i%len(growthMethods())]
+		want := 2 // all sizes
+		if method == positionILP || method == countingILP {
+			want = 1 // the solver finds nothing
+		}
+		if len(points) != want {
+			t.Errorf("%s: %d sizes, expected %d: %+v", c.label, len(points), want, points)
+		}
+		for _, q := range points {
+			if proven := q.Status == string(ordering.Optimal); proven != (method == stateSearch) || q.Bound > q.Cost || q.Seconds < 0 {
+				t.Errorf("%s: %+v", c.label, q)
+			}
+		}
+	}
+	if asked == 0 {
+		t.Error("the solver was never asked")
+	}
+	rep, err := p.report(results)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"proven within 1h0m0s", "│ batch    │ search", "chain: sub-graphs of 16, 8, 4"} {
+		if !strings.Contains(rep.text, want) {
+			t.Errorf("no %q in\n%s", want, rep.text)
+		}
+	}
+	if strings.Contains(rep.text, "left out") {
+		t.Errorf("a solver is there, but\n%s", rep.text)
+	}
+
+	// Without a solver the integer programs are left out, and the text says so.
+	x := e.experiment()
+	without, err := x.with(Options{SolveLimit: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range growthMethods() {
+		if m == positionILP || m == countingILP {
+			r, err := compute(context.Background(), without.cells[i])
+			if err != nil || string(r) != "[]" {
+				t.Errorf("%s: %s (%v)", m, r, err)
+			}
+			results[i], results[i+len(growthMethods())] = r, r
+		}
+	}
+	rep, err = without.report(results)
+	if err != nil || !strings.Contains(rep.text, "left out") || !strings.Contains(rep.text, "within 1m0s") {
+		t.Errorf("%v:\n%s", err, rep.text)
+	}
+
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := compute(ctx, p.cells[len(growthMethods())-1]); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
