@@ -198,3 +198,14 @@ func TestILPInterrupted(t *testing.T) {
 		t.Logf("%s: %s, cost %v of %v to %v, bound %v", res.Method, res.Status, res.Cost, best.Cost, start.Cost, res.Bound)
 	}
 }
+
+func TestILPLiterature(t *testing.T) {
+	s := solver(t)
+	for _, c := range literature {
+		for _, method := range []ilp{PositionILP, CountingILP} {
+			if res := mustSolve(t, method, s, graphOf(c.name, 0, c.ops), ordering.Peak, ILPOptions{}); res.Status != ordering.Optimal || res.Cost != float64(c.peak) {
+				t.Errorf("%s, %s: %s, peak %v, published %d", c.name, res.Method, res.Status, res.Cost, c.peak)
+			}
+		}
+	}
+}
