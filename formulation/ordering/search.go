@@ -37,6 +37,7 @@ type SearchOptions struct {
 	NoRunAtOnce bool // always branch over all instances that can run
 	NoBound     bool // best first by cost alone
 	NoCones     bool // bound without cones
+	NoWindows   bool // bound without windows
 	NoBeam      bool // skip the incomplete search
 }
 
@@ -76,6 +77,15 @@ func Search(ctx context.Context, p *ordering.Problem, objective ordering.Objecti
 			if a.cost > a.bound {
 				a.cones = a.findCones(stop, opts, values)
 				a.bound = max(a.bound, a.rootBound())
+			}
+		}
+	}
+	if !opts.NoWindows && !opts.NoBound {
+		values := coneValues{}
+		for _, a := range distinct {
+			if a.cost > a.bound {
+				a.windows = a.findWindows(stop, opts, values)
+				a.bound = max(a.bound, a.windowBound(make([]int, len(a.classes))))
 			}
 		}
 	}
@@ -397,7 +407,7 @@ func (s *space) add(parent, class int32, depth int32, cost int64) int32 {
 		estimate += s.reloads(s.childPlace)
 		least = estimate
 		if s.complete {
-			least += s.coneBound(s.childRan)
+			least += max(s.coneBound(s.childRan), s.windowBound(s.childRan))
 		}
 	}
 	if least >= s.upper {

@@ -37,6 +37,7 @@ var switches = []struct {
 	{"no run at once", SearchOptions{NoRunAtOnce: true}},
 	{"no bound", SearchOptions{NoBound: true}},
 	{"no cones", SearchOptions{NoCones: true}},
+	{"no windows", SearchOptions{NoWindows: true}},
 	{"no beam", SearchOptions{NoBeam: true}},
 	{"classes only", SearchOptions{NoParts: true, NoDominance: true, NoRunAtOnce: true, NoBound: true, NoBeam: true}},
 	{"all off", SearchOptions{NoParts: true, NoClasses: true, NoDominance: true, NoRunAtOnce: true, NoBound: true, NoBeam: true}},
