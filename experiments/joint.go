@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/dsasched/dsasched/experiments/variant"
-	"github.com/dsasched/dsasched/formulation/joint"
 )
 
 // joint replaces order, bindings and scopes by one search for all three. The objective
@@ -23,7 +22,8 @@ func (c *comparer) joint(ctx context.Context) error {
 	}
 	opts := variant.JointLimits()
 	if c.copt.TimeLimit > 0 {
-		opts = joint.SearchOptions{TimeLimit: c.copt.TimeLimit}
+		// One part that is hard by itself must not take all of the time.
+		opts.TimeLimit, opts.MaxBranches = c.copt.TimeLimit, 0
 	}
 	r, err := n.Search(ctx, opts)
 	if err != nil {

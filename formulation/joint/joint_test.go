@@ -390,3 +390,24 @@ func TestILPPassesErrorsOn(t *testing.T) {
 		t.Error("no problem: no error")
 	}
 }
+
+// BenchmarkSearch proves problems of 10 to 14 instances, and reports how many subsets of
+// scopes that takes.
+func BenchmarkSearch(b *testing.B) {
+	for _, n := range []int{10, 12, 14} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			branches := 0
+			for b.Loop() {
+				branches = 0
+				for seed := range uint64(4) {
+					r, err := Search(context.Background(), random(rand.New(rand.NewPCG(seed, 11)), n), SearchOptions{})
+					if err != nil || r.Status != milp.Optimal {
+						b.Fatalf("%+v, %v", r, err)
+					}
+					branches += r.Branches
+				}
+			}
+			b.ReportMetric(float64(branches), "branches")
+		})
+	}
+}

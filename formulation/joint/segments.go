@@ -118,7 +118,8 @@ func (s *searcher) inLB() []bool {
 
 // leastMoves is a bound on the cost of an ordering problem in seconds.
 func (s *searcher) leastMoves(q *ordering.Problem) (float64, error) {
-	r, err := exact.Search(s.ctx, q, ordering.Traffic, exact.SearchOptions{MaxStates: s.opts.MaxStates})
+	// A segment is hardly larger than a window of that search.
+	r, err := exact.Search(s.ctx, q, ordering.Traffic, exact.SearchOptions{MaxStates: s.opts.MaxStates, NoWindows: true})
 	if err != nil && (r == nil || s.ctx.Err() == nil) {
 		return 0, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
+	greedy "github.com/dsasched/dsasched/heuristics/ordering"
 	"github.com/dsasched/dsasched/model/ordering"
 )
 
@@ -128,6 +129,39 @@ func BenchmarkCountingFiles(b *testing.B) {
 				b.ReportMetric(100*res.Gap(), "gap%")
 			}
 		})
+	}
+}
+
+// BenchmarkPositionFiles is the position-indexed program from the best greedy order, with
+// and without (16) and (17).
+func BenchmarkPositionFiles(b *testing.B) {
+	s := solver(b)
+	for _, file := range []string{"chain-8-4-2-1.json", "chain-56-28-14-7.json"} {
+		for name, opts := range map[string]ILPOptions{"all on": {}, "without (16) and (17)": {NoCones: true, NoSymmetry: true}} {
+			b.Run(file+"/"+name, func(b *testing.B) {
+				p := load(b, file)
+				g := ordering.NewGraph(p)
+				opts.TimeLimit = time.Minute
+				least := math.Inf(1)
+				for _, m := range greedy.Methods() {
+					order, err := greedy.Order(g, m)
+					if err != nil {
+						b.Fatal(err)
+					}
+					r, err := ordering.Fixed(string(m), g, order, ordering.Traffic)
+					if err != nil {
+						b.Fatal(err)
+					}
+					if r.Cost < least {
+						least, opts.Start = r.Cost, order
+					}
+				}
+				for b.Loop() {
+					res := mustSolve(b, PositionILP, s, p, ordering.Traffic, opts)
+					b.ReportMetric(100*res.Gap(), "gap%")
+				}
+			})
+		}
 	}
 }
 
