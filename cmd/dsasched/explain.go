@@ -327,10 +327,13 @@ func (a explainJSON) writeTensor(b *bytes.Buffer) {
 		return
 	}
 	s := t.Places[i].Spill
-	fmt.Fprintf(b, "\nWhy the one of %s was spilled: when this layer was placed\n", t.Places[i].Instance)
+	fmt.Fprintf(b, "\nWhy the one of %s was spilled\n", t.Places[i].Instance)
 	row(b, "layer", "%s", printable(s.At))
 	rowWrapped(b, "reason", s.Why)
 	row(b, "capacity", "%s", size(s.CapacityBytes))
+	if s.WeightBytes > s.BufferBytes {
+		row(b, "weights", "%s per core, their buffer holds %s", size(s.WeightBytes), size(s.BufferBytes))
+	}
 	row(b, "live values", "%s, and %s at least pass through: %s too many", size(s.LiveBytes), size(s.StageBytes), size(s.Over))
 	rows = nil
 	for i, l := range s.Live {

@@ -193,8 +193,9 @@ The batch is divided over the clusters; a cluster works through its share in
 chunks. --chunk 0 tries every divisor of a share and keeps the fastest. Groups,
 order, joins and spills are those of one chunk on the first cluster.
 
--o writes the whole schedule for 'dsasched check', 'simulate' and 'explain', and for
-other programs (docs/file-formats.md). --trace, --gantt, --memory and --graph draw it.
+-o writes the whole schedule, for 'dsasched check', 'simulate' and 'explain' and for
+other programs (docs/file-formats.md). --trace, --gantt, --memory and --graph draw
+it.
 
 Words: LB (or L1) is a core's local buffer, GB (or LLB) the buffer that the cores
 of a cluster share, DDR the off-chip memory. A dimension of an image is n, c, h or

@@ -94,8 +94,7 @@ type UnitWaits struct {
 
 // tally adds up shares by name.
 type tally struct {
-	list  []Share
-	total float64
+	list []Share
 }
 
 func (t *tally) add(what string, ps int64) {
@@ -604,8 +603,13 @@ type Spill struct {
 	LiveBytes     int64  `json:"live_bytes"`  // of values then, this one too
 	StageBytes    int64  `json:"stage_bytes"` // the least that had to pass through
 	Over          int64  `json:"missing_bytes"`
-	Live          []Live `json:"live"` // longest-lived first
-	Why           string `json:"why"`
+	// Tiles are those in which the layer could have run beside the live values. If the
+	// layer has more weights than the weight buffer, they pass once for each.
+	Tiles       int64  `json:"tiles"`
+	WeightBytes int64  `json:"weight_bytes"` // of the layer, per core
+	BufferBytes int64  `json:"weight_buffer_bytes"`
+	Live        []Live `json:"live"` // longest-lived first
+	Why         string `json:"why"`
 }
 
 // Live is a value that was there when space ran out.
@@ -718,16 +722,29 @@ func (e *Explainer) spills() map[int]*Spill {
 			for _, iv := range st.CoreOutput {
 				most *= iv.Len()
 			}
-			for _, part := range s.Staged(&st) {
-				x.StageBytes += part.Space(most)
+			stage := func(tiles int64) (n int64) {
+				for _, part := range s.Staged(&st) {
+					n += part.Space(tiles)
+				}
+				return n
 			}
+			x.StageBytes = stage(most)
+			for x.Tiles = 1; x.Tiles < most && x.LiveBytes+stage(x.Tiles) > x.CapacityBytes; {
+				x.Tiles = min(most, 2*x.Tiles) // as the memory plan tries them
+			}
+			for _, r := range st.Params {
+				if !r.Rows {
+					x.WeightBytes += r.CoreBytes
+				}
+			}
+			x.BufferBytes = schedule.WeightRingBytes(s.Spec)
 		}
 		x.Over = max(0, x.LiveBytes+x.StageBytes-x.CapacityBytes)
 		switch {
 		case x.Over > 0:
 			x.Why = "no room"
-		case sp.From == schedule.LB:
-			x.Why = "there was room by bytes; it left so that the layer's weights need not pass again for each tile, or because no free stretch of addresses was long enough"
+		case x.Tiles > 1 && x.WeightBytes > x.BufferBytes:
+			x.Why = fmt.Sprintf("there was room for the layer in %d tiles, but its weights are larger than their buffer and would pass once per tile, which takes longer than the spill", x.Tiles)
 		default:
 			x.Why = "there was room by bytes, but no free stretch of addresses was long enough"
 		}
