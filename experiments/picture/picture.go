@@ -66,6 +66,15 @@ func Cluster(r *variant.Result) int {
 	return slices.IndexFunc(r.Shares, func(n int64) bool { return n > 0 })
 }
 
+// nearest is the memory that is filled with instances: on a machine whose clusters
+// count as cores, the GB is what the schedule calls the LB.
+func nearest(r *variant.Result) string {
+	if r.Spec != r.Machine {
+		return "GB"
+	}
+	return "LB"
+}
+
 // queueNames are what readers call the queues.
 var queueNames = map[string]string{
 	"control": "launch", "ddr.load": "DDR load", "ddr.store": "DDR store", "lb.in": "to LB", "lb.out": "from LB",
@@ -161,7 +170,7 @@ func Gantt(r *variant.Result, from, to int64) (*plots.Figure, error) {
 	for _, l := range []struct {
 		level isa.Level
 		name  string
-	}{{isa.LB, "LB in use"}, {isa.GB, "GB in use"}} {
+	}{{isa.LB, nearest(r) + " in use"}, {isa.GB, "GB in use"}} {
 		capacity := r.Program.Capacity[l.level]
 		use := &r.Sim.Clusters[Cluster(r)].Memory[l.level]
 		if capacity == 0 || len(use.Steps) == 0 {
@@ -206,7 +215,7 @@ func Memory(r *variant.Result) (*plots.Figure, error) {
 			m.Spans = append(m.Spans, plots.Span{Name: fmt.Sprintf("%s/%d", s.Grouping.Groups[inst.Group].Name, inst.Index), First: i, End: i + 1})
 		}
 	}
-	lb := plots.MemoryLevel{Name: "LB", CapacityBytes: s.LBCapacity}
+	lb := plots.MemoryLevel{Name: nearest(r), CapacityBytes: s.LBCapacity}
 	gb := plots.MemoryLevel{Name: "GB", CapacityBytes: s.GBCapacity}
 	keys := plots.MemoryKeys{Colours: colours(s), Capacity: "capacity"}
 	for i := range s.Steps {
@@ -233,7 +242,7 @@ func Memory(r *variant.Result) (*plots.Figure, error) {
 		gb.Boxes = append(gb.Boxes, b)
 	}
 	for _, sp := range s.Spills {
-		keys.Full = "no room: a value is spilled"
+		keys.Full = "when it was spilled"
 		if sp.From == schedule.LB {
 			lb.Full = append(lb.Full, float64(sp.Step)+0.5)
 		} else {

@@ -127,7 +127,7 @@ func TestMemory(t *testing.T) {
 	r := simulated(t, "resnet50", "stcp920", 64)
 	f, err := Memory(r)
 	s := svg(t, f, err)
-	for _, w := range []string{"LB address (MiB)", "GB address (MiB)", "spilled from the LB", "no room: a value is spilled", "stage3.block5.add", "g1/7"} {
+	for _, w := range []string{"LB address (MiB)", "GB address (MiB)", "spilled from the LB", "when it was spilled", "stage3.block5.add", "g1/7"} {
 		if !strings.Contains(s, ">"+w+"<") {
 			t.Errorf("the map has no %q", w)
 		}
@@ -136,9 +136,9 @@ func TestMemory(t *testing.T) {
 	if again := svg(t, f, err); again != s {
 		t.Error("other bytes the second time")
 	}
-	// A machine whose GB plays the LB has no GB beside it.
+	// On a machine whose GB plays the LB, there is nothing beside it.
 	f, err = Memory(simulated(t, "toy-fig5", "goya", 2))
-	if s := svg(t, f, err); strings.Contains(s, "GB address") || bytes.Contains([]byte(s), []byte("spilled from")) {
+	if s := svg(t, f, err); !strings.Contains(s, ">GB address (MiB)<") || strings.Contains(s, "LB address") || bytes.Contains([]byte(s), []byte("spilled from")) {
 		t.Error("a machine without a second level has one in the map")
 	}
 }

@@ -10,6 +10,9 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
+// widestGraph is the number of groups that stand beside each other.
+const widestGraph = 12
+
 // Fills of instances by where their outputs are.
 var levelFills = [...]string{schedule.LB: "#9ecae1", schedule.GB: "#fdd0a2", schedule.DDR: "#f4b6b6"}
 
@@ -22,7 +25,13 @@ func WriteScheduleDOT(w io.Writer, s *schedule.Schedule) error {
 	var b bytes.Buffer
 	g := s.Graph
 	fmt.Fprintf(&b, "digraph %s {\n", quote(g.Name))
-	b.WriteString("  graph [fontname=\"Helvetica\", ranksep=0.5, nodesep=0.15];\n")
+	// From left to right, edges keep clear of the clusters' names; a long chain of groups
+	// is easier to read from top to bottom.
+	layout := "rankdir=LR, ranksep=0.9, nodesep=0.1"
+	if len(s.Grouping.Groups) > widestGraph {
+		layout = "ranksep=0.5, nodesep=0.15"
+	}
+	fmt.Fprintf(&b, "  graph [fontname=\"Helvetica\", %s];\n", layout)
 	b.WriteString("  node [shape=box, style=\"rounded,filled\", fontname=\"Helvetica\", fontsize=11, margin=\"0.08,0.04\"];\n")
 	b.WriteString("  edge [fontname=\"Helvetica\", fontsize=8, color=\"#606060\", arrowsize=0.6];\n")
 	at := make([]int, len(s.Instances.Instances))
