@@ -37,8 +37,9 @@ func addPictures(cmd *cobra.Command) *pictures {
 	return d
 }
 
-// check finds mistakes in the flags before any work is done.
-func (d *pictures) check() error {
+// check finds mistakes in the flags before any work is done. input is the file that the
+// command reads, if it is one: a picture must not take its place.
+func (d *pictures) check(input string) error {
 	for _, c := range []struct {
 		flag, file string
 		plot       bool
@@ -49,6 +50,8 @@ func (d *pictures) check() error {
 			return usagef("--%s is empty, expected a file name", c.flag)
 		case c.plot && plotFormat(c.file) == nil:
 			return usagef("--%s %q, expected a name that ends in %s", c.flag, c.file, oneOf(plotFormats()))
+		case sameFile(input, c.file):
+			return usagef("--%s: %s is the file that is read: give another name", c.flag, c.file)
 		}
 	}
 	if !d.cmd.Flags().Changed("gantt-range") {

@@ -228,7 +228,10 @@ the loop over chunks counted once, 'dynamic' ones of all that ran.
 		if f.Changed("out") && (*out == "" || *out == stdoutName) {
 			return usagef("--out is %q, expected a file name", *out)
 		}
-		if err := draw.check(); err != nil {
+		if network.IsFile(args[0]) && sameFile(args[0], *out) {
+			return usagef("%s is the network itself: give -o another file", *out)
+		}
+		if err := draw.check(args[0]); err != nil {
 			return err
 		}
 		spec, err := hardware.Load(common.accelerator)

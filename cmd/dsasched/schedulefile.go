@@ -172,7 +172,7 @@ was made for, as far as it fits there.`,
 	full := cmd.Flags().Bool("full", false, "print all groups and the whole order, however long")
 	draw := addPictures(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := draw.check(); err != nil {
+		if err := draw.check(args[0]); err != nil {
 			return err
 		}
 		origin, r, err := restore(cmd.Context(), args[0], *accelerator)

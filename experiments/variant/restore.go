@@ -90,6 +90,7 @@ func Restore(ctx context.Context, f *schedulefile.File, described *hardware.Spec
 	if v, err := Lookup(origin.Variant); err == nil {
 		r.Variant = v
 	}
+	r.Variant.Outputs = f.Schedules[0].OutputLevel()
 	r.Variant.Lower = lower.Options{KeepWeights: f.Generator.KeepWeights, CrossLayer: f.Generator.CrossLayer, Prefetch: f.Generator.Prefetch}
 	for _, t := range origin.Tuned {
 		x := Trial{Chunk: t.Chunk, ThroughputPerSecond: t.ThroughputPerSecond}

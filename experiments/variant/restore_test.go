@@ -3,6 +3,7 @@ package variant_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"reflect"
 	"testing"
 
@@ -77,5 +78,53 @@ func TestRestore(t *testing.T) {
 				t.Errorf("what was read is written as something else: %v", err)
 			}
 		})
+	}
+}
+
+// A file of another maker, with no word on how it came about, is written again as it is.
+func TestRestoreOfUnknownOrigin(t *testing.T) {
+	src, err := network.Open("toy-fig5", network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := variant.Lookup("llb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.Name = "of another maker"
+	r, err := variant.Run(context.Background(), src, spec, 8, v, variant.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := variant.File(r, schedulefile.Origin{})
+	want, err := f.Write()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Origin.Variant = "of another maker"
+	again, err := variant.Restore(context.Background(), f, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := variant.File(again, schedulefile.Origin{}).Write()
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("the file is another one when it is written again: %v", err)
+	}
+	// Without any origin there is a result all the same.
+	f.Origin = nil
+	nameless, err := variant.Restore(context.Background(), f, spec)
+	if err != nil || nameless.Sim.TotalPs != r.Sim.TotalPs {
+		t.Errorf("error %v", err)
+	}
+	// A broken one is refused, with all that is wrong.
+	f.Batch = 9
+	f.Schedules[0].Order = f.Schedules[0].Order[1:]
+	var bad *variant.ViolationsError
+	if _, err := variant.Restore(context.Background(), f, spec); !errors.As(err, &bad) || len(bad.Violations) < 2 {
+		t.Errorf("error %v", err)
 	}
 }

@@ -456,8 +456,7 @@ func checkBinding(r model.Region, cores []int64, forbidden []bool, most int64) e
 }
 
 func (b *builder) steps() {
-	want, _ := parseLevel(b.plan.Outputs) // Read has checked it
-	if err := b.s.BuildSteps(want); err != nil {
+	if err := b.s.BuildSteps(b.plan.OutputLevel()); err != nil {
 		b.say("", "%v", err)
 	}
 }

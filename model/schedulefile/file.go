@@ -224,6 +224,12 @@ type Merge struct {
 	Reason   string   `json:"reason,omitempty"` // of a refusal
 }
 
+// OutputLevel is Outputs as a level, of a plan that [Read] has taken.
+func (p *Plan) OutputLevel() schedule.Level {
+	l, _ := parseLevel(p.Outputs)
+	return l
+}
+
 // levels in the words of the file.
 var levelNames = [...]string{schedule.LB: "lb", schedule.GB: "gb", schedule.DDR: "ddr"}
 
