@@ -190,7 +190,7 @@ func TestRunWritesThePage(t *testing.T) {
 			t.Error("another page")
 		}
 	}
-	for want, n := range map[string]int{`<section id="fig5"`: 1, "<svg ": 2, "Sub-graphs in the end": 4, "<h3>The paper's claims beside ours</h3>": 1, "<summary>Accelerator stcp920": 1, "<td>S 1</td>": 1} {
+	for want, n := range map[string]int{`<section id="fig5"`: 1, "<svg ": 2, ">Sub-graphs in the end": 4, "<h3>The paper's claims beside ours</h3>": 1, "<summary>Accelerator stcp920": 1, "<td>S 1</td>": 1} {
 		if got := strings.Count(pages[0], want); got != n {
 			t.Errorf("%q is there %d times, want %d", want, got, n)
 		}

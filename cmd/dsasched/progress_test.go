@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -158,8 +159,9 @@ func TestSweepFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			at := func(column string) string { return rows[i+1][slices.Index(rows[0], column)] }
-			if row.Throughput != line.Throughput || at("throughput_per_s") != decimal(row.Throughput) || row.Throughput <= 0 {
-				t.Errorf("row %d: %g, %g per second, in CSV %s", i, row.Throughput, line.Throughput, at("throughput_per_s"))
+			inCSV, err := strconv.ParseFloat(at("throughput_per_s"), 64)
+			if err != nil || row.Throughput != line.Throughput || inCSV != row.Throughput || row.Throughput <= 0 {
+				t.Errorf("row %d: %g, %g per second, in CSV %s (%v)", i, row.Throughput, line.Throughput, at("throughput_per_s"), err)
 			}
 			for _, key := range []string{"hardware.llb_bytes", "batch", "variant"} {
 				if row.Settings[key] != at(key) {

@@ -74,8 +74,10 @@ func Decisions() []Decision {
 		return s
 	}
 	spill := func(name graphturbo.SpillRule, description string) Strategy {
-		return Strategy{Name: string(name), Description: description, choose: func(_ *Variant, o *Options) { o.Spill = name }}
+		return Strategy{Name: string(name), Description: description, choose: func(v *Variant, o *Options) { v.Memory, o.Spill = "", name }}
 	}
+	joint := Strategy{Name: string(JointOrder), Description: "order, bindings and scopes of least cost together, by search",
+		choose: func(v *Variant, _ *Options) { v.Order, v.Bind = JointOrder, JointBinding }}
 	return []Decision{
 		{"group", "which operators become one kernel", []Strategy{
 			group(LayerKernels, "a layer is a kernel"),
@@ -87,6 +89,7 @@ func Decisions() []Decision {
 			split(NoSplit, "not at all"),
 			split(OneFactor, "the factor of the hungriest group for all"),
 			split(Algorithm1, "Algorithm 1 of the paper, each group its own"),
+			split(ExactSplit, "groups and factors of least cost, by search"),
 		}},
 		{"outputs", "the memory where a layer's output should stay", []Strategy{
 			outputs("ddr", schedule.DDR, "off the chip"),
@@ -102,6 +105,7 @@ func Decisions() []Decision {
 			alias("greedy", order(Algorithm3, "Algorithm 3 of the paper: the better of bfs and dfs")),
 			order(ExactOrder, "least traffic, by state-space search"),
 			order(ILPOrder, "least traffic, by integer program (HiGHS)"),
+			joint,
 		}},
 		{"bind", "over which cores an output is spread, and its scope", []Strategy{
 			bind(PlainBinding, "the outermost dimensions"),
@@ -109,10 +113,12 @@ func Decisions() []Decision {
 			alias("greedy", bind(Algorithm4, "Algorithm 4 of the paper, an instance at a time")),
 			bind(ExactBinding, "least cost, by dynamic programming"),
 			bind(ILPBinding, "least cost, by integer program (HiGHS)"),
+			joint,
 		}},
 		{"spill", "what leaves a full memory first", []Strategy{
 			spill(graphturbo.LongestLifetime, "the longest remaining lifetime"),
 			spill(graphturbo.LargestFirst, "the largest"),
+			{Name: string(ExactMemory), Description: "what moves least, by dynamic programming", choose: func(v *Variant, _ *Options) { v.Memory = ExactMemory }},
 		}},
 		{"issue", "what the commands of a kernel may overtake", []Strategy{
 			{Name: "in-order", Description: "a layer's commands wait for the layer before", choose: func(v *Variant, _ *Options) {

@@ -76,6 +76,9 @@ func TestReplaceMakesTheTables(t *testing.T) {
 	for _, v := range slices.Concat(variant.Table(), variant.Exact()) {
 		picks := []variant.Pick{{"group", string(v.Groups)}, {"split", string(v.Split)}, {"order", string(v.Order)}, {"bind", string(v.Bind)},
 			{"outputs", [...]string{"l1", "llb", "ddr"}[v.Outputs]}, {"issue", "in-order"}, {"weights", "reload"}}
+		if v.Memory != "" {
+			picks = append(picks, variant.Pick{Decision: "spill", Strategy: string(v.Memory)})
+		}
 		if v.Lower.CrossLayer {
 			picks[5].Strategy = "cross-layer"
 		}

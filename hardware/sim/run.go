@@ -64,7 +64,7 @@ func Run(ctx context.Context, p *isa.Program, opt Options) (*Result, error) {
 		return nil, err
 	}
 	f := noFold(p)
-	if opt.OnCommand == nil { // who wants to hear of every command gets to
+	if opt.OnCommand == nil && opt.OnRate == nil { // who wants to hear of every command gets to
 		f = foldClusters(p)
 	}
 	e := newEngine(p, opt, f)
