@@ -2,7 +2,7 @@
 #
 # Builds the command and runs experiments into results/: those named as
 # arguments, or all of them. Finished ones are kept and skipped, so a run that
-# was interrupted goes on where it was. Options are those of dsasched run.
+# was interrupted goes on where it was.
 #
 #   ./run_experiments.sh                 everything
 #   ./run_experiments.sh --no-exact      all but the methods that look for optima
@@ -12,11 +12,12 @@ set -euo pipefail
 
 usage() {
 	cat <<-'END'
-		Usage: ./run_experiments.sh [-h | --help] [EXPERIMENT...]
+		Usage: ./run_experiments.sh [-h | --help] [--no-exact] [EXPERIMENT...]
 
 		Builds the command and runs the named experiments, or all of them, into
 		results/. Finished parts are kept: a run that was interrupted goes on where it
-		was. 'dsasched list' lists the experiments.
+		was. 'dsasched list' lists the experiments. --no-exact leaves out the methods
+		that look for optima.
 	END
 }
 
@@ -26,8 +27,9 @@ for argument in "$@"; do
 		usage
 		exit 0
 		;;
+	--no-exact) ;;
 	-*)
-		echo "run_experiments.sh: found $argument, expected names of experiments" >&2
+		echo "run_experiments.sh: found $argument, expected --no-exact or names of experiments" >&2
 		usage >&2
 		exit 2
 		;;
