@@ -100,7 +100,7 @@ func (l Line) Ratio() float64 { return l.Ours / l.Published }
 // Verdict is what a reader wants to know first.
 func (l Line) Verdict() string {
 	switch r := l.Ratio(); {
-	case l.Published == 0 && l.Ours == 0, r >= 1/1.2 && r <= 1.2:
+	case l.Published == 0 && l.Ours == 0, l.Published > 0 && math.Abs(r-1) <= 0.2:
 		return "reproduced within 20 %"
 	case l.Unit == "x" && l.Ours > 1 == (l.Published > 1):
 		return "direction only"
