@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -136,6 +137,7 @@ What is finished stays: a run that was interrupted goes on where it was. With
 		if out == "" {
 			return usagef("--out is empty, expected a folder")
 		}
+		defer collectLess()()
 		opt := experiments.Options{Out: out, Workers: int(workers.value), Stderr: cmd.ErrOrStderr(), Quiet: quiet, NoExact: noExact, SolverVersion: solverVersion(), Revision: os.Getenv("DSASCHED_REVISION"), SolveLimit: limit}
 		if solver, err := highs.New(); err == nil {
 			opt.Solver = solver // else growth goes without
@@ -205,4 +207,22 @@ func listResults(out string, names []string, noExact bool) (*runJSON, error) {
 		answer.Experiments = append(answer.Experiments, done)
 	}
 	return answer, nil
+}
+
+// collectLess lets a run use memory instead of time: programs of some hundred
+// thousand commands come and go, and collecting them takes a quarter of the time.
+// GOGC and GOMEMLIMIT are respected. The answer undoes it.
+func collectLess() func() {
+	percent, limit := debug.SetGCPercent(-1), debug.SetMemoryLimit(-1)
+	debug.SetGCPercent(percent)
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(800)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(3 << 30)
+	}
+	return func() {
+		debug.SetGCPercent(percent)
+		debug.SetMemoryLimit(limit)
+	}
 }
