@@ -69,11 +69,11 @@ func Tornados(list []Tornado) (*Figure, error) {
 	return stack(panels, 30+11*vg.Length(most), keys, len(keys)), nil
 }
 
-// between are round numbers in an interval, three to eight of them.
+// between are round numbers in an interval, two to seven of them.
 func between(low, high float64, unit string) []plot.Tick {
 	step := math.Pow(10, math.Floor(math.Log10((high-low)/2)))
 	for _, f := range []float64{5, 2} {
-		if (high-low)/(f*step) >= 4 {
+		if (high-low)/(f*step) >= 2.5 {
 			step *= f
 			break
 		}
