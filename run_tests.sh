@@ -81,11 +81,11 @@ if ((${#no_race[@]})); then
 	go list "${no_race[@]}" | sort >"$tmp/slow"
 fi
 mapfile -t packages < <(comm -23 "$tmp/all" "$tmp/slow")
-go test -race "${packages[@]}"
+go test -race -timeout 20m "${packages[@]}"
 if [[ -s $tmp/slow ]]; then
 	step "test, without the race detector"
 	mapfile -t packages <"$tmp/slow"
-	go test "${packages[@]}"
+	go test -timeout 20m "${packages[@]}"
 fi
 
 step "test without cgo what differs there"
