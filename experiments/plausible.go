@@ -52,7 +52,7 @@ func rankTable(rows gridRows) (table, []Line) {
 	t := table{title: "TVM's throughputs against the published ones, by set", label: "tab:fig14-agreement",
 		columns: []column{{name: "Set", text: true}, {name: "Figures"}, {name: "Geometric mean\nof the error (×)"}, {name: "Within ×" + fixed(withinFactor, 1)},
 			{name: "Rank correlation"}, {name: fmt.Sprintf("%.0f %% interval", 100*confidence)}},
-		notes: []string{fmt.Sprintf("The error is the larger over the smaller of ours and published. The interval is the percentile bootstrap's, of %d samples of the set (seed %d).", resamples, resampleSeed)}}
+		notes: []string{fmt.Sprintf("The error is the larger over the smaller of ours and published. The interval is the percentile bootstrap's, of %d samples of the set (seed %d); where all ranks agree it has no width, whatever the number of figures, and says nothing of how sure that is.", resamples, resampleSeed)}}
 	var lines []Line
 	for _, set := range []struct {
 		name string

@@ -1,10 +1,13 @@
 package experiments
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
@@ -209,6 +212,43 @@ func (p sweepPoint) speedup() float64 {
 	return p.GraphTurbo / p.TVM
 }
 
+// number writes a count of cores without digits behind the point.
+func (p sweepPoint) number() string {
+	if p.Unit == "" {
+		return plainNumber(p.Value)
+	}
+	return significant(p.Value)
+}
+
+func (p sweepPoint) amount() string { return strings.TrimSpace(p.number() + " " + p.Unit) }
+
+// advantage is the speedup from which on GraphTurbo is worth its while: half as much again.
+const advantage = 1.5
+
+// where says between which values of a quantity, in the order of its values, the speedup
+// passes 1, where the advantage begins or ends, and, if it never does, the advantage.
+func where(knob, model string, points []sweepPoint) string {
+	var list []sweepPoint
+	for _, p := range points {
+		if p.Knob == knob && p.Model == model && p.speedup() > 0 {
+			list = append(list, p)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b sweepPoint) int { return cmp.Compare(a.Value, b.Value) })
+	for _, level := range []float64{1, advantage} {
+		var parts []string
+		for i := 1; i < len(list); i++ {
+			if before, after := list[i-1], list[i]; before.speedup() >= level != (after.speedup() >= level) {
+				parts = append(parts, fmt.Sprintf("passes %g between %s and %s", level, before.amount(), after.amount()))
+			}
+		}
+		if len(parts) > 0 {
+			return ", and " + strings.Join(parts, ", ")
+		}
+	}
+	return ""
+}
+
 func (s sweep) report(points []sweepPoint, b *gridReport) error {
 	var panels []plots.Curves
 	for _, n := range s.networks {
@@ -241,7 +281,7 @@ func (s sweep) report(points []sweepPoint, b *gridReport) error {
 						highest, to = v, p
 					}
 				}
-				t.rows = append(t.rows, []string{k.name, significant(p.Value), k.unit, fmt.Sprintf("%g", p.Factor), cellOf(p.TVM), cellOf(p.GraphTurbo), speedup})
+				t.rows = append(t.rows, []string{k.name, p.number(), k.unit, fmt.Sprintf("%g", p.Factor), cellOf(p.TVM), cellOf(p.GraphTurbo), speedup})
 				for i, x := range c.X {
 					if x == p.Factor {
 						series.Values[i] = p.speedup()
@@ -249,8 +289,8 @@ func (s sweep) report(points []sweepPoint, b *gridReport) error {
 				}
 			}
 			c.Series = append(c.Series, series)
-			t.notes = append(t.notes, fmt.Sprintf("%s: the speedup goes from %.2f (at %s %s) to %.2f (at %s %s).", k.name,
-				lowest, significant(at.Value), k.unit, highest, significant(to.Value), k.unit))
+			t.notes = append(t.notes, fmt.Sprintf("%s: the speedup goes from %.2f (at %s) to %.2f (at %s)%s.", k.name,
+				lowest, at.amount(), highest, to.amount(), where(k.name, n.model, points)))
 		}
 		if err := b.table(t); err != nil {
 			return err

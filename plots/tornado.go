@@ -78,7 +78,7 @@ func between(low, high float64, unit string) []plot.Tick {
 			break
 		}
 	}
-	digits := max(0, int(-math.Floor(math.Log10(step)*(1+1e-12))))
+	digits := max(0, int(-math.Floor(math.Log10(step)+1e-9)))
 	var ticks []plot.Tick
 	for k := math.Ceil(low/step) + 0; k*step <= high; k++ { // + 0: no negative zero
 		ticks = append(ticks, plot.Tick{Value: k * step, Label: fmt.Sprintf("%.*f%s", digits, k*step, unit)})

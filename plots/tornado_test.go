@@ -73,7 +73,7 @@ func TestBetween(t *testing.T) {
 	for _, c := range []struct {
 		low, high float64
 		want      string
-	}{{5.7, 12.2, "6 8 10 12"}, {0.84, 0.92, "0.84 0.86 0.88 0.90 0.92"}, {-3, 31, "0 10 20 30"}} {
+	}{{5.7, 12.2, "6 8 10 12"}, {0.84, 0.92, "0.84 0.86 0.88 0.90 0.92"}, {-3, 31, "0 10 20 30"}, {1.55, 2.2, "1.6 1.8 2.0 2.2"}} {
 		var got []string
 		for _, k := range between(c.low, c.high+1e-9, "") {
 			got = append(got, k.Label)
