@@ -133,3 +133,36 @@ func TestGridReports(t *testing.T) {
 		})
 	}
 }
+
+// The report of Figure 14 has a line for each published or measured throughput, and says
+// which of them the fit has seen.
+func TestFig14Lines(t *testing.T) {
+	rows := gridRows{}
+	for _, c := range Configurations() {
+		for _, v := range []string{"tvm", "astitch", "cross-layer"} {
+			for _, p := range []ChunkPolicy{PaperChunks, Tuned} {
+				rows[gridKey(c.Network, c.BatchSize, v, p)] = Row{ThroughputPerSecond: 100, LatencySeconds: 1, LowerBoundSeconds: 0.5, Batch: c.BatchSize}
+			}
+		}
+	}
+	b := &gridReport{}
+	if err := reportFig14(rows, b); err != nil {
+		t.Fatal(err)
+	}
+	throughputs, seen := 0, 0
+	for _, l := range b.lines {
+		if l.Unit == "x" {
+			continue
+		}
+		throughputs++
+		if l.Calibration {
+			seen++
+		}
+		if l.Calibration != (strings.HasPrefix(l.What, "A ") || strings.HasPrefix(l.What, "B ")) {
+			t.Errorf("%s: seen by the fit: %t", l.What, l.Calibration)
+		}
+	}
+	if throughputs != 12 || seen != 4 {
+		t.Errorf("%d throughputs, %d of them seen by the fit; want those of TVM on ten and two measured, four seen", throughputs, seen)
+	}
+}
