@@ -66,8 +66,8 @@ activations reach, and what a matrix unit loses at each change of its weights. E
 stays within its physical range. No figure of another network is looked at.
 
 The result is the same in every run. The built-in stcp920 holds it, and
-stcp920-paper the same constants. It takes less than a minute of one core; --residuals
-only compares the file as it stands.
+stcp920-paper the same constants. It takes less than a minute; --residuals only
+compares the file as it stands.
 
 With -o, the hardware file is written with the new constants; all else in it stays,
 comments included.`,
