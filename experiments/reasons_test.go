@@ -86,6 +86,16 @@ func TestReasonBatches(t *testing.T) {
 	}
 }
 
+func TestLeastSpeedup(t *testing.T) {
+	points := []sweepPoint{{Value: 1}, {Value: 2, TVM: 1, GraphTurbo: 3}, {Value: 3, TVM: 1, GraphTurbo: 0.5}}
+	if p, ok := leastSpeedup(points); !ok || p.Value != 3 {
+		t.Errorf("%+v, %t", p, ok)
+	}
+	if _, ok := leastSpeedup(points[:1]); ok {
+		t.Error("a machine on which nothing fits has a speedup")
+	}
+}
+
 func TestWhere(t *testing.T) {
 	point := func(value, speedup float64) sweepPoint {
 		return sweepPoint{Model: "m", Knob: "LB size", Value: value, Unit: "KiB", TVM: 1, GraphTurbo: speedup}

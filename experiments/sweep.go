@@ -249,6 +249,16 @@ func where(knob, model string, points []sweepPoint) string {
 	return ""
 }
 
+// leastSpeedup finds the first of the points at which GraphTurbo gains least.
+func leastSpeedup(points []sweepPoint) (least sweepPoint, ok bool) {
+	for _, p := range points {
+		if v := p.speedup(); v > 0 && (!ok || v < least.speedup()) {
+			least, ok = p, true
+		}
+	}
+	return least, ok
+}
+
 func (s sweep) report(points []sweepPoint, b *gridReport) error {
 	var panels []plots.Curves
 	for _, n := range s.networks {
@@ -296,6 +306,11 @@ func (s sweep) report(points []sweepPoint, b *gridReport) error {
 			return err
 		}
 		panels = append(panels, c)
+	}
+	if least, ok := leastSpeedup(points); ok && least.speedup() > 1 {
+		b.note("GraphTurbo is faster than TVM at every point; the least speedup is %.2f (%s, %s at %s).", least.speedup(), least.Model, least.Knob, least.amount())
+	} else if ok {
+		b.note("GraphTurbo is not faster than TVM everywhere; the least speedup is %.2f (%s, %s at %s).", least.speedup(), least.Model, least.Knob, least.amount())
 	}
 	f, err := plots.Lines(panels...)
 	return b.figure("speedup", "Speedup over TVM against each quantity", f, err)
