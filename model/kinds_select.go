@@ -143,8 +143,14 @@ func init() {
 		vector: simple(7)})
 
 	register(&KindInfo{Kind: "ArgMax", Class: ReductionClass, Doc: "position of the largest element along Axes[0]", minIn: 1, maxIn: 1,
-		infer: kinds["ReduceMax"].infer, access: kinds["ReduceMax"].access,
-		dtype: func(*Op, []*Tensor) DType { return I64 },
+		infer: func(op *Op, in []*Tensor) ([]Shape, error) {
+			if len(op.Attr.Axes) != 1 {
+				return nil, fmt.Errorf("positions along axes %v, expected one axis", op.Attr.Axes)
+			}
+			return kinds["ReduceMax"].infer(op, in)
+		},
+		access: kinds["ReduceMax"].access,
+		dtype:  func(*Op, []*Tensor) DType { return I64 },
 		vector: func(op *Op, in []*Tensor, _ Shape) VectorWork {
 			return VectorWork{Simple: 2 * in[0].Shape[op.Attr.Axes[0]]}
 		}})
