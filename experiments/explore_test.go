@@ -252,7 +252,7 @@ func TestProgress(t *testing.T) {
 
 // What limits is what a change of it shows: more of it helps, more of the rest does
 // not help as much.
-func TestLimitOf(t *testing.T) {
+func TestLimit(t *testing.T) {
 	limit := func(text string) (string, float64, float64) {
 		p := explorationPlan(t, text)
 		list, err := p.Explore(context.Background(), ExploreOptions{})

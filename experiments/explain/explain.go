@@ -203,35 +203,17 @@ func (e *Explainer) Overview() Overview {
 	return o
 }
 
-// Limit says in a few words what keeps a program from being faster: the resource or the
-// units in use for most of the time.
+// Limit says in a few words what keeps a program from being faster: see
+// variant.Result.Limit.
 func Limit(r *variant.Result) string {
-	type use struct {
-		what  string
-		share float64
-	}
-	var best use
-	consider := func(what string, share float64) {
-		if share > best.share {
-			best = use{what, share}
-		}
-	}
-	if r.Sim.TotalPs == 0 {
+	switch what, share := r.Limit(); what {
+	case variant.LimitNothing:
 		return "nothing runs"
+	case variant.LimitDependencies:
+		return fmt.Sprintf("dependencies: no unit is busy for half of the time; the longest chain takes %.0f %% of it", 100*share)
+	default:
+		return fmt.Sprintf("%s, busy for %.0f %% of the time", what, 100*share)
 	}
-	total := float64(r.Sim.TotalPs)
-	for i, res := range r.Program.Resources {
-		consider("the bandwidth of "+res.Name, r.Sim.Resources[i].Utilization)
-	}
-	kinds := r.Sim.Clusters[picture.Cluster(r)].KindPs
-	for _, k := range []isa.Kind{isa.Matrix, isa.Vector, isa.Special, isa.Launch} {
-		name := map[isa.Kind]string{isa.Matrix: "the matrix units", isa.Vector: "the vector units", isa.Special: "the special function units", isa.Launch: "kernel launches"}[k]
-		consider(name, float64(kinds[k])/total)
-	}
-	if best.share < 0.6 {
-		return fmt.Sprintf("waiting; the busiest is %s, %.0f %% of the time", best.what, 100*best.share)
-	}
-	return fmt.Sprintf("%s, in use %.0f %% of the time", best.what, 100*best.share)
 }
 
 func (e *Explainer) groupName(kernel int) string {
