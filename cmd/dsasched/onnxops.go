@@ -95,8 +95,6 @@ func (a *onnxOpsJSON) write(b *bytes.Buffer, markdown bool) {
 		row := []string{o.Type, o.Domain, opsets, o.Becomes, o.Class, o.Folds, o.Note}
 		if markdown {
 			row = append(row, "`"+o.Test+"`")
-		} else {
-			row[3], row[6] = shorten(o.Becomes, 42), shorten(o.Note, 48)
 		}
 		rows = append(rows, row)
 	}

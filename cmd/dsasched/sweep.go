@@ -373,11 +373,21 @@ func writeHardwareComparison(b *bytes.Buffer, plan *experiments.Plan, list []exp
 		return
 	}
 	row(b, "network", "%s (%s), batch %s", value(list[0], "model"), value(list[0], "dtype"), value(list[0], "batch"))
+	header, align := []string{"hardware", "chunk", "throughput", "latency", "matrix", "vector", "DDR bytes", "limited by", ""}, "lrrrrrrll"
+	several := slices.ContainsFunc(list, func(e experiments.Explored) bool { return value(e, "variant") != value(list[0], "variant") })
+	if several {
+		header, align = slices.Insert(header, 1, "variant"), "l"+align
+	} else {
+		row(b, "variant", "%s", value(list[0], "variant"))
+	}
 	b.WriteByte('\n')
 	failures := 0
 	var rows [][]string
 	for _, e := range list {
-		cells := []string{value(e, "hardware"), value(e, "variant")}
+		cells := []string{value(e, "hardware")}
+		if several {
+			cells = append(cells, value(e, "variant"))
+		}
 		if r := e.Row; r != nil {
 			cells = append(cells, fmt.Sprint(r.BatchesPerCluster), perSecond(r.ThroughputPerSecond), duration(r.LatencySeconds),
 				percent(r.MMEUtilization), percent(r.VMEUtilization), size(r.MovedBytes.DDR), e.LimitedBy, percent(e.LimitShare))
@@ -387,6 +397,6 @@ func writeHardwareComparison(b *bytes.Buffer, plan *experiments.Plan, list []exp
 		}
 		rows = append(rows, cells)
 	}
-	writeTable(b, "llrrrrrrll", []string{"hardware", "variant", "chunk", "throughput", "latency", "matrix", "vector", "DDR bytes", "limited by", ""}, rows)
+	writeTable(b, align, header, rows)
 	writeFailures(b, list)
 }

@@ -43,20 +43,20 @@ func TestTerminal(t *testing.T) {
 		}
 		return most
 	}
-	narrow := onTerminal(t, "90", nil, "variants")
-	if n := widest(narrow); n > 90 || !strings.Contains(narrow, bold) {
+	narrow := onTerminal(t, "70", nil, "variants")
+	if n := widest(narrow); n > 70 || !strings.Contains(narrow, bold) {
 		t.Errorf("%d wide, %q", n, narrow)
 	}
-	if wide := onTerminal(t, "300", nil, "variants"); widest(wide) <= 90 || strings.Contains(wide, "…") {
+	if wide := onTerminal(t, "300", nil, "variants"); widest(wide) <= 70 || strings.Contains(wide, "…") {
 		t.Errorf("%d wide, %q", widest(wide), wide)
 	}
-	if set := onTerminal(t, "300", []string{"COLUMNS=90"}, "variants"); set != narrow {
+	if set := onTerminal(t, "300", []string{"COLUMNS=70"}, "variants"); set != narrow {
 		t.Errorf("%q, want %q", set, narrow)
 	}
-	if plain := onTerminal(t, "90", []string{"NO_COLOR=1"}, "variants"); strings.Contains(plain, "\x1b") || plain != strings.NewReplacer(bold, "", "\x1b[m", "").Replace(narrow) {
+	if plain := onTerminal(t, "70", []string{"NO_COLOR=1"}, "variants"); strings.Contains(plain, "\x1b") || plain != strings.NewReplacer(bold, "", "\x1b[m", "").Replace(narrow) {
 		t.Errorf("%q", plain)
 	}
-	if dumb := onTerminal(t, "90", []string{"TERM=dumb"}, "variants"); strings.Contains(dumb, "\x1b") {
+	if dumb := onTerminal(t, "70", []string{"TERM=dumb"}, "variants"); strings.Contains(dumb, "\x1b") {
 		t.Errorf("%q", dumb)
 	}
 }

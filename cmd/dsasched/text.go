@@ -200,18 +200,26 @@ func printable(text string) string {
 // them, each indented; the last one ends in "..." if there is more.
 func wrap(words []string, indent string, width, n int) string {
 	var b strings.Builder
-	line, lines := indent, 0
+	long := func(line string) int { return len([]rune(line)) }
+	line, lines, first := indent, 0, 0 // first word of the line
 	for i, w := range words {
-		if len(line) > len(indent) && len(line)+1+len(w) > width {
+		if long(line) > len(indent) && long(line)+1+long(w) > width {
 			lines++
 			if lines == n {
-				fmt.Fprintf(&b, "%s ... (%d more)\n", line, len(words)-i)
+				end := i
+				tail := func() string { return fmt.Sprintf(" ... (%d more)", len(words)-end) }
+				for end > first+1 && long(line)+long(tail()) > width {
+					end--
+					line = strings.TrimSuffix(line, " "+words[end])
+				}
+				b.WriteString(line + tail() + "\n")
 				return b.String()
 			}
+			first = i
 			b.WriteString(line + "\n")
 			line = indent
 		}
-		if len(line) > len(indent) {
+		if long(line) > len(indent) {
 			line += " "
 		}
 		line += w

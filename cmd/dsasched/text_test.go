@@ -72,7 +72,13 @@ func TestWrap(t *testing.T) {
 	if got, want := wrap(words, " ", 8, 5), " aaa bbb\n ccc ddd\n eee\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := wrap(words, " ", 8, 2), " aaa bbb\n ccc ddd ... (1 more)\n"; got != want {
+	if got, want := wrap(words, " ", 8, 2), " aaa bbb\n ccc ... (2 more)\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := wrap(words, " ", 19, 1), " aaa ... (4 more)\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := wrap(strings.Fields("äää bbb ccc"), "", 7, 5), "äää bbb\nccc\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if got, want := wrap([]string{"longer-than-the-line"}, "", 5, 3), "longer-than-the-line\n"; got != want {

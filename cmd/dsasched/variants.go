@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/experiments/variant"
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
 )
 
 type variantsJSON struct {
@@ -21,6 +22,7 @@ type variantJSON struct {
 	Outputs     string `json:"outputs"`
 	Order       string `json:"order"`
 	Bind        string `json:"bind"`
+	Spill       string `json:"spill"`
 	KeepWeights bool   `json:"keep_weights"`
 	CrossLayer  bool   `json:"cross_layer"`
 	Prefetch    bool   `json:"prefetch"`
@@ -34,8 +36,9 @@ func newVariants() *cobra.Command {
 decision: how operators are grouped into kernels, how groups are split into
 instances, the memory level where outputs should stay (ddr; llb, the buffer of a
 cluster; l1, that of a core), the order of the instances, the binding of
-dimensions to cores, and what the kernel generator may do: keep weights in the LLB
-from kernel to kernel, overlap across layers, fetch weights ahead of the kernel.`,
+dimensions to cores, what leaves a full memory first, and what the kernel generator
+may do: keep weights in the LLB from kernel to kernel, overlap across layers, fetch
+weights ahead of the kernel.`,
 		Example: `  dsasched variants
   dsasched variants --json`,
 		Args: noArgs,
@@ -44,19 +47,26 @@ from kernel to kernel, overlap across layers, fetch weights ahead of the kernel.
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var answer variantsJSON
 		for _, v := range variant.All() {
+			spill := string(v.Memory)
+			if v.Memory == variant.SpillByRule {
+				spill = string(graphturbo.LongestLifetime)
+			}
 			answer.Variants = append(answer.Variants, variantJSON{
 				Name: v.Name, Description: v.Description, Groups: string(v.Groups), Split: string(v.Split),
-				Outputs: levelKey(v.Outputs), Order: string(v.Order), Bind: string(v.Bind),
+				Outputs: levelKey(v.Outputs), Order: string(v.Order), Bind: string(v.Bind), Spill: spill,
 				KeepWeights: v.Lower.KeepWeights, CrossLayer: v.Lower.CrossLayer, Prefetch: v.Lower.Prefetch,
 			})
 		}
 		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) {
-			var rows, descriptions [][]string
+			var upper, lower, descriptions [][]string // one table of all would be wider than a screen
 			for _, v := range answer.Variants {
-				rows = append(rows, []string{v.Name, v.Groups, v.Split, v.Outputs, v.Order, v.Bind, v.generator()})
+				upper = append(upper, []string{v.Name, v.Groups, v.Split, v.Outputs, v.Order, v.Bind})
+				lower = append(lower, []string{v.Name, v.Spill, v.generator()})
 				descriptions = append(descriptions, []string{v.Name, v.Description})
 			}
-			writeTable(b, "lllllll", []string{"name", "groups", "split", "outputs", "order", "binding", "generator"}, rows)
+			writeTable(b, "llllll", []string{"name", "groups", "split", "outputs", "order", "binding"}, upper)
+			b.WriteByte('\n')
+			writeTable(b, "lll", []string{"name", "spill", "generator"}, lower)
 			writeDescriptions(b, descriptions)
 		})
 	}
