@@ -60,7 +60,7 @@ var mayImport = map[string][]string{
 	"examples/scheduler":    {"experiments/network", "experiments/variant", "hardware", "model/schedule"},
 	"cmd/dsasched":          {"experiments", "experiments/explain", "experiments/network", "experiments/picture", "experiments/variant", "formulation/binding", "formulation/highs", "formulation/memory", "formulation/milp", "formulation/ordering", "formulation/project", "formulation/split", "hardware", "hardware/cost", "hardware/isa", "hardware/sim", "hardware/sim/trace", "heuristics/graphturbo", "heuristics/memory", "heuristics/ordering", "heuristics/project", "model", "model/memory", "model/onnx", "model/ordering", "model/project", "model/schedule", "model/schedulefile", "model/simplify", "model/structure", "model/zoo", "plots", "spell"},
 	"experiments/picture":   {"experiments/variant", "hardware/isa", "model/schedule", "plots"},
-	"experiments/explain":   {"experiments/picture", "experiments/variant", "hardware/isa", "hardware/sim", "heuristics/graphturbo", "model", "model/schedule"},
+	"experiments/explain":   {"experiments/picture", "experiments/variant", "hardware/isa", "hardware/sim", "heuristics/graphturbo", "model", "model/schedule", "spell"},
 }
 
 func TestImportsGoOneWay(t *testing.T) {

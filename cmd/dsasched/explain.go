@@ -31,14 +31,15 @@ func newExplain() *cobra.Command {
 		Use:   "explain SCHEDULE.json|MODEL",
 		Short: "Tell why a schedule is as it is, and what it waits for",
 		Long: `Explain a schedule: one from a file, or the one that 'dsasched schedule' makes of a
-network with the same flags.
+network with the flags that both have. A schedule with single decisions replaced
+(--order, --bind, ...) has to be written to a file first, with -o.
 
 Without --tensor, --op or --group: the critical path, that is the commands of which
 each starts when the one before it ends, from the start to the end of the batch; what
 each unit waited for; and what limits the whole.
 
 --group tells which merges made the group and which rule, with which numbers,
-stopped it from growing; what its hungriest instance takes at its factor and at
+stopped it from growing, or by what else it was chosen; what its hungriest instance takes at its factor and at
 smaller ones; when its instances run and what their launches wait for.
 --op tells in which layer the operator is fused, which merges ended at it, and what
 its layer waited for. --tensor tells where the tensor lives and for how long, and if
@@ -198,6 +199,16 @@ func mergeLines(b *bytes.Buffer, list []explain.Merge, most int) {
 	}
 }
 
+// strategyText is a strategy of a decision with its description: "search: ...".
+func strategyText(decision, strategy string) string {
+	if d, err := variant.LookupDecision(decision); err == nil {
+		if s, err := d.Lookup(strategy); err == nil {
+			return s.Name + ": " + s.Description
+		}
+	}
+	return strategy
+}
+
 func (a explainJSON) writeGroup(b *bytes.Buffer) {
 	g := a.Group
 	row(b, "group", "%s of %s: %s, %s", g.Name, printable(a.Schedule), plural(g.Operators, "operator"), plural(g.LayerCount, "layer"))
@@ -231,10 +242,21 @@ func (a explainJSON) writeGroup(b *bytes.Buffer) {
 			}
 			items = append(items, fmt.Sprintf("%s in %d (splits %s)", c.Dim, c.Factor, plural(c.Operators, "operator")))
 		}
+		if g.SplitBy != "" && g.SplitBy != string(variant.Algorithm1) {
+			rowWrapped(b, "chosen by", strategyText("split", g.SplitBy)+"; Algorithm 1 would take the first of these:")
+		}
 		rowOf(b, "Algorithm 1", items)
 	}
 	if len(g.Merges)+len(g.Stops) == 0 {
-		fmt.Fprintf(b, "\nNothing is known of merges: the variant groups by layers, or the file does not tell\n")
+		b.WriteByte('\n')
+		switch {
+		case g.SplitBy == string(variant.ExactSplit):
+			rowWrapped(b, "no merges", strategyText("split", g.SplitBy))
+		case g.GroupedBy == "":
+			rowWrapped(b, "no merges", "the schedule does not tell how its groups were made")
+		default:
+			rowWrapped(b, "no merges", strategyText("group", g.GroupedBy))
+		}
 	}
 	if len(g.Merges) > 0 {
 		fmt.Fprintf(b, "\nMerged: %s, the last of them\n", plural(len(g.Merges), "time"))

@@ -25,6 +25,7 @@ func TestSimulateAgain(t *testing.T) {
 		"resnet50 --batch 32",
 		"net.onnx --batch 6 --dtype f32 --variant exact-all",
 		"bert-128 --batch 4 --spill largest-first --in-place",
+		"net.onnx --batch 8 --order dfs --bind search --split search",
 		"resnet50 --batch 2 --hardware goya --variant tvm",
 	} {
 		t.Run(args, func(t *testing.T) {
@@ -250,6 +251,7 @@ func TestScheduleFileReads(t *testing.T) {
 
 func TestExplainTexts(t *testing.T) {
 	workspace(t)
+	answer(t, "schedule", "resnet50", "--batch", "8", "--chunk", "2", "--split", "search", "-o", "replaced.schedule.json")
 	for _, c := range []struct {
 		args string
 		want []string
@@ -259,7 +261,9 @@ func TestExplainTexts(t *testing.T) {
 		{"resnet50 --batch 64 --chunk 16 --tensor stage3.block5.add", []string{"spilled", "GB, not LB", "98 layers", "capacity      1 MiB", "too many", "stem.pool"}},
 		{"bert-128 --batch 32 --chunk 8 --tensor encoder.layer0.ffn.gelu", []string{"in 32 tiles", "weights       4.501 MiB per core, their buffer holds 192 KiB", "0 B too many"}},
 		{"resnet50 --batch 8 --op stage2.block0.conv1", []string{"fused in it   stage2.block0.conv1", "waiting for"}},
-		{"bert-128 --batch 4 --variant tvm --group k3", []string{"Nothing is known of merges"}},
+		{"bert-128 --batch 4 --variant tvm --group k3", []string{"no merges     layers: a layer is a kernel"}},
+		{"resnet50 --batch 8 --chunk 2 --variant exact-split --group g1", []string{"chosen by     search: groups and factors of least cost", "no merges     search"}},
+		{"replaced.schedule.json --group g1", []string{"chosen by     search: groups and factors of least cost", "no merges     search"}},
 		{"net.schedule.json --tensor w1", []string{"a constant"}},
 		{"net.schedule.json --tensor x", []string{"a network input"}},
 		{"net.schedule.json --tensor y", []string{"a network output"}},

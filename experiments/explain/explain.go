@@ -21,6 +21,7 @@ import (
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/spell"
 )
 
 // Explainer answers questions about one simulated schedule.
@@ -239,7 +240,12 @@ type Group struct {
 	// Footprints are the bytes of the hungriest instance at the factor and at the
 	// smaller ones that were possible, from 1 on; along the dimension that is split.
 	Footprints []Footprint `json:"footprints"`
-	// Choices are what Algorithm 1 offers; Eq. (1) takes the first.
+	// GroupedBy and SplitBy are the variant's strategies for the decisions, "" where a
+	// schedule does not tell.
+	GroupedBy string `json:"grouped_by"`
+	SplitBy   string `json:"split_by"`
+	// Choices are what Algorithm 1 offers; Eq. (1) takes the first. Another strategy
+	// may have taken something else.
 	Choices []Choice `json:"choices"`
 	// Merges are those of which the group came, Stops those that were refused at its
 	// borders. Both are empty if the schedule does not tell.
@@ -288,21 +294,27 @@ type Instance struct {
 type UnknownError struct {
 	What, Name string
 	Near       []string // names that have it as a part
+	Hint       string   // the name it may have meant, if none has it as a part
 }
 
 func (e *UnknownError) Error() string {
 	if len(e.Near) > 0 {
 		return fmt.Sprintf("there is no %s %q; names with it: %s", e.What, e.Name, strings.Join(e.Near, ", "))
 	}
-	return fmt.Sprintf("there is no %s %q", e.What, e.Name)
+	return fmt.Sprintf("there is no %s %q%s", e.What, e.Name, e.Hint)
 }
 
 func unknown(what, name string, all func(yield func(string) bool)) error {
 	e := &UnknownError{What: what, Name: name}
+	var names []string
 	for n := range all {
+		names = append(names, n)
 		if name != "" && strings.Contains(n, name) && len(e.Near) < 5 {
 			e.Near = append(e.Near, n)
 		}
+	}
+	if e.Hint = spell.Hint(name, names); e.Hint == "" && what == "group" && len(names) > 0 {
+		e.Hint = fmt.Sprintf(", expected %s to %s", names[0], names[len(names)-1])
 	}
 	return e
 }
@@ -322,7 +334,7 @@ func (e *Explainer) Group(name string) (*Group, error) {
 	}
 	sg := e.s.Grouping.Groups[k]
 	x := &Group{Name: name, Operators: len(sg.Ops), First: g.Op(sg.Ops[0]).Name, Last: g.Op(sg.Ops[len(sg.Ops)-1]).Name, LayerCount: len(e.s.Layers[k]),
-		Factor: sg.Factor(), TooBig: sg.Split.Factor == schedule.Unsplittable, Footprints: []Footprint{}, Choices: []Choice{}, Merges: []Merge{}, Stops: []Merge{}, Instances: []Instance{}}
+		GroupedBy: string(e.r.Variant.Groups), SplitBy: string(e.r.Variant.Split), Factor: sg.Factor(), TooBig: sg.Split.Factor == schedule.Unsplittable, Footprints: []Footprint{}, Choices: []Choice{}, Merges: []Merge{}, Stops: []Merge{}, Instances: []Instance{}}
 	opt, err := variant.SplitOptions(e.s, e.opt)
 	if err != nil {
 		return nil, err

@@ -71,6 +71,23 @@ func MachineOf(f *schedulefile.File, described *hardware.Spec) (*hardware.Spec, 
 	return Machine(described, Level(f.Hardware.Level))
 }
 
+// named is the variant of a name, one of Replace among them. There is none of an
+// outsider's name, nor of strategies that need a solver.
+func named(name string) (Variant, bool) {
+	base, rest, replaced := strings.Cut(name, "+")
+	v, err := Lookup(base)
+	if err != nil || !replaced {
+		return v, err == nil
+	}
+	var picks []Pick
+	for part := range strings.SplitSeq(rest, "+") {
+		decision, strategy, _ := strings.Cut(part, "=")
+		picks = append(picks, Pick{decision, strategy})
+	}
+	v, _, err = Replace(v, Options{}, picks...)
+	return v, err == nil && v.Name == name
+}
+
 // Restore simulates the schedule of a file on a machine, after it was checked. A
 // schedule that breaks rules is a [*ViolationsError]. What [File] has written gives
 // the same result as the run that it was written of.
@@ -87,7 +104,7 @@ func Restore(ctx context.Context, f *schedulefile.File, described *hardware.Spec
 		origin = *f.Origin
 	}
 	r := &Result{Variant: Variant{Name: origin.Variant}, Source: origin.Source, Machine: described, Spec: spec, Batch: f.Batch}
-	if v, err := Lookup(origin.Variant); err == nil {
+	if v, ok := named(origin.Variant); ok {
 		r.Variant = v
 	}
 	r.Variant.Outputs = f.Schedules[0].OutputLevel()

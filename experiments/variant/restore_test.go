@@ -82,6 +82,46 @@ func TestRestore(t *testing.T) {
 }
 
 // A file of another maker, with no word on how it came about, is written again as it is.
+// A name that Replace has given stands for the same decisions again.
+func TestNamed(t *testing.T) {
+	src, err := network.Open("toy-fig5", network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, err := variant.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, opt, err := variant.Replace(base, variant.Options{}, variant.Pick{Decision: "split", Strategy: "search"}, variant.Pick{Decision: "order", Strategy: "dfs"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := variant.Run(context.Background(), src, spec, 8, v, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := variant.File(r, schedulefile.Origin{})
+	for name, want := range map[string]variant.Variant{
+		v.Name:                          v,
+		"cross-layer+order=dfs+split=x": {},
+		"cross-layer+":                  {},
+		"cross-layer+order=alg3":        {}, // what it has anyhow is not in a name
+	} {
+		f.Origin.Variant = name
+		again, err := variant.Restore(context.Background(), f, spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := again.Variant; got.Name != name || got.Split != want.Split || got.Order != want.Order || got.Groups != want.Groups {
+			t.Errorf("%s has come back as %+v", name, got)
+		}
+	}
+}
+
 func TestRestoreOfUnknownOrigin(t *testing.T) {
 	src, err := network.Open("toy-fig5", network.Options{})
 	if err != nil {
