@@ -174,7 +174,7 @@ func (a *compareJSON) write(b *bytes.Buffer) {
 			bound, gap = value(*d.Bound), percent(*d.Gap)
 		}
 		if d.Throughput != nil {
-			throughput = fmt.Sprintf("%.4g/s", *d.Throughput)
+			throughput = perSecond(*d.Throughput)
 		}
 		rows = append(rows, []string{d.Decision, d.Method, objective, bound, gap, d.Status, throughput, fmt.Sprintf("%.2f s", d.Seconds)})
 		if d.Note != "" {

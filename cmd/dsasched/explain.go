@@ -15,6 +15,9 @@ import (
 	"github.com/dsasched/dsasched/model/schedulefile"
 )
 
+// explainRows is how many rows of a table are printed; the others are in --json.
+const explainRows = 8
+
 // explainJSON has one of the four answers.
 type explainJSON struct {
 	Schedule string            `json:"schedule"` // file or network
@@ -269,7 +272,7 @@ func (a explainJSON) writeGroup(b *bytes.Buffer) {
 	fmt.Fprintf(b, "\n%s\n", plural(len(g.Instances), "instance"))
 	rows = nil
 	for i, x := range g.Instances {
-		if i == groupRows {
+		if i == explainRows {
 			rows = append(rows, []string{"...", fmt.Sprintf("%d more", len(g.Instances)-i), "", "", "", ""})
 			break
 		}
@@ -295,7 +298,7 @@ func (a explainJSON) writeOperator(b *bytes.Buffer) {
 	fmt.Fprintf(b, "\nIts layer, by instance\n")
 	var rows [][]string
 	for i, r := range o.Runs {
-		if i == groupRows {
+		if i == explainRows {
 			rows = append(rows, []string{"...", fmt.Sprintf("%d more", len(o.Runs)-i), "", "", "", ""})
 			break
 		}
@@ -328,7 +331,7 @@ func (a explainJSON) writeTensor(b *bytes.Buffer) {
 	}
 	var rows [][]string
 	for i, p := range t.Places {
-		if i == groupRows {
+		if i == explainRows {
 			rows = append(rows, []string{"...", fmt.Sprintf("%d more", len(t.Places)-i), "", "", "", ""})
 			break
 		}
@@ -359,7 +362,7 @@ func (a explainJSON) writeTensor(b *bytes.Buffer) {
 	row(b, "live values", "%s, and %s at least pass through: %s too many", size(s.LiveBytes), size(s.StageBytes), size(s.Over))
 	rows = nil
 	for i, l := range s.Live {
-		if i == groupRows/2 {
+		if i == explainRows/2 {
 			rows = append(rows, []string{"...", fmt.Sprintf("%d more", len(s.Live)-i), "", ""})
 			break
 		}

@@ -477,7 +477,7 @@ func joinsOf(s *schedule.Schedule) []joinJSON {
 
 // What fits a screen; --full lifts it.
 const (
-	groupRows  = 8
+	groupRows  = 6
 	orderLines = 3
 	nameWidth  = 12 // of an operator
 )
@@ -516,7 +516,12 @@ func (a *scheduleJSON) write(b *bytes.Buffer, full bool) {
 	if len(tuned) > 0 {
 		rowOf(b, "tuned chunk", tuned)
 	}
-	row(b, "kernels", "%d launches in a cluster's program, %d executed", a.Commands[isa.Launch].Static, a.Commands[isa.Launch].Dynamic)
+	launches := a.Commands[isa.Launch]
+	text := fmt.Sprintf("%d launches", launches.Static)
+	if launches.Static == 1 {
+		text = "1 launch"
+	}
+	row(b, "kernels", "%s in a cluster's program, %d executed", text, launches.Dynamic)
 	for _, n := range a.Notes {
 		rowWrapped(b, "note", n)
 	}
