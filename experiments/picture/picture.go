@@ -202,7 +202,8 @@ func Gantt(r *variant.Result, from, to int64) (*plots.Figure, error) {
 }
 
 // Memory draws the memory plan of the first chunk: addresses over the layers of the
-// instances, in the order in which they run.
+// instances, in the order in which they run. A GB of which the plan keeps nothing is
+// left out; weights, which pass through it, are not part of the plan.
 func Memory(r *variant.Result) (*plots.Figure, error) {
 	s := r.Schedule
 	m := plots.MemoryMap{End: float64(len(s.Steps)),
@@ -250,10 +251,14 @@ func Memory(r *variant.Result) (*plots.Figure, error) {
 		}
 	}
 	m.Levels = append(m.Levels, lb)
-	if s.GBCapacity > 0 {
+	label := "Layers of the instances, in the order in which they run"
+	switch {
+	case s.GBCapacity == 0:
+	case len(gb.Boxes) == 0: // an empty field would take half of the picture
+		label += "; no value has its place in the GB"
+	default:
 		m.Levels = append(m.Levels, gb)
 	}
-	label := "Layers of the instances, in the order in which they run"
 	if keys.Colours == nil {
 		label += "; a colour for each group, in turn"
 	}
