@@ -377,16 +377,7 @@ func changesOf(p *posed, choice []int) []changeJSON {
 func (a *bindJSON) write(b *bytes.Buffer) {
 	row(b, "binding", "%s (%s) on %s, batch %d in chunks of %d", a.Model, a.DType, a.Hardware, a.Batch, a.Chunk)
 	row(b, "problem", "%s with %s, %s", plural(a.Instances, "instance"), plural(a.Labels, "choice"), plural(a.Edges, "edge"))
-	gap := "unknown"
-	if a.Gap != nil {
-		gap = percent(*a.Gap)
-	}
-	end := ""
-	if a.Stop != milp.Complete.String() {
-		end = ", stopped: " + a.Stop
-	}
-	row(b, "method", "%s: %s in %s%s", a.Method, a.Status, duration(a.Seconds), end)
-	row(b, "objective", "%s, bound %s, gap %s; greedy %s", duration(a.Objective), duration(a.Bound), gap, duration(a.Greedy))
+	writeSolved(b, a.Method, a.Status, a.Stop, a.Seconds, a.Objective, a.Bound, a.Gap, a.Greedy)
 	if a.Throughput != nil && a.GreedyThroughput != nil {
 		row(b, "simulated", "%s, greedy %s", perSecond(*a.Throughput), perSecond(*a.GreedyThroughput))
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/renderer"
 	"github.com/olekukonko/tablewriter/tw"
+
+	"github.com/dsasched/dsasched/formulation/milp"
 )
 
 // writeTable prints rows under a header. align has a letter per column: l or r.
@@ -81,6 +83,21 @@ func rowWrapped(b *bytes.Buffer, label, text string) {
 	words := strings.Fields(text)
 	lines := wrap(words, strings.Repeat(" ", labelWidth), lineWidth, len(words)+1)
 	fmt.Fprintf(b, "%-*s%s", labelWidth, label, lines[min(labelWidth, len(lines)):])
+}
+
+// writeSolved prints how a method has ended and what it has found, beside the greedy
+// answer. Objectives and seconds are times; a gap that is nil is unknown.
+func writeSolved(b *bytes.Buffer, method, status, stop string, seconds, objective, bound float64, gap *float64, greedy float64) {
+	end := ""
+	if stop != milp.Complete.String() {
+		end = ", stopped: " + stop
+	}
+	text := "unknown"
+	if gap != nil {
+		text = percent(*gap)
+	}
+	row(b, "method", "%s: %s in %s%s", method, status, duration(seconds), end)
+	row(b, "objective", "%s, bound %s, gap %s; greedy %s", duration(objective), duration(bound), text, duration(greedy))
 }
 
 const (
