@@ -8,21 +8,32 @@ import (
 	"github.com/dsasched/dsasched/formulation/split"
 )
 
+// timedSplitStates takes the place of split.DefaultMaxStates where time is the limit:
+// within some GB.
+const timedSplitStates = 10 * split.DefaultMaxStates
+
+// bestSplit are the sub-graphs and factors of least cost.
+func (c *comparer) bestSplit(ctx context.Context) (*split.Network, *split.Result, error) {
+	n, err := variant.SplitProblem(c.base.Graph, c.base.Grouping, c.base.Spec, c.opt)
+	if err != nil {
+		return nil, nil, err
+	}
+	opts := split.SearchOptions{Start: n.Given}
+	if c.copt.TimeLimit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.copt.TimeLimit)
+		defer cancel()
+		opts.MaxStates = timedSplitStates
+	}
+	r, err := split.Search(ctx, n.Problem, opts)
+	return n, r, err
+}
+
 // split compares the sub-graphs and factors of Algorithms 1 and 2 with those of least
 // cost.
 func (c *comparer) split(ctx context.Context) error {
 	began := time.Now()
-	n, err := variant.SplitProblem(c.base.Graph, c.base.Grouping, c.base.Spec, c.opt)
-	if err != nil {
-		return err
-	}
-	limited := ctx
-	if c.copt.TimeLimit > 0 {
-		var cancel context.CancelFunc
-		limited, cancel = context.WithTimeout(ctx, c.copt.TimeLimit)
-		defer cancel()
-	}
-	r, err := split.Search(limited, n.Problem, split.SearchOptions{Start: n.Given})
+	n, r, err := c.bestSplit(ctx)
 	if err != nil {
 		return err
 	}

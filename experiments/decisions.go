@@ -27,7 +27,7 @@ const (
 	DecisionMemory = "memory" // what is spilled
 	DecisionIssue  = "issue"  // of a kernel's commands
 	DecisionJoint  = "joint"  // order, bindings and scopes by one search
-	DecisionAll    = "all"    // order, then bind
+	DecisionAll    = "all"    // split, then joint, then memory
 )
 
 // Decisions lists them.
@@ -187,7 +187,10 @@ func (c *comparer) searchOrder(ctx context.Context) (p *ordering.Problem, start,
 	if err != nil {
 		return nil, nil, nil, nil, err
 	}
-	opts := exactorder.SearchOptions{MaxStates: 200_000, TimeLimit: c.copt.TimeLimit}
+	opts := exactorder.SearchOptions{MaxStates: 200_000}
+	if c.copt.TimeLimit > 0 {
+		opts = exactorder.SearchOptions{TimeLimit: c.copt.TimeLimit}
+	}
 	if greedy.HasOrder() {
 		opts.Start = start
 	}
@@ -252,8 +255,8 @@ func (c *comparer) order(ctx context.Context) error {
 	return c.add(ctx, Decided{Decision: DecisionOrder, Method: "search", Unit: "bytes moved", Cost: best.Cost, Bound: best.Bound, Status: string(best.Status)}, s, time.Now().Add(-took))
 }
 
-// bestBinding replaces the bindings and scopes of a schedule.
-func (c *comparer) bestBinding(ctx context.Context, s *schedule.Schedule) (*binding.Network, *binding.Result, *schedule.Schedule, error) {
+// bestBinding replaces the bindings and scopes of a schedule; the memory plan is v's.
+func (c *comparer) bestBinding(ctx context.Context, s *schedule.Schedule, v variant.Variant) (*binding.Network, *binding.Result, *schedule.Schedule, error) {
 	m, err := cost.New(s.Spec)
 	if err != nil {
 		return nil, nil, nil, err
@@ -273,13 +276,13 @@ func (c *comparer) bestBinding(ctx context.Context, s *schedule.Schedule) (*bind
 		return nil, nil, nil, err
 	}
 	bindings, scopes := n.Decode(r.Choice)
-	made, err := variant.Rebind(s, bindings, scopes, c.v, c.opt)
+	made, err := variant.Rebind(s, bindings, scopes, v, c.opt)
 	return n, r, made, err
 }
 
 func (c *comparer) bind(ctx context.Context) error {
 	began := time.Now()
-	n, r, made, err := c.bestBinding(ctx, c.base)
+	n, r, made, err := c.bestBinding(ctx, c.base, c.v)
 	if err != nil {
 		return err
 	}
@@ -337,28 +340,39 @@ func (c *comparer) issue(ctx context.Context) error {
 	return c.add(ctx, Decided{Decision: DecisionIssue, Method: "search", Unit: "s", Cost: float64(x.ExactPs) * 1e-12, Bound: float64(x.BoundPs) * 1e-12, Status: status, Note: note}, nil, began)
 }
 
-// all replaces order and bindings, one after the other.
+// all replaces every decision that the simulated schedule shows: groups and factors
+// first, then order, bindings and scopes for them, then what is spilled. Where the
+// ordering problem has no answer, bindings and scopes are chosen for the greedy order.
 func (c *comparer) all(ctx context.Context) error {
+	if err := c.add(ctx, Decided{Decision: DecisionAll, Method: "greedy", Unit: "s", Status: "greedy"}, c.base, time.Now()); err != nil {
+		return err
+	}
 	began := time.Now()
-	if err := c.add(ctx, Decided{Decision: DecisionAll, Method: "greedy", Unit: "s", Status: "greedy"}, c.base, began); err != nil {
-		return err
-	}
-	s := c.base
-	_, start, o, best, err := c.searchOrder(ctx)
+	d := Decided{Decision: DecisionAll, Method: "search", Unit: "s", Status: "feasible",
+		Note: "groups and factors, then order, bindings and scopes, then spills: each is chosen for those before; nothing is proven of all together"}
+	groups, r, err := c.bestSplit(ctx)
 	if err != nil {
 		return err
 	}
-	if best.HasOrder() {
-		if !slices.Equal(o, start) {
-			if s, err = variant.Reorder(s, o, "search", c.v, c.opt); err != nil {
-				return err
-			}
-		}
+	s, err := variant.Regroup(c.base.Graph, c.base.Spec, groups.Decode(r.Choice), c.v, c.opt)
+	if err != nil {
+		d.Note = "not simulated: " + err.Error()
+		return c.add(ctx, d, nil, began)
 	}
-	_, r, made, err := c.bestBinding(ctx, s)
+	v := c.v
+	v.Memory = variant.ExactMemory
+	n, best, err := c.bestJoint(ctx, s)
 	if err != nil {
 		return err
 	}
-	return c.add(ctx, Decided{Decision: DecisionAll, Method: "order, then bind", Unit: "s", Cost: r.Objective, Status: "feasible",
-		Note: "each is best given the other; nothing is proven of both together"}, made, began)
+	var made *schedule.Schedule
+	if best.Choice != nil {
+		made, err = n.Apply(s, best, v, c.opt)
+	} else {
+		_, _, made, err = c.bestBinding(ctx, s, v)
+	}
+	if err != nil {
+		return err
+	}
+	return c.add(ctx, d, made, began)
 }

@@ -5,20 +5,16 @@ import (
 	"time"
 
 	"github.com/dsasched/dsasched/experiments/variant"
+	"github.com/dsasched/dsasched/formulation/joint"
+	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// joint replaces order, bindings and scopes by one search for all three. The objective
-// of all rows is that of package formulation/joint: seconds of bindings and scopes, and
-// of what the order spills.
-func (c *comparer) joint(ctx context.Context) error {
-	began := time.Now()
-	n, err := variant.JointProblem(c.base, c.opt)
+// bestJoint are the order, the bindings and the scopes of least cost for a schedule's
+// groups; no choice if an instance does not fit.
+func (c *comparer) bestJoint(ctx context.Context, s *schedule.Schedule) (*variant.JointNetwork, *joint.Result, error) {
+	n, err := variant.JointProblem(s, c.opt)
 	if err != nil {
-		return err
-	}
-	greedy, fits, err := n.Given()
-	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	opts := variant.JointLimits()
 	if c.copt.TimeLimit > 0 {
@@ -26,10 +22,23 @@ func (c *comparer) joint(ctx context.Context) error {
 		opts.TimeLimit, opts.MaxBranches = c.copt.TimeLimit, 0
 	}
 	r, err := n.Search(ctx, opts)
+	return n, r, err
+}
+
+// joint replaces order, bindings and scopes by one search for all three. The objective
+// of all rows is that of package formulation/joint: seconds of bindings and scopes, and
+// of what the order spills.
+func (c *comparer) joint(ctx context.Context) error {
+	began := time.Now()
+	n, r, err := c.bestJoint(ctx, c.base)
 	if err != nil {
 		return err
 	}
 	took := time.Since(began)
+	greedy, fits, err := n.Given()
+	if err != nil {
+		return err
+	}
 	if !fits {
 		note := "no order fits"
 		if r.Infeasible != nil {

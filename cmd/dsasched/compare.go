@@ -48,9 +48,9 @@ func newCompare() *cobra.Command {
 		Long: `Schedule a network with all of GraphTurbo, then replace one greedy decision at a
 time by the answers of other methods: sub-graphs and split factors, the order of
 instances, bindings and scopes, what is spilled, the issue of a kernel's commands;
-then order, bindings and scopes by one search (joint), and one after the other (all).
-Each row has the objective of the decision, a proven bound, and the simulated
-throughput if only that decision is replaced.
+then order, bindings and scopes by one search (joint), and all but the issue, each
+for the choices before it (all). Each row has the objective of the decision, a proven
+bound, and the simulated throughput if only that decision is replaced.
 
 An objective is a proxy for time: the simulator overlaps moves with work, so the
 best choice of a proxy may not be the fastest.`,
