@@ -37,7 +37,7 @@ type bindJSON struct {
 	Labels    int `json:"labels"` // choices, of all instances
 
 	Status    string   `json:"status"` // optimal, feasible or limit
-	Stop      string   `json:"stop"`   // complete, or what cut the method short: time, cancelled
+	Stop      string   `json:"stop"`   // complete, or what cut the method short: time, cancelled, memory
 	Objective float64  `json:"objective"`
 	Bound     float64  `json:"bound"`
 	Gap       *float64 `json:"gap"` // of the objective; null: nothing is known

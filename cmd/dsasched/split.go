@@ -35,7 +35,7 @@ type splitJSON struct {
 	Longest    int `json:"longest_layers"` // of any candidate
 
 	Status    string   `json:"status"` // optimal or feasible
-	Stop      string   `json:"stop"`   // complete, or what cut the method short
+	Stop      string   `json:"stop"`   // complete, or what cut the method short: time, cancelled, memory
 	Objective float64  `json:"objective"`
 	Bound     float64  `json:"bound"`
 	Gap       *float64 `json:"gap"` // of the objective; null: nothing is known

@@ -28,6 +28,8 @@ type SearchOptions struct {
 // hundred atoms.
 const DefaultMaxStates = 200_000
 
+var errStates = errors.New("split: as many states as may be kept")
+
 // Search finds a best choice of groups by dynamic programming over the sets of atoms
 // that can have run.
 //
@@ -99,6 +101,8 @@ func Search(ctx context.Context, p *Problem, opts SearchOptions) (*Result, error
 	}
 	stop := milp.Complete
 	switch {
+	case errors.Is(err, errStates):
+		stop = milp.StopMemory
 	case errors.Is(err, context.DeadlineExceeded):
 		stop = milp.StopTime
 	case err != nil:
@@ -361,7 +365,7 @@ func (s *search) run(ctx context.Context, limit float64, most int) (choice []int
 			return choice, now.cost, nil
 		}
 		if len(s.states) >= most {
-			return nil, now.bound, nil
+			return nil, now.bound, errStates
 		}
 		if visited%64 == 0 {
 			if err := ctx.Err(); err != nil {

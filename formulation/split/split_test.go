@@ -176,7 +176,7 @@ func TestSearchAtLimit(t *testing.T) {
 			ctx  context.Context
 			most int
 			stop milp.Stop
-		}{{context.Background(), 3, milp.Complete}, {cancelled, 0, milp.StopCancelled}} {
+		}{{context.Background(), 3, milp.StopMemory}, {cancelled, 0, milp.StopCancelled}} {
 			got, err := Search(c.ctx, p, SearchOptions{MaxStates: c.most, NoPotentials: k%2 == 0})
 			if err != nil {
 				t.Fatal(err)
