@@ -29,7 +29,7 @@ func JointProblem(s *schedule.Schedule, opt Options) (*JointNetwork, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := cost.New(s.Spec)
+	m, err := cost.NewWith(s.Spec, opt.Cost)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,37 @@ import (
 	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/cost"
 )
+
+// An operator cost of the caller's own prices the labels.
+func TestJointOwnCost(t *testing.T) {
+	v, err := variant.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := open(t, "squeezenet").Graph(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := variant.Schedule(g, load(t, "stcp920"), v, variant.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var given [2]float64
+	for i, c := range []cost.Custom{nil, slow{}} {
+		n, err := variant.JointProblem(s, variant.Options{Cost: c})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if given[i], _, err = n.Given(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if given[1] <= given[0] {
+		t.Errorf("%g s with products that take four times as long, %g s without", given[1], given[0])
+	}
+}
 
 // On networks the joint answer obeys the rules, lies between its bound and both what the
 // greedy methods and what one part after the other come to, and its bound is at least
