@@ -30,7 +30,30 @@ type allocateJSON struct {
 	Peak     *int64  `json:"peak"`     // null: no placement was found
 	Bound    int64   `json:"bound"`    // no placement has a peak below it
 	Seconds  float64 `json:"seconds"`
-	Out      *string `json:"out"` // null: nothing was written
+	// Overfull is a reason for infeasible; null: there is none so simple, or no need.
+	Overfull *overfullJSON `json:"overfull"`
+	Out      *string       `json:"out"` // null: nothing was written
+}
+
+// overfullJSON is a time at which what is in use is more than the capacity.
+type overfullJSON struct {
+	Lower   int64    `json:"lower"` // in use from here
+	Upper   int64    `json:"upper"` // to before here
+	Buffers []string `json:"buffers"`
+	Missing int64    `json:"missing_bytes"`
+}
+
+// overfull is the time at which the capacity misses most bytes, nil if it misses none.
+func overfull(p *memory.Problem, capacity int64) *overfullJSON {
+	s, ok := p.Fullest()
+	if !ok || s.Bytes() <= capacity {
+		return nil
+	}
+	o := &overfullJSON{Lower: s.Time.Lower, Upper: s.Time.Upper, Missing: s.Bytes() - capacity}
+	for _, l := range s.Live {
+		o.Buffers = append(o.Buffers, p.Buffers[l.Buffer].ID)
+	}
+	return o
 }
 
 // spillChoicesJSON is the answer of allocate --spill.
@@ -172,6 +195,9 @@ listed places them.`,
 		if sol.Offsets != nil {
 			answer.Peak = &sol.Peak
 		}
+		if sol.Status == milp.Infeasible && !*minimize {
+			answer.Overfull = overfull(p, capacity.value)
+		}
 		if *out != "" && sol.Status.HasValues() {
 			if answer.Out, err = writePlacement(*out, p, sol.Offsets); err != nil {
 				return err
@@ -196,11 +222,25 @@ func writeAllocation(b *bytes.Buffer, a allocateJSON, out string) {
 		row(b, "peak", "%d", *a.Peak)
 	}
 	row(b, "bound", "%d", a.Bound)
+	if o := a.Overfull; o != nil {
+		row(b, "reason", "in [%d, %d) %s in use are %s too many: %s", o.Lower, o.Upper, plural(len(o.Buffers), "buffer"), plural(int(o.Missing), "byte"), printable(firstOf(o.Buffers, reasonNames)))
+	}
 	if a.Out != nil {
 		row(b, "written", "%s", printable(*a.Out))
 	} else if out != "" {
 		row(b, "written", "nothing: there is no placement to write")
 	}
+}
+
+// reasonNames is how many names a reason lists.
+const reasonNames = 8
+
+// firstOf lists at most n names, and says how many more there are.
+func firstOf(names []string, n int) string {
+	if len(names) <= n {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
 }
 
 func writePlacement(path string, p *memory.Problem, offsets []int64) (*string, error) {

@@ -79,7 +79,8 @@ func TestAllocate(t *testing.T) {
 					t.Errorf("with fixed offsets: %+v", again)
 				}
 			}
-			if a := allocated(t, "buffers.csv", "--capacity=11", "--method", method, "-o", "none.csv"); a.Status != "infeasible" || a.Peak != nil || a.Bound <= 11 || a.Out != nil {
+			if a := allocated(t, "buffers.csv", "--capacity=11", "--method", method, "-o", "none.csv"); a.Status != "infeasible" || a.Peak != nil || a.Bound <= 11 || a.Out != nil ||
+				a.Overfull == nil || a.Overfull.Missing != 1 || len(a.Overfull.Buffers) == 0 {
 				t.Errorf("within 11: %+v", a)
 			}
 			if a := allocated(t, "clash.csv", "--minimize", "--method", method); a.Status != "infeasible" || a.Peak != nil {
@@ -89,6 +90,9 @@ func TestAllocate(t *testing.T) {
 				t.Error("a placement is written where none was found")
 			}
 		})
+	}
+	if text := answer(t, "allocate", "buffers.csv", "--capacity", "11"); !strings.Contains(text, "in use are 1 byte too many: b") {
+		t.Errorf("no reason: %s", text)
 	}
 	text := answer(t, "allocate", "buffers.csv", "--capacity", "12")
 	for _, want := range []string{"buffers.csv, 5 buffers", "status        optimal", "peak          12", "bound         12"} {

@@ -183,8 +183,13 @@ func writeOrder(cmd *cobra.Command, p *ordering.Problem, res *ordering.Result, f
 			fmt.Fprintf(b, "%-*s%s", labelWidth, "order", strings.TrimLeft(wrap(strip(order), strings.Repeat(" ", labelWidth), lineWidth, 8), " "))
 		}
 		if e := res.Infeasible; e != nil {
-			row(b, "reason", "instance %d of %q: what it reads, its output and its workspace are %d bytes too many", e.Instance[1],
-				printable(p.Subgraphs[e.Instance[0]].Name), e.MissingBytes)
+			row(b, "reason", "instance %d of %q: what it reads, its output and its workspace are %s too many", e.Instance[1],
+				printable(p.Subgraphs[e.Instance[0]].Name), plural(int(e.MissingBytes), "byte"))
+			var names []string
+			for _, t := range e.Tensors {
+				names = append(names, fmt.Sprintf("%s[%d]", p.Subgraphs[t[0]].Name, t[1]))
+			}
+			row(b, "tensors", "%s", printable(firstOf(names, reasonNames)))
 		}
 		row(b, "time", "%s", duration(res.Seconds))
 		if file != "" {

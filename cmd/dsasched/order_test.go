@@ -68,7 +68,7 @@ func TestOrderInfeasible(t *testing.T) {
 			t.Errorf("the checker says %q", text)
 		}
 	}
-	if text := answer(t, "order", "tight.json"); !strings.Contains(text, `instance 0 of "last"`) || !strings.Contains(text, "1 bytes too many") {
+	if text := answer(t, "order", "tight.json"); !strings.Contains(text, `instance 0 of "last"`) || !strings.Contains(text, "1 byte too many") || !strings.Contains(text, "[0], ") || !strings.Contains(text, ", last[0]") {
 		t.Errorf("%s", text)
 	}
 }

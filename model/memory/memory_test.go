@@ -102,6 +102,17 @@ func TestBound(t *testing.T) {
 	}
 }
 
+func TestFullest(t *testing.T) {
+	p := &Problem{Buffers: []Buffer{{Lifetime: Interval{0, 2}, Size: 3}, {Lifetime: Interval{1, 4}, Size: 4}, {Lifetime: Interval{3, 5}, Size: 3}}}
+	s, ok := p.Fullest()
+	if !ok || s.Time != (Interval{1, 2}) || s.Bytes() != 7 || len(s.Live) != 2 {
+		t.Errorf("found %+v, want the first of the two times with 7 bytes", s)
+	}
+	if _, ok := (&Problem{}).Fullest(); ok {
+		t.Error("found a time at which nothing is in use")
+	}
+}
+
 func TestStep(t *testing.T) {
 	p := &Problem{Buffers: []Buffer{{Size: 12}, {Size: 18, Alignment: 24}}}
 	if got := p.Step(); got != 6 {

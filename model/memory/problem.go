@@ -320,6 +320,18 @@ func (p *Problem) Bound() int64 {
 	return bound
 }
 
+// Fullest is the section in which most is in use, the earliest of equals; false if
+// nothing ever is.
+func (p *Problem) Fullest() (Section, bool) {
+	var fullest Section
+	for _, s := range p.Sections() {
+		if len(fullest.Live) == 0 || s.Bytes() > fullest.Bytes() {
+			fullest = s
+		}
+	}
+	return fullest, len(fullest.Live) > 0
+}
+
 // alignedBytes is the least height of the buffers of a section that are in use
 // as a whole. If g divides all alignments, each of them but the highest is
 // followed by another one at a multiple of g.
