@@ -117,6 +117,19 @@ After Ctrl-C, as after --time-limit, the best choice so far is printed.`,
 		Args:              oneArg("MODEL", "give a name that 'dsasched models' lists, or the path of an ONNX file"),
 		ValidArgsFunction: completeModel,
 	}
+	addSolving(cmd, &set, methods, func(ctx context.Context) (any, func(*bytes.Buffer), error) {
+		answer, err := bindOne(ctx, set)
+		if err != nil {
+			return nil, nil, err
+		}
+		return answer, answer.write, nil
+	})
+	return cmd
+}
+
+// addSolving makes a command of a decision that solve makes: its flags, which it reads
+// into set, its progress and the printing of the answer.
+func addSolving(cmd *cobra.Command, set *bindSettings, methods *choice, solve func(context.Context) (answer any, write func(*bytes.Buffer), err error)) {
 	asJSON := addJSON(cmd)
 	f := cmd.Flags()
 	addChoice(cmd, methods, "method", oneOf(plain(methods.words)))
@@ -141,17 +154,28 @@ After Ctrl-C, as after --time-limit, the best choice so far is printed.`,
 		if set.spec, err = hardware.Load(common.accelerator); err != nil {
 			return err
 		}
-		answer, err := bindOne(cmd.Context(), set)
+		answer, write, err := solve(cmd.Context())
 		if err != nil {
 			return err
 		}
 		show.end()
-		if err := emit(cmd, *asJSON, answer, answer.write); err != nil {
+		if err := emit(cmd, *asJSON, answer, write); err != nil {
 			return err
 		}
 		return cmd.Context().Err() // interrupted, although there is an answer
 	}
-	return cmd
+}
+
+// progressIn turns a solver's progress, in its own unit of cost, into seconds.
+func (set bindSettings) progressIn(unit float64) func(milp.Progress) {
+	if set.progress == nil {
+		return nil
+	}
+	return func(p milp.Progress) {
+		p.Objective *= unit
+		p.Bound *= unit
+		set.progress(p)
+	}
 }
 
 // posed is the problem with what it was made from.
@@ -285,14 +309,7 @@ func solve(ctx context.Context, set bindSettings, p *posed) (*binding.Result, er
 		if err != nil {
 			return nil, err
 		}
-		opts := binding.ILPOptions{TimeLimit: set.limit, MemoryBytes: bindMemory, Start: given}
-		if set.progress != nil {
-			opts.Progress = func(p milp.Progress) {
-				p.Objective *= binding.ProgressUnit
-				p.Bound *= binding.ProgressUnit
-				set.progress(p)
-			}
-		}
+		opts := binding.ILPOptions{TimeLimit: set.limit, MemoryBytes: bindMemory, Start: given, Progress: set.progressIn(binding.ProgressUnit)}
 		return binding.ILP(ctx, solver, problem, opts)
 	}
 	ctx, cancel := context.WithTimeout(ctx, set.limit)

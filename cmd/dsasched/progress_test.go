@@ -99,6 +99,7 @@ func TestProgressOfCommands(t *testing.T) {
 		{"compare toy-fig3 --batch 16 --decision order", "0 of 1 done in 0 s, running: order"},
 		{"schedule toy-fig3 --batch 32 --chunk 8 --bind search --json", "bind: best "},
 		{"bind toy-fig3 --batch 32", "search: best "},
+		{"split toy-fig3 --batch 32", ""},
 		{"order chain.json", "search: best 6, bound "},
 		{"rcpsp project.sm", ""},
 		{"allocate buffers.csv --minimize", "search: best "},

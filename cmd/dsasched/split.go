@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/split"
-	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -63,14 +61,11 @@ type splitGroupJSON struct {
 }
 
 func newSplit() *cobra.Command {
-	batch := &number{value: 1, min: 1}
-	chunk := &number{}
 	methods := &choice{value: "search", kind: "METHOD", words: []cobra.Completion{
 		cobra.CompletionWithDesc("greedy", "Algorithms 1 and 2 of the paper, a merge at a time"),
 		cobra.CompletionWithDesc("ilp", "an integer program, solved by HiGHS"),
 		cobra.CompletionWithDesc("search", "dynamic programming over what has run"),
 	}}
-	var accelerator string
 	var set bindSettings
 	cmd := &cobra.Command{
 		Use:   "split MODEL",
@@ -93,48 +88,13 @@ After Ctrl-C, as after --time-limit, the best choice so far is printed.`,
 		Args:              oneArg("MODEL", "give a name that 'dsasched models' lists, or the path of an ONNX file"),
 		ValidArgsFunction: completeModel,
 	}
-	asJSON := addJSON(cmd)
-	f := cmd.Flags()
-	f.StringVar(&accelerator, "hardware", "stcp920", "built-in accelerator or YAML `file`")
-	completeFlag(cmd, "hardware", completeHardware)
-	f.Var(batch, "batch", "batch size of the whole chip")
-	completeFlag(cmd, "batch", cobra.NoFileCompletions)
-	f.Var(chunk, "chunk", "images or sequences that a cluster works on at a time; 0: its share")
-	completeFlag(cmd, "chunk", cobra.NoFileCompletions)
-	addChoice(cmd, methods, "method", oneOf(plain(methods.words)))
-	f.DurationVar(&set.limit, "time-limit", time.Minute, "time for the method, such as 60s")
-	completeFlag(cmd, "time-limit", cobra.NoFileCompletions)
-	f.BoolVar(&set.inPlace, "in-place", false, "let element-wise operators overwrite their input when groups are formed")
-	f.StringVar(&set.export, "export", "", "write the integer program to this `file` (.mps or .lp)")
-	progress := f.Bool("progress", false, "report the ilp's incumbents and bounds on the standard error")
-	read := addNetwork(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		set.name, set.method, set.from, set.batch, set.chunk = args[0], methods.value, read.options(), batch.value, chunk.value
-		switch ext := filepath.Ext(set.export); {
-		case set.limit <= 0:
-			return usagef("--time-limit is %v, expected more than 0s", set.limit)
-		case cmd.Flags().Changed("export") && ext != ".mps" && ext != ".lp":
-			return usagef("--export %q, expected a name that ends in .mps or .lp", set.export)
-		}
-		if *progress {
-			set.progress = func(p milp.Progress) {
-				fmt.Fprintf(cmd.ErrOrStderr(), "%.1f s: objective %s, bound %s, gap %s\n", p.Seconds,
-					duration(p.Objective*split.ProgressUnit), duration(p.Bound*split.ProgressUnit), percent(p.Gap()))
-			}
-		}
-		var err error
-		if set.spec, err = hardware.Load(accelerator); err != nil {
-			return err
-		}
-		answer, err := splitOne(cmd.Context(), set)
+	addSolving(cmd, &set, methods, func(ctx context.Context) (any, func(*bytes.Buffer), error) {
+		answer, err := splitOne(ctx, set)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
-		if err := emit(cmd, *asJSON, answer, answer.write); err != nil {
-			return err
-		}
-		return cmd.Context().Err() // interrupted, although there is an answer
-	}
+		return answer, answer.write, nil
+	})
 	return cmd
 }
 
@@ -229,7 +189,7 @@ func (a *splitJSON) solve(ctx context.Context, set bindSettings, p *posed, n *sp
 		if solver, err = highs.New(); err != nil {
 			return nil, err
 		}
-		r, err = split.ILP(ctx, solver, n.Problem, split.ILPOptions{TimeLimit: set.limit, MemoryBytes: bindMemory, Start: n.Given, Progress: set.progress})
+		r, err = split.ILP(ctx, solver, n.Problem, split.ILPOptions{TimeLimit: set.limit, MemoryBytes: bindMemory, Start: n.Given, Progress: set.progressIn(split.ProgressUnit)})
 	default:
 		limited, cancel := context.WithTimeout(ctx, set.limit)
 		defer cancel()
