@@ -72,13 +72,34 @@ func TestReportIsDeterministic(t *testing.T) {
 // requiredColumns are those that others rely on.
 const requiredColumns = "model,hardware,batch,variant,throughput_per_s,latency_s,kernels,ddr_tensor_writes,llb_tensor_writes,l1_tensor_writes,mme_utilization,vme_utilization"
 
+// Exact variants are alternatives to the last step: compared with it, and none of the
+// steps that the mechanism is made of.
+func TestExactSteps(t *testing.T) {
+	var rows []Row
+	for _, x := range []struct {
+		variant    string
+		throughput float64
+	}{{"tvm", 1}, {"cross-layer", 4}, {"exact-order", 5}, {"exact-all", 6}} {
+		rows = append(rows, Row{Model: "net", Variant: x.variant, ThroughputPerSecond: x.throughput})
+	}
+	rated := rate(rows)
+	for i, want := range []float64{0, 4, 1.25, 1.5} {
+		if rated[i].OverPrevious != want {
+			t.Errorf("%s: %g over the previous one, want %g", rated[i].Variant, rated[i].OverPrevious, want)
+		}
+	}
+}
+
 func TestPlan(t *testing.T) {
 	p, err := fullAblation().plan()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.cells) != 20 {
-		t.Errorf("%d cells, want 2 networks x 5 variants x 2 policies", len(p.cells))
+	if len(p.cells) != 28 {
+		t.Errorf("%d cells, want 2 networks x 7 variants x 2 policies", len(p.cells))
+	}
+	if heuristic, err := fullAblation().heuristics().plan(); err != nil || len(heuristic.cells) != 20 {
+		t.Errorf("without exact methods: %v, want 2 networks x 5 variants x 2 policies", err)
 	}
 	chunks := map[string]int64{}
 	for _, c := range p.cells {
