@@ -42,8 +42,9 @@ each starts when the one before it ends, from the start to the end of the batch;
 each unit waited for; and what limits the whole.
 
 --group tells which merges made the group and which rule, with which numbers,
-stopped it from growing, or by what else it was chosen; what its hungriest instance takes at its factor and at
-smaller ones; when its instances run and what their launches wait for.
+stopped it from growing, or by what else it was chosen; what its hungriest instance
+takes at its factor and at smaller ones; when its instances run and what their
+launches wait for.
 --op tells in which layer the operator is fused, which merges ended at it, and what
 its layer waited for. --tensor tells where the tensor lives and for how long, and if
 it was spilled, what was in the memory when there was no room.`,
