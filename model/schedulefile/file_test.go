@@ -154,7 +154,7 @@ func TestReadErrors(t *testing.T) {
 		{"id", `{"id":1,`, `{"id":7,`, `a.json: schedules[0].graph.tensors[1].id: found 7, expected 1, its position`},
 		{"operator", `"kind":"Conv"`, `"kind":"Convolve"`, `a.json: schedules[0].graph.operators[0].kind: found "Convolve"`},
 		{"reads nothing", `"kind":"Conv","inputs":[0,`, `"kind":"Conv","inputs":[999,`, `a.json: schedules[0].graph.operators[0].inputs[0]: found 999, expected a tensor, 0 to `},
-		{"attributes", `"kind":"Relu"`, `"kind":"ArgMax","attributes":{"axis":9}`, `a.json: schedules[0].graph.operators: found attributes that do not fit the operator's tensors, expected a sound network`},
+		{"attributes", `"kind":"Relu"`, `"kind":"ArgMax","attributes":{"axis":9}`, `a.json: schedules[0].graph.operators: found graph "toy-fig5": operator "conv.relu1" (ArgMax): positions along axes [], expected one axis, expected a sound network`},
 		{"pair", `"order": [[`, `"order": [[0,`, `a.json: schedules[0].order[0]: found a longer list, expected a list of 2`},
 		{"list", `"layers":[[`, `"layers":{"a":[`, `a.json: schedules[0].groups[0].layers: found an object, expected a list`},
 	} {
