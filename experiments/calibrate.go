@@ -407,9 +407,6 @@ func (c *Calibration) Apply(name string, data []byte, spec *hardware.Spec) ([]by
 	return data, nil
 }
 
-// Text writes the fitted value as a hardware file has it.
-func (k FittedConstant) Text() string { return k.text(k.Value) }
-
 // Format writes another value of the constant as a hardware file has it.
 func (k FittedConstant) Format(v float64) string { return k.text(v) }
 
