@@ -88,6 +88,9 @@ if [[ -s $tmp/slow ]]; then
 	go test -timeout 20m "${packages[@]}"
 fi
 
+step "test, without the race detector, what skips under it"
+go test -run '^TestCalibrationYieldsThePreset$' ./experiments
+
 step "test without cgo what differs there"
 CGO_ENABLED=0 go test ./formulation/highs
 
