@@ -58,13 +58,7 @@ func (e configured[T]) plan() (*plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, f := range own {
-			for i := range rep.files {
-				if rep.files[i].name == f.name {
-					rep.files[i].data = f.data
-				}
-			}
-		}
+		rep.replace(own...)
 		return rep, nil
 	}
 	return p, nil

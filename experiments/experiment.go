@@ -58,6 +58,17 @@ type file struct {
 	data []byte
 }
 
+// replace puts files in the place of those with the same names.
+func (r *report) replace(files ...file) {
+	for _, f := range files {
+		for i := range r.files {
+			if r.files[i].name == f.name {
+				r.files[i].data = f.data
+			}
+		}
+	}
+}
+
 // registry lists the experiments in the order in which Run takes them.
 func registry() []Experiment {
 	return []Experiment{

@@ -186,14 +186,7 @@ func (e growth) plan() (*plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		for i := range rep.files {
-			switch rep.files[i].name {
-			case "growth.csv":
-				rep.files[i].data = csvBytes(out)
-			case "growth.json":
-				rep.files[i].data = append(data, '\n')
-			}
-		}
+		rep.replace(file{"growth.csv", csvBytes(out)}, file{"growth.json", append(data, '\n')})
 		return rep, nil
 	}
 	return p, nil

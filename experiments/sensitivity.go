@@ -182,11 +182,7 @@ func (s sensitivity) plan() (*plan, error) {
 				out = append(out, []string{c.Model, c.Variant, constant, value, exact(c.Throughput[i])})
 			}
 		}
-		for i := range rep.files {
-			if rep.files[i].name == "sensitivity.csv" {
-				rep.files[i].data = csvBytes(out)
-			}
-		}
+		rep.replace(file{"sensitivity.csv", csvBytes(out)})
 		return rep, nil
 	}
 	return p, nil

@@ -191,14 +191,7 @@ func (s sweep) plan() (*plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		for i := range rep.files {
-			switch rep.files[i].name {
-			case "sweep.csv":
-				rep.files[i].data = csvBytes(out)
-			case "sweep.json":
-				rep.files[i].data = append(data, '\n')
-			}
-		}
+		rep.replace(file{"sweep.csv", csvBytes(out)}, file{"sweep.json", append(data, '\n')})
 		return rep, nil
 	}
 	return p, nil
