@@ -5,21 +5,21 @@
 // proven bounds beside its greedy ones, and runs both on a simulated chip. The root
 // holds no code; these packages are where to begin:
 //
-//   - experiments/network opens a built-in network or an ONNX file,
+//   - model/network opens a built-in network or an ONNX file,
 //   - hardware loads a preset or a YAML file of an accelerator,
-//   - experiments/variant takes the network through all decisions to a simulated result,
+//   - scheduler takes the network through all decisions to a simulated result,
 //   - model/schedule is what comes out: groups, instances, order, bindings, memory plan.
 //
 // # What can be replaced
 //
 //   - An accelerator: a YAML file, or a hardware.Spec.
-//   - A decision: variant.Grouper, variant.Orderer, variant.Binder.
+//   - A decision: scheduler.Grouper, scheduler.Orderer, scheduler.Binder.
 //   - What operators cost: cost.Custom.
 //   - An experiment: experiments.Definition.
 //
 // Each has a page in docs/ and a program under examples/. The decisions themselves are
-// libraries of their own that need nothing of this pipeline: model/ordering,
-// model/memory, model/project and formulation/binding state problems; packages of the
+// libraries of their own that need nothing of this pipeline: formulation/ordering,
+// formulation/allocate, formulation/rcpsp and formulation/binding state problems; packages of the
 // same names under heuristics and formulation solve them.
 //
 // # Conventions

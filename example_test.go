@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/dsasched/dsasched/experiments/network"
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 func Example() {
@@ -15,9 +15,9 @@ func Example() {
 	check(err)
 	chip, err := hardware.Load("stcp920") // or the path of a .yaml file
 	check(err)
-	graphTurbo, err := variant.Lookup("cross-layer")
+	graphTurbo, err := scheduler.Lookup("cross-layer")
 	check(err)
-	r, err := variant.Run(context.Background(), net, chip, 32, graphTurbo, variant.Options{})
+	r, err := scheduler.Run(context.Background(), net, chip, 32, graphTurbo, scheduler.Options{})
 	check(err)
 	for _, g := range r.Schedule.Grouping.Groups {
 		fmt.Printf("%s: %d operators, %d instances\n", g.Name, len(g.Ops), g.Factor())

@@ -33,9 +33,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # Packages whose tests are too slow under the race detector; they are tested
-# without it. Patterns as for go list. The pipeline of experiments/variant starts no
+# without it. Patterns as for go list. The pipeline of scheduler starts no
 # goroutine; experiments, which runs it in parallel, is tested with the detector.
-no_race=(./experiments/variant)
+no_race=(./scheduler)
 
 step() { printf '\n== %s\n' "$*"; }
 

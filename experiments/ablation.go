@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // ablation is the paper's performance breakdown (§5.3, Fig. 15): what each idea is
@@ -17,7 +17,7 @@ import (
 type ablation struct {
 	hardware string
 	networks []ablationNetwork
-	variants []variant.Variant
+	variants []scheduler.Recipe
 }
 
 type ablationNetwork struct {
@@ -33,8 +33,8 @@ type ablationNetwork struct {
 var exactSteps = []string{"exact-order", "exact-all"}
 
 func fullAblation() ablation {
-	a := ablation{hardware: "stcp920", variants: variant.Table()}
-	for _, v := range variant.Exact() {
+	a := ablation{hardware: "stcp920", variants: scheduler.Table()}
+	for _, v := range scheduler.Exact() {
 		if slices.Contains(exactSteps, v.Name) {
 			a.variants = append(a.variants, v)
 		}
@@ -61,7 +61,7 @@ func (a ablation) experiment() Experiment {
 
 // heuristics is the same without the methods that look for optima.
 func (a ablation) heuristics() ablation {
-	a.variants = slices.DeleteFunc(slices.Clone(a.variants), func(v variant.Variant) bool { return isExactVariant(v.Name) })
+	a.variants = slices.DeleteFunc(slices.Clone(a.variants), func(v scheduler.Recipe) bool { return isExactVariant(v.Name) })
 	return a
 }
 
@@ -85,7 +85,7 @@ func (a ablation) plan() (*plan, error) {
 				chunk := int64(0)
 				if policy == PaperChunks {
 					chunk = n.chunk
-					if v.Groups == variant.LayerKernels {
+					if v.Groups == scheduler.LayerKernels {
 						chunk = n.layerChunk
 					}
 				}

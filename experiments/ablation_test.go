@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/experiments/variant"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 func fakeAblation() []Row {
@@ -107,7 +107,7 @@ func TestPlan(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var in struct{ Options variant.Options }
+		var in struct{ Options scheduler.Options }
 		if err := json.Unmarshal(data, &in); err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +130,7 @@ func TestEndToEnd(t *testing.T) {
 	}
 	small := ablation{
 		hardware: "stcp920",
-		variants: variant.Table(),
+		variants: scheduler.Table(),
 		networks: []ablationNetwork{{model: "resnet50", batch: 6, unit: "images/s", layerChunk: 1, chunk: 2}},
 	}
 	dir := t.TempDir()

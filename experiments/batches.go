@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // byBatch is an experiment on one network at several batch sizes, tuned.
@@ -33,7 +33,7 @@ func (e byBatch) plan() (*plan, error) {
 	p := &plan{}
 	for _, batch := range e.batches {
 		for _, name := range e.variants {
-			v, err := variant.Lookup(name)
+			v, err := scheduler.Lookup(name)
 			if err != nil {
 				return nil, err
 			}

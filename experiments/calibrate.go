@@ -10,10 +10,10 @@ import (
 
 	"gonum.org/v1/gonum/optimize"
 
-	"github.com/dsasched/dsasched/experiments/network"
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // Calibration of the STCP920's unpublished constants.
@@ -160,7 +160,7 @@ type Calibrator struct {
 	base      *hardware.Spec
 	constants []Constant
 	figures   []CalibrationFigure
-	runs      []*variant.Result // by CalibrationFigure.run
+	runs      []*scheduler.Result // by CalibrationFigure.run
 	// Evaluations counts the points at which S was computed.
 	Evaluations int
 }
@@ -183,11 +183,11 @@ func NewCalibrator(ctx context.Context, spec *hardware.Spec) (*Calibrator, error
 		if err != nil {
 			return nil, err
 		}
-		v, err := variant.Lookup(f.Variant)
+		v, err := scheduler.Lookup(f.Variant)
 		if err != nil {
 			return nil, err
 		}
-		r, err := variant.Prepare(ctx, src, spec, f.Batch, v, variant.Options{Chunk: f.Chunk})
+		r, err := scheduler.Prepare(ctx, src, spec, f.Batch, v, scheduler.Options{Chunk: f.Chunk})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.What, err)
 		}

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model/network"
 )
 
 // configured is an experiment with one cell for each configuration, whose results are
@@ -18,7 +18,7 @@ type configured[T any] struct {
 	suffix         string // of the cells' keys
 	// inputs are what a result depends on beside the program.
 	inputs func(c Configuration, hardwareHash string) any
-	run    func(ctx context.Context, src variant.Source, spec *hardware.Spec, c Configuration) (T, error)
+	run    func(ctx context.Context, src network.Network, spec *hardware.Spec, c Configuration) (T, error)
 	report func(all []T, b *gridReport) error
 	// files take the place of the grid's with the same names.
 	files func(all []T) ([]file, error)

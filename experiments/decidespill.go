@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/dsasched/dsasched/experiments/variant"
-	"github.com/dsasched/dsasched/formulation/memory"
+	"github.com/dsasched/dsasched/formulation/allocate"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // memory compares the rules for spilling with the choice that moves least.
@@ -22,16 +22,16 @@ func (c *comparer) memory(ctx context.Context) error {
 		limited, cancel = context.WithTimeout(ctx, c.copt.TimeLimit)
 		defer cancel()
 	}
-	_, best, err := variant.ChooseSpills(limited, &fresh, memory.SweepOptions{})
+	_, best, err := scheduler.ChooseSpills(limited, &fresh, allocate.SweepOptions{})
 	if err != nil {
 		return err
 	}
-	replaced := func(method string, exact bool, v variant.Variant, opt variant.Options, began time.Time) error {
-		s, err := variant.Rebind(c.base, c.base.Bindings, c.base.Scopes, v, opt)
+	replaced := func(method string, exact bool, v scheduler.Recipe, opt scheduler.Options, began time.Time) error {
+		s, err := scheduler.Rebind(c.base, c.base.Bindings, c.base.Scopes, v, opt)
 		if err != nil {
 			return err
 		}
-		spills, again := variant.MovedBytes(s)
+		spills, again := scheduler.MovedBytes(s)
 		d := Decided{Decision: DecisionMemory, Method: method, Unit: "bytes moved", Cost: float64(spills + again), Bound: float64(best.Bound), Status: "greedy"}
 		switch {
 		case spills+again <= best.Bound:
@@ -50,6 +50,6 @@ func (c *comparer) memory(ctx context.Context) error {
 		}
 	}
 	v := c.v
-	v.Memory = variant.ExactMemory
+	v.Memory = scheduler.ExactMemory
 	return replaced("search", true, v, c.opt, time.Now().Add(-took))
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/formulation/split"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // timedSplitStates takes the place of split.DefaultMaxStates where time is the limit:
@@ -14,7 +14,7 @@ const timedSplitStates = 10 * split.DefaultMaxStates
 
 // bestSplit are the sub-graphs and factors of least cost.
 func (c *comparer) bestSplit(ctx context.Context) (*split.Network, *split.Result, error) {
-	n, err := variant.SplitProblem(c.base.Graph, c.base.Grouping, c.base.Spec, c.opt)
+	n, err := scheduler.SplitProblem(c.base.Graph, c.base.Grouping, c.base.Spec, c.opt)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -46,7 +46,7 @@ func (c *comparer) split(ctx context.Context) error {
 		return err
 	}
 	d := Decided{Decision: DecisionSplit, Method: "search", Unit: "s", Cost: r.Objective, Bound: r.Bound, Status: r.Status.String()}
-	s, err := variant.Regroup(c.base.Graph, c.base.Spec, n.Decode(r.Choice), c.v, c.opt)
+	s, err := scheduler.Regroup(c.base.Graph, c.base.Spec, n.Decode(r.Choice), c.v, c.opt)
 	if err != nil {
 		d.Note = "not simulated: " + err.Error()
 	}

@@ -7,15 +7,15 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dsasched/dsasched/experiments/issue"
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/formulation/binding"
-	exactorder "github.com/dsasched/dsasched/formulation/ordering"
-	"github.com/dsasched/dsasched/formulation/project"
+	"github.com/dsasched/dsasched/formulation/ordering"
+	"github.com/dsasched/dsasched/formulation/rcpsp"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
-	greedyorder "github.com/dsasched/dsasched/heuristics/ordering"
-	"github.com/dsasched/dsasched/model/ordering"
+	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/issue"
+
+	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -82,9 +82,9 @@ type CompareOptions struct {
 
 // comparer holds what all decisions start from: the greedy schedule.
 type comparer struct {
-	src     variant.Source
-	v       variant.Variant
-	opt     variant.Options
+	src     network.Network
+	v       scheduler.Recipe
+	opt     scheduler.Options
 	copt    CompareOptions
 	batch   int64
 	share   int64
@@ -96,21 +96,21 @@ type comparer struct {
 // CompareDecisions puts exact answers beside the greedy ones of GraphTurbo's full
 // schedule, decision by decision: objective, bound, and the throughput when only
 // that decision is replaced.
-func CompareDecisions(ctx context.Context, src variant.Source, spec *hardware.Spec, batch int64, copt CompareOptions) ([]Decided, error) {
+func CompareDecisions(ctx context.Context, src network.Network, spec *hardware.Spec, batch int64, copt CompareOptions) ([]Decided, error) {
 	for _, d := range copt.Decisions {
 		if !slices.Contains(Decisions(), d) {
 			return nil, fmt.Errorf("unknown decision %q, expected some of %q", d, Decisions())
 		}
 	}
-	v, err := variant.Lookup("cross-layer")
+	v, err := scheduler.Lookup("cross-layer")
 	if err != nil {
 		return nil, err
 	}
-	if spec, err = variant.Machine(spec, variant.LevelAuto); err != nil {
+	if spec, err = scheduler.Machine(spec, scheduler.LevelAuto); err != nil {
 		return nil, err
 	}
 	c := &comparer{src: src, v: v, copt: copt, batch: batch}
-	shares := variant.Shares(batch, spec.Clusters)
+	shares := scheduler.Shares(batch, spec.Clusters)
 	c.share = shares[0]
 	if c.copt.Chunk == 0 {
 		c.copt.Chunk = c.share
@@ -130,7 +130,7 @@ func CompareDecisions(ctx context.Context, src variant.Source, spec *hardware.Sp
 	if err != nil {
 		return nil, err
 	}
-	if c.base, err = variant.Schedule(g, spec, v, c.opt); err != nil {
+	if c.base, err = scheduler.Schedule(g, spec, v, c.opt); err != nil {
 		return nil, fmt.Errorf("%s on %s: %w", src.Name, spec.Name, err)
 	}
 	total := len(copt.Decisions)
@@ -163,7 +163,7 @@ func (c *comparer) add(ctx context.Context, d Decided, s *schedule.Schedule, sin
 	d.Seconds = time.Since(since).Seconds()
 	d.Cost, d.Bound = round(d.Cost), round(d.Bound)
 	if s != nil {
-		r, err := variant.Replay(ctx, c.src.Name, s, c.busy, int(c.share/c.copt.Chunk), c.v.Lower)
+		r, err := scheduler.Replay(ctx, c.src.Name, s, c.busy, int(c.share/c.copt.Chunk), c.v.Lower)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -178,7 +178,7 @@ func (c *comparer) add(ctx context.Context, d Decided, s *schedule.Schedule, sin
 }
 
 func (c *comparer) searchOrder(ctx context.Context) (p *ordering.Problem, start, order []int, r *ordering.Result, err error) {
-	p, _, err = variant.OrderProblem(c.base, c.opt)
+	p, _, err = scheduler.OrderProblem(c.base, c.opt)
 	if err != nil {
 		return nil, nil, nil, nil, err
 	}
@@ -187,14 +187,14 @@ func (c *comparer) searchOrder(ctx context.Context) (p *ordering.Problem, start,
 	if err != nil {
 		return nil, nil, nil, nil, err
 	}
-	opts := exactorder.SearchOptions{MaxStates: 200_000}
+	opts := ordering.SearchOptions{MaxStates: 200_000}
 	if c.copt.TimeLimit > 0 {
-		opts = exactorder.SearchOptions{TimeLimit: c.copt.TimeLimit}
+		opts = ordering.SearchOptions{TimeLimit: c.copt.TimeLimit}
 	}
 	if greedy.HasOrder() {
 		opts.Start = start
 	}
-	r, err = exactorder.Search(ctx, p, ordering.Traffic, opts)
+	r, err = ordering.Search(ctx, p, ordering.Traffic, opts)
 	if err != nil || !r.HasOrder() {
 		return p, start, start, r, err
 	}
@@ -202,7 +202,7 @@ func (c *comparer) searchOrder(ctx context.Context) (p *ordering.Problem, start,
 	if greedy.HasOrder() && r.Cost >= greedy.Cost {
 		return p, start, start, r, nil
 	}
-	return p, start, variant.OrderOf(c.base, r), r, nil
+	return p, start, scheduler.OrderOf(c.base, r), r, nil
 }
 
 func (c *comparer) order(ctx context.Context) error {
@@ -226,7 +226,7 @@ func (c *comparer) order(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s, err := variant.Reorder(c.base, order, method, c.v, c.opt)
+		s, err := scheduler.Reorder(c.base, order, method, c.v, c.opt)
 		if err != nil {
 			return err
 		}
@@ -239,8 +239,8 @@ func (c *comparer) order(ctx context.Context) error {
 	if err := replaced("algorithm-3 ("+c.base.OrderName+")", start); err != nil {
 		return err
 	}
-	for _, m := range greedyorder.Methods() {
-		order, err := greedyorder.Order(g, m)
+	for _, m := range ordering.Methods() {
+		order, err := ordering.Order(g, m)
 		if err != nil {
 			return err
 		}
@@ -248,7 +248,7 @@ func (c *comparer) order(ctx context.Context) error {
 			return err
 		}
 	}
-	s, err := variant.Reorder(c.base, o, "search", c.v, c.opt)
+	s, err := scheduler.Reorder(c.base, o, "search", c.v, c.opt)
 	if err != nil {
 		return err
 	}
@@ -256,7 +256,7 @@ func (c *comparer) order(ctx context.Context) error {
 }
 
 // bestBinding replaces the bindings and scopes of a schedule; the memory plan is v's.
-func (c *comparer) bestBinding(ctx context.Context, s *schedule.Schedule, v variant.Variant) (*binding.Network, *binding.Result, *schedule.Schedule, error) {
+func (c *comparer) bestBinding(ctx context.Context, s *schedule.Schedule, v scheduler.Recipe) (*binding.Network, *binding.Result, *schedule.Schedule, error) {
 	m, err := cost.New(s.Spec)
 	if err != nil {
 		return nil, nil, nil, err
@@ -276,7 +276,7 @@ func (c *comparer) bestBinding(ctx context.Context, s *schedule.Schedule, v vari
 		return nil, nil, nil, err
 	}
 	bindings, scopes := n.Decode(r.Choice)
-	made, err := variant.Rebind(s, bindings, scopes, v, c.opt)
+	made, err := scheduler.Rebind(s, bindings, scopes, v, c.opt)
 	return n, r, made, err
 }
 
@@ -303,7 +303,7 @@ const issueCommands = 700
 
 func (c *comparer) issue(ctx context.Context) error {
 	began := time.Now()
-	r, err := variant.Run(ctx, c.src, c.base.Spec, c.batch, c.v, variant.Options{Chunk: c.copt.Chunk})
+	r, err := scheduler.Run(ctx, c.src, c.base.Spec, c.batch, c.v, scheduler.Options{Chunk: c.copt.Chunk})
 	if err != nil {
 		return err
 	}
@@ -318,7 +318,7 @@ func (c *comparer) issue(ctx context.Context) error {
 		return c.add(ctx, Decided{Decision: DecisionIssue, Method: "in-order", Unit: "s", Status: "greedy",
 			Note: fmt.Sprintf("every kernel has more than %d commands", issueCommands)}, nil, began)
 	}
-	opts := project.Options{TimeLimit: c.copt.TimeLimit, MaxConflicts: 500}
+	opts := rcpsp.Options{TimeLimit: c.copt.TimeLimit, MaxConflicts: 500}
 	if c.copt.TimeLimit > 0 {
 		opts.MaxConflicts = 0
 	}
@@ -354,13 +354,13 @@ func (c *comparer) all(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := variant.Regroup(c.base.Graph, c.base.Spec, groups.Decode(r.Choice), c.v, c.opt)
+	s, err := scheduler.Regroup(c.base.Graph, c.base.Spec, groups.Decode(r.Choice), c.v, c.opt)
 	if err != nil {
 		d.Note = "not simulated: " + err.Error()
 		return c.add(ctx, d, nil, began)
 	}
 	v := c.v
-	v.Memory = variant.ExactMemory
+	v.Memory = scheduler.ExactMemory
 	n, best, err := c.bestJoint(ctx, s)
 	if err != nil {
 		return err

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/dsasched/dsasched/experiments/network"
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // claim is what the paper says of something and what came out here.
@@ -171,19 +171,19 @@ type scheduled struct {
 	model    string
 	// perCluster batch elements on each cluster, all at a time.
 	perCluster int64
-	variant    variant.Variant
-	options    variant.Options
+	variant    scheduler.Recipe
+	options    scheduler.Options
 	// raw takes the network as it is in the zoo, batch normalisations and all.
 	raw bool
 }
 
 // open finds the network, the accelerator and the options.
-func (s scheduled) open() (variant.Source, *hardware.Spec, variant.Options, error) {
+func (s scheduled) open() (network.Network, *hardware.Spec, scheduler.Options, error) {
 	opt := s.options
 	opt.Chunk = s.perCluster
 	spec, err := hardware.Load(s.hardware)
 	if err != nil {
-		return variant.Source{}, nil, opt, err
+		return network.Network{}, nil, opt, err
 	}
 	src, err := openNetwork(s.model)
 	if s.raw {
@@ -193,7 +193,7 @@ func (s scheduled) open() (variant.Source, *hardware.Spec, variant.Options, erro
 }
 
 // cell explains the schedule in a cell of its own: explain makes the result.
-func (s scheduled) cell(key string, explain func(*variant.Result) (any, error)) (cell, error) {
+func (s scheduled) cell(key string, explain func(*scheduler.Result) (any, error)) (cell, error) {
 	src, spec, opt, err := s.open()
 	if err != nil {
 		return cell{}, err
@@ -206,17 +206,17 @@ func (s scheduled) cell(key string, explain func(*variant.Result) (any, error)) 
 		key:   key,
 		label: fmt.Sprintf("%s %s", src.Name, s.variant.Name),
 		inputs: struct {
-			Model        string          `json:"model"`
-			Raw          bool            `json:"raw"`
-			DType        string          `json:"dtype"`
-			Hardware     string          `json:"hardware"`
-			HardwareHash string          `json:"hardware_sha256"`
-			PerCluster   int64           `json:"batches_per_cluster"`
-			Variant      variant.Variant `json:"variant"`
-			Options      variant.Options `json:"options"`
+			Model        string            `json:"model"`
+			Raw          bool              `json:"raw"`
+			DType        string            `json:"dtype"`
+			Hardware     string            `json:"hardware"`
+			HardwareHash string            `json:"hardware_sha256"`
+			PerCluster   int64             `json:"batches_per_cluster"`
+			Variant      scheduler.Recipe  `json:"variant"`
+			Options      scheduler.Options `json:"options"`
 		}{src.Name, s.raw, model.F16.String(), spec.Name, specHash, s.perCluster, s.variant, opt},
 		run: func(ctx context.Context) (any, error) {
-			r, err := variant.Run(ctx, src, spec, s.perCluster*int64(spec.Clusters), s.variant, opt)
+			r, err := scheduler.Run(ctx, src, spec, s.perCluster*int64(spec.Clusters), s.variant, opt)
 			if err != nil {
 				return nil, err
 			}

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/dsasched/dsasched/experiments/network"
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/spell"
 )
 
@@ -26,14 +26,14 @@ type Axis struct {
 }
 
 // Grid is a set of settings, each combination of which is a point. Keys are model,
-// hardware, batch, chunk, dtype, variant, the names of variant.Decisions, and
+// hardware, batch, chunk, dtype, variant, the names of scheduler.Decisions, and
 // hardware.FIELD for the fields of hardware.Description. The last axis changes
 // fastest.
 type Grid struct {
 	Axes []Axis
 	// Network and Options are what the axes do not set.
 	Network network.Options
-	Options variant.Options
+	Options scheduler.Options
 }
 
 // gridDefaults are the values of axes that a grid does not have; "" are not told.
@@ -49,7 +49,7 @@ const (
 // GridKeys lists what an axis may be called, but for the fields of accelerators.
 func GridKeys() []string {
 	keys := []string{"model", "hardware", "batch", "chunk", "dtype", "variant"}
-	for _, d := range variant.Decisions() {
+	for _, d := range scheduler.Decisions() {
 		keys = append(keys, d.Name)
 	}
 	return keys
@@ -82,11 +82,11 @@ type Plan struct {
 type point struct {
 	at     []int    // index of the value on each axis
 	values []string // on each axis; multiples stand as what they come to
-	src    variant.Source
+	src    network.Network
 	spec   *hardware.Spec
 	batch  int64
-	v      variant.Variant
-	opt    variant.Options
+	v      scheduler.Recipe
+	opt    scheduler.Options
 }
 
 // Points is the number of points.
@@ -129,7 +129,7 @@ func (g Grid) Plan() (*Plan, error) {
 	if !slices.ContainsFunc(p.Axes, func(a Axis) bool { return a.Key == "model" }) {
 		return nil, &GridError{Key: "model", Err: errors.New("is missing: name a network")}
 	}
-	b := builder{grid: g, axes: p.Axes, sources: map[[2]string]variant.Source{}, machines: map[string]changedSpec{}}
+	b := builder{grid: g, axes: p.Axes, sources: map[[2]string]network.Network{}, machines: map[string]changedSpec{}}
 	at := make([]int, len(p.Axes))
 	for range total {
 		pt, err := b.point(at)
@@ -168,8 +168,8 @@ func (p *Plan) resolve() {
 type builder struct {
 	grid     Grid
 	axes     []Axis
-	sources  map[[2]string]variant.Source // by model and type
-	machines map[string]changedSpec       // by name and changes
+	sources  map[[2]string]network.Network // by model and type
+	machines map[string]changedSpec        // by name and changes
 }
 
 type changedSpec struct {
@@ -206,22 +206,22 @@ func (b *builder) point(at []int) (*point, error) {
 	if pt.spec, err = b.machine(pt, set["hardware"]); err != nil {
 		return nil, err
 	}
-	if pt.v, err = variant.Lookup(set["variant"]); err != nil {
+	if pt.v, err = scheduler.Lookup(set["variant"]); err != nil {
 		return nil, &GridError{"variant", set["variant"], err}
 	}
-	var picks []variant.Pick
+	var picks []scheduler.Pick
 	for _, a := range b.axes {
-		if _, err := variant.LookupDecision(a.Key); err == nil {
-			picks = append(picks, variant.Pick{Decision: a.Key, Strategy: set[a.Key]})
+		if _, err := scheduler.LookupDecision(a.Key); err == nil {
+			picks = append(picks, scheduler.Pick{Decision: a.Key, Strategy: set[a.Key]})
 		}
 	}
-	if pt.v, pt.opt, err = variant.Replace(pt.v, pt.opt, picks...); err != nil {
+	if pt.v, pt.opt, err = scheduler.Replace(pt.v, pt.opt, picks...); err != nil {
 		return nil, err
 	}
 	return pt, nil
 }
 
-func (b *builder) source(name, dtype string) (variant.Source, error) {
+func (b *builder) source(name, dtype string) (network.Network, error) {
 	key := [2]string{name, dtype}
 	if s, ok := b.sources[key]; ok {
 		return s, nil
@@ -229,11 +229,11 @@ func (b *builder) source(name, dtype string) (variant.Source, error) {
 	opt := b.grid.Network
 	var err error
 	if opt.DType, err = model.ParseDType(dtype); err != nil {
-		return variant.Source{}, &GridError{"dtype", dtype, err}
+		return network.Network{}, &GridError{"dtype", dtype, err}
 	}
 	s, err := network.Open(name, opt)
 	if err != nil {
-		return variant.Source{}, err
+		return network.Network{}, err
 	}
 	b.sources[key] = s
 	return s, nil
@@ -403,7 +403,7 @@ func (p *Plan) label(i int) string {
 
 func (pt *point) run(ctx context.Context) Explored {
 	e := Explored{Values: pt.values, at: pt.at}
-	r, err := variant.Run(ctx, pt.src, pt.spec, pt.batch, pt.v, pt.opt)
+	r, err := scheduler.Run(ctx, pt.src, pt.spec, pt.batch, pt.v, pt.opt)
 	if err != nil {
 		e.Err = err.Error()
 		return e

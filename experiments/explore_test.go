@@ -11,8 +11,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // axes reads "key=a,b key=c".
@@ -67,16 +67,16 @@ func TestExploreIsTheScheduler(t *testing.T) {
 					if want := []string{"stcp920", "f16", "toy-fig5", llb, batch, name, order}; !slices.Equal(e.Values, want) {
 						t.Fatalf("row %d is %q, want %q", n, e.Values, want)
 					}
-					v, err := variant.Lookup(name)
+					v, err := scheduler.Lookup(name)
 					if err != nil {
 						t.Fatal(err)
 					}
-					v, opt, err := variant.Replace(v, variant.Options{}, variant.Pick{Decision: "order", Strategy: order})
+					v, opt, err := scheduler.Replace(v, scheduler.Options{}, scheduler.Pick{Decision: "order", Strategy: order})
 					if err != nil {
 						t.Fatal(err)
 					}
 					size := int64(batch[0] - '0')
-					r, err := variant.Run(context.Background(), src, spec, size, v, opt)
+					r, err := scheduler.Run(context.Background(), src, spec, size, v, opt)
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // unfolding shows what one instance is made of (§4, Figs. 10 and 11): blocks, layers,
@@ -96,7 +96,7 @@ func blockOf(name string) string {
 
 // explain takes apart one instance, or, of kernels that are layers, all those that have
 // an operator of ops.
-func explainLayers(r *variant.Result, wanted func(group int, index int64, ops []model.OpID) bool) (unfolded, error) {
+func explainLayers(r *scheduler.Result, wanted func(group int, index int64, ops []model.OpID) bool) (unfolded, error) {
 	s := r.Schedule
 	g := s.Graph
 	u := unfolded{Kernels: r.Sim.Static.Commands[isa.Launch], Instances: int64(len(s.Instances.Instances))}
@@ -149,7 +149,7 @@ func explainLayers(r *variant.Result, wanted func(group int, index int64, ops []
 		u.Layers = append(u.Layers, x)
 	}
 	if len(u.Layers) == 0 {
-		return u, fmt.Errorf("%s, variant %s: no kernel has the operators asked for", r.Source, r.Variant.Name)
+		return u, fmt.Errorf("%s, variant %s: no kernel has the operators asked for", r.Source, r.Recipe.Name)
 	}
 	return u, nil
 }
@@ -161,7 +161,7 @@ type kernelLayer struct {
 
 // kernelCommands counts the commands of cluster 0 for each layer of each kernel. Loads
 // from the DDR are left out: they run ahead of the kernel that they are for.
-func kernelCommands(r *variant.Result) map[kernelLayer]*[isa.NumKinds]int64 {
+func kernelCommands(r *scheduler.Result) map[kernelLayer]*[isa.NumKinds]int64 {
 	counts := map[kernelLayer]*[isa.NumKinds]int64{}
 	kernel := -1
 	for i := range r.Program.Commands {
@@ -183,24 +183,24 @@ func kernelCommands(r *variant.Result) map[kernelLayer]*[isa.NumKinds]int64 {
 }
 
 func (f unfolding) plan() (*plan, error) {
-	all, err := variant.Lookup("cross-layer")
+	all, err := scheduler.Lookup("cross-layer")
 	if err != nil {
 		return nil, err
 	}
-	tvm, err := variant.Lookup("tvm")
+	tvm, err := scheduler.Lookup("tvm")
 	if err != nil {
 		return nil, err
 	}
 	base := scheduled{hardware: f.hardware, model: f.model, perCluster: f.perCluster, raw: true}
 	ours, theirs := base, base
 	ours.variant, theirs.variant = all, tvm
-	instance, err := ours.cell("instance", func(r *variant.Result) (any, error) {
+	instance, err := ours.cell("instance", func(r *scheduler.Result) (any, error) {
 		return explainLayers(r, func(group int, index int64, _ []model.OpID) bool { return group == f.group && index == f.index })
 	})
 	if err != nil {
 		return nil, err
 	}
-	kernels, err := theirs.cell("tvm", func(r *variant.Result) (any, error) {
+	kernels, err := theirs.cell("tvm", func(r *scheduler.Result) (any, error) {
 		// All kernels; the report picks those of the instance.
 		return explainLayers(r, func(int, int64, []model.OpID) bool { return true })
 	})

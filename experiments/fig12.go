@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/dsasched/dsasched/experiments/variant"
-	"github.com/dsasched/dsasched/formulation/memory"
+	"github.com/dsasched/dsasched/formulation/allocate"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // spilling compares what leaves a full LB (§4.3, Fig. 12) by several methods.
@@ -30,7 +30,7 @@ type spillCase struct {
 type spillMethod struct {
 	name    string
 	variant string
-	options variant.Options
+	options scheduler.Options
 	bound   bool // also find what no plan is below
 }
 
@@ -38,8 +38,8 @@ func fig12() spilling {
 	return spilling{"stcp920",
 		[]spillCase{{"squeezenet", 8}, {"toy-fig3", 8}, {"resnet50", 16}, {"densenet121", 8}, {"mobilenetv2", 16}, {"inception-v1", 8}, {"inception-v3", 8}, {"nasnet-mobile", 8}, {"swin-t", 4}, {"vit-b16", 4}},
 		[]spillMethod{
-			{name: "longest lifetime first", variant: "cross-layer", options: variant.Options{Spill: graphturbo.LongestLifetime}},
-			{name: "largest first", variant: "cross-layer", options: variant.Options{Spill: graphturbo.LargestFirst}},
+			{name: "longest lifetime first", variant: "cross-layer", options: scheduler.Options{Spill: graphturbo.LongestLifetime}},
+			{name: "largest first", variant: "cross-layer", options: scheduler.Options{Spill: graphturbo.LargestFirst}},
 			{name: "fewest bytes", variant: "exact-memory", bound: true},
 		},
 	}
@@ -91,16 +91,16 @@ type spillValue struct {
 }
 
 // explainSpills lists values only if they are asked for.
-func explainSpills(r *variant.Result, method spillMethod, values bool) (any, error) {
+func explainSpills(r *scheduler.Result, method spillMethod, values bool) (any, error) {
 	s := r.Schedule
 	run := spillRun{Model: r.Source, PerCluster: r.Chunk, Method: method.name, Throughput: round(r.ThroughputPerSecond()), Steps: len(s.Steps), FullAt: -1}
-	run.MovedBytes, run.AgainBytes = variant.MovedBytes(s)
+	run.MovedBytes, run.AgainBytes = scheduler.MovedBytes(s)
 	if method.bound {
 		fresh := *s
-		if err := fresh.BuildSteps(r.Variant.Outputs); err != nil {
+		if err := fresh.BuildSteps(r.Recipe.Outputs); err != nil {
 			return nil, err
 		}
-		_, best, err := variant.ChooseSpills(context.Background(), &fresh, memory.SweepOptions{})
+		_, best, err := scheduler.ChooseSpills(context.Background(), &fresh, allocate.SweepOptions{})
 		if err != nil {
 			return nil, err
 		}
@@ -144,12 +144,12 @@ func (f spilling) plan() (*plan, error) {
 	p := &plan{}
 	for i, x := range f.cases {
 		for k, m := range f.methods {
-			v, err := variant.Lookup(m.variant)
+			v, err := scheduler.Lookup(m.variant)
 			if err != nil {
 				return nil, err
 			}
 			c, err := scheduled{hardware: f.hardware, model: x.model, perCluster: x.perCluster, variant: v, options: m.options}.
-				cell(fmt.Sprintf("%s-%d", x.model, k), func(r *variant.Result) (any, error) { return explainSpills(r, m, i == 0) })
+				cell(fmt.Sprintf("%s-%d", x.model, k), func(r *scheduler.Result) (any, error) { return explainSpills(r, m, i == 0) })
 			if err != nil {
 				return nil, err
 			}

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // crossing shows two blocks of one kernel on the units and DMA queues of a cluster
@@ -68,8 +68,8 @@ type crossCommand struct {
 	End   float64 `json:"end_s"`
 }
 
-func (f crossing) explain(r *variant.Result) (any, error) {
-	run := crossRun{Variant: r.Variant.Name, Latency: round(r.LatencySeconds())}
+func (f crossing) explain(r *scheduler.Result) (any, error) {
+	run := crossRun{Variant: r.Recipe.Name, Latency: round(r.LatencySeconds())}
 	s := r.Schedule
 	kernel := -1
 	for k, id := range s.Order {
@@ -195,7 +195,7 @@ func (f crossing) explain(r *variant.Result) (any, error) {
 func (f crossing) plan() (*plan, error) {
 	p := &plan{}
 	for _, name := range f.variants {
-		v, err := variant.Lookup(name)
+		v, err := scheduler.Lookup(name)
 		if err != nil {
 			return nil, err
 		}

@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/structure"
 	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // stageUse is the utilisation by stage of a network (Fig. 17).
@@ -76,7 +76,7 @@ func stagesOf(g *model.Graph) (names []string, of map[model.OpID]int) {
 // one end of a computation or store to the next, it counts for the stage of the later,
 // which is what was waited for. Loads count with what needs them. The sum is the time
 // from the start to the end.
-func byStage(r *variant.Result) (stageRun, error) {
+func byStage(r *scheduler.Result) (stageRun, error) {
 	p, s := r.Program, r.Schedule
 	names, of := stagesOf(s.Graph)
 	stage := make(map[string]int)
@@ -121,7 +121,7 @@ func byStage(r *variant.Result) (stageRun, error) {
 		}
 		last = r.Sim.End[i]
 	}
-	run := stageRun{Variant: r.Variant.Name, Chunk: r.Chunk}
+	run := stageRun{Variant: r.Recipe.Name, Chunk: r.Chunk}
 	clusters := float64(p.Clusters)
 	for k, name := range append(names, wholeNetwork) {
 		t := float64(ps[k]) * 1e-12
@@ -151,22 +151,22 @@ func (f stageUse) plan() (*plan, error) {
 	}
 	p := &plan{}
 	for _, name := range f.variants {
-		v, err := variant.Lookup(name)
+		v, err := scheduler.Lookup(name)
 		if err != nil {
 			return nil, err
 		}
-		opt := variant.Options{Chunk: c.paperChunk(v)}
+		opt := scheduler.Options{Chunk: c.paperChunk(v)}
 		p.cells = append(p.cells, cell{
 			key: name, label: c.Network + " " + name,
 			inputs: struct {
-				Model        string          `json:"model"`
-				HardwareHash string          `json:"hardware_sha256"`
-				Batch        int64           `json:"batch"`
-				Variant      variant.Variant `json:"variant"`
-				Options      variant.Options `json:"options"`
+				Model        string            `json:"model"`
+				HardwareHash string            `json:"hardware_sha256"`
+				Batch        int64             `json:"batch"`
+				Variant      scheduler.Recipe  `json:"variant"`
+				Options      scheduler.Options `json:"options"`
 			}{c.Network, specHash, c.BatchSize, v, opt},
 			run: func(ctx context.Context) (any, error) {
-				r, err := variant.Run(ctx, src, spec, c.BatchSize, v, opt)
+				r, err := scheduler.Run(ctx, src, spec, c.BatchSize, v, opt)
 				if err != nil {
 					return nil, err
 				}

@@ -9,8 +9,8 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // What the stages take adds up to what the simulator says of the whole, and each has the
@@ -25,11 +25,11 @@ func TestStagesAddUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, v := range []string{"tvm", "ordering", "cross-layer"} {
-		row, err := variant.Lookup(v)
+		row, err := scheduler.Lookup(v)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := variant.Run(context.Background(), src, spec, 16, row, variant.Options{Chunk: 2})
+		r, err := scheduler.Run(context.Background(), src, spec, 16, row, scheduler.Options{Chunk: 2})
 		if err != nil {
 			t.Fatal(err)
 		}

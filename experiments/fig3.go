@@ -6,13 +6,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // fourStages is the paper's running example (§2.1, Figs. 3, 6 and 7): the same
@@ -76,7 +76,7 @@ type orderedInst struct {
 }
 
 // explainOrder tells how the first chunk of cluster 0 ran.
-func explainOrder(r *variant.Result) (any, error) {
+func explainOrder(r *scheduler.Result) (any, error) {
 	s := r.Schedule
 	run := orderedRun{
 		Order: s.OrderName, CapacityBytes: hardwareLB(r.Spec, s.LBCapacity),
@@ -95,7 +95,7 @@ func explainOrder(r *variant.Result) (any, error) {
 		return nil, fmt.Errorf("cluster 0 has %d launches, expected %d, one for each instance", len(starts), len(s.Order))
 	}
 	// Rates do not matter to what is read here.
-	items := variant.OrderItems(s, graphturbo.SplitOptions{MACsPerSecond: 1, VectorOpsPerSecond: 1})
+	items := scheduler.OrderItems(s, graphturbo.SplitOptions{MACsPerSecond: 1, VectorOpsPerSecond: 1})
 	weight, total := 0.0, 0.0
 	for k, id := range s.Order {
 		inst := &s.Instances.Instances[id]
@@ -150,7 +150,7 @@ func instanceName(group int, index int64) string {
 
 // kernelTimes are the starts and ends of the kernels of cluster 0, up to n, in
 // picoseconds: a kernel ends where the next is launched.
-func kernelTimes(r *variant.Result, n int) (starts, ends []int64) {
+func kernelTimes(r *scheduler.Result, n int) (starts, ends []int64) {
 	last := int64(0)
 	for i := range r.Program.Commands {
 		c := &r.Program.Commands[i]
@@ -175,16 +175,16 @@ func kernelTimes(r *variant.Result, n int) (starts, ends []int64) {
 
 // orders are the schedules that Fig. 3 and Fig. 7 compare. All have the same kernel
 // generator, so that they differ in the order and the factors alone.
-func (f fourStages) orders() ([]variant.Variant, error) {
-	all, err := variant.Lookup("cross-layer")
+func (f fourStages) orders() ([]scheduler.Recipe, error) {
+	all, err := scheduler.Lookup("cross-layer")
 	if err != nil {
 		return nil, err
 	}
 	coarse, bfs, dfs := all, all, all
-	coarse.Name, coarse.Split, coarse.Order = "Stage by stage", variant.OneFactor, variant.BreadthFirst
-	bfs.Name, bfs.Order = "BFS", variant.BreadthFirst
-	dfs.Name, dfs.Order = "DFS", variant.DepthFirst
-	return []variant.Variant{coarse, bfs, dfs}, nil
+	coarse.Name, coarse.Split, coarse.Order = "Stage by stage", scheduler.OneFactor, scheduler.BreadthFirst
+	bfs.Name, bfs.Order = "BFS", scheduler.BreadthFirst
+	dfs.Name, dfs.Order = "DFS", scheduler.DepthFirst
+	return []scheduler.Recipe{coarse, bfs, dfs}, nil
 }
 
 func (f fourStages) plan() (*plan, error) {
@@ -215,7 +215,7 @@ func (f fourStages) plan() (*plan, error) {
 			policy  ChunkPolicy
 			chunk   int64
 		}{{"tvm", Tuned, 0}, {"tvm", PaperChunks, f.tvmChunk}, {"ordering", PaperChunks, f.perCluster}, {"cross-layer", PaperChunks, f.perCluster}} {
-			v, err := variant.Lookup(x.variant)
+			v, err := scheduler.Lookup(x.variant)
 			if err != nil {
 				return nil, err
 			}
@@ -243,7 +243,7 @@ func (f fourStages) plan() (*plan, error) {
 	return p, nil
 }
 
-func (f fourStages) report(orders []variant.Variant, runs []orderedRun, rows []Row) (*report, error) {
+func (f fourStages) report(orders []scheduler.Recipe, runs []orderedRun, rows []Row) (*report, error) {
 	d := newDocument(f.experiment())
 	best := runs[0]
 	chosen := ""
@@ -373,7 +373,7 @@ func stagePattern(r orderedRun) string {
 }
 
 // figures draws the instances with their edges, the orders, and the LB over time.
-func (f fourStages) figures(d *document, orders []variant.Variant, runs []orderedRun, byID []orderedInst) error {
+func (f fourStages) figures(d *document, orders []scheduler.Recipe, runs []orderedRun, byID []orderedInst) error {
 	dfs := runs[len(runs)-1]
 	most := int64(1)
 	for _, g := range dfs.Groups {
@@ -400,7 +400,7 @@ func (f fourStages) figures(d *document, orders []variant.Variant, runs []ordere
 	}
 	list := []plots.Diagram{instances}
 	for i, r := range runs {
-		if orders[i].Split == variant.OneFactor {
+		if orders[i].Split == scheduler.OneFactor {
 			continue
 		}
 		order := plots.Diagram{Title: fmt.Sprintf("(%c) %s order", 'b'+len(list)-1, orders[i].Name)}

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // merging is the paper's example of Algorithm 2 (§3.2, Figs. 4 and 5): a conv and an
@@ -122,7 +122,7 @@ func replay(ops []string, events []schedule.MergeEvent) ([]mergeStat, error) {
 	return states, nil
 }
 
-func explainMerging(r *variant.Result) (any, error) {
+func explainMerging(r *scheduler.Result) (any, error) {
 	g := r.Schedule.Graph
 	run := mergeRun{PerCluster: r.Chunk}
 	var names []string
@@ -153,7 +153,7 @@ func explainMerging(r *variant.Result) (any, error) {
 }
 
 func (f merging) plan() (*plan, error) {
-	v, err := variant.Lookup("cross-layer")
+	v, err := scheduler.Lookup("cross-layer")
 	if err != nil {
 		return nil, err
 	}

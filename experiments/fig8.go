@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // joining shows the operators that §3.5 puts between instances (Figs. 8 and 9): on the
@@ -73,7 +73,7 @@ type joinOp struct {
 	Why  string  `json:"why"`
 }
 
-func explainJoins(r *variant.Result) (any, error) {
+func explainJoins(r *scheduler.Result) (any, error) {
 	s := r.Schedule
 	g := s.Graph
 	run := joinRun{Model: r.Source}
@@ -143,7 +143,7 @@ func bindingText(b []int64) string {
 }
 
 func (f joining) plan() (*plan, error) {
-	v, err := variant.Lookup("cross-layer")
+	v, err := scheduler.Lookup("cross-layer")
 	if err != nil {
 		return nil, err
 	}

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // Configuration is one of the paper's ten, A to J, with the network that stands
@@ -46,8 +46,8 @@ func Configurations() []Configuration {
 
 // paperChunk is the batches per cluster of the paper's Table 2 for a variant. Whatever
 // does not split works like TVM.
-func (c Configuration) paperChunk(v variant.Variant) int64 {
-	if v.Groups == variant.Algorithm2 {
+func (c Configuration) paperChunk(v scheduler.Recipe) int64 {
+	if v.Groups == scheduler.Algorithm2 {
 		return c.GraphTurboBatchesPerCluster
 	}
 	return c.TVMBatchesPerCluster
@@ -158,7 +158,7 @@ func (g grid) plan() (*plan, error) {
 			return nil, err
 		}
 		for _, name := range g.variants {
-			v, err := variant.Lookup(name)
+			v, err := scheduler.Lookup(name)
 			if err != nil {
 				return nil, err
 			}

@@ -10,9 +10,8 @@ import (
 	"time"
 
 	"github.com/dsasched/dsasched/formulation/milp"
-	exactorder "github.com/dsasched/dsasched/formulation/ordering"
-	greedyorder "github.com/dsasched/dsasched/heuristics/ordering"
-	"github.com/dsasched/dsasched/model/ordering"
+	"github.com/dsasched/dsasched/formulation/ordering"
+
 	"github.com/dsasched/dsasched/plots"
 )
 
@@ -117,7 +116,7 @@ const (
 
 func growthMethods() []string {
 	var names []string
-	for _, m := range greedyorder.Methods() {
+	for _, m := range ordering.Methods() {
 		names = append(names, string(m))
 	}
 	return append(names, positionILP, countingILP, stateSearch)
@@ -235,16 +234,16 @@ func (e growth) series(ctx context.Context, f growthFamily, method string) ([]gr
 
 // solve orders a problem; exact methods begin from a start.
 func (e growth) solve(ctx context.Context, p *ordering.Problem, g *ordering.Graph, method string, start []int) (*ordering.Result, error) {
-	opts := exactorder.ILPOptions{TimeLimit: e.limit, Start: start}
+	opts := ordering.ILPOptions{TimeLimit: e.limit, Start: start}
 	switch method {
 	case positionILP:
-		return exactorder.PositionILP(ctx, e.solver, p, ordering.Traffic, opts)
+		return ordering.PositionILP(ctx, e.solver, p, ordering.Traffic, opts)
 	case countingILP:
-		return exactorder.CountingILP(ctx, e.solver, p, ordering.Traffic, opts)
+		return ordering.CountingILP(ctx, e.solver, p, ordering.Traffic, opts)
 	case stateSearch:
-		return exactorder.Search(ctx, p, ordering.Traffic, exactorder.SearchOptions{TimeLimit: e.limit, Start: start})
+		return ordering.Search(ctx, p, ordering.Traffic, ordering.SearchOptions{TimeLimit: e.limit, Start: start})
 	}
-	order, err := greedyorder.Order(g, greedyorder.Method(method))
+	order, err := ordering.Order(g, ordering.Method(method))
 	if err != nil {
 		return nil, err
 	}
@@ -255,8 +254,8 @@ func (e growth) solve(ctx context.Context, p *ordering.Problem, g *ordering.Grap
 func bestGreedyOrder(g *ordering.Graph) ([]int, error) {
 	var best []int
 	var least float64
-	for _, m := range greedyorder.Methods() {
-		order, err := greedyorder.Order(g, m)
+	for _, m := range ordering.Methods() {
+		order, err := ordering.Order(g, m)
 		if err != nil {
 			return nil, err
 		}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/dsasched/dsasched/formulation/milp"
-	"github.com/dsasched/dsasched/model/ordering"
+	"github.com/dsasched/dsasched/formulation/ordering"
 )
 
 // unable is a solver that never finds anything, and counts how often it was asked.

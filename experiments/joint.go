@@ -4,19 +4,19 @@ import (
 	"context"
 	"time"
 
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/formulation/joint"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // bestJoint are the order, the bindings and the scopes of least cost for a schedule's
 // groups; no choice if an instance does not fit.
-func (c *comparer) bestJoint(ctx context.Context, s *schedule.Schedule) (*variant.JointNetwork, *joint.Result, error) {
-	n, err := variant.JointProblem(s, c.opt)
+func (c *comparer) bestJoint(ctx context.Context, s *schedule.Schedule) (*scheduler.JointNetwork, *joint.Result, error) {
+	n, err := scheduler.JointProblem(s, c.opt)
 	if err != nil {
 		return nil, nil, err
 	}
-	opts := variant.JointLimits()
+	opts := scheduler.JointLimits()
 	if c.copt.TimeLimit > 0 {
 		// One part that is hard by itself must not take all of the time.
 		opts.TimeLimit, opts.MaxBranches = c.copt.TimeLimit, 0

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // localBuffers asks which size of the LB the paper's results can be of: it gives the
@@ -109,7 +109,7 @@ func (e localBuffers) plan() (*plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		turbo, err := variant.Lookup("cross-layer")
+		turbo, err := scheduler.Lookup("cross-layer")
 		if err != nil {
 			return nil, err
 		}
@@ -121,17 +121,17 @@ func (e localBuffers) plan() (*plan, error) {
 			p.cells = append(p.cells, cell{
 				key: fmt.Sprintf("groups-%s-%d", spec.Name, images), label: fmt.Sprintf("groups of %s on %s, %d per cluster", e.network, spec.Name, images),
 				inputs: struct {
-					Model        string          `json:"model"`
-					HardwareHash string          `json:"hardware_sha256"`
-					Images       int64           `json:"images_per_cluster"`
-					Variant      variant.Variant `json:"variant"`
+					Model        string           `json:"model"`
+					HardwareHash string           `json:"hardware_sha256"`
+					Images       int64            `json:"images_per_cluster"`
+					Variant      scheduler.Recipe `json:"variant"`
 				}{e.network, specHash, images, turbo},
 				run: func(context.Context) (any, error) {
 					g, err := src.Graph(images)
 					if err != nil {
 						return nil, err
 					}
-					s, err := variant.Schedule(g, spec, turbo, variant.Options{})
+					s, err := scheduler.Schedule(g, spec, turbo, scheduler.Options{})
 					if err != nil {
 						return nil, err
 					}
@@ -156,7 +156,7 @@ func (e localBuffers) plan() (*plan, error) {
 				return nil, err
 			}
 			for _, name := range e.variantsOf(c) {
-				v, err := variant.Lookup(name)
+				v, err := scheduler.Lookup(name)
 				if err != nil {
 					return nil, err
 				}

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
 )
 
@@ -34,7 +34,7 @@ func (o optimality) plan() (*plan, error) {
 				Chunk        int64  `json:"chunk"`
 			}{c.Network, hardwareHash, c.BatchSize, c.GraphTurboBatchesPerCluster}
 		},
-		run: func(ctx context.Context, src variant.Source, spec *hardware.Spec, c Configuration) ([]Decided, error) {
+		run: func(ctx context.Context, src network.Network, spec *hardware.Spec, c Configuration) ([]Decided, error) {
 			return CompareDecisions(ctx, src, spec, c.BatchSize, CompareOptions{Chunk: c.GraphTurboBatchesPerCluster})
 		},
 		report: o.report, files: o.files,

@@ -8,8 +8,9 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // Definition is an experiment of the caller's own. New makes an Experiment of it, whose
@@ -99,7 +100,7 @@ func planOf(d Definition) (*plan, error) {
 // Measure is a cell whose result is a Row: one network on one accelerator at one batch
 // size with one variant. Unit is of the throughput, such as images/s. The key has the
 // names of network, accelerator and variant, which must tell them apart.
-func Measure(src variant.Source, spec *hardware.Spec, batch int64, v variant.Variant, opt variant.Options, unit string) (Cell, error) {
+func Measure(src network.Network, spec *hardware.Spec, batch int64, v scheduler.Recipe, opt scheduler.Options, unit string) (Cell, error) {
 	if src.Graph == nil || spec == nil {
 		return Cell{}, errors.New("a measurement needs a network and an accelerator")
 	}
@@ -119,15 +120,15 @@ func Measure(src variant.Source, spec *hardware.Spec, batch int64, v variant.Var
 		Key:   fmt.Sprintf("%s-%s-b%d-%s-%s", src.Name, spec.Name, batch, v.Name, chunk),
 		Label: fmt.Sprintf("%s on %s, batch %d, %s", src.Name, spec.Name, batch, v.Name),
 		Inputs: struct {
-			Graph    string          `json:"graph_sha256"`
-			Hardware *hardware.Spec  `json:"hardware"`
-			Batch    int64           `json:"batch"`
-			Variant  variant.Variant `json:"variant"`
-			Options  variant.Options `json:"options"`
-			Unit     string          `json:"unit"`
+			Graph    string            `json:"graph_sha256"`
+			Hardware *hardware.Spec    `json:"hardware"`
+			Batch    int64             `json:"batch"`
+			Variant  scheduler.Recipe  `json:"variant"`
+			Options  scheduler.Options `json:"options"`
+			Unit     string            `json:"unit"`
 		}{graphHash, spec, batch, v, opt, unit},
 		Run: func(ctx context.Context) (any, error) {
-			r, err := variant.Run(ctx, src, spec, batch, v, opt)
+			r, err := scheduler.Run(ctx, src, spec, batch, v, opt)
 			if err != nil {
 				return nil, err
 			}

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/experiments"
-	"github.com/dsasched/dsasched/experiments/network"
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 type definition struct {
@@ -96,14 +96,14 @@ func TestOwnExperimentMistakes(t *testing.T) {
 	}
 }
 
-// A measurement is what variant.Run says, and is computed anew when the network, which
+// A measurement is what scheduler.Run says, and is computed anew when the network, which
 // has a name alone in common with the one before, is another.
 func TestMeasure(t *testing.T) {
 	spec, err := hardware.Load("stcp920")
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := variant.Lookup("cross-layer")
+	v, err := scheduler.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestMeasure(t *testing.T) {
 			t.Fatal(err)
 		}
 		src.Name = "net"
-		c, err := experiments.Measure(src, spec, 4, v, variant.Options{Chunk: 1}, "images/s")
+		c, err := experiments.Measure(src, spec, 4, v, scheduler.Options{Chunk: 1}, "images/s")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +131,7 @@ func TestMeasure(t *testing.T) {
 		if err := json.Unmarshal(out.Bytes(), &row); err != nil {
 			t.Fatal(err)
 		}
-		r, err := variant.Run(context.Background(), src, spec, 4, v, variant.Options{Chunk: 1})
+		r, err := scheduler.Run(context.Background(), src, spec, 4, v, scheduler.Options{Chunk: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

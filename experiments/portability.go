@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dsasched/dsasched/experiments/network"
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // portability runs the variants on machines of other vendors (paper §3.6, Fig. 1):
@@ -21,7 +21,7 @@ type portability struct {
 	machines                 []machine
 	networks                 []portedNetwork
 	batches                  []int64
-	variants                 []variant.Variant
+	variants                 []scheduler.Recipe
 	published                []publishedSpeedup
 	notes                    []string
 	figure                   bool
@@ -54,7 +54,7 @@ func fullPortability() portability {
 		},
 		networks: []portedNetwork{{"resnet50", "images/s"}, {"bert-128", "sentences/s"}},
 		batches:  []int64{32},
-		variants: variant.Table(),
+		variants: scheduler.Table(),
 		published: []publishedSpeedup{
 			{"stcp920", "bert-128", "cross-layer", "tvm", 32, bertThroughput.Value / bertTVMThroughput.Value, "Table 1"},
 		},
@@ -71,7 +71,7 @@ func fullPortability() portability {
 }
 
 func fullTable5() portability {
-	table := variant.Table()
+	table := scheduler.Table()
 	tvm, graphTurbo := table[0], table[len(table)-1]
 	return portability{
 		name:        "table5",
@@ -80,7 +80,7 @@ func fullTable5() portability {
 		machines:    []machine{{hardware: "a100"}, {hardware: "a100", grid: []int{9, 12}}},
 		networks:    []portedNetwork{{"resnet18-tailor", "images/s"}},
 		batches:     []int64{8, 32, 128},
-		variants:    []variant.Variant{tvm, variant.ConvFusion(), graphTurbo},
+		variants:    []scheduler.Recipe{tvm, scheduler.ConvFusion(), graphTurbo},
 		published: []publishedSpeedup{
 			{"a100", "resnet18-tailor", "cross-layer", "tvm", 0, 1.23, "Table 5 (mean)"},
 			{"a100", "resnet18-tailor", "cross-layer", "conv-fusion", 0, 1.06, "Table 5 (mean)"},

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/dsasched/dsasched/experiments/network"
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/hardware/sim"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // ChunkPolicy says how the batches per cluster were chosen.
@@ -98,10 +98,10 @@ func round(x float64) float64 {
 	return y
 }
 
-func rowOf(r *variant.Result, policy ChunkPolicy, unit string) Row {
+func rowOf(r *scheduler.Result, policy ChunkPolicy, unit string) Row {
 	s := r.Sim
 	row := Row{
-		Model: r.Source, Hardware: r.Spec.Name, Batch: r.Batch, Variant: r.Variant.Name,
+		Model: r.Source, Hardware: r.Spec.Name, Batch: r.Batch, Variant: r.Recipe.Name,
 		ChunkPolicy: policy, BatchesPerCluster: r.Chunk, Unit: unit,
 		ThroughputPerSecond: round(r.ThroughputPerSecond()),
 		LatencySeconds:      round(r.LatencySeconds()),
@@ -147,30 +147,30 @@ func levels(n [isa.NumLevels]int64) Levels {
 	return Levels{DDR: n[isa.DDR], LLB: n[isa.GB], L1: n[isa.LB]}
 }
 
-// rowCell is a cell whose result is a Row. Chunk is of variant.Options.
-func rowCell(src variant.Source, spec *hardware.Spec, batch, chunk int64, v variant.Variant, policy ChunkPolicy, unit string) (cell, error) {
+// rowCell is a cell whose result is a Row. Chunk is of scheduler.Options.
+func rowCell(src network.Network, spec *hardware.Spec, batch, chunk int64, v scheduler.Recipe, policy ChunkPolicy, unit string) (cell, error) {
 	specHash, err := hashOf(spec)
 	if err != nil {
 		return cell{}, err
 	}
-	opt := variant.Options{Chunk: chunk}
+	opt := scheduler.Options{Chunk: chunk}
 	return cell{
 		shared: true,
 		key:    fmt.Sprintf("%s-%s-b%d-%s-%s", src.Name, spec.Name, batch, v.Name, policy),
 		label:  fmt.Sprintf("%s %s (%s)", src.Name, v.Name, policy),
 		inputs: struct {
-			Model        string          `json:"model"`
-			DType        string          `json:"dtype"`
-			Hardware     string          `json:"hardware"`
-			HardwareHash string          `json:"hardware_sha256"`
-			Batch        int64           `json:"batch"`
-			Policy       ChunkPolicy     `json:"chunk_policy"`
-			Variant      variant.Variant `json:"variant"`
-			Options      variant.Options `json:"options"`
-			Unit         string          `json:"unit"`
+			Model        string            `json:"model"`
+			DType        string            `json:"dtype"`
+			Hardware     string            `json:"hardware"`
+			HardwareHash string            `json:"hardware_sha256"`
+			Batch        int64             `json:"batch"`
+			Policy       ChunkPolicy       `json:"chunk_policy"`
+			Variant      scheduler.Recipe  `json:"variant"`
+			Options      scheduler.Options `json:"options"`
+			Unit         string            `json:"unit"`
 		}{src.Name, model.F16.String(), spec.Name, specHash, batch, policy, v, opt, unit},
 		run: func(ctx context.Context) (any, error) {
-			r, err := variant.Run(ctx, src, spec, batch, v, opt)
+			r, err := scheduler.Run(ctx, src, spec, batch, v, opt)
 			if err != nil {
 				return nil, err
 			}
@@ -199,4 +199,4 @@ func decodeRows(results []json.RawMessage) ([]Row, error) {
 }
 
 // openNetwork opens a network of the zoo in the precision of all experiments.
-func openNetwork(name string) (variant.Source, error) { return network.Open(name, network.Options{}) }
+func openNetwork(name string) (network.Network, error) { return network.Open(name, network.Options{}) }

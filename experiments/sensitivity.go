@@ -7,9 +7,9 @@ import (
 	"math"
 	"strings"
 
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // sensitivity is what the headline figures become when each fitted constant is halved
@@ -119,7 +119,7 @@ func (s sensitivity) plan() (*plan, error) {
 			return nil, err
 		}
 		for _, name := range s.variants {
-			v, err := variant.Lookup(name)
+			v, err := scheduler.Lookup(name)
 			if err != nil {
 				return nil, err
 			}
@@ -128,15 +128,15 @@ func (s sensitivity) plan() (*plan, error) {
 				key:   c.Network + "-" + name,
 				label: c.Network + " " + name,
 				inputs: struct {
-					Model        string          `json:"model"`
-					HardwareHash string          `json:"hardware_sha256"`
-					Batch        int64           `json:"batch"`
-					Chunk        int64           `json:"chunk"`
-					Variant      variant.Variant `json:"variant"`
-					Values       []float64       `json:"values"`
+					Model        string           `json:"model"`
+					HardwareHash string           `json:"hardware_sha256"`
+					Batch        int64            `json:"batch"`
+					Chunk        int64            `json:"chunk"`
+					Variant      scheduler.Recipe `json:"variant"`
+					Values       []float64        `json:"values"`
 				}{c.Network, specHash, c.BatchSize, chunk, v, values},
 				run: func(ctx context.Context) (any, error) {
-					r, err := variant.Prepare(ctx, src, spec, c.BatchSize, v, variant.Options{Chunk: chunk})
+					r, err := scheduler.Prepare(ctx, src, spec, c.BatchSize, v, scheduler.Options{Chunk: chunk})
 					if err != nil {
 						return nil, err
 					}

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // Two configurations: a slower constant never makes anything faster, the throughputs as
@@ -49,11 +49,11 @@ func TestSensitivity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := variant.Lookup("tvm")
+	v, err := scheduler.Lookup("tvm")
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, err := variant.Run(context.Background(), src, spec, configuration("F").BatchSize, v, variant.Options{Chunk: configuration("F").TVMBatchesPerCluster})
+	plain, err := scheduler.Run(context.Background(), src, spec, configuration("F").BatchSize, v, scheduler.Options{Chunk: configuration("F").TVMBatchesPerCluster})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // knob is a quantity of the accelerator that the sweep turns.
@@ -115,11 +115,11 @@ func (s sweep) plan() (*plan, error) {
 		return nil, err
 	}
 	p := &plan{}
-	tvm, err := variant.Lookup("tvm")
+	tvm, err := scheduler.Lookup("tvm")
 	if err != nil {
 		return nil, err
 	}
-	turbo, err := variant.Lookup("cross-layer")
+	turbo, err := scheduler.Lookup("cross-layer")
 	if err != nil {
 		return nil, err
 	}
@@ -142,19 +142,19 @@ func (s sweep) plan() (*plan, error) {
 					key:   fmt.Sprintf("%s-knob%d-x%g", n.model, i, f),
 					label: fmt.Sprintf("%s %s x %g", n.model, k.name, f),
 					inputs: struct {
-						Model        string          `json:"model"`
-						HardwareHash string          `json:"hardware_sha256"`
-						Batch        int64           `json:"batch"`
-						TVM          variant.Variant `json:"tvm"`
-						GraphTurbo   variant.Variant `json:"graphturbo"`
+						Model        string           `json:"model"`
+						HardwareHash string           `json:"hardware_sha256"`
+						Batch        int64            `json:"batch"`
+						TVM          scheduler.Recipe `json:"tvm"`
+						GraphTurbo   scheduler.Recipe `json:"graphturbo"`
 					}{n.model, specHash, n.batch, tvm, turbo},
 					run: func(ctx context.Context) (any, error) {
 						pt := sweepPoint{Model: n.model, Knob: k.name, Factor: f, Value: round(value), Unit: k.unit}
 						for _, v := range []struct {
-							variant.Variant
+							scheduler.Recipe
 							to *float64
 						}{{tvm, &pt.TVM}, {turbo, &pt.GraphTurbo}} {
-							r, err := variant.Run(ctx, src, changed, n.batch, v.Variant, variant.Options{})
+							r, err := scheduler.Run(ctx, src, changed, n.batch, v.Recipe, scheduler.Options{})
 							if ctx.Err() != nil {
 								return nil, ctx.Err()
 							}

@@ -6,8 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // table4 is what scheduling itself costs. Its figures are wall times: they are of
@@ -54,7 +55,7 @@ func (e table4) heuristics() table4 {
 }
 
 func isExactVariant(name string) bool {
-	return slices.ContainsFunc(variant.Exact(), func(v variant.Variant) bool { return v.Name == name })
+	return slices.ContainsFunc(scheduler.Exact(), func(v scheduler.Recipe) bool { return v.Name == name })
 }
 
 func (e table4) plan() (*plan, error) {
@@ -71,15 +72,15 @@ func (e table4) plan() (*plan, error) {
 	}.plan()
 }
 
-func (e table4) measure(ctx context.Context, src variant.Source, spec *hardware.Spec, c Configuration) ([]schedulingTime, error) {
+func (e table4) measure(ctx context.Context, src network.Network, spec *hardware.Spec, c Configuration) ([]schedulingTime, error) {
 	var list []schedulingTime
 	for _, name := range e.variants {
-		v, err := variant.Lookup(name)
+		v, err := scheduler.Lookup(name)
 		if err != nil {
 			return nil, err
 		}
 		chunk := c.TVMBatchesPerCluster
-		if v.Groups == variant.Algorithm2 {
+		if v.Groups == scheduler.Algorithm2 {
 			chunk = c.GraphTurboBatchesPerCluster
 		}
 		g, err := src.Graph(chunk)
@@ -96,7 +97,7 @@ func (e table4) measure(ctx context.Context, src variant.Source, spec *hardware.
 				return nil, ctx.Err()
 			}
 			began := time.Now()
-			if _, err := variant.Schedule(g, spec, v, variant.Options{}); err != nil {
+			if _, err := scheduler.Schedule(g, spec, v, scheduler.Options{}); err != nil {
 				return nil, err
 			}
 			times = append(times, time.Since(began).Seconds())

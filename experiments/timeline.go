@@ -9,10 +9,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // timeline records all that one cluster does, command by command and buffer by
@@ -144,29 +144,29 @@ func (t timeline) plan() (*plan, error) {
 			return nil, err
 		}
 		for _, name := range t.variants {
-			v, err := variant.Lookup(name)
+			v, err := scheduler.Lookup(name)
 			if err != nil {
 				return nil, err
 			}
-			opt := variant.Options{Chunk: c.TVMBatchesPerCluster}
-			if v.Groups == variant.Algorithm2 {
+			opt := scheduler.Options{Chunk: c.TVMBatchesPerCluster}
+			if v.Groups == scheduler.Algorithm2 {
 				opt.Chunk = c.GraphTurboBatchesPerCluster
 			}
 			p.cells = append(p.cells, cell{
 				key:   src.Name + "-" + v.Name,
 				label: src.Name + " " + v.Name,
 				inputs: struct {
-					Model        string          `json:"model"`
-					DType        string          `json:"dtype"`
-					Hardware     string          `json:"hardware"`
-					HardwareHash string          `json:"hardware_sha256"`
-					Batch        int64           `json:"batch"`
-					Variant      variant.Variant `json:"variant"`
-					Options      variant.Options `json:"options"`
-					TickPs       int64           `json:"tick_ps"`
+					Model        string            `json:"model"`
+					DType        string            `json:"dtype"`
+					Hardware     string            `json:"hardware"`
+					HardwareHash string            `json:"hardware_sha256"`
+					Batch        int64             `json:"batch"`
+					Variant      scheduler.Recipe  `json:"variant"`
+					Options      scheduler.Options `json:"options"`
+					TickPs       int64             `json:"tick_ps"`
 				}{src.Name, model.F16.String(), spec.Name, specHash, c.BatchSize, v, opt, timelineTickPs},
 				run: func(ctx context.Context) (any, error) {
-					r, err := variant.Run(ctx, src, spec, c.BatchSize, v, opt)
+					r, err := scheduler.Run(ctx, src, spec, c.BatchSize, v, opt)
 					if err != nil {
 						return nil, err
 					}
@@ -204,10 +204,10 @@ func (n *numbers) String() string { return string(n.b) }
 func ticks(ps int64) int64 { return (ps + timelineTickPs/2) / timelineTickPs }
 
 // record takes down what cluster 0 does.
-func record(r *variant.Result, unit string) recorded {
+func record(r *scheduler.Result, unit string) recorded {
 	p, s := r.Program, r.Sim
 	rec := recorded{Labels: p.Labels, Variant: recordingVariant{
-		Name: r.Variant.Name, Description: r.Variant.Description, Row: rowOf(r, PaperChunks, unit), EndTicks: ticks(s.TotalPs),
+		Name: r.Recipe.Name, Description: r.Recipe.Description, Row: rowOf(r, PaperChunks, unit), EndTicks: ticks(s.TotalPs),
 	}}
 	for k := range isa.NumKinds {
 		rec.Variant.Kinds = append(rec.Variant.Kinds, k.String())
@@ -267,7 +267,7 @@ func record(r *variant.Result, unit string) recorded {
 	return rec
 }
 
-func recordMemory(r *variant.Result, level isa.Level, title string) memoryTrack {
+func recordMemory(r *scheduler.Result, level isa.Level, title string) memoryTrack {
 	type held struct{ from, to, index int64 }
 	var list []held
 	for i := range r.Program.Buffers {

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 func columnOf(t *testing.T, s string) []int64 {
@@ -27,7 +27,7 @@ func columnOf(t *testing.T, s string) []int64 {
 }
 
 // runToy simulates a small network; it is quick.
-func runToy(t *testing.T, name string, chunk int64) *variant.Result {
+func runToy(t *testing.T, name string, chunk int64) *scheduler.Result {
 	t.Helper()
 	spec, err := hardware.Load("stcp920")
 	if err != nil {
@@ -37,11 +37,11 @@ func runToy(t *testing.T, name string, chunk int64) *variant.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := variant.Lookup(name)
+	v, err := scheduler.Lookup(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := variant.Run(context.Background(), src, spec, 32, v, variant.Options{Chunk: chunk})
+	r, err := scheduler.Run(context.Background(), src, spec, 32, v, scheduler.Options{Chunk: chunk})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,11 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dsasched/dsasched/formulation/allocate"
 	"github.com/dsasched/dsasched/formulation/highs"
-	exact "github.com/dsasched/dsasched/formulation/memory"
 	"github.com/dsasched/dsasched/formulation/milp"
-	rules "github.com/dsasched/dsasched/heuristics/memory"
-	"github.com/dsasched/dsasched/model/memory"
 )
 
 // allocateJSON is the answer of allocate. Its names are those of the other solvers'
@@ -44,7 +42,7 @@ type overfullJSON struct {
 }
 
 // overfull is the time at which the capacity misses most bytes, nil if it misses none.
-func overfull(p *memory.Problem, capacity int64) *overfullJSON {
+func overfull(p *allocate.Problem, capacity int64) *overfullJSON {
 	s, ok := p.Fullest()
 	if !ok || s.Bytes() <= capacity {
 		return nil
@@ -87,10 +85,10 @@ const (
 
 func allocateMethods() []cobra.Completion {
 	return []cobra.Completion{
-		cobra.CompletionWithDesc(string(rules.FirstFit), "by birth, into the lowest room"),
-		cobra.CompletionWithDesc(string(rules.BestFit), "by birth, into the smallest room"),
-		cobra.CompletionWithDesc(string(rules.LongestLifetime), "first fit, longest lifetime first"),
-		cobra.CompletionWithDesc(string(rules.LargestFirst), "first fit, largest size first"),
+		cobra.CompletionWithDesc(string(allocate.FirstFit), "by birth, into the lowest room"),
+		cobra.CompletionWithDesc(string(allocate.BestFit), "by birth, into the smallest room"),
+		cobra.CompletionWithDesc(string(allocate.LongestLifetime), "first fit, longest lifetime first"),
+		cobra.CompletionWithDesc(string(allocate.LargestFirst), "first fit, largest size first"),
 		cobra.CompletionWithDesc(methodILP, "exact, by integer programming (small files)"),
 		cobra.CompletionWithDesc(methodSearch, "exact, by search"),
 	}
@@ -147,7 +145,7 @@ listed places them.`,
 			return usagef("--capacity and --minimize exclude each other")
 		case *spill && *minimize:
 			return usagef("--spill needs --capacity: with the least capacity that suffices nothing is spilled")
-		case *spill && (method.value == string(rules.FirstFit) || method.value == string(rules.BestFit)):
+		case *spill && (method.value == string(allocate.FirstFit) || method.value == string(allocate.BestFit)):
 			return usagef("--method %s does not say what to spill, expected longest-lifetime, largest-first, ilp or search", method.value)
 		case *limit < 0:
 			return usagef("--time-limit %v, expected 0 or more", *limit)
@@ -162,7 +160,7 @@ listed places them.`,
 		if err != nil {
 			return err
 		}
-		p, err := memory.ReadCSV(file, data)
+		p, err := allocate.ReadCSV(file, data)
 		if err != nil {
 			return err
 		}
@@ -170,7 +168,7 @@ listed places them.`,
 		defer show.end()
 		a := allocator{cmd.Context(), p, *limit, show}
 		if *spill {
-			methods := []string{string(rules.SpillLongestLifetime), string(rules.SpillLargest), methodILP}
+			methods := []string{string(allocate.SpillLongestLifetime), string(allocate.SpillLargest), methodILP}
 			if _, err := highs.New(); errors.Is(err, highs.ErrUnavailable) {
 				methods[2] = methodSearch
 			}
@@ -180,7 +178,7 @@ listed places them.`,
 			return a.spills(cmd, *asJSON, methods, capacity.value, *out)
 		}
 		answer := allocateJSON{File: file, Method: method.value, Buffers: len(p.Buffers)}
-		room := memory.NoLimit
+		room := allocate.NoLimit
 		if !*minimize {
 			answer.Capacity, room = &capacity.value, capacity.value
 		}
@@ -243,9 +241,9 @@ func firstOf(names []string, n int) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
 }
 
-func writePlacement(path string, p *memory.Problem, offsets []int64) (*string, error) {
+func writePlacement(path string, p *allocate.Problem, offsets []int64) (*string, error) {
 	var b bytes.Buffer
-	if err := memory.WriteCSV(&b, p, offsets); err != nil {
+	if err := allocate.WriteCSV(&b, p, offsets); err != nil {
 		return nil, err
 	}
 	return &path, replaceFile(path, b.Bytes())
@@ -254,15 +252,15 @@ func writePlacement(path string, p *memory.Problem, offsets []int64) (*string, e
 // allocator runs the methods on one problem.
 type allocator struct {
 	ctx   context.Context
-	p     *memory.Problem
+	p     *allocate.Problem
 	limit time.Duration
 	show  *status
 }
 
 // solve finds a placement within room, or of the least peak if that is
 // memory.NoLimit.
-func (a *allocator) solve(method string, room int64) (*exact.Solution, error) {
-	opts := exact.Options{TimeLimit: a.limit, Progress: a.show.solve(method, decimal)}
+func (a *allocator) solve(method string, room int64) (*allocate.Solution, error) {
+	opts := allocate.Options{TimeLimit: a.limit, Progress: a.show.solve(method, decimal)}
 	switch method {
 	case methodSearch, methodILP:
 		var err error
@@ -270,7 +268,7 @@ func (a *allocator) solve(method string, room int64) (*exact.Solution, error) {
 			return nil, err
 		}
 	default:
-		return a.byRule(rules.Rule(method), room)
+		return a.byRule(allocate.Rule(method), room)
 	}
 	var solver milp.Solver
 	if method == methodILP {
@@ -280,23 +278,23 @@ func (a *allocator) solve(method string, room int64) (*exact.Solution, error) {
 		}
 	}
 	switch {
-	case method == methodILP && room == memory.NoLimit:
-		return exact.MinimizeILP(a.ctx, a.p, solver, opts)
+	case method == methodILP && room == allocate.NoLimit:
+		return allocate.MinimizeILP(a.ctx, a.p, solver, opts)
 	case method == methodILP:
-		return exact.FitILP(a.ctx, a.p, room, solver, opts)
-	case room == memory.NoLimit:
-		return exact.Minimize(a.ctx, a.p, opts)
+		return allocate.FitILP(a.ctx, a.p, room, solver, opts)
+	case room == allocate.NoLimit:
+		return allocate.Minimize(a.ctx, a.p, opts)
 	}
-	return exact.Fit(a.ctx, a.p, room, opts)
+	return allocate.Fit(a.ctx, a.p, room, opts)
 }
 
 // start is the best placement by a rule, nil if fixed offsets allow none.
 func (a *allocator) start() ([]int64, error) {
 	var best []int64
-	for _, rule := range rules.Rules() {
-		offsets, err := rules.Place(a.p, rule)
+	for _, rule := range allocate.Rules() {
+		offsets, err := allocate.Place(a.p, rule)
 		switch {
-		case errors.Is(err, rules.ErrClash):
+		case errors.Is(err, allocate.ErrClash):
 			return nil, nil
 		case err != nil:
 			return nil, err
@@ -308,17 +306,17 @@ func (a *allocator) start() ([]int64, error) {
 	return best, nil
 }
 
-func (a *allocator) byRule(rule rules.Rule, room int64) (*exact.Solution, error) {
-	sol := &exact.Solution{Bound: a.p.Bound()}
-	offsets, err := rules.Place(a.p, rule)
+func (a *allocator) byRule(rule allocate.Rule, room int64) (*allocate.Solution, error) {
+	sol := &allocate.Solution{Bound: a.p.Bound()}
+	offsets, err := allocate.Place(a.p, rule)
 	switch {
-	case errors.Is(err, rules.ErrClash):
+	case errors.Is(err, allocate.ErrClash):
 		sol.Status = milp.Infeasible
 		return sol, nil
 	case err != nil:
 		return nil, err
 	}
-	if err := memory.Check(a.p, memory.NoLimit, offsets); err != nil {
+	if err := allocate.Check(a.p, allocate.NoLimit, offsets); err != nil {
 		return nil, err
 	}
 	sol.Offsets, sol.Peak = offsets, a.p.Peak(offsets)
@@ -338,7 +336,7 @@ func (a *allocator) byRule(rule rules.Rule, room int64) (*exact.Solution, error)
 // spills compares choices of what to spill, and writes the last one's placement.
 func (a *allocator) spills(cmd *cobra.Command, asJSON bool, methods []string, capacity int64, out string) error {
 	answer := spillChoicesJSON{File: a.p.Name, Buffers: len(a.p.Buffers), Capacity: capacity, Spills: []spillChoiceJSON{}}
-	var kept *memory.Problem
+	var kept *allocate.Problem
 	var offsets []int64
 	var start []bool // the best choice so far that has offsets
 	for _, method := range methods {
@@ -356,9 +354,9 @@ func (a *allocator) spills(cmd *cobra.Command, asJSON bool, methods []string, ca
 					s.Spilled = append(s.Spilled, a.p.Buffers[i].ID)
 				}
 			}
-			kept, _ = memory.Keep(a.p, sol.Spilled)
+			kept, _ = allocate.Keep(a.p, sol.Spilled)
 			offsets = placed.Offsets
-			if offsets != nil && (start == nil || sol.Cost < memory.SpillCost(a.p, start)) {
+			if offsets != nil && (start == nil || sol.Cost < allocate.SpillCost(a.p, start)) {
 				start = sol.Spilled
 			}
 		}
@@ -407,33 +405,33 @@ func (a *allocator) spills(cmd *cobra.Command, asJSON bool, methods []string, ca
 
 // spill chooses by one method and places what stays. The exact ones begin with
 // start, if there is one.
-func (a *allocator) spill(method string, capacity int64, start []bool) (*exact.SpillSolution, *exact.Solution, error) {
-	opts := exact.SpillOptions{TimeLimit: a.limit, Place: true, PlaceNodes: placeNodes, Start: start, Progress: a.show.solve(method, decimal)}
-	var sol *exact.SpillSolution
+func (a *allocator) spill(method string, capacity int64, start []bool) (*allocate.SpillSolution, *allocate.Solution, error) {
+	opts := allocate.SpillOptions{TimeLimit: a.limit, Place: true, PlaceNodes: placeNodes, Start: start, Progress: a.show.solve(method, decimal)}
+	var sol *allocate.SpillSolution
 	var err error
 	switch method {
 	case methodSearch:
-		sol, err = exact.Spill(a.ctx, a.p, capacity, opts)
+		sol, err = allocate.Spill(a.ctx, a.p, capacity, opts)
 	case methodILP:
 		solver, missing := highs.New()
 		if missing != nil {
 			return nil, nil, missing
 		}
-		sol, err = exact.SpillILP(a.ctx, a.p, capacity, solver, opts)
+		sol, err = allocate.SpillILP(a.ctx, a.p, capacity, solver, opts)
 	default:
 		var spilled []bool
-		if spilled, err = rules.Spill(a.p, capacity, rules.SpillRule(method)); err != nil {
+		if spilled, err = allocate.SpillByRule(a.p, capacity, allocate.SpillRule(method)); err != nil {
 			return nil, nil, err
 		}
-		kept, _ := memory.Keep(a.p, spilled)
-		placed, err := exact.Fit(a.ctx, kept, capacity, exact.Options{TimeLimit: a.limit, MaxNodes: placeNodes})
-		return &exact.SpillSolution{Status: milp.Feasible, Spilled: spilled, Cost: memory.SpillCost(a.p, spilled)}, placed, err
+		kept, _ := allocate.Keep(a.p, spilled)
+		placed, err := allocate.Fit(a.ctx, kept, capacity, allocate.Options{TimeLimit: a.limit, MaxNodes: placeNodes})
+		return &allocate.SpillSolution{Status: milp.Feasible, Spilled: spilled, Cost: allocate.SpillCost(a.p, spilled)}, placed, err
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	if sol.Offsets == nil {
-		return sol, &exact.Solution{Status: milp.Limit}, nil
+		return sol, &allocate.Solution{Status: milp.Limit}, nil
 	}
-	return sol, &exact.Solution{Status: milp.Feasible, Offsets: slices.DeleteFunc(slices.Clone(sol.Offsets), func(o int64) bool { return o < 0 })}, nil
+	return sol, &allocate.Solution{Status: milp.Feasible, Offsets: slices.DeleteFunc(slices.Clone(sol.Offsets), func(o int64) bool { return o < 0 })}, nil
 }

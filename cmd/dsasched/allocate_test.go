@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dsasched/dsasched/formulation/allocate"
 	"github.com/dsasched/dsasched/formulation/highs"
-	"github.com/dsasched/dsasched/model/memory"
 )
 
 func allocated(t *testing.T, args ...string) allocateJSON {
@@ -36,13 +36,13 @@ func skipWithoutSolver(t *testing.T, method string) {
 	}
 }
 
-func readBuffers(t *testing.T, file string) (*memory.Problem, []int64) {
+func readBuffers(t *testing.T, file string) (*allocate.Problem, []int64) {
 	t.Helper()
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := memory.ReadCSV(file, data)
+	p, err := allocate.ReadCSV(file, data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestAllocate(t *testing.T) {
 					t.Errorf("%s: capacity %v", goal, a.Capacity)
 				}
 				p, offsets := readBuffers(t, "placed.csv")
-				if err := memory.Check(p, *a.Peak, offsets); err != nil {
+				if err := allocate.Check(p, *a.Peak, offsets); err != nil {
 					t.Error(err)
 				}
 				if again := allocated(t, "placed.csv", "--capacity", fmt.Sprint(*a.Peak), "--method", method); again.Peak == nil || *again.Peak != *a.Peak {
@@ -108,11 +108,11 @@ func TestAllocateMethodsCompared(t *testing.T) {
 	workspace(t)
 	r := rand.New(rand.NewPCG(5, 6))
 	for n := range 40 {
-		p := &memory.Problem{}
+		p := &allocate.Problem{}
 		for i := range 9 {
 			lo := r.Int64N(12)
-			p.Buffers = append(p.Buffers, memory.Buffer{ID: fmt.Sprint(i), Size: 1 + r.Int64N(9), Alignment: 1 + r.Int64N(4),
-				Lifetime: memory.Interval{Lower: lo, Upper: lo + 1 + r.Int64N(6)}})
+			p.Buffers = append(p.Buffers, allocate.Buffer{ID: fmt.Sprint(i), Size: 1 + r.Int64N(9), Alignment: 1 + r.Int64N(4),
+				Lifetime: allocate.Interval{Lower: lo, Upper: lo + 1 + r.Int64N(6)}})
 		}
 		if _, err := writePlacement("p.csv", p, nil); err != nil {
 			t.Fatal(err)
@@ -155,7 +155,7 @@ func TestAllocateSpill(t *testing.T) {
 		t.Errorf("%+v", best)
 	}
 	kept, offsets := readBuffers(t, "kept.csv")
-	if err := memory.Check(kept, 8, offsets); err != nil || len(kept.Buffers) != 5-len(a.Spills[2].Spilled) {
+	if err := allocate.Check(kept, 8, offsets); err != nil || len(kept.Buffers) != 5-len(a.Spills[2].Spilled) {
 		t.Errorf("%d buffers are kept, %v", len(kept.Buffers), err)
 	}
 	if a := spilled("buffers.csv", "--capacity", "12"); *a.Spills[0].Moved != 0 || a.Spills[0].Status != "optimal" || a.Spills[0].Spilled == nil {

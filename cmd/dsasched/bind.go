@@ -11,14 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/experiments/network"
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // bindJSON is the answer of `dsasched bind`. Objective, bound and the greedy
@@ -180,9 +180,9 @@ func (set bindSettings) progressIn(unit float64) func(milp.Progress) {
 
 // posed is the problem with what it was made from.
 type posed struct {
-	src      variant.Source
-	variant  variant.Variant
-	opt      variant.Options
+	src      network.Network
+	variant  scheduler.Recipe
+	opt      scheduler.Options
 	schedule *schedule.Schedule
 	network  *binding.Network
 	chunk    int64
@@ -223,19 +223,19 @@ func poseNow(set bindSettings) (*posed, error) {
 
 // scheduleNow makes the greedy schedule of a cluster's chunk.
 func scheduleNow(set bindSettings) (*posed, error) {
-	v, err := variant.Lookup("cross-layer")
+	v, err := scheduler.Lookup("cross-layer")
 	if err != nil {
 		return nil, err
 	}
-	if set.batch > variant.MaxBatch {
-		return nil, fmt.Errorf("batch is %d, expected at most %d", set.batch, variant.MaxBatch)
+	if set.batch > scheduler.MaxBatch {
+		return nil, fmt.Errorf("batch is %d, expected at most %d", set.batch, scheduler.MaxBatch)
 	}
-	spec, err := variant.Machine(set.spec, variant.LevelAuto)
+	spec, err := scheduler.Machine(set.spec, scheduler.LevelAuto)
 	if err != nil {
 		return nil, err
 	}
-	share := variant.Shares(set.batch, spec.Clusters)[0]
-	p := &posed{variant: v, opt: variant.Options{InPlace: set.inPlace}, chunk: set.chunk}
+	share := scheduler.Shares(set.batch, spec.Clusters)[0]
+	p := &posed{variant: v, opt: scheduler.Options{InPlace: set.inPlace}, chunk: set.chunk}
 	if p.chunk == 0 {
 		p.chunk = share
 	}
@@ -249,7 +249,7 @@ func scheduleNow(set bindSettings) (*posed, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.schedule, err = variant.Schedule(g, spec, v, p.opt); err != nil {
+	if p.schedule, err = scheduler.Schedule(g, spec, v, p.opt); err != nil {
 		return nil, fmt.Errorf("%s on %s: %w", set.name, set.spec.Name, err)
 	}
 	return p, nil
@@ -282,12 +282,12 @@ func bindOne(ctx context.Context, set bindSettings) (*bindJSON, error) {
 		a.Gap = &gap
 	}
 	bindings, scopes := p.network.Decode(r.Choice)
-	made, err := variant.Rebind(p.schedule, bindings, scopes, p.variant, p.opt)
+	made, err := scheduler.Rebind(p.schedule, bindings, scopes, p.variant, p.opt)
 	if err != nil {
 		return nil, fmt.Errorf("%s on %s: %w", set.name, set.spec.Name, err)
 	}
 	a.GreedySpills, a.Spills = len(p.schedule.Spills), len(made.Spills)
-	shares := variant.Shares(set.batch, p.schedule.Spec.Clusters)
+	shares := scheduler.Shares(set.batch, p.schedule.Spec.Clusters)
 	for _, s := range shares {
 		if s != 0 && (s != shares[0] || s%p.chunk != 0) {
 			a.Notes = append(a.Notes, fmt.Sprintf("not simulated: the clusters' shares %v are not all the same number of chunks of %d", shares, p.chunk))
@@ -338,7 +338,7 @@ func (p *posed) throughput(ctx context.Context, s *schedule.Schedule, shares []i
 			busy++
 		}
 	}
-	r, err := variant.Replay(ctx, p.src.Name, s, busy, int(shares[0]/p.chunk), p.variant.Lower)
+	r, err := scheduler.Replay(ctx, p.src.Name, s, busy, int(shares[0]/p.chunk), p.variant.Lower)
 	if err != nil {
 		return 0, err
 	}

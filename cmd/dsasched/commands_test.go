@@ -14,10 +14,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/dsasched/dsasched/experiments"
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/zoo"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 func TestTexts(t *testing.T) {
@@ -249,7 +249,7 @@ func TestListsAreComplete(t *testing.T) {
 		got = append(got, v.Name)
 	}
 	var want []string
-	for _, v := range variant.All() {
+	for _, v := range scheduler.All() {
 		want = append(want, v.Name)
 	}
 	if !slices.Equal(got, want) {

@@ -10,9 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/experiments"
-	"github.com/dsasched/dsasched/experiments/network"
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model/network"
 )
 
 type compareJSON struct {
@@ -127,7 +126,7 @@ best choice of a proxy may not be the fastest.`,
 }
 
 // compareUntil returns as soon as ctx ends, as scheduleOne does.
-func compareUntil(ctx context.Context, src variant.Source, spec *hardware.Spec, batch int64, opt experiments.CompareOptions) ([]experiments.Decided, error) {
+func compareUntil(ctx context.Context, src network.Network, spec *hardware.Spec, batch int64, opt experiments.CompareOptions) ([]experiments.Decided, error) {
 	type outcome struct {
 		list []experiments.Decided
 		err  error

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/formulation/highs"
+	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/spell"
 )
 
@@ -17,7 +17,7 @@ import (
 type decisionFlags struct{ flags []*strategyFlag }
 
 type strategyFlag struct {
-	decision variant.Decision
+	decision scheduler.Decision
 	value    string // "": the variant's own
 }
 
@@ -40,7 +40,7 @@ func (f *strategyFlag) Set(text string) error {
 // addDecisions adds the flags; help and completion come from the decisions' rows.
 func addDecisions(cmd *cobra.Command) *decisionFlags {
 	d := &decisionFlags{}
-	for _, decision := range variant.Decisions() {
+	for _, decision := range scheduler.Decisions() {
 		f := &strategyFlag{decision: decision}
 		d.flags = append(d.flags, f)
 		var words []cobra.Completion
@@ -53,25 +53,25 @@ func addDecisions(cmd *cobra.Command) *decisionFlags {
 	return d
 }
 
-func (d *decisionFlags) picks() []variant.Pick {
-	var picks []variant.Pick
+func (d *decisionFlags) picks() []scheduler.Pick {
+	var picks []scheduler.Pick
 	for _, f := range d.flags {
 		if f.value != "" {
-			picks = append(picks, variant.Pick{Decision: f.decision.Name, Strategy: f.value})
+			picks = append(picks, scheduler.Pick{Decision: f.decision.Name, Strategy: f.value})
 		}
 	}
 	return picks
 }
 
 // apply replaces the decisions of a variant that the flags name.
-func (d *decisionFlags) apply(v variant.Variant, opt variant.Options) (variant.Variant, variant.Options, error) {
+func (d *decisionFlags) apply(v scheduler.Recipe, opt scheduler.Options) (scheduler.Recipe, scheduler.Options, error) {
 	opt = withSolver(opt)
-	v, opt, err := variant.Replace(v, opt, d.picks()...)
+	v, opt, err := scheduler.Replace(v, opt, d.picks()...)
 	return v, opt, explainSolver(err)
 }
 
 // withSolver gives options the solver of this build, if it has one.
-func withSolver(opt variant.Options) variant.Options {
+func withSolver(opt scheduler.Options) scheduler.Options {
 	if s, err := highs.New(); err == nil {
 		opt.Solver = s
 	}
@@ -84,7 +84,7 @@ func explainSolver(err error) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, variant.ErrNoSolver) {
+	if errors.Is(err, scheduler.ErrNoSolver) {
 		if _, missing := highs.New(); missing != nil {
 			return fmt.Errorf("%w: %w", err, missing)
 		}

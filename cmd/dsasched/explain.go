@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/experiments/explain"
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/explain"
 )
 
 // explainRows is how many rows of a table are printed; the others are in --json.
@@ -84,8 +84,8 @@ it was spilled, what was in the memory when there was no room.`,
 		if err != nil {
 			return err
 		}
-		e := explain.New(r, variant.Options{InPlace: origin.InPlace, Spill: graphturbo.SpillRule(origin.Spill)})
-		a := explainJSON{Schedule: args[0], Hardware: r.Machine.Name, Variant: r.Variant.Name}
+		e := explain.New(r, scheduler.Options{InPlace: origin.InPlace, Spill: graphturbo.SpillRule(origin.Spill)})
+		a := explainJSON{Schedule: args[0], Hardware: r.Machine.Name, Variant: r.Recipe.Name}
 		switch {
 		case *tensor != "":
 			a.Tensor, err = e.Tensor(*tensor)
@@ -106,7 +106,7 @@ it was spilled, what was in the memory when there was no room.`,
 }
 
 // explained gives the schedule of a file, or makes that of a network.
-func explained(cmd *cobra.Command, name string, common *schedulingFlags, variantName string) (schedulefile.Origin, *variant.Result, error) {
+func explained(cmd *cobra.Command, name string, common *schedulingFlags, variantName string) (schedulefile.Origin, *scheduler.Result, error) {
 	none := schedulefile.Origin{}
 	if strings.HasSuffix(strings.ToLower(name), ".json") {
 		for _, flag := range []string{"batch", "chunk", "variant", "in-place", "dtype", "dim", "allow-unknown"} {
@@ -124,11 +124,11 @@ func explained(cmd *cobra.Command, name string, common *schedulingFlags, variant
 	if err != nil {
 		return none, nil, err
 	}
-	v, err := variant.Lookup(variantName)
+	v, err := scheduler.Lookup(variantName)
 	if err != nil {
 		return none, nil, err
 	}
-	opt := variant.Options{InPlace: common.inPlace, Chunk: common.chunk.value}
+	opt := scheduler.Options{InPlace: common.inPlace, Chunk: common.chunk.value}
 	r, err := scheduleOne(cmd.Context(), name, common.network.options(), spec, common.batch.value, v, opt)
 	return schedulefile.Origin{Model: name, InPlace: common.inPlace}, r, err
 }
@@ -205,7 +205,7 @@ func mergeLines(b *bytes.Buffer, list []explain.Merge, most int) {
 
 // strategyText is a strategy of a decision with its description: "search: ...".
 func strategyText(decision, strategy string) string {
-	if d, err := variant.LookupDecision(decision); err == nil {
+	if d, err := scheduler.LookupDecision(decision); err == nil {
 		if s, err := d.Lookup(strategy); err == nil {
 			return s.Name + ": " + s.Description
 		}
@@ -246,7 +246,7 @@ func (a explainJSON) writeGroup(b *bytes.Buffer) {
 			}
 			items = append(items, fmt.Sprintf("%s in %d (splits %s)", c.Dim, c.Factor, plural(c.Operators, "operator")))
 		}
-		if g.SplitBy != "" && g.SplitBy != string(variant.Algorithm1) {
+		if g.SplitBy != "" && g.SplitBy != string(scheduler.Algorithm1) {
 			rowWrapped(b, "chosen by", strategyText("split", g.SplitBy)+"; Algorithm 1 would take the first of these:")
 		}
 		rowOf(b, "Algorithm 1", items)
@@ -254,7 +254,7 @@ func (a explainJSON) writeGroup(b *bytes.Buffer) {
 	if len(g.Merges)+len(g.Stops) == 0 {
 		b.WriteByte('\n')
 		switch {
-		case g.SplitBy == string(variant.ExactSplit):
+		case g.SplitBy == string(scheduler.ExactSplit):
 			rowWrapped(b, "no merges", strategyText("split", g.SplitBy))
 		case g.GroupedBy == "":
 			rowWrapped(b, "no merges", "the schedule does not tell how its groups were made")

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/experiments/network"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/onnx"
 	"github.com/dsasched/dsasched/model/simplify"
 )

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/experiments/variant"
+	"github.com/dsasched/dsasched/formulation/ordering"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/model/ordering"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 type exportOrderJSON struct {
@@ -53,16 +53,16 @@ The problem goes to the standard output, or with -o to a file.`,
 		if err != nil {
 			return err
 		}
-		v, err := variant.Lookup(variants.value)
+		v, err := scheduler.Lookup(variants.value)
 		if err != nil {
 			return err
 		}
-		opt := variant.Options{InPlace: common.inPlace, Chunk: common.chunk.value}
+		opt := scheduler.Options{InPlace: common.inPlace, Chunk: common.chunk.value}
 		r, err := scheduleOne(cmd.Context(), args[0], common.network.options(), spec, common.batch.value, v, opt)
 		if err != nil {
 			return err
 		}
-		p, notes, err := variant.OrderProblem(r.Schedule, opt)
+		p, notes, err := scheduler.OrderProblem(r.Schedule, opt)
 		if err != nil {
 			return err
 		}

@@ -135,7 +135,7 @@ func perceptron() []byte {
 }
 
 // fiveJobs is a project whose one scarce resource keeps four of five jobs apart.
-var fiveJobs, _ = filepath.Abs("../../model/project/testdata/five.sm")
+var fiveJobs, _ = filepath.Abs("../../formulation/rcpsp/testdata/five.sm")
 
 // workspace makes an empty folder with a few inputs the working directory.
 func workspace(t *testing.T) {

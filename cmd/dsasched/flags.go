@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/experiments/network"
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/zoo"
+	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/spell"
 )
 
@@ -181,7 +181,7 @@ func floatTypes() []cobra.Completion {
 
 func variantNames() []cobra.Completion {
 	var names []cobra.Completion
-	for _, v := range variant.All() {
+	for _, v := range scheduler.All() {
 		names = append(names, cobra.CompletionWithDesc(v.Name, v.Description))
 	}
 	return names

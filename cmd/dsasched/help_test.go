@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/experiments"
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/zoo"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 func allCommands() []*cobra.Command {
@@ -75,7 +75,7 @@ func TestHelpFitsAScreen(t *testing.T) {
 
 func TestCompletion(t *testing.T) {
 	var variants []string
-	for _, v := range variant.All() {
+	for _, v := range scheduler.All() {
 		variants = append(variants, v.Name)
 	}
 	all := []string{

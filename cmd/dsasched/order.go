@@ -14,9 +14,7 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
-	exact "github.com/dsasched/dsasched/formulation/ordering"
-	greedy "github.com/dsasched/dsasched/heuristics/ordering"
-	"github.com/dsasched/dsasched/model/ordering"
+	"github.com/dsasched/dsasched/formulation/ordering"
 )
 
 // The exact methods; the greedy ones name themselves.
@@ -28,9 +26,9 @@ const (
 
 func newOrder() *cobra.Command {
 	method := &choice{value: searchMethod, kind: "METHOD", words: []cobra.Completion{
-		cobra.CompletionWithDesc(string(greedy.BFS), "breadth first"),
-		cobra.CompletionWithDesc(string(greedy.DFS), "Algorithm 3 of the paper, depth first"),
-		cobra.CompletionWithDesc(string(greedy.Heavy), "what frees most first, then what needs most"),
+		cobra.CompletionWithDesc(string(ordering.BFS), "breadth first"),
+		cobra.CompletionWithDesc(string(ordering.DFS), "Algorithm 3 of the paper, depth first"),
+		cobra.CompletionWithDesc(string(ordering.Heavy), "what frees most first, then what needs most"),
 		cobra.CompletionWithDesc(positionMethod, "integer program over instances and positions"),
 		cobra.CompletionWithDesc(countingMethod, "integer program over classes of instances"),
 		cobra.CompletionWithDesc(searchMethod, "state-space search"),
@@ -106,9 +104,9 @@ check-order' judges it.`,
 
 // orderBy is the answer of a method. Exact ones start from the best greedy order.
 func orderBy(ctx context.Context, p *ordering.Problem, method string, objective ordering.Objective, limit time.Duration, progress func(milp.Progress)) (*ordering.Result, error) {
-	for _, m := range greedy.Methods() {
+	for _, m := range ordering.Methods() {
 		if method == string(m) {
-			return greedy.Solve(p, m, objective)
+			return ordering.Solve(p, m, objective)
 		}
 	}
 	start, err := bestGreedy(p, objective)
@@ -116,17 +114,17 @@ func orderBy(ctx context.Context, p *ordering.Problem, method string, objective 
 		return nil, err
 	}
 	if method == searchMethod {
-		return exact.Search(ctx, p, objective, exact.SearchOptions{TimeLimit: limit, Start: start, Progress: progress})
+		return ordering.Search(ctx, p, objective, ordering.SearchOptions{TimeLimit: limit, Start: start, Progress: progress})
 	}
 	solver, err := highs.New()
 	if err != nil {
 		return nil, err
 	}
-	opts := exact.ILPOptions{TimeLimit: limit, Start: start, Progress: progress}
+	opts := ordering.ILPOptions{TimeLimit: limit, Start: start, Progress: progress}
 	if method == countingMethod {
-		return exact.CountingILP(ctx, solver, p, objective, opts)
+		return ordering.CountingILP(ctx, solver, p, objective, opts)
 	}
-	return exact.PositionILP(ctx, solver, p, objective, opts)
+	return ordering.PositionILP(ctx, solver, p, objective, opts)
 }
 
 // bestGreedy is the greedy order that costs least, nil if the problem has none.
@@ -134,8 +132,8 @@ func bestGreedy(p *ordering.Problem, objective ordering.Objective) ([]int, error
 	g := ordering.NewGraph(p)
 	var best []int
 	var least int64
-	for _, m := range greedy.Methods() {
-		order, err := greedy.Order(g, m)
+	for _, m := range ordering.Methods() {
+		order, err := ordering.Order(g, m)
 		if err != nil {
 			return nil, err
 		}

@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/experiments/picture"
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware/sim/trace"
 	"github.com/dsasched/dsasched/model/structure"
 	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/picture"
 )
 
 // pictures are what a command can draw of a simulated schedule: files, "" for none.
@@ -77,7 +77,7 @@ func (d *pictures) check(input string) error {
 }
 
 // draw writes the files.
-func (d *pictures) draw(ctx context.Context, r *variant.Result) error {
+func (d *pictures) draw(ctx context.Context, r *scheduler.Result) error {
 	if d.trace != "" {
 		var b bytes.Buffer
 		if err := trace.Write(ctx, &b, r.Program, trace.Options{}); err != nil {

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/dsasched/dsasched/experiments"
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // hurry gives statuses a clock on which an hour passes between any two looks, so
@@ -261,7 +261,7 @@ func TestSweepOfWhatDoesNotFit(t *testing.T) {
 // where there is none.
 func TestDecisionFlags(t *testing.T) {
 	workspace(t)
-	for _, d := range variant.Decisions() {
+	for _, d := range scheduler.Decisions() {
 		for _, s := range d.Strategies {
 			args := []string{"schedule", "net.onnx", "--batch", "8", "--chunk", "2", "--" + d.Name, s.Name, "--json"}
 			r := call(t, args...)

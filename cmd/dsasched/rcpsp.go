@@ -12,9 +12,7 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
-	exact "github.com/dsasched/dsasched/formulation/project"
-	greedy "github.com/dsasched/dsasched/heuristics/project"
-	"github.com/dsasched/dsasched/model/project"
+	"github.com/dsasched/dsasched/formulation/rcpsp"
 )
 
 // rcpspJSON has times in the file's unit, but for seconds, which are those that the
@@ -93,25 +91,25 @@ of list; if interrupted, they print the best one so far.`,
 	return cmd
 }
 
-func readProject(file string) (*project.Project, error) {
+func readProject(file string) (*rcpsp.Project, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return project.ParsePSPLIB(f, file)
+	return rcpsp.ParsePSPLIB(f, file)
 }
 
 // solveProject answers by a method. An interrupted one gives an answer and an error.
-func solveProject(ctx context.Context, p *project.Project, method string, limit time.Duration, progress func(milp.Progress)) (*rcpspJSON, error) {
+func solveProject(ctx context.Context, p *rcpsp.Project, method string, limit time.Duration, progress func(milp.Progress)) (*rcpspJSON, error) {
 	begin := time.Now()
 	short, cancel := ctx, context.CancelFunc(func() {})
 	if limit > 0 {
 		short, cancel = context.WithTimeout(ctx, limit)
 	}
-	start := greedy.Best(short, p, greedy.Options{})
+	start := rcpsp.Best(short, p, rcpsp.ListOptions{})
 	cancel()
-	r := &exact.Result{Status: milp.Feasible, Start: start, Makespan: p.Makespan(start), Bound: p.Bounds().Best()}
+	r := &rcpsp.Result{Status: milp.Feasible, Start: start, Makespan: p.Makespan(start), Bound: p.Bounds().Best()}
 	if r.Bound == r.Makespan {
 		r.Status = milp.Optimal
 	}
@@ -120,14 +118,14 @@ func solveProject(ctx context.Context, p *project.Project, method string, limit 
 		if limit > 0 {
 			limit = max(1, limit-time.Since(begin))
 		}
-		var better *exact.Result
+		var better *rcpsp.Result
 		switch method {
 		case "search":
-			better, err = exact.Search(ctx, p, exact.Options{TimeLimit: limit, Start: start, Progress: progress})
+			better, err = rcpsp.Search(ctx, p, rcpsp.Options{TimeLimit: limit, Start: start, Progress: progress})
 		case "ilp":
 			var solver milp.Solver
 			if solver, err = highs.New(); err == nil {
-				better, err = exact.ILP(ctx, solver, p, exact.ILPOptions{TimeLimit: limit, Start: start, Progress: progress})
+				better, err = rcpsp.ILP(ctx, solver, p, rcpsp.ILPOptions{TimeLimit: limit, Start: start, Progress: progress})
 			}
 		}
 		if err != nil && (better == nil || ctx.Err() == nil) {
@@ -141,7 +139,7 @@ func solveProject(ctx context.Context, p *project.Project, method string, limit 
 	return &rcpspJSON{method, r.Status.String(), r.Makespan, r.Bound, time.Since(begin).Seconds(), r.Start}, err
 }
 
-func writeRCPSP(b *bytes.Buffer, p *project.Project, a *rcpspJSON) {
+func writeRCPSP(b *bytes.Buffer, p *rcpsp.Project, a *rcpspJSON) {
 	row(b, "project", "%s, %d activities, %d resources", printable(p.Name), len(p.Activities), len(p.Resources))
 	row(b, "method", "%s", a.Method)
 	row(b, "status", "%s", a.Status)

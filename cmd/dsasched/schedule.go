@@ -10,15 +10,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/experiments/explain"
-	"github.com/dsasched/dsasched/experiments/network"
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/explain"
 )
 
 // scheduleJSON is the answer of `dsasched schedule`. Levels of memory are called l1
@@ -238,7 +238,7 @@ the loop over chunks counted once, 'dynamic' ones of all that ran.
 		if err != nil {
 			return err
 		}
-		v, err := variant.Lookup(variants.value)
+		v, err := scheduler.Lookup(variants.value)
 		if err != nil {
 			return err
 		}
@@ -247,7 +247,7 @@ the loop over chunks counted once, 'dynamic' ones of all that ran.
 		}
 		show := newStatus(cmd, *quiet)
 		defer show.end()
-		opt := variant.Options{InPlace: common.inPlace, Spill: graphturbo.LongestLifetime, Chunk: common.chunk.value, TimeLimit: *limit, Progress: show.decision()}
+		opt := scheduler.Options{InPlace: common.inPlace, Spill: graphturbo.LongestLifetime, Chunk: common.chunk.value, TimeLimit: *limit, Progress: show.decision()}
 		if v, opt, err = decisions.apply(v, opt); err != nil {
 			return err
 		}
@@ -259,7 +259,7 @@ the loop over chunks counted once, 'dynamic' ones of all that ran.
 		show.end()
 		origin := schedulefile.Origin{MadeBy: madeBy, Model: args[0], DType: from.DType.String(), InPlace: opt.InPlace, Spill: string(opt.Spill)}
 		if *out != "" {
-			data, err := variant.File(r, origin).Write()
+			data, err := scheduler.File(r, origin).Write()
 			if err != nil {
 				return err
 			}
@@ -278,9 +278,9 @@ the loop over chunks counted once, 'dynamic' ones of all that ran.
 
 // scheduleOne returns as soon as ctx ends. Not every stage looks at it; what is left
 // running then has nothing to write and ends with the process.
-func scheduleOne(ctx context.Context, name string, from network.Options, spec *hardware.Spec, batch int64, v variant.Variant, opt variant.Options) (*variant.Result, error) {
+func scheduleOne(ctx context.Context, name string, from network.Options, spec *hardware.Spec, batch int64, v scheduler.Recipe, opt scheduler.Options) (*scheduler.Result, error) {
 	type outcome struct {
-		result *variant.Result
+		result *scheduler.Result
 		err    error
 	}
 	done := make(chan outcome, 1)
@@ -290,7 +290,7 @@ func scheduleOne(ctx context.Context, name string, from network.Options, spec *h
 			done <- outcome{nil, err}
 			return
 		}
-		r, err := variant.Run(ctx, src, spec, batch, v, opt)
+		r, err := scheduler.Run(ctx, src, spec, batch, v, opt)
 		done <- outcome{r, err}
 	}()
 	select {
@@ -312,11 +312,11 @@ func levelText(key string) string {
 	return map[string]string{"l1": "LB", "llb": "GB", "ddr": "DDR"}[key]
 }
 
-func describeResult(origin schedulefile.Origin, r *variant.Result) *scheduleJSON {
+func describeResult(origin schedulefile.Origin, r *scheduler.Result) *scheduleJSON {
 	s, sr := r.Schedule, r.Sim
 	const ps = 1e-12
 	a := &scheduleJSON{
-		Model: origin.Model, Hardware: r.Machine.Name, Level: "lb", Variant: r.Variant.Name, DType: origin.DType, InPlace: origin.InPlace, Spill: origin.Spill,
+		Model: origin.Model, Hardware: r.Machine.Name, Level: "lb", Variant: r.Recipe.Name, DType: origin.DType, InPlace: origin.InPlace, Spill: origin.Spill,
 		Batch: r.Batch, Shares: r.Shares, Chunk: r.Chunk,
 		ThroughputS: r.ThroughputPerSecond(), LatencyS: r.LatencySeconds(), LimitedBy: explain.Limit(r), BoundS: float64(sr.Bound.Ps()) * ps,
 		MMEUtilization: sr.MACUtilization, VMEUtilization: sr.VectorUtilization, MACs: sr.MACs, VectorOps: sr.VectorOps,

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // madeBy is the maker in the files that schedule writes.
@@ -106,7 +106,7 @@ Exit status: 1 if a rule is broken.`,
 		if err != nil {
 			return err
 		}
-		machine, err := variant.MachineOf(f, spec)
+		machine, err := scheduler.MachineOf(f, spec)
 		if err != nil {
 			return fmt.Errorf("%s: hardware.level: %w", args[0], err)
 		}
@@ -190,10 +190,10 @@ was made for, as far as it fits there.`,
 
 // restore simulates the schedule of a file. It returns as soon as ctx ends, as
 // scheduleOne does.
-func restore(ctx context.Context, path, accelerator string) (schedulefile.Origin, *variant.Result, error) {
+func restore(ctx context.Context, path, accelerator string) (schedulefile.Origin, *scheduler.Result, error) {
 	type outcome struct {
 		origin schedulefile.Origin
-		result *variant.Result
+		result *scheduler.Result
 		err    error
 	}
 	done := make(chan outcome, 1)
@@ -210,8 +210,8 @@ func restore(ctx context.Context, path, accelerator string) (schedulefile.Origin
 		if origin.Model == "" {
 			origin.Model = path
 		}
-		r, err := variant.Restore(ctx, f, spec)
-		var bad *variant.ViolationsError
+		r, err := scheduler.Restore(ctx, f, spec)
+		var bad *scheduler.ViolationsError
 		switch {
 		case errors.As(err, &bad):
 			err = fmt.Errorf("%s breaks a rule, see 'dsasched check': %w", path, err)

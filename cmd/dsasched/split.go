@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/split"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // splitJSON is the answer of `dsasched split`. Objective, bound and the greedy
@@ -124,7 +124,7 @@ func splitOne(ctx context.Context, set bindSettings) (*splitJSON, error) {
 		a.Gap = &gap
 	}
 	a.Groups, a.GreedyGroups = splitGroups(p.schedule, made), splitGroups(p.schedule, p.schedule.Grouping)
-	shares := variant.Shares(set.batch, p.schedule.Spec.Clusters)
+	shares := scheduler.Shares(set.batch, p.schedule.Spec.Clusters)
 	for _, s := range shares {
 		if s != 0 && (s != shares[0] || s%p.chunk != 0) {
 			a.Notes = append(a.Notes, fmt.Sprintf("not simulated: the clusters' shares %v are not all the same number of chunks of %d", shares, p.chunk))
@@ -134,7 +134,7 @@ func splitOne(ctx context.Context, set bindSettings) (*splitJSON, error) {
 	a.GreedyThroughput = a.simulate(ctx, p, p.schedule, shares)
 	s := p.schedule
 	if made != p.schedule.Grouping {
-		if s, err = variant.Regroup(s.Graph, s.Spec, made, p.variant, p.opt); err != nil {
+		if s, err = scheduler.Regroup(s.Graph, s.Spec, made, p.variant, p.opt); err != nil {
 			a.Notes = append(a.Notes, "not simulated: "+oneLine(err.Error()))
 			return a, nil
 		}
@@ -158,7 +158,7 @@ func poseSplit(ctx context.Context, set bindSettings) (*posed, *split.Network, e
 			done <- outcome{err: err}
 			return
 		}
-		n, err := variant.SplitProblem(p.schedule.Graph, p.schedule.Grouping, p.schedule.Spec, p.opt)
+		n, err := scheduler.SplitProblem(p.schedule.Graph, p.schedule.Grouping, p.schedule.Spec, p.opt)
 		done <- outcome{p, n, err}
 	}()
 	select {

@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/experiments"
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/zoo"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 type gridJSON struct {
@@ -77,11 +77,11 @@ func (g *gridFlags) check(cmd *cobra.Command) error {
 // run computes the points of a grid, prints them by write and writes the files. If
 // it is interrupted, what is finished is printed, and no file is touched.
 func (g *gridFlags) run(cmd *cobra.Command, axes []experiments.Axis, write func(*bytes.Buffer, *experiments.Plan, []experiments.Explored)) error {
-	grid := experiments.Grid{Axes: axes, Network: g.read.options(), Options: withSolver(variant.Options{InPlace: g.inPlace, TimeLimit: g.limit})}
+	grid := experiments.Grid{Axes: axes, Network: g.read.options(), Options: withSolver(scheduler.Options{InPlace: g.inPlace, TimeLimit: g.limit})}
 	plan, err := grid.Plan()
 	if err != nil {
 		var wrong *experiments.GridError
-		if errors.As(err, &wrong) || errors.Is(err, variant.ErrNoSolver) {
+		if errors.As(err, &wrong) || errors.Is(err, scheduler.ErrNoSolver) {
 			return explainSolver(err)
 		}
 		return err
@@ -256,7 +256,7 @@ func completeSet(_ *cobra.Command, _ []string, word string) ([]cobra.Completion,
 	case "dtype":
 		names = floatTypes()
 	default:
-		if d, err := variant.LookupDecision(key); err == nil {
+		if d, err := scheduler.LookupDecision(key); err == nil {
 			for _, s := range d.Strategies {
 				names = append(names, s.Name)
 			}

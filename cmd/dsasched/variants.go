@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 type variantsJSON struct {
@@ -46,9 +46,9 @@ weights ahead of the kernel.`,
 	asJSON := addJSON(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var answer variantsJSON
-		for _, v := range variant.All() {
+		for _, v := range scheduler.All() {
 			spill := string(v.Memory)
-			if v.Memory == variant.SpillByRule {
+			if v.Memory == scheduler.SpillByRule {
 				spill = string(graphturbo.LongestLifetime)
 			}
 			answer.Variants = append(answer.Variants, variantJSON{

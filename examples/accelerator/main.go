@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/dsasched/dsasched/experiments/network"
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 //go:embed my-npu.yaml
@@ -28,10 +28,10 @@ func main() {
 
 	net, err := network.Open("resnet18", network.Options{})
 	check(err)
-	graphTurbo, err := variant.Lookup("cross-layer")
+	graphTurbo, err := scheduler.Lookup("cross-layer")
 	check(err)
 	for _, spec := range []*hardware.Spec{chip, larger} {
-		r, err := variant.Run(context.Background(), net, spec, 4, graphTurbo, variant.Options{Chunk: 4})
+		r, err := scheduler.Run(context.Background(), net, spec, 4, graphTurbo, scheduler.Options{Chunk: 4})
 		check(err)
 		fmt.Printf("%s: %d groups, %d instances, %d spills\n", spec.Name, len(r.Schedule.Grouping.Groups), len(r.Schedule.Order), len(r.Schedule.Spills))
 		log.Printf("%s: %.0f images/s", spec.Name, r.ThroughputPerSecond())

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/dsasched/dsasched/experiments/network"
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // tables has another cost for special functions and the formulas' for all else.
@@ -35,11 +35,11 @@ func main() {
 	check(err)
 	chip, err := hardware.Load("stcp920")
 	check(err)
-	graphTurbo, err := variant.Lookup("cross-layer")
+	graphTurbo, err := scheduler.Lookup("cross-layer")
 	check(err)
 
-	run := func(name string, c cost.Custom) *variant.Result {
-		r, err := variant.Run(context.Background(), net, chip, 32, graphTurbo, variant.Options{Chunk: 8, Cost: c})
+	run := func(name string, c cost.Custom) *scheduler.Result {
+		r, err := scheduler.Run(context.Background(), net, chip, 32, graphTurbo, scheduler.Options{Chunk: 8, Cost: c})
 		check(err)
 		log.Printf("%s: %.0f sentences/s", name, r.ThroughputPerSecond())
 		return r

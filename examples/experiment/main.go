@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	"github.com/dsasched/dsasched/experiments"
-	"github.com/dsasched/dsasched/experiments/network"
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // writes asks how often a tensor goes to the DDR.
@@ -31,11 +31,11 @@ func (w writes) Cells() ([]experiments.Cell, error) {
 			return nil, err
 		}
 		for _, name := range w.variants {
-			v, err := variant.Lookup(name)
+			v, err := scheduler.Lookup(name)
 			if err != nil {
 				return nil, err
 			}
-			c, err := experiments.Measure(net, chip, 8, v, variant.Options{Chunk: 2}, "images/s")
+			c, err := experiments.Measure(net, chip, 8, v, scheduler.Options{Chunk: 2}, "images/s")
 			if err != nil {
 				return nil, err
 			}

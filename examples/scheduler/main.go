@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/dsasched/dsasched/experiments/network"
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // frugal runs, of the instances whose producers have run, the one after which the local
@@ -77,14 +77,14 @@ func main() {
 	check(err)
 	chip, err := hardware.Load("stcp920")
 	check(err)
-	graphTurbo, err := variant.Lookup("cross-layer")
+	graphTurbo, err := scheduler.Lookup("cross-layer")
 	check(err)
 
 	mine := graphTurbo
 	mine.Name, mine.Orderer = "frugal", frugal{}
 
-	for _, v := range []variant.Variant{graphTurbo, mine} {
-		r, err := variant.Run(context.Background(), net, chip, 32, v, variant.Options{Chunk: 8})
+	for _, v := range []scheduler.Recipe{graphTurbo, mine} {
+		r, err := scheduler.Run(context.Background(), net, chip, 32, v, scheduler.Options{Chunk: 8})
 		check(err)
 		fmt.Printf("%s: order %s, %d instances, %d spills\n", v.Name, r.Schedule.OrderName, len(r.Schedule.Order), len(r.Schedule.Spills))
 		log.Printf("%s: %.0f images/s", v.Name, r.ThroughputPerSecond())

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/experiments/network"
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // A networkCase is a network as one cluster sees it.
@@ -39,8 +39,8 @@ var cases = []networkCase{
 	{"toy-fig5", "../../hardware/testdata/goya.yaml", 1, false}, // cores without an LB
 }
 
-var crossLayer = func() variant.Variant {
-	v, err := variant.Lookup("cross-layer")
+var crossLayer = func() scheduler.Recipe {
+	v, err := scheduler.Lookup("cross-layer")
 	if err != nil {
 		panic(err)
 	}
@@ -61,7 +61,7 @@ func pose(t *testing.T, c networkCase) (*schedule.Schedule, *binding.Network, *c
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := variant.Schedule(g, spec, crossLayer, variant.Options{InPlace: c.inPlace})
+	s, err := scheduler.Schedule(g, spec, crossLayer, scheduler.Options{InPlace: c.inPlace})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func pose(t *testing.T, c networkCase) (*schedule.Schedule, *binding.Network, *c
 func checkChoice(t *testing.T, c networkCase, s *schedule.Schedule, n *binding.Network, m *cost.Model, choice []int) *schedule.Schedule {
 	t.Helper()
 	bindings, scopes := n.Decode(choice)
-	made, err := variant.Rebind(s, bindings, scopes, crossLayer, variant.Options{InPlace: c.inPlace})
+	made, err := scheduler.Rebind(s, bindings, scopes, crossLayer, scheduler.Options{InPlace: c.inPlace})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,11 +158,11 @@ func TestBERTFeedForward(t *testing.T) {
 		return gb
 	}
 	best := checkChoice(t, c, s, n, m, got.Choice)
-	before, err := variant.Replay(context.Background(), "greedy", s, 4, 1, crossLayer.Lower)
+	before, err := scheduler.Replay(context.Background(), "greedy", s, 4, 1, crossLayer.Lower)
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := variant.Replay(context.Background(), "best", best, 4, 1, crossLayer.Lower)
+	after, err := scheduler.Replay(context.Background(), "best", best, 4, 1, crossLayer.Lower)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@
 //
 // # The problem
 //
-// An ordering problem (package model/ordering) and a binding problem (package
+// An ordering problem (package formulation/ordering) and a binding problem (package
 // formulation/binding) over the same instances. Each instance i takes a label of L_i,
 // a binding and a scope; with scope GB its output is not live in the LB: it is there
 // only while i runs and while an instance runs that reads it. All other outputs obey

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/dsasched/dsasched/formulation/milp"
-	"github.com/dsasched/dsasched/model/ordering"
+	"github.com/dsasched/dsasched/formulation/ordering"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/formulation/milp"
-	exact "github.com/dsasched/dsasched/formulation/ordering"
-	"github.com/dsasched/dsasched/model/ordering"
+	"github.com/dsasched/dsasched/formulation/ordering"
+
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -356,7 +356,7 @@ func (s *searcher) order(gb []bool) (*order, error) {
 		return o, nil
 	}
 	q := s.p.moves(s.graph, gb, everyone(s.graph))
-	r, err := exact.Search(s.ctx, q, ordering.Traffic, exact.SearchOptions{MaxStates: s.opts.MaxStates, Start: s.start})
+	r, err := ordering.Search(s.ctx, q, ordering.Traffic, ordering.SearchOptions{MaxStates: s.opts.MaxStates, Start: s.start})
 	if err != nil && (r == nil || s.ctx.Err() == nil) {
 		return nil, err
 	}

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/dsasched/dsasched/formulation/binding"
-	exact "github.com/dsasched/dsasched/formulation/ordering"
-	"github.com/dsasched/dsasched/model/ordering"
+	"github.com/dsasched/dsasched/formulation/ordering"
+
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -119,7 +119,7 @@ func (s *searcher) inLB() []bool {
 // leastMoves is a bound on the cost of an ordering problem in seconds.
 func (s *searcher) leastMoves(q *ordering.Problem) (float64, error) {
 	// A segment is hardly larger than a window of that search.
-	r, err := exact.Search(s.ctx, q, ordering.Traffic, exact.SearchOptions{MaxStates: s.opts.MaxStates, NoWindows: true})
+	r, err := ordering.Search(s.ctx, q, ordering.Traffic, ordering.SearchOptions{MaxStates: s.opts.MaxStates, NoWindows: true})
 	if err != nil && (r == nil || s.ctx.Err() == nil) {
 		return 0, err
 	}

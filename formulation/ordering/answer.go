@@ -3,14 +3,12 @@ package ordering
 import (
 	"fmt"
 	"slices"
-
-	"github.com/dsasched/dsasched/model/ordering"
 )
 
 // prepare divides the problem and gives each part a first answer. Parts that
 // differ in nothing but names share one: of has it for each part, distinct each
 // once, small parts first, so that they are proven before a limit comes.
-func prepare(g *ordering.Graph, objective ordering.Objective, start []int, noParts, merge bool) (parts []part, of, distinct []*answer, err error) {
+func prepare(g *Graph, objective Objective, start []int, noParts, merge bool) (parts []part, of, distinct []*answer, err error) {
 	if start != nil && len(start) != len(g.Refs) {
 		return nil, nil, nil, fmt.Errorf("ordering: the start has %d instances, expected %d", len(start), len(g.Refs))
 	}
@@ -38,12 +36,12 @@ func prepare(g *ordering.Graph, objective ordering.Objective, start []int, noPar
 
 // assemble runs the parts one after the other. The result counts only after it
 // was checked.
-func assemble(method string, p *ordering.Problem, g *ordering.Graph, parts []part, of []*answer, objective ordering.Objective) (*ordering.Result, error) {
-	var steps []ordering.Step
+func assemble(method string, p *Problem, g *Graph, parts []part, of []*answer, objective Objective) (*Result, error) {
+	var steps []Step
 	var cost, bound, peak int64
 	for i, a := range of {
 		for _, s := range a.steps {
-			step := ordering.Step{Run: g.Refs[parts[i].ids[s.run]]}
+			step := Step{Run: g.Refs[parts[i].ids[s.run]]}
 			for _, j := range s.store {
 				step.Store = append(step.Store, g.Refs[parts[i].ids[j]])
 			}
@@ -53,14 +51,14 @@ func assemble(method string, p *ordering.Problem, g *ordering.Graph, parts []par
 			steps = append(steps, step)
 		}
 		peak = max(peak, a.peak)
-		if objective == ordering.Peak {
+		if objective == Peak {
 			cost, bound = max(cost, a.cost), max(bound, a.bound)
 		} else {
 			cost, bound = cost+a.cost, bound+a.bound
 		}
 	}
 	res := g.Result(method, objective, steps, cost, min(bound, cost), peak)
-	if _, err := ordering.Check(p, res); err != nil {
+	if _, err := Check(p, res); err != nil {
 		return nil, fmt.Errorf("internal error, the order of %s breaks a rule: %w", method, err)
 	}
 	return res, nil
@@ -75,7 +73,7 @@ type localStep struct {
 // An answer is what is known of one part.
 type answer struct {
 	part      part
-	objective ordering.Objective
+	objective Objective
 	classes   []class
 	of        []int
 	steps     []localStep
@@ -87,7 +85,7 @@ type answer struct {
 }
 
 // begin takes the better of the start and of the topological order.
-func (a *answer) begin(objective ordering.Objective, start []int, merge bool) error {
+func (a *answer) begin(objective Objective, start []int, merge bool) error {
 	a.objective = objective
 	a.classes, a.of = classes(a.part.graph, merge)
 	orders := [][]int{a.part.graph.Topological()}
@@ -102,7 +100,7 @@ func (a *answer) begin(objective ordering.Objective, start []int, merge bool) er
 			return err
 		}
 	}
-	if objective == ordering.Peak {
+	if objective == Peak {
 		a.bound = a.part.graph.LargestNeed()
 	}
 	return nil
@@ -121,11 +119,11 @@ func (p part) restrict(order []int) []int {
 
 // take makes order the answer if it is better than the one before.
 func (a *answer) take(order []int) error {
-	steps, cost, peak, err := ordering.Sequence(a.part.graph, order, a.objective)
+	steps, cost, peak, err := Sequence(a.part.graph, order, a.objective)
 	if err != nil || a.steps != nil && cost >= a.cost {
 		return err
 	}
-	id := map[ordering.Ref]int{}
+	id := map[Ref]int{}
 	for i, ref := range a.part.graph.Refs {
 		id[ref] = i
 	}
@@ -152,7 +150,7 @@ func (a *answer) takeEvents(events []event) int64 {
 		steps[i] = localStep{order[i], stores[i], loads[i]}
 	}
 	cost, peak := a.part.play(steps)
-	if a.objective == ordering.Peak {
+	if a.objective == Peak {
 		cost = peak
 	}
 	if cost < a.cost {

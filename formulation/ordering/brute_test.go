@@ -4,14 +4,12 @@ import (
 	"container/heap"
 	"fmt"
 	"math/rand/v2"
-
-	"github.com/dsasched/dsasched/model/ordering"
 )
 
 // bruteForce is the optimum by the rules and nothing else: Dijkstra's algorithm
 // over what has run, what is in the LB and what is in the GB, one move or run at a
 // time. Traffic is -1 if there is no order. It reads the file's arcs itself.
-func bruteForce(p *ordering.Problem) (traffic float64, peak int64) {
+func bruteForce(p *Problem) (traffic float64, peak int64) {
 	return restricted(p, mistakes{})
 }
 
@@ -21,7 +19,7 @@ type mistakes struct {
 	forgetCopy bool // a loaded output has to be stored again
 }
 
-func restricted(p *ordering.Problem, m mistakes) (traffic float64, peak int64) {
+func restricted(p *Problem, m mistakes) (traffic float64, peak int64) {
 	previous := map[int]int{}
 	var first []int
 	var out, work []int64
@@ -155,9 +153,9 @@ func (q *bruteQueue) Pop() any {
 // randomProblem draws a problem of at most most instances: chains, residuals and
 // branches; aligned, finer, coarser, overlapping, whole and ragged reads; costs
 // alike or not; capacities from too small to ample.
-func randomProblem(seed uint64, most int) *ordering.Problem {
+func randomProblem(seed uint64, most int) *Problem {
 	r := rand.New(rand.NewPCG(seed, 5))
-	p := &ordering.Problem{Name: fmt.Sprintf("random-%d", seed), StoreCostPerByte: 1, LoadCostPerByte: 1}
+	p := &Problem{Name: fmt.Sprintf("random-%d", seed), StoreCostPerByte: 1, LoadCostPerByte: 1}
 	if r.IntN(2) == 0 {
 		costs := []float64{0, 0.5, 1, 2, 3}
 		p.StoreCostPerByte, p.LoadCostPerByte = costs[r.IntN(5)], costs[r.IntN(5)]
@@ -169,7 +167,7 @@ func randomProblem(seed uint64, most int) *ordering.Problem {
 			break
 		}
 		total += n
-		p.Subgraphs = append(p.Subgraphs, ordering.Subgraph{Name: fmt.Sprint("s", len(p.Subgraphs)), Instances: n,
+		p.Subgraphs = append(p.Subgraphs, Subgraph{Name: fmt.Sprint("s", len(p.Subgraphs)), Instances: n,
 			OutputBytes: int64(r.IntN(10)), WorkspaceBytes: int64(r.IntN(4))})
 	}
 	kind := r.IntN(3)
@@ -183,11 +181,11 @@ func randomProblem(seed uint64, most int) *ordering.Problem {
 				keep = r.IntN(2) == 0
 			}
 			if keep {
-				p.Arcs = append(p.Arcs, ordering.Arc{From: from, To: to, Reads: randomReads(r, p.Subgraphs[from].Instances, p.Subgraphs[to].Instances)})
+				p.Arcs = append(p.Arcs, Arc{From: from, To: to, Reads: randomReads(r, p.Subgraphs[from].Instances, p.Subgraphs[to].Instances)})
 			}
 		}
 	}
-	g := ordering.NewGraph(p)
+	g := NewGraph(p)
 	least := g.LargestNeed()
 	p.CapacityBytes = least + max(0, int64(r.IntN(9))-4)
 	if r.IntN(12) == 0 {

@@ -3,19 +3,17 @@ package ordering
 import (
 	"encoding/binary"
 	"slices"
-
-	"github.com/dsasched/dsasched/model/ordering"
 )
 
 // A part is a connected component of the instance graph, or all of it, with IDs
 // of its own.
 type part struct {
-	graph *ordering.Graph
+	graph *Graph
 	ids   []int // of the whole graph
 }
 
 // split divides a graph into its connected components, by least ID.
-func split(g *ordering.Graph) []part {
+func split(g *Graph) []part {
 	label := make([]int, len(g.Refs))
 	local := make([]int, len(g.Refs))
 	var parts [][]int
@@ -43,7 +41,7 @@ func split(g *ordering.Graph) []part {
 	}
 	all := make([]part, len(parts))
 	for c, members := range parts {
-		s := &ordering.Graph{Capacity: g.Capacity, Unit: g.Unit}
+		s := &Graph{Capacity: g.Capacity, Unit: g.Unit}
 		translate := func(ids []int) []int {
 			var out []int
 			for _, j := range ids {
@@ -66,7 +64,7 @@ func split(g *ordering.Graph) []part {
 }
 
 // whole is the graph as its only part.
-func whole(g *ordering.Graph) []part {
+func whole(g *Graph) []part {
 	ids := make([]int, len(g.Refs))
 	for i := range ids {
 		ids[i] = i
@@ -121,7 +119,7 @@ func (c *class) kept() bool { return len(c.readers) > 0 }
 // members of a class agree in sizes, in the class of their reader, and in how
 // many outputs of each class they read; without, every instance is alone and
 // shared.
-func classes(g *ordering.Graph, merge bool) ([]class, []int) {
+func classes(g *Graph, merge bool) ([]class, []int) {
 	n := len(g.Refs)
 	level := g.Levels()
 	color := make([]int, n)
@@ -244,7 +242,7 @@ type event struct {
 // follows each output, decides which instance each run was only when all are
 // known, and loads what a run misses. This is the proof of the section on
 // classes, as code.
-func replay(g *ordering.Graph, list []class, of []int, events []event) (order []int, stores, loads [][]int) {
+func replay(g *Graph, list []class, of []int, events []event) (order []int, stores, loads [][]int) {
 	type token struct{ class, number int }
 	// lb and gb hold the numbers of the live outputs of counted classes; for
 	// shared ones there is at most number 0.

@@ -2,8 +2,6 @@ package ordering
 
 import (
 	"slices"
-
-	"github.com/dsasched/dsasched/model/ordering"
 )
 
 // A cone is what a class adds to the bound: section "Bound" of the essay.
@@ -32,7 +30,7 @@ func (a *answer) findCones(stop *limits, opts SearchOptions, values coneValues) 
 		for _, r := range c.reads {
 			if x := &a.classes[r.class]; !x.shared {
 				below[k] = append(append(below[k], r.class), below[r.class]...)
-				if a.objective == ordering.Peak {
+				if a.objective == Peak {
 					sum = max(sum, value[r.class])
 				} else {
 					sum += int64(r.count) * value[r.class]
@@ -59,7 +57,7 @@ func (a *answer) findCones(stop *limits, opts SearchOptions, values coneValues) 
 		if v > sum {
 			value[k] = v
 			gain := v - sum
-			if a.objective == ordering.Peak {
+			if a.objective == Peak {
 				gain = v
 			}
 			cones = append(cones, cone{k, below[k], gain})
@@ -81,7 +79,7 @@ func (a *answer) coneOf(v int) part {
 		}
 	}
 	slices.Sort(members)
-	s := &ordering.Graph{Capacity: g.Capacity, Unit: g.Unit, Reads: make([][]int, len(members)), Readers: make([][]int, len(members))}
+	s := &Graph{Capacity: g.Capacity, Unit: g.Unit, Reads: make([][]int, len(members)), Readers: make([][]int, len(members))}
 	for n, i := range members {
 		s.Refs = append(s.Refs, g.Refs[i])
 		s.Output = append(s.Output, g.Output[i])
@@ -103,7 +101,7 @@ func (a *answer) coneOf(v int) part {
 }
 
 // coneValue is the optimum of a cone, or what is proven of it within its limit.
-func coneValue(p part, objective ordering.Objective, stop *limits, opts SearchOptions, values coneValues) int64 {
+func coneValue(p part, objective Objective, stop *limits, opts SearchOptions, values coneValues) int64 {
 	a := &answer{part: p}
 	if err := a.begin(objective, nil, true); err != nil {
 		return 0 // every instance fits, so this does not happen; 0 is valid

@@ -1,5 +1,5 @@
 // Package ordering solves the instance-ordering problem of package
-// model/ordering exactly: by a search over states, which needs no solver, and by
+// formulation/ordering exactly: by a search over states, which needs no solver, and by
 // two integer programs. Each checks the others.
 //
 // # Parts

@@ -4,8 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	exact "github.com/dsasched/dsasched/formulation/ordering"
-	"github.com/dsasched/dsasched/model/ordering"
+	"github.com/dsasched/dsasched/formulation/ordering"
 )
 
 // Four pieces become two, then one. Three outputs of the first kind do not fit
@@ -15,7 +14,7 @@ func ExampleSearch() {
 		Subgraphs: []ordering.Subgraph{{Name: "a", Instances: 4, OutputBytes: 4}, {Name: "b", Instances: 2, OutputBytes: 4}, {Name: "c", Instances: 1, OutputBytes: 4}},
 		Arcs:      []ordering.Arc{{From: 0, To: 1, Reads: [][2]int{{0, 2}, {2, 4}}}, {From: 1, To: 2, Reads: [][2]int{{0, 2}}}}}
 	for _, objective := range []ordering.Objective{ordering.Traffic, ordering.Peak} {
-		res, err := exact.Search(context.Background(), p, objective, exact.SearchOptions{})
+		res, err := ordering.Search(context.Background(), p, objective, ordering.SearchOptions{})
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
-
-	"github.com/dsasched/dsasched/model/ordering"
 )
 
 // shared is where the problem files stand beside the project; they are no part of
@@ -26,13 +24,13 @@ var optima = []struct {
 	{"chain-56-28-14-7.json", 168},
 }
 
-func load(t testing.TB, name string) *ordering.Problem {
+func load(t testing.TB, name string) *Problem {
 	t.Helper()
 	path := filepath.Join(shared, name)
 	if _, err := os.Stat(path); err != nil {
 		t.Skipf("skipped: %s is not on this machine", path)
 	}
-	p, err := ordering.Load(path)
+	p, err := Load(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,8 +42,8 @@ func TestSearchFiles(t *testing.T) {
 		t.Run(c.file, func(t *testing.T) {
 			p := load(t, c.file)
 			for _, sw := range []SearchOptions{{}, {NoParts: true}} {
-				res := mustSearch(t, p, ordering.Traffic, sw)
-				if res.Status != ordering.Optimal || res.Cost != c.traffic {
+				res := mustSearch(t, p, Traffic, sw)
+				if res.Status != Optimal || res.Cost != c.traffic {
 					t.Errorf("%+v: %s, cost %v, bound %v, want %v", sw, res.Status, res.Cost, res.Bound, c.traffic)
 				}
 				if limit := 500 * time.Millisecond; res.Seconds > limit.Seconds() && !sw.NoParts {
@@ -53,7 +51,7 @@ func TestSearchFiles(t *testing.T) {
 				}
 				t.Logf("%+v: %.4f s", sw.NoParts, res.Seconds)
 			}
-			res := mustSearch(t, p, ordering.Peak, SearchOptions{})
+			res := mustSearch(t, p, Peak, SearchOptions{})
 			t.Logf("peak %v %s %.4f s", res.Cost, res.Status, res.Seconds)
 		})
 	}

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/dsasched/dsasched/model/ordering"
 )
 
 // aligned reads equal shares without overlap; halo instances more on either side.
@@ -20,16 +18,16 @@ func aligned(from, to, halo int) [][2]int {
 
 // chainOf is a chain of sub-graphs with so many instances each, with sizes like
 // the published files', and a capacity of slack bytes above the largest need.
-func chainOf(counts []int, halo int, slack int64) *ordering.Problem {
-	p := &ordering.Problem{Name: fmt.Sprint("chain", counts), StoreCostPerByte: 1, LoadCostPerByte: 1}
+func chainOf(counts []int, halo int, slack int64) *Problem {
+	p := &Problem{Name: fmt.Sprint("chain", counts), StoreCostPerByte: 1, LoadCostPerByte: 1}
 	for k, n := range counts {
-		p.Subgraphs = append(p.Subgraphs, ordering.Subgraph{Name: fmt.Sprint("stage", k+1), Instances: n,
+		p.Subgraphs = append(p.Subgraphs, Subgraph{Name: fmt.Sprint("stage", k+1), Instances: n,
 			OutputBytes: int64(3 + k%2), WorkspaceBytes: int64(4 - k%4)})
 		if k > 0 {
-			p.Arcs = append(p.Arcs, ordering.Arc{From: k - 1, To: k, Reads: aligned(counts[k-1], n, halo)})
+			p.Arcs = append(p.Arcs, Arc{From: k - 1, To: k, Reads: aligned(counts[k-1], n, halo)})
 		}
 	}
-	p.CapacityBytes = ordering.NewGraph(p).LargestNeed() + slack
+	p.CapacityBytes = NewGraph(p).LargestNeed() + slack
 	return p
 }
 
@@ -55,16 +53,16 @@ func shrinking(n, subgraphs int) []int {
 // of more sub-graphs, chains with many small components, and halos.
 func growth() []struct {
 	name string
-	p    *ordering.Problem
+	p    *Problem
 } {
 	var list []struct {
 		name string
-		p    *ordering.Problem
+		p    *Problem
 	}
 	add := func(name string, counts []int, halo int) {
 		list = append(list, struct {
 			name string
-			p    *ordering.Problem
+			p    *Problem
 		}{name, chainOf(counts, halo, 2)})
 	}
 	for n := 8; n <= 512; n *= 2 {
@@ -91,7 +89,7 @@ func BenchmarkFiles(b *testing.B) {
 		b.Run(c.file, func(b *testing.B) {
 			p := load(b, c.file)
 			for b.Loop() {
-				mustSearch(b, p, ordering.Traffic, SearchOptions{})
+				mustSearch(b, p, Traffic, SearchOptions{})
 			}
 		})
 	}
@@ -100,10 +98,10 @@ func BenchmarkFiles(b *testing.B) {
 // BenchmarkGrowth is the search on problems of growing size, with the remaining gap
 // in per cent where it is stopped after 10 s.
 func BenchmarkGrowth(b *testing.B) {
-	for _, objective := range []ordering.Objective{ordering.Traffic, ordering.Peak} {
+	for _, objective := range []Objective{Traffic, Peak} {
 		for _, c := range growth() {
 			b.Run(fmt.Sprintf("%s/%s", objective, c.name), func(b *testing.B) {
-				var res *ordering.Result
+				var res *Result
 				for b.Loop() {
 					res = mustSearch(b, c.p, objective, SearchOptions{TimeLimit: 10 * time.Second})
 				}
@@ -119,12 +117,12 @@ func TestGrowth(t *testing.T) {
 		if strings.HasSuffix(c.name, "=512") {
 			continue // for the benchmark
 		}
-		bounded := mustSearch(t, c.p, ordering.Traffic, SearchOptions{MaxStates: 60_000})
-		if bounded.Bound > bounded.Cost || bounded.Status == ordering.Feasible && bounded.Bound == bounded.Cost {
+		bounded := mustSearch(t, c.p, Traffic, SearchOptions{MaxStates: 60_000})
+		if bounded.Bound > bounded.Cost || bounded.Status == Feasible && bounded.Bound == bounded.Cost {
 			t.Errorf("%s: %s, cost %v, bound %v", c.name, bounded.Status, bounded.Cost, bounded.Bound)
 		}
 		small := strings.HasPrefix(c.name, "components") || len(bounded.Steps) <= 63 && !strings.HasPrefix(c.name, "halo")
-		if small && bounded.Status != ordering.Optimal {
+		if small && bounded.Status != Optimal {
 			t.Errorf("%s: %s, cost %v, bound %v within 60000 states", c.name, bounded.Status, bounded.Cost, bounded.Bound)
 		}
 		// Trees get a bound within 20 % of a good order from their cones, however large.

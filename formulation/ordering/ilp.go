@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/dsasched/dsasched/formulation/milp"
-	"github.com/dsasched/dsasched/model/ordering"
 )
 
 // ILPOptions are the settings of the integer programs. The zero value asks for a
@@ -46,7 +45,7 @@ const DefaultMaxTerms = 3_000_000
 //
 // A limit gives the best order so far with its bound. When ctx ends, the result
 // is what was known before, together with an error that wraps the context's.
-func PositionILP(ctx context.Context, solver milp.Solver, p *ordering.Problem, objective ordering.Objective, opts ILPOptions) (*ordering.Result, error) {
+func PositionILP(ctx context.Context, solver milp.Solver, p *Problem, objective Objective, opts ILPOptions) (*Result, error) {
 	return solveILP(ctx, solver, "position-ilp", p, objective, opts, false)
 }
 
@@ -54,16 +53,16 @@ func PositionILP(ctx context.Context, solver milp.Solver, p *ordering.Problem, o
 // Where every output has at most one reader it counts all of them; outputs with
 // several readers are stated one by one, as in the position-indexed formulation.
 // Limits and ctx are as for [PositionILP].
-func CountingILP(ctx context.Context, solver milp.Solver, p *ordering.Problem, objective ordering.Objective, opts ILPOptions) (*ordering.Result, error) {
+func CountingILP(ctx context.Context, solver milp.Solver, p *Problem, objective Objective, opts ILPOptions) (*Result, error) {
 	return solveILP(ctx, solver, "counting-ilp", p, objective, opts, true)
 }
 
-func solveILP(ctx context.Context, solver milp.Solver, method string, p *ordering.Problem, objective ordering.Objective, opts ILPOptions, merge bool) (*ordering.Result, error) {
+func solveILP(ctx context.Context, solver milp.Solver, method string, p *Problem, objective Objective, opts ILPOptions, merge bool) (*Result, error) {
 	begin := time.Now()
-	g := ordering.NewGraph(p)
-	if objective == ordering.Traffic {
+	g := NewGraph(p)
+	if objective == Traffic {
 		if err := g.Feasible(); err != nil {
-			return ordering.NoOrder(method, objective, err)
+			return NoOrder(method, objective, err)
 		}
 	}
 	parts, of, distinct, err := prepare(g, objective, opts.Start, opts.NoParts, merge)
@@ -125,7 +124,7 @@ func (a *answer) improve(ctx context.Context, solver milp.Solver, name string, l
 		}
 		return max(1, limit-time.Since(begin))
 	}
-	if a.objective == ordering.Traffic && !opts.NoCones {
+	if a.objective == Traffic && !opts.NoCones {
 		counted := a // with what is counted told from what is shared
 		if separate {
 			counted = &answer{part: a.part}
@@ -264,7 +263,7 @@ func (f *program) size() int {
 	return n
 }
 
-func (f *program) traffic() bool { return f.objective == ordering.Traffic }
+func (f *program) traffic() bool { return f.objective == Traffic }
 
 func (f *program) build(name string) {
 	f.grain, f.costGrain = 0, 0

@@ -10,8 +10,6 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
-	greedy "github.com/dsasched/dsasched/heuristics/ordering"
-	"github.com/dsasched/dsasched/model/ordering"
 )
 
 func solver(t testing.TB) milp.Solver {
@@ -26,15 +24,15 @@ func solver(t testing.TB) milp.Solver {
 	return s
 }
 
-type ilp func(context.Context, milp.Solver, *ordering.Problem, ordering.Objective, ILPOptions) (*ordering.Result, error)
+type ilp func(context.Context, milp.Solver, *Problem, Objective, ILPOptions) (*Result, error)
 
-func mustSolve(t testing.TB, f ilp, s milp.Solver, p *ordering.Problem, objective ordering.Objective, opts ILPOptions) *ordering.Result {
+func mustSolve(t testing.TB, f ilp, s milp.Solver, p *Problem, objective Objective, opts ILPOptions) *Result {
 	t.Helper()
 	res, err := f(context.Background(), s, p, objective, opts)
 	if err != nil {
 		t.Fatalf("%s: %v\n%+v", p.Name, err, p)
 	}
-	if _, err := ordering.Check(p, res); err != nil {
+	if _, err := Check(p, res); err != nil {
 		t.Fatalf("%s: %v", p.Name, err)
 	}
 	return res
@@ -71,7 +69,7 @@ func TestILPAgainstBruteForce(t *testing.T) {
 			for k := range p.Subgraphs {
 				p.Subgraphs[k].OutputBytes = 3
 			}
-			p.CapacityBytes = ordering.NewGraph(p).LargestNeed() + int64(seed%5)
+			p.CapacityBytes = NewGraph(p).LargestNeed() + int64(seed%5)
 			traffic, peak = bruteForce(p)
 		}
 		for n, sw := range ilpSwitches {
@@ -79,19 +77,19 @@ func TestILPAgainstBruteForce(t *testing.T) {
 				continue
 			}
 			for _, method := range []ilp{PositionILP, CountingILP} {
-				res := mustSolve(t, method, s, p, ordering.Traffic, sw.opts)
+				res := mustSolve(t, method, s, p, Traffic, sw.opts)
 				switch {
 				case traffic < 0:
-					if res.Status != ordering.Infeasible {
+					if res.Status != Infeasible {
 						t.Fatalf("seed %d: %s, brute force finds no order", seed, res.Status)
 					}
-				case res.Status != ordering.Optimal || math.Abs(res.Cost-traffic) > 1e-9:
+				case res.Status != Optimal || math.Abs(res.Cost-traffic) > 1e-9:
 					t.Fatalf("seed %d, %s, %s: %s, cost %v, brute force finds %v\n%+v", seed, res.Method, sw.name, res.Status, res.Cost, traffic, p)
 				}
 				if seed%3 != 0 {
 					continue
 				}
-				if res := mustSolve(t, method, s, p, ordering.Peak, sw.opts); res.Status != ordering.Optimal || res.Cost != float64(peak) {
+				if res := mustSolve(t, method, s, p, Peak, sw.opts); res.Status != Optimal || res.Cost != float64(peak) {
 					t.Fatalf("seed %d, %s, %s: %s, peak %v, brute force finds %d\n%+v", seed, res.Method, sw.name, res.Status, res.Cost, peak, p)
 				}
 			}
@@ -112,8 +110,8 @@ func TestCountingFiles(t *testing.T) {
 			continue
 		}
 		t.Run(c.file, func(t *testing.T) {
-			res := mustSolve(t, CountingILP, s, load(t, c.file), ordering.Traffic, ILPOptions{TimeLimit: 20 * time.Second})
-			if res.Status != ordering.Optimal || res.Cost != c.traffic {
+			res := mustSolve(t, CountingILP, s, load(t, c.file), Traffic, ILPOptions{TimeLimit: 20 * time.Second})
+			if res.Status != Optimal || res.Cost != c.traffic {
 				t.Errorf("%s, cost %v, bound %v, want %v", res.Status, res.Cost, res.Bound, c.traffic)
 			}
 		})
@@ -126,7 +124,7 @@ func BenchmarkCountingFiles(b *testing.B) {
 		b.Run(c.file, func(b *testing.B) {
 			p := load(b, c.file)
 			for b.Loop() {
-				res := mustSolve(b, CountingILP, s, p, ordering.Traffic, ILPOptions{TimeLimit: time.Minute})
+				res := mustSolve(b, CountingILP, s, p, Traffic, ILPOptions{TimeLimit: time.Minute})
 				b.ReportMetric(100*res.Gap(), "gap%")
 			}
 		})
@@ -141,15 +139,15 @@ func BenchmarkPositionFiles(b *testing.B) {
 		for _, opts := range []ILPOptions{{}, {NoCones: true, NoSymmetry: true}} {
 			b.Run(fmt.Sprintf("%s/without=%v", file, opts.NoCones), func(b *testing.B) {
 				p := load(b, file)
-				g := ordering.NewGraph(p)
+				g := NewGraph(p)
 				opts.TimeLimit = time.Minute
 				least := math.Inf(1)
-				for _, m := range greedy.Methods() {
-					order, err := greedy.Order(g, m)
+				for _, m := range Methods() {
+					order, err := Order(g, m)
 					if err != nil {
 						b.Fatal(err)
 					}
-					r, err := ordering.Fixed(string(m), g, order, ordering.Traffic)
+					r, err := Fixed(string(m), g, order, Traffic)
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -158,7 +156,7 @@ func BenchmarkPositionFiles(b *testing.B) {
 					}
 				}
 				for b.Loop() {
-					res := mustSolve(b, PositionILP, s, p, ordering.Traffic, opts)
+					res := mustSolve(b, PositionILP, s, p, Traffic, opts)
 					b.ReportMetric(100*res.Gap(), "gap%")
 				}
 			})
@@ -170,17 +168,17 @@ func BenchmarkPositionFiles(b *testing.B) {
 func TestILPLimits(t *testing.T) {
 	s := solver(t)
 	p := chainOf([]int{8, 8, 8}, 1, 2)
-	best := mustSearch(t, p, ordering.Traffic, SearchOptions{MaxStates: 100_000})
+	best := mustSearch(t, p, Traffic, SearchOptions{MaxStates: 100_000})
 	for _, method := range []ilp{PositionILP, CountingILP} {
 		for _, opts := range []ILPOptions{{MaxTerms: 10}, {TimeLimit: time.Nanosecond}} {
-			res := mustSolve(t, method, s, p, ordering.Traffic, opts)
-			if res.Status != ordering.Feasible || res.Bound > best.Cost {
+			res := mustSolve(t, method, s, p, Traffic, opts)
+			if res.Status != Feasible || res.Bound > best.Cost {
 				t.Errorf("%s, %+v: %s, cost %v, bound %v; an order of %v is known", res.Method, opts, res.Status, res.Cost, res.Bound, best.Cost)
 			}
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		if res, err := method(ctx, s, p, ordering.Traffic, ILPOptions{}); !errors.Is(err, context.Canceled) || res == nil || !res.HasOrder() {
+		if res, err := method(ctx, s, p, Traffic, ILPOptions{}); !errors.Is(err, context.Canceled) || res == nil || !res.HasOrder() {
 			t.Errorf("%+v, %v", res, err)
 		}
 	}
@@ -209,25 +207,25 @@ func (s interrupter) Solve(ctx context.Context, m *milp.Model, opts milp.Options
 // its bound.
 func TestILPInterrupted(t *testing.T) {
 	p := chainOf([]int{8, 4, 2, 1}, 0, 0)
-	start, err := ordering.Fixed("start", ordering.NewGraph(p), ordering.NewGraph(p).Topological(), ordering.Traffic)
+	start, err := Fixed("start", NewGraph(p), NewGraph(p).Topological(), Traffic)
 	if err != nil {
 		t.Fatal(err)
 	}
-	best := mustSearch(t, p, ordering.Traffic, SearchOptions{})
+	best := mustSearch(t, p, Traffic, SearchOptions{})
 	for _, method := range []ilp{PositionILP, CountingILP} {
 		ctx, cancel := context.WithCancel(context.Background())
-		res, err := method(ctx, interrupter{solver(t), cancel}, p, ordering.Traffic, ILPOptions{NoCones: true})
+		res, err := method(ctx, interrupter{solver(t), cancel}, p, Traffic, ILPOptions{NoCones: true})
 		cancel()
 		if res == nil {
 			t.Fatal(err)
 		}
-		if _, err := ordering.Check(p, res); err != nil {
+		if _, err := Check(p, res); err != nil {
 			t.Error(err)
 		}
 		if res.Cost >= start.Cost || res.Cost < best.Cost || res.Bound > best.Cost {
 			t.Errorf("%s: cost %v, bound %v; the start costs %v, the best order %v", res.Method, res.Cost, res.Bound, start.Cost, best.Cost)
 		}
-		if (res.Status == ordering.Optimal) != (err == nil) || err != nil && !errors.Is(err, context.Canceled) {
+		if (res.Status == Optimal) != (err == nil) || err != nil && !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %s, %v", res.Method, res.Status, err)
 		}
 		t.Logf("%s: %s, cost %v of %v to %v, bound %v", res.Method, res.Status, res.Cost, best.Cost, start.Cost, res.Bound)
@@ -238,7 +236,7 @@ func TestILPLiterature(t *testing.T) {
 	s := solver(t)
 	for _, c := range literature {
 		for _, method := range []ilp{PositionILP, CountingILP} {
-			if res := mustSolve(t, method, s, graphOf(c.name, 0, c.ops), ordering.Peak, ILPOptions{}); res.Status != ordering.Optimal || res.Cost != float64(c.peak) {
+			if res := mustSolve(t, method, s, graphOf(c.name, 0, c.ops), Peak, ILPOptions{}); res.Status != Optimal || res.Cost != float64(c.peak) {
 				t.Errorf("%s, %s: %s, peak %v, published %d", c.name, res.Method, res.Status, res.Cost, c.peak)
 			}
 		}

@@ -6,13 +6,12 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
-	"github.com/dsasched/dsasched/model/ordering"
 )
 
 // Reports enclose the optimum, in the unit of the result's cost.
 func TestProgress(t *testing.T) {
 	solver, missing := highs.New()
-	for _, objective := range []ordering.Objective{ordering.Traffic, ordering.Peak} {
+	for _, objective := range []Objective{Traffic, Peak} {
 		p := chainOf([]int{8, 4, 2, 1}, 0, 0)
 		p.StoreCostPerByte, p.LoadCostPerByte = 0.5, 0.25
 		var reports []milp.Progress
@@ -33,7 +32,7 @@ func TestProgress(t *testing.T) {
 			reports = nil
 		}
 		res, err := Search(context.Background(), p, objective, SearchOptions{Progress: tell, NoCones: true})
-		if err != nil || res.Status != ordering.Optimal || res.Cost <= 0 {
+		if err != nil || res.Status != Optimal || res.Cost <= 0 {
 			t.Fatalf("%+v, %v", res, err)
 		}
 		if last := reports[len(reports)-1]; last.Objective != res.Cost || last.Bound != res.Cost {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/dsasched/dsasched/formulation/milp"
-	"github.com/dsasched/dsasched/model/ordering"
 )
 
 // SearchOptions are the settings of [Search]. The zero value asks for a proof
@@ -49,12 +48,12 @@ const DefaultMaxBytes = 1 << 30
 // valid problem and both objectives. At a limit the result is the best order so
 // far with a proven bound. When ctx ends, it is that as well, together with an
 // error that wraps the context's.
-func Search(ctx context.Context, p *ordering.Problem, objective ordering.Objective, opts SearchOptions) (*ordering.Result, error) {
+func Search(ctx context.Context, p *Problem, objective Objective, opts SearchOptions) (*Result, error) {
 	begin := time.Now()
-	g := ordering.NewGraph(p)
-	if objective == ordering.Traffic {
+	g := NewGraph(p)
+	if objective == Traffic {
 		if err := g.Feasible(); err != nil {
-			return ordering.NoOrder("search", objective, err)
+			return NoOrder("search", objective, err)
 		}
 	}
 	parts, of, distinct, err := prepare(g, objective, opts.Start, opts.NoParts, !opts.NoClasses)
@@ -106,7 +105,7 @@ func Search(ctx context.Context, p *ordering.Problem, objective ordering.Objecti
 		return nil, err
 	}
 	res.Seconds = time.Since(begin).Seconds()
-	if err := ctx.Err(); err != nil && res.Status != ordering.Optimal {
+	if err := ctx.Err(); err != nil && res.Status != Optimal {
 		return res, fmt.Errorf("ordering: search of %q: %w", p.Name, err)
 	}
 	return res, nil
@@ -129,8 +128,8 @@ const reportEvery = 200 * time.Millisecond
 
 // watch is a function that reports what is known of all parts together, if there is
 // news: a better bound at once, or when it is time for it.
-func watch(progress func(milp.Progress), begin time.Time, unit float64, of []*answer, objective ordering.Objective) func(atOnce bool) {
-	if objective == ordering.Peak {
+func watch(progress func(milp.Progress), begin time.Time, unit float64, of []*answer, objective Objective) func(atOnce bool) {
+	if objective == Peak {
 		unit = 1 // bytes
 	}
 	told := milp.Progress{Objective: math.Inf(1), Bound: math.Inf(-1)}
@@ -139,7 +138,7 @@ func watch(progress func(milp.Progress), begin time.Time, unit float64, of []*an
 		var cost, bound int64
 		for _, a := range of {
 			low := min(a.bound, a.cost)
-			if objective == ordering.Peak {
+			if objective == Peak {
 				cost, bound = max(cost, a.cost), max(bound, low)
 			} else {
 				cost, bound = cost+a.cost, bound+low
@@ -171,7 +170,7 @@ func (l *limits) reached(s *space) bool {
 
 // rootBound is what the cones say before anything has run.
 func (a *answer) rootBound() int64 {
-	if a.objective == ordering.Traffic {
+	if a.objective == Traffic {
 		return a.coneBound(make([]int, len(a.classes)))
 	}
 	most := a.part.graph.LargestNeed()
@@ -355,7 +354,7 @@ func newSpace(a *answer, opts SearchOptions) *space {
 	s.runWords = word
 	for c := range a.classes {
 		switch {
-		case a.objective == ordering.Peak || !a.classes[c].kept():
+		case a.objective == Peak || !a.classes[c].kept():
 			lay(2*c+1, 0)
 		case a.classes[c].shared:
 			lay(2*c+1, 2)
@@ -392,7 +391,7 @@ func (s *space) root() int32 {
 		s.childRan[k], s.childPlace[k] = 0, 0
 	}
 	cost := int64(0)
-	if s.objective == ordering.Peak {
+	if s.objective == Peak {
 		cost = s.rootBound()
 	}
 	return s.add(-1, -1, 0, cost)
@@ -403,7 +402,7 @@ func (s *space) root() int32 {
 // to do first they would lead astray, since they fall as soon as work begins.
 func (s *space) add(parent, class int32, depth int32, cost int64) int32 {
 	estimate, least := cost, cost
-	if !s.opts.NoBound && s.objective == ordering.Traffic {
+	if !s.opts.NoBound && s.objective == Traffic {
 		estimate += s.reloads(s.childPlace)
 		least = estimate
 		if s.complete {
@@ -581,7 +580,7 @@ func (s *space) expand(id int32, found func(int32) bool) {
 			continue
 		}
 		excess := used + s.missing(k) + s.classes[k].out + s.classes[k].work - s.part.graph.Capacity
-		if s.objective == ordering.Peak || excess <= 0 {
+		if s.objective == Peak || excess <= 0 {
 			if child := s.run(id, k, used, nil); child >= 0 && !found(child) {
 				return
 			}
@@ -681,7 +680,7 @@ func (s *space) atOnce(k int, used, cost int64) bool {
 		}
 	}
 	capacity := s.part.graph.Capacity
-	if s.objective == ordering.Peak {
+	if s.objective == Peak {
 		capacity = cost
 	}
 	if used+c.out+c.work > capacity {
@@ -705,7 +704,7 @@ func (s *space) atOnce(k int, used, cost int64) bool {
 		}
 		dear = dear && price >= c.store+c.load
 	}
-	return freed >= c.out && (dear || s.objective == ordering.Peak)
+	return freed >= c.out && (dear || s.objective == Peak)
 }
 
 // lastReader tells whether the next run of class k is the last to read the shared
@@ -729,7 +728,7 @@ func (s *space) run(id int32, k int, used int64, chosen []int) int32 {
 	cost := x.cost
 	copy(s.childRan, s.ran)
 	copy(s.childPlace, s.place)
-	if s.objective == ordering.Peak {
+	if s.objective == Peak {
 		cost = max(cost, used+s.classes[k].out+s.classes[k].work)
 	} else {
 		for i, n := range chosen {

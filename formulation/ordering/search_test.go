@@ -8,18 +8,15 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	greedy "github.com/dsasched/dsasched/heuristics/ordering"
-	"github.com/dsasched/dsasched/model/ordering"
 )
 
-func mustSearch(t testing.TB, p *ordering.Problem, objective ordering.Objective, opts SearchOptions) *ordering.Result {
+func mustSearch(t testing.TB, p *Problem, objective Objective, opts SearchOptions) *Result {
 	t.Helper()
 	res, err := Search(context.Background(), p, objective, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ordering.Check(p, res); err != nil {
+	if _, err := Check(p, res); err != nil {
 		t.Fatalf("%s: %v", p.Name, err)
 	}
 	return res
@@ -52,13 +49,13 @@ func TestSearchAgainstBruteForce(t *testing.T) {
 		}
 		traffic, peak := bruteForce(p)
 		// Greedy orders cost no less, and their bounds hold.
-		for _, m := range greedy.Methods() {
-			for objective, best := range map[ordering.Objective]float64{ordering.Traffic: traffic, ordering.Peak: float64(peak)} {
-				res, err := greedy.Solve(p, m, objective)
+		for _, m := range Methods() {
+			for objective, best := range map[Objective]float64{Traffic: traffic, Peak: float64(peak)} {
+				res, err := Solve(p, m, objective)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, err := ordering.Check(p, res); err != nil {
+				if _, err := Check(p, res); err != nil {
 					t.Fatalf("seed %d, %s: %v", seed, m, err)
 				}
 				if res.HasOrder() && (res.Cost < best-1e-9 || res.Bound > best+1e-9) || res.HasOrder() != (best >= 0) {
@@ -70,16 +67,16 @@ func TestSearchAgainstBruteForce(t *testing.T) {
 			if seed%5 != 0 && sw.name != "all on" && sw.name != "no beam" && sw.name != "no parts" {
 				continue
 			}
-			res := mustSearch(t, p, ordering.Traffic, sw.opts)
+			res := mustSearch(t, p, Traffic, sw.opts)
 			switch {
 			case traffic < 0:
-				if res.Status != ordering.Infeasible {
+				if res.Status != Infeasible {
 					t.Fatalf("seed %d, %s: %s, brute force finds no order", seed, sw.name, res.Status)
 				}
-			case res.Status != ordering.Optimal || math.Abs(res.Cost-traffic) > 1e-9:
+			case res.Status != Optimal || math.Abs(res.Cost-traffic) > 1e-9:
 				t.Fatalf("seed %d, %s: %s, cost %v, brute force finds %v\n%+v", seed, sw.name, res.Status, res.Cost, traffic, p)
 			}
-			if res := mustSearch(t, p, ordering.Peak, sw.opts); res.Status != ordering.Optimal || res.Cost != float64(peak) {
+			if res := mustSearch(t, p, Peak, sw.opts); res.Status != Optimal || res.Cost != float64(peak) {
 				t.Fatalf("seed %d, %s: %s, peak %v, brute force finds %d\n%+v", seed, sw.name, res.Status, res.Cost, peak, p)
 			}
 		}
@@ -89,7 +86,7 @@ func TestSearchAgainstBruteForce(t *testing.T) {
 		if traffic > 0 {
 			moved++
 		}
-		for _, readers := range ordering.NewGraph(p).Readers {
+		for _, readers := range NewGraph(p).Readers {
 			if len(readers) > 1 {
 				shared++
 				break
@@ -106,24 +103,24 @@ func TestSearchAgainstBruteForce(t *testing.T) {
 // The design's example: two of s1 read s0, s2 reads s1 one to one. Counts say that
 // any of s1's outputs may be used next; index order does not.
 func TestIndexOrderIsNotEnough(t *testing.T) {
-	p := &ordering.Problem{Name: "index", CapacityBytes: 16, StoreCostPerByte: 1, LoadCostPerByte: 1,
-		Subgraphs: []ordering.Subgraph{{Name: "s0", Instances: 1, OutputBytes: 9, WorkspaceBytes: 5},
+	p := &Problem{Name: "index", CapacityBytes: 16, StoreCostPerByte: 1, LoadCostPerByte: 1,
+		Subgraphs: []Subgraph{{Name: "s0", Instances: 1, OutputBytes: 9, WorkspaceBytes: 5},
 			{Name: "s1", Instances: 2, OutputBytes: 7}, {Name: "s2", Instances: 2, OutputBytes: 3, WorkspaceBytes: 5}},
-		Arcs: []ordering.Arc{{From: 0, To: 1, Reads: [][2]int{{0, 1}, {0, 1}}}, {From: 1, To: 2, Reads: [][2]int{{0, 1}, {1, 2}}}}}
+		Arcs: []Arc{{From: 0, To: 1, Reads: [][2]int{{0, 1}, {0, 1}}}, {From: 1, To: 2, Reads: [][2]int{{0, 1}, {1, 2}}}}}
 	testMistake(t, p, mistakes{indexOrder: true}, 14, 18)
 }
 
 // A residual around a join: the second branch's inputs were stored once, and their
 // copies spare the second store.
 func TestCopiesAreKept(t *testing.T) {
-	p := &ordering.Problem{Name: "copies", CapacityBytes: 18, StoreCostPerByte: 1, LoadCostPerByte: 1,
-		Subgraphs: []ordering.Subgraph{{Name: "a", Instances: 4, OutputBytes: 3, WorkspaceBytes: 7},
+	p := &Problem{Name: "copies", CapacityBytes: 18, StoreCostPerByte: 1, LoadCostPerByte: 1,
+		Subgraphs: []Subgraph{{Name: "a", Instances: 4, OutputBytes: 3, WorkspaceBytes: 7},
 			{Name: "b", Instances: 1, OutputBytes: 5, WorkspaceBytes: 1}, {Name: "c", Instances: 4, OutputBytes: 4, WorkspaceBytes: 4}},
-		Arcs: []ordering.Arc{{From: 0, To: 1, Reads: aligned(4, 1, 0)}, {From: 1, To: 2, Reads: aligned(1, 4, 0)}, {From: 0, To: 2, Reads: aligned(4, 4, 0)}}}
+		Arcs: []Arc{{From: 0, To: 1, Reads: aligned(4, 1, 0)}, {From: 1, To: 2, Reads: aligned(1, 4, 0)}, {From: 0, To: 2, Reads: aligned(4, 4, 0)}}}
 	testMistake(t, p, mistakes{forgetCopy: true}, 21, 24)
 }
 
-func testMistake(t *testing.T, p *ordering.Problem, m mistakes, right, wrong float64) {
+func testMistake(t *testing.T, p *Problem, m mistakes, right, wrong float64) {
 	t.Helper()
 	if got, _ := restricted(p, m); got != wrong {
 		t.Errorf("with the mistake %v, want %v", got, wrong)
@@ -132,13 +129,13 @@ func testMistake(t *testing.T, p *ordering.Problem, m mistakes, right, wrong flo
 		t.Errorf("brute force finds %v, want %v", got, right)
 	}
 	for _, sw := range switches {
-		if res := mustSearch(t, p, ordering.Traffic, sw.opts); res.Cost != right || res.Status != ordering.Optimal {
+		if res := mustSearch(t, p, Traffic, sw.opts); res.Cost != right || res.Status != Optimal {
 			t.Errorf("%s: %s, cost %v, want %v", sw.name, res.Status, res.Cost, right)
 		}
 	}
 	s := solver(t)
 	for _, method := range []ilp{PositionILP, CountingILP} {
-		if res := mustSolve(t, method, s, p, ordering.Traffic, ILPOptions{}); res.Cost != right || res.Status != ordering.Optimal {
+		if res := mustSolve(t, method, s, p, Traffic, ILPOptions{}); res.Cost != right || res.Status != Optimal {
 			t.Errorf("%s: %s, cost %v, want %v", res.Method, res.Status, res.Cost, right)
 		}
 	}
@@ -150,23 +147,23 @@ func TestSearchLimits(t *testing.T) {
 	for name, opts := range map[string]SearchOptions{
 		"states": {MaxStates: 500}, "one state": {MaxStates: 1}, "memory": {MaxBytes: 1 << 20}, "time": {TimeLimit: time.Millisecond},
 	} {
-		res := mustSearch(t, p, ordering.Traffic, opts)
-		if res.Status != ordering.Feasible || res.Bound >= res.Cost {
+		res := mustSearch(t, p, Traffic, opts)
+		if res.Status != Feasible || res.Bound >= res.Cost {
 			t.Errorf("%s: %s, cost %v, bound %v", name, res.Status, res.Cost, res.Bound)
 		}
 	}
 	// Bounds hold whenever the search stops, and costs never rise.
 	for seed := range uint64(300) {
 		p := randomProblem(seed, 8)
-		best := mustSearch(t, p, ordering.Traffic, SearchOptions{})
-		if best.Status == ordering.Infeasible {
+		best := mustSearch(t, p, Traffic, SearchOptions{})
+		if best.Status == Infeasible {
 			continue
 		}
 		for states := 1; states < 200; states *= 3 {
-			for _, objective := range []ordering.Objective{ordering.Traffic, ordering.Peak} {
+			for _, objective := range []Objective{Traffic, Peak} {
 				want := best
-				if objective == ordering.Peak {
-					want = mustSearch(t, p, ordering.Peak, SearchOptions{})
+				if objective == Peak {
+					want = mustSearch(t, p, Peak, SearchOptions{})
 				}
 				res := mustSearch(t, p, objective, SearchOptions{MaxStates: states, NoBeam: states%2 == 0})
 				if res.Bound > want.Cost || res.Cost < want.Cost {
@@ -182,14 +179,14 @@ func TestSearchCancelled(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	begin := time.Now()
-	res, err := Search(ctx, p, ordering.Traffic, SearchOptions{})
-	if !errors.Is(err, context.DeadlineExceeded) || res == nil || res.Status != ordering.Feasible {
+	res, err := Search(ctx, p, Traffic, SearchOptions{})
+	if !errors.Is(err, context.DeadlineExceeded) || res == nil || res.Status != Feasible {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	if took := time.Since(begin); took > 2*time.Second {
 		t.Errorf("took %v after 50 ms", took)
 	}
-	if _, err := ordering.Check(p, res); err != nil {
+	if _, err := Check(p, res); err != nil {
 		t.Error(err)
 	}
 }
@@ -199,7 +196,7 @@ func TestSearchIsDeterministic(t *testing.T) {
 	for _, opts := range []SearchOptions{{}, {MaxStates: 3000}} {
 		var first string
 		for range 3 {
-			res := mustSearch(t, chainOf([]int{6, 6, 6}, 1, 1), ordering.Traffic, opts)
+			res := mustSearch(t, chainOf([]int{6, 6, 6}, 1, 1), Traffic, opts)
 			res.Seconds = 0
 			data, err := json.Marshal(res)
 			if err != nil {
@@ -218,16 +215,16 @@ func TestSearchIsDeterministic(t *testing.T) {
 // A start is never made worse, and one that is no order is refused.
 func TestSearchStart(t *testing.T) {
 	p := chainOf([]int{8, 8, 8, 8}, 1, 2)
-	g := ordering.NewGraph(p)
-	_, plain, _, err := ordering.Sequence(g, g.Topological(), ordering.Traffic)
+	g := NewGraph(p)
+	_, plain, _, err := Sequence(g, g.Topological(), Traffic)
 	if err != nil {
 		t.Fatal(err)
 	}
-	good := mustSearch(t, p, ordering.Traffic, SearchOptions{MaxStates: 20000})
+	good := mustSearch(t, p, Traffic, SearchOptions{MaxStates: 20000})
 	if good.Cost >= float64(plain) {
 		t.Fatalf("cost %v, in topological order %v", good.Cost, plain)
 	}
-	id := map[ordering.Ref]int{}
+	id := map[Ref]int{}
 	for i, ref := range g.Refs {
 		id[ref] = i
 	}
@@ -235,16 +232,16 @@ func TestSearchStart(t *testing.T) {
 	for _, s := range good.Steps {
 		start = append(start, id[s.Run])
 	}
-	_, cost, _, err := ordering.Sequence(g, start, ordering.Traffic)
+	_, cost, _, err := Sequence(g, start, Traffic)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res := mustSearch(t, p, ordering.Traffic, SearchOptions{Start: start, MaxStates: 1, NoBeam: true}); res.Cost > float64(cost) {
+	if res := mustSearch(t, p, Traffic, SearchOptions{Start: start, MaxStates: 1, NoBeam: true}); res.Cost > float64(cost) {
 		t.Errorf("cost %v from a start of %v", res.Cost, cost)
 	}
 	start[0], start[len(start)-1] = start[len(start)-1], start[0]
 	for _, bad := range [][]int{start, start[1:], {}} {
-		if _, err := Search(context.Background(), p, ordering.Traffic, SearchOptions{Start: bad}); err == nil || !strings.Contains(err.Error(), "start") {
+		if _, err := Search(context.Background(), p, Traffic, SearchOptions{Start: bad}); err == nil || !strings.Contains(err.Error(), "start") {
 			t.Errorf("%v for a start that is no order", err)
 		}
 	}

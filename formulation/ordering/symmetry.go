@@ -5,13 +5,12 @@ import (
 	"slices"
 
 	"github.com/dsasched/dsasched/formulation/milp"
-	"github.com/dsasched/dsasched/model/ordering"
 )
 
 // A family says which instances of a part can change places, each with all below it:
 // the section on symmetry of the package's essay.
 type family struct {
-	graph   *ordering.Graph
+	graph   *Graph
 	classes []class
 	of      []int
 }

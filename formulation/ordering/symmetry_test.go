@@ -4,8 +4,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-
-	"github.com/dsasched/dsasched/model/ordering"
 )
 
 // The names that put siblings in order are an automorphism: a permutation that keeps
@@ -14,7 +12,7 @@ func TestInOrder(t *testing.T) {
 	changed := 0
 	for seed := range uint64(400) {
 		p := randomProblem(seed, 12)
-		pt := whole(ordering.NewGraph(p))[0]
+		pt := whole(NewGraph(p))[0]
 		f := pt.family()
 		pairs := f.siblings()
 		if len(pairs) == 0 {

@@ -3,8 +3,6 @@ package ordering
 import (
 	"cmp"
 	"slices"
-
-	"github.com/dsasched/dsasched/model/ordering"
 )
 
 // A window is a set of instances, told apart by their classes, with a bound on what
@@ -26,7 +24,7 @@ const maxWindowStates = 20_000
 // that says most. Neighbours stand next to each other: instances by where in their
 // sub-graph they are, then by level.
 func (a *answer) findWindows(stop *limits, opts SearchOptions, values coneValues) []window {
-	if a.objective != ordering.Traffic {
+	if a.objective != Traffic {
 		return nil
 	}
 	g := a.part.graph
@@ -91,7 +89,7 @@ func (a *answer) findWindows(stop *limits, opts SearchOptions, values coneValues
 func (p part) window(members []int) part {
 	ids := slices.Sorted(slices.Values(members))
 	g := p.graph
-	s := &ordering.Graph{Capacity: g.Capacity, Unit: g.Unit, Reads: make([][]int, len(ids)), Readers: make([][]int, len(ids))}
+	s := &Graph{Capacity: g.Capacity, Unit: g.Unit, Reads: make([][]int, len(ids)), Readers: make([][]int, len(ids))}
 	for n, i := range ids {
 		work := g.Work[i]
 		for _, r := range g.Reads[i] {
@@ -115,7 +113,7 @@ func (p part) window(members []int) part {
 // windowValue is the optimum of a window, or what is proven of it within its limit.
 func windowValue(p part, stop *limits, opts SearchOptions) int64 {
 	a := &answer{part: p}
-	if err := a.begin(ordering.Traffic, nil, true); err != nil {
+	if err := a.begin(Traffic, nil, true); err != nil {
 		return 0 // every instance fits, so this does not happen; 0 is valid
 	}
 	limit := *stop

@@ -3,22 +3,20 @@ package ordering
 import (
 	"context"
 	"testing"
-
-	"github.com/dsasched/dsasched/model/ordering"
 )
 
 // Windows never say more than the optimum, and something where cones say nothing.
 func TestWindows(t *testing.T) {
 	said := 0
-	check := func(p *ordering.Problem) {
+	check := func(p *Problem) {
 		t.Helper()
-		best := mustSearch(t, p, ordering.Traffic, SearchOptions{NoWindows: true, MaxStates: 50_000})
-		if best.Status != ordering.Optimal {
+		best := mustSearch(t, p, Traffic, SearchOptions{NoWindows: true, MaxStates: 50_000})
+		if best.Status != Optimal {
 			return
 		}
-		g := ordering.NewGraph(p)
+		g := NewGraph(p)
 		a := &answer{part: whole(g)[0]}
-		if err := a.begin(ordering.Traffic, nil, true); err != nil {
+		if err := a.begin(Traffic, nil, true); err != nil {
 			return // nothing fits
 		}
 		stop := &limits{ctx: context.Background(), maxBytes: DefaultMaxBytes}
@@ -48,7 +46,7 @@ func TestWindows(t *testing.T) {
 	if said < 20 {
 		t.Errorf("windows said something of %d problems, expected more", said)
 	}
-	res, err := Search(context.Background(), chainOf([]int{16, 16, 16, 16}, 1, 2), ordering.Traffic, SearchOptions{MaxStates: 1000})
+	res, err := Search(context.Background(), chainOf([]int{16, 16, 16, 16}, 1, 2), Traffic, SearchOptions{MaxStates: 1000})
 	if err != nil || res.Bound < res.Cost/2 {
 		t.Errorf("bound %v of %v (%v), expected more than half of what is reached", res.Bound, res.Cost, err)
 	}

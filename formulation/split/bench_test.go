@@ -4,10 +4,10 @@ import (
 	"context"
 	"testing"
 
-	"github.com/dsasched/dsasched/experiments/network"
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/formulation/split"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // Stating a network's problem, which is to price its groups, and solving it.
@@ -16,7 +16,7 @@ func BenchmarkNetworks(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	v, err := variant.Lookup("cross-layer")
+	v, err := scheduler.Lookup("cross-layer")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -29,14 +29,14 @@ func BenchmarkNetworks(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		s, err := variant.Schedule(g, spec, v, variant.Options{})
+		s, err := scheduler.Schedule(g, spec, v, scheduler.Options{})
 		if err != nil {
 			b.Fatal(err)
 		}
 		var n *split.Network
 		b.Run(name+"/state", func(b *testing.B) {
 			for range b.N {
-				if n, err = variant.SplitProblem(g, s.Grouping, spec, variant.Options{}); err != nil {
+				if n, err = scheduler.SplitProblem(g, s.Grouping, spec, scheduler.Options{}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/experiments/network"
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/split"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // A networkCase is a network as one cluster sees it.
@@ -46,16 +46,16 @@ func pose(t *testing.T, c networkCase) (*schedule.Schedule, *split.Network) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := variant.Lookup("cross-layer")
+	v, err := scheduler.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}
-	opt := variant.Options{InPlace: c.inPlace}
-	s, err := variant.Schedule(g, spec, v, opt)
+	opt := scheduler.Options{InPlace: c.inPlace}
+	s, err := scheduler.Schedule(g, spec, v, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := variant.SplitProblem(g, s.Grouping, spec, opt)
+	n, err := scheduler.SplitProblem(g, s.Grouping, spec, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,11 +85,11 @@ func TestSearchOnNetworks(t *testing.T) {
 			if priced := n.Seconds(groups); math.Abs(priced-r.Objective) > 1e-12 {
 				t.Errorf("the groups cost %g, priced anew, and %g by the problem", priced, r.Objective)
 			}
-			v, err := variant.Lookup("cross-layer")
+			v, err := scheduler.Lookup("cross-layer")
 			if err != nil {
 				t.Fatal(err)
 			}
-			made, err := variant.Regroup(s.Graph, s.Spec, groups, v, variant.Options{InPlace: c.inPlace})
+			made, err := scheduler.Regroup(s.Graph, s.Spec, groups, v, scheduler.Options{InPlace: c.inPlace})
 			if err != nil {
 				t.Fatal(err)
 			}

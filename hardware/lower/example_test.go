@@ -3,11 +3,11 @@ package lower_test
 import (
 	"fmt"
 
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // One cluster of four multiplies two matrices and runs that three times.
@@ -25,8 +25,8 @@ func ExampleProgram() {
 		fmt.Println(err)
 		return
 	}
-	v := variant.Table()[4]
-	s, err := variant.Schedule(g, chip, v, variant.Options{})
+	v := scheduler.Table()[4]
+	s, err := scheduler.Schedule(g, chip, v, scheduler.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return

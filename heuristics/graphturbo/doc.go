@@ -17,6 +17,6 @@
 //	      ─► BindGrid ─► Join ─► Schedule.BuildSteps ─► Place
 //
 // Each is a function of its arguments alone and can be replaced by another one; package
-// experiments/variant composes them. Sizes are in bytes, for one cluster working on its
+// scheduler composes them. Sizes are in bytes, for one cluster working on its
 // chunk of the batch; ties end in the smallest ID, so that the answers repeat.
 package graphturbo

@@ -12,12 +12,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/experiments/network"
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 var edits = flag.Int("edits", 100, "random edits of each file in TestRandomEdits")
@@ -42,15 +42,15 @@ func toy(t testing.TB) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := variant.Lookup("ordering")
+	v, err := scheduler.Lookup("ordering")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := variant.Run(context.Background(), src, machine(t), 27, v, variant.Options{Chunk: 5})
+	r, err := scheduler.Run(context.Background(), src, machine(t), 27, v, scheduler.Options{Chunk: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := variant.File(r, schedulefile.Origin{Model: "toy-fig5"}).Write()
+	data, err := scheduler.File(r, schedulefile.Origin{Model: "toy-fig5"}).Write()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func toy(t testing.TB) []byte {
 // tiny is the schedule of two products and what lies between, as text.
 func tiny(t testing.TB) []byte {
 	t.Helper()
-	src := variant.Source{Name: "tiny", Graph: func(batch int64) (*model.Graph, error) {
+	src := network.Network{Name: "tiny", Graph: func(batch int64) (*model.Graph, error) {
 		b := model.NewBuilder("tiny")
 		x := b.Input("x", model.F16, batch, 16)
 		x = b.Op("Relu", "relu", model.Attr{}, b.Op("MatMul", "first", model.Attr{}, x, b.Param("w1", model.F16, 16, 32)))
@@ -68,15 +68,15 @@ func tiny(t testing.TB) []byte {
 		b.Output(x)
 		return b.Build()
 	}}
-	v, err := variant.Lookup("cross-layer")
+	v, err := scheduler.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := variant.Run(context.Background(), src, machine(t), 4, v, variant.Options{})
+	r, err := scheduler.Run(context.Background(), src, machine(t), 4, v, scheduler.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := variant.File(r, schedulefile.Origin{}).Write()
+	data, err := scheduler.File(r, schedulefile.Origin{}).Write()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -370,7 +370,7 @@ func FuzzRead(f *testing.F) {
 		if len(schedulefile.Check(file, spec)) > 0 || file.Hardware.Level != "lb" || file.Batch > 8 {
 			return
 		}
-		if _, err := variant.Restore(context.Background(), file, spec); err != nil && strings.Contains(err.Error(), "internal error") {
+		if _, err := scheduler.Restore(context.Background(), file, spec); err != nil && strings.Contains(err.Error(), "internal error") {
 			t.Fatal(err)
 		}
 	})
@@ -413,7 +413,7 @@ func TestRandomEdits(t *testing.T) {
 				continue
 			}
 			passed++
-			if _, err := variant.Restore(context.Background(), f, spec); err != nil && strings.Contains(err.Error(), "internal error") {
+			if _, err := scheduler.Restore(context.Background(), f, spec); err != nil && strings.Contains(err.Error(), "internal error") {
 				t.Fatalf("%v\n%s", err, bad)
 			}
 		}

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/experiments/network"
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/structure"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 type noSpace struct{}
@@ -25,7 +25,7 @@ func TestWriteScheduleDOT(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := variant.Lookup("cross-layer")
+	v, err := scheduler.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestWriteScheduleDOT(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.Ops[0].Name = "a \"quoted\" \\ name"
-	s, err := variant.Schedule(g, spec, v, variant.Options{})
+	s, err := scheduler.Schedule(g, spec, v, scheduler.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,11 +14,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/experiments/network"
-	"github.com/dsasched/dsasched/experiments/variant"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/hardware/sim"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 func write(t *testing.T, p *isa.Program, opt Options) []byte {
@@ -103,11 +103,11 @@ func program(t *testing.T, model, machine string, batch int64) *isa.Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := variant.Lookup("cross-layer")
+	v, err := scheduler.Lookup("cross-layer")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := variant.Run(context.Background(), src, spec, batch, v, variant.Options{})
+	r, err := scheduler.Run(context.Background(), src, spec, batch, v, scheduler.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,120 @@
+package allocate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Check tells whether offsets are a placement that is right for the capacity. It
+// goes by the definition, time by time, and shares no code with what solvers use.
+func Check(p *Problem, capacity int64, offsets []int64) error {
+	if len(offsets) != len(p.Buffers) {
+		return fmt.Errorf("memory: found %d offsets, expected one for each of %d buffers", len(offsets), len(p.Buffers))
+	}
+	var times []int64
+	for i := range p.Buffers {
+		b, o := &p.Buffers[i], offsets[i]
+		switch {
+		case o < 0:
+			return fmt.Errorf("memory: buffer %q: found offset %d, expected 0 or more", b.ID, o)
+		case b.Alignment > 1 && o%b.Alignment != 0:
+			return fmt.Errorf("memory: buffer %q: found offset %d, expected a multiple of the alignment %d", b.ID, o, b.Alignment)
+		case b.Offset != nil && o != *b.Offset:
+			return fmt.Errorf("memory: buffer %q: found offset %d, expected the fixed one %d", b.ID, o, *b.Offset)
+		case o > capacity-b.Size:
+			return fmt.Errorf("memory: buffer %q: found its end at %d + %d, expected it within the capacity %d", b.ID, o, b.Size, capacity)
+		}
+		times = append(times, b.Lifetime.Lower)
+		for _, g := range b.Gaps {
+			times = append(times, g.Time.Lower, g.Time.Upper)
+		}
+	}
+	slices.Sort(times)
+	// What is in use changes at these times only, so an overlap at any time is
+	// one at the last of them before.
+	type span struct {
+		Interval
+		buffer int
+	}
+	var used []span
+	for _, t := range slices.Compact(times) {
+		used = used[:0]
+		for i := range p.Buffers {
+			if w := p.Buffers[i].At(t); w.Lower < w.Upper {
+				used = append(used, span{Interval{offsets[i] + w.Lower, offsets[i] + w.Upper}, i})
+			}
+		}
+		slices.SortFunc(used, func(a, b span) int {
+			return cmp.Or(cmp.Compare(a.Lower, b.Lower), cmp.Compare(a.buffer, b.buffer))
+		})
+		for k := 1; k < len(used); k++ {
+			if a, b := used[k-1], used[k]; b.Lower < a.Upper {
+				return fmt.Errorf("memory: at time %d buffer %q uses %v and buffer %q uses %v, expected no overlap",
+					t, p.Buffers[a.buffer].ID, a.Interval, p.Buffers[b.buffer].ID, b.Interval)
+			}
+		}
+	}
+	return nil
+}
+
+// CheckSpill tells whether each buffer that stays fits by itself and all together
+// pass the capacity at no time. spilled is one bool for each buffer.
+func CheckSpill(p *Problem, capacity int64, spilled []bool) error {
+	if len(spilled) != len(p.Buffers) {
+		return fmt.Errorf("memory: found %d spill marks, expected one for each of %d buffers", len(spilled), len(p.Buffers))
+	}
+	var times []int64
+	for i := range p.Buffers {
+		b := &p.Buffers[i]
+		times = append(times, b.Lifetime.Lower)
+		for _, g := range b.Gaps {
+			times = append(times, g.Time.Lower, g.Time.Upper)
+		}
+		end := b.Size
+		if b.Offset != nil {
+			end += *b.Offset
+		}
+		if !spilled[i] && end > capacity {
+			return fmt.Errorf("memory: buffer %q stays and ends at %d or above, expected at most the capacity %d", b.ID, end, capacity)
+		}
+	}
+	slices.Sort(times)
+	for _, t := range slices.Compact(times) {
+		sum := int64(0)
+		for i := range p.Buffers {
+			if !spilled[i] {
+				sum += p.Buffers[i].At(t).Len()
+			}
+		}
+		if sum > capacity {
+			return fmt.Errorf("memory: at time %d %d bytes stay, expected at most the capacity %d", t, sum, capacity)
+		}
+	}
+	return nil
+}
+
+// SpillCost is how many bytes move if the marked buffers are spilled.
+func SpillCost(p *Problem, spilled []bool) int64 {
+	cost := int64(0)
+	for i, out := range spilled {
+		if out {
+			cost += p.Buffers[i].Moved()
+		}
+	}
+	return cost
+}
+
+// Keep is the problem of the buffers that are not spilled, and the place of each
+// in p.
+func Keep(p *Problem, spilled []bool) (*Problem, []int) {
+	kept := &Problem{Name: p.Name}
+	var place []int
+	for i := range p.Buffers {
+		if !spilled[i] {
+			kept.Buffers = append(kept.Buffers, p.Buffers[i])
+			place = append(place, i)
+		}
+	}
+	return kept, place
+}

@@ -1,0 +1,186 @@
+// Package memory places buffers by simple rules, one buffer after the other and
+// without second thoughts, and chooses what to spill where a memory is too small.
+//
+// The rules are those that compilers use: first and best fit in order of birth, as
+// an allocator at run time would do it, and first fit in order of lifetime or size.
+// The spill rules are those that the paper compares (GraphTurbo, OSDI 2023, §4.3).
+// formulation/allocate has the exact counterparts.
+package allocate
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Rule says in which order buffers are placed, and where.
+type Rule string
+
+// The rules. Ties go to the earlier birth, then to the buffer that comes first.
+const (
+	// FirstFit takes buffers by birth and puts each into the lowest room that is
+	// large enough.
+	FirstFit Rule = "first-fit"
+	// BestFit takes buffers by birth and puts each into the smallest room that is
+	// large enough; the room above all others counts as the largest.
+	BestFit Rule = "best-fit"
+	// LongestLifetime is first fit in order of lifetime, longest first.
+	LongestLifetime Rule = "longest-lifetime"
+	// LargestFirst is first fit in order of size, largest first.
+	LargestFirst Rule = "largest-first"
+)
+
+// Rules are all rules.
+func Rules() []Rule { return []Rule{FirstFit, BestFit, LongestLifetime, LargestFirst} }
+
+// ErrClash is what [Place] returns, with more words, where fixed offsets
+// contradict each other: then there is no placement at any capacity.
+var ErrClash = errors.New("fixed offsets overlap")
+
+// Place gives each buffer an offset by a rule, without regard to a capacity. Fixed
+// offsets are kept: those buffers are placed first. The error is about invalid
+// problems and rules, or [ErrClash].
+func Place(p *Problem, rule Rule) ([]int64, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if !slices.Contains(Rules(), rule) {
+		return nil, fmt.Errorf("memory: found rule %q, expected one of %s", rule, list(Rules()))
+	}
+	order := make([]int, len(p.Buffers))
+	for i := range order {
+		order[i] = i
+	}
+	first := func(i int) int64 { // smaller is earlier
+		b := &p.Buffers[i]
+		switch rule {
+		case LongestLifetime:
+			return -b.Lifetime.Len()
+		case LargestFirst:
+			return -b.Size
+		}
+		return 0
+	}
+	fixed := func(i int) int {
+		if p.Buffers[i].Offset != nil {
+			return 0
+		}
+		return 1
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(fixed(a), fixed(b)), cmp.Compare(first(a), first(b)),
+			cmp.Compare(p.Buffers[a].Lifetime.Lower, p.Buffers[b].Lifetime.Lower), cmp.Compare(a, b))
+	})
+	offsets := make([]int64, len(p.Buffers))
+	for k, i := range order {
+		b := &p.Buffers[i]
+		taken := conflicts(p, order[:k], offsets, i)
+		if b.Offset != nil {
+			offsets[i] = *b.Offset
+			for _, t := range taken {
+				if t.Contains(*b.Offset) {
+					return nil, fmt.Errorf("memory: buffer %q: %w: found the fixed offset %d, expected one outside %v", b.ID, ErrClash, *b.Offset, t)
+				}
+			}
+			continue
+		}
+		offsets[i] = choose(b, taken, rule == BestFit)
+	}
+	return offsets, nil
+}
+
+// conflicts is the set of offsets at which buffer i would overlap one that is
+// placed: intervals apart and ascending.
+func conflicts(p *Problem, placed []int, offsets []int64, i int) []Interval {
+	var all []Interval
+	for _, j := range placed {
+		for _, v := range Conflicts(&p.Buffers[j], &p.Buffers[i]) {
+			all = append(all, Interval{Lower: offsets[j] + v.Lower, Upper: offsets[j] + v.Upper})
+		}
+	}
+	return Union(all)
+}
+
+// choose is the lowest offset that is not taken or, for the best fit, the lowest
+// one of the range of free offsets that is shortest: the room there has that much
+// to spare.
+func choose(b *Buffer, taken []Interval, best bool) int64 {
+	low, offset, spare := int64(0), int64(-1), int64(0)
+	for _, t := range taken {
+		if o := b.Up(low); o < t.Lower && (offset < 0 || t.Lower-low < spare) {
+			offset, spare = o, t.Lower-low
+			if !best {
+				return offset
+			}
+		}
+		low = max(low, t.Upper)
+	}
+	if offset < 0 {
+		offset = b.Up(low)
+	}
+	return offset
+}
+
+// A SpillRule says which of the buffers that live at a time leaves first.
+type SpillRule string
+
+// The rules. Ties go to the buffer that comes first.
+const (
+	// SpillLongestLifetime is the paper's: the buffer that is in the way for the
+	// longest time, which often is a small one.
+	SpillLongestLifetime SpillRule = "longest-lifetime"
+	// SpillLargest is prior work's: the buffer that makes most room.
+	SpillLargest SpillRule = "largest-first"
+)
+
+// SpillRules are all rules.
+func SpillRules() []SpillRule { return []SpillRule{SpillLongestLifetime, SpillLargest} }
+
+// Spill marks buffers by a rule, going through time, until what stays passes the
+// capacity at no time.
+func SpillByRule(p *Problem, capacity int64, rule SpillRule) ([]bool, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if !slices.Contains(SpillRules(), rule) {
+		return nil, fmt.Errorf("memory: found spill rule %q, expected one of %s", rule, list(SpillRules()))
+	}
+	if capacity < 0 {
+		return nil, fmt.Errorf("memory: found capacity %d, expected 0 or more", capacity)
+	}
+	spilled := make([]bool, len(p.Buffers))
+	for i := range p.Buffers {
+		b := &p.Buffers[i]
+		// No choice here: it does not fit even if it is alone.
+		spilled[i] = b.Size > capacity || b.Offset != nil && *b.Offset+b.Size > capacity
+	}
+	weight := func(l Live) int64 {
+		if rule == SpillLargest {
+			return l.Window.Len()
+		}
+		return p.Buffers[l.Buffer].Lifetime.Len()
+	}
+	for _, s := range p.Sections() {
+		stay := slices.DeleteFunc(s.Live, func(l Live) bool { return spilled[l.Buffer] })
+		bytes := int64(0)
+		for _, l := range stay {
+			bytes += l.Window.Len()
+		}
+		slices.SortStableFunc(stay, func(a, b Live) int { return cmp.Compare(weight(b), weight(a)) })
+		for k := 0; bytes > capacity; k++ {
+			spilled[stay[k].Buffer] = true
+			bytes -= stay[k].Window.Len()
+		}
+	}
+	return spilled, nil
+}
+
+func list[S ~string](words []S) string {
+	var all []string
+	for _, w := range words {
+		all = append(all, string(w))
+	}
+	return strings.Join(all, ", ")
+}

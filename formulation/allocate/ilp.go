@@ -1,0 +1,268 @@
+package allocate
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+)
+
+// ILPSwitches turn off single strengthenings of the formulation. Answers stay the
+// same; it takes longer.
+type ILPSwitches struct {
+	// NoBound does not tell the solver the largest sum of live sizes.
+	NoBound bool
+	// NoFixing also leaves open the sides on which there is no room.
+	NoFixing bool
+	// NoTwins also leaves open which of two buffers that are alike lies lower.
+	NoTwins bool
+	// NoTightM takes one M for all constraints (4) and (5).
+	NoTightM bool
+}
+
+// FitILP is [Fit] by integer programming.
+func FitILP(ctx context.Context, p *Problem, capacity int64, solver milp.Solver, opts Options) (*Solution, error) {
+	if capacity < 0 {
+		return nil, fmt.Errorf("memory: found capacity %d, expected 0 or more", capacity)
+	}
+	s, err := newILP(p, opts)
+	if err != nil {
+		return nil, err
+	}
+	if s.bound > capacity {
+		return &Solution{Status: milp.Infeasible, Bound: s.bound}, nil
+	}
+	if opts.Start != nil && p.Peak(opts.Start) <= capacity {
+		return s.answer(opts.Start, s.bound), nil
+	}
+	s.height = s.down(min(capacity, s.up(p.Reach())))
+	raw, err := s.solve(ctx, solver, false)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case raw.Status.HasValues():
+		offsets, err := s.decode(raw, capacity)
+		if err != nil {
+			return nil, err
+		}
+		return s.answer(offsets, s.bound), nil
+	case raw.Status == milp.Infeasible:
+		return &Solution{Status: milp.Infeasible, Bound: s.up(capacity + 1)}, nil
+	case raw.Status == milp.Limit:
+		return s.answer(nil, s.bound), nil
+	}
+	return nil, fmt.Errorf("memory: the solver ends with %v", raw.Status)
+}
+
+// MinimizeILP is [Minimize] by integer programming.
+func MinimizeILP(ctx context.Context, p *Problem, solver milp.Solver, opts Options) (*Solution, error) {
+	s, err := newILP(p, opts)
+	if err != nil {
+		return nil, err
+	}
+	s.height = s.up(p.Reach())
+	if opts.Start != nil {
+		s.height = s.down(p.Peak(opts.Start))
+	}
+	if s.bound > s.height {
+		return &Solution{Status: milp.Infeasible, Bound: s.bound}, nil
+	}
+	raw, err := s.solve(ctx, solver, true)
+	if err != nil {
+		return nil, err
+	}
+	bound := s.bound
+	if !math.IsInf(raw.Bound, 0) {
+		// A little of the bound may be rounding; peaks are multiples of the step.
+		bound = max(bound, s.step*int64(math.Ceil(raw.Bound-1e-6*max(1, math.Abs(raw.Bound)))))
+	}
+	switch {
+	case raw.Status.HasValues():
+		offsets, err := s.decode(raw, s.height)
+		if err != nil {
+			return nil, err
+		}
+		return s.answer(offsets, bound), nil
+	case raw.Status == milp.Infeasible && opts.Start == nil:
+		return &Solution{Status: milp.Infeasible, Bound: s.up(s.height + 1)}, nil
+	case raw.Status == milp.Limit:
+		return s.answer(opts.Start, bound), nil
+	}
+	return nil, fmt.Errorf("memory: the solver ends with %v", raw.Status)
+}
+
+// program is the formulation of the package's documentation for one problem.
+type program struct {
+	search
+	pairs  *pairwise
+	bound  int64
+	height int64   // H
+	unit   float64 // bytes that 1 stands for in the model
+
+	model  *milp.Model
+	offset []milp.Var // o_i, or the integer that a_i is multiplied by
+	side   []milp.Var // z, one for each of pairs.pairs
+	peak   milp.Var   // P
+}
+
+func newILP(p *Problem, opts Options) (*program, error) {
+	s, cancel, err := newSearch(context.Background(), p, Options{TimeLimit: opts.TimeLimit, MaxNodes: opts.MaxNodes, Start: opts.Start})
+	if err != nil {
+		return nil, err
+	}
+	cancel()
+	s.opts = opts
+	// Small numbers keep the M small, and with them what tolerances let through.
+	return &program{search: *s, pairs: newPairwise(p), bound: s.up(p.Bound()), unit: float64(s.step)}, nil
+}
+
+// solve states the program and has it solved.
+func (s *program) solve(ctx context.Context, solver milp.Solver, minimize bool) (*milp.Solution, error) {
+	p, sw := s.p, s.opts.ILP
+	cost := 0.0
+	if minimize {
+		cost = 1
+	}
+	m := milp.New("memory", milp.Minimize)
+	s.model = m
+	low := s.units(s.bound)
+	if sw.NoBound {
+		low = 0
+	}
+	s.peak = m.Continuous("P", low, s.units(s.height), cost) // (2)
+	s.offset = make([]milp.Var, len(p.Buffers))
+	for i := range p.Buffers {
+		b := &p.Buffers[i]
+		name := "o " + b.ID
+		room := s.height - b.Size
+		switch {
+		case room < 0 || b.Offset != nil && *b.Offset > room:
+			return &milp.Solution{Status: milp.Infeasible, Objective: math.Inf(1), Bound: math.Inf(1)}, nil
+		case b.Align() > 1:
+			s.offset[i] = m.Integer(name, 0, float64(room/b.Align()), 0)
+		default:
+			s.offset[i] = m.Continuous(name, 0, s.units(room), 0)
+		}
+		if b.Offset != nil {
+			m.Fix(s.offset[i], s.number(i, *b.Offset)) // (6)
+		}
+		m.AddLE("end "+b.ID, []milp.Term{s.at(i, 1), s.peak.Times(-1)}, -s.units(b.Size)) // (3)
+	}
+	s.side = make([]milp.Var, len(s.pairs.pairs))
+	for k, h := range s.pairs.pairs {
+		i, j := &p.Buffers[h.i], &p.Buffers[h.j]
+		from, upto := h.bad.Lower, h.bad.Upper // p and q of the documentation
+		name := fmt.Sprintf("%s, %s, %v", i.ID, j.ID, h.bad)
+		z := m.Binary("z "+name, 0)
+		s.side[k] = z
+		largeM, largeN := upto+s.height-i.Size, s.height-j.Size-from+1
+		beyond, before := upto <= s.height-j.Size, 1-from <= s.height-i.Size
+		if sw.NoTightM {
+			largeM = 2*s.height + max(upto, 1-from)
+			largeN = largeM
+		}
+		if !sw.NoFixing {
+			switch {
+			case !beyond && !before:
+				return &milp.Solution{Status: milp.Infeasible, Objective: math.Inf(1), Bound: math.Inf(1)}, nil
+			case !beyond:
+				m.Fix(z, 0)
+			case !before:
+				m.Fix(z, 1)
+			}
+		}
+		// Of twins the second is above, so the difference is beyond.
+		if !sw.NoTwins && s.alike(h.i, h.j) && beyond {
+			m.Fix(z, 1)
+		}
+		m.AddGE("beyond "+name, []milp.Term{s.at(h.j, 1), s.at(h.i, -1), z.Times(-s.units(largeM))}, s.units(upto-largeM)) // (4)
+		m.AddLE("before "+name, []milp.Term{s.at(h.j, 1), s.at(h.i, -1), z.Times(-s.units(largeN))}, s.units(from-1))      // (5)
+	}
+	opts := milp.Options{TimeLimit: s.opts.TimeLimit}
+	if minimize && s.opts.Start != nil {
+		opts.Start = s.start(s.opts.Start)
+	}
+	if tell := s.opts.Progress; tell != nil && minimize {
+		opts.Progress = func(p milp.Progress) {
+			p.Objective *= s.unit
+			p.Bound *= s.unit
+			tell(p)
+		}
+	}
+	return solver.Solve(ctx, m, opts)
+}
+
+// at is sign times the offset of buffer i.
+func (s *program) at(i int, sign float64) milp.Term {
+	if a := s.p.Buffers[i].Align(); a > 1 {
+		sign *= s.units(a)
+	}
+	return s.offset[i].Times(sign)
+}
+
+func (s *program) units(bytes int64) float64 { return float64(bytes) / s.unit }
+
+// number is the value of the variable for an offset of buffer i.
+func (s *program) number(i int, offset int64) float64 {
+	if a := s.p.Buffers[i].Align(); a > 1 {
+		return float64(offset / a)
+	}
+	return s.units(offset)
+}
+
+// alike reports whether two buffers can change places.
+func (s *program) alike(i, j int) bool {
+	a, b := &s.p.Buffers[i], &s.p.Buffers[j]
+	return a.Size == b.Size && a.Align() == b.Align() && a.Lifetime == b.Lifetime && a.Offset == nil && b.Offset == nil &&
+		len(a.Gaps) == 0 && len(b.Gaps) == 0
+}
+
+// start is a placement in the program's variables, nil if the program leaves that
+// one of equal placements out.
+func (s *program) start(offsets []int64) []float64 {
+	x := make([]float64, s.model.NumVars())
+	x[s.peak] = s.units(s.p.Peak(offsets))
+	for i := range offsets {
+		x[s.offset[i]] = s.number(i, offsets[i])
+	}
+	for k, h := range s.pairs.pairs {
+		if offsets[h.j]-offsets[h.i] >= h.bad.Upper {
+			x[s.side[k]] = 1
+		}
+	}
+	if s.model.Check(x, milp.StartTolerance) != nil {
+		return nil
+	}
+	return x
+}
+
+// decode finds the lowest placement that the sides of a solution allow.
+func (s *program) decode(raw *milp.Solution, capacity int64) ([]int64, error) {
+	w := s.pairs
+	w.ctx, w.capacity, w.nodes, w.limit = context.Background(), capacity, 0, math.MaxInt64
+	for i := range s.p.Buffers {
+		w.above[i], w.low[i] = nil, 0
+		if o := s.p.Buffers[i].Offset; o != nil {
+			w.low[i] = *o
+		}
+	}
+	for k, h := range w.pairs {
+		if raw.Int(s.side[k]) == 1 {
+			w.above[h.i] = append(w.above[h.i], arc{h.j, h.bad.Upper})
+		} else {
+			w.above[h.j] = append(w.above[h.j], arc{h.i, 1 - h.bad.Lower})
+		}
+	}
+	for i := range s.p.Buffers {
+		if w.propagate(i) != found {
+			return nil, fmt.Errorf("memory: the solver's choice of sides has no placement within %d", capacity)
+		}
+	}
+	offsets := w.offsets()
+	if err := Check(s.p, capacity, offsets); err != nil {
+		return nil, fmt.Errorf("memory: the solver's placement is wrong: %w", err)
+	}
+	return offsets, nil
+}

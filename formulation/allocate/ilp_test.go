@@ -1,0 +1,203 @@
+package allocate
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/dsasched/dsasched/formulation/highs"
+	"github.com/dsasched/dsasched/formulation/milp"
+)
+
+func highsOrSkip(t testing.TB) milp.Solver {
+	t.Helper()
+	solver, err := highs.New()
+	if errors.Is(err, highs.ErrUnavailable) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return solver
+}
+
+// Whatever is switched off, the ILP finds what trying all offsets finds.
+func TestILPAgainstAllOffsets(t *testing.T) {
+	solver := highsOrSkip(t)
+	switches := []ILPSwitches{{}, {NoBound: true}, {NoFixing: true}, {NoTwins: true}, {NoTightM: true}, {true, true, true, true}}
+	forRandom(t, 40, func(t *testing.T, p *Problem) {
+		want := leastPeak(p)
+		for k, sw := range switches {
+			if k > 0 && k < len(switches)-1 && len(p.Buffers) < 3 {
+				continue
+			}
+			sol, err := MinimizeILP(context.Background(), p, solver, Options{ILP: sw})
+			checkMinimum(t, p, want, sol, err)
+		}
+		if want < 0 {
+			return
+		}
+		for _, c := range []int64{want - 1, want, want + 1} {
+			if c < 0 {
+				continue
+			}
+			sol, err := FitILP(context.Background(), p, c, solver, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c < want && sol.Status != milp.Infeasible || c >= want && (!sol.Status.HasValues() || sol.Peak > c || Check(p, c, sol.Offsets) != nil) {
+				t.Errorf("capacity %d: found %+v, but the least peak is %d", c, sol, want)
+			}
+		}
+		// A start never makes it worse.
+		best, err := Minimize(context.Background(), p, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sol, err := MinimizeILP(context.Background(), p, solver, Options{Start: best.Offsets})
+		checkMinimum(t, p, want, sol, err)
+	})
+}
+
+// The two exact methods agree where trying all offsets is out of reach.
+func TestILPAgainstSearch(t *testing.T) {
+	solver := highsOrSkip(t)
+	for seed := range uint64(6) {
+		p := larger(seed, 10)
+		if seed%2 == 1 { // other numbers, same problem
+			for i := range p.Buffers {
+				p.Buffers[i].Size *= 4096
+			}
+		}
+		a, err := Minimize(context.Background(), p, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := MinimizeILP(context.Background(), p, solver, Options{TimeLimit: time.Minute})
+		checkMinimum(t, p, a.Peak, b, err)
+	}
+}
+
+func TestSpillAgainstAllChoices(t *testing.T) {
+	solver, noSolver := highs.New()
+	forRandom(t, 60, func(t *testing.T, p *Problem) {
+		n := len(p.Buffers)
+		for _, capacity := range []int64{0, 3, 5, 8} {
+			// Least costs by sums, and with offsets.
+			least, placed := int64(-1), int64(-1)
+			for set := range 1 << n {
+				out := make([]bool, n)
+				for i := range out {
+					out[i] = set>>i&1 == 1
+				}
+				cost := SpillCost(p, out)
+				if CheckSpill(p, capacity, out) != nil {
+					continue
+				}
+				if least < 0 || cost < least {
+					least = cost
+				}
+				if kept, _ := Keep(p, out); (placed < 0 || cost < placed) && fits(kept, capacity) {
+					placed = cost
+				}
+			}
+			check := func(sol *SpillSolution, err error, want int64) {
+				t.Helper()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if sol.Status != milp.Optimal || sol.Cost != want || sol.Bound != want || SpillCost(p, sol.Spilled) != want {
+					t.Errorf("capacity %d: found %+v, want cost %d", capacity, sol, want)
+				}
+				if err := CheckSpill(p, capacity, sol.Spilled); err != nil {
+					t.Error(err)
+				}
+				if sol.Offsets == nil {
+					return
+				}
+				kept, place := Keep(p, sol.Spilled)
+				var offsets []int64
+				for _, i := range place {
+					offsets = append(offsets, sol.Offsets[i])
+				}
+				if err := Check(kept, capacity, offsets); err != nil {
+					t.Error(err)
+				}
+				for i, out := range sol.Spilled {
+					if out != (sol.Offsets[i] == -1) {
+						t.Errorf("buffer %d: spilled %v, offset %d", i, out, sol.Offsets[i])
+					}
+				}
+			}
+			sol, err := Spill(context.Background(), p, capacity, SpillOptions{})
+			check(sol, err, least)
+			sol, err = Spill(context.Background(), p, capacity, SpillOptions{Place: true})
+			check(sol, err, placed)
+			if noSolver == nil && capacity == 5 {
+				sol, err = SpillILP(context.Background(), p, capacity, solver, SpillOptions{})
+				check(sol, err, least)
+				sol, err = SpillILP(context.Background(), p, capacity, solver, SpillOptions{Place: true})
+				check(sol, err, placed)
+			}
+		}
+	})
+}
+
+func TestSpillLimits(t *testing.T) {
+	p := larger(9, 60)
+	full, err := Spill(context.Background(), p, 20, SpillOptions{MaxNodes: 200000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := Spill(context.Background(), p, 20, SpillOptions{MaxNodes: 100})
+	if err != nil || !one.Status.HasValues() || one.Bound > full.Cost || one.Cost < full.Cost {
+		t.Errorf("found %+v, %v; with more nodes cost %d", one, err, full.Cost)
+	}
+	if one.Nodes > 101 {
+		t.Errorf("%d nodes, want at most 100 and the one that ends it", one.Nodes)
+	}
+	none, err := Spill(context.Background(), p, 20, SpillOptions{MaxNodes: 1})
+	if err != nil || none.Status != milp.Limit || none.Spilled != nil || none.Bound > full.Cost {
+		t.Errorf("found %+v, %v, want a limit", none, err)
+	}
+	again, err := Spill(context.Background(), p, 20, SpillOptions{MaxNodes: 100})
+	if err != nil || !slices.Equal(one.Spilled, again.Spilled) {
+		t.Errorf("first %v, then %v, %v", one.Spilled, again.Spilled, err)
+	}
+	// Where no offsets are found in time, more leaves, and the bound stays right.
+	placed, err := Spill(context.Background(), p, 40, SpillOptions{Place: true, MaxNodes: 20000, PlaceNodes: int64(len(p.Buffers))})
+	if err != nil || !placed.Status.HasValues() || placed.Bound > placed.Cost {
+		t.Fatalf("found %+v, %v", placed, err)
+	}
+	kept, places := Keep(p, placed.Spilled)
+	var offsets []int64
+	for _, i := range places {
+		offsets = append(offsets, placed.Offsets[i])
+	}
+	if err := Check(kept, 40, offsets); err != nil {
+		t.Error(err)
+	}
+	// A start is used where nothing better is known, and only there.
+	all := make([]bool, len(p.Buffers))
+	for i := range all {
+		all[i] = true
+	}
+	for _, place := range []bool{false, true} {
+		for _, nodes := range []int64{1, 20000} {
+			sol, err := Spill(context.Background(), p, 40, SpillOptions{Place: place, MaxNodes: nodes, Start: all})
+			if err != nil || !sol.Status.HasValues() || (sol.Offsets != nil) != place || (nodes == 1) != (sol.Cost == SpillCost(p, all)) {
+				t.Errorf("place %v, %d nodes: found %+v, %v", place, nodes, sol, err)
+			}
+		}
+	}
+	for _, o := range []SpillOptions{{Start: make([]bool, len(p.Buffers))}, {Start: []bool{true}}, {TimeLimit: -1}, {MaxNodes: -1}, {PlaceNodes: -1}} {
+		if _, err := Spill(context.Background(), p, 20, o); err == nil {
+			t.Errorf("%+v is accepted", o)
+		}
+	}
+	if _, err := Spill(context.Background(), p, -1, SpillOptions{}); err == nil {
+		t.Error("a negative capacity is accepted")
+	}
+}

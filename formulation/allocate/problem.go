@@ -1,0 +1,402 @@
+package allocate
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// An Interval is half-open: [Lower, Upper).
+type Interval struct{ Lower, Upper int64 }
+
+// Len is the length, 0 at the least.
+func (v Interval) Len() int64 { return max(0, v.Upper-v.Lower) }
+
+// Contains reports whether x is in v.
+func (v Interval) Contains(x int64) bool { return v.Lower <= x && x < v.Upper }
+
+func (v Interval) String() string { return fmt.Sprintf("[%d, %d)", v.Lower, v.Upper) }
+
+// A Gap is a part of a lifetime in which less than the whole buffer is in use.
+type Gap struct {
+	Time Interval
+	// Window is the part of the buffer, counted from its beginning, that stays in
+	// use. nil: no part does.
+	Window *Interval
+}
+
+// A Buffer is what needs memory for a time.
+type Buffer struct {
+	ID       string
+	Lifetime Interval
+	Size     int64 // bytes
+	// Alignment divides the offset. 0 stands for 1.
+	Alignment int64
+	// Gaps lie within the lifetime, apart and in order of time.
+	Gaps []Gap
+	// Offset is where the buffer must lie. nil: anywhere.
+	Offset *int64
+	// Hint is an offset that a solver may try first. It binds nobody.
+	Hint *int64
+	// SpillCost is how many bytes move if the buffer is not in the memory. nil:
+	// each byte is written once and read once.
+	SpillCost *int64
+}
+
+// Align is the alignment, 1 if none is set.
+func (b *Buffer) Align() int64 { return max(1, b.Alignment) }
+
+// Up is the lowest offset from x on that the buffer's alignment allows.
+func (b *Buffer) Up(x int64) int64 {
+	a := b.Align()
+	if r := x % a; r > 0 {
+		x += a - r
+	}
+	return x
+}
+
+// Moved is how many bytes move if the buffer is spilled.
+func (b *Buffer) Moved() int64 {
+	if b.SpillCost != nil {
+		return *b.SpillCost
+	}
+	return 2 * b.Size
+}
+
+// At is the part of the buffer that is in use at time t, empty if none is.
+func (b *Buffer) At(t int64) Interval {
+	if !b.Lifetime.Contains(t) {
+		return Interval{}
+	}
+	for _, g := range b.Gaps {
+		if g.Time.Contains(t) {
+			if g.Window == nil {
+				return Interval{}
+			}
+			return *g.Window
+		}
+	}
+	return Interval{0, b.Size}
+}
+
+// A Use is a stretch of time in which one part of a buffer is in use.
+type Use struct {
+	Time, Window Interval
+}
+
+// Uses takes the lifetime apart into stretches with parts in use, in order of
+// time.
+func (b *Buffer) Uses() []Use {
+	var uses []Use
+	add := func(time, window Interval) {
+		if time.Len() > 0 && window.Len() > 0 {
+			uses = append(uses, Use{time, window})
+		}
+	}
+	whole, t := Interval{0, b.Size}, b.Lifetime.Lower
+	for _, g := range b.Gaps {
+		add(Interval{t, g.Time.Lower}, whole)
+		if g.Window != nil {
+			add(g.Time, *g.Window)
+		}
+		t = g.Time.Upper
+	}
+	add(Interval{t, b.Lifetime.Upper}, whole)
+	return uses
+}
+
+// Conflicts is the set of differences, offset of b minus offset of a, at which
+// the two overlap at some time: intervals of whole numbers, apart and ascending.
+// Buffers without windows have one, (-size of b, size of a), or none.
+func Conflicts(a, b *Buffer) []Interval {
+	var all []Interval
+	ua, ub := a.Uses(), b.Uses()
+	for i, j := 0, 0; i < len(ua) && j < len(ub); {
+		x, y := &ua[i], &ub[j]
+		if x.Time.Lower < y.Time.Upper && y.Time.Lower < x.Time.Upper {
+			all = append(all, Interval{x.Window.Lower - y.Window.Upper + 1, x.Window.Upper - y.Window.Lower})
+		}
+		if x.Time.Upper <= y.Time.Upper {
+			i++
+		} else {
+			j++
+		}
+	}
+	return Union(all)
+}
+
+// Union is the set of all numbers in the intervals, as intervals apart and
+// ascending. It uses the memory of its argument.
+func Union(all []Interval) []Interval {
+	slices.SortFunc(all, func(x, y Interval) int {
+		return cmp.Or(cmp.Compare(x.Lower, y.Lower), cmp.Compare(x.Upper, y.Upper))
+	})
+	merged := all[:0]
+	for _, v := range all {
+		if n := len(merged); n > 0 && v.Lower <= merged[n-1].Upper {
+			merged[n-1].Upper = max(merged[n-1].Upper, v.Upper)
+		} else {
+			merged = append(merged, v)
+		}
+	}
+	return merged
+}
+
+// A Problem is a set of buffers for one memory.
+type Problem struct {
+	Name    string
+	Buffers []Buffer
+}
+
+// The largest numbers of a problem: sums stay exact, in floating point too.
+const (
+	maxTime  = int64(1) << 62
+	maxBytes = int64(1) << 48
+	maxTotal = int64(1) << 52
+)
+
+// A fault is what is wrong with one buffer.
+type fault struct{ column, found, expected string }
+
+// fault returns the first thing that is wrong with the buffer by itself.
+func (b *Buffer) fault() *fault {
+	bad := func(column string, found any, format string, args ...any) *fault {
+		return &fault{column, fmt.Sprint(found), fmt.Sprintf(format, args...)}
+	}
+	bytes := func(v int64) bool { return v >= 0 && v <= maxBytes }
+	switch {
+	case b.ID == "":
+		return bad(colID, `""`, "a name")
+	case b.Lifetime.Lower < 0 || b.Lifetime.Lower > maxTime:
+		return bad(colLower, b.Lifetime.Lower, "a time from 0 to %d", maxTime)
+	case b.Lifetime.Upper <= b.Lifetime.Lower || b.Lifetime.Upper > maxTime:
+		return bad(colUpper, b.Lifetime.Upper, "an end of the lifetime after its start %d and at most %d", b.Lifetime.Lower, maxTime)
+	case !bytes(b.Size):
+		return bad(colSize, b.Size, "bytes from 0 to %d", maxBytes)
+	case !bytes(b.Alignment):
+		return bad(colAlignment, b.Alignment, "bytes from 1 to %d", maxBytes)
+	case b.Hint != nil && !bytes(*b.Hint):
+		return bad(colHint, *b.Hint, "bytes from 0 to %d", maxBytes)
+	case b.SpillCost != nil && !bytes(*b.SpillCost):
+		return bad(colSpill, *b.SpillCost, "bytes from 0 to %d", maxBytes)
+	case b.Offset != nil && !bytes(*b.Offset):
+		return bad(colOffset, *b.Offset, "bytes from 0 to %d", maxBytes)
+	case b.Offset != nil && *b.Offset%b.Align() != 0:
+		return bad(colOffset, *b.Offset, "a multiple of the alignment %d", b.Align())
+	}
+	end := b.Lifetime.Lower
+	for _, g := range b.Gaps {
+		switch {
+		case g.Time.Upper <= g.Time.Lower:
+			return bad(colGaps, g.Time, "a gap that ends after it starts")
+		case g.Time.Lower < b.Lifetime.Lower || g.Time.Upper > b.Lifetime.Upper:
+			return bad(colGaps, g.Time, "a gap within the lifetime %v", b.Lifetime)
+		case g.Time.Lower < end:
+			return bad(colGaps, g.Time, "gaps apart and in order of time: one before ends at %d", end)
+		case g.Window != nil && (g.Window.Lower < 0 || g.Window.Upper < g.Window.Lower || g.Window.Upper > b.Size):
+			return bad(colGaps, *g.Window, "a window within the buffer's %d bytes", b.Size)
+		}
+		end = g.Time.Upper
+	}
+	return nil
+}
+
+// Validate reports the first thing that is wrong with the problem.
+func (p *Problem) Validate() error {
+	seen := make(map[string]int, len(p.Buffers))
+	total := int64(0)
+	for i := range p.Buffers {
+		b := &p.Buffers[i]
+		if f := b.fault(); f != nil {
+			return fmt.Errorf("memory: buffer #%d %q: %s: found %s, expected %s", i, b.ID, f.column, f.found, f.expected)
+		}
+		if j, dup := seen[b.ID]; dup {
+			return fmt.Errorf("memory: buffer #%d: id: found %q, expected a name that buffer #%d does not have", i, b.ID, j)
+		}
+		seen[b.ID] = i
+		if total = addUp(total, b); total > maxTotal {
+			return fmt.Errorf("memory: buffer #%d %q: size: found %d bytes in all with those before, expected at most %d", i, b.ID, total, maxTotal)
+		}
+	}
+	return nil
+}
+
+// addUp adds the most that a buffer can push others up by.
+func addUp(total int64, b *Buffer) int64 {
+	total += b.Size + b.Align() + b.Moved()
+	if b.Offset != nil {
+		total += *b.Offset
+	}
+	return total
+}
+
+// Reach is a capacity that suffices if any does: there every buffer that may lie
+// anywhere has room above all others.
+func (p *Problem) Reach() int64 {
+	reach := int64(0)
+	for i := range p.Buffers {
+		if b := &p.Buffers[i]; b.Offset != nil {
+			reach = max(reach, *b.Offset+b.Size)
+		}
+	}
+	for i := range p.Buffers {
+		if b := &p.Buffers[i]; b.Offset == nil {
+			reach += b.Size + b.Align() - 1
+		}
+	}
+	return reach
+}
+
+// A Live is the part of a buffer that is in use during a section.
+type Live struct {
+	Buffer int
+	Window Interval
+}
+
+// A Section is a stretch of time in which the same parts of the same buffers are
+// in use.
+type Section struct {
+	Time Interval
+	Live []Live // in order of buffers
+}
+
+// Bytes is the sum of what is in use.
+func (s *Section) Bytes() int64 {
+	sum := int64(0)
+	for _, l := range s.Live {
+		sum += l.Window.Len()
+	}
+	return sum
+}
+
+// Sections cuts the time wherever a use begins or ends. Stretches without any
+// use are left out.
+func (p *Problem) Sections() []Section {
+	uses := make([][]Use, len(p.Buffers))
+	var times []int64
+	for i := range p.Buffers {
+		uses[i] = p.Buffers[i].Uses()
+		for _, u := range uses[i] {
+			times = append(times, u.Time.Lower, u.Time.Upper)
+		}
+	}
+	slices.Sort(times)
+	times = slices.Compact(times)
+	if len(times) == 0 {
+		return nil
+	}
+	sections := make([]Section, len(times)-1)
+	for k := range sections {
+		sections[k].Time = Interval{times[k], times[k+1]}
+	}
+	for i, us := range uses {
+		for _, u := range us {
+			first, _ := slices.BinarySearch(times, u.Time.Lower)
+			for k := first; times[k] < u.Time.Upper; k++ {
+				sections[k].Live = append(sections[k].Live, Live{i, u.Window})
+			}
+		}
+	}
+	return slices.DeleteFunc(sections, func(s Section) bool { return len(s.Live) == 0 })
+}
+
+// Bound is a peak that no placement is below: the largest sum of what is in use
+// at a time, with what alignment wastes at the least, or a single buffer.
+func (p *Problem) Bound() int64 {
+	bound := int64(0)
+	for i := range p.Buffers {
+		b := &p.Buffers[i]
+		alone := b.Size
+		if b.Offset != nil {
+			alone += *b.Offset
+		}
+		bound = max(bound, alone)
+	}
+	for _, s := range p.Sections() {
+		bound = max(bound, s.Bytes(), p.alignedBytes(&s))
+	}
+	return bound
+}
+
+// Fullest is the section in which most is in use, the earliest of equals; false if
+// nothing ever is.
+func (p *Problem) Fullest() (Section, bool) {
+	var fullest Section
+	for _, s := range p.Sections() {
+		if len(fullest.Live) == 0 || s.Bytes() > fullest.Bytes() {
+			fullest = s
+		}
+	}
+	return fullest, len(fullest.Live) > 0
+}
+
+// alignedBytes is the least height of the buffers of a section that are in use
+// as a whole. If g divides all alignments, each of them but the highest is
+// followed by another one at a multiple of g.
+func (p *Problem) alignedBytes(s *Section) int64 {
+	g := int64(0)
+	for _, l := range s.Live {
+		g = gcd(g, p.Buffers[l.Buffer].Align())
+	}
+	sum, top := int64(0), int64(0)
+	for _, l := range s.Live {
+		b := &p.Buffers[l.Buffer]
+		if l.Window == (Interval{0, b.Size}) {
+			up := (b.Size + g - 1) / g * g
+			sum += up
+			top = max(top, up-b.Size)
+		}
+	}
+	return sum - top
+}
+
+// Step is a number that divides all offsets and the peak of some best placement:
+// there each buffer lies at 0, at its fixed offset, or as low as those below and
+// its alignment allow.
+func (p *Problem) Step() int64 {
+	g := int64(0)
+	for i := range p.Buffers {
+		b := &p.Buffers[i]
+		g = gcd(g, b.Size)
+		if b.Align() > 1 {
+			g = gcd(g, b.Align())
+		}
+		if b.Offset != nil {
+			g = gcd(g, *b.Offset)
+		}
+		for _, gap := range b.Gaps {
+			if gap.Window != nil {
+				g = gcd(gcd(g, gap.Window.Lower), gap.Window.Upper)
+			}
+		}
+	}
+	return max(1, g)
+}
+
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// Peak is the largest end of a buffer at the given offsets.
+func (p *Problem) Peak(offsets []int64) int64 {
+	peak := int64(0)
+	for i := range p.Buffers {
+		peak = max(peak, offsets[i]+p.Buffers[i].Size)
+	}
+	return peak
+}
+
+func quote(s string) string {
+	if len(s) > 40 {
+		s = s[:40] + "..."
+	}
+	return strconv.Quote(s)
+}
+
+// NoLimit is a capacity that nothing passes.
+const NoLimit = int64(math.MaxInt64)

@@ -1,0 +1,519 @@
+package allocate
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+)
+
+// canonical is the depth-first search of the package's essay. It is for problems
+// without windows.
+type canonical struct {
+	ctx      context.Context
+	switches Switches
+	capacity int64
+	nodes    int64 // visited
+	limit    int64 // on nodes
+
+	// Of the problem. Items are the buffers that are ever in use.
+	p        *Problem
+	items    []item
+	sections [][]int32 // items of each, maximal ones only
+
+	// Of the partial placement.
+	low    []int64 // of an unplaced item: its lowest offset; of a placed one: its offset
+	placed []bool
+	floor  []int64 // of a section: no unplaced item of it can lie below
+	rest   []int64 // of a section: sizes of unplaced items
+	cross  []int32 // unplaced items that live on both sides of the start of a section
+	key    []int32 // of an item: its place in the preordering
+	twin   []int32 // of an item: one like it that comes first, or -1
+	trail  []change
+
+	dirty   []int32
+	isDirty []bool
+	heads   []head
+}
+
+type item struct {
+	buffer      int
+	size, align int64
+	fixed       int64 // -1: free
+	hint        int64 // -1: none
+	sections    []int32
+	first, last int32 // sections
+	neighbours  []int32
+	width       int64 // length of the lifetime
+}
+
+type change struct {
+	what changed
+	i    int32
+	old  int64
+}
+
+type changed uint8
+
+const (
+	lowChanged changed = iota
+	floorChanged
+	itemPlaced
+)
+
+type head struct{ low, size int64 }
+
+// component is a set of unplaced items that shares no section with others.
+type component struct {
+	items      []int32
+	from, upto int32 // sections
+}
+
+// newCanonical prepares the search. It is used for any capacity after.
+func newCanonical(p *Problem, switches Switches) *canonical {
+	c := &canonical{p: p, switches: switches}
+	of := make([]int32, len(p.Buffers))
+	for i := range p.Buffers {
+		b := &p.Buffers[i]
+		of[i] = -1
+		uses := b.Uses()
+		if len(uses) == 0 {
+			continue
+		}
+		of[i] = int32(len(c.items))
+		it := item{buffer: i, size: b.Size, align: b.Align(), fixed: -1, hint: -1, width: b.Lifetime.Len()}
+		if b.Offset != nil {
+			it.fixed = *b.Offset
+		}
+		if b.Hint != nil {
+			it.hint = *b.Hint
+		}
+		c.items = append(c.items, it)
+	}
+	for _, s := range maximal(p.Sections()) {
+		k := int32(len(c.sections))
+		var ids []int32
+		for _, l := range s.Live {
+			ids = append(ids, of[l.Buffer])
+			c.items[of[l.Buffer]].sections = append(c.items[of[l.Buffer]].sections, k)
+		}
+		c.sections = append(c.sections, ids)
+	}
+	n := len(c.items)
+	near := make([]bool, n)
+	for i := range c.items {
+		it := &c.items[i]
+		it.first, it.last = it.sections[0], it.sections[len(it.sections)-1]
+		for _, s := range it.sections {
+			for _, j := range c.sections[s] {
+				near[j] = true
+			}
+		}
+		near[i] = false
+		for j := range near {
+			if near[j] {
+				it.neighbours = append(it.neighbours, int32(j))
+				near[j] = false
+			}
+		}
+	}
+	c.low, c.placed = make([]int64, n), make([]bool, n)
+	c.key, c.twin = make([]int32, n), make([]int32, n)
+	m := len(c.sections)
+	c.floor, c.rest, c.cross = make([]int64, m), make([]int64, m), make([]int32, m)
+	c.isDirty = make([]bool, m)
+	return c
+}
+
+// maximal leaves out sections whose buffers are all in another one: that one says
+// all that they say. For lifetimes without gaps it is enough to look at the
+// neighbours; with gaps some that say nothing may stay.
+func maximal(sections []Section) []Section {
+	within := func(a, b *Section) bool {
+		j := 0
+		for _, l := range a.Live {
+			for j < len(b.Live) && b.Live[j].Buffer < l.Buffer {
+				j++
+			}
+			if j == len(b.Live) || b.Live[j].Buffer != l.Buffer {
+				return false
+			}
+		}
+		return true
+	}
+	var out []Section
+	for i := range sections {
+		s := &sections[i]
+		for len(out) > 0 && within(&out[len(out)-1], s) {
+			out = out[:len(out)-1]
+		}
+		if len(out) == 0 || !within(s, &out[len(out)-1]) {
+			out = append(out, *s)
+		}
+	}
+	return out
+}
+
+// preorder numbers the items by a rule; ties go to the one that comes first in
+// the problem.
+func (c *canonical) preorder(rule Preorder) {
+	total := make([]int64, len(c.items))
+	for _, ids := range c.sections {
+		sum := int64(0)
+		for _, i := range ids {
+			sum += c.items[i].size
+		}
+		for _, i := range ids {
+			total[i] = max(total[i], sum)
+		}
+	}
+	value := func(i int32, letter byte) float64 {
+		it := &c.items[i]
+		switch letter {
+		case 'W':
+			return float64(it.width)
+		case 'A':
+			return float64(it.size) * float64(it.width)
+		case 'T':
+			return float64(total[i])
+		case 'S':
+			return float64(it.size)
+		case 'O':
+			return float64(len(it.neighbours))
+		}
+		panic("memory: unknown letter in a preordering: " + string(rule))
+	}
+	order := make([]int32, len(c.items))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int {
+		for k := range len(rule) {
+			if d := cmp.Compare(value(b, rule[k]), value(a, rule[k])); d != 0 {
+				return d
+			}
+		}
+		return cmp.Compare(a, b)
+	})
+	for k, i := range order {
+		c.key[i] = int32(k)
+		c.twin[i] = -1
+		if c.switches.NoTwins {
+			continue
+		}
+		for _, j := range order[:k] {
+			a, b := &c.items[i], &c.items[j]
+			if a.size == b.size && a.align == b.align && a.fixed < 0 && b.fixed < 0 && slices.Equal(a.sections, b.sections) {
+				c.twin[i] = j
+			}
+		}
+	}
+}
+
+func (c *canonical) fit(ctx context.Context, rule Preorder, capacity, limit int64) (verdict, int64) {
+	v := c.start(ctx, rule, capacity, limit)
+	return v, c.nodes
+}
+
+// offsets is the placement that fit has found. What is never in use lies at the
+// bottom.
+func (c *canonical) offsets() []int64 {
+	offsets := make([]int64, len(c.p.Buffers))
+	for i := range c.p.Buffers {
+		if o := c.p.Buffers[i].Offset; o != nil {
+			offsets[i] = *o
+		}
+	}
+	for i := range c.items {
+		offsets[c.items[i].buffer] = c.low[i]
+	}
+	return offsets
+}
+
+func (c *canonical) start(ctx context.Context, rule Preorder, capacity, limit int64) verdict {
+	c.ctx, c.capacity, c.nodes, c.limit = ctx, capacity, 0, limit
+	c.preorder(rule)
+	c.trail = c.trail[:0]
+	clear(c.placed)
+	clear(c.floor)
+	clear(c.cross)
+	for s, ids := range c.sections {
+		c.rest[s] = 0
+		for _, i := range ids {
+			c.rest[s] += c.items[i].size
+		}
+		if c.rest[s] > capacity {
+			return notThere
+		}
+	}
+	all := component{upto: int32(len(c.sections))}
+	for i := range c.items {
+		it := &c.items[i]
+		c.low[i] = max(0, it.fixed)
+		if c.low[i]+it.size > capacity {
+			return notThere
+		}
+		for s := it.first + 1; s <= it.last; s++ {
+			c.cross[s]++
+		}
+		all.items = append(all.items, int32(i))
+	}
+	return c.each(c.split(all), -1, -1)
+}
+
+// each solves components one after the other; all must have a placement.
+func (c *canonical) each(parts []component, offset int64, key int32) verdict {
+	for _, part := range parts {
+		if v := c.extend(part, offset, key); v != found {
+			return v
+		}
+	}
+	return found
+}
+
+// split takes a component apart where no unplaced item lives on both sides.
+func (c *canonical) split(all component) []component {
+	if len(all.items) == 0 {
+		return nil
+	}
+	var parts []component
+	from := all.from
+	for s := all.from + 1; s <= all.upto; s++ {
+		if s < all.upto && c.cross[s] > 0 {
+			continue
+		}
+		part := component{from: from, upto: s}
+		from = s
+		for _, i := range all.items {
+			if c.items[i].first >= part.from && c.items[i].last < part.upto {
+				part.items = append(part.items, i)
+			}
+		}
+		if len(part.items) > 0 {
+			parts = append(parts, part)
+		}
+	}
+	// Whatever fails does so sooner in a small component.
+	slices.SortStableFunc(parts, func(a, b component) int { return cmp.Compare(len(a.items), len(b.items)) })
+	return parts
+}
+
+// extend places the items of a component at (offset, key) or after, in that
+// order.
+func (c *canonical) extend(part component, offset int64, key int32) verdict {
+	if len(part.items) == 0 {
+		return found
+	}
+	// Nothing may be placed above room that is left for another item.
+	height := int64(math.MaxInt64)
+	if !c.switches.NoDominance {
+		for _, i := range part.items {
+			height = min(height, c.low[i]+c.items[i].size)
+		}
+	}
+	var next []int32
+	for _, i := range part.items {
+		if c.low[i] >= height || c.low[i] < offset || c.low[i] == offset && c.key[i] < key {
+			continue
+		}
+		if t := c.twin[i]; t >= 0 && !c.placed[t] {
+			continue
+		}
+		next = append(next, i)
+	}
+	slices.SortFunc(next, func(a, b int32) int {
+		if x, y := c.hinted(a), c.hinted(b); x != y {
+			return cmp.Compare(y, x)
+		}
+		return cmp.Or(cmp.Compare(c.low[a], c.low[b]), cmp.Compare(c.key[a], c.key[b]))
+	})
+	mark := len(c.trail)
+	for _, i := range next {
+		if c.nodes++; c.nodes > c.limit {
+			return exhausted
+		}
+		if c.nodes&0xff == 0 && c.ctx.Err() != nil {
+			return cancelled
+		}
+		if c.place(part, i) {
+			rest := component{from: part.from, upto: part.upto, items: make([]int32, 0, len(part.items)-1)}
+			for _, j := range part.items {
+				if j != i {
+					rest.items = append(rest.items, j)
+				}
+			}
+			v := notThere
+			if c.switches.NoDecomposition {
+				v = c.extend(rest, c.low[i], c.key[i])
+			} else {
+				v = c.each(c.split(rest), c.low[i], c.key[i])
+			}
+			if v != notThere {
+				return v
+			}
+		}
+		c.undo(mark)
+	}
+	return notThere
+}
+
+// hinted is 1 if the lowest offset of an item is where its hint wants it.
+func (c *canonical) hinted(i int32) int {
+	if c.items[i].hint == c.low[i] {
+		return 1
+	}
+	return 0
+}
+
+// place puts item i at its lowest offset and draws conclusions; it reports false
+// if what is left can't be placed.
+func (c *canonical) place(part component, i int32) bool {
+	it := &c.items[i]
+	offset := c.low[i]
+	top := offset + it.size
+	c.placed[i] = true
+	c.trail = append(c.trail, change{itemPlaced, i, 0})
+	for s := it.first + 1; s <= it.last; s++ {
+		c.cross[s]--
+	}
+	for _, s := range it.sections {
+		c.rest[s] -= it.size
+		c.setFloor(s, top)
+		c.mark(s)
+	}
+	ok := true
+	for _, j := range it.neighbours {
+		if !c.placed[j] && c.low[j] < top && !c.raise(j, top) {
+			ok = false
+			break
+		}
+	}
+	if ok && !c.switches.NoBlocked {
+		ok = c.raiseBlocked(part, offset, c.key[i])
+	}
+	ok = ok && c.consistent(part, offset)
+	for _, s := range c.dirty {
+		c.isDirty[s] = false
+	}
+	c.dirty = c.dirty[:0]
+	return ok
+}
+
+func (c *canonical) mark(s int32) {
+	if !c.isDirty[s] {
+		c.isDirty[s] = true
+		c.dirty = append(c.dirty, s)
+	}
+}
+
+func (c *canonical) setFloor(s int32, to int64) {
+	c.trail = append(c.trail, change{floorChanged, s, c.floor[s]})
+	c.floor[s] = to
+}
+
+// raise lifts the lowest offset of an unplaced item.
+func (c *canonical) raise(j int32, to int64) bool {
+	it := &c.items[j]
+	if r := to % it.align; r > 0 {
+		to += it.align - r
+	}
+	if to+it.size > c.capacity || it.fixed >= 0 && to > it.fixed {
+		return false
+	}
+	c.trail = append(c.trail, change{lowChanged, j, c.low[j]})
+	c.low[j] = to
+	for _, s := range it.sections {
+		c.mark(s)
+	}
+	return true
+}
+
+// raiseBlocked lifts items that would have had to be placed before: they will
+// lie on a neighbour that is still to come.
+func (c *canonical) raiseBlocked(part component, offset int64, key int32) bool {
+	for _, i := range part.items {
+		if c.placed[i] || c.low[i] > offset || c.low[i] == offset && c.key[i] > key {
+			continue
+		}
+		if c.items[i].fixed >= 0 {
+			return false
+		}
+		low := int64(math.MaxInt64)
+		for _, j := range c.items[i].neighbours {
+			if !c.placed[j] {
+				low = min(low, max(c.low[j], offset)+c.items[j].size)
+			}
+		}
+		if low == math.MaxInt64 || !c.raise(i, low) {
+			return false
+		}
+	}
+	return true
+}
+
+// consistent compares what each section still needs with the capacity.
+func (c *canonical) consistent(part component, offset int64) bool {
+	if c.switches.NoFloor {
+		offset = 0
+	}
+	for _, s := range c.dirty {
+		if c.rest[s] == 0 {
+			continue
+		}
+		c.heads = c.heads[:0]
+		least, most := int64(math.MaxInt64), int64(0)
+		for _, i := range c.sections[s] {
+			if !c.placed[i] {
+				low := max(c.low[i], offset)
+				least, most = min(least, low), max(most, low)
+				c.heads = append(c.heads, head{low, c.items[i].size})
+			}
+		}
+		if least > c.floor[s] {
+			c.setFloor(s, least)
+		}
+		if max(c.floor[s], least)+c.rest[s] > c.capacity {
+			return false
+		}
+		if c.switches.NoHeads || most+c.rest[s] <= c.capacity {
+			continue
+		}
+		// Those that lie at a height or above need it and their sizes.
+		slices.SortFunc(c.heads, func(a, b head) int { return cmp.Compare(a.low, b.low) })
+		top := int64(0)
+		for _, h := range c.heads {
+			top = max(top, h.low) + h.size
+		}
+		if top > c.capacity {
+			return false
+		}
+	}
+	for s := part.from; s < part.upto; s++ {
+		if c.rest[s] > 0 && max(c.floor[s], offset)+c.rest[s] > c.capacity {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *canonical) undo(mark int) {
+	for len(c.trail) > mark {
+		t := c.trail[len(c.trail)-1]
+		c.trail = c.trail[:len(c.trail)-1]
+		switch t.what {
+		case lowChanged:
+			c.low[t.i] = t.old
+		case floorChanged:
+			c.floor[t.i] = t.old
+		case itemPlaced:
+			it := &c.items[t.i]
+			c.placed[t.i] = false
+			for s := it.first + 1; s <= it.last; s++ {
+				c.cross[s]++
+			}
+			for _, s := range it.sections {
+				c.rest[s] += it.size
+			}
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package allocate
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/dsasched/dsasched/formulation/highs"
+	"github.com/dsasched/dsasched/formulation/milp"
+)
+
+func TestSweepAgainstAllChoices(t *testing.T) {
+	cut := 0
+	solver, noSolver := highs.New()
+	forRandom(t, 60, func(t *testing.T, p *Problem) {
+		n := len(p.Buffers)
+		r := rand.New(rand.NewPCG(uint64(n), uint64(p.Bound())))
+		stay := make([]bool, n)
+		for i := range stay {
+			stay[i] = r.IntN(5) == 0
+		}
+		demands := make([]Demand, r.IntN(4))
+		for i := range demands {
+			d := &demands[i]
+			d.Time = r.Int64N(lastTime + 2)
+			for free, cost := 1+r.Int64N(5), r.Int64N(3); free >= 0 && r.IntN(4) > 0 || len(d.Tiers) == 0; free, cost = free-1-r.Int64N(3), cost+r.Int64N(6) {
+				d.Tiers = append(d.Tiers, Tier{max(free, 0), cost})
+			}
+		}
+		for _, capacity := range []int64{0, 3, 5, 8} {
+			for _, opts := range []SweepOptions{{}, {NoDominance: true}, {MaxStates: 2}, {MaxStates: 3, NoDominance: true}, {Stay: stay}, {Stay: stay, MaxStates: 2},
+				{Demands: demands}, {Demands: demands, NoDominance: true}, {Demands: demands, MaxStates: 2}, {Demands: demands, Stay: stay}} {
+				least := int64(-1)
+			choices:
+				for set := range 1 << n {
+					out := make([]bool, n)
+					for i := range out {
+						out[i] = set>>i&1 == 1
+						if out[i] && opts.Stay != nil && opts.Stay[i] {
+							continue choices
+						}
+					}
+					if cost, ok := SweepCost(p, capacity, opts.Demands, out); ok && (least < 0 || cost < least) {
+						least = cost
+					}
+				}
+				sol, err := SpillSweep(context.Background(), p, capacity, opts)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if noSolver == nil && capacity == 5 && opts.MaxStates == 0 && !opts.NoDominance {
+					ilp, err := SpillSweepILP(context.Background(), p, capacity, solver, opts, milp.Options{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if least < 0 && ilp.Status != milp.Infeasible || least >= 0 && (ilp.Status != milp.Optimal || ilp.Cost != least || ilp.Bound != least) {
+						t.Errorf("%+v: the integer program finds %+v, want %d", opts, ilp, least)
+					}
+				}
+				if least < 0 {
+					if sol.Status != milp.Infeasible {
+						t.Errorf("capacity %d, %+v: found %+v, want infeasible", capacity, opts, sol)
+					}
+					continue
+				}
+				if !sol.Status.HasValues() {
+					t.Fatalf("capacity %d, %+v: found %+v, want cost %d", capacity, opts, sol, least)
+				}
+				if cost, ok := SweepCost(p, capacity, opts.Demands, sol.Spilled); !ok || cost != sol.Cost {
+					t.Errorf("capacity %d, %+v: cost %d, recorded %d, %v", capacity, opts, cost, sol.Cost, ok)
+				}
+				if sol.Cost < least || sol.Bound > least || opts.MaxStates == 0 && sol.Cost != least || (sol.Status == milp.Optimal) != (sol.Cost == sol.Bound) {
+					t.Errorf("capacity %d, %+v: found %+v, want %d", capacity, opts, sol, least)
+				}
+				if sol.Status == milp.Feasible {
+					cut++
+				}
+				for i, out := range sol.Spilled {
+					if out && opts.Stay != nil && opts.Stay[i] {
+						t.Errorf("buffer %d is spilled and had to stay", i)
+					}
+				}
+			}
+		}
+	})
+	if cut == 0 {
+		t.Error("two states were always enough")
+	}
+}
+
+// On larger problems the sweep and the branch-and-bound agree, and with few states
+// cost and bound are on either side of the optimum.
+func TestSweepAgainstSpill(t *testing.T) {
+	proven := 0
+	for seed := range uint64(20) {
+		p := larger(seed, 30)
+		other, err := Spill(context.Background(), p, 20, SpillOptions{MaxNodes: 300_000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sol, err := SpillSweep(context.Background(), p, 20, SweepOptions{MaxStates: 20_000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sol.Cost < other.Bound || other.Cost < sol.Bound {
+			t.Errorf("seed %d: the sweep finds %+v, the branch-and-bound %+v", seed, sol, other)
+		}
+		if sol.Status == milp.Optimal && other.Status == milp.Optimal {
+			proven++
+			if sol.Cost != other.Cost {
+				t.Errorf("seed %d: the sweep finds %d, the branch-and-bound %d", seed, sol.Cost, other.Cost)
+			}
+		}
+		few, err := SpillSweep(context.Background(), p, 20, SweepOptions{MaxStates: 4})
+		if err != nil || few.Cost < sol.Bound || few.Bound > sol.Cost {
+			t.Errorf("seed %d: with four states %+v, %v; the best is %+v", seed, few, err, sol)
+		}
+		again, err := SpillSweep(context.Background(), p, 20, SweepOptions{MaxStates: 4})
+		if err != nil || !slices.Equal(few.Spilled, again.Spilled) {
+			t.Errorf("seed %d: first %v, then %v, %v", seed, few.Spilled, again.Spilled, err)
+		}
+	}
+	if proven < 10 {
+		t.Errorf("only %d problems are proven by both", proven)
+	}
+}
+
+func TestSweepErrors(t *testing.T) {
+	p := larger(1, 10)
+	for want, call := range map[string]func() (*SpillSolution, error){
+		"memory: found capacity -1, expected 0 or more": func() (*SpillSolution, error) { return SpillSweep(context.Background(), p, -1, SweepOptions{}) },
+		"memory: found 3 buffers that may or may not be spilled, expected 10": func() (*SpillSolution, error) {
+			return SpillSweep(context.Background(), p, 9, SweepOptions{Stay: make([]bool, 3)})
+		},
+		"memory: found at most -2 states, expected 0 or more": func() (*SpillSolution, error) {
+			return SpillSweep(context.Background(), p, 9, SweepOptions{MaxStates: -2})
+		},
+	} {
+		if _, err := call(); err == nil || err.Error() != want {
+			t.Errorf("found %v, want %s", err, want)
+		}
+	}
+	if _, err := SpillSweep(context.Background(), p, 9, SweepOptions{Demands: []Demand{{0, []Tier{{3, 0}, {4, 1}}}}}); err == nil ||
+		err.Error() != "memory: demand #0: found tiers [{3 0} {4 1}], expected fewer and fewer free bytes at costs that don't fall, none negative" {
+		t.Errorf("found %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if sol, err := SpillSweep(ctx, p, 5, SweepOptions{}); err != nil || sol.Status != milp.Limit || sol.Spilled != nil {
+		t.Errorf("found %+v, %v, want a limit", sol, err)
+	}
+}

@@ -1,0 +1,336 @@
+package rcpsp
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+)
+
+// A Rule ranks activities; ties go to the smaller index.
+type Rule int
+
+// The priority rules.
+const (
+	Listed         Rule = iota // the project's own order
+	LatestFinish               // least latest finish: the longest chain behind it first
+	LatestStart                // least latest start
+	MostSuccessors             // most activities behind it, directly or not
+	GreatestRank               // longest together with those right behind it
+	ShortestFirst              // shortest duration
+	MostWork                   // most duration times share of capacities
+	NumRules
+)
+
+var ruleNames = [NumRules]string{"listed", "latest-finish", "latest-start", "most-successors", "greatest-rank", "shortest-first", "most-work"}
+
+func (r Rule) String() string {
+	if r < 0 || r >= NumRules {
+		return fmt.Sprintf("rule(%d)", int(r))
+	}
+	return ruleNames[r]
+}
+
+// List is the priority list of a valid project by a rule: each activity stands behind
+// those it comes after.
+func List(p *Project, rule Rule) []int {
+	n := len(p.Activities)
+	rank := make([]float64, n)
+	switch rule {
+	case LatestFinish, LatestStart:
+		for i, t := range p.Tails() {
+			rank[i] = -float64(t)
+			if rule == LatestStart {
+				rank[i] -= float64(p.Activities[i].Duration)
+			}
+		}
+	case MostSuccessors:
+		for i, c := range behind(p) {
+			rank[i] = -float64(c)
+		}
+	case GreatestRank:
+		for i, next := range p.Successors() {
+			rank[i] -= float64(p.Activities[i].Duration)
+			for _, j := range next {
+				rank[i] -= float64(p.Activities[j].Duration)
+			}
+		}
+	case ShortestFirst:
+		for i, a := range p.Activities {
+			rank[i] = float64(a.Duration)
+		}
+	case MostWork:
+		for i, a := range p.Activities {
+			for k, d := range a.Demand {
+				if d > 0 {
+					rank[i] -= float64(a.Duration) * float64(d) / float64(p.Resources[k].Capacity)
+				}
+			}
+		}
+	}
+	return ranked(p, rank)
+}
+
+// behind counts the activities that come after each, directly or not.
+func behind(p *Project) []int {
+	order := mustOrder(p)
+	next := p.Successors()
+	count := make([]int, len(order))
+	seen := make([]int, len(order))
+	for i := range seen {
+		seen[i] = -1
+	}
+	var stack []int
+	for _, i := range order {
+		stack = append(stack[:0], i)
+		for len(stack) > 0 {
+			at := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			for _, j := range next[at] {
+				if seen[j] != i {
+					seen[j] = i
+					count[i]++
+					stack = append(stack, j)
+				}
+			}
+		}
+	}
+	return count
+}
+
+func mustOrder(p *Project) []int {
+	order, err := p.Order()
+	if err != nil {
+		panic("project: " + err.Error()) // the caller has validated it
+	}
+	return order
+}
+
+// ranked puts activities in ascending rank as far as precedence allows: always the
+// least of those whose predecessors are all listed.
+func ranked(p *Project, rank []float64) []int {
+	byRank := make([]int, len(rank))
+	for i := range byRank {
+		byRank[i] = i
+	}
+	slices.SortFunc(byRank, func(i, j int) int { return cmp.Or(cmp.Compare(rank[i], rank[j]), cmp.Compare(i, j)) })
+	place := make([]int, len(rank))
+	for n, i := range byRank {
+		place[i] = n
+	}
+	// The topological order by places is that of the project with activities renamed.
+	named := &Project{Activities: make([]Activity, len(rank))}
+	for i, a := range p.Activities {
+		after := make([]int, len(a.After))
+		for n, h := range a.After {
+			after[n] = place[h]
+		}
+		named.Activities[place[i]].After = after
+	}
+	list := mustOrder(named)
+	for n, i := range list {
+		list[n] = byRank[i]
+	}
+	return list
+}
+
+// Serial starts the activities of a list one by one, each as early as possible. The
+// list must hold each activity once, behind those it comes after.
+func Serial(p *Project, list []int) []int64 {
+	start := make([]int64, len(p.Activities))
+	use := newProfile(p)
+	for _, i := range list {
+		start[i] = use.place(p, i, start, 0)
+	}
+	return start
+}
+
+// InOrder is Serial on the project's own order (Project.Order) with in-order issue: no
+// activity starts before an earlier one with a demand for the same resource has.
+func InOrder(p *Project) []int64 {
+	start := make([]int64, len(p.Activities))
+	use := newProfile(p)
+	issued := make([]int64, len(p.Resources))
+	for _, i := range mustOrder(p) {
+		from := int64(0)
+		for k, d := range p.Activities[i].Demand {
+			if d > 0 {
+				from = max(from, issued[k])
+			}
+		}
+		start[i] = use.place(p, i, start, from)
+		for k, d := range p.Activities[i].Demand {
+			if d > 0 {
+				issued[k] = start[i]
+			}
+		}
+	}
+	return start
+}
+
+// Parallel moves through time and starts at each moment, in the order of a list, what
+// can start. The list must be as for Serial.
+func Parallel(p *Project, list []int) []int64 {
+	n := len(p.Activities)
+	start := make([]int64, n)
+	free := make([]int64, len(p.Resources))
+	for k, r := range p.Resources {
+		free[k] = r.Capacity
+	}
+	ready := make([]int64, n) // when the predecessors have ended, if all have started
+	waits := make([]int, n)
+	for i, a := range p.Activities {
+		waits[i] = len(a.After)
+	}
+	next := p.Successors()
+	var running []int
+	waiting := slices.Clone(list)
+	now := int64(0)
+	for len(waiting) > 0 {
+		kept := waiting[:0]
+		for _, i := range waiting {
+			a := &p.Activities[i]
+			if waits[i] > 0 || ready[i] > now || a.Duration > 0 && !fits(a.Demand, free) {
+				kept = append(kept, i)
+				continue
+			}
+			start[i] = now
+			for _, j := range next[i] {
+				waits[j]--
+				ready[j] = max(ready[j], now+a.Duration)
+			}
+			if a.Duration == 0 {
+				continue
+			}
+			running = append(running, i)
+			for k, d := range a.Demand {
+				free[k] -= d
+			}
+		}
+		waiting = kept
+		// To the next end. Something runs: else the first of the list could start.
+		end := int64(-1)
+		for _, i := range running {
+			if e := start[i] + p.Activities[i].Duration; end < 0 || e < end {
+				end = e
+			}
+		}
+		if end < 0 {
+			break
+		}
+		now = end
+		still := running[:0]
+		for _, i := range running {
+			if start[i]+p.Activities[i].Duration > now {
+				still = append(still, i)
+				continue
+			}
+			for k, d := range p.Activities[i].Demand {
+				free[k] += d
+			}
+		}
+		running = still
+	}
+	return start
+}
+
+func fits(demand, free []int64) bool {
+	for k, d := range demand {
+		if d > free[k] {
+			return false
+		}
+	}
+	return true
+}
+
+// Justify improves start times by moving everything late, then everything early, for
+// as long as that shortens the makespan.
+func Justify(p *Project, start []int64) []int64 {
+	back := p.Reversed()
+	best, span := start, p.Makespan(start)
+	for {
+		late := Serial(back, byEnd(p, best))
+		total := back.Makespan(late)
+		mirrored := make([]int64, len(late))
+		for i := range late {
+			mirrored[i] = total - late[i] - p.Activities[i].Duration
+		}
+		early := Serial(p, byStart(p, mirrored))
+		if got := p.Makespan(early); got < span {
+			best, span = early, got
+			continue
+		}
+		return best
+	}
+}
+
+// byEnd lists a project's mirror: the last to end first. Precedence settles ties.
+func byEnd(p *Project, start []int64) []int {
+	rank := make([]float64, len(start))
+	for i := range start {
+		rank[i] = -float64(start[i] + p.Activities[i].Duration)
+	}
+	return ranked(p.Reversed(), rank)
+}
+
+func byStart(p *Project, start []int64) []int {
+	rank := make([]float64, len(start))
+	for i := range start {
+		rank[i] = float64(start[i])
+	}
+	return ranked(p, rank)
+}
+
+// Options are settings of Best.
+type ListOptions struct {
+	// Samples is how many lists Best draws at random beside one per rule; 0 is 200,
+	// negative is none.
+	Samples int
+	// Seed chooses the draws. Each seed gives one answer.
+	Seed uint64
+}
+
+// Best is the shortest schedule of a valid project that list scheduling finds: in
+// order, and serial and parallel by each rule and by samples around the latest finish,
+// each justified. If ctx ends, it is the shortest until then.
+func Best(ctx context.Context, p *Project, opt ListOptions) []int64 {
+	var best []int64
+	span, bound := int64(0), p.Bounds().Best()
+	try := func(start []int64) bool {
+		if got := p.Makespan(start); best == nil || got < span {
+			best, span = start, got
+		}
+		return span == bound || ctx.Err() != nil
+	}
+	if try(InOrder(p)) {
+		return best
+	}
+	for r := Listed; r < NumRules; r++ {
+		list := List(p, r)
+		if try(Justify(p, Serial(p, list))) || try(Justify(p, Parallel(p, list))) {
+			return best
+		}
+	}
+	samples := opt.Samples
+	if samples == 0 {
+		samples = 200
+	}
+	rng := rand.New(rand.NewPCG(opt.Seed, 0))
+	tails := p.Tails()
+	longest := int64(1)
+	for _, t := range tails {
+		longest = max(longest, t)
+	}
+	rank := make([]float64, len(tails))
+	for n := 0; n < samples; n++ {
+		for i, t := range tails {
+			rank[i] = -float64(t)/float64(longest) + 0.6*rng.Float64()
+		}
+		list := ranked(p, rank)
+		if try(Justify(p, Serial(p, list))) {
+			return best
+		}
+	}
+	return best
+}

@@ -1,0 +1,368 @@
+package rcpsp
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+)
+
+// Options are settings of [Search]. The zero value asks for a proven optimum, however
+// long it takes, with all strengthenings.
+type Options struct {
+	// TimeLimit ends the search; the answer is then the best schedule so far with
+	// its bound. 0 is no limit.
+	TimeLimit time.Duration
+	// MaxConflicts is a limit that does not depend on the machine. 0 is none.
+	MaxConflicts int64
+	// MaxLiterals bounds the memory: learnt clauses and branching statistics are cut
+	// down when they hold more literals. 0 is 4 million, some 200 MB.
+	MaxLiterals int
+	// Start is a schedule to start from, for instance a heuristic's. nil is none. The
+	// answer is never longer. A start that breaks a rule is an error.
+	Start []int64
+	// Progress, if not nil, is told of shorter schedules and better bounds. It holds
+	// the search up while it runs.
+	Progress func(milp.Progress)
+
+	// What can be switched off, for comparison.
+	NoPairs   bool // 0-1 variables for the order of two activities that can't overlap
+	NoProbing bool // the share of restarts that work on the bound from below
+	NoLearnt  bool // branching by conflicts; the earliest start comes first instead
+}
+
+// A Result is the answer of [Search] and of [ILP].
+type Result struct {
+	// Status is milp.Optimal, milp.Feasible, or milp.Limit where nothing was found.
+	Status milp.Status
+	// Start is nil where nothing was found.
+	Start    []int64
+	Makespan int64
+	// Bound is what no makespan is below.
+	Bound int64
+	// Conflicts is how many dead ends Search learnt from.
+	Conflicts int64
+}
+
+const (
+	restartConflicts = 100  // in the unit of Luby's sequence
+	firstClauses     = 4000 // learnt before some are forgotten
+	moreClauses      = 200  // added to that each time
+	defaultLiterals  = 4_000_000
+	probeEvery       = 4   // restarts
+	probeShare       = 16  // of what is between the bounds
+	dives            = 500 // conflicts before branching goes by them
+	lookEvery        = 64
+)
+
+// Search finds a shortest schedule of p and proves that there is no shorter one; see
+// the package documentation for how. Without Options.TimeLimit, and short of it, equal
+// input gives equal output.
+//
+// If ctx ends, Search returns within some milliseconds with the best schedule so far,
+// its bound and an error that wraps ctx's. Other errors come without a result.
+func Search(ctx context.Context, p *Project, opt Options) (*Result, error) {
+	begin := time.Now()
+	if err := validate(p, opt.Start); err != nil {
+		return nil, err
+	}
+	s := newSearch(p, opt)
+	told := milp.Progress{Objective: math.Inf(1), Bound: math.Inf(-1)}
+	tell := func() {
+		now := milp.Progress{Objective: math.Inf(1), Bound: float64(s.lower), Seconds: time.Since(begin).Seconds()}
+		if s.best != nil {
+			now.Objective = float64(s.upper)
+		}
+		now.Bound = min(now.Bound, now.Objective)
+		now.Improved = now.Objective < told.Objective
+		if now.Improved || now.Bound > told.Bound {
+			told = now
+			opt.Progress(now)
+		}
+	}
+	for loops := 0; ; loops++ {
+		if loops%lookEvery == 0 {
+			if opt.Progress != nil {
+				tell()
+			}
+			if err := ctx.Err(); err != nil {
+				return s.result(), fmt.Errorf("project %q: %w", p.Name, err)
+			}
+			if opt.TimeLimit > 0 && time.Since(begin) >= opt.TimeLimit {
+				return s.result(), nil
+			}
+		}
+		if opt.MaxConflicts > 0 && s.conflicts >= opt.MaxConflicts || !s.step() {
+			return s.result(), nil
+		}
+	}
+}
+
+func validate(p *Project, start []int64) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	if start != nil {
+		if err := p.Check(start); err != nil {
+			return fmt.Errorf("the schedule to start from: %w", err)
+		}
+	}
+	return nil
+}
+
+type search struct {
+	p         *Project
+	opt       Options
+	e         *engine
+	makespan  int32
+	resources []*timetable
+	of        [][]int32 // timetables of each pair of variables
+
+	best      []int64
+	upper     int64 // makespan of best
+	lower     int64 // proven
+	over      bool  // nothing shorter than upper is left
+	conflicts int64
+	restarts  int64
+	budget    int64 // conflicts until the next restart
+	probing   bool
+	clauses   int // learnt, until some are forgotten
+}
+
+func newSearch(p *Project, opt Options) *search {
+	if opt.MaxLiterals <= 0 {
+		opt.MaxLiterals = defaultLiterals
+	}
+	s := &search{p: p, opt: opt, e: newEngine(), clauses: firstClauses, upper: p.Horizon() + 1}
+	if opt.Start != nil {
+		s.best, s.upper = slices.Clone(opt.Start), p.Makespan(opt.Start)
+	}
+	s.restart()
+	s.lower = p.Bounds().Best()
+	if s.lower >= s.upper {
+		s.over = true
+		return s
+	}
+	e, latest := s.e, s.upper-1
+	head, tail := p.Heads(), p.Tails()
+	for i, a := range p.Activities {
+		e.variable(head[i], latest-tail[i]-a.Duration)
+	}
+	s.makespan = e.variable(s.lower, latest)
+	for i, a := range p.Activities {
+		for _, h := range a.After {
+			e.link(startOf(h), startOf(i), p.Activities[h].Duration, always)
+		}
+		e.link(startOf(i), s.makespan, a.Duration+tail[i], always)
+	}
+	if !opt.NoPairs {
+		s.addPairs()
+	}
+	s.of = make([][]int32, e.pairs())
+	for k, r := range p.Resources {
+		t := &timetable{e: e, capacity: r.Capacity, dirty: true}
+		for i, a := range p.Activities {
+			if a.Duration > 0 && a.Demand[k] > 0 {
+				t.tasks = append(t.tasks, task{startOf(i), a.Duration, a.Demand[k]})
+				s.of[i] = append(s.of[i], int32(len(s.resources)))
+			}
+		}
+		s.resources = append(s.resources, t)
+	}
+	e.changed = func(x int32) {
+		for _, k := range s.of[x>>1] {
+			s.resources[k].dirty = true
+		}
+	}
+	s.over = !e.propagateAll()
+	return s
+}
+
+// startOf is the variable of an activity's start.
+func startOf(i int) int32 { return int32(2 * i) }
+
+// maxPairs bounds the number of 0-1 variables; the timetables do without them.
+const maxPairs = 200_000
+
+// addPairs makes a 0-1 variable for each two activities that a resource keeps apart:
+// 1 if the first is before the second.
+func (s *search) addPairs() {
+	p, e := s.p, s.e
+	unrelated := p.Unrelated()
+	pairs := 0
+	for i, a := range p.Activities {
+		for j := range i {
+			b := p.Activities[j]
+			if a.Duration == 0 || b.Duration == 0 || !unrelated(i, j) || !clash(p, i, j) {
+				continue
+			}
+			if pairs++; pairs > maxPairs {
+				return
+			}
+			before := e.variable(0, 1)
+			e.link(startOf(i), startOf(j), a.Duration, before)
+			e.link(startOf(j), startOf(i), b.Duration, before^1)
+		}
+	}
+}
+
+// clash tells whether two activities demand more of a resource than there is.
+func clash(p *Project, i, j int) bool {
+	for k, r := range p.Resources {
+		if p.Activities[i].Demand[k]+p.Activities[j].Demand[k] > r.Capacity {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *search) result() *Result {
+	r := &Result{Status: milp.Limit, Bound: s.lower, Conflicts: s.conflicts}
+	if s.best == nil {
+		return r
+	}
+	r.Status, r.Start, r.Makespan = milp.Feasible, s.best, s.upper
+	if s.over || s.lower >= s.upper {
+		r.Status, r.Bound = milp.Optimal, s.upper
+	}
+	return r
+}
+
+// step propagates and then learns, restarts, or decides. It returns false when nothing
+// shorter than the best schedule is left.
+func (s *search) step() bool {
+	e := s.e
+	if s.over {
+		return false
+	}
+	if !s.propagate() {
+		return s.conflict()
+	}
+	if e.level() == 0 {
+		e.settle()
+		if s.lower = e.lb[s.makespan]; s.lower >= s.upper {
+			s.over = true
+			return false
+		}
+	}
+	if s.budget <= 0 {
+		s.restart()
+		return true
+	}
+	if e.level() == 0 && s.probing && !e.fixed(s.makespan) {
+		lo, hi := e.lb[s.makespan], e.ub(s.makespan)
+		e.decide(lit{s.makespan, lo + (hi-lo)/probeShare + 1}.not())
+		return true
+	}
+	if l, open := s.branch(); open {
+		e.decide(l)
+		return true
+	}
+	return s.solution()
+}
+
+func (s *search) propagate() bool {
+	for {
+		if !s.e.propagateQueue() {
+			return false
+		}
+		for _, r := range s.resources {
+			if r.dirty && !r.propagate() {
+				return false
+			}
+			if !s.e.idle() {
+				break
+			}
+		}
+		if s.e.idle() {
+			return true
+		}
+	}
+}
+
+func (s *search) conflict() bool {
+	s.conflicts++
+	s.budget--
+	lits, level := s.e.learn()
+	if lits == nil {
+		s.over = true
+		return false
+	}
+	s.e.back(level)
+	s.e.add(lits)
+	s.e.decay()
+	return true
+}
+
+func (s *search) solution() bool {
+	e := s.e
+	start := make([]int64, len(s.p.Activities))
+	for i := range start {
+		start[i] = e.lb[startOf(i)]
+	}
+	if err := s.p.Check(start); err != nil {
+		panic("project: search: " + err.Error())
+	}
+	s.best, s.upper = start, s.p.Makespan(start)
+	e.back(0)
+	s.over = !e.set(lit{s.makespan ^ 1, 1 - s.upper}, reason{kind: byLits})
+	return !s.over
+}
+
+// restart begins a new run. The learnt clauses stay, up to limits.
+func (s *search) restart() {
+	s.restarts++
+	s.budget = luby(s.restarts) * restartConflicts
+	s.probing = !s.opt.NoProbing && s.restarts%probeEvery == 1
+	s.e.back(0)
+	if s.e.learnt > s.clauses || s.e.size > s.opt.MaxLiterals {
+		s.clauses += moreClauses
+		s.e.reduce(s.opt.MaxLiterals)
+	}
+	if len(s.e.splits.all) > s.opt.MaxLiterals/4 {
+		s.e.splits = newSplits()
+	}
+}
+
+// luby is the i-th number, from 1, of Luby's sequence 1, 1, 2, 1, 1, 2, 4, ...
+func luby(i int64) int64 {
+	for {
+		k := int64(1)
+		for k<<1 <= i+1 {
+			k <<= 1
+		}
+		if k == i+1 {
+			return k / 2
+		}
+		i -= k - 1
+	}
+}
+
+// branch chooses a literal to decide, if a start is open. First the open activity with
+// the earliest start gets it, which makes schedules; once there are conflicts to go by,
+// the split that they turned on most of late decides, for its lower side.
+func (s *search) branch() (lit, bool) {
+	e := s.e
+	if !s.opt.NoLearnt && s.conflicts > dives {
+		if k, ok := e.splits.next(e); ok {
+			return lit{2 * k.pair, k.v}.not(), true
+		}
+	}
+	first := int32(-1)
+	for i := range s.p.Activities {
+		x := startOf(i)
+		if e.fixed(x) {
+			continue
+		}
+		if first < 0 || e.lb[x] < e.lb[first] || e.lb[x] == e.lb[first] && e.ub(x) < e.ub(first) {
+			first = x
+		}
+	}
+	if first < 0 {
+		return lit{}, false
+	}
+	return lit{first ^ 1, -e.lb[first]}, true
+}

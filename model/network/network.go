@@ -1,0 +1,106 @@
+// Package network finds a network by zoo name or ONNX file and gives it at any
+// batch size, simplified and ready for scheduling.
+//
+// Open is for scheduling: it gives a Network. Raw is for looking: the graph as it
+// stands in the file or in the zoo, before simplification. A name that ends in .onnx or
+// has a path separator in it is a file, any other one of the zoo.
+package network
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/onnx"
+	"github.com/dsasched/dsasched/model/simplify"
+	"github.com/dsasched/dsasched/model/zoo"
+)
+
+// Network is a network at any batch size, simplified.
+type Network struct {
+	Name  string
+	Graph func(batch int64) (*model.Graph, error)
+}
+
+// IsFile tells whether a name is meant as the path of an ONNX file.
+func IsFile(name string) bool {
+	return strings.HasSuffix(strings.ToLower(name), ".onnx") || strings.ContainsRune(name, filepath.Separator)
+}
+
+// Options say how a network is read. The zero value is the default.
+type Options struct {
+	// DType is the type of all floating-point tensors; the zero value is F16. I8
+	// gives the network as it would be after quantisation.
+	DType model.DType
+	// The rest concerns files; see onnx.Options.
+	Dims         map[string]int64
+	AllowUnknown bool
+	Warn         func(string)
+}
+
+// Raw returns the network as it stands, before simplification. Batch 0 keeps a
+// file's own batch size and is 1 for the zoo.
+func Raw(name string, batch int64, opt Options) (*model.Graph, error) {
+	if batch < 0 {
+		return nil, fmt.Errorf("batch is %d, expected at least 1", batch)
+	}
+	if IsFile(name) {
+		return onnx.Import(name, onnx.Options{Batch: batch, Float: &opt.DType, Dims: opt.Dims, AllowUnknown: opt.AllowUnknown, Warn: opt.Warn})
+	}
+	if len(opt.Dims) > 0 {
+		return nil, fmt.Errorf("%s is a built-in network, which has no symbolic dimension but its batch", name)
+	}
+	g, err := zoo.Build(name, zoo.Options{Batch: max(1, batch), DType: opt.DType})
+	if err != nil {
+		if _, known := zoo.Describe(name); known {
+			return nil, err
+		}
+		if _, statErr := os.Stat(name); statErr == nil {
+			return nil, fmt.Errorf("%w (to read a file of this name, write ./%s)", err, name)
+		}
+		return nil, fmt.Errorf("%w, or the path of an .onnx file", err)
+	}
+	return g, nil
+}
+
+// Open returns a source for the scheduler. It builds the network once, so that a
+// wrong name or file is reported here.
+func Open(name string, opt Options) (Network, error) {
+	if warn := opt.Warn; warn != nil {
+		// Once, however often the file is read.
+		told := map[string]bool{}
+		var mu sync.Mutex
+		opt.Warn = func(s string) {
+			mu.Lock()
+			defer mu.Unlock()
+			if !told[s] {
+				told[s] = true
+				warn(s)
+			}
+		}
+	}
+	build := func(batch int64) (*model.Graph, error) {
+		g, err := Raw(name, batch, opt)
+		if err != nil {
+			return nil, err
+		}
+		s, _, err := simplify.Run(g)
+		return s, err
+	}
+	g, err := build(1)
+	if err != nil {
+		return Network{}, err
+	}
+	if len(g.Ops) == 0 {
+		return Network{}, errors.New(name + ": the network has no operators")
+	}
+	short := name
+	if IsFile(name) {
+		short = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
+	}
+	return Network{Name: short, Graph: build}, nil
+}

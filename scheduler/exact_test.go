@@ -1,0 +1,77 @@
+package scheduler_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/dsasched/dsasched/formulation/ordering"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// The variants with exact decisions pass all checks, do the same arithmetic, and
+// their order never moves more than Algorithm 3's.
+func TestExactVariants(t *testing.T) {
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"resnet50", "bert-128", "swin-t", "toy-fig3"} {
+		src, err := network.Open(name, network.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		base, err := scheduler.Lookup("cross-layer")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := scheduler.Run(context.Background(), src, spec, 32, base, scheduler.Options{Chunk: 8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range scheduler.Exact() {
+			got, err := scheduler.Run(context.Background(), src, spec, 32, v, scheduler.Options{Chunk: 8})
+			if err != nil {
+				t.Errorf("%s, %s: %v", name, v.Name, err)
+				continue
+			}
+			if got.Sim.MACs != want.Sim.MACs {
+				t.Errorf("%s, %s: %d MACs, want %d", name, v.Name, got.Sim.MACs, want.Sim.MACs)
+			}
+			again, err := scheduler.Run(context.Background(), src, spec, 32, v, scheduler.Options{Chunk: 8})
+			if err != nil || again.Sim.TotalPs != got.Sim.TotalPs {
+				t.Errorf("%s, %s: the second run takes %d ps, the first %d (%v)", name, v.Name, again.Sim.TotalPs, got.Sim.TotalPs, err)
+			}
+		}
+		p, _, err := scheduler.OrderProblem(want.Schedule, scheduler.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		best, err := scheduler.Lookup("exact-order")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := scheduler.Run(context.Background(), src, spec, 32, best, scheduler.Options{Chunk: 8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cost := func(order []int) float64 {
+			f, err := ordering.Fixed("fixed", ordering.NewGraph(p), order, ordering.Traffic)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return f.Cost
+		}
+		least := cost(r.Schedule.Order)
+		for _, m := range ordering.Methods() {
+			order, err := ordering.Order(ordering.NewGraph(p), m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c := cost(order); c < least {
+				t.Errorf("%s: %s moves %g bytes, the exact order %g", name, m, c, least)
+			}
+		}
+	}
+}

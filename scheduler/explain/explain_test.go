@@ -1,0 +1,224 @@
+package explain
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+func explainer(t *testing.T, model, machine, name string, batch int64) *Explainer {
+	t.Helper()
+	src, err := network.Open(model, network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := hardware.Load(machine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := scheduler.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := scheduler.Run(context.Background(), src, spec, batch, v, scheduler.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(r, scheduler.Options{})
+}
+
+func sum(list []Share) float64 {
+	s := 0.0
+	for _, x := range list {
+		s += x.Seconds
+	}
+	return s
+}
+
+// All time is accounted for, whichever way it is cut.
+func TestOverviewAddsUp(t *testing.T) {
+	for _, c := range []struct {
+		model, machine, variant string
+		batch                   int64
+	}{{"resnet50", "stcp920", "cross-layer", 64}, {"resnet50", "stcp920", "tvm", 4}, {"toy-fig5", "goya", "cross-layer", 2}, {"bert-128", "stcp920", "astitch", 5}} {
+		o := explainer(t, c.model, c.machine, c.variant, c.batch).Overview()
+		near := func(what string, got float64) {
+			if math.Abs(got-o.TotalSeconds) > 1e-9*o.TotalSeconds {
+				t.Errorf("%s: %s adds up to %g of %g s", c.model, what, got, o.TotalSeconds)
+			}
+		}
+		near("the path by kind", sum(o.PathByKind))
+		near("the path by group", sum(o.PathByGroup))
+		moves := 0.0
+		for _, s := range o.PathByKind {
+			for k := range isa.NumKinds {
+				if k.IsMove() && k.String() == s.What {
+					moves += s.Seconds
+				}
+			}
+		}
+		if got := sum(o.PathByResource); got > moves*(1+1e-9) {
+			t.Errorf("%s: moves take %g s over resources, %g s by kind", c.model, got, moves)
+		}
+		if o.SharedSeconds < 0 || o.LatencySeconds < 0 || o.SharedSeconds+o.LatencySeconds > moves*(1+1e-9) {
+			t.Errorf("%s: shared %g s, latency %g s of %g s", c.model, o.SharedSeconds, o.LatencySeconds, moves)
+		}
+		for _, w := range o.Waits {
+			near("unit "+w.Unit, w.BusySeconds+sum(w.Causes))
+		}
+		for _, b := range o.Bounds {
+			if b.Seconds > o.TotalSeconds {
+				t.Errorf("%s: bound %s of %g s is above the time, %g s", c.model, b.What, b.Seconds, o.TotalSeconds)
+			}
+		}
+		if o.Limit == "" {
+			t.Errorf("%s: nothing limits", c.model)
+		}
+	}
+}
+
+// The factor fits, smaller ones that Algorithm 1 tried do not, and the first choice is
+// the one that was made.
+func TestGroups(t *testing.T) {
+	e := explainer(t, "resnet50", "stcp920", "cross-layer", 64)
+	for k, sg := range e.s.Grouping.Groups {
+		x, err := e.Group(sg.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := x.Footprints[len(x.Footprints)-1]
+		if last.Factor != sg.Factor() || !last.Fits || last.Bytes > x.LBBytes {
+			t.Errorf("%s with factor %d: %+v", sg.Name, sg.Factor(), x.Footprints)
+		}
+		if last.Factor == 1 && last.Bytes != sg.PeakBytes {
+			t.Errorf("%s takes %d bytes unsplit, Algorithm 1 has counted %d", sg.Name, last.Bytes, sg.PeakBytes)
+		}
+		if n := len(x.Footprints); n > 1 && x.Footprints[n-2].Fits {
+			t.Errorf("%s: a smaller factor fits: %+v", sg.Name, x.Footprints)
+		}
+		if x.Choices[0].Factor != sg.Factor() {
+			t.Errorf("%s: the first choice is %+v, the factor %d", sg.Name, x.Choices[0], sg.Factor())
+		}
+		// A group of n operators came of merges; at each border one was refused.
+		if len(x.Merges) == 0 || len(e.s.Grouping.Groups) > 1 && len(x.Stops) == 0 {
+			t.Errorf("%s: %d merges, %d stops", sg.Name, len(x.Merges), len(x.Stops))
+		}
+		for _, m := range x.Stops {
+			if m.Accepted || m.Rule == "" {
+				t.Errorf("%s: stop %+v", sg.Name, m)
+			}
+		}
+		if len(x.Instances) != int(sg.Factor()) {
+			t.Errorf("%s: %d instances", sg.Name, len(x.Instances))
+		}
+		for _, i := range x.Instances {
+			if i.Took <= 0 || i.WaitedFor == "" {
+				t.Errorf("group %d: instance %+v", k, i)
+			}
+		}
+	}
+	if x, err := explainer(t, "toy-fig5", "stcp920", "tvm", 4).Group("k2"); err != nil || len(x.Merges)+len(x.Stops) > 0 {
+		t.Errorf("%+v, %v", x, err)
+	}
+}
+
+// What a spill met really did not fit, and the victim is what the rule chooses.
+func TestSpills(t *testing.T) {
+	e := explainer(t, "resnet50", "stcp920", "cross-layer", 64)
+	x, err := e.Tensor("stage3.block5.add")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spilled := 0
+	for _, p := range x.Places {
+		if p.Spill == nil {
+			if p.Wanted != p.Level {
+				t.Errorf("%+v is not where it was wanted, and nothing says why", p)
+			}
+			continue
+		}
+		spilled++
+		s := p.Spill
+		if s.Over <= 0 || s.LiveBytes+s.StageBytes-s.CapacityBytes != s.Over {
+			t.Errorf("%d live, %d passing, %d capacity, %d over", s.LiveBytes, s.StageBytes, s.CapacityBytes, s.Over)
+		}
+		total := int64(0)
+		for _, l := range s.Live {
+			total += l.Bytes
+			if l.Lives > p.Lives {
+				t.Errorf("%+v lives longer than the victim, %d layers", l, p.Lives)
+			}
+		}
+		if total != s.LiveBytes {
+			t.Errorf("the live values have %d bytes, %d in sum", total, s.LiveBytes)
+		}
+	}
+	if want := len(slices.DeleteFunc(slices.Clone(e.s.Spills), func(sp schedule.Spill) bool {
+		return e.s.Graph.Tensor(e.s.Values[sp.Value].Tensor).Name != x.Name
+	})); spilled != want || want == 0 {
+		t.Errorf("%d spills are explained, there are %d", spilled, want)
+	}
+}
+
+// Every tensor, operator and group of a network has an explanation.
+func TestEverything(t *testing.T) {
+	e := explainer(t, "bert-128", "stcp920", "cross-layer", 8)
+	for _, x := range e.s.Graph.Tensors {
+		got, err := e.Tensor(x.Name)
+		if err != nil || got.Why == "" || got.Bytes != x.Bytes() {
+			t.Errorf("%s: %+v, %v", x.Name, got, err)
+			continue
+		}
+		kept := 0
+		for i := range e.s.Values {
+			if v := &e.s.Values[i]; v.Tensor == x.ID && v.Instance >= 0 {
+				kept++
+			}
+		}
+		if x.Role == model.Activation && len(got.Places) != kept {
+			t.Errorf("%s: %d places, %d values", x.Name, len(got.Places), kept)
+		}
+	}
+	for _, op := range e.s.Graph.Ops[:60] {
+		got, err := e.Op(op.Name)
+		if err != nil || !slices.Contains(got.With, op.Name) || len(got.Runs) == 0 {
+			t.Errorf("%s: %+v, %v", op.Name, got, err)
+			continue
+		}
+		for _, r := range got.Runs {
+			if r.Start < 0 || r.Took <= 0 || (r.Waited > 0) != (r.WaitedFor != "") {
+				t.Errorf("%s: %+v", op.Name, r)
+			}
+		}
+	}
+}
+
+func TestUnknownNames(t *testing.T) {
+	e := explainer(t, "toy-fig5", "stcp920", "cross-layer", 4)
+	var u *UnknownError
+	if _, err := e.Op("conv.conv"); !errors.As(err, &u) || !strings.Contains(err.Error(), "names with it: conv.conv1") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := e.Op("cnv.conv1"); !errors.As(err, &u) || !strings.Contains(err.Error(), "(did you mean conv.conv1?)") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := e.Group("last"); !errors.As(err, &u) || !strings.Contains(err.Error(), ", expected g0 to g") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := e.Tensor("?"); !errors.As(err, &u) || err.Error() != `there is no tensor "?"` {
+		t.Errorf("error %v", err)
+	}
+	if _, err := e.Group("g99"); !errors.As(err, &u) {
+		t.Errorf("error %v", err)
+	}
+}

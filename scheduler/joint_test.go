@@ -1,0 +1,120 @@
+package scheduler_test
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/dsasched/dsasched/formulation/binding"
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// An operator cost of the caller's own prices the labels.
+func TestJointOwnCost(t *testing.T) {
+	v, err := scheduler.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := open(t, "squeezenet").Graph(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := scheduler.Schedule(g, load(t, "stcp920"), v, scheduler.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var given [2]float64
+	for i, c := range []cost.Custom{nil, slow{}} {
+		n, err := scheduler.JointProblem(s, scheduler.Options{Cost: c})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if given[i], _, err = n.Given(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if given[1] <= given[0] {
+		t.Errorf("%g s with products that take four times as long, %g s without", given[1], given[0])
+	}
+}
+
+// On networks the joint answer obeys the rules, lies between its bound and both what the
+// greedy methods and what one part after the other come to, and its bound is at least
+// that of the labels alone.
+func TestJointOnNetworks(t *testing.T) {
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := scheduler.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	proven := 0
+	for _, c := range []struct {
+		network string
+		chunk   int64
+	}{{"resnet50", 16}, {"bert-128", 8}, {"bert-384", 2}, {"toy-fig3", 8}} {
+		src, err := network.Open(c.network, network.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := src.Graph(c.chunk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := scheduler.Schedule(g, spec, v, scheduler.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := scheduler.JointProblem(s, scheduler.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := n.Search(context.Background(), scheduler.JointLimits())
+		if err != nil {
+			t.Fatal(err)
+		}
+		labels, moves, err := n.Problem.Seconds(r.Choice, r.Steps)
+		if err != nil || math.Abs(labels+moves-r.Objective) > 1e-12 {
+			t.Errorf("%s: %g and %g, the result says %g (%v)", c.network, labels, moves, r.Objective, err)
+		}
+		greedy, fits, err := n.Given()
+		if err != nil || !fits || greedy < r.Objective-1e-12 || r.Bound > r.Objective {
+			t.Errorf("%s: greedy %g, joint %g, bound %g (%v)", c.network, greedy, r.Objective, r.Bound, err)
+		}
+		alone, err := binding.Search(context.Background(), n.Problem.Labels, binding.SearchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps, err := n.Problem.Sequence(alone.Choice, s.Order)
+		if err != nil {
+			t.Fatal(err)
+		}
+		labels, moves, err = n.Problem.Seconds(alone.Choice, steps)
+		if err != nil || labels+moves < r.Objective-1e-12 || r.Bound < alone.Bound-1e-12 {
+			t.Errorf("%s: one after the other %g, joint %g; bound of labels %g, of both %g (%v)", c.network, labels+moves, r.Objective, alone.Bound, r.Bound, err)
+		}
+		if r.Status == milp.Optimal {
+			proven++
+		} else if r.Gap() > 0.02 {
+			t.Errorf("%s: gap %g", c.network, r.Gap())
+		}
+		if _, err := n.Apply(s, r, v, scheduler.Options{}); err != nil {
+			t.Errorf("%s: %v", c.network, err)
+		}
+		half := v
+		half.Bind = scheduler.JointBinding
+		if _, err := scheduler.Schedule(g, spec, half, scheduler.Options{}); err == nil || !strings.Contains(err.Error(), `expected "joint" for both`) {
+			t.Errorf("%s: bindings without order: %v", c.network, err)
+		}
+	}
+	if proven == 0 {
+		t.Error("nothing was proven")
+	}
+}

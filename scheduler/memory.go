@@ -1,0 +1,241 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/dsasched/dsasched/formulation/allocate"
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
+
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// ExactMemory spills what moves the fewest bytes, by dynamic programming over the
+// steps.
+const ExactMemory Memory = "search"
+
+// MovedBytes is what a memory plan moves into and out of the cores beyond what any
+// must: each value that has left the LB is written once and streamed by each reader,
+// as often as the cores need it, and parameters that do not stay from tile to tile
+// pass again for each tile after the first.
+func MovedBytes(s *schedule.Schedule) (spills, again int64) {
+	for i := range s.Values {
+		if v := &s.Values[i]; spilled(v) {
+			spills += v.Bytes
+		}
+	}
+	for i := range s.Steps {
+		st := &s.Steps[i]
+		for _, r := range st.Reads {
+			if spilled(&s.Values[r.Value]) {
+				spills += r.NeedBytes
+			}
+		}
+		again += (st.Tiles - 1) * st.Cores * graphturbo.PassesAgain(s, st)
+	}
+	return spills, again
+}
+
+func moved(s *schedule.Schedule) int64 {
+	spills, again := MovedBytes(s)
+	return spills + again
+}
+
+func spilled(v *schedule.Value) bool {
+	return v.Def >= 0 && v.Wanted == schedule.LB && v.Level != schedule.LB
+}
+
+// A SpillProblem is what a full LB makes of a schedule's values: those that are wanted
+// there, over their lifetimes in steps, and a demand of each step for what passes
+// through it. Sizes are bytes of the busiest core, costs those of [MovedBytes].
+type SpillProblem struct {
+	*allocate.Problem
+	CapacityBytes int64
+	Value         []int // of the schedule, that each buffer stands for
+	Demands       []allocate.Demand
+}
+
+// NewSpillProblem states the problem of a schedule whose steps are built. What is
+// spilled passes through the stages of its readers and so makes them larger; stages
+// count as if nothing was spilled. So the problem asks for no more than any memory
+// plan must, and its least cost is a bound.
+func NewSpillProblem(s *schedule.Schedule) *SpillProblem {
+	p := &SpillProblem{Problem: &allocate.Problem{Name: s.Graph.Name}, CapacityBytes: schedule.DataBytes(s.Spec)}
+	costs := make([]int64, len(s.Values))
+	for i := range s.Values {
+		costs[i] = s.Values[i].Bytes
+	}
+	for i := range s.Steps {
+		for _, r := range s.Steps[i].Reads {
+			costs[r.Value] += r.NeedBytes
+		}
+	}
+	for i := range s.Values {
+		v := &s.Values[i]
+		if v.Def < 0 || v.Wanted != schedule.LB || v.CoreBytes == 0 {
+			continue
+		}
+		last := min(v.Last, len(s.Steps)-1)
+		p.Buffers = append(p.Buffers, allocate.Buffer{ID: fmt.Sprintf("%s of instance %d", s.Graph.Tensor(v.Tensor).Name, v.Instance),
+			Lifetime: allocate.Interval{Lower: int64(v.Def), Upper: int64(last) + 1}, Size: v.CoreBytes, Alignment: 64, SpillCost: &costs[i]})
+		p.Value = append(p.Value, i)
+	}
+	work := unspilled(s)
+	for t := range work.Steps {
+		p.Demands = append(p.Demands, demand(work, t))
+	}
+	return p
+}
+
+// unspilled is a copy of s whose levels can be changed.
+func unspilled(s *schedule.Schedule) *schedule.Schedule {
+	work := *s
+	work.Steps, work.Values = slices.Clone(s.Steps), slices.Clone(s.Values)
+	for i := range work.Values {
+		work.Values[i].Level = work.Values[i].Wanted
+	}
+	for t := range work.Steps {
+		work.Steps[t].Panels = false
+	}
+	return &work
+}
+
+// demand is what a step asks for with the values at their levels: room for one tile
+// after the other, or for all of them at once; in between, parameters pass again.
+func demand(s *schedule.Schedule, t int) allocate.Demand {
+	st := s.Steps[t]
+	tilings := graphturbo.Tilings(s, &st)
+	if tilings[len(tilings)-1].StageBytes > schedule.DataBytes(s.Spec) {
+		st.Panels = true // else it does not fit at all
+		tilings = graphturbo.Tilings(s, &st)
+	}
+	again := st.Cores * graphturbo.PassesAgain(s, &st)
+	d := allocate.Demand{Time: int64(t)}
+	for k, x := range tilings {
+		tier := allocate.Tier{Free: x.StageBytes, Cost: (x.Tiles - 1) * again}
+		if n := len(d.Tiers); n > 0 && (tier.Free >= d.Tiers[n-1].Free) {
+			continue
+		}
+		if again == 0 && k < len(tilings)-1 && tilings[len(tilings)-1].StageBytes < x.StageBytes {
+			continue // only the smallest matters
+		}
+		d.Tiers = append(d.Tiers, tier)
+	}
+	return d
+}
+
+// spillRounds is how often the choice is made again because the stages of what was
+// spilled take more than they counted for.
+const spillRounds = 20
+
+// ChooseSpills chooses the values of a schedule to spill, so that the fewest bytes
+// move. Its bound is that of NewSpillProblem. Where the stages of what is spilled take
+// more than that counts for, the choice is made again with the demands as they then
+// are, so that the cost is one that can be had, if offsets can. Without an answer
+// the status is Limit or Infeasible: a stage does not fit by itself.
+func ChooseSpills(ctx context.Context, s *schedule.Schedule, opts allocate.SweepOptions) (spills []int, sol *allocate.SpillSolution, err error) {
+	p := NewSpillProblem(s)
+	opts.Demands = p.Demands
+	bound := int64(0)
+	for round := 0; round < spillRounds; round++ {
+		next, err := allocate.SpillSweep(ctx, p.Problem, p.CapacityBytes, opts)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !next.Status.HasValues() {
+			if sol == nil {
+				return nil, next, nil
+			}
+			break // the rule chooses the rest
+		}
+		if round == 0 {
+			bound = next.Bound
+		}
+		work := unspilled(s)
+		var out []int
+		for i, gone := range next.Spilled {
+			if gone {
+				out = append(out, p.Value[i])
+				work.Values[p.Value[i]].Level = schedule.GB
+			}
+		}
+		real := make([]allocate.Demand, len(work.Steps))
+		for t := range real {
+			real[t] = demand(work, t)
+		}
+		cost, ok := allocate.SweepCost(p.Problem, p.CapacityBytes, real, next.Spilled)
+		if ok && (sol == nil || cost < sol.Cost) {
+			spills, sol = out, &allocate.SpillSolution{Status: milp.Feasible, Spilled: next.Spilled, Cost: cost, Bound: bound, Nodes: next.Nodes}
+		}
+		if ok && cost == next.Cost {
+			break // nothing that counts was left out
+		}
+		grown := false
+		for t := range real {
+			if !slices.Equal(real[t].Tiers, opts.Demands[t].Tiers) && real[t].Tiers[0].Free >= opts.Demands[t].Tiers[0].Free {
+				opts.Demands[t], grown = real[t], true
+			}
+		}
+		if !grown {
+			break
+		}
+	}
+	if sol == nil {
+		return nil, &allocate.SpillSolution{Status: milp.Limit, Bound: bound}, nil
+	}
+	if sol.Bound >= sol.Cost {
+		sol.Status, sol.Bound = milp.Optimal, sol.Cost
+	}
+	return spills, sol, nil
+}
+
+// place makes the memory plan.
+func place(s *schedule.Schedule, v Recipe, opt Options) error {
+	rule := opt.Spill
+	if rule == "" {
+		rule = graphturbo.LongestLifetime
+	}
+	switch v.Memory {
+	case SpillByRule:
+		return graphturbo.Place(s, rule)
+	case ExactMemory:
+	default:
+		return fmt.Errorf("unknown memory plan %q", v.Memory)
+	}
+	chosen := *s
+	chosen.Steps, chosen.Values = slices.Clone(s.Steps), slices.Clone(s.Values)
+	if err := graphturbo.Place(s, rule); err != nil {
+		return err
+	}
+	spills, sol, err := ChooseSpills(context.Background(), &chosen, allocate.SweepOptions{})
+	if err != nil || !sol.Status.HasValues() {
+		return err
+	}
+	if err := graphturbo.PlaceSpilled(&chosen, spills, rule, pack); err != nil {
+		return err
+	}
+	// As with other decisions: another plan only if it is better.
+	if moved(&chosen) < moved(s) {
+		*s = chosen
+	}
+	return nil
+}
+
+// packNodes bounds the search for addresses, so that it ends anywhere at the same
+// place.
+const packNodes = 50_000
+
+// pack looks for addresses by search.
+func pack(list []graphturbo.Extent, capacity int64) ([]int64, bool) {
+	p := &allocate.Problem{}
+	for i, x := range list {
+		p.Buffers = append(p.Buffers, allocate.Buffer{ID: fmt.Sprint(i), Lifetime: allocate.Interval{Lower: int64(x.First), Upper: int64(x.Last) + 1}, Size: x.Bytes, Alignment: 64})
+	}
+	sol, err := allocate.Fit(context.Background(), p, capacity, allocate.Options{MaxNodes: packNodes})
+	if err != nil || !sol.Status.HasValues() {
+		return nil, false
+	}
+	return sol.Offsets, true
+}

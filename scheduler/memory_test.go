@@ -1,0 +1,223 @@
+package scheduler_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/dsasched/dsasched/formulation/allocate"
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+func crossLayerOf(t *testing.T, name string, spec *hardware.Spec, elements int64) *schedule.Schedule {
+	t.Helper()
+	src, err := network.Open(name, network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := src.Graph(elements)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return scheduled(t, g, spec, "cross-layer", scheduler.Options{})
+}
+
+func scheduled(t *testing.T, g *model.Graph, spec *hardware.Spec, name string, opt scheduler.Options) *schedule.Schedule {
+	t.Helper()
+	v, err := scheduler.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := scheduler.Schedule(g, spec, v, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func movedBy(s *schedule.Schedule) int64 {
+	spills, again := scheduler.MovedBytes(s)
+	return spills + again
+}
+
+// No plan, by whatever rule, moves less than the bound; the exact one never more than
+// a rule's, and what it chooses can be placed.
+func TestExactMemory(t *testing.T) {
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	better, optimal := 0, 0
+	for _, name := range []string{"toy-fig3", "inception-v3", "mobilenetv2", "swin-t", "bert-128"} {
+		s := crossLayerOf(t, name, spec, 8)
+		fresh := *s
+		if err := fresh.BuildSteps(schedule.LB); err != nil {
+			t.Fatal(err)
+		}
+		spills, sol, err := scheduler.ChooseSpills(context.Background(), &fresh, allocate.SweepOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sol.Status == milp.Optimal {
+			optimal++
+		}
+		plan := scheduled(t, s.Graph, spec, "exact-memory", scheduler.Options{})
+		least := movedBy(plan)
+		if least < sol.Bound || sol.Cost < sol.Bound || (sol.Status == milp.Optimal) != (sol.Cost == sol.Bound) || len(spills) == 0 {
+			t.Errorf("%s: %v, cost %d, bound %d, %d spills; the plan moves %d", name, sol.Status, sol.Cost, sol.Bound, len(spills), least)
+		}
+		if least != sol.Cost && least != movedBy(s) {
+			t.Errorf("%s: the plan moves %d bytes, chosen was %d, the rule's %d", name, least, sol.Cost, movedBy(s))
+		}
+		for _, rule := range []graphturbo.SpillRule{graphturbo.LongestLifetime, graphturbo.LargestFirst} {
+			other := movedBy(scheduled(t, s.Graph, spec, "cross-layer", scheduler.Options{Spill: rule}))
+			if other < sol.Bound {
+				t.Errorf("%s: %s moves %d bytes, less than the bound %d", name, rule, other, sol.Bound)
+			}
+			if rule == graphturbo.LongestLifetime {
+				if least > other {
+					t.Errorf("%s: the exact plan moves %d bytes, %s %d", name, least, rule, other)
+				}
+				if least < other {
+					better++
+				}
+			}
+		}
+	}
+	if better < 2 || optimal < 3 {
+		t.Errorf("better in %d networks and proven in %d", better, optimal)
+	}
+}
+
+// Every choice of values on a small schedule with an LB that is too small, tried by
+// the rules of the memory plan itself.
+func TestExactMemoryAgainstAllChoices(t *testing.T) {
+	base, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(8, 1))
+	tried, spilling := 0, 0
+	for range 40 {
+		b := model.NewBuilder("random")
+		x := b.Input("x", model.F16, 2, 16, 16, 64)
+		values := []model.TensorID{x}
+		read := map[model.TensorID]bool{}
+		for range 8 {
+			from := values[max(0, len(values)-1-r.IntN(3))]
+			read[from] = true
+			if other := values[r.IntN(len(values))]; len(values) > 2 && r.IntN(2) == 0 {
+				read[other] = true
+				from = b.Op("Add", "", model.Attr{}, from, other)
+			}
+			values = append(values, b.Op("Softmax", "", model.Attr{Axis: 3}, from)) // a layer by itself
+		}
+		b.Output(values[len(values)-1])
+		for _, v := range values[1 : len(values)-1] {
+			if !read[v] {
+				b.Output(v)
+			}
+		}
+		g, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := scheduled(t, g, base, "cross-layer", scheduler.Options{})
+		spec := *base
+		lb := *base.LB
+		spec.LB = &lb
+		total := int64(0)
+		for i := range s.Values {
+			total += s.Values[i].CoreBytes
+		}
+		lb.SizeBytes = hardware.Bytes(total * (16 + r.Int64N(20)) / 100 &^ 63)
+		s.Spec = &spec
+		fresh := *s
+		if err := fresh.BuildSteps(schedule.LB); err != nil {
+			t.Fatal(err)
+		}
+		_, sol, err := scheduler.ChooseSpills(context.Background(), &fresh, allocate.SweepOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var candidates []int
+		for i := range fresh.Values {
+			if v := &fresh.Values[i]; v.Def >= 0 && v.Wanted == schedule.LB {
+				candidates = append(candidates, i)
+			}
+		}
+		least := int64(-1)
+		for set := range 1 << len(candidates) {
+			one := fresh
+			one.Steps, one.Values = slices.Clone(fresh.Steps), slices.Clone(fresh.Values)
+			var spills []int
+			for k, i := range candidates {
+				if set>>k&1 == 1 {
+					spills = append(spills, i)
+				}
+			}
+			if err := graphturbo.PlaceSpilled(&one, spills, graphturbo.LongestLifetime, nil); err != nil {
+				continue
+			}
+			if n := movedBy(&one); least < 0 || n < least {
+				least = n
+			}
+		}
+		if least < 0 {
+			continue
+		}
+		tried++
+		if least > 0 {
+			spilling++
+		}
+		if !sol.Status.HasValues() || sol.Bound > least || sol.Status == milp.Optimal && sol.Cost > least {
+			t.Errorf("found %+v; of all choices the best moves %d bytes", sol, least)
+		}
+	}
+	if tried < 20 || spilling < 10 {
+		t.Errorf("%d cases could be placed, %d of them had to spill", tried, spilling)
+	}
+}
+
+// Choosing what to spill, with the demands of all steps.
+func BenchmarkChooseSpills(b *testing.B) {
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		b.Fatal(err)
+	}
+	v, err := scheduler.Lookup("cross-layer")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, name := range []string{"swin-t", "bert-384", "conformer-s"} {
+		src, err := network.Open(name, network.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		g, err := src.Graph(8)
+		if err != nil {
+			b.Fatal(err)
+		}
+		s, err := scheduler.Schedule(g, spec, v, scheduler.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := s.BuildSteps(v.Outputs); err != nil {
+			b.Fatal(err)
+		}
+		b.Run(name, func(b *testing.B) {
+			for range b.N {
+				if _, _, err := scheduler.ChooseSpills(context.Background(), s, allocate.SweepOptions{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

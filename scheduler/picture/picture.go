@@ -1,0 +1,266 @@
+// Package picture draws a simulated schedule: which unit worked on what and when, and
+// where everything was in memory. Colours are groups.
+package picture
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// resolution is how many stretches of time a chart can tell apart. Bars that are closer
+// together become one, and peaks of stretches are drawn.
+const resolution = 2000
+
+// Kernel is one launch on a cluster, until the next.
+type Kernel struct {
+	Instance int // of the schedule
+	FromPs   int64
+	ToPs     int64
+}
+
+// Owners gives, for each command of a cluster, the number of its kernel in the list of
+// kernels, and -1 for commands of other clusters. Commands belong to the launch behind
+// which the generator issued them, although loads of weights may run ahead of it.
+func Owners(r *scheduler.Result, cluster int) (owner []int, kernels []Kernel) {
+	owner = make([]int, len(r.Program.Commands))
+	var instances []int // in the order of launches
+	for _, seg := range r.Plans[cluster] {
+		for range seg.Iterations {
+			last := -1
+			for i := range seg.Schedule.Steps {
+				if inst := seg.Schedule.Steps[i].Instance; inst != last {
+					instances, last = append(instances, inst), inst
+				}
+			}
+		}
+	}
+	for i := range r.Program.Commands {
+		c := &r.Program.Commands[i]
+		if int(r.Program.Queues[c.Queue].Cluster) != cluster {
+			owner[i] = -1
+			continue
+		}
+		if c.Kind == isa.Launch {
+			if n := len(kernels); n > 0 {
+				kernels[n-1].ToPs = r.Sim.Start[i]
+			}
+			kernels = append(kernels, Kernel{instances[len(kernels)], r.Sim.Start[i], 0})
+		}
+		owner[i] = len(kernels) - 1
+		kernels[len(kernels)-1].ToPs = max(kernels[len(kernels)-1].ToPs, r.Sim.End[i])
+	}
+	for i := range kernels[:max(0, len(kernels)-1)] {
+		kernels[i].ToPs = kernels[i+1].FromPs
+	}
+	return owner, kernels
+}
+
+// Cluster is the first that has work.
+func Cluster(r *scheduler.Result) int {
+	return slices.IndexFunc(r.Shares, func(n int64) bool { return n > 0 })
+}
+
+// nearest is the memory that is filled with instances: on a machine whose clusters
+// count as cores, the GB is what the schedule calls the LB.
+func nearest(r *scheduler.Result) string {
+	if r.Spec != r.Machine {
+		return "GB"
+	}
+	return "LB"
+}
+
+// queueNames are what readers call the queues.
+var queueNames = map[string]string{
+	"control": "launch", "ddr.load": "DDR load", "ddr.store": "DDR store", "lb.in": "to LB", "lb.out": "from LB",
+	"mme": "matrix", "vme": "vector", "special": "special",
+}
+
+// colours names the groups for a legend, if there are no more than colours.
+func colours(s *schedule.Schedule) []string {
+	if len(s.Grouping.Groups) > plots.PaletteSize {
+		return nil
+	}
+	var names []string
+	for _, sg := range s.Grouping.Groups {
+		names = append(names, sg.Name+": "+operators(s, sg))
+	}
+	return names
+}
+
+func operators(s *schedule.Schedule, sg *schedule.SubGraph) string {
+	first := short(s.Graph.Op(sg.Ops[0]).Name)
+	if len(sg.Ops) == 1 {
+		return first
+	}
+	return first + " .. " + short(s.Graph.Op(sg.Ops[len(sg.Ops)-1]).Name)
+}
+
+// short cuts the middle out of a long name.
+func short(name string) string {
+	const most = 20
+	if r := []rune(name); len(r) > most {
+		return string(r[:8]) + "…" + string(r[len(r)-11:])
+	}
+	return name
+}
+
+// Gantt draws what the queues of the first working cluster did from one time to
+// another, in picoseconds; to 0 is the end.
+func Gantt(r *scheduler.Result, from, to int64) (*plots.Figure, error) {
+	if to == 0 {
+		to = r.Sim.TotalPs
+	}
+	if from < 0 || from >= to || from >= r.Sim.TotalPs {
+		return nil, fmt.Errorf("the range is from %d to %d ps, expected a part of 0 to %d", from, to, r.Sim.TotalPs)
+	}
+	to = min(to, r.Sim.TotalPs)
+	unit, per := "ms", 1e9
+	if to-from < 1_000_000_000 {
+		unit, per = "µs", 1e6
+	}
+	owner, kernels := Owners(r, Cluster(r))
+	group := func(kernel int) int {
+		return r.Schedule.Instances.Instances[kernels[kernel].Instance].Group % plots.PaletteSize
+	}
+	time := func(ps int64) float64 { return float64(ps) / per }
+	t := plots.Timeline{Start: time(from), End: time(to),
+		Title: fmt.Sprintf("%s on %s, %s, batch %d: cluster %d", r.Source, r.Machine.Name, r.Recipe.Name, r.Batch, Cluster(r))}
+
+	row := plots.TimelineRow{Name: "kernel"}
+	for i, k := range kernels {
+		if lo, hi := max(k.FromPs, from), min(k.ToPs, to); lo < hi {
+			inst := &r.Schedule.Instances.Instances[k.Instance]
+			row.Bars = append(row.Bars, plots.TimelineBar{Start: time(lo), End: time(hi), Colour: group(i), Pale: i%2 == 1,
+				Text: fmt.Sprintf("%s/%d", r.Schedule.Grouping.Groups[inst.Group].Name, inst.Index)})
+		}
+	}
+	t.Rows = append(t.Rows, row)
+	gap := (to - from) / resolution
+	for q := range r.Program.Queues {
+		if int(r.Program.Queues[q].Cluster) != Cluster(r) || r.Sim.Queues[q].Commands == 0 {
+			continue
+		}
+		_, name, _ := strings.Cut(r.Program.Queues[q].Name, ".")
+		row := plots.TimelineRow{Name: queueNames[name]}
+		last := int64(0) // end of the last bar
+		for i := range r.Program.Commands {
+			if int(r.Program.Commands[i].Queue) != q {
+				continue
+			}
+			lo, hi := max(r.Sim.Start[i], from), min(r.Sim.End[i], to)
+			if lo >= hi {
+				continue
+			}
+			colour := group(owner[i])
+			if n := len(row.Bars); n > 0 && row.Bars[n-1].Colour == colour && lo-last <= gap {
+				row.Bars[n-1].End = time(hi)
+			} else {
+				row.Bars = append(row.Bars, plots.TimelineBar{Start: time(lo), End: time(hi), Colour: colour})
+			}
+			last = hi
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	for _, l := range []struct {
+		level isa.Level
+		name  string
+	}{{isa.LB, nearest(r) + " in use"}, {isa.GB, "GB in use"}} {
+		capacity := r.Program.Capacity[l.level]
+		use := &r.Sim.Clusters[Cluster(r)].Memory[l.level]
+		if capacity == 0 || len(use.Steps) == 0 {
+			continue
+		}
+		row := plots.TimelineRow{Name: l.name}
+		const bins = resolution / 2
+		next := 0
+		for b := range int64(bins) {
+			lo, hi := from+(to-from)*b/bins, from+(to-from)*(b+1)/bins
+			most := use.At(lo)
+			for ; next < len(use.Steps) && use.Steps[next].Ps < hi; next++ {
+				if use.Steps[next].Ps >= lo {
+					most = max(most, use.Steps[next].Bytes)
+				}
+			}
+			if most > 0 {
+				row.Bars = append(row.Bars, plots.TimelineBar{Start: time(lo), End: time(hi), Colour: plots.PaletteSize - 1, Height: min(1, float64(most)/float64(capacity))})
+			}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	names := colours(r.Schedule)
+	label := "Time (" + unit + ")"
+	if names == nil {
+		label += "; a colour for each group, in turn"
+	}
+	return plots.Gantt(t, label, names)
+}
+
+// Memory draws the memory plan of the first chunk: addresses over the layers of the
+// instances, in the order in which they run. A GB of which the plan keeps nothing is
+// left out; weights, which pass through it, are not part of the plan.
+func Memory(r *scheduler.Result) (*plots.Figure, error) {
+	s := r.Schedule
+	m := plots.MemoryMap{End: float64(len(s.Steps)),
+		Title: fmt.Sprintf("%s on %s, %s, %d per cluster at a time", r.Source, r.Machine.Name, r.Recipe.Name, r.Chunk)}
+	for i := range s.Steps {
+		inst := &s.Instances.Instances[s.Steps[i].Instance]
+		if n := len(m.Spans); n > 0 && s.Steps[i-1].Instance == inst.ID {
+			m.Spans[n-1].End = i + 1
+		} else {
+			m.Spans = append(m.Spans, plots.Span{Name: fmt.Sprintf("%s/%d", s.Grouping.Groups[inst.Group].Name, inst.Index), First: i, End: i + 1})
+		}
+	}
+	lb := plots.MemoryLevel{Name: nearest(r), CapacityBytes: s.LBCapacity}
+	gb := plots.MemoryLevel{Name: "GB", CapacityBytes: s.GBCapacity}
+	keys := plots.MemoryKeys{Colours: colours(s), Capacity: "capacity"}
+	for i := range s.Steps {
+		if st := &s.Steps[i]; st.StageBytes > 0 {
+			keys.White = "passing through"
+			lb.Boxes = append(lb.Boxes, plots.MemoryBox{Start: float64(i), End: float64(i + 1), Address: st.StageAddress, Size: st.StageBytes, Colour: plots.NoColour})
+		}
+	}
+	for i := range s.Values {
+		v := &s.Values[i]
+		if v.Instance < 0 || v.Level == schedule.DDR {
+			continue
+		}
+		b := plots.MemoryBox{Start: float64(v.Def), End: float64(min(v.Last+1, len(s.Steps))), Address: v.Address, Size: v.CoreBytes,
+			Colour: s.Instances.Instances[v.Instance].Group % plots.PaletteSize, Text: short(s.Graph.Tensor(v.Tensor).Name)}
+		if v.Level == schedule.LB {
+			lb.Boxes = append(lb.Boxes, b)
+			continue
+		}
+		b.Size, b.Marked = v.Bytes, v.Wanted < v.Level
+		if b.Marked {
+			keys.Marked = "spilled from the LB"
+		}
+		gb.Boxes = append(gb.Boxes, b)
+	}
+	for _, sp := range s.Spills {
+		keys.Full = "when it was spilled"
+		if sp.From == schedule.LB {
+			lb.Full = append(lb.Full, float64(sp.Step)+0.5)
+		} else {
+			gb.Full = append(gb.Full, float64(sp.Step)+0.5)
+		}
+	}
+	m.Levels = append(m.Levels, lb)
+	label := "Layers of the instances, in the order in which they run"
+	switch {
+	case s.GBCapacity == 0:
+	case len(gb.Boxes) == 0: // an empty field would take half of the picture
+		label += "; no value has its place in the GB"
+	default:
+		m.Levels = append(m.Levels, gb)
+	}
+	if keys.Colours == nil {
+		label += "; a colour for each group, in turn"
+	}
+	return plots.MemoryMaps(m, label, keys)
+}

@@ -1,0 +1,164 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/model/schedulefile"
+)
+
+// File puts a result into the words of the schedule file. origin is kept but for what
+// the result knows better.
+func File(r *Result, origin schedulefile.Origin) *schedulefile.File {
+	origin.Source, origin.Variant, origin.Tuned = r.Source, r.Recipe.Name, nil
+	for _, t := range r.Tried {
+		x := schedulefile.Trial{Chunk: t.Chunk, ThroughputPerSecond: t.ThroughputPerSecond}
+		if t.Err != nil {
+			x.Error = t.Err.Error()
+		}
+		origin.Tuned = append(origin.Tuned, x)
+	}
+	f := &schedulefile.File{Kind: schedulefile.Kind, Version: schedulefile.Version, Origin: &origin, Batch: r.Batch,
+		Hardware:  schedulefile.Hardware{Name: r.Machine.Name, Level: string(LevelLB), Fingerprint: schedulefile.Fingerprint(r.Machine)},
+		Generator: schedulefile.Generator{KeepWeights: r.Recipe.Lower.KeepWeights, CrossLayer: r.Recipe.Lower.CrossLayer, Prefetch: r.Recipe.Lower.Prefetch},
+		Clusters:  [][]schedulefile.Segment{}, Schedules: []schedulefile.Plan{}}
+	if r.Spec != r.Machine {
+		f.Hardware.Level = string(LevelGB)
+	}
+	known := map[*schedule.Schedule]int{}
+	for k, plan := range r.Plans {
+		segments := []schedulefile.Segment{}
+		rest := r.Shares[k] // that later segments work on
+		for i, seg := range plan {
+			at, ok := known[seg.Schedule]
+			if !ok {
+				at = len(f.Schedules)
+				known[seg.Schedule] = at
+				// Whole chunks first, then what is left.
+				batch := rest / int64(seg.Iterations)
+				if i == 0 {
+					batch = min(r.Chunk, r.Shares[k])
+				}
+				f.Schedules = append(f.Schedules, schedulefile.NewPlan(seg.Schedule, batch, r.Recipe.Outputs))
+			}
+			rest -= f.Schedules[at].Batch * int64(seg.Iterations)
+			segments = append(segments, schedulefile.Segment{Schedule: at, Iterations: int64(seg.Iterations)})
+		}
+		f.Clusters = append(f.Clusters, segments)
+	}
+	return f
+}
+
+// ViolationsError tells which rules a schedule file breaks.
+type ViolationsError struct{ Violations []schedulefile.Violation }
+
+func (e *ViolationsError) Error() string {
+	lines := make([]string, len(e.Violations))
+	for i, v := range e.Violations {
+		lines[i] = v.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// MachineOf is a machine as the decisions of a schedule file see it.
+func MachineOf(f *schedulefile.File, described *hardware.Spec) (*hardware.Spec, error) {
+	return Machine(described, Level(f.Hardware.Level))
+}
+
+// named is the variant of a name, one of Replace among them. There is none of an
+// outsider's name, nor of strategies that need a solver.
+func named(name string) (Recipe, bool) {
+	base, rest, replaced := strings.Cut(name, "+")
+	v, err := Lookup(base)
+	if err != nil || !replaced {
+		return v, err == nil
+	}
+	var picks []Pick
+	for part := range strings.SplitSeq(rest, "+") {
+		decision, strategy, _ := strings.Cut(part, "=")
+		picks = append(picks, Pick{decision, strategy})
+	}
+	v, _, err = Replace(v, Options{}, picks...)
+	return v, err == nil && v.Name == name
+}
+
+// Restore simulates the schedule of a file on a machine, after it was checked. A
+// schedule that breaks rules is a [*ViolationsError]. What [File] has written gives
+// the same result as the run that it was written of.
+func Restore(ctx context.Context, f *schedulefile.File, described *hardware.Spec) (*Result, error) {
+	spec, err := MachineOf(f, described)
+	if err != nil {
+		return nil, err
+	}
+	if bad := schedulefile.Check(f, spec); len(bad) > 0 {
+		return nil, &ViolationsError{bad}
+	}
+	var origin schedulefile.Origin
+	if f.Origin != nil {
+		origin = *f.Origin
+	}
+	r := &Result{Recipe: Recipe{Name: origin.Variant}, Source: origin.Source, Machine: described, Spec: spec, Batch: f.Batch}
+	if v, ok := named(origin.Variant); ok {
+		r.Recipe = v
+	}
+	r.Recipe.Outputs = f.Schedules[0].OutputLevel()
+	r.Recipe.Lower = lower.Options{KeepWeights: f.Generator.KeepWeights, CrossLayer: f.Generator.CrossLayer, Prefetch: f.Generator.Prefetch}
+	for _, t := range origin.Tuned {
+		x := Trial{Chunk: t.Chunk, ThroughputPerSecond: t.ThroughputPerSecond}
+		if t.Error != "" {
+			x.Err = errors.New(t.Error)
+		}
+		r.Tried = append(r.Tried, x)
+	}
+	schedules := make([]*schedule.Schedule, len(f.Schedules))
+	for i := range f.Schedules {
+		s, bad := f.Build(i, spec)
+		if bad != nil {
+			return nil, &ViolationsError{bad}
+		}
+		s.Joins = graphturbo.Join(s.Graph, s.Grouping, s.Instances, s.Order, s.Bindings, s.Scopes)
+		measureJoins(s)
+		if f.Schedules[i].Memory == nil {
+			rule := graphturbo.LongestLifetime
+			if origin.Spill == string(graphturbo.LargestFirst) {
+				rule = graphturbo.LargestFirst
+			}
+			if err := graphturbo.Place(s, rule); err != nil {
+				return nil, fmt.Errorf("schedules[%d] has no memory plan, and none is found: %w", i, err)
+			}
+			if err := schedule.Check(s); err != nil {
+				return nil, fmt.Errorf("internal error, the memory plan of schedules[%d] breaks a rule: %w", i, err)
+			}
+		}
+		schedules[i] = s
+	}
+	idle := 0
+	for _, segments := range f.Clusters {
+		var plan []lower.Segment
+		share := int64(0)
+		for _, seg := range segments {
+			if r.Schedule == nil {
+				r.Schedule, r.Chunk = schedules[seg.Schedule], f.Schedules[seg.Schedule].Batch
+			}
+			share += seg.Iterations * f.Schedules[seg.Schedule].Batch
+			plan = append(plan, lower.Segment{Schedule: schedules[seg.Schedule], Iterations: int(seg.Iterations)})
+		}
+		if share == 0 {
+			idle++
+		}
+		r.Shares, r.Plans = append(r.Shares, share), append(r.Plans, plan)
+	}
+	if err := r.describe(idle); err != nil {
+		return nil, err
+	}
+	if err := r.simulate(ctx); err != nil {
+		return nil, err
+	}
+	return r, nil
+}

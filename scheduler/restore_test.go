@@ -1,0 +1,170 @@
+package scheduler_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// What is written, read back and simulated is what was simulated.
+func TestRestore(t *testing.T) {
+	for _, c := range []struct {
+		model, machine, variant string
+		batch, chunk            int64
+	}{
+		{"resnet50", "stcp920", "cross-layer", 32, 0},
+		{"resnet50", "stcp920", "tvm", 5, 2},
+		{"bert-128", "stcp920", "cross-layer", 16, 0},
+		{"bert-128", "stcp920", "astitch", 4, 0},
+		{"toy-fig5", "stcp920", "llb", 7, 0},
+		{"toy-fig5", "stcp920-paper", "exact-all", 4, 0},
+		{"mobilenetv2", "goya", "cross-layer", 4, 0},
+		{"dlrm", "stcp920", "cross-layer", 64, 0},
+		{"densenet121", "a100", "l1", 1, 0},
+	} {
+		t.Run(c.model+" "+c.machine+" "+c.variant, func(t *testing.T) {
+			src, err := network.Open(c.model, network.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			spec, err := hardware.Load(c.machine)
+			if err != nil {
+				t.Fatal(err)
+			}
+			v, err := scheduler.Lookup(c.variant)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := scheduler.Run(context.Background(), src, spec, c.batch, v, scheduler.Options{Chunk: c.chunk})
+			if err != nil {
+				t.Fatal(err)
+			}
+			first, err := scheduler.File(r, schedulefile.Origin{Model: c.model}).Write()
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := schedulefile.Read("a.json", first)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := scheduler.Restore(context.Background(), f, spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(again.Program, r.Program) {
+				t.Error("another program")
+			}
+			if !reflect.DeepEqual(again.Sim, r.Sim) {
+				t.Error("another result")
+			}
+			if !reflect.DeepEqual(again.Notes, r.Notes) || !reflect.DeepEqual(again.Shares, r.Shares) || again.Chunk != r.Chunk {
+				t.Errorf("notes %q, shares %v, chunk %d; want %q, %v, %d", again.Notes, again.Shares, again.Chunk, r.Notes, r.Shares, r.Chunk)
+			}
+			second, err := scheduler.File(again, *f.Origin).Write()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(first, second) {
+				t.Error("the file is another one when it is written again")
+			}
+			if third, err := f.Write(); err != nil || !bytes.Equal(first, third) {
+				t.Errorf("what was read is written as something else: %v", err)
+			}
+		})
+	}
+}
+
+// A file of another maker, with no word on how it came about, is written again as it is.
+// A name that Replace has given stands for the same decisions again.
+func TestNamed(t *testing.T) {
+	src, err := network.Open("toy-fig5", network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, err := scheduler.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, opt, err := scheduler.Replace(base, scheduler.Options{}, scheduler.Pick{Decision: "split", Strategy: "search"}, scheduler.Pick{Decision: "order", Strategy: "dfs"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := scheduler.Run(context.Background(), src, spec, 8, v, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := scheduler.File(r, schedulefile.Origin{})
+	for name, want := range map[string]scheduler.Recipe{
+		v.Name:                          v,
+		"cross-layer+order=dfs+split=x": {},
+		"cross-layer+":                  {},
+		"cross-layer+order=alg3":        {}, // what it has anyhow is not in a name
+	} {
+		f.Origin.Variant = name
+		again, err := scheduler.Restore(context.Background(), f, spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := again.Recipe; got.Name != name || got.Split != want.Split || got.Order != want.Order || got.Groups != want.Groups {
+			t.Errorf("%s has come back as %+v", name, got)
+		}
+	}
+}
+
+func TestRestoreOfUnknownOrigin(t *testing.T) {
+	src, err := network.Open("toy-fig5", network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := scheduler.Lookup("llb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.Name = "of another maker"
+	r, err := scheduler.Run(context.Background(), src, spec, 8, v, scheduler.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := scheduler.File(r, schedulefile.Origin{})
+	want, err := f.Write()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Origin.Variant = "of another maker"
+	again, err := scheduler.Restore(context.Background(), f, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := scheduler.File(again, schedulefile.Origin{}).Write()
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("the file is another one when it is written again: %v", err)
+	}
+	// Without any origin there is a result all the same.
+	f.Origin = nil
+	nameless, err := scheduler.Restore(context.Background(), f, spec)
+	if err != nil || nameless.Sim.TotalPs != r.Sim.TotalPs {
+		t.Errorf("error %v", err)
+	}
+	// A broken one is refused, with all that is wrong.
+	f.Batch = 9
+	f.Schedules[0].Order = f.Schedules[0].Order[1:]
+	var bad *scheduler.ViolationsError
+	if _, err := scheduler.Restore(context.Background(), f, spec); !errors.As(err, &bad) || len(bad.Violations) < 2 {
+		t.Errorf("error %v", err)
+	}
+}
