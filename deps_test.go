@@ -37,6 +37,7 @@ var mayImport = map[string][]string{
 	"hardware/isa":          {},
 	"hardware/lower":        {"hardware", "hardware/cost", "hardware/isa", "model", "model/schedule"},
 	"hardware/sim":          {"hardware/isa"},
+	"hardware/simt":         {"hardware", "spell"},
 	"hardware/sim/trace":    {"hardware/isa", "hardware/sim"},
 	"heuristics/astitch":    {"model", "model/schedule"},
 	"heuristics/graphturbo": {"model", "model/schedule"},

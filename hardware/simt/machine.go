@@ -1,0 +1,111 @@
+package simt
+
+import "math"
+
+// Machine describes a machine. Read one with [Load] or [Parse].
+type Machine struct {
+	Name, Description string
+	ClockHz           float64
+	SMs               int64
+	SM                SM
+	Block             Limits
+	DRAM              DRAM
+	L2                L2
+	AtomicsPerSecond  float64
+	// LaunchSeconds is from the end of a kernel to the start of the next one's work.
+	LaunchSeconds float64
+	// A barrier over n blocks takes BarrierSeconds + n x BarrierSecondsPerBlock.
+	BarrierSeconds, BarrierSecondsPerBlock float64
+	// LibraryEfficiency is the share of the roofline that library calls reach.
+	LibraryEfficiency float64
+}
+
+// SM is what one streaming multiprocessor has.
+type SM struct {
+	Threads, Blocks, Registers int64 // at a time
+	SharedBytes                int64
+	Lanes, Special             int64 // simple and special operations per cycle
+	SharedBytesPerSecond       float64
+	// MatrixMACs per cycle, by element type; f32 is always there.
+	MatrixMACs map[string]float64
+}
+
+// Limits is what one block may have at most, and what each pays.
+type Limits struct {
+	Warp, Threads int64
+	Registers     int64 // per thread
+	SharedBytes   int64
+	StartSeconds  float64 // until its first load
+	SyncSeconds   float64 // a barrier of the block
+}
+
+// DRAM is the memory behind all.
+type DRAM struct {
+	BytesPerSecond, LatencySeconds float64
+	TransactionBytes               int64
+}
+
+// L2 is the cache that all SMs share.
+type L2 struct {
+	SizeBytes      int64
+	BytesPerSecond float64
+}
+
+// Block is the shape of a kernel's blocks.
+type Block struct {
+	Threads     int64 `json:"threads"`
+	Registers   int64 `json:"registers"` // per thread
+	SharedBytes int64 `json:"shared_bytes"`
+}
+
+// Occupancy is the number of blocks that an SM holds at a time; 0 if it can hold none.
+func (m *Machine) Occupancy(b Block) int64 {
+	if b.Threads > m.Block.Threads || b.Registers > m.Block.Registers || b.SharedBytes > m.Block.SharedBytes {
+		return 0
+	}
+	n := min(m.SM.Blocks, m.SM.Threads/max(1, b.Threads))
+	if b.Registers > 0 {
+		n = min(n, m.SM.Registers/(b.Registers*max(1, b.Threads)))
+	}
+	if b.SharedBytes > 0 {
+		n = min(n, m.SM.SharedBytes/b.SharedBytes)
+	}
+	return n
+}
+
+// Wave is the number of blocks that the machine holds at a time.
+func (m *Machine) Wave(b Block) int64 { return m.SMs * m.Occupancy(b) }
+
+// Registers is the most registers that a thread may have if so many blocks with so
+// many threads are to be on the machine at a time.
+func (m *Machine) Registers(blocks, threads int64) int64 {
+	perSM := (blocks + m.SMs - 1) / m.SMs
+	return min(m.Block.Registers, m.SM.Registers/(max(1, perSM)*max(1, threads)))
+}
+
+// Shared is the most shared memory that a block may have if so many are to be on the
+// machine at a time, in bytes.
+func (m *Machine) Shared(blocks int64) int64 {
+	return min(m.Block.SharedBytes, m.SM.SharedBytes/max(1, (blocks+m.SMs-1)/m.SMs))
+}
+
+// Barrier is the time of a barrier over so many blocks.
+func (m *Machine) Barrier(blocks int64) float64 {
+	return m.BarrierSeconds + float64(blocks)*m.BarrierSecondsPerBlock
+}
+
+// Library is the time of a compute-intensive operator as a library's kernel: macs
+// multiply-accumulates on elements of a type such as "f16", and bytes of the DRAM.
+func (m *Machine) Library(macs int64, dtype string, bytes int64) float64 {
+	per, ok := m.SM.MatrixMACs[dtype]
+	if !ok {
+		per = m.SM.MatrixMACs["f32"]
+	}
+	compute := float64(macs) / (m.LibraryEfficiency * per * float64(m.SMs) * m.ClockHz)
+	return m.LaunchSeconds + math.Max(compute, float64(bytes)/m.DRAM.BytesPerSecond)
+}
+
+// Transactions is the number of DRAM transactions that so many bytes take.
+func (m *Machine) Transactions(bytes int64) int64 {
+	return (bytes + m.DRAM.TransactionBytes - 1) / m.DRAM.TransactionBytes
+}
