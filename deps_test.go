@@ -17,13 +17,24 @@ const root = "github.com/dsasched/dsasched/"
 // model/schedule and never each other; hardware/lower knows schedules, hardware/sim
 // only programs; experiments knows all but HiGHS; the command wires everything.
 var mayImport = map[string][]string{
-	"cmd/dsasched":          {"experiments", "formulation/allocate", "formulation/binding", "formulation/highs", "formulation/milp", "formulation/ordering", "formulation/rcpsp", "formulation/split", "hardware", "hardware/cost", "hardware/isa", "hardware/sim/trace", "heuristics/graphturbo", "model", "model/network", "model/onnx", "model/schedule", "model/schedulefile", "model/simplify", "model/structure", "model/zoo", "plots", "scheduler", "scheduler/explain", "scheduler/picture", "spell"},
-	"examples/accelerator":  {"hardware", "model/network", "scheduler"},
-	"examples/cost":         {"hardware", "hardware/cost", "model", "model/network", "scheduler"},
-	"examples/experiment":   {"experiments", "hardware", "model/network", "scheduler"},
-	"examples/scheduler":    {"hardware", "model/network", "model/schedule", "scheduler"},
-	"experiments":           {"experiments/page", "formulation/allocate", "formulation/binding", "formulation/joint", "formulation/milp", "formulation/ordering", "formulation/rcpsp", "formulation/split", "hardware", "hardware/cost", "hardware/isa", "hardware/lower", "hardware/sim", "heuristics/graphturbo", "model", "model/network", "model/schedule", "model/structure", "plots", "scheduler", "scheduler/issue", "spell"},
-	"experiments/page":      {},
+	"cmd/dsasched":         {"experiments", "experiments/tuning", "formulation/allocate", "formulation/binding", "formulation/highs", "formulation/milp", "formulation/ordering", "formulation/rcpsp", "formulation/split", "hardware", "hardware/cost", "hardware/isa", "hardware/sim/trace", "heuristics/graphturbo", "model", "model/network", "model/onnx", "model/schedule", "model/schedulefile", "model/simplify", "model/structure", "model/zoo", "plots", "scheduler", "scheduler/explain", "scheduler/picture", "spell"},
+	"examples/accelerator": {"hardware", "model/network", "scheduler"},
+	"examples/cost":        {"hardware", "hardware/cost", "model", "model/network", "scheduler"},
+	"examples/experiment":  {"experiments", "hardware", "model/network", "scheduler"},
+	"examples/scheduler":   {"hardware", "model/network", "model/schedule", "scheduler"},
+
+	"experiments":                     {"experiments/ablation", "experiments/harness", "experiments/literature", "experiments/optimality", "experiments/paperfigs", "experiments/report", "experiments/timeline", "experiments/tuning", "formulation/allocate", "formulation/binding", "formulation/joint", "formulation/ordering", "formulation/rcpsp", "formulation/split", "hardware", "hardware/cost", "heuristics/graphturbo", "model/network", "model/schedule", "plots", "scheduler", "scheduler/issue", "spell"},
+	"experiments/ablation":            {"experiments/harness", "experiments/literature", "hardware", "plots", "scheduler"},
+	"experiments/harness":             {"formulation/milp", "hardware", "hardware/isa", "hardware/sim", "model", "model/network", "plots", "scheduler"},
+	"experiments/harness/harnesstest": {},
+	"experiments/literature":          {"experiments/harness", "scheduler"},
+	"experiments/optimality":          {"experiments/harness", "experiments/literature", "formulation/milp", "formulation/ordering", "hardware", "model/network", "plots", "scheduler"},
+	"experiments/paperfigs":           {"experiments/harness", "experiments/literature", "formulation/allocate", "hardware", "hardware/isa", "hardware/lower", "heuristics/graphturbo", "model", "model/schedule", "model/structure", "plots", "scheduler"},
+	"experiments/report":              {"experiments/harness", "experiments/report/page", "experiments/timeline"},
+	"experiments/report/page":         {},
+	"experiments/timeline":            {"experiments/harness", "experiments/literature", "hardware", "hardware/isa", "model", "scheduler"},
+	"experiments/tuning":              {"experiments/harness", "experiments/literature", "hardware", "model", "model/network", "plots", "scheduler", "spell"},
+
 	"formulation/allocate":  {"formulation/milp"},
 	"formulation/binding":   {"formulation/milp", "hardware/cost", "model", "model/schedule"},
 	"formulation/highs":     {"formulation/milp"},

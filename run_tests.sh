@@ -89,7 +89,7 @@ if [[ -s $tmp/slow ]]; then
 fi
 
 step "test, without the race detector, what skips under it"
-go test -run '^TestCalibrationYieldsThePreset$' ./experiments
+go test -run '^TestCalibrationYieldsThePreset$' ./experiments/tuning
 
 step "test without cgo what differs there"
 CGO_ENABLED=0 go test ./formulation/highs

@@ -7,16 +7,16 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/formulation/ordering"
 	"github.com/dsasched/dsasched/formulation/rcpsp"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
-	"github.com/dsasched/dsasched/scheduler"
-	"github.com/dsasched/dsasched/scheduler/issue"
-
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/issue"
 )
 
 // The decisions that can be compared with exact ones.
@@ -77,7 +77,7 @@ type CompareOptions struct {
 	// for results that repeat.
 	TimeLimit time.Duration
 	// Progress, if not nil, is told of each start and end of a decision.
-	Progress func(Progress)
+	Progress func(harness.Progress)
 }
 
 // comparer holds what all decisions start from: the greedy schedule.
@@ -137,7 +137,7 @@ func CompareDecisions(ctx context.Context, src network.Network, spec *hardware.S
 	if total == 0 {
 		total = len(Decisions())
 	}
-	track := newTracker("", 0, total, copt.Progress)
+	track := harness.NewTracker("", 0, total, copt.Progress)
 	for _, d := range []struct {
 		name string
 		run  func(context.Context) error
@@ -145,9 +145,9 @@ func CompareDecisions(ctx context.Context, src network.Network, spec *hardware.S
 		if len(copt.Decisions) > 0 && !slices.Contains(copt.Decisions, d.name) {
 			continue
 		}
-		track.start(d.name)
+		track.Start(d.name)
 		err := d.run(ctx)
-		track.end(d.name, err == nil)
+		track.End(d.name, err == nil)
 		if err != nil {
 			return c.answers, fmt.Errorf("%s: %w", d.name, err)
 		}
@@ -161,7 +161,7 @@ func CompareDecisions(ctx context.Context, src network.Network, spec *hardware.S
 // add simulates a schedule, if there is one, and keeps the answer.
 func (c *comparer) add(ctx context.Context, d Decided, s *schedule.Schedule, since time.Time) error {
 	d.Seconds = time.Since(since).Seconds()
-	d.Cost, d.Bound = round(d.Cost), round(d.Bound)
+	d.Cost, d.Bound = harness.Round(d.Cost), harness.Round(d.Bound)
 	if s != nil {
 		r, err := scheduler.Replay(ctx, c.src.Name, s, c.busy, int(c.share/c.copt.Chunk), c.v.Lower)
 		switch {
@@ -170,7 +170,7 @@ func (c *comparer) add(ctx context.Context, d Decided, s *schedule.Schedule, sin
 		case err != nil:
 			d.Note = "not simulated: " + err.Error()
 		default:
-			d.ThroughputPerSecond = round(float64(c.batch) / (float64(r.TotalPs) * 1e-12))
+			d.ThroughputPerSecond = harness.Round(float64(c.batch) / (float64(r.TotalPs) * 1e-12))
 		}
 	}
 	c.answers = append(c.answers, d)

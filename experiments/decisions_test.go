@@ -2,10 +2,10 @@ package experiments
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"testing"
 
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware"
 )
 
@@ -17,7 +17,7 @@ func TestCompareDecisions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"bert-128", "toy-fig3", "mobilenetv2"} {
-		src, err := openNetwork(name)
+		src, err := harness.OpenNetwork(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func TestCompareDecisions(t *testing.T) {
 			}
 		}
 	}
-	src, err := openNetwork("toy-fig3")
+	src, err := harness.OpenNetwork("toy-fig3")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,43 +77,5 @@ func TestCompareDecisions(t *testing.T) {
 		if _, err := CompareDecisions(context.Background(), src, spec, tt.batch, tt.opt); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("batch %d, %+v: %v, want %q", tt.batch, tt.opt, err, tt.want)
 		}
-	}
-}
-
-func TestOptimality(t *testing.T) {
-	o := fullOptimality()
-	o.configurations = o.configurations[1:2]
-	p, err := o.plan()
-	if err != nil || len(p.cells) != 1 {
-		t.Fatalf("%v: %d cells", err, len(p.cells))
-	}
-	result, err := compute(context.Background(), p.cells[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	rep, err := p.report([]json.RawMessage{result})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var gap bool
-	for _, f := range rep.files {
-		gap = gap || strings.HasPrefix(f.name, "gap.")
-	}
-	if !gap {
-		t.Error("no figure of the gaps")
-	}
-	var list []Decided
-	if err := json.Unmarshal(result, &list); err != nil {
-		t.Fatal(err)
-	}
-	gaps := map[string]float64{}
-	for _, s := range o.gaps([][]Decided{list}) {
-		gaps[s.Name] = s.Values[0]
-	}
-	if gaps[DecisionOrder] != 0 || gaps[DecisionBind] <= 0 || gaps[DecisionBind] >= 100 {
-		t.Errorf("gaps %v, want none of the order, which is proven best, and one of the bindings", gaps)
-	}
-	if !strings.Contains(rep.text, "; the order is proven best") || !strings.Contains(rep.text, "loses most") {
-		t.Errorf("text:\n%s", rep.text)
 	}
 }

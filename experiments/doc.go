@@ -40,7 +40,7 @@
 // The experiment timeline writes viewer.json: for some configurations and variants,
 // each command of cluster 0 with its operator, time and bytes or operations, and each
 // buffer of the L1 and the LLB with its operator, address, size and time. The viewer of
-// the report page reads it; the types recording and below describe it.
+// the report page reads it; package timeline describes it.
 //
 // # What tensor writes count
 //
@@ -54,8 +54,10 @@
 // New makes an Experiment of a Definition of the caller's, with Measure as a cell for
 // one network, accelerator and variant; docs/extend-experiment.md shows how.
 //
-// # Sources
+// # Folders
 //
-// Published holds the published figures as data, with where they are from. A figure
-// that is not published is missing there too.
+// A folder has the experiments of one paper or question: paperfigs, ablation, optimality,
+// tuning, timeline. Package harness is what they share, literature the published figures,
+// report what is made of all results. A new experiment is a file in such a folder and a row
+// in the registry.
 package experiments

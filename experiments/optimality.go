@@ -5,28 +5,31 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/experiments/literature"
+	"github.com/dsasched/dsasched/experiments/optimality"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
 )
 
-// optimality asks how far greedy decisions are from the best ones.
-type optimality struct {
+// againstExact asks how far greedy decisions are from the best ones.
+type againstExact struct {
 	hardware       string
-	configurations []Configuration
+	configurations []literature.Configuration
 }
 
-func fullOptimality() optimality { return optimality{"stcp920", Configurations()} }
+func fullOptimality() againstExact { return againstExact{"stcp920", literature.Configurations()} }
 
-func (o optimality) experiment() Experiment {
-	return Experiment{Name: "optimality", Exact: true, Description: "how far the greedy decisions are from the best ones, decision by decision",
-		Paper: "none; the exact counterparts of Algorithms 1 to 4, of spilling and of in-order issue", plan: o.plan}
+func (o againstExact) experiment() harness.Experiment {
+	return harness.Experiment{Name: "optimality", Exact: true, Description: "how far the greedy decisions are from the best ones, decision by decision",
+		Paper: "none; the exact counterparts of Algorithms 1 to 4, of spilling and of in-order issue", Plan: o.plan}
 }
 
-func (o optimality) plan() (*plan, error) {
-	return configured[[]Decided]{
-		Experiment: o.experiment(), hardware: o.hardware, configurations: o.configurations,
-		inputs: func(c Configuration, hardwareHash string) any {
+func (o againstExact) plan() (*harness.Plan, error) {
+	return optimality.Configured[[]Decided]{
+		Experiment: o.experiment(), Hardware: o.hardware, Configurations: o.configurations,
+		Inputs: func(c literature.Configuration, hardwareHash string) any {
 			return struct {
 				Model        string `json:"model"`
 				HardwareHash string `json:"hardware_sha256"`
@@ -34,15 +37,15 @@ func (o optimality) plan() (*plan, error) {
 				Chunk        int64  `json:"chunk"`
 			}{c.Network, hardwareHash, c.BatchSize, c.GraphTurboBatchesPerCluster}
 		},
-		run: func(ctx context.Context, src network.Network, spec *hardware.Spec, c Configuration) ([]Decided, error) {
+		Run: func(ctx context.Context, src network.Network, spec *hardware.Spec, c literature.Configuration) ([]Decided, error) {
 			return CompareDecisions(ctx, src, spec, c.BatchSize, CompareOptions{Chunk: c.GraphTurboBatchesPerCluster})
 		},
-		report: o.report, files: o.files,
-	}.plan()
+		Report: o.report, Files: o.files,
+	}.Plan()
 }
 
 // files are the answers of all configurations.
-func (o optimality) files(all [][]Decided) ([]file, error) {
+func (o againstExact) files(all [][]Decided) ([]harness.File, error) {
 	out := [][]string{{"model", "batch", "decision", "method", "unit", "objective", "bound", "gap", "status", "throughput_per_s", "note"}}
 	type answer struct {
 		Model string `json:"model"`
@@ -54,17 +57,17 @@ func (o optimality) files(all [][]Decided) ([]file, error) {
 		for _, d := range all[i] {
 			objective, bound, gap := "", "", ""
 			if d.HasObjective() {
-				objective = exact(d.Cost)
+				objective = harness.Exact(d.Cost)
 			}
 			if d.HasBound() {
-				bound, gap = exact(d.Bound), exact(d.Gap())
+				bound, gap = harness.Exact(d.Bound), harness.Exact(d.Gap())
 			}
-			out = append(out, []string{c.Network, count(c.BatchSize), d.Decision, d.Method, d.Unit, objective, bound, gap, d.Status, exact(d.ThroughputPerSecond), d.Note})
+			out = append(out, []string{c.Network, harness.Count(c.BatchSize), d.Decision, d.Method, d.Unit, objective, bound, gap, d.Status, harness.Exact(d.ThroughputPerSecond), d.Note})
 			list = append(list, answer{c.Network, c.BatchSize, d})
 		}
 	}
 	data, err := json.MarshalIndent(list, "", "  ")
-	return []file{{"optimality.csv", csvBytes(out)}, {"optimality.json", append(data, '\n')}}, err
+	return []harness.File{{Name: "optimality.csv", Data: harness.CSVBytes(out)}, {Name: "optimality.json", Data: append(data, '\n')}}, err
 }
 
 // find returns the answer of a decision by the first method for which ok holds.
@@ -80,10 +83,10 @@ func find(list []Decided, decision string, ok func(Decided) bool) (Decided, bool
 func isGreedy(d Decided) bool { return !isExact(d) }
 func isExact(d Decided) bool  { return d.Method == "search" }
 
-func (o optimality) report(all [][]Decided, b *gridReport) error {
-	t := table{title: "Greedy against exact, the paper's batches per cluster", label: "tab:optimality",
-		columns: []column{{name: "Network", text: true}, {name: "Decision", text: true}, {name: "Method", text: true}, {name: "Objective"}, {name: "Bound"}, {name: "Unit", text: true},
-			{name: "Gap (%)"}, {name: "Status", text: true}, {name: "Throughput\n(1/s)"}, {name: "Over\ngreedy (%)"}}}
+func (o againstExact) report(all [][]Decided, b *harness.Comparison) error {
+	t := harness.Table{Title: "Greedy against exact, the paper's batches per cluster", Label: "tab:optimality",
+		Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Decision", Text: true}, {Name: "Method", Text: true}, {Name: "Objective"}, {Name: "Bound"}, {Name: "Unit", Text: true},
+			{Name: "Gap (%)"}, {Name: "Status", Text: true}, {Name: "Throughput\n(1/s)"}, {Name: "Over\ngreedy (%)"}}}
 	decisions := []string{DecisionSplit, DecisionOrder, DecisionBind, DecisionMemory, DecisionAll}
 	var series []plots.Series
 	for range decisions {
@@ -94,9 +97,9 @@ func (o optimality) report(all [][]Decided, b *gridReport) error {
 			first, _ := find(all[i], d.Decision, isGreedy)
 			gain, throughput, gap, objective, bound := "–", "–", "–", "–", "–"
 			if d.ThroughputPerSecond > 0 {
-				throughput = significant(d.ThroughputPerSecond)
+				throughput = harness.Significant(d.ThroughputPerSecond)
 				if first.ThroughputPerSecond > 0 {
-					gain = fixed(100*(d.ThroughputPerSecond/first.ThroughputPerSecond-1), 1)
+					gain = harness.Fixed(100*(d.ThroughputPerSecond/first.ThroughputPerSecond-1), 1)
 				}
 			}
 			unit, per := d.Unit, 1.0
@@ -104,12 +107,12 @@ func (o optimality) report(all [][]Decided, b *gridReport) error {
 				unit, per = "µs", 1e6
 			}
 			if d.HasObjective() {
-				objective = significant(per * d.Cost)
+				objective = harness.Significant(per * d.Cost)
 			}
 			if d.HasBound() {
-				bound, gap = significant(per*d.Bound), fixed(100*d.Gap(), 1)
+				bound, gap = harness.Significant(per*d.Bound), harness.Fixed(100*d.Gap(), 1)
 			}
-			t.rows = append(t.rows, []string{c.Network, d.Decision, d.Method, objective, bound, unit, gap, d.Status, throughput, gain})
+			t.Rows = append(t.Rows, []string{c.Network, d.Decision, d.Method, objective, bound, unit, gap, d.Status, throughput, gain})
 		}
 		for k, decision := range decisions {
 			g, ok1 := find(all[i], decision, isGreedy)
@@ -119,13 +122,13 @@ func (o optimality) report(all [][]Decided, b *gridReport) error {
 			}
 		}
 	}
-	t.notes = append(t.notes, "Objectives: split, bind: seconds of the cost models of docs/formulations.md; order: bytes between LB and GB; memory: bytes that spills and parameters passing again move; issue: seconds of one kernel; joint: seconds of bindings, scopes and what the order spills. A decision is replaced alone, the others are greedy; joint: order, bindings and scopes by one search; all: split, then joint, then memory, each for the choices before.",
+	t.Notes = append(t.Notes, "Objectives: split, bind: seconds of the cost models of docs/formulations.md; order: bytes between LB and GB; memory: bytes that spills and parameters passing again move; issue: seconds of one kernel; joint: seconds of bindings, scopes and what the order spills. A decision is replaced alone, the others are greedy; joint: order, bindings and scopes by one search; all: split, then joint, then memory, each for the choices before.",
 		"An objective is a proxy: the simulator overlaps moves with work, so that the best choice of a proxy can be slower.")
-	if err := b.table(t); err != nil {
+	if err := b.Table(t); err != nil {
 		return err
 	}
 	for i, c := range o.configurations {
-		b.note("%s", o.sentence(c, all[i]))
+		b.Note("%s", o.sentence(c, all[i]))
 	}
 	names := make([]string, 0, len(o.configurations))
 	for _, c := range o.configurations {
@@ -135,16 +138,16 @@ func (o optimality) report(all [][]Decided, b *gridReport) error {
 		series[k].Name = name
 	}
 	f, err := plots.GroupedBars(plots.Groups{Title: "Throughput with exact decisions over that with greedy ones", YLabel: "Ratio", Categories: names, Series: series, Line: 1})
-	if err := b.figure("throughput", "Throughput with exact decisions", f, err); err != nil {
+	if err := b.Figure("throughput", "Throughput with exact decisions", f, err); err != nil {
 		return err
 	}
 	f, err = plots.GroupedBars(plots.Groups{Title: "How far greedy objectives may be above the least ones", YLabel: "Gap to the proven bound (%)", Categories: names, Series: o.gaps(all)})
-	return b.figure("gap", "Gaps of greedy decisions", f, err)
+	return b.Figure("gap", "Gaps of greedy decisions", f, err)
 }
 
 // gaps are those of the greedy answers, in percent, by decision and configuration; 0 also
 // where nothing is proven.
-func (o optimality) gaps(all [][]Decided) []plots.Series {
+func (o againstExact) gaps(all [][]Decided) []plots.Series {
 	list := []plots.Series{{Name: DecisionSplit}, {Name: DecisionOrder}, {Name: DecisionBind}, {Name: DecisionMemory}, {Name: DecisionIssue}, {Name: DecisionJoint}}
 	for k := range list {
 		list[k].Values = make([]float64, len(all))
@@ -159,7 +162,7 @@ func (o optimality) gaps(all [][]Decided) []plots.Series {
 
 // sentence says how far a network's schedule is from the best, and which decision
 // loses most.
-func (o optimality) sentence(c Configuration, list []Decided) string {
+func (o againstExact) sentence(c literature.Configuration, list []Decided) string {
 	s := c.Network + ": "
 	worst, loss, compared := "", 0.0, false
 	for _, decision := range []string{DecisionSplit, DecisionOrder, DecisionBind, DecisionMemory, DecisionJoint} {
@@ -194,3 +197,6 @@ func (o optimality) sentence(c Configuration, list []Decided) string {
 	}
 	return s + worst + " loses most."
 }
+
+// Optimality compares greedy decisions with exact ones.
+func Optimality() harness.Experiment { return fullOptimality().experiment() }

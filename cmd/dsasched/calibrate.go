@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/experiments"
+	"github.com/dsasched/dsasched/experiments/tuning"
 	"github.com/dsasched/dsasched/hardware"
 )
 
@@ -100,7 +100,7 @@ comments included.`,
 				return err
 			}
 			// What can't be written is told before the search, not after.
-			if err := experiments.CanApply(accelerator, text, spec); err != nil {
+			if err := tuning.CanApply(accelerator, text, spec); err != nil {
 				return err
 			}
 		}
@@ -135,14 +135,14 @@ func hardwareText(name string) ([]byte, error) {
 }
 
 // calibrateUntil returns as soon as ctx ends.
-func calibrateUntil(ctx context.Context, spec *hardware.Spec, fit bool) (*experiments.Calibration, error) {
+func calibrateUntil(ctx context.Context, spec *hardware.Spec, fit bool) (*tuning.Calibration, error) {
 	type outcome struct {
-		cal *experiments.Calibration
+		cal *tuning.Calibration
 		err error
 	}
 	done := make(chan outcome, 1)
 	go func() {
-		cal, err := experiments.Calibrate(ctx, spec, fit)
+		cal, err := tuning.Calibrate(ctx, spec, fit)
 		done <- outcome{cal, err}
 	}()
 	select {
@@ -153,7 +153,7 @@ func calibrateUntil(ctx context.Context, spec *hardware.Spec, fit bool) (*experi
 	}
 }
 
-func describeCalibration(c *experiments.Calibration, fitted bool) *calibrateJSON {
+func describeCalibration(c *tuning.Calibration, fitted bool) *calibrateJSON {
 	a := &calibrateJSON{Hardware: c.Hardware, Method: residualMethod, Sum: c.Sum, Evaluations: c.Evaluations}
 	if fitted {
 		a.Method = fitMethod

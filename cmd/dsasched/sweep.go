@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/experiments"
+	"github.com/dsasched/dsasched/experiments/tuning"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/scheduler"
@@ -76,18 +76,18 @@ func (g *gridFlags) check(cmd *cobra.Command) error {
 
 // run computes the points of a grid, prints them by write and writes the files. If
 // it is interrupted, what is finished is printed, and no file is touched.
-func (g *gridFlags) run(cmd *cobra.Command, axes []experiments.Axis, write func(*bytes.Buffer, *experiments.Plan, []experiments.Explored)) error {
-	grid := experiments.Grid{Axes: axes, Network: g.read.options(), Options: withSolver(scheduler.Options{InPlace: g.inPlace, TimeLimit: g.limit})}
+func (g *gridFlags) run(cmd *cobra.Command, axes []tuning.Axis, write func(*bytes.Buffer, *tuning.Plan, []tuning.Explored)) error {
+	grid := tuning.Grid{Axes: axes, Network: g.read.options(), Options: withSolver(scheduler.Options{InPlace: g.inPlace, TimeLimit: g.limit})}
 	plan, err := grid.Plan()
 	if err != nil {
-		var wrong *experiments.GridError
+		var wrong *tuning.GridError
 		if errors.As(err, &wrong) || errors.Is(err, scheduler.ErrNoSolver) {
 			return explainSolver(err)
 		}
 		return err
 	}
 	show := newStatus(cmd, *g.quiet)
-	list, stopped := plan.Explore(cmd.Context(), experiments.ExploreOptions{Workers: int(g.workers.value), Progress: show.cells})
+	list, stopped := plan.Explore(cmd.Context(), tuning.ExploreOptions{Workers: int(g.workers.value), Progress: show.cells})
 	show.end()
 	if stopped != nil && len(list) == 0 {
 		return stopped
@@ -127,7 +127,7 @@ func (g *gridFlags) run(cmd *cobra.Command, axes []experiments.Axis, write func(
 	return fmt.Errorf("no point has a schedule: %s", oneLine(list[0].Err))
 }
 
-func (g *gridFlags) files(plan *experiments.Plan, list []experiments.Explored) error {
+func (g *gridFlags) files(plan *tuning.Plan, list []tuning.Explored) error {
 	if g.csv != "" {
 		if err := replaceFile(g.csv, plan.CSV(list)); err != nil {
 			return err
@@ -199,8 +199,8 @@ Ctrl-C prints what is finished and writes no file.`,
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(axes, func(a experiments.Axis) bool { return a.Key == "dtype" }) {
-			axes = append([]experiments.Axis{{Key: "dtype", Values: []string{g.read.dtype.value}}}, axes...)
+		if !slices.ContainsFunc(axes, func(a tuning.Axis) bool { return a.Key == "dtype" }) {
+			axes = append([]tuning.Axis{{Key: "dtype", Values: []string{g.read.dtype.value}}}, axes...)
 		}
 		return g.run(cmd, axes, writeSweep)
 	}
@@ -208,10 +208,10 @@ Ctrl-C prints what is finished and writes no file.`,
 }
 
 // gridAxes reads --set KEY=A,B.
-func gridAxes(models, sets []string) ([]experiments.Axis, error) {
-	var axes []experiments.Axis
+func gridAxes(models, sets []string) ([]tuning.Axis, error) {
+	var axes []tuning.Axis
 	if len(models) > 0 {
-		axes = append(axes, experiments.Axis{Key: "model", Values: models})
+		axes = append(axes, tuning.Axis{Key: "model", Values: models})
 	}
 	for _, s := range sets {
 		key, values, ok := strings.Cut(s, "=")
@@ -221,9 +221,9 @@ func gridAxes(models, sets []string) ([]experiments.Axis, error) {
 		if key == "model" && len(models) > 0 {
 			return nil, usagef("--set %s: the networks are given already: %s", s, quoted(models))
 		}
-		axes = append(axes, experiments.Axis{Key: key, Values: strings.Split(values, ",")})
+		axes = append(axes, tuning.Axis{Key: key, Values: strings.Split(values, ",")})
 	}
-	if !slices.ContainsFunc(axes, func(a experiments.Axis) bool { return a.Key == "model" }) {
+	if !slices.ContainsFunc(axes, func(a tuning.Axis) bool { return a.Key == "model" }) {
 		return nil, usagef("MODEL is missing: give a name that 'dsasched models' lists, or the path of an ONNX file")
 	}
 	return axes, nil
@@ -235,7 +235,7 @@ func completeSet(_ *cobra.Command, _ []string, word string) ([]cobra.Completion,
 	key, values, ok := strings.Cut(word, "=")
 	if !ok {
 		var keys []cobra.Completion
-		for _, k := range experiments.GridKeys() {
+		for _, k := range tuning.GridKeys() {
 			keys = append(keys, k+"=")
 		}
 		if d, err := hardware.Describe("stcp920"); err == nil {
@@ -273,7 +273,7 @@ func completeSet(_ *cobra.Command, _ []string, word string) ([]cobra.Completion,
 	return words, more
 }
 
-func writeSweep(b *bytes.Buffer, plan *experiments.Plan, list []experiments.Explored) {
+func writeSweep(b *bytes.Buffer, plan *tuning.Plan, list []tuning.Explored) {
 	var fixed []string
 	var header []string
 	var shown []int
@@ -311,7 +311,7 @@ func writeSweep(b *bytes.Buffer, plan *experiments.Plan, list []experiments.Expl
 }
 
 // writeFailures says why points have no schedule, by their numbers in the table.
-func writeFailures(b *bytes.Buffer, list []experiments.Explored) {
+func writeFailures(b *bytes.Buffer, list []tuning.Explored) {
 	n := 0
 	for _, e := range list {
 		if e.Row == nil {
@@ -357,7 +357,7 @@ even if it never waits, or dependencies if none is for half of it.`,
 		if len(machines) == 0 {
 			machines = hardware.Presets()
 		}
-		return g.run(cmd, []experiments.Axis{
+		return g.run(cmd, []tuning.Axis{
 			{Key: "model", Values: args}, {Key: "dtype", Values: []string{g.read.dtype.value}}, {Key: "batch", Values: []string{batch.String()}},
 			{Key: "chunk", Values: []string{chunk.String()}}, {Key: "hardware", Values: machines}, {Key: "variant", Values: variants},
 		}, writeHardwareComparison)
@@ -365,16 +365,16 @@ even if it never waits, or dependencies if none is for half of it.`,
 	return cmd
 }
 
-func writeHardwareComparison(b *bytes.Buffer, plan *experiments.Plan, list []experiments.Explored) {
-	value := func(e experiments.Explored, key string) string {
-		return printable(e.Values[slices.IndexFunc(plan.Axes, func(a experiments.Axis) bool { return a.Key == key })])
+func writeHardwareComparison(b *bytes.Buffer, plan *tuning.Plan, list []tuning.Explored) {
+	value := func(e tuning.Explored, key string) string {
+		return printable(e.Values[slices.IndexFunc(plan.Axes, func(a tuning.Axis) bool { return a.Key == key })])
 	}
 	if len(list) == 0 {
 		return
 	}
 	row(b, "network", "%s (%s), batch %s", value(list[0], "model"), value(list[0], "dtype"), value(list[0], "batch"))
 	header, align := []string{"hardware", "chunk", "throughput", "latency", "matrix", "vector", "DDR bytes", "limited by", ""}, "lrrrrrrll"
-	several := slices.ContainsFunc(list, func(e experiments.Explored) bool { return value(e, "variant") != value(list[0], "variant") })
+	several := slices.ContainsFunc(list, func(e tuning.Explored) bool { return value(e, "variant") != value(list[0], "variant") })
 	if several {
 		header, align = slices.Insert(header, 1, "variant"), "l"+align
 	} else {

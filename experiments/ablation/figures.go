@@ -1,0 +1,80 @@
+package ablation
+
+import (
+	"fmt"
+
+	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/experiments/literature"
+	"github.com/dsasched/dsasched/plots"
+)
+
+// figures are the throughput and the utilisation by variant.
+func (a ablation) figures(rows []harness.Row) ([]harness.File, error) {
+	var networks []plots.Network
+	for _, n := range a.networks {
+		if p := n.panel(rows); len(p.Variants) > 0 {
+			networks = append(networks, p)
+		}
+	}
+	var files []harness.File
+	for _, f := range []struct {
+		name string
+		draw func([]plots.Network) (*plots.Figure, error)
+	}{{"throughput", plots.Throughput}, {"utilization", plots.Utilization}} {
+		fig, err := f.draw(networks)
+		if err != nil {
+			return nil, err
+		}
+		png, err := fig.PNG()
+		if err != nil {
+			return nil, fmt.Errorf("%s.png: %w", f.name, err)
+		}
+		svg, err := fig.SVG()
+		if err != nil {
+			return nil, fmt.Errorf("%s.svg: %w", f.name, err)
+		}
+		files = append(files, harness.File{Name: f.name + ".png", Data: png}, harness.File{Name: f.name + ".svg", Data: svg})
+	}
+	return files, nil
+}
+
+// panel shows the tuned rows, and where the paper's batches per cluster would be.
+func (n ablationNetwork) panel(rows []harness.Row) plots.Network {
+	title := literature.NetworkTitles[n.model]
+	if title == "" {
+		title = n.model
+	}
+	p := plots.Network{Title: fmt.Sprintf("%s, batch %d", title, n.batch), Unit: n.unit}
+	paper := map[string]float64{}
+	variants := map[string]bool{}
+	for _, r := range rows {
+		if r.Model == n.model && r.Batch == n.batch && r.ChunkPolicy == harness.PaperChunks {
+			paper[r.Variant] = r.ThroughputPerSecond
+		}
+	}
+	for _, r := range rows {
+		if r.Model == n.model && r.Batch == n.batch && r.ChunkPolicy == harness.Tuned {
+			variants[r.Variant] = true
+			p.Variants = append(p.Variants, plots.Variant{
+				Name: r.Variant, ThroughputPerSecond: r.ThroughputPerSecond, PaperChunksPerSecond: paper[r.Variant],
+				MMEUtilization: r.MMEUtilization, VMEUtilization: r.VMEUtilization,
+			})
+		}
+	}
+	add := func(variant string, throughput float64, kind plots.MarkKind) {
+		if variants[variant] {
+			p.Marks = append(p.Marks, plots.Mark{Variant: variant, ThroughputPerSecond: throughput, Kind: kind})
+		}
+	}
+	if n.label != "" {
+		add("tvm", literature.ModelOf(n.label).TVMThroughputPerSecond, plots.Published)
+	}
+	switch n.label {
+	case "A":
+		add("cross-layer", literature.MeasuredResNet.ThroughputPerSecond, plots.Measured)
+	case "B":
+		add("cross-layer", literature.BertThroughput.Value, plots.Published)
+		add("cross-layer", literature.MeasuredBERT.ThroughputPerSecond, plots.Measured)
+	}
+	return p
+}

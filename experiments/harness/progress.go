@@ -1,0 +1,75 @@
+package harness
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// Progress tells where a list of cells or points stands.
+type Progress struct {
+	Name        string // of the experiment; "" for a grid
+	Done, Total int
+	Running     []string // what is being computed, in the order in which it began
+	// Finished is what was finished just now and how long it took; "" at a start.
+	Finished        string
+	FinishedSeconds float64
+	Seconds         float64 // since the beginning
+	// LeftSeconds is what the rest takes if it is like what was computed so far; less
+	// than 0: nothing is known.
+	LeftSeconds float64
+}
+
+// tracker makes Progress of starts and ends. Its methods may be called from several
+// goroutines; report is called by one at a time.
+type tracker struct {
+	report func(Progress)
+
+	mu       sync.Mutex
+	p        Progress
+	before   int // done at the beginning
+	began    time.Time
+	starting map[string]time.Time
+}
+
+func NewTracker(name string, done, total int, report func(Progress)) *tracker {
+	if report == nil {
+		report = func(Progress) {}
+	}
+	return &tracker{report: report, p: Progress{Name: name, Done: done, Total: total}, before: done,
+		began: time.Now(), starting: map[string]time.Time{}}
+}
+
+func (t *tracker) Start(label string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.starting[label] = time.Now()
+	t.p.Running = append(slices.Clip(t.p.Running), label)
+	t.tell("", 0)
+}
+
+// End takes a cell off the list. One that failed or was interrupted is not done.
+func (t *tracker) End(label string, done bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	seconds := time.Since(t.starting[label]).Seconds()
+	if i := slices.Index(t.p.Running, label); i >= 0 {
+		t.p.Running = slices.Delete(slices.Clone(t.p.Running), i, i+1)
+	}
+	if !done {
+		label = ""
+	} else {
+		t.p.Done++
+	}
+	t.tell(label, seconds)
+}
+
+func (t *tracker) tell(finished string, seconds float64) {
+	p := t.p
+	p.Finished, p.FinishedSeconds = finished, seconds
+	p.Seconds, p.LeftSeconds = time.Since(t.began).Seconds(), -1
+	if n := p.Done - t.before; n > 0 {
+		p.LeftSeconds = p.Seconds / float64(n) * float64(p.Total-p.Done)
+	}
+	t.report(p)
+}

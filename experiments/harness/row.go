@@ -1,0 +1,225 @@
+package harness
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/hardware/sim"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// ChunkPolicy says how the batches per cluster were chosen.
+type ChunkPolicy string
+
+// The policies.
+const (
+	Tuned       ChunkPolicy = "tuned" // the fastest of all divisors of a cluster's share
+	PaperChunks ChunkPolicy = "paper" // what the paper used
+	Given       ChunkPolicy = "given" // what the caller wanted
+)
+
+// Row is what one variant did on one network. Counts without "Dynamic" are static
+// (see the package documentation).
+type Row struct {
+	Model             string      `json:"model"`
+	Hardware          string      `json:"hardware"`
+	Batch             int64       `json:"batch"`
+	Variant           string      `json:"variant"`
+	ChunkPolicy       ChunkPolicy `json:"chunk_policy"`
+	BatchesPerCluster int64       `json:"batches_per_cluster"`
+	Unit              string      `json:"throughput_unit"` // of ThroughputPerSecond, such as images/s
+
+	ThroughputPerSecond float64 `json:"throughput_per_s"`
+	LatencySeconds      float64 `json:"latency_s"`
+	// LowerBoundSeconds is what no execution of the same program can beat.
+	LowerBoundSeconds float64 `json:"lower_bound_s"`
+
+	Kernels         int64  `json:"kernels"`
+	Writes          Levels `json:"tensor_writes"`
+	KernelsDynamic  int64  `json:"kernels_dynamic"`
+	WritesDynamic   Levels `json:"tensor_writes_dynamic"`
+	MovedBytes      Levels `json:"moved_bytes"`
+	PeakLLBBytes    int64  `json:"llb_peak_bytes"`         // of the fullest cluster
+	PeakL1CoreBytes int64  `json:"l1_peak_bytes_per_core"` // of the fullest core
+
+	// Utilisation is useful arithmetic over what the units could have done in
+	// the latency; the busy share is the time in which a unit worked on
+	// something, edge waste and pipeline filling included.
+	MMEUtilization float64 `json:"mme_utilization"`
+	VMEUtilization float64 `json:"vme_utilization"`
+	MMEBusyShare   float64 `json:"mme_busy_share"`
+	VMEBusyShare   float64 `json:"vme_busy_share"`
+
+	// Where the time went, as the mean of the clusters. The sum is LatencySeconds.
+	Time TimeLost `json:"time"`
+
+	Tried []Trial  `json:"tried,omitempty"` // what a tuned row was chosen from
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Levels holds a number for each level of memory, under the STCP920's names.
+type Levels struct {
+	DDR int64 `json:"ddr"`
+	LLB int64 `json:"llb"`
+	L1  int64 `json:"l1"`
+}
+
+// String writes the numbers from the farthest level to the nearest.
+func (l Levels) String() string { return fmt.Sprintf("%d/%d/%d", l.DDR, l.LLB, l.L1) }
+
+// TimeLost says where the time went: each moment counts once, for the first class
+// that applies.
+type TimeLost struct {
+	ComputeSeconds float64 `json:"compute_s"`
+	MoveSeconds    float64 `json:"move_s"`
+	LaunchSeconds  float64 `json:"launch_s"`
+	IdleSeconds    float64 `json:"idle_s"`
+}
+
+// Trial is a number of batches per cluster and the throughput it gives.
+type Trial struct {
+	BatchesPerCluster   int64   `json:"batches_per_cluster"`
+	ThroughputPerSecond float64 `json:"throughput_per_s"`
+	Error               string  `json:"error,omitempty"` // why there is none
+}
+
+// Round drops the digits that differ between kinds of processors.
+func Round(x float64) float64 {
+	y, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 9, 64), 64)
+	if err != nil {
+		panic("experiments: " + err.Error())
+	}
+	return y
+}
+
+func RowOf(r *scheduler.Result, policy ChunkPolicy, unit string) Row {
+	s := r.Sim
+	row := Row{
+		Model: r.Source, Hardware: r.Spec.Name, Batch: r.Batch, Variant: r.Recipe.Name,
+		ChunkPolicy: policy, BatchesPerCluster: r.Chunk, Unit: unit,
+		ThroughputPerSecond: Round(r.ThroughputPerSecond()),
+		LatencySeconds:      Round(r.LatencySeconds()),
+		LowerBoundSeconds:   Round(float64(s.Bound.Ps()) * 1e-12),
+		Kernels:             s.Static.Commands[isa.Launch],
+		KernelsDynamic:      s.Dynamic.Commands[isa.Launch],
+		Writes:              levels(s.Static.TensorWrites),
+		WritesDynamic:       levels(s.Dynamic.TensorWrites),
+		MovedBytes:          levels(s.Dynamic.LevelBytes),
+		MMEUtilization:      Round(s.MACUtilization),
+		VMEUtilization:      Round(s.VectorUtilization),
+		Notes:               r.Notes,
+	}
+	var mme, vme int64
+	var t sim.Breakdown
+	for i := range s.Clusters {
+		c := &s.Clusters[i]
+		mme += c.KindPs[isa.Matrix]
+		vme += c.KindPs[isa.Vector]
+		t.ComputePs += c.Time.ComputePs
+		t.MovePs += c.Time.MovePs
+		t.LaunchPs += c.Time.LaunchPs
+		t.IdlePs += c.Time.IdlePs
+		row.PeakLLBBytes = max(row.PeakLLBBytes, c.Memory[isa.GB].PeakBytes)
+		row.PeakL1CoreBytes = max(row.PeakL1CoreBytes, c.Memory[isa.LB].PeakBytes)
+	}
+	clusters := float64(len(s.Clusters))
+	mean := func(ps int64) float64 { return Round(float64(ps) / clusters * 1e-12) }
+	row.Time = TimeLost{mean(t.ComputePs), mean(t.MovePs), mean(t.LaunchPs), mean(t.IdlePs)}
+	row.MMEBusyShare = Round(float64(mme) / clusters / float64(s.TotalPs))
+	row.VMEBusyShare = Round(float64(vme) / clusters / float64(s.TotalPs))
+	for _, t := range r.Tried {
+		trial := Trial{BatchesPerCluster: t.Chunk, ThroughputPerSecond: Round(t.ThroughputPerSecond)}
+		if t.Err != nil {
+			trial.Error = t.Err.Error()
+		}
+		row.Tried = append(row.Tried, trial)
+	}
+	return row
+}
+
+func levels(n [isa.NumLevels]int64) Levels {
+	return Levels{DDR: n[isa.DDR], LLB: n[isa.GB], L1: n[isa.LB]}
+}
+
+// RowCell is a cell whose result is a Row. Chunk is of scheduler.Options.
+func RowCell(src network.Network, spec *hardware.Spec, batch, chunk int64, v scheduler.Recipe, policy ChunkPolicy, unit string) (Cell, error) {
+	specHash, err := Hash(spec)
+	if err != nil {
+		return Cell{}, err
+	}
+	opt := scheduler.Options{Chunk: chunk}
+	return Cell{
+		Shared: true,
+		Key:    fmt.Sprintf("%s-%s-b%d-%s-%s", src.Name, spec.Name, batch, v.Name, policy),
+		Label:  fmt.Sprintf("%s %s (%s)", src.Name, v.Name, policy),
+		Inputs: struct {
+			Model        string            `json:"model"`
+			DType        string            `json:"dtype"`
+			Hardware     string            `json:"hardware"`
+			HardwareHash string            `json:"hardware_sha256"`
+			Batch        int64             `json:"batch"`
+			Policy       ChunkPolicy       `json:"chunk_policy"`
+			Variant      scheduler.Recipe  `json:"variant"`
+			Options      scheduler.Options `json:"options"`
+			Unit         string            `json:"unit"`
+		}{src.Name, model.F16.String(), spec.Name, specHash, batch, policy, v, opt, unit},
+		Run: func(ctx context.Context) (any, error) {
+			r, err := scheduler.Run(ctx, src, spec, batch, v, opt)
+			if err != nil {
+				return nil, err
+			}
+			return RowOf(r, policy, unit), nil
+		},
+	}, nil
+}
+
+// hashOf is the hash of a value's JSON.
+func Hash(v any) (string, error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return "", fmt.Errorf("experiments: %w", err)
+	}
+	return hash(data), nil
+}
+
+func DecodeRows(results []json.RawMessage) ([]Row, error) {
+	rows := make([]Row, len(results))
+	for i, r := range results {
+		if err := json.Unmarshal(r, &rows[i]); err != nil {
+			return nil, fmt.Errorf("a result can't be read: %w", err)
+		}
+	}
+	return rows, nil
+}
+
+// OpenNetwork opens a network of the zoo in the precision of all experiments.
+func OpenNetwork(name string) (network.Network, error) { return network.Open(name, network.Options{}) }
+
+func IsExactVariant(name string) bool {
+	return slices.ContainsFunc(scheduler.Exact(), func(v scheduler.Recipe) bool { return v.Name == name })
+}
+
+// GroupRows collects the rows of one network, accelerator, batch and policy, in
+// the order of their first row.
+func GroupRows(rows []Row) [][]Row {
+	var groups [][]Row
+	for _, r := range rows {
+		i := slices.IndexFunc(groups, func(g []Row) bool {
+			f := g[0]
+			return f.Model == r.Model && f.Hardware == r.Hardware && f.Batch == r.Batch && f.ChunkPolicy == r.ChunkPolicy
+		})
+		if i < 0 {
+			groups = append(groups, nil)
+			i = len(groups) - 1
+		}
+		groups[i] = append(groups[i], r)
+	}
+	return groups
+}

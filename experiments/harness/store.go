@@ -1,0 +1,204 @@
+package harness
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/csv"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+)
+
+// schemaVersion is that of the files of cells. Raise it when a result of the same
+// program would be read in another way.
+const schemaVersion = 1
+
+// store keeps the finished cells of one experiment.
+type store struct {
+	dir     string
+	program string
+}
+
+// cellFile is a finished cell on disk.
+type cellFile struct {
+	Schema      int             `json:"schema"`
+	Fingerprint string          `json:"fingerprint"`
+	Inputs      json.RawMessage `json:"inputs"`
+	// ResultHash tells a damaged file from a good one.
+	ResultHash string          `json:"result_sha256"`
+	Result     json.RawMessage `json:"result"`
+}
+
+// staleError says that a cell is of another program or of other inputs.
+type staleError struct{ path string }
+
+func (e *staleError) Error() string { return e.path + " is of another program or other inputs" }
+
+// writeError says that results can't be written.
+type writeError struct{ err error }
+
+func (e *writeError) Error() string { return fmt.Sprintf("results can't be written: %v", e.err) }
+func (e *writeError) Unwrap() error { return e.err }
+
+// openStore makes the directory and makes sure that it can be written to: better
+// to know before hours of work than after.
+func openStore(dir, program string) (*store, error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, &writeError{err}
+	}
+	probe := temporaryName(filepath.Join(dir, "probe"))
+	f, err := os.OpenFile(probe, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return nil, &writeError{err}
+	}
+	if err := errors.Join(f.Close(), os.Remove(probe)); err != nil {
+		return nil, &writeError{err}
+	}
+	return &store{dir: dir, program: program}, nil
+}
+
+func (s *store) path(c Cell) string { return filepath.Join(s.dir, c.Key+".json") }
+
+// fingerprint covers all that a result depends on.
+func (s *store) fingerprint(inputs []byte) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%d\n%s\n", schemaVersion, s.program)
+	h.Write(inputs)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func marshalInputs(c Cell) ([]byte, error) {
+	inputs, err := json.Marshal(c.Inputs)
+	if err != nil {
+		return nil, fmt.Errorf("the inputs can't be written as JSON: %w", err)
+	}
+	return inputs, nil
+}
+
+// load returns the result of a cell that is there and up to date. Otherwise the
+// error is fs.ErrNotExist, a staleError, or tells what is wrong with the file.
+func (s *store) load(c Cell) (json.RawMessage, error) {
+	path := s.path(c)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("a finished cell can't be read: %w", err)
+	}
+	var f cellFile
+	if err := json.Unmarshal(data, &f); err != nil {
+		return nil, fmt.Errorf("%s is damaged (%v)", path, err)
+	}
+	inputs, err := marshalInputs(c)
+	if err != nil {
+		return nil, err
+	}
+	if f.Schema != schemaVersion || f.Fingerprint != s.fingerprint(inputs) {
+		return nil, &staleError{path}
+	}
+	var result bytes.Buffer
+	if err := json.Compact(&result, f.Result); err != nil || hash(result.Bytes()) != f.ResultHash {
+		return nil, fmt.Errorf("%s is damaged (the result does not have the hash that it should)", path)
+	}
+	return result.Bytes(), nil
+}
+
+func (s *store) save(c Cell, result json.RawMessage) error {
+	inputs, err := marshalInputs(c)
+	if err != nil {
+		return err
+	}
+	data, err := json.MarshalIndent(cellFile{
+		Schema: schemaVersion, Fingerprint: s.fingerprint(inputs), Inputs: inputs,
+		ResultHash: hash(result), Result: result,
+	}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return WriteFile(s.path(c), append(data, '\n'))
+}
+
+func hash(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+var temporaries atomic.Int64
+
+// temporaryName is a name in the same directory that no other call and no other
+// process uses.
+func temporaryName(path string) string {
+	dir, base := filepath.Split(path)
+	return filepath.Join(dir, fmt.Sprintf(".%s.%d-%d.tmp", base, os.Getpid(), temporaries.Add(1)))
+}
+
+// WriteFile writes a file as a whole or not at all.
+func WriteFile(path string, data []byte) error {
+	tmp := temporaryName(path)
+	err := os.WriteFile(tmp, data, 0o666)
+	if err == nil {
+		err = os.Rename(tmp, path)
+	}
+	if err != nil {
+		os.Remove(tmp)
+		return &writeError{err}
+	}
+	return nil
+}
+
+// executableHash tells one build of the program from another: the same inputs may
+// give another result after a change.
+var executableHash = sync.OnceValues(func() (string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("the running program can't be found: %w", err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("the running program can't be read: %w", err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("the running program can't be read: %w", err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+})
+
+// readTiming reads the wall times of earlier runs. They are for people: what can't
+// be read is dropped.
+func readTiming(path string) map[string]float64 {
+	times := map[string]float64{}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return times
+	}
+	rows, _ := csv.NewReader(bytes.NewReader(data)).ReadAll()
+	for _, row := range rows {
+		if len(row) == 2 {
+			if t, err := strconv.ParseFloat(row[1], 64); err == nil {
+				times[row[0]] = t
+			}
+		}
+	}
+	return times
+}
+
+func writeTiming(path string, cells []Cell, times map[string]float64) error {
+	rows := [][]string{{"cell", "wall_time_s"}}
+	for _, c := range cells {
+		if t, ok := times[c.Key]; ok {
+			rows = append(rows, []string{c.Key, strconv.FormatFloat(t, 'f', 3, 64)})
+		}
+	}
+	return WriteFile(path, CSVBytes(rows))
+}

@@ -1,0 +1,228 @@
+package harness
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/tw"
+)
+
+// Table is a table that can be written in several forms.
+type Table struct {
+	Title   string
+	Label   string // for references in LaTeX
+	Columns []Column
+	Rows    [][]string
+	Notes   []string // below the table
+}
+
+// Column is a heading. Neighbouring columns of one group share a heading above
+// theirs.
+type Column struct {
+	Group, Name string
+	Text        bool // aligned left
+}
+
+func (c Column) heading() string {
+	if c.Group == "" {
+		return c.Name
+	}
+	return c.Group + " " + c.Name
+}
+
+// WriteText writes the table for a terminal.
+func (t *Table) WriteText(w io.Writer) error {
+	var align tw.Alignment
+	var header []string
+	for _, c := range t.Columns {
+		a := tw.AlignRight
+		if c.Text {
+			a = tw.AlignLeft
+		}
+		align = append(align, a)
+		h := c.Name
+		if c.Group != "" {
+			h = c.Group + "\n" + c.Name
+		}
+		header = append(header, h)
+	}
+	if _, err := fmt.Fprintf(w, "%s\n", t.Title); err != nil {
+		return err
+	}
+	tab := tablewriter.NewTable(w,
+		tablewriter.WithHeaderAutoFormat(tw.Off), // it would write units in capitals
+		tablewriter.WithHeaderAlignment(tw.AlignLeft),
+		tablewriter.WithHeaderAutoWrap(tw.WrapNone),
+		tablewriter.WithRowAutoWrap(tw.WrapNone),
+		// Widths must not depend on the locale.
+		tablewriter.WithEastAsian(tw.Off),
+		tablewriter.WithAlignment(align),
+	)
+	tab.Header(header)
+	if err := tab.Bulk(t.Rows); err != nil {
+		return err
+	}
+	if err := tab.Render(); err != nil {
+		return err
+	}
+	for _, n := range t.Notes {
+		if _, err := fmt.Fprintf(w, "%s\n", n); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintln(w)
+	return err
+}
+
+// Markdown returns the table for Markdown, under a heading.
+func (t *Table) Markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "## %s\n\n", EscapeMarkdown(t.Title))
+	line := func(cells []string) {
+		for _, c := range cells {
+			b.WriteString("| ")
+			b.WriteString(EscapeMarkdown(c))
+			b.WriteByte(' ')
+		}
+		b.WriteString("|\n")
+	}
+	var header []string
+	for _, c := range t.Columns {
+		header = append(header, strings.ReplaceAll(c.heading(), "\n", " "))
+	}
+	line(header)
+	for _, c := range t.Columns {
+		if c.Text {
+			b.WriteString("|:---")
+		} else {
+			b.WriteString("|---:")
+		}
+	}
+	b.WriteString("|\n")
+	for _, r := range t.Rows {
+		line(r)
+	}
+	b.WriteByte('\n')
+	for _, n := range t.Notes {
+		fmt.Fprintf(&b, "%s\n\n", EscapeMarkdown(n))
+	}
+	return b.String()
+}
+
+var markdownEscapes = strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "\n", " ")
+
+func EscapeMarkdown(s string) string { return markdownEscapes.Replace(s) }
+
+// Latex returns the table as a floating environment over both columns of a page;
+// it needs the package booktabs.
+func (t *Table) Latex() string {
+	var b strings.Builder
+	spec := ""
+	for _, c := range t.Columns {
+		if c.Text {
+			spec += "l"
+		} else {
+			spec += "r"
+		}
+	}
+	fmt.Fprintf(&b, "\\begin{table*}\n  \\centering\\small\n  \\caption{%s.}\n  \\label{%s}\n", escapeLaTeX(t.Title), t.Label)
+	fmt.Fprintf(&b, "  \\begin{tabular}{@{}%s@{}}\n    \\toprule\n", spec)
+	// The upper line of the heading holds the groups.
+	var groups, rules []string
+	grouped := false
+	for i := 0; i < len(t.Columns); {
+		j := i + 1
+		for t.Columns[i].Group != "" && j < len(t.Columns) && t.Columns[j].Group == t.Columns[i].Group {
+			j++
+		}
+		if g := t.Columns[i].Group; g != "" {
+			grouped = true
+			groups = append(groups, fmt.Sprintf("\\multicolumn{%d}{c}{%s}", j-i, stack(g, "c")))
+			rules = append(rules, fmt.Sprintf("\\cmidrule(lr){%d-%d}", i+1, j))
+		} else {
+			groups = append(groups, "")
+		}
+		i = j
+	}
+	if grouped {
+		fmt.Fprintf(&b, "    %s \\\\\n    %s\n", strings.Join(groups, " & "), strings.Join(rules, " "))
+	}
+	var names []string
+	for _, c := range t.Columns {
+		align := "r"
+		if c.Text {
+			align = "l"
+		}
+		names = append(names, stack(c.Name, align))
+	}
+	fmt.Fprintf(&b, "    %s \\\\\n    \\midrule\n", strings.Join(names, " & "))
+	for _, r := range t.Rows {
+		var cells []string
+		for _, c := range r {
+			cells = append(cells, escapeLaTeX(c))
+		}
+		fmt.Fprintf(&b, "    %s \\\\\n", strings.Join(cells, " & "))
+	}
+	b.WriteString("    \\bottomrule\n  \\end{tabular}\n")
+	for _, n := range t.Notes {
+		fmt.Fprintf(&b, "  \\par\\smallskip\\footnotesize %s\n", escapeLaTeX(n))
+	}
+	b.WriteString("\\end{table*}\n")
+	return b.String()
+}
+
+// stack puts the lines of a heading one above the other, as the terminal does.
+func stack(s, align string) string {
+	lines := strings.Split(s, "\n")
+	if len(lines) == 1 {
+		return escapeLaTeX(s)
+	}
+	for i, l := range lines {
+		lines[i] = escapeLaTeX(l)
+	}
+	return `\begin{tabular}[b]{@{}` + align + `@{}}` + strings.Join(lines, ` \\ `) + `\end{tabular}`
+}
+
+var latexEscapes = strings.NewReplacer(
+	`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`, "{", `\{`, "}", `\}`,
+	"~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "<", `\textless{}`, ">", `\textgreater{}`, "|", `\textbar{}`, "×", `$\times$`, "–", "--")
+
+func escapeLaTeX(s string) string { return latexEscapes.Replace(s) }
+
+// CSVBytes returns rows as a CSV file.
+func CSVBytes(rows [][]string) []byte {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	if err := w.WriteAll(rows); err != nil {
+		panic("experiments: " + err.Error()) // a buffer takes everything
+	}
+	return b.Bytes()
+}
+
+// Numbers in files: all digits that a row has.
+func Exact(x float64) string { return strconv.FormatFloat(Round(x), 'g', -1, 64) }
+func Count(n int64) string   { return strconv.FormatInt(n, 10) }
+
+// Numbers in tables for people.
+func Fixed(x float64, digits int) string { return strconv.FormatFloat(x, 'f', digits, 64) }
+func Percent(x float64) string           { return Fixed(100*x, 1) }
+
+// Significant writes a number with at least three digits that count, and all those
+// before the point.
+func Significant(x float64) string {
+	switch a := max(x, -x); {
+	case a >= 100 || a == 0:
+		return Fixed(x, 0)
+	case a >= 10:
+		return Fixed(x, 1)
+	case a >= 1:
+		return Fixed(x, 2)
+	default:
+		return Fixed(x, 3)
+	}
+}

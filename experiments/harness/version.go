@@ -1,0 +1,23 @@
+package harness
+
+import "runtime/debug"
+
+// ProgramVersion is the version of this module in the running program.
+func ProgramVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	version := info.Main.Version
+	if version == "" {
+		version = "(devel)"
+	}
+	if version == "(devel)" {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				version += " " + s.Value
+			}
+		}
+	}
+	return version
+}

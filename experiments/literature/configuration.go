@@ -1,0 +1,104 @@
+package literature
+
+import (
+	"strings"
+
+	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// Configuration is one of the paper's ten, A to J, with the network that stands
+// for it here.
+type Configuration struct {
+	Model
+	Network string // of the zoo
+	// Doubt says why the published throughput of TVM is not believed; empty if it is.
+	Doubt string
+}
+
+// StandIns are the networks of the zoo for the paper's.
+var StandIns = map[string]string{
+	"A": "resnet50", "B": "bert-128", "C": "bert-256", "D": "bert-384", "E": "bert-512",
+	"F": "dlrm", "G": "mobilenetv2", "H": "vit-b16", "I": "densenet121", "J": "conformer",
+}
+
+// doubts: published throughputs that no machine of this kind would show.
+var doubts = map[string]string{
+	"D": "36 sentences/s are nine times slower than BERT-512 with more work; TVM would have to run BERT-384 at 1.3 TMAC/s and BERT-512 at 15.7",
+	"H": "40 images/s mean 0.7 TMAC/s, a seventh of what the same TVM shows on BERT-128 with the same kinds of layers",
+}
+
+// Configurations lists A to J.
+func Configurations() []Configuration {
+	var list []Configuration
+	for _, m := range Models {
+		list = append(list, Configuration{m, StandIns[m.Label], doubts[m.Label]})
+	}
+	return list
+}
+
+// PaperChunk is the batches per cluster of the paper's Table 2 for a variant. Whatever
+// does not split works like TVM.
+func (c Configuration) PaperChunk(v scheduler.Recipe) int64 {
+	if v.Groups == scheduler.Algorithm2 {
+		return c.GraphTurboBatchesPerCluster
+	}
+	return c.TVMBatchesPerCluster
+}
+
+// Calibration tells whether the configuration's throughputs were fitted to.
+func (c Configuration) Calibration() bool { return strings.Contains("AB", c.Label) }
+
+func ConfigurationOf(label string) Configuration {
+	for _, c := range Configurations() {
+		if c.Label == label {
+			return c
+		}
+	}
+	panic("experiments: no configuration " + label)
+}
+
+// Means are the arithmetic and the geometric mean over the configurations, over all
+// and over those that are not doubted.
+func Means(of func(Configuration) float64) (all, plausible struct{ Arithmetic, Geometric float64 }) {
+	var a, p []float64
+	for _, c := range Configurations() {
+		v := of(c)
+		a = append(a, v)
+		if c.Doubt == "" {
+			p = append(p, v)
+		}
+	}
+	all.Arithmetic, all.Geometric = harness.Arithmetic(a), harness.Geometric(a)
+	plausible.Arithmetic, plausible.Geometric = harness.Arithmetic(p), harness.Geometric(p)
+	return all, plausible
+}
+
+// Labels are the configurations as figures name them.
+func Labels(extra ...string) []string {
+	var list []string
+	for _, c := range Configurations() {
+		list = append(list, c.Label+"\n"+strings.TrimSuffix(c.Network, "121"))
+	}
+	return append(list, extra...)
+}
+
+func Pick(of func(Configuration) float64, extra ...float64) []float64 {
+	var list []float64
+	for _, c := range Configurations() {
+		list = append(list, of(c))
+	}
+	return append(list, extra...)
+}
+
+// Breakdown are the steps of the figure.
+var Breakdown = []struct {
+	Variant, Before string
+	Published       Figure
+}{{"l1", "llb", MeanL1}, {"ordering", "l1", MeanOrder}, {"cross-layer", "ordering", MeanCross}}
+
+// NetworkTitles are for people; a network without one goes by its name.
+var NetworkTitles = map[string]string{"resnet50": "ResNet-50", "bert-128": "BERT-128"}
+
+// RemarkLatency is on the two published figures of TVM on BERT-128.
+const RemarkLatency = "TVM's published latency and throughput mean 9.7 sentences in flight, which does not fit a batch of 32."

@@ -1,0 +1,66 @@
+package optimality
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/experiments/literature"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model/network"
+)
+
+// Configured is an experiment with one cell for each configuration, whose results are
+// of type T.
+type Configured[T any] struct {
+	harness.Experiment // without its plan
+	Hardware           string
+	Configurations     []literature.Configuration
+	suffix             string // of the cells' keys
+	// inputs are what a result depends on beside the program.
+	Inputs func(c literature.Configuration, hardwareHash string) any
+	Run    func(ctx context.Context, src network.Network, spec *hardware.Spec, c literature.Configuration) (T, error)
+	Report func(all []T, b *harness.Comparison) error
+	// Files take the place of the grid's with the same names.
+	Files func(all []T) ([]harness.File, error)
+}
+
+func (e Configured[T]) Plan() (*harness.Plan, error) {
+	spec, err := hardware.Load(e.Hardware)
+	if err != nil {
+		return nil, err
+	}
+	specHash, err := harness.Hash(spec)
+	if err != nil {
+		return nil, err
+	}
+	p := &harness.Plan{}
+	for _, c := range e.Configurations {
+		src, err := harness.OpenNetwork(c.Network)
+		if err != nil {
+			return nil, err
+		}
+		p.Cells = append(p.Cells, harness.Cell{Key: c.Network + e.suffix, Label: c.Network, Inputs: e.Inputs(c, specHash),
+			Run: func(ctx context.Context) (any, error) { return e.Run(ctx, src, spec, c) }})
+	}
+	p.Report = func(results []json.RawMessage) (*harness.Report, error) {
+		all := make([]T, len(results))
+		for i, r := range results {
+			if err := json.Unmarshal(r, &all[i]); err != nil {
+				return nil, fmt.Errorf("a result can't be read: %w", err)
+			}
+		}
+		rep, err := e.Experiment.WriteRows(e.Hardware, func(b *harness.Comparison) error { return e.Report(all, b) }, nil)
+		if err != nil {
+			return nil, err
+		}
+		own, err := e.Files(all)
+		if err != nil {
+			return nil, err
+		}
+		rep.Replace(own...)
+		return rep, nil
+	}
+	return p, nil
+}

@@ -1,0 +1,141 @@
+package optimality
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/experiments/literature"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// table4 is what scheduling itself costs. Its figures are wall times: they are of
+// the machine that measured them and do not repeat.
+type table4 struct {
+	hardware       string
+	configurations []literature.Configuration
+	variants       []string
+	suffix         string // of the cells' names, if some variants are left out
+}
+
+func fullTable4() table4 {
+	return table4{hardware: "stcp920", configurations: literature.Configurations(), variants: []string{"tvm", "astitch", "cross-layer", "exact-all"}}
+}
+
+// schedulingTime is the result of a cell.
+type schedulingTime struct {
+	Variant string  `json:"variant"`
+	Seconds float64 `json:"wall_time_s"` // the median of several runs
+}
+
+// schedulingRuns is how often each schedule is made. That of exact methods, which may
+// take long, is made once.
+const schedulingRuns = 3
+
+func (e table4) experiment() harness.Experiment {
+	return harness.Experiment{Name: "table4", Description: "time to schedule, by network and method (measured, so different each time it is computed)",
+		Paper: "GraphTurbo (OSDI 2023), Table 4: compile times on a par with the baselines", Plan: e.plan, Heuristic: e.heuristics().plan}
+}
+
+// heuristics is the same without the methods that look for optima.
+func (e table4) heuristics() table4 {
+	var kept []string
+	for _, name := range e.variants {
+		if !harness.IsExactVariant(name) {
+			kept = append(kept, name)
+		}
+	}
+	if len(kept) < len(e.variants) {
+		e.suffix = "-heuristics"
+	}
+	e.variants = kept
+	return e
+}
+
+func (e table4) plan() (*harness.Plan, error) {
+	return Configured[[]schedulingTime]{
+		Experiment: e.experiment(), Hardware: e.hardware, Configurations: e.configurations, suffix: e.suffix,
+		Inputs: func(c literature.Configuration, hardwareHash string) any {
+			return struct {
+				Model        string   `json:"model"`
+				HardwareHash string   `json:"hardware_sha256"`
+				Variants     []string `json:"variants"`
+			}{c.Network, hardwareHash, e.variants}
+		},
+		Run: e.measure, Report: e.report, Files: e.files,
+	}.Plan()
+}
+
+func (e table4) measure(ctx context.Context, src network.Network, spec *hardware.Spec, c literature.Configuration) ([]schedulingTime, error) {
+	var list []schedulingTime
+	for _, name := range e.variants {
+		v, err := scheduler.Lookup(name)
+		if err != nil {
+			return nil, err
+		}
+		chunk := c.TVMBatchesPerCluster
+		if v.Groups == scheduler.Algorithm2 {
+			chunk = c.GraphTurboBatchesPerCluster
+		}
+		g, err := src.Graph(chunk)
+		if err != nil {
+			return nil, err
+		}
+		runs := schedulingRuns
+		if harness.IsExactVariant(name) {
+			runs = 1
+		}
+		var times []float64
+		for range runs {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			began := time.Now()
+			if _, err := scheduler.Schedule(g, spec, v, scheduler.Options{}); err != nil {
+				return nil, err
+			}
+			times = append(times, time.Since(began).Seconds())
+		}
+		slices.Sort(times)
+		list = append(list, schedulingTime{name, times[len(times)/2]})
+	}
+	return list, nil
+}
+
+func (e table4) files(all [][]schedulingTime) ([]harness.File, error) {
+	out := [][]string{{"model", "variant", "wall_time_s"}}
+	for i, c := range e.configurations {
+		for _, t := range all[i] {
+			out = append(out, []string{c.Network, t.Variant, harness.Fixed(t.Seconds, 4)})
+		}
+	}
+	return []harness.File{{Name: "table4.csv", Data: harness.CSVBytes(out)}}, nil
+}
+
+func (e table4) report(all [][]schedulingTime, b *harness.Comparison) error {
+	t := harness.Table{Title: "Time to schedule (ms), from the simplified graph to memory plan and checks, without lowering and simulation", Label: "tab:table4",
+		Columns: []harness.Column{{Name: "Network", Text: true}}}
+	for _, v := range e.variants {
+		t.Columns = append(t.Columns, harness.Column{Name: v})
+	}
+	for i, c := range e.configurations {
+		row := []string{c.Network}
+		for _, x := range all[i] {
+			row = append(row, harness.Fixed(1e3*x.Seconds, 1))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	t.Notes = []string{fmt.Sprintf("Medians of %d runs on the machine at hand (exact methods: one), one chunk of the paper's batches per cluster.", schedulingRuns)}
+	if err := b.Table(t); err != nil {
+		return err
+	}
+	b.Note("The paper says only that compile times are on a par with the baselines'; theirs generate code as well.")
+	return nil
+}
+
+// Table4 is the time to schedule.
+func Table4() harness.Experiment { return fullTable4().experiment() }

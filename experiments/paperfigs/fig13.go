@@ -1,0 +1,302 @@
+package paperfigs
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/experiments/literature"
+	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// crossing shows two blocks of one kernel on the units and DMA queues of a cluster
+// (§4.4, Fig. 13), with and without scheduling across layers.
+type crossing struct {
+	hardware   string
+	model      string
+	perCluster int64
+	group      int // whose instance is shown
+	index      int64
+	blocks     [2]string
+	variants   []string
+}
+
+func fig13() crossing {
+	return crossing{"stcp920", "resnet50", 8, 1, 2, [2]string{"stage2.block1", "stage2.block2"}, []string{"ordering", "cross-layer"}}
+}
+
+func (f crossing) experiment() harness.Experiment {
+	return harness.Experiment{
+		Name:        "fig13",
+		Description: "two blocks on the units and DMA queues, with and without scheduling across layers",
+		Paper:       "GraphTurbo (OSDI 2023), §4.4 and Fig. 13",
+		Plan:        f.plan,
+	}
+}
+
+// crossRun is what cluster 0 did while the two blocks ran.
+type crossRun struct {
+	Variant string `json:"variant"`
+	// Times are from the start of the first block's first command; loads from the DDR do
+	// not count, which run ahead of their kernel.
+	Seconds float64 `json:"s"`
+	// Advance is from the end of the units' work in front of the blocks to the end of the
+	// blocks: what they cost, wherever their loads ran.
+	Advance float64 `json:"advance_s"`
+	// Overlap begins with the second block's first command on a unit and ends with the
+	// first block's last, if it comes later.
+	OverlapStart float64 `json:"overlap_start_s"`
+	OverlapEnd   float64 `json:"overlap_end_s"`
+	// LayersAtOnce is the time in which commands of two or more of the blocks' layers
+	// ran, UnitsAtOnce that in which two or more compute units did, on layers that differ.
+	LayersAtOnce float64        `json:"two_layers_s"`
+	UnitsAtOnce  float64        `json:"two_units_on_two_layers_s"`
+	MatrixBusy   float64        `json:"matrix_busy_s"`
+	VectorBusy   float64        `json:"vector_busy_s"`
+	Commands     []crossCommand `json:"commands"`
+	Latency      float64        `json:"latency_s"` // of the whole batch
+}
+
+type crossCommand struct {
+	Queue string  `json:"queue"`
+	Kind  string  `json:"kind"`
+	Layer string  `json:"layer"`
+	Block int     `json:"block"` // 0, 1; 2: any other
+	Start float64 `json:"start_s"`
+	End   float64 `json:"end_s"`
+}
+
+func (f crossing) explain(r *scheduler.Result) (any, error) {
+	run := crossRun{Variant: r.Recipe.Name, Latency: harness.Round(r.LatencySeconds())}
+	s := r.Schedule
+	kernel := -1
+	for k, id := range s.Order {
+		if inst := &s.Instances.Instances[id]; inst.Group == f.group && inst.Index == f.index {
+			kernel = k
+		}
+	}
+	if kernel < 0 {
+		return nil, fmt.Errorf("%s has no instance %d of sub-graph %d", r.Source, f.index, f.group)
+	}
+	blockIndex := func(label string) int {
+		for b, name := range f.blocks {
+			if strings.HasPrefix(label, name+".") {
+				return b
+			}
+		}
+		return len(f.blocks)
+	}
+	// The window: from the first to the last command of the blocks in this kernel. Loads
+	// from the DDR run ahead of their kernel and do not count.
+	seen, first, last, before := -1, int64(-1), int64(0), int64(0)
+	secondStart, firstEnd := int64(-1), int64(0)
+	for i := range r.Program.Commands {
+		c := &r.Program.Commands[i]
+		if r.Program.Queues[c.Queue].Cluster != 0 || c.Iteration != 0 {
+			continue
+		}
+		if c.Kind == isa.Launch {
+			seen++
+		}
+		b := blockIndex(r.Program.Labels[c.Label])
+		if first < 0 && c.Kind.IsCompute() && b == len(f.blocks) {
+			before = max(before, r.Sim.End[i])
+		}
+		if seen != kernel || b == len(f.blocks) || c.Kind == isa.DDRLoad || c.Kind == isa.Barrier {
+			continue
+		}
+		if first < 0 || r.Sim.Start[i] < first {
+			first = r.Sim.Start[i]
+		}
+		last = max(last, r.Sim.End[i])
+		if b == 1 && (secondStart < 0 || r.Sim.Start[i] < secondStart) {
+			secondStart = r.Sim.Start[i]
+		}
+		if b == 0 {
+			firstEnd = max(firstEnd, r.Sim.End[i])
+		}
+	}
+	if first < 0 || secondStart < 0 {
+		return nil, fmt.Errorf("%s: kernel %d has no commands of %s and %s", r.Source, kernel, f.blocks[0], f.blocks[1])
+	}
+	seconds := func(ps int64) float64 { return harness.Round(float64(ps) * 1e-12) }
+	run.Seconds = seconds(last - first)
+	run.Advance = seconds(last - before)
+	run.OverlapStart, run.OverlapEnd = seconds(secondStart-first), seconds(firstEnd-first)
+	type moment struct {
+		ps    int64
+		ends  bool
+		index int
+	}
+	var moments []moment
+	for i := range r.Program.Commands {
+		c := &r.Program.Commands[i]
+		q := &r.Program.Queues[c.Queue]
+		start, end := max(r.Sim.Start[i], first), min(r.Sim.End[i], last)
+		if q.Cluster != 0 || end <= start || c.Kind == isa.Barrier || c.Kind == isa.Launch {
+			continue
+		}
+		label := r.Program.Labels[c.Label]
+		run.Commands = append(run.Commands, crossCommand{Queue: strings.TrimPrefix(q.Name, "cluster0."), Kind: c.Kind.String(), Layer: label,
+			Block: blockIndex(label), Start: seconds(start - first), End: seconds(end - first)})
+		moments = append(moments, moment{start, false, i}, moment{end, true, i})
+	}
+	slices.SortStableFunc(moments, func(a, b moment) int {
+		if a.ps != b.ps {
+			if a.ps < b.ps {
+				return -1
+			}
+			return 1
+		}
+		return a.index - b.index
+	})
+	running := map[int32]int{}          // commands by layer, of the two blocks
+	units := map[isa.Kind]int32{}       // layer on each compute unit
+	count := map[isa.Kind]int{}         // commands of each kind
+	var layers, compute, mme, vme int64 // times
+	now := first
+	for _, m := range moments {
+		d := m.ps - now
+		now = m.ps
+		if len(running) > 1 {
+			layers += d
+		}
+		if count[isa.Matrix] > 0 {
+			mme += d
+		}
+		if count[isa.Vector]+count[isa.Special] > 0 {
+			vme += d
+		}
+		if count[isa.Matrix] > 0 && count[isa.Vector] > 0 && units[isa.Matrix] != units[isa.Vector] {
+			compute += d
+		}
+		c := &r.Program.Commands[m.index]
+		if m.ends {
+			count[c.Kind]--
+		} else {
+			count[c.Kind]++
+			units[c.Kind] = c.Label
+		}
+		if blockIndex(r.Program.Labels[c.Label]) == len(f.blocks) {
+			continue
+		}
+		if !m.ends {
+			running[c.Label]++
+		} else if running[c.Label]--; running[c.Label] == 0 {
+			delete(running, c.Label)
+		}
+	}
+	run.LayersAtOnce, run.UnitsAtOnce, run.MatrixBusy, run.VectorBusy = seconds(layers), seconds(compute), seconds(mme), seconds(vme)
+	return run, nil
+}
+
+func (f crossing) plan() (*harness.Plan, error) {
+	p := &harness.Plan{}
+	for _, name := range f.variants {
+		v, err := scheduler.Lookup(name)
+		if err != nil {
+			return nil, err
+		}
+		c, err := harness.Scheduled{Hardware: f.hardware, Model: f.model, PerCluster: f.perCluster, Variant: v}.Cell("blocks-"+name, f.explain)
+		if err != nil {
+			return nil, err
+		}
+		p.Cells = append(p.Cells, c)
+	}
+	p.Report = func(results []json.RawMessage) (*harness.Report, error) {
+		runs := make([]crossRun, len(results))
+		for i := range runs {
+			if err := json.Unmarshal(results[i], &runs[i]); err != nil {
+				return nil, fmt.Errorf("a result can't be read: %w", err)
+			}
+		}
+		return f.report(runs)
+	}
+	return p, nil
+}
+
+// crossRows are the queues that the figure shows, and what they are to people.
+var crossRows = []struct{ queue, name string }{
+	{"mme", "MME"}, {"vme", "VME"}, {"special", "vector core"}, {"lb.in", "GB to LB"}, {"lb.out", "LB to LB, GB"}, {"ddr.load", "DDR to GB"}, {"ddr.store", "GB to DDR"},
+}
+
+func (f crossing) report(runs []crossRun) (*harness.Report, error) {
+	d := harness.NewDocument(f.experiment())
+	us := func(s float64) string { return harness.Fixed(1e6*s, 2) }
+	t := harness.Table{Title: fmt.Sprintf("%s and %s in kernel %s of %s, %d images per cluster", f.blocks[0], f.blocks[1], instanceName(f.group, f.index), f.model, f.perCluster), Columns: []harness.Column{
+		{Name: "Variant", Text: true}, {Group: "Time (µs)", Name: "both blocks"}, {Group: "Time (µs)", Name: "added by\nthem"}, {Group: "Time (µs)", Name: "blocks\noverlap"},
+		{Group: "Time (µs)", Name: "two layers\nat once"}, {Group: "Time (µs)", Name: "two units on\ntwo layers"}, {Group: "Busy (%)", Name: "MME"}, {Group: "Busy (%)", Name: "VME"}}}
+	csv := [][]string{{"variant", "queue", "kind", "layer", "block", "start_s", "end_s"}}
+	for _, r := range runs {
+		t.Rows = append(t.Rows, []string{r.Variant, us(r.Seconds), us(r.Advance), us(max(0, r.OverlapEnd-r.OverlapStart)), us(r.LayersAtOnce), us(r.UnitsAtOnce),
+			harness.Percent(r.MatrixBusy / r.Seconds), harness.Percent(r.VectorBusy / r.Seconds)})
+		for _, c := range r.Commands {
+			csv = append(csv, []string{r.Variant, c.Queue, c.Kind, c.Layer, harness.Count(int64(c.Block)), harness.Exact(c.Start), harness.Exact(c.End)})
+		}
+	}
+	if err := d.Table(t); err != nil {
+		return nil, err
+	}
+	d.Files = append(d.Files, harness.File{Name: "commands.csv", Data: harness.CSVBytes(csv)})
+	without, with := runs[0], runs[1]
+	d.Claim("Loads of a layer hidden behind an earlier layer", "yes, across layers and blocks", fmt.Sprintf("two layers at once for %s of %s µs (without: %s of %s)",
+		us(with.LayersAtOnce), us(with.Seconds), us(without.LayersAtOnce), us(without.Seconds)), harness.Agreement(with.LayersAtOnce > without.LayersAtOnce))
+	d.Claim("Both blocks under way at once (between the lines)", "yes", fmt.Sprintf("for %s µs (without: %s)",
+		us(max(0, with.OverlapEnd-with.OverlapStart)), us(max(0, without.OverlapEnd-without.OverlapStart))), harness.Agreement(with.OverlapEnd > with.OverlapStart && without.OverlapEnd <= without.OverlapStart))
+	d.Claim("Compute units on different layers at once", "yes", fmt.Sprintf("for %s µs", us(with.UnitsAtOnce)), harness.Agreement(with.UnitsAtOnce > 0))
+	if with.UnitsAtOnce == 0 {
+		d.Why("the matrix unit does not begin a layer before all that it reads is there, a simplification of the kernel generator")
+	}
+	d.Claim("Gain of these blocks", "not given", harness.Fixed(without.Advance/with.Advance, 2)+"×", "–")
+	gain := without.Latency / with.Latency
+	d.Number("gain of the network by scheduling across layers", "x", literature.MeanCross.Value, gain)
+	d.Why("the published figure is the mean over ten networks (Fig. 15); see fig15 for ours")
+	d.Note("Added is the time from the end of the units' work in front of the blocks to the end of the blocks.")
+	d.Note("The matrix unit does not begin a layer before all that it reads is there, a simplification of the kernel generator; the vector unit follows it tile by tile within a layer. So units overlap within layers, and loads across them.")
+	d.Note("Loads from the DDR that run in this time belong to these blocks or, with scheduling across layers, to what comes after; they are in the table of commands and, if there are any, in the figure.")
+	d.Note("Without scheduling across layers, units and loads of one layer still overlap tile by tile; a barrier stands between layers.")
+	var list []plots.Timeline
+	rows := func(queue string) bool {
+		return slices.ContainsFunc(runs, func(r crossRun) bool {
+			return slices.ContainsFunc(r.Commands, func(c crossCommand) bool { return c.Queue == queue })
+		})
+	}
+	for i, r := range runs {
+		tl := plots.Timeline{Title: fmt.Sprintf("(%c) %s: the blocks add %s µs", 'a'+i, r.Variant, us(r.Advance))}
+		// layers in turn are darker and paler.
+		var layers [len(crossColours)][]string
+		for _, row := range crossRows {
+			if !rows(row.queue) {
+				continue
+			}
+			line := plots.TimelineRow{Name: row.name}
+			for _, c := range r.Commands {
+				if c.Queue != row.queue {
+					continue
+				}
+				if !slices.Contains(layers[c.Block], c.Layer) {
+					layers[c.Block] = append(layers[c.Block], c.Layer)
+				}
+				line.Bars = append(line.Bars, plots.TimelineBar{Start: 1e6 * c.Start, End: 1e6 * c.End, Colour: crossColours[c.Block], Pale: slices.Index(layers[c.Block], c.Layer)%2 == 1})
+			}
+			tl.Rows = append(tl.Rows, line)
+		}
+		tl.Lines = []plots.TimelineMark{{At: 1e6 * min(r.OverlapStart, r.OverlapEnd)}, {At: 1e6 * max(r.OverlapStart, r.OverlapEnd)}}
+		list = append(list, tl)
+	}
+	fig, err := plots.Timelines(list, "Time (µs); layers in turn dark and pale", 13, append(f.blocks[:], "other layers"))
+	if err := d.Figure("gantt", "Units and DMA queues while two blocks run", fig, err); err != nil {
+		return nil, err
+	}
+	return d.Report(runs)
+}
+
+// crossColours are those of the first and the second block and of all else.
+var crossColours = [3]int{0, 1, 2}
+
+// Fig13 issues instructions across layers.
+func Fig13() harness.Experiment { return fig13().experiment() }

@@ -1,0 +1,420 @@
+package paperfigs
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// joining shows the operators that §3.5 puts between instances (Figs. 8 and 9): on the
+// running example, and on a network that has all kinds.
+type joining struct {
+	hardware   string
+	example    string
+	network    string
+	perCluster int64
+	// groups is how many of the network's sub-graphs the excerpt has.
+	groups int
+}
+
+func fig8() joining { return joining{"stcp920", "toy-fig3", "bert-128", 8, 4} }
+
+func (f joining) experiment() harness.Experiment {
+	return harness.Experiment{
+		Name:        "fig8",
+		Description: "where concat, split, copy and redistribute operators are put between instances, and why",
+		Paper:       "GraphTurbo (OSDI 2023), §3.4, §3.5 and Figs. 8, 9",
+		Plan:        f.plan,
+	}
+}
+
+// joinRun is a schedule's instances with what stands between them.
+type joinRun struct {
+	Model     string         `json:"model"`
+	Instances []joinInstance `json:"instances"` // by ID
+	Joins     []joinOp       `json:"joins"`     // in the order of the consumers
+}
+
+type joinInstance struct {
+	Name    string  `json:"name"`
+	Group   int     `json:"group"`
+	Index   int64   `json:"index"`
+	First   string  `json:"first_operator"`
+	Last    string  `json:"last_operator"`
+	Output  []int64 `json:"output_shape"`
+	Binding []int64 `json:"binding"`
+	Scope   string  `json:"scope"`
+	// Reads are the tensors of other instances.
+	Reads []joinRead `json:"reads"`
+}
+
+type joinRead struct {
+	From   int    `json:"from"`
+	Tensor string `json:"tensor"`
+}
+
+type joinOp struct {
+	Kind     string  `json:"kind"`
+	Consumer int     `json:"consumer"`
+	Tensor   string  `json:"tensor"`
+	From     []int   `json:"from"`
+	Bytes    int64   `json:"moved_bytes"`
+	Binding  []int64 `json:"binding,omitempty"` // redistribute: the smaller factors
+	// Have and Want are the bindings of the first producer and of what the consumer asks
+	// of it.
+	Have []int64 `json:"have"`
+	Want []int64 `json:"want"`
+	Why  string  `json:"why"`
+}
+
+func explainJoins(r *scheduler.Result) (any, error) {
+	s := r.Schedule
+	g := s.Graph
+	run := joinRun{Model: r.Source}
+	inference := make([]*schedule.Inference, len(s.Grouping.Groups))
+	for k, sg := range s.Grouping.Groups {
+		inference[k] = schedule.NewInference(g, sg)
+	}
+	for i := range s.Instances.Instances {
+		inst := &s.Instances.Instances[i]
+		sg := s.Grouping.Groups[inst.Group]
+		x := joinInstance{Name: instanceName(inst.Group, inst.Index), Group: inst.Group, Index: inst.Index,
+			First: g.Op(sg.Ops[0]).Name, Last: g.Op(sg.Ops[len(sg.Ops)-1]).Name, Binding: s.Bindings[i], Scope: s.Scopes[i].String()}
+		for _, iv := range inst.Regions[sg.Outputs[0]] {
+			x.Output = append(x.Output, iv.Len())
+		}
+		x.Reads = []joinRead{}
+		for _, d := range inst.Deps {
+			x.Reads = append(x.Reads, joinRead{d.From, g.Tensor(d.Tensor).Name})
+		}
+		run.Instances = append(run.Instances, x)
+	}
+	want := func(consumer int, t model.TensorID, producer int) schedule.Binding {
+		return inference[s.Instances.Instances[consumer].Group].Infer(g, s.Bindings[consumer], t, s.Instances.Instances[producer].Regions[t])
+	}
+	for _, j := range s.Joins {
+		x := joinOp{Kind: string(j.Kind), Consumer: j.Consumer, Tensor: g.Tensor(j.Tensor).Name, From: j.From, Bytes: j.Bytes, Binding: j.Binding,
+			Have: s.Bindings[j.From[0]], Want: want(j.Consumer, j.Tensor, j.From[0])}
+		consumer, producer := run.Instances[j.Consumer].Name, run.Instances[j.From[0]].Name
+		switch j.Kind {
+		case schedule.Concat:
+			x.Why = fmt.Sprintf("%s reads what %d instances make", consumer, len(j.From))
+		case schedule.SplitOp:
+			x.Why = fmt.Sprintf("%s reads a part of what %s makes", consumer, producer)
+		case schedule.Copy:
+			x.Why = fmt.Sprintf("%s is in the %s: %s", producer, run.Instances[j.From[0]].Scope, demands(s, run, j, want))
+		case schedule.Redistribute:
+			x.Why = fmt.Sprintf("%s is bound %s, %s wants %s", producer, bindingText(x.Have), consumer, bindingText(x.Want))
+		}
+		run.Joins = append(run.Joins, x)
+	}
+	return run, nil
+}
+
+// demands tells which bindings the readers of a producer want, for which Algorithm 4
+// declared its output in the GB.
+func demands(s *schedule.Schedule, run joinRun, j schedule.Join, want func(int, model.TensorID, int) schedule.Binding) string {
+	var texts []string
+	for _, c := range s.Instances.Consumers[j.From[0]] {
+		for _, d := range s.Instances.Instances[c].Deps {
+			if d.From == j.From[0] && d.Tensor == j.Tensor {
+				texts = append(texts, fmt.Sprintf("%s wants %s", run.Instances[c].Name, bindingText(want(c, d.Tensor, d.From))))
+			}
+		}
+	}
+	return strings.Join(texts, ", ")
+}
+
+func bindingText(b []int64) string {
+	var parts []string
+	for _, n := range b {
+		parts = append(parts, harness.Count(n))
+	}
+	if len(parts) == 0 {
+		return "none"
+	}
+	return "(" + strings.Join(parts, ",") + ")"
+}
+
+func (f joining) plan() (*harness.Plan, error) {
+	v, err := scheduler.Lookup("cross-layer")
+	if err != nil {
+		return nil, err
+	}
+	p := &harness.Plan{}
+	for _, name := range []string{f.example, f.network} {
+		c, err := harness.Scheduled{Hardware: f.hardware, Model: name, PerCluster: f.perCluster, Variant: v}.Cell("joins-"+name, explainJoins)
+		if err != nil {
+			return nil, err
+		}
+		p.Cells = append(p.Cells, c)
+	}
+	p.Report = func(results []json.RawMessage) (*harness.Report, error) {
+		runs := make([]joinRun, len(results))
+		for i := range runs {
+			if err := json.Unmarshal(results[i], &runs[i]); err != nil {
+				return nil, fmt.Errorf("a result can't be read: %w", err)
+			}
+		}
+		return f.report(runs)
+	}
+	return p, nil
+}
+
+// joinKinds are all kinds, in the order of the paper.
+var joinKinds = []schedule.JoinKind{schedule.Concat, schedule.SplitOp, schedule.Copy, schedule.Redistribute}
+
+func (f joining) report(runs []joinRun) (*harness.Report, error) {
+	d := harness.NewDocument(f.experiment())
+	totals := harness.Table{Title: fmt.Sprintf("Operators between instances, %d per cluster", f.perCluster), Columns: []harness.Column{
+		{Name: "Network", Text: true}, {Name: "Instances"}, {Name: "Kind", Text: true}, {Name: "Number"}, {Name: "Moved (MiB)"}}}
+	number := func(r joinRun, kind schedule.JoinKind) (n, bytes int64) {
+		for _, j := range r.Joins {
+			if j.Kind == string(kind) {
+				n++
+				bytes += j.Bytes
+			}
+		}
+		return n, bytes
+	}
+	for _, r := range runs {
+		for _, k := range joinKinds {
+			n, bytes := number(r, k)
+			totals.Rows = append(totals.Rows, []string{r.Model, harness.Count(int64(len(r.Instances))), string(k), harness.Count(n), mebibytes(bytes)})
+		}
+	}
+	if err := d.Table(totals); err != nil {
+		return nil, err
+	}
+	csv := [][]string{{"model", "consumer", "tensor", "kind", "from", "moved_bytes", "have", "want", "binding", "why"}}
+	for i, r := range runs {
+		what := "all"
+		if i == 1 {
+			what = fmt.Sprintf("its first %d sub-graphs", f.groups)
+		}
+		t := harness.Table{Title: fmt.Sprintf("Joins of %s, %s", r.Model, what), Columns: []harness.Column{
+			{Name: "Consumer", Text: true}, {Name: "Tensor", Text: true}, {Name: "Operator", Text: true}, {Name: "From", Text: true}, {Name: "Moved (MiB)"}, {Name: "Why", Text: true}}}
+		for _, j := range r.Joins {
+			var from []string
+			for _, p := range j.From {
+				from = append(from, r.Instances[p].Name)
+			}
+			csv = append(csv, []string{r.Model, r.Instances[j.Consumer].Name, j.Tensor, j.Kind, strings.Join(from, " "), harness.Count(j.Bytes),
+				bindingText(j.Have), bindingText(j.Want), bindingText(j.Binding), j.Why})
+			if i == 0 || r.Instances[j.Consumer].Group < f.groups {
+				t.Rows = append(t.Rows, []string{r.Instances[j.Consumer].Name, j.Tensor, j.Kind, strings.Join(from, " "), mebibytes(j.Bytes), j.Why})
+			}
+		}
+		if err := d.Table(t); err != nil {
+			return nil, err
+		}
+	}
+	d.Files = append(d.Files, harness.File{Name: "joins.csv", Data: harness.CSVBytes(csv)})
+
+	example, network := runs[0], runs[1]
+	n, moved := number(example, schedule.Concat)
+	d.Claim("Concats in the four-stage example (Fig. 8)", "7, one for each instance behind stage 1", harness.Count(n), harness.Agreement(n == 7))
+	d.Claim("What a concat moves", "nothing: its operands stay where they are", mebibytes(moved)+" MiB", harness.Agreement(moved == 0))
+	copies, right := 0, 0
+	for _, j := range network.Joins {
+		if j.Kind == string(schedule.Copy) {
+			copies++
+			if !slices.ContainsFunc(j.From, func(p int) bool { return network.Instances[p].Scope == schedule.LB.String() }) {
+				right++
+			}
+		}
+	}
+	d.Claim("A copy stands where the producer's scope is not the LB (Fig. 9, left), "+network.Model, "always", fmt.Sprintf("%d of %d", right, copies), harness.Agreement(copies > 0 && copies == right))
+	redistributions, smaller := 0, 0
+	for _, r := range runs {
+		for _, j := range r.Joins {
+			if j.Kind != string(schedule.Redistribute) {
+				continue
+			}
+			redistributions++
+			ok := len(j.Binding) == len(j.Have) && len(j.Binding) == len(j.Want)
+			for k := range j.Binding {
+				ok = ok && j.Binding[k] == min(j.Have[k], j.Want[k])
+			}
+			if ok {
+				smaller++
+			}
+		}
+	}
+	d.Claim("A redistribution takes the smaller factor of each dimension (Fig. 9, right)", "always", fmt.Sprintf("%d of %d", smaller, redistributions), harness.Agreement(redistributions > 0 && smaller == redistributions))
+	d.Note("Bindings count cores per dimension of the tensor in its file's order. (8,1,1) is 8 cores along the batch.")
+	d.Note("A split is the counterpart of a concat, which §3.6 mentions for up-sampling; here it also serves a consumer with a larger factor than its producer's.")
+	d.Note("The example needs a redistribution before each concat: an image is cut into strips for 8 cores where it is alone and into fewer where there are several. Fig. 8 does not show bindings.")
+	if err := f.figures(d, runs); err != nil {
+		return nil, err
+	}
+	return d.Report(runs)
+}
+
+// joinChain is what stands in front of a consumer for one tensor.
+type joinChain struct {
+	consumer int
+	from     []int
+	ops      []joinOp // from the producers to the consumer
+}
+
+func (r joinRun) chains(groups int) []joinChain {
+	var list []joinChain
+	for _, j := range r.Joins {
+		if r.Instances[j.Consumer].Group >= groups {
+			continue
+		}
+		i := slices.IndexFunc(list, func(c joinChain) bool { return c.consumer == j.Consumer && c.ops[0].Tensor == j.Tensor })
+		if i < 0 {
+			i = len(list)
+			list = append(list, joinChain{consumer: j.Consumer, from: j.From})
+		}
+		// Data are moved before they are put together.
+		if j.Kind == string(schedule.Copy) || j.Kind == string(schedule.Redistribute) {
+			list[i].ops = append([]joinOp{j}, list[i].ops...)
+		} else {
+			list[i].ops = append(list[i].ops, j)
+		}
+	}
+	return list
+}
+
+func (f joining) figures(d *harness.Document, runs []joinRun) error {
+	// The example, as Fig. 8 has it: a triangle.
+	example := runs[0]
+	most := 0
+	for _, x := range example.Instances {
+		most = max(most, int(x.Index)+1)
+	}
+	factor := map[int]int{}
+	groups := 0
+	for _, x := range example.Instances {
+		factor[x.Group]++
+		groups = max(groups, x.Group+1)
+	}
+	dia := plots.Diagram{RowHeight: 24}
+	keys := []plots.DiagramKey{}
+	for k := range groups {
+		keys = append(keys, plots.DiagramKey{Text: fmt.Sprintf("stage %d", k+1), Colour: k})
+	}
+	keys = append(keys, plots.DiagramKey{Symbol: "C", Text: "concat"}, plots.DiagramKey{Symbol: "R", Text: "redistribute"})
+	const perGroup = 3 // rows: instance, redistribute, concat
+	for _, x := range example.Instances {
+		width := float64(most) / float64(factor[x.Group])
+		dia.Nodes = append(dia.Nodes, plots.DiagramNode{Text: x.Name, X: (float64(x.Index)+0.5)*width - 0.5, Y: float64(x.Group * perGroup), Colour: x.Group})
+	}
+	letters := map[string]string{string(schedule.Concat): "C", string(schedule.SplitOp): "S", string(schedule.Copy): "G", string(schedule.Redistribute): "R"}
+	for _, c := range example.chains(groups) {
+		behind := c.from
+		to := dia.Nodes[c.consumer]
+		for k, op := range c.ops {
+			at := len(dia.Nodes)
+			dia.Nodes = append(dia.Nodes, plots.DiagramNode{Text: letters[op.Kind], X: to.X, Y: to.Y - float64(len(c.ops)-k), Colour: joinGrey, Shape: plots.Box})
+			for _, p := range behind {
+				dia.Edges = append(dia.Edges, plots.DiagramEdge{From: p, To: at})
+			}
+			behind = []int{at}
+		}
+		dia.Edges = append(dia.Edges, plots.DiagramEdge{From: behind[0], To: c.consumer})
+	}
+	fig, err := plots.Diagrams([]plots.Diagram{dia}, keys...)
+	if err := d.Figure("example", "Joins of the four-stage example", fig, err); err != nil {
+		return err
+	}
+	fig, err = f.excerpt(runs[1])
+	return d.Figure("excerpt", fmt.Sprintf("Joins between the first sub-graphs of %s", runs[1].Model), fig, err)
+}
+
+// joinGrey is the place of grey in the palette.
+const joinGrey = 7
+
+// excerpt draws the first sub-graphs of a network as Fig. 9 does, with shapes, scopes
+// and bindings.
+func (f joining) excerpt(r joinRun) (*plots.Figure, error) {
+	dia := plots.Diagram{RowHeight: 27}
+	at := map[int]int{} // instance to node
+	add := func(n plots.DiagramNode) int {
+		dia.Nodes = append(dia.Nodes, n)
+		return len(dia.Nodes) - 1
+	}
+	perGroup := map[int]int{}
+	most := 0
+	for _, x := range r.Instances {
+		if x.Group < f.groups {
+			perGroup[x.Group]++
+			most = max(most, perGroup[x.Group])
+		}
+	}
+	const rows = 3
+	columns := float64(most) + 1 // one for what passes by
+	for id, x := range r.Instances {
+		if x.Group >= f.groups {
+			continue
+		}
+		var shape []string
+		for _, n := range x.Output {
+			shape = append(shape, harness.Count(n))
+		}
+		column := (float64(x.Index)+0.5)*float64(most)/float64(perGroup[x.Group]) - 0.5
+		at[id] = add(plots.DiagramNode{Text: fmt.Sprintf("%s: %s\n%s, %s", x.Name, strings.Join(shape, "×"), x.Scope, bindingText(x.Binding)),
+			X: column, Y: float64(x.Group * rows), Colour: plots.NoColour, Shape: plots.Ellipse})
+	}
+	for _, c := range r.chains(f.groups) {
+		to := dia.Nodes[at[c.consumer]]
+		var behind []int
+		far := false
+		for _, p := range c.from {
+			behind = append(behind, at[p])
+			far = far || r.Instances[c.consumer].Group-r.Instances[p].Group > 1
+		}
+		x := to.X
+		if far {
+			x = columns - 1
+		}
+		for k, op := range c.ops {
+			text := op.Kind
+			if op.Kind == string(schedule.Redistribute) {
+				text += " " + bindingText(op.Binding)
+			}
+			if op.Bytes > 0 {
+				text += "\n" + mebibytes(op.Bytes) + " MiB"
+			}
+			y := to.Y - float64(rows-1) + float64(k)
+			if far { // beside the producers, on the way past what lies between
+				y = float64(r.Instances[c.from[0]].Group*rows+1) + float64(k)
+			}
+			colour := joinGrey
+			if op.Bytes > 0 {
+				colour = 1 // it moves something
+			}
+			node := add(plots.DiagramNode{Text: text, X: x, Y: y, Colour: colour, Shape: plots.Box})
+			for _, p := range behind {
+				dia.Edges = append(dia.Edges, plots.DiagramEdge{From: p, To: node})
+			}
+			behind = []int{node}
+		}
+		for _, p := range behind {
+			dia.Edges = append(dia.Edges, plots.DiagramEdge{From: p, To: at[c.consumer]})
+		}
+	}
+	for id, x := range r.Instances {
+		for _, rd := range x.Reads {
+			joined := slices.ContainsFunc(r.Joins, func(j joinOp) bool { return j.Consumer == id && j.Tensor == rd.Tensor })
+			if x.Group < f.groups && !joined {
+				dia.Edges = append(dia.Edges, plots.DiagramEdge{From: at[rd.From], To: at[id]})
+			}
+		}
+	}
+	return plots.Diagrams([]plots.Diagram{dia}, plots.DiagramKey{Symbol: "a1:", Text: "instance: output, scope, binding"},
+		plots.DiagramKey{Text: "moves data", Colour: 1}, plots.DiagramKey{Text: "renumbers addresses", Colour: joinGrey})
+}
+
+// Fig8 joins what consumers read from several places.
+func Fig8() harness.Experiment { return fig8().experiment() }

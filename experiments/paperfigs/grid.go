@@ -1,0 +1,78 @@
+package paperfigs
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/experiments/literature"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// grid is an experiment on rows of configurations.
+type grid struct {
+	name, description, paper string
+	hardware                 string
+	variants                 []string
+	policies                 []harness.ChunkPolicy
+	report                   func(rows gridRows, b *harness.Comparison) error
+}
+
+// gridRows finds a row.
+type gridRows map[string]harness.Row
+
+func gridKey(network string, batch int64, variant string, p harness.ChunkPolicy) string {
+	return fmt.Sprintf("%s %d %s %s", network, batch, variant, p)
+}
+
+func (g gridRows) at(c literature.Configuration, variant string, p harness.ChunkPolicy) harness.Row {
+	return g[gridKey(c.Network, c.BatchSize, variant, p)]
+}
+
+func (g grid) experiment() harness.Experiment {
+	return harness.Experiment{Name: g.name, Description: g.description, Paper: g.paper, Plan: g.plan}
+}
+
+func (g grid) plan() (*harness.Plan, error) {
+	spec, err := hardware.Load(g.hardware)
+	if err != nil {
+		return nil, err
+	}
+	p := &harness.Plan{}
+	for _, c := range literature.Configurations() {
+		src, err := harness.OpenNetwork(c.Network)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range g.variants {
+			v, err := scheduler.Lookup(name)
+			if err != nil {
+				return nil, err
+			}
+			for _, policy := range g.policies {
+				chunk := int64(0)
+				if policy == harness.PaperChunks {
+					chunk = c.PaperChunk(v)
+				}
+				cell, err := harness.RowCell(src, spec, c.BatchSize, chunk, v, policy, c.Unit)
+				if err != nil {
+					return nil, err
+				}
+				p.Cells = append(p.Cells, cell)
+			}
+		}
+	}
+	p.Report = func(results []json.RawMessage) (*harness.Report, error) {
+		rows, err := harness.DecodeRows(results)
+		if err != nil {
+			return nil, err
+		}
+		m := gridRows{}
+		for _, r := range rows {
+			m[gridKey(r.Model, r.Batch, r.Variant, r.ChunkPolicy)] = r
+		}
+		return g.experiment().WriteRows(g.hardware, func(b *harness.Comparison) error { return g.report(m, b) }, rows)
+	}
+	return p, nil
+}

@@ -1,0 +1,140 @@
+package paperfigs
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/experiments/literature"
+	"github.com/dsasched/dsasched/hardware"
+)
+
+// The bootstrap of rank correlations.
+const (
+	resamples    = 10_000
+	resampleSeed = 920
+	confidence   = 0.95
+	withinFactor = 1.5 // of a published throughput: the aim
+)
+
+// spearmanInterval is the percentile bootstrap interval of the rank correlation of pairs:
+// of so many samples of the pairs, with replacement, the share in the middle. Samples in
+// which one side is all the same have no correlation and are left out. It depends on the
+// values alone; with less than three pairs there is none.
+func spearmanInterval(a, b []float64) (low, high float64, ok bool) {
+	if len(a) < 3 {
+		return 0, 0, false
+	}
+	rng := rand.New(rand.NewPCG(resampleSeed, uint64(len(a))))
+	x, y := make([]float64, len(a)), make([]float64, len(a))
+	var list []float64
+	for range resamples {
+		for i := range x {
+			k := rng.IntN(len(a))
+			x[i], y[i] = a[k], b[k]
+		}
+		if r := harness.Spearman(x, y); !math.IsNaN(r) {
+			list = append(list, r)
+		}
+	}
+	if len(list) == 0 {
+		return 0, 0, false
+	}
+	slices.Sort(list)
+	at := func(share float64) float64 { return list[int(math.Round(share*float64(len(list)-1)))] }
+	return at((1 - confidence) / 2), at((1 + confidence) / 2), true
+}
+
+// rankTable compares TVM's published throughputs with ours by sets of configurations.
+func rankTable(rows gridRows) (harness.Table, []harness.Line) {
+	t := harness.Table{Title: "TVM's throughputs against the published ones, by set", Label: "tab:fig14-agreement",
+		Columns: []harness.Column{{Name: "Set", Text: true}, {Name: "Figures"}, {Name: "Geometric mean\nof the error (×)"}, {Name: "Within ×" + harness.Fixed(withinFactor, 1)},
+			{Name: "Rank correlation"}, {Name: fmt.Sprintf("%.0f %% interval", 100*confidence)}},
+		Notes: []string{fmt.Sprintf("The error is the larger over the smaller of ours and published. The interval is the percentile bootstrap's, of %d samples of the set (seed %d); where all ranks agree it has no width, whatever the number of figures, and says nothing of how sure that is.", resamples, resampleSeed)}}
+	var lines []harness.Line
+	for _, set := range []struct {
+		name string
+		in   func(literature.Configuration) bool
+	}{
+		{"all", func(literature.Configuration) bool { return true }},
+		{"all without D and H", func(c literature.Configuration) bool { return c.Doubt == "" }},
+		{"calibration (A, B)", func(c literature.Configuration) bool { return c.Calibration() }},
+		{"evaluation (C to J)", func(c literature.Configuration) bool { return !c.Calibration() }},
+		{"evaluation without D and H", func(c literature.Configuration) bool { return !c.Calibration() && c.Doubt == "" }},
+	} {
+		var ours, published []float64
+		within := 0
+		for _, c := range literature.Configurations() {
+			if set.in(c) {
+				ours = append(ours, rows.at(c, "tvm", harness.PaperChunks).ThroughputPerSecond)
+				published = append(published, c.TVMThroughputPerSecond)
+			}
+		}
+		for _, f := range harness.Factors(ours, published) {
+			if f <= withinFactor {
+				within++
+			}
+		}
+		rank, interval := "–", "–"
+		if low, high, ok := spearmanInterval(ours, published); ok {
+			rank, interval = harness.Fixed(harness.Spearman(ours, published), 2), harness.Fixed(low, 2)+" to "+harness.Fixed(high, 2)
+		}
+		e := harness.Geometric(harness.Factors(ours, published))
+		t.Rows = append(t.Rows, []string{set.name, harness.Count(int64(len(ours))), harness.Fixed(e, 2), fmt.Sprintf("%d of %d", within, len(ours)), rank, interval})
+		lines = append(lines, harness.Line{What: "geometric mean of the error of TVM's throughputs, " + set.name, Unit: "x", Published: 1, Ours: e,
+			Calibration: strings.HasPrefix(set.name, "calibration"),
+			Remark:      fmt.Sprintf("%d of %d within %s; rank correlation %s, %.0f %% interval %s", within, len(ours), harness.Fixed(withinFactor, 1), rank, 100*confidence, interval)})
+	}
+	return t, lines
+}
+
+// implied says what would have to be true for the published throughputs of TVM: what a
+// kernel per layer moves and computes, at that throughput, of what the chip can.
+func implied(rows gridRows, spec *hardware.Spec) (harness.Table, []string) {
+	ddr := spec.DDR.BandwidthBytesPerSecond
+	t := harness.Table{Title: "What TVM's published throughputs would need", Label: "tab:fig14-implied",
+		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "Set", Text: true}, {Name: "Published\n(1/s)"}, {Name: "DDR traffic of a kernel\nper layer (MB each)"},
+			{Name: "DDR bandwidth at the\npublished rate (GB/s)"}, {Name: "of the chip's"}, {Name: "MME utilisation at\nthe published rate"}},
+		Notes: []string{fmt.Sprintf("The chip's DDR has %s GB/s, of which activations reach %s (fitted). Above 100 %% the published figure can't come from a kernel per layer that passes its results through the DDR.",
+			harness.Significant(ddr/1e9), harness.Percent(spec.DDRActivationEfficiency)+" %")}}
+	var beyond, below []string
+	for _, c := range literature.Configurations() {
+		r := rows.at(c, "tvm", harness.PaperChunks)
+		each := float64(r.MovedBytes.DDR) / float64(r.Batch)
+		need := each * c.TVMThroughputPerSecond
+		mme := r.MMEUtilization * c.TVMThroughputPerSecond / r.ThroughputPerSecond
+		set := "evaluation"
+		if c.Calibration() {
+			set = "calibration"
+		}
+		t.Rows = append(t.Rows, []string{c.Label, c.Network, set, harness.Significant(c.TVMThroughputPerSecond), harness.Significant(each / 1e6), harness.Significant(need / 1e9), harness.Percent(need/ddr) + " %", harness.Percent(mme) + " %"})
+		switch {
+		case need > ddr:
+			beyond = append(beyond, fmt.Sprintf("%s (%s times the bandwidth there is)", c.Label, harness.Fixed(need/ddr, 1)))
+		case c.Doubt != "":
+			below = append(below, fmt.Sprintf("%s: at %s/s it would keep the DDR busy for %s %% and the MMEs for %s %% of the time; to fill the DDR each element would have to move %s MB, %s times what a kernel per layer moves",
+				c.Label, harness.Significant(c.TVMThroughputPerSecond), harness.Percent(need/ddr), harness.Percent(mme), harness.Significant(ddr/c.TVMThroughputPerSecond/1e6), harness.Fixed(ddr/need, 0)))
+		}
+	}
+	var notes []string
+	if len(beyond) > 0 {
+		notes = append(notes, "Too fast for a kernel per layer, whatever is fitted: "+strings.Join(beyond, ", ")+". To be true, results would have to stay on the chip, against Table 3, or the DDR be that much faster.")
+	}
+	for _, s := range below {
+		notes = append(notes, "Too slow, "+s+".")
+	}
+	b, d := literature.WritesOf("B"), literature.WritesOf("D")
+	work := float64(encoderMACs(24, 384, 1024)) / float64(encoderMACs(12, 384, 768))
+	notes = append(notes, fmt.Sprintf("A reading for D: Table 3 counts %d results of TVM for it and %d for B, C and E alike, as twice the layers would have. BERT-large, which MLPerf runs at 384 tokens, has them, and %s times the arithmetic of D here; ours is %s times the published figure.",
+		d.TVM.DDR, b.TVM.DDR, harness.Fixed(work, 1), harness.Fixed(rows.at(literature.ConfigurationOf("D"), "tvm", harness.PaperChunks).ThroughputPerSecond/literature.ConfigurationOf("D").TVMThroughputPerSecond, 1)))
+	return t, notes
+}
+
+// encoderMACs are the multiply-accumulates of a transformer's encoder: per layer and token
+// 4 + 8 products with hidden x hidden, and two with the sequence.
+func encoderMACs(layers, tokens, hidden int64) int64 {
+	return layers * (12*tokens*hidden*hidden + 2*tokens*tokens*hidden)
+}

@@ -1,0 +1,103 @@
+package paperfigs
+
+import (
+	"fmt"
+
+	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/experiments/literature"
+)
+
+// writeLevels are the levels of Table 3.
+var writeLevels = []struct {
+	name string
+	of   func(harness.Levels) int64
+}{{"DDR", func(l harness.Levels) int64 { return l.DDR }}, {"LLB", func(l harness.Levels) int64 { return l.LLB }}, {"L1", func(l harness.Levels) int64 { return l.L1 }}}
+
+// table3 counts where results are written.
+func table3() grid {
+	return grid{name: "table3", description: "tensor writes per level of memory on the ten configurations",
+		paper: "GraphTurbo (OSDI 2023), Table 3", hardware: "stcp920",
+		variants: []string{"tvm", "cross-layer"}, policies: []harness.ChunkPolicy{harness.PaperChunks}, report: reportTable3}
+}
+
+func reportTable3(rows gridRows, b *harness.Comparison) error {
+	t := harness.Table{Title: "Tensor writes in the program of a cluster (instances one by one, the loop over the batch once)", Label: "tab:table3",
+		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}},
+		Notes:   []string{"Ours / published. The paper's counts are those of its own graphs, whose operators are finer in places (softmax and layer normalisation are several)."}}
+	for _, l := range writeLevels {
+		t.Columns = append(t.Columns, harness.Column{Group: "TVM", Name: l.name}, harness.Column{Group: "GraphTurbo", Name: l.name})
+	}
+	cells, hits, zeros := map[string]int{}, map[string]int{}, map[string]int{}
+	for _, c := range literature.Configurations() {
+		w := literature.WritesOf(c.Label)
+		single, err := singleOperators(c.Network)
+		if err != nil {
+			return err
+		}
+		tvm := rows.at(c, "tvm", harness.PaperChunks).Writes
+		line := []string{c.Label, c.Network}
+		for _, l := range writeLevels {
+			for _, m := range []struct {
+				name, variant string
+				published     harness.Levels
+			}{{"TVM", "tvm", w.TVM}, {"GraphTurbo", "cross-layer", w.GraphTurbo}} {
+				ours, theirs := l.of(rows.at(c, m.variant, harness.PaperChunks).Writes), l.of(m.published)
+				line = append(line, fmt.Sprintf("%d / %d", ours, theirs))
+				x := harness.Line{What: fmt.Sprintf("%s %s, %s: writes to %s", c.Label, c.Network, m.name, l.name), Unit: "tensors",
+					Published: float64(theirs), Ours: float64(ours),
+					Remark: reasonWrites(l.name, rows.at(c, m.variant, harness.PaperChunks).Writes, m.published, tvm, w.TVM, single)}
+				b.Line(x)
+				cells[m.name]++
+				switch {
+				case ours == 0 && theirs == 0:
+					zeros[m.name]++
+				case x.Verdict() == harness.Verdicts[0]:
+					hits[m.name]++
+				}
+			}
+		}
+		t.Rows = append(t.Rows, line)
+	}
+	if err := b.Table(t); err != nil {
+		return err
+	}
+	for _, m := range []string{"TVM", "GraphTurbo"} {
+		b.Note("%s: %d cells, 0 in both: %d; of the other %d, within 20 %%: %d.", m, cells[m], zeros[m], cells[m]-zeros[m], hits[m])
+	}
+	return nil
+}
+
+// batchSelect is the choice of batches per cluster.
+func batchSelect() grid {
+	return grid{name: "batch-select", description: "best batches per cluster, by trying them, beside the paper's choice",
+		paper: "GraphTurbo (OSDI 2023), §5.1 and Table 2", hardware: "stcp920",
+		variants: []string{"tvm", "cross-layer"}, policies: []harness.ChunkPolicy{harness.PaperChunks, harness.Tuned}, report: reportBatchSelect}
+}
+
+func reportBatchSelect(rows gridRows, b *harness.Comparison) error {
+	t := harness.Table{Title: "Batches per cluster", Label: "tab:batch-select",
+		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "Batch"},
+			{Group: "TVM", Name: "best"}, {Group: "TVM", Name: "paper's"}, {Group: "TVM", Name: "loss with\nthe paper's (%)"},
+			{Group: "GraphTurbo", Name: "best"}, {Group: "GraphTurbo", Name: "paper's"}, {Group: "GraphTurbo", Name: "loss with\nthe paper's (%)"}},
+		Notes: []string{"Best of all divisors of a cluster's share of the batch; of equally good ones the smallest."}}
+	for _, c := range literature.Configurations() {
+		line := []string{c.Label, c.Network, harness.Count(c.BatchSize)}
+		for _, m := range []struct {
+			name, variant string
+			published     int64
+		}{{"TVM", "tvm", c.TVMBatchesPerCluster}, {"GraphTurbo", "cross-layer", c.GraphTurboBatchesPerCluster}} {
+			best, paper := rows.at(c, m.variant, harness.Tuned), rows.at(c, m.variant, harness.PaperChunks)
+			line = append(line, harness.Count(best.BatchesPerCluster), harness.Count(m.published), harness.Fixed(100*(1-paper.ThroughputPerSecond/best.ThroughputPerSecond), 1))
+			b.Line(harness.Line{What: fmt.Sprintf("%s %s, %s: batches per cluster", c.Label, c.Network, m.name), Unit: "batches", Published: float64(m.published), Ours: float64(best.BatchesPerCluster),
+				Remark: reasonBatches(best, paper)})
+		}
+		t.Rows = append(t.Rows, line)
+	}
+	return b.Table(t)
+}
+
+// Table3 counts tensor writes.
+func Table3() harness.Experiment { return table3().experiment() }
+
+// BatchSelect looks for the best batches per cluster.
+func BatchSelect() harness.Experiment { return batchSelect().experiment() }

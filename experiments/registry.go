@@ -1,0 +1,112 @@
+package experiments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/dsasched/dsasched/experiments/ablation"
+	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/experiments/optimality"
+	"github.com/dsasched/dsasched/experiments/paperfigs"
+	"github.com/dsasched/dsasched/experiments/report"
+	"github.com/dsasched/dsasched/experiments/timeline"
+	"github.com/dsasched/dsasched/experiments/tuning"
+	"github.com/dsasched/dsasched/spell"
+)
+
+// registry lists the experiments in the order in which Run takes them.
+func registry() []harness.Experiment {
+	return []harness.Experiment{
+		paperfigs.Fig3(),
+		paperfigs.Fig5(),
+		paperfigs.Fig8(),
+		paperfigs.Fig10(),
+		paperfigs.Fig12(),
+		paperfigs.Fig13(),
+		ablation.Experiment(),
+		paperfigs.Table1(),
+		paperfigs.BatchSelect(),
+		paperfigs.Fig14(),
+		paperfigs.Fig15(),
+		paperfigs.Table3(),
+		paperfigs.Fig16(),
+		paperfigs.Fig17(),
+		paperfigs.LB64(),
+		optimality.Table4(),
+		Optimality(),
+		optimality.Growth(),
+		tuning.Sweep(),
+		tuning.Sensitivity(),
+		tuning.Portability(),
+		tuning.Table5(),
+		timeline.Experiment(),
+	}
+}
+
+// All lists the experiments.
+func All() []Experiment {
+	var list []Experiment
+	for _, e := range registry() {
+		list = append(list, Experiment{e})
+	}
+	return list
+}
+
+// Names lists the names of the experiments.
+func Names() []string {
+	var names []string
+	for _, e := range registry() {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// Lookup finds an experiment by its name.
+func Lookup(name string) (Experiment, error) {
+	for _, e := range registry() {
+		if e.Name == name {
+			return Experiment{e}, nil
+		}
+	}
+	return Experiment{}, fmt.Errorf("unknown experiment %q%s, expected one of: %s", name, spell.Hint(name, Names()), strings.Join(Names(), ", "))
+}
+
+// Run runs the experiments of these names, all if there is none, and writes
+// their results. If an experiment fails, the others still run.
+func Run(ctx context.Context, names []string, opt Options) error {
+	var list []harness.Experiment
+	seen := map[string]bool{}
+	for _, name := range names {
+		e, err := Lookup(name)
+		if err != nil {
+			return err
+		}
+		if e.Exact && opt.NoExact {
+			return fmt.Errorf("nothing is left of %s without exact methods", name)
+		}
+		if !seen[name] {
+			seen[name] = true
+			list = append(list, e.Experiment)
+		}
+	}
+	if len(names) == 0 {
+		for _, e := range registry() {
+			if !e.Exact || !opt.NoExact {
+				list = append(list, e)
+			}
+		}
+	}
+	return runAndReport(ctx, list, opt)
+}
+
+// runAndReport runs experiments and gathers all results in the folder for the report over
+// all experiments.
+func runAndReport(ctx context.Context, list []harness.Experiment, opt Options) error {
+	err := harness.Run(ctx, list, opt)
+	if harness.Aborted(err) {
+		return err
+	}
+	return errors.Join(err, report.Write(opt.Dir(), Names()))
+}

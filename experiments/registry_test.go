@@ -1,0 +1,84 @@
+package experiments
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dsasched/dsasched/experiments/harness"
+)
+
+func TestRunArguments(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	err := Run(context.Background(), []string{"ablation", "ablatoin"}, harness.Options{Out: out})
+	if want := `unknown experiment "ablatoin" (did you mean ablation?), expected one of: ` + strings.Join(Names(), ", "); err == nil || err.Error() != want {
+		t.Errorf("error is %v, want %s", err, want)
+	}
+	if err := Run(context.Background(), []string{"ablation"}, harness.Options{Out: out, Workers: -1}); err == nil || err.Error() != "workers is -1, expected 0 or more" {
+		t.Errorf("error is %v", err)
+	}
+	if _, err := os.Stat(out); !errors.Is(err, fs.ErrNotExist) {
+		t.Error("something was written before the arguments were checked")
+	}
+}
+
+func TestRegistry(t *testing.T) {
+	seen := map[string]bool{}
+	for _, name := range Names() {
+		e, err := Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Name != name || e.Description == "" || e.Paper == "" || e.Plan == nil || seen[name] {
+			t.Errorf("%q is not as it should be: %+v", name, e)
+		}
+		seen[name] = true
+	}
+	if len(All()) != len(seen) {
+		t.Errorf("All has %d experiments, Names %d", len(All()), len(seen))
+	}
+}
+
+// A run leaves both reports behind, the same for any number of workers and after a
+// second run, with the figures and tables of a real experiment and what made them.
+func TestRunWritesThePage(t *testing.T) {
+	e, err := Lookup("fig5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pages []string
+	for _, workers := range []int{1, 2} {
+		dir := t.TempDir()
+		for range 2 {
+			if err := e.Run(context.Background(), harness.Options{Out: dir, Workers: workers, SolverVersion: "S 1"}); err != nil {
+				t.Fatal(err)
+			}
+			data, err := os.ReadFile(filepath.Join(dir, "report.html"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			pages = append(pages, string(data))
+		}
+	}
+	for _, p := range pages[1:] {
+		if p != pages[0] {
+			t.Error("another page")
+		}
+	}
+	for want, n := range map[string]int{`<section id="fig5"`: 1, "<svg ": 2, ">Sub-graphs in the end": 4, "<h3>The paper's claims beside ours</h3>": 1, "<summary>Accelerator stcp920": 1, "<td>S 1</td>": 1} {
+		if got := strings.Count(pages[0], want); got != n {
+			t.Errorf("%q is there %d times, want %d", want, got, n)
+		}
+	}
+}
+
+func TestNoExact(t *testing.T) {
+	err := Run(context.Background(), []string{"optimality"}, harness.Options{Out: t.TempDir(), NoExact: true})
+	if err == nil || !strings.Contains(err.Error(), "optimality") {
+		t.Errorf("optimality without exact methods: %v", err)
+	}
+}

@@ -1,0 +1,105 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/dsasched/dsasched/experiments/harness"
+)
+
+// reportPreface is what a reader of the comparison must know.
+const reportPreface = "Three constants of the accelerator are fitted (dsasched calibrate), to throughputs of ResNet-50 and BERT-128 alone. Numbers marked † are of these two networks, or of Table 1: the fit or the choice of mechanisms saw them (docs/deviations.md). All others are the evaluation set: they were compared afterwards."
+
+// writeReport gathers the published numbers beside ours from the experiments that
+// have results in a folder, and writes report.md and report.html there. They depend on
+// the results alone.
+func Write(out string, names []string) error {
+	c, err := gather(out, names)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if len(c.experiments) == 0 {
+		return nil
+	}
+	if err := harness.WriteFile(filepath.Join(out, "report.md"), []byte(reportText(c))); err != nil {
+		return err
+	}
+	html, err := c.page()
+	if err != nil {
+		return err
+	}
+	return harness.WriteFile(filepath.Join(out, "report.html"), html)
+}
+
+// provenance says what all results are of: commits, accelerators and seeds.
+func (c *collection) provenance() string {
+	var commits, machines, seeds []string
+	add := func(list *[]string, s string) {
+		if !slices.Contains(*list, s) {
+			*list = append(*list, s)
+		}
+	}
+	for _, e := range c.experiments {
+		o := e.origin
+		if o == nil {
+			continue
+		}
+		commit := o.Revision
+		switch {
+		case commit == "":
+			commit = "not recorded"
+		case o.Modified:
+			commit += " with changes"
+		}
+		add(&commits, commit)
+		for _, h := range o.Hardware {
+			if h.YAML != "" {
+				add(&machines, fmt.Sprintf("%s (%.12s)", h.Name, h.Hash))
+			}
+		}
+		for _, s := range o.Seeds {
+			add(&seeds, string(s))
+		}
+	}
+	var b strings.Builder
+	for _, x := range []struct {
+		what string
+		list []string
+	}{{"Commit", commits}, {"Accelerators (SHA-256 of the description)", machines}, {"Seeds", seeds}} {
+		if len(x.list) > 0 {
+			fmt.Fprintf(&b, "%s: %s.\n\n", x.what, strings.Join(x.list, ", "))
+		}
+	}
+	return b.String()
+}
+
+func reportText(c *collection) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Published numbers beside ours\n\nProgram: dsasched %s. Experiments with results: %s.\n\n", strings.Join(c.programs(), ", "), strings.Join(c.have(), ", "))
+	b.WriteString(reportPreface + "\n\n")
+	b.WriteString(c.provenance())
+	summary := c.summary()
+	if len(summary.Rows) == 0 {
+		b.WriteString("None of these compares with a published number line by line; see their own folders.\n")
+		return b.String()
+	}
+	b.WriteString(summary.Markdown())
+	for _, e := range c.experiments {
+		t := harness.Table{Title: e.name, Columns: []harness.Column{{Name: "What", Text: true}, {Name: "Unit", Text: true}, {Name: "Published"}, {Name: "Ours"}, {Name: "Ratio"}, {Name: "Error (%)"}, {Name: "Verdict", Text: true}, {Name: "Remark", Text: true}}}
+		for _, l := range e.lines {
+			t.Rows = append(t.Rows, []string{l.what, l.unit, l.published, l.ours, l.ratio, l.error, l.verdict, l.remark})
+		}
+		if len(t.Rows) > 0 {
+			b.WriteString(t.Markdown())
+		}
+	}
+	b.WriteString("Figures, and the tables behind these lines, stand in the folders of the experiments; report.html has all of them in one page.\n")
+	return b.String()
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package tuning
+
+const raceDetector = false

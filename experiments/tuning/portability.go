@@ -1,0 +1,398 @@
+package tuning
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/experiments/literature"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// portability runs the variants on machines of other vendors (paper §3.6, Fig. 1):
+// the same decisions and the same options, another description.
+type portability struct {
+	name, description, paper string
+	machines                 []machine
+	networks                 []portedNetwork
+	batches                  []int64
+	variants                 []scheduler.Recipe
+	published                []publishedSpeedup
+	notes                    []string
+	figure                   bool
+}
+
+// machine is an accelerator of this experiment.
+type machine struct {
+	hardware string // preset
+	grid     []int  // arranges its cores in another way; nil: as the preset says
+}
+
+type portedNetwork struct{ model, unit string }
+
+// publishedSpeedup is the ratio of two throughputs in the paper.
+type publishedSpeedup struct {
+	hardware, model, variant, over string
+	batch                          int64 // 0: not known
+	value                          float64
+	source                         string
+}
+
+func fullPortability() portability {
+	return portability{
+		name:        "portability",
+		description: "the variants on the machines of other vendors",
+		paper:       "GraphTurbo (OSDI 2023), §3.6 and Fig. 1",
+		machines: []machine{
+			{hardware: "stcp920"}, {hardware: "goya"}, {hardware: "ascend910"}, {hardware: "ascend910-abstract"},
+			{hardware: "ipu"}, {hardware: "a100"}, {hardware: "a100", grid: []int{9, 12}}, {hardware: "v100"},
+		},
+		networks: []portedNetwork{{"resnet50", "images/s"}, {"bert-128", "sentences/s"}},
+		batches:  []int64{32},
+		variants: scheduler.Table(),
+		published: []publishedSpeedup{
+			{"stcp920", "bert-128", "cross-layer", "tvm", 32, literature.BertThroughput.Value / literature.BertTVMThroughput.Value, "Table 1"},
+		},
+		notes: []string{
+			"The variant tvm is a kernel per layer on the same simulated machine, with results through its DDR, not the code of TVM or of the vendor.",
+			"The paper measured the STCP920 only; nothing is published to compare the other machines with.",
+			"A machine whose name ends in -gb is scheduled with its shared buffer in the role of the LB (hardware.Raise): Goya's matrix engine has no LB. The level behind it is the DDR, which is where the outputs of its variant llb go.",
+			"On the IPU the level behind the local memories is the host. No compiler sends results there, so what the variants gain over tvm and llb says little; their own throughput is what to look at. Weights come from the host once and stay as far as they fit; that first time counts.",
+			"Bindings are powers of two: at most 64 of the A100's 108 SMs and the V100's 80, and 1024 of the 1216 tiles of an IPU work. In the arrangement a100-grid loops may take a whole dimension of the grid.",
+			"GPUs keep accumulators in registers, which are no level here; a layer whose operands are large for the shared memory so fetches its weights from the L2 more often than a GPU would.",
+		},
+		figure: true,
+	}
+}
+
+func fullTable5() portability {
+	table := scheduler.Table()
+	tvm, graphTurbo := table[0], table[len(table)-1]
+	return portability{
+		name:        "table5",
+		description: "convolutions fused by hand and by GraphTurbo on a GPU",
+		paper:       "GraphTurbo (OSDI 2023), §5.6 and Table 5",
+		machines:    []machine{{hardware: "a100"}, {hardware: "a100", grid: []int{9, 12}}},
+		networks:    []portedNetwork{{"resnet18-tailor", "images/s"}},
+		batches:     []int64{8, 32, 128},
+		variants:    []scheduler.Recipe{tvm, scheduler.ConvFusion(), graphTurbo},
+		published: []publishedSpeedup{
+			{"a100", "resnet18-tailor", "cross-layer", "tvm", 0, 1.23, "Table 5 (mean)"},
+			{"a100", "resnet18-tailor", "cross-layer", "conv-fusion", 0, 1.06, "Table 5 (mean)"},
+		},
+		notes: []string{
+			"tvm stands for TVM with CUTLASS (a kernel per layer), conv-fusion for CUTLASS with convolutions fused in pairs, the second of them 1x1; both as schedules on a simulated A100.",
+			"The tailored ResNet-18 is not defined in the paper: that the second convolution of each block is 1x1 is assumed. Its batch sizes are not known either; the published speedups are means.",
+			"The level behind the L2 is the HBM. Results of a kernel pass through it here, where a GPU's L2 would keep a part of them; this flatters GraphTurbo.",
+		},
+	}
+}
+
+func (p portability) experiment() harness.Experiment {
+	return harness.Experiment{Name: p.name, Description: p.description, Paper: p.paper, Plan: p.plan}
+}
+
+func (m machine) load() (*hardware.Spec, error) {
+	spec, err := hardware.Load(m.hardware)
+	if err != nil || m.grid == nil {
+		return spec, err
+	}
+	spec.Name += "-grid"
+	spec.CoreTypes[0].Grid = m.grid
+	if err := spec.Validate(); err != nil {
+		return nil, fmt.Errorf("%s as a grid: %w", m.hardware, err)
+	}
+	return spec, nil
+}
+
+// precision is the type in which a machine computes networks: F16 if its matrix units
+// know that, else I8.
+func precision(spec *hardware.Spec) model.DType {
+	if u, ok := spec.UnitOf(hardware.Matrix); ok && !u.Supports(model.F16.String()) && u.Supports(model.I8.String()) {
+		return model.I8
+	}
+	return model.F16
+}
+
+// portedRow is a row with what it is compared with.
+type portedRow struct {
+	harness.Row
+	DType string `json:"dtype"`
+	// OverFirst is the speedup over the first variant.
+	OverFirst float64 `json:"speedup_over_tvm"`
+	// DDRShare is the traffic with the DDR over what it could have moved.
+	DDRShare float64 `json:"ddr_bandwidth_share"`
+}
+
+func (p portability) plan() (*harness.Plan, error) {
+	pl := &harness.Plan{}
+	var types []model.DType // of each cell
+	var bandwidths []float64
+	var hashes []string
+	for _, m := range p.machines {
+		spec, err := m.load()
+		if err != nil {
+			return nil, err
+		}
+		h, err := harness.Hash(spec)
+		if err != nil {
+			return nil, err
+		}
+		hashes = append(hashes, fmt.Sprintf("%s %s", spec.Name, h))
+		dt := precision(spec)
+		for _, n := range p.networks {
+			src, err := network.Open(n.model, network.Options{DType: dt})
+			if err != nil {
+				return nil, err
+			}
+			for _, batch := range p.batches {
+				for _, v := range p.variants {
+					c, err := harness.RowCell(src, spec, batch, 0, v, harness.Tuned, n.unit)
+					if err != nil {
+						return nil, err
+					}
+					c.Label = fmt.Sprintf("%s on %s, batch %d, %s", n.model, spec.Name, batch, v.Name)
+					c.Inputs = struct {
+						Row       any    `json:"row"`
+						Precision string `json:"precision"`
+					}{c.Inputs, dt.String()}
+					pl.Cells = append(pl.Cells, c)
+					types = append(types, dt)
+					bandwidths = append(bandwidths, spec.DDR.BandwidthBytesPerSecond)
+				}
+			}
+		}
+	}
+	pl.Report = func(results []json.RawMessage) (*harness.Report, error) {
+		rows, err := harness.DecodeRows(results)
+		if err != nil {
+			return nil, err
+		}
+		ported := make([]portedRow, len(rows))
+		for i, r := range rows {
+			first := rows[i-i%len(p.variants)]
+			ported[i] = portedRow{Row: r, DType: types[i].String(), OverFirst: harness.Round(r.ThroughputPerSecond / first.ThroughputPerSecond),
+				DDRShare: harness.Round(float64(r.MovedBytes.DDR) / (bandwidths[i] * r.LatencySeconds))}
+		}
+		return p.report(ported, hashes)
+	}
+	return pl, nil
+}
+
+// baseMachine is the preset of a row's machine.
+func baseMachine(name string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(name, "-gb"), "-grid")
+}
+
+// ours is the speedup beside a published one, for one machine and batch; 0 if these
+// are not the ones that it belongs to.
+func (p publishedSpeedup) ours(g []portedRow) float64 {
+	if g[0].Model != p.model || baseMachine(g[0].Hardware) != p.hardware || p.batch != 0 && g[0].Batch != p.batch {
+		return 0
+	}
+	var of, over float64
+	for _, r := range g {
+		switch r.Variant {
+		case p.variant:
+			of = r.ThroughputPerSecond
+		case p.over:
+			over = r.ThroughputPerSecond
+		}
+	}
+	if over == 0 {
+		return 0
+	}
+	return of / over
+}
+
+// tables are one for each network and batch, and one beside the published speedups.
+func (p portability) tables(groups [][]portedRow) []harness.Table {
+	var tables []harness.Table
+	for _, n := range p.networks {
+		for _, batch := range p.batches {
+			t := harness.Table{
+				Title: fmt.Sprintf("%s, batch %d: throughput (%s) and speedup over %s", n.model, batch, n.unit, p.variants[0].Name),
+				Label: fmt.Sprintf("tab:%s-%s-%d", p.name, n.model, batch),
+				Columns: []harness.Column{
+					{Name: "Machine", Text: true}, {Name: "Type", Text: true}, {Name: p.variants[0].Name + "\n(" + n.unit + ")"},
+				},
+			}
+			for _, v := range p.variants[1:] {
+				t.Columns = append(t.Columns, harness.Column{Group: "Speedup (×)", Name: v.Name})
+			}
+			last := p.variants[len(p.variants)-1].Name
+			t.Columns = append(t.Columns, harness.Column{Group: last, Name: n.unit}, harness.Column{Group: last, Name: "peak MACs\n(%)"},
+				harness.Column{Group: last, Name: "DDR rate\n(%)"}, harness.Column{Group: last, Name: "kernels"})
+			for _, g := range groups {
+				if g[0].Model != n.model || g[0].Batch != batch {
+					continue
+				}
+				row := []string{g[0].Hardware, g[0].DType, harness.Significant(g[0].ThroughputPerSecond)}
+				for _, r := range g[1:] {
+					row = append(row, harness.Fixed(r.OverFirst, 2))
+				}
+				r := g[len(g)-1]
+				t.Rows = append(t.Rows, append(row, harness.Significant(r.ThroughputPerSecond), harness.Percent(r.MMEUtilization), harness.Percent(r.DDRShare), harness.Count(r.Kernels)))
+			}
+			tables = append(tables, t)
+		}
+	}
+	t := harness.Table{
+		Title: "Published speedups beside ours (ratio: ours over published)",
+		Label: fmt.Sprintf("tab:%s-published", p.name),
+		Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Machine", Text: true}, {Name: "Batch"}, {Name: "Speedup of", Text: true},
+			{Name: "over", Text: true}, {Name: "Ours (×)"}, {Name: "Published (×)"}, {Name: "Ratio"}, {Name: "Source", Text: true}},
+	}
+	for _, s := range p.published {
+		for _, g := range groups {
+			if x := s.ours(g); x > 0 {
+				t.Rows = append(t.Rows, []string{s.model, g[0].Hardware, harness.Count(g[0].Batch), s.variant, s.over,
+					harness.Fixed(x, 2), harness.Fixed(s.value, 2), harness.Fixed(x/s.value, 2), s.source})
+			}
+		}
+	}
+	return append(tables, t)
+}
+
+func (p portability) report(rows []portedRow, hashes []string) (*harness.Report, error) {
+	var groups [][]portedRow
+	for i := 0; i < len(rows); i += len(p.variants) {
+		groups = append(groups, rows[i:i+len(p.variants)])
+	}
+	notes := slices.Clone(p.notes)
+	for _, r := range rows {
+		for _, n := range r.Notes {
+			if n = fmt.Sprintf("%s on %s, batch %d: %s.", r.Model, r.Hardware, r.Batch, n); !slices.Contains(notes, n) {
+				notes = append(notes, n)
+			}
+		}
+	}
+	tables := p.tables(groups)
+	var text bytes.Buffer
+	var md, tex strings.Builder
+	fmt.Fprintf(&md, "# %s: %s\n\nReproduces: %s. Program: dsasched %s. Accelerators (with the SHA-256 of the description):\n\n", p.name, p.description, p.paper, harness.ProgramVersion())
+	for _, h := range hashes {
+		fmt.Fprintf(&md, "- %s\n", h)
+	}
+	md.WriteString("\n")
+	tex.WriteString("% Needs \\usepackage{booktabs}.\n")
+	for _, t := range tables {
+		if err := t.WriteText(&text); err != nil {
+			return nil, err
+		}
+		md.WriteString(t.Markdown())
+		tex.WriteString("\n" + t.Latex())
+	}
+	fmt.Fprintln(&text, "Notes")
+	md.WriteString("## Notes\n\n")
+	for _, n := range notes {
+		fmt.Fprintf(&text, "- %s\n", n)
+		fmt.Fprintf(&md, "- %s\n", harness.EscapeMarkdown(n))
+	}
+	var lines []harness.Line
+	for _, f := range p.published {
+		for _, g := range groups {
+			if x := f.ours(g); x > 0 {
+				lines = append(lines, harness.Line{Experiment: p.name, Unit: "x", Published: harness.Round(f.value), Ours: harness.Round(x), Remark: f.source,
+					What: fmt.Sprintf("%s over %s, %s, batch %d on %s", f.variant, f.over, f.model, g[0].Batch, g[0].Hardware)})
+			}
+		}
+	}
+	var data bytes.Buffer
+	enc := json.NewEncoder(&data)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(struct {
+		Experiment  string         `json:"experiment"`
+		Description string         `json:"description"`
+		Paper       string         `json:"paper"`
+		Program     string         `json:"program_version"`
+		Hardware    []string       `json:"hardware_sha256"`
+		Notes       []string       `json:"notes"`
+		Lines       []harness.Line `json:"published,omitempty"`
+		Rows        []portedRow    `json:"rows"`
+	}{p.name, p.description, p.paper, harness.ProgramVersion(), hashes, notes, lines, rows}); err != nil {
+		return nil, err
+	}
+	rep := &harness.Report{Text: text.String(), Files: []harness.File{
+		{Name: p.name + ".csv", Data: portabilityCSV(rows)}, {Name: p.name + ".json", Data: data.Bytes()},
+		{Name: p.name + ".md", Data: []byte(md.String())}, {Name: p.name + ".tex", Data: []byte(tex.String())},
+	}}
+	if !p.figure {
+		return rep, nil
+	}
+	fig, err := plots.SpeedupBars(p.panels(groups))
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range []struct {
+		ext  string
+		draw func() ([]byte, error)
+	}{{"png", fig.PNG}, {"svg", fig.SVG}} {
+		data, err := f.draw()
+		if err != nil {
+			return nil, fmt.Errorf("%s.%s: %w", p.name, f.ext, err)
+		}
+		rep.Files = append(rep.Files, harness.File{Name: p.name + "." + f.ext, Data: data})
+	}
+	return rep, nil
+}
+
+// panels are one for each network, at the largest batch.
+func (p portability) panels(groups [][]portedRow) []plots.Speedups {
+	var list []plots.Speedups
+	batch := slices.Max(p.batches)
+	for _, n := range p.networks {
+		title := literature.NetworkTitles[n.model]
+		if title == "" {
+			title = n.model
+		}
+		s := plots.Speedups{Title: fmt.Sprintf("%s, batch %d", title, batch), Baseline: p.variants[0].Name}
+		for _, v := range p.variants[1:] {
+			s.Series = append(s.Series, v.Name)
+		}
+		for _, g := range groups {
+			if g[0].Model != n.model || g[0].Batch != batch {
+				continue
+			}
+			x := plots.SpeedupGroup{Name: g[0].Hardware}
+			for _, r := range g[1:] {
+				x.Values = append(x.Values, r.OverFirst)
+			}
+			for _, f := range p.published {
+				if f.over == s.Baseline && f.variant == s.Series[len(s.Series)-1] && f.ours(g) > 0 {
+					x.Published = f.value
+				}
+			}
+			s.Groups = append(s.Groups, x)
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+func portabilityCSV(rows []portedRow) []byte {
+	out := [][]string{{"model", "hardware", "dtype", "batch", "variant", "throughput_per_s", "throughput_unit", "speedup_over_tvm", "latency_s",
+		"lower_bound_s", "batches_per_cluster", "kernels", "mme_utilization", "vme_utilization", "ddr_bandwidth_share",
+		"ddr_moved_bytes", "gb_moved_bytes", "lb_moved_bytes", "compute_s", "move_s", "launch_s", "idle_s"}}
+	for _, r := range rows {
+		out = append(out, []string{r.Model, r.Hardware, r.DType, harness.Count(r.Batch), r.Variant, harness.Exact(r.ThroughputPerSecond), r.Unit, harness.Exact(r.OverFirst), harness.Exact(r.LatencySeconds),
+			harness.Exact(r.LowerBoundSeconds), harness.Count(r.BatchesPerCluster), harness.Count(r.Kernels), harness.Exact(r.MMEUtilization), harness.Exact(r.VMEUtilization), harness.Exact(r.DDRShare),
+			harness.Count(r.MovedBytes.DDR), harness.Count(r.MovedBytes.LLB), harness.Count(r.MovedBytes.L1), harness.Exact(r.Time.ComputeSeconds), harness.Exact(r.Time.MoveSeconds),
+			harness.Exact(r.Time.LaunchSeconds), harness.Exact(r.Time.IdleSeconds)})
+	}
+	return harness.CSVBytes(out)
+}
+
+// Portability is GraphTurbo on other machines.
+func Portability() harness.Experiment { return fullPortability().experiment() }
+
+// Table5 lists the accelerators.
+func Table5() harness.Experiment { return fullTable5().experiment() }

@@ -1,0 +1,331 @@
+package tuning
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/experiments/literature"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// sensitivity is what the headline figures become when each fitted constant is halved
+// and doubled. Decisions do not depend on these constants, so that each schedule is made
+// once and simulated with all of them, on one cluster.
+type sensitivity struct {
+	hardware string
+	variants []string
+	// configurations, for tests: those of Configurations with these labels; nil: all.
+	labels string
+}
+
+func fullSensitivity() sensitivity {
+	return sensitivity{hardware: "stcp920", variants: []string{"tvm", "astitch", "llb", "l1", "ordering", "cross-layer"}}
+}
+
+func (s sensitivity) experiment() harness.Experiment {
+	return harness.Experiment{Name: "sensitivity", Description: "what the headlines become with each fitted constant at half and at double",
+		Paper: "none; asks whether a conclusion hangs on a fitted constant", Plan: s.plan}
+}
+
+// turn is a fitted constant with another value; Constant is -1 for the machine as it is.
+type turn struct {
+	constant int
+	factor   float64
+	value    float64
+}
+
+// turns are the machine as it is, and each constant at half and double. A share does not
+// go beyond 1.
+func turns(spec *hardware.Spec) []turn {
+	list := []turn{{-1, 1, 0}}
+	for i, k := range Constants() {
+		for _, f := range []float64{0.5, 2} {
+			v := f * k.get(spec)
+			if k.Unit == "" {
+				v = min(v, 1)
+			}
+			list = append(list, turn{i, f, v})
+		}
+	}
+	return list
+}
+
+// label is such as "launch at 2.5us".
+func (t turn) label() string {
+	if t.constant < 0 {
+		return "as fitted"
+	}
+	k := Constants()[t.constant]
+	return fmt.Sprintf("%s at %s", k.Name, k.text(harness.Round(t.value)))
+}
+
+// possible tells whether the value lies within the constant's range.
+func (t turn) possible() bool {
+	if t.constant < 0 {
+		return true
+	}
+	k := Constants()[t.constant]
+	return t.value >= k.Lo && t.value <= k.Hi
+}
+
+// sensitivityCell has a throughput for each turn.
+type sensitivityCell struct {
+	Model      string    `json:"model"`
+	Variant    string    `json:"variant"`
+	Throughput []float64 `json:"throughput_per_s"`
+}
+
+func (s sensitivity) configurations() []literature.Configuration {
+	var list []literature.Configuration
+	for _, c := range literature.Configurations() {
+		if s.labels == "" || strings.Contains(s.labels, c.Label) {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+func (s sensitivity) plan() (*harness.Plan, error) {
+	spec, err := hardware.Load(s.hardware)
+	if err != nil {
+		return nil, err
+	}
+	specHash, err := harness.Hash(spec)
+	if err != nil {
+		return nil, err
+	}
+	list := turns(spec)
+	specs := make([]*hardware.Spec, len(list))
+	values := make([]float64, len(list))
+	for i, t := range list {
+		specs[i] = spec.Clone()
+		if t.constant >= 0 {
+			Constants()[t.constant].set(specs[i], t.value)
+		}
+		if err := specs[i].Validate(); err != nil {
+			return nil, fmt.Errorf("%s: %w", t.label(), err)
+		}
+		values[i] = t.value
+	}
+	p := &harness.Plan{}
+	configurations := s.configurations()
+	for _, c := range configurations {
+		src, err := harness.OpenNetwork(c.Network)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range s.variants {
+			v, err := scheduler.Lookup(name)
+			if err != nil {
+				return nil, err
+			}
+			chunk := c.PaperChunk(v)
+			p.Cells = append(p.Cells, harness.Cell{
+				Key:   c.Network + "-" + name,
+				Label: c.Network + " " + name,
+				Inputs: struct {
+					Model        string           `json:"model"`
+					HardwareHash string           `json:"hardware_sha256"`
+					Batch        int64            `json:"batch"`
+					Chunk        int64            `json:"chunk"`
+					Variant      scheduler.Recipe `json:"variant"`
+					Values       []float64        `json:"values"`
+				}{c.Network, specHash, c.BatchSize, chunk, v, values},
+				Run: func(ctx context.Context) (any, error) {
+					r, err := scheduler.Prepare(ctx, src, spec, c.BatchSize, v, scheduler.Options{Chunk: chunk})
+					if err != nil {
+						return nil, err
+					}
+					out := sensitivityCell{Model: c.Network, Variant: name}
+					for i := range list {
+						again, err := r.On(ctx, specs[i])
+						if err != nil {
+							return nil, err
+						}
+						out.Throughput = append(out.Throughput, harness.Round(again.ThroughputPerSecond()))
+					}
+					return out, nil
+				},
+			})
+		}
+	}
+	p.Report = func(results []json.RawMessage) (*harness.Report, error) {
+		throughput := map[string][]float64{}
+		var cells []sensitivityCell
+		for _, r := range results {
+			var c sensitivityCell
+			if err := json.Unmarshal(r, &c); err != nil || len(c.Throughput) != len(list) {
+				return nil, fmt.Errorf("a result can't be read: %d throughputs of %d (%v)", len(c.Throughput), len(list), err)
+			}
+			cells = append(cells, c)
+			throughput[c.Model+" "+c.Variant] = c.Throughput
+		}
+		at := func(c literature.Configuration, variant string, turn int) float64 {
+			return throughput[c.Network+" "+variant][turn]
+		}
+		rep, err := s.experiment().WriteRows(s.hardware, func(b *harness.Comparison) error { return s.report(list, configurations, at, b) }, nil)
+		if err != nil {
+			return nil, err
+		}
+		out := [][]string{{"model", "variant", "constant", "value", "throughput_per_s"}}
+		for _, c := range cells {
+			for i, t := range list {
+				constant, value := "", ""
+				if t.constant >= 0 {
+					constant, value = Constants()[t.constant].Name, Constants()[t.constant].text(harness.Round(t.value))
+				}
+				out = append(out, []string{c.Model, c.Variant, constant, value, harness.Exact(c.Throughput[i])})
+			}
+		}
+		rep.Replace(harness.File{Name: "sensitivity.csv", Data: harness.CSVBytes(out)})
+		return rep, nil
+	}
+	return p, nil
+}
+
+// headline is a figure that conclusions are drawn from.
+type headline struct {
+	name      string
+	unit      string  // in the figure; "": it is not drawn
+	published float64 // 0: there is none
+	of        func(turn int) float64
+	// holds is the conclusion, and whether it follows from a value.
+	conclusion string
+	holds      func(v float64) bool
+}
+
+func (s sensitivity) headlines(configurations []literature.Configuration, at func(literature.Configuration, string, int) float64) []headline {
+	mean := func(to, from string) func(int) float64 {
+		return func(turn int) float64 {
+			var v []float64
+			for _, c := range configurations {
+				v = append(v, at(c, to, turn)/at(c, from, turn))
+			}
+			return harness.Arithmetic(v)
+		}
+	}
+	list := []headline{
+		{"mean speedup over TVM", "×", literature.MeanSpeedup.Value, mean("cross-layer", "tvm"), "within 20 % of the published mean", harness.Within20(literature.MeanSpeedup.Value)},
+		{"mean speedup over AStitch", "×", literature.MeanOverAStitch.Value, mean("cross-layer", "astitch"), "within 20 % of the published mean", harness.Within20(literature.MeanOverAStitch.Value)},
+	}
+	for _, step := range literature.Breakdown {
+		list = append(list, headline{"mean gain of " + step.Variant + " over " + step.Before, "×", step.Published.Value, mean(step.Variant, step.Before), "within 20 % of the published mean", harness.Within20(step.Published.Value)})
+	}
+	tvm := func(turn int, plausible bool) (ours, published []float64) {
+		for _, c := range configurations {
+			if !plausible || c.Doubt == "" {
+				ours = append(ours, at(c, "tvm", turn))
+				published = append(published, c.TVMThroughputPerSecond)
+			}
+		}
+		return ours, published
+	}
+	list = append(list, headline{"rank correlation of TVM's throughputs", "", 0, func(turn int) float64 { return harness.Spearman(tvm(turn, false)) }, "at least 0.8", func(v float64) bool { return v >= 0.8 }})
+	list = append(list, headline{"error of TVM's throughputs, without D and H (factor)", "×", 0, func(turn int) float64 { return harness.Geometric(harness.Factors(tvm(turn, true))) }, "at most 1.5", func(v float64) bool { return v <= 1.5 }})
+	return list
+}
+
+func (s sensitivity) report(list []turn, configurations []literature.Configuration, at func(literature.Configuration, string, int) float64, b *harness.Comparison) error {
+	heads := s.headlines(configurations, at)
+	t := harness.Table{Title: "Headlines with one constant changed; the paper's batches per cluster", Label: "tab:sensitivity",
+		Columns: []harness.Column{{Name: "Headline", Text: true}, {Name: "Published"}, {Name: "As fitted"}},
+		Notes:   []string{"A value that the constant can't have in reality, being outside of its range, is marked with !."}}
+	for _, k := range list[1:] {
+		c := Constants()[k.constant]
+		name := c.text(harness.Round(k.value))
+		if !k.possible() {
+			name += " !"
+		}
+		t.Columns = append(t.Columns, harness.Column{Group: c.Name, Name: name})
+	}
+	var torn []plots.Tornado
+	hangs := map[string][]string{}
+	var order, firm []string
+	for _, h := range heads {
+		published, base := "–", h.of(0)
+		if h.published > 0 {
+			published = harness.Fixed(h.published, 2)
+		}
+		row := []string{h.name, published, harness.Fixed(base, 2)}
+		pic := plots.Tornado{Title: strings.ToUpper(h.name[:1]) + h.name[1:], Base: base, Published: h.published}
+		changed := false
+		for i, k := range list {
+			if i == 0 {
+				continue
+			}
+			v := h.of(i)
+			row = append(row, harness.Fixed(v, 2))
+			if k.factor < 1 {
+				pic.Names = append(pic.Names, Constants()[k.constant].Name)
+				pic.Half = append(pic.Half, v)
+			} else {
+				pic.Double = append(pic.Double, v)
+			}
+			if h.holds(v) != h.holds(base) {
+				changed = true
+				verb := "loses"
+				if h.holds(v) {
+					verb = "gains"
+				}
+				what := fmt.Sprintf("%s it with %s", verb, k.label())
+				if !k.possible() {
+					what += " (outside of its range)"
+				}
+				hangs[h.name] = append(hangs[h.name], what)
+			}
+		}
+		if changed {
+			order = append(order, h.name)
+		} else {
+			firm = append(firm, h.name)
+		}
+		t.Rows = append(t.Rows, row)
+		if h.unit != "" {
+			pic.Unit = h.unit
+			torn = append(torn, pic)
+		}
+	}
+	if err := b.Table(t); err != nil {
+		return err
+	}
+	for _, h := range heads {
+		if list := hangs[h.name]; len(list) > 0 {
+			b.Note("Hangs on a fitted constant: whether the %s is %s (it is %s): the figure %s.", h.name, h.conclusion, harness.Fixed(h.of(0), 2), strings.Join(list, ", and "))
+		}
+	}
+	if len(order) == 0 {
+		b.Note("No verdict hangs on a fitted constant: each headline stays on its side of its limit (20 %% of the published figure, a rank correlation of 0.8, an error of 1.5) with every constant at half and at double.")
+	} else {
+		b.Note("No fitted constant at half or double changes the verdict on: %s.", strings.Join(firm, "; "))
+	}
+	slower, least, where := s.neverSlower(list, configurations, at)
+	if slower {
+		b.Note("That GraphTurbo is faster than TVM on each network hangs on a constant: %s is %s times as fast.", where, harness.Fixed(least, 2))
+	} else {
+		b.Note("That GraphTurbo is faster than TVM on each network hangs on no constant: the least speedup is %s (%s).", harness.Fixed(least, 2), where)
+	}
+	f, err := plots.Tornados(torn)
+	return b.Figure("tornado", "Headlines with one constant at half and at double", f, err)
+}
+
+// neverSlower finds the least speedup over TVM.
+func (s sensitivity) neverSlower(list []turn, configurations []literature.Configuration, at func(literature.Configuration, string, int) float64) (slower bool, least float64, where string) {
+	least = math.Inf(1)
+	for i, t := range list {
+		for _, c := range configurations {
+			if v := at(c, "cross-layer", i) / at(c, "tvm", i); v < least {
+				least, where = v, fmt.Sprintf("%s, %s", c.Network, t.label())
+			}
+		}
+	}
+	return least < 1, least, where
+}
+
+// Sensitivity turns the fitted constants.
+func Sensitivity() harness.Experiment { return fullSensitivity().experiment() }
