@@ -54,6 +54,7 @@ var mayImport = map[string][]string{
 	"heuristics/graphturbo": {"model", "model/schedule"},
 	"heuristics/tvm":        {"model", "model/schedule"},
 	"model":                 {},
+	"model/grain":           {"model"},
 	"model/network":         {"model", "model/onnx", "model/simplify", "model/zoo"},
 	"model/onnx":            {"model"},
 	"model/schedule":        {"hardware", "model"},
