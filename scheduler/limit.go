@@ -1,6 +1,9 @@
 package scheduler
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // What Limit tells where no resource and no queue stands out.
 const (
@@ -29,6 +32,19 @@ func (r *Result) Limit() (name string, share float64) {
 		return LimitDependencies, float64(b.ChainPs) / total
 	}
 	return name, share
+}
+
+// LimitText says in a few words what keeps the program from being faster: see
+// [Result.Limit].
+func (r *Result) LimitText() string {
+	switch what, share := r.Limit(); what {
+	case LimitNothing:
+		return "nothing runs"
+	case LimitDependencies:
+		return fmt.Sprintf("dependencies: no unit is busy for half of the time; the longest chain takes %.0f %% of it", 100*share)
+	default:
+		return fmt.Sprintf("%s, busy for %.0f %% of the time", what, 100*share)
+	}
 }
 
 // limitNames are words for what package lower calls its resources and queues.

@@ -134,13 +134,12 @@ func addSolving(cmd *cobra.Command, set *bindSettings, methods *choice, solve fu
 	f := cmd.Flags()
 	addChoice(cmd, methods, "method", oneOf(plain(methods.words)))
 	f.DurationVar(&set.limit, "time-limit", time.Minute, "time for the method, such as 60s")
-	completeFlag(cmd, "time-limit", cobra.NoFileCompletions)
 	f.StringVar(&set.export, "export", "", "write the integer program to this `file` (.mps or .lp)")
 	quiet := addQuiet(cmd)
 	common := addScheduling(cmd, "its share")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		set.name, set.method, set.from = args[0], methods.value, common.network.options()
-		set.batch, set.chunk, set.inPlace = common.batch.value, common.chunk.value, common.inPlace
+		set.batch, set.chunk, set.inPlace = common.batch.value, common.chunk.value, *common.inPlace
 		switch ext := filepath.Ext(set.export); {
 		case set.limit <= 0:
 			return usagef("--time-limit is %v, expected more than 0s", set.limit)
@@ -151,7 +150,7 @@ func addSolving(cmd *cobra.Command, set *bindSettings, methods *choice, solve fu
 		defer show.end()
 		set.progress = show.solve(set.method, duration)
 		var err error
-		if set.spec, err = hardware.Load(common.accelerator); err != nil {
+		if set.spec, err = hardware.Load(*common.accelerator); err != nil {
 			return err
 		}
 		answer, write, err := solve(cmd.Context())
@@ -379,14 +378,14 @@ func changesOf(p *posed, choice []int) []changeJSON {
 		sg := s.Grouping.Groups[inst.Group]
 		t := s.Graph.Tensor(sg.Outputs[0])
 		text := func(l binding.Label) string {
-			by := bindingName(t, l.Output)
+			by := scheduler.BindingText(t, l.Output)
 			if !l.Output.Equal(l.Binding) {
 				by += ", each layer plain"
 			}
 			return by + " in the " + l.Scope.String()
 		}
-		changes = append(changes, changeJSON{sg.Name, inst.Index, now.Binding, now.Output, levelKey(now.Scope),
-			wasJSON{was.Binding, was.Output, levelKey(was.Scope)}, text(now), text(was)})
+		changes = append(changes, changeJSON{sg.Name, inst.Index, now.Binding, now.Output, scheduler.LevelName(now.Scope),
+			wasJSON{was.Binding, was.Output, scheduler.LevelName(was.Scope)}, text(now), text(was)})
 	}
 	return changes
 }

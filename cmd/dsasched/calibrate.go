@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -54,8 +53,6 @@ const (
 )
 
 func newCalibrate() *cobra.Command {
-	var accelerator, out string
-	var residuals bool
 	cmd := &cobra.Command{
 		Use:   "calibrate",
 		Short: "Fit an accelerator's unpublished constants to published throughputs",
@@ -75,51 +72,44 @@ comments included.`,
   dsasched help calibrate`,
 		Args: noArgs,
 	}
-	asJSON := addJSON(cmd)
-	f := cmd.Flags()
-	f.StringVar(&accelerator, "hardware", "stcp920", "built-in accelerator or YAML `file`")
-	completeFlag(cmd, "hardware", completeHardware)
-	f.BoolVar(&residuals, "residuals", false, "fit nothing, only compare")
-	f.StringVarP(&out, "out", "o", "", "hardware `file` to write; - is the standard output")
+	asJSON, accelerator := addJSON(cmd), addHardware(cmd)
+	residuals := cmd.Flags().Bool("residuals", false, "fit nothing, only compare")
+	out := addFile(cmd, "o out", "hardware `file` to write; - is the standard output")
+	out.stdout = true
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		switch {
-		case f.Changed("out") && out == "":
-			return usagef("--out is empty, expected a file name or -")
-		case out != "" && residuals:
+		if out.name != "" && *residuals {
 			return usagef("--out and --residuals exclude each other: nothing is fitted")
-		case out == stdoutName && *asJSON:
-			return usagef("--json and -o - exclude each other: both write to the standard output")
 		}
-		spec, err := hardware.Load(accelerator)
+		spec, err := hardware.Load(*accelerator)
 		if err != nil {
 			return err
 		}
 		var text []byte
-		if out != "" {
-			if text, err = hardwareText(accelerator); err != nil {
+		if out.name != "" {
+			if text, err = hardwareText(*accelerator); err != nil {
 				return err
 			}
 			// What can't be written is told before the search, not after.
-			if err := tuning.CanApply(accelerator, text, spec); err != nil {
+			if err := tuning.CanApply(*accelerator, text, spec); err != nil {
 				return err
 			}
 		}
-		cal, err := calibrateUntil(cmd.Context(), spec, !residuals)
+		cal, err := tuning.Calibrate(cmd.Context(), spec, !*residuals)
 		if err != nil {
 			return err
 		}
-		answer := describeCalibration(cal, !residuals)
-		if out != "" {
-			if text, err = cal.Apply(accelerator, text, spec); err != nil {
+		answer := describeCalibration(cal, !*residuals)
+		if out.name != "" {
+			if text, err = cal.Apply(*accelerator, text, spec); err != nil {
 				return err
 			}
-			if out == stdoutName {
+			if out.name == stdoutName {
 				return emit(cmd, false, nil, func(b *bytes.Buffer) { b.Write(text) })
 			}
-			if err := replaceFile(out, text); err != nil {
+			if err := replaceFile(out.name, text); err != nil {
 				return err
 			}
-			answer.File = out
+			answer.File = out.name
 		}
 		return emit(cmd, *asJSON, answer, answer.write)
 	}
@@ -132,25 +122,6 @@ func hardwareText(name string) ([]byte, error) {
 		return hardware.PresetYAML(name)
 	}
 	return os.ReadFile(name)
-}
-
-// calibrateUntil returns as soon as ctx ends.
-func calibrateUntil(ctx context.Context, spec *hardware.Spec, fit bool) (*tuning.Calibration, error) {
-	type outcome struct {
-		cal *tuning.Calibration
-		err error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		cal, err := tuning.Calibrate(ctx, spec, fit)
-		done <- outcome{cal, err}
-	}()
-	select {
-	case o := <-done:
-		return o.cal, o.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 }
 
 func describeCalibration(c *tuning.Calibration, fitted bool) *calibrateJSON {

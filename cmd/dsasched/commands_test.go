@@ -134,7 +134,7 @@ func TestScheduleJSONAddsUp(t *testing.T) {
 		{"net.onnx", "--batch", "64"},
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
-			a := decode[scheduleJSON](t, answer(t, append([]string{"schedule", "--json"}, args...)...))
+			a := decode[scheduler.Report](t, answer(t, append([]string{"schedule", "--json"}, args...)...))
 			near := func(what string, got, want float64) {
 				t.Helper()
 				if math.Abs(got-want) > 1e-9*math.Abs(want)+1e-15 {
@@ -146,12 +146,12 @@ func TestScheduleJSONAddsUp(t *testing.T) {
 				sum += s
 			}
 			near("the sum of shares", float64(sum), float64(a.Batch))
-			near("throughput times latency", a.ThroughputS*a.LatencyS, float64(a.Batch))
-			if a.BoundS > a.LatencyS || a.BoundS <= 0 {
-				t.Errorf("lower bound %v, latency %v", a.BoundS, a.LatencyS)
+			near("throughput times latency", a.ThroughputPerSecond*a.LatencySeconds, float64(a.Batch))
+			if a.BoundSeconds > a.LatencySeconds || a.BoundSeconds <= 0 {
+				t.Errorf("lower bound %v, latency %v", a.BoundSeconds, a.LatencySeconds)
 			}
 			for _, c := range a.Time {
-				near(fmt.Sprintf("the time of cluster %d", c.Cluster), c.ComputeS+c.MoveS+c.LaunchS+c.IdleS, a.LatencyS)
+				near(fmt.Sprintf("the time of cluster %d", c.Cluster), c.ComputeSeconds+c.MoveSeconds+c.LaunchSeconds+c.IdleSeconds, a.LatencySeconds)
 			}
 
 			instances, ops := 0, map[string]bool{}
@@ -188,12 +188,12 @@ func TestScheduleJSONAddsUp(t *testing.T) {
 				t.Errorf("%d orders chosen", chosen)
 			}
 
-			for name, l := range map[string]levelUseJSON{"l1": a.Memory.L1, "llb": a.Memory.LLB} {
+			for name, l := range map[string]scheduler.BufferReport{"l1": a.Memory.L1, "llb": a.Memory.LLB} {
 				if l.PeakBytes > l.CapacityBytes || l.MeanBytes > float64(l.PeakBytes) {
 					t.Errorf("%s: %+v", name, l)
 				}
 			}
-			for name, w := range map[string]countsJSON{"ddr": a.TensorWrites.DDR, "llb": a.TensorWrites.LLB, "l1": a.TensorWrites.L1} {
+			for name, w := range map[string]scheduler.Counts{"ddr": a.TensorWrites.DDR, "llb": a.TensorWrites.LLB, "l1": a.TensorWrites.L1} {
 				if w.Static > w.Dynamic {
 					t.Errorf("tensor writes to %s: %d static, %d dynamic", name, w.Static, w.Dynamic)
 				}
@@ -201,11 +201,11 @@ func TestScheduleJSONAddsUp(t *testing.T) {
 			if a.TensorWrites.DDR.Static < 1 {
 				t.Error("nothing is written to the DDR, not even the result")
 			}
-			kept := slices.IndexFunc(a.Tuned, func(t trialJSON) bool { return t.Chosen })
+			kept := slices.IndexFunc(a.Tuned, func(t scheduler.TrialReport) bool { return t.Chosen })
 			if len(a.Tuned) > 0 {
-				near("the throughput of the kept chunk", *a.Tuned[kept].ThroughputS, a.ThroughputS)
+				near("the throughput of the kept chunk", *a.Tuned[kept].ThroughputPerSecond, a.ThroughputPerSecond)
 				for _, x := range a.Tuned {
-					if x.ThroughputS != nil && *x.ThroughputS > a.ThroughputS {
+					if x.ThroughputPerSecond != nil && *x.ThroughputPerSecond > a.ThroughputPerSecond {
 						t.Errorf("chunk %d is faster than the kept one", x.Chunk)
 					}
 				}
@@ -216,7 +216,7 @@ func TestScheduleJSONAddsUp(t *testing.T) {
 
 // The vendor's own partition of ResNet-50, found again at 8 images per cluster.
 func TestStagesOfResNet50(t *testing.T) {
-	a := decode[scheduleJSON](t, answer(t, "schedule", "resnet50", "--batch", "32", "--chunk", "8", "--json"))
+	a := decode[scheduler.Report](t, answer(t, "schedule", "resnet50", "--batch", "32", "--chunk", "8", "--json"))
 	var factors []int64
 	for _, g := range a.Groups {
 		factors = append(factors, g.SplitFactor)
@@ -309,7 +309,7 @@ func TestSharedNetworks(t *testing.T) {
 		t.Run(file, func(t *testing.T) {
 			path := sharedFile(t, file)
 			one := decode[inspectJSON](t, answer(t, "inspect", path, "--json", "--batch", "1"))
-			s := decode[scheduleJSON](t, answer(t, "schedule", path, "--batch", "4", "--json"))
+			s := decode[scheduler.Report](t, answer(t, "schedule", path, "--batch", "4", "--json"))
 			if s.MACs != 4*one.MACs {
 				t.Errorf("%d MACs at batch 4, %d at batch 1", s.MACs, one.MACs)
 			}

@@ -2,10 +2,8 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -36,11 +34,7 @@ type comparedIn struct {
 }
 
 func newCompare() *cobra.Command {
-	batch := &number{value: 1, min: 1}
-	chunk := &number{}
-	var accelerator string
 	var decisions []string
-	var limit time.Duration
 	cmd := &cobra.Command{
 		Use:   "compare MODEL",
 		Short: "Put exact decisions beside the greedy ones",
@@ -55,33 +49,21 @@ An objective is a proxy for time: the simulator overlaps moves with work, so the
 best choice of a proxy may not be the fastest.`,
 		Example: `  dsasched compare bert-128 --batch 8
   dsasched compare resnet50 --batch 8 --decision order,bind --time-limit 10s --json`,
-		Args:              oneArg("MODEL", "give a name that 'dsasched models' lists, or the path of an ONNX file"),
-		ValidArgsFunction: completeModel,
 	}
-	asJSON := addJSON(cmd)
-	f := cmd.Flags()
-	f.StringVar(&accelerator, "hardware", "stcp920", "built-in accelerator or YAML `file`")
-	completeFlag(cmd, "hardware", completeHardware)
-	f.Var(batch, "batch", "batch size of the whole chip")
-	completeFlag(cmd, "batch", cobra.NoFileCompletions)
-	f.Var(chunk, "chunk", "images or sequences that a cluster works on at a time; 0: its share")
-	completeFlag(cmd, "chunk", cobra.NoFileCompletions)
-	f.StringSliceVar(&decisions, "decision", nil, "decisions to compare, with commas between: split, order, bind, memory, issue, joint, all (default: each)")
+	takesModel(cmd)
+	asJSON, quiet, accelerator, read := addJSON(cmd), addQuiet(cmd), addHardware(cmd), addNetwork(cmd)
+	batch, chunk := addBatch(cmd, "its share")
+	limit := addLimit(cmd, 0, "time for each exact method, such as 60s (default: limits that do not depend on the machine)")
+	limit.orNever = true
+	cmd.Flags().StringSliceVar(&decisions, "decision", nil, "decisions to compare, with commas between: split, order, bind, memory, issue, joint, all (default: each)")
 	completeFlag(cmd, "decision", cobra.FixedCompletions(experiments.Decisions(), cobra.ShellCompDirectiveNoFileComp))
-	f.DurationVar(&limit, "time-limit", 0, "time for each exact method, such as 60s (default: limits that do not depend on the machine)")
-	completeFlag(cmd, "time-limit", cobra.NoFileCompletions)
-	quiet := addQuiet(cmd)
-	read := addNetwork(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if limit < 0 {
-			return usagef("--time-limit is %v, expected 0s or more", limit)
-		}
 		for _, d := range decisions {
 			if !slices.Contains(experiments.Decisions(), d) {
 				return usagef("--decision %q, expected some of %s", d, quoted(experiments.Decisions()))
 			}
 		}
-		spec, err := hardware.Load(accelerator)
+		spec, err := hardware.Load(*accelerator)
 		if err != nil {
 			return err
 		}
@@ -90,8 +72,8 @@ best choice of a proxy may not be the fastest.`,
 			return err
 		}
 		show := newStatus(cmd, *quiet)
-		list, err := compareUntil(cmd.Context(), src, spec, batch.value,
-			experiments.CompareOptions{Decisions: decisions, Chunk: chunk.value, TimeLimit: limit, Progress: show.cells})
+		list, err := experiments.CompareDecisions(cmd.Context(), src, spec, batch.value,
+			experiments.CompareOptions{Decisions: decisions, Chunk: chunk.value, TimeLimit: limit.value, Progress: show.cells})
 		show.end()
 		if err != nil && len(list) == 0 {
 			if stopped := cmd.Context().Err(); stopped != nil {
@@ -123,31 +105,6 @@ best choice of a proxy may not be the fastest.`,
 		return err
 	}
 	return cmd
-}
-
-// compareUntil returns as soon as ctx ends, as scheduleOne does.
-func compareUntil(ctx context.Context, src network.Network, spec *hardware.Spec, batch int64, opt experiments.CompareOptions) ([]experiments.Decided, error) {
-	type outcome struct {
-		list []experiments.Decided
-		err  error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		list, err := experiments.CompareDecisions(ctx, src, spec, batch, opt)
-		done <- outcome{list, err}
-	}()
-	select {
-	case o := <-done:
-		return o.list, o.err
-	case <-ctx.Done():
-	}
-	// What is finished comes at once, or not at all.
-	select {
-	case o := <-done:
-		return o.list, o.err
-	case <-time.After(300 * time.Millisecond):
-		return nil, ctx.Err()
-	}
 }
 
 func (a *compareJSON) write(b *bytes.Buffer) {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 func TestCompare(t *testing.T) {
@@ -25,7 +27,7 @@ func TestCompare(t *testing.T) {
 		t.Errorf("%+v after %+v", last, greedy)
 	}
 	// The same machine as for schedule, also where that is one level up.
-	var s scheduleJSON
+	var s scheduler.Report
 	r = call(t, "schedule", "toy-fig3", "--batch", "8", "--chunk", "2", "--hardware", "goya", "--json")
 	if err := json.Unmarshal([]byte(r.stdout), &s); err != nil {
 		t.Fatal(err)
@@ -35,8 +37,8 @@ func TestCompare(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, d := range a.Rows {
-		if d.Method != "largest-first" && d.Method != "search" && (d.Throughput == nil || *d.Throughput/s.ThroughputS < 1-1e-6 || *d.Throughput/s.ThroughputS > 1+1e-6) {
-			t.Errorf("%s by %s: %v/s, schedule has %g/s", d.Decision, d.Method, d.Throughput, s.ThroughputS)
+		if d.Method != "largest-first" && d.Method != "search" && (d.Throughput == nil || *d.Throughput/s.ThroughputPerSecond < 1-1e-6 || *d.Throughput/s.ThroughputPerSecond > 1+1e-6) {
+			t.Errorf("%s by %s: %v/s, schedule has %g/s", d.Decision, d.Method, d.Throughput, s.ThroughputPerSecond)
 		}
 		if d.Decision == "memory" && (d.Bound == nil || d.Objective == nil || *d.Bound > *d.Objective) {
 			t.Errorf("%+v", d)

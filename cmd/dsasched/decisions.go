@@ -41,6 +41,9 @@ func (f *strategyFlag) Set(text string) error {
 func addDecisions(cmd *cobra.Command) *decisionFlags {
 	d := &decisionFlags{}
 	for _, decision := range scheduler.Decisions() {
+		if cmd.Flags().Lookup(decision.Name) != nil {
+			continue // the command has another use for the name
+		}
 		f := &strategyFlag{decision: decision}
 		d.flags = append(d.flags, f)
 		var words []cobra.Completion

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -80,9 +79,7 @@ func newList() *cobra.Command {
 
 func newRun(experiment runner) *cobra.Command {
 	var out string
-	var quiet, noExact bool
-	var limit time.Duration
-	workers := &number{}
+	var noExact bool
 	cmd := &cobra.Command{
 		Use:   "run [EXPERIMENT...]",
 		Short: "Run experiments and write their tables and figures",
@@ -118,34 +115,28 @@ What is finished stays: a run that was interrupted goes on where it was. With
 			return nil
 		},
 	}
-	asJSON := addJSON(cmd)
+	asJSON, quiet, workers := addJSON(cmd), addQuiet(cmd), addWorkers(cmd, "simulations run")
 	f := cmd.Flags()
 	f.StringVar(&out, "out", "results", "`folder` of the results")
 	completeFlag(cmd, "out", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return nil, cobra.ShellCompDirectiveFilterDirs
 	})
-	f.Var(workers, "workers", "how many simulations run at a time; 0: one per core")
-	completeFlag(cmd, "workers", cobra.NoFileCompletions)
-	f.BoolVarP(&quiet, "quiet", "q", false, "say nothing about progress")
 	f.BoolVar(&noExact, "no-exact", false, "leave out the methods that look for optima, which take longest")
-	f.DurationVar(&limit, "time-limit", 0, "time for each solve of growth, such as 60s (default: 1s)")
-	completeFlag(cmd, "time-limit", cobra.NoFileCompletions)
+	limit := addLimit(cmd, 0, "time for each solve of growth, such as 60s (default: 1s)")
+	limit.orNever = true
 	cmd.RunE = func(cmd *cobra.Command, names []string) error {
-		if limit < 0 {
-			return usagef("--time-limit is %v, expected 0s or more", limit)
-		}
 		if out == "" {
 			return usagef("--out is empty, expected a folder")
 		}
 		defer collectLess()()
-		opt := experiments.Options{Out: out, Workers: int(workers.value), Stderr: cmd.ErrOrStderr(), Quiet: quiet, NoExact: noExact, SolverVersion: solverVersion(), Revision: os.Getenv("DSASCHED_REVISION"), SolveLimit: limit}
+		opt := experiments.Options{Out: out, Workers: int(workers.value), Stderr: cmd.ErrOrStderr(), Quiet: *quiet, NoExact: noExact, SolverVersion: solverVersion(), Revision: os.Getenv("DSASCHED_REVISION"), SolveLimit: limit.value}
 		if solver, err := highs.New(); err == nil {
 			opt.Solver = solver // else growth goes without
 		}
 		if !*asJSON {
 			opt.Stdout = cmd.OutOrStdout()
 		}
-		if show := newStatus(cmd, quiet); show != nil {
+		if show := newStatus(cmd, *quiet); show != nil {
 			defer show.end()
 			opt.Stderr, opt.Progress = show, show.cells
 			if opt.Stdout != nil {

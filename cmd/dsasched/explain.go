@@ -2,13 +2,14 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
@@ -34,8 +35,7 @@ func newExplain() *cobra.Command {
 		Use:   "explain SCHEDULE.json|MODEL",
 		Short: "Tell why a schedule is as it is, and what it waits for",
 		Long: `Explain a schedule: one from a file, or the one that 'dsasched schedule' makes of a
-network with the flags that both have. A schedule with single decisions replaced
-(--order, --bind, ...) has to be written to a file first, with -o.
+network with the same flags; but --group NAME asks for a group here.
 
 Without --tensor, --op or --group: the critical path, that is the commands of which
 each starts when the one before it ends, from the start to the end of the batch; what
@@ -52,21 +52,14 @@ it was spilled, what was in the memory when there was no room.`,
   dsasched explain resnet50 --batch 8 --group g1
   dsasched explain resnet50 --batch 8 --op stage2.block0.conv1
   dsasched explain bert-128 --batch 4 --tensor encoder.layer0.ffn.gelu --json`,
-		Args: oneArg("SCHEDULE.json or MODEL", scheduleHint+", or a name that 'dsasched models' lists"),
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, to string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return completeModel(cmd, args, to)
-		},
+		Args:              oneArg("SCHEDULE.json or MODEL", scheduleHint+", or a name that 'dsasched models' lists"),
+		ValidArgsFunction: completeModel,
 	}
-	asJSON := addJSON(cmd)
-	common := addScheduling(cmd, "tune")
-	variants := addVariant(cmd)
 	f := cmd.Flags()
 	tensor := f.String("tensor", "", "explain the tensor of this `name`")
 	op := f.String("op", "", "explain the operator of this `name`")
 	group := f.String("group", "", "explain the group of this `name`, such as g1")
-	for _, name := range []string{"tensor", "op", "group"} {
-		completeFlag(cmd, name, cobra.NoFileCompletions)
-	}
+	asJSON, quiet, recipe := addJSON(cmd), addQuiet(cmd), addRecipe(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		about := ""
 		for _, name := range []string{"tensor", "op", "group"} {
@@ -80,7 +73,7 @@ it was spilled, what was in the memory when there was no room.`,
 				about = name
 			}
 		}
-		origin, r, err := explained(cmd, args[0], common, variants.value)
+		origin, r, err := explained(cmd, args[0], recipe, *quiet)
 		if err != nil {
 			return err
 		}
@@ -106,31 +99,27 @@ it was spilled, what was in the memory when there was no room.`,
 }
 
 // explained gives the schedule of a file, or makes that of a network.
-func explained(cmd *cobra.Command, name string, common *schedulingFlags, variantName string) (schedulefile.Origin, *scheduler.Result, error) {
-	none := schedulefile.Origin{}
-	if strings.HasSuffix(strings.ToLower(name), ".json") {
-		for _, flag := range []string{"batch", "chunk", "variant", "in-place", "dtype", "dim", "allow-unknown"} {
-			if cmd.Flags().Changed(flag) {
-				return none, nil, usagef("--%s is for networks: %s says it itself", flag, name)
-			}
+func explained(cmd *cobra.Command, name string, recipe *recipeFlags, quiet bool) (schedulefile.Origin, *scheduler.Result, error) {
+	if !strings.HasSuffix(strings.ToLower(name), ".json") {
+		show := newStatus(cmd, quiet)
+		defer show.end()
+		return recipe.run(cmd, name, show)
+	}
+	accelerator := ""
+	var err error
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		switch f.Name {
+		case "json", "quiet", "tensor", "op", "group":
+		case "hardware":
+			accelerator = *recipe.accelerator
+		default:
+			err = cmp.Or(err, usagef("--%s is for networks: %s says it itself", f.Name, name))
 		}
-		accelerator := ""
-		if cmd.Flags().Changed("hardware") {
-			accelerator = common.accelerator
-		}
-		return restore(cmd.Context(), name, accelerator)
-	}
-	spec, err := hardware.Load(common.accelerator)
+	})
 	if err != nil {
-		return none, nil, err
+		return schedulefile.Origin{}, nil, err
 	}
-	v, err := scheduler.Lookup(variantName)
-	if err != nil {
-		return none, nil, err
-	}
-	opt := scheduler.Options{InPlace: common.inPlace, Chunk: common.chunk.value}
-	r, err := scheduleOne(cmd.Context(), name, common.network.options(), spec, common.batch.value, v, opt)
-	return schedulefile.Origin{Model: name, InPlace: common.inPlace}, r, err
+	return restore(cmd.Context(), name, accelerator)
 }
 
 func (a explainJSON) write(b *bytes.Buffer) {

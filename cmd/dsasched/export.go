@@ -26,11 +26,7 @@ type exportJSON struct {
 	FileBytes  int    `json:"file_bytes"`
 }
 
-// stdoutName stands for the standard output where a file is expected.
-const stdoutName = "-"
-
 func newExport() *cobra.Command {
-	batch := &number{min: 1}
 	cmd := &cobra.Command{
 		Use:   "export MODEL -o FILE",
 		Short: "Write a network as an ONNX file",
@@ -45,26 +41,17 @@ other program finds them.`,
   dsasched export bert-128 -o bert.onnx --batch 8 --dtype f32 --simplify
   dsasched export resnet50 -o runs.onnx --zero-weights
   dsasched export ./net.onnx -o - > copy.onnx`,
-		Args:              oneArg("MODEL", "give a name that 'dsasched models' lists, or the path of an ONNX file"),
-		ValidArgsFunction: completeModel,
 	}
-	asJSON := addJSON(cmd)
-	cmd.Flags().Var(batch, "batch", "batch size (default: the file's own, or 1)")
-	cmd.Flags().Lookup("batch").DefValue = "" // 0 would not be accepted
-	completeFlag(cmd, "batch", cobra.NoFileCompletions)
-	read := addNetwork(cmd)
-	out := cmd.Flags().StringP("out", "o", "", "file to write; - is the standard output")
+	takesModel(cmd)
+	asJSON, batch, read := addJSON(cmd), addOwnBatch(cmd), addNetwork(cmd)
+	out := addFile(cmd, "o out", "`file` to write; - is the standard output")
+	out.stdout = true
 	simple := cmd.Flags().Bool("simplify", false, "simplify the network first")
 	zero := cmd.Flags().Bool("zero-weights", false, "write weights as zeros")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		name, file := args[0], *out
-		switch {
-		case file == "":
+		name, file := args[0], out.name
+		if file == "" {
 			return usagef("the file to write is missing: give -o FILE, or -o - for the standard output")
-		case file == stdoutName && *asJSON:
-			return usagef("--json and -o - exclude each other: both write to the standard output")
-		case network.IsFile(name) && sameFile(name, file):
-			return usagef("%s is the network itself: give -o another file", file)
 		}
 		g, err := network.Raw(name, batch.value, read.options())
 		if err != nil {
@@ -113,6 +100,16 @@ func sameFile(a, b string) bool {
 	}
 	y, err := os.Stat(b)
 	return err == nil && os.SameFile(x, y)
+}
+
+// writeFile makes a file of what write writes, in one step as replaceFile does, and
+// returns its bytes.
+func writeFile(path string, write func(io.Writer) error) (int64, error) {
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		return 0, err
+	}
+	return int64(b.Len()), replaceFile(path, b.Bytes())
 }
 
 // replaceFile writes a file in one step: what was there stays if that fails. It

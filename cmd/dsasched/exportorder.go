@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/formulation/ordering"
-	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -37,52 +36,40 @@ part for weights; a byte stored or loaded costs 1.
 The problem goes to the standard output, or with -o to a file.`,
 		Example: `  dsasched export-order resnet50 --batch 32 --chunk 8 -o resnet50.json
   dsasched export-order bert-128 --batch 4 > bert.json`,
-		Args:              oneArg("MODEL", "give a name that 'dsasched models' lists, or the path of an ONNX file"),
-		ValidArgsFunction: completeModel,
 	}
-	asJSON := addJSON(cmd)
-	f := cmd.Flags()
-	common := addScheduling(cmd, "tune")
-	variants := addVariant(cmd)
-	out := f.StringP("out", "o", "", "file to write")
+	takesModel(cmd)
+	asJSON, quiet, recipe := addJSON(cmd), addQuiet(cmd), addRecipe(cmd)
+	out := addFile(cmd, "o out", "`file` to write")
+	out.stdout = true
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if f.Changed("out") && *out == "" {
-			return usagef("--out is empty, expected a file name")
-		}
-		spec, err := hardware.Load(common.accelerator)
+		show := newStatus(cmd, *quiet)
+		defer show.end()
+		_, r, err := recipe.run(cmd, args[0], show)
 		if err != nil {
 			return err
 		}
-		v, err := scheduler.Lookup(variants.value)
+		show.end()
+		p, notes, err := scheduler.OrderProblem(r.Schedule, scheduler.Options{InPlace: *recipe.inPlace, Chunk: recipe.chunk.value})
 		if err != nil {
 			return err
 		}
-		opt := scheduler.Options{InPlace: common.inPlace, Chunk: common.chunk.value}
-		r, err := scheduleOne(cmd.Context(), args[0], common.network.options(), spec, common.batch.value, v, opt)
-		if err != nil {
-			return err
-		}
-		p, notes, err := scheduler.OrderProblem(r.Schedule, opt)
-		if err != nil {
-			return err
-		}
-		p.Name = fmt.Sprintf("%s/%s/%s, %d per cluster", args[0], spec.Name, v.Name, r.Chunk)
+		p.Name = fmt.Sprintf("%s/%s/%s, %d per cluster", args[0], r.Machine.Name, r.Recipe.Name, r.Chunk)
 		data, err := json.Marshal(p)
 		if err != nil {
 			return fmt.Errorf("the problem can't be written as JSON: %w", err)
 		}
 		data = append(data, '\n')
-		if *out == "" || *out == stdoutName {
+		if out.name == "" || out.name == stdoutName {
 			_, err := cmd.OutOrStdout().Write(data)
 			return err
 		}
-		if err := replaceFile(*out, data); err != nil {
+		if err := replaceFile(out.name, data); err != nil {
 			return err
 		}
 		if err := ordering.NewGraph(p).Feasible(); err != nil {
 			notes = append(notes, err.Error())
 		}
-		a := exportOrderJSON{args[0], spec.Name, v.Name, common.batch.value, r.Chunk, *out, len(p.Subgraphs), instances(p), p.CapacityBytes, append([]string{}, notes...)}
+		a := exportOrderJSON{args[0], r.Machine.Name, r.Recipe.Name, r.Batch, r.Chunk, out.name, len(p.Subgraphs), instances(p), p.CapacityBytes, append([]string{}, notes...)}
 		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) {
 			fmt.Fprintf(b, "%s: %s, %s, capacity %s\n", printable(a.File), plural(a.Groups, "sub-graph"), plural(a.Instances, "instance"), size(a.CapacityBytes))
 			for _, n := range a.Notes {

@@ -1,16 +1,22 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/spell"
@@ -72,35 +78,187 @@ func addJSON(cmd *cobra.Command) *bool {
 	return cmd.Flags().Bool("json", false, "print JSON instead of text")
 }
 
+// limit is a flag for a time limit; 0, if it is allowed, is none.
+type limit struct {
+	value   time.Duration
+	orNever bool
+}
+
+func (l *limit) Type() string { return "duration" }
+
+func (l *limit) String() string {
+	if l.value == 0 {
+		return ""
+	}
+	return l.value.String()
+}
+
+func (l *limit) Set(text string) error {
+	v, err := time.ParseDuration(text)
+	switch {
+	case err != nil || v < 0:
+		return errors.New("expected a time such as 60s")
+	case v == 0 && !l.orNever:
+		return errors.New("expected a time of more than 0s, such as 60s")
+	}
+	l.value = v
+	return nil
+}
+
+// outFile is a flag for the name of a file to write; see [checkFiles].
+type outFile struct {
+	name    string   // "": none
+	endings []string // that the name may have; nil: any
+	stdout  bool     // - is the standard output
+}
+
+// stdoutName stands for the standard output where a file is expected.
+const stdoutName = "-"
+
+func (o *outFile) Type() string   { return "file" }
+func (o *outFile) String() string { return o.name }
+
+func (o *outFile) Set(text string) error {
+	switch {
+	case text == "", text == stdoutName && !o.stdout:
+		return errors.New("expected a file name")
+	case o.endings != nil && !slices.Contains(o.endings, strings.ToLower(filepath.Ext(text))):
+		return fmt.Errorf("expected a name that ends in %s", oneOf(o.endings))
+	}
+	o.name = text
+	return nil
+}
+
+// addFile adds a flag for a file to write. Its name is short and long, such as
+// "o out", or long.
+func addFile(cmd *cobra.Command, name, usage string, endings ...string) *outFile {
+	o := &outFile{endings: endings}
+	short, long, ok := strings.Cut(name, " ")
+	if !ok {
+		short, long = "", name
+	}
+	cmd.Flags().VarP(o, long, short, usage)
+	return o
+}
+
+// checkFiles refuses files to write that would take the place of a file that is read,
+// or of each other.
+func checkFiles(cmd *cobra.Command, args []string) error {
+	asJSON := cmd.Flags().Lookup("json")
+	written := map[string]string{} // flags by file
+	var err error
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		o, ok := f.Value.(*outFile)
+		if !ok || err != nil {
+			return
+		}
+		before, twice := written[filepath.Clean(o.name)]
+		switch {
+		case twice:
+			err = usagef("--%s and --%s name the same file, %s: give each a file of its own", before, f.Name, o.name)
+		case o.name == stdoutName && asJSON != nil && asJSON.Changed:
+			err = usagef("--json and --%s - exclude each other: both write to the standard output", f.Name)
+		case slices.ContainsFunc(args, func(in string) bool { return sameFile(in, o.name) }):
+			err = usagef("--%s: %s is the file that is read: give another name", f.Name, o.name)
+		}
+		written[filepath.Clean(o.name)] = f.Name
+	})
+	return err
+}
+
+func addHardware(cmd *cobra.Command) *string {
+	name := cmd.Flags().String("hardware", "stcp920", "built-in accelerator or YAML `file`")
+	completeFlag(cmd, "hardware", completeHardware)
+	return name
+}
+
+// addBatch adds --batch and --chunk; zero says what --chunk 0 does.
+func addBatch(cmd *cobra.Command, zero string) (batch, chunk *number) {
+	batch, chunk = &number{value: 1, min: 1}, &number{}
+	cmd.Flags().Var(batch, "batch", "batch size of the whole chip")
+	cmd.Flags().Var(chunk, "chunk", "images or sequences that a cluster works on at a time; 0: "+zero)
+	return batch, chunk
+}
+
+// addOwnBatch adds --batch for commands that read a network as it is.
+func addOwnBatch(cmd *cobra.Command) *number {
+	batch := &number{min: 1}
+	cmd.Flags().Var(batch, "batch", "batch size (default: the file's own, or 1)")
+	cmd.Flags().Lookup("batch").DefValue = "" // 0 would not be accepted
+	return batch
+}
+
+func addInPlace(cmd *cobra.Command) *bool {
+	return cmd.Flags().Bool("in-place", false, "let element-wise operators overwrite their input when groups are formed")
+}
+
+func addWorkers(cmd *cobra.Command, what string) *number {
+	n := &number{}
+	cmd.Flags().Var(n, "workers", "how many "+what+" at a time; 0: one per core")
+	return n
+}
+
+// addLimit adds --time-limit for what is limited.
+func addLimit(cmd *cobra.Command, value time.Duration, usage string) *limit {
+	l := &limit{value: value}
+	cmd.Flags().Var(l, "time-limit", usage)
+	return l
+}
+
 // schedulingFlags say what is scheduled for which machine, and in which pieces.
 type schedulingFlags struct {
-	accelerator  string
+	accelerator  *string
 	batch, chunk *number
-	inPlace      bool
+	inPlace      *bool
 	network      *networkFlags
 }
 
 // addScheduling adds --hardware, --batch, --chunk, --in-place and the flags of
 // addNetwork. zero says what --chunk 0 does.
 func addScheduling(cmd *cobra.Command, zero string) *schedulingFlags {
-	s := &schedulingFlags{batch: &number{value: 1, min: 1}, chunk: &number{}}
-	f := cmd.Flags()
-	f.StringVar(&s.accelerator, "hardware", "stcp920", "built-in accelerator or YAML `file`")
-	completeFlag(cmd, "hardware", completeHardware)
-	f.Var(s.batch, "batch", "batch size of the whole chip")
-	completeFlag(cmd, "batch", cobra.NoFileCompletions)
-	f.Var(s.chunk, "chunk", "images or sequences that a cluster works on at a time; 0: "+zero)
-	completeFlag(cmd, "chunk", cobra.NoFileCompletions)
-	f.BoolVar(&s.inPlace, "in-place", false, "let element-wise operators overwrite their input when groups are formed")
-	s.network = addNetwork(cmd)
+	s := &schedulingFlags{accelerator: addHardware(cmd), inPlace: addInPlace(cmd), network: addNetwork(cmd)}
+	s.batch, s.chunk = addBatch(cmd, zero)
 	return s
 }
 
-// addVariant adds --variant.
-func addVariant(cmd *cobra.Command) *choice {
-	c := &choice{value: "cross-layer", kind: "VARIANT", words: variantNames()}
-	addChoice(cmd, c, "variant", "variant of the scheduler, as 'dsasched variants' lists them")
-	return c
+// recipeFlags say in addition by which decisions.
+type recipeFlags struct {
+	*schedulingFlags
+	variant   *choice
+	decisions *decisionFlags
+	limit     *limit
+}
+
+// addRecipe adds the flags of addScheduling, --variant, a flag for each decision, and
+// --time-limit.
+func addRecipe(cmd *cobra.Command) *recipeFlags {
+	r := &recipeFlags{addScheduling(cmd, "tune"), &choice{value: "cross-layer", kind: "VARIANT", words: variantNames()}, addDecisions(cmd), addLimit(cmd, time.Minute, "time for each integer program, such as 60s")}
+	addChoice(cmd, r.variant, "variant", "variant of the scheduler, as 'dsasched variants' lists them")
+	return r
+}
+
+// run schedules a network and simulates the result.
+func (f *recipeFlags) run(cmd *cobra.Command, name string, show *status) (schedulefile.Origin, *scheduler.Result, error) {
+	none := schedulefile.Origin{}
+	spec, err := hardware.Load(*f.accelerator)
+	if err != nil {
+		return none, nil, err
+	}
+	v, err := scheduler.Lookup(f.variant.value)
+	if err != nil {
+		return none, nil, err
+	}
+	opt := scheduler.Options{InPlace: *f.inPlace, Spill: graphturbo.LongestLifetime, Chunk: f.chunk.value, TimeLimit: f.limit.value, Progress: show.decision()}
+	if v, opt, err = f.decisions.apply(v, opt); err != nil {
+		return none, nil, err
+	}
+	from := f.network.options()
+	src, err := network.Open(name, from)
+	if err != nil {
+		return none, nil, err
+	}
+	r, err := scheduler.Run(cmd.Context(), src, spec, f.batch.value, v, opt)
+	return schedulefile.Origin{MadeBy: madeBy, Model: name, DType: from.DType.String(), InPlace: opt.InPlace, Spill: string(opt.Spill)}, r, err
 }
 
 // networkFlags say how a network is read.
@@ -118,7 +276,6 @@ func addNetwork(cmd *cobra.Command) *networkFlags {
 	f := &networkFlags{cmd: cmd, dtype: &choice{value: model.F16.String(), kind: "TYPE", words: append(floatTypes(), model.I8.String())}}
 	addChoice(cmd, f.dtype, "dtype", "type of the network's floating-point numbers: "+strings.Join(f.dtype.words, ", ")+" (as after quantisation)")
 	cmd.Flags().Var(&f.dims, "dim", "size of a symbolic dimension of an ONNX file; may be repeated")
-	completeFlag(cmd, "dim", cobra.NoFileCompletions)
 	f.allowUnknown = cmd.Flags().Bool("allow-unknown", false, "count unknown operators of an ONNX file as one operation per output element")
 	return f
 }
@@ -233,6 +390,12 @@ func oneArg(what, hint string) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// takesModel gives a command the argument MODEL.
+func takesModel(cmd *cobra.Command) {
+	cmd.Args = oneArg("MODEL", "give a name that 'dsasched models' lists, or the path of an ONNX file")
+	cmd.ValidArgsFunction = completeModel
 }
 
 func atMostOneArg(what string) cobra.PositionalArgs {

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"os"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -125,14 +125,11 @@ const largest = 5
 
 // drawings says what inspect writes beside its answer.
 type drawings struct {
-	plot, dot   string // files; "": none; dot "-": instead of the answer
-	accelerator string // whose capacities are drawn; "": none
+	plot, dot   *outFile // dot "-": instead of the answer
+	accelerator *string  // whose capacities are drawn; "": none
 }
 
 func newInspect() *cobra.Command {
-	batch := &number{min: 1}
-	var d drawings
-	var blocks bool
 	cmd := &cobra.Command{
 		Use:   "inspect MODEL",
 		Short: "Show what a network consists of",
@@ -158,33 +155,24 @@ cluster's. --dot writes the graph for Graphviz; with - it prints that alone.`,
   dsasched inspect ./net.onnx --dot net.dot
   dsasched inspect ./net.onnx --dot - > net.dot
   dsasched inspect ./net.onnx --json`,
-		Args:              oneArg("MODEL", "give a name that 'dsasched models' lists, or the path of an ONNX file"),
-		ValidArgsFunction: completeModel,
 	}
-	asJSON := addJSON(cmd)
-	cmd.Flags().Var(batch, "batch", "batch size (default: the file's own, or 1)")
-	cmd.Flags().Lookup("batch").DefValue = "" // 0 would not be accepted
-	completeFlag(cmd, "batch", cobra.NoFileCompletions)
-	read := addNetwork(cmd)
+	takesModel(cmd)
+	asJSON, batch, read := addJSON(cmd), addOwnBatch(cmd), addNetwork(cmd)
 	f := cmd.Flags()
-	f.BoolVar(&blocks, "blocks", false, "print the blocks of the stages too")
-	f.StringVar(&d.plot, "plot", "", "draw the memory in use into this `file`: "+strings.Join(plotFormats(), ", "))
-	f.StringVar(&d.accelerator, "hardware", "", "with --plot: built-in accelerator or YAML `file` whose capacities are drawn")
+	blocks := f.Bool("blocks", false, "print the blocks of the stages too")
+	d := drawings{
+		plot:        addFigure(cmd, "plot", "draw the memory in use into this `file`"),
+		dot:         addFile(cmd, "dot", "write the simplified graph into this Graphviz `file`; - prints it"),
+		accelerator: f.String("hardware", "", "with --plot: built-in accelerator or YAML `file` whose capacities are drawn"),
+	}
+	d.dot.stdout = true
 	completeFlag(cmd, "hardware", completeHardware)
-	f.StringVar(&d.dot, "dot", "", "write the simplified graph into this Graphviz `file`; - prints it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		for _, name := range []string{"plot", "dot", "hardware"} {
-			if l := f.Lookup(name); l.Changed && l.Value.String() == "" {
-				return usagef("--%s is empty, expected a file name", name)
-			}
-		}
 		switch {
-		case d.accelerator != "" && d.plot == "":
+		case f.Changed("hardware") && *d.accelerator == "":
+			return usagef("--hardware is empty, expected a name")
+		case *d.accelerator != "" && d.plot.name == "":
 			return usagef("--hardware needs --plot: it adds to the figure")
-		case d.dot == "-" && *asJSON:
-			return usagef("--dot - and --json exclude each other")
-		case d.plot != "" && plotFormat(d.plot) == nil:
-			return usagef("--plot %q, expected a name that ends in %s", d.plot, oneOf(plotFormats()))
 		}
 		a, n, err := inspect(args[0], batch.value, read.options())
 		if err != nil {
@@ -194,10 +182,10 @@ cluster's. --dot writes the graph for Graphviz; with - it prints that alone.`,
 		if err != nil {
 			return err
 		}
-		if d.dot == "-" {
+		if d.dot.name == stdoutName {
 			return emit(cmd, false, nil, func(b *bytes.Buffer) { b.Write(dot) })
 		}
-		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) { a.write(b, blocks) })
+		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) { a.write(b, *blocks) })
 	}
 	return cmd
 }
@@ -306,49 +294,35 @@ func typesOf(n *structure.Network, s structure.Stage) string {
 	return plural(len(different), "type")
 }
 
-// plotFormats are the endings that --plot knows.
-func plotFormats() []string { return []string{".svg", ".png", ".pdf"} }
-
-// plotFormat returns what writes a figure into a file of this name, or nil.
-func plotFormat(file string) func(*plots.Figure) ([]byte, error) {
-	return map[string]func(*plots.Figure) ([]byte, error){
-		".svg": (*plots.Figure).SVG, ".png": (*plots.Figure).PNG, ".pdf": (*plots.Figure).PDF,
-	}[strings.ToLower(filepath.Ext(file))]
-}
-
 // write writes the files and notes them in the answer. It returns the graph for
 // Graphviz if there is no file for it.
 func (d drawings) write(a *inspectJSON, n *structure.Network, batch int64) (dot []byte, err error) {
-	file := func(path string, data []byte) error {
-		if err := os.WriteFile(path, data, 0o666); err != nil {
-			return fmt.Errorf("the drawing can't be written: %w", err)
-		}
-		a.Files = append(a.Files, fileJSON{path, int64(len(data))})
-		return nil
+	file := func(path string, write func(io.Writer) error) error {
+		size, err := writeFile(path, write)
+		a.Files = append(a.Files, fileJSON{path, size})
+		return err
 	}
-	if d.plot != "" {
-		data, err := d.figure(a, n, batch)
+	if d.plot.name != "" {
+		fig, err := d.figure(a, n, batch)
 		if err != nil {
 			return nil, err
 		}
-		if err := file(d.plot, data); err != nil {
+		if err := file(d.plot.name, func(w io.Writer) error { return writeFigure(w, "--plot", d.plot.name, fig, nil) }); err != nil {
 			return nil, err
 		}
 	}
-	if d.dot == "" {
+	switch d.dot.name {
+	case "":
 		return nil, nil
+	case stdoutName:
+		var b bytes.Buffer
+		err := n.WriteDOT(&b)
+		return b.Bytes(), err
 	}
-	var b bytes.Buffer
-	if err := n.WriteDOT(&b); err != nil {
-		return nil, err
-	}
-	if d.dot == "-" {
-		return b.Bytes(), nil
-	}
-	return nil, file(d.dot, b.Bytes())
+	return nil, file(d.dot.name, n.WriteDOT)
 }
 
-func (d drawings) figure(a *inspectJSON, n *structure.Network, batch int64) ([]byte, error) {
+func (d drawings) figure(a *inspectJSON, n *structure.Network, batch int64) (*plots.Figure, error) {
 	m := plots.Memory{Title: a.Model, LiveBytes: n.LiveBytes}
 	if network.IsFile(a.Model) {
 		m.Title = strings.TrimSuffix(filepath.Base(a.Model), filepath.Ext(a.Model))
@@ -363,8 +337,8 @@ func (d drawings) figure(a *inspectJSON, n *structure.Network, batch int64) ([]b
 	for _, s := range n.Stages {
 		m.Spans = append(m.Spans, plots.Span{Name: s.Name, First: n.Blocks[s.First].First, End: n.Blocks[s.End-1].End})
 	}
-	if d.accelerator != "" {
-		spec, err := hardware.Load(d.accelerator)
+	if *d.accelerator != "" {
+		spec, err := hardware.Load(*d.accelerator)
 		if err != nil {
 			return nil, err
 		}
@@ -382,11 +356,7 @@ func (d drawings) figure(a *inspectJSON, n *structure.Network, batch int64) ([]b
 			m.Capacities = append(m.Capacities, plots.Capacity{Name: c.Name + ": " + size(c.Bytes), Bytes: c.Bytes})
 		}
 	}
-	f, err := plots.MemoryInUse(m)
-	if err != nil {
-		return nil, err
-	}
-	return plotFormat(d.plot)(f)
+	return plots.MemoryInUse(m)
 }
 
 // passes sums up the reports of all sweeps, in the order of the table of passes.

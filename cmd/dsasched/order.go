@@ -174,9 +174,9 @@ func writeOrder(cmd *cobra.Command, p *ordering.Problem, res *ordering.Result, f
 			if res.Objective == ordering.Traffic {
 				row(b, "peak", "%d of %d bytes", res.PeakBytes, p.CapacityBytes)
 			}
-			var order []orderInstanceJSON
+			var order []int
 			for _, s := range res.Steps {
-				order = append(order, orderInstanceJSON{group: s.Run[0]})
+				order = append(order, s.Run[0])
 			}
 			fmt.Fprintf(b, "%-*s%s", labelWidth, "order", strings.TrimLeft(wrap(strip(order), strings.Repeat(" ", labelWidth), lineWidth, 8), " "))
 		}

@@ -268,7 +268,7 @@ func TestDecisionFlags(t *testing.T) {
 			if s.NeedsSolver && r.status == exitFailure && strings.Contains(r.stderr, "needs an integer-programming solver: ") {
 				continue
 			}
-			var a scheduleJSON
+			var a scheduler.Report
 			if err := json.Unmarshal([]byte(r.stdout), &a); err != nil || r.status != exitOK || r.stderr != "" {
 				t.Errorf("%q: %v, status %d, stderr %q", args, err, r.status, r.stderr)
 			}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"path/filepath"
 
@@ -25,7 +26,6 @@ type reportExperiment struct {
 }
 
 func newReport() *cobra.Command {
-	var out string
 	cmd := &cobra.Command{
 		Use:   "report [RESULTS]",
 		Short: "Make one HTML page of a folder of results",
@@ -43,31 +43,20 @@ The same results give the same page. 'dsasched run' makes RESULTS/report.html to
 			}
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usagef("report takes one folder of results, found %d: %s", len(args), quoted(args))
-			}
-			return nil
-		},
+		Args: atMostOneArg("folder of results"),
 	}
 	asJSON := addJSON(cmd)
-	cmd.Flags().StringVarP(&out, "output", "o", "", "`file` to write; '-': the standard output (default RESULTS/report.html)")
+	out := addFile(cmd, "o output", "`file` to write; '-': the standard output (default RESULTS/report.html)")
+	out.stdout = true
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		dir := "results"
 		if len(args) > 0 {
 			dir = args[0]
 		}
-		file := out
-		switch {
-		case dir == "":
+		if dir == "" {
 			return usagef("the folder of results is empty, expected a name")
-		case file == "" && cmd.Flags().Changed("output"):
-			return usagef("-o is empty, expected a file name")
-		case file == "":
-			file = filepath.Join(dir, "report.html")
-		case file == stdoutName && *asJSON:
-			return usagef("--json and -o - exclude each other: both write to the standard output")
 		}
+		file := cmp.Or(out.name, filepath.Join(dir, "report.html"))
 		html, contents, err := experiments.Page(dir)
 		if err != nil {
 			return err

@@ -100,7 +100,17 @@ Exit status: 0; 1 for failures; 2 for usage errors; 130 if interrupted.`,
 	root.AddCommand(
 		newModels(), newHardware(), newInspect(), newExport(), newONNXOps(), newSchedule(), newVariants(), newBind(), newCompare(), newRCPSP(), newRun(experiment), newList(), newVersion(), newCompletion(), newAllocate(), newOrder(), newCheckOrder(), newExportOrder(), newSweep(), newCompareHardware(), newCheck(), newSimulate(), newExplain(), newSplit(), newCalibrate(), newMan(), newReport(),
 	)
+	root.PersistentPreRunE = checkFiles
 	root.SetHelpCommand(newHelp())
+	// Shells offer files only where a file is expected.
+	for _, c := range root.Commands() {
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			kind, _ := pflag.UnquoteUsage(f)
+			if _, known := c.GetFlagCompletionFunc(f.Name); !known && kind != "file" {
+				completeFlag(c, f.Name, cobra.NoFileCompletions)
+			}
+		})
+	}
 	return root
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -167,65 +168,41 @@ was made for, as far as it fits there.`,
 		Args:              oneArg("SCHEDULE.json", scheduleHint),
 		ValidArgsFunction: completeScheduleFile,
 	}
-	asJSON := addJSON(cmd)
-	accelerator := addScheduleHardware(cmd)
-	full := cmd.Flags().Bool("full", false, "print all groups and the whole order, however long")
-	draw := addPictures(cmd)
+	asJSON, full := addJSON(cmd), addFull(cmd)
+	accelerator, draw := addScheduleHardware(cmd), addPictures(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := draw.check(args[0]); err != nil {
+		if err := draw.check(); err != nil {
 			return err
 		}
 		origin, r, err := restore(cmd.Context(), args[0], *accelerator)
 		if err != nil {
 			return err
 		}
-		if err := draw.draw(cmd.Context(), r); err != nil {
-			return err
-		}
-		answer := describeResult(origin, r)
-		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) { answer.write(b, *full) })
+		return printResult(cmd, origin, r, draw, *asJSON, *full)
 	}
 	return cmd
 }
 
-// restore simulates the schedule of a file. It returns as soon as ctx ends, as
-// scheduleOne does.
+// restore simulates the schedule of a file.
 func restore(ctx context.Context, path, accelerator string) (schedulefile.Origin, *scheduler.Result, error) {
-	type outcome struct {
-		origin schedulefile.Origin
-		result *scheduler.Result
-		err    error
+	origin := schedulefile.Origin{}
+	f, spec, note, err := openSchedule(path, accelerator)
+	if err != nil {
+		return origin, nil, err
 	}
-	done := make(chan outcome, 1)
-	go func() {
-		f, spec, note, err := openSchedule(path, accelerator)
-		if err != nil {
-			done <- outcome{err: err}
-			return
-		}
-		origin := schedulefile.Origin{}
-		if f.Origin != nil {
-			origin = *f.Origin
-		}
-		if origin.Model == "" {
-			origin.Model = path
-		}
-		r, err := scheduler.Restore(ctx, f, spec)
-		var bad *scheduler.ViolationsError
-		switch {
-		case errors.As(err, &bad):
-			err = fmt.Errorf("%s breaks a rule, see 'dsasched check': %w", path, err)
-		case err != nil:
-			err = fmt.Errorf("%s: %w", path, err)
-		case note != "":
-			r.Notes = append(r.Notes, note)
-		}
-		done <- outcome{origin, r, err}
-	}()
-	select {
-	case o := <-done:
-		return o.origin, o.result, o.err
-	case <-ctx.Done():
-		return schedulefile.Origin{}, nil, ctx.Err()
+	if f.Origin != nil {
+		origin = *f.Origin
 	}
+	origin.Model = cmp.Or(origin.Model, path)
+	r, err := scheduler.Restore(ctx, f, spec)
+	var bad *scheduler.ViolationsError
+	switch {
+	case errors.As(err, &bad):
+		err = fmt.Errorf("%s breaks a rule, see 'dsasched check': %w", path, err)
+	case err != nil:
+		err = fmt.Errorf("%s: %w", path, err)
+	case note != "":
+		r.Notes = append(r.Notes, note)
+	}
+	return origin, r, err
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // What schedule has written, simulate gives back byte for byte, in a process that knows
@@ -81,7 +82,7 @@ func edit(t *testing.T, from, to string, change func(plan map[string]any)) {
 func TestEditedSchedules(t *testing.T) {
 	workspace(t)
 	answer(t, "schedule", "resnet50", "--batch", "32", "-o", "a.json")
-	before := decode[scheduleJSON](t, answer(t, "simulate", "a.json", "--json"))
+	before := decode[scheduler.Report](t, answer(t, "simulate", "a.json", "--json"))
 
 	// Another order, without a memory plan: it runs, and takes another time.
 	edit(t, "a.json", "order.json", func(p map[string]any) {
@@ -100,9 +101,9 @@ func TestEditedSchedules(t *testing.T) {
 	if got := answer(t, "check", "order.json"); !strings.Contains(got, "keeps all rules") || !strings.Contains(got, "no memory plan") {
 		t.Errorf("check prints %q", got)
 	}
-	after := decode[scheduleJSON](t, answer(t, "simulate", "order.json", "--json"))
-	if after.Order.Instances[7].Group != "g0" || after.ThroughputS == before.ThroughputS {
-		t.Errorf("the order is %v, %g/s as before", after.Order.Instances, after.ThroughputS)
+	after := decode[scheduler.Report](t, answer(t, "simulate", "order.json", "--json"))
+	if after.Order.Instances[7].Group != "g0" || after.ThroughputPerSecond == before.ThroughputPerSecond {
+		t.Errorf("the order is %v, %g/s as before", after.Order.Instances, after.ThroughputPerSecond)
 	}
 
 	// Broken ones are refused by name.
@@ -168,10 +169,10 @@ func TestOtherAccelerator(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer(t, "schedule", "resnet50", "--batch", "8", "-o", "a.json")
-	slow := decode[scheduleJSON](t, answer(t, "simulate", "a.json", "--json"))
-	fast := decode[scheduleJSON](t, answer(t, "simulate", "a.json", "--hardware", "faster.yaml", "--json"))
-	if fast.ThroughputS <= slow.ThroughputS || fast.Hardware != "other" || len(fast.Notes) == 0 {
-		t.Errorf("%g/s on %s with notes %q, %g/s before", fast.ThroughputS, fast.Hardware, fast.Notes, slow.ThroughputS)
+	slow := decode[scheduler.Report](t, answer(t, "simulate", "a.json", "--json"))
+	fast := decode[scheduler.Report](t, answer(t, "simulate", "a.json", "--hardware", "faster.yaml", "--json"))
+	if fast.ThroughputPerSecond <= slow.ThroughputPerSecond || fast.Hardware != "other" || len(fast.Notes) == 0 {
+		t.Errorf("%g/s on %s with notes %q, %g/s before", fast.ThroughputPerSecond, fast.Hardware, fast.Notes, slow.ThroughputPerSecond)
 	}
 	// A schedule for an accelerator of one's own does not find it by name.
 	answer(t, "schedule", "net.onnx", "--hardware", "faster.yaml", "-o", "b.json")

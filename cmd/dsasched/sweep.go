@@ -5,7 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"path/filepath"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -26,58 +26,30 @@ type gridJSON struct {
 
 // gridFlags are the settings of the commands that run a grid.
 type gridFlags struct {
-	csv, jsonl, figure string
+	csv, jsonl, figure *outFile
 	workers            *number
-	limit              time.Duration
-	inPlace            bool
+	limit              *limit
+	inPlace            *bool
 	quiet              *bool
 	read               *networkFlags
 	asJSON             *bool
 }
 
 func addGrid(cmd *cobra.Command) *gridFlags {
-	g := &gridFlags{workers: &number{}, asJSON: addJSON(cmd)}
-	f := cmd.Flags()
-	f.StringVar(&g.csv, "csv", "", "write the rows to this `file` as CSV")
-	f.StringVar(&g.jsonl, "jsonl", "", "write the rows to this `file` as JSON lines")
-	f.StringVarP(&g.figure, "out", "o", "", "draw the throughput into this `file`: "+strings.Join(plotFormats(), ", "))
-	f.Var(g.workers, "workers", "how many points are computed at a time; 0: one per core")
-	completeFlag(cmd, "workers", cobra.NoFileCompletions)
-	f.DurationVar(&g.limit, "time-limit", time.Minute, "time for each integer program, such as 60s")
-	completeFlag(cmd, "time-limit", cobra.NoFileCompletions)
-	f.BoolVar(&g.inPlace, "in-place", false, "let element-wise operators overwrite their input when groups are formed")
-	g.quiet = addQuiet(cmd)
-	g.read = addNetwork(cmd)
-	return g
-}
-
-// check looks at what can be wrong before any work.
-func (g *gridFlags) check(cmd *cobra.Command) error {
-	for _, name := range []string{"csv", "jsonl", "out"} {
-		if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
-			return usagef("--%s is empty, expected a file name", name)
-		}
+	return &gridFlags{
+		csv:     addFile(cmd, "csv", "write the rows to this `file` as CSV"),
+		jsonl:   addFile(cmd, "jsonl", "write the rows to this `file` as JSON lines"),
+		figure:  addFigure(cmd, "o out", "draw the throughput into this `file`"),
+		workers: addWorkers(cmd, "points are computed"),
+		limit:   addLimit(cmd, time.Minute, "time for each integer program, such as 60s"),
+		inPlace: addInPlace(cmd), quiet: addQuiet(cmd), read: addNetwork(cmd), asJSON: addJSON(cmd),
 	}
-	if g.limit <= 0 {
-		return usagef("--time-limit is %v, expected more than 0s", g.limit)
-	}
-	if g.figure != "" && plotFormat(g.figure) == nil {
-		return usagef("--out %q, expected a name that ends in %s", g.figure, oneOf(plotFormats()))
-	}
-	var names []string
-	for _, n := range []string{g.csv, g.jsonl, g.figure} {
-		if n != "" && slices.Contains(names, filepath.Clean(n)) {
-			return usagef("%s is written twice: give each of --csv, --jsonl and -o a file of its own", n)
-		}
-		names = append(names, filepath.Clean(n))
-	}
-	return nil
 }
 
 // run computes the points of a grid, prints them by write and writes the files. If
 // it is interrupted, what is finished is printed, and no file is touched.
 func (g *gridFlags) run(cmd *cobra.Command, axes []tuning.Axis, write func(*bytes.Buffer, *tuning.Plan, []tuning.Explored)) error {
-	grid := tuning.Grid{Axes: axes, Network: g.read.options(), Options: withSolver(scheduler.Options{InPlace: g.inPlace, TimeLimit: g.limit})}
+	grid := tuning.Grid{Axes: axes, Network: g.read.options(), Options: withSolver(scheduler.Options{InPlace: *g.inPlace, TimeLimit: g.limit.value})}
 	plan, err := grid.Plan()
 	if err != nil {
 		var wrong *tuning.GridError
@@ -108,9 +80,9 @@ func (g *gridFlags) run(cmd *cobra.Command, axes []tuning.Axis, write func(*byte
 		if stopped != nil || unwritten != nil {
 			return
 		}
-		for _, name := range []string{g.csv, g.jsonl, g.figure} {
-			if name != "" {
-				row(b, "written", "%s", printable(name))
+		for _, o := range []*outFile{g.csv, g.jsonl, g.figure} {
+			if o.name != "" {
+				row(b, "written", "%s", printable(o.name))
 			}
 		}
 	}); err != nil {
@@ -128,32 +100,30 @@ func (g *gridFlags) run(cmd *cobra.Command, axes []tuning.Axis, write func(*byte
 }
 
 func (g *gridFlags) files(plan *tuning.Plan, list []tuning.Explored) error {
-	if g.csv != "" {
-		if err := replaceFile(g.csv, plan.CSV(list)); err != nil {
+	for _, f := range []struct {
+		file  *outFile
+		write func(io.Writer) error
+	}{
+		{g.csv, func(w io.Writer) error { _, err := w.Write(plan.CSV(list)); return err }},
+		{g.jsonl, func(w io.Writer) error {
+			data, err := plan.JSONLines(list)
+			if err == nil {
+				_, err = w.Write(data)
+			}
 			return err
+		}},
+		{g.figure, func(w io.Writer) error {
+			fig, err := plan.Figure(list)
+			return writeFigure(w, g.figure.name, g.figure.name, fig, err)
+		}},
+	} {
+		if f.file.name != "" {
+			if _, err := writeFile(f.file.name, f.write); err != nil {
+				return err
+			}
 		}
 	}
-	if g.jsonl != "" {
-		data, err := plan.JSONLines(list)
-		if err == nil {
-			err = replaceFile(g.jsonl, data)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if g.figure == "" {
-		return nil
-	}
-	f, err := plan.Figure(list)
-	if err != nil {
-		return fmt.Errorf("%s: %w", g.figure, err)
-	}
-	data, err := plotFormat(g.figure)(f)
-	if err != nil {
-		return fmt.Errorf("%s: %w", g.figure, err)
-	}
-	return replaceFile(g.figure, data)
+	return nil
 }
 
 func newSweep() *cobra.Command {
@@ -192,9 +162,6 @@ Ctrl-C prints what is finished and writes no file.`,
 	cmd.Flags().StringArrayVar(&sets, "set", nil, "`KEY=VALUE,...`: the values that a setting takes; may be repeated")
 	completeFlag(cmd, "set", completeSet)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := g.check(cmd); err != nil {
-			return err
-		}
 		axes, err := gridAxes(args, sets)
 		if err != nil {
 			return err
@@ -323,8 +290,6 @@ func writeFailures(b *bytes.Buffer, list []tuning.Explored) {
 
 func newCompareHardware() *cobra.Command {
 	var machines, variants []string
-	batch := &number{value: 1, min: 1}
-	chunk := &number{}
 	cmd := &cobra.Command{
 		Use:   "compare-hardware MODEL --hardware NAME,NAME...",
 		Short: "Schedule one network for several accelerators",
@@ -337,23 +302,16 @@ even if it never waits, or dependencies if none is for half of it.`,
 		Example: `  dsasched compare-hardware resnet50 --hardware stcp920,ascend910 --batch 8
   dsasched compare-hardware net.onnx --hardware my-npu.yaml,ipu --variant tvm,cross-layer --batch 8 -o chips.svg
   dsasched compare-hardware net.onnx --hardware stcp920,a100 --jsonl chips.jsonl --quiet`,
-		Args:              oneArg("MODEL", "give a name that 'dsasched models' lists, or the path of an ONNX file"),
-		ValidArgsFunction: completeModel,
 	}
+	takesModel(cmd)
 	g := addGrid(cmd)
 	f := cmd.Flags()
 	f.StringSliceVar(&machines, "hardware", nil, "built-in accelerators or YAML `files`, with commas between (default: all built-in ones)")
 	completeFlag(cmd, "hardware", completeHardware)
 	f.StringSliceVar(&variants, "variant", []string{"cross-layer"}, "`variants` of the scheduler, with commas between")
 	completeFlag(cmd, "variant", cobra.FixedCompletions(variantNames(), cobra.ShellCompDirectiveNoFileComp))
-	f.Var(batch, "batch", "batch size of the whole chip")
-	completeFlag(cmd, "batch", cobra.NoFileCompletions)
-	f.Var(chunk, "chunk", "images or sequences that a cluster works on at a time; 0: tune")
-	completeFlag(cmd, "chunk", cobra.NoFileCompletions)
+	batch, chunk := addBatch(cmd, "tune")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := g.check(cmd); err != nil {
-			return err
-		}
 		if len(machines) == 0 {
 			machines = hardware.Presets()
 		}

@@ -57,11 +57,7 @@ func TestStrip(t *testing.T) {
 		{[]int{0, 0, 1, 1, 2, 2, 3}, "2*0-2 3"},
 		{[]int{5, 4, 3}, "5 4 3"},
 	} {
-		var order []orderInstanceJSON
-		for _, g := range c.groups {
-			order = append(order, orderInstanceJSON{group: g})
-		}
-		if got := strings.Join(strip(order), " "); got != c.want {
+		if got := strings.Join(strip(c.groups), " "); got != c.want {
 			t.Errorf("%v: %q, want %q", c.groups, got, c.want)
 		}
 	}

@@ -53,7 +53,7 @@ weights ahead of the kernel.`,
 			}
 			answer.Variants = append(answer.Variants, variantJSON{
 				Name: v.Name, Description: v.Description, Groups: string(v.Groups), Split: string(v.Split),
-				Outputs: levelKey(v.Outputs), Order: string(v.Order), Bind: string(v.Bind), Spill: spill,
+				Outputs: scheduler.LevelName(v.Outputs), Order: string(v.Order), Bind: string(v.Bind), Spill: spill,
 				KeepWeights: v.Lower.KeepWeights, CrossLayer: v.Lower.CrossLayer, Prefetch: v.Lower.Prefetch,
 			})
 		}

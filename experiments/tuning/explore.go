@@ -212,12 +212,15 @@ func (b *builder) point(at []int) (*point, error) {
 	}
 	var picks []scheduler.Pick
 	for _, a := range b.axes {
-		if _, err := scheduler.LookupDecision(a.Key); err == nil {
+		if d, err := scheduler.LookupDecision(a.Key); err == nil {
+			if _, err := d.Lookup(set[a.Key]); err != nil {
+				return nil, &GridError{a.Key, set[a.Key], err}
+			}
 			picks = append(picks, scheduler.Pick{Decision: a.Key, Strategy: set[a.Key]})
 		}
 	}
 	if pt.v, pt.opt, err = scheduler.Replace(pt.v, pt.opt, picks...); err != nil {
-		return nil, err
+		return nil, &GridError{Key: picks[len(picks)-1].Decision, Err: err}
 	}
 	return pt, nil
 }

@@ -200,21 +200,8 @@ func (e *Explainer) Overview() Overview {
 	}
 	bounds.add("longest chain of dependencies", r.Bound.ChainPs)
 	o.Bounds = bounds.shares(o.TotalSeconds)
-	o.Limit = Limit(e.r)
+	o.Limit = e.r.LimitText()
 	return o
-}
-
-// Limit says in a few words what keeps a program from being faster: see
-// scheduler.Result.Limit.
-func Limit(r *scheduler.Result) string {
-	switch what, share := r.Limit(); what {
-	case scheduler.LimitNothing:
-		return "nothing runs"
-	case scheduler.LimitDependencies:
-		return fmt.Sprintf("dependencies: no unit is busy for half of the time; the longest chain takes %.0f %% of it", 100*share)
-	default:
-		return fmt.Sprintf("%s, busy for %.0f %% of the time", what, 100*share)
-	}
 }
 
 func (e *Explainer) groupName(kernel int) string {
