@@ -60,7 +60,7 @@ var mayImport = map[string][]string{
 	"model/schedule":        {"hardware", "model"},
 	"model/schedulefile":    {"hardware", "model", "model/schedule"},
 	"model/simplify":        {"model"},
-	"model/structure":       {"model", "model/schedule"},
+	"model/structure":       {"model", "model/schedule", "model/simplify"},
 	"model/zoo":             {"model", "spell"},
 	"plots":                 {},
 	"scheduler":             {"formulation/allocate", "formulation/binding", "formulation/joint", "formulation/milp", "formulation/ordering", "formulation/split", "hardware", "hardware/cost", "hardware/isa", "hardware/lower", "hardware/sim", "heuristics/astitch", "heuristics/graphturbo", "heuristics/tvm", "model", "model/network", "model/schedule", "model/schedulefile", "spell"},

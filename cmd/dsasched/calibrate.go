@@ -13,45 +13,6 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 )
 
-type calibrateJSON struct {
-	Hardware    string             `json:"hardware"`
-	Method      string             `json:"method"`
-	Constants   []constantJSON     `json:"constants"`
-	Figures     []calibratedFigure `json:"figures"`
-	Sum         float64            `json:"sum_of_squared_log_errors"`
-	Evaluations int                `json:"evaluations"`
-	File        string             `json:"file,omitempty"`
-}
-
-// constantJSON has values as a hardware file has them, with their units.
-type constantJSON struct {
-	Name    string `json:"name"`
-	Lo      string `json:"lo"`
-	Hi      string `json:"hi"`
-	Why     string `json:"range_because"`
-	Start   string `json:"start"`
-	Value   string `json:"value"`
-	AtBound bool   `json:"at_bound"`
-	// Sensitivity: the sum of squares with the value halved and doubled, or at the
-	// bound of the range if that comes first; null if nothing was fitted.
-	Half   *float64 `json:"sum_at_half"`
-	Double *float64 `json:"sum_at_double"`
-}
-
-type calibratedFigure struct {
-	What      string  `json:"what"`
-	Unit      string  `json:"unit"`
-	Published float64 `json:"published_per_s"`
-	Ours      float64 `json:"ours_per_s"`
-	LogError  float64 `json:"log_error"`
-	Source    string  `json:"source"`
-}
-
-const (
-	fitMethod      = "simplex search (Nelder and Mead) from the middle of the ranges, then steps of the rounding; least sum of squared log errors"
-	residualMethod = "none: the constants are those of the file"
-)
-
 func newCalibrate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "calibrate",
@@ -98,7 +59,6 @@ comments included.`,
 		if err != nil {
 			return err
 		}
-		answer := describeCalibration(cal, !*residuals)
 		if out.name != "" {
 			if text, err = cal.Apply(*accelerator, text, spec); err != nil {
 				return err
@@ -109,9 +69,9 @@ comments included.`,
 			if err := replaceFile(out.name, text); err != nil {
 				return err
 			}
-			answer.File = out.name
+			cal.File = out.name
 		}
-		return emit(cmd, *asJSON, answer, answer.write)
+		return emit(cmd, *asJSON, cal, func(b *bytes.Buffer) { writeCalibration(b, cal) })
 	}
 	return cmd
 }
@@ -124,25 +84,7 @@ func hardwareText(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-func describeCalibration(c *tuning.Calibration, fitted bool) *calibrateJSON {
-	a := &calibrateJSON{Hardware: c.Hardware, Method: residualMethod, Sum: c.Sum, Evaluations: c.Evaluations}
-	if fitted {
-		a.Method = fitMethod
-	}
-	for _, k := range c.Constants {
-		j := constantJSON{Name: k.Name, Lo: k.Format(k.Lo), Hi: k.Format(k.Hi), Why: k.Why, Start: k.Format(k.Start), Value: k.Format(k.Value), AtBound: k.AtBound}
-		if fitted {
-			j.Half, j.Double = &k.Half, &k.Double
-		}
-		a.Constants = append(a.Constants, j)
-	}
-	for _, f := range c.Figures {
-		a.Figures = append(a.Figures, calibratedFigure{f.What, f.Unit, f.PublishedPerSecond, f.ThroughputPerSecond, f.LogError(), f.Source})
-	}
-	return a
-}
-
-func (a *calibrateJSON) write(b *bytes.Buffer) {
+func writeCalibration(b *bytes.Buffer, a *tuning.Calibration) {
 	row(b, "hardware", "%s", a.Hardware)
 	row(b, "method", "%s", a.Method)
 	row(b, "evaluations", "%d", a.Evaluations)
@@ -169,7 +111,7 @@ func (a *calibrateJSON) write(b *bytes.Buffer) {
 	b.WriteByte('\n')
 	rows = nil
 	for _, f := range a.Figures {
-		rows = append(rows, []string{f.What, f.Unit, significant(f.Published), significant(f.Ours), fmt.Sprintf("%.3f", f.Ours/f.Published), fmt.Sprintf("%+.3f", f.LogError), f.Source})
+		rows = append(rows, []string{f.What, f.Unit, significant(f.PublishedPerSecond), significant(f.ThroughputPerSecond), fmt.Sprintf("%.3f", f.ThroughputPerSecond/f.PublishedPerSecond), fmt.Sprintf("%+.3f", f.LogError), f.Source})
 	}
 	writeTable(b, "llrrrrl", []string{"figure", "unit", "published", "ours", "ratio", "log error", "source"}, rows)
 	fmt.Fprintf(b, "\nSum of squared log errors: %.4f\n", a.Sum)

@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/dsasched/dsasched/experiments/tuning"
 )
 
 // The residuals of the built-in accelerator, as text and as JSON.
 func TestCalibrateResiduals(t *testing.T) {
-	var a calibrateJSON
+	var a tuning.Calibration
 	if err := json.Unmarshal([]byte(answer(t, "calibrate", "--residuals", "--json")), &a); err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +29,7 @@ func TestCalibrateResiduals(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	a.write(&b)
+	writeCalibration(&b, &a)
 	text := b.String()
 	for _, want := range []string{"launch", "5us to 70us", "ddr.activation_efficiency", "mme.block", "BERT-128, TVM", "Sum of squared log errors", "none: the constants"} {
 		if !strings.Contains(text, want) {

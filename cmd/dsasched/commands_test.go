@@ -238,7 +238,7 @@ func TestListsAreComplete(t *testing.T) {
 		t.Errorf("models %v, want %v", got, want)
 	}
 	got = nil
-	for _, h := range decode[hardwareListJSON](t, answer(t, "hardware", "--json")).Hardware {
+	for _, h := range decode[struct{ Hardware []hardware.Sheet }](t, answer(t, "hardware", "--json")).Hardware {
 		got = append(got, h.Name)
 	}
 	if want := hardware.Presets(); !slices.Equal(got, want) {

@@ -2,126 +2,31 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
-	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
-	"github.com/dsasched/dsasched/model/simplify"
 	"github.com/dsasched/dsasched/model/structure"
 	"github.com/dsasched/dsasched/plots"
 )
 
+// inspectJSON is what structure says of a network, and what was drawn.
 type inspectJSON struct {
-	Model string `json:"model"`
-	DType string `json:"dtype"`
-	// Learned parameters before simplification, which folds some away; the other
-	// figures are after it.
-	Params          int64        `json:"params"`
-	ParamBytes      int64        `json:"param_bytes"`
-	MACs            int64        `json:"macs"`
-	VectorOps       int64        `json:"vector_ops"`
-	OperatorsBefore int          `json:"operators_before_simplify"`
-	OperatorsAfter  int          `json:"operators_after_simplify"`
-	Passes          []passJSON   `json:"passes"`
-	Kinds           []kindJSON   `json:"kinds"`
-	Layers          layersJSON   `json:"layers"`
-	Inputs          []tensorJSON `json:"inputs"`
-	Outputs         []tensorJSON `json:"outputs"`
-	// The largest come first.
-	LargestActivations []tensorJSON `json:"largest_activations"`
-	LargestConstants   []tensorJSON `json:"largest_constants"`
-	// In execution order.
-	Stages     []stageJSON     `json:"stages"`
-	Blocks     []blockJSON     `json:"blocks"`
-	BlockTypes []blockTypeJSON `json:"block_types"`
-	Capacities []capacityJSON  `json:"capacities"` // of --hardware
-	Files      []fileJSON      `json:"files"`      // written
-}
-
-// useJSON is what a stage or block takes.
-type useJSON struct {
-	LayerCount int `json:"layers"`
-	Operators  int `json:"operators"`
-	// Output is what the next one gets; null if there is nothing.
-	Output *tensorJSON `json:"output"`
-	// PeakBytes is the largest live set while one of the layers runs, PeakShare its
-	// share of that of the whole network. ActivationBytes adds up what the layers
-	// write.
-	PeakBytes         int64       `json:"peak_live_bytes"`
-	PeakShare         float64     `json:"peak_share"`
-	ActivationBytes   int64       `json:"activation_bytes"`
-	Params            int64       `json:"params"`
-	ParamBytes        int64       `json:"param_bytes"`
-	MACs              int64       `json:"macs"`
-	LargestActivation *tensorJSON `json:"largest_activation"`
-}
-
-type stageJSON struct {
-	Name       string `json:"name"`
-	BlockCount int    `json:"blocks"`
-	useJSON
-	types string // of the blocks, for text
-}
-
-type blockJSON struct {
-	Index int    `json:"index"`
-	Stage string `json:"stage"`
-	Type  string `json:"type"`
-	useJSON
-	LayerNames []string `json:"layer_names"`
-	LiveBytes  []int64  `json:"live_bytes"` // while each layer runs
-}
-
-// blockTypeJSON is a class of isomorphic blocks.
-type blockTypeJSON struct {
-	Type  string `json:"type"`
-	Count int    `json:"count"`
+	*structure.Report
+	Capacities []capacityJSON `json:"capacities"` // of --hardware
+	Files      []fileJSON     `json:"files"`      // written
 }
 
 type capacityJSON struct {
 	Name  string `json:"name"`
 	Bytes int64  `json:"bytes"`
 }
-
-type passJSON struct {
-	Pass             string `json:"pass"`
-	Doc              string `json:"doc"`
-	Changes          int    `json:"changes"`
-	OperatorsRemoved int    `json:"operators_removed"`
-}
-
-type kindJSON struct {
-	Kind   string `json:"kind"`
-	Class  string `json:"class"`
-	Before int    `json:"before_simplify"`
-	After  int    `json:"after_simplify"`
-}
-
-type layersJSON struct {
-	Count     int `json:"count"`
-	Matrix    int `json:"matrix"`    // with a convolution or matrix product
-	Reduction int `json:"reduction"` // with a pooling, softmax or normalisation
-	Light     int `json:"light"`
-}
-
-type tensorJSON struct {
-	Name  string      `json:"name"`
-	Shape model.Shape `json:"shape"`
-	DType string      `json:"dtype"`
-	Bytes int64       `json:"bytes"`
-}
-
-// largest is how many tensors of a sort inspect lists.
-const largest = 5
 
 // drawings says what inspect writes beside its answer.
 type drawings struct {
@@ -174,10 +79,17 @@ cluster's. --dot writes the graph for Graphviz; with - it prints that alone.`,
 		case *d.accelerator != "" && d.plot.name == "":
 			return usagef("--hardware needs --plot: it adds to the figure")
 		}
-		a, n, err := inspect(args[0], batch.value, read.options())
+		opt := read.options()
+		raw, err := network.Raw(args[0], batch.value, opt)
 		if err != nil {
 			return err
 		}
+		r, n, err := structure.Inspect(args[0], raw, graphturbo.ExecutionOrder)
+		if err != nil {
+			return err
+		}
+		r.DType = opt.DType.String()
+		a := &inspectJSON{r, []capacityJSON{}, []fileJSON{}}
 		dot, err := d.write(a, n, batch.value)
 		if err != nil {
 			return err
@@ -188,110 +100,6 @@ cluster's. --dot writes the graph for Graphviz; with - it prints that alone.`,
 		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) { a.write(b, *blocks) })
 	}
 	return cmd
-}
-
-func inspect(name string, batch int64, opt network.Options) (*inspectJSON, *structure.Network, error) {
-	raw, err := network.Raw(name, batch, opt)
-	if err != nil {
-		return nil, nil, err
-	}
-	g, reports, err := simplify.Run(raw)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", name, err)
-	}
-	a := &inspectJSON{
-		Model: name, DType: opt.DType.String(), Params: raw.Params(), MACs: g.MACs(),
-		OperatorsBefore: len(raw.Ops), OperatorsAfter: len(g.Ops),
-		Passes: []passJSON{}, Kinds: []kindJSON{}, Inputs: []tensorJSON{}, Outputs: []tensorJSON{},
-	}
-	for _, t := range raw.Tensors {
-		if t.Learned && len(t.Consumers) > 0 {
-			a.ParamBytes += t.Bytes()
-		}
-	}
-	for _, op := range g.Ops {
-		a.VectorOps += g.Work(op, nil).Vector.Total()
-	}
-	a.Passes = passes(reports)
-	a.Kinds = kinds(raw, g)
-
-	n := structure.Find(g, graphturbo.ExecutionOrder(g))
-	for _, l := range n.Layers {
-		a.Layers.Count++
-		switch g.Op(l.Anchor).Class() {
-		case model.MatrixClass:
-			a.Layers.Matrix++
-		case model.ReductionClass:
-			a.Layers.Reduction++
-		default:
-			a.Layers.Light++
-		}
-	}
-	for _, t := range g.Inputs {
-		a.Inputs = append(a.Inputs, tensorOf(g.Tensor(t)))
-	}
-	for _, t := range g.Outputs {
-		a.Outputs = append(a.Outputs, tensorOf(g.Tensor(t)))
-	}
-	a.LargestActivations = largestOf(g, func(t *model.Tensor) bool { return t.Role != model.Constant })
-	a.LargestConstants = largestOf(g, func(t *model.Tensor) bool { return t.Role == model.Constant })
-	a.addStructure(n)
-	return a, n, nil
-}
-
-func (a *inspectJSON) addStructure(n *structure.Network) {
-	a.Stages, a.Blocks, a.BlockTypes = []stageJSON{}, []blockJSON{}, []blockTypeJSON{}
-	a.Capacities, a.Files = []capacityJSON{}, []fileJSON{}
-	highest := n.Total().PeakBytes
-	tensor := func(id model.TensorID) *tensorJSON {
-		if id == structure.NoTensor {
-			return nil
-		}
-		t := tensorOf(n.Graph.Tensor(id))
-		return &t
-	}
-	use := func(u structure.Use, exit model.TensorID) useJSON {
-		return useJSON{LayerCount: u.Layers, Operators: u.Operators, Output: tensor(exit),
-			PeakBytes: u.PeakBytes, PeakShare: float64(u.PeakBytes) / float64(max(1, highest)), ActivationBytes: u.SumBytes,
-			Params: u.Params, ParamBytes: u.ParamBytes, MACs: u.MACs, LargestActivation: tensor(u.Largest)}
-	}
-	for _, s := range n.Stages {
-		a.Stages = append(a.Stages, stageJSON{Name: s.Name, BlockCount: s.End - s.First, useJSON: use(s.Use, s.Exit), types: typesOf(n, s)})
-	}
-	for i, b := range n.Blocks {
-		j := blockJSON{Index: i, Stage: n.Stages[b.Stage].Name, Type: n.Types[b.Type].Name, useJSON: use(b.Use, b.Exit),
-			LiveBytes: n.LiveBytes[b.First:b.End]}
-		for _, l := range n.Layers[b.First:b.End] {
-			j.LayerNames = append(j.LayerNames, l.Name)
-		}
-		a.Blocks = append(a.Blocks, j)
-	}
-	for _, t := range n.Types {
-		a.BlockTypes = append(a.BlockTypes, blockTypeJSON{t.Name, t.Count})
-	}
-}
-
-// typesOf writes the types of a stage's blocks, such as "E 3D", or how many there
-// are if that is long.
-func typesOf(n *structure.Network, s structure.Stage) string {
-	var parts []string
-	different := map[int]bool{}
-	for i := s.First; i < s.End; {
-		t, times := n.Blocks[i].Type, 0
-		different[t] = true
-		for ; i < s.End && n.Blocks[i].Type == t; i++ {
-			times++
-		}
-		part := n.Types[t].Name
-		if times > 1 {
-			part = fmt.Sprint(times, part)
-		}
-		parts = append(parts, part)
-	}
-	if text := strings.Join(parts, " "); len(text) <= 20 {
-		return text
-	}
-	return plural(len(different), "type")
 }
 
 // write writes the files and notes them in the answer. It returns the graph for
@@ -359,67 +167,6 @@ func (d drawings) figure(a *inspectJSON, n *structure.Network, batch int64) (*pl
 	return plots.MemoryInUse(m)
 }
 
-// passes sums up the reports of all sweeps, in the order of the table of passes.
-func passes(reports []simplify.Report) []passJSON {
-	list := []passJSON{}
-	for _, p := range simplify.Passes() {
-		sum := passJSON{Pass: p.Name, Doc: p.Doc}
-		for _, r := range reports {
-			if r.Pass == p.Name {
-				sum.Changes += r.Changes
-				sum.OperatorsRemoved += r.OpsBefore - r.OpsAfter
-			}
-		}
-		list = append(list, sum)
-	}
-	return list
-}
-
-func kinds(before, after *model.Graph) []kindJSON {
-	rest := map[model.Kind]int{}
-	for _, k := range after.KindCounts() {
-		rest[k.Kind] = k.Count
-	}
-	list := []kindJSON{}
-	add := func(k model.Kind, before, after int) {
-		j := kindJSON{Kind: string(k), Before: before, After: after}
-		if info, ok := model.Info(k); ok {
-			j.Class = info.Class.String()
-		}
-		list = append(list, j)
-	}
-	for _, k := range before.KindCounts() {
-		add(k.Kind, k.Count, rest[k.Kind])
-		delete(rest, k.Kind)
-	}
-	for _, k := range after.KindCounts() {
-		if n, isNew := rest[k.Kind]; isNew {
-			add(k.Kind, 0, n)
-		}
-	}
-	return list
-}
-
-func tensorOf(t *model.Tensor) tensorJSON {
-	shape := t.Shape
-	if shape == nil {
-		shape = model.Shape{}
-	}
-	return tensorJSON{t.Name, shape, t.DType.String(), t.Bytes()}
-}
-
-func largestOf(g *model.Graph, keep func(*model.Tensor) bool) []tensorJSON {
-	list := []tensorJSON{}
-	for _, t := range g.Tensors {
-		if keep(t) {
-			list = append(list, tensorOf(t))
-		}
-	}
-	// The sort is stable, so that the order of tensors decides between equals.
-	slices.SortStableFunc(list, func(a, b tensorJSON) int { return cmp.Compare(b.Bytes, a.Bytes) })
-	return list[:min(len(list), largest)]
-}
-
 func (a *inspectJSON) write(b *bytes.Buffer, blocks bool) {
 	row(b, "model", "%s, %s", a.Model, a.DType)
 	row(b, "parameters", "%s (%s)", count(a.Params), size(a.ParamBytes))
@@ -436,7 +183,7 @@ func (a *inspectJSON) write(b *bytes.Buffer, blocks bool) {
 	if len(a.Stages) > 0 {
 		section("Stages")
 		for _, s := range a.Stages {
-			rows = append(rows, append([]string{s.Name, fmt.Sprint(s.BlockCount), s.types}, s.cells()...))
+			rows = append(rows, append([]string{s.Name, fmt.Sprint(s.BlockCount), s.Types}, useCells(s.UseReport)...))
 		}
 		writeTable(b, "lrlrrlrrrr", append([]string{"stage", "blocks", "types"}, useHeader...), rows)
 	}
@@ -444,13 +191,13 @@ func (a *inspectJSON) write(b *bytes.Buffer, blocks bool) {
 		section("Blocks")
 		rows = nil
 		for _, k := range a.Blocks {
-			rows = append(rows, append([]string{k.Stage, fmt.Sprint(k.Index), k.Type}, k.cells()...))
+			rows = append(rows, append([]string{k.Stage, fmt.Sprint(k.Index), k.Type}, useCells(k.UseReport)...))
 		}
 		writeTable(b, "lrlrrlrrrr", append([]string{"stage", "block", "type"}, useHeader...), rows)
 		words := []string{}
 		for _, t := range a.BlockTypes {
 			if t.Count > 1 {
-				words = append(words, fmt.Sprintf("%s x%d", t.Type, t.Count))
+				words = append(words, fmt.Sprintf("%s x%d", t.Name, t.Count))
 			}
 		}
 		if len(words) > 0 {
@@ -478,13 +225,13 @@ func (a *inspectJSON) write(b *bytes.Buffer, blocks bool) {
 	section("Operators")
 	rows = nil
 	for _, k := range a.Kinds {
-		rows = append(rows, []string{k.Kind, k.Class, fmt.Sprint(k.Before), fmt.Sprint(k.After)})
+		rows = append(rows, []string{string(k.Kind), k.Class, fmt.Sprint(k.Before), fmt.Sprint(k.After)})
 	}
 	writeTable(b, "llrr", []string{"kind", "class", "before", "after"}, rows)
 
 	for _, s := range []struct {
 		title   string
-		tensors []tensorJSON
+		tensors []structure.TensorReport
 	}{
 		{"Inputs", a.Inputs}, {"Outputs", a.Outputs},
 		{"Largest activations", a.LargestActivations}, {"Largest constants", a.LargestConstants},
@@ -504,7 +251,7 @@ func (a *inspectJSON) write(b *bytes.Buffer, blocks bool) {
 // useHeader names the columns of cells.
 var useHeader = []string{"layers", "operators", "output", "peak live", "of highest", "parameters", "MACs"}
 
-func (u useJSON) cells() []string {
+func useCells(u structure.UseReport) []string {
 	output := "-"
 	if u.Output != nil {
 		output = u.Output.Shape.String()

@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/dsasched/dsasched/model/structure"
 )
 
 // What blocks and stages say must add up to what the whole says.
@@ -12,8 +14,8 @@ func TestInspectAddsUp(t *testing.T) {
 	workspace(t)
 	for _, name := range []string{"resnet50", "bert-128", "net.onnx"} {
 		a := decode[inspectJSON](t, answer(t, "inspect", name, "--batch", "2", "--json"))
-		var stages, blocks useJSON
-		add := func(sum *useJSON, u useJSON) {
+		var stages, blocks structure.UseReport
+		add := func(sum *structure.UseReport, u structure.UseReport) {
 			sum.LayerCount += u.LayerCount
 			sum.Operators += u.Operators
 			sum.MACs += u.MACs
@@ -23,7 +25,7 @@ func TestInspectAddsUp(t *testing.T) {
 		}
 		at := 0
 		for _, s := range a.Stages {
-			add(&stages, s.useJSON)
+			add(&stages, s.UseReport)
 			peak := int64(0)
 			for _, b := range a.Blocks[at : at+s.BlockCount] {
 				if b.Stage != s.Name {
@@ -42,7 +44,7 @@ func TestInspectAddsUp(t *testing.T) {
 			}
 		}
 		for _, b := range a.Blocks {
-			add(&blocks, b.useJSON)
+			add(&blocks, b.UseReport)
 		}
 		if stages != blocks {
 			t.Errorf("%s: stages are %+v, blocks %+v", name, stages, blocks)

@@ -2,10 +2,13 @@ package main
 
 import (
 	"bytes"
+	"cmp"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/structure"
 	"github.com/dsasched/dsasched/model/zoo"
 )
 
@@ -15,21 +18,16 @@ type modelsJSON struct {
 
 // modelJSON describes a network of the zoo at batch 1, before simplification.
 type modelJSON struct {
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	Source      string `json:"source"`
-	Input       string `json:"input"`
-	Params      int64  `json:"params"`
-	MACs        int64  `json:"macs"`
-	Operators   int    `json:"operators"`
+	zoo.Info
+	Params    int64 `json:"params"`
+	MACs      int64 `json:"macs"`
+	Operators int   `json:"operators"`
 	// LargestTensor may be a constant, such as a table of embeddings; of equals it is
 	// the first.
-	LargestTensor largestJSON `json:"largest_tensor"`
-}
-
-type largestJSON struct {
-	tensorJSON
-	Role string `json:"role"`
+	LargestTensor struct {
+		structure.TensorReport
+		Role string `json:"role"`
+	} `json:"largest_tensor"`
 }
 
 func newModels() *cobra.Command {
@@ -52,10 +50,10 @@ before any simplification.`,
 				return err
 			}
 			info, _ := zoo.Describe(name)
-			answer.Models = append(answer.Models, modelJSON{
-				Name: name, Description: info.Description, Source: info.Source, Input: info.Input,
-				Params: g.Params(), MACs: g.MACs(), Operators: len(g.Ops), LargestTensor: largestTensor(g),
-			})
+			m := modelJSON{Info: info, Params: g.Params(), MACs: g.MACs(), Operators: len(g.Ops)}
+			largest := slices.MaxFunc(g.Tensors, func(a, b *model.Tensor) int { return cmp.Compare(a.Bytes(), b.Bytes()) })
+			m.LargestTensor.TensorReport, m.LargestTensor.Role = structure.ReportTensor(largest), largest.Role.String()
+			answer.Models = append(answer.Models, m)
 		}
 		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) {
 			var rows, descriptions [][]string
@@ -68,17 +66,4 @@ before any simplification.`,
 		})
 	}
 	return cmd
-}
-
-func largestTensor(g *model.Graph) largestJSON {
-	if len(g.Tensors) == 0 {
-		return largestJSON{}
-	}
-	largest := g.Tensors[0]
-	for _, t := range g.Tensors[1:] {
-		if t.Bytes() > largest.Bytes() {
-			largest = t
-		}
-	}
-	return largestJSON{tensorOf(largest), largest.Role.String()}
 }

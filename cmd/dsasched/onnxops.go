@@ -7,25 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/onnx"
 )
 
 type onnxOpsJSON struct {
-	Operators []onnxOpJSON `json:"operators"`
-}
-
-type onnxOpJSON struct {
-	Domain string `json:"domain"`
-	Type   string `json:"type"`
-	Since  int64  `json:"since_opset"`
-	Until  int64  `json:"until_opset,omitempty"` // absent: no end
-	// Becomes are the graph's operators.
-	Becomes string `json:"becomes"`
-	Class   string `json:"class,omitempty"`
-	Folds   string `json:"folds"` // no, yes, only
-	Note    string `json:"note,omitempty"`
-	Test    string `json:"tested_by"`
+	Operators []onnx.OperatorInfo `json:"operators"`
 }
 
 func newONNXOps() *cobra.Command {
@@ -48,12 +34,12 @@ has it. Functions that a file defines itself are read whatever their name.`,
 		if *markdown && *asJSON {
 			return usagef("--markdown and --json exclude each other")
 		}
-		answer := onnxOpsJSON{Operators: []onnxOpJSON{}}
+		answer := onnxOpsJSON{Operators: []onnx.OperatorInfo{}}
 		for _, o := range onnx.Operators() {
 			if len(args) > 0 && !strings.Contains(strings.ToLower(o.Domain+" "+o.Type), strings.ToLower(args[0])) {
 				continue
 			}
-			answer.Operators = append(answer.Operators, describeONNXOp(o))
+			answer.Operators = append(answer.Operators, o)
 		}
 		if len(answer.Operators) == 0 {
 			return fmt.Errorf("no operator has %q in its name or domain", args[0])
@@ -61,27 +47,6 @@ has it. Functions that a file defines itself are read whatever their name.`,
 		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) { answer.write(b, *markdown) })
 	}
 	return cmd
-}
-
-func describeONNXOp(o onnx.OperatorInfo) onnxOpJSON {
-	j := onnxOpJSON{Domain: o.Domain, Type: o.Type, Since: o.Since, Until: o.Until, Becomes: string(o.Kind), Class: o.Class,
-		Folds: "no", Note: o.Doc, Test: o.TestedBy}
-	switch {
-	case o.OnlyFolds:
-		j.Folds = "only"
-	case o.Folds:
-		j.Folds = "yes"
-	}
-	if j.Becomes == "" && !o.OnlyFolds {
-		// The note begins with the operators that it becomes.
-		j.Becomes, j.Note, _ = strings.Cut(o.Doc, "; ")
-		if strings.Contains(j.Becomes, ", ") {
-			j.Class = "several"
-		} else if k, ok := model.Info(model.Kind(j.Becomes)); ok {
-			j.Class = k.Class.String()
-		}
-	}
-	return j
 }
 
 func (a *onnxOpsJSON) write(b *bytes.Buffer, markdown bool) {
@@ -94,7 +59,7 @@ func (a *onnxOpsJSON) write(b *bytes.Buffer, markdown bool) {
 		}
 		row := []string{o.Type, o.Domain, opsets, o.Becomes, o.Class, o.Folds, o.Note}
 		if markdown {
-			row = append(row, "`"+o.Test+"`")
+			row = append(row, "`"+o.TestedBy+"`")
 		}
 		rows = append(rows, row)
 	}

@@ -116,21 +116,18 @@ func (c Constant) middle() float64 { return (c.Lo + c.Hi) / 2 }
 // CalibrationFigure is a published throughput of the calibration set, and how it is
 // simulated.
 type CalibrationFigure struct {
-	What                string
-	Network             string
-	DType               model.DType
-	Batch, Chunk        int64
-	Variant             string
-	Unit                string
-	PublishedPerSecond  float64
-	Source              string
-	run                 int // figures of the same run share it
-	ThroughputPerSecond float64
-}
+	What                string  `json:"what"`
+	Unit                string  `json:"unit"`
+	PublishedPerSecond  float64 `json:"published_per_s"`
+	ThroughputPerSecond float64 `json:"ours_per_s"`
+	LogError            float64 `json:"log_error"` // ln(ours / published)
+	Source              string  `json:"source"`
 
-// LogError is ln(ours / published).
-func (f CalibrationFigure) LogError() float64 {
-	return math.Log(f.ThroughputPerSecond / f.PublishedPerSecond)
+	Network      string      `json:"-"`
+	DType        model.DType `json:"-"`
+	Batch, Chunk int64       `json:"-"`
+	Variant      string      `json:"-"`
+	run          int         // figures of the same run share it
 }
 
 // CalibrationSet lists the figures. What is measured with the vendor's own code is
@@ -248,7 +245,8 @@ func (c *Calibrator) Residuals(ctx context.Context, x []float64) ([]CalibrationF
 	for i := range figures {
 		f := &figures[i]
 		f.ThroughputPerSecond = throughput[f.run]
-		sum += f.LogError() * f.LogError()
+		f.LogError = math.Log(f.ThroughputPerSecond / f.PublishedPerSecond)
+		sum += f.LogError * f.LogError
 	}
 	return figures, sum, nil
 }
@@ -340,22 +338,44 @@ func (c *Calibrator) Polish(ctx context.Context, x []float64) ([]float64, error)
 
 // FittedConstant is a constant and what the fit made of it.
 type FittedConstant struct {
-	Constant
-	Start, Value float64
-	// AtBound tells that the fit would go on beyond the range.
-	AtBound bool
-	// Half and Double are S with the value halved and doubled, within the range.
-	Half, Double float64
+	Name string `json:"name"`
+	// Values are as a hardware file has them, with their units: the range, where the fit
+	// began and where it ended.
+	Lo    string `json:"lo"`
+	Hi    string `json:"hi"`
+	Why   string `json:"range_because"`
+	Start string `json:"start"`
+	Value string `json:"value"`
+	// AtBound says that the fit would go on beyond the range.
+	AtBound bool `json:"at_bound"`
+	// Half and Double are S with the value halved and doubled, within the range; null if
+	// nothing was fitted.
+	Half   *float64 `json:"sum_at_half"`
+	Double *float64 `json:"sum_at_double"`
+
+	constant Constant
+}
+
+func fitted(k Constant, value float64) FittedConstant {
+	return FittedConstant{Name: k.Name, Lo: k.text(k.Lo), Hi: k.text(k.Hi), Why: k.Why, Start: k.text(k.middle()), Value: k.text(value),
+		AtBound: value <= k.Lo || value >= k.Hi, constant: k}
 }
 
 // Calibration is the outcome.
 type Calibration struct {
-	Hardware    string
-	Constants   []FittedConstant
-	Figures     []CalibrationFigure
-	Sum         float64 // S
-	Evaluations int
+	Hardware    string              `json:"hardware"`
+	Method      string              `json:"method"`
+	Constants   []FittedConstant    `json:"constants"`
+	Figures     []CalibrationFigure `json:"figures"`
+	Sum         float64             `json:"sum_of_squared_log_errors"` // S
+	Evaluations int                 `json:"evaluations"`
+	File        string              `json:"file,omitempty"` // where the constants were written, if anywhere
 }
+
+const (
+	fitMethod      = "simplex search (Nelder and Mead) from the middle of the ranges, then steps of the rounding; least sum of squared log errors"
+	residualMethod = "none: the constants are those of the file"
+)
 
 // Calibrate fits the constants of an accelerator; with fit false it only compares it,
 // as it stands, with the published figures.
@@ -370,22 +390,27 @@ func Calibrate(ctx context.Context, spec *hardware.Spec, fit bool) (*Calibration
 			return nil, err
 		}
 	}
-	out := &Calibration{Hardware: spec.Name}
+	out := &Calibration{Hardware: spec.Name, Method: residualMethod}
+	if fit {
+		out.Method = fitMethod
+	}
 	if out.Figures, out.Sum, err = c.Residuals(ctx, x); err != nil {
 		return nil, err
 	}
 	for i, k := range c.constants {
-		f := FittedConstant{Constant: k, Start: k.middle(), Value: x[i], AtBound: x[i] <= k.Lo || x[i] >= k.Hi}
+		f := fitted(k, x[i])
 		if fit {
 			for _, v := range []struct {
 				factor float64
-				to     *float64
+				to     **float64
 			}{{0.5, &f.Half}, {2, &f.Double}} {
 				y := append([]float64(nil), x...)
 				y[i] = min(max(v.factor*x[i], k.Lo), k.Hi)
-				if _, *v.to, err = c.Residuals(ctx, y); err != nil {
+				_, sum, err := c.Residuals(ctx, y)
+				if err != nil {
 					return nil, err
 				}
+				*v.to = &sum
 			}
 		}
 		out.Constants = append(out.Constants, f)
@@ -398,23 +423,20 @@ func Calibrate(ctx context.Context, spec *hardware.Spec, fit bool) (*Calibration
 func (c *Calibration) Apply(name string, data []byte, spec *hardware.Spec) ([]byte, error) {
 	core, unit := matrixUnit(spec)
 	for _, k := range c.Constants {
-		comment := fmt.Sprintf("fitted: dsasched calibrate; range %s to %s", k.text(k.Lo), k.text(k.Hi))
+		comment := fmt.Sprintf("fitted: dsasched calibrate; range %s to %s", k.Lo, k.Hi)
 		var err error
-		if data, err = hardware.SetField(name, data, k.path(core, unit), k.text(k.Value), comment); err != nil {
+		if data, err = hardware.SetField(name, data, k.constant.path(core, unit), k.Value, comment); err != nil {
 			return nil, err
 		}
 	}
 	return data, nil
 }
 
-// Format writes another value of the constant as a hardware file has it.
-func (k FittedConstant) Format(v float64) string { return k.text(v) }
-
 // CanApply tells whether the constants can be written into this file.
 func CanApply(name string, data []byte, spec *hardware.Spec) error {
 	c := Calibration{}
 	for _, k := range Constants() {
-		c.Constants = append(c.Constants, FittedConstant{Constant: k, Value: k.Lo})
+		c.Constants = append(c.Constants, fitted(k, k.Lo))
 	}
 	_, err := c.Apply(name, data, spec)
 	return err

@@ -145,7 +145,7 @@ func TestApply(t *testing.T) {
 		}
 		c := &Calibration{}
 		for _, k := range Constants() {
-			c.Constants = append(c.Constants, FittedConstant{Constant: k, Value: k.get(spec)})
+			c.Constants = append(c.Constants, fitted(k, k.get(spec)))
 		}
 		same, err := c.Apply(preset, data, spec)
 		if err != nil {
@@ -154,8 +154,8 @@ func TestApply(t *testing.T) {
 		if string(same) != string(data) {
 			t.Errorf("%s: with its own constants the file is not the same", preset)
 		}
-		for i := range c.Constants {
-			c.Constants[i].Value = c.Constants[i].Lo + 2*c.Constants[i].Step
+		for i, k := range Constants() {
+			c.Constants[i] = fitted(k, k.Lo+2*k.Step)
 		}
 		out, err := c.Apply(preset, data, spec)
 		if err != nil {
@@ -165,9 +165,9 @@ func TestApply(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, k := range c.Constants {
-			if math.Abs(k.get(changed)-k.Value) > 1e-9 {
-				t.Errorf("%s: %s is %g, want %g", preset, k.Name, k.get(changed), k.Value)
+		for _, k := range Constants() {
+			if got, want := k.get(changed), k.Lo+2*k.Step; math.Abs(got-want) > 1e-9 {
+				t.Errorf("%s: %s is %g, want %g", preset, k.Name, got, want)
 			}
 		}
 		if n := strings.Count(string(out), "fitted: dsasched calibrate"); n != len(c.Constants) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/dsasched/dsasched/model"
 )
@@ -52,19 +53,21 @@ func (r *row) key() string {
 
 // OperatorInfo describes a row of the table of operators.
 type OperatorInfo struct {
-	Domain, Type string
-	Since, Until int64 // operator sets, inclusive; Until 0: no end
-	// Kind is the graph's operator; empty if the operator is computed at import or
-	// becomes several.
-	Kind model.Kind
-	// Class is the cost class of Kind; empty with it.
-	Class string
-	// Folds tells that it is computed at import if its inputs are known; OnlyFolds
-	// that it is refused otherwise.
-	Folds, OnlyFolds bool
-	Doc              string
+	Domain string `json:"domain"`
+	Type   string `json:"type"`
+	// Since and Until are operator sets, inclusive; Until 0: no end.
+	Since int64 `json:"since_opset"`
+	Until int64 `json:"until_opset,omitempty"`
+	// Becomes are the graph's operators; empty if it is always computed at import.
+	Becomes string `json:"becomes"`
+	// Class is the cost class of what it becomes, or "several".
+	Class string `json:"class,omitempty"`
+	// Folds says whether it is computed at import if its inputs are known: no, yes, or
+	// only, if it is refused otherwise.
+	Folds string `json:"folds"`
+	Note  string `json:"note,omitempty"`
 	// TestedBy names the test of this package that imports the operator.
-	TestedBy string
+	TestedBy string `json:"tested_by"`
 }
 
 // Operators lists the operators that can be imported, by domain, type and
@@ -73,11 +76,21 @@ func Operators() []OperatorInfo {
 	var list []OperatorInfo
 	for _, rows := range table {
 		for _, r := range rows {
-			info := OperatorInfo{Type: r.name, Since: r.since, Until: r.until, Kind: r.kind,
-				Folds: r.fold != nil, OnlyFolds: r.build == nil, Doc: r.doc}
-			info.Domain = shownDomain(r.domain)
-			info.TestedBy = "TestRows/" + r.key()
-			if k, ok := model.Info(r.kind); ok {
+			info := OperatorInfo{Domain: shownDomain(r.domain), Type: r.name, Since: r.since, Until: r.until, Becomes: string(r.kind),
+				Folds: "no", Note: r.doc, TestedBy: "TestRows/" + r.key()}
+			switch {
+			case r.build == nil:
+				info.Folds = "only"
+			case r.fold != nil:
+				info.Folds = "yes"
+			}
+			if r.kind == "" && r.build != nil {
+				// The note begins with the operators that it becomes.
+				info.Becomes, info.Note, _ = strings.Cut(r.doc, "; ")
+			}
+			if strings.Contains(info.Becomes, ", ") {
+				info.Class = "several"
+			} else if k, ok := model.Info(model.Kind(info.Becomes)); ok {
 				info.Class = k.Class.String()
 			}
 			list = append(list, info)

@@ -35,8 +35,8 @@ type Block struct {
 
 // Type is a class of isomorphic blocks.
 type Type struct {
-	Name  string // A, B, ..., Z, AA, ...
-	Count int    // blocks of this type
+	Name  string `json:"type"`  // A, B, ..., Z, AA, ...
+	Count int    `json:"count"` // blocks of this type
 }
 
 // Part says where in the network a stage is.

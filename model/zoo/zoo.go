@@ -20,10 +20,10 @@ type Options struct {
 
 // Info describes a network of the zoo.
 type Info struct {
-	Name        string
-	Description string
-	Source      string // the publication, or the implementation it is identical to
-	Input       string // per image, sequence or query
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Source      string `json:"source"` // the publication, or the implementation it is identical to
+	Input       string `json:"input"`  // per image, sequence or query
 }
 
 type entry struct {

@@ -1,0 +1,115 @@
+package hardware
+
+// sheetTypes has the dtypes in the order of package model, f16 first.
+var sheetTypes = append([]string{"f16", "f32", "f64"}, dtypes[3:]...)
+
+// Sheet is the data sheet of an accelerator: what [Spec] says, with what follows from
+// it, and the answer of `dsasched hardware --json`. Bandwidths are in bytes per second.
+type Sheet struct {
+	Name          string       `json:"name"`
+	Description   string       `json:"description,omitempty"`
+	ClockHz       float64      `json:"clock_hz"`
+	Clusters      int          `json:"clusters"`
+	Cores         int          `json:"cores_per_cluster"`
+	CoreTypes     []SheetCores `json:"core_types"`
+	LB            *SheetMemory `json:"lb"` // per core; null: none
+	LBWeightBytes Bytes        `json:"lb_weights_bytes"`
+	GB            *SheetMemory `json:"gb"` // per cluster; null: none
+	DDR           *SheetMemory `json:"ddr"`
+	CoreLink      SheetLink    `json:"core_link"`
+	DDRLink       SheetLink    `json:"ddr_link"`
+	LaunchSeconds float64      `json:"launch_s"`
+	SyncSeconds   float64      `json:"sync_s"`
+	Peaks         []SheetPeak  `json:"peaks"` // of the chip
+}
+
+// SheetCores are the cores of a type.
+type SheetCores struct {
+	Name  string      `json:"name"`
+	Count int         `json:"count_per_cluster"`
+	HasLB bool        `json:"has_lb"`
+	Units []SheetUnit `json:"units"`
+}
+
+// SheetUnit is a compute unit with what it does per cycle.
+type SheetUnit struct {
+	Name       string          `json:"name"`
+	Kind       UnitKind        `json:"kind"`
+	SharesWith string          `json:"shares_with,omitempty"`
+	Rows       int             `json:"rows,omitempty"`
+	Cols       int             `json:"cols,omitempty"`
+	Lanes      int             `json:"lanes,omitempty"`
+	FillCycles Cycles          `json:"fill_cycles"`
+	Peaks      []SheetUnitPeak `json:"peaks"`
+}
+
+// SheetUnitPeak is what a unit does per cycle in one dtype; null is what it can't.
+type SheetUnitPeak struct {
+	DType   string   `json:"dtype"`
+	MACs    *float64 `json:"macs_per_cycle"`
+	Simple  *float64 `json:"simple_ops_per_cycle"`
+	Special *float64 `json:"special_ops_per_cycle"`
+	Move    *float64 `json:"move_ops_per_cycle"`
+}
+
+// SheetMemory is a [Memory].
+type SheetMemory struct {
+	SizeBytes               Bytes   `json:"size_bytes"`
+	BandwidthBytesPerSecond float64 `json:"bandwidth_bytes_per_s"`
+	LatencySeconds          float64 `json:"latency_s"`
+}
+
+// SheetLink is a [Link].
+type SheetLink struct {
+	BandwidthBytesPerSecond *float64 `json:"bandwidth_bytes_per_s"` // per direction; null: unlimited
+	LatencySeconds          float64  `json:"latency_s"`
+	Broadcast               bool     `json:"broadcast"`
+}
+
+// SheetPeak is the multiply-accumulates of a chip in one dtype.
+type SheetPeak struct {
+	DType         string  `json:"dtype"`
+	MACsPerSecond float64 `json:"macs_per_s"`
+}
+
+// Sheet makes the data sheet.
+func (s *Spec) Sheet() *Sheet {
+	known := func(v float64) *float64 {
+		if v == 0 {
+			return nil
+		}
+		return &v
+	}
+	link := func(l Link) SheetLink {
+		return SheetLink{known(l.BandwidthBytesPerSecond), l.LatencySeconds, l.Broadcast}
+	}
+	a := &Sheet{
+		Name: s.Name, Description: s.Description, ClockHz: s.ClockHz, Clusters: s.Clusters, Cores: s.Cores(),
+		LB: (*SheetMemory)(s.LB), LBWeightBytes: s.LBWeightBytes, GB: (*SheetMemory)(s.GB), DDR: (*SheetMemory)(s.DDR),
+		CoreLink: link(s.CoreLink), DDRLink: link(s.DDRLink), LaunchSeconds: s.LaunchSeconds, SyncSeconds: s.SyncSeconds, Peaks: []SheetPeak{},
+	}
+	for _, d := range sheetTypes {
+		if p := s.PeakMACsPerSecond(d); p > 0 {
+			a.Peaks = append(a.Peaks, SheetPeak{d, p})
+		}
+	}
+	for _, t := range s.CoreTypes {
+		c := SheetCores{Name: t.Name, Count: t.Count, HasLB: t.HasLB}
+		for _, u := range t.Units {
+			x := SheetUnit{Name: u.Name, Kind: u.Kind, SharesWith: u.SharesWith, Rows: u.Rows, Cols: u.Cols, Lanes: u.Lanes, FillCycles: u.FillCycles}
+			for _, d := range sheetTypes {
+				if !u.Supports(d) {
+					continue
+				}
+				p := SheetUnitPeak{DType: d, Simple: known(u.OpsPerCycle(OpSimple, d)), Special: known(u.OpsPerCycle(OpSpecial, d)), Move: known(u.OpsPerCycle(OpMove, d))}
+				if u.Kind == Matrix {
+					p.MACs = known(u.MACsPerCycle(d))
+				}
+				x.Peaks = append(x.Peaks, p)
+			}
+			c.Units = append(c.Units, x)
+		}
+		a.CoreTypes = append(a.CoreTypes, c)
+	}
+	return a
+}
