@@ -41,6 +41,7 @@ var mayImport = map[string][]string{
 	"formulation/joint":     {"formulation/binding", "formulation/milp", "formulation/ordering", "model/schedule"},
 	"formulation/milp":      {},
 	"formulation/ordering":  {"formulation/milp"},
+	"formulation/partition": {"formulation/milp"},
 	"formulation/rcpsp":     {"formulation/milp"},
 	"formulation/split":     {"formulation/milp", "hardware", "hardware/cost", "model", "model/schedule"},
 	"hardware":              {"spell"},
