@@ -18,6 +18,15 @@
 // The cores of a cluster run in lockstep: one command stands for the same
 // operation on Cores cores, and its duration is that of the busiest core.
 //
+// # Data
+//
+// Where the program's maker knows it, a command names the Task that it is a part of, one
+// layer of one instance, and its Portion of it: which operand it moves, or which share of
+// the results it computes. That says for each command which operators, which instance
+// and which boxes of which tensors it reads and writes; Program.Data puts it together.
+// Timing does not depend on it. Tasks are shared by iterations and by clusters that do
+// the same.
+//
 // Time is in integer picoseconds, sizes in bytes, rates in bytes per second.
 package isa
 
@@ -50,10 +59,10 @@ func (k Kind) String() string {
 	return kindNames[k]
 }
 
-// IsMove tells whether the command moves bytes.
+// IsMove reports whether the command moves bytes.
 func (k Kind) IsMove() bool { return k >= DDRLoad && k <= Exchange }
 
-// IsCompute tells whether the command runs on a compute unit.
+// IsCompute reports whether the command runs on a compute unit.
 func (k Kind) IsCompute() bool { return k >= Matrix && k <= Special }
 
 // Level is a level of the memory hierarchy.
@@ -70,10 +79,37 @@ const (
 
 func (l Level) String() string { return [...]string{"none", "LB", "GB", "DDR"}[l] }
 
+// Title is what people call the level: L1, LLB, DDR.
+func (l Level) Title() string { return [...]string{"none", "L1", "LLB", "DDR"}[l] }
+
+// ResourceKind is what a resource is the bandwidth of.
+type ResourceKind uint8
+
+// The kinds of resource; the zero value is any other. All but the DDR are a cluster's own.
+const (
+	OtherResource ResourceKind = iota
+	DDRBandwidth
+	DDRPort // of a cluster to the DDR
+	GBBandwidth
+	LinkIn  // into the cores
+	LinkOut // out of the cores
+	NumResourceKinds
+)
+
+var resourceKindNames = [NumResourceKinds]string{"other", "ddr", "ddr-port", "gb", "link-in", "link-out"}
+
+func (k ResourceKind) String() string {
+	if k >= NumResourceKinds {
+		return fmt.Sprintf("resource kind(%d)", uint8(k))
+	}
+	return resourceKindNames[k]
+}
+
 // Resource is a bandwidth that commands share.
 type Resource struct {
-	Name           string
+	Name           string // "cluster0.gb"
 	BytesPerSecond int64
+	Kind           ResourceKind
 }
 
 // Use is what a command takes of a resource.
@@ -82,19 +118,51 @@ type Use struct {
 	Bytes    int64
 }
 
+// QueueKind is the engine that a queue stands for.
+type QueueKind uint8
+
+// The kinds of queue; the zero value is any other engine.
+const (
+	OtherQueue   QueueKind = iota
+	ControlQueue           // launches and barriers
+	DDRLoadQueue
+	DDRStoreQueue
+	InQueue  // into the LBs
+	OutQueue // out of the LBs
+	MatrixQueue
+	VectorQueue
+	SpecialQueue
+	NumQueueKinds
+)
+
+var queueKindNames = [NumQueueKinds]string{"other", "control", "ddr.load", "ddr.store", "lb.in", "lb.out", "mme", "vme", "special"}
+
+func (k QueueKind) String() string {
+	if k >= NumQueueKinds {
+		return fmt.Sprintf("queue kind(%d)", uint8(k))
+	}
+	return queueKindNames[k]
+}
+
 // Queue is an in-order engine.
 type Queue struct {
 	Name    string // "cluster0.mme"
 	Cluster int32
+	Kind    QueueKind
 }
 
 // Command is one entry of a program.
 type Command struct {
-	Kind       Kind
+	Kind Kind
+	// WriteLevel is the level at which this command completes an output tensor (of
+	// a layer, of one instance), or NoLevel. The paper's Table 3 counts these.
+	WriteLevel Level
 	Queue      int32
 	Label      int32 // index into Program.Labels
 	Iteration  int32 // of the batch loop; 0 for the first and for unrolled code
 	Cores      int32 // active cores
+	Task       int32 // index into Program.Tasks plus one; 0: unknown, or none
+	Portion          // of the task
 	DurationPs int64 // compute, launch, barrier: how long; moves: latency
 	Deps       []int32
 	Uses       []Use
@@ -103,9 +171,6 @@ type Command struct {
 	// Useful arithmetic over all cores, without edge waste.
 	MACs      int64
 	VectorOps int64
-	// WriteLevel is the level at which this command completes an output tensor (of
-	// a layer, of one instance), or NoLevel. The paper's Table 3 counts these.
-	WriteLevel Level
 }
 
 // Buffer is a stretch of memory in use from the start of command First until the
@@ -127,6 +192,9 @@ type Program struct {
 	Labels    []string
 	Resources []Resource
 	Queues    []Queue
+	Operators []string // names
+	Tensors   []Tensor
+	Tasks     []Task
 	Commands  []Command
 	Buffers   []Buffer
 	// Capacity of each level in bytes: LB per core, GB per cluster; 0: no check.
@@ -136,7 +204,7 @@ type Program struct {
 	PeakVectorOpsPerSecond float64
 }
 
-// ProblemError tells what is wrong with a program.
+// ProblemError says what is wrong with a program.
 type ProblemError struct {
 	Program string
 	Index   int // of the command, or -1
@@ -160,11 +228,20 @@ func (p *Program) Check() error {
 		if r.BytesPerSecond <= 0 {
 			return bad(-1, "resource %d (%s) has %d bytes per second, expected more than zero", i, r.Name, r.BytesPerSecond)
 		}
+		if r.Kind >= NumResourceKinds {
+			return bad(-1, "resource %d (%s) is of the unknown kind %d", i, r.Name, r.Kind)
+		}
 	}
 	for i := range p.Queues {
 		if c := p.Queues[i].Cluster; c < 0 || int(c) >= p.Clusters {
 			return bad(-1, "queue %d (%s) is of cluster %d of %d", i, p.Queues[i].Name, c, p.Clusters)
 		}
+		if k := p.Queues[i].Kind; k >= NumQueueKinds {
+			return bad(-1, "queue %d (%s) is of the unknown kind %d", i, p.Queues[i].Name, k)
+		}
+	}
+	if item, index, what := p.checkData(); what != "" {
+		return bad(-1, "%s %d %s", item, index, what)
 	}
 	for i := range p.Commands {
 		c := &p.Commands[i]
@@ -181,6 +258,9 @@ func (p *Program) Check() error {
 			return bad(i, "unknown level %d", c.WriteLevel)
 		case len(c.Uses) > 0 && !c.Kind.IsMove():
 			return bad(i, "%v uses a resource, only moves may", c.Kind)
+		}
+		if what := p.checkPortion(c); what != "" {
+			return bad(i, "%s", what)
 		}
 		for _, d := range c.Deps {
 			if d < 0 || int(d) >= i {

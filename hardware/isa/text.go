@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 )
 
 // The text form has one item per line, in any order but with the items of each
-// kind numbered from 0. A line is a word, what is told by position, and fields
+// kind numbered from 0. A line is a word, what its position says, and fields
 // of the form key=value in any order; a field that is zero may be left out. Names
 // are quoted as in Go. From # to the end of a line is a comment.
 //
@@ -21,15 +22,19 @@ import (
 //	peak macs/s=1.28e+14 vectorops/s=4e+12
 //	label 0 "conv"
 //	resource 0 "ddr" bytes/s=108000000000
-//	queue 0 "dma" cluster=0
-//	queue 1 "mme" cluster=0
-//	command 0 ddr.load queue=0 label=0 cores=8 ps=300000 uses=0:4096 bytes=4096  # dma: conv
-//	command 1 matrix queue=1 label=0 cores=8 ps=1000000 deps=0 macs=1000 write=LB  # mme: conv
+//	queue 0 "dma" cluster=0 kind=ddr.load
+//	queue 1 "mme" cluster=0 kind=mme
+//	operator 0 "conv"
+//	tensor 0 "image" bytes=2 shape=1,3,32,32 order=0,2,3,1
+//	tensor 1 "conv.out" bytes=2 shape=1,8,32,32 order=0,2,3,1
+//	task 0 instance=0 operators=0 reads=0@-1[0:1,0:3,0:17,0:32] writes=1@0[0:1,0:8,0:16/8,0:32]
+//	command 0 ddr.load queue=0 label=0 cores=8 task=0 ps=300000 uses=0:4096 bytes=4096  # dma: conv
+//	command 1 matrix queue=1 label=0 cores=8 task=0 part=1/2 ps=1000000 deps=0 macs=1000 write=LB  # mme: conv
 //	buffer 0 LB label=0 cluster=0 address=0 bytes=4096 first=0 lasts=1  # conv
 
 const textVersion = "1"
 
-// TextError tells where a text is not a program.
+// TextError reports where a text is not a program.
 type TextError struct {
 	Name string // of the text
 	Line int    // from 1; 0 for the text as a whole
@@ -81,7 +86,7 @@ func (l *textLine) float(key string, x float64) {
 	*l = append(strconv.AppendFloat(*l, x, 'g', -1, 64), ' ')
 }
 
-func (l *textLine) list(key string, ns []int32) {
+func textList[T int32 | int64](l *textLine, key string, ns []T) {
 	if len(ns) == 0 {
 		return
 	}
@@ -91,6 +96,35 @@ func (l *textLine) list(key string, ns []int32) {
 			*l = append(*l, ',')
 		}
 		*l = strconv.AppendInt(*l, int64(n), 10)
+	}
+	*l = append(*l, ' ')
+}
+
+// operands writes boxes of tensors, tensor@instance[low:high,...]; a dimension that is cut
+// over cores is low:high/cores.
+func (l *textLine) operands(key string, list []Operand) {
+	if len(list) == 0 {
+		return
+	}
+	l.key(key)
+	for i, o := range list {
+		if i > 0 {
+			*l = append(*l, ';')
+		}
+		*l = append(strconv.AppendInt(*l, int64(o.Tensor), 10), '@')
+		*l = append(strconv.AppendInt(*l, int64(o.Instance), 10), '[')
+		for d, r := range o.Box {
+			if d > 0 {
+				*l = append(*l, ',')
+			}
+			*l = append(strconv.AppendInt(*l, r.Lo, 10), ':')
+			*l = strconv.AppendInt(*l, r.Hi, 10)
+			if o.Spread != nil && o.Spread[d] != 1 {
+				*l = append(*l, '/')
+				*l = strconv.AppendInt(*l, o.Spread[d], 10)
+			}
+		}
+		*l = append(*l, ']')
 	}
 	*l = append(*l, ' ')
 }
@@ -169,6 +203,10 @@ func (p *Program) WriteText(w io.Writer) error {
 		l.number(i)
 		l.quote(r.Name)
 		l.must("bytes/s", r.BytesPerSecond)
+		if r.Kind != OtherResource {
+			l.key("kind")
+			l.word(r.Kind.String())
+		}
 		l.writeTo(out)
 	}
 	for i, q := range p.Queues {
@@ -176,6 +214,38 @@ func (p *Program) WriteText(w io.Writer) error {
 		l.number(i)
 		l.quote(q.Name)
 		l.must("cluster", int64(q.Cluster))
+		if q.Kind != OtherQueue {
+			l.key("kind")
+			l.word(q.Kind.String())
+		}
+		l.writeTo(out)
+	}
+	for i, name := range p.Operators {
+		l.word("operator")
+		l.number(i)
+		l.quote(name)
+		l.writeTo(out)
+	}
+	for i := range p.Tensors {
+		t := &p.Tensors[i]
+		l.word("tensor")
+		l.number(i)
+		l.quote(t.Name)
+		l.must("bytes", t.ElementBytes)
+		textList(&l, "shape", t.Shape)
+		textList(&l, "order", t.Order)
+		l.writeTo(out)
+	}
+	for i := range p.Tasks {
+		t := &p.Tasks[i]
+		l.word("task")
+		l.number(i)
+		l.must("instance", int64(t.Instance))
+		textList(&l, "operators", t.Operators)
+		l.operands("reads", t.Reads)
+		l.operands("writes", t.Writes)
+		textList(&l, "columns", t.Columns)
+		textList(&l, "reduction", t.Reduction)
 		l.writeTo(out)
 	}
 	for i := range p.Commands {
@@ -187,8 +257,18 @@ func (p *Program) WriteText(w io.Writer) error {
 		l.must("label", int64(c.Label))
 		l.may("iteration", int64(c.Iteration))
 		l.may("cores", int64(c.Cores))
+		if c.Task != 0 {
+			l.must("task", int64(c.Task)-1)
+		}
+		l.may("operand", int64(c.Operand))
+		if c.Parts != 0 {
+			l.key("part")
+			l = append(strconv.AppendInt(l, int64(c.Part), 10), '/')
+			l = append(strconv.AppendInt(l, int64(c.Parts), 10), ' ')
+		}
+		l.may("tile", int64(c.Tile))
 		l.may("ps", c.DurationPs)
-		l.list("deps", c.Deps)
+		textList(&l, "deps", c.Deps)
 		if len(c.Uses) > 0 {
 			l.key("uses")
 			for j, u := range c.Uses {
@@ -221,7 +301,7 @@ func (p *Program) WriteText(w io.Writer) error {
 		l.must("address", b.Address)
 		l.must("bytes", b.Bytes)
 		l.must("first", int64(b.First))
-		l.list("lasts", b.Lasts)
+		textList(&l, "lasts", b.Lasts)
 		l.comment(labelName(b.Label))
 		l.writeTo(out)
 	}
@@ -298,7 +378,7 @@ func (t *textParser) line(s string, n int) error {
 		if len(lines) > 0 {
 			return fmt.Errorf("a second line %q; the first is line %d", item, lines[0])
 		}
-	case "label", "resource", "queue", "command", "buffer":
+	case "label", "resource", "queue", "operator", "tensor", "task", "command", "buffer":
 		var index int64
 		if index, err = parseInteger(t.next(), 64); err != nil {
 			return fmt.Errorf("number of %s: %w", item, err)
@@ -344,14 +424,21 @@ func (t *textParser) line(s string, n int) error {
 		var s string
 		s, err = t.quoted()
 		p.Labels = append(p.Labels, s)
+	case "operator":
+		var s string
+		s, err = t.quoted()
+		p.Operators = append(p.Operators, s)
 	case "resource":
 		var r Resource
 		if r.Name, err = t.quoted(); err != nil {
 			return err
 		}
 		err = t.fields(func(key, value string) error {
-			if key == "bytes/s" {
+			switch key {
+			case "bytes/s":
 				return set64(&r.BytesPerSecond, value)
+			case "kind":
+				return setName(&r.Kind, NumResourceKinds, "kind of resource", value)
 			}
 			return errUnknownField
 		})
@@ -363,13 +450,20 @@ func (t *textParser) line(s string, n int) error {
 			return err
 		}
 		err = t.fields(func(key, value string) error {
-			if key == "cluster" {
+			switch key {
+			case "cluster":
 				return set32(&q.Cluster, value)
+			case "kind":
+				return setName(&q.Kind, NumQueueKinds, "kind of queue", value)
 			}
 			return errUnknownField
 		})
 		p.Queues = append(p.Queues, q)
 		return err
+	case "tensor":
+		return t.tensor()
+	case "task":
+		return t.task()
 	case "command":
 		return t.command()
 	case "buffer":
@@ -386,12 +480,8 @@ func (t *textParser) line(s string, n int) error {
 
 func (t *textParser) command() error {
 	var c Command
-	kind := t.next()
-	for c.Kind < NumKinds && c.Kind.String() != kind {
-		c.Kind++
-	}
-	if c.Kind == NumKinds {
-		return fmt.Errorf("unknown kind of command %q", kind)
+	if err := setName(&c.Kind, NumKinds, "kind of command", t.next()); err != nil {
+		return err
 	}
 	err := t.fields(func(key, value string) error {
 		switch key {
@@ -403,10 +493,27 @@ func (t *textParser) command() error {
 			return set32(&c.Iteration, value)
 		case "cores":
 			return set32(&c.Cores, value)
+		case "task":
+			err := set32(&c.Task, value)
+			c.Task++ // beyond the largest: negative, which Check refuses
+			return err
+		case "operand":
+			return set32(&c.Operand, value)
+		case "part":
+			part, parts, ok := strings.Cut(value, "/")
+			if !ok {
+				return fmt.Errorf("%q is not of the form part/parts", value)
+			}
+			if err := set32(&c.Part, part); err != nil {
+				return err
+			}
+			return set32(&c.Parts, parts)
+		case "tile":
+			return set32(&c.Tile, value)
 		case "ps":
 			return set64(&c.DurationPs, value)
 		case "deps":
-			return setList(&c.Deps, value)
+			return setList(&c.Deps, value, 32)
 		case "uses":
 			c.Uses = make([]Use, 0, strings.Count(value, ",")+1)
 			for s := range strings.SplitSeq(value, ",") {
@@ -439,6 +546,50 @@ func (t *textParser) command() error {
 	return err
 }
 
+func (t *textParser) tensor() error {
+	name, err := t.quoted()
+	if err != nil {
+		return err
+	}
+	tensor := Tensor{Name: name}
+	err = t.fields(func(key, value string) error {
+		switch key {
+		case "bytes":
+			return set64(&tensor.ElementBytes, value)
+		case "shape":
+			return setList(&tensor.Shape, value, 64)
+		case "order":
+			return setList(&tensor.Order, value, 32)
+		}
+		return errUnknownField
+	})
+	t.p.Tensors = append(t.p.Tensors, tensor)
+	return err
+}
+
+func (t *textParser) task() error {
+	var task Task
+	err := t.fields(func(key, value string) error {
+		switch key {
+		case "instance":
+			return set32(&task.Instance, value)
+		case "operators":
+			return setList(&task.Operators, value, 32)
+		case "reads":
+			return setOperands(&task.Reads, value)
+		case "writes":
+			return setOperands(&task.Writes, value)
+		case "columns":
+			return setList(&task.Columns, value, 64)
+		case "reduction":
+			return setList(&task.Reduction, value, 64)
+		}
+		return errUnknownField
+	})
+	t.p.Tasks = append(t.p.Tasks, task)
+	return err
+}
+
 func (t *textParser) buffer() error {
 	var b Buffer
 	if err := setLevel(&b.Level, t.next()); err != nil {
@@ -457,7 +608,7 @@ func (t *textParser) buffer() error {
 		case "first":
 			return set32(&b.First, value)
 		case "lasts":
-			return setList(&b.Lasts, value)
+			return setList(&b.Lasts, value, 32)
 		}
 		return errUnknownField
 	})
@@ -551,24 +702,75 @@ func setFloat(to *float64, s string) (err error) {
 	return nil
 }
 
-func setList(to *[]int32, s string) error {
-	*to = make([]int32, 0, strings.Count(s, ",")+1)
+func setList[T int32 | int64](to *[]T, s string, bits int) error {
+	*to = make([]T, 0, strings.Count(s, ",")+1)
 	for s := range strings.SplitSeq(s, ",") {
-		n, err := parseInteger(s, 32)
+		n, err := parseInteger(s, bits)
 		if err != nil {
 			return err
 		}
-		*to = append(*to, int32(n))
+		*to = append(*to, T(n))
 	}
 	return nil
 }
 
-func setLevel(to *Level, s string) error {
-	for level := NoLevel; level < NumLevels; level++ {
-		if level.String() == s {
-			*to = level
+func setOperands(to *[]Operand, s string) error {
+	for s := range strings.SplitSeq(s, ";") {
+		o, ok := parseOperand(s)
+		if !ok {
+			return fmt.Errorf("%q is not of the form tensor@instance[low:high,low:high/cores,...]", s)
+		}
+		*to = append(*to, o)
+	}
+	return nil
+}
+
+func parseOperand(s string) (o Operand, ok bool) {
+	tensor, s, _ := strings.Cut(s, "@")
+	instance, s, _ := strings.Cut(s, "[")
+	box, isBox := strings.CutSuffix(s, "]")
+	if err := errors.Join(set32(&o.Tensor, tensor), set32(&o.Instance, instance)); err != nil || !isBox {
+		return o, false
+	}
+	if box == "" {
+		return o, true // of a single number
+	}
+	for s := range strings.SplitSeq(box, ",") {
+		s, cores, cut := strings.Cut(s, "/")
+		low, high, _ := strings.Cut(s, ":")
+		var r Range
+		n := int64(1)
+		if cut {
+			if set64(&n, cores) != nil {
+				return o, false
+			}
+			if o.Spread == nil && n != 1 {
+				o.Spread = slices.Repeat([]int64{1}, len(o.Box))
+			}
+		}
+		if err := errors.Join(set64(&r.Lo, low), set64(&r.Hi, high)); err != nil {
+			return o, false
+		}
+		o.Box = append(o.Box, r)
+		if o.Spread != nil {
+			o.Spread = append(o.Spread, n)
+		}
+	}
+	return o, true
+}
+
+// setName finds the one of n values that has a name.
+func setName[T interface {
+	~uint8
+	fmt.Stringer
+}](to *T, n T, noun, name string) error {
+	for v := range n {
+		if v.String() == name {
+			*to = v
 			return nil
 		}
 	}
-	return fmt.Errorf("unknown level %q", s)
+	return fmt.Errorf("unknown %s %q", noun, name)
 }
+
+func setLevel(to *Level, s string) error { return setName(to, NumLevels, "level", s) }

@@ -15,13 +15,22 @@ import (
 func example() *Program {
 	return &Program{
 		Name: "two tiles", Clusters: 1, Labels: []string{"conv", "add\n# \"x\""},
-		Resources: []Resource{{"ddr", 108e9}, {"gb", 256e9}},
-		Queues:    []Queue{{"cluster0.dma", 0}, {"cluster0.mme", 0}},
+		Resources: []Resource{{"ddr", 108e9, DDRBandwidth}, {Name: "gb", BytesPerSecond: 256e9}},
+		Queues:    []Queue{{Name: "cluster0.dma"}, {Name: "cluster0.mme", Kind: MatrixQueue}},
+		Operators: []string{"conv", "relu\n"},
+		Tensors: []Tensor{
+			{"image", []int64{1, 3, 8, 6}, []int32{0, 2, 3, 1}, 2}, {"out", []int64{1, 4, 8, 6}, []int32{0, 2, 3, 1}, 2}, {"number", nil, nil, 4},
+		},
+		Tasks: []Task{
+			{Instance: 5, Operators: []int32{0, 1}, Reads: []Operand{{Instance: -1, Box: []Range{{0, 1}, {0, 3}, {0, 5}, {0, 6}}}, {Tensor: 2, Instance: 4}},
+				Writes: []Operand{{1, 5, []Range{{0, 1}, {0, 4}, {0, 4}, {0, 6}}, []int64{1, 1, 1, 2}}}, Columns: []int64{2, 4}, Reduction: []int64{27}},
+			{},
+		},
 		Commands: []Command{
-			{Kind: DDRLoad, Cores: 8, DurationPs: 300_000, Uses: []Use{{0, 4096}, {1, 4096}}, Bytes: 4096},
-			{Kind: Matrix, Queue: 1, Cores: 8, DurationPs: 1_000_000, Deps: []int32{0}, MACs: 1000, WriteLevel: LB},
-			{Kind: DDRStore, Label: 1, Iteration: 3, DurationPs: 300_000, Deps: []int32{0, 1}, Uses: []Use{{0, 4096}}, Bytes: 4096, WriteLevel: DDR},
-			{Kind: Vector, Queue: 1, VectorOps: 7},
+			{Kind: DDRLoad, Cores: 8, Task: 1, Portion: Portion{Operand: 1}, DurationPs: 300_000, Uses: []Use{{0, 4096}, {1, 4096}}, Bytes: 4096},
+			{Kind: Matrix, Queue: 1, Cores: 8, Task: 1, Portion: Portion{Part: 1, Parts: 3, Tile: 2}, DurationPs: 1_000_000, Deps: []int32{0}, MACs: 1000, WriteLevel: LB},
+			{Kind: DDRStore, Label: 1, Iteration: 3, Task: 1, Portion: Portion{Part: 3, Parts: 4}, DurationPs: 300_000, Deps: []int32{0, 1}, Uses: []Use{{0, 4096}}, Bytes: 4096, WriteLevel: DDR},
+			{Kind: Vector, Queue: 1, Task: 2, VectorOps: 7},
 			{},
 		},
 		Buffers: []Buffer{
@@ -45,14 +54,21 @@ func ExampleProgram_WriteText() {
 	// peak macs/s=1.28e+14 vectorops/s=0.3333333333333333
 	// label 0 "conv"
 	// label 1 "add\n# \"x\""
-	// resource 0 "ddr" bytes/s=108000000000
+	// resource 0 "ddr" bytes/s=108000000000 kind=ddr
 	// resource 1 "gb" bytes/s=256000000000
 	// queue 0 "cluster0.dma" cluster=0
-	// queue 1 "cluster0.mme" cluster=0
-	// command 0 ddr.load queue=0 label=0 cores=8 ps=300000 uses=0:4096,1:4096 bytes=4096  # cluster0.dma: conv
-	// command 1 matrix queue=1 label=0 cores=8 ps=1000000 deps=0 macs=1000 write=LB  # cluster0.mme: conv
-	// command 2 ddr.store queue=0 label=1 iteration=3 ps=300000 deps=0,1 uses=0:4096 bytes=4096 write=DDR  # cluster0.dma: "add\n# \"x\""
-	// command 3 vector queue=1 label=0 vectorops=7  # cluster0.mme: conv
+	// queue 1 "cluster0.mme" cluster=0 kind=mme
+	// operator 0 "conv"
+	// operator 1 "relu\n"
+	// tensor 0 "image" bytes=2 shape=1,3,8,6 order=0,2,3,1
+	// tensor 1 "out" bytes=2 shape=1,4,8,6 order=0,2,3,1
+	// tensor 2 "number" bytes=4
+	// task 0 instance=5 operators=0,1 reads=0@-1[0:1,0:3,0:5,0:6];2@4[] writes=1@5[0:1,0:4,0:4,0:6/2] columns=2,4 reduction=27
+	// task 1 instance=0
+	// command 0 ddr.load queue=0 label=0 cores=8 task=0 operand=1 ps=300000 uses=0:4096,1:4096 bytes=4096  # cluster0.dma: conv
+	// command 1 matrix queue=1 label=0 cores=8 task=0 part=1/3 tile=2 ps=1000000 deps=0 macs=1000 write=LB  # cluster0.mme: conv
+	// command 2 ddr.store queue=0 label=1 iteration=3 task=0 part=3/4 ps=300000 deps=0,1 uses=0:4096 bytes=4096 write=DDR  # cluster0.dma: "add\n# \"x\""
+	// command 3 vector queue=1 label=0 task=1 vectorops=7  # cluster0.mme: conv
 	// command 4 launch queue=0 label=0  # cluster0.dma: conv
 	// buffer 0 LB label=0 cluster=0 address=0 bytes=4096 first=0 lasts=1,2  # conv
 	// buffer 1 GB label=1 cluster=0 address=64 bytes=1 first=4  # "add\n# \"x\""
@@ -105,8 +121,8 @@ func TestTextRoundTrip(t *testing.T) {
 		number := func() int64 { return rng.Int64() >> rng.IntN(64) }
 		for i := range 1 + rng.IntN(4) {
 			p.Labels = append(p.Labels, string([]byte{byte(rng.Uint32()), byte(rng.Uint32())}))
-			p.Resources = append(p.Resources, Resource{fmt.Sprint("r", i), number() | 1})
-			p.Queues = append(p.Queues, Queue{p.Labels[i], rng.Int32N(int32(p.Clusters))})
+			p.Resources = append(p.Resources, Resource{fmt.Sprint("r", i), number() | 1, ResourceKind(rng.IntN(int(NumResourceKinds)))})
+			p.Queues = append(p.Queues, Queue{p.Labels[i], rng.Int32N(int32(p.Clusters)), QueueKind(rng.IntN(int(NumQueueKinds)))})
 		}
 		index := func(n int) int32 { return rng.Int32N(int32(n)) }
 		for i := range rng.IntN(30) {
@@ -184,6 +200,16 @@ func TestParseTextErrors(t *testing.T) {
 		{"word", head + "resource 1 \"x\" fast", `f:7: "fast" is not of the form key=value`},
 		{"key of resource", head + "resource 1 \"x\" speed=1", `f:7: unknown field "speed"`},
 		{"key of queue", head + "queue 1 \"x\" deps=1", `f:7: unknown field "deps"`},
+		{"kind of queue", head + "queue 1 \"x\" kind=oven", `f:7: field kind: unknown kind of queue "oven"`},
+		{"kind of resource", head + "resource 1 \"x\" kind=oven", `f:7: field kind: unknown kind of resource "oven"`},
+		{"key of tensor", head + "tensor 0 \"x\" size=1", `f:7: unknown field "size"`},
+		{"key of task", head + "task 0 parts=1", `f:7: unknown field "parts"`},
+		{"operand", head + "task 0 reads=0@0[0:1", `f:7: field reads: "0@0[0:1" is not of the form tensor@instance[low:high,low:high/cores,...]`},
+		{"range of an operand", head + "task 0 writes=0@0[1]", `f:7: field writes: "0@0[1]" is not of the form tensor@instance[low:high,low:high/cores,...]`},
+		{"part", head + "command 0 matrix part=1", `f:7: field part: "1" is not of the form part/parts`},
+		{"checked: tensor", head + "tensor 0 \"x\" shape=2", `f:7: program "p": tensor 0 (x) has order [] for shape [2] and elements of 0 bytes`},
+		{"checked: box", head + "tensor 0 \"x\" shape=2 order=0\ntask 0 reads=0@0[1:3]", `f:8: program "p": task 0 has the box [{1 3}] of a tensor of shape [2], spread over [] cores`},
+		{"checked: task", head + "command 0 matrix task=0", `f:7: program "p": command 0: task 0 of 0`},
 		{"key of capacity", head + "capacity L3=1", `f:7: unknown field "L3"`},
 		{"key of peak", head + "peak x=1", `f:7: unknown field "x"`},
 		{"peak", head + "peak macs/s=fast", `f:7: field macs/s: "fast" is not a number`},
@@ -230,7 +256,7 @@ func TestParseTextForms(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Program{
-		Name: "p", Clusters: 1, Labels: []string{"l"}, Queues: []Queue{{"q#", 0}},
+		Name: "p", Clusters: 1, Labels: []string{"l"}, Queues: []Queue{{Name: "q#"}},
 		Commands: []Command{{Kind: Matrix, DurationPs: 5}, {Kind: Vector, Deps: []int32{0}}},
 	}
 	if !reflect.DeepEqual(p, want) {

@@ -181,7 +181,7 @@ func TestActivationEfficiency(t *testing.T) {
 		if len(u) != 4 || u[0].Bytes != c.want || u[1].Bytes != 1000 || u[2].Bytes != 300 || u[3].Bytes != 20 {
 			t.Errorf("efficiency %g: %+v, want %d bytes of the DDR", c.efficiency, u, c.want)
 		}
-		if w := e.uses4(1000, 0, 0, 0); w[0].Bytes != 1000 {
+		if w := e.moves(1000, 0, 0, 0); w[0].Bytes != 1000 {
 			t.Errorf("efficiency %g: weights take %d bytes of the DDR", c.efficiency, w[0].Bytes)
 		}
 		if u := e.activationUses(0, 300, 20, 0); len(u) != 2 || u[0].Bytes != 300 {

@@ -10,16 +10,25 @@ import (
 // commands of one queue only the latest must be waited for.
 type queueLog []uint8
 
+// lastOf is a command of each queue, -1 for none.
+type lastOf [numQueues]int32
+
+var noneOfQueues = func() (none lastOf) {
+	for q := range none {
+		none[q] = -1
+	}
+	return none
+}()
+
+// wait notes a command of a queue.
+func (l *lastOf) wait(queue uint8, c int32) { l[queue] = max(l[queue], c) }
+
 // latest keeps the last command of each queue, ascending.
 func (l *queueLog) latest(cmds []int32) []int32 {
-	var last [numQueues]int32
-	for q := range last {
-		last[q] = -1
-	}
+	last := noneOfQueues
 	for _, c := range cmds {
 		if c >= 0 {
-			q := (*l)[c]
-			last[q] = max(last[q], c)
+			last.wait((*l)[c], c)
 		}
 	}
 	kept := make([]int32, 0, numQueues)
@@ -215,16 +224,13 @@ func (p *pages) claim(lo, hi int64) []int32 {
 		}
 		p.claimed++
 		for i, e := range p.entries {
-			if containsInt(e.pages, page) {
+			if slices.Contains(e.pages, page) {
 				p.drop(i)
 				break
 			}
 		}
-		for i, f := range p.free {
-			if f == page {
-				p.free = append(p.free[:i], p.free[i+1:]...)
-				break
-			}
+		if i := slices.Index(p.free, page); i >= 0 {
+			p.free = slices.Delete(p.free, i, i+1)
 		}
 		deps = append(deps, p.pending[page]...)
 	}
@@ -262,18 +268,7 @@ func (p *pages) putFree(page int) {
 		f := p.free[i]
 		return p.ready[f] > p.ready[page] || (p.ready[f] == p.ready[page] && f > page)
 	})
-	p.free = append(p.free, 0)
-	copy(p.free[i+1:], p.free[i:])
-	p.free[i] = page
-}
-
-func containsInt(s []int, v int) bool {
-	for _, x := range s {
-		if x == v {
-			return true
-		}
-	}
-	return false
+	p.free = slices.Insert(p.free, i, page)
 }
 
 // lastNeeded is the retained entry whose next use comes last, or nil.

@@ -2,6 +2,7 @@ package lower
 
 import (
 	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
@@ -42,6 +43,13 @@ type weightTile struct {
 	unionBytes int64
 	times      int64 // how often it passes from the GB per issued tile
 	lastK      bool
+	portion    isa.Portion // of the step's task
+}
+
+// lookUp is a table of which a step reads some rows.
+type lookUp struct {
+	schedule.ParamRead
+	operand int32 // of the task
 }
 
 type tileKey struct {
@@ -55,6 +63,7 @@ type tileKey struct {
 // layerPlan is how one step becomes commands.
 type layerPlan struct {
 	step   *schedule.Step
+	task   int32 // what Command.Task is
 	layer  *schedule.Layer
 	matrix bool
 	dims   model.MatrixDims // of one core
@@ -75,8 +84,10 @@ type layerPlan struct {
 	kTiles      int
 	restream    bool // weights pass once per outer tile
 	params      []weightTile
-	rows        []schedule.ParamRead // table look-ups
+	rows        []lookUp
 	weightTotal int64
+	// ends of the tiles of weights along columns and reduction
+	columns, reduction []int64
 }
 
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
@@ -143,14 +154,15 @@ func plan(s *schedule.Schedule, st *schedule.Step, m *cost.Model, buffer, weight
 	// Two tiles must fit, so that one loads while the other is used.
 	half := max(64, weightRing/2)
 	chunk := max(64, (buffer-weightRing)/2)
-	for _, p := range st.Params {
+	for i, p := range st.Params {
+		operand := int32(len(st.Reads) + i)
 		switch {
 		case p.Rows:
-			lp.rows = append(lp.rows, p)
+			lp.rows = append(lp.rows, lookUp{p, operand})
 		case p.Tensor == anchorWeights && lp.matrix:
-			lp.tileWeights(p, m, max(half, ceilDiv(p.CoreBytes, fine.weightTiles)))
+			lp.tileWeights(p, operand, m, max(half, ceilDiv(p.CoreBytes, fine.weightTiles)))
 		default:
-			lp.params = append(lp.params, cut(p, max(chunk, ceilDiv(p.CoreBytes, fine.weightTiles)))...)
+			lp.params = append(lp.params, cut(p, operand, max(chunk, ceilDiv(p.CoreBytes, fine.weightTiles)))...)
 		}
 	}
 	lp.restream = lp.tiles > 1 && lp.weightTotal > weightRing
@@ -194,7 +206,7 @@ func usefulWork(s *schedule.Schedule, inst *schedule.Instance, op *model.Op, o m
 	if n == 0 {
 		return model.Work{}
 	}
-	part := func(w int64) int64 { return w*(rank+1)/n - w*rank/n }
+	part := func(w int64) int64 { return piece(w, rank, n) }
 	return model.Work{MACs: part(all.MACs), Vector: model.VectorWork{
 		Simple: part(all.Vector.Simple), Special: part(all.Vector.Special), Move: part(all.Vector.Move)}}
 }
@@ -207,14 +219,15 @@ func (lp *layerPlan) rowsOfTile(g *model.Graph) int64 {
 }
 
 // cut divides a parameter block into chunks of at most this many bytes.
-func cut(p schedule.ParamRead, chunk int64) []weightTile {
+func cut(p schedule.ParamRead, operand int32, chunk int64) []weightTile {
 	n := ceilDiv(p.CoreBytes, chunk)
 	var ts []weightTile
 	for i := int64(0); i < n; i++ {
 		ts = append(ts, weightTile{
 			key: tileKey{p.Tensor, p.Offset, p.UnionBytes, int(n), int(i)}, times: 1,
-			coreBytes:  p.CoreBytes*(i+1)/n - p.CoreBytes*i/n,
-			unionBytes: p.UnionBytes*(i+1)/n - p.UnionBytes*i/n,
+			coreBytes:  piece(p.CoreBytes, i, n),
+			unionBytes: piece(p.UnionBytes, i, n),
+			portion:    isa.Portion{Operand: operand}.Cut(i, n),
 		})
 	}
 	return ts
@@ -223,7 +236,7 @@ func cut(p schedule.ParamRead, chunk int64) []weightTile {
 // tileWeights cuts the anchor's weights into tiles of at most half bytes, multiples
 // of the matrix unit's geometry: first along the reduction, as far as one column of
 // blocks needs it, then along the columns.
-func (lp *layerPlan) tileWeights(p schedule.ParamRead, m *cost.Model, half int64) {
+func (lp *layerPlan) tileWeights(p schedule.ParamRead, operand int32, m *cost.Model, half int64) {
 	d := lp.dims
 	lp.weightTotal = p.CoreBytes
 	var nCuts, kCuts []int64
@@ -249,7 +262,8 @@ func (lp *layerPlan) tileWeights(p schedule.ParamRead, m *cost.Model, half int64
 			// Cumulative shares, so that the tiles add up to the whole.
 			core, union := mulDiv(p.CoreBytes, seen, nAll*kAll), mulDiv(p.UnionBytes, seen, nAll*kAll)
 			t := weightTile{key: tileKey{p.Tensor, p.Offset, p.UnionBytes, total, i}, n: n, k: k, reps: 1, times: 1,
-				coreBytes: core - doneCore, unionBytes: union - doneUnion, lastK: kk == len(kCuts)-1}
+				coreBytes: core - doneCore, unionBytes: union - doneUnion, lastK: kk == len(kCuts)-1,
+				portion: isa.Portion{Operand: operand, Tile: int32(i) + 1}}
 			if d.Reps > 1 {
 				t.reps, t.n = n, d.N
 			}
@@ -259,6 +273,18 @@ func (lp *layerPlan) tileWeights(p schedule.ParamRead, m *cost.Model, half int64
 		}
 	}
 	lp.kTiles = len(kCuts)
+	lp.columns, lp.reduction = ends(nCuts), ends(kCuts)
+}
+
+// ends are the sums of the first one, the first two, ... extents.
+func ends(extents []int64) []int64 {
+	sums := make([]int64, len(extents))
+	end := int64(0)
+	for i, n := range extents {
+		end += n
+		sums[i] = end
+	}
+	return sums
 }
 
 // mulDiv is a*b/c for factors whose product may pass 63 bits.
@@ -274,8 +300,7 @@ func even(n, grain, parts int64) []int64 {
 	var out []int64
 	left := n
 	for i := int64(0); i < parts; i++ {
-		b := blocks*(i+1)/parts - blocks*i/parts
-		size := min(left, b*grain)
+		size := min(left, piece(blocks, i, parts)*grain)
 		out = append(out, size)
 		left -= size
 	}

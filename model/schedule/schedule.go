@@ -62,6 +62,8 @@ type Value struct {
 // Read is what one step needs of one value.
 type Read struct {
 	Value int
+	// Region is the box around what all cores need.
+	Region model.Region
 	// Bytes summed over cores; the same byte on two cores counts twice.
 	NeedBytes   int64
 	RemoteBytes int64 // of these, not in the reading core's own LB slice
@@ -88,6 +90,7 @@ type Read struct {
 // ParamRead is what one step needs of one constant.
 type ParamRead struct {
 	Tensor model.TensorID
+	Region model.Region // the box around what all cores read
 	// CoreBytes is what the busiest core reads, UnionBytes what leaves the GB when
 	// cores that need the same bytes share one broadcast.
 	CoreBytes, UnionBytes int64
@@ -472,6 +475,7 @@ func (s *Schedule) read(v int, t model.TensorID, need []Regions) Read {
 		previous = r
 	}
 	rd.UnionBytes = min(distinct, union.Elements()) * size
+	rd.Region = union
 	return rd
 }
 
@@ -503,6 +507,7 @@ func (s *Schedule) params(layer *Layer, t model.TensorID, need []Regions) ParamR
 		}
 		previous = r
 	}
+	pr.Region = hull
 	for d, iv := range hull {
 		pr.Offset = pr.Offset*g.Tensor(t).Shape[d] + iv.Lo
 	}

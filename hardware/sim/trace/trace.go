@@ -3,7 +3,9 @@
 //
 // A cluster is a process. In it, each queue is a track (control, DMA queues, compute
 // units) with a slice for each command, and each level of memory one or more tracks
-// with a slice for each buffer, so many that no two slices of a track overlap. A flow
+// with a slice for each buffer, so many that no two slices of a track overlap. The slice
+// of a command names its instance and the boxes of tensors that it works on, as far as the
+// program knows them. A flow
 // goes from each command to each that waits for it, but not for launches and barriers,
 // which wait for everything. Counters show the bytes in use of each memory and, in a
 // process of its own, what passes over the resources that all clusters share.
@@ -118,11 +120,11 @@ func (w *writer) names() {
 	}
 	for q := range w.p.Queues {
 		queue := &w.p.Queues[q]
-		_, short, found := strings.Cut(queue.Name, ".")
-		if !found {
-			short = queue.Name
+		name := queue.Name
+		if queue.Kind != isa.OtherQueue { // the cluster's name stands at the process
+			name = queue.Kind.String()
 		}
-		w.track(process(queue.Cluster), 1+q, short)
+		w.track(process(queue.Cluster), 1+q, name)
 	}
 	w.lanes = len(w.p.Queues)
 }
@@ -145,9 +147,49 @@ func (w *writer) commands() {
 				args = append(args, fmt.Sprintf(`"%s":%d`, a.name, a.value))
 			}
 		}
+		args = append(args, w.data(i)...)
 		w.event("X", fmt.Sprintf(`"name":%s,"cat":"%v","ts":%s,"dur":%s,%s,"args":{%s}`, quote(w.p.Labels[c.Label]), c.Kind,
 			us(w.r.Start[i]), us(w.r.End[i]-w.r.Start[i]), w.place(int32(i)), strings.Join(args, ",")))
 	}
+}
+
+// data names the instance and the boxes that a command works on, or of which it has a part.
+func (w *writer) data(i int) (args []string) {
+	reads, writes, ok := w.p.Data(i)
+	if !ok {
+		return nil
+	}
+	c := &w.p.Commands[i]
+	args = append(args, fmt.Sprintf(`"instance":%d`, w.p.Tasks[c.Task-1].Instance))
+	if c.Kind.IsMove() {
+		args = append(args, `"tensor":`+quote(w.box(&reads[0])))
+	} else {
+		args = append(args, `"reads":`+w.boxes(reads), `"writes":`+w.boxes(writes))
+	}
+	if c.Parts > 1 {
+		args = append(args, fmt.Sprintf(`"part":"%d of %d"`, c.Part+1, c.Parts))
+	}
+	if c.Tile != 0 {
+		args = append(args, fmt.Sprintf(`"weight_tile":%d`, c.Tile))
+	}
+	return args
+}
+
+func (w *writer) boxes(list []isa.Operand) string {
+	quoted := make([]string, len(list))
+	for i := range list {
+		quoted[i] = quote(w.box(&list[i]))
+	}
+	return "[" + strings.Join(quoted, ",") + "]"
+}
+
+// box is a box of a tensor such as x[0:1,0:64]; ranges are half-open.
+func (w *writer) box(o *isa.Operand) string {
+	ranges := make([]string, len(o.Box))
+	for d, r := range o.Box {
+		ranges[d] = fmt.Sprintf("%d:%d", r.Lo, r.Hi)
+	}
+	return w.p.Tensors[o.Tensor].Name + "[" + strings.Join(ranges, ",") + "]"
 }
 
 // flows go from the start of a command, since a flow belongs to the slice that is there
@@ -201,12 +243,12 @@ func (w *writer) buffers() {
 				if lane < 0 {
 					lane = len(free)
 					free = append(free, 0)
-					w.track(process(int32(k)), first+lane, fmt.Sprintf("%v %d", level, lane))
+					w.track(process(int32(k)), first+lane, fmt.Sprintf("%s %d", level.Title(), lane))
 				}
 				free[lane] = u.to
 				b := &w.p.Buffers[u.index]
-				w.event("X", fmt.Sprintf(`"name":%s,"cat":"%v","ts":%s,"dur":%s,"pid":%d,"tid":%d,"args":{"address":%d,"bytes":%d}`,
-					quote(w.p.Labels[b.Label]), level, us(u.from), us(u.to-u.from), process(int32(k)), first+lane, b.Address, b.Bytes))
+				w.event("X", fmt.Sprintf(`"name":%s,"cat":"%s","ts":%s,"dur":%s,"pid":%d,"tid":%d,"args":{"address":%d,"bytes":%d}`,
+					quote(w.p.Labels[b.Label]), level.Title(), us(u.from), us(u.to-u.from), process(int32(k)), first+lane, b.Address, b.Bytes))
 			}
 			w.lanes += len(free)
 		}
@@ -220,7 +262,7 @@ func (w *writer) counter(pid int, name, unit string, ps, value int64) {
 func (w *writer) occupancy() {
 	for k := range w.r.Clusters {
 		for level := isa.LB; level < isa.NumLevels; level++ {
-			name := fmt.Sprintf("%v in use", level)
+			name := level.Title() + " in use"
 			if level == isa.LB {
 				name += ", per core"
 			}
@@ -260,8 +302,7 @@ func newMeter(p *isa.Program) *meter {
 		}
 	}
 	for i, r := range p.Resources {
-		// The names of a cluster's own resources begin with the cluster's.
-		if user[i] < 0 || user[i] > 0 && !strings.Contains(r.Name, ".") {
+		if user[i] < 0 || user[i] > 0 && r.Kind == isa.DDRBandwidth {
 			m.shared = append(m.shared, int32(i))
 		}
 	}

@@ -1,0 +1,211 @@
+package isa
+
+import (
+	"fmt"
+	"math"
+)
+
+// Tensor is a tensor of the network.
+type Tensor struct {
+	Name         string
+	Shape        []int64
+	Order        []int32 // dimensions as they lie in memory, the outermost first
+	ElementBytes int64
+}
+
+// Range is a half-open interval of one dimension.
+type Range struct{ Lo, Hi int64 }
+
+// Operand is a box of a tensor that a task reads or writes, over all cores together.
+type Operand struct {
+	Tensor   int32   // index into Program.Tensors
+	Instance int32   // that makes it; -1: an input or a constant of the network
+	Box      []Range // one for each dimension of the tensor
+	// Spread is, for what the task writes, how many cores each dimension of the box is cut
+	// over, into equal parts: cores count through the dimensions in the order of memory,
+	// the outermost slowest. What a core reads follows from what it writes. Nil: not cut.
+	Spread []int64
+}
+
+// Task is one layer of one instance.
+type Task struct {
+	Instance      int32
+	Operators     []int32 // indices into Program.Operators, in the order in which they run
+	Reads, Writes []Operand
+	// Columns and Reduction are the ends of the tiles that the matrix unit's stationary
+	// operand passes in, along the columns of the product and along its reduction; where
+	// the task is several products, Columns cuts the list of products. Tile 1 is the first
+	// of both, tile 2 the next along the reduction.
+	Columns, Reduction []int64
+}
+
+// Portion is the share that a command has of its task.
+//
+// What each core writes of a result, in the order of memory, is cut into Parts equal parts.
+// A command that computes or stores has part Part of them (from 0). A load of part Part
+// brings what that part of the results needs of the operand and no earlier part has
+// brought; a block of parameters is cut itself. Parts 0 is all.
+type Portion struct {
+	Operand int32 // of a move: index into the task's Reads, or, for a store, into its Writes
+	Part    int32
+	Parts   int32
+	// Tile is the tile of the stationary operand, from 1, that is loaded or multiplied with,
+	// or whose columns of the results the vector work and the stores behind a product
+	// take; 0: all.
+	Tile int32
+}
+
+// Cut returns part i of n of a portion.
+func (p Portion) Cut(i, n int64) Portion {
+	if n > 1 {
+		p.Part, p.Parts = p.Part*int32(n)+int32(i), max(1, p.Parts)*int32(n)
+	}
+	return p
+}
+
+// Stores reports whether commands of this kind move what a task has written; other moves
+// bring what it reads.
+func (k Kind) Stores() bool { return k == LBStore || k == DDRStore }
+
+// Data returns what a command and others of its stage read and write: a move has the
+// operand that it moves in both. Part gives the command's own share. Without a task, ok is
+// false.
+func (p *Program) Data(command int) (reads, writes []Operand, ok bool) {
+	c := &p.Commands[command]
+	if c.Task == 0 {
+		return nil, nil, false
+	}
+	t := &p.Tasks[c.Task-1]
+	reads, writes = t.Reads, t.Writes
+	if c.Kind.Stores() {
+		reads = writes[c.Operand : c.Operand+1]
+		writes = reads
+	} else if c.Kind.IsMove() {
+		reads = reads[c.Operand : c.Operand+1]
+		writes = reads
+	}
+	return reads, writes, true
+}
+
+// Part returns the smallest box around what a core has of an operand that a task writes,
+// and of that around one part, which is a range of elements in the order of memory.
+func (p *Program) Part(o Operand, portion Portion, core int64) []Range {
+	order := p.Tensors[o.Tensor].Order
+	box := append([]Range(nil), o.Box...)
+	if o.Spread != nil {
+		for i := len(order) - 1; i >= 0; i-- {
+			d := order[i]
+			n, extent := o.Spread[d], box[d].Hi-box[d].Lo
+			box[d] = Range{box[d].Lo + core%n*extent/n, box[d].Lo + (core%n+1)*extent/n}
+			core /= n
+		}
+	}
+	if portion.Parts <= 1 {
+		return box
+	}
+	total := int64(1)
+	for _, r := range box {
+		total *= r.Hi - r.Lo
+	}
+	lo, hi := share(total, portion.Part, portion.Parts), share(total, portion.Part+1, portion.Parts)
+	if lo == hi {
+		for d := range box {
+			box[d].Hi = box[d].Lo
+		}
+		return box
+	}
+	// From the outermost dimension inward: where the range has one index, the next one is
+	// narrowed, too; where it has several, the inner ones are in it whole.
+	inner := total
+	for _, d := range order {
+		inner /= box[d].Hi - box[d].Lo
+		first, last := lo/inner, (hi-1)/inner
+		box[d] = Range{box[d].Lo + first, box[d].Lo + last + 1}
+		if first != last {
+			break
+		}
+		lo, hi = lo-first*inner, hi-first*inner
+	}
+	return box
+}
+
+// share is total*i/n, rounded down, without overflow.
+func share(total int64, i, n int32) int64 {
+	return total/int64(n)*int64(i) + total%int64(n)*int64(i)/int64(n)
+}
+
+// checkData looks for the first index out of range in tensors and tasks.
+func (p *Program) checkData() (item string, index int, what string) {
+	for i := range p.Tensors {
+		t := &p.Tensors[i]
+		seen := make([]bool, len(t.Shape))
+		ok := len(t.Order) == len(t.Shape) && t.ElementBytes >= 0
+		elements := int64(1)
+		for _, n := range t.Shape {
+			ok = ok && n >= 0 && (n == 0 || elements <= math.MaxInt64/n)
+			elements *= n
+		}
+		for _, d := range t.Order {
+			ok = ok && d >= 0 && int(d) < len(seen) && !seen[d]
+			if ok {
+				seen[d] = true
+			}
+		}
+		if !ok {
+			return "tensor", i, fmt.Sprintf("(%s) has order %v for shape %v and elements of %d bytes", t.Name, t.Order, t.Shape, t.ElementBytes)
+		}
+	}
+	for i := range p.Tasks {
+		t := &p.Tasks[i]
+		for _, op := range t.Operators {
+			if op < 0 || int(op) >= len(p.Operators) {
+				return "task", i, fmt.Sprintf("runs operator %d of %d", op, len(p.Operators))
+			}
+		}
+		for _, list := range [...][]Operand{t.Reads, t.Writes} {
+			for _, o := range list {
+				if o.Tensor < 0 || int(o.Tensor) >= len(p.Tensors) {
+					return "task", i, fmt.Sprintf("has tensor %d of %d", o.Tensor, len(p.Tensors))
+				}
+				shape := p.Tensors[o.Tensor].Shape
+				ok := len(o.Box) == len(shape) && (o.Spread == nil || len(o.Spread) == len(shape))
+				for d := 0; ok && d < len(shape); d++ {
+					r := o.Box[d]
+					ok = 0 <= r.Lo && r.Lo <= r.Hi && r.Hi <= shape[d] && (o.Spread == nil || 0 < o.Spread[d] && o.Spread[d] <= max(1, r.Hi-r.Lo))
+				}
+				if !ok {
+					return "task", i, fmt.Sprintf("has the box %v of a tensor of shape %v, spread over %v cores", o.Box, shape, o.Spread)
+				}
+			}
+		}
+	}
+	return "", 0, ""
+}
+
+// checkPortion says what is wrong with a command's reference to its task; "" if nothing.
+func (p *Program) checkPortion(c *Command) string {
+	switch {
+	case c.Task < 0 || int(c.Task) > len(p.Tasks):
+		return fmt.Sprintf("task %d of %d", c.Task-1, len(p.Tasks))
+	case c.Task == 0 && c.Portion != (Portion{}):
+		return "a portion of no task"
+	case c.Task == 0:
+		return ""
+	case c.Part < 0 || c.Parts < 0 || c.Part >= max(1, c.Parts):
+		return fmt.Sprintf("part %d of %d", c.Part, c.Parts)
+	}
+	t := &p.Tasks[c.Task-1]
+	operands := 1
+	if c.Kind.Stores() {
+		operands = len(t.Writes)
+	} else if c.Kind.IsMove() {
+		operands = len(t.Reads)
+	}
+	if c.Operand < 0 || int(c.Operand) >= operands {
+		return fmt.Sprintf("operand %d of %d", c.Operand, operands)
+	}
+	if tiles := int64(len(t.Columns)) * int64(len(t.Reduction)); c.Tile < 0 || int64(c.Tile) > tiles {
+		return fmt.Sprintf("tile %d of %d", c.Tile, tiles)
+	}
+	return ""
+}

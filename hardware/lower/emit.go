@@ -1,0 +1,313 @@
+package lower
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// pending is a command of one cluster; dependencies are indices in emitter.cmds.
+type pending struct {
+	isa.Command
+	block int32
+	opens bool // first command of its block: waits for everything before
+	roam  bool // a load that may leave its block
+}
+
+// emitter lowers the work of one cluster.
+type emitter struct {
+	p       *isa.Program
+	spec    *hardware.Spec
+	cost    *cost.Model
+	opt     Options
+	cluster int32
+	alike   int // clusters with the same work, which copies will be for
+	tables  *tables
+	fine    grain
+
+	cmds   []pending
+	queues queueLog
+	block  int32
+	iter   int32
+	// label and task of the step that is lowered
+	label, task int32
+
+	lb      space
+	gbActs  space
+	weights ring // three quarters of the weight buffer
+	params  ring // the rest: biases, scales, tables
+	pages   *pages
+	home    home // in the place of pages if there is no GB
+	inGB    []gbValue
+	uses    map[tileKey][]int64 // positions of uses, in order
+	nextPos map[tileKey]int
+	// kernelEnd is the position of the first use after the running kernel.
+	kernelEnd int64
+	stretches []levelled
+	useSpace  []isa.Use // room for the uses of the next commands
+}
+
+// gbValue is a value that claims pages until after step last.
+type gbValue struct {
+	place *stretch
+	last  int
+}
+
+type levelled struct {
+	*stretch
+	level isa.Level
+}
+
+// valueState is what the emitter knows of a value while it runs an iteration.
+type valueState struct {
+	ready []int32 // commands after which it is complete
+	place *stretch
+}
+
+// add appends a command of the present step.
+func (e *emitter) add(q int, c isa.Command, deps ...[]int32) int32 {
+	c.Queue = e.cluster*numQueues + int32(q)
+	c.Iteration = e.iter
+	c.Label, c.Task = e.label, e.task
+	n := 0
+	for _, d := range deps {
+		n += len(d)
+	}
+	if n > 0 {
+		c.Deps = make([]int32, 0, n)
+	}
+	for _, d := range deps {
+		for _, x := range d {
+			if x >= 0 {
+				c.Deps = append(c.Deps, x)
+			}
+		}
+	}
+	e.queues = append(e.queues, uint8(q))
+	if len(c.Deps) > longList {
+		c.Deps = e.queues.latest(c.Deps)
+	}
+	e.cmds = append(e.cmds, pending{Command: c, block: e.block})
+	return int32(len(e.cmds) - 1)
+}
+
+// open begins a block: what comes behind waits for all that was before.
+func (e *emitter) open(kind isa.Kind, label string, s float64) {
+	e.block++
+	e.label, e.task = e.tables.label(label), 0
+	i := e.add(qControl, isa.Command{Kind: kind, DurationPs: seconds(s)})
+	e.cmds[i].opens = true
+}
+
+func (e *emitter) resource(r int) int32 { return 1 + e.cluster*numResources + int32(r) }
+
+// seconds is a time in picoseconds, rounded up.
+func seconds(s float64) int64 { return int64(math.Ceil(s * 1e12)) }
+
+// run lowers the cluster's segments.
+func (e *emitter) run(segments []Segment) error {
+	plans, kernelEnds := e.planSteps(segments)
+	e.divideBuffers(segments)
+	kernel := 0
+	for i, seg := range segments {
+		s := seg.Schedule
+		before := len(e.cmds)
+		for it := range seg.Iterations {
+			if it == 1 { // the others will be much like the first
+				more := (len(e.cmds) - before) * (seg.Iterations - 1)
+				e.cmds = slices.Grow(e.cmds, min(more+more/16, maxCommands/e.alike))
+			}
+			values := make([]valueState, len(s.Values))
+			for k, lp := range plans[i] {
+				if k == 0 || lp.step.Instance != plans[i][k-1].step.Instance {
+					e.kernelEnd = kernelEnds[kernel]
+					kernel++
+					e.launch(s, lp.step.Instance)
+				} else if !e.opt.CrossLayer {
+					e.open(isa.Barrier, lp.layer.Name, e.spec.SyncSeconds)
+				}
+				e.releaseDead(k)
+				e.step(s, lp, values)
+				if len(e.p.Commands)+len(e.cmds)*e.alike > maxCommands {
+					return &TooLargeError{e.p.Name, fmt.Sprintf("have more than %d commands", maxCommands)}
+				}
+			}
+			e.releaseDead(len(s.Steps) + 1)
+			e.iter++
+		}
+	}
+	e.flush()
+	return nil
+}
+
+// planSteps plans the steps of all segments and notes when each weight tile is used: its
+// positions in the sequence of all uses. kernelEnds are the positions at which kernels end.
+func (e *emitter) planSteps(segments []Segment) (plans [][]*layerPlan, kernelEnds []int64) {
+	buffer := schedule.WeightBufferBytes(e.spec) - schedule.WeightHomeBytes(e.spec)
+	weightRing := schedule.WeightRingBytes(e.spec)
+	plans = make([][]*layerPlan, len(segments))
+	e.uses, e.nextPos = map[tileKey][]int64{}, map[tileKey]int{}
+	pos := int64(0)
+	for i, seg := range segments {
+		for k := range seg.Schedule.Steps {
+			lp := plan(seg.Schedule, &seg.Schedule.Steps[k], e.cost, buffer, weightRing, e.fine)
+			lp.task = e.tables.task(seg.Schedule, lp)
+			plans[i] = append(plans[i], lp)
+		}
+		for range seg.Iterations {
+			for k, lp := range plans[i] {
+				if k > 0 && lp.step.Instance != plans[i][k-1].step.Instance {
+					kernelEnds = append(kernelEnds, pos)
+				}
+				lp.eachUse(func(t *weightTile) {
+					e.uses[t.key] = append(e.uses[t.key], pos)
+					pos++
+				})
+			}
+			kernelEnds = append(kernelEnds, pos)
+		}
+	}
+	return plans, kernelEnds
+}
+
+// divideBuffers lays out the weight buffer, behind the LB's data, and the GB.
+func (e *emitter) divideBuffers(segments []Segment) {
+	lbData := int64(0)
+	for _, seg := range segments {
+		lbData = max(lbData, seg.Schedule.LBCapacity)
+	}
+	home := schedule.WeightHomeBytes(e.spec)
+	buffer := schedule.WeightBufferBytes(e.spec) - home
+	weightRing := schedule.WeightRingBytes(e.spec)
+	e.lb.log, e.gbActs.log = &e.queues, &e.queues
+	e.params = ring{space: space{log: &e.queues}, base: lbData, size: buffer - weightRing}
+	e.weights = ring{space: space{log: &e.queues}, base: lbData + e.params.size, size: weightRing}
+	if e.spec.GB != nil {
+		e.pages = newPages(&e.queues, int64(e.spec.GB.SizeBytes), e.recordEntry)
+		return
+	}
+	e.home.log, e.home.tiles = &e.queues, map[tileKey]resident{}
+	e.home.next = e.weights.base + weightRing
+	e.home.end = e.home.next + home
+}
+
+// eachUse visits the weight tiles of a step in the order in which they pass.
+func (lp *layerPlan) eachUse(visit func(*weightTile)) {
+	for i := range lp.params {
+		visit(&lp.params[i])
+	}
+	times := int64(1)
+	if lp.restream {
+		times = lp.tiles
+	}
+	for ; times > 0; times-- {
+		for i := range lp.weights {
+			visit(&lp.weights[i])
+		}
+	}
+}
+
+// launch begins the kernel of an instance.
+func (e *emitter) launch(s *schedule.Schedule, inst int) {
+	if !e.opt.KeepWeights && e.pages != nil {
+		e.pages.forget()
+	}
+	in := &s.Instances.Instances[inst]
+	e.open(isa.Launch, fmt.Sprintf("%s/%d", s.Grouping.Groups[in.Group].Name, in.Index), e.spec.LaunchSeconds)
+}
+
+// releaseDead gives the GB pages of values back that no step from step on reads.
+func (e *emitter) releaseDead(step int) {
+	kept := e.inGB[:0]
+	for _, v := range e.inGB {
+		if v.last < step {
+			e.pages.unclaim(v.place.lo, v.place.hi, v.place.lasts)
+		} else {
+			kept = append(kept, v)
+		}
+	}
+	e.inGB = kept
+}
+
+// flush appends the cluster's commands and buffers to the program.
+func (e *emitter) flush() {
+	if e.pages != nil {
+		e.pages.clear()
+	}
+	base := int32(len(e.p.Commands))
+	e.flushCommands(base)
+	e.p.Buffers = slices.Grow(e.p.Buffers, len(e.stretches)*e.alike)
+	for _, s := range e.stretches {
+		if s.first < 0 || s.hi == s.lo {
+			continue
+		}
+		b := isa.Buffer{Label: s.label, Level: s.level, Cluster: e.cluster, Address: s.lo, Bytes: s.hi - s.lo, First: base + s.first}
+		for _, l := range s.lasts {
+			b.First = min(b.First, base+l)
+			b.Lasts = append(b.Lasts, base+l)
+		}
+		slices.Sort(b.Lasts)
+		b.Lasts = slices.Compact(b.Lasts)
+		e.p.Buffers = append(e.p.Buffers, b)
+	}
+}
+
+// flushCommands completes the dependencies of the cluster's commands and appends them.
+// Indices in the program are base more than those here.
+func (e *emitter) flushCommands(base int32) {
+	opener := make([]int32, e.block+1)
+	for i := range e.cmds {
+		if e.cmds[i].opens {
+			opener[e.cmds[i].block] = int32(i)
+		}
+	}
+	e.p.Commands = slices.Grow(e.p.Commands, len(e.cmds)*e.alike)
+	deps := make([]int32, 0, 3*len(e.cmds))
+	settled := noneOfQueues // of each queue, the last that does not roam
+	for i := range e.cmds {
+		pc := &e.cmds[i]
+		own := e.queues[i]
+		// A queue runs in order: of several commands of one queue, waiting for the last
+		// is enough, and of the own queue for none.
+		last := noneOfQueues
+		switch {
+		case pc.opens:
+			last = settled
+		case pc.roam:
+			for _, d := range pc.Deps {
+				last.wait(e.queues[d], d)
+			}
+		default:
+			// Earlier blocks have ended when this block opens, but for what roams.
+			opens := opener[pc.block]
+			last.wait(e.queues[opens], opens)
+			for _, d := range pc.Deps {
+				if e.cmds[d].block == pc.block || e.cmds[d].roam {
+					last.wait(e.queues[d], d)
+				}
+			}
+		}
+		last[own] = -1
+		n := len(deps)
+		for _, d := range last {
+			if d >= 0 {
+				deps = append(deps, base+d)
+			}
+		}
+		c := pc.Command
+		c.Deps = nil
+		if m := len(deps); m > n {
+			c.Deps = deps[n:m:m]
+			slices.Sort(c.Deps)
+		}
+		if !pc.roam {
+			settled[own] = int32(i)
+		}
+		e.p.Commands = append(e.p.Commands, c)
+	}
+}

@@ -1,0 +1,214 @@
+package lower
+
+import (
+	"math"
+
+	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// piece is part i of n of a number of bytes; the parts add up to the whole.
+func piece(bytes, i, n int64) int64 { return bytes*(i+1)/n - bytes*i/n }
+
+// loadTile brings a weight tile to the weight buffer of this many cores and returns
+// the command after which it is there, and its place.
+func (e *emitter) loadTile(t *weightTile, through *ring, cores int64) (int32, *stretch) {
+	list := e.uses[t.key]
+	n := e.nextPos[t.key]
+	e.nextPos[t.key] = n + 1
+	next := int64(never)
+	if n+1 < len(list) && (e.opt.KeepWeights || list[n+1] < e.kernelEnd) {
+		next = list[n+1]
+	}
+	gbBytes := t.unionBytes * t.times
+	if !e.spec.CoreLink.Broadcast {
+		gbBytes = t.coreBytes * cores * t.times
+	}
+	coreBytes := t.coreBytes * t.times
+	if e.pages == nil {
+		return e.loadHome(t, through, gbBytes, next != never)
+	}
+	place, free := through.next(t.coreBytes, e.label)
+	ent := e.pages.find(t.key, next)
+	var c int32
+	if ent == nil || t.unionBytes > e.pages.largest() {
+		c = e.stream(streamed{part: t.portion, key: t.key, roam: true, bytes: t.unionBytes, gbBytes: gbBytes, coreBytes: coreBytes, next: next, free: free, place: place})
+	} else {
+		c = e.add(qIn, isa.Command{Kind: isa.LBLoad, Portion: t.portion, Bytes: t.unionBytes * t.times, DurationPs: e.lbLatency(),
+			Uses: e.moveIn(gbBytes, coreBytes)}, free, []int32{ent.load})
+		ent.users = append(ent.users, c)
+		place.use(c)
+	}
+	e.recordStretch(place, isa.LB)
+	return c, place
+}
+
+// loadHome is loadTile on a machine without a GB: the tile comes from the DDR, or
+// from where it was kept on its first use. far is what leaves the DDR.
+func (e *emitter) loadHome(t *weightTile, through *ring, far int64, again bool) (int32, *stretch) {
+	coreBytes := t.coreBytes * t.times
+	latency := e.ddrLatency() + e.lbLatency()
+	kept, ok := e.home.tiles[t.key]
+	// Without broadcast, each core keeps its own copy and uses it where it lies.
+	if !e.spec.CoreLink.Broadcast {
+		ok = ok && kept.coreBytes == t.coreBytes // else cut otherwise over the cores
+		if ok {
+			return kept.load, kept.place
+		}
+		if place := e.home.keep(t.coreBytes, again, e.label); place != nil {
+			c := e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: t.portion, Bytes: t.unionBytes, DurationPs: latency,
+				Uses: e.moves(far/t.times, 0, t.coreBytes, 0)})
+			e.cmds[c].roam = e.opt.Prefetch
+			e.keep(t, place, c)
+			return c, place
+		}
+	}
+	// With broadcast, each core keeps a share, whether it works on this layer or not,
+	// and sends it to all when it is used.
+	place, free := through.next(t.coreBytes, e.label)
+	share := ceilDiv(t.unionBytes, schedule.CoresWithLB(e.spec))
+	var c int32
+	if ok {
+		c = e.add(qIn, isa.Command{Kind: isa.LBLoad, Portion: t.portion, Bytes: t.unionBytes * t.times, DurationPs: e.lbLatency(),
+			Uses: e.moves(0, 0, coreBytes, share*t.times)}, free, []int32{kept.load})
+		kept.place.use(c)
+	} else {
+		c = e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: t.portion, Bytes: t.unionBytes * t.times, DurationPs: latency,
+			Uses: e.moves(far, 0, coreBytes, 0)}, free)
+		e.cmds[c].roam = e.opt.Prefetch
+		if e.spec.CoreLink.Broadcast {
+			if own := e.home.keep(share, again, e.label); own != nil {
+				e.keep(t, own, c)
+			}
+		}
+	}
+	place.use(c)
+	e.recordStretch(place, isa.LB)
+	return c, place
+}
+
+// keep notes that a tile stays where a command has brought it.
+func (e *emitter) keep(t *weightTile, place *stretch, load int32) {
+	place.use(load)
+	e.recordStretch(place, isa.LB)
+	e.home.tiles[t.key] = resident{load, place, t.coreBytes}
+}
+
+// streamed is a load from the DDR through the GB into the LB.
+type streamed struct {
+	part isa.Portion
+	key  tileKey // of weights; zero: activations
+	// roam: it depends on no computation (weights and network inputs).
+	roam bool
+	// bytes come from the DDR, gbBytes leave the GB, coreBytes reach the busiest core.
+	bytes, gbBytes, coreBytes int64
+	next                      int64    // position of the next use of the key
+	after                     []int32  // commands that the data waits for
+	free                      []int32  // and those that its place in the LB waits for
+	place                     *stretch // in the LB, if its users are noted here
+}
+
+// stream moves in pieces that the pages can hold and returns the last command. Only a
+// single piece can be found again.
+func (e *emitter) stream(m streamed) int32 {
+	n := ceilDiv(m.bytes, e.pages.largest())
+	last := int32(-1)
+	uses := e.moves
+	if m.key == (tileKey{}) {
+		uses = e.activationUses
+	}
+	for i := range n {
+		keyed := n == 1 && m.key.tiles > 0
+		next := int64(never)
+		if keyed {
+			next = m.next
+		}
+		part, bytes := m.part.Cut(i, n), piece(m.bytes, i, n)
+		ent, deps := e.pages.add(m.key, keyed, bytes, next)
+		ent.load = e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: part, Bytes: bytes, DurationPs: e.ddrLatency(),
+			Uses: uses(bytes, bytes, 0, 0)}, deps, m.after)
+		e.cmds[ent.load].roam = e.opt.Prefetch && m.roam
+		ent.first = ent.load
+		last = e.add(qIn, isa.Command{Kind: isa.LBLoad, Portion: part, Bytes: bytes, DurationPs: e.lbLatency(),
+			Uses: e.moveIn(piece(m.gbBytes, i, n), piece(m.coreBytes, i, n))}, m.free, []int32{ent.load})
+		ent.users = append(ent.users, last)
+		if m.place != nil {
+			m.place.use(last)
+		}
+	}
+	return last
+}
+
+func (e *emitter) ddrLatency() int64 {
+	return seconds(e.spec.DDR.LatencySeconds + e.spec.DDRLink.LatencySeconds)
+}
+
+func (e *emitter) lbLatency() int64 {
+	l := e.spec.CoreLink.LatencySeconds
+	if e.spec.GB != nil {
+		l += e.spec.GB.LatencySeconds
+	}
+	return seconds(l)
+}
+
+// moves are the uses of a move that takes this many bytes of the DDR, of the GB, of the
+// links into the cores and of those out of them.
+func (e *emitter) moves(ddr, gb, in, out int64) []isa.Use {
+	if cap(e.useSpace)-len(e.useSpace) < 1+numResources {
+		e.useSpace = make([]isa.Use, 0, 4096)
+	}
+	n := len(e.useSpace)
+	use := func(r int32, bytes int64) { e.useSpace = append(e.useSpace, isa.Use{Resource: r, Bytes: bytes}) }
+	if ddr > 0 {
+		use(0, ddr)
+		use(e.resource(rPort), ddr)
+	}
+	if gb > 0 && e.spec.GB != nil {
+		use(e.resource(rGB), gb)
+	}
+	if in > 0 {
+		use(e.resource(rIn), in)
+	}
+	if out > 0 {
+		use(e.resource(rOut), out)
+	}
+	if m := len(e.useSpace); m > n {
+		return e.useSpace[n:m:m]
+	}
+	return nil
+}
+
+// activationUses are the uses of a move of activations.
+func (e *emitter) activationUses(ddr, gb, in, out int64) []isa.Use {
+	u := e.moves(ddr, gb, in, out)
+	if eff := e.spec.DDRActivationEfficiency; eff > 0 && ddr > 0 {
+		u[0].Bytes = int64(math.Ceil(float64(ddr) / eff))
+	}
+	return u
+}
+
+func (e *emitter) moveIn(gb, core int64) []isa.Use  { return e.moves(0, gb, core, 0) }
+func (e *emitter) moveOut(gb, core int64) []isa.Use { return e.moves(0, gb, 0, core) }
+
+// recordStretch remembers a piece of memory for the program's buffer list, once.
+func (e *emitter) recordStretch(s *stretch, level isa.Level) {
+	if !s.recorded {
+		s.recorded = true
+		e.stretches = append(e.stretches, levelled{s, level})
+	}
+}
+
+func (e *emitter) recordEntry(o *entry) {
+	// One buffer per run of consecutive pages.
+	for i := 0; i < len(o.pages); {
+		j := i + 1
+		for j < len(o.pages) && o.pages[j] == o.pages[j-1]+1 {
+			j++
+		}
+		lo := int64(o.pages[i]) * e.pages.pageBytes
+		s := &stretch{lo: lo, hi: lo + int64(j-i)*e.pages.pageBytes, first: o.first, label: e.cmds[o.first].Label,
+			lasts: append(append([]int32(nil), o.users...), o.load)}
+		e.stretches = append(e.stretches, levelled{s, isa.GB})
+		i = j
+	}
+}

@@ -1,0 +1,591 @@
+package lower
+
+import (
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// incoming is an input on its way into the LB: piece i is there after pieces[i].
+type incoming struct {
+	read    *schedule.Read
+	val     *schedule.Value
+	state   *valueState
+	operand int32 // of the task
+	// anchor: an operand of the matrix unit; the others are of the vector work.
+	anchor bool
+	place  *stretch
+	deps   []int32 // before the first write there
+	pieces []int32
+	ready  []int32 // of what is read in place
+	whole  bool    // all of it is needed from the start
+	// streamed: piece t belongs to outer tile t and is issued with it.
+	streamed bool
+}
+
+// arrived notes the command that brings the next piece; a piece without bytes comes
+// with the one before.
+func (in *incoming) arrived(c int32) {
+	in.place.use(c)
+	if n := len(in.pieces); c < 0 && n > 0 {
+		c = in.pieces[n-1]
+	}
+	in.pieces = append(in.pieces, c)
+}
+
+// after is what piece i of n must wait for, of what was issued so far.
+func (in *incoming) after(i, n int64) []int32 {
+	if len(in.pieces) == 0 {
+		return in.ready
+	}
+	if in.whole || in.streamed {
+		return append([]int32{in.pieces[len(in.pieces)-1]}, in.ready...)
+	}
+	k := (i + 1) * int64(len(in.pieces)) / n
+	return append([]int32{in.pieces[max(0, k-1)]}, in.ready...)
+}
+
+// outgoing is an output of a step.
+type outgoing struct {
+	val     *schedule.Value
+	operand int32
+	place   *stretch // in the LB
+	deps    []int32  // before the first write there
+	far     *stretch // in the GB
+	fdeps   []int32
+	// stored is the latest command that moved a part of it to its level.
+	stored int32
+}
+
+// lowering is one step on its way into commands. Its loops are outer tiles of rows, in
+// them tiles of weights, in them pieces of rows.
+type lowering struct {
+	*emitter
+	lp     *layerPlan
+	values []valueState
+	cores  int64
+
+	ins     []*incoming
+	outs    []*outgoing
+	outDeps []int32 // before the first write of any output
+
+	// Loads of parameters beside the weights. Small ones stay for the whole step; large
+	// ones pass chunk by chunk, each in front of the part of the vector work that needs it.
+	paramsStay  bool
+	paramLoads  []int32
+	paramPlaces []*stretch
+	early       []int32 // what the matrix unit itself must wait for
+	rowLoads    []int32 // of rows looked up in tables
+
+	vector vectorPart
+	// Positions in the loops: parts of the vector work, of the MACs, of the stores.
+	vectorIndex, macIndex, storeIndex int64
+
+	resident []tileInLB // weights that stay for all outer tiles
+	writers  []int32    // the latest computations on each unit
+	// Of each outer tile: its computations, and what its output has left the LB after.
+	computed, drained [][]int32
+}
+
+// vectorPart is the vector work of one piece of rows behind one tile of columns.
+type vectorPart struct {
+	parts           int64 // in the step
+	work            model.VectorWork
+	vector, special hardware.Cycles
+}
+
+// tileInLB is a weight tile that has been loaded.
+type tileInLB struct {
+	load  int32
+	place *stretch
+}
+
+// step lowers one step of a schedule: a layer of an instance.
+func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState) {
+	e.label, e.task = e.tables.label(lp.layer.Name), lp.task
+	l := &lowering{emitter: e, lp: lp, values: values, cores: lp.step.Cores}
+	l.operands(s)
+	l.places(s)
+	l.loadParams()
+	l.lookUpRows()
+	l.divideVectorWork()
+	if lp.tiles > 1 && !lp.restream && e.weights.head+lp.weightTotal > e.weights.size {
+		e.weights.head = 0 // what stays for all tiles must not wrap over itself
+	}
+	l.resident = make([]tileInLB, len(lp.weights))
+	for t := range lp.tiles {
+		l.outerTile(t)
+	}
+	l.complete()
+}
+
+// total is the number of row pieces of the whole step.
+func (l *lowering) total() int64 { return l.lp.tiles * l.lp.pieces }
+
+// operands lists what the step reads and writes.
+func (l *lowering) operands(s *schedule.Schedule) {
+	st := l.lp.step
+	anchor := s.Graph.Op(l.lp.layer.Anchor)
+	for i := range st.Reads {
+		r := &st.Reads[i]
+		in := &incoming{read: r, val: &s.Values[r.Value], state: &l.values[r.Value], operand: int32(i)}
+		in.anchor = l.lp.matrix && (in.val.Tensor == anchor.Inputs[0] || len(anchor.Inputs) > 1 && in.val.Tensor == anchor.Inputs[1])
+		in.whole = st.Whole(r)
+		in.streamed = l.lp.tiles > 1 && !in.whole
+		if in.val.Level == schedule.LB {
+			in.ready = in.state.ready
+		}
+		l.ins = append(l.ins, in)
+	}
+	for i, w := range st.Writes {
+		l.outs = append(l.outs, &outgoing{val: &s.Values[w], operand: int32(i)})
+	}
+}
+
+// places takes the space in the LB that the step needs: a part of its stage for each
+// input tensor, since a core needs its part of some of the pieces only, and for each
+// output that leaves; and the addresses of the outputs themselves.
+func (l *lowering) places(s *schedule.Schedule) {
+	st := l.lp.step
+	at := st.StageAddress
+	stage := func(p schedule.StagePart) (*stretch, []int32) {
+		n := p.Space(max(1, st.Tiles))
+		at += n
+		return l.lb.take(at-n, n, l.label)
+	}
+	leaving := map[int]schedule.StagePart{}
+	for _, part := range s.Staged(st) {
+		if part.From < 0 {
+			leaving[part.To] = part
+			continue
+		}
+		place, deps := stage(part)
+		for _, in := range l.ins[part.From:part.To] {
+			in.place, in.deps = place, deps
+		}
+	}
+	for _, o := range l.outs {
+		v := o.val
+		if v.Level == schedule.LB {
+			o.place, o.deps = l.lb.take(v.Address, v.CoreBytes, l.label)
+			l.values[v.ID].place = o.place
+		} else if part, ok := leaving[v.ID]; ok {
+			o.place, o.deps = stage(part)
+		}
+		if v.Level == schedule.GB {
+			o.far, o.fdeps = l.gbActs.take(v.Address, schedule.Align(v.Bytes), l.label)
+			o.fdeps = append(o.fdeps, l.pages.claim(o.far.lo, o.far.hi)...)
+			l.inGB = append(l.inGB, gbValue{o.far, v.Last})
+			l.values[v.ID].place = o.far
+		}
+		l.outDeps = append(l.outDeps, o.deps...)
+	}
+}
+
+// loadParams loads the parameters that stay for the whole step.
+func (l *lowering) loadParams() {
+	bytes := int64(0)
+	for i := range l.lp.params {
+		bytes += l.lp.params[i].coreBytes
+	}
+	l.paramsStay = bytes <= l.params.size/2
+	if l.paramsStay || l.lp.constantRows || l.lp.vector.Total() == 0 {
+		l.bringParams(len(l.lp.params))
+		if l.lp.constantRows {
+			l.early = l.paramLoads
+		}
+	}
+}
+
+func (l *lowering) bringParams(upTo int) {
+	for i := len(l.paramLoads); i < upTo; i++ {
+		c, place := l.loadTile(&l.lp.params[i], &l.params, l.cores)
+		l.paramLoads = append(l.paramLoads, c)
+		l.paramPlaces = append(l.paramPlaces, place)
+	}
+}
+
+// lookUpRows loads rows of tables straight to where the output is made, once the
+// indices are known.
+func (l *lowering) lookUpRows() {
+	if len(l.lp.rows) == 0 {
+		return
+	}
+	var indices []int32
+	known := true
+	for _, in := range l.ins {
+		known = known && in.val.Instance < 0
+		indices = append(indices, in.state.ready...)
+	}
+	for _, r := range l.lp.rows {
+		portion := isa.Portion{Operand: r.operand}
+		var c int32
+		if l.pages == nil {
+			c = l.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: portion, Cores: int32(l.cores), Bytes: r.UnionBytes,
+				DurationPs: l.ddrLatency() + l.lbLatency(), Uses: l.activationUses(r.UnionBytes, 0, r.CoreBytes, 0)}, l.outDeps, indices)
+		} else {
+			c = l.stream(streamed{part: portion, roam: known, bytes: r.UnionBytes, gbBytes: r.UnionBytes, coreBytes: r.CoreBytes, after: indices, free: l.outDeps})
+		}
+		l.rowLoads = append(l.rowLoads, c)
+		for _, o := range l.outs {
+			o.place.use(c)
+		}
+	}
+}
+
+// columnTiles is how many tiles of columns the rows of an outer tile pass by.
+func (l *lowering) columnTiles() int64 {
+	if l.lp.matrix && len(l.lp.weights) > 0 {
+		return int64(len(l.lp.weights) / l.lp.kTiles)
+	}
+	return 1
+}
+
+func (l *lowering) divideVectorWork() {
+	v := &l.vector
+	v.parts = l.total() * l.columnTiles()
+	v.work = divided(l.lp.vector, v.parts*l.lp.repeat)
+	v.vector, v.special = l.cost.VectorCycles(v.work, l.lp.vectorType)
+	v.vector *= hardware.Cycles(l.lp.repeat * l.sharing(hardware.Vector, l.cores))
+	v.special *= hardware.Cycles(l.lp.repeat * l.sharing(hardware.Special, l.cores))
+}
+
+// outerTile lowers one tile of rows: its inputs, its work, its outputs.
+func (l *lowering) outerTile(t int64) {
+	// The stage holds two tiles: tile t takes the place of tile t-2.
+	var wait, free []int32
+	if t >= 2 {
+		wait, free = l.computed[t-2], l.drained[t-2]
+	}
+	l.bringInputs(t, wait)
+	var done, left []int32
+	if l.lp.matrix {
+		done, left = l.products(t, free)
+	} else {
+		for i := range l.lp.pieces {
+			deps := append([]int32(nil), free...)
+			done = append(done, l.epilogue(t*l.lp.pieces+i, 0, deps, t == 0 && i == 0)...)
+		}
+		left = l.store(t, 0)
+	}
+	l.computed = append(l.computed, done)
+	l.drained = append(l.drained, left)
+}
+
+// bringInputs loads what outer tile t needs; wait is what must have ended first.
+func (l *lowering) bringInputs(t int64, wait []int32) {
+	for _, in := range l.ins {
+		switch {
+		case in.streamed:
+			l.bring(in, t, l.lp.tiles, wait)
+		case t == 0 && in.whole:
+			l.bring(in, 0, 1, nil)
+		case t == 0:
+			for i := range l.lp.pieces {
+				l.bring(in, i, l.lp.pieces, nil)
+			}
+		}
+	}
+}
+
+// bring loads piece i of n of an input.
+func (l *lowering) bring(in *incoming, i, n int64, wait []int32) {
+	part := func(bytes int64) int64 { return piece(bytes, i, n) }
+	v, r := in.val, in.read
+	c := isa.Command{Portion: isa.Portion{Operand: in.operand}.Cut(i, n), Cores: int32(l.cores)}
+	switch {
+	case v.Level == schedule.LB:
+		if r.RemoteBytes == 0 {
+			return
+		}
+		c.Kind, c.Bytes = isa.Exchange, part(r.RemoteBytes)
+		c.DurationPs = 2*l.lbLatency() + seconds(l.spec.SyncSeconds)
+		c.Uses = l.moves(0, 2*c.Bytes, part(r.CoreRemoteBytes), ceilDiv(c.Bytes, max(1, v.Binding.Cores())))
+		moved := l.add(qOut, c, in.deps, wait, in.state.ready)
+		in.arrived(moved)
+		in.state.place.use(moved)
+	case v.Level == schedule.GB:
+		c.Kind, c.Bytes = isa.LBLoad, part(r.NeedBytes)
+		c.DurationPs, c.Uses = l.lbLatency(), l.moveIn(part(l.fromGB(r)), part(r.CoreNeedBytes))
+		moved := l.add(qIn, c, in.deps, wait, in.state.ready)
+		in.arrived(moved)
+		in.state.place.use(moved)
+	case l.pages == nil:
+		c.Kind, c.Bytes = isa.DDRLoad, part(r.UnionBytes)
+		c.DurationPs = l.ddrLatency() + l.lbLatency()
+		c.Uses = l.activationUses(part(l.fromGB(r)), 0, part(r.CoreNeedBytes), 0)
+		in.arrived(l.add(qDDRLoad, c, in.deps, wait, in.state.ready))
+	default:
+		in.arrived(l.stream(streamed{part: c.Portion, roam: v.Instance < 0, bytes: part(r.UnionBytes), gbBytes: part(l.fromGB(r)),
+			coreBytes: part(r.CoreNeedBytes), after: in.state.ready, free: append(append([]int32(nil), in.deps...), wait...)}))
+	}
+	if i == 0 {
+		l.recordStretch(in.place, isa.LB)
+	}
+}
+
+// products lowers the matrix work of outer tile t and the vector work behind it, weight
+// tile by weight tile. It returns the tile's computations and those after which its
+// output has left the LB.
+func (l *lowering) products(t int64, free []int32) (done, left []int32) {
+	lp := l.lp
+	hasVector := lp.vector.Total() > 0
+	tiles := lp.weights
+	if len(tiles) == 0 {
+		tiles = []weightTile{{n: lp.dims.N, k: lp.dims.K, reps: lp.dims.Reps, lastK: true}}
+	}
+	for w := range tiles {
+		tile := &tiles[w]
+		at := tileInLB{load: -1}
+		if len(lp.weights) > 0 {
+			if t == 0 || lp.restream {
+				l.resident[w].load, l.resident[w].place = l.loadTile(tile, &l.weights, l.cores)
+			}
+			at = l.resident[w]
+		}
+		last := int32(-1)
+		for i := range lp.pieces {
+			row := t*lp.pieces + i
+			last = l.product(tile, at, row, free, w == 0 && row == 0)
+			if tile.lastK && hasVector {
+				done = append(done, l.epilogue(row, tile.portion.Tile, append([]int32{last}, free...), false)...)
+			}
+		}
+		done = append(done, last)
+		if tile.lastK {
+			if !hasVector {
+				l.writers = []int32{last}
+			}
+			left = append(left, l.store(t, tile.portion.Tile)...)
+		}
+	}
+	return done, left
+}
+
+// product passes a piece of rows by a weight tile; first marks the first command that
+// writes an output.
+func (l *lowering) product(tile *weightTile, at tileInLB, row int64, free []int32, first bool) int32 {
+	lp := l.lp
+	rows := rowsOf(model.MatrixDims{Reps: tile.reps, M: lp.dims.M, N: tile.n, K: tile.k}, row, l.total())
+	cycles := l.cost.MatrixCycles(iteration(rows, lp.repeat), lp.dtype) * hardware.Cycles(lp.repeat*l.sharing(hardware.Matrix, l.cores))
+	deps := append([]int32{at.load}, free...)
+	deps = append(deps, l.early...)
+	for _, in := range l.ins {
+		if in.anchor {
+			deps = append(deps, in.after(row, l.total())...)
+		}
+	}
+	if first {
+		deps = append(deps, l.outDeps...)
+	}
+	portion := isa.Portion{Tile: tile.portion.Tile}.Cut(row, l.total())
+	c := l.add(qMatrix, isa.Command{Kind: isa.Matrix, Portion: portion, Cores: int32(l.cores), MACs: l.nextMACs(),
+		DurationPs: l.cost.Picoseconds(cycles)}, deps)
+	l.useInputs(true, c)
+	if at.place != nil {
+		at.place.use(c)
+	}
+	for _, o := range l.outs {
+		o.place.use(c)
+	}
+	return c
+}
+
+// nextMACs is the next command's share of the step's useful MACs.
+func (l *lowering) nextMACs() int64 {
+	l.macIndex++
+	return piece(l.lp.macs, l.macIndex-1, l.total()*max(1, int64(len(l.lp.weights))))
+}
+
+// useInputs notes commands as users of the inputs of the matrix unit, or of the others.
+func (l *lowering) useInputs(anchor bool, cs ...int32) {
+	for _, in := range l.ins {
+		if in.anchor != anchor {
+			continue
+		}
+		if in.place != nil {
+			in.place.use(cs...)
+		}
+		if in.val.Level == schedule.LB {
+			in.state.place.use(cs...)
+		}
+	}
+}
+
+// epilogue runs the vector work on a piece of rows, of the columns of a weight tile, behind
+// the given commands; first marks the first command that writes an output.
+func (l *lowering) epilogue(row int64, tile int32, deps []int32, first bool) []int32 {
+	for _, in := range l.ins {
+		if !in.anchor {
+			deps = append(deps, in.after(row, l.total())...)
+		}
+	}
+	deps = append(deps, l.rowLoads...)
+	from, to := l.nextParams()
+	deps = append(deps, l.paramLoads[from:to]...)
+	if first {
+		deps = append(deps, l.outDeps...)
+	}
+	cs := l.vectorCommands(isa.Portion{Tile: tile}.Cut(row, l.total()), deps)
+	l.writers = cs
+	l.useInputs(false, cs...)
+	for _, p := range l.paramPlaces[from:to] {
+		p.use(cs...)
+	}
+	for _, o := range l.outs {
+		o.place.use(cs...)
+	}
+	return cs
+}
+
+// nextParams is the range of parameters that the next part of the vector work needs; it
+// loads them if they do not stay.
+func (l *lowering) nextParams() (from, to int) {
+	n := len(l.lp.params)
+	if l.paramsStay {
+		return 0, n
+	}
+	from, to = int(l.vectorIndex*int64(n)/l.vector.parts), int((l.vectorIndex+1)*int64(n)/l.vector.parts)
+	to = max(to, min(from+1, n))
+	l.bringParams(to)
+	return from, to
+}
+
+// vectorCommands runs the next part of the vector work: special functions, then the rest.
+func (l *lowering) vectorCommands(portion isa.Portion, deps []int32) []int32 {
+	v := &l.vector
+	ops := piece(l.lp.vecOps, l.vectorIndex, v.parts)
+	l.vectorIndex++
+	special := ops * v.work.Special / max(1, v.work.Total())
+	var cs []int32
+	if v.special > 0 {
+		q := qSpecial
+		if l.cost.SharedVector() {
+			q = qVector
+		}
+		cs = append(cs, l.add(q, isa.Command{Kind: isa.Special, Portion: portion, Cores: int32(l.cores),
+			DurationPs: l.cost.Picoseconds(v.special), VectorOps: special}, deps))
+	}
+	if v.vector > 0 || len(cs) == 0 {
+		cs = append(cs, l.add(qVector, isa.Command{Kind: isa.Vector, Portion: portion, Cores: int32(l.cores),
+			DurationPs: l.cost.Picoseconds(v.vector), VectorOps: ops - special}, deps, cs))
+	}
+	return cs
+}
+
+// store moves what outer tile t has made of each output that does not stay in the LB, of
+// the columns of a weight tile. It returns the commands after which that has left the LB.
+func (l *lowering) store(t int64, tile int32) (left []int32) {
+	i, n := l.storeIndex, l.lp.tiles*l.columnTiles()
+	l.storeIndex++
+	for _, o := range l.outs {
+		bytes, coreBytes := piece(o.val.Bytes, i, n), piece(o.val.CoreBytes, i, n)
+		c := isa.Command{Kind: isa.LBStore, Portion: isa.Portion{Operand: o.operand, Tile: tile}.Cut(t, l.lp.tiles), Cores: int32(l.cores), Bytes: bytes}
+		switch {
+		case o.val.Level == schedule.LB:
+			continue
+		case o.val.Level == schedule.GB:
+			c.DurationPs, c.Uses = l.lbLatency(), l.moveOut(bytes, coreBytes)
+			o.stored = l.add(qOut, c, l.writers, o.fdeps)
+			o.far.use(o.stored)
+			left = append(left, o.stored)
+		case l.pages == nil:
+			c.Kind, c.DurationPs = isa.DDRStore, l.ddrLatency()+l.lbLatency()
+			c.Uses = l.activationUses(bytes, 0, 0, coreBytes)
+			o.stored = l.add(qDDRStore, c, l.writers)
+			left = append(left, o.stored)
+		default:
+			left = append(left, l.storeThrough(o, c, bytes, coreBytes)...)
+			continue
+		}
+		o.place.use(o.stored)
+	}
+	return left
+}
+
+// storeThrough moves part of an output to the DDR through the GB, in pieces that the
+// pages can hold; c is the command for all of it.
+func (l *lowering) storeThrough(o *outgoing, c isa.Command, bytes, coreBytes int64) (left []int32) {
+	n := ceilDiv(bytes, l.pages.largest())
+	for i := range n {
+		out := c
+		out.Portion, out.Bytes = c.Cut(i, n), piece(bytes, i, n)
+		ent, deps := l.pages.add(tileKey{}, false, out.Bytes, never)
+		out.DurationPs, out.Uses = l.lbLatency(), l.moveOut(out.Bytes, piece(coreBytes, i, n))
+		ent.load = l.add(qOut, out, l.writers, deps)
+		ent.first = ent.load
+		o.place.use(ent.load)
+		o.stored = l.add(qDDRStore, isa.Command{Kind: isa.DDRStore, Portion: out.Portion, Bytes: out.Bytes, DurationPs: l.ddrLatency(),
+			Uses: l.activationUses(out.Bytes, out.Bytes, 0, 0)}, []int32{ent.load})
+		ent.users = append(ent.users, o.stored)
+		left = append(left, ent.load)
+	}
+	return left
+}
+
+// complete notes which commands complete the outputs, and at which level.
+func (l *lowering) complete() {
+	for _, o := range l.outs {
+		state := &l.values[o.val.ID]
+		switch o.val.Level {
+		case schedule.LB:
+			// A matrix result without vector work is complete after its last command;
+			// in-order units make the last of each unit enough.
+			state.ready = l.writers
+			l.cmds[l.writers[len(l.writers)-1]].WriteLevel = isa.LB
+		case schedule.GB:
+			state.ready = []int32{o.stored}
+			l.cmds[o.stored].WriteLevel = isa.GB
+			l.recordStretch(o.far, isa.GB)
+		default:
+			state.ready = []int32{o.stored}
+			l.cmds[o.stored].WriteLevel = isa.DDR
+		}
+		l.recordStretch(o.place, isa.LB)
+	}
+}
+
+// sharing is how many cores' slices one unit of this kind works on, one after
+// another: more than one if fewer cores have the unit than hold data.
+func (e *emitter) sharing(kind hardware.UnitKind, cores int64) int64 {
+	n := int64(e.spec.CoresWith(kind))
+	if n == 0 { // another kind stands in, see package cost
+		n = max(int64(e.spec.CoresWith(hardware.Vector)), int64(e.spec.CoresWith(hardware.Special)))
+	}
+	return max(1, ceilDiv(cores, max(1, n)))
+}
+
+// fromGB is how many bytes leave the GB for a read.
+func (e *emitter) fromGB(r *schedule.Read) int64 {
+	if e.spec.CoreLink.Broadcast {
+		return r.UnionBytes
+	}
+	return r.NeedBytes
+}
+
+// divided is one of n equal parts of vector work, rounded up.
+func divided(w model.VectorWork, n int64) model.VectorWork {
+	return model.VectorWork{Simple: ceilDiv(w.Simple, n), Special: ceilDiv(w.Special, n), Move: ceilDiv(w.Move, n)}
+}
+
+// rowsOf is row piece i of n of a product: whole repetitions while there are
+// enough, else rows of one.
+func rowsOf(d model.MatrixDims, i, n int64) model.MatrixDims {
+	if d.Reps >= n {
+		d.Reps = piece(d.Reps, i, n)
+		return d
+	}
+	d.Reps, d.M = 1, piece(d.Reps*d.M, i, n)
+	return d
+}
+
+// iteration is one of n equal parts of a product, rounded up.
+func iteration(d model.MatrixDims, n int64) model.MatrixDims {
+	if d.Reps >= n {
+		d.Reps = ceilDiv(d.Reps, n)
+		return d
+	}
+	d.Reps, d.M = 1, ceilDiv(d.Reps*d.M, n)
+	return d
+}

@@ -1,0 +1,101 @@
+package lower
+
+import (
+	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// tables lists each name, tensor and task of a program once, in the order of first use.
+type tables struct {
+	p         *isa.Program
+	labels    map[string]int32
+	operators map[string]int32
+	tensors   map[tensorKey]int32
+	tasks     map[*schedule.Step]int32
+	boxes     []isa.Range // room for the next boxes
+}
+
+// tensorKey tells the tensors of segments apart, whose batches may differ.
+type tensorKey struct {
+	graph *model.Graph
+	id    model.TensorID
+}
+
+func newTables(p *isa.Program) *tables {
+	return &tables{p: p, labels: map[string]int32{}, operators: map[string]int32{}, tensors: map[tensorKey]int32{}, tasks: map[*schedule.Step]int32{}}
+}
+
+func indexOf(s string, known map[string]int32, list *[]string) int32 {
+	i, ok := known[s]
+	if !ok {
+		i = int32(len(*list))
+		known[s] = i
+		*list = append(*list, s)
+	}
+	return i
+}
+
+func (t *tables) label(s string) int32 { return indexOf(s, t.labels, &t.p.Labels) }
+
+func (t *tables) tensor(g *model.Graph, id model.TensorID) int32 {
+	key := tensorKey{g, id}
+	i, ok := t.tensors[key]
+	if !ok {
+		i = int32(len(t.p.Tensors))
+		t.tensors[key] = i
+		from := g.Tensor(id)
+		order := make([]int32, len(from.Layout))
+		for k, d := range from.Layout {
+			order[k] = int32(d)
+		}
+		t.p.Tensors = append(t.p.Tensors, isa.Tensor{Name: from.Name, Shape: from.Shape, Order: order, ElementBytes: from.DType.Bytes()})
+	}
+	return i
+}
+
+func (t *tables) operand(g *model.Graph, id model.TensorID, instance int, r model.Region) isa.Operand {
+	if cap(t.boxes)-len(t.boxes) < len(r) {
+		t.boxes = make([]isa.Range, 0, 1024+len(r))
+	}
+	n := len(t.boxes)
+	for _, iv := range r {
+		t.boxes = append(t.boxes, isa.Range{Lo: iv.Lo, Hi: iv.Hi})
+	}
+	m := len(t.boxes)
+	return isa.Operand{Tensor: t.tensor(g, id), Instance: int32(instance), Box: t.boxes[n:m:m]}
+}
+
+// task is what Command.Task is for the commands of a step: its reads are the step's, with
+// those of parameters behind.
+func (t *tables) task(s *schedule.Schedule, lp *layerPlan) int32 {
+	st := lp.step
+	if i, ok := t.tasks[st]; ok {
+		return i
+	}
+	g := s.Graph
+	task := isa.Task{Instance: int32(st.Instance), Operators: make([]int32, len(lp.layer.Ops)),
+		Reads: make([]isa.Operand, 0, len(st.Reads)+len(st.Params)), Writes: make([]isa.Operand, 0, len(st.Writes))}
+	for i, op := range lp.layer.Ops {
+		task.Operators[i] = indexOf(g.Op(op).Name, t.operators, &t.p.Operators)
+	}
+	for i := range st.Reads {
+		v := &s.Values[st.Reads[i].Value]
+		task.Reads = append(task.Reads, t.operand(g, v.Tensor, v.Instance, st.Reads[i].Region))
+	}
+	for i := range st.Params {
+		task.Reads = append(task.Reads, t.operand(g, st.Params[i].Tensor, -1, st.Params[i].Region))
+	}
+	for _, w := range st.Writes {
+		v := &s.Values[w]
+		o := t.operand(g, v.Tensor, v.Instance, v.Region)
+		if v.Binding.Cores() > 1 {
+			o.Spread = v.Binding
+		}
+		task.Writes = append(task.Writes, o)
+	}
+	task.Columns, task.Reduction = lp.columns, lp.reduction
+	t.p.Tasks = append(t.p.Tasks, task)
+	t.tasks[st] = int32(len(t.p.Tasks))
+	return t.tasks[st]
+}
