@@ -2,7 +2,8 @@ package scheduler
 
 import (
 	"fmt"
-	"strings"
+
+	"github.com/dsasched/dsasched/hardware/isa"
 )
 
 // What Limit tells where no resource and no queue stands out.
@@ -22,10 +23,10 @@ func (r *Result) Limit() (name string, share float64) {
 		return LimitNothing, 0
 	}
 	if b.Resource >= 0 {
-		name, share = limitName(r.Program.Resources[b.Resource].Name), float64(b.ResourcePs)/total
+		name, share = words(resourceWords, r.Program.Resources[b.Resource].Kind, r.Program.Resources[b.Resource].Name), float64(b.ResourcePs)/total
 	}
 	if s := float64(b.QueuePs) / total; b.Queue >= 0 && s > share {
-		name, share = limitName(r.Program.Queues[b.Queue].Name), s
+		name, share = words(queueWords, r.Program.Queues[b.Queue].Kind, r.Program.Queues[b.Queue].Name), s
 	}
 	const most = 0.5 // of the time: then no other is busier
 	if share < most {
@@ -47,19 +48,21 @@ func (r *Result) LimitText() string {
 	}
 }
 
-// limitNames are words for what package lower calls its resources and queues.
-var limitNames = map[string]string{
-	"ddr": "DDR bandwidth", "ddr-port": "DDR port", "gb": "GB bandwidth", "link-in": "links into the cores", "link-out": "links out of the cores",
-	"control": "launches", "ddr.load": "DDR loads", "ddr.store": "DDR stores", "lb.in": "GB to LB moves", "lb.out": "LB to GB moves",
-	"mme": "matrix unit", "vme": "vector unit", "special": "special unit",
-}
-
-func limitName(name string) string {
-	if i := strings.IndexByte(name, '.'); i >= 0 {
-		name = name[i+1:] // the cluster
+// Words for the kinds of resource and of queue.
+var (
+	resourceWords = map[isa.ResourceKind]string{
+		isa.DDRBandwidth: "DDR bandwidth", isa.DDRPort: "DDR port", isa.GBBandwidth: "LLB bandwidth", isa.LinkIn: "links into the cores", isa.LinkOut: "links out of the cores",
 	}
-	if words, ok := limitNames[name]; ok {
-		return words
+	queueWords = map[isa.QueueKind]string{
+		isa.ControlQueue: "launches", isa.DDRLoadQueue: "DDR loads", isa.DDRStoreQueue: "DDR stores", isa.InQueue: "LLB to L1 moves", isa.OutQueue: "L1 to LLB moves",
+		isa.MatrixQueue: "matrix unit", isa.VectorQueue: "vector unit", isa.SpecialQueue: "special unit",
+	}
+)
+
+// words has a kind in words, or the name where the kind says nothing.
+func words[K comparable](of map[K]string, kind K, name string) string {
+	if w, ok := of[kind]; ok {
+		return w
 	}
 	return name
 }

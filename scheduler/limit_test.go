@@ -8,7 +8,7 @@ import (
 )
 
 func TestLimitWords(t *testing.T) {
-	p := &isa.Program{Resources: []isa.Resource{{Name: "ddr"}, {Name: "cluster1.gb"}}, Queues: []isa.Queue{{Name: "cluster0.mme"}, {Name: "cluster0.own"}}}
+	p := &isa.Program{Resources: []isa.Resource{{Kind: isa.DDRBandwidth}, {Kind: isa.GBBandwidth}}, Queues: []isa.Queue{{Kind: isa.MatrixQueue}, {Name: "own"}}}
 	for _, c := range []struct {
 		name  string
 		total int64
@@ -16,7 +16,7 @@ func TestLimitWords(t *testing.T) {
 		want  string
 		share float64
 	}{
-		{"a resource", 100, sim.Bound{ResourcePs: 60, Resource: 1, QueuePs: 55, Queue: 0, ChainPs: 80}, "GB bandwidth", 0.6},
+		{"a resource", 100, sim.Bound{ResourcePs: 60, Resource: 1, QueuePs: 55, Queue: 0, ChainPs: 80}, "LLB bandwidth", 0.6},
 		{"a queue", 100, sim.Bound{ResourcePs: 60, Resource: 0, QueuePs: 75, Queue: 0, ChainPs: 80}, "matrix unit", 0.75},
 		{"a queue without a word", 100, sim.Bound{Resource: -1, QueuePs: 75, Queue: 1, ChainPs: 80}, "own", 0.75},
 		{"neither for half of it", 100, sim.Bound{ResourcePs: 49, Resource: 0, QueuePs: 40, Queue: 0, ChainPs: 80}, LimitDependencies, 0.8},

@@ -141,7 +141,7 @@ func (f crossing) explain(r *scheduler.Result) (any, error) {
 			continue
 		}
 		label := r.Program.Labels[c.Label]
-		run.Commands = append(run.Commands, crossCommand{Queue: strings.TrimPrefix(q.Name, "cluster0."), Kind: c.Kind.String(), Layer: label,
+		run.Commands = append(run.Commands, crossCommand{Queue: q.Kind.String(), Kind: c.Kind.String(), Layer: label,
 			Block: blockIndex(label), Start: seconds(start - first), End: seconds(end - first)})
 		moments = append(moments, moment{start, false, i}, moment{end, true, i})
 	}

@@ -235,7 +235,7 @@ func record(r *scheduler.Result, unit string) recorded {
 		if p.Queues[q].Cluster != 0 || len(byQueue[q]) == 0 {
 			continue
 		}
-		_, name, _ := strings.Cut(p.Queues[q].Name, ".")
+		name := p.Queues[q].Kind.String()
 		track := queueTrack{Name: name, Title: name, Commands: len(byQueue[q])}
 		if k := rank(name); k < len(timelineQueues) {
 			track.Title = timelineQueues[k].title

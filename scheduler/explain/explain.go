@@ -172,8 +172,7 @@ func (e *Explainer) Overview() Overview {
 		if int(p.Queues[q].Cluster) != e.cluster || r.Queues[q].Commands == 0 {
 			continue
 		}
-		_, name, _ := strings.Cut(p.Queues[q].Name, ".")
-		w := UnitWaits{Unit: name, BusySeconds: float64(r.Queues[q].BusyPs) * second}
+		w := UnitWaits{Unit: p.Queues[q].Kind.String(), BusySeconds: float64(r.Queues[q].BusyPs) * second}
 		var t tally
 		free := int64(0)
 		for i := range p.Commands {

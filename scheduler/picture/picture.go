@@ -5,7 +5,6 @@ package picture
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -70,15 +69,15 @@ func Cluster(r *scheduler.Result) int {
 // count as cores, the GB is what the schedule calls the LB.
 func nearest(r *scheduler.Result) string {
 	if r.Spec != r.Machine {
-		return "GB"
+		return isa.GB.Title()
 	}
-	return "LB"
+	return isa.LB.Title()
 }
 
 // queueNames are what readers call the queues.
-var queueNames = map[string]string{
-	"control": "launch", "ddr.load": "DDR load", "ddr.store": "DDR store", "lb.in": "to LB", "lb.out": "from LB",
-	"mme": "matrix", "vme": "vector", "special": "special",
+var queueNames = [isa.NumQueueKinds]string{
+	isa.OtherQueue: "other", isa.ControlQueue: "launch", isa.DDRLoadQueue: "DDR load", isa.DDRStoreQueue: "DDR store",
+	isa.InQueue: "to L1", isa.OutQueue: "from L1", isa.MatrixQueue: "matrix", isa.VectorQueue: "vector", isa.SpecialQueue: "special",
 }
 
 // colours names the groups for a legend, if there are no more than colours.
@@ -146,8 +145,7 @@ func Gantt(r *scheduler.Result, from, to int64) (*plots.Figure, error) {
 		if int(r.Program.Queues[q].Cluster) != Cluster(r) || r.Sim.Queues[q].Commands == 0 {
 			continue
 		}
-		_, name, _ := strings.Cut(r.Program.Queues[q].Name, ".")
-		row := plots.TimelineRow{Name: queueNames[name]}
+		row := plots.TimelineRow{Name: queueNames[r.Program.Queues[q].Kind]}
 		last := int64(0) // end of the last bar
 		for i := range r.Program.Commands {
 			if int(r.Program.Commands[i].Queue) != q {
@@ -170,7 +168,7 @@ func Gantt(r *scheduler.Result, from, to int64) (*plots.Figure, error) {
 	for _, l := range []struct {
 		level isa.Level
 		name  string
-	}{{isa.LB, nearest(r) + " in use"}, {isa.GB, "GB in use"}} {
+	}{{isa.LB, nearest(r) + " in use"}, {isa.GB, isa.GB.Title() + " in use"}} {
 		capacity := r.Program.Capacity[l.level]
 		use := &r.Sim.Clusters[Cluster(r)].Memory[l.level]
 		if capacity == 0 || len(use.Steps) == 0 {
@@ -217,7 +215,7 @@ func Memory(r *scheduler.Result) (*plots.Figure, error) {
 		}
 	}
 	lb := plots.MemoryLevel{Name: nearest(r), CapacityBytes: s.LBCapacity}
-	gb := plots.MemoryLevel{Name: "GB", CapacityBytes: s.GBCapacity}
+	gb := plots.MemoryLevel{Name: isa.GB.Title(), CapacityBytes: s.GBCapacity}
 	keys := plots.MemoryKeys{Colours: colours(s), Capacity: "capacity"}
 	for i := range s.Steps {
 		if st := &s.Steps[i]; st.StageBytes > 0 {
@@ -238,7 +236,7 @@ func Memory(r *scheduler.Result) (*plots.Figure, error) {
 		}
 		b.Size, b.Marked = v.Bytes, v.Wanted < v.Level
 		if b.Marked {
-			keys.Marked = "spilled from the LB"
+			keys.Marked = "spilled from the L1"
 		}
 		gb.Boxes = append(gb.Boxes, b)
 	}
@@ -255,7 +253,7 @@ func Memory(r *scheduler.Result) (*plots.Figure, error) {
 	switch {
 	case s.GBCapacity == 0:
 	case len(gb.Boxes) == 0: // an empty field would take half of the picture
-		label += "; no value has its place in the GB"
+		label += "; no value has its place in the " + isa.GB.Title()
 	default:
 		m.Levels = append(m.Levels, gb)
 	}
