@@ -138,8 +138,8 @@ func TestMemory(t *testing.T) {
 	}
 	// A GB of which the plan keeps nothing takes no room.
 	f, err = Memory(simulated(t, "resnet50", "stcp920", 16))
-	if s := svg(t, f, err); strings.Contains(s, "GB address") || !strings.Contains(s, "; no value has its place in the GB<") {
-		t.Error("a GB without values has a field of its own")
+	if s := svg(t, f, err); strings.Contains(s, "LLB address") || !strings.Contains(s, "; no value has its place in the LLB<") {
+		t.Error("an LLB without values has a field of its own")
 	}
 	// On a machine whose GB plays the LB, there is nothing beside it.
 	f, err = Memory(simulated(t, "toy-fig5", "goya", 2))
