@@ -1,0 +1,348 @@
+package schedule
+
+import (
+	"fmt"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model"
+)
+
+// BuildSteps lists the steps of all instances in order with their values and
+// reads, from groups, layers, order and instance bindings. Values are wanted at
+// level want (LB: at their instance's scope if they leave it), network inputs and
+// outputs in the DDR.
+func (s *Schedule) BuildSteps(want Level) error {
+	s.Steps, s.Values = nil, nil
+	b := &stepBuilder{Schedule: s, want: want, cores: CoresWithLB(s.Spec), grid: Grid(s.Spec), made: map[made]int{}}
+	b.networkInputs()
+	inference := make([]*Inference, len(s.Grouping.Groups))
+	for _, id := range s.Order {
+		sg := s.Grouping.Groups[s.Instances.Instances[id].Group]
+		if inference[sg.ID] == nil {
+			inference[sg.ID] = NewInference(s.Graph, sg)
+		}
+		b.enter(id, inference[sg.ID])
+		for layer := range s.Layers[sg.ID] {
+			if err := b.step(layer); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range s.Values {
+		if v := &s.Values[i]; v.Instance >= 0 && s.Graph.IsOutput(v.Tensor) {
+			v.Last = len(s.Steps)
+		}
+	}
+	return nil
+}
+
+// made is a tensor of one instance; -1: of the network.
+type made struct {
+	instance int
+	tensor   model.TensorID
+}
+
+// stepBuilder lists steps instance by instance.
+type stepBuilder struct {
+	*Schedule
+	want  Level
+	cores int64
+	grid  []int64
+	made  map[made]int // values
+
+	// the present instance
+	inst      *Instance
+	inference *Inference
+	leaves    map[model.TensorID]bool // the tensors that other sub-graphs read
+}
+
+func (b *stepBuilder) enter(id int, inference *Inference) {
+	b.inst, b.inference = &b.Instances.Instances[id], inference
+	b.leaves = map[model.TensorID]bool{}
+	for _, t := range b.Grouping.Groups[b.inst.Group].Outputs {
+		b.leaves[t] = true
+	}
+}
+
+func (b *stepBuilder) addValue(v Value) int {
+	v.ID, v.Level = len(b.Values), v.Wanted
+	b.made[made{v.Instance, v.Tensor}] = v.ID
+	b.Values = append(b.Values, v)
+	return v.ID
+}
+
+func (b *stepBuilder) networkInputs() {
+	for _, t := range b.Graph.Inputs {
+		r := model.Whole(b.Graph.Tensor(t).Shape)
+		b.addValue(Value{Tensor: t, Instance: -1, Region: r, Binding: One(len(r)), Wanted: DDR, Bytes: b.Graph.Tensor(t).Bytes(), Def: -1, Last: -1})
+	}
+}
+
+// step adds the step of a layer, unless the instance does not need the layer.
+func (b *stepBuilder) step(index int) error {
+	layer := &b.Layers[b.inst.Group][index]
+	st := Step{ID: len(b.Steps), Instance: b.inst.ID, Layer: index, Output: -1}
+	for _, t := range layer.Outputs {
+		if b.inst.Regions[t].Elements() > 0 {
+			st.Output = t
+			break
+		}
+	}
+	if st.Output < 0 {
+		return nil
+	}
+	region := b.inst.Regions[st.Output]
+	st.Binding = b.layerBinding(b.inference, layer, b.inst.ID, st.Output, region, b.grid)
+	st.Cores = st.Binding.Cores()
+	st.CoreOutput = Slice(region, st.Binding, b.Graph.Tensor(st.Output).Layout, 0)
+	b.writes(layer, &st)
+	need := b.needs(layer, &st)
+	for _, t := range layer.Constants {
+		if pr := b.params(layer, t, need); pr.CoreBytes > 0 {
+			st.Params = append(st.Params, pr)
+		}
+	}
+	if err := b.reads(layer, &st, need); err != nil {
+		return err
+	}
+	b.Steps = append(b.Steps, st)
+	return nil
+}
+
+// writes adds the values that a step makes.
+func (b *stepBuilder) writes(layer *Layer, st *Step) {
+	for _, t := range layer.Outputs {
+		r := b.inst.Regions[t]
+		if r.Elements() == 0 {
+			continue
+		}
+		tensor := b.Graph.Tensor(t)
+		v := Value{Tensor: t, Instance: b.inst.ID, Region: r, Binding: st.Binding, Wanted: b.want, Def: st.ID, Last: st.ID}
+		if t != st.Output && CheckBinding(r, v.Binding, nil, b.cores) != nil {
+			v.Binding = GridBinding(r, tensor.Layout, nil, b.grid)
+		}
+		size := tensor.DType.Bytes()
+		v.Bytes = r.Elements() * size
+		v.CoreBytes = Align(Slice(r, v.Binding, tensor.Layout, 0).Elements() * size)
+		if b.want == LB && b.leaves[t] {
+			v.Wanted = b.Scopes[b.inst.ID]
+		}
+		if b.Graph.IsOutput(t) {
+			v.Wanted = DDR
+		}
+		st.Writes = append(st.Writes, b.addValue(v))
+	}
+}
+
+// needs is what each core needs, through the layer's operators.
+func (b *stepBuilder) needs(layer *Layer, st *Step) []Regions {
+	need := make([]Regions, st.Cores)
+	for c := range need {
+		need[c] = Regions{}
+		for _, w := range st.Writes {
+			v := &b.Values[w]
+			if sl := Slice(v.Region, v.Binding, b.Graph.Tensor(v.Tensor).Layout, int64(c)); sl != nil {
+				need[c][v.Tensor] = sl
+			}
+		}
+		BackPropagate(b.Graph, layer.Ops, need[c])
+	}
+	return need
+}
+
+// element is what one element in the middle of a step's output needs.
+func (b *stepBuilder) element(layer *Layer, st *Step) Regions {
+	one := model.Whole(b.Graph.Tensor(st.Output).Shape)
+	for d := range one {
+		mid := (st.CoreOutput[d].Lo + st.CoreOutput[d].Hi) / 2
+		one[d] = model.Interval{Lo: mid, Hi: mid + 1}
+	}
+	reg := Regions{st.Output: one}
+	BackPropagate(b.Graph, layer.Ops, reg)
+	return reg
+}
+
+// reads adds what a step needs of earlier values.
+func (b *stepBuilder) reads(layer *Layer, st *Step, need []Regions) error {
+	element := b.element(layer, st)
+	for _, t := range layer.Inputs {
+		pieces, err := b.sources(t)
+		if err != nil {
+			return err
+		}
+		size := b.Graph.Tensor(t).DType.Bytes()
+		tensorCore := int64(0)
+		for _, reg := range need {
+			tensorCore = max(tensorCore, reg[t].Elements()*size)
+		}
+		for _, v := range pieces {
+			rd := b.read(v, t, need)
+			if rd.NeedBytes == 0 {
+				continue
+			}
+			rd.TensorCoreBytes = tensorCore
+			rd.ElementBytes = element[t].Elements() * size
+			b.tileNeeds(layer, t, need[0], &rd)
+			st.Reads = append(st.Reads, rd)
+			b.Values[v].Last = max(b.Values[v].Last, st.ID)
+		}
+	}
+	return nil
+}
+
+// sources are the values that hold a tensor for the present instance: of the network, its
+// own, or those of the instances that it depends on.
+func (b *stepBuilder) sources(t model.TensorID) ([]int, error) {
+	if b.Graph.Tensor(t).Producer == model.NoOp {
+		return []int{b.made[made{-1, t}]}, nil
+	}
+	if v, ok := b.made[made{b.inst.ID, t}]; ok {
+		return []int{v}, nil
+	}
+	var pieces []int
+	for _, d := range b.inst.Deps {
+		if d.Tensor != t {
+			continue
+		}
+		v, ok := b.made[made{d.From, t}]
+		if !ok {
+			return nil, fmt.Errorf("instance %d reads %q of instance %d, which has not run", b.inst.ID, b.Graph.Tensor(t).Name, d.From)
+		}
+		pieces = append(pieces, v)
+	}
+	return pieces, nil
+}
+
+// tileNeeds completes what a tile needs of a read of tensor t: more than an element does
+// if the tensor is an operand of the matrix unit. core is what the busiest core needs.
+func (b *stepBuilder) tileNeeds(layer *Layer, t model.TensorID, core Regions, rd *Read) {
+	a := b.Graph.Op(layer.Anchor)
+	unit, hasUnit := b.Spec.UnitOf(hardware.Matrix)
+	switch {
+	case a.Class() != model.MatrixClass:
+	case a.Inputs[1] == t:
+		// Each of a core's products needs its own stationary operand, whole.
+		products, columns, rows := int64(1), int64(1), int64(1)
+		if d, ok := b.Graph.MatrixDims(a, core[a.Outputs[0]]); ok {
+			products, columns, rows = d.Reps, d.N, d.K
+		}
+		rd.ElementBytes = max(rd.ElementBytes, (rd.TensorCoreBytes+products-1)/products)
+		rd.Stationary = true
+		rd.PanelBytes = rd.ElementBytes
+		if hasUnit {
+			block := min(columns, int64(unit.Cols)) * min(rows, int64(unit.Rows))
+			rd.PanelBytes = (rd.ElementBytes*block + columns*rows - 1) / (columns * rows)
+		}
+	case a.Inputs[0] == t && hasUnit:
+		// The matrix unit adds up over the reduction, one array of rows at a time.
+		if k := b.Graph.Work(a, nil).MACs / max(1, b.Graph.Tensor(a.Outputs[0]).Shape.Elements()); k > int64(unit.Rows) {
+			rd.ElementBytes = rd.ElementBytes * int64(unit.Rows) / k
+		}
+	}
+	// What every element needs in full, every tile does.
+	rd.Whole = rd.ElementBytes >= rd.TensorCoreBytes
+}
+
+// layerBinding follows the instance's binding to the layer's output, or takes
+// the plain binding if that uses more cores (line 16 of Algorithm 4).
+func (s *Schedule) layerBinding(inf *Inference, layer *Layer, inst int, t model.TensorID, r model.Region, grid []int64) Binding {
+	g := s.Graph
+	tensor := g.Tensor(t)
+	forbidden := Forbidden(g, layer.Ops, t)
+	plain := GridBinding(r, tensor.Layout, forbidden, grid)
+	b := inf.Infer(g, s.Bindings[inst], t, r)
+	if b == nil || CheckBinding(r, b, forbidden, CoresWithLB(s.Spec)) != nil || b.Cores() < plain.Cores() {
+		return plain
+	}
+	return b
+}
+
+// Forbidden marks the dimensions of t that must not be bound to cores: those that
+// an operator of ops runs along sequentially.
+func Forbidden(g *model.Graph, ops []model.OpID, t model.TensorID) []bool {
+	f := make([]bool, len(g.Tensor(t).Shape))
+	for d := range f {
+		if !Track(g, ops, []model.TensorID{t}, d).Splittable {
+			f[d] = true
+		}
+	}
+	return f
+}
+
+func (s *Schedule) read(v int, t model.TensorID, need []Regions) Read {
+	g := s.Graph
+	val := &s.Values[v]
+	size := g.Tensor(t).DType.Bytes()
+	rd := Read{Value: v}
+	var union model.Region
+	distinct := int64(0)
+	var previous model.Region
+	for c, reg := range need {
+		r := reg[t]
+		if r == nil {
+			continue
+		}
+		r = r.Intersect(val.Region)
+		n := r.Elements()
+		if n == 0 {
+			continue
+		}
+		local := int64(0)
+		if val.Instance >= 0 {
+			if own := Slice(val.Region, val.Binding, g.Tensor(t).Layout, int64(c)); own != nil {
+				local = r.Overlap(own)
+			}
+		}
+		rd.NeedBytes += n * size
+		rd.RemoteBytes += (n - local) * size
+		rd.CoreNeedBytes = max(rd.CoreNeedBytes, n*size)
+		rd.CoreRemoteBytes = max(rd.CoreRemoteBytes, (n-local)*size)
+		union = union.Hull(r)
+		if previous == nil || !previous.Equal(r) {
+			distinct += n
+		}
+		previous = r
+	}
+	rd.UnionBytes = min(distinct, union.Elements()) * size
+	rd.Region = union
+	return rd
+}
+
+func (s *Schedule) params(layer *Layer, t model.TensorID, need []Regions) ParamRead {
+	g := s.Graph
+	pr := ParamRead{Tensor: t}
+	size := g.Tensor(t).DType.Bytes()
+	gather := model.TensorID(-1)
+	for _, id := range layer.Ops {
+		if op := g.Op(id); op.Kind == "Gather" && op.Inputs[0] == t {
+			pr.Rows = true
+			gather = op.Outputs[0]
+		}
+	}
+	var previous, hull model.Region
+	for _, reg := range need {
+		r := reg[t]
+		if r.Elements() == 0 {
+			continue
+		}
+		hull = hull.Hull(r)
+		n := r.Elements() * size
+		if pr.Rows {
+			n = min(n, reg[gather].Elements()*size)
+		}
+		pr.CoreBytes = max(pr.CoreBytes, n)
+		if pr.Rows || previous == nil || !previous.Equal(r) {
+			pr.UnionBytes += n
+		}
+		previous = r
+	}
+	pr.Region = hull
+	for d, iv := range hull {
+		pr.Offset = pr.Offset*g.Tensor(t).Shape[d] + iv.Lo
+	}
+	// Cores that need the same part need not be neighbours.
+	if !pr.Rows {
+		pr.UnionBytes = min(pr.UnionBytes, g.Tensor(t).Bytes())
+	}
+	return pr
+}
