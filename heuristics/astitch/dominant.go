@@ -4,6 +4,7 @@ import (
 	"sort"
 
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/fusion"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -11,20 +12,38 @@ import (
 // them in an order in which they can run. units are its parts as TVM fuses them.
 func loopNests(g *model.Graph, pos []int, units []schedule.Layer, cores int64) ([]schedule.Layer, []Loop) {
 	parts := make([][]model.OpID, len(units))
-	var all []model.OpID
 	for k, u := range units {
 		parts[k] = u.Ops
-		all = append(all, u.Ops...)
+	}
+	nests, loops := around(g, pos, parts, func(p *partition, seed, k int, _ map[model.OpID]bool) bool {
+		return local(p, seed, k, cores) && p.mergeable(seed, k)
+	})
+	layers := make([]schedule.Layer, len(nests))
+	for i, ops := range nests {
+		layers[i] = nest(g, ops)
+	}
+	return layers, loops
+}
+
+// around forms loop nests around the dominants of a stitch operator that consists of
+// parts, and lists them in an order in which they can run. join reports whether the part
+// of a dominant may take in another one; it is given all candidates.
+func around(g *model.Graph, pos []int, parts [][]model.OpID, join func(p *partition, seed, k int, candidates map[model.OpID]bool) bool) ([][]model.OpID, []Loop) {
+	var all []model.OpID
+	for _, ops := range parts {
+		all = append(all, ops...)
 	}
 	p := newPartition(g, pos, parts)
 	candidates := dominants(g, pos, all)
 	isCandidate := map[model.OpID]bool{}
 	for _, id := range candidates {
 		isCandidate[id] = true
-		seed := p.owner[id]
-		grow(p, seed, func(k int) bool { return local(p, seed, k, cores) && p.mergeable(seed, k) })
 	}
-	var layers []schedule.Layer
+	for _, id := range candidates {
+		seed := p.owner[id]
+		grow(p, seed, func(k int) bool { return join(p, seed, k, isCandidate) })
+	}
+	var nests [][]model.OpID
 	var loops []Loop
 	for _, k := range p.sorted() {
 		ops := p.ops[k]
@@ -44,10 +63,10 @@ func loopNests(g *model.Graph, pos []int, units []schedule.Layer, cores int64) (
 		if l.Dominant < 0 { // nothing in it is a candidate: its last operator leads
 			l.Dominant = ops[len(ops)-1]
 		}
-		layers = append(layers, nest(g, ops))
+		nests = append(nests, ops)
 		loops = append(loops, l)
 	}
-	return layers, loops
+	return nests, loops
 }
 
 // nest describes operators as one loop nest.
@@ -79,11 +98,11 @@ func dominants(g *model.Graph, pos []int, ops []model.OpID) []model.OpID {
 	for _, id := range ops {
 		op := g.Op(id)
 		candidate := op.Class() == model.ReductionClass
-		expensive := op.Class() == model.ElementwiseClass && g.Work(op, nil).Vector.Special > 0
+		expensive := fusion.Expensive(g, op)
 		for _, t := range op.Outputs {
 			candidate = candidate || g.IsOutput(t)
 			for _, c := range g.Tensor(t).Consumers {
-				candidate = candidate || !inside[c] || (expensive && !oneToOne(g, g.Op(c), t))
+				candidate = candidate || !inside[c] || (expensive && !fusion.OneToOne(g, g.Op(c), t))
 			}
 		}
 		if candidate {
@@ -98,42 +117,6 @@ func dominants(g *model.Graph, pos []int, ops []model.OpID) []model.OpID {
 		return pos[out[i]] < pos[out[j]]
 	})
 	return out
-}
-
-// oneToOne tells whether each element of t serves one element of what op makes of
-// it, or one reduction.
-func oneToOne(g *model.Graph, op *model.Op, t model.TensorID) bool {
-	class := op.Class()
-	switch {
-	case class == model.ViewClass:
-		return true
-	case class == model.MatrixClass, len(op.Outputs) != 1:
-		return false
-	}
-	out := g.Tensor(op.Outputs[0]).Shape
-	sequential := g.Sequential(op, 0)
-	for k, in := range op.Inputs {
-		if in != t {
-			continue
-		}
-		covered := make([]bool, len(out))
-		for d, a := range g.Access(op, 0, k) {
-			switch {
-			case g.Tensor(t).Shape[d] == 1:
-			case a.Full && class == model.ReductionClass:
-			case !a.Exact(), a.Den > a.Num: // all of it, a halo, an enlargement
-				return false
-			default:
-				covered[a.Out] = true
-			}
-		}
-		for d, n := range out {
-			if n > 1 && !covered[d] && !(class == model.ReductionClass && sequential[d]) {
-				return false // a broadcast
-			}
-		}
-	}
-	return true
 }
 
 // local tells whether parts a and b, one of which reads from the other, can be one
@@ -172,7 +155,7 @@ func oneToOneParts(p *partition, a, b int) bool {
 			if from == model.NoOp || p.owner[from] != a {
 				continue
 			}
-			if op.Kind == "Gather" || op.Kind == "Concat" || len(p.g.Op(from).Outputs) != 1 || !oneToOne(p.g, op, t) {
+			if op.Kind == "Gather" || op.Kind == "Concat" || len(p.g.Op(from).Outputs) != 1 || !fusion.OneToOne(p.g, op, t) {
 				return false
 			}
 		}

@@ -13,6 +13,13 @@ type partition struct {
 	owner []int
 	// ops of each part in execution order; nil if it has become part of another.
 	ops [][]model.OpID
+
+	// after keeps the answers of next; nil where one has to be found anew.
+	after [][]int
+	// seen and passed tell in which turn of a list, and in which walk, a part was met.
+	seen, passed []int
+	turn, walk   int
+	stack        []int
 }
 
 func newPartition(g *model.Graph, pos []int, parts [][]model.OpID) *partition {
@@ -26,38 +33,49 @@ func newPartition(g *model.Graph, pos []int, parts [][]model.OpID) *partition {
 			p.owner[id] = k
 		}
 	}
+	p.after, p.seen, p.passed = make([][]int, len(parts)), make([]int, len(parts)), make([]int, len(parts))
 	return p
 }
 
 // next lists the parts that read what part k makes, each once, in the order of its
-// operators.
+// operators. The list is not to be changed.
 func (p *partition) next(k int) []int {
-	var out []int
-	seen := map[int]bool{k: true, -1: true}
+	if p.after[k] != nil {
+		return p.after[k]
+	}
+	out := []int{}
+	p.mark(k)
 	for _, id := range p.ops[k] {
 		for _, t := range p.g.Op(id).Outputs {
 			for _, c := range p.g.Tensor(t).Consumers {
-				if o := p.owner[c]; !seen[o] {
-					seen[o] = true
+				if o := p.owner[c]; o >= 0 && p.seen[o] != p.turn {
+					p.seen[o] = p.turn
 					out = append(out, o)
 				}
 			}
 		}
 	}
+	p.after[k] = out
 	return out
+}
+
+// mark begins a walk over the parts, on which part k has been seen.
+func (p *partition) mark(k int) {
+	p.turn++
+	p.seen[k] = p.turn
 }
 
 // neighbours lists the parts that part k reads from or that read from it.
 func (p *partition) neighbours(k int) []int {
-	out := p.next(k)
-	seen := map[int]bool{k: true, -1: true}
+	out := append([]int(nil), p.next(k)...)
+	p.mark(k)
 	for _, o := range out {
-		seen[o] = true
+		p.seen[o] = p.turn
 	}
 	for _, id := range p.ops[k] {
 		for _, t := range p.g.Op(id).Inputs {
-			if from := p.g.Tensor(t).Producer; from != model.NoOp && !seen[p.owner[from]] {
-				seen[p.owner[from]] = true
+			if from := p.g.Tensor(t).Producer; from != model.NoOp && p.owner[from] >= 0 && p.seen[p.owner[from]] != p.turn {
+				p.seen[p.owner[from]] = p.turn
 				out = append(out, p.owner[from])
 			}
 		}
@@ -67,12 +85,13 @@ func (p *partition) neighbours(k int) []int {
 
 // detour tells whether a path leads from part a to part b over a third one.
 func (p *partition) detour(a, b int) bool {
-	seen := make([]bool, len(p.ops))
-	seen[a] = true
-	var stack []int
+	p.walk++
+	p.passed[a] = p.walk
+	stack := p.stack[:0]
+	defer func() { p.stack = stack }()
 	for _, n := range p.next(a) {
 		if n != b {
-			seen[n] = true
+			p.passed[n] = p.walk
 			stack = append(stack, n)
 		}
 	}
@@ -83,8 +102,8 @@ func (p *partition) detour(a, b int) bool {
 			if n == b {
 				return true
 			}
-			if !seen[n] {
-				seen[n] = true
+			if p.passed[n] != p.walk {
+				p.passed[n] = p.walk
 				stack = append(stack, n)
 			}
 		}
@@ -111,6 +130,16 @@ func (p *partition) union(a, b int) []model.OpID {
 
 // merge makes part b part of a.
 func (p *partition) merge(a, b int) {
+	for _, k := range []int{a, b} { // who reads and is read by them knows other parts now
+		p.after[k] = nil
+		for _, id := range p.ops[k] {
+			for _, t := range p.g.Op(id).Inputs {
+				if from := p.g.Tensor(t).Producer; from != model.NoOp && p.owner[from] >= 0 {
+					p.after[p.owner[from]] = nil
+				}
+			}
+		}
+	}
 	p.ops[a] = p.union(a, b)
 	for _, id := range p.ops[b] {
 		p.owner[id] = a
