@@ -24,6 +24,7 @@ type (
 	Row              = harness.Row
 	Levels           = harness.Levels
 	ChunkPolicy      = harness.ChunkPolicy
+	Contents         = report.Contents
 )
 
 // The ways in which the batches per cluster of a Row were chosen.

@@ -324,7 +324,7 @@ func (s *Spec) Describe() string {
 	for _, t := range s.CoreTypes {
 		var with string
 		if !t.HasLB && s.LB != nil {
-			with = ", no LB"
+			with = ", no L1"
 		}
 		if len(t.Grid) > 0 {
 			with = ", grid " + formatGrid(t.Grid) + with
@@ -345,8 +345,8 @@ func (s *Spec) Describe() string {
 	if s.LBWeightBytes > 0 {
 		lb += fmt.Sprintf(", and %v for weights", s.LBWeightBytes)
 	}
-	line("LB", "%s (per core)", lb)
-	line("GB", "%s (per cluster)", memory(s.GB))
+	line("L1", "%s (per core)", lb)
+	line("LLB", "%s (per cluster)", memory(s.GB))
 	ddr := memory(s.DDR)
 	if s.DDRActivationEfficiency > 0 {
 		ddr += fmt.Sprintf(", for activations at %g of it", s.DDRActivationEfficiency)

@@ -402,8 +402,8 @@ clusters    4, each with:
     unit    mme (matrix): 64 x 32; rate f16 1 i8 2; fill 25cycles; block 24cycles
     unit    vme (vector): 64 lanes; rate f32 0.5 f16 1 i8 1 u8 1 i16 1 i32 0.5 bool 1; fill 10cycles; cycles per operation simple 1 move 1
     unit    vector-core (special, shares hardware with vme): 64 lanes; rate f32 0.5 f16 1 i8 1 u8 1 i16 1 i32 0.5 bool 1; fill 20cycles; cycles per operation simple 1 special 4 move 1
-LB          1MiB, 512GB/s, latency 0ns, and 256KiB for weights (per core)
-GB          8MiB, 256GB/s, latency 0ns (per cluster)
+L1          1MiB, 512GB/s, latency 0ns, and 256KiB for weights (per core)
+LLB         8MiB, 256GB/s, latency 0ns (per cluster)
 DDR         16GiB, 108GB/s, latency 150ns, for activations at 0.76 of it (chip)
 core link   64GB/s per direction with broadcast, latency 76ns
 DDR link    unlimited, latency 0ns
@@ -413,10 +413,10 @@ sync        100ns
 	if !strings.HasPrefix(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if goya := load(t, "testdata/goya.yaml").Describe(); !strings.Contains(goya, "1 gemm, no LB\n") {
-		t.Errorf("the matrix engine is not said to lack an LB:\n%s", goya)
+	if goya := load(t, "testdata/goya.yaml").Describe(); !strings.Contains(goya, "1 gemm, no L1\n") {
+		t.Errorf("the matrix engine is not said to lack an L1:\n%s", goya)
 	}
-	if ipu := load(t, "testdata/ipu.yaml").Describe(); !strings.Contains(ipu, "GB          none") {
-		t.Errorf("the GB is not said to be missing:\n%s", ipu)
+	if ipu := load(t, "testdata/ipu.yaml").Describe(); !strings.Contains(ipu, "LLB         none") {
+		t.Errorf("the LLB is not said to be missing:\n%s", ipu)
 	}
 }

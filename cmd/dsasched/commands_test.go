@@ -58,8 +58,8 @@ func TestTexts(t *testing.T) {
 			`does not divide`, `tuned chunk +1: \d+/s, 2: \d+/s \(kept\)`}},
 		{"schedule", []string{"schedule", "resnet50", "--batch", "8"}, []string{`throughput +\d+/s`, `latency +[\d.]+ ms`, `utilisation +matrix [\d.]+ %`,
 			`limited by +\S`, `time +compute [\d.]+ %, else moves`, `busy +launch`, `kernels +\d+ launches`, `(?m)^\d+ groups, \d+ instances$`, `g0 +stem\.conv \.\. stage\S+ +\d+ +n in 2 +2 `,
-			`Order: [bd]fs`, `(?m)^ 2\*0 [-\d* ]*\d$`, `(?m)^ bfs .*MiB`, `(?m)^ dfs .*MiB`, `joins +concat \d+, split \d+`, `LB +peak .* of 1\.250 MiB per core`,
-			`GB +peak .* of 8 MiB per cluster`, `spills`, `(?m)^ DDR +1 +4 `, `(?m)^ GB \(LLB\) `, `(?m)^ LB \(L1\) `}},
+			`Order: [bd]fs`, `(?m)^ 2\*0 [-\d* ]*\d$`, `(?m)^ bfs .*MiB`, `(?m)^ dfs .*MiB`, `joins +concat \d+, split \d+`, `L1 +peak .* of 1\.250 MiB per core`,
+			`LLB +peak .* of 8 MiB per cluster`, `spills`, `(?m)^ DDR +1 +4 `, `(?m)^ LLB `, `(?m)^ L1 `}},
 		{"schedule many groups", []string{"schedule", "resnet50", "--variant", "tvm"}, []string{`57 groups`, `\d+ more: --full shows them`, `k56 +head.softmax.* DDR`, `(?m)^ 0-56$`}},
 		{"schedule in full", []string{"schedule", "resnet50", "--variant", "tvm", "--full"}, []string{`k30 `}},
 		{"variants", []string{"variants"}, []string{`(?m)^ tvm +layers +none +ddr +layer-by-layer +plain$`, `(?m)^ tvm +longest-lifetime +-$`, `(?m)^ cross-layer +alg2 +alg1 +l1 +alg3 +alg4$`, `(?m)^ exact-memory +search +keep-weights cross-layer prefetch$`, `(?m)^ tvm +a kernel per layer`}},
@@ -288,9 +288,9 @@ func TestRun(t *testing.T) {
 	if r.status != exitOK || r.stderr != "" {
 		t.Errorf("run --quiet: %+v", r)
 	}
-	got := decode[runJSON](t, r.stdout)
-	want := runJSON{Out: "here", Experiments: []experimentDone{{Name: "ablation", Dir: filepath.Join("here", "ablation"), Cells: 1,
-		Files: []fileJSON{{filepath.Join("here", "ablation", "a.md"), 2}, {filepath.Join("here", "ablation", "b.csv"), 2}}}}}
+	got := decode[experiments.Results](t, r.stdout)
+	want := experiments.Results{Out: "here", Experiments: []experiments.ExperimentResults{{Name: "ablation", Dir: filepath.Join("here", "ablation"), Cells: 1,
+		Files: []experiments.Written{{Path: filepath.Join("here", "ablation", "a.md"), Bytes: 2}, {Path: filepath.Join("here", "ablation", "b.csv"), Bytes: 2}}}}}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("run --json: %+v, want %+v", got, want)
 	}

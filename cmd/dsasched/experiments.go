@@ -2,12 +2,7 @@ package main
 
 import (
 	"bytes"
-	"cmp"
-	"errors"
-	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 
@@ -18,31 +13,7 @@ import (
 )
 
 type listJSON struct {
-	Experiments []experimentJSON `json:"experiments"`
-}
-
-type experimentJSON struct {
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	Paper       string `json:"paper,omitempty"`
-}
-
-// runJSON is the answer of `dsasched run`.
-type runJSON struct {
-	Out         string           `json:"out"`
-	Experiments []experimentDone `json:"experiments"`
-}
-
-type experimentDone struct {
-	Name  string     `json:"name"`
-	Dir   string     `json:"dir"`
-	Cells int        `json:"cells"` // finished pieces that are kept
-	Files []fileJSON `json:"files"` // by name
-}
-
-type fileJSON struct {
-	Path  string `json:"path"`
-	Bytes int64  `json:"bytes"`
+	Experiments []experiments.Experiment `json:"experiments"`
 }
 
 func newList() *cobra.Command {
@@ -55,14 +26,7 @@ func newList() *cobra.Command {
 	}
 	asJSON := addJSON(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		answer := listJSON{Experiments: []experimentJSON{}}
-		for _, name := range experiments.Names() {
-			e, err := experiments.Lookup(name)
-			if err != nil {
-				return err
-			}
-			answer.Experiments = append(answer.Experiments, experimentJSON{e.Name, e.Description, e.Paper})
-		}
+		answer := listJSON{experiments.All()}
 		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) {
 			var rows [][]string
 			for _, e := range answer.Experiments {
@@ -149,55 +113,13 @@ What is finished stays: a run that was interrupted goes on where it was. With
 		if !*asJSON {
 			return nil
 		}
-		answer, err := listResults(out, names, noExact)
+		answer, err := experiments.ResultsIn(out, names, noExact)
 		if err != nil {
 			return err
 		}
 		return emit(cmd, true, answer, nil)
 	}
 	return cmd
-}
-
-// listResults lists what the experiments, all if none is named, have in a folder.
-func listResults(out string, names []string, noExact bool) (*runJSON, error) {
-	if len(names) == 0 {
-		for _, e := range experiments.All() {
-			if !e.Exact || !noExact {
-				names = append(names, e.Name)
-			}
-		}
-	}
-	answer := &runJSON{Out: out, Experiments: []experimentDone{}}
-	seen := map[string]bool{}
-	for _, name := range names {
-		if seen[name] {
-			continue
-		}
-		seen[name] = true
-		done := experimentDone{Name: name, Dir: filepath.Join(out, name), Files: []fileJSON{}}
-		cells, err := os.ReadDir(filepath.Join(done.Dir, "cells"))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("the results can't be listed: %w", err)
-		}
-		done.Cells = len(cells)
-		entries, err := os.ReadDir(done.Dir)
-		if err != nil {
-			return nil, fmt.Errorf("the results can't be listed: %w", err)
-		}
-		for _, e := range entries {
-			if !e.Type().IsRegular() {
-				continue
-			}
-			info, err := e.Info()
-			if err != nil {
-				return nil, fmt.Errorf("the results can't be listed: %w", err)
-			}
-			done.Files = append(done.Files, fileJSON{filepath.Join(done.Dir, e.Name()), info.Size()})
-		}
-		slices.SortFunc(done.Files, func(a, b fileJSON) int { return cmp.Compare(a.Path, b.Path) })
-		answer.Experiments = append(answer.Experiments, done)
-	}
-	return answer, nil
 }
 
 // collectLess lets a run use memory instead of time: programs of some hundred

@@ -42,7 +42,7 @@ each starts when the one before it ends, from the start to the end of the batch;
 each unit waited for; and what limits the whole.
 
 --group tells which merges made the group and which rule, with which numbers,
-stopped it from growing, or by what else it was chosen; what its hungriest instance
+stopped it from growing, or by what else it was chosen; what its largest instance
 takes at its factor and at smaller ones; when its instances run and what their
 launches wait for.
 --op tells in which layer the operator is fused, which merges ended at it, and what
@@ -208,13 +208,13 @@ func (a explainJSON) writeGroup(b *bytes.Buffer) {
 	row(b, "from, to", "%s, %s", printable(g.First), printable(g.Last))
 	switch {
 	case g.TooBig:
-		row(b, "split", "no: no dimension makes an instance fit the LB; it streams through the GB")
+		row(b, "split", "no: no dimension makes an instance fit the L1; it streams through the LLB")
 	case g.Dim == "":
-		row(b, "split", "no: it fits the LB whole")
+		row(b, "split", "no: it fits the L1 whole")
 	default:
 		row(b, "split", "dimension %s in %d", g.Dim, g.Factor)
 	}
-	fmt.Fprintf(b, "\nWhy this factor: the LBs of a cluster hold %s of activations\n", size(g.LBBytes))
+	fmt.Fprintf(b, "\nWhy this factor: the L1s of a cluster hold %s of activations\n", size(g.LBBytes))
 	var rows [][]string
 	for _, f := range g.Footprints {
 		fits := "does not fit"
@@ -226,7 +226,7 @@ func (a explainJSON) writeGroup(b *bytes.Buffer) {
 		}
 		rows = append(rows, []string{fmt.Sprint(f.Factor), size(f.Bytes), fits})
 	}
-	writeTable(b, "rrl", []string{"factor", "hungriest instance", ""}, rows)
+	writeTable(b, "rrl", []string{"factor", "largest instance", ""}, rows)
 	if len(g.Choices) > 0 {
 		var items []string
 		for _, c := range g.Choices {
@@ -266,7 +266,7 @@ func (a explainJSON) writeGroup(b *bytes.Buffer) {
 			rows = append(rows, []string{"...", fmt.Sprintf("%d more", len(g.Instances)-i), "", "", "", ""})
 			break
 		}
-		rows = append(rows, []string{x.Name, fmt.Sprint(x.Position), duration(x.Start), duration(x.Took), x.Scope, shorten(x.WaitedFor, 48)})
+		rows = append(rows, []string{x.Name, fmt.Sprint(x.Position), duration(x.Start), duration(x.Took), levelText(x.Scope), shorten(x.WaitedFor, 48)})
 	}
 	writeTable(b, "lrrrll", []string{"name", "position", "launched", "took", "scope", "launch waited for"}, rows)
 }
@@ -325,9 +325,9 @@ func (a explainJSON) writeTensor(b *bytes.Buffer) {
 			rows = append(rows, []string{"...", fmt.Sprintf("%d more", len(t.Places)-i), "", "", "", ""})
 			break
 		}
-		level := p.Level
+		level := levelText(p.Level)
 		if p.Wanted != p.Level {
-			level += ", not " + p.Wanted
+			level += ", not " + levelText(p.Wanted)
 		}
 		at := "-"
 		if p.Level != "DDR" {

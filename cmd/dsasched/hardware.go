@@ -15,15 +15,14 @@ func newHardware() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hardware [HARDWARE]",
 		Short: "List the built-in accelerators, or describe one",
-		Long: `Without an argument, list the built-in accelerators. With one, describe an
-accelerator: a built-in one by its name, or one of your own by the path of its
-YAML file, which is checked.
+		Long: `List the built-in accelerators, or describe one: a built-in one by its name, or
+one of your own by the path of its YAML file, which is checked.
 
-LB is a core's local buffer, GB the buffer that the cores of a cluster share, DDR
+L1 is a core's local buffer, LLB the buffer that the cores of a cluster share, DDR
 the off-chip memory. The peak is in multiply-accumulates of f16.
 
 To write a file of your own, start from a built-in one with --yaml; its comments
-say where each figure is from.`,
+say where each figure is from. There the L1 is called lb, the LLB gb.`,
 		Example: `  dsasched hardware
   dsasched hardware stcp920
   dsasched hardware stcp920 --yaml > my-npu.yaml
@@ -72,7 +71,7 @@ say where each figure is from.`,
 			descriptions = append(descriptions, []string{spec.Name, spec.Description})
 		}
 		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) {
-			writeTable(b, "lrrrrrrr", []string{"name", "clusters", "cores each", "peak f16", "LB", "GB", "DDR", "DDR rate"}, rows)
+			writeTable(b, "lrrrrrrr", []string{"name", "clusters", "cores each", "peak f16", "L1", "LLB", "DDR", "DDR rate"}, rows)
 			writeDescriptions(b, descriptions)
 		})
 	}

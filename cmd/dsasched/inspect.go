@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dsasched/dsasched/experiments"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model/network"
@@ -19,8 +20,8 @@ import (
 // inspectJSON is what structure says of a network, and what was drawn.
 type inspectJSON struct {
 	*structure.Report
-	Capacities []capacityJSON `json:"capacities"` // of --hardware
-	Files      []fileJSON     `json:"files"`      // written
+	Capacities []capacityJSON        `json:"capacities"` // of --hardware
+	Files      []experiments.Written `json:"files"`      // written
 }
 
 type capacityJSON struct {
@@ -50,7 +51,7 @@ into others; all else after it. Without --batch, an ONNX file keeps its own batc
 size and a built-in network has batch 1.
 
 --plot draws the live activations over the layers, with the stages; --hardware adds
-what the LBs of a cluster and its LLB (GB) hold, for networks whose batch is one
+what the L1s of a cluster and its LLB hold, for networks whose batch is one
 cluster's. --dot writes the graph for Graphviz; with - it prints that alone.`,
 		Example: `  dsasched inspect resnet50
   dsasched inspect bert-128 --batch 8 --dtype f32
@@ -89,7 +90,7 @@ cluster's. --dot writes the graph for Graphviz; with - it prints that alone.`,
 			return err
 		}
 		r.DType = opt.DType.String()
-		a := &inspectJSON{r, []capacityJSON{}, []fileJSON{}}
+		a := &inspectJSON{r, []capacityJSON{}, []experiments.Written{}}
 		dot, err := d.write(a, n, batch.value)
 		if err != nil {
 			return err
@@ -107,7 +108,7 @@ cluster's. --dot writes the graph for Graphviz; with - it prints that alone.`,
 func (d drawings) write(a *inspectJSON, n *structure.Network, batch int64) (dot []byte, err error) {
 	file := func(path string, write func(io.Writer) error) error {
 		size, err := writeFile(path, write)
-		a.Files = append(a.Files, fileJSON{path, size})
+		a.Files = append(a.Files, experiments.Written{Path: path, Bytes: size})
 		return err
 	}
 	if d.plot.name != "" {
@@ -158,10 +159,10 @@ func (d drawings) figure(a *inspectJSON, n *structure.Network, batch int64) (*pl
 		}
 		for i, c := range a.Capacities {
 			if i > 0 && a.Capacities[i-1].Bytes == c.Bytes {
-				m.Capacities[0].Name = fmt.Sprintf("%s, %s: %s each", a.Capacities[i-1].Name, c.Name, size(c.Bytes))
+				m.Capacities[0].Name = fmt.Sprintf("%s, %s: %s each", strings.Replace(a.Capacities[i-1].Name, "LBs", "L1s", 1), c.Name, size(c.Bytes))
 				continue // one line would cover the other
 			}
-			m.Capacities = append(m.Capacities, plots.Capacity{Name: c.Name + ": " + size(c.Bytes), Bytes: c.Bytes})
+			m.Capacities = append(m.Capacities, plots.Capacity{Name: strings.Replace(c.Name, "LBs", "L1s", 1) + ": " + size(c.Bytes), Bytes: c.Bytes})
 		}
 	}
 	return plots.MemoryInUse(m)

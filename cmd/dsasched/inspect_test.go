@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dsasched/dsasched/experiments"
 	"github.com/dsasched/dsasched/model/structure"
 )
 
@@ -73,7 +74,7 @@ func TestInspectDraws(t *testing.T) {
 		if !strings.HasPrefix(string(data), begin) {
 			t.Errorf("%s begins with %q, want %q", file, data[:8], begin)
 		}
-		if len(a.Files) != 1 || a.Files[0] != (fileJSON{file, int64(len(data))}) || len(a.Capacities) != 0 {
+		if len(a.Files) != 1 || a.Files[0] != (experiments.Written{Path: file, Bytes: int64(len(data))}) || len(a.Capacities) != 0 {
 			t.Errorf("%s: answer has files %v and capacities %v", file, a.Files, a.Capacities)
 		}
 		answer(t, "inspect", "net.onnx", "--plot", file)
@@ -90,13 +91,13 @@ func TestInspectDraws(t *testing.T) {
 	if len(a.Capacities) != 2 || a.Capacities[0].Bytes != 8<<20 || a.Capacities[1].Bytes != 8<<20 {
 		t.Errorf("capacities are %+v", a.Capacities)
 	}
-	for _, w := range []string{"resnet50, batch 1, f16", "LBs of a cluster, LLB: 8 MiB each", "stem", "stage 1", "stage 4", "head"} {
+	for _, w := range []string{"resnet50, batch 1, f16", "L1s of a cluster, LLB: 8 MiB each", "stem", "stage 1", "stage 4", "head"} {
 		if !strings.Contains(string(svg), ">"+w+"<") {
 			t.Errorf("the figure has no %q", w)
 		}
 	}
 	answer(t, "inspect", "resnet50", "--plot", "b.svg", "--hardware", "stcp920-paper")
-	if svg, err = os.ReadFile("b.svg"); err != nil || !strings.Contains(string(svg), ">LBs of a cluster: 512 KiB<") {
+	if svg, err = os.ReadFile("b.svg"); err != nil || !strings.Contains(string(svg), ">L1s of a cluster: 512 KiB<") {
 		t.Errorf("the figure has no line for 512 KiB (%v)", err)
 	}
 }

@@ -12,11 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"github.com/dsasched/dsasched/experiments"
 )
 
 type manJSON struct {
-	Dir   string     `json:"dir"`
-	Files []fileJSON `json:"files"` // by name
+	Dir   string                `json:"dir"`
+	Files []experiments.Written `json:"files"` // by name
 }
 
 func newMan() *cobra.Command {
@@ -50,7 +52,7 @@ commands as one document instead, as in docs/commands.md.`,
 		if err := oneArg("DIR", "give a folder for the pages, or --markdown")(cmd, args); err != nil {
 			return err
 		}
-		answer := manJSON{Dir: args[0], Files: []fileJSON{}}
+		answer := manJSON{Dir: args[0], Files: []experiments.Written{}}
 		pages := map[string][]byte{}
 		for _, c := range documented(cmd.Root()) {
 			page, err := manPage(c)
@@ -67,7 +69,7 @@ commands as one document instead, as in docs/commands.md.`,
 			if err := replaceFile(file, pages[manName(c)]); err != nil {
 				return err
 			}
-			answer.Files = append(answer.Files, fileJSON{file, int64(len(pages[manName(c)]))})
+			answer.Files = append(answer.Files, experiments.Written{Path: file, Bytes: int64(len(pages[manName(c)]))})
 		}
 		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) {
 			fmt.Fprintf(b, "%s in %s\n", plural(len(answer.Files), "page"), printable(answer.Dir))

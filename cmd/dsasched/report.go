@@ -13,16 +13,9 @@ import (
 
 // reportJSON is the answer of `dsasched report`.
 type reportJSON struct {
-	File        string             `json:"file"`
-	Bytes       int                `json:"file_bytes"`
-	Experiments []reportExperiment `json:"experiments"`
-	Viewer      bool               `json:"viewer"` // recorded schedules can be looked at
-}
-
-type reportExperiment struct {
-	Name    string   `json:"name"`
-	Count   int      `json:"count"` // of published numbers and statements beside ours
-	Figures []string `json:"figures"`
+	File  string `json:"file"`
+	Bytes int    `json:"file_bytes"`
+	*experiments.Contents
 }
 
 func newReport() *cobra.Command {
@@ -70,15 +63,14 @@ The same results give the same page. 'dsasched run' makes RESULTS/report.html to
 		if err := replaceFile(file, html); err != nil {
 			return err
 		}
-		answer := reportJSON{File: file, Bytes: len(html), Experiments: []reportExperiment{}, Viewer: contents.Viewer}
 		lines, figures := 0, 0
 		var names []string
 		for _, e := range contents.Experiments {
-			answer.Experiments = append(answer.Experiments, reportExperiment{e.Name, e.Lines, append([]string{}, e.Figures...)})
 			lines += e.Lines
 			figures += len(e.Figures)
 			names = append(names, printable(e.Name))
 		}
+		answer := reportJSON{file, len(html), contents}
 		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) {
 			row(b, "page", "%s, %.2f MB", printable(file), float64(len(html))/1e6)
 			rowOf(b, "experiments", names)

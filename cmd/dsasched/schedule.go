@@ -29,8 +29,8 @@ order, joins and spills are those of one chunk on the first cluster.
 other programs (docs/file-formats.md). --trace, --gantt, --memory and --graph draw
 it.
 
-Words: LB (or L1) is a core's local buffer, GB (or LLB) the buffer that the cores
-of a cluster share, DDR the off-chip memory. A dimension of an image is n, c, h or
+Words: L1 is a core's local buffer, LLB the buffer that the cores of a cluster
+share, DDR the off-chip memory. A dimension of an image is n, c, h or
 w, of another tensor i0, i1, ... 'Static' counts are of one cluster's program with
 the loop over chunks counted once, 'dynamic' ones of all that ran.
 
@@ -85,8 +85,16 @@ func printResult(cmd *cobra.Command, origin schedulefile.Origin, r *scheduler.Re
 	return emit(cmd, asJSON, answer, func(b *bytes.Buffer) { writeReport(b, answer, full) })
 }
 
-// levelText names a level of a report as people read it.
-func levelText(name string) string { return strings.ToUpper(name) }
+// levelText names a level as people read it; some results call it LB or GB.
+func levelText(name string) string {
+	switch name = strings.ToUpper(name); name {
+	case "LB":
+		return "L1"
+	case "GB":
+		return "LLB"
+	}
+	return name
+}
 
 func addOnce[T comparable](list []T, x T) []T {
 	if slices.Contains(list, x) {
@@ -105,7 +113,7 @@ const (
 func writeReport(b *bytes.Buffer, a *scheduler.Report, full bool) {
 	row(b, "schedule", "%s (%s) on %s, batch %d, variant %s", a.Model, a.DType, a.Hardware, a.Batch, a.Variant)
 	if a.Level == scheduler.LevelGB {
-		row(b, "level", "GB: a cluster counts as a core, and its GB as the LB")
+		row(b, "level", "LLB: a cluster counts as a core, and its LLB as the L1")
 	}
 	row(b, "throughput", "%s", perSecond(a.ThroughputPerSecond))
 	row(b, "latency", "%s for the batch; this program can't take less than %s", duration(a.LatencySeconds), duration(a.BoundSeconds))
@@ -168,7 +176,7 @@ func writeReport(b *bytes.Buffer, a *scheduler.Report, full bool) {
 			}
 			rows = append(rows, []string{c.Name, size(c.MovedBytes), percent(c.Utilization), size(c.PeakBytes), mark})
 		}
-		writeTable(b, "lrrrl", []string{"order", "moved", "LB utilisation", "LB peak, all cores", ""}, rows)
+		writeTable(b, "lrrrl", []string{"order", "moved", "L1 utilisation", "L1 peak, all cores", ""}, rows)
 	}
 
 	b.WriteByte('\n')
@@ -181,8 +189,8 @@ func writeReport(b *bytes.Buffer, a *scheduler.Report, full bool) {
 		joins = append(joins, text)
 	}
 	rowOf(b, "joins", joins)
-	row(b, "LB", "%s", bufferText(a.Memory.L1, "core"))
-	row(b, "GB", "%s", bufferText(a.Memory.LLB, "cluster"))
+	row(b, "L1", "%s", bufferText(a.Memory.L1, "core"))
+	row(b, "LLB", "%s", bufferText(a.Memory.LLB, "cluster"))
 	row(b, "spills", "%s", spillText(a.Spills))
 
 	b.WriteByte('\n')
@@ -190,8 +198,8 @@ func writeReport(b *bytes.Buffer, a *scheduler.Report, full bool) {
 	moved := func(c scheduler.ByteCounts) string { return size(c.Dynamic) }
 	writeTable(b, "lrrr", []string{"", "tensor writes: static", "dynamic", "bytes moved"}, [][]string{
 		append(append([]string{"DDR"}, counts(a.TensorWrites.DDR)...), moved(a.Traffic.DDR)),
-		append(append([]string{"GB (LLB)"}, counts(a.TensorWrites.LLB)...), moved(a.Traffic.LLB)),
-		append(append([]string{"LB (L1)"}, counts(a.TensorWrites.L1)...), moved(a.Traffic.L1)),
+		append(append([]string{"LLB"}, counts(a.TensorWrites.LLB)...), moved(a.Traffic.LLB)),
+		append(append([]string{"L1"}, counts(a.TensorWrites.L1)...), moved(a.Traffic.L1)),
 	})
 }
 

@@ -259,7 +259,7 @@ func TestExplainTexts(t *testing.T) {
 	}{
 		{"net.schedule.json", []string{"limited by", "Critical path", "by command", "waited for", "mme "}},
 		{"resnet50 --batch 64 --chunk 16 --group g1", []string{"29 operators", "dimension n in 8", "does not fit", "fits", "rule (i)", "Stopped at its borders", "first condition", "g1/7", "vector of"}},
-		{"resnet50 --batch 64 --chunk 16 --tensor stage3.block5.add", []string{"spilled", "GB, not LB", "98 layers", "capacity      1 MiB", "too many", "stem.pool"}},
+		{"resnet50 --batch 64 --chunk 16 --tensor stage3.block5.add", []string{"spilled", "LLB, not L1", "98 layers", "capacity      1 MiB", "too many", "stem.pool"}},
 		{"bert-128 --batch 32 --chunk 8 --tensor encoder.layer0.ffn.gelu", []string{"in 32 tiles", "weights       4.501 MiB per core, their buffer holds 192 KiB", "0 B too many"}},
 		{"resnet50 --batch 8 --op stage2.block0.conv1", []string{"fused in it   stage2.block0.conv1", "waiting for"}},
 		{"bert-128 --batch 4 --variant tvm --group k3", []string{"no merges     layers: a layer is a kernel"}},

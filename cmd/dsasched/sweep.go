@@ -241,51 +241,56 @@ func completeSet(_ *cobra.Command, _ []string, word string) ([]cobra.Completion,
 }
 
 func writeSweep(b *bytes.Buffer, plan *tuning.Plan, list []tuning.Explored) {
-	var fixed []string
-	var header []string
+	items := []string{plural(len(list), "point")}
 	var shown []int
-	align := ""
 	for i, a := range plan.Axes {
 		if len(a.Values) == 1 {
-			fixed = append(fixed, a.Key+" "+printable(a.Values[0]))
-			continue
+			items = append(items, a.Key+" "+printable(a.Values[0]))
+		} else {
+			shown = append(shown, i)
 		}
-		shown = append(shown, i)
-		header, align = append(header, a.Key), align+"l"
 	}
-	rowOf(b, "sweep", append([]string{plural(len(list), "point")}, fixed...))
-	b.WriteByte('\n')
-	header = append(header, "chunk", "throughput", "latency", "matrix", "DDR bytes", "limited by", "")
-	align += "rrrrrll"
-	failures := 0
+	rowOf(b, "sweep", items)
+	writePoints(b, plan, list, shown, false)
+}
+
+// writePoints prints the axes that are shown, and what came out; vector is whether the
+// vector unit has a column.
+func writePoints(b *bytes.Buffer, plan *tuning.Plan, list []tuning.Explored, shown []int, vector bool) {
+	var header []string
+	for _, i := range shown {
+		header = append(header, plan.Axes[i].Key)
+	}
+	header = append(header, "chunk", "throughput", "latency", "matrix")
+	if vector {
+		header = append(header, "vector")
+	}
+	header = append(header, "DDR bytes", "limited by", "")
+	align := strings.Repeat("l", len(shown)) + strings.Repeat("r", len(header)-len(shown)-2) + "ll"
+	var failures []string
 	var rows [][]string
 	for _, e := range list {
-		var cells []string
+		cells := make([]string, 0, len(header))
 		for _, i := range shown {
 			cells = append(cells, printable(e.Values[i]))
 		}
 		if r := e.Row; r != nil {
-			cells = append(cells, fmt.Sprint(r.BatchesPerCluster), perSecond(r.ThroughputPerSecond), duration(r.LatencySeconds), percent(r.MMEUtilization),
-				size(r.MovedBytes.DDR), e.LimitedBy, percent(e.LimitShare))
+			cells = append(cells, fmt.Sprint(r.BatchesPerCluster), perSecond(r.ThroughputPerSecond), duration(r.LatencySeconds), percent(r.MMEUtilization))
+			if vector {
+				cells = append(cells, percent(r.VMEUtilization))
+			}
+			cells = append(cells, size(r.MovedBytes.DDR), e.LimitedBy, percent(e.LimitShare))
 		} else {
-			failures++
-			cells = append(cells, "", "none", "", "", "", "", fmt.Sprintf("(%d)", failures))
+			number := fmt.Sprintf("(%d)", len(failures)+1)
+			failures = append(failures, fmt.Sprintf("%s no schedule: %s\n", number, oneLine(e.Err)))
+			cells = append(append(cells, "", "none"), make([]string, len(header)-len(shown)-3)...)
+			cells = append(cells, number)
 		}
 		rows = append(rows, cells)
 	}
+	b.WriteByte('\n')
 	writeTable(b, align, header, rows)
-	writeFailures(b, list)
-}
-
-// writeFailures says why points have no schedule, by their numbers in the table.
-func writeFailures(b *bytes.Buffer, list []tuning.Explored) {
-	n := 0
-	for _, e := range list {
-		if e.Row == nil {
-			n++
-			fmt.Fprintf(b, "(%d) no schedule: %s\n", n, oneLine(e.Err))
-		}
-	}
+	b.WriteString(strings.Join(failures, ""))
 }
 
 func newCompareHardware() *cobra.Command {
@@ -324,37 +329,17 @@ even if it never waits, or dependencies if none is for half of it.`,
 }
 
 func writeHardwareComparison(b *bytes.Buffer, plan *tuning.Plan, list []tuning.Explored) {
-	value := func(e tuning.Explored, key string) string {
-		return printable(e.Values[slices.IndexFunc(plan.Axes, func(a tuning.Axis) bool { return a.Key == key })])
-	}
 	if len(list) == 0 {
 		return
 	}
-	row(b, "network", "%s (%s), batch %s", value(list[0], "model"), value(list[0], "dtype"), value(list[0], "batch"))
-	header, align := []string{"hardware", "chunk", "throughput", "latency", "matrix", "vector", "DDR bytes", "limited by", ""}, "lrrrrrrll"
-	several := slices.ContainsFunc(list, func(e tuning.Explored) bool { return value(e, "variant") != value(list[0], "variant") })
-	if several {
-		header, align = slices.Insert(header, 1, "variant"), "l"+align
+	at := func(key string) int { return slices.IndexFunc(plan.Axes, func(a tuning.Axis) bool { return a.Key == key }) }
+	first := func(key string) string { return printable(list[0].Values[at(key)]) }
+	row(b, "network", "%s (%s), batch %s", first("model"), first("dtype"), first("batch"))
+	shown := []int{at("hardware")}
+	if variant := at("variant"); slices.ContainsFunc(list, func(e tuning.Explored) bool { return e.Values[variant] != list[0].Values[variant] }) {
+		shown = append(shown, variant)
 	} else {
-		row(b, "variant", "%s", value(list[0], "variant"))
+		row(b, "variant", "%s", first("variant"))
 	}
-	b.WriteByte('\n')
-	failures := 0
-	var rows [][]string
-	for _, e := range list {
-		cells := []string{value(e, "hardware")}
-		if several {
-			cells = append(cells, value(e, "variant"))
-		}
-		if r := e.Row; r != nil {
-			cells = append(cells, fmt.Sprint(r.BatchesPerCluster), perSecond(r.ThroughputPerSecond), duration(r.LatencySeconds),
-				percent(r.MMEUtilization), percent(r.VMEUtilization), size(r.MovedBytes.DDR), e.LimitedBy, percent(e.LimitShare))
-		} else {
-			failures++
-			cells = append(cells, "", "none", "", "", "", "", "", fmt.Sprintf("(%d)", failures))
-		}
-		rows = append(rows, cells)
-	}
-	writeTable(b, align, header, rows)
-	writeFailures(b, list)
+	writePoints(b, plan, list, shown, true)
 }

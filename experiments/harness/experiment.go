@@ -7,19 +7,19 @@ import (
 
 // Experiment is an entry of the registry.
 type Experiment struct {
-	Name        string // also the name of its directory
-	Description string
-	Paper       string // what it reproduces
+	Name        string `json:"name"` // also the name of its directory
+	Description string `json:"description"`
+	Paper       string `json:"paper,omitempty"` // what it reproduces
 
-	// Exact tells that it is about methods that look for optima: nothing is left of it
+	// Exact says that it is about methods that look for optima: nothing is left of it
 	// without them.
-	Exact bool
+	Exact bool `json:"-"`
 
-	Plan func() (*Plan, error)
+	Plan func() (*Plan, error) `json:"-"`
 	// Heuristic is the plan without those methods, where that is another.
-	Heuristic func() (*Plan, error)
+	Heuristic func() (*Plan, error) `json:"-"`
 	// With replaces plan where the settings of a run matter to what is computed.
-	With func(Options) (*Plan, error)
+	With func(Options) (*Plan, error) `json:"-"`
 }
 
 // Plan is what an experiment consists of.

@@ -235,15 +235,15 @@ func (c *collection) summary() harness.Table {
 
 // Contents says what is on the page of a folder of results.
 type Contents struct {
-	Experiments []ExperimentContents
-	Viewer      bool // recorded schedules can be looked at
+	Experiments []ExperimentContents `json:"experiments"`
+	Viewer      bool                 `json:"viewer"` // recorded schedules can be looked at
 }
 
 // ExperimentContents says what is there of one experiment.
 type ExperimentContents struct {
-	Name    string
-	Lines   int // published numbers and statements beside ours
-	Figures []string
+	Name    string   `json:"name"`
+	Lines   int      `json:"count"` // published numbers and statements beside ours
+	Figures []string `json:"figures"`
 }
 
 // Page makes one HTML file of a folder of results, which needs nothing beside it. It
@@ -262,7 +262,7 @@ func Page(out string, names []string) ([]byte, *Contents, error) {
 	}
 	contents := &Contents{Viewer: c.recording != nil}
 	for _, e := range c.experiments {
-		x := ExperimentContents{Name: e.name, Lines: len(e.lines)}
+		x := ExperimentContents{Name: e.name, Lines: len(e.lines), Figures: []string{}}
 		for _, f := range e.figures {
 			x.Figures = append(x.Figures, f.Name)
 		}

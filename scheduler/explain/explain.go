@@ -634,7 +634,7 @@ func (e *Explainer) Tensor(name string) (*Tensor, error) {
 	}
 	switch {
 	case t.Role == model.Constant:
-		x.Why = "a constant: it comes from the DDR and passes through the weight buffer of the LB, tile by tile"
+		x.Why = "a constant: it comes from the DDR and passes through the weight buffer of the L1, tile by tile"
 		return x, nil
 	case t.Role == model.Input:
 		x.Why = "a network input: it stands in the DDR"
@@ -657,11 +657,11 @@ func (e *Explainer) Tensor(name string) (*Tensor, error) {
 	case slices.ContainsFunc(x.Places, func(p Place) bool { return p.Spill != nil }):
 		x.Why = "spilled: there was no room at its wanted level"
 	case slices.ContainsFunc(x.Places, func(p Place) bool { return p.Wanted == schedule.GB.String() }) && e.r.Recipe.Outputs == schedule.LB:
-		x.Why = "declared in the GB: its readers ask for different bindings to cores"
+		x.Why = "declared in the LLB: its readers ask for different bindings to cores"
 	case slices.ContainsFunc(x.Places, func(p Place) bool { return p.Wanted != schedule.LB.String() }):
 		x.Why = "the variant keeps outputs there"
 	default:
-		x.Why = "it stays in the LB from the layer that makes it to the last that reads it"
+		x.Why = "it stays in the L1 from the layer that makes it to the last that reads it"
 	}
 	return x, nil
 }
