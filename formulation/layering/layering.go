@@ -1,0 +1,446 @@
+package layering
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"time"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+)
+
+// MaxOperators of one problem; larger graphs come as blocks.
+const MaxOperators = 64
+
+// A Problem is a graph with the price of its layers.
+type Problem struct {
+	Name string
+	// After lists for each operator those that must have ended before, all of
+	// smaller number.
+	After [][]int
+	// Price is the time of a layer, in seconds, at least 0. It is asked once for
+	// each set, which is sorted.
+	Price func(set []int) float64
+}
+
+// ErrInput is what every [InputError] is, for errors.Is.
+var ErrInput = errors.New("invalid layering problem")
+
+// An InputError says what is wrong with a problem.
+type InputError struct{ Problem, Where, Found, Want string }
+
+func (e *InputError) Error() string {
+	return fmt.Sprintf("%s: %s: found %s, expected %s", e.Problem, e.Where, e.Found, e.Want)
+}
+
+// Is makes every InputError match [ErrInput].
+func (e *InputError) Is(target error) bool { return target == ErrInput }
+
+// Validate reports the first thing that makes p no problem, as an *InputError.
+func (p *Problem) Validate() error {
+	if p.Price == nil {
+		return &InputError{p.Name, "price", "none", "a function"}
+	}
+	if len(p.After) > MaxOperators {
+		return &InputError{p.Name, "operators", fmt.Sprint(len(p.After)), fmt.Sprintf("at most %d in a block", MaxOperators)}
+	}
+	for i, after := range p.After {
+		for _, h := range after {
+			if h < 0 || h >= i {
+				return &InputError{p.Name, fmt.Sprintf("operator %d: comes after", i), fmt.Sprint(h), fmt.Sprintf("0 to %d", i-1)}
+			}
+		}
+	}
+	return nil
+}
+
+// Check reports the first thing that makes layers no layering of a valid problem, as
+// an *InputError.
+func (p *Problem) Check(layers [][]int) error {
+	at := make([]int, len(p.After))
+	for l, layer := range layers {
+		for _, i := range layer {
+			if i < 0 || i >= len(at) || at[i] > 0 {
+				return &InputError{p.Name, fmt.Sprintf("layer %d", l), fmt.Sprintf("operator %d", i), "each operator once"}
+			}
+			at[i] = l + 1
+		}
+	}
+	for i, after := range p.After {
+		if at[i] == 0 {
+			return &InputError{p.Name, "layers", "none with operator " + fmt.Sprint(i), "each operator once"}
+		}
+		for _, h := range after {
+			if at[h] > at[i] {
+				return &InputError{p.Name, fmt.Sprintf("operator %d in layer %d", i, at[i]-1), fmt.Sprintf("operator %d, which it waits for, in layer %d", h, at[h]-1), "it in the same or an earlier one"}
+			}
+		}
+	}
+	return nil
+}
+
+// Seconds is the sum of the prices of layers.
+func (p *Problem) Seconds(layers [][]int) float64 {
+	sum := 0.0
+	for _, l := range layers {
+		sum += p.Price(l)
+	}
+	return sum
+}
+
+// Options are settings of [Solve].
+type Options struct {
+	TimeLimit time.Duration // 0 is none
+	// MaxTransitions bounds the time: beyond it the answer is the best of the
+	// other methods. 0 is 20 million.
+	MaxTransitions int64
+	// Start is a layering to be no worse than. nil is none.
+	Start [][]int
+}
+
+// The statuses of a result.
+const (
+	Optimal  = "optimal"  // proven to be a best layering
+	Feasible = "feasible" // its bound is below its time
+)
+
+// A Result is a method's answer.
+type Result struct {
+	Method      string  `json:"method"`
+	Status      string  `json:"status"`
+	Layers      [][]int `json:"layers"`
+	Seconds     float64 `json:"seconds"`
+	Bound       float64 `json:"bound_seconds"`
+	Sets        int64   `json:"sets,omitempty"`        // down-closed ones
+	Transitions int64   `json:"transitions,omitempty"` // between them
+	// Reason says what ended the search of a feasible answer.
+	Reason string `json:"reason,omitempty"`
+	// Potentials has a potential in seconds for each down-closed set, as a mask of
+	// operators, where the answer is exact.
+	Potentials map[uint64]float64 `json:"-"`
+}
+
+// A Method finds layerings.
+type Method struct {
+	Name, About string
+	run         func(context.Context, *Problem, Options) *Result
+}
+
+// Methods are the ways to solve a problem, the exact one first.
+func Methods() []Method {
+	return []Method{
+		{"exact", "shortest path over down-closed sets, with proof", exact},
+		{"greedy", "all that can run next at the same time", func(_ context.Context, p *Problem, _ Options) *Result { return p.answer("greedy", p.levels()) }},
+		{"sequential", "one operator after another", func(_ context.Context, p *Problem, _ Options) *Result { return p.answer("sequential", p.singles()) }},
+	}
+}
+
+// Solve makes layers by the named method. If ctx or a limit ends, the result has the
+// best layering so far with a bound and the reason; errors are for input.
+func Solve(ctx context.Context, p *Problem, method string, opt Options) (*Result, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if opt.Start != nil {
+		if err := p.Check(opt.Start); err != nil {
+			return nil, fmt.Errorf("the layering to start from: %w", err)
+		}
+	}
+	if opt.TimeLimit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, opt.TimeLimit)
+		defer cancel()
+	}
+	for _, m := range Methods() {
+		if m.Name == method {
+			return m.run(ctx, p, opt), nil
+		}
+	}
+	return nil, &InputError{p.Name, "method", fmt.Sprintf("%q", method), "exact, greedy, sequential"}
+}
+
+func (p *Problem) answer(method string, layers [][]int) *Result {
+	return &Result{Method: method, Status: Feasible, Layers: layers, Seconds: p.Seconds(layers)}
+}
+
+func (p *Problem) singles() [][]int {
+	layers := make([][]int, len(p.After))
+	for i := range layers {
+		layers[i] = []int{i}
+	}
+	return layers
+}
+
+func (p *Problem) levels() [][]int {
+	var layers [][]int
+	level := make([]int, len(p.After))
+	for i, after := range p.After {
+		for _, h := range after {
+			level[i] = max(level[i], level[h]+1)
+		}
+		if level[i] == len(layers) {
+			layers = append(layers, nil)
+		}
+		layers[level[i]] = append(layers[level[i]], i)
+	}
+	return layers
+}
+
+// downClosed lists the down-closed sets, smaller ones first; nil if ctx ends, or
+// there are more than limit.
+func (p *Problem) downClosed(ctx context.Context, limit int) []uint64 {
+	before := make([]uint64, len(p.After))
+	for i, after := range p.After {
+		for _, h := range after {
+			before[i] |= 1 << h
+		}
+	}
+	sets := []uint64{0}
+	for from := 0; from < len(sets); {
+		to := len(sets)
+		seen := map[uint64]bool{}
+		for _, s := range sets[from:to] {
+			if len(sets) > limit || len(sets)%1024 == 0 && ctx.Err() != nil {
+				return nil
+			}
+			for i, b := range before {
+				if w := s | 1<<i; w != s && b&^s == 0 && !seen[w] {
+					seen[w] = true
+					sets = append(sets, w)
+				}
+			}
+		}
+		slices.Sort(sets[to:])
+		from = to
+	}
+	return sets
+}
+
+// members lists the operators of a mask.
+func members(set uint64) []int {
+	list := make([]int, 0, bits.OnesCount64(set))
+	for ; set != 0; set &= set - 1 {
+		list = append(list, bits.TrailingZeros64(set))
+	}
+	return list
+}
+
+const defaultTransitions = 20_000_000
+
+func exact(ctx context.Context, p *Problem, opt Options) *Result {
+	best := p.answer("exact", p.levels())
+	for _, layers := range [][][]int{p.singles(), opt.Start} {
+		if layers != nil {
+			if r := p.answer("exact", layers); r.Seconds < best.Seconds {
+				best = r
+			}
+		}
+	}
+	limit := opt.MaxTransitions
+	if limit <= 0 {
+		limit = defaultTransitions
+	}
+	sets := p.downClosed(ctx, int(min(limit, 1<<22)))
+	n := len(sets)
+	potential := make([]float64, n)
+	from := make([]int, n)
+	prices := map[uint64]float64{}
+	transitions := int64(0)
+	best.Reason = "more transitions than the limit"
+	for w := 1; w < n; w++ {
+		potential[w] = math.Inf(1)
+		for u := range w {
+			if sets[u]&^sets[w] != 0 {
+				continue
+			}
+			if transitions++; transitions > limit || transitions%256 == 0 && ctx.Err() != nil {
+				n = 0
+				break
+			}
+			layer := sets[w] &^ sets[u]
+			price, known := prices[layer]
+			if !known {
+				price = p.Price(members(layer))
+				prices[layer] = price
+			}
+			if d := potential[u] + price; d < potential[w] {
+				potential[w], from[w] = d, u
+			}
+		}
+	}
+	if n == 0 {
+		if ctx.Err() != nil {
+			best.Reason = "time limit"
+			if context.Cause(ctx) == context.Canceled {
+				best.Reason = "cancelled"
+			}
+		}
+		return best
+	}
+	best.Status, best.Reason, best.Sets, best.Transitions = Optimal, "", int64(n), transitions
+	best.Potentials = map[uint64]float64{}
+	for i, s := range sets {
+		best.Potentials[s] = potential[i]
+	}
+	best.Bound, best.Seconds = potential[n-1], potential[n-1]
+	best.Layers = nil
+	for w := n - 1; w > 0; w = from[w] {
+		best.Layers = append(best.Layers, members(sets[w]&^sets[from[w]]))
+	}
+	slices.Reverse(best.Layers)
+	return best
+}
+
+// CheckProof tries every constraint of the dual program on the potentials of an
+// exact answer, and that layers take as long as the potential of all operators says.
+func (p *Problem) CheckProof(r *Result) error {
+	const slack = 1e-9
+	bad := func(where, found, want string) error { return &InputError{p.Name, where, found, want} }
+	all := uint64(1)<<len(p.After) - 1
+	if len(p.After) == MaxOperators {
+		all = math.MaxUint64
+	}
+	if r.Potentials[0] != 0 {
+		return bad("potential of no operator", fmt.Sprint(r.Potentials[0]), "0")
+	}
+	if s := p.Seconds(r.Layers); math.Abs(s-r.Potentials[all]) > slack*max(1, s) {
+		return bad("layers", fmt.Sprintf("%v s", s), fmt.Sprintf("%v s", r.Potentials[all]))
+	}
+	sets := p.downClosed(context.Background(), math.MaxInt)
+	if len(sets) != len(r.Potentials) {
+		return bad("potentials", fmt.Sprint(len(r.Potentials)), fmt.Sprint(len(sets)))
+	}
+	for _, w := range sets {
+		for _, u := range sets {
+			if u == w || u&^w != 0 {
+				continue
+			}
+			if d := r.Potentials[w] - r.Potentials[u]; d > p.Price(members(w&^u))*(1+slack) {
+				return bad(fmt.Sprintf("layer %v after %v", members(w&^u), members(u)), fmt.Sprintf("%v s of potential", d), "at most its price")
+			}
+		}
+	}
+	return p.Check(r.Layers)
+}
+
+// LP solves the linear program of the package documentation and returns its value in
+// seconds.
+func LP(ctx context.Context, solver milp.Solver, p *Problem) (float64, error) {
+	if err := p.Validate(); err != nil {
+		return 0, err
+	}
+	m := milp.New(p.Name, milp.Minimize)
+	sets := p.downClosed(ctx, 5000)
+	if sets == nil {
+		return 0, &InputError{p.Name, "down-closed sets", "more than 5000", "fewer for the linear program"}
+	}
+	flow := make([][]milp.Term, len(sets))
+	for w := range sets {
+		for u := range w {
+			if sets[u]&^sets[w] == 0 {
+				x := m.Continuous(fmt.Sprintf("x[%x,%x]", sets[u], sets[w]), 0, 1, p.Price(members(sets[w]&^sets[u])))
+				flow[u] = append(flow[u], x.Times(1))
+				flow[w] = append(flow[w], x.Times(-1))
+			}
+		}
+	}
+	for i, terms := range flow {
+		b := 0.0
+		if i == 0 {
+			b = 1
+		} else if i == len(flow)-1 {
+			b = -1
+		}
+		m.AddEQ(fmt.Sprintf("(1) %x", sets[i]), terms, b)
+	}
+	sol, err := solver.Solve(ctx, m, milp.Options{})
+	if err != nil {
+		return 0, err
+	}
+	if sol.Status != milp.Optimal {
+		return 0, fmt.Errorf("%s: the linear program is %v, which no valid problem's is", p.Name, sol.Status)
+	}
+	return sol.Objective, nil
+}
+
+// Blocks solves each block of a graph of operators by the named method. Cuts are the
+// numbers of operators between the blocks, from 0 to that of all; after and price are
+// those of [Problem], over the whole graph. Where a block is larger than
+// [MaxOperators], the exact method gives the best of the others and says so. Of start,
+// a layering of all, the exact method takes the layers of each block. each, if not
+// nil, is told of every block.
+func Blocks(ctx context.Context, name string, after [][]int, cuts []int, price func([]int) float64, method string, opt Options, each func(first int, p *Problem, r *Result)) (*Result, error) {
+	total := &Result{Method: method, Status: Optimal}
+	for b := range cuts[1:] {
+		lo, hi := cuts[b], cuts[b+1]
+		p := &Problem{Name: fmt.Sprintf("%s, operators %d to %d", name, lo, hi-1), After: make([][]int, hi-lo)}
+		p.Price = func(set []int) float64 {
+			shifted := make([]int, len(set))
+			for k, i := range set {
+				shifted[k] = i + lo
+			}
+			return price(shifted)
+		}
+		for i := range p.After {
+			for _, h := range after[lo+i] {
+				if h >= lo {
+					p.After[i] = append(p.After[i], h-lo)
+				}
+			}
+		}
+		o := opt
+		o.Start = nil
+		for _, layer := range opt.Start {
+			var here []int
+			for _, i := range layer {
+				if i >= lo && i < hi {
+					here = append(here, i-lo)
+				}
+			}
+			if here != nil {
+				o.Start = append(o.Start, here)
+			}
+		}
+		var r *Result
+		var err error
+		if hi-lo > MaxOperators {
+			r = p.answer(method, p.singles())
+			if method != "sequential" {
+				r = p.answer(method, p.levels())
+			}
+			if method == "exact" {
+				for _, layers := range [][][]int{p.singles(), o.Start} {
+					if other := p.answer(method, layers); layers != nil && other.Seconds < r.Seconds {
+						r = other
+					}
+				}
+				r.Reason = fmt.Sprintf("a block of %d operators, exact up to %d", hi-lo, MaxOperators)
+			}
+		} else if r, err = Solve(ctx, p, method, o); err != nil {
+			return nil, err
+		}
+		if each != nil {
+			each(lo, p, r)
+		}
+		for _, layer := range r.Layers {
+			for k := range layer {
+				layer[k] += lo
+			}
+			total.Layers = append(total.Layers, layer)
+		}
+		total.Seconds += r.Seconds
+		total.Bound += r.Bound
+		total.Sets += r.Sets
+		total.Transitions += r.Transitions
+		if r.Status != Optimal {
+			total.Status = Feasible
+		}
+		if total.Reason == "" {
+			total.Reason = r.Reason
+		}
+	}
+	return total, nil
+}

@@ -1,0 +1,264 @@
+package streams
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// An Operator is a kernel.
+type Operator struct {
+	Name string `json:"name"`
+	// After lists the operators that end before this one starts.
+	After        []int   `json:"after,omitempty"`
+	Blocks       int64   `json:"blocks"`
+	BlockSeconds float64 `json:"block_seconds"`
+	MACs         int64   `json:"macs"`
+	// Merge is equal for operators that can run as one kernel: convolutions of one
+	// input with equal windows. Empty is for none.
+	Merge string `json:"-"`
+}
+
+// A Machine runs blocks.
+type Machine struct {
+	Name       string `json:"name"`
+	Processors int64  `json:"processors"`
+	// LaunchSeconds is from the start of an operator to that of its blocks.
+	LaunchSeconds float64 `json:"launch_seconds"`
+}
+
+// A Mode is how a set of operators runs.
+type Mode string
+
+// The modes.
+const (
+	OneByOne   Mode = "sequential"
+	SideBySide Mode = "greedy"
+)
+
+// A Phase is operators that started together.
+type Phase struct {
+	Operators []int   `json:"operators"`
+	Seconds   float64 `json:"seconds"`
+	// Utilization is the mean share of the processors that were busy.
+	Utilization float64 `json:"utilization"`
+	Busy        []Busy  `json:"-"`
+	Ends        []float64
+}
+
+// Busy says that from At seconds after the phase's start so many processors worked,
+// until the next entry or the phase's end.
+type Busy struct {
+	At         float64
+	Processors int64
+}
+
+// Validate reports the first operator that is none. Operators may only wait for
+// earlier ones.
+func Validate(ops []Operator) error {
+	for i, op := range ops {
+		switch {
+		case op.Blocks < 0:
+			return fmt.Errorf("operator %d (%s): found %d blocks, expected at least 0", i, op.Name, op.Blocks)
+		case !(op.BlockSeconds >= 0) || math.IsInf(op.BlockSeconds, 1):
+			return fmt.Errorf("operator %d (%s): found %v s a block, expected a time", i, op.Name, op.BlockSeconds)
+		}
+		for _, h := range op.After {
+			if h < 0 || h >= i {
+				return fmt.Errorf("operator %d (%s): found it after operator %d, expected one of 0 to %d", i, op.Name, h, i-1)
+			}
+		}
+	}
+	return nil
+}
+
+// Alone is the time of one operator.
+func (m *Machine) Alone(op *Operator) float64 {
+	return m.LaunchSeconds + float64((op.Blocks+m.Processors-1)/m.Processors)*op.BlockSeconds
+}
+
+// Together runs operators that start at the same time. Nothing in it waits for
+// anything else.
+func (m *Machine) Together(ops []Operator, set []int) Phase {
+	p := Phase{Operators: slices.Clone(set), Ends: make([]float64, len(set))}
+	queue := make([]int, 0, len(set)) // positions in set
+	for k, i := range set {
+		p.Ends[k] = m.LaunchSeconds
+		p.Seconds = max(p.Seconds, m.LaunchSeconds)
+		if ops[i].Blocks > 0 {
+			queue = append(queue, k)
+		}
+	}
+	slices.SortStableFunc(queue, func(a, b int) int {
+		x, y := &ops[set[a]], &ops[set[b]]
+		return cmp.Or(cmp.Compare(y.BlockSeconds, x.BlockSeconds), cmp.Compare(set[a], set[b]))
+	})
+	type running struct {
+		end float64
+		n   int64
+	}
+	var run []running // by end
+	free, now, work := m.Processors, m.LaunchSeconds, 0.0
+	left := make([]int64, len(set))
+	for k, i := range set {
+		left[k] = ops[i].Blocks
+	}
+	note := func() {
+		b := Busy{now, m.Processors - free}
+		if n := len(p.Busy); n > 0 && p.Busy[n-1].At == now {
+			p.Busy[n-1] = b
+		} else {
+			p.Busy = append(p.Busy, b)
+		}
+	}
+	for len(queue) > 0 || len(run) > 0 {
+		for free > 0 && len(queue) > 0 {
+			k := queue[0]
+			n, d := min(free, left[k]), ops[set[k]].BlockSeconds
+			left[k] -= n
+			free -= n
+			work += float64(n) * d
+			end := now + d
+			p.Ends[k] = max(p.Ends[k], end)
+			at, _ := slices.BinarySearchFunc(run, end, func(r running, e float64) int { return cmp.Compare(r.end, e) })
+			run = slices.Insert(run, at, running{end, n})
+			if left[k] == 0 {
+				queue = queue[1:]
+			}
+		}
+		note()
+		if len(run) == 0 {
+			break
+		}
+		now = run[0].end
+		for len(run) > 0 && run[0].end == now {
+			free += run[0].n
+			run = run[1:]
+		}
+		p.Seconds = max(p.Seconds, now)
+	}
+	note()
+	if p.Seconds > 0 {
+		p.Utilization = work / (float64(m.Processors) * p.Seconds)
+	}
+	return p
+}
+
+// Run runs a set of operators in a mode, phase after phase. Predecessors outside the
+// set have ended before.
+func (m *Machine) Run(ops []Operator, set []int, mode Mode) []Phase {
+	set = slices.Clone(set)
+	slices.Sort(set)
+	var phases []Phase
+	if mode == OneByOne {
+		for _, i := range set {
+			phases = append(phases, m.Together(ops, []int{i}))
+		}
+		return phases
+	}
+	for _, level := range Levels(ops, set) {
+		phases = append(phases, m.Together(ops, level))
+	}
+	return phases
+}
+
+// Levels divides a sorted set of operators into those that wait for none of it, those
+// that wait for such, and so on.
+func Levels(ops []Operator, set []int) [][]int {
+	var levels [][]int
+	level := map[int]int{}
+	for _, i := range set {
+		at := 0
+		for _, h := range ops[i].After {
+			if l, in := level[h]; in {
+				at = max(at, l+1)
+			}
+		}
+		level[i] = at
+		if at == len(levels) {
+			levels = append(levels, nil)
+		}
+		levels[at] = append(levels[at], i)
+	}
+	return levels
+}
+
+// Seconds is how long phases take one after another.
+func Seconds(phases []Phase) float64 {
+	sum := 0.0
+	for _, p := range phases {
+		sum += p.Seconds
+	}
+	return sum
+}
+
+// Best runs a set in the faster of the two modes, side by side where they are equal.
+func (m *Machine) Best(ops []Operator, set []int) (Mode, []Phase) {
+	together, apart := m.Run(ops, set, SideBySide), m.Run(ops, set, OneByOne)
+	if Seconds(apart) < Seconds(together) {
+		return OneByOne, apart
+	}
+	return SideBySide, together
+}
+
+// Peak is the largest share of the processors that phases keep busy on average.
+func Peak(phases []Phase) float64 {
+	u := 0.0
+	for _, p := range phases {
+		u = max(u, p.Utilization)
+	}
+	return u
+}
+
+// Merged makes one operator of each group of operators with one Merge key that wait
+// for the same: its blocks are theirs together, at the longest of their times. It
+// returns the operators, and for each which ones it has come from.
+func Merged(ops []Operator) (merged []Operator, parts [][]int) {
+	at := make([]int, len(ops))
+	first := map[string]int{}
+	for i, op := range ops {
+		key := fmt.Sprint(op.Merge, op.After)
+		if k, ok := first[key]; ok && op.Merge != "" {
+			m := &merged[k]
+			m.Name += "+" + op.Name
+			m.Blocks += op.Blocks
+			m.BlockSeconds = max(m.BlockSeconds, op.BlockSeconds)
+			m.MACs += op.MACs
+			parts[k] = append(parts[k], i)
+			at[i] = k
+			continue
+		}
+		at[i] = len(merged)
+		first[key] = at[i]
+		op.After = slices.Clone(op.After)
+		merged = append(merged, op)
+		parts = append(parts, []int{i})
+	}
+	for k := range merged {
+		var after []int
+		for _, i := range parts[k] {
+			for _, h := range ops[i].After {
+				after = append(after, at[h])
+			}
+		}
+		slices.Sort(after)
+		merged[k].After = slices.Compact(after)
+	}
+	return merged, parts
+}
+
+// reach says of each operator for which others it waits.
+func reach(ops []Operator) [][]bool {
+	waits := make([][]bool, len(ops))
+	for i, op := range ops {
+		waits[i] = make([]bool, i)
+		for _, h := range op.After {
+			waits[i][h] = true
+			for k, w := range waits[h] {
+				waits[i][k] = waits[i][k] || w
+			}
+		}
+	}
+	return waits
+}
