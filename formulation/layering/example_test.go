@@ -3,6 +3,7 @@ package layering_test
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/dsasched/dsasched/formulation/layering"
 )
@@ -13,6 +14,9 @@ func Example() {
 	use := []float64{0.5, 0.6, 0.5, 0.4}
 	p := &layering.Problem{Name: "module", After: [][]int{nil, {0}, nil, nil}}
 	p.Price = func(layer []int) float64 {
+		if slices.Contains(layer, 0) && slices.Contains(layer, 1) {
+			return float64(len(layer)) // one after the other
+		}
 		sum := 0.0
 		for _, i := range layer {
 			sum += use[i]
