@@ -1,0 +1,60 @@
+// Package pipelining makes the numeric choices of a training job exactly: threads that
+// load data, stages of a pipeline, micro-batches, and stages with micro-batches and
+// memory jointly.
+//
+// # Threads
+//
+// Loading one item takes T2 seconds on one thread and T2 / a_n on n; names of files
+// take T1 and training takes T3 for a batch of B. The phases overlap, so a batch takes
+//
+//	T(n) = max(T1, B T2 / a_n, T3)
+//
+// [Threads] tries every n that the table of a_n has and takes the least of those with
+// the least T. a_n may fall again at the largest n.
+//
+// # Stages
+//
+// Layers i of time t_i and utilisation u_i run in a row; a stage is consecutive layers,
+// with the sum of their times and the largest of their utilisations. Stages run side
+// by side, each on another batch:
+//
+//	minimise    T, then the number of stages
+//	subject to  sum of t_i over a stage <= T          for all stages     (1)
+//	            sum over stages of their u <= U                          (2)
+//
+// [Stages] is a dynamic programme over the first i layers whose labels are pairs (T,
+// sum of u), of which none is worse in both. [StagesILP] has x_ij = 1 if layers i to
+// j-1 are a stage:
+//
+//	minimise    T + e sum of x_ij
+//	subject to  sum over i <= k < j of x_ij = 1        for each layer k   (3)
+//	            sum of u_ij x_ij <= U                                     (4)
+//	            sum over i <= k < j of t_ij x_ij <= T  for each layer k   (5)
+//
+// with e so small that it decides between equal T only.
+//
+// # Micro-batches
+//
+// A batch of B in b micro-batches over p stages leaves the share
+//
+//	I(b) = (p - 1) / (b + p - 1)
+//
+// of the stages' time idle, while a device that takes B_dev at a time loses
+//
+//	D(b) = max(0, 1 - B / (b B_dev)).
+//
+// [MicroBatches] finds the least b with I(b) <= D(b) by trying; [ClosedForm] is
+// b = ceil((r + sqrt(r^2 + 4 r (p-1))) / 2) with r = B / B_dev. For p = 1 both are 1.
+//
+// # Jointly
+//
+// [Jointly] chooses the stages over P devices and the micro-batches at once. A layer
+// takes f_i + (B / b) s_i seconds for a micro-batch, forward and backward; its device
+// holds its weights and, until the backward pass, its activations of all micro-batches:
+//
+//	minimise    (b + p - 1) max over stages of the sum of f_i + ceil(B / b) s_i
+//	subject to  weights of a stage + b ceil(B / b) activations <= memory   for all stages
+//	            p <= P, 1 <= b <= B
+//
+// for each p and b by a dynamic programme over intervals.
+package pipelining

@@ -1,0 +1,404 @@
+package pipelining
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+)
+
+// ErrInput is what every [InputError] is, for errors.Is.
+var ErrInput = errors.New("invalid pipelining problem")
+
+// An InputError says what is wrong with a problem, or why it has no answer.
+type InputError struct{ Where, Found, Want string }
+
+func (e *InputError) Error() string {
+	return fmt.Sprintf("%s: found %s, expected %s", e.Where, e.Found, e.Want)
+}
+
+// Is makes every InputError match [ErrInput].
+func (e *InputError) Is(target error) bool { return target == ErrInput }
+
+// A Loading is the data side of a training job. Times are in seconds.
+type Loading struct {
+	NamesSeconds float64 `json:"names_seconds"` // T1, of a batch
+	ItemSeconds  float64 `json:"item_seconds"`  // T2, of an item on one thread
+	TrainSeconds float64 `json:"train_seconds"` // T3, of a batch
+	Batch        int     `json:"batch"`
+	// Speedups are the numbers of threads that can be had with the speed-up of each,
+	// in ascending order of threads.
+	Speedups []Speedup `json:"speedups"`
+}
+
+// A Speedup is a_n.
+type Speedup struct {
+	Threads int     `json:"threads"`
+	Factor  float64 `json:"factor"`
+}
+
+// Validate reports the first thing that makes l none, as an *InputError.
+func (l *Loading) Validate() error {
+	for _, f := range []struct {
+		name string
+		x    float64
+	}{{"names_seconds", l.NamesSeconds}, {"item_seconds", l.ItemSeconds}, {"train_seconds", l.TrainSeconds}} {
+		if !(f.x >= 0) || math.IsInf(f.x, 1) {
+			return &InputError{f.name, fmt.Sprint(f.x), "a time"}
+		}
+	}
+	if l.Batch < 1 {
+		return &InputError{"batch", fmt.Sprint(l.Batch), "at least 1"}
+	}
+	if len(l.Speedups) == 0 {
+		return &InputError{"speedups", "none", "at least one number of threads"}
+	}
+	for i, s := range l.Speedups {
+		if s.Threads < 1 || i > 0 && s.Threads <= l.Speedups[i-1].Threads {
+			return &InputError{fmt.Sprintf("speedups[%d]: threads", i), fmt.Sprint(s.Threads), "more than before"}
+		}
+		if !(s.Factor > 0) || math.IsInf(s.Factor, 1) {
+			return &InputError{fmt.Sprintf("speedups[%d]: factor", i), fmt.Sprint(s.Factor), "more than 0"}
+		}
+	}
+	return nil
+}
+
+// BatchSeconds is T(n), with the speed-up of n threads.
+func (l *Loading) BatchSeconds(s Speedup) float64 {
+	return max(l.NamesSeconds, float64(l.Batch)*l.ItemSeconds/s.Factor, l.TrainSeconds)
+}
+
+// Threads is the least number of threads with the least time of a batch, by trying
+// all.
+func Threads(l *Loading) (Speedup, error) {
+	if err := l.Validate(); err != nil {
+		return Speedup{}, err
+	}
+	best := l.Speedups[0]
+	for _, s := range l.Speedups[1:] {
+		if l.BatchSeconds(s) < l.BatchSeconds(best) {
+			best = s
+		}
+	}
+	return best, nil
+}
+
+// Fits reports whether b micro-batches of a batch of B fill p stages: I(b) <= D(b).
+func Fits(b, p, batch, device int) bool {
+	return p == 1 || b*device >= batch && (p-1)*b*device <= (b*device-batch)*(b+p-1)
+}
+
+// MicroBatches is the least number of micro-batches that fits, by trying 1 to batch.
+func MicroBatches(p, batch, device int) (int, error) {
+	if err := checkMicro(p, batch, device); err != nil {
+		return 0, err
+	}
+	for b := 1; b <= batch; b++ {
+		if Fits(b, p, batch, device) {
+			return b, nil
+		}
+	}
+	return 0, noMicro(p, batch, device)
+}
+
+// ClosedForm is the same without trying.
+func ClosedForm(p, batch, device int) (int, error) {
+	if err := checkMicro(p, batch, device); err != nil {
+		return 0, err
+	}
+	r := float64(batch) / float64(device)
+	b := max(1, int(math.Ceil((r+math.Sqrt(r*r+4*r*float64(p-1)))/2-1e-9)))
+	if p == 1 {
+		b = 1
+	}
+	if b > batch {
+		return 0, noMicro(p, batch, device)
+	}
+	return b, nil
+}
+
+func checkMicro(p, batch, device int) error {
+	const most = 1 << 20 // products stay within 64 bits
+	for _, f := range []struct {
+		name string
+		x    int
+	}{{"stages", p}, {"batch", batch}, {"largest batch of a device", device}} {
+		if f.x < 1 || f.x > most {
+			return &InputError{f.name, fmt.Sprint(f.x), fmt.Sprintf("1 to %d", most)}
+		}
+	}
+	return nil
+}
+
+func noMicro(p, batch, device int) error {
+	return &InputError{"micro-batches", fmt.Sprintf("none of 1 to %d that fills %d stages of devices that take %d at a time", batch, p, device), "a larger batch or fewer stages"}
+}
+
+// A Layer is what [Stages] knows of one.
+type Layer struct {
+	Seconds     float64 `json:"seconds"`
+	Utilization float64 `json:"utilization"` // 0 to 1
+}
+
+// A Staging is stages as half-open ranges of layers.
+type Staging struct {
+	Stages      [][2]int `json:"stages"`
+	Seconds     float64  `json:"seconds"`     // of the longest stage
+	Utilization float64  `json:"utilization"` // of all together
+}
+
+// NewStaging measures stages that end before the given layers.
+func NewStaging(layers []Layer, ends []int) *Staging {
+	s := &Staging{}
+	from := 0
+	for _, to := range ends {
+		t, u := 0.0, 0.0
+		for _, l := range layers[from:to] {
+			t += l.Seconds
+			u = max(u, l.Utilization)
+		}
+		s.Stages = append(s.Stages, [2]int{from, to})
+		s.Seconds = max(s.Seconds, t)
+		s.Utilization += u
+		from = to
+	}
+	return s
+}
+
+const slack = 1e-9
+
+func checkLayers(layers []Layer, limit float64) error {
+	if len(layers) == 0 {
+		return &InputError{"layers", "none", "at least one"}
+	}
+	for i, l := range layers {
+		if !(l.Seconds >= 0) || math.IsInf(l.Seconds, 1) {
+			return &InputError{fmt.Sprintf("layer %d: seconds", i), fmt.Sprint(l.Seconds), "a time"}
+		}
+		if !(l.Utilization >= 0 && l.Utilization <= 1) {
+			return &InputError{fmt.Sprintf("layer %d: utilization", i), fmt.Sprint(l.Utilization), "0 to 1"}
+		}
+		if l.Utilization > limit+slack {
+			return &InputError{fmt.Sprintf("layer %d: utilization", i), fmt.Sprint(l.Utilization), fmt.Sprintf("at most %v, the limit of all stages", limit)}
+		}
+	}
+	return nil
+}
+
+// Stages finds stages with the least T, and of those the fewest, whose utilisations
+// sum to at most limit.
+func Stages(layers []Layer, limit float64) (*Staging, error) {
+	if err := checkLayers(layers, limit); err != nil {
+		return nil, err
+	}
+	type label struct {
+		t, u   float64
+		stages int
+		from   int // layer where the last stage begins
+		before int // label there
+	}
+	labels := make([][]label, len(layers)+1)
+	labels[0] = []label{{}}
+	for j := 1; j <= len(layers); j++ {
+		var found []label
+		t, u := 0.0, 0.0
+		for i := j - 1; i >= 0; i-- {
+			t += layers[i].Seconds
+			u = max(u, layers[i].Utilization)
+			for k, l := range labels[i] {
+				if l.u+u <= limit+slack {
+					found = append(found, label{max(l.t, t), l.u + u, l.stages + 1, i, k})
+				}
+			}
+		}
+		slices.SortStableFunc(found, func(a, b label) int {
+			return cmp.Or(cmp.Compare(a.t, b.t), cmp.Compare(a.stages, b.stages), cmp.Compare(a.u, b.u))
+		})
+		for _, l := range found {
+			if !slices.ContainsFunc(labels[j], func(k label) bool { return k.t <= l.t && k.u <= l.u && k.stages <= l.stages }) {
+				labels[j] = append(labels[j], l)
+			}
+		}
+	}
+	var ends []int
+	for j, k := len(layers), 0; j > 0; {
+		l := labels[j][k]
+		ends = append(ends, j)
+		j, k = l.from, l.before
+	}
+	slices.Reverse(ends)
+	return NewStaging(layers, ends), nil
+}
+
+// StagesILP is Stages by an integer linear program.
+func StagesILP(ctx context.Context, solver milp.Solver, layers []Layer, limit float64) (*Staging, error) {
+	if err := checkLayers(layers, limit); err != nil {
+		return nil, err
+	}
+	total := 0.0
+	for _, l := range layers {
+		total += l.Seconds
+	}
+	scale := max(total, 1e-300)
+	m := milp.New("stages", milp.Minimize)
+	T := m.Continuous("T", 0, 1, 1)
+	cover, time := make([][]milp.Term, len(layers)), make([][]milp.Term, len(layers))
+	var use []milp.Term
+	x := map[[2]int]milp.Var{}
+	for i := range layers {
+		t, u := 0.0, 0.0
+		for j := i + 1; j <= len(layers); j++ {
+			t += layers[j-1].Seconds / scale
+			u = max(u, layers[j-1].Utilization)
+			v := m.Binary(fmt.Sprintf("x[%d,%d]", i, j), 1e-6/float64(len(layers)))
+			x[[2]int{i, j}] = v
+			use = append(use, v.Times(u))
+			for k := i; k < j; k++ {
+				cover[k] = append(cover[k], v.Times(1))
+				time[k] = append(time[k], v.Times(t))
+			}
+		}
+	}
+	for k := range layers {
+		m.AddEQ(fmt.Sprintf("(3) %d", k), cover[k], 1)
+		m.AddLE(fmt.Sprintf("(5) %d", k), append(time[k], T.Times(-1)), 0)
+	}
+	m.AddLE("(4)", use, limit+slack)
+	sol, err := solver.Solve(ctx, m, milp.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if !sol.Status.HasValues() {
+		return nil, fmt.Errorf("stages: the integer program is %v", sol.Status)
+	}
+	var ends []int
+	for i := 0; i < len(layers); {
+		for j := i + 1; j <= len(layers); j++ {
+			if sol.Int(x[[2]int{i, j}]) == 1 {
+				ends = append(ends, j)
+				i = j
+				break
+			}
+		}
+	}
+	return NewStaging(layers, ends), nil
+}
+
+// A Cost is what [Jointly] knows of a layer, forward and backward together.
+type Cost struct {
+	FixedSeconds    float64 `json:"fixed_seconds"`    // of a micro-batch of any size
+	SampleSeconds   float64 `json:"sample_seconds"`   // of each sample
+	WeightBytes     float64 `json:"weight_bytes"`     // with gradients and optimiser state
+	ActivationBytes float64 `json:"activation_bytes"` // of each sample, until its backward pass
+}
+
+// A Plan is a choice of stages and micro-batches.
+type Plan struct {
+	Stages       [][2]int `json:"stages"`
+	MicroBatches int      `json:"micro_batches"`
+	Samples      int      `json:"samples"`       // of the largest micro-batch
+	StageSeconds float64  `json:"stage_seconds"` // of the longest stage, for a micro-batch
+	BatchSeconds float64  `json:"batch_seconds"`
+	Bytes        float64  `json:"bytes"` // of the fullest device
+}
+
+// Measure is the plan with stages that end before the given layers, whatever memory it
+// needs.
+func Measure(costs []Cost, ends []int, batch, b int) *Plan {
+	p := &Plan{MicroBatches: b, Samples: (batch + b - 1) / b}
+	from := 0
+	for _, to := range ends {
+		t, bytes := 0.0, 0.0
+		for _, c := range costs[from:to] {
+			t += c.FixedSeconds + float64(p.Samples)*c.SampleSeconds
+			bytes += c.WeightBytes + float64(b*p.Samples)*c.ActivationBytes
+		}
+		p.Stages = append(p.Stages, [2]int{from, to})
+		p.StageSeconds = max(p.StageSeconds, t)
+		p.Bytes = max(p.Bytes, bytes)
+		from = to
+	}
+	p.BatchSeconds = float64(b+len(ends)-1) * p.StageSeconds
+	return p
+}
+
+// Jointly finds the plan of the least time of a batch over at most devices devices of
+// so much memory, ties by fewer stages and then fewer micro-batches. If ctx ends it
+// returns the best plan so far with ctx's error.
+func Jointly(ctx context.Context, costs []Cost, devices, batch int, memory float64) (*Plan, error) {
+	if len(costs) == 0 || devices < 1 || batch < 1 {
+		return nil, &InputError{"plan", fmt.Sprintf("%d layers, %d devices, a batch of %d", len(costs), devices, batch), "at least one of each"}
+	}
+	for i, c := range costs {
+		for _, x := range []float64{c.FixedSeconds, c.SampleSeconds, c.WeightBytes, c.ActivationBytes} {
+			if !(x >= 0) || math.IsInf(x, 1) {
+				return nil, &InputError{fmt.Sprintf("layer %d", i), fmt.Sprint(x), "numbers of at least 0"}
+			}
+		}
+		if need := c.WeightBytes + float64(batch)*c.ActivationBytes; need > memory {
+			return nil, &InputError{fmt.Sprintf("layer %d", i), fmt.Sprintf("%.0f bytes for a batch of %d", need, batch), fmt.Sprintf("at most %.0f, the memory of a device", memory)}
+		}
+	}
+	n := len(costs)
+	devices = min(devices, n)
+	var best *Plan
+	for b := 1; b <= batch; b++ {
+		if ctx.Err() != nil {
+			return best, ctx.Err()
+		}
+		samples := (batch + b - 1) / b
+		if b > 1 && (batch+b-2)/(b-1) == samples {
+			continue // as large micro-batches, and more of them
+		}
+		// least[p][j] is the least time of the longest of p stages of the first j layers.
+		least := make([][]float64, devices+1)
+		from := make([][]int, devices+1)
+		for p := range least {
+			least[p], from[p] = make([]float64, n+1), make([]int, n+1)
+			for j := range least[p] {
+				least[p][j] = math.Inf(1)
+			}
+		}
+		least[0][0] = 0
+		for p := 1; p <= devices; p++ {
+			for j := 1; j <= n; j++ {
+				t, bytes := 0.0, 0.0
+				for i := j - 1; i >= 0; i-- {
+					c := costs[i]
+					t += c.FixedSeconds + float64(samples)*c.SampleSeconds
+					if bytes += c.WeightBytes + float64(b*samples)*c.ActivationBytes; bytes > memory {
+						break
+					}
+					if v := max(least[p-1][i], t); v < least[p][j] {
+						least[p][j], from[p][j] = v, i
+					}
+				}
+			}
+		}
+		for p := 1; p <= devices; p++ {
+			if v := float64(b+p-1) * least[p][n]; math.IsInf(v, 1) || best != nil && v >= best.BatchSeconds*(1-slack) {
+				continue
+			}
+			var ends []int
+			for q, j := p, n; q > 0; q-- {
+				ends = append(ends, j)
+				j = from[q][j]
+			}
+			slices.Reverse(ends)
+			best = Measure(costs, ends, batch, b)
+		}
+	}
+	if best == nil {
+		need := 0.0
+		for _, c := range costs {
+			need += c.WeightBytes + float64(batch)*c.ActivationBytes
+		}
+		return nil, &InputError{"memory", fmt.Sprintf("%.0f bytes for %d layers and a batch of %d", need, n, batch), fmt.Sprintf("what fits on %d devices with %.0f bytes each", devices, memory)}
+	}
+	return best, nil
+}
