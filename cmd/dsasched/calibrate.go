@@ -50,7 +50,7 @@ comments included.`,
 			if text, err = hardwareText(*accelerator); err != nil {
 				return err
 			}
-			// What can't be written is told before the search, not after.
+			// What can't be written is an error before the search, not after.
 			if err := tuning.CanApply(*accelerator, text, spec); err != nil {
 				return err
 			}

@@ -37,7 +37,7 @@ func newCompare() *cobra.Command {
 	var decisions []string
 	cmd := &cobra.Command{
 		Use:   "compare MODEL",
-		Short: "Put exact decisions beside the greedy ones",
+		Short: "Compare greedy decisions with exact ones",
 		Long: `Schedule a network with all of GraphTurbo, then replace one greedy decision at a
 time by the answers of other methods: sub-graphs and split factors, the order of
 instances, bindings and scopes, what is spilled, the issue of a kernel's commands;

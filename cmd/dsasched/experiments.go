@@ -48,7 +48,7 @@ func newRun(experiment runner) *cobra.Command {
 		Use:   "run [EXPERIMENT...]",
 		Short: "Run experiments and write their tables and figures",
 		Long: `Run the named experiments, or all of them. Tables go to the terminal, and with the
-figures to a folder per experiment under --out. Progress is told on stderr.
+figures to a folder per experiment under --out. Progress goes to the standard error.
 
 What is finished stays: a run that was interrupted goes on where it was. With
 --json the tables are not printed; instead, the files are listed at the end.`,

@@ -33,7 +33,7 @@ type explainJSON struct {
 func newExplain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain SCHEDULE.json|MODEL",
-		Short: "Tell why a schedule is as it is, and what it waits for",
+		Short: "Explain why a schedule is as it is, and what it waits for",
 		Long: `Explain a schedule: one from a file, or the one that 'dsasched schedule' makes of a
 network with the same flags; but --group NAME asks for a group here.
 
@@ -41,12 +41,12 @@ Without --tensor, --op or --group: the critical path, that is the commands of wh
 each starts when the one before it ends, from the start to the end of the batch; what
 each unit waited for; and what limits the whole.
 
---group tells which merges made the group and which rule, with which numbers,
+--group shows which merges made the group and which rule, with which numbers,
 stopped it from growing, or by what else it was chosen; what its largest instance
 takes at its factor and at smaller ones; when its instances run and what their
 launches wait for.
---op tells in which layer the operator is fused, which merges ended at it, and what
-its layer waited for. --tensor tells where the tensor lives and for how long, and if
+--op shows in which layer the operator is fused, which merges ended at it, and what
+its layer waited for. --tensor shows where the tensor lives and for how long, and if
 it was spilled, what was in the memory when there was no room.`,
 		Example: `  dsasched explain net.schedule.json
   dsasched explain resnet50 --batch 8 --group g1
@@ -246,7 +246,7 @@ func (a explainJSON) writeGroup(b *bytes.Buffer) {
 		case g.SplitBy == string(scheduler.ExactSplit):
 			rowWrapped(b, "no merges", strategyText("split", g.SplitBy))
 		case g.GroupedBy == "":
-			rowWrapped(b, "no merges", "the schedule does not tell how its groups were made")
+			rowWrapped(b, "no merges", "the schedule does not say how its groups were made")
 		default:
 			rowWrapped(b, "no merges", strategyText("group", g.GroupedBy))
 		}

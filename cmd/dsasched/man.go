@@ -99,7 +99,7 @@ func manName(c *cobra.Command) string {
 var manDate = regexp.MustCompile(`(?m)^(\.TH "[^"]*" "[^"]*") "Jan 1970"`)
 
 // manPage is a page with the date of the sources, or none if that is not known: the
-// day on which it is written says nothing.
+// day on which it is written does not matter.
 func manPage(c *cobra.Command) ([]byte, error) {
 	date, known := time.Unix(0, 0).UTC(), false
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -16,14 +16,14 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 )
 
-// How often progress is told: a line that is drawn over itself may change often, one
+// How often progress is shown: a line that is drawn over itself may change often, one
 // that stays in a log may not.
 const (
 	redrawEvery = 100 * time.Millisecond
 	lineEvery   = 2 * time.Second
 )
 
-// clock is what statuses look at. Tests have one that runs fast.
+// clock gives statuses the time. Tests have one that runs fast.
 var clock = time.Now
 
 // status shows the progress of long work on the standard error: on a terminal as one
@@ -96,7 +96,7 @@ func (s *status) keep(latest func(age time.Duration) string) {
 
 // addQuiet adds --quiet.
 func addQuiet(cmd *cobra.Command) *bool {
-	return cmd.Flags().BoolP("quiet", "q", false, "say nothing about progress")
+	return cmd.Flags().BoolP("quiet", "q", false, "show no progress")
 }
 
 // line shows a text unless another was shown just now.

@@ -47,14 +47,14 @@ func newRoot(experiment runner) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "dsasched",
 		Short: "Schedule neural networks for accelerators",
-		Long: `dsasched schedules a neural network for a domain-specific accelerator (DSA),
-simulates the result and tells how fast it would run and why.
+		Long: `Schedule a neural network for a domain-specific accelerator (DSA), simulate the
+result, and report how fast it would run and why.
 
 MODEL is a built-in network ('dsasched models') or the path of an ONNX file,
 HARDWARE a built-in accelerator ('dsasched hardware') or the path of a YAML file.
 A name that ends in .onnx, .yaml or .yml or has a slash in it is a path.
 
-Every command prints JSON with --json; there the name of each number tells its
+Every command prints JSON with --json; there the name of each number ends in its
 unit (_s, _per_s, _bytes, macs, ...), shares are between 0 and 1, and what has no
 unit is a count.
 
@@ -84,7 +84,7 @@ Exit status: 0; 1 for failures; 2 for usage errors; 130 if interrupted.`,
 		return usagef("unknown command %q: %s", args[0], hint)
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		// A flag of a misspelt command is not the mistake to tell of.
+		// A flag of a misspelt command is not the mistake to report.
 		if before := cmd.Flags().Args(); cmd == root && len(before) > 0 {
 			return root.Args(root, before)
 		}

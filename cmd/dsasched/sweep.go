@@ -297,7 +297,7 @@ func newCompareHardware() *cobra.Command {
 	var machines, variants []string
 	cmd := &cobra.Command{
 		Use:   "compare-hardware MODEL --hardware NAME,NAME...",
-		Short: "Schedule one network for several accelerators",
+		Short: "Compare accelerators on one network",
 		Long: `Schedule and simulate a network for several accelerators, and put side by side what
 comes out: throughput, latency, use of the units, traffic to the DDR, and what
 limits. --csv, --jsonl and -o write the numbers and a figure.
