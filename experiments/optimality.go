@@ -83,8 +83,8 @@ func find(list []Decided, decision string, ok func(Decided) bool) (Decided, bool
 func isGreedy(d Decided) bool { return !isExact(d) }
 func isExact(d Decided) bool  { return d.Method == "search" }
 
-func (o againstExact) report(all [][]Decided, b *harness.Comparison) error {
-	t := harness.Table{Title: "Greedy against exact, the paper's batches per cluster", Label: "tab:optimality",
+func (o againstExact) report(all [][]Decided, b *harness.Document) error {
+	t := harness.Table{Name: "decisions", Title: "Greedy against exact, the paper's batches per cluster",
 		Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Decision", Text: true}, {Name: "Method", Text: true}, {Name: "Objective"}, {Name: "Bound"}, {Name: "Unit", Text: true},
 			{Name: "Gap (%)"}, {Name: "Status", Text: true}, {Name: "Throughput\n(1/s)"}, {Name: "Over\ngreedy (%)"}}}
 	decisions := []string{DecisionSplit, DecisionOrder, DecisionBind, DecisionMemory, DecisionAll}

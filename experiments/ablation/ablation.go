@@ -1,11 +1,9 @@
 package ablation
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/literature"
@@ -103,7 +101,7 @@ func (a ablation) plan() (*harness.Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		return a.report(rows, metadata{hardwareHash: specHash, version: harness.ProgramVersion()})
+		return a.report(rows, specHash)
 	}
 	return p, nil
 }
@@ -142,173 +140,99 @@ var ablationNotes = []string{
 	"The variant tvm is a kernel per layer on the same simulated chip, not the code of TVM.",
 }
 
-// metadata is what a report says about how it was made.
-type metadata struct {
-	hardwareHash string
-	version      string // of the program
-}
-
-func (a ablation) report(rows []harness.Row, meta metadata) (*harness.Report, error) {
+// report makes the tables, what becomes of the mechanism and the figures.
+func (a ablation) report(rows []harness.Row, hardwareHash string) (*harness.Report, error) {
 	rated := rate(rows)
 	compared := a.compare(rows)
 	steps := slices.DeleteFunc(slices.Clone(rows), func(r harness.Row) bool { return harness.IsExactVariant(r.Variant) })
 	mechanism := CheckMechanism(steps)
-	notes := slices.Clone(ablationNotes)
-	if len(steps) < len(rows) {
-		notes = append(notes, "Variants exact-* are alternatives to cross-layer: their speedup over the previous one is over cross-layer.")
-	}
-	for _, r := range rows {
-		for _, n := range r.Notes {
-			if n = fmt.Sprintf("%s, batch %d: %s", r.Model, r.Batch, n); !slices.Contains(notes, n) {
-				notes = append(notes, n)
-			}
-		}
-	}
 
-	tables := variantTables(rated)
+	d := harness.NewDocument(a.experiment(), fmt.Sprintf("%s (SHA-256 of its description: %s)", a.hardware, hardwareHash))
 	published := comparisonTable(compared)
-	lost := timeTable(rows)
-
-	var text bytes.Buffer
-	for _, t := range append(slices.Clone(tables), published) {
-		if err := t.WriteText(&text); err != nil {
+	for _, t := range append(variantTables(rated), timeTable(rows), published) {
+		if err := d.Table(t); err != nil {
 			return nil, err
 		}
 	}
-	fmt.Fprintln(&text, "Does the mechanism come out?")
+	var sentences []string
 	for _, m := range mechanism {
-		fmt.Fprintf(&text, "- %s\n", m)
+		sentences = append(sentences, m.Sentence)
 	}
-	fmt.Fprintln(&text, "\nNotes")
-	for _, n := range notes {
-		fmt.Fprintf(&text, "- %s\n", n)
+	d.List("Does the mechanism come out?", sentences)
+	d.Notes = slices.Clone(ablationNotes)
+	if len(steps) < len(rows) {
+		d.Note("Variants exact-* are alternatives to cross-layer: their speedup over the previous one is over cross-layer.")
 	}
-
-	e := a.experiment()
-	var md, tex strings.Builder
-	fmt.Fprintf(&md, "# %s: %s\n\nReproduces: %s. Accelerator: %s (SHA-256 of its description: %s). Program: dsasched %s.\n\n",
-		e.Name, e.Description, e.Paper, a.hardware, meta.hardwareHash, meta.version)
-	tex.WriteString("% Needs \\usepackage{booktabs}.\n")
-	for _, n := range notes {
-		fmt.Fprintf(&tex, "%% %s\n", n)
+	for _, r := range rows {
+		for _, n := range r.Notes {
+			if n = fmt.Sprintf("%s, batch %d: %s", r.Model, r.Batch, n); !slices.Contains(d.Notes, n) {
+				d.Notes = append(d.Notes, n)
+			}
+		}
 	}
-	for _, t := range tables {
-		md.WriteString(t.Markdown())
-		tex.WriteString("\n" + t.Latex())
-	}
-	tex.WriteString("\n" + lost.Latex() + "\n" + published.Latex())
-	md.WriteString(lost.Markdown())
-	md.WriteString(published.Markdown())
-	md.WriteString("## Does the mechanism come out?\n\n")
-	for _, m := range mechanism {
-		fmt.Fprintf(&md, "- %s\n", harness.EscapeMarkdown(m.String()))
-	}
-	md.WriteString("\n## Notes\n\n")
-	for _, n := range notes {
-		fmt.Fprintf(&md, "- %s\n", harness.EscapeMarkdown(n))
-	}
-	md.WriteString("\n## Figures\n\n![Throughput by variant](throughput.png)\n\n![Utilisation of MME and VME by variant](utilization.png)\n")
-
-	data, err := a.json(rated, compared, mechanism, notes, meta)
-	if err != nil {
+	d.File("ablation.csv", ablationCSV(rated))
+	d.File("published.csv", comparisonCSV(compared))
+	d.File("published.md", []byte(published.Markdown()))
+	d.File("tuning.csv", tuningCSV(rows))
+	if err := a.figures(d, steps); err != nil {
 		return nil, err
 	}
-	rep := &harness.Report{Text: text.String(), Files: []harness.File{
-		{Name: "ablation.csv", Data: ablationCSV(rated)},
-		{Name: "ablation.json", Data: data},
-		{Name: "ablation.md", Data: []byte(md.String())},
-		{Name: "ablation.tex", Data: []byte(tex.String())},
-		{Name: "published.csv", Data: comparisonCSV(compared)},
-		{Name: "published.md", Data: []byte(published.Markdown())},
-		{Name: "tuning.csv", Data: tuningCSV(rows)},
-	}}
-	figures, err := a.figures(steps)
-	if err != nil {
-		return nil, err
-	}
-	rep.Files = append(rep.Files, figures...)
-	return rep, nil
-}
-
-// json returns everything in one file.
-func (a ablation) json(rows []ratedRow, compared []comparison, mechanism []Mechanism, notes []string, meta metadata) ([]byte, error) {
-	e := a.experiment()
-	type hardwareInfo struct {
+	type machine struct {
 		Name string `json:"name"`
 		Hash string `json:"sha256"`
 	}
-	type mechanismInfo struct {
-		Model    string              `json:"model"`
-		Policy   harness.ChunkPolicy `json:"chunk_policy"`
-		Fall     bool                `json:"ddr_writes_fall"`
-		Steps    bool                `json:"every_step_helps"`
-		Sentence string              `json:"sentence"`
-	}
-	var infos []mechanismInfo
-	for _, m := range mechanism {
-		all := !slices.ContainsFunc(m.Steps, func(s Step) bool { return !s.Helps() })
-		infos = append(infos, mechanismInfo{m.Model, m.ChunkPolicy, m.WritesFall, all, m.String()})
-	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	err := enc.Encode(struct {
-		Experiment  string          `json:"experiment"`
-		Description string          `json:"description"`
-		Paper       string          `json:"paper"`
-		Program     string          `json:"program_version"`
-		Hardware    hardwareInfo    `json:"hardware"`
-		Notes       []string        `json:"notes"`
-		Mechanism   []mechanismInfo `json:"mechanism"`
-		Rows        []ratedRow      `json:"rows"`
-		Published   []comparison    `json:"published"`
-	}{e.Name, e.Description, e.Paper, meta.version, hardwareInfo{a.hardware, meta.hardwareHash}, notes, infos, rows, compared})
-	return b.Bytes(), err
+	return d.Report(struct {
+		Hardware  machine      `json:"hardware"`
+		Mechanism []Mechanism  `json:"mechanism"`
+		Rows      []ratedRow   `json:"rows"`
+		Published []comparison `json:"published"`
+	}{machine{a.hardware, hardwareHash}, mechanism, rated, compared})
 }
 
 func ablationCSV(rows []ratedRow) []byte {
-	out := [][]string{{
-		"model", "hardware", "batch", "variant", "throughput_per_s", "latency_s", "kernels",
-		"ddr_tensor_writes", "llb_tensor_writes", "l1_tensor_writes", "mme_utilization", "vme_utilization",
-		"chunk_policy", "batches_per_cluster", "throughput_unit", "speedup_over_tvm", "speedup_over_previous",
-		"kernels_dynamic", "ddr_tensor_writes_dynamic", "llb_tensor_writes_dynamic", "l1_tensor_writes_dynamic",
-		"ddr_moved_bytes", "llb_moved_bytes", "l1_moved_bytes", "llb_peak_bytes", "l1_peak_bytes_per_core",
-		"mme_busy_share", "vme_busy_share", "compute_s", "move_s", "launch_s", "idle_s", "lower_bound_s", "notes",
-	}}
-	for _, r := range rows {
-		previous := ""
-		if r.OverPrevious != 0 {
-			previous = harness.Exact(r.OverPrevious)
-		}
-		out = append(out, []string{
-			r.Model, r.Hardware, harness.Count(r.Batch), r.Variant, harness.Exact(r.ThroughputPerSecond), harness.Exact(r.LatencySeconds), harness.Count(r.Kernels),
-			harness.Count(r.Writes.DDR), harness.Count(r.Writes.LLB), harness.Count(r.Writes.L1), harness.Exact(r.MMEUtilization), harness.Exact(r.VMEUtilization),
-			string(r.ChunkPolicy), harness.Count(r.BatchesPerCluster), r.Unit, harness.Exact(r.OverFirst), previous,
-			harness.Count(r.KernelsDynamic), harness.Count(r.WritesDynamic.DDR), harness.Count(r.WritesDynamic.LLB), harness.Count(r.WritesDynamic.L1),
-			harness.Count(r.MovedBytes.DDR), harness.Count(r.MovedBytes.LLB), harness.Count(r.MovedBytes.L1), harness.Count(r.PeakLLBBytes), harness.Count(r.PeakL1CoreBytes),
-			harness.Exact(r.MMEBusyShare), harness.Exact(r.VMEBusyShare), harness.Exact(r.Time.ComputeSeconds), harness.Exact(r.Time.MoveSeconds),
-			harness.Exact(r.Time.LaunchSeconds), harness.Exact(r.Time.IdleSeconds), harness.Exact(r.LowerBoundSeconds), strings.Join(r.Notes, "; "),
-		})
-	}
-	return harness.CSVBytes(out)
+	return harness.CSV(rows, harness.RowFields(func(r ratedRow) harness.Row { return r.Row },
+		"model hardware batch variant throughput_per_s latency_s kernels ddr_tensor_writes llb_tensor_writes l1_tensor_writes mme_utilization vme_utilization "+
+			"chunk_policy batches_per_cluster throughput_unit speedup_over_tvm speedup_over_previous "+
+			"kernels_dynamic ddr_tensor_writes_dynamic llb_tensor_writes_dynamic l1_tensor_writes_dynamic "+
+			"ddr_moved_bytes llb_moved_bytes l1_moved_bytes llb_peak_bytes l1_peak_bytes_per_core "+
+			"mme_busy_share vme_busy_share compute_s move_s launch_s idle_s lower_bound_s notes",
+		harness.Field[ratedRow]{Name: "speedup_over_tvm", Of: func(r ratedRow) any { return r.OverFirst }},
+		harness.Field[ratedRow]{Name: "speedup_over_previous", Of: func(r ratedRow) any {
+			if r.OverPrevious == 0 {
+				return nil
+			}
+			return r.OverPrevious
+		}}))
 }
 
+// tuningCSV has what each row was chosen from.
 func tuningCSV(rows []harness.Row) []byte {
-	out := [][]string{{"model", "hardware", "batch", "variant", "batches_per_cluster", "throughput_per_s", "throughput_unit", "best", "error"}}
+	type tried struct {
+		row   harness.Row
+		trial harness.Trial
+	}
+	var list []tried
 	for _, r := range rows {
 		for _, t := range r.Tried {
-			throughput, best := "", "no"
-			if t.Error == "" {
-				throughput = harness.Exact(t.ThroughputPerSecond)
-			}
-			if t.BatchesPerCluster == r.BatchesPerCluster {
-				best = "yes"
-			}
-			out = append(out, []string{r.Model, r.Hardware, harness.Count(r.Batch), r.Variant, harness.Count(t.BatchesPerCluster), throughput, r.Unit, best, t.Error})
+			list = append(list, tried{r, t})
 		}
 	}
-	return harness.CSVBytes(out)
+	return harness.CSV(list, harness.RowFields(func(t tried) harness.Row { return t.row },
+		"model hardware batch variant batches_per_cluster throughput_per_s throughput_unit best error",
+		harness.Field[tried]{Name: "batches_per_cluster", Of: func(t tried) any { return t.trial.BatchesPerCluster }},
+		harness.Field[tried]{Name: "throughput_per_s", Of: func(t tried) any {
+			if t.trial.Error != "" {
+				return nil
+			}
+			return t.trial.ThroughputPerSecond
+		}},
+		harness.Field[tried]{Name: "best", Of: func(t tried) any {
+			if t.trial.BatchesPerCluster == t.row.BatchesPerCluster {
+				return "yes"
+			}
+			return "no"
+		}},
+		harness.Field[tried]{Name: "error", Of: func(t tried) any { return t.trial.Error }}))
 }
 
 // variantTables are a table for each network and policy.
@@ -322,8 +246,7 @@ func variantTables(rows []ratedRow) []harness.Table {
 	for _, g := range harness.GroupRows(plain) {
 		f := g[0]
 		t := harness.Table{
-			Title: fmt.Sprintf("%s, batch %d, on %s: %s", f.Model, f.Batch, f.Hardware, harness.PolicyWords(f.ChunkPolicy)),
-			Label: fmt.Sprintf("tab:ablation-%s-%s", f.Model, f.ChunkPolicy),
+			Name: fmt.Sprintf("%s-%s", f.Model, f.ChunkPolicy), Title: fmt.Sprintf("%s, batch %d, on %s: %s", f.Model, f.Batch, f.Hardware, harness.PolicyWords(f.ChunkPolicy)),
 			Columns: []harness.Column{
 				{Name: "Variant", Text: true},
 				{Name: "Batches\nper\ncluster"},
@@ -359,8 +282,7 @@ func variantTables(rows []ratedRow) []harness.Table {
 // timeTable tells where the time goes.
 func timeTable(rows []harness.Row) harness.Table {
 	t := harness.Table{
-		Title: "Where the time goes",
-		Label: "tab:ablation-time",
+		Name: "time", Title: "Where the time goes",
 		Columns: []harness.Column{
 			{Name: "Network", Text: true}, {Name: "Batches per cluster", Text: true}, {Name: "Variant", Text: true},
 			{Group: "Time (ms)", Name: "computing"}, {Group: "Time (ms)", Name: "waiting for moves"}, {Group: "Time (ms)", Name: "launching"},

@@ -30,7 +30,7 @@ func fakeAblation() []harness.Row {
 }
 
 func TestReport(t *testing.T) {
-	rep, err := fullAblation().report(fakeAblation(), metadata{hardwareHash: strings.Repeat("ab", 32), version: "v0.0.0-test"})
+	rep, err := fullAblation().report(fakeAblation(), strings.Repeat("ab", 32))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,24 +39,28 @@ func TestReport(t *testing.T) {
 	for _, f := range rep.Files {
 		names = append(names, f.Name)
 		switch filepath.Ext(f.Name) {
-		case ".png", ".svg": // package plots tests them
+		case ".png", ".svg", ".pdf": // package plots tests them
 			if len(f.Data) == 0 {
 				t.Errorf("%s is empty", f.Name)
 			}
 		default:
 			harnesstest.Golden(t, "ablation/"+f.Name, f.Data)
+			if filepath.Ext(f.Name) == ".tex" {
+				harnesstest.LaTeX(t, f.Name, f.Data)
+			}
 		}
 	}
-	want := "ablation.csv ablation.json ablation.md ablation.tex published.csv published.md tuning.csv throughput.png throughput.svg utilization.png utilization.svg"
-	if got := strings.Join(names, " "); got != want {
-		t.Errorf("files are %s, want %s", got, want)
+	for _, want := range strings.Fields("ablation.csv ablation.json ablation.md ablation.tex published.csv published.md tuning.csv throughput.png throughput.svg throughput.pdf utilization.png utilization.svg utilization.pdf") {
+		if !slices.Contains(names, want) {
+			t.Errorf("no %s among %v", want, names)
+		}
 	}
 }
 
 func TestReportIsDeterministic(t *testing.T) {
 	var first *harness.Report
 	for range 3 {
-		rep, err := fullAblation().report(fakeAblation(), metadata{})
+		rep, err := fullAblation().report(fakeAblation(), "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -123,24 +123,30 @@ func (n ablationNetwork) compare(g []harness.Row) []comparison {
 }
 
 func comparisonCSV(list []comparison) []byte {
-	rows := [][]string{{"model", "batch", "chunk_policy", "quantity", "unit", "ours", "published", "ratio", "source", "remark"}}
-	for _, c := range list {
-		ratio := ""
-		if c.Published != 0 {
-			ratio = harness.Exact(c.Ratio)
-		}
-		rows = append(rows, []string{c.Model, harness.Count(c.Batch), string(c.Policy), c.Quantity, c.Unit,
-			harness.Exact(c.Ours), harness.Exact(c.Published), ratio, c.Source, c.Remark})
-	}
-	return harness.CSVBytes(rows)
+	return harness.CSV(list, []harness.Field[comparison]{
+		{Name: "model", Of: func(c comparison) any { return c.Model }},
+		{Name: "batch", Of: func(c comparison) any { return c.Batch }},
+		{Name: "chunk_policy", Of: func(c comparison) any { return string(c.Policy) }},
+		{Name: "quantity", Of: func(c comparison) any { return c.Quantity }},
+		{Name: "unit", Of: func(c comparison) any { return c.Unit }},
+		{Name: "ours", Of: func(c comparison) any { return c.Ours }},
+		{Name: "published", Of: func(c comparison) any { return c.Published }},
+		{Name: "ratio", Of: func(c comparison) any {
+			if c.Published == 0 {
+				return nil
+			}
+			return c.Ratio
+		}},
+		{Name: "source", Of: func(c comparison) any { return c.Source }},
+		{Name: "remark", Of: func(c comparison) any { return c.Remark }},
+	})
 }
 
 // comparisonTable has a row for each quantity of each network, with both policies
 // in it.
 func comparisonTable(list []comparison) harness.Table {
 	t := harness.Table{
-		Title: "Published figures beside ours (ratio: ours over published)",
-		Label: "tab:ablation-published",
+		Name: "published", Title: "Published figures beside ours (ratio: ours over published)",
 		Columns: []harness.Column{
 			{Name: "Network", Text: true}, {Name: "Quantity", Text: true},
 			{Group: "Ours with", Name: "best\nbatches"}, {Group: "Ours with", Name: "paper's\nbatches"}, {Name: "Published"},

@@ -9,33 +9,19 @@ import (
 )
 
 // figures are the throughput and the utilisation by variant.
-func (a ablation) figures(rows []harness.Row) ([]harness.File, error) {
+func (a ablation) figures(d *harness.Document, rows []harness.Row) error {
 	var networks []plots.Network
 	for _, n := range a.networks {
 		if p := n.panel(rows); len(p.Variants) > 0 {
 			networks = append(networks, p)
 		}
 	}
-	var files []harness.File
-	for _, f := range []struct {
-		name string
-		draw func([]plots.Network) (*plots.Figure, error)
-	}{{"throughput", plots.Throughput}, {"utilization", plots.Utilization}} {
-		fig, err := f.draw(networks)
-		if err != nil {
-			return nil, err
-		}
-		png, err := fig.PNG()
-		if err != nil {
-			return nil, fmt.Errorf("%s.png: %w", f.name, err)
-		}
-		svg, err := fig.SVG()
-		if err != nil {
-			return nil, fmt.Errorf("%s.svg: %w", f.name, err)
-		}
-		files = append(files, harness.File{Name: f.name + ".png", Data: png}, harness.File{Name: f.name + ".svg", Data: svg})
+	f, err := plots.Throughput(networks)
+	if err := d.Figure("throughput", "Throughput by variant", f, err); err != nil {
+		return err
 	}
-	return files, nil
+	f, err = plots.Utilization(networks)
+	return d.Figure("utilization", "Utilisation of MME and VME by variant", f, err)
 }
 
 // panel shows the tuned rows, and where the paper's batches per cluster would be.

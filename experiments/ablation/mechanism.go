@@ -10,16 +10,18 @@ import (
 // Mechanism is what the paper's explanation predicts for one network, and whether
 // it came out: results no longer go through the DDR, and each of the ideas helps.
 type Mechanism struct {
-	Model       string
-	ChunkPolicy harness.ChunkPolicy
+	Model       string              `json:"model"`
+	ChunkPolicy harness.ChunkPolicy `json:"chunk_policy"`
+	// WritesFall: the first variant writes about one tensor per kernel to the DDR and the
+	// last one about one per inference.
+	WritesFall     bool   `json:"ddr_writes_fall"`
+	EveryStepHelps bool   `json:"every_step_helps"`
+	Sentence       string `json:"sentence"` // String
 
-	First, Last               string // variants
-	FirstKernels, LastKernels int64
-	FirstWrites, LastWrites   int64 // to the DDR, static
-	// WritesFall says that the first variant writes about one tensor per kernel to the
-	// DDR and the last one about one per inference.
-	WritesFall bool
-	Steps      []Step
+	First, Last               string `json:"-"` // variants
+	FirstKernels, LastKernels int64  `json:"-"`
+	FirstWrites, LastWrites   int64  `json:"-"` // to the DDR, static
+	Steps                     []Step `json:"-"`
 }
 
 // Step is the gain of one idea.
@@ -30,7 +32,7 @@ type Step struct {
 	Cause string
 }
 
-// Helps tells whether the step made the network faster.
+// Helps reports whether the step made the network faster.
 func (s Step) Helps() bool { return s.Ratio > 1 }
 
 // About one: how far the counts may be off. A kernel may have two outputs, and an
@@ -59,13 +61,16 @@ func CheckMechanism(rows []harness.Row) []Mechanism {
 			m.WritesFall = perKernel >= minWritesPerKernel && perKernel <= maxWritesPerKernel &&
 				last.Writes.DDR <= maxWritesPerInference && last.Writes.DDR < first.Writes.DDR
 		}
+		m.EveryStepHelps = true
 		for i := 1; i < len(g); i++ {
 			s := Step{From: g[i-1].Variant, To: g[i].Variant, Ratio: harness.Round(g[i].ThroughputPerSecond / g[i-1].ThroughputPerSecond)}
 			if !s.Helps() {
 				s.Cause = cause(g[i-1], g[i])
+				m.EveryStepHelps = false
 			}
 			m.Steps = append(m.Steps, s)
 		}
+		m.Sentence = m.String()
 		list = append(list, m)
 	}
 	return list

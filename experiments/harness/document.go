@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dsasched/dsasched/hardware"
@@ -33,22 +34,47 @@ func Agreement(same bool) string {
 	return "differs"
 }
 
-// Document collects a report part by part: for the terminal and as Markdown.
+// Document collects a report part by part: for the terminal, as Markdown, as tables in
+// LaTeX and CSV, and as figures.
 type Document struct {
 	experiment Experiment
 	text       bytes.Buffer
-	md         strings.Builder
+	md, tex    strings.Builder
 	pictures   strings.Builder // the end of md
-	Files      []File
+	files      []File
+	names      map[string]bool // of tables
 	claims     []Claim
-	lines      []Line
-	notes      []string
+	// Lines are the published numbers beside ours, for the report over all experiments.
+	Lines []Line
+	// Notes are remarks, which stand below the tables.
+	Notes []string
 }
 
-func NewDocument(e Experiment) *Document { return &Document{experiment: e} }
+// NewDocument begins the report of an experiment; accelerators are those that it is about.
+func NewDocument(e Experiment, accelerators ...string) *Document {
+	d := &Document{experiment: e, names: map[string]bool{}}
+	fmt.Fprintf(&d.text, "%s: %s\n\n", e.Name, e.Description)
+	fmt.Fprintf(&d.md, "# %s: %s\n\nReproduces: %s.", e.Name, EscapeMarkdown(e.Description), e.Paper)
+	if len(accelerators) > 0 {
+		fmt.Fprintf(&d.md, " Accelerator: %s.", strings.Join(accelerators, ", "))
+	}
+	fmt.Fprintf(&d.md, " Program: dsasched %s.\n\n", ProgramVersion())
+	return d
+}
 
+// Table adds a table in all forms.
 func (d *Document) Table(t Table) error {
+	if !plainName.MatchString(t.Name) || d.names[t.Name] {
+		panic(fmt.Sprintf("harness: table %q of %s has the name %q, want one of its own", t.Title, d.experiment.Name, t.Name))
+	}
+	d.names[t.Name] = true
+	tex, err := t.LaTeX(d.experiment.Name + "-" + t.Name)
+	if err != nil {
+		return err
+	}
+	d.tex.WriteString("\n" + tex)
 	d.md.WriteString(t.Markdown())
+	d.File("table-"+t.Name+".csv", t.CSV())
 	return t.WriteText(&d.text)
 }
 
@@ -58,6 +84,22 @@ func (d *Document) Listing(title, lines string) {
 	fmt.Fprintf(&d.md, "## %s\n\n```\n%s```\n\n", EscapeMarkdown(title), lines)
 }
 
+// List adds paragraphs under a heading, as a list.
+func (d *Document) List(title string, items []string) {
+	if len(items) == 0 {
+		return
+	}
+	fmt.Fprintln(&d.text, title)
+	fmt.Fprintf(&d.md, "## %s\n\n", EscapeMarkdown(title))
+	for _, n := range items {
+		fmt.Fprintf(&d.text, "- %s\n", n)
+		fmt.Fprintf(&d.md, "- %s\n", EscapeMarkdown(n))
+	}
+	d.text.WriteByte('\n')
+	d.md.WriteByte('\n')
+}
+
+// Claim adds what the paper says of something beside what came out here.
 func (d *Document) Claim(quantity, paper, ours, verdict string) {
 	d.claims = append(d.claims, Claim{Quantity: quantity, Paper: paper, Ours: ours, Verdict: verdict})
 }
@@ -67,14 +109,20 @@ func (d *Document) Why(format string, args ...any) {
 	last := &d.claims[len(d.claims)-1]
 	last.Why = fmt.Sprintf(format, args...)
 	if last.Line {
-		d.lines[len(d.lines)-1].Remark = last.Why
+		d.Lines[len(d.Lines)-1].Remark = last.Why
 	}
 }
 
-// Number is a claim of a number, which also goes to the report over all experiments.
+// Line adds a published number beside ours.
+func (d *Document) Line(l Line) {
+	l.Experiment, l.Published, l.Ours = d.experiment.Name, Round(l.Published), Round(l.Ours)
+	d.Lines = append(d.Lines, l)
+}
+
+// Number is a claim of a number, which is a line, too.
 func (d *Document) Number(quantity, unit string, published, ours float64) {
-	l := Line{Experiment: d.experiment.Name, What: quantity, Unit: unit, Published: Round(published), Ours: Round(ours)}
-	d.lines = append(d.lines, l)
+	d.Line(Line{What: quantity, Unit: unit, Published: published, Ours: ours})
+	l := d.Lines[len(d.Lines)-1]
 	sign := ""
 	if unit == "x" {
 		sign = "×"
@@ -90,32 +138,49 @@ func PlainNumber(x float64) string {
 	return Significant(x)
 }
 
+// Note adds a remark, which stands below the tables.
 func (d *Document) Note(format string, args ...any) {
-	d.notes = append(d.notes, fmt.Sprintf(format, args...))
+	d.Notes = append(d.Notes, fmt.Sprintf(format, args...))
 }
 
-// Figure adds a drawing, or returns the error of drawing it.
+// File adds a file to the experiment's folder.
+func (d *Document) File(name string, data []byte) { d.files = append(d.files, File{name, data}) }
+
+// Figure adds a drawing in all formats, or returns the error of drawing it.
 func (d *Document) Figure(name, title string, f *plots.Figure, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	png, err := f.PNG()
-	if err != nil {
-		return fmt.Errorf("%s.png: %w", name, err)
+	for _, x := range []struct {
+		ending string
+		draw   func() ([]byte, error)
+	}{{"png", f.PNG}, {"svg", f.SVG}, {"pdf", f.PDF}} {
+		data, err := x.draw()
+		if err != nil {
+			return fmt.Errorf("%s.%s: %w", name, x.ending, err)
+		}
+		d.File(name+"."+x.ending, data)
 	}
-	svg, err := f.SVG()
-	if err != nil {
-		return fmt.Errorf("%s.svg: %w", name, err)
-	}
-	d.Files = append(d.Files, File{name + ".png", png}, File{name + ".svg", svg})
 	fmt.Fprintf(&d.pictures, "![%s](%s.png)\n\n", EscapeMarkdown(title), name)
 	return nil
 }
 
-// Report closes the document. data is what the JSON file holds beside the claims.
+// Data is what the JSON file of most experiments holds beside what all have.
+type Data struct {
+	Data any `json:"data"`
+}
+
+// RowData is the same for experiments that are about rows.
+type RowData struct {
+	Hardware string `json:"hardware"`
+	Rows     []Row  `json:"rows"`
+}
+
+// Report closes the document. data is a struct whose fields the JSON file holds beside
+// what all have.
 func (d *Document) Report(data any) (*Report, error) {
 	e := d.experiment
-	t := Table{Title: "The paper's claims beside ours", Columns: []Column{
+	t := Table{Title: "The paper's claims beside ours", Name: "claims", Columns: []Column{
 		{Name: "Quantity", Text: true}, {Name: "Paper", Text: true}, {Name: "Ours", Text: true}, {Name: "Verdict", Text: true}}}
 	for i, c := range d.claims {
 		verdict := c.Verdict
@@ -130,39 +195,45 @@ func (d *Document) Report(data any) (*Report, error) {
 			return nil, err
 		}
 	}
-	if len(d.notes) > 0 {
-		fmt.Fprintln(&d.text, "Notes")
-		d.md.WriteString("## Notes\n\n")
-		for _, n := range d.notes {
-			fmt.Fprintf(&d.text, "- %s\n", n)
-			fmt.Fprintf(&d.md, "- %s\n", EscapeMarkdown(n))
-		}
-		d.text.WriteByte('\n')
-		d.md.WriteByte('\n')
-	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	err := enc.Encode(struct {
+	d.List("Notes", d.Notes)
+	content, err := objects(struct {
 		Experiment  string   `json:"experiment"`
 		Description string   `json:"description"`
 		Paper       string   `json:"paper"`
 		Program     string   `json:"program_version"`
-		Claims      []Claim  `json:"claims"`
+		Claims      []Claim  `json:"claims,omitempty"`
 		Lines       []Line   `json:"published,omitempty"`
 		Notes       []string `json:"notes"`
-		Data        any      `json:"data"`
-	}{e.Name, e.Description, e.Paper, ProgramVersion(), d.claims, d.lines, d.notes, data})
+	}{e.Name, e.Description, e.Paper, ProgramVersion(), d.claims, d.Lines, d.Notes}, data)
 	if err != nil {
 		return nil, err
 	}
-	md := fmt.Sprintf("# %s: %s\n\nReproduces: %s. Program: dsasched %s.\n\n%s", e.Name, EscapeMarkdown(e.Description), e.Paper, ProgramVersion(), d.md.String())
 	if d.pictures.Len() > 0 {
-		md += "## Figures\n\n" + d.pictures.String()
+		d.md.WriteString("## Figures\n\n" + d.pictures.String())
 	}
-	return &Report{Text: d.text.String(), Files: append([]File{
-		{e.Name + ".json", b.Bytes()}, {e.Name + ".md", []byte(strings.TrimRight(md, "\n") + "\n")}}, d.Files...)}, nil
+	files := []File{{e.Name + ".json", content}, {e.Name + ".md", []byte(strings.TrimRight(d.md.String(), "\n") + "\n")}}
+	if d.tex.Len() > 0 {
+		files = append(files, File{e.Name + ".tex", []byte("% Needs \\usepackage{booktabs}.\n" + d.tex.String())})
+	}
+	return &Report{Text: d.text.String(), Files: append(files, d.files...)}, nil
+}
+
+// objects writes the fields of two structs as one JSON object.
+func objects(a, b any) ([]byte, error) {
+	var parts [2]bytes.Buffer
+	for i, v := range []any{a, b} {
+		enc := json.NewEncoder(&parts[i])
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(v); err != nil {
+			return nil, fmt.Errorf("the results can't be written as JSON: %w", err)
+		}
+	}
+	head, tail := bytes.TrimSuffix(parts[0].Bytes(), []byte("\n}\n")), parts[1].Bytes()
+	if !bytes.HasPrefix(tail, []byte("{\n")) {
+		return append(head, "\n}\n"...), nil // nothing in b
+	}
+	return slices.Concat(head, []byte(","), tail[1:]), nil
 }
 
 // Scheduled is a schedule that a figure explains.

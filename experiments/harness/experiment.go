@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"encoding/json"
+	"slices"
 )
 
 // Experiment is an entry of the registry.
@@ -56,13 +57,14 @@ type File struct {
 	Data []byte
 }
 
-// Replace puts files in the place of those with the same names.
+// Replace puts files in the place of those with the same names, or adds them.
 func (r *Report) Replace(files ...File) {
 	for _, f := range files {
-		for i := range r.Files {
-			if r.Files[i].Name == f.Name {
-				r.Files[i].Data = f.Data
-			}
+		i := slices.IndexFunc(r.Files, func(x File) bool { return x.Name == f.Name })
+		if i < 0 {
+			r.Files = append(r.Files, f)
+		} else {
+			r.Files[i] = f
 		}
 	}
 }

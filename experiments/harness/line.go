@@ -1,12 +1,9 @@
 package harness
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
 	"math"
-
-	"github.com/dsasched/dsasched/plots"
+	"slices"
+	"strings"
 )
 
 // Line is a published number beside ours.
@@ -46,82 +43,79 @@ func Within20(published float64) func(float64) bool {
 	return func(v float64) bool { return Line{Unit: "x", Published: published, Ours: v}.Verdict() == Verdicts[0] }
 }
 
-// gridReport collects the output of a grid experiment.
-type Comparison struct {
-	md, Text bytes.Buffer
-	files    []File
-	// Lines are the published numbers beside ours, for the report over all
-	// experiments.
-	Lines []Line
+// rowFields are the columns of CSV files of rows, by name.
+var rowFields = []Field[Row]{
+	{"model", func(r Row) any { return r.Model }},
+	{"hardware", func(r Row) any { return r.Hardware }},
+	{"batch", func(r Row) any { return r.Batch }},
+	{"variant", func(r Row) any { return r.Variant }},
+	{"chunk_policy", func(r Row) any { return string(r.ChunkPolicy) }},
+	{"batches_per_cluster", func(r Row) any { return r.BatchesPerCluster }},
+	{"throughput_per_s", func(r Row) any { return r.ThroughputPerSecond }},
+	{"throughput_unit", func(r Row) any { return r.Unit }},
+	{"latency_s", func(r Row) any { return r.LatencySeconds }},
+	{"lower_bound_s", func(r Row) any { return r.LowerBoundSeconds }},
+	{"kernels", func(r Row) any { return r.Kernels }},
+	{"ddr_tensor_writes", func(r Row) any { return r.Writes.DDR }},
+	{"llb_tensor_writes", func(r Row) any { return r.Writes.LLB }},
+	{"l1_tensor_writes", func(r Row) any { return r.Writes.L1 }},
+	{"kernels_dynamic", func(r Row) any { return r.KernelsDynamic }},
+	{"ddr_tensor_writes_dynamic", func(r Row) any { return r.WritesDynamic.DDR }},
+	{"llb_tensor_writes_dynamic", func(r Row) any { return r.WritesDynamic.LLB }},
+	{"l1_tensor_writes_dynamic", func(r Row) any { return r.WritesDynamic.L1 }},
+	{"ddr_moved_bytes", func(r Row) any { return r.MovedBytes.DDR }},
+	{"llb_moved_bytes", func(r Row) any { return r.MovedBytes.LLB }},
+	{"l1_moved_bytes", func(r Row) any { return r.MovedBytes.L1 }},
+	{"llb_peak_bytes", func(r Row) any { return r.PeakLLBBytes }},
+	{"l1_peak_bytes_per_core", func(r Row) any { return r.PeakL1CoreBytes }},
+	{"mme_utilization", func(r Row) any { return r.MMEUtilization }},
+	{"vme_utilization", func(r Row) any { return r.VMEUtilization }},
+	{"mme_busy_share", func(r Row) any { return r.MMEBusyShare }},
+	{"vme_busy_share", func(r Row) any { return r.VMEBusyShare }},
+	{"compute_s", func(r Row) any { return r.Time.ComputeSeconds }},
+	{"move_s", func(r Row) any { return r.Time.MoveSeconds }},
+	{"launch_s", func(r Row) any { return r.Time.LaunchSeconds }},
+	{"idle_s", func(r Row) any { return r.Time.IdleSeconds }},
+	{"notes", func(r Row) any { return r.Notes }},
 }
 
-func (b *Comparison) Line(l Line) { b.Lines = append(b.Lines, l) }
-
-func (b *Comparison) Table(t Table) error {
-	b.md.WriteString(t.Markdown())
-	return t.WriteText(&b.Text)
-}
-
-func (b *Comparison) Note(format string, args ...any) {
-	s := fmt.Sprintf(format, args...)
-	fmt.Fprintf(&b.Text, "%s\n", s)
-	fmt.Fprintf(&b.md, "%s\n\n", EscapeMarkdown(s))
-}
-
-// Figure adds a figure in both formats.
-func (b *Comparison) Figure(name, title string, f *plots.Figure, err error) error {
-	if err != nil {
-		return err
+// RowFields are the columns of these names, separated by spaces, for a type that has a row
+// and its own columns.
+func RowFields[T any](row func(T) Row, names string, own ...Field[T]) []Field[T] {
+	var list []Field[T]
+	for name := range strings.FieldsSeq(names) {
+		if i := slices.IndexFunc(own, func(f Field[T]) bool { return f.Name == name }); i >= 0 {
+			list = append(list, own[i])
+			continue
+		}
+		i := slices.IndexFunc(rowFields, func(f Field[Row]) bool { return f.Name == name })
+		if i < 0 {
+			panic("harness: rows have no column " + name)
+		}
+		list = append(list, Field[T]{name, func(x T) any { return rowFields[i].Of(row(x)) }})
 	}
-	png, err := f.PNG()
-	if err != nil {
-		return fmt.Errorf("%s.png: %w", name, err)
-	}
-	svg, err := f.SVG()
-	if err != nil {
-		return fmt.Errorf("%s.svg: %w", name, err)
-	}
-	b.files = append(b.files, File{name + ".png", png}, File{name + ".svg", svg})
-	fmt.Fprintf(&b.md, "![%s](%s.png)\n\n", title, name)
-	return nil
-}
-
-// write makes the files that all these experiments have.
-func (e Experiment) WriteRows(hardware string, fill func(*Comparison) error, rows []Row) (*Report, error) {
-	b := &Comparison{}
-	fmt.Fprintf(&b.md, "# %s: %s\n\nReproduces: %s. Accelerator: %s. Program: dsasched %s.\n\n", e.Name, e.Description, e.Paper, hardware, ProgramVersion())
-	if err := fill(b); err != nil {
-		return nil, err
-	}
-	for i := range b.Lines {
-		b.Lines[i].Experiment = e.Name
-		b.Lines[i].Ours, b.Lines[i].Published = Round(b.Lines[i].Ours), Round(b.Lines[i].Published)
-	}
-	var data bytes.Buffer
-	enc := json.NewEncoder(&data)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(struct {
-		Experiment string `json:"experiment"`
-		Paper      string `json:"paper"`
-		Hardware   string `json:"hardware"`
-		Lines      []Line `json:"published"`
-		Rows       []Row  `json:"rows"`
-	}{e.Name, e.Paper, hardware, b.Lines, rows}); err != nil {
-		return nil, err
-	}
-	files := []File{{e.Name + ".json", data.Bytes()}, {e.Name + ".md", b.md.Bytes()}, {e.Name + ".csv", RowsCSV(rows)}}
-	return &Report{Text: fmt.Sprintf("%s: %s\n\n%s", e.Name, e.Description, b.Text.String()), Files: append(files, b.files...)}, nil
+	return list
 }
 
 // RowsCSV are the rows with what most readers want.
 func RowsCSV(rows []Row) []byte {
-	out := [][]string{{"model", "hardware", "batch", "variant", "chunk_policy", "batches_per_cluster", "throughput_per_s", "throughput_unit", "latency_s",
-		"kernels", "ddr_tensor_writes", "llb_tensor_writes", "l1_tensor_writes", "mme_utilization", "vme_utilization"}}
-	for _, r := range rows {
-		out = append(out, []string{r.Model, r.Hardware, Count(r.Batch), r.Variant, string(r.ChunkPolicy), Count(r.BatchesPerCluster),
-			Exact(r.ThroughputPerSecond), r.Unit, Exact(r.LatencySeconds), Count(r.Kernels), Count(r.Writes.DDR), Count(r.Writes.LLB), Count(r.Writes.L1),
-			Exact(r.MMEUtilization), Exact(r.VMEUtilization)})
+	return CSV(rows, RowFields(func(r Row) Row { return r }, "model hardware batch variant chunk_policy batches_per_cluster throughput_per_s throughput_unit latency_s "+
+		"kernels ddr_tensor_writes llb_tensor_writes l1_tensor_writes mme_utilization vme_utilization"))
+}
+
+// WriteRows makes the report of an experiment about rows: fill adds its parts, and the rows
+// stand in the JSON and CSV files.
+func (e Experiment) WriteRows(hardware string, fill func(*Document) error, rows []Row) (*Report, error) {
+	var accelerators []string
+	if hardware != "" {
+		accelerators = append(accelerators, hardware)
 	}
-	return CSVBytes(out)
+	d := NewDocument(e, accelerators...)
+	if err := fill(d); err != nil {
+		return nil, err
+	}
+	if rows != nil {
+		d.File(e.Name+".csv", RowsCSV(rows))
+	}
+	return d.Report(RowData{hardware, rows})
 }

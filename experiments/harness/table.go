@@ -1,8 +1,6 @@
 package harness
 
 import (
-	"bytes"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"strconv"
@@ -14,8 +12,10 @@ import (
 
 // Table is a table that can be written in several forms.
 type Table struct {
-	Title   string
-	Label   string // for references in LaTeX
+	Title string
+	// Name tells the tables of an experiment apart: letters, digits and '-'. It names the
+	// CSV file and is part of the label in LaTeX.
+	Name    string
 	Columns []Column
 	Rows    [][]string
 	Notes   []string // below the table
@@ -26,6 +26,8 @@ type Table struct {
 type Column struct {
 	Group, Name string
 	Text        bool // aligned left
+	// Screen leaves the column out in LaTeX, where width is short.
+	Screen bool
 }
 
 func (c Column) heading() string {
@@ -118,90 +120,13 @@ var markdownEscapes = strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "_", 
 
 func EscapeMarkdown(s string) string { return markdownEscapes.Replace(s) }
 
-// Latex returns the table as a floating environment over both columns of a page;
-// it needs the package booktabs.
-func (t *Table) Latex() string {
-	var b strings.Builder
-	spec := ""
+// CSV returns the table as a CSV file.
+func (t *Table) CSV() []byte {
+	var header []string
 	for _, c := range t.Columns {
-		if c.Text {
-			spec += "l"
-		} else {
-			spec += "r"
-		}
+		header = append(header, strings.ReplaceAll(c.heading(), "\n", " "))
 	}
-	fmt.Fprintf(&b, "\\begin{table*}\n  \\centering\\small\n  \\caption{%s.}\n  \\label{%s}\n", escapeLaTeX(t.Title), t.Label)
-	fmt.Fprintf(&b, "  \\begin{tabular}{@{}%s@{}}\n    \\toprule\n", spec)
-	// The upper line of the heading holds the groups.
-	var groups, rules []string
-	grouped := false
-	for i := 0; i < len(t.Columns); {
-		j := i + 1
-		for t.Columns[i].Group != "" && j < len(t.Columns) && t.Columns[j].Group == t.Columns[i].Group {
-			j++
-		}
-		if g := t.Columns[i].Group; g != "" {
-			grouped = true
-			groups = append(groups, fmt.Sprintf("\\multicolumn{%d}{c}{%s}", j-i, stack(g, "c")))
-			rules = append(rules, fmt.Sprintf("\\cmidrule(lr){%d-%d}", i+1, j))
-		} else {
-			groups = append(groups, "")
-		}
-		i = j
-	}
-	if grouped {
-		fmt.Fprintf(&b, "    %s \\\\\n    %s\n", strings.Join(groups, " & "), strings.Join(rules, " "))
-	}
-	var names []string
-	for _, c := range t.Columns {
-		align := "r"
-		if c.Text {
-			align = "l"
-		}
-		names = append(names, stack(c.Name, align))
-	}
-	fmt.Fprintf(&b, "    %s \\\\\n    \\midrule\n", strings.Join(names, " & "))
-	for _, r := range t.Rows {
-		var cells []string
-		for _, c := range r {
-			cells = append(cells, escapeLaTeX(c))
-		}
-		fmt.Fprintf(&b, "    %s \\\\\n", strings.Join(cells, " & "))
-	}
-	b.WriteString("    \\bottomrule\n  \\end{tabular}\n")
-	for _, n := range t.Notes {
-		fmt.Fprintf(&b, "  \\par\\smallskip\\footnotesize %s\n", escapeLaTeX(n))
-	}
-	b.WriteString("\\end{table*}\n")
-	return b.String()
-}
-
-// stack puts the lines of a heading one above the other, as the terminal does.
-func stack(s, align string) string {
-	lines := strings.Split(s, "\n")
-	if len(lines) == 1 {
-		return escapeLaTeX(s)
-	}
-	for i, l := range lines {
-		lines[i] = escapeLaTeX(l)
-	}
-	return `\begin{tabular}[b]{@{}` + align + `@{}}` + strings.Join(lines, ` \\ `) + `\end{tabular}`
-}
-
-var latexEscapes = strings.NewReplacer(
-	`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`, "{", `\{`, "}", `\}`,
-	"~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "<", `\textless{}`, ">", `\textgreater{}`, "|", `\textbar{}`, "×", `$\times$`, "–", "--")
-
-func escapeLaTeX(s string) string { return latexEscapes.Replace(s) }
-
-// CSVBytes returns rows as a CSV file.
-func CSVBytes(rows [][]string) []byte {
-	var b bytes.Buffer
-	w := csv.NewWriter(&b)
-	if err := w.WriteAll(rows); err != nil {
-		panic("experiments: " + err.Error()) // a buffer takes everything
-	}
-	return b.Bytes()
+	return CSVBytes(append([][]string{header}, t.Rows...))
 }
 
 // Numbers in files: all digits that a row has.

@@ -21,7 +21,7 @@ type Configured[T any] struct {
 	// inputs are what a result depends on beside the program.
 	Inputs func(c literature.Configuration, hardwareHash string) any
 	Run    func(ctx context.Context, src network.Network, spec *hardware.Spec, c literature.Configuration) (T, error)
-	Report func(all []T, b *harness.Comparison) error
+	Report func(all []T, b *harness.Document) error
 	// Files take the place of the grid's with the same names.
 	Files func(all []T) ([]harness.File, error)
 }
@@ -51,7 +51,7 @@ func (e Configured[T]) Plan() (*harness.Plan, error) {
 				return nil, fmt.Errorf("a result can't be read: %w", err)
 			}
 		}
-		rep, err := e.Experiment.WriteRows(e.Hardware, func(b *harness.Comparison) error { return e.Report(all, b) }, nil)
+		rep, err := e.Experiment.WriteRows(e.Hardware, func(b *harness.Document) error { return e.Report(all, b) }, nil)
 		if err != nil {
 			return nil, err
 		}

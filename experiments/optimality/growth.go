@@ -162,7 +162,7 @@ func (e growth) plan() (*harness.Plan, error) {
 			}
 		}
 		x := e.experiment()
-		rep, err := x.WriteRows("", func(b *harness.Comparison) error { return e.report(all, b) }, nil)
+		rep, err := x.WriteRows("", func(b *harness.Document) error { return e.report(all, b) }, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -270,12 +270,12 @@ func bestGreedyOrder(g *ordering.Graph) ([]int, error) {
 	return best, nil
 }
 
-func (e growth) report(all [][]growthPoint, b *harness.Comparison) error {
+func (e growth) report(all [][]growthPoint, b *harness.Document) error {
 	methods := growthMethods()
-	reach := harness.Table{Title: fmt.Sprintf("Sizes that are proven within %v each", e.limit), Label: "tab:growth",
+	reach := harness.Table{Name: "proven", Title: fmt.Sprintf("Sizes that are proven within %v each", e.limit),
 		Columns: []harness.Column{{Name: "Problems", Text: true}, {Name: "Method", Text: true}, {Name: "Largest proven"}, {Name: "Its instances"}, {Name: "Its time (s)"},
 			{Name: "First not proven"}, {Name: "Its gap (%)"}}}
-	times := harness.Table{Title: "Time to order (s)", Label: "tab:growth-times", Columns: []harness.Column{{Name: "Problems", Text: true}, {Name: "Size"}, {Name: "Instances"}}}
+	times := harness.Table{Name: "times", Title: "Time to order (s)", Columns: []harness.Column{{Name: "Problems", Text: true}, {Name: "Size"}, {Name: "Instances"}}}
 	for _, m := range methods {
 		times.Columns = append(times.Columns, harness.Column{Name: m})
 	}

@@ -116,8 +116,8 @@ func (e table4) files(all [][]schedulingTime) ([]harness.File, error) {
 	return []harness.File{{Name: "table4.csv", Data: harness.CSVBytes(out)}}, nil
 }
 
-func (e table4) report(all [][]schedulingTime, b *harness.Comparison) error {
-	t := harness.Table{Title: "Time to schedule (ms), from the simplified graph to memory plan and checks, without lowering and simulation", Label: "tab:table4",
+func (e table4) report(all [][]schedulingTime, b *harness.Document) error {
+	t := harness.Table{Name: "time", Title: "Time to schedule (ms), from the simplified graph to memory plan and checks, without lowering and simulation",
 		Columns: []harness.Column{{Name: "Network", Text: true}}}
 	for _, v := range e.variants {
 		t.Columns = append(t.Columns, harness.Column{Name: v})

@@ -16,7 +16,7 @@ type byBatch struct {
 	grid
 	network, unit string
 	batches       []int64
-	report        func(rows gridRows, at func(variant string, batch int64) harness.Row, b *harness.Comparison) error
+	report        func(rows gridRows, at func(variant string, batch int64) harness.Row, b *harness.Document) error
 }
 
 func (e byBatch) experiment() harness.Experiment {
@@ -58,7 +58,7 @@ func (e byBatch) plan() (*harness.Plan, error) {
 		at := func(variant string, batch int64) harness.Row {
 			return m[gridKey(e.network, batch, variant, harness.Tuned)]
 		}
-		return e.experiment().WriteRows(e.hardware, func(b *harness.Comparison) error { return e.report(m, at, b) }, rows)
+		return e.experiment().WriteRows(e.hardware, func(b *harness.Document) error { return e.report(m, at, b) }, rows)
 	}
 	return p, nil
 }
@@ -84,8 +84,8 @@ func table1() byBatch {
 	e := byBatch{grid: grid{name: "table1", description: "BERT-128 by batch size: throughput and latency",
 		paper: "GraphTurbo (OSDI 2023), Table 1", hardware: "stcp920", variants: []string{"tvm", "cross-layer"}},
 		network: "bert-128", unit: "sentences/s", batches: []int64{8, 16, 32, 64, 128, 256}}
-	e.report = func(_ gridRows, at func(string, int64) harness.Row, b *harness.Comparison) error {
-		t := harness.Table{Title: "BERT-128 on " + e.hardware + ", best batches per cluster", Label: "tab:table1",
+	e.report = func(_ gridRows, at func(string, int64) harness.Row, b *harness.Document) error {
+		t := harness.Table{Name: "batches", Title: "BERT-128 on " + e.hardware + ", best batches per cluster",
 			Columns: []harness.Column{{Name: "Batch"}, {Group: "Throughput (sentences/s)", Name: "TVM"}, {Group: "Throughput (sentences/s)", Name: "GraphTurbo"},
 				{Group: "Latency (ms)", Name: "TVM"}, {Group: "Latency (ms)", Name: "GraphTurbo"}, {Name: "Speedup\n(×)"},
 				{Group: "Batches per cluster", Name: "TVM"}, {Group: "Batches per cluster", Name: "GraphTurbo"}, {Name: "Writes of GraphTurbo\nDDR/LLB/L1"}}}
@@ -147,8 +147,8 @@ func fig16() byBatch {
 	e := byBatch{grid: grid{name: "fig16", description: "utilisation of the matrix and vector units by batch size, ResNet-50",
 		paper: "GraphTurbo (OSDI 2023), Fig. 16", hardware: "stcp920", variants: []string{"tvm", "cross-layer"}},
 		network: "resnet50", unit: "images/s", batches: []int64{4, 8, 16, 32, 64, 128}}
-	e.report = func(_ gridRows, at func(string, int64) harness.Row, b *harness.Comparison) error {
-		t := harness.Table{Title: "Utilisation (% of the chip's peak), best batches per cluster", Label: "tab:fig16",
+	e.report = func(_ gridRows, at func(string, int64) harness.Row, b *harness.Document) error {
+		t := harness.Table{Name: "utilization", Title: "Utilisation (% of the chip's peak), best batches per cluster",
 			Columns: []harness.Column{{Name: "Batch"}, {Group: "MME", Name: "TVM"}, {Group: "MME", Name: "GraphTurbo"}, {Group: "VME", Name: "TVM"}, {Group: "VME", Name: "GraphTurbo"},
 				{Group: "MME busy", Name: "TVM"}, {Group: "MME busy", Name: "GraphTurbo"}},
 			Notes: []string{"Utilisation is useful arithmetic over what the units could do; busy is the share of time in which they do something."}}

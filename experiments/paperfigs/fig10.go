@@ -240,7 +240,7 @@ func (f unfolding) report(u, tvm unfolded) (*harness.Report, error) {
 			theirs = append(theirs, l)
 		}
 	}
-	t := harness.Table{Title: fmt.Sprintf("Layers of instance %s (of %d) of %s with %d images per cluster", u.Name, u.Factor, f.model, f.perCluster), Columns: []harness.Column{
+	t := harness.Table{Name: "layers", Title: fmt.Sprintf("Layers of instance %s (of %d) of %s with %d images per cluster", u.Name, u.Factor, f.model, f.perCluster), Columns: []harness.Column{
 		{Name: "Block", Text: true}, {Name: "Layer", Text: true}, {Name: "Operators", Text: true}, {Name: "Loops of the instance", Text: true}, {Name: "Cores", Text: true},
 		{Name: "Output in", Text: true}, {Name: "Weights per\ncore (KiB)"}, {Name: "Matrix and vector\ncommands"}}}
 	for _, l := range u.Layers {
@@ -254,7 +254,7 @@ func (f unfolding) report(u, tvm unfolded) (*harness.Report, error) {
 	if err := d.Table(t); err != nil {
 		return nil, err
 	}
-	k := harness.Table{Title: "TVM's kernels for the same convolutions", Columns: []harness.Column{{Name: "Kernel", Text: true}, {Name: "Operators", Text: true}, {Name: "Output in", Text: true}}}
+	k := harness.Table{Name: "kernels", Title: "TVM's kernels for the same convolutions", Columns: []harness.Column{{Name: "Kernel", Text: true}, {Name: "Operators", Text: true}, {Name: "Output in", Text: true}}}
 	for _, l := range theirs {
 		var names []string
 		for _, op := range l.Ops {
@@ -286,10 +286,10 @@ func (f unfolding) report(u, tvm unfolded) (*harness.Report, error) {
 	if err := d.Figure("instance", fmt.Sprintf("Instance %s, operator by operator", u.Name), fig, err); err != nil {
 		return nil, err
 	}
-	return d.Report(struct {
+	return d.Report(harness.Data{Data: struct {
 		Instance unfolded        `json:"instance"`
 		TVM      []unfoldedLayer `json:"tvm_kernels"`
-	}{u, theirs})
+	}{u, theirs}})
 }
 
 // loopNests writes the layer before and after fusion, as Fig. 11 does.

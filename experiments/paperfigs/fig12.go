@@ -171,7 +171,7 @@ func (f spilling) plan() (*harness.Plan, error) {
 
 func (f spilling) report(runs []spillRun) (*harness.Report, error) {
 	d := harness.NewDocument(f.experiment())
-	t := harness.Table{Title: "What leaves the LB, of one chunk on one cluster", Columns: []harness.Column{
+	t := harness.Table{Name: "spills", Title: "What leaves the LB, of one chunk on one cluster", Columns: []harness.Column{
 		{Name: "Network", Text: true}, {Name: "Batch per\ncluster"}, {Name: "Method", Text: true}, {Group: "Values to", Name: "GB"}, {Group: "Values to", Name: "DDR"},
 		{Name: "Mean lifetime\n(steps)"}, {Name: "Spilled\n(MiB)"}, {Name: "Moved for it\n(MiB)"}, {Name: "Weights\nagain (MiB)"}, {Name: "Bound of\nboth (MiB)"}, {Name: "Throughput\n(per s)"}},
 		Notes: []string{"Moved: each spilled value is written once and streamed by each reader, as often as the cores need it. Weights again: those that pass once per tile, all tiles but the first.",
@@ -211,7 +211,7 @@ func (f spilling) report(runs []spillRun) (*harness.Report, error) {
 		return nil, err
 	}
 	paper, largest := runs[0], runs[1]
-	life := harness.Table{Title: fmt.Sprintf("Values alive at step %d of %s, where the LB is first full", f.fullAt(runs), paper.Model), Columns: []harness.Column{
+	life := harness.Table{Name: "alive", Title: fmt.Sprintf("Values alive at step %d of %s, where the LB is first full", f.fullAt(runs), paper.Model), Columns: []harness.Column{
 		{Name: "Value", Text: true}, {Name: "Steps", Text: true}, {Name: "Size (MiB)"}}}
 	for _, m := range f.methods {
 		life.Columns = append(life.Columns, harness.Column{Name: m.name, Text: true})
@@ -260,8 +260,8 @@ func (f spilling) report(runs []spillRun) (*harness.Report, error) {
 		}
 		csv = append(csv, []string{r.Model, harness.Count(r.PerCluster), r.Method, harness.Count(int64(r.ToGB)), harness.Count(int64(r.ToDDR)), harness.Exact(r.Lifetime), harness.Count(r.SpilledBytes), harness.Count(r.MovedBytes), harness.Count(r.AgainBytes), bound, harness.Exact(r.Throughput)})
 	}
-	d.Files = append(d.Files, harness.File{Name: "spills.csv", Data: harness.CSVBytes(csv)})
-	return d.Report(runs)
+	d.File("spills.csv", harness.CSVBytes(csv))
+	return d.Report(harness.Data{Data: runs})
 }
 
 // fullAt is the first step at which a value of the figure's network had to go, by any

@@ -227,7 +227,7 @@ var crossRows = []struct{ queue, name string }{
 func (f crossing) report(runs []crossRun) (*harness.Report, error) {
 	d := harness.NewDocument(f.experiment())
 	us := func(s float64) string { return harness.Fixed(1e6*s, 2) }
-	t := harness.Table{Title: fmt.Sprintf("%s and %s in kernel %s of %s, %d images per cluster", f.blocks[0], f.blocks[1], instanceName(f.group, f.index), f.model, f.perCluster), Columns: []harness.Column{
+	t := harness.Table{Name: "blocks", Title: fmt.Sprintf("%s and %s in kernel %s of %s, %d images per cluster", f.blocks[0], f.blocks[1], instanceName(f.group, f.index), f.model, f.perCluster), Columns: []harness.Column{
 		{Name: "Variant", Text: true}, {Group: "Time (µs)", Name: "both blocks"}, {Group: "Time (µs)", Name: "added by\nthem"}, {Group: "Time (µs)", Name: "blocks\noverlap"},
 		{Group: "Time (µs)", Name: "two layers\nat once"}, {Group: "Time (µs)", Name: "two units on\ntwo layers"}, {Group: "Busy (%)", Name: "MME"}, {Group: "Busy (%)", Name: "VME"}}}
 	csv := [][]string{{"variant", "queue", "kind", "layer", "block", "start_s", "end_s"}}
@@ -241,7 +241,7 @@ func (f crossing) report(runs []crossRun) (*harness.Report, error) {
 	if err := d.Table(t); err != nil {
 		return nil, err
 	}
-	d.Files = append(d.Files, harness.File{Name: "commands.csv", Data: harness.CSVBytes(csv)})
+	d.File("commands.csv", harness.CSVBytes(csv))
 	without, with := runs[0], runs[1]
 	d.Claim("Loads of a layer hidden behind an earlier layer", "yes, across layers and blocks", fmt.Sprintf("two layers at once for %s of %s µs (without: %s of %s)",
 		us(with.LayersAtOnce), us(with.Seconds), us(without.LayersAtOnce), us(without.Seconds)), harness.Agreement(with.LayersAtOnce > without.LayersAtOnce))
@@ -292,7 +292,7 @@ func (f crossing) report(runs []crossRun) (*harness.Report, error) {
 	if err := d.Figure("gantt", "Units and DMA queues while two blocks run", fig, err); err != nil {
 		return nil, err
 	}
-	return d.Report(runs)
+	return d.Report(harness.Data{Data: runs})
 }
 
 // crossColours are those of the first and the second block and of all else.

@@ -17,12 +17,12 @@ func fig14() grid {
 		variants: []string{"tvm", "astitch", "cross-layer"}, policies: []harness.ChunkPolicy{harness.PaperChunks, harness.Tuned}, report: reportFig14}
 }
 
-func reportFig14(rows gridRows, b *harness.Comparison) error {
-	t := harness.Table{Title: "Throughput, and speedup over TVM", Label: "tab:fig14",
-		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "Batch"}, {Name: "Unit", Text: true},
+func reportFig14(rows gridRows, b *harness.Document) error {
+	t := harness.Table{Name: "throughput", Title: "Throughput, and speedup over TVM",
+		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "Batch", Screen: true}, {Name: "Unit", Text: true, Screen: true},
 			{Group: "TVM", Name: "published"}, {Group: "TVM", Name: "paper's\nbatches"}, {Group: "TVM", Name: "ratio"}, {Group: "TVM", Name: "best\nbatches"},
 			{Group: "AStitch", Name: "paper's\nbatches"}, {Group: "GraphTurbo", Name: "paper's\nbatches"}, {Group: "GraphTurbo", Name: "best\nbatches"},
-			{Group: "Over TVM (×)", Name: "paper's\nbatches"}, {Group: "Over TVM (×)", Name: "best\nbatches"}, {Group: "Over AStitch (×)", Name: "paper's\nbatches"}}}
+			{Group: "Over TVM (×)", Name: "paper's\nbatches"}, {Group: "Over TVM (×)", Name: "best\nbatches"}, {Name: "Over\nAStitch\n(×)"}}}
 	ratio := func(to, from string) func(harness.ChunkPolicy) func(literature.Configuration) float64 {
 		return func(p harness.ChunkPolicy) func(literature.Configuration) float64 {
 			return func(c literature.Configuration) float64 {

@@ -15,13 +15,13 @@ func fig15() grid {
 		variants: []string{"tvm", "llb", "l1", "ordering", "cross-layer"}, policies: []harness.ChunkPolicy{harness.PaperChunks}, report: reportFig15}
 }
 
-func reportFig15(rows gridRows, b *harness.Comparison) error {
+func reportFig15(rows gridRows, b *harness.Document) error {
 	over := func(v, base string) func(literature.Configuration) float64 {
 		return func(c literature.Configuration) float64 {
 			return rows.at(c, v, harness.PaperChunks).ThroughputPerSecond / rows.at(c, base, harness.PaperChunks).ThroughputPerSecond
 		}
 	}
-	t := harness.Table{Title: "Gain of each variant, the paper's batches per cluster", Label: "tab:fig15",
+	t := harness.Table{Name: "gains", Title: "Gain of each variant, the paper's batches per cluster",
 		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "variant 1\n(llb)\nover TVM"},
 			{Group: "Over the variant before (×)", Name: "2 (l1)"}, {Group: "Over the variant before (×)", Name: "3 (ordering)"}, {Group: "Over the variant before (×)", Name: "4 (cross-layer)"},
 			{Group: "Over variant 1 (×)", Name: "2"}, {Group: "Over variant 1 (×)", Name: "3"}, {Group: "Over variant 1 (×)", Name: "4"}}}
@@ -38,7 +38,7 @@ func reportFig15(rows gridRows, b *harness.Comparison) error {
 	if err := b.Table(t); err != nil {
 		return err
 	}
-	m := harness.Table{Title: "Means beside the paper's", Label: "tab:fig15-means",
+	m := harness.Table{Name: "means", Title: "Means beside the paper's",
 		Columns: []harness.Column{{Name: "Variant", Text: true}, {Name: "Over", Text: true}, {Name: "Arithmetic"}, {Name: "Geometric"},
 			{Name: "Arithmetic\nwithout D, H"}, {Name: "Published"}, {Name: "Ratio"}}}
 	product, errors := 1.0, map[string][]float64{}

@@ -191,7 +191,7 @@ func (f stageUse) plan() (*harness.Plan, error) {
 func (f stageUse) report(runs []stageRun) (*harness.Report, error) {
 	d := harness.NewDocument(f.experiment())
 	c := f.configuration
-	t := harness.Table{Title: fmt.Sprintf("%s, batch %d on %s, the paper's batches per cluster, by stage", c.Network, c.BatchSize, f.hardware), Label: "tab:fig17",
+	t := harness.Table{Name: "stages", Title: fmt.Sprintf("%s, batch %d on %s, the paper's batches per cluster, by stage", c.Network, c.BatchSize, f.hardware),
 		Columns: []harness.Column{{Name: "Stage", Text: true}},
 		Notes: []string{"Utilisation is useful arithmetic over what the units of the chip could do in the time of the stage.",
 			"Time: from one end of a computation or store to the next counts for the stage of the later, which was waited for; each moment counts once, though instances of several stages take turns."}}
@@ -256,7 +256,7 @@ func (f stageUse) report(runs []stageRun) (*harness.Report, error) {
 	if err := d.Figure("utilization", "Utilisation by stage", fig, err); err != nil {
 		return nil, err
 	}
-	rep, err := d.Report(runs)
+	rep, err := d.Report(harness.Data{Data: runs})
 	if err != nil {
 		return nil, err
 	}

@@ -249,7 +249,7 @@ func (f fourStages) report(orders []scheduler.Recipe, runs []orderedRun, rows []
 	d := harness.NewDocument(f.experiment())
 	best := runs[0]
 	chosen := ""
-	parts := harness.Table{Title: fmt.Sprintf("Sub-graphs of %s with %d images per cluster", f.model, f.perCluster), Columns: []harness.Column{
+	parts := harness.Table{Name: "groups", Title: fmt.Sprintf("Sub-graphs of %s with %d images per cluster", f.model, f.perCluster), Columns: []harness.Column{
 		{Name: "Name", Text: true}, {Name: "Operators", Text: true}, {Name: "Number"}, {Name: "Factor"}, {Name: "Touched by an\ninstance (MiB)"}, {Name: "Share of\nthe LB (%)"}}}
 	dfs := runs[len(runs)-1]
 	var factors []string
@@ -263,7 +263,7 @@ func (f fourStages) report(orders []scheduler.Recipe, runs []orderedRun, rows []
 	if err := d.Table(parts); err != nil {
 		return nil, err
 	}
-	compare := harness.Table{Title: "Orders", Columns: []harness.Column{
+	compare := harness.Table{Name: "orders", Title: "Orders", Columns: []harness.Column{
 		{Name: "Schedule", Text: true}, {Name: "Instances"}, {Name: "Moved by the\nordering rules (MiB)"}, {Name: "Spilled by the\nmemory plan (MiB)"},
 		{Group: "LB use over time (%)", Name: "touched"}, {Group: "LB use over time (%)", Name: "held"}, {Name: "Throughput\n(images/s)"}, {Name: "Order", Text: true}},
 		Notes: []string{"Touched: what the running instance reads, writes and needs beside it, as the paper's Fig. 3 draws it. Held: all buffers of the simulated program, with the weights' buffer."}}
@@ -281,7 +281,7 @@ func (f fourStages) report(orders []scheduler.Recipe, runs []orderedRun, rows []
 	if err := d.Table(compare); err != nil {
 		return nil, err
 	}
-	edges := harness.Table{Title: "Edges between instances", Columns: []harness.Column{{Name: "Consumer", Text: true}, {Name: "Reads", Text: true}, {Name: "Redundant", Text: true}}}
+	edges := harness.Table{Name: "edges", Title: "Edges between instances", Columns: []harness.Column{{Name: "Consumer", Text: true}, {Name: "Reads", Text: true}, {Name: "Redundant", Text: true}}}
 	byID := slices.Clone(dfs.Instances)
 	slices.SortFunc(byID, func(a, b orderedInst) int { return a.ID - b.ID })
 	list := func(ids []int) string {
@@ -297,7 +297,7 @@ func (f fourStages) report(orders []scheduler.Recipe, runs []orderedRun, rows []
 	if err := d.Table(edges); err != nil {
 		return nil, err
 	}
-	speed := harness.Table{Title: fmt.Sprintf("Speedup over TVM with %d images per cluster", f.perCluster), Columns: []harness.Column{
+	speed := harness.Table{Name: "speedup", Title: fmt.Sprintf("Speedup over TVM with %d images per cluster", f.perCluster), Columns: []harness.Column{
 		{Name: "Network", Text: true}, {Name: "Variant", Text: true}, {Name: "Images\nat a time"}, {Name: "Throughput\n(images/s)"},
 		{Group: "Speedup (×) over TVM with", Name: "its best\nbatches"}, {Group: "Speedup (×) over TVM with", Name: fmt.Sprintf("%d at\na time", f.tvmChunk)}}}
 	for _, name := range f.networks {
@@ -347,10 +347,10 @@ func (f fourStages) report(orders []scheduler.Recipe, runs []orderedRun, rows []
 	if err := f.figures(d, orders, runs, byID); err != nil {
 		return nil, err
 	}
-	return d.Report(struct {
+	return d.Report(harness.Data{Data: struct {
 		Runs []orderedRun  `json:"runs"`
 		Rows []harness.Row `json:"rows"`
-	}{runs, rows})
+	}{runs, rows}})
 }
 
 // published3b is the paper's speedup of Fig. 3b's schedule over TVM (§2.1).

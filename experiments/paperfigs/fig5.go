@@ -181,7 +181,7 @@ func (f merging) plan() (*harness.Plan, error) {
 func (f merging) report(runs []mergeRun) (*harness.Report, error) {
 	d := harness.NewDocument(f.experiment())
 	for _, r := range runs {
-		t := harness.Table{Title: fmt.Sprintf("Merges of %s with %s per cluster", f.model, harness.Plural(r.PerCluster, "image")), Columns: []harness.Column{
+		t := harness.Table{Name: fmt.Sprintf("merges-%d", r.PerCluster), Title: fmt.Sprintf("Merges of %s with %s per cluster", f.model, harness.Plural(r.PerCluster, "image")), Columns: []harness.Column{
 			{Name: "Round"}, {Name: "Pattern", Text: true}, {Name: "Parts, by their last operators", Text: true}, {Name: "Best factors"},
 			{Name: "Merged"}, {Name: "Made", Text: true}, {Name: "Rule and the factors along the merged split", Text: true}},
 			Notes: []string{"A refusal that repeats in a later round stands once."}}
@@ -199,7 +199,7 @@ func (f merging) report(runs []mergeRun) (*harness.Report, error) {
 		if err := d.Table(t); err != nil {
 			return nil, err
 		}
-		s := harness.Table{Title: fmt.Sprintf("Sub-graphs with %s per cluster", harness.Plural(r.PerCluster, "image")), Columns: []harness.Column{
+		s := harness.Table{Name: fmt.Sprintf("groups-%d", r.PerCluster), Title: fmt.Sprintf("Sub-graphs with %s per cluster", harness.Plural(r.PerCluster, "image")), Columns: []harness.Column{
 			{Name: "After", Text: true}, {Name: "Number"}, {Name: "Sub-graphs (factor)", Text: true}}}
 		for _, st := range r.States {
 			var parts []string
@@ -253,7 +253,7 @@ func (f merging) report(runs []mergeRun) (*harness.Report, error) {
 	}
 	d.Note("Fig. 5 draws an addition and the ReLU behind it as one node; here they are two operators, which rule (i) may keep apart. Batch normalisations are folded into convolutions.")
 	d.Note("The paper gives no extents and no factors for Fig. 5. Here a convolution that down-samples needs a larger factor than the ReLU behind it, and rule (i) keeps these apart until the exit of the block, whose factor is as large, has taken in what lies between. Where all factors are 1, the patterns alone decide.")
-	return d.Report(runs)
+	return d.Report(harness.Data{Data: runs})
 }
 
 func convolutions(r mergeRun, g mergePart) int {

@@ -173,7 +173,7 @@ var joinKinds = []schedule.JoinKind{schedule.Concat, schedule.SplitOp, schedule.
 
 func (f joining) report(runs []joinRun) (*harness.Report, error) {
 	d := harness.NewDocument(f.experiment())
-	totals := harness.Table{Title: fmt.Sprintf("Operators between instances, %d per cluster", f.perCluster), Columns: []harness.Column{
+	totals := harness.Table{Name: "joins", Title: fmt.Sprintf("Operators between instances, %d per cluster", f.perCluster), Columns: []harness.Column{
 		{Name: "Network", Text: true}, {Name: "Instances"}, {Name: "Kind", Text: true}, {Name: "Number"}, {Name: "Moved (MiB)"}}}
 	number := func(r joinRun, kind schedule.JoinKind) (n, bytes int64) {
 		for _, j := range r.Joins {
@@ -199,7 +199,7 @@ func (f joining) report(runs []joinRun) (*harness.Report, error) {
 		if i == 1 {
 			what = fmt.Sprintf("its first %d sub-graphs", f.groups)
 		}
-		t := harness.Table{Title: fmt.Sprintf("Joins of %s, %s", r.Model, what), Columns: []harness.Column{
+		t := harness.Table{Name: "joins-" + r.Model, Title: fmt.Sprintf("Joins of %s, %s", r.Model, what), Columns: []harness.Column{
 			{Name: "Consumer", Text: true}, {Name: "Tensor", Text: true}, {Name: "Operator", Text: true}, {Name: "From", Text: true}, {Name: "Moved (MiB)"}, {Name: "Why", Text: true}}}
 		for _, j := range r.Joins {
 			var from []string
@@ -216,7 +216,7 @@ func (f joining) report(runs []joinRun) (*harness.Report, error) {
 			return nil, err
 		}
 	}
-	d.Files = append(d.Files, harness.File{Name: "joins.csv", Data: harness.CSVBytes(csv)})
+	d.File("joins.csv", harness.CSVBytes(csv))
 
 	example, network := runs[0], runs[1]
 	n, moved := number(example, schedule.Concat)
@@ -255,7 +255,7 @@ func (f joining) report(runs []joinRun) (*harness.Report, error) {
 	if err := f.figures(d, runs); err != nil {
 		return nil, err
 	}
-	return d.Report(runs)
+	return d.Report(harness.Data{Data: runs})
 }
 
 // joinChain is what stands in front of a consumer for one tensor.

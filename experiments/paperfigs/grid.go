@@ -16,7 +16,7 @@ type grid struct {
 	hardware                 string
 	variants                 []string
 	policies                 []harness.ChunkPolicy
-	report                   func(rows gridRows, b *harness.Comparison) error
+	report                   func(rows gridRows, b *harness.Document) error
 }
 
 // gridRows finds a row.
@@ -72,7 +72,7 @@ func (g grid) plan() (*harness.Plan, error) {
 		for _, r := range rows {
 			m[gridKey(r.Model, r.Batch, r.Variant, r.ChunkPolicy)] = r
 		}
-		return g.experiment().WriteRows(g.hardware, func(b *harness.Comparison) error { return g.report(m, b) }, rows)
+		return g.experiment().WriteRows(g.hardware, func(b *harness.Document) error { return g.report(m, b) }, rows)
 	}
 	return p, nil
 }

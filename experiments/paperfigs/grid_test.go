@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/experiments/harness/harnesstest"
 	"github.com/dsasched/dsasched/experiments/literature"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestGrid(t *testing.T) {
 	dir := t.TempDir()
 	g := grid{name: "small", description: "two variants", paper: "none", hardware: "stcp920", variants: []string{"tvm"}, policies: []harness.ChunkPolicy{harness.PaperChunks},
-		report: func(rows gridRows, b *harness.Comparison) error {
+		report: func(rows gridRows, b *harness.Document) error {
 			if len(rows) != 10 {
 				t.Errorf("%d rows", len(rows))
 			}
@@ -77,12 +78,17 @@ func TestGridReports(t *testing.T) {
 					}
 				}
 			}
-			rep, err := g.experiment().WriteRows(g.hardware, func(b *harness.Comparison) error { return g.report(rows, b) }, nil)
+			rep, err := g.experiment().WriteRows(g.hardware, func(b *harness.Document) error { return g.report(rows, b) }, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if strings.Contains(rep.Text, "NaN") || strings.Contains(rep.Text, "Inf") || !strings.Contains(rep.Text, "densenet121") {
 				t.Errorf("text:\n%s", rep.Text)
+			}
+			for _, f := range rep.Files {
+				if strings.HasSuffix(f.Name, ".tex") {
+					harnesstest.LaTeX(t, f.Name, f.Data)
+				}
 			}
 		})
 	}
@@ -99,7 +105,7 @@ func TestFig14Lines(t *testing.T) {
 			}
 		}
 	}
-	b := &harness.Comparison{}
+	b := harness.NewDocument(fig14().experiment())
 	if err := reportFig14(rows, b); err != nil {
 		t.Fatal(err)
 	}

@@ -121,7 +121,7 @@ func (e localBuffers) plan() (*harness.Plan, error) {
 		}
 		for _, images := range e.images {
 			p.Cells = append(p.Cells, harness.Cell{
-				Key: fmt.Sprintf("groups-%s-%d", spec.Name, images), Label: fmt.Sprintf("groups of %s on %s, %d per cluster", e.network, spec.Name, images),
+				Key: fmt.Sprintf("groups-%s-%d", spec.Name, images),
 				Inputs: struct {
 					Model        string           `json:"model"`
 					HardwareHash string           `json:"hardware_sha256"`
@@ -303,7 +303,7 @@ func runs(list []int64) string {
 
 func (e localBuffers) report(all []lbResults) (*harness.Report, error) {
 	d := harness.NewDocument(e.experiment())
-	factors := harness.Table{Title: "Sub-graphs of " + e.network + " and their factors", Columns: []harness.Column{{Name: "Accelerator", Text: true}, {Name: "Images\nper cluster"},
+	factors := harness.Table{Name: "factors", Title: "Sub-graphs of " + e.network + " and their factors", Columns: []harness.Column{{Name: "Accelerator", Text: true}, {Name: "Images\nper cluster"},
 		{Name: "Sub-graphs"}, {Name: "Instances"}, {Name: "Factors", Text: true}}}
 	for _, r := range all {
 		for _, p := range r.Partitions {
@@ -314,8 +314,8 @@ func (e localBuffers) report(all []lbResults) (*harness.Report, error) {
 			factors.Rows = append(factors.Rows, []string{r.Hardware, harness.Count(p.Images), harness.Count(int64(len(p.Groups))), harness.Count(n), runs(p.factors())})
 		}
 	}
-	speed := harness.Table{Title: "Throughput (1/s), the paper's batches per cluster", Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "TVM,\npublished"}}}
-	writes := harness.Table{Title: "Tensor writes of GraphTurbo (DDR/LLB/L1) in the program of a cluster", Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "Published"}}}
+	speed := harness.Table{Name: "throughput", Title: "Throughput (1/s), the paper's batches per cluster", Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "TVM,\npublished"}}}
+	writes := harness.Table{Name: "writes", Title: "Tensor writes of GraphTurbo (DDR/LLB/L1) in the program of a cluster", Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "Published"}}}
 	for _, r := range all {
 		for _, v := range []string{"TVM", "AStitch", "GraphTurbo"} {
 			speed.Columns = append(speed.Columns, harness.Column{Group: r.Hardware, Name: v})
@@ -358,7 +358,7 @@ func (e localBuffers) report(all []lbResults) (*harness.Report, error) {
 			}
 		}
 	}
-	gains := harness.Table{Title: "Mean gains", Columns: []harness.Column{{Name: "Of", Text: true}, {Name: "over", Text: true}, {Name: "Published (×)"}},
+	gains := harness.Table{Name: "gains", Title: "Mean gains", Columns: []harness.Column{{Name: "Of", Text: true}, {Name: "over", Text: true}, {Name: "Published (×)"}},
 		Notes: []string{"Arithmetic means over the configurations that could be simulated with both, whose number stands in brackets; the steps of the breakdown are made for one. The published gains of l1, ordering and cross-layer are in the reading of the notes."}}
 	for _, r := range all {
 		gains.Columns = append(gains.Columns, harness.Column{Name: r.Hardware})
@@ -391,7 +391,7 @@ func (e localBuffers) report(all []lbResults) (*harness.Report, error) {
 	if err := e.figures(d, all); err != nil {
 		return nil, err
 	}
-	rep, err := d.Report(all)
+	rep, err := d.Report(harness.Data{Data: all})
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func spearmanInterval(a, b []float64) (low, high float64, ok bool) {
 
 // rankTable compares TVM's published throughputs with ours by sets of configurations.
 func rankTable(rows gridRows) (harness.Table, []harness.Line) {
-	t := harness.Table{Title: "TVM's throughputs against the published ones, by set", Label: "tab:fig14-agreement",
+	t := harness.Table{Name: "agreement", Title: "TVM's throughputs against the published ones, by set",
 		Columns: []harness.Column{{Name: "Set", Text: true}, {Name: "Figures"}, {Name: "Geometric mean\nof the error (×)"}, {Name: "Within ×" + harness.Fixed(withinFactor, 1)},
 			{Name: "Rank correlation"}, {Name: fmt.Sprintf("%.0f %% interval", 100*confidence)}},
 		Notes: []string{fmt.Sprintf("The error is the larger over the smaller of ours and published. The interval is the percentile bootstrap's, of %d samples of the set (seed %d); where all ranks agree it has no width, whatever the number of figures, and says nothing of how sure that is.", resamples, resampleSeed)}}
@@ -95,7 +95,7 @@ func rankTable(rows gridRows) (harness.Table, []harness.Line) {
 // kernel per layer moves and computes, at that throughput, of what the chip can.
 func implied(rows gridRows, spec *hardware.Spec) (harness.Table, []string) {
 	ddr := spec.DDR.BandwidthBytesPerSecond
-	t := harness.Table{Title: "What TVM's published throughputs would need", Label: "tab:fig14-implied",
+	t := harness.Table{Name: "implied", Title: "What TVM's published throughputs would need",
 		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "Set", Text: true}, {Name: "Published\n(1/s)"}, {Name: "DDR traffic of a kernel\nper layer (MB each)"},
 			{Name: "DDR bandwidth at the\npublished rate (GB/s)"}, {Name: "of the chip's"}, {Name: "MME utilisation at\nthe published rate"}},
 		Notes: []string{fmt.Sprintf("The chip's DDR has %s GB/s, of which activations reach %s (fitted). Above 100 %% the published figure can't come from a kernel per layer that passes its results through the DDR.",

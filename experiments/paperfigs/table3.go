@@ -20,8 +20,8 @@ func table3() grid {
 		variants: []string{"tvm", "cross-layer"}, policies: []harness.ChunkPolicy{harness.PaperChunks}, report: reportTable3}
 }
 
-func reportTable3(rows gridRows, b *harness.Comparison) error {
-	t := harness.Table{Title: "Tensor writes in the program of a cluster (instances one by one, the loop over the batch once)", Label: "tab:table3",
+func reportTable3(rows gridRows, b *harness.Document) error {
+	t := harness.Table{Name: "writes", Title: "Tensor writes in the program of a cluster (instances one by one, the loop over the batch once)",
 		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}},
 		Notes:   []string{"Ours / published. The paper's counts are those of its own graphs, whose operators are finer in places (softmax and layer normalisation are several)."}}
 	for _, l := range writeLevels {
@@ -74,8 +74,8 @@ func batchSelect() grid {
 		variants: []string{"tvm", "cross-layer"}, policies: []harness.ChunkPolicy{harness.PaperChunks, harness.Tuned}, report: reportBatchSelect}
 }
 
-func reportBatchSelect(rows gridRows, b *harness.Comparison) error {
-	t := harness.Table{Title: "Batches per cluster", Label: "tab:batch-select",
+func reportBatchSelect(rows gridRows, b *harness.Document) error {
+	t := harness.Table{Name: "batches", Title: "Batches per cluster",
 		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "Batch"},
 			{Group: "TVM", Name: "best"}, {Group: "TVM", Name: "paper's"}, {Group: "TVM", Name: "loss with\nthe paper's (%)"},
 			{Group: "GraphTurbo", Name: "best"}, {Group: "GraphTurbo", Name: "paper's"}, {Group: "GraphTurbo", Name: "loss with\nthe paper's (%)"}},

@@ -155,8 +155,7 @@ func (t timeline) plan() (*harness.Plan, error) {
 				opt.Chunk = c.GraphTurboBatchesPerCluster
 			}
 			p.Cells = append(p.Cells, harness.Cell{
-				Key:   src.Name + "-" + v.Name,
-				Label: src.Name + " " + v.Name,
+				Key: src.Name + "-" + v.Name,
 				Inputs: struct {
 					Model        string            `json:"model"`
 					DType        string            `json:"dtype"`
@@ -380,7 +379,7 @@ func (t timeline) report(list []literature.Configuration, spec *hardware.Spec, r
 			return nil, err
 		}
 		rec.Configurations = append(rec.Configurations, conf)
-		tab := harness.Table{Title: fmt.Sprintf("%s, batch %d on %s, one of %d clusters", conf.Title, conf.Batch, t.hardware, spec.Clusters), Columns: []harness.Column{
+		tab := harness.Table{Name: c.Network, Title: fmt.Sprintf("%s, batch %d on %s, one of %d clusters", conf.Title, conf.Batch, t.hardware, spec.Clusters), Columns: []harness.Column{
 			{Name: "Variant", Text: true}, {Name: "Batches per\ncluster"}, {Name: "Latency\n(ms)"}, {Name: "Throughput\n(" + c.Unit + ")"}, {Name: "Kernels"}, {Name: "MME busy\n(%)"},
 			{Group: "Moved (MB)", Name: "DDR"}, {Group: "Moved (MB)", Name: "LLB"}, {Group: "Moved (MB)", Name: "L1"},
 			{Group: "Peak (KiB)", Name: "L1"}, {Group: "Peak (KiB)", Name: "LLB"}, {Group: "Recorded", Name: "commands"}, {Group: "Recorded", Name: "buffers"}}}
@@ -404,7 +403,7 @@ func (t timeline) report(list []literature.Configuration, spec *hardware.Spec, r
 	}
 	d.Note("Batches per cluster are the paper's. All clusters do the same at the same time, so one is recorded: cluster 0, from the first command to the last. Bytes moved and kernels are of all clusters.")
 	d.Note("%s holds every command and buffer, for the viewer of the report page; times are rounded to %d ns.", ViewerFile, timelineTickPs/1000)
-	rep, err := d.Report(rows)
+	rep, err := d.Report(harness.Data{Data: rows})
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package tuning
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -218,8 +217,7 @@ func (p portability) tables(groups [][]portedRow) []harness.Table {
 	for _, n := range p.networks {
 		for _, batch := range p.batches {
 			t := harness.Table{
-				Title: fmt.Sprintf("%s, batch %d: throughput (%s) and speedup over %s", n.model, batch, n.unit, p.variants[0].Name),
-				Label: fmt.Sprintf("tab:%s-%s-%d", p.name, n.model, batch),
+				Name: fmt.Sprintf("%s-%d", n.model, batch), Title: fmt.Sprintf("%s, batch %d: throughput (%s) and speedup over %s", n.model, batch, n.unit, p.variants[0].Name),
 				Columns: []harness.Column{
 					{Name: "Machine", Text: true}, {Name: "Type", Text: true}, {Name: p.variants[0].Name + "\n(" + n.unit + ")"},
 				},
@@ -245,8 +243,7 @@ func (p portability) tables(groups [][]portedRow) []harness.Table {
 		}
 	}
 	t := harness.Table{
-		Title: "Published speedups beside ours (ratio: ours over published)",
-		Label: fmt.Sprintf("tab:%s-published", p.name),
+		Name: "published", Title: "Published speedups beside ours (ratio: ours over published)",
 		Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Machine", Text: true}, {Name: "Batch"}, {Name: "Speedup of", Text: true},
 			{Name: "over", Text: true}, {Name: "Ours (×)"}, {Name: "Published (×)"}, {Name: "Ratio"}, {Name: "Source", Text: true}},
 	}
@@ -266,83 +263,39 @@ func (p portability) report(rows []portedRow, hashes []string) (*harness.Report,
 	for i := 0; i < len(rows); i += len(p.variants) {
 		groups = append(groups, rows[i:i+len(p.variants)])
 	}
-	notes := slices.Clone(p.notes)
+	d := harness.NewDocument(p.experiment(), hashes...)
+	d.Notes = slices.Clone(p.notes)
 	for _, r := range rows {
 		for _, n := range r.Notes {
-			if n = fmt.Sprintf("%s on %s, batch %d: %s.", r.Model, r.Hardware, r.Batch, n); !slices.Contains(notes, n) {
-				notes = append(notes, n)
+			if n = fmt.Sprintf("%s on %s, batch %d: %s.", r.Model, r.Hardware, r.Batch, n); !slices.Contains(d.Notes, n) {
+				d.Notes = append(d.Notes, n)
 			}
 		}
 	}
-	tables := p.tables(groups)
-	var text bytes.Buffer
-	var md, tex strings.Builder
-	fmt.Fprintf(&md, "# %s: %s\n\nReproduces: %s. Program: dsasched %s. Accelerators (with the SHA-256 of the description):\n\n", p.name, p.description, p.paper, harness.ProgramVersion())
-	for _, h := range hashes {
-		fmt.Fprintf(&md, "- %s\n", h)
-	}
-	md.WriteString("\n")
-	tex.WriteString("% Needs \\usepackage{booktabs}.\n")
-	for _, t := range tables {
-		if err := t.WriteText(&text); err != nil {
+	for _, t := range p.tables(groups) {
+		if err := d.Table(t); err != nil {
 			return nil, err
 		}
-		md.WriteString(t.Markdown())
-		tex.WriteString("\n" + t.Latex())
 	}
-	fmt.Fprintln(&text, "Notes")
-	md.WriteString("## Notes\n\n")
-	for _, n := range notes {
-		fmt.Fprintf(&text, "- %s\n", n)
-		fmt.Fprintf(&md, "- %s\n", harness.EscapeMarkdown(n))
-	}
-	var lines []harness.Line
 	for _, f := range p.published {
 		for _, g := range groups {
 			if x := f.ours(g); x > 0 {
-				lines = append(lines, harness.Line{Experiment: p.name, Unit: "x", Published: harness.Round(f.value), Ours: harness.Round(x), Remark: f.source,
+				d.Line(harness.Line{Unit: "x", Published: f.value, Ours: x, Remark: f.source,
 					What: fmt.Sprintf("%s over %s, %s, batch %d on %s", f.variant, f.over, f.model, g[0].Batch, g[0].Hardware)})
 			}
 		}
 	}
-	var data bytes.Buffer
-	enc := json.NewEncoder(&data)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(struct {
-		Experiment  string         `json:"experiment"`
-		Description string         `json:"description"`
-		Paper       string         `json:"paper"`
-		Program     string         `json:"program_version"`
-		Hardware    []string       `json:"hardware_sha256"`
-		Notes       []string       `json:"notes"`
-		Lines       []harness.Line `json:"published,omitempty"`
-		Rows        []portedRow    `json:"rows"`
-	}{p.name, p.description, p.paper, harness.ProgramVersion(), hashes, notes, lines, rows}); err != nil {
-		return nil, err
-	}
-	rep := &harness.Report{Text: text.String(), Files: []harness.File{
-		{Name: p.name + ".csv", Data: portabilityCSV(rows)}, {Name: p.name + ".json", Data: data.Bytes()},
-		{Name: p.name + ".md", Data: []byte(md.String())}, {Name: p.name + ".tex", Data: []byte(tex.String())},
-	}}
-	if !p.figure {
-		return rep, nil
-	}
-	fig, err := plots.SpeedupBars(p.panels(groups))
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range []struct {
-		ext  string
-		draw func() ([]byte, error)
-	}{{"png", fig.PNG}, {"svg", fig.SVG}} {
-		data, err := f.draw()
-		if err != nil {
-			return nil, fmt.Errorf("%s.%s: %w", p.name, f.ext, err)
+	d.File(p.name+".csv", portabilityCSV(rows))
+	if p.figure {
+		fig, err := plots.SpeedupBars(p.panels(groups))
+		if err := d.Figure(p.name, "Speedup over "+p.variants[0].Name+" by machine", fig, err); err != nil {
+			return nil, err
 		}
-		rep.Files = append(rep.Files, harness.File{Name: p.name + "." + f.ext, Data: data})
 	}
-	return rep, nil
+	return d.Report(struct {
+		Hardware []string    `json:"hardware_sha256"`
+		Rows     []portedRow `json:"rows"`
+	}{hashes, rows})
 }
 
 // panels are one for each network, at the largest batch.
@@ -379,16 +332,12 @@ func (p portability) panels(groups [][]portedRow) []plots.Speedups {
 }
 
 func portabilityCSV(rows []portedRow) []byte {
-	out := [][]string{{"model", "hardware", "dtype", "batch", "variant", "throughput_per_s", "throughput_unit", "speedup_over_tvm", "latency_s",
-		"lower_bound_s", "batches_per_cluster", "kernels", "mme_utilization", "vme_utilization", "ddr_bandwidth_share",
-		"ddr_moved_bytes", "gb_moved_bytes", "lb_moved_bytes", "compute_s", "move_s", "launch_s", "idle_s"}}
-	for _, r := range rows {
-		out = append(out, []string{r.Model, r.Hardware, r.DType, harness.Count(r.Batch), r.Variant, harness.Exact(r.ThroughputPerSecond), r.Unit, harness.Exact(r.OverFirst), harness.Exact(r.LatencySeconds),
-			harness.Exact(r.LowerBoundSeconds), harness.Count(r.BatchesPerCluster), harness.Count(r.Kernels), harness.Exact(r.MMEUtilization), harness.Exact(r.VMEUtilization), harness.Exact(r.DDRShare),
-			harness.Count(r.MovedBytes.DDR), harness.Count(r.MovedBytes.LLB), harness.Count(r.MovedBytes.L1), harness.Exact(r.Time.ComputeSeconds), harness.Exact(r.Time.MoveSeconds),
-			harness.Exact(r.Time.LaunchSeconds), harness.Exact(r.Time.IdleSeconds)})
-	}
-	return harness.CSVBytes(out)
+	return harness.CSV(rows, harness.RowFields(func(r portedRow) harness.Row { return r.Row },
+		"model hardware dtype batch variant throughput_per_s throughput_unit speedup_over_tvm latency_s lower_bound_s batches_per_cluster kernels mme_utilization vme_utilization "+
+			"ddr_bandwidth_share ddr_moved_bytes llb_moved_bytes l1_moved_bytes compute_s move_s launch_s idle_s",
+		harness.Field[portedRow]{Name: "dtype", Of: func(r portedRow) any { return r.DType }},
+		harness.Field[portedRow]{Name: "speedup_over_tvm", Of: func(r portedRow) any { return r.OverFirst }},
+		harness.Field[portedRow]{Name: "ddr_bandwidth_share", Of: func(r portedRow) any { return r.DDRShare }}))
 }
 
 // Portability is GraphTurbo on other machines.

@@ -127,8 +127,7 @@ func (s sensitivity) plan() (*harness.Plan, error) {
 			}
 			chunk := c.PaperChunk(v)
 			p.Cells = append(p.Cells, harness.Cell{
-				Key:   c.Network + "-" + name,
-				Label: c.Network + " " + name,
+				Key: c.Network + "-" + name,
 				Inputs: struct {
 					Model        string           `json:"model"`
 					HardwareHash string           `json:"hardware_sha256"`
@@ -169,7 +168,7 @@ func (s sensitivity) plan() (*harness.Plan, error) {
 		at := func(c literature.Configuration, variant string, turn int) float64 {
 			return throughput[c.Network+" "+variant][turn]
 		}
-		rep, err := s.experiment().WriteRows(s.hardware, func(b *harness.Comparison) error { return s.report(list, configurations, at, b) }, nil)
+		rep, err := s.experiment().WriteRows(s.hardware, func(b *harness.Document) error { return s.report(list, configurations, at, b) }, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -231,9 +230,9 @@ func (s sensitivity) headlines(configurations []literature.Configuration, at fun
 	return list
 }
 
-func (s sensitivity) report(list []turn, configurations []literature.Configuration, at func(literature.Configuration, string, int) float64, b *harness.Comparison) error {
+func (s sensitivity) report(list []turn, configurations []literature.Configuration, at func(literature.Configuration, string, int) float64, b *harness.Document) error {
 	heads := s.headlines(configurations, at)
-	t := harness.Table{Title: "Headlines with one constant changed; the paper's batches per cluster", Label: "tab:sensitivity",
+	t := harness.Table{Name: "headlines", Title: "Headlines with one constant changed; the paper's batches per cluster",
 		Columns: []harness.Column{{Name: "Headline", Text: true}, {Name: "Published"}, {Name: "As fitted"}},
 		Notes:   []string{"A value that the constant can't have in reality, being outside of its range, is marked with !."}}
 	for _, k := range list[1:] {

@@ -110,11 +110,15 @@ func TestSensitivitySentences(t *testing.T) {
 			}
 			return c.TVMThroughputPerSecond
 		}
-		b := &harness.Comparison{}
+		b := harness.NewDocument(s.experiment())
 		if err := s.report(list, literature.Configurations(), at, b); err != nil {
 			t.Fatal(err)
 		}
-		return b.Text.String()
+		rep, err := b.Report(harness.Data{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rep.Text
 	}
 	if got := report(func(int) float64 { return 11 }); !strings.Contains(got, "No verdict hangs on a fitted constant") || strings.Contains(got, "Hangs on") {
 		t.Errorf("nothing changes:\n%s", got)

@@ -141,8 +141,7 @@ func (s sweep) plan() (*harness.Plan, error) {
 					return nil, err
 				}
 				p.Cells = append(p.Cells, harness.Cell{
-					Key:   fmt.Sprintf("%s-knob%d-x%g", n.model, i, f),
-					Label: fmt.Sprintf("%s %s x %g", n.model, k.name, f),
+					Key: fmt.Sprintf("%s-knob%d-x%g", n.model, i, f),
 					Inputs: struct {
 						Model        string           `json:"model"`
 						HardwareHash string           `json:"hardware_sha256"`
@@ -179,7 +178,7 @@ func (s sweep) plan() (*harness.Plan, error) {
 				return nil, fmt.Errorf("a result can't be read: %w", err)
 			}
 		}
-		rep, err := s.experiment().WriteRows(s.hardware, func(b *harness.Comparison) error { return s.report(points, b) }, nil)
+		rep, err := s.experiment().WriteRows(s.hardware, func(b *harness.Document) error { return s.report(points, b) }, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -253,10 +252,10 @@ func leastSpeedup(points []sweepPoint) (least sweepPoint, ok bool) {
 	return least, ok
 }
 
-func (s sweep) report(points []sweepPoint, b *harness.Comparison) error {
+func (s sweep) report(points []sweepPoint, b *harness.Document) error {
 	var panels []plots.Curves
 	for _, n := range s.networks {
-		t := harness.Table{Title: fmt.Sprintf("%s, batch %d, on %s with one quantity changed; best batches per cluster", n.model, n.batch, s.hardware), Label: "tab:sweep-" + n.model,
+		t := harness.Table{Name: n.model, Title: fmt.Sprintf("%s, batch %d, on %s with one quantity changed; best batches per cluster", n.model, n.batch, s.hardware),
 			Columns: []harness.Column{{Name: "Quantity", Text: true}, {Name: "Value"}, {Name: "", Text: true}, {Name: "×"},
 				{Group: "Throughput (" + n.unit + ")", Name: "TVM"}, {Group: "Throughput (" + n.unit + ")", Name: "GraphTurbo"}, {Name: "Speedup (×)"}}}
 		c := plots.Curves{Title: fmt.Sprintf("%s, batch %d", n.model, n.batch), XLabel: "Factor on one quantity of " + s.hardware, YLabel: "Speedup over TVM (×)", LogX: true, LogY: true, Line: 1,
