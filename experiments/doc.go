@@ -14,8 +14,8 @@
 //
 // # What is on disk
 //
-//	OUT/NAME/cells/KEY.json  one finished cell, with the fingerprint of all that it
-//	                         depends on: the program, the accelerator, the variant,
+//	OUT/NAME/cells/KEY.json  one finished cell, its inputs hashed into the name, with the
+//	                         fingerprint of all that it depends on: the program, the accelerator, the variant,
 //	                         the options
 //	OUT/NAME/timing.csv      how long each cell took
 //	OUT/NAME/origin.json     what made the report: program, commit, modules,

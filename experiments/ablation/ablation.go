@@ -8,6 +8,7 @@ import (
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/literature"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -88,7 +89,7 @@ func (a ablation) plan() (*harness.Plan, error) {
 						chunk = n.layerChunk
 					}
 				}
-				c, err := harness.RowCell(src, spec, n.batch, chunk, v, policy, n.unit)
+				c, err := harness.RowCell(src, model.F16, spec, n.batch, chunk, v, policy, n.unit)
 				if err != nil {
 					return nil, err
 				}

@@ -148,8 +148,9 @@ func levels(n [isa.NumLevels]int64) Levels {
 	return Levels{DDR: n[isa.DDR], LLB: n[isa.GB], L1: n[isa.LB]}
 }
 
-// RowCell is a cell whose result is a Row. Chunk is of scheduler.Options.
-func RowCell(src network.Network, spec *hardware.Spec, batch, chunk int64, v scheduler.Recipe, policy ChunkPolicy, unit string) (Cell, error) {
+// RowCell is a cell whose result is a Row; dt is the precision that the network is opened
+// in, chunk is of scheduler.Options.
+func RowCell(src network.Network, dt model.DType, spec *hardware.Spec, batch, chunk int64, v scheduler.Recipe, policy ChunkPolicy, unit string) (Cell, error) {
 	specHash, err := Hash(spec)
 	if err != nil {
 		return Cell{}, err
@@ -169,7 +170,7 @@ func RowCell(src network.Network, spec *hardware.Spec, batch, chunk int64, v sch
 			Variant      scheduler.Recipe  `json:"variant"`
 			Options      scheduler.Options `json:"options"`
 			Unit         string            `json:"unit"`
-		}{src.Name, model.F16.String(), spec.Name, specHash, batch, policy, v, opt, unit},
+		}{src.Name, dt.String(), spec.Name, specHash, batch, policy, v, opt, unit},
 		Run: func(ctx context.Context) (any, error) {
 			r, err := scheduler.Run(ctx, src, spec, batch, v, opt)
 			if err != nil {

@@ -217,7 +217,11 @@ func TestBadCellsAreComputedAnew(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := harnesstest.Tree(t, dir)
-			path := filepath.Join(dir, "fake", "cells", "cell-1.json")
+			paths, err := filepath.Glob(filepath.Join(dir, "fake", "cells", "cell-1-*.json"))
+			if err != nil || len(paths) != 1 {
+				t.Fatal(paths, err)
+			}
+			path := paths[0]
 			data, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
@@ -347,5 +351,32 @@ func TestHeuristicPlan(t *testing.T) {
 	}
 	if all.Load() != 0 || some.Load() != 1 {
 		t.Errorf("%d cells of the whole plan and %d of the other were computed, want 0 and 1", all.Load(), some.Load())
+	}
+}
+
+// Experiments that share a cell by its key, with other inputs each, do not take each other's
+// for one of another build of the program.
+func TestCellsOfOneKeyLiveSideBySide(t *testing.T) {
+	dir := t.TempDir()
+	var runs atomic.Int64
+	experiment := func(name, precision string) Experiment {
+		return Experiment{Name: name, Plan: func() (*Plan, error) {
+			return &Plan{
+				Cells: []Cell{{Key: "net", Shared: true, Inputs: precision, Run: func(context.Context) (any, error) {
+					runs.Add(1)
+					return precision, nil
+				}}},
+				Report: func(results []json.RawMessage) (*Report, error) { return &Report{Text: string(results[0])}, nil },
+			}, nil
+		}}
+	}
+	var progress, out bytes.Buffer
+	for range 2 {
+		if err := Run(context.Background(), []Experiment{experiment("a", "F16"), experiment("b", "I8")}, Options{Out: dir, Stdout: &out, Stderr: &progress}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if strings.Contains(progress.String(), "another build") || runs.Load() != 2 || out.String() != `"F16""I8""F16""I8"` {
+		t.Errorf("%d cells were computed, printed %s:\n%s", runs.Load(), out.String(), progress.String())
 	}
 }

@@ -37,10 +37,10 @@ type cellFile struct {
 	Result     json.RawMessage `json:"result"`
 }
 
-// staleError says that a cell is of another program or of other inputs.
+// staleError says that a cell is of another program.
 type staleError struct{ path string }
 
-func (e *staleError) Error() string { return e.path + " is of another program or other inputs" }
+func (e *staleError) Error() string { return e.path + " is of another program" }
 
 // writeError says that results can't be written.
 type writeError struct{ err error }
@@ -65,7 +65,11 @@ func openStore(dir, program string) (*store, error) {
 	return &store{dir: dir, program: program}, nil
 }
 
-func (s *store) path(c Cell) string { return filepath.Join(s.dir, c.Key+".json") }
+// path has the key, for people, and the inputs: cells of the same key and other inputs live
+// side by side, so that one that is not up to date is of another program.
+func (s *store) path(c Cell, inputs []byte) string {
+	return filepath.Join(s.dir, fmt.Sprintf("%s-%.8s.json", c.Key, hash(inputs)))
+}
 
 // fingerprint covers all that a result depends on.
 func (s *store) fingerprint(inputs []byte) string {
@@ -86,7 +90,11 @@ func marshalInputs(c Cell) ([]byte, error) {
 // load returns the result of a cell that is there and up to date. Otherwise the
 // error is fs.ErrNotExist, a staleError, or tells what is wrong with the file.
 func (s *store) load(c Cell) (json.RawMessage, error) {
-	path := s.path(c)
+	inputs, err := marshalInputs(c)
+	if err != nil {
+		return nil, err
+	}
+	path := s.path(c, inputs)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -97,10 +105,6 @@ func (s *store) load(c Cell) (json.RawMessage, error) {
 	var f cellFile
 	if err := json.Unmarshal(data, &f); err != nil {
 		return nil, fmt.Errorf("%s is damaged (%v)", path, err)
-	}
-	inputs, err := marshalInputs(c)
-	if err != nil {
-		return nil, err
 	}
 	if f.Schema != schemaVersion || f.Fingerprint != s.fingerprint(inputs) {
 		return nil, &staleError{path}
@@ -124,7 +128,7 @@ func (s *store) save(c Cell, result json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	return WriteFile(s.path(c), append(data, '\n'))
+	return WriteFile(s.path(c, inputs), append(data, '\n'))
 }
 
 func hash(data []byte) string {

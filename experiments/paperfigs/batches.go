@@ -7,6 +7,7 @@ import (
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/literature"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -39,7 +40,7 @@ func (e byBatch) plan() (*harness.Plan, error) {
 			if err != nil {
 				return nil, err
 			}
-			c, err := harness.RowCell(src, spec, batch, 0, v, harness.Tuned, e.unit)
+			c, err := harness.RowCell(src, model.F16, spec, batch, 0, v, harness.Tuned, e.unit)
 			if err != nil {
 				return nil, err
 			}

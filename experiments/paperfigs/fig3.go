@@ -221,11 +221,10 @@ func (f fourStages) plan() (*harness.Plan, error) {
 			if err != nil {
 				return nil, err
 			}
-			c, err := harness.RowCell(src, spec, f.perCluster*int64(spec.Clusters), x.chunk, v, x.policy, "images/s")
+			c, err := harness.RowCell(src, model.F16, spec, f.perCluster*int64(spec.Clusters), x.chunk, v, x.policy, "images/s")
 			if err != nil {
 				return nil, err
 			}
-			c.Key += fmt.Sprintf("-chunk%d", x.chunk) // other experiments may have other chunks
 			p.Cells = append(p.Cells, c)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/literature"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -55,7 +56,7 @@ func (g grid) plan() (*harness.Plan, error) {
 				if policy == harness.PaperChunks {
 					chunk = c.PaperChunk(v)
 				}
-				cell, err := harness.RowCell(src, spec, c.BatchSize, chunk, v, policy, c.Unit)
+				cell, err := harness.RowCell(src, model.F16, spec, c.BatchSize, chunk, v, policy, c.Unit)
 				if err != nil {
 					return nil, err
 				}

@@ -13,6 +13,7 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -162,7 +163,7 @@ func (e localBuffers) plan() (*harness.Plan, error) {
 				if err != nil {
 					return nil, err
 				}
-				cell, err := harness.RowCell(src, spec, c.BatchSize, c.PaperChunk(v), v, harness.PaperChunks, c.Unit)
+				cell, err := harness.RowCell(src, model.F16, spec, c.BatchSize, c.PaperChunk(v), v, harness.PaperChunks, c.Unit)
 				if err != nil {
 					return nil, err
 				}

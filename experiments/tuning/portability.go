@@ -153,15 +153,11 @@ func (p portability) plan() (*harness.Plan, error) {
 			}
 			for _, batch := range p.batches {
 				for _, v := range p.variants {
-					c, err := harness.RowCell(src, spec, batch, 0, v, harness.Tuned, n.unit)
+					c, err := harness.RowCell(src, dt, spec, batch, 0, v, harness.Tuned, n.unit)
 					if err != nil {
 						return nil, err
 					}
 					c.Label = fmt.Sprintf("%s on %s, batch %d, %s", n.model, spec.Name, batch, v.Name)
-					c.Inputs = struct {
-						Row       any    `json:"row"`
-						Precision string `json:"precision"`
-					}{c.Inputs, dt.String()}
 					pl.Cells = append(pl.Cells, c)
 					types = append(types, dt)
 					bandwidths = append(bandwidths, spec.DDR.BandwidthBytesPerSecond)
