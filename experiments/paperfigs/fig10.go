@@ -280,8 +280,10 @@ func (f unfolding) report(u, tvm unfolded) (*harness.Report, error) {
 	d.Claim("TVM's kernels for the stage", "one for each layer", fmt.Sprintf("%d for %d convolutions", len(theirs), kinds["Conv"]), harness.Agreement(len(theirs) == kinds["Conv"]))
 	d.Number("TVM's kernels in all", "kernels", 65, float64(tvm.Kernels))
 	d.Why("the paper does not say of what; its Table 3 has 58 outputs of TVM's kernels")
-	d.Note("The network is taken as it stands, with its batch normalisations, as in Fig. 10. The instance begins with the ReLU that ends the stage before and ends before its own, which needs the smaller factor of the next stage.")
-	d.Note("The paper does not say what its 65 kernels are of. TVM's fusion rule gives %d here: a kernel for each convolution with what follows it, the pooling layers, the product and the softmax.", tvm.Kernels)
+	lastLayer := u.Layers[len(u.Layers)-1]
+	lastOp := lastLayer.Ops[len(lastLayer.Ops)-1]
+	d.Note("The network is taken as it stands, with its batch normalisations, as in Fig. 10. The instance goes from %s to %s.", u.Layers[0].Ops[0].Name, lastOp.Name)
+	d.Note("The paper does not say what its 65 kernels are of. TVM's fusion rule gives %d here.", tvm.Kernels)
 	fig, err := f.figure(u, theirs)
 	if err := d.Figure("instance", fmt.Sprintf("Instance %s, operator by operator", u.Name), fig, err); err != nil {
 		return nil, err

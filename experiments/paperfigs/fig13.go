@@ -256,7 +256,7 @@ func (f crossing) report(runs []crossRun) (*harness.Report, error) {
 	d.Number("gain of the network by scheduling across layers", "x", literature.MeanCross.Value, gain)
 	d.Why("the published figure is the mean over ten networks (Fig. 15); see fig15 for ours")
 	d.Note("Added is the time from the end of the units' work in front of the blocks to the end of the blocks.")
-	d.Note("The matrix unit does not begin a layer before all that it reads is there, a simplification of the kernel generator; the vector unit follows it tile by tile within a layer. So units overlap within layers, and loads across them.")
+	d.Note("The matrix unit does not begin a layer before all that it reads is there, a simplification of the kernel generator; the vector unit follows it tile by tile within a layer.")
 	d.Note("Loads from the DDR that run in this time belong to these blocks or, with scheduling across layers, to what comes after; they are in the table of commands and, if there are any, in the figure.")
 	d.Note("Without scheduling across layers, units and loads of one layer still overlap tile by tile; a barrier stands between layers.")
 	var list []plots.Timeline

@@ -228,7 +228,7 @@ func (f merging) report(runs []mergeRun) (*harness.Report, error) {
 		last := r.States[len(r.States)-1]
 		d.Claim("Sub-graphs in the end"+who, "1", harness.Count(int64(len(last.Groups))), harness.Agreement(len(last.Groups) == 1))
 		if len(last.Groups) != 1 {
-			d.Why(differentFactors)
+			d.Why("%s", r.refusals())
 		}
 		straight := r.States[min(1, len(r.States)-1)]
 		// Fig. 5a: labels 1 (three layers of the conv block), 2 (its shortcut), 3 (addition
@@ -241,7 +241,7 @@ func (f merging) report(runs []mergeRun) (*harness.Report, error) {
 		}
 		d.Claim("Three layers of each block merged by the first straight pass (Fig. 5a)"+who, "2 of 2 blocks", fmt.Sprintf("%d of 2 blocks", layers), harness.Agreement(layers == 2))
 		if layers != 2 {
-			d.Why(differentFactors)
+			d.Why("%s", r.refusals())
 		}
 		branches := 0
 		for _, e := range r.Events {
@@ -252,7 +252,7 @@ func (f merging) report(runs []mergeRun) (*harness.Report, error) {
 		d.Claim("Branch patterns at the blocks' exits (Fig. 5b)"+who, "2", harness.Count(int64(branches)), harness.Agreement(branches == 2))
 	}
 	d.Note("Fig. 5 draws an addition and the ReLU behind it as one node; here they are two operators, which rule (i) may keep apart. Batch normalisations are folded into convolutions.")
-	d.Note("The paper gives no extents and no factors for Fig. 5. Here a convolution that down-samples needs a larger factor than the ReLU behind it, and rule (i) keeps these apart until the exit of the block, whose factor is as large, has taken in what lies between. Where all factors are 1, the patterns alone decide.")
+	d.Note("The paper gives no extents and no factors for Fig. 5. Where all factors are 1, the patterns alone decide.")
 	return d.Report(harness.Data{Data: runs})
 }
 
@@ -354,7 +354,25 @@ func (r mergeRun) layout() (x, y []int) {
 }
 
 // differentFactors is why blocks of different factors do not become one sub-graph.
-const differentFactors = "the layers have different factors at this batch, which rule (i) keeps apart; the paper gives none for Fig. 5"
+// refusals says how many merges were refused for what.
+func (r mergeRun) refusals() string {
+	var rules []string
+	number := map[string]int64{}
+	for _, e := range r.Events {
+		if e.Accepted {
+			continue
+		}
+		if number[e.Rule] == 0 {
+			rules = append(rules, e.Rule)
+		}
+		number[e.Rule]++
+	}
+	var parts []string
+	for _, rule := range rules {
+		parts = append(parts, fmt.Sprintf("%s by rule %s", harness.Plural(number[rule], "refusal"), rule))
+	}
+	return strings.Join(parts, ", ") + "; the paper gives no factors for Fig. 5"
+}
 
 // Fig5 replays the merging of sub-graphs.
 func Fig5() harness.Experiment { return fig5().experiment() }

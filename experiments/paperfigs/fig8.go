@@ -251,7 +251,8 @@ func (f joining) report(runs []joinRun) (*harness.Report, error) {
 	d.Claim("A redistribution takes the smaller factor of each dimension (Fig. 9, right)", "always", fmt.Sprintf("%d of %d", smaller, redistributions), harness.Agreement(redistributions > 0 && smaller == redistributions))
 	d.Note("Bindings count cores per dimension of the tensor in its file's order. (8,1,1) is 8 cores along the batch.")
 	d.Note("A split is the counterpart of a concat, which §3.6 mentions for up-sampling; here it also serves a consumer with a larger factor than its producer's.")
-	d.Note("The example needs a redistribution before each concat: an image is cut into strips for 8 cores where it is alone and into fewer where there are several. Fig. 8 does not show bindings.")
+	again, _ := number(example, schedule.Redistribute)
+	d.Note("The example has %s for %s. Fig. 8 does not show bindings.", harness.Plural(again, "redistribution"), harness.Plural(n, "concat"))
 	if err := f.figures(d, runs); err != nil {
 		return nil, err
 	}

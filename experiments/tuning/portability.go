@@ -3,6 +3,7 @@ package tuning
 import (
 	"encoding/json"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -63,9 +64,9 @@ func fullPortability() portability {
 			"The variant tvm is a kernel per layer on the same simulated machine, with results through its DDR, not the code of TVM or of the vendor.",
 			"The paper measured the STCP920 only; nothing is published to compare the other machines with.",
 			"A machine whose name ends in -gb is scheduled with its shared buffer in the role of the LB (hardware.Raise): Goya's matrix engine has no LB. The level behind it is the DDR, which is where the outputs of its variant llb go.",
-			"On the IPU the level behind the local memories is the host. No compiler sends results there, so what the variants gain over tvm and llb says little; their own throughput is what to look at. Weights come from the host once and stay as far as they fit; that first time counts.",
-			"Bindings are powers of two: at most 64 of the A100's 108 SMs and the V100's 80, and 1024 of the 1216 tiles of an IPU work. In the arrangement a100-grid loops may take a whole dimension of the grid.",
-			"GPUs keep accumulators in registers, which are no level here; a layer whose operands are large for the shared memory so fetches its weights from the L2 more often than a GPU would.",
+			"On the IPU the level behind the local memories is the host. Weights come from the host once and stay as far as they fit; that first time counts.",
+			"In the arrangement a100-grid loops may take a whole dimension of the grid; elsewhere bindings are powers of two.",
+			"GPUs keep accumulators in registers, which are no level here.",
 		},
 		figure: true,
 	}
@@ -89,7 +90,7 @@ func fullTable5() portability {
 		notes: []string{
 			"tvm stands for TVM with CUTLASS (a kernel per layer), conv-fusion for CUTLASS with convolutions fused in pairs, the second of them 1x1; both as schedules on a simulated A100.",
 			"The tailored ResNet-18 is not defined in the paper: that the second convolution of each block is 1x1 is assumed. Its batch sizes are not known either; the published speedups are means.",
-			"The level behind the L2 is the HBM. Results of a kernel pass through it here, where a GPU's L2 would keep a part of them; this flatters GraphTurbo.",
+			"The level behind the L2 is the HBM. Results of a kernel pass through it here, where a GPU's L2 would keep a part of them.",
 		},
 	}
 }
@@ -165,6 +166,16 @@ func (p portability) plan() (*harness.Plan, error) {
 			}
 		}
 	}
+	notes := slices.Clone(p.notes)
+	for _, m := range p.machines {
+		spec, err := m.load()
+		if err != nil {
+			return nil, err
+		}
+		if n := spec.CoreTypes[0].Count; m.grid == nil && n&(n-1) != 0 {
+			notes = append(notes, fmt.Sprintf("At most %d of the %d cores of %s work, the largest power of two.", 1<<(bits.Len(uint(n))-1), n, spec.Name))
+		}
+	}
 	pl.Report = func(results []json.RawMessage) (*harness.Report, error) {
 		rows, err := harness.DecodeRows(results)
 		if err != nil {
@@ -176,7 +187,7 @@ func (p portability) plan() (*harness.Plan, error) {
 			ported[i] = portedRow{Row: r, DType: types[i].String(), OverFirst: harness.Round(r.ThroughputPerSecond / first.ThroughputPerSecond),
 				DDRShare: harness.Round(float64(r.MovedBytes.DDR) / (bandwidths[i] * r.LatencySeconds))}
 		}
-		return p.report(ported, hashes)
+		return p.report(ported, hashes, notes)
 	}
 	return pl, nil
 }
@@ -254,13 +265,13 @@ func (p portability) tables(groups [][]portedRow) []harness.Table {
 	return append(tables, t)
 }
 
-func (p portability) report(rows []portedRow, hashes []string) (*harness.Report, error) {
+func (p portability) report(rows []portedRow, hashes, notes []string) (*harness.Report, error) {
 	var groups [][]portedRow
 	for i := 0; i < len(rows); i += len(p.variants) {
 		groups = append(groups, rows[i:i+len(p.variants)])
 	}
 	d := harness.NewDocument(p.experiment(), hashes...)
-	d.Notes = slices.Clone(p.notes)
+	d.Notes = notes
 	for _, r := range rows {
 		for _, n := range r.Notes {
 			if n = fmt.Sprintf("%s on %s, batch %d: %s.", r.Model, r.Hardware, r.Batch, n); !slices.Contains(d.Notes, n) {
