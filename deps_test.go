@@ -24,7 +24,7 @@ var mayImport = map[string][]string{
 	"examples/scheduler":   {"hardware", "model/network", "model/schedule", "scheduler"},
 
 	"experiments":                     {"experiments/ablation", "experiments/harness", "experiments/literature", "experiments/optimality", "experiments/paperfigs", "experiments/report", "experiments/timeline", "experiments/tuning", "formulation/allocate", "formulation/binding", "formulation/joint", "formulation/ordering", "formulation/rcpsp", "formulation/split", "hardware", "hardware/cost", "heuristics/graphturbo", "model/network", "model/schedule", "plots", "scheduler", "scheduler/issue", "spell"},
-	"experiments/ablation":            {"experiments/harness", "experiments/literature", "hardware", "plots", "scheduler"},
+	"experiments/ablation":            {"experiments/harness", "experiments/literature", "hardware", "model", "plots", "scheduler"},
 	"experiments/harness":             {"formulation/milp", "hardware", "hardware/isa", "hardware/sim", "model", "model/network", "plots", "scheduler"},
 	"experiments/harness/harnesstest": {},
 	"experiments/literature":          {"experiments/harness", "scheduler"},

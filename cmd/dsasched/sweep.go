@@ -332,7 +332,9 @@ func writeHardwareComparison(b *bytes.Buffer, plan *tuning.Plan, list []tuning.E
 	if len(list) == 0 {
 		return
 	}
-	at := func(key string) int { return slices.IndexFunc(plan.Axes, func(a tuning.Axis) bool { return a.Key == key }) }
+	at := func(key string) int {
+		return slices.IndexFunc(plan.Axes, func(a tuning.Axis) bool { return a.Key == key })
+	}
 	first := func(key string) string { return printable(list[0].Values[at(key)]) }
 	row(b, "network", "%s (%s), batch %s", first("model"), first("dtype"), first("batch"))
 	shown := []int{at("hardware")}
