@@ -17,7 +17,7 @@ const root = "github.com/dsasched/dsasched/"
 // model/schedule and never each other; hardware/lower knows schedules, hardware/sim
 // only programs; experiments knows all but HiGHS; the command wires everything.
 var mayImport = map[string][]string{
-	"cmd/dsasched":         {"experiments", "experiments/tuning", "formulation/allocate", "formulation/binding", "formulation/highs", "formulation/milp", "formulation/ordering", "formulation/rcpsp", "formulation/split", "hardware", "hardware/cost", "hardware/isa", "hardware/sim/trace", "heuristics/graphturbo", "model", "model/network", "model/onnx", "model/schedule", "model/schedulefile", "model/simplify", "model/structure", "model/zoo", "plots", "scheduler", "scheduler/explain", "scheduler/picture", "spell"},
+	"cmd/dsasched":         {"experiments", "experiments/tuning", "formulation/allocate", "formulation/binding", "formulation/highs", "formulation/milp", "formulation/ordering", "formulation/rcpsp", "formulation/solve", "formulation/split", "hardware", "hardware/cost", "hardware/isa", "hardware/sim/trace", "heuristics/graphturbo", "model", "model/network", "model/onnx", "model/schedule", "model/schedulefile", "model/simplify", "model/structure", "model/zoo", "plots", "scheduler", "scheduler/explain", "scheduler/picture", "spell"},
 	"examples/accelerator": {"hardware", "model/network", "scheduler"},
 	"examples/cost":        {"hardware", "hardware/cost", "model", "model/network", "scheduler"},
 	"examples/experiment":  {"experiments", "hardware", "model/network", "scheduler"},
@@ -35,17 +35,18 @@ var mayImport = map[string][]string{
 	"experiments/timeline":            {"experiments/harness", "experiments/literature", "hardware", "hardware/isa", "model", "scheduler"},
 	"experiments/tuning":              {"experiments/harness", "experiments/literature", "hardware", "model", "model/network", "plots", "scheduler", "spell"},
 
-	"formulation/allocate":   {"formulation/milp"},
-	"formulation/binding":    {"formulation/milp", "hardware/cost", "model", "model/schedule"},
+	"formulation/allocate":   {"formulation/milp", "formulation/solve"},
+	"formulation/binding":    {"formulation/milp", "formulation/solve", "hardware/cost", "model", "model/schedule"},
 	"formulation/highs":      {"formulation/milp"},
-	"formulation/joint":      {"formulation/binding", "formulation/milp", "formulation/ordering", "model/schedule"},
+	"formulation/joint":      {"formulation/binding", "formulation/milp", "formulation/ordering", "formulation/solve", "model/schedule"},
 	"formulation/layering":   {"formulation/milp"},
 	"formulation/milp":       {},
-	"formulation/ordering":   {"formulation/milp"},
+	"formulation/ordering":   {"formulation/milp", "formulation/solve"},
 	"formulation/partition":  {"formulation/milp"},
 	"formulation/pipelining": {"formulation/milp"},
-	"formulation/rcpsp":      {"formulation/milp"},
-	"formulation/split":      {"formulation/milp", "hardware", "hardware/cost", "model", "model/schedule"},
+	"formulation/rcpsp":      {"formulation/milp", "formulation/solve"},
+	"formulation/solve":      {"formulation/milp"},
+	"formulation/split":      {"formulation/milp", "formulation/solve", "hardware", "hardware/cost", "model", "model/schedule"},
 	"hardware":               {"spell"},
 	"hardware/cost":          {"hardware", "model"},
 	"hardware/isa":           {},

@@ -16,13 +16,9 @@ func (c *comparer) memory(ctx context.Context) error {
 	if err := fresh.BuildSteps(c.v.Outputs); err != nil {
 		return err
 	}
-	limited := ctx
-	if c.copt.TimeLimit > 0 {
-		var cancel context.CancelFunc
-		limited, cancel = context.WithTimeout(ctx, c.copt.TimeLimit)
-		defer cancel()
-	}
-	_, best, err := scheduler.ChooseSpills(limited, &fresh, allocate.SweepOptions{})
+	var opts allocate.SweepOptions
+	opts.TimeLimit = c.copt.TimeLimit
+	_, best, err := scheduler.ChooseSpills(ctx, &fresh, opts)
 	if err != nil {
 		return err
 	}

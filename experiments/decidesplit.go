@@ -18,12 +18,9 @@ func (c *comparer) bestSplit(ctx context.Context) (*split.Network, *split.Result
 	if err != nil {
 		return nil, nil, err
 	}
-	opts := split.SearchOptions{Start: n.Given}
+	opts := split.SearchOptions{Options: split.Options{Start: n.Given}}
 	if c.copt.TimeLimit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.copt.TimeLimit)
-		defer cancel()
-		opts.MaxStates = timedSplitStates
+		opts.TimeLimit, opts.WorkLimit = c.copt.TimeLimit, timedSplitStates
 	}
 	r, err := split.Search(ctx, n.Problem, opts)
 	return n, r, err

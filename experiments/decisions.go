@@ -2,7 +2,6 @@ package experiments
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -187,9 +186,9 @@ func (c *comparer) searchOrder(ctx context.Context) (p *ordering.Problem, start,
 	if err != nil {
 		return nil, nil, nil, nil, err
 	}
-	opts := ordering.SearchOptions{MaxStates: 200_000}
-	if c.copt.TimeLimit > 0 {
-		opts = ordering.SearchOptions{TimeLimit: c.copt.TimeLimit}
+	var opts ordering.SearchOptions
+	if opts.TimeLimit = c.copt.TimeLimit; opts.TimeLimit == 0 {
+		opts.WorkLimit = 200_000
 	}
 	if greedy.HasOrder() {
 		opts.Start = start
@@ -217,7 +216,7 @@ func (c *comparer) order(ctx context.Context) error {
 		if best.Infeasible != nil {
 			note = best.Infeasible.Error()
 		}
-		return c.add(ctx, Decided{Decision: DecisionOrder, Method: "search", Unit: "bytes moved", Status: string(best.Status), Note: note}, nil, began)
+		return c.add(ctx, Decided{Decision: DecisionOrder, Method: "search", Unit: "bytes moved", Status: best.Status.String(), Note: note}, nil, began)
 	}
 	g := ordering.NewGraph(p)
 	replaced := func(method string, order []int) error {
@@ -239,7 +238,7 @@ func (c *comparer) order(ctx context.Context) error {
 	if err := replaced("algorithm-3 ("+c.base.OrderName+")", start); err != nil {
 		return err
 	}
-	for _, m := range ordering.Methods() {
+	for _, m := range ordering.Rules() {
 		order, err := ordering.Order(g, m)
 		if err != nil {
 			return err
@@ -252,7 +251,7 @@ func (c *comparer) order(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.add(ctx, Decided{Decision: DecisionOrder, Method: "search", Unit: "bytes moved", Cost: best.Cost, Bound: best.Bound, Status: string(best.Status)}, s, time.Now().Add(-took))
+	return c.add(ctx, Decided{Decision: DecisionOrder, Method: "search", Unit: "bytes moved", Cost: best.Cost, Bound: best.Bound, Status: best.Status.String()}, s, time.Now().Add(-took))
 }
 
 // bestBinding replaces the bindings and scopes of a schedule; the memory plan is v's.
@@ -265,12 +264,7 @@ func (c *comparer) bestBinding(ctx context.Context, s *schedule.Schedule, v sche
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	opts := binding.SearchOptions{Start: n.Given, NoBranch: c.copt.TimeLimit == 0}
-	if c.copt.TimeLimit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.copt.TimeLimit)
-		defer cancel()
-	}
+	opts := binding.SearchOptions{Options: binding.Options{Start: n.Given, TimeLimit: c.copt.TimeLimit}, NoBranch: c.copt.TimeLimit == 0}
 	r, err := binding.Search(ctx, n.Problem, opts)
 	if err != nil {
 		return nil, nil, nil, err
@@ -318,15 +312,12 @@ func (c *comparer) issue(ctx context.Context) error {
 		return c.add(ctx, Decided{Decision: DecisionIssue, Method: "in-order", Unit: "s", Status: "greedy",
 			Note: fmt.Sprintf("every kernel has more than %d commands", issueCommands)}, nil, began)
 	}
-	opts := rcpsp.Options{TimeLimit: c.copt.TimeLimit, MaxConflicts: 500}
-	if c.copt.TimeLimit > 0 {
-		opts.MaxConflicts = 0
+	var opts rcpsp.SearchOptions
+	if opts.TimeLimit = c.copt.TimeLimit; opts.TimeLimit == 0 {
+		opts.WorkLimit = 500
 	}
 	x, err := issue.Compare(ctx, r.Program, span, opts)
-	if err != nil && !errors.Is(err, context.Canceled) {
-		return err
-	}
-	if x == nil {
+	if err != nil {
 		return err
 	}
 	note := fmt.Sprintf("one kernel of %d commands; the bound is that of a relaxation, so the gap is the most that reordering can save", x.Commands)

@@ -19,7 +19,7 @@ func (c *comparer) bestJoint(ctx context.Context, s *schedule.Schedule) (*schedu
 	opts := scheduler.JointLimits()
 	if c.copt.TimeLimit > 0 {
 		// One part that is hard by itself must not take all of the time.
-		opts.TimeLimit, opts.MaxBranches = c.copt.TimeLimit, 0
+		opts.TimeLimit, opts.WorkLimit = c.copt.TimeLimit, 0
 	}
 	r, err := n.Search(ctx, opts)
 	return n, r, err

@@ -70,7 +70,7 @@ func exactBinding(ctx context.Context, s *schedule.Schedule, v Recipe, opt Optio
 	if v.Bind == ILPBinding {
 		r, err = solveBinding(ctx, n, opt)
 	} else {
-		r, err = binding.Search(ctx, n.Problem, binding.SearchOptions{Start: n.Given, NoBranch: true, Progress: opt.report("bind")})
+		r, err = binding.Search(ctx, n.Problem, binding.SearchOptions{Options: binding.Options{Start: n.Given, Progress: opt.report("bind")}, NoBranch: true})
 	}
 	if err != nil {
 		return nil, err

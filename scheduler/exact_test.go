@@ -64,7 +64,7 @@ func TestExactVariants(t *testing.T) {
 			return f.Cost
 		}
 		least := cost(r.Schedule.Order)
-		for _, m := range ordering.Methods() {
+		for _, m := range ordering.Rules() {
 			order, err := ordering.Order(ordering.NewGraph(p), m)
 			if err != nil {
 				t.Fatal(err)

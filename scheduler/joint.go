@@ -55,9 +55,9 @@ func secondsPerByte(spec *hardware.Spec) float64 {
 
 // Search solves the problem from what the schedule has.
 func (n *JointNetwork) Search(ctx context.Context, opts joint.SearchOptions) (*joint.Result, error) {
-	opts.Start = n.labels.Given
+	opts.Start.Choice = n.labels.Given
 	if ordering.NewGraph(n.Problem.Order).Feasible() == nil {
-		opts.StartOrder = n.order
+		opts.Start.Order = n.order
 	}
 	return joint.Search(ctx, n.Problem, opts)
 }
@@ -93,7 +93,7 @@ func (n *JointNetwork) Apply(from *schedule.Schedule, r *joint.Result, v Recipe,
 // JointLimits are limits under which [JointNetwork.Search] ends anywhere at the same
 // place.
 func JointLimits() joint.SearchOptions {
-	return joint.SearchOptions{MaxBranches: 64, MaxStates: searchStates, NoBranchLabels: true}
+	return joint.SearchOptions{Options: joint.Options{WorkLimit: 64}, MaxStates: searchStates, NoBranchLabels: true}
 }
 
 // exactJoint gives a finished schedule the order, bindings and scopes of least cost.

@@ -135,7 +135,7 @@ const spillRounds = 20
 // more than that counts for, the choice is made again with the demands as they then
 // are, so that the cost is one that can be had, if offsets can. Without an answer
 // the status is Limit or Infeasible: a stage does not fit by itself.
-func ChooseSpills(ctx context.Context, s *schedule.Schedule, opts allocate.SweepOptions) (spills []int, sol *allocate.SpillSolution, err error) {
+func ChooseSpills(ctx context.Context, s *schedule.Schedule, opts allocate.SweepOptions) (spills []int, sol *allocate.SpillResult, err error) {
 	p := NewSpillProblem(s)
 	opts.Demands = p.Demands
 	bound := int64(0)
@@ -167,7 +167,7 @@ func ChooseSpills(ctx context.Context, s *schedule.Schedule, opts allocate.Sweep
 		}
 		cost, ok := allocate.SweepCost(p.Problem, p.CapacityBytes, real, next.Spilled)
 		if ok && (sol == nil || cost < sol.Cost) {
-			spills, sol = out, &allocate.SpillSolution{Status: milp.Feasible, Spilled: next.Spilled, Cost: cost, Bound: bound, Nodes: next.Nodes}
+			spills, sol = out, &allocate.SpillResult{Status: milp.Feasible, Spilled: next.Spilled, Cost: cost, Bound: bound, Nodes: next.Nodes}
 		}
 		if ok && cost == next.Cost {
 			break // nothing that counts was left out
@@ -183,7 +183,7 @@ func ChooseSpills(ctx context.Context, s *schedule.Schedule, opts allocate.Sweep
 		}
 	}
 	if sol == nil {
-		return nil, &allocate.SpillSolution{Status: milp.Limit, Bound: bound}, nil
+		return nil, &allocate.SpillResult{Status: milp.Limit, Bound: bound}, nil
 	}
 	if sol.Bound >= sol.Cost {
 		sol.Status, sol.Bound = milp.Optimal, sol.Cost
@@ -233,7 +233,7 @@ func pack(list []graphturbo.Extent, capacity int64) ([]int64, bool) {
 	for i, x := range list {
 		p.Buffers = append(p.Buffers, allocate.Buffer{ID: fmt.Sprint(i), Lifetime: allocate.Interval{Lower: int64(x.First), Upper: int64(x.Last) + 1}, Size: x.Bytes, Alignment: 64})
 	}
-	sol, err := allocate.Fit(context.Background(), p, capacity, allocate.Options{MaxNodes: packNodes})
+	sol, err := allocate.Fit(context.Background(), p, capacity, allocate.SearchOptions{Options: allocate.Options{WorkLimit: packNodes}})
 	if err != nil || !sol.Status.HasValues() {
 		return nil, false
 	}

@@ -36,7 +36,8 @@ func TestSpillProblemByILP(t *testing.T) {
 		if err != nil || sweep.Status != milp.Optimal {
 			t.Fatalf("%s: %+v, %v", name, sweep, err)
 		}
-		ilp, err := allocate.SpillSweepILP(context.Background(), p.Problem, p.CapacityBytes, solver, opts, milp.Options{TimeLimit: time.Minute})
+		opts.Solver, opts.TimeLimit = solver, time.Minute
+		ilp, err := allocate.SpillSweepILP(context.Background(), p.Problem, p.CapacityBytes, opts)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -58,7 +58,7 @@ func TestOrderProblem(t *testing.T) {
 				items[i] = it
 			}
 			for _, c := range []struct {
-				method ordering.Method
+				method ordering.Rule
 				order  []int
 			}{{ordering.BFS, graphturbo.BFS(s.Instances)}, {ordering.DFS, graphturbo.DFS(s.Instances)}} {
 				order, err := ordering.Order(og, c.method)

@@ -17,7 +17,7 @@ const ExactSplit Splitting = "search"
 // SplitProblem is the choice of groups and factors that a network poses, on the
 // accelerator as the decisions see it; given is Algorithm 2's answer.
 func SplitProblem(g *model.Graph, given *schedule.Grouping, spec *hardware.Spec, opt Options) (*split.Network, error) {
-	return split.FromGraph(g, graphturbo.ExecutionOrder(g), given, spec, split.Options{InPlace: opt.InPlace})
+	return split.FromGraph(g, graphturbo.ExecutionOrder(g), given, spec, split.NetworkOptions{InPlace: opt.InPlace, Cost: opt.Cost})
 }
 
 func exactSplit(ctx context.Context, g *model.Graph, given *schedule.Grouping, spec *hardware.Spec, opt Options) (*schedule.Grouping, error) {
@@ -25,7 +25,7 @@ func exactSplit(ctx context.Context, g *model.Graph, given *schedule.Grouping, s
 	if err != nil {
 		return nil, err
 	}
-	r, err := split.Search(ctx, n.Problem, split.SearchOptions{Start: n.Given})
+	r, err := split.Search(ctx, n.Problem, split.SearchOptions{Options: split.Options{Start: n.Given}})
 	if err != nil {
 		return nil, err
 	}

@@ -254,13 +254,15 @@ func solveOrder(ctx context.Context, s *schedule.Schedule, split graphturbo.Spli
 	}
 	var r *ordering.Result
 	if method == ILPOrder {
-		r, err = ordering.CountingILP(ctx, opt.Solver, p, ordering.Traffic, ordering.ILPOptions{TimeLimit: opt.TimeLimit, Start: start, Progress: opt.report("order")})
+		r, err = ordering.CountingILP(ctx, p, ordering.Traffic, ordering.ILPOptions{Options: ordering.Options{TimeLimit: opt.TimeLimit, Start: start, Solver: opt.Solver, Progress: opt.report("order")}})
 	} else {
-		r, err = ordering.Search(ctx, p, ordering.Traffic, ordering.SearchOptions{MaxStates: searchStates, Start: start,
-			Progress: opt.report("order")})
+		r, err = ordering.Search(ctx, p, ordering.Traffic, ordering.SearchOptions{Options: ordering.Options{WorkLimit: searchStates, Start: start, Progress: opt.report("order")}})
 	}
 	if err != nil {
 		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err // the order would depend on when it was
 	}
 	if !r.HasOrder() {
 		return nil
@@ -278,15 +280,8 @@ func solveOrder(ctx context.Context, s *schedule.Schedule, split graphturbo.Spli
 // solveBinding finds the bindings of least cost by integer program.
 func solveBinding(ctx context.Context, n *binding.Network, opt Options) (*binding.Result, error) {
 	const memory = 4 << 30 // what a small machine has
-	set := binding.ILPOptions{TimeLimit: opt.TimeLimit, MemoryBytes: memory, Start: n.Given}
-	if tell := opt.report("bind"); tell != nil {
-		set.Progress = func(p milp.Progress) {
-			p.Objective *= binding.ProgressUnit
-			p.Bound *= binding.ProgressUnit
-			tell(p)
-		}
-	}
-	r, err := binding.ILP(ctx, opt.Solver, n.Problem, set)
+	r, err := binding.ILP(ctx, n.Problem, binding.ILPOptions{Options: binding.Options{TimeLimit: opt.TimeLimit, MemoryBytes: memory,
+		Start: n.Given, Solver: opt.Solver, Progress: opt.report("bind")}})
 	if err != nil {
 		return nil, err
 	}

@@ -7,17 +7,17 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/allocate"
 	"github.com/dsasched/dsasched/formulation/highs"
+	"github.com/dsasched/dsasched/formulation/milp"
 )
 
-func allocated(t *testing.T, args ...string) allocateJSON {
+func allocated(t *testing.T, args ...string) placement {
 	t.Helper()
-	var a allocateJSON
+	var a placement
 	d := json.NewDecoder(strings.NewReader(answer(t, append([]string{"allocate", "--json"}, args...)...)))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&a); err != nil {
@@ -31,7 +31,7 @@ func allocated(t *testing.T, args ...string) allocateJSON {
 
 func skipWithoutSolver(t *testing.T, method string) {
 	t.Helper()
-	if _, err := highs.New(); method == methodILP && err != nil {
+	if _, err := highs.New(); method == "ilp" && err != nil {
 		t.Skip(err)
 	}
 }
@@ -57,15 +57,15 @@ func readBuffers(t *testing.T, file string) (*allocate.Problem, []int64) {
 
 func TestAllocate(t *testing.T) {
 	workspace(t)
-	for _, method := range plain(allocateMethods()) {
+	for _, method := range plain(methodWords(allocate.Methods())) {
 		t.Run(method, func(t *testing.T) {
 			skipWithoutSolver(t, method)
 			for _, goal := range []string{"--minimize", "--capacity=12", "--capacity=20"} {
 				a := allocated(t, "buffers.csv", goal, "--method", method, "-o", "placed.csv")
-				if !slices.Contains([]string{"optimal", "feasible"}, a.Status) || a.Peak == nil || *a.Peak < 12 || a.Bound != 12 || a.Buffers != 5 || a.Method != method {
+				if !a.Status.HasValues() || a.Peak == nil || *a.Peak < 12 || a.Bound != 12 || a.Buffers != 5 || a.Method != method {
 					t.Fatalf("%s: %+v", goal, a)
 				}
-				if (a.Status == "optimal") != (*a.Peak == a.Bound) {
+				if (a.Status == milp.Optimal) != (*a.Peak == a.Bound) {
 					t.Errorf("%s: %s with peak %d and bound %d", goal, a.Status, *a.Peak, a.Bound)
 				}
 				if (a.Capacity == nil) != (goal == "--minimize") {
@@ -79,11 +79,11 @@ func TestAllocate(t *testing.T) {
 					t.Errorf("with fixed offsets: %+v", again)
 				}
 			}
-			if a := allocated(t, "buffers.csv", "--capacity=11", "--method", method, "-o", "none.csv"); a.Status != "infeasible" || a.Peak != nil || a.Bound <= 11 || a.Out != nil ||
-				a.Overfull == nil || a.Overfull.Missing != 1 || len(a.Overfull.Buffers) == 0 {
+			if a := allocated(t, "buffers.csv", "--capacity=11", "--method", method, "-o", "none.csv"); a.Status != milp.Infeasible || a.Peak != nil || a.Bound <= 11 || a.Out != nil ||
+				a.Overfull == nil || a.Overfull.MissingBytes != 1 || len(a.Overfull.Buffers) == 0 {
 				t.Errorf("within 11: %+v", a)
 			}
-			if a := allocated(t, "clash.csv", "--minimize", "--method", method); a.Status != "infeasible" || a.Peak != nil {
+			if a := allocated(t, "clash.csv", "--minimize", "--method", method); a.Status != milp.Infeasible || a.Peak != nil {
 				t.Errorf("fixed offsets that overlap: %+v", a)
 			}
 			if _, err := os.Stat("none.csv"); err == nil {
@@ -118,15 +118,15 @@ func TestAllocateMethodsCompared(t *testing.T) {
 			t.Fatal(err)
 		}
 		best := allocated(t, "p.csv", "--minimize")
-		if best.Status != "optimal" || best.Bound != *best.Peak || best.Bound < p.Bound() {
+		if best.Status != milp.Optimal || best.Bound != *best.Peak || best.Bound < p.Bound() {
 			t.Fatalf("%d: %+v", n, best)
 		}
-		for _, method := range plain(allocateMethods()) {
-			if _, err := highs.New(); method == methodILP && (err != nil || n >= 10) {
+		for _, method := range plain(methodWords(allocate.Methods())) {
+			if _, err := highs.New(); method == "ilp" && (err != nil || n >= 10) {
 				continue
 			}
 			a := allocated(t, "p.csv", "--minimize", "--method", method)
-			if *a.Peak < *best.Peak || a.Bound > *best.Peak || method == methodILP && *a.Peak != *best.Peak {
+			if *a.Peak < *best.Peak || a.Bound > *best.Peak || method == "ilp" && *a.Peak != *best.Peak {
 				t.Errorf("%d: %+v, but the least peak is %d", n, a, *best.Peak)
 			}
 		}
@@ -135,8 +135,22 @@ func TestAllocateMethodsCompared(t *testing.T) {
 
 func TestAllocateSpill(t *testing.T) {
 	workspace(t)
-	spilled := func(args ...string) spillChoicesJSON {
-		var a spillChoicesJSON
+	type answers struct {
+		File     string
+		Buffers  int
+		Capacity int64
+		Spills   []struct {
+			Method, Status, Stop string
+			Moved                *int64 `json:"moved_bytes"`
+			Bound                int64  `json:"bound_bytes"`
+			Spilled              []string
+			Placement            string
+			Seconds              float64
+		}
+		Out *string
+	}
+	spilled := func(args ...string) answers {
+		var a answers
 		if err := json.Unmarshal([]byte(answer(t, append([]string{"allocate", "--json", "--spill"}, args...)...)), &a); err != nil {
 			t.Fatal(err)
 		}
@@ -161,8 +175,8 @@ func TestAllocateSpill(t *testing.T) {
 	if a := spilled("buffers.csv", "--capacity", "12"); *a.Spills[0].Moved != 0 || a.Spills[0].Status != "optimal" || a.Spills[0].Spilled == nil {
 		t.Errorf("where all fits: %+v", a)
 	}
-	t.Run(methodILP, func(t *testing.T) {
-		skipWithoutSolver(t, methodILP)
+	t.Run("ilp", func(t *testing.T) {
+		skipWithoutSolver(t, "ilp")
 		if b := spilled("buffers.csv", "--capacity", "8", "--method", "ilp"); len(b.Spills) != 1 || *b.Spills[0].Moved != 8 || b.Spills[0].Status != "optimal" {
 			t.Errorf("%+v", b)
 		}
@@ -175,7 +189,7 @@ func TestAllocateInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	r := callContext(t, ctx, "allocate", "buffers.csv", "--minimize", "--json")
-	var a allocateJSON
+	var a placement
 	if err := json.Unmarshal([]byte(r.stdout), &a); err != nil || r.status != exitInterrupted || a.Peak == nil || a.Bound != 12 {
 		t.Errorf("%+v: %v", r, err)
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/formulation/binding"
-	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
@@ -165,18 +164,6 @@ func addSolving(cmd *cobra.Command, set *bindSettings, methods *choice, solve fu
 	}
 }
 
-// progressIn turns a solver's progress, in its own unit of cost, into seconds.
-func (set bindSettings) progressIn(unit float64) func(milp.Progress) {
-	if set.progress == nil {
-		return nil
-	}
-	return func(p milp.Progress) {
-		p.Objective *= unit
-		p.Bound *= unit
-		set.progress(p)
-	}
-}
-
 // posed is the problem with what it was made from.
 type posed struct {
 	src      network.Network
@@ -266,7 +253,7 @@ func bindOne(ctx context.Context, set bindSettings) (*bindJSON, error) {
 		}
 	}
 	began := time.Now()
-	r, err := solve(ctx, set, p)
+	r, err := solveBinding(ctx, set, p)
 	if err != nil {
 		return nil, fmt.Errorf("%s on %s: %w", set.name, set.spec.Name, err)
 	}
@@ -298,22 +285,13 @@ func bindOne(ctx context.Context, set bindSettings) (*bindJSON, error) {
 	return a, nil
 }
 
-func solve(ctx context.Context, set bindSettings, p *posed) (*binding.Result, error) {
-	problem, given := p.network.Problem, p.network.Given
-	switch set.method {
-	case "greedy":
-		return problem.Judge(given)
-	case "ilp":
-		solver, err := highs.New()
-		if err != nil {
-			return nil, err
-		}
-		opts := binding.ILPOptions{TimeLimit: set.limit, MemoryBytes: bindMemory, Start: given, Progress: set.progressIn(binding.ProgressUnit)}
-		return binding.ILP(ctx, solver, problem, opts)
+func solveBinding(ctx context.Context, set bindSettings, p *posed) (*binding.Result, error) {
+	opts := binding.Options{TimeLimit: set.limit, MemoryBytes: bindMemory, Start: p.network.Given, Progress: set.progress}
+	var err error
+	if opts.Solver, err = solverFor(binding.Methods(), set.method); err != nil {
+		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, set.limit)
-	defer cancel()
-	return binding.Search(ctx, problem, binding.SearchOptions{Start: given, Progress: set.progress})
+	return binding.Solve(ctx, p.network.Problem, set.method, opts)
 }
 
 // simulate is the throughput of a schedule, or nil with a note.

@@ -15,7 +15,7 @@ import (
 
 func bindAnswer(t *testing.T, args string) bindJSON {
 	t.Helper()
-	out := answer(t, append([]string{"bind", "--json"}, strings.Fields(args)...)...)
+	out := answer(t, append([]string{"bind", "--json", "--quiet"}, strings.Fields(args)...)...)
 	d := json.NewDecoder(strings.NewReader(out))
 	d.DisallowUnknownFields()
 	var a bindJSON

@@ -133,7 +133,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"inspect", ""}, zoo.Names(), ":0"},
 		{[]string{"export", ""}, zoo.Names(), ":0"},
 		{[]string{"export", "--dtype", ""}, []string{"f16", "f32", "f64", "bf16", "f8", "i8"}, ":4"},
-		{[]string{"allocate", "--method", ""}, plain(allocateMethods()), ":4"},
+		{[]string{"allocate", "--method", ""}, []string{"first-fit", "best-fit", "longest-lifetime", "largest-first", "ilp", "search"}, ":4"},
 		{[]string{"allocate", ""}, []string{"csv"}, ":8"},
 		{[]string{"hardware", ""}, hardware.Presets(), ":0"},
 		{[]string{"schedule", "--hardware", ""}, hardware.Presets(), ":0"},

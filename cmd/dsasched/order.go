@@ -2,10 +2,9 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,24 +14,28 @@ import (
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/ordering"
+	"github.com/dsasched/dsasched/formulation/solve"
 )
 
-// The exact methods; the greedy ones name themselves.
-const (
-	searchMethod   = "search"
-	countingMethod = "counting-ilp"
-	positionMethod = "position-ilp"
-)
+// methodWords are the words of --method.
+func methodWords(methods []solve.Method) []cobra.Completion {
+	var words []cobra.Completion
+	for _, m := range methods {
+		words = append(words, cobra.CompletionWithDesc(m.Name, m.Description))
+	}
+	return words
+}
+
+// solverFor is HiGHS if the method needs it.
+func solverFor(methods []solve.Method, name string) (milp.Solver, error) {
+	if k := slices.IndexFunc(methods, func(m solve.Method) bool { return m.Name == name }); k < 0 || !methods[k].NeedsSolver {
+		return nil, nil
+	}
+	return highs.New()
+}
 
 func newOrder() *cobra.Command {
-	method := &choice{value: searchMethod, kind: "METHOD", words: []cobra.Completion{
-		cobra.CompletionWithDesc(string(ordering.BFS), "breadth first"),
-		cobra.CompletionWithDesc(string(ordering.DFS), "Algorithm 3 of the paper, depth first"),
-		cobra.CompletionWithDesc(string(ordering.Heavy), "what frees most first, then what needs most"),
-		cobra.CompletionWithDesc(positionMethod, "integer program over instances and positions"),
-		cobra.CompletionWithDesc(countingMethod, "integer program over classes of instances"),
-		cobra.CompletionWithDesc(searchMethod, "state-space search"),
-	}}
+	method := &choice{value: "search", kind: "METHOD", words: methodWords(ordering.Methods())}
 	objective := &choice{value: string(ordering.Traffic), kind: "OBJECTIVE", words: []cobra.Completion{
 		cobra.CompletionWithDesc(string(ordering.Traffic), "least cost of stores and loads"),
 		cobra.CompletionWithDesc(string(ordering.Peak), "least capacity without any"),
@@ -79,76 +82,25 @@ check-order' judges it.`,
 		if err != nil {
 			return err
 		}
-		begin := time.Now()
 		show := newStatus(cmd, *quiet)
-		res, err := orderBy(cmd.Context(), p, method.value, ordering.Objective(objective.value), *limit, show.solve(method.value, decimal))
-		show.end()
-		if res == nil {
+		opts := ordering.Options{TimeLimit: *limit, Progress: show.solve(method.value, decimal)}
+		if opts.Solver, err = solverFor(ordering.Methods(), method.value); err != nil {
 			return err
 		}
-		res.Seconds = time.Since(begin).Seconds()
-		if _, checkErr := ordering.Check(p, res); checkErr != nil {
-			return fmt.Errorf("internal error, %s breaks a rule: %w", method.value, checkErr)
+		res, err := ordering.Solve(cmd.Context(), p, ordering.Objective(objective.value), method.value, opts)
+		show.end()
+		if err != nil {
+			return err
 		}
-		// An interrupted method has an answer as well.
-		if out := writeOrder(cmd, p, res, *out, *asJSON); out != nil {
-			return out
+		if _, err := ordering.Check(p, res); err != nil {
+			return fmt.Errorf("internal error, %s breaks a rule: %w", method.value, err)
 		}
-		if stopped := cmd.Context().Err(); err != nil && stopped != nil {
-			return stopped // what was known has been told
+		if err := writeOrder(cmd, p, res, *out, *asJSON); err != nil {
+			return err
 		}
-		return err
+		return cmd.Context().Err() // what is known has been told
 	}
 	return cmd
-}
-
-// orderBy is the answer of a method. Exact ones start from the best greedy order.
-func orderBy(ctx context.Context, p *ordering.Problem, method string, objective ordering.Objective, limit time.Duration, progress func(milp.Progress)) (*ordering.Result, error) {
-	for _, m := range ordering.Methods() {
-		if method == string(m) {
-			return ordering.Solve(p, m, objective)
-		}
-	}
-	start, err := bestGreedy(p, objective)
-	if err != nil {
-		return nil, err
-	}
-	if method == searchMethod {
-		return ordering.Search(ctx, p, objective, ordering.SearchOptions{TimeLimit: limit, Start: start, Progress: progress})
-	}
-	solver, err := highs.New()
-	if err != nil {
-		return nil, err
-	}
-	opts := ordering.ILPOptions{TimeLimit: limit, Start: start, Progress: progress}
-	if method == countingMethod {
-		return ordering.CountingILP(ctx, solver, p, objective, opts)
-	}
-	return ordering.PositionILP(ctx, solver, p, objective, opts)
-}
-
-// bestGreedy is the greedy order that costs least, nil if the problem has none.
-func bestGreedy(p *ordering.Problem, objective ordering.Objective) ([]int, error) {
-	g := ordering.NewGraph(p)
-	var best []int
-	var least int64
-	for _, m := range ordering.Methods() {
-		order, err := ordering.Order(g, m)
-		if err != nil {
-			return nil, err
-		}
-		_, cost, _, err := ordering.Sequence(g, order, objective)
-		var infeasible *ordering.InfeasibleError
-		switch {
-		case errors.As(err, &infeasible):
-			return nil, nil
-		case err != nil:
-			return nil, err
-		case best == nil || cost < least:
-			best, least = order, cost
-		}
-	}
-	return best, nil
 }
 
 func writeOrder(cmd *cobra.Command, p *ordering.Problem, res *ordering.Result, file string, asJSON bool) error {
@@ -249,7 +201,7 @@ A bound is checked only for not being above the cost: no order proves it.`,
 		if err != nil {
 			return fmt.Errorf("%s: %w", args[1], err)
 		}
-		a := checkOrderJSON{args[0], args[1], string(res.Status), string(res.Objective), v.Cost, v.PeakBytes, v.Stores, v.Loads}
+		a := checkOrderJSON{args[0], args[1], res.Status.String(), string(res.Objective), v.Cost, v.PeakBytes, v.Stores, v.Loads}
 		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) {
 			fmt.Fprintf(b, "%s is valid: %s, %s\n", printable(args[1]), res.Status, res.Objective)
 			if res.HasOrder() {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/ordering"
 )
 
@@ -83,7 +84,7 @@ func TestOrderInterrupted(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %+v", err, r)
 	}
-	if r.status != exitInterrupted || got.Status != ordering.Feasible || got.Cost != 6 || !strings.Contains(r.stderr, "interrupted") && !strings.Contains(r.stderr, "canceled") {
+	if r.status != exitInterrupted || got.Status != milp.Feasible || got.Cost != 6 || !strings.Contains(r.stderr, "interrupted") && !strings.Contains(r.stderr, "canceled") {
 		t.Errorf("%+v", r)
 	}
 }

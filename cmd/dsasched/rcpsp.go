@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -10,28 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/formulation/highs"
-	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/rcpsp"
 )
 
-// rcpspJSON has times in the file's unit, but for seconds, which are those that the
-// method took.
-type rcpspJSON struct {
-	Method   string  `json:"method"`
-	Status   string  `json:"status"`
-	Makespan int64   `json:"makespan"`
-	Bound    int64   `json:"bound"`
-	Seconds  float64 `json:"seconds"`
-	Start    []int64 `json:"start"`
-}
-
 func newRCPSP() *cobra.Command {
-	method := &choice{value: "search", kind: "METHOD", words: []cobra.Completion{
-		cobra.CompletionWithDesc("list", "list scheduling with priority rules and justification; no proof"),
-		cobra.CompletionWithDesc("ilp", "integer linear program, solved by HiGHS; for small projects"),
-		cobra.CompletionWithDesc("search", "constraint propagation that learns from dead ends"),
-	}}
+	method := &choice{value: "search", kind: "METHOD", words: methodWords(rcpsp.Methods())}
 	cmd := &cobra.Command{
 		Use:   "rcpsp FILE.sm",
 		Short: "Schedule a project under precedence and resource limits",
@@ -69,10 +51,14 @@ of list; if interrupted, they print the best one so far.`,
 			return err
 		}
 		show := newStatus(cmd, *quiet)
-		a, stopped := solveProject(cmd.Context(), p, method.value, *limit, show.solve(method.value, decimal))
+		opts := rcpsp.Options{TimeLimit: *limit, Progress: show.solve(method.value, decimal)}
+		if opts.Solver, err = solverFor(rcpsp.Methods(), method.value); err != nil {
+			return err
+		}
+		a, err := rcpsp.Solve(cmd.Context(), p, method.value, opts)
 		show.end()
-		if a == nil {
-			return stopped
+		if err != nil {
+			return err
 		}
 		if *out != "" {
 			data, err := json.MarshalIndent(a, "", "  ")
@@ -86,7 +72,7 @@ of list; if interrupted, they print the best one so far.`,
 		if err := emit(cmd, *asJSON, a, func(b *bytes.Buffer) { writeRCPSP(b, p, a) }); err != nil {
 			return err
 		}
-		return stopped
+		return cmd.Context().Err() // what is known has been told
 	}
 	return cmd
 }
@@ -100,46 +86,7 @@ func readProject(file string) (*rcpsp.Project, error) {
 	return rcpsp.ParsePSPLIB(f, file)
 }
 
-// solveProject answers by a method. An interrupted one gives an answer and an error.
-func solveProject(ctx context.Context, p *rcpsp.Project, method string, limit time.Duration, progress func(milp.Progress)) (*rcpspJSON, error) {
-	begin := time.Now()
-	short, cancel := ctx, context.CancelFunc(func() {})
-	if limit > 0 {
-		short, cancel = context.WithTimeout(ctx, limit)
-	}
-	start := rcpsp.Best(short, p, rcpsp.ListOptions{})
-	cancel()
-	r := &rcpsp.Result{Status: milp.Feasible, Start: start, Makespan: p.Makespan(start), Bound: p.Bounds().Best()}
-	if r.Bound == r.Makespan {
-		r.Status = milp.Optimal
-	}
-	err := ctx.Err()
-	if err == nil && method != "list" && r.Status != milp.Optimal {
-		if limit > 0 {
-			limit = max(1, limit-time.Since(begin))
-		}
-		var better *rcpsp.Result
-		switch method {
-		case "search":
-			better, err = rcpsp.Search(ctx, p, rcpsp.Options{TimeLimit: limit, Start: start, Progress: progress})
-		case "ilp":
-			var solver milp.Solver
-			if solver, err = highs.New(); err == nil {
-				better, err = rcpsp.ILP(ctx, solver, p, rcpsp.ILPOptions{TimeLimit: limit, Start: start, Progress: progress})
-			}
-		}
-		if err != nil && (better == nil || ctx.Err() == nil) {
-			return nil, err
-		}
-		r = better
-	}
-	if e := p.Check(r.Start); e != nil {
-		return nil, e
-	}
-	return &rcpspJSON{method, r.Status.String(), r.Makespan, r.Bound, time.Since(begin).Seconds(), r.Start}, err
-}
-
-func writeRCPSP(b *bytes.Buffer, p *rcpsp.Project, a *rcpspJSON) {
+func writeRCPSP(b *bytes.Buffer, p *rcpsp.Project, a *rcpsp.Result) {
 	row(b, "project", "%s, %d activities, %d resources", printable(p.Name), len(p.Activities), len(p.Resources))
 	row(b, "method", "%s", a.Method)
 	row(b, "status", "%s", a.Status)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/dsasched/dsasched/formulation/highs"
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/rcpsp"
 )
 
 // Jobs 2, 3, 5 and 6 share a unit: 5 + 2 + 4 + 3 = 14, and job 4 fits beside.
@@ -22,14 +24,14 @@ func TestRCPSP(t *testing.T) {
 		if _, err := highs.New(); err != nil && method == "ilp" {
 			continue
 		}
-		var a rcpspJSON
+		var a rcpsp.Result
 		if err := json.Unmarshal([]byte(answer(t, "rcpsp", "project.sm", "--method", method, "--json", "-o", "out.json")), &a); err != nil {
 			t.Fatal(err)
 		}
-		if a.Method != method || a.Status != "optimal" || a.Makespan != 14 || a.Bound != 14 || a.Seconds <= 0 || p.Check(a.Start) != nil || p.Makespan(a.Start) != 14 {
+		if a.Method != method || a.Status != milp.Optimal || a.Makespan != 14 || a.Bound != 14 || a.Seconds <= 0 || p.Check(a.Start) != nil || p.Makespan(a.Start) != 14 {
 			t.Errorf("%s: %+v", method, a)
 		}
-		var b rcpspJSON
+		var b rcpsp.Result
 		data, err := os.ReadFile("out.json")
 		if err != nil {
 			t.Fatal(err)
@@ -49,8 +51,8 @@ func TestRCPSPInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	r := callContext(t, ctx, "rcpsp", file, "--json")
-	var a rcpspJSON
-	if err := json.Unmarshal([]byte(r.stdout), &a); err != nil || a.Status != "feasible" || a.Bound > 64 || a.Makespan < 64 {
+	var a rcpsp.Result
+	if err := json.Unmarshal([]byte(r.stdout), &a); err != nil || a.Status != milp.Feasible || a.Bound > 64 || a.Makespan < 64 {
 		t.Errorf("%s: %v", r.stdout, err)
 	}
 	if r.status != exitInterrupted {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/split"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -171,35 +170,25 @@ func poseSplit(ctx context.Context, set bindSettings) (*posed, *split.Network, e
 
 // solve returns the groups that the method chooses.
 func (a *splitJSON) solve(ctx context.Context, set bindSettings, p *posed, n *split.Network) (*schedule.Grouping, error) {
-	var r *split.Result
+	opts := split.Options{TimeLimit: set.limit, MemoryBytes: bindMemory, Start: n.Given, Progress: set.progress}
 	var err error
-	switch set.method {
-	case "greedy":
-		if r, err = n.Problem.Judge(n.Given); err != nil {
-			return nil, err
-		}
-		// The groups cost this at the factors given, not at their best.
-		a.Objective, a.Bound, a.Stop, a.Status = n.GivenSeconds, r.Bound, r.Stop.String(), milp.Feasible.String()
-		if r.Status == milp.Optimal && n.GivenSeconds <= r.Objective {
-			a.Status = milp.Optimal.String()
-		}
-		return p.schedule.Grouping, nil
-	case "ilp":
-		var solver milp.Solver
-		if solver, err = highs.New(); err != nil {
-			return nil, err
-		}
-		r, err = split.ILP(ctx, solver, n.Problem, split.ILPOptions{TimeLimit: set.limit, MemoryBytes: bindMemory, Start: n.Given, Progress: set.progressIn(split.ProgressUnit)})
-	default:
-		limited, cancel := context.WithTimeout(ctx, set.limit)
-		defer cancel()
-		r, err = split.Search(limited, n.Problem, split.SearchOptions{Start: n.Given})
+	if opts.Solver, err = solverFor(split.Methods(), set.method); err != nil {
+		return nil, err
 	}
+	r, err := split.Solve(ctx, n.Problem, set.method, opts)
 	if err != nil {
 		return nil, err
 	}
 	a.Objective, a.Bound, a.Status, a.Stop = r.Objective, r.Bound, r.Status.String(), r.Stop.String()
-	return n.Decode(r.Choice), nil
+	if set.method != "greedy" {
+		return n.Decode(r.Choice), nil
+	}
+	// The groups cost this at the factors given, not at their best.
+	a.Objective, a.Status = n.GivenSeconds, milp.Feasible.String()
+	if r.Status == milp.Optimal && n.GivenSeconds <= r.Objective {
+		a.Status = milp.Optimal.String()
+	}
+	return p.schedule.Grouping, nil
 }
 
 // simulate is the throughput of a schedule, or nil with a note.

@@ -12,7 +12,7 @@ import (
 
 func splitAnswer(t *testing.T, args string) splitJSON {
 	t.Helper()
-	out := answer(t, append([]string{"split", "--json"}, strings.Fields(args)...)...)
+	out := answer(t, append([]string{"split", "--json", "--quiet"}, strings.Fields(args)...)...)
 	d := json.NewDecoder(strings.NewReader(out))
 	d.DisallowUnknownFields()
 	var a splitJSON

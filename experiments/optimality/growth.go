@@ -117,9 +117,9 @@ const (
 func growthMethods() []string {
 	var names []string
 	for _, m := range ordering.Methods() {
-		names = append(names, string(m))
+		names = append(names, m.Name)
 	}
-	return append(names, positionILP, countingILP, stateSearch)
+	return names
 }
 
 // isProver tells whether a method has a bound of its own.
@@ -201,7 +201,7 @@ func (e growth) series(ctx context.Context, f growthFamily, method string) ([]gr
 	for _, size := range f.sizes {
 		p := f.problem(size)
 		g := ordering.NewGraph(p)
-		start, err := bestGreedyOrder(g)
+		start, err := ordering.BestRule(g, ordering.Traffic)
 		if err != nil {
 			return nil, err
 		}
@@ -212,7 +212,7 @@ func (e growth) series(ctx context.Context, f growthFamily, method string) ([]gr
 		var q growthPoint
 		for k := range runs {
 			began := time.Now()
-			r, err := e.solve(ctx, p, g, method, start)
+			r, err := e.solve(ctx, p, method, start)
 			took := time.Since(began).Seconds()
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
@@ -221,11 +221,11 @@ func (e growth) series(ctx context.Context, f growthFamily, method string) ([]gr
 				return nil, err
 			}
 			if k == 0 || took < q.Seconds {
-				q = growthPoint{size, len(g.Refs), took, string(r.Status), r.Cost, r.Bound}
+				q = growthPoint{size, len(g.Refs), took, r.Status.String(), r.Cost, r.Bound}
 			}
 		}
 		points = append(points, q)
-		if isProver(method) && q.Status != string(ordering.Optimal) {
+		if isProver(method) && q.Status != milp.Optimal.String() {
 			break
 		}
 	}
@@ -233,41 +233,8 @@ func (e growth) series(ctx context.Context, f growthFamily, method string) ([]gr
 }
 
 // solve orders a problem; exact methods begin from a start.
-func (e growth) solve(ctx context.Context, p *ordering.Problem, g *ordering.Graph, method string, start []int) (*ordering.Result, error) {
-	opts := ordering.ILPOptions{TimeLimit: e.limit, Start: start}
-	switch method {
-	case positionILP:
-		return ordering.PositionILP(ctx, e.solver, p, ordering.Traffic, opts)
-	case countingILP:
-		return ordering.CountingILP(ctx, e.solver, p, ordering.Traffic, opts)
-	case stateSearch:
-		return ordering.Search(ctx, p, ordering.Traffic, ordering.SearchOptions{TimeLimit: e.limit, Start: start})
-	}
-	order, err := ordering.Order(g, ordering.Method(method))
-	if err != nil {
-		return nil, err
-	}
-	return ordering.Fixed(method, g, order, ordering.Traffic)
-}
-
-// bestGreedyOrder is the greedy order that moves least.
-func bestGreedyOrder(g *ordering.Graph) ([]int, error) {
-	var best []int
-	var least float64
-	for _, m := range ordering.Methods() {
-		order, err := ordering.Order(g, m)
-		if err != nil {
-			return nil, err
-		}
-		r, err := ordering.Fixed(string(m), g, order, ordering.Traffic)
-		if err != nil {
-			return nil, err
-		}
-		if best == nil || r.Cost < least {
-			best, least = order, r.Cost
-		}
-	}
-	return best, nil
+func (e growth) solve(ctx context.Context, p *ordering.Problem, method string, start []int) (*ordering.Result, error) {
+	return ordering.Solve(ctx, p, ordering.Traffic, method, ordering.Options{TimeLimit: e.limit, Start: start, Solver: e.solver})
 }
 
 func (e growth) report(all [][]growthPoint, b *harness.Document) error {
@@ -299,7 +266,7 @@ func (e growth) report(all [][]growthPoint, b *harness.Document) error {
 					q := points[i]
 					series.Values[i] = 1e3 * q.Seconds
 					cell = strconv.FormatFloat(q.Seconds, 'g', 2, 64)
-					if q.Status == string(ordering.Optimal) {
+					if q.Status == milp.Optimal.String() {
 						largest = q
 					} else if first.Size == 0 {
 						first = q

@@ -10,7 +10,6 @@ import (
 
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/milp"
-	"github.com/dsasched/dsasched/formulation/ordering"
 )
 
 // unable is a solver that never finds anything, and counts how often it was asked.
@@ -62,7 +61,7 @@ func TestGrowth(t *testing.T) {
 			t.Errorf("%s: %d sizes, expected %d: %+v", c.Label, len(points), want, points)
 		}
 		for _, q := range points {
-			if proven := q.Status == string(ordering.Optimal); proven != (method == stateSearch) || q.Bound > q.Cost || q.Seconds < 0 {
+			if proven := q.Status == milp.Optimal.String(); proven != (method == stateSearch) || q.Bound > q.Cost || q.Seconds < 0 {
 				t.Errorf("%s: %+v", c.Label, q)
 			}
 		}

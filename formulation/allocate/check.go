@@ -6,24 +6,24 @@ import (
 	"slices"
 )
 
-// Check tells whether offsets are a placement that is right for the capacity. It
+// Check reports whether offsets are a placement that is right for the capacity. It
 // goes by the definition, time by time, and shares no code with what solvers use.
 func Check(p *Problem, capacity int64, offsets []int64) error {
 	if len(offsets) != len(p.Buffers) {
-		return fmt.Errorf("memory: found %d offsets, expected one for each of %d buffers", len(offsets), len(p.Buffers))
+		return fmt.Errorf("allocate: found %d offsets, expected one for each of %d buffers", len(offsets), len(p.Buffers))
 	}
 	var times []int64
 	for i := range p.Buffers {
 		b, o := &p.Buffers[i], offsets[i]
 		switch {
 		case o < 0:
-			return fmt.Errorf("memory: buffer %q: found offset %d, expected 0 or more", b.ID, o)
+			return fmt.Errorf("allocate: buffer %q: found offset %d, expected 0 or more", b.ID, o)
 		case b.Alignment > 1 && o%b.Alignment != 0:
-			return fmt.Errorf("memory: buffer %q: found offset %d, expected a multiple of the alignment %d", b.ID, o, b.Alignment)
+			return fmt.Errorf("allocate: buffer %q: found offset %d, expected a multiple of the alignment %d", b.ID, o, b.Alignment)
 		case b.Offset != nil && o != *b.Offset:
-			return fmt.Errorf("memory: buffer %q: found offset %d, expected the fixed one %d", b.ID, o, *b.Offset)
+			return fmt.Errorf("allocate: buffer %q: found offset %d, expected the fixed one %d", b.ID, o, *b.Offset)
 		case o > capacity-b.Size:
-			return fmt.Errorf("memory: buffer %q: found its end at %d + %d, expected it within the capacity %d", b.ID, o, b.Size, capacity)
+			return fmt.Errorf("allocate: buffer %q: found its end at %d + %d, expected it within the capacity %d", b.ID, o, b.Size, capacity)
 		}
 		times = append(times, b.Lifetime.Lower)
 		for _, g := range b.Gaps {
@@ -50,7 +50,7 @@ func Check(p *Problem, capacity int64, offsets []int64) error {
 		})
 		for k := 1; k < len(used); k++ {
 			if a, b := used[k-1], used[k]; b.Lower < a.Upper {
-				return fmt.Errorf("memory: at time %d buffer %q uses %v and buffer %q uses %v, expected no overlap",
+				return fmt.Errorf("allocate: at time %d buffer %q uses %v and buffer %q uses %v, expected no overlap",
 					t, p.Buffers[a.buffer].ID, a.Interval, p.Buffers[b.buffer].ID, b.Interval)
 			}
 		}
@@ -58,11 +58,11 @@ func Check(p *Problem, capacity int64, offsets []int64) error {
 	return nil
 }
 
-// CheckSpill tells whether each buffer that stays fits by itself and all together
+// CheckSpill reports whether each buffer that stays fits by itself and all together
 // pass the capacity at no time. spilled is one bool for each buffer.
 func CheckSpill(p *Problem, capacity int64, spilled []bool) error {
 	if len(spilled) != len(p.Buffers) {
-		return fmt.Errorf("memory: found %d spill marks, expected one for each of %d buffers", len(spilled), len(p.Buffers))
+		return fmt.Errorf("allocate: found %d spill marks, expected one for each of %d buffers", len(spilled), len(p.Buffers))
 	}
 	var times []int64
 	for i := range p.Buffers {
@@ -76,7 +76,7 @@ func CheckSpill(p *Problem, capacity int64, spilled []bool) error {
 			end += *b.Offset
 		}
 		if !spilled[i] && end > capacity {
-			return fmt.Errorf("memory: buffer %q stays and ends at %d or above, expected at most the capacity %d", b.ID, end, capacity)
+			return fmt.Errorf("allocate: buffer %q stays and ends at %d or above, expected at most the capacity %d", b.ID, end, capacity)
 		}
 	}
 	slices.Sort(times)
@@ -88,7 +88,7 @@ func CheckSpill(p *Problem, capacity int64, spilled []bool) error {
 			}
 		}
 		if sum > capacity {
-			return fmt.Errorf("memory: at time %d %d bytes stay, expected at most the capacity %d", t, sum, capacity)
+			return fmt.Errorf("allocate: at time %d %d bytes stay, expected at most the capacity %d", t, sum, capacity)
 		}
 	}
 	return nil
@@ -103,6 +103,40 @@ func SpillCost(p *Problem, spilled []bool) int64 {
 		}
 	}
 	return cost
+}
+
+// Kept is the problem of the buffers that stay, with their offsets.
+func (r *SpillResult) Kept(p *Problem) (*Problem, []int64) {
+	kept, place := Keep(p, r.Spilled)
+	if r.Offsets == nil {
+		return kept, nil
+	}
+	offsets := make([]int64, len(place))
+	for k, i := range place {
+		offsets[k] = r.Offsets[i]
+	}
+	return kept, offsets
+}
+
+// An Overfull time is one at which what is in use is more than the capacity.
+type Overfull struct {
+	Lower        int64    `json:"lower"` // in use from here
+	Upper        int64    `json:"upper"` // to before here
+	Buffers      []string `json:"buffers"`
+	MissingBytes int64    `json:"missing_bytes"`
+}
+
+// Overfull is the time at which the capacity misses most bytes, nil if it misses none.
+func (p *Problem) Overfull(capacity int64) *Overfull {
+	s, ok := p.Fullest()
+	if !ok || s.Bytes() <= capacity {
+		return nil
+	}
+	o := &Overfull{Lower: s.Time.Lower, Upper: s.Time.Upper, MissingBytes: s.Bytes() - capacity}
+	for _, l := range s.Live {
+		o.Buffers = append(o.Buffers, p.Buffers[l.Buffer].ID)
+	}
+	return o
 }
 
 // Keep is the problem of the buffers that are not spilled, and the place of each

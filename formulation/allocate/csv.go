@@ -303,7 +303,7 @@ func pair(text, separator string) (Interval, bool) {
 // column of fixed offsets, in place of the problem's own.
 func WriteCSV(w io.Writer, p *Problem, offsets []int64) error {
 	if offsets != nil && len(offsets) != len(p.Buffers) {
-		return fmt.Errorf("memory: found %d offsets, expected one for each of %d buffers", len(offsets), len(p.Buffers))
+		return fmt.Errorf("allocate: found %d offsets, expected one for each of %d buffers", len(offsets), len(p.Buffers))
 	}
 	any := func(has func(b *Buffer) bool) bool {
 		return slices.ContainsFunc(p.Buffers, func(b Buffer) bool { return has(&b) })
@@ -352,7 +352,7 @@ func WriteCSV(w io.Writer, p *Problem, offsets []int64) error {
 	for i := range p.Buffers {
 		b := &p.Buffers[i]
 		if id := b.ID; id != strings.TrimSpace(id) || strings.ContainsAny(id, ",\"\r\n") {
-			return fmt.Errorf("memory: buffer #%d: found the name %s, expected one that the format can hold: no comma, quotation mark, line end or space around it", i, quote(id))
+			return fmt.Errorf("allocate: buffer #%d: found the name %s, expected one that the format can hold: no comma, quotation mark, line end or space around it", i, quote(id))
 		}
 		line(func(k int) string { return cols[k].text(i, b) })
 	}

@@ -19,18 +19,18 @@ func problem() *allocate.Problem {
 }
 
 func ExampleFit() {
-	sol, err := allocate.Fit(context.Background(), problem(), 11, allocate.Options{})
+	sol, err := allocate.Fit(context.Background(), problem(), 11, allocate.SearchOptions{})
 	fmt.Println(sol.Status, sol.Bound, err)
-	sol, err = allocate.Fit(context.Background(), problem(), 16, allocate.Options{})
-	fmt.Println(sol.Status, sol.Peak <= 16, err)
+	sol, err = allocate.Fit(context.Background(), problem(), 16, allocate.SearchOptions{})
+	fmt.Println(sol.Status, *sol.Peak <= 16, err)
 	// Output:
 	// infeasible 12 <nil>
 	// optimal true <nil>
 }
 
 func ExampleMinimize() {
-	sol, err := allocate.Minimize(context.Background(), problem(), allocate.Options{})
-	fmt.Println(sol.Status, sol.Peak, sol.Bound, err)
+	sol, err := allocate.Minimize(context.Background(), problem(), allocate.SearchOptions{})
+	fmt.Println(sol.Status, *sol.Peak, sol.Bound, err)
 	// Output: optimal 12 12 <nil>
 }
 

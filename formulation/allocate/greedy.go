@@ -1,10 +1,3 @@
-// Package memory places buffers by simple rules, one buffer after the other and
-// without second thoughts, and chooses what to spill where a memory is too small.
-//
-// The rules are those that compilers use: first and best fit in order of birth, as
-// an allocator at run time would do it, and first fit in order of lifetime or size.
-// The spill rules are those that the paper compares (GraphTurbo, OSDI 2023, §4.3).
-// formulation/allocate has the exact counterparts.
 package allocate
 
 import (
@@ -13,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/dsasched/dsasched/formulation/milp"
 )
 
 // A Rule says in which order buffers are placed, and where.
@@ -35,6 +30,56 @@ const (
 // Rules are all rules.
 func Rules() []Rule { return []Rule{FirstFit, BestFit, LongestLifetime, LargestFirst} }
 
+// ByRule is a rule's placement within a capacity, or [NoLimit]. Where the placement does
+// not fit, it is in the result with status Limit.
+func ByRule(p *Problem, rule Rule, capacity int64) (*Result, error) {
+	s, err := begin(p, &Options{})
+	if err != nil {
+		return nil, err
+	}
+	var r *Result
+	switch offsets, err := Place(p, rule); {
+	case errors.Is(err, ErrClash):
+		r = s.infeasible(p.Bound())
+	case err != nil:
+		return nil, err
+	default:
+		if err := Check(p, NoLimit, offsets); err != nil {
+			return nil, err
+		}
+		r = s.answer(offsets, p.Bound(), milp.Complete)
+		if r.Bound > capacity {
+			r.Status, r.Offsets, r.Peak = milp.Infeasible, nil, nil
+		} else if *r.Peak > capacity {
+			r.Status = milp.Limit
+		}
+	}
+	r.Method = string(rule)
+	if capacity != NoLimit {
+		r.within(capacity)
+	}
+	return r, nil
+}
+
+// BestRule is the placement of least peak that a rule finds, the first of equals; nil if
+// fixed offsets allow none.
+func BestRule(p *Problem) ([]int64, error) {
+	var best []int64
+	for _, rule := range Rules() {
+		offsets, err := Place(p, rule)
+		switch {
+		case errors.Is(err, ErrClash):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		}
+		if best == nil || p.Peak(offsets) < p.Peak(best) {
+			best = offsets
+		}
+	}
+	return best, nil
+}
+
 // ErrClash is what [Place] returns, with more words, where fixed offsets
 // contradict each other: then there is no placement at any capacity.
 var ErrClash = errors.New("fixed offsets overlap")
@@ -47,7 +92,7 @@ func Place(p *Problem, rule Rule) ([]int64, error) {
 		return nil, err
 	}
 	if !slices.Contains(Rules(), rule) {
-		return nil, fmt.Errorf("memory: found rule %q, expected one of %s", rule, list(Rules()))
+		return nil, fmt.Errorf("allocate: found rule %q, expected one of %s", rule, list(Rules()))
 	}
 	order := make([]int, len(p.Buffers))
 	for i := range order {
@@ -81,7 +126,7 @@ func Place(p *Problem, rule Rule) ([]int64, error) {
 			offsets[i] = *b.Offset
 			for _, t := range taken {
 				if t.Contains(*b.Offset) {
-					return nil, fmt.Errorf("memory: buffer %q: %w: found the fixed offset %d, expected one outside %v", b.ID, ErrClash, *b.Offset, t)
+					return nil, fmt.Errorf("allocate: buffer %q: %w: found the fixed offset %d, expected one outside %v", b.ID, ErrClash, *b.Offset, t)
 				}
 			}
 			continue
@@ -138,17 +183,17 @@ const (
 // SpillRules are all rules.
 func SpillRules() []SpillRule { return []SpillRule{SpillLongestLifetime, SpillLargest} }
 
-// Spill marks buffers by a rule, going through time, until what stays passes the
+// SpillByRule marks buffers by a rule, going through time, until what stays passes the
 // capacity at no time.
 func SpillByRule(p *Problem, capacity int64, rule SpillRule) ([]bool, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
 	if !slices.Contains(SpillRules(), rule) {
-		return nil, fmt.Errorf("memory: found spill rule %q, expected one of %s", rule, list(SpillRules()))
+		return nil, fmt.Errorf("allocate: found spill rule %q, expected one of %s", rule, list(SpillRules()))
 	}
 	if capacity < 0 {
-		return nil, fmt.Errorf("memory: found capacity %d, expected 0 or more", capacity)
+		return nil, fmt.Errorf("allocate: found capacity %d, expected 0 or more", capacity)
 	}
 	spilled := make([]bool, len(p.Buffers))
 	for i := range p.Buffers {

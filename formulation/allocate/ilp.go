@@ -21,43 +21,50 @@ type ILPSwitches struct {
 	NoTightM bool
 }
 
+// ILPOptions are the settings of [FitILP] and [MinimizeILP], which need
+// [Options].Solver.
+type ILPOptions struct {
+	Options
+	Switches ILPSwitches
+}
+
 // FitILP is [Fit] by integer programming.
-func FitILP(ctx context.Context, p *Problem, capacity int64, solver milp.Solver, opts Options) (*Solution, error) {
+func FitILP(ctx context.Context, p *Problem, capacity int64, opts ILPOptions) (*Result, error) {
 	if capacity < 0 {
-		return nil, fmt.Errorf("memory: found capacity %d, expected 0 or more", capacity)
+		return nil, fmt.Errorf("allocate: found capacity %d, expected 0 or more", capacity)
 	}
 	s, err := newILP(p, opts)
 	if err != nil {
 		return nil, err
 	}
 	if s.bound > capacity {
-		return &Solution{Status: milp.Infeasible, Bound: s.bound}, nil
+		return s.infeasible(s.bound).within(capacity), nil
 	}
 	if opts.Start != nil && p.Peak(opts.Start) <= capacity {
-		return s.answer(opts.Start, s.bound), nil
+		return s.answer(opts.Start, s.bound, milp.Complete).within(capacity), nil
 	}
 	s.height = s.down(min(capacity, s.up(p.Reach())))
-	raw, err := s.solve(ctx, solver, false)
+	raw, err := s.solve(ctx, false)
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case raw.Status.HasValues():
-		offsets, err := s.decode(raw, capacity)
+		offsets, err := s.decode(ctx, raw, capacity)
 		if err != nil {
 			return nil, err
 		}
-		return s.answer(offsets, s.bound), nil
+		return s.answer(offsets, s.bound, milp.Complete).within(capacity), nil
 	case raw.Status == milp.Infeasible:
-		return &Solution{Status: milp.Infeasible, Bound: s.up(capacity + 1)}, nil
+		return s.infeasible(s.up(capacity + 1)).within(capacity), nil
 	case raw.Status == milp.Limit:
-		return s.answer(nil, s.bound), nil
+		return s.answer(nil, s.bound, raw.Stop).within(capacity), nil
 	}
-	return nil, fmt.Errorf("memory: the solver ends with %v", raw.Status)
+	return nil, fmt.Errorf("allocate: the solver ends with %v", raw.Status)
 }
 
 // MinimizeILP is [Minimize] by integer programming.
-func MinimizeILP(ctx context.Context, p *Problem, solver milp.Solver, opts Options) (*Solution, error) {
+func MinimizeILP(ctx context.Context, p *Problem, opts ILPOptions) (*Result, error) {
 	s, err := newILP(p, opts)
 	if err != nil {
 		return nil, err
@@ -67,9 +74,9 @@ func MinimizeILP(ctx context.Context, p *Problem, solver milp.Solver, opts Optio
 		s.height = s.down(p.Peak(opts.Start))
 	}
 	if s.bound > s.height {
-		return &Solution{Status: milp.Infeasible, Bound: s.bound}, nil
+		return s.infeasible(s.bound), nil
 	}
-	raw, err := s.solve(ctx, solver, true)
+	raw, err := s.solve(ctx, true)
 	if err != nil {
 		return nil, err
 	}
@@ -80,22 +87,26 @@ func MinimizeILP(ctx context.Context, p *Problem, solver milp.Solver, opts Optio
 	}
 	switch {
 	case raw.Status.HasValues():
-		offsets, err := s.decode(raw, s.height)
+		offsets, err := s.decode(ctx, raw, s.height)
 		if err != nil {
 			return nil, err
 		}
-		return s.answer(offsets, bound), nil
+		if opts.Start != nil && p.Peak(opts.Start) < p.Peak(offsets) {
+			offsets = opts.Start // which the solver was not told
+		}
+		return s.answer(offsets, bound, raw.Stop), nil
 	case raw.Status == milp.Infeasible && opts.Start == nil:
-		return &Solution{Status: milp.Infeasible, Bound: s.up(s.height + 1)}, nil
+		return s.infeasible(s.up(s.height + 1)), nil
 	case raw.Status == milp.Limit:
-		return s.answer(opts.Start, bound), nil
+		return s.answer(opts.Start, bound, raw.Stop), nil
 	}
-	return nil, fmt.Errorf("memory: the solver ends with %v", raw.Status)
+	return nil, fmt.Errorf("allocate: the solver ends with %v", raw.Status)
 }
 
 // program is the formulation of the package's documentation for one problem.
 type program struct {
-	search
+	steps
+	opts   ILPOptions
 	pairs  *pairwise
 	bound  int64
 	height int64   // H
@@ -107,20 +118,32 @@ type program struct {
 	peak   milp.Var   // P
 }
 
-func newILP(p *Problem, opts Options) (*program, error) {
-	s, cancel, err := newSearch(context.Background(), p, Options{TimeLimit: opts.TimeLimit, MaxNodes: opts.MaxNodes, Start: opts.Start})
+func newILP(p *Problem, opts ILPOptions) (*program, error) {
+	st, err := begin(p, &opts.Options)
 	if err != nil {
 		return nil, err
 	}
-	cancel()
-	s.opts = opts
 	// Small numbers keep the M small, and with them what tolerances let through.
-	return &program{search: *s, pairs: newPairwise(p), bound: s.up(p.Bound()), unit: float64(s.step)}, nil
+	return &program{steps: st, opts: opts, pairs: newPairwise(p), bound: st.up(p.Bound()), unit: float64(st.step)}, nil
+}
+
+func (s *program) answer(offsets []int64, bound int64, stop milp.Stop) *Result {
+	r := s.steps.answer(offsets, bound, stop)
+	r.Method = "ilp"
+	return r
+}
+
+func (s *program) infeasible(bound int64) *Result {
+	r := s.steps.infeasible(bound)
+	r.Method = "ilp"
+	return r
 }
 
 // solve states the program and has it solved.
-func (s *program) solve(ctx context.Context, solver milp.Solver, minimize bool) (*milp.Solution, error) {
-	p, sw := s.p, s.opts.ILP
+func (s *program) solve(ctx context.Context, minimize bool) (*milp.Solution, error) {
+	ctx, cancel := s.opts.Begin(ctx)
+	defer cancel()
+	p, sw := s.p, s.opts.Switches
 	cost := 0.0
 	if minimize {
 		cost = 1
@@ -180,18 +203,14 @@ func (s *program) solve(ctx context.Context, solver milp.Solver, minimize bool) 
 		m.AddGE("beyond "+name, []milp.Term{s.at(h.j, 1), s.at(h.i, -1), z.Times(-s.units(largeM))}, s.units(upto-largeM)) // (4)
 		m.AddLE("before "+name, []milp.Term{s.at(h.j, 1), s.at(h.i, -1), z.Times(-s.units(largeN))}, s.units(from-1))      // (5)
 	}
-	opts := milp.Options{TimeLimit: s.opts.TimeLimit}
+	opts := s.opts.MILP(s.unit)
 	if minimize && s.opts.Start != nil {
 		opts.Start = s.start(s.opts.Start)
 	}
-	if tell := s.opts.Progress; tell != nil && minimize {
-		opts.Progress = func(p milp.Progress) {
-			p.Objective *= s.unit
-			p.Bound *= s.unit
-			tell(p)
-		}
+	if !minimize {
+		opts.Progress = nil // the program's cost says nothing
 	}
-	return solver.Solve(ctx, m, opts)
+	return s.opts.Solver.Solve(ctx, m, opts)
 }
 
 // at is sign times the offset of buffer i.
@@ -239,9 +258,9 @@ func (s *program) start(offsets []int64) []float64 {
 }
 
 // decode finds the lowest placement that the sides of a solution allow.
-func (s *program) decode(raw *milp.Solution, capacity int64) ([]int64, error) {
+func (s *program) decode(ctx context.Context, raw *milp.Solution, capacity int64) ([]int64, error) {
 	w := s.pairs
-	w.ctx, w.capacity, w.nodes, w.limit = context.Background(), capacity, 0, math.MaxInt64
+	w.ctx, w.capacity, w.nodes, w.limit = context.WithoutCancel(ctx), capacity, 0, math.MaxInt64
 	for i := range s.p.Buffers {
 		w.above[i], w.low[i] = nil, 0
 		if o := s.p.Buffers[i].Offset; o != nil {
@@ -257,12 +276,12 @@ func (s *program) decode(raw *milp.Solution, capacity int64) ([]int64, error) {
 	}
 	for i := range s.p.Buffers {
 		if w.propagate(i) != found {
-			return nil, fmt.Errorf("memory: the solver's choice of sides has no placement within %d", capacity)
+			return nil, fmt.Errorf("allocate: the solver's choice of sides has no placement within %d", capacity)
 		}
 	}
 	offsets := w.offsets()
 	if err := Check(s.p, capacity, offsets); err != nil {
-		return nil, fmt.Errorf("memory: the solver's placement is wrong: %w", err)
+		return nil, fmt.Errorf("allocate: the solver's placement is wrong: %w", err)
 	}
 	return offsets, nil
 }

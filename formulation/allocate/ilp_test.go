@@ -9,6 +9,7 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
 )
 
 func highsOrSkip(t testing.TB) milp.Solver {
@@ -33,7 +34,7 @@ func TestILPAgainstAllOffsets(t *testing.T) {
 			if k > 0 && k < len(switches)-1 && len(p.Buffers) < 3 {
 				continue
 			}
-			sol, err := MinimizeILP(context.Background(), p, solver, Options{ILP: sw})
+			sol, err := MinimizeILP(context.Background(), p, ILPOptions{Switches: sw, Options: Options{Solver: solver}})
 			checkMinimum(t, p, want, sol, err)
 		}
 		if want < 0 {
@@ -43,20 +44,20 @@ func TestILPAgainstAllOffsets(t *testing.T) {
 			if c < 0 {
 				continue
 			}
-			sol, err := FitILP(context.Background(), p, c, solver, Options{})
+			sol, err := FitILP(context.Background(), p, c, ILPOptions{Options: Options{Solver: solver}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if c < want && sol.Status != milp.Infeasible || c >= want && (!sol.Status.HasValues() || sol.Peak > c || Check(p, c, sol.Offsets) != nil) {
+			if c < want && sol.Status != milp.Infeasible || c >= want && (!sol.Status.HasValues() || peak(sol) > c || Check(p, c, sol.Offsets) != nil) {
 				t.Errorf("capacity %d: found %+v, but the least peak is %d", c, sol, want)
 			}
 		}
 		// A start never makes it worse.
-		best, err := Minimize(context.Background(), p, Options{})
+		best, err := Minimize(context.Background(), p, SearchOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		sol, err := MinimizeILP(context.Background(), p, solver, Options{Start: best.Offsets})
+		sol, err := MinimizeILP(context.Background(), p, ILPOptions{Options: Options{Start: best.Offsets, Solver: solver}})
 		checkMinimum(t, p, want, sol, err)
 	})
 }
@@ -71,12 +72,12 @@ func TestILPAgainstSearch(t *testing.T) {
 				p.Buffers[i].Size *= 4096
 			}
 		}
-		a, err := Minimize(context.Background(), p, Options{})
+		a, err := Minimize(context.Background(), p, SearchOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := MinimizeILP(context.Background(), p, solver, Options{TimeLimit: time.Minute})
-		checkMinimum(t, p, a.Peak, b, err)
+		b, err := MinimizeILP(context.Background(), p, ILPOptions{Options: Options{TimeLimit: time.Minute, Solver: solver}})
+		checkMinimum(t, p, peak(a), b, err)
 	}
 }
 
@@ -103,7 +104,7 @@ func TestSpillAgainstAllChoices(t *testing.T) {
 					placed = cost
 				}
 			}
-			check := func(sol *SpillSolution, err error, want int64) {
+			check := func(sol *SpillResult, err error, want int64) {
 				t.Helper()
 				if err != nil {
 					t.Fatal(err)
@@ -136,9 +137,9 @@ func TestSpillAgainstAllChoices(t *testing.T) {
 			sol, err = Spill(context.Background(), p, capacity, SpillOptions{Place: true})
 			check(sol, err, placed)
 			if noSolver == nil && capacity == 5 {
-				sol, err = SpillILP(context.Background(), p, capacity, solver, SpillOptions{})
+				sol, err = SpillILP(context.Background(), p, capacity, SpillOptions{Options: solve.Options[SpillStart]{Solver: solver}})
 				check(sol, err, least)
-				sol, err = SpillILP(context.Background(), p, capacity, solver, SpillOptions{Place: true})
+				sol, err = SpillILP(context.Background(), p, capacity, SpillOptions{Place: true, Options: solve.Options[SpillStart]{Solver: solver}})
 				check(sol, err, placed)
 			}
 		}
@@ -147,27 +148,27 @@ func TestSpillAgainstAllChoices(t *testing.T) {
 
 func TestSpillLimits(t *testing.T) {
 	p := larger(9, 60)
-	full, err := Spill(context.Background(), p, 20, SpillOptions{MaxNodes: 200000})
+	full, err := Spill(context.Background(), p, 20, SpillOptions{Options: solve.Options[SpillStart]{WorkLimit: 200000}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	one, err := Spill(context.Background(), p, 20, SpillOptions{MaxNodes: 100})
+	one, err := Spill(context.Background(), p, 20, SpillOptions{Options: solve.Options[SpillStart]{WorkLimit: 100}})
 	if err != nil || !one.Status.HasValues() || one.Bound > full.Cost || one.Cost < full.Cost {
 		t.Errorf("found %+v, %v; with more nodes cost %d", one, err, full.Cost)
 	}
 	if one.Nodes > 101 {
 		t.Errorf("%d nodes, want at most 100 and the one that ends it", one.Nodes)
 	}
-	none, err := Spill(context.Background(), p, 20, SpillOptions{MaxNodes: 1})
+	none, err := Spill(context.Background(), p, 20, SpillOptions{Options: solve.Options[SpillStart]{WorkLimit: 1}})
 	if err != nil || none.Status != milp.Limit || none.Spilled != nil || none.Bound > full.Cost {
 		t.Errorf("found %+v, %v, want a limit", none, err)
 	}
-	again, err := Spill(context.Background(), p, 20, SpillOptions{MaxNodes: 100})
+	again, err := Spill(context.Background(), p, 20, SpillOptions{Options: solve.Options[SpillStart]{WorkLimit: 100}})
 	if err != nil || !slices.Equal(one.Spilled, again.Spilled) {
 		t.Errorf("first %v, then %v, %v", one.Spilled, again.Spilled, err)
 	}
 	// Where no offsets are found in time, more leaves, and the bound stays right.
-	placed, err := Spill(context.Background(), p, 40, SpillOptions{Place: true, MaxNodes: 20000, PlaceNodes: int64(len(p.Buffers))})
+	placed, err := Spill(context.Background(), p, 40, SpillOptions{Place: true, Options: solve.Options[SpillStart]{WorkLimit: 20000}, PlaceNodes: int64(len(p.Buffers))})
 	if err != nil || !placed.Status.HasValues() || placed.Bound > placed.Cost {
 		t.Fatalf("found %+v, %v", placed, err)
 	}
@@ -186,13 +187,17 @@ func TestSpillLimits(t *testing.T) {
 	}
 	for _, place := range []bool{false, true} {
 		for _, nodes := range []int64{1, 20000} {
-			sol, err := Spill(context.Background(), p, 40, SpillOptions{Place: place, MaxNodes: nodes, Start: all})
+			sol, err := Spill(context.Background(), p, 40, SpillOptions{Place: place, Options: solve.Options[SpillStart]{WorkLimit: nodes, Start: SpillStart{Spilled: all}}})
 			if err != nil || !sol.Status.HasValues() || (sol.Offsets != nil) != place || (nodes == 1) != (sol.Cost == SpillCost(p, all)) {
 				t.Errorf("place %v, %d nodes: found %+v, %v", place, nodes, sol, err)
 			}
 		}
 	}
-	for _, o := range []SpillOptions{{Start: make([]bool, len(p.Buffers))}, {Start: []bool{true}}, {TimeLimit: -1}, {MaxNodes: -1}, {PlaceNodes: -1}} {
+	for _, o := range []SpillOptions{
+		{Options: solve.Options[SpillStart]{Start: SpillStart{Spilled: make([]bool, len(p.Buffers))}}},
+		{Options: solve.Options[SpillStart]{Start: SpillStart{Spilled: []bool{true}}}},
+		{Options: solve.Options[SpillStart]{Start: SpillStart{Spilled: all, Offsets: make([]int64, 1)}}},
+		{Options: solve.Options[SpillStart]{TimeLimit: -1}}, {Options: solve.Options[SpillStart]{WorkLimit: -1}}, {PlaceNodes: -1}} {
 		if _, err := Spill(context.Background(), p, 20, o); err == nil {
 			t.Errorf("%+v is accepted", o)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
 )
 
 // instances are those of google/minimalloc, which are not part of the repository,
@@ -45,16 +46,16 @@ func TestInstances(t *testing.T) {
 	for _, c := range instances {
 		t.Run(c.name, func(t *testing.T) {
 			p := instance(t, c.name)
-			fit, err := Fit(context.Background(), p, c.capacity, Options{MaxNodes: 200_000})
-			if err != nil || !fit.Status.HasValues() || fit.Peak > c.capacity {
-				t.Fatalf("found %v with peak %d after %d nodes, %v", fit.Status, fit.Peak, fit.Nodes, err)
+			fit, err := Fit(context.Background(), p, c.capacity, SearchOptions{Options: Options{WorkLimit: 200_000}})
+			if err != nil || !fit.Status.HasValues() || peak(fit) > c.capacity {
+				t.Fatalf("found %v with peak %d after %d nodes, %v", fit.Status, peak(fit), fit.Nodes, err)
 			}
 			if err := Check(p, c.capacity, fit.Offsets); err != nil {
 				t.Error(err)
 			}
-			least, err := Minimize(context.Background(), p, Options{MaxNodes: 200_000})
+			least, err := Minimize(context.Background(), p, SearchOptions{Options: Options{WorkLimit: 200_000}})
 			checkMinimum(t, p, c.peak, least, err)
-			below, err := Fit(context.Background(), p, c.peak-1, Options{})
+			below, err := Fit(context.Background(), p, c.peak-1, SearchOptions{})
 			if err != nil || below.Status != milp.Infeasible || below.Bound != c.peak {
 				t.Errorf("below the least peak found %v with bound %d, %v", below.Status, below.Bound, err)
 			}
@@ -68,7 +69,7 @@ func BenchmarkFit(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			p := instance(b, c.name)
 			for b.Loop() {
-				sol, err := Fit(context.Background(), p, c.capacity, Options{})
+				sol, err := Fit(context.Background(), p, c.capacity, SearchOptions{})
 				if err != nil || !sol.Status.HasValues() {
 					b.Fatalf("%+v, %v", sol, err)
 				}
@@ -83,8 +84,8 @@ func BenchmarkMinimize(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			p := instance(b, c.name)
 			for b.Loop() {
-				sol, err := Minimize(context.Background(), p, Options{})
-				if err != nil || sol.Peak != c.peak || sol.Status != milp.Optimal {
+				sol, err := Minimize(context.Background(), p, SearchOptions{})
+				if err != nil || peak(sol) != c.peak || sol.Status != milp.Optimal {
 					b.Fatalf("%+v, %v", sol, err)
 				}
 			}
@@ -97,7 +98,7 @@ func BenchmarkSpill(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			p := instance(b, c.name)
 			for b.Loop() {
-				sol, err := Spill(context.Background(), p, c.capacity*7/8, SpillOptions{MaxNodes: 20_000})
+				sol, err := Spill(context.Background(), p, c.capacity*7/8, SpillOptions{Options: solve.Options[SpillStart]{WorkLimit: 20_000}})
 				if err != nil || !sol.Status.HasValues() {
 					b.Fatalf("%+v, %v", sol, err)
 				}

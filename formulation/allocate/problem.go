@@ -210,14 +210,14 @@ func (p *Problem) Validate() error {
 	for i := range p.Buffers {
 		b := &p.Buffers[i]
 		if f := b.fault(); f != nil {
-			return fmt.Errorf("memory: buffer #%d %q: %s: found %s, expected %s", i, b.ID, f.column, f.found, f.expected)
+			return fmt.Errorf("allocate: buffer #%d %q: %s: found %s, expected %s", i, b.ID, f.column, f.found, f.expected)
 		}
 		if j, dup := seen[b.ID]; dup {
-			return fmt.Errorf("memory: buffer #%d: id: found %q, expected a name that buffer #%d does not have", i, b.ID, j)
+			return fmt.Errorf("allocate: buffer #%d: id: found %q, expected a name that buffer #%d does not have", i, b.ID, j)
 		}
 		seen[b.ID] = i
 		if total = addUp(total, b); total > maxTotal {
-			return fmt.Errorf("memory: buffer #%d %q: size: found %d bytes in all with those before, expected at most %d", i, b.ID, total, maxTotal)
+			return fmt.Errorf("allocate: buffer #%d %q: size: found %d bytes in all with those before, expected at most %d", i, b.ID, total, maxTotal)
 		}
 	}
 	return nil

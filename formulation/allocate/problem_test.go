@@ -223,5 +223,5 @@ func ExampleCheck() {
 	fmt.Println(Check(p, 12, []int64{0, 3}))
 	// Output:
 	// <nil>
-	// memory: at time 2 buffer "x" uses [0, 4) and buffer "y" uses [3, 11), expected no overlap
+	// allocate: at time 2 buffer "x" uses [0, 4) and buffer "y" uses [3, 11), expected no overlap
 }

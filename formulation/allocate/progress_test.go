@@ -6,6 +6,7 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
 )
 
 // Reports enclose the optimum in bytes, whatever the unit of the method.
@@ -25,16 +26,16 @@ func TestProgress(t *testing.T) {
 			told[method] += len(reports)
 			reports = nil
 		}
-		sol, err := Minimize(context.Background(), p, Options{Progress: tell})
+		sol, err := Minimize(context.Background(), p, SearchOptions{Options: Options{Progress: tell}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if sol.Status != milp.Optimal {
 			return // fixed offsets that clash
 		}
-		check("search", sol.Peak)
-		capacity := max(1, sol.Peak/2)
-		spill, err := Spill(context.Background(), p, capacity, SpillOptions{Progress: tell})
+		check("search", peak(sol))
+		capacity := max(1, peak(sol)/2)
+		spill, err := Spill(context.Background(), p, capacity, SpillOptions{Options: solve.Options[SpillStart]{Progress: tell}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,11 +43,11 @@ func TestProgress(t *testing.T) {
 		if missing != nil {
 			return
 		}
-		if _, err := MinimizeILP(context.Background(), p, solver, Options{Progress: tell}); err != nil {
+		if _, err := MinimizeILP(context.Background(), p, ILPOptions{Options: Options{Progress: tell, Solver: solver}}); err != nil {
 			t.Fatal(err)
 		}
-		check("ilp", sol.Peak)
-		if _, err := SpillILP(context.Background(), p, capacity, solver, SpillOptions{Progress: tell}); err != nil {
+		check("ilp", peak(sol))
+		if _, err := SpillILP(context.Background(), p, capacity, SpillOptions{Options: solve.Options[SpillStart]{Progress: tell, Solver: solver}}); err != nil {
 			t.Fatal(err)
 		}
 		check("spill ilp", spill.Cost)

@@ -181,7 +181,7 @@ func (c *canonical) preorder(rule Preorder) {
 		case 'O':
 			return float64(len(it.neighbours))
 		}
-		panic("memory: unknown letter in a preordering: " + string(rule))
+		panic("allocate: unknown letter in a preordering: " + string(rule))
 	}
 	order := make([]int32, len(c.items))
 	for i := range order {

@@ -130,7 +130,15 @@ func forRandom(t *testing.T, seeds uint64, test func(t *testing.T, p *Problem)) 
 	}
 }
 
-func checkMinimum(t *testing.T, p *Problem, want int64, sol *Solution, err error) {
+// peak is that of a result, -1 without.
+func peak(r *Result) int64 {
+	if r.Peak == nil {
+		return -1
+	}
+	return *r.Peak
+}
+
+func checkMinimum(t *testing.T, p *Problem, want int64, sol *Result, err error) {
 	t.Helper()
 	switch {
 	case err != nil:
@@ -139,7 +147,7 @@ func checkMinimum(t *testing.T, p *Problem, want int64, sol *Solution, err error
 		if sol.Status != milp.Infeasible || sol.Offsets != nil {
 			t.Errorf("found %+v, want infeasible", sol)
 		}
-	case sol.Status != milp.Optimal || sol.Peak != want || sol.Bound != want:
+	case sol.Status != milp.Optimal || peak(sol) != want || sol.Bound != want:
 		t.Errorf("found %+v, want peak and bound %d", sol, want)
 	default:
 		if err := Check(p, want, sol.Offsets); err != nil {
@@ -149,7 +157,7 @@ func checkMinimum(t *testing.T, p *Problem, want int64, sol *Solution, err error
 }
 
 // options switch off what can be.
-var options = []Options{
+var options = []SearchOptions{
 	{},
 	{Switches: Switches{NoDominance: true}},
 	{Switches: Switches{NoDecomposition: true}},
@@ -173,13 +181,13 @@ func TestSearchAgainstAllOffsets(t *testing.T) {
 			checkMinimum(t, p, want, sol, err)
 		}
 		for c := max(0, want-2); c <= max(want+2, 6); c++ {
-			sol, err := Fit(context.Background(), p, c, Options{})
+			sol, err := Fit(context.Background(), p, c, SearchOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if fit := want >= 0 && c >= want; fit != sol.Status.HasValues() || !fit && sol.Status != milp.Infeasible {
 				t.Errorf("capacity %d: found %+v, but the least peak is %d", c, sol, want)
-			} else if fit && (sol.Peak > c || Check(p, c, sol.Offsets) != nil || sol.Bound > want) {
+			} else if fit && (peak(sol) > c || Check(p, c, sol.Offsets) != nil || sol.Bound > want) {
 				t.Errorf("capacity %d: found %+v, the least peak is %d: %v", c, sol, want, Check(p, c, sol.Offsets))
 			} else if !fit && want >= 0 && sol.Bound > want {
 				t.Errorf("capacity %d: bound %d, but the least peak is %d", c, sol.Bound, want)
@@ -235,7 +243,7 @@ func TestPeakAboveBound(t *testing.T) {
 			t.Errorf("%s: the search over pairs ends with %d", p.Name, v)
 		}
 		if solver, err := highs.New(); err == nil {
-			sol, err := MinimizeILP(context.Background(), p, solver, Options{})
+			sol, err := MinimizeILP(context.Background(), p, ILPOptions{Options: Options{Solver: solver}})
 			checkMinimum(t, p, bound+1, sol, err)
 		}
 	}
@@ -243,35 +251,30 @@ func TestPeakAboveBound(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	p := larger(3, 30)
-	best, err := Minimize(context.Background(), p, Options{})
+	best, err := Minimize(context.Background(), p, SearchOptions{})
 	if err != nil || best.Status != milp.Optimal {
 		t.Fatalf("%+v, %v", best, err)
 	}
-	ended, cancel := context.WithCancel(context.Background())
-	cancel()
 	stack := make([]int64, len(p.Buffers))
 	for i := 1; i < len(stack); i++ {
 		stack[i] = stack[i-1] + p.Buffers[i-1].Size
 	}
 	for _, c := range []struct {
 		name   string
-		ctx    context.Context
 		opts   Options
 		status milp.Status
 	}{
-		{"nodes", context.Background(), Options{MaxNodes: 5}, milp.Limit},
-		{"nodes, with a start", context.Background(), Options{MaxNodes: 5, Start: stack}, milp.Feasible},
-		{"context", ended, Options{}, milp.Limit},
-		{"context, with a start", ended, Options{Start: stack}, milp.Feasible},
-		{"best start", ended, Options{Start: best.Offsets}, milp.Feasible},
+		{"nodes", Options{WorkLimit: 5}, milp.Limit},
+		{"nodes, with a start", Options{WorkLimit: 5, Start: stack}, milp.Feasible},
+		{"best start", Options{WorkLimit: 1, Start: best.Offsets}, milp.Feasible},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			want := c.status
-			if c.name == "best start" && best.Peak == p.Bound() {
+			if c.name == "best start" && peak(best) == p.Bound() {
 				want = milp.Optimal
 			}
-			sol, err := Minimize(c.ctx, p, c.opts)
-			if err != nil || sol.Status != want || sol.Bound > best.Peak || sol.Status.HasValues() && sol.Peak < best.Peak {
+			sol, err := Minimize(context.Background(), p, SearchOptions{Options: c.opts})
+			if err != nil || sol.Status != want || sol.Bound > peak(best) || sol.Status.HasValues() && peak(sol) < peak(best) || !want.HasValues() && sol.Stop != milp.StopWork {
 				t.Errorf("found %+v, %v, want %v", sol, err, want)
 			}
 		})
@@ -280,11 +283,11 @@ func TestLimits(t *testing.T) {
 
 func TestSearchIsDeterministic(t *testing.T) {
 	p := larger(5, 40)
-	a, err := Minimize(context.Background(), p, Options{MaxNodes: 20000})
+	a, err := Minimize(context.Background(), p, SearchOptions{Options: Options{WorkLimit: 20000}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Minimize(context.Background(), p, Options{MaxNodes: 20000})
+	b, err := Minimize(context.Background(), p, SearchOptions{Options: Options{WorkLimit: 20000}})
 	if err != nil || !slices.Equal(a.Offsets, b.Offsets) || a.Nodes != b.Nodes || a.Bound != b.Bound {
 		t.Errorf("first %+v, then %+v, %v", a, b, err)
 	}
@@ -292,9 +295,9 @@ func TestSearchIsDeterministic(t *testing.T) {
 
 func TestOptionsAreChecked(t *testing.T) {
 	p := larger(1, 5)
-	for _, o := range []Options{
-		{TimeLimit: -1}, {MaxNodes: -1}, {Preorders: []Preorder{"WX"}}, {Preorders: []Preorder{""}},
-		{Start: []int64{0}}, {Start: make([]int64, 5)},
+	for _, o := range []SearchOptions{
+		{Options: Options{TimeLimit: -1}}, {Options: Options{WorkLimit: -1}}, {Preorders: []Preorder{"WX"}}, {Preorders: []Preorder{""}},
+		{Options: Options{Start: []int64{0}}}, {Options: Options{Start: make([]int64, 5)}},
 	} {
 		if sol, err := Minimize(context.Background(), p, o); err == nil {
 			t.Errorf("%+v: found %+v, want an error", o, sol)
@@ -303,11 +306,11 @@ func TestOptionsAreChecked(t *testing.T) {
 			t.Errorf("%+v: found %+v, want an error", o, sol)
 		}
 	}
-	if _, err := Fit(context.Background(), p, -1, Options{}); err == nil {
+	if _, err := Fit(context.Background(), p, -1, SearchOptions{}); err == nil {
 		t.Error("a negative capacity is accepted")
 	}
 	p.Buffers[0].Size = -1
-	if _, err := Fit(context.Background(), p, 100, Options{}); err == nil || errors.Is(err, context.Canceled) {
+	if _, err := Fit(context.Background(), p, 100, SearchOptions{}); err == nil || errors.Is(err, context.Canceled) {
 		t.Errorf("a negative size: %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
 )
 
 // Preorder is a rule that numbers the buffers for the search: what the first
@@ -47,42 +48,50 @@ type Switches struct {
 	NoTwins bool
 }
 
-// Options are the settings of [Fit], [Minimize] and their kin. The zero value
-// asks for a proven answer, however long it takes.
-type Options struct {
-	// TimeLimit ends the search; the answer is then what is known. 0 is no limit.
-	TimeLimit time.Duration
-	// MaxNodes ends the search likewise, but after the same work each time. 0 is
-	// no limit. The ILP ignores it.
-	MaxNodes int64
-	// Start is a placement to start from, for instance a heuristic's. nil is none.
-	// A Start that is no placement is an error.
-	Start []int64
-	// Progress, if not nil, is told of better placements and bounds. It holds the
-	// search up while it runs.
-	Progress func(milp.Progress)
+// Options are what every method takes; a start is a placement, one offset for each
+// buffer.
+type Options = solve.Options[[]int64]
+
+// SearchOptions are the settings of [Fit] and [Minimize].
+type SearchOptions struct {
+	// WorkLimit is the number of partial placements.
+	Options
 	// Preorders are tried in turns; nil stands for the package's own.
 	Preorders []Preorder
-	// Switches are for the search.
-	Switches Switches
-	// ILP are switches for the formulation.
-	ILP ILPSwitches
+	Switches  Switches
 }
 
-// A Solution is what is known of a problem.
-type Solution struct {
+// A Result is what is known of a placement. Capacity, peak and bound are in the unit of
+// the sizes, bytes.
+type Result struct {
+	Method  string `json:"method"`
+	Buffers int    `json:"buffers"`
 	// Status is Optimal if Peak and Bound meet, Feasible if they don't,
 	// Infeasible if there is no placement (within the capacity, if there is one),
 	// and Limit if a limit came before either was known.
-	Status milp.Status
-	// Offsets is one for each buffer if Status.HasValues(), else nil.
-	Offsets []int64
-	// Peak is that of Offsets, 0 without.
-	Peak int64
-	// Bound is a peak that no placement is below.
-	Bound int64
-	// Nodes counts the search's partial placements.
-	Nodes int64
+	Status milp.Status `json:"status"`
+	// Stop is Complete, too, where the first placement within a capacity ends the
+	// method.
+	Stop     milp.Stop `json:"stop"`
+	Capacity *int64    `json:"capacity"` // nil: the least one is looked for
+	// Peak is that of Offsets, nil without. A rule's placement that passes the capacity
+	// has both, with status Limit.
+	Peak    *int64  `json:"peak"`
+	Bound   int64   `json:"bound"` // no placement has a peak below it
+	Seconds float64 `json:"seconds"`
+	// Overfull is a reason for Infeasible, nil if there is none so simple, or no need.
+	Overfull *Overfull `json:"overfull"`
+	Offsets  []int64   `json:"-"` // one for each buffer, nil if there is no placement
+	Nodes    int64     `json:"-"` // the search's partial placements
+}
+
+// Outcome is what the answer says of itself, in bytes.
+func (r *Result) Outcome() solve.Outcome {
+	o := solve.Outcome{Status: r.Status, Objective: math.Inf(1), Bound: float64(r.Bound), Stop: r.Stop}
+	if r.Status.HasValues() {
+		o.Objective = float64(*r.Peak)
+	}
+	return o
 }
 
 // finder is a search for one placement. Each call of fit starts anew.
@@ -101,61 +110,72 @@ const (
 	notThere  verdict = iota // there is none, proven
 	found                    // there is one
 	exhausted                // the nodes that it was allowed are used up
-	cancelled                // the context ended
+	cancelled                // the context, or all work that is allowed
 )
 
-// search holds what [Fit] and [Minimize] share.
-type search struct {
-	ctx    context.Context
-	p      *Problem
-	opts   Options
-	finder finder
-	step   int64
-	nodes  int64
-	began  time.Time
+// steps is a problem with the step of its peaks.
+type steps struct {
+	p     *Problem
+	step  int64
+	began time.Time
 }
 
-// tell reports a placement, nil for none, and the bound on all peaks.
-func (s *search) tell(offsets []int64, bound int64, improved bool) {
-	if s.opts.Progress == nil {
-		return
-	}
-	p := milp.Progress{Objective: math.Inf(1), Bound: float64(bound), Improved: improved, Seconds: time.Since(s.began).Seconds()}
-	if offsets != nil {
-		p.Objective = float64(s.p.Peak(offsets))
-	}
-	p.Bound = min(p.Bound, p.Objective)
-	s.opts.Progress(p)
-}
-
-func newSearch(ctx context.Context, p *Problem, opts Options) (*search, context.CancelFunc, error) {
+// begin checks the problem and the settings.
+func begin(p *Problem, opts *Options) (steps, error) {
+	s := steps{p: p, began: time.Now()}
 	if err := p.Validate(); err != nil {
-		return nil, nil, err
+		return s, err
 	}
-	if opts.TimeLimit < 0 {
-		return nil, nil, fmt.Errorf("memory: found time limit %v, expected 0 or more", opts.TimeLimit)
-	}
-	if opts.MaxNodes < 0 {
-		return nil, nil, fmt.Errorf("memory: found a limit of %d nodes, expected 0 or more", opts.MaxNodes)
-	}
-	for _, rule := range opts.Preorders {
-		if strings.Trim(string(rule), letters) != "" || rule == "" {
-			return nil, nil, fmt.Errorf("memory: found preordering %q, expected letters of %s", rule, letters)
-		}
+	if err := opts.Validate(); err != nil {
+		return s, fmt.Errorf("allocate: %w", err)
 	}
 	if opts.Start != nil {
 		if err := Check(p, NoLimit, opts.Start); err != nil {
-			return nil, nil, fmt.Errorf("memory: the start is no placement: %w", err)
+			return s, fmt.Errorf("allocate: the start is no placement: %w", err)
+		}
+	}
+	s.step = p.Step()
+	return s, nil
+}
+
+// down and up round a capacity or peak to the next that a best placement can have.
+func (s *steps) down(c int64) int64 { return c / s.step * s.step }
+func (s *steps) up(c int64) int64   { return s.down(c + s.step - 1) }
+
+// search holds what [Fit] and [Minimize] share.
+type search struct {
+	steps
+	ctx    context.Context
+	opts   SearchOptions
+	finder finder
+	nodes  int64
+	report func(objective, bound float64, due bool)
+}
+
+// tell reports a placement, nil for none, and the bound on all peaks.
+func (s *search) tell(offsets []int64, bound int64) {
+	objective := math.Inf(1)
+	if offsets != nil {
+		objective = float64(s.p.Peak(offsets))
+	}
+	s.report(objective, float64(bound), true)
+}
+
+func newSearch(ctx context.Context, p *Problem, opts SearchOptions) (*search, context.CancelFunc, error) {
+	st, err := begin(p, &opts.Options)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, rule := range opts.Preorders {
+		if strings.Trim(string(rule), letters) != "" || rule == "" {
+			return nil, nil, fmt.Errorf("allocate: found preordering %q, expected letters of %s", rule, letters)
 		}
 	}
 	if len(opts.Preorders) == 0 {
 		opts.Preorders = preorders
 	}
-	cancel := context.CancelFunc(func() {})
-	if opts.TimeLimit > 0 {
-		ctx, cancel = context.WithTimeout(ctx, opts.TimeLimit)
-	}
-	s := &search{ctx: ctx, p: p, opts: opts, step: p.Step(), began: time.Now()}
+	ctx, cancel := opts.Begin(ctx)
+	s := &search{steps: st, ctx: ctx, opts: opts, report: opts.Reporter()}
 	if windowed(p) {
 		s.finder, s.opts.Preorders = newPairwise(p), []Preorder{""}
 	} else {
@@ -177,8 +197,8 @@ func (s *search) round(capacity, budget int64) verdict {
 			return cancelled
 		}
 		limit := budget
-		if s.opts.MaxNodes > 0 {
-			if limit = min(limit, s.opts.MaxNodes-s.nodes); limit <= 0 {
+		if s.opts.WorkLimit > 0 {
+			if limit = min(limit, s.opts.WorkLimit-s.nodes); limit <= 0 {
 				return cancelled
 			}
 		}
@@ -195,24 +215,19 @@ func (s *search) round(capacity, budget int64) verdict {
 // wrong early does not recover for long, so others get their turn soon.
 func (s *search) firstBudget() int64 { return 4*int64(len(s.p.Buffers)) + 64 }
 
-// down and up round a capacity or peak to the next that a best placement can have.
-func (s *search) down(c int64) int64 { return c / s.step * s.step }
-func (s *search) up(c int64) int64   { return s.down(c + s.step - 1) }
-
 // checked is the finder's placement after the referee's judgement.
 func (s *search) checked(capacity int64) ([]int64, error) {
 	offsets := s.finder.offsets()
 	if err := Check(s.p, capacity, offsets); err != nil {
-		return nil, fmt.Errorf("memory: the search's placement is wrong: %w", err)
+		return nil, fmt.Errorf("allocate: the search's placement is wrong: %w", err)
 	}
 	return offsets, nil
 }
 
-// Fit looks for a placement within a capacity, by search. The end of the context
-// is a limit like others, not an error.
-func Fit(ctx context.Context, p *Problem, capacity int64, opts Options) (*Solution, error) {
+// Fit looks for a placement within a capacity, by search.
+func Fit(ctx context.Context, p *Problem, capacity int64, opts SearchOptions) (*Result, error) {
 	if capacity < 0 {
-		return nil, fmt.Errorf("memory: found capacity %d, expected 0 or more", capacity)
+		return nil, fmt.Errorf("allocate: found capacity %d, expected 0 or more", capacity)
 	}
 	s, cancel, err := newSearch(ctx, p, opts)
 	if err != nil {
@@ -221,13 +236,13 @@ func Fit(ctx context.Context, p *Problem, capacity int64, opts Options) (*Soluti
 	defer cancel()
 	bound := s.up(p.Bound())
 	if bound > capacity {
-		return &Solution{Status: milp.Infeasible, Bound: bound}, nil
+		return s.infeasible(bound).within(capacity), nil
 	}
 	if opts.Start != nil && p.Peak(opts.Start) <= capacity {
-		return s.answer(slices.Clone(opts.Start), bound), nil
+		return s.answer(slices.Clone(opts.Start), bound, milp.Complete).within(capacity), nil
 	}
 	room := s.down(min(capacity, s.up(p.Reach())))
-	s.tell(nil, bound, false)
+	s.tell(nil, bound)
 	for budget := s.firstBudget(); ; budget = grow(budget) {
 		// A tighter capacity leads astray less: often the least one that may
 		// suffice is found sooner than one with room to spare.
@@ -238,7 +253,7 @@ func Fit(ctx context.Context, p *Problem, capacity int64, opts Options) (*Soluti
 		if v == exhausted || v == notThere {
 			if v == notThere {
 				bound += s.step
-				s.tell(nil, bound, false)
+				s.tell(nil, bound)
 			}
 			v = s.round(room, budget)
 		}
@@ -248,11 +263,11 @@ func Fit(ctx context.Context, p *Problem, capacity int64, opts Options) (*Soluti
 			if err != nil {
 				return nil, err
 			}
-			return s.answer(offsets, bound), nil
+			return s.answer(offsets, bound, milp.Complete).within(capacity), nil
 		case notThere:
-			return &Solution{Status: milp.Infeasible, Bound: s.up(capacity + 1), Nodes: s.nodes}, nil
+			return s.infeasible(s.up(capacity + 1)).within(capacity), nil
 		case cancelled:
-			return s.answer(nil, bound), nil
+			return s.answer(nil, bound, s.why()).within(capacity), nil
 		}
 	}
 }
@@ -266,22 +281,51 @@ func grow(budget int64) int64 {
 	return 4 * budget
 }
 
-// answer is a solution with what is known. Without offsets it is a limit.
-func (s *search) answer(offsets []int64, bound int64) *Solution {
-	sol := &Solution{Status: milp.Limit, Bound: bound, Nodes: s.nodes}
+// answer is what is known of a placement; without offsets it is a limit.
+func (s *steps) answer(offsets []int64, bound int64, stop milp.Stop) *Result {
+	r := &Result{Buffers: len(s.p.Buffers), Bound: bound, Offsets: offsets, Seconds: time.Since(s.began).Seconds()}
 	if offsets != nil {
-		sol.Offsets, sol.Peak, sol.Status = offsets, s.p.Peak(offsets), milp.Feasible
-		if sol.Bound = min(bound, sol.Peak); sol.Bound == sol.Peak {
-			sol.Status = milp.Optimal
-		}
+		peak := s.p.Peak(offsets)
+		r.Peak, r.Bound = &peak, min(bound, peak)
 	}
-	return sol
+	r.Status, r.Stop = solve.Judge(offsets != nil, offsets != nil && r.Bound == *r.Peak, stop)
+	return r
+}
+
+// infeasible is the proof that there is no placement with a peak below bound.
+func (s *steps) infeasible(bound int64) *Result {
+	return &Result{Buffers: len(s.p.Buffers), Status: milp.Infeasible, Bound: bound, Seconds: time.Since(s.began).Seconds()}
+}
+
+func (s *search) answer(offsets []int64, bound int64, stop milp.Stop) *Result {
+	r := s.steps.answer(offsets, bound, stop)
+	r.Method, r.Nodes = "search", s.nodes
+	return r
+}
+
+func (s *search) infeasible(bound int64) *Result {
+	r := s.steps.infeasible(bound)
+	r.Method, r.Nodes = "search", s.nodes
+	return r
+}
+
+// within sets the capacity that was asked for.
+func (r *Result) within(capacity int64) *Result {
+	r.Capacity = &capacity
+	return r
+}
+
+// why is what ended the search.
+func (s *search) why() milp.Stop {
+	if stop := solve.Why(s.ctx); stop != milp.Complete {
+		return stop
+	}
+	return milp.StopWork
 }
 
 // Minimize looks for a placement of the least peak, by search: it closes in on it
 // with capacities that have a placement and others that are proven to have none.
-// The end of the context is a limit like others, not an error.
-func Minimize(ctx context.Context, p *Problem, opts Options) (*Solution, error) {
+func Minimize(ctx context.Context, p *Problem, opts SearchOptions) (*Result, error) {
 	s, cancel, err := newSearch(ctx, p, opts)
 	if err != nil {
 		return nil, err
@@ -291,7 +335,7 @@ func Minimize(ctx context.Context, p *Problem, opts Options) (*Solution, error) 
 	low, best := s.up(p.Bound()), slices.Clone(opts.Start)
 	reach := max(low, s.up(p.Reach()))
 	budget := s.firstBudget()
-	s.tell(best, low, best != nil)
+	s.tell(best, low)
 	// probe asks about one capacity; it reports whether that was of use.
 	probe := func(capacity, budget int64) (bool, verdict, error) {
 		v := s.round(capacity, budget)
@@ -302,19 +346,19 @@ func Minimize(ctx context.Context, p *Problem, opts Options) (*Solution, error) 
 				return false, v, err
 			}
 			best = offsets
-			s.tell(best, low, true)
+			s.tell(best, low)
 		case notThere:
 			low = capacity + s.step
-			s.tell(best, low, false)
+			s.tell(best, low)
 		}
 		return v == found || v == notThere, v, nil
 	}
 	for {
 		if best != nil && p.Peak(best) <= low {
-			return s.answer(best, p.Peak(best)), nil
+			return s.answer(best, p.Peak(best), milp.Complete), nil
 		}
 		if low > reach {
-			return &Solution{Status: milp.Infeasible, Bound: low, Nodes: s.nodes}, nil
+			return s.infeasible(low), nil
 		}
 		high := reach
 		if best != nil {
@@ -336,7 +380,7 @@ func Minimize(ctx context.Context, p *Problem, opts Options) (*Solution, error) 
 				return nil, err
 			}
 			if v == cancelled {
-				return s.answer(best, low), nil
+				return s.answer(best, low, s.why()), nil
 			}
 			if use = ok; use {
 				break

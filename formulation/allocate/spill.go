@@ -3,6 +3,7 @@ package allocate
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -10,65 +11,127 @@ import (
 	"time"
 
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
 )
 
-// SpillOptions are the settings of [Spill] and [SpillILP].
+// A SpillStart is a choice to begin from: one bool for each buffer, and the offsets of
+// what stays (-1 for the others), nil if they are not known. The zero value is none.
+type SpillStart struct {
+	Spilled []bool
+	Offsets []int64
+}
+
+// SpillOptions are the settings of all that chooses what to spill.
 type SpillOptions struct {
-	// TimeLimit ends the choice; the answer is then what is known. 0 is no limit.
-	TimeLimit time.Duration
+	// WorkLimit is the number of partial choices of the search for one choice, which
+	// the ILP takes for nodes. A start that leaves too much is an error; with Place it
+	// counts only with offsets, its own or such as are found.
+	solve.Options[SpillStart]
 	// Place also asks for offsets of what stays, and goes on choosing until there
 	// are some. Else what stays only passes the capacity at no time.
 	Place bool
-	// Start is a choice that the answer is not worse than, for instance a rule's, if
-	// there are offsets for what it keeps or none are asked for. nil is none. A Start
-	// that leaves too much is an error.
-	Start []bool
 	// PlaceNodes limits the search for the offsets of one choice. Where it comes
 	// first, choices with more room to spare are tried, and the answer is no longer
 	// proven. 0 is no limit.
 	PlaceNodes int64
-	// MaxNodes ends the search for one choice after the same work each time. 0 is no
-	// limit. The ILP ignores it.
-	MaxNodes int64
-	// Progress, if not nil, is told of cheaper choices, which may have no offsets,
-	// and of better bounds. It holds the search up while it runs.
-	Progress func(milp.Progress)
 }
 
-// A SpillSolution is what is known of a choice.
-type SpillSolution struct {
+// A SpillResult is what is known of a choice.
+type SpillResult struct {
+	Method string
 	// Status is Optimal if Cost and Bound meet, Feasible if not, and Limit if a
-	// limit came before any choice was found. There always is one.
+	// limit came before any choice was found. There always is one, unless some buffers
+	// may not be spilled.
 	Status milp.Status
-	// Spilled is one bool for each buffer if Status.HasValues(), else nil.
-	Spilled []bool
+	Stop   milp.Stop
 	// Cost is how many bytes move, Bound what no choice is below.
 	Cost, Bound int64
+	Spilled     []bool   // one for each buffer if Status.HasValues(), else nil
+	Names       []string // of the buffers spilled
 	// Offsets has those of the buffers that stay, and -1 for the others; nil if they
-	// were not asked for.
-	Offsets []int64
-	// Nodes counts the search's partial choices.
-	Nodes int64
+	// were not asked for or not found. Placement is what is known of them.
+	Offsets   []int64
+	Placement milp.Status
+	Nodes     int64 // the search's partial choices
+	Seconds   float64
+}
+
+// Outcome is what the answer says of itself, in bytes moved.
+func (r *SpillResult) Outcome() solve.Outcome {
+	o := solve.Outcome{Status: r.Status, Objective: math.Inf(1), Bound: float64(r.Bound), Stop: r.Stop}
+	if r.Spilled != nil {
+		o.Objective = float64(r.Cost)
+	}
+	return o
+}
+
+// MarshalJSON writes bytes moved as null where no choice is known.
+func (r *SpillResult) MarshalJSON() ([]byte, error) {
+	j := struct {
+		Method    string      `json:"method"`
+		Status    milp.Status `json:"status"`
+		Stop      milp.Stop   `json:"stop"`
+		Moved     *int64      `json:"moved_bytes"`
+		Bound     int64       `json:"bound_bytes"`
+		Spilled   []string    `json:"spilled"`
+		Placement milp.Status `json:"placement"`
+		Seconds   float64     `json:"seconds"`
+	}{r.Method, r.Status, r.Stop, nil, r.Bound, r.Names, r.Placement, r.Seconds}
+	if r.Spilled != nil {
+		j.Moved = &r.Cost
+	}
+	if j.Spilled == nil {
+		j.Spilled = []string{}
+	}
+	return json.Marshal(j)
+}
+
+// finish sets status and names by choice, bound and offsets.
+func (r *SpillResult) finish(p *Problem, stop milp.Stop) *SpillResult {
+	r.Names, r.Cost = nil, 0
+	if r.Spilled != nil {
+		r.Cost = SpillCost(p, r.Spilled)
+		r.Bound = min(r.Bound, r.Cost)
+		for i, out := range r.Spilled {
+			if out {
+				r.Names = append(r.Names, p.Buffers[i].ID)
+			}
+		}
+	}
+	r.Status, r.Stop = solve.Judge(r.Spilled != nil, r.Bound == r.Cost, stop)
+	r.Placement = milp.Limit
+	if r.Offsets != nil {
+		r.Placement = milp.Feasible
+	}
+	return r
+}
+
+// A picked choice passes the room at no time and hits each of some sets; nil if a limit
+// came first. No such choice costs less than the bound.
+type picked struct {
+	spilled []bool
+	bound   int64
+	stop    milp.Stop
 }
 
 // chooser finds a cheapest choice that passes room at no time and hits each of the
-// sets in hit. It returns a nil choice if a limit came first.
-type chooser func(ctx context.Context, room int64, hit [][]int) (spilled []bool, bound int64, proven bool, err error)
+// sets in hit.
+type chooser func(ctx context.Context, room int64, hit [][]int) (picked, error)
 
 // Spill chooses at least cost, by search, what leaves a memory of the given
-// capacity. The end of the context is a limit like others, not an error.
-func Spill(ctx context.Context, p *Problem, capacity int64, opts SpillOptions) (*SpillSolution, error) {
-	s := &spillSearch{p: p, capacity: capacity, limit: opts.MaxNodes, progress: opts.Progress, began: time.Now()}
-	sol, err := spill(ctx, p, capacity, opts, s.choose)
-	if sol != nil {
-		sol.Nodes = s.nodes
+// capacity.
+func Spill(ctx context.Context, p *Problem, capacity int64, opts SpillOptions) (*SpillResult, error) {
+	s := &spillSearch{p: p, capacity: capacity, limit: opts.WorkLimit, report: opts.Reporter()}
+	r, err := spill(ctx, p, capacity, opts, s.choose)
+	if r != nil {
+		r.Method, r.Nodes = "search", s.nodes
 	}
-	return sol, err
+	return r, err
 }
 
-// SpillILP is [Spill] by integer programming.
-func SpillILP(ctx context.Context, p *Problem, capacity int64, solver milp.Solver, opts SpillOptions) (*SpillSolution, error) {
-	choose := func(ctx context.Context, room int64, hit [][]int) ([]bool, int64, bool, error) {
+// SpillILP is [Spill] by integer programming. It needs the options' Solver.
+func SpillILP(ctx context.Context, p *Problem, capacity int64, opts SpillOptions) (*SpillResult, error) {
+	choose := func(ctx context.Context, room int64, hit [][]int) (picked, error) {
 		m := milp.New("spill", milp.Minimize)
 		x := make([]milp.Var, len(p.Buffers))
 		for i := range p.Buffers {
@@ -97,40 +160,39 @@ func SpillILP(ctx context.Context, p *Problem, capacity int64, solver milp.Solve
 			}
 			m.AddGE(fmt.Sprint("no offsets ", k), terms, 1) // (9)
 		}
-		o := milp.Options{Progress: opts.Progress}
-		if deadline, ok := ctx.Deadline(); ok {
-			o.TimeLimit = max(time.Until(deadline), time.Millisecond)
-		}
-		// The time limit is the solver's, so that it still answers when it ends; only
-		// an interruption ends it without.
-		inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
-		defer cancel()
-		defer context.AfterFunc(ctx, func() {
-			if errors.Is(ctx.Err(), context.Canceled) {
-				cancel()
-			}
-		})()
-		sol, err := solver.Solve(inner, m, o)
+		sol, err := opts.Solver.Solve(ctx, m, opts.MILP(1))
 		if err != nil {
-			return nil, 0, false, err
+			return picked{}, err
 		}
-		bound := int64(0)
-		if !math.IsInf(sol.Bound, 0) {
-			bound = max(0, int64(math.Ceil(sol.Bound-1e-6*max(1, math.Abs(sol.Bound)))))
-		}
+		c := picked{bound: wholeBytes(sol.Bound), stop: sol.Stop}
 		switch {
 		case sol.Status == milp.Limit:
-			return nil, bound, false, nil
+			return c, nil
 		case !sol.Status.HasValues():
-			return nil, 0, false, fmt.Errorf("memory: the solver ends with %v", sol.Status)
+			return c, fmt.Errorf("allocate: the solver ends with %v", sol.Status)
 		}
-		out := make([]bool, len(x))
+		c.spilled = make([]bool, len(x))
 		for i := range x {
-			out[i] = sol.Int(x[i]) == 1
+			c.spilled[i] = sol.Int(x[i]) == 1
 		}
-		return out, bound, sol.Status == milp.Optimal, nil
+		if sol.Status == milp.Optimal {
+			c.bound = SpillCost(p, c.spilled)
+		}
+		return c, nil
 	}
-	return spill(ctx, p, capacity, opts, choose)
+	r, err := spill(ctx, p, capacity, opts, choose)
+	if r != nil {
+		r.Method = "ilp"
+	}
+	return r, err
+}
+
+// wholeBytes rounds a solver's bound up, but for its tolerance.
+func wholeBytes(bound float64) int64 {
+	if math.IsInf(bound, 0) || math.IsNaN(bound) {
+		return 0
+	}
+	return max(0, int64(math.Ceil(bound-1e-6*max(1, math.Abs(bound)))))
 }
 
 // tooLarge reports whether a buffer does not fit by itself.
@@ -138,55 +200,82 @@ func tooLarge(b *Buffer, capacity int64) bool {
 	return b.Size > capacity || b.Offset != nil && *b.Offset+b.Size > capacity
 }
 
-func spill(ctx context.Context, p *Problem, capacity int64, opts SpillOptions, choose chooser) (*SpillSolution, error) {
-	if err := p.Validate(); err != nil {
+func spill(ctx context.Context, p *Problem, capacity int64, opts SpillOptions, choose chooser) (*SpillResult, error) {
+	began := time.Now()
+	if err := opts.check(p, capacity); err != nil {
 		return nil, err
+	}
+	ctx, cancel := opts.Begin(ctx)
+	defer cancel()
+	r, err := choosePlaced(ctx, p, capacity, opts, choose)
+	if err != nil {
+		return nil, err
+	}
+	if start := opts.Start.Spilled; start != nil && (r.Spilled == nil || SpillCost(p, start) < r.Cost) {
+		offsets := opts.Start.Offsets
+		if opts.Place && offsets == nil {
+			if offsets, err = offsetsOfKept(ctx, p, capacity, opts, start); err != nil {
+				return nil, err
+			}
+		}
+		if !opts.Place || offsets != nil {
+			r.Spilled, r.Offsets = slices.Clone(start), offsets
+			r.finish(p, r.Stop)
+		}
+	}
+	r.Seconds = time.Since(began).Seconds()
+	return r, nil
+}
+
+// check verifies the problem and the settings.
+func (o *SpillOptions) check(p *Problem, capacity int64) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	if err := o.Validate(); err != nil {
+		return fmt.Errorf("allocate: %w", err)
 	}
 	switch {
 	case capacity < 0:
-		return nil, fmt.Errorf("memory: found capacity %d, expected 0 or more", capacity)
-	case opts.TimeLimit < 0:
-		return nil, fmt.Errorf("memory: found time limit %v, expected 0 or more", opts.TimeLimit)
-	case opts.MaxNodes < 0 || opts.PlaceNodes < 0:
-		return nil, fmt.Errorf("memory: found a limit of %d nodes, expected 0 or more", min(opts.MaxNodes, opts.PlaceNodes))
+		return fmt.Errorf("allocate: found capacity %d, expected 0 or more", capacity)
+	case o.PlaceNodes < 0:
+		return fmt.Errorf("allocate: found a limit of %d nodes, expected 0 or more", o.PlaceNodes)
+	case o.Start.Spilled == nil:
+		return nil
 	}
-	if opts.TimeLimit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, opts.TimeLimit)
-		defer cancel()
+	if err := CheckSpill(p, capacity, o.Start.Spilled); err != nil {
+		return fmt.Errorf("allocate: the start is no choice: %w", err)
 	}
-	if opts.Start == nil {
-		return choosePlaced(ctx, p, capacity, opts, choose)
+	if o.Start.Offsets == nil {
+		return nil
 	}
-	if err := CheckSpill(p, capacity, opts.Start); err != nil {
-		return nil, fmt.Errorf("memory: the start is no choice: %w", err)
+	if len(o.Start.Offsets) != len(p.Buffers) {
+		return fmt.Errorf("allocate: the start has %d offsets, expected %d", len(o.Start.Offsets), len(p.Buffers))
 	}
-	sol, err := choosePlaced(ctx, p, capacity, opts, choose)
-	cost := SpillCost(p, opts.Start)
-	if err != nil || sol.Status.HasValues() && sol.Cost <= cost {
-		return sol, err
+	kept, place := Keep(p, o.Start.Spilled)
+	offsets := make([]int64, len(place))
+	for k, i := range place {
+		offsets[k] = o.Start.Offsets[i]
 	}
-	start := &SpillSolution{Status: milp.Feasible, Spilled: slices.Clone(opts.Start), Cost: cost, Bound: min(sol.Bound, cost)}
-	if start.Bound == cost {
-		start.Status = milp.Optimal
+	if err := Check(kept, capacity, offsets); err != nil {
+		return fmt.Errorf("allocate: the start's offsets: %w", err)
 	}
-	if !opts.Place {
-		return start, nil
-	}
-	if start.Offsets, err = offsetsOfKept(ctx, p, capacity, opts, start.Spilled); err != nil || start.Offsets == nil {
-		return sol, err
-	}
-	return start, nil
+	return nil
 }
 
 // offsetsOfKept places what a choice keeps, nil if that is not known to work.
 func offsetsOfKept(ctx context.Context, p *Problem, capacity int64, opts SpillOptions, spilled []bool) ([]int64, error) {
 	kept, place := Keep(p, spilled)
-	placed, err := Fit(ctx, kept, capacity, Options{MaxNodes: opts.PlaceNodes})
+	placed, err := Fit(ctx, kept, capacity, opts.placing())
 	if err != nil || !placed.Status.HasValues() {
 		return nil, err
 	}
 	return spread(p, place, placed.Offsets), nil
+}
+
+// placing are the settings of the search for offsets.
+func (o *SpillOptions) placing() SearchOptions {
+	return SearchOptions{Options: Options{WorkLimit: o.PlaceNodes}}
 }
 
 // spread gives the buffers of p the offsets of those that are kept, and -1 to the
@@ -214,7 +303,7 @@ func costUnit(p *Problem) int64 {
 }
 
 // choosePlaced chooses until there are offsets, if they are asked for.
-func choosePlaced(ctx context.Context, p *Problem, capacity int64, opts SpillOptions, choose chooser) (*SpillSolution, error) {
+func choosePlaced(ctx context.Context, p *Problem, capacity int64, opts SpillOptions, choose chooser) (*SpillResult, error) {
 	var hit [][]int
 	bound, room, tries := int64(0), capacity, 0
 	unit := costUnit(p)
@@ -224,43 +313,41 @@ func choosePlaced(ctx context.Context, p *Problem, capacity int64, opts SpillOpt
 		if deadline, ok := ctx.Deadline(); ok && opts.Place {
 			part, cancel = context.WithTimeout(ctx, time.Until(deadline)/2)
 		}
-		out, least, proven, err := choose(part, room, hit)
+		c, err := choose(part, room, hit)
 		cancel()
 		if err != nil {
 			return nil, err
 		}
 		// With less room than there is, the choice is one, but proves nothing.
 		if room == capacity {
-			bound = max(bound, (least+unit-1)/unit*unit)
-		} else {
-			proven = false
+			bound = max(bound, (c.bound+unit-1)/unit*unit)
+		} else if c.stop == milp.Complete {
+			c.stop = milp.StopWork
 		}
-		if out == nil {
-			return &SpillSolution{Status: milp.Limit, Bound: bound}, nil
+		r := &SpillResult{Spilled: c.spilled, Bound: bound}
+		if c.spilled == nil {
+			return r.finish(p, c.stop), nil
 		}
-		if err := CheckSpill(p, capacity, out); err != nil {
-			return nil, fmt.Errorf("memory: the choice of what to spill is wrong: %w", err)
+		if err := CheckSpill(p, capacity, c.spilled); err != nil {
+			return nil, fmt.Errorf("allocate: the choice of what to spill is wrong: %w", err)
 		}
-		cost := SpillCost(p, out)
-		sol := &SpillSolution{Status: milp.Feasible, Spilled: out, Cost: cost, Bound: min(bound, cost)}
-		if proven || sol.Bound == cost {
-			sol.Status, sol.Bound = milp.Optimal, cost
-		}
+		r.finish(p, c.stop)
 		if !opts.Place {
-			return sol, nil
+			return r, nil
 		}
-		kept, place := Keep(p, out)
-		placed, err := Fit(ctx, kept, capacity, Options{MaxNodes: opts.PlaceNodes})
+		kept, place := Keep(p, c.spilled)
+		placed, err := Fit(ctx, kept, capacity, opts.placing())
 		switch {
 		case err != nil:
 			return nil, err
 		case placed.Status.HasValues():
-			sol.Offsets = spread(p, place, placed.Offsets)
-			return sol, nil
+			r.Offsets, r.Placement = spread(p, place, placed.Offsets), milp.Feasible
+			return r, nil
 		case placed.Status == milp.Infeasible && room == capacity:
 			hit = append(hit, place) // (9)
 		case ctx.Err() != nil || room == 0:
-			return &SpillSolution{Status: milp.Limit, Bound: min(bound, cost)}, nil
+			r = &SpillResult{Bound: min(bound, r.Cost)}
+			return r.finish(p, placed.Stop), nil
 		default:
 			// Nobody knows whether there are offsets: leave 1/128 of the capacity
 			// free, then 2/128, 4/128 and so on.
@@ -290,11 +377,9 @@ type spillSearch struct {
 	cost     int64
 	best     []bool
 	bestCost int64
-	stopped  bool
-
-	progress func(milp.Progress) // or nil
-	root     int64               // no choice costs less
-	began    time.Time
+	stop     milp.Stop
+	root     int64 // no choice costs less
+	report   func(objective, bound float64, due bool)
 }
 
 type use struct {
@@ -312,13 +397,13 @@ const (
 
 var errLimit = errors.New("limit")
 
-func (s *spillSearch) choose(ctx context.Context, room int64, hit [][]int) ([]bool, int64, bool, error) {
+func (s *spillSearch) choose(ctx context.Context, room int64, hit [][]int) (picked, error) {
 	s.ctx, s.hit, s.before = ctx, hit, s.nodes
 	s.sections = s.sections[:0]
 	s.over = s.over[:0]
 	s.of = make([][]use, len(s.p.Buffers))
 	s.state = make([]choice, len(s.p.Buffers))
-	s.cost, s.best, s.bestCost, s.stopped = 0, nil, math.MaxInt64, false
+	s.cost, s.best, s.bestCost, s.stop = 0, nil, math.MaxInt64, milp.Complete
 	for _, sec := range s.p.Sections() {
 		over := sec.Bytes() - room
 		if over <= 0 {
@@ -346,10 +431,10 @@ func (s *spillSearch) choose(ctx context.Context, room int64, hit [][]int) ([]bo
 		s.root = root
 		s.branch()
 	}
-	if s.stopped {
-		return s.best, root, false, nil
+	if s.stop != milp.Complete {
+		return picked{s.best, root, s.stop}, nil
 	}
-	return s.best, s.bestCost, true, nil
+	return picked{s.best, s.bestCost, milp.Complete}, nil
 }
 
 // set decides on a buffer.
@@ -416,8 +501,12 @@ func (s *spillSearch) bound() (int64, error) {
 }
 
 func (s *spillSearch) branch() {
-	if s.nodes++; s.nodes&0xff == 0 && s.ctx.Err() != nil || s.limit > 0 && s.nodes-s.before > s.limit {
-		s.stopped = true
+	if s.nodes++; s.limit > 0 && s.nodes-s.before > s.limit {
+		s.stop = milp.StopWork
+	} else if s.nodes&0xff == 1 {
+		s.stop = solve.Why(s.ctx)
+	}
+	if s.stop != milp.Complete {
 		return
 	}
 	add, err := s.bound()
@@ -447,9 +536,7 @@ func (s *spillSearch) branch() {
 			for i, c := range s.state {
 				s.best[i] = c == gone
 			}
-			if s.progress != nil {
-				s.progress(milp.Progress{Objective: float64(s.bestCost), Bound: float64(s.root), Improved: true, Seconds: time.Since(s.began).Seconds()})
-			}
+			s.report(float64(s.bestCost), float64(s.root), false)
 			return
 		}
 	}
@@ -463,7 +550,7 @@ func (s *spillSearch) branch() {
 		s.branch()
 		s.set(i, stays)
 		tried = append(tried, i)
-		if s.stopped {
+		if s.stop != milp.Complete {
 			break
 		}
 	}

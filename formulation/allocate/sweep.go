@@ -6,12 +6,17 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
 )
 
 // SweepOptions are the settings of [SpillSweep]; the zero value is the default.
 type SweepOptions struct {
+	// WorkLimit is the number of choices made, a buffer at a time. A start's offsets
+	// are not used.
+	solve.Options[SpillStart]
 	// Stay marks buffers that may not be spilled, one bool for each; nil: none.
 	Stay []bool
 	// MaxStates is how many choices are kept side by side; 0 stands for
@@ -116,58 +121,95 @@ func (s *slots) covers(o *slots) bool {
 // 2016). The choice that spills all it can always is among those kept, so that there
 // is an answer if there can be one.
 //
-// When ctx ends the answer is what is known: a Limit, or the first sweep's. It is a
-// Limit too where more than 256 buffers are to be decided on at a time.
-func SpillSweep(ctx context.Context, p *Problem, capacity int64, opts SweepOptions) (*SpillSolution, error) {
+// At a limit the answer is the start, or the first sweep's choice. More than 256 buffers
+// to be decided on at a time are a limit of memory.
+func SpillSweep(ctx context.Context, p *Problem, capacity int64, opts SweepOptions) (*SpillResult, error) {
+	began := time.Now()
 	w, err := newSweep(p, capacity, opts)
 	if err != nil {
 		return nil, err
 	}
-	for i := range p.Buffers {
+	ctx, cancel := opts.Begin(ctx)
+	defer cancel()
+	r, err := w.solve(ctx)
+	if err == nil {
+		r.Method, r.Nodes, r.Seconds = "sweep", w.nodes, time.Since(began).Seconds()
+	}
+	return r, err
+}
+
+func (w *sweep) solve(ctx context.Context) (*SpillResult, error) {
+	report := w.opts.Reporter()
+	for i := range w.p.Buffers {
 		if w.forced[i] && w.stays(i) {
-			return &SpillSolution{Status: milp.Infeasible}, nil
+			return &SpillResult{Status: milp.Infeasible}, nil
 		}
 	}
-	first, err := w.run(ctx, false, math.MaxInt64)
-	if err != nil {
-		return &SpillSolution{Status: milp.Limit, Nodes: w.nodes}, nil
+	first, stop := w.run(ctx, false, math.MaxInt64)
+	if stop == milp.Complete && first == nil {
+		return &SpillResult{Status: milp.Infeasible}, nil
 	}
-	if first == nil {
-		return &SpillSolution{Status: milp.Infeasible, Nodes: w.nodes}, nil
+	if stop != milp.Complete {
+		return w.answer(w.opts.Start.Spilled, 0, stop)
 	}
-	sol := &SpillSolution{Status: milp.Optimal, Spilled: first.spilled, Cost: first.cost, Bound: first.cost}
-	if cost, ok := SweepCost(p, capacity, opts.Demands, sol.Spilled); !ok || cost != sol.Cost {
-		return nil, fmt.Errorf("memory: the sweep's choice costs %d (%v), not %d", cost, ok, sol.Cost)
+	if cost, ok := SweepCost(w.p, w.capacity, w.opts.Demands, first.spilled); !ok || cost != first.cost {
+		return nil, fmt.Errorf("allocate: the sweep's choice costs %d (%v), not %d", cost, ok, first.cost)
 	}
+	bound := first.cost
 	if w.cut {
-		second, err := w.run(ctx, true, first.cost)
-		switch {
-		case err != nil:
-			sol.Bound = 0
-		case second != nil:
-			sol.Bound = min(sol.Bound, second.cost)
-		}
-		if sol.Bound < sol.Cost {
-			sol.Status = milp.Feasible
+		report(float64(first.cost), 0, true)
+		var second *sweptAll
+		if second, stop = w.run(ctx, true, first.cost); stop != milp.Complete {
+			bound = 0
+		} else if second != nil {
+			bound, stop = min(bound, second.cost), milp.StopWork
 		}
 	}
-	sol.Nodes = w.nodes
-	return sol, nil
+	report(float64(first.cost), float64(bound), true)
+	if start := w.opts.Start.Spilled; start != nil {
+		if cost, ok := SweepCost(w.p, w.capacity, w.opts.Demands, start); ok && cost < first.cost {
+			return w.answer(start, bound, stop)
+		}
+	}
+	return w.answer(first.spilled, bound, stop)
+}
+
+// answer is what is known of a choice, nil for none.
+func (w *sweep) answer(spilled []bool, bound int64, stop milp.Stop) (*SpillResult, error) {
+	r := (&SpillResult{Spilled: spilled, Bound: bound}).finish(w.p, stop)
+	if spilled != nil {
+		// With what demands cost.
+		cost, ok := SweepCost(w.p, w.capacity, w.opts.Demands, spilled)
+		if !ok {
+			return nil, fmt.Errorf("allocate: the choice leaves too much")
+		}
+		r.Cost, r.Bound = cost, min(bound, cost)
+		r.Status, r.Stop = solve.Judge(true, r.Bound == r.Cost, stop)
+	}
+	return r, nil
 }
 
 func newSweep(p *Problem, capacity int64, opts SweepOptions) (*sweep, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
+	if err := opts.Validate(); err != nil {
+		return nil, fmt.Errorf("allocate: %w", err)
+	}
 	switch {
 	case capacity < 0:
-		return nil, fmt.Errorf("memory: found capacity %d, expected 0 or more", capacity)
+		return nil, fmt.Errorf("allocate: found capacity %d, expected 0 or more", capacity)
 	case opts.Stay != nil && len(opts.Stay) != len(p.Buffers):
-		return nil, fmt.Errorf("memory: found %d buffers that may or may not be spilled, expected %d", len(opts.Stay), len(p.Buffers))
+		return nil, fmt.Errorf("allocate: found %d buffers that may or may not be spilled, expected %d", len(opts.Stay), len(p.Buffers))
 	case opts.MaxStates < 0:
-		return nil, fmt.Errorf("memory: found at most %d states, expected 0 or more", opts.MaxStates)
+		return nil, fmt.Errorf("allocate: found at most %d states, expected 0 or more", opts.MaxStates)
 	}
-	w := &sweep{p: p, opts: opts, most: opts.MaxStates}
+	if start := opts.Start.Spilled; start != nil {
+		if _, ok := SweepCost(p, capacity, opts.Demands, start); !ok {
+			return nil, fmt.Errorf("allocate: the start leaves too much")
+		}
+	}
+	w := &sweep{p: p, opts: opts, most: opts.MaxStates, capacity: capacity}
 	if w.most == 0 {
 		w.most = DefaultMaxStates
 	}
@@ -194,6 +236,7 @@ func newSweep(p *Problem, capacity int64, opts SweepOptions) (*sweep, error) {
 type sweep struct {
 	p        *Problem
 	opts     SweepOptions
+	capacity int64
 	most     int
 	sections []Section // too full ones
 	// over is by how much a section passes the capacity with nothing spilled, need how
@@ -214,11 +257,11 @@ func (w *sweep) pose(capacity int64) error {
 	for i, d := range left {
 		for k, t := range d.Tiers {
 			if t.Free < 0 || t.Cost < 0 || k > 0 && (t.Free >= d.Tiers[k-1].Free || t.Cost < d.Tiers[k-1].Cost) {
-				return fmt.Errorf("memory: demand #%d: found tiers %v, expected fewer and fewer free bytes at costs that don't fall, none negative", i, d.Tiers)
+				return fmt.Errorf("allocate: demand #%d: found tiers %v, expected fewer and fewer free bytes at costs that don't fall, none negative", i, d.Tiers)
 			}
 		}
 		if len(d.Tiers) == 0 {
-			return fmt.Errorf("memory: demand #%d: found no tiers, expected at least one", i)
+			return fmt.Errorf("allocate: demand #%d: found no tiers, expected at least one", i)
 		}
 	}
 	slices.SortStableFunc(left, func(a, b Demand) int { return cmp.Compare(a.Time, b.Time) })
@@ -285,8 +328,8 @@ type sweptAll struct {
 
 // run sweeps once. In a relaxed sweep the buffers spilled are not those of one choice,
 // and only the cost means something; what costs limit or more is dropped, so that
-// nothing is left if no choice costs less.
-func (w *sweep) run(ctx context.Context, relaxed bool, limit int64) (*sweptAll, error) {
+// nothing is left if no choice costs less. It returns what cut it short.
+func (w *sweep) run(ctx context.Context, relaxed bool, limit int64) (*sweptAll, milp.Stop) {
 	slot := make(map[int]int) // of buffers
 	var free []int
 	for k := sweepSlots - 1; k >= 0; k-- {
@@ -296,7 +339,7 @@ func (w *sweep) run(ctx context.Context, relaxed bool, limit int64) (*sweptAll, 
 	list := []swept{{}}
 	forced := w.always
 	if forced >= math.MaxInt64/2 {
-		return nil, nil
+		return nil, milp.Complete
 	}
 	for i := range w.p.Buffers {
 		// What no section asks about goes only if it must.
@@ -305,8 +348,11 @@ func (w *sweep) run(ctx context.Context, relaxed bool, limit int64) (*sweptAll, 
 		}
 	}
 	for k, s := range w.sections {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+		if stop := solve.Why(ctx); stop != milp.Complete {
+			return nil, stop
+		}
+		if w.opts.WorkLimit > 0 && w.nodes > w.opts.WorkLimit {
+			return nil, milp.StopWork
 		}
 		var kept []int
 		for _, i := range in {
@@ -342,7 +388,8 @@ func (w *sweep) run(ctx context.Context, relaxed bool, limit int64) (*sweptAll, 
 				continue
 			}
 			if len(free) == 0 {
-				return nil, fmt.Errorf("memory: more than %d buffers at a time", sweepSlots)
+				w.opts.Notef("more than %d buffers are to be decided on at a time", sweepSlots)
+				return nil, milp.StopMemory
 			}
 			at := free[len(free)-1]
 			free = free[:len(free)-1]
@@ -381,7 +428,7 @@ func (w *sweep) run(ctx context.Context, relaxed bool, limit int64) (*sweptAll, 
 			list = undominated(list)
 		}
 		if len(list) == 0 {
-			return nil, nil
+			return nil, milp.Complete
 		}
 		// Those that have gone before and live on count for one section more.
 		for c := range list {
@@ -400,7 +447,7 @@ func (w *sweep) run(ctx context.Context, relaxed bool, limit int64) (*sweptAll, 
 	for i := range out.spilled {
 		out.spilled[i] = out.spilled[i] || w.forced[i]
 	}
-	return out, nil
+	return out, milp.Complete
 }
 
 // merge keeps the cheapest of the choices that agree, the first of equals.

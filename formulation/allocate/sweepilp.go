@@ -4,24 +4,28 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/dsasched/dsasched/formulation/milp"
 )
 
 // SpillSweepILP is [SpillSweep] by integer programming, (10) to (12). MaxStates and
-// NoDominance mean nothing to it. Limits are those of the settings.
-func SpillSweepILP(ctx context.Context, p *Problem, capacity int64, solver milp.Solver, opts SweepOptions, settings milp.Options) (*SpillSolution, error) {
+// NoDominance mean nothing to it. It needs the options' Solver.
+func SpillSweepILP(ctx context.Context, p *Problem, capacity int64, opts SweepOptions) (*SpillResult, error) {
+	began := time.Now()
 	w, err := newSweep(p, capacity, opts)
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := opts.Begin(ctx)
+	defer cancel()
 	m := milp.New("spill over time", milp.Minimize)
 	x := make([]milp.Var, len(p.Buffers))
 	for i := range p.Buffers {
 		x[i] = m.Binary("x "+p.Buffers[i].ID, float64(p.Buffers[i].Moved())) // (10)
 		switch {
 		case w.stays(i) && w.forced[i]:
-			return &SpillSolution{Status: milp.Infeasible}, nil
+			return &SpillResult{Method: "sweep-ilp", Status: milp.Infeasible}, nil
 		case w.stays(i):
 			m.Fix(x[i], 0)
 		case w.forced[i]:
@@ -52,31 +56,38 @@ func SpillSweepILP(ctx context.Context, p *Problem, capacity int64, solver milp.
 		}
 	}
 	if w.always >= math.MaxInt64/2 {
-		return &SpillSolution{Status: milp.Infeasible}, nil
+		return &SpillResult{Method: "sweep-ilp", Status: milp.Infeasible}, nil
 	}
 	m.AddOffset(float64(w.always))
-	sol, err := solver.Solve(ctx, m, settings)
+	sol, err := opts.Solver.Solve(ctx, m, opts.MILP(1))
 	if err != nil {
 		return nil, err
 	}
-	out := &SpillSolution{Status: sol.Status}
-	if !math.IsInf(sol.Bound, 0) {
-		out.Bound = max(0, int64(math.Ceil(sol.Bound-1e-6*max(1, math.Abs(sol.Bound)))))
+	var spilled []bool
+	switch {
+	case sol.Status == milp.Infeasible:
+		return &SpillResult{Method: "sweep-ilp", Status: milp.Infeasible, Seconds: time.Since(began).Seconds()}, nil
+	case sol.Status.HasValues():
+		spilled = make([]bool, len(x))
+		for i := range x {
+			spilled[i] = sol.Int(x[i]) == 1
+		}
+	case sol.Status != milp.Limit:
+		return nil, fmt.Errorf("allocate: the solver ends with %v", sol.Status)
 	}
-	if !sol.Status.HasValues() {
-		return out, nil
-	}
-	out.Spilled = make([]bool, len(x))
-	for i := range x {
-		out.Spilled[i] = sol.Int(x[i]) == 1
-	}
-	cost, ok := SweepCost(p, capacity, opts.Demands, out.Spilled)
-	if !ok {
-		return nil, fmt.Errorf("memory: the solver's choice leaves too much")
-	}
-	out.Cost, out.Bound = cost, min(out.Bound, cost)
+	bound := wholeBytes(sol.Bound)
 	if sol.Status == milp.Optimal {
-		out.Bound = cost
+		bound = math.MaxInt64 // the cost: it is the least, within the solver's tolerance
 	}
-	return out, nil
+	if start := opts.Start.Spilled; start != nil && sol.Status != milp.Optimal {
+		own, _ := SweepCost(p, capacity, opts.Demands, start)
+		if found, ok := SweepCost(p, capacity, opts.Demands, spilled); !ok || own < found {
+			spilled = start
+		}
+	}
+	r, err := w.answer(spilled, bound, sol.Stop)
+	if err == nil {
+		r.Method, r.Seconds = "sweep-ilp", time.Since(began).Seconds()
+	}
+	return r, err
 }

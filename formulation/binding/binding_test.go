@@ -84,8 +84,9 @@ func TestSearchAgainstBruteForce(t *testing.T) {
 		p := random(r)
 		want := bruteForce(p)
 		start := make([]int, len(p.Nodes))
-		for _, opts := range []SearchOptions{{}, {NoPrune: true}, {Start: start}, {NoPrune: true, MaxTable: 8}, {NoPrune: true, MaxTable: 1, Start: start},
-			{NoPrune: true, MaxTable: 8, NoBranch: true}, {NoPrune: true, MaxTable: 1, NoBranch: true, Start: start}} {
+		from := Options{Start: start}
+		for _, opts := range []SearchOptions{{}, {NoPrune: true}, {Options: from}, {NoPrune: true, MaxTable: 8}, {NoPrune: true, MaxTable: 1, Options: from},
+			{NoPrune: true, MaxTable: 8, NoBranch: true}, {NoPrune: true, MaxTable: 1, NoBranch: true, Options: from}} {
 			got, err := Search(context.Background(), p, opts)
 			if err != nil {
 				t.Fatal(err)
@@ -131,21 +132,6 @@ func TestPruneKeepsAnOptimum(t *testing.T) {
 	}
 }
 
-func TestSearchStopped(t *testing.T) {
-	p := random(rand.New(rand.NewPCG(9, 9)))
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	got, err := Search(ctx, p, SearchOptions{NoPrune: true})
-	if err != nil || got.Status != milp.Limit || got.Stop != milp.StopCancelled || got.Choice != nil || got.Bound != p.Floor() {
-		t.Errorf("without a start: got %+v, %v", got, err)
-	}
-	start := make([]int, len(p.Nodes))
-	got, err = Search(ctx, p, SearchOptions{NoPrune: true, Start: start})
-	if err != nil || got.Choice == nil || got.Objective > p.Seconds(start) {
-		t.Errorf("with a start: got %+v, %v", got, err)
-	}
-}
-
 func TestBadProblems(t *testing.T) {
 	two := func() *Problem {
 		l := []Label{{Binding: schedule.Binding{1}}, {Binding: schedule.Binding{2}}}
@@ -179,7 +165,7 @@ func TestBadProblems(t *testing.T) {
 		}
 	}
 	for _, start := range [][]int{{0}, {0, 2}, {-1, 0}} {
-		if _, err := Search(context.Background(), two(), SearchOptions{Start: start}); err == nil {
+		if _, err := Search(context.Background(), two(), SearchOptions{Options: Options{Start: start}}); err == nil {
 			t.Errorf("start %v is accepted", start)
 		}
 	}

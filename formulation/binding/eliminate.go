@@ -2,7 +2,6 @@ package binding
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -10,10 +9,13 @@ import (
 	"time"
 
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
 )
 
 // SearchOptions are the settings of [Search]; the zero value is the default.
 type SearchOptions struct {
+	// WorkLimit is the number of partial choices that branching visits.
+	Options
 	// NoPrune keeps labels that another one always replaces.
 	NoPrune bool
 	// MaxTable is the largest number of entries of one table; 0 stands for
@@ -22,11 +24,6 @@ type SearchOptions struct {
 	MaxTable int
 	// NoBranch leaves it at the bound where tables had to be cut.
 	NoBranch bool
-	// Start is a choice to fall back on, for instance a heuristic's.
-	Start []int
-	// Progress, if not nil, is told of better choices and bounds, in seconds of the
-	// cost model. It holds the search up while it runs.
-	Progress func(milp.Progress)
 }
 
 // DefaultMaxTable keeps a table within 32 MiB.
@@ -60,98 +57,88 @@ const maxTables = 1 << 27
 // branch-and-bound closes, in the same order and guided by the same tables (see
 // branch). It can take any time.
 //
-// When ctx ends the answer is the best choice so far with its bound; before the
-// tables are complete that is the start, bettered, with [Problem.Floor].
+// At a limit before the tables are complete the answer is the start, bettered, with
+// [Problem.Floor].
 func Search(ctx context.Context, p *Problem, opts SearchOptions) (*Result, error) {
-	if err := p.Validate(); err != nil {
+	began := time.Now()
+	if err := p.begin(&opts.Options); err != nil {
 		return nil, err
 	}
 	if opts.MaxTable < 0 {
 		return nil, fmt.Errorf("binding: tables of at most %d entries, expected at least 0", opts.MaxTable)
 	}
-	if opts.Start != nil {
-		if err := p.CheckChoice(opts.Start); err != nil {
-			return nil, err
-		}
-	}
+	ctx, cancel := opts.Begin(ctx)
+	defer cancel()
+	r := p.search(ctx, opts)
+	r.Method, r.Seconds = "search", time.Since(began).Seconds()
+	return r, nil
+}
+
+func (p *Problem) search(ctx context.Context, opts SearchOptions) *Result {
 	kept := p.all()
 	if !opts.NoPrune {
 		kept = p.Prune(false)
 	}
-	e := &elimination{ctx: ctx, p: p.Restrict(kept), limit: opts.MaxTable}
+	e := &elimination{ctx: ctx, p: p.Restrict(kept), limit: opts.MaxTable, most: opts.WorkLimit}
 	if e.limit == 0 {
 		e.limit = DefaultMaxTable
 	}
-	stopped := func(err error) milp.Stop {
-		if errors.Is(err, context.DeadlineExceeded) {
-			return milp.StopTime
-		}
-		return milp.StopCancelled
-	}
-	sum, err := e.run()
-	best, known, began := opts.Start, p.Floor(), time.Now()
-	tell := func(improved bool) {
-		if opts.Progress == nil {
-			return
-		}
-		r := milp.Progress{Objective: math.Inf(1), Bound: known, Improved: improved, Seconds: time.Since(began).Seconds()}
+	best, bound, report := opts.Start, p.Floor(), opts.Reporter()
+	tell := func() {
 		if best != nil {
-			r.Objective = p.Seconds(best)
+			report(p.Seconds(best), bound, true)
+		} else {
+			report(math.Inf(1), bound, true)
 		}
-		opts.Progress(r)
 	}
-	tell(best != nil)
 	consider := func(c []int) {
 		if best == nil || p.Seconds(c) < p.Seconds(best) {
 			best = c
-			tell(true)
+			tell()
 		}
 	}
+	tell()
+	sum, err := e.run()
 	if err != nil {
 		if best != nil {
 			consider(p.improve(best))
 		}
-		return p.finish(best, p.Floor(), stopped(err)), nil
+		return p.finish(best, bound, solve.Why(ctx))
 	}
-	bound := math.Max(sum, p.Floor())
-	if known = bound; best != nil {
-		tell(false)
-	}
+	bound = math.Max(sum, bound)
+	tell()
 	found := original(e.choose(), kept)
 	consider(found)
 	if p.Seconds(best)-bound <= tolerance*bound {
-		return p.finish(best, bound, milp.Complete), nil
+		return p.finish(best, bound, milp.Complete)
 	}
 	consider(p.improve(found))
 	if opts.Start != nil {
 		consider(p.improve(opts.Start))
 	}
 	if opts.NoBranch {
-		return p.finish(best, bound, milp.Complete), nil
+		return p.finish(best, bound, milp.StopWork)
 	}
 	e.found = func(choice []int) { consider(original(choice, kept)) }
-	better, err := e.branch(sum, p.Seconds(best))
-	if better != nil {
-		consider(original(better, kept))
+	if stop := e.branch(sum, p.Seconds(best)); stop != milp.Complete {
+		return p.finish(best, bound, stop)
 	}
-	if err != nil {
-		return p.finish(best, bound, stopped(err)), nil
-	}
-	return p.finish(best, p.Seconds(best), milp.Complete), nil
+	bound = p.Seconds(best)
+	tell()
+	return p.finish(best, bound, milp.Complete)
 }
 
-// branch looks for a choice that costs less than limit and returns the best, or nil
-// if there is none. With an error it is the best so far.
+// branch looks for choices that cost less than limit, each better than the one before,
+// and returns what cut it short.
 //
 // Nodes get their labels in the reverse order of their elimination, so that all
 // neighbours in a node's bucket have theirs. A partial choice costs at least the
 // bound of before, less the minima that the node's bucket left, which the bound
 // counted, plus the terms of the bucket for the label taken. Where a bucket was not
 // cut, the best label adds nothing: only cut buckets make the search branch.
-func (e *elimination) branch(bound, limit float64) ([]int, error) {
+func (e *elimination) branch(bound, limit float64) milp.Stop {
 	choice := make([]int, len(e.order))
-	var best []int
-	visited := 0
+	visited := int64(0)
 	value := func(t *term) float64 {
 		i := 0
 		for _, u := range t.nodes {
@@ -163,16 +150,19 @@ func (e *elimination) branch(bound, limit float64) ([]int, error) {
 		label int
 		cost  float64
 	}
-	var visit func(depth int, cost float64) error
-	visit = func(depth int, cost float64) error {
+	var visit func(depth int, cost float64) milp.Stop
+	visit = func(depth int, cost float64) milp.Stop {
 		if depth < 0 {
-			best, limit = append([]int(nil), choice...), cost
-			e.found(best)
-			return nil
+			limit = cost
+			e.found(append([]int(nil), choice...))
+			return milp.Complete
 		}
-		if visited++; visited%(1<<10) == 0 {
-			if err := e.ctx.Err(); err != nil {
-				return err
+		if visited++; e.most > 0 && visited > e.most {
+			return milp.StopWork
+		}
+		if visited%(1<<10) == 0 {
+			if stop := solve.Why(e.ctx); stop != milp.Complete {
+				return stop
 			}
 		}
 		v := e.order[depth]
@@ -193,14 +183,13 @@ func (e *elimination) branch(bound, limit float64) ([]int, error) {
 				break
 			}
 			choice[v] = o.label
-			if err := visit(depth-1, o.cost); err != nil {
-				return err
+			if stop := visit(depth-1, o.cost); stop != milp.Complete {
+				return stop
 			}
 		}
-		return nil
+		return milp.Complete
 	}
-	err := visit(len(e.order)-1, bound)
-	return best, err
+	return visit(len(e.order)-1, bound)
 }
 
 // A term is a table over the labels of some nodes, ascending; the last node's label
@@ -213,13 +202,14 @@ type term struct {
 type elimination struct {
 	ctx   context.Context
 	p     *Problem
-	limit int
-	total int // entries of all tables
+	limit int   // on the entries of a table
+	most  int64 // partial choices of branch; 0: any number
+	total int   // entries of all tables
 	order []int
 	// buckets[v] are the terms in which v took part when it went.
 	buckets [][]term
 	left    [][]term           // what each bucket left behind
-	found   func(choice []int) // told of each better choice of branch
+	found   func(choice []int) // receives each better choice of branch
 }
 
 func (e *elimination) size(v int) int { return len(e.p.Nodes[v].Labels) }

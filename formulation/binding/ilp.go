@@ -12,6 +12,7 @@ import (
 
 // ILPOptions are the settings of [ILP]. The zero value has all strengthenings on.
 type ILPOptions struct {
+	Options
 	// NoPrune keeps labels that another one always replaces.
 	NoPrune bool
 	// NoMerge gives each label a class of its own, instead of one to all labels
@@ -19,18 +20,10 @@ type ILPOptions struct {
 	NoMerge bool
 	// Weak replaces (2) and (3) by (4), the usual linearisation of a product.
 	Weak bool
-
-	TimeLimit   time.Duration
-	MemoryBytes int64
-	// Start is a choice to start from, for instance a heuristic's.
-	Start    []int
-	Progress func(milp.Progress) // objective and bound times ProgressUnit are seconds
 }
 
-// ProgressUnit is the model's unit of cost in seconds. Solvers take 1e-6 for nothing.
-const ProgressUnit = 1e-6
-
-const unit = ProgressUnit
+// unit is the model's unit of cost in seconds. Solvers take 1e-6 for nothing.
+const unit = 1e-6
 
 // A program is the model with what it takes to read its solution.
 type program struct {
@@ -197,32 +190,34 @@ func (pr *program) decode(sol *milp.Solution) []int {
 	return original(choice, pr.kept)
 }
 
-// ILP solves the model. The end of ctx and limits are answers with the best choice
-// so far and its bound, as with every [milp.Solver].
-func ILP(ctx context.Context, solver milp.Solver, p *Problem, opts ILPOptions) (*Result, error) {
-	if opts.Start != nil {
-		if err := p.CheckChoice(opts.Start); err != nil {
-			return nil, err
-		}
+// ILP solves the model. It needs [Options].Solver.
+func ILP(ctx context.Context, p *Problem, opts ILPOptions) (*Result, error) {
+	began := time.Now()
+	if err := p.begin(&opts.Options); err != nil {
+		return nil, err
 	}
+	ctx, cancel := opts.Begin(ctx)
+	defer cancel()
 	pr, err := formulate(p, opts)
 	if err != nil {
 		return nil, err
 	}
-	settings := milp.Options{TimeLimit: opts.TimeLimit, MemoryBytes: opts.MemoryBytes, Progress: opts.Progress}
+	settings := opts.MILP(unit)
 	if opts.Start != nil {
 		settings.Start = pr.point(opts.Start)
 	}
-	sol, err := solver.Solve(ctx, pr.model, settings)
+	sol, err := opts.Solver.Solve(ctx, pr.model, settings)
 	if err != nil {
 		return nil, err
 	}
 	if sol.Status != milp.Optimal && sol.Status != milp.Feasible && sol.Status != milp.Limit {
 		return nil, fmt.Errorf("binding: the solver says %v, but every choice of labels is a solution", sol.Status)
 	}
-	r := p.finish(pr.decode(sol), math.Max(sol.Bound*unit, p.Floor()), sol.Stop)
+	bound := math.Max(sol.Bound*unit, p.Floor())
 	if sol.Status == milp.Optimal {
-		r.Status = milp.Optimal
+		bound = math.Inf(1) // the objective: it is the least, within the solver's tolerance
 	}
+	r := p.finish(pr.decode(sol), bound, sol.Stop)
+	r.Method, r.Seconds = "ilp", time.Since(began).Seconds()
 	return r, nil
 }

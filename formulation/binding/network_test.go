@@ -105,7 +105,7 @@ func TestNetworks(t *testing.T) {
 				}
 			}
 			checkChoice(t, c, s, n, m, n.Given)
-			got, err := binding.Search(context.Background(), n.Problem, binding.SearchOptions{Start: n.Given})
+			got, err := binding.Search(context.Background(), n.Problem, binding.SearchOptions{Options: binding.Options{Start: n.Given}})
 			if err != nil {
 				t.Fatal(err)
 			}

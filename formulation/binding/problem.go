@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -18,7 +19,7 @@ type Label struct {
 	Output schedule.Binding
 }
 
-// Equal tells whether both are the same choice.
+// Equal reports whether both are the same choice.
 func (l Label) Equal(o Label) bool { return l.Scope == o.Scope && l.Binding.Equal(o.Binding) }
 
 // A Node is an instance with its labels and what each costs by itself.
@@ -94,6 +95,20 @@ func (p *Problem) Seconds(choice []int) float64 {
 	return sum
 }
 
+// begin checks the problem and the settings.
+func (p *Problem) begin(opts *Options) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	if err := opts.Validate(); err != nil {
+		return fmt.Errorf("binding: %w", err)
+	}
+	if opts.Start != nil {
+		return p.CheckChoice(opts.Start)
+	}
+	return nil
+}
+
 // CheckChoice verifies that choice has one label of each node.
 func (p *Problem) CheckChoice(choice []int) error {
 	if len(choice) != len(p.Nodes) {
@@ -131,15 +146,27 @@ func least(costs []float64) float64 {
 	return low
 }
 
+// Options are what every method takes; a start is a choice, one label per node.
+type Options = solve.Options[[]int]
+
 // A Result is a method's answer.
 type Result struct {
-	Status    milp.Status
-	Choice    []int // one label per node; nil if none is known
-	Objective float64
-	Bound     float64 // no choice costs less
-	// Stop is what cut the method short; a method can also come to its end without a
-	// proof.
-	Stop milp.Stop
+	Method    string      `json:"method"`
+	Status    milp.Status `json:"status"`
+	Stop      milp.Stop   `json:"stop"`      // a method can also end without a proof
+	Objective float64     `json:"objective"` // seconds of the cost model, as Bound; 0 without a choice
+	Bound     float64     `json:"bound"`     // no choice costs less
+	Seconds   float64     `json:"seconds"`   // that the method took
+	Choice    []int       `json:"choice"`    // one label per node; nil if none is known
+}
+
+// Outcome is what the answer says of itself, in seconds of the cost model.
+func (r *Result) Outcome() solve.Outcome {
+	o := solve.Outcome{Status: r.Status, Objective: r.Objective, Bound: r.Bound, Stop: r.Stop}
+	if r.Choice == nil {
+		o.Objective = math.Inf(1)
+	}
+	return o
 }
 
 // tolerance is the relative distance within which an objective and a bound are the
@@ -148,15 +175,12 @@ const tolerance = 1e-9
 
 // finish sets what follows from choice and bound.
 func (p *Problem) finish(choice []int, bound float64, stop milp.Stop) *Result {
-	r := &Result{Status: milp.Limit, Objective: math.Inf(1), Bound: bound, Stop: stop}
-	if choice == nil {
-		return r
+	r := &Result{Choice: choice, Bound: bound}
+	if choice != nil {
+		r.Objective = p.Seconds(choice)
+		r.Bound = math.Min(r.Bound, r.Objective)
 	}
-	r.Status, r.Choice, r.Objective = milp.Feasible, choice, p.Seconds(choice)
-	r.Bound = math.Min(r.Bound, r.Objective)
-	if r.Objective-r.Bound <= tolerance*r.Objective {
-		r.Status, r.Stop = milp.Optimal, milp.Complete
-	}
+	r.Status, r.Stop = solve.Judge(choice != nil, r.Objective-r.Bound <= tolerance*r.Objective, stop)
 	return r
 }
 
@@ -169,7 +193,9 @@ func (p *Problem) Judge(choice []int) (*Result, error) {
 	if err := p.CheckChoice(choice); err != nil {
 		return nil, err
 	}
-	return p.finish(choice, p.Floor(), milp.Complete), nil
+	r := p.finish(choice, p.Floor(), milp.Complete)
+	r.Method = "greedy"
+	return r, nil
 }
 
 // Prune drops labels that another one of the same node replaces at no more cost,

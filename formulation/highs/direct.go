@@ -104,6 +104,7 @@ const (
 	statusUnboundedOrInfeasible status = 9
 	statusUnbounded             status = 10
 	statusTimeLimit             status = 13
+	statusSolutionLimit         status = 16 // of nodes, too
 	statusInterrupt             status = 17
 )
 

@@ -65,7 +65,7 @@ func (solver) Solve(ctx context.Context, m *milp.Model, opts milp.Options) (*mil
 		return nil, fmt.Errorf("highs: model %q: %w", m.Name(), err)
 	}
 	if sol.Status == milp.Feasible || sol.Status == milp.Limit {
-		sol.Stop = r.why()
+		sol.Stop = r.why(out.status)
 	}
 	return sol, nil
 }
@@ -130,6 +130,9 @@ func load(m *milp.Model, opts milp.Options, limit time.Duration) (*lanl.RawModel
 		raw.SetFloat64Option("mip_rel_gap", opts.RelativeGap),
 		raw.SetFloat64Option("mip_abs_gap", absoluteGap),
 	)
+	if opts.WorkLimit > 0 {
+		err = errors.Join(err, raw.SetIntOption("mip_max_nodes", int(min(opts.WorkLimit, math.MaxInt32))))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +203,7 @@ func answer(m *milp.Model, opts milp.Options, out outcome) (*milp.Solution, erro
 		sol.Status, sol.Objective = milp.Unbounded, best
 	case statusUnboundedOrInfeasible:
 		sol.Status = milp.InfeasibleOrUnbounded
-	case statusTimeLimit, statusInterrupt:
+	case statusTimeLimit, statusInterrupt, statusSolutionLimit:
 		sol.Status = milp.Limit
 		if out.feasible {
 			sol.Status = milp.Feasible

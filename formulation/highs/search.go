@@ -103,7 +103,10 @@ func (r *search) close() {
 }
 
 // why is what ended a search without a proof.
-func (r *search) why() milp.Stop {
+func (r *search) why(s status) milp.Stop {
+	if s == statusSolutionLimit {
+		return milp.StopWork
+	}
 	switch cause := context.Cause(r.ctx); {
 	case errors.Is(cause, errMemory):
 		return milp.StopMemory
@@ -147,7 +150,7 @@ func (r *search) wait() (outcome, error) {
 			e.out = outcome{status: statusInterrupt, bound: math.NaN()}
 		}
 	}
-	if s := e.out.status; e.err == nil && (s == statusInterrupt || s == statusTimeLimit) {
+	if s := e.out.status; e.err == nil && (s == statusInterrupt || s == statusTimeLimit || s == statusSolutionLimit) {
 		e.out = r.merge(e.out)
 	}
 	return e.out, e.err
@@ -167,7 +170,7 @@ func (r *search) merge(out outcome) outcome {
 	return out
 }
 
-// better tells whether objective a is better than b. Of bounds, the worse
+// better reports whether objective a is better than b. Of bounds, the worse
 // objective says more.
 func (r *search) better(a, b float64) bool {
 	if r.m.Sense() == milp.Maximize {

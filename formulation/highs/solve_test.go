@@ -590,8 +590,8 @@ func TestDeafToTheTimeLimit(t *testing.T) {
 	r := newSearch(context.Background(), m, milp.Options{TimeLimit: time.Millisecond})
 	defer r.close()
 	out, err := r.wait() // for ever otherwise
-	if err != nil || out.feasible || !math.IsInf(out.bound, -1) || r.why() != milp.StopTime {
-		t.Errorf("got %+v, %v, %v", out, err, r.why())
+	if err != nil || out.feasible || !math.IsInf(out.bound, -1) || r.why(statusInterrupt) != milp.StopTime {
+		t.Errorf("got %+v, %v, %v", out, err, r.why(statusInterrupt))
 	}
 }
 

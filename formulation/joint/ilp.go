@@ -2,7 +2,6 @@ package joint
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -14,7 +13,7 @@ import (
 
 // ILPOptions are the settings of [ILP].
 type ILPOptions struct {
-	TimeLimit time.Duration
+	Options
 	// NoPrune keeps labels that another one of the same scope always replaces.
 	NoPrune bool
 }
@@ -184,18 +183,17 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// ILP solves the model. Limits and the end of ctx are answers, as with every
-// [milp.Solver].
-func ILP(ctx context.Context, solver milp.Solver, p *Problem, opts ILPOptions) (*Result, error) {
-	if err := p.Validate(); err != nil {
-		return nil, err
+// ILP solves the model. It needs [Options].Solver, which is not told the start: that is
+// the answer where the solver finds none that costs less.
+func ILP(ctx context.Context, p *Problem, opts ILPOptions) (*Result, error) {
+	began := time.Now()
+	if r, err := p.begin("ilp", &opts.Options); r != nil || err != nil {
+		return r, err
 	}
+	ctx, cancel := opts.Begin(ctx)
+	defer cancel()
 	f := formulate(p, opts)
-	var infeasible *ordering.InfeasibleError
-	if err := f.g.Feasible(); errors.As(err, &infeasible) {
-		return &Result{Status: milp.Infeasible, Objective: math.Inf(1), Bound: math.Inf(1), Infeasible: infeasible}, nil
-	}
-	sol, err := solver.Solve(ctx, f.model, milp.Options{TimeLimit: opts.TimeLimit})
+	sol, err := opts.Solver.Solve(ctx, f.model, opts.MILP(costUnit))
 	if err != nil {
 		return nil, err
 	}
@@ -212,11 +210,37 @@ func ILP(ctx context.Context, solver milp.Solver, p *Problem, opts ILPOptions) (
 	default:
 		return nil, fmt.Errorf("joint: internal error, the solver says %v of a program with a solution", sol.Status)
 	}
-	r.finish(math.Max(sol.Bound*costUnit, p.Labels.Floor()), sol.Stop)
+	bound := math.Max(sol.Bound*costUnit, p.Labels.Floor())
 	if sol.Status == milp.Optimal {
-		r.Status = milp.Optimal
+		bound = r.Objective // within the solver's tolerance
 	}
+	if err := r.orStart(p, opts.Start); err != nil {
+		return nil, err
+	}
+	r.finish(bound, sol.Stop)
+	r.Method, r.Seconds = "ilp", time.Since(began).Seconds()
 	return r, nil
+}
+
+// orStart takes the start if that costs less than what is known.
+func (r *Result) orStart(p *Problem, start Start) error {
+	if start.Choice == nil {
+		return nil
+	}
+	order := start.Order
+	if order == nil {
+		order = ordering.NewGraph(p.Order).Topological()
+	}
+	steps, err := p.Sequence(start.Choice, order)
+	if err != nil {
+		return err
+	}
+	labels, moves, err := p.Seconds(start.Choice, steps)
+	if err == nil && (r.Choice == nil || labels+moves < r.Objective) {
+		r.Choice, r.Steps = start.Choice, steps
+		r.LabelSeconds, r.MoveSeconds, r.Objective = labels, moves, labels+moves
+	}
+	return err
 }
 
 // decode reads labels and order. An output with scope LB that is not held any more

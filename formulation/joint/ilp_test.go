@@ -29,7 +29,8 @@ func TestILPAgainstSearch(t *testing.T) {
 		}
 		compared++
 		for _, opts := range []ILPOptions{{}, {NoPrune: true}} {
-			got, err := ILP(context.Background(), s, p, opts)
+			opts.Solver = s
+			got, err := ILP(context.Background(), p, opts)
 			if err != nil {
 				t.Fatalf("seed %d, %+v: %v", seed, opts, err)
 			}

@@ -245,13 +245,13 @@ func TestLarger(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		full, err := Search(context.Background(), p, SearchOptions{MaxBranches: 2000})
+		full, err := Search(context.Background(), p, SearchOptions{Options: Options{WorkLimit: 2000}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		verify(t, fmt.Sprintf("seed %d", seed), p, full)
-		for _, limit := range []int{1, 5} {
-			opts := SearchOptions{MaxBranches: limit, MaxStates: 200}
+		for _, limit := range []int64{1, 5} {
+			opts := SearchOptions{Options: Options{WorkLimit: limit}, MaxStates: 200}
 			r, err := Search(context.Background(), p, opts)
 			if err != nil {
 				t.Fatal(err)
@@ -278,7 +278,7 @@ func TestStartAndCancellation(t *testing.T) {
 	g := ordering.NewGraph(p.Order)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	r, err := Search(ctx, p, SearchOptions{Start: start, StartOrder: g.Topological()})
+	r, err := Search(ctx, p, SearchOptions{Options: Options{Start: Start{start, g.Topological()}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +286,7 @@ func TestStartAndCancellation(t *testing.T) {
 	if r.Status == milp.Optimal || r.Stop != milp.StopCancelled || r.Bound <= 0 {
 		t.Errorf("cancelled: %v, %v, bound %g", r.Status, r.Stop, r.Bound)
 	}
-	better, err := Search(context.Background(), p, SearchOptions{Start: start, StartOrder: g.Topological(), MaxBranches: 100})
+	better, err := Search(context.Background(), p, SearchOptions{Options: Options{Start: Start{start, g.Topological()}, WorkLimit: 100}})
 	if err != nil || better.Objective > r.Objective || better.Bound < r.Bound {
 		t.Errorf("[%g, %g] after [%g, %g] (%v)", better.Bound, better.Objective, r.Bound, r.Objective, err)
 	}
@@ -311,8 +311,8 @@ func TestBadInput(t *testing.T) {
 		}, "5 instances to order and 1 to label"},
 		{"bad price", func(p *Problem, _ *SearchOptions) { p.SecondsPerCost = math.NaN() }, "NaN seconds"},
 		{"DDR", func(p *Problem, _ *SearchOptions) { p.Labels.Nodes[0].Labels[0].Scope = schedule.DDR }, "expected LB or GB"},
-		{"bad start", func(_ *Problem, o *SearchOptions) { o.Start = []int{0} }, "1 labels for 5 nodes"},
-		{"bad start order", func(_ *Problem, o *SearchOptions) { o.StartOrder = []int{0, 1, 2, 3, 3} }, "the start"},
+		{"bad start", func(_ *Problem, o *SearchOptions) { o.Start.Choice = []int{0} }, "1 labels for 5 nodes"},
+		{"bad start order", func(_ *Problem, o *SearchOptions) { o.Start.Order = []int{0, 1, 2, 3, 3} }, "the start"},
 	} {
 		p, opts := good(), SearchOptions{}
 		tt.change(p, &opts)
@@ -379,11 +379,11 @@ func (broken) Solve(context.Context, *milp.Model, milp.Options) (*milp.Solution,
 
 func TestILPPassesErrorsOn(t *testing.T) {
 	p := random(rand.New(rand.NewPCG(1, 1)), 5)
-	if _, err := ILP(context.Background(), broken{}, p, ILPOptions{}); !errors.Is(err, errSolver) {
+	if _, err := ILP(context.Background(), p, ILPOptions{Options: Options{Solver: broken{}}}); !errors.Is(err, errSolver) {
 		t.Errorf("%v, want the solver's error", err)
 	}
 	p.Order.CapacityBytes = 0
-	if r, err := ILP(context.Background(), broken{}, p, ILPOptions{}); err != nil || r.Status != milp.Infeasible {
+	if r, err := ILP(context.Background(), p, ILPOptions{Options: Options{Solver: broken{}}}); err != nil || r.Status != milp.Infeasible {
 		t.Errorf("no capacity: %+v (%v)", r, err)
 	}
 	if _, err := Formulate(&Problem{}, ILPOptions{}); err == nil {

@@ -1,12 +1,14 @@
 package joint
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
 	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/ordering"
+	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -50,7 +52,7 @@ func (p *Problem) Validate() error {
 	return nil
 }
 
-// inGB tells whose output has scope GB under a choice of labels.
+// inGB reports whose output has scope GB under a choice of labels.
 func (p *Problem) inGB(choice []int) []bool {
 	gb := make([]bool, len(choice))
 	for i, l := range choice {
@@ -97,25 +99,44 @@ func everyone(g *ordering.Graph) []int {
 	return ids
 }
 
-// A Result is a method's answer.
+// A Start is an answer to begin from: labels, and an order of all instances, each nil
+// for none. Labels alone count with the topological order.
+type Start struct{ Choice, Order []int }
+
+// Options are what every method takes.
+type Options = solve.Options[Start]
+
+// A Result is a method's answer. Costs are in seconds of the cost model.
 type Result struct {
-	Status milp.Status
-	Choice []int           // one label per instance; nil if none is known
-	Steps  []ordering.Step // the order with its moves; they leave out outputs with scope GB
+	Method string      `json:"method"`
+	Status milp.Status `json:"status"`
+	Stop   milp.Stop   `json:"stop"`
+	// Objective is 0 without an answer.
+	Objective float64 `json:"objective"`
+	Bound     float64 `json:"bound"` // no answer costs less
 	// LabelSeconds and MoveSeconds add up to Objective.
-	LabelSeconds, MoveSeconds float64
-	Objective                 float64
-	Bound                     float64 // no answer costs less
-	Stop                      milp.Stop
-	Branches                  int // subsets of scopes that the search has looked at
+	LabelSeconds float64 `json:"label_seconds"`
+	MoveSeconds  float64 `json:"move_seconds"`
+	Seconds      float64 `json:"seconds"`            // that the method took
+	Branches     int     `json:"branches,omitempty"` // subsets of scopes that the search has looked at
+	Choice       []int   `json:"choice"`             // one label per instance; nil if none is known
+	// Steps are the order with its moves; they leave out outputs with scope GB.
+	Steps []ordering.Step `json:"steps"`
 	// Infeasible is the proof that there is no order, for status Infeasible.
-	Infeasible *ordering.InfeasibleError
+	Infeasible *ordering.InfeasibleError `json:"infeasible,omitempty"`
+}
+
+// Outcome is what the answer says of itself, in seconds of the cost model.
+func (r *Result) Outcome() solve.Outcome {
+	o := solve.Outcome{Status: r.Status, Objective: r.Objective, Bound: r.Bound, Stop: r.Stop}
+	if r.Choice == nil {
+		o.Objective = math.Inf(1)
+	}
+	return o
 }
 
 // Gap is how far Bound is below Objective, as a share of it.
-func (r *Result) Gap() float64 {
-	return (&milp.Solution{Objective: r.Objective, Bound: r.Bound}).Gap()
-}
+func (r *Result) Gap() float64 { return r.Outcome().Gap() }
 
 // tolerance is the relative distance within which an objective and a bound are the
 // same: sums in another order differ by less.
@@ -123,16 +144,38 @@ const tolerance = 1e-9
 
 // finish sets what follows from the answer and the bound.
 func (r *Result) finish(bound float64, stop milp.Stop) *Result {
-	r.Bound, r.Stop = math.Max(bound, 0), stop
-	if r.Choice == nil {
-		r.Status, r.Objective = milp.Limit, math.Inf(1)
-		return r
+	r.Bound = math.Max(bound, 0)
+	if r.Choice != nil {
+		r.Bound = math.Min(r.Bound, r.Objective)
 	}
-	r.Status, r.Bound = milp.Feasible, math.Min(r.Bound, r.Objective)
-	if r.Objective-r.Bound <= tolerance*r.Objective {
-		r.Status, r.Stop = milp.Optimal, milp.Complete
-	}
+	r.Status, r.Stop = solve.Judge(r.Choice != nil, r.Objective-r.Bound <= tolerance*r.Objective, stop)
 	return r
+}
+
+// begin checks the problem and the settings. If no order fits, it gives the answer.
+func (p *Problem) begin(method string, opts *Options) (*Result, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if err := opts.Validate(); err != nil {
+		return nil, fmt.Errorf("joint: %w", err)
+	}
+	if opts.Start.Choice != nil {
+		if err := p.Labels.CheckChoice(opts.Start.Choice); err != nil {
+			return nil, err
+		}
+	}
+	g := ordering.NewGraph(p.Order)
+	var infeasible *ordering.InfeasibleError
+	if err := g.Feasible(); errors.As(err, &infeasible) {
+		return &Result{Method: method, Status: milp.Infeasible, Infeasible: infeasible}, nil
+	}
+	if opts.Start.Order != nil {
+		if _, _, _, err := ordering.Sequence(g, opts.Start.Order, ordering.Traffic); err != nil {
+			return nil, fmt.Errorf("joint: the start: %w", err)
+		}
+	}
+	return nil, nil
 }
 
 // Sequence is a fixed order with the moves that the scopes of a choice leave it, made

@@ -3,33 +3,26 @@ package joint
 import (
 	"container/heap"
 	"context"
-	"errors"
-	"fmt"
 	"math"
 	"time"
 
 	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/ordering"
-
+	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
 // SearchOptions are the settings of [Search]. The zero value asks for a proof. The
 // switches change how long that takes and never the optimum.
 type SearchOptions struct {
-	// TimeLimit ends the search; 0 is no limit.
-	TimeLimit time.Duration
-	// MaxBranches is the most subsets of scopes to look at, and MaxStates the most
-	// states of the search for one order; 0 is no limit.
-	MaxBranches, MaxStates int
+	// WorkLimit is the most subsets of scopes to look at.
+	Options
+	// MaxStates is the most states of the search for one order; 0 is no limit.
+	MaxStates int
 	// NoBranchLabels leaves labels at the bound of the elimination where its tables
 	// had to be cut, so that their search ends anywhere at the same place.
 	NoBranchLabels bool
-	// Start and StartOrder are labels and an order of all instances to begin from, for
-	// instance a heuristic's; nil is none.
-	Start      []int
-	StartOrder []int
 
 	NoAlternate bool // go without the first, incomplete search
 	NoPrune     bool // keep labels that another one of the same scope always replaces
@@ -95,33 +88,19 @@ type searcher struct {
 	best   Result
 	start  []int // the order to begin from
 	pieces []segment
+	tell   func(objective, bound float64, due bool)
+	stop   milp.Stop
 }
 
-// Search is the method of the package's documentation. At a limit, and when ctx ends,
-// the result is the best answer so far with a bound that holds.
+// Search is the method of the package's documentation.
 func Search(ctx context.Context, p *Problem, opts SearchOptions) (*Result, error) {
-	if err := p.Validate(); err != nil {
-		return nil, err
+	began := time.Now()
+	if r, err := p.begin("search", &opts.Options); r != nil || err != nil {
+		return r, err
 	}
-	if opts.Start != nil {
-		if err := p.Labels.CheckChoice(opts.Start); err != nil {
-			return nil, err
-		}
-	}
-	s := &searcher{p: p, opts: opts, graph: ordering.NewGraph(p.Order), orders: map[string]*order{}, start: opts.StartOrder}
-	var infeasible *ordering.InfeasibleError
-	if err := s.graph.Feasible(); errors.As(err, &infeasible) {
-		return &Result{Status: milp.Infeasible, Objective: math.Inf(1), Bound: math.Inf(1), Infeasible: infeasible}, nil
-	}
-	if s.start != nil {
-		if _, _, _, err := ordering.Sequence(s.graph, s.start, ordering.Traffic); err != nil {
-			return nil, fmt.Errorf("joint: the start: %w", err)
-		}
-	}
+	s := &searcher{p: p, opts: opts, graph: ordering.NewGraph(p.Order), orders: map[string]*order{}, start: opts.Start.Order, tell: opts.Reporter()}
 	var cancel context.CancelFunc
-	if s.ctx, cancel = context.WithCancel(ctx); opts.TimeLimit > 0 {
-		s.ctx, cancel = context.WithTimeout(ctx, opts.TimeLimit)
-	}
+	s.ctx, cancel = opts.Begin(ctx)
 	defer cancel()
 	s.kept = p.Labels.Prune(true)
 	if opts.NoPrune {
@@ -140,14 +119,16 @@ func Search(ctx context.Context, p *Problem, opts SearchOptions) (*Result, error
 	if err != nil {
 		return nil, err
 	}
-	stop := milp.Complete
-	if err := s.ctx.Err(); err != nil {
-		stop = milp.StopTime
-		if errors.Is(err, context.Canceled) {
-			stop = milp.StopCancelled
+	if s.stop == milp.Complete {
+		// Parts may have been left at their bounds.
+		if s.stop = solve.Why(s.ctx); s.stop == milp.Complete {
+			s.stop = milp.StopWork
 		}
 	}
-	return s.best.finish(bound, stop), nil
+	r := s.best.finish(bound, s.stop)
+	s.tell(r.Outcome().Objective, r.Bound, true)
+	r.Method, r.Seconds = "search", time.Since(began).Seconds()
+	return r, nil
 }
 
 // run returns the bound of the whole.
@@ -173,8 +154,13 @@ func (s *searcher) run() (float64, error) {
 		if s.best.Choice != nil && !s.below(open[0].bound) {
 			break // and so are all others
 		}
-		if s.ctx.Err() != nil || s.opts.MaxBranches > 0 && s.best.Branches >= s.opts.MaxBranches {
-			return math.Min(done, open[0].bound), nil
+		bound := math.Min(done, open[0].bound)
+		s.tell(s.best.Outcome().Objective, bound, false)
+		if s.stop = solve.Why(s.ctx); s.stop == milp.Complete && s.opts.WorkLimit > 0 && int64(s.best.Branches) >= s.opts.WorkLimit {
+			s.stop = milp.StopWork
+		}
+		if s.stop != milp.Complete {
+			return bound, nil
 		}
 		x := heap.Pop(&open).(*subset)
 		s.best.Branches++
@@ -199,7 +185,7 @@ func (s *searcher) run() (float64, error) {
 	return math.Min(done, s.best.Objective), nil
 }
 
-// below tells whether a bound leaves something to find.
+// below reports whether a bound leaves something to find.
 func (s *searcher) below(bound float64) bool {
 	return s.best.Choice == nil || bound < s.best.Objective-tolerance*s.best.Objective
 }
@@ -274,7 +260,7 @@ func (s *searcher) explore(x *subset) (int, error) {
 	return next, nil
 }
 
-// choice tells whether an instance can have either scope.
+// choice reports whether an instance can have either scope.
 func (s *searcher) choice(i int) bool {
 	labels := s.p.Labels.Nodes[i].Labels
 	first := labels[s.kept[i][0]].Scope
@@ -286,7 +272,7 @@ func (s *searcher) choice(i int) bool {
 	return false
 }
 
-// scopes tells who has scope GB in a subset if all undecided ones have it, or none.
+// scopes reports who has scope GB in a subset if all undecided ones have it, or none.
 func (s *searcher) scopes(x *subset, undecidedGB bool) []bool {
 	gb := make([]bool, len(s.kept))
 	for i, d := range x.scopes {
@@ -356,8 +342,8 @@ func (s *searcher) order(gb []bool) (*order, error) {
 		return o, nil
 	}
 	q := s.p.moves(s.graph, gb, everyone(s.graph))
-	r, err := ordering.Search(s.ctx, q, ordering.Traffic, ordering.SearchOptions{MaxStates: s.opts.MaxStates, Start: s.start})
-	if err != nil && (r == nil || s.ctx.Err() == nil) {
+	r, err := ordering.Search(s.ctx, q, ordering.Traffic, ordering.SearchOptions{Options: ordering.Options{WorkLimit: int64(s.opts.MaxStates), Start: s.start}})
+	if err != nil {
 		return nil, err
 	}
 	steps := r.Steps
@@ -401,6 +387,7 @@ func (s *searcher) take(choice []int) (*order, error) {
 	if total := labels + o.cost; s.best.Choice == nil || total < s.best.Objective-tolerance*s.best.Objective {
 		s.best.Choice, s.best.Steps = choice, o.steps
 		s.best.LabelSeconds, s.best.MoveSeconds, s.best.Objective = labels, o.cost, total
+		s.tell(total, s.p.Labels.Floor(), false)
 	}
 	return o, nil
 }
@@ -408,8 +395,8 @@ func (s *searcher) take(choice []int) (*order, error) {
 // alternate fixes one part and solves the other, from the start, or else from the best
 // labels by themselves, as long as that helps.
 func (s *searcher) alternate(all *subset) error {
-	if s.opts.Start != nil {
-		if _, err := s.take(s.opts.Start); err != nil {
+	if s.opts.Start.Choice != nil {
+		if _, err := s.take(s.opts.Start.Choice); err != nil {
 			return err
 		}
 	}

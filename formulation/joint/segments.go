@@ -7,7 +7,6 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/formulation/ordering"
-
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -29,6 +28,9 @@ func (s *searcher) segments(line []int, most int) ([]segment, error) {
 	// begins; of equal ones the shortest, which has the smallest table.
 	best, from := make([]float64, n+1), make([]int, n+1)
 	for end := 1; end <= n; end++ {
+		if s.ctx.Err() != nil {
+			return nil, nil
+		}
 		best[end] = -1
 		choices := 0
 		for begin := end - 1; begin >= 0; begin-- {
@@ -99,6 +101,10 @@ func (s *searcher) table(instances []int, known map[string]*table) (*table, erro
 func (s *searcher) fill(t *table) error {
 	gb := s.inLB()
 	for set := len(t.floor); set < 1<<len(t.choices); set++ {
+		if s.ctx.Err() != nil {
+			t.floor = append(t.floor, 0) // a bound all the same
+			continue
+		}
 		for b, k := range t.choices {
 			gb[t.ids[k]] = set>>b&1 == 1
 		}
@@ -119,8 +125,8 @@ func (s *searcher) inLB() []bool {
 // leastMoves is a bound on the cost of an ordering problem in seconds.
 func (s *searcher) leastMoves(q *ordering.Problem) (float64, error) {
 	// A segment is hardly larger than a window of that search.
-	r, err := ordering.Search(s.ctx, q, ordering.Traffic, ordering.SearchOptions{MaxStates: s.opts.MaxStates, NoWindows: true})
-	if err != nil && (r == nil || s.ctx.Err() == nil) {
+	r, err := ordering.Search(s.ctx, q, ordering.Traffic, ordering.SearchOptions{Options: ordering.Options{WorkLimit: int64(s.opts.MaxStates)}, NoWindows: true})
+	if err != nil {
 		return 0, err
 	}
 	return r.Bound * s.p.SecondsPerCost, nil

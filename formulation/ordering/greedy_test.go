@@ -1,6 +1,7 @@
 package ordering
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -34,7 +35,7 @@ func TestOrders(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		p      *Problem
-		method Method
+		method Rule
 		want   []int
 	}{
 		{"level by level", chain(), BFS, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}},
@@ -56,7 +57,7 @@ func TestOrders(t *testing.T) {
 				t.Errorf("%v, want %v", got, c.want)
 			}
 			for _, objective := range []Objective{Traffic, Peak} {
-				res, err := Solve(c.p, c.method, objective)
+				res, err := ByRule(c.p, c.method, objective)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -69,22 +70,26 @@ func TestOrders(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Solve(chain(), "best", Traffic); err == nil {
-		t.Error("an unknown method has an answer")
+	if _, err := ByRule(chain(), "best", Traffic); err == nil {
+		t.Error("an unknown rule has an answer")
 	}
 }
 
 func ExampleSolve() {
 	for _, m := range Methods() {
-		res, err := Solve(chain(), m, Traffic)
+		if m.NeedsSolver {
+			continue
+		}
+		res, err := Solve(context.Background(), chain(), Traffic, m.Name, Options{})
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
-		fmt.Println(m, res.Status, res.Cost)
+		fmt.Println(m.Name, res.Status, res.Cost)
 	}
 	// Output:
 	// bfs feasible 96
 	// dfs feasible 24
 	// heavy feasible 24
+	// search optimal 24
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dsasched/dsasched/formulation/milp"
 )
 
 // aligned reads equal shares without overlap; halo instances more on either side.
@@ -103,7 +105,7 @@ func BenchmarkGrowth(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%s", objective, c.name), func(b *testing.B) {
 				var res *Result
 				for b.Loop() {
-					res = mustSearch(b, c.p, objective, SearchOptions{TimeLimit: 10 * time.Second})
+					res = mustSearch(b, c.p, objective, SearchOptions{Options: Options{TimeLimit: 10 * time.Second}})
 				}
 				b.ReportMetric(100*res.Gap(), "gap%")
 			})
@@ -117,12 +119,12 @@ func TestGrowth(t *testing.T) {
 		if strings.HasSuffix(c.name, "=512") {
 			continue // for the benchmark
 		}
-		bounded := mustSearch(t, c.p, Traffic, SearchOptions{MaxStates: 60_000})
-		if bounded.Bound > bounded.Cost || bounded.Status == Feasible && bounded.Bound == bounded.Cost {
+		bounded := mustSearch(t, c.p, Traffic, SearchOptions{Options: Options{WorkLimit: 60_000}})
+		if bounded.Bound > bounded.Cost || bounded.Status == milp.Feasible && bounded.Bound == bounded.Cost {
 			t.Errorf("%s: %s, cost %v, bound %v", c.name, bounded.Status, bounded.Cost, bounded.Bound)
 		}
 		small := strings.HasPrefix(c.name, "components") || len(bounded.Steps) <= 63 && !strings.HasPrefix(c.name, "halo")
-		if small && bounded.Status != Optimal {
+		if small && bounded.Status != milp.Optimal {
 			t.Errorf("%s: %s, cost %v, bound %v within 60000 states", c.name, bounded.Status, bounded.Cost, bounded.Bound)
 		}
 		// Trees get a bound within 20 % of a good order from their cones, however large.

@@ -8,24 +8,19 @@ import (
 	"time"
 
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
 )
 
 // ILPOptions are the settings of the integer programs. The zero value asks for a
 // proof with every strengthening; the switches change how long it takes and never
 // the optimum.
 type ILPOptions struct {
-	// TimeLimit ends the solve; 0 is no limit.
-	TimeLimit time.Duration
-	// Start is an order of all instances to begin from, nil for the topological
-	// one.
-	Start []int
+	// Progress is that of the program that is being solved: of parts and cones first,
+	// if the problem has some.
+	Options
 	// MaxTerms is the size, in variables and terms, beyond which no program is
 	// built: the answer is then the start. 0 is [DefaultMaxTerms].
 	MaxTerms int
-	// Progress, if not nil, is told of the objective and bound of the program that is
-	// being solved, in the unit of the result's cost: of parts and cones first, if the
-	// problem has some.
-	Progress func(milp.Progress)
 
 	NoParts      bool // state connected components jointly
 	NoWindows    bool // leave out (12)
@@ -41,23 +36,21 @@ type ILPOptions struct {
 // 4 GB.
 const DefaultMaxTerms = 3_000_000
 
-// PositionILP is the position-indexed formulation: every instance by itself.
-//
-// A limit gives the best order so far with its bound. When ctx ends, the result
-// is what was known before, together with an error that wraps the context's.
-func PositionILP(ctx context.Context, solver milp.Solver, p *Problem, objective Objective, opts ILPOptions) (*Result, error) {
-	return solveILP(ctx, solver, "position-ilp", p, objective, opts, false)
+// PositionILP is the position-indexed formulation: every instance by itself. It needs
+// [Options].Solver.
+func PositionILP(ctx context.Context, p *Problem, objective Objective, opts ILPOptions) (*Result, error) {
+	return solveILP(ctx, "position-ilp", p, objective, opts, false)
 }
 
 // CountingILP is the counting formulation: classes of instances by their counts.
 // Where every output has at most one reader it counts all of them; outputs with
-// several readers are stated one by one, as in the position-indexed formulation.
-// Limits and ctx are as for [PositionILP].
-func CountingILP(ctx context.Context, solver milp.Solver, p *Problem, objective Objective, opts ILPOptions) (*Result, error) {
-	return solveILP(ctx, solver, "counting-ilp", p, objective, opts, true)
+// several readers are stated one by one, as in the position-indexed formulation. It
+// needs [Options].Solver.
+func CountingILP(ctx context.Context, p *Problem, objective Objective, opts ILPOptions) (*Result, error) {
+	return solveILP(ctx, "counting-ilp", p, objective, opts, true)
 }
 
-func solveILP(ctx context.Context, solver milp.Solver, method string, p *Problem, objective Objective, opts ILPOptions, merge bool) (*Result, error) {
+func solveILP(ctx context.Context, method string, p *Problem, objective Objective, opts ILPOptions, merge bool) (*Result, error) {
 	begin := time.Now()
 	g := NewGraph(p)
 	if objective == Traffic {
@@ -65,46 +58,39 @@ func solveILP(ctx context.Context, solver milp.Solver, method string, p *Problem
 			return NoOrder(method, objective, err)
 		}
 	}
-	parts, of, distinct, err := prepare(g, objective, opts.Start, opts.NoParts, merge)
+	parts, of, distinct, err := prepare(g, objective, &opts.Options, opts.NoParts, merge)
 	if err != nil {
 		return nil, err
 	}
-	var stopped error
+	ctx, cancel := opts.Begin(ctx)
+	defer cancel()
+	reason := milp.Complete
 	for _, a := range distinct {
 		if a.cost <= a.bound {
 			continue
 		}
-		left := time.Duration(0)
-		if opts.TimeLimit > 0 {
-			if left = opts.TimeLimit - time.Since(begin); left <= 0 {
-				break
+		cut := solve.Why(ctx)
+		if cut == milp.Complete {
+			if cut, err = a.improve(ctx, p.Name, opts, coneValues{}); err != nil {
+				return nil, fmt.Errorf("ordering: %s of %q: %w", method, p.Name, err)
 			}
 		}
-		stopped = a.improve(ctx, solver, p.Name, left, opts, coneValues{})
-		if stopped == nil && a.cost > a.bound {
-			stopped = ctx.Err() // the solver gives what it has then, and no error
-		}
-		if stopped != nil {
-			stopped = fmt.Errorf("ordering: %s of %q: %w", method, p.Name, stopped)
-			if ctx.Err() == nil {
-				return nil, stopped
-			}
-			break
+		if reason == milp.Complete {
+			reason = cut
 		}
 	}
 	res, err := assemble(method, p, g, parts, of, objective)
 	if err != nil {
 		return nil, err
 	}
-	res.Seconds = time.Since(begin).Seconds()
-	return res, stopped
+	res.finish(begin, reason)
+	return res, nil
 }
 
 // improve solves the program of a part, after those of its cones, small ones first.
 // It leaves the answer as it is if the program is too large. The values of cones
-// that are alike are found once.
-func (a *answer) improve(ctx context.Context, solver milp.Solver, name string, limit time.Duration, opts ILPOptions, values coneValues) error {
-	begin := time.Now()
+// that are alike are found once. It returns what cut it short.
+func (a *answer) improve(ctx context.Context, name string, opts ILPOptions, values coneValues) (milp.Stop, error) {
 	most := opts.MaxTerms
 	if most == 0 {
 		most = DefaultMaxTerms
@@ -115,14 +101,9 @@ func (a *answer) improve(ctx context.Context, solver milp.Solver, name string, l
 	if separate {
 		f.siblings = a.part.family().siblings()
 	}
-	if f.size() > most {
-		return nil
-	}
-	left := func() time.Duration {
-		if limit == 0 {
-			return 0
-		}
-		return max(1, limit-time.Since(begin))
+	if n := f.size(); n > most {
+		opts.Notef("no integer program of %d instances: it has about %d terms, more than %d", len(a.part.ids), n, most)
+		return milp.StopMemory, nil
 	}
 	if a.objective == Traffic && !opts.NoCones {
 		counted := a // with what is counted told from what is shared
@@ -146,12 +127,14 @@ func (a *answer) improve(ctx context.Context, solver milp.Solver, name string, l
 			value, known := values[key]
 			if !known {
 				if err := cone.begin(a.objective, nil, true); err != nil {
-					return err
+					return milp.Complete, err
 				}
 				if cone.cost > cone.bound {
 					// A large cone may not eat up the time of the whole.
-					if err := cone.improve(ctx, solver, name, left()/4, opts, values); err != nil {
-						return err
+					part, cancel := share(ctx, 4)
+					_, err := cone.improve(part, name, opts, values)
+					if cancel(); err != nil {
+						return milp.Complete, err
 					}
 				}
 				value = cone.bound
@@ -169,7 +152,15 @@ func (a *answer) improve(ctx context.Context, solver milp.Solver, name string, l
 		}
 	}
 	f.build(name)
-	return f.solve(ctx, solver, left())
+	return f.solve(ctx)
+}
+
+// share is a context with one n-th of the time that is left.
+func share(ctx context.Context, n time.Duration) (context.Context, context.CancelFunc) {
+	if deadline, limited := ctx.Deadline(); limited {
+		return context.WithTimeout(ctx, time.Until(deadline)/n)
+	}
+	return context.WithCancel(ctx)
 }
 
 // A coneCut says that the moves below class k cost at least value in each cone.
@@ -517,49 +508,40 @@ func (f *program) capacity() {
 	}
 }
 
-// solve improves the answer. Its error is the solver's.
-func (f *program) solve(ctx context.Context, solver milp.Solver, limit time.Duration) error {
-	opts := milp.Options{TimeLimit: limit}
+// solve improves the answer and returns what cut the solver short.
+func (f *program) solve(ctx context.Context) (milp.Stop, error) {
+	scale, unit := f.costGrain, 1.0
+	if f.traffic() {
+		unit = f.part.graph.Unit
+	} else {
+		scale = f.grain
+	}
+	opts := f.opts.MILP(float64(scale) / unit)
 	if !f.opts.NoStart {
 		opts.Start = f.start()
 	}
-	scale := f.costGrain
-	if !f.traffic() {
-		scale = f.grain
-	}
-	if tell := f.opts.Progress; tell != nil {
-		unit := float64(scale)
-		if f.traffic() {
-			unit /= f.part.graph.Unit
-		}
-		opts.Progress = func(p milp.Progress) {
-			p.Objective *= unit
-			p.Bound *= unit
-			tell(p)
-		}
-	}
-	sol, err := solver.Solve(ctx, f.model, opts)
+	sol, err := f.opts.Solver.Solve(ctx, f.model, opts)
 	if err != nil {
-		return err
+		return milp.Complete, err
 	}
 	if sol.Status.HasValues() {
 		cost := f.takeEvents(f.events(sol))
 		// The solver may move what need not move, at a limit or where it is free.
 		if want := int64(math.Round(sol.Objective)) * scale; cost > want {
-			return fmt.Errorf("internal error, the solver's order costs %d, its objective is %d", cost, want)
+			return milp.Complete, fmt.Errorf("internal error, the solver's order costs %d, its objective is %d", cost, want)
 		}
 	}
 	switch sol.Status {
 	case milp.Optimal, milp.Feasible, milp.Limit:
 	default:
-		return fmt.Errorf("internal error, the solver says %v of a program with a solution", sol.Status)
+		return milp.Complete, fmt.Errorf("internal error, the solver says %v of a program with a solution", sol.Status)
 	}
 	// Every cost is a multiple of the scale.
 	const tolerance = 1e-4
 	if b := math.Ceil(sol.Bound - tolerance); b > 0 && !math.IsInf(b, 0) {
 		f.bound = min(f.cost, max(f.bound, int64(b)*scale))
 	}
-	return nil
+	return sol.Stop, nil
 }
 
 // start states the answer so far as values of the variables.

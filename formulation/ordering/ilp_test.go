@@ -24,11 +24,12 @@ func solver(t testing.TB) milp.Solver {
 	return s
 }
 
-type ilp func(context.Context, milp.Solver, *Problem, Objective, ILPOptions) (*Result, error)
+type ilp func(context.Context, *Problem, Objective, ILPOptions) (*Result, error)
 
 func mustSolve(t testing.TB, f ilp, s milp.Solver, p *Problem, objective Objective, opts ILPOptions) *Result {
 	t.Helper()
-	res, err := f(context.Background(), s, p, objective, opts)
+	opts.Solver = s
+	res, err := f(context.Background(), p, objective, opts)
 	if err != nil {
 		t.Fatalf("%s: %v\n%+v", p.Name, err, p)
 	}
@@ -80,16 +81,16 @@ func TestILPAgainstBruteForce(t *testing.T) {
 				res := mustSolve(t, method, s, p, Traffic, sw.opts)
 				switch {
 				case traffic < 0:
-					if res.Status != Infeasible {
+					if res.Status != milp.Infeasible {
 						t.Fatalf("seed %d: %s, brute force finds no order", seed, res.Status)
 					}
-				case res.Status != Optimal || math.Abs(res.Cost-traffic) > 1e-9:
+				case res.Status != milp.Optimal || math.Abs(res.Cost-traffic) > 1e-9:
 					t.Fatalf("seed %d, %s, %s: %s, cost %v, brute force finds %v\n%+v", seed, res.Method, sw.name, res.Status, res.Cost, traffic, p)
 				}
 				if seed%3 != 0 {
 					continue
 				}
-				if res := mustSolve(t, method, s, p, Peak, sw.opts); res.Status != Optimal || res.Cost != float64(peak) {
+				if res := mustSolve(t, method, s, p, Peak, sw.opts); res.Status != milp.Optimal || res.Cost != float64(peak) {
 					t.Fatalf("seed %d, %s, %s: %s, peak %v, brute force finds %d\n%+v", seed, res.Method, sw.name, res.Status, res.Cost, peak, p)
 				}
 			}
@@ -110,8 +111,8 @@ func TestCountingFiles(t *testing.T) {
 			continue
 		}
 		t.Run(c.file, func(t *testing.T) {
-			res := mustSolve(t, CountingILP, s, load(t, c.file), Traffic, ILPOptions{TimeLimit: 20 * time.Second})
-			if res.Status != Optimal || res.Cost != c.traffic {
+			res := mustSolve(t, CountingILP, s, load(t, c.file), Traffic, ILPOptions{Options: Options{TimeLimit: 20 * time.Second}})
+			if res.Status != milp.Optimal || res.Cost != c.traffic {
 				t.Errorf("%s, cost %v, bound %v, want %v", res.Status, res.Cost, res.Bound, c.traffic)
 			}
 		})
@@ -124,7 +125,7 @@ func BenchmarkCountingFiles(b *testing.B) {
 		b.Run(c.file, func(b *testing.B) {
 			p := load(b, c.file)
 			for b.Loop() {
-				res := mustSolve(b, CountingILP, s, p, Traffic, ILPOptions{TimeLimit: time.Minute})
+				res := mustSolve(b, CountingILP, s, p, Traffic, ILPOptions{Options: Options{TimeLimit: time.Minute}})
 				b.ReportMetric(100*res.Gap(), "gap%")
 			}
 		})
@@ -139,21 +140,10 @@ func BenchmarkPositionFiles(b *testing.B) {
 		for _, opts := range []ILPOptions{{}, {NoCones: true, NoSymmetry: true}} {
 			b.Run(fmt.Sprintf("%s/without=%v", file, opts.NoCones), func(b *testing.B) {
 				p := load(b, file)
-				g := NewGraph(p)
 				opts.TimeLimit = time.Minute
-				least := math.Inf(1)
-				for _, m := range Methods() {
-					order, err := Order(g, m)
-					if err != nil {
-						b.Fatal(err)
-					}
-					r, err := Fixed(string(m), g, order, Traffic)
-					if err != nil {
-						b.Fatal(err)
-					}
-					if r.Cost < least {
-						least, opts.Start = r.Cost, order
-					}
+				var err error
+				if opts.Start, err = BestRule(NewGraph(p), Traffic); err != nil {
+					b.Fatal(err)
 				}
 				for b.Loop() {
 					res := mustSolve(b, PositionILP, s, p, Traffic, opts)
@@ -164,22 +154,16 @@ func BenchmarkPositionFiles(b *testing.B) {
 	}
 }
 
-// At limits the programs answer with what they were given and a valid bound.
-func TestILPLimits(t *testing.T) {
+// A program that would be too large is not built: a note says so, and the start is the
+// answer.
+func TestILPTooLarge(t *testing.T) {
 	s := solver(t)
 	p := chainOf([]int{8, 8, 8}, 1, 2)
-	best := mustSearch(t, p, Traffic, SearchOptions{MaxStates: 100_000})
 	for _, method := range []ilp{PositionILP, CountingILP} {
-		for _, opts := range []ILPOptions{{MaxTerms: 10}, {TimeLimit: time.Nanosecond}} {
-			res := mustSolve(t, method, s, p, Traffic, opts)
-			if res.Status != Feasible || res.Bound > best.Cost {
-				t.Errorf("%s, %+v: %s, cost %v, bound %v; an order of %v is known", res.Method, opts, res.Status, res.Cost, res.Bound, best.Cost)
-			}
-		}
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		if res, err := method(ctx, s, p, Traffic, ILPOptions{}); !errors.Is(err, context.Canceled) || res == nil || !res.HasOrder() {
-			t.Errorf("%+v, %v", res, err)
+		notes := 0
+		res := mustSolve(t, method, s, p, Traffic, ILPOptions{MaxTerms: 10, Options: Options{Note: func(string) { notes++ }}})
+		if res.Status != milp.Feasible || res.Stop != milp.StopMemory || notes != 1 {
+			t.Errorf("%s: %s, %v, %d notes", res.Method, res.Status, res.Stop, notes)
 		}
 	}
 }
@@ -214,9 +198,9 @@ func TestILPInterrupted(t *testing.T) {
 	best := mustSearch(t, p, Traffic, SearchOptions{})
 	for _, method := range []ilp{PositionILP, CountingILP} {
 		ctx, cancel := context.WithCancel(context.Background())
-		res, err := method(ctx, interrupter{solver(t), cancel}, p, Traffic, ILPOptions{NoCones: true})
+		res, err := method(ctx, p, Traffic, ILPOptions{NoCones: true, Options: Options{Solver: interrupter{solver(t), cancel}}})
 		cancel()
-		if res == nil {
+		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := Check(p, res); err != nil {
@@ -225,8 +209,8 @@ func TestILPInterrupted(t *testing.T) {
 		if res.Cost >= start.Cost || res.Cost < best.Cost || res.Bound > best.Cost {
 			t.Errorf("%s: cost %v, bound %v; the start costs %v, the best order %v", res.Method, res.Cost, res.Bound, start.Cost, best.Cost)
 		}
-		if (res.Status == Optimal) != (err == nil) || err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %s, %v", res.Method, res.Status, err)
+		if want := map[bool]milp.Stop{true: milp.Complete, false: milp.StopCancelled}[res.Status == milp.Optimal]; res.Stop != want {
+			t.Errorf("%s: %s, %v", res.Method, res.Status, res.Stop)
 		}
 		t.Logf("%s: %s, cost %v of %v to %v, bound %v", res.Method, res.Status, res.Cost, best.Cost, start.Cost, res.Bound)
 	}
@@ -236,7 +220,7 @@ func TestILPLiterature(t *testing.T) {
 	s := solver(t)
 	for _, c := range literature {
 		for _, method := range []ilp{PositionILP, CountingILP} {
-			if res := mustSolve(t, method, s, graphOf(c.name, 0, c.ops), Peak, ILPOptions{}); res.Status != Optimal || res.Cost != float64(c.peak) {
+			if res := mustSolve(t, method, s, graphOf(c.name, 0, c.ops), Peak, ILPOptions{}); res.Status != milp.Optimal || res.Cost != float64(c.peak) {
 				t.Errorf("%s, %s: %s, peak %v, published %d", c.name, res.Method, res.Status, res.Cost, c.peak)
 			}
 		}

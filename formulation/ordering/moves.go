@@ -3,6 +3,8 @@ package ordering
 import (
 	"fmt"
 	"slices"
+
+	"github.com/dsasched/dsasched/formulation/milp"
 )
 
 // Sequence makes the moves that a fixed order of all instances needs, and no
@@ -140,7 +142,7 @@ func Fixed(method string, g *Graph, order []int, objective Objective) (*Result, 
 // any other error as it is.
 func NoOrder(method string, objective Objective, err error) (*Result, error) {
 	if e, ok := err.(*InfeasibleError); ok {
-		return &Result{Method: method, Objective: objective, Status: Infeasible, Infeasible: e}, nil
+		return &Result{Method: method, Objective: objective, Status: milp.Infeasible, Infeasible: e}, nil
 	}
 	return nil, err
 }
@@ -148,9 +150,9 @@ func NoOrder(method string, objective Objective, err error) (*Result, error) {
 // Result states an order in the units of the file. Cost and bound are in units
 // of cost, or in bytes for [Peak].
 func (g *Graph) Result(method string, objective Objective, steps []Step, cost, bound, peak int64) *Result {
-	r := &Result{Method: method, Objective: objective, Status: Feasible, PeakBytes: peak, Steps: steps}
+	r := &Result{Method: method, Objective: objective, Status: milp.Feasible, PeakBytes: peak, Steps: steps}
 	if bound >= cost {
-		r.Status = Optimal
+		r.Status = milp.Optimal
 	}
 	unit := g.Unit
 	if objective == Peak {

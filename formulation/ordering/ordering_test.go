@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/dsasched/dsasched/formulation/milp"
 )
 
 // residual has a shared output, a halo, a whole read and costs that differ.
@@ -148,7 +150,7 @@ func TestGraph(t *testing.T) {
 // is away.
 func byHand(t testing.TB) (*Problem, *Result) {
 	p := problem(t, strings.Replace(residual, `"capacity_bytes": 11`, `"capacity_bytes": 9`, 1))
-	return p, &Result{Method: "by hand", Objective: Traffic, Status: Feasible, Cost: 3, Bound: 0, PeakBytes: 9, Steps: []Step{
+	return p, &Result{Method: "by hand", Objective: Traffic, Status: milp.Feasible, Cost: 3, Bound: 0, PeakBytes: 9, Steps: []Step{
 		{Run: Ref{0, 0}}, {Run: Ref{1, 0}}, {Run: Ref{0, 1}, Store: nil},
 		{Store: []Ref{{1, 0}}, Run: Ref{1, 1}}, {Load: []Ref{{1, 0}}, Run: Ref{2, 0}},
 	}}
@@ -187,20 +189,20 @@ func TestCheck(t *testing.T) {
 		{"peak", func(p *Problem, r *Result) { r.PeakBytes = 8 }, "peak_bytes: found 8, expected 9"},
 		{"bound", func(p *Problem, r *Result) { r.Bound = 4 }, "bound: found 4, expected at most the cost of 3"},
 		{"bound that is none", func(p *Problem, r *Result) { r.Bound = math.NaN() }, "bound: found NaN"},
-		{"not proven", func(p *Problem, r *Result) { r.Status = Optimal }, `status: found "optimal", but the bound is 0 and the cost 3`},
+		{"not proven", func(p *Problem, r *Result) { r.Status = milp.Optimal }, `status: found "optimal", but the bound is 0 and the cost 3`},
 		{"proven", func(p *Problem, r *Result) { r.Bound = 3 }, `status: found "feasible", but the bound is 3 and the cost 3`},
-		{"status", func(p *Problem, r *Result) { r.Status = "good" }, `status: found "good"`},
+		{"status", func(p *Problem, r *Result) { r.Status = 99 }, `status: found "Status(99)"`},
 		{"objective", func(p *Problem, r *Result) { r.Objective = "time" }, `objective: found "time"`},
 		{"moves for the peak", func(p *Problem, r *Result) { r.Objective = Peak }, `objective "peak" with 4 bytes moved`},
-		{"limit", func(p *Problem, r *Result) { r.Status = Limit }, `status "limit" with 5 steps`},
-		{"infeasible", func(p *Problem, r *Result) { r.Status = Infeasible }, `status "infeasible" with 5 steps`},
-		{"infeasible without proof", func(p *Problem, r *Result) { r.Status, r.Steps = Infeasible, nil }, `instance: found none`},
+		{"limit", func(p *Problem, r *Result) { r.Status = milp.Limit }, `status "limit" with 5 steps`},
+		{"infeasible", func(p *Problem, r *Result) { r.Status = milp.Infeasible }, `status "infeasible" with 5 steps`},
+		{"infeasible without proof", func(p *Problem, r *Result) { r.Status, r.Steps = milp.Infeasible, nil }, `instance: found none`},
 		{"infeasible, but it fits", func(p *Problem, r *Result) {
-			r.Status, r.Steps, r.Infeasible = Infeasible, nil, &InfeasibleError{Instance: Ref{2, 0}, MissingBytes: 1}
+			r.Status, r.Steps, r.Infeasible = milp.Infeasible, nil, &InfeasibleError{Instance: Ref{2, 0}, MissingBytes: 1}
 		}, `missing_bytes: found 1, but [2 0] needs 9 of 9`},
 		{"infeasible, tensors missing", func(p *Problem, r *Result) {
 			p.CapacityBytes = 8
-			r.Status, r.Steps, r.Infeasible = Infeasible, nil, &InfeasibleError{Instance: Ref{2, 0}, MissingBytes: 1}
+			r.Status, r.Steps, r.Infeasible = milp.Infeasible, nil, &InfeasibleError{Instance: Ref{2, 0}, MissingBytes: 1}
 		}, `tensors: 4 that [2 0] touches are missing`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -235,7 +237,7 @@ func TestInfeasible(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &InfeasibleError{Instance: Ref{2, 0}, Tensors: []Ref{{0, 1}, {1, 0}, {1, 1}, {2, 0}}, MissingBytes: 3}
-	if res.Status != Infeasible || !reflect.DeepEqual(res.Infeasible, want) {
+	if res.Status != milp.Infeasible || !reflect.DeepEqual(res.Infeasible, want) {
 		t.Errorf("%+v, want %+v", res.Infeasible, want)
 	}
 	if _, err := Check(p, res); err != nil {
@@ -355,7 +357,7 @@ func ExampleCheck() {
 		fmt.Println(err)
 		return
 	}
-	r := &Result{Objective: Traffic, Status: Optimal, Cost: 6, Bound: 6, PeakBytes: 8, Steps: []Step{
+	r := &Result{Objective: Traffic, Status: milp.Optimal, Cost: 6, Bound: 6, PeakBytes: 8, Steps: []Step{
 		{Run: Ref{0, 0}}, {Store: []Ref{{0, 0}}, Run: Ref{0, 1}}, {Load: []Ref{{0, 0}}, Run: Ref{1, 0}}}}
 	v, err := Check(p, r)
 	fmt.Println(v.Cost, v.PeakBytes, err)

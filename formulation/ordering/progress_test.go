@@ -31,8 +31,8 @@ func TestProgress(t *testing.T) {
 			}
 			reports = nil
 		}
-		res, err := Search(context.Background(), p, objective, SearchOptions{Progress: tell, NoCones: true})
-		if err != nil || res.Status != Optimal || res.Cost <= 0 {
+		res, err := Search(context.Background(), p, objective, SearchOptions{Options: Options{Progress: tell}, NoCones: true})
+		if err != nil || res.Status != milp.Optimal || res.Cost <= 0 {
 			t.Fatalf("%+v, %v", res, err)
 		}
 		if last := reports[len(reports)-1]; last.Objective != res.Cost || last.Bound != res.Cost {
@@ -42,7 +42,7 @@ func TestProgress(t *testing.T) {
 		if missing != nil {
 			continue
 		}
-		ilp, err := CountingILP(context.Background(), solver, p, objective, ILPOptions{Progress: tell, NoParts: true, NoCones: true, NoStart: true})
+		ilp, err := CountingILP(context.Background(), p, objective, ILPOptions{Options: Options{Progress: tell, Solver: solver}, NoParts: true, NoCones: true, NoStart: true})
 		if err != nil || ilp.Cost != res.Cost {
 			t.Fatalf("%+v, %v, want %g", ilp, err, res.Cost)
 		}

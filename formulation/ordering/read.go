@@ -2,6 +2,7 @@ package ordering
 
 import (
 	"bytes"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 	"os"
 	"slices"
 	"strconv"
+
+	"github.com/dsasched/dsasched/formulation/milp"
 )
 
 // maxFileBytes keeps a file that is no ordering problem from filling the memory.
@@ -118,9 +121,9 @@ func ReadResult(file string, data []byte) (*Result, error) {
 	needed := []string{"objective", "status", "steps"}
 	if m, ok := root.(map[string]any); ok {
 		switch m["status"] {
-		case string(Optimal), string(Feasible):
+		case milp.Optimal.String(), milp.Feasible.String():
 			needed = append(needed, "cost", "bound", "peak_bytes")
-		case string(Infeasible):
+		case milp.Infeasible.String():
 			needed = append(needed, "instance", "tensors", "missing_bytes")
 			res.Infeasible = e
 		}
@@ -128,7 +131,8 @@ func ReadResult(file string, data []byte) (*Result, error) {
 	r.object(root, "", fields{
 		"method":        func(v any, at string) { res.Method = r.text(v, at) },
 		"objective":     func(v any, at string) { res.Objective = Objective(r.text(v, at)) },
-		"status":        func(v any, at string) { res.Status = Status(r.text(v, at)) },
+		"status":        func(v any, at string) { r.word(v, at, &res.Status, "optimal, feasible, infeasible or limit") },
+		"stop":          func(v any, at string) { r.word(v, at, &res.Stop, "a reason to stop, such as \"time limit\"") },
 		"cost":          func(v any, at string) { res.Cost = r.number(v, at) },
 		"bound":         func(v any, at string) { res.Bound = r.number(v, at) },
 		"peak_bytes":    func(v any, at string) { res.PeakBytes = r.whole(v, at) },
@@ -298,6 +302,13 @@ func (r *reader) text(v any, at string) string {
 		r.fail(at, describe(v), "a text")
 	}
 	return s
+}
+
+// word reads a text that has its own type.
+func (r *reader) word(v any, at string, to encoding.TextUnmarshaler, expected string) {
+	if err := to.UnmarshalText([]byte(r.text(v, at))); err != nil {
+		r.fail(at, describe(v), expected)
+	}
 }
 
 func (r *reader) number(v any, at string) float64 {

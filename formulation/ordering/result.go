@@ -4,6 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"time"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
 )
 
 // An Objective is what an order is to be best at.
@@ -15,16 +19,8 @@ const (
 	Peak    Objective = "peak"    // least capacity without any
 )
 
-// A Status is what is known of an order.
-type Status string
-
-// The statuses.
-const (
-	Optimal    Status = "optimal"    // proven to be a best one
-	Feasible   Status = "feasible"   // its bound is below its cost
-	Infeasible Status = "infeasible" // there is none
-	Limit      Status = "limit"      // none was found within the limits
-)
+// Options are what every method takes; a start is an order of all instances by ID.
+type Options = solve.Options[[]int]
 
 // A Step is a run of one instance, with the moves before it.
 type Step struct {
@@ -38,7 +34,8 @@ type Step struct {
 type Result struct {
 	Method    string
 	Objective Objective
-	Status    Status
+	Status    milp.Status
+	Stop      milp.Stop // why the method ended without a proof
 	// Cost of the order, or its capacity in bytes for [Peak]; no order costs less
 	// than Bound.
 	Cost, Bound float64
@@ -63,22 +60,23 @@ func (e *InfeasibleError) Error() string {
 
 // resultJSON is the file format. What is absent has no meaning.
 type resultJSON struct {
-	Method       string    `json:"method"`
-	Objective    Objective `json:"objective"`
-	Status       Status    `json:"status"`
-	Cost         *float64  `json:"cost,omitempty"`
-	Bound        *float64  `json:"bound,omitempty"`
-	PeakBytes    *int64    `json:"peak_bytes,omitempty"`
-	Seconds      float64   `json:"seconds"`
-	Instance     *Ref      `json:"instance,omitempty"`
-	Tensors      []Ref     `json:"tensors,omitempty"`
-	MissingBytes *int64    `json:"missing_bytes,omitempty"`
-	Steps        []Step    `json:"steps"`
+	Method       string      `json:"method"`
+	Objective    Objective   `json:"objective"`
+	Status       milp.Status `json:"status"`
+	Stop         milp.Stop   `json:"stop,omitempty"`
+	Cost         *float64    `json:"cost,omitempty"`
+	Bound        *float64    `json:"bound,omitempty"`
+	PeakBytes    *int64      `json:"peak_bytes,omitempty"`
+	Seconds      float64     `json:"seconds"`
+	Instance     *Ref        `json:"instance,omitempty"`
+	Tensors      []Ref       `json:"tensors,omitempty"`
+	MissingBytes *int64      `json:"missing_bytes,omitempty"`
+	Steps        []Step      `json:"steps"`
 }
 
 // MarshalJSON writes the file format.
 func (r *Result) MarshalJSON() ([]byte, error) {
-	j := resultJSON{Method: r.Method, Objective: r.Objective, Status: r.Status, Seconds: r.Seconds, Steps: r.Steps}
+	j := resultJSON{Method: r.Method, Objective: r.Objective, Status: r.Status, Stop: r.Stop, Seconds: r.Seconds, Steps: r.Steps}
 	if j.Steps == nil {
 		j.Steps = []Step{}
 	}
@@ -92,11 +90,11 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 		}
 	}
 	switch r.Status {
-	case Optimal, Feasible:
+	case milp.Optimal, milp.Feasible:
 		j.Cost, j.Bound, j.PeakBytes = &r.Cost, &r.Bound, &r.PeakBytes
-	case Limit:
+	case milp.Limit:
 		j.Bound = &r.Bound
-	case Infeasible:
+	case milp.Infeasible:
 		if e := r.Infeasible; e != nil {
 			j.Instance, j.Tensors, j.MissingBytes = &e.Instance, e.Tensors, &e.MissingBytes
 		}
@@ -104,17 +102,26 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 	return json.Marshal(j)
 }
 
+// finish sets what only the method knows.
+func (r *Result) finish(began time.Time, stop milp.Stop) {
+	r.Seconds = time.Since(began).Seconds()
+	if r.Status != milp.Optimal {
+		r.Stop = stop
+	}
+}
+
 // HasOrder reports whether the result comes with an order.
-func (r *Result) HasOrder() bool { return r.Status == Optimal || r.Status == Feasible }
+func (r *Result) HasOrder() bool { return r.Status.HasValues() }
 
 // Gap is how far Bound is below Cost, as a share of Cost: 0 where they meet,
 // +Inf without an order.
-func (r *Result) Gap() float64 {
-	switch {
-	case !r.HasOrder():
-		return math.Inf(1)
-	case r.Cost == r.Bound:
-		return 0
+func (r *Result) Gap() float64 { return r.Outcome().Gap() }
+
+// Outcome is what the answer says of itself, in the unit of Cost.
+func (r *Result) Outcome() solve.Outcome {
+	o := solve.Outcome{Status: r.Status, Objective: r.Cost, Bound: r.Bound, Stop: r.Stop}
+	if !r.HasOrder() {
+		o.Objective = math.Inf(1)
 	}
-	return (r.Cost - r.Bound) / r.Cost
+	return o
 }

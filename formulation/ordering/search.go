@@ -2,33 +2,25 @@ package ordering
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"math/bits"
 	"slices"
 	"time"
 
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
 )
 
 // SearchOptions are the settings of [Search]. The zero value asks for a proof
 // with everything on, within the default limits. The switches change how long a
 // proof takes and never the optimum.
 type SearchOptions struct {
-	// TimeLimit ends the search; 0 is no limit.
-	TimeLimit time.Duration
-	// MaxStates is the most states kept at a time; 0 is no limit of its own.
-	MaxStates int
-	// MaxBytes is the most memory that states take; 0 is [DefaultMaxBytes].
-	MaxBytes int64
-	// Start is an order of all instances to begin from, nil for none.
-	Start []int
+	// WorkLimit is the most states kept at a time, MemoryBytes the most memory that
+	// states take; 0 is [DefaultMaxBytes].
+	Options
 	// BeamWidth is how many states per depth the first, incomplete search keeps;
 	// 0 chooses by the number of instances.
 	BeamWidth int
-	// Progress, if not nil, is told of better orders and, now and then, of better
-	// bounds, in the unit of the result's cost. It holds the search up while it runs.
-	Progress func(milp.Progress)
 
 	NoParts     bool // solve connected components jointly
 	NoClasses   bool // tell all instances apart
@@ -45,9 +37,7 @@ type SearchOptions struct {
 const DefaultMaxBytes = 1 << 30
 
 // Search is the state-space search of the package's essay: exact for every
-// valid problem and both objectives. At a limit the result is the best order so
-// far with a proven bound. When ctx ends, it is that as well, together with an
-// error that wraps the context's.
+// valid problem and both objectives.
 func Search(ctx context.Context, p *Problem, objective Objective, opts SearchOptions) (*Result, error) {
 	begin := time.Now()
 	g := NewGraph(p)
@@ -56,19 +46,18 @@ func Search(ctx context.Context, p *Problem, objective Objective, opts SearchOpt
 			return NoOrder("search", objective, err)
 		}
 	}
-	parts, of, distinct, err := prepare(g, objective, opts.Start, opts.NoParts, !opts.NoClasses)
+	parts, of, distinct, err := prepare(g, objective, &opts.Options, opts.NoParts, !opts.NoClasses)
 	if err != nil {
 		return nil, err
 	}
-	stop := &limits{ctx: ctx, maxStates: opts.MaxStates, maxBytes: opts.MaxBytes}
+	ctx, cancel := opts.Begin(ctx)
+	defer cancel()
+	stop := &limits{ctx: ctx, maxStates: int(opts.WorkLimit), maxBytes: opts.MemoryBytes}
 	if stop.maxBytes == 0 {
 		stop.maxBytes = DefaultMaxBytes
 	}
-	if opts.TimeLimit > 0 {
-		stop.deadline = begin.Add(opts.TimeLimit)
-	}
 	if opts.Progress != nil {
-		stop.watch = watch(opts.Progress, begin, g.Unit, of, objective)
+		stop.watch = watch(opts.Reporter(), g.Unit, of, objective)
 	}
 	if !opts.NoCones && !opts.NoClasses && !opts.NoBound {
 		values := coneValues{}
@@ -93,8 +82,11 @@ func Search(ctx context.Context, p *Problem, objective Objective, opts SearchOpt
 			a.beam(stop, opts, len(g.Refs))
 		}
 	}
+	reason := milp.Complete
 	for _, a := range distinct {
-		a.prove(stop, opts)
+		if cut := a.prove(stop, opts); reason == milp.Complete || cut == milp.StopCancelled {
+			reason = cut
+		}
 		if stop.watch != nil {
 			stop.watch(true)
 		}
@@ -104,37 +96,26 @@ func Search(ctx context.Context, p *Problem, objective Objective, opts SearchOpt
 	if err != nil {
 		return nil, err
 	}
-	res.Seconds = time.Since(begin).Seconds()
-	if err := ctx.Err(); err != nil && res.Status != Optimal {
-		return res, fmt.Errorf("ordering: search of %q: %w", p.Name, err)
-	}
+	res.finish(begin, reason)
 	return res, nil
 }
 
 // limits say when to stop.
 type limits struct {
 	ctx       context.Context
-	deadline  time.Time
 	maxStates int
 	maxBytes  int64
 	ticks     int
-	over      bool
-	watch     func(atOnce bool) // tells of progress; nil: to nobody
+	over      milp.Stop      // set when the context has ended
+	watch     func(due bool) // reports progress; nil: no sink
 }
 
-// reportEvery is how much time passes at least between two reports of a better
-// bound.
-const reportEvery = 200 * time.Millisecond
-
-// watch is a function that reports what is known of all parts together, if there is
-// news: a better bound at once, or when it is time for it.
-func watch(progress func(milp.Progress), begin time.Time, unit float64, of []*answer, objective Objective) func(atOnce bool) {
+// watch reports what is known of all parts together.
+func watch(report func(objective, bound float64, due bool), unit float64, of []*answer, objective Objective) func(due bool) {
 	if objective == Peak {
 		unit = 1 // bytes
 	}
-	told := milp.Progress{Objective: math.Inf(1), Bound: math.Inf(-1)}
-	var last time.Time
-	return func(atOnce bool) {
+	return func(due bool) {
 		var cost, bound int64
 		for _, a := range of {
 			low := min(a.bound, a.cost)
@@ -144,26 +125,23 @@ func watch(progress func(milp.Progress), begin time.Time, unit float64, of []*an
 				cost, bound = cost+a.cost, bound+low
 			}
 		}
-		p := milp.Progress{Objective: float64(cost) / unit, Bound: float64(bound) / unit}
-		p.Improved = p.Objective < told.Objective
-		if now := time.Now(); p.Improved || p.Bound > told.Bound && (atOnce || now.Sub(last) >= reportEvery) {
-			p.Seconds = now.Sub(begin).Seconds()
-			told, last = p, now
-			progress(p)
-		}
+		report(float64(cost)/unit, float64(bound)/unit, due)
 	}
 }
 
-// reached looks at the clock now and then, and at the size of s always.
-func (l *limits) reached(s *space) bool {
-	if l.maxStates > 0 && s.count >= l.maxStates || s.bytes() > l.maxBytes {
-		return true
+// reached polls the context every few calls, and the size of s always.
+func (l *limits) reached(s *space) milp.Stop {
+	switch {
+	case l.maxStates > 0 && s.count >= l.maxStates:
+		return milp.StopWork
+	case s.bytes() > l.maxBytes:
+		return milp.StopMemory
 	}
 	if l.ticks++; l.watch != nil && l.ticks%64 == 1 {
 		l.watch(false)
 	}
-	if l.ticks%8 == 1 || l.over {
-		l.over = l.over || l.ctx.Err() != nil || !l.deadline.IsZero() && time.Now().After(l.deadline)
+	if l.ticks%8 == 1 && l.over == milp.Complete {
+		l.over = solve.Why(l.ctx)
 	}
 	return l.over
 }
@@ -189,9 +167,9 @@ func (a *answer) beam(stop *limits, opts SearchOptions, n int) {
 	width := opts.BeamWidth
 	if width == 0 {
 		width = min(max(100_000/n, 8), 200)
-		if opts.MaxStates > 0 {
+		if most := int(opts.WorkLimit); most > 0 {
 			// Some ten children per state, and the search should see its end.
-			width = max(1, min(width, opts.MaxStates/(16*n)))
+			width = max(1, min(width, most/(16*n)))
 		}
 	}
 	s := newSpace(a, opts)
@@ -207,12 +185,12 @@ func (a *answer) beam(stop *limits, opts SearchOptions, n int) {
 			if s.node(id).dropped {
 				continue
 			}
-			if stop.reached(s) {
+			if stop.reached(s) != milp.Complete {
 				return
 			}
 			s.expand(id, func(child int32) bool {
 				next = append(next, child)
-				return !stop.reached(s)
+				return stop.reached(s) == milp.Complete
 			})
 		}
 		slices.SortStableFunc(next, func(x, y int32) int {
@@ -234,10 +212,10 @@ func (a *answer) beam(stop *limits, opts SearchOptions, n int) {
 	a.takeEvents(s.path(layer[0]))
 }
 
-// prove is the complete search.
-func (a *answer) prove(stop *limits, opts SearchOptions) {
+// prove is the complete search; it returns what cut it short.
+func (a *answer) prove(stop *limits, opts SearchOptions) milp.Stop {
 	if a.cost <= a.bound {
-		return
+		return milp.Complete
 	}
 	s := newSpace(a, opts)
 	s.upper = a.cost
@@ -246,9 +224,9 @@ func (a *answer) prove(stop *limits, opts SearchOptions) {
 		s.open.push(s.entry(root))
 	}
 	for len(s.open) > 0 {
-		if stop.reached(s) {
+		if cut := stop.reached(s); cut != milp.Complete {
 			a.bound = max(a.bound, s.open[0].estimate)
-			return
+			return cut
 		}
 		e := s.open.pop()
 		if s.node(e.id).dropped {
@@ -257,23 +235,22 @@ func (a *answer) prove(stop *limits, opts SearchOptions) {
 		if e.depth == len(a.part.ids) {
 			a.takeEvents(s.path(e.id))
 			a.bound = a.cost
-			return
+			return milp.Complete
 		}
 		a.bound = max(a.bound, e.estimate)
-		cut := false
+		cut := milp.Complete
 		s.expand(e.id, func(child int32) bool {
 			s.open.push(s.entry(child))
-			if stop.reached(s) {
-				cut = true
-			}
-			return !cut
+			cut = stop.reached(s)
+			return cut == milp.Complete
 		})
-		if cut {
-			return // the bound is that of the state that was left half-way
+		if cut != milp.Complete {
+			return cut // the bound is that of the state that was left half-way
 		}
 	}
 	// Nothing below the order that is known.
 	a.bound = a.cost
+	return milp.Complete
 }
 
 // A space holds the states of one search. A state is, per class, how many have
@@ -670,7 +647,7 @@ func (s *space) missing(k int) int64 {
 	return n
 }
 
-// atOnce tells whether some best way on begins with a run of class k: section
+// atOnce reports whether some best way on begins with a run of class k: section
 // "Running at once" of the essay.
 func (s *space) atOnce(k int, used, cost int64) bool {
 	c := &s.classes[k]
@@ -707,7 +684,7 @@ func (s *space) atOnce(k int, used, cost int64) bool {
 	return freed >= c.out && (dear || s.objective == Peak)
 }
 
-// lastReader tells whether the next run of class k is the last to read the shared
+// lastReader reports whether the next run of class k is the last to read the shared
 // output j.
 func (s *space) lastReader(j, k int) bool {
 	for _, r := range s.classes[j].readers {

@@ -3,11 +3,12 @@ package ordering
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"math"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dsasched/dsasched/formulation/milp"
 )
 
 func mustSearch(t testing.TB, p *Problem, objective Objective, opts SearchOptions) *Result {
@@ -49,9 +50,9 @@ func TestSearchAgainstBruteForce(t *testing.T) {
 		}
 		traffic, peak := bruteForce(p)
 		// Greedy orders cost no less, and their bounds hold.
-		for _, m := range Methods() {
+		for _, m := range Rules() {
 			for objective, best := range map[Objective]float64{Traffic: traffic, Peak: float64(peak)} {
-				res, err := Solve(p, m, objective)
+				res, err := ByRule(p, m, objective)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -70,13 +71,13 @@ func TestSearchAgainstBruteForce(t *testing.T) {
 			res := mustSearch(t, p, Traffic, sw.opts)
 			switch {
 			case traffic < 0:
-				if res.Status != Infeasible {
+				if res.Status != milp.Infeasible {
 					t.Fatalf("seed %d, %s: %s, brute force finds no order", seed, sw.name, res.Status)
 				}
-			case res.Status != Optimal || math.Abs(res.Cost-traffic) > 1e-9:
+			case res.Status != milp.Optimal || math.Abs(res.Cost-traffic) > 1e-9:
 				t.Fatalf("seed %d, %s: %s, cost %v, brute force finds %v\n%+v", seed, sw.name, res.Status, res.Cost, traffic, p)
 			}
-			if res := mustSearch(t, p, Peak, sw.opts); res.Status != Optimal || res.Cost != float64(peak) {
+			if res := mustSearch(t, p, Peak, sw.opts); res.Status != milp.Optimal || res.Cost != float64(peak) {
 				t.Fatalf("seed %d, %s: %s, peak %v, brute force finds %d\n%+v", seed, sw.name, res.Status, res.Cost, peak, p)
 			}
 		}
@@ -129,13 +130,13 @@ func testMistake(t *testing.T, p *Problem, m mistakes, right, wrong float64) {
 		t.Errorf("brute force finds %v, want %v", got, right)
 	}
 	for _, sw := range switches {
-		if res := mustSearch(t, p, Traffic, sw.opts); res.Cost != right || res.Status != Optimal {
+		if res := mustSearch(t, p, Traffic, sw.opts); res.Cost != right || res.Status != milp.Optimal {
 			t.Errorf("%s: %s, cost %v, want %v", sw.name, res.Status, res.Cost, right)
 		}
 	}
 	s := solver(t)
 	for _, method := range []ilp{PositionILP, CountingILP} {
-		if res := mustSolve(t, method, s, p, Traffic, ILPOptions{}); res.Cost != right || res.Status != Optimal {
+		if res := mustSolve(t, method, s, p, Traffic, ILPOptions{}); res.Cost != right || res.Status != milp.Optimal {
 			t.Errorf("%s: %s, cost %v, want %v", res.Method, res.Status, res.Cost, right)
 		}
 	}
@@ -144,19 +145,19 @@ func testMistake(t *testing.T, p *Problem, m mistakes, right, wrong float64) {
 // At a limit of states, memory or time there is an order and a valid bound.
 func TestSearchLimits(t *testing.T) {
 	p := chainOf([]int{8, 8, 8, 8}, 1, 2)
-	for name, opts := range map[string]SearchOptions{
-		"states": {MaxStates: 500}, "one state": {MaxStates: 1}, "memory": {MaxBytes: 1 << 20}, "time": {TimeLimit: time.Millisecond},
+	for name, opts := range map[string]Options{
+		"work limit": {WorkLimit: 500}, "memory limit": {MemoryBytes: 1 << 20}, "time limit": {TimeLimit: time.Millisecond},
 	} {
-		res := mustSearch(t, p, Traffic, opts)
-		if res.Status != Feasible || res.Bound >= res.Cost {
-			t.Errorf("%s: %s, cost %v, bound %v", name, res.Status, res.Cost, res.Bound)
+		res := mustSearch(t, p, Traffic, SearchOptions{Options: opts})
+		if res.Status != milp.Feasible || res.Bound >= res.Cost || res.Stop.String() != name {
+			t.Errorf("%s: %s, %v, cost %v, bound %v", name, res.Status, res.Stop, res.Cost, res.Bound)
 		}
 	}
 	// Bounds hold whenever the search stops, and costs never rise.
 	for seed := range uint64(300) {
 		p := randomProblem(seed, 8)
 		best := mustSearch(t, p, Traffic, SearchOptions{})
-		if best.Status == Infeasible {
+		if best.Status == milp.Infeasible {
 			continue
 		}
 		for states := 1; states < 200; states *= 3 {
@@ -165,7 +166,7 @@ func TestSearchLimits(t *testing.T) {
 				if objective == Peak {
 					want = mustSearch(t, p, Peak, SearchOptions{})
 				}
-				res := mustSearch(t, p, objective, SearchOptions{MaxStates: states, NoBeam: states%2 == 0})
+				res := mustSearch(t, p, objective, SearchOptions{Options: Options{WorkLimit: int64(states)}, NoBeam: states%2 == 0})
 				if res.Bound > want.Cost || res.Cost < want.Cost {
 					t.Fatalf("seed %d, %d states, %s: cost %v, bound %v, the optimum is %v", seed, states, objective, res.Cost, res.Bound, want.Cost)
 				}
@@ -174,26 +175,9 @@ func TestSearchLimits(t *testing.T) {
 	}
 }
 
-func TestSearchCancelled(t *testing.T) {
-	p := chainOf([]int{16, 16, 16, 16}, 1, 2)
-	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
-	defer cancel()
-	begin := time.Now()
-	res, err := Search(ctx, p, Traffic, SearchOptions{})
-	if !errors.Is(err, context.DeadlineExceeded) || res == nil || res.Status != Feasible {
-		t.Fatalf("%+v, %v", res, err)
-	}
-	if took := time.Since(begin); took > 2*time.Second {
-		t.Errorf("took %v after 50 ms", took)
-	}
-	if _, err := Check(p, res); err != nil {
-		t.Error(err)
-	}
-}
-
 // Same input, same output, byte for byte, also where a limit of states ends it.
 func TestSearchIsDeterministic(t *testing.T) {
-	for _, opts := range []SearchOptions{{}, {MaxStates: 3000}} {
+	for _, opts := range []SearchOptions{{}, {Options: Options{WorkLimit: 3000}}} {
 		var first string
 		for range 3 {
 			res := mustSearch(t, chainOf([]int{6, 6, 6}, 1, 1), Traffic, opts)
@@ -220,7 +204,7 @@ func TestSearchStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	good := mustSearch(t, p, Traffic, SearchOptions{MaxStates: 20000})
+	good := mustSearch(t, p, Traffic, SearchOptions{Options: Options{WorkLimit: 20000}})
 	if good.Cost >= float64(plain) {
 		t.Fatalf("cost %v, in topological order %v", good.Cost, plain)
 	}
@@ -236,12 +220,12 @@ func TestSearchStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res := mustSearch(t, p, Traffic, SearchOptions{Start: start, MaxStates: 1, NoBeam: true}); res.Cost > float64(cost) {
+	if res := mustSearch(t, p, Traffic, SearchOptions{Options: Options{Start: start, WorkLimit: 1}, NoBeam: true}); res.Cost > float64(cost) {
 		t.Errorf("cost %v from a start of %v", res.Cost, cost)
 	}
 	start[0], start[len(start)-1] = start[len(start)-1], start[0]
 	for _, bad := range [][]int{start, start[1:], {}} {
-		if _, err := Search(context.Background(), p, Traffic, SearchOptions{Start: bad}); err == nil || !strings.Contains(err.Error(), "start") {
+		if _, err := Search(context.Background(), p, Traffic, SearchOptions{Options: Options{Start: bad}}); err == nil || !strings.Contains(err.Error(), "start") {
 			t.Errorf("%v for a start that is no order", err)
 		}
 	}

@@ -3,6 +3,8 @@ package ordering
 import (
 	"cmp"
 	"slices"
+
+	"github.com/dsasched/dsasched/formulation/milp"
 )
 
 // A window is a set of instances, told apart by their classes, with a bound on what
@@ -57,7 +59,7 @@ func (a *answer) findWindows(stop *limits, opts SearchOptions, values coneValues
 		var list []window
 		sum := int64(0)
 		for begin := 0; begin < len(line); begin += size {
-			if stop.over {
+			if stop.over != milp.Complete {
 				return best
 			}
 			sub := a.part.window(line[begin:min(begin+size, len(line))])
@@ -122,7 +124,7 @@ func windowValue(p part, stop *limits, opts SearchOptions) int64 {
 	}
 	a.beam(&limit, opts, len(p.ids))
 	a.prove(&limit, opts)
-	stop.over = stop.over || limit.over
+	stop.over = limit.over
 	return a.bound
 }
 

@@ -3,6 +3,8 @@ package ordering
 import (
 	"context"
 	"testing"
+
+	"github.com/dsasched/dsasched/formulation/milp"
 )
 
 // Windows never say more than the optimum, and something where cones say nothing.
@@ -10,8 +12,8 @@ func TestWindows(t *testing.T) {
 	said := 0
 	check := func(p *Problem) {
 		t.Helper()
-		best := mustSearch(t, p, Traffic, SearchOptions{NoWindows: true, MaxStates: 50_000})
-		if best.Status != Optimal {
+		best := mustSearch(t, p, Traffic, SearchOptions{NoWindows: true, Options: Options{WorkLimit: 50_000}})
+		if best.Status != milp.Optimal {
 			return
 		}
 		g := NewGraph(p)
@@ -46,7 +48,7 @@ func TestWindows(t *testing.T) {
 	if said < 20 {
 		t.Errorf("windows said something of %d problems, expected more", said)
 	}
-	res, err := Search(context.Background(), chainOf([]int{16, 16, 16, 16}, 1, 2), Traffic, SearchOptions{MaxStates: 1000})
+	res, err := Search(context.Background(), chainOf([]int{16, 16, 16, 16}, 1, 2), Traffic, SearchOptions{Options: Options{WorkLimit: 1000}})
 	if err != nil || res.Bound < res.Cost/2 {
 		t.Errorf("bound %v of %v (%v), expected more than half of what is reached", res.Bound, res.Cost, err)
 	}

@@ -24,7 +24,7 @@ func (b Bounds) Best() int64 { return max(b.CriticalPath, b.Work, b.Energy) }
 func (p *Project) Heads() []int64 {
 	order, err := p.Order()
 	if err != nil {
-		panic("project: " + err.Error()) // the caller has validated it
+		panic("rcpsp: " + err.Error()) // the caller has validated it
 	}
 	head := make([]int64, len(p.Activities))
 	for _, i := range order {

@@ -110,7 +110,7 @@ func newEngine() *engine {
 // pairs is the number of pairs of variables.
 func (e *engine) pairs() int { return len(e.lb) / 2 }
 
-// idle tells whether propagateQueue has nothing to do.
+// idle reports whether propagateQueue has nothing to do.
 func (e *engine) idle() bool { return e.head == len(e.trail) }
 
 // propagateAll follows all arcs once at the root.
@@ -461,7 +461,7 @@ func (e *engine) learn() ([]lit, int32) {
 	return out, back
 }
 
-// implied tells whether the marked literals imply l, which was made true for a reason.
+// implied reports whether the marked literals imply l, which was made true for a reason.
 // It follows reasons down to a depth; what it finds on the way it remembers.
 func (e *engine) implied(l lit, why reason, depth int) bool {
 	if why.kind == byDecision {

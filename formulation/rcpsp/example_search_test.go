@@ -18,7 +18,7 @@ func ExampleSearch() {
 			{Name: "multiply a", Duration: 2, Demand: []int64{0, 1}, After: []int{0, 2}},
 		},
 	}
-	r, err := rcpsp.Search(context.Background(), p, rcpsp.Options{})
+	r, err := rcpsp.Search(context.Background(), p, rcpsp.SearchOptions{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -16,10 +16,8 @@ const MaxCells = 5_000_000
 // ILPOptions are settings of [ILP]. The zero value asks for a proven optimum with all
 // strengthenings.
 type ILPOptions struct {
-	TimeLimit time.Duration // as in milp.Options
-	Seed      int32         // as in milp.Options
-	Start     []int64       // as in Options
-	Progress  func(milp.Progress)
+	Options
+	Seed int32 // as in milp.Options
 
 	Aggregate bool // one weak constraint per precedence instead of (2)
 	NoCliques bool // leave out (5)
@@ -35,56 +33,49 @@ func (e *SizeError) Error() string {
 	return fmt.Sprintf("project %q: an integer program of about %.3g coefficients, expected at most %d: use the search, or coarser units of time", e.Project, e.Cells, MaxCells)
 }
 
-// ILP finds a shortest schedule by the integer linear program of the package
-// documentation. If ctx ends it returns the solver's error, which wraps ctx's, with
-// what was known before: the start and the bound.
-func ILP(ctx context.Context, solver milp.Solver, p *Project, opt ILPOptions) (*Result, error) {
-	if err := validate(p, opt.Start); err != nil {
+// ILP finds a shortest schedule by the integer linear program of the package's
+// documentation. It needs [Options].Solver.
+func ILP(ctx context.Context, p *Project, opt ILPOptions) (*Result, error) {
+	began := time.Now()
+	if err := validate(p, &opt.Options); err != nil {
 		return nil, err
 	}
+	ctx, cancel := opt.Begin(ctx)
+	defer cancel()
 	f, err := newILP(p, opt)
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Status: milp.Limit, Bound: f.bound}
-	if opt.Start != nil {
-		r.Status, r.Start, r.Makespan = milp.Feasible, slices.Clone(opt.Start), p.Makespan(opt.Start)
+	answer := func(start []int64, bound int64, stop milp.Stop) *Result {
+		return p.answer("ilp", start, max(bound, f.bound), stop, began)
 	}
+	best := slices.Clone(opt.Start)
 	if f.m == nil { // nothing shorter is possible
-		r.Status = milp.Optimal
-		return r, nil
+		return answer(best, p.Makespan(best), milp.Complete), nil
 	}
-	sol, err := solver.Solve(ctx, f.m, milp.Options{TimeLimit: opt.TimeLimit, Seed: opt.Seed, Progress: opt.Progress})
+	settings := opt.MILP(1)
+	settings.Seed = opt.Seed
+	sol, err := opt.Solver.Solve(ctx, f.m, settings)
 	if err != nil {
-		return r, err
+		return nil, err
 	}
-	if sol.Status == milp.Infeasible && opt.Start != nil {
-		r.Status, r.Bound = milp.Optimal, r.Makespan
-		return r, nil
-	}
-	if !sol.Status.HasValues() {
-		if sol.Status != milp.Limit {
-			return r, fmt.Errorf("project %q: the solver found its program %v, which no valid project's is", p.Name, sol.Status)
-		}
-		if b := wholeBound(sol.Bound); b > r.Bound { // +Inf is no number to report
-			r.Bound = b
-		}
-		if r.Start != nil {
-			r.Bound = min(r.Bound, r.Makespan)
-		}
-		return r, ctx.Err()
+	switch {
+	case sol.Status == milp.Infeasible && best != nil:
+		return answer(best, p.Makespan(best), milp.Complete), nil
+	case sol.Status == milp.Limit:
+		return answer(best, wholeBound(sol.Bound), sol.Stop), nil
+	case !sol.Status.HasValues():
+		return nil, fmt.Errorf("project %q: the solver found its program %v, which no valid project's is", p.Name, sol.Status)
 	}
 	start := f.decode(sol)
 	if err := p.Check(start); err != nil {
-		return r, fmt.Errorf("the solver's answer: %w", err)
+		return nil, fmt.Errorf("the solver's answer: %w", err)
 	}
-	r.Status, r.Start, r.Makespan = sol.Status, start, p.Makespan(start)
-	r.Bound = max(r.Bound, wholeBound(sol.Bound))
-	if sol.Status == milp.Optimal || r.Bound >= r.Makespan {
-		r.Status, r.Bound = milp.Optimal, r.Makespan
-		return r, nil
+	bound := wholeBound(sol.Bound)
+	if sol.Status == milp.Optimal {
+		bound = p.Makespan(start)
 	}
-	return r, ctx.Err() // the solver gives what it has then, and no error
+	return answer(start, bound, sol.Stop), nil
 }
 
 // wholeBound rounds up a bound of whole numbers, but for the solver's tolerance.

@@ -102,7 +102,7 @@ func behind(p *Project) []int {
 func mustOrder(p *Project) []int {
 	order, err := p.Order()
 	if err != nil {
-		panic("project: " + err.Error()) // the caller has validated it
+		panic("rcpsp: " + err.Error()) // the caller has validated it
 	}
 	return order
 }
@@ -282,7 +282,7 @@ func byStart(p *Project, start []int64) []int {
 	return ranked(p, rank)
 }
 
-// Options are settings of Best.
+// ListOptions are settings of [Best].
 type ListOptions struct {
 	// Samples is how many lists Best draws at random beside one per rule; 0 is 200,
 	// negative is none.

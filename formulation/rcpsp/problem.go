@@ -229,7 +229,7 @@ var ErrSchedule = errors.New("not a schedule of the project")
 func (p *Project) Unrelated() func(i, j int) bool {
 	order, err := p.Order()
 	if err != nil {
-		panic("project: " + err.Error()) // the caller has validated it
+		panic("rcpsp: " + err.Error()) // the caller has validated it
 	}
 	n := len(order)
 	words := (n + 63) / 64

@@ -31,7 +31,7 @@ func TestProgress(t *testing.T) {
 			told += len(reports)
 			reports = nil
 		}
-		r, err := Search(context.Background(), p, Options{Progress: tell})
+		r, err := Search(context.Background(), p, SearchOptions{Options: Options{Progress: tell}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +39,7 @@ func TestProgress(t *testing.T) {
 		if missing != nil {
 			continue
 		}
-		s, err := ILP(context.Background(), solver, p, ILPOptions{Progress: tell})
+		s, err := ILP(context.Background(), p, ILPOptions{Options: Options{Progress: tell, Solver: solver}})
 		if err != nil || s.Makespan != r.Makespan {
 			t.Fatalf("ILP: %+v, %v, want %d", s, err, r.Makespan)
 		}

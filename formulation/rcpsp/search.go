@@ -8,25 +8,20 @@ import (
 	"time"
 
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
 )
 
-// Options are settings of [Search]. The zero value asks for a proven optimum, however
-// long it takes, with all strengthenings.
-type Options struct {
-	// TimeLimit ends the search; the answer is then the best schedule so far with
-	// its bound. 0 is no limit.
-	TimeLimit time.Duration
-	// MaxConflicts is a limit that does not depend on the machine. 0 is none.
-	MaxConflicts int64
+// Options are what every method takes; a start is the start times of a schedule.
+type Options = solve.Options[[]int64]
+
+// SearchOptions are settings of [Search]. The zero value asks for a proven optimum,
+// however long it takes, with all strengthenings.
+type SearchOptions struct {
+	// WorkLimit is the number of conflicts.
+	Options
 	// MaxLiterals bounds the memory: learnt clauses and branching statistics are cut
 	// down when they hold more literals. 0 is 4 million, some 200 MB.
 	MaxLiterals int
-	// Start is a schedule to start from, for instance a heuristic's. nil is none. The
-	// answer is never longer. A start that breaks a rule is an error.
-	Start []int64
-	// Progress, if not nil, is told of shorter schedules and better bounds. It holds
-	// the search up while it runs.
-	Progress func(milp.Progress)
 
 	// What can be switched off, for comparison.
 	NoPairs   bool // 0-1 variables for the order of two activities that can't overlap
@@ -34,17 +29,37 @@ type Options struct {
 	NoLearnt  bool // branching by conflicts; the earliest start comes first instead
 }
 
-// A Result is the answer of [Search] and of [ILP].
+// A Result is a method's answer. Times are in the project's unit.
 type Result struct {
-	// Status is milp.Optimal, milp.Feasible, or milp.Limit where nothing was found.
-	Status milp.Status
-	// Start is nil where nothing was found.
-	Start    []int64
-	Makespan int64
-	// Bound is what no makespan is below.
-	Bound int64
+	Method   string      `json:"method"`
+	Status   milp.Status `json:"status"` // Optimal, Feasible, or Limit where nothing was found
+	Stop     milp.Stop   `json:"stop"`
+	Makespan int64       `json:"makespan"`
+	Bound    int64       `json:"bound"`   // no makespan is below it
+	Seconds  float64     `json:"seconds"` // that the method took
+	Start    []int64     `json:"start"`   // of the activities; nil where nothing was found
 	// Conflicts is how many dead ends Search learnt from.
-	Conflicts int64
+	Conflicts int64 `json:"-"`
+}
+
+// Outcome is what the answer says of itself, in the project's unit of time.
+func (r *Result) Outcome() solve.Outcome {
+	o := solve.Outcome{Status: r.Status, Objective: float64(r.Makespan), Bound: float64(r.Bound), Stop: r.Stop}
+	if r.Start == nil {
+		o.Objective = math.Inf(1)
+	}
+	return o
+}
+
+// answer is what is known of a schedule, nil for none.
+func (p *Project) answer(method string, start []int64, bound int64, stop milp.Stop, began time.Time) *Result {
+	r := &Result{Method: method, Start: start, Bound: bound, Seconds: time.Since(began).Seconds()}
+	if start != nil {
+		r.Makespan = p.Makespan(start)
+		r.Bound = min(r.Bound, r.Makespan)
+	}
+	r.Status, r.Stop = solve.Judge(start != nil, r.Bound == r.Makespan, stop)
+	return r
 }
 
 const (
@@ -59,54 +74,54 @@ const (
 )
 
 // Search finds a shortest schedule of p and proves that there is no shorter one; see
-// the package documentation for how. Without Options.TimeLimit, and short of it, equal
-// input gives equal output.
-//
-// If ctx ends, Search returns within some milliseconds with the best schedule so far,
-// its bound and an error that wraps ctx's. Other errors come without a result.
-func Search(ctx context.Context, p *Project, opt Options) (*Result, error) {
-	begin := time.Now()
-	if err := validate(p, opt.Start); err != nil {
+// below for how. Without a time limit, and short of it, equal input gives equal output.
+func Search(ctx context.Context, p *Project, opt SearchOptions) (*Result, error) {
+	began := time.Now()
+	if err := validate(p, &opt.Options); err != nil {
 		return nil, err
 	}
+	ctx, cancel := opt.Begin(ctx)
+	defer cancel()
 	s := newSearch(p, opt)
-	told := milp.Progress{Objective: math.Inf(1), Bound: math.Inf(-1)}
+	report := opt.Reporter()
 	tell := func() {
-		now := milp.Progress{Objective: math.Inf(1), Bound: float64(s.lower), Seconds: time.Since(begin).Seconds()}
 		if s.best != nil {
-			now.Objective = float64(s.upper)
-		}
-		now.Bound = min(now.Bound, now.Objective)
-		now.Improved = now.Objective < told.Objective
-		if now.Improved || now.Bound > told.Bound {
-			told = now
-			opt.Progress(now)
+			report(float64(s.upper), float64(s.lower), true)
+		} else {
+			report(math.Inf(1), float64(s.lower), true)
 		}
 	}
+	stop := milp.Complete
 	for loops := 0; ; loops++ {
 		if loops%lookEvery == 0 {
-			if opt.Progress != nil {
-				tell()
-			}
-			if err := ctx.Err(); err != nil {
-				return s.result(), fmt.Errorf("project %q: %w", p.Name, err)
-			}
-			if opt.TimeLimit > 0 && time.Since(begin) >= opt.TimeLimit {
-				return s.result(), nil
-			}
+			tell()
+			stop = solve.Why(ctx)
 		}
-		if opt.MaxConflicts > 0 && s.conflicts >= opt.MaxConflicts || !s.step() {
-			return s.result(), nil
+		if opt.WorkLimit > 0 && s.conflicts >= opt.WorkLimit && stop == milp.Complete {
+			stop = milp.StopWork
+		}
+		if stop != milp.Complete || !s.step() {
+			break
 		}
 	}
+	if s.over {
+		s.lower = s.upper
+	}
+	tell()
+	r := p.answer("search", s.best, s.lower, stop, began)
+	r.Conflicts = s.conflicts
+	return r, nil
 }
 
-func validate(p *Project, start []int64) error {
+func validate(p *Project, opt *Options) error {
 	if err := p.Validate(); err != nil {
 		return err
 	}
-	if start != nil {
-		if err := p.Check(start); err != nil {
+	if err := opt.Validate(); err != nil {
+		return fmt.Errorf("project %q: %w", p.Name, err)
+	}
+	if opt.Start != nil {
+		if err := p.Check(opt.Start); err != nil {
 			return fmt.Errorf("the schedule to start from: %w", err)
 		}
 	}
@@ -115,7 +130,7 @@ func validate(p *Project, start []int64) error {
 
 type search struct {
 	p         *Project
-	opt       Options
+	opt       SearchOptions
 	e         *engine
 	makespan  int32
 	resources []*timetable
@@ -132,7 +147,7 @@ type search struct {
 	clauses   int // learnt, until some are forgotten
 }
 
-func newSearch(p *Project, opt Options) *search {
+func newSearch(p *Project, opt SearchOptions) *search {
 	if opt.MaxLiterals <= 0 {
 		opt.MaxLiterals = defaultLiterals
 	}
@@ -209,7 +224,7 @@ func (s *search) addPairs() {
 	}
 }
 
-// clash tells whether two activities demand more of a resource than there is.
+// clash reports whether two activities demand more of a resource than there is.
 func clash(p *Project, i, j int) bool {
 	for k, r := range p.Resources {
 		if p.Activities[i].Demand[k]+p.Activities[j].Demand[k] > r.Capacity {
@@ -217,18 +232,6 @@ func clash(p *Project, i, j int) bool {
 		}
 	}
 	return false
-}
-
-func (s *search) result() *Result {
-	r := &Result{Status: milp.Limit, Bound: s.lower, Conflicts: s.conflicts}
-	if s.best == nil {
-		return r
-	}
-	r.Status, r.Start, r.Makespan = milp.Feasible, s.best, s.upper
-	if s.over || s.lower >= s.upper {
-		r.Status, r.Bound = milp.Optimal, s.upper
-	}
-	return r
 }
 
 // step propagates and then learns, restarts, or decides. It returns false when nothing
@@ -304,7 +307,7 @@ func (s *search) solution() bool {
 		start[i] = e.lb[startOf(i)]
 	}
 	if err := s.p.Check(start); err != nil {
-		panic("project: search: " + err.Error())
+		panic("rcpsp: search: " + err.Error())
 	}
 	s.best, s.upper = start, s.p.Makespan(start)
 	e.back(0)

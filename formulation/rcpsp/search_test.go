@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -124,9 +123,9 @@ func TestSearchAgainstBruteForce(t *testing.T) {
 		if b := p.Bounds(); b.Best() > want || b.Work > b.Energy || b.CriticalPath > b.Energy {
 			t.Fatalf("seed %d: bounds %+v, the optimum is %d", seed, b, want)
 		}
-		for _, opt := range []Options{
+		for _, opt := range []SearchOptions{
 			{}, {NoPairs: true}, {NoProbing: true}, {NoLearnt: true},
-			{Start: serial(t, p)}, {NoPairs: true, NoProbing: true, NoLearnt: true, MaxLiterals: 1},
+			{Options: Options{Start: serial(t, p)}}, {NoPairs: true, NoProbing: true, NoLearnt: true, MaxLiterals: 1},
 		} {
 			r, err := Search(context.Background(), p, opt)
 			if err != nil {
@@ -157,8 +156,9 @@ func TestILPAgainstBruteForce(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		p := random(rng, 1+rng.IntN(6), rng.IntN(4))
 		want := bruteForce(p)
-		for _, opt := range []ILPOptions{{}, {Aggregate: true}, {NoCliques: true}, {Aggregate: true, NoCliques: true}, {Start: serial(t, p)}} {
-			r, err := ILP(context.Background(), s, p, opt)
+		for _, opt := range []ILPOptions{{}, {Aggregate: true}, {NoCliques: true}, {Aggregate: true, NoCliques: true}, {Options: Options{Start: serial(t, p)}}} {
+			opt.Solver = s
+			r, err := ILP(context.Background(), p, opt)
 			if err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
@@ -182,7 +182,7 @@ func TestSwitchesAgree(t *testing.T) {
 			p.Activities[i].Duration *= 1_000_003
 		}
 		var want int64
-		for n, opt := range []Options{{}, {NoPairs: true}, {NoProbing: true}, {MaxLiterals: 2000}} {
+		for n, opt := range []SearchOptions{{}, {NoPairs: true}, {NoProbing: true}, {MaxLiterals: 2000}} {
 			r, err := Search(context.Background(), p, opt)
 			if err != nil {
 				t.Fatal(err)
@@ -220,66 +220,51 @@ func hard() *Project {
 func TestLimits(t *testing.T) {
 	p := hard()
 	start := serial(t, p)
-	a, err := Search(context.Background(), p, Options{MaxConflicts: 300, Start: start})
+	a, err := Search(context.Background(), p, SearchOptions{Options: Options{WorkLimit: 300, Start: start}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Status != milp.Feasible || a.Bound >= a.Makespan || a.Makespan >= p.Makespan(start) || p.Check(a.Start) != nil || a.Conflicts != 300 {
+	if a.Status != milp.Feasible || a.Bound >= a.Makespan || a.Makespan >= p.Makespan(start) || p.Check(a.Start) != nil || a.Conflicts != 300 || a.Stop != milp.StopWork {
 		t.Errorf("%+v", a)
 	}
-	if b, _ := Search(context.Background(), p, Options{MaxConflicts: 300, Start: start}); !reflect.DeepEqual(a, b) {
+	b, err := Search(context.Background(), p, SearchOptions{Options: Options{WorkLimit: 300, Start: start}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Seconds, b.Seconds = 0, 0; !reflect.DeepEqual(a, b) {
 		t.Errorf("%+v, then %+v", a, b)
-	}
-	// Without time nothing is found, and the start stays.
-	r, err := Search(context.Background(), p, Options{TimeLimit: 1})
-	if err != nil || r.Status != milp.Limit || r.Start != nil || r.Bound < p.Bounds().Best() {
-		t.Errorf("%+v, %v", r, err)
-	}
-	r, err = Search(context.Background(), p, Options{TimeLimit: 1, Start: start})
-	if err != nil || r.Status != milp.Feasible || !slices.Equal(r.Start, start) {
-		t.Errorf("%+v, %v", r, err)
-	}
-}
-
-func TestCancel(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
-	defer cancel()
-	p := hard()
-	r, err := Search(ctx, p, Options{Start: serial(t, p)})
-	if !errors.Is(err, context.DeadlineExceeded) || r == nil || r.Status != milp.Feasible || p.Check(r.Start) != nil || r.Bound > r.Makespan {
-		t.Errorf("%+v, %v", r, err)
 	}
 }
 
 func TestBadInput(t *testing.T) {
 	p := &Project{Name: "p", Activities: []Activity{{Name: "a", Duration: -1}}}
 	var input *InputError
-	if _, err := Search(context.Background(), p, Options{}); !errors.As(err, &input) {
+	if _, err := Search(context.Background(), p, SearchOptions{}); !errors.As(err, &input) {
 		t.Errorf("search: %v", err)
 	}
-	if _, err := ILP(context.Background(), nil, p, ILPOptions{}); !errors.As(err, &input) {
+	if _, err := ILP(context.Background(), p, ILPOptions{}); !errors.As(err, &input) {
 		t.Errorf("ilp: %v", err)
 	}
 	p.Activities[0].Duration = 1
-	if _, err := Search(context.Background(), p, Options{Start: []int64{-1}}); !errors.Is(err, ErrSchedule) {
+	if _, err := Search(context.Background(), p, SearchOptions{Options: Options{Start: []int64{-1}}}); !errors.Is(err, ErrSchedule) {
 		t.Errorf("search: %v", err)
 	}
-	if _, err := ILP(context.Background(), nil, p, ILPOptions{Start: []int64{-1}}); !errors.Is(err, ErrSchedule) {
+	if _, err := ILP(context.Background(), p, ILPOptions{Options: Options{Start: []int64{-1}}}); !errors.Is(err, ErrSchedule) {
 		t.Errorf("ilp: %v", err)
 	}
 	long := &Project{Name: "long", Resources: []Resource{{Name: "r", Capacity: 1}},
 		Activities: []Activity{{Duration: 1 << 40, Demand: []int64{1}}, {Duration: 1 << 40, Demand: []int64{1}}}}
 	var size *SizeError
-	if _, err := ILP(context.Background(), nil, long, ILPOptions{Start: []int64{0, 3 << 40}}); !errors.As(err, &size) {
+	if _, err := ILP(context.Background(), long, ILPOptions{Options: Options{Start: []int64{0, 3 << 40}}}); !errors.As(err, &size) {
 		t.Errorf("ilp: %v", err)
 	}
-	if r, err := Search(context.Background(), long, Options{}); err != nil || r.Makespan != 2<<40 {
+	if r, err := Search(context.Background(), long, SearchOptions{}); err != nil || r.Makespan != 2<<40 {
 		t.Errorf("search: %+v, %v", r, err)
 	}
 }
 
 func TestEmpty(t *testing.T) {
-	r, err := Search(context.Background(), &Project{}, Options{})
+	r, err := Search(context.Background(), &Project{}, SearchOptions{})
 	if err != nil || r.Status != milp.Optimal || r.Makespan != 0 || r.Start == nil {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -318,7 +303,7 @@ func TestJ30(t *testing.T) {
 			t.Fatal(err)
 		}
 		begin := time.Now()
-		r, err := Search(context.Background(), p, Options{})
+		r, err := Search(context.Background(), p, SearchOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

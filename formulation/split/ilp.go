@@ -9,26 +9,20 @@ import (
 	"time"
 
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
 )
 
 // ILPOptions are the settings of [ILP]. The zero value has all strengthenings on.
 type ILPOptions struct {
+	Options
 	// NoPrune keeps groups that others replace at no more cost.
 	NoPrune bool
 	// NoPairs leaves it to (3) to tell which two groups read each other.
 	NoPairs bool
-
-	TimeLimit   time.Duration
-	MemoryBytes int64
-	// Start is a choice to start from, for instance a heuristic's.
-	Start    []int
-	Progress func(milp.Progress) // objective and bound times ProgressUnit are seconds
 }
 
-// ProgressUnit is the model's unit of cost in seconds. Solvers take 1e-6 for nothing.
-const ProgressUnit = 1e-6
-
-const unit = ProgressUnit
+// unit is the model's unit of cost in seconds. Solvers take 1e-6 for nothing.
+const unit = 1e-6
 
 // pairLimit is the largest number of constraints (2).
 const pairLimit = 200_000
@@ -158,38 +152,34 @@ func (pr *program) decode(sol *milp.Solution) []int {
 }
 
 // ILP solves the model, and again with a constraint (3) more for each circle that
-// its answer has, until there is none. The end of ctx and limits are answers with
-// the best choice so far and its bound, as with every [milp.Solver].
-func ILP(ctx context.Context, solver milp.Solver, p *Problem, opts ILPOptions) (*Result, error) {
-	if err := p.Validate(); err != nil {
+// its answer has, until there is none. It needs [Options].Solver.
+func ILP(ctx context.Context, p *Problem, opts ILPOptions) (*Result, error) {
+	began := time.Now()
+	y, best, err := p.begin(&opts.Options)
+	if err != nil {
 		return nil, err
 	}
-	y, best := p.potentials()
-	if opts.Start == nil {
-		opts.Start = best
-	} else if err := p.CheckChoice(opts.Start); err != nil {
-		return nil, err
-	} else if p.Seconds(opts.Start) < p.Seconds(best) {
-		best = opts.Start
-	}
+	ctx, cancel := opts.Begin(ctx)
+	defer cancel()
+	opts.Start = best
 	bound := total(y)
-	var deadline time.Time
-	if opts.TimeLimit > 0 {
-		deadline = time.Now().Add(opts.TimeLimit)
+	finish := func(stop milp.Stop) *Result {
+		r := p.finish(best, bound, stop)
+		r.Method, r.Seconds = "ilp", time.Since(began).Seconds()
+		return r
 	}
 	var circles [][]int
 	for {
+		if stop := solve.Why(ctx); stop != milp.Complete {
+			return finish(stop), nil
+		}
 		pr := formulate(p, opts, circles)
 		if err := pr.model.Err(); err != nil {
 			return nil, err
 		}
-		settings := milp.Options{MemoryBytes: opts.MemoryBytes, Progress: opts.Progress, Start: pr.point(opts.Start)}
-		if opts.TimeLimit > 0 {
-			if settings.TimeLimit = time.Until(deadline); settings.TimeLimit <= 0 {
-				return p.finish(best, bound, milp.StopTime), nil
-			}
-		}
-		sol, err := solver.Solve(ctx, pr.model, settings)
+		settings := opts.MILP(unit)
+		settings.Start = pr.point(opts.Start)
+		sol, err := opts.Solver.Solve(ctx, pr.model, settings)
 		if err != nil {
 			return nil, err
 		}
@@ -212,12 +202,11 @@ func ILP(ctx context.Context, solver milp.Solver, p *Problem, opts ILPOptions) (
 				}
 			}
 		}
+		if circle == nil && sol.Status == milp.Optimal {
+			bound = p.Seconds(best) // within the solver's tolerance
+		}
 		if circle == nil || sol.Status != milp.Optimal {
-			r := p.finish(best, bound, sol.Stop)
-			if circle == nil && sol.Status == milp.Optimal {
-				r.Status, r.Stop = milp.Optimal, milp.Complete
-			}
-			return r, nil
+			return finish(sol.Stop), nil
 		}
 		circles = append(circles, circle)
 	}

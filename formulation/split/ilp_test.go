@@ -24,8 +24,9 @@ func TestILPAgainstBruteForce(t *testing.T) {
 		for a := range alone {
 			alone[a] = a
 		}
-		for _, opts := range []ILPOptions{{}, {NoPrune: true}, {NoPairs: true}, {NoPrune: true, NoPairs: true, Start: alone}} {
-			got, err := ILP(context.Background(), s, p, opts)
+		for _, opts := range []ILPOptions{{}, {NoPrune: true}, {NoPairs: true}, {NoPrune: true, NoPairs: true, Options: Options{Start: alone}}} {
+			opts.Solver = s
+			got, err := ILP(context.Background(), p, opts)
 			if err != nil {
 				t.Fatalf("problem %d, %+v: %v", k, opts, err)
 			}

@@ -12,12 +12,15 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// Options say what a network's problem consists of. The zero value is the default.
-type Options struct {
+// NetworkOptions say what a network's problem consists of. The zero value is the
+// default.
+type NetworkOptions struct {
 	// InPlace lets element-wise operators overwrite their input in footprints.
 	InPlace bool
 	// MaxGroups bounds the candidates; 0 stands for DefaultMaxGroups.
 	MaxGroups int
+	// Cost is another operator cost than the formulas'; nil is theirs.
+	Cost cost.Custom
 }
 
 // DefaultMaxGroups keeps the pricing of a network within seconds.
@@ -48,14 +51,14 @@ type Network struct {
 // among the choices. The grouping is not changed.
 //
 // The atoms are the layers of the graph, cut where groups of given end.
-func FromGraph(g *model.Graph, order []model.OpID, given *schedule.Grouping, spec *hardware.Spec, opts Options) (*Network, error) {
+func FromGraph(g *model.Graph, order []model.OpID, given *schedule.Grouping, spec *hardware.Spec, opts NetworkOptions) (*Network, error) {
 	if opts.MaxGroups < 0 {
 		return nil, fmt.Errorf("split: at most %d groups, expected at least 0", opts.MaxGroups)
 	}
 	if opts.MaxGroups == 0 {
 		opts.MaxGroups = DefaultMaxGroups
 	}
-	m, err := cost.New(spec)
+	m, err := cost.NewWith(spec, opts.Cost)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +190,7 @@ func (n *Network) reversed() []int {
 	return order
 }
 
-// connected tells whether atoms, ascending, hang together by what they read of each
+// connected reports whether atoms, ascending, hang together by what they read of each
 // other.
 func (n *Network) connected(atoms []int) bool {
 	root := make([]int, len(atoms))
@@ -218,7 +221,7 @@ type priced struct {
 	fits    bool
 }
 
-// add adds a candidate with its best split and tells its number, or -1 if no factor
+// add adds a candidate with its best split and returns its number, or -1 if no factor
 // makes it fit. Networks repeat themselves; groups that do the same have one price.
 func (n *Network) add(atoms []int, classes []int, prices map[string]priced) int {
 	ops := n.operators(atoms)

@@ -74,7 +74,7 @@ func TestSearchOnNetworks(t *testing.T) {
 			if n.Problem.Seconds(n.Given) > n.GivenSeconds+1e-12 {
 				t.Errorf("the given groups at their best cost %g, more than as given, %g", n.Problem.Seconds(n.Given), n.GivenSeconds)
 			}
-			r, err := split.Search(context.Background(), n.Problem, split.SearchOptions{Start: n.Given})
+			r, err := split.Search(context.Background(), n.Problem, split.SearchOptions{Options: split.Options{Start: n.Given}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -141,7 +141,7 @@ func TestFactorsAgainstAlgorithm1(t *testing.T) {
 // With few candidates the groups given are among them all the same.
 func TestFewCandidates(t *testing.T) {
 	s, _ := pose(t, cases[1])
-	n, err := split.FromGraph(s.Graph, graphturbo.ExecutionOrder(s.Graph), s.Grouping, s.Spec, split.Options{MaxGroups: 1})
+	n, err := split.FromGraph(s.Graph, graphturbo.ExecutionOrder(s.Graph), s.Grouping, s.Spec, split.NetworkOptions{MaxGroups: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestFewCandidates(t *testing.T) {
 			t.Errorf("group %d has %d operators, want %d", k, len(g.Ops), len(s.Grouping.Groups[k].Ops))
 		}
 	}
-	if _, err := split.FromGraph(s.Graph, graphturbo.ExecutionOrder(s.Graph), s.Grouping, s.Spec, split.Options{MaxGroups: -1}); err == nil || err.Error() != "split: at most -1 groups, expected at least 0" {
+	if _, err := split.FromGraph(s.Graph, graphturbo.ExecutionOrder(s.Graph), s.Grouping, s.Spec, split.NetworkOptions{MaxGroups: -1}); err == nil || err.Error() != "split: at most -1 groups, expected at least 0" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
 )
 
 // A Group is a set of atoms that may become one sub-graph.
@@ -145,17 +146,26 @@ func (p *Problem) arrange(groups []int) (order, circle []int) {
 	return nil, circle
 }
 
+// Options are what every method takes; a start is a choice of groups.
+type Options = solve.Options[[]int]
+
 // A Result is a method's answer.
 type Result struct {
-	Status    milp.Status
-	Choice    []int // groups, in an order in which they can run
-	Objective float64
-	Bound     float64 // no choice costs less
-	// Stop is what cut the method short; Complete too if it is a limit that does not
-	// depend on the machine.
-	Stop milp.Stop
+	Method    string      `json:"method"`
+	Status    milp.Status `json:"status"`
+	Stop      milp.Stop   `json:"stop"`
+	Objective float64     `json:"objective"` // seconds of the cost model, as Bound
+	Bound     float64     `json:"bound"`     // no choice costs less
+	Seconds   float64     `json:"seconds"`   // that the method took
+	// Choice are groups in an order in which they can run; there always is one.
+	Choice []int `json:"choice"`
 	// States counts the search's sets of atoms.
-	States int
+	States int `json:"states,omitempty"`
+}
+
+// Outcome is what the answer says of itself, in seconds of the cost model.
+func (r *Result) Outcome() solve.Outcome {
+	return solve.Outcome{Status: r.Status, Objective: r.Objective, Bound: r.Bound, Stop: r.Stop}
 }
 
 // tolerance is the relative distance within which an objective and a bound are the
@@ -164,11 +174,9 @@ const tolerance = 1e-9
 
 // finish sets what follows from choice and bound.
 func (p *Problem) finish(choice []int, bound float64, stop milp.Stop) *Result {
-	r := &Result{Status: milp.Feasible, Choice: choice, Objective: p.Seconds(choice), Stop: stop}
+	r := &Result{Choice: choice, Objective: p.Seconds(choice)}
 	r.Bound = min(bound, r.Objective)
-	if r.Objective-r.Bound <= tolerance*r.Objective {
-		r.Status, r.Stop = milp.Optimal, milp.Complete
-	}
+	r.Status, r.Stop = solve.Judge(true, r.Objective-r.Bound <= tolerance*r.Objective, stop)
 	return r
 }
 
@@ -182,5 +190,7 @@ func (p *Problem) Judge(choice []int) (*Result, error) {
 		return nil, err
 	}
 	y, _ := p.potentials()
-	return p.finish(choice, total(y), milp.Complete), nil
+	r := p.finish(choice, total(y), milp.Complete)
+	r.Method = "greedy"
+	return r, nil
 }

@@ -3,32 +3,29 @@ package split
 import (
 	"container/heap"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
 )
 
 // SearchOptions are the settings of [Search]; the zero value is the default.
 type SearchOptions struct {
+	// WorkLimit is the largest number of sets of atoms that are kept; 0 stands for
+	// DefaultMaxStates.
+	Options
 	// NoPrune keeps groups that others replace at no more cost.
 	NoPrune bool
 	// NoPotentials searches without the bound of the potentials.
 	NoPotentials bool
-	// MaxStates is the largest number of sets of atoms that are kept; 0 stands for
-	// DefaultMaxStates.
-	MaxStates int
-	// Start is a choice to fall back on, for instance a heuristic's.
-	Start []int
 }
 
 // DefaultMaxStates keeps the search within some 100 MB for networks of a few
 // hundred atoms.
 const DefaultMaxStates = 200_000
-
-var errStates = errors.New("split: as many states as may be kept")
 
 // Search finds a best choice of groups by dynamic programming over the sets of atoms
 // that can have run.
@@ -62,28 +59,22 @@ var errStates = errors.New("split: as many states as may be kept")
 // into other groups that are intervals of S in the order of the atoms, at no more
 // cost, then these can run one after the other wherever S can.
 //
-// At MaxStates, or when ctx ends, the answer is the best choice known; the least
-// cost + h in open is a bound.
+// At a limit the answer is the best choice known; the least cost + h in open is a
+// bound.
 func Search(ctx context.Context, p *Problem, opts SearchOptions) (*Result, error) {
-	if err := p.Validate(); err != nil {
+	began := time.Now()
+	y, best, err := p.begin(&opts.Options)
+	if err != nil {
 		return nil, err
 	}
-	if opts.MaxStates < 0 {
-		return nil, fmt.Errorf("split: at most %d states, expected at least 0", opts.MaxStates)
-	}
-	limit := opts.MaxStates
+	ctx, cancel := opts.Begin(ctx)
+	defer cancel()
+	limit := int(opts.WorkLimit)
 	if limit == 0 {
 		limit = DefaultMaxStates
 	}
-	y, best := p.potentials()
-	if opts.Start != nil {
-		if err := p.CheckChoice(opts.Start); err != nil {
-			return nil, err
-		}
-		if p.Seconds(opts.Start) <= p.Seconds(best) {
-			best = opts.Start
-		}
-	}
+	tell := opts.Reporter()
+	tell(p.Seconds(best), total(y), true)
 	if opts.NoPotentials {
 		clear(y)
 	}
@@ -95,22 +86,36 @@ func Search(ctx context.Context, p *Problem, opts SearchOptions) (*Result, error
 		kept = p.prune()
 	}
 	s := newSearch(p, kept, y)
-	choice, bound, err := s.run(ctx, p.Seconds(best), limit)
+	s.tell = func(bound float64) { tell(p.Seconds(best), bound, false) }
+	choice, bound, stop := s.run(ctx, p.Seconds(best), limit)
 	if choice != nil && p.Seconds(choice) < p.Seconds(best) {
 		best = choice
 	}
-	stop := milp.Complete
-	switch {
-	case errors.Is(err, errStates):
-		stop = milp.StopMemory
-	case errors.Is(err, context.DeadlineExceeded):
-		stop = milp.StopTime
-	case err != nil:
-		stop = milp.StopCancelled
-	}
 	r := p.finish(best, bound, stop)
-	r.States = len(s.states)
+	tell(r.Objective, r.Bound, true)
+	r.Method, r.Seconds, r.States = "search", time.Since(began).Seconds(), len(s.states)
 	return r, nil
+}
+
+// begin checks the problem and the settings, and returns the potentials with the better
+// of the start and of what they come with.
+func (p *Problem) begin(opts *Options) (y []float64, best []int, err error) {
+	if err := p.Validate(); err != nil {
+		return nil, nil, err
+	}
+	if err := opts.Validate(); err != nil {
+		return nil, nil, fmt.Errorf("split: %w", err)
+	}
+	y, best = p.potentials()
+	if opts.Start != nil {
+		if err := p.CheckChoice(opts.Start); err != nil {
+			return nil, nil, err
+		}
+		if p.Seconds(opts.Start) <= p.Seconds(best) {
+			best = opts.Start
+		}
+	}
+	return y, best, nil
 }
 
 func total(y []float64) float64 {
@@ -278,6 +283,7 @@ type search struct {
 	states      []state
 	index       map[string]int
 	open        queue
+	tell        func(bound float64)
 }
 
 // state is a set of atoms that have run, reached at least cost so far through one
@@ -344,9 +350,9 @@ func newSearch(p *Problem, kept []int, y []float64) *search {
 	return s
 }
 
-// run returns the best choice that costs less than limit, or nil, and a bound on
-// all choices. With an error it was interrupted.
-func (s *search) run(ctx context.Context, limit float64, most int) (choice []int, bound float64, err error) {
+// run returns the best choice that costs less than limit, or nil, a bound on all
+// choices, and what interrupted it.
+func (s *search) run(ctx context.Context, limit float64, most int) (choice []int, bound float64, stop milp.Stop) {
 	n := len(s.p.Reads)
 	worth := func(bound float64) bool { return bound < limit-tolerance*limit }
 	if b := total(s.y); worth(b) {
@@ -362,15 +368,16 @@ func (s *search) run(ctx context.Context, limit float64, most int) (choice []int
 				choice = append(choice, s.states[k].group)
 			}
 			slices.Reverse(choice)
-			return choice, now.cost, nil
+			return choice, now.cost, milp.Complete
 		}
 		if len(s.states) >= most {
-			return nil, now.bound, errStates
+			return nil, now.bound, milp.StopWork
 		}
 		if visited%64 == 0 {
-			if err := ctx.Err(); err != nil {
-				return nil, now.bound, err
+			if stop := solve.Why(ctx); stop != milp.Complete {
+				return nil, now.bound, stop
 			}
+			s.tell(now.bound)
 		}
 		s.states[at].closed = true
 		for first := range n {
@@ -382,7 +389,7 @@ func (s *search) run(ctx context.Context, limit float64, most int) (choice []int
 			}
 		}
 	}
-	return nil, limit, nil
+	return nil, limit, milp.Complete
 }
 
 // follow runs group k after the state at, if that can be and is worth it.

@@ -141,7 +141,7 @@ func TestSearchAgainstBruteForce(t *testing.T) {
 		if !same(p.Seconds(intervals), want) {
 			better++
 		}
-		for _, opts := range []SearchOptions{{}, {NoPrune: true}, {NoPotentials: true}, {NoPrune: true, NoPotentials: true}, {Start: intervals}} {
+		for _, opts := range []SearchOptions{{}, {NoPrune: true}, {NoPotentials: true}, {NoPrune: true, NoPotentials: true}, {Options: Options{Start: intervals}}} {
 			got, err := Search(context.Background(), p, opts)
 			if err != nil {
 				t.Fatalf("problem %d, %+v: %v", k, opts, err)
@@ -174,10 +174,10 @@ func TestSearchAtLimit(t *testing.T) {
 		want := bruteForce(p)
 		for _, c := range []struct {
 			ctx  context.Context
-			most int
+			most int64
 			stop milp.Stop
-		}{{context.Background(), 3, milp.StopMemory}, {cancelled, 0, milp.StopCancelled}} {
-			got, err := Search(c.ctx, p, SearchOptions{MaxStates: c.most, NoPotentials: k%2 == 0})
+		}{{context.Background(), 3, milp.StopWork}, {cancelled, 0, milp.StopCancelled}} {
+			got, err := Search(c.ctx, p, SearchOptions{Options: Options{WorkLimit: c.most}, NoPotentials: k%2 == 0})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -30,7 +30,7 @@ command 2 matrix   queue=1 label=0 ps=500000 macs=100000
 		fmt.Println(err)
 		return
 	}
-	c, err := issue.Compare(context.Background(), p, issue.Span{First: 0, Last: len(p.Commands)}, rcpsp.Options{})
+	c, err := issue.Compare(context.Background(), p, issue.Span{First: 0, Last: len(p.Commands)}, rcpsp.SearchOptions{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -155,7 +155,7 @@ func (c *Comparison) GapAtMost() float64 {
 
 // Compare schedules a span with in-order issue, by lists, and exactly within the
 // limits of opt, whose Start is not used.
-func Compare(ctx context.Context, p *isa.Program, s Span, opt rcpsp.Options) (*Comparison, error) {
+func Compare(ctx context.Context, p *isa.Program, s Span, opt rcpsp.SearchOptions) (*Comparison, error) {
 	ordered, err := Project(p, s, true)
 	if err != nil {
 		return nil, err

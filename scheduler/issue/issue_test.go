@@ -44,7 +44,7 @@ func TestProject(t *testing.T) {
 	if a := ordered.Activities[2]; !slices.Equal(a.After, []int{1}) || !slices.Equal(a.Demand, []int64{0, 1}) {
 		t.Errorf("%+v", a)
 	}
-	c, err := Compare(context.Background(), p, Span{0, 3}, rcpsp.Options{})
+	c, err := Compare(context.Background(), p, Span{0, 3}, rcpsp.SearchOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestProject(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	// Without the load there is nothing to wait for.
-	if c, err = Compare(context.Background(), p, Span{1, 3}, rcpsp.Options{}); err != nil || c.InOrderPs != 50 || c.ExactPs != 50 {
+	if c, err = Compare(context.Background(), p, Span{1, 3}, rcpsp.SearchOptions{}); err != nil || c.InOrderPs != 50 || c.ExactPs != 50 {
 		t.Errorf("%+v, %v", c, err)
 	}
 	var span *SpanError
@@ -101,7 +101,7 @@ func TestResNet50(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := Compare(context.Background(), r.Program, s, rcpsp.Options{MaxConflicts: 2000})
+		c, err := Compare(context.Background(), r.Program, s, rcpsp.SearchOptions{Options: rcpsp.Options{WorkLimit: 2000}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +109,7 @@ func TestResNet50(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 		path := ordered.Bounds().CriticalPath
-		chain, err := rcpsp.Search(context.Background(), ordered, rcpsp.Options{})
+		chain, err := rcpsp.Search(context.Background(), ordered, rcpsp.SearchOptions{})
 		if err != nil || chain.Status != milp.Optimal || chain.Makespan != c.InOrderPs || path != c.InOrderPs {
 			t.Errorf("%v: in order takes %d ps, the longest path %d, search finds %+v, %v", s, c.InOrderPs, path, chain, err)
 		}

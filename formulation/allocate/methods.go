@@ -1,0 +1,172 @@
+package allocate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
+)
+
+// A row is a method with what runs it, within a capacity or [NoLimit].
+type row struct {
+	solve.Method
+	run func(ctx context.Context, p *Problem, capacity int64, opts Options) (*Result, error)
+}
+
+var rows = []row{
+	placing(FirstFit, "by birth, into the lowest room"),
+	placing(BestFit, "by birth, into the smallest room"),
+	placing(LongestLifetime, "first fit, longest lifetime first"),
+	placing(LargestFirst, "first fit, largest size first"),
+	{solve.Method{Name: "ilp", Description: "exact, by integer programming (small files)", Exact: true, NeedsSolver: true},
+		func(ctx context.Context, p *Problem, capacity int64, opts Options) (*Result, error) {
+			if capacity == NoLimit {
+				return MinimizeILP(ctx, p, ILPOptions{Options: opts})
+			}
+			return FitILP(ctx, p, capacity, ILPOptions{Options: opts})
+		}},
+	{solve.Method{Name: "search", Description: "exact, by search", Exact: true},
+		func(ctx context.Context, p *Problem, capacity int64, opts Options) (*Result, error) {
+			if capacity == NoLimit {
+				return Minimize(ctx, p, SearchOptions{Options: opts})
+			}
+			return Fit(ctx, p, capacity, SearchOptions{Options: opts})
+		}},
+}
+
+func placing(rule Rule, description string) row {
+	return row{solve.Method{Name: string(rule), Description: description},
+		func(_ context.Context, p *Problem, capacity int64, _ Options) (*Result, error) {
+			return ByRule(p, rule, capacity)
+		}}
+}
+
+// Methods lists the rules and the exact methods for placements.
+func Methods() []solve.Method {
+	list := make([]solve.Method, len(rows))
+	for k := range rows {
+		list[k] = rows[k].Method
+	}
+	return list
+}
+
+// Solve looks for a placement within a capacity, or of the least peak if that is
+// [NoLimit], by the method of that name. Without a start the exact ones begin from the
+// best placement by a rule. An infeasible answer says where the capacity is too small, if
+// that is so at one time.
+func Solve(ctx context.Context, p *Problem, capacity int64, method string, opts Options) (*Result, error) {
+	began := time.Now()
+	k, err := solve.Find(Methods(), method, opts.Solver)
+	if err != nil {
+		return nil, fmt.Errorf("allocate: %w", err)
+	}
+	if rows[k].Exact && opts.Start == nil {
+		if opts.Start, err = BestRule(p); err != nil {
+			return nil, err
+		}
+	}
+	r, err := rows[k].run(ctx, p, capacity, opts)
+	if err != nil {
+		return nil, err
+	}
+	if r.Status == milp.Infeasible && capacity != NoLimit {
+		r.Overfull = p.Overfull(capacity)
+	}
+	r.Seconds = time.Since(began).Seconds()
+	return r, nil
+}
+
+// A spillRow is a method that chooses what to spill.
+type spillRow struct {
+	solve.Method
+	run func(ctx context.Context, p *Problem, capacity int64, opts SpillOptions) (*SpillResult, error)
+}
+
+var spillRows = []spillRow{
+	spilling(SpillLongestLifetime, "longest lifetime first"),
+	spilling(SpillLargest, "largest first"),
+	{solve.Method{Name: "ilp", Description: "exact, by integer programming", Exact: true, NeedsSolver: true}, SpillILP},
+	{solve.Method{Name: "search", Description: "exact, by search", Exact: true}, Spill},
+}
+
+func spilling(rule SpillRule, description string) spillRow {
+	return spillRow{solve.Method{Name: string(rule), Description: description},
+		func(ctx context.Context, p *Problem, capacity int64, opts SpillOptions) (*SpillResult, error) {
+			spilled, err := SpillByRule(p, capacity, rule)
+			if err != nil {
+				return nil, err
+			}
+			r := (&SpillResult{Method: string(rule), Spilled: spilled}).finish(p, milp.Complete)
+			if !opts.Place {
+				return r, nil
+			}
+			kept, place := Keep(p, spilled)
+			ctx, cancel := opts.Begin(ctx)
+			defer cancel()
+			placed, err := Fit(ctx, kept, capacity, opts.placing())
+			if err != nil {
+				return nil, err
+			}
+			if r.Placement = placed.Status; placed.Status.HasValues() {
+				r.Offsets = spread(p, place, placed.Offsets)
+			} else if r.Status == milp.Optimal {
+				r.Status = milp.Feasible // it costs nothing, and what stays has no place
+			}
+			return r, nil
+		}}
+}
+
+// SpillMethods lists the rules and the exact methods that choose what to spill.
+func SpillMethods() []solve.Method {
+	list := make([]solve.Method, len(spillRows))
+	for k := range spillRows {
+		list[k] = spillRows[k].Method
+	}
+	return list
+}
+
+// SolveSpill chooses what leaves a memory of the given capacity by the method of that
+// name.
+func SolveSpill(ctx context.Context, p *Problem, capacity int64, method string, opts SpillOptions) (*SpillResult, error) {
+	began := time.Now()
+	k, err := solve.Find(SpillMethods(), method, opts.Solver)
+	if err != nil {
+		return nil, fmt.Errorf("allocate: %w", err)
+	}
+	r, err := spillRows[k].run(ctx, p, capacity, opts)
+	if err == nil {
+		r.Seconds = time.Since(began).Seconds()
+	}
+	return r, err
+}
+
+// CompareSpills chooses by each of some methods. The exact ones begin with the best
+// choice before them that has offsets, and what is proven of one holds for all.
+func CompareSpills(ctx context.Context, p *Problem, capacity int64, methods []string, opts SpillOptions) ([]*SpillResult, error) {
+	if len(methods) == 0 {
+		return nil, errors.New("allocate: no methods to compare")
+	}
+	var all []*SpillResult
+	bound := int64(0)
+	for _, method := range methods {
+		r, err := SolveSpill(ctx, p, capacity, method, opts)
+		if err != nil {
+			return nil, err
+		}
+		if start := opts.Start.Spilled; r.Offsets != nil && (start == nil || r.Cost < SpillCost(p, start)) {
+			opts.Start = SpillStart{r.Spilled, r.Offsets}
+		}
+		bound = max(bound, r.Bound)
+		all = append(all, r)
+	}
+	for _, r := range all {
+		r.Bound = bound
+		if r.Spilled != nil && r.Cost == bound && (!opts.Place || r.Offsets != nil) {
+			r.Status, r.Stop = milp.Optimal, milp.Complete
+		}
+	}
+	return all, nil
+}

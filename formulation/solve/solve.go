@@ -1,0 +1,198 @@
+// Package solve is the contract of all methods for the problems of this project:
+// what a caller may set, and what an answer says of itself.
+//
+// # Settings
+//
+// Every method takes a context and the same [Options]: a time limit, a limit on work
+// that ends at the same place on any machine, a start, a solver where one is needed,
+// and sinks for progress and notes. A package adds switches of its own where it has
+// some.
+//
+// # Answers
+//
+// Errors are for input that makes no sense and for failures. The end of the context
+// (cancelled, or its deadline has passed) and limits are answers: the best solution
+// known, at least the start, with a bound that holds for every solution, and the reason
+// why the method stopped ([milp.Stop]). The status is
+//
+//	optimal      the solution's cost and the bound meet
+//	feasible     a solution, and a bound below its cost
+//	infeasible   no solution exists, proven
+//	limit        no solution was found, and a bound
+//
+// When a method returns, its work has ended: no goroutine of it is left, but for a run
+// of HiGHS that has not noticed yet that it was told to stop (package highs).
+//
+// # Rows
+//
+// A package with several methods lists them as [Method] values, and has one function
+// Solve that runs the one of a given name.
+package solve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+)
+
+// Options are what every method takes; S is a solution of its problem. The zero value
+// asks for a proven answer, however long it takes.
+type Options[S any] struct {
+	// TimeLimit ends the method; 0 is no limit. The context's deadline counts as well.
+	TimeLimit time.Duration
+	// WorkLimit ends the method after so many states, nodes or conflicts, as the method
+	// counts them, at the same place on any machine. 0 is no limit or the method's own.
+	WorkLimit int64
+	// MemoryBytes ends the method when it takes about so much memory; 0 is no limit or
+	// the method's own. Methods that need little memory ignore it.
+	MemoryBytes int64
+	// Start is a solution to begin from, for instance a heuristic's; the zero value is
+	// none. The answer is never worse. A start that is no solution is an error.
+	Start S
+	// Solver is for methods that need one.
+	Solver milp.Solver
+	// Progress, if set, receives better solutions and bounds in the unit of the answer's
+	// cost. It holds the method up while it runs, may cancel the context, and is not
+	// called after the method has returned.
+	Progress func(milp.Progress)
+	// Note, if set, receives what a reader of the answer should know, such as that a
+	// program was too large to be built.
+	Note func(string)
+}
+
+// Validate reports the first setting that makes no sense.
+func (o *Options[S]) Validate() error {
+	switch {
+	case o.TimeLimit < 0:
+		return fmt.Errorf("found time limit %v, expected 0 or more", o.TimeLimit)
+	case o.WorkLimit < 0:
+		return fmt.Errorf("found work limit %d, expected 0 or more", o.WorkLimit)
+	case o.MemoryBytes < 0:
+		return fmt.Errorf("found memory limit of %d bytes, expected 0 or more", o.MemoryBytes)
+	}
+	return nil
+}
+
+// Begin is the context under the time limit. The caller must call the function.
+func (o *Options[S]) Begin(ctx context.Context) (context.Context, context.CancelFunc) {
+	if o.TimeLimit > 0 {
+		return context.WithTimeout(ctx, o.TimeLimit)
+	}
+	return context.WithCancel(ctx)
+}
+
+// MILP are the settings for the solver under a context of [Options.Begin], with
+// progress in units of so much of the answer's cost.
+func (o *Options[S]) MILP(unit float64) milp.Options {
+	m := milp.Options{WorkLimit: o.WorkLimit, MemoryBytes: o.MemoryBytes}
+	if o.Progress != nil {
+		m.Progress = func(p milp.Progress) {
+			p.Objective *= unit
+			p.Bound *= unit
+			o.Progress(p)
+		}
+	}
+	return m
+}
+
+// Notef passes a note on, if a sink is set.
+func (o *Options[S]) Notef(format string, args ...any) {
+	if o.Note != nil {
+		o.Note(fmt.Sprintf(format, args...))
+	}
+}
+
+// reportEvery is the least time between two reports of a better bound alone.
+const reportEvery = 200 * time.Millisecond
+
+// Reporter passes on what is news of an objective to be minimised and its bound. It
+// returns a function to call with what is known, infinite where nothing is: a better
+// objective is told at once, a better bound after a while or if it is due now. Without
+// a sink the function does nothing.
+func (o *Options[S]) Reporter() func(objective, bound float64, due bool) {
+	if o.Progress == nil {
+		return func(float64, float64, bool) {}
+	}
+	began := time.Now()
+	told := milp.Progress{Objective: math.Inf(1), Bound: math.Inf(-1)}
+	var last time.Time
+	return func(objective, bound float64, due bool) {
+		p := milp.Progress{Objective: objective, Bound: min(bound, objective)}
+		p.Improved = p.Objective < told.Objective
+		now := time.Now()
+		if p.Improved || p.Bound > told.Bound && (due || now.Sub(last) >= reportEvery) {
+			p.Seconds = now.Sub(began).Seconds()
+			told, last = p, now
+			o.Progress(p)
+		}
+	}
+}
+
+// Why is the reason why a method under a context has to stop, [milp.Complete] while it
+// need not.
+func Why(ctx context.Context) milp.Stop {
+	switch err := ctx.Err(); {
+	case err == nil:
+		return milp.Complete
+	case errors.Is(err, context.DeadlineExceeded):
+		return milp.StopTime
+	}
+	return milp.StopCancelled
+}
+
+// An Outcome is what every answer says of itself, whatever its problem.
+type Outcome struct {
+	Status milp.Status
+	// Objective is what was minimised, +Inf without a solution, and Bound what no
+	// solution is below, both in the unit of the problem.
+	Objective, Bound float64
+	Stop             milp.Stop // Complete if Status is Optimal or Infeasible
+}
+
+// Gap is that of a [milp.Solution].
+func (o Outcome) Gap() float64 {
+	return (&milp.Solution{Objective: o.Objective, Bound: o.Bound}).Gap()
+}
+
+// Judge is the status of an answer with a solution or without, and whether its cost
+// meets the bound; and the reason to stop, which an optimum does not have.
+func Judge(found, meet bool, stop milp.Stop) (milp.Status, milp.Stop) {
+	switch {
+	case !found:
+		return milp.Limit, stop
+	case meet:
+		return milp.Optimal, milp.Complete
+	}
+	return milp.Feasible, stop
+}
+
+// A Method is a row of a package's table of methods.
+type Method struct {
+	Name        string
+	Description string // a line
+	// Exact methods prove what they find if they are given the time.
+	Exact bool
+	// NeedsSolver is set where [Options.Solver] must be.
+	NeedsSolver bool
+}
+
+// Find is the place of a method in a table. The error of an unknown name lists those
+// that there are, and a method without the solver that it needs is one, too.
+func Find(methods []Method, name string, solver milp.Solver) (int, error) {
+	var names []string
+	for k, m := range methods {
+		if m.Name == name {
+			if m.NeedsSolver && solver == nil {
+				return 0, fmt.Errorf("method %q needs a solver", name)
+			}
+			return k, nil
+		}
+		names = append(names, m.Name)
+	}
+	return 0, fmt.Errorf("unknown method %q, expected one of %s", name, strings.Join(names, ", "))
+}
