@@ -1,0 +1,174 @@
+// Package node describes a machine of several equal accelerators: how many there are,
+// what joins them, what they draw, and the host that loads their data.
+//
+// A description is a YAML file like the accelerators' own; the presets say of each
+// figure where it is from. Times are in seconds, powers in watts, rates per second.
+package node
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/spell"
+)
+
+//go:embed presets/*.yaml
+var presets embed.FS
+
+// ErrUnknownPreset is the error of [Load] for a name that is neither a preset nor the
+// path of a file.
+var ErrUnknownPreset = errors.New("unknown machine of several devices")
+
+// A Node is a machine of several devices.
+type Node struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	// Device is the name of the accelerator's description.
+	Device  string `json:"device"`
+	Devices int    `json:"devices"`
+	// LinkBytesPerSecond and LinkSeconds are between any two devices, each direction.
+	LinkBytesPerSecond float64 `json:"link_bytes_per_second"`
+	LinkSeconds        float64 `json:"link_seconds"`
+	IdleWatts          float64 `json:"idle_watts"` // of a device
+	BusyWatts          float64 `json:"busy_watts"`
+	Host               Host    `json:"host"`
+}
+
+// A Host loads data.
+type Host struct {
+	Threads        int     `json:"threads"`
+	WattsPerThread float64 `json:"watts_per_thread"`
+	ItemSeconds    float64 `json:"item_seconds"` // of an item on one thread
+	// Speedups by threads, ascending.
+	Speedups []Speedup `json:"speedups"`
+}
+
+// A Speedup is how many times as fast as one thread several are.
+type Speedup struct {
+	Threads int     `json:"threads"`
+	Factor  float64 `json:"factor"`
+}
+
+// Presets lists the names of the built-in machines, sorted.
+func Presets() []string {
+	files, err := presets.ReadDir("presets")
+	if err != nil {
+		panic("node: " + err.Error())
+	}
+	var names []string
+	for _, f := range files {
+		names = append(names, strings.TrimSuffix(f.Name(), ".yaml"))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// PresetYAML is the description of a built-in machine with its comments.
+func PresetYAML(name string) ([]byte, error) {
+	if !slices.Contains(Presets(), name) {
+		return nil, fmt.Errorf("%w %q%s: the presets are %s, and the name of a file ends in .yaml or .yml",
+			ErrUnknownPreset, name, spell.Hint(name, Presets()), strings.Join(Presets(), ", "))
+	}
+	return presets.ReadFile("presets/" + name + ".yaml")
+}
+
+const maxFileBytes = 1 << 20
+
+// Load reads a preset by its name, or a file if nameOrPath ends in .yaml or .yml or
+// has a path separator in it.
+func Load(nameOrPath string) (*Node, error) {
+	ext := strings.ToLower(filepath.Ext(nameOrPath))
+	if ext != ".yaml" && ext != ".yml" && !strings.ContainsRune(nameOrPath, os.PathSeparator) {
+		data, err := PresetYAML(nameOrPath)
+		if err != nil {
+			return nil, err
+		}
+		return Parse(nameOrPath, data)
+	}
+	f, err := os.Open(nameOrPath)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	return Parse(nameOrPath, data)
+}
+
+// Parse reads a description. The name stands for the file in messages.
+func Parse(name string, data []byte) (*Node, error) {
+	if len(data) > maxFileBytes {
+		return nil, fmt.Errorf("%s: more than 1MiB, expected the description of a machine", name)
+	}
+	var y struct {
+		Name, Description, Device string
+		Devices                   int
+		Link                      struct{ Bandwidth, Latency string }
+		Power                     struct{ Idle, Busy float64 }
+		Host                      struct {
+			Threads        int
+			WattsPerThread float64 `yaml:"watts_per_thread"`
+			Item           string
+			Speedup        map[int]float64
+		}
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	dec.KnownFields(true)
+	if err := dec.Decode(&y); err != nil {
+		return nil, fmt.Errorf("%s: not the description of a machine: %w", name, err)
+	}
+	n := &Node{Name: y.Name, Description: y.Description, Device: y.Device, Devices: y.Devices, IdleWatts: y.Power.Idle, BusyWatts: y.Power.Busy}
+	n.Host.Threads, n.Host.WattsPerThread = y.Host.Threads, y.Host.WattsPerThread
+	var errs []error
+	check := func(field string, ok bool, found any, want string) {
+		if !ok {
+			errs = append(errs, &hardware.Error{File: name, Field: field, Problem: fmt.Sprintf("found %v, expected %s", found, want)})
+		}
+	}
+	parse := func(field, text string, to *float64, parse func(string) (float64, error)) {
+		v, err := parse(text)
+		if *to = v; err != nil {
+			errs = append(errs, &hardware.Error{File: name, Field: field, Problem: err.Error()})
+		} else {
+			check(field, v >= 0 && v <= 1e18, text, "up to 1e18")
+		}
+	}
+	const noClock = 1
+	time := func(s string) (float64, error) { return hardware.ParseTime(s, noClock) }
+	parse("link.bandwidth", y.Link.Bandwidth, &n.LinkBytesPerSecond, func(s string) (float64, error) { return hardware.ParseBandwidth(s, noClock) })
+	parse("link.latency", y.Link.Latency, &n.LinkSeconds, time)
+	parse("host.item", y.Host.Item, &n.Host.ItemSeconds, time)
+	check("name", y.Name != "", `""`, "a name")
+	check("device", y.Device != "", `""`, "the name of an accelerator's description")
+	check("devices", y.Devices >= 1 && y.Devices <= 1<<16, y.Devices, "1 to 65536")
+	check("link.bandwidth", n.LinkBytesPerSecond > 0 || len(errs) > 0, y.Link.Bandwidth, "more than 0")
+	check("power.idle", y.Power.Idle >= 0 && y.Power.Idle <= 1e6, y.Power.Idle, "0 to 1e6 watts")
+	check("power.busy", y.Power.Busy >= y.Power.Idle && y.Power.Busy <= 1e6, y.Power.Busy, "power.idle to 1e6 watts")
+	check("host.threads", y.Host.Threads >= 1 && y.Host.Threads <= 1<<16, y.Host.Threads, "1 to 65536")
+	check("host.watts_per_thread", y.Host.WattsPerThread >= 0 && y.Host.WattsPerThread <= 1e6, y.Host.WattsPerThread, "0 to 1e6 watts")
+	check("host.speedup", len(y.Host.Speedup) > 0, "none", "the factor of at least one number of threads")
+	for threads, factor := range y.Host.Speedup {
+		n.Host.Speedups = append(n.Host.Speedups, Speedup{threads, factor})
+	}
+	slices.SortFunc(n.Host.Speedups, func(a, b Speedup) int { return a.Threads - b.Threads })
+	for _, s := range n.Host.Speedups {
+		check("host.speedup", s.Threads >= 1 && s.Threads <= y.Host.Threads, s.Threads, fmt.Sprintf("1 to %d threads", y.Host.Threads))
+		check("host.speedup", s.Factor > 0 && s.Factor <= 1e6, s.Factor, "a factor above 0")
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return n, nil
+}

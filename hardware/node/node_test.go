@@ -1,0 +1,62 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/dsasched/dsasched/hardware"
+)
+
+func TestPresets(t *testing.T) {
+	for _, name := range Presets() {
+		n, err := Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n.Name != name {
+			t.Errorf("%s calls itself %s", name, n.Name)
+		}
+		if _, err := hardware.Load(n.Device); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := Load("v100x15"); !errors.Is(err, ErrUnknownPreset) || !strings.Contains(err.Error(), "v100x16") {
+		t.Errorf("unknown preset: %v", err)
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	data, err := PresetYAML("v100x16")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ old, new, want string }{
+		{"devices: 16", "devices: 0", "devices: found 0, expected 1 to 65536"},
+		{"devices: 16", "device_count: 16", "device_count"},
+		{"bandwidth: 150GB/s", "bandwidth: fast", "link.bandwidth"},
+		{"busy: 300", "busy: 10", "power.busy: found 10"},
+		{"    64: 44", "    65: 44", "host.speedup: found 65"},
+		{"    64: 44", "    64: 0", "host.speedup: found 0"},
+		{"item: 10ms", "item: soon", "host.item"},
+	} {
+		text := strings.Replace(string(data), c.old, c.new, 1)
+		if text == string(data) {
+			t.Fatalf("%s is not in the preset", c.old)
+		}
+		if _, err := Parse("f.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: found %v, expected %q", c.new, err, c.want)
+		}
+	}
+}
+
+func Example() {
+	n, err := Load("v100x16")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%d times %s, %.0f GB/s between two, %d threads\n", n.Devices, n.Device, n.LinkBytesPerSecond/1e9, n.Host.Threads)
+	// Output: 16 times v100, 150 GB/s between two, 64 threads
+}

@@ -1,0 +1,291 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+)
+
+// A Stage is a part of the network on a device of its own.
+type Stage struct {
+	Name            string  `json:"name"`
+	ForwardSeconds  float64 `json:"forward_seconds"`  // of a micro-batch
+	BackwardSeconds float64 `json:"backward_seconds"` // 0 for inference
+	// LinkSeconds is what a micro-batch takes to the next stage, and its gradient
+	// back.
+	LinkSeconds float64 `json:"link_seconds"`
+	// Utilization of the device while the stage works, for energy; 0 counts as 1.
+	Utilization float64 `json:"utilization"`
+}
+
+// A Task is a pass of a micro-batch on a stage.
+type Task struct {
+	MicroBatch int  `json:"micro_batch"`
+	Backward   bool `json:"backward"`
+}
+
+// A Schedule is stages with the order of their tasks.
+type Schedule struct {
+	Stages []Stage  `json:"stages"`
+	Tasks  [][]Task `json:"tasks"` // of each stage, in order
+}
+
+// A Power is what a device draws, in watts.
+type Power struct{ IdleWatts, BusyWatts float64 }
+
+// A Run is one task in time.
+type Run struct {
+	Stage int
+	Task
+	Start, End float64
+}
+
+// A Result is a simulated batch.
+type Result struct {
+	Runs         []Run     `json:"-"` // by start, then stage
+	Seconds      float64   `json:"seconds"`
+	FillSeconds  float64   `json:"fill_seconds"`
+	DrainSeconds float64   `json:"drain_seconds"`
+	IdleShare    float64   `json:"idle_share"`
+	Bubbles      []float64 `json:"bubble_seconds"` // of each stage
+	Stored       []int     `json:"stored"`         // micro-batches, of each stage
+	EnergyJoules float64   `json:"energy_joules"`
+}
+
+// ErrSchedule is what every error of [Simulate] is, for errors.Is.
+var ErrSchedule = errors.New("not a schedule of a pipeline")
+
+func bad(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrSchedule, fmt.Sprintf(format, args...))
+}
+
+// Simulate runs the tasks. It refuses a stage that has a task twice, stages that have
+// different tasks, and orders in which tasks wait for each other.
+func Simulate(s *Schedule, power Power) (*Result, error) {
+	p := len(s.Stages)
+	if p == 0 || len(s.Tasks) != p {
+		return nil, bad("found tasks of %d stages, expected those of %d, at least one", len(s.Tasks), p)
+	}
+	for i, st := range s.Stages {
+		for _, t := range []float64{st.ForwardSeconds, st.BackwardSeconds, st.LinkSeconds, st.Utilization} {
+			if !(t >= 0) || math.IsInf(t, 1) {
+				return nil, bad("stage %d: found %v, expected times and a utilisation of at least 0", i, t)
+			}
+		}
+	}
+	end := make([]map[Task]float64, p)
+	next := make([]int, p)
+	free := make([]float64, p)
+	for i := range end {
+		end[i] = map[Task]float64{}
+		seen := map[Task]bool{}
+		for _, t := range s.Tasks[i] {
+			if seen[t] {
+				return nil, bad("stage %d has micro-batch %d twice", i, t.MicroBatch)
+			}
+			seen[t] = true
+			if i > 0 && !slices.Contains(s.Tasks[0], t) || len(s.Tasks[i]) != len(s.Tasks[0]) {
+				return nil, bad("stages 0 and %d have different tasks", i)
+			}
+		}
+	}
+	r := &Result{}
+	for {
+		moved, left := false, false
+		for i := range p {
+			for next[i] < len(s.Tasks[i]) {
+				t := s.Tasks[i][next[i]]
+				ready, seconds, ok := s.ready(end, i, t)
+				if !ok {
+					left = true
+					break
+				}
+				start := max(free[i], ready)
+				free[i] = start + seconds
+				end[i][t] = free[i]
+				r.Runs = append(r.Runs, Run{i, t, start, free[i]})
+				next[i]++
+				moved = true
+			}
+		}
+		if !left {
+			break
+		}
+		if !moved {
+			i := slices.IndexFunc(next, func(n int) bool { return n < len(s.Tasks[0]) })
+			return nil, bad("stage %d waits for ever for the inputs of micro-batch %d", i, s.Tasks[i][next[i]].MicroBatch)
+		}
+	}
+	slices.SortFunc(r.Runs, func(a, b Run) int {
+		switch {
+		case a.Start != b.Start:
+			return sign(a.Start - b.Start)
+		case a.Stage != b.Stage:
+			return a.Stage - b.Stage
+		}
+		return sign(a.End - b.End)
+	})
+	r.measure(s, power)
+	return r, nil
+}
+
+func sign(x float64) int {
+	if x < 0 {
+		return -1
+	}
+	return 1
+}
+
+// ready is when the inputs of a task are there; ok is false while one is not known.
+func (s *Schedule) ready(end []map[Task]float64, i int, t Task) (at, seconds float64, ok bool) {
+	at, ok = 0, true
+	need := func(stage int, task Task, link float64) {
+		e, known := end[stage][task]
+		ok = ok && known
+		at = max(at, e+link)
+	}
+	if !t.Backward {
+		if i > 0 {
+			need(i-1, t, s.Stages[i-1].LinkSeconds)
+		}
+		return at, s.Stages[i].ForwardSeconds, ok
+	}
+	need(i, Task{t.MicroBatch, false}, 0)
+	if i+1 < len(s.Stages) {
+		need(i+1, t, s.Stages[i].LinkSeconds)
+	}
+	return at, s.Stages[i].BackwardSeconds, ok
+}
+
+func (r *Result) measure(s *Schedule, power Power) {
+	p := len(s.Stages)
+	first, last, busy := make([]float64, p), make([]float64, p), make([]float64, p)
+	for i := range first {
+		first[i] = math.Inf(1)
+	}
+	for _, run := range r.Runs {
+		r.Seconds = max(r.Seconds, run.End)
+		first[run.Stage] = min(first[run.Stage], run.Start)
+		last[run.Stage] = max(last[run.Stage], run.End)
+		busy[run.Stage] += run.End - run.Start
+	}
+	if len(r.Runs) == 0 {
+		first = make([]float64, p)
+	}
+	r.FillSeconds = slices.Max(first)
+	r.DrainSeconds = r.Seconds - slices.Min(last)
+	all := 0.0
+	r.Stored = make([]int, p)
+	for i := range p {
+		all += busy[i]
+		r.Bubbles = append(r.Bubbles, r.Seconds-busy[i])
+		u := s.Stages[i].Utilization
+		if u == 0 {
+			u = 1
+		}
+		r.EnergyJoules += power.IdleWatts*r.Seconds + (power.BusyWatts-power.IdleWatts)*u*busy[i]
+		held := 0
+		for _, t := range s.Tasks[i] {
+			if t.Backward {
+				held--
+			} else {
+				held++
+			}
+			r.Stored[i] = max(r.Stored[i], held)
+		}
+	}
+	if r.Seconds > 0 {
+		r.IdleShare = 1 - all/(float64(p)*r.Seconds)
+	}
+}
+
+// A Sample is how many stages work from At seconds until the next sample.
+type Sample struct {
+	At     float64
+	Stages int
+}
+
+// Busy is the number of stages that work, over time.
+func (r *Result) Busy() []Sample {
+	change := map[float64]int{}
+	for _, run := range r.Runs {
+		if run.End > run.Start {
+			change[run.Start]++
+			change[run.End]--
+		}
+	}
+	var samples []Sample
+	for at := range change {
+		samples = append(samples, Sample{At: at})
+	}
+	slices.SortFunc(samples, func(a, b Sample) int { return sign(a.At - b.At) })
+	n := 0
+	for i := range samples {
+		n += change[samples[i].At]
+		samples[i].Stages = n
+	}
+	return samples
+}
+
+// WriteTrace writes the runs as a trace for chrome://tracing and Perfetto: a thread
+// for each stage, times in microseconds.
+func (r *Result) WriteTrace(w io.Writer, s *Schedule) error {
+	type event struct {
+		Name  string         `json:"name"`
+		Phase string         `json:"ph"`
+		At    float64        `json:"ts"`
+		For   float64        `json:"dur,omitempty"`
+		PID   int            `json:"pid"`
+		TID   int            `json:"tid"`
+		Args  map[string]any `json:"args,omitempty"`
+	}
+	var events []event
+	for i, st := range s.Stages {
+		events = append(events, event{Name: "thread_name", Phase: "M", TID: i, Args: map[string]any{"name": st.Name}})
+	}
+	for _, run := range r.Runs {
+		name := "forward"
+		if run.Backward {
+			name = "backward"
+		}
+		events = append(events, event{Name: fmt.Sprintf("%s %d", name, run.MicroBatch), Phase: "X", At: run.Start * 1e6, For: (run.End - run.Start) * 1e6, TID: run.Stage})
+	}
+	return json.NewEncoder(w).Encode(map[string]any{"traceEvents": events})
+}
+
+// GPipe orders tasks as GPipe does: all forward passes, then all backward passes in
+// reverse.
+func GPipe(stages, microBatches int, training bool) [][]Task {
+	tasks := make([][]Task, stages)
+	for i := range tasks {
+		for m := range microBatches {
+			tasks[i] = append(tasks[i], Task{m, false})
+		}
+		for m := microBatches - 1; m >= 0 && training; m-- {
+			tasks[i] = append(tasks[i], Task{m, true})
+		}
+	}
+	return tasks
+}
+
+// OneForwardOneBackward orders tasks as PipeDream does within a batch: a stage begins
+// as many forward passes as there are stages from it to the end, then alternates.
+func OneForwardOneBackward(stages, microBatches int) [][]Task {
+	tasks := make([][]Task, stages)
+	for i := range tasks {
+		ahead := min(stages-i, microBatches)
+		for m := range ahead {
+			tasks[i] = append(tasks[i], Task{m, false})
+		}
+		for m := range microBatches {
+			tasks[i] = append(tasks[i], Task{m, true})
+			if m+ahead < microBatches {
+				tasks[i] = append(tasks[i], Task{m + ahead, false})
+			}
+		}
+	}
+	return tasks
+}
