@@ -1,7 +1,6 @@
 package model
 
 import (
-	"errors"
 	"fmt"
 	"sort"
 	"strings"
@@ -110,7 +109,7 @@ func (g *Graph) Op(id OpID) *Op { return g.Ops[id] }
 // Tensor returns the tensor with this ID.
 func (g *Graph) Tensor(id TensorID) *Tensor { return g.Tensors[id] }
 
-// IsOutput tells whether the tensor leaves the network.
+// IsOutput reports whether the tensor leaves the network.
 func (g *Graph) IsOutput(id TensorID) bool {
 	for _, o := range g.Outputs {
 		if o == id {
@@ -140,16 +139,6 @@ func (g *Graph) MACs() int64 {
 	return n
 }
 
-// ValidationError lists everything that is wrong with a graph.
-type ValidationError struct {
-	Graph    string
-	Problems []string
-}
-
-func (e *ValidationError) Error() string {
-	return fmt.Sprintf("graph %q: %s", e.Graph, strings.Join(e.Problems, "; "))
-}
-
 // CycleError names the operators of a cycle, in order.
 type CycleError struct{ Ops []string }
 
@@ -161,6 +150,19 @@ func (e *CycleError) Error() string {
 // consumers, and sets layouts. Operators keep their relative order where the
 // dependencies allow it. A cycle is a *CycleError.
 func (g *Graph) Finish() error {
+	order, err := g.sorted()
+	if err != nil {
+		return err
+	}
+	g.Ops = order
+	g.link()
+	g.setLayouts()
+	return nil
+}
+
+// sorted lists the operators behind those that they read from: depth first, from each
+// operator in turn toward its producers.
+func (g *Graph) sorted() ([]*Op, error) {
 	producer := make([]int, len(g.Tensors))
 	for i := range producer {
 		producer[i] = -1
@@ -172,19 +174,21 @@ func (g *Graph) Finish() error {
 	}
 	const (
 		white = iota
-		grey
-		black
+		grey  // on the stack
+		black // listed
 	)
 	color := make([]uint8, len(g.Ops))
 	order := make([]*Op, 0, len(g.Ops))
 	type frame struct{ op, next int }
 	var stack []frame
+	push := func(op int) {
+		color[op] = grey
+		stack = append(stack, frame{op, 0})
+	}
 	for root := range g.Ops {
-		if color[root] != white {
-			continue
+		if color[root] == white {
+			push(root)
 		}
-		stack = append(stack[:0], frame{root, 0})
-		color[root] = grey
 		for len(stack) > 0 {
 			f := &stack[len(stack)-1]
 			op := g.Ops[f.op]
@@ -196,42 +200,23 @@ func (g *Graph) Finish() error {
 			}
 			p := producer[op.Inputs[f.next]]
 			f.next++
-			if p < 0 || color[p] == black {
-				continue
-			}
-			if color[p] == grey {
-				return cycleAt(g, p, func(yield func(int)) {
-					for _, fr := range stack {
-						yield(fr.op)
+			switch {
+			case p < 0 || color[p] == black:
+			case color[p] == white:
+				push(p)
+			default:
+				// The stack runs from consumer to producer; the error has the direction of data.
+				var names []string
+				for i := len(stack) - 1; ; i-- {
+					names = append(names, g.Ops[stack[i].op].Name)
+					if stack[i].op == p {
+						return nil, &CycleError{names}
 					}
-				})
+				}
 			}
-			color[p] = grey
-			stack = append(stack, frame{p, 0})
 		}
 	}
-	g.Ops = order
-	g.link()
-	g.setLayouts()
-	return nil
-}
-
-func cycleAt(g *Graph, start int, walk func(func(int))) error {
-	var names []string
-	on := false
-	walk(func(i int) {
-		if i == start {
-			on = true
-		}
-		if on {
-			names = append(names, g.Ops[i].Name)
-		}
-	})
-	// The stack runs from consumer to producer; report in the direction of data.
-	for i, j := 0, len(names)-1; i < j; i, j = i+1, j-1 {
-		names[i], names[j] = names[j], names[i]
-	}
-	return &CycleError{names}
+	return order, nil
 }
 
 func (g *Graph) link() {
@@ -251,141 +236,6 @@ func (g *Graph) link() {
 			}
 		}
 	}
-}
-
-// Validate checks the graph: dense IDs, shapes, roles, dangling tensors, arity,
-// and that every operator's inferred output shape is the one recorded. All
-// problems are reported together as a *ValidationError; a cycle as a
-// *CycleError. It does not change the graph.
-func (g *Graph) Validate() error {
-	var bad []string
-	say := func(format string, args ...any) { bad = append(bad, fmt.Sprintf(format, args...)) }
-	names := make(map[string]TensorID, len(g.Tensors))
-	for i, t := range g.Tensors {
-		if int(t.ID) != i {
-			say("tensor %q has ID %d at position %d", t.Name, t.ID, i)
-		}
-		if prev, dup := names[t.Name]; dup {
-			say("tensors %d and %d share the name %q", prev, i, t.Name)
-		}
-		names[t.Name] = t.ID
-		if !t.DType.Valid() {
-			say("tensor %q has %v", t.Name, t.DType)
-		}
-		if err := t.Shape.Check(); err != nil {
-			say("tensor %q: %v", t.Name, err)
-		}
-	}
-	writer := make([]int, len(g.Tensors))
-	for i := range writer {
-		writer[i] = -1
-	}
-	inRange := func(id TensorID) bool { return id >= 0 && int(id) < len(g.Tensors) }
-	for i, op := range g.Ops {
-		if int(op.ID) != i {
-			say("operator %q has ID %d at position %d", op.Name, op.ID, i)
-		}
-		for _, o := range op.Outputs {
-			switch {
-			case !inRange(o):
-				say("operator %q writes tensor %d, which does not exist", op.Name, o)
-			case writer[o] >= 0:
-				say("tensor %q is written by both %q and %q", g.Tensors[o].Name, g.Ops[writer[o]].Name, op.Name)
-			case g.Tensors[o].Role != Activation:
-				say("operator %q writes %v tensor %q", op.Name, g.Tensors[o].Role, g.Tensors[o].Name)
-			default:
-				writer[o] = i
-			}
-		}
-	}
-	late := false
-	for i, op := range g.Ops {
-		for _, in := range op.Inputs {
-			if !inRange(in) {
-				say("operator %q reads tensor %d, which does not exist", op.Name, in)
-				continue
-			}
-			t := g.Tensors[in]
-			if t.Role == Activation && writer[in] < 0 {
-				say("operator %q reads dangling tensor %q: no operator writes it", op.Name, t.Name)
-			}
-			if writer[in] >= i {
-				late = true
-			}
-		}
-	}
-	for _, o := range g.Outputs {
-		if !inRange(o) {
-			say("graph output %d does not exist", o)
-		} else if g.Tensors[o].Role == Activation && writer[o] < 0 {
-			say("graph output %q is dangling: no operator writes it", g.Tensors[o].Name)
-		}
-	}
-	if len(g.Outputs) == 0 {
-		say("the graph has no output")
-	}
-	listed := make([]bool, len(g.Tensors))
-	for _, in := range g.Inputs {
-		if !inRange(in) {
-			say("graph input %d does not exist", in)
-			continue
-		}
-		if t := g.Tensors[in]; t.Role != Input {
-			say("graph input %q is marked as %v", t.Name, t.Role)
-		} else if listed[in] {
-			say("graph input %q is listed twice", t.Name)
-		}
-		listed[in] = true
-	}
-	for i, t := range g.Tensors {
-		if t.Role == Input && !listed[i] {
-			say("tensor %q is marked as input, but the graph's inputs do not list it", t.Name)
-		}
-	}
-	if len(bad) > 0 {
-		return &ValidationError{g.Name, bad}
-	}
-	if late {
-		// Either a true cycle, which Finish names, or just an unsorted list.
-		c := &Graph{Name: g.Name, Tensors: make([]*Tensor, len(g.Tensors)), Ops: make([]*Op, len(g.Ops))}
-		for i, t := range g.Tensors {
-			u := *t
-			c.Tensors[i] = &u
-		}
-		for i, op := range g.Ops {
-			u := *op
-			c.Ops[i] = &u
-		}
-		var cyc *CycleError
-		if err := c.Finish(); errors.As(err, &cyc) {
-			return fmt.Errorf("graph %q: %w", g.Name, err)
-		}
-		return &ValidationError{g.Name, []string{"operators are not in topological order"}}
-	}
-	for _, op := range g.Ops {
-		shapes, dts, err := g.infer(op)
-		if err != nil {
-			say("operator %q (%s): %v", op.Name, op.Kind, err)
-			continue
-		}
-		if len(shapes) != len(op.Outputs) {
-			say("operator %q (%s) has %d outputs, expected %d", op.Name, op.Kind, len(op.Outputs), len(shapes))
-			continue
-		}
-		for k, s := range shapes {
-			t := g.Tensors[op.Outputs[k]]
-			if !s.Equal(t.Shape) {
-				say("tensor %q has shape %v, but operator %q (%s) yields %v", t.Name, t.Shape, op.Name, op.Kind, s)
-			}
-			if dts[k] != t.DType {
-				say("tensor %q has type %v, but operator %q (%s) yields %v", t.Name, t.DType, op.Name, op.Kind, dts[k])
-			}
-		}
-	}
-	if len(bad) > 0 {
-		return &ValidationError{g.Name, bad}
-	}
-	return nil
 }
 
 func (g *Graph) infer(op *Op) ([]Shape, []DType, error) {
@@ -464,7 +314,7 @@ func (g *Graph) Compact(keep func(*Op) bool) error {
 	return g.Finish()
 }
 
-// KindCounts tells how many operators of each kind the graph has, sorted by
+// KindCounts counts the operators of each kind, sorted by
 // kind.
 func (g *Graph) KindCounts() []KindCount {
 	m := map[Kind]int{}
