@@ -131,7 +131,7 @@
 // # Sources
 //
 // The presets carry, at each figure, where it is from and how far to trust it.
-// Figures that nobody has published are marked ESTIMATE there, with the range
+// Figures that are not published are marked ESTIMATE there, with the range
 // that is plausible, or "fitted" where "dsasched calibrate" found them within it. Sources for the STCP920: Zhao et al., "Effectively
 // Scheduling Computational Graphs of Deep Neural Networks toward Their
 // Domain-Specific Accelerators", OSDI 2023 (GraphTurbo); the vendor's product

@@ -268,7 +268,7 @@ func (f *fields) name(key, expected string) string {
 
 func (f *fields) has(key string) bool { return f.value[key] != nil }
 
-// isNone says whether a field has the value none.
+// isNone reports whether a field has the value none.
 func (f *fields) isNone(key string) bool {
 	n := f.value[key]
 	return n != nil && n.Kind == yaml.ScalarNode && n.Value == "none"
@@ -614,7 +614,7 @@ func (d *decoder) link(f *fields, key string, core bool) Link {
 	return l
 }
 
-// tagged says whether a node has a tag of its own, such as !!binary.
+// tagged reports whether a node has a tag of its own, such as !!binary.
 func tagged(n *yaml.Node) bool { return n.Style&yaml.TaggedStyle != 0 }
 
 // describe says what a node is, in a few words.

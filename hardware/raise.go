@@ -64,7 +64,7 @@ func Raise(s *Spec) (*Spec, error) {
 	return &r, nil
 }
 
-// NeedsRaise tells whether decisions had better be made for the raised machine: there
+// NeedsRaise reports whether decisions had better be made for the raised machine: there
 // is a GB, and no core has an LB, or those with a matrix unit have none, or each
 // cluster has a single core, so that LB and GB are one core's alike.
 func (s *Spec) NeedsRaise() bool {

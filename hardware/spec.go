@@ -78,7 +78,7 @@ type CoreType struct {
 	Name  string `json:"name"`
 	Count int    `json:"count"` // per cluster
 	Units []Unit `json:"units"`
-	// HasLB says whether these cores have the local buffer of [Spec.LB].
+	// HasLB reports whether these cores have the local buffer of [Spec.LB].
 	// Those that have none (Goya's matrix engine) work from the GB.
 	HasLB bool `json:"has_lb"`
 	// Grid is how the cores are arranged, if not in a line: the extent of each
@@ -288,7 +288,7 @@ func (s *Spec) PeakMACsPerSecond(dtype string) float64 {
 	return peak(false)
 }
 
-// Supports says whether the unit computes with a dtype natively.
+// Supports reports whether the unit computes with a dtype natively.
 func (u Unit) Supports(dtype string) bool { return u.Rate[dtype] > 0 }
 
 // MACsPerCycle is the peak of one unit; 0 if it does not support the dtype.

@@ -90,7 +90,7 @@ func (c *checker) markBad(path string) {
 	c.bad[path] = true
 }
 
-// isBad says whether the path or one that contains it was reported.
+// isBad reports whether the path or one that contains it was reported.
 func (c *checker) isBad(path string) bool {
 	for p := path; p != ""; {
 		if c.bad[p] {

@@ -1,6 +1,6 @@
 package model
 
-// Access tells which range of one input dimension a range of the output needs.
+// Access is the range of one input dimension that a range of the output needs.
 // See the package documentation for the formula.
 type Access struct {
 	// Full: all of the input dimension, whatever the output range. Then the other
@@ -40,7 +40,7 @@ func (a Access) Range(out Interval, n int64) Interval {
 	return Interval{lo, hi}
 }
 
-// Exact tells whether disjoint output ranges that begin and end at multiples of
+// Exact reports whether disjoint output ranges that begin and end at multiples of
 // Den need disjoint input ranges: there is no halo. Where Den is above one, ranges
 // cut elsewhere share the block that the cut goes through.
 func (a Access) Exact() bool { return !a.Full && a.B-a.A+1 <= a.Num }
@@ -85,7 +85,7 @@ func (g *Graph) InputRegion(op *Op, out, in int, r Region) Region {
 	return res
 }
 
-// Sequential tells, per dimension of output out, whether the dimension must not
+// Sequential reports, per dimension of output out, whether the dimension must not
 // be split or bound to cores: every element along it depends on all the others
 // (a softmax's axis).
 func (g *Graph) Sequential(op *Op, out int) []bool {

@@ -73,7 +73,7 @@ func registerReductions() {
 		// A heap of k elements sees all n; spread over the 2k results.
 		vector: topKWork})
 
-	// Unknown stands for an operator that nobody described: one simple operation per
+	// Unknown stands for an operator without a description: one simple operation per
 	// output element. It is a reduction so that no layer absorbs it.
 	register(&KindInfo{Kind: "Unknown", Class: ReductionClass, Doc: "an operator without a description: shape in Shape, element type numbered in Axis", minIn: 0, maxIn: -1,
 		infer:  inferUnknown,

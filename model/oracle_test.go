@@ -25,7 +25,7 @@ type oracle struct {
 	gen  func(r *rand.Rand) (Attr, []Shape)
 	// reads emits the elements of input in that element o of output out needs.
 	reads func(p *probe, out int, o []int64, in int, emit func(...int64))
-	// tight tells whether InputRegion must be the exact hull in dimension k of
+	// tight reports whether InputRegion must be the exact hull in dimension k of
 	// input in for this box; nil means always.
 	tight func(p *probe, box Region, in, k int) bool
 	// macs tells that an output element takes as many multiply-accumulates as it

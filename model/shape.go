@@ -34,7 +34,7 @@ var dtypes = [...]struct {
 	F8: {"f8", 1},
 }
 
-// Valid tells whether d is one of the constants of this package.
+// Valid reports whether d is one of the constants of this package.
 func (d DType) Valid() bool { return int(d) < len(dtypes) }
 
 // String returns the short name, such as "f16".
@@ -53,7 +53,7 @@ func (d DType) Bytes() int64 {
 	return dtypes[d].size
 }
 
-// IsFloat tells whether the elements are floating-point numbers.
+// IsFloat reports whether the elements are floating-point numbers.
 func (d DType) IsFloat() bool { return d <= BF16 || d == F8 }
 
 // ParseDType reads a short name, such as "f16".
@@ -98,7 +98,7 @@ func (s Shape) Check() error {
 	return nil
 }
 
-// Equal tells whether both shapes have the same extents.
+// Equal reports whether both shapes have the same extents.
 func (s Shape) Equal(t Shape) bool {
 	if len(s) != len(t) {
 		return false
@@ -227,7 +227,7 @@ func (r Region) Hull(o Region) Region {
 	return h
 }
 
-// Equal tells whether both boxes are the same.
+// Equal reports whether both boxes are the same.
 func (r Region) Equal(o Region) bool {
 	if len(r) != len(o) {
 		return false

@@ -282,7 +282,7 @@ func (d *Diagram) drawArea(c *draw.Canvas, a DiagramArea, at func(DiagramNode) v
 	}
 }
 
-// inArea tells whether an area has a node at a place.
+// inArea reports whether an area has a node at a place.
 func (d *Diagram) inArea(a DiagramArea, x, y float64) bool {
 	return slices.ContainsFunc(a.Nodes, func(i int) bool { return d.Nodes[i].X == x && d.Nodes[i].Y == y })
 }

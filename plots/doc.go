@@ -4,7 +4,7 @@
 // own size, with letters of 6.5 points and more. One panel stands above the other,
 // a network each, since images and sentences per second have no common scale. The
 // axes of bars begin at zero. Colours are those of Okabe and Ito (Color Universal
-// Design, 2008), which people who are colour-blind can tell apart, in pairs whose
+// Design, 2008), which people who are colour-blind can distinguish, in pairs whose
 // brightness differs too, for a print without colours.
 //
 // What others published is drawn beside the bars as marks of another shape and

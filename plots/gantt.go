@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// PaletteSize is the number of colours that can be told apart; further ones repeat.
+// PaletteSize is the number of colours that can be distinguished; further ones repeat.
 const PaletteSize = 8
 
 // Gantt draws one timeline over both columns of a page. colours are what the palette's

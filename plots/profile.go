@@ -78,7 +78,7 @@ func (list profileBlocks) Plot(c draw.Canvas, p *plot.Plot) {
 	for _, b := range list {
 		fill := paletteColour(b.Colour)
 		fillBox(&c, fill, x(b.Start), y(0), x(b.End), y(b.Share))
-		// Neighbours of one colour are told apart by a line between them.
+		// Neighbours of one colour are separated by a line between them.
 		c.StrokeLine2(draw.LineStyle{Color: paletteColour(NoColour), Width: 0.5}, x(b.End), y(0), x(b.End), y(b.Share))
 		sty := textStyle(valueSize, text.XCenter, text.YBottom)
 		sty.Color = onto(fill)

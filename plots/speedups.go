@@ -30,7 +30,7 @@ type SpeedupGroup struct {
 	Published float64
 }
 
-// Lightness tells these apart as well as the colour.
+// Lightness distinguishes these as well as the colour.
 var seriesColors = []color.Color{
 	color.NRGBA{0xcc, 0xe3, 0xf2, 0xff}, color.NRGBA{0x56, 0xb4, 0xe9, 0xff}, blue, color.NRGBA{0x00, 0x30, 0x50, 0xff},
 }

@@ -38,7 +38,7 @@ type Mark struct {
 	Kind                MarkKind
 }
 
-// MarkKind tells where a mark is from.
+// MarkKind says where a mark is from.
 type MarkKind int
 
 // The kinds of marks.

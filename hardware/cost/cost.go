@@ -87,7 +87,7 @@ func rate(u hardware.Unit, dt model.DType) (float64, bool) {
 	return 1, false
 }
 
-// Native tells whether the matrix unit's rate for a dtype stands in the spec; if not,
+// Native reports whether the matrix unit's rate for a dtype stands in the spec; if not,
 // it is derived from another type's by element size.
 func (m *Model) Native(dt model.DType) bool {
 	if !m.hasMatrix {
@@ -149,7 +149,7 @@ func (m *Model) lanes(u hardware.Unit, class string, n int64, dt model.DType) ha
 	return hardware.Cycles(math.Ceil(math.Ceil(float64(n)/lanes)*c)) + u.FillCycles
 }
 
-// SharedVector tells whether special functions run on the vector unit's hardware,
+// SharedVector reports whether special functions run on the vector unit's hardware,
 // so that the two cannot overlap.
 func (m *Model) SharedVector() bool {
 	return m.special.Name == m.vector.Name || m.special.SharesWith == m.vector.Name || m.vector.SharesWith == m.special.Name

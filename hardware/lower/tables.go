@@ -16,7 +16,7 @@ type tables struct {
 	boxes     []isa.Range // room for the next boxes
 }
 
-// tensorKey tells the tensors of segments apart, whose batches may differ.
+// tensorKey distinguishes the tensors of segments, whose batches may differ.
 type tensorKey struct {
 	graph *model.Graph
 	id    model.TensorID

@@ -55,7 +55,7 @@ type lookUp struct {
 type tileKey struct {
 	tensor model.TensorID
 	offset int64 // of the part of the tensor that a step reads
-	bytes  int64 // of that part; tells different tilings apart
+	bytes  int64 // of that part; distinguishes tilings
 	tiles  int
 	index  int
 }
@@ -147,7 +147,7 @@ func plan(s *schedule.Schedule, st *schedule.Step, m *cost.Model, buffer, weight
 		}
 	}
 	if views {
-		// A reshape on its own copies: somebody else reads the original, too.
+		// A reshape on its own copies: the original has another reader.
 		lp.vector.Move = st.CoreOutput.Elements()
 		lp.vecOps = inst.Regions[st.Output].Elements()
 	}

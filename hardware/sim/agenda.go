@@ -54,7 +54,7 @@ func (a *agenda) pop() {
 	}
 }
 
-// up puts e at i or above and tells whether it moved.
+// up puts e at i or above and reports whether it moved.
 func (a *agenda) up(i int, e event) bool {
 	from := i
 	for i > 0 {

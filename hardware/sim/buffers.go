@@ -22,7 +22,7 @@ func (b BufferUse) String() string {
 	return fmt.Sprintf("buffer %d (%s) at [%d, %d) from %d to %d ps", b.Index, b.Label, b.Address, b.Address+b.Bytes, b.FromPs, b.ToPs)
 }
 
-// OverlapError tells that two buffers were in use at the same time and place.
+// OverlapError reports that two buffers were in use at the same time and place.
 type OverlapError struct {
 	Program string
 	Level   isa.Level
@@ -34,7 +34,7 @@ func (e *OverlapError) Error() string {
 	return fmt.Sprintf("program %q: %v of cluster %d: %v overlaps %v", e.Program, e.Level, e.Cluster, e.B, e.A)
 }
 
-// CapacityError tells that a buffer passes the end of its memory.
+// CapacityError reports that a buffer passes the end of its memory.
 type CapacityError struct {
 	Program  string
 	Level    isa.Level

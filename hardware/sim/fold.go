@@ -22,7 +22,7 @@ import "github.com/dsasched/dsasched/hardware/isa"
 // shared resources have lost the same as if one flow had stood for all, with the
 // sum of their coefficients.
 
-// fold tells which clusters are simulated.
+// fold says which clusters are simulated.
 type fold struct {
 	// as is the cluster whose times a cluster has: itself, or the one that it is a copy
 	// of.
@@ -32,7 +32,7 @@ type fold struct {
 	// from and to give the commands of each cluster. They mean something only
 	// if the cluster is a copy or has one.
 	from, to []int32
-	// shared tells of each resource whether several clusters use it.
+	// shared marks the resources that several clusters use.
 	shared []bool
 }
 

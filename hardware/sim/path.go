@@ -4,7 +4,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/isa"
 )
 
-// Causes tells, for each command, why it did not start earlier: the command of which
+// Causes gives, for each command, why it did not start earlier: the command of which
 // it had to await the end and that ended last, be it a dependency or the one before
 // in its queue; -1 if it started at time zero. A command starts when its cause ends.
 // Of several that ended together, it is the one of the highest index, dependencies

@@ -28,25 +28,25 @@ type Result struct {
 	Static, Dynamic Counts
 }
 
-// QueueUse tells how a queue was used.
+// QueueUse says how a queue was used.
 type QueueUse struct {
 	Commands int
 	BusyPs   int64 // from start to end of its commands, latencies included
 }
 
-// ResourceUse tells how a resource was used.
+// ResourceUse says how a resource was used.
 type ResourceUse struct {
 	Bytes       int64
 	Utilization float64 // Bytes / (rate · TotalPs)
 }
 
-// ClusterUse tells how a cluster was used.
+// ClusterUse says how a cluster was used.
 type ClusterUse struct {
 	// KindPs is the time during which at least one command of a kind ran on any
 	// queue of the cluster, so at most TotalPs.
 	KindPs [isa.NumKinds]int64
 	Time   Breakdown
-	// Memory tells how full the memories were; per core for isa.LB.
+	// Memory says how full the memories were; per core for isa.LB.
 	Memory [isa.NumLevels]Occupancy
 }
 
@@ -346,7 +346,7 @@ func bufferEdges(p *isa.Program, times []span, as []int32) []edge {
 }
 
 // bufferTime returns the half-open time for which a buffer is in use. It covers
-// First as a whole even if Lasts would end before, which nobody should ask for.
+// First as a whole even if Lasts would end before, which no program should ask for.
 func bufferTime(b *isa.Buffer, r *Result) (from, to int64) {
 	from, to = r.Start[b.First], r.End[b.First]
 	for _, l := range b.Lasts {

@@ -22,7 +22,7 @@ const (
 
 	never = math.MaxInt64
 
-	// How many events pass between two looks at the context.
+	// Events between two polls of the context.
 	eventsPerCheck = 4096
 )
 
@@ -38,7 +38,7 @@ type Options struct {
 	OnRate func(index int, ps, bytesPerSecond int64)
 }
 
-// LimitError tells that a program is beyond what the integers of the simulator
+// LimitError reports that a program is beyond what the integers of the simulator
 // can hold.
 type LimitError struct {
 	Program string
@@ -121,7 +121,7 @@ func checkLimits(p *isa.Program) error {
 	return nil
 }
 
-// addTo adds b, not negative, to *sum, and tells whether that fits.
+// addTo adds b, not negative, to *sum, and reports whether that fits.
 func addTo(sum *int64, b int64) bool {
 	if b > math.MaxInt64-*sum {
 		return false

@@ -58,6 +58,6 @@
 //     that wave, the largest becomes global, one by one.
 //   - Registers are relaxed to what the blocks leave to each thread.
 //
-// On the accelerator, nothing is split into instances. docs/deviations.md tells what differs from the
+// On the accelerator, nothing is split into instances. docs/deviations.md lists what differs from the
 // GPU original, and why.
 package astitch

@@ -119,7 +119,7 @@ func dominants(g *model.Graph, pos []int, ops []model.OpID) []model.OpID {
 	return out
 }
 
-// local tells whether parts a and b, one of which reads from the other, can be one
+// local reports whether parts a and b, one of which reads from the other, can be one
 // loop nest: all between them is one to one, at most one operator is a reduction,
 // and the union uses no fewer cores than either and computes nothing twice that they
 // do not.

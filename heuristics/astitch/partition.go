@@ -83,7 +83,7 @@ func (p *partition) neighbours(k int) []int {
 	return out
 }
 
-// detour tells whether a path leads from part a to part b over a third one.
+// detour reports whether a path leads from part a to part b over a third one.
 func (p *partition) detour(a, b int) bool {
 	p.walk++
 	p.passed[a] = p.walk
@@ -111,7 +111,7 @@ func (p *partition) detour(a, b int) bool {
 	return false
 }
 
-// mergeable tells whether parts a and b can be one without a cycle.
+// mergeable reports whether parts a and b can be one without a cycle.
 func (p *partition) mergeable(a, b int) bool { return !p.detour(a, b) && !p.detour(b, a) }
 
 // union is the operators of two parts in execution order.
@@ -186,7 +186,7 @@ func (p *partition) sorted() []int {
 	return out
 }
 
-// reach tells for every part which parts come after it.
+// reach lists for every part the parts that come after it.
 type reach [][]uint64
 
 func (r reach) has(from, to int) bool { return r[from][to/64]>>(to%64)&1 == 1 }

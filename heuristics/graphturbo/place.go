@@ -290,7 +290,7 @@ func (p *placer) victim(level schedule.Level, step int) *schedule.Value {
 	return best
 }
 
-// before tells whether a spills before b; a total order.
+// before reports whether a spills before b; a total order.
 func (p *placer) before(a, b *schedule.Value) bool {
 	la, lb := a.Last-a.Def, b.Last-b.Def
 	if p.rule == LargestFirst {

@@ -92,7 +92,7 @@ func (s *Splitter) SplitInfo(ops []model.OpID, outputs []model.TensorID) ([]sche
 	return infos, peak
 }
 
-// Footprint is the bytes that the hungriest instance takes if the operators are split
+// Footprint is the bytes that the largest instance takes if the operators are split
 // in v along dimension d of their outputs: what Algorithm 1 compares with the LB.
 func (s *Splitter) Footprint(ops []model.OpID, outputs []model.TensorID, d int, v int64) int64 {
 	most := int64(0)
@@ -147,7 +147,7 @@ func (s *Splitter) divides(tr schedule.Tracker, ops []model.OpID, v int64) bool 
 	return true
 }
 
-// aligned tells whether the factor divides the matched extent of everything read,
+// aligned reports whether the factor divides the matched extent of everything read,
 // too: else a cut may lie within a block of elements that is read by both sides.
 func (s *Splitter) aligned(tr schedule.Tracker, v int64) bool {
 	for t, k := range tr.Dim {
@@ -166,7 +166,7 @@ func (s *Splitter) instanceBytes(ops []model.OpID, outputs []model.TensorID, d i
 	return schedule.Peak(s.g, ops, outputs, schedule.InstanceRegions(s.g, ops, outputs, d, v, q), popt)
 }
 
-// instancesFit tells whether the hungriest instance fits.
+// instancesFit reports whether the largest instance fits.
 func (s *Splitter) instancesFit(ops []model.OpID, outputs []model.TensorID, d int, v int64, popt schedule.PeakOptions) bool {
 	for _, q := range hungriest(v) {
 		if s.instanceBytes(ops, outputs, d, v, q, popt) > s.opt.LBBytes {

@@ -11,7 +11,7 @@ import (
 // J. Xing et al., "Bolt: Bridging the Gap between Auto-tuners and Hardware-native
 // Performance", MLSys 2022: a kernel per layer, but two convolutions behind each
 // other become one kernel where the second is 1x1, without stride or padding, so that
-// each part of the first's output is used where it is made, and nobody else reads
+// each part of the first's output is used where it is made, and nothing else reads
 // that output. A kernel has at most two.
 func PairConvolutions(g *model.Graph, order []model.OpID) (*schedule.Grouping, [][]schedule.Layer) {
 	single, layers := Group(g, order)
@@ -71,7 +71,7 @@ func PairConvolutions(g *model.Graph, order []model.OpID) (*schedule.Grouping, [
 	return gr, lists
 }
 
-// pointwise tells whether a convolution reads, for each pixel, that pixel alone.
+// pointwise reports whether a convolution reads, for each pixel, that pixel alone.
 func pointwise(g *model.Graph, op *model.Op) bool {
 	if op.Kind != "Conv" {
 		return false

@@ -26,7 +26,7 @@ type Network struct {
 	Graph func(batch int64) (*model.Graph, error)
 }
 
-// IsFile tells whether a name is meant as the path of an ONNX file.
+// IsFile reports whether a name is meant as the path of an ONNX file.
 func IsFile(name string) bool {
 	return strings.HasSuffix(strings.ToLower(name), ".onnx") || strings.ContainsRune(name, filepath.Separator)
 }

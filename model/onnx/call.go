@@ -203,7 +203,7 @@ func (c *call) whyNotFolded() string {
 	return fmt.Sprintf("cannot be computed here: more than %d elements, or a type that is not supported", maxKnownInts)
 }
 
-// foldable tells whether the value may take part in arithmetic at import. Floats
+// foldable reports whether the value may take part in arithmetic at import. Floats
 // in the file may be trained, so that only single ones do.
 func (v *value) foldable() bool {
 	return v.lit != nil && (!v.lit.isFloat() || v.derived || v.lit.len() == 1)

@@ -54,7 +54,7 @@ func twoOperands(c *call) {
 	direct(c)
 }
 
-// is tells whether a value is a known single number.
+// is reports whether a value is a known single number.
 func (v *value) is(x float64) bool {
 	l := v.lit
 	return l != nil && l.len() == 1 && (l.isFloat() && l.floats[0] == x || !l.isFloat() && float64(l.ints[0]) == x)

@@ -8,7 +8,7 @@
 // graph needs shapes, not weights: payloads of tensors are jumped over, except
 // those that shape arithmetic may need, which are integers up to 4096 elements
 // and floats up to 8. External weight files are never opened, and a tensor with
-// a shape and no data at all is as good as any.
+// a shape and no data at all serves as well.
 //
 // Every length is checked against the message around it before memory is
 // reserved, names and dimensions are bounded, and structure is charged to a
@@ -49,7 +49,7 @@
 //
 // A constant counts as learned if an operator reads it as weights, bias or scale,
 // or if it is a floating-point tensor of the file of more than one element that
-// some other operator reads: it can't be told from a table that the exporter
+// some other operator reads: it can't be distinguished from a table that the exporter
 // computed. Running means and variances, scales of quantisation, tables of rotations
 // and what the file computes from shapes and single numbers are not learned. So parameter counts are
 // those of the training framework, except where the exporter folded something

@@ -134,7 +134,7 @@ func parseEinsum(eq string, in []*value) (terms []term, out []rune, err error) {
 	return terms, out, nil
 }
 
-// sumOut adds up the dimensions that nobody needs.
+// sumOut adds up the dimensions without a reader.
 func (c *call) sumOut(suffix string, t term, needed []rune) term {
 	var axes []int64
 	var left []rune

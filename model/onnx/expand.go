@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Functions of the file are replaced by their nodes before anything else looks at
+// Functions of the file are replaced by their nodes before anything else reads
 // the graph. An operator that the table knows stays as it is, even if the file
 // defines it too: one node is cheaper to schedule well than its parts.
 

@@ -63,7 +63,7 @@ const (
 	exportIR = 10
 	// ownDomain holds the functions in functions, at version 1.
 	ownDomain = "dsasched"
-	// learnedKey is the metadata of an initializer that tells whether training sets
+	// learnedKey is the metadata of an initializer that reports whether training sets
 	// it, which nothing else in a file does.
 	learnedKey = "dsasched.learned"
 )

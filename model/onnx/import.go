@@ -28,7 +28,7 @@ type Options struct {
 	// AllowUnknown imports operators outside the table as work of one operation per
 	// output element (kind Unknown), each with a warning.
 	AllowUnknown bool
-	// Warn, if not nil, is told what was not taken literally.
+	// Warn, if not nil, is called with what was not taken literally.
 	Warn func(string)
 }
 
@@ -588,10 +588,10 @@ type value struct {
 	dtype    model.DType
 	constant bool
 	lit      *literal // the values, if known
-	// lost tells that the node that yields it is not supported. That is reported at
+	// lost: the node that yields it is not supported. That is reported at
 	// the end, with all other nodes, if an output of the network depends on it.
 	lost bool
-	// derived tells that the importer computed the values; those in the file may
+	// derived: the importer computed the values; those in the file may
 	// be trained.
 	derived bool
 	// learned is what the file says itself, if it does.

@@ -73,7 +73,7 @@ func (l *literal) cast(dt model.DType) (*literal, error) {
 	return r, nil
 }
 
-// fits tells whether a literal of that shape is small enough to be kept.
+// fits reports whether a literal of that shape is small enough to be kept.
 func fits(s model.Shape) bool {
 	n, err := elements(s)
 	return err == nil && n <= maxKnownInts && len(s) <= maxRank

@@ -68,7 +68,7 @@ func rescale(own, now, out model.Shape) (model.Shape, error) {
 	}
 	res := out.Clone()
 	refuse := func() (model.Shape, error) {
-		return nil, fmt.Errorf("cannot tell what reshape of %v to %v becomes for %v", own, out, now)
+		return nil, fmt.Errorf("cannot infer what the reshape of %v to %v becomes for %v", own, out, now)
 	}
 	i, j := 0, 0
 	for i < len(own) || j < len(out) {
@@ -156,7 +156,7 @@ func (c *call) fixedTarget(target []int64, sameInFile bool, allowZero bool) mode
 	return s
 }
 
-// sameInFile tells whether input i has the same known values at the file's own
+// sameInFile reports whether input i has the same known values at the file's own
 // batch: then they do not follow the batch by themselves.
 func (c *call) sameInFile(i int) bool {
 	if c.own == nil || i >= len(c.in) || c.in[i] == nil {

@@ -46,7 +46,7 @@ func (r *row) arity() string {
 	return fmt.Sprintf("%d to %d", r.minIn, r.maxIn)
 }
 
-// key tells a row from all others.
+// key identifies a row.
 func (r *row) key() string {
 	return fmt.Sprintf("%s.%s@%d", shownDomain(r.domain), r.name, r.since)
 }
@@ -62,7 +62,7 @@ type OperatorInfo struct {
 	Becomes string `json:"becomes"`
 	// Class is the cost class of what it becomes, or "several".
 	Class string `json:"class,omitempty"`
-	// Folds says whether it is computed at import if its inputs are known: no, yes, or
+	// Folds reports whether it is computed at import if its inputs are known: no, yes, or
 	// only, if it is refused otherwise.
 	Folds string `json:"folds"`
 	Note  string `json:"note,omitempty"`

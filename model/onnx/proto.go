@@ -353,7 +353,7 @@ func (d *decoder) attribute(h field, a *attribute) error {
 			a.ref, err = d.name(h)
 		case attrFloats:
 			err = d.scalars(h, protowire.Fixed32Type, func(v uint64) error {
-				// Long lists are tables of values, which nothing here looks at.
+				// Long lists are tables of values, which nothing here reads.
 				if len(a.floats) < maxKnownFloats {
 					a.floats = append(a.floats, math.Float32frombits(uint32(v)))
 				} else {

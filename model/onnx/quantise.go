@@ -31,7 +31,7 @@ func (c *call) quantAttr(x, scale *value, dt model.DType, axis int64) model.Attr
 	return a
 }
 
-// integerType is the type that zero points tell; unsigned bytes without one.
+// integerType is the type of the zero points; unsigned bytes without one.
 func (c *call) integerType(zero *value) model.DType {
 	if zero != nil {
 		return zero.dtype

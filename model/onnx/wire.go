@@ -11,7 +11,7 @@ import (
 )
 
 // decoder reads the protobuf wire format from a stream, message within message,
-// and jumps over what nobody asks for. Nothing is read ahead beyond a fixed
+// and skips what is not asked for. Nothing is read ahead beyond a fixed
 // buffer, and every length is checked against the message around it before any
 // memory is reserved.
 type decoder struct {

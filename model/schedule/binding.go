@@ -19,7 +19,7 @@ func (b Binding) Cores() int64 {
 	return n
 }
 
-// Equal tells whether both bind alike.
+// Equal reports whether both bind alike.
 func (b Binding) Equal(o Binding) bool {
 	if len(b) != len(o) {
 		return false

@@ -173,7 +173,7 @@ type OrderCost struct {
 	OverflowBytes int64
 }
 
-// Less tells whether a is better: fewer bytes moved, then better utilisation.
+// Less reports whether a is better: fewer bytes moved, then better utilisation.
 func (a OrderCost) Less(b OrderCost) bool {
 	if a.MovedBytes != b.MovedBytes {
 		return a.MovedBytes < b.MovedBytes

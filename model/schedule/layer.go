@@ -56,7 +56,7 @@ func Layers(g *model.Graph, ops []model.OpID) []Layer {
 		inside[id] = target
 	}
 	// A layer runs where its last operator stands: everything it reads is there by
-	// then, and nobody outside reads its results before.
+	// then, and nothing outside reads its results before.
 	pos := make(map[model.OpID]int, len(ops))
 	for i, id := range ops {
 		pos[id] = i

@@ -10,10 +10,10 @@ type Tracker struct {
 	// Dim[t] is the dimension of tensor t that the split follows, or -1. Only
 	// tensors that the sub-graph touches are set.
 	Dim map[model.TensorID]int
-	// Exact tells that every activation matched and none has a halo: the instances'
+	// Exact: every activation matched and none has a halo: the instances'
 	// tensors add up to the whole ones.
 	Exact bool
-	// Recomputes tells that instances compute parts of intermediates more than once,
+	// Recomputes: instances compute parts of intermediates more than once,
 	// because of a halo or of an operator that the split does not divide.
 	Recomputes bool
 	// Unmatched counts the operators that the split does not divide.
@@ -102,7 +102,7 @@ func Track(g *model.Graph, ops []model.OpID, outputs []model.TensorID, dim int) 
 type Regions map[model.TensorID]model.Region
 
 // InstanceRegions returns the boxes of instance q of factor along dimension dim
-// of the outputs (dim < 0: everything). An operator whose result nobody in the
+// of the outputs (dim < 0: everything). An operator whose result nothing in the
 // instance needs has no entry.
 func InstanceRegions(g *model.Graph, ops []model.OpID, outputs []model.TensorID, dim int, factor, q int64) Regions {
 	reg := make(Regions, 2*len(ops))
@@ -238,7 +238,7 @@ func Peak(g *model.Graph, ops []model.OpID, outputs []model.TensorID, reg Region
 				freed[r] = true
 			}
 		}
-		// A result that nobody reads leaves at once.
+		// A result without a reader leaves at once.
 		for _, o := range op.Outputs {
 			if _, read := lastUse[root(g, o, inside)]; !read && op.Class() != model.ViewClass {
 				live -= bytes(o)

@@ -92,7 +92,7 @@ type ParamRead struct {
 	// CoreBytes is what the busiest core reads, UnionBytes what leaves the GB when
 	// cores that need the same bytes share one broadcast.
 	CoreBytes, UnionBytes int64
-	// Offset is the first element read, which tells parts of equal size apart.
+	// Offset is the first element read, which distinguishes parts of equal size.
 	Offset int64
 	// Rows marks a table of which only the rows looked up are read: it has no reuse
 	// and is not kept.

@@ -52,7 +52,7 @@ func (s *SubGraph) SplitDim() int {
 // topological order.
 type Grouping struct {
 	Groups []*SubGraph
-	// Events tells which merges were made or refused, and by which rule; for
+	// Events lists the merges that were made or refused, and by which rule; for
 	// explanations only.
 	Events []MergeEvent
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// Fingerprint tells descriptions of accelerators apart: a hash of all that is in one
+// Fingerprint identifies a description of an accelerator: a hash of all that is in one
 // but its prose.
 func Fingerprint(spec *hardware.Spec) string {
 	s := *spec

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// InputError tells what is wrong with a file.
+// InputError says what is wrong with a file.
 type InputError struct {
 	File     string
 	Field    string // such as "schedules[0].order[3]"; "file" for the file as a whole

@@ -15,7 +15,7 @@ const (
 type File struct {
 	Kind    string `json:"kind"`
 	Version int    `json:"version"`
-	// Origin tells how the schedule came about. Nothing depends on it.
+	// Origin says how the schedule was made. Nothing depends on it.
 	Origin   *Origin  `json:"origin,omitempty"`
 	Hardware Hardware `json:"hardware"`
 	// Batch is what the chip works on, in batch elements.

@@ -189,7 +189,7 @@ func (gr *Graph) build(file, at string) (g *model.Graph, err error) {
 			read = read || len(g.Tensor(o).Consumers) > 0 || g.IsOutput(o)
 		}
 		if !read {
-			return nil, bad(fmt.Sprintf("operators[%d]", i), fmt.Sprintf("operator %q, whose outputs nobody reads", op.Name), "a reader, or a network output")
+			return nil, bad(fmt.Sprintf("operators[%d]", i), fmt.Sprintf("operator %q, whose outputs have no reader", op.Name), "a reader, or a network output")
 		}
 	}
 	return g, nil

@@ -28,7 +28,7 @@ var passes = []pass{
 		nil, deadCode},
 	{"fold-constants", "makes constants of operators that read nothing but constants; counts operators",
 		[]constraint{
-			{"dead-code", "nothing is computed for results that nobody needs"},
+			{"dead-code", "results without a reader are not computed"},
 		}, foldConstants},
 	{"remove-identities", "drops identities, dropouts, and reshapes, casts and the like that change nothing; counts operators",
 		[]constraint{
@@ -162,7 +162,7 @@ func foldConstants(e *editor) int {
 // the same order.
 var sameElements = map[model.Kind]bool{"Identity": true, "Dropout": true, "Reshape": true}
 
-// noOp tells, per kind, whether an operator returns its first input as it is.
+// noOp reports, per kind, whether an operator returns its first input as it is.
 // The shapes are equal already.
 var noOp = map[model.Kind]func(op *model.Op, in, out *model.Tensor) bool{
 	"Identity": always,
@@ -366,7 +366,7 @@ func (e *editor) constants(ids []model.TensorID) bool {
 	return true
 }
 
-// onlyReader tells whether op's input k has no other use.
+// onlyReader reports whether op's input k has no other use.
 func (e *editor) onlyReader(op *model.Op, k int) bool {
 	t := e.g.Tensors[op.Inputs[k]]
 	uses := 0

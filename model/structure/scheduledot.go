@@ -19,7 +19,7 @@ var levelFills = [...]string{schedule.LB: "#9ecae1", schedule.GB: "#fdd0a2", sch
 // WriteScheduleDOT writes a schedule in the language of Graphviz: a cluster for each
 // group, in it a node for each instance with its place in the order, the cores of its
 // output's dimensions and the level of its output, and an edge for each instance that
-// another one reads, with the bytes read. The fill tells the level; a thick border, that
+// another one reads, with the bytes read. The fill shows the level, a thick border that
 // the output was to be nearer and is spilled.
 func WriteScheduleDOT(w io.Writer, s *schedule.Schedule) error {
 	var b bytes.Buffer

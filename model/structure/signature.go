@@ -79,7 +79,7 @@ func (f *finder) operand(b Block, up map[model.TensorID]string, id model.TensorI
 	return "outside"
 }
 
-// commutes tells whether the order of operands does not matter.
+// commutes reports whether the order of operands does not matter.
 func commutes(op *model.Op) bool { return op.Kind == "Add" || op.Kind == "Mul" }
 
 func hash(format string, args ...any) string {

@@ -28,7 +28,7 @@ type Block struct {
 	Entry, Exit model.TensorID
 	Type        int // index into Network.Types
 	Stage       int // index into Network.Stages
-	// Composite tells that the block has at least two matrix operators.
+	// Composite: the block has at least two matrix operators.
 	Composite bool
 	Use       Use
 }
@@ -193,7 +193,7 @@ func (f *finder) regions() []Block {
 	return list
 }
 
-// flows tells whether any layer of a run belongs to the data flow. What only
+// flows reports whether any layer of a run belongs to the data flow. What only
 // prepares a mask goes with the layers that read it.
 func (f *finder) flows(first, end int) bool {
 	return slices.ContainsFunc(f.Layers[first:end], func(l schedule.Layer) bool {
@@ -401,7 +401,7 @@ func (f *finder) twins(blocks []Block) []Block {
 	return list
 }
 
-// covers tells how many of the lists make up the pattern exactly; 0: they do not.
+// covers counts the lists that make up the pattern exactly; 0: they do not.
 func covers(lists [][]sort, pattern []sort) int {
 	for i, s := range lists {
 		if len(s) > len(pattern) || !slices.Equal(s, pattern[:len(s)]) {
@@ -438,7 +438,7 @@ func letters(i int) string {
 	return name
 }
 
-// image tells whether a tensor has spatial extents.
+// image reports whether a tensor has spatial extents.
 func (f *finder) image(t model.TensorID) bool {
 	s := f.shape(t)
 	return len(s) >= 4 && s[2:].Elements() > 1
@@ -458,7 +458,7 @@ func (f *finder) sized(t model.TensorID) string {
 	return fmt.Sprint(s)
 }
 
-// changes tells whether block i has another size of result than the one before.
+// changes reports whether block i has another size of result than the one before.
 func (f *finder) changes(i int) bool {
 	return i == 0 || f.sized(f.Blocks[i-1].Exit) != f.sized(f.Blocks[i].Exit)
 }

@@ -227,7 +227,7 @@ func constantMACs(g *model.Graph) int64 {
 	return n
 }
 
-// isIndex tells whether lookups read the tensor, and only to know where to look.
+// isIndex reports whether lookups read the tensor, and only to know where to look.
 func isIndex(g *model.Graph, x *model.Tensor) bool {
 	for _, id := range x.Consumers {
 		if op := g.Op(id); op.Kind != "Gather" || op.Inputs[0] == x.ID {
