@@ -15,7 +15,7 @@ import "fmt"
 // over the link that they have to it.
 func Raise(s *Spec) (*Spec, error) {
 	if s.GB == nil {
-		return nil, fmt.Errorf("accelerator %q has no GB that could take the role of the LB", s.Name)
+		return nil, fmt.Errorf("accelerator %q has no LLB that could take the role of the L1", s.Name)
 	}
 	r := *s
 	r.Name = s.Name + "-gb"
@@ -59,7 +59,7 @@ func Raise(s *Spec) (*Spec, error) {
 	}
 	r.DDRLink = Link{}
 	if err := r.Validate(); err != nil {
-		return nil, fmt.Errorf("accelerator %q, with the GB in the role of the LB: %w", s.Name, err)
+		return nil, fmt.Errorf("accelerator %q, with the LLB in the role of the L1: %w", s.Name, err)
 	}
 	return &r, nil
 }

@@ -43,7 +43,7 @@ func TestRaise(t *testing.T) {
 			t.Errorf("%s: the DDR changes", c.name)
 		}
 	}
-	if _, err := Raise(load(t, "ipu")); err == nil || !strings.Contains(err.Error(), `"ipu" has no GB`) {
+	if _, err := Raise(load(t, "ipu")); err == nil || !strings.Contains(err.Error(), `"ipu" has no LLB`) {
 		t.Errorf("raising a machine without a GB gives %v", err)
 	}
 }

@@ -32,7 +32,7 @@ func sampleTimelines(t testing.TB) *Figure {
 		return Timeline{Title: title, Start: 5, Rows: []TimelineRow{
 			{"MME", []TimelineBar{{Start: 6, End: 12, Text: "conv"}, {Start: 12, End: 12.01, Colour: 1}}},
 			{"VME", []TimelineBar{{Start: 8 + shift, End: 13, Pale: true, Height: 0.4}}},
-			{"GB to LB", nil},
+			{"LLB to L1", nil},
 		}, Lines: []TimelineMark{{At: 8 + shift, Text: "here"}, {At: 12}}}
 	}
 	f, err := Timelines([]Timeline{line("(a) without", 0), line("(b) with", 2)}, "Time (µs)", 13, []string{"block 1", "block 2"})
@@ -60,7 +60,7 @@ var explanations = []struct {
 	want []string
 }{
 	{"diagrams", sampleDiagrams, []string{"a1", "b1: 2×3", "LB", "concat", "…", "8", "4", "(b) Areas and bends", "convolution", "redundant"}},
-	{"timelines", sampleTimelines, []string{"MME", "GB to LB", "conv", "here", "block 2", "(b) with", "10"}},
+	{"timelines", sampleTimelines, []string{"MME", "LLB to L1", "conv", "here", "block 2", "(b) with", "10"}},
 	{"profiles", sampleProfiles, []string{"a1", "a2", "Stage by stage", "stage 2", "25", "100", "20"}},
 }
 

@@ -17,6 +17,9 @@ const (
 
 func (l Level) String() string { return [...]string{"LB", "GB", "DDR"}[l] }
 
+// Title is what people call the level: L1, LLB, DDR.
+func (l Level) Title() string { return [...]string{"L1", "LLB", "DDR"}[l] }
+
 // JoinKind is an operator that the paper's §3.5 inserts between instances.
 type JoinKind string
 

@@ -540,7 +540,7 @@ func (b *builder) memory() {
 		}
 		switch {
 		case level == schedule.GB && s.GBCapacity == 0:
-			b.say(at+".level", "%s is in the GB, which %q does not have", valueName(v), b.spec.Name)
+			b.say(at+".level", "%s is in the LLB, which %q does not have", valueName(v), b.spec.Name)
 		case g.IsOutput(v.Tensor) && level != schedule.DDR:
 			b.say(at+".level", "network output %s ends in the %v, expected the DDR", valueName(v), level)
 		}
@@ -635,9 +635,9 @@ func (b *builder) stages() {
 		}
 		switch {
 		case st.StageBytes > 0 && field[i] == "":
-			b.say("memory.stages", "layer %d of %s has none: %d bytes pass through the LB", st.Layer, b.name(st.Instance), st.StageBytes)
+			b.say("memory.stages", "layer %d of %s has none: %d bytes pass through the L1", st.Layer, b.name(st.Instance), st.StageBytes)
 		case st.StageBytes == 0 && field[i] != "":
-			b.say(field[i], "nothing passes through the LB in layer %d of %s", st.Layer, b.name(st.Instance))
+			b.say(field[i], "nothing passes through the L1 in layer %d of %s", st.Layer, b.name(st.Instance))
 		}
 	}
 }

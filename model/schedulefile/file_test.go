@@ -252,7 +252,7 @@ func TestViolations(t *testing.T) {
 			p.Memory.Values[0].Level, p.Memory.Values[0].Address = "gb", &a
 			p.Memory.Stages = append(p.Memory.Stages, schedulefile.Stage{Tiles: 1, Address: 900 << 10})
 		}, []string{"leaves the 7864320 bytes of the GB that values may take"}},
-		{"stage lost", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Memory.Stages = p.Memory.Stages[1:] }, []string{"memory.stages: layer", "pass through the LB"}},
+		{"stage lost", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Memory.Stages = p.Memory.Stages[1:] }, []string{"memory.stages: layer", "pass through the L1"}},
 		{"tiles", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Memory.Stages[0].Tiles = 1 << 50 }, []string{"memory.stages[0].tiles: is 1125899906842624, expected 1 to"}},
 		{"stage of nowhere", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Memory.Stages[0].Layer = 99 }, []string{"runs no layer 99"}},
 		{"spill", func(_ *schedulefile.File, p *schedulefile.Plan) {

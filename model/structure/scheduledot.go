@@ -91,7 +91,7 @@ func WriteScheduleDOT(w io.Writer, s *schedule.Schedule) error {
 	}
 	b.WriteString("  subgraph cluster_legend {\n    label=\"output in\"; fontsize=11; color=\"#bbbbbb\";\n")
 	for l, fill := range levelFills {
-		fmt.Fprintf(&b, "    legend%d [label=\"%v\", fillcolor=\"%s\"];\n", l, schedule.Level(l), fill)
+		fmt.Fprintf(&b, "    legend%d [label=\"%s\", fillcolor=\"%s\"];\n", l, schedule.Level(l).Title(), fill)
 	}
 	b.WriteString("    legend3 [label=\"spilled\", fillcolor=white, color=\"#d55e00\", penwidth=2.5];\n  }\n}\n")
 	_, err := w.Write(b.Bytes())
