@@ -52,11 +52,14 @@ const (
 
 var kindNames = [NumKinds]string{"launch", "barrier", "ddr.load", "ddr.store", "lb.load", "lb.store", "exchange", "matrix", "vector", "special"}
 
-func (k Kind) String() string {
-	if k >= NumKinds {
-		return fmt.Sprintf("kind(%d)", uint8(k))
+func (k Kind) String() string { return nameOf(k, kindNames[:], "kind") }
+
+// nameOf is the name of a value of an enumeration, which may be out of range.
+func nameOf[T ~uint8](v T, names []string, noun string) string {
+	if int(v) >= len(names) {
+		return fmt.Sprintf("%s(%d)", noun, uint8(v))
 	}
-	return kindNames[k]
+	return names[v]
 }
 
 // IsMove reports whether the command moves bytes.
@@ -77,7 +80,9 @@ const (
 	NumLevels
 )
 
-func (l Level) String() string { return [...]string{"none", "LB", "GB", "DDR"}[l] }
+var levelNames = [NumLevels]string{"none", "LB", "GB", "DDR"}
+
+func (l Level) String() string { return nameOf(l, levelNames[:], "level") }
 
 // Title is what people call the level: L1, LLB, DDR.
 func (l Level) Title() string { return [...]string{"none", "L1", "LLB", "DDR"}[l] }
@@ -98,12 +103,7 @@ const (
 
 var resourceKindNames = [NumResourceKinds]string{"other", "ddr", "ddr-port", "gb", "link-in", "link-out"}
 
-func (k ResourceKind) String() string {
-	if k >= NumResourceKinds {
-		return fmt.Sprintf("resource kind(%d)", uint8(k))
-	}
-	return resourceKindNames[k]
-}
+func (k ResourceKind) String() string { return nameOf(k, resourceKindNames[:], "resource kind") }
 
 // Resource is a bandwidth that commands share.
 type Resource struct {
@@ -137,12 +137,7 @@ const (
 
 var queueKindNames = [NumQueueKinds]string{"other", "control", "ddr.load", "ddr.store", "lb.in", "lb.out", "mme", "vme", "special"}
 
-func (k QueueKind) String() string {
-	if k >= NumQueueKinds {
-		return fmt.Sprintf("queue kind(%d)", uint8(k))
-	}
-	return queueKindNames[k]
-}
+func (k QueueKind) String() string { return nameOf(k, queueKindNames[:], "queue kind") }
 
 // Queue is an in-order engine.
 type Queue struct {

@@ -50,14 +50,6 @@ func (e *TextError) Error() string {
 
 func (e *TextError) Unwrap() error { return e.Err }
 
-// levelName is Level.String for any value.
-func levelName(l Level) string {
-	if l >= NumLevels {
-		return fmt.Sprintf("level(%d)", uint8(l))
-	}
-	return l.String()
-}
-
 // textLine builds a line.
 type textLine []byte
 
@@ -286,7 +278,7 @@ func (p *Program) WriteText(w io.Writer) error {
 		l.may("vectorops", c.VectorOps)
 		if c.WriteLevel != NoLevel {
 			l.key("write")
-			l.word(levelName(c.WriteLevel))
+			l.word(c.WriteLevel.String())
 		}
 		l.comment(queueName(c.Queue), labelName(c.Label))
 		l.writeTo(out)
@@ -295,7 +287,7 @@ func (p *Program) WriteText(w io.Writer) error {
 		b := &p.Buffers[i]
 		l.word("buffer")
 		l.number(i)
-		l.word(levelName(b.Level))
+		l.word(b.Level.String())
 		l.must("label", int64(b.Label))
 		l.must("cluster", int64(b.Cluster))
 		l.must("address", b.Address)

@@ -65,14 +65,9 @@ func (c *call) run() error {
 			c.in = append(c.in, nil)
 			continue
 		}
-		v, err := c.value(name)
-		if err != nil {
+		if err := c.addInput(name); err != nil {
 			return err
 		}
-		if v.lost {
-			return &notSupported{lostInput}
-		}
-		c.in = append(c.in, v)
 	}
 	for len(c.in) < r.maxIn {
 		c.in = append(c.in, nil)
@@ -98,6 +93,19 @@ func (c *call) run() error {
 	return nil
 }
 
+// addInput adds a value to the inputs.
+func (c *call) addInput(name string) error {
+	v, err := c.value(name)
+	if err != nil {
+		return err
+	}
+	if v.lost {
+		return &notSupported{lostInput}
+	}
+	c.in = append(c.in, v)
+	return nil
+}
+
 // withoutRow is run for an operator that is not in the table.
 func (c *call) withoutRow() error {
 	n := c.node
@@ -108,14 +116,9 @@ func (c *call) withoutRow() error {
 		if name == "" {
 			continue
 		}
-		v, err := c.value(name)
-		if err != nil {
+		if err := c.addInput(name); err != nil {
 			return err
 		}
-		if v.lost {
-			return &notSupported{lostInput}
-		}
-		c.in = append(c.in, v)
 	}
 	return c.unknown()
 }

@@ -83,21 +83,13 @@ var table = []entry{
 	{Info{"nasnet-large", "searched cells of separable convolutions, NASNet-A (6 @ 4032)",
 		"Zoph et al., CVPR 2018; pretrained-models.pytorch nasnetalarge", "331x331x3 image"},
 		nasnet{Image: 331, Stem: 96, Filters: 168, Repeat: 6, Classes: 1000}.build},
-	{Info{"bert-128", "BERT-base encoder with its embeddings, without the pooler, at sequence length 128",
-		"Devlin et al., NAACL 2019", "128 tokens"},
-		bert(transformer{Seq: 128, Layers: 12, Hidden: 768, Heads: 12, FFN: 3072, Vocabulary: 30522, TokenTypes: 2})},
+	bertBase(128),
 
 	// Longer sequences, vision transformers, recommendation, speech, and the
 	// examples of the GraphTurbo paper.
-	{Info{"bert-256", "BERT-base encoder with its embeddings, without the pooler, at sequence length 256",
-		"Devlin et al., NAACL 2019", "256 tokens"},
-		bert(transformer{Seq: 256, Layers: 12, Hidden: 768, Heads: 12, FFN: 3072, Vocabulary: 30522, TokenTypes: 2})},
-	{Info{"bert-384", "BERT-base encoder with its embeddings, without the pooler, at sequence length 384",
-		"Devlin et al., NAACL 2019", "384 tokens"},
-		bert(transformer{Seq: 384, Layers: 12, Hidden: 768, Heads: 12, FFN: 3072, Vocabulary: 30522, TokenTypes: 2})},
-	{Info{"bert-512", "BERT-base encoder with its embeddings, without the pooler, at sequence length 512",
-		"Devlin et al., NAACL 2019", "512 tokens"},
-		bert(transformer{Seq: 512, Layers: 12, Hidden: 768, Heads: 12, FFN: 3072, Vocabulary: 30522, TokenTypes: 2})},
+	bertBase(256),
+	bertBase(384),
+	bertBase(512),
 	{Info{"vit-b16", "vision transformer (ViT-B/16) for image classification",
 		"Dosovitskiy et al., ICLR 2021; torchvision vit_b_16", "224x224x3 image"},
 		vit(vision{Image: 224, Patch: 16, Layers: 12, Hidden: 768, Heads: 12, FFN: 3072, Classes: 1000})},
@@ -125,6 +117,12 @@ var table = []entry{
 	{Info{"toy-fig5", "a conv and an identity block of ResNet-50 (the first two of its second stage); the paper has 8 images per cluster",
 		"Zhao et al., OSDI 2023, Fig. 4 and 5; He et al., CVPR 2016", "56x56x256 tensor"},
 		twoBlocks(256, 128, 56)},
+}
+
+func bertBase(tokens int64) entry {
+	return entry{Info{fmt.Sprintf("bert-%d", tokens), fmt.Sprintf("BERT-base encoder with its embeddings, without the pooler, at sequence length %d", tokens),
+		"Devlin et al., NAACL 2019", fmt.Sprintf("%d tokens", tokens)},
+		bert(transformer{Seq: tokens, Layers: 12, Hidden: 768, Heads: 12, FFN: 3072, Vocabulary: 30522, TokenTypes: 2})}
 }
 
 // Names lists the networks, sorted.

@@ -1,0 +1,427 @@
+package onnx
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dsasched/dsasched/model"
+)
+
+// plan is what holds for a file at any size of its dimensions.
+type plan struct {
+	m            *modelProto
+	order        []*nodeProto // those that outputs depend on
+	initializers map[string]*tensorProto
+	inputs       []*valueInfo // without initializers, which old files list too
+	used         map[string]bool
+	declared     map[string]*valueInfo
+	missing      bool // some node has no row
+}
+
+func prepare(m *modelProto) (*plan, error) {
+	if err := m.expand(); err != nil {
+		return nil, err
+	}
+	g := m.graph
+	p := &plan{m: m, initializers: map[string]*tensorProto{}, used: map[string]bool{}, declared: map[string]*valueInfo{}}
+	for _, t := range g.initializers {
+		if t.name == "" {
+			continue // nothing can refer to it
+		}
+		if p.initializers[t.name] != nil {
+			return nil, fmt.Errorf("two initializers are called %q", t.name)
+		}
+		p.initializers[t.name] = t
+	}
+	writer := make(map[string]int, len(g.nodes)+len(p.initializers))
+	for name := range p.initializers {
+		writer[name] = given
+	}
+	for _, v := range g.inputs {
+		if p.initializers[v.name] != nil {
+			continue
+		}
+		if _, dup := writer[v.name]; dup {
+			return nil, fmt.Errorf("two inputs are called %q", v.name)
+		}
+		writer[v.name] = given
+		p.inputs = append(p.inputs, v)
+	}
+	for _, list := range [][]*valueInfo{g.valueInfo, g.outputs} {
+		for _, v := range list {
+			p.declared[v.name] = v
+		}
+	}
+	if err := findWriters(g, writer); err != nil {
+		return nil, err
+	}
+	if len(g.outputs) == 0 {
+		return nil, errors.New("the graph has no output")
+	}
+	var need []string
+	for _, v := range g.outputs {
+		if _, ok := writer[v.name]; !ok {
+			return nil, fmt.Errorf("output %q is written by no node", v.name)
+		}
+		need = append(need, v.name)
+	}
+	var err error
+	if p.order, err = p.live(g, writer, need); err != nil {
+		return nil, err
+	}
+	for _, n := range p.order {
+		p.missing = p.missing || n.row == nil
+	}
+	return p, nil
+}
+
+// given marks what no node of the graph writes: inputs and initializers.
+const given = -1
+
+// findWriters names nameless nodes and adds to writer which node writes a value.
+func findWriters(g *graphProto, writer map[string]int) error {
+	for _, n := range g.nodes {
+		if n.name == "" {
+			if n.name = fmt.Sprintf("%s_%d", n.op, n.index); len(n.outputs) > 0 && n.outputs[0] != "" {
+				n.name = n.outputs[0]
+			}
+		}
+		for _, o := range n.outputs {
+			if o == "" {
+				continue
+			}
+			if w, dup := writer[o]; dup {
+				if w == given {
+					return fmt.Errorf("node %q (%s) writes %q, which is an input or initializer", n.name, n.op, o)
+				}
+				return fmt.Errorf("both node %q (%s) and node %q (%s) write %q", g.nodes[w].name, g.nodes[w].op, n.name, n.op, o)
+			}
+			writer[o] = n.index
+		}
+	}
+	return nil
+}
+
+// live sorts the nodes that the needed values depend on topologically, finds their
+// rows and marks what they read as used.
+func (p *plan) live(g *graphProto, writer map[string]int, need []string) ([]*nodeProto, error) {
+	alive := make([]bool, len(g.nodes))
+	var stack []*nodeProto
+	want := func(name string) {
+		p.used[name] = true
+		if w := writer[name]; w != given && !alive[w] {
+			alive[w] = true
+			stack = append(stack, g.nodes[w])
+		}
+	}
+	for _, name := range need {
+		want(name)
+	}
+	for len(stack) > 0 {
+		n := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		n.row, n.captured = lookup(n), nil
+		for _, in := range n.inputs {
+			if in == "" {
+				continue
+			}
+			if _, ok := writer[in]; !ok {
+				return nil, fmt.Errorf("node %q (%s) reads %q, which no node writes and which is neither input nor initializer", n.name, n.op, in)
+			}
+			want(in)
+		}
+		for _, a := range n.attrs {
+			if a.g != nil {
+				n.captured = a.g.reads(n.captured)
+			}
+		}
+		// What is missing here is written within the graphs.
+		n.captured = slices.DeleteFunc(n.captured, func(s string) bool { _, ok := writer[s]; return !ok })
+		for _, name := range n.captured {
+			want(name)
+		}
+	}
+	return sortNodes(g, alive, writer)
+}
+
+// reads appends the names that the nodes of a graph, and of graphs within, read from
+// around it. A name that is written within hides one around it.
+func (g *graphProto) reads(list []string) []string {
+	written := map[string]bool{}
+	for _, t := range g.initializers {
+		written[t.name] = true
+	}
+	for _, n := range g.nodes {
+		for _, o := range n.outputs {
+			written[o] = true
+		}
+	}
+	start := len(list)
+	for _, n := range g.nodes {
+		for _, in := range n.inputs {
+			if in != "" {
+				list = append(list, in)
+			}
+		}
+		for _, a := range n.attrs {
+			if a.g != nil {
+				list = a.g.reads(list)
+			}
+		}
+	}
+	for _, v := range g.outputs {
+		list = append(list, v.name)
+	}
+	return slices.Concat(list[:start], slices.DeleteFunc(list[start:], func(s string) bool { return written[s] }))
+}
+
+// unsupported lists nodes that cannot be imported.
+func unsupported(list []UnsupportedNode) error {
+	if len(list) == 0 {
+		return nil
+	}
+	n := min(len(list), maxListed)
+	return &UnsupportedError{list[:n], len(list) - n}
+}
+
+// opset is the version of a domain's operators that the node was written for.
+func (n *nodeProto) opset() int64 {
+	if v, ok := n.opsets[n.domain]; ok {
+		return v
+	}
+	return 1 // of files older than the field
+}
+
+// lookup finds the row of a node's operator.
+func lookup(n *nodeProto) *row {
+	v := n.opset()
+	for _, r := range table[operator{n.domain, n.op}] {
+		if r.since <= v && (r.until == 0 || v <= r.until) {
+			return r
+		}
+	}
+	return nil
+}
+
+// whyUnknown says why a node has no row; empty if nothing is known of it.
+func whyUnknown(n *nodeProto) string {
+	if rows := table[operator{n.domain, n.op}]; len(rows) > 0 {
+		var known []string
+		for _, r := range rows {
+			known = append(known, r.versions())
+		}
+		return fmt.Sprintf("operator set %d; known are %s", n.opset(), strings.Join(known, ", "))
+	}
+	if n.domain != "" {
+		return ""
+	}
+	return refused[n.op]
+}
+
+// sortNodes puts the nodes that are alive into topological order and keeps the
+// file's order where it is one already.
+func sortNodes(g *graphProto, alive []bool, writer map[string]int) ([]*nodeProto, error) {
+	nodes := g.nodes
+	const (
+		white = iota
+		grey
+		black
+	)
+	color := make([]uint8, len(nodes))
+	type frame struct{ node, next int }
+	var stack []frame
+	var order []*nodeProto
+	for root := range nodes {
+		if color[root] != white || !alive[root] {
+			continue
+		}
+		color[root] = grey
+		stack = append(stack[:0], frame{root, 0})
+		for len(stack) > 0 {
+			f := &stack[len(stack)-1]
+			n := nodes[f.node]
+			if f.next == len(n.inputs)+len(n.captured) {
+				color[f.node] = black
+				order = append(order, n)
+				stack = stack[:len(stack)-1]
+				continue
+			}
+			var in string
+			if f.next < len(n.inputs) {
+				in = n.inputs[f.next]
+			} else {
+				in = n.captured[f.next-len(n.inputs)]
+			}
+			f.next++
+			if in == "" {
+				continue
+			}
+			w := writer[in]
+			if w == given || color[w] == black {
+				continue
+			}
+			if color[w] == grey {
+				var names []string
+				for i := len(stack) - 1; ; i-- {
+					// The stack runs from reader to writer, the cycle the other way.
+					names = append(names, nodes[stack[i].node].name)
+					if stack[i].node == w {
+						break
+					}
+				}
+				if n := len(names); n > maxListed {
+					names = append(names[:maxListed:maxListed], fmt.Sprintf("(%d more)", n-maxListed))
+				}
+				return nil, &model.CycleError{Ops: names}
+			}
+			color[w] = grey
+			stack = append(stack, frame{w, 0})
+		}
+	}
+	return order, nil
+}
+
+// label is the name by which Options.Dims binds dimension i of an input.
+func label(v *valueInfo, i int) string {
+	if v.dims[i].name != "" {
+		return v.dims[i].name
+	}
+	return fmt.Sprintf("%s.%d", v.name, i)
+}
+
+// sizes are the shapes of the network's inputs.
+type sizes struct {
+	shapes []model.Shape
+	batch  int64 // 0: unknown
+}
+
+// bind gives every input dimension a number: the file's own sizes, and the
+// wanted ones, which differ in the batch only. A symbolic batch stands for 1 in
+// the file's own sizes.
+func (p *plan) bind(opt Options) (file, want sizes, err error) {
+	if opt.Batch < 0 {
+		return file, want, fmt.Errorf("batch %d, expected a positive number", opt.Batch)
+	}
+	var lead *valueInfo
+	for _, v := range p.inputs {
+		switch {
+		case !v.tensor:
+			return file, want, fmt.Errorf("input %q is not a tensor", v.name)
+		case !v.ranked:
+			return file, want, fmt.Errorf("input %q has no shape", v.name)
+		}
+		if lead == nil && len(v.dims) > 0 {
+			lead = v
+		}
+	}
+	if opt.Batch > 0 && lead == nil {
+		return file, want, fmt.Errorf("batch %d: the network has no input with a leading dimension", opt.Batch)
+	}
+	isBatch := func(v *valueInfo, i int) bool {
+		if lead == nil {
+			return false
+		}
+		d, l := v.dims[i], lead.dims[0]
+		if l.fixed {
+			return i == 0 && d.fixed && d.value == l.value
+		}
+		return !d.fixed && d.name == l.name && (i == 0 || d.name != "")
+	}
+	if err := p.checkDims(opt, lead); err != nil {
+		return file, want, err
+	}
+	var unbound []string
+	missing := map[string]bool{}
+	for _, v := range p.inputs {
+		a, b := make(model.Shape, len(v.dims)), make(model.Shape, len(v.dims))
+		for i, d := range v.dims {
+			n, known := d.value, d.fixed
+			if !known {
+				n, known = opt.Dims[label(v, i)]
+			}
+			a[i], b[i] = n, n
+			if isBatch(v, i) && opt.Batch > 0 {
+				if !d.fixed {
+					a[i], known = 1, true
+				}
+				b[i] = opt.Batch
+			}
+			if isBatch(v, i) {
+				file.batch, want.batch = a[i], b[i]
+			}
+			if !known {
+				if l := label(v, i); !missing[l] {
+					missing[l] = true
+					what := ""
+					if isBatch(v, i) {
+						what = " (the batch)"
+					}
+					unbound = append(unbound, fmt.Sprintf("%q%s", l, what))
+				}
+				a[i], b[i] = 1, 1
+			}
+		}
+		for _, s := range []model.Shape{a, b} {
+			if err := s.Check(); err != nil {
+				return file, want, fmt.Errorf("input %q: %w", v.name, err)
+			}
+		}
+		file.shapes = append(file.shapes, a)
+		want.shapes = append(want.shapes, b)
+	}
+	if len(unbound) > 0 {
+		return file, want, fmt.Errorf("the sizes of these dimensions must be given: %s", shortList(unbound, ", "))
+	}
+	return file, want, nil
+}
+
+// checkDims reports names in opt.Dims that the file does not have: likely a
+// slip.
+func (p *plan) checkDims(opt Options, lead *valueInfo) error {
+	known := map[string]bool{}
+	var names []string
+	for _, list := range [][]*valueInfo{p.inputs, p.m.graph.outputs, p.m.graph.valueInfo} {
+		for _, v := range list {
+			for i, d := range v.dims {
+				if l := label(v, i); !d.fixed && !known[l] {
+					known[l] = true
+					names = append(names, l)
+				}
+			}
+		}
+	}
+	var given []string
+	for n := range opt.Dims {
+		given = append(given, n)
+	}
+	slices.Sort(given)
+	for _, n := range given {
+		if !known[n] {
+			has := "none"
+			if len(names) > 0 {
+				has = shortList(names, ", ")
+			}
+			return fmt.Errorf("no dimension is called %q; symbolic dimensions: %s", n, has)
+		}
+		if opt.Dims[n] <= 0 {
+			return fmt.Errorf("dimension %q is %d, expected a positive number", n, opt.Dims[n])
+		}
+		if opt.Batch > 0 && lead != nil && !lead.dims[0].fixed && label(lead, 0) == n && opt.Dims[n] != opt.Batch {
+			return fmt.Errorf("dimension %q is the batch, which is %d, but given as %d", n, opt.Batch, opt.Dims[n])
+		}
+	}
+	return nil
+}
+
+// unknown lists the nodes outside the table.
+func (p *plan) unknown() error {
+	var bad []UnsupportedNode
+	for _, n := range p.order {
+		if n.row == nil {
+			bad = append(bad, UnsupportedNode{n.name, n.op, shownDomain(n.domain), whyUnknown(n)})
+		}
+	}
+	return unsupported(bad)
+}

@@ -1,0 +1,245 @@
+package schedulefile
+
+import (
+	"fmt"
+	"sort"
+
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// reserve is the part of the GB that values must leave free, for weights and
+// transfers on their way.
+func reserve(capacity int64) int64 { return capacity / 16 }
+
+// memory takes over and verifies the memory plan.
+func (b *builder) memory() {
+	s, g := b.s, b.s.Graph
+	if b.plan.Memory == nil {
+		return
+	}
+	s.LBCapacity = schedule.DataBytes(b.spec)
+	if b.spec.GB != nil {
+		s.GBCapacity = int64(b.spec.GB.SizeBytes)
+	}
+	type key struct {
+		instance int
+		tensor   model.TensorID
+	}
+	values := map[key]int{}
+	for i := range s.Values {
+		if v := &s.Values[i]; v.Instance >= 0 {
+			values[key{v.Instance, v.Tensor}] = i
+		}
+	}
+	valueName := func(v *schedule.Value) string {
+		return fmt.Sprintf("%q of %s", g.Tensor(v.Tensor).Name, b.name(v.Instance))
+	}
+	find := func(at string, group int, index int64, tensor int) int {
+		i := b.find(group, index)
+		if i < 0 {
+			b.say(at, "there is no instance %d of group %d", index, group)
+			return -1
+		}
+		v, ok := values[key{i, model.TensorID(tensor)}]
+		if !ok {
+			b.say(at, "%s keeps no tensor %d from layer to layer", b.name(i), tensor)
+			return -1
+		}
+		return v
+	}
+	field := make([]string, len(s.Values))
+	for k, x := range b.plan.Memory.Values {
+		at := fmt.Sprintf("memory.values[%d]", k)
+		i := find(at, x.Group, x.Index, x.Tensor)
+		if i < 0 {
+			continue
+		}
+		v := &s.Values[i]
+		if field[i] != "" {
+			b.say(at, "%s has a place in %s already", valueName(v), field[i])
+			continue
+		}
+		field[i] = at
+		level, ok := parseLevel(x.Level)
+		if !ok {
+			b.say(at+".level", "is %s, expected lb, gb or ddr", printable(x.Level))
+			continue
+		}
+		wanted := level
+		if x.Wanted != "" {
+			if wanted, ok = parseLevel(x.Wanted); !ok {
+				b.say(at+".wanted", "is %s, expected lb, gb or ddr", printable(x.Wanted))
+			}
+		}
+		v.Level, v.Wanted = level, wanted
+		switch {
+		case level == schedule.DDR && x.Address != nil:
+			b.say(at+".address", "%s is in the DDR, where nothing has an address", valueName(v))
+		case level == schedule.DDR:
+			v.Address = 0
+		case x.Address == nil:
+			b.say(at+".address", "is missing: %s is in the %v", valueName(v), level)
+		case *x.Address < 0 || *x.Address%64 != 0:
+			b.say(at+".address", "is %d, expected a multiple of 64", *x.Address)
+		default:
+			v.Address = *x.Address
+		}
+		switch {
+		case level == schedule.GB && s.GBCapacity == 0:
+			b.say(at+".level", "%s is in the LLB, which %q does not have", valueName(v), b.spec.Name)
+		case g.IsOutput(v.Tensor) && level != schedule.DDR:
+			b.say(at+".level", "network output %s ends in the %v, expected the DDR", valueName(v), level)
+		}
+	}
+	for i := range s.Values {
+		if v := &s.Values[i]; v.Instance >= 0 && field[i] == "" {
+			b.say("memory.values", "%s has no place", valueName(v))
+		}
+	}
+	if len(b.bad) > 0 {
+		return
+	}
+	b.stages()
+	for k, x := range b.plan.Memory.Spills {
+		at := fmt.Sprintf("memory.spills[%d]", k)
+		v, st := find(at, x.Group, x.Index, x.Tensor), b.step(at+".at", int(x.AtLayer[0]), x.AtLayer[1], int(x.AtLayer[2]))
+		from, ok1 := parseLevel(x.From)
+		to, ok2 := parseLevel(x.To)
+		if !ok1 || !ok2 {
+			b.say(at, "from %s to %s, expected lb, gb or ddr", printable(x.From), printable(x.To))
+		}
+		if v >= 0 && st >= 0 {
+			s.Spills = append(s.Spills, schedule.Spill{Value: v, From: from, To: to, Step: st, Bytes: s.Values[v].Bytes})
+		}
+	}
+	b.overlaps(field)
+}
+
+// step finds the step that runs a layer of an instance, or -1.
+func (b *builder) step(at string, group int, index int64, layer int) int {
+	i := b.find(group, index)
+	if i < 0 {
+		b.say(at, "there is no instance %d of group %d", index, group)
+		return -1
+	}
+	k := sort.Search(len(b.s.Steps), func(k int) bool { return b.stepPosition(k) >= b.position(i) })
+	for ; k < len(b.s.Steps) && b.s.Steps[k].Instance == i; k++ {
+		if b.s.Steps[k].Layer == layer {
+			return k
+		}
+	}
+	b.say(at, "%s runs no layer %d", b.name(i), layer)
+	return -1
+}
+
+func (b *builder) position(instance int) int {
+	if b.places == nil {
+		b.places = make([]int, len(b.s.Order))
+		for pos, i := range b.s.Order {
+			b.places[i] = pos
+		}
+	}
+	return b.places[instance]
+}
+
+func (b *builder) stepPosition(step int) int { return b.position(b.s.Steps[step].Instance) }
+
+// stages takes over what is said of the LB space that things pass through.
+func (b *builder) stages() {
+	s := b.s
+	field := make([]string, len(s.Steps))
+	for k, x := range b.plan.Memory.Stages {
+		at := fmt.Sprintf("memory.stages[%d]", k)
+		i := b.step(at, x.Group, x.Index, x.Layer)
+		if i < 0 {
+			continue
+		}
+		st := &s.Steps[i]
+		if field[i] != "" {
+			b.say(at, "layer %d of %s has a stage in %s already", x.Layer, b.name(st.Instance), field[i])
+			continue
+		}
+		field[i] = at
+		most := int64(1)
+		for _, iv := range st.CoreOutput {
+			most *= iv.Len()
+		}
+		if x.Tiles < 1 || x.Tiles > most {
+			b.say(at+".tiles", "is %d, expected 1 to %d, the elements that a core makes", x.Tiles, most)
+			continue
+		}
+		if x.Address < 0 || x.Address%64 != 0 {
+			b.say(at+".address", "is %d, expected a multiple of 64", x.Address)
+		}
+		st.Tiles, st.Panels, st.StageAddress = x.Tiles, x.Panels, x.Address
+	}
+	for i := range s.Steps {
+		st := &s.Steps[i]
+		st.Tiles = max(1, st.Tiles)
+		for _, p := range s.Staged(st) {
+			st.StageBytes += p.Space(st.Tiles)
+		}
+		switch {
+		case st.StageBytes > 0 && field[i] == "":
+			b.say("memory.stages", "layer %d of %s has none: %d bytes pass through the L1", st.Layer, b.name(st.Instance), st.StageBytes)
+		case st.StageBytes == 0 && field[i] != "":
+			b.say(field[i], "nothing passes through the L1 in layer %d of %s", st.Layer, b.name(st.Instance))
+		}
+	}
+}
+
+// overlaps verifies capacities, and that no two things share an address at a time.
+func (b *builder) overlaps(field []string) {
+	s, g := b.s, b.s.Graph
+	type use struct {
+		lo, hi     int64
+		start, end int // steps, inclusive
+		at, name   string
+	}
+	var lists [2][]use
+	for i := range s.Values {
+		v := &s.Values[i]
+		if v.Instance < 0 || v.Level == schedule.DDR {
+			continue
+		}
+		size := v.CoreBytes
+		if v.Level == schedule.GB {
+			size = schedule.Align(v.Bytes)
+			s.GBActivationBytes = max(s.GBActivationBytes, v.Address+size)
+		}
+		lists[v.Level] = append(lists[v.Level], use{v.Address, v.Address + size, v.Def, v.Last, field[i],
+			fmt.Sprintf("%q of %s", g.Tensor(v.Tensor).Name, b.name(v.Instance))})
+	}
+	for i := range s.Steps {
+		if st := &s.Steps[i]; st.StageBytes > 0 {
+			lists[schedule.LB] = append(lists[schedule.LB], use{st.StageAddress, st.StageAddress + st.StageBytes, i, i, "memory.stages",
+				fmt.Sprintf("the stage of layer %d of %s", st.Layer, b.name(st.Instance))})
+		}
+	}
+	for l, capacity := range [2]int64{s.LBCapacity, s.GBCapacity - reserve(s.GBCapacity)} {
+		level, list := schedule.Level(l), lists[l]
+		for _, u := range list {
+			if u.hi > capacity || u.hi < u.lo {
+				b.say(u.at, "%s at [%d, %d) leaves the %d bytes of the %v that values may take", u.name, u.lo, u.hi, capacity, level)
+			}
+		}
+		sort.SliceStable(list, func(i, j int) bool { return list[i].start < list[j].start })
+		var alive []use
+		for _, u := range list {
+			kept := alive[:0]
+			for _, o := range alive {
+				if o.end >= u.start {
+					kept = append(kept, o)
+				}
+			}
+			for _, o := range kept {
+				if o.lo < u.hi && u.lo < o.hi {
+					b.say(u.at, "%s at [%d, %d) of the %v overlaps %s at [%d, %d) (%s) while layer %d of %s runs",
+						u.name, u.lo, u.hi, level, o.name, o.lo, o.hi, o.at, s.Steps[u.start].Layer, b.name(s.Steps[u.start].Instance))
+				}
+			}
+			alive = append(kept, u)
+		}
+	}
+}
