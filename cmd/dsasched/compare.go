@@ -47,7 +47,7 @@ bound, and the simulated throughput if only that decision is replaced.
 
 An objective is a proxy for time: the simulator overlaps moves with work, so the
 best choice of a proxy may not be the fastest.`,
-		Example: `  dsasched compare bert-128 --batch 8
+		Example: `  dsasched compare bert-128 --batch 32
   dsasched compare resnet50 --batch 8 --decision order,bind --time-limit 10s --json`,
 	}
 	takesModel(cmd)

@@ -14,7 +14,11 @@ import (
 func TestExport(t *testing.T) {
 	workspace(t)
 	for _, name := range append(zoo.Names(), "./net.onnx") {
-		for _, flags := range []string{"", " --batch 3 --dtype f32", " --zero-weights"} {
+		all := []string{" --batch 3 --dtype f32", "", " --zero-weights"}
+		if name != "resnet50" && name != "bert-128" && name != "./net.onnx" {
+			all = all[:1]
+		}
+		for _, flags := range all {
 			t.Run(name+flags, func(t *testing.T) {
 				args := strings.Fields(name + flags)
 				got := answer(t, append([]string{"export", "-o", "out.onnx"}, args...)...)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -9,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/experiments"
-	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/scheduler"
@@ -32,25 +30,8 @@ func TestExamples(t *testing.T) {
 			t.Errorf("%s: short help %q", c.CommandPath(), c.Short)
 		}
 		for line := range strings.Lines(c.Example) {
-			t.Run(strings.TrimSpace(line), func(t *testing.T) {
-				line, file, redirected := strings.Cut(line, ">")
-				words := strings.Fields(line)
-				if len(words) < 2 || words[0] != "dsasched" {
-					t.Fatalf("%q is no call of dsasched", line)
-				}
-				r := call(t, words[1:]...)
-				if strings.Contains(r.stderr, highs.ErrUnavailable.Error()) {
-					t.Skip(r.stderr)
-				}
-				if r.status != exitOK || r.stdout == "" {
-					t.Errorf("status %d, stdout %q, stderr %q", r.status, r.stdout, r.stderr)
-				}
-				if redirected {
-					if err := os.WriteFile(strings.TrimSpace(file), []byte(r.stdout), 0o666); err != nil {
-						t.Error(err)
-					}
-				}
-			})
+			line = strings.TrimSpace(line)
+			t.Run(line, func(t *testing.T) { callAsShown(t, line) })
 		}
 	}
 }

@@ -244,11 +244,11 @@ func (w *cancelAfter) Write(p []byte) (int, error) {
 // command fails.
 func TestSweepOfWhatDoesNotFit(t *testing.T) {
 	workspace(t)
-	out := answer(t, strings.Fields("sweep resnet50 --set hardware=stcp920,tiny.yaml --set batch=4 --quiet")...)
+	out := answer(t, strings.Fields("sweep toy-fig5 --set hardware=stcp920,tiny.yaml --set batch=4 --quiet")...)
 	if !strings.Contains(out, "(1) no schedule: ") || !strings.Contains(out, "not even one tile fits") || !strings.Contains(out, " none ") {
 		t.Errorf("stdout %q", out)
 	}
-	r := call(t, strings.Fields("compare-hardware resnet50 --hardware tiny.yaml --batch 4 --quiet --csv chips.csv")...)
+	r := call(t, strings.Fields("compare-hardware toy-fig5 --hardware tiny.yaml --batch 4 --quiet --csv chips.csv")...)
 	if r.status != exitFailure || !strings.HasPrefix(r.stderr, "dsasched: no point has a schedule: ") || !strings.Contains(r.stdout, "(1) no schedule") {
 		t.Errorf("%+v", r)
 	}

@@ -81,8 +81,8 @@ the objective. Status: optimal (of all choices of the candidates, proven) or
 feasible (no choice is below the bound).
 
 After Ctrl-C, as after --time-limit, the best choice so far is printed.`,
-		Example: `  dsasched split resnet50 --batch 32
-  dsasched split bert-128 --batch 32 --method ilp --time-limit 60s --json
+		Example: `  dsasched split bert-128 --batch 32
+  dsasched split resnet50 --batch 32 --method ilp --time-limit 60s --json
   dsasched split net.onnx --hardware my-npu.yaml --method greedy`,
 		Args:              oneArg("MODEL", "give a name that 'dsasched models' lists, or the path of an ONNX file"),
 		ValidArgsFunction: completeModel,
