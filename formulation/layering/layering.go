@@ -7,9 +7,9 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-	"time"
 
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
 )
 
 // MaxOperators of one problem; larger graphs come as blocks.
@@ -91,51 +91,50 @@ func (p *Problem) Seconds(layers [][]int) float64 {
 	return sum
 }
 
-// Options are settings of [Solve].
-type Options struct {
-	TimeLimit time.Duration // 0 is none
-	// MaxTransitions bounds the time: beyond it the answer is the best of the
-	// other methods. 0 is 20 million.
-	MaxTransitions int64
-	// Start is a layering to be no worse than. nil is none.
-	Start [][]int
-}
-
-// The statuses of a result.
-const (
-	Optimal  = "optimal"  // proven to be a best layering
-	Feasible = "feasible" // its bound is below its time
-)
+// Options are settings of [Solve]. The work that a limit counts is transitions; 0 is 20
+// million. Start is layers to be no worse than.
+type Options = solve.Options[[][]int]
 
 // A Result is a method's answer.
 type Result struct {
-	Method      string  `json:"method"`
-	Status      string  `json:"status"`
-	Layers      [][]int `json:"layers"`
-	Seconds     float64 `json:"seconds"`
-	Bound       float64 `json:"bound_seconds"`
+	Method string      `json:"method"`
+	Status milp.Status `json:"status"`
+	Stop   milp.Stop   `json:"stop"` // what ended the method early
+	Layers [][]int     `json:"layers"`
+	// Seconds is the sum of the layers' prices; no layering has less than Bound.
+	Seconds     float64 `json:"latency_s"`
+	Bound       float64 `json:"bound_s"`
 	Sets        int64   `json:"sets,omitempty"`        // down-closed ones
 	Transitions int64   `json:"transitions,omitempty"` // between them
-	// Reason says what ended the search of a feasible answer.
-	Reason string `json:"reason,omitempty"`
 	// Potentials has a potential in seconds for each down-closed set, as a mask of
 	// operators, where the answer is exact.
 	Potentials map[uint64]float64 `json:"-"`
 }
 
-// A Method finds layerings.
-type Method struct {
-	Name, About string
-	run         func(context.Context, *Problem, Options) *Result
+// Outcome is what the result says of itself.
+func (r *Result) Outcome() solve.Outcome {
+	return solve.Outcome{Status: r.Status, Objective: r.Seconds, Bound: r.Bound, Stop: r.Stop}
+}
+
+// rows are the methods with what they run.
+var rows = []struct {
+	solve.Method
+	run func(context.Context, *Problem, Options) *Result
+}{
+	{solve.Method{Name: "exact", Description: "shortest path over down-closed sets, with proof", Exact: true}, exact},
+	{solve.Method{Name: "greedy", Description: "all that can run next at the same time"},
+		func(_ context.Context, p *Problem, _ Options) *Result { return p.answer("greedy", p.levels()) }},
+	{solve.Method{Name: "sequential", Description: "one operator after another"},
+		func(_ context.Context, p *Problem, _ Options) *Result { return p.answer("sequential", p.singles()) }},
 }
 
 // Methods are the ways to solve a problem, the exact one first.
-func Methods() []Method {
-	return []Method{
-		{"exact", "shortest path over down-closed sets, with proof", exact},
-		{"greedy", "all that can run next at the same time", func(_ context.Context, p *Problem, _ Options) *Result { return p.answer("greedy", p.levels()) }},
-		{"sequential", "one operator after another", func(_ context.Context, p *Problem, _ Options) *Result { return p.answer("sequential", p.singles()) }},
+func Methods() []solve.Method {
+	var list []solve.Method
+	for _, r := range rows {
+		list = append(list, r.Method)
 	}
+	return list
 }
 
 // Solve makes layers by the named method. If ctx or a limit ends, the result has the
@@ -144,26 +143,25 @@ func Solve(ctx context.Context, p *Problem, method string, opt Options) (*Result
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
+	k, err := solve.Find(Methods(), method, opt.Solver)
+	if err != nil {
+		return nil, fmt.Errorf("layering: %w", err)
+	}
+	if err := opt.Validate(); err != nil {
+		return nil, fmt.Errorf("layering: %w", err)
+	}
 	if opt.Start != nil {
 		if err := p.Check(opt.Start); err != nil {
 			return nil, fmt.Errorf("the layering to start from: %w", err)
 		}
 	}
-	if opt.TimeLimit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, opt.TimeLimit)
-		defer cancel()
-	}
-	for _, m := range Methods() {
-		if m.Name == method {
-			return m.run(ctx, p, opt), nil
-		}
-	}
-	return nil, &InputError{p.Name, "method", fmt.Sprintf("%q", method), "exact, greedy, sequential"}
+	ctx, cancel := opt.Begin(ctx)
+	defer cancel()
+	return rows[k].run(ctx, p, opt), nil
 }
 
 func (p *Problem) answer(method string, layers [][]int) *Result {
-	return &Result{Method: method, Status: Feasible, Layers: layers, Seconds: p.Seconds(layers)}
+	return &Result{Method: method, Status: milp.Feasible, Layers: layers, Seconds: p.Seconds(layers)}
 }
 
 func (p *Problem) singles() [][]int {
@@ -239,7 +237,7 @@ func exact(ctx context.Context, p *Problem, opt Options) *Result {
 			}
 		}
 	}
-	limit := opt.MaxTransitions
+	limit := opt.WorkLimit
 	if limit <= 0 {
 		limit = defaultTransitions
 	}
@@ -249,7 +247,7 @@ func exact(ctx context.Context, p *Problem, opt Options) *Result {
 	from := make([]int, n)
 	prices := map[uint64]float64{}
 	transitions := int64(0)
-	best.Reason = "more transitions than the limit"
+	best.Stop = milp.StopWork
 	for w := 1; w < n; w++ {
 		potential[w] = math.Inf(1)
 		for u := range w {
@@ -272,15 +270,12 @@ func exact(ctx context.Context, p *Problem, opt Options) *Result {
 		}
 	}
 	if n == 0 {
-		if ctx.Err() != nil {
-			best.Reason = "time limit"
-			if context.Cause(ctx) == context.Canceled {
-				best.Reason = "cancelled"
-			}
+		if why := solve.Why(ctx); why != milp.Complete {
+			best.Stop = why
 		}
 		return best
 	}
-	best.Status, best.Reason, best.Sets, best.Transitions = Optimal, "", int64(n), transitions
+	best.Status, best.Stop, best.Sets, best.Transitions = milp.Optimal, milp.Complete, int64(n), transitions
 	best.Potentials = map[uint64]float64{}
 	for i, s := range sets {
 		best.Potentials[s] = potential[i]
@@ -373,7 +368,7 @@ func LP(ctx context.Context, solver milp.Solver, p *Problem) (float64, error) {
 // a layering of all, the exact method takes the layers of each block. each, if not
 // nil, is told of every block.
 func Blocks(ctx context.Context, name string, after [][]int, cuts []int, price func([]int) float64, method string, opt Options, each func(first int, p *Problem, r *Result)) (*Result, error) {
-	total := &Result{Method: method, Status: Optimal}
+	total := &Result{Method: method, Status: milp.Optimal}
 	for b := range cuts[1:] {
 		lo, hi := cuts[b], cuts[b+1]
 		p := &Problem{Name: fmt.Sprintf("%s, operators %d to %d", name, lo, hi-1), After: make([][]int, hi-lo)}
@@ -417,7 +412,8 @@ func Blocks(ctx context.Context, name string, after [][]int, cuts []int, price f
 						r = other
 					}
 				}
-				r.Reason = fmt.Sprintf("a block of %d operators, exact up to %d", hi-lo, MaxOperators)
+				r.Stop = milp.StopMemory
+				opt.Notef("a block of %d operators, exact up to %d: it has the best of the other methods", hi-lo, MaxOperators)
 			}
 		} else if r, err = Solve(ctx, p, method, o); err != nil {
 			return nil, err
@@ -435,11 +431,11 @@ func Blocks(ctx context.Context, name string, after [][]int, cuts []int, price f
 		total.Bound += r.Bound
 		total.Sets += r.Sets
 		total.Transitions += r.Transitions
-		if r.Status != Optimal {
-			total.Status = Feasible
+		if r.Status != milp.Optimal {
+			total.Status = milp.Feasible
 		}
-		if total.Reason == "" {
-			total.Reason = r.Reason
+		if total.Stop == milp.Complete {
+			total.Stop = r.Stop
 		}
 	}
 	return total, nil

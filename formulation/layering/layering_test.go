@@ -2,13 +2,13 @@ package layering
 
 import (
 	"context"
-	"errors"
 	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/highs"
+	"github.com/dsasched/dsasched/formulation/milp"
 )
 
 // random draws a graph whose layers cost a launch and the longest operator, or the
@@ -68,7 +68,7 @@ func TestExact(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := brute(p, 0); math.Abs(r.Seconds-want) > 1e-9 || r.Status != Optimal {
+		if want := brute(p, 0); math.Abs(r.Seconds-want) > 1e-9 || r.Status != milp.Optimal {
 			t.Fatalf("seed %d: %s %v, brute force %v", seed, r.Status, r.Seconds, want)
 		}
 		if err := p.CheckProof(r); err != nil {
@@ -129,12 +129,12 @@ func TestLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		ctx    context.Context
-		opt    Options
-		reason string
-	}{{ctx, Options{}, "cancelled"}, {context.Background(), Options{MaxTransitions: 5}, "more transitions than the limit"}} {
+		ctx  context.Context
+		opt  Options
+		stop milp.Stop
+	}{{ctx, Options{}, milp.StopCancelled}, {context.Background(), Options{WorkLimit: 5}, milp.StopWork}} {
 		r, err := Solve(c.ctx, p, "exact", c.opt)
-		if err != nil || r.Status != Feasible || r.Reason != c.reason || r.Seconds < best.Seconds || p.Check(r.Layers) != nil {
+		if err != nil || r.Status != milp.Feasible || r.Stop != c.stop || r.Seconds < best.Seconds || p.Check(r.Layers) != nil {
 			t.Errorf("%+v, %v", r, err)
 		}
 		c.opt.Start = best.Layers
@@ -154,9 +154,9 @@ func TestInputErrors(t *testing.T) {
 		{&Problem{Name: "p", After: [][]int{{0}}, Price: price}, "exact", "operator 0: comes after: found 0"},
 		{&Problem{Name: "p", After: [][]int{nil}}, "exact", "price: found none"},
 		{&Problem{Name: "p", After: make([][]int, 65), Price: price}, "exact", "found 65, expected at most 64"},
-		{&Problem{Name: "p", After: [][]int{nil}, Price: price}, "best", `method: found "best"`},
+		{&Problem{Name: "p", After: [][]int{nil}, Price: price}, "best", `unknown method "best"`},
 	} {
-		if _, err := Solve(context.Background(), c.p, c.method, Options{}); err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, ErrInput) {
+		if _, err := Solve(context.Background(), c.p, c.method, Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("found %v, expected %q", err, c.want)
 		}
 	}

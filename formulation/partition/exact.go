@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/dsasched/dsasched/formulation/milp"
 )
 
 const (
@@ -28,13 +30,14 @@ func (s *solver) exact(ctx context.Context) error {
 	if limit <= 0 {
 		limit = defaultStates / ((g.accelerators + 1) * (g.cpus + 1))
 	}
-	if s.bound >= s.load*(1-near) || ctx.Err() != nil {
+	if s.bound >= s.load*(1-near) || ctx.Err() != nil || s.stop != milp.Complete {
 		return nil
 	}
 	l := g.ideals(ctx, limit)
 	if l == nil {
 		if ctx.Err() == nil {
-			s.reason = "more ideals than the limit"
+			s.stop, s.reason = milp.StopMemory, "the graph has more ideals than the limit"
+			s.opt.Notef("%s of %d: only divisions along topological orders are tried", s.reason, limit)
 			s.improve(ctx)
 		}
 		return nil
@@ -50,10 +53,11 @@ func (s *solver) exact(ctx context.Context) error {
 			cutoff = ceiling
 		}
 		// A division as good as the best is no news: loads below the cut-off only.
-		row, value, sweep := g.run(ctx, l, cutoff)
+		row, value, sweep := g.run(ctx, l, cutoff, s.left())
 		s.pairs += sweep.pairs
 		switch {
 		case sweep.stopped:
+			s.spent(sweep)
 			return nil
 		case row != nil:
 			s.take(g.division(row))
@@ -67,6 +71,21 @@ func (s *solver) exact(ctx context.Context) error {
 		s.raise(cutoff)
 	}
 	return nil
+}
+
+// left is how many more pairs may be visited.
+func (s *solver) left() int64 {
+	if s.opt.WorkLimit == 0 {
+		return math.MaxInt64
+	}
+	return max(0, s.opt.WorkLimit-s.pairs)
+}
+
+// spent notes that the limit on work has ended a run.
+func (s *solver) spent(run *sweep) {
+	if run.stopped && s.left() == 0 {
+		s.stop = milp.StopWork
+	}
 }
 
 // ceiling is above every load.
@@ -87,8 +106,9 @@ func (s *solver) try(ctx context.Context, l *lattice) {
 	if math.IsInf(cutoff, 1) {
 		cutoff = s.g.ceiling()
 	}
-	row, _, sweep := s.g.run(ctx, l, cutoff)
+	row, _, sweep := s.g.run(ctx, l, cutoff, s.left())
 	s.pairs += sweep.pairs
+	s.spent(sweep)
 	if row != nil {
 		s.take(s.g.division(row))
 	}
@@ -108,7 +128,7 @@ func (s *solver) improve(ctx context.Context) {
 		for range orders {
 			drawn = append(drawn, s.g.leastCut(rng), s.g.within(s.best, rng))
 		}
-		if s.try(ctx, s.g.chains(drawn)); ctx.Err() != nil || s.bound >= s.load*(1-near) {
+		if s.try(ctx, s.g.chains(drawn)); ctx.Err() != nil || s.stop == milp.StopWork || s.bound >= s.load*(1-near) {
 			return
 		}
 	}

@@ -94,8 +94,9 @@ func (s *solver) pipedream(ctx context.Context) error {
 		s.reason = "a component of the chain fits on no device"
 		return nil
 	}
-	row, _, sweep := g.run(ctx, g.chains([][]int{g.depthFirst()}), g.ceiling())
+	row, _, sweep := g.run(ctx, g.chains([][]int{g.depthFirst()}), g.ceiling(), s.left())
 	s.pairs = sweep.pairs
+	s.spent(sweep)
 	if row != nil {
 		s.take(g.division(row))
 	} else if !sweep.stopped {

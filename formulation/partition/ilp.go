@@ -35,9 +35,6 @@ const MaxCells = 4_000_000
 // where S is the sum of all sizes and B of all times and costs.
 func (s *solver) ilp(ctx context.Context) error {
 	p := s.p
-	if s.opt.Solver == nil {
-		return &InputError{p.Name, "method ilp", "no solver", "one in the options"}
-	}
 	places := p.Accelerators + p.CPUs
 	if cells := (12*len(p.Edges) + 10*len(p.Nodes)) * places; cells > MaxCells {
 		return &InputError{p.Name, "method ilp", fmt.Sprintf("about %d coefficients", cells), fmt.Sprintf("at most %d: use method exact", MaxCells)}
@@ -121,13 +118,14 @@ func (s *solver) ilp(ctx context.Context) error {
 		m.AddLE(fmt.Sprintf("(i) %d", k), append(acc, C.Times(-1), isCPU[k].Times(-big)), 0)
 		m.AddLE(fmt.Sprintf("(j) %d", k), append(cpu, C.Times(-1), isCPU[k].Times(big)), big)
 	}
-	sol, err := s.opt.Solver.Solve(ctx, m, milp.Options{Progress: s.opt.Progress})
+	sol, err := s.opt.Solver.Solve(ctx, m, s.opt.MILP(1))
 	if err != nil && ctx.Err() == nil {
 		return err
 	}
 	if err != nil {
 		return nil
 	}
+	s.stop = sol.Stop
 	if sol.Status == milp.Infeasible {
 		s.bound, s.reason = math.Inf(1), "the integer program has no solution"
 		return nil

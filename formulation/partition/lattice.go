@@ -164,17 +164,18 @@ type sweep struct {
 	comm    []float64
 	seen    []int32 // start for which comm holds, plus 1
 	pairs   int64   // visited
+	work    int64   // the most pairs
 	stopped bool
 }
 
 // run finds the best row whose loads are all below the cut-off, nil if there is
-// none, or if ctx ends, when stopped is set.
+// none, or if ctx or the limit on pairs ends it, when stopped is set.
 //
 // Completions of a state are cut off by absorb, what accelerator time the
 // remaining devices can take at most.
-func (g *contracted) run(ctx context.Context, l *lattice, cutoff float64) (row []part, value float64, s *sweep) {
+func (g *contracted) run(ctx context.Context, l *lattice, cutoff float64, work int64) (row []part, value float64, s *sweep) {
 	K, L := g.accelerators, g.cpus
-	s = &sweep{g: g, l: l, cutoff: cutoff, width: (K + 1) * (L + 1)}
+	s = &sweep{g: g, l: l, cutoff: cutoff, work: work, width: (K + 1) * (L + 1)}
 	n := l.len()
 	s.best = make([]float64, n*s.width)
 	for i := range s.best {
@@ -278,7 +279,7 @@ func (s *sweep) visit(ctx context.Context, i int, live []int32, room []float64, 
 	for len(stack) > 0 {
 		j := int(stack[len(stack)-1])
 		stack = stack[:len(stack)-1]
-		if s.pairs++; s.pairs%(1<<16) == 0 && ctx.Err() != nil {
+		if s.pairs++; s.pairs >= s.work || s.pairs%(1<<16) == 0 && ctx.Err() != nil {
 			s.stopped = true
 			return stack
 		}

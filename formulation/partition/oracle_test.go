@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/dsasched/dsasched/formulation/highs"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
 )
 
 // random draws a small problem; with training, each forward node has a backward
@@ -106,12 +109,12 @@ func TestExactAgainstBruteForce(t *testing.T) {
 			}
 			if math.IsInf(want, 1) {
 				infeasible++
-				if r.Status != Infeasible || r.Reason == "" {
+				if r.Status != milp.Infeasible || r.Reason == "" {
 					t.Fatalf("seed %d %+v: %s %v %q, brute force finds none", seed, opt, r.Status, r.MaxLoad, r.Reason)
 				}
 				continue
 			}
-			if r.Status != Optimal || math.Abs(r.MaxLoad-want) > 1e-9 {
+			if r.Status != milp.Optimal || math.Abs(r.MaxLoad-want) > 1e-9 {
 				t.Fatalf("seed %d %+v: %s %v, brute force %v\n%+v", seed, opt, r.Status, r.MaxLoad, want, p)
 			}
 			if err := p.Check(r.Division()); err != nil {
@@ -126,7 +129,7 @@ func TestExactAgainstBruteForce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.HasDivision() && (p.Check(r.Division()) != nil || r.MaxLoad < want-1e-9) || r.Status == Optimal && r.MaxLoad > want+1e-9 || r.Status == Infeasible && !math.IsInf(want, 1) {
+			if r.HasDivision() && (p.Check(r.Division()) != nil || r.MaxLoad < want-1e-9) || r.Status == milp.Optimal && r.MaxLoad > want+1e-9 || r.Status == milp.Infeasible && !math.IsInf(want, 1) {
 				t.Fatalf("seed %d: %s %s %v, optimum %v", seed, m, r.Status, r.MaxLoad, want)
 			}
 		}
@@ -153,7 +156,7 @@ func TestFewIdeals(t *testing.T) {
 		if few.HasDivision() && (few.MaxLoad < full.MaxLoad-1e-9 || few.Bound > full.MaxLoad*(1+1e-9)) {
 			t.Fatalf("seed %d: %v bound %v, optimum %v", seed, few.MaxLoad, few.Bound, full.MaxLoad)
 		}
-		if few.Status == Optimal {
+		if few.Status == milp.Optimal {
 			proven++
 			if few.MaxLoad > full.MaxLoad+1e-9 {
 				t.Fatalf("seed %d: says optimal of %v, optimum %v", seed, few.MaxLoad, full.MaxLoad)
@@ -181,7 +184,7 @@ func TestExactAgainstIntegerProgram(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Solve(context.Background(), p, "ilp", Options{Solver: solver, TimeLimit: time.Minute})
+		r, err := Solve(context.Background(), p, "ilp", Options{Options: solve.Options[*Division]{Solver: solver, TimeLimit: time.Minute}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,11 +204,11 @@ func TestCancelled(t *testing.T) {
 		if m.Name == "ilp" && solver == nil {
 			continue
 		}
-		r, err := Solve(ctx, p, m.Name, Options{Solver: solver})
+		r, err := Solve(ctx, p, m.Name, Options{Options: solve.Options[*Division]{Solver: solver}})
 		if err != nil {
 			t.Fatalf("%s: %v", m.Name, err)
 		}
-		if r.Status != Feasible && r.Status != Limit || r.Reason != "cancelled" || r.Bound <= 0 {
+		if r.Status != milp.Feasible && r.Status != milp.Limit || r.Stop != milp.StopCancelled || r.Bound <= 0 {
 			t.Errorf("%s: %s, %q, bound %v", m.Name, r.Status, r.Reason, r.Bound)
 		}
 	}
@@ -213,8 +216,8 @@ func TestCancelled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Solve(ctx, p, "exact", Options{Start: start.Division()})
-	if err != nil || r.Status != Feasible || r.MaxLoad != start.MaxLoad {
+	r, err := Solve(ctx, p, "exact", Options{Options: solve.Options[*Division]{Start: start.Division()}})
+	if err != nil || r.Status != milp.Feasible || r.MaxLoad != start.MaxLoad {
 		t.Errorf("from a start: %+v, %v", r, err)
 	}
 }

@@ -9,44 +9,30 @@ import (
 	"time"
 
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
 )
 
-// Options are settings of [Solve]. The zero value is the default.
+// Options are settings of [Solve]. The zero value is the default. The work that a limit
+// counts is visited pairs of ideals.
 type Options struct {
-	// TimeLimit ends the search; the answer is then the best division so far with
-	// its bound. 0 is no limit.
-	TimeLimit time.Duration
+	solve.Options[*Division]
 	// MaxIdeals bounds the memory: a graph with more ideals is searched along
 	// topological orders only. 0 is 24 million states, some 500 MB.
 	MaxIdeals int
 	// Rounds is how many times orders are drawn anew where the graph has more
 	// ideals than that. 0 is 40.
 	Rounds int
-	// Start is a division to start from. nil is none. One that breaks a rule is an
-	// error.
-	Start *Division
-	// Solver is for method "ilp".
-	Solver milp.Solver
-	// Progress, if not nil, is told of better divisions and bounds.
-	Progress func(milp.Progress)
 
 	// What can be switched off, for comparison.
 	NoReduction bool // of classes without weight
 	NoCutoff    bool // visit all pairs of ideals
 }
 
-// The statuses of a result.
-const (
-	Optimal    = "optimal"    // proven to be a best division
-	Feasible   = "feasible"   // its bound is below its load
-	Infeasible = "infeasible" // there is none
-	Limit      = "limit"      // none was found
-)
-
 // A Result is a method's answer.
 type Result struct {
-	Method string `json:"method"`
-	Status string `json:"status"`
+	Method string      `json:"method"`
+	Status milp.Status `json:"status"`
+	Stop   milp.Stop   `json:"stop"` // what ended the method early
 	// MaxLoad is the largest load of a device; no division has a smaller one than
 	// Bound. Both are in the unit of the file.
 	MaxLoad float64 `json:"max_load"`
@@ -61,33 +47,45 @@ type Result struct {
 	Classes int     `json:"classes,omitempty"` // of nodes that are together in some optimum
 	Pairs   int64   `json:"pairs,omitempty"`   // of ideals that were visited
 	Seconds float64 `json:"seconds"`
-	// Reason says why there is no division, for status "infeasible", or what ended
-	// the search, for "feasible" and "limit".
+	// Reason says why there is no division, or why the exact method proved nothing.
 	Reason string `json:"reason,omitempty"`
 }
 
 // HasDivision reports whether the result comes with a division.
-func (r *Result) HasDivision() bool { return r.Status == Optimal || r.Status == Feasible }
+func (r *Result) HasDivision() bool { return r.Status.HasValues() }
+
+// Outcome is what the result says of itself.
+func (r *Result) Outcome() solve.Outcome {
+	o := solve.Outcome{Status: r.Status, Objective: math.Inf(1), Bound: r.Bound, Stop: r.Stop}
+	if r.HasDivision() {
+		o.Objective = r.MaxLoad
+	}
+	return o
+}
 
 // Division is that of the result.
 func (r *Result) Division() *Division {
 	return &Division{r.Devices[:r.Accelerators], r.Devices[r.Accelerators:]}
 }
 
-// A Method finds divisions.
-type Method struct {
-	Name, About string
-	run         func(*solver, context.Context) error
+// rows are the methods with what they run.
+var rows = []struct {
+	solve.Method
+	run func(*solver, context.Context) error
+}{
+	{solve.Method{Name: "exact", Description: "shortest path over ideals, with proof", Exact: true}, (*solver).exact},
+	{solve.Method{Name: "ilp", Description: "integer linear program, solved by HiGHS", Exact: true, NeedsSolver: true}, (*solver).ilp},
+	{solve.Method{Name: "pipedream", Description: "best division of PipeDream's chain of components"}, (*solver).pipedream},
+	{solve.Method{Name: "greedy", Description: "fill one device after another in topological order"}, (*solver).greedy},
 }
 
 // Methods are the ways to solve a problem, exact ones first.
-func Methods() []Method {
-	return []Method{
-		{"exact", "shortest path over ideals, with proof", (*solver).exact},
-		{"ilp", "integer linear program, with proof; needs a solver", (*solver).ilp},
-		{"pipedream", "best division of PipeDream's chain of components", (*solver).pipedream},
-		{"greedy", "fill one device after another in topological order", (*solver).greedy},
+func Methods() []solve.Method {
+	var list []solve.Method
+	for _, r := range rows {
+		list = append(list, r.Method)
 	}
+	return list
 }
 
 // A solver is one call of [Solve].
@@ -103,7 +101,9 @@ type solver struct {
 	bound  float64
 	lat    int   // ideals
 	pairs  int64 // visited
+	stop   milp.Stop
 	reason string
+	tell   func(objective, bound float64, due bool)
 }
 
 // Solve divides the graph of p with the named method. If ctx or the time limit
@@ -115,18 +115,16 @@ func Solve(ctx context.Context, p *Problem, method string, opt Options) (*Result
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	methods := Methods()
-	k := slices.IndexFunc(methods, func(m Method) bool { return m.Name == method })
-	if k < 0 {
-		var names []string
-		for _, m := range methods {
-			names = append(names, m.Name)
-		}
-		return nil, &InputError{p.Name, "method", fmt.Sprintf("%q", method), strings.Join(names, ", ")}
+	k, err := solve.Find(Methods(), method, opt.Solver)
+	if err != nil {
+		return nil, fmt.Errorf("partition: %w", err)
 	}
-	s := &solver{p: p, opt: opt, method: method, begin: begin, load: math.Inf(1)}
+	if err := opt.Validate(); err != nil {
+		return nil, fmt.Errorf("partition: %w", err)
+	}
+	s := &solver{p: p, opt: opt, method: method, begin: begin, load: math.Inf(1), tell: opt.Reporter()}
 	if reason := p.Misfit(); reason != "" {
-		return &Result{Method: method, Status: Infeasible, Reason: reason, Seconds: time.Since(begin).Seconds()}, nil
+		return &Result{Method: method, Status: milp.Infeasible, Reason: reason, Seconds: time.Since(begin).Seconds()}, nil
 	}
 	if opt.Start != nil {
 		if err := p.Check(opt.Start); err != nil {
@@ -134,14 +132,11 @@ func Solve(ctx context.Context, p *Problem, method string, opt Options) (*Result
 		}
 		s.take(opt.Start)
 	}
-	if opt.TimeLimit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, opt.TimeLimit)
-		defer cancel()
-	}
+	ctx, cancel := opt.Begin(ctx)
+	defer cancel()
 	s.g = p.contract(!opt.NoReduction)
 	s.raise(s.g.bound())
-	if err := methods[k].run(s, ctx); err != nil {
+	if err := rows[k].run(s, ctx); err != nil {
 		return nil, err
 	}
 	return s.result(ctx)
@@ -155,7 +150,7 @@ func (s *solver) take(d *Division) {
 	}
 	if load, err := s.p.MaxLoad(d); err == nil && load < s.load {
 		s.best, s.load = d, load
-		s.tell(true)
+		s.tell(s.load, s.bound, true)
 	}
 }
 
@@ -163,13 +158,7 @@ func (s *solver) take(d *Division) {
 func (s *solver) raise(bound float64) {
 	if bound > s.bound {
 		s.bound = bound
-		s.tell(false)
-	}
-}
-
-func (s *solver) tell(improved bool) {
-	if s.opt.Progress != nil {
-		s.opt.Progress(milp.Progress{Objective: s.load, Bound: min(s.bound, s.load), Improved: improved, Seconds: time.Since(s.begin).Seconds()})
+		s.tell(s.load, s.bound, false)
 	}
 }
 
@@ -178,17 +167,23 @@ func (s *solver) tell(improved bool) {
 const near = 1e-9
 
 func (s *solver) result(ctx context.Context) (*Result, error) {
-	r := &Result{Method: s.method, Status: Limit, Bound: s.bound, Ideals: s.lat, Classes: len(s.g.classes), Pairs: s.pairs, Reason: s.reason}
-	switch {
-	case s.best != nil:
-		r.Status = Feasible
+	if s.stop == milp.Complete {
+		s.stop = solve.Why(ctx)
+	}
+	r := &Result{Method: s.method, Stop: s.stop, Bound: min(s.bound, s.load), Ideals: s.lat, Classes: len(s.g.classes), Pairs: s.pairs, Reason: s.reason}
+	if s.best == nil && math.IsInf(s.bound, 1) {
+		r.Status, r.Stop, r.Bound = milp.Infeasible, milp.Complete, 0
+	} else {
+		r.Status, r.Stop = solve.Judge(s.best != nil, s.bound >= s.load*(1-near), s.stop)
+	}
+	if s.best != nil {
 		var err error
 		if r.Loads, err = s.p.Loads(s.best); err != nil {
 			return nil, err
 		}
 		r.MaxLoad = slices.Max(r.Loads)
-		if r.Bound >= r.MaxLoad*(1-near) {
-			r.Status, r.Bound = Optimal, r.MaxLoad
+		if r.Status == milp.Optimal {
+			r.Bound, r.Reason = r.MaxLoad, ""
 		}
 		r.Accelerators = s.p.Accelerators
 		r.Devices = make([][]int, s.p.Accelerators+s.p.CPUs)
@@ -197,14 +192,6 @@ func (s *solver) result(ctx context.Context) (*Result, error) {
 		}
 		copy(r.Devices, s.best.Accelerators)
 		copy(r.Devices[s.p.Accelerators:], s.best.CPUs)
-	case math.IsInf(s.bound, 1):
-		r.Status, r.Bound = Infeasible, 0
-	}
-	if r.Status != Optimal && r.Reason == "" && ctx.Err() != nil {
-		r.Reason = "time limit"
-		if context.Cause(ctx) == context.Canceled {
-			r.Reason = "cancelled"
-		}
 	}
 	r.Seconds = time.Since(s.begin).Seconds()
 	return r, nil
