@@ -16,6 +16,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/joint"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/ordering"
+	"github.com/dsasched/dsasched/formulation/partition"
 	"github.com/dsasched/dsasched/formulation/rcpsp"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/formulation/split"
@@ -152,6 +153,16 @@ func methods(t *testing.T) []method {
 			return outcome(rcpsp.ILP(ctx, project, rcpsp.ILPOptions{Options: with(set, serial, solver)}))
 		}
 		return outcome(rcpsp.Solve(ctx, project, name, with(set, serial, solver)))
+	})
+	graph := layers(r, 60)
+	whole := &partition.Division{CPUs: [][]int{make([]int, len(graph.Nodes))}}
+	sum := 0.0
+	for i, v := range graph.Nodes {
+		whole.CPUs[0][i] = v.ID
+		sum += v.CPULatency
+	}
+	add(partition.Methods(), "partition", sum, func(ctx context.Context, name string, set settings) (solve.Outcome, error) {
+		return outcome(partition.Solve(ctx, graph, name, partition.Options{Options: with(set, whole, solver)}))
 	})
 	return list
 }
@@ -338,4 +349,21 @@ func works(r *rand.Rand, n int) (p *rcpsp.Project, start []int64) {
 		now += a.Duration
 	}
 	return p, start
+}
+
+// layers is a graph of four nodes side by side, to divide over three accelerators and a
+// CPU.
+func layers(r *rand.Rand, n int) *partition.Problem {
+	p := &partition.Problem{Name: "layers", Accelerators: 3, CPUs: 1, MemoryBytes: 1}
+	for i := range n {
+		time := 1 + r.Float64()
+		p.Nodes = append(p.Nodes, partition.Node{ID: i, Supported: true, AcceleratorLatency: time, CPULatency: 10 * time, Color: partition.NoColor})
+		for range min(i/4, 2) {
+			p.Edges = append(p.Edges, partition.Edge{From: i/4*4 - 4 + r.IntN(4), To: i})
+		}
+	}
+	for i := range p.Edges {
+		p.Edges[i].Cost = float64(1+p.Edges[i].From%5) / 20
+	}
+	return p
 }
