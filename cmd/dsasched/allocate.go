@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -49,19 +49,12 @@ listed places them.`,
 			return []cobra.Completion{"csv"}, cobra.ShellCompDirectiveFilterFileExt
 		},
 	}
-	asJSON := addJSON(cmd)
+	f := addSolver(cmd, allocate.Methods(), "`file` to write with the offsets found")
 	capacity := &number{}
 	cmd.Flags().Var(capacity, "capacity", "bytes of the memory")
 	cmd.Flags().Lookup("capacity").DefValue = ""
-	completeFlag(cmd, "capacity", cobra.NoFileCompletions)
 	minimize := cmd.Flags().Bool("minimize", false, "find the least capacity that suffices")
-	method := &choice{value: "search", kind: "METHOD", words: methodWords(allocate.Methods())}
-	addChoice(cmd, method, "method", "how: "+strings.Join(plain(method.words), ", "))
-	out := cmd.Flags().StringP("out", "o", "", "file to write with the offsets found")
-	limit := cmd.Flags().Duration("time-limit", time.Minute, "end after this time with what is known; 0 is no limit")
-	completeFlag(cmd, "time-limit", cobra.NoFileCompletions)
 	spill := cmd.Flags().Bool("spill", false, "choose what leaves the memory if not all fits")
-	quiet := addQuiet(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		file, given := args[0], cmd.Flags().Changed
 		switch {
@@ -71,16 +64,8 @@ listed places them.`,
 			return usagef("--capacity and --minimize exclude each other")
 		case *spill && *minimize:
 			return usagef("--spill needs --capacity: with the least capacity that suffices nothing is spilled")
-		case *spill && !slices.ContainsFunc(allocate.SpillMethods(), func(m solve.Method) bool { return m.Name == method.value }):
-			return usagef("--method %s does not say what to spill, expected longest-lifetime, largest-first, ilp or search", method.value)
-		case *limit < 0:
-			return usagef("--time-limit %v, expected 0 or more", *limit)
-		case given("out") && *out == "":
-			return usagef("--out is empty, expected a file name")
-		case *out == stdoutName:
-			return usagef("-o - is not possible: give -o a file")
-		case *out != "" && sameFile(file, *out):
-			return usagef("%s is the file itself: give -o another one", *out)
+		case *spill && !slices.ContainsFunc(allocate.SpillMethods(), func(m solve.Method) bool { return m.Name == f.method.value }):
+			return usagef("--method %s does not say what to spill, expected longest-lifetime, largest-first, ilp or search", f.method.value)
 		}
 		data, err := os.ReadFile(file)
 		if err != nil {
@@ -90,56 +75,65 @@ listed places them.`,
 		if err != nil {
 			return err
 		}
-		show := newStatus(cmd, *quiet)
-		defer show.end()
 		if *spill {
-			opts := allocate.SpillOptions{Place: true, PlaceNodes: placeNodes}
-			opts.TimeLimit, opts.Progress = *limit, show.solve("spill", decimal)
-			methods := []string{string(allocate.SpillLongestLifetime), string(allocate.SpillLargest), "ilp"}
-			if given("method") {
-				methods = []string{method.value}
-			}
-			opts.Solver, err = solverFor(allocate.SpillMethods(), methods[len(methods)-1])
-			switch {
-			case errors.Is(err, highs.ErrUnavailable) && !given("method"):
-				methods[len(methods)-1] = "search"
-			case err != nil:
-				return err
-			}
-			all, err := allocate.CompareSpills(cmd.Context(), p, capacity.value, methods, opts)
-			if err != nil {
-				return err
-			}
-			show.end()
-			if err := writeSpills(cmd, *asJSON, p, capacity.value, all, *out); err != nil {
-				return err
-			}
-			return cmd.Context().Err() // what is known has been told
+			return f.spills(cmd, p, capacity.value)
 		}
 		room := allocate.NoLimit
 		if !*minimize {
 			room = capacity.value
 		}
-		opts := allocate.Options{TimeLimit: *limit, Progress: show.solve(method.value, decimal)}
-		if opts.Solver, err = solverFor(allocate.Methods(), method.value); err != nil {
+		show, opts, err := solverOptions[[]int64](cmd, f)
+		if err != nil {
 			return err
 		}
+		defer show.end()
 		answer := placement{File: file}
-		if answer.Result, err = allocate.Solve(cmd.Context(), p, room, method.value, opts); err != nil {
+		if answer.Result, err = allocate.Solve(cmd.Context(), p, room, f.method.value, opts); err != nil {
 			return err
 		}
 		show.end()
-		if *out != "" && answer.Status.HasValues() {
-			if answer.Out, err = writePlacement(*out, p, answer.Offsets); err != nil {
+		if f.out.name != "" && answer.Status.HasValues() {
+			if answer.Out, err = writePlacement(f.out.name, p, answer.Offsets); err != nil {
 				return err
 			}
 		}
-		if err := emit(cmd, *asJSON, answer, func(b *bytes.Buffer) { answer.write(b, *out) }); err != nil {
+		if err := emit(cmd, *f.asJSON, answer, func(b *bytes.Buffer) { answer.write(b, f.out.name) }); err != nil {
 			return err
 		}
-		return cmd.Context().Err() // what is known has been told
+		return cmd.Context().Err() // what is known is printed
 	}
 	return cmd
+}
+
+// spills compares choices of what leaves the memory: by the method given, or by the rules
+// and an exact one.
+func (f *solverFlags) spills(cmd *cobra.Command, p *allocate.Problem, capacity int64) error {
+	show := newStatus(cmd, *f.quiet)
+	defer show.end()
+	opts := allocate.SpillOptions{Place: true, PlaceNodes: placeNodes}
+	opts.TimeLimit, opts.Progress = f.limit.value, show.solve("spill", decimal)
+	methods := []string{string(allocate.SpillLongestLifetime), string(allocate.SpillLargest), "ilp"}
+	given := cmd.Flags().Changed("method")
+	if given {
+		methods = []string{f.method.value}
+	}
+	var err error
+	opts.Solver, err = solverFor(allocate.SpillMethods(), methods[len(methods)-1])
+	switch {
+	case errors.Is(err, highs.ErrUnavailable) && !given:
+		methods[len(methods)-1] = "search"
+	case err != nil:
+		return err
+	}
+	all, err := allocate.CompareSpills(cmd.Context(), p, capacity, methods, opts)
+	if err != nil {
+		return err
+	}
+	show.end()
+	if err := writeSpills(cmd, *f.asJSON, p, capacity, all, f.out.name); err != nil {
+		return err
+	}
+	return cmd.Context().Err() // what is known is printed
 }
 
 // A placement is the answer, and where it was written. The names of its fields are those
@@ -183,11 +177,8 @@ func firstOf(names []string, n int) string {
 }
 
 func writePlacement(path string, p *allocate.Problem, offsets []int64) (*string, error) {
-	var b bytes.Buffer
-	if err := allocate.WriteCSV(&b, p, offsets); err != nil {
-		return nil, err
-	}
-	return &path, replaceFile(path, b.Bytes())
+	_, err := writeFile(path, func(w io.Writer) error { return allocate.WriteCSV(w, p, offsets) })
+	return &path, err
 }
 
 // writeSpills prints choices of what to spill, and writes the last one's placement.

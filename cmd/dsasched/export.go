@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -110,6 +111,18 @@ func writeFile(path string, write func(io.Writer) error) (int64, error) {
 		return 0, err
 	}
 	return int64(b.Len()), replaceFile(path, b.Bytes())
+}
+
+// writeJSON writes an answer to a file, unless that is "".
+func writeJSON(path string, answer any, indent string) error {
+	if path == "" {
+		return nil
+	}
+	data, err := json.MarshalIndent(answer, "", indent)
+	if err != nil {
+		return fmt.Errorf("the answer can't be written as JSON: %w", err)
+	}
+	return replaceFile(path, append(data, '\n'))
 }
 
 // replaceFile writes a file in one step: what was there stays if that fails. It

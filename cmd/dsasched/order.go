@@ -2,40 +2,16 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/formulation/highs"
-	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/ordering"
-	"github.com/dsasched/dsasched/formulation/solve"
 )
 
-// methodWords are the words of --method.
-func methodWords(methods []solve.Method) []cobra.Completion {
-	var words []cobra.Completion
-	for _, m := range methods {
-		words = append(words, cobra.CompletionWithDesc(m.Name, m.Description))
-	}
-	return words
-}
-
-// solverFor is HiGHS if the method needs it.
-func solverFor(methods []solve.Method, name string) (milp.Solver, error) {
-	if k := slices.IndexFunc(methods, func(m solve.Method) bool { return m.Name == name }); k < 0 || !methods[k].NeedsSolver {
-		return nil, nil
-	}
-	return highs.New()
-}
-
 func newOrder() *cobra.Command {
-	method := &choice{value: "search", kind: "METHOD", words: methodWords(ordering.Methods())}
 	objective := &choice{value: string(ordering.Traffic), kind: "OBJECTIVE", words: []cobra.Completion{
 		cobra.CompletionWithDesc(string(ordering.Traffic), "least cost of stores and loads"),
 		cobra.CompletionWithDesc(string(ordering.Peak), "least capacity without any"),
@@ -60,92 +36,69 @@ check-order' judges it.`,
   dsasched order chain.json --method counting-ilp --time-limit 10s --json
   dsasched order chain.json --objective peak`,
 	}
-	asJSON := addJSON(cmd)
-	addChoice(cmd, method, "method", "method: "+strings.Join(plain(method.words), ", "))
+	f := addSolver(cmd, ordering.Methods(), "`file` to write the order to")
 	addChoice(cmd, objective, "objective", "what to minimise: "+strings.Join(plain(objective.words), " or "))
-	limit := cmd.Flags().Duration("time-limit", time.Minute, "time for the exact methods; 0: none")
-	completeFlag(cmd, "time-limit", cobra.NoFileCompletions)
-	out := cmd.Flags().StringP("out", "o", "", "file to write the order to")
-	quiet := addQuiet(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		switch {
-		case *limit < 0:
-			return usagef("--time-limit is %v, expected at least 0s", *limit)
-		case cmd.Flags().Changed("out") && *out == "":
-			return usagef("--out is empty, expected a file name")
-		case *out == stdoutName:
-			return usagef("-o - is not needed: --json prints the order")
-		case *out != "" && sameFile(args[0], *out):
-			return usagef("%s is the problem itself: give -o another file", *out)
-		}
 		p, err := ordering.Load(args[0])
 		if err != nil {
 			return err
 		}
-		show := newStatus(cmd, *quiet)
-		opts := ordering.Options{TimeLimit: *limit, Progress: show.solve(method.value, decimal)}
-		if opts.Solver, err = solverFor(ordering.Methods(), method.value); err != nil {
-			return err
-		}
-		res, err := ordering.Solve(cmd.Context(), p, ordering.Objective(objective.value), method.value, opts)
-		show.end()
+		show, opts, err := solverOptions[[]int](cmd, f)
 		if err != nil {
 			return err
 		}
-		if _, err := ordering.Check(p, res); err != nil {
-			return fmt.Errorf("internal error, %s breaks a rule: %w", method.value, err)
-		}
-		if err := writeOrder(cmd, p, res, *out, *asJSON); err != nil {
+		defer show.end()
+		res, err := ordering.Solve(cmd.Context(), p, ordering.Objective(objective.value), f.method.value, opts)
+		if err != nil {
 			return err
 		}
-		return cmd.Context().Err() // what is known has been told
+		show.end()
+		if _, err := ordering.Check(p, res); err != nil {
+			return fmt.Errorf("internal error, %s breaks a rule: %w", f.method.value, err)
+		}
+		if err := writeJSON(f.out.name, res, " "); err != nil {
+			return err
+		}
+		if err := emit(cmd, *f.asJSON, res, func(b *bytes.Buffer) { writeOrder(b, p, res, f.out.name) }); err != nil {
+			return err
+		}
+		return cmd.Context().Err() // what is known is printed
 	}
 	return cmd
 }
 
-func writeOrder(cmd *cobra.Command, p *ordering.Problem, res *ordering.Result, file string, asJSON bool) error {
-	if file != "" {
-		data, err := json.MarshalIndent(res, "", " ")
-		if err != nil {
-			return fmt.Errorf("the order can't be written as JSON: %w", err)
-		}
-		if err := replaceFile(file, append(data, '\n')); err != nil {
-			return err
-		}
+func writeOrder(b *bytes.Buffer, p *ordering.Problem, res *ordering.Result, file string) {
+	unit := "cost"
+	if res.Objective == ordering.Peak {
+		unit = "bytes"
 	}
-	return emit(cmd, asJSON, res, func(b *bytes.Buffer) {
-		unit := "cost"
-		if res.Objective == ordering.Peak {
-			unit = "bytes"
+	row(b, "problem", "%s: %s, %s", printable(p.Name), plural(len(p.Subgraphs), "sub-graph"), plural(instances(p), "instance"))
+	row(b, "method", "%s, %s", res.Method, res.Objective)
+	row(b, "status", "%s", res.Status)
+	if res.HasOrder() {
+		row(b, unit, "%s (bound %s, gap %s)", decimal(res.Cost), decimal(res.Bound), percent(res.Gap()))
+		if res.Objective == ordering.Traffic {
+			row(b, "peak", "%d of %d bytes", res.PeakBytes, p.CapacityBytes)
 		}
-		row(b, "problem", "%s: %s, %s", printable(p.Name), plural(len(p.Subgraphs), "sub-graph"), plural(instances(p), "instance"))
-		row(b, "method", "%s, %s", res.Method, res.Objective)
-		row(b, "status", "%s", res.Status)
-		if res.HasOrder() {
-			row(b, unit, "%s (bound %s, gap %s)", decimal(res.Cost), decimal(res.Bound), percent(res.Gap()))
-			if res.Objective == ordering.Traffic {
-				row(b, "peak", "%d of %d bytes", res.PeakBytes, p.CapacityBytes)
-			}
-			var order []int
-			for _, s := range res.Steps {
-				order = append(order, s.Run[0])
-			}
-			fmt.Fprintf(b, "%-*s%s", labelWidth, "order", strings.TrimLeft(wrap(strip(order), strings.Repeat(" ", labelWidth), lineWidth, 8), " "))
+		var order []int
+		for _, s := range res.Steps {
+			order = append(order, s.Run[0])
 		}
-		if e := res.Infeasible; e != nil {
-			row(b, "reason", "instance %d of %q: what it reads, its output and its workspace are %s too many", e.Instance[1],
-				printable(p.Subgraphs[e.Instance[0]].Name), plural(int(e.MissingBytes), "byte"))
-			var names []string
-			for _, t := range e.Tensors {
-				names = append(names, fmt.Sprintf("%s[%d]", p.Subgraphs[t[0]].Name, t[1]))
-			}
-			row(b, "tensors", "%s", printable(firstOf(names, reasonNames)))
+		fmt.Fprintf(b, "%-*s%s", labelWidth, "order", strings.TrimLeft(wrap(strip(order), strings.Repeat(" ", labelWidth), lineWidth, 8), " "))
+	}
+	if e := res.Infeasible; e != nil {
+		row(b, "reason", "instance %d of %q: what it reads, its output and its workspace are %s too many", e.Instance[1],
+			printable(p.Subgraphs[e.Instance[0]].Name), plural(int(e.MissingBytes), "byte"))
+		var names []string
+		for _, t := range e.Tensors {
+			names = append(names, fmt.Sprintf("%s[%d]", p.Subgraphs[t[0]].Name, t[1]))
 		}
-		row(b, "time", "%s", duration(res.Seconds))
-		if file != "" {
-			row(b, "written", "%s", printable(file))
-		}
-	})
+		row(b, "tensors", "%s", printable(firstOf(names, reasonNames)))
+	}
+	row(b, "time", "%s", duration(res.Seconds))
+	if file != "" {
+		row(b, "written", "%s", printable(file))
+	}
 }
 
 // decimal writes a number in full, without an exponent.

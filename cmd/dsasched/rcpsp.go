@@ -2,10 +2,8 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +11,6 @@ import (
 )
 
 func newRCPSP() *cobra.Command {
-	method := &choice{value: "search", kind: "METHOD", words: methodWords(rcpsp.Methods())}
 	cmd := &cobra.Command{
 		Use:   "rcpsp FILE.sm",
 		Short: "Schedule a project under precedence and resource limits",
@@ -29,50 +26,29 @@ of list; if interrupted, they print the best one so far.`,
   dsasched rcpsp project.sm --time-limit 10s -o schedule.json`,
 		Args: oneArg("FILE.sm", "give the path of a project in PSPLIB's .sm format"),
 	}
-	asJSON := addJSON(cmd)
-	addChoice(cmd, method, "method", "how to schedule: list, ilp or search")
-	limit := cmd.Flags().Duration("time-limit", time.Minute, "when to stop, such as 10s or 5m; 0 is never")
-	completeFlag(cmd, "time-limit", cobra.NoFileCompletions)
-	out := cmd.Flags().StringP("out", "o", "", "file to write the JSON to as well")
-	quiet := addQuiet(cmd)
+	f := addSolver(cmd, rcpsp.Methods(), "`file` to write the JSON to as well")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		switch {
-		case *limit < 0:
-			return usagef("--time-limit is %v, expected 0 or more", *limit)
-		case cmd.Flags().Changed("out") && *out == "":
-			return usagef("--out is empty, expected a file name")
-		case *out == stdoutName:
-			return usagef("-o - is not needed: --json prints the answer")
-		case *out != "" && sameFile(args[0], *out):
-			return usagef("%s is the project itself: give -o another file", *out)
-		}
 		p, err := readProject(args[0])
 		if err != nil {
 			return err
 		}
-		show := newStatus(cmd, *quiet)
-		opts := rcpsp.Options{TimeLimit: *limit, Progress: show.solve(method.value, decimal)}
-		if opts.Solver, err = solverFor(rcpsp.Methods(), method.value); err != nil {
-			return err
-		}
-		a, err := rcpsp.Solve(cmd.Context(), p, method.value, opts)
-		show.end()
+		show, opts, err := solverOptions[[]int64](cmd, f)
 		if err != nil {
 			return err
 		}
-		if *out != "" {
-			data, err := json.MarshalIndent(a, "", "  ")
-			if err != nil {
-				return fmt.Errorf("the answer can't be written as JSON: %w", err)
-			}
-			if err := replaceFile(*out, append(data, '\n')); err != nil {
-				return err
-			}
-		}
-		if err := emit(cmd, *asJSON, a, func(b *bytes.Buffer) { writeRCPSP(b, p, a) }); err != nil {
+		defer show.end()
+		a, err := rcpsp.Solve(cmd.Context(), p, f.method.value, opts)
+		if err != nil {
 			return err
 		}
-		return cmd.Context().Err() // what is known has been told
+		show.end()
+		if err := writeJSON(f.out.name, a, "  "); err != nil {
+			return err
+		}
+		if err := emit(cmd, *f.asJSON, a, func(b *bytes.Buffer) { writeRCPSP(b, p, a) }); err != nil {
+			return err
+		}
+		return cmd.Context().Err() // what is known is printed
 	}
 	return cmd
 }
