@@ -9,7 +9,7 @@ usage() {
 	cat <<-'END'
 		Usage: ./run_tests.sh [-h | --help]
 
-		Sets the machine up (scripts/setup.sh, scripts/shells.sh), then checks
+		Sets the machine up (scripts/setup.sh, scripts/shells.sh, scripts/latex.sh), then checks
 		formatting, go vet and staticcheck, builds with and without cgo, runs all tests,
 		most with the race detector, and runs one experiment. Stops at the first step
 		that fails.
@@ -45,6 +45,7 @@ trap 'rm -rf -- "$tmp"' EXIT
 step "set up"
 ./scripts/setup.sh
 ./scripts/shells.sh
+./scripts/latex.sh
 # shellcheck source=scripts/env.sh
 . scripts/env.sh
 # The report page is tested in a browser where there is one; DSASCHED_BROWSER=required

@@ -142,7 +142,37 @@ func (o againstExact) report(all [][]Decided, b *harness.Document) error {
 		return err
 	}
 	f, err = plots.GroupedBars(plots.Groups{Title: "How far greedy objectives may be above the least ones", YLabel: "Gap to the proven bound (%)", Categories: names, Series: o.gaps(all)})
-	return b.Figure("gap", "Gaps of greedy decisions", f, err)
+	if err := b.Figure("gap", "Gaps of greedy decisions", f, err); err != nil {
+		return err
+	}
+	b.Lead("gap", "How far greedy decisions are from the best", o.gapSentence(all))
+	return nil
+}
+
+// gapSentence counts the greedy decisions that are proven best, and names the one that may be
+// farthest from it.
+func (o againstExact) gapSentence(all [][]Decided) string {
+	best, bounded, widest, where := 0, 0, 0.0, ""
+	for i, c := range o.configurations {
+		for _, decision := range []string{DecisionSplit, DecisionOrder, DecisionBind, DecisionMemory, DecisionIssue, DecisionJoint} {
+			g, ok := find(all[i], decision, isGreedy)
+			if !ok || !g.HasBound() {
+				continue
+			}
+			bounded++
+			if g.Gap() == 0 {
+				best++
+			}
+			if g.Gap() > widest {
+				widest, where = g.Gap(), decision+" of "+c.Network
+			}
+		}
+	}
+	s := fmt.Sprintf("Of %d greedy decisions with a bound, %d are proven best", bounded, best)
+	if where != "" {
+		s += fmt.Sprintf("; the widest gap to a bound is %.0f %% (%s)", 100*widest, where)
+	}
+	return s + "."
 }
 
 // gaps are those of the greedy answers, in percent, by decision and configuration; 0 also

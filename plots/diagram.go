@@ -112,7 +112,7 @@ const (
 )
 
 // Diagrams draws one below the other, each over the whole width, with an explanation of
-// colours and arrows above them all.
+// colours and arrows below them all.
 func Diagrams(list []Diagram, keys ...DiagramKey) (*Figure, error) {
 	if len(list) == 0 {
 		return nil, errors.New("plots: there is no diagram to draw")
@@ -151,8 +151,7 @@ func Diagrams(list []Diagram, keys ...DiagramKey) (*Figure, error) {
 		c = draw.Crop(c, margin, -margin, margin, -margin)
 		top := c.Max.Y
 		if len(ks) > 0 {
-			drawLegend(&c, ks, perRow)
-			top -= vg.Length((len(ks)+perRow-1)/perRow)*keyHeight + keyGap
+			drawLegend(c, ks, perRow)
 		}
 		for _, d := range list {
 			d.draw(&c, top)

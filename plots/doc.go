@@ -10,5 +10,5 @@
 // What others published is drawn beside the bars as marks of another shape and
 // never as a bar, so that it can't be taken for a result of ours.
 //
-// The same data gives the same bytes, as PNG and as SVG.
+// The same data gives the same bytes, as PNG, as SVG and as PDF.
 package plots

@@ -226,8 +226,8 @@ const (
 	panelSpace = vg.Length(8)
 )
 
-// stack puts panels one above the other, with the legend above them all in rows of
-// perRow entries, where it can't cover any data.
+// stack puts panels one above the other, with the legend below them all in rows of
+// perRow entries: titles stay on top, and it can't cover any data.
 func stack(panels []panel, panelHeight vg.Length, keys []key, perRow int) *Figure {
 	rows := (len(keys) + perRow - 1) / perRow
 	legend := vg.Length(rows)*keyHeight + keyGap
@@ -235,8 +235,8 @@ func stack(panels []panel, panelHeight vg.Length, keys []key, perRow int) *Figur
 	f := &Figure{width: columnWidth, height: 2*margin + legend + n*panelHeight + (n-1)*panelSpace}
 	f.draw = func(c draw.Canvas) {
 		c = draw.Crop(c, margin, -margin, margin, -margin)
-		drawLegend(&c, keys, perRow)
-		area := draw.Crop(c, labelSize+6, 0, 0, -legend)
+		drawLegend(c, keys, perRow)
+		area := draw.Crop(c, labelSize+6, 0, legend, 0)
 		column := make([][]*plot.Plot, len(panels))
 		for i, p := range panels {
 			column[i] = []*plot.Plot{p.Plot}
@@ -253,7 +253,9 @@ func stack(panels []panel, panelHeight vg.Length, keys []key, perRow int) *Figur
 	return f
 }
 
-func drawLegend(c *draw.Canvas, keys []key, perRow int) {
+// drawLegend draws at the lower edge.
+func drawLegend(c draw.Canvas, keys []key, perRow int) {
+	top := c.Min.Y + keyHeight*vg.Length((len(keys)+perRow-1)/perRow)
 	sty := textStyle(valueSize, text.XLeft, text.YCenter)
 	// Entries of a column are below each other; the columns are as wide as their
 	// texts and stand in the middle of the figure.
@@ -272,8 +274,8 @@ func drawLegend(c *draw.Canvas, keys []key, perRow int) {
 		for _, w := range widths[:i%perRow] {
 			x += w + space
 		}
-		y := c.Max.Y - keyHeight*(vg.Length(i/perRow)+0.5)
-		k.draw(c, vg.Point{X: x + 5, Y: y})
+		y := top - keyHeight*(vg.Length(i/perRow)+0.5)
+		k.draw(&c, vg.Point{X: x + 5, Y: y})
 		c.FillText(sty, vg.Point{X: x + picture, Y: y}, k.text)
 	}
 }

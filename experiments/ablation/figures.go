@@ -2,6 +2,7 @@ package ablation
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/literature"
@@ -20,16 +21,14 @@ func (a ablation) figures(d *harness.Document, rows []harness.Row) error {
 	if err := d.Figure("throughput", "Throughput by variant", f, err); err != nil {
 		return err
 	}
+	d.Lead("throughput", "What each idea is worth", steps(rows))
 	f, err = plots.Utilization(networks)
 	return d.Figure("utilization", "Utilisation of MME and VME by variant", f, err)
 }
 
 // panel shows the tuned rows, and where the paper's batches per cluster would be.
 func (n ablationNetwork) panel(rows []harness.Row) plots.Network {
-	title := literature.NetworkTitles[n.model]
-	if title == "" {
-		title = n.model
-	}
+	title := literature.NetworkTitle(n.model)
 	p := plots.Network{Title: fmt.Sprintf("%s, batch %d", title, n.batch), Unit: n.unit}
 	paper := map[string]float64{}
 	variants := map[string]bool{}
@@ -63,4 +62,27 @@ func (n ablationNetwork) panel(rows []harness.Row) plots.Network {
 		add("cross-layer", literature.MeasuredBERT.ThroughputPerSecond, plots.Measured)
 	}
 	return p
+}
+
+// steps says by network how much faster the last variant is than the first, with the best
+// batches per cluster of each, and which step does most.
+func steps(rows []harness.Row) string {
+	var parts []string
+	for _, g := range harness.GroupRows(rows) {
+		if g[0].ChunkPolicy != harness.Tuned {
+			continue
+		}
+		best := 1
+		gain := func(i int) float64 { return g[i].ThroughputPerSecond / g[i-1].ThroughputPerSecond }
+		for i := 2; i < len(g); i++ {
+			if gain(i) > gain(best) {
+				best = i
+			}
+		}
+		last := g[len(g)-1]
+		parts = append(parts, fmt.Sprintf("on %s %s is %.1f times as fast as %s, of which %s brings most (%.1f times)", literature.NetworkTitle(g[0].Model), last.Variant,
+			last.ThroughputPerSecond/g[0].ThroughputPerSecond, g[0].Variant, g[best].Variant, gain(best)))
+	}
+	s := strings.Join(parts, "; ")
+	return strings.ToUpper(s[:1]) + s[1:] + "."
 }

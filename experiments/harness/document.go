@@ -46,6 +46,7 @@ type Document struct {
 	claims     []Claim
 	// Lines are the published numbers beside ours, for the report over all experiments.
 	Lines []Line
+	leads []Lead
 	// Notes are remarks, which stand below the tables.
 	Notes []string
 }
@@ -165,6 +166,22 @@ func (d *Document) Figure(name, title string, f *plots.Figure, err error) error 
 	return nil
 }
 
+// LeadFile is the name of the file that has what an experiment says at the head of the
+// report over all experiments, if it says something there.
+const LeadFile = "lead.json"
+
+// Lead is a figure at the head of the report over all experiments.
+type Lead struct {
+	Figure   string `json:"figure"` // its file's name without the ending
+	Title    string `json:"title"`
+	Sentence string `json:"sentence"`
+}
+
+// Lead puts a figure at the head of the report over all experiments, with a sentence.
+func (d *Document) Lead(figure, title, sentence string) {
+	d.leads = append(d.leads, Lead{figure, title, sentence})
+}
+
 // Data is what the JSON file of most experiments holds beside what all have.
 type Data struct {
 	Data any `json:"data"`
@@ -212,6 +229,13 @@ func (d *Document) Report(data any) (*Report, error) {
 		d.md.WriteString("## Figures\n\n" + d.pictures.String())
 	}
 	files := []File{{e.Name + ".json", content}, {e.Name + ".md", []byte(strings.TrimRight(d.md.String(), "\n") + "\n")}}
+	if len(d.leads) > 0 {
+		lead, err := json.MarshalIndent(d.leads, "", "  ")
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, File{LeadFile, append(lead, '\n')})
+	}
 	if d.tex.Len() > 0 {
 		files = append(files, File{e.Name + ".tex", []byte("% Needs \\usepackage{booktabs}.\n" + d.tex.String())})
 	}

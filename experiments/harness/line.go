@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -16,6 +17,9 @@ type Line struct {
 	// Calibration tells that the number was seen when constants were chosen.
 	Calibration bool   `json:"calibration,omitempty"`
 	Remark      string `json:"remark,omitempty"`
+	// Headline is its place at the head of the report over all experiments, from 1; 0: it does
+	// not stand there.
+	Headline int `json:"headline,omitempty"`
 }
 
 // Ratio is ours over the published number.
@@ -33,6 +37,22 @@ func (l Line) Verdict() string {
 		return "within a factor of two"
 	}
 	return "not reproduced"
+}
+
+// InWords is the distance of ours from the published number, for people.
+func (l Line) InWords() string {
+	r := l.Ratio()
+	switch {
+	case l.Published == 0:
+		return fmt.Sprintf("ours is %s", PlainNumber(l.Ours))
+	case math.Abs(r-1) < 0.005:
+		return "the same as published"
+	case r > 2:
+		return fmt.Sprintf("%s times the published number", Fixed(r, 1))
+	case r > 1:
+		return fmt.Sprintf("%s\u00a0%% more than published", Fixed(100*(r-1), 0))
+	}
+	return fmt.Sprintf("%s\u00a0%% less than published", Fixed(100*(1-r), 0))
 }
 
 // Verdicts in the order of the summary.

@@ -97,8 +97,16 @@ var Breakdown = []struct {
 	Published       Figure
 }{{"l1", "llb", MeanL1}, {"ordering", "l1", MeanOrder}, {"cross-layer", "ordering", MeanCross}}
 
-// NetworkTitles are for people; a network without one goes by its name.
-var NetworkTitles = map[string]string{"resnet50": "ResNet-50", "bert-128": "BERT-128"}
+// networkTitles are for people.
+var networkTitles = map[string]string{"resnet50": "ResNet-50", "bert-128": "BERT-128"}
+
+// NetworkTitle is a network's name for people.
+func NetworkTitle(name string) string {
+	if t, ok := networkTitles[name]; ok {
+		return t
+	}
+	return name
+}
 
 // RemarkLatency is on the two published figures of TVM on BERT-128.
 const RemarkLatency = "TVM's published latency and throughput mean 9.7 sentences in flight, which does not fit a batch of 32."

@@ -369,9 +369,9 @@ func (r mergeRun) refusals() string {
 	}
 	var parts []string
 	for _, rule := range rules {
-		parts = append(parts, fmt.Sprintf("%s by rule %s", harness.Plural(number[rule], "refusal"), rule))
+		parts = append(parts, fmt.Sprintf("%s (%s)", rule, harness.Plural(number[rule], "refusal")))
 	}
-	return strings.Join(parts, ", ") + "; the paper gives no factors for Fig. 5"
+	return strings.Join(parts, "; ") + "; the paper gives no factors for Fig. 5"
 }
 
 // Fig5 replays the merging of sub-graphs.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dsasched/dsasched/experiments/harness"
@@ -29,6 +30,7 @@ type collected struct {
 	lines   []comparedLine
 	texts   []page.Text
 	figures []page.Figure
+	leads   []harness.Lead
 	origin  *harness.Origin // nil where it was not recorded
 }
 
@@ -94,7 +96,7 @@ func (e *collected) readFiles(dir string) error {
 	var others []page.Text
 	for _, entry := range entries {
 		ext := filepath.Ext(entry.Name())
-		if !entry.Type().IsRegular() || ext != ".md" && ext != ".svg" && entry.Name() != harness.OriginFile {
+		if !entry.Type().IsRegular() || ext != ".md" && ext != ".svg" && entry.Name() != harness.OriginFile && entry.Name() != harness.LeadFile {
 			continue
 		}
 		path := filepath.Join(dir, entry.Name())
@@ -107,6 +109,10 @@ func (e *collected) readFiles(dir string) error {
 			e.texts = append(e.texts, page.Text{File: path, Markdown: data})
 		case ext == ".md":
 			others = append(others, page.Text{File: path, Markdown: data})
+		case entry.Name() == harness.LeadFile:
+			if err := json.Unmarshal(data, &e.leads); err != nil {
+				return fmt.Errorf("%s: not what 'dsasched run' writes: %w", path, err)
+			}
 		case ext == ".svg":
 			e.figures = append(e.figures, page.Figure{Name: strings.TrimSuffix(entry.Name(), ext), File: path, SVG: data})
 		default:
@@ -151,7 +157,7 @@ func comparedLines(data []byte) []comparedLine {
 }
 
 func compared(l harness.Line) comparedLine {
-	c := comparedLine{what: l.What, unit: l.Unit, published: harness.PlainNumber(l.Published), ours: harness.PlainNumber(l.Ours), ratio: "–", error: "–",
+	c := comparedLine{what: l.What, unit: l.Unit, published: asPublished(l.Published), ours: harness.PlainNumber(l.Ours), ratio: "–", error: "–",
 		verdict: l.Verdict(), remark: l.Remark, numbers: &l}
 	if l.Calibration {
 		c.what += " †"
@@ -164,6 +170,28 @@ func compared(l harness.Line) comparedLine {
 		c.error = fmt.Sprintf("%+.1f", 100*(l.Ratio()-1))
 	}
 	return c
+}
+
+// headlines are the lines that open the report.
+func (c *collection) headlines() []comparedLine {
+	var list []comparedLine
+	for _, e := range c.experiments {
+		for _, l := range e.lines {
+			if l.numbers != nil && l.numbers.Headline > 0 {
+				list = append(list, l)
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b comparedLine) int { return a.numbers.Headline - b.numbers.Headline })
+	return list
+}
+
+// asPublished writes a number with the digits that publications give.
+func asPublished(x float64) string {
+	if x == float64(int64(x)) {
+		return harness.Count(int64(x))
+	}
+	return strconv.FormatFloat(x, 'g', 4, 64)
 }
 
 // have lists the experiments.
@@ -277,6 +305,17 @@ func (c *collection) page() ([]byte, error) {
 		Preface:   []string{reportPreface, "Program: dsasched " + strings.Join(c.programs(), ", ") + ". Ratio is ours over the published number, error its distance from 1. Filters and headings of the table sort and select."},
 		Verdicts:  append(slices.Clone(harness.Verdicts), verdictAgrees, verdictDiffers),
 		Recording: c.recording,
+	}
+	for _, h := range c.headlines() {
+		l := h.numbers
+		r.Headlines = append(r.Headlines, page.Headline{Experiment: l.Experiment, What: strings.ToUpper(h.what[:1]) + h.what[1:], Unit: h.unit, Published: h.published, Ours: h.ours, Verdict: h.verdict, Words: l.InWords()})
+	}
+	for _, e := range c.experiments {
+		for _, l := range e.leads {
+			if i := slices.IndexFunc(e.figures, func(f page.Figure) bool { return f.Name == l.Figure }); i >= 0 {
+				r.Leads = append(r.Leads, page.Lead{Experiment: e.name, Title: l.Title, Sentence: l.Sentence, Figure: e.figures[i]})
+			}
+		}
 	}
 	s := c.summary()
 	r.Summary = page.Table{Rows: s.Rows, Numbers: true}

@@ -82,8 +82,9 @@ func (c *collection) provenance() string {
 
 func reportText(c *collection) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Published numbers beside ours\n\nProgram: dsasched %s. Experiments with results: %s.\n\n", strings.Join(c.programs(), ", "), strings.Join(c.have(), ", "))
-	b.WriteString(reportPreface + "\n\n")
+	fmt.Fprintf(&b, "# Published numbers beside ours\n\n%s\n\n", reportPreface)
+	c.brief(&b)
+	fmt.Fprintf(&b, "## Where the results come from\n\nProgram: dsasched %s. Experiments with results: %s.\n\n", strings.Join(c.programs(), ", "), strings.Join(c.have(), ", "))
 	b.WriteString(c.provenance())
 	summary := c.summary()
 	if len(summary.Rows) == 0 {
@@ -102,4 +103,21 @@ func reportText(c *collection) string {
 	}
 	b.WriteString("Figures, and the tables behind these lines, stand in the folders of the experiments; report.html has all of them in one page.\n")
 	return b.String()
+}
+
+// brief is what a reader came for: the headlines, and the leading figures with a sentence
+// each.
+func (c *collection) brief(b *strings.Builder) {
+	t := harness.Table{Title: "In brief", Columns: []harness.Column{{Name: "What", Text: true}, {Name: "Published"}, {Name: "Ours"}, {Name: "Unit", Text: true}, {Name: "Verdict", Text: true}, {Name: "In words", Text: true}}}
+	for _, l := range c.headlines() {
+		t.Rows = append(t.Rows, []string{l.what, l.published, l.ours, l.unit, l.verdict, l.numbers.InWords()})
+	}
+	if len(t.Rows) > 0 {
+		b.WriteString(t.Markdown())
+	}
+	for _, e := range c.experiments {
+		for _, l := range e.leads {
+			fmt.Fprintf(b, "### %s\n\n%s (%s)\n\n![%s](%s/%s.png)\n\n", harness.EscapeMarkdown(l.Title), harness.EscapeMarkdown(l.Sentence), e.name, harness.EscapeMarkdown(l.Title), e.name, l.Figure)
+		}
+	}
 }

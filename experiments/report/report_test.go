@@ -34,7 +34,7 @@ func TestReportOverAll(t *testing.T) {
 	put("sweep", []int{1, 2}) // of another form
 	put("fig14", map[string]any{"experiment": "fig14", "published": []harness.Line{
 		{Experiment: "fig14", What: "near", Unit: "images/s", Published: 100, Ours: 110, Calibration: true},
-		{Experiment: "fig14", What: "far", Unit: "x", Published: 11.15, Ours: 6.75},
+		{Experiment: "fig14", What: "far", Unit: "x", Published: 11.15, Ours: 6.75, Headline: 1},
 		{Experiment: "fig14", What: "none", Unit: "tensors", Published: 0, Ours: 3},
 	}})
 	d := harness.NewDocument(harness.Experiment{Name: "fig10"})
@@ -55,7 +55,7 @@ func TestReportOverAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"fig10, fig14, sweep", "| kernels in all | kernels | 65 | 57 | 0.88 | -12.3 | reproduced within 20 % | of what, nobody knows |",
-		"| in a picture |  | yes | no | – | – | differs | simplified |", "| fig14 | 1 | 0 | 1 | 1 |", "near † | images/s | 100 | 110 | 1.10 | +10.0 | reproduced within 20 % |", "| 11.2 | 6.75 | 0.61 | -39.5 | direction only |", "| 0 | 3 | – | – | not reproduced |"} {
+		"| in a picture |  | yes | no | – | – | differs | simplified |", "| fig14 | 1 | 0 | 1 | 1 |", "near † | images/s | 100 | 110 | 1.10 | +10.0 | reproduced within 20 % |", "| 11.15 | 6.75 | 0.61 | -39.5 | direction only |", "## In brief", "| far | 11.15 | 6.75 | × | direction only | 39\u00a0% less than published |", "| 0 | 3 | – | – | not reproduced |"} {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("no %q in\n%s", want, data)
 		}
@@ -71,6 +71,7 @@ func TestReportOverAll(t *testing.T) {
 		"fig13/fig13.md":      "# fig13: two\\_blocks\n\n| A |\n|---|\n| 1 |\n\n![Blocks](gantt.png)\n",
 		"fig13/gantt.svg":     `<svg width="10pt" height="10pt"><path d="M0,0Z"/></svg>`,
 		"fig13/more.svg":      `<svg width="10pt" height="10pt"><path d="M1,1Z"/></svg>`,
+		"fig13/lead.json":     `[{"figure": "gantt", "title": "Units", "sentence": "They overlap."}, {"figure": "none", "title": "Nothing", "sentence": "No figure."}]`,
 		"fig13/part.md":       "| A |\n|---|\n| 1 |\n",
 		"fig13/viewer.json":   `{"schema": 1, "configurations": []}`,
 		"another/another.md":  "# another: one\n",
@@ -94,6 +95,7 @@ func TestReportOverAll(t *testing.T) {
 	}
 	for _, want := range []string{
 		`>near †</td><td>images/s</td><td class="number" data-sort="100">100</td>`, `data-sort="-39.46`, `<span class="verdict v4">as in the paper`, `<span class="verdict v0">reproduced within 20 %</span></td><td></td></tr>`,
+		`<p class="what">Far</p>`, `<p class="big">6.75 <span class="unit">×</span></p>`, `direction only</span>: 39` + "\u00a0" + `% less than published</p>`, "<h3>Units</h3>\n<p>They overlap. (",
 		"two_blocks</h2>", `<td>fig13</td><td class="number">1</td><td class="number">0</td><td class="number">0</td><td class="number">0</td><td class="number">1</td><td class="number">0</td><td class="number">1</td>`, "<figcaption>Blocks</figcaption>", "<figcaption>more</figcaption>", "one</h2>",
 		"<td>fig14</td><td>v1.2.3</td><td>abcdef, with changes</td><td>go1.2 os/arch</td><td>S 1</td><td>chip, chip (varied)</td><td>7</td>",
 		"<td>fig10, fig13, sweep, another</td><td>not recorded</td>", "<li>m.org/a v9</li>", "name: chip\n", "dsasched of an unrecorded version, v1.2.3.",

@@ -303,10 +303,7 @@ func recordMemory(r *scheduler.Result, level isa.Level, title string) memoryTrac
 
 // join puts the variants of one configuration on one list of labels.
 func (t timeline) join(c literature.Configuration, runs []recorded) (recordingConfiguration, error) {
-	title := literature.NetworkTitles[c.Network]
-	if title == "" {
-		title = c.Network
-	}
+	title := literature.NetworkTitle(c.Network)
 	conf := recordingConfiguration{Name: c.Network, Title: title, Hardware: t.hardware, Batch: c.BatchSize, Unit: c.Unit}
 	used := map[string]bool{}
 	for _, r := range runs {

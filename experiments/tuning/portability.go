@@ -310,10 +310,7 @@ func (p portability) panels(groups [][]portedRow) []plots.Speedups {
 	var list []plots.Speedups
 	batch := slices.Max(p.batches)
 	for _, n := range p.networks {
-		title := literature.NetworkTitles[n.model]
-		if title == "" {
-			title = n.model
-		}
+		title := literature.NetworkTitle(n.model)
 		s := plots.Speedups{Title: fmt.Sprintf("%s, batch %d", title, batch), Baseline: p.variants[0].Name}
 		for _, v := range p.variants[1:] {
 			s.Series = append(s.Series, v.Name)

@@ -30,6 +30,10 @@ import (
 type Report struct {
 	Title   string
 	Preface []string // paragraphs
+	// Headlines and Leads open the page: the numbers that a reader came for, and figures
+	// with a sentence each.
+	Headlines []Headline
+	Leads     []Lead
 	// Verdicts from best to worst; others may occur in Lines.
 	Verdicts    []string
 	Summary     Table
@@ -58,6 +62,17 @@ type Line struct {
 	Error                  Value // in percent
 	Verdict                string
 	Remark                 string // why, or what to know
+}
+
+// Headline is a published number beside ours, for a card.
+type Headline struct {
+	Experiment, What, Unit, Published, Ours, Verdict, Words string
+}
+
+// Lead is a figure with a sentence.
+type Lead struct {
+	Experiment, Title, Sentence string
+	Figure                      Figure
 }
 
 // Value is what people read, and what it is sorted by: Number, or Text if it has none.
@@ -132,6 +147,7 @@ func Write(w io.Writer, r *Report) error {
 		VerdictNames []string
 		Recorded     bool
 		Packed       template.HTML
+		Pictures     []template.HTML // of Leads
 	}{
 		Report:   r,
 		Policy:   "default-src 'none'; style-src 'unsafe-inline'; font-src data:; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'",
@@ -140,6 +156,14 @@ func Write(w io.Writer, r *Report) error {
 		Recorded: r.Recording != nil,
 	}
 	figures := 0
+	for _, l := range r.Leads {
+		figures++
+		svg, err := inlineSVG(l.Figure, l.Title, fmt.Sprintf("lead%d-", figures))
+		if err != nil {
+			return err
+		}
+		data.Pictures = append(data.Pictures, template.HTML(svg))
+	}
 	for _, e := range r.Experiments {
 		title, body, err := renderExperiment(e, &figures)
 		if err != nil {

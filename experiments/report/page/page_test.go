@@ -24,6 +24,8 @@ const drawing = `<?xml version="1.0"?>
 func example(recording []byte) *Report {
 	return &Report{
 		Title: "A <report>", Preface: []string{"First & last."},
+		Headlines: []Headline{{Experiment: "one", What: "Speed <up>", Unit: "×", Published: "11.15", Ours: "7.5", Verdict: "direction only", Words: "less"}},
+		Leads:     []Lead{{Experiment: "two", Title: "Gaps", Sentence: "Of 5, 3 <are> best.", Figure: Figure{"a", "two/a.svg", []byte(drawing)}}},
 		Verdicts: []string{"reproduced within 20 %", "within a factor of two", "direction only", "not reproduced", "as in the paper", "differs"},
 		Summary:  Table{Columns: []string{"Experiment", "reproduced within 20 %"}, Rows: [][]string{{"one", "1"}}, Numbers: true},
 		Lines: []Line{
@@ -56,7 +58,7 @@ func write(t *testing.T, r *Report) string {
 func TestWrite(t *testing.T) {
 	html := write(t, example([]byte(`{}`)))
 	for _, want := range []string{
-		"<title>A &lt;report&gt;</title>", "First &amp; last.", "throughput &lt;b&gt;", `data-sort="110"`,
+		"<title>A &lt;report&gt;</title>", "Speed &lt;up&gt;", `<span class="verdict v2">direction only</span>: less`, "Of 5, 3 &lt;are&gt; best.", `id="lead1-box"`, "First &amp; last.", "throughput &lt;b&gt;", `data-sort="110"`,
 		`<span class="verdict v0">reproduced within 20 %`, `<span class="verdict v4">as in the paper`, `<span class="verdict other">odd`,
 		`<span class="name">one</span> the_title</h2>`, "<h3>Part</h3>", "x&lt;y", "<figcaption>The picture</figcaption>", "<figcaption>b</figcaption>",
 		`<a href="https://example.org/">far</a>`, "a &lt; b &amp; c</text>", `style="font-size:6.5px"`, "# &lt;x&gt;", "example.org/m v1.2.3",
