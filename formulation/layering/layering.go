@@ -226,8 +226,14 @@ func members(set uint64) []int {
 	return list
 }
 
-const defaultTransitions = 20_000_000
+const (
+	defaultTransitions = 20_000_000
+	// even is how close two times are that count as equal: sums in another order.
+	even = 1e-12
+)
 
+// exact is the search of the package documentation. Of layerings with the least time
+// it takes the most even one, with the least sum of squares.
 func exact(ctx context.Context, p *Problem, opt Options) *Result {
 	best := p.answer("exact", p.levels())
 	for _, layers := range [][][]int{p.singles(), opt.Start} {
@@ -244,12 +250,13 @@ func exact(ctx context.Context, p *Problem, opt Options) *Result {
 	sets := p.downClosed(ctx, int(min(limit, 1<<22)))
 	n := len(sets)
 	potential := make([]float64, n)
+	square := make([]float64, n) // sum of the squares of the layers' times
 	from := make([]int, n)
 	prices := map[uint64]float64{}
 	transitions := int64(0)
 	best.Stop = milp.StopWork
 	for w := 1; w < n; w++ {
-		potential[w] = math.Inf(1)
+		potential[w], square[w] = math.Inf(1), math.Inf(1)
 		for u := range w {
 			if sets[u]&^sets[w] != 0 {
 				continue
@@ -264,8 +271,9 @@ func exact(ctx context.Context, p *Problem, opt Options) *Result {
 				price = p.Price(members(layer))
 				prices[layer] = price
 			}
-			if d := potential[u] + price; d < potential[w] {
-				potential[w], from[w] = d, u
+			d, sq := potential[u]+price, square[u]+price*price
+			if d < potential[w]*(1-even) || d <= potential[w]*(1+even) && sq < square[w]*(1-even) {
+				potential[w], square[w], from[w] = min(d, potential[w]), sq, u
 			}
 		}
 	}

@@ -1,0 +1,190 @@
+package balance
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/dsasched/dsasched/formulation/layering"
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/pipelining"
+	"github.com/dsasched/dsasched/formulation/solve"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/node"
+	"github.com/dsasched/dsasched/hardware/streams"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+)
+
+func operators(t *testing.T, name string, batch int64) (*streams.Device, []streams.Operator) {
+	t.Helper()
+	net, err := network.Open(name, network.Options{DType: model.F32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := net.Graph(batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := hardware.Load("v100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := streams.NewDevice(spec, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ops, _, err := streams.Operators(g, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, ops
+}
+
+// On every network that fits: exact <= mofang <= greedy.
+func TestLayerOperators(t *testing.T) {
+	for _, name := range []string{"inception-v3", "resnet50", "squeezenet", "inception-v1"} {
+		d, ops := operators(t, name, 1)
+		got := map[string]*Layering{}
+		for _, m := range LayerMethods() {
+			r, err := LayerOperators(context.Background(), name, &d.Machine, ops, m.Name, LayerOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[m.Name] = r
+			n := 0
+			for _, l := range r.Layers {
+				n += len(l.Numbers)
+			}
+			if n != len(ops) || math.Abs(r.Greedy-got["mofang"].Greedy) > 1e-15 {
+				t.Errorf("%s, %s: %d of %d operators", name, m.Name, n, len(ops))
+			}
+		}
+		t.Logf("%s: sequential %.4g, greedy %.4g, mofang %.4g, exact %.4g ms, %d sets", name, 1e3*got["sequential"].Seconds, 1e3*got["greedy"].Seconds, 1e3*got["mofang"].Seconds, 1e3*got["exact"].Seconds, got["exact"].Sets)
+		const eps = 1 + 1e-9
+		if e := got["exact"]; e.Status != milp.Optimal || e.Seconds > eps*got["mofang"].Seconds || got["mofang"].Seconds > eps*got["greedy"].Seconds {
+			t.Errorf("%s: %s %v, mofang %v, greedy %v", name, e.Status, e.Seconds, got["mofang"].Seconds, got["greedy"].Seconds)
+		}
+	}
+}
+
+// The last block of Inception-v3 by the whole way from the network: 180 sets and 4860
+// transitions, and a proof that checks itself.
+func TestLastInceptionBlock(t *testing.T) {
+	d, ops := operators(t, "inception-v3", 1)
+	cuts := streams.Cuts(ops)
+	for b := range cuts[1:] {
+		lo, hi := cuts[b], cuts[b+1]
+		if hi-lo < 10 || lo < len(ops)/2 || cuts[b+2]-hi > 1 {
+			continue
+		}
+		p := &layering.Problem{Name: "block"}
+		for i := lo; i < hi; i++ {
+			var after []int
+			for _, h := range ops[i].After {
+				if h >= lo {
+					after = append(after, h-lo)
+				}
+			}
+			p.After = append(p.After, after)
+		}
+		p.Price = func(set []int) float64 {
+			shifted := make([]int, len(set))
+			for k, i := range set {
+				shifted[k] = lo + i
+			}
+			_, phases := d.Best(ops, shifted)
+			return streams.Seconds(phases)
+		}
+		r, err := layering.Solve(context.Background(), p, "exact", layering.Options{})
+		if err != nil || r.Sets != 180 || r.Transitions != 4860 {
+			t.Errorf("%d sets, %d transitions, %v", r.Sets, r.Transitions, err)
+		}
+		if err := p.CheckProof(r); err != nil {
+			t.Error(err)
+		}
+		return
+	}
+	t.Error("no last block")
+}
+
+func TestPipeline(t *testing.T) {
+	n, err := node.Load("v100x16")
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := network.Open("resnet50", network.Options{DType: model.F32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := NewChain(net, n, 64, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	weights := 0.0
+	for _, cost := range c.Costs {
+		weights += cost.WeightBytes
+	}
+	// ResNet-50 has 25.6 million parameters; 4 bytes each, three times. The fifty
+	// thousand of batch normalisation may be folded.
+	if math.Abs(weights/12-25.56e6) > 0.1e6 {
+		t.Errorf("%v parameters", weights/12)
+	}
+	for devices := 1; devices <= 5; devices += 2 {
+		got := map[string]*Pipeline{}
+		for _, m := range PipelineMethods() {
+			p, err := c.Pipeline(context.Background(), devices, m.Name, solve.Options[*pipelining.Plan]{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[m.Name] = p
+			layers := 0
+			for _, s := range p.Stages {
+				layers += s.Layers
+			}
+			if layers != len(c.Costs) || len(p.Stages) > devices || p.Simulated.Seconds <= 0 {
+				t.Errorf("%d devices, %s: %+v", devices, m.Name, p)
+			}
+		}
+		for _, m := range []string{"gpipe", "mofang"} {
+			if got[m].Fits && got[m].BatchSeconds < got["exact"].BatchSeconds*(1-1e-9) {
+				t.Errorf("%d devices: %s %v s, exact %v s", devices, m, got[m].BatchSeconds, got["exact"].BatchSeconds)
+			}
+		}
+	}
+	if _, err := c.Pipeline(context.Background(), 17, "exact", solve.Options[*pipelining.Plan]{}); err == nil || !strings.Contains(err.Error(), "found 17 devices") {
+		t.Errorf("17 devices: %v", err)
+	}
+	c.MemoryBytes = 1e6
+	if _, err := c.Pipeline(context.Background(), 4, "exact", solve.Options[*pipelining.Plan]{}); err == nil || !strings.Contains(err.Error(), "bytes for a batch of 64") {
+		t.Errorf("1 MB: %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if p, err := c.Pipeline(ctx, 4, "mofang", solve.Options[*pipelining.Plan]{}); err != nil || p.Fits {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+func ExampleLayerOperators() {
+	m := &streams.Machine{Name: "v100", Processors: 80}
+	ops := []streams.Operator{
+		{Name: "a", Blocks: 48, BlockSeconds: 80e-6}, {Name: "b", After: []int{0}, Blocks: 96, BlockSeconds: 80e-6},
+		{Name: "c", Blocks: 48, BlockSeconds: 80e-6}, {Name: "d", Blocks: 96, BlockSeconds: 80e-6},
+	}
+	r, err := LayerOperators(context.Background(), "module", m, ops, "exact", LayerOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%.2f ms one by one, %.2f greedily, %.2f at best\n", 1e3*r.Sequential, 1e3*r.Greedy, 1e3*r.Seconds)
+	for _, l := range r.Layers {
+		fmt.Println(l.Operators)
+	}
+	// Output:
+	// 0.48 ms one by one, 0.40 greedily, 0.32 at best
+	// [a d]
+	// [b c]
+}
