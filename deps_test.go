@@ -74,6 +74,7 @@ var mayImport = map[string][]string{
 	"model/zoo":              {"model", "spell"},
 	"plots":                  {},
 	"scheduler":              {"formulation/allocate", "formulation/binding", "formulation/joint", "formulation/milp", "formulation/ordering", "formulation/split", "hardware", "hardware/cost", "hardware/isa", "hardware/lower", "hardware/sim", "heuristics/astitch", "heuristics/graphturbo", "heuristics/tvm", "model", "model/network", "model/schedule", "model/schedulefile", "spell"},
+	"scheduler/balance":      {"formulation/layering", "formulation/milp", "formulation/pipelining", "formulation/solve", "hardware", "hardware/node", "hardware/pipeline", "hardware/streams", "heuristics/mofang", "model", "model/network"},
 	"scheduler/explain":      {"hardware/isa", "hardware/sim", "heuristics/graphturbo", "model", "model/schedule", "scheduler", "scheduler/picture", "spell"},
 	"scheduler/issue":        {"formulation/rcpsp", "hardware/isa"},
 	"scheduler/picture":      {"hardware/isa", "model/schedule", "plots", "scheduler"},
