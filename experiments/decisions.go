@@ -256,7 +256,7 @@ func (c *comparer) order(ctx context.Context) error {
 
 // bestBinding replaces the bindings and scopes of a schedule; the memory plan is v's.
 func (c *comparer) bestBinding(ctx context.Context, s *schedule.Schedule, v scheduler.Recipe) (*binding.Network, *binding.Result, *schedule.Schedule, error) {
-	m, err := cost.New(s.Spec)
+	m, err := cost.NewWith(s.Spec, c.opt.Cost)
 	if err != nil {
 		return nil, nil, nil, err
 	}

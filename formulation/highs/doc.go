@@ -26,18 +26,18 @@
 //
 // # Stopping
 //
-// HiGHS looks at its clock, and at the context, between the iterations of a
+// HiGHS polls its clock, and the context, between the iterations of a
 // linear program and between the nodes, cuts and heuristics of a mixed-integer
-// one. It does not while presolve probes, nor at the context while it solves a
+// one. It does neither while presolve probes, nor the context while it solves a
 // linear program within a mixed-integer one, and either can take long. Hence:
 //
-//   - Solve does not wait for it. HiGHS tells of each solution and of its bound
+//   - Solve does not wait for it. HiGHS reports each solution and its bound
 //     while it runs; when the context or the time limit ends, HiGHS has a moment
-//     to end too, and then what it has told is the answer. The run it leaves
-//     behind keeps a core busy until it looks up, seen after up to a minute.
+//     to end too, and then what it has reported is the answer. The run it leaves
+//     behind keeps a core busy until it polls again, seen after up to a minute.
 //   - While presolve runs nothing is known yet, so the answer then is the start,
 //     if there is one, or [milp.Limit].
 //
-// The memory limit is looked at from outside and works the same way; the memory
+// The memory limit is polled from outside and works the same way; the memory
 // comes back when HiGHS has ended.
 package highs

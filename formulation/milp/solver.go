@@ -182,8 +182,8 @@ type Options struct {
 	// Start that breaks a constraint is an error: it shows that the model and
 	// whatever made the start don't agree.
 	Start []float64
-	// Progress, if not nil, is told of each better solution, and now and then
-	// of better bounds. It is called by one goroutine at a time, never after
+	// Progress, if not nil, receives each better solution, and every so often a
+	// better bound. It is called by one goroutine at a time, never after
 	// Solve has returned, and holds the search up while it runs. It may cancel
 	// the context.
 	Progress func(Progress)

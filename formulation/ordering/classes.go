@@ -96,8 +96,8 @@ type class struct {
 	store   int64
 	load    int64
 	reads   []classRead
-	// shared: the output is followed by itself, since it has several readers (or
-	// since merging is off). The class then has one member.
+	// shared: the outputs have several readers, the same ones (or one, where merging is
+	// off), each of which reads them all.
 	shared  bool
 	readers []int // classes, each of which reads only this class's outputs so often
 	// per is how many outputs of a counted class each run of its only reader
@@ -114,23 +114,36 @@ func (c *class) n() int { return len(c.members) }
 // kept reports whether outputs of the class stay after their run.
 func (c *class) kept() bool { return len(c.readers) > 0 }
 
-// classes partitions the instances, in topological order. With merge it is the
-// coarsest partition in which outputs with several readers are alone and the
-// members of a class agree in sizes, in the class of their reader, and in how
-// many outputs of each class they read; without, every instance is alone and
-// shared.
-func classes(g *Graph, merge bool) ([]class, []int) {
+// A merging says which instances may be in one class.
+type merging int
+
+const (
+	apart   merging = iota // none: every instance is alone, and shared if anything reads it
+	counted                // those with one reader or none
+	twinned                // and those with the same readers
+)
+
+// classes partitions the instances, in topological order, as coarsely as can be if the
+// members of a class agree in sizes, in the class of their reader or in their readers,
+// and in how many outputs of each class they read.
+func classes(g *Graph, merge merging) ([]class, []int) {
 	n := len(g.Refs)
 	level := g.Levels()
 	color := make([]int, n)
 	count := refine(n, color, func(i int, b []byte) []byte {
-		if !merge || len(g.Readers[i]) > 1 {
-			return binary.AppendVarint(append(b, 1), int64(i))
+		many := len(g.Readers[i]) > 1
+		if merge == apart || merge == counted && many {
+			return binary.AppendVarint(append(b, 2), int64(i))
 		}
-		b = binary.AppendVarint(append(b, 0), int64(level[i]))
+		b = binary.AppendVarint(append(b, byte(min(len(g.Readers[i]), 1))), int64(level[i]))
 		b = binary.AppendVarint(b, g.Output[i])
 		b = binary.AppendVarint(b, g.Work[i])
-		return append(b, byte(len(g.Readers[i])))
+		if many {
+			for _, r := range g.Readers[i] {
+				b = binary.AppendUvarint(b, uint64(r)+1)
+			}
+		}
+		return b
 	})
 	var near []int
 	for {
@@ -184,7 +197,7 @@ func classes(g *Graph, merge bool) ([]class, []int) {
 		c := &list[k]
 		i := c.members[0]
 		c.out, c.work, c.store, c.load = g.Output[i], g.Work[i], g.Store[i], g.Load[i]
-		c.shared = len(g.Readers[i]) > 1 || !merge && len(g.Readers[i]) > 0
+		c.shared = len(g.Readers[i]) > 1 || merge == apart && len(g.Readers[i]) > 0
 		for _, r := range g.Readers[i] {
 			c.readers = append(c.readers, of[r])
 		}
@@ -244,8 +257,9 @@ type event struct {
 // classes, as code.
 func replay(g *Graph, list []class, of []int, events []event) (order []int, stores, loads [][]int) {
 	type token struct{ class, number int }
-	// lb and gb hold the numbers of the live outputs of counted classes; for
-	// shared ones there is at most number 0.
+	// lb and gb hold the numbers of the live outputs; those of shared classes that the
+	// GB has a copy of are in copied.
+	copied := make([]map[int]bool, len(list))
 	ran := make([]int, len(list))
 	lb, gb := make([][]int, len(list)), make([][]int, len(list))
 	taken := make([][][]token, len(list)) // by class and number: what it took
@@ -254,8 +268,9 @@ func replay(g *Graph, list []class, of []int, events []event) (order []int, stor
 		store, loads []token
 	}
 	var records []record
-	left := make([]int, len(list)) // runs until a shared output is dead
+	left := make([]int, len(list)) // runs until shared outputs are dead
 	for k := range list {
+		copied[k] = map[int]bool{}
 		for _, r := range list[k].readers {
 			left[k] += list[r].n()
 		}
@@ -264,16 +279,31 @@ func replay(g *Graph, list []class, of []int, events []event) (order []int, stor
 		rec := record{run: token{e.class, ran[e.class]}}
 		for _, s := range e.store {
 			for range min(s.count, len(lb[s.class])) {
-				// The one that came last waits longest.
-				last := len(lb[s.class]) - 1
-				x := lb[s.class][last]
-				lb[s.class] = lb[s.class][:last]
+				// One with a copy leaves for nothing; else the one that came last waits
+				// longest.
+				at := max(0, slices.IndexFunc(lb[s.class], func(x int) bool { return copied[s.class][x] }))
+				if !copied[s.class][lb[s.class][at]] {
+					at = len(lb[s.class]) - 1
+				}
+				x := lb[s.class][at]
+				lb[s.class] = slices.Delete(lb[s.class], at, at+1)
 				gb[s.class] = append(gb[s.class], x)
+				copied[s.class][x] = list[s.class].shared
 				rec.store = append(rec.store, token{s.class, x})
 			}
 		}
 		var took []token
 		for _, r := range list[e.class].reads {
+			if list[r.class].shared {
+				for _, x := range gb[r.class] {
+					rec.loads = append(rec.loads, token{r.class, x})
+				}
+				lb[r.class], gb[r.class] = append(lb[r.class], gb[r.class]...), nil
+				if left[r.class]--; left[r.class] == 0 {
+					lb[r.class] = nil
+				}
+				continue // whichever: every reader reads them all
+			}
 			for range r.count {
 				if len(lb[r.class]) == 0 {
 					x := gb[r.class][0]
@@ -282,11 +312,7 @@ func replay(g *Graph, list []class, of []int, events []event) (order []int, stor
 					rec.loads = append(rec.loads, token{r.class, x})
 				}
 				took = append(took, token{r.class, lb[r.class][0]})
-				if !list[r.class].shared {
-					lb[r.class] = lb[r.class][1:]
-				} else if left[r.class]--; left[r.class] == 0 {
-					lb[r.class] = nil
-				}
+				lb[r.class] = lb[r.class][1:]
 			}
 		}
 		taken[e.class] = append(taken[e.class], took)

@@ -10,7 +10,7 @@ import (
 type cone struct {
 	class int
 	below []int // counted classes under it
-	gain  int64 // over the cones of what it reads; for [ordering.Peak], its value
+	gain  int64 // over the cones of what it reads; for [Peak], its value
 }
 
 // maxConeStates ends the search of one cone; the bound that it has by then is as
@@ -105,7 +105,7 @@ func (a *answer) coneOf(v int) part {
 // coneValue is the optimum of a cone, or what is proven of it within its limit.
 func coneValue(p part, objective Objective, stop *limits, opts SearchOptions, values coneValues) int64 {
 	a := &answer{part: p}
-	if err := a.begin(objective, nil, true); err != nil {
+	if err := a.begin(objective, nil, twinned); err != nil {
 		return 0 // every instance fits, so this does not happen; 0 is valid
 	}
 	limit := *stop

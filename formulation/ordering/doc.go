@@ -1,6 +1,65 @@
-// Package ordering solves the instance-ordering problem of package
-// formulation/ordering exactly: by a search over states, which needs no solver, and by
-// two integer programs. Each checks the others.
+// Package ordering states and solves the instance-ordering problem: in which order do
+// the instances of a network's sub-graphs run on a cluster, and which outputs are
+// moved out of its local buffer and back, so that the least is moved?
+//
+// # The rules
+//
+// A sub-graph k has n_k instances. Each runs once. While one runs, the outputs
+// that it reads, its own output and its workspace are in the local buffer (LB),
+// together with whatever else is kept there; the sum may not pass the capacity.
+// An output is live from its instance's run until the last instance that reads
+// it has run, and then leaves the LB at no cost; one that nothing reads leaves
+// when its own instance ends. Between two runs a live output may be
+//
+//   - stored: it leaves the LB for the shared buffer (GB), at a cost per byte,
+//     or for nothing if the GB has a copy already (outputs never change), or
+//   - loaded: it comes back at a cost per byte; the copy stays.
+//
+// Stores come before loads. Whole outputs move. The GB is unbounded; network
+// inputs and weights count only as far as they stand in the workspace.
+//
+// Objective [Traffic] is the least total cost; objective [Peak] the least
+// capacity for which no output has to be moved, which ignores the problem's own
+// capacity.
+//
+// # What is here
+//
+// [Problem] and [Result] are the two file formats; [Read] and [ReadResult] are
+// strict about them. [Graph] is the problem instance by instance. [Check]
+// recomputes a result from the rules, from the file's own words and without
+// [Graph], so that it can judge everything that uses it. [Sequence] makes the
+// moves that a fixed order needs. Instances have dense IDs, sub-graph by
+// sub-graph; costs are counted in whole units of [Graph.Unit] so that sums are
+// exact.
+//
+// [Methods] lists what solves it, and [Solve] runs one: greedy rules, a search over
+// states, and two integer programs. Each checks the others.
+//
+// A problem has no order exactly if some instance by itself is larger than the
+// capacity: otherwise everything that the running instance does not touch can
+// wait in the GB. [InfeasibleError] names that instance.
+//
+// # Greedy rules
+//
+// Each rule fixes the order; the moves are then made as needed, by [Sequence].
+//
+//   - bfs: breadth first. All instances of one level before the next, a level being
+//     the longest distance from an instance that reads nothing.
+//   - dfs: Algorithm 3 of GraphTurbo (J. Zhao et al., OSDI 2023): the instance that
+//     became known last and can run, runs.
+//   - heavy: heavier first, the priority that the same paper names as future work
+//     and does not define. Read here as: of the instances that can run, the one
+//     that leaves the least behind in the local buffer, that is the smallest
+//     difference of its output and of what it is the last to read; among equals
+//     the one that needs the most while it runs, then the lowest ID. Heavy
+//     instances so run while little else waits, and what they free is free early.
+//
+// None proves anything: the bound is 0, or for the peak the largest single need.
+//
+// # Exact methods
+//
+// The sections below are the essay of [Search], of the bounds that it shares with the
+// programs, and of [PositionILP] and [CountingILP].
 //
 // # Parts
 //
@@ -16,20 +75,22 @@
 // Outputs with several readers are shared; others are counted. Classes are the
 // coarsest partition of the instances in which
 //
-//   - an instance whose output is shared is alone,
 //   - members agree in output, workspace, and whether anything reads the output,
-//   - members agree in the class of their only reader, if they have one, and
+//   - members agree in the class of their only reader, if they have one,
+//   - members have the same readers, if they have several: they are twins, and whoever
+//     reads one of them reads them all, and
 //   - members read equally many outputs of each class.
 //
-// Claim: it is enough to know of a class how many have run and how many outputs
-// wait in the GB. Take any play in which a run of class k consumes the right number
+// Claim: it is enough to know of a class how many have run, how many outputs wait in
+// the GB, and of twins how many have a copy there besides. Take any play in which a run of class k consumes the right number
 // of live outputs of each counted class, whichever they are. Name the runs from the
 // readers to what they read: those of classes that nothing reads in any way; then,
 // a run that has become instance i consumed as many outputs of class j as i reads,
 // so their runs can be named after those that i reads. Every output of j is
 // consumed once, by a run of the only class that reads j, and every member of j is
-// read once by a member of that class; so each name is given once, and the result
-// is an order by the rules with the same moves. [replay] does this. The converse is
+// read once by a member of that class; so each name is given once. Twins may have any
+// names: each of their readers takes all of them, whichever they are. The result
+// is an order by the rules with the same moves; replay makes it. The converse is
 // plain: an order by the rules is such a play.
 //
 // Where each output has one reader, as in chains without halo, everything is
@@ -42,8 +103,10 @@
 // the number of its live outputs in the GB; they have no copy in the LB, as an
 // output is loaded only to be read and then dies. A shared output is in the LB
 // (dirty), in the GB, or in both (clean); once loaded it may be dropped for
-// nothing. An arc runs one instance: it stores some outputs, loads what the run
-// misses, and pays for both.
+// nothing, so of twins a clean one leaves before a dirty one: to store that instead
+// costs a store now, for which the dirty one can be stored later. The place of twins
+// is how many are in the GB and how many are clean. An arc runs one instance: it
+// stores some outputs, loads what the run misses, and pays for both.
 //
 // Arcs move as little and as late as they can, at no loss. To store later costs
 // the same and keeps more in the LB, from where it can be stored still; so it is
@@ -60,7 +123,10 @@
 //	distance(A, B) = sum over outputs of
 //	    store, if A has it dirty and B in the GB or in both places,
 //	    load,  if A has it in the GB only and B in the LB,
-//	    0      otherwise.
+//	    0      otherwise
+//
+// where those of one class are paired so that this is least: the dirty ones of A with
+// those of B, as far as there are, and those in the GB likewise.
 //
 // Outputs that only B has in the LB are loaded at once, after dropping those that
 // only A has there: those in the GB as well for nothing, dirty ones for a store,
@@ -144,7 +210,7 @@
 //
 // Runs and places are packed into words, with one hash table over the runs whose
 // chains are the states to compare. Memory is counted, and the search stops with
-// its bound at [SearchOptions.MaxBytes]. Everything is in order of numbers; there
+// its bound at [DefaultMaxBytes] or the caller's limit. Everything is in order of numbers; there
 // is no randomness.
 //
 // # Integer programs
@@ -152,7 +218,8 @@
 // Sets: classes k in K, in topological order; C the counted ones that are read, p(k)
 // the class that reads k, m(k) outputs per run; S the shared ones, J(k) the classes
 // that read k; steps t = 1..T, one per instance. [PositionILP] takes each instance as
-// a class and all that are read as shared; [CountingILP] takes the classes above.
+// a class and all that are read as shared; [CountingILP] takes the
+// classes above, with every shared output by itself.
 //
 // Data: n(k) members, b(k) bytes of output, w(k) of workspace, f(k) and g(k) the
 // costs to store and to load an output, M the capacity.

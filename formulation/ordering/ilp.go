@@ -39,7 +39,7 @@ const DefaultMaxTerms = 3_000_000
 // PositionILP is the position-indexed formulation: every instance by itself. It needs
 // [Options].Solver.
 func PositionILP(ctx context.Context, p *Problem, objective Objective, opts ILPOptions) (*Result, error) {
-	return solveILP(ctx, "position-ilp", p, objective, opts, false)
+	return solveILP(ctx, "position-ilp", p, objective, opts, apart)
 }
 
 // CountingILP is the counting formulation: classes of instances by their counts.
@@ -47,10 +47,10 @@ func PositionILP(ctx context.Context, p *Problem, objective Objective, opts ILPO
 // several readers are stated one by one, as in the position-indexed formulation. It
 // needs [Options].Solver.
 func CountingILP(ctx context.Context, p *Problem, objective Objective, opts ILPOptions) (*Result, error) {
-	return solveILP(ctx, "counting-ilp", p, objective, opts, true)
+	return solveILP(ctx, "counting-ilp", p, objective, opts, counted)
 }
 
-func solveILP(ctx context.Context, method string, p *Problem, objective Objective, opts ILPOptions, merge bool) (*Result, error) {
+func solveILP(ctx context.Context, method string, p *Problem, objective Objective, opts ILPOptions, merge merging) (*Result, error) {
 	begin := time.Now()
 	g := NewGraph(p)
 	if objective == Traffic {
@@ -106,27 +106,27 @@ func (a *answer) improve(ctx context.Context, name string, opts ILPOptions, valu
 		return milp.StopMemory, nil
 	}
 	if a.objective == Traffic && !opts.NoCones {
-		counted := a // with what is counted told from what is shared
+		finer := a // with what is counted told from what is shared
 		if separate {
-			counted = &answer{part: a.part}
-			counted.classes, counted.of = classes(a.part.graph, true)
+			finer = &answer{part: a.part}
+			finer.classes, finer.of = classes(a.part.graph, counted)
 		}
-		for k := range counted.classes {
+		for k := range finer.classes {
 			below := false
-			for _, r := range counted.classes[k].reads {
-				below = below || !counted.classes[r.class].shared
+			for _, r := range finer.classes[k].reads {
+				below = below || !finer.classes[r.class].shared
 			}
 			if !below {
 				continue
 			}
-			cone := &answer{part: counted.coneOf(counted.classes[k].members[0])}
+			cone := &answer{part: finer.coneOf(finer.classes[k].members[0])}
 			if len(cone.part.ids) == len(a.part.ids) {
 				continue
 			}
 			key := cone.part.key()
 			value, known := values[key]
 			if !known {
-				if err := cone.begin(a.objective, nil, true); err != nil {
+				if err := cone.begin(a.objective, nil, counted); err != nil {
 					return milp.Complete, err
 				}
 				if cone.cost > cone.bound {
@@ -143,8 +143,8 @@ func (a *answer) improve(ctx context.Context, name string, opts ILPOptions, valu
 			switch {
 			case value == 0:
 			case separate:
-				for _, i := range counted.classes[k].members {
-					f.trees = append(f.trees, treeCut{i, counted.coneOf(i).ids, value})
+				for _, i := range finer.classes[k].members {
+					f.trees = append(f.trees, treeCut{i, finer.coneOf(i).ids, value})
 				}
 			default:
 				f.cuts = append(f.cuts, coneCut{k, value})

@@ -24,6 +24,7 @@ type SearchOptions struct {
 
 	NoParts     bool // solve connected components jointly
 	NoClasses   bool // tell all instances apart
+	NoTwins     bool // tell outputs with several readers apart
 	NoDominance bool // drop only exact duplicates
 	NoRunAtOnce bool // always branch over all instances that can run
 	NoBound     bool // best first by cost alone
@@ -46,7 +47,14 @@ func Search(ctx context.Context, p *Problem, objective Objective, opts SearchOpt
 			return NoOrder("search", objective, err)
 		}
 	}
-	parts, of, distinct, err := prepare(g, objective, &opts.Options, opts.NoParts, !opts.NoClasses)
+	merge := twinned
+	switch {
+	case opts.NoClasses:
+		merge = apart
+	case opts.NoTwins:
+		merge = counted
+	}
+	parts, of, distinct, err := prepare(g, objective, &opts.Options, opts.NoParts, merge)
 	if err != nil {
 		return nil, err
 	}
@@ -254,15 +262,14 @@ func (a *answer) prove(stop *limits, opts SearchOptions) milp.Stop {
 }
 
 // A space holds the states of one search. A state is, per class, how many have
-// run and how many of the live outputs are in the GB (shared outputs: 0 dirty or
-// none, 1 in the GB only, 2 in both), packed into words: first all of the runs,
-// then all of the places.
+// run and how many of the live outputs are in the GB only, and of shared ones how many
+// are in both, packed into words: first all of the runs, then all of the places.
 type space struct {
 	*answer
 	opts  SearchOptions
 	upper int64 // only states below it are kept
 
-	fields   []field // 2 per class: runs, place
+	fields   []field // 3 per class: runs, in the GB, in both
 	runWords int
 	width    int // words per state
 	chunk    int32
@@ -277,15 +284,18 @@ type space struct {
 	complete bool // not a beam
 
 	// Scratch: the state that is expanded, its child, and one to compare with.
-	ran, place           []int
-	childRan, childPlace []int
-	other                []int
-	resident             []int // outputs in the LB
-	dead                 []bool
-	key                  []uint64
-	options              []option
-	chosen               []int
+	ran, childRan []int
+	at, childAt   []place
+	resident      []int // outputs in the LB
+	dead          []bool
+	key           []uint64
+	options       []option
+	chosen        []int
 }
+
+// A place is how many of the outputs of a class are in the GB only, and how many are in
+// both the LB and the GB: these are clean. The other live ones are in the LB only, dirty.
+type place struct{ gb, clean int }
 
 type field struct {
 	word  int
@@ -312,8 +322,8 @@ type option struct {
 
 func newSpace(a *answer, opts SearchOptions) *space {
 	k := len(a.classes)
-	s := &space{answer: a, opts: opts, fields: make([]field, 2*k),
-		ran: make([]int, k), place: make([]int, k), childRan: make([]int, k), childPlace: make([]int, k), other: make([]int, k),
+	s := &space{answer: a, opts: opts, fields: make([]field, 3*k),
+		ran: make([]int, k), at: make([]place, k), childRan: make([]int, k), childAt: make([]place, k),
 		resident: make([]int, k), dead: make([]bool, k)}
 	word, shift := 0, 0
 	lay := func(f int, most int) {
@@ -325,19 +335,20 @@ func newSpace(a *answer, opts SearchOptions) *space {
 		shift += n
 	}
 	for c := range a.classes {
-		lay(2*c, a.classes[c].n())
+		lay(3*c, a.classes[c].n())
 	}
 	word, shift = word+1, 0
 	s.runWords = word
 	for c := range a.classes {
-		switch {
-		case a.objective == Peak || !a.classes[c].kept():
-			lay(2*c+1, 0)
-		case a.classes[c].shared:
-			lay(2*c+1, 2)
-		default:
-			lay(2*c+1, a.classes[c].n())
+		gb, clean := 0, 0
+		if a.objective == Traffic && a.classes[c].kept() {
+			gb = a.classes[c].n()
+			if a.classes[c].shared {
+				clean = gb
+			}
 		}
+		lay(3*c+1, gb)
+		lay(3*c+2, clean)
 	}
 	s.width = word + 1
 	s.chunk = int32(max(1, chunkWords/s.width))
@@ -363,9 +374,12 @@ func (s *space) get(w []uint64, f int) int {
 	return int(w[x.word] >> x.shift & x.mask)
 }
 
+// placeOf is that of a class in a state.
+func (s *space) placeOf(w []uint64, k int) place { return place{s.get(w, 3*k+1), s.get(w, 3*k+2)} }
+
 func (s *space) root() int32 {
 	for k := range s.classes {
-		s.childRan[k], s.childPlace[k] = 0, 0
+		s.childRan[k], s.childAt[k] = 0, place{}
 	}
 	cost := int64(0)
 	if s.objective == Peak {
@@ -374,13 +388,13 @@ func (s *space) root() int32 {
 	return s.add(-1, -1, 0, cost)
 }
 
-// add keeps childRan, childPlace unless it is dominated or too dear, and returns
+// add keeps childRan, childAt unless it is dominated or too dear, and returns
 // its number or -1. The cones decide only what is dropped: as a measure of what
 // to do first they would lead astray, since they fall as soon as work begins.
 func (s *space) add(parent, class int32, depth int32, cost int64) int32 {
 	estimate, least := cost, cost
 	if !s.opts.NoBound && s.objective == Traffic {
-		estimate += s.reloads(s.childPlace)
+		estimate += s.reloads(s.childAt)
 		least = estimate
 		if s.complete {
 			least += max(s.coneBound(s.childRan), s.windowBound(s.childRan))
@@ -391,10 +405,10 @@ func (s *space) add(parent, class int32, depth int32, cost int64) int32 {
 	}
 	clear(s.key)
 	for k := range s.classes {
-		f := s.fields[2*k]
-		s.key[f.word] |= uint64(s.childRan[k]) << f.shift
-		f = s.fields[2*k+1]
-		s.key[f.word] |= uint64(s.childPlace[k]) << f.shift
+		for i, n := range [3]int{s.childRan[k], s.childAt[k].gb, s.childAt[k].clean} {
+			f := s.fields[3*k+i]
+			s.key[f.word] |= uint64(n) << f.shift
+		}
 	}
 	slot := s.slot(s.key[:s.runWords])
 	// The chain holds the states with the same runs.
@@ -411,15 +425,11 @@ func (s *space) add(parent, class int32, depth int32, cost int64) int32 {
 				x.dropped = true
 			}
 		} else {
-			for k := range s.other {
-				s.other[k] = s.get(w, 2*k+1)
-			}
-			if x.cost+s.distance(s.other, s.childPlace, cost-x.cost) <= cost {
+			there, here := s.distances(w, cost-x.cost, x.cost-cost)
+			if x.cost+there <= cost {
 				return -1
 			}
-			if cost+s.distance(s.childPlace, s.other, x.cost-cost) <= x.cost {
-				x.dropped = true
-			}
+			x.dropped = cost+here <= x.cost
 		}
 		if x.dropped {
 			*link = x.next
@@ -449,32 +459,25 @@ func (s *space) add(parent, class int32, depth int32, cost int64) int32 {
 	return id
 }
 
-// distance is what a state with places a pays at most to do whatever one with
-// the same runs and places b does: section "Dominance" of the essay. It stops
-// counting above most.
-func (s *space) distance(a, b []int, most int64) int64 {
-	d := int64(0)
-	for k := range a {
-		if a[k] == b[k] {
+// distances are what the state w pays at most to do whatever the child does, which has
+// the same runs, and what the child pays to do as w: section "Dominance" of the essay.
+// Each stops counting above its most.
+func (s *space) distances(w []uint64, mostThere, mostHere int64) (there, here int64) {
+	for k, b := range s.childAt {
+		a := s.placeOf(w, k)
+		if a == b {
 			continue
 		}
 		c := &s.classes[k]
-		switch {
-		case c.shared && a[k] == 0:
-			d += c.store
-		case c.shared && a[k] == 1:
-			d += c.load
-		case c.shared: // a copy and the LB: nothing is better
-		case a[k] < b[k]:
-			d += int64(b[k]-a[k]) * c.store
-		default:
-			d += int64(a[k]-b[k]) * c.load
-		}
-		if d > most {
+		// Dirty ones, but for a number that both states have in common.
+		dirty, gb := int64(b.gb+b.clean-a.gb-a.clean), int64(a.gb-b.gb)
+		there += max(0, dirty)*c.store + max(0, gb)*c.load
+		here += max(0, -dirty)*c.store + max(0, -gb)*c.load
+		if there > mostThere && here > mostHere {
 			break
 		}
 	}
-	return d
+	return there, here
 }
 
 func (s *space) slot(runs []uint64) int {
@@ -503,14 +506,10 @@ func (s *space) grow() {
 
 // reloads is a bound on what places cost: every output that waits in the GB alone
 // is loaded at least once.
-func (s *space) reloads(place []int) int64 {
+func (s *space) reloads(at []place) int64 {
 	h := int64(0)
-	for k, p := range place {
-		if c := &s.classes[k]; !c.shared {
-			h += int64(p) * c.load
-		} else if p == 1 {
-			h += c.load
-		}
+	for k, p := range at {
+		h += int64(p.gb) * s.classes[k].load
 	}
 	return h
 }
@@ -519,7 +518,7 @@ func (s *space) reloads(place []int) int64 {
 func (s *space) expand(id int32, found func(int32) bool) {
 	w := s.words(id)
 	for k := range s.classes {
-		s.ran[k], s.place[k] = s.get(w, 2*k), s.get(w, 2*k+1)
+		s.ran[k], s.at[k] = s.get(w, 3*k), s.placeOf(w, k)
 	}
 	used := int64(0)
 	for k := range s.classes {
@@ -529,15 +528,15 @@ func (s *space) expand(id int32, found func(int32) bool) {
 			continue
 		}
 		if c.shared {
-			s.dead[k] = s.ran[k] == 1
+			s.dead[k] = s.ran[k] == c.n()
 			for _, r := range c.readers {
 				s.dead[k] = s.dead[k] && s.ran[r] == s.classes[r].n()
 			}
-			if s.ran[k] == 1 && !s.dead[k] && s.place[k] != 1 {
-				s.resident[k] = 1
+			if !s.dead[k] {
+				s.resident[k] = s.ran[k] - s.at[k].gb
 			}
 		} else {
-			s.resident[k] = s.ran[k] - c.per*s.ran[c.readers[0]] - s.place[k]
+			s.resident[k] = s.ran[k] - c.per*s.ran[c.readers[0]] - s.at[k].gb
 		}
 		used += int64(s.resident[k]) * c.out
 	}
@@ -676,7 +675,7 @@ func (s *space) atOnce(k int, used, cost int64) bool {
 		}
 		freed += int64(r.count) * x.out
 		price := x.store + x.load
-		if x.shared && s.place[r.class] == 2 {
+		if s.at[r.class].clean > 0 {
 			price = x.load
 		}
 		dear = dear && price >= c.store+c.load
@@ -704,7 +703,7 @@ func (s *space) run(id int32, k int, used int64, chosen []int) int32 {
 	x := *s.node(id)
 	cost := x.cost
 	copy(s.childRan, s.ran)
-	copy(s.childPlace, s.place)
+	copy(s.childAt, s.at)
 	if s.objective == Peak {
 		cost = max(cost, used+s.classes[k].out+s.classes[k].work)
 	} else {
@@ -713,30 +712,23 @@ func (s *space) run(id int32, k int, used int64, chosen []int) int32 {
 				continue
 			}
 			j := s.options[i].class
-			c := &s.classes[j]
-			if !c.shared {
-				s.childPlace[j] += n
-				cost += int64(n) * c.store
-			} else {
-				if s.place[j] == 0 {
-					cost += c.store
-				}
-				s.childPlace[j] = 1
-			}
+			clean := min(n, s.at[j].clean) // for nothing
+			s.childAt[j].gb += n
+			s.childAt[j].clean -= clean
+			cost += int64(n-clean) * s.classes[j].store
 		}
 		for _, r := range s.classes[k].reads {
 			c := &s.classes[r.class]
 			short := r.count - s.resident[r.class]
 			if short > 0 {
 				cost += int64(short) * c.load
+				s.childAt[r.class].gb -= short
 				if c.shared {
-					s.childPlace[r.class] = 2
-				} else {
-					s.childPlace[r.class] -= short
+					s.childAt[r.class].clean += short
 				}
 			}
 			if c.shared && s.lastReader(r.class, k) {
-				s.childPlace[r.class] = 0
+				s.childAt[r.class] = place{}
 			}
 		}
 	}
@@ -757,12 +749,8 @@ func (s *space) path(id int32) []event {
 		events[i].class = int(x.class)
 		before, after := s.words(x.parent), s.words(id)
 		for k := range s.classes {
-			from, to := s.get(before, 2*k+1), s.get(after, 2*k+1)
-			switch {
-			case s.classes[k].shared && to == 1 && from != 1:
-				events[i].store = append(events[i].store, classRead{k, 1})
-			case !s.classes[k].shared && to > from:
-				events[i].store = append(events[i].store, classRead{k, to - from})
+			if n := s.placeOf(after, k).gb - s.placeOf(before, k).gb; n > 0 {
+				events[i].store = append(events[i].store, classRead{k, n})
 			}
 		}
 	}

@@ -3,7 +3,10 @@ package ordering
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,6 +34,7 @@ var switches = []struct {
 	{"all on", SearchOptions{}},
 	{"no parts", SearchOptions{NoParts: true}},
 	{"no classes", SearchOptions{NoClasses: true}},
+	{"no twins", SearchOptions{NoTwins: true}},
 	{"no dominance", SearchOptions{NoDominance: true}},
 	{"no run at once", SearchOptions{NoRunAtOnce: true}},
 	{"no bound", SearchOptions{NoBound: true}},
@@ -228,5 +232,97 @@ func TestSearchStart(t *testing.T) {
 		if _, err := Search(context.Background(), p, Traffic, SearchOptions{Options: Options{Start: bad}}); err == nil || !strings.Contains(err.Error(), "start") {
 			t.Errorf("%v for a start that is no order", err)
 		}
+	}
+}
+
+// twins is n outputs that two instances read, with one between that needs the room of
+// two bytes of them.
+func twins(n int) *Problem {
+	all := [][2]int{{0, n}}
+	p := &Problem{Name: fmt.Sprintf("%d twins", n), StoreCostPerByte: 1, LoadCostPerByte: 1,
+		Subgraphs: []Subgraph{{Name: "twin", Instances: n, OutputBytes: 2}, {Name: "first", Instances: 1, OutputBytes: 1},
+			{Name: "between", Instances: 1, OutputBytes: 1, WorkspaceBytes: 4}, {Name: "last", Instances: 1}},
+		Arcs: []Arc{{From: 0, To: 1, Reads: all}, {From: 1, To: 2, Reads: [][2]int{{0, 1}}}, {From: 0, To: 3, Reads: all}, {From: 2, To: 3, Reads: [][2]int{{0, 1}}}}}
+	p.CapacityBytes = int64(2*n + 4)
+	return p
+}
+
+// Outputs that the same instances read are one class: which of them moves is no choice.
+// Told apart, 20 of them have some 2^20 sets.
+func TestTwinsAreOneClass(t *testing.T) {
+	for n := 2; n <= 5; n++ {
+		p := twins(n)
+		traffic, peak := bruteForce(p)
+		for _, sw := range switches {
+			if res := mustSearch(t, p, Traffic, sw.opts); res.Status != milp.Optimal || res.Cost != traffic {
+				t.Errorf("%s, %s: %v, cost %v, want %v", p.Name, sw.name, res.Status, res.Cost, traffic)
+			}
+			if res := mustSearch(t, p, Peak, sw.opts); res.Status != milp.Optimal || res.Cost != float64(peak) {
+				t.Errorf("%s, %s: %v, peak %v, want %v", p.Name, sw.name, res.Status, res.Cost, peak)
+			}
+		}
+	}
+	p := twins(20)
+	// Without bounds, so that the states are seen.
+	res := mustSearch(t, p, Traffic, SearchOptions{Options: Options{WorkLimit: 2000}, NoWindows: true, NoCones: true, NoBeam: true})
+	if res.Status != milp.Optimal || res.Cost != 4 {
+		t.Errorf("%s: %v, cost %v, bound %v within 2000 states, want 4", p.Name, res.Status, res.Cost, res.Bound)
+	}
+	list, _ := classes(NewGraph(p), twinned)
+	if len(list) != 4 {
+		t.Errorf("%d classes, want 4", len(list))
+	}
+}
+
+// Random problems with twins in them, of which some have been spoilt.
+func TestTwinsAgainstBruteForce(t *testing.T) {
+	merged, moved := 0, 0
+	for seed := range uint64(2000) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		p := &Problem{Name: fmt.Sprint("twins ", seed), StoreCostPerByte: float64(r.IntN(3)), LoadCostPerByte: float64(1 + r.IntN(2))}
+		n := 2 + r.IntN(3)
+		p.Subgraphs = append(p.Subgraphs, Subgraph{Name: "source", Instances: []int{1, n}[r.IntN(2)], OutputBytes: r.Int64N(4), WorkspaceBytes: r.Int64N(3)},
+			Subgraph{Name: "twin", Instances: n, OutputBytes: 1 + r.Int64N(4), WorkspaceBytes: r.Int64N(4)})
+		p.Arcs = append(p.Arcs, Arc{From: 0, To: 1, Reads: aligned(p.Subgraphs[0].Instances, n, 0)})
+		for k := 2; k < 4+r.IntN(2); k++ {
+			readers := 1 + r.IntN(2)
+			p.Subgraphs = append(p.Subgraphs, Subgraph{Name: fmt.Sprint("reader ", k), Instances: readers, OutputBytes: r.Int64N(4), WorkspaceBytes: r.Int64N(6)})
+			a := Arc{From: 1, To: k, Reads: make([][2]int, readers)}
+			for q := range a.Reads {
+				if a.Reads[q] = [2]int{0, n}; r.IntN(6) == 0 {
+					a.Reads[q][1] = n - 1 // the last has other readers
+				}
+				if q > 0 {
+					a.Reads[q][1] = max(a.Reads[q][1], a.Reads[q-1][1])
+				}
+			}
+			p.Arcs = append(p.Arcs, a)
+			if k > 2 {
+				p.Arcs = append(p.Arcs, Arc{From: k - 1, To: k, Reads: aligned(p.Subgraphs[k-1].Instances, readers, r.IntN(2))})
+			}
+		}
+		g := NewGraph(p)
+		if len(g.Refs) > 11 {
+			continue
+		}
+		p.CapacityBytes = g.LargestNeed() + r.Int64N(3)
+		if list, _ := classes(NewGraph(p), twinned); slices.ContainsFunc(list, func(c class) bool { return c.shared && c.n() > 1 }) {
+			merged++
+		}
+		traffic, peak := bruteForce(p)
+		if traffic > 0 {
+			moved++
+		}
+		for _, opts := range []SearchOptions{{}, {NoBeam: true, NoCones: true, NoWindows: true}, {NoBeam: true, NoRunAtOnce: true, NoBound: true}, {NoTwins: true}} {
+			if res := mustSearch(t, p, Traffic, opts); res.Status != milp.Optimal || res.Cost != traffic {
+				t.Fatalf("%+v: %s, cost %v, brute force finds %v\n%+v", opts, res.Status, res.Cost, traffic, p)
+			}
+			if res := mustSearch(t, p, Peak, opts); res.Status != milp.Optimal || res.Cost != float64(peak) {
+				t.Fatalf("%+v: %s, peak %v, brute force finds %d\n%+v", opts, res.Status, res.Cost, peak, p)
+			}
+		}
+	}
+	if merged < 200 || moved < 150 {
+		t.Errorf("%d problems with twins, %d with moves", merged, moved)
 	}
 }

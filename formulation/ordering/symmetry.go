@@ -17,7 +17,7 @@ type family struct {
 
 func (p part) family() *family {
 	f := &family{graph: p.graph}
-	f.classes, f.of = classes(p.graph, true)
+	f.classes, f.of = classes(p.graph, counted)
 	return f
 }
 

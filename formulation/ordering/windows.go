@@ -30,10 +30,11 @@ func (a *answer) findWindows(stop *limits, opts SearchOptions, values coneValues
 		return nil
 	}
 	g := a.part.graph
-	// An instance that shares its class with others can't be told to have run.
+	// Of a counted class with several members it is not known which have run. Of twins
+	// neither, but none has as long as none of their class has.
 	var line []int
 	for i := range g.Refs {
-		if a.classes[a.of[i]].n() == 1 {
+		if c := &a.classes[a.of[i]]; c.n() == 1 || c.shared {
 			line = append(line, i)
 		}
 	}
@@ -115,7 +116,7 @@ func (p part) window(members []int) part {
 // windowValue is the optimum of a window, or what is proven of it within its limit.
 func windowValue(p part, stop *limits, opts SearchOptions) int64 {
 	a := &answer{part: p}
-	if err := a.begin(Traffic, nil, true); err != nil {
+	if err := a.begin(Traffic, nil, twinned); err != nil {
 		return 0 // every instance fits, so this does not happen; 0 is valid
 	}
 	limit := *stop

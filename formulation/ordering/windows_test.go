@@ -18,7 +18,7 @@ func TestWindows(t *testing.T) {
 		}
 		g := NewGraph(p)
 		a := &answer{part: whole(g)[0]}
-		if err := a.begin(Traffic, nil, true); err != nil {
+		if err := a.begin(Traffic, nil, twinned); err != nil {
 			return // nothing fits
 		}
 		stop := &limits{ctx: context.Background(), maxBytes: DefaultMaxBytes}

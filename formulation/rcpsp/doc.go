@@ -1,6 +1,8 @@
-// Package project models resource-constrained project scheduling: activities with
-// durations and precedence share renewable resources, and the last of them is to
-// end as early as possible.
+// Package rcpsp states and solves resource-constrained project scheduling: activities
+// with durations and precedence share renewable resources, and the last of them is to
+// end as early as possible. [Methods] lists what solves it and [Solve] runs one: list
+// scheduling ([Best]), which proves nothing; a search that needs no solver; and an
+// integer linear program.
 //
 // Commands of a kernel on units and DMA queues are such a project, and so are the
 // published test problems of project scheduling. Units of time and of resources are
@@ -21,4 +23,96 @@
 //
 // Source: R. Kolisch and A. Sprecher, PSPLIB – a project scheduling problem library,
 // European Journal of Operational Research 96, 1997.
+//
+// # List scheduling
+//
+//	in order   each activity waits for the start of every earlier one of the list that
+//	           takes a common resource. With one resource per unit and DMA queue this
+//	           is the paper's across-layer rule as the lowering has it (OSDI'23, §4.4):
+//	           queues issue in program order and overlap freely with each other.
+//	serial     in the order of a priority list, each activity starts as early as
+//	           precedence and what is scheduled already allow. Gives active schedules,
+//	           one of which is best.
+//	parallel   time moves forward; whenever something can start, the first of the list
+//	           that fits does. Gives non-delay schedules, of which none may be best.
+//	justify    move all activities as late as they go, from the last to end, then as
+//	           early as they go, from the first to start, while the makespan falls.
+//	           Never longer than what it starts from.
+//
+// Sources: R. Kolisch, Serial and parallel resource-constrained project scheduling
+// methods revisited, EJOR 90, 1996; V. Valls, F. Ballestín and S. Quintanilla,
+// Justification and RCPSP: a technique that pays, EJOR 165, 2005.
+//
+// # The integer linear program ([ILP])
+//
+// Time-indexed with step variables ("started by"). H is the makespan of a known
+// schedule, or the sum of the durations, less one: only shorter schedules are looked
+// for. [e_i, l_i] is the window of activity i's start that precedence leaves within H.
+//
+// Sets: activities i in V, resources k in R, pairs (h, i) in A where i comes after h.
+//
+// Variables:
+//
+//	z_it in {0,1}   1 if i has started by time t, for e_i <= t < l_i; z_it is 0 before
+//	                e_i and 1 from l_i on
+//	C in [B, H]     makespan; B is a lower bound
+//
+// Then i starts at s_i = l_i - sum_t z_it, and runs at t if z_it - z_i,t-d_i is 1.
+//
+//	minimise    C
+//	subject to  z_it >= z_i,t-1                              for all i, t              (1)
+//	            z_h,t-d_h >= z_it                            for all (h,i) in A, t     (2)
+//	            sum_i r_ik (z_it - z_i,t-d_i) <= c_k         for all k, t              (3)
+//	            C >= s_i + d_i                               for all i                 (4)
+//	            sum_i in Q (z_it - z_i,t-d_i) <= 1           for all cliques Q, t      (5)
+//
+// (2) is the disaggregated form of s_i >= s_h + d_h: it is implied by, and implies, it
+// for whole solutions and is stronger for fractional ones. [ILPOptions.Aggregate] has
+// the weak form instead. (5) is a strengthening: Q is a set of activities of which no
+// two fit side by side. There is a variable per activity and point of time, so this is
+// for small projects with small numbers; [MaxCells] bounds it.
+//
+// Source: A. A. B. Pritsker, L. J. Watters and P. M. Wolfe, Management Science 16, 1969;
+// N. Christofides, R. Alvarez-Valdes and J. M. Tamarit, EJOR 29, 1987 (form 2).
+//
+// # The search ([Search])
+//
+// Search is constraint propagation that learns from its dead ends (lazy clause
+// generation), with bounds in place of Boolean variables:
+//
+//   - A literal is "x is at least v". Each start time s_i is a pair of variables, s_i
+//     and -s_i, so that both of its bounds are such literals; so is the makespan, and
+//     for each two activities that a resource keeps apart there is one with values 0
+//     and 1 for which is first. Nothing is enumerated over time: durations may be
+//     picoseconds.
+//   - Propagation raises bounds: along precedence; by timetables, one per resource
+//     (where activities that surely run leave too little, no other can run); and by
+//     learnt clauses. Each raise is an event that knows true literals that imply it.
+//   - In a dead end, these reasons are followed back, from the latest event on, until
+//     one literal of the current level is left (the first unique implication point).
+//     What then is known to exclude each other is learnt as a clause, less the literals
+//     that the others imply. A reason is asked only for what is needed of an event, not
+//     for all of it, which makes clauses more general. The search goes back to where
+//     the clause says something new.
+//   - It starts anew every so often (Luby's sequence) and keeps what it has learnt, up
+//     to a limit. Schedules found tighten the makespan for good.
+//   - Every fourth run first supposes that the makespan is at the lower bound, or a
+//     little above where the bounds are far apart. If that fails, a clause says so,
+//     and the bound is higher: so there is a bound when time runs out.
+//
+// Decisions are "s_i is as early as it can be" for the activity that can start
+// earliest, and after some hundred conflicts "x is below v" for the value v that learnt
+// conflicts turned on most of late.
+//
+//	time       0         t
+//	a (2 of 3) [=========]            a surely runs at t since its latest start is
+//	b (2 of 3)      [....->]          before and its earliest end after it: b, if it is
+//	                                  not over by then, starts after t. Reason: two
+//	                                  bounds of a, one of b.
+//
+// It ends when the makespan is proven, or says feasible with its bound at a limit.
+//
+// Sources: A. Schutt, T. Feydy, P. J. Stuckey and M. G. Wallace, Explaining the
+// cumulative propagator, Constraints 16, 2011; A. Bit-Monnot, Enhancing hybrid CP-SAT
+// search for disjunctive scheduling, ECAI 2023 (bounds as literals, watched by value).
 package rcpsp

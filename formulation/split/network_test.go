@@ -9,7 +9,9 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/split"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
@@ -158,5 +160,33 @@ func TestFewCandidates(t *testing.T) {
 	}
 	if _, err := split.FromGraph(s.Graph, graphturbo.ExecutionOrder(s.Graph), s.Grouping, s.Spec, split.NetworkOptions{MaxGroups: -1}); err == nil || err.Error() != "split: at most -1 groups, expected at least 0" {
 		t.Errorf("got %v", err)
+	}
+}
+
+// doubled is an operator cost of twice the formulas'.
+type doubled struct{}
+
+func (doubled) MatrixCycles(f *cost.Model, d model.MatrixDims, dt model.DType) hardware.Cycles {
+	return 2 * f.MatrixCycles(d, dt)
+}
+
+func (doubled) VectorCycles(f *cost.Model, w model.VectorWork, dt model.DType) (vector, special hardware.Cycles) {
+	vector, special = f.VectorCycles(w, dt)
+	return 2 * vector, 2 * special
+}
+
+// A caller's operator cost prices the groups, by the options of the scheduler as well.
+func TestOperatorCost(t *testing.T) {
+	s, plain := pose(t, cases[0])
+	own, err := split.FromGraph(s.Graph, graphturbo.ExecutionOrder(s.Graph), s.Grouping, s.Spec, split.NetworkOptions{Cost: doubled{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := scheduler.SplitProblem(s.Graph, s.Grouping, s.Spec, scheduler.Options{Cost: doubled{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if own.GivenSeconds <= plain.GivenSeconds || again.GivenSeconds != own.GivenSeconds {
+		t.Errorf("the groups cost %g s at twice the cycles, %g through the scheduler, and %g at the formulas'", own.GivenSeconds, again.GivenSeconds, plain.GivenSeconds)
 	}
 }
