@@ -2,31 +2,14 @@ package main
 
 import (
 	"bytes"
-	"io"
 
 	"github.com/spf13/cobra"
 )
 
-type completionJSON struct {
-	Shell  string `json:"shell"`
-	Script string `json:"script"`
-}
-
-// shells maps each shell to cobra's generator of its script.
-var shells = []struct {
-	name     string
-	generate func(root *cobra.Command, w io.Writer) error
-}{
-	{"bash", func(root *cobra.Command, w io.Writer) error { return root.GenBashCompletionV2(w, true) }},
-	{"zsh", func(root *cobra.Command, w io.Writer) error { return root.GenZshCompletion(w) }},
-	{"fish", func(root *cobra.Command, w io.Writer) error { return root.GenFishCompletion(w, true) }},
-}
+// shells are those with a script, by cobra's generators.
+var shells = []string{"bash", "zsh", "fish"}
 
 func newCompletion() *cobra.Command {
-	var names []string
-	for _, s := range shells {
-		names = append(names, s.name)
-	}
 	cmd := &cobra.Command{
 		Use:   "completion SHELL",
 		Short: "Print a completion script for bash, zsh or fish",
@@ -41,27 +24,33 @@ every new shell:
 		Example: `  dsasched completion bash
   dsasched completion zsh
   dsasched completion fish`,
-		Args: oneArg("SHELL", "expected "+oneOf(names)),
+		Args: oneArg("SHELL", "expected "+oneOf(shells)),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return names, cobra.ShellCompDirectiveNoFileComp
+			return shells[len(shells)*min(1, len(args)):], cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 	asJSON := addJSON(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		for _, s := range shells {
-			if s.name != args[0] {
-				continue
-			}
-			var script bytes.Buffer
-			if err := s.generate(cmd.Root(), &script); err != nil {
-				return err
-			}
-			return emit(cmd, *asJSON, completionJSON{s.name, script.String()}, func(b *bytes.Buffer) { b.Write(script.Bytes()) })
+		var script bytes.Buffer
+		var err error
+		switch root := cmd.Root(); args[0] {
+		case "bash":
+			err = root.GenBashCompletionV2(&script, true)
+		case "zsh":
+			err = root.GenZshCompletion(&script)
+		case "fish":
+			err = root.GenFishCompletion(&script, true)
+		default:
+			err = usagef("unknown shell %q, expected %s", args[0], oneOf(shells))
 		}
-		return usagef("unknown shell %q, expected %s", args[0], oneOf(names))
+		if err != nil {
+			return err
+		}
+		answer := struct {
+			Shell  string `json:"shell"`
+			Script string `json:"script"`
+		}{args[0], script.String()}
+		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) { b.Write(script.Bytes()) })
 	}
 	return cmd
 }

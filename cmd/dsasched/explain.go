@@ -260,14 +260,9 @@ func (a explainJSON) writeGroup(b *bytes.Buffer) {
 		mergeLines(b, g.Stops, 4)
 	}
 	fmt.Fprintf(b, "\n%s\n", plural(len(g.Instances), "instance"))
-	rows = nil
-	for i, x := range g.Instances {
-		if i == explainRows {
-			rows = append(rows, []string{"...", fmt.Sprintf("%d more", len(g.Instances)-i), "", "", "", ""})
-			break
-		}
-		rows = append(rows, []string{x.Name, fmt.Sprint(x.Position), duration(x.Start), duration(x.Took), levelText(x.Scope), shorten(x.WaitedFor, 48)})
-	}
+	rows = firstRows(g.Instances, explainRows, 6, func(x explain.Instance) []string {
+		return []string{x.Name, fmt.Sprint(x.Position), duration(x.Start), duration(x.Took), levelText(x.Scope), shorten(x.WaitedFor, 48)}
+	})
 	writeTable(b, "lrrrll", []string{"name", "position", "launched", "took", "scope", "launch waited for"}, rows)
 }
 
@@ -286,18 +281,13 @@ func (a explainJSON) writeOperator(b *bytes.Buffer) {
 		mergeLines(b, o.Merges, 6)
 	}
 	fmt.Fprintf(b, "\nIts layer, by instance\n")
-	var rows [][]string
-	for i, r := range o.Runs {
-		if i == explainRows {
-			rows = append(rows, []string{"...", fmt.Sprintf("%d more", len(o.Runs)-i), "", "", "", ""})
-			break
-		}
+	rows := firstRows(o.Runs, explainRows, 6, func(r explain.Run) []string {
 		waited := "-"
 		if r.Waited > 0 {
 			waited = duration(r.Waited)
 		}
-		rows = append(rows, []string{r.Instance, duration(r.Start), duration(r.Took), fmt.Sprint(r.Tiles), waited, shorten(r.WaitedFor, 50)})
-	}
+		return []string{r.Instance, duration(r.Start), duration(r.Took), fmt.Sprint(r.Tiles), waited, shorten(r.WaitedFor, 50)}
+	})
 	writeTable(b, "lrrrrl", []string{"instance", "computes from", "for", "tiles", "unit idle", "waiting for"}, rows)
 }
 
@@ -319,12 +309,7 @@ func (a explainJSON) writeTensor(b *bytes.Buffer) {
 	if len(t.Places) == 0 {
 		return
 	}
-	var rows [][]string
-	for i, p := range t.Places {
-		if i == explainRows {
-			rows = append(rows, []string{"...", fmt.Sprintf("%d more", len(t.Places)-i), "", "", "", ""})
-			break
-		}
+	rows := firstRows(t.Places, explainRows, 6, func(p explain.Place) []string {
 		level := levelText(p.Level)
 		if p.Wanted != p.Level {
 			level += ", not " + levelText(p.Wanted)
@@ -333,8 +318,8 @@ func (a explainJSON) writeTensor(b *bytes.Buffer) {
 		if p.Level != "DDR" {
 			at = fmt.Sprint(p.Address)
 		}
-		rows = append(rows, []string{p.Instance, size(p.Bytes), level, at, plural(p.Lives, "layer"), shorten(p.To, 40)})
-	}
+		return []string{p.Instance, size(p.Bytes), level, at, plural(p.Lives, "layer"), shorten(p.To, 40)}
+	})
 	b.WriteByte('\n')
 	writeTable(b, "lrlrrl", []string{"made by", "size", "in", "address", "lives", "until"}, rows)
 	i := slices.IndexFunc(t.Places, func(p explain.Place) bool { return p.Spill != nil })
@@ -350,13 +335,8 @@ func (a explainJSON) writeTensor(b *bytes.Buffer) {
 		row(b, "weights", "%s per core, their buffer holds %s", size(s.WeightBytes), size(s.BufferBytes))
 	}
 	row(b, "live values", "%s, and %s at least pass through: %s too many", size(s.LiveBytes), size(s.StageBytes), size(s.Over))
-	rows = nil
-	for i, l := range s.Live {
-		if i == explainRows/2 {
-			rows = append(rows, []string{"...", fmt.Sprintf("%d more", len(s.Live)-i), "", ""})
-			break
-		}
-		rows = append(rows, []string{shorten(l.Tensor, 40), l.Instance, size(l.Bytes), plural(l.Lives, "layer")})
-	}
+	rows = firstRows(s.Live, explainRows/2, 4, func(l explain.Live) []string {
+		return []string{shorten(l.Tensor, 40), l.Instance, size(l.Bytes), plural(l.Lives, "layer")}
+	})
 	writeTable(b, "llrr", []string{"live value", "made by", "bytes", "lives"}, rows)
 }

@@ -127,7 +127,7 @@ func writeJSON(path string, answer any, indent string) error {
 
 // replaceFile writes a file in one step: what was there stays if that fails. It
 // takes the place of regular files only, not of a device.
-func replaceFile(path string, data []byte) (err error) {
+func replaceFile(path string, data []byte) error {
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && !info.Mode().IsRegular():
@@ -141,29 +141,22 @@ func replaceFile(path string, data []byte) (err error) {
 		}
 	}
 	tmp := fmt.Sprintf("%s.%d.tmp", path, os.Getpid())
-	// Errors name the file that was asked for, not the one that is to take its place.
-	defer func() { err = naming(path, err) }()
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
+	err = os.WriteFile(tmp, data, 0o666)
 	if err == nil && info != nil {
-		err = f.Chmod(info.Mode().Perm())
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
+		err = os.Chmod(tmp, info.Mode().Perm())
 	}
 	if err == nil {
 		err = os.Rename(tmp, path)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(tmp))
+		os.Remove(tmp)
+		return naming(path, err)
 	}
 	return nil
 }
 
-// naming puts another path into an error of the file system.
+// naming puts the file that was asked for into an error about the one that was to take
+// its place.
 func naming(path string, err error) error {
 	var file *fs.PathError
 	var link *os.LinkError
@@ -172,8 +165,6 @@ func naming(path string, err error) error {
 		err = file.Err
 	case errors.As(err, &link):
 		err = link.Err
-	case err == nil:
-		return nil
 	}
 	return &fs.PathError{Op: "write", Path: path, Err: err}
 }

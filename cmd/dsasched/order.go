@@ -84,7 +84,7 @@ func writeOrder(b *bytes.Buffer, p *ordering.Problem, res *ordering.Result, file
 		for _, s := range res.Steps {
 			order = append(order, s.Run[0])
 		}
-		fmt.Fprintf(b, "%-*s%s", labelWidth, "order", strings.TrimLeft(wrap(strip(order), strings.Repeat(" ", labelWidth), lineWidth, 8), " "))
+		rowWords(b, "order", strip(order), 8)
 	}
 	if e := res.Infeasible; e != nil {
 		row(b, "reason", "instance %d of %q: what it reads, its output and its workspace are %s too many", e.Instance[1],

@@ -87,8 +87,9 @@ func (s *status) redraw() {
 	}
 }
 
-// keep remembers what redraw is to show.
-func (s *status) keep(latest func(age time.Duration) string) {
+// show shows a text that changes with its age.
+func (s *status) show(latest func(age time.Duration) string) {
+	s.line(latest(0))
 	s.mu.Lock()
 	s.latest, s.heard = latest, s.now()
 	s.mu.Unlock()
@@ -172,8 +173,7 @@ func (s *status) cells(p experiments.Progress) {
 	if s == nil {
 		return
 	}
-	s.line(cellsText(p))
-	s.keep(func(age time.Duration) string {
+	s.show(func(age time.Duration) string {
 		later := p
 		later.Seconds += age.Seconds()
 		if p.LeftSeconds >= 0 {
@@ -220,8 +220,7 @@ func (s *status) solve(what string, number func(float64) string) func(milp.Progr
 }
 
 func (s *status) solving(what string, p milp.Progress, number func(float64) string) {
-	s.line(solveText(what, p, number))
-	s.keep(func(age time.Duration) string {
+	s.show(func(age time.Duration) string {
 		later := p
 		later.Seconds += age.Seconds()
 		return solveText(what, later, number)

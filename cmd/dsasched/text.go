@@ -74,15 +74,34 @@ func rowOf(b *bytes.Buffer, label string, items []string) {
 	for i := range items[:max(0, len(items)-1)] {
 		items[i] += ","
 	}
-	lines := wrap(items, strings.Repeat(" ", labelWidth), lineWidth, len(items)+1)
-	fmt.Fprintf(b, "%-*s%s", labelWidth, label, lines[min(labelWidth, len(lines)):])
+	rowWords(b, label, items, len(items)+1)
 }
 
 // rowWrapped prints a label and a text, which goes on under its beginning if it is long.
 func rowWrapped(b *bytes.Buffer, label, text string) {
 	words := strings.Fields(text)
-	lines := wrap(words, strings.Repeat(" ", labelWidth), lineWidth, len(words)+1)
+	rowWords(b, label, words, len(words)+1)
+}
+
+// rowWords prints a label and at most n lines of words.
+func rowWords(b *bytes.Buffer, label string, words []string, n int) {
+	lines := wrap(words, strings.Repeat(" ", labelWidth), lineWidth, n)
 	fmt.Fprintf(b, "%-*s%s", labelWidth, label, lines[min(labelWidth, len(lines)):])
+}
+
+// firstRows makes rows of a table of the first items; if there are more than most, the
+// last row says how many, in so many columns.
+func firstRows[T any](items []T, most, columns int, cells func(T) []string) [][]string {
+	var rows [][]string
+	for i, x := range items {
+		if i == most {
+			more := make([]string, columns)
+			more[0], more[1] = "...", fmt.Sprintf("%d more", len(items)-i)
+			return append(rows, more)
+		}
+		rows = append(rows, cells(x))
+	}
+	return rows
 }
 
 // writeSolved prints how a method has ended and what it has found, beside the greedy
