@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -52,24 +54,17 @@ commands as one document instead, as in docs/commands.md.`,
 		if err := oneArg("DIR", "give a folder for the pages, or --markdown")(cmd, args); err != nil {
 			return err
 		}
-		answer := manJSON{Dir: args[0], Files: []experiments.Written{}}
-		pages := map[string][]byte{}
-		for _, c := range documented(cmd.Root()) {
-			page, err := manPage(c)
-			if err != nil {
-				return err
-			}
-			pages[manName(c)] = page
-		}
 		if err := os.MkdirAll(args[0], 0o777); err != nil {
 			return err
 		}
+		answer := manJSON{Dir: args[0], Files: []experiments.Written{}}
 		for _, c := range documented(cmd.Root()) {
-			file := filepath.Join(args[0], manName(c))
-			if err := replaceFile(file, pages[manName(c)]); err != nil {
+			page := experiments.Written{Path: filepath.Join(args[0], manName(c))}
+			var err error
+			if page.Bytes, err = writeFile(page.Path, func(w io.Writer) error { return manPage(w, c) }); err != nil {
 				return err
 			}
-			answer.Files = append(answer.Files, experiments.Written{Path: file, Bytes: int64(len(pages[manName(c)]))})
+			answer.Files = append(answer.Files, page)
 		}
 		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) {
 			fmt.Fprintf(b, "%s in %s\n", plural(len(answer.Files), "page"), printable(answer.Dir))
@@ -100,7 +95,7 @@ var manDate = regexp.MustCompile(`(?m)^(\.TH "[^"]*" "[^"]*") "Jan 1970"`)
 
 // manPage is a page with the date of the sources, or none if that is not known: the
 // day on which it is written does not matter.
-func manPage(c *cobra.Command) ([]byte, error) {
+func manPage(w io.Writer, c *cobra.Command) error {
 	date, known := time.Unix(0, 0).UTC(), false
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
@@ -110,19 +105,19 @@ func manPage(c *cobra.Command) ([]byte, error) {
 		}
 	}
 	// Package doc marks nothing as not to be filled but what Markdown takes for code.
-	page := *c
-	page.Long = codeBlocks(c.Long)
-	c = &page
+	copied := *c
+	copied.Long = codeBlocks(c.Long)
+	c = &copied
 	var b bytes.Buffer
 	c.DisableAutoGenTag = true
 	header := &doc.GenManHeader{Title: strings.ToUpper(strings.TrimSuffix(manName(c), ".1")), Section: "1", Date: &date, Source: "dsasched", Manual: "dsasched manual"}
-	if err := doc.GenMan(c, header, &b); err != nil {
-		return nil, err
-	}
+	err := doc.GenMan(c, header, &b)
+	page := b.Bytes()
 	if !known {
-		return manDate.ReplaceAll(b.Bytes(), []byte(`$1 ""`)), nil
+		page = manDate.ReplaceAll(page, []byte(`$1 ""`))
 	}
-	return b.Bytes(), nil
+	_, unwritten := w.Write(page)
+	return cmp.Or(err, unwritten)
 }
 
 // codeBlocks makes the indented lines of a text a block of code in Markdown.
