@@ -12,7 +12,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/pipelining"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/hardware/node"
+	"github.com/dsasched/dsasched/hardware/server"
 	"github.com/dsasched/dsasched/hardware/streams"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
@@ -111,7 +111,7 @@ func TestLastInceptionBlock(t *testing.T) {
 }
 
 func TestPipeline(t *testing.T) {
-	n, err := node.Load("v100x16")
+	n, err := server.Load("v100x16")
 	if err != nil {
 		t.Fatal(err)
 	}

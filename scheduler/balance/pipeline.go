@@ -9,8 +9,8 @@ import (
 	"github.com/dsasched/dsasched/formulation/pipelining"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/hardware/node"
 	"github.com/dsasched/dsasched/hardware/pipeline"
+	"github.com/dsasched/dsasched/hardware/server"
 	"github.com/dsasched/dsasched/hardware/streams"
 	"github.com/dsasched/dsasched/heuristics/mofang"
 	"github.com/dsasched/dsasched/model"
@@ -35,11 +35,11 @@ type Chain struct {
 	// BoundaryBytes is what crosses from layer i to i+1, for each sample.
 	BoundaryBytes []float64
 	MemoryBytes   float64 // of a device
-	Node          *node.Node
+	Server        *server.Server
 }
 
-// NewChain prices the operators of a network for training on the devices of a node.
-func NewChain(net network.Network, n *node.Node, batch int, efficiency float64) (*Chain, error) {
+// NewChain prices the operators of a network for training on the devices of a server.
+func NewChain(net network.Network, n *server.Server, batch int, efficiency float64) (*Chain, error) {
 	spec, err := hardware.Load(n.Device)
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func NewChain(net network.Network, n *node.Node, batch int, efficiency float64) 
 	if len(first) != len(last) {
 		return nil, fmt.Errorf("%s: found %d operators at batch 1 and %d at %d, expected as many", net.Name, len(first), len(last), batch)
 	}
-	c := &Chain{Name: net.Name, Batch: batch, Node: n, MemoryBytes: float64(spec.DDR.SizeBytes)}
+	c := &Chain{Name: net.Name, Batch: batch, Server: n, MemoryBytes: float64(spec.DDR.SizeBytes)}
 	weights, outputs, boundary := bytes(one, first)
 	for i := range first {
 		const passes = 3 // forward, and two gradients
@@ -176,8 +176,8 @@ func (c *Chain) Pipeline(ctx context.Context, devices int, method string, opt so
 	if _, err := solve.Find(PipelineMethods(), method, nil); err != nil {
 		return nil, fmt.Errorf("pipeline: %w", err)
 	}
-	if devices < 1 || devices > c.Node.Devices {
-		return nil, fmt.Errorf("pipeline: found %d devices, expected 1 to %d, which %s has", devices, c.Node.Devices, c.Node.Name)
+	if devices < 1 || devices > c.Server.Devices {
+		return nil, fmt.Errorf("pipeline: found %d devices, expected 1 to %d, which %s has", devices, c.Server.Devices, c.Server.Name)
 	}
 	ctx, cancel := opt.Begin(ctx)
 	defer cancel()
@@ -224,13 +224,13 @@ func (c *Chain) Pipeline(ctx context.Context, devices int, method string, opt so
 		}
 		stage := Stage{First: c.Names[r[0]], Last: c.Names[r[1]-1], Layers: r[1] - r[0], Seconds: t}
 		if r[1] < len(c.Costs) {
-			stage.LinkSeconds = c.Node.LinkSeconds + float64(plan.Samples)*c.BoundaryBytes[r[1]-1]/c.Node.LinkBytesPerSecond
+			stage.LinkSeconds = c.Server.LinkSeconds + float64(plan.Samples)*c.BoundaryBytes[r[1]-1]/c.Server.LinkBytesPerSecond
 		}
 		out.Stages = append(out.Stages, stage)
 		s.Stages = append(s.Stages, pipeline.Stage{Name: fmt.Sprintf("%s to %s", stage.First, stage.Last), ForwardSeconds: t / 3, BackwardSeconds: 2 * t / 3, LinkSeconds: stage.LinkSeconds})
 	}
 	var err error
-	if out.Simulated, err = pipeline.Simulate(s, pipeline.Power{IdleWatts: c.Node.IdleWatts, BusyWatts: c.Node.BusyWatts}); err != nil {
+	if out.Simulated, err = pipeline.Simulate(s, pipeline.Power{IdleWatts: c.Server.IdleWatts, BusyWatts: c.Server.BusyWatts}); err != nil {
 		return nil, err
 	}
 	out.Schedule = s

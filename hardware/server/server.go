@@ -1,9 +1,9 @@
-// Package node describes a machine of several equal accelerators: how many there are,
+// Package server describes a machine of several equal accelerators: how many there are,
 // what joins them, what they draw, and the host that loads their data.
 //
 // A description is a YAML file like the accelerators' own; the presets say of each
 // figure where it is from. Times are in seconds, powers in watts, rates per second.
-package node
+package server
 
 import (
 	"bytes"
@@ -29,8 +29,8 @@ var presets embed.FS
 // path of a file.
 var ErrUnknownPreset = errors.New("unknown machine of several devices")
 
-// A Node is a machine of several devices.
-type Node struct {
+// A Server is a machine of several devices.
+type Server struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	// Device is the name of the accelerator's description.
@@ -63,7 +63,7 @@ type Speedup struct {
 func Presets() []string {
 	files, err := presets.ReadDir("presets")
 	if err != nil {
-		panic("node: " + err.Error())
+		panic("server: " + err.Error())
 	}
 	var names []string
 	for _, f := range files {
@@ -86,7 +86,7 @@ const maxFileBytes = 1 << 20
 
 // Load reads a preset by its name, or a file if nameOrPath ends in .yaml or .yml or
 // has a path separator in it.
-func Load(nameOrPath string) (*Node, error) {
+func Load(nameOrPath string) (*Server, error) {
 	ext := strings.ToLower(filepath.Ext(nameOrPath))
 	if ext != ".yaml" && ext != ".yml" && !strings.ContainsRune(nameOrPath, os.PathSeparator) {
 		data, err := PresetYAML(nameOrPath)
@@ -108,7 +108,7 @@ func Load(nameOrPath string) (*Node, error) {
 }
 
 // Parse reads a description. The name stands for the file in messages.
-func Parse(name string, data []byte) (*Node, error) {
+func Parse(name string, data []byte) (*Server, error) {
 	if len(data) > maxFileBytes {
 		return nil, fmt.Errorf("%s: more than 1MiB, expected the description of a machine", name)
 	}
@@ -129,7 +129,7 @@ func Parse(name string, data []byte) (*Node, error) {
 	if err := dec.Decode(&y); err != nil {
 		return nil, fmt.Errorf("%s: not the description of a machine: %w", name, err)
 	}
-	n := &Node{Name: y.Name, Description: y.Description, Device: y.Device, Devices: y.Devices, IdleWatts: y.Power.Idle, BusyWatts: y.Power.Busy}
+	n := &Server{Name: y.Name, Description: y.Description, Device: y.Device, Devices: y.Devices, IdleWatts: y.Power.Idle, BusyWatts: y.Power.Busy}
 	n.Host.Threads, n.Host.WattsPerThread = y.Host.Threads, y.Host.WattsPerThread
 	var errs []error
 	check := func(field string, ok bool, found any, want string) {

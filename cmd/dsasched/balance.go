@@ -1,0 +1,249 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/pipelining"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/server"
+	"github.com/dsasched/dsasched/hardware/streams"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler/balance"
+)
+
+// layeringJSON is the answer of `dsasched layering`.
+type layeringJSON struct {
+	Model    string `json:"model"`
+	Hardware string `json:"hardware"`
+	DType    string `json:"dtype"`
+	Batch    int64  `json:"batch"`
+	*balance.Layering
+}
+
+func newLayering() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "layering NETWORK",
+		Short: "Divide a network into layers of operators that run side by side",
+		Long: `Divide the operators of a network into layers that run one after another on one
+device; operators of a layer run side by side, or one by one where that is faster.
+Convolutions, matrix products and reductions are operators, each with the element-wise
+operators that follow it.
+
+mofang splits sets of operators by the balance of their work. greedy starts all that
+can run, sequential one operator at a time. exact finds the fastest layers and proves
+it, block by block, for blocks of up to 64 operators.`,
+		Example: `  dsasched layering inception-v3 --hardware v100
+  dsasched layering mofang-inception --hardware v100 --method exact --json`,
+		Args:              oneArg("NETWORK", "give a name that 'dsasched models' lists, or the path of an ONNX file"),
+		ValidArgsFunction: completeModel,
+	}
+	f := addSolver(cmd, balance.LayerMethods(), "`file` to write the JSON to as well")
+	defaultMethod(cmd, f, "mofang")
+	accelerator, read, batch, share := addHardware(cmd), addNetwork(cmd), &number{value: 1, min: 1}, addEfficiency(cmd)
+	cmd.Flags().Var(batch, "batch", "batch size")
+	threshold := cmd.Flags().Float64("threshold", 0, "for mofang: largest imbalance of a split, as a share of its work; 0 is 0.5")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !(*threshold >= 0 && *threshold <= 1) {
+			return usagef("--threshold is %v, expected 0 to 1", *threshold)
+		}
+		if err := checkEfficiency(*share); err != nil {
+			return err
+		}
+		spec, err := hardware.Load(*accelerator)
+		if err != nil {
+			return err
+		}
+		device, err := streams.NewDevice(spec, *share)
+		if err != nil {
+			return err
+		}
+		net, err := network.Open(args[0], read.options())
+		if err != nil {
+			return err
+		}
+		g, err := net.Graph(batch.value)
+		if err != nil {
+			return err
+		}
+		ops, _, err := streams.Operators(g, device)
+		if err != nil {
+			return err
+		}
+		show, opts, err := solverOptions[[][]int](cmd, f)
+		if err != nil {
+			return err
+		}
+		defer show.end()
+		set := balance.LayerOptions{Threshold: *threshold}
+		set.Options = opts
+		a, err := balance.LayerOperators(cmd.Context(), net.Name, &device.Machine, ops, f.method.value, set)
+		if err != nil {
+			return err
+		}
+		show.end()
+		answer := layeringJSON{net.Name, spec.Name, read.dtype.value, batch.value, a}
+		if err := writeJSON(f.out.name, answer, "  "); err != nil {
+			return err
+		}
+		if err := emit(cmd, *f.asJSON, answer, func(b *bytes.Buffer) { answer.write(b) }); err != nil {
+			return err
+		}
+		return cmd.Context().Err() // what is known is printed
+	}
+	return cmd
+}
+
+func addEfficiency(cmd *cobra.Command) *float64 {
+	return cmd.Flags().Float64("efficiency", streams.Efficiency, "share of the peak that kernels reach, above 0 and up to 1")
+}
+
+func checkEfficiency(share float64) error {
+	if !(share > 0 && share <= 1) {
+		return usagef("--efficiency is %v, expected more than 0 and at most 1", share)
+	}
+	return nil
+}
+
+func (a *layeringJSON) write(b *bytes.Buffer) {
+	row(b, "model", "%s (%s) on %s, batch %d", printable(a.Model), a.DType, printable(a.Hardware), a.Batch)
+	row(b, "method", "%s", a.Method)
+	row(b, "status", "%s", a.Status)
+	if a.Stop != milp.Complete {
+		row(b, "stopped by", "%s", a.Stop)
+	}
+	row(b, "latency", "%s (one by one %s, greedily %s)", duration(a.Seconds), duration(a.Sequential), duration(a.Greedy))
+	row(b, "utilisation", "%s", percent(a.Utilization))
+	if a.Sets > 0 {
+		row(b, "search", "%d down-closed sets, %d transitions", a.Sets, a.Transitions)
+	}
+	b.WriteByte('\n')
+	var rows [][]string
+	for i, l := range a.Layers {
+		rows = append(rows, []string{fmt.Sprint(i), duration(l.Seconds), percent(l.Utilization), string(l.Mode), shorten(printable(strings.Join(l.Operators, " ")), 60)})
+	}
+	writeTable(b, "rrrll", []string{"layer", "time", "busy", "mode", "operators"}, rows)
+}
+
+// pipelineJSON is the answer of `dsasched pipeline`.
+type pipelineJSON struct {
+	Model   string `json:"model"`
+	Server  string `json:"server"`
+	DType   string `json:"dtype"`
+	Devices int    `json:"devices"`
+	Batch   int64  `json:"batch"`
+	*balance.Pipeline
+	Trace string `json:"trace,omitempty"` // written
+}
+
+func newPipeline() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "pipeline NETWORK",
+		Short: "Divide a training batch over devices and simulate the pipeline",
+		Long: `Divide a network into stages for several devices and a training batch into
+micro-batches, and simulate the pipeline: all forward passes, then all backward ones.
+
+mofang merges the shortest neighbours and finds the number of micro-batches by
+bisection, gpipe has stages of equal numbers of operators and four micro-batches for
+each, exact chooses stages and micro-batches within the memory of the devices so that
+(micro-batches + stages - 1) times the longest stage is least, with proof. A backward
+pass takes twice its forward pass; what crosses between stages takes the link's time.`,
+		Example: `  dsasched pipeline resnet50 --devices 4 --batch 256
+  dsasched pipeline bert-128 --devices 8 --batch 64 --method exact --json
+  dsasched pipeline resnet50 --devices 4 --batch 64 --trace pipeline.json`,
+		Args:              oneArg("NETWORK", "give a name that 'dsasched models' lists, or the path of an ONNX file"),
+		ValidArgsFunction: completeModel,
+	}
+	f := addSolver(cmd, balance.PipelineMethods(), "`file` to write the JSON to as well")
+	defaultMethod(cmd, f, "mofang")
+	machine := cmd.Flags().String("server", "v100x16", "built-in machine of several devices or YAML `file`")
+	completeFlag(cmd, "server", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return server.Presets(), cobra.ShellCompDirectiveDefault
+	})
+	devices, batch := &number{value: 4, min: 1}, &number{value: 256, min: 1}
+	cmd.Flags().Var(devices, "devices", "number of devices, a stage each at most")
+	cmd.Flags().Var(batch, "batch", "batch size of a training step")
+	read, share := addNetwork(cmd), addEfficiency(cmd)
+	trace := addFile(cmd, "trace", "write the simulated tasks into this Perfetto `file`", ".json")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := checkEfficiency(*share); err != nil {
+			return err
+		}
+		if max(devices.value, batch.value) > math.MaxInt32 {
+			return usagef("--devices and --batch are at most %d", math.MaxInt32)
+		}
+		n, err := server.Load(*machine)
+		if err != nil {
+			return err
+		}
+		net, err := network.Open(args[0], read.options())
+		if err != nil {
+			return err
+		}
+		chain, err := balance.NewChain(net, n, int(batch.value), *share)
+		if err != nil {
+			return err
+		}
+		show, opts, err := solverOptions[*pipelining.Plan](cmd, f)
+		if err != nil {
+			return err
+		}
+		defer show.end()
+		a, err := chain.Pipeline(cmd.Context(), int(devices.value), f.method.value, opts)
+		if err != nil {
+			return err
+		}
+		show.end()
+		answer := pipelineJSON{net.Name, n.Name, read.dtype.value, int(devices.value), batch.value, a, trace.name}
+		if trace.name != "" {
+			var b bytes.Buffer
+			if err := a.Simulated.WriteTrace(&b, a.Schedule); err != nil {
+				return err
+			}
+			if err := replaceFile(trace.name, b.Bytes()); err != nil {
+				return err
+			}
+		}
+		if err := writeJSON(f.out.name, answer, "  "); err != nil {
+			return err
+		}
+		if err := emit(cmd, *f.asJSON, answer, func(b *bytes.Buffer) { answer.write(b) }); err != nil {
+			return err
+		}
+		return cmd.Context().Err() // what is known is printed
+	}
+	return cmd
+}
+
+func (a *pipelineJSON) write(b *bytes.Buffer) {
+	row(b, "model", "%s (%s) on %d devices of %s, batch %d", printable(a.Model), a.DType, a.Devices, printable(a.Server), a.Batch)
+	row(b, "method", "%s", a.Method)
+	row(b, "status", "%s", a.Status)
+	if a.Stop != milp.Complete {
+		row(b, "stopped by", "%s", a.Stop)
+	}
+	row(b, "micro-batches", "%d of up to %s", a.MicroBatches, plural(a.Samples, "sample"))
+	row(b, "batch", "%s, %s", duration(a.Simulated.Seconds), perSecond(a.Throughput))
+	row(b, "fill, drain", "%s, %s", duration(a.Simulated.FillSeconds), duration(a.Simulated.DrainSeconds))
+	row(b, "idle", "%s", percent(a.Simulated.IdleShare))
+	row(b, "energy", "%s J", significant(a.Simulated.EnergyJoules))
+	fits := "fits in"
+	if !a.Fits {
+		fits = "MORE THAN the"
+	}
+	row(b, "memory", "%s on the fullest device, %s %s", size(int64(a.Bytes)), fits, size(int64(a.MemoryBytes)))
+	if a.Trace != "" {
+		row(b, "written", "%s", printable(a.Trace))
+	}
+	b.WriteByte('\n')
+	var rows [][]string
+	for i, s := range a.Stages {
+		rows = append(rows, []string{fmt.Sprint(i), duration(s.Seconds), duration(s.LinkSeconds), fmt.Sprint(s.Layers), printable(shorten(s.First, 28)), printable(shorten(s.Last, 28))})
+	}
+	writeTable(b, "rrrrll", []string{"stage", "micro-batch", "link", "operators", "first", "last"}, rows)
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/partition"
+)
+
+func newPartition() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "partition FILE.json",
+		Short: "Divide a graph over accelerators and CPUs",
+		Long: `Divide a graph of layers or operators over accelerators and CPUs so that the device
+with the most work has as little as possible: a pipeline that is fed one sample after
+another is as fast as that device. FILE.json is in the format of the data set of
+"Efficient Algorithms for Device Placement of DNN Graph Operators" (NeurIPS 2020);
+times are in its unit.
+
+The load of an accelerator is the time of its nodes and, for each node with edges that
+cross its border, the cost of moving that node's output, once. A CPU pays for its nodes
+alone. Accelerators have a memory limit. The nodes of a device are contiguous and the
+devices form a row; in training graphs the forward and the backward nodes are each
+contiguous, and nodes of one colour are on one device.
+
+"devices" has the ids of the nodes of each accelerator, then of each CPU, and "loads"
+what each has to do. Status: optimal (proven), feasible (no division is below the
+bound) or limit (none found).`,
+		Example: `  dsasched partition graph.json
+  dsasched partition graph.json --method pipedream --json
+  dsasched partition graph.json --method ilp --time-limit 5m -o division.json`,
+		Args: oneArg("FILE.json", "give the path of a graph with latencies, sizes and costs"),
+	}
+	f := addSolver(cmd, partition.Methods(), "`file` to write the JSON to as well")
+	defaultMethod(cmd, f, "exact")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		p, err := partition.Load(args[0])
+		if err != nil {
+			return err
+		}
+		show, opts, err := solverOptions[*partition.Division](cmd, f)
+		if err != nil {
+			return err
+		}
+		defer show.end()
+		a, err := partition.Solve(cmd.Context(), p, f.method.value, partition.Options{Options: opts})
+		if err != nil {
+			return err
+		}
+		show.end()
+		if a.Status == milp.Infeasible {
+			return fmt.Errorf("%s: no division: %w", args[0], errors.New(a.Reason))
+		}
+		if err := writeJSON(f.out.name, a, "  "); err != nil {
+			return err
+		}
+		if err := emit(cmd, *f.asJSON, a, func(b *bytes.Buffer) { writePartition(b, p, a) }); err != nil {
+			return err
+		}
+		return cmd.Context().Err() // what is known is printed
+	}
+	return cmd
+}
+
+// defaultMethod makes another method than the first word of addSolver the default.
+func defaultMethod(cmd *cobra.Command, f *solverFlags, method string) {
+	f.method.value = method
+	cmd.Flags().Lookup("method").DefValue = method
+}
+
+func writePartition(b *bytes.Buffer, p *partition.Problem, a *partition.Result) {
+	row(b, "graph", "%s: %s, %s", printable(filepath.Base(p.Name)), plural(len(p.Nodes), "node"), plural(len(p.Edges), "edge"))
+	row(b, "method", "%s", a.Method)
+	row(b, "status", "%s", a.Status)
+	if a.Stop != milp.Complete {
+		row(b, "stopped by", "%s", a.Stop)
+	}
+	if a.Reason != "" {
+		row(b, "reason", "%s", a.Reason)
+	}
+	if a.HasDivision() {
+		row(b, "load", "%s", significant(a.MaxLoad))
+	}
+	row(b, "bound", "%s", significant(a.Bound))
+	row(b, "time", "%s", duration(a.Seconds))
+	if !a.HasDivision() {
+		return
+	}
+	b.WriteByte('\n')
+	var rows [][]string
+	for d, set := range a.Devices {
+		name := fmt.Sprintf("accelerator %d", d)
+		if d >= a.Accelerators {
+			name = fmt.Sprintf("CPU %d", d-a.Accelerators)
+		}
+		var ids []string
+		for _, id := range set {
+			ids = append(ids, fmt.Sprint(id))
+		}
+		rows = append(rows, []string{name, significant(a.Loads[d]), fmt.Sprint(len(set)), shorten(strings.Join(ids, " "), 48)})
+	}
+	writeTable(b, "lrrl", []string{"device", "load", "nodes", "ids"}, rows)
+}
