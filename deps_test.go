@@ -17,7 +17,7 @@ const root = "github.com/dsasched/dsasched/"
 // model/schedule and never each other; hardware/lower knows schedules, hardware/sim
 // only programs; experiments knows all but HiGHS; the command wires everything.
 var mayImport = map[string][]string{
-	"cmd/dsasched":         {"experiments", "experiments/tuning", "formulation/allocate", "formulation/binding", "formulation/highs", "formulation/milp", "formulation/ordering", "formulation/rcpsp", "formulation/solve", "formulation/split", "hardware", "hardware/cost", "hardware/isa", "hardware/sim/trace", "heuristics/graphturbo", "model", "model/network", "model/onnx", "model/schedule", "model/schedulefile", "model/simplify", "model/structure", "model/zoo", "plots", "scheduler", "scheduler/explain", "scheduler/picture", "spell"},
+	"cmd/dsasched":         {"experiments", "experiments/tuning", "formulation/allocate", "formulation/binding", "formulation/highs", "formulation/milp", "formulation/ordering", "formulation/partition", "formulation/pipelining", "formulation/rcpsp", "formulation/solve", "formulation/split", "hardware", "hardware/cost", "hardware/isa", "hardware/server", "hardware/sim/trace", "hardware/streams", "heuristics/graphturbo", "model", "model/network", "model/onnx", "model/schedule", "model/schedulefile", "model/simplify", "model/structure", "model/zoo", "plots", "scheduler", "scheduler/balance", "scheduler/explain", "scheduler/picture", "spell"},
 	"examples/accelerator": {"hardware", "model/network", "scheduler"},
 	"examples/cost":        {"hardware", "hardware/cost", "model", "model/network", "scheduler"},
 	"examples/experiment":  {"experiments", "hardware", "model/network", "scheduler"},

@@ -32,8 +32,8 @@ func newLayering() *cobra.Command {
 		Short: "Divide a network into layers of operators that run side by side",
 		Long: `Divide the operators of a network into layers that run one after another on one
 device; operators of a layer run side by side, or one by one where that is faster.
-Convolutions, matrix products and reductions are operators, each with the element-wise
-operators that follow it.
+Convolutions, matrix products and reductions are operators, each with the
+element-wise operators that follow it.
 
 mofang splits sets of operators by the balance of their work. greedy starts all that
 can run, sequential one operator at a time. exact finds the fastest layers and proves

@@ -181,6 +181,10 @@ func workspace(t *testing.T) {
 		"clash.csv":     []byte("id,lower,upper,size,offset\na,0,3,4,0\nb,2,9,4,2\n"),
 		"mistakes.csv":  []byte("id,lower,upper,size\nb1,0,3,four\nb2,3,3,4\n"),
 		"chain.json":    []byte(chainProblem),
+		"graph.json":    []byte(graphProblem),
+		"latency.json":  []byte(strings.Replace(graphProblem, "{", `{"objective": "latency", `, 1)),
+		"cycle.json":    []byte(strings.Replace(graphProblem, `"sourceId": 1, "destId": 2`, `"sourceId": 2, "destId": 1`, 1)),
+		"large.json":    []byte(strings.Replace(graphProblem, `"size": 60`, `"size": 160`, 1)),
 		"order.json":    []byte(chainOrder),
 		"tight.json":    []byte(strings.Replace(chainProblem, `"capacity_bytes": 9`, `"capacity_bytes": 7`, 1)),
 		"twice.json":    []byte(strings.Replace(chainOrder, `"run": [0, 1]`, `"run": [0, 0]`, 1)),
@@ -239,3 +243,10 @@ func sharedFile(t *testing.T, name string) string {
 	}
 	return path
 }
+
+// graphProblem is a chain of three nodes for two accelerators that hold two each.
+const graphProblem = `{"maxSizePerFPGA": 120, "maxFPGAs": 2, "maxCPUs": 0, "nodes": [
+ {"id": 1, "supportedOnFpga": 1, "cpuLatency": 20, "fpgaLatency": 2, "isBackwardNode": 0, "size": 60},
+ {"id": 2, "supportedOnFpga": 1, "cpuLatency": 30, "fpgaLatency": 3, "isBackwardNode": 0, "size": 60},
+ {"id": 3, "supportedOnFpga": 1, "cpuLatency": 30, "fpgaLatency": 3, "isBackwardNode": 0, "size": 60}],
+ "edges": [{"sourceId": 1, "destId": 2, "cost": 0.5}, {"sourceId": 2, "destId": 3, "cost": 0.25}, {"sourceId": 1, "destId": 3, "cost": 0.5}]}`

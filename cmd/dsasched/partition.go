@@ -23,11 +23,11 @@ another is as fast as that device. FILE.json is in the format of the data set of
 "Efficient Algorithms for Device Placement of DNN Graph Operators" (NeurIPS 2020);
 times are in its unit.
 
-The load of an accelerator is the time of its nodes and, for each node with edges that
-cross its border, the cost of moving that node's output, once. A CPU pays for its nodes
-alone. Accelerators have a memory limit. The nodes of a device are contiguous and the
-devices form a row; in training graphs the forward and the backward nodes are each
-contiguous, and nodes of one colour are on one device.
+The load of an accelerator is the time of its nodes and, for each node with edges
+that cross its border, the cost of moving that node's output, once. A CPU pays for
+its nodes alone. Accelerators have a memory limit. The nodes of a device are
+contiguous and the devices form a row; in training graphs the forward and the
+backward nodes are each contiguous, and nodes of one colour are on one device.
 
 "devices" has the ids of the nodes of each accelerator, then of each CPU, and "loads"
 what each has to do. Status: optimal (proven), feasible (no division is below the
