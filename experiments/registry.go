@@ -35,7 +35,7 @@ func registry() []harness.Experiment {
 		paperfigs.Fig17(),
 		paperfigs.LB64(),
 		optimality.Table4(),
-		Optimality(),
+		optimality.Optimality(),
 		optimality.Growth(),
 		tuning.Sweep(),
 		tuning.Sensitivity(),

@@ -107,7 +107,7 @@ func TestAStitchSchemes(t *testing.T) {
 				b.Output(b.Op("Softmax", "t", model.Attr{Axis: 1}, x))
 			},
 			want: []link{{"s", "t", astitch.Global}}, writes: [3]int64{0, 1, 1}},
-		{name: "global without an LLB", hardware: "../../hardware/testdata/ipu.yaml",
+		{name: "global without an LLB", hardware: "../hardware/testdata/ipu.yaml",
 			build: func(b *model.Builder, n int64) {
 				x := b.Op("Softmax", "s", last, b.Input("x", model.F16, n/8, 64, 64))
 				b.Output(b.Op("Softmax", "t", model.Attr{Axis: 1}, x))

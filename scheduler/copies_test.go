@@ -23,7 +23,7 @@ func TestCopiesAreAsIfLowered(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				s, err := scheduler.Schedule(g, spec, v, scheduler.Options{})
+				s, err := scheduler.Schedule(context.Background(), g, spec, v, scheduler.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -48,11 +48,15 @@ func TestCopiesAreAsIfLowered(t *testing.T) {
 				}
 				apart = append(apart, own)
 			}
-			p, err := lower.Program("x", spec, shared, v.Lower)
+			may, err := v.Lowering()
 			if err != nil {
 				t.Fatal(err)
 			}
-			q, err := lower.Program("x", spec, apart, v.Lower)
+			p, err := lower.Program("x", spec, shared, may)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q, err := lower.Program("x", spec, apart, may)
 			if err != nil {
 				t.Fatal(err)
 			}

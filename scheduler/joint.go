@@ -2,9 +2,9 @@ package scheduler
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/formulation/joint"
@@ -25,11 +25,15 @@ type JointNetwork struct {
 // instances, with moves at the rate at which the cost of a binding has them, without
 // latencies.
 func JointProblem(s *schedule.Schedule, opt Options) (*JointNetwork, error) {
-	p, _, err := OrderProblem(s, opt)
+	m, err := costModel(s, opt)
 	if err != nil {
 		return nil, err
 	}
-	m, err := cost.NewWith(s.Spec, opt.Cost)
+	return newJointProblem(s, m, opt)
+}
+
+func newJointProblem(s *schedule.Schedule, m *cost.Model, opt Options) (*JointNetwork, error) {
+	p, _, err := OrderProblem(s, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -73,41 +77,53 @@ func (n *JointNetwork) Given() (float64, bool, error) {
 	return labels + moves, err == nil, err
 }
 
-// Apply is the schedule with the order, bindings and scopes of an answer.
-func (n *JointNetwork) Apply(from *schedule.Schedule, r *joint.Result, v Recipe, opt Options) (*schedule.Schedule, error) {
-	s := *from
-	var order []int
-	for _, st := range r.Steps {
-		order = append(order, s.Instances.First[st.Run[0]]+st.Run[1])
-	}
-	if len(order) != len(s.Order) {
-		return nil, fmt.Errorf("an order of %d instances, expected %d", len(order), len(s.Order))
-	}
-	if !slices.Equal(order, s.Order) {
-		s.Order, s.OrderName = order, "joint"
-	}
-	bindings, scopes := n.labels.Decode(r.Choice)
-	return Rebind(&s, bindings, scopes, v, opt)
-}
+var jointOrder = Strategy{Name: "joint", Description: "order, bindings and scopes of least cost together, by search", Exact: true,
+	Sets: []Pick{{"bind", "joint"}}, Needs: []Pick{{"bind", "joint"}},
+	Decide: func(ctx context.Context, d *Draft) error {
+		began := time.Now()
+		if err := algorithm3.Decide(ctx, d); err != nil {
+			return err
+		}
+		if err := algorithm4.Decide(ctx, d); err != nil {
+			return err
+		}
+		n, err := newJointProblem(d.Schedule, d.Cost, d.Options)
+		if err != nil {
+			return err
+		}
+		// Limits under which the search ends anywhere at the same place; under a limit of
+		// time, one part that is hard by itself must not take all of it.
+		opts := joint.SearchOptions{Options: joint.Options{WorkLimit: 64, TimeLimit: d.Options.TimeLimit}, MaxStates: searchStates, NoBranchLabels: true}
+		if d.Options.TimeLimitOnly {
+			opts.WorkLimit = 0
+		}
+		r, err := n.Search(ctx, opts)
+		if err != nil {
+			return err
+		}
+		if r.Choice == nil {
+			// Nothing fits: the memory plan spills, and bindings are chosen for the order.
+			note := "no order fits"
+			if r.Infeasible != nil {
+				note = r.Infeasible.Error()
+			}
+			d.Bindings, d.Scopes = nil, nil
+			d.solve("order", "joint", secondsUnit, Solved{Status: r.Status.String(), Note: note}, began)
+			return nil
+		}
+		if order := orderOf(d.Schedule, r.Steps); !slices.Equal(order, d.Order) {
+			d.Order, d.OrderName = order, "joint"
+		}
+		d.Bindings, d.Scopes = n.labels.Decode(r.Choice)
+		d.solve("order", "joint", secondsUnit, Solved{Status: r.Status.String(), Cost: r.Objective, Bound: r.Bound}, began)
+		return nil
+	}}
 
-// JointLimits are limits under which [JointNetwork.Search] ends anywhere at the same
-// place.
-func JointLimits() joint.SearchOptions {
-	return joint.SearchOptions{Options: joint.Options{WorkLimit: 64}, MaxStates: searchStates, NoBranchLabels: true}
-}
-
-// exactJoint gives a finished schedule the order, bindings and scopes of least cost.
-func exactJoint(ctx context.Context, s *schedule.Schedule, v Recipe, opt Options) (*schedule.Schedule, error) {
-	n, err := JointProblem(s, opt)
-	if err != nil {
-		return nil, err
-	}
-	r, err := n.Search(ctx, JointLimits())
-	if err != nil {
-		return nil, err
-	}
-	if r.Choice == nil {
-		return exactBinding(ctx, s, v, opt) // nothing fits: the memory plan spills
-	}
-	return n.Apply(s, r, v, opt)
-}
+var jointBinding = Strategy{Name: "joint", Description: "what the order joint has chosen with the order", Exact: true,
+	Sets: []Pick{{"order", "joint"}}, Needs: []Pick{{"order", "joint"}},
+	Decide: func(ctx context.Context, d *Draft) error {
+		if d.Bindings != nil {
+			return nil
+		}
+		return d.leastBinding(ctx, "joint")
+	}}

@@ -3,10 +3,11 @@ package scheduler_test
 import (
 	"context"
 	"math"
-	"strings"
+	"slices"
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/binding"
+	"github.com/dsasched/dsasched/formulation/joint"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
@@ -24,7 +25,7 @@ func TestJointOwnCost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := scheduler.Schedule(g, load(t, "stcp920"), v, scheduler.Options{})
+	s, err := scheduler.Schedule(context.Background(), g, load(t, "stcp920"), v, scheduler.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,7 @@ func TestJointOnNetworks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := scheduler.Schedule(g, spec, v, scheduler.Options{})
+		s, err := scheduler.Schedule(context.Background(), g, spec, v, scheduler.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +77,7 @@ func TestJointOnNetworks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := n.Search(context.Background(), scheduler.JointLimits())
+		r, err := n.Search(context.Background(), joint.SearchOptions{Options: joint.Options{WorkLimit: 64}, MaxStates: 200_000, NoBranchLabels: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,12 +106,24 @@ func TestJointOnNetworks(t *testing.T) {
 		} else if r.Gap() > 0.02 {
 			t.Errorf("%s: gap %g", c.network, r.Gap())
 		}
-		if _, err := n.Apply(s, r, v, scheduler.Options{}); err != nil {
+		both, err := scheduler.Replace(v, scheduler.Options{}, scheduler.Pick{Stage: "bind", Strategy: "joint"})
+		if err != nil || both.Pick("order") != "joint" {
+			t.Errorf("%s: bindings with order %s: %v", c.network, both.Pick("order"), err)
+		}
+		made, err := scheduler.Schedule(context.Background(), g, spec, both, scheduler.Options{})
+		if err != nil {
 			t.Errorf("%s: %v", c.network, err)
 		}
-		half := v
-		half.Bind = scheduler.JointBinding
-		if _, err := scheduler.Schedule(g, spec, half, scheduler.Options{}); err == nil || !strings.Contains(err.Error(), `expected "joint" for both`) {
+		var order []int
+		for _, st := range r.Steps {
+			order = append(order, s.Instances.First[st.Run[0]]+st.Run[1])
+		}
+		if !slices.Equal(made.Order, order) {
+			t.Errorf("%s: the recipe orders %v, the search %v", c.network, made.Order, order)
+		}
+		const refused = "bind is joint, which does not go with order bfs: expected order joint"
+		half := []scheduler.Pick{{Stage: "bind", Strategy: "joint"}, {Stage: "order", Strategy: "bfs"}}
+		if _, err := scheduler.Replace(v, scheduler.Options{}, half...); err == nil || err.Error() != refused {
 			t.Errorf("%s: bindings without order: %v", c.network, err)
 		}
 	}

@@ -35,7 +35,7 @@ func scheduled(t *testing.T, g *model.Graph, spec *hardware.Spec, name string, o
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := scheduler.Schedule(g, spec, v, opt)
+	s, err := scheduler.Schedule(context.Background(), g, spec, v, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,15 @@ func TestExactMemory(t *testing.T) {
 			t.Errorf("%s: the plan moves %d bytes, chosen was %d, the rule's %d", name, least, sol.Cost, movedBy(s))
 		}
 		for _, rule := range []graphturbo.SpillRule{graphturbo.LongestLifetime, graphturbo.LargestFirst} {
-			other := movedBy(scheduled(t, s.Graph, spec, "cross-layer", scheduler.Options{Spill: rule}))
+			v, err := scheduler.Replace(last(t), scheduler.Options{}, scheduler.Pick{Stage: "spill", Strategy: string(rule)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			placed, err := scheduler.Schedule(context.Background(), s.Graph, spec, v, scheduler.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			other := movedBy(placed)
 			if other < sol.Bound {
 				t.Errorf("%s: %s moves %d bytes, less than the bound %d", name, rule, other, sol.Bound)
 			}
@@ -205,11 +213,11 @@ func BenchmarkChooseSpills(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		s, err := scheduler.Schedule(g, spec, v, scheduler.Options{})
+		s, err := scheduler.Schedule(context.Background(), g, spec, v, scheduler.Options{})
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := s.BuildSteps(v.Outputs); err != nil {
+		if err := s.BuildSteps(schedule.LB); err != nil {
 			b.Fatal(err)
 		}
 		b.Run(name, func(b *testing.B) {

@@ -17,44 +17,45 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-type (
-	grouper func(*model.Graph, *hardware.Spec) (*schedule.Grouping, error)
-	orderer func(*schedule.Schedule) ([]int, error)
-	binder  func(*schedule.Schedule) ([]schedule.Binding, []schedule.Level, error)
-)
-
-func (f grouper) Group(g *model.Graph, spec *hardware.Spec) (*schedule.Grouping, error) {
-	return f(g, spec)
-}
-func (f orderer) Order(s *schedule.Schedule) ([]int, error) { return f(s) }
-func (f binder) Bind(s *schedule.Schedule) ([]schedule.Binding, []schedule.Level, error) {
-	return f(s)
+// strategy is a caller's own.
+func strategy(decide func(*scheduler.Draft) error) scheduler.Strategy {
+	return scheduler.Strategy{Name: "mine", Decide: func(_ context.Context, d *scheduler.Draft) error { return decide(d) }}
 }
 
 // Decisions that come from outside give what the same decisions give by name.
 func TestOwnDecisionsAreThoseOfTheName(t *testing.T) {
-	layers := grouper(func(g *model.Graph, _ *hardware.Spec) (*schedule.Grouping, error) {
-		gr, _ := tvm.Group(g, graphturbo.ExecutionOrder(g))
-		return gr, nil
-	})
-	dfs := orderer(func(s *schedule.Schedule) ([]int, error) { return graphturbo.DFS(s.Instances), nil })
-	plain := binder(func(s *schedule.Schedule) ([]schedule.Binding, []schedule.Level, error) {
-		b, l := graphturbo.PlainBindGrid(s.Graph, s.Grouping, s.Instances, schedule.Grid(s.Spec))
-		return b, l, nil
-	})
-	base := scheduler.Table()[4]
 	for _, c := range []struct {
-		name      string
-		named, by func(*scheduler.Recipe)
+		stage, name string
+		own         scheduler.Strategy
 	}{
-		{"groups", func(v *scheduler.Recipe) { v.Groups = scheduler.LayerKernels }, func(v *scheduler.Recipe) { v.Grouper = layers }},
-		{"order", func(v *scheduler.Recipe) { v.Order = scheduler.DepthFirst }, func(v *scheduler.Recipe) { v.Orderer = dfs }},
-		{"bindings", func(v *scheduler.Recipe) { v.Bind = scheduler.PlainBinding }, func(v *scheduler.Recipe) { v.Binder = plain }},
+		{"group", "layers", strategy(func(d *scheduler.Draft) error {
+			d.Grouping, _ = tvm.Group(d.Graph, graphturbo.ExecutionOrder(d.Graph))
+			return nil
+		})},
+		{"order", "dfs", strategy(func(d *scheduler.Draft) error {
+			d.Order = graphturbo.DFS(d.Instances)
+			return nil
+		})},
+		{"bind", "plain", strategy(func(d *scheduler.Draft) error {
+			d.Bindings, d.Scopes = graphturbo.PlainBindGrid(d.Graph, d.Grouping, d.Instances, schedule.Grid(d.Spec))
+			return nil
+		})},
+		{"weights", "reload", strategy(func(d *scheduler.Draft) error {
+			d.Lower.KeepWeights = false
+			return nil
+		})},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			want, got := base, base
-			c.named(&want)
-			c.by(&got)
+		t.Run(c.stage, func(t *testing.T) {
+			want, err := scheduler.Replace(last(t), scheduler.Options{}, scheduler.Pick{Stage: c.stage, Strategy: c.name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := last(t).With(c.stage, c.own)
+			if c.stage == "group" {
+				if got, err = scheduler.Replace(got, scheduler.Options{}, scheduler.Pick{Stage: "split", Strategy: "none"}); err != nil {
+					t.Fatal(err)
+				}
+			}
 			src, spec := open(t, "squeezenet"), load(t, "stcp920")
 			w, err := scheduler.Run(context.Background(), src, spec, 8, want, scheduler.Options{Chunk: 2})
 			if err != nil {
@@ -71,49 +72,75 @@ func TestOwnDecisionsAreThoseOfTheName(t *testing.T) {
 	}
 }
 
-// What the caller's own decision does wrong is the caller's mistake, and said so.
+// What the caller's own decision does wrong is the caller's mistake, and said so, by
+// the check of its stage.
 func TestOwnMistakes(t *testing.T) {
 	for _, c := range []struct {
-		name string
-		v    scheduler.Recipe
-		want string
+		name, stage string
+		own         scheduler.Strategy
+		want        string
 	}{
-		{"a group is missing", scheduler.Recipe{Grouper: grouper(func(g *model.Graph, _ *hardware.Spec) (*schedule.Grouping, error) {
-			gr, _ := tvm.Group(g, graphturbo.ExecutionOrder(g))
-			gr.Groups = gr.Groups[:len(gr.Groups)-1]
-			return gr, nil
-		})}, `the groups of variant mine: operator "`},
-		{"no groups", scheduler.Recipe{Grouper: grouper(func(*model.Graph, *hardware.Spec) (*schedule.Grouping, error) {
-			return nil, errors.New("not today")
-		})}, "the groups of variant mine: not today"},
-		{"reversed", scheduler.Recipe{Orderer: orderer(func(s *schedule.Schedule) ([]int, error) {
-			o := graphturbo.DFS(s.Instances)
-			slices.Reverse(o)
-			return o, nil
-		})}, "the order of variant mine: instance "},
-		{"nothing bound", scheduler.Recipe{Binder: binder(func(s *schedule.Schedule) ([]schedule.Binding, []schedule.Level, error) {
-			return nil, nil, nil
-		})}, "the bindings of variant mine: 0 bindings and 0 scopes, expected "},
-		{"too many cores", scheduler.Recipe{Binder: binder(func(s *schedule.Schedule) ([]schedule.Binding, []schedule.Level, error) {
-			b, l := graphturbo.PlainBindGrid(s.Graph, s.Grouping, s.Instances, schedule.Grid(s.Spec))
-			b[0] = slices.Clone(b[0])
-			b[0][0] = 1 << 20
-			return b, l, nil
-		})}, "the bindings of variant mine: instance 0 of g0: "},
-		{"a level that does not exist", scheduler.Recipe{Binder: binder(func(s *schedule.Schedule) ([]schedule.Binding, []schedule.Level, error) {
-			b, l := graphturbo.PlainBindGrid(s.Graph, s.Grouping, s.Instances, schedule.Grid(s.Spec))
-			l[0] = 7
-			return b, l, nil
-		})}, "scope 7, expected LB, GB or DDR"},
+		{"a group is missing", "group", strategy(func(d *scheduler.Draft) error {
+			d.Grouping, _ = tvm.Group(d.Graph, graphturbo.ExecutionOrder(d.Graph))
+			d.Grouping.Groups = d.Grouping.Groups[:len(d.Grouping.Groups)-1]
+			return nil
+		}), `group by mine: operator "`},
+		{"no groups", "group", strategy(func(*scheduler.Draft) error { return errors.New("not today") }), "group by mine: not today"},
+		{"nothing at all", "group", strategy(func(*scheduler.Draft) error { return nil }), "group by mine: there are no groups"},
+		{"a factor that does not divide", "split", strategy(func(d *scheduler.Draft) error {
+			d.Grouping.Groups[0].Split.Factor, d.Grouping.Groups[0].Split.Dim = 7919, 0
+			return nil
+		}), "split by mine: "},
+		{"reversed", "order", strategy(func(d *scheduler.Draft) error {
+			d.Order = graphturbo.DFS(d.Instances)
+			slices.Reverse(d.Order)
+			return nil
+		}), "order by mine: instance "},
+		{"nothing bound", "bind", strategy(func(*scheduler.Draft) error { return nil }), "bind by mine: 0 bindings and 0 scopes, expected "},
+		{"too many cores", "bind", strategy(func(d *scheduler.Draft) error {
+			d.Bindings, d.Scopes = graphturbo.PlainBindGrid(d.Graph, d.Grouping, d.Instances, schedule.Grid(d.Spec))
+			d.Bindings[0] = slices.Clone(d.Bindings[0])
+			d.Bindings[0][0] = 1 << 20
+			return nil
+		}), "bind by mine: instance 0 of g0: "},
+		{"a level that does not exist", "bind", strategy(func(d *scheduler.Draft) error {
+			d.Bindings, d.Scopes = graphturbo.PlainBindGrid(d.Graph, d.Grouping, d.Instances, schedule.Grid(d.Spec))
+			d.Scopes[0] = 7
+			return nil
+		}), "scope 7, expected LB, GB or DDR"},
+		{"no memory plan", "spill", strategy(func(*scheduler.Draft) error { return nil }), "spill by mine: "},
+		{"no function", "order", scheduler.Strategy{Name: "mine"}, "order mine has no function Decide"},
+		{"no such stage", "ordre", strategy(func(*scheduler.Draft) error { return nil }), `unknown stage "ordre" (did you mean order?)`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			v := scheduler.Table()[4]
-			v.Name, v.Grouper, v.Orderer, v.Binder = "mine", c.v.Grouper, c.v.Orderer, c.v.Binder
-			_, err := scheduler.Run(context.Background(), open(t, "resnet50"), load(t, "stcp920"), 8, v, scheduler.Options{Chunk: 2})
+			_, err := scheduler.Run(context.Background(), open(t, "resnet50"), load(t, "stcp920"), 8, last(t).With(c.stage, c.own), scheduler.Options{Chunk: 2})
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "internal error") {
 				t.Errorf("the error is %v, want %q in it", err, c.want)
 			}
 		})
+	}
+}
+
+// A caller's own strategy, whatever it holds, survives the replacement of others.
+func TestReplaceKeepsOwnStrategies(t *testing.T) {
+	calls := []string{} // a strategy that holds a slice
+	mine := strategy(func(d *scheduler.Draft) error {
+		calls = append(calls, "order")
+		d.Order = graphturbo.DFS(d.Instances)
+		return nil
+	})
+	v, err := scheduler.Replace(last(t).With("order", mine), scheduler.Options{}, scheduler.Pick{Stage: "spill", Strategy: "largest-first"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.Pick("order") != "mine" || v.Name != "cross-layer+spill=largest-first" {
+		t.Errorf("%s with order %s", v.Name, v.Pick("order"))
+	}
+	if _, err := scheduler.Run(context.Background(), open(t, "toy-fig3"), load(t, "stcp920"), 8, v, scheduler.Options{Chunk: 2}); err != nil || len(calls) != 1 {
+		t.Errorf("%d calls, %v", len(calls), err)
+	}
+	if v, err = scheduler.Replace(v, scheduler.Options{}, scheduler.Pick{Stage: "order", Strategy: "bfs"}); err != nil || v.Pick("order") != "bfs" {
+		t.Errorf("order %s, %v", v.Pick("order"), err)
 	}
 }
 
@@ -131,7 +158,7 @@ func (slow) VectorCycles(f *cost.Model, w model.VectorWork, dt model.DType) (vec
 // An operator cost reaches the program and, where they price, the decisions; on a machine
 // seen one level up, too.
 func TestOwnCost(t *testing.T) {
-	for _, hw := range []string{"stcp920", "../../hardware/testdata/goya.yaml"} {
+	for _, hw := range []string{"stcp920", "../hardware/testdata/goya.yaml"} {
 		for _, name := range []string{"cross-layer", "exact-bind"} {
 			v, err := scheduler.Lookup(name)
 			if err != nil {

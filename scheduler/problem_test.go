@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"context"
 	"slices"
 	"testing"
 
@@ -34,7 +35,7 @@ func TestOrderProblem(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := Schedule(g, spec, v, Options{})
+			s, err := Schedule(context.Background(), g, spec, v, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

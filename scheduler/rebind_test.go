@@ -31,19 +31,21 @@ func TestRebindToItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := scheduler.Rebind(r.Schedule, r.Schedule.Bindings, r.Schedule.Scopes, v, scheduler.Options{})
+	s, err := scheduler.Continue(ctx, r.Schedule, "bind", v, scheduler.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(s, r.Schedule) {
 		t.Error("the schedule has changed")
 	}
-	got, err := scheduler.Replay(ctx, "again", s, 4, 2, v.Lower)
+	got, err := scheduler.Replay(ctx, "again", s, 4, 2, r.Lower)
 	if err != nil || got.TotalPs != r.Sim.TotalPs {
 		t.Errorf("replayed it takes %v ps (%v), Run found %d", got, err, r.Sim.TotalPs)
 	}
 
-	if _, err := scheduler.Rebind(r.Schedule, nil, nil, v, scheduler.Options{}); err == nil || !strings.Contains(err.Error(), "0 bindings and 0 scopes for") {
+	unbound := *r.Schedule
+	unbound.Bindings, unbound.Scopes = nil, nil
+	if _, err := scheduler.Continue(ctx, &unbound, "bind", v, scheduler.Options{}); err == nil || !strings.Contains(err.Error(), "0 bindings and 0 scopes, expected") {
 		t.Errorf("no bindings: got %v", err)
 	}
 }

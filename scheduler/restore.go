@@ -26,7 +26,7 @@ func File(r *Result, origin schedulefile.Origin) *schedulefile.File {
 	}
 	f := &schedulefile.File{Kind: schedulefile.Kind, Version: schedulefile.Version, Origin: &origin, Batch: r.Batch,
 		Hardware:  schedulefile.Hardware{Name: r.Machine.Name, Level: string(LevelLB), Fingerprint: schedulefile.Fingerprint(r.Machine)},
-		Generator: schedulefile.Generator{KeepWeights: r.Recipe.Lower.KeepWeights, CrossLayer: r.Recipe.Lower.CrossLayer, Prefetch: r.Recipe.Lower.Prefetch},
+		Generator: schedulefile.Generator{KeepWeights: r.Lower.KeepWeights, CrossLayer: r.Lower.CrossLayer, Prefetch: r.Lower.Prefetch},
 		Clusters:  [][]schedulefile.Segment{}, Schedules: []schedulefile.Plan{}}
 	if r.Spec != r.Machine {
 		f.Hardware.Level = string(LevelGB)
@@ -45,7 +45,7 @@ func File(r *Result, origin schedulefile.Origin) *schedulefile.File {
 				if i == 0 {
 					batch = min(r.Chunk, r.Shares[k])
 				}
-				f.Schedules = append(f.Schedules, schedulefile.NewPlan(seg.Schedule, batch, r.Recipe.Outputs))
+				f.Schedules = append(f.Schedules, schedulefile.NewPlan(seg.Schedule, batch, r.Outputs))
 			}
 			rest -= f.Schedules[at].Batch * int64(seg.Iterations)
 			segments = append(segments, schedulefile.Segment{Schedule: at, Iterations: int64(seg.Iterations)})
@@ -84,7 +84,7 @@ func named(name string) (Recipe, bool) {
 		decision, strategy, _ := strings.Cut(part, "=")
 		picks = append(picks, Pick{decision, strategy})
 	}
-	v, _, err = Replace(v, Options{}, picks...)
+	v, err = Replace(v, Options{}, picks...)
 	return v, err == nil && v.Name == name
 }
 
@@ -107,8 +107,8 @@ func Restore(ctx context.Context, f *schedulefile.File, described *hardware.Spec
 	if v, ok := named(origin.Variant); ok {
 		r.Recipe = v
 	}
-	r.Recipe.Outputs = f.Schedules[0].OutputLevel()
-	r.Recipe.Lower = lower.Options{KeepWeights: f.Generator.KeepWeights, CrossLayer: f.Generator.CrossLayer, Prefetch: f.Generator.Prefetch}
+	r.Outputs = f.Schedules[0].OutputLevel()
+	r.Lower = lower.Options{KeepWeights: f.Generator.KeepWeights, CrossLayer: f.Generator.CrossLayer, Prefetch: f.Generator.Prefetch}
 	for _, t := range origin.Tuned {
 		x := Trial{Chunk: t.Chunk, ThroughputPerSecond: t.ThroughputPerSecond}
 		if t.Error != "" {

@@ -96,11 +96,11 @@ func TestNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, opt, err := scheduler.Replace(base, scheduler.Options{}, scheduler.Pick{Decision: "split", Strategy: "search"}, scheduler.Pick{Decision: "order", Strategy: "dfs"})
+	v, err := scheduler.Replace(base, scheduler.Options{}, scheduler.Pick{Stage: "split", Strategy: "search"}, scheduler.Pick{Stage: "order", Strategy: "dfs"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := scheduler.Run(context.Background(), src, spec, 8, v, opt)
+	r, err := scheduler.Run(context.Background(), src, spec, 8, v, scheduler.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := again.Recipe; got.Name != name || got.Split != want.Split || got.Order != want.Order || got.Groups != want.Groups {
+		if got := again.Recipe; got.Name != name || got.Pick("split") != want.Pick("split") || got.Pick("order") != want.Pick("order") || got.Pick("group") != want.Pick("group") {
 			t.Errorf("%s has come back as %+v", name, got)
 		}
 	}

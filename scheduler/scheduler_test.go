@@ -54,7 +54,7 @@ func run(t testing.TB, model, hw string, batch, chunk int64, name string) *sched
 
 // files is where other people's networks lie; tests that use them say so where they
 // are absent.
-const files = "../../../shared/data/onnx/"
+const files = "../../shared/data/onnx/"
 
 // configurations are small enough to run often and differ in what they exercise:
 // batch splits, spatial splits (one image in a small LB), no GB, cores without an LB,
@@ -69,13 +69,13 @@ var configurations = []struct {
 	{"bert-128", "stcp920-paper", 4, 1},
 	{"resnet50", "stcp920", 1, 1},
 	{"resnet50", "stcp920-paper", 4, 1},
-	{"resnet50", "../../hardware/testdata/ipu.yaml", 2, 1},
-	{"resnet50", "../../hardware/testdata/goya.yaml", 2, 2},
+	{"resnet50", "../hardware/testdata/ipu.yaml", 2, 1},
+	{"resnet50", "../hardware/testdata/goya.yaml", 2, 2},
 	{files + "light_vgg19.onnx", "stcp920", 8, 2},
 	{files + "light_squeezenet.onnx", "stcp920", 16, 4},
 	{files + "light_squeezenet.onnx", "stcp920-paper", 4, 1},
 	{files + "light_inception_v1.onnx", "stcp920-paper", 4, 1},
-	{files + "light_inception_v1.onnx", "../../hardware/testdata/goya.yaml", 1, 1},
+	{files + "light_inception_v1.onnx", "../hardware/testdata/goya.yaml", 1, 1},
 	{files + "mobilenetv2.onnx", "stcp920", 8, 2},
 }
 
@@ -247,7 +247,7 @@ func TestUnusualGraphs(t *testing.T) {
 			b.Output(b.Op("Concat", "skip", model.Attr{Axis: 1}, x, u))
 		}),
 	} {
-		for _, hw := range []string{"stcp920", "stcp920-paper", "../../hardware/testdata/ipu.yaml", "../../hardware/testdata/goya.yaml"} {
+		for _, hw := range []string{"stcp920", "stcp920-paper", "../hardware/testdata/ipu.yaml", "../hardware/testdata/goya.yaml"} {
 			spec := load(t, hw)
 			for _, v := range append(scheduler.Table(), scheduler.Baselines()...) {
 				r, err := scheduler.Run(context.Background(), src, spec, 7, v, scheduler.Options{})
@@ -447,9 +447,12 @@ func TestDeterminism(t *testing.T) {
 
 // Both spill rules give schedules and programs that pass all checks.
 func TestSpillRules(t *testing.T) {
-	v, _ := scheduler.Lookup("cross-layer")
-	for _, rule := range []graphturbo.SpillRule{graphturbo.LongestLifetime, graphturbo.LargestFirst} {
-		r, err := scheduler.Run(context.Background(), open(t, "bert-128"), load(t, "stcp920"), 32, v, scheduler.Options{Chunk: 8, Spill: rule})
+	for _, rule := range []string{"longest-lifetime", "largest-first"} {
+		v, err := scheduler.Replace(last(t), scheduler.Options{}, scheduler.Pick{Stage: "spill", Strategy: rule})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := scheduler.Run(context.Background(), open(t, "bert-128"), load(t, "stcp920"), 32, v, scheduler.Options{Chunk: 8})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -531,12 +534,16 @@ func BenchmarkSchedule(b *testing.B) {
 		b.Run(c.model+"/schedule", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := scheduler.Schedule(g, spec, v, scheduler.Options{}); err != nil {
+				if _, err := scheduler.Schedule(context.Background(), g, spec, v, scheduler.Options{}); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
-		s, err := scheduler.Schedule(g, spec, v, scheduler.Options{})
+		s, err := scheduler.Schedule(context.Background(), g, spec, v, scheduler.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		may, err := v.Lowering()
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -547,12 +554,12 @@ func BenchmarkSchedule(b *testing.B) {
 		b.Run(c.model+"/lower", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := lower.Program("bench", spec, plans, v.Lower); err != nil {
+				if _, err := lower.Program("bench", spec, plans, may); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
-		p, err := lower.Program("bench", spec, plans, v.Lower)
+		p, err := lower.Program("bench", spec, plans, may)
 		if err != nil {
 			b.Fatal(err)
 		}

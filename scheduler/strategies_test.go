@@ -10,7 +10,6 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -34,12 +33,12 @@ func TestEveryStrategy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, d := range scheduler.Decisions() {
+		for _, d := range scheduler.Choices() {
 			for _, s := range d.Strategies {
 				t.Run(fmt.Sprintf("%s/%s=%s", c.model, d.Name, s.Name), func(t *testing.T) {
 					opt := opt
 					if s.NeedsSolver {
-						if _, _, err := scheduler.Replace(last(t), opt, scheduler.Pick{Decision: d.Name, Strategy: s.Name}); !errors.Is(err, scheduler.ErrNoSolver) {
+						if _, err := scheduler.Replace(last(t), opt, scheduler.Pick{Stage: d.Name, Strategy: s.Name}); !errors.Is(err, scheduler.ErrNoSolver) {
 							t.Errorf("without a solver: %v", err)
 						}
 						if missing != nil {
@@ -50,7 +49,7 @@ func TestEveryStrategy(t *testing.T) {
 						}
 						opt.Solver = solver
 					}
-					v, opt, err := scheduler.Replace(last(t), opt, scheduler.Pick{Decision: d.Name, Strategy: s.Name})
+					v, err := scheduler.Replace(last(t), opt, scheduler.Pick{Stage: d.Name, Strategy: s.Name})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -74,28 +73,22 @@ func TestEveryStrategy(t *testing.T) {
 // The rows of the tables can be put together from their decisions.
 func TestReplaceMakesTheTables(t *testing.T) {
 	for _, v := range slices.Concat(scheduler.Table(), scheduler.Exact()) {
-		picks := []scheduler.Pick{{"group", string(v.Groups)}, {"split", string(v.Split)}, {"order", string(v.Order)}, {"bind", string(v.Bind)},
-			{"outputs", [...]string{"l1", "llb", "ddr"}[v.Outputs]}, {"issue", "in-order"}, {"weights", "reload"}}
-		if v.Memory != "" {
-			picks = append(picks, scheduler.Pick{Decision: "spill", Strategy: string(v.Memory)})
-		}
-		if v.Lower.CrossLayer {
-			picks[5].Strategy = "cross-layer"
-		}
-		if v.Lower.KeepWeights {
-			picks[6].Strategy = "keep"
+		var picks []scheduler.Pick
+		for _, st := range scheduler.Stages() {
+			picks = append(picks, scheduler.Pick{Stage: st.Name, Strategy: v.Pick(st.Name)})
 		}
 		for _, from := range scheduler.Table() {
-			got, _, err := scheduler.Replace(from, scheduler.Options{}, picks...)
+			got, err := scheduler.Replace(from, scheduler.Options{}, picks...)
 			if err != nil {
 				t.Fatalf("%s from %s: %v", v.Name, from.Name, err)
 			}
 			if from.Name == v.Name && got.Name != v.Name {
 				t.Errorf("%s is called %s though nothing changes", v.Name, got.Name)
 			}
-			got.Name, got.Description = v.Name, v.Description
-			if got != v {
-				t.Errorf("%s from %s: %+v, want %+v", v.Name, from.Name, got, v)
+			for _, p := range picks {
+				if got.Pick(p.Stage) != p.Strategy {
+					t.Errorf("%s from %s: %s is %s, want %s", v.Name, from.Name, p.Stage, got.Pick(p.Stage), p.Strategy)
+				}
 			}
 		}
 	}
@@ -105,7 +98,7 @@ func TestReplaceNamesWhatChanges(t *testing.T) {
 	pick := func(words ...string) []scheduler.Pick {
 		var p []scheduler.Pick
 		for i := 0; i < len(words); i += 2 {
-			p = append(p, scheduler.Pick{Decision: words[i], Strategy: words[i+1]})
+			p = append(p, scheduler.Pick{Stage: words[i], Strategy: words[i+1]})
 		}
 		return p
 	}
@@ -119,21 +112,21 @@ func TestReplaceNamesWhatChanges(t *testing.T) {
 		{pick("bind", "greedy", "order", "bfs"), "cross-layer+order=bfs", false},
 		{pick("spill", "largest-first", "order", "search"), "cross-layer+order=search+spill=largest-first", false},
 		{pick("group", "layers"), "cross-layer+group=layers", false},
-		{pick("group", "layers", "split", "one-factor"), "split is one-factor, but groups of layers are never split", true},
+		{pick("group", "layers", "split", "one-factor"), "split is one-factor, which does not go with group layers: expected group alg2", true},
 		{pick("order", "dfs", "order", "bfs"), "order is both dfs and bfs", true},
 		{pick("order", "greedy", "order", "alg3"), "cross-layer", false},
 		{pick("order", "serach"), `order is "serach" (did you mean search?), expected one of layer-by-layer, `, true},
-		{pick("ordre", "bfs"), `unknown decision "ordre" (did you mean order?), expected one of group, `, true},
+		{pick("ordre", "bfs"), `unknown stage "ordre" (did you mean order?), expected one of group, `, true},
 		{pick("order", ""), `order is "", expected`, true},
 	} {
-		v, opt, err := scheduler.Replace(last(t), scheduler.Options{}, c.picks...)
+		v, err := scheduler.Replace(last(t), scheduler.Options{}, c.picks...)
 		switch {
 		case c.fails && (err == nil || !strings.HasPrefix(err.Error(), c.want)):
 			t.Errorf("%v: %v, want %s", c.picks, err, c.want)
 		case !c.fails && (err != nil || v.Name != c.want):
 			t.Errorf("%v: %q, %v, want %s", c.picks, v.Name, err, c.want)
-		case strings.Contains(c.want, "spill=") && opt.Spill != graphturbo.LargestFirst:
-			t.Errorf("%v: the spill rule is %q", c.picks, opt.Spill)
+		case strings.Contains(c.want, "spill=") && v.Pick("spill") != "largest-first":
+			t.Errorf("%v: the spill rule is %q", c.picks, v.Pick("spill"))
 		}
 	}
 }
@@ -141,14 +134,15 @@ func TestReplaceNamesWhatChanges(t *testing.T) {
 // Searches tell of bounds that hold and of objectives that only get better.
 func TestProgressOfDecisions(t *testing.T) {
 	for _, p := range []scheduler.Pick{{"order", "search"}, {"bind", "search"}} {
-		v, opt, err := scheduler.Replace(last(t), scheduler.Options{Chunk: 4}, p)
+		opt := scheduler.Options{Chunk: 4}
+		v, err := scheduler.Replace(last(t), opt, p)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var reports []milp.Progress
 		opt.Progress = func(decision string, r milp.Progress) {
-			if decision != p.Decision {
-				t.Errorf("a report of %s while %s is made", decision, p.Decision)
+			if decision != p.Stage {
+				t.Errorf("a report of %s while %s is made", decision, p.Stage)
 			}
 			reports = append(reports, r)
 		}
@@ -156,14 +150,14 @@ func TestProgressOfDecisions(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(reports) == 0 {
-			t.Errorf("%s %s reports nothing", p.Decision, p.Strategy)
+			t.Errorf("%s %s reports nothing", p.Stage, p.Strategy)
 		}
 		for i, r := range reports {
 			if r.Bound > r.Objective*(1+1e-9) {
-				t.Errorf("%s %s: bound %g above objective %g", p.Decision, p.Strategy, r.Bound, r.Objective)
+				t.Errorf("%s %s: bound %g above objective %g", p.Stage, p.Strategy, r.Bound, r.Objective)
 			}
 			if i > 0 && (r.Objective > reports[i-1].Objective || r.Bound < reports[i-1].Bound) {
-				t.Errorf("%s %s: report %d is worse than the one before: %+v, %+v", p.Decision, p.Strategy, i, reports[i-1], r)
+				t.Errorf("%s %s: report %d is worse than the one before: %+v, %+v", p.Stage, p.Strategy, i, reports[i-1], r)
 			}
 		}
 	}
@@ -179,7 +173,8 @@ func (content) Solve(_ context.Context, m *milp.Model, opts milp.Options) (*milp
 // A solve that a limit ends says so in the notes, and leaves the greedy decision.
 func TestLimitIsNoted(t *testing.T) {
 	for _, p := range []scheduler.Pick{{"bind", "ilp"}, {"order", "ilp"}} {
-		v, opt, err := scheduler.Replace(last(t), scheduler.Options{Chunk: 8, Solver: content{}}, p)
+		opt := scheduler.Options{Chunk: 8, Solver: content{}}
+		v, err := scheduler.Replace(last(t), opt, p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,10 +184,10 @@ func TestLimitIsNoted(t *testing.T) {
 		}
 		greedy := run(t, "toy-fig3", "stcp920", 32, 8, "cross-layer")
 		if r.Sim.TotalPs != greedy.Sim.TotalPs {
-			t.Errorf("%s: %d ps, the greedy decision %d", p.Decision, r.Sim.TotalPs, greedy.Sim.TotalPs)
+			t.Errorf("%s: %d ps, the greedy decision %d", p.Stage, r.Sim.TotalPs, greedy.Sim.TotalPs)
 		}
-		if p.Decision == "bind" && !strings.Contains(strings.Join(r.Notes, "\n"), "bindings by ilp: not proven") {
-			t.Errorf("%s: notes %q", p.Decision, r.Notes)
+		if p.Stage == "bind" && !strings.Contains(strings.Join(r.Notes, "\n"), "bind by ilp: not proven") {
+			t.Errorf("%s: notes %q", p.Stage, r.Notes)
 		}
 	}
 }

@@ -11,19 +11,21 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/dsasched/dsasched/scheduler"
 )
 
-func bindAnswer(t *testing.T, args string) bindJSON {
+func bindAnswer(t *testing.T, args string) scheduler.AloneBinding {
 	t.Helper()
 	out := answer(t, append([]string{"bind", "--json", "--quiet"}, strings.Fields(args)...)...)
 	d := json.NewDecoder(strings.NewReader(out))
 	d.DisallowUnknownFields()
-	var a bindJSON
+	var a scheduler.AloneBinding
 	if err := d.Decode(&a); err != nil {
 		t.Fatal(err)
 	}
-	if a.Bound > a.Objective || a.Objective > a.Greedy || a.Gap == nil || *a.Gap < 0 || a.Seconds < 0 || a.Throughput == nil || a.GreedyThroughput == nil {
-		t.Errorf("%s: bound %g, objective %g, greedy %g, gap %v, throughput %v", args, a.Bound, a.Objective, a.Greedy, a.Gap, a.Throughput)
+	if a.Bound > a.Objective || a.Objective > a.Greedy || a.Gap == nil || *a.Gap < 0 || a.Seconds < 0 || a.ThroughputPerSecond == nil || a.GreedyThroughputPerSecond == nil {
+		t.Errorf("%s: bound %g, objective %g, greedy %g, gap %v, throughput %v", args, a.Bound, a.Objective, a.Greedy, a.Gap, a.ThroughputPerSecond)
 	}
 	return a
 }
@@ -31,17 +33,17 @@ func bindAnswer(t *testing.T, args string) bindJSON {
 func TestBind(t *testing.T) {
 	workspace(t)
 	greedy := bindAnswer(t, "bert-128 --batch 32 --method greedy")
-	if greedy.Status != "feasible" || greedy.Objective != greedy.Greedy || len(greedy.Changes) != 0 || *greedy.Throughput != *greedy.GreedyThroughput {
+	if greedy.Status != "feasible" || greedy.Objective != greedy.Greedy || len(greedy.Changes) != 0 || *greedy.ThroughputPerSecond != *greedy.GreedyThroughputPerSecond {
 		t.Errorf("greedy: %+v", greedy)
 	}
 	search := bindAnswer(t, "bert-128 --batch 32")
 	ilp := bindAnswer(t, "bert-128 --batch 32 --method ilp --time-limit 5m")
-	for _, a := range []bindJSON{search, ilp} {
+	for _, a := range []scheduler.AloneBinding{search, ilp} {
 		if a.Status != "optimal" || a.Stop != "complete" || a.Greedy != greedy.Objective || math.Abs(a.Objective-search.Objective) > 1e-9 || greedy.Bound > a.Objective {
 			t.Errorf("%s: %+v; greedy %g, bound %g", a.Method, a, greedy.Objective, greedy.Bound)
 		}
-		if len(a.Changes) == 0 || *a.Throughput <= *a.GreedyThroughput {
-			t.Errorf("%s: %d changes, %v instead of %v per second", a.Method, len(a.Changes), *a.Throughput, *a.GreedyThroughput)
+		if len(a.Changes) == 0 || *a.ThroughputPerSecond <= *a.GreedyThroughputPerSecond {
+			t.Errorf("%s: %d changes, %v instead of %v per second", a.Method, len(a.Changes), *a.ThroughputPerSecond, *a.GreedyThroughputPerSecond)
 		}
 		for _, c := range a.Changes {
 			if slices.Equal(c.Binding, c.Was.Binding) && c.Scope == c.Was.Scope || len(c.Binding) != len(c.Output) || len(c.Binding) == 0 {
@@ -100,11 +102,11 @@ func TestBindInterrupted(t *testing.T) {
 	if status := report(stderr, err); status != exitInterrupted {
 		t.Errorf("status %d, stderr %q", status, stderr)
 	}
-	var a bindJSON
+	var a scheduler.AloneBinding
 	if err := json.Unmarshal(stdout.Bytes(), &a); err != nil {
 		t.Fatalf("%v: %q", err, &stdout)
 	}
-	if a.Bound > a.Objective || a.Objective > a.Greedy || a.Throughput != nil || len(a.Notes) != 1 || !strings.HasPrefix(stderr.String(), "ilp: best ") {
+	if a.Bound > a.Objective || a.Objective > a.Greedy || a.ThroughputPerSecond != nil || len(a.Notes) != 1 || !strings.HasPrefix(stderr.String(), "ilp: best ") {
 		t.Errorf("got %+v, stderr %q", a, stderr)
 	}
 	r := callContext(t, ctx, "bind", "resnet50")

@@ -7,30 +7,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/experiments"
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 type compareJSON struct {
-	Model    string       `json:"model"`
-	Hardware string       `json:"hardware"`
-	Batch    int64        `json:"batch"`
-	Rows     []comparedIn `json:"decisions"`
-}
-
-// comparedIn is a decision by one method.
-type comparedIn struct {
-	Decision   string   `json:"decision"`
-	Method     string   `json:"method"`
-	Unit       string   `json:"unit"`
-	Objective  *float64 `json:"objective"` // null: none
-	Bound      *float64 `json:"bound"`     // null: nothing is proven
-	Gap        *float64 `json:"gap"`       // share of the objective; null with the bound
-	Status     string   `json:"status"`
-	Seconds    float64  `json:"seconds"`
-	Throughput *float64 `json:"throughput_per_s"` // null: not simulated
-	Note       string   `json:"note,omitempty"`
+	Model    string               `json:"model"`
+	Hardware string               `json:"hardware"`
+	Batch    int64                `json:"batch"`
+	Rows     []scheduler.Compared `json:"decisions"`
 }
 
 func newCompare() *cobra.Command {
@@ -56,11 +43,11 @@ best choice of a proxy may not be the fastest.`,
 	limit := addLimit(cmd, 0, "time for each exact method, such as 60s (default: limits that do not depend on the machine)")
 	limit.orNever = true
 	cmd.Flags().StringSliceVar(&decisions, "decision", nil, "decisions to compare, with commas between: split, order, bind, memory, issue, joint, all (default: each)")
-	completeFlag(cmd, "decision", cobra.FixedCompletions(experiments.Decisions(), cobra.ShellCompDirectiveNoFileComp))
+	completeFlag(cmd, "decision", cobra.FixedCompletions(scheduler.Comparisons(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, d := range decisions {
-			if !slices.Contains(experiments.Decisions(), d) {
-				return usagef("--decision %q, expected some of %s", d, quoted(experiments.Decisions()))
+			if !slices.Contains(scheduler.Comparisons(), d) {
+				return usagef("--decision %q, expected some of %s", d, quoted(scheduler.Comparisons()))
 			}
 		}
 		spec, err := hardware.Load(*accelerator)
@@ -72,8 +59,13 @@ best choice of a proxy may not be the fastest.`,
 			return err
 		}
 		show := newStatus(cmd, *quiet)
-		list, err := experiments.CompareDecisions(cmd.Context(), src, spec, batch.value,
-			experiments.CompareOptions{Decisions: decisions, Chunk: chunk.value, TimeLimit: limit.value, Progress: show.cells})
+		total := len(decisions)
+		if total == 0 {
+			total = len(scheduler.Comparisons())
+		}
+		cells := harness.NewTracker("", 0, total, show.cells)
+		list, err := scheduler.Compare(cmd.Context(), src, spec, batch.value, scheduler.CompareOptions{Decisions: decisions,
+			Options: scheduler.Options{Chunk: chunk.value, TimeLimit: limit.value}, Started: cells.Start, Ended: cells.End})
 		show.end()
 		if err != nil && len(list) == 0 {
 			if stopped := cmd.Context().Err(); stopped != nil {
@@ -81,21 +73,7 @@ best choice of a proxy may not be the fastest.`,
 			}
 			return err
 		}
-		answer := &compareJSON{Model: args[0], Hardware: spec.Name, Batch: batch.value, Rows: []comparedIn{}}
-		for _, d := range list {
-			row := comparedIn{Decision: d.Decision, Method: d.Method, Unit: d.Unit, Status: d.Status, Seconds: d.Seconds, Note: d.Note}
-			if d.HasObjective() {
-				row.Objective = &d.Cost
-			}
-			if d.HasBound() {
-				gap := d.Gap()
-				row.Bound, row.Gap = &d.Bound, &gap
-			}
-			if d.ThroughputPerSecond > 0 {
-				row.Throughput = &d.ThroughputPerSecond
-			}
-			answer.Rows = append(answer.Rows, row)
-		}
+		answer := &compareJSON{Model: args[0], Hardware: spec.Name, Batch: batch.value, Rows: list}
 		if out := emit(cmd, *asJSON, answer, answer.write); out != nil {
 			return out
 		}
@@ -129,8 +107,8 @@ func (a *compareJSON) write(b *bytes.Buffer) {
 		if d.Bound != nil {
 			bound, gap = value(*d.Bound), percent(*d.Gap)
 		}
-		if d.Throughput != nil {
-			throughput = perSecond(*d.Throughput)
+		if d.ThroughputPerSecond != nil {
+			throughput = perSecond(*d.ThroughputPerSecond)
 		}
 		rows = append(rows, []string{d.Decision, d.Method, objective, bound, gap, d.Status, throughput, fmt.Sprintf("%.2f s", d.Seconds)})
 		if d.Note != "" {

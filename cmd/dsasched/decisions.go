@@ -17,7 +17,7 @@ import (
 type decisionFlags struct{ flags []*strategyFlag }
 
 type strategyFlag struct {
-	decision scheduler.Decision
+	decision scheduler.Stage
 	value    string // "": the variant's own
 }
 
@@ -40,7 +40,7 @@ func (f *strategyFlag) Set(text string) error {
 // addDecisions adds the flags; help and completion come from the decisions' rows.
 func addDecisions(cmd *cobra.Command) *decisionFlags {
 	d := &decisionFlags{}
-	for _, decision := range scheduler.Decisions() {
+	for _, decision := range scheduler.Choices() {
 		if cmd.Flags().Lookup(decision.Name) != nil {
 			continue // the command has another use for the name
 		}
@@ -60,7 +60,7 @@ func (d *decisionFlags) picks() []scheduler.Pick {
 	var picks []scheduler.Pick
 	for _, f := range d.flags {
 		if f.value != "" {
-			picks = append(picks, scheduler.Pick{Decision: f.decision.Name, Strategy: f.value})
+			picks = append(picks, scheduler.Pick{Stage: f.decision.Name, Strategy: f.value})
 		}
 	}
 	return picks
@@ -69,7 +69,7 @@ func (d *decisionFlags) picks() []scheduler.Pick {
 // apply replaces the decisions of a variant that the flags name.
 func (d *decisionFlags) apply(v scheduler.Recipe, opt scheduler.Options) (scheduler.Recipe, scheduler.Options, error) {
 	opt = withSolver(opt)
-	v, opt, err := scheduler.Replace(v, opt, d.picks()...)
+	v, err := scheduler.Replace(v, opt, d.picks()...)
 	return v, opt, explainSolver(err)
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/explain"
@@ -77,7 +76,7 @@ it was spilled, what was in the memory when there was no room.`,
 		if err != nil {
 			return err
 		}
-		e := explain.New(r, scheduler.Options{InPlace: origin.InPlace, Spill: graphturbo.SpillRule(origin.Spill)})
+		e := explain.New(r, scheduler.Options{InPlace: origin.InPlace})
 		a := explainJSON{Schedule: args[0], Hardware: r.Machine.Name, Variant: r.Recipe.Name}
 		switch {
 		case *tensor != "":
@@ -194,7 +193,7 @@ func mergeLines(b *bytes.Buffer, list []explain.Merge, most int) {
 
 // strategyText is a strategy of a decision with its description: "search: ...".
 func strategyText(decision, strategy string) string {
-	if d, err := scheduler.LookupDecision(decision); err == nil {
+	if d, err := scheduler.LookupStage(decision); err == nil {
 		if s, err := d.Lookup(strategy); err == nil {
 			return s.Name + ": " + s.Description
 		}
@@ -235,7 +234,7 @@ func (a explainJSON) writeGroup(b *bytes.Buffer) {
 			}
 			items = append(items, fmt.Sprintf("%s in %d (splits %s)", c.Dim, c.Factor, plural(c.Operators, "operator")))
 		}
-		if g.SplitBy != "" && g.SplitBy != string(scheduler.Algorithm1) {
+		if g.SplitBy != "" && g.SplitBy != "alg1" {
 			rowWrapped(b, "chosen by", strategyText("split", g.SplitBy)+"; Algorithm 1 would take the first of these:")
 		}
 		rowOf(b, "Algorithm 1", items)
@@ -243,7 +242,7 @@ func (a explainJSON) writeGroup(b *bytes.Buffer) {
 	if len(g.Merges)+len(g.Stops) == 0 {
 		b.WriteByte('\n')
 		switch {
-		case g.SplitBy == string(scheduler.ExactSplit):
+		case g.SplitBy == "search":
 			rowWrapped(b, "no merges", strategyText("split", g.SplitBy))
 		case g.GroupedBy == "":
 			rowWrapped(b, "no merges", "the schedule does not say how its groups were made")

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedulefile"
@@ -248,7 +247,7 @@ func (f *recipeFlags) run(cmd *cobra.Command, name string, show *status) (schedu
 	if err != nil {
 		return none, nil, err
 	}
-	opt := scheduler.Options{InPlace: *f.inPlace, Spill: graphturbo.LongestLifetime, Chunk: f.chunk.value, TimeLimit: f.limit.value, Progress: show.decision()}
+	opt := scheduler.Options{InPlace: *f.inPlace, Chunk: f.chunk.value, TimeLimit: f.limit.value, Progress: show.decision()}
 	if v, opt, err = f.decisions.apply(v, opt); err != nil {
 		return none, nil, err
 	}
@@ -258,7 +257,7 @@ func (f *recipeFlags) run(cmd *cobra.Command, name string, show *status) (schedu
 		return none, nil, err
 	}
 	r, err := scheduler.Run(cmd.Context(), src, spec, f.batch.value, v, opt)
-	return schedulefile.Origin{MadeBy: madeBy, Model: name, DType: from.DType.String(), InPlace: opt.InPlace, Spill: string(opt.Spill)}, r, err
+	return schedulefile.Origin{MadeBy: madeBy, Model: name, DType: from.DType.String(), InPlace: opt.InPlace, Spill: v.Pick("spill")}, r, err
 }
 
 // networkFlags say how a network is read.

@@ -261,7 +261,7 @@ func TestSweepOfWhatDoesNotFit(t *testing.T) {
 // where there is none.
 func TestDecisionFlags(t *testing.T) {
 	workspace(t)
-	for _, d := range scheduler.Decisions() {
+	for _, d := range scheduler.Choices() {
 		for _, s := range d.Strategies {
 			args := []string{"schedule", "net.onnx", "--batch", "8", "--chunk", "2", "--" + d.Name, s.Name, "--json"}
 			r := call(t, args...)

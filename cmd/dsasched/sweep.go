@@ -223,7 +223,7 @@ func completeSet(_ *cobra.Command, _ []string, word string) ([]cobra.Completion,
 	case "dtype":
 		names = floatTypes()
 	default:
-		if d, err := scheduler.LookupDecision(key); err == nil {
+		if d, err := scheduler.LookupStage(key); err == nil {
 			for _, s := range d.Strategies {
 				names = append(names, s.Name)
 			}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -47,14 +46,10 @@ weights ahead of the kernel.`,
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var answer variantsJSON
 		for _, v := range scheduler.All() {
-			spill := string(v.Memory)
-			if v.Memory == scheduler.SpillByRule {
-				spill = string(graphturbo.LongestLifetime)
-			}
 			answer.Variants = append(answer.Variants, variantJSON{
-				Name: v.Name, Description: v.Description, Groups: string(v.Groups), Split: string(v.Split),
-				Outputs: scheduler.LevelName(v.Outputs), Order: string(v.Order), Bind: string(v.Bind), Spill: spill,
-				KeepWeights: v.Lower.KeepWeights, CrossLayer: v.Lower.CrossLayer, Prefetch: v.Lower.Prefetch,
+				Name: v.Name, Description: v.Description, Groups: v.Pick("group"), Split: v.Pick("split"),
+				Outputs: v.Pick("outputs"), Order: v.Pick("order"), Bind: v.Pick("bind"), Spill: v.Pick("spill"),
+				KeepWeights: v.Pick("weights") == "keep", CrossLayer: v.Pick("issue") == "cross-layer", Prefetch: v.Pick("issue") == "cross-layer",
 			})
 		}
 		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) {

@@ -13,12 +13,15 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-// frugal runs, of the instances whose producers have run, the one after which the local
+// frugal is a strategy for the order that runs, of the instances whose producers have run, the one after which the local
 // buffers hold least: it is charged for what it writes and credited with what nobody
 // reads after it.
-type frugal struct{}
+var frugal = scheduler.Strategy{Name: "frugal", Decide: func(_ context.Context, d *scheduler.Draft) error {
+	d.OrderName, d.Order = "frugal", leastLeft(d.Schedule)
+	return nil
+}}
 
-func (frugal) Order(s *schedule.Schedule) ([]int, error) {
+func leastLeft(s *schedule.Schedule) []int {
 	all := s.Instances.Instances
 	writes := make([]int64, len(all))
 	producers, readers := make([]int, len(all)), make([]int, len(all)) // yet to run
@@ -69,7 +72,7 @@ func (frugal) Order(s *schedule.Schedule) ([]int, error) {
 			}
 		}
 	}
-	return order, nil
+	return order
 }
 
 func main() {
@@ -80,8 +83,8 @@ func main() {
 	graphTurbo, err := scheduler.Lookup("cross-layer")
 	check(err)
 
-	mine := graphTurbo
-	mine.Name, mine.Orderer = "frugal", frugal{}
+	mine := graphTurbo.With("order", frugal)
+	mine.Name = "frugal"
 
 	for _, v := range []scheduler.Recipe{graphTurbo, mine} {
 		r, err := scheduler.Run(context.Background(), net, chip, 32, v, scheduler.Options{Chunk: 8})

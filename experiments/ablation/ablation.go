@@ -85,7 +85,7 @@ func (a ablation) plan() (*harness.Plan, error) {
 				chunk := int64(0)
 				if policy == harness.PaperChunks {
 					chunk = n.chunk
-					if v.Groups == scheduler.LayerKernels {
+					if v.Pick("group") == "layers" {
 						chunk = n.layerChunk
 					}
 				}

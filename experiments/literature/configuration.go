@@ -40,7 +40,7 @@ func Configurations() []Configuration {
 // PaperChunk is the batches per cluster of the paper's Table 2 for a variant. Whatever
 // does not split works like TVM.
 func (c Configuration) PaperChunk(v scheduler.Recipe) int64 {
-	if v.Groups == scheduler.Algorithm2 {
+	if v.Pick("group") == "alg2" {
 		return c.GraphTurboBatchesPerCluster
 	}
 	return c.TVMBatchesPerCluster

@@ -78,7 +78,7 @@ func (e table4) measure(ctx context.Context, src network.Network, spec *hardware
 			return nil, err
 		}
 		chunk := c.TVMBatchesPerCluster
-		if v.Groups == scheduler.Algorithm2 {
+		if v.Pick("group") == "alg2" {
 			chunk = c.GraphTurboBatchesPerCluster
 		}
 		g, err := src.Graph(chunk)
@@ -95,7 +95,7 @@ func (e table4) measure(ctx context.Context, src network.Network, spec *hardware
 				return nil, ctx.Err()
 			}
 			began := time.Now()
-			if _, err := scheduler.Schedule(g, spec, v, scheduler.Options{}); err != nil {
+			if _, err := scheduler.Schedule(ctx, g, spec, v, scheduler.Options{}); err != nil {
 				return nil, err
 			}
 			times = append(times, time.Since(began).Seconds())

@@ -8,7 +8,6 @@ import (
 
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/allocate"
-	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
@@ -29,19 +28,18 @@ type spillCase struct {
 }
 
 type spillMethod struct {
-	name    string
-	variant string
-	options scheduler.Options
-	bound   bool // also find what no plan is below
+	name  string
+	spill string // strategy
+	bound bool   // also find what no plan is below
 }
 
 func fig12() spilling {
 	return spilling{"stcp920",
 		[]spillCase{{"squeezenet", 8}, {"toy-fig3", 8}, {"resnet50", 16}, {"densenet121", 8}, {"mobilenetv2", 16}, {"inception-v1", 8}, {"inception-v3", 8}, {"nasnet-mobile", 8}, {"swin-t", 4}, {"vit-b16", 4}},
 		[]spillMethod{
-			{name: "longest lifetime first", variant: "cross-layer", options: scheduler.Options{Spill: graphturbo.LongestLifetime}},
-			{name: "largest first", variant: "cross-layer", options: scheduler.Options{Spill: graphturbo.LargestFirst}},
-			{name: "fewest bytes", variant: "exact-memory", bound: true},
+			{name: "longest lifetime first", spill: "longest-lifetime"},
+			{name: "largest first", spill: "largest-first"},
+			{name: "fewest bytes", spill: "search", bound: true},
 		},
 	}
 }
@@ -98,7 +96,7 @@ func explainSpills(r *scheduler.Result, method spillMethod, values bool) (any, e
 	run.MovedBytes, run.AgainBytes = scheduler.MovedBytes(s)
 	if method.bound {
 		fresh := *s
-		if err := fresh.BuildSteps(r.Recipe.Outputs); err != nil {
+		if err := fresh.BuildSteps(r.Outputs); err != nil {
 			return nil, err
 		}
 		_, best, err := scheduler.ChooseSpills(context.Background(), &fresh, allocate.SweepOptions{})
@@ -145,11 +143,14 @@ func (f spilling) plan() (*harness.Plan, error) {
 	p := &harness.Plan{}
 	for i, x := range f.cases {
 		for k, m := range f.methods {
-			v, err := scheduler.Lookup(m.variant)
+			v, err := scheduler.Lookup("cross-layer")
 			if err != nil {
 				return nil, err
 			}
-			c, err := harness.Scheduled{Hardware: f.hardware, Model: x.model, PerCluster: x.perCluster, Variant: v, Options: m.options}.
+			if v, err = scheduler.Replace(v, scheduler.Options{}, scheduler.Pick{Stage: "spill", Strategy: m.spill}); err != nil {
+				return nil, err
+			}
+			c, err := harness.Scheduled{Hardware: f.hardware, Model: x.model, PerCluster: x.perCluster, Variant: v}.
 				Cell(fmt.Sprintf("%s-%d", x.model, k), func(r *scheduler.Result) (any, error) { return explainSpills(r, m, i == 0) })
 			if err != nil {
 				return nil, err

@@ -182,11 +182,16 @@ func (f fourStages) orders() ([]scheduler.Recipe, error) {
 	if err != nil {
 		return nil, err
 	}
-	coarse, bfs, dfs := all, all, all
-	coarse.Name, coarse.Split, coarse.Order = "Stage by stage", scheduler.OneFactor, scheduler.BreadthFirst
-	bfs.Name, bfs.Order = "BFS", scheduler.BreadthFirst
-	dfs.Name, dfs.Order = "DFS", scheduler.DepthFirst
-	return []scheduler.Recipe{coarse, bfs, dfs}, nil
+	var list []scheduler.Recipe
+	for _, x := range []struct{ name, split, order string }{{"Stage by stage", "one-factor", "bfs"}, {"BFS", "alg1", "bfs"}, {"DFS", "alg1", "dfs"}} {
+		r, err := scheduler.Replace(all, scheduler.Options{}, scheduler.Pick{Stage: "split", Strategy: x.split}, scheduler.Pick{Stage: "order", Strategy: x.order})
+		if err != nil {
+			return nil, err
+		}
+		r.Name = x.name
+		list = append(list, r)
+	}
+	return list, nil
 }
 
 func (f fourStages) plan() (*harness.Plan, error) {
@@ -409,7 +414,7 @@ func (f fourStages) figures(d *harness.Document, orders []scheduler.Recipe, runs
 	}
 	list := []plots.Diagram{instances}
 	for i, r := range runs {
-		if orders[i].Split == scheduler.OneFactor {
+		if orders[i].Pick("split") == "one-factor" {
 			continue
 		}
 		order := plots.Diagram{Title: fmt.Sprintf("(%c) %s order", 'b'+len(list)-1, orders[i].Name)}

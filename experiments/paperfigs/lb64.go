@@ -129,12 +129,12 @@ func (e localBuffers) plan() (*harness.Plan, error) {
 					Images       int64            `json:"images_per_cluster"`
 					Variant      scheduler.Recipe `json:"variant"`
 				}{e.network, specHash, images, turbo},
-				Run: func(context.Context) (any, error) {
+				Run: func(ctx context.Context) (any, error) {
 					g, err := src.Graph(images)
 					if err != nil {
 						return nil, err
 					}
-					s, err := scheduler.Schedule(g, spec, turbo, scheduler.Options{})
+					s, err := scheduler.Schedule(ctx, g, spec, turbo, scheduler.Options{})
 					if err != nil {
 						return nil, err
 					}

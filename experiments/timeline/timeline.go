@@ -151,7 +151,7 @@ func (t timeline) plan() (*harness.Plan, error) {
 				return nil, err
 			}
 			opt := scheduler.Options{Chunk: c.TVMBatchesPerCluster}
-			if v.Groups == scheduler.Algorithm2 {
+			if v.Pick("group") == "alg2" {
 				opt.Chunk = c.GraphTurboBatchesPerCluster
 			}
 			p.Cells = append(p.Cells, harness.Cell{

@@ -27,7 +27,7 @@ type Axis struct {
 }
 
 // Grid is a set of settings, each combination of which is a point. Keys are model,
-// hardware, batch, chunk, dtype, variant, the names of scheduler.Decisions, and
+// hardware, batch, chunk, dtype, variant, the names of scheduler.Stages, and
 // hardware.FIELD for the fields of hardware.Description. The last axis changes
 // fastest.
 type Grid struct {
@@ -50,8 +50,8 @@ const (
 // GridKeys lists what an axis may be called, but for the fields of accelerators.
 func GridKeys() []string {
 	keys := []string{"model", "hardware", "batch", "chunk", "dtype", "variant"}
-	for _, d := range scheduler.Decisions() {
-		keys = append(keys, d.Name)
+	for _, st := range scheduler.Choices() {
+		keys = append(keys, st.Name)
 	}
 	return keys
 }
@@ -212,15 +212,19 @@ func (b *builder) point(at []int) (*point, error) {
 	}
 	var picks []scheduler.Pick
 	for _, a := range b.axes {
-		if d, err := scheduler.LookupDecision(a.Key); err == nil {
-			if _, err := d.Lookup(set[a.Key]); err != nil {
+		if st, err := scheduler.LookupStage(a.Key); err == nil {
+			if _, err := st.Lookup(set[a.Key]); err != nil {
 				return nil, &GridError{a.Key, set[a.Key], err}
 			}
-			picks = append(picks, scheduler.Pick{Decision: a.Key, Strategy: set[a.Key]})
+			picks = append(picks, scheduler.Pick{Stage: a.Key, Strategy: set[a.Key]})
 		}
 	}
-	if pt.v, pt.opt, err = scheduler.Replace(pt.v, pt.opt, picks...); err != nil {
-		return nil, &GridError{Key: picks[len(picks)-1].Decision, Err: err}
+	if pt.v, err = scheduler.Replace(pt.v, pt.opt, picks...); err != nil {
+		key := "variant"
+		if len(picks) > 0 {
+			key = picks[len(picks)-1].Stage
+		}
+		return nil, &GridError{Key: key, Err: err}
 	}
 	return pt, nil
 }

@@ -72,12 +72,12 @@ func TestExploreIsTheScheduler(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					v, opt, err := scheduler.Replace(v, scheduler.Options{}, scheduler.Pick{Decision: "order", Strategy: order})
+					v, err = scheduler.Replace(v, scheduler.Options{}, scheduler.Pick{Stage: "order", Strategy: order})
 					if err != nil {
 						t.Fatal(err)
 					}
 					size := int64(batch[0] - '0')
-					r, err := scheduler.Run(context.Background(), src, spec, size, v, opt)
+					r, err := scheduler.Run(context.Background(), src, spec, size, v, scheduler.Options{})
 					if err != nil {
 						t.Fatal(err)
 					}

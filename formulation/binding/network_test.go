@@ -13,6 +13,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
@@ -61,7 +62,7 @@ func pose(t *testing.T, c networkCase) (*schedule.Schedule, *binding.Network, *c
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := scheduler.Schedule(g, spec, crossLayer, scheduler.Options{InPlace: c.inPlace})
+	s, err := scheduler.Schedule(context.Background(), g, spec, crossLayer, scheduler.Options{InPlace: c.inPlace})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +82,9 @@ func pose(t *testing.T, c networkCase) (*schedule.Schedule, *binding.Network, *c
 func checkChoice(t *testing.T, c networkCase, s *schedule.Schedule, n *binding.Network, m *cost.Model, choice []int) *schedule.Schedule {
 	t.Helper()
 	bindings, scopes := n.Decode(choice)
-	made, err := scheduler.Rebind(s, bindings, scopes, crossLayer, scheduler.Options{InPlace: c.inPlace})
+	from := *s
+	from.Bindings, from.Scopes = bindings, scopes
+	made, err := scheduler.Continue(context.Background(), &from, "bind", crossLayer, scheduler.Options{InPlace: c.inPlace})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,11 +161,11 @@ func TestBERTFeedForward(t *testing.T) {
 		return gb
 	}
 	best := checkChoice(t, c, s, n, m, got.Choice)
-	before, err := scheduler.Replay(context.Background(), "greedy", s, 4, 1, crossLayer.Lower)
+	before, err := scheduler.Replay(context.Background(), "greedy", s, 4, 1, lower.Options{KeepWeights: true, CrossLayer: true, Prefetch: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := scheduler.Replay(context.Background(), "best", best, 4, 1, crossLayer.Lower)
+	after, err := scheduler.Replay(context.Background(), "best", best, 4, 1, lower.Options{KeepWeights: true, CrossLayer: true, Prefetch: true})
 	if err != nil {
 		t.Fatal(err)
 	}

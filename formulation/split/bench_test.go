@@ -29,14 +29,14 @@ func BenchmarkNetworks(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		s, err := scheduler.Schedule(g, spec, v, scheduler.Options{})
+		s, err := scheduler.Schedule(context.Background(), g, spec, v, scheduler.Options{})
 		if err != nil {
 			b.Fatal(err)
 		}
 		var n *split.Network
 		b.Run(name+"/state", func(b *testing.B) {
 			for range b.N {
-				if n, err = scheduler.SplitProblem(g, s.Grouping, spec, scheduler.Options{}); err != nil {
+				if n, err = scheduler.SplitProblem(s, scheduler.Options{}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -53,11 +53,11 @@ func pose(t *testing.T, c networkCase) (*schedule.Schedule, *split.Network) {
 		t.Fatal(err)
 	}
 	opt := scheduler.Options{InPlace: c.inPlace}
-	s, err := scheduler.Schedule(g, spec, v, opt)
+	s, err := scheduler.Schedule(context.Background(), g, spec, v, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := scheduler.SplitProblem(g, s.Grouping, spec, opt)
+	n, err := scheduler.SplitProblem(s, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestSearchOnNetworks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			made, err := scheduler.Regroup(s.Graph, s.Spec, groups, v, scheduler.Options{InPlace: c.inPlace})
+			made, err := scheduler.Continue(context.Background(), &schedule.Schedule{Graph: s.Graph, Spec: s.Spec, Grouping: groups}, "split", v, scheduler.Options{InPlace: c.inPlace})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -28,7 +28,7 @@ func BenchmarkProgram(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := lower.Program(name, spec, r.Plans, v.Lower); err != nil {
+				if _, err := lower.Program(name, spec, r.Plans, lower.Options{KeepWeights: true, CrossLayer: true, Prefetch: true}); err != nil {
 					b.Fatal(err)
 				}
 			}

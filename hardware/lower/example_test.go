@@ -1,6 +1,7 @@
 package lower_test
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/dsasched/dsasched/hardware"
@@ -26,14 +27,14 @@ func ExampleProgram() {
 		return
 	}
 	v := scheduler.Table()[4]
-	s, err := scheduler.Schedule(g, chip, v, scheduler.Options{})
+	s, err := scheduler.Schedule(context.Background(), g, chip, v, scheduler.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	plans := make([][]lower.Segment, chip.Clusters)
 	plans[0] = []lower.Segment{{Schedule: s, Iterations: 3}}
-	p, err := lower.Program("example", chip, plans, v.Lower)
+	p, err := lower.Program("example", chip, plans, lower.Options{KeepWeights: true, CrossLayer: true, Prefetch: true})
 	if err != nil {
 		fmt.Println(err)
 		return

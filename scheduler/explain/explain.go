@@ -320,7 +320,7 @@ func (e *Explainer) Group(name string) (*Group, error) {
 	}
 	sg := e.s.Grouping.Groups[k]
 	x := &Group{Name: name, Operators: len(sg.Ops), First: g.Op(sg.Ops[0]).Name, Last: g.Op(sg.Ops[len(sg.Ops)-1]).Name, LayerCount: len(e.s.Layers[k]),
-		GroupedBy: string(e.r.Recipe.Groups), SplitBy: string(e.r.Recipe.Split), Factor: sg.Factor(), TooBig: sg.Split.Factor == schedule.Unsplittable, Footprints: []Footprint{}, Choices: []Choice{}, Merges: []Merge{}, Stops: []Merge{}, Instances: []Instance{}}
+		GroupedBy: e.r.Recipe.Pick("group"), SplitBy: e.r.Recipe.Pick("split"), Factor: sg.Factor(), TooBig: sg.Split.Factor == schedule.Unsplittable, Footprints: []Footprint{}, Choices: []Choice{}, Merges: []Merge{}, Stops: []Merge{}, Instances: []Instance{}}
 	opt, err := scheduler.SplitOptions(e.s, e.opt)
 	if err != nil {
 		return nil, err
@@ -656,7 +656,7 @@ func (e *Explainer) Tensor(name string) (*Tensor, error) {
 		x.Why = "a network output: it ends in the DDR"
 	case slices.ContainsFunc(x.Places, func(p Place) bool { return p.Spill != nil }):
 		x.Why = "spilled: there was no room at its wanted level"
-	case slices.ContainsFunc(x.Places, func(p Place) bool { return p.Wanted == schedule.GB.String() }) && e.r.Recipe.Outputs == schedule.LB:
+	case slices.ContainsFunc(x.Places, func(p Place) bool { return p.Wanted == schedule.GB.String() }) && e.r.Outputs == schedule.LB:
 		x.Why = "declared in the LLB: its readers ask for different bindings to cores"
 	case slices.ContainsFunc(x.Places, func(p Place) bool { return p.Wanted != schedule.LB.String() }):
 		x.Why = "the variant keeps outputs there"

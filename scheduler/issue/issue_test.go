@@ -1,4 +1,4 @@
-package issue
+package issue_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/issue"
 )
 
 // A load, a product that waits for it, and one of the same queue that does not.
@@ -34,7 +35,7 @@ func TestProject(t *testing.T) {
 	if err := p.Check(); err != nil {
 		t.Fatal(err)
 	}
-	ordered, err := Project(p, Span{0, 3}, true)
+	ordered, err := issue.Project(p, issue.Span{0, 3}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,7 @@ func TestProject(t *testing.T) {
 	if a := ordered.Activities[2]; !slices.Equal(a.After, []int{1}) || !slices.Equal(a.Demand, []int64{0, 1}) {
 		t.Errorf("%+v", a)
 	}
-	c, err := Compare(context.Background(), p, Span{0, 3}, rcpsp.SearchOptions{})
+	c, err := issue.Compare(context.Background(), p, issue.Span{0, 3}, rcpsp.SearchOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,16 +54,16 @@ func TestProject(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	// Without the load there is nothing to wait for.
-	if c, err = Compare(context.Background(), p, Span{1, 3}, rcpsp.SearchOptions{}); err != nil || c.InOrderPs != 50 || c.ExactPs != 50 {
+	if c, err = issue.Compare(context.Background(), p, issue.Span{1, 3}, rcpsp.SearchOptions{}); err != nil || c.InOrderPs != 50 || c.ExactPs != 50 {
 		t.Errorf("%+v, %v", c, err)
 	}
-	var span *SpanError
-	if _, err := Project(p, Span{1, 4}, true); !errors.As(err, &span) {
+	var span *issue.SpanError
+	if _, err := issue.Project(p, issue.Span{1, 4}, true); !errors.As(err, &span) {
 		t.Error(err)
 	}
 	p.Commands[0].Uses[0].Bytes = math.MaxInt64
 	var problem *isa.ProblemError
-	if _, err := Project(p, Span{0, 3}, true); !errors.As(err, &problem) || problem.Index != 0 {
+	if _, err := issue.Project(p, issue.Span{0, 3}, true); !errors.As(err, &problem) || problem.Index != 0 {
 		t.Error(err)
 	}
 }
@@ -86,7 +87,7 @@ func TestResNet50(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kernels := Kernels(r.Program, 0)
+	kernels := issue.Kernels(r.Program, 0)
 	if len(kernels) < 3 {
 		t.Fatalf("%d kernels", len(kernels))
 	}
@@ -97,11 +98,11 @@ func TestResNet50(t *testing.T) {
 			continue
 		}
 		seen[s.Last-s.First] = true
-		ordered, err := Project(r.Program, s, true)
+		ordered, err := issue.Project(r.Program, s, true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := Compare(context.Background(), r.Program, s, rcpsp.SearchOptions{Options: rcpsp.Options{WorkLimit: 2000}})
+		c, err := issue.Compare(context.Background(), r.Program, s, rcpsp.SearchOptions{Options: rcpsp.Options{WorkLimit: 2000}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package experiments
+package optimality
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 func TestOptimality(t *testing.T) {
@@ -31,15 +32,15 @@ func TestOptimality(t *testing.T) {
 	if !gap {
 		t.Error("no figure of the gaps")
 	}
-	var list []Decided
+	var list []scheduler.Compared
 	if err := json.Unmarshal(result, &list); err != nil {
 		t.Fatal(err)
 	}
 	gaps := map[string]float64{}
-	for _, s := range o.gaps([][]Decided{list}) {
+	for _, s := range o.gaps([][]scheduler.Compared{list}) {
 		gaps[s.Name] = s.Values[0]
 	}
-	if gaps[DecisionOrder] != 0 || gaps[DecisionBind] <= 0 || gaps[DecisionBind] >= 100 {
+	if gaps["order"] != 0 || gaps["bind"] <= 0 || gaps["bind"] >= 100 {
 		t.Errorf("gaps %v, want none of the order, which is proven best, and one of the bindings", gaps)
 	}
 	if !strings.Contains(rep.Text, "; the order is proven best") || !strings.Contains(rep.Text, "loses most") {

@@ -1,4 +1,4 @@
-package experiments
+package optimality
 
 import (
 	"context"
@@ -7,10 +7,10 @@ import (
 
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/literature"
-	"github.com/dsasched/dsasched/experiments/optimality"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // againstExact asks how far greedy decisions are from the best ones.
@@ -27,7 +27,7 @@ func (o againstExact) experiment() harness.Experiment {
 }
 
 func (o againstExact) plan() (*harness.Plan, error) {
-	return optimality.Configured[[]Decided]{
+	return Configured[[]scheduler.Compared]{
 		Experiment: o.experiment(), Hardware: o.hardware, Configurations: o.configurations,
 		Inputs: func(c literature.Configuration, hardwareHash string) any {
 			return struct {
@@ -37,32 +37,36 @@ func (o againstExact) plan() (*harness.Plan, error) {
 				Chunk        int64  `json:"chunk"`
 			}{c.Network, hardwareHash, c.BatchSize, c.GraphTurboBatchesPerCluster}
 		},
-		Run: func(ctx context.Context, src network.Network, spec *hardware.Spec, c literature.Configuration) ([]Decided, error) {
-			return CompareDecisions(ctx, src, spec, c.BatchSize, CompareOptions{Chunk: c.GraphTurboBatchesPerCluster})
+		Run: func(ctx context.Context, src network.Network, spec *hardware.Spec, c literature.Configuration) ([]scheduler.Compared, error) {
+			list, err := scheduler.Compare(ctx, src, spec, c.BatchSize, scheduler.CompareOptions{Options: scheduler.Options{Chunk: c.GraphTurboBatchesPerCluster}})
+			for i := range list {
+				list[i].Seconds = 0 // wall time does not repeat
+			}
+			return list, err
 		},
 		Report: o.report, Files: o.files,
 	}.Plan()
 }
 
 // files are the answers of all configurations.
-func (o againstExact) files(all [][]Decided) ([]harness.File, error) {
+func (o againstExact) files(all [][]scheduler.Compared) ([]harness.File, error) {
 	out := [][]string{{"model", "batch", "decision", "method", "unit", "objective", "bound", "gap", "status", "throughput_per_s", "note"}}
 	type answer struct {
 		Model string `json:"model"`
 		Batch int64  `json:"batch"`
-		Decided
+		scheduler.Compared
 	}
 	var list []answer
 	for i, c := range o.configurations {
 		for _, d := range all[i] {
 			objective, bound, gap := "", "", ""
-			if d.HasObjective() {
-				objective = harness.Exact(d.Cost)
+			if d.Objective != nil {
+				objective = harness.Exact(*d.Objective)
 			}
-			if d.HasBound() {
-				bound, gap = harness.Exact(d.Bound), harness.Exact(d.Gap())
+			if d.Bound != nil && d.Gap != nil {
+				bound, gap = harness.Exact(*d.Bound), harness.Exact(*d.Gap)
 			}
-			out = append(out, []string{c.Network, harness.Count(c.BatchSize), d.Decision, d.Method, d.Unit, objective, bound, gap, d.Status, harness.Exact(d.ThroughputPerSecond), d.Note})
+			out = append(out, []string{c.Network, harness.Count(c.BatchSize), d.Decision, d.Method, d.Unit, objective, bound, gap, d.Status, harness.Exact(value(d.ThroughputPerSecond)), d.Note})
 			list = append(list, answer{c.Network, c.BatchSize, d})
 		}
 	}
@@ -71,23 +75,31 @@ func (o againstExact) files(all [][]Decided) ([]harness.File, error) {
 }
 
 // find returns the answer of a decision by the first method for which ok holds.
-func find(list []Decided, decision string, ok func(Decided) bool) (Decided, bool) {
+func find(list []scheduler.Compared, decision string, ok func(scheduler.Compared) bool) (scheduler.Compared, bool) {
 	for _, d := range list {
 		if d.Decision == decision && ok(d) {
 			return d, true
 		}
 	}
-	return Decided{}, false
+	return scheduler.Compared{}, false
 }
 
-func isGreedy(d Decided) bool { return !isExact(d) }
-func isExact(d Decided) bool  { return d.Method == "search" }
+// value is what a number that may be missing counts for.
+func value(x *float64) float64 {
+	if x == nil {
+		return 0
+	}
+	return *x
+}
 
-func (o againstExact) report(all [][]Decided, b *harness.Document) error {
+func isGreedy(d scheduler.Compared) bool { return !isExact(d) }
+func isExact(d scheduler.Compared) bool  { return d.Method == "search" }
+
+func (o againstExact) report(all [][]scheduler.Compared, b *harness.Document) error {
 	t := harness.Table{Name: "decisions", Title: "Greedy against exact, the paper's batches per cluster",
 		Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Decision", Text: true}, {Name: "Method", Text: true}, {Name: "Objective"}, {Name: "Bound"}, {Name: "Unit", Text: true},
 			{Name: "Gap (%)"}, {Name: "Status", Text: true}, {Name: "Throughput\n(1/s)"}, {Name: "Over\ngreedy (%)"}}}
-	decisions := []string{DecisionSplit, DecisionOrder, DecisionBind, DecisionMemory, DecisionAll}
+	decisions := []string{"split", "order", "bind", "memory", "all"}
 	var series []plots.Series
 	for range decisions {
 		series = append(series, plots.Series{Values: make([]float64, len(all))})
@@ -96,33 +108,33 @@ func (o againstExact) report(all [][]Decided, b *harness.Document) error {
 		for _, d := range all[i] {
 			first, _ := find(all[i], d.Decision, isGreedy)
 			gain, throughput, gap, objective, bound := "–", "–", "–", "–", "–"
-			if d.ThroughputPerSecond > 0 {
-				throughput = harness.Significant(d.ThroughputPerSecond)
-				if first.ThroughputPerSecond > 0 {
-					gain = harness.Fixed(100*(d.ThroughputPerSecond/first.ThroughputPerSecond-1), 1)
+			if d.ThroughputPerSecond != nil {
+				throughput = harness.Significant(*d.ThroughputPerSecond)
+				if first.ThroughputPerSecond != nil {
+					gain = harness.Fixed(100*(*d.ThroughputPerSecond / *first.ThroughputPerSecond - 1), 1)
 				}
 			}
 			unit, per := d.Unit, 1.0
 			if unit == "s" {
 				unit, per = "µs", 1e6
 			}
-			if d.HasObjective() {
-				objective = harness.Significant(per * d.Cost)
+			if d.Objective != nil {
+				objective = harness.Significant(per * *d.Objective)
 			}
-			if d.HasBound() {
-				bound, gap = harness.Significant(per*d.Bound), harness.Fixed(100*d.Gap(), 1)
+			if d.Bound != nil && d.Gap != nil {
+				bound, gap = harness.Significant(per**d.Bound), harness.Fixed(100**d.Gap, 1)
 			}
 			t.Rows = append(t.Rows, []string{c.Network, d.Decision, d.Method, objective, bound, unit, gap, d.Status, throughput, gain})
 		}
 		for k, decision := range decisions {
 			g, ok1 := find(all[i], decision, isGreedy)
 			e, ok2 := find(all[i], decision, isExact)
-			if ok1 && ok2 && g.ThroughputPerSecond > 0 && e.ThroughputPerSecond > 0 {
-				series[k].Values[i] = e.ThroughputPerSecond / g.ThroughputPerSecond
+			if ok1 && ok2 && g.ThroughputPerSecond != nil && e.ThroughputPerSecond != nil {
+				series[k].Values[i] = *e.ThroughputPerSecond / *g.ThroughputPerSecond
 			}
 		}
 	}
-	t.Notes = append(t.Notes, "Objectives: split, bind: seconds of the cost models of docs/formulations.md; order: bytes between LB and GB; memory: bytes that spills and parameters passing again move; issue: seconds of one kernel; joint: seconds of bindings, scopes and what the order spills. A decision is replaced alone, the others are greedy; joint: order, bindings and scopes by one search; all: split, then joint, then memory, each for the choices before.",
+	t.Notes = append(t.Notes, "Objectives: split, bind: seconds of the cost models of docs/formulations.md; order: bytes between LB and GB; memory: bytes that spills and parameters passing again move; issue: seconds of one kernel; joint: seconds of bindings, scopes and what the order spills. A decision is replaced alone, the others are greedy; joint: order, bindings and scopes by one search; all: exact-all, every decision exact or, where that is faster, what it falls back to.",
 		"An objective is a proxy: the simulator overlaps moves with work, so that the best choice of a proxy can be slower.")
 	if err := b.Table(t); err != nil {
 		return err
@@ -151,20 +163,20 @@ func (o againstExact) report(all [][]Decided, b *harness.Document) error {
 
 // gapSentence counts the greedy decisions that are proven best, and names the one that may be
 // farthest from it.
-func (o againstExact) gapSentence(all [][]Decided) string {
+func (o againstExact) gapSentence(all [][]scheduler.Compared) string {
 	best, bounded, widest, where := 0, 0, 0.0, ""
 	for i, c := range o.configurations {
-		for _, decision := range []string{DecisionSplit, DecisionOrder, DecisionBind, DecisionMemory, DecisionIssue, DecisionJoint} {
+		for _, decision := range []string{"split", "order", "bind", "memory", "issue", "joint"} {
 			g, ok := find(all[i], decision, isGreedy)
-			if !ok || !g.HasBound() {
+			if !ok || g.Gap == nil {
 				continue
 			}
 			bounded++
-			if g.Gap() == 0 {
+			if *g.Gap == 0 {
 				best++
 			}
-			if g.Gap() > widest {
-				widest, where = g.Gap(), decision+" of "+c.Network
+			if *g.Gap > widest {
+				widest, where = *g.Gap, decision+" of "+c.Network
 			}
 		}
 	}
@@ -177,13 +189,13 @@ func (o againstExact) gapSentence(all [][]Decided) string {
 
 // gaps are those of the greedy answers, in percent, by decision and configuration; 0 also
 // where nothing is proven.
-func (o againstExact) gaps(all [][]Decided) []plots.Series {
-	list := []plots.Series{{Name: DecisionSplit}, {Name: DecisionOrder}, {Name: DecisionBind}, {Name: DecisionMemory}, {Name: DecisionIssue}, {Name: DecisionJoint}}
+func (o againstExact) gaps(all [][]scheduler.Compared) []plots.Series {
+	list := []plots.Series{{Name: "split"}, {Name: "order"}, {Name: "bind"}, {Name: "memory"}, {Name: "issue"}, {Name: "joint"}}
 	for k := range list {
 		list[k].Values = make([]float64, len(all))
 		for i := range all {
-			if g, ok := find(all[i], list[k].Name, isGreedy); ok && g.HasBound() {
-				list[k].Values[i] = 100 * g.Gap()
+			if g, ok := find(all[i], list[k].Name, isGreedy); ok && g.Gap != nil {
+				list[k].Values[i] = 100 * *g.Gap
 			}
 		}
 	}
@@ -192,28 +204,28 @@ func (o againstExact) gaps(all [][]Decided) []plots.Series {
 
 // sentence says how far a network's schedule is from the best, and which decision
 // loses most.
-func (o againstExact) sentence(c literature.Configuration, list []Decided) string {
+func (o againstExact) sentence(c literature.Configuration, list []scheduler.Compared) string {
 	s := c.Network + ": "
 	worst, loss, compared := "", 0.0, false
-	for _, decision := range []string{DecisionSplit, DecisionOrder, DecisionBind, DecisionMemory, DecisionJoint} {
+	for _, decision := range []string{"split", "order", "bind", "memory", "joint"} {
 		g, ok1 := find(list, decision, isGreedy)
 		e, ok2 := find(list, decision, isExact)
-		what := map[string]string{DecisionSplit: "the choice of groups and factors", DecisionOrder: "the order", DecisionBind: "the choice of bindings", DecisionMemory: "the choice of spills", DecisionJoint: "order, bindings and scopes together"}[decision]
+		what := map[string]string{"split": "the choice of groups and factors", "order": "the order", "bind": "the choice of bindings", "memory": "the choice of spills", "joint": "order, bindings and scopes together"}[decision]
 		switch {
-		case !ok1 || !ok2:
+		case !ok1 || !ok2 || g.Gap == nil && g.Status != "optimal":
 			s += what + " can't be compared"
 		case g.Status == "optimal":
 			s += what + " is proven best"
 		case e.Status == "optimal":
-			s += fmt.Sprintf("%s is %.1f %% above the least objective", what, 100*(g.Cost/max(e.Cost, 1e-300)-1))
+			s += fmt.Sprintf("%s is %.1f %% above the least objective", what, 100*(value(g.Objective)/max(value(e.Objective), 1e-300)-1))
 		default:
-			s += fmt.Sprintf("%s is at most %.1f %% from the best", what, 100*g.Gap())
+			s += fmt.Sprintf("%s is at most %.1f %% from the best", what, 100*value(g.Gap))
 		}
-		if g.ThroughputPerSecond > 0 && e.ThroughputPerSecond > 0 {
+		if g.ThroughputPerSecond != nil && e.ThroughputPerSecond != nil {
 			compared = true
-			gain := e.ThroughputPerSecond/g.ThroughputPerSecond - 1
+			gain := *e.ThroughputPerSecond / *g.ThroughputPerSecond - 1
 			s += fmt.Sprintf(" (simulated %+.1f %%)", 100*gain)
-			if decision != DecisionJoint && gain > loss {
+			if decision != "joint" && gain > loss {
 				worst, loss = what, gain
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/dsasched/dsasched/formulation/allocate"
 	"github.com/dsasched/dsasched/formulation/milp"
@@ -11,10 +12,6 @@ import (
 
 	"github.com/dsasched/dsasched/model/schedule"
 )
-
-// ExactMemory spills what moves the fewest bytes, by dynamic programming over the
-// steps.
-const ExactMemory Memory = "search"
 
 // MovedBytes is what a memory plan moves into and out of the cores beyond what any
 // must: each value that has left the LB is written once and streamed by each reader,
@@ -191,49 +188,66 @@ func ChooseSpills(ctx context.Context, s *schedule.Schedule, opts allocate.Sweep
 	return spills, sol, nil
 }
 
-// place makes the memory plan.
-func place(s *schedule.Schedule, v Recipe, opt Options) error {
-	rule := opt.Spill
-	if rule == "" {
-		rule = graphturbo.LongestLifetime
-	}
-	switch v.Memory {
-	case SpillByRule:
-		return graphturbo.Place(s, rule)
-	case ExactMemory:
-	default:
-		return fmt.Errorf("unknown memory plan %q", v.Memory)
-	}
-	chosen := *s
-	chosen.Steps, chosen.Values = slices.Clone(s.Steps), slices.Clone(s.Values)
-	if err := graphturbo.Place(s, rule); err != nil {
-		return err
-	}
-	spills, sol, err := ChooseSpills(context.Background(), &chosen, allocate.SweepOptions{})
-	if err != nil || !sol.Status.HasValues() {
-		return err
-	}
-	if err := graphturbo.PlaceSpilled(&chosen, spills, rule, pack); err != nil {
-		return err
-	}
-	// As with other decisions: another plan only if it is better.
-	if moved(&chosen) < moved(s) {
-		*s = chosen
-	}
-	return nil
+// spillByRule is the paper's memory plan (§4.3) with a rule for what leaves first.
+func spillByRule(rule graphturbo.SpillRule, description string) Strategy {
+	return Strategy{Name: string(rule), Description: description,
+		Decide: func(_ context.Context, d *Draft) error { return graphturbo.Place(d.Schedule, rule) }}
 }
+
+var (
+	longestLifetime = spillByRule(graphturbo.LongestLifetime, "the longest remaining lifetime")
+	largestFirst    = spillByRule(graphturbo.LargestFirst, "the largest")
+)
+
+var exactSpills = Strategy{Name: "search", Description: "what moves least, by dynamic programming", Exact: true,
+	Decide: func(ctx context.Context, d *Draft) error {
+		began := time.Now()
+		const rule = graphturbo.LongestLifetime
+		chosen := *d.Schedule
+		chosen.Steps, chosen.Values = slices.Clone(d.Steps), slices.Clone(d.Values)
+		if err := graphturbo.Place(d.Schedule, rule); err != nil {
+			return err
+		}
+		given := moved(d.Schedule)
+		var opts allocate.SweepOptions
+		opts.TimeLimit, opts.Progress = d.Options.TimeLimit, d.Options.report("spill")
+		spills, sol, err := ChooseSpills(ctx, &chosen, opts)
+		if err != nil {
+			return err
+		}
+		if sol.Status.HasValues() {
+			if err := graphturbo.PlaceSpilled(&chosen, spills, rule, packer(ctx)); err != nil {
+				return err
+			}
+			// As with other decisions: another plan only if it is better.
+			if moved(&chosen) < given {
+				*d.Schedule = chosen
+			}
+		}
+		// The problem leaves out what stages grow by, so the plan may cost more than its optimum.
+		a := Solved{Status: "feasible", Cost: float64(moved(d.Schedule)), Bound: float64(sol.Bound)}
+		if a.Cost <= a.Bound {
+			a.Status, a.Bound = "optimal", a.Cost
+		}
+		d.solve("spill", "search", bytesUnit, a, began)
+		return nil
+	}}
 
 // packNodes bounds the search for addresses, so that it ends anywhere at the same
 // place.
 const packNodes = 50_000
 
-// pack looks for addresses by search.
-func pack(list []graphturbo.Extent, capacity int64) ([]int64, bool) {
+// packer looks for addresses by search.
+func packer(ctx context.Context) func([]graphturbo.Extent, int64) ([]int64, bool) {
+	return func(list []graphturbo.Extent, capacity int64) ([]int64, bool) { return pack(ctx, list, capacity) }
+}
+
+func pack(ctx context.Context, list []graphturbo.Extent, capacity int64) ([]int64, bool) {
 	p := &allocate.Problem{}
 	for i, x := range list {
 		p.Buffers = append(p.Buffers, allocate.Buffer{ID: fmt.Sprint(i), Lifetime: allocate.Interval{Lower: int64(x.First), Upper: int64(x.Last) + 1}, Size: x.Bytes, Alignment: 64})
 	}
-	sol, err := allocate.Fit(context.Background(), p, capacity, allocate.SearchOptions{Options: allocate.Options{WorkLimit: packNodes}})
+	sol, err := allocate.Fit(ctx, p, capacity, allocate.SearchOptions{Options: allocate.Options{WorkLimit: packNodes}})
 	if err != nil || !sol.Status.HasValues() {
 		return nil, false
 	}

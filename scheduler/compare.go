@@ -1,0 +1,433 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dsasched/dsasched/formulation/binding"
+	"github.com/dsasched/dsasched/formulation/ordering"
+	"github.com/dsasched/dsasched/formulation/rcpsp"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/scheduler/issue"
+	"github.com/dsasched/dsasched/spell"
+)
+
+// A Compared is what one method made of one decision, the others being greedy.
+type Compared struct {
+	Decision  string   `json:"decision"`
+	Method    string   `json:"method"` // a strategy's name; search: the exact one
+	Unit      string   `json:"unit"`   // of objective and bound
+	Objective *float64 `json:"objective"`
+	// Bound is what no answer is below; nil: nothing is proven.
+	Bound  *float64 `json:"bound"`
+	Gap    *float64 `json:"gap"`    // how far the objective may be above the least, as a share of it
+	Status string   `json:"status"` // greedy, optimal, feasible, infeasible or limit
+	// Seconds is wall time, and so not part of results that must repeat.
+	Seconds float64 `json:"seconds"`
+	// ThroughputPerSecond is simulated with this decision alone replaced; nil: not
+	// simulated.
+	ThroughputPerSecond *float64 `json:"throughput_per_s"`
+	Note                string   `json:"note,omitempty"`
+}
+
+// CompareOptions are the settings of [Compare]. Of Options, Chunk 0 is a cluster's
+// share, and a TimeLimit is the only limit.
+type CompareOptions struct {
+	Options
+	Decisions []string // names of [Comparisons]; empty: all
+	// Started and Ended, if not nil, are called for each decision.
+	Started func(decision string)
+	Ended   func(decision string, done bool)
+}
+
+// A comparison is a decision that can be compared: the stage that makes it, and what
+// its exact strategy minimises.
+type comparison struct {
+	name, stage, unit string
+	objective         func(s *schedule.Schedule, opt Options) (float64, error)
+	run               func(c *comparer, ctx context.Context) error // nil: comparer.stage
+}
+
+func comparisons() []comparison {
+	return []comparison{
+		{name: "split", stage: "split", unit: secondsUnit, objective: func(s *schedule.Schedule, opt Options) (float64, error) {
+			n, err := SplitProblem(s, opt)
+			if err != nil {
+				return 0, err
+			}
+			return n.GivenSeconds, nil
+		}},
+		{name: "order", stage: "order", unit: bytesUnit, objective: func(s *schedule.Schedule, opt Options) (float64, error) {
+			p, _, err := OrderProblem(s, opt)
+			if err != nil {
+				return 0, err
+			}
+			r, err := ordering.Fixed("", ordering.NewGraph(p), s.Order, ordering.Traffic)
+			if err != nil {
+				return 0, err
+			}
+			if !r.HasOrder() {
+				return 0, errNoAnswer
+			}
+			return r.Cost, nil
+		}},
+		{name: "bind", stage: "bind", unit: secondsUnit, objective: func(s *schedule.Schedule, opt Options) (float64, error) {
+			m, err := costModel(s, opt)
+			if err != nil {
+				return 0, err
+			}
+			n, err := binding.FromSchedule(s, m)
+			if err != nil {
+				return 0, err
+			}
+			return n.Problem.Seconds(n.Given), nil
+		}},
+		{name: "memory", stage: "spill", unit: bytesUnit, objective: func(s *schedule.Schedule, _ Options) (float64, error) {
+			return float64(moved(s)), nil
+		}},
+		{name: "issue", stage: "issue", run: (*comparer).issue},
+		{name: "joint", stage: "order", unit: secondsUnit, objective: func(s *schedule.Schedule, opt Options) (float64, error) {
+			n, err := JointProblem(s, opt)
+			if err != nil {
+				return 0, err
+			}
+			seconds, fits, err := n.Given()
+			if err == nil && !fits {
+				err = errNoAnswer
+			}
+			return seconds, err
+		}},
+		{name: "all", run: (*comparer).all},
+	}
+}
+
+// errNoAnswer is that of an objective where the problem is infeasible for a decision.
+var errNoAnswer = fmt.Errorf("does not fit")
+
+// Comparisons lists the decisions that [Compare] knows.
+func Comparisons() []string {
+	var names []string
+	for _, c := range comparisons() {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// comparer holds what all decisions start from: the greedy schedule.
+type comparer struct {
+	net     network.Network
+	machine *hardware.Spec
+	recipe  Recipe
+	opt     CompareOptions
+	batch   int64
+	share   int64
+	busy    int
+	base    *Draft
+	rows    []Compared
+	// seen are simulated throughputs by picks, so that none is simulated twice.
+	seen map[string]float64
+}
+
+// Compare puts the answers of all strategies beside the greedy ones of GraphTurbo's full
+// schedule, decision by decision: objective, bound, and the throughput when only that
+// decision is replaced. If ctx ends first, it returns the rows so far and its error.
+func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, opt CompareOptions) ([]Compared, error) {
+	for _, d := range opt.Decisions {
+		if !slices.Contains(Comparisons(), d) {
+			return nil, fmt.Errorf("unknown decision %q%s, expected some of %s", d, spell.Hint(d, Comparisons()), strings.Join(Comparisons(), ", "))
+		}
+	}
+	r, err := Lookup("cross-layer")
+	if err != nil {
+		return nil, err
+	}
+	spec, err := Machine(machine, opt.Level)
+	if err != nil {
+		return nil, err
+	}
+	shares := Shares(batch, spec.Clusters)
+	opt.TimeLimitOnly = opt.TimeLimit > 0
+	c := &comparer{net: net, machine: machine, recipe: r, opt: opt, batch: batch, share: shares[0], seen: map[string]float64{}}
+	if c.opt.Chunk == 0 {
+		c.opt.Chunk = c.share
+	}
+	if c.opt.Chunk < 1 || c.opt.Chunk > c.share || c.share%c.opt.Chunk != 0 {
+		return nil, fmt.Errorf("chunk is %d, expected a divisor of %d, the batch elements of a cluster", c.opt.Chunk, c.share)
+	}
+	for _, n := range shares {
+		if n > 0 && n != c.share {
+			return nil, fmt.Errorf("batch %d does not divide evenly over %d clusters", batch, spec.Clusters)
+		}
+		if n > 0 {
+			c.busy++
+		}
+	}
+	g, err := net.Graph(c.opt.Chunk)
+	if err != nil {
+		return nil, err
+	}
+	if c.base, err = draft(ctx, g, spec, r, c.opt.Options); err != nil {
+		return nil, fmt.Errorf("%s on %s: %w", net.Name, machine.Name, err)
+	}
+	for _, d := range comparisons() {
+		if len(opt.Decisions) > 0 && !slices.Contains(opt.Decisions, d.name) {
+			continue
+		}
+		if opt.Started != nil {
+			opt.Started(d.name)
+		}
+		if d.run != nil {
+			err = d.run(c, ctx)
+		} else {
+			err = c.stage(ctx, d)
+		}
+		if opt.Ended != nil {
+			opt.Ended(d.name, err == nil)
+		}
+		if ctx.Err() != nil {
+			return c.rows, ctx.Err()
+		}
+		if err != nil {
+			return c.rows, fmt.Errorf("%s: %w", d.name, err)
+		}
+	}
+	return c.rows, nil
+}
+
+// throughput simulates a draft, or remembers what it gave.
+func (c *comparer) throughput(ctx context.Context, d *Draft) (float64, error) {
+	key := picksOf(d.Recipe)
+	if t, ok := c.seen[key]; ok {
+		return t, nil
+	}
+	r, err := Replay(ctx, c.net.Name, d.Schedule, c.busy, int(c.share/c.opt.Chunk), d.Lower)
+	if err != nil {
+		return 0, err
+	}
+	t := round(float64(c.batch) / (float64(r.TotalPs) * 1e-12))
+	c.seen[key] = t
+	return t, nil
+}
+
+func picksOf(r Recipe) string {
+	var picks []string
+	for _, st := range Stages() {
+		picks = append(picks, r.choice(st).Name)
+	}
+	return strings.Join(picks, " ")
+}
+
+// round drops the digits that differ between kinds of processors.
+func round(x float64) float64 {
+	y, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 9, 64), 64)
+	if err != nil {
+		panic("scheduler: " + err.Error())
+	}
+	return y
+}
+
+// add simulates a draft, if there is one, and keeps the row.
+func (c *comparer) add(ctx context.Context, row Compared, d *Draft) error {
+	if d != nil {
+		switch t, err := c.throughput(ctx, d); {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			row.Note = "not simulated: " + err.Error()
+		default:
+			row.ThroughputPerSecond = &t
+		}
+	}
+	if row.Objective != nil && row.Bound != nil {
+		gap := 0.0
+		if *row.Objective > 0 {
+			gap = (*row.Objective - *row.Bound) / *row.Objective
+		}
+		row.Gap = &gap
+	}
+	c.rows = append(c.rows, row)
+	return nil
+}
+
+// stage compares the strategies of a stage: first the greedy one, last the exact one,
+// whose bound is that of all.
+func (c *comparer) stage(ctx context.Context, d comparison) error {
+	st, err := LookupStage(d.stage)
+	if err != nil {
+		return err
+	}
+	after := Stages()[slices.IndexFunc(Stages(), func(x Stage) bool { return x.Name == d.stage })-1].Name
+	greedy := c.recipe.choice(st)
+	methods := []Strategy{greedy}
+	for _, s := range st.Strategies {
+		joint := len(s.Sets) > 0
+		if s.Name != greedy.Name && !s.NeedsSolver && (d.name == "joint") == joint && s.Refine == nil {
+			methods = append(methods, s)
+		}
+	}
+	type made struct {
+		row   Compared
+		draft *Draft
+	}
+	var list []made
+	var best *Solved
+	for _, s := range methods {
+		began := time.Now()
+		draft, row := c.base, Compared{Decision: d.name, Method: s.Name, Unit: d.unit, Status: "greedy"}
+		if d.name == "joint" {
+			row.Method = map[bool]string{true: "search", false: "alg3+alg4"}[s.Exact]
+		}
+		if s.Name != greedy.Name {
+			r, err := Replace(c.recipe, c.opt.Options, Pick{st.Name, s.Name})
+			if err != nil {
+				return err
+			}
+			at, err := position(after)
+			if err != nil {
+				return err
+			}
+			draft, err = decide(ctx, c.base.Schedule, at, r, c.opt.Options)
+			if err != nil {
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				row.Note = "not simulated: " + err.Error()
+			}
+		}
+		if draft != nil {
+			switch cost, err := d.objective(draft.Schedule, c.opt.Options); {
+			case err == errNoAnswer:
+			case err != nil:
+				return err
+			default:
+				cost = round(cost)
+				row.Objective = &cost
+			}
+			if a, ok := draft.answers[st.Name]; ok {
+				best = &a
+				if row.Status, row.Note = a.Status, a.Note; a.Status == "infeasible" || a.Status == "limit" {
+					row.Objective, draft = nil, nil
+				} else {
+					cost := round(a.Cost)
+					row.Objective = &cost
+				}
+			}
+		}
+		row.Seconds = time.Since(began).Seconds()
+		list = append(list, made{row, draft})
+	}
+	for _, m := range list {
+		if best != nil && best.Status != "infeasible" && m.row.Objective != nil {
+			bound := round(best.Bound)
+			m.row.Bound = &bound
+			switch {
+			case *m.row.Objective <= bound:
+				m.row.Status = "optimal"
+			case m.row.Status == "optimal": // of the exact strategy's problem, which is a part of this one
+				m.row.Status = "feasible"
+			}
+		}
+		if err := c.add(ctx, m.row, m.draft); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// issueCommands is the largest kernel that issue compares.
+const issueCommands = 700
+
+// issue compares in-order issue of a kernel's commands with the best order.
+func (c *comparer) issue(ctx context.Context) error {
+	began := time.Now()
+	plans := make([][]lower.Segment, c.base.Spec.Clusters)
+	for k := range c.busy {
+		plans[k] = []lower.Segment{{Schedule: c.base.Schedule, Iterations: int(c.share / c.opt.Chunk)}}
+	}
+	program, err := lower.Program(c.net.Name, c.base.Spec, plans, c.base.Lower)
+	if err != nil {
+		return err
+	}
+	// The kernel with the most commands that can be dealt with.
+	var span issue.Span
+	for _, k := range issue.Kernels(program, 0) {
+		if n := k.Last - k.First; n > span.Last-span.First && n <= issueCommands {
+			span = k
+		}
+	}
+	if span.Last == span.First {
+		return c.add(ctx, Compared{Decision: "issue", Method: "in-order", Unit: secondsUnit, Status: "greedy",
+			Note: fmt.Sprintf("every kernel has more than %d commands", issueCommands)}, nil)
+	}
+	opts := rcpsp.Options{TimeLimit: c.opt.TimeLimit}
+	if opts.TimeLimit == 0 {
+		opts.WorkLimit = 500
+	}
+	x, err := issue.Compare(ctx, program, span, rcpsp.SearchOptions{Options: opts})
+	if err != nil {
+		return err
+	}
+	note := fmt.Sprintf("one kernel of %d commands; the bound is that of a relaxation, so the gap is the most that reordering can save", x.Commands)
+	row := func(method, status string, ps int64, took float64) error {
+		objective, bound := round(float64(ps)*1e-12), round(float64(x.BoundPs)*1e-12)
+		if ps <= x.BoundPs {
+			status = "optimal"
+		}
+		return c.add(ctx, Compared{Decision: "issue", Method: method, Unit: secondsUnit, Objective: &objective, Bound: &bound, Status: status, Note: note, Seconds: took}, nil)
+	}
+	if err := row("in-order", "greedy", x.InOrderPs, 0); err != nil {
+		return err
+	}
+	return row("search", "feasible", x.ExactPs, time.Since(began).Seconds())
+}
+
+// all compares the greedy recipe with exact-all: the fastest of every decision exact
+// and of what it falls back to.
+func (c *comparer) all(ctx context.Context) error {
+	if err := c.add(ctx, Compared{Decision: "all", Method: "greedy", Unit: secondsUnit, Status: "greedy"}, c.base); err != nil {
+		return err
+	}
+	began := time.Now()
+	all, err := Lookup("exact-all")
+	if err != nil {
+		return err
+	}
+	recipes, err := all.alternatives(c.opt.Options)
+	if err != nil {
+		return err
+	}
+	best, from := 0.0, ""
+	var failed error
+	for _, r := range recipes {
+		t, ok := c.seen[picksOf(r)]
+		if !ok {
+			d, err := decide(ctx, &schedule.Schedule{Graph: c.base.Graph, Spec: c.base.Spec}, -1, r, c.opt.Options)
+			if err == nil {
+				t, err = c.throughput(ctx, d)
+			}
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil && failed == nil {
+				failed = fmt.Errorf("%s: %w", r.Name, err)
+			}
+		}
+		if t > best {
+			best, from = t, r.Name
+		}
+	}
+	row := Compared{Decision: "all", Method: "search", Unit: secondsUnit, Status: "feasible", Seconds: time.Since(began).Seconds(), ThroughputPerSecond: &best,
+		Note: fmt.Sprintf("the schedule is that of %s, the fastest of %d; nothing is proven of all decisions together", from, len(recipes))}
+	if failed != nil {
+		row.Note += "; " + failed.Error()
+	}
+	c.rows = append(c.rows, row)
+	return nil
+}

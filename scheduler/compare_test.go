@@ -1,0 +1,86 @@
+package scheduler_test
+
+import (
+	"context"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// Exact answers are never above greedy ones, bounds never above exact ones, and a
+// decision that is not replaced leaves the schedule as it is.
+func TestCompare(t *testing.T) {
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"toy-fig3", "bert-128"} {
+		src := open(t, name)
+		list, err := scheduler.Compare(context.Background(), src, spec, 32, scheduler.CompareOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := scheduler.Compare(context.Background(), src, spec, 32, scheduler.CompareOptions{})
+		if err != nil || len(again) != len(list) {
+			t.Fatalf("%d answers, then %d (%v)", len(list), len(again), err)
+		}
+		seen := map[string]bool{}
+		var base float64
+		for i, d := range list {
+			seen[d.Decision] = true
+			if d.Bound != nil && *d.Bound > *d.Objective*(1+1e-9) {
+				t.Errorf("%s: %+v: the bound is above the objective", name, d)
+			}
+			x := again[i]
+			x.Seconds = d.Seconds
+			if !reflect.DeepEqual(x, d) {
+				t.Errorf("%s: %+v, the second time %+v", name, d, x)
+			}
+			if d.Method == "alg4" || d.Decision == "all" && d.Method == "greedy" {
+				if base == 0 {
+					base = *d.ThroughputPerSecond
+				}
+				if base <= 0 || *d.ThroughputPerSecond != base {
+					t.Errorf("%s: the greedy schedule does %g and %g", name, *d.ThroughputPerSecond, base)
+				}
+			}
+		}
+		for _, decision := range scheduler.Comparisons() {
+			if !seen[decision] {
+				t.Errorf("%s: no answer for %s", name, decision)
+			}
+			var greedy, exact *scheduler.Compared // the first row and the last
+			for i := range list {
+				if list[i].Decision == decision {
+					if greedy == nil {
+						greedy = &list[i]
+					}
+					exact = &list[i]
+				}
+			}
+			if g, e := greedy.Objective, exact.Objective; g != nil && e != nil && *g > 0 && *e > *g*(1+1e-9) {
+				t.Errorf("%s: exact %+v costs more than greedy %+v", name, exact, greedy)
+			}
+			if decision == "all" && *exact.ThroughputPerSecond < *greedy.ThroughputPerSecond {
+				t.Errorf("%s: all exact does %g, greedy %g", name, *exact.ThroughputPerSecond, *greedy.ThroughputPerSecond)
+			}
+		}
+	}
+	src := open(t, "toy-fig3")
+	for _, tt := range []struct {
+		batch int64
+		opt   scheduler.CompareOptions
+		want  string
+	}{
+		{32, scheduler.CompareOptions{Decisions: []string{"fate"}}, `unknown decision "fate"`},
+		{32, scheduler.CompareOptions{Options: scheduler.Options{Chunk: 3}}, "chunk is 3"},
+		{30, scheduler.CompareOptions{}, "does not divide evenly"},
+	} {
+		if _, err := scheduler.Compare(context.Background(), src, spec, tt.batch, tt.opt); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("batch %d, %+v: %v, want %q", tt.batch, tt.opt, err, tt.want)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/dsasched/dsasched/heuristics/astitch"
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/heuristics/tvm"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+var unsplitGroups = []Pick{{"split", "none"}}
+
+var layerKernels = Strategy{Name: "layers", Description: "a layer is a kernel", Sets: unsplitGroups,
+	Decide: func(_ context.Context, d *Draft) error {
+		d.Grouping, d.Layers = tvm.Group(d.Graph, graphturbo.ExecutionOrder(d.Graph))
+		return nil
+	}}
+
+var convPairs = Strategy{Name: "conv-pairs", Description: "a layer is a kernel, or two convolutions are", Sets: unsplitGroups,
+	Decide: func(_ context.Context, d *Draft) error {
+		d.Grouping, d.Layers = tvm.PairConvolutions(d.Graph, graphturbo.ExecutionOrder(d.Graph))
+		return nil
+	}}
+
+var stitchedKernels = Strategy{Name: "stitch", Description: "memory-intensive operators together, as AStitch", Sets: unsplitGroups,
+	Decide: func(_ context.Context, d *Draft) error {
+		plan := astitch.Group(d.Graph, graphturbo.ExecutionOrder(d.Graph), d.Machine.Cores, astitch.Options{})
+		d.Grouping, d.Layers = plan.Grouping, plan.Layers
+		return nil
+	}}
+
+var algorithm2 = Strategy{Name: "alg2", Description: "Algorithm 2 of the paper",
+	Decide: func(_ context.Context, d *Draft) error {
+		d.Grouping = graphturbo.Group(d.Graph, d.Machine)
+		return nil
+	}}
+
+func checkGroups(s *schedule.Schedule) error {
+	if s.Grouping == nil {
+		return errors.New("there are no groups")
+	}
+	for _, sg := range s.Grouping.Groups {
+		if d := sg.SplitDim(); sg.Factor() > 1 && (d < 0 || len(sg.Outputs) == 0 || d >= len(s.Graph.Tensor(sg.Outputs[0]).Shape)) {
+			return fmt.Errorf("%s is split in %d along dimension %d, which its output does not have", sg.Name, sg.Factor(), d)
+		}
+	}
+	return schedule.CheckGrouping(s.Graph, s.Grouping)
+}
+
+// keepGroups copies the groups so that splitting the copy leaves the original alone.
+func keepGroups(to, from *schedule.Schedule) {
+	groups := *from.Grouping
+	groups.Groups = slices.Clone(groups.Groups)
+	for i, sg := range groups.Groups {
+		again := *sg
+		groups.Groups[i] = &again
+	}
+	to.Grouping, to.Layers = &groups, from.Layers
+}

@@ -1,0 +1,230 @@
+package scheduler
+
+import (
+	"context"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/dsasched/dsasched/formulation/ordering"
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// fixedOrder is a strategy that looks at groups and instances only.
+func fixedOrder(name, description, orderName string, order func(*schedule.Schedule) []int) Strategy {
+	return Strategy{Name: name, Description: description, Decide: func(_ context.Context, d *Draft) error {
+		d.Order, d.OrderName = order(d.Schedule), orderName
+		return nil
+	}}
+}
+
+var (
+	layerByLayer = fixedOrder("layer-by-layer", "all instances of a group before the next group", "groups", func(s *schedule.Schedule) []int {
+		order := make([]int, len(s.Instances.Instances))
+		for i := range order {
+			order[i] = i
+		}
+		return order
+	})
+	chunkByChunk = fixedOrder("chunk-by-chunk", "an instance of every group before the next ones", "chunks", func(s *schedule.Schedule) []int {
+		return chunkOrder(s.Grouping, s.Instances)
+	})
+	breadthFirst = fixedOrder("bfs", "breadth first", "bfs", func(s *schedule.Schedule) []int { return graphturbo.BFS(s.Instances) })
+	depthFirst   = fixedOrder("dfs", "depth first", "dfs", func(s *schedule.Schedule) []int { return graphturbo.DFS(s.Instances) })
+)
+
+var algorithm3 = Strategy{Name: "alg3", Alias: "greedy", Description: "Algorithm 3 of the paper: the better of bfs and dfs",
+	Decide: func(_ context.Context, d *Draft) error {
+		d.Order, d.OrderName, d.Costs = graphturbo.Order(d.Instances, OrderItems(d.Schedule, d.Machine), d.Machine.LBBytes)
+		return nil
+	}}
+
+var heaviestFirst = Strategy{Name: "heavy", Description: "what frees most first, then what needs most",
+	Decide: func(ctx context.Context, d *Draft) error {
+		if err := algorithm3.Decide(ctx, d); err != nil {
+			return err
+		}
+		p, _, err := OrderProblem(d.Schedule, d.Options)
+		if err != nil {
+			return err
+		}
+		g := ordering.NewGraph(p)
+		ids, err := ordering.Order(g, ordering.Heavy)
+		if err != nil {
+			return err
+		}
+		order := make([]int, len(ids))
+		for k, i := range ids {
+			order[k] = d.Instances.First[g.Refs[i][0]] + g.Refs[i][1]
+		}
+		d.reorder(order, "heavy")
+		return nil
+	}}
+
+var exactOrder = Strategy{Name: "search", Description: "least traffic, by state-space search", Exact: true,
+	Decide: func(ctx context.Context, d *Draft) error { return d.leastTraffic(ctx, "search") }}
+
+var ilpOrder = Strategy{Name: "ilp", Description: "least traffic, by integer program (HiGHS)", NeedsSolver: true, Exact: true,
+	Decide: func(ctx context.Context, d *Draft) error { return d.leastTraffic(ctx, "ilp") }}
+
+// searchStates bounds the search for an order, so that it ends anywhere at the same
+// place.
+const searchStates = 200_000
+
+// leastTraffic is the order of least traffic by an exact method, if it finds one that
+// is better than Algorithm 3's.
+func (d *Draft) leastTraffic(ctx context.Context, method string) error {
+	began := time.Now()
+	if err := algorithm3.Decide(ctx, d); err != nil {
+		return err
+	}
+	p, _, err := OrderProblem(d.Schedule, d.Options)
+	if err != nil {
+		return err
+	}
+	start := slices.Clone(d.Order)
+	given, err := ordering.Fixed("greedy", ordering.NewGraph(p), start, ordering.Traffic)
+	if err != nil {
+		return err
+	}
+	if !given.HasOrder() {
+		start = nil // the memory plan spills more than the problem allows
+	}
+	var r *ordering.Result
+	opts := ordering.Options{TimeLimit: d.Options.TimeLimit, Start: start, Solver: d.Options.Solver, Progress: d.Options.report("order")}
+	if method == "ilp" {
+		r, err = ordering.CountingILP(ctx, p, ordering.Traffic, ordering.ILPOptions{Options: opts})
+	} else {
+		if !d.Options.TimeLimitOnly {
+			opts.WorkLimit = searchStates
+		}
+		r, err = ordering.Search(ctx, p, ordering.Traffic, ordering.SearchOptions{Options: opts})
+	}
+	if err != nil {
+		return err
+	}
+	if !r.HasOrder() {
+		note := "no order was found"
+		if r.Infeasible != nil {
+			note = r.Infeasible.Error()
+		}
+		d.solve("order", method, bytesUnit, Solved{Status: r.Status.String(), Note: note}, began)
+		return nil
+	}
+	d.solve("order", method, bytesUnit, Solved{Status: r.Status.String(), Cost: r.Cost, Bound: r.Bound}, began)
+	if !given.HasOrder() || r.Cost < given.Cost {
+		d.reorder(orderOf(d.Schedule, r.Steps), method)
+	}
+	return nil
+}
+
+// reorder takes an order by the strategy of a name.
+func (d *Draft) reorder(order []int, name string) {
+	d.Order, d.OrderName = order, name
+	d.Costs = append(d.Costs, schedule.NamedCost{Name: name, Cost: schedule.EvaluateOrder(OrderItems(d.Schedule, d.Machine), order, d.Machine.LBBytes)})
+}
+
+// orderOf turns the steps of an answer to OrderProblem into an order of instances.
+func orderOf(s *schedule.Schedule, steps []ordering.Step) []int {
+	var order []int
+	for _, st := range steps {
+		order = append(order, s.Instances.First[st.Run[0]]+st.Run[1])
+	}
+	return order
+}
+
+// chunkOrder runs instance q of every group before instance q+1 of any, as far as
+// dependencies allow.
+func chunkOrder(gr *schedule.Grouping, ig *schedule.InstanceGraph) []int {
+	most := int64(1)
+	for _, sg := range gr.Groups {
+		most = max(most, sg.Factor())
+	}
+	type key struct{ chunk, group, index int64 }
+	keys := make([]key, len(ig.Instances))
+	indegree := make([]int, len(ig.Instances))
+	for i, inst := range ig.Instances {
+		keys[i] = key{inst.Index * most / gr.Groups[inst.Group].Factor(), int64(inst.Group), inst.Index}
+		for _, c := range ig.Consumers[i] {
+			indegree[c]++
+		}
+	}
+	less := func(a, b int) bool {
+		x, y := keys[a], keys[b]
+		if x.chunk != y.chunk {
+			return x.chunk < y.chunk
+		}
+		if x.group != y.group {
+			return x.group < y.group
+		}
+		return x.index < y.index
+	}
+	var ready, order []int
+	for i, n := range indegree {
+		if n == 0 {
+			ready = append(ready, i)
+		}
+	}
+	for len(ready) > 0 {
+		best := 0
+		for i := range ready {
+			if less(ready[i], ready[best]) {
+				best = i
+			}
+		}
+		id := ready[best]
+		ready = append(ready[:best], ready[best+1:]...)
+		order = append(order, id)
+		for _, c := range ig.Consumers[id] {
+			if indegree[c]--; indegree[c] == 0 {
+				ready = append(ready, c)
+			}
+		}
+	}
+	return order
+}
+
+// OrderItems describes the instances to the ordering problem.
+func OrderItems(s *schedule.Schedule, split graphturbo.SplitOptions) []schedule.OrderItem {
+	g := s.Graph
+	items := make([]schedule.OrderItem, len(s.Instances.Instances))
+	for i := range s.Instances.Instances {
+		inst := &s.Instances.Instances[i]
+		sg := s.Grouping.Groups[inst.Group]
+		it := &items[i]
+		for _, o := range sg.Outputs {
+			it.OutputBytes += inst.Regions[o].Elements() * g.Tensor(o).DType.Bytes()
+		}
+		reads := int64(0)
+		for _, d := range inst.Deps {
+			if n := len(it.Reads); n == 0 || it.Reads[n-1] != d.From {
+				it.Reads = append(it.Reads, d.From)
+			}
+			reads += d.Bytes
+		}
+		sort.Ints(it.Reads)
+		it.Reads = dedupe(it.Reads)
+		peak := schedule.Peak(g, sg.Ops, sg.Outputs, inst.Regions, schedule.PeakOptions{InPlace: split.InPlace})
+		it.WorkspaceBytes = max(0, peak-reads-it.OutputBytes)
+		for _, id := range sg.Ops {
+			for _, o := range g.Op(id).Outputs {
+				if r := inst.Regions[o]; r != nil {
+					w := g.Work(g.Op(id), r)
+					it.Seconds += float64(w.MACs)/split.MACsPerSecond + float64(w.Vector.Total())/split.VectorOpsPerSecond
+				}
+			}
+		}
+	}
+	return items
+}
+
+func dedupe(s []int) []int {
+	out := s[:0]
+	for i, v := range s {
+		if i == 0 || v != s[i-1] {
+			out = append(out, v)
+		}
+	}
+	return out
+}

@@ -1,0 +1,274 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/spell"
+)
+
+// A Recipe names a strategy for every stage.
+type Recipe struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	// Picks are the strategies, in the order of the stages; a stage that is not named
+	// has its first one. Change them with [Recipe.With] and [Replace].
+	Picks []Pick `json:"picks"`
+	// Fallback names recipes that [Run] tries as well; the fastest is the result.
+	Fallback []string `json:"fallback,omitempty"`
+
+	own map[string]Strategy // the caller's, by stage
+}
+
+// A Pick is a strategy for a stage, by their names.
+type Pick struct {
+	Stage    string `json:"stage"`
+	Strategy string `json:"strategy"`
+}
+
+func (p Pick) String() string { return p.Stage + "=" + p.Strategy }
+
+// parse reads a recipe's picks, such as "group=alg2 order=dfs".
+func parse(name, description, picks string) Recipe {
+	r := Recipe{Name: name, Description: description}
+	for _, word := range strings.Fields(picks) {
+		stage, strategy, _ := strings.Cut(word, "=")
+		r.Picks = append(r.Picks, Pick{stage, strategy})
+	}
+	return r
+}
+
+// Table lists the recipes in the order of the paper's Fig. 15: each row changes one
+// idea of the row before.
+func Table() []Recipe {
+	return []Recipe{
+		parse("tvm", "a kernel per layer, results through the DDR, the batch looped over in chunks", ""),
+		parse("llb", "variant 1: sub-graphs of Algorithm 2, split alike, outputs in the LLB",
+			"group=alg2 split=one-factor outputs=llb order=chunk-by-chunk weights=keep"),
+		parse("l1", "variant 2: outputs in the L1",
+			"group=alg2 split=one-factor outputs=l1 order=chunk-by-chunk weights=keep"),
+		parse("ordering", "variant 3: each sub-graph its own factor, instances ordered (Algorithms 1, 3, 4)",
+			"group=alg2 split=alg1 outputs=l1 order=alg3 bind=alg4 weights=keep"),
+		parse("cross-layer", "variant 4: instructions scheduled across layers; all of GraphTurbo",
+			"group=alg2 split=alg1 outputs=l1 order=alg3 bind=alg4 issue=cross-layer weights=keep"),
+	}
+}
+
+// Baselines lists the other published systems beside the table's TVM.
+func Baselines() []Recipe {
+	return []Recipe{
+		parse("astitch", "TVM's kernels; those without a matrix operator stitched, results inside in the L1",
+			"group=stitch outputs=l1 bind=block-local"),
+	}
+}
+
+// Exact lists the recipes that replace greedy decisions of the table's last one by
+// exact ones.
+func Exact() []Recipe {
+	const greedy = "group=alg2 split=alg1 outputs=l1 order=alg3 bind=alg4 issue=cross-layer weights=keep"
+	row := func(name, description, picks string) Recipe {
+		r := parse(name, description, greedy)
+		for _, p := range parse("", "", picks).Picks {
+			r.set(p)
+		}
+		return r
+	}
+	all := row("exact-all", "cross-layer with every decision exact, or the fastest of the recipes above where that is slower",
+		"split=search order=joint bind=joint spill=search")
+	all.Fallback = []string{"cross-layer", "exact-split", "exact-order", "exact-bind", "exact-memory", "exact-joint"}
+	return []Recipe{
+		row("exact-split", "cross-layer with the groups and factors of least cost", "split=search"),
+		row("exact-order", "cross-layer with the instance order of least traffic", "order=search"),
+		row("exact-bind", "cross-layer with the bindings and scopes of least cost", "bind=search"),
+		row("exact-memory", "cross-layer with the spills that move least", "spill=search"),
+		row("exact-joint", "cross-layer with order, bindings and scopes of least cost together", "order=joint bind=joint"),
+		all,
+	}
+}
+
+// All lists the table's recipes, then the other baselines, then those with exact
+// decisions.
+func All() []Recipe { return slices.Concat(Table(), Baselines(), Exact()) }
+
+// ConvFusion is the baseline with convolutions fused in pairs, which the paper compares
+// with on a GPU (§5.6). It is no step of the breakdown, so it is not in the table.
+func ConvFusion() Recipe {
+	return parse("conv-fusion", "a kernel per layer, but one for a convolution and the 1x1 convolution behind it (CUTLASS)",
+		"group=conv-pairs outputs=l1-inside")
+}
+
+// Lookup finds a recipe by name.
+func Lookup(name string) (Recipe, error) {
+	var names []string
+	for _, r := range All() {
+		if r.Name == name {
+			return r, nil
+		}
+		names = append(names, r.Name)
+	}
+	return Recipe{}, fmt.Errorf("unknown variant %q%s, expected one of %s", name, spell.Hint(name, names), strings.Join(names, ", "))
+}
+
+// Pick is the name of the strategy for a stage.
+func (r Recipe) Pick(stage string) string { return r.at(stage).Name }
+
+// Lowering is what the kernel generator may do by the recipe.
+func (r Recipe) Lowering() (lower.Options, error) {
+	d := &Draft{Recipe: r}
+	for _, stage := range []string{"issue", "weights"} {
+		if err := r.at(stage).Decide(context.Background(), d); err != nil {
+			return lower.Options{}, fmt.Errorf("%s: %w", stage, err)
+		}
+	}
+	return d.Lower, nil
+}
+
+// Exact reports whether any of its strategies looks for an optimum.
+func (r Recipe) Exact() bool {
+	return slices.ContainsFunc(Stages(), func(st Stage) bool { return r.choice(st).Exact })
+}
+
+// With is the recipe with a strategy for a stage, one of the caller's own or of
+// another build; strategies of the tables come with [Replace]. A stage that does not
+// exist is an error of every method that the recipe is given to.
+func (r Recipe) With(stage string, s Strategy) Recipe {
+	r.Picks = slices.Clone(r.Picks)
+	r.set(Pick{stage, s.Name})
+	own := map[string]Strategy{stage: s}
+	for name, other := range r.own {
+		if name != stage {
+			own[name] = other
+		}
+	}
+	r.own = own
+	return r
+}
+
+// set puts a pick into its place.
+func (r *Recipe) set(p Pick) {
+	if i := slices.IndexFunc(r.Picks, func(q Pick) bool { return q.Stage == p.Stage }); i >= 0 {
+		r.Picks[i] = p
+		return
+	}
+	r.Picks = append(r.Picks, p)
+}
+
+// at is the strategy for the stage of a name.
+func (r Recipe) at(stage string) Strategy {
+	st, err := LookupStage(stage)
+	if err != nil {
+		panic("scheduler: " + err.Error())
+	}
+	return r.choice(st)
+}
+
+// choice is the strategy for a stage: the caller's own, or the table's, or one without
+// Decide if there is none of that name.
+func (r Recipe) choice(st Stage) Strategy {
+	if s, ok := r.own[st.Name]; ok {
+		return s
+	}
+	for _, p := range r.Picks {
+		if p.Stage == st.Name {
+			s, err := st.Lookup(p.Strategy)
+			if err != nil {
+				return Strategy{Name: p.Strategy}
+			}
+			return s
+		}
+	}
+	return st.Strategies[0]
+}
+
+// ErrNoSolver says that a strategy needs Options.Solver, which is not set.
+var ErrNoSolver = errors.New("needs an integer-programming solver")
+
+// validate reports what makes a recipe unusable, before any work: a stage or strategy
+// that does not exist, a missing solver, strategies that do not go together.
+func (r Recipe) validate(opt Options) error {
+	for _, p := range r.Picks {
+		st, err := LookupStage(p.Stage)
+		if err != nil {
+			return fmt.Errorf("variant %s: %w", r.Name, err)
+		}
+		if own, ok := r.own[p.Stage]; ok {
+			if own.Decide == nil {
+				return fmt.Errorf("variant %s: %s %s has no function Decide", r.Name, p.Stage, own.Name)
+			}
+		} else if _, err := st.Lookup(p.Strategy); err != nil {
+			return fmt.Errorf("variant %s: %w", r.Name, err)
+		}
+	}
+	for _, st := range Stages() {
+		s := r.choice(st)
+		if s.NeedsSolver && opt.Solver == nil {
+			return fmt.Errorf("%s %s %w", st.Name, s.Name, ErrNoSolver)
+		}
+		needs := map[string][]string{}
+		for _, p := range s.Needs {
+			needs[p.Stage] = append(needs[p.Stage], p.Strategy)
+		}
+		for _, other := range Stages() {
+			_, own := r.own[other.Name] // may be what is needed
+			if want := needs[other.Name]; want != nil && !own && !slices.Contains(want, r.choice(other).Name) {
+				return fmt.Errorf("%s is %s, which does not go with %s %s: expected %s %s",
+					st.Name, s.Name, other.Name, r.choice(other).Name, other.Name, strings.Join(want, " or "))
+			}
+		}
+	}
+	return nil
+}
+
+// Replace is a recipe with some of its decisions made by other strategies. Its name
+// says which: "cross-layer+order=search". A combination that has no meaning is an
+// error.
+func Replace(r Recipe, opt Options, picks ...Pick) (Recipe, error) {
+	asked := map[string]string{} // by stage
+	for _, p := range picks {
+		st, err := LookupStage(p.Stage)
+		if err != nil {
+			return Recipe{}, err
+		}
+		s, err := st.Lookup(p.Strategy)
+		if err != nil {
+			return Recipe{}, err
+		}
+		if old, twice := asked[st.Name]; twice && old != s.Name {
+			return Recipe{}, fmt.Errorf("%s is both %s and %s", st.Name, old, s.Name)
+		}
+		asked[st.Name] = s.Name
+	}
+	made := r
+	made.Picks, made.own = slices.Clone(r.Picks), nil
+	for stage, s := range r.own {
+		if _, gone := asked[stage]; !gone {
+			made = made.With(stage, s)
+		}
+	}
+	name := r.Name
+	for _, st := range Stages() {
+		strategy, ok := asked[st.Name]
+		if !ok {
+			continue
+		}
+		s, _ := st.Lookup(strategy)
+		if made.choice(st).Name != s.Name {
+			name += "+" + Pick{st.Name, s.Name}.String()
+			made.set(Pick{st.Name, s.Name})
+		}
+		for _, p := range s.Sets {
+			if _, other := asked[p.Stage]; !other {
+				made.set(p)
+			}
+		}
+	}
+	if made.Name = name; name != r.Name {
+		made.Description = r.Name + " with " + strings.ReplaceAll(strings.TrimPrefix(name, r.Name+"+"), "+", ", ")
+		made.Fallback = nil
+	}
+	return made, made.validate(opt)
+}

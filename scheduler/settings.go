@@ -1,0 +1,30 @@
+package scheduler
+
+import (
+	"context"
+
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// setting is a strategy that only sets fields of the draft.
+func setting(name, description string, set func(*Draft)) Strategy {
+	return Strategy{Name: name, Description: description, Decide: func(_ context.Context, d *Draft) error {
+		set(d)
+		return nil
+	}}
+}
+
+var (
+	outputsDDR    = setting("ddr", "off the chip", func(d *Draft) { d.Outputs = schedule.DDR })
+	outputsLLB    = setting("llb", "the buffer of a cluster", func(d *Draft) { d.Outputs = schedule.GB })
+	outputsL1     = setting("l1", "the buffer of a core", func(d *Draft) { d.Outputs = schedule.LB })
+	outputsInside = setting("l1-inside", "the buffer of a core inside a kernel, off the chip between kernels", func(d *Draft) {
+		d.Outputs, d.Between = schedule.LB, schedule.DDR
+	})
+
+	inOrder    = setting("in-order", "a layer's commands wait for the layer before", func(d *Draft) { d.Lower.CrossLayer, d.Lower.Prefetch = false, false })
+	crossLayer = setting("cross-layer", "loads and units overlap across layers and kernels", func(d *Draft) { d.Lower.CrossLayer, d.Lower.Prefetch = true, true })
+
+	reloadWeights = setting("reload", "each kernel loads its own", func(d *Draft) { d.Lower.KeepWeights = false })
+	keepWeights   = setting("keep", "they stay while there is room", func(d *Draft) { d.Lower.KeepWeights = true })
+)

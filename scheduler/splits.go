@@ -1,0 +1,105 @@
+package scheduler
+
+import (
+	"context"
+	"time"
+
+	"github.com/dsasched/dsasched/formulation/split"
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// Only the groups of Algorithm 2 are split: those of the others hold a layer or two.
+var splittable = []Pick{{"group", "alg2"}}
+
+var noSplit = Strategy{Name: "none", Description: "not at all",
+	Decide: func(_ context.Context, d *Draft) error {
+		// Those that Algorithm 1 cut do not fit whole, by its count.
+		for _, sg := range d.Grouping.Groups {
+			if sg.Factor() > 1 {
+				sg.Split = schedule.SplitInfo{Ops: len(sg.Ops), Factor: schedule.Unsplittable, Dim: -1}
+			}
+		}
+		return nil
+	}}
+
+var oneFactorForAll = Strategy{Name: "one-factor", Description: "the largest group's factor for all", Needs: splittable,
+	Decide: func(_ context.Context, d *Draft) error {
+		oneFactor(d.Graph, d.Grouping)
+		return nil
+	}}
+
+var algorithm1 = Strategy{Name: "alg1", Description: "Algorithm 1 of the paper, each group its own", Needs: splittable,
+	Decide: func(context.Context, *Draft) error { return nil }} // Algorithm 2 forms groups with it
+
+var exactSplit = Strategy{Name: "search", Description: "groups and factors of least cost, by search", Needs: splittable, Exact: true,
+	Decide: func(ctx context.Context, d *Draft) error {
+		began := time.Now()
+		n, err := SplitProblem(d.Schedule, d.Options)
+		if err != nil {
+			return err
+		}
+		opts := split.SearchOptions{Options: split.Options{Start: n.Given, TimeLimit: d.Options.TimeLimit, Progress: d.Options.report("split")}}
+		if d.Options.TimeLimitOnly {
+			opts.WorkLimit = timedSplitStates
+		}
+		r, err := split.Search(ctx, n.Problem, opts)
+		if err != nil {
+			return err
+		}
+		d.Grouping, d.Layers = n.Decode(r.Choice), nil
+		d.solve("split", "search", secondsUnit, Solved{Status: r.Status.String(), Cost: r.Objective, Bound: r.Bound}, began)
+		return nil
+	}}
+
+// timedSplitStates takes the place of split.DefaultMaxStates where time is the limit:
+// within some GB.
+const timedSplitStates = 10 * split.DefaultMaxStates
+
+// SplitProblem is the choice of groups and factors that a network poses, on the
+// accelerator as the decisions see it; that of s is its start.
+func SplitProblem(s *schedule.Schedule, opt Options) (*split.Network, error) {
+	return split.FromGraph(s.Graph, graphturbo.ExecutionOrder(s.Graph), s.Grouping, s.Spec, split.NetworkOptions{InPlace: opt.InPlace, Cost: opt.Cost})
+}
+
+var instances = Strategy{Name: "derived", Description: "from groups and factors",
+	Decide: func(_ context.Context, d *Draft) error {
+		if d.Layers == nil {
+			for _, sg := range d.Grouping.Groups {
+				d.Layers = append(d.Layers, schedule.Layers(d.Graph, sg.Ops))
+			}
+		}
+		d.Instances = schedule.NewInstanceGraph(d.Graph, d.Grouping)
+		return nil
+	}}
+
+func checkInstances(s *schedule.Schedule) error {
+	if err := schedule.CheckLayers(s); err != nil {
+		return err
+	}
+	return schedule.CheckInstances(s.Graph, s.Grouping, s.Instances)
+}
+
+// oneFactor gives every group the largest factor of any, along the outermost
+// dimension that can be cut that often without computing anything twice; a group
+// without one keeps its own.
+func oneFactor(g *model.Graph, gr *schedule.Grouping) {
+	most := int64(1)
+	for _, sg := range gr.Groups {
+		most = max(most, sg.Factor())
+	}
+	for _, sg := range gr.Groups {
+		out := g.Tensor(sg.Outputs[0])
+		for depth, d := range out.Layout {
+			if out.Shape[d]%most != 0 {
+				continue
+			}
+			tr := schedule.Track(g, sg.Ops, sg.Outputs, d)
+			if tr.Splittable && !tr.Recomputes {
+				sg.Split = schedule.SplitInfo{Ops: len(sg.Ops), Factor: most, Dim: d, Depth: depth}
+				break
+			}
+		}
+	}
+}

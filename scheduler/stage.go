@@ -1,0 +1,311 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/spell"
+)
+
+// A Stage is a decision of the pipeline, with the strategies that can make it.
+type Stage struct {
+	Name        string // also of a flag, and of a key in sweeps
+	Description string
+	// Strategies are the rows to choose from; a recipe that names none has the first.
+	// Where there is one row, the stage does what follows from the others.
+	Strategies []Strategy
+
+	keep  func(to, from *schedule.Schedule) // copies the decision; nil: it is always made anew
+	check func(s *schedule.Schedule) error  // judges what the stage leaves behind; nil: nothing can be wrong
+}
+
+// A Strategy is a way to make one decision. A caller's own has the form of the
+// built-in ones; [Recipe.With] puts it into a recipe.
+type Strategy struct {
+	Name        string
+	Alias       string // another name, if any
+	Description string
+	NeedsSolver bool // Options.Solver must be set
+	Exact       bool // looks for an optimum
+	// Sets are picks that a recipe gets with the strategy unless others are asked for.
+	// Needs are picks, one of which there must be at each stage that they name.
+	Sets, Needs []Pick
+	// Decide reads what earlier stages have left in the draft, and writes its decision.
+	Decide func(ctx context.Context, d *Draft) error
+	// Refine, if there is one, changes the steps that follow from bindings and scopes
+	// before the memory plan is made.
+	Refine func(s *schedule.Schedule)
+}
+
+// A Draft is a schedule in the making, of one chunk on one cluster. A stage writes:
+//
+//	group    Grouping, and Layers where schedule.Layers does not give them
+//	split    the Split of each group, or other groups; Layers and Instances follow
+//	outputs  Outputs, Between
+//	order    Order, OrderName, and Costs to compare it with others
+//	bind     Bindings, Scopes; Joins, Steps and Values follow
+//	spill    levels and addresses of the Values, tiles of the Steps, Spills
+//	issue    Lower
+//	weights  Lower
+type Draft struct {
+	*schedule.Schedule
+	Recipe  Recipe
+	Options Options
+	Cost    *cost.Model             // of commands on the machine, the caller's own included
+	Machine graphturbo.SplitOptions // the machine as Algorithm 1 sees it
+	Outputs schedule.Level          // where a layer's output should stay
+	Between schedule.Level          // where results pass from kernel to kernel, if not where Outputs and scopes say (LB)
+	Lower   lower.Options           // what the kernel generator may do
+
+	refine  func(*schedule.Schedule) // of the recipe's binding
+	answers map[string]Solved        // by stage
+}
+
+// solve keeps what an exact strategy says of its answer to a stage.
+func (d *Draft) solve(stage, method, unit string, a Solved, began time.Time) {
+	a.Unit, a.Seconds = unit, time.Since(began).Seconds()
+	if a.Status == "feasible" || a.Status == "limit" {
+		d.Options.tell(fmt.Sprintf("%s by %s: not proven to be the best: %.4g %s, bound %.4g", stage, method, a.Cost, unit, a.Bound))
+	}
+	if d.answers == nil {
+		d.answers = map[string]Solved{}
+	}
+	d.answers[stage] = a
+}
+
+// Units of the problems that stages pose.
+const (
+	bytesUnit   = "bytes moved"
+	secondsUnit = "s"
+)
+
+// Solved is what an exact strategy says of its answer, in the unit of its problem.
+type Solved struct {
+	Unit    string  `json:"unit"`
+	Status  string  `json:"status"` // optimal, feasible, infeasible or limit
+	Stopped string  `json:"stopped,omitempty"`
+	Cost    float64 `json:"objective"`
+	Bound   float64 `json:"bound"`
+	Seconds float64 `json:"-"` // wall time
+	Note    string  `json:"note,omitempty"`
+}
+
+// Stages lists the pipeline in the order in which decisions are made. It is the only
+// place that knows them: flags, completion, sweeps, comparisons, JSON and documents
+// are made from it.
+func Stages() []Stage {
+	return []Stage{
+		{Name: "group", Description: "which operators become one kernel",
+			Strategies: []Strategy{layerKernels, convPairs, stitchedKernels, algorithm2},
+			keep:       keepGroups,
+			check:      checkGroups},
+		{Name: "split", Description: "how a group is cut into instances",
+			Strategies: []Strategy{noSplit, oneFactorForAll, algorithm1, exactSplit},
+			check:      checkGroups},
+		{Name: "instances", Description: "the instances that follow, and what they read of each other",
+			Strategies: []Strategy{instances},
+			keep:       func(to, from *schedule.Schedule) { to.Instances = from.Instances },
+			check:      checkInstances},
+		{Name: "outputs", Description: "the memory where a layer's output should stay",
+			Strategies: []Strategy{outputsDDR, outputsLLB, outputsL1, outputsInside}},
+		{Name: "order", Description: "the order of the instances",
+			Strategies: []Strategy{layerByLayer, chunkByChunk, breadthFirst, depthFirst, heaviestFirst, algorithm3, exactOrder, ilpOrder, jointOrder},
+			keep: func(to, from *schedule.Schedule) {
+				to.Order, to.OrderName, to.Costs = from.Order, from.OrderName, from.Costs
+			},
+			check: func(s *schedule.Schedule) error { return schedule.CheckOrder(s.Instances, s.Order) }},
+		{Name: "bind", Description: "over which cores an output is spread, and its scope",
+			Strategies: []Strategy{plainBinding, blockLocality, algorithm4, exactBinding, ilpBinding, jointBinding},
+			keep: func(to, from *schedule.Schedule) {
+				to.Bindings, to.Scopes = slices.Clone(from.Bindings), slices.Clone(from.Scopes)
+			},
+			check: checkBindings},
+		{Name: "join", Description: "the copies and redistributions that follow, and the steps of the kernels",
+			Strategies: []Strategy{joins},
+			check:      schedule.CheckSteps},
+		{Name: "spill", Description: "what leaves a full memory first",
+			Strategies: []Strategy{longestLifetime, largestFirst, exactSpills},
+			check:      schedule.CheckPlan},
+		{Name: "issue", Description: "what the commands of a kernel may overtake",
+			Strategies: []Strategy{inOrder, crossLayer}},
+		{Name: "weights", Description: "whether weights stay in the LLB from kernel to kernel",
+			Strategies: []Strategy{reloadWeights, keepWeights}},
+	}
+}
+
+// Choices lists the stages that have more than one strategy.
+func Choices() []Stage {
+	return slices.DeleteFunc(Stages(), func(st Stage) bool { return len(st.Strategies) < 2 })
+}
+
+// position is the number of a stage in the table.
+func position(name string) (int, error) {
+	if _, err := LookupStage(name); err != nil {
+		return 0, err
+	}
+	return slices.IndexFunc(Stages(), func(st Stage) bool { return st.Name == name }), nil
+}
+
+// LookupStage finds a stage by name.
+func LookupStage(name string) (Stage, error) {
+	var names []string
+	for _, st := range Stages() {
+		if st.Name == name {
+			return st, nil
+		}
+		names = append(names, st.Name)
+	}
+	return Stage{}, fmt.Errorf("unknown stage %q%s, expected one of %s", name, spell.Hint(name, names), strings.Join(names, ", "))
+}
+
+// Lookup finds a strategy by its name or alias.
+func (st Stage) Lookup(name string) (Strategy, error) {
+	var names, known []string
+	for _, s := range st.Strategies {
+		if name == s.Name || name != "" && name == s.Alias {
+			return s, nil
+		}
+		names = append(names, s.Name)
+		if known = append(known, s.Name); s.Alias != "" {
+			known = append(known, s.Alias)
+		}
+	}
+	return Strategy{}, fmt.Errorf("%s is %q%s, expected one of %s", st.Name, name, spell.Hint(name, known), strings.Join(names, ", "))
+}
+
+// Schedule makes all decisions for one chunk.
+func Schedule(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, opt Options) (*schedule.Schedule, error) {
+	d, err := draft(ctx, g, spec, r, opt)
+	if err != nil {
+		return nil, err
+	}
+	return d.Schedule, nil
+}
+
+// draft is Schedule with what a schedule does not keep.
+func draft(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, opt Options) (*Draft, error) {
+	for _, op := range g.Ops {
+		if dead(g, op) {
+			return nil, fmt.Errorf("operator %q has no reader; simplify the graph before it is scheduled", op.Name)
+		}
+	}
+	return decide(ctx, &schedule.Schedule{Graph: g, Spec: spec}, -1, r, opt)
+}
+
+// Continue keeps the groups, instances, order and bindings of a schedule up to and with
+// those of the stage after, and makes all else anew, as the recipe says. Layers that
+// are nil follow from the groups. The schedule that it starts from is not changed.
+func Continue(ctx context.Context, from *schedule.Schedule, after string, r Recipe, opt Options) (*schedule.Schedule, error) {
+	at, err := position(after)
+	if err != nil {
+		return nil, err
+	}
+	d, err := decide(ctx, from, at, r, opt)
+	if err != nil {
+		return nil, err
+	}
+	return d.Schedule, nil
+}
+
+// decide runs the stages behind number last on what from has of those before, and
+// judges each of them.
+func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, opt Options) (*Draft, error) {
+	if err := r.validate(opt); err != nil {
+		return nil, err
+	}
+	d, err := newDraft(from, last, r, opt)
+	if err != nil {
+		return nil, err
+	}
+	for i, st := range Stages() {
+		s := r.choice(st)
+		made := i > last || st.keep == nil
+		if made {
+			if err := s.Decide(ctx, d); err != nil {
+				return nil, r.blame(st, err)
+			}
+		}
+		if (made || i == last) && st.check != nil {
+			if err := st.check(d.Schedule); err != nil {
+				if _, own := r.own[st.Name]; !own {
+					err = fmt.Errorf("internal error, %s %s breaks a rule: %w", st.Name, s.Name, err)
+				}
+				return nil, r.blame(st, err)
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err // the decision would depend on when it was
+		}
+	}
+	return d, nil
+}
+
+// newDraft copies what the stages up to number last have decided.
+func newDraft(from *schedule.Schedule, last int, r Recipe, opt Options) (*Draft, error) {
+	m, err := cost.NewWith(from.Spec, opt.Cost)
+	if err != nil {
+		return nil, err
+	}
+	s := &schedule.Schedule{Graph: from.Graph, Spec: from.Spec}
+	for i, st := range Stages() {
+		if i <= last && st.keep != nil {
+			st.keep(s, from)
+		}
+	}
+	return &Draft{Schedule: s, refine: r.at("bind").Refine, Recipe: r, Options: opt, Cost: m, Machine: splitOptions(s, m, opt), Lower: lower.Options{Cost: opt.Cost}}, nil
+}
+
+// splitOptions are the machine and the switches as Algorithm 1 sees them.
+func splitOptions(s *schedule.Schedule, m *cost.Model, opt Options) graphturbo.SplitOptions {
+	spec, cores, dt := s.Spec, schedule.CoresWithLB(s.Spec), lower.ComputeType(s.Graph)
+	split := graphturbo.SplitOptions{
+		LBBytes: schedule.DataBytes(spec) * cores, Cores: cores, InPlace: opt.InPlace,
+		MACsPerSecond:      m.PeakMACsPerSecond(dt) / float64(spec.Clusters),
+		VectorOpsPerSecond: m.PeakVectorOpsPerSecond(dt) / float64(spec.Clusters),
+		GBBytesPerSecond:   spec.DDR.BandwidthBytesPerSecond / float64(spec.Clusters),
+	}
+	if spec.GB != nil {
+		split.GBBytesPerSecond = spec.GB.BandwidthBytesPerSecond
+	}
+	return split
+}
+
+// SplitOptions are what Algorithm 1 was told when a schedule was made.
+func SplitOptions(s *schedule.Schedule, opt Options) (graphturbo.SplitOptions, error) {
+	m, err := costModel(s, opt)
+	if err != nil {
+		return graphturbo.SplitOptions{}, err
+	}
+	return splitOptions(s, m, opt), nil
+}
+
+// costModel is what commands take on a schedule's machine.
+func costModel(s *schedule.Schedule, opt Options) (*cost.Model, error) {
+	return cost.NewWith(s.Spec, opt.Cost)
+}
+
+func dead(g *model.Graph, op *model.Op) bool {
+	for _, o := range op.Outputs {
+		if len(g.Tensor(o).Consumers) > 0 || g.IsOutput(o) {
+			return false
+		}
+	}
+	return true
+}
+
+// blame says whose decision failed, where it is a caller's own.
+func (r Recipe) blame(st Stage, err error) error {
+	if s, own := r.own[st.Name]; own {
+		return fmt.Errorf("%s by %s: %w", st.Name, s.Name, err)
+	}
+	return err
+}
