@@ -13,14 +13,14 @@
 // # What can be replaced
 //
 //   - An accelerator: a YAML file, or a hardware.Spec.
-//   - A decision: scheduler.Grouper, scheduler.Orderer, scheduler.Binder.
+//   - A decision: scheduler.Strategy.
 //   - What operators cost: cost.Custom.
 //   - An experiment: experiments.Definition.
 //
 // Each has a page in docs/ and a program under examples/. The decisions themselves are
 // libraries of their own that need nothing of this pipeline: formulation/ordering,
-// formulation/allocate, formulation/rcpsp and formulation/binding state problems; packages of the
-// same names under heuristics and formulation solve them.
+// formulation/allocate, formulation/rcpsp and formulation/binding each state a problem and
+// solve it, by rules, by search and by integer program.
 //
 // # Conventions
 //

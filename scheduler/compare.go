@@ -174,6 +174,9 @@ func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		return nil, err
 	}
 	if c.base, err = draft(ctx, g, spec, r, c.opt.Options); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		return nil, fmt.Errorf("%s on %s: %w", net.Name, machine.Name, err)
 	}
 	for _, d := range comparisons() {

@@ -1,27 +1,33 @@
-// Package scheduler puts the decisions together: a variant is a row of a table that
-// names which implementation makes each decision, and Run takes a network through
-// all of them, from the graph to the simulated result.
+// Package scheduler is the engine and the library's front door: a network, a machine
+// and a recipe in, a checked and simulated schedule out.
+//
+//	net, err := scheduler.OpenNetwork("resnet50")
+//	chip, err := scheduler.OpenMachine("stcp920")
+//	recipe, err := scheduler.Lookup("cross-layer")
+//	r, err := scheduler.Run(ctx, net, chip, 32, recipe, scheduler.Options{})
 //
 // # The parts
 //
-//	Variant   a choice per decision: how operators are grouped, groups split, instances
-//	          ordered and bound, where outputs stay, what the kernel generator may do.
-//	          Table has the paper's five, Baselines and Exact the others, Lookup all.
-//	Source    a network at any batch size; package network opens one.
-//	Options   what does not belong to a variant: the batch elements that a cluster works
-//	          on at a time, the spill rule, an operator cost of the caller's own.
-//	Result    the schedule of a cluster's chunk, the program of all clusters, and what
-//	          the simulator says of it.
+//	Stage     a decision of the pipeline, a row of Stages, with its strategies and a check
+//	Strategy  a way to make one decision; a caller's own has the same form
+//	Recipe    a strategy for every stage: GraphTurbo's steps, TVM, AStitch, exact ones
+//	Options   what does not belong to a recipe: chunk, limits, solver, operator costs
+//	Result    the schedule of a chunk, the program of all clusters, and what the
+//	          simulator says of it
 //
-// Run divides the batch over the clusters, tries every divisor of a cluster's share as
-// chunk unless Options.Chunk says one, and keeps the fastest. Schedule makes the
-// decisions for one chunk and does not simulate. Each schedule is checked by
-// schedule.Check and each simulated program by sim.CheckBuffers before it is returned.
+// [Run] takes a network through all stages. [Schedule] stops before lowering, [Continue]
+// makes anew what comes after a stage, [Compare] puts the strategies of each stage beside
+// each other with objectives and bounds, [Bind] and [Split] make one decision by one
+// method, and [Restore] simulates a schedule from a file.
 //
-// # Own decisions
+// After each stage its naive check of package model/schedule runs, and each simulated
+// program is judged by sim.CheckBuffers: a result that breaks a rule is an error.
 //
-// Variant.Grouper, Orderer and Binder put a decision of the caller's in the place of a
-// named one; docs/extend-scheduler.md shows how.
+// # Adding a strategy
+//
+// Write it into a file as a Strategy and put it into its row of [Stages]: flags,
+// completion, sweeps, comparisons and documents find it there. From outside, give it to
+// [Recipe.With]; docs/extend-scheduler.md shows how.
 package scheduler
 
 import (

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -77,10 +78,9 @@ func addSolving(cmd *cobra.Command, methods *choice, solve func(context.Context,
 		}
 		show := newStatus(cmd, *quiet)
 		defer show.end()
-		progress := show.solve(methods.value, duration)
 		set := aloneSettings{method: methods.value, batch: common.batch.value, dtype: common.network.dtype.value,
 			opt: withSolver(scheduler.Options{InPlace: *common.inPlace, Chunk: common.chunk.value, TimeLimit: limit.value,
-				Progress: func(_ string, p milp.Progress) { progress(p) }})}
+				Progress: stageProgress(show.solve(methods.value, duration))})}
 		var err error
 		if set.spec, err = hardware.Load(*common.accelerator); err != nil {
 			return err
@@ -90,7 +90,10 @@ func addSolving(cmd *cobra.Command, methods *choice, solve func(context.Context,
 		}
 		alone, answer, write, err := solve(cmd.Context(), set)
 		if err != nil {
-			return explainSolver(err)
+			if errors.Is(err, scheduler.ErrNoSolver) {
+				err = explainSolver(err)
+			}
+			return err
 		}
 		alone.Model, alone.DType = args[0], set.dtype
 		show.end()
@@ -152,6 +155,14 @@ func writeBinding(b *bytes.Buffer, a *scheduler.AloneBinding) {
 	}
 	fmt.Fprintf(b, "\n%s of %d change against the greedy method\n", plural(len(a.Changes), "instance"), a.Instances)
 	writeTable(b, "lrll", []string{"groups", "instances", "greedy", a.Method}, rows)
+}
+
+// stageProgress passes a single stage's progress on, nil if none is shown.
+func stageProgress(show func(milp.Progress)) func(string, milp.Progress) {
+	if show == nil {
+		return nil
+	}
+	return func(_ string, p milp.Progress) { show(p) }
 }
 
 // writeAlone writes what a method says of its answer.

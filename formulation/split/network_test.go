@@ -182,7 +182,7 @@ func TestOperatorCost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := scheduler.SplitProblem(s.Graph, s.Grouping, s.Spec, scheduler.Options{Cost: doubled{}})
+	again, err := scheduler.SplitProblem(s, scheduler.Options{Cost: doubled{}})
 	if err != nil {
 		t.Fatal(err)
 	}
