@@ -45,6 +45,7 @@ var mayImport = map[string][]string{
 	"formulation/rcpsp":               {"formulation/milp", "formulation/solve"},
 	"formulation/solve":               {"formulation/milp"},
 	"formulation/split":               {"formulation/milp", "formulation/solve", "hardware", "hardware/cost", "model", "model/schedule"},
+	"formulation/stitch":              {"formulation/milp"},
 	"hardware":                        {"spell"},
 	"hardware/cost":                   {"hardware", "model"},
 	"hardware/isa":                    {},
@@ -75,6 +76,7 @@ var mayImport = map[string][]string{
 	"scheduler/balance":               {"formulation/layering", "formulation/milp", "formulation/pipelining", "formulation/solve", "hardware", "hardware/pipeline", "hardware/server", "hardware/streams", "heuristics/mofang", "model", "model/network"},
 	"scheduler/explain":               {"hardware/isa", "hardware/sim", "heuristics/graphturbo", "model", "model/schedule", "scheduler", "scheduler/picture", "spell"},
 	"scheduler/issue":                 {"formulation/rcpsp", "hardware/isa"},
+	"scheduler/kernels":               {"formulation/milp", "formulation/stitch", "hardware/simt", "heuristics/astitch", "heuristics/tvm", "heuristics/xla", "model", "model/fusion", "model/grain", "model/network", "model/simplify", "spell"},
 	"scheduler/picture":               {"hardware/isa", "model/schedule", "plots", "scheduler"},
 	"spell":                           {},
 }
