@@ -162,8 +162,8 @@ func Readers(g *model.Graph, t model.TensorID) (readers []model.OpID, leaves boo
 func Library(g *model.Graph, m *simt.Machine, id model.OpID) Kernel {
 	op := g.Op(id)
 	k := Kernel{Library: true, Groups: []Group{{Ops: []model.OpID{id}, Dominant: id}}, Phases: 1}
-	for i, t := range op.Inputs {
-		k.ReadBytes += readBytes(g, op, i, g.Tensor(t))
+	for i := range op.Inputs {
+		k.ReadBytes += ReadBytes(g, op, i)
 	}
 	for _, t := range op.Outputs {
 		k.WriteBytes += g.Tensor(t).Bytes()

@@ -63,9 +63,10 @@ func WithinBlocks(g *model.Graph, op *model.Op, t model.TensorID, from, to simt.
 	return true
 }
 
-// readBytes is what op reads of input k: all that its outputs need, once; of a table
+// ReadBytes is what op reads of input k: all that its outputs need, once; of a table
 // that it gathers from, a row for each position.
-func readBytes(g *model.Graph, op *model.Op, k int, t *model.Tensor) int64 {
+func ReadBytes(g *model.Graph, op *model.Op, k int) int64 {
+	t := g.Tensor(op.Inputs[k])
 	if k == 0 && (op.Kind == "Gather" || op.Kind == "GatherElements") {
 		return min(t.Bytes(), g.Tensor(op.Outputs[0]).Bytes())
 	}
@@ -181,7 +182,7 @@ func (k *Kernel) Price(g *model.Graph, m *simt.Machine) bool {
 					order = append(order, root)
 				}
 				u.inside = inside
-				u.bytes = min(g.Tensor(root).Bytes(), u.bytes+readBytes(g, op, i, g.Tensor(t)))
+				u.bytes = min(g.Tensor(root).Bytes(), u.bytes+ReadBytes(g, op, i))
 				for _, l := range into[j] {
 					if inside && l.From == p && l.To == id {
 						u.regional = l.Scheme == Regional

@@ -1,0 +1,120 @@
+package kernels
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/hardware/simt"
+	"github.com/dsasched/dsasched/heuristics/astitch"
+	"github.com/dsasched/dsasched/heuristics/tvm"
+	"github.com/dsasched/dsasched/heuristics/xla"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/fusion"
+	"github.com/dsasched/dsasched/model/grain"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/simplify"
+	"github.com/dsasched/dsasched/spell"
+)
+
+// A Method makes kernels of a graph.
+type Method struct {
+	Name        string
+	Description string
+	run         func(ctx context.Context, g *model.Graph, m *simt.Machine, opt Options) (*Result, error)
+}
+
+// Options are settings of the methods. The zero value has the defaults.
+type Options struct {
+	// Solver makes the exact method solve integer programs; nil has it search.
+	Solver milp.Solver
+}
+
+// Result is a plan, and what the exact method knows of it.
+type Result struct {
+	*fusion.Plan
+	Exact *Exact `json:"exact,omitempty"`
+}
+
+var methods = []Method{
+	{"astitch", "AStitch: stitching scopes, dominants, adaptive mappings", rule(func(g *model.Graph, m *simt.Machine) (*fusion.Plan, error) {
+		return astitch.Stitch(g, m, astitch.SIMTOptions{})
+	})},
+	{"xla", "XLA: producers fused into consumers, no reduction in the middle", rule(func(g *model.Graph, m *simt.Machine) (*fusion.Plan, error) {
+		return xla.Fuse(g, m, xla.Options{})
+	})},
+	{"tvm", "TVM: operators fused with their post-dominators", rule(tvm.FuseSIMT)},
+	{"exact", "best kernels and schemes within AStitch's scopes, with proof", exact},
+	// The steps of AStitch's ablation between XLA and the whole method.
+	{"xla-mapping", "XLA's kernels with AStitch's mappings", rule(func(g *model.Graph, m *simt.Machine) (*fusion.Plan, error) {
+		return xla.Fuse(g, m, xla.Options{Adaptive: true})
+	})},
+	{"astitch-unmerged", "AStitch with every candidate dominant a group of its own", rule(func(g *model.Graph, m *simt.Machine) (*fusion.Plan, error) {
+		return astitch.Stitch(g, m, astitch.SIMTOptions{NoMerging: true})
+	})},
+	{"astitch-nearby", "AStitch without remote stitching", rule(func(g *model.Graph, m *simt.Machine) (*fusion.Plan, error) {
+		return astitch.Stitch(g, m, astitch.SIMTOptions{NoRemote: true})
+	})},
+}
+
+// Methods lists the methods.
+func Methods() []Method { return append([]Method(nil), methods...) }
+
+// MethodNames lists their names.
+func MethodNames() []string {
+	var names []string
+	for _, m := range methods {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+func rule(make func(*model.Graph, *simt.Machine) (*fusion.Plan, error)) func(context.Context, *model.Graph, *simt.Machine, Options) (*Result, error) {
+	return func(ctx context.Context, g *model.Graph, m *simt.Machine, _ Options) (*Result, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		p, err := make(g, m)
+		if err != nil {
+			return nil, err
+		}
+		return &Result{Plan: p}, nil
+	}
+}
+
+// Open reads a network of the zoo or an ONNX file, simplifies it and takes its operators
+// apart.
+func Open(name string, batch int64, opt network.Options) (*model.Graph, error) {
+	g, err := network.Raw(name, batch, opt)
+	if err != nil {
+		return nil, err
+	}
+	if g, _, err = simplify.Run(g); err != nil {
+		return nil, err
+	}
+	e, err := grain.Expand(g)
+	if err != nil {
+		return nil, err
+	}
+	if len(e.Graph.Ops) == 0 {
+		return nil, fmt.Errorf("%s: the network has no operators", name)
+	}
+	return e.Graph, nil
+}
+
+// Run makes kernels of a graph, which should be at the frameworks' grain, by the method
+// of that name.
+func Run(ctx context.Context, g *model.Graph, m *simt.Machine, method string, opt Options) (*Result, error) {
+	for _, x := range methods {
+		if x.Name == method {
+			r, err := x.run(ctx, g, m, opt)
+			if err != nil {
+				return nil, err
+			}
+			r.Method = method
+			return r, nil
+		}
+	}
+	return nil, fmt.Errorf("unknown method %q%s, expected one of %s", method, spell.Hint(method, MethodNames()), strings.Join(MethodNames(), ", "))
+}
