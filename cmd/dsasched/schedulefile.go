@@ -2,15 +2,11 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -28,45 +24,10 @@ func completeScheduleFile(_ *cobra.Command, args []string, _ string) ([]cobra.Co
 	return []cobra.Completion{"json"}, cobra.ShellCompDirectiveFilterFileExt
 }
 
-// openSchedule reads a schedule and finds its accelerator: the one that is asked for,
-// or the built-in one that the file names. The note is empty unless the accelerator
-// is another than the schedule was made for.
-func openSchedule(path, accelerator string) (f *schedulefile.File, spec *hardware.Spec, note string, err error) {
-	if f, err = schedulefile.Load(path); err != nil {
-		return nil, nil, "", err
-	}
-	name := accelerator
-	if name == "" {
-		name = f.Hardware.Name
-		if !slices.Contains(hardware.Presets(), name) {
-			return nil, nil, "", fmt.Errorf("%s: hardware.name: found %q, which is not built in: give --hardware with its file", path, name)
-		}
-	}
-	if spec, err = hardware.Load(name); err != nil {
-		return nil, nil, "", err
-	}
-	if was := f.Hardware.Fingerprint; was != "" && was != schedulefile.Fingerprint(spec) {
-		note = fmt.Sprintf("made for another accelerator, %s, or another description of it", f.Hardware.Name)
-	}
-	return f, spec, note, nil
-}
-
 func addScheduleHardware(cmd *cobra.Command) *string {
 	accelerator := cmd.Flags().String("hardware", "", "built-in accelerator or YAML `file` (default: the built-in one that the schedule names)")
 	completeFlag(cmd, "hardware", completeHardware)
 	return accelerator
-}
-
-type checkJSON struct {
-	File       string                   `json:"file"`
-	Hardware   string                   `json:"hardware"`
-	OK         bool                     `json:"ok"`
-	Violations []schedulefile.Violation `json:"violations"`
-	Schedules  int                      `json:"schedule_count"`
-	Groups     int                      `json:"group_count"`
-	Instances  int                      `json:"instances"`
-	MemoryPlan bool                     `json:"memory_plan"` // whether all schedules have one
-	Notes      []string                 `json:"notes"`
 }
 
 // violationsError makes the exit status that of a failure; what is wrong is on the
@@ -103,31 +64,15 @@ Exit status: 1 if a rule is broken.`,
 	asJSON := addJSON(cmd)
 	accelerator := addScheduleHardware(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		f, spec, note, err := openSchedule(args[0], *accelerator)
+		f, err := scheduler.Open(args[0], *accelerator)
 		if err != nil {
 			return err
 		}
-		machine, err := scheduler.MachineOf(f, spec)
+		a, err := f.Check()
 		if err != nil {
-			return fmt.Errorf("%s: hardware.level: %w", args[0], err)
+			return err
 		}
-		a := checkJSON{File: args[0], Hardware: spec.Name, Violations: schedulefile.Check(f, machine), Schedules: len(f.Schedules), MemoryPlan: true, Notes: []string{}}
-		a.OK = len(a.Violations) == 0
-		if a.OK {
-			a.Violations = []schedulefile.Violation{}
-		}
-		for i := range f.Schedules {
-			a.Groups += len(f.Schedules[i].Groups)
-			a.Instances += len(f.Schedules[i].Instances)
-			a.MemoryPlan = a.MemoryPlan && f.Schedules[i].Memory != nil
-		}
-		if note != "" {
-			a.Notes = append(a.Notes, note)
-		}
-		if !a.MemoryPlan {
-			a.Notes = append(a.Notes, "there is no memory plan; 'dsasched simulate' makes one")
-		}
-		if err := emit(cmd, *asJSON, a, a.write); err != nil {
+		if err := emit(cmd, *asJSON, a, func(b *bytes.Buffer) { writeChecked(b, a) }); err != nil {
 			return err
 		}
 		if !a.OK {
@@ -138,7 +83,7 @@ Exit status: 1 if a rule is broken.`,
 	return cmd
 }
 
-func (a checkJSON) write(b *bytes.Buffer) {
+func writeChecked(b *bytes.Buffer, a *scheduler.Checked) {
 	for _, v := range a.Violations {
 		fmt.Fprintf(b, "%s\n", printable(v.String()))
 	}
@@ -185,24 +130,9 @@ was made for, as far as it fits there.`,
 
 // restore simulates the schedule of a file.
 func restore(ctx context.Context, path, accelerator string) (schedulefile.Origin, *scheduler.Result, error) {
-	origin := schedulefile.Origin{}
-	f, spec, note, err := openSchedule(path, accelerator)
+	f, err := scheduler.Open(path, accelerator)
 	if err != nil {
-		return origin, nil, err
+		return schedulefile.Origin{}, nil, err
 	}
-	if f.Origin != nil {
-		origin = *f.Origin
-	}
-	origin.Model = cmp.Or(origin.Model, path)
-	r, err := scheduler.Restore(ctx, f, spec)
-	var bad *scheduler.ViolationsError
-	switch {
-	case errors.As(err, &bad):
-		err = fmt.Errorf("%s breaks a rule, see 'dsasched check': %w", path, err)
-	case err != nil:
-		err = fmt.Errorf("%s: %w", path, err)
-	case note != "":
-		r.Notes = append(r.Notes, note)
-	}
-	return origin, r, err
+	return f.Restore(ctx)
 }

@@ -149,7 +149,7 @@ func TestEditedSchedules(t *testing.T) {
 					t.Errorf("check says nothing of %q:\n%s", w, r.stdout)
 				}
 			}
-			v := decode[checkJSON](t, call(t, "check", "b.json", "--json").stdout)
+			v := decode[scheduler.Checked](t, call(t, "check", "b.json", "--json").stdout)
 			if v.OK || len(v.Violations) != strings.Count(r.stdout, "\n") {
 				t.Errorf("%d violations in JSON, %d lines of text", len(v.Violations), strings.Count(r.stdout, "\n"))
 			}
