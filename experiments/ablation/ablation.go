@@ -98,7 +98,7 @@ func (a ablation) plan() (*harness.Plan, error) {
 		}
 	}
 	p.Report = func(results []json.RawMessage) (*harness.Report, error) {
-		rows, err := harness.DecodeRows(results)
+		rows, err := harness.Decode[harness.Row](results)
 		if err != nil {
 			return nil, err
 		}

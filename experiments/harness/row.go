@@ -190,14 +190,16 @@ func Hash(v any) (string, error) {
 	return hash(data), nil
 }
 
-func DecodeRows(results []json.RawMessage) ([]Row, error) {
-	rows := make([]Row, len(results))
-	for i, r := range results {
-		if err := json.Unmarshal(r, &rows[i]); err != nil {
+// Decode reads the results of cells that are all of one type.
+func Decode[T any](results []json.RawMessage) ([]T, error) {
+	list := make([]T, len(results))
+	for i := range results {
+		err := json.Unmarshal(results[i], &list[i])
+		if err != nil {
 			return nil, fmt.Errorf("a result can't be read: %w", err)
 		}
 	}
-	return rows, nil
+	return list, nil
 }
 
 // OpenNetwork opens a network of the zoo in the precision of all experiments.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dsasched/dsasched/formulation/milp"
+	"golang.org/x/sync/errgroup"
 )
 
 // Options are the settings of Run. The zero value is good.
@@ -150,7 +151,7 @@ func (r *runner) experiment(ctx context.Context, e Experiment) error {
 		}
 		return own
 	}
-	results, err := r.cells(ctx, e.Name, p.Cells, stores, filepath.Join(dir, "timing.csv"))
+	results, err := r.finish(ctx, e.Name, p.Cells, stores, filepath.Join(dir, "timing.csv"))
 	if err != nil {
 		return err
 	}
@@ -178,128 +179,136 @@ func (r *runner) experiment(ctx context.Context, e Experiment) error {
 	return nil
 }
 
-// cells returns the results of all cells, from the store where they are there.
-func (r *runner) cells(ctx context.Context, name string, cells []Cell, stores func(Cell) *store, timingPath string) ([]json.RawMessage, error) {
-	results := make([]json.RawMessage, len(cells))
-	var missing []int
+// pass is one run over the cells of an experiment.
+type pass struct {
+	*runner
+	name    string
+	cells   []Cell
+	stores  func(Cell) *store
+	results []json.RawMessage
+	track   *tracker
+
+	mu     sync.Mutex
+	failed []error            // of each cell
+	times  map[string]float64 // by key, in seconds
+	done   int
+}
+
+// finish returns the results of all cells, from the store where they are there. Wall times
+// are kept in the file timing.
+func (r *runner) finish(ctx context.Context, name string, cells []Cell, stores func(Cell) *store, timing string) ([]json.RawMessage, error) {
+	p := &pass{runner: r, name: name, cells: cells, stores: stores, results: make([]json.RawMessage, len(cells)), failed: make([]error, len(cells))}
+	missing := p.load()
+	if len(missing) == 0 {
+		return p.results, nil
+	}
+	p.times = readTiming(timing)
+	p.track = NewTracker(name, p.done, len(cells), r.Progress)
+	if err := p.compute(ctx, missing); err != nil {
+		return nil, err
+	}
+	if err := writeTiming(timing, cells, p.times); err != nil {
+		return nil, err
+	}
+	switch {
+	case p.done == len(cells): // even if the context ended just now
+		return p.results, nil
+	case ctx.Err() != nil:
+		return nil, &InterruptedError{Experiment: name, Done: p.done, Total: len(cells), Out: r.Out, Err: ctx.Err()}
+	}
+	return nil, p.failure()
+}
+
+// load reads the finished cells and lists the others.
+func (p *pass) load() (missing []int) {
 	keys := map[string]bool{}
 	old := 0
-	for i, c := range cells {
+	for i, c := range p.cells {
 		if keys[c.Key] {
-			panic("experiments: " + name + " has two cells " + c.Key)
+			panic("harness: " + p.name + " has two cells " + c.Key)
 		}
 		keys[c.Key] = true
-		result, err := stores(c).load(c)
+		result, err := p.stores(c).load(c)
 		var stale *staleError
 		switch {
 		case err == nil:
-			results[i] = result
+			p.results[i] = result
 			continue
 		case errors.Is(err, os.ErrNotExist):
 		case errors.As(err, &stale):
 			old++
 		default:
-			fmt.Fprintf(r.Stderr, "%s: %v; it is computed anew\n", name, err)
+			fmt.Fprintf(p.Stderr, "%s: %v; it is computed anew\n", p.name, err)
 		}
 		missing = append(missing, i)
 	}
-	done := len(cells) - len(missing)
-	if done > 0 {
-		fmt.Fprintf(r.Stderr, "%s: %d of %d cells were finished before\n", name, done, len(cells))
+	p.done = len(p.cells) - len(missing)
+	if p.done > 0 {
+		fmt.Fprintf(p.Stderr, "%s: %d of %d cells were finished before\n", p.name, p.done, len(p.cells))
 	}
 	if old > 0 {
-		fmt.Fprintf(r.Stderr, "%s: %d of %d cells are of another build of the program and are computed anew\n", name, old, len(cells))
+		fmt.Fprintf(p.Stderr, "%s: %d of %d cells are of another build of the program and are computed anew\n", p.name, old, len(p.cells))
 	}
-	if len(missing) == 0 {
-		return results, nil
-	}
+	return missing
+}
 
-	// A failure to write stops the others: there is no room for their results either.
-	inner, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var (
-		mu       sync.Mutex
-		wg       sync.WaitGroup
-		failed   = make([]error, len(cells))
-		writeErr error
-		times    = readTiming(timingPath)
-		next     = make(chan int)
-		track    = NewTracker(name, done, len(cells), r.Progress)
-	)
-	for range min(r.Workers, len(missing)) {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			for i := range next {
-				c := cells[i]
-				begin := time.Now()
-				track.Start(c.Label)
-				result, err := Compute(inner, c)
-				if err == nil {
-					err = stores(c).save(c, result)
-				}
-				elapsed := time.Since(begin)
-				track.End(c.Label, err == nil)
-				mu.Lock()
-				var write *writeError
-				switch {
-				case errors.As(err, &write):
-					if writeErr == nil {
-						writeErr = err
-					}
-					cancel()
-				case err != nil:
-					failed[i] = err
-					if inner.Err() == nil {
-						fmt.Fprintf(r.Stderr, "%s: %s failed\n", name, c.Label)
-					}
-				default:
-					results[i] = result
-					times[c.Key] = elapsed.Seconds()
-					done++
-					if r.Progress == nil {
-						fmt.Fprintf(r.Stderr, "%s: %d/%d %s  %.1f s\n", name, done, len(cells), c.Label, elapsed.Seconds())
-					}
-				}
-				mu.Unlock()
-			}
-		}()
-	}
-feed:
+// compute computes and keeps cells, so many at a time. A failure to write ends it, since
+// there is no room for other results either, and is its error.
+func (p *pass) compute(ctx context.Context, missing []int) error {
+	g, inner := errgroup.WithContext(ctx)
+	g.SetLimit(p.Workers)
 	for _, i := range missing {
-		// A closed Done and a waiting worker are both ready: which one select takes is
-		// left to chance.
-		if inner.Err() != nil {
-			break
-		}
-		select {
-		case next <- i:
-		case <-inner.Done():
-			break feed
-		}
+		g.Go(func() error {
+			if inner.Err() != nil {
+				return nil
+			}
+			return p.one(inner, i)
+		})
 	}
-	close(next)
-	wg.Wait()
+	return g.Wait()
+}
 
-	if writeErr != nil {
-		return nil, writeErr
+// one computes a cell and takes down what becomes of it.
+func (p *pass) one(ctx context.Context, i int) error {
+	c := p.cells[i]
+	begin := time.Now()
+	p.track.Start(c.Label)
+	result, err := Compute(ctx, c)
+	if err == nil {
+		err = p.stores(c).save(c, result)
 	}
-	if err := writeTiming(timingPath, cells, times); err != nil {
-		return nil, err
+	elapsed := time.Since(begin).Seconds()
+	p.track.End(c.Label, err == nil)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var write *writeError
+	switch {
+	case errors.As(err, &write):
+		return err
+	case err != nil:
+		p.failed[i] = err
+		if ctx.Err() == nil {
+			fmt.Fprintf(p.Stderr, "%s: %s failed\n", p.name, c.Label)
+		}
+		return nil
 	}
-	if done == len(cells) {
-		return results, nil // even if the context ended just now
+	p.results[i], p.times[c.Key] = result, elapsed
+	p.done++
+	if p.Progress == nil {
+		fmt.Fprintf(p.Stderr, "%s: %d/%d %s  %.1f s\n", p.name, p.done, len(p.cells), c.Label, elapsed)
 	}
-	if ctx.Err() != nil {
-		return nil, &InterruptedError{Experiment: name, Done: done, Total: len(cells), Out: r.Out, Err: ctx.Err()}
-	}
+	return nil
+}
+
+// failure is the error of the first cell that failed, with the number of the others.
+func (p *pass) failure() error {
 	var first error
 	more := 0
-	for i, err := range failed {
+	for i, err := range p.failed {
 		switch {
 		case err == nil:
 		case first == nil:
-			first = fmt.Errorf("%s: %w", cells[i].Label, err)
+			first = fmt.Errorf("%s: %w", p.cells[i].Label, err)
 		default:
 			more++
 		}
@@ -307,7 +316,7 @@ feed:
 	if more > 0 {
 		first = fmt.Errorf("%w (and %d more cells failed)", first, more)
 	}
-	return nil, first
+	return first
 }
 
 // Compute runs a cell. Its result passes through JSON, so that it is the same as

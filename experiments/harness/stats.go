@@ -2,25 +2,10 @@ package harness
 
 import (
 	"cmp"
-	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/stat"
 )
-
-func Arithmetic(v []float64) float64 {
-	s := 0.0
-	for _, x := range v {
-		s += x
-	}
-	return s / float64(len(v))
-}
-
-func Geometric(v []float64) float64 {
-	s := 0.0
-	for _, x := range v {
-		s += math.Log(x)
-	}
-	return math.Exp(s / float64(len(v)))
-}
 
 // Factors are the larger over the smaller of each pair.
 func Factors(a, b []float64) []float64 {
@@ -32,33 +17,24 @@ func Factors(a, b []float64) []float64 {
 }
 
 // Spearman is the rank correlation of two lists; ties share their mean rank.
-func Spearman(a, b []float64) float64 {
-	ranks := func(v []float64) []float64 {
-		order := make([]int, len(v))
-		for i := range order {
-			order[i] = i
-		}
-		slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(v[i], v[j]) })
-		r := make([]float64, len(v))
-		for i := 0; i < len(order); {
-			j := i
-			for j < len(order) && v[order[j]] == v[order[i]] {
-				j++
-			}
-			for k := i; k < j; k++ {
-				r[order[k]] = float64(i+j-1) / 2
-			}
-			i = j
-		}
-		return r
+func Spearman(a, b []float64) float64 { return stat.Correlation(ranks(a), ranks(b), nil) }
+
+func ranks(v []float64) []float64 {
+	order := make([]int, len(v))
+	for i := range order {
+		order[i] = i
 	}
-	x, y := ranks(a), ranks(b)
-	mx, my := Arithmetic(x), Arithmetic(y)
-	var xy, xx, yy float64
-	for i := range x {
-		xy += (x[i] - mx) * (y[i] - my)
-		xx += (x[i] - mx) * (x[i] - mx)
-		yy += (y[i] - my) * (y[i] - my)
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(v[i], v[j]) })
+	r := make([]float64, len(v))
+	for i := 0; i < len(order); {
+		j := i
+		for j < len(order) && v[order[j]] == v[order[i]] {
+			j++
+		}
+		for k := i; k < j; k++ {
+			r[order[k]] = float64(i+j-1) / 2
+		}
+		i = j
 	}
-	return xy / math.Sqrt(xx*yy)
+	return r
 }

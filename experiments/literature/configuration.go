@@ -3,8 +3,8 @@ package literature
 import (
 	"strings"
 
-	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/scheduler"
+	"gonum.org/v1/gonum/stat"
 )
 
 // Configuration is one of the paper's ten, A to J, with the network that stands
@@ -69,8 +69,8 @@ func Means(of func(Configuration) float64) (all, plausible struct{ Arithmetic, G
 			p = append(p, v)
 		}
 	}
-	all.Arithmetic, all.Geometric = harness.Arithmetic(a), harness.Geometric(a)
-	plausible.Arithmetic, plausible.Geometric = harness.Arithmetic(p), harness.Geometric(p)
+	all.Arithmetic, all.Geometric = stat.Mean(a, nil), stat.GeometricMean(a, nil)
+	plausible.Arithmetic, plausible.Geometric = stat.Mean(p, nil), stat.GeometricMean(p, nil)
 	return all, plausible
 }
 

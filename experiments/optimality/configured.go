@@ -3,7 +3,6 @@ package optimality
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/literature"
@@ -45,11 +44,9 @@ func (e Configured[T]) Plan() (*harness.Plan, error) {
 			Run: func(ctx context.Context) (any, error) { return e.Run(ctx, src, spec, c) }})
 	}
 	p.Report = func(results []json.RawMessage) (*harness.Report, error) {
-		all := make([]T, len(results))
-		for i, r := range results {
-			if err := json.Unmarshal(r, &all[i]); err != nil {
-				return nil, fmt.Errorf("a result can't be read: %w", err)
-			}
+		all, err := harness.Decode[T](results)
+		if err != nil {
+			return nil, err
 		}
 		rep, err := e.Experiment.WriteRows(e.Hardware, func(b *harness.Document) error { return e.Report(all, b) }, nil)
 		if err != nil {

@@ -155,11 +155,9 @@ func (e growth) plan() (*harness.Plan, error) {
 		}
 	}
 	p.Report = func(results []json.RawMessage) (*harness.Report, error) {
-		all := make([][]growthPoint, len(results))
-		for i, r := range results {
-			if err := json.Unmarshal(r, &all[i]); err != nil {
-				return nil, fmt.Errorf("a result can't be read: %w", err)
-			}
+		all, err := harness.Decode[[]growthPoint](results)
+		if err != nil {
+			return nil, err
 		}
 		x := e.experiment()
 		rep, err := x.WriteRows("", func(b *harness.Document) error { return e.report(all, b) }, nil)
@@ -172,20 +170,26 @@ func (e growth) plan() (*harness.Plan, error) {
 			growthPoint
 		}
 		list := []solved{}
-		out := [][]string{{"family", "size", "instances", "method", "wall_time_s", "status", "cost", "bound"}}
 		for i, series := range all {
 			family, method := e.families[i/len(growthMethods())].name, growthMethods()[i%len(growthMethods())]
 			for _, q := range series {
 				list = append(list, solved{family, method, q})
-				out = append(out, []string{family, harness.Count(int64(q.Size)), harness.Count(int64(q.Instances)), method,
-					strconv.FormatFloat(q.Seconds, 'g', 4, 64), q.Status, harness.Exact(q.Cost), harness.Exact(q.Bound)})
 			}
 		}
 		data, err := json.MarshalIndent(list, "", "  ")
 		if err != nil {
 			return nil, err
 		}
-		rep.Replace(harness.File{Name: "growth.csv", Data: harness.CSVBytes(out)}, harness.File{Name: "growth.json", Data: append(data, '\n')})
+		rep.Replace(harness.File{Name: "growth.csv", Data: harness.CSV(list, []harness.Field[solved]{
+			{Name: "family", Of: func(s solved) any { return s.Family }},
+			{Name: "size", Of: func(s solved) any { return s.Size }},
+			{Name: "instances", Of: func(s solved) any { return s.Instances }},
+			{Name: "method", Of: func(s solved) any { return s.Method }},
+			{Name: "wall_time_s", Of: func(s solved) any { return strconv.FormatFloat(s.Seconds, 'g', 4, 64) }},
+			{Name: "status", Of: func(s solved) any { return s.Status }},
+			{Name: "cost", Of: func(s solved) any { return s.Cost }},
+			{Name: "bound", Of: func(s solved) any { return s.Bound }},
+		})}, harness.File{Name: "growth.json", Data: append(data, '\n')})
 		return rep, nil
 	}
 	return p, nil

@@ -107,13 +107,21 @@ func (e table4) measure(ctx context.Context, src network.Network, spec *hardware
 }
 
 func (e table4) files(all [][]schedulingTime) ([]harness.File, error) {
-	out := [][]string{{"model", "variant", "wall_time_s"}}
+	type timed struct {
+		model string
+		schedulingTime
+	}
+	var list []timed
 	for i, c := range e.configurations {
 		for _, t := range all[i] {
-			out = append(out, []string{c.Network, t.Variant, harness.Fixed(t.Seconds, 4)})
+			list = append(list, timed{c.Network, t})
 		}
 	}
-	return []harness.File{{Name: "table4.csv", Data: harness.CSVBytes(out)}}, nil
+	return []harness.File{{Name: "table4.csv", Data: harness.CSV(list, []harness.Field[timed]{
+		{Name: "model", Of: func(t timed) any { return t.model }},
+		{Name: "variant", Of: func(t timed) any { return t.Variant }},
+		{Name: "wall_time_s", Of: func(t timed) any { return harness.Fixed(t.Seconds, 4) }},
+	})}}, nil
 }
 
 func (e table4) report(all [][]schedulingTime, b *harness.Document) error {

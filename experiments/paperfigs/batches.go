@@ -48,7 +48,7 @@ func (e byBatch) plan() (*harness.Plan, error) {
 		}
 	}
 	p.Report = func(results []json.RawMessage) (*harness.Report, error) {
-		rows, err := harness.DecodeRows(results)
+		rows, err := harness.Decode[harness.Row](results)
 		if err != nil {
 			return nil, err
 		}

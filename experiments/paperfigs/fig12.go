@@ -159,11 +159,9 @@ func (f spilling) plan() (*harness.Plan, error) {
 		}
 	}
 	p.Report = func(results []json.RawMessage) (*harness.Report, error) {
-		runs := make([]spillRun, len(results))
-		for i := range runs {
-			if err := json.Unmarshal(results[i], &runs[i]); err != nil {
-				return nil, fmt.Errorf("a result can't be read: %w", err)
-			}
+		runs, err := harness.Decode[spillRun](results)
+		if err != nil {
+			return nil, err
 		}
 		return f.report(runs)
 	}
@@ -253,15 +251,24 @@ func (f spilling) report(runs []spillRun) (*harness.Report, error) {
 	if err := d.Figure("lifetimes", fmt.Sprintf("Lifetimes of values of %s around the step at which the LB is full", paper.Model), fig, err); err != nil {
 		return nil, err
 	}
-	csv := [][]string{{"model", "batches_per_cluster", "method", "spilled_to_gb", "spilled_to_ddr", "mean_lifetime_steps", "spilled_bytes", "moved_bytes", "parameters_again_bytes", "bound_bytes", "throughput_per_s"}}
-	for _, r := range runs {
-		bound := ""
-		if r.BoundBytes != nil {
-			bound = harness.Count(*r.BoundBytes)
-		}
-		csv = append(csv, []string{r.Model, harness.Count(r.PerCluster), r.Method, harness.Count(int64(r.ToGB)), harness.Count(int64(r.ToDDR)), harness.Exact(r.Lifetime), harness.Count(r.SpilledBytes), harness.Count(r.MovedBytes), harness.Count(r.AgainBytes), bound, harness.Exact(r.Throughput)})
-	}
-	d.File("spills.csv", harness.CSVBytes(csv))
+	d.File("spills.csv", harness.CSV(runs, []harness.Field[spillRun]{
+		{Name: "model", Of: func(r spillRun) any { return r.Model }},
+		{Name: "batches_per_cluster", Of: func(r spillRun) any { return r.PerCluster }},
+		{Name: "method", Of: func(r spillRun) any { return r.Method }},
+		{Name: "spilled_to_gb", Of: func(r spillRun) any { return r.ToGB }},
+		{Name: "spilled_to_ddr", Of: func(r spillRun) any { return r.ToDDR }},
+		{Name: "mean_lifetime_steps", Of: func(r spillRun) any { return r.Lifetime }},
+		{Name: "spilled_bytes", Of: func(r spillRun) any { return r.SpilledBytes }},
+		{Name: "moved_bytes", Of: func(r spillRun) any { return r.MovedBytes }},
+		{Name: "parameters_again_bytes", Of: func(r spillRun) any { return r.AgainBytes }},
+		{Name: "bound_bytes", Of: func(r spillRun) any {
+			if r.BoundBytes == nil {
+				return nil
+			}
+			return *r.BoundBytes
+		}},
+		{Name: "throughput_per_s", Of: func(r spillRun) any { return r.Throughput }},
+	}))
 	return d.Report(harness.Data{Data: runs})
 }
 

@@ -208,11 +208,9 @@ func (f crossing) plan() (*harness.Plan, error) {
 		p.Cells = append(p.Cells, c)
 	}
 	p.Report = func(results []json.RawMessage) (*harness.Report, error) {
-		runs := make([]crossRun, len(results))
-		for i := range runs {
-			if err := json.Unmarshal(results[i], &runs[i]); err != nil {
-				return nil, fmt.Errorf("a result can't be read: %w", err)
-			}
+		runs, err := harness.Decode[crossRun](results)
+		if err != nil {
+			return nil, err
 		}
 		return f.report(runs)
 	}
@@ -230,18 +228,30 @@ func (f crossing) report(runs []crossRun) (*harness.Report, error) {
 	t := harness.Table{Name: "blocks", Title: fmt.Sprintf("%s and %s in kernel %s of %s, %d images per cluster", f.blocks[0], f.blocks[1], instanceName(f.group, f.index), f.model, f.perCluster), Columns: []harness.Column{
 		{Name: "Variant", Text: true}, {Group: "Time (µs)", Name: "both blocks"}, {Group: "Time (µs)", Name: "added by\nthem"}, {Group: "Time (µs)", Name: "blocks\noverlap"},
 		{Group: "Time (µs)", Name: "two layers\nat once"}, {Group: "Time (µs)", Name: "two units on\ntwo layers"}, {Group: "Busy (%)", Name: "MME"}, {Group: "Busy (%)", Name: "VME"}}}
-	csv := [][]string{{"variant", "queue", "kind", "layer", "block", "start_s", "end_s"}}
+	type row struct {
+		variant string
+		crossCommand
+	}
+	var commands []row
 	for _, r := range runs {
 		t.Rows = append(t.Rows, []string{r.Variant, us(r.Seconds), us(r.Advance), us(max(0, r.OverlapEnd-r.OverlapStart)), us(r.LayersAtOnce), us(r.UnitsAtOnce),
 			harness.Percent(r.MatrixBusy / r.Seconds), harness.Percent(r.VectorBusy / r.Seconds)})
 		for _, c := range r.Commands {
-			csv = append(csv, []string{r.Variant, c.Queue, c.Kind, c.Layer, harness.Count(int64(c.Block)), harness.Exact(c.Start), harness.Exact(c.End)})
+			commands = append(commands, row{r.Variant, c})
 		}
 	}
 	if err := d.Table(t); err != nil {
 		return nil, err
 	}
-	d.File("commands.csv", harness.CSVBytes(csv))
+	d.File("commands.csv", harness.CSV(commands, []harness.Field[row]{
+		{Name: "variant", Of: func(c row) any { return c.variant }},
+		{Name: "queue", Of: func(c row) any { return c.Queue }},
+		{Name: "kind", Of: func(c row) any { return c.Kind }},
+		{Name: "layer", Of: func(c row) any { return c.Layer }},
+		{Name: "block", Of: func(c row) any { return c.Block }},
+		{Name: "start_s", Of: func(c row) any { return c.Start }},
+		{Name: "end_s", Of: func(c row) any { return c.End }},
+	}))
 	without, with := runs[0], runs[1]
 	d.Claim("Loads of a layer hidden behind an earlier layer", "yes, across layers and blocks", fmt.Sprintf("two layers at once for %s of %s µs (without: %s of %s)",
 		us(with.LayersAtOnce), us(with.Seconds), us(without.LayersAtOnce), us(without.Seconds)), harness.Agreement(with.LayersAtOnce > without.LayersAtOnce))

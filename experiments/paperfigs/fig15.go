@@ -7,6 +7,7 @@ import (
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/literature"
 	"github.com/dsasched/dsasched/plots"
+	"gonum.org/v1/gonum/stat"
 )
 
 // fig15 is the performance breakdown on all configurations.
@@ -75,7 +76,7 @@ func reportFig15(rows gridRows, b *harness.Document) error {
 	b.Note("The text gives %.2f, %.2f and %.2f without saying over what: the notes read each as a gain over the variant before, the slides over variant 1. The notes' product, %.1f, exceeds the whole speedup over TVM, %.2f; in the slides' reading variant 4 would be slower than variant 3, and variant 3 slower than variant 2.",
 		literature.MeanL1.Value, literature.MeanOrder.Value, literature.MeanCross.Value, product, literature.MeanSpeedup.Value)
 	fits := "notes"
-	if harness.Geometric(errors["slides"]) < harness.Geometric(errors["notes"]) {
+	if stat.GeometricMean(errors["slides"], nil) < stat.GeometricMean(errors["notes"], nil) {
 		fits = "slides"
 	}
 	l1, _ := literature.Means(over("l1", "llb"))
@@ -86,7 +87,7 @@ func reportFig15(rows gridRows, b *harness.Document) error {
 		}
 	}
 	b.Note("Of variants 3 and 4 the reading of the %s is the nearer: they are off by a factor of %.2f (geometric mean) in the notes' and of %.2f in the slides'. Faster here in the mean than the variant before: %s. Variant 2, which both read alike, is %.2f times the published gain.",
-		fits, harness.Geometric(errors["notes"]), harness.Geometric(errors["slides"]), listed(faster), l1.Arithmetic/literature.MeanL1.Value)
+		fits, stat.GeometricMean(errors["notes"], nil), stat.GeometricMean(errors["slides"], nil), listed(faster), l1.Arithmetic/literature.MeanL1.Value)
 	first := over("llb", "llb")
 	// The slides' reading is of this axis.
 	var marks []plots.GroupMark

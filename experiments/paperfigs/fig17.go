@@ -177,11 +177,9 @@ func (f stageUse) plan() (*harness.Plan, error) {
 		})
 	}
 	p.Report = func(results []json.RawMessage) (*harness.Report, error) {
-		runs := make([]stageRun, len(results))
-		for i, r := range results {
-			if err := json.Unmarshal(r, &runs[i]); err != nil {
-				return nil, fmt.Errorf("a result can't be read: %w", err)
-			}
+		runs, err := harness.Decode[stageRun](results)
+		if err != nil {
+			return nil, err
 		}
 		return f.report(runs)
 	}
@@ -201,7 +199,6 @@ func (f stageUse) report(runs []stageRun) (*harness.Report, error) {
 			t.Columns = append(t.Columns, harness.Column{Group: group, Name: display[r.Variant]})
 		}
 	}
-	out := [][]string{{"model", "batch", "variant", "batches_per_cluster", "stage", "time_s", "time_share", "macs", "mme_utilization", "vme_utilization"}}
 	for i, first := range runs[0].Rows {
 		line := []string{first.Stage}
 		for _, of := range []func(stageRow) string{
@@ -212,11 +209,6 @@ func (f stageUse) report(runs []stageRun) (*harness.Report, error) {
 			}
 		}
 		t.Rows = append(t.Rows, line)
-	}
-	for _, r := range runs {
-		for _, s := range r.Rows {
-			out = append(out, []string{c.Network, harness.Count(c.BatchSize), r.Variant, harness.Count(r.Chunk), s.Stage, harness.Exact(s.Seconds), harness.Exact(s.Share), harness.Count(s.MACs), harness.Exact(s.MME), harness.Exact(s.VME)})
-		}
 	}
 	if err := d.Table(t); err != nil {
 		return nil, err
@@ -256,12 +248,33 @@ func (f stageUse) report(runs []stageRun) (*harness.Report, error) {
 	if err := d.Figure("utilization", "Utilisation by stage", fig, err); err != nil {
 		return nil, err
 	}
-	rep, err := d.Report(harness.Data{Data: runs})
-	if err != nil {
-		return nil, err
+	d.File("fig17.csv", f.csv(runs))
+	return d.Report(harness.Data{Data: runs})
+}
+
+func (f stageUse) csv(runs []stageRun) []byte {
+	type row struct {
+		stageRun
+		stageRow
 	}
-	rep.Files = append(rep.Files, harness.File{Name: "fig17.csv", Data: harness.CSVBytes(out)})
-	return rep, nil
+	var list []row
+	for _, r := range runs {
+		for _, s := range r.Rows {
+			list = append(list, row{r, s})
+		}
+	}
+	return harness.CSV(list, []harness.Field[row]{
+		{Name: "model", Of: func(row) any { return f.configuration.Network }},
+		{Name: "batch", Of: func(row) any { return f.configuration.BatchSize }},
+		{Name: "variant", Of: func(r row) any { return r.Variant }},
+		{Name: "batches_per_cluster", Of: func(r row) any { return r.Chunk }},
+		{Name: "stage", Of: func(r row) any { return r.Stage }},
+		{Name: "time_s", Of: func(r row) any { return r.Seconds }},
+		{Name: "time_share", Of: func(r row) any { return r.Share }},
+		{Name: "macs", Of: func(r row) any { return r.MACs }},
+		{Name: "mme_utilization", Of: func(r row) any { return r.MME }},
+		{Name: "vme_utilization", Of: func(r row) any { return r.VME }},
+	})
 }
 
 // Fig17 is the utilisation by stage.

@@ -240,7 +240,7 @@ func (f fourStages) plan() (*harness.Plan, error) {
 				return nil, fmt.Errorf("a result can't be read: %w", err)
 			}
 		}
-		rows, err := harness.DecodeRows(results[len(orders):])
+		rows, err := harness.Decode[harness.Row](results[len(orders):])
 		if err != nil {
 			return nil, err
 		}

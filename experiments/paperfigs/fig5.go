@@ -167,11 +167,9 @@ func (f merging) plan() (*harness.Plan, error) {
 		p.Cells = append(p.Cells, c)
 	}
 	p.Report = func(results []json.RawMessage) (*harness.Report, error) {
-		runs := make([]mergeRun, len(results))
-		for i := range runs {
-			if err := json.Unmarshal(results[i], &runs[i]); err != nil {
-				return nil, fmt.Errorf("a result can't be read: %w", err)
-			}
+		runs, err := harness.Decode[mergeRun](results)
+		if err != nil {
+			return nil, err
 		}
 		return f.report(runs)
 	}

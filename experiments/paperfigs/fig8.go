@@ -157,11 +157,9 @@ func (f joining) plan() (*harness.Plan, error) {
 		p.Cells = append(p.Cells, c)
 	}
 	p.Report = func(results []json.RawMessage) (*harness.Report, error) {
-		runs := make([]joinRun, len(results))
-		for i := range runs {
-			if err := json.Unmarshal(results[i], &runs[i]); err != nil {
-				return nil, fmt.Errorf("a result can't be read: %w", err)
-			}
+		runs, err := harness.Decode[joinRun](results)
+		if err != nil {
+			return nil, err
 		}
 		return f.report(runs)
 	}
@@ -170,6 +168,25 @@ func (f joining) plan() (*harness.Plan, error) {
 
 // joinKinds are all kinds, in the order of the paper.
 var joinKinds = []schedule.JoinKind{schedule.Concat, schedule.SplitOp, schedule.Copy, schedule.Redistribute}
+
+// listedJoin is a join with the names that it goes by.
+type listedJoin struct {
+	model, consumer, from string
+	joinOp
+}
+
+var joinFields = []harness.Field[listedJoin]{
+	{Name: "model", Of: func(j listedJoin) any { return j.model }},
+	{Name: "consumer", Of: func(j listedJoin) any { return j.consumer }},
+	{Name: "tensor", Of: func(j listedJoin) any { return j.Tensor }},
+	{Name: "kind", Of: func(j listedJoin) any { return j.Kind }},
+	{Name: "from", Of: func(j listedJoin) any { return j.from }},
+	{Name: "moved_bytes", Of: func(j listedJoin) any { return j.Bytes }},
+	{Name: "have", Of: func(j listedJoin) any { return bindingText(j.Have) }},
+	{Name: "want", Of: func(j listedJoin) any { return bindingText(j.Want) }},
+	{Name: "binding", Of: func(j listedJoin) any { return bindingText(j.Binding) }},
+	{Name: "why", Of: func(j listedJoin) any { return j.Why }},
+}
 
 func (f joining) report(runs []joinRun) (*harness.Report, error) {
 	d := harness.NewDocument(f.experiment())
@@ -193,7 +210,7 @@ func (f joining) report(runs []joinRun) (*harness.Report, error) {
 	if err := d.Table(totals); err != nil {
 		return nil, err
 	}
-	csv := [][]string{{"model", "consumer", "tensor", "kind", "from", "moved_bytes", "have", "want", "binding", "why"}}
+	var all []listedJoin
 	for i, r := range runs {
 		what := "all"
 		if i == 1 {
@@ -206,8 +223,7 @@ func (f joining) report(runs []joinRun) (*harness.Report, error) {
 			for _, p := range j.From {
 				from = append(from, r.Instances[p].Name)
 			}
-			csv = append(csv, []string{r.Model, r.Instances[j.Consumer].Name, j.Tensor, j.Kind, strings.Join(from, " "), harness.Count(j.Bytes),
-				bindingText(j.Have), bindingText(j.Want), bindingText(j.Binding), j.Why})
+			all = append(all, listedJoin{r.Model, r.Instances[j.Consumer].Name, strings.Join(from, " "), j})
 			if i == 0 || r.Instances[j.Consumer].Group < f.groups {
 				t.Rows = append(t.Rows, []string{r.Instances[j.Consumer].Name, j.Tensor, j.Kind, strings.Join(from, " "), mebibytes(j.Bytes), j.Why})
 			}
@@ -216,7 +232,7 @@ func (f joining) report(runs []joinRun) (*harness.Report, error) {
 			return nil, err
 		}
 	}
-	d.File("joins.csv", harness.CSVBytes(csv))
+	d.File("joins.csv", harness.CSV(all, joinFields))
 
 	example, network := runs[0], runs[1]
 	n, moved := number(example, schedule.Concat)

@@ -65,7 +65,7 @@ func (g grid) plan() (*harness.Plan, error) {
 		}
 	}
 	p.Report = func(results []json.RawMessage) (*harness.Report, error) {
-		rows, err := harness.DecodeRows(results)
+		rows, err := harness.Decode[harness.Row](results)
 		if err != nil {
 			return nil, err
 		}

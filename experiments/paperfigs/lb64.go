@@ -16,6 +16,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
+	"gonum.org/v1/gonum/stat"
 )
 
 // localBuffers asks which size of the LB the paper's results can be of: it gives the
@@ -209,7 +210,7 @@ func (r lbResults) meanRatio(to, from string) (float64, int) {
 	if len(list) == 0 {
 		return 0, 0
 	}
-	return harness.Arithmetic(list), len(list)
+	return stat.Mean(list, nil), len(list)
 }
 
 // hits counts the cells of Table 3 of a method within 20 % of the published.

@@ -10,6 +10,7 @@ import (
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/literature"
 	"github.com/dsasched/dsasched/hardware"
+	"gonum.org/v1/gonum/stat"
 )
 
 // The bootstrap of rank correlations.
@@ -82,7 +83,7 @@ func rankTable(rows gridRows) (harness.Table, []harness.Line) {
 		if low, high, ok := spearmanInterval(ours, published); ok {
 			rank, interval = harness.Fixed(harness.Spearman(ours, published), 2), harness.Fixed(low, 2)+" to "+harness.Fixed(high, 2)
 		}
-		e := harness.Geometric(harness.Factors(ours, published))
+		e := stat.GeometricMean(harness.Factors(ours, published), nil)
 		t.Rows = append(t.Rows, []string{set.name, harness.Count(int64(len(ours))), harness.Fixed(e, 2), fmt.Sprintf("%d of %d", within, len(ours)), rank, interval})
 		lines = append(lines, harness.Line{What: "geometric mean of the error of TVM's throughputs, " + set.name, Unit: "x", Published: 1, Ours: e,
 			Calibration: strings.HasPrefix(set.name, "calibration"),

@@ -7,6 +7,7 @@ import (
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/literature"
 	"github.com/dsasched/dsasched/hardware"
+	"gonum.org/v1/gonum/stat"
 )
 
 // What the simulated rows themselves tell about a published number that ours misses. Each
@@ -52,8 +53,8 @@ func reasonGain(rows gridRows, to, from string, published float64) string {
 		}
 	}
 	s := fmt.Sprintf("from %.2f (%s) to %.2f (%s)", low, least.Label, high, greatest.Label)
-	if len(most) == len(literature.Configurations()) && harness.Arithmetic(most) < published {
-		s += fmt.Sprintf("; the lower bounds of the programs of %s allow %.2f at most", to, harness.Arithmetic(most))
+	if len(most) == len(literature.Configurations()) && stat.Mean(most, nil) < published {
+		s += fmt.Sprintf("; the lower bounds of the programs of %s allow %.2f at most", to, stat.Mean(most, nil))
 	}
 	return s
 }

@@ -177,11 +177,9 @@ func (t timeline) plan() (*harness.Plan, error) {
 		}
 	}
 	p.Report = func(results []json.RawMessage) (*harness.Report, error) {
-		runs := make([]recorded, len(results))
-		for i := range runs {
-			if err := json.Unmarshal(results[i], &runs[i]); err != nil {
-				return nil, fmt.Errorf("a result can't be read: %w", err)
-			}
+		runs, err := harness.Decode[recorded](results)
+		if err != nil {
+			return nil, err
 		}
 		return t.report(list, spec, runs)
 	}

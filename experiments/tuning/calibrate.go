@@ -2,17 +2,16 @@ package tuning
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
-	"sync"
 
 	"github.com/dsasched/dsasched/experiments/literature"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
+	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/optimize"
 )
 
@@ -222,22 +221,17 @@ func (c *Calibrator) Residuals(ctx context.Context, x []float64) ([]CalibrationF
 		return nil, 0, err
 	}
 	throughput := make([]float64, len(c.runs))
-	errs := make([]error, len(c.runs))
-	var wg sync.WaitGroup
+	g, inner := errgroup.WithContext(ctx)
 	for i, r := range c.runs {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			again, err := r.On(ctx, spec)
-			if err != nil {
-				errs[i] = err
-				return
+		g.Go(func() error {
+			again, err := r.On(inner, spec)
+			if err == nil {
+				throughput[i] = again.ThroughputPerSecond()
 			}
-			throughput[i] = again.ThroughputPerSecond()
-		}()
+			return err
+		})
 	}
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
+	if err := g.Wait(); err != nil {
 		return nil, 0, err
 	}
 	figures := append([]CalibrationFigure(nil), c.figures...)

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware"
@@ -18,6 +17,7 @@ import (
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/spell"
+	"golang.org/x/sync/errgroup"
 )
 
 // An Axis is one setting of a grid with the values that it takes, as text.
@@ -332,8 +332,7 @@ type ExploreOptions struct {
 
 // Explore schedules and simulates all points. Those where no schedule fits or a
 // value can't be are results too. Results are in the order of the points. If ctx
-// ends, they are those that were finished, with ctx's error; what still runs is
-// left alone and has nowhere to write.
+// ends, they are those that were finished, with ctx's error.
 func (p *Plan) Explore(ctx context.Context, opt ExploreOptions) ([]Explored, error) {
 	if opt.Workers < 0 {
 		return nil, fmt.Errorf("workers is %d, expected 0 or more", opt.Workers)
@@ -342,57 +341,32 @@ func (p *Plan) Explore(ctx context.Context, opt ExploreOptions) ([]Explored, err
 		opt.Workers = runtime.GOMAXPROCS(0)
 	}
 	track := harness.NewTracker("", 0, len(p.points), opt.Progress)
-	type answer struct {
-		i int
-		e Explored
-	}
-	next, answers := make(chan int), make(chan answer, len(p.points))
-	var wg sync.WaitGroup
-	for range min(opt.Workers, len(p.points)) {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			for i := range next {
-				label := p.label(i)
-				track.Start(label)
-				e := p.points[i].run(ctx)
-				track.End(label, ctx.Err() == nil)
-				if ctx.Err() == nil {
-					answers <- answer{i, e}
-				}
-			}
-		}()
-	}
-	go func() {
-		defer close(next)
-		for i := range p.points {
-			select {
-			case next <- i:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	all := make(chan struct{})
-	go func() { wg.Wait(); close(all) }()
-	select {
-	case <-all:
-	case <-ctx.Done():
-	}
 	found := make([]*Explored, len(p.points))
-	done := 0
-	for range len(answers) {
-		a := <-answers
-		found[a.i] = &a.e
-		done++
+	var g errgroup.Group
+	g.SetLimit(opt.Workers)
+	for i := range p.points {
+		g.Go(func() error {
+			if ctx.Err() != nil {
+				return nil
+			}
+			label := p.label(i)
+			track.Start(label)
+			e := p.points[i].run(ctx)
+			track.End(label, ctx.Err() == nil)
+			if ctx.Err() == nil {
+				found[i] = &e
+			}
+			return nil
+		})
 	}
+	_ = g.Wait() // a point's error is a result
 	var list []Explored
 	for _, e := range found {
 		if e != nil {
 			list = append(list, *e)
 		}
 	}
-	if done < len(p.points) {
+	if len(list) < len(found) {
 		return list, ctx.Err()
 	}
 	return list, nil
@@ -479,27 +453,26 @@ func (p *Plan) JSONLines(list []Explored) ([]byte, error) {
 // CSV has a header, a column per axis, and the numbers, which are empty where there
 // is no schedule.
 func (p *Plan) CSV(list []Explored) []byte {
-	var head []string
-	for _, a := range p.Axes {
-		head = append(head, a.Key)
+	var own []harness.Field[Explored]
+	names := ""
+	for i, a := range p.Axes {
+		names += a.Key + " "
+		own = append(own, harness.Field[Explored]{Name: a.Key, Of: func(e Explored) any { return e.Values[i] }})
 	}
-	axes := len(head)
-	head = append(head, "used_chunk", "throughput_per_s", "latency_s", "lower_bound_s", "mme_utilization", "vme_utilization",
-		"ddr_moved_bytes", "llb_moved_bytes", "l1_moved_bytes", "llb_peak_bytes", "l1_peak_bytes_per_core",
-		"compute_s", "move_s", "launch_s", "idle_s", "limited_by", "limit_share", "error")
-	rows := [][]string{head}
-	for _, e := range list {
-		row := slices.Clone(e.Values)
-		if r := e.Row; r != nil {
-			row = append(row, harness.Count(r.BatchesPerCluster), harness.Exact(r.ThroughputPerSecond), harness.Exact(r.LatencySeconds), harness.Exact(r.LowerBoundSeconds),
-				harness.Exact(r.MMEUtilization), harness.Exact(r.VMEUtilization), harness.Count(r.MovedBytes.DDR), harness.Count(r.MovedBytes.LLB), harness.Count(r.MovedBytes.L1),
-				harness.Count(r.PeakLLBBytes), harness.Count(r.PeakL1CoreBytes), harness.Exact(r.Time.ComputeSeconds), harness.Exact(r.Time.MoveSeconds),
-				harness.Exact(r.Time.LaunchSeconds), harness.Exact(r.Time.IdleSeconds), e.LimitedBy, harness.Exact(e.LimitShare), "")
-		} else {
-			row = append(row, make([]string, len(head)-axes)...)
-			row[len(row)-1] = e.Err
+	fields := harness.RowFields(func(e Explored) harness.Row { return *e.Row }, names+
+		"used_chunk throughput_per_s latency_s lower_bound_s mme_utilization vme_utilization ddr_moved_bytes llb_moved_bytes l1_moved_bytes llb_peak_bytes l1_peak_bytes_per_core "+
+		"compute_s move_s launch_s idle_s limited_by limit_share error", append(own,
+		harness.Field[Explored]{Name: "used_chunk", Of: func(e Explored) any { return e.Row.BatchesPerCluster }},
+		harness.Field[Explored]{Name: "limited_by", Of: func(e Explored) any { return e.LimitedBy }},
+		harness.Field[Explored]{Name: "limit_share", Of: func(e Explored) any { return e.LimitShare }},
+		harness.Field[Explored]{Name: "error", Of: func(e Explored) any { return e.Err }})...)
+	for i, f := range fields[len(p.Axes) : len(fields)-1] {
+		fields[len(p.Axes)+i].Of = func(e Explored) any {
+			if e.Row == nil {
+				return nil
+			}
+			return f.Of(e)
 		}
-		rows = append(rows, row)
 	}
-	return harness.CSVBytes(rows)
+	return harness.CSV(list, fields)
 }

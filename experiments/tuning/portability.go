@@ -177,7 +177,7 @@ func (p portability) plan() (*harness.Plan, error) {
 		}
 	}
 	pl.Report = func(results []json.RawMessage) (*harness.Report, error) {
-		rows, err := harness.DecodeRows(results)
+		rows, err := harness.Decode[harness.Row](results)
 		if err != nil {
 			return nil, err
 		}

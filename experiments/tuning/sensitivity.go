@@ -12,6 +12,7 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
+	"gonum.org/v1/gonum/stat"
 )
 
 // sensitivity is what the headline figures become when each fitted constant is halved
@@ -172,17 +173,31 @@ func (s sensitivity) plan() (*harness.Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		out := [][]string{{"model", "variant", "constant", "value", "throughput_per_s"}}
+		type turned struct {
+			sensitivityCell
+			turn int
+		}
+		var points []turned
 		for _, c := range cells {
-			for i, t := range list {
-				constant, value := "", ""
-				if t.constant >= 0 {
-					constant, value = Constants()[t.constant].Name, Constants()[t.constant].text(harness.Round(t.value))
-				}
-				out = append(out, []string{c.Model, c.Variant, constant, value, harness.Exact(c.Throughput[i])})
+			for i := range list {
+				points = append(points, turned{c, i})
 			}
 		}
-		rep.Replace(harness.File{Name: "sensitivity.csv", Data: harness.CSVBytes(out)})
+		constant := func(of func(Constant, turn) string) func(turned) any {
+			return func(p turned) any {
+				if t := list[p.turn]; t.constant >= 0 {
+					return of(Constants()[t.constant], t)
+				}
+				return nil
+			}
+		}
+		rep.Replace(harness.File{Name: "sensitivity.csv", Data: harness.CSV(points, []harness.Field[turned]{
+			{Name: "model", Of: func(p turned) any { return p.Model }},
+			{Name: "variant", Of: func(p turned) any { return p.Variant }},
+			{Name: "constant", Of: constant(func(k Constant, _ turn) string { return k.Name })},
+			{Name: "value", Of: constant(func(k Constant, t turn) string { return k.text(harness.Round(t.value)) })},
+			{Name: "throughput_per_s", Of: func(p turned) any { return p.Throughput[p.turn] }},
+		})})
 		return rep, nil
 	}
 	return p, nil
@@ -206,7 +221,7 @@ func (s sensitivity) headlines(configurations []literature.Configuration, at fun
 			for _, c := range configurations {
 				v = append(v, at(c, to, turn)/at(c, from, turn))
 			}
-			return harness.Arithmetic(v)
+			return stat.Mean(v, nil)
 		}
 	}
 	list := []headline{
@@ -226,7 +241,7 @@ func (s sensitivity) headlines(configurations []literature.Configuration, at fun
 		return ours, published
 	}
 	list = append(list, headline{"rank correlation of TVM's throughputs", "", 0, func(turn int) float64 { return harness.Spearman(tvm(turn, false)) }, "at least 0.8", func(v float64) bool { return v >= 0.8 }})
-	list = append(list, headline{"error of TVM's throughputs, without D and H (factor)", "×", 0, func(turn int) float64 { return harness.Geometric(harness.Factors(tvm(turn, true))) }, "at most 1.5", func(v float64) bool { return v <= 1.5 }})
+	list = append(list, headline{"error of TVM's throughputs, without D and H (factor)", "×", 0, func(turn int) float64 { return stat.GeometricMean(harness.Factors(tvm(turn, true)), nil) }, "at most 1.5", func(v float64) bool { return v <= 1.5 }})
 	return list
 }
 

@@ -172,29 +172,34 @@ func (s sweep) plan() (*harness.Plan, error) {
 		}
 	}
 	p.Report = func(results []json.RawMessage) (*harness.Report, error) {
-		points := make([]sweepPoint, len(results))
-		for i, r := range results {
-			if err := json.Unmarshal(r, &points[i]); err != nil {
-				return nil, fmt.Errorf("a result can't be read: %w", err)
-			}
+		points, err := harness.Decode[sweepPoint](results)
+		if err != nil {
+			return nil, err
 		}
 		rep, err := s.experiment().WriteRows(s.hardware, func(b *harness.Document) error { return s.report(points, b) }, nil)
 		if err != nil {
 			return nil, err
 		}
-		// The rows of this experiment are points.
-		out := [][]string{{"model", "knob", "factor", "value", "unit", "tvm_per_s", "graphturbo_per_s", "speedup", "error"}}
-		for _, q := range points {
-			out = append(out, []string{q.Model, q.Knob, harness.Exact(q.Factor), harness.Exact(q.Value), q.Unit, harness.Exact(q.TVM), harness.Exact(q.GraphTurbo), harness.Exact(q.speedup()), q.Error})
-		}
 		data, err := json.MarshalIndent(points, "", "  ")
 		if err != nil {
 			return nil, err
 		}
-		rep.Replace(harness.File{Name: "sweep.csv", Data: harness.CSVBytes(out)}, harness.File{Name: "sweep.json", Data: append(data, '\n')})
+		rep.Replace(harness.File{Name: "sweep.csv", Data: harness.CSV(points, sweepFields)}, harness.File{Name: "sweep.json", Data: append(data, '\n')})
 		return rep, nil
 	}
 	return p, nil
+}
+
+var sweepFields = []harness.Field[sweepPoint]{
+	{Name: "model", Of: func(p sweepPoint) any { return p.Model }},
+	{Name: "knob", Of: func(p sweepPoint) any { return p.Knob }},
+	{Name: "factor", Of: func(p sweepPoint) any { return p.Factor }},
+	{Name: "value", Of: func(p sweepPoint) any { return p.Value }},
+	{Name: "unit", Of: func(p sweepPoint) any { return p.Unit }},
+	{Name: "tvm_per_s", Of: func(p sweepPoint) any { return p.TVM }},
+	{Name: "graphturbo_per_s", Of: func(p sweepPoint) any { return p.GraphTurbo }},
+	{Name: "speedup", Of: func(p sweepPoint) any { return p.speedup() }},
+	{Name: "error", Of: func(p sweepPoint) any { return p.Error }},
 }
 
 // speedup is 0 where one of the two does not fit.

@@ -26,8 +26,8 @@ func example(recording []byte) *Report {
 		Title: "A <report>", Preface: []string{"First & last."},
 		Headlines: []Headline{{Experiment: "one", What: "Speed <up>", Unit: "×", Published: "11.15", Ours: "7.5", Verdict: "direction only", Words: "less"}},
 		Leads:     []Lead{{Experiment: "two", Title: "Gaps", Sentence: "Of 5, 3 <are> best.", Figure: Figure{"a", "two/a.svg", []byte(drawing)}}},
-		Verdicts: []string{"reproduced within 20 %", "within a factor of two", "direction only", "not reproduced", "as in the paper", "differs"},
-		Summary:  Table{Columns: []string{"Experiment", "reproduced within 20 %"}, Rows: [][]string{{"one", "1"}}, Numbers: true},
+		Verdicts:  []string{"reproduced within 20 %", "within a factor of two", "direction only", "not reproduced", "as in the paper", "differs"},
+		Summary:   Table{Columns: []string{"Experiment", "reproduced within 20 %"}, Rows: [][]string{{"one", "1"}}, Numbers: true},
 		Lines: []Line{
 			{Experiment: "one", What: "throughput <b>", Unit: "images/s", Published: Number("100", 100), Ours: Number("110", 110), Ratio: Number("1.10", 1.1), Error: Number("+10.0", 10), Verdict: "reproduced within 20 %", Remark: "why not"},
 			{Experiment: "one", What: "latency", Unit: "ms", Published: Number("9", 9), Ours: Number("30", 30), Ratio: Number("3.33", 3.333), Error: Number("+233.3", 233.3), Verdict: "not reproduced"},
