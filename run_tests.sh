@@ -32,10 +32,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 
 staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-# Packages whose tests are too slow under the race detector; they are tested
-# without it. Patterns as for go list. The pipeline of scheduler starts no
-# goroutine; experiments, which runs it in parallel, is tested with the detector.
-no_race=(./scheduler)
+# Packages that start no goroutine and share nothing that changes are tested without the
+# race detector, which takes 5 to 15 times as long; experiments and cmd, which run them in
+# parallel, are tested with it. Patterns as for go list.
+no_race=(./scheduler ./model/... ./hardware/... ./heuristics/... ./plots ./spell)
 
 step() { printf '\n== %s\n' "$*"; }
 

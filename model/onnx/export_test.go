@@ -80,6 +80,9 @@ func difference(a, b *model.Graph) string {
 		if in, out := names(a, x.Outputs), names(b, y.Outputs); !slices.Equal(in, out) {
 			return head + fmt.Sprintf("outputs %q, then %q", in, out)
 		}
+		if reflect.DeepEqual(x.Attr, y.Attr) {
+			continue
+		}
 		for f := range reflect.TypeFor[model.Attr]().NumField() {
 			field := reflect.TypeFor[model.Attr]().Field(f).Name
 			u, v := fmt.Sprint(reflect.ValueOf(x.Attr).Field(f)), fmt.Sprint(reflect.ValueOf(y.Attr).Field(f))
@@ -141,7 +144,9 @@ func exportable(op *model.Op, variant string) string {
 
 // unbracket spells a limit that is an input as one that is an attribute, which is
 // what files older than operator set 11 have.
-func unbracket(s string) string { return strings.NewReplacer("[", "", "]", "").Replace(s) }
+func unbracket(s string) string { return brackets.Replace(s) }
+
+var brackets = strings.NewReplacer("[", "", "]", "")
 
 func TestDifference(t *testing.T) {
 	build := func(change func(*model.Graph)) *model.Graph {
@@ -175,19 +180,18 @@ func TestDifference(t *testing.T) {
 	}
 }
 
+// Each network in one type and at one batch, so that all of both come up.
 func TestExportZoo(t *testing.T) {
-	for _, name := range zoo.Names() {
-		for _, batch := range []int64{1, 3} {
-			for _, dt := range []model.DType{model.F16, model.F32, model.I8} {
-				t.Run(fmt.Sprintf("%s/%d/%v", name, batch, dt), func(t *testing.T) {
-					g, err := zoo.Build(name, zoo.Options{Batch: batch, DType: dt})
-					if err != nil {
-						t.Fatal(err)
-					}
-					bothForms(t, g)
-				})
+	types := []model.DType{model.F16, model.F32, model.I8}
+	for i, name := range zoo.Names() {
+		batch, dt := int64(1+2*(i%2)), types[i%len(types)]
+		t.Run(fmt.Sprintf("%s/%d/%v", name, batch, dt), func(t *testing.T) {
+			g, err := zoo.Build(name, zoo.Options{Batch: batch, DType: dt})
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
+			bothForms(t, g)
+		})
 	}
 }
 
