@@ -152,19 +152,28 @@ func (l *textLine) writeTo(w *bufio.Writer) {
 func (p *Program) WriteText(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	var l textLine
-	name := func(index int32, names int, of func(int32) string) string {
-		if index < 0 || int(index) >= names {
-			return "?"
+	each := func(item string, n int, write func(i int)) {
+		for i := range n {
+			l.word(item)
+			l.number(i)
+			write(i)
+			l.writeTo(out)
 		}
-		return of(index)
 	}
-	labelName := func(i int32) string {
-		return name(i, len(p.Labels), func(i int32) string { return p.Labels[i] })
-	}
-	queueName := func(i int32) string {
-		return name(i, len(p.Queues), func(i int32) string { return p.Queues[i].Name })
-	}
+	l.head(out, p)
+	each("label", len(p.Labels), func(i int) { l.quote(p.Labels[i]) })
+	each("resource", len(p.Resources), func(i int) { l.resource(&p.Resources[i]) })
+	each("queue", len(p.Queues), func(i int) { l.queue(&p.Queues[i]) })
+	each("operator", len(p.Operators), func(i int) { l.quote(p.Operators[i]) })
+	each("tensor", len(p.Tensors), func(i int) { l.tensor(&p.Tensors[i]) })
+	each("task", len(p.Tasks), func(i int) { l.task(&p.Tasks[i]) })
+	each("command", len(p.Commands), func(i int) { l.command(p, &p.Commands[i]) })
+	each("buffer", len(p.Buffers), func(i int) { l.buffer(p, &p.Buffers[i]) })
+	return out.Flush()
+}
 
+// head writes the lines that a program has one of.
+func (l *textLine) head(out *bufio.Writer, p *Program) {
 	l.word("isa " + textVersion)
 	l.writeTo(out)
 	l.word("program")
@@ -184,120 +193,107 @@ func (p *Program) WriteText(w io.Writer) error {
 	l.float("macs/s", p.PeakMACsPerSecond)
 	l.float("vectorops/s", p.PeakVectorOpsPerSecond)
 	l.writeTo(out)
-	for i, label := range p.Labels {
-		l.word("label")
-		l.number(i)
-		l.quote(label)
-		l.writeTo(out)
+}
+
+func (l *textLine) resource(r *Resource) {
+	l.quote(r.Name)
+	l.must("bytes/s", r.BytesPerSecond)
+	if r.Kind != OtherResource {
+		l.key("kind")
+		l.word(r.Kind.String())
 	}
-	for i, r := range p.Resources {
-		l.word("resource")
-		l.number(i)
-		l.quote(r.Name)
-		l.must("bytes/s", r.BytesPerSecond)
-		if r.Kind != OtherResource {
-			l.key("kind")
-			l.word(r.Kind.String())
+}
+
+func (l *textLine) queue(q *Queue) {
+	l.quote(q.Name)
+	l.must("cluster", int64(q.Cluster))
+	if q.Kind != OtherQueue {
+		l.key("kind")
+		l.word(q.Kind.String())
+	}
+}
+
+func (l *textLine) tensor(t *Tensor) {
+	l.quote(t.Name)
+	l.must("bytes", t.ElementBytes)
+	textList(l, "shape", t.Shape)
+	textList(l, "order", t.Order)
+}
+
+func (l *textLine) task(t *Task) {
+	l.must("instance", int64(t.Instance))
+	textList(l, "operators", t.Operators)
+	l.operands("reads", t.Reads)
+	l.operands("writes", t.Writes)
+	textList(l, "columns", t.Columns)
+	textList(l, "reduction", t.Reduction)
+}
+
+func (l *textLine) command(p *Program, c *Command) {
+	l.word(c.Kind.String())
+	l.must("queue", int64(c.Queue))
+	l.must("label", int64(c.Label))
+	l.may("iteration", int64(c.Iteration))
+	l.may("cores", int64(c.Cores))
+	if c.Task != 0 {
+		l.must("task", int64(c.Task)-1)
+	}
+	l.may("operand", int64(c.Operand))
+	if c.Parts != 0 {
+		l.key("part")
+		*l = append(strconv.AppendInt(*l, int64(c.Part), 10), '/')
+		*l = append(strconv.AppendInt(*l, int64(c.Parts), 10), ' ')
+	}
+	l.may("tile", int64(c.Tile))
+	l.may("ps", c.DurationPs)
+	textList(l, "deps", c.Deps)
+	l.uses(c.Uses)
+	l.may("bytes", c.Bytes)
+	l.may("macs", c.MACs)
+	l.may("vectorops", c.VectorOps)
+	if c.WriteLevel != NoLevel {
+		l.key("write")
+		l.word(c.WriteLevel.String())
+	}
+	queue := "?"
+	if c.Queue >= 0 && int(c.Queue) < len(p.Queues) {
+		queue = p.Queues[c.Queue].Name
+	}
+	l.comment(queue, p.labelName(c.Label))
+}
+
+func (l *textLine) uses(uses []Use) {
+	if len(uses) == 0 {
+		return
+	}
+	l.key("uses")
+	for i, u := range uses {
+		if i > 0 {
+			*l = append(*l, ',')
 		}
-		l.writeTo(out)
+		*l = append(strconv.AppendInt(*l, int64(u.Resource), 10), ':')
+		*l = strconv.AppendInt(*l, u.Bytes, 10)
 	}
-	for i, q := range p.Queues {
-		l.word("queue")
-		l.number(i)
-		l.quote(q.Name)
-		l.must("cluster", int64(q.Cluster))
-		if q.Kind != OtherQueue {
-			l.key("kind")
-			l.word(q.Kind.String())
-		}
-		l.writeTo(out)
+	*l = append(*l, ' ')
+}
+
+func (l *textLine) buffer(p *Program, b *Buffer) {
+	l.word(b.Level.String())
+	l.must("label", int64(b.Label))
+	l.must("cluster", int64(b.Cluster))
+	l.must("address", b.Address)
+	l.must("bytes", b.Bytes)
+	l.must("first", int64(b.First))
+	textList(l, "lasts", b.Lasts)
+	l.comment(p.labelName(b.Label))
+}
+
+// labelName is a label for a comment; the index may be out of range.
+func (p *Program) labelName(i int32) string {
+	if i < 0 || int(i) >= len(p.Labels) {
+		return "?"
 	}
-	for i, name := range p.Operators {
-		l.word("operator")
-		l.number(i)
-		l.quote(name)
-		l.writeTo(out)
-	}
-	for i := range p.Tensors {
-		t := &p.Tensors[i]
-		l.word("tensor")
-		l.number(i)
-		l.quote(t.Name)
-		l.must("bytes", t.ElementBytes)
-		textList(&l, "shape", t.Shape)
-		textList(&l, "order", t.Order)
-		l.writeTo(out)
-	}
-	for i := range p.Tasks {
-		t := &p.Tasks[i]
-		l.word("task")
-		l.number(i)
-		l.must("instance", int64(t.Instance))
-		textList(&l, "operators", t.Operators)
-		l.operands("reads", t.Reads)
-		l.operands("writes", t.Writes)
-		textList(&l, "columns", t.Columns)
-		textList(&l, "reduction", t.Reduction)
-		l.writeTo(out)
-	}
-	for i := range p.Commands {
-		c := &p.Commands[i]
-		l.word("command")
-		l.number(i)
-		l.word(c.Kind.String())
-		l.must("queue", int64(c.Queue))
-		l.must("label", int64(c.Label))
-		l.may("iteration", int64(c.Iteration))
-		l.may("cores", int64(c.Cores))
-		if c.Task != 0 {
-			l.must("task", int64(c.Task)-1)
-		}
-		l.may("operand", int64(c.Operand))
-		if c.Parts != 0 {
-			l.key("part")
-			l = append(strconv.AppendInt(l, int64(c.Part), 10), '/')
-			l = append(strconv.AppendInt(l, int64(c.Parts), 10), ' ')
-		}
-		l.may("tile", int64(c.Tile))
-		l.may("ps", c.DurationPs)
-		textList(&l, "deps", c.Deps)
-		if len(c.Uses) > 0 {
-			l.key("uses")
-			for j, u := range c.Uses {
-				if j > 0 {
-					l = append(l, ',')
-				}
-				l = strconv.AppendInt(l, int64(u.Resource), 10)
-				l = append(l, ':')
-				l = strconv.AppendInt(l, u.Bytes, 10)
-			}
-			l = append(l, ' ')
-		}
-		l.may("bytes", c.Bytes)
-		l.may("macs", c.MACs)
-		l.may("vectorops", c.VectorOps)
-		if c.WriteLevel != NoLevel {
-			l.key("write")
-			l.word(c.WriteLevel.String())
-		}
-		l.comment(queueName(c.Queue), labelName(c.Label))
-		l.writeTo(out)
-	}
-	for i := range p.Buffers {
-		b := &p.Buffers[i]
-		l.word("buffer")
-		l.number(i)
-		l.word(b.Level.String())
-		l.must("label", int64(b.Label))
-		l.must("cluster", int64(b.Cluster))
-		l.must("address", b.Address)
-		l.must("bytes", b.Bytes)
-		l.must("first", int64(b.First))
-		textList(&l, "lasts", b.Lasts)
-		l.comment(labelName(b.Label))
-		l.writeTo(out)
-	}
-	return out.Flush()
+	return p.Labels[i]
 }
 
 // ParseText reads what WriteText writes and checks the program. Errors are
@@ -364,15 +360,14 @@ func (t *textParser) line(s string, n int) error {
 	}
 	lines := t.seen[item]
 	t.seen[item] = append(lines, n)
-	var err error
 	switch item {
 	case "isa", "program", "clusters", "capacity", "peak":
 		if len(lines) > 0 {
 			return fmt.Errorf("a second line %q; the first is line %d", item, lines[0])
 		}
 	case "label", "resource", "queue", "operator", "tensor", "task", "command", "buffer":
-		var index int64
-		if index, err = parseInteger(t.next(), 64); err != nil {
+		index, err := parseInteger(t.next(), 64)
+		if err != nil {
 			return fmt.Errorf("number of %s: %w", item, err)
 		}
 		if index != int64(len(lines)) {
@@ -381,6 +376,11 @@ func (t *textParser) line(s string, n int) error {
 	default:
 		return fmt.Errorf("unknown item %q", item)
 	}
+	return t.item(item)
+}
+
+// item reads what follows an item and its number.
+func (t *textParser) item(item string) (err error) {
 	p := t.p
 	switch item {
 	case "isa":
@@ -393,65 +393,18 @@ func (t *textParser) line(s string, n int) error {
 		var clusters int64
 		clusters, err = parseInteger(t.next(), strconv.IntSize)
 		p.Clusters = int(clusters)
-	case "capacity":
-		return t.fields(func(key, value string) error {
-			for level := range NumLevels {
-				if key == level.String() {
-					return set64(&p.Capacity[level], value)
-				}
-			}
-			return errUnknownField
-		})
-	case "peak":
-		return t.fields(func(key, value string) error {
-			switch key {
-			case "macs/s":
-				return setFloat(&p.PeakMACsPerSecond, value)
-			case "vectorops/s":
-				return setFloat(&p.PeakVectorOpsPerSecond, value)
-			}
-			return errUnknownField
-		})
 	case "label":
-		var s string
-		s, err = t.quoted()
-		p.Labels = append(p.Labels, s)
+		err = t.appendQuoted(&p.Labels)
 	case "operator":
-		var s string
-		s, err = t.quoted()
-		p.Operators = append(p.Operators, s)
+		err = t.appendQuoted(&p.Operators)
+	case "capacity":
+		return t.capacity()
+	case "peak":
+		return t.peak()
 	case "resource":
-		var r Resource
-		if r.Name, err = t.quoted(); err != nil {
-			return err
-		}
-		err = t.fields(func(key, value string) error {
-			switch key {
-			case "bytes/s":
-				return set64(&r.BytesPerSecond, value)
-			case "kind":
-				return setName(&r.Kind, NumResourceKinds, "kind of resource", value)
-			}
-			return errUnknownField
-		})
-		p.Resources = append(p.Resources, r)
-		return err
+		return t.resource()
 	case "queue":
-		var q Queue
-		if q.Name, err = t.quoted(); err != nil {
-			return err
-		}
-		err = t.fields(func(key, value string) error {
-			switch key {
-			case "cluster":
-				return set32(&q.Cluster, value)
-			case "kind":
-				return setName(&q.Kind, NumQueueKinds, "kind of queue", value)
-			}
-			return errUnknownField
-		})
-		p.Queues = append(p.Queues, q)
-		return err
+		return t.queue()
 	case "tensor":
 		return t.tensor()
 	case "task":
@@ -468,6 +421,73 @@ func (t *textParser) line(s string, n int) error {
 		return fmt.Errorf("unexpected %q", more)
 	}
 	return nil
+}
+
+func (t *textParser) appendQuoted(to *[]string) error {
+	s, err := t.quoted()
+	*to = append(*to, s)
+	return err
+}
+
+func (t *textParser) capacity() error {
+	return t.fields(func(key, value string) error {
+		for level := range NumLevels {
+			if key == level.String() {
+				return set64(&t.p.Capacity[level], value)
+			}
+		}
+		return errUnknownField
+	})
+}
+
+func (t *textParser) peak() error {
+	return t.fields(func(key, value string) error {
+		switch key {
+		case "macs/s":
+			return setFloat(&t.p.PeakMACsPerSecond, value)
+		case "vectorops/s":
+			return setFloat(&t.p.PeakVectorOpsPerSecond, value)
+		}
+		return errUnknownField
+	})
+}
+
+func (t *textParser) resource() error {
+	name, err := t.quoted()
+	if err != nil {
+		return err
+	}
+	r := Resource{Name: name}
+	err = t.fields(func(key, value string) error {
+		switch key {
+		case "bytes/s":
+			return set64(&r.BytesPerSecond, value)
+		case "kind":
+			return setName(&r.Kind, NumResourceKinds, "kind of resource", value)
+		}
+		return errUnknownField
+	})
+	t.p.Resources = append(t.p.Resources, r)
+	return err
+}
+
+func (t *textParser) queue() error {
+	name, err := t.quoted()
+	if err != nil {
+		return err
+	}
+	q := Queue{Name: name}
+	err = t.fields(func(key, value string) error {
+		switch key {
+		case "cluster":
+			return set32(&q.Cluster, value)
+		case "kind":
+			return setName(&q.Kind, NumQueueKinds, "kind of queue", value)
+		}
+		return errUnknownField
+	})
+	t.p.Queues = append(t.p.Queues, q)
+	return err
 }
 
 func (t *textParser) command() error {
