@@ -96,22 +96,47 @@ func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 // which weightRing is for weights and the rest for other parameters; fine limits
 // the number of commands.
 func plan(s *schedule.Schedule, st *schedule.Step, m *cost.Model, buffer, weightRing int64, fine grain) *layerPlan {
-	g := s.Graph
 	inst := &s.Instances.Instances[st.Instance]
-	layer := &s.Layers[inst.Group][st.Layer]
-	lp := &layerPlan{step: st, layer: layer, tiles: min(maxOuterTiles, max(1, st.Tiles)), pieces: 1}
+	lp := &layerPlan{step: st, layer: &s.Layers[inst.Group][st.Layer], tiles: min(maxOuterTiles, max(1, st.Tiles)), pieces: 1}
 	lp.repeat = ceilDiv(max(1, st.Tiles), lp.tiles)
+	lp.addWork(s, inst)
+	lp.cutConstants(s, m, buffer, weightRing, fine)
+	lp.restream = lp.tiles > 1 && lp.weightTotal > weightRing
+	if lp.restream {
+		lp.tiles = min(lp.tiles, max(2, fine.passes/int64(len(lp.weights))))
+		lp.repeat = ceilDiv(st.Tiles, lp.tiles)
+		for i := range lp.weights {
+			lp.weights[i].times = lp.repeat
+		}
+	}
+	want := int64(1)
+	if lp.tiles == 1 {
+		want = pipelineDepth
+		if lp.matrix {
+			want = ceilDiv(pipelineDepth, max(1, int64(len(lp.weights)/max(1, lp.kTiles))))
+		}
+	}
+	lp.pieces = max(1, min(want, lp.rowsOfTile()/minRows))
+	if n := int64(len(lp.params)); n > lp.pieces*lp.tiles {
+		lp.pieces = ceilDiv(n, lp.tiles)
+	}
+	return lp
+}
+
+// addWork adds up the work of the layer's operators: that of the busiest core, and the
+// useful part of all cores'.
+func (lp *layerPlan) addWork(s *schedule.Schedule, inst *schedule.Instance) {
+	g, st := s.Graph, lp.step
 	reg := schedule.Regions{}
 	for _, w := range st.Writes {
 		v := &s.Values[w]
 		reg[v.Tensor] = schedule.Slice(v.Region, v.Binding, g.Tensor(v.Tensor).Layout, 0)
 	}
-	schedule.BackPropagate(g, layer.Ops, reg)
+	schedule.BackPropagate(g, lp.layer.Ops, reg)
 	lp.dtype = g.Tensor(st.Output).DType
 	lp.vectorType = lp.dtype
 	views := true
-	var anchorWeights model.TensorID = -1
-	for _, id := range layer.Ops {
+	for _, id := range lp.layer.Ops {
 		op := g.Op(id)
 		for k, o := range op.Outputs {
 			r := reg[o]
@@ -124,25 +149,20 @@ func plan(s *schedule.Schedule, st *schedule.Step, m *cost.Model, buffer, weight
 					lp.vectorType = t // lanes are as few as the widest type leaves
 				}
 			}
-			w := g.Work(op, r)
-			whole := usefulWork(s, inst, op, o)
-			onMatrix := g.OnMatrixUnit(op)
-			if k == 0 && onMatrix && id == layer.Anchor {
+			if k == 0 && id == lp.layer.Anchor && g.OnMatrixUnit(op) {
 				lp.dims, lp.matrix = g.MatrixDims(op, r)
 				lp.dtype = g.Tensor(op.Inputs[0]).DType
-				if g.Tensor(op.Inputs[1]).Role == model.Constant {
-					anchorWeights = op.Inputs[1]
-				}
 				lp.constantRows = g.Tensor(op.Inputs[0]).Role == model.Constant
 			}
-			lp.vector = lp.vector.Add(w.Vector)
-			lp.vecOps += whole.Vector.Total()
-			if onMatrix {
-				lp.macs += whole.MACs
+			core, useful := g.Work(op, r), usefulWork(s, inst, op, o)
+			lp.vector = lp.vector.Add(core.Vector)
+			lp.vecOps += useful.Vector.Total()
+			if g.OnMatrixUnit(op) {
+				lp.macs += useful.MACs
 			} else {
 				// Depthwise: one simple operation per MAC.
-				lp.vector.Simple += w.MACs
-				lp.vecOps += whole.MACs
+				lp.vector.Simple += core.MACs
+				lp.vecOps += useful.MACs
 			}
 		}
 	}
@@ -151,41 +171,26 @@ func plan(s *schedule.Schedule, st *schedule.Step, m *cost.Model, buffer, weight
 		lp.vector.Move = st.CoreOutput.Elements()
 		lp.vecOps = inst.Regions[st.Output].Elements()
 	}
-	// Two tiles must fit, so that one loads while the other is used.
+}
+
+// cutConstants cuts what the step reads of constants: the anchor's weights into tiles, of
+// which two must fit into the ring, so that one loads while the other is used, and other
+// parameters into chunks, likewise.
+func (lp *layerPlan) cutConstants(s *schedule.Schedule, m *cost.Model, buffer, weightRing int64, fine grain) {
+	anchor := s.Graph.Op(lp.layer.Anchor)
 	half := max(64, weightRing/2)
 	chunk := max(64, (buffer-weightRing)/2)
-	for i, p := range st.Params {
-		operand := int32(len(st.Reads) + i)
+	for i, p := range lp.step.Params {
+		operand := int32(len(lp.step.Reads) + i)
 		switch {
 		case p.Rows:
 			lp.rows = append(lp.rows, lookUp{p, operand})
-		case p.Tensor == anchorWeights && lp.matrix:
+		case lp.matrix && p.Tensor == anchor.Inputs[1]:
 			lp.tileWeights(p, operand, m, max(half, ceilDiv(p.CoreBytes, fine.weightTiles)))
 		default:
 			lp.params = append(lp.params, cut(p, operand, max(chunk, ceilDiv(p.CoreBytes, fine.weightTiles)))...)
 		}
 	}
-	lp.restream = lp.tiles > 1 && lp.weightTotal > weightRing
-	if lp.restream {
-		lp.tiles = min(lp.tiles, max(2, fine.passes/int64(len(lp.weights))))
-		lp.repeat = ceilDiv(st.Tiles, lp.tiles)
-		for i := range lp.weights {
-			lp.weights[i].times = lp.repeat
-		}
-	}
-	rows := lp.rowsOfTile(g)
-	want := int64(1)
-	if lp.tiles == 1 {
-		want = pipelineDepth
-		if lp.matrix {
-			want = ceilDiv(pipelineDepth, max(1, int64(len(lp.weights)/max(1, lp.kTiles))))
-		}
-	}
-	lp.pieces = max(1, min(want, rows/minRows))
-	if n := int64(len(lp.params)); n > lp.pieces*lp.tiles {
-		lp.pieces = ceilDiv(n, lp.tiles)
-	}
-	return lp
 }
 
 // usefulWork is an instance's share of an operator's work: what instances compute
@@ -211,7 +216,7 @@ func usefulWork(s *schedule.Schedule, inst *schedule.Instance, op *model.Op, o m
 		Simple: part(all.Vector.Simple), Special: part(all.Vector.Special), Move: part(all.Vector.Move)}}
 }
 
-func (lp *layerPlan) rowsOfTile(g *model.Graph) int64 {
+func (lp *layerPlan) rowsOfTile() int64 {
 	if lp.matrix {
 		return lp.dims.Reps * lp.dims.M / lp.tiles
 	}
