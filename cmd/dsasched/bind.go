@@ -34,7 +34,7 @@ func newBind() *cobra.Command {
 		Use:   "bind MODEL",
 		Short: "Choose core bindings and buffer scopes, greedily or exactly",
 		Long: `Choose for each instance over which cores its output is spread and whether it
-stands in the LB or the GB, and tell what changes against Algorithm 4, the greedy
+stands in the L1 or the LLB, and show what changes against Algorithm 4, the greedy
 method of the paper. Groups, split factors and order are those of
 'dsasched schedule'.
 
@@ -48,8 +48,6 @@ After Ctrl-C, as after --time-limit, the best choice so far is printed.`,
 		Example: `  dsasched bind resnet50 --batch 8
   dsasched bind bert-128 --batch 8 --method ilp --time-limit 60s --json
   dsasched bind net.onnx --hardware my-npu.yaml --method greedy`,
-		Args:              oneArg("MODEL", "give a name that 'dsasched models' lists, or the path of an ONNX file"),
-		ValidArgsFunction: completeModel,
 	}
 	addSolving(cmd, methods, func(ctx context.Context, set aloneSettings) (*scheduler.Alone, any, func(*bytes.Buffer), error) {
 		a, err := scheduler.Bind(ctx, set.net, set.spec, set.batch, set.method, set.opt)
@@ -64,18 +62,12 @@ After Ctrl-C, as after --time-limit, the best choice so far is printed.`,
 // addSolving makes a command of a decision that solve makes: its flags, its progress
 // and the printing of the answer.
 func addSolving(cmd *cobra.Command, methods *choice, solve func(context.Context, aloneSettings) (common *scheduler.Alone, answer any, write func(*bytes.Buffer), err error)) {
-	asJSON := addJSON(cmd)
-	f := cmd.Flags()
+	takesModel(cmd)
+	asJSON, quiet, common := addJSON(cmd), addQuiet(cmd), addScheduling(cmd, "its share")
 	addChoice(cmd, methods, "method", oneOf(plain(methods.words)))
 	limit := addLimit(cmd, time.Minute, "time for the method, such as 60s")
-	export := f.String("export", "", "write the integer program to this `file` (.mps or .lp)")
-	quiet := addQuiet(cmd)
-	common := addScheduling(cmd, "its share")
+	export := addFile(cmd, "export", "write the integer program to this `file` (.mps or .lp)", ".mps", ".lp")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		switch ext := filepath.Ext(*export); {
-		case cmd.Flags().Changed("export") && ext != ".mps" && ext != ".lp":
-			return usagef("--export %q, expected a name that ends in .mps or .lp", *export)
-		}
 		show := newStatus(cmd, *quiet)
 		defer show.end()
 		set := aloneSettings{method: methods.value, batch: common.batch.value, dtype: common.network.dtype.value,
@@ -97,12 +89,16 @@ func addSolving(cmd *cobra.Command, methods *choice, solve func(context.Context,
 		}
 		alone.Model, alone.DType = args[0], set.dtype
 		show.end()
-		if *export != "" {
+		if export.name != "" {
 			m, err := alone.Program()
 			if err != nil {
 				return err
 			}
-			if err := exportModel(m, *export); err != nil {
+			write := m.WriteMPS
+			if strings.ToLower(filepath.Ext(export.name)) == ".lp" {
+				write = m.WriteLP
+			}
+			if _, err := writeFile(export.name, write); err != nil {
 				return err
 			}
 		}
@@ -111,19 +107,6 @@ func addSolving(cmd *cobra.Command, methods *choice, solve func(context.Context,
 		}
 		return cmd.Context().Err() // interrupted, although there is an answer
 	}
-}
-
-// exportModel writes a model in the format that the file's name ends in.
-func exportModel(m *milp.Model, file string) error {
-	var b bytes.Buffer
-	write := m.WriteMPS
-	if filepath.Ext(file) == ".lp" {
-		write = m.WriteLP
-	}
-	if err := write(&b); err != nil {
-		return err
-	}
-	return replaceFile(file, b.Bytes())
 }
 
 func writeBinding(b *bytes.Buffer, a *scheduler.AloneBinding) {

@@ -183,7 +183,7 @@ func workspace(t *testing.T) {
 		"chain.json":    []byte(chainProblem),
 		"graph.json":    []byte(graphProblem),
 		"latency.json":  []byte(strings.Replace(graphProblem, "{", `{"objective": "latency", `, 1)),
-		"cycle.json":    []byte(strings.Replace(graphProblem, `"sourceId": 1, "destId": 2`, `"sourceId": 2, "destId": 1`, 1)),
+		"cycle.json":    []byte(strings.Replace(graphProblem, `"sourceId": 1, "destId": 3`, `"sourceId": 3, "destId": 1`, 1)),
 		"large.json":    []byte(strings.Replace(graphProblem, `"size": 60`, `"size": 160`, 1)),
 		"order.json":    []byte(chainOrder),
 		"tight.json":    []byte(strings.Replace(chainProblem, `"capacity_bytes": 9`, `"capacity_bytes": 7`, 1)),

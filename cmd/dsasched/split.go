@@ -32,8 +32,6 @@ After Ctrl-C, as after --time-limit, the best choice so far is printed.`,
 		Example: `  dsasched split bert-128 --batch 32
   dsasched split resnet50 --batch 32 --method ilp --time-limit 60s --json
   dsasched split net.onnx --hardware my-npu.yaml --method greedy`,
-		Args:              oneArg("MODEL", "give a name that 'dsasched models' lists, or the path of an ONNX file"),
-		ValidArgsFunction: completeModel,
 	}
 	addSolving(cmd, methods, func(ctx context.Context, set aloneSettings) (*scheduler.Alone, any, func(*bytes.Buffer), error) {
 		a, err := scheduler.Split(ctx, set.net, set.spec, set.batch, set.method, set.opt)
