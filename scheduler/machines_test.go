@@ -58,7 +58,7 @@ func TestMachines(t *testing.T) {
 		batches []int64
 	}{
 		{"toy-fig3", []int64{1, 6, 16}},
-		{"resnet50", []int64{1, 8}},
+		{"resnet18", []int64{1, 8}},
 		{"bert-128", []int64{2}},
 	} {
 		if testing.Short() && c.network == "bert-128" {
