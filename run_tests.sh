@@ -7,23 +7,28 @@ set -euo pipefail
 
 usage() {
 	cat <<-'END'
-		Usage: ./run_tests.sh [-h | --help]
+		Usage: ./run_tests.sh [--full] [-h | --help]
 
 		Sets the machine up (scripts/setup.sh, scripts/shells.sh, scripts/latex.sh), then checks
 		formatting, go vet and staticcheck, builds with and without cgo, runs all tests,
-		most with the race detector, and runs one experiment. Stops at the first step
-		that fails.
+		those of packages that start goroutines with the race detector, runs one experiment
+		and executes the notebooks. Stops at the first step that fails.
+
+		  --full   race detector also where work is run in parallel from outside, in
+		           the commands and the experiments (takes twice as long)
 	END
 }
 
+full=
 case ${1:-} in
 '') ;;
+--full) full=yes ;;
 -h | --help)
 	usage
 	exit 0
 	;;
 *)
-	echo "run_tests.sh: found $1, expected no argument" >&2
+	echo "run_tests.sh: found $1, expected --full or nothing" >&2
 	usage >&2
 	exit 2
 	;;
@@ -32,10 +37,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 
 staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-# Packages that start no goroutine and share nothing that changes are tested without the
-# race detector, which takes 5 to 15 times as long; experiments and cmd, which run them in
-# parallel, are tested with it. Patterns as for go list.
-no_race=(./scheduler ./model/... ./hardware/... ./heuristics/... ./plots ./spell)
+# Packages that start goroutines are tested with the race detector, which takes 5 to 15
+# times as long. Patterns as for go list.
+race=(./experiments/harness ./formulation/highs ./formulation/solve ./model/network)
+if [[ -n $full ]]; then race+=(./cmd/... ./experiments/...); fi
 
 step() { printf '\n== %s\n' "$*"; }
 
@@ -75,22 +80,11 @@ step "build and vet without cgo"
 CGO_ENABLED=0 go build -o "$tmp/dsasched-nocgo" ./cmd/dsasched
 CGO_ENABLED=0 go vet ./...
 
-step "test, with the race detector"
-go list ./... | sort >"$tmp/all"
-: >"$tmp/slow"
-if ((${#no_race[@]})); then
-	go list "${no_race[@]}" | sort >"$tmp/slow"
-fi
-mapfile -t packages < <(comm -23 "$tmp/all" "$tmp/slow")
-go test -race -timeout 20m "${packages[@]}"
-if [[ -s $tmp/slow ]]; then
-	step "test, without the race detector"
-	mapfile -t packages <"$tmp/slow"
-	go test -timeout 20m "${packages[@]}"
-fi
+step "test"
+go test -timeout 30m ./...
 
-step "test, without the race detector, what skips under it"
-go test -run '^TestCalibrationYieldsThePreset$' ./experiments/tuning
+step "test, with the race detector, what starts goroutines"
+go test -race -timeout 30m "${race[@]}"
 
 step "test without cgo what differs there"
 CGO_ENABLED=0 go test ./formulation/highs
