@@ -248,10 +248,10 @@ func (s *status) decision() func(string, milp.Progress) {
 		return nil
 	}
 	return func(decision string, p milp.Progress) {
-		number := func(v float64) string { return size(int64(v)) }
-		if decision == "bind" {
-			number = duration
+		if decision == "bind" || decision == "split" { // others count bytes
+			s.solving(decision, p, duration)
+		} else {
+			s.solving(decision, p, func(v float64) string { return size(int64(v)) })
 		}
-		s.solving(decision, p, number)
 	}
 }

@@ -98,6 +98,7 @@ func TestProgressOfCommands(t *testing.T) {
 		{"compare-hardware net.onnx --hardware stcp920,ipu --json", "running: "},
 		{"compare toy-fig3 --batch 16 --decision order", "0 of 1 done in 0 s, running: order"},
 		{"schedule toy-fig3 --batch 32 --chunk 8 --bind search --json", "bind: best "},
+		{"schedule toy-fig3 --batch 32 --chunk 8 --split search --json", "split: best "},
 		{"bind toy-fig3 --batch 32", "search: best "},
 		{"split toy-fig3 --batch 32", ""},
 		{"order chain.json", "search: best 6, bound "},
@@ -105,6 +106,9 @@ func TestProgressOfCommands(t *testing.T) {
 		{"allocate buffers.csv --minimize", "search: best "},
 	} {
 		loud, quiet := call(t, strings.Fields(c.args)...), call(t, append(strings.Fields(c.args), "--quiet")...)
+		if strings.Contains(loud.stderr, "best 0 B, bound 0 B") {
+			t.Errorf("%s: a time is shown as bytes: %q", c.args, loud.stderr)
+		}
 		if loud.status != exitOK || !strings.Contains(loud.stderr, c.want) || strings.Contains(loud.stderr, "\x1b") {
 			t.Errorf("%s: status %d, stderr %q, want %q", c.args, loud.status, loud.stderr, c.want)
 		}
