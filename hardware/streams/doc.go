@@ -5,9 +5,10 @@
 // # Model
 //
 // An operator is a kernel of equal blocks. A machine has processors, each of which
-// runs one block at a time, at its own speed whatever the others do:
+// runs one block at a time, at its own speed whatever the others do. An operator may have
+// a width, the most processors that work on it at a time:
 //
-//	time of an operator alone = launch + ceil(blocks / processors) x time of a block
+//	time of an operator alone = launch + ceil(blocks / min(processors, width)) x time of a block
 //
 // Operators that are started together share the processors: whenever some are free,
 // they take blocks of the operators whose launch is over, those with the longest

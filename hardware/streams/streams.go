@@ -14,7 +14,9 @@ type Operator struct {
 	After        []int   `json:"after,omitempty"`
 	Blocks       int64   `json:"blocks"`
 	BlockSeconds float64 `json:"block_seconds"`
-	MACs         int64   `json:"macs"`
+	// Width is the most processors that work on it at a time; 0 is all.
+	Width int64 `json:"width,omitempty"`
+	MACs  int64 `json:"macs"`
 	// Merge is equal for operators that can run as one kernel: convolutions of one
 	// input with equal windows. Empty is for none.
 	Merge string `json:"-"`
@@ -59,6 +61,8 @@ type Busy struct {
 func Validate(ops []Operator) error {
 	for i, op := range ops {
 		switch {
+		case op.Width < 0:
+			return fmt.Errorf("operator %d (%s): found width %d, expected at least 0", i, op.Name, op.Width)
 		case op.Blocks < 0:
 			return fmt.Errorf("operator %d (%s): found %d blocks, expected at least 0", i, op.Name, op.Blocks)
 		case !(op.BlockSeconds >= 0) || math.IsInf(op.BlockSeconds, 1):
@@ -75,7 +79,16 @@ func Validate(ops []Operator) error {
 
 // Alone is the time of one operator.
 func (m *Machine) Alone(op *Operator) float64 {
-	return m.LaunchSeconds + float64((op.Blocks+m.Processors-1)/m.Processors)*op.BlockSeconds
+	w := m.width(op)
+	return m.LaunchSeconds + float64((op.Blocks+w-1)/w)*op.BlockSeconds
+}
+
+// width is how many processors can work on an operator.
+func (m *Machine) width(op *Operator) int64 {
+	if op.Width > 0 {
+		return min(op.Width, m.Processors)
+	}
+	return m.Processors
 }
 
 // Together runs operators that start at the same time. Nothing in it waits for
@@ -97,12 +110,13 @@ func (m *Machine) Together(ops []Operator, set []int) Phase {
 	type running struct {
 		end float64
 		n   int64
+		k   int // position in set
 	}
 	var run []running // by end
 	free, now, work := m.Processors, m.LaunchSeconds, 0.0
-	left := make([]int64, len(set))
+	left, room := make([]int64, len(set)), make([]int64, len(set))
 	for k, i := range set {
-		left[k] = ops[i].Blocks
+		left[k], room[k] = ops[i].Blocks, m.width(&ops[i])
 	}
 	note := func() {
 		b := Busy{now, m.Processors - free}
@@ -113,20 +127,21 @@ func (m *Machine) Together(ops []Operator, set []int) Phase {
 		}
 	}
 	for len(queue) > 0 || len(run) > 0 {
-		for free > 0 && len(queue) > 0 {
-			k := queue[0]
-			n, d := min(free, left[k]), ops[set[k]].BlockSeconds
+		for _, k := range queue {
+			n, d := min(free, left[k], room[k]), ops[set[k]].BlockSeconds
+			if n == 0 {
+				continue
+			}
 			left[k] -= n
+			room[k] -= n
 			free -= n
 			work += float64(n) * d
 			end := now + d
 			p.Ends[k] = max(p.Ends[k], end)
 			at, _ := slices.BinarySearchFunc(run, end, func(r running, e float64) int { return cmp.Compare(r.end, e) })
-			run = slices.Insert(run, at, running{end, n})
-			if left[k] == 0 {
-				queue = queue[1:]
-			}
+			run = slices.Insert(run, at, running{end, n, k})
 		}
+		queue = slices.DeleteFunc(queue, func(k int) bool { return left[k] == 0 })
 		note()
 		if len(run) == 0 {
 			break
@@ -134,6 +149,7 @@ func (m *Machine) Together(ops []Operator, set []int) Phase {
 		now = run[0].end
 		for len(run) > 0 && run[0].end == now {
 			free += run[0].n
+			room[run[0].k] += run[0].n
 			run = run[1:]
 		}
 		p.Seconds = max(p.Seconds, now)
@@ -223,6 +239,11 @@ func Merged(ops []Operator) (merged []Operator, parts [][]int) {
 			m := &merged[k]
 			m.Name += "+" + op.Name
 			m.Blocks += op.Blocks
+			if m.Width > 0 && op.Width > 0 {
+				m.Width += op.Width
+			} else {
+				m.Width = 0
+			}
 			m.BlockSeconds = max(m.BlockSeconds, op.BlockSeconds)
 			m.MACs += op.MACs
 			parts[k] = append(parts[k], i)

@@ -16,7 +16,7 @@ func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a), 
 
 func TestTogether(t *testing.T) {
 	m := &Machine{Processors: 4, LaunchSeconds: 0.5}
-	ops := []Operator{{Blocks: 6, BlockSeconds: 1}, {Blocks: 2, BlockSeconds: 3}, {Blocks: 0}}
+	ops := []Operator{{Blocks: 6, BlockSeconds: 1}, {Blocks: 2, BlockSeconds: 3}, {Blocks: 0}, {Blocks: 3, BlockSeconds: 1, Width: 1}}
 	for _, c := range []struct {
 		set     []int
 		seconds float64
@@ -27,6 +27,9 @@ func TestTogether(t *testing.T) {
 		// The long blocks first, then three waves of two short ones.
 		{[]int{0, 1}, 3.5, 12 / (4 * 3.5)},
 		{[]int{2}, 0.5, 0},
+		// One processor at a time works on the last, after the first wave of the other.
+		{[]int{3}, 3.5, 3 / (4 * 3.5)},
+		{[]int{0, 3}, 4.5, 9 / (4 * 4.5)},
 		{nil, 0, 0},
 	} {
 		p := m.Together(ops, c.set)

@@ -19,8 +19,8 @@
 //
 //	|com(U) - com(V - U)| / com(V)
 //
-// is at most a threshold, takes the one with the least cost(U) + cost(V - U), where
-// the cost of a side is the less of its times run side by side and one by one, and
+// is at most a threshold, takes the one with the least cost(U) + cost(V - U), of equal
+// ones the most balanced, where the cost of a side is the less of its times run side by side and one by one, and
 // stops where none is below cost(V). Both sides are then split in the same way.
 //
 // # Pipeline stages and micro-batches (§2.4)

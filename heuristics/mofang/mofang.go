@@ -75,13 +75,20 @@ func Layering(ctx context.Context, m *streams.Machine, ops []streams.Operator, t
 		best := whole * (1 - 1e-12) // a split must gain
 		var first, rest []int
 		if ctx.Err() == nil {
-			for _, u := range downClosed(ops, set) {
-				step.Tried++
+			parts := downClosed(ops, set)
+			step.Tried = len(parts)
+			balance := make(map[int]float64, len(parts))
+			order := make([]int, 0, len(parts))
+			for k, u := range parts {
 				// Only strictly more than the threshold is dropped.
-				if all > 0 && math.Abs(2*work(u)-all) > threshold*all*(1+1e-12) {
-					continue
+				if balance[k] = math.Abs(2*work(u) - all); balance[k] <= threshold*all*(1+1e-12) {
+					order = append(order, k)
 				}
-				step.Kept++
+			}
+			step.Kept = len(order)
+			slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(balance[a], balance[b]) })
+			for _, k := range order {
+				u := parts[k]
 				v := without(set, u)
 				if c := cost(u) + cost(v); c < best {
 					best, first, rest = c, u, v
