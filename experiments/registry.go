@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dsasched/dsasched/experiments/ablation"
+	"github.com/dsasched/dsasched/experiments/balancing"
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/optimality"
 	"github.com/dsasched/dsasched/experiments/paperfigs"
@@ -18,7 +19,7 @@ import (
 
 // registry lists the experiments in the order in which Run takes them.
 func registry() []harness.Experiment {
-	return []harness.Experiment{
+	return append([]harness.Experiment{
 		paperfigs.Fig3(),
 		paperfigs.Fig5(),
 		paperfigs.Fig8(),
@@ -42,7 +43,7 @@ func registry() []harness.Experiment {
 		tuning.Portability(),
 		tuning.Table5(),
 		timeline.Experiment(),
-	}
+	}, balancing.Experiments()...)
 }
 
 // All lists the experiments.

@@ -9,8 +9,9 @@ import (
 )
 
 // Tiles are the sizes, rows by columns, into which the output of a matrix product is
-// cut, the largest first: those of the vendor's library that a block can hold.
-var Tiles = [][2]int64{{128, 128}, {128, 64}, {64, 64}, {64, 32}, {32, 32}}
+// cut, the largest first. ESTIMATE: the vendor's library has smaller ones, too, which are
+// slower for each multiply-accumulate.
+var Tiles = [][2]int64{{128, 128}, {128, 64}, {64, 64}, {64, 32}}
 
 // Efficiency is the share of the peak that a library's kernels reach where nothing
 // else is said. ESTIMATE; range 0.4 to 0.9.

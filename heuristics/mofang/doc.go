@@ -19,6 +19,7 @@
 //
 //	|com(U) - com(V - U)| / com(V)
 //
+// with com the multiply-accumulates (the time of all blocks where no operator has any)
 // is at most a threshold, takes the one with the least cost(U) + cost(V - U), of equal
 // ones the most balanced, where the cost of a side is the less of its times run side by side and one by one, and
 // stops where none is below cost(V). Both sides are then split in the same way.

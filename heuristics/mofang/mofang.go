@@ -61,10 +61,15 @@ func Layering(ctx context.Context, m *streams.Machine, ops []streams.Operator, t
 		_, phases := m.Best(ops, set)
 		return streams.Seconds(phases)
 	}
-	work := func(set []int) float64 {
+	counted := slices.ContainsFunc(ops, func(op streams.Operator) bool { return op.MACs > 0 })
+	work := func(set []int) float64 { // com
 		sum := 0.0
 		for _, i := range set {
-			sum += float64(ops[i].Blocks) * ops[i].BlockSeconds
+			if counted {
+				sum += float64(ops[i].MACs)
+			} else {
+				sum += float64(ops[i].Blocks) * ops[i].BlockSeconds
+			}
 		}
 		return sum
 	}
@@ -212,7 +217,7 @@ func Stages(layers []Layer) [][2]int {
 		}
 		best, least := 0, math.Inf(1)
 		for k := range len(stages) - 1 {
-			if t, _ := measure([2]int{stages[k][0], stages[k+1][1]}); t < least-1e-12*least {
+			if t, _ := measure([2]int{stages[k][0], stages[k+1][1]}); t < least*(1-1e-12) {
 				best, least = k, t
 			}
 		}

@@ -117,7 +117,7 @@ func TestStages(t *testing.T) {
 	for _, u := range []float64{.5, .4, .3, .4, .5, .4} { // Fig. 11
 		layers = append(layers, mofang.Layer{Seconds: 1, Utilization: u})
 	}
-	if s := mofang.Stages(layers); len(s) != 2 {
+	if s := mofang.Stages(layers); fmt.Sprint(s) != "[[0 4] [4 6]]" {
 		t.Errorf("stages %v, expected two", s)
 	}
 	for seed := range uint64(200) {

@@ -1,0 +1,201 @@
+package balancing
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/formulation/pipelining"
+	"github.com/dsasched/dsasched/hardware/server"
+	"github.com/dsasched/dsasched/heuristics/mofang"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/scheduler/balance"
+)
+
+// The machine of the paper, and what it trains with: single precision, as TensorFlow
+// does where nothing else is said.
+const (
+	machine        = "v100x16"
+	loadingDevices = 4   // of Figs. 13 and 14; not published
+	deviceBatch    = 256 // of each device; not published
+)
+
+// trainRate is how many images a device trains on in a second.
+func trainRate(name string, n *server.Server, batch int) (float64, error) {
+	net, err := network.Open(name, network.Options{DType: model.F32})
+	if err != nil {
+		return 0, err
+	}
+	c, err := balance.NewChain(net, n, batch, 0)
+	if err != nil {
+		return 0, err
+	}
+	seconds := 0.0
+	for _, l := range c.Costs {
+		seconds += l.FixedSeconds + float64(batch)*l.SampleSeconds
+	}
+	return float64(batch) / seconds, nil
+}
+
+// loading is the data side of training at a rate.
+func loading(n *server.Server, rate float64, batch int) *pipelining.Loading {
+	l := &pipelining.Loading{ItemSeconds: n.Host.ItemSeconds, TrainSeconds: float64(batch) / rate, Batch: batch}
+	for _, s := range n.Host.Speedups {
+		l.Speedups = append(l.Speedups, pipelining.Speedup(s))
+	}
+	return l
+}
+
+// choose is Mofang's number of threads.
+func choose(l *pipelining.Loading) mofang.Speedup {
+	var table []mofang.Speedup
+	for _, s := range l.Speedups {
+		table = append(table, mofang.Speedup(s))
+	}
+	return mofang.Threads(l.NamesSeconds, l.ItemSeconds, l.TrainSeconds, l.Batch, table)
+}
+
+// threadTable is what Figs. 13 and 14 show: rates in images per second.
+type threadTable struct {
+	Model  string      `json:"model"`
+	Train  float64     `json:"train_per_s"`
+	Rows   []threadRow `json:"rows"`
+	Mofang int         `json:"mofang_threads"`
+	Scan   int         `json:"scan_threads"`
+}
+
+type threadRow struct {
+	Threads int     `json:"threads"`
+	Load    float64 `json:"load_per_s"`
+	Total   float64 `json:"total_per_s"`
+	Watts   float64 `json:"host_watts"`
+}
+
+func threads(name, net string, figure, published int) harness.Experiment {
+	inputs := struct {
+		Model, Server  string
+		Devices, Batch int
+	}{net, machine, loadingDevices, deviceBatch}
+	return single(name, fmt.Sprintf("threads that load data for %s, by trying all and by Mofang's rule", net), fmt.Sprintf("%s§3.1 and Fig. %d", paper, figure), inputs,
+		func(context.Context) (threadTable, error) {
+			n, err := server.Load(machine)
+			if err != nil {
+				return threadTable{}, err
+			}
+			rate, err := trainRate(net, n, deviceBatch)
+			if err != nil {
+				return threadTable{}, err
+			}
+			t := threadTable{Model: net, Train: loadingDevices * rate}
+			l := loading(n, t.Train, loadingDevices*deviceBatch)
+			for _, s := range l.Speedups {
+				t.Rows = append(t.Rows, threadRow{s.Threads, s.Factor / l.ItemSeconds, float64(l.Batch) / l.BatchSeconds(s), float64(s.Threads) * n.Host.WattsPerThread})
+			}
+			best, err := pipelining.Threads(l)
+			t.Mofang, t.Scan = choose(l).Threads, best.Threads
+			return t, err
+		},
+		func(d *harness.Document, t threadTable) error {
+			table := harness.Table{Title: fmt.Sprintf("Training %s on %d devices: images/s by threads that load data", t.Model, loadingDevices), Name: "threads",
+				Columns: []harness.Column{number("Threads"), number("Loading"), number("Training"), number("Together"), number("Host W")}}
+			for _, r := range t.Rows {
+				table.Rows = append(table.Rows, []string{fmt.Sprint(r.Threads), harness.Fixed(r.Load, 0), harness.Fixed(t.Train, 0), harness.Fixed(r.Total, 0), harness.Fixed(r.Watts, 0)})
+			}
+			table.Notes = append(table.Notes, "The time of an image on one thread and the number of devices are not published: their product is chosen so that 16 threads are just enough for ResNet-50; the other network's number follows.")
+			if err := d.Table(table); err != nil {
+				return err
+			}
+			d.Claim("threads that Mofang chooses", fmt.Sprint(published), fmt.Sprint(t.Mofang), harness.Agreement(t.Mofang == published))
+			d.Claim("threads by trying all", fmt.Sprint(t.Mofang), fmt.Sprint(t.Scan), harness.Agreement(t.Mofang == t.Scan))
+			c := plots.Curves{Title: t.Model, XLabel: "Threads", YLabel: "Images/s", Series: []plots.Series{{Name: "loading"}, {Name: "together"}}}
+			for _, r := range t.Rows {
+				c.X = append(c.X, float64(r.Threads))
+				c.Series[0].Values = append(c.Series[0].Values, r.Load)
+				c.Series[1].Values = append(c.Series[1].Values, r.Total)
+			}
+			f, err := plots.Lines(c)
+			return d.Figure("threads", "Images/s by threads", f, err)
+		})
+}
+
+// rateRow is training with chosen threads beside training with all.
+type rateRow struct {
+	Label   int     `json:"label"`
+	Threads int     `json:"threads"`
+	Mofang  float64 `json:"mofang_per_s"`
+	All     float64 `json:"all_threads_per_s"`
+}
+
+func rateTable(d *harness.Document, title, label string, rows []rateRow) error {
+	t := harness.Table{Title: title, Name: "rates", Columns: []harness.Column{number(label), number("Threads chosen"), number("Images/s"), number("Images/s with all threads"), number("Gain %")}}
+	for _, r := range rows {
+		t.Rows = append(t.Rows, []string{fmt.Sprint(r.Label), fmt.Sprint(r.Threads), harness.Fixed(r.Mofang, 0), harness.Fixed(r.All, 0), harness.Fixed(100*(r.Mofang/r.All-1), 1)})
+	}
+	return d.Table(t)
+}
+
+func compare(n *server.Server, label int, rate float64, batch int) rateRow {
+	l := loading(n, rate, batch)
+	best := choose(l)
+	all := l.Speedups[len(l.Speedups)-1]
+	return rateRow{label, best.Threads, float64(batch) / l.BatchSeconds(pipelining.Speedup(best)), float64(batch) / l.BatchSeconds(all)}
+}
+
+func largestGain(rows []rateRow) float64 {
+	best := 0.0
+	for _, r := range rows {
+		best = max(best, r.Mofang/r.All-1)
+	}
+	return best
+}
+
+func scaling() harness.Experiment {
+	return single("mofang-fig15", "ResNet-50 on 1 to 16 devices with chosen threads and with all", paper+"§3.2 and Fig. 15", machine,
+		func(context.Context) (rows []rateRow, err error) {
+			n, err := server.Load(machine)
+			if err != nil {
+				return nil, err
+			}
+			rate, err := trainRate("resnet50", n, deviceBatch)
+			for devices := 1; devices <= n.Devices; devices *= 2 {
+				rows = append(rows, compare(n, devices, float64(devices)*rate, devices*deviceBatch))
+			}
+			return rows, err
+		},
+		func(d *harness.Document, rows []rateRow) error {
+			if err := rateTable(d, "Training ResNet-50", "Devices", rows); err != nil {
+				return err
+			}
+			d.Number("largest gain over other frameworks", "%", 3, 100*largestGain(rows))
+			d.Why("the baseline here starts all threads of the host; what else differs between the frameworks is not modelled")
+			return nil
+		})
+}
+
+func batches() harness.Experiment {
+	return single("mofang-fig16", "ResNet-50 on 16 devices by batch size, with chosen threads and with all", paper+"§3.2 and Fig. 16", machine,
+		func(context.Context) (rows []rateRow, err error) {
+			n, err := server.Load(machine)
+			if err != nil {
+				return nil, err
+			}
+			for batch := 2; batch <= 256; batch *= 2 {
+				rate, err := trainRate("resnet50", n, batch)
+				if err != nil {
+					return nil, err
+				}
+				rows = append(rows, compare(n, batch, float64(n.Devices)*rate, n.Devices*batch))
+			}
+			return rows, nil
+		},
+		func(d *harness.Document, rows []rateRow) error {
+			if err := rateTable(d, "Training ResNet-50 on 16 devices", "Batch of a device", rows); err != nil {
+				return err
+			}
+			d.Number("largest gain over other frameworks", "%", 8, 100*largestGain(rows))
+			d.Why("the baseline here starts all threads of the host; what else differs between the frameworks is not modelled")
+			return nil
+		})
+}
