@@ -51,7 +51,7 @@ func TestCopiesAreAsIfLowered(t *testing.T) {
 				}
 				apart = append(apart, own)
 			}
-			may, err := v.Lowering()
+			may, err := v.Lowering(context.Background())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -117,10 +117,10 @@ func Lookup(name string) (Recipe, error) {
 func (r Recipe) Pick(stage string) string { return r.at(stage).Name }
 
 // Lowering is what the kernel generator may do by the recipe.
-func (r Recipe) Lowering() (lower.Options, error) {
+func (r Recipe) Lowering(ctx context.Context) (lower.Options, error) {
 	d := &Draft{Recipe: r}
 	for _, stage := range []string{"issue", "weights"} {
-		if err := r.at(stage).Decide(context.Background(), d); err != nil {
+		if err := r.at(stage).Decide(ctx, d); err != nil {
 			return lower.Options{}, fmt.Errorf("%s: %w", stage, err)
 		}
 	}

@@ -543,7 +543,7 @@ func BenchmarkSchedule(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		may, err := v.Lowering()
+		may, err := v.Lowering(context.Background())
 		if err != nil {
 			b.Fatal(err)
 		}
