@@ -630,6 +630,18 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
+// A limit of nodes ends at the same place each time.
+func TestWorkLimit(t *testing.T) {
+	m := hard(40, 5) // takes very many nodes
+	first := solve(t, m, milp.Options{WorkLimit: 50})
+	if first.Status != milp.Feasible || first.Stop != milp.StopWork || first.Bound >= first.Objective {
+		t.Errorf("got %v, %v, objective %g, bound %g", first.Status, first.Stop, first.Objective, first.Bound)
+	}
+	if again := solve(t, m, milp.Options{WorkLimit: 50}); !slices.Equal(again.Values, first.Values) || again.Bound != first.Bound {
+		t.Errorf("got %g, %g and then %g, %g", first.Objective, first.Bound, again.Objective, again.Bound)
+	}
+}
+
 // TestInterrupt shows that a run left behind by its context comes to an end.
 func TestInterrupt(t *testing.T) {
 	m := hard(60, 6)

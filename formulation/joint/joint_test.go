@@ -200,7 +200,7 @@ func TestSearchAgainstBruteForce(t *testing.T) {
 		"no segments": {NoSegments: true}, "nothing": {NoAlternate: true, NoPrune: true, NoCredit: true, NoSegments: true},
 	}
 	branched, both, spilled := 0, 0, 0
-	for seed := range uint64(300) {
+	for seed := range uint64(240) {
 		p := random(rand.New(rand.NewPCG(seed, 7)), 4+int(seed%5))
 		want := bruteForce(p)
 		for name, opts := range switches {
@@ -239,7 +239,7 @@ func TestSearchAgainstBruteForce(t *testing.T) {
 // at least the sum of the parts' bounds, limits keep both, and with a limit the search
 // ends at the same place twice.
 func TestLarger(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range uint64(6) {
 		p := random(rand.New(rand.NewPCG(seed, 11)), 14)
 		alone, err := binding.Search(context.Background(), p.Labels, binding.SearchOptions{})
 		if err != nil {

@@ -1,6 +1,7 @@
 package milp
 
 import (
+	"encoding/json"
 	"errors"
 	"math"
 	"strings"
@@ -53,6 +54,7 @@ func TestOptions(t *testing.T) {
 		{"negative time", Options{TimeLimit: -time.Second}, "time limit -1s"},
 		{"negative gap", Options{RelativeGap: -0.1}, "relative gap -0.1"},
 		{"NaN gap", Options{RelativeGap: nan}, "relative gap NaN"},
+		{"negative work", Options{WorkLimit: -1}, "limit of -1 nodes"},
 		{"negative memory", Options{MemoryBytes: -1}, "memory limit of -1 bytes"},
 		{"negative seed", Options{Seed: -1}, "seed -1"},
 		{"start too short", Options{Start: []float64{}}, "0 values for 1 variables"},
@@ -91,5 +93,26 @@ func TestNames(t *testing.T) {
 	}
 	if got := Status(99).String() + Type(99).String() + Stop(99).String(); got != "Status(99)Type(99)Stop(99)" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// Statuses and reasons are words in JSON, and come back.
+func TestWords(t *testing.T) {
+	for s := Unknown; s <= Limit; s++ {
+		var back Status
+		if data, err := json.Marshal(s); err != nil || json.Unmarshal(data, &back) != nil || back != s || !strings.Contains(string(data), s.String()) {
+			t.Errorf("%v is %s, read as %v", s, data, back)
+		}
+	}
+	for s := Complete; s <= StopWork; s++ {
+		var back Stop
+		if data, err := json.Marshal(s); err != nil || json.Unmarshal(data, &back) != nil || back != s || !strings.Contains(string(data), s.String()) {
+			t.Errorf("%v is %s, read as %v", s, data, back)
+		}
+	}
+	var status Status
+	var stop Stop
+	if status.UnmarshalText([]byte("best")) == nil || stop.UnmarshalText([]byte("bored")) == nil {
+		t.Error("unknown words are read")
 	}
 }

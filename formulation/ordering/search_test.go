@@ -277,7 +277,7 @@ func TestTwinsAreOneClass(t *testing.T) {
 // Random problems with twins in them, of which some have been spoilt.
 func TestTwinsAgainstBruteForce(t *testing.T) {
 	merged, moved := 0, 0
-	for seed := range uint64(2000) {
+	for seed := range uint64(900) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		p := &Problem{Name: fmt.Sprint("twins ", seed), StoreCostPerByte: float64(r.IntN(3)), LoadCostPerByte: float64(1 + r.IntN(2))}
 		n := 2 + r.IntN(3)
@@ -322,7 +322,7 @@ func TestTwinsAgainstBruteForce(t *testing.T) {
 			}
 		}
 	}
-	if merged < 200 || moved < 150 {
+	if merged < 200 || moved < 70 {
 		t.Errorf("%d problems with twins, %d with moves", merged, moved)
 	}
 }

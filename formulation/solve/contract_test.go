@@ -310,13 +310,13 @@ func parts(r *rand.Rand, n int) (p *split.Problem, alone []int) {
 
 // together gives the labels of a tangle scopes, and the halo an output with a price.
 func together(r *rand.Rand) (*joint.Problem, joint.Start) {
-	p := &joint.Problem{Order: halo(4), Labels: tangle(r, 16, 4), SecondsPerCost: 1e-6}
+	p := &joint.Problem{Order: halo(3), Labels: tangle(r, 12, 4), SecondsPerCost: 1e-6}
 	for i := range p.Labels.Nodes {
 		for l := range p.Labels.Nodes[i].Labels {
 			p.Labels.Nodes[i].Labels[l].Scope = []schedule.Level{schedule.LB, schedule.GB}[l%2]
 		}
 	}
-	return p, joint.Start{Choice: make([]int, 16), Order: ordering.NewGraph(p.Order).Topological()}
+	return p, joint.Start{Choice: make([]int, 12), Order: ordering.NewGraph(p.Order).Topological()}
 }
 
 func memory(r *rand.Rand, n int) *allocate.Problem {
