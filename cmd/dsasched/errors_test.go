@@ -26,6 +26,7 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
+	clock = still
 	os.Exit(m.Run())
 }
 
