@@ -59,7 +59,7 @@ func (a ablation) experiment() harness.Experiment {
 	}
 }
 
-// heuristics is the same without the methods that look for optima.
+// heuristics is the same without the exact methods.
 func (a ablation) heuristics() ablation {
 	a.variants = slices.DeleteFunc(slices.Clone(a.variants), func(v scheduler.Recipe) bool { return harness.IsExactVariant(v.Name) })
 	return a
@@ -280,7 +280,7 @@ func variantTables(rows []ratedRow) []harness.Table {
 	return tables
 }
 
-// timeTable tells where the time goes.
+// timeTable lists where the time goes.
 func timeTable(rows []harness.Row) harness.Table {
 	t := harness.Table{
 		Name: "time", Title: "Where the time goes",

@@ -22,7 +22,7 @@ type Claim struct {
 	Ours     string `json:"ours"`
 	Verdict  string `json:"verdict"`
 	Why      string `json:"why,omitempty"`
-	// Line tells that it stands among the published numbers, too.
+	// Line: it is also listed among the published numbers.
 	Line bool `json:"line,omitempty"`
 }
 

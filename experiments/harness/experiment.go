@@ -12,7 +12,7 @@ type Experiment struct {
 	Description string `json:"description"`
 	Paper       string `json:"paper,omitempty"` // what it reproduces
 
-	// Exact says that it is about methods that look for optima: nothing is left of it
+	// Exact says that it is about exact methods: nothing is left of it
 	// without them.
 	Exact bool `json:"-"`
 
@@ -36,11 +36,11 @@ type Plan struct {
 type Cell struct {
 	Key   string // file name without extension: letters, digits, '.', '_', '-'
 	Label string // for people, in progress and errors
-	// inputs are all that the result depends on besides the program itself; their
+	// Inputs are all that the result depends on besides the program itself; their
 	// JSON goes into the fingerprint.
 	Inputs any
 	Run    func(ctx context.Context) (any, error)
-	// shared: other experiments have the same cell, by key and inputs, so that it is
+	// Shared: other experiments may have the same cell, by key and inputs, so that it is
 	// kept where they find it.
 	Shared bool
 }

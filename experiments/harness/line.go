@@ -14,7 +14,7 @@ type Line struct {
 	Unit       string  `json:"unit"`
 	Published  float64 `json:"published"`
 	Ours       float64 `json:"ours"`
-	// Calibration tells that the number was seen when constants were chosen.
+	// Calibration: the number was used to choose constants.
 	Calibration bool   `json:"calibration,omitempty"`
 	Remark      string `json:"remark,omitempty"`
 	// Headline is its place at the head of the report over all experiments, from 1; 0: it does
@@ -25,7 +25,7 @@ type Line struct {
 // Ratio is ours over the published number.
 func (l Line) Ratio() float64 { return l.Ours / l.Published }
 
-// Verdict is what a reader wants to know first. Within 20 % is what the column of errors
+// Verdict classifies the ratio. Within 20 % is what the column of errors
 // shows: ours less the published number, over the published one.
 func (l Line) Verdict() string {
 	switch r := l.Ratio(); {
@@ -117,7 +117,7 @@ func RowFields[T any](row func(T) Row, names string, own ...Field[T]) []Field[T]
 	return list
 }
 
-// RowsCSV are the rows with what most readers want.
+// RowsCSV writes the rows with the most used columns.
 func RowsCSV(rows []Row) []byte {
 	return CSV(rows, RowFields(func(r Row) Row { return r }, "model hardware batch variant chunk_policy batches_per_cluster throughput_per_s throughput_unit latency_s "+
 		"kernels ddr_tensor_writes llb_tensor_writes l1_tensor_writes mme_utilization vme_utilization"))

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Progress tells where a list of cells or points stands.
+// Progress is the state of a list of cells or points.
 type Progress struct {
 	Name        string // of the experiment; "" for a grid
 	Done, Total int

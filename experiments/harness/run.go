@@ -24,14 +24,14 @@ type Options struct {
 	// Workers is the number of cells computed at a time; 0: GOMAXPROCS. The results do
 	// not depend on it.
 	Workers int
-	// Stdout gets the tables, Stderr progress and notices; nil: nobody does.
+	// Stdout receives the tables, Stderr progress and notices; nil discards them.
 	Stdout, Stderr io.Writer
-	// Progress, if not nil, is told of each start and end of a cell, by one goroutine
+	// Progress, if not nil, is called at the start and end of each cell, by one goroutine
 	// at a time; Stderr has no line per cell then.
 	Progress func(Progress)
-	// Quiet keeps Stderr empty and Progress untold.
+	// Quiet discards Stderr and Progress.
 	Quiet bool
-	// NoExact leaves the methods that look for optima out, and the experiments that are
+	// NoExact leaves out the exact methods, and the experiments that are
 	// about nothing else.
 	NoExact bool
 	// SolverVersion names the solver of integer programs and its version, and Revision the
@@ -44,7 +44,7 @@ type Options struct {
 	SolveLimit time.Duration
 }
 
-// InterruptedError tells that the context of a run ended before the run did. It
+// InterruptedError reports that the context ended before the run did. It
 // wraps the context's error.
 type InterruptedError struct {
 	Experiment  string
@@ -91,7 +91,7 @@ func Run(ctx context.Context, list []Experiment, opt Options) error {
 	for _, e := range list {
 		err := r.experiment(ctx, e)
 		if Aborted(err) {
-			return err // the others would fare no better
+			return err // the others would fail too
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", e.Name, err))

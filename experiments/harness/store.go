@@ -32,7 +32,7 @@ type cellFile struct {
 	Schema      int             `json:"schema"`
 	Fingerprint string          `json:"fingerprint"`
 	Inputs      json.RawMessage `json:"inputs"`
-	// ResultHash tells a damaged file from a good one.
+	// ResultHash detects damaged files.
 	ResultHash string          `json:"result_sha256"`
 	Result     json.RawMessage `json:"result"`
 }
@@ -88,7 +88,7 @@ func marshalInputs(c Cell) ([]byte, error) {
 }
 
 // load returns the result of a cell that is there and up to date. Otherwise the
-// error is fs.ErrNotExist, a staleError, or tells what is wrong with the file.
+// error is fs.ErrNotExist, a staleError, or describes what is wrong with the file.
 func (s *store) load(c Cell) (json.RawMessage, error) {
 	inputs, err := marshalInputs(c)
 	if err != nil {
@@ -159,7 +159,7 @@ func WriteFile(path string, data []byte) error {
 	return nil
 }
 
-// executableHash tells one build of the program from another: the same inputs may
+// executableHash distinguishes builds of the program: the same inputs may
 // give another result after a change.
 var executableHash = sync.OnceValues(func() (string, error) {
 	path, err := os.Executable()

@@ -13,7 +13,7 @@ import (
 // Table is a table that can be written in several forms.
 type Table struct {
 	Title string
-	// Name tells the tables of an experiment apart: letters, digits and '-'. It names the
+	// Name identifies the table within its experiment: letters, digits and '-'. It names the
 	// CSV file and is part of the label in LaTeX.
 	Name    string
 	Columns []Column

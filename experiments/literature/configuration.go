@@ -46,7 +46,7 @@ func (c Configuration) PaperChunk(v scheduler.Recipe) int64 {
 	return c.TVMBatchesPerCluster
 }
 
-// Calibration tells whether the configuration's throughputs were fitted to.
+// Calibration reports whether the constants were fitted to the configuration's throughputs.
 func (c Configuration) Calibration() bool { return strings.Contains("AB", c.Label) }
 
 func ConfigurationOf(label string) Configuration {

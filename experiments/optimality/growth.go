@@ -72,7 +72,7 @@ func growthFamilies() []growthFamily {
 }
 
 // problem has sizes that alternate from sub-graph to sub-graph, and two bytes more
-// than the hungriest instance needs.
+// than the largest instance needs.
 func (f growthFamily) problem(size int) *ordering.Problem {
 	counts := f.counts(size)
 	p := &ordering.Problem{Name: fmt.Sprintf("%s-%d", f.name, size), StoreCostPerByte: 1, LoadCostPerByte: 1}
@@ -122,7 +122,7 @@ func growthMethods() []string {
 	return names
 }
 
-// isProver tells whether a method has a bound of its own.
+// isProver reports whether a method has a bound of its own.
 func isProver(method string) bool {
 	return slices.Contains([]string{positionILP, countingILP, stateSearch}, method)
 }

@@ -41,7 +41,7 @@ func (e table4) experiment() harness.Experiment {
 		Paper: "GraphTurbo (OSDI 2023), Table 4: compile times on a par with the baselines", Plan: e.plan, Heuristic: e.heuristics().plan}
 }
 
-// heuristics is the same without the methods that look for optima.
+// heuristics is the same without the exact methods.
 func (e table4) heuristics() table4 {
 	var kept []string
 	for _, name := range e.variants {

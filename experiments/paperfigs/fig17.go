@@ -56,7 +56,7 @@ const wholeNetwork = "all"
 
 var lastStages = []string{"stage 2", "stage 3", "stage 4"}
 
-// stagesOf tells the stage of each operator; names has them in order.
+// stagesOf finds the stage of each operator; names lists the stages in order.
 func stagesOf(g *model.Graph) (names []string, of map[model.OpID]int) {
 	n := structure.Find(g, graphturbo.ExecutionOrder(g))
 	of = map[model.OpID]int{}

@@ -77,7 +77,7 @@ type orderedInst struct {
 	EndSeconds   float64 `json:"end_s"`
 }
 
-// explainOrder tells how the first chunk of cluster 0 ran.
+// explainOrder describes how the first chunk of cluster 0 ran.
 func explainOrder(r *scheduler.Result) (any, error) {
 	s := r.Schedule
 	run := orderedRun{

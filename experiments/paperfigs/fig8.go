@@ -118,7 +118,7 @@ func explainJoins(r *scheduler.Result) (any, error) {
 	return run, nil
 }
 
-// demands tells which bindings the readers of a producer want, for which Algorithm 4
+// demands lists which bindings the readers of a producer want, for which Algorithm 4
 // declared its output in the GB.
 func demands(s *schedule.Schedule, run joinRun, j schedule.Join, want func(int, model.TensorID, int) schedule.Binding) string {
 	var texts []string

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// What the simulated rows themselves tell about a published number that ours misses. Each
+// What the simulated rows themselves say about a published number that ours misses. Each
 // reason is computed; where there is none to give, it is empty.
 
 // reasonTVM is of the throughput of a kernel per layer: what the published rate would

@@ -101,7 +101,7 @@ func reportText(c *collection) string {
 			b.WriteString(t.Markdown())
 		}
 	}
-	b.WriteString("Figures, and the tables behind these lines, stand in the folders of the experiments; report.html has all of them in one page.\n")
+	b.WriteString("Figures, and the tables behind these lines, are in the folders of the experiments; report.html has all of them in one page.\n")
 	return b.String()
 }
 

@@ -426,7 +426,7 @@ func (c *Calibration) Apply(name string, data []byte, spec *hardware.Spec) ([]by
 	return data, nil
 }
 
-// CanApply tells whether the constants can be written into this file.
+// CanApply reports whether the constants can be written into this file.
 func CanApply(name string, data []byte, spec *hardware.Spec) error {
 	c := Calibration{}
 	for _, k := range Constants() {

@@ -325,7 +325,7 @@ type ExploreOptions struct {
 	// Workers is the number of points computed at a time; 0: GOMAXPROCS. The results
 	// do not depend on it.
 	Workers int
-	// Progress, if not nil, is told of each start and end. It is called by one
+	// Progress, if not nil, is called at each start and end, by one
 	// goroutine at a time.
 	Progress func(harness.Progress)
 }

@@ -31,7 +31,7 @@ func fullSensitivity() sensitivity {
 
 func (s sensitivity) experiment() harness.Experiment {
 	return harness.Experiment{Name: "sensitivity", Description: "what the headlines become with each fitted constant at half and at double",
-		Paper: "none; asks whether a conclusion hangs on a fitted constant", Plan: s.plan}
+		Paper: "none; asks whether a conclusion depends on a fitted constant", Plan: s.plan}
 }
 
 // turn is a fitted constant with another value; Constant is -1 for the machine as it is.
@@ -66,7 +66,7 @@ func (t turn) label() string {
 	return fmt.Sprintf("%s at %s", k.Name, k.text(harness.Round(t.value)))
 }
 
-// possible tells whether the value lies within the constant's range.
+// possible reports whether the value lies within the constant's range.
 func (t turn) possible() bool {
 	if t.constant < 0 {
 		return true
@@ -310,19 +310,19 @@ func (s sensitivity) report(list []turn, configurations []literature.Configurati
 	}
 	for _, h := range heads {
 		if list := hangs[h.name]; len(list) > 0 {
-			b.Note("Hangs on a fitted constant: whether the %s is %s (it is %s): the figure %s.", h.name, h.conclusion, harness.Fixed(h.of(0), 2), strings.Join(list, ", and "))
+			b.Note("Depends on a fitted constant: whether the %s is %s (it is %s): the figure %s.", h.name, h.conclusion, harness.Fixed(h.of(0), 2), strings.Join(list, ", and "))
 		}
 	}
 	if len(order) == 0 {
-		b.Note("No verdict hangs on a fitted constant: each headline stays on its side of its limit (20 %% of the published figure, a rank correlation of 0.8, an error of 1.5) with every constant at half and at double.")
+		b.Note("No verdict depends on a fitted constant: each headline stays on its side of its limit (20 %% of the published figure, a rank correlation of 0.8, an error of 1.5) with every constant at half and at double.")
 	} else {
 		b.Note("No fitted constant at half or double changes the verdict on: %s.", strings.Join(firm, "; "))
 	}
 	slower, least, where := s.neverSlower(list, configurations, at)
 	if slower {
-		b.Note("That GraphTurbo is faster than TVM on each network hangs on a constant: %s is %s times as fast.", where, harness.Fixed(least, 2))
+		b.Note("That GraphTurbo is faster than TVM on each network depends on a constant: %s is %s times as fast.", where, harness.Fixed(least, 2))
 	} else {
-		b.Note("That GraphTurbo is faster than TVM on each network hangs on no constant: the least speedup is %s (%s).", harness.Fixed(least, 2), where)
+		b.Note("That GraphTurbo is faster than TVM on each network depends on no constant: the least speedup is %s (%s).", harness.Fixed(least, 2), where)
 	}
 	f, err := plots.Tornados(torn)
 	return b.Figure("tornado", "Headlines with one constant at half and at double", f, err)
@@ -341,5 +341,5 @@ func (s sensitivity) neverSlower(list []turn, configurations []literature.Config
 	return least < 1, least, where
 }
 
-// Sensitivity turns the fitted constants.
+// Sensitivity varies the fitted constants.
 func Sensitivity() harness.Experiment { return fullSensitivity().experiment() }

@@ -16,7 +16,7 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-// knob is a quantity of the accelerator that the sweep turns.
+// knob is a quantity of the accelerator that the sweep varies.
 type knob struct {
 	name, unit string
 	// turn multiplies the quantity and returns what it became, in unit.
@@ -314,5 +314,5 @@ func (s sweep) report(points []sweepPoint, b *harness.Document) error {
 	return b.Figure("speedup", "Speedup over TVM against each quantity", f, err)
 }
 
-// Sweep turns one figure of the machine at a time.
+// Sweep varies one quantity of the machine at a time.
 func Sweep() harness.Experiment { return fullSweep().experiment() }

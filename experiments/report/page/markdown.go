@@ -71,7 +71,7 @@ func plainText(n ast.Node, source []byte) string {
 	return html.UnescapeString(b.String())
 }
 
-// RegisterFuncs tells goldmark what is rendered in a way of our own.
+// RegisterFuncs registers the node types that are rendered here.
 func (s *sheet) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindHeading, s.heading)
 	r.Register(ast.KindParagraph, s.paragraph)
