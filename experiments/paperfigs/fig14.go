@@ -2,7 +2,6 @@ package paperfigs
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/dsasched/dsasched/experiments/harness"
@@ -19,153 +18,175 @@ func fig14() grid {
 }
 
 func reportFig14(rows gridRows, b *harness.Document) error {
+	spec, err := hardware.Load(fig14().hardware)
+	if err != nil {
+		return err
+	}
+	throughputs, lines := throughputTable(rows, spec)
+	agree, ranks := rankTable(rows)
+	needs, notes := implied(rows, spec)
+	for _, t := range []harness.Table{throughputs, agree, needs} {
+		if err := b.Table(t); err != nil {
+			return err
+		}
+	}
+	for _, l := range append(lines, ranks...) {
+		b.Line(l)
+	}
+	b.Notes = append(b.Notes, notes...)
+	m := overall{rows: rows}
+	if err := m.means(b); err != nil {
+		return err
+	}
+	return m.figures(b)
+}
+
+// ratio is that of the throughputs of two variants, by configuration.
+func (g gridRows) ratio(to, from string, p harness.ChunkPolicy) func(literature.Configuration) float64 {
+	return func(c literature.Configuration) float64 {
+		return g.at(c, to, p).ThroughputPerSecond / g.at(c, from, p).ThroughputPerSecond
+	}
+}
+
+// throughputTable has the throughputs of all configurations, TVM's beside the published ones
+// and two beside what others measured.
+func throughputTable(rows gridRows, spec *hardware.Spec) (harness.Table, []harness.Line) {
 	t := harness.Table{Name: "throughput", Title: "Throughput, and speedup over TVM",
 		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "Batch", Screen: true}, {Name: "Unit", Text: true, Screen: true},
 			{Group: "TVM", Name: "published"}, {Group: "TVM", Name: "paper's\nbatches"}, {Group: "TVM", Name: "ratio"}, {Group: "TVM", Name: "best\nbatches"},
 			{Group: "AStitch", Name: "paper's\nbatches"}, {Group: "GraphTurbo", Name: "paper's\nbatches"}, {Group: "GraphTurbo", Name: "best\nbatches"},
 			{Group: "Over TVM (×)", Name: "paper's\nbatches"}, {Group: "Over TVM (×)", Name: "best\nbatches"}, {Name: "Over\nAStitch\n(×)"}}}
-	ratio := func(to, from string) func(harness.ChunkPolicy) func(literature.Configuration) float64 {
-		return func(p harness.ChunkPolicy) func(literature.Configuration) float64 {
-			return func(c literature.Configuration) float64 {
-				return rows.at(c, to, p).ThroughputPerSecond / rows.at(c, from, p).ThroughputPerSecond
-			}
-		}
-	}
-	speedup, overAStitch, astitch := ratio("cross-layer", "tvm"), ratio("cross-layer", "astitch"), ratio("astitch", "tvm")
-	var ours, published []float64
+	var lines []harness.Line
 	var calibration []string
-	spec, err := hardware.Load(fig14().hardware)
-	if err != nil {
-		return err
-	}
 	for _, c := range literature.Configurations() {
-		tp, tt := rows.at(c, "tvm", harness.PaperChunks).ThroughputPerSecond, rows.at(c, "tvm", harness.Tuned).ThroughputPerSecond
-		gp, gt := rows.at(c, "cross-layer", harness.PaperChunks).ThroughputPerSecond, rows.at(c, "cross-layer", harness.Tuned).ThroughputPerSecond
-		name := c.Network
+		of := func(variant string, p harness.ChunkPolicy) float64 { return rows.at(c, variant, p).ThroughputPerSecond }
+		tvm := of("tvm", harness.PaperChunks)
+		name, remark := c.Network, reasonTVM(rows.at(c, "tvm", harness.PaperChunks), c.TVMThroughputPerSecond, spec)
 		if c.Doubt != "" {
-			name += " *"
+			name, remark = name+" *", c.Doubt
+			t.Notes = append(t.Notes, fmt.Sprintf("* %s: the published figure is doubted: %s.", c.Label, c.Doubt))
 		}
-		t.Rows = append(t.Rows, []string{c.Label, name, harness.Count(c.BatchSize), c.Unit, harness.Significant(c.TVMThroughputPerSecond), harness.Significant(tp),
-			harness.Fixed(tp/c.TVMThroughputPerSecond, 2), harness.Significant(tt), harness.Significant(rows.at(c, "astitch", harness.PaperChunks).ThroughputPerSecond),
-			harness.Significant(gp), harness.Significant(gt), harness.Fixed(speedup(harness.PaperChunks)(c), 2), harness.Fixed(speedup(harness.Tuned)(c), 2), harness.Fixed(overAStitch(harness.PaperChunks)(c), 2)})
-		remark := c.Doubt
-		if remark == "" {
-			remark = reasonTVM(rows.at(c, "tvm", harness.PaperChunks), c.TVMThroughputPerSecond, spec)
-		}
-		b.Line(harness.Line{What: fmt.Sprintf("%s %s: TVM's throughput", c.Label, c.Network), Unit: c.Unit, Published: c.TVMThroughputPerSecond, Ours: tp,
-			Calibration: c.Calibration(), Remark: remark})
-		ours, published = append(ours, tp), append(published, c.TVMThroughputPerSecond)
 		if c.Calibration() {
 			calibration = append(calibration, c.Label)
 		}
-		if c.Doubt != "" {
-			t.Notes = append(t.Notes, fmt.Sprintf("* %s: the published figure is doubted: %s.", c.Label, c.Doubt))
+		ratio := func(to, from string, p harness.ChunkPolicy) string {
+			return harness.Fixed(rows.ratio(to, from, p)(c), 2)
 		}
+		t.Rows = append(t.Rows, []string{c.Label, name, harness.Count(c.BatchSize), c.Unit, harness.Significant(c.TVMThroughputPerSecond), harness.Significant(tvm),
+			harness.Fixed(tvm/c.TVMThroughputPerSecond, 2), harness.Significant(of("tvm", harness.Tuned)), harness.Significant(of("astitch", harness.PaperChunks)),
+			harness.Significant(of("cross-layer", harness.PaperChunks)), harness.Significant(of("cross-layer", harness.Tuned)),
+			ratio("cross-layer", "tvm", harness.PaperChunks), ratio("cross-layer", "tvm", harness.Tuned), ratio("cross-layer", "astitch", harness.PaperChunks)})
+		lines = append(lines, harness.Line{What: fmt.Sprintf("%s %s: TVM's throughput", c.Label, c.Network), Unit: c.Unit, Published: c.TVMThroughputPerSecond, Ours: tvm,
+			Calibration: c.Calibration(), Remark: remark})
 	}
-	t.Notes = append(t.Notes, fmt.Sprintf("TVM's throughputs of %s are of the calibration set, all others of the evaluation set.", strings.Join(calibration, " and ")))
+	t.Notes = append(t.Notes, fmt.Sprintf("TVM's throughputs of %s are of the calibration set, all others of the evaluation set.", strings.Join(calibration, " and ")),
+		"The paper's mean speedup over the vendor's own code, 1.04, has nothing beside it: that code is not public and is not simulated.")
 	for _, m := range []struct {
 		label string
 		literature.Measurement
 	}{{"A", literature.MeasuredResNet}, {"B", literature.MeasuredBERT}} {
 		c := literature.ConfigurationOf(m.label)
-		b.Line(harness.Line{What: fmt.Sprintf("%s %s: measured with the vendor's code, %s, batch %d", c.Label, c.Network, m.Precision, m.Batch), Unit: c.Unit,
+		lines = append(lines, harness.Line{What: fmt.Sprintf("%s %s: measured with the vendor's code, %s, batch %d", c.Label, c.Network, m.Precision, m.Batch), Unit: c.Unit,
 			Published: m.ThroughputPerSecond, Ours: rows.at(c, "cross-layer", harness.PaperChunks).ThroughputPerSecond, Calibration: true,
 			Remark: m.Source + "; ours is GraphTurbo"})
 	}
-	t.Notes = append(t.Notes, "The paper's mean speedup over the vendor's own code, 1.04, has nothing beside it: that code is not public and is not simulated.")
-	if err := b.Table(t); err != nil {
-		return err
+	return t, lines
+}
+
+// overall compares the three methods over all configurations.
+type overall struct {
+	rows gridRows
+	// Means with the paper's batches per cluster.
+	overTVM, overAStitch, astitch float64
+}
+
+// publishedAStitch is AStitch's speedup over TVM that the two published means imply.
+var publishedAStitch = literature.MeanSpeedup.Value / literature.MeanOverAStitch.Value
+
+// means adds the mean speedups, as notes and as lines.
+func (m *overall) means(b *harness.Document) error {
+	mean := func(over string, f func(literature.Configuration) float64, p harness.ChunkPolicy, published float64) (all, plausible float64) {
+		a, s := literature.Means(f)
+		b.Note("Mean speedup over %s, %s: arithmetic %.2f, geometric %.2f; without D and H %.2f and %.2f. Published: %.2f.",
+			over, harness.PolicyWords(p), a.Arithmetic, a.Geometric, s.Arithmetic, s.Geometric, published)
+		return a.Arithmetic, s.Arithmetic
 	}
-	agree, lines := rankTable(rows)
-	if err := b.Table(agree); err != nil {
-		return err
-	}
-	for _, l := range lines {
-		b.Line(l)
-	}
-	needs, notes := implied(rows, spec)
-	if err := b.Table(needs); err != nil {
-		return err
-	}
-	for _, n := range notes {
-		b.Note("%s", n)
-	}
-	var pa float64
-	for _, p := range []harness.ChunkPolicy{harness.PaperChunks, harness.Tuned} {
-		all, plausible := literature.Means(speedup(p))
-		b.Note("Mean speedup over TVM, %s: arithmetic %.2f, geometric %.2f; without D and H %.2f and %.2f. Published: %.2f.",
-			harness.PolicyWords(p), all.Arithmetic, all.Geometric, plausible.Arithmetic, plausible.Geometric, literature.MeanSpeedup.Value)
-		if p == harness.PaperChunks {
-			pa = all.Arithmetic
-			remark := reasonGain(rows, "cross-layer", "tvm", literature.MeanSpeedup.Value)
-			b.Line(harness.Line{What: "mean speedup of GraphTurbo over TVM, A-J, arithmetic", Unit: "x", Published: literature.MeanSpeedup.Value, Ours: all.Arithmetic, Remark: remark, Headline: 1})
-			b.Line(harness.Line{What: "mean speedup of GraphTurbo over TVM, without D and H", Unit: "x", Published: literature.MeanSpeedup.Value, Ours: plausible.Arithmetic, Remark: "see the mean over all"})
-		}
-	}
-	all, plausible := literature.Means(overAStitch(harness.PaperChunks))
-	gains, _ := literature.Means(astitch(harness.PaperChunks))
-	implied := literature.MeanSpeedup.Value / literature.MeanOverAStitch.Value
-	b.Note("Mean speedup over AStitch, %s: arithmetic %.2f, geometric %.2f; without D and H %.2f and %.2f. Published: %.2f. %s", harness.PolicyWords(harness.PaperChunks),
-		all.Arithmetic, all.Geometric, plausible.Arithmetic, plausible.Geometric, literature.MeanOverAStitch.Value, bothSpeedups(pa, all.Arithmetic, gains.Arithmetic))
-	b.Line(harness.Line{What: "mean speedup of GraphTurbo over AStitch, A-J, arithmetic", Unit: "x", Published: literature.MeanOverAStitch.Value, Ours: all.Arithmetic, Headline: 2,
-		Remark: bothSpeedups(pa, all.Arithmetic, gains.Arithmetic)})
-	remark, err := stitched(rows, implied)
+	var plausible float64
+	m.overTVM, plausible = mean("TVM", m.rows.ratio("cross-layer", "tvm", harness.PaperChunks), harness.PaperChunks, literature.MeanSpeedup.Value)
+	mean("TVM", m.rows.ratio("cross-layer", "tvm", harness.Tuned), harness.Tuned, literature.MeanSpeedup.Value)
+	m.overAStitch, _ = mean("AStitch", m.rows.ratio("cross-layer", "astitch", harness.PaperChunks), harness.PaperChunks, literature.MeanOverAStitch.Value)
+	gains, _ := literature.Means(m.rows.ratio("astitch", "tvm", harness.PaperChunks))
+	m.astitch = gains.Arithmetic
+	both := bothSpeedups(m.overTVM, m.overAStitch, m.astitch)
+	b.Note("%s", both)
+	stitched, err := stitched(m.rows, publishedAStitch)
 	if err != nil {
 		return err
 	}
-	b.Line(harness.Line{What: "mean speedup of AStitch over TVM (quotient of the two published means)", Unit: "x", Published: implied, Ours: gains.Arithmetic, Remark: remark})
+	for _, l := range []harness.Line{
+		{What: "mean speedup of GraphTurbo over TVM, A-J, arithmetic", Published: literature.MeanSpeedup.Value, Ours: m.overTVM, Headline: 1,
+			Remark: reasonGain(m.rows, "cross-layer", "tvm", literature.MeanSpeedup.Value)},
+		{What: "mean speedup of GraphTurbo over TVM, without D and H", Published: literature.MeanSpeedup.Value, Ours: plausible, Remark: "see the mean over all"},
+		{What: "mean speedup of GraphTurbo over AStitch, A-J, arithmetic", Published: literature.MeanOverAStitch.Value, Ours: m.overAStitch, Headline: 2, Remark: both},
+		{What: "mean speedup of AStitch over TVM (quotient of the two published means)", Published: publishedAStitch, Ours: m.astitch, Remark: stitched},
+	} {
+		l.Unit = "x"
+		b.Line(l)
+	}
+	return nil
+}
+
+// figures draws the speedups, and TVM's throughputs beside the published ones.
+func (m *overall) figures(b *harness.Document) error {
+	configurations := literature.Configurations()
+	speedup := m.rows.ratio("cross-layer", "tvm", harness.PaperChunks)
+	tuned := m.rows.ratio("cross-layer", "tvm", harness.Tuned)
+	best, _ := literature.Means(tuned)
 	f, err := plots.GroupedBars(plots.Groups{
 		Title: "Speedup over TVM", YLabel: "Speedup (×)", Categories: literature.Labels("mean\nA–J"), Line: 1,
-		Series: []plots.Series{{Name: "AStitch, paper's batches", Values: literature.Pick(astitch(harness.PaperChunks), gains.Arithmetic)},
-			{Name: "GraphTurbo, paper's batches", Values: literature.Pick(speedup(harness.PaperChunks), pa)},
-			{Name: "GraphTurbo, best batches", Values: literature.Pick(speedup(harness.Tuned), func() float64 { a, _ := literature.Means(speedup(harness.Tuned)); return a.Arithmetic }())}},
-		Marks: []plots.GroupMark{{Category: len(literature.Configurations()), Series: 1, Value: literature.MeanSpeedup.Value},
-			{Category: len(literature.Configurations()), Series: 0, Value: literature.MeanSpeedup.Value / literature.MeanOverAStitch.Value}},
+		Series: []plots.Series{{Name: "AStitch, paper's batches", Values: literature.Pick(m.rows.ratio("astitch", "tvm", harness.PaperChunks), m.astitch)},
+			{Name: "GraphTurbo, paper's batches", Values: literature.Pick(speedup, m.overTVM)},
+			{Name: "GraphTurbo, best batches", Values: literature.Pick(tuned, best.Arithmetic)}},
+		Marks: []plots.GroupMark{{Category: len(configurations), Series: 1, Value: literature.MeanSpeedup.Value},
+			{Category: len(configurations), Series: 0, Value: publishedAStitch}},
 	})
-	faster := 0
-	low, high := math.Inf(1), 0.0
-	var least, most literature.Configuration
-	for _, c := range literature.Configurations() {
-		x := speedup(harness.PaperChunks)(c)
-		if x > 1 {
-			faster++
-		}
-		if x < low {
-			low, least = x, c
-		}
-		if x > high {
-			high, most = x, c
-		}
-	}
-	b.Lead("speedup", "Speedups", fmt.Sprintf("GraphTurbo is faster than a kernel per layer on %d of %d configurations, by %.1f (%s) to %.1f times (%s), in the mean by %.1f; the paper has %.2f.",
-		faster, len(literature.Configurations()), low, least.Network, high, most.Network, pa, literature.MeanSpeedup.Value))
 	if err := b.Figure("speedup", "Speedup over TVM", f, err); err != nil {
 		return err
 	}
+	faster, least, most := 0, configurations[0], configurations[0]
+	for _, c := range configurations {
+		if speedup(c) > 1 {
+			faster++
+		}
+		if speedup(c) < speedup(least) {
+			least = c
+		}
+		if speedup(c) > speedup(most) {
+			most = c
+		}
+	}
+	b.Lead("speedup", "Speedups", fmt.Sprintf("GraphTurbo is faster than a kernel per layer on %d of %d configurations; the speedups go from %.1f (%s) to %.1f (%s), with a mean of %.1f; the paper has %.2f.",
+		faster, len(configurations), speedup(least), least.Network, speedup(most), most.Network, m.overTVM, literature.MeanSpeedup.Value))
+	var marks []plots.GroupMark
+	for i, c := range configurations {
+		marks = append(marks, plots.GroupMark{Category: i, Value: c.TVMThroughputPerSecond})
+	}
 	f, err = plots.GroupedBars(plots.Groups{
-		Title: "TVM's throughput, the paper's batches per cluster", YLabel: "Throughput (1/s)", Categories: literature.Labels(), Log: true,
-		Series: []plots.Series{{Name: "simulated", Values: ours}},
-		Marks: func() (m []plots.GroupMark) {
-			for i, v := range published {
-				m = append(m, plots.GroupMark{Category: i, Value: v})
-			}
-			return m
-		}(),
+		Title: "TVM's throughput, the paper's batches per cluster", YLabel: "Throughput (1/s)", Categories: literature.Labels(), Log: true, Marks: marks,
+		Series: []plots.Series{{Name: "simulated", Values: literature.Pick(func(c literature.Configuration) float64 {
+			return m.rows.at(c, "tvm", harness.PaperChunks).ThroughputPerSecond
+		})}},
 	})
 	return b.Figure("tvm", "TVM's throughput", f, err)
 }
 
-// Fig14 is the overall comparison.
-func Fig14() harness.Experiment { return fig14().experiment() }
-
 // bothSpeedups says what the mean speedup over AStitch is worth: it is near the published
 // one for no good reason if both speedups over TVM that it comes from are off alike.
 func bothSpeedups(overTVM, overAStitch, astitch float64) string {
-	implied := literature.MeanSpeedup.Value / literature.MeanOverAStitch.Value
 	s := fmt.Sprintf("Over TVM GraphTurbo gains %s of the published mean and AStitch %s of the published means' quotient.",
-		harness.Percent(overTVM/literature.MeanSpeedup.Value)+" %", harness.Percent(astitch/implied)+" %")
+		harness.Percent(overTVM/literature.MeanSpeedup.Value)+" %", harness.Percent(astitch/publishedAStitch)+" %")
 	near := harness.Within20(literature.MeanOverAStitch.Value)(overAStitch)
-	if near && !harness.Within20(literature.MeanSpeedup.Value)(overTVM) && !harness.Within20(implied)(astitch) {
+	if near && !harness.Within20(literature.MeanSpeedup.Value)(overTVM) && !harness.Within20(publishedAStitch)(astitch) {
 		s += " That the speedup over AStitch is near says little: both are off."
 	}
 	return s
