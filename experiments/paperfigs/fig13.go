@@ -1,6 +1,7 @@
 package paperfigs
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -71,29 +72,49 @@ type crossCommand struct {
 }
 
 func (f crossing) explain(r *scheduler.Result) (any, error) {
-	run := crossRun{Variant: r.Recipe.Name, Latency: harness.Round(r.LatencySeconds())}
-	s := r.Schedule
-	kernel := -1
-	for k, id := range s.Order {
-		if inst := &s.Instances.Instances[id]; inst.Group == f.group && inst.Index == f.index {
-			kernel = k
+	w, err := f.window(r)
+	if err != nil {
+		return nil, err
+	}
+	run := crossRun{Variant: r.Recipe.Name, Latency: harness.Round(r.LatencySeconds()),
+		Seconds: seconds(w.last - w.first), Advance: seconds(w.last - w.before),
+		OverlapStart: seconds(w.secondStart - w.first), OverlapEnd: seconds(w.firstEnd - w.first)}
+	f.busy(r, w, &run)
+	return run, nil
+}
+
+func seconds(ps int64) float64 { return harness.Round(float64(ps) * 1e-12) }
+
+// blockIndex is which of the two blocks a label is of; 2: any other.
+func (f crossing) blockIndex(label string) int {
+	for b, name := range f.blocks {
+		if strings.HasPrefix(label, name+".") {
+			return b
 		}
 	}
+	return len(f.blocks)
+}
+
+// crossWindow is the time of the two blocks, in picoseconds: from the first to the last of
+// their commands in one kernel.
+type crossWindow struct {
+	first, last int64
+	before      int64 // the end of the units' work in front of them
+	secondStart int64 // of the second block's first command
+	firstEnd    int64 // of the first block's last command
+}
+
+// window finds it. Loads from the DDR run ahead of their kernel and do not count.
+func (f crossing) window(r *scheduler.Result) (crossWindow, error) {
+	w := crossWindow{first: -1, secondStart: -1}
+	kernel := slices.IndexFunc(r.Schedule.Order, func(id int) bool {
+		inst := &r.Schedule.Instances.Instances[id]
+		return inst.Group == f.group && inst.Index == f.index
+	})
 	if kernel < 0 {
-		return nil, fmt.Errorf("%s has no instance %d of sub-graph %d", r.Source, f.index, f.group)
+		return w, fmt.Errorf("%s has no instance %d of sub-graph %d", r.Source, f.index, f.group)
 	}
-	blockIndex := func(label string) int {
-		for b, name := range f.blocks {
-			if strings.HasPrefix(label, name+".") {
-				return b
-			}
-		}
-		return len(f.blocks)
-	}
-	// The window: from the first to the last command of the blocks in this kernel. Loads
-	// from the DDR run ahead of their kernel and do not count.
-	seen, first, last, before := -1, int64(-1), int64(0), int64(0)
-	secondStart, firstEnd := int64(-1), int64(0)
+	seen := -1
 	for i := range r.Program.Commands {
 		c := &r.Program.Commands[i]
 		if r.Program.Queues[c.Queue].Cluster != 0 || c.Iteration != 0 {
@@ -102,63 +123,59 @@ func (f crossing) explain(r *scheduler.Result) (any, error) {
 		if c.Kind == isa.Launch {
 			seen++
 		}
-		b := blockIndex(r.Program.Labels[c.Label])
-		if first < 0 && c.Kind.IsCompute() && b == len(f.blocks) {
-			before = max(before, r.Sim.End[i])
+		b := f.blockIndex(r.Program.Labels[c.Label])
+		if w.first < 0 && c.Kind.IsCompute() && b == len(f.blocks) {
+			w.before = max(w.before, r.Sim.End[i])
 		}
 		if seen != kernel || b == len(f.blocks) || c.Kind == isa.DDRLoad || c.Kind == isa.Barrier {
 			continue
 		}
-		if first < 0 || r.Sim.Start[i] < first {
-			first = r.Sim.Start[i]
+		if w.first < 0 || r.Sim.Start[i] < w.first {
+			w.first = r.Sim.Start[i]
 		}
-		last = max(last, r.Sim.End[i])
-		if b == 1 && (secondStart < 0 || r.Sim.Start[i] < secondStart) {
-			secondStart = r.Sim.Start[i]
+		w.last = max(w.last, r.Sim.End[i])
+		if b == 1 && (w.secondStart < 0 || r.Sim.Start[i] < w.secondStart) {
+			w.secondStart = r.Sim.Start[i]
 		}
 		if b == 0 {
-			firstEnd = max(firstEnd, r.Sim.End[i])
+			w.firstEnd = max(w.firstEnd, r.Sim.End[i])
 		}
 	}
-	if first < 0 || secondStart < 0 {
-		return nil, fmt.Errorf("%s: kernel %d has no commands of %s and %s", r.Source, kernel, f.blocks[0], f.blocks[1])
+	if w.first < 0 || w.secondStart < 0 {
+		return w, fmt.Errorf("%s: kernel %d has no commands of %s and %s", r.Source, kernel, f.blocks[0], f.blocks[1])
 	}
-	seconds := func(ps int64) float64 { return harness.Round(float64(ps) * 1e-12) }
-	run.Seconds = seconds(last - first)
-	run.Advance = seconds(last - before)
-	run.OverlapStart, run.OverlapEnd = seconds(secondStart-first), seconds(firstEnd-first)
-	type moment struct {
-		ps    int64
-		ends  bool
-		index int
-	}
+	return w, nil
+}
+
+// moment is the start or the end of a command.
+type moment struct {
+	ps    int64
+	ends  bool
+	index int
+}
+
+// busy lists the commands in the window, and adds up for how long layers and units were
+// busy at once.
+func (f crossing) busy(r *scheduler.Result, w crossWindow, run *crossRun) {
 	var moments []moment
 	for i := range r.Program.Commands {
 		c := &r.Program.Commands[i]
 		q := &r.Program.Queues[c.Queue]
-		start, end := max(r.Sim.Start[i], first), min(r.Sim.End[i], last)
+		start, end := max(r.Sim.Start[i], w.first), min(r.Sim.End[i], w.last)
 		if q.Cluster != 0 || end <= start || c.Kind == isa.Barrier || c.Kind == isa.Launch {
 			continue
 		}
 		label := r.Program.Labels[c.Label]
-		run.Commands = append(run.Commands, crossCommand{Queue: q.Kind.String(), Kind: c.Kind.String(), Layer: label,
-			Block: blockIndex(label), Start: seconds(start - first), End: seconds(end - first)})
+		run.Commands = append(run.Commands, crossCommand{Queue: strings.TrimPrefix(q.Name, "cluster0."), Kind: c.Kind.String(), Layer: label,
+			Block: f.blockIndex(label), Start: seconds(start - w.first), End: seconds(end - w.first)})
 		moments = append(moments, moment{start, false, i}, moment{end, true, i})
 	}
-	slices.SortStableFunc(moments, func(a, b moment) int {
-		if a.ps != b.ps {
-			if a.ps < b.ps {
-				return -1
-			}
-			return 1
-		}
-		return a.index - b.index
-	})
+	slices.SortStableFunc(moments, func(a, b moment) int { return cmp.Or(cmp.Compare(a.ps, b.ps), cmp.Compare(a.index, b.index)) })
 	running := map[int32]int{}          // commands by layer, of the two blocks
 	units := map[isa.Kind]int32{}       // layer on each compute unit
 	count := map[isa.Kind]int{}         // commands of each kind
 	var layers, compute, mme, vme int64 // times
-	now := first
+	now := w.first
 	for _, m := range moments {
 		d := m.ps - now
 		now = m.ps
@@ -181,7 +198,7 @@ func (f crossing) explain(r *scheduler.Result) (any, error) {
 			count[c.Kind]++
 			units[c.Kind] = c.Label
 		}
-		if blockIndex(r.Program.Labels[c.Label]) == len(f.blocks) {
+		if f.blockIndex(r.Program.Labels[c.Label]) == len(f.blocks) {
 			continue
 		}
 		if !m.ends {
@@ -191,7 +208,6 @@ func (f crossing) explain(r *scheduler.Result) (any, error) {
 		}
 	}
 	run.LayersAtOnce, run.UnitsAtOnce, run.MatrixBusy, run.VectorBusy = seconds(layers), seconds(compute), seconds(mme), seconds(vme)
-	return run, nil
 }
 
 func (f crossing) plan() (*harness.Plan, error) {

@@ -251,44 +251,61 @@ func (f fourStages) plan() (*harness.Plan, error) {
 
 func (f fourStages) report(orders []scheduler.Recipe, runs []orderedRun, rows []harness.Row) (*harness.Report, error) {
 	d := harness.NewDocument(f.experiment())
-	best := runs[0]
-	chosen := ""
-	parts := harness.Table{Name: "groups", Title: fmt.Sprintf("Sub-graphs of %s with %d images per cluster", f.model, f.perCluster), Columns: []harness.Column{
-		{Name: "Name", Text: true}, {Name: "Operators", Text: true}, {Name: "Number"}, {Name: "Factor"}, {Name: "Touched by an\ninstance (MiB)"}, {Name: "Share of\nthe LB (%)"}}}
 	dfs := runs[len(runs)-1]
-	var factors, dfsShares []string
-	for k, g := range dfs.Groups {
-		i := slices.IndexFunc(dfs.Instances, func(x orderedInst) bool { return x.Group == k })
-		touched := dfs.Instances[i].TouchedBytes
-		factors = append(factors, harness.Count(g.Factor))
-		dfsShares = append(dfsShares, harness.Percent(float64(touched)/float64(dfs.CapacityBytes)))
-		parts.Rows = append(parts.Rows, []string{fmt.Sprintf("%c", 'a'+k), g.First + " .. " + g.Last, harness.Count(int64(g.Ops)), harness.Count(g.Factor),
-			mebibytes(touched), harness.Percent(float64(touched) / float64(dfs.CapacityBytes))})
+	byID := slices.Clone(dfs.Instances)
+	slices.SortFunc(byID, func(a, b orderedInst) int { return a.ID - b.ID })
+	for _, t := range []harness.Table{f.groupTable(dfs), orderTable(orders, runs), edgeTable(byID), f.speedups(d, rows)} {
+		if err := d.Table(t); err != nil {
+			return nil, err
+		}
 	}
-	if err := d.Table(parts); err != nil {
+	f.claims(d, orders, runs)
+	if err := f.figures(d, orders, runs, byID); err != nil {
 		return nil, err
 	}
-	compare := harness.Table{Name: "orders", Title: "Orders", Columns: []harness.Column{
+	return d.Report(harness.Data{Data: struct {
+		Runs []orderedRun  `json:"runs"`
+		Rows []harness.Row `json:"rows"`
+	}{runs, rows}})
+}
+
+// touched is the bytes that an instance of a sub-graph touches.
+func (r orderedRun) touched(group int) int64 {
+	return r.Instances[slices.IndexFunc(r.Instances, func(x orderedInst) bool { return x.Group == group })].TouchedBytes
+}
+
+// shares are those of the LB that an instance of each sub-graph touches, in percent.
+func (r orderedRun) shares() (list []string) {
+	for k := range r.Groups {
+		list = append(list, harness.Percent(float64(r.touched(k))/float64(r.CapacityBytes)))
+	}
+	return list
+}
+
+func (f fourStages) groupTable(dfs orderedRun) harness.Table {
+	t := harness.Table{Name: "groups", Title: fmt.Sprintf("Sub-graphs of %s with %d images per cluster", f.model, f.perCluster), Columns: []harness.Column{
+		{Name: "Name", Text: true}, {Name: "Operators", Text: true}, {Name: "Number"}, {Name: "Factor"}, {Name: "Touched by an\ninstance (MiB)"}, {Name: "Share of\nthe LB (%)"}}}
+	for k, g := range dfs.Groups {
+		t.Rows = append(t.Rows, []string{fmt.Sprintf("%c", 'a'+k), g.First + " .. " + g.Last, harness.Count(int64(g.Ops)), harness.Count(g.Factor), mebibytes(dfs.touched(k)), dfs.shares()[k]})
+	}
+	return t
+}
+
+func orderTable(orders []scheduler.Recipe, runs []orderedRun) harness.Table {
+	t := harness.Table{Name: "orders", Title: "Orders", Columns: []harness.Column{
 		{Name: "Schedule", Text: true}, {Name: "Instances"}, {Name: "Moved by the\nordering rules (MiB)"}, {Name: "Spilled by the\nmemory plan (MiB)"},
 		{Group: "LB use over time (%)", Name: "touched"}, {Group: "LB use over time (%)", Name: "held"}, {Name: "Throughput\n(images/s)"}, {Name: "Order", Text: true}},
 		Notes: []string{"Touched: what the running instance reads, writes and needs beside it, as the paper's Fig. 3 draws it. Held: all buffers of the simulated program, with the weights' buffer."}}
 	for i, r := range runs {
-		var names []string
-		for _, x := range r.Instances {
-			names = append(names, x.Name)
-		}
-		compare.Rows = append(compare.Rows, []string{orders[i].Name, harness.Count(int64(len(r.Instances))), mebibytes(r.MovedBytes), mebibytes(r.SpilledBytes),
-			harness.Percent(r.Utilization), harness.Percent(r.MeanHeld), harness.Significant(r.Throughput), strings.Join(names, " ")})
-		if i == 1 || i > 1 && r.MovedBytes < best.MovedBytes {
-			best, chosen = r, orders[i].Name
-		}
+		t.Rows = append(t.Rows, []string{orders[i].Name, harness.Count(int64(len(r.Instances))), mebibytes(r.MovedBytes), mebibytes(r.SpilledBytes),
+			harness.Percent(r.Utilization), harness.Percent(r.MeanHeld), harness.Significant(r.Throughput), orderNames(r)})
 	}
-	if err := d.Table(compare); err != nil {
-		return nil, err
-	}
-	edges := harness.Table{Name: "edges", Title: "Edges between instances", Columns: []harness.Column{{Name: "Consumer", Text: true}, {Name: "Reads", Text: true}, {Name: "Redundant", Text: true}}}
-	byID := slices.Clone(dfs.Instances)
-	slices.SortFunc(byID, func(a, b orderedInst) int { return a.ID - b.ID })
+	return t
+}
+
+// edgeTable lists what each instance reads; byID are the instances in the order of their IDs.
+func edgeTable(byID []orderedInst) harness.Table {
+	t := harness.Table{Name: "edges", Title: "Edges between instances", Columns: []harness.Column{{Name: "Consumer", Text: true}, {Name: "Reads", Text: true}, {Name: "Redundant", Text: true}}}
 	list := func(ids []int) string {
 		var names []string
 		for _, id := range ids {
@@ -297,12 +314,14 @@ func (f fourStages) report(orders []scheduler.Recipe, runs []orderedRun, rows []
 		return strings.Join(names, " ")
 	}
 	for _, x := range byID {
-		edges.Rows = append(edges.Rows, []string{x.Name, list(x.Reads), list(x.Redundant)})
+		t.Rows = append(t.Rows, []string{x.Name, list(x.Reads), list(x.Redundant)})
 	}
-	if err := d.Table(edges); err != nil {
-		return nil, err
-	}
-	speed := harness.Table{Name: "speedup", Title: fmt.Sprintf("Speedup over TVM with %d images per cluster", f.perCluster), Columns: []harness.Column{
+	return t
+}
+
+// speedups has the networks' throughputs beside TVM's, and compares with Fig. 3b.
+func (f fourStages) speedups(d *harness.Document, rows []harness.Row) harness.Table {
+	t := harness.Table{Name: "speedup", Title: fmt.Sprintf("Speedup over TVM with %d images per cluster", f.perCluster), Columns: []harness.Column{
 		{Name: "Network", Text: true}, {Name: "Variant", Text: true}, {Name: "Images\nat a time"}, {Name: "Throughput\n(images/s)"},
 		{Group: "Speedup (×) over TVM with", Name: "its best\nbatches"}, {Group: "Speedup (×) over TVM with", Name: fmt.Sprintf("%d at\na time", f.tvmChunk)}}}
 	for _, name := range f.networks {
@@ -319,7 +338,7 @@ func (f fourStages) report(orders []scheduler.Recipe, runs []orderedRun, rows []
 				continue
 			}
 			x := r.ThroughputPerSecond
-			speed.Rows = append(speed.Rows, []string{r.Model, r.Variant, harness.Count(r.BatchesPerCluster), harness.Significant(x), harness.Fixed(x/tuned, 2), harness.Fixed(x/paper, 2)})
+			t.Rows = append(t.Rows, []string{r.Model, r.Variant, harness.Count(r.BatchesPerCluster), harness.Significant(x), harness.Fixed(x/tuned, 2), harness.Fixed(x/paper, 2)})
 			if r.Variant != "cross-layer" {
 				continue
 			}
@@ -335,34 +354,33 @@ func (f fourStages) report(orders []scheduler.Recipe, runs []orderedRun, rows []
 			}
 		}
 	}
-	if err := d.Table(speed); err != nil {
-		return nil, err
+	return t
+}
+
+// claims compares with what the paper says of the example.
+func (f fourStages) claims(d *harness.Document, orders []scheduler.Recipe, runs []orderedRun) {
+	dfs := runs[len(runs)-1]
+	best, chosen := runs[1], orders[1].Name
+	var factors, moved []string
+	for i, r := range runs {
+		moved = append(moved, fmt.Sprintf("%s %s", orders[i].Name, mebibytes(r.MovedBytes)))
+		if i > 1 && r.MovedBytes < best.MovedBytes {
+			best, chosen = r, orders[i].Name
+		}
+	}
+	for _, g := range dfs.Groups {
+		factors = append(factors, harness.Count(g.Factor))
 	}
 	d.Claim("Factors of the stages", "8, 4, 2, 1", strings.Join(factors, ", "), harness.Agreement(strings.Join(factors, " ") == "8 4 2 1"))
 	d.Claim("Order chosen", "DFS, which begins with two instances of stage 1 and one of stage 2", chosen+": "+orderNames(best),
 		harness.Agreement(chosen == "DFS" && strings.HasPrefix(stagePattern(best), "aab")))
 	d.Claim("Edges kept and redundant (Fig. 6)", "14 and 28 (two producers each, by the factors)", fmt.Sprintf("%d and %d", dfs.Edges, dfs.RedundantEdges),
 		harness.Agreement(dfs.Edges == 14 && dfs.RedundantEdges == 28))
-	var shares []string
-	for k := range runs[0].Groups {
-		i := slices.IndexFunc(runs[0].Instances, func(x orderedInst) bool { return x.Group == k })
-		shares = append(shares, harness.Percent(float64(runs[0].Instances[i].TouchedBytes)/float64(runs[0].CapacityBytes)))
-	}
+	shares := runs[0].shares()
 	d.Claim("LB use, stage by stage (%)", "100, 50, 25, 12.5", strings.Join(shares, ", "), harness.Agreement(strings.Join(shares, " ") == "100.0 50.0 25.0 12.5"))
 	d.Note("The paper does not say what the 7.97× were measured on, nor how many images TVM had at a time; with ResNet-50 its Table 2 gives TVM %d. Best is the fastest of all divisors of %d.", f.tvmChunk, f.perCluster)
-	var moved []string
-	for i, r := range runs {
-		moved = append(moved, fmt.Sprintf("%s %s", orders[i].Name, mebibytes(r.MovedBytes)))
-	}
-	d.Note("MiB moved by the order: %s. Share of the LB that an instance of each stage touches: %s %%.", strings.Join(moved, ", "), strings.Join(dfsShares, ", "))
+	d.Note("MiB moved by the order: %s. Share of the LB that an instance of each stage touches: %s %%.", strings.Join(moved, ", "), strings.Join(dfs.shares(), ", "))
 	d.Note("Stage by stage splits all sub-graphs by the largest factor, one image at a time, and runs all of one stage before the next; the paper has it with an image per core.")
-	if err := f.figures(d, orders, runs, byID); err != nil {
-		return nil, err
-	}
-	return d.Report(harness.Data{Data: struct {
-		Runs []orderedRun  `json:"runs"`
-		Rows []harness.Row `json:"rows"`
-	}{runs, rows}})
 }
 
 // published3b is the paper's speedup of Fig. 3b's schedule over TVM (§2.1).
