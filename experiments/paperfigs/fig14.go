@@ -209,3 +209,6 @@ func stitched(rows gridRows, published float64) (string, error) {
 	}
 	return s, nil
 }
+
+// Fig14 is the overall comparison.
+func Fig14() harness.Experiment { return fig14().experiment() }

@@ -305,7 +305,25 @@ func runs(list []int64) string {
 
 func (e localBuffers) report(all []lbResults) (*harness.Report, error) {
 	d := harness.NewDocument(e.experiment())
-	factors := harness.Table{Name: "factors", Title: "Sub-graphs of " + e.network + " and their factors", Columns: []harness.Column{{Name: "Accelerator", Text: true}, {Name: "Images\nper cluster"},
+	for _, t := range []harness.Table{e.factorTable(all), writesTable(all), throughputsBySize(all), gainTable(all)} {
+		if err := d.Table(t); err != nil {
+			return nil, err
+		}
+	}
+	e.answer(d, all)
+	if err := e.figures(d, all); err != nil {
+		return nil, err
+	}
+	var rows []harness.Row
+	for _, r := range all {
+		rows = append(rows, r.Rows...)
+	}
+	d.File("lb64.csv", harness.RowsCSV(rows))
+	return d.Report(harness.Data{Data: all})
+}
+
+func (e localBuffers) factorTable(all []lbResults) harness.Table {
+	t := harness.Table{Name: "factors", Title: "Sub-graphs of " + e.network + " and their factors", Columns: []harness.Column{{Name: "Accelerator", Text: true}, {Name: "Images\nper cluster"},
 		{Name: "Sub-graphs"}, {Name: "Instances"}, {Name: "Factors", Text: true}}}
 	for _, r := range all {
 		for _, p := range r.Partitions {
@@ -313,57 +331,71 @@ func (e localBuffers) report(all []lbResults) (*harness.Report, error) {
 			for _, g := range p.Groups {
 				n += g.Factor
 			}
-			factors.Rows = append(factors.Rows, []string{r.Hardware, harness.Count(p.Images), harness.Count(int64(len(p.Groups))), harness.Count(n), runs(p.factors())})
+			t.Rows = append(t.Rows, []string{r.Hardware, harness.Count(p.Images), harness.Count(int64(len(p.Groups))), harness.Count(n), runs(p.factors())})
 		}
 	}
-	speed := harness.Table{Name: "throughput", Title: "Throughput (1/s), the paper's batches per cluster", Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "TVM,\npublished"}}}
-	writes := harness.Table{Name: "writes", Title: "Tensor writes of GraphTurbo (DDR/LLB/L1) in the program of a cluster", Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "Published"}}}
+	return t
+}
+
+func writesTable(all []lbResults) harness.Table {
+	t := harness.Table{Name: "writes", Title: "Tensor writes of GraphTurbo (DDR/LLB/L1) in the program of a cluster", Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "Published"}}}
 	for _, r := range all {
-		for _, v := range []string{"TVM", "AStitch", "GraphTurbo"} {
-			speed.Columns = append(speed.Columns, harness.Column{Group: r.Hardware, Name: v})
+		t.Columns = append(t.Columns, harness.Column{Name: r.Hardware})
+	}
+	for _, c := range literature.Configurations() {
+		line := []string{c.Label, c.Network, literature.WritesOf(c.Label).GraphTurbo.String()}
+		for _, r := range all {
+			line = append(line, r.cell(c, "cross-layer", func(x harness.Row) string { return x.Writes.String() }))
 		}
-		speed.Columns = append(speed.Columns, harness.Column{Group: r.Hardware, Name: "over TVM (×)"})
-		writes.Columns = append(writes.Columns, harness.Column{Name: r.Hardware})
+		t.Rows = append(t.Rows, line)
+	}
+	return t
+}
+
+// cell is what a table has of a row, or a dash where there is none.
+func (r lbResults) cell(c literature.Configuration, variant string, of func(harness.Row) string) string {
+	if row, ok := r.at(c, variant); ok {
+		return of(row)
+	}
+	return "–"
+}
+
+func throughputsBySize(all []lbResults) harness.Table {
+	t := harness.Table{Name: "throughput", Title: "Throughput (1/s), the paper's batches per cluster", Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}, {Name: "TVM,\npublished"}}}
+	for _, r := range all {
+		for _, v := range []string{"TVM", "AStitch", "GraphTurbo", "over TVM (×)"} {
+			t.Columns = append(t.Columns, harness.Column{Group: r.Hardware, Name: v})
+		}
 	}
 	for _, c := range literature.Configurations() {
 		line := []string{c.Label, c.Network, harness.Significant(c.TVMThroughputPerSecond)}
-		w := []string{c.Label, c.Network, literature.WritesOf(c.Label).GraphTurbo.String()}
 		for _, r := range all {
-			x, ok1 := r.at(c, "tvm")
-			y, ok2 := r.at(c, "cross-layer")
 			for _, v := range []string{"tvm", "astitch", "cross-layer"} {
-				if row, ok := r.at(c, v); ok {
-					line = append(line, harness.Significant(row.ThroughputPerSecond))
-				} else {
-					line = append(line, "–")
-				}
+				line = append(line, r.cell(c, v, func(x harness.Row) string { return harness.Significant(x.ThroughputPerSecond) }))
 			}
-			if ok1 && ok2 {
-				line = append(line, harness.Fixed(y.ThroughputPerSecond/x.ThroughputPerSecond, 2))
-			} else {
-				line = append(line, "–")
-			}
-			if ok2 {
-				w = append(w, y.Writes.String())
-			} else {
-				w = append(w, "–")
-			}
+			line = append(line, r.cell(c, "tvm", func(x harness.Row) string {
+				return r.cell(c, "cross-layer", func(y harness.Row) string { return harness.Fixed(y.ThroughputPerSecond/x.ThroughputPerSecond, 2) })
+			}))
 		}
-		speed.Rows, writes.Rows = append(speed.Rows, line), append(writes.Rows, w)
+		t.Rows = append(t.Rows, line)
 	}
 	for _, r := range all {
 		for _, c := range literature.Configurations() {
 			for _, v := range []string{"tvm", "astitch", "cross-layer"} {
 				if why := r.Errors[c.Network+" "+v]; why != "" {
-					speed.Notes = append(speed.Notes, fmt.Sprintf("– %s, %s: %s.", r.Hardware, v, why))
+					t.Notes = append(t.Notes, fmt.Sprintf("– %s, %s: %s.", r.Hardware, v, why))
 				}
 			}
 		}
 	}
-	gains := harness.Table{Name: "gains", Title: "Mean gains", Columns: []harness.Column{{Name: "Of", Text: true}, {Name: "over", Text: true}, {Name: "Published (×)"}},
+	return t
+}
+
+func gainTable(all []lbResults) harness.Table {
+	t := harness.Table{Name: "gains", Title: "Mean gains", Columns: []harness.Column{{Name: "Of", Text: true}, {Name: "over", Text: true}, {Name: "Published (×)"}},
 		Notes: []string{"Arithmetic means over the configurations that could be simulated with both, whose number stands in brackets; the steps of the breakdown are made for one. The published gains of l1, ordering and cross-layer are in the reading of the notes."}}
 	for _, r := range all {
-		gains.Columns = append(gains.Columns, harness.Column{Name: r.Hardware})
+		t.Columns = append(t.Columns, harness.Column{Name: r.Hardware})
 	}
 	for _, x := range []struct {
 		to, from  string
@@ -382,27 +414,9 @@ func (e localBuffers) report(all []lbResults) (*harness.Report, error) {
 			}
 			line = append(line, fmt.Sprintf("%s (%d)", harness.Fixed(m, 2), n))
 		}
-		gains.Rows = append(gains.Rows, line)
+		t.Rows = append(t.Rows, line)
 	}
-	for _, t := range []harness.Table{factors, writes, speed, gains} {
-		if err := d.Table(t); err != nil {
-			return nil, err
-		}
-	}
-	e.answer(d, all)
-	if err := e.figures(d, all); err != nil {
-		return nil, err
-	}
-	rep, err := d.Report(harness.Data{Data: all})
-	if err != nil {
-		return nil, err
-	}
-	var rows []harness.Row
-	for _, r := range all {
-		rows = append(rows, r.Rows...)
-	}
-	rep.Files = append(rep.Files, harness.File{Name: "lb64.csv", Data: harness.RowsCSV(rows)})
-	return rep, nil
+	return t
 }
 
 // answer says which machine can produce the published factors and counts.
