@@ -46,7 +46,7 @@ var mayImport = map[string][]string{
 	"formulation/rcpsp":               {"formulation/milp", "formulation/solve"},
 	"formulation/solve":               {"formulation/milp"},
 	"formulation/split":               {"formulation/milp", "formulation/solve", "hardware", "hardware/cost", "model", "model/schedule"},
-	"formulation/stitch":              {"formulation/milp"},
+	"formulation/stitch":              {"formulation/milp", "formulation/solve"},
 	"hardware":                        {"spell"},
 	"hardware/cost":                   {"hardware", "model"},
 	"hardware/isa":                    {},

@@ -20,6 +20,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/rcpsp"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/formulation/split"
+	"github.com/dsasched/dsasched/formulation/stitch"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -164,7 +165,31 @@ func methods(t *testing.T) []method {
 	add(partition.Methods(), "partition", sum, func(ctx context.Context, name string, set settings) (solve.Outcome, error) {
 		return outcome(partition.Solve(ctx, graph, name, partition.Options{Options: with(set, whole, solver)}))
 	})
+	fused := &stitch.Problem{Units: 40, Price: kernels{}}
+	one := make([]int, fused.Units)
+	for u := range one {
+		if one[u] = u; u > 1 {
+			fused.Arcs = append(fused.Arcs, [2]int{u - 2, u})
+		}
+	}
+	together, _ := fused.Price.Seconds(one, 0)
+	add(stitch.Methods(), "stitch", together, func(ctx context.Context, name string, set settings) (solve.Outcome, error) {
+		return outcome(stitch.Solve(ctx, fused, name, stitch.Options{Options: with(set, []stitch.Kernel{{Units: one}}, solver)}))
+	})
 	return list
+}
+
+// kernels prices a kernel by a launch and the distances between its units.
+type kernels struct{}
+
+func (kernels) Choices([]int) int { return 2 }
+
+func (kernels) Seconds(units []int, choice int) (float64, bool) {
+	s := 3 + float64(choice)
+	for i, u := range units {
+		s += float64((u*u+i)%7) / 3
+	}
+	return s, true
 }
 
 // Whatever ends a method early, it gives what it has: the start or better, a bound that

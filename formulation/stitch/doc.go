@@ -28,8 +28,8 @@
 // the kernel between them and the least cost from there (dynamic programming, from the
 // largest downset down). There are few downsets in a chain with side branches, which
 // softmax and normalisations are, and 2^n in n independent operators; [Options] limits
-// them. Beyond a limit, and at the end of the context, the answer is the rule's plan (all
-// units in one kernel, first choice) or a better one that is known by then, with
+// them. Beyond a limit, and at the end of the context, the answer is the start, or the
+// rule's plan (all units in one kernel, first choice) if that is better, with
 // [Problem.Floor] as bound.
 //
 // # The integer program

@@ -5,51 +5,45 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
 )
 
-// ILPOptions are the settings of [ILP].
-type ILPOptions struct {
-	Options
-	TimeLimit time.Duration // 0 is none
-}
-
-// ILP solves the integer program of the package documentation. It starts from the
-// rule's plan. At a limit it returns the best plan so far with its bound.
-func ILP(ctx context.Context, p *Problem, solver milp.Solver, opt ILPOptions) (*Result, error) {
-	if err := p.Validate(); err != nil {
+// ILP solves the integer program of the package documentation with [Options.Solver]. It
+// starts from the rule's plan where that is a candidate. At a limit it returns the best
+// plan so far with its bound.
+func ILP(ctx context.Context, p *Problem, opt Options) (*Result, error) {
+	b, r, err := p.begin(&opt)
+	if err != nil {
 		return nil, err
 	}
-	opt.Options = opt.withDefaults()
-	b := newBest(p, opt.Options)
-	r := p.rule(b)
-	cut := func(stop milp.Stop) (*Result, error) {
-		r.Stop, r.Priced = stop, b.priced
-		r.Bound = math.Min(r.Bound, r.Seconds)
-		return r, nil
+	ctx, end := opt.Begin(ctx)
+	defer end()
+	if stop := solve.Why(ctx); stop != milp.Complete {
+		return r.cut(b, stop)
 	}
-	if ctx.Err() != nil {
-		return cut(stopped(ctx))
-	}
-	sets, ok := p.candidates(b)
-	if !ok {
-		return cut(milp.StopMemory)
+	sets, stop := p.candidates(ctx, b)
+	if stop != milp.Complete {
+		return r.cut(b, stop)
 	}
 	m, x := p.model(b, sets)
+	options := opt.MILP(1 / micro)
+	options.WorkLimit = 0 // it counted prices
 	start := make([]float64, m.NumVars())
-	var options milp.Options
 	for i, k := range sets {
 		if k == p.all() {
 			start[x[i]] = 1
 			options.Start = start
 		}
 	}
-	options.TimeLimit = opt.TimeLimit
-	s, err := solver.Solve(ctx, m, options)
+	s, err := opt.Solver.Solve(ctx, m, options)
 	if err != nil {
 		return nil, err
+	}
+	if s.Status != milp.Infeasible && !s.Status.HasValues() || s.Status == milp.Feasible && s.Objective/micro >= r.Seconds {
+		r.Bound = math.Max(r.Bound, s.Bound/micro)
+		return r.cut(b, s.Stop)
 	}
 	res := &Result{Status: s.Status, Seconds: math.Inf(1), Bound: math.Max(s.Bound/micro, p.Floor), Stop: s.Stop, Priced: b.priced}
 	if !s.Status.HasValues() {
@@ -86,15 +80,18 @@ func ILP(ctx context.Context, p *Problem, solver milp.Solver, opt ILPOptions) (*
 }
 
 // candidates lists the kernels that the machine can run, in increasing order of their
-// bits; false at a limit.
-func (p *Problem) candidates(b *best) ([]uint64, bool) {
+// bits, unless something stops it.
+func (p *Problem) candidates(ctx context.Context, b *best) ([]uint64, milp.Stop) {
 	sets, ok := p.downsets(b.opt.MaxDownsets)
 	if !ok {
-		return nil, false
+		return nil, milp.StopMemory
 	}
 	var out []uint64
 	seen := map[uint64]bool{}
 	for i, d := range sets {
+		if stop := solve.Why(ctx); stop != milp.Complete {
+			return nil, stop
+		}
 		for _, e := range sets[i+1:] {
 			k := e &^ d
 			if d&^e != 0 || seen[k] {
@@ -103,7 +100,7 @@ func (p *Problem) candidates(b *best) ([]uint64, bool) {
 			seen[k] = true
 			c, ok := b.of(k)
 			if !ok {
-				return nil, false
+				return nil, milp.StopWork
 			}
 			if !math.IsInf(c.seconds, 1) {
 				out = append(out, k)
@@ -111,7 +108,7 @@ func (p *Problem) candidates(b *best) ([]uint64, bool) {
 		}
 	}
 	slices.Sort(out)
-	return out, true
+	return out, milp.Complete
 }
 
 // micro scales costs in the model: microseconds suit a solver's tolerances better.

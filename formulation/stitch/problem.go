@@ -8,6 +8,7 @@ import (
 	"math/bits"
 
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
 )
 
 // MaxUnits is the most units of a problem.
@@ -49,26 +50,55 @@ type Result struct {
 	Priced int
 }
 
-// Options are limits. The zero value has the defaults.
+// Outcome is what the result says of itself.
+func (r *Result) Outcome() solve.Outcome {
+	return solve.Outcome{Status: r.Status, Objective: r.Seconds, Bound: r.Bound, Stop: r.Stop}
+}
+
+// Options are settings. The zero value has the defaults. The work that a limit counts is
+// prices asked for; 0 is 400 000.
 type Options struct {
-	// MaxDownsets bounds the closed sets of units; 0 is 2000.
+	solve.Options[[]Kernel]
+	// MaxDownsets bounds the memory, in closed sets of units; 0 is 2000.
 	MaxDownsets int
-	// MaxPriced bounds the prices asked for; 0 is 400 000.
-	MaxPriced int
 	// Rule leaves every kernel its choice 0, so that only the kernels are decided.
 	Rule bool
 	// Whole leaves all units in one kernel, so that only its choice is decided.
 	Whole bool
 }
 
-func (o Options) withDefaults() Options {
-	if o.MaxDownsets == 0 {
-		o.MaxDownsets = 2000
+// rows are the methods with what they run.
+var rows = []struct {
+	solve.Method
+	run func(ctx context.Context, p *Problem, opt Options) (*Result, error)
+}{
+	{solve.Method{Name: "search", Description: "dynamic programming over closed sets of units", Exact: true}, Search},
+	{solve.Method{Name: "ilp", Description: "integer linear program, solved by HiGHS", Exact: true, NeedsSolver: true}, ILP},
+	{solve.Method{Name: "rule", Description: "one kernel, by AStitch's rules"}, func(ctx context.Context, p *Problem, opt Options) (*Result, error) {
+		b, r, err := p.begin(&opt)
+		if err != nil {
+			return nil, err
+		}
+		return r.cut(b, milp.Complete)
+	}},
+}
+
+// Methods are the ways to solve a problem, exact ones first.
+func Methods() []solve.Method {
+	var list []solve.Method
+	for _, r := range rows {
+		list = append(list, r.Method)
 	}
-	if o.MaxPriced == 0 {
-		o.MaxPriced = 400_000
+	return list
+}
+
+// Solve makes kernels by the named method.
+func Solve(ctx context.Context, p *Problem, method string, opt Options) (*Result, error) {
+	k, err := solve.Find(Methods(), method, opt.Solver)
+	if err != nil {
+		return nil, fmt.Errorf("stitch: %w", err)
 	}
-	return o
+	return rows[k].run(ctx, p, opt)
 }
 
 // ErrProblem is what every error about a problem's numbers is, for errors.Is.
@@ -166,10 +196,6 @@ type best struct {
 	priced int
 }
 
-func newBest(p *Problem, opt Options) *best {
-	return &best{p: p, opt: opt, memo: map[uint64]candidate{}}
-}
-
 // of is the best choice of a kernel; false at the limit on prices.
 func (b *best) of(set uint64) (candidate, bool) {
 	if c, ok := b.memo[set]; ok {
@@ -180,7 +206,7 @@ func (b *best) of(set uint64) (candidate, bool) {
 	if !b.opt.Rule {
 		n = b.p.Price.Choices(units)
 	}
-	if b.priced+n > b.opt.MaxPriced {
+	if int64(b.priced+n) > b.opt.WorkLimit {
 		return candidate{}, false
 	}
 	b.priced += n
@@ -214,20 +240,65 @@ func (p *Problem) downsets(limit int) ([]uint64, bool) {
 	return sets, true
 }
 
-// rule is the plan of one kernel at the rule's choice, what every method starts from.
-func (p *Problem) rule(b *best) *Result {
-	r := &Result{Status: milp.Limit, Seconds: math.Inf(1), Bound: p.Floor}
-	if s, ok := p.Price.Seconds(list(p.all()), 0); ok {
-		r.Status, r.Kernels, r.Seconds = milp.Feasible, []Kernel{{Units: list(p.all())}}, s
+// begin validates problem and settings and gives what every method starts from: the
+// caller's plan, or all units in one kernel at the rule's choice.
+func (p *Problem) begin(opt *Options) (*best, *Result, error) {
+	if err := p.Validate(); err != nil {
+		return nil, nil, err
 	}
-	b.priced++
-	return r
+	if err := opt.Validate(); err != nil {
+		return nil, nil, fmt.Errorf("stitch: %w", err)
+	}
+	if opt.MaxDownsets == 0 {
+		opt.MaxDownsets = 2000
+	}
+	if opt.WorkLimit == 0 {
+		opt.WorkLimit = 400_000
+	}
+	b := &best{p: p, opt: *opt, memo: map[uint64]candidate{}}
+	r := &Result{Status: milp.Limit, Seconds: math.Inf(1), Bound: p.Floor}
+	for _, start := range [][]Kernel{opt.Start, {{Units: list(p.all())}}} {
+		if start == nil {
+			continue
+		}
+		seconds := 0.0
+		for _, k := range start {
+			s, ok := p.Price.Seconds(k.Units, k.Choice)
+			if !ok {
+				s = math.Inf(1)
+			}
+			seconds += s
+		}
+		if seconds < r.Seconds {
+			r.Kernels, r.Seconds = start, seconds
+		}
+	}
+	if opt.Start != nil {
+		if err := p.Check(&Result{Kernels: opt.Start, Seconds: p.seconds(opt.Start)}); err != nil {
+			return nil, nil, fmt.Errorf("stitch: the start is no plan: %w", err)
+		}
+	}
+	return b, r, nil
 }
 
-// stopped says what ended a context.
-func stopped(ctx context.Context) milp.Stop {
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return milp.StopTime
+// seconds is what a plan costs; NaN if its kernels have no price.
+func (p *Problem) seconds(kernels []Kernel) float64 {
+	sum := 0.0
+	for _, k := range kernels {
+		s, ok := p.Price.Seconds(k.Units, k.Choice)
+		if !ok {
+			return math.NaN()
+		}
+		sum += s
 	}
-	return milp.StopCancelled
+	return sum
+}
+
+// cut ends a method early with what it began with.
+func (r *Result) cut(b *best, stop milp.Stop) (*Result, error) {
+	r.Bound = math.Min(r.Bound, r.Seconds)
+	found := r.Kernels != nil
+	r.Status, r.Stop = solve.Judge(found, found && r.Seconds-r.Bound <= tolerance*r.Seconds, stop)
+	r.Priced = b.priced
+	return r, nil
 }

@@ -5,46 +5,43 @@ import (
 	"math"
 
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
 )
 
 // Search finds a best plan by dynamic programming over downsets. At a limit, or when
-// the context ends, it returns what it has with a bound, and Stop says why
-// (milp.StopMemory for a limit of [Options]).
+// the context ends, it returns the start or the rule's plan with a bound and the reason.
 func Search(ctx context.Context, p *Problem, opt Options) (*Result, error) {
-	if err := p.Validate(); err != nil {
+	b, r, err := p.begin(&opt)
+	if err != nil {
 		return nil, err
 	}
-	opt = opt.withDefaults()
-	b := newBest(p, opt)
-	r := p.rule(b)
-	cut := func(stop milp.Stop) (*Result, error) {
-		r.Stop, r.Priced = stop, b.priced
-		r.Bound = math.Min(r.Bound, r.Seconds)
-		return r, nil
+	ctx, end := opt.Begin(ctx)
+	defer end()
+	tell := opt.Reporter()
+	tell(r.Seconds, r.Bound, false)
+	if stop := solve.Why(ctx); stop != milp.Complete {
+		return r.cut(b, stop)
 	}
 	if opt.Whole {
 		c, ok := b.of(p.all())
 		switch {
 		case !ok:
-			return cut(milp.StopMemory)
+			return r.cut(b, milp.StopWork)
 		case math.IsInf(c.seconds, 1):
 			return &Result{Status: milp.Infeasible, Seconds: c.seconds, Bound: c.seconds, Priced: b.priced}, nil
 		}
 		return &Result{Status: milp.Optimal, Kernels: []Kernel{{list(p.all()), c.choice}}, Seconds: c.seconds, Bound: c.seconds, Priced: b.priced}, nil
 	}
-	if ctx.Err() != nil {
-		return cut(stopped(ctx))
-	}
 	sets, ok := p.downsets(opt.MaxDownsets)
 	if !ok {
-		return cut(milp.StopMemory)
+		return r.cut(b, milp.StopMemory)
 	}
 	n := len(sets)
 	cost := make([]float64, n) // from the downset to the end
 	next := make([]int, n)
 	for i := n - 2; i >= 0; i-- {
-		if ctx.Err() != nil {
-			return cut(stopped(ctx))
+		if stop := solve.Why(ctx); stop != milp.Complete {
+			return r.cut(b, stop)
 		}
 		cost[i], next[i] = math.Inf(1), -1
 		for j := n - 1; j > i; j-- {
@@ -53,7 +50,7 @@ func Search(ctx context.Context, p *Problem, opt Options) (*Result, error) {
 			}
 			c, ok := b.of(sets[j] &^ sets[i])
 			if !ok {
-				return cut(milp.StopMemory)
+				return r.cut(b, milp.StopWork)
 			}
 			if s := c.seconds + cost[j]; s < cost[i] {
 				cost[i], next[i] = s, j
@@ -68,5 +65,6 @@ func Search(ctx context.Context, p *Problem, opt Options) (*Result, error) {
 		set := sets[next[i]] &^ sets[i]
 		res.Kernels = append(res.Kernels, Kernel{list(set), b.memo[set].choice})
 	}
+	tell(res.Seconds, res.Bound, true)
 	return res, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
 )
 
 // table prices kernels at random, but the same each time: a launch, a share for each
@@ -122,7 +123,7 @@ func TestAgainstBruteForce(t *testing.T) {
 			if solver == nil || seed >= 24 {
 				continue
 			}
-			got, err = ILP(context.Background(), p, solver, ILPOptions{Options: opt, TimeLimit: time.Minute})
+			got, err = ILP(context.Background(), p, Options{Options: solve.Options[[]Kernel]{Solver: solver, TimeLimit: time.Minute}, Rule: opt.Rule})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -171,6 +172,33 @@ func TestWhole(t *testing.T) {
 	}
 }
 
+// A start is kept if nothing better is found, and must be a plan.
+func TestStart(t *testing.T) {
+	p := random(rand.New(rand.NewSource(1)), 12, false)
+	best, err := Search(context.Background(), p, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, cancel := context.WithCancel(context.Background())
+	cancel()
+	opt := Options{}
+	opt.Start = best.Kernels
+	r, err := Solve(gone, p, "search", opt)
+	if err != nil || r.Seconds != best.Seconds || r.Stop != milp.StopCancelled {
+		t.Errorf("%+v, %v; want the start of %g s", r, err, best.Seconds)
+	}
+	opt.Start = []Kernel{{Units: []int{0}}}
+	if _, err := Solve(gone, p, "search", opt); err == nil {
+		t.Error("a start without most units is taken")
+	}
+	if r, err := Solve(context.Background(), p, "rule", Options{}); err != nil || len(r.Kernels) != 1 || r.Seconds < best.Seconds {
+		t.Errorf("the rule: %+v, %v", r, err)
+	}
+	if _, err := Solve(context.Background(), p, "magic", Options{}); err == nil {
+		t.Error("an unknown method runs")
+	}
+}
+
 // At a limit, and when the context ends, the rule's plan comes back with a bound and
 // the reason.
 func TestLimits(t *testing.T) {
@@ -190,12 +218,13 @@ func TestLimits(t *testing.T) {
 		{"cancelled", gone, Options{}, milp.StopCancelled},
 		{"late", late, Options{}, milp.StopTime},
 		{"downsets", context.Background(), Options{MaxDownsets: 3}, milp.StopMemory},
-		{"prices", context.Background(), Options{MaxPriced: 5}, milp.StopMemory},
+		{"prices", context.Background(), Options{Options: solve.Options[[]Kernel]{WorkLimit: 5}}, milp.StopWork},
 	} {
 		r, err := Search(c.ctx, p, c.opt)
 		limited(t, c.name, p, r, err, c.want)
 		if solver != nil {
-			r, err = ILP(c.ctx, p, solver, ILPOptions{Options: c.opt})
+			c.opt.Solver = solver
+			r, err = ILP(c.ctx, p, c.opt)
 			limited(t, c.name+" (integer program)", p, r, err, c.want)
 		}
 	}
@@ -252,7 +281,7 @@ func TestBadProblems(t *testing.T) {
 		if _, err := Search(context.Background(), p, Options{}); !errors.Is(err, ErrProblem) {
 			t.Errorf("%+v: %v", p, err)
 		}
-		if _, err := ILP(context.Background(), p, nil, ILPOptions{}); !errors.Is(err, ErrProblem) {
+		if _, err := ILP(context.Background(), p, Options{}); !errors.Is(err, ErrProblem) {
 			t.Errorf("%+v: %v", p, err)
 		}
 	}

@@ -230,13 +230,12 @@ func (s *scope) solve(ctx context.Context, opt Options) (*solved, error) {
 		out.best = &stitch.Result{Status: milp.Feasible, Stop: milp.StopMemory, Seconds: rule, Bound: math.Min(rule, p.Floor), Kernels: []stitch.Kernel{{Units: all}}}
 		return out, nil
 	}
-	var err error
-	if opt.Solver != nil {
-		out.best, err = stitch.ILP(ctx, p, opt.Solver, stitch.ILPOptions{})
-	} else {
-		out.best, err = stitch.Search(ctx, p, stitch.Options{})
+	method, options := "search", stitch.Options{}
+	if options.Solver = opt.Solver; opt.Solver != nil {
+		method = "ilp"
 	}
-	if err != nil {
+	var err error
+	if out.best, err = stitch.Solve(ctx, p, method, options); err != nil {
 		return nil, err
 	}
 	if err := p.Check(out.best); err != nil {
@@ -289,7 +288,7 @@ func exact(ctx context.Context, g *model.Graph, m *simt.Machine, opt Options) (*
 			e.Proven++
 		} else {
 			e.Status = milp.Feasible
-			stops[map[milp.Stop]string{milp.StopTime: "time", milp.StopCancelled: "cancelled", milp.StopMemory: "too many sets of operators"}[answer.best.Stop]] = true
+			stops[map[milp.Stop]string{milp.StopTime: "time", milp.StopCancelled: "cancelled", milp.StopMemory: "too many sets of operators", milp.StopWork: "too many kernels to price"}[answer.best.Stop]] = true
 		}
 		for _, k := range answer.best.Kernels {
 			kernel, ok := s.kernel(k.Units, k.Choice)
@@ -300,7 +299,7 @@ func exact(ctx context.Context, g *model.Graph, m *simt.Machine, opt Options) (*
 		}
 	}
 	e.Proof = e.Status.String()
-	for _, why := range []string{"time", "cancelled", "too many sets of operators"} {
+	for _, why := range []string{"time", "cancelled", "too many sets of operators", "too many kernels to price"} {
 		if stops[why] {
 			e.Proof += " (" + why + ")"
 		}
