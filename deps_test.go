@@ -17,7 +17,7 @@ const root = "github.com/dsasched/dsasched/"
 // model/schedule and never each other; hardware/lower knows schedules, hardware/sim
 // only programs; experiments knows all but HiGHS; the command wires everything.
 var mayImport = map[string][]string{
-	"cmd/dsasched":                    {"experiments", "experiments/harness", "experiments/tuning", "formulation/allocate", "formulation/binding", "formulation/highs", "formulation/milp", "formulation/ordering", "formulation/partition", "formulation/pipelining", "formulation/rcpsp", "formulation/solve", "formulation/split", "hardware", "hardware/isa", "hardware/server", "hardware/sim/trace", "hardware/streams", "heuristics/graphturbo", "model", "model/network", "model/onnx", "model/schedulefile", "model/simplify", "model/structure", "model/zoo", "plots", "scheduler", "scheduler/balance", "scheduler/explain", "scheduler/picture", "spell"},
+	"cmd/dsasched":                    {"experiments", "experiments/harness", "experiments/tuning", "formulation/allocate", "formulation/binding", "formulation/highs", "formulation/milp", "formulation/ordering", "formulation/partition", "formulation/pipelining", "formulation/rcpsp", "formulation/solve", "formulation/split", "hardware", "hardware/isa", "hardware/server", "hardware/sim/trace", "hardware/simt", "hardware/streams", "heuristics/graphturbo", "model", "model/network", "model/onnx", "model/schedulefile", "model/simplify", "model/structure", "model/zoo", "plots", "scheduler", "scheduler/balance", "scheduler/explain", "scheduler/kernels", "scheduler/picture", "spell"},
 	"examples/accelerator":            {"hardware", "model/network", "scheduler"},
 	"examples/cost":                   {"hardware", "hardware/cost", "model", "model/network", "scheduler"},
 	"examples/experiment":             {"experiments", "hardware", "model/network", "scheduler"},
@@ -77,7 +77,7 @@ var mayImport = map[string][]string{
 	"scheduler/balance":               {"formulation/layering", "formulation/milp", "formulation/pipelining", "formulation/solve", "hardware", "hardware/pipeline", "hardware/server", "hardware/streams", "heuristics/mofang", "model", "model/network"},
 	"scheduler/explain":               {"hardware/isa", "hardware/sim", "heuristics/graphturbo", "model", "model/schedule", "scheduler", "scheduler/picture", "spell"},
 	"scheduler/issue":                 {"formulation/rcpsp", "hardware/isa"},
-	"scheduler/kernels":               {"formulation/milp", "formulation/stitch", "hardware/simt", "heuristics/astitch", "heuristics/tvm", "heuristics/xla", "model", "model/fusion", "model/grain", "model/network", "model/simplify", "spell"},
+	"scheduler/kernels":               {"formulation/milp", "formulation/stitch", "hardware/simt", "heuristics/astitch", "heuristics/tvm", "heuristics/xla", "model", "model/fusion", "model/grain", "model/network", "model/simplify", "plots", "spell"},
 	"scheduler/picture":               {"hardware/isa", "model/schedule", "plots", "scheduler"},
 	"spell":                           {},
 }

@@ -346,8 +346,10 @@ func (s *stitcher) link(k *fusion.Kernel, global func(from model.OpID, t model.T
 					l.Scheme, l.Reason = fusion.Global, "blocks read what other blocks make"
 				case global != nil && global(from, t):
 					l.Scheme, l.Reason = fusion.Global, "chosen"
+				case fusion.OneToOne(s.g, op, t):
+					l.Scheme, l.Reason = fusion.Regional, "one to one, but the reader is in another group"
 				default:
-					l.Scheme, l.Reason = fusion.Regional, "one to many, or another mapping's loop"
+					l.Scheme, l.Reason = fusion.Regional, "one to many"
 				}
 				k.Links = append(k.Links, l)
 			}
