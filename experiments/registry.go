@@ -12,6 +12,7 @@ import (
 	"github.com/dsasched/dsasched/experiments/optimality"
 	"github.com/dsasched/dsasched/experiments/paperfigs"
 	"github.com/dsasched/dsasched/experiments/report"
+	"github.com/dsasched/dsasched/experiments/stitching"
 	"github.com/dsasched/dsasched/experiments/timeline"
 	"github.com/dsasched/dsasched/experiments/tuning"
 	"github.com/dsasched/dsasched/spell"
@@ -43,6 +44,11 @@ func registry() []harness.Experiment {
 		tuning.Portability(),
 		tuning.Table5(),
 		timeline.Experiment(),
+		stitching.Kernels(),
+		stitching.Speedup(),
+		stitching.Ablation(),
+		stitching.Reductions(),
+		stitching.Barrier(),
 	}, balancing.Experiments()...)
 }
 

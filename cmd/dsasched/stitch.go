@@ -26,10 +26,10 @@ which loop nests, and through which memory the nests pass their data. Operators 
 first taken apart to the frameworks' grain: a softmax is five of them. Matrix
 products and convolutions are closed library calls.
 
-A dependency within a kernel is local (registers), regional (shared memory, within a
-block) or global (a barrier of all blocks); each that is not local has its reason, and
-so has each between two kernels. Blocks are those of the kernel; a wave is how many
-the machine holds at a time.
+A dependency within a kernel is local (registers), regional (shared memory, within
+a block) or global (a barrier of all blocks). Each that is not local has its reason,
+and so has each between two kernels. Blocks are those of the kernel; a wave is how
+many the machine holds at a time.
 
 --method exact decides kernels and schemes within AStitch's scopes, with proof or a
 bound, and prints what AStitch's rules lose.`,

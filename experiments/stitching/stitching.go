@@ -1,0 +1,451 @@
+package stitching
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/hardware/simt"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/fusion"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/scheduler/kernels"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// paper is what the experiments reproduce.
+const paper = "AStitch (ASPLOS 2022)"
+
+// published is what the paper says of a network: over XLA (read off a figure), kernels of
+// XLA and of AStitch (a table).
+type published struct {
+	title, network string
+	overXLA        float64
+	xla, astitch   int
+}
+
+var publishedNetworks = []published{
+	{"CRNN", "crnn", 1.37, 986, 297},
+	{"ASR", "asr-encoder", 1.76, 496, 218},
+	{"BERT", "bert-128", 1.12, 64, 26},
+	{"Transformer", "transformer", 2.72, 10132, 2578},
+	{"DIEN", "dien", 2.19, 2579, 811},
+}
+
+const (
+	meanOverXLA = 1.84          // published in the text
+	overAnsor   = 42.02 / 31.75 // BERT, in ms
+)
+
+// cut is the share of kernels that stitching saves.
+func (p published) cut() float64 { return 1 - float64(p.astitch)/float64(p.xla) }
+
+// study is which networks are made into kernels by which methods.
+type study struct {
+	hardware string
+	networks []published
+	batch    int64
+}
+
+func full() study { return study{"v100-simt", publishedNetworks, 1} }
+
+// measured is the result of a cell.
+type measured struct {
+	Network string         `json:"network"`
+	Method  string         `json:"method"`
+	Summary fusion.Summary `json:"summary"`
+	Exact   *kernels.Exact `json:"exact,omitempty"`
+}
+
+// cells are networks by methods; methods go fastest.
+func (s study) cells(networks []published, methods []string) ([]harness.Cell, error) {
+	text, err := simt.PresetYAML(s.hardware)
+	if err != nil {
+		return nil, err
+	}
+	m, err := simt.Load(s.hardware)
+	if err != nil {
+		return nil, err
+	}
+	var cells []harness.Cell
+	for _, n := range networks {
+		for _, method := range methods {
+			cells = append(cells, harness.Cell{
+				Key:    fmt.Sprintf("%s-%s-%d-%s", s.hardware, n.network, s.batch, method),
+				Label:  n.network + ", " + method,
+				Inputs: map[string]any{"hardware": string(text), "network": n.network, "batch": s.batch, "dtype": model.F32.String(), "method": method},
+				Run: func(ctx context.Context) (any, error) {
+					g, err := kernels.Open(n.network, s.batch, network.Options{DType: model.F32})
+					if err != nil {
+						return nil, err
+					}
+					r, err := kernels.Run(ctx, g, m, method, kernels.Options{})
+					if err != nil {
+						return nil, err
+					}
+					if err := ctx.Err(); err != nil {
+						return nil, err // half an answer is not kept
+					}
+					return measured{n.network, method, r.Summary, r.Exact}, nil
+				},
+			})
+		}
+	}
+	return cells, nil
+}
+
+// decode reads results into [network][method].
+func decode(results []json.RawMessage, methods int) ([][]measured, error) {
+	var out [][]measured
+	for i, raw := range results {
+		var m measured
+		if err := json.Unmarshal(raw, &m); err != nil {
+			return nil, err
+		}
+		if i%methods == 0 {
+			out = append(out, nil)
+		}
+		out[len(out)-1] = append(out[len(out)-1], m)
+	}
+	return out, nil
+}
+
+// experiment is one with cells of networks by methods.
+func (s study) experiment(name, description, where string, networks []published, methods []string, report func(e harness.Experiment, rows [][]measured) (*harness.Report, error)) harness.Experiment {
+	e := harness.Experiment{Name: name, Description: description, Paper: paper + ", " + where}
+	plain := e
+	e.Plan = func() (*harness.Plan, error) {
+		cells, err := s.cells(networks, methods)
+		if err != nil {
+			return nil, err
+		}
+		return &harness.Plan{Cells: cells, Report: func(results []json.RawMessage) (*harness.Report, error) {
+			rows, err := decode(results, len(methods))
+			if err != nil {
+				return nil, err
+			}
+			return report(plain, rows)
+		}}, nil
+	}
+	return e
+}
+
+// Kernels counts kernels.
+func Kernels() harness.Experiment { return full().kernels() }
+
+func (s study) kernels() harness.Experiment {
+	methods := []string{"xla", "tvm", "astitch"}
+	return s.experiment("astitch-kernels", "memory-intensive kernels of XLA, TVM and AStitch", "the tables of kernels and of CRNN's DRAM transactions", s.networks, methods,
+		func(e harness.Experiment, rows [][]measured) (*harness.Report, error) {
+			d := harness.NewDocument(e, s.hardware)
+			t := harness.Table{Title: "Memory-intensive kernels", Name: "kernels", Columns: []harness.Column{{Name: "Network", Text: true},
+				{Group: "Published", Name: "XLA"}, {Group: "Published", Name: "AStitch"}, {Group: "Published", Name: "cut, %"},
+				{Group: "Ours", Name: "XLA"}, {Group: "Ours", Name: "TVM"}, {Group: "Ours", Name: "AStitch"}, {Group: "Ours", Name: "cut, %"}}}
+			for i, n := range s.networks {
+				x, v, a := rows[i][0].Summary, rows[i][1].Summary, rows[i][2].Summary
+				cut := 1 - float64(a.MemoryKernels)/float64(x.MemoryKernels)
+				t.Rows = append(t.Rows, []string{n.title, harness.Count(int64(n.xla)), harness.Count(int64(n.astitch)), harness.Percent(n.cut()),
+					harness.Count(int64(x.MemoryKernels)), harness.Count(int64(v.MemoryKernels)), harness.Count(int64(a.MemoryKernels)), harness.Percent(cut)})
+				d.Number("kernels that stitching saves, "+n.title, "%", 100*n.cut(), 100*cut)
+				if n.network == "crnn" {
+					d.Number("DRAM transactions written by XLA over AStitch, CRNN", "x", 63.8/16.3, float64(x.WriteTransactions)/float64(a.WriteTransactions))
+					d.Why("XLA computes cheap operators again instead of writing them, and what the LSTM's steps pass to the matrix products must be written by both; the published batch and precision are unknown")
+					d.Number("DRAM transactions read by XLA over AStitch, CRNN", "x", 1, float64(x.ReadTransactions)/float64(a.ReadTransactions))
+				}
+			}
+			if err := d.Table(t); err != nil {
+				return nil, err
+			}
+			counts, err := exampleCounts(s.hardware)
+			if err != nil {
+				return nil, err
+			}
+			for i, c := range []struct {
+				method string
+				want   float64
+			}{{"XLA", 4}, {"TVM", 3}, {"AStitch", 1}} {
+				d.Number("kernels of the paper's example graph (Fig. 7), "+c.method, "kernels", c.want, float64(counts[i]))
+			}
+			d.Note("The paper's copies (memcpy and memset calls) have no counterpart here. The graph of Fig. 7 is rebuilt from its description: two row reductions, a power in front of a broadcast, additions and a multiplication.")
+			return d.Report(harness.Data{Data: rows})
+		})
+}
+
+// exampleCounts are the kernels of the paper's example by XLA, TVM and AStitch.
+func exampleCounts(hardware string) ([3]int, error) {
+	var counts [3]int
+	m, err := simt.Load(hardware)
+	if err != nil {
+		return counts, err
+	}
+	b := model.NewBuilder("fig7")
+	x, y := b.Input("x", model.F32, 2, 128), b.Input("y", model.F32, 2, 128)
+	last := model.Attr{Axes: []int64{1}, KeepDims: true}
+	r := b.Op("ReduceSum", "reduce.1", last, b.Op("Add", "add.1", model.Attr{}, x, y))
+	p := b.Op("Pow", "power.1", model.Attr{}, r, b.Const("two", model.F32, nil, 1))
+	r = b.Op("ReduceSum", "reduce.2", last, b.Op("Mul", "multiply.1", model.Attr{}, x, p))
+	b.Output(b.Op("Add", "add.2", model.Attr{}, y, r))
+	g, err := b.Build()
+	if err != nil {
+		return counts, err
+	}
+	for i, method := range []string{"xla", "tvm", "astitch"} {
+		r, err := kernels.Run(context.Background(), g, m, method, kernels.Options{})
+		if err != nil {
+			return counts, err
+		}
+		counts[i] = r.Summary.MemoryKernels
+	}
+	return counts, nil
+}
+
+// Speedup compares times.
+func Speedup() harness.Experiment { return full().speedup() }
+
+func (s study) speedup() harness.Experiment {
+	methods := []string{"xla", "tvm", "astitch"}
+	return s.experiment("astitch-speedup", "AStitch over XLA and TVM", "the figures of inference", s.networks, methods,
+		func(e harness.Experiment, rows [][]measured) (*harness.Report, error) {
+			d := harness.NewDocument(e, s.hardware)
+			t := harness.Table{Title: "Time of an inference at batch 1", Name: "times", Columns: []harness.Column{{Name: "Network", Text: true},
+				{Group: "ms", Name: "XLA"}, {Group: "ms", Name: "TVM"}, {Group: "ms", Name: "AStitch"}, {Group: "ms", Name: "of it library"},
+				{Group: "Over XLA", Name: "published"}, {Group: "Over XLA", Name: "ours"}, {Group: "Over TVM", Name: "ours"}}}
+			var over, bars []float64 // ours and published
+			var names []string
+			for i, n := range s.networks {
+				x, v, a := rows[i][0].Summary, rows[i][1].Summary, rows[i][2].Summary
+				over = append(over, x.Seconds/a.Seconds)
+				bars = append(bars, n.overXLA)
+				names = append(names, n.title)
+				ms := func(v float64) string { return harness.Fixed(1e3*v, 2) }
+				t.Rows = append(t.Rows, []string{n.title, ms(x.Seconds), ms(v.Seconds), ms(a.Seconds), ms(a.LibrarySeconds), harness.Fixed(n.overXLA, 2), harness.Fixed(x.Seconds/a.Seconds, 2), harness.Fixed(v.Seconds/a.Seconds, 2)})
+				d.Number("AStitch over XLA, "+n.title, "x", n.overXLA, x.Seconds/a.Seconds)
+				if n.network == "bert-128" {
+					d.Number("AStitch over Ansor, BERT (ours: over TVM's fusion)", "x", overAnsor, v.Seconds/a.Seconds)
+				}
+			}
+			if err := d.Table(t); err != nil {
+				return nil, err
+			}
+			d.Number("AStitch over XLA, mean", "x", meanOverXLA, stat.Mean(over, nil))
+			groups := plots.Groups{Title: "AStitch over XLA; marks: published", YLabel: "speedup", Categories: names, Series: []plots.Series{{Name: "ours", Values: over}}, Line: 1}
+			for i, v := range bars {
+				groups.Marks = append(groups.Marks, plots.GroupMark{Category: i, Value: v})
+			}
+			fig, err := plots.GroupedBars(groups)
+			if err := d.Figure("speedup", "AStitch over XLA", fig, err); err != nil {
+				return nil, err
+			}
+			d.Note("TensorFlow, TensorRT and training are not modelled. Library calls take the same time in all methods.")
+			return d.Report(harness.Data{Data: rows})
+		})
+}
+
+// steps are those of the paper's ablation, in ms.
+var steps = []struct {
+	method, title string
+	ms            float64
+}{
+	{"xla", "XLA", 23.95}, {"xla-mapping", "+ mapping", 21.98}, {"astitch-unmerged", "+ stitching", 20.45}, {"astitch", "+ merging", 17.64},
+}
+
+// Ablation takes AStitch apart.
+func Ablation() harness.Experiment { return full().ablation() }
+
+func (s study) ablation() harness.Experiment {
+	methods := []string{"astitch-nearby"}
+	for _, x := range steps {
+		methods = append(methods, x.method)
+	}
+	return s.experiment("astitch-ablation", "what each step of AStitch is worth", "the table of CRNN's ablation", s.networks, methods,
+		func(e harness.Experiment, rows [][]measured) (*harness.Report, error) {
+			d := harness.NewDocument(e, s.hardware)
+			t := harness.Table{Title: "Time of an inference, step by step (ms)", Name: "steps", Columns: []harness.Column{{Name: "Network", Text: true}}}
+			for _, x := range steps {
+				t.Columns = append(t.Columns, harness.Column{Name: x.title})
+			}
+			t.Columns = append(t.Columns, harness.Column{Name: "no remote"})
+			row := []string{"CRNN, published"}
+			for _, x := range steps {
+				row = append(row, harness.Fixed(x.ms, 2))
+			}
+			t.Rows = append(t.Rows, append(row, ""))
+			for i, n := range s.networks {
+				row := []string{n.title}
+				down := true
+				for k := range steps {
+					now := rows[i][k+1].Summary.Seconds
+					row = append(row, harness.Fixed(1e3*now, 2))
+					down = down && (k == 0 || now <= rows[i][k].Summary.Seconds)
+				}
+				t.Rows = append(t.Rows, append(row, harness.Fixed(1e3*rows[i][0].Summary.Seconds, 2)))
+				if n.network != "crnn" {
+					continue
+				}
+				d.Claim("CRNN: no step makes it slower", "yes", map[bool]string{true: "yes", false: "no"}[down], harness.Agreement(down))
+				whole := rows[i][1].Summary.Seconds - rows[i][len(steps)].Summary.Seconds
+				for k := 1; k < len(steps); k++ {
+					share := (steps[k-1].ms - steps[k].ms) / (steps[0].ms - steps[len(steps)-1].ms)
+					ours := (rows[i][k].Summary.Seconds - rows[i][k+1].Summary.Seconds) / whole
+					d.Number("share of the gain, CRNN, "+steps[k].title, "%", 100*share, 100*ours)
+					if k == 1 {
+						d.Why("this CRNN at batch 1 has no reduction of an irregular shape; adapted mappings change what threads cannot hide, and its kernels are launches first of all")
+					}
+				}
+			}
+			if err := d.Table(t); err != nil {
+				return nil, err
+			}
+			d.Note("Stitching without merging leaves each candidate dominant a group of its own. The last column is the whole method without remote stitching, which the paper does not show by itself.")
+			return d.Report(harness.Data{Data: rows})
+		})
+}
+
+// reduction is a row reduction of f32 on a machine.
+type reduction struct {
+	Hardware string       `json:"hardware"`
+	Rows     int64        `json:"rows"`
+	Cols     int64        `json:"cols"`
+	Wave     int64        `json:"wave"`
+	Adapted  simt.Mapping `json:"adapted"`
+	Plain    float64      `json:"plain_s"`
+	Packed   float64      `json:"adapted_s"`
+}
+
+// Reductions maps the paper's two reductions.
+func Reductions() harness.Experiment {
+	e := harness.Experiment{Name: "astitch-reductions", Description: "task packing and splitting on the paper's two row reductions", Paper: paper + ", the two irregular reductions"}
+	plain := e
+	e.Plan = func() (*harness.Plan, error) {
+		p := &harness.Plan{}
+		for _, preset := range simt.Presets() {
+			text, err := simt.PresetYAML(preset)
+			if err != nil {
+				return nil, err
+			}
+			m, err := simt.Load(preset)
+			if err != nil {
+				return nil, err
+			}
+			for _, s := range [][2]int64{{750000, 32}, {64, 30000}} {
+				p.Cells = append(p.Cells, harness.Cell{Key: fmt.Sprintf("%s-%dx%d", preset, s[0], s[1]), Label: fmt.Sprintf("%d x %d on %s", s[0], s[1], preset),
+					Inputs: map[string]any{"hardware": string(text), "rows": s[0], "cols": s[1]},
+					Run:    func(context.Context) (any, error) { return reduce(m, s[0], s[1]) }})
+			}
+		}
+		p.Report = func(results []json.RawMessage) (*harness.Report, error) { return reportReductions(plain, results) }
+		return p, nil
+	}
+	return e
+}
+
+// reduce maps a row reduction and prices it, as a kernel of one operator.
+func reduce(m *simt.Machine, rows, cols int64) (reduction, error) {
+	b := model.NewBuilder("reduction")
+	b.Output(b.Op("ReduceSum", "sum", model.Attr{Axes: []int64{1}}, b.Input("x", model.F32, rows, cols)))
+	g, err := b.Build()
+	if err != nil {
+		return reduction{}, err
+	}
+	r := reduction{Hardware: m.Name, Rows: rows, Cols: cols, Wave: m.Wave(m.Start())}
+	for _, x := range []struct {
+		method string
+		to     *float64
+	}{{"xla", &r.Plain}, {"astitch", &r.Packed}} {
+		k, err := kernels.Run(context.Background(), g, m, x.method, kernels.Options{})
+		if err != nil {
+			return reduction{}, err
+		}
+		*x.to = k.Summary.Seconds
+		r.Adapted = k.Kernels[0].Groups[0].Mapping
+	}
+	return r, nil
+}
+
+func reportReductions(e harness.Experiment, results []json.RawMessage) (*harness.Report, error) {
+	d := harness.NewDocument(e, simt.Presets()...)
+	t := harness.Table{Title: "Row reductions", Name: "reductions", Columns: []harness.Column{{Name: "Machine", Text: true}, {Name: "Rows"}, {Name: "Columns"},
+		{Name: "Wave"}, {Name: "Rows a task"}, {Name: "Tasks"}, {Name: "a block"}, {Name: "Parts"}, {Name: "Blocks"}, {Group: "us", Name: "plain"}, {Group: "us", Name: "adapted"}}}
+	var list []reduction
+	for _, raw := range results {
+		var r reduction
+		if err := json.Unmarshal(raw, &r); err != nil {
+			return nil, err
+		}
+		list = append(list, r)
+		a := r.Adapted
+		t.Rows = append(t.Rows, []string{r.Hardware, harness.Count(r.Rows), harness.Count(r.Cols), harness.Count(r.Wave), harness.Count(a.RowsPerTask), harness.Count(a.TaskCount()),
+			harness.Count(a.Tasks), harness.Count(a.Parts), harness.Count(a.Blocks), harness.Fixed(1e6*r.Plain, 1), harness.Fixed(1e6*r.Packed, 1)})
+		if r.Hardware != "v100-simt" {
+			if r.Rows == 64 {
+				d.Number("blocks of a wave, T4", "blocks", 40, float64(r.Wave))
+			}
+			continue
+		}
+		if r.Rows == 64 {
+			d.Number("<64, 30000>: parts of a row", "parts", 2, float64(a.Parts))
+			d.Number("<64, 30000>: blocks", "blocks", 128, float64(a.Blocks))
+			continue
+		}
+		d.Number("blocks of a wave, V100", "blocks", 160, float64(r.Wave))
+		d.Number("<750000, 32>: rows of a task", "rows", 32, float64(a.RowsPerTask))
+		d.Number("<750000, 32>: tasks", "tasks", 23438, float64(a.TaskCount()))
+		d.Number("<750000, 32>: tasks of a block", "tasks", 147, float64(a.Tasks))
+	}
+	if err := d.Table(t); err != nil {
+		return nil, err
+	}
+	d.Note("Plain is a block for each row, of as many threads as the row has in whole warps. Times are of the model, not published.")
+	return d.Report(harness.Data{Data: list})
+}
+
+// barriers are the published times of a barrier over all blocks, in us.
+var barriers = []struct {
+	blocks int64
+	us     float64
+}{{20, 2.53}, {40, 2.53}, {60, 2.59}, {80, 2.59}, {100, 2.66}, {120, 2.66}, {140, 2.69}, {160, 2.72}}
+
+// Barrier compares the model's barrier with the measured one.
+func Barrier() harness.Experiment {
+	e := harness.Experiment{Name: "astitch-barrier", Description: "a barrier over all blocks of a kernel", Paper: paper + ", the table of the global barrier"}
+	plain := e
+	e.Plan = func() (*harness.Plan, error) {
+		text, err := simt.PresetYAML("v100-simt")
+		if err != nil {
+			return nil, err
+		}
+		m, err := simt.Load("v100-simt")
+		if err != nil {
+			return nil, err
+		}
+		p := &harness.Plan{Cells: []harness.Cell{{Key: "v100-simt", Label: "v100-simt", Inputs: map[string]any{"hardware": string(text)}, Run: func(context.Context) (any, error) {
+			var us []float64
+			for _, b := range barriers {
+				us = append(us, 1e6*m.Barrier(b.blocks))
+			}
+			return us, nil
+		}}}}
+		p.Report = func(results []json.RawMessage) (*harness.Report, error) {
+			var us []float64
+			if err := json.Unmarshal(results[0], &us); err != nil {
+				return nil, err
+			}
+			d := harness.NewDocument(plain, "v100-simt")
+			t := harness.Table{Title: "A barrier over all blocks", Name: "barrier", Columns: []harness.Column{{Name: "Blocks"}, {Group: "us", Name: "published"}, {Group: "us", Name: "ours"}, {Name: "Error, %"}}}
+			for i, b := range barriers {
+				t.Rows = append(t.Rows, []string{harness.Count(b.blocks), harness.Fixed(b.us, 2), harness.Fixed(us[i], 2), harness.Fixed(100*(us[i]/b.us-1), 1)})
+				d.Line(harness.Line{What: fmt.Sprintf("barrier over %d blocks", b.blocks), Unit: "us", Published: b.us, Ours: us[i], Calibration: b.blocks == 20 || b.blocks == 160})
+			}
+			if err := d.Table(t); err != nil {
+				return nil, err
+			}
+			d.Note("The machine has a straight line through the first and the last point; the six between were not used.")
+			return d.Report(harness.Data{Data: us})
+		}
+		return p, nil
+	}
+	return e
+}

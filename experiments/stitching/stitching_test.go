@@ -1,0 +1,183 @@
+package stitching
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/experiments/harness/harnesstest"
+)
+
+// lines runs an experiment and returns the published numbers beside ours.
+func lines(t *testing.T, e harness.Experiment) (map[string]harness.Line, *harness.Report) {
+	t.Helper()
+	p, err := e.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var results []json.RawMessage
+	keys := map[string]bool{}
+	for _, c := range p.Cells {
+		if keys[c.Key] {
+			t.Errorf("%s: two cells %s", e.Name, c.Key)
+		}
+		keys[c.Key] = true
+		raw, err := harness.Compute(context.Background(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		results = append(results, raw)
+	}
+	r, err := p.Report(results)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := p.Report(results)
+	if err != nil || again.Text != r.Text {
+		t.Errorf("%s: another report of the same results: %v", e.Name, err)
+	}
+	out := map[string]harness.Line{}
+	for _, f := range r.Files {
+		switch {
+		case strings.HasSuffix(f.Name, ".tex"):
+			harnesstest.LaTeX(t, e.Name, f.Data)
+		case f.Name == e.Name+".json":
+			var doc struct {
+				Lines []harness.Line `json:"published"`
+			}
+			if err := json.Unmarshal(f.Data, &doc); err != nil {
+				t.Fatal(err)
+			}
+			for _, l := range doc.Lines {
+				out[l.What] = l
+			}
+		}
+	}
+	return out, r
+}
+
+// quick leaves out the networks that take long.
+func quick() study {
+	s := full()
+	if testing.Short() {
+		s.networks = s.networks[:3]
+	}
+	return s
+}
+
+// What the issue of this project and the paper's text ask for exactly.
+func TestReductionsAndBarrier(t *testing.T) {
+	got, _ := lines(t, Reductions())
+	if len(got) != 7 {
+		t.Errorf("%d published numbers, want 7", len(got))
+	}
+	for what, l := range got {
+		if l.Ours != l.Published {
+			t.Errorf("%s: %g, published %g", what, l.Ours, l.Published)
+		}
+	}
+	got, _ = lines(t, Barrier())
+	if len(got) != 8 {
+		t.Errorf("%d published numbers, want 8", len(got))
+	}
+	for what, l := range got {
+		if math.Abs(l.Ratio()-1) > 0.05 {
+			t.Errorf("%s: %g us, published %g", what, l.Ours, l.Published)
+		}
+	}
+}
+
+// Kernels are cut on every network; on encoders by 56 to 75 %, as published; the example
+// has the published counts.
+func TestKernels(t *testing.T) {
+	got, _ := lines(t, quick().kernels())
+	for what, l := range got {
+		switch {
+		case strings.Contains(what, "Fig. 7") && l.Ours != l.Published:
+			t.Errorf("%s: %g, published %g", what, l.Ours, l.Published)
+		case strings.HasPrefix(what, "kernels that") && !(l.Ours > 45 && l.Ours < 80):
+			t.Errorf("%s: %g %%, published %g", what, l.Ours, l.Published)
+		case (strings.HasSuffix(what, "BERT") || strings.HasSuffix(what, "ASR")) && (l.Ours < 56 || l.Ours > 75):
+			t.Errorf("%s: %g %%", what, l.Ours)
+		}
+	}
+	if len(got) < 8 {
+		t.Errorf("%d published numbers", len(got))
+	}
+}
+
+// AStitch is faster than XLA on every network; the mean over all five is within 20 % of
+// the published one.
+func TestSpeedup(t *testing.T) {
+	s := quick()
+	got, _ := lines(t, s.speedup())
+	for _, n := range s.networks {
+		if l := got["AStitch over XLA, "+n.title]; !(l.Ours > 1) || l.Published != n.overXLA {
+			t.Errorf("%s: %+v", n.title, l)
+		}
+	}
+	if l := got["AStitch over XLA, mean"]; len(s.networks) == len(publishedNetworks) && l.Verdict() != harness.Verdicts[0] {
+		t.Errorf("mean %+v: %s", l, l.Verdict())
+	}
+}
+
+// No step of the ablation makes CRNN slower, and the shares add up.
+func TestAblation(t *testing.T) {
+	s := full()
+	s.networks = s.networks[:1]
+	got, r := lines(t, s.ablation())
+	sum := 0.0
+	for _, l := range got {
+		sum += l.Ours
+	}
+	if len(got) != 3 || math.Abs(sum-100) > 0.1 || !strings.Contains(r.Text, "as in the paper") {
+		t.Errorf("%v add up to %g %%\n%s", got, sum, r.Text)
+	}
+}
+
+// The published numbers of this package are those of the table beside the project.
+func TestPublishedNumbers(t *testing.T) {
+	table := map[string]string{}
+	for _, row := range harnesstest.PublishedCSV(t, "astitch_headlines.csv") {
+		table[row["what"]] = row["value"]
+	}
+	numbers := func(what string) []float64 {
+		value, ok := table[what]
+		if !ok {
+			t.Fatalf("%q is not in the table", what)
+		}
+		var out []float64
+		for _, word := range strings.FieldsFunc(value, func(r rune) bool { return r == '/' || r == ' ' || r == '-' || r == '>' }) {
+			v, err := strconv.ParseFloat(word, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, v)
+		}
+		return out
+	}
+	over := numbers("over XLA: CRNN, ASR, BERT, Transformer, DIEN")
+	counts := numbers("kernels XLA -> AStitch: CRNN, ASR, BERT, Transformer, DIEN")
+	for i, n := range publishedNetworks {
+		if n.overXLA != over[i] || float64(n.xla) != counts[2*i] || float64(n.astitch) != counts[2*i+1] {
+			t.Errorf("%+v, the table has %g, %g and %g", n, over[i], counts[2*i], counts[2*i+1])
+		}
+	}
+	if got := numbers("mean speedup over TensorFlow, XLA, TensorRT, inference")[1]; got != meanOverXLA {
+		t.Errorf("mean %g, the table has %g", meanOverXLA, got)
+	}
+	for i, ms := range numbers("CRNN: XLA, + mapping, + stitching, + merging") {
+		if steps[i].ms != ms {
+			t.Errorf("%s: %g ms, the table has %g", steps[i].title, steps[i].ms, ms)
+		}
+	}
+	for i, us := range numbers("grid barrier at 20, 40, 60, 80, 100, 120, 140, 160 blocks") {
+		if barriers[i].us != us {
+			t.Errorf("%d blocks: %g us, the table has %g", barriers[i].blocks, barriers[i].us, us)
+		}
+	}
+}
