@@ -278,5 +278,5 @@ func boundTo(t *model.Tensor, l binding.Label) BoundTo {
 	if !l.Output.Equal(l.Binding) {
 		text += ", each layer plain"
 	}
-	return BoundTo{l.Binding, l.Output, LevelName(l.Scope), text + " in the " + l.Scope.String()}
+	return BoundTo{l.Binding, l.Output, LevelName(l.Scope), text + " in the " + l.Scope.Title()}
 }

@@ -64,6 +64,12 @@ func TestExactVariants(t *testing.T) {
 			return f.Cost
 		}
 		least := cost(r.Schedule.Order)
+		if a, exact := r.Solved("order"); !exact || a.Status != "optimal" || a.Cost != least || a.Bound != least {
+			t.Errorf("%s: the exact order says %+v (%v), want optimal at %g bytes", name, a, exact, least)
+		}
+		if a, exact := want.Solved("order"); exact {
+			t.Errorf("%s: the greedy order says %+v", name, a)
+		}
 		for _, m := range ordering.Rules() {
 			order, err := ordering.Order(ordering.NewGraph(p), m)
 			if err != nil {

@@ -152,6 +152,12 @@ func (r *Result) LatencySeconds() float64 { return float64(r.Sim.TotalPs) * 1e-1
 // ThroughputPerSecond is in batch elements.
 func (r *Result) ThroughputPerSecond() float64 { return float64(r.Batch) / r.LatencySeconds() }
 
+// Solved is what the strategy of a stage says of its answer, if it is an exact one.
+func (r *Result) Solved(stage string) (answer Solved, exact bool) {
+	answer, exact = r.answers[stage]
+	return answer, exact
+}
+
 // Shares divides a batch over clusters as evenly as whole elements allow.
 func Shares(batch int64, clusters int) []int64 {
 	s := make([]int64, clusters)
