@@ -23,6 +23,11 @@ func Figure(f *plots.Figure, err error) {
 	Check(gonbui.Error())
 }
 
+// Bars shows a figure with a bar for each name; what is for the legend.
+func Bars(title, label, what string, names []string, values []float64) {
+	Figure(plots.GroupedBars(plots.Groups{Title: title, YLabel: label, Categories: names, Series: []plots.Series{{Name: what, Values: values}}}))
+}
+
 // Table prints rows below a header, the first column to the left, the others to the
 // right.
 func Table(header []string, rows [][]string) {
@@ -48,6 +53,12 @@ func Table(header []string, rows [][]string) {
 	for _, r := range rows {
 		line(r)
 	}
+}
+
+// Must is a value that comes with an error, which [Check] looks at.
+func Must[T any](v T, err error) T {
+	Check(err)
+	return v
 }
 
 // Check ends the cell, and so the notebook, with an error, if there is one.
