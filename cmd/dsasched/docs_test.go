@@ -74,3 +74,22 @@ func TestDocumentedCalls(t *testing.T) {
 		t.Errorf("the documents show %d calls, expected at least the README's", calls)
 	}
 }
+
+// The README shows the beginning of what its command prints.
+func TestREADMEShowsTheOutput(t *testing.T) {
+	data, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(data), "```sh\n")
+	command, rest, _ := strings.Cut(rest, "\n```\n")
+	_, rest, _ = strings.Cut(rest, "```text\n")
+	shown, _, found := strings.Cut(rest, "```\n")
+	words := strings.Fields(command)
+	if !found || len(words) < 2 {
+		t.Fatalf("the README shows the command %q and the output %q", command, shown)
+	}
+	if r := call(t, words[1:]...); r.status != exitOK || !strings.HasPrefix(r.stdout, shown+"\n") {
+		t.Errorf("%s prints\n%s\nand the README shows\n%s", command, r.stdout, shown)
+	}
+}
