@@ -206,8 +206,8 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 	if err != nil {
 		return nil, err
 	}
-	chunks := []int64{opt.Chunk}
-	if opt.Chunk == 0 {
+	chunks, tune := []int64{opt.Chunk}, opt.Chunk == 0
+	if tune {
 		chunks = Divisors(share, MaxTunedChunk)
 	}
 	var best *Result
@@ -237,7 +237,7 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 	if best == nil {
 		return nil, firstErr
 	}
-	if len(chunks) > 1 {
+	if tune {
 		best.Tried = tried
 	}
 	return best, nil

@@ -84,7 +84,7 @@ var forms = map[model.Kind]form{
 	"Slice":  {"Slice", nil, writeSlice},
 	"Pad":    {"Pad", nil, writePad},
 	"Gather": {"Gather", nil, writeAxis},
-	"Expand": {"Expand", nil, func(n *nodeWriter) { n.list("shape", n.op.Attr.Shape) }},
+	"Expand": {"Expand", nil, writeExpand},
 	"Resize": {"Resize", nil, writeResize},
 
 	"Mish": {"Mish", nil, nil},
@@ -634,4 +634,17 @@ func (f *function) proto() wire {
 		m.bytes(11, attributeProto("epsilon", typeFloat, func(m *wire) { m.fixed32(attrF, math.Float32bits(1e-5)) }))
 	}
 	return m
+}
+
+// writeExpand leaves extents that the input has as 1, so that the file can be read with
+// another batch.
+func writeExpand(n *nodeWriter) {
+	in := n.g.Tensor(n.op.Inputs[0]).Shape
+	shape := slices.Clone(n.op.Attr.Shape)
+	for i := range shape {
+		if k := i - (len(shape) - len(in)); k >= 0 && in[k] == shape[i] {
+			shape[i] = 1
+		}
+	}
+	n.list("shape", shape)
 }
