@@ -236,7 +236,9 @@ func energy() harness.Experiment {
 			if err := d.Table(table); err != nil {
 				return err
 			}
-			saved := func(what string, published float64, now, before float64) { d.Number(what, "%", published, 100*(1-now/before)) }
+			saved := func(what string, published float64, now, before float64) {
+				d.Number(what, "%", published, 100*(1-now/before))
+			}
 			saved("energy saved by layers", 100*(1-3521.0/4138), t.Rows[1].Joules, t.Rows[0].Joules)
 			saved("energy saved by layers and pipeline", 100*(1-3512.0/4138), t.Rows[2].Joules, t.Rows[0].Joules)
 			saved("time saved by layers and pipeline", 100*(1-20.0/30), t.Rows[2].Seconds, t.Rows[0].Seconds)
