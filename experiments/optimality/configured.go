@@ -10,14 +10,14 @@ import (
 	"github.com/dsasched/dsasched/model/network"
 )
 
-// Configured is an experiment with one cell for each configuration, whose results are
+// configured is an experiment with one cell for each configuration, whose results are
 // of type T.
-type Configured[T any] struct {
+type configured[T any] struct {
 	harness.Experiment // without its plan
 	Hardware           string
 	Configurations     []literature.Configuration
 	suffix             string // of the cells' keys
-	// inputs are what a result depends on beside the program.
+	// Inputs are what a result depends on beside the program.
 	Inputs func(c literature.Configuration, hardwareHash string) any
 	Run    func(ctx context.Context, src network.Network, spec *hardware.Spec, c literature.Configuration) (T, error)
 	Report func(all []T, b *harness.Document) error
@@ -25,7 +25,7 @@ type Configured[T any] struct {
 	Files func(all []T) ([]harness.File, error)
 }
 
-func (e Configured[T]) Plan() (*harness.Plan, error) {
+func (e configured[T]) Plan() (*harness.Plan, error) {
 	spec, err := hardware.Load(e.Hardware)
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ func (o againstExact) experiment() harness.Experiment {
 }
 
 func (o againstExact) plan() (*harness.Plan, error) {
-	return Configured[[]scheduler.Compared]{
+	return configured[[]scheduler.Compared]{
 		Experiment: o.experiment(), Hardware: o.hardware, Configurations: o.configurations,
 		Inputs: func(c literature.Configuration, hardwareHash string) any {
 			return struct {
@@ -50,7 +50,6 @@ func (o againstExact) plan() (*harness.Plan, error) {
 
 // files are the answers of all configurations.
 func (o againstExact) files(all [][]scheduler.Compared) ([]harness.File, error) {
-	out := [][]string{{"model", "batch", "decision", "method", "unit", "objective", "bound", "gap", "status", "throughput_per_s", "note"}}
 	type answer struct {
 		Model string `json:"model"`
 		Batch int64  `json:"batch"`
@@ -59,19 +58,40 @@ func (o againstExact) files(all [][]scheduler.Compared) ([]harness.File, error) 
 	var list []answer
 	for i, c := range o.configurations {
 		for _, d := range all[i] {
-			objective, bound, gap := "", "", ""
-			if d.Objective != nil {
-				objective = harness.Exact(*d.Objective)
-			}
-			if d.Bound != nil && d.Gap != nil {
-				bound, gap = harness.Exact(*d.Bound), harness.Exact(*d.Gap)
-			}
-			out = append(out, []string{c.Network, harness.Count(c.BatchSize), d.Decision, d.Method, d.Unit, objective, bound, gap, d.Status, harness.Exact(value(d.ThroughputPerSecond)), d.Note})
 			list = append(list, answer{c.Network, c.BatchSize, d})
 		}
 	}
+	number := func(of func(scheduler.Compared) *float64) func(answer) any {
+		return func(a answer) any {
+			if x := of(a.Compared); x != nil {
+				return *x
+			}
+			return nil
+		}
+	}
+	bounded := func(of func(scheduler.Compared) *float64) func(answer) any {
+		return number(func(c scheduler.Compared) *float64 {
+			if c.Bound == nil || c.Gap == nil {
+				return nil
+			}
+			return of(c)
+		})
+	}
+	csv := harness.CSV(list, []harness.Field[answer]{
+		{Name: "model", Of: func(a answer) any { return a.Model }},
+		{Name: "batch", Of: func(a answer) any { return a.Batch }},
+		{Name: "decision", Of: func(a answer) any { return a.Decision }},
+		{Name: "method", Of: func(a answer) any { return a.Method }},
+		{Name: "unit", Of: func(a answer) any { return a.Unit }},
+		{Name: "objective", Of: number(func(c scheduler.Compared) *float64 { return c.Objective })},
+		{Name: "bound", Of: bounded(func(c scheduler.Compared) *float64 { return c.Bound })},
+		{Name: "gap", Of: bounded(func(c scheduler.Compared) *float64 { return c.Gap })},
+		{Name: "status", Of: func(a answer) any { return a.Status }},
+		{Name: "throughput_per_s", Of: func(a answer) any { return value(a.ThroughputPerSecond) }},
+		{Name: "note", Of: func(a answer) any { return a.Note }},
+	})
 	data, err := json.MarshalIndent(list, "", "  ")
-	return []harness.File{{Name: "optimality.csv", Data: harness.CSVBytes(out)}, {Name: "optimality.json", Data: append(data, '\n')}}, err
+	return []harness.File{{Name: "optimality.csv", Data: csv}, {Name: "optimality.json", Data: append(data, '\n')}}, err
 }
 
 // find returns the answer of a decision by the first method for which ok holds.

@@ -57,7 +57,7 @@ func (e table4) heuristics() table4 {
 }
 
 func (e table4) plan() (*harness.Plan, error) {
-	return Configured[[]schedulingTime]{
+	return configured[[]schedulingTime]{
 		Experiment: e.experiment(), Hardware: e.hardware, Configurations: e.configurations, suffix: e.suffix,
 		Inputs: func(c literature.Configuration, hardwareHash string) any {
 			return struct {
