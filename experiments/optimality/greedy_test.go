@@ -3,10 +3,12 @@ package optimality
 import (
 	"context"
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/experiments/harness/harnesstest"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -24,6 +26,11 @@ func TestOptimality(t *testing.T) {
 	rep, err := p.Report([]json.RawMessage{result})
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, f := range rep.Files {
+		if filepath.Ext(f.Name) == ".tex" {
+			harnesstest.LaTeX(t, f.Name, f.Data)
+		}
 	}
 	var gap bool
 	for _, f := range rep.Files {

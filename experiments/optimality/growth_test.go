@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/experiments/harness/harnesstest"
 	"github.com/dsasched/dsasched/formulation/milp"
 )
 
@@ -72,6 +74,11 @@ func TestGrowth(t *testing.T) {
 	rep, err := p.Report(results)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, f := range rep.Files {
+		if filepath.Ext(f.Name) == ".tex" {
+			harnesstest.LaTeX(t, f.Name, f.Data)
+		}
 	}
 	for _, want := range []string{"proven within 1h0m0s", "│ batch    │ search", "chain: sub-graphs of 16, 8, 4"} {
 		if !strings.Contains(rep.Text, want) {

@@ -3,10 +3,12 @@ package optimality
 import (
 	"context"
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/experiments/harness/harnesstest"
 )
 
 func TestTable4(t *testing.T) {
@@ -28,6 +30,11 @@ func TestTable4(t *testing.T) {
 	rep, err := p.Report([]json.RawMessage{result})
 	if err != nil || !strings.Contains(rep.Text, "resnet50") {
 		t.Errorf("%v: %+v", err, rep)
+	}
+	for _, f := range rep.Files {
+		if filepath.Ext(f.Name) == ".tex" {
+			harnesstest.LaTeX(t, f.Name, f.Data)
+		}
 	}
 }
 

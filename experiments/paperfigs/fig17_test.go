@@ -85,6 +85,7 @@ func TestFig17(t *testing.T) {
 		if err := fig17().experiment().Run(context.Background(), harness.Options{Out: dir, Workers: i + 1}); err != nil {
 			t.Fatal(err)
 		}
+		harnesstest.LaTeXFiles(t, dir)
 	}
 	if !reflect.DeepEqual(harnesstest.Tree(t, out[0]), harnesstest.Tree(t, out[1])) {
 		t.Error("one worker and two give other files")

@@ -158,3 +158,24 @@ func TestFig14Conclusion(t *testing.T) {
 		})
 	}
 }
+
+// The same for those by batch size.
+func TestBatchReports(t *testing.T) {
+	for _, e := range []byBatch{table1(), fig16()} {
+		at := func(variant string, batch int64) harness.Row {
+			return harness.Row{Model: e.network, Variant: variant, Batch: batch, ThroughputPerSecond: float64(1000 + batch), LatencySeconds: 0.01, BatchesPerCluster: 2, MMEUtilization: 0.5, VMEUtilization: 0.1, MMEBusyShare: 0.6}
+		}
+		rep, err := e.experiment().WriteRows(e.hardware, func(b *harness.Document) error { return e.report(nil, at, b) }, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(rep.Text, "NaN") || strings.Contains(rep.Text, "Inf") {
+			t.Errorf("text:\n%s", rep.Text)
+		}
+		for _, f := range rep.Files {
+			if strings.HasSuffix(f.Name, ".tex") {
+				harnesstest.LaTeX(t, f.Name, f.Data)
+			}
+		}
+	}
+}

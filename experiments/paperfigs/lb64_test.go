@@ -3,10 +3,12 @@ package paperfigs
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/experiments/harness/harnesstest"
 	"github.com/dsasched/dsasched/experiments/literature"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
@@ -50,6 +52,11 @@ func TestLocalBufferAnswer(t *testing.T) {
 	rep, err := e.report([]lbResults{like, unlike})
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, f := range rep.Files {
+		if filepath.Ext(f.Name) == ".tex" {
+			harnesstest.LaTeX(t, f.Name, f.Data)
+		}
 	}
 	for _, want := range []string{
 		"the factors 8, 4, 2, 1 come out only on stcp920.", "Of the 30 cells of Table 3 for GraphTurbo stcp920 comes within 20 % of 30, more than the other's 0.",

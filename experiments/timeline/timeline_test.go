@@ -3,12 +3,14 @@ package timeline
 import (
 	"context"
 	"encoding/json"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/experiments/harness/harnesstest"
 	"github.com/dsasched/dsasched/experiments/literature"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/isa"
@@ -190,6 +192,11 @@ func TestTimelineReport(t *testing.T) {
 		rep, err := tl.report(literature.Configurations()[:1], spec, runs)
 		if err != nil {
 			t.Fatal(err)
+		}
+		for _, f := range rep.Files {
+			if filepath.Ext(f.Name) == ".tex" {
+				harnesstest.LaTeX(t, f.Name, f.Data)
+			}
 		}
 		return rep
 	}

@@ -37,6 +37,7 @@ func TestPortability(t *testing.T) {
 		if err := p.experiment().Run(context.Background(), harness.Options{Out: dir, Workers: workers, Stdout: &out}); err != nil {
 			t.Fatal(err)
 		}
+		harnesstest.LaTeXFiles(t, dir)
 		got := harnesstest.Tree(t, dir)
 		if want == nil {
 			want = got
@@ -116,6 +117,7 @@ func TestTable5(t *testing.T) {
 	if err := p.experiment().Run(context.Background(), harness.Options{Out: dir, Stdout: &out}); err != nil {
 		t.Fatal(err)
 	}
+	harnesstest.LaTeXFiles(t, dir)
 	for _, w := range []string{"conv-fusion", "1.23", "1.06", "Table 5"} {
 		if !strings.Contains(out.String(), w) {
 			t.Errorf("%q is not in the output:\n%s", w, out.String())

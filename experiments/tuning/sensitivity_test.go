@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/experiments/harness/harnesstest"
 	"github.com/dsasched/dsasched/experiments/literature"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/scheduler"
@@ -73,6 +74,7 @@ func TestSensitivity(t *testing.T) {
 		if err := s.experiment().Run(context.Background(), harness.Options{Out: dir, Stdout: &out, Workers: workers}); err != nil {
 			t.Fatal(err)
 		}
+		harnesstest.LaTeXFiles(t, dir)
 		for _, name := range []string{"sensitivity.md", "sensitivity.csv", "sensitivity.json", "tornado.svg"} {
 			data, err := os.ReadFile(filepath.Join(dir, "sensitivity", name))
 			if err != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/experiments/harness/harnesstest"
 	"github.com/dsasched/dsasched/hardware"
 )
 
@@ -62,6 +63,7 @@ func TestSweep(t *testing.T) {
 	if err := s.experiment().Run(context.Background(), harness.Options{Out: dir, Workers: 2}); err != nil {
 		t.Fatal(err)
 	}
+	harnesstest.LaTeXFiles(t, dir)
 	data, err := os.ReadFile(filepath.Join(dir, "sweep", "sweep.json"))
 	if err != nil {
 		t.Fatal(err)
