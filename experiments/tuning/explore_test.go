@@ -176,7 +176,7 @@ func TestGridErrors(t *testing.T) {
 		{"model=toy-fig5 hardware.gb.size=4MiB hardware.llb_bytes=8MiB", "hardware.llb_bytes: is the field gb.size, which hardware.gb.size sets too"},
 		{"model=toy-fig5 order=serach", `order is "serach" (did you mean search?)`},
 		{"model=toy-fig5 order=ilp", "order ilp needs an integer-programming solver"},
-		{"model=toy-fig5 group=layers split=alg1", "split is alg1, but groups of layers are never split"},
+		{"model=toy-fig5 group=layers split=alg1", "split is alg1, which does not go with group layers"},
 	} {
 		_, err := Grid{Axes: axes(c.axes)}.Plan()
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
