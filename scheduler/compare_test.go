@@ -17,7 +17,7 @@ func TestCompare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"toy-fig3", "bert-128"} {
+	for _, name := range []string{"toy-fig3", "squeezenet"} {
 		src := open(t, name)
 		list, err := scheduler.Compare(context.Background(), src, spec, 32, scheduler.CompareOptions{})
 		if err != nil {

@@ -26,7 +26,7 @@ func TestEveryStrategy(t *testing.T) {
 	for _, c := range []struct {
 		model        string
 		batch, chunk int64
-	}{{"toy-fig3", 16, 4}, {"mobilenetv2", 8, 2}} {
+	}{{"toy-fig3", 16, 4}, {"squeezenet", 8, 2}} {
 		src, spec := open(t, c.model), load(t, "stcp920")
 		opt := scheduler.Options{Chunk: c.chunk}
 		want, err := scheduler.Run(context.Background(), src, spec, c.batch, last(t), opt)
