@@ -9,8 +9,10 @@ import (
 
 	"github.com/dsasched/dsasched/experiments"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/simt"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/kernels"
 )
 
 func allCommands() []*cobra.Command {
@@ -100,6 +102,7 @@ func TestCompletion(t *testing.T) {
 		"schedule",
 		"simulate",
 		"split",
+		"stitch",
 		"sweep",
 		"variants",
 		"version",
@@ -140,6 +143,9 @@ func TestCompletion(t *testing.T) {
 		{[]string{"man", ""}, nil, ":16"},
 		{[]string{"bind", ""}, zoo.Names(), ":0"},
 		{[]string{"bind", "--method", ""}, []string{"greedy", "ilp", "search"}, ":4"},
+		{[]string{"stitch", ""}, zoo.Names(), ":0"},
+		{[]string{"stitch", "--hardware", ""}, simt.Presets(), ":0"},
+		{[]string{"stitch", "--method", ""}, kernels.MethodNames(), ":4"},
 		{[]string{"split", ""}, zoo.Names(), ":0"},
 		{[]string{"split", "--method", ""}, []string{"greedy", "ilp", "search"}, ":4"},
 		{[]string{"order", "--method", ""}, []string{"bfs", "dfs", "heavy", "position-ilp", "counting-ilp", "search"}, ":4"},

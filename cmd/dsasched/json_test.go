@@ -68,6 +68,7 @@ func TestJSON(t *testing.T) {
 		"variants", "list", "version", "run ablation --quiet", "report results", "check net.schedule.json", "simulate net.schedule.json", "explain net.schedule.json", "explain resnet50 --batch 64 --chunk 16 --tensor stage3.block5.add",
 		"explain resnet50 --batch 8 --op stage2.block0.conv1", "explain resnet50 --batch 8 --group g0",
 		"completion bash", "completion zsh", "completion fish",
+		"stitch squeezenet", "stitch squeezenet --method exact --hardware t4-simt", "stitch net.onnx --method xla", "stitch bert-128 --method tvm --explain encoder.layer0.attention.softmax/exp",
 	} {
 		t.Run(args, func(t *testing.T) {
 			full := append(strings.Fields(args), "--json")
