@@ -19,8 +19,11 @@ var (
 		"batch", "shares", "chunk", "kernels", "split_dim_index", "split_factor", "instances", "layers",
 		"index", "instance", "binding", "cluster", "static", "dynamic", "cells", "blocks", "since_opset", "until_opset",
 		"schedule_count", "group_count", "round", "depth", "position", "tiles",
+		"kernel", "from_kernel", "to_kernel", "group", "phase", "phases", "wave", "waves", "threads", "registers", "tasks", "parts", "rows_per_task",
+		"memory_kernels", "library_kernels", "local_links", "regional_links", "global_links", "dram_read_transactions", "dram_write_transactions",
+		"scopes", "proven_scopes",
 	}
-	sharesOfOne = []string{"utilization", "mme_utilization", "vme_utilization", "l1_utilization", "peak_share", "share"}
+	sharesOfOne = []string{"utilization", "mme_utilization", "vme_utilization", "l1_utilization", "peak_share", "share", "astitch_gap"}
 )
 
 func checkNumbers(t *testing.T, v any, name, path string) {

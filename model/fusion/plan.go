@@ -88,7 +88,7 @@ type Kernel struct {
 	ReadBytes  int64     `json:"read_bytes"`
 	WriteBytes int64     `json:"write_bytes"`
 	Time       simt.Time `json:"time"`
-	Seconds    float64   `json:"seconds"`
+	Seconds    float64   `json:"total_s"`
 }
 
 // Ops lists the operators of the kernel, group by group.
@@ -122,7 +122,7 @@ type Summary struct {
 	LibraryKernels int     `json:"library_kernels"`
 	MemorySeconds  float64 `json:"memory_s"`
 	LibrarySeconds float64 `json:"library_s"`
-	Seconds        float64 `json:"seconds"`
+	Seconds        float64 `json:"total_s"`
 	// Transactions of the DRAM by memory-intensive kernels.
 	ReadTransactions  int64 `json:"dram_read_transactions"`
 	WriteTransactions int64 `json:"dram_write_transactions"`
