@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/heuristics/astitch"
@@ -48,7 +47,6 @@ func (o Options) bindingOptions(n *binding.Network) binding.Options {
 
 // leastBinding gives a draft with an order the bindings and scopes of least cost.
 func (d *Draft) leastBinding(ctx context.Context, method string) error {
-	began := time.Now()
 	if err := algorithm4.Decide(ctx, d); err != nil {
 		return err
 	}
@@ -66,7 +64,7 @@ func (d *Draft) leastBinding(ctx context.Context, method string) error {
 		return err
 	}
 	d.Bindings, d.Scopes = n.Decode(r.Choice)
-	d.solve("bind", method, secondsUnit, Solved{Status: r.Status.String(), Cost: r.Objective, Bound: r.Bound}, began)
+	d.solve("bind", method, secondsUnit, r.Outcome(), "")
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dsasched/dsasched/formulation/binding"
+	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/ordering"
 	"github.com/dsasched/dsasched/formulation/rcpsp"
 	"github.com/dsasched/dsasched/hardware"
@@ -315,10 +316,10 @@ func (c *comparer) stage(ctx context.Context, d comparison) error {
 			}
 			if a, ok := draft.answers[st.Name]; ok {
 				best = &a
-				if row.Status, row.Note = a.Status, a.Note; a.Status == "infeasible" || a.Status == "limit" {
+				if row.Status, row.Note = a.Status.String(), a.Note; !a.Status.HasValues() {
 					row.Objective, draft = nil, nil
 				} else {
-					cost := round(a.Cost)
+					cost := round(a.Objective)
 					row.Objective = &cost
 				}
 			}
@@ -327,7 +328,7 @@ func (c *comparer) stage(ctx context.Context, d comparison) error {
 		list = append(list, made{row, draft})
 	}
 	for _, m := range list {
-		if best != nil && best.Status != "infeasible" && m.row.Objective != nil {
+		if best != nil && best.Status != milp.Infeasible && m.row.Objective != nil {
 			bound := round(best.Bound)
 			m.row.Bound = &bound
 			switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/ordering"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/network"
@@ -70,7 +71,7 @@ func TestExactVariants(t *testing.T) {
 			return f.Cost
 		}
 		least := cost(r.Schedule.Order)
-		if a, exact := r.Solved("order"); !exact || a.Status != "optimal" || a.Cost != least || a.Bound != least {
+		if a, exact := r.Solved("order"); !exact || a.Status != milp.Optimal || a.Objective != least || a.Bound != least {
 			t.Errorf("%s: the exact order says %+v (%v), want optimal at %g bytes", name, a, exact, least)
 		}
 		if a, exact := want.Solved("order"); exact {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/formulation/joint"
@@ -80,7 +79,6 @@ func (n *JointNetwork) Given() (float64, bool, error) {
 var jointOrder = Strategy{Name: "joint", Description: "order, bindings and scopes of least cost together, by search", Exact: true,
 	Sets: []Pick{{"bind", "joint"}}, Needs: []Pick{{"bind", "joint"}},
 	Decide: func(ctx context.Context, d *Draft) error {
-		began := time.Now()
 		if err := algorithm3.Decide(ctx, d); err != nil {
 			return err
 		}
@@ -108,14 +106,14 @@ var jointOrder = Strategy{Name: "joint", Description: "order, bindings and scope
 				note = r.Infeasible.Error()
 			}
 			d.Bindings, d.Scopes = nil, nil
-			d.solve("order", "joint", secondsUnit, Solved{Status: r.Status.String(), Note: note}, began)
+			d.solve("order", "joint", secondsUnit, r.Outcome(), note)
 			return nil
 		}
 		if order := orderOf(d.Schedule, r.Steps); !slices.Equal(order, d.Order) {
 			d.Order, d.OrderName = order, "joint"
 		}
 		d.Bindings, d.Scopes = n.labels.Decode(r.Choice)
-		d.solve("order", "joint", secondsUnit, Solved{Status: r.Status.String(), Cost: r.Objective, Bound: r.Bound}, began)
+		d.solve("order", "joint", secondsUnit, r.Outcome(), "")
 		return nil
 	}}
 

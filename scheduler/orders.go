@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"sort"
-	"time"
 
 	"github.com/dsasched/dsasched/formulation/ordering"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
@@ -75,7 +74,6 @@ const searchStates = 200_000
 // leastTraffic is the order of least traffic by an exact method, if it finds one that
 // is better than Algorithm 3's.
 func (d *Draft) leastTraffic(ctx context.Context, method string) error {
-	began := time.Now()
 	if err := algorithm3.Decide(ctx, d); err != nil {
 		return err
 	}
@@ -109,10 +107,10 @@ func (d *Draft) leastTraffic(ctx context.Context, method string) error {
 		if r.Infeasible != nil {
 			note = r.Infeasible.Error()
 		}
-		d.solve("order", method, bytesUnit, Solved{Status: r.Status.String(), Note: note}, began)
+		d.solve("order", method, bytesUnit, r.Outcome(), note)
 		return nil
 	}
-	d.solve("order", method, bytesUnit, Solved{Status: r.Status.String(), Cost: r.Cost, Bound: r.Bound}, began)
+	d.solve("order", method, bytesUnit, r.Outcome(), "")
 	if !given.HasOrder() || r.Cost < given.Cost {
 		d.reorder(orderOf(d.Schedule, r.Steps), method)
 	}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/dsasched/dsasched/formulation/allocate"
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 
 	"github.com/dsasched/dsasched/model/schedule"
@@ -201,7 +201,6 @@ var (
 
 var exactSpills = Strategy{Name: "search", Description: "what moves least, by dynamic programming", Exact: true,
 	Decide: func(ctx context.Context, d *Draft) error {
-		began := time.Now()
 		const rule = graphturbo.LongestLifetime
 		chosen := *d.Schedule
 		chosen.Steps, chosen.Values = slices.Clone(d.Steps), slices.Clone(d.Values)
@@ -225,11 +224,11 @@ var exactSpills = Strategy{Name: "search", Description: "what moves least, by dy
 			}
 		}
 		// The problem leaves out what stages grow by, so the plan may cost more than its optimum.
-		a := Solved{Status: "feasible", Cost: float64(moved(d.Schedule)), Bound: float64(sol.Bound)}
-		if a.Cost <= a.Bound {
-			a.Status, a.Bound = "optimal", a.Cost
+		a := solve.Outcome{Objective: float64(moved(d.Schedule)), Bound: float64(sol.Bound)}
+		if a.Status, a.Stop = solve.Judge(true, a.Objective <= a.Bound, sol.Stop); a.Status == milp.Optimal {
+			a.Bound = a.Objective
 		}
-		d.solve("spill", "search", bytesUnit, a, began)
+		d.solve("spill", "search", bytesUnit, a, "")
 		return nil
 	}}
 

@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"context"
-	"time"
 
 	"github.com/dsasched/dsasched/formulation/split"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
@@ -35,7 +34,6 @@ var algorithm1 = Strategy{Name: "alg1", Description: "Algorithm 1 of the paper, 
 
 var exactSplit = Strategy{Name: "search", Description: "groups and factors of least cost, by search", Needs: splittable, Exact: true,
 	Decide: func(ctx context.Context, d *Draft) error {
-		began := time.Now()
 		n, err := SplitProblem(d.Schedule, d.Options)
 		if err != nil {
 			return err
@@ -49,7 +47,7 @@ var exactSplit = Strategy{Name: "search", Description: "groups and factors of le
 			return err
 		}
 		d.Grouping, d.Layers = n.Decode(r.Choice), nil
-		d.solve("split", "search", secondsUnit, Solved{Status: r.Status.String(), Cost: r.Objective, Bound: r.Bound}, began)
+		d.solve("split", "search", secondsUnit, r.Outcome(), "")
 		return nil
 	}}
 

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/hardware/lower"
@@ -71,15 +72,14 @@ type Draft struct {
 }
 
 // solve keeps what an exact strategy says of its answer to a stage.
-func (d *Draft) solve(stage, method, unit string, a Solved, began time.Time) {
-	a.Unit, a.Seconds = unit, time.Since(began).Seconds()
-	if a.Status == "feasible" || a.Status == "limit" {
-		d.Options.tell(fmt.Sprintf("%s by %s: not proven to be the best: %.4g %s, bound %.4g", stage, method, a.Cost, unit, a.Bound))
+func (d *Draft) solve(stage, method, unit string, answer solve.Outcome, note string) {
+	if answer.Status == milp.Feasible || answer.Status == milp.Limit {
+		d.Options.tell(fmt.Sprintf("%s by %s: not proven to be the best (%s): %.4g %s, bound %.4g", stage, method, answer.Stop, answer.Objective, unit, answer.Bound))
 	}
 	if d.answers == nil {
 		d.answers = map[string]Solved{}
 	}
-	d.answers[stage] = a
+	d.answers[stage] = Solved{answer, unit, note}
 }
 
 // Units of the problems that stages pose.
@@ -88,15 +88,11 @@ const (
 	secondsUnit = "s"
 )
 
-// Solved is what an exact strategy says of its answer, in the unit of its problem.
+// Solved is what an exact strategy says of its answer.
 type Solved struct {
-	Unit    string  `json:"unit"`
-	Status  string  `json:"status"` // optimal, feasible, infeasible or limit
-	Stopped string  `json:"stopped,omitempty"`
-	Cost    float64 `json:"objective"`
-	Bound   float64 `json:"bound"`
-	Seconds float64 `json:"-"` // wall time
-	Note    string  `json:"note,omitempty"`
+	solve.Outcome
+	Unit string // of objective and bound
+	Note string
 }
 
 // Stages lists the pipeline in the order in which decisions are made. It is the only
