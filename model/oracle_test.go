@@ -28,7 +28,7 @@ type oracle struct {
 	// tight reports whether InputRegion must be the exact hull in dimension k of
 	// input in for this box; nil means always.
 	tight func(p *probe, box Region, in, k int) bool
-	// macs tells that an output element takes as many multiply-accumulates as it
+	// macs checks that an output element takes as many multiply-accumulates as it
 	// reads elements of input 0.
 	macs bool
 }
@@ -145,7 +145,7 @@ func windowReads(a Attr, kernel, extents []int64, o, prefix []int64, emit func(.
 	})
 }
 
-// everyWindowReads tells that each window has an element beside the padding and
+// everyWindowReads reports whether each window has an element beside the padding and
 // no hole between its first and its last one, so that the affine form, which
 // knows neither holes nor windows of nothing, is exact.
 func everyWindowReads(a Attr, kernel []int64) bool {

@@ -172,7 +172,7 @@ func (a *Alone) simulate(ctx context.Context, c *comparer, s *schedule.Schedule,
 }
 
 // Bind chooses core bindings and scopes for the groups, factors and order of the greedy
-// schedule by a method of split.Methods. When ctx or the time limit ends, the answer
+// schedule by a method of binding.Methods. When ctx or the time limit ends, the answer
 // is the best choice so far.
 func Bind(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, method string, opt Options) (*AloneBinding, error) {
 	base, c, err := alone(ctx, net, machine, batch, method, opt)
@@ -204,7 +204,7 @@ func Bind(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 			a.Changes = append(a.Changes, BindingChange{sg.Name, inst.Index, boundTo(t, now), boundTo(t, was)})
 		}
 	}
-	// What is made of the answer of a method that was cancelled is still made.
+	// The answer of a cancelled method is put into a schedule and simulated all the same.
 	rest := context.WithoutCancel(ctx)
 	from := *c.base.Schedule
 	from.Bindings, from.Scopes = n.Decode(r.Choice)

@@ -6,13 +6,13 @@ import (
 	"github.com/dsasched/dsasched/hardware/isa"
 )
 
-// What Limit tells where no resource and no queue stands out.
+// What Limit says where no resource and no queue stands out.
 const (
 	LimitDependencies = "dependencies"
 	LimitNothing      = "nothing" // an empty program
 )
 
-// Limit tells what limits a schedule's throughput: the resource or the queue of
+// Limit says what limits a schedule's throughput: the resource or the queue of
 // commands that is busy for the largest share of the time even if everything else
 // is free, or, if none is for half of it, waiting: chains of dependencies, whose
 // longest one then gives the share. Shares come from the lower bounds of package

@@ -13,9 +13,9 @@ import (
 // either way.
 //
 // The problem has one size per sub-graph and one range per pair of instances. So
-// the workspace is that of the hungriest instance, the outputs of a group are one,
+// the workspace is that of the largest instance, the outputs of a group are one,
 // and an instance that reads with gaps reads what lies between as well; the notes
-// tell where that matters.
+// say where that matters.
 func OrderProblem(s *schedule.Schedule, opt Options) (p *ordering.Problem, notes []string, err error) {
 	// The rates weigh only OrderItem.Seconds, which the problem does not have.
 	items := OrderItems(s, graphturbo.SplitOptions{InPlace: opt.InPlace, MACsPerSecond: 1, VectorOpsPerSecond: 1})

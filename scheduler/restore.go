@@ -55,7 +55,7 @@ func File(r *Result, origin schedulefile.Origin) *schedulefile.File {
 	return f
 }
 
-// ViolationsError tells which rules a schedule file breaks.
+// ViolationsError lists which rules a schedule file breaks.
 type ViolationsError struct{ Violations []schedulefile.Violation }
 
 func (e *ViolationsError) Error() string {

@@ -57,7 +57,7 @@ type Options struct {
 	Chunk int64
 	// Level says which memory is filled with instances.
 	Level Level
-	// Cost tells what commands take in place of the formulas of package cost; nil: they.
+	// Cost says what commands take in place of the formulas of package cost; nil: they.
 	Cost cost.Custom `json:"-"`
 
 	// Solver is for the strategies that need one.

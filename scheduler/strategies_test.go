@@ -131,7 +131,7 @@ func TestReplaceNamesWhatChanges(t *testing.T) {
 	}
 }
 
-// Searches tell of bounds that hold and of objectives that only get better.
+// Searches report bounds that hold and of objectives that only get better.
 func TestProgressOfDecisions(t *testing.T) {
 	for _, p := range []scheduler.Pick{{"order", "search"}, {"bind", "search"}} {
 		opt := scheduler.Options{Chunk: 4}

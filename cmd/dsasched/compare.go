@@ -78,7 +78,7 @@ best choice of a proxy may not be the fastest.`,
 			return out
 		}
 		if stopped := cmd.Context().Err(); stopped != nil {
-			return stopped // what was known has been told
+			return stopped // what was known has been printed
 		}
 		return err
 	}

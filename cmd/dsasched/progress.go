@@ -27,7 +27,7 @@ const (
 var clock = time.Now
 
 // status shows the progress of long work on the standard error: on a terminal as one
-// line that is drawn over itself, else as a line now and then. A nil status is quiet.
+// line that is drawn over itself, else as a line at intervals. A nil status is quiet.
 // Its methods may be called by several goroutines.
 type status struct {
 	mu       sync.Mutex

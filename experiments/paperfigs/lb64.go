@@ -20,7 +20,7 @@ import (
 )
 
 // localBuffers asks which size of the LB the paper's results can be of: it gives the
-// LB 64 KB, the vendor 1 MiB and 0.25 MiB for weights. All that can tell is made on
+// LB 64 KB, the vendor 1 MiB and 0.25 MiB for weights. All that shows it is made on
 // both machines with the same decisions.
 type localBuffers struct {
 	machines []string // the vendor's, and the paper's

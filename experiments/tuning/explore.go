@@ -37,7 +37,7 @@ type Grid struct {
 	Options scheduler.Options
 }
 
-// gridDefaults are the values of axes that a grid does not have; "" are not told.
+// gridDefaults are the values of axes that a grid does not have; "" are not printed.
 var gridDefaults = []Axis{{"hardware", []string{"stcp920"}}, {"dtype", []string{"f16"}}, {"batch", []string{"1"}}, {"variant", []string{"cross-layer"}}}
 
 const (
@@ -71,7 +71,7 @@ func (e *GridError) Error() string {
 
 func (e *GridError) Unwrap() error { return e.Err }
 
-// Plan is a grid whose points can all be run, as far as can be told without.
+// Plan is a grid whose points can all be run, as far as is known without running them.
 type Plan struct {
 	// Axes are those of the grid after the defaults that it does not have. Values
 	// that are multiples stand as what they come to, if that is the same everywhere.

@@ -11,7 +11,7 @@ import (
 // ILPSwitches turn off single strengthenings of the formulation. Answers stay the
 // same; it takes longer.
 type ILPSwitches struct {
-	// NoBound does not tell the solver the largest sum of live sizes.
+	// NoBound withholds the largest sum of live sizes from the solver.
 	NoBound bool
 	// NoFixing also leaves open the sides on which there is no room.
 	NoFixing bool
@@ -92,7 +92,7 @@ func MinimizeILP(ctx context.Context, p *Problem, opts ILPOptions) (*Result, err
 			return nil, err
 		}
 		if opts.Start != nil && p.Peak(opts.Start) < p.Peak(offsets) {
-			offsets = opts.Start // which the solver was not told
+			offsets = opts.Start // which the solver was not given
 		}
 		return s.answer(offsets, bound, raw.Stop), nil
 	case raw.Status == milp.Infeasible && opts.Start == nil:

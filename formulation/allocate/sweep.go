@@ -309,7 +309,7 @@ type swept struct {
 	gone slots // of the buffers that have slots
 	cost int64
 	// weighed is the cost with that of a buffer counted for the share of its sections
-	// that have passed, to tell what looks worst.
+	// that have passed, to find what looks worst.
 	weighed float64
 	freed   int64  // in the section at hand
 	trail   *trail // what was spilled, latest first

@@ -63,7 +63,7 @@
 //	(3) sum_A y_eAB = sum_{m in B} x_jm             for all e = (i, j), B
 //	    x binary, 0 <= y <= 1
 //
-// On trees the relaxation of (1) to (3) has integer vertices: y tells how label
+// On trees the relaxation of (1) to (3) has integer vertices: y says how label
 // weights are paired along each edge, and on a tree any such pairing extends to the
 // whole. On graphs with cycles it is a bound. The weak variant, for comparison, has
 //

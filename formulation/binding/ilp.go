@@ -56,7 +56,7 @@ func formulate(p *Problem, opts ILPOptions) (*program, error) {
 	if !opts.NoPrune {
 		pr.kept = p.Prune(false)
 		if opts.Start != nil {
-			// The start is of the labels kept, or it could not be told to the solver.
+			// The start is of the labels kept, or the solver could not be given it.
 			for i, l := range opts.Start {
 				if at, there := slices.BinarySearch(pr.kept[i], l); !there {
 					pr.kept[i] = slices.Insert(pr.kept[i], at, l)

@@ -4,7 +4,7 @@ package highs
 
 // This file calls the few functions of HiGHS' C interface that the binding
 // does not: the outcome of a run that ended with a warning, a start, what
-// HiGHS tells while it runs, an interrupt, and the version.
+// HiGHS reports while it runs, an interrupt, and the version.
 
 /*
 #cgo pkg-config: highs
@@ -31,7 +31,7 @@ extern HighsInt Highs_setCallback(void* highs, HighsCCallbackType callback, void
 extern HighsInt Highs_startCallback(void* highs, const int callback_type);
 
 // A watch is what HiGHS' callback knows of the run: whether it is to stop, and
-// the run's number on the Go side, 0 where there is nobody to tell.
+// the run's number on the Go side, 0 if no run is watched.
 typedef struct {
   int32_t stop;
   uintptr_t run;
@@ -170,8 +170,8 @@ func setStart(raw *lanl.RawModel, x []float64) error {
 	return nil
 }
 
-// listen makes raw's next run stop soon after run.stop is called, and tell run
-// of solutions and bounds. The function that it returns must be called when the
+// listen makes raw's next run stop soon after run.stop is called, and report
+// solutions and bounds to run. The function that it returns must be called when the
 // run is over.
 func listen(raw *lanl.RawModel, r *search) (done func()) {
 	number := cgo.NewHandle(r)

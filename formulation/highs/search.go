@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// patience is how long HiGHS has to end by itself once it has been told to.
-	// Its own last words are better than what its events told, if only a little.
+	// patience is how long HiGHS has to end by itself after a request to stop.
+	// Its own last answer is better than what its events reported, if only a little.
 	patience = 300 * time.Millisecond
 	// quiet is the least time between two reports of bounds.
 	quiet = 100 * time.Millisecond
@@ -36,8 +36,8 @@ var (
 
 // A search is one run of HiGHS, and all that is known of it while it lasts.
 //
-// HiGHS can be deaf to everything for long, so that whoever waits for the
-// search does not wait for HiGHS: what it has told by then is the answer, and
+// HiGHS may not respond for long, so that whoever waits for the
+// search does not wait for HiGHS: what it has reported by then is the answer, and
 // the run is left to end by itself.
 type search struct {
 	m       *milp.Model
@@ -91,8 +91,7 @@ func newSearch(ctx context.Context, m *milp.Model, opts milp.Options) *search {
 	return r
 }
 
-// close ends the reports of progress, and tells a run that is still there that
-// nobody needs it.
+// close ends the reports of progress, and asks a run that is still there to stop.
 func (r *search) close() {
 	r.mu.Lock()
 	r.closed = true
@@ -157,7 +156,7 @@ func (r *search) wait() (outcome, error) {
 }
 
 // merge completes the outcome of a run that was cut short by what its events
-// have told.
+// have reported.
 func (r *search) merge(out outcome) outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -230,7 +229,7 @@ func watchMemory(ctx context.Context, limit int64, full func()) {
 	}
 }
 
-// residentBytes is what the process occupies, where the system tells.
+// residentBytes is what the process occupies, where the system reports it.
 func residentBytes() (int64, bool) {
 	data, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

@@ -183,7 +183,7 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// ILP solves the model. It needs [Options].Solver, which is not told the start: that is
+// ILP solves the model. It needs [Options].Solver, which is not given the start: that is
 // the answer where the solver finds none that costs less.
 func ILP(ctx context.Context, p *Problem, opts ILPOptions) (*Result, error) {
 	began := time.Now()

@@ -17,7 +17,7 @@ import (
 
 // random is a problem of most instances at most: several readers, halos, finer and
 // coarser consumers, residuals, a capacity little above what the
-// hungriest instance needs; labels of both scopes, where the GB pays about
+// largest instance needs; labels of both scopes, where the GB pays about
 // what the moves of the same bytes would.
 func random(r *rand.Rand, most int) *Problem {
 	o := &ordering.Problem{Name: "random", StoreCostPerByte: float64(1 + r.IntN(3)), LoadCostPerByte: float64(1 + r.IntN(3))}

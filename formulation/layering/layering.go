@@ -374,7 +374,7 @@ func LP(ctx context.Context, solver milp.Solver, p *Problem) (float64, error) {
 // those of [Problem], over the whole graph. Where a block is larger than
 // [MaxOperators], the exact method gives the best of the others and says so. Of start,
 // a layering of all, the exact method takes the layers of each block. each, if not
-// nil, is told of every block.
+// nil, is called for every block.
 func Blocks(ctx context.Context, name string, after [][]int, cuts []int, price func([]int) float64, method string, opt Options, each func(first int, p *Problem, r *Result)) (*Result, error) {
 	total := &Result{Method: method, Status: milp.Optimal}
 	for b := range cuts[1:] {

@@ -106,7 +106,7 @@ func (a *answer) improve(ctx context.Context, name string, opts ILPOptions, valu
 		return milp.StopMemory, nil
 	}
 	if a.objective == Traffic && !opts.NoCones {
-		finer := a // with what is counted told from what is shared
+		finer := a // with counted and shared outputs kept apart
 		if separate {
 			finer = &answer{part: a.part}
 			finer.classes, finer.of = classes(a.part.graph, counted)

@@ -388,7 +388,7 @@ func (s *space) root() int32 {
 	return s.add(-1, -1, 0, cost)
 }
 
-// add keeps childRan, childAt unless it is dominated or too dear, and returns
+// add keeps childRan, childAt unless it is dominated or too expensive, and returns
 // its number or -1. The cones decide only what is dropped: as a measure of what
 // to do first they would lead astray, since they fall as soon as work begins.
 func (s *space) add(parent, class int32, depth int32, cost int64) int32 {

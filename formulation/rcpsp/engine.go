@@ -35,11 +35,11 @@ type reasonKind uint8
 const (
 	byDecision reasonKind = iota
 	byClause              // a: the clause, whose first literal is the event
-	byArc                 // variable a plus w is at most x; b: the 0-1 variable that it hangs on, or always
+	byArc                 // variable a plus w is at most x; b: the 0-1 variable that it depends on, or always
 	byLits                // arena[a:b]
 )
 
-// always stands for the variable of an arc that hangs on none.
+// always stands for the variable of an arc that depends on none.
 const always = int32(-1)
 
 // An arc says y >= x + w, if variable on is 1 or if on is always, for the x whose list it is in.
@@ -99,7 +99,7 @@ type engine struct {
 	clauseInc  float64
 	splits     *splits
 
-	// changed is told of each variable that rises or falls back.
+	// changed is called for each variable that rises or falls back.
 	changed func(x int32)
 }
 

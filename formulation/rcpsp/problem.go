@@ -223,7 +223,7 @@ func (h *minHeap) pop() int {
 // ErrSchedule is what every Violation is, for errors.Is.
 var ErrSchedule = errors.New("not a schedule of the project")
 
-// Unrelated gives a function that tells of two activities of a valid project whether
+// Unrelated returns a function that reports of two activities of a valid project whether
 // neither comes after the other, directly or not. It takes memory quadratic in the
 // number of activities, one bit each.
 func (p *Project) Unrelated() func(i, j int) bool {

@@ -15,7 +15,7 @@ const (
 	maxResources = 1000
 )
 
-// A TextError tells where a text is not a project.
+// A TextError says where a text is not a project.
 type TextError struct {
 	File  string
 	Line  int // from 1; 0 for the text as a whole
@@ -33,7 +33,7 @@ func (e *TextError) Error() string {
 // ParsePSPLIB reads a single-mode project in PSPLIB's .sm format. File is the name
 // that errors and the project have. Job n becomes activity n-1; source and sink stay
 // activities of no duration. Each section must be there, in PSPLIB's order, with
-// every job in ascending order; what the file tells of itself in its head (horizon,
+// every job in ascending order; what the file says of itself in its head (horizon,
 // due date, MPM time) is not used. Errors are of type *TextError where the text is at
 // fault, else *InputError.
 func ParsePSPLIB(r io.Reader, file string) (*Project, error) {

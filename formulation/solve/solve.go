@@ -21,7 +21,7 @@
 //	limit        no solution was found, and a bound
 //
 // When a method returns, its work has ended: no goroutine of it is left, but for a run
-// of HiGHS that has not noticed yet that it was told to stop (package highs).
+// of HiGHS that has not noticed yet that it is to stop (package highs).
 //
 // # Rows
 //
@@ -112,7 +112,7 @@ const reportEvery = 200 * time.Millisecond
 
 // Reporter passes on what is news of an objective to be minimised and its bound. It
 // returns a function to call with what is known, infinite where nothing is: a better
-// objective is told at once, a better bound after a while or if it is due now. Without
+// objective is reported at once, a better bound after a while or if it is due now. Without
 // a sink the function does nothing.
 func (o *Options[S]) Reporter() func(objective, bound float64, due bool) {
 	if o.Progress == nil {

@@ -17,7 +17,7 @@ type ILPOptions struct {
 	Options
 	// NoPrune keeps groups that others replace at no more cost.
 	NoPrune bool
-	// NoPairs leaves it to (3) to tell which two groups read each other.
+	// NoPairs leaves pairs of groups that read each other to (3).
 	NoPairs bool
 }
 
@@ -53,7 +53,7 @@ func formulate(p *Problem, opts ILPOptions, circles [][]int) *program {
 	}
 	if !opts.NoPrune {
 		pr.kept = p.prune()
-		// The start's groups stay, or it could not be told to the solver.
+		// The start's groups stay, or the solver could not be given it.
 		for _, k := range opts.Start {
 			if at, there := slices.BinarySearch(pr.kept, k); !there {
 				pr.kept = slices.Insert(pr.kept, at, k)

@@ -16,7 +16,7 @@ type partition struct {
 
 	// after keeps the answers of next; nil where one has to be found anew.
 	after [][]int
-	// seen and passed tell in which turn of a list, and in which walk, a part was met.
+	// seen and passed say in which turn of a list, and in which walk, a part was met.
 	seen, passed []int
 	turn, walk   int
 	stack        []int

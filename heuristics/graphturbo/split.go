@@ -96,7 +96,7 @@ func (s *Splitter) SplitInfo(ops []model.OpID, outputs []model.TensorID) ([]sche
 // in v along dimension d of their outputs: what Algorithm 1 compares with the LB.
 func (s *Splitter) Footprint(ops []model.OpID, outputs []model.TensorID, d int, v int64) int64 {
 	most := int64(0)
-	for _, q := range hungriest(v) {
+	for _, q := range largest(v) {
 		most = max(most, s.instanceBytes(ops, outputs, d, v, q, schedule.PeakOptions{InPlace: s.opt.InPlace}))
 	}
 	return most
@@ -158,9 +158,9 @@ func (s *Splitter) aligned(tr schedule.Tracker, v int64) bool {
 	return true
 }
 
-// hungriest are the instances of which one takes the most: inner ones have halos on
+// largest are the instances of which one takes the most: inner ones have halos on
 // both sides, so a middle one, the likeliest, stands for all but the ends.
-func hungriest(v int64) []int64 { return slices.Compact([]int64{v / 2, v - 1, 0}) }
+func largest(v int64) []int64 { return slices.Compact([]int64{v / 2, v - 1, 0}) }
 
 func (s *Splitter) instanceBytes(ops []model.OpID, outputs []model.TensorID, d int, v, q int64, popt schedule.PeakOptions) int64 {
 	return schedule.Peak(s.g, ops, outputs, schedule.InstanceRegions(s.g, ops, outputs, d, v, q), popt)
@@ -168,7 +168,7 @@ func (s *Splitter) instanceBytes(ops []model.OpID, outputs []model.TensorID, d i
 
 // instancesFit reports whether the largest instance fits.
 func (s *Splitter) instancesFit(ops []model.OpID, outputs []model.TensorID, d int, v int64, popt schedule.PeakOptions) bool {
-	for _, q := range hungriest(v) {
+	for _, q := range largest(v) {
 		if s.instanceBytes(ops, outputs, d, v, q, popt) > s.opt.LBBytes {
 			return false
 		}

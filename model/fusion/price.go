@@ -44,7 +44,7 @@ func Steps(g *model.Graph, ops []model.OpID, dominant model.OpID, rows int64) ma
 }
 
 // WithinBlocks reports whether what op reads as t can pass through shared memory: the
-// blocks that make its rows are those that read them. made and read tell what is in step
+// blocks that make its rows are those that read them. made and read say what is in step
 // in the two groups, with the mappings from and to. The maker is the producer of t's
 // root.
 func WithinBlocks(g *model.Graph, op *model.Op, t model.TensorID, from, to simt.Mapping, made, read map[model.OpID]bool) bool {

@@ -39,7 +39,7 @@ func products(g *model.Graph) []string {
 	return list
 }
 
-// surplus tells how many operators of each kind a has more than b.
+// surplus counts how many operators of each kind a has more than b.
 func surplus(a, b *model.Graph) map[model.Kind]int {
 	diff := map[model.Kind]int{}
 	for _, k := range a.KindCounts() {

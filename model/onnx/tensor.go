@@ -137,7 +137,7 @@ func (d *decoder) mark(h field, t *tensorProto) error {
 }
 
 // numbers reads a typed data field: its values if there are few, else, where the
-// size tells, only how many they are.
+// size gives it, only how many they are.
 func (d *decoder) numbers(h field, p *payload, elem protowire.Type, size int64) error {
 	if h.typ == protowire.BytesType {
 		b, _ := d.br.Peek(10)

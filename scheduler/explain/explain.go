@@ -1,4 +1,4 @@
-// Package explain tells why a schedule is as it is: why groups end where they do, why a
+// Package explain says why a schedule is as it is: why groups end where they do, why a
 // factor is no smaller, why a value had to leave the LB, and what the units waited for.
 //
 // What the grouping algorithm decided is in the schedule (schedule.MergeEvent). Factors
@@ -79,7 +79,7 @@ type Overview struct {
 	// LatencySeconds what they waited before anything flowed.
 	SharedSeconds  float64 `json:"critical_path_shared_s"`
 	LatencySeconds float64 `json:"critical_path_latency_s"`
-	// Waits tells, for each unit, what it did and what it waited for.
+	// Waits says, for each unit, what it did and what it waited for.
 	Waits  []UnitWaits `json:"waits"`
 	Limit  string      `json:"limit"`
 	Bounds []Share     `json:"bounds"` // lower bounds of the time of this program
@@ -223,24 +223,24 @@ type Group struct {
 	Dim        string `json:"split_dim"` // "": not split
 	TooBig     bool   `json:"too_big"`   // for the LB, however it is split
 	LBBytes    int64  `json:"lb_bytes"`  // of the cluster's LBs together, for activations
-	// Footprints are the bytes of the hungriest instance at the factor and at the
+	// Footprints are the bytes of the largest instance at the factor and at the
 	// smaller ones that were possible, from 1 on; along the dimension that is split.
 	Footprints []Footprint `json:"footprints"`
 	// GroupedBy and SplitBy are the variant's strategies for the decisions, "" where a
-	// schedule does not tell.
+	// schedule does not say.
 	GroupedBy string `json:"grouped_by"`
 	SplitBy   string `json:"split_by"`
 	// Choices are what Algorithm 1 offers; Eq. (1) takes the first. Another strategy
 	// may have taken something else.
 	Choices []Choice `json:"choices"`
 	// Merges are those of which the group came, Stops those that were refused at its
-	// borders. Both are empty if the schedule does not tell.
+	// borders. Both are empty if the schedule does not say.
 	Merges    []Merge    `json:"merges"`
 	Stops     []Merge    `json:"stops"`
 	Instances []Instance `json:"runs"`
 }
 
-// Footprint is what the hungriest instance takes at a factor.
+// Footprint is what the largest instance takes at a factor.
 type Footprint struct {
 	Factor int64 `json:"split_factor"`
 	Bytes  int64 `json:"bytes"`
@@ -276,7 +276,7 @@ type Instance struct {
 	WaitedFor string `json:"waited_for"`
 }
 
-// UnknownError tells that there is nothing of a name.
+// UnknownError says that there is nothing of a name.
 type UnknownError struct {
 	What, Name string
 	Near       []string // names that have it as a part

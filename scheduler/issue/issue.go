@@ -22,7 +22,7 @@
 // A lowered program leaves out waits that in-order queues imply: on a command of the
 // own queue, and on all but the last of another. Without in-order issue such waits are
 // missing, and the project is a relaxation. Its proven bound is then below every
-// reordering of the commands that is right, which tells how much in-order issue can
+// reordering of the commands that is right, which shows how much in-order issue can
 // lose at most; its schedule need not be a program.
 package issue
 
