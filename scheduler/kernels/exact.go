@@ -42,10 +42,18 @@ type scope struct {
 	g     *model.Graph
 	m     *simt.Machine
 	units [][]model.OpID // each unit's operator, with its views
+	// shared keeps the answers of regional.
+	shared map[kernelKey][]model.TensorID
+}
+
+// kernelKey is a set of at most 64 units, and whether dominants stay unmerged.
+type kernelKey struct {
+	set      uint64
+	unmerged bool
 }
 
 func newScope(g *model.Graph, m *simt.Machine, ops []model.OpID) *scope {
-	s := &scope{g: g, m: m}
+	s := &scope{g: g, m: m, shared: map[kernelKey][]model.TensorID{}}
 	unit := map[model.OpID]int{}
 	for _, id := range ops {
 		op := g.Op(id)
@@ -77,16 +85,22 @@ func (s *scope) ops(units []int) []model.OpID {
 }
 
 // regional lists the values of a kernel that pass through shared memory by the rules.
-func (s *scope) regional(ops []model.OpID, opt astitch.SIMTOptions) []model.TensorID {
-	k, _ := astitch.Kernel(s.g, s.m, ops, opt, nil)
-	var roots []model.TensorID
-	seen := map[model.TensorID]bool{}
+func (s *scope) regional(units []int, unmerged bool) []model.TensorID {
+	key := kernelKey{unmerged: unmerged}
+	for _, u := range units {
+		key.set |= 1 << u
+	}
+	if roots, ok := s.shared[key]; ok {
+		return roots
+	}
+	k, _ := astitch.Kernel(s.g, s.m, s.ops(units), astitch.SIMTOptions{NoMerging: unmerged}, nil)
+	roots := []model.TensorID{}
 	for _, l := range k.Links {
-		if root := fusion.Root(s.g, l.Tensor); l.Scheme == fusion.Regional && !seen[root] {
-			seen[root] = true
+		if root := fusion.Root(s.g, l.Tensor); l.Scheme == fusion.Regional && !slices.Contains(roots, root) {
 			roots = append(roots, root)
 		}
 	}
+	s.shared[key] = roots
 	return roots
 }
 
@@ -100,8 +114,7 @@ func (s *scope) Choices(units []int) int {
 	if len(units) == 1 {
 		return 1
 	}
-	ops := s.ops(units)
-	n := max(len(s.regional(ops, astitch.SIMTOptions{})), len(s.regional(ops, astitch.SIMTOptions{NoMerging: true})))
+	n := max(len(s.regional(units, false)), len(s.regional(units, true)))
 	return 2 << min(maxOpen, n)
 }
 
@@ -111,7 +124,7 @@ func (s *scope) kernel(units []int, choice int) (fusion.Kernel, bool) {
 	opt := astitch.SIMTOptions{NoMerging: choice&1 == 1}
 	global := map[model.TensorID]bool{}
 	if choice > 1 {
-		roots := s.regional(ops, opt)
+		roots := s.regional(units, opt.NoMerging)
 		if choice>>1 >= 1<<min(maxOpen, len(roots)) {
 			return fusion.Kernel{}, false // as another choice
 		}
