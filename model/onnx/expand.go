@@ -310,7 +310,7 @@ func init() {
 	for reason, ops := range map[string]string{
 		"control flow":                 "Loop Scan",
 		"a recurrence over time steps": "LSTM GRU RNN",
-		"training":                     "Gradient Adam Adagrad Momentum SoftmaxCrossEntropyLoss NegativeLogLikelihoodLoss",
+		"training":                     "Gradient Adam Adagrad Momentum",
 		"the size of its result depends on the values": "NonMaxSuppression Unique Compress StringSplit",
 		"a sequence, not a tensor":                     "SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength SequenceMap SplitToSequence ConcatFromSequence",
 		"an optional value, not a tensor":              "Optional OptionalGetElement OptionalHasElement",

@@ -339,6 +339,125 @@ y[1,3,8] = ReduceSum(n/each) Axes=[0] KeepDims=true
 `},
 	{"ai.onnx.CumSum@11", 14, parts(rowTokens, msg(nil).sub(5, rawInts("a", nil, 1))), "x a", "y", parts(attrInt("reverse", 1)), "y[2,3,8] = CumSum(x) Axis=1 Variant=reverse=1\n> y[2,3,8] f32\n"},
 
+	// Training.
+	{"com.microsoft.ReluGrad@1", 17, parts(rowMatrix, input("d", 2, 6)), "d x", "y", nil, `n/derivative[2,6] = Relu(x)
+y[2,6] = Mul(d n/derivative)
+> y[2,6] f32
+`},
+	{"com.microsoft.GeluGrad@1", 17, parts(rowMatrix, input("d", 2, 6)), "d x", "y", nil, `n/derivative[2,6] = Gelu(x)
+y[2,6] = Mul(d n/derivative)
+> y[2,6] f32
+`},
+	{"com.microsoft.FastGeluGrad@1", 17, parts(rowMatrix, input("d", 2, 6)), "d x", "y", nil, `n/derivative[2,6] = Gelu(x)
+y[2,6] = Mul(d n/derivative)
+> y[2,6] f32
+`},
+	{"com.microsoft.QuickGeluGrad@1", 17, parts(rowMatrix, input("d", 2, 6)), "d x", "y", nil, `n/derivative[2,6] = Silu(x)
+y[2,6] = Mul(d n/derivative)
+> y[2,6] f32
+`},
+	{"com.microsoft.SigmoidGrad@1", 17, parts(rowMatrix, input("d", 2, 6)), "d x", "y", nil, `n/derivative[2,6] = Mul(x x)
+y[2,6] = Mul(d n/derivative)
+> y[2,6] f32
+`},
+	{"com.microsoft.TanhGrad@1", 17, parts(rowMatrix, input("d", 2, 6)), "d x", "y", nil, `n/derivative[2,6] = Mul(x x)
+y[2,6] = Mul(d n/derivative)
+> y[2,6] f32
+`},
+	{"com.microsoft.SoftmaxGrad@1", 17, parts(rowMatrix, input("d", 2, 6)), "d x", "y", nil, `n/product[2,6] = Mul(d x)
+n/sum[2,1] = ReduceSum(n/product) Axes=[1] KeepDims=true
+n/difference[2,6] = Sub(d n/sum)
+y[2,6] = Mul(n/difference x)
+> y[2,6] f32
+`},
+	{"com.microsoft.SoftmaxGrad_13@1", 17, parts(rowMatrix, input("d", 2, 6)), "d x", "y", nil, `n/product[2,6] = Mul(d x)
+n/sum[2,1] = ReduceSum(n/product) Axes=[1] KeepDims=true
+n/difference[2,6] = Sub(d n/sum)
+y[2,6] = Mul(n/difference x)
+> y[2,6] f32
+`},
+	{"com.microsoft.LogSoftmaxGrad@1", 17, parts(rowMatrix, input("d", 2, 6)), "d x", "y", nil, `n/sum[2,1] = ReduceSum(d) Axes=[1] KeepDims=true
+n/softmax[2,6] = Exp(x)
+n/product[2,6] = Mul(n/softmax n/sum)
+y[2,6] = Sub(d n/product)
+> y[2,6] f32
+`},
+	{"com.microsoft.LogSoftmaxGrad_13@1", 17, parts(rowMatrix, input("d", 2, 6)), "d x", "y", nil, `n/sum[2,1] = ReduceSum(d) Axes=[1] KeepDims=true
+n/softmax[2,6] = Exp(x)
+n/product[2,6] = Mul(n/softmax n/sum)
+y[2,6] = Sub(d n/product)
+> y[2,6] f32
+`},
+	{"com.microsoft.FastGeluGrad@1", 17, parts(rowMatrix, input("d", 2, 6), weights("b", 6)), "d x b", "y", nil, `n/bias[2,6] = Add(x b*)
+n/derivative[2,6] = Gelu(n/bias)
+y[2,6] = Mul(d n/derivative)
+> y[2,6] f32
+`},
+	{"com.microsoft.BiasGeluGrad_dX@1", 17, parts(rowMatrix, input("d", 2, 6), weights("b", 6)), "d x b", "y", nil, `n/bias[2,6] = Add(x b*)
+n/derivative[2,6] = Gelu(n/bias)
+y[2,6] = Mul(d n/derivative)
+> y[2,6] f32
+`},
+	{"com.microsoft.BiasFastGeluGrad_dX@1", 17, parts(rowMatrix, input("d", 2, 6), weights("b", 6)), "d x b", "y", nil, `n/bias[2,6] = Add(x b*)
+n/derivative[2,6] = Gelu(n/bias)
+y[2,6] = Mul(d n/derivative)
+> y[2,6] f32
+`},
+	{"ai.onnx.SoftmaxCrossEntropyLoss@12", 17, parts(rowMatrix, of("t", tInt64, 2)), "x t", "y p", nil, `n/softmax[2,6] = Softmax(x) Axis=1
+n/log[2,6] = Log(n/softmax)
+n/labels[2,1] = Reshape(t) Shape=[2 1]
+n/chosen[2,1] = GatherElements(n/log n/labels) Axis=1
+n/losses[2] = Reshape(n/chosen) Shape=[2]
+y[] = ReduceMean(n/losses) Axes=[0]
+> y[] f32
+> n/log[2,6] f32
+`},
+	{"ai.onnx.SoftmaxCrossEntropyLoss@12", 17, parts(rowMatrix, of("t", tInt64, 2), weights("w", 6)), "x t w", "y", parts(attrStr("reduction", "none")), `n/softmax[2,6] = Softmax(x) Axis=1
+n/log[2,6] = Log(n/softmax)
+n/labels[2,1] = Reshape(t) Shape=[2 1]
+n/chosen[2,1] = GatherElements(n/log n/labels) Axis=1
+n/losses[2] = Reshape(n/chosen) Shape=[2]
+n/weights[2] = Gather(w* t)
+n/weighted[2] = Mul(n/losses n/weights)
+y[2] = Neg(n/weighted)
+> y[2] f32
+`},
+	{"ai.onnx.SoftmaxCrossEntropyLoss@12", 17, parts(rowMatrix, of("t", tInt64, 2)), "x t", "y", parts(attrStr("reduction", "max")), `node "n" (SoftmaxCrossEntropyLoss): reduction is "max", expected none, sum or mean`},
+	{"ai.onnx.SoftmaxCrossEntropyLoss@12", 17, parts(rowTokens, of("t", tInt64, 2)), "x t", "y", nil, `node "n" (SoftmaxCrossEntropyLoss): labels "t" have shape [2], expected that of [2,3,8] without dimension 1`},
+	{"ai.onnx.NegativeLogLikelihoodLoss@12", 17, parts(rowMatrix, of("t", tInt64, 2)), "x t", "y", parts(attrStr("reduction", "sum")), `n/labels[2,1] = Reshape(t) Shape=[2 1]
+n/chosen[2,1] = GatherElements(x n/labels) Axis=1
+n/losses[2] = Reshape(n/chosen) Shape=[2]
+y[] = ReduceSum(n/losses) Axes=[0]
+> y[] f32
+`},
+	{"com.microsoft.SoftmaxCrossEntropyLossInternal@1", 17, parts(rowMatrix, of("t", tInt64, 2)), "x t", "y p", nil, `n/softmax[2,6] = Softmax(x) Axis=1
+n/log[2,6] = Log(n/softmax)
+n/labels[2,1] = Reshape(t) Shape=[2 1]
+n/chosen[2,1] = GatherElements(n/log n/labels) Axis=1
+n/losses[2] = Reshape(n/chosen) Shape=[2]
+y[] = ReduceMean(n/losses) Axes=[0]
+> y[] f32
+> n/log[2,6] f32
+`},
+	{"com.microsoft.SoftmaxCrossEntropyLossInternalGrad@1", 17, parts(rowMatrix, input("d"), of("t", tInt64, 2)), "d x t", "y", nil, `n/softmax[2,6] = Exp(x)
+y[2,6] = Mul(n/softmax d)
+> y[2,6] f32
+`},
+	{"com.microsoft.SoftmaxCrossEntropyLossInternalGrad@1", 17, parts(rowMatrix, input("d", 2), of("t", tInt64, 2)), "d x t", "y", nil, `1 unsupported operator: node "n" is SoftmaxCrossEntropyLossInternalGrad of domain com.microsoft (has a gradient for each sample)`},
+	{"com.microsoft.DropoutGrad@1", 17, parts(rowMatrix, of("m", tBool, 2, 6)), "x m", "y", nil, `y[2,6] = Where(m x n/zero)
+> y[2,6] f32
+`},
+	{"com.microsoft.DropoutGrad@1", 17, parts(rowMatrix, of("m", tInt64, 2, 6)), "x m", "y", nil, `node "n" (DropoutGrad): input "m" has type i64, expected floating-point numbers of one type`},
+	{"com.microsoft.LayerNormalizationGrad@1", 17, parts(rowTokens, input("d", 2, 3, 8), weights("s", 8), input("m", 2, 3, 1), input("i", 2, 3, 1)), "d x s m i", "y g b", nil, `n/normal[2,3,8] = LayerNorm(x s*) Axis=2
+y[2,3,8] = Mul(d n/normal)
+n/product[2,3,8] = Mul(d x)
+n/scale[8] = ReduceSum(n/product) Axes=[0 1]
+n/bias[8] = ReduceSum(d) Axes=[0 1]
+> y[2,3,8] f32
+> n/scale[8] f32
+> n/bias[8] f32
+`},
+
 	// Element-wise, one input.
 	one("ai.onnx.Relu@1", 14, "Relu(x)"),
 	one("ai.onnx.LeakyRelu@1", 16, "LeakyRelu(x) Variant=alpha=0.5", attrFlt("alpha", 0.5)),
@@ -352,7 +471,8 @@ y[1,3,8] = ReduceSum(n/each) Axes=[0] KeepDims=true
 	one("ai.onnx.Softplus@1", 13, "Softplus(x)"),
 	one("ai.onnx.Tanh@1", 13, "Tanh(x)"),
 	one("ai.onnx.Erf@9", 13, "Erf(x)"),
-	one("ai.onnx.Gelu@20", 20, "Gelu(x) Variant=approximate=tanh", attrStr("approximate", "tanh")),
+	one("ai.onnx.Gelu@1", 20, "Gelu(x) Variant=approximate=tanh", attrStr("approximate", "tanh")),
+	one("ai.onnx.Gelu@1", 12, "Gelu(x)"),
 	one("com.microsoft.Gelu@1", 17, "Gelu(x)"),
 	one("com.microsoft.FastGelu@1", 17, "Gelu(x)"),
 	{"com.microsoft.FastGelu@1", 17, parts(rowMatrix, weights("b", 6)), "x b", "y", nil, `n/bias[2,6] = Add(x b*)
