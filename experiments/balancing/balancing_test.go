@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/experiments/harness/harnesstest"
 )
 
 // Every experiment runs, and what is to be reached is reached.
@@ -36,6 +37,9 @@ func TestExperiments(t *testing.T) {
 			t.Fatalf("%s: %v", e.Name, err)
 		}
 		for _, f := range r.Files {
+			if f.Name == e.Name+".tex" {
+				harnesstest.LaTeX(t, f.Name, f.Data)
+			}
 			if f.Name == e.Name+".json" {
 				var d document
 				if err := json.Unmarshal(f.Data, &d); err != nil {
