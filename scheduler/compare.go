@@ -109,7 +109,7 @@ func comparisons() []comparison {
 	}
 }
 
-// errNoAnswer is that of an objective where the problem is infeasible for a decision.
+// errNoAnswer is what an objective returns where the problem is infeasible for a decision.
 var errNoAnswer = fmt.Errorf("does not fit")
 
 // Comparisons lists the decisions that [Compare] knows.

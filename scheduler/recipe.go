@@ -113,10 +113,10 @@ func Lookup(name string) (Recipe, error) {
 	return Recipe{}, fmt.Errorf("unknown variant %q%s, expected one of %s", name, spell.Hint(name, names), strings.Join(names, ", "))
 }
 
-// Pick is the name of the strategy for a stage.
+// Pick returns the name of the strategy for a stage.
 func (r Recipe) Pick(stage string) string { return r.at(stage).Name }
 
-// Lowering is what the kernel generator may do by the recipe.
+// Lowering returns what the recipe lets the kernel generator do.
 func (r Recipe) Lowering(ctx context.Context) (lower.Options, error) {
 	d := &Draft{Recipe: r}
 	for _, stage := range []string{"issue", "weights"} {
@@ -132,9 +132,9 @@ func (r Recipe) Exact() bool {
 	return slices.ContainsFunc(Stages(), func(st Stage) bool { return r.choice(st).Exact })
 }
 
-// With is the recipe with a strategy for a stage, one of the caller's own or of
-// another build; strategies of the tables come with [Replace]. A stage that does not
-// exist is an error of every method that the recipe is given to.
+// With returns the recipe with a strategy of the caller's own for a stage; [Replace]
+// takes those of the tables. A stage that does not exist is an error of every function
+// that gets the recipe.
 func (r Recipe) With(stage string, s Strategy) Recipe {
 	r.Picks = slices.Clone(r.Picks)
 	r.set(Pick{stage, s.Name})
@@ -223,7 +223,7 @@ func (r Recipe) validate(opt Options) error {
 	return nil
 }
 
-// Replace is a recipe with some of its decisions made by other strategies. Its name
+// Replace returns a recipe with some of its decisions made by other strategies. Its name
 // says which: "cross-layer+order=search". A combination that has no meaning is an
 // error.
 func Replace(r Recipe, opt Options, picks ...Pick) (Recipe, error) {

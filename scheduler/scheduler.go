@@ -57,14 +57,14 @@ type Options struct {
 	Chunk int64
 	// Level says which memory is filled with instances.
 	Level Level
-	// Cost says what commands take in place of the formulas of package cost; nil: they.
+	// Cost says what commands take in place of the formulas of package cost, which nil stands for.
 	Cost cost.Custom `json:"-"`
 
 	// Solver is for the strategies that need one.
 	Solver milp.Solver `json:"-"`
 	// TimeLimit ends each exact strategy with what it has found; 0: none. Searches also
-	// end at a number of states, so that they end at the same place on any machine, but
-	// if TimeLimitOnly is set.
+	// end at a number of states, so that they end at the same place on any machine,
+	// unless TimeLimitOnly is set.
 	TimeLimit     time.Duration `json:",omitempty"`
 	TimeLimitOnly bool          `json:",omitempty"`
 	// Progress, if not nil, gets better solutions and bounds while a stage is decided;
@@ -100,7 +100,7 @@ const (
 	LevelGB   Level = "gb" // one core for each cluster, see hardware.Raise
 )
 
-// Machine is the accelerator as the decisions see it.
+// Machine returns the accelerator as the decisions see it.
 func Machine(spec *hardware.Spec, level Level) (*hardware.Spec, error) {
 	switch level {
 	case LevelLB:
@@ -152,7 +152,7 @@ func (r *Result) LatencySeconds() float64 { return float64(r.Sim.TotalPs) * 1e-1
 // ThroughputPerSecond is in batch elements.
 func (r *Result) ThroughputPerSecond() float64 { return float64(r.Batch) / r.LatencySeconds() }
 
-// Solved is what the strategy of a stage says of its answer, if it is an exact one.
+// Solved returns what the strategy of a stage says of its answer, if it is an exact one.
 func (r *Result) Solved(stage string) (answer Solved, exact bool) {
 	answer, exact = r.answers[stage]
 	return answer, exact

@@ -275,7 +275,7 @@ func splitOptions(s *schedule.Schedule, m *cost.Model, opt Options) graphturbo.S
 	return split
 }
 
-// SplitOptions are the machine and the switches that Algorithm 1 was given when a schedule was made.
+// SplitOptions returns what Algorithm 1 was given when a schedule was made.
 func SplitOptions(s *schedule.Schedule, opt Options) (graphturbo.SplitOptions, error) {
 	m, err := costModel(s, opt)
 	if err != nil {
