@@ -31,7 +31,6 @@ type growth struct {
 	g     *contracted
 	l     *lattice
 	table []int32 // of ideals by hash, -1 is free
-	level int     // first ideal of the size under way
 }
 
 func newGrowth(g *contracted) *growth {

@@ -12,13 +12,9 @@ import (
 	"github.com/dsasched/dsasched/model/zoo"
 )
 
-// A naive evaluation of graphs on small shapes: element by element, in float64, every
-// kind written down from its definition. It is the oracle of the pass: a composite
+// The oracle of the pass is a naive evaluation of graphs on small shapes, element by
+// element in float64, with every kind written down from its definition: a composite
 // operator and its parts must give equal values.
-type evaluation struct {
-	g      *model.Graph
-	values [][]float64
-}
 
 // at is the index of the element of a tensor that broadcasts to element o of shape out.
 func at(s, out model.Shape, o int64) int64 {
