@@ -18,6 +18,9 @@ import (
 // one of its colour with the edges turned round, and now and then more.
 func random(rng *rand.Rand, n int, training bool) *Problem {
 	p := &Problem{Name: "random", Accelerators: 1 + rng.IntN(3), CPUs: rng.IntN(2), MemoryBytes: 1e9}
+	if rng.IntN(8) == 0 {
+		p.Accelerators, p.CPUs = 0, 1+rng.IntN(3)
+	}
 	if rng.IntN(3) == 0 {
 		p.MemoryBytes = float64(n * 3)
 	}

@@ -108,7 +108,7 @@ func (p *Problem) fused(with []int, reduce bool) *contracted {
 	for _, v := range p.Nodes {
 		slack += v.SizeBytes
 	}
-	roomy := slack <= p.MemoryBytes
+	roomy := slack <= p.MemoryBytes || p.Accelerators == 0
 	var g *contracted
 	for {
 		var roots []int
@@ -211,7 +211,7 @@ func (p *Problem) group(find func(int) int, succ [][]int) (*contracted, []int) {
 		}
 		slices.Sort(pins)
 		pins = slices.Compact(pins)
-		if len(pins) < 2 || p.cost[u] == 0 {
+		if len(pins) < 2 || p.cost[u] == 0 || p.Accelerators == 0 {
 			continue
 		}
 		key := ""
