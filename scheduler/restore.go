@@ -71,21 +71,30 @@ func MachineOf(f *schedulefile.File, described *hardware.Spec) (*hardware.Spec, 
 	return Machine(described, Level(f.Hardware.Level))
 }
 
-// named is the variant of a name, one of Replace among them. There is none of an
-// outsider's name, nor of strategies that need a solver.
-func named(name string) (Recipe, bool) {
+// named is the variant of a name, one of Replace among them. The strategies of an
+// outsider's are not known: their names are empty.
+func named(name string) Recipe {
+	unknown := Recipe{Name: name}
+	for _, st := range Stages() {
+		unknown.set(Pick{Stage: st.Name})
+	}
 	base, rest, replaced := strings.Cut(name, "+")
 	v, err := Lookup(base)
-	if err != nil || !replaced {
-		return v, err == nil
+	switch {
+	case err != nil:
+		return unknown
+	case !replaced:
+		return v
 	}
 	var picks []Pick
 	for part := range strings.SplitSeq(rest, "+") {
 		decision, strategy, _ := strings.Cut(part, "=")
 		picks = append(picks, Pick{decision, strategy})
 	}
-	v, err = Replace(v, Options{}, picks...)
-	return v, err == nil && v.Name == name
+	if v, err = Replace(v, Options{}, picks...); err != nil && !errors.Is(err, ErrNoSolver) || v.Name != name {
+		return unknown
+	}
+	return v
 }
 
 // Restore simulates the schedule of a file on a machine, after it was checked. A
@@ -103,10 +112,7 @@ func Restore(ctx context.Context, f *schedulefile.File, described *hardware.Spec
 	if f.Origin != nil {
 		origin = *f.Origin
 	}
-	r := &Result{Recipe: Recipe{Name: origin.Variant}, Source: origin.Source, Machine: described, Spec: spec, Batch: f.Batch}
-	if v, ok := named(origin.Variant); ok {
-		r.Recipe = v
-	}
+	r := &Result{Recipe: named(origin.Variant), Source: origin.Source, Machine: described, Spec: spec, Batch: f.Batch, level: Level(f.Hardware.Level)}
 	r.Outputs = f.Schedules[0].OutputLevel()
 	r.Lower = lower.Options{KeepWeights: f.Generator.KeepWeights, CrossLayer: f.Generator.CrossLayer, Prefetch: f.Generator.Prefetch}
 	for _, t := range origin.Tuned {

@@ -105,8 +105,11 @@ func TestNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := scheduler.File(r, schedulefile.Origin{})
-	for name, want := range map[string]scheduler.Recipe{
-		v.Name:                          v,
+	type picks struct{ group, split, order string }
+	for name, want := range map[string]picks{
+		v.Name:                          {"alg2", "search", "dfs"},
+		"cross-layer+order=ilp":         {"alg2", "alg1", "ilp"}, // no solver is needed to read a file
+		"of another maker":              {},
 		"cross-layer+order=dfs+split=x": {},
 		"cross-layer+":                  {},
 		"cross-layer+order=alg3":        {}, // what it has anyhow is not in a name
@@ -116,9 +119,27 @@ func TestNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := again.Recipe; got.Name != name || got.Pick("split") != want.Pick("split") || got.Pick("order") != want.Pick("order") || got.Pick("group") != want.Pick("group") {
+		if got := again.Recipe; got.Name != name || (picks{got.Pick("group"), got.Pick("split"), got.Pick("order")}) != want {
 			t.Errorf("%s has come back as %+v", name, got)
 		}
+	}
+}
+
+// What comes from a file is simulated again on the level that it was made for.
+func TestRestoreKeepsTheLevel(t *testing.T) {
+	one := load(t, "stcp920")
+	one.CoreTypes[0].Count = 1 // a machine that is raised by itself
+	want, err := scheduler.Run(context.Background(), open(t, "toy-fig5"), one, 8, last(t), scheduler.Options{Chunk: 1, Level: scheduler.LevelLB})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := scheduler.Restore(context.Background(), scheduler.File(want, schedulefile.Origin{}), one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := r.On(context.Background(), one)
+	if err != nil || again.Spec != one || again.Sim.TotalPs != want.Sim.TotalPs {
+		t.Errorf("%v, want %d ps on the level of the LB", err, want.Sim.TotalPs)
 	}
 }
 
