@@ -97,8 +97,8 @@ type GroupCut struct {
 
 // alone makes the greedy schedule of a cluster's chunk.
 func alone(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, method string, opt Options) (*Alone, *comparer, error) {
-	if batch > MaxBatch {
-		return nil, nil, fmt.Errorf("batch is %d, expected at most %d", batch, MaxBatch)
+	if err := checkBatch(batch); err != nil {
+		return nil, nil, err
 	}
 	if method == "ilp" && opt.Solver == nil {
 		return nil, nil, fmt.Errorf("method %s %w", method, ErrNoSolver)
@@ -116,7 +116,7 @@ func alone(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 	if c.opt.Chunk == 0 {
 		c.opt.Chunk = c.share
 	}
-	if c.opt.Chunk > c.share {
+	if c.opt.Chunk < 1 || c.opt.Chunk > c.share {
 		return nil, nil, fmt.Errorf("chunk is %d, expected 1 to %d, the batch elements of a cluster", c.opt.Chunk, c.share)
 	}
 	a := &Alone{Model: net.Name, Hardware: machine.Name, InPlace: opt.InPlace, Batch: batch, Chunk: c.opt.Chunk, Method: method, Notes: []string{}}

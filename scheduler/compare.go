@@ -145,6 +145,9 @@ func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 			return nil, fmt.Errorf("unknown decision %q%s, expected some of %s", d, spell.Hint(d, Comparisons()), strings.Join(Comparisons(), ", "))
 		}
 	}
+	if err := checkBatch(batch); err != nil {
+		return nil, err
+	}
 	r, err := Lookup("cross-layer")
 	if err != nil {
 		return nil, err
@@ -419,6 +422,9 @@ func (c *comparer) all(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
+			if err != nil && !tooLarge(err) {
+				return fmt.Errorf("%s: %w", r.Name, err)
+			}
 			if err != nil && failed == nil {
 				failed = fmt.Errorf("%s: %w", r.Name, err)
 			}
@@ -427,10 +433,15 @@ func (c *comparer) all(ctx context.Context) error {
 			best, from = t, r.Name
 		}
 	}
-	row := Compared{Decision: "all", Method: "search", Unit: secondsUnit, Status: "feasible", Seconds: time.Since(began).Seconds(), ThroughputPerSecond: &best,
-		Note: fmt.Sprintf("the schedule is that of %s, the fastest of %d; nothing is proven of all decisions together", from, len(recipes))}
-	if failed != nil {
-		row.Note += "; " + failed.Error()
+	row := Compared{Decision: "all", Method: "search", Unit: secondsUnit, Status: "feasible", Seconds: time.Since(began).Seconds()}
+	if from == "" {
+		row.Status, row.Note = "limit", "not simulated: "+failed.Error()
+	} else {
+		row.ThroughputPerSecond = &best
+		row.Note = fmt.Sprintf("the schedule is that of %s, the fastest of %d; nothing is proven of all decisions together", from, len(recipes))
+		if failed != nil {
+			row.Note += "; " + failed.Error()
+		}
 	}
 	c.rows = append(c.rows, row)
 	return nil

@@ -44,6 +44,9 @@ func checkGroups(s *schedule.Schedule) error {
 		return errors.New("there are no groups")
 	}
 	for _, sg := range s.Grouping.Groups {
+		if sg == nil {
+			return errors.New("a group is nil")
+		}
 		if d := sg.SplitDim(); sg.Factor() > 1 && (d < 0 || len(sg.Outputs) == 0 || d >= len(s.Graph.Tensor(sg.Outputs[0]).Shape)) {
 			return fmt.Errorf("%s is split in %d along dimension %d, which its output does not have", sg.Name, sg.Factor(), d)
 		}
@@ -53,11 +56,16 @@ func checkGroups(s *schedule.Schedule) error {
 
 // keepGroups copies the groups so that splitting the copy leaves the original alone.
 func keepGroups(to, from *schedule.Schedule) {
+	if from.Grouping == nil {
+		return
+	}
 	groups := *from.Grouping
 	groups.Groups = slices.Clone(groups.Groups)
 	for i, sg := range groups.Groups {
-		again := *sg
-		groups.Groups[i] = &again
+		if sg != nil {
+			again := *sg
+			groups.Groups[i] = &again
+		}
 	}
 	to.Grouping, to.Layers = &groups, from.Layers
 }

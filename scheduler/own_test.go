@@ -87,10 +87,19 @@ func TestOwnMistakes(t *testing.T) {
 		}), `group by mine: operator "`},
 		{"no groups", "group", strategy(func(*scheduler.Draft) error { return errors.New("not today") }), "group by mine: not today"},
 		{"nothing at all", "group", strategy(func(*scheduler.Draft) error { return nil }), "group by mine: there are no groups"},
+		{"a group that is nil", "group", strategy(func(d *scheduler.Draft) error {
+			d.Grouping = &schedule.Grouping{Groups: []*schedule.SubGraph{nil}}
+			return nil
+		}), "group by mine: a group is nil"},
 		{"a factor that does not divide", "split", strategy(func(d *scheduler.Draft) error {
 			d.Grouping.Groups[0].Split.Factor, d.Grouping.Groups[0].Split.Dim = 7919, 0
 			return nil
 		}), "split by mine: "},
+		{"no instances", "instances", strategy(func(*scheduler.Draft) error { return nil }), "instances by mine: there are no instances"},
+		{"outputs nowhere", "outputs", strategy(func(d *scheduler.Draft) error {
+			d.Outputs = 9
+			return nil
+		}), "outputs by mine: level 9, expected LB, GB or DDR"},
 		{"reversed", "order", strategy(func(d *scheduler.Draft) error {
 			d.Order = graphturbo.DFS(d.Instances)
 			slices.Reverse(d.Order)
@@ -118,6 +127,67 @@ func TestOwnMistakes(t *testing.T) {
 				t.Errorf("the error is %v, want %q in it", err, c.want)
 			}
 		})
+	}
+}
+
+// Groups that come without a split get that of Algorithm 1.
+func TestOwnGroupsAreSplit(t *testing.T) {
+	greedy := graphturbo.SplitOptions{}
+	mine := last(t).With("group", strategy(func(d *scheduler.Draft) error {
+		greedy = d.Machine
+		d.Grouping = graphturbo.Group(d.Graph, d.Machine)
+		for _, sg := range d.Grouping.Groups {
+			sg.Split = schedule.SplitInfo{}
+		}
+		return nil
+	}))
+	r, err := scheduler.Run(context.Background(), open(t, "squeezenet"), load(t, "stcp920"), 32, mine, scheduler.Options{Chunk: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, want []schedule.SplitInfo
+	for _, sg := range r.Schedule.Grouping.Groups {
+		got = append(got, sg.Split)
+	}
+	for _, sg := range graphturbo.Group(r.Schedule.Graph, greedy).Groups {
+		want = append(want, sg.Split)
+	}
+	if !slices.Equal(got, want) || want[0].Factor < 2 {
+		t.Errorf("split %v, want %v", got, want)
+	}
+}
+
+// What a recipe falls back to must not hide a mistake of its own, and a recipe with a
+// caller's strategy falls back to nothing unless the caller says so.
+func TestFallbackHidesNoMistake(t *testing.T) {
+	all, err := scheduler.Lookup("exact-all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := all.With("order", strategy(func(*scheduler.Draft) error { return errors.New("not today") }))
+	if len(r.Fallback) > 0 || len(all.Fallback) == 0 {
+		t.Errorf("falls back to %v, from a recipe with %v", r.Fallback, all.Fallback)
+	}
+	r.Fallback = []string{"tvm"}
+	_, err = scheduler.Run(context.Background(), open(t, "toy-fig3"), load(t, "stcp920"), 8, r, scheduler.Options{Chunk: 1})
+	if err == nil || !strings.Contains(err.Error(), "order by mine: not today") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// A result is called by its recipe, whichever it fell back to.
+func TestFallbackKeepsTheName(t *testing.T) {
+	r, err := scheduler.Lookup("tvm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Name, r.Fallback = "slow or fast", []string{"cross-layer"}
+	got, err := scheduler.Run(context.Background(), open(t, "squeezenet"), load(t, "stcp920"), 8, r, scheduler.Options{Chunk: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(got.Notes, "slow or fast: the schedule is that of cross-layer, the fastest of 2") || got.Program.Name != "squeezenet/stcp920/slow or fast" {
+		t.Errorf("program %q, notes %q", got.Program.Name, got.Notes)
 	}
 }
 

@@ -133,10 +133,10 @@ func (r Recipe) Exact() bool {
 }
 
 // With returns the recipe with a strategy of the caller's own for a stage; [Replace]
-// takes those of the tables. A stage that does not exist is an error of every function
-// that gets the recipe.
+// takes those of the tables. As with that, the recipe no longer falls back to others. A
+// stage that does not exist is an error of every function that gets the recipe.
 func (r Recipe) With(stage string, s Strategy) Recipe {
-	r.Picks = slices.Clone(r.Picks)
+	r.Picks, r.Fallback = slices.Clone(r.Picks), nil
 	r.set(Pick{stage, s.Name})
 	own := map[string]Strategy{stage: s}
 	for name, other := range r.own {
@@ -249,6 +249,7 @@ func Replace(r Recipe, opt Options, picks ...Pick) (Recipe, error) {
 			made = made.With(stage, s)
 		}
 	}
+	made.Fallback = r.Fallback
 	name := r.Name
 	for _, st := range Stages() {
 		strategy, ok := asked[st.Name]

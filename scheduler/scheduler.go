@@ -178,6 +178,13 @@ const (
 	MaxTunedChunk = 512
 )
 
+func checkBatch(batch int64) error {
+	if batch < 1 || batch > MaxBatch {
+		return fmt.Errorf("batch is %d, expected 1 to %d", batch, MaxBatch)
+	}
+	return nil
+}
+
 // Divisors lists the divisors of n up to most, ascending.
 func Divisors(n, most int64) []int64 {
 	var d []int64
@@ -193,8 +200,8 @@ func Divisors(n, most int64) []int64 {
 // clusters, tries every divisor of a cluster's share as chunk unless Options.Chunk says
 // one, and keeps the fastest. If ctx ends first, it returns its error.
 func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe, opt Options) (*Result, error) {
-	if batch < 1 || batch > MaxBatch {
-		return nil, fmt.Errorf("batch is %d, expected 1 to %d", batch, MaxBatch)
+	if err := checkBatch(batch); err != nil {
+		return nil, err
 	}
 	share := int64(0)
 	if spec, err := Machine(machine, opt.Level); err != nil {
@@ -217,10 +224,7 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 		opt.Chunk = chunk
 		made, err := fastest(ctx, net, machine, batch, recipes, opt)
 		if err != nil {
-			// A chunk may be too large; anything else that goes wrong is an error.
-			var tooBig *graphturbo.DoesNotFitError
-			var tooMany *lower.TooLargeError
-			if ctx.Err() != nil || !errors.As(err, &tooBig) && !errors.As(err, &tooMany) {
+			if ctx.Err() != nil || !tooLarge(err) {
 				return nil, err
 			}
 			if firstErr == nil {
@@ -241,6 +245,14 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 		best.Tried = tried
 	}
 	return best, nil
+}
+
+// tooLarge reports whether an error says that a chunk is too large for the machine or the
+// program. Anything else that goes wrong is no reason to try another chunk or recipe.
+func tooLarge(err error) bool {
+	var tooBig *graphturbo.DoesNotFitError
+	var tooMany *lower.TooLargeError
+	return errors.As(err, &tooBig) || errors.As(err, &tooMany)
 }
 
 // alternatives are the recipe and those that it falls back to, all of which can be used.
@@ -270,7 +282,7 @@ func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	for _, r := range recipes {
 		made, err := runChunk(ctx, net, machine, batch, r, opt)
 		if err != nil {
-			if ctx.Err() != nil {
+			if ctx.Err() != nil || !tooLarge(err) {
 				return nil, err
 			}
 			if firstErr == nil {
@@ -287,6 +299,7 @@ func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	}
 	if first := recipes[0]; from != first.Name {
 		best.Recipe = first
+		best.Program.Name = best.programName()
 		best.Notes = append(best.Notes, fmt.Sprintf("%s: the schedule is that of %s, the fastest of %d", first.Name, from, len(recipes)))
 	}
 	return best, nil
@@ -295,6 +308,9 @@ func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, b
 // Prepare makes all decisions of [Run] for a given chunk and simulates nothing: Program and
 // Sim are nil, until [Result.On] gives them.
 func Prepare(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe, opt Options) (*Result, error) {
+	if err := checkBatch(batch); err != nil {
+		return nil, err
+	}
 	spec, err := Machine(machine, opt.Level)
 	if err != nil {
 		return nil, err
@@ -379,10 +395,14 @@ func (r *Result) describe(idle int) error {
 	return nil
 }
 
+func (r *Result) programName() string {
+	return fmt.Sprintf("%s/%s/%s", r.Source, r.Spec.Name, r.Recipe.Name)
+}
+
 // simulate lowers the plans and runs the program.
 func (r *Result) simulate(ctx context.Context) error {
 	var err error
-	r.Program, err = lower.Program(fmt.Sprintf("%s/%s/%s", r.Source, r.Spec.Name, r.Recipe.Name), r.Spec, r.Plans, r.Lower)
+	r.Program, err = lower.Program(r.programName(), r.Spec, r.Plans, r.Lower)
 	if err != nil {
 		return err
 	}

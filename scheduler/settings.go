@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/dsasched/dsasched/model/schedule"
 )
@@ -28,3 +29,10 @@ var (
 	reloadWeights = setting("reload", "each kernel loads its own", func(d *Draft) { d.Lower.KeepWeights = false })
 	keepWeights   = setting("keep", "they stay while there is room", func(d *Draft) { d.Lower.KeepWeights = true })
 )
+
+func checkOutputs(d *Draft) error {
+	if level := max(d.Outputs, d.Between); level > schedule.DDR {
+		return fmt.Errorf("level %d, expected LB, GB or DDR", level)
+	}
+	return nil
+}

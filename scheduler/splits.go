@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 
 	"github.com/dsasched/dsasched/formulation/split"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
@@ -30,7 +31,17 @@ var oneFactorForAll = Strategy{Name: "one-factor", Description: "the largest gro
 	}}
 
 var algorithm1 = Strategy{Name: "alg1", Description: "Algorithm 1 of the paper, each group its own", Needs: splittable,
-	Decide: func(context.Context, *Draft) error { return nil }} // Algorithm 2 forms groups with it
+	Decide: func(_ context.Context, d *Draft) error {
+		// Algorithm 2 forms groups with it; those of a caller's own may come without.
+		splitter := graphturbo.NewSplitter(d.Graph, d.Machine)
+		for _, sg := range d.Grouping.Groups {
+			if sg.Split == (schedule.SplitInfo{}) {
+				infos, peak := splitter.SplitInfo(sg.Ops, sg.Outputs)
+				sg.Split, sg.PeakBytes = graphturbo.Best(infos), peak
+			}
+		}
+		return nil
+	}}
 
 var exactSplit = Strategy{Name: "search", Description: "groups and factors of least cost, by search", Needs: splittable, Exact: true,
 	Decide: func(ctx context.Context, d *Draft) error {
@@ -63,16 +74,25 @@ func SplitProblem(s *schedule.Schedule, opt Options) (*split.Network, error) {
 
 var instances = Strategy{Name: "derived", Description: "from groups and factors",
 	Decide: func(_ context.Context, d *Draft) error {
-		if d.Layers == nil {
-			for _, sg := range d.Grouping.Groups {
-				d.Layers = append(d.Layers, schedule.Layers(d.Graph, sg.Ops))
-			}
-		}
+		deriveLayers(d.Schedule)
 		d.Instances = schedule.NewInstanceGraph(d.Graph, d.Grouping)
 		return nil
 	}}
 
+// deriveLayers gives groups without layers those of schedule.Layers.
+func deriveLayers(s *schedule.Schedule) {
+	if s.Layers != nil || s.Grouping == nil {
+		return
+	}
+	for _, sg := range s.Grouping.Groups {
+		s.Layers = append(s.Layers, schedule.Layers(s.Graph, sg.Ops))
+	}
+}
+
 func checkInstances(s *schedule.Schedule) error {
+	if s.Instances == nil {
+		return errors.New("there are no instances")
+	}
 	if err := schedule.CheckLayers(s); err != nil {
 		return err
 	}

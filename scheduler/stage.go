@@ -26,7 +26,12 @@ type Stage struct {
 	Strategies []Strategy
 
 	keep  func(to, from *schedule.Schedule) // copies the decision; nil: it is always made anew
-	check func(s *schedule.Schedule) error  // judges what the stage leaves behind; nil: nothing can be wrong
+	check func(d *Draft) error              // judges what the stage leaves behind; nil: nothing can be wrong
+}
+
+// by is a check that looks at the schedule only.
+func by(check func(*schedule.Schedule) error) func(*Draft) error {
+	return func(d *Draft) error { return check(d.Schedule) }
 }
 
 // A Strategy is a way to make one decision. A caller's own has the form of the
@@ -103,34 +108,39 @@ func Stages() []Stage {
 		{Name: "group", Description: "which operators become one kernel",
 			Strategies: []Strategy{layerKernels, convPairs, stitchedKernels, algorithm2},
 			keep:       keepGroups,
-			check:      checkGroups},
+			check:      by(checkGroups)},
 		{Name: "split", Description: "how a group is cut into instances",
 			Strategies: []Strategy{noSplit, oneFactorForAll, algorithm1, exactSplit},
-			check:      checkGroups},
+			keep:       func(_, _ *schedule.Schedule) {}, // the groups have it
+			check:      by(checkGroups)},
 		{Name: "instances", Description: "the instances that follow, and what they read of each other",
 			Strategies: []Strategy{instances},
-			keep:       func(to, from *schedule.Schedule) { to.Instances = from.Instances },
-			check:      checkInstances},
+			keep: func(to, from *schedule.Schedule) {
+				to.Instances = from.Instances
+				deriveLayers(to)
+			},
+			check: by(checkInstances)},
 		{Name: "outputs", Description: "the memory where a layer's output should stay",
-			Strategies: []Strategy{outputsDDR, outputsLLB, outputsL1, outputsInside}},
+			Strategies: []Strategy{outputsDDR, outputsLLB, outputsL1, outputsInside},
+			check:      checkOutputs},
 		{Name: "order", Description: "the order of the instances",
 			Strategies: []Strategy{layerByLayer, chunkByChunk, breadthFirst, depthFirst, heaviestFirst, algorithm3, exactOrder, ilpOrder, jointOrder},
 			keep: func(to, from *schedule.Schedule) {
-				to.Order, to.OrderName, to.Costs = from.Order, from.OrderName, from.Costs
+				to.Order, to.OrderName, to.Costs = slices.Clone(from.Order), from.OrderName, slices.Clone(from.Costs)
 			},
-			check: func(s *schedule.Schedule) error { return schedule.CheckOrder(s.Instances, s.Order) }},
+			check: func(d *Draft) error { return schedule.CheckOrder(d.Instances, d.Order) }},
 		{Name: "bind", Description: "over which cores an output is spread, and its scope",
 			Strategies: []Strategy{plainBinding, blockLocality, algorithm4, exactBinding, ilpBinding, jointBinding},
 			keep: func(to, from *schedule.Schedule) {
 				to.Bindings, to.Scopes = slices.Clone(from.Bindings), slices.Clone(from.Scopes)
 			},
-			check: checkBindings},
+			check: by(checkBindings)},
 		{Name: "join", Description: "the copies and redistributions that follow, and the steps of the kernels",
 			Strategies: []Strategy{joins},
-			check:      schedule.CheckSteps},
+			check:      by(schedule.CheckSteps)},
 		{Name: "spill", Description: "what leaves a full memory first",
 			Strategies: []Strategy{longestLifetime, largestFirst, exactSpills},
-			check:      schedule.CheckPlan},
+			check:      by(schedule.CheckPlan)},
 		{Name: "issue", Description: "what the commands of a kernel may overtake",
 			Strategies: []Strategy{inOrder, crossLayer}},
 		{Name: "weights", Description: "whether weights stay in the LLB from kernel to kernel",
@@ -198,8 +208,9 @@ func draft(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, o
 }
 
 // Continue keeps the groups, instances, order and bindings of a schedule up to and with
-// those of the stage after, and makes all else anew, as the recipe says. Layers that
-// are nil follow from the groups. The schedule that it starts from is not changed.
+// those of the stage after, and makes all else anew, as the recipe says. Groups come with
+// their factors, which alg1 leaves as they are. Layers that are nil follow from the
+// groups. The schedule that it starts from is not changed; what it lacks is an error.
 func Continue(ctx context.Context, from *schedule.Schedule, after string, r Recipe, opt Options) (*schedule.Schedule, error) {
 	at, err := position(after)
 	if err != nil {
@@ -230,8 +241,11 @@ func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, op
 				return nil, r.blame(st, err)
 			}
 		}
-		if (made || i == last) && st.check != nil {
-			if err := st.check(d.Schedule); err != nil {
+		if st.check != nil {
+			if err := st.check(d); err != nil {
+				if !made {
+					return nil, fmt.Errorf("%s of the schedule to continue: %w", st.Name, err)
+				}
 				if _, own := r.own[st.Name]; !own {
 					err = fmt.Errorf("internal error, %s %s breaks a rule: %w", st.Name, s.Name, err)
 				}
