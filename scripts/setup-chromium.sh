@@ -13,7 +13,7 @@ die() {
 	exit 1
 }
 have() { command -v "$1" >/dev/null 2>&1; }
-# usable: does it run? Ubuntu's chromium-browser only tells where to get a browser.
+# usable: does it run? Ubuntu's chromium-browser only says where to get a browser.
 usable() { have "$1" && "$1" --version >/dev/null 2>&1; }
 
 for name in chromium chromium-browser google-chrome; do

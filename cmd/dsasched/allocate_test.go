@@ -183,7 +183,7 @@ func TestAllocateSpill(t *testing.T) {
 	})
 }
 
-// An interruption tells what is known before it ends the program.
+// An interruption prints what is known before it ends the program.
 func TestAllocateInterrupted(t *testing.T) {
 	workspace(t)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -74,7 +74,7 @@ func TestOrderInfeasible(t *testing.T) {
 	}
 }
 
-// An interrupted search tells what it has found.
+// An interrupted search prints what it has found.
 func TestOrderInterrupted(t *testing.T) {
 	workspace(t)
 	ctx, cancel := context.WithCancel(context.Background())

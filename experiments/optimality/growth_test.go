@@ -22,7 +22,7 @@ func (s unable) Solve(context.Context, *milp.Model, milp.Options) (*milp.Solutio
 	return &milp.Solution{Status: milp.Limit, Stop: milp.StopTime}, nil
 }
 
-// Each series grows until its method proves nothing more; the report tells where.
+// Each series grows until its method proves nothing more; the report says where.
 func TestGrowth(t *testing.T) {
 	asked := 0
 	e := fullGrowth()

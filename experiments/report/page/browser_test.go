@@ -85,7 +85,7 @@ func open(t *testing.T, html string) *browser {
 	t.Helper()
 	var program string
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		// A name may belong to a script that only tells where to get a browser.
+		// A name may belong to a script that only says where to get a browser.
 		if path, err := exec.LookPath(name); err == nil && exec.Command(path, "--version").Run() == nil {
 			program = path
 			break
