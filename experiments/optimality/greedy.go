@@ -154,7 +154,7 @@ func (o againstExact) report(all [][]scheduler.Compared, b *harness.Document) er
 			}
 		}
 	}
-	t.Notes = append(t.Notes, "Objectives: split, bind: seconds of the cost models of docs/formulations.md; order: bytes between LB and GB; memory: bytes that spills and parameters passing again move; issue: seconds of one kernel; joint: seconds of bindings, scopes and what the order spills. A decision is replaced alone, the others are greedy; joint: order, bindings and scopes by one search; all: exact-all, every decision exact or, where that is faster, what it falls back to.",
+	t.Notes = append(t.Notes, "Objectives: split, bind: seconds of the cost models of docs/formulations.md; order: bytes between L1 and LLB; memory: bytes that spills and parameters passing again move; issue: seconds of one kernel; joint: seconds of bindings, scopes and what the order spills. A decision is replaced alone, the others are greedy; joint: order, bindings and scopes by one search; all: exact-all, every decision exact or, where that is faster, what it falls back to.",
 		"An objective is a proxy: the simulator overlaps moves with work, so that the best choice of a proxy can be slower.")
 	if err := b.Table(t); err != nil {
 		return err

@@ -286,12 +286,12 @@ func TestFig10(t *testing.T) {
 		if heavy == 1 && (l.Commands["matrix"] == 0 || l.Commands["lb.load"] == 0 || l.WeightBytes == 0) {
 			t.Errorf("layer %s has commands %v and %d bytes of weights, expected some of each", l.Name, l.Commands, l.WeightBytes)
 		}
-		if l.Level != schedule.LB.String() {
-			t.Errorf("layer %s is left in the %s, expected the LB: outputs are stitched there", l.Name, l.Level)
+		if l.Level != schedule.LB.Title() {
+			t.Errorf("layer %s is left in the %s, expected the L1: outputs are stitched there", l.Name, l.Level)
 		}
 	}
 	for _, l := range data.TVM {
-		if l.Level != schedule.DDR.String() {
+		if l.Level != schedule.DDR.Title() {
 			t.Errorf("TVM's kernel %s leaves its output in the %s", l.Name, l.Level)
 		}
 	}
@@ -299,7 +299,7 @@ func TestFig10(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"for k 1152:", "parallel for core 8 (n 2, h 4, w 1, c 1):", "stage2.block0.relu2 = Relu(stage2.block0.bn2)   # in the LB"} {
+	for _, line := range []string{"for k 1152:", "parallel for core 8 (n 2, h 4, w 1, c 1):", "stage2.block0.relu2 = Relu(stage2.block0.bn2)   # in the L1"} {
 		if !strings.Contains(string(md), line) {
 			t.Errorf("the loop nests lack %q", line)
 		}
@@ -386,7 +386,7 @@ func TestFig12(t *testing.T) {
 			case v.First > at || v.End <= at:
 			case v.Spilled:
 				gone = max(gone, measure(v))
-			case v.Level == schedule.LB.String():
+			case v.Level == schedule.LB.Title():
 				kept = max(kept, measure(v))
 			}
 		}

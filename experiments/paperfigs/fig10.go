@@ -134,7 +134,7 @@ func explainLayers(r *scheduler.Result, wanted func(group int, index int64, ops 
 			x.Ops = append(x.Ops, op)
 		}
 		for _, w := range st.Writes {
-			x.Level = s.Values[w].Level.String()
+			x.Level = s.Values[w].Level.Title()
 		}
 		for _, p := range st.Params {
 			x.WeightBytes += p.CoreBytes
@@ -312,7 +312,7 @@ func (l unfoldedLayer) loopNests() string {
 		fmt.Fprintf(&b, "    exchange %d bytes with other cores   # %s\n", l.RemoteBytes, harness.Plural(l.Commands["exchange"], "command"))
 	}
 	if l.WeightBytes > 0 {
-		fmt.Fprintf(&b, "    promote %d bytes of weights, DDR -> GB -> LB   # %s from the GB\n", l.WeightBytes, harness.Plural(l.Commands["lb.load"], "load"))
+		fmt.Fprintf(&b, "    promote %d bytes of weights, DDR -> LLB -> L1   # %s from the LLB\n", l.WeightBytes, harness.Plural(l.Commands["lb.load"], "load"))
 	}
 	fmt.Fprintf(&b, "    for tile %d:   # of %s\n", work, l.Core)
 	for i, op := range l.Ops {
@@ -428,7 +428,7 @@ func (f unfolding) figure(u unfolded, theirs []unfoldedLayer) (*plots.Figure, er
 	}
 	return plots.Diagrams(list, plots.DiagramKey{Symbol: "C", Text: "convolution"}, plots.DiagramKey{Symbol: "B", Text: "batch norm"},
 		plots.DiagramKey{Symbol: "R", Text: "ReLU"}, plots.DiagramKey{Symbol: "+", Text: "addition"},
-		plots.DiagramKey{Edge: true, Text: "one loop nest"}, plots.DiagramKey{Edge: true, Grey: true, Text: "through (a) LB, (b) DDR"})
+		plots.DiagramKey{Edge: true, Text: "one loop nest"}, plots.DiagramKey{Edge: true, Grey: true, Text: "through (a) L1, (b) DDR"})
 }
 
 // Fig10 unfolds the loop nests of layers.

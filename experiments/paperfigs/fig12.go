@@ -47,7 +47,7 @@ func fig12() spilling {
 func (f spilling) experiment() harness.Experiment {
 	return harness.Experiment{
 		Name:        "fig12",
-		Description: "lifetimes of tensors, and what leaves a full LB: longest lifetime first, largest first, or what moves least",
+		Description: "lifetimes of tensors, and what leaves a full L1: longest lifetime first, largest first, or what moves least",
 		Paper:       "GraphTurbo (OSDI 2023), §4.3 and Fig. 12",
 		Plan:        f.plan,
 	}
@@ -130,7 +130,7 @@ func explainSpills(r *scheduler.Result, method spillMethod, values bool) (any, e
 		if values {
 			inst := &s.Instances.Instances[v.Instance]
 			run.Values = append(run.Values, spillValue{v.ID, instanceName(inst.Group, inst.Index) + " " + s.Graph.Tensor(v.Tensor).Name,
-				v.Def, min(v.Last+1, len(s.Steps)), v.Bytes, v.Level.String(), gone})
+				v.Def, min(v.Last+1, len(s.Steps)), v.Bytes, v.Level.Title(), gone})
 		}
 	}
 	if spilled > 0 {
@@ -170,8 +170,8 @@ func (f spilling) plan() (*harness.Plan, error) {
 
 func (f spilling) report(runs []spillRun) (*harness.Report, error) {
 	d := harness.NewDocument(f.experiment())
-	t := harness.Table{Name: "spills", Title: "What leaves the LB, of one chunk on one cluster", Columns: []harness.Column{
-		{Name: "Network", Text: true}, {Name: "Batch per\ncluster"}, {Name: "Method", Text: true}, {Group: "Values to", Name: "GB"}, {Group: "Values to", Name: "DDR"},
+	t := harness.Table{Name: "spills", Title: "What leaves the L1, of one chunk on one cluster", Columns: []harness.Column{
+		{Name: "Network", Text: true}, {Name: "Batch per\ncluster"}, {Name: "Method", Text: true}, {Group: "Values to", Name: "LLB"}, {Group: "Values to", Name: "DDR"},
 		{Name: "Mean lifetime\n(steps)"}, {Name: "Spilled\n(MiB)"}, {Name: "Moved for it\n(MiB)"}, {Name: "Weights\nagain (MiB)"}, {Name: "Bound of\nboth (MiB)"}, {Name: "Throughput\n(per s)"}},
 		Notes: []string{"Moved: each spilled value is written once and streamed by each reader, as often as the cores need it. Weights again: those that pass once per tile, all tiles but the first.",
 			"Fewest bytes: the least sum of the two, by dynamic programming over the steps. Bound: what no plan is below; where that row meets it, it is proven best."}}
@@ -210,7 +210,7 @@ func (f spilling) report(runs []spillRun) (*harness.Report, error) {
 		return nil, err
 	}
 	paper, largest := runs[0], runs[1]
-	life := harness.Table{Name: "alive", Title: fmt.Sprintf("Values alive at step %d of %s, where the LB is first full", f.fullAt(runs), paper.Model), Columns: []harness.Column{
+	life := harness.Table{Name: "alive", Title: fmt.Sprintf("Values alive at step %d of %s, where the L1 is first full", f.fullAt(runs), paper.Model), Columns: []harness.Column{
 		{Name: "Value", Text: true}, {Name: "Steps", Text: true}, {Name: "Size (MiB)"}}}
 	for _, m := range f.methods {
 		life.Columns = append(life.Columns, harness.Column{Name: m.name, Text: true})
@@ -244,11 +244,11 @@ func (f spilling) report(runs []spillRun) (*harness.Report, error) {
 		harness.Agreement(paper.SpilledBytes < largest.SpilledBytes))
 	d.Claim("It is at least as fast", "not claimed", fmt.Sprintf("in %d of %d networks", faster, cases), "–")
 	d.Note("The plan that moves the fewest bytes is proven in %d of %d networks; longest lifetime first is one of the best in %d.", proven, cases, least)
-	d.Note("Both rules also decide what goes from the GB to the DDR, and what is spilled so that a layer's weights need not pass once per tile. Of the plan with the fewest bytes the first rule decides what goes to the DDR.")
+	d.Note("Both rules also decide what goes from the LLB to the DDR, and what is spilled so that a layer's weights need not pass once per tile. Of the plan with the fewest bytes the first rule decides what goes to the DDR.")
 	d.Note("In the figure a bar is as high as its value is large, against the largest.")
 	d.Note("A value is a tensor of one instance; a step is a layer of one instance. A spilled value lives at its lower level from the start.")
 	fig, err := f.figure(runs)
-	if err := d.Figure("lifetimes", fmt.Sprintf("Lifetimes of values of %s around the step at which the LB is full", paper.Model), fig, err); err != nil {
+	if err := d.Figure("lifetimes", fmt.Sprintf("Lifetimes of values of %s around the step at which the L1 is full", paper.Model), fig, err); err != nil {
 		return nil, err
 	}
 	d.File("spills.csv", harness.CSV(runs, []harness.Field[spillRun]{
@@ -285,7 +285,7 @@ func (f spilling) fullAt(runs []spillRun) int {
 }
 
 // spillLevels are the levels in the order of the palette.
-var spillLevels = []string{"LB", "GB", "DDR"}
+var spillLevels = []string{"L1", "LLB", "DDR"}
 
 // figure draws lifetimes near the step at which the LB is first full; bars are as high
 // as the values are large.
@@ -320,7 +320,7 @@ func (f spilling) figure(runs []spillRun) (*plots.Figure, error) {
 			used = max(used, slices.Index(spillLevels, runs[k].Values[i].Level)+1)
 		}
 	}
-	return plots.Timelines(list, "Step; the LB is full between the lines", 10.5, spillLevels[:used])
+	return plots.Timelines(list, "Step; the L1 is full between the lines", 10.5, spillLevels[:used])
 }
 
 // Fig12 spills from the LB by several methods.

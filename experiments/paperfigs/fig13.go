@@ -235,7 +235,7 @@ func (f crossing) plan() (*harness.Plan, error) {
 
 // crossRows are the queues that the figure shows, and what they are to people.
 var crossRows = []struct{ queue, name string }{
-	{"mme", "MME"}, {"vme", "VME"}, {"special", "vector core"}, {"lb.in", "GB to LB"}, {"lb.out", "LB to LB, GB"}, {"ddr.load", "DDR to GB"}, {"ddr.store", "GB to DDR"},
+	{"mme", "MME"}, {"vme", "VME"}, {"special", "vector core"}, {"lb.in", "LLB to L1"}, {"lb.out", "L1 to L1, LLB"}, {"ddr.load", "DDR to LLB"}, {"ddr.store", "LLB to DDR"},
 }
 
 func (f crossing) report(runs []crossRun) (*harness.Report, error) {

@@ -34,7 +34,7 @@ func fig3() fourStages {
 func (f fourStages) experiment() harness.Experiment {
 	return harness.Experiment{
 		Name:        "fig3",
-		Description: "the four-stage example: instances, their orders, the LB over time, and the speedup over TVM",
+		Description: "the four-stage example: instances, their orders, the L1 over time, and the speedup over TVM",
 		Paper:       "GraphTurbo (OSDI 2023), §2.1, §3.3 and Figs. 3, 6, 7",
 		Plan:        f.plan,
 	}
@@ -284,7 +284,7 @@ func (r orderedRun) shares() (list []string) {
 
 func (f fourStages) groupTable(dfs orderedRun) harness.Table {
 	t := harness.Table{Name: "groups", Title: fmt.Sprintf("Sub-graphs of %s with %d images per cluster", f.model, f.perCluster), Columns: []harness.Column{
-		{Name: "Name", Text: true}, {Name: "Operators", Text: true}, {Name: "Number"}, {Name: "Factor"}, {Name: "Touched by an\ninstance (MiB)"}, {Name: "Share of\nthe LB (%)"}}}
+		{Name: "Name", Text: true}, {Name: "Operators", Text: true}, {Name: "Number"}, {Name: "Factor"}, {Name: "Touched by an\ninstance (MiB)"}, {Name: "Share of\nthe L1 (%)"}}}
 	for k, g := range dfs.Groups {
 		t.Rows = append(t.Rows, []string{fmt.Sprintf("%c", 'a'+k), g.First + " .. " + g.Last, harness.Count(int64(g.Ops)), harness.Count(g.Factor), mebibytes(dfs.touched(k)), dfs.shares()[k]})
 	}
@@ -294,7 +294,7 @@ func (f fourStages) groupTable(dfs orderedRun) harness.Table {
 func orderTable(orders []scheduler.Recipe, runs []orderedRun) harness.Table {
 	t := harness.Table{Name: "orders", Title: "Orders", Columns: []harness.Column{
 		{Name: "Schedule", Text: true}, {Name: "Instances"}, {Name: "Moved by the\nordering rules (MiB)"}, {Name: "Spilled by the\nmemory plan (MiB)"},
-		{Group: "LB use over time (%)", Name: "touched"}, {Group: "LB use over time (%)", Name: "held"}, {Name: "Throughput\n(images/s)"}, {Name: "Order", Text: true}},
+		{Group: "L1 use over time (%)", Name: "touched"}, {Group: "L1 use over time (%)", Name: "held"}, {Name: "Throughput\n(images/s)"}, {Name: "Order", Text: true}},
 		Notes: []string{"Touched: what the running instance reads, writes and needs beside it, as the paper's Fig. 3 draws it. Held: all buffers of the simulated program, with the weights' buffer."}}
 	for i, r := range runs {
 		t.Rows = append(t.Rows, []string{orders[i].Name, harness.Count(int64(len(r.Instances))), mebibytes(r.MovedBytes), mebibytes(r.SpilledBytes),
@@ -377,9 +377,9 @@ func (f fourStages) claims(d *harness.Document, orders []scheduler.Recipe, runs 
 	d.Claim("Edges kept and redundant (Fig. 6)", "14 and 28 (two producers each, by the factors)", fmt.Sprintf("%d and %d", dfs.Edges, dfs.RedundantEdges),
 		harness.Agreement(dfs.Edges == 14 && dfs.RedundantEdges == 28))
 	shares := runs[0].shares()
-	d.Claim("LB use, stage by stage (%)", "100, 50, 25, 12.5", strings.Join(shares, ", "), harness.Agreement(strings.Join(shares, " ") == "100.0 50.0 25.0 12.5"))
+	d.Claim("L1 use, stage by stage (%)", "100, 50, 25, 12.5", strings.Join(shares, ", "), harness.Agreement(strings.Join(shares, " ") == "100.0 50.0 25.0 12.5"))
 	d.Note("The paper does not say what the 7.97× were measured on, nor how many images TVM had at a time; with ResNet-50 its Table 2 gives TVM %d. Best is the fastest of all divisors of %d.", f.tvmChunk, f.perCluster)
-	d.Note("MiB moved by the order: %s. Share of the LB that an instance of each stage touches: %s %%.", strings.Join(moved, ", "), strings.Join(dfs.shares(), ", "))
+	d.Note("MiB moved by the order: %s. Share of the L1 that an instance of each stage touches: %s %%.", strings.Join(moved, ", "), strings.Join(dfs.shares(), ", "))
 	d.Note("Stage by stage splits all sub-graphs by the largest factor, one image at a time, and runs all of one stage before the next; the paper has it with an image per core.")
 }
 
@@ -447,15 +447,15 @@ func (f fourStages) figures(d *harness.Document, orders []scheduler.Recipe, runs
 	}
 	var profiles []plots.Profile
 	for i, r := range runs {
-		p := plots.Profile{Title: fmt.Sprintf("%s: %s %% of the LB on average", orders[i].Name, harness.Percent(r.Utilization))}
+		p := plots.Profile{Title: fmt.Sprintf("%s: %s %% of the L1 on average", orders[i].Name, harness.Percent(r.Utilization))}
 		for _, x := range r.Instances {
 			p.Blocks = append(p.Blocks, plots.ProfileBlock{Start: 1e6 * x.StartSeconds, End: 1e6 * x.EndSeconds,
 				Share: float64(x.TouchedBytes) / float64(r.CapacityBytes), Colour: x.Group, Text: x.Name})
 		}
 		profiles = append(profiles, p)
 	}
-	fig, err = plots.Profiles(profiles, "Time (µs)", "LB in use (%)", stages)
-	return d.Figure("utilization", "What the running instance takes of the LB, over time", fig, err)
+	fig, err = plots.Profiles(profiles, "Time (µs)", "L1 in use (%)", stages)
+	return d.Figure("utilization", "What the running instance takes of the L1, over time", fig, err)
 }
 
 // mebibytes writes a size for people.

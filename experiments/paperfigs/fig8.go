@@ -247,7 +247,7 @@ func (f joining) report(runs []joinRun) (*harness.Report, error) {
 			}
 		}
 	}
-	d.Claim("A copy stands where the producer's scope is not the LB (Fig. 9, left), "+network.Model, "always", fmt.Sprintf("%d of %d", right, copies), harness.Agreement(copies > 0 && copies == right))
+	d.Claim("A copy stands where the producer's scope is not the L1 (Fig. 9, left), "+network.Model, "always", fmt.Sprintf("%d of %d", right, copies), harness.Agreement(copies > 0 && copies == right))
 	redistributions, smaller := 0, 0
 	for _, r := range runs {
 		for _, j := range r.Joins {

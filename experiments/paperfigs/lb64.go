@@ -443,7 +443,7 @@ func (e localBuffers) answer(d *harness.Document, all []lbResults) {
 		d.Claim("Factors of "+e.network+"'s stages, "+r.Hardware, numbersOf(publishedFactors), strings.Join(got, "; "), harness.Agreement(x.factors))
 		if beyond := slices.IndexFunc(r.Partitions, func(p partition) bool { return slices.Max(p.factors()) > p.Images }); !x.factors && beyond >= 0 {
 			p := r.Partitions[beyond]
-			d.Why("%d parts of %d images: not even one image of a sub-graph fits this LB, and rows or channels are split", slices.Max(p.factors()), p.Images)
+			d.Why("%d parts of %d images: not even one image of a sub-graph fits this L1, and rows or channels are split", slices.Max(p.factors()), p.Images)
 		}
 		tvm, _ := r.hits("tvm", func(w literature.Writes) harness.Levels { return w.TVM })
 		hits, cells := r.hits("cross-layer", func(w literature.Writes) harness.Levels { return w.GraphTurbo })
@@ -490,7 +490,7 @@ func (e localBuffers) answer(d *harness.Document, all []lbResults) {
 		numbersOf(publishedFactors), can(func(x evidence) bool { return x.factors }), cells, closer, a, verb, b,
 		can(func(x evidence) bool { return x.speedup > 1 }), harness.Fixed(literature.MeanSpeedup.Value, 2),
 		can(func(x evidence) bool { return harness.Within20(literature.MeanSpeedup.Value)(x.speedup) }))
-	d.Note("Nothing but the size of the LB and its part for weights differs between the two machines. The 64 KB are also the size of the scalar core's cache in the vendor's documents.")
+	d.Note("Nothing but the size of the L1 and its part for weights differs between the two machines. The 64 KB are also the size of the scalar core's cache in the vendor's documents.")
 }
 
 func (e localBuffers) figures(d *harness.Document, all []lbResults) error {

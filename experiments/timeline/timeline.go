@@ -260,7 +260,7 @@ func record(r *scheduler.Result, unit string) recorded {
 	for _, m := range []struct {
 		level isa.Level
 		title string
-	}{{isa.LB, "L1 (LB) of each core"}, {isa.GB, "LLB (GB) of the cluster"}} {
+	}{{isa.LB, "L1 of each core"}, {isa.GB, "LLB of the cluster"}} {
 		rec.Variant.Memories = append(rec.Variant.Memories, recordMemory(r, m.level, m.title))
 	}
 	return rec

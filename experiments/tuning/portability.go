@@ -63,7 +63,7 @@ func fullPortability() portability {
 		notes: []string{
 			"The variant tvm is a kernel per layer on the same simulated machine, with results through its DDR, not the code of TVM or of the vendor.",
 			"The paper measured the STCP920 only; nothing is published to compare the other machines with.",
-			"A machine whose name ends in -gb is scheduled with its shared buffer in the role of the LB (hardware.Raise): Goya's matrix engine has no LB. The level behind it is the DDR, which is where the outputs of its variant llb go.",
+			"A machine whose name ends in -gb is scheduled with its shared buffer in the role of the L1 (hardware.Raise): Goya's matrix engine has no L1. The level behind it is the DDR, which is where the outputs of its variant llb go.",
 			"On the IPU the level behind the local memories is the host. Weights come from the host once and stay as far as they fit; that first time counts.",
 			"In the arrangement a100-grid loops may take a whole dimension of the grid; elsewhere bindings are powers of two.",
 			"GPUs keep accumulators in registers, which are no level here.",
