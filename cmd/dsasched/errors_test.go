@@ -223,7 +223,7 @@ func TestBadInput(t *testing.T) {
 		{"check-order chain.json", 2, `takes PROBLEM and ORDER, found 1`},
 		{"check-order chain.json chain.json", 1, `chain\.json: objective: found nothing, expected the field`},
 		{"check-order chain.json twice.json", 1, `twice\.json: steps\[1\]: runs \[0 0\] a second time`},
-		{"check-order tight.json order.json", 1, `order\.json: steps\[2\]: .* 8 bytes in the LB, 1 more than its capacity of 7`},
+		{"check-order tight.json order.json", 1, `order\.json: steps\[2\]: .* 8 bytes in the L1, 1 more than its capacity of 7`},
 		{"hardware a b", 2, `at most one accelerator, found 2`},
 		{"hardware --yaml", 2, `--yaml needs the name of a built-in accelerator: one of a100, .*stcp920`},
 		{"hardware stcp920 --yaml --json", 2, `exclude each other`},

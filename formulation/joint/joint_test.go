@@ -352,7 +352,7 @@ func TestSecondsFindsBrokenRules(t *testing.T) {
 		{[]int{0, 0}, 4, []ordering.Step{{Run: a}}, "1 steps for 2"},
 		{[]int{0, 0}, 4, []ordering.Step{{Run: b}, {Run: a}}, "before"},
 		{[]int{0, 0}, 4, []ordering.Step{{Run: a}, {Run: a}}, "runs again"},
-		{[]int{0, 0}, 4, []ordering.Step{{Run: a}, {Store: refs(a), Run: b}}, "without [0 0] in the LB"},
+		{[]int{0, 0}, 4, []ordering.Step{{Run: a}, {Store: refs(a), Run: b}}, "without [0 0] in the L1"},
 		{[]int{0, 0}, 4, []ordering.Step{{Run: a}, {Load: refs(a), Run: b}}, "loads"},
 		{[]int{1, 0}, 4, []ordering.Step{{Run: a}, {Store: refs(a), Run: b}}, "stores"},
 		{[]int{0, 0}, 3, []ordering.Step{{Run: a}, {Run: b}}, "passes the capacity by 1"},

@@ -235,7 +235,7 @@ func (p *Problem) Seconds(choice []int, steps []ordering.Step) (labels, moves fl
 		for _, ref := range s.Store {
 			i, known := id[ref]
 			if !known || gb[i] || !inLB[i] {
-				return 0, 0, bad("stores, though it is not in the LB,", ref)
+				return 0, 0, bad("stores, though it is not in the L1,", ref)
 			}
 			if !copied[i] {
 				units += g.Store[i]
@@ -245,7 +245,7 @@ func (p *Problem) Seconds(choice []int, steps []ordering.Step) (labels, moves fl
 		for _, ref := range s.Load {
 			i, known := id[ref]
 			if !known || gb[i] || inLB[i] || !copied[i] {
-				return 0, 0, bad("loads, though it is not in the GB alone,", ref)
+				return 0, 0, bad("loads, though it is not in the LLB alone,", ref)
 			}
 			units += g.Load[i]
 			inLB[i] = true
@@ -267,7 +267,7 @@ func (p *Problem) Seconds(choice []int, steps []ordering.Step) (labels, moves fl
 			case gb[r]:
 				used += g.Output[r]
 			case !inLB[r]:
-				return 0, 0, bad(fmt.Sprintf("runs without %v in the LB", g.Refs[r]), s.Run)
+				return 0, 0, bad(fmt.Sprintf("runs without %v in the L1", g.Refs[r]), s.Run)
 			}
 		}
 		if used > g.Capacity {

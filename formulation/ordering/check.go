@@ -91,7 +91,7 @@ func Check(p *Problem, r *Result) (*Verdict, error) {
 			case !exists(ref):
 				return nil, broken(n, "stores %v, which is no instance", ref)
 			case !at(ref).inLB:
-				return nil, broken(n, "stores the output of %v, which is not in the LB", ref)
+				return nil, broken(n, "stores the output of %v, which is not in the L1", ref)
 			}
 			if !at(ref).inGB {
 				stored += size(ref)
@@ -105,9 +105,9 @@ func Check(p *Problem, r *Result) (*Verdict, error) {
 			case !exists(ref):
 				return nil, broken(n, "loads %v, which is no instance", ref)
 			case at(ref).inLB:
-				return nil, broken(n, "loads the output of %v, which is in the LB", ref)
+				return nil, broken(n, "loads the output of %v, which is in the L1", ref)
 			case !at(ref).inGB:
-				return nil, broken(n, "loads the output of %v, which is not in the GB", ref)
+				return nil, broken(n, "loads the output of %v, which is not in the LLB", ref)
 			}
 			loaded += size(ref)
 			at(ref).inLB = true
@@ -128,13 +128,13 @@ func Check(p *Problem, r *Result) (*Verdict, error) {
 					return nil, broken(n, "runs %v before %v, which it reads", run, ref)
 				}
 				if !at(ref).inLB {
-					return nil, broken(n, "runs %v, which reads the output of %v, and that is not in the LB", run, ref)
+					return nil, broken(n, "runs %v, which reads the output of %v, and that is not in the L1", run, ref)
 				}
 			}
 		}
 		during := used + size(run) + p.Subgraphs[run[0]].WorkspaceBytes
 		if r.Objective == Traffic && during > p.CapacityBytes {
-			return nil, broken(n, "runs %v with %d bytes in the LB, %d more than its capacity of %d", run, during, during-p.CapacityBytes, p.CapacityBytes)
+			return nil, broken(n, "runs %v with %d bytes in the L1, %d more than its capacity of %d", run, during, during-p.CapacityBytes, p.CapacityBytes)
 		}
 		v.PeakBytes = max(v.PeakBytes, during)
 		at(run).ran = true

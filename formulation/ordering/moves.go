@@ -67,7 +67,7 @@ func Sequence(g *Graph, order []int, objective Objective) (steps []Step, cost, p
 				}
 			}
 			if victim < 0 {
-				return nil, 0, 0, fmt.Errorf("instance %d needs %d bytes beside %d, and nothing can leave the LB", i, need, used)
+				return nil, 0, 0, fmt.Errorf("instance %d needs %d bytes beside %d, and nothing can leave the L1", i, need, used)
 			}
 			j := held[victim]
 			if !copied[j] {

@@ -172,13 +172,13 @@ func TestCheck(t *testing.T) {
 		change func(p *Problem, r *Result)
 		want   string
 	}{
-		{"too small", func(p *Problem, r *Result) { p.CapacityBytes = 8 }, "steps[2]: runs [0 1] with 9 bytes in the LB, 1 more than its capacity of 8"},
+		{"too small", func(p *Problem, r *Result) { p.CapacityBytes = 8 }, "steps[2]: runs [0 1] with 9 bytes in the L1, 1 more than its capacity of 8"},
 		{"not stored", func(p *Problem, r *Result) { r.Steps[3].Store = nil }, "steps[3]: runs [1 1] with 10 bytes"},
-		{"not loaded", func(p *Problem, r *Result) { r.Steps[4].Load = nil }, "steps[4]: runs [2 0], which reads the output of [1 0], and that is not in the LB"},
-		{"stored twice", func(p *Problem, r *Result) { r.Steps[3].Store = []Ref{{1, 0}, {1, 0}} }, "steps[3]: stores the output of [1 0], which is not in the LB"},
-		{"dead stored", func(p *Problem, r *Result) { r.Steps[4].Store = []Ref{{0, 0}} }, "steps[4]: stores the output of [0 0], which is not in the LB"},
-		{"loaded twice", func(p *Problem, r *Result) { r.Steps[4].Load = []Ref{{1, 0}, {1, 0}} }, "steps[4]: loads the output of [1 0], which is in the LB"},
-		{"loaded from nowhere", func(p *Problem, r *Result) { r.Steps[1].Load = []Ref{{0, 1}} }, "steps[1]: loads the output of [0 1], which is not in the GB"},
+		{"not loaded", func(p *Problem, r *Result) { r.Steps[4].Load = nil }, "steps[4]: runs [2 0], which reads the output of [1 0], and that is not in the L1"},
+		{"stored twice", func(p *Problem, r *Result) { r.Steps[3].Store = []Ref{{1, 0}, {1, 0}} }, "steps[3]: stores the output of [1 0], which is not in the L1"},
+		{"dead stored", func(p *Problem, r *Result) { r.Steps[4].Store = []Ref{{0, 0}} }, "steps[4]: stores the output of [0 0], which is not in the L1"},
+		{"loaded twice", func(p *Problem, r *Result) { r.Steps[4].Load = []Ref{{1, 0}, {1, 0}} }, "steps[4]: loads the output of [1 0], which is in the L1"},
+		{"loaded from nowhere", func(p *Problem, r *Result) { r.Steps[1].Load = []Ref{{0, 1}} }, "steps[1]: loads the output of [0 1], which is not in the LLB"},
 		{"unknown stored", func(p *Problem, r *Result) { r.Steps[1].Store = []Ref{{0, 2}} }, "steps[1]: stores [0 2], which is no instance"},
 		{"unknown loaded", func(p *Problem, r *Result) { r.Steps[1].Load = []Ref{{-1, 2}} }, "steps[1]: loads [-1 2], which is no instance"},
 		{"unknown run", func(p *Problem, r *Result) { r.Steps[1].Run = Ref{3, 0} }, "steps[1]: runs [3 0], which is no instance"},
@@ -366,7 +366,7 @@ func ExampleCheck() {
 	fmt.Println(err)
 	// Output:
 	// 6 8 <nil>
-	// steps[1]: runs [0 1] with 10 bytes in the LB, 1 more than its capacity of 9
+	// steps[1]: runs [0 1] with 10 bytes in the L1, 1 more than its capacity of 9
 }
 
 func ExampleRead() {
