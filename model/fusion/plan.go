@@ -71,9 +71,11 @@ type Cut struct {
 // Kernel is one kernel of a plan.
 type Kernel struct {
 	// Library is set for a closed library call.
-	Library bool    `json:"library"`
-	Groups  []Group `json:"groups"` // in an order in which they can run
-	Links   []Link  `json:"links,omitempty"`
+	Library bool `json:"library"`
+	// Operators are those of all groups, in their order.
+	Operators []string `json:"operators"`
+	Groups    []Group  `json:"groups"` // in an order in which they can run
+	Links     []Link   `json:"links,omitempty"`
 	// Again lists operators of the kernel whose results other kernels compute again,
 	// so that this one does not write them.
 	Again []model.OpID `json:"-"`
@@ -110,8 +112,7 @@ type Plan struct {
 
 	Operators int      `json:"operators"`
 	Kernels   []Kernel `json:"kernels"` // in an order in which they can run
-	// Cuts are the dependencies of memory-intensive operators on one another that go
-	// from kernel to kernel.
+	// Cuts are the dependencies that go from kernel to kernel, library calls among them.
 	Cuts    []Cut   `json:"cuts"`
 	Summary Summary `json:"summary"`
 }
@@ -176,6 +177,7 @@ func Library(g *model.Graph, m *simt.Machine, id model.OpID) Kernel {
 
 // name fills in the names of operators.
 func (k *Kernel) name(g *model.Graph) {
+	k.Operators = nil
 	for i := range k.Groups {
 		gr := &k.Groups[i]
 		gr.Operators, gr.SubDominants = nil, nil
@@ -186,6 +188,7 @@ func (k *Kernel) name(g *model.Graph) {
 			gr.SubDominants = append(gr.SubDominants, g.Op(id).Name)
 		}
 		gr.DominantName = g.Op(gr.Dominant).Name
+		k.Operators = append(k.Operators, gr.Operators...)
 	}
 	for i := range k.Links {
 		l := &k.Links[i]
@@ -239,11 +242,19 @@ func Finish(method string, g *model.Graph, m *simt.Machine, kernels []Kernel, re
 			}
 			for _, second := range in[op.ID] {
 				first := last(in[from], second)
-				if first == second || kernels[first].Library || kernels[second].Library {
+				if first == second {
 					continue
 				}
-				p.Cuts = append(p.Cuts, Cut{From: from, To: op.ID, First: first, Second: second, FromName: g.Op(from).Name, ToName: op.Name,
-					Bytes: g.Tensor(t).Bytes(), Reason: reason(from, op.ID)})
+				c := Cut{From: from, To: op.ID, First: first, Second: second, FromName: g.Op(from).Name, ToName: op.Name, Bytes: g.Tensor(t).Bytes()}
+				switch {
+				case kernels[first].Library:
+					c.Reason = "a library call makes it: its kernel is closed"
+				case kernels[second].Library:
+					c.Reason = "a library call reads it: its kernel is closed"
+				default:
+					c.Reason = reason(from, op.ID)
+				}
+				p.Cuts = append(p.Cuts, c)
 			}
 		}
 	}

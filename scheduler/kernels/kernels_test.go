@@ -14,6 +14,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware/simt"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/fusion"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler/kernels"
 )
@@ -178,22 +179,39 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// Every edge that is not fused has its reason, in every method.
+// Every dependency that is not within a kernel is a cut with its reason, in every
+// method; library calls are no exception.
 func TestEveryCutHasAReason(t *testing.T) {
+	type pair struct{ from, to model.OpID }
 	m := machine(t, "t4-simt")
 	for _, name := range []string{"bert-128", "squeezenet", "dien"} {
 		g := open(t, name, 1)
 		for _, method := range []string{"astitch", "xla", "tvm"} {
 			r := run(t, g, m, method, kernels.Options{})
+			served := map[pair]bool{}
 			for _, c := range r.Cuts {
-				if c.Reason == "" {
-					t.Fatalf("%s, %s: %s -> %s has no reason", name, method, c.FromName, c.ToName)
+				served[pair{c.From, c.To}] = true
+				closed := r.Kernels[c.First].Library || r.Kernels[c.Second].Library
+				if c.Reason == "" || closed != strings.Contains(c.Reason, "its kernel is closed") {
+					t.Fatalf("%s, %s: %s -> %s is cut because %q", name, method, c.FromName, c.ToName, c.Reason)
 				}
 			}
 			for _, k := range r.Kernels {
 				for _, l := range k.Links {
+					served[pair{l.From, l.To}] = true
 					if (l.Scheme.String() == "local") != (l.Reason == "") {
 						t.Fatalf("%s, %s: %+v", name, method, l)
+					}
+				}
+				if len(k.Operators) != len(k.Ops()) || k.Operators[0] != g.Op(k.Ops()[0]).Name {
+					t.Fatalf("%s, %s: operators %v", name, method, k.Operators)
+				}
+			}
+			for _, op := range g.Ops {
+				for _, in := range op.Inputs {
+					from := g.Tensor(fusion.Root(g, in)).Producer
+					if op.Class() != model.ViewClass && from != model.NoOp && !served[pair{from, op.ID}] {
+						t.Fatalf("%s, %s: %s -> %s is neither a link nor a cut", name, method, g.Op(from).Name, op.Name)
 					}
 				}
 			}
