@@ -116,6 +116,8 @@ type stitcher struct {
 	m    *simt.Machine
 	wave int64
 	of   map[model.OpID]int // group of each operator
+	// parts has the contents of the parts from which groups are formed.
+	parts []contents
 }
 
 // blocks is how many blocks must be on the machine at a time.
@@ -134,6 +136,7 @@ func (s *stitcher) group(k *fusion.Kernel, ops []model.OpID, opt SIMTOptions) {
 	for i, id := range ops {
 		pos[id], parts[i] = i, []model.OpID{id}
 	}
+	s.parts = make([]contents, len(parts))
 	nests, loops := around(s.g, pos, parts, func(p *partition, seed, other int, candidates map[model.OpID]bool) bool {
 		return s.joins(p, seed, other, candidates, opt) && p.mergeable(seed, other)
 	})
@@ -146,28 +149,38 @@ func (s *stitcher) group(k *fusion.Kernel, ops []model.OpID, opt SIMTOptions) {
 	}
 }
 
+// contents is what joins asks of a part with so many operators.
+type contents struct {
+	ops, reductions int
+	leads           bool // a candidate dominant is among them
+}
+
+// contents counts what a part has, anew only when it has grown.
+func (s *stitcher) contents(p *partition, k int, candidates map[model.OpID]bool) contents {
+	if c := s.parts[k]; c.ops == len(p.ops[k]) {
+		return c
+	}
+	c := contents{ops: len(p.ops[k])}
+	for _, id := range p.ops[k] {
+		if p.g.Op(id).Class() == model.ReductionClass {
+			c.reductions++
+		}
+		c.leads = c.leads || candidates[id]
+	}
+	s.parts[k] = c
+	return c
+}
+
 // joins reports whether all dependencies between two parts are local: one to one, or
 // from operators so cheap that each reader computes them for itself; and whether the two
 // have at most one reduction.
 func (s *stitcher) joins(p *partition, a, b int, candidates map[model.OpID]bool, opt SIMTOptions) bool {
-	reductions := 0
-	cheap := [2]bool{true, true}
-	leaders := [2]bool{}
-	for i, k := range []int{a, b} {
-		for _, id := range p.ops[k] {
-			if p.g.Op(id).Class() == model.ReductionClass {
-				reductions++
-				cheap[i] = false
-			}
-			if candidates[id] {
-				cheap[i], leaders[i] = false, true
-			}
-		}
-	}
-	if reductions > 1 || opt.NoMerging && leaders[0] && leaders[1] {
+	x, y := s.contents(p, a, candidates), s.contents(p, b, candidates)
+	if x.reductions+y.reductions > 1 || opt.NoMerging && x.leads && y.leads {
 		return false
 	}
-	return (cheap[0] || oneToOneBetween(p, a, b)) && (cheap[1] || oneToOneBetween(p, b, a))
+	cheap := func(c contents) bool { return c.reductions == 0 && !c.leads }
+	return (cheap(x) || oneToOneBetween(p, a, b)) && (cheap(y) || oneToOneBetween(p, b, a))
 }
 
 // oneToOneBetween reports whether all that part b reads of part a is one to one.
