@@ -183,9 +183,9 @@ func Parse(name string, data []byte) (*Machine, error) {
 	}
 	values, lines, err := scalars(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: not valid YAML: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	m := &Machine{SM: SM{MatrixMACs: map[string]float64{}}}
+	m := &Machine{SM: SM{MatrixMACs: Peaks{}}}
 	fields := m.fields()
 	for _, t := range matrixTypes {
 		path := "sm.matrix." + t
@@ -250,7 +250,7 @@ func Parse(name string, data []byte) (*Machine, error) {
 func scalars(data []byte) (values map[string]string, lines map[string]int, err error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {
-		return nil, nil, errors.New(strings.ReplaceAll(strings.TrimPrefix(err.Error(), "yaml: "), "\n", " "))
+		return nil, nil, errors.New("not valid YAML: " + strings.ReplaceAll(strings.TrimPrefix(err.Error(), "yaml: "), "\n", " "))
 	}
 	values, lines = map[string]string{}, map[string]int{}
 	var walk func(prefix string, n *yaml.Node) error
