@@ -16,6 +16,7 @@ import (
 	"github.com/dsasched/dsasched/experiments"
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/simt"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -34,6 +35,9 @@ func TestTexts(t *testing.T) {
 			`resnet50 +25\.56 M +4\.089 G +176 +4\.500 MiB`, `bert-128 +108\.\d M +11\.17 G +365 +44\.71 MiB`}},
 		{"hardware", []string{"hardware"}, []string{`stcp920 +4 +8 +65\.54 TMAC/s +1 MiB +8 MiB +16 GiB +108 GB/s`, `stcp920-paper .* 64 KiB`, `stcp920-paper +Stream`}},
 		{"a preset", []string{"hardware", "stcp920"}, []string{`clock +1GHz`, `DDR +16GiB, 108GB/s`, `launch +5us`}},
+		{"SIMT machines", []string{"hardware"}, []string{`v100-simt +80 +160 +96 KiB`, `v100-simt +NVIDIA`}},
+		{"a SIMT machine", []string{"hardware", "t4-simt"}, []string{`wave +40 blocks of 1024 threads`, `launch +10.* us`}},
+		{"its comments", []string{"hardware", "v100-simt", "--yaml"}, []string{`(?m)^sms: 80 `, `(?m)^#`}},
 		{"its file", []string{"hardware", "stcp920", "--yaml"}, []string{`(?m)^clusters: 4`, `(?m)^#`}},
 		{"a file", []string{"hardware", "my-npu.yaml"}, []string{`clusters +4`}},
 		{"inspect", []string{"inspect", "resnet50"}, []string{`parameters +25\.56 M \(48\.75 MiB\)`, `work +4\.089 GMAC, 28\.15 M vector operations`,
@@ -238,10 +242,17 @@ func TestListsAreComplete(t *testing.T) {
 		t.Errorf("models %v, want %v", got, want)
 	}
 	got = nil
-	for _, h := range decode[struct{ Hardware []hardware.Sheet }](t, answer(t, "hardware", "--json")).Hardware {
+	machines := decode[struct {
+		Hardware []hardware.Sheet
+		SIMT     []map[string]any
+	}](t, answer(t, "hardware", "--json"))
+	for _, h := range machines.Hardware {
 		got = append(got, h.Name)
 	}
-	if want := hardware.Presets(); !slices.Equal(got, want) {
+	for _, m := range machines.SIMT {
+		got = append(got, fmt.Sprint(m["name"]))
+	}
+	if want := append(hardware.Presets(), simt.Presets()...); !slices.Equal(got, want) {
 		t.Errorf("hardware %v, want %v", got, want)
 	}
 	got = nil

@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/simt"
 	"github.com/dsasched/dsasched/model"
 )
 
@@ -19,7 +21,9 @@ func newHardware() *cobra.Command {
 one of your own by the path of its YAML file, which is checked.
 
 L1 is a core's local buffer, LLB the buffer that the cores of a cluster share, DDR
-the off-chip memory. The peak is in multiply-accumulates of f16.
+the off-chip memory. The peak is in multiply-accumulates of f16. SIMT machines (GPUs)
+are for 'dsasched stitch', which also checks files of them; wave is how many blocks
+of their most threads are on one at a time.
 
 To write a file of your own, start from a built-in one with --yaml; its comments
 say where each figure is from. There the L1 is called lb, the LLB gb.`,
@@ -32,7 +36,8 @@ say where each figure is from. There the L1 is called lb, the LLB gb.`,
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return completeHardware(cmd, args, part)
+			names, directive := completeHardware(cmd, args, part)
+			return append(names, simt.Presets()...), directive
 		},
 	}
 	asJSON := addJSON(cmd)
@@ -44,11 +49,21 @@ say where each figure is from. There the L1 is called lb, the LLB gb.`,
 		case asYAML && len(args) == 0:
 			return usagef("--yaml needs the name of a built-in accelerator: %s", oneOf(hardware.Presets()))
 		case asYAML:
-			text, err := hardware.PresetYAML(args[0])
+			read := hardware.PresetYAML
+			if slices.Contains(simt.Presets(), args[0]) {
+				read = simt.PresetYAML
+			}
+			text, err := read(args[0])
 			if err != nil {
 				return err
 			}
 			return emit(cmd, false, nil, func(b *bytes.Buffer) { b.Write(text) })
+		case len(args) == 1 && slices.Contains(simt.Presets(), args[0]):
+			m, err := simt.Load(args[0])
+			if err != nil {
+				return err
+			}
+			return emit(cmd, *asJSON, m, func(b *bytes.Buffer) { writeSIMT(b, m) })
 		case len(args) == 1:
 			spec, err := hardware.Load(args[0])
 			if err != nil {
@@ -58,8 +73,9 @@ say where each figure is from. There the L1 is called lb, the LLB gb.`,
 		}
 		var answer struct {
 			Hardware []*hardware.Sheet `json:"hardware"`
+			SIMT     []*simt.Machine   `json:"simt"`
 		}
-		var rows, descriptions [][]string
+		var rows, simtRows, descriptions [][]string
 		for _, name := range hardware.Presets() {
 			spec, err := hardware.Load(name)
 			if err != nil {
@@ -70,12 +86,37 @@ say where each figure is from. There the L1 is called lb, the LLB gb.`,
 				memorySize(spec.LB), memorySize(spec.GB), memorySize(spec.DDR), unit(spec.DDR.BandwidthBytesPerSecond, "B/s")})
 			descriptions = append(descriptions, []string{spec.Name, spec.Description})
 		}
+		for _, name := range simt.Presets() {
+			m, err := simt.Load(name)
+			if err != nil {
+				return err
+			}
+			answer.SIMT = append(answer.SIMT, m)
+			simtRows = append(simtRows, []string{m.Name, fmt.Sprint(m.SMs), fmt.Sprint(m.Wave(m.Start())), size(m.SM.SharedBytes), size(m.L2.SizeBytes),
+				unit(m.DRAM.BytesPerSecond, "B/s"), duration(m.LaunchSeconds)})
+			descriptions = append(descriptions, []string{m.Name, m.Description})
+		}
 		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) {
 			writeTable(b, "lrrrrrrr", []string{"name", "clusters", "cores each", "peak f16", "L1", "LLB", "DDR", "DDR rate"}, rows)
+			b.WriteByte('\n')
+			writeTable(b, "lrrrrrr", []string{"SIMT machine", "SMs", "wave", "shared of an SM", "L2", "DRAM rate", "launch"}, simtRows)
 			writeDescriptions(b, descriptions)
 		})
 	}
 	return cmd
+}
+
+func writeSIMT(b *bytes.Buffer, m *simt.Machine) {
+	row(b, "name", "%s", m.Name)
+	row(b, "description", "%s", m.Description)
+	row(b, "clock", "%s", unit(m.ClockHz, "Hz"))
+	row(b, "SMs", "%d, each with %d threads, %d blocks, %d registers and %s of shared memory", m.SMs, m.SM.Threads, m.SM.Blocks, m.SM.Registers, size(m.SM.SharedBytes))
+	row(b, "block", "at most %d threads, %d registers each, %s of shared memory", m.Block.Threads, m.Block.Registers, size(m.Block.SharedBytes))
+	row(b, "wave", "%d blocks of %d threads", m.Wave(m.Start()), m.Start().Threads)
+	row(b, "L2", "%s, %s", size(m.L2.SizeBytes), unit(m.L2.BytesPerSecond, "B/s"))
+	row(b, "DRAM", "%s, latency %s", unit(m.DRAM.BytesPerSecond, "B/s"), duration(m.DRAM.LatencySeconds))
+	row(b, "launch", "%s", duration(m.LaunchSeconds))
+	row(b, "barrier", "%s of all blocks of a wave", duration(m.Barrier(m.Wave(m.Start()))))
 }
 
 func memorySize(m *hardware.Memory) string {

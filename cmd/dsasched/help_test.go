@@ -122,7 +122,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"export", "--dtype", ""}, []string{"f16", "f32", "f64", "bf16", "f8", "i8"}, ":4"},
 		{[]string{"allocate", "--method", ""}, []string{"first-fit", "best-fit", "longest-lifetime", "largest-first", "ilp", "search"}, ":4"},
 		{[]string{"allocate", ""}, []string{"csv"}, ":8"},
-		{[]string{"hardware", ""}, hardware.Presets(), ":0"},
+		{[]string{"hardware", ""}, append(hardware.Presets(), simt.Presets()...), ":0"},
 		{[]string{"schedule", "--hardware", ""}, hardware.Presets(), ":0"},
 		{[]string{"schedule", "--variant", ""}, variants, ":4"},
 		{[]string{"schedule", "--dtype", ""}, []string{"f16", "f32", "f64", "bf16", "f8", "i8"}, ":4"},

@@ -19,11 +19,11 @@ var (
 		"batch", "shares", "chunk", "kernels", "split_dim_index", "split_factor", "instances", "layers",
 		"index", "instance", "binding", "cluster", "static", "dynamic", "cells", "blocks", "since_opset", "until_opset",
 		"schedule_count", "group_count", "round", "depth", "position", "tiles",
-		"kernel", "from_kernel", "to_kernel", "group", "phase", "phases", "wave", "waves", "threads", "registers", "tasks", "parts", "rows_per_task",
+		"kernel", "from_kernel", "to_kernel", "group", "phase", "phases", "wave", "waves", "threads", "registers", "sms", "warp", "tasks", "parts", "rows_per_task",
 		"memory_kernels", "library_kernels", "local_links", "regional_links", "global_links", "dram_read_transactions", "dram_write_transactions",
 		"scopes", "proven_scopes",
 	}
-	sharesOfOne = []string{"utilization", "mme_utilization", "vme_utilization", "l1_utilization", "peak_share", "share", "astitch_gap"}
+	sharesOfOne = []string{"utilization", "mme_utilization", "vme_utilization", "l1_utilization", "peak_share", "share", "astitch_gap", "library_efficiency"}
 )
 
 func checkNumbers(t *testing.T, v any, name, path string) {
@@ -64,7 +64,7 @@ func checkNumbers(t *testing.T, v any, name, path string) {
 func TestJSON(t *testing.T) {
 	workspace(t)
 	for _, args := range []string{
-		"models", "hardware", "hardware stcp920", "hardware my-npu.yaml", "inspect resnet50", "inspect net.onnx", "inspect bert-128 --batch 2",
+		"models", "hardware", "hardware stcp920", "hardware t4-simt", "hardware my-npu.yaml", "inspect resnet50", "inspect net.onnx", "inspect bert-128 --batch 2",
 		"onnx-ops", "onnx-ops conv", "inspect net.onnx --dtype i8", "export net.onnx -o out.onnx --simplify", "inspect net.onnx --plot net.svg --hardware stcp920 --dot net.dot",
 		"schedule resnet50 --batch 8", "schedule squeezenet --batch 4 --hardware stcp920-paper", "schedule resnet50 --variant tvm",
 		"schedule net.onnx --batch 3 --dtype f32", "schedule bert-128 --batch 2",

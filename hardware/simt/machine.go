@@ -1,54 +1,82 @@
 package simt
 
-import "math"
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+)
 
 // Machine describes a machine. Read one with [Load] or [Parse].
 type Machine struct {
-	Name, Description string
-	ClockHz           float64
-	SMs               int64
-	SM                SM
-	Block             Limits
-	DRAM              DRAM
-	L2                L2
-	AtomicsPerSecond  float64
+	Name             string  `json:"name"`
+	Description      string  `json:"description"`
+	ClockHz          float64 `json:"clock_hz"`
+	SMs              int64   `json:"sms"`
+	SM               SM      `json:"sm"`
+	Block            Limits  `json:"block"`
+	DRAM             DRAM    `json:"dram"`
+	L2               L2      `json:"l2"`
+	AtomicsPerSecond float64 `json:"atomics_per_s"`
 	// LaunchSeconds is from the end of a kernel to the start of the next one's work.
-	LaunchSeconds float64
+	LaunchSeconds float64 `json:"launch_s"`
 	// A barrier over n blocks takes BarrierSeconds + n x BarrierSecondsPerBlock.
-	BarrierSeconds, BarrierSecondsPerBlock float64
+	BarrierSeconds         float64 `json:"barrier_s"`
+	BarrierSecondsPerBlock float64 `json:"barrier_per_block_s"`
 	// LibraryEfficiency is the share of the roofline that library calls reach.
-	LibraryEfficiency float64
+	LibraryEfficiency float64 `json:"library_efficiency"`
 }
 
 // SM is what one streaming multiprocessor has.
 type SM struct {
-	Threads, Blocks, Registers int64 // at a time
-	SharedBytes                int64
-	Lanes, Special             int64 // simple and special operations per cycle
-	SharedBytesPerSecond       float64
+	Threads              int64   `json:"threads"` // at a time, as the next two
+	Blocks               int64   `json:"blocks"`
+	Registers            int64   `json:"registers"`
+	SharedBytes          int64   `json:"shared_bytes"`
+	Lanes                int64   `json:"simple_ops_per_cycle"`
+	Special              int64   `json:"special_ops_per_cycle"`
+	SharedBytesPerSecond float64 `json:"shared_bytes_per_s"`
 	// MatrixMACs per cycle, by element type; f32 is always there.
-	MatrixMACs map[string]float64
+	MatrixMACs Peaks `json:"peaks"`
+}
+
+// Peaks is what matrix units do in a cycle, by element type.
+type Peaks map[string]float64
+
+// MarshalJSON lists them by element type.
+func (p Peaks) MarshalJSON() ([]byte, error) {
+	type peak struct {
+		DType string  `json:"dtype"`
+		MACs  float64 `json:"macs_per_cycle"`
+	}
+	list := []peak{}
+	for _, t := range slices.Sorted(maps.Keys(p)) {
+		list = append(list, peak{t, p[t]})
+	}
+	return json.Marshal(list)
 }
 
 // Limits is what one block may have at most, and what each pays.
 type Limits struct {
-	Warp, Threads int64
-	Registers     int64 // per thread
-	SharedBytes   int64
-	StartSeconds  float64 // until its first load
-	SyncSeconds   float64 // a barrier of the block
+	Warp         int64   `json:"warp"`
+	Threads      int64   `json:"threads"`
+	Registers    int64   `json:"registers"` // per thread
+	SharedBytes  int64   `json:"shared_bytes"`
+	StartSeconds float64 `json:"start_s"` // until its first load
+	SyncSeconds  float64 `json:"sync_s"`  // a barrier of the block
 }
 
 // DRAM is the memory behind all.
 type DRAM struct {
-	BytesPerSecond, LatencySeconds float64
-	TransactionBytes               int64
+	BytesPerSecond   float64 `json:"bandwidth_bytes_per_s"`
+	LatencySeconds   float64 `json:"latency_s"`
+	TransactionBytes int64   `json:"transaction_bytes"`
 }
 
 // L2 is the cache that all SMs share.
 type L2 struct {
-	SizeBytes      int64
-	BytesPerSecond float64
+	SizeBytes      int64   `json:"size_bytes"`
+	BytesPerSecond float64 `json:"bandwidth_bytes_per_s"`
 }
 
 // Block is the shape of a kernel's blocks.
