@@ -58,7 +58,9 @@ func (d *Draft) leastBinding(ctx context.Context, method string) error {
 	if method == "ilp" {
 		r, err = binding.ILP(ctx, n.Problem, binding.ILPOptions{Options: d.Options.bindingOptions(n)})
 	} else {
-		r, err = binding.Search(ctx, n.Problem, binding.SearchOptions{Options: d.Options.bindingOptions(n), NoBranch: !d.Options.TimeLimitOnly})
+		opts := binding.SearchOptions{Options: d.Options.bindingOptions(n), NoBranch: !d.Options.TimeLimitOnly}
+		opts.TimeLimit = d.Options.searchLimit()
+		r, err = binding.Search(ctx, n.Problem, opts)
 	}
 	if err != nil {
 		return err

@@ -29,7 +29,7 @@ type Compared struct {
 	// Bound is what no answer is below; nil: nothing is proven.
 	Bound  *float64 `json:"bound"`
 	Gap    *float64 `json:"gap"`    // how far the objective may be above the least, as a share of it
-	Status string   `json:"status"` // greedy, optimal, feasible, infeasible or limit
+	Status string   `json:"status"` // greedy, optimal, feasible, infeasible, limit or failed
 	// Seconds is wall time, and so not part of results that must repeat.
 	Seconds float64 `json:"seconds"`
 	// ThroughputPerSecond is simulated with this decision alone replaced; nil: not
@@ -305,7 +305,7 @@ func (c *comparer) stage(ctx context.Context, d comparison) error {
 				if ctx.Err() != nil {
 					return ctx.Err()
 				}
-				row.Note = "not simulated: " + err.Error()
+				row.Status, row.Note = "failed", "not simulated: "+err.Error()
 			}
 		}
 		if draft != nil {

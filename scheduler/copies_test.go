@@ -51,10 +51,11 @@ func TestCopiesAreAsIfLowered(t *testing.T) {
 				}
 				apart = append(apart, own)
 			}
-			may, err := v.Lowering(context.Background())
+			made, err := scheduler.Prepare(context.Background(), src, spec, 1, v, scheduler.Options{Chunk: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
+			may := made.Lower
 			p, err := lower.Program("x", spec, shared, may)
 			if err != nil {
 				t.Fatal(err)

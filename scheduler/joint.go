@@ -91,7 +91,7 @@ var jointOrder = Strategy{Name: "joint", Description: "order, bindings and scope
 		}
 		// Limits under which the search ends anywhere at the same place; under a limit of
 		// time, one part that is hard by itself must not take all of it.
-		opts := joint.SearchOptions{Options: joint.Options{WorkLimit: 64, TimeLimit: d.Options.TimeLimit}, MaxStates: searchStates, NoBranchLabels: true}
+		opts := joint.SearchOptions{Options: joint.Options{WorkLimit: 64, TimeLimit: d.Options.searchLimit()}, MaxStates: searchStates, NoBranchLabels: true}
 		if d.Options.TimeLimitOnly {
 			opts.WorkLimit = 0
 		}

@@ -94,6 +94,7 @@ func (d *Draft) leastTraffic(ctx context.Context, method string) error {
 	if method == "ilp" {
 		r, err = ordering.CountingILP(ctx, p, ordering.Traffic, ordering.ILPOptions{Options: opts})
 	} else {
+		opts.TimeLimit = d.Options.searchLimit()
 		if !d.Options.TimeLimitOnly {
 			opts.WorkLimit = searchStates
 		}

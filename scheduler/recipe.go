@@ -1,13 +1,11 @@
 package scheduler
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/spell"
 )
 
@@ -77,7 +75,7 @@ func Exact() []Recipe {
 		}
 		return r
 	}
-	all := row("exact-all", "cross-layer with every decision exact, or the fastest of the recipes above where that is slower",
+	all := row("exact-all", "cross-layer with every decision exact, or the fastest of cross-layer and the other exact ones where that is slower",
 		"split=search order=joint bind=joint spill=search")
 	all.Fallback = []string{"cross-layer", "exact-split", "exact-order", "exact-bind", "exact-memory", "exact-joint"}
 	return []Recipe{
@@ -113,18 +111,22 @@ func Lookup(name string) (Recipe, error) {
 	return Recipe{}, fmt.Errorf("unknown variant %q%s, expected one of %s", name, spell.Hint(name, names), strings.Join(names, ", "))
 }
 
-// Pick returns the name of the strategy for a stage.
-func (r Recipe) Pick(stage string) string { return r.at(stage).Name }
-
-// Lowering returns what the recipe lets the kernel generator do.
-func (r Recipe) Lowering(ctx context.Context) (lower.Options, error) {
-	d := &Draft{Recipe: r}
-	for _, stage := range []string{"issue", "weights"} {
-		if err := r.at(stage).Decide(ctx, d); err != nil {
-			return lower.Options{}, fmt.Errorf("%s: %w", stage, err)
-		}
+// Pick returns the name of the strategy for a stage, "" if there is no such stage.
+func (r Recipe) Pick(stage string) string {
+	st, err := LookupStage(stage)
+	if err != nil {
+		return ""
 	}
-	return d.Lower, nil
+	return r.choice(st).Name
+}
+
+// Strategies lists the strategy of every stage where there is a choice.
+func (r Recipe) Strategies() []Pick {
+	var list []Pick
+	for _, st := range Choices() {
+		list = append(list, Pick{st.Name, r.choice(st).Name})
+	}
+	return list
 }
 
 // Exact reports whether any of its strategies looks for an optimum.

@@ -99,7 +99,7 @@ func named(name string) Recipe {
 
 // Restore simulates the schedule of a file on a machine, after it was checked. A
 // schedule that breaks rules is a [*ViolationsError]. What [File] has written gives
-// the same result as the run that it was written of.
+// the same result as the run that it was written of, if that had no operator cost of its own.
 func Restore(ctx context.Context, f *schedulefile.File, described *hardware.Spec) (*Result, error) {
 	spec, err := MachineOf(f, described)
 	if err != nil {

@@ -62,9 +62,9 @@ type Options struct {
 
 	// Solver is for the strategies that need one.
 	Solver milp.Solver `json:"-"`
-	// TimeLimit ends each exact strategy with what it has found; 0: none. Searches also
-	// end at a number of states, so that they end at the same place on any machine,
-	// unless TimeLimitOnly is set.
+	// TimeLimit ends each integer program with what it has found; 0: none. A search ends
+	// at a number of states, at the same place on any machine, unless TimeLimitOnly is
+	// set: then the time ends it, too, and nothing else.
 	TimeLimit     time.Duration `json:",omitempty"`
 	TimeLimitOnly bool          `json:",omitempty"`
 	// Progress, if not nil, gets better solutions and bounds while a stage is decided;
@@ -79,6 +79,14 @@ func (o Options) tell(note string) {
 	if o.note != nil {
 		o.note(note)
 	}
+}
+
+// searchLimit is the time that a search has, 0 if states are counted instead.
+func (o Options) searchLimit() time.Duration {
+	if o.TimeLimitOnly {
+		return o.TimeLimit
+	}
+	return 0
 }
 
 // report is the sink of a stage's progress, nil if none is set.
@@ -305,8 +313,9 @@ func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	return best, nil
 }
 
-// Prepare makes all decisions of [Run] for a given chunk and simulates nothing: Program and
-// Sim are nil, until [Result.On] gives them.
+// Prepare makes all decisions of [Run] for a given chunk, by the recipe itself and not by
+// what it falls back to, and simulates nothing: Program and Sim are nil, until
+// [Result.On] gives them.
 func Prepare(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe, opt Options) (*Result, error) {
 	if err := checkBatch(batch); err != nil {
 		return nil, err

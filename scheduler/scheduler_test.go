@@ -543,10 +543,11 @@ func BenchmarkSchedule(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		may, err := v.Lowering(context.Background())
+		made, err := scheduler.Prepare(context.Background(), src, spec, 1, v, scheduler.Options{Chunk: 1})
 		if err != nil {
 			b.Fatal(err)
 		}
+		may := made.Lower
 		plans := make([][]lower.Segment, spec.Clusters)
 		for k := range plans {
 			plans[k] = []lower.Segment{{Schedule: s, Iterations: 1}}

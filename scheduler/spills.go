@@ -209,7 +209,7 @@ var exactSpills = Strategy{Name: "search", Description: "what moves least, by dy
 		}
 		given := moved(d.Schedule)
 		var opts allocate.SweepOptions
-		opts.TimeLimit, opts.Progress = d.Options.TimeLimit, d.Options.report("spill")
+		opts.TimeLimit, opts.Progress = d.Options.searchLimit(), d.Options.report("spill")
 		spills, sol, err := ChooseSpills(ctx, &chosen, opts)
 		if err != nil {
 			return err

@@ -49,7 +49,7 @@ var exactSplit = Strategy{Name: "search", Description: "groups and factors of le
 		if err != nil {
 			return err
 		}
-		opts := split.SearchOptions{Options: split.Options{Start: n.Given, TimeLimit: d.Options.TimeLimit, Progress: d.Options.report("split")}}
+		opts := split.SearchOptions{Options: split.Options{Start: n.Given, TimeLimit: d.Options.searchLimit(), Progress: d.Options.report("split")}}
 		if d.Options.TimeLimitOnly {
 			opts.WorkLimit = timedSplitStates
 		}

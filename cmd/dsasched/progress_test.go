@@ -92,7 +92,7 @@ func TestStatusTexts(t *testing.T) {
 	}
 }
 
-// Long work tells of its progress, line by line where stderr is no terminal, and
+// Long work reports its progress, line by line where stderr is no terminal, and
 // says nothing with --quiet. The answer is the same.
 func TestProgressOfCommands(t *testing.T) {
 	workspace(t)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,6 +26,8 @@ type variantJSON struct {
 	KeepWeights bool   `json:"keep_weights"`
 	CrossLayer  bool   `json:"cross_layer"`
 	Prefetch    bool   `json:"prefetch"`
+
+	Strategies []scheduler.Pick `json:"strategies"` // for every stage with a choice
 }
 
 func newVariants() *cobra.Command {
@@ -50,37 +53,37 @@ weights ahead of the kernel.`,
 				Name: v.Name, Description: v.Description, Groups: v.Pick("group"), Split: v.Pick("split"),
 				Outputs: v.Pick("outputs"), Order: v.Pick("order"), Bind: v.Pick("bind"), Spill: v.Pick("spill"),
 				KeepWeights: v.Pick("weights") == "keep", CrossLayer: v.Pick("issue") == "cross-layer", Prefetch: v.Pick("issue") == "cross-layer",
+				Strategies: v.Strategies(),
 			})
 		}
 		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) {
-			var upper, lower, descriptions [][]string // one table of all would be wider than a screen
+			// One table of all stages would be wider than a screen.
+			for i, part := range slices.Collect(slices.Chunk(scheduler.Choices(), 5)) {
+				if i > 0 {
+					b.WriteByte('\n')
+				}
+				header := []string{"name"}
+				for _, st := range part {
+					header = append(header, st.Name)
+				}
+				var rows [][]string
+				for _, v := range answer.Variants {
+					row := []string{v.Name}
+					for _, p := range v.Strategies {
+						if slices.Contains(header[1:], p.Stage) {
+							row = append(row, p.Strategy)
+						}
+					}
+					rows = append(rows, row)
+				}
+				writeTable(b, strings.Repeat("l", len(header)), header, rows)
+			}
+			var descriptions [][]string
 			for _, v := range answer.Variants {
-				upper = append(upper, []string{v.Name, v.Groups, v.Split, v.Outputs, v.Order, v.Bind})
-				lower = append(lower, []string{v.Name, v.Spill, v.generator()})
 				descriptions = append(descriptions, []string{v.Name, v.Description})
 			}
-			writeTable(b, "llllll", []string{"name", "groups", "split", "outputs", "order", "binding"}, upper)
-			b.WriteByte('\n')
-			writeTable(b, "lll", []string{"name", "spill", "generator"}, lower)
 			writeDescriptions(b, descriptions)
 		})
 	}
 	return cmd
-}
-
-func (v variantJSON) generator() string {
-	var may []string
-	if v.KeepWeights {
-		may = append(may, "keep-weights")
-	}
-	if v.CrossLayer {
-		may = append(may, "cross-layer")
-	}
-	if v.Prefetch {
-		may = append(may, "prefetch")
-	}
-	if len(may) == 0 {
-		return "-"
-	}
-	return strings.Join(may, " ")
 }

@@ -52,7 +52,7 @@ func roundTrip(t testing.TB, g *model.Graph) {
 	}
 }
 
-// difference tells the first difference between two graphs, or nothing. Constants
+// difference returns the first difference between two graphs, or nothing. Constants
 // that nothing uses do not count, nor do the numbers of tensors.
 func difference(a, b *model.Graph) string {
 	if a.Name != b.Name {

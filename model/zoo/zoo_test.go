@@ -204,7 +204,7 @@ func TestBERTOrder(t *testing.T) {
 	}
 }
 
-// reached tells of each operator whether it depends on an input of the network.
+// reached reports of each operator whether it depends on an input of the network.
 func reached(g *model.Graph) []bool {
 	r := make([]bool, len(g.Ops))
 	for i, op := range g.Ops {
