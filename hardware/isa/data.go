@@ -25,6 +25,15 @@ type Operand struct {
 	// over, into equal parts: cores count through the dimensions in the order of memory,
 	// the outermost slowest. What a core reads follows from what it writes. Nil: not cut.
 	Spread []int64
+	// Level is where the value is kept, whole: in the DDR, in the GB from Address on, or
+	// spread over the LBs, each core's part from Address on. Elements lie without gaps in
+	// the order of memory. NoLevel: not said.
+	Level   Level
+	Address int64
+	// Stage is the LB address of the StageBytes through which cores that need a read
+	// value from elsewhere take it, or through which a written one leaves. Where the
+	// bytes are too few for all, tiles take turns in them, two at a time.
+	Stage, StageBytes int64
 }
 
 // Task is one layer of one instance.
@@ -37,6 +46,9 @@ type Task struct {
 	// the task is several products, Columns cuts the list of products. Tile 1 is the first
 	// of both, tile 2 the next along the reduction.
 	Columns, Reduction []int64
+	// Tiles is how many tiles of the results the commands are cut into that the stages hold
+	// two of; each stands for Repeat of those that the stages were made for. 0 is 1.
+	Tiles, Repeat int32
 }
 
 // Portion is the share that a command has of its task.
@@ -157,6 +169,9 @@ func (p *Program) checkData() (item string, index int, what string) {
 	}
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
+		if t.Tiles < 0 || t.Repeat < 0 {
+			return "task", i, fmt.Sprintf("is cut into %d tiles, of %d each", t.Tiles, t.Repeat)
+		}
 		for _, op := range t.Operators {
 			if op < 0 || int(op) >= len(p.Operators) {
 				return "task", i, fmt.Sprintf("runs operator %d of %d", op, len(p.Operators))
@@ -173,6 +188,9 @@ func (p *Program) checkData() (item string, index int, what string) {
 					r := o.Box[d]
 					ok = 0 <= r.Lo && r.Lo <= r.Hi && r.Hi <= shape[d] && (o.Spread == nil || 0 < o.Spread[d] && o.Spread[d] <= max(1, r.Hi-r.Lo))
 				}
+				if o.Level >= NumLevels || o.Address < 0 || o.Stage < 0 || o.StageBytes < 0 {
+					return "task", i, fmt.Sprintf("has data at address %d of level %v, with a stage of %d bytes at %d", o.Address, o.Level, o.StageBytes, o.Stage)
+				}
 				if !ok {
 					return "task", i, fmt.Sprintf("has the box %v of a tensor of shape %v, spread over %v cores", o.Box, shape, o.Spread)
 				}
@@ -187,12 +205,17 @@ func (p *Program) checkPortion(c *Command) string {
 	switch {
 	case c.Task < 0 || int(c.Task) > len(p.Tasks):
 		return fmt.Sprintf("task %d of %d", c.Task-1, len(p.Tasks))
-	case c.Task == 0 && c.Portion != (Portion{}):
+	case c.Task == 0 && (c.Portion != (Portion{}) || c.From != 0 || c.To != 0):
 		return "a portion of no task"
 	case c.Task == 0:
 		return ""
 	case c.Part < 0 || c.Parts < 0 || c.Part >= max(1, c.Parts):
 		return fmt.Sprintf("part %d of %d", c.Part, c.Parts)
+	}
+	for _, b := range [...]int32{c.From, c.To} {
+		if b < 0 || int(b) > len(p.Buffers) {
+			return fmt.Sprintf("buffer %d of %d", b-1, len(p.Buffers))
+		}
 	}
 	t := &p.Tasks[c.Task-1]
 	operands := 1

@@ -158,6 +158,10 @@ type Command struct {
 	Cores      int32 // active cores
 	Task       int32 // index into Program.Tasks plus one; 0: unknown, or none
 	Portion          // of the task
+	// From and To are indices into Program.Buffers plus one: the buffer that a move of
+	// constants, or one through pages of the GB, takes its data out of, and the one that it
+	// fills. A load from the DDR with both keeps a copy in From. 0: as the operand says.
+	From, To   int32
 	DurationPs int64 // compute, launch, barrier: how long; moves: latency
 	Deps       []int32
 	Uses       []Use
@@ -178,6 +182,8 @@ type Buffer struct {
 	Bytes   int64
 	First   int32
 	Lasts   []int32
+	// Continued: what is in it goes on in the next buffer of the program.
+	Continued bool
 }
 
 // Program is what the simulator runs.

@@ -93,7 +93,7 @@ func textList[T int32 | int64](l *textLine, key string, ns []T) {
 }
 
 // operands writes boxes of tensors, tensor@instance[low:high,...]; a dimension that is cut
-// over cores is low:high/cores.
+// over cores is low:high/cores. Behind it may stand level:address and ~stage+bytes.
 func (l *textLine) operands(key string, list []Operand) {
 	if len(list) == 0 {
 		return
@@ -117,6 +117,14 @@ func (l *textLine) operands(key string, list []Operand) {
 			}
 		}
 		*l = append(*l, ']')
+		if o.Level != NoLevel {
+			*l = append(append(*l, o.Level.String()...), ':')
+			*l = strconv.AppendInt(*l, o.Address, 10)
+		}
+		if o.Stage != 0 || o.StageBytes != 0 {
+			*l = strconv.AppendInt(append(*l, '~'), o.Stage, 10)
+			*l = strconv.AppendInt(append(*l, '+'), o.StageBytes, 10)
+		}
 	}
 	*l = append(*l, ' ')
 }
@@ -227,6 +235,8 @@ func (l *textLine) task(t *Task) {
 	l.operands("writes", t.Writes)
 	textList(l, "columns", t.Columns)
 	textList(l, "reduction", t.Reduction)
+	l.may("tiles", int64(t.Tiles))
+	l.may("repeat", int64(t.Repeat))
 }
 
 func (l *textLine) command(p *Program, c *Command) {
@@ -245,6 +255,12 @@ func (l *textLine) command(p *Program, c *Command) {
 		*l = append(strconv.AppendInt(*l, int64(c.Parts), 10), ' ')
 	}
 	l.may("tile", int64(c.Tile))
+	if c.From != 0 {
+		l.must("from", int64(c.From)-1)
+	}
+	if c.To != 0 {
+		l.must("to", int64(c.To)-1)
+	}
 	l.may("ps", c.DurationPs)
 	textList(l, "deps", c.Deps)
 	l.uses(c.Uses)
@@ -285,6 +301,9 @@ func (l *textLine) buffer(p *Program, b *Buffer) {
 	l.must("bytes", b.Bytes)
 	l.must("first", int64(b.First))
 	textList(l, "lasts", b.Lasts)
+	if b.Continued {
+		l.must("continued", 1)
+	}
 	l.comment(p.labelName(b.Label))
 }
 
@@ -509,6 +528,14 @@ func (t *textParser) command() error {
 			err := set32(&c.Task, value)
 			c.Task++ // beyond the largest: negative, which Check refuses
 			return err
+		case "from":
+			err := set32(&c.From, value)
+			c.From++
+			return err
+		case "to":
+			err := set32(&c.To, value)
+			c.To++
+			return err
 		case "operand":
 			return set32(&c.Operand, value)
 		case "part":
@@ -595,6 +622,10 @@ func (t *textParser) task() error {
 			return setList(&task.Columns, value, 64)
 		case "reduction":
 			return setList(&task.Reduction, value, 64)
+		case "tiles":
+			return set32(&task.Tiles, value)
+		case "repeat":
+			return set32(&task.Repeat, value)
 		}
 		return errUnknownField
 	})
@@ -621,6 +652,11 @@ func (t *textParser) buffer() error {
 			return set32(&b.First, value)
 		case "lasts":
 			return setList(&b.Lasts, value, 32)
+		case "continued":
+			var n int64
+			err := set64(&n, value)
+			b.Continued = n != 0
+			return err
 		}
 		return errUnknownField
 	})
@@ -661,7 +697,7 @@ var errUnknownField = errors.New("unknown field")
 // fields gives the rest of the line to set, which returns errUnknownField for a
 // key that it does not know. No key may come twice.
 func (t *textParser) fields(set func(key, value string) error) error {
-	var seen [16]string
+	var seen [24]string
 	n := 0
 	for word := t.next(); word != ""; word = t.next() {
 		key, value, ok := strings.Cut(word, "=")
@@ -730,7 +766,7 @@ func setOperands(to *[]Operand, s string) error {
 	for s := range strings.SplitSeq(s, ";") {
 		o, ok := parseOperand(s)
 		if !ok {
-			return fmt.Errorf("%q is not of the form tensor@instance[low:high,low:high/cores,...]", s)
+			return fmt.Errorf("%q is not of the form tensor@instance[low:high,low:high/cores,...]level:address~stage+bytes", s)
 		}
 		*to = append(*to, o)
 	}
@@ -740,8 +776,15 @@ func setOperands(to *[]Operand, s string) error {
 func parseOperand(s string) (o Operand, ok bool) {
 	tensor, s, _ := strings.Cut(s, "@")
 	instance, s, _ := strings.Cut(s, "[")
-	box, isBox := strings.CutSuffix(s, "]")
+	box, place, isBox := strings.Cut(s, "]")
 	if err := errors.Join(set32(&o.Tensor, tensor), set32(&o.Instance, instance)); err != nil || !isBox {
+		return o, false
+	}
+	place, stage, staged := strings.Cut(place, "~")
+	if level, address, _ := strings.Cut(place, ":"); place != "" && errors.Join(setLevel(&o.Level, level), set64(&o.Address, address)) != nil {
+		return o, false
+	}
+	if at, bytes, _ := strings.Cut(stage, "+"); staged && errors.Join(set64(&o.Stage, at), set64(&o.StageBytes, bytes)) != nil {
 		return o, false
 	}
 	if box == "" {

@@ -23,7 +23,7 @@ func example() *Program {
 		},
 		Tasks: []Task{
 			{Instance: 5, Operators: []int32{0, 1}, Reads: []Operand{{Instance: -1, Box: []Range{{0, 1}, {0, 3}, {0, 5}, {0, 6}}}, {Tensor: 2, Instance: 4}},
-				Writes: []Operand{{1, 5, []Range{{0, 1}, {0, 4}, {0, 4}, {0, 6}}, []int64{1, 1, 1, 2}}}, Columns: []int64{2, 4}, Reduction: []int64{27}},
+				Writes: []Operand{{Tensor: 1, Instance: 5, Box: []Range{{0, 1}, {0, 4}, {0, 4}, {0, 6}}, Spread: []int64{1, 1, 1, 2}, Level: GB, Address: 64, Stage: 128, StageBytes: 96}}, Columns: []int64{2, 4}, Reduction: []int64{27}},
 			{},
 		},
 		Commands: []Command{
@@ -63,7 +63,7 @@ func ExampleProgram_WriteText() {
 	// tensor 0 "image" bytes=2 shape=1,3,8,6 order=0,2,3,1
 	// tensor 1 "out" bytes=2 shape=1,4,8,6 order=0,2,3,1
 	// tensor 2 "number" bytes=4
-	// task 0 instance=5 operators=0,1 reads=0@-1[0:1,0:3,0:5,0:6];2@4[] writes=1@5[0:1,0:4,0:4,0:6/2] columns=2,4 reduction=27
+	// task 0 instance=5 operators=0,1 reads=0@-1[0:1,0:3,0:5,0:6];2@4[] writes=1@5[0:1,0:4,0:4,0:6/2]GB:64~128+96 columns=2,4 reduction=27
 	// task 1 instance=0
 	// command 0 ddr.load queue=0 label=0 cores=8 task=0 operand=1 ps=300000 uses=0:4096,1:4096 bytes=4096  # cluster0.dma: conv
 	// command 1 matrix queue=1 label=0 cores=8 task=0 part=1/3 tile=2 ps=1000000 deps=0 macs=1000 write=LB  # cluster0.mme: conv
@@ -204,8 +204,8 @@ func TestParseTextErrors(t *testing.T) {
 		{"kind of resource", head + "resource 1 \"x\" kind=oven", `f:7: field kind: unknown kind of resource "oven"`},
 		{"key of tensor", head + "tensor 0 \"x\" size=1", `f:7: unknown field "size"`},
 		{"key of task", head + "task 0 parts=1", `f:7: unknown field "parts"`},
-		{"operand", head + "task 0 reads=0@0[0:1", `f:7: field reads: "0@0[0:1" is not of the form tensor@instance[low:high,low:high/cores,...]`},
-		{"range of an operand", head + "task 0 writes=0@0[1]", `f:7: field writes: "0@0[1]" is not of the form tensor@instance[low:high,low:high/cores,...]`},
+		{"operand", head + "task 0 reads=0@0[0:1", `f:7: field reads: "0@0[0:1" is not of the form tensor@instance[low:high,low:high/cores,...]level:address~stage+bytes`},
+		{"range of an operand", head + "task 0 writes=0@0[1]", `f:7: field writes: "0@0[1]" is not of the form tensor@instance[low:high,low:high/cores,...]level:address~stage+bytes`},
 		{"part", head + "command 0 matrix part=1", `f:7: field part: "1" is not of the form part/parts`},
 		{"checked: tensor", head + "tensor 0 \"x\" shape=2", `f:7: program "p": tensor 0 (x) has order [] for shape [2] and elements of 0 bytes`},
 		{"checked: box", head + "tensor 0 \"x\" shape=2 order=0\ntask 0 reads=0@0[1:3]", `f:8: program "p": task 0 has the box [{1 3}] of a tensor of shape [2], spread over [] cores`},

@@ -17,6 +17,8 @@ type pending struct {
 	block int32
 	opens bool // first command of its block: waits for everything before
 	roam  bool // a load that may leave its block
+	// what From and To will be
+	from, to *stretch
 }
 
 // emitter lowers the work of one cluster.
@@ -36,6 +38,7 @@ type emitter struct {
 	iter   int32
 	// label and task of the step that is lowered
 	label, task int32
+	running     *schedule.Step
 
 	lb      space
 	gbActs  space
@@ -239,14 +242,20 @@ func (e *emitter) flush() {
 	if e.pages != nil {
 		e.pages.clear()
 	}
-	base := int32(len(e.p.Commands))
+	base, buffer := int32(len(e.p.Commands)), int32(len(e.p.Buffers))
+	for _, s := range e.stretches {
+		if s.first >= 0 && s.hi > s.lo {
+			buffer++
+			s.buffer = buffer
+		}
+	}
 	e.flushCommands(base)
 	e.p.Buffers = slices.Grow(e.p.Buffers, len(e.stretches)*e.alike)
 	for _, s := range e.stretches {
 		if s.first < 0 || s.hi == s.lo {
 			continue
 		}
-		b := isa.Buffer{Label: s.label, Level: s.level, Cluster: e.cluster, Address: s.lo, Bytes: s.hi - s.lo, First: base + s.first}
+		b := isa.Buffer{Label: s.label, Level: s.level, Cluster: e.cluster, Address: s.lo, Bytes: s.hi - s.lo, First: base + s.first, Continued: s.continued}
 		for _, l := range s.lasts {
 			b.First = min(b.First, base+l)
 			b.Lasts = append(b.Lasts, base+l)
@@ -301,6 +310,12 @@ func (e *emitter) flushCommands(base int32) {
 		}
 		c := pc.Command
 		c.Deps = nil
+		if pc.from != nil {
+			c.From = pc.from.buffer
+		}
+		if pc.to != nil {
+			c.To = pc.to.buffer
+		}
 		if m := len(deps); m > n {
 			c.Deps = deps[n:m:m]
 			slices.Sort(c.Deps)

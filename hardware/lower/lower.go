@@ -168,7 +168,7 @@ func markOf(p *isa.Program) mark { return mark{len(p.Commands), len(p.Buffers)} 
 // copyCluster appends what stands between two marks, which is all of cluster from, for
 // cluster to. The DDR is the only resource that they share.
 func copyCluster(p *isa.Program, from, to int, begin, end mark) {
-	shift := int32(len(p.Commands) - begin.commands)
+	shift, buffers := int32(len(p.Commands)-begin.commands), int32(len(p.Buffers)-begin.buffers)
 	queue, resource := int32(to-from)*numQueues, int32(to-from)*numResources
 	nDeps, nUses, nLasts := 0, 0, 0
 	for i := begin.commands; i < end.commands; i++ {
@@ -193,6 +193,12 @@ func copyCluster(p *isa.Program, from, to int, begin, end mark) {
 	for i := begin.commands; i < end.commands; i++ {
 		c := p.Commands[i]
 		c.Queue += queue
+		if c.From > 0 {
+			c.From += buffers
+		}
+		if c.To > 0 {
+			c.To += buffers
+		}
 		c.Deps = shifted(c.Deps)
 		if c.Uses != nil {
 			n := len(uses)

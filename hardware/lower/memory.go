@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"sort"
+
+	"github.com/dsasched/dsasched/model/schedule"
 )
 
 // queueLog knows the queue of every command so far. Queues run in order, so of the
@@ -60,6 +62,10 @@ type stretch struct {
 	label  int32
 	// recorded: it stands in the program's list of buffers.
 	recorded bool
+	// buffer is its index in the program's list plus one, once that is known; continued:
+	// it goes on in the next one.
+	buffer    int32
+	continued bool
 }
 
 // use records a command that touches the stretch.
@@ -130,7 +136,8 @@ type home struct {
 type resident struct {
 	load      int32
 	place     *stretch
-	coreBytes int64 // of the whole tile, for the busiest core
+	coreBytes int64          // of the whole tile, for the busiest core
+	step      *schedule.Step // that it was brought for
 }
 
 // keep gives out space for what is used again, or nil.
@@ -155,6 +162,7 @@ type entry struct {
 	nextUse  int64
 	retained bool
 	first    int32
+	at       *stretch // its first run of pages
 }
 
 // lastUse is the latest command that touches the entry.
@@ -351,7 +359,7 @@ func (p *pages) add(key tileKey, keyed bool, bytes, nextUse int64) (*entry, []in
 		deps = append(deps, p.pending[page]...)
 	}
 	deps = p.log.latest(deps)
-	e := &entry{key: key, keyed: keyed, pages: append([]int(nil), p.free[:n]...), nextUse: nextUse, load: -1, first: -1}
+	e := &entry{key: key, keyed: keyed, pages: append([]int(nil), p.free[:n]...), nextUse: nextUse, load: -1, first: -1, at: &stretch{}}
 	p.free = slices.Delete(p.free, 0, n)
 	sort.Ints(e.pages)
 	p.entries = append(p.entries, e)

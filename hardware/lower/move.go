@@ -2,8 +2,10 @@ package lower
 
 import (
 	"math"
+	"slices"
 
 	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -36,6 +38,7 @@ func (e *emitter) loadTile(t *weightTile, through *ring, cores int64) (int32, *s
 	} else {
 		c = e.add(qIn, isa.Command{Kind: isa.LBLoad, Portion: t.portion, Bytes: t.unionBytes * t.times, DurationPs: e.lbLatency(),
 			Uses: e.moveIn(gbBytes, coreBytes)}, free, []int32{ent.load})
+		e.cmds[c].from, e.cmds[c].to = ent.at, place
 		ent.users = append(ent.users, c)
 		place.use(c)
 	}
@@ -51,14 +54,14 @@ func (e *emitter) loadHome(t *weightTile, through *ring, far int64, again bool) 
 	kept, ok := e.home.tiles[t.key]
 	// Without broadcast, each core keeps its own copy and uses it where it lies.
 	if !e.spec.CoreLink.Broadcast {
-		ok = ok && kept.coreBytes == t.coreBytes // else cut otherwise over the cores
+		ok = ok && kept.coreBytes == t.coreBytes && (t.coreBytes == t.unionBytes && kept.step.Cores >= e.running.Cores || cutAlike(kept.step, e.running))
 		if ok {
 			return kept.load, kept.place
 		}
 		if place := e.home.keep(t.coreBytes, again, e.label); place != nil {
 			c := e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: t.portion, Bytes: t.unionBytes, DurationPs: latency,
 				Uses: e.moves(far/t.times, 0, t.coreBytes, 0)})
-			e.cmds[c].roam = e.opt.Prefetch
+			e.cmds[c].roam, e.cmds[c].to = e.opt.Prefetch, place
 			e.keep(t, place, c)
 			return c, place
 		}
@@ -71,6 +74,7 @@ func (e *emitter) loadHome(t *weightTile, through *ring, far int64, again bool) 
 	if ok {
 		c = e.add(qIn, isa.Command{Kind: isa.LBLoad, Portion: t.portion, Bytes: t.unionBytes * t.times, DurationPs: e.lbLatency(),
 			Uses: e.moves(0, 0, coreBytes, share*t.times)}, free, []int32{kept.load})
+		e.cmds[c].from = kept.place
 		kept.place.use(c)
 	} else {
 		c = e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: t.portion, Bytes: t.unionBytes * t.times, DurationPs: latency,
@@ -78,10 +82,12 @@ func (e *emitter) loadHome(t *weightTile, through *ring, far int64, again bool) 
 		e.cmds[c].roam = e.opt.Prefetch
 		if e.spec.CoreLink.Broadcast {
 			if own := e.home.keep(share, again, e.label); own != nil {
+				e.cmds[c].from = own
 				e.keep(t, own, c)
 			}
 		}
 	}
+	e.cmds[c].to = place
 	place.use(c)
 	e.recordStretch(place, isa.LB)
 	return c, place
@@ -91,7 +97,13 @@ func (e *emitter) loadHome(t *weightTile, through *ring, far int64, again bool) 
 func (e *emitter) keep(t *weightTile, place *stretch, load int32) {
 	place.use(load)
 	e.recordStretch(place, isa.LB)
-	e.home.tiles[t.key] = resident{load, place, t.coreBytes}
+	e.home.tiles[t.key] = resident{load, place, t.coreBytes, e.running}
+}
+
+// cutAlike reports whether each core needs the same part of the weights for both steps.
+func cutAlike(a, b *schedule.Step) bool {
+	alike := func(a, b model.Interval) bool { return a.Len() == b.Len() }
+	return a == b || a.Output == b.Output && a.Binding.Equal(b.Binding) && slices.EqualFunc(a.CoreOutput, b.CoreOutput, alike)
 }
 
 // streamed is a load from the DDR through the GB into the LB.
@@ -129,8 +141,10 @@ func (e *emitter) stream(m streamed) int32 {
 			Uses: uses(bytes, bytes, 0, 0)}, deps, m.after)
 		e.cmds[ent.load].roam = e.opt.Prefetch && m.roam
 		ent.first = ent.load
+		e.cmds[ent.load].to = ent.at
 		last = e.add(qIn, isa.Command{Kind: isa.LBLoad, Portion: part, Bytes: bytes, DurationPs: e.lbLatency(),
 			Uses: e.moveIn(piece(m.gbBytes, i, n), piece(m.coreBytes, i, n))}, m.free, []int32{ent.load})
+		e.cmds[last].from, e.cmds[last].to = ent.at, m.place
 		ent.users = append(ent.users, last)
 		if m.place != nil {
 			m.place.use(last)
@@ -206,8 +220,12 @@ func (e *emitter) recordEntry(o *entry) {
 			j++
 		}
 		lo := int64(o.pages[i]) * e.pages.pageBytes
-		s := &stretch{lo: lo, hi: lo + int64(j-i)*e.pages.pageBytes, first: o.first, label: e.cmds[o.first].Label,
-			lasts: append(append([]int32(nil), o.users...), o.load)}
+		s := &stretch{}
+		if i == 0 {
+			s = o.at
+		}
+		*s = stretch{lo: lo, hi: lo + int64(j-i)*e.pages.pageBytes, first: o.first, label: e.cmds[o.first].Label,
+			lasts: append(append([]int32(nil), o.users...), o.load), continued: j < len(o.pages)}
 		e.stretches = append(e.stretches, levelled{s, isa.GB})
 		i = j
 	}

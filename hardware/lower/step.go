@@ -103,7 +103,7 @@ type tileInLB struct {
 
 // step lowers one step of a schedule: a layer of an instance.
 func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState) {
-	e.label, e.task = e.tables.label(lp.layer.Name), lp.task
+	e.label, e.task, e.running = e.tables.label(lp.layer.Name), lp.task, lp.step
 	l := &lowering{emitter: e, lp: lp, values: values, cores: lp.step.Cores}
 	l.operands(s)
 	l.places(s)
@@ -515,9 +515,11 @@ func (l *lowering) storeThrough(o *outgoing, c isa.Command, bytes, coreBytes int
 		out.DurationPs, out.Uses = l.lbLatency(), l.moveOut(out.Bytes, piece(coreBytes, i, n))
 		ent.load = l.add(qOut, out, l.writers, deps)
 		ent.first = ent.load
+		l.cmds[ent.load].to = ent.at
 		o.place.use(ent.load)
 		o.stored = l.add(qDDRStore, isa.Command{Kind: isa.DDRStore, Portion: out.Portion, Bytes: out.Bytes, DurationPs: l.ddrLatency(),
 			Uses: l.activationUses(out.Bytes, out.Bytes, 0, 0)}, []int32{ent.load})
+		l.cmds[o.stored].from = ent.at
 		ent.users = append(ent.users, o.stored)
 		left = append(left, ent.load)
 	}

@@ -95,7 +95,46 @@ func (t *tables) task(s *schedule.Schedule, lp *layerPlan) int32 {
 		task.Writes = append(task.Writes, o)
 	}
 	task.Columns, task.Reduction = lp.columns, lp.reduction
+	if lp.tiles > 1 {
+		task.Tiles, task.Repeat = int32(lp.tiles), int32(lp.repeat)
+	}
+	t.places(s, st, &task)
 	t.p.Tasks = append(t.p.Tasks, task)
 	t.tasks[st] = int32(len(t.p.Tasks))
 	return t.tasks[st]
+}
+
+var levels = [...]isa.Level{schedule.LB: isa.LB, schedule.GB: isa.GB, schedule.DDR: isa.DDR}
+
+// places says of a step's values where they are kept, and where they pass through the LB.
+func (t *tables) places(s *schedule.Schedule, st *schedule.Step, task *isa.Task) {
+	keep := func(o *isa.Operand, v *schedule.Value) {
+		o.Level = levels[v.Level]
+		if v.Level != schedule.DDR {
+			o.Address = v.Address
+		}
+	}
+	written := map[int]*isa.Operand{}
+	for i := range st.Reads {
+		keep(&task.Reads[i], &s.Values[st.Reads[i].Value])
+	}
+	for i := range st.Params {
+		task.Reads[len(st.Reads)+i].Level = isa.DDR
+	}
+	for i, w := range st.Writes {
+		keep(&task.Writes[i], &s.Values[w])
+		written[w] = &task.Writes[i]
+	}
+	at := st.StageAddress
+	for _, part := range s.Staged(st) {
+		n := part.Space(max(1, st.Tiles))
+		if part.From < 0 {
+			written[part.To].Stage, written[part.To].StageBytes = at, n
+		} else {
+			for i := part.From; i < part.To; i++ {
+				task.Reads[i].Stage, task.Reads[i].StageBytes = at, n
+			}
+		}
+		at += n
+	}
 }
