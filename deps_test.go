@@ -50,6 +50,7 @@ var mayImport = map[string][]string{
 	"formulation/stitch":              {"formulation/milp", "formulation/solve"},
 	"hardware":                        {"spell"},
 	"hardware/cost":                   {"hardware", "model"},
+	"hardware/interp":                 {"hardware/isa", "model", "model/schedule"},
 	"hardware/isa":                    {},
 	"hardware/lower":                  {"hardware", "hardware/cost", "hardware/isa", "model", "model/schedule"},
 	"hardware/pipeline":               {},

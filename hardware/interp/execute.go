@@ -1,0 +1,801 @@
+package interp
+
+import (
+	"slices"
+
+	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// task is a task of the program with its operators.
+type task struct {
+	*isa.Task
+	g      *model.Graph
+	ids    []model.OpID
+	ops    map[model.TensorID]made // by output
+	reads  []model.TensorID
+	writes []model.TensorID
+	anchor *operator // that the matrix unit multiplies for; nil: none
+	cores  int
+	whole  []schedule.Regions // of each core
+	terms  int64              // of the anchor's sums
+	parts  map[portion]schedule.Regions
+	tiles  map[portion][]int64 // elements of the anchor's second input
+	ends   map[key]int         // tile of columns of results, by index in writes, core and element
+}
+
+type made struct {
+	o      *operator
+	output int
+}
+
+// portion is what a core has of a task.
+type portion struct {
+	core              int
+	part, parts, tile int32
+}
+
+// execution is a task on its way in one iteration.
+type execution struct {
+	stages []map[int32]*stage // of each core, by tensor
+	sums   []map[int64]*sum
+	rows   []map[key]*cell // of tables
+}
+
+// sum is a product's element before all of the reduction has been added.
+type sum struct {
+	cell
+	seen []bool // tiles of the reduction
+}
+
+// stage is what passes through the LB of a core.
+type stage struct {
+	held map[key]int64
+	next int64
+	free []int64
+}
+
+func (m *machine) task(i int32, g *model.Graph) *task {
+	if t := m.tasks[i]; t != nil {
+		return t
+	}
+	it := &m.p.Tasks[i]
+	t := &task{Task: it, g: g, ops: map[model.TensorID]made{}, cores: int(coresOf(it)),
+		parts: map[portion]schedule.Regions{}, tiles: map[portion][]int64{}, ends: map[key]int{}}
+	m.tasks[i] = t
+	tensor := func(o isa.Operand) model.TensorID {
+		x := m.tensors[g][m.p.Tensors[o.Tensor].Name]
+		if x == nil {
+			fail("the network has no %q", m.p.Tensors[o.Tensor].Name)
+		}
+		return x.ID
+	}
+	for _, o := range it.Reads {
+		t.reads = append(t.reads, tensor(o))
+	}
+	for _, o := range it.Writes {
+		t.writes = append(t.writes, tensor(o))
+	}
+	for _, o := range it.Operators {
+		k := slices.IndexFunc(g.Ops, func(op *model.Op) bool { return op.Name == m.p.Operators[o] })
+		if k < 0 {
+			fail("the network has no operator %q", m.p.Operators[o])
+		}
+		op := newOperator(g, g.Ops[k])
+		t.ids = append(t.ids, model.OpID(k))
+		for out, id := range g.Ops[k].Outputs {
+			t.ops[id] = made{op, out}
+		}
+		if t.anchor == nil && g.OnMatrixUnit(g.Ops[k]) {
+			t.anchor = op
+			t.terms = op.reduction()
+		}
+	}
+	for c := range t.cores {
+		t.whole = append(t.whole, m.regions(t, c, isa.Portion{}))
+	}
+	return t
+}
+
+// box is a box of the program as one of the model; nil: the core has none.
+func (m *machine) box(o *isa.Operand, p isa.Portion, core int) model.Region {
+	if int64(core) >= spread(o) {
+		return nil
+	}
+	r := make(model.Region, len(o.Box))
+	for d, x := range m.p.Part(*o, p, int64(core)) {
+		r[d] = model.Interval{Lo: x.Lo, Hi: x.Hi}
+	}
+	return r
+}
+
+// regions are the boxes around what a core needs for a part of the results.
+func (m *machine) regions(t *task, core int, p isa.Portion) schedule.Regions {
+	k := portion{core, p.Part, p.Parts, 0}
+	if reg := t.parts[k]; reg != nil {
+		return reg
+	}
+	reg := schedule.Regions{}
+	for i := range t.Writes {
+		if b := m.box(&t.Writes[i], p, core); b.Elements() > 0 {
+			reg[t.writes[i]] = b
+		}
+	}
+	schedule.BackPropagate(t.g, t.ids, reg)
+	t.parts[k] = reg
+	return reg
+}
+
+func inside(r model.Region, at []int64) bool {
+	for d, x := range at {
+		if x < r[d].Lo || x >= r[d].Hi {
+			return false
+		}
+	}
+	return r != nil
+}
+
+// index is the position of an element of a box in the order of memory.
+func (m *machine) index(r model.Region, tensor int32, at []int64) int64 {
+	i := int64(0)
+	for _, d := range m.p.Tensors[tensor].Order {
+		i = i*r[d].Len() + at[d] - r[d].Lo
+	}
+	return i
+}
+
+// inOrder visits the elements of a box in the order of memory.
+func (m *machine) inOrder(r model.Region, tensor int32, visit func(i int64, at []int64)) {
+	order := m.p.Tensors[tensor].Order
+	turned, at, i := make(model.Region, len(r)), make([]int64, len(r)), int64(0)
+	for k, d := range order {
+		turned[k] = r[d]
+	}
+	each(turned, func(x []int64) {
+		for k, d := range order {
+			at[d] = x[k]
+		}
+		visit(i, at)
+		i++
+	})
+}
+
+// home is the box of a value, and the operand that says how it is spread.
+func (m *machine) home(o *isa.Operand) (*isa.Operand, model.Region) {
+	if o.Instance < 0 {
+		shape := m.p.Tensors[o.Tensor].Shape
+		return o, model.Whole(shape)
+	}
+	mk, ok := m.makers[key{o.Tensor, o.Instance, 0}]
+	if !ok {
+		fail("no task writes %q of instance %d", m.p.Tensors[o.Tensor].Name, o.Instance)
+	}
+	r := make(model.Region, len(mk.o.Box))
+	for d, x := range mk.o.Box {
+		r[d] = model.Interval{Lo: x.Lo, Hi: x.Hi}
+	}
+	return mk.o, r
+}
+
+func (m *machine) execute(c *isa.Command) {
+	k := m.p.Queues[c.Queue].Cluster
+	cl := m.clusters[k]
+	m.iteration = c.Iteration
+	if cl.tasks == nil || cl.iteration != c.Iteration {
+		cl.tasks, cl.iteration = map[int32]*execution{}, c.Iteration
+	}
+	t := m.task(c.Task-1, m.graphs[k][c.Iteration])
+	x := cl.tasks[c.Task]
+	if x == nil {
+		x = &execution{}
+		for range t.cores {
+			x.stages = append(x.stages, map[int32]*stage{})
+			x.sums = append(x.sums, map[int64]*sum{})
+			x.rows = append(x.rows, map[key]*cell{})
+		}
+		cl.tasks[c.Task] = x
+	}
+	w := &work{machine: m, c: c, k: k, cl: cl, t: t, x: x}
+	switch {
+	case c.Kind.Stores():
+		w.storeResults()
+	case c.Kind.IsMove():
+		w.bringOperand()
+	case c.Kind == isa.Matrix:
+		w.multiply()
+	}
+	if c.Kind == m.final[c.Task-1] {
+		w.finish()
+	}
+}
+
+// work is one command.
+type work struct {
+	*machine
+	c  *isa.Command
+	k  int32 // its cluster
+	cl *cluster
+	t  *task
+	x  *execution
+
+	core   int
+	values map[key]uint64 // that the command has computed, by tensor of the model
+}
+
+// bringOperand does a load or an exchange.
+func (w *work) bringOperand() {
+	o := &w.t.Reads[w.c.Operand]
+	id := w.t.reads[w.c.Operand]
+	want := make([][]key, w.t.cores)
+	rows := w.gather(id)
+	switch {
+	case w.t.g.Tensor(id).Role != model.Constant:
+		for core := range want {
+			want[core] = w.missing(o, id, core)
+		}
+	case rows != nil:
+		w.wantedRows(o, rows, want)
+	default:
+		for core := range want {
+			want[core] = w.constants(o, id, core)
+		}
+	}
+	c := w.c
+	if c.Kind == isa.DDRLoad && c.To > 0 && w.p.Buffers[c.To-1].Level == isa.GB {
+		done := map[key]bool{}
+		for _, ks := range want {
+			for _, k := range ks {
+				if !done[k] {
+					done[k] = true
+					w.put(w.cl, c.To, 0, k, w.fetch(k, w.k))
+				}
+			}
+		}
+		return
+	}
+	kept := map[key]bool{}
+	for core, ks := range want {
+		for _, k := range ks {
+			v := w.from(o, k)
+			switch {
+			case rows != nil:
+				w.x.rows[core][k] = &cell{key: k, value: v, writer: w.now}
+			case c.To > 0:
+				w.cl.bring[core][k] = w.put(w.cl, c.To, core, k, v)
+			default:
+				w.arrive(o, id, core, k, v)
+			}
+			if c.Kind == isa.DDRLoad && c.From > 0 && !kept[k] {
+				kept[k] = true
+				w.share(k, v)
+			}
+		}
+	}
+}
+
+// share keeps an element in the first core that has room in the buffer.
+func (w *work) share(k key, v uint64) {
+	b := w.p.Buffers[w.c.From-1]
+	size := w.p.Tensors[k.tensor].ElementBytes
+	core := 0
+	if f := w.cl.buffers[w.c.From]; f != nil {
+		for core+1 < len(w.cl.lb) && f.next[core]+size > b.Bytes {
+			core++
+		}
+	}
+	w.put(w.cl, w.c.From, core, k, v)
+}
+
+// from reads an element where the move takes it.
+func (w *work) from(o *isa.Operand, k key) uint64 {
+	switch {
+	case w.c.Kind == isa.DDRLoad:
+		return w.fetch(k, w.k)
+	case w.c.From > 0:
+		return w.take(w.cl, w.c.From, k)
+	}
+	maker, box := w.home(o)
+	return w.atHome(o, maker, box, k)
+}
+
+// atHome reads an element of a value where the value is kept.
+func (w *work) atHome(o, maker *isa.Operand, box model.Region, k key) uint64 {
+	at := unravel(k.element, w.p.Tensors[k.tensor].Shape)
+	size := w.p.Tensors[k.tensor].ElementBytes
+	switch o.Level {
+	case isa.GB:
+		return w.load(&w.cl.gb, o.Address+w.index(box, k.tensor, at)*size, k)
+	case isa.LB:
+		for core := range w.cl.lb {
+			if own := w.box(maker, isa.Portion{}, core); own != nil && inside(own, at) {
+				return w.load(&w.cl.lb[core], o.Address+w.index(own, k.tensor, at)*size, k)
+			}
+		}
+		fail("%s is in no core", w.name(k))
+	}
+	return w.fetch(k, w.k)
+}
+
+// missing lists what a core needs of a value for a part of the results and does not have.
+func (w *work) missing(o *isa.Operand, id model.TensorID, core int) (list []key) {
+	maker, box := w.home(o)
+	need := w.regions(w.t, core, w.c.Portion)[id]
+	if need == nil {
+		return nil
+	}
+	var own model.Region
+	if o.Level == isa.LB {
+		own = w.box(maker, isa.Portion{}, core)
+	}
+	st := w.x.stages[core][o.Tensor]
+	w.inOrder(need.Intersect(box), o.Tensor, func(_ int64, at []int64) {
+		k := key{o.Tensor, o.Instance, ravel(at, w.p.Tensors[o.Tensor].Shape)}
+		if own != nil && inside(own, at) {
+			return
+		}
+		if st != nil {
+			if _, here := st.held[k]; here {
+				return
+			}
+		}
+		list = append(list, k)
+	})
+	return list
+}
+
+// tileOf is the outer tile that the command is of.
+func (w *work) tileOf() int32 {
+	if w.t.Tiles <= 1 || w.c.Parts < w.t.Tiles {
+		return 0
+	}
+	return int32(int64(w.c.Part) * int64(w.t.Tiles) / int64(w.c.Parts))
+}
+
+// arrive puts an element into the stage of a core.
+func (w *work) arrive(o *isa.Operand, id model.TensorID, core int, k key, v uint64) {
+	st := w.x.stages[core][o.Tensor]
+	if st == nil {
+		st = &stage{held: map[key]int64{}}
+		w.x.stages[core][o.Tensor] = st
+	}
+	size := w.p.Tensors[k.tensor].ElementBytes
+	if st.next+size > o.StageBytes && len(st.free) == 0 && w.t.Tiles > 1 {
+		w.evict(st, o, id, core)
+	}
+	var addr int64
+	switch n := len(st.free); {
+	case st.next+size <= o.StageBytes:
+		addr = o.Stage + st.next
+		st.next += size
+	case n > 0:
+		addr, st.free = st.free[n-1], st.free[:n-1]
+	default:
+		addr = w.cl.beyond(size)
+		w.report.Stages += size
+	}
+	st.held[k] = addr
+	w.store(&w.cl.lb[core], addr, k, v, false)
+}
+
+// evict drops what neither this tile nor the one before needs.
+func (w *work) evict(st *stage, o *isa.Operand, id model.TensorID, core int) {
+	t := w.tileOf()
+	var gone []key
+	for k := range st.held {
+		at := unravel(k.element, w.p.Tensors[k.tensor].Shape)
+		needed := false
+		for i := max(0, t-1); i <= t; i++ {
+			r := w.regions(w.t, core, isa.Portion{Part: i, Parts: w.t.Tiles})[id]
+			needed = needed || r != nil && inside(r, at)
+		}
+		if !needed {
+			gone = append(gone, k)
+		}
+	}
+	slices.SortFunc(gone, func(a, b key) int { return int(a.element - b.element) })
+	for _, k := range gone {
+		if a := st.held[k]; a < beyond {
+			st.free = append(st.free, a)
+		}
+		delete(st.held, k)
+	}
+}
+
+// constants lists a core's elements of a portion of a block of parameters.
+func (w *work) constants(o *isa.Operand, id model.TensorID, core int) []key {
+	var all []int64
+	if w.c.Tile > 0 {
+		all = w.tile(core, w.c.Tile)
+	} else if r := w.t.whole[core][id]; r != nil {
+		w.inOrder(r, o.Tensor, func(_ int64, at []int64) { all = append(all, ravel(at, w.p.Tensors[o.Tensor].Shape)) })
+	}
+	var list []key
+	for _, e := range all[cut(len(all), w.c.Part, w.c.Parts):cut(len(all), w.c.Part+1, w.c.Parts)] {
+		list = append(list, key{w.same[o.Tensor], -1, e})
+	}
+	return list
+}
+
+// cut is where part i of n of a list begins.
+func cut(total int, i, n int32) int { return int(int64(total) * int64(i) / int64(max(1, n))) }
+
+// tile lists the elements of the stationary operand that a tile holds for a core.
+func (w *work) tile(core int, tile int32) []int64 {
+	k := portion{core, 0, 0, tile}
+	if list, ok := w.t.tiles[k]; ok {
+		return list
+	}
+	a := w.t.anchor
+	rows := w.t.whole[core][a.op.Outputs[0]].Clone()
+	for d := range rows {
+		column := d == len(rows)-1 && len(a.in[1]) > 1
+		switch a.op.Kind {
+		case "Conv", "ConvTranspose":
+			column = d == 1
+		case "MatMul":
+			lead := len(rows) - min(1, len(a.in[1])-1) - min(1, len(a.in[0])-1)
+			column = column || d < lead && a.in[1][:max(0, len(a.in[1])-2)].Elements() > 1
+		}
+		if !column && rows[d].Len() > 1 {
+			rows[d].Hi = rows[d].Lo + 1
+		}
+	}
+	seen := map[int64]bool{}
+	each(rows, func(at []int64) {
+		if w.column(core, at) != w.columnTile(tile) {
+			return
+		}
+		a.terms(at, func(i int64, _, x []int64) {
+			if w.reductionTile(i) == w.sumTile(tile) {
+				seen[ravel(x, a.in[1])] = true
+			}
+		})
+	})
+	list := make([]int64, 0, len(seen))
+	for e := range seen {
+		list = append(list, e)
+	}
+	slices.Sort(list)
+	w.t.tiles[k] = list
+	return list
+}
+
+// columnTile and sumTile are a tile's numbers along columns and reduction.
+func (w *work) columnTile(tile int32) int { return (int(tile) - 1) / len(w.t.Reduction) }
+func (w *work) sumTile(tile int32) int    { return (int(tile) - 1) % len(w.t.Reduction) }
+
+// column is the tile of columns that an element of the anchor's result is in.
+func (w *work) column(core int, at []int64) int {
+	if len(w.t.Columns) == 0 {
+		return 0
+	}
+	a := w.t.anchor
+	whole := w.t.whole[core][a.op.Outputs[0]]
+	dims, _ := w.t.g.MatrixDims(a.op, whole)
+	i := int64(0)
+	switch conv := a.op.Kind == "Conv" || a.op.Kind == "ConvTranspose"; {
+	case conv && dims.Reps > 1:
+		n := max(1, a.out[0][1]/a.op.Attr.Group)
+		i = at[1]/n - whole[1].Lo/n
+	case conv:
+		i = at[1] - whole[1].Lo
+	case dims.Reps > 1:
+		lead := len(at) - min(1, len(a.in[1])-1) - min(1, len(a.in[0])-1)
+		for d := range lead {
+			i = i*whole[d].Len() + at[d] - whole[d].Lo
+		}
+	case len(a.in[1]) > 1:
+		d := len(at) - 1
+		i = at[d] - whole[d].Lo
+	}
+	return among(w.t.Columns, i)
+}
+
+func (w *work) reductionTile(i int64) int {
+	if len(w.t.Reduction) == 0 {
+		return 0
+	}
+	return among(w.t.Reduction, i*w.t.Reduction[len(w.t.Reduction)-1]/w.t.terms)
+}
+
+func among(ends []int64, i int64) int {
+	k, _ := slices.BinarySearch(ends, i+1)
+	return min(k, len(ends)-1)
+}
+
+// gather is the operator that looks up rows of a constant, if that is what the task does.
+func (w *work) gather(id model.TensorID) *operator {
+	for _, op := range w.t.ids {
+		if o := w.t.g.Op(op); o.Kind == "Gather" && o.Inputs[0] == id && w.t.g.Tensor(id).Role == model.Constant {
+			return w.t.ops[o.Outputs[0]].o
+		}
+	}
+	return nil
+}
+
+// wantedRows lists the elements of a table that a portion of a look-up brings.
+func (w *work) wantedRows(o *isa.Operand, rows *operator, want [][]key) {
+	type wanted struct {
+		core int
+		key
+	}
+	var all []wanted
+	for core := range want {
+		each(w.t.whole[core][rows.op.Outputs[0]], func(at []int64) {
+			rows.value(0, at, func(input int, x []int64) uint64 {
+				if input == 1 {
+					return w.indexOf(rows.op.Inputs[1], x)
+				}
+				all = append(all, wanted{core, key{w.same[o.Tensor], -1, ravel(x, rows.in[0])}})
+				return 0
+			})
+		})
+	}
+	for _, x := range all[cut(len(all), w.c.Part, w.c.Parts):cut(len(all), w.c.Part+1, w.c.Parts)] {
+		if !slices.Contains(want[x.core], x.key) {
+			want[x.core] = append(want[x.core], x.key)
+		}
+	}
+}
+
+// indexOf reads the number of a row where it is kept.
+func (w *work) indexOf(id model.TensorID, at []int64) uint64 {
+	for i := range w.t.Reads {
+		o := &w.t.Reads[i]
+		if w.t.reads[i] != id {
+			continue
+		}
+		if maker, box := w.home(o); inside(box, at) {
+			return w.atHome(o, maker, box, key{o.Tensor, o.Instance, ravel(at, w.p.Tensors[o.Tensor].Shape)})
+		}
+	}
+	t := w.t.g.Tensor(id)
+	if t.Role != model.Constant {
+		fail("the task reads no %q", t.Name)
+	}
+	return source(w.seed, t, w.k, w.iteration, ravel(at, t.Shape))
+}
+
+// multiply adds a tile's products to the sums that a part of the results needs.
+func (w *work) multiply() {
+	a := w.t.anchor
+	if a == nil {
+		fail("multiplies for no product")
+	}
+	for core := range w.t.cores {
+		w.begin(core)
+		w.sums(core, w.regions(w.t, core, w.c.Portion)[a.op.Outputs[0]])
+	}
+}
+
+func (w *work) begin(core int) { w.core, w.values = core, map[key]uint64{} }
+
+func (w *work) sums(core int, box model.Region) {
+	a, tile := w.t.anchor, w.c.Tile
+	if box == nil {
+		return
+	}
+	each(box, func(at []int64) {
+		part := 0
+		if tile > 0 {
+			if w.column(core, at) != w.columnTile(tile) {
+				return
+			}
+			part = w.sumTile(tile)
+		}
+		e := ravel(at, a.out[0])
+		s := w.x.sums[core][e]
+		if s == nil {
+			s = &sum{seen: make([]bool, max(1, len(w.t.Reduction)))}
+			s.writer = -1
+			w.x.sums[core][e] = s
+		}
+		if s.seen[part] {
+			return
+		}
+		if !w.ended(s.writer) {
+			fail("adds to element %d of %q, which command %d may still be adding to", e, a.op.Name, s.writer)
+		}
+		s.seen[part], s.writer = true, w.now
+		a.terms(at, func(i int64, x, y []int64) {
+			if x != nil && (tile == 0 || w.reductionTile(i) == part) {
+				s.value = add(s.value, mul(w.element(a.op.Inputs[0], x), w.element(a.op.Inputs[1], y)))
+				w.report.Products++
+			}
+		})
+	})
+}
+
+// element is the value of an element of any tensor, for the present core: computed if
+// the task makes it, else read.
+func (w *work) element(id model.TensorID, at []int64) uint64 {
+	from, inTask := w.t.ops[id]
+	if !inTask {
+		return w.operand(id, at)
+	}
+	k := key{tensor: int32(id), element: ravel(at, from.o.out[from.output])}
+	if v, ok := w.values[k]; ok {
+		return v
+	}
+	read := func(input int, x []int64) uint64 { return w.element(from.o.op.Inputs[input], slices.Clone(x)) }
+	var v uint64
+	if from.o == w.t.anchor {
+		s := w.x.sums[w.core][k.element]
+		if s == nil || slices.Contains(s.seen, false) {
+			fail("needs element %d of %q, of which not all products have been added", k.element, from.o.op.Name)
+		}
+		if !w.ended(s.writer) {
+			fail("needs element %d of %q, which command %d may still be adding to", k.element, from.o.op.Name, s.writer)
+		}
+		v = add(s.value, from.o.bias(at, read))
+	} else {
+		v = from.o.value(from.output, at, read)
+	}
+	w.values[k] = v
+	return v
+}
+
+// operand reads an element from the core's LB.
+func (w *work) operand(id model.TensorID, at []int64) uint64 {
+	for i := range w.t.Reads {
+		if w.t.reads[i] != id {
+			continue
+		}
+		o := &w.t.Reads[i]
+		k := key{o.Tensor, o.Instance, ravel(at, w.p.Tensors[o.Tensor].Shape)}
+		if w.t.g.Tensor(id).Role == model.Constant {
+			k.tensor = w.same[k.tensor]
+			if c := w.x.rows[w.core][k]; c != nil {
+				return w.see(c)
+			}
+			if addr, ok := w.cl.bring[w.core][k]; ok {
+				return w.load(&w.cl.lb[w.core], addr, k)
+			}
+			w.comesLater(i)
+			fail("needs %s, which core %d has not been brought", w.name(k), w.core)
+		}
+		maker, box := w.home(o)
+		if !inside(box, at) {
+			continue
+		}
+		if o.Level == isa.LB {
+			if own := w.box(maker, isa.Portion{}, w.core); own != nil && inside(own, at) {
+				return w.load(&w.cl.lb[w.core], o.Address+w.index(own, k.tensor, at)*w.p.Tensors[k.tensor].ElementBytes, k)
+			}
+		}
+		if st := w.x.stages[w.core][o.Tensor]; st != nil {
+			if addr, ok := st.held[k]; ok {
+				return w.load(&w.cl.lb[w.core], addr, k)
+			}
+		}
+		fail("needs %s, which core %d has not been brought", w.name(k), w.core)
+	}
+	fail("needs element %v of %q, which the task does not read", at, w.t.g.Tensor(id).Name)
+	return 0
+}
+
+// comesLater ends the run if a later command loads parameters that are needed now: the
+// parts of vector work take blocks of parameters in turn, and nothing says which.
+func (w *work) comesLater(read int) {
+	for i := w.now + 1; int(i) < len(w.p.Commands); i++ {
+		c := &w.p.Commands[i]
+		if c.Task == w.c.Task && c.Iteration == w.c.Iteration && (c.Kind == isa.LBLoad || c.Kind == isa.DDRLoad) && c.Operand == int32(read) && c.Tile == 0 &&
+			w.p.Queues[c.Queue].Cluster == w.k {
+			panic(&CoarseError{w.p.Name, "parameters pass in blocks between the parts of vector work"})
+		}
+	}
+}
+
+// results visits the elements of a result that a portion holds for a core: their index
+// in what the core writes, and where they are.
+func (w *work) results(write, core int, p isa.Portion, visit func(i int64, at []int64, own model.Region)) {
+	o := &w.t.Writes[write]
+	own := w.box(o, isa.Portion{}, core)
+	if own == nil {
+		return
+	}
+	total := own.Elements()
+	lo, hi := cut(int(total), p.Part, p.Parts), cut(int(total), p.Part+1, p.Parts)
+	w.inOrder(own, o.Tensor, func(i int64, at []int64) {
+		if i >= int64(lo) && i < int64(hi) && (p.Tile == 0 || w.endsIn(write, core, at) == w.columnTile(p.Tile)) {
+			visit(i, at, own)
+		}
+	})
+}
+
+// endsIn is the last tile of columns that an element of a result needs.
+func (w *work) endsIn(write, core int, at []int64) int {
+	id := w.t.writes[write]
+	k := key{int32(write), int32(core), ravel(at, w.p.Tensors[w.t.Writes[write].Tensor].Shape)}
+	if tile, ok := w.t.ends[k]; ok {
+		return tile
+	}
+	tile := 0
+	var follow func(id model.TensorID, at []int64)
+	follow = func(id model.TensorID, at []int64) {
+		from, ok := w.t.ops[id]
+		switch {
+		case !ok:
+		case from.o == w.t.anchor:
+			tile = max(tile, w.column(core, at))
+		default:
+			from.o.value(from.output, at, func(input int, x []int64) uint64 {
+				follow(from.o.op.Inputs[input], slices.Clone(x))
+				return 0
+			})
+		}
+	}
+	follow(id, at)
+	w.t.ends[k] = tile
+	return tile
+}
+
+// finish writes the results of a portion to the LB.
+func (w *work) finish() {
+	if t := w.c.Tile; t > 0 && w.c.Kind == isa.Matrix && w.sumTile(t) != len(w.t.Reduction)-1 {
+		return
+	}
+	for core := range w.t.cores {
+		w.begin(core)
+		for i := range w.t.Writes {
+			o := &w.t.Writes[i]
+			w.results(i, core, w.c.Portion, func(n int64, at []int64, own model.Region) {
+				k := key{o.Tensor, w.t.Instance, ravel(at, w.p.Tensors[o.Tensor].Shape)}
+				w.store(&w.cl.lb[core], w.resultAt(o, own, n), k, w.element(w.t.writes[i], slices.Clone(at)), true)
+			})
+		}
+	}
+}
+
+// resultAt is the LB address of element n of what a core writes.
+func (w *work) resultAt(o *isa.Operand, own model.Region, n int64) int64 {
+	size := w.p.Tensors[o.Tensor].ElementBytes
+	if o.Level == isa.LB {
+		return o.Address + n*size
+	}
+	total := own.Elements()
+	if total*size <= o.StageBytes || w.t.Tiles <= 1 {
+		return o.Stage + n*size
+	}
+	// Two tiles take turns.
+	t := int64(w.t.Tiles)
+	tile := n * t / total
+	for cut(int(total), int32(tile+1), w.t.Tiles) <= int(n) {
+		tile++
+	}
+	first := int64(cut(int(total), int32(tile), w.t.Tiles))
+	half := o.StageBytes / 2
+	if (n-first+1)*size > half {
+		w.report.Stages += size
+		return beyond + o.Stage + tile%2*beyond + n*size
+	}
+	return o.Stage + tile%2*half + (n-first)*size
+}
+
+// storeResults moves a portion of a result to its level.
+func (w *work) storeResults() {
+	write := int(w.c.Operand)
+	o := &w.t.Writes[write]
+	size := w.p.Tensors[o.Tensor].ElementBytes
+	_, box := w.home(&isa.Operand{Tensor: o.Tensor, Instance: w.t.Instance})
+	for core := range w.t.cores {
+		w.results(write, core, w.c.Portion, func(n int64, at []int64, own model.Region) {
+			k := key{o.Tensor, w.t.Instance, ravel(at, w.p.Tensors[o.Tensor].Shape)}
+			var v uint64
+			if w.c.From > 0 {
+				v = w.take(w.cl, w.c.From, k)
+			} else {
+				v = w.load(&w.cl.lb[core], w.resultAt(o, own, n), k)
+			}
+			switch {
+			case w.c.Kind == isa.DDRStore:
+				w.keep(k, w.k, v)
+			case w.c.To > 0:
+				w.put(w.cl, w.c.To, 0, k, v)
+			default:
+				w.store(&w.cl.gb, o.Address+w.index(box, o.Tensor, at)*size, k, v, true)
+			}
+		})
+	}
+}

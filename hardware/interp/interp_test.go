@@ -1,0 +1,111 @@
+package interp_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/interp"
+	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+var (
+	programs = flag.Int("programs", 120, "random programs to interpret")
+	seed     = flag.Uint64("seed", 0, "of the first random program")
+)
+
+// graphs lists the network of each iteration of each cluster.
+func graphs(plans [][]lower.Segment) [][]*model.Graph {
+	list := make([][]*model.Graph, len(plans))
+	for k, plan := range plans {
+		for _, seg := range plan {
+			for range seg.Iterations {
+				list[k] = append(list[k], seg.Schedule.Graph)
+			}
+		}
+	}
+	return list
+}
+
+// random schedules and interprets a random network.
+func random(t *testing.T, seed uint64, recipes []scheduler.Recipe) (string, interp.Report, error) {
+	r := rand.New(rand.NewPCG(seed, 2))
+	spec, recipe := machine(r), recipes[int(seed)%len(recipes)]
+	chunk := pick(r, int64(1), 2, 4)
+	batch := int64(spec.Clusters)*chunk*pick(r, int64(1), 2) + r.Int64N(2)
+	what := fmt.Sprintf("seed %d: %s, batch %d, chunk %d, %d clusters of %d cores, L1 %d + %d, LLB %v", seed, recipe.Name, batch, chunk,
+		spec.Clusters, spec.CoreTypes[0].Count, spec.LB.SizeBytes, spec.LBWeightBytes, spec.GB)
+	made, err := scheduler.Run(context.Background(), net(seed), spec, batch, recipe, scheduler.Options{Chunk: chunk, InPlace: r.IntN(2) == 0})
+	if err != nil {
+		return what, interp.Report{}, err
+	}
+	report, err := interp.Run(made.Program, graphs(made.Plans), seed)
+	return what, report, err
+}
+
+// schedule makes the program of a random network on a small machine with an LLB.
+func schedule(t *testing.T, seed uint64, recipe scheduler.Recipe) *scheduler.Result {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 2))
+	spec := machine(r)
+	spec.Clusters, spec.CoreTypes[0].Count, spec.LBWeightBytes = 1, 4, 2048
+	spec.LB.SizeBytes = 2048
+	spec.GB = &hardware.Memory{SizeBytes: 32 << 10, BandwidthBytesPerSecond: 256e9}
+	made, err := scheduler.Run(context.Background(), net(seed), spec, 4, recipe, scheduler.Options{Chunk: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := interp.Run(made.Program, graphs(made.Plans), seed); err != nil {
+		t.Fatalf("seed %d: %v", seed, err)
+	}
+	return made
+}
+
+// Without a GB and without broadcast, each core keeps its own part of the weights; another
+// chunk may spread the same layer otherwise, so that cores need other parts of equal size.
+func TestKeptWeights(t *testing.T) {
+	if what, _, err := random(t, 78, scheduler.All()); err != nil {
+		t.Errorf("%s: %v", what, err)
+	}
+}
+
+// Programs of all recipes on small machines compute what their networks say. More of
+// them: scripts/interpret.sh.
+func TestRandom(t *testing.T) {
+	recipes := scheduler.All()
+	done, refused := 0, 0
+	coarse := map[string]int{}
+	var total interp.Report
+	for i := *seed; done < *programs; i++ {
+		what, report, err := random(t, i, recipes)
+		var fault *interp.FaultError
+		var iterations *interp.CoarseError
+		var tooBig *graphturbo.DoesNotFitError
+		switch {
+		case errors.As(err, &fault):
+			t.Errorf("%s: %v", what, err)
+			done++
+		case errors.As(err, &iterations):
+			coarse[iterations.What]++
+		case errors.As(err, &tooBig):
+			refused++
+		case err != nil:
+			t.Fatalf("%s: %v", what, err)
+		default:
+			done++
+			total.Commands += report.Commands
+			total.Outputs += report.Outputs
+			total.Products += report.Products
+			total.Stages += report.Stages
+			total.Pages += report.Pages
+		}
+	}
+	t.Logf("%d programs: %+v; besides, %v and %d that do not fit", done, total, coarse, refused)
+}

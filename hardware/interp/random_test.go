@@ -1,0 +1,174 @@
+package interp_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+)
+
+// pick is one of some choices.
+func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
+
+// machine is a small accelerator, so that small networks fill its memories.
+func machine(r *rand.Rand) *hardware.Spec {
+	s, err := hardware.Load("stcp920")
+	if err != nil {
+		panic(err)
+	}
+	s.Clusters = pick(r, 1, 2, 3)
+	s.CoreTypes[0].Count = pick(r, 1, 2, 4)
+	for i := range s.CoreTypes[0].Units {
+		if u := &s.CoreTypes[0].Units[i]; u.Kind == hardware.Matrix {
+			u.Rows, u.Cols = pick(r, 4, 8), pick(r, 2, 4)
+		}
+	}
+	s.LB.SizeBytes = hardware.Bytes(pick(r, 1, 2, 4, 16) * 1024)
+	s.LBWeightBytes = hardware.Bytes(pick(r, 1, 2, 4) * 1024)
+	s.GB.SizeBytes = hardware.Bytes(pick(r, 16, 32, 128) * 1024)
+	if r.IntN(6) == 0 {
+		s.GB = nil
+	}
+	s.CoreLink.Broadcast = r.IntN(4) > 0
+	return s
+}
+
+// net is a random network at any batch size: images or sequences through convolutions,
+// products, pooling, normalisation, joins and changes of shape.
+func net(seed uint64) network.Network {
+	return network.Network{Name: fmt.Sprintf("random-%d", seed), Graph: func(batch int64) (*model.Graph, error) {
+		g := &grower{Rand: rand.New(rand.NewPCG(seed, 1)), b: model.NewBuilder("random")}
+		if g.IntN(3) == 0 {
+			g.sequence(batch)
+		} else {
+			g.images(batch)
+		}
+		return g.b.Build()
+	}}
+}
+
+type grower struct {
+	*rand.Rand
+	b     *model.Builder
+	count int
+}
+
+func (g *grower) op(kind model.Kind, a model.Attr, in ...model.TensorID) model.TensorID {
+	g.count++
+	return g.b.Op(kind, fmt.Sprintf("%s%d", kind, g.count), a, in...)
+}
+
+func (g *grower) param(shape ...int64) model.TensorID {
+	g.count++
+	return g.b.Param(fmt.Sprintf("w%d", g.count), model.F16, shape...)
+}
+
+func (g *grower) shape(x model.TensorID) model.Shape { return g.b.Tensor(x).Shape }
+
+func (g *grower) conv(x model.TensorID, out, kernel, stride, group int64) model.TensorID {
+	in := []model.TensorID{x, g.param(out, g.shape(x)[1]/group, kernel, kernel)}
+	if g.IntN(2) == 0 {
+		in = append(in, g.param(out))
+	}
+	pad := kernel / 2
+	return g.op("Conv", model.Attr{Strides: []int64{stride, stride}, Dilations: []int64{1, 1}, Pads: []int64{pad, pad, pad, pad}, Group: group}, in...)
+}
+
+func (g *grower) images(batch int64) {
+	x := g.b.Input("image", model.F16, batch, pick(g.Rand, int64(2), 4), pick(g.Rand, int64(6), 8, 12), pick(g.Rand, int64(4), 8))
+	var before []model.TensorID
+	for range 3 + g.IntN(6) {
+		s := g.shape(x)
+		before = append(before, x)
+		switch g.IntN(11) {
+		case 0, 1:
+			x = g.conv(x, pick(g.Rand, int64(4), 6, 8), pick(g.Rand, int64(1), 3, 3), 1, 1)
+		case 2:
+			x = g.conv(x, 8, 3, min(2, s[2]), 1)
+		case 3:
+			x = g.conv(x, s[1], 3, 1, s[1]) // depthwise
+		case 4:
+			x = g.conv(x, s[1], 3, 1, 2)
+		case 5:
+			x = g.op(pick[model.Kind](g.Rand, "Relu", "Silu", "Sigmoid"), model.Attr{}, x)
+		case 6:
+			x = g.op("Add", model.Attr{}, x, g.conv(x, s[1], 3, 1, 1))
+		case 7:
+			x = g.op("Concat", model.Attr{Axis: 1}, x, g.conv(x, 4, 1, 1, 1))
+		case 8:
+			if s[2] >= 3 && s[3] >= 3 {
+				x = g.op(pick[model.Kind](g.Rand, "MaxPool", "AveragePool"), model.Attr{Kernel: []int64{3, 3}, Strides: []int64{1, 1}, Dilations: []int64{1, 1}, Pads: []int64{1, 1, 1, 1}}, x)
+			}
+		case 9:
+			for _, y := range before { // a longer residual
+				if y != x && g.shape(y).Equal(s) {
+					x = g.op("Add", model.Attr{}, y, x)
+					break
+				}
+			}
+		case 10:
+			p := g.op("GlobalAveragePool", model.Attr{}, x)
+			x = g.op("Mul", model.Attr{}, x, g.op("Sigmoid", model.Attr{}, g.conv(p, s[1], 1, 1, 1)))
+		}
+	}
+	if g.IntN(3) == 0 {
+		g.b.Output(g.op("Relu", model.Attr{}, x))
+	}
+	x = g.op("GlobalAveragePool", model.Attr{}, x)
+	c := g.shape(x)[1]
+	x = g.op("Reshape", model.Attr{Shape: []int64{batch, c}}, x)
+	x = g.op("Gemm", model.Attr{TransB: g.IntN(2) == 0}, x, g.param(c, c), g.param(c))
+	g.b.Output(x)
+}
+
+func (g *grower) dense(x model.TensorID, out int64) model.TensorID {
+	s := g.shape(x)
+	x = g.op("MatMul", model.Attr{}, x, g.param(s[len(s)-1], out))
+	if g.IntN(2) == 0 {
+		x = g.op("Add", model.Attr{}, x, g.param(out))
+	}
+	return x
+}
+
+func (g *grower) sequence(batch int64) {
+	n, d := pick(g.Rand, int64(4), 6, 8), pick(g.Rand, int64(8), 16)
+	var x model.TensorID
+	if g.IntN(3) == 0 {
+		x = g.op("Gather", model.Attr{}, g.param(20, d), g.b.Input("ids", model.I32, batch, n))
+	} else {
+		x = g.b.Input("tokens", model.F16, batch, n, d)
+	}
+	for range 1 + g.IntN(4) {
+		switch g.IntN(6) {
+		case 0, 1:
+			x = g.attention(x, batch, n, d)
+		case 2:
+			x = g.op("Add", model.Attr{}, x, g.dense(g.op("Gelu", model.Attr{}, g.dense(x, 2*d)), d))
+		case 3:
+			x = g.op("LayerNorm", model.Attr{Axis: 2}, x, g.param(d), g.param(d))
+		case 4:
+			halves := g.b.OpN("Split", fmt.Sprintf("split%d", g.count), model.Attr{Axis: 2, Splits: []int64{d / 2, d / 2}}, x)
+			g.count++
+			x = g.op("Concat", model.Attr{Axis: 2}, g.op("Tanh", model.Attr{}, halves[1]), halves[0])
+		case 5:
+			x = g.op("Sub", model.Attr{}, x, g.op("ReduceMean", model.Attr{Axes: []int64{2}, KeepDims: true}, x))
+		}
+	}
+	if g.IntN(2) == 0 {
+		x = g.op("Slice", model.Attr{Starts: []int64{0, 1, 0}, Steps: []int64{1, 1, 1}, Shape: []int64{batch, n - 2, d}}, x)
+	}
+	g.b.Output(x)
+}
+
+func (g *grower) attention(x model.TensorID, batch, n, d int64) model.TensorID {
+	heads := func(perm ...int64) model.TensorID {
+		y := g.op("Reshape", model.Attr{Shape: []int64{batch, n, 2, d / 2}}, g.dense(x, d))
+		return g.op("Transpose", model.Attr{Perm: perm}, y)
+	}
+	scores := g.op("MatMul", model.Attr{}, heads(0, 2, 1, 3), heads(0, 2, 3, 1))
+	y := g.op("MatMul", model.Attr{}, g.op("Softmax", model.Attr{Axis: 3}, scores), heads(0, 2, 1, 3))
+	y = g.op("Reshape", model.Attr{Shape: []int64{batch, n, d}}, g.op("Transpose", model.Attr{Perm: []int64{0, 2, 1, 3}}, y))
+	return g.op("Add", model.Attr{}, x, g.dense(y, d))
+}
