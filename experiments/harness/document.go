@@ -288,7 +288,7 @@ func (s Scheduled) open() (network.Network, *hardware.Spec, scheduler.Options, e
 }
 
 // Cell explains the schedule in a cell of its own: explain makes the result.
-func (s Scheduled) Cell(key string, explain func(*scheduler.Result) (any, error)) (Cell, error) {
+func (s Scheduled) Cell(key string, explain func(context.Context, *scheduler.Result) (any, error)) (Cell, error) {
 	src, spec, opt, err := s.open()
 	if err != nil {
 		return Cell{}, err
@@ -315,7 +315,7 @@ func (s Scheduled) Cell(key string, explain func(*scheduler.Result) (any, error)
 			if err != nil {
 				return nil, err
 			}
-			return explain(r)
+			return explain(ctx, r)
 		},
 	}, nil
 }

@@ -1,6 +1,7 @@
 package paperfigs
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -195,13 +196,13 @@ func (f unfolding) plan() (*harness.Plan, error) {
 	base := harness.Scheduled{Hardware: f.hardware, Model: f.model, PerCluster: f.perCluster, Raw: true}
 	ours, theirs := base, base
 	ours.Variant, theirs.Variant = all, tvm
-	instance, err := ours.Cell("instance", func(r *scheduler.Result) (any, error) {
+	instance, err := ours.Cell("instance", func(_ context.Context, r *scheduler.Result) (any, error) {
 		return explainLayers(r, func(group int, index int64, _ []model.OpID) bool { return group == f.group && index == f.index })
 	})
 	if err != nil {
 		return nil, err
 	}
-	kernels, err := theirs.Cell("tvm", func(r *scheduler.Result) (any, error) {
+	kernels, err := theirs.Cell("tvm", func(_ context.Context, r *scheduler.Result) (any, error) {
 		// All kernels; the report picks those of the instance.
 		return explainLayers(r, func(int, int64, []model.OpID) bool { return true })
 	})

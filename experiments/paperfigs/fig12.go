@@ -90,7 +90,7 @@ type spillValue struct {
 }
 
 // explainSpills lists values only if they are asked for.
-func explainSpills(r *scheduler.Result, method spillMethod, values bool) (any, error) {
+func explainSpills(ctx context.Context, r *scheduler.Result, method spillMethod, values bool) (any, error) {
 	s := r.Schedule
 	run := spillRun{Model: r.Source, PerCluster: r.Chunk, Method: method.name, Throughput: harness.Round(r.ThroughputPerSecond()), Steps: len(s.Steps), FullAt: -1}
 	run.MovedBytes, run.AgainBytes = scheduler.MovedBytes(s)
@@ -99,7 +99,7 @@ func explainSpills(r *scheduler.Result, method spillMethod, values bool) (any, e
 		if err := fresh.BuildSteps(r.Outputs); err != nil {
 			return nil, err
 		}
-		_, best, err := scheduler.ChooseSpills(context.Background(), &fresh, allocate.SweepOptions{})
+		_, best, err := scheduler.ChooseSpills(ctx, &fresh, allocate.SweepOptions{})
 		if err != nil {
 			return nil, err
 		}
@@ -151,7 +151,7 @@ func (f spilling) plan() (*harness.Plan, error) {
 				return nil, err
 			}
 			c, err := harness.Scheduled{Hardware: f.hardware, Model: x.model, PerCluster: x.perCluster, Variant: v}.
-				Cell(fmt.Sprintf("%s-%d", x.model, k), func(r *scheduler.Result) (any, error) { return explainSpills(r, m, i == 0) })
+				Cell(fmt.Sprintf("%s-%d", x.model, k), func(ctx context.Context, r *scheduler.Result) (any, error) { return explainSpills(ctx, r, m, i == 0) })
 			if err != nil {
 				return nil, err
 			}

@@ -2,6 +2,7 @@ package paperfigs
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -71,7 +72,7 @@ type crossCommand struct {
 	End   float64 `json:"end_s"`
 }
 
-func (f crossing) explain(r *scheduler.Result) (any, error) {
+func (f crossing) explain(_ context.Context, r *scheduler.Result) (any, error) {
 	w, err := f.window(r)
 	if err != nil {
 		return nil, err

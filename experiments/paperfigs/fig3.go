@@ -1,6 +1,7 @@
 package paperfigs
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -78,7 +79,7 @@ type orderedInst struct {
 }
 
 // explainOrder describes how the first chunk of cluster 0 ran.
-func explainOrder(r *scheduler.Result) (any, error) {
+func explainOrder(_ context.Context, r *scheduler.Result) (any, error) {
 	s := r.Schedule
 	run := orderedRun{
 		Order: s.OrderName, CapacityBytes: hardwareLB(r.Spec, s.LBCapacity),

@@ -1,6 +1,7 @@
 package paperfigs
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -123,7 +124,7 @@ func replay(ops []string, events []schedule.MergeEvent) ([]mergeStat, error) {
 	return states, nil
 }
 
-func explainMerging(r *scheduler.Result) (any, error) {
+func explainMerging(_ context.Context, r *scheduler.Result) (any, error) {
 	g := r.Schedule.Graph
 	run := mergeRun{PerCluster: r.Chunk}
 	var names []string

@@ -1,6 +1,7 @@
 package paperfigs
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -74,7 +75,7 @@ type joinOp struct {
 	Why  string  `json:"why"`
 }
 
-func explainJoins(r *scheduler.Result) (any, error) {
+func explainJoins(_ context.Context, r *scheduler.Result) (any, error) {
 	s := r.Schedule
 	g := s.Graph
 	run := joinRun{Model: r.Source}

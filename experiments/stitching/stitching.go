@@ -340,7 +340,7 @@ func Reductions() harness.Experiment {
 			for _, s := range [][2]int64{{750000, 32}, {64, 30000}} {
 				p.Cells = append(p.Cells, harness.Cell{Key: fmt.Sprintf("%s-%dx%d", preset, s[0], s[1]), Label: fmt.Sprintf("%d x %d on %s", s[0], s[1], preset),
 					Inputs: map[string]any{"hardware": string(text), "rows": s[0], "cols": s[1]},
-					Run:    func(context.Context) (any, error) { return reduce(m, s[0], s[1]) }})
+					Run:    func(ctx context.Context) (any, error) { return reduce(ctx, m, s[0], s[1]) }})
 			}
 		}
 		p.Report = func(results []json.RawMessage) (*harness.Report, error) { return reportReductions(plain, results) }
@@ -350,7 +350,7 @@ func Reductions() harness.Experiment {
 }
 
 // reduce maps a row reduction and prices it, as a kernel of one operator.
-func reduce(m *simt.Machine, rows, cols int64) (reduction, error) {
+func reduce(ctx context.Context, m *simt.Machine, rows, cols int64) (reduction, error) {
 	b := model.NewBuilder("reduction")
 	b.Output(b.Op("ReduceSum", "sum", model.Attr{Axes: []int64{1}}, b.Input("x", model.F32, rows, cols)))
 	g, err := b.Build()
@@ -362,7 +362,7 @@ func reduce(m *simt.Machine, rows, cols int64) (reduction, error) {
 		method string
 		to     *float64
 	}{{"xla", &r.Plain}, {"astitch", &r.Packed}} {
-		k, err := kernels.Run(context.Background(), g, m, x.method, kernels.Options{})
+		k, err := kernels.Run(ctx, g, m, x.method, kernels.Options{})
 		if err != nil {
 			return reduction{}, err
 		}
