@@ -104,10 +104,11 @@ func Kernel(g *model.Graph, m *simt.Machine, ops []model.OpID, opt SIMTOptions, 
 	s.link(&k, global)
 
 	k.Block.Registers = m.Registers(s.blocks(&k), k.Block.Threads)
-	ok := k.Price(g, m)
+	k.Layout(g)
 	for k.Block.SharedBytes > m.Shared(s.blocks(&k)) && s.overflow(&k) {
-		ok = k.Price(g, m)
+		k.Layout(g)
 	}
+	ok := k.Price(g, m)
 	return k, ok
 }
 

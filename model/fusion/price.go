@@ -105,12 +105,9 @@ func work(g *model.Graph, ops []model.OpID) (simple, special int64) {
 	return simple, special
 }
 
-// Price completes a kernel of which groups with their mappings, links with their
-// schemes and the block's threads are given: phases, bytes, shared memory, registers and
-// time. Links must join each two operators of different groups of which one reads the
-// other. It reports whether the machine can run it: the block fits, and with a barrier
-// all blocks are there at a time.
-func (k *Kernel) Price(g *model.Graph, m *simt.Machine) bool {
+// Layout does what is cheap of [Kernel.Price]: phases, blocks and shared memory. It
+// returns the group of each operator, and the links between groups by the reader's.
+func (k *Kernel) Layout(g *model.Graph) (map[model.OpID]int, [][]Link) {
 	group := map[model.OpID]int{}
 	for j := range k.Groups {
 		for _, id := range k.Groups[j].Ops {
@@ -122,10 +119,6 @@ func (k *Kernel) Price(g *model.Graph, m *simt.Machine) bool {
 		if l.Scheme == Regional || l.Scheme == Global {
 			into[group[l.To]] = append(into[group[l.To]], l)
 		}
-	}
-	again := map[model.OpID]bool{}
-	for _, id := range k.Again {
-		again[id] = true
 	}
 	k.Blocks, k.Phases = 0, 1
 	for j := range k.Groups {
@@ -141,7 +134,20 @@ func (k *Kernel) Price(g *model.Graph, m *simt.Machine) bool {
 		k.Blocks = max(k.Blocks, gr.Mapping.Blocks)
 	}
 	k.Block.SharedBytes = k.shared(g, group)
+	return group, into
+}
 
+// Price completes a kernel of which groups with their mappings, links with their
+// schemes and the block's threads are given: phases, bytes, shared memory, registers and
+// time. Links must join each two operators of different groups of which one reads the
+// other. It reports whether the machine can run it: the block fits, and with a barrier
+// all blocks are there at a time.
+func (k *Kernel) Price(g *model.Graph, m *simt.Machine) bool {
+	group, into := k.Layout(g)
+	again := map[model.OpID]bool{}
+	for _, id := range k.Again {
+		again[id] = true
+	}
 	fits := func(t *model.Tensor) float64 {
 		return min(1, float64(m.L2.SizeBytes)/float64(max(1, t.Bytes())))
 	}
@@ -282,7 +288,6 @@ func (k *Kernel) shared(g *model.Graph, group map[model.OpID]int) int64 {
 		bytes       int64
 	}
 	buffers := map[model.TensorID]*buffer{}
-	var order []model.TensorID
 	for _, l := range k.Links {
 		if l.Scheme != Regional {
 			continue
@@ -293,7 +298,6 @@ func (k *Kernel) shared(g *model.Graph, group map[model.OpID]int) int64 {
 		if b == nil {
 			b = &buffer{first: from, last: to}
 			buffers[root] = b
-			order = append(order, root)
 		}
 		b.last = max(b.last, to)
 		p := k.Groups[from].Mapping
@@ -303,14 +307,14 @@ func (k *Kernel) shared(g *model.Graph, group map[model.OpID]int) int64 {
 		}
 		b.bytes = max(b.bytes, min(rows, p.Rows)*(g.Tensor(root).Bytes()/p.Rows))
 	}
-	peak := int64(0)
-	for j := range k.Groups {
-		sum := int64(0)
-		for _, root := range order {
-			if b := buffers[root]; b.first <= j && j <= b.last {
-				sum += b.bytes
-			}
-		}
+	change := make([]int64, len(k.Groups)+1) // from group to group
+	for _, b := range buffers {
+		change[b.first] += b.bytes
+		change[b.last+1] -= b.bytes
+	}
+	peak, sum := int64(0), int64(0)
+	for _, c := range change {
+		sum += c
 		peak = max(peak, sum)
 	}
 	return peak
