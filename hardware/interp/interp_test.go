@@ -76,6 +76,15 @@ func TestKeptWeights(t *testing.T) {
 	}
 }
 
+// The input of a convolution that is added to its result must stay until it has been added.
+func TestInputOfMatrixAndVectorWork(t *testing.T) {
+	for _, seed := range []uint64{2326, 2350, 2372} {
+		if what, _, err := random(t, seed, scheduler.All()); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
 // Programs of all recipes on small machines compute what their networks say. More of
 // them: scripts/interpret.sh.
 func TestRandom(t *testing.T) {

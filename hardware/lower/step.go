@@ -1,6 +1,8 @@
 package lower
 
 import (
+	"slices"
+
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/model"
@@ -15,6 +17,8 @@ type incoming struct {
 	operand int32 // of the task
 	// anchor: an operand of the matrix unit; the others are of the vector work.
 	anchor bool
+	// behind: the vector work behind the matrix unit reads it as well.
+	behind bool
 	place  *stretch
 	deps   []int32 // before the first write there
 	pieces []int32
@@ -131,6 +135,9 @@ func (l *lowering) operands(s *schedule.Schedule) {
 		r := &st.Reads[i]
 		in := &incoming{read: r, val: &s.Values[r.Value], state: &l.values[r.Value], operand: int32(i)}
 		in.anchor = l.lp.matrix && (in.val.Tensor == anchor.Inputs[0] || len(anchor.Inputs) > 1 && in.val.Tensor == anchor.Inputs[1])
+		for _, id := range l.lp.layer.Ops {
+			in.behind = in.behind || in.anchor && id != anchor.ID && slices.Contains(s.Graph.Op(id).Inputs, in.val.Tensor)
+		}
 		in.whole = st.Whole(r)
 		in.streamed = l.lp.tiles > 1 && !in.whole
 		if in.val.Level == schedule.LB {
@@ -401,7 +408,7 @@ func (l *lowering) nextMACs() int64 {
 // useInputs notes commands as users of the inputs of the matrix unit, or of the others.
 func (l *lowering) useInputs(anchor bool, cs ...int32) {
 	for _, in := range l.ins {
-		if in.anchor != anchor {
+		if in.anchor != anchor && (anchor || !in.behind) {
 			continue
 		}
 		if in.place != nil {
