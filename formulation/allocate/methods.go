@@ -10,26 +10,23 @@ import (
 	"github.com/dsasched/dsasched/formulation/solve"
 )
 
-// A row is a method with what runs it, within a capacity or [NoLimit].
-type row struct {
-	solve.Method
-	run func(ctx context.Context, p *Problem, capacity int64, opts Options) (*Result, error)
-}
+// run is what a method runs, within a capacity or [NoLimit].
+type run = func(ctx context.Context, p *Problem, capacity int64, opts Options) (*Result, error)
 
-var rows = []row{
+var rows = solve.Table[run]{
 	placing(FirstFit, "by birth, into the lowest room"),
 	placing(BestFit, "by birth, into the smallest room"),
 	placing(LongestLifetime, "first fit, longest lifetime first"),
 	placing(LargestFirst, "first fit, largest size first"),
-	{solve.Method{Name: "ilp", Description: "exact, by integer programming (small files)", Exact: true, NeedsSolver: true},
-		func(ctx context.Context, p *Problem, capacity int64, opts Options) (*Result, error) {
+	{Method: solve.Method{Name: "ilp", Description: "exact, by integer programming (small files)", Exact: true, NeedsSolver: true},
+		Run: func(ctx context.Context, p *Problem, capacity int64, opts Options) (*Result, error) {
 			if capacity == NoLimit {
 				return MinimizeILP(ctx, p, ILPOptions{Options: opts})
 			}
 			return FitILP(ctx, p, capacity, ILPOptions{Options: opts})
 		}},
-	{solve.Method{Name: "search", Description: "exact, by search", Exact: true},
-		func(ctx context.Context, p *Problem, capacity int64, opts Options) (*Result, error) {
+	{Method: solve.Method{Name: "search", Description: "exact, by search", Exact: true},
+		Run: func(ctx context.Context, p *Problem, capacity int64, opts Options) (*Result, error) {
 			if capacity == NoLimit {
 				return Minimize(ctx, p, SearchOptions{Options: opts})
 			}
@@ -37,21 +34,15 @@ var rows = []row{
 		}},
 }
 
-func placing(rule Rule, description string) row {
-	return row{solve.Method{Name: string(rule), Description: description},
-		func(_ context.Context, p *Problem, capacity int64, _ Options) (*Result, error) {
+func placing(rule Rule, description string) solve.Row[run] {
+	return solve.Row[run]{Method: solve.Method{Name: string(rule), Description: description},
+		Run: func(_ context.Context, p *Problem, capacity int64, _ Options) (*Result, error) {
 			return ByRule(p, rule, capacity)
 		}}
 }
 
 // Methods lists the rules and the exact methods for placements.
-func Methods() []solve.Method {
-	list := make([]solve.Method, len(rows))
-	for k := range rows {
-		list[k] = rows[k].Method
-	}
-	return list
-}
+func Methods() []solve.Method { return rows.Methods() }
 
 // Solve looks for a placement within a capacity, or of the least peak if that is
 // [NoLimit], by the method of that name. Without a start the exact ones begin from the
@@ -59,16 +50,16 @@ func Methods() []solve.Method {
 // that is so at one time.
 func Solve(ctx context.Context, p *Problem, capacity int64, method string, opts Options) (*Result, error) {
 	began := time.Now()
-	k, err := solve.Find(Methods(), method, opts.Solver)
+	m, err := rows.Find(method, opts.Solver)
 	if err != nil {
 		return nil, fmt.Errorf("allocate: %w", err)
 	}
-	if rows[k].Exact && opts.Start == nil {
+	if m.Exact && opts.Start == nil {
 		if opts.Start, err = BestRule(p); err != nil {
 			return nil, err
 		}
 	}
-	r, err := rows[k].run(ctx, p, capacity, opts)
+	r, err := m.Run(ctx, p, capacity, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -79,22 +70,19 @@ func Solve(ctx context.Context, p *Problem, capacity int64, method string, opts 
 	return r, nil
 }
 
-// A spillRow is a method that chooses what to spill.
-type spillRow struct {
-	solve.Method
-	run func(ctx context.Context, p *Problem, capacity int64, opts SpillOptions) (*SpillResult, error)
-}
+// spillRun is what chooses what to spill.
+type spillRun = func(ctx context.Context, p *Problem, capacity int64, opts SpillOptions) (*SpillResult, error)
 
-var spillRows = []spillRow{
+var spillRows = solve.Table[spillRun]{
 	spilling(SpillLongestLifetime, "longest lifetime first"),
 	spilling(SpillLargest, "largest first"),
-	{solve.Method{Name: "ilp", Description: "exact, by integer programming", Exact: true, NeedsSolver: true}, SpillILP},
-	{solve.Method{Name: "search", Description: "exact, by search", Exact: true}, Spill},
+	{Method: solve.Method{Name: "ilp", Description: "exact, by integer programming", Exact: true, NeedsSolver: true}, Run: SpillILP},
+	{Method: solve.Method{Name: "search", Description: "exact, by search", Exact: true}, Run: Spill},
 }
 
-func spilling(rule SpillRule, description string) spillRow {
-	return spillRow{solve.Method{Name: string(rule), Description: description},
-		func(ctx context.Context, p *Problem, capacity int64, opts SpillOptions) (*SpillResult, error) {
+func spilling(rule SpillRule, description string) solve.Row[spillRun] {
+	return solve.Row[spillRun]{Method: solve.Method{Name: string(rule), Description: description},
+		Run: func(ctx context.Context, p *Problem, capacity int64, opts SpillOptions) (*SpillResult, error) {
 			spilled, err := SpillByRule(p, capacity, rule)
 			if err != nil {
 				return nil, err
@@ -120,23 +108,17 @@ func spilling(rule SpillRule, description string) spillRow {
 }
 
 // SpillMethods lists the rules and the exact methods that choose what to spill.
-func SpillMethods() []solve.Method {
-	list := make([]solve.Method, len(spillRows))
-	for k := range spillRows {
-		list[k] = spillRows[k].Method
-	}
-	return list
-}
+func SpillMethods() []solve.Method { return spillRows.Methods() }
 
 // SolveSpill chooses what leaves a memory of the given capacity by the method of that
 // name.
 func SolveSpill(ctx context.Context, p *Problem, capacity int64, method string, opts SpillOptions) (*SpillResult, error) {
 	began := time.Now()
-	k, err := solve.Find(SpillMethods(), method, opts.Solver)
+	m, err := spillRows.Find(method, opts.Solver)
 	if err != nil {
 		return nil, fmt.Errorf("allocate: %w", err)
 	}
-	r, err := spillRows[k].run(ctx, p, capacity, opts)
+	r, err := m.Run(ctx, p, capacity, opts)
 	if err == nil {
 		r.Seconds = time.Since(began).Seconds()
 	}

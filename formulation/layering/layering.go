@@ -117,25 +117,16 @@ func (r *Result) Outcome() solve.Outcome {
 }
 
 // rows are the methods with what they run.
-var rows = []struct {
-	solve.Method
-	run func(context.Context, *Problem, Options) *Result
-}{
-	{solve.Method{Name: "exact", Description: "shortest path over down-closed sets, with proof", Exact: true}, exact},
-	{solve.Method{Name: "greedy", Description: "all that can run next at the same time"},
-		func(_ context.Context, p *Problem, _ Options) *Result { return p.answer("greedy", p.levels()) }},
-	{solve.Method{Name: "sequential", Description: "one operator after another"},
-		func(_ context.Context, p *Problem, _ Options) *Result { return p.answer("sequential", p.singles()) }},
+var rows = solve.Table[func(context.Context, *Problem, Options) *Result]{
+	{Method: solve.Method{Name: "exact", Description: "shortest path over down-closed sets, with proof", Exact: true}, Run: exact},
+	{Method: solve.Method{Name: "greedy", Description: "all that can run next at the same time"},
+		Run: func(_ context.Context, p *Problem, _ Options) *Result { return p.answer("greedy", p.levels()) }},
+	{Method: solve.Method{Name: "sequential", Description: "one operator after another"},
+		Run: func(_ context.Context, p *Problem, _ Options) *Result { return p.answer("sequential", p.singles()) }},
 }
 
 // Methods are the ways to solve a problem, the exact one first.
-func Methods() []solve.Method {
-	var list []solve.Method
-	for _, r := range rows {
-		list = append(list, r.Method)
-	}
-	return list
-}
+func Methods() []solve.Method { return rows.Methods() }
 
 // Solve makes layers by the named method. If ctx or a limit ends, the result has the
 // best layering so far with a bound and the reason; errors are for input.
@@ -143,7 +134,7 @@ func Solve(ctx context.Context, p *Problem, method string, opt Options) (*Result
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	k, err := solve.Find(Methods(), method, opt.Solver)
+	m, err := rows.Find(method, opt.Solver)
 	if err != nil {
 		return nil, fmt.Errorf("layering: %w", err)
 	}
@@ -157,7 +148,7 @@ func Solve(ctx context.Context, p *Problem, method string, opt Options) (*Result
 	}
 	ctx, cancel := opt.Begin(ctx)
 	defer cancel()
-	return rows[k].run(ctx, p, opt), nil
+	return m.Run(ctx, p, opt), nil
 }
 
 func (p *Problem) answer(method string, layers [][]int) *Result {

@@ -8,61 +8,52 @@ import (
 	"github.com/dsasched/dsasched/formulation/solve"
 )
 
-// A row is a method with what runs it.
-type row struct {
-	solve.Method
-	run func(ctx context.Context, p *Problem, objective Objective, opts Options) (*Result, error)
-}
+// run is what a method runs.
+type run = func(ctx context.Context, p *Problem, objective Objective, opts Options) (*Result, error)
 
-var rows = []row{
+var rows = solve.Table[run]{
 	rule(BFS, "breadth first"),
 	rule(DFS, "Algorithm 3 of the paper, depth first"),
 	rule(Heavy, "what frees most first, then what needs most"),
-	{solve.Method{Name: "position-ilp", Description: "integer program over instances and positions", Exact: true, NeedsSolver: true},
-		func(ctx context.Context, p *Problem, objective Objective, opts Options) (*Result, error) {
+	{Method: solve.Method{Name: "position-ilp", Description: "integer program over instances and positions", Exact: true, NeedsSolver: true},
+		Run: func(ctx context.Context, p *Problem, objective Objective, opts Options) (*Result, error) {
 			return PositionILP(ctx, p, objective, ILPOptions{Options: opts})
 		}},
-	{solve.Method{Name: "counting-ilp", Description: "integer program over classes of instances", Exact: true, NeedsSolver: true},
-		func(ctx context.Context, p *Problem, objective Objective, opts Options) (*Result, error) {
+	{Method: solve.Method{Name: "counting-ilp", Description: "integer program over classes of instances", Exact: true, NeedsSolver: true},
+		Run: func(ctx context.Context, p *Problem, objective Objective, opts Options) (*Result, error) {
 			return CountingILP(ctx, p, objective, ILPOptions{Options: opts})
 		}},
-	{solve.Method{Name: "search", Description: "state-space search", Exact: true},
-		func(ctx context.Context, p *Problem, objective Objective, opts Options) (*Result, error) {
+	{Method: solve.Method{Name: "search", Description: "state-space search", Exact: true},
+		Run: func(ctx context.Context, p *Problem, objective Objective, opts Options) (*Result, error) {
 			return Search(ctx, p, objective, SearchOptions{Options: opts})
 		}},
 }
 
-func rule(r Rule, description string) row {
-	return row{solve.Method{Name: string(r), Description: description},
-		func(_ context.Context, p *Problem, objective Objective, _ Options) (*Result, error) {
+func rule(r Rule, description string) solve.Row[run] {
+	return solve.Row[run]{Method: solve.Method{Name: string(r), Description: description},
+		Run: func(_ context.Context, p *Problem, objective Objective, _ Options) (*Result, error) {
 			return ByRule(p, r, objective)
 		}}
 }
 
 // Methods lists the rules and the exact methods.
-func Methods() []solve.Method {
-	list := make([]solve.Method, len(rows))
-	for k := range rows {
-		list[k] = rows[k].Method
-	}
-	return list
-}
+func Methods() []solve.Method { return rows.Methods() }
 
 // Solve answers a valid problem by the method of that name. Without a start the exact
 // ones begin from the best order by a rule. A problem without an order is an answer, not
 // an error.
 func Solve(ctx context.Context, p *Problem, objective Objective, method string, opts Options) (*Result, error) {
 	begin := time.Now()
-	k, err := solve.Find(Methods(), method, opts.Solver)
+	m, err := rows.Find(method, opts.Solver)
 	if err != nil {
 		return nil, fmt.Errorf("ordering: %w", err)
 	}
-	if rows[k].Exact && opts.Start == nil {
+	if m.Exact && opts.Start == nil {
 		if opts.Start, err = BestRule(NewGraph(p), objective); err != nil {
 			return nil, err
 		}
 	}
-	r, err := rows[k].run(ctx, p, objective, opts)
+	r, err := m.Run(ctx, p, objective, opts)
 	if err == nil {
 		r.Seconds = time.Since(begin).Seconds()
 	}

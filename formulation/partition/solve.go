@@ -69,24 +69,15 @@ func (r *Result) Division() *Division {
 }
 
 // rows are the methods with what they run.
-var rows = []struct {
-	solve.Method
-	run func(*solver, context.Context) error
-}{
-	{solve.Method{Name: "exact", Description: "shortest path over ideals, with proof", Exact: true}, (*solver).exact},
-	{solve.Method{Name: "ilp", Description: "integer linear program, solved by HiGHS", Exact: true, NeedsSolver: true}, (*solver).ilp},
-	{solve.Method{Name: "pipedream", Description: "best division of PipeDream's chain of components"}, (*solver).pipedream},
-	{solve.Method{Name: "greedy", Description: "fill one device after another in topological order"}, (*solver).greedy},
+var rows = solve.Table[func(*solver, context.Context) error]{
+	{Method: solve.Method{Name: "exact", Description: "shortest path over ideals, with proof", Exact: true}, Run: (*solver).exact},
+	{Method: solve.Method{Name: "ilp", Description: "integer linear program, solved by HiGHS", Exact: true, NeedsSolver: true}, Run: (*solver).ilp},
+	{Method: solve.Method{Name: "pipedream", Description: "best division of PipeDream's chain of components"}, Run: (*solver).pipedream},
+	{Method: solve.Method{Name: "greedy", Description: "fill one device after another in topological order"}, Run: (*solver).greedy},
 }
 
 // Methods are the ways to solve a problem, exact ones first.
-func Methods() []solve.Method {
-	var list []solve.Method
-	for _, r := range rows {
-		list = append(list, r.Method)
-	}
-	return list
-}
+func Methods() []solve.Method { return rows.Methods() }
 
 // A solver is one call of [Solve].
 type solver struct {
@@ -115,7 +106,7 @@ func Solve(ctx context.Context, p *Problem, method string, opt Options) (*Result
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	k, err := solve.Find(Methods(), method, opt.Solver)
+	m, err := rows.Find(method, opt.Solver)
 	if err != nil {
 		return nil, fmt.Errorf("partition: %w", err)
 	}
@@ -136,7 +127,7 @@ func Solve(ctx context.Context, p *Problem, method string, opt Options) (*Result
 	defer cancel()
 	s.g = p.contract(!opt.NoReduction)
 	s.raise(s.g.bound())
-	if err := rows[k].run(s, ctx); err != nil {
+	if err := m.Run(s, ctx); err != nil {
 		return nil, err
 	}
 	return s.result(ctx)

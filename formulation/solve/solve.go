@@ -181,6 +181,33 @@ type Method struct {
 	NeedsSolver bool
 }
 
+// A Row is a method with what runs it, a function of its package.
+type Row[F any] struct {
+	Method
+	Run F
+}
+
+// A Table lists the methods of a package.
+type Table[F any] []Row[F]
+
+// Methods lists the methods without what runs them.
+func (t Table[F]) Methods() []Method {
+	list := make([]Method, len(t))
+	for k := range t {
+		list[k] = t[k].Method
+	}
+	return list
+}
+
+// Find is the row of a name; its errors are those of [Find].
+func (t Table[F]) Find(name string, solver milp.Solver) (Row[F], error) {
+	k, err := Find(t.Methods(), name, solver)
+	if err != nil {
+		return Row[F]{}, err
+	}
+	return t[k], nil
+}
+
 // Find is the place of a method in a table. The error of an unknown name lists those
 // that there are, and a method without the solver that it needs is one, too.
 func Find(methods []Method, name string, solver milp.Solver) (int, error) {

@@ -68,13 +68,10 @@ type Options struct {
 }
 
 // rows are the methods with what they run.
-var rows = []struct {
-	solve.Method
-	run func(ctx context.Context, p *Problem, opt Options) (*Result, error)
-}{
-	{solve.Method{Name: "search", Description: "dynamic programming over closed sets of units", Exact: true}, Search},
-	{solve.Method{Name: "ilp", Description: "integer linear program, solved by HiGHS", Exact: true, NeedsSolver: true}, ILP},
-	{solve.Method{Name: "rule", Description: "one kernel, by AStitch's rules"}, func(ctx context.Context, p *Problem, opt Options) (*Result, error) {
+var rows = solve.Table[func(ctx context.Context, p *Problem, opt Options) (*Result, error)]{
+	{Method: solve.Method{Name: "search", Description: "dynamic programming over closed sets of units", Exact: true}, Run: Search},
+	{Method: solve.Method{Name: "ilp", Description: "integer linear program, solved by HiGHS", Exact: true, NeedsSolver: true}, Run: ILP},
+	{Method: solve.Method{Name: "rule", Description: "one kernel, by AStitch's rules"}, Run: func(ctx context.Context, p *Problem, opt Options) (*Result, error) {
 		b, r, err := p.begin(&opt)
 		if err != nil {
 			return nil, err
@@ -84,21 +81,15 @@ var rows = []struct {
 }
 
 // Methods are the ways to solve a problem, exact ones first.
-func Methods() []solve.Method {
-	var list []solve.Method
-	for _, r := range rows {
-		list = append(list, r.Method)
-	}
-	return list
-}
+func Methods() []solve.Method { return rows.Methods() }
 
 // Solve makes kernels by the named method.
 func Solve(ctx context.Context, p *Problem, method string, opt Options) (*Result, error) {
-	k, err := solve.Find(Methods(), method, opt.Solver)
+	m, err := rows.Find(method, opt.Solver)
 	if err != nil {
 		return nil, fmt.Errorf("stitch: %w", err)
 	}
-	return rows[k].run(ctx, p, opt)
+	return m.Run(ctx, p, opt)
 }
 
 // ErrProblem is what every error about a problem's numbers is, for errors.Is.
