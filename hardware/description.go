@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"math/big"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,7 +38,7 @@ type field struct {
 
 // Describe reads the description of a preset or a file, by the rules of [Load].
 func Describe(nameOrPath string) (*Description, error) {
-	name, data, err := read(nameOrPath)
+	name, data, err := library.Read(nameOrPath)
 	if err != nil {
 		return nil, err
 	}
@@ -54,26 +52,6 @@ func Describe(nameOrPath string) (*Description, error) {
 	d := &Description{file: name, root: doc.Content[0], set: map[string]bool{}}
 	d.fields = scalars(d.root, "", "")
 	return d, nil
-}
-
-// read gives the text of a preset or a file and the name that messages have.
-func read(nameOrPath string) (name string, data []byte, err error) {
-	if !isPath(nameOrPath) {
-		data, err := PresetYAML(nameOrPath)
-		return "preset " + nameOrPath, data, err
-	}
-	f, err := os.Open(nameOrPath)
-	if err != nil {
-		return "", nil, fileError(nameOrPath, err)
-	}
-	defer f.Close()
-	// Reading one byte more than allowed shows that there is more, however
-	// much it is.
-	data, err = io.ReadAll(io.LimitReader(f, maxFileBytes+1))
-	if err != nil {
-		return "", nil, fileError(nameOrPath, err)
-	}
-	return nameOrPath, data, nil
 }
 
 // scalars lists what has one value below a node, but for what names things.

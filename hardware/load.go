@@ -4,6 +4,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -20,9 +21,17 @@ var presets embed.FS
 // nor the path of a file.
 var ErrUnknownPreset = errors.New("unknown accelerator")
 
-// Presets lists the names of the built-in accelerators, sorted.
-func Presets() []string {
-	files, err := presets.ReadDir("presets")
+var library = Library{Files: presets, Unknown: ErrUnknownPreset}
+
+// A Library holds descriptions that are built in: the files presets/NAME.yaml.
+type Library struct {
+	Files   fs.FS
+	Unknown error // of a name that is neither a preset nor the path of a file
+}
+
+// Names lists the presets, sorted.
+func (l Library) Names() []string {
+	files, err := fs.ReadDir(l.Files, "presets")
 	if err != nil {
 		panic("hardware: " + err.Error())
 	}
@@ -34,23 +43,48 @@ func Presets() []string {
 	return names
 }
 
-// PresetYAML is the description of a built-in accelerator with its comments,
-// which give the source of each figure. It is a good start for one's own.
-func PresetYAML(name string) ([]byte, error) {
+// YAML is the description of a preset with its comments.
+func (l Library) YAML(name string) ([]byte, error) {
 	// A name with a slash would be a path in the file system of the presets.
 	if nameForm.MatchString(name) {
-		if data, err := presets.ReadFile(path.Join("presets", name+".yaml")); err == nil {
+		if data, err := fs.ReadFile(l.Files, path.Join("presets", name+".yaml")); err == nil {
 			return data, nil
 		}
 	}
 	return nil, fmt.Errorf("%w %s%s: the presets are %s, and the name of a file ends in .yaml or .yml",
-		ErrUnknownPreset, quote(name), spell.Hint(name, Presets()), list(Presets()))
+		l.Unknown, quote(name), spell.Hint(name, l.Names()), list(l.Names()))
 }
+
+// Read gives the text of a preset or a file, and the name that messages have. A file
+// that is too large is cut behind one byte more than [MaxFileBytes].
+func (l Library) Read(nameOrPath string) (name string, data []byte, err error) {
+	if !isPath(nameOrPath) {
+		data, err := l.YAML(nameOrPath)
+		return "preset " + nameOrPath, data, err
+	}
+	f, err := os.Open(nameOrPath)
+	if err != nil {
+		return "", nil, fileError(nameOrPath, err)
+	}
+	defer f.Close()
+	data, err = io.ReadAll(io.LimitReader(f, MaxFileBytes+1))
+	if err != nil {
+		return "", nil, fileError(nameOrPath, err)
+	}
+	return nameOrPath, data, nil
+}
+
+// Presets lists the names of the built-in accelerators, sorted.
+func Presets() []string { return library.Names() }
+
+// PresetYAML is the description of a built-in accelerator with its comments,
+// which give the source of each figure. It is a good start for one's own.
+func PresetYAML(name string) ([]byte, error) { return library.YAML(name) }
 
 // Load reads a preset by its name, or a file if nameOrPath ends in .yaml or
 // .yml or contains a path separator.
 func Load(nameOrPath string) (*Spec, error) {
-	name, data, err := read(nameOrPath)
+	name, data, err := library.Read(nameOrPath)
 	if err != nil {
 		return nil, err
 	}

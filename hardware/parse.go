@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	maxFileBytes = 1 << 20
+	// MaxFileBytes bounds a description.
+	MaxFileBytes = 1 << 20
 	// Enough to mend a file in one go; what is beyond it is only counted.
 	maxReported = 20
 	// A file of nothing but mistakes must not fill the memory with messages.
@@ -28,7 +29,7 @@ const (
 // mistakes are reported, as *Error values in one joined error, in the order of
 // their lines.
 func Parse(name string, data []byte) (*Spec, error) {
-	if len(data) > maxFileBytes {
+	if len(data) > MaxFileBytes {
 		return nil, tooLarge(name)
 	}
 	d := &decoder{file: name, source: make(map[string]source)}

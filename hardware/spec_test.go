@@ -351,7 +351,7 @@ func TestLoadErrors(t *testing.T) {
 		}
 		return path
 	}
-	huge := write("huge.yaml", []byte("name: x\n"+strings.Repeat("# filler\n", maxFileBytes/9)))
+	huge := write("huge.yaml", []byte("name: x\n"+strings.Repeat("# filler\n", MaxFileBytes/9)))
 	empty := write("empty.yaml", nil)
 	for _, tc := range []struct {
 		name, path string

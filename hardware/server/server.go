@@ -10,16 +10,11 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/spell"
 )
 
 //go:embed presets/*.yaml
@@ -59,57 +54,27 @@ type Speedup struct {
 	Factor  float64 `json:"factor"`
 }
 
+var library = hardware.Library{Files: presets, Unknown: ErrUnknownPreset}
+
 // Presets lists the names of the built-in machines, sorted.
-func Presets() []string {
-	files, err := presets.ReadDir("presets")
-	if err != nil {
-		panic("server: " + err.Error())
-	}
-	var names []string
-	for _, f := range files {
-		names = append(names, strings.TrimSuffix(f.Name(), ".yaml"))
-	}
-	slices.Sort(names)
-	return names
-}
+func Presets() []string { return library.Names() }
 
 // PresetYAML is the description of a built-in machine with its comments.
-func PresetYAML(name string) ([]byte, error) {
-	if !slices.Contains(Presets(), name) {
-		return nil, fmt.Errorf("%w %q%s: the presets are %s, and the name of a file ends in .yaml or .yml",
-			ErrUnknownPreset, name, spell.Hint(name, Presets()), strings.Join(Presets(), ", "))
-	}
-	return presets.ReadFile("presets/" + name + ".yaml")
-}
-
-const maxFileBytes = 1 << 20
+func PresetYAML(name string) ([]byte, error) { return library.YAML(name) }
 
 // Load reads a preset by its name, or a file if nameOrPath ends in .yaml or .yml or
 // has a path separator in it.
 func Load(nameOrPath string) (*Server, error) {
-	ext := strings.ToLower(filepath.Ext(nameOrPath))
-	if ext != ".yaml" && ext != ".yml" && !strings.ContainsRune(nameOrPath, os.PathSeparator) {
-		data, err := PresetYAML(nameOrPath)
-		if err != nil {
-			return nil, err
-		}
-		return Parse(nameOrPath, data)
-	}
-	f, err := os.Open(nameOrPath)
+	name, data, err := library.Read(nameOrPath)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
-	if err != nil {
-		return nil, err
-	}
-	return Parse(nameOrPath, data)
+	return Parse(name, data)
 }
 
 // Parse reads a description. The name stands for the file in messages.
 func Parse(name string, data []byte) (*Server, error) {
-	if len(data) > maxFileBytes {
+	if len(data) > hardware.MaxFileBytes {
 		return nil, fmt.Errorf("%s: more than 1MiB, expected the description of a machine", name)
 	}
 	var y struct {

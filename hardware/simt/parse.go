@@ -4,8 +4,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +11,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/spell"
 )
 
 //go:embed presets/*.yaml
@@ -23,56 +20,23 @@ var presets embed.FS
 // path of a file.
 var ErrUnknownPreset = errors.New("unknown SIMT machine")
 
+var library = hardware.Library{Files: presets, Unknown: ErrUnknownPreset}
+
 // Presets lists the names of the built-in machines, sorted.
-func Presets() []string {
-	files, err := presets.ReadDir("presets")
-	if err != nil {
-		panic("simt: " + err.Error())
-	}
-	var names []string
-	for _, f := range files {
-		names = append(names, strings.TrimSuffix(f.Name(), ".yaml"))
-	}
-	slices.Sort(names)
-	return names
-}
+func Presets() []string { return library.Names() }
 
 // PresetYAML is the description of a built-in machine with its comments, which give
 // the source of each figure.
-func PresetYAML(name string) ([]byte, error) {
-	if !slices.Contains(Presets(), name) {
-		return nil, fmt.Errorf("%w %q%s: the presets are %s, and the name of a file ends in .yaml or .yml",
-			ErrUnknownPreset, name, spell.Hint(name, Presets()), strings.Join(Presets(), ", "))
-	}
-	return presets.ReadFile("presets/" + name + ".yaml")
-}
-
-// maxFileBytes bounds a description.
-const maxFileBytes = 1 << 20
+func PresetYAML(name string) ([]byte, error) { return library.YAML(name) }
 
 // Load reads a preset by its name, or a file if nameOrPath ends in .yaml or .yml or has
 // a path separator in it.
 func Load(nameOrPath string) (*Machine, error) {
-	ext := strings.ToLower(filepath.Ext(nameOrPath))
-	if ext != ".yaml" && ext != ".yml" && !strings.ContainsRune(nameOrPath, os.PathSeparator) {
-		data, err := PresetYAML(nameOrPath)
-		if err != nil {
-			return nil, err
-		}
-		return Parse(nameOrPath, data)
-	}
-	info, err := os.Stat(nameOrPath)
+	name, data, err := library.Read(nameOrPath)
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxFileBytes {
-		return nil, fmt.Errorf("%s: not a description: a file of at most 1MiB expected", nameOrPath)
-	}
-	data, err := os.ReadFile(nameOrPath)
-	if err != nil {
-		return nil, err
-	}
-	return Parse(nameOrPath, data)
+	return Parse(name, data)
 }
 
 // A field of a description: its path, and what stores its text.
@@ -177,7 +141,7 @@ func Parse(name string, data []byte) (*Machine, error) {
 	fail := func(line int, path, problem string) {
 		errs = append(errs, &hardware.Error{File: name, Line: line, Field: path, Problem: problem})
 	}
-	if len(data) > maxFileBytes {
+	if len(data) > hardware.MaxFileBytes {
 		fail(0, "", "more than 1MiB, expected the description of a SIMT machine")
 		return nil, errors.Join(errs...)
 	}
