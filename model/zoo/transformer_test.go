@@ -31,7 +31,9 @@ func row(name string) builder {
 
 // TestVisionTransformers compares with the parameters and "GFLOPS" (which are
 // multiply-accumulates, those of attention included) of torchvision's pages on
-// vit_b_16, vit_b_32, vit_l_16, swin_t, swin_s and swin_b.
+// vit_b_16 (at 384 pixels: its weights IMAGENET1K_SWAG_E2E_V1), vit_b_32, vit_l_16,
+// swin_t, swin_s and swin_b; parameters of vit_small_patch16_224 in timm, its work as
+// Table 1 of the Swin paper has it (DeiT-S).
 func TestVisionTransformers(t *testing.T) {
 	plain := func(patch, layers, hidden, heads int64) builder {
 		return vit(vision{Image: 224, Patch: patch, Layers: layers, Hidden: hidden, Heads: heads, FFN: 4 * hidden, Classes: 1000})
@@ -46,8 +48,10 @@ func TestVisionTransformers(t *testing.T) {
 		gmacs  string
 	}{
 		{"vit_b_16", row("vit-b16"), 86567656, "17.56"},
+		{"vit_b_16 at 384", row("vit-b16-384"), 86859496, "55.48"},
 		{"vit_b_32", plain(32, 12, 768, 12), 88224232, "4.41"},
-		{"vit_l_16", plain(16, 24, 1024, 16), 304326632, "61.55"},
+		{"vit_l_16", row("vit-l16"), 304326632, "61.55"},
+		{"vit_small_patch16_224", row("vit-s16"), 22050664, "4.6"},
 		{"swin_t", row("swin-t"), 28288354, "4.49"},
 		{"swin_s", shifted(96, 18, 3, 6, 12, 24), 49606258, "8.74"},
 		{"swin_b", shifted(128, 18, 4, 8, 16, 32), 87768224, "15.43"},
@@ -56,7 +60,8 @@ func TestVisionTransformers(t *testing.T) {
 		if got := g.Params(); got != tt.params {
 			t.Errorf("%s: %d parameters, want %d", tt.name, got, tt.params)
 		}
-		if got := fmt.Sprintf("%.2f", float64(g.MACs())/1e9); got != tt.gmacs {
+		_, digits, _ := strings.Cut(tt.gmacs, ".")
+		if got := fmt.Sprintf("%.*f", len(digits), float64(g.MACs())/1e9); got != tt.gmacs {
 			t.Errorf("%s: %s GMAC, want %s", tt.name, got, tt.gmacs)
 		}
 	}
@@ -91,16 +96,24 @@ func TestVisionFormulas(t *testing.T) {
 	}
 }
 
-// TestBERTLengths: the rows differ in positions only, and at length 512 there are
-// all of the published model less the pooler.
+// TestBERTLengths: rows of one size differ in positions only, and at length 512 there
+// are all of the published model less the pooler.
 func TestBERTLengths(t *testing.T) {
-	for _, seq := range []int64{128, 256, 384, 512} {
-		g := one(t, row(fmt.Sprintf("bert-%d", seq)))
-		if got, want := g.Params(), int64(109482240)-768*769-(512-seq)*768; got != want {
-			t.Errorf("length %d: %d parameters, want %d", seq, got, want)
+	for _, tt := range []struct {
+		name                string
+		published           int64 // with the pooler and 512 positions
+		seq, layers, hidden int64
+	}{
+		{"bert-128", 109482240, 128, 12, 768}, {"bert-256", 109482240, 256, 12, 768},
+		{"bert-384", 109482240, 384, 12, 768}, {"bert-512", 109482240, 512, 12, 768},
+		{"bert-large-384", 335141888, 384, 24, 1024},
+	} {
+		g, h := one(t, row(tt.name)), tt.hidden
+		if got, want := g.Params(), tt.published-h*(h+1)-(512-tt.seq)*h; got != want {
+			t.Errorf("%s: %d parameters, want %d", tt.name, got, want)
 		}
-		if got, want := g.MACs(), 12*(12*seq*768*768+2*seq*seq*768); got != want {
-			t.Errorf("length %d: %d MACs, want %d", seq, got, want)
+		if got, want := g.MACs(), tt.layers*(12*tt.seq*h*h+2*tt.seq*tt.seq*h); got != want {
+			t.Errorf("%s: %d MACs, want %d", tt.name, got, want)
 		}
 	}
 }

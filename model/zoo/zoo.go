@@ -90,9 +90,11 @@ var table = []entry{
 	bertBase(256),
 	bertBase(384),
 	bertBase(512),
-	{Info{"vit-b16", "vision transformer (ViT-B/16) for image classification",
-		"Dosovitskiy et al., ICLR 2021; torchvision vit_b_16", "224x224x3 image"},
-		vit(vision{Image: 224, Patch: 16, Layers: 12, Hidden: 768, Heads: 12, FFN: 3072, Classes: 1000})},
+	bertLarge(384),
+	vit16("vit-b16", "ViT-B/16", "Dosovitskiy et al., ICLR 2021; torchvision vit_b_16", 224, 12, 768, 12),
+	vit16("vit-b16-384", "ViT-B/16 at 384 pixels, 577 tokens", "Dosovitskiy et al., ICLR 2021; torchvision vit_b_16 (IMAGENET1K_SWAG_E2E_V1)", 384, 12, 768, 12),
+	vit16("vit-s16", "ViT-S/16", "Touvron et al., ICML 2021 (DeiT-S); timm vit_small_patch16_224", 224, 12, 384, 6),
+	vit16("vit-l16", "ViT-L/16", "Dosovitskiy et al., ICLR 2021; torchvision vit_l_16", 224, 24, 1024, 16),
 	{Info{"swin-t", "vision transformer with shifted windows (Swin-T) for image classification",
 		"Liu et al., ICCV 2021; torchvision swin_t", "224x224x3 image"},
 		swin(windowed{Image: 224, Patch: 4, Width: 96, Depths: []int64{2, 2, 6, 2}, Heads: []int64{3, 6, 12, 24}, Window: 7, Expansion: 4, Classes: 1000})},
@@ -133,9 +135,22 @@ var table = []entry{
 }
 
 func bertBase(tokens int64) entry {
-	return entry{Info{fmt.Sprintf("bert-%d", tokens), fmt.Sprintf("BERT-base encoder with its embeddings, without the pooler, at sequence length %d", tokens),
+	return bertRow(fmt.Sprintf("bert-%d", tokens), "BERT-base", tokens, 12, 768, 12)
+}
+
+func bertLarge(tokens int64) entry {
+	return bertRow(fmt.Sprintf("bert-large-%d", tokens), "BERT-large", tokens, 24, 1024, 16)
+}
+
+func bertRow(name, size string, tokens, layers, hidden, heads int64) entry {
+	return entry{Info{name, fmt.Sprintf("%s encoder with its embeddings, without the pooler, at sequence length %d", size, tokens),
 		"Devlin et al., NAACL 2019", fmt.Sprintf("%d tokens", tokens)},
-		bert(transformer{Seq: tokens, Layers: 12, Hidden: 768, Heads: 12, FFN: 3072, Vocabulary: 30522, TokenTypes: 2})}
+		bert(transformer{Seq: tokens, Layers: layers, Hidden: hidden, Heads: heads, FFN: 4 * hidden, Vocabulary: 30522, TokenTypes: 2})}
+}
+
+func vit16(name, size, source string, image, layers, hidden, heads int64) entry {
+	return entry{Info{name, fmt.Sprintf("vision transformer (%s) for image classification", size), source, fmt.Sprintf("%[1]dx%[1]dx3 image", image)},
+		vit(vision{Image: image, Patch: 16, Layers: layers, Hidden: hidden, Heads: heads, FFN: 4 * hidden, Classes: 1000})}
 }
 
 // Names lists the networks, sorted.
