@@ -39,6 +39,12 @@ var algorithm2 = Strategy{Name: "alg2", Description: "Algorithm 2 of the paper",
 		return nil
 	}}
 
+var algorithm2Divisors = Strategy{Name: "alg2-divisors", Description: "alg2 where Eq. (1) compares factors that divide the output",
+	Decide: func(ctx context.Context, d *Draft) error {
+		d.Machine.Divisors = true
+		return algorithm2.Decide(ctx, d)
+	}}
+
 func checkGroups(s *schedule.Schedule) error {
 	if s.Grouping == nil {
 		return errors.New("there are no groups")

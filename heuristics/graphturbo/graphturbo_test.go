@@ -223,6 +223,7 @@ func TestUpsampling(t *testing.T) {
 // smallest factor with which the largest instance fits.
 func TestSplitInfoAgainstBruteForce(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
+	smaller := int64(0)
 	for trial := 0; trial < 200; trial++ {
 		b := model.NewBuilder("random")
 		x := b.Input("x", model.F16, 1<<rng.Intn(4), 1+rng.Int63n(20), 4+rng.Int63n(20), 4+rng.Int63n(20))
@@ -263,6 +264,22 @@ func TestSplitInfoAgainstBruteForce(t *testing.T) {
 			if g.Tensor(outputs[0]).Shape[info.Dim]%info.Factor != 0 {
 				t.Fatalf("trial %d: %+v does not divide %v", trial, info, g.Tensor(outputs[0]).Shape)
 			}
+			// Lines 4 to 10 as printed.
+			tr, least := schedule.Track(g, ops, outputs, info.Dim), int64(1)
+			for ; least < info.Factor; least++ {
+				divides := true
+				for _, id := range ops[:len(ops)-1] {
+					o := g.Op(id).Outputs[0]
+					divides = divides && (tr.Dim[o] < 0 || g.Tensor(o).Shape[tr.Dim[o]]%least == 0)
+				}
+				if (peak+least-1)/least <= opt.LBBytes && divides && (least >= 8 || least&(least-1) == 0) {
+					break
+				}
+			}
+			if info.Compared() != least {
+				t.Fatalf("trial %d: Eq. (1) compares %d of %+v, by lines 4 to 10 it is %d", trial, info.Compared(), info, least)
+			}
+			smaller += min(1, info.Factor-least)
 			// No smaller candidate fits along the batch, where nothing is computed twice.
 			if info.Dim != 0 {
 				continue
@@ -277,6 +294,28 @@ func TestSplitInfoAgainstBruteForce(t *testing.T) {
 					t.Fatalf("trial %d: factor %d fits (%d bytes of %d), Algorithm 1 took %d", trial, v, p, opt.LBBytes, info.Factor)
 				}
 			}
+		}
+	}
+	if smaller == 0 {
+		t.Error("no factor that Eq. (1) compares is below the one that divides")
+	}
+}
+
+// At 32 images a convolution behind MobileNetV2's stem needs at least 12 parts along the
+// batch as along the channels; the batch is outermost.
+func TestEquationOneTakesTheOutermost(t *testing.T) {
+	g := network(t, "mobilenetv2", 32)
+	for _, divisors := range []bool{false, true} {
+		opt := options
+		opt.Divisors = divisors
+		channels := 0
+		for _, sg := range graphturbo.Group(g, opt).Groups {
+			if sg.SplitDim() == 1 {
+				channels++
+			}
+		}
+		if (channels > 0) != divisors {
+			t.Errorf("%d groups are split along the channels; factors that divide the output compared: %t", channels, divisors)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package graphturbo
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/dsasched/dsasched/model"
@@ -12,6 +13,9 @@ type SplitOptions struct {
 	LBBytes int64 // of the whole cluster, for activations
 	Cores   int64
 	InPlace bool
+	// Divisors lets Eq. (1) compare factors that divide the output, too, where the text
+	// asks this of intermediates only (line 10).
+	Divisors bool
 	// The simple cost model against recomputation: a split whose instances compute
 	// parts of intermediates twice is refused if another dimension needs none of
 	// that, or if it takes longer than the traffic with the GB that keeping the
@@ -31,7 +35,9 @@ type Splitter struct {
 func NewSplitter(g *model.Graph, opt SplitOptions) *Splitter { return &Splitter{g, opt} }
 
 // SplitInfo is Algorithm 1: for each loop dimension of the output, the smallest
-// factor with which an instance fits the LB, and how many operators it splits.
+// factor with which an instance fits the LB, and how many operators it splits. What
+// Eq. (1) compares is f_d as lines 4 to 10 have it: ceil(peak/v) fits, and v divides the
+// intermediates. The factor itself divides the output, too.
 //
 // Readings: an output without intermediates emits a tuple too; the factor
 // divides the extent; candidates are the powers of two up to the cores, then
@@ -68,7 +74,7 @@ func (s *Splitter) SplitInfo(ops []model.OpID, outputs []model.TensorID) ([]sche
 			if !tr.Splittable {
 				break
 			}
-			if !s.divides(tr, ops, v) {
+			if !s.divides(tr, ops, v, nil) {
 				continue
 			}
 			if !(tr.Exact && s.aligned(tr, v)) && !s.instancesFit(ops, outputs, d, v, popt) {
@@ -77,7 +83,7 @@ func (s *Splitter) SplitInfo(ops []model.OpID, outputs []model.TensorID) ([]sche
 			if tr.Recomputes && !s.worthRecomputing(ops, outputs, d, v) {
 				break // a larger factor computes even more twice
 			}
-			info := schedule.SplitInfo{Ops: len(ops) - tr.Unmatched, Factor: v, Dim: d, Depth: depth}
+			info := schedule.SplitInfo{Ops: len(ops) - tr.Unmatched, Factor: v, Least: s.least(tr, ops, outputs, peak, v), Dim: d, Depth: depth}
 			if tr.Recomputes {
 				recomputing = append(recomputing, info)
 			} else {
@@ -90,6 +96,31 @@ func (s *Splitter) SplitInfo(ops []model.OpID, outputs []model.TensorID) ([]sche
 		infos = recomputing
 	}
 	return infos, peak
+}
+
+// least is f_d by lines 4 to 10 of Algorithm 1, at most the factor that divides the output as well.
+func (s *Splitter) least(tr schedule.Tracker, ops []model.OpID, outputs []model.TensorID, peak, factor int64) int64 {
+	if s.opt.Divisors {
+		return factor
+	}
+	every := roundUp(s.opt.Cores)
+	for v := (peak + s.opt.LBBytes - 1) / s.opt.LBBytes; v < factor; v++ {
+		if v >= every || v&(v-1) == 0 {
+			if s.divides(tr, ops, v, outputs) {
+				return v
+			}
+		}
+	}
+	return factor
+}
+
+// roundUp is the power of two from which on every integer is a candidate for v.
+func roundUp(cores int64) int64 {
+	n := int64(1)
+	for n < cores {
+		n *= 2
+	}
+	return n
 }
 
 // Footprint is the bytes that the largest instance takes if the operators are split
@@ -107,10 +138,7 @@ func (s *Splitter) Candidates(extent int64) []int64 { return factors(extent, s.o
 
 // factors lists the candidates for v in the order that Algorithm 1 tries them.
 func factors(extent, cores int64) []int64 {
-	every := int64(1) // from here on every integer is a candidate
-	for every < cores {
-		every *= 2
-	}
+	every := roundUp(cores)
 	var low, high []int64
 	add := func(v int64) {
 		if v >= every || v&(v-1) == 0 {
@@ -135,10 +163,13 @@ func factors(extent, cores int64) []int64 {
 }
 
 // divides is line 10: the factor divides the matched extent of every tensor that
-// the sub-graph writes.
-func (s *Splitter) divides(tr schedule.Tracker, ops []model.OpID, v int64) bool {
+// the sub-graph writes, but for those of except.
+func (s *Splitter) divides(tr schedule.Tracker, ops []model.OpID, v int64, except []model.TensorID) bool {
 	for _, id := range ops {
 		for _, o := range s.g.Op(id).Outputs {
+			if slices.Contains(except, o) {
+				continue
+			}
 			if k, ok := tr.Dim[o]; ok && k >= 0 && s.g.Tensor(o).Shape[k]%v != 0 {
 				return false
 			}
@@ -217,7 +248,7 @@ func (s *Splitter) worthRecomputing(ops []model.OpID, outputs []model.TensorID, 
 func Best(infos []schedule.SplitInfo) schedule.SplitInfo {
 	best := schedule.SplitInfo{Factor: schedule.Unsplittable, Dim: -1}
 	for i, c := range infos {
-		if i == 0 || c.Ops > best.Ops || (c.Ops == best.Ops && (c.Factor < best.Factor || (c.Factor == best.Factor && c.Depth < best.Depth))) {
+		if i == 0 || cmp.Or(cmp.Compare(c.Ops, best.Ops), cmp.Compare(best.Compared(), c.Compared()), cmp.Compare(best.Depth, c.Depth)) > 0 {
 			best = c
 		}
 	}

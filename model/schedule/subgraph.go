@@ -14,9 +14,18 @@ const Unsplittable = int64(math.MaxInt64)
 // sub-graph may be split.
 type SplitInfo struct {
 	Ops    int   // n_d: operators that the dimension splits
-	Factor int64 // f_d
+	Factor int64 // f_d, dividing the output
+	Least  int64 // f_d as Eq. (1) compares it, at most Factor; 0: Factor
 	Dim    int   // dimension of the output tensor
 	Depth  int   // d: its position in the output's loop nest, 0 the outermost
+}
+
+// Compared is the factor that Eq. (1) compares.
+func (s SplitInfo) Compared() int64 {
+	if s.Least > 0 {
+		return s.Least
+	}
+	return s.Factor
 }
 
 // SubGraph is a group of operators that becomes one kernel.

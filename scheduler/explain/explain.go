@@ -325,7 +325,7 @@ func (e *Explainer) Group(name string) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.LBBytes = opt.LBBytes
+	x.LBBytes, opt.Divisors = opt.LBBytes, x.GroupedBy == "alg2-divisors"
 	splitter := graphturbo.NewSplitter(g, opt)
 	out := g.Tensor(sg.Outputs[0])
 	dim := sg.SplitDim()
