@@ -17,6 +17,7 @@ type grid struct {
 	hardware                 string
 	variants                 []string
 	policies                 []harness.ChunkPolicy
+	configurations           func() []literature.Configuration
 	report                   func(rows gridRows, b *harness.Document) error
 }
 
@@ -41,7 +42,7 @@ func (g grid) plan() (*harness.Plan, error) {
 		return nil, err
 	}
 	p := &harness.Plan{}
-	for _, c := range literature.Configurations() {
+	for _, c := range g.configurations() {
 		src, err := harness.OpenNetwork(c.Network)
 		if err != nil {
 			return nil, err

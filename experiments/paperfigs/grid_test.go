@@ -17,7 +17,7 @@ import (
 // A reduced grid runs, writes what it says and the same again from kept cells.
 func TestGrid(t *testing.T) {
 	dir := t.TempDir()
-	g := grid{name: "small", description: "two variants", paper: "none", hardware: "stcp920", variants: []string{"tvm"}, policies: []harness.ChunkPolicy{harness.PaperChunks},
+	g := grid{name: "small", description: "two variants", paper: "none", hardware: "stcp920", variants: []string{"tvm"}, policies: []harness.ChunkPolicy{harness.PaperChunks}, configurations: literature.Configurations,
 		report: func(rows gridRows, b *harness.Document) error {
 			if len(rows) != 10 {
 				t.Errorf("%d rows", len(rows))
@@ -71,7 +71,7 @@ func TestGridReports(t *testing.T) {
 	for _, g := range []grid{fig14(), fig15(), table3(), batchSelect()} {
 		t.Run(g.name, func(t *testing.T) {
 			rows := gridRows{}
-			for i, c := range literature.Configurations() {
+			for i, c := range g.configurations() {
 				for j, v := range g.variants {
 					for _, p := range g.policies {
 						rows[gridKey(c.Network, c.BatchSize, v, p)] = harness.Row{Model: c.Network, Variant: v, ThroughputPerSecond: float64(100*(j+1) + i), Batch: c.BatchSize, BatchesPerCluster: 1, Writes: harness.Levels{DDR: int64(i), LLB: 0, L1: 5}, MovedBytes: harness.Levels{DDR: 1e9}, MMEUtilization: 0.1}
