@@ -26,7 +26,7 @@ func File(r *Result, origin schedulefile.Origin) *schedulefile.File {
 	}
 	f := &schedulefile.File{Kind: schedulefile.Kind, Version: schedulefile.Version, Origin: &origin, Batch: r.Batch,
 		Hardware:  schedulefile.Hardware{Name: r.Machine.Name, Level: string(LevelLB), Fingerprint: schedulefile.Fingerprint(r.Machine)},
-		Generator: schedulefile.Generator{KeepWeights: r.Lower.KeepWeights, CrossLayer: r.Lower.CrossLayer, Prefetch: r.Lower.Prefetch},
+		Generator: schedulefile.Generator{KeepWeights: r.Lower.KeepWeights, CrossLayer: r.Lower.CrossLayer, Exposed: r.Lower.Exposed, Prefetch: r.Lower.Prefetch, BeforeFirst: r.Lower.BeforeFirst},
 		Clusters:  [][]schedulefile.Segment{}, Schedules: []schedulefile.Plan{}}
 	if r.Spec != r.Machine {
 		f.Hardware.Level = string(LevelGB)
@@ -114,7 +114,7 @@ func Restore(ctx context.Context, f *schedulefile.File, described *hardware.Spec
 	}
 	r := &Result{Recipe: named(origin.Variant), Source: origin.Source, Machine: described, Spec: spec, Batch: f.Batch, level: Level(f.Hardware.Level)}
 	r.Outputs = f.Schedules[0].OutputLevel()
-	r.Lower = lower.Options{KeepWeights: f.Generator.KeepWeights, CrossLayer: f.Generator.CrossLayer, Prefetch: f.Generator.Prefetch}
+	r.Lower = lower.Options{KeepWeights: f.Generator.KeepWeights, CrossLayer: f.Generator.CrossLayer, Exposed: f.Generator.Exposed, Prefetch: f.Generator.Prefetch, BeforeFirst: f.Generator.BeforeFirst}
 	for _, t := range origin.Tuned {
 		x := Trial{Chunk: t.Chunk, ThroughputPerSecond: t.ThroughputPerSecond}
 		if t.Error != "" {

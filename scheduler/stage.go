@@ -61,6 +61,7 @@ type Strategy struct {
 //	bind     Bindings, Scopes; Joins, Steps and Values follow
 //	spill    levels and addresses of the Values, tiles of the Steps, Spills
 //	issue    Lower
+//	prefetch Lower
 //	weights  Lower
 type Draft struct {
 	*schedule.Schedule
@@ -142,7 +143,9 @@ func Stages() []Stage {
 			Strategies: []Strategy{longestLifetime, largestFirst, exactSpills},
 			check:      by(schedule.CheckPlan)},
 		{Name: "issue", Description: "what the commands of a kernel may overtake",
-			Strategies: []Strategy{inOrder, crossLayer}},
+			Strategies: []Strategy{inOrder, exposed, crossLayer}},
+		{Name: "prefetch", Description: "what loads from the DDR wait for",
+			Strategies: []Strategy{loadsWait, loadsAhead, loadsAtStart}},
 		{Name: "weights", Description: "whether weights stay in the LLB from kernel to kernel",
 			Strategies: []Strategy{reloadWeights, keepWeights}},
 	}

@@ -66,7 +66,7 @@ func TestTexts(t *testing.T) {
 			`LLB +peak .* of 8 MiB per cluster`, `spills`, `(?m)^ DDR +1 +4 `, `(?m)^ LLB `, `(?m)^ L1 `}},
 		{"schedule many groups", []string{"schedule", "resnet50", "--variant", "tvm"}, []string{`57 groups`, `\d+ more: --full shows them`, `k56 +head.softmax.* DDR`, `(?m)^ 0-56$`}},
 		{"schedule in full", []string{"schedule", "resnet50", "--variant", "tvm", "--full"}, []string{`k30 `}},
-		{"variants", []string{"variants"}, []string{`(?m)^ tvm +layers +none +ddr +layer-by-layer +plain$`, `(?m)^ tvm +longest-lifetime +in-order +reload$`, `(?m)^ cross-layer +alg2 +alg1 +l1 +alg3 +alg4$`, `(?m)^ exact-memory +search +cross-layer +keep$`, `(?m)^ tvm +a kernel per layer`}},
+		{"variants", []string{"variants"}, []string{`(?m)^ tvm +layers +none +ddr +layer-by-layer +plain$`, `(?m)^ tvm +longest-lifetime +in-order +wait +reload$`, `(?m)^ cross-layer +alg2 +alg1 +l1 +alg3 +alg4$`, `(?m)^ exact-memory +search +cross-layer +\S+ +keep$`, `(?m)^ tvm +a kernel per layer`}},
 		{"list", []string{"list"}, []string{`ablation +\S+`}},
 		{"version", []string{"version"}, []string{`(?m)^dsasched +\S`, `(?m)^Go +` + regexp.QuoteMeta(runtime.Version()), `(?m)^HiGHS +\S`}},
 	} {

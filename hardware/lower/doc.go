@@ -22,9 +22,14 @@
 // compute, as far as the buffers have room, and units work on different layers at a
 // time. Without it, it is at every layer.
 //
+// With Options.Exposed, and without CrossLayer, the promotion of weights into the LB
+// waits until nothing computes, and so does what brings them from the DDR unless it
+// runs ahead.
+//
 // With Options.Prefetch, loads of weights and network inputs from the DDR to the GB
-// do not even wait for a launch: they depend on no computation, and the DMA engine
-// works on while kernels change.
+// do not wait for the launch of their kernel: they depend on no computation, and the DMA
+// engine works on while kernels change. The first launch they wait for, unless
+// Options.BeforeFirst is set.
 //
 // # Weights in the GB
 //

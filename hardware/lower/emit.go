@@ -53,6 +53,7 @@ type emitter struct {
 	kernelEnd int64
 	stretches []levelled
 	useSpace  []isa.Use // room for the uses of the next commands
+	computing lastOf    // the last computation of each unit
 }
 
 // gbValue is a value that claims pages until after step last.
@@ -92,6 +93,9 @@ func (e *emitter) add(q int, c isa.Command, deps ...[]int32) int32 {
 		}
 	}
 	e.queues = append(e.queues, uint8(q))
+	if q >= qMatrix {
+		e.computing.wait(uint8(q), int32(len(e.cmds)))
+	}
 	if len(c.Deps) > longList {
 		c.Deps = e.queues.latest(c.Deps)
 	}
@@ -114,6 +118,7 @@ func seconds(s float64) int64 { return int64(math.Ceil(s * 1e12)) }
 
 // run lowers the cluster's segments.
 func (e *emitter) run(segments []Segment) error {
+	e.computing = noneOfQueues
 	plans, kernelEnds := e.planSteps(segments)
 	e.divideBuffers(segments)
 	kernel := 0
@@ -290,6 +295,9 @@ func (e *emitter) flushCommands(base int32) {
 		case pc.roam:
 			for _, d := range pc.Deps {
 				last.wait(e.queues[d], d)
+			}
+			if !e.opt.BeforeFirst {
+				last.wait(qControl, 0) // the launch that begins the work
 			}
 		default:
 			// Earlier blocks have ended when this block opens, but for what roams.

@@ -20,6 +20,12 @@ type Options struct {
 	// Prefetch lets loads of weights from the DDR to the GB run ahead of the launch of
 	// the kernel that uses them: the DMA engine works on while kernels change.
 	Prefetch bool
+	// BeforeFirst lets such loads run ahead of a cluster's first launch, too, which then
+	// costs nothing where loads take as long.
+	BeforeFirst bool
+	// Exposed makes the promotion of weights wait for all computation in front of it, and
+	// so shows its latency, without CrossLayer.
+	Exposed bool
 	// Cost gives the durations of commands in place of the formulas of package cost; nil:
 	// the formulas.
 	Cost cost.Custom `json:"-"`

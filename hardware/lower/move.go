@@ -31,10 +31,15 @@ func (e *emitter) loadTile(t *weightTile, through *ring, cores int64) (int32, *s
 		return e.loadHome(t, through, gbBytes, next != never)
 	}
 	place, free := through.next(t.coreBytes, e.label)
+	free = append(free, e.exposed()...)
 	ent := e.pages.find(t.key, next)
 	var c int32
 	if ent == nil || t.unionBytes > e.pages.largest() {
-		c = e.stream(streamed{part: t.portion, key: t.key, roam: true, bytes: t.unionBytes, gbBytes: gbBytes, coreBytes: coreBytes, next: next, free: free, place: place})
+		var after []int32
+		if !e.opt.Prefetch {
+			after = e.exposed()
+		}
+		c = e.stream(streamed{part: t.portion, key: t.key, roam: true, after: after, bytes: t.unionBytes, gbBytes: gbBytes, coreBytes: coreBytes, next: next, free: free, place: place})
 	} else {
 		c = e.add(qIn, isa.Command{Kind: isa.LBLoad, Portion: t.portion, Bytes: t.unionBytes * t.times, DurationPs: e.lbLatency(),
 			Uses: e.moveIn(gbBytes, coreBytes)}, free, []int32{ent.load})
@@ -44,6 +49,14 @@ func (e *emitter) loadTile(t *weightTile, through *ring, cores int64) (int32, *s
 	}
 	e.recordStretch(place, isa.LB)
 	return c, place
+}
+
+// exposed is what the promotion of weights waits for beside its place.
+func (e *emitter) exposed() []int32 {
+	if !e.opt.Exposed || e.opt.CrossLayer {
+		return nil
+	}
+	return e.computing[qMatrix:]
 }
 
 // loadHome is loadTile on a machine without a GB: the tile comes from the DDR, or
@@ -69,6 +82,7 @@ func (e *emitter) loadHome(t *weightTile, through *ring, far int64, again bool) 
 	// With broadcast, each core keeps a share, whether it works on this layer or not,
 	// and sends it to all when it is used.
 	place, free := through.next(t.coreBytes, e.label)
+	free = append(free, e.exposed()...)
 	share := ceilDiv(t.unionBytes, schedule.CoresWithLB(e.spec))
 	var c int32
 	if ok {

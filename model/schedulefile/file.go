@@ -60,7 +60,9 @@ type Hardware struct {
 type Generator struct {
 	KeepWeights bool `json:"keep_weights"`
 	CrossLayer  bool `json:"cross_layer"`
+	Exposed     bool `json:"exposed,omitempty"`
 	Prefetch    bool `json:"prefetch"`
+	BeforeFirst bool `json:"before_first_launch,omitempty"`
 }
 
 // Segment is one of the schedules, run a number of times.

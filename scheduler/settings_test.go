@@ -1,0 +1,75 @@
+package scheduler_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// replaced runs a variant with other strategies.
+func replaced(t testing.TB, network string, batch, chunk int64, variant string, picks ...scheduler.Pick) *scheduler.Result {
+	t.Helper()
+	v, err := scheduler.Lookup(variant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err = scheduler.Replace(v, scheduler.Options{}, picks...); err != nil {
+		t.Fatal(err)
+	}
+	r, err := scheduler.Run(context.Background(), open(t, network), load(t, "stcp920"), batch, v, scheduler.Options{Chunk: chunk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// What the strategies of issue and prefetch allow is what loads do in simulated time.
+func TestWhatLoadsOvertake(t *testing.T) {
+	for _, c := range []struct {
+		issue, prefetch            string
+		exposed, waits, paysLaunch bool
+	}{
+		{"in-order", "wait", false, true, true},
+		{"exposed", "wait", true, true, true},
+		{"in-order", "ahead", false, false, true},
+		{"cross-layer", "wait", false, true, true},
+		{"cross-layer", "ahead", false, false, true},
+		{"cross-layer", "at-start", false, false, false},
+	} {
+		r := replaced(t, "resnet18", 16, 4, "ordering", scheduler.Pick{Stage: "issue", Strategy: c.issue}, scheduler.Pick{Stage: "prefetch", Strategy: c.prefetch})
+		exposed, waits, paysLaunch := true, true, true
+		launched, first := int64(0), int64(-1)
+		for i, cmd := range r.Program.Commands {
+			if r.Program.Queues[cmd.Queue].Cluster != 0 {
+				break
+			}
+			if cmd.Kind == isa.Launch {
+				if launched = r.Sim.End[i]; first < 0 {
+					first = launched
+				}
+			}
+			if cmd.Kind != isa.DDRLoad && cmd.Kind != isa.LBLoad {
+				continue
+			}
+			waits = waits && r.Sim.Start[i] >= launched
+			paysLaunch = paysLaunch && r.Sim.Start[i] >= first
+			tensor := r.Program.Tasks[cmd.Task-1].Reads[cmd.Operand].Tensor
+			if r.Schedule.Graph.Tensor(model.TensorID(tensor)).Role != model.Constant {
+				continue
+			}
+			for k, other := range r.Program.Commands {
+				computes := other.Kind == isa.Matrix || other.Kind == isa.Vector || other.Kind == isa.Special
+				if computes && r.Program.Queues[other.Queue].Cluster == 0 && r.Sim.Start[k] < r.Sim.End[i] && r.Sim.Start[i] < r.Sim.End[k] {
+					exposed = false
+				}
+			}
+		}
+		if exposed != c.exposed || waits != c.waits || paysLaunch != c.paysLaunch {
+			t.Errorf("%s, %s: weights wait for computation %t, loads for their launch %t, for the first %t; want %t, %t, %t",
+				c.issue, c.prefetch, exposed, waits, paysLaunch, c.exposed, c.waits, c.paysLaunch)
+		}
+	}
+}
