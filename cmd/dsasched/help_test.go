@@ -48,7 +48,7 @@ func TestEveryCommandHasJSON(t *testing.T) {
 
 // Help says what a command does, beginning with the verb.
 func TestHelpBeginsWithAVerb(t *testing.T) {
-	verbs := strings.Fields("Check Choose Compare Divide Explain Fit Give List Make Order Place Play Print Run Schedule Show Simulate Split Write")
+	verbs := strings.Fields("Check Choose Compare Divide Explain Find Fit Give List Make Order Place Play Print Run Schedule Show Simulate Split Write")
 	for _, c := range allCommands() {
 		for _, text := range []string{c.Short, c.Long} {
 			if first, _, _ := strings.Cut(text, " "); text != "" && !slices.Contains(verbs, first) {

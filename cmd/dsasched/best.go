@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// bestJSON is the answer of `dsasched best`.
+type bestJSON struct {
+	Model                     string                  `json:"model"`
+	Hardware                  string                  `json:"hardware"`
+	DType                     string                  `json:"dtype"`
+	Batch                     int64                   `json:"batch"`
+	Chunk                     int64                   `json:"chunk"`
+	ThroughputPerSecond       float64                 `json:"throughput_per_s"`
+	LatencySeconds            float64                 `json:"latency_s"`
+	GreedyThroughputPerSecond *float64                `json:"greedy_throughput_per_s"` // null: that recipe fails
+	Evaluations               int                     `json:"evaluations"`
+	Stop                      string                  `json:"stop"`
+	Starts                    []scheduler.Start       `json:"starts"`
+	Trajectory                []scheduler.Improvement `json:"trajectory"`
+	Notes                     []string                `json:"notes"`
+}
+
+func newBest() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "best MODEL",
+		Short: "Find the best whole schedule, judged by the simulator",
+		Long: `Find a schedule of the least simulated latency: all decisions together, where
+'dsasched compare' makes one at a time exact by an objective of its own.
+
+The search begins with every variant at every chunk, with element-wise operators in
+place and not, so that its answer is never worse than any of them. Greedy is the
+variant cross-layer with default options, at its best chunk.
+
+After Ctrl-C, as after --time-limit, the best schedule so far is printed.`,
+		Example: `  dsasched best resnet50 --batch 64
+  dsasched best bert-128 --batch 32 --time-limit 60s -o bert.schedule.json --json`,
+	}
+	takesModel(cmd)
+	asJSON, quiet, accelerator, from := addJSON(cmd), addQuiet(cmd), addHardware(cmd), addNetwork(cmd)
+	batch, chunk := addBatch(cmd, "every divisor of its share")
+	limit := addLimit(cmd, 0, "time for the search, such as 60s; what is found then depends on the machine")
+	out := addFile(cmd, "o out", "write the whole schedule to this `file`")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		show := newStatus(cmd, *quiet)
+		defer show.end()
+		spec, err := hardware.Load(*accelerator)
+		if err != nil {
+			return err
+		}
+		net, err := network.Open(args[0], from.options())
+		if err != nil {
+			return err
+		}
+		opt := scheduler.BestOptions{Options: scheduler.Options{Chunk: chunk.value, TimeLimit: limit.value}}
+		if tell := show.solve("best", duration); tell != nil {
+			opt.Better = func(p milp.Progress) {
+				p.Bound = math.Inf(-1)
+				tell(p)
+			}
+		}
+		found, err := scheduler.Best(cmd.Context(), net, spec, batch.value, opt)
+		if err != nil {
+			return err
+		}
+		show.end()
+		if out.name != "" {
+			data, err := scheduler.File(found.Result, schedulefile.Origin{MadeBy: madeBy, Model: args[0], DType: from.dtype.value}).Write()
+			if err != nil {
+				return err
+			}
+			if err := replaceFile(out.name, data); err != nil {
+				return err
+			}
+		}
+		answer := bestJSON{Model: args[0], Hardware: spec.Name, DType: from.dtype.value, Batch: found.Batch, Chunk: found.Chunk,
+			ThroughputPerSecond: found.ThroughputPerSecond(), LatencySeconds: found.LatencySeconds(),
+			Evaluations: found.Evaluations, Stop: found.Stop.String(), Starts: found.Starts, Trajectory: found.Trajectory, Notes: append([]string{}, found.Notes...)}
+		if found.Greedy != nil {
+			t := found.Greedy.ThroughputPerSecond()
+			answer.GreedyThroughputPerSecond = &t
+		}
+		if err := emit(cmd, *asJSON, answer, func(b *bytes.Buffer) { writeBest(b, &answer) }); err != nil {
+			return err
+		}
+		return cmd.Context().Err() // interrupted, although there is an answer
+	}
+	return cmd
+}
+
+func writeBest(b *bytes.Buffer, a *bestJSON) {
+	row(b, "best", "%s (%s) on %s, batch %d in chunks of %d", a.Model, a.DType, a.Hardware, a.Batch, a.Chunk)
+	greedy := "greedy fails"
+	if t := a.GreedyThroughputPerSecond; t != nil {
+		greedy = fmt.Sprintf("%.3f times greedy's %s", a.ThroughputPerSecond / *t, perSecond(*t))
+	}
+	row(b, "throughput", "%s, %s", perSecond(a.ThroughputPerSecond), greedy)
+	row(b, "latency", "%s", duration(a.LatencySeconds))
+	end := ""
+	if a.Stop != milp.Complete.String() {
+		end = ", stopped: " + a.Stop
+	}
+	row(b, "search", "%s%s", plural(a.Evaluations, "evaluation"), end)
+	writeNotes(b, a.Notes)
+	b.WriteByte('\n')
+	var rows [][]string
+	for _, x := range a.Trajectory {
+		rows = append(rows, []string{fmt.Sprint(x.Evaluations), duration(x.LatencySeconds), x.Move})
+	}
+	writeTable(b, "rrl", []string{"evaluations", "latency", "by"}, rows)
+}

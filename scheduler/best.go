@@ -1,0 +1,211 @@
+package scheduler
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model/network"
+)
+
+// BestOptions are the settings of [Best]. The zero value is the default. Of Options,
+// Chunk 0 stands for every divisor of a cluster's share, and InPlace is not looked at:
+// both are tried.
+type BestOptions struct {
+	Options
+	// Better, if not nil, hears of each better schedule and each round of evaluations.
+	// The objective is a latency in seconds.
+	Better func(p milp.Progress) `json:"-"`
+}
+
+// Found is the answer of [Best].
+type Found struct {
+	*Result
+	// Greedy is the recipe cross-layer with default options at its best chunk; nil if it
+	// can't be had.
+	Greedy *Result
+	// Starts are the recipes' results that the search began with, each at its best chunk.
+	Starts []Start
+	// Evaluations counts the schedules that were simulated, Trajectory the better ones.
+	Evaluations int
+	Trajectory  []Improvement
+	Stop        milp.Stop // complete, or time or cancelled: then the answer depends on when that was
+}
+
+// An Improvement of the search is a schedule that is better than all before it.
+type Improvement struct {
+	Evaluations    int     `json:"evaluations"` // up to this one
+	LatencySeconds float64 `json:"latency_s"`
+	Move           string  `json:"move"` // what made it
+}
+
+// A Start is a schedule that a recipe made.
+type Start struct {
+	Recipe              string  `json:"variant"`
+	InPlace             bool    `json:"in_place"`
+	Chunk               int64   `json:"chunk"`
+	ThroughputPerSecond float64 `json:"throughput_per_s"`
+}
+
+// Best looks for the schedule of least simulated latency. It begins with all recipes at
+// all chunks, with operators in place and not, so that it is never worse than any of
+// them. If ctx or the time limit ends, it returns the best so far, if there is one.
+func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, opt BestOptions) (*Found, error) {
+	if err := checkBatch(batch); err != nil {
+		return nil, err
+	}
+	spec, err := Machine(machine, opt.Level)
+	if err != nil {
+		return nil, err
+	}
+	share := Shares(batch, spec.Clusters)[0]
+	chunks := []int64{opt.Chunk}
+	switch {
+	case opt.Chunk == 0:
+		chunks = Divisors(share, MaxTunedChunk)
+		slices.Reverse(chunks)
+	case opt.Chunk < 0 || opt.Chunk > share:
+		return nil, fmt.Errorf("chunk is %d, expected 1 to %d, the batch elements of a cluster", opt.Chunk, share)
+	}
+	limited := ctx
+	if opt.TimeLimit > 0 {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeout(ctx, opt.TimeLimit)
+		defer cancel()
+	}
+	opt.TimeLimit, opt.TimeLimitOnly = 0, false // of the exact strategies, which end at a number of states
+	opt.Options.Progress = nil
+	s := &seeker{net: net, machine: machine, batch: batch, opt: opt, began: time.Now(), found: &Found{}}
+	err = s.startAll(limited, chunks)
+	switch {
+	case ctx.Err() != nil:
+		s.found.Stop = milp.StopCancelled
+	case limited.Err() != nil:
+		s.found.Stop = milp.StopTime
+	case err != nil:
+		return nil, err
+	}
+	if s.found.Result == nil {
+		return nil, cmp.Or(limited.Err(), s.failed)
+	}
+	return s.found, nil
+}
+
+// seeker is a search under way.
+type seeker struct {
+	net     network.Network
+	machine *hardware.Spec
+	batch   int64
+	opt     BestOptions
+	began   time.Time
+	found   *Found
+	failed  error // the first recipe's, at its first chunk
+}
+
+// startAll simulates all recipes at all chunks, those with exact decisions last.
+func (s *seeker) startAll(ctx context.Context, chunks []int64) error {
+	type start struct {
+		recipe  Recipe
+		inPlace bool
+		chunk   int64
+	}
+	var starts []start
+	recipes := All()
+	slices.SortStableFunc(recipes, func(a, b Recipe) int { return rank(a.Exact()) - rank(b.Exact()) })
+	for _, r := range recipes {
+		r.Fallback = nil // they are among the starts
+		if r.validate(s.opt.Options) != nil {
+			continue
+		}
+		for _, chunk := range chunks {
+			for _, inPlace := range []bool{false, true} {
+				if inPlace && r.Pick("group") != "alg2" {
+					continue // it makes no difference
+				}
+				starts = append(starts, start{r, inPlace, chunk})
+			}
+		}
+	}
+	results, errs := make([]*Result, len(starts)), make([]error, len(starts))
+	for first := 0; first < len(starts) && ctx.Err() == nil; {
+		// A round's results are looked at in order, so that none depends on which was first.
+		round := starts[first:min(first+4*runtime.GOMAXPROCS(0), len(starts))]
+		var workers errgroup.Group
+		workers.SetLimit(runtime.GOMAXPROCS(0))
+		for i, x := range round {
+			workers.Go(func() error {
+				opt := s.opt.Options
+				opt.InPlace, opt.Chunk = x.inPlace, x.chunk
+				results[first+i], errs[first+i] = runChunk(ctx, s.net, s.machine, s.batch, x.recipe, opt)
+				return nil
+			})
+		}
+		if err := workers.Wait(); err != nil {
+			return err
+		}
+		for i, x := range round {
+			r, err := results[first+i], errs[first+i]
+			results[first+i] = nil
+			if err != nil {
+				if ctx.Err() == nil && !tooLarge(err) {
+					return err
+				}
+				s.failed = cmp.Or(s.failed, err)
+				continue
+			}
+			s.found.Evaluations++
+			s.start(Start{x.recipe.Name, x.inPlace, x.chunk, r.ThroughputPerSecond()})
+			if g := s.found.Greedy; x.recipe.Name == greedyRecipe && !x.inPlace && (g == nil || r.Sim.TotalPs < g.Sim.TotalPs) {
+				s.found.Greedy = r
+			}
+			move := x.recipe.Name
+			if x.inPlace {
+				move += ", in place"
+			}
+			s.offer(r, fmt.Sprintf("%s, chunks of %d", move, x.chunk))
+		}
+		first += len(round)
+	}
+	return nil
+}
+
+// greedyRecipe is what the search is compared with.
+const greedyRecipe = "cross-layer"
+
+// rank puts what is so behind what is not.
+func rank(so bool) int {
+	if so {
+		return 1
+	}
+	return 0
+}
+
+// start keeps a recipe's best result.
+func (s *seeker) start(x Start) {
+	list := s.found.Starts
+	i := slices.IndexFunc(list, func(y Start) bool { return y.Recipe == x.Recipe && y.InPlace == x.InPlace })
+	switch {
+	case i < 0:
+		s.found.Starts = append(list, x)
+	case x.ThroughputPerSecond > list[i].ThroughputPerSecond:
+		list[i] = x
+	}
+}
+
+// offer takes a result if it is better than all before it.
+func (s *seeker) offer(r *Result, move string) {
+	if s.found.Result == nil || r.Sim.TotalPs < s.found.Sim.TotalPs {
+		s.found.Result = r
+		s.found.Trajectory = append(s.found.Trajectory, Improvement{s.found.Evaluations, r.LatencySeconds(), move})
+	}
+	if s.opt.Better != nil {
+		s.opt.Better(milp.Progress{Seconds: time.Since(s.began).Seconds(), Objective: s.found.LatencySeconds()})
+	}
+}

@@ -1,0 +1,56 @@
+package scheduler_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// The answer is not worse than what any recipe makes of any chunk, in place or not.
+func TestBestIsNotWorseThanAnyRecipe(t *testing.T) {
+	net, machine := open(t, "toy-fig3"), load(t, "stcp920")
+	found, err := scheduler.Best(t.Context(), net, machine, 16, scheduler.BestOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range scheduler.All() {
+		for _, inPlace := range []bool{false, true} {
+			made, err := scheduler.Run(t.Context(), net, machine, 16, r, scheduler.Options{InPlace: inPlace})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found.Sim.TotalPs > made.Sim.TotalPs {
+				t.Errorf("%s, in place %t: %v s, best %v s", r.Name, inPlace, made.LatencySeconds(), found.LatencySeconds())
+			}
+			if r.Name == "cross-layer" && !inPlace && found.Greedy.Sim.TotalPs != made.Sim.TotalPs {
+				t.Errorf("greedy is %v s, found %v s", made.LatencySeconds(), found.Greedy.LatencySeconds())
+			}
+		}
+	}
+	last := found.Trajectory[len(found.Trajectory)-1]
+	if found.Stop != milp.Complete || last.LatencySeconds != found.LatencySeconds() || last.Evaluations > found.Evaluations {
+		t.Errorf("%v after %d evaluations, the last better one %+v, found %v s", found.Stop, found.Evaluations, last, found.LatencySeconds())
+	}
+}
+
+// A limit gives the best so far; without any there is an error.
+func TestBestStops(t *testing.T) {
+	net, machine := open(t, "resnet50"), load(t, "stcp920")
+	ctx, cancel := context.WithCancel(t.Context())
+	found, err := scheduler.Best(ctx, net, machine, 8, scheduler.BestOptions{Better: func(milp.Progress) { cancel() }})
+	if err != nil || found.Stop != milp.StopCancelled {
+		t.Errorf("%v, %v", found, err)
+	}
+	if _, err := scheduler.Best(ctx, net, machine, 8, scheduler.BestOptions{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled beforehand: %v", err)
+	}
+	var opt scheduler.BestOptions
+	opt.TimeLimit = time.Nanosecond
+	if _, err := scheduler.Best(t.Context(), net, machine, 8, opt); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("no time: %v", err)
+	}
+}
