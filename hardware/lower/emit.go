@@ -28,7 +28,8 @@ type emitter struct {
 	cost    *cost.Model
 	opt     Options
 	cluster int32
-	alike   int // clusters with the same work, which copies will be for
+	alike   int  // clusters with the same work, which copies will be for
+	outline bool // see Outline
 	tables  *tables
 	fine    grain
 
@@ -164,7 +165,9 @@ func (e *emitter) planSteps(segments []Segment) (plans [][]*layerPlan, kernelEnd
 	for i, seg := range segments {
 		for k := range seg.Schedule.Steps {
 			lp := plan(seg.Schedule, &seg.Schedule.Steps[k], e.cost, buffer, weightRing, e.fine)
-			lp.task = e.tables.task(seg.Schedule, lp)
+			if !e.outline {
+				lp.task = e.tables.task(seg.Schedule, lp)
+			}
 			plans[i] = append(plans[i], lp)
 		}
 		for range seg.Iterations {
@@ -244,7 +247,7 @@ func (e *emitter) releaseDead(step int) {
 
 // flush appends the cluster's commands and buffers to the program.
 func (e *emitter) flush() {
-	if e.pages != nil {
+	if e.pages != nil && !e.outline {
 		e.pages.clear()
 	}
 	base, buffer := int32(len(e.p.Commands)), int32(len(e.p.Buffers))
@@ -255,6 +258,9 @@ func (e *emitter) flush() {
 		}
 	}
 	e.flushCommands(base)
+	if e.outline {
+		return
+	}
 	e.p.Buffers = slices.Grow(e.p.Buffers, len(e.stretches)*e.alike)
 	for _, s := range e.stretches {
 		if s.first < 0 || s.hi == s.lo {

@@ -80,9 +80,54 @@ func (e *TooLargeError) Error() string {
 // Program lowers the work of all clusters. plans[k] are the segments of cluster
 // k, in order; none means that the cluster stays idle.
 func Program(name string, spec *hardware.Spec, plans [][]Segment, opt Options) (*isa.Program, error) {
-	m, err := cost.NewWith(spec, opt.Cost)
+	p, e, err := begin(name, spec, plans, len(plans), opt)
 	if err != nil {
 		return nil, err
+	}
+	marks := make([]mark, 1, len(plans)+1)
+	for k, segments := range plans {
+		first, alike := likeness(plans, k)
+		if first < k {
+			copyCluster(p, first, k, marks[first], marks[first+1])
+		} else if err := e.lower(int32(k), alike, segments); err != nil {
+			return nil, err
+		}
+		marks = append(marks, markOf(p))
+	}
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Outline is what the simulator needs of [Program] to find its latency with
+// [sim.Latency]: commands and their dependencies, without names, tasks and buffers. One
+// cluster stands for all that have the same plan; alike says for how many.
+func Outline(name string, spec *hardware.Spec, plans [][]Segment, opt Options) (p *isa.Program, alike []int, err error) {
+	var distinct [][]Segment
+	for k := range plans {
+		if first, n := likeness(plans, k); first == k {
+			distinct, alike = append(distinct, plans[k]), append(alike, n)
+		}
+	}
+	p, e, err := begin(name, spec, plans, len(distinct), opt)
+	if err != nil {
+		return nil, nil, err
+	}
+	e.outline = true
+	for k, segments := range distinct {
+		if err := e.lower(int32(k), alike[k], segments); err != nil {
+			return nil, nil, err
+		}
+	}
+	return p, alike, nil
+}
+
+// begin makes an empty program of some clusters and what lowers the work of each into it.
+func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, opt Options) (*isa.Program, *emitter, error) {
+	m, err := cost.NewWith(spec, opt.Cost)
+	if err != nil {
+		return nil, nil, err
 	}
 	layers := 0
 	dtype := model.F16
@@ -95,30 +140,19 @@ func Program(name string, spec *hardware.Spec, plans [][]Segment, opt Options) (
 		}
 	}
 	if layers > maxLayers {
-		return nil, &TooLargeError{name, fmt.Sprintf("run %d layers", layers)}
+		return nil, nil, &TooLargeError{name, fmt.Sprintf("run %d layers", layers)}
 	}
-	p := newProgram(name, spec, len(plans))
+	p := newProgram(name, spec, clusters)
 	p.PeakMACsPerSecond = m.PeakMACsPerSecond(dtype)
 	p.PeakVectorOpsPerSecond = m.PeakVectorOpsPerSecond(dtype)
-	shared := &emitter{p: p, spec: spec, cost: m, opt: opt, tables: newTables(p), fine: grainFor(layers)}
-	marks := make([]mark, 1, len(plans)+1)
-	for k, segments := range plans {
-		first, alike := likeness(plans, k)
-		if first < k {
-			copyCluster(p, first, k, marks[first], marks[first+1])
-		} else {
-			e := *shared
-			e.cluster, e.alike = int32(k), alike
-			if err := e.run(segments); err != nil {
-				return nil, err
-			}
-		}
-		marks = append(marks, markOf(p))
-	}
-	if err := p.Check(); err != nil {
-		return nil, err
-	}
-	return p, nil
+	return p, &emitter{p: p, spec: spec, cost: m, opt: opt, tables: newTables(p), fine: grainFor(layers)}, nil
+}
+
+// lower lowers the plan of a cluster, which alike clusters have.
+func (e *emitter) lower(cluster int32, alike int, segments []Segment) error {
+	own := *e
+	own.cluster, own.alike = cluster, alike
+	return own.run(segments)
 }
 
 // newProgram is a program without commands: the resources and queues of the clusters.

@@ -220,13 +220,16 @@ func (e *emitter) moveOut(gb, core int64) []isa.Use { return e.moves(0, gb, 0, c
 
 // recordStretch remembers a piece of memory for the program's buffer list, once.
 func (e *emitter) recordStretch(s *stretch, level isa.Level) {
-	if !s.recorded {
+	if !s.recorded && !e.outline {
 		s.recorded = true
 		e.stretches = append(e.stretches, levelled{s, level})
 	}
 }
 
 func (e *emitter) recordEntry(o *entry) {
+	if e.outline {
+		return
+	}
 	// One buffer per run of consecutive pages.
 	for i := 0; i < len(o.pages); {
 		j := i + 1

@@ -167,7 +167,8 @@ type engine struct {
 
 	events  agenda
 	sharing *sharing
-	left    int // commands that have not ended, without those of copies
+	limit   int64 // the time at which the run is given up
+	left    int   // commands that have not ended, without those of copies
 }
 
 func newEngine(p *isa.Program, opt Options, f *fold) *engine {
@@ -179,6 +180,7 @@ func newEngine(p *isa.Program, opt Options, f *fold) *engine {
 		order:   make([]int32, n),
 		waiting: make([]int32, n),
 		sharing: newSharing(p.Resources, len(p.Queues)),
+		limit:   never,
 	}
 	e.sharing.shared = f.shared
 	e.sharing.weight = make([]uint64, len(p.Queues))
@@ -241,6 +243,9 @@ func (e *engine) run(ctx context.Context) error {
 		}
 		// All that happens at one time happens before the rates are found
 		// again; a flow that begins or ends leaves no trace in between.
+		if when > e.limit {
+			return nil
+		}
 		e.now = when
 		for when == e.now {
 			e.handle(q)
