@@ -17,7 +17,7 @@ const root = "github.com/dsasched/dsasched/"
 // model/schedule and never each other; hardware/lower knows schedules, hardware/sim
 // only programs; experiments knows all but HiGHS; the command wires everything.
 var mayImport = map[string][]string{
-	"cmd/dsasched":                    {"experiments", "experiments/harness", "experiments/tuning", "formulation/allocate", "formulation/binding", "formulation/highs", "formulation/milp", "formulation/ordering", "formulation/partition", "formulation/pipelining", "formulation/rcpsp", "formulation/solve", "formulation/split", "hardware", "hardware/isa", "hardware/server", "hardware/sim/trace", "hardware/simt", "hardware/streams", "heuristics/graphturbo", "model", "model/network", "model/onnx", "model/schedulefile", "model/simplify", "model/structure", "model/zoo", "plots", "scheduler", "scheduler/balance", "scheduler/explain", "scheduler/kernels", "scheduler/picture", "spell"},
+	"cmd/dsasched":                    {"experiments", "experiments/harness", "experiments/tuning", "formulation/allocate", "formulation/binding", "formulation/bound", "formulation/highs", "formulation/milp", "formulation/ordering", "formulation/partition", "formulation/pipelining", "formulation/rcpsp", "formulation/solve", "formulation/split", "hardware", "hardware/isa", "hardware/server", "hardware/sim/trace", "hardware/simt", "hardware/streams", "heuristics/graphturbo", "model", "model/network", "model/onnx", "model/schedulefile", "model/simplify", "model/structure", "model/zoo", "plots", "scheduler", "scheduler/balance", "scheduler/explain", "scheduler/kernels", "scheduler/picture", "spell"},
 	"examples/accelerator":            {"hardware", "model/network", "scheduler"},
 	"examples/cost":                   {"hardware", "hardware/cost", "model", "model/network", "scheduler"},
 	"examples/experiment":             {"experiments", "hardware", "model/network", "scheduler"},
@@ -37,6 +37,7 @@ var mayImport = map[string][]string{
 	"experiments/tuning":              {"experiments/harness", "experiments/literature", "hardware", "model", "model/network", "plots", "scheduler", "spell"},
 	"formulation/allocate":            {"formulation/milp", "formulation/solve"},
 	"formulation/binding":             {"formulation/milp", "formulation/solve", "hardware/cost", "model", "model/schedule"},
+	"formulation/bound":               {"hardware", "hardware/cost", "model", "model/network", "model/schedule"},
 	"formulation/highs":               {"formulation/milp"},
 	"formulation/joint":               {"formulation/binding", "formulation/milp", "formulation/ordering", "formulation/solve", "model/schedule"},
 	"formulation/layering":            {"formulation/milp", "formulation/solve"},

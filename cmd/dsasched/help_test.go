@@ -76,6 +76,7 @@ func TestCompletion(t *testing.T) {
 	all := []string{
 		"allocate",
 		"bind",
+		"bound",
 		"calibrate",
 		"check",
 		"check-order",

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsasched/dsasched/formulation/bound"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// boundJSON is the answer of bound.
+type boundJSON struct {
+	Model    string `json:"model"`
+	DType    string `json:"dtype"`
+	Hardware string `json:"hardware"`
+	*bound.Bound
+	ThroughputPerSecond float64      `json:"throughput_bound_per_s"`
+	Steady              *bound.Bound `json:"steady"`
+}
+
+func newBound() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "bound MODEL",
+		Short: "Give a bound that no schedule of a network can beat",
+		Long: `Give a lower bound on the latency of a batch, over all schedules that divide it over
+the clusters: any groups, splits, orders, bindings, memory plans and chunks, as the
+simulator would time them. The bound is the largest of several terms, each with its
+own reason; docs/formulations.md says what they assume and proves them. 'steady' is
+the time per batch where many batches follow each other.
+
+It is not the lower_bound_s of other commands, which is of one program.`,
+		Example: `  dsasched bound resnet50 --batch 64
+  dsasched bound ./net.onnx --hardware ipu --batch 16 --json`,
+	}
+	takesModel(cmd)
+	asJSON, accelerator, read := addJSON(cmd), addHardware(cmd), addNetwork(cmd)
+	batch := &number{value: 1, min: 1}
+	cmd.Flags().Var(batch, "batch", "batch size of the whole chip")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		spec, err := hardware.Load(*accelerator)
+		if err != nil {
+			return err
+		}
+		machine, err := scheduler.Machine(spec, scheduler.LevelAuto)
+		if err != nil {
+			return err
+		}
+		from := read.options()
+		net, err := network.Open(args[0], from)
+		if err != nil {
+			return err
+		}
+		a := &boundJSON{Model: args[0], DType: from.DType.String(), Hardware: spec.Name}
+		if a.Bound, err = bound.Cold(cmd.Context(), net, machine, batch.value); err != nil {
+			return err
+		}
+		if a.Steady, err = bound.Steady(cmd.Context(), net, machine, batch.value); err != nil {
+			return err
+		}
+		a.ThroughputPerSecond = float64(a.Batch) / a.Seconds
+		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) { writeBound(b, a) })
+	}
+	return cmd
+}
+
+func writeBound(b *bytes.Buffer, a *boundJSON) {
+	row(b, "bound", "%s (%s) on %s, batch %d: at least %s, at most %s", a.Model, a.DType, a.Hardware, a.Batch, duration(a.Seconds), perSecond(a.ThroughputPerSecond))
+	row(b, "limited by", "%s (%s)", a.Resource, a.Term)
+	row(b, "steady", "at least %s for each of many batches: %s (%s)", duration(a.Steady.Seconds), a.Steady.Resource, a.Steady.Term)
+	steady := map[string]string{}
+	for _, t := range a.Steady.Terms {
+		steady[t.Name+t.Resource] = duration(t.Seconds)
+	}
+	var rows [][]string
+	for _, t := range a.Terms {
+		rows = append(rows, []string{t.Name, t.Resource, duration(t.Seconds), steady[t.Name+t.Resource]})
+	}
+	fmt.Fprintln(b)
+	writeTable(b, "llrr", []string{"term", "resource", "at least", "steady"}, rows)
+}

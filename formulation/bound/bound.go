@@ -1,0 +1,324 @@
+package bound
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+)
+
+// A Term is one lower bound, for a reason of its own.
+type Term struct {
+	Name    string  `json:"term"`
+	Seconds float64 `json:"bound_s"`
+	// Resource is what limits: a unit, a memory, the chain of layers.
+	Resource string `json:"resource"`
+}
+
+// A Bound says that no schedule of a batch takes less than Seconds.
+type Bound struct {
+	Batch   int64   `json:"batch"`
+	Shares  []int64 `json:"shares"` // batch elements per cluster
+	Seconds float64 `json:"certified_lower_bound_s"`
+	// Term and Resource are of the largest term.
+	Term     string `json:"term"`
+	Resource string `json:"resource"`
+	Terms    []Term `json:"terms"`
+}
+
+// Gap is by how much a latency is above the bound, as a share of the bound.
+func (b *Bound) Gap(latencySeconds float64) float64 { return latencySeconds/b.Seconds - 1 }
+
+// exact takes off what rounding may have added: the sums here are of doubles, the simulated
+// times of picoseconds that are rounded up.
+const exact = 1 - 1e-9
+
+func (b *Bound) add(name, resource string, seconds float64) {
+	seconds = math.Floor(seconds*exact*1e12) * 1e-12
+	b.Terms = append(b.Terms, Term{name, seconds, resource})
+	if seconds > b.Seconds {
+		b.Seconds, b.Term, b.Resource = seconds, name, resource
+	}
+}
+
+// Cold bounds the simulated latency of one batch of a network on a machine, as the
+// decisions see the machine (see [hardware.Raise]), from a chip on which nothing is loaded. It
+// holds for every schedule that the package's text describes.
+func Cold(ctx context.Context, net network.Network, spec *hardware.Spec, batch int64) (*Bound, error) {
+	b, _, err := bounds(ctx, net, spec, batch)
+	return b, err
+}
+
+// Steady bounds the time per batch where many follow each other, in the same sense: what
+// weights the memories of a cluster can hold from batch to batch need not be loaded again.
+func Steady(ctx context.Context, net network.Network, spec *hardware.Spec, batch int64) (*Bound, error) {
+	_, b, err := bounds(ctx, net, spec, batch)
+	return b, err
+}
+
+func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch int64) (cold, steady *Bound, err error) {
+	if batch < 1 {
+		return nil, nil, fmt.Errorf("bound: batch is %d, expected at least 1", batch)
+	}
+	m, err := cost.New(spec)
+	if err != nil {
+		return nil, nil, err
+	}
+	cold = &Bound{Batch: batch, Shares: make([]int64, spec.Clusters)}
+	for k := range cold.Shares {
+		cold.Shares[k] = batch / int64(spec.Clusters)
+		if int64(k) < batch%int64(spec.Clusters) {
+			cold.Shares[k]++
+		}
+	}
+	works := map[int64]*work{}
+	var of func(n int64) (*work, error)
+	of = func(n int64) (*work, error) {
+		if w := works[n]; w != nil {
+			return w, nil
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		g, err := net.Graph(n)
+		if err != nil {
+			return nil, err
+		}
+		w := measure(g, m)
+		works[n] = w
+		return w, nil
+	}
+	first, err := of(cold.Shares[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	var least *work // of the smallest share
+	busy, moved := 0.0, 0.0
+	eff := spec.DDRActivationEfficiency
+	if eff == 0 {
+		eff = 1
+	}
+	for _, n := range cold.Shares {
+		if n == 0 {
+			continue
+		}
+		if least, err = of(n); err != nil {
+			return nil, nil, err
+		}
+		busy++
+		moved += (least.in + least.out + least.rows) / eff
+	}
+	one, err := of(1)
+	if err != nil {
+		return nil, nil, err
+	}
+	two, err := of(2)
+	if err != nil {
+		return nil, nil, err
+	}
+	for n, w := range works {
+		if err := w.uniform(n, one, two); err != nil {
+			return nil, nil, fmt.Errorf("bound: %s: %w", net.Name, err)
+		}
+	}
+	steady = &Bound{Batch: batch, Shares: cold.Shares}
+
+	// A cluster's own work, which is the same for one batch and for each of many.
+	launch := spec.LaunchSeconds
+	total := first.total()
+	ddr, link := spec.DDR.BandwidthBytesPerSecond, latency(spec)
+	after := make([]float64, len(first.g.Ops))
+	for _, t := range first.g.Outputs {
+		if p := first.g.Tensor(t).Producer; p != model.NoOp {
+			after[p] = link
+		}
+	}
+	start := make([]float64, len(first.g.Ops))
+	for i := range start {
+		start[i] = launch
+	}
+	weights := first.weightBytes()
+	for _, b := range []*Bound{cold, steady} {
+		for u, t := range total {
+			if t > 0 {
+				b.add("work", unitNames[u], launch+t)
+			}
+		}
+		after := after
+		if b == steady { // the last store of a batch and the next batch's first kernel overlap
+			after = make([]float64, len(after))
+		}
+		b.add("chain", "chain of layers", first.chain(start, after))
+	}
+
+	// The DDR: weights once per cluster, activations over its efficiency.
+	kept := 0.0
+	if spec.GB != nil {
+		kept += float64(spec.GB.SizeBytes)
+	}
+	if spec.LB != nil {
+		kept += float64(int64(spec.LB.SizeBytes)+int64(spec.LBWeightBytes)) * float64(spec.Cores())
+	}
+	cold.add("ddr", "DDR bandwidth", (busy*weights+moved)/ddr)
+	steady.add("ddr", "DDR bandwidth", (busy*math.Max(0, weights-kept)+moved)/ddr)
+	if port := spec.DDRLink.BandwidthBytesPerSecond; port > 0 {
+		io := first.in + first.out + first.rows
+		cold.add("ddr link", "DDR link", (weights+io)/port)
+		steady.add("ddr link", "DDR link", (math.Max(0, weights-kept)+io)/port)
+	}
+	if spec.GB != nil {
+		io := 2 * (first.in + first.out + first.rows)
+		cold.add("llb", "LLB bandwidth", (2*weights+io)/spec.GB.BandwidthBytesPerSecond)
+		steady.add("llb", "LLB bandwidth", (weights+math.Max(0, weights-kept)+io)/spec.GB.BandwidthBytesPerSecond)
+	}
+	// Loads before compute: an operator can start once all clusters have what it needs.
+	release := least.releases()
+	for i := range release {
+		release[i] = math.Max(launch, busy*release[i]/ddr)
+	}
+	cold.add("loads, then chain", "DDR bandwidth, then the chain of layers", least.chain(release, after))
+	return cold, steady, nil
+}
+
+// latency is that of a move between the DDR and the cores.
+func latency(spec *hardware.Spec) float64 {
+	l := spec.DDR.LatencySeconds + spec.DDRLink.LatencySeconds + spec.CoreLink.LatencySeconds
+	if spec.GB != nil {
+		l += spec.GB.LatencySeconds
+	}
+	return l
+}
+
+// releases gives for each operator the bytes of constants that any of its elements needs,
+// directly or through others: they must all have been loaded before it starts.
+func (w *work) releases() []float64 {
+	g := w.g
+	// What one operator reads, and how: which dimensions it needs all of if its output's
+	// dimension is needed in full (-1: in any case, -2: never); dims of its output that
+	// some position of needs nothing.
+	type read struct {
+		from  model.TensorID
+		out   model.TensorID
+		full  []int
+		empty uint64
+	}
+	reads := make([][]read, len(g.Ops))
+	for i, op := range g.Ops {
+		for out, o := range op.Outputs {
+			shape := g.Tensor(o).Shape
+			for k, in := range op.Inputs {
+				t := g.Tensor(in)
+				r := read{from: in, out: o}
+				for d, a := range g.Access(op, out, k) {
+					code := -1
+					if !a.Full {
+						last := shape[a.Out] - 1
+						switch {
+						case a.Range(model.Interval{Hi: 1}, t.Shape[d]).Len() == 0 || a.Range(model.Interval{Lo: last, Hi: last + 1}, t.Shape[d]).Len() == 0:
+							r.empty |= 1 << min(a.Out, 63)
+							code = -2
+						case t.Shape[d] == 1:
+						case a.B-a.A+1 < a.Num || a.Range(model.Interval{Hi: last + 1}, t.Shape[d]).Len() < t.Shape[d]:
+							code = -2
+						default:
+							code = a.Out
+						}
+					}
+					r.full = append(r.full, code)
+				}
+				reads[i] = append(reads[i], r)
+			}
+		}
+	}
+	release := make([]float64, len(g.Ops))
+	full, seen := make([]uint64, len(g.Tensors)), make([]bool, len(g.Tensors))
+	for b, op := range g.Ops {
+		o := op.Outputs[0]
+		if len(op.Outputs) > 1 || w.need[o].elements() == 0 {
+			continue // the chain hands on what comes before
+		}
+		clear(full)
+		clear(seen)
+		seen[o] = true
+		for d, n := range g.Tensor(o).Shape {
+			if n == 1 {
+				full[o] |= 1 << min(d, 63)
+			}
+		}
+		for i := b; i >= 0; i-- {
+			for _, r := range reads[i] {
+				if !seen[r.out] || r.empty&^full[r.out] != 0 {
+					continue
+				}
+				seen[r.from] = true
+				for d, code := range r.full {
+					if code == -1 || code >= 0 && full[r.out]>>min(code, 63)&1 == 1 {
+						full[r.from] |= 1 << min(d, 63)
+					}
+				}
+			}
+		}
+		for t, n := range w.weights {
+			if n > 0 && seen[t] && full[t] == 1<<len(g.Tensors[t].Shape)-1 {
+				release[b] += n
+			}
+		}
+	}
+	return release
+}
+
+// uniform reports what keeps the bounds of chunks from adding up to at least that of them all:
+// operators must be the same for any number of batch elements, and extents grow
+// evenly with it, in at most one dimension of a tensor. Operators that copy, and that small
+// batches do not need, lose their work.
+func (w *work) uniform(n int64, one, two *work) error {
+	for i, op := range w.g.Ops {
+		for at, other := range []*work{one, two} {
+			if int64(at)+1 >= n {
+				continue
+			}
+			k := slices.IndexFunc(other.g.Ops, func(o *model.Op) bool { return o.Name == op.Name })
+			if k < 0 && op.Class() != model.MatrixClass && op.Class() != model.ReductionClass {
+				w.ops[i] = [numUnits]float64{}
+				continue
+			}
+			if err := w.even(op, n, other, k, int64(at)+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// even compares an operator at batch n with the one numbered k at batch m.
+func (w *work) even(op *model.Op, n int64, other *work, k int, m int64) error {
+	unit := model.Region{{Hi: 1}}
+	if k < 0 || op.Kind != other.g.Ops[k].Kind || w.g.Work(op, unit) != other.g.Work(other.g.Ops[k], unit) {
+		return fmt.Errorf("operator %q takes other work per element at batch %d than at %d", op.Name, n, m)
+	}
+	for j, o := range op.Outputs {
+		t := w.g.Tensor(o)
+		x, y := other.need[other.g.Ops[k].Outputs[j]], w.need[o]
+		if len(x) != len(y) {
+			return fmt.Errorf("tensor %q has %d dimensions at batch %d and %d at %d", t.Name, len(y), n, len(x), m)
+		}
+		grow := 0
+		for d := range y {
+			if small, large := x[d].size(), y[d].size(); small != large {
+				// A straight line through both must not be below 0 at batch 0.
+				if grow++; small > large || large*m > small*n {
+					return fmt.Errorf("dimension %d of tensor %q has %d elements at batch %d and %d at %d, expected as many or in proportion", d, t.Name, large, n, small, m)
+				}
+			}
+		}
+		if grow > 1 {
+			return fmt.Errorf("%d dimensions of tensor %q grow with the batch, expected one", grow, t.Name)
+		}
+	}
+	return nil
+}

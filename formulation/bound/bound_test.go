@@ -1,0 +1,73 @@
+package bound_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"testing"
+
+	"github.com/dsasched/dsasched/formulation/bound"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+var all = flag.Bool("all", false, "all networks, variants and machines, which takes hours")
+
+// cells are networks, machines and batches of which all variants are held against the bound.
+var cells = []struct {
+	network, machine string
+	batch            int64
+}{
+	{"resnet18", "stcp920", 16}, {"squeezenet", "stcp920", 8}, {"mobilenetv2", "stcp920", 8}, {"alexnet", "stcp920", 5},
+	{"vit-b16", "stcp920", 4}, {"bert-128", "stcp920", 8}, {"resnet18", "goya", 4},
+	{"resnet18", "ipu", 8}, {"squeezenet", "v100", 4}, {"bert-128", "ascend910", 4}, {"resnet18", "stcp920-paper", 4},
+}
+
+// No variant is faster than the bound on all schedules, and no program has a bound of its own
+// below the part of that which does not order loads.
+func TestNoScheduleIsFaster(t *testing.T) {
+	ctx := context.Background()
+	recipes := []string{"tvm", "cross-layer", "exact-split"}
+	if *all {
+		recipes = nil
+		for _, r := range scheduler.All() {
+			recipes = append(recipes, r.Name)
+		}
+	}
+	for _, c := range cells {
+		t.Run(fmt.Sprintf("%s on %s", c.network, c.machine), func(t *testing.T) {
+			net, err := scheduler.OpenNetwork(c.network)
+			if err != nil {
+				t.Fatal(err)
+			}
+			chip, err := scheduler.OpenMachine(c.machine)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range recipes {
+				recipe, err := scheduler.Lookup(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r, err := scheduler.Run(ctx, net, chip, c.batch, recipe, scheduler.Options{InPlace: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				b, err := bound.Cold(ctx, net, r.Spec, c.batch)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, term := range b.Terms {
+					if term.Seconds > r.LatencySeconds() {
+						t.Errorf("%s: %+v, simulated in %g s", name, term, r.LatencySeconds())
+					}
+					if own := float64(r.Sim.Bound.Ps()) * 1e-12; term.Seconds > own && term.Name != "loads, then chain" {
+						t.Errorf("%s: %+v, the program's own bound is %g s", name, term, own)
+					}
+				}
+				if b.Seconds < 0.02*r.LatencySeconds() && name != "tvm" {
+					t.Errorf("%s: bound %g s is no use for %g s", name, b.Seconds, r.LatencySeconds())
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,168 @@
+package bound
+
+import (
+	"math"
+
+	"github.com/dsasched/dsasched/model"
+)
+
+// A link is what an operator reads of another one.
+type link struct {
+	from   model.OpID
+	fused  bool   // the two may be in one layer
+	late   bool   // the reader's products need not wait for it
+	gaps   uint64 // dimensions of the reader's output of which some elements need nothing
+	access []model.Access
+}
+
+// light reports whether an operator may join the layer of one that it reads; see
+// [schedule.Layers].
+func light(op *model.Op) bool {
+	c := op.Class()
+	return (c == model.ElementwiseClass || c == model.InjectiveClass || c == model.ViewClass) &&
+		op.Kind != "Gather" && op.Kind != "Concat" && len(op.Outputs) == 1
+}
+
+// link finds the links, and takes the work off operators of which a core's part may be
+// less than a share: those before a Pad in one layer.
+func (w *work) link() {
+	g := w.g
+	w.links = make([][]link, len(g.Ops))
+	uneven := make([]bool, len(g.Ops))
+	for i := len(g.Ops) - 1; i >= 0; i-- {
+		op := g.Ops[i]
+		for k, in := range op.Inputs {
+			t := g.Tensor(in)
+			p := t.Producer
+			if p == model.NoOp || w.need[in].elements() == 0 {
+				continue
+			}
+			for out, o := range op.Outputs {
+				if w.need[o].elements() == 0 {
+					continue
+				}
+				l := link{from: p, access: g.Access(op, out, k), late: k > 1 && g.OnMatrixUnit(op),
+					fused: light(op) && len(t.Consumers) == 1 && !g.IsOutput(in) && len(g.Op(p).Outputs) == 1}
+				shape := g.Tensor(o).Shape
+				even := true
+				for d, a := range l.access {
+					if a.Full {
+						continue
+					}
+					n, last := t.Shape[d], shape[a.Out]-1
+					if a.Range(model.Interval{Hi: 1}, n).Len() == 0 || a.Range(model.Interval{Lo: last, Hi: last + 1}, n).Len() == 0 {
+						l.gaps |= 1 << min(a.Out, 63)
+					}
+					clipped := a.A < 0 || last/a.Den*a.Num+a.B >= n
+					even = even && (!clipped || a.A <= 0 && a.B+1 >= a.Num)
+				}
+				if l.fused && (!even || uneven[i]) {
+					uneven[p] = true
+				}
+				w.links[i] = append(w.links[i], l)
+				break // the outputs of one operator are computed together
+			}
+		}
+	}
+	for i, u := range uneven {
+		if u {
+			w.ops[i] = [numUnits]float64{}
+		}
+	}
+}
+
+// best is the longest time of a path to an operator, by the unit that its last layer is
+// counted on.
+type best [numUnits]float64
+
+func all(t float64) best { return best{t, t, t} }
+
+func (b best) most() float64 { return max(b[matrix], b[vector], b[special]) }
+
+// chain is the longest path through the operators, in seconds. release[i] is when operator i
+// can start at the earliest, and after what must pass behind it.
+//
+// A layer begins when those that it reads have ended, and kernels run one at a time. So
+// along a path the times of the layers add up, where a layer takes at least what each of
+// its units takes. Which operators share a layer is not known: all that can do. The
+// unit that is counted may change only where a layer must begin.
+//
+// Where a piece of an operator may need nothing of what it reads (a Concat, of which a piece
+// can lie in one operand), the path goes on without it, and counts again from where
+// all of that dimension is needed.
+func (w *work) chain(release, after []float64) float64 {
+	g := w.g
+	type open struct {
+		gaps uint64
+		t    float64
+	}
+	solid := make([]best, len(g.Ops))
+	pending := make([][]open, len(g.Ops))
+	longest := 0.0
+	for i := range g.Ops {
+		at := all(release[i])
+		reach := func(l *link, from best) {
+			for u := range at {
+				if u != matrix || !l.late {
+					at[u] = math.Max(at[u], from[u])
+				}
+			}
+		}
+		pend := func(gaps uint64, t float64) {
+			for k, p := range pending[i] {
+				if p.gaps == gaps {
+					pending[i][k].t = math.Max(p.t, t)
+					return
+				}
+			}
+			pending[i] = append(pending[i], open{gaps, t})
+		}
+		for k := range w.links[i] {
+			l := &w.links[i][k]
+			from := solid[l.from]
+			switch {
+			case l.gaps != 0 && !l.fused:
+				pend(l.gaps, from.most())
+			case l.gaps != 0:
+			case l.fused:
+				reach(l, from)
+			default:
+				reach(l, all(from.most()))
+			}
+			for _, p := range pending[l.from] {
+				gaps := l.gaps
+				for d, a := range l.access {
+					if p.gaps>>min(d, 63)&1 == 1 && !a.Full {
+						gaps |= 1 << min(a.Out, 63)
+					}
+				}
+				if gaps != 0 {
+					pend(gaps, p.t)
+					continue
+				}
+				reach(l, all(p.t))
+			}
+		}
+		for u := range at {
+			at[u] += w.ops[i][u]
+		}
+		solid[i] = at
+		t := at.most()
+		for _, p := range pending[i] {
+			t = math.Max(t, p.t)
+		}
+		longest = math.Max(longest, t+after[i])
+	}
+	return longest
+}
+
+// total is the sum over all operators of what each unit takes.
+func (w *work) total() [numUnits]float64 {
+	var sum [numUnits]float64
+	for _, op := range w.ops {
+		for u, t := range op {
+			sum[u] += t
+		}
+	}
+	return sum
+}

@@ -1,0 +1,37 @@
+// Package bound says how fast any schedule of a network on a machine can be at most: lower
+// bounds on the simulated latency of a batch, over all schedules at once, from the network
+// and the machine alone. docs/formulations.md has the proofs.
+//
+// # What it covers
+//
+// Every schedule that divides the batch evenly over the clusters (scheduler.Shares) and
+// is made of the kernel generator's kernels (hardware/lower), with the formulas of
+// hardware/cost: any chunks, any groups, split along any dimension into any number of
+// pieces, equal or not; any order of instances, any bindings, scopes, memory plans,
+// spills and tiles; in place or not, with weights kept or not, with loads ahead of
+// launches and layers that overlap or without. On a raised machine (hardware.Raise) it
+// covers the schedules of that. What it leaves out: operator costs of a caller's own, layers
+// with more than one heavy operator, and one batch element on several clusters.
+//
+// # What it rests on
+//
+//   - Kernels of a cluster run one at a time, each behind a launch, and each queue in order.
+//   - A layer's units start when the layers that it reads have ended.
+//   - A command lasts as long as the formulas say for the core 0, of which the part is
+//     no smaller than the others'. Rounding up is subadditive, so that pieces take at
+//     least what the whole takes.
+//   - Weights come from the DDR at least once per cluster, and from the LLB once per chunk.
+//
+// # Terms
+//
+//	work      launch + the sum over operators, for the unit with most of it
+//	chain     launch + the longest path: along it the times of layers add up
+//	ddr       bytes that must cross the DDR's bus, over its bandwidth
+//	ddr link  those of one cluster, over its link
+//	llb       bytes that must enter and leave the LLB, over its bandwidth
+//	loads, then chain
+//	          an operator starts when every cluster has the weights of all that it
+//	          needs; the longest path follows
+//
+// Only elements that the network's outputs need count.
+package bound

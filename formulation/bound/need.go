@@ -1,0 +1,114 @@
+package bound
+
+import (
+	"slices"
+
+	"github.com/dsasched/dsasched/model"
+)
+
+// A set is a set of positions along a dimension: intervals, ascending, apart.
+type set []model.Interval
+
+func (s set) size() int64 {
+	n := int64(0)
+	for _, iv := range s {
+		n += iv.Len()
+	}
+	return n
+}
+
+// before is what positions of an output need of an input dimension of extent n, be they
+// computed one at a time: where windows leave gaps, the gaps are not among it.
+func before(s set, a model.Access, n int64) set {
+	if len(s) == 0 {
+		return nil
+	}
+	if a.Full {
+		return set{{Lo: 0, Hi: n}}
+	}
+	var all set
+	add := func(iv model.Interval) {
+		if r := a.Range(iv, n); r.Len() > 0 {
+			all = append(all, r)
+		}
+	}
+	for _, iv := range s {
+		if a.B-a.A+1 >= a.Num {
+			add(iv)
+			continue
+		}
+		for lo := iv.Lo; lo < iv.Hi; lo++ {
+			add(model.Interval{Lo: lo, Hi: lo + 1})
+		}
+	}
+	slices.SortFunc(all, func(x, y model.Interval) int { return int(x.Lo - y.Lo) })
+	merged := all[:0]
+	for _, iv := range all {
+		if k := len(merged) - 1; k >= 0 && iv.Lo <= merged[k].Hi {
+			merged[k].Hi = max(merged[k].Hi, iv.Hi)
+		} else {
+			merged = append(merged, iv)
+		}
+	}
+	return merged
+}
+
+// box is a product of sets, one per dimension.
+type box []set
+
+func (b box) elements() int64 {
+	if b == nil {
+		return 0
+	}
+	n := int64(1)
+	for _, s := range b {
+		n *= s.size()
+	}
+	return n
+}
+
+func whole(s model.Shape) box {
+	b := make(box, len(s))
+	for d, n := range s {
+		b[d] = set{{Lo: 0, Hi: n}}
+	}
+	return b
+}
+
+// needs gives for each tensor elements that every schedule computes or reads at least
+// once, in whatever groups and pieces: those of the network's outputs, and what they
+// need. Of what several readers need it has the part of one, the largest.
+func needs(g *model.Graph) []box {
+	need := make([]box, len(g.Tensors))
+	for _, t := range g.Outputs {
+		need[t] = whole(g.Tensor(t).Shape)
+	}
+	for i := len(g.Ops) - 1; i >= 0; i-- {
+		op := g.Ops[i]
+		for out, o := range op.Outputs {
+			if need[o].elements() == 0 {
+				continue
+			}
+			for k, in := range op.Inputs {
+				t := g.Tensor(in)
+				b := make(box, len(t.Shape))
+				driven := map[int]bool{}
+				for d, a := range g.Access(op, out, k) {
+					s := set{{Lo: 0, Hi: 1}}
+					if !a.Full {
+						s = need[o][a.Out]
+						if driven[a.Out] { // two dimensions of one: not a product
+							s = nil
+						}
+						driven[a.Out] = true
+					}
+					b[d] = before(s, a, t.Shape[d])
+				}
+				if b.elements() > need[in].elements() {
+					need[in] = b
+				}
+			}
+		}
+	}
+	return need
+}

@@ -1,0 +1,48 @@
+package cost
+
+import (
+	"math"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model"
+)
+
+// MatrixRate is what the formula of [Model.MatrixCycles] consists of, for bounds on sums
+// of commands: cycles for a row that passes a block of weights, and least cycles for
+// a block, to load it and to go on to it from the one before. Without a matrix unit
+// row is for one multiply-accumulate, and there are no blocks.
+func (m *Model) MatrixRate(dt model.DType) (row, load, gap float64) {
+	if !m.hasMatrix {
+		return m.LaneCycles(hardware.OpSimple, dt), 0, 0
+	}
+	r, _ := rate(m.matrix, dt)
+	return 1 / r, m.loadCyclesPerByte * float64(int64(m.matrix.Rows)*int64(m.matrix.Cols)*dt.Bytes()),
+		math.Min(m.matrix.BlockCycles, float64(m.matrix.FillCycles))
+}
+
+// HasMatrix reports whether there is a matrix unit.
+func (m *Model) HasMatrix() bool { return m.hasMatrix }
+
+// LaneCycles is the least time that one operation of a class adds to a command.
+func (m *Model) LaneCycles(class string, dt model.DType) float64 {
+	u := m.vector
+	if class == hardware.OpSpecial {
+		u = m.special
+	}
+	r, _ := rate(u, dt)
+	c, ok := u.CyclesPerOp[class]
+	if !ok {
+		c = 1
+	}
+	return c / (float64(u.Lanes) * r)
+}
+
+// Units is the largest number of cores of a cluster whose parts of a layer the units of
+// a kind work on side by side.
+func (m *Model) Units(kind hardware.UnitKind, cores int64) int64 {
+	n := int64(m.spec.CoresWith(kind))
+	if n == 0 { // another kind stands in
+		n = int64(max(m.spec.CoresWith(hardware.Vector), m.spec.CoresWith(hardware.Special)))
+	}
+	return max(1, min(cores, n))
+}
