@@ -11,6 +11,7 @@ import (
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/optimality"
 	"github.com/dsasched/dsasched/experiments/paperfigs"
+	"github.com/dsasched/dsasched/experiments/readings"
 	"github.com/dsasched/dsasched/experiments/report"
 	"github.com/dsasched/dsasched/experiments/stitching"
 	"github.com/dsasched/dsasched/experiments/timeline"
@@ -35,6 +36,7 @@ func registry() []harness.Experiment {
 		paperfigs.Table3(),
 		paperfigs.Fig16(),
 		paperfigs.Fig17(),
+		readings.Experiment(),
 		paperfigs.LB64(),
 		optimality.Table4(),
 		optimality.Optimality(),

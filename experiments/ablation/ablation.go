@@ -89,7 +89,7 @@ func (a ablation) plan() (*harness.Plan, error) {
 						chunk = n.layerChunk
 					}
 				}
-				c, err := harness.RowCell(src, model.F16, spec, n.batch, chunk, v, policy, n.unit)
+				c, err := harness.RowCell(src, model.F16, spec, n.batch, v, scheduler.Options{Chunk: chunk}, policy, n.unit)
 				if err != nil {
 					return nil, err
 				}

@@ -71,6 +71,12 @@ type Levels struct {
 	L1  int64 `json:"l1"`
 }
 
+// WriteLevels are the levels of the paper's Table 3.
+var WriteLevels = []struct {
+	Name string
+	Of   func(Levels) int64
+}{{"DDR", func(l Levels) int64 { return l.DDR }}, {"LLB", func(l Levels) int64 { return l.LLB }}, {"L1", func(l Levels) int64 { return l.L1 }}}
+
 // String writes the numbers from the farthest level to the nearest.
 func (l Levels) String() string { return fmt.Sprintf("%d/%d/%d", l.DDR, l.LLB, l.L1) }
 
@@ -149,13 +155,12 @@ func levels(n [isa.NumLevels]int64) Levels {
 }
 
 // RowCell is a cell whose result is a Row; dt is the precision that the network is opened
-// in, chunk is of scheduler.Options.
-func RowCell(src network.Network, dt model.DType, spec *hardware.Spec, batch, chunk int64, v scheduler.Recipe, policy ChunkPolicy, unit string) (Cell, error) {
+// in.
+func RowCell(src network.Network, dt model.DType, spec *hardware.Spec, batch int64, v scheduler.Recipe, opt scheduler.Options, policy ChunkPolicy, unit string) (Cell, error) {
 	specHash, err := Hash(spec)
 	if err != nil {
 		return Cell{}, err
 	}
-	opt := scheduler.Options{Chunk: chunk}
 	return Cell{
 		Shared: true,
 		Key:    fmt.Sprintf("%s-%s-b%d-%s-%s", src.Name, spec.Name, batch, v.Name, policy),

@@ -40,7 +40,7 @@ func (e byBatch) plan() (*harness.Plan, error) {
 			if err != nil {
 				return nil, err
 			}
-			c, err := harness.RowCell(src, model.F16, spec, batch, 0, v, harness.Tuned, e.unit)
+			c, err := harness.RowCell(src, model.F16, spec, batch, v, scheduler.Options{}, harness.Tuned, e.unit)
 			if err != nil {
 				return nil, err
 			}

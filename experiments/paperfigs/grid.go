@@ -57,7 +57,7 @@ func (g grid) plan() (*harness.Plan, error) {
 				if policy == harness.PaperChunks {
 					chunk = c.PaperChunk(v)
 				}
-				cell, err := harness.RowCell(src, model.F16, spec, c.BatchSize, chunk, v, policy, c.Unit)
+				cell, err := harness.RowCell(src, model.F16, spec, c.BatchSize, v, scheduler.Options{Chunk: chunk}, policy, c.Unit)
 				if err != nil {
 					return nil, err
 				}

@@ -164,7 +164,7 @@ func (e localBuffers) plan() (*harness.Plan, error) {
 				if err != nil {
 					return nil, err
 				}
-				cell, err := harness.RowCell(src, model.F16, spec, c.BatchSize, c.PaperChunk(v), v, harness.PaperChunks, c.Unit)
+				cell, err := harness.RowCell(src, model.F16, spec, c.BatchSize, v, scheduler.Options{Chunk: c.PaperChunk(v)}, harness.PaperChunks, c.Unit)
 				if err != nil {
 					return nil, err
 				}
@@ -218,9 +218,9 @@ func (r lbResults) hits(variant string, published func(literature.Writes) harnes
 	for _, c := range literature.Configurations() {
 		row, ok := r.at(c, variant)
 		w := published(literature.WritesOf(c.Label))
-		for _, l := range writeLevels {
+		for _, l := range harness.WriteLevels {
 			cells++
-			line := harness.Line{Unit: "tensors", Published: float64(l.of(w)), Ours: float64(l.of(row.Writes))}
+			line := harness.Line{Unit: "tensors", Published: float64(l.Of(w)), Ours: float64(l.Of(row.Writes))}
 			if ok && line.Verdict() == harness.Verdicts[0] {
 				hits++
 			}

@@ -84,9 +84,9 @@ func singleOperators(network string) (int, error) {
 func reasonWrites(level string, ours, published, tvm, publishedTVM harness.Levels, single int) string {
 	sum := func(l harness.Levels) int64 { return l.DDR + l.LLB + l.L1 }
 	of := func(l harness.Levels) int64 {
-		for _, w := range writeLevels {
-			if w.name == level {
-				return w.of(l)
+		for _, w := range harness.WriteLevels {
+			if w.Name == level {
+				return w.Of(l)
 			}
 		}
 		panic("experiments: no level " + level)

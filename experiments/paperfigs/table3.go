@@ -8,12 +8,6 @@ import (
 	"github.com/dsasched/dsasched/experiments/literature"
 )
 
-// writeLevels are the levels of Table 3.
-var writeLevels = []struct {
-	name string
-	of   func(harness.Levels) int64
-}{{"DDR", func(l harness.Levels) int64 { return l.DDR }}, {"LLB", func(l harness.Levels) int64 { return l.LLB }}, {"L1", func(l harness.Levels) int64 { return l.L1 }}}
-
 // table3 counts where results are written.
 func table3() grid {
 	return grid{name: "table3", description: "tensor writes per level of memory on the ten configurations",
@@ -25,8 +19,8 @@ func reportTable3(rows gridRows, b *harness.Document) error {
 	t := harness.Table{Name: "writes", Title: "Tensor writes in the program of a cluster (instances one by one, the loop over the batch once)",
 		Columns: []harness.Column{{Name: "", Text: true}, {Name: "Network", Text: true}},
 		Notes:   []string{"Ours / published. The paper's counts are those of its own graphs, which are not public."}}
-	for _, l := range writeLevels {
-		t.Columns = append(t.Columns, harness.Column{Group: "TVM", Name: l.name}, harness.Column{Group: "GraphTurbo", Name: l.name})
+	for _, l := range harness.WriteLevels {
+		t.Columns = append(t.Columns, harness.Column{Group: "TVM", Name: l.Name}, harness.Column{Group: "GraphTurbo", Name: l.Name})
 	}
 	cells, hits, zeros := map[string]int{}, map[string]int{}, map[string]int{}
 	for _, c := range literature.WithBeside() {
@@ -37,19 +31,19 @@ func reportTable3(rows gridRows, b *harness.Document) error {
 		}
 		tvm := rows.at(c, "tvm", harness.PaperChunks).Writes
 		line := []string{c.Label, c.Network}
-		for _, l := range writeLevels {
+		for _, l := range harness.WriteLevels {
 			for _, m := range []struct {
 				name, variant string
 				published     harness.Levels
 			}{{"TVM", "tvm", w.TVM}, {"GraphTurbo", "cross-layer", w.GraphTurbo}} {
-				ours, theirs := l.of(rows.at(c, m.variant, harness.PaperChunks).Writes), l.of(m.published)
+				ours, theirs := l.Of(rows.at(c, m.variant, harness.PaperChunks).Writes), l.Of(m.published)
 				line = append(line, fmt.Sprintf("%d / %d", ours, theirs))
 				if c.Beside {
 					continue
 				}
-				x := harness.Line{What: fmt.Sprintf("%s %s, %s: writes to %s", c.Label, c.Network, m.name, l.name), Unit: "tensors",
+				x := harness.Line{What: fmt.Sprintf("%s %s, %s: writes to %s", c.Label, c.Network, m.name, l.Name), Unit: "tensors",
 					Published: float64(theirs), Ours: float64(ours),
-					Remark: reasonWrites(l.name, rows.at(c, m.variant, harness.PaperChunks).Writes, m.published, tvm, w.TVM, single)}
+					Remark: reasonWrites(l.Name, rows.at(c, m.variant, harness.PaperChunks).Writes, m.published, tvm, w.TVM, single)}
 				b.Line(x)
 				cells[m.name]++
 				switch {

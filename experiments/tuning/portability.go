@@ -154,7 +154,7 @@ func (p portability) plan() (*harness.Plan, error) {
 			}
 			for _, batch := range p.batches {
 				for _, v := range p.variants {
-					c, err := harness.RowCell(src, dt, spec, batch, 0, v, harness.Tuned, n.unit)
+					c, err := harness.RowCell(src, dt, spec, batch, v, scheduler.Options{}, harness.Tuned, n.unit)
 					if err != nil {
 						return nil, err
 					}

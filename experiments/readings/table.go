@@ -1,0 +1,198 @@
+package readings
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// Reading is a question that the text leaves open. The first choice is in force.
+type Reading struct {
+	Name     string // short, for headings
+	Question string
+	Source   string // the text, by section, or what else is published
+	Choices  []Choice
+	// Before names the choice that was in force before the readings were asked for
+	// together; empty: the first.
+	Before string
+}
+
+// Choice is an answer.
+type Choice struct {
+	Name   string
+	Change Change
+}
+
+// Change is how a choice differs from what is in force; the zero value does not.
+type Change struct {
+	// Networks of the zoo in place of those that stand for configurations, by label.
+	Networks map[string]string
+	// Picks are strategies in place of those of recipes, by the recipe's name.
+	Picks map[string][]scheduler.Pick
+	// Instead are recipes in place of others, by name.
+	Instead map[string]string
+	// InPlace is of scheduler.Options, flipped.
+	InPlace bool
+	// Fields of the accelerator, in the file's units.
+	LaunchMicroseconds float64
+	// MeanOfRatios compares with the published quotient of two means the mean of the
+	// quotients.
+	MeanOfRatios bool
+	// GainOverTVM reads the published gain of variant 2 as one over TVM.
+	GainOverTVM bool
+}
+
+// String says how the choice is applied.
+func (c Change) String() string {
+	var parts []string
+	for _, label := range slices.Sorted(maps.Keys(c.Networks)) {
+		parts = append(parts, label+" = "+c.Networks[label])
+	}
+	of := map[string][]string{} // recipes, by what they take
+	for _, name := range slices.Sorted(maps.Keys(c.Picks)) {
+		for _, p := range c.Picks[name] {
+			of[p.String()] = append(of[p.String()], name)
+		}
+	}
+	for _, p := range slices.Sorted(maps.Keys(of)) {
+		parts = append(parts, p+" for "+strings.Join(of[p], ", "))
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Instead)) {
+		parts = append(parts, c.Instead[name]+" for "+name)
+	}
+	if c.InPlace {
+		parts = append(parts, "--in-place")
+	}
+	if c.LaunchMicroseconds != 0 {
+		parts = append(parts, fmt.Sprintf("launch: %gus", c.LaunchMicroseconds))
+	}
+	if c.MeanOfRatios || c.GainOverTVM {
+		parts = append(parts, "the mean is another")
+	}
+	if len(parts) == 0 {
+		return "as it is"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// add makes one change of two; they may not speak of the same thing.
+func (c Change) add(d Change) Change {
+	c.Networks = joined(c.Networks, d.Networks)
+	c.Instead = joined(c.Instead, d.Instead)
+	picks := map[string][]scheduler.Pick{}
+	for _, m := range []map[string][]scheduler.Pick{c.Picks, d.Picks} {
+		for name, list := range m {
+			picks[name] = append(slices.Clone(picks[name]), list...)
+		}
+	}
+	c.Picks = picks
+	c.InPlace = c.InPlace != d.InPlace
+	if d.LaunchMicroseconds != 0 {
+		c.LaunchMicroseconds = d.LaunchMicroseconds
+	}
+	c.MeanOfRatios = c.MeanOfRatios || d.MeanOfRatios
+	c.GainOverTVM = c.GainOverTVM || d.GainOverTVM
+	return c
+}
+
+func joined(a, b map[string]string) map[string]string {
+	m := maps.Clone(a)
+	if m == nil {
+		m = map[string]string{}
+	}
+	maps.Copy(m, b)
+	return m
+}
+
+// machine is the accelerator with the change.
+func (c Change) machine(spec *hardware.Spec) (*hardware.Spec, error) {
+	if c.LaunchMicroseconds == 0 {
+		return spec, nil
+	}
+	s := spec.Clone()
+	s.LaunchSeconds = c.LaunchMicroseconds * 1e-6
+	return s, s.Validate()
+}
+
+// recipe is the one of this name with the change.
+func (c Change) recipe(name string) (scheduler.Recipe, error) {
+	picks := c.Picks[name]
+	if other := c.Instead[name]; other != "" {
+		name = other
+	}
+	r, err := scheduler.Lookup(name)
+	if err != nil || len(picks) == 0 {
+		return r, err
+	}
+	return scheduler.Replace(r, scheduler.Options{}, picks...)
+}
+
+// options are those of a run of a recipe; what has no split has no footprints either.
+func (c Change) options(r scheduler.Recipe, chunk int64) scheduler.Options {
+	return scheduler.Options{Chunk: chunk, InPlace: c.InPlace && strings.HasPrefix(r.Pick("group"), "alg2")}
+}
+
+// variants are the recipes of the breakdown.
+var variants = []string{"llb", "l1", "ordering", "cross-layer"}
+
+// picks takes a strategy in recipes.
+func picks(stage, strategy string, recipes ...string) map[string][]scheduler.Pick {
+	m := map[string][]scheduler.Pick{}
+	for _, r := range recipes {
+		m[r] = []scheduler.Pick{{Stage: stage, Strategy: strategy}}
+	}
+	return m
+}
+
+// Readings lists them all.
+func Readings() []Reading {
+	return []Reading{
+		{Name: "in place", Question: "Does an element-wise operator overwrite its input in Algorithm 1's footprints?",
+			Source:  "§3.1 has the peak of the memory in use and no word on it; the vendor's guide partitions ResNet-50 by hand into 8, 4, 2, 1, which comes out at 8 images per cluster if it does not",
+			Choices: []Choice{{Name: "no"}, {"yes", Change{InPlace: true}}}},
+		{Name: "D", Question: "Which network is BERT-384?",
+			Source:  "the evaluation's models are mostly MLPerf v2.0's, whose BERT is large and runs at 384 tokens; Table 3 has 515 results of TVM for D and 242 for B, C and E alike, as twice the layers have; with BERT-base TVM would work at 1.3 TMAC/s, a quarter of what it shows on A and B",
+			Choices: []Choice{{Name: "BERT-large"}, {"BERT-base", Change{Networks: map[string]string{"D": "bert-384"}}}}, Before: "BERT-base"},
+		{Name: "Eq. (1)", Question: "Which factors does Eq. (1) compare?",
+			Source:  "Algorithm 1, line 5 compares ceil(peak/v), line 10 asks divisibility of intermediates only; \"then the smaller loop depth\"",
+			Choices: []Choice{{Name: "least"}, {"divisors", Change{Picks: picks("group", "alg2-divisors", variants...)}}}, Before: "divisors"},
+		{Name: "launch", Question: "What does a launch cost?",
+			Source:  "not published; Table 3 and the throughputs of F and J bound it: 25.7 us for each of DLRM's 76 results, if launches were all of its time",
+			Choices: []Choice{{Name: "fitted"}, {"25.7 us", Change{LaunchMicroseconds: 25.7}}}},
+		{Name: "1.81", Question: "What is AStitch's speedup over TVM?",
+			Source:  "§5.2: 11.15 over TVM and 6.16 over AStitch are arithmetic means of speedups; their quotient is no mean of quotients",
+			Choices: []Choice{{Name: "quotient of means"}, {"mean of quotients", Change{MeanOfRatios: true}}}, Before: "mean of quotients"},
+		{Name: "3.67", Question: "What does variant 2 gain 3.67 over?",
+			Source:  "§5.3: \"data moved from DDR to L1 instead of LLB\"; the slides: \"outperforms Variant 1\"",
+			Choices: []Choice{{Name: "variant 1"}, {"TVM", Change{GainOverTVM: true}}}},
+	}
+}
+
+// setting is a set of choices to be run.
+type setting struct {
+	Name   string
+	Change Change
+}
+
+// settings are the choices in force, each reading's other choices alone, all that is new,
+// and all as it was before.
+func settings(list []Reading) []setting {
+	all := []setting{{Name: "in force"}}
+	fresh, before := Change{}, Change{}
+	for _, r := range list {
+		for i, c := range r.Choices[1:] {
+			all = append(all, setting{r.Name + ": " + c.Name, c.Change})
+			if i == 0 && r.Before == "" {
+				fresh = fresh.add(c.Change)
+			}
+			if c.Name == r.Before {
+				before = before.add(c.Change)
+			}
+		}
+	}
+	return append(all, setting{"all new", fresh}, setting{"all as before", before})
+}
