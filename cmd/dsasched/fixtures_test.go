@@ -195,6 +195,7 @@ func workspace(t *testing.T) {
 		}
 	}
 	answer(t, "schedule", "net.onnx", "-o", "net.schedule.json")
+	certificateOf(t, "net.onnx", "net.schedule.json", "net.certificate.json")
 	experimentResults(t, filepath.Join("results", "fig14"), "fig14")
 }
 

@@ -75,9 +75,11 @@ func TestCompletion(t *testing.T) {
 	}
 	all := []string{
 		"allocate",
+		"best",
 		"bind",
 		"bound",
 		"calibrate",
+		"certify",
 		"check",
 		"check-order",
 		"compare",

@@ -38,8 +38,9 @@ func (d *decoder) fail(at, found, expected string) error {
 	return &InputError{d.file, at, found, expected}
 }
 
-// strict reads data into the struct that v points to.
-func strict(file string, data []byte, v any) error {
+// Decode reads JSON into the struct that v points to: every field once, unless its tag has
+// omitempty, and nothing else. Errors are of type [*InputError].
+func Decode(file string, data []byte, v any) error {
 	d := &decoder{file, json.NewDecoder(bytes.NewReader(data))}
 	d.json.UseNumber()
 	if err := d.value("", reflect.ValueOf(v).Elem()); err != nil {

@@ -13,11 +13,14 @@ const lineWidth = 160
 // Write returns the file as text: JSON with one item per line, for eyes and for tools
 // that compare lines. The same file gives the same bytes, and [Read] gives back what
 // was written.
-func (f *File) Write() ([]byte, error) {
+func (f *File) Write() ([]byte, error) { return Encode(f) }
+
+// Encode lays out any value as [File.Write] does.
+func Encode(v any) ([]byte, error) {
 	var compact bytes.Buffer
 	e := json.NewEncoder(&compact)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(f); err != nil {
+	if err := e.Encode(v); err != nil {
 		return nil, fmt.Errorf("the schedule can't be written as JSON: %w", err)
 	}
 	var out bytes.Buffer

@@ -15,7 +15,14 @@ import (
 func Fingerprint(spec *hardware.Spec) string {
 	s := *spec
 	s.Description = ""
-	data, err := json.Marshal(s)
+	return hash(s)
+}
+
+// GraphFingerprint identifies a network at one batch size: a hash of all that files have of it.
+func GraphFingerprint(g *model.Graph) string { return hash(newGraph(g)) }
+
+func hash(v any) string {
+	data, err := json.Marshal(v)
 	if err != nil {
 		panic("schedulefile: " + err.Error()) // numbers and texts
 	}
@@ -128,3 +135,6 @@ func newGraph(g *model.Graph) Graph {
 	}
 	return gr
 }
+
+// Fingerprint is [GraphFingerprint] of a graph in a file.
+func (gr *Graph) Fingerprint() string { return hash(gr) }

@@ -26,6 +26,15 @@ const (
 
 // Load reads a file from the disk.
 func Load(path string) (*File, error) {
+	data, err := Bytes(path)
+	if err != nil {
+		return nil, err
+	}
+	return Read(path, data)
+}
+
+// Bytes reads a file from the disk, if it is not too large to be a schedule.
+func Bytes(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: no such file", path)
@@ -41,7 +50,7 @@ func Load(path string) (*File, error) {
 	if len(data) > maxFileBytes {
 		return nil, &InputError{path, "file", "more", fmt.Sprintf("at most %d bytes", maxFileBytes)}
 	}
-	return Read(path, data)
+	return data, nil
 }
 
 // Read reads a file and verifies what can be said without an accelerator: that the
@@ -63,7 +72,7 @@ func Read(file string, data []byte) (*File, error) {
 		}
 	}
 	f := &File{}
-	if err := strict(file, data, f); err != nil {
+	if err := Decode(file, data, f); err != nil {
 		return nil, err
 	}
 	bad := func(at, found, expected string) (*File, error) {

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsasched/dsasched/scheduler/certificate"
+)
+
+func newCertify() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "certify CERTIFICATE.json",
+		Short: "Check a certificate: a schedule and a bound that none beats",
+		Long: `Check a certificate, whoever has made it, and print what it proves: the latency of
+its schedule, the bound that no schedule of the network beats, and the gap between
+them, latency over bound less 1. Nothing in the file is trusted: network and
+accelerator are opened anew, the bound is computed from them, the schedule is checked
+against the rules and simulated, and the greedy variant is run. What differs is
+refused, with its field, what was found and what was expected.`,
+		Example: `  dsasched certify net.certificate.json
+  dsasched certify net.certificate.json --model ./net.onnx --hardware stcp920 --json`,
+		Args:              oneArg("CERTIFICATE.json", "give a file that 'dsasched best MODEL --certificate FILE' has written"),
+		ValidArgsFunction: completeScheduleFile,
+	}
+	asJSON, accelerator := addJSON(cmd), addScheduleHardware(cmd)
+	cmd.Flags().Lookup("hardware").Usage = "built-in accelerator or YAML `file` (default: the one that the certificate names)"
+	name := cmd.Flags().String("model", "", "built-in network or ONNX `file` (default: the one that the certificate names)")
+	completeFlag(cmd, "model", completeModel)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		f, err := certificate.Load(args[0])
+		if err != nil {
+			return err
+		}
+		v, err := f.Check(cmd.Context(), args[0], *accelerator, *name)
+		if err != nil {
+			return err
+		}
+		return emit(cmd, *asJSON, v, func(b *bytes.Buffer) { writeVerdict(b, v) })
+	}
+	return cmd
+}
+
+func writeVerdict(b *bytes.Buffer, v *certificate.Verdict) {
+	row(b, "certificate", "%s on %s, batch %d: holds", v.Model, v.Hardware, v.Batch)
+	row(b, "achieved", "%s, %s", duration(v.LatencySeconds), perSecond(v.ThroughputPerSecond))
+	row(b, "bound", "%s on every schedule: %s (%s)", duration(v.CertifiedBoundSeconds), v.Resource, v.Term)
+	row(b, "gap", "%s of the bound, so that at most %s of the time can be gained", percent(v.Gap), percent(v.Gap/(1+v.Gap)))
+	rowWrapped(b, "limited by", v.LimitedBy)
+	if t := v.GreedyThroughputPerSecond; t != nil {
+		row(b, "greedy", "%s; %.3f times as fast here", perSecond(*t), v.ThroughputPerSecond / *t)
+	}
+	var rows [][]string
+	for _, t := range v.Terms {
+		rows = append(rows, []string{t.Name, t.Resource, duration(t.Seconds)})
+	}
+	fmt.Fprintln(b)
+	writeTable(b, "llr", []string{"term", "resource", "at least"}, rows)
+}
