@@ -79,14 +79,17 @@ func (c Change) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// add makes one change of two; they may not speak of the same thing.
+// add makes one change of two; where both speak of the same thing, the second counts.
 func (c Change) add(d Change) Change {
 	c.Networks = joined(c.Networks, d.Networks)
 	c.Instead = joined(c.Instead, d.Instead)
 	picks := map[string][]scheduler.Pick{}
 	for _, m := range []map[string][]scheduler.Pick{c.Picks, d.Picks} {
 		for name, list := range m {
-			picks[name] = append(slices.Clone(picks[name]), list...)
+			for _, p := range list {
+				others := slices.DeleteFunc(slices.Clone(picks[name]), func(q scheduler.Pick) bool { return q.Stage == p.Stage })
+				picks[name] = append(others, p)
+			}
 		}
 	}
 	c.Picks = picks
@@ -160,6 +163,18 @@ func Readings() []Reading {
 		{Name: "Eq. (1)", Question: "Which factors does Eq. (1) compare?",
 			Source:  "Algorithm 1, line 5 compares ceil(peak/v), line 10 asks divisibility of intermediates only; \"then the smaller loop depth\"",
 			Choices: []Choice{{Name: "least"}, {"divisors", Change{Picks: picks("group", "alg2-divisors", variants...)}}}, Before: "divisors"},
+		{Name: "promotion", Question: "Do variants 1 to 3 hide a weight's way to the L1 behind work of the same layer?",
+			Source:  "§4.4: the latency \"can be hidden by an earlier executed layer\", which \"enhances\" what earlier systems hide within a layer; variant 3 lacks the former, TVM's loop nests have the latter",
+			Choices: []Choice{{Name: "yes"}, {"no", Change{Picks: picks("issue", "exposed", "llb", "l1", "ordering")}}}},
+		{Name: "prefetch", Question: "Which loads from the DDR run ahead of their kernel's launch?",
+			Source:  "§4.4 has promotions within a kernel only; a cluster runs one kernel at a time (vendor's guide), and its DMA engine is no part of that",
+			Choices: []Choice{{Name: "variant 4's"}, {"none", Change{Picks: picks("prefetch", "wait", "cross-layer")}}, {"all", Change{Picks: picks("prefetch", "at-start", recipes...)}}}},
+		{Name: "first launch", Question: "Do variant 4's first loads wait for the first launch?",
+			Source:  "not in the text; if not, a batch of one kernel pays nothing for its launch",
+			Choices: []Choice{{Name: "no"}, {"yes", Change{Picks: picks("prefetch", "ahead", "cross-layer")}}}},
+		{Name: "TVM", Question: "Where does TVM leave its results?",
+			Source:  "Table 3: all in the DDR; §5.1: \"the LLB holds all batches\" at batch 8 and 16; §2: kernels exchange data off the cores",
+			Choices: []Choice{{Name: "DDR"}, {"LLB", Change{Instead: map[string]string{"tvm": "tvm-llb"}}}}},
 		{Name: "launch", Question: "What does a launch cost?",
 			Source:  "not published; Table 3 and the throughputs of F and J bound it: 25.7 us for each of DLRM's 76 results, if launches were all of its time",
 			Choices: []Choice{{Name: "fitted"}, {"25.7 us", Change{LaunchMicroseconds: 25.7}}}},
