@@ -52,7 +52,7 @@ func Table() []Recipe {
 		parse("ordering", "variant 3: each sub-graph its own factor, instances ordered (Algorithms 1, 3, 4)",
 			"group=alg2 split=alg1 outputs=l1 order=alg3 bind=alg4 weights=keep"),
 		parse("cross-layer", "variant 4: instructions scheduled across layers; all of GraphTurbo",
-			"group=alg2 split=alg1 outputs=l1 order=alg3 bind=alg4 issue=cross-layer prefetch=at-start weights=keep"),
+			"group=alg2 split=alg1 outputs=l1 order=alg3 bind=alg4 issue=cross-layer prefetch=ahead weights=keep"),
 	}
 }
 
@@ -69,7 +69,7 @@ func Baselines() []Recipe {
 // Exact lists the recipes that replace greedy decisions of the table's last one by
 // exact ones.
 func Exact() []Recipe {
-	const greedy = "group=alg2 split=alg1 outputs=l1 order=alg3 bind=alg4 issue=cross-layer prefetch=at-start weights=keep"
+	const greedy = "group=alg2 split=alg1 outputs=l1 order=alg3 bind=alg4 issue=cross-layer prefetch=ahead weights=keep"
 	row := func(name, description, picks string) Recipe {
 		r := parse(name, description, greedy)
 		for _, p := range parse("", "", picks).Picks {
