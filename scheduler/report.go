@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,12 +29,14 @@ type Report struct {
 
 	ThroughputPerSecond float64 `json:"throughput_per_s"`
 	LatencySeconds      float64 `json:"latency_s"` // of the batch
-	LimitedBy           string  `json:"limited_by"`
-	BoundSeconds        float64 `json:"lower_bound_s"`   // that no execution of the program can beat
-	MMEUtilization      float64 `json:"mme_utilization"` // of the chip's peak
-	VMEUtilization      float64 `json:"vme_utilization"`
-	MACs                int64   `json:"macs"`
-	VectorOps           int64   `json:"vector_ops"`
+	// SteadyThroughputPerSecond is [Result.Steady]; null: not computed, or too large for it.
+	SteadyThroughputPerSecond *float64 `json:"steady_throughput_per_s"`
+	LimitedBy                 string   `json:"limited_by"`
+	BoundSeconds              float64  `json:"lower_bound_s"`   // that no execution of the program can beat
+	MMEUtilization            float64  `json:"mme_utilization"` // of the chip's peak
+	VMEUtilization            float64  `json:"vme_utilization"`
+	MACs                      int64    `json:"macs"`
+	VectorOps                 int64    `json:"vector_ops"`
 
 	// Groups, order, joins and spills are of the first cluster's first chunk.
 	Groups       []GroupReport       `json:"groups"`
@@ -253,6 +256,19 @@ func (r *Result) Report(origin schedulefile.Origin) *Report {
 		a.Tuned = append(a.Tuned, x)
 	}
 	return a
+}
+
+// AddSteady fills in the steady rate, unless its program would be too large.
+func (a *Report) AddSteady(ctx context.Context, r *Result) error {
+	steady, err := r.Steady(ctx)
+	if err != nil {
+		if tooLarge(err) {
+			err = nil
+		}
+		return err
+	}
+	a.SteadyThroughputPerSecond = &steady
+	return nil
 }
 
 // raise keeps the larger values; clusters differ if their shares do.

@@ -415,14 +415,20 @@ func (r *Result) simulate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.Sim, err = sim.Run(ctx, r.Program, sim.Options{})
+	r.Sim, err = simulated(ctx, r.Program)
+	return err
+}
+
+// simulated runs a program and judges it.
+func simulated(ctx context.Context, p *isa.Program) (*sim.Result, error) {
+	r, err := sim.Run(ctx, p, sim.Options{})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := sim.CheckBuffers(r.Program, r.Sim); err != nil {
-		return fmt.Errorf("internal error, the program overwrites memory in use: %w", err)
+	if err := sim.CheckBuffers(p, r); err != nil {
+		return nil, fmt.Errorf("internal error, the program overwrites memory in use: %w", err)
 	}
-	return nil
+	return r, nil
 }
 
 // On simulates the schedules of r again on a machine that differs from r's only in
@@ -452,12 +458,5 @@ func Replay(ctx context.Context, name string, s *schedule.Schedule, clusters int
 	if err != nil {
 		return nil, err
 	}
-	r, err := sim.Run(ctx, p, sim.Options{})
-	if err != nil {
-		return nil, err
-	}
-	if err := sim.CheckBuffers(p, r); err != nil {
-		return nil, fmt.Errorf("internal error, the program overwrites memory in use: %w", err)
-	}
-	return r, nil
+	return simulated(ctx, p)
 }

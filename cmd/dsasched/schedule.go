@@ -29,6 +29,9 @@ order, joins and spills are those of one chunk on the first cluster.
 other programs (docs/file-formats.md). --trace, --gantt, --memory and --graph draw
 it.
 
+The throughput of one batch is on an empty chip; that of batches in a row is the
+rate at which they leave it (docs/hardware-model.md).
+
 Words: L1 is a core's local buffer, LLB the buffer that the cores of a cluster
 share, DDR the off-chip memory. A dimension of an image is n, c, h or
 w, of another tensor i0, i1, ... 'Static' counts are of one cluster's program with
@@ -82,6 +85,9 @@ func printResult(cmd *cobra.Command, origin schedulefile.Origin, r *scheduler.Re
 		return err
 	}
 	answer := r.Report(origin)
+	if err := answer.AddSteady(cmd.Context(), r); err != nil {
+		return err
+	}
 	return emit(cmd, asJSON, answer, func(b *bytes.Buffer) { writeReport(b, answer, full) })
 }
 
@@ -115,7 +121,11 @@ func writeReport(b *bytes.Buffer, a *scheduler.Report, full bool) {
 	if a.Level == scheduler.LevelGB {
 		row(b, "level", "LLB: a cluster counts as a core, and its LLB as the L1")
 	}
-	row(b, "throughput", "%s", perSecond(a.ThroughputPerSecond))
+	text := perSecond(a.ThroughputPerSecond) + " of one batch"
+	if a.SteadyThroughputPerSecond != nil {
+		text += ", " + perSecond(*a.SteadyThroughputPerSecond) + " of batches in a row"
+	}
+	row(b, "throughput", "%s", text)
 	row(b, "latency", "%s for the batch; this program can't take less than %s", duration(a.LatencySeconds), duration(a.BoundSeconds))
 	rowWrapped(b, "limited by", a.LimitedBy)
 	row(b, "utilisation", "matrix %s, vector %s of peak; DDR bandwidth %s", percent(a.MMEUtilization), percent(a.VMEUtilization), percent(a.Resources[0].Utilization))
@@ -145,7 +155,7 @@ func writeReport(b *bytes.Buffer, a *scheduler.Report, full bool) {
 		rowOf(b, "tuned chunk", tuned)
 	}
 	launches := a.Commands[isa.Launch]
-	text := fmt.Sprintf("%d launches", launches.Static)
+	text = fmt.Sprintf("%d launches", launches.Static)
 	if launches.Static == 1 {
 		text = "1 launch"
 	}

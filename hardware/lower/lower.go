@@ -26,6 +26,9 @@ type Options struct {
 	// Exposed makes the promotion of weights wait for all computation in front of it, and
 	// so shows its latency, without CrossLayer.
 	Exposed bool
+	// Batches is how many batches stand in a row; 0 is 1. A layer is issued in as many
+	// commands as in a program of one.
+	Batches int `json:"-"`
 	// Cost gives the durations of commands in place of the formulas of package cost; nil:
 	// the formulas.
 	Cost cost.Custom `json:"-"`
@@ -145,7 +148,7 @@ func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, op
 	p := newProgram(name, spec, clusters)
 	p.PeakMACsPerSecond = m.PeakMACsPerSecond(dtype)
 	p.PeakVectorOpsPerSecond = m.PeakVectorOpsPerSecond(dtype)
-	return p, &emitter{p: p, spec: spec, cost: m, opt: opt, tables: newTables(p), fine: grainFor(layers)}, nil
+	return p, &emitter{p: p, spec: spec, cost: m, opt: opt, tables: newTables(p), fine: grainFor(layers / max(1, opt.Batches))}, nil
 }
 
 // lower lowers the plan of a cluster, which alike clusters have.

@@ -1,0 +1,74 @@
+package scheduler
+
+import (
+	"context"
+	"math"
+
+	"github.com/dsasched/dsasched/hardware/lower"
+)
+
+const (
+	// The first batches fill the chip, and behind the last one no loads run ahead.
+	leastBatches, mostBatches = 4, 16
+	// steadyWithin is how far the rates of both halves of the batches may differ.
+	steadyWithin = 1e-3
+)
+
+// Steady is the rate of a running server in batch elements per second: batches follow each
+// other in one program, by the rules that hold between chunks, and count from the end of
+// one to the end of another, the first and the last left out. It takes 4 batches, then 8 and
+// 16 as long as the rates of the later two halves differ by more than 0.1 %. A program
+// that gets too large is a [*lower.TooLargeError].
+func (r *Result) Steady(ctx context.Context) (perSecond float64, err error) {
+	for n := leastBatches; ; n *= 2 {
+		ends, err := r.batchEnds(ctx, n)
+		if err != nil {
+			if perSecond > 0 && tooLarge(err) {
+				return perSecond, nil
+			}
+			return 0, err
+		}
+		first, middle, last := n/2-2, (n/2-2+n-2)/2, n-2
+		rate := func(from, to int) float64 {
+			return float64(r.Batch) * float64(to-from) / (float64(ends[to]-ends[from]) * 1e-12)
+		}
+		perSecond = rate(first, last)
+		if n == mostBatches || math.Abs(rate(first, middle)/rate(middle, last)-1) <= steadyWithin {
+			return perSecond, nil
+		}
+	}
+}
+
+// batchEnds gives the times, in picoseconds, at which each of n batches in a row is done.
+func (r *Result) batchEnds(ctx context.Context, n int) ([]int64, error) {
+	plans, iterations := make([][]lower.Segment, len(r.Plans)), make([]int, len(r.Plans))
+	for k, plan := range r.Plans {
+		for _, seg := range plan {
+			iterations[k] += seg.Iterations
+		}
+		if len(plan) == 1 {
+			plans[k] = []lower.Segment{{Schedule: plan[0].Schedule, Iterations: n * plan[0].Iterations}}
+			continue
+		}
+		for range n {
+			plans[k] = append(plans[k], plan...)
+		}
+	}
+	opt := r.Lower
+	opt.Batches = n
+	p, err := lower.Program(r.programName(), r.Spec, plans, opt)
+	if err != nil {
+		return nil, err
+	}
+	s, err := simulated(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	ends := make([]int64, n)
+	for i := range p.Commands {
+		c := &p.Commands[i]
+		batch := int(c.Iteration) / iterations[p.Queues[c.Queue].Cluster]
+		ends[batch] = max(ends[batch], s.End[i])
+	}
+	return ends, nil
+}
