@@ -46,11 +46,11 @@ func Table() []Recipe {
 	return []Recipe{
 		parse("tvm", "a kernel per layer, results through the DDR, the batch looped over in chunks", ""),
 		parse("llb", "variant 1: sub-graphs of Algorithm 2, split alike, outputs in the LLB",
-			"group=alg2 split=one-factor outputs=llb order=chunk-by-chunk weights=keep"),
+			"group=alg2 split=one-factor outputs=llb order=chunk-by-chunk issue=exposed weights=keep"),
 		parse("l1", "variant 2: outputs in the L1",
-			"group=alg2 split=one-factor outputs=l1 order=chunk-by-chunk weights=keep"),
+			"group=alg2 split=one-factor outputs=l1 order=chunk-by-chunk issue=exposed weights=keep"),
 		parse("ordering", "variant 3: each sub-graph its own factor, instances ordered (Algorithms 1, 3, 4)",
-			"group=alg2 split=alg1 outputs=l1 order=alg3 bind=alg4 weights=keep"),
+			"group=alg2 split=alg1 outputs=l1 order=alg3 bind=alg4 issue=exposed weights=keep"),
 		parse("cross-layer", "variant 4: instructions scheduled across layers; all of GraphTurbo",
 			"group=alg2 split=alg1 outputs=l1 order=alg3 bind=alg4 issue=cross-layer prefetch=ahead weights=keep"),
 	}
