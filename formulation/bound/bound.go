@@ -143,6 +143,7 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 		start[i] = launch
 	}
 	weights := first.weightBytes()
+	row := first.series()
 	for _, b := range []*Bound{cold, steady} {
 		for u, t := range total {
 			if t > 0 {
@@ -153,7 +154,8 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 		if b == steady { // the last store of a batch and the next batch's first kernel overlap
 			after = make([]float64, len(after))
 		}
-		b.add("chain", "chain of layers", first.chain(start, after))
+		b.add("chain", "chain of layers", first.chain(start, after, nil, -1))
+		b.add("series", "units and chains of layers", launch+sumFrom(row)[0])
 	}
 
 	// The DDR: weights once per cluster, activations over its efficiency.
@@ -181,7 +183,13 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 	for i := range release {
 		release[i] = math.Max(launch, busy*release[i]/ddr)
 	}
-	cold.add("loads, then chain", "DDR bandwidth, then the chain of layers", least.chain(release, after))
+	cold.add("loads, then chain", "DDR bandwidth, then the chain of layers", least.chain(release, after, nil, -1))
+	row = least.series()
+	sums, longest := sumFrom(row), 0.0
+	for k, c := range row[:max(0, len(row)-1)] {
+		longest = math.Max(longest, release[c.op]+sums[k+1])
+	}
+	cold.add("loads, then series", "DDR bandwidth, then units and chains", longest)
 	return cold, steady, nil
 }
 

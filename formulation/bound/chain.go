@@ -9,10 +9,10 @@ import (
 // A link is what an operator reads of another one.
 type link struct {
 	from   model.OpID
-	fused  bool   // the two may be in one layer
-	late   bool   // the reader's products need not wait for it
-	gaps   uint64 // dimensions of the reader's output of which some elements need nothing
-	access []model.Access
+	fused  bool           // the two may be in one layer
+	late   bool           // the reader's products need not wait for it
+	gaps   uint64         // dimensions of the reader's output of which some elements need nothing
+	access []model.Access // nil if the reader has several outputs
 }
 
 // light reports whether an operator may join the layer of one that it reads; see
@@ -37,15 +37,16 @@ func (w *work) link() {
 			if p == model.NoOp || w.need[in].elements() == 0 {
 				continue
 			}
+			l := link{from: p, late: k > 1 && g.OnMatrixUnit(op),
+				fused: light(op) && len(t.Consumers) == 1 && !g.IsOutput(in) && len(g.Op(p).Outputs) == 1}
+			even := true
 			for out, o := range op.Outputs {
-				if w.need[o].elements() == 0 {
-					continue
-				}
-				l := link{from: p, access: g.Access(op, out, k), late: k > 1 && g.OnMatrixUnit(op),
-					fused: light(op) && len(t.Consumers) == 1 && !g.IsOutput(in) && len(g.Op(p).Outputs) == 1}
 				shape := g.Tensor(o).Shape
-				even := true
-				for d, a := range l.access {
+				access := g.Access(op, out, k)
+				if len(op.Outputs) == 1 {
+					l.access = access
+				}
+				for d, a := range access {
 					if a.Full {
 						continue
 					}
@@ -56,12 +57,11 @@ func (w *work) link() {
 					clipped := a.A < 0 || last/a.Den*a.Num+a.B >= n
 					even = even && (!clipped || a.A <= 0 && a.B+1 >= a.Num)
 				}
-				if l.fused && (!even || uneven[i]) {
-					uneven[p] = true
-				}
-				w.links[i] = append(w.links[i], l)
-				break // the outputs of one operator are computed together
 			}
+			if l.fused && (!even || uneven[i]) {
+				uneven[p] = true
+			}
+			w.links[i] = append(w.links[i], l)
 		}
 	}
 	for i, u := range uneven {
@@ -90,7 +90,10 @@ func (b best) most() float64 { return max(b[matrix], b[vector], b[special]) }
 // Where a piece of an operator may need nothing of what it reads (a Concat, of which a piece
 // can lie in one operand), the path goes on without it, and counts again from where
 // all of that dimension is needed.
-func (w *work) chain(release, after []float64) float64 {
+//
+// Of operators that are not inside, unless that is nil, nothing counts. All paths of the others
+// pass to; if that begins a layer, it follows on any of them.
+func (w *work) chain(release, after []float64, inside []bool, to int) float64 {
 	g := w.g
 	type open struct {
 		gaps uint64
@@ -100,6 +103,9 @@ func (w *work) chain(release, after []float64) float64 {
 	pending := make([][]open, len(g.Ops))
 	longest := 0.0
 	for i := range g.Ops {
+		if inside != nil && !inside[i] {
+			continue
+		}
 		at := all(release[i])
 		reach := func(l *link, from best) {
 			for u := range at {
@@ -117,8 +123,14 @@ func (w *work) chain(release, after []float64) float64 {
 			}
 			pending[i] = append(pending[i], open{gaps, t})
 		}
+		if i == to && w.begins(i) {
+			at = all(math.Max(release[i], longest))
+		}
 		for k := range w.links[i] {
 			l := &w.links[i][k]
+			if inside != nil && !inside[l.from] {
+				continue
+			}
 			from := solid[l.from]
 			switch {
 			case l.gaps != 0 && !l.fused:
@@ -131,6 +143,9 @@ func (w *work) chain(release, after []float64) float64 {
 			}
 			for _, p := range pending[l.from] {
 				gaps := l.gaps
+				if l.access == nil {
+					gaps |= p.gaps
+				}
 				for d, a := range l.access {
 					if p.gaps>>min(d, 63)&1 == 1 && !a.Full {
 						gaps |= 1 << min(a.Out, 63)

@@ -32,6 +32,10 @@ type work struct {
 	rows, in, out float64
 	need          []box
 	links         [][]link
+	// next operator that all paths pass, whether each ends its layer, who reads it without gaps
+	next    []int
+	ends    []bool
+	readers [][]int
 }
 
 // measure prices a network's operators on a machine.
@@ -70,6 +74,7 @@ func measure(g *model.Graph, m *cost.Model) *work {
 	}
 	w.bytes()
 	w.link()
+	w.shape()
 	return w
 }
 
