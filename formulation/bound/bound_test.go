@@ -65,6 +65,21 @@ func TestNoScheduleIsFaster(t *testing.T) {
 						t.Errorf("%s: %+v, the program's own bound is %g s", name, term, own)
 					}
 				}
+				groups := 0.0
+				for _, plan := range r.Plans[:1] {
+					for _, seg := range plan {
+						k, err := bound.Kernels(seg.Schedule)
+						if err != nil {
+							t.Fatal(err)
+						}
+						groups += k * float64(seg.Iterations)
+					}
+				}
+				own := float64(r.Sim.Bound.Ps()) * 1e-12
+				if work := b.Terms[0].Seconds; work > groups || groups > own || own > r.LatencySeconds() {
+					t.Errorf("%s: any groups %g s, these groups %g s, this program %g s, simulated %g s, expected them to rise", name, work, groups, own, r.LatencySeconds())
+				}
+				t.Logf("%-12s bound %.3f, groups %.3f, program %.3f, simulated %.3f ms", name, 1e3*b.Seconds, 1e3*groups, 1e3*own, 1e3*r.LatencySeconds())
 				if b.Seconds < 0.02*r.LatencySeconds() && name != "tvm" {
 					t.Errorf("%s: bound %g s is no use for %g s", name, b.Seconds, r.LatencySeconds())
 				}

@@ -28,7 +28,7 @@ func light(op *model.Op) bool {
 func (w *work) link() {
 	g := w.g
 	w.links = make([][]link, len(g.Ops))
-	uneven := make([]bool, len(g.Ops))
+	w.uneven = make([]bool, len(g.Ops))
 	for i := len(g.Ops) - 1; i >= 0; i-- {
 		op := g.Ops[i]
 		for k, in := range op.Inputs {
@@ -58,13 +58,13 @@ func (w *work) link() {
 					even = even && (!clipped || a.A <= 0 && a.B+1 >= a.Num)
 				}
 			}
-			if l.fused && (!even || uneven[i]) {
-				uneven[p] = true
+			if l.fused && (!even || w.uneven[i]) {
+				w.uneven[p] = true
 			}
 			w.links[i] = append(w.links[i], l)
 		}
 	}
-	for i, u := range uneven {
+	for i, u := range w.uneven {
 		if u {
 			w.ops[i] = [numUnits]float64{}
 		}

@@ -32,6 +32,7 @@ type work struct {
 	rows, in, out float64
 	need          []box
 	links         [][]link
+	uneven        []bool // a core's part may be less than a share
 	// next operator that all paths pass, whether each ends its layer, who reads it without gaps
 	next    []int
 	ends    []bool
@@ -40,37 +41,19 @@ type work struct {
 
 // measure prices a network's operators on a machine.
 func measure(g *model.Graph, m *cost.Model) *work {
-	spec := m.Spec()
 	w := &work{g: g, ops: make([][numUnits]float64, len(g.Ops)), weights: make([]float64, len(g.Tensors)), need: needs(g)}
-	cores := max(1, schedule.CoresWithLB(spec))
-	seconds := func(cycles float64, kind hardware.UnitKind) float64 {
-		return cycles / float64(m.Units(kind, cores)) / spec.ClockHz
-	}
+	p := &pricer{g, m, map[lanes]float64{}}
 	for i, op := range g.Ops {
-		var v model.VectorWork
-		for k, o := range op.Outputs {
-			n := w.need[o].elements()
-			if n == 0 || op.Class() == model.ViewClass {
-				continue
+		w.ops[i] = p.operator(op, func(t model.TensorID) model.Region {
+			if w.need[t].elements() == 0 {
+				return nil
 			}
-			each := g.Work(op, model.Region{{Lo: 0, Hi: 1}}) // of one element
-			v = v.Add(model.VectorWork{Simple: n * each.Vector.Simple, Special: n * each.Vector.Special, Move: n * each.Vector.Move})
-			if !g.OnMatrixUnit(op) {
-				v.Simple += n * each.MACs
-			} else if k == 0 {
-				w.ops[i][matrix] = seconds(matrixCycles(g, op, w.need[o], m), hardware.Matrix)
+			r := make(model.Region, len(w.need[t]))
+			for d, s := range w.need[t] {
+				r[d].Hi = s.size()
 			}
-		}
-		dt := g.Tensor(op.Outputs[0]).DType
-		simple, sp := 0.0, 0.0
-		simple += float64(v.Simple) * leastLaneCycles(g, m, hardware.OpSimple, dt)
-		simple += float64(v.Move) * leastLaneCycles(g, m, hardware.OpMove, dt)
-		sp += float64(v.Special) * leastLaneCycles(g, m, hardware.OpSpecial, dt)
-		w.ops[i][vector], w.ops[i][special] = seconds(simple, hardware.Vector), seconds(sp, hardware.Special)
-		if m.SharedVector() {
-			w.ops[i][vector] += w.ops[i][special]
-			w.ops[i][special] = 0
-		}
+			return r
+		})
 	}
 	w.bytes()
 	w.link()
@@ -78,45 +61,89 @@ func measure(g *model.Graph, m *cost.Model) *work {
 	return w
 }
 
-// matrixCycles is a bound on the sum of all commands of a product, over all cores, of
-// which the box of its output is needed: rows and blocks add up to at least the whole's,
-// however it is cut, since rounding up is subadditive.
-func matrixCycles(g *model.Graph, op *model.Op, need box, m *cost.Model) float64 {
-	r := make(model.Region, len(need))
-	for d, s := range need {
-		r[d] = model.Interval{Hi: s.size()}
+// pricer gives the time of operators.
+type pricer struct {
+	g     *model.Graph
+	m     *cost.Model
+	least map[lanes]float64
+}
+
+type lanes struct {
+	class string
+	dtype model.DType
+}
+
+// operator is a bound on the seconds of each unit of a cluster for an operator of whose
+// outputs boxes of these extents are computed, in any number of commands, on any cores.
+func (p *pricer) operator(op *model.Op, box func(model.TensorID) model.Region) (t [numUnits]float64) {
+	cores := max(1, schedule.CoresWithLB(p.m.Spec()))
+	seconds := func(cycles float64, kind hardware.UnitKind) float64 {
+		return cycles / float64(p.m.Units(kind, cores)) / p.m.Spec().ClockHz
 	}
-	d, ok := g.MatrixDims(op, r)
+	if op.Class() == model.ViewClass {
+		return t
+	}
+	var v model.VectorWork
+	for k, o := range op.Outputs {
+		r := box(o)
+		if r.Elements() == 0 {
+			continue
+		}
+		w := p.g.Work(op, r)
+		v = v.Add(w.Vector)
+		if !p.g.OnMatrixUnit(op) {
+			v.Simple += w.MACs
+		} else if k == 0 {
+			t[matrix] = seconds(p.product(op, r), hardware.Matrix)
+		}
+	}
+	dt := p.g.Tensor(op.Outputs[0]).DType
+	t[vector] = seconds(float64(v.Simple)*p.lane(hardware.OpSimple, dt)+float64(v.Move)*p.lane(hardware.OpMove, dt), hardware.Vector)
+	t[special] = seconds(float64(v.Special)*p.lane(hardware.OpSpecial, dt), hardware.Special)
+	if p.m.SharedVector() {
+		t[vector], t[special] = t[vector]+t[special], 0
+	}
+	return t
+}
+
+// product is a bound on the sum of the cycles of all commands, over all cores, of a product of
+// which a box of the output is computed: rows and blocks add up to at least the whole's,
+// however it is cut, since rounding up is subadditive.
+func (p *pricer) product(op *model.Op, r model.Region) float64 {
+	d, ok := p.g.MatrixDims(op, r)
 	if !ok {
 		return 0
 	}
-	row, load, gap := m.MatrixRate(g.Tensor(op.Inputs[0]).DType)
-	if !m.HasMatrix() {
+	row, load, gap := p.m.MatrixRate(p.g.Tensor(op.Inputs[0]).DType)
+	if !p.m.HasMatrix() {
 		return float64(d.Reps) * float64(d.M) * float64(d.N) * float64(d.K) * row
 	}
-	columns := d.Reps * ceilDiv(d.N, m.MatrixCols())
-	if g.Op(op.ID).Attr.Group > 1 {
+	columns := d.Reps * ceilDiv(d.N, p.m.MatrixCols())
+	if op.Attr.Group > 1 {
 		// Boxes across the border of groups count as so many groups of equal size.
-		columns = max(d.Reps, ceilDiv(r[1].Len(), m.MatrixCols()))
+		columns = max(d.Reps, ceilDiv(r[1].Len(), p.m.MatrixCols()))
 	}
-	blocks := float64(columns) * float64(ceilDiv(d.K, m.MatrixRows()))
+	blocks := float64(columns) * float64(ceilDiv(d.K, p.m.MatrixRows()))
 	return blocks * (math.Max(float64(d.M)*row, load) + gap)
 }
 
-func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
-
-// leastLaneCycles is the least of the types that may be the widest of a layer with dt.
-func leastLaneCycles(g *model.Graph, m *cost.Model, class string, dt model.DType) float64 {
-	least := m.LaneCycles(class, dt)
-	seen := map[model.DType]bool{dt: true}
-	for _, t := range g.Tensors {
-		if !seen[t.DType] && t.DType.Bytes() > dt.Bytes() && t.Producer != model.NoOp {
-			seen[t.DType] = true
-			least = math.Min(least, m.LaneCycles(class, t.DType))
+// lane is the least time of one operation of the types that may be the widest of a layer
+// with dt.
+func (p *pricer) lane(class string, dt model.DType) float64 {
+	least, known := p.least[lanes{class, dt}]
+	if !known {
+		least = p.m.LaneCycles(class, dt)
+		for _, t := range p.g.Tensors {
+			if t.DType.Bytes() > dt.Bytes() && t.Producer != model.NoOp {
+				least = math.Min(least, p.m.LaneCycles(class, t.DType))
+			}
 		}
+		p.least[lanes{class, dt}] = least
 	}
 	return least
 }
+
+func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 
 // bytes counts what must cross the DDR's bus.
 func (w *work) bytes() {

@@ -1,0 +1,36 @@
+package bound
+
+import (
+	"math"
+
+	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// Kernels bounds the time of a cluster for a schedule of one chunk by its groups and how they are
+// split alone: kernels run one at a time, each with its launch and the unit that has most
+// to do. What instances compute twice counts twice. Order, bindings and places are free.
+func Kernels(s *schedule.Schedule) (seconds float64, err error) {
+	m, err := cost.New(s.Spec)
+	if err != nil {
+		return 0, err
+	}
+	w := &work{g: s.Graph, ops: make([][numUnits]float64, len(s.Graph.Ops)), need: needs(s.Graph)}
+	w.link()
+	p := &pricer{s.Graph, m, map[lanes]float64{}}
+	for i := range s.Instances.Instances {
+		inst := &s.Instances.Instances[i]
+		var sum best
+		for _, id := range s.Grouping.Groups[inst.Group].Ops {
+			if w.uneven[id] {
+				continue
+			}
+			for u, t := range p.operator(s.Graph.Op(id), func(t model.TensorID) model.Region { return inst.Regions[t] }) {
+				sum[u] += t
+			}
+		}
+		seconds += s.Spec.LaunchSeconds + sum.most()
+	}
+	return math.Floor(seconds*exact*1e12) * 1e-12, nil
+}
