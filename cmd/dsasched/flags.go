@@ -14,6 +14,7 @@ import (
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/grain"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/model/zoo"
@@ -257,26 +258,44 @@ func (f *recipeFlags) run(cmd *cobra.Command, name string, show *status) (schedu
 		return none, nil, err
 	}
 	r, err := scheduler.Run(cmd.Context(), src, spec, f.batch.value, v, opt)
-	return schedulefile.Origin{MadeBy: madeBy, Model: name, DType: from.DType.String(), InPlace: opt.InPlace, Spill: v.Pick("spill")}, r, err
+	return schedulefile.Origin{MadeBy: madeBy, Model: name, DType: from.DType.String(), Grain: f.network.parts(), InPlace: opt.InPlace, Spill: v.Pick("spill")}, r, err
 }
 
 // networkFlags say how a network is read.
 type networkFlags struct {
 	cmd          *cobra.Command
-	dtype        *choice
+	dtype, grain *choice
 	dims         dims
 	allowUnknown *bool
 }
 
-// addNetwork adds --dtype, --dim and --allow-unknown. A network's integers keep
+// addNetwork adds --dtype, --grain, --dim and --allow-unknown. A network's integers keep
 // their type, so the types are those of floating-point numbers, and the one that
 // quantisation makes of them.
 func addNetwork(cmd *cobra.Command) *networkFlags {
-	f := &networkFlags{cmd: cmd, dtype: &choice{value: model.F16.String(), kind: "TYPE", words: append(floatTypes(), model.I8.String())}}
+	f := &networkFlags{cmd: cmd, dtype: &choice{value: model.F16.String(), kind: "TYPE", words: append(floatTypes(), model.I8.String())},
+		grain: &choice{value: string(grain.Given), kind: "GRAIN", words: grains()}}
 	addChoice(cmd, f.dtype, "dtype", "type of the network's floating-point numbers: "+strings.Join(f.dtype.words, ", ")+" (as after quantisation)")
+	addChoice(cmd, f.grain, "grain", "operators taken apart: none (given), layer normalisations, activations and bags of look-ups (framework), softmaxes too (primitive)")
 	cmd.Flags().Var(&f.dims, "dim", "size of a symbolic dimension of an ONNX file; may be repeated")
 	f.allowUnknown = cmd.Flags().Bool("allow-unknown", false, "count unknown operators of an ONNX file as one operation per output element")
 	return f
+}
+
+// parts is --grain, "" where nothing is taken apart.
+func (f *networkFlags) parts() string {
+	if f.grain.value == string(grain.Given) {
+		return ""
+	}
+	return f.grain.value
+}
+
+func grains() []string {
+	var words []string
+	for _, g := range grain.Grains() {
+		words = append(words, string(g))
+	}
+	return words
 }
 
 // options are what the flags say. Warnings go to the standard error.
@@ -286,7 +305,7 @@ func (f *networkFlags) options() network.Options {
 		panic("dsasched: " + err.Error()) // Set has checked it
 	}
 	w := f.cmd.ErrOrStderr()
-	return network.Options{DType: t, Dims: f.dims.m, AllowUnknown: *f.allowUnknown,
+	return network.Options{DType: t, Grain: grain.Grain(f.grain.value), Dims: f.dims.m, AllowUnknown: *f.allowUnknown,
 		Warn: func(s string) { fmt.Fprintf(w, "dsasched: warning: %s\n", printable(s)) }}
 }
 

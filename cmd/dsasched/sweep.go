@@ -222,6 +222,8 @@ func completeSet(_ *cobra.Command, _ []string, word string) ([]cobra.Completion,
 		names = plain(variantNames())
 	case "dtype":
 		names = floatTypes()
+	case "grain":
+		names = grains()
 	default:
 		if d, err := scheduler.LookupStage(key); err == nil {
 			for _, s := range d.Strategies {

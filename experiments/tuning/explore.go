@@ -14,6 +14,7 @@ import (
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/grain"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/spell"
@@ -27,7 +28,7 @@ type Axis struct {
 }
 
 // Grid is a set of settings, each combination of which is a point. Keys are model,
-// hardware, batch, chunk, dtype, variant, the names of scheduler.Stages, and
+// hardware, batch, chunk, dtype, grain, variant, the names of scheduler.Stages, and
 // hardware.FIELD for the fields of hardware.Description. The last axis changes
 // fastest.
 type Grid struct {
@@ -49,7 +50,7 @@ const (
 
 // GridKeys lists what an axis may be called, but for the fields of accelerators.
 func GridKeys() []string {
-	keys := []string{"model", "hardware", "batch", "chunk", "dtype", "variant"}
+	keys := []string{"model", "hardware", "batch", "chunk", "dtype", "grain", "variant"}
 	for _, st := range scheduler.Choices() {
 		keys = append(keys, st.Name)
 	}
@@ -130,7 +131,7 @@ func (g Grid) Plan() (*Plan, error) {
 	if !slices.ContainsFunc(p.Axes, func(a Axis) bool { return a.Key == "model" }) {
 		return nil, &GridError{Key: "model", Err: errors.New("is missing: name a network")}
 	}
-	b := builder{grid: g, axes: p.Axes, sources: map[[2]string]network.Network{}, machines: map[string]changedSpec{}}
+	b := builder{grid: g, axes: p.Axes, sources: map[[3]string]network.Network{}, machines: map[string]changedSpec{}}
 	at := make([]int, len(p.Axes))
 	for range total {
 		pt, err := b.point(at)
@@ -169,7 +170,7 @@ func (p *Plan) resolve() {
 type builder struct {
 	grid     Grid
 	axes     []Axis
-	sources  map[[2]string]network.Network // by model and type
+	sources  map[[3]string]network.Network // by model, type and grain
 	machines map[string]changedSpec        // by name and changes
 }
 
@@ -201,7 +202,7 @@ func (b *builder) point(at []int) (*point, error) {
 			return nil, err
 		}
 	}
-	if pt.src, err = b.source(set["model"], set["dtype"]); err != nil {
+	if pt.src, err = b.source(set["model"], set["dtype"], set["grain"]); err != nil {
 		return nil, err
 	}
 	if pt.spec, err = b.machine(pt, set["hardware"]); err != nil {
@@ -229,8 +230,8 @@ func (b *builder) point(at []int) (*point, error) {
 	return pt, nil
 }
 
-func (b *builder) source(name, dtype string) (network.Network, error) {
-	key := [2]string{name, dtype}
+func (b *builder) source(name, dtype, parts string) (network.Network, error) {
+	key := [3]string{name, dtype, parts}
 	if s, ok := b.sources[key]; ok {
 		return s, nil
 	}
@@ -238,6 +239,11 @@ func (b *builder) source(name, dtype string) (network.Network, error) {
 	var err error
 	if opt.DType, err = model.ParseDType(dtype); err != nil {
 		return network.Network{}, &GridError{"dtype", dtype, err}
+	}
+	if parts != "" {
+		if opt.Grain, err = grain.Parse(parts); err != nil {
+			return network.Network{}, &GridError{"grain", parts, err}
+		}
 	}
 	s, err := network.Open(name, opt)
 	if err != nil {

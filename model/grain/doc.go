@@ -1,21 +1,25 @@
 // Package grain takes the operators of a graph apart into those that frameworks run
-// and compilers fuse: element-wise operators with broadcast, reductions, moves, and
-// matrix products.
+// and compilers fuse.
 //
-// A model.Graph has a softmax or a layer normalisation as one operator, which suits a
-// machine that has a kernel for it. Fusion for a GPU begins below that: what shares a
-// kernel, and through which memory, is decided between the reduction and the broadcast
-// inside a softmax. [Expand] gives the graph at that grain:
+// A model.Graph has a layer normalisation as one operator, which suits a machine that has
+// a kernel for it. [To] gives it at another grain. Framework is that of graphs from
+// TensorFlow 1 and PyTorch: activations and normalisations in parts, softmaxes whole.
+// Fusion for a GPU begins below that: what shares a kernel, and through which memory, is
+// decided between the reduction and the broadcast inside a softmax. Primitive has
+// element-wise operators with broadcast, reductions, moves and matrix products only.
 //
-//	Softmax    max, subtract, exp, sum, divide
-//	LayerNorm  mean, subtract, square, mean, add epsilon, root, divide, scale, shift
+//	Softmax    max, subtract, exp, sum, divide (Primitive)
+//	LayerNorm  mean, subtract, square, mean, add epsilon, root, divide, scale, shift (Primitive)
+//	           mean, subtract, square, mean, add epsilon, root, reciprocal, times scale; x times that,
+//	           mean times that, shift minus that, add (Framework: tf.nn.batch_normalization)
 //	RMSNorm    square, mean, add epsilon, root, divide, scale
 //	GroupNorm  as LayerNorm, over groups of channels
 //	Gelu       by the error function, or by the hyperbolic tangent
 //	Silu       sigmoid, multiply
 //	Mish       softplus, tanh, multiply
 //	HardSwish  hard sigmoid, multiply
-//	Gather     from a table of constants: clip the positions, gather (a look-up)
+//	Gather     from a table of constants: clip the positions, gather (a look-up; Primitive)
+//	           with variant [Bag]: gather the rows of each bag, sum over the bag (Framework)
 //
 // Broadcasts stay implied by shapes, as frameworks' graphs have them. An operator whose
 // Attr.Variant says something that its rule does not understand stays whole.

@@ -2,7 +2,9 @@ package grain
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,8 +20,41 @@ type Result struct {
 	Expanded int
 }
 
-// Expand takes operators apart. The given graph must be valid, and stays as it is.
-func Expand(g *model.Graph) (Result, error) {
+// A Grain says which operators stay whole.
+type Grain string
+
+// The grains, the coarsest first.
+const (
+	Given     Grain = "given"     // as the file or the zoo has them
+	Framework Grain = "framework" // as graphs of TensorFlow 1 and PyTorch have them
+	Primitive Grain = "primitive" // as compilers fuse them: element-wise, reductions, moves, products
+)
+
+// Grains lists them.
+func Grains() []Grain { return []Grain{Given, Framework, Primitive} }
+
+// Parse finds a grain by name; "" is Given.
+func Parse(name string) (Grain, error) {
+	if name == "" {
+		return Given, nil
+	}
+	if slices.Contains(Grains(), Grain(name)) {
+		return Grain(name), nil
+	}
+	return "", fmt.Errorf("unknown grain %q, expected one of given, framework, primitive", name)
+}
+
+// Expand takes operators apart into primitive ones. The given graph must be valid, and
+// stays as it is.
+func Expand(g *model.Graph) (Result, error) { return To(g, Primitive) }
+
+// To takes operators apart as far as a grain has them in parts. It puts none together:
+// what a file has in parts stays so.
+func To(g *model.Graph, grain Grain) (Result, error) {
+	rules := rulesOf[grain]
+	if rules == nil {
+		return Result{Graph: g}, nil
+	}
 	e := &expander{Builder: model.NewBuilder(g.Name), from: g, id: make([]model.TensorID, len(g.Tensors)), scalars: map[model.TensorID]float64{}}
 	for _, t := range g.Inputs { // in their order
 		u := g.Tensor(t)
@@ -79,16 +114,25 @@ type expander struct {
 // false if the operator must stay whole.
 type rule func(e *expander, op *model.Op, in []model.TensorID) (model.TensorID, bool)
 
-var rules = map[model.Kind]rule{
-	"Softmax":   softmax,
-	"LayerNorm": layerNorm,
-	"RMSNorm":   rmsNorm,
-	"GroupNorm": groupNorm,
-	"Gelu":      gelu,
-	"Silu":      gated("Sigmoid"),
-	"HardSwish": gated("HardSigmoid"),
-	"Mish":      gated("Softplus", "Tanh"),
-	"Gather":    lookUp,
+var (
+	common = map[model.Kind]rule{
+		"RMSNorm":   rmsNorm,
+		"GroupNorm": groupNorm,
+		"Gelu":      gelu,
+		"Silu":      gated("Sigmoid"),
+		"HardSwish": gated("HardSigmoid"),
+		"Mish":      gated("Softplus", "Tanh"),
+	}
+	rulesOf = map[Grain]map[model.Kind]rule{
+		Framework: with(common, map[model.Kind]rule{"LayerNorm": moments, "Gather": bag}),
+		Primitive: with(common, map[model.Kind]rule{"LayerNorm": layerNorm, "Gather": lookUp, "Softmax": softmax}),
+	}
+)
+
+func with(a, b map[model.Kind]rule) map[model.Kind]rule {
+	a = maps.Clone(a)
+	maps.Copy(a, b)
+	return a
 }
 
 // part adds an operator called after the one being taken apart.
@@ -193,6 +237,28 @@ func layerNorm(e *expander, op *model.Op, in []model.TensorID) (model.TensorID, 
 	return e.affine(x, e.root(x, axes, eps), in[1:])
 }
 
+// moments is a layer normalisation as tf.nn.moments and tf.nn.batch_normalization make it,
+// with which TensorFlow 1 and Keras write layer normalisations: the squared difference
+// from the mean is used for the variance only, and x is scaled and shifted once.
+func moments(e *expander, op *model.Op, in []model.TensorID) (model.TensorID, bool) {
+	eps, ok := epsilon(op.Attr.Variant)
+	if !ok {
+		return 0, false
+	}
+	axes := trailing(e, op)
+	mean := e.reduce("mean", "ReduceMean", axes, in[0])
+	scale := e.part("reciprocal", "Reciprocal", model.Attr{}, e.root(e.part("difference", "Sub", model.Attr{}, in[0], mean), axes, eps))
+	if len(in) > 1 {
+		scale = e.part("scale", "Mul", model.Attr{}, scale, in[1])
+	}
+	x := e.part("scaled", "Mul", model.Attr{}, in[0], scale)
+	shift := e.part("mean/scaled", "Mul", model.Attr{}, mean, scale)
+	if len(in) < 3 {
+		return e.last("Sub", model.Attr{}, x, shift)
+	}
+	return e.last("Add", model.Attr{}, x, e.part("shift", "Sub", model.Attr{}, in[2], shift))
+}
+
 func rmsNorm(e *expander, op *model.Op, in []model.TensorID) (model.TensorID, bool) {
 	eps, ok := epsilon(op.Attr.Variant)
 	if !ok {
@@ -278,4 +344,20 @@ func lookUp(e *expander, op *model.Op, in []model.TensorID) (model.TensorID, boo
 	limits := fmt.Sprintf("min=0 max=%d", table.Shape[op.Attr.Axis]-1)
 	clipped := e.part("clip", "Clip", model.Attr{Variant: limits}, in[1])
 	return e.last("Gather", op.Attr, in[0], clipped)
+}
+
+// Bag is the Attr.Variant of a look-up that is written as the sum over a bag of positions,
+// of which there is one: PyTorch's EmbeddingBag.
+const Bag = "bag=sum"
+
+// bag gathers the rows of the bag, and adds them up.
+func bag(e *expander, op *model.Op, in []model.TensorID) (model.TensorID, bool) {
+	positions := e.from.Tensor(op.Inputs[1]).Shape
+	if op.Attr.Variant != Bag || op.Attr.Axis != 0 {
+		return 0, false
+	}
+	rank := int64(len(positions))
+	bags := e.part("bags", "Reshape", model.Attr{Shape: append(positions.Clone(), 1)}, in[1])
+	rows := e.part("rows", "Gather", model.Attr{}, in[0], bags)
+	return e.last("ReduceSum", model.Attr{Axes: []int64{rank}}, rows)
 }

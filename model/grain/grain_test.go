@@ -151,6 +151,8 @@ func compute(t *testing.T, op *model.Op, out model.Shape, in [][]float64, shapes
 		return each(func(x ...float64) float64 { return math.Exp(x[0]) })
 	case "Sqrt":
 		return each(func(x ...float64) float64 { return math.Sqrt(x[0]) })
+	case "Reciprocal":
+		return each(func(x ...float64) float64 { return 1 / x[0] })
 	case "Erf":
 		return each(func(x ...float64) float64 { return math.Erf(x[0]) })
 	case "Tanh":
@@ -238,7 +240,7 @@ func compute(t *testing.T, op *model.Op, out model.Shape, in [][]float64, shapes
 // composites are the operators that the pass takes apart, with shapes drawn at random.
 var composites = []struct {
 	kind  model.Kind
-	parts int
+	parts int                                                           // primitive ones; those of frameworks are inFrameworks
 	attr  func(r *rand.Rand, s model.Shape) (model.Attr, []model.Shape) // and the parameters
 }{
 	{"Softmax", 5, func(r *rand.Rand, s model.Shape) (model.Attr, []model.Shape) {
@@ -268,6 +270,17 @@ var composites = []struct {
 		return model.Attr{Variant: "approximate=tanh"}, nil
 	}},
 	{"Silu", 2, none}, {"HardSwish", 2, none}, {"Mish", 3, none},
+}
+
+// inFrameworks is the number of parts at the grain of frameworks; 1 if it stays whole.
+func inFrameworks(kind model.Kind, primitive int) int {
+	switch kind {
+	case "Softmax":
+		return 1
+	case "LayerNorm":
+		return primitive + 3
+	}
+	return primitive
 }
 
 func none(*rand.Rand, model.Shape) (model.Attr, []model.Shape) { return model.Attr{}, nil }
@@ -301,21 +314,27 @@ func TestPartsComputeTheWhole(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e, err := grain.Expand(g)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if e.Expanded != 1 || len(e.Graph.Ops) != c.parts {
-				t.Fatalf("%s %v: %d parts, want %d", c.kind, attr, len(e.Graph.Ops), c.parts)
-			}
-			whole := evaluate(t, g, given, nil)["y"]
-			parts := evaluate(t, e.Graph, given, e.Scalars)["y"]
-			for i := range whole {
-				if d := math.Abs(whole[i] - parts[i]); !(d <= 1e-9*(1+math.Abs(whole[i]))) {
-					t.Fatalf("%s %v of %v: element %d is %g whole and %g in parts", c.kind, attr, s, i, whole[i], parts[i])
+			for _, to := range []grain.Grain{grain.Framework, grain.Primitive} {
+				e, err := grain.To(g, to)
+				if err != nil {
+					t.Fatal(err)
 				}
+				want := c.parts
+				if to == grain.Framework {
+					want = inFrameworks(c.kind, want)
+				}
+				if len(e.Graph.Ops) != want || e.Expanded != min(1, want-1) {
+					t.Fatalf("%s %v, %s: %d parts, want %d", c.kind, attr, to, len(e.Graph.Ops), want)
+				}
+				whole := evaluate(t, g, given, nil)["y"]
+				parts := evaluate(t, e.Graph, given, e.Scalars)["y"]
+				for i := range whole {
+					if d := math.Abs(whole[i] - parts[i]); !(d <= 1e-9*(1+math.Abs(whole[i]))) {
+						t.Fatalf("%s %v of %v, %s: element %d is %g whole and %g in parts", c.kind, attr, s, to, i, whole[i], parts[i])
+					}
+				}
+				checkWork(t, string(c.kind), g, e.Graph)
 			}
-			checkWork(t, string(c.kind), g, e.Graph)
 		}
 	}
 }
@@ -373,6 +392,26 @@ func TestLookUp(t *testing.T) {
 	}
 }
 
+// A bag of one position is the row itself.
+func TestBag(t *testing.T) {
+	b := model.NewBuilder("bag")
+	x := b.Input("x", model.I32, 3)
+	b.Output(b.Op("Gather", "row", model.Attr{Variant: grain.Bag}, b.Param("table", model.F32, 5, 4), x))
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := grain.To(g, grain.Framework)
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := map[string][]float64{"x": {4, 0, 2}, "table": random(rand.New(rand.NewSource(3)), 20)}
+	whole, parts := evaluate(t, g, given, nil)["row"], evaluate(t, e.Graph, given, e.Scalars)["row"]
+	if len(e.Graph.Ops) != 3 || fmt.Sprint(whole) != fmt.Sprint(parts) {
+		t.Errorf("%d operators give %v, want %v of 3", len(e.Graph.Ops), parts, whole)
+	}
+}
+
 // Every network of the zoo keeps its boundary and its work, and nothing is left to take
 // apart.
 func TestZoo(t *testing.T) {
@@ -382,28 +421,32 @@ func TestZoo(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := g.KindCounts()
-		e, err := grain.Expand(g)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if fmt.Sprint(before) != fmt.Sprint(g.KindCounts()) {
-			t.Errorf("%s: the given graph has changed", name)
-		}
-		if got, want := boundary(e.Graph), boundary(g); got != want {
-			t.Errorf("%s: boundary %s, want %s", name, got, want)
-		}
-		checkWork(t, name, g, e.Graph)
-		again, err := grain.Expand(e.Graph)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if again.Expanded > 0 {
-			t.Errorf("%s: %d operators are taken apart again", name, again.Expanded)
-		}
-		for _, c := range e.Graph.KindCounts() {
-			switch c.Kind {
-			case "Softmax", "LayerNorm", "RMSNorm", "GroupNorm", "Gelu", "Silu", "HardSwish", "Mish":
-				t.Errorf("%s: %d %s are left", name, c.Count, c.Kind)
+		for _, to := range grain.Grains() {
+			e, err := grain.To(g, to)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if fmt.Sprint(before) != fmt.Sprint(g.KindCounts()) {
+				t.Errorf("%s: the given graph has changed", name)
+			}
+			if got, want := boundary(e.Graph), boundary(g); got != want {
+				t.Errorf("%s: boundary %s, want %s", name, got, want)
+			}
+			checkWork(t, name, g, e.Graph)
+			again, err := grain.To(e.Graph, to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again.Expanded > 0 || to == grain.Given && e.Graph != g {
+				t.Errorf("%s, %s: %d operators are taken apart again", name, to, again.Expanded)
+			}
+			for _, c := range e.Graph.KindCounts() {
+				switch c.Kind {
+				case "LayerNorm", "RMSNorm", "GroupNorm", "Gelu", "Silu", "HardSwish", "Mish", "Softmax":
+					if to == grain.Primitive || to == grain.Framework && c.Kind != "Softmax" {
+						t.Errorf("%s, %s: %d %s are left", name, to, c.Count, c.Kind)
+					}
+				}
 			}
 		}
 	}

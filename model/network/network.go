@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/grain"
 	"github.com/dsasched/dsasched/model/onnx"
 	"github.com/dsasched/dsasched/model/simplify"
 	"github.com/dsasched/dsasched/model/zoo"
@@ -36,6 +37,8 @@ type Options struct {
 	// DType is the type of all floating-point tensors; the zero value is F16. I8
 	// gives the network as it would be after quantisation.
 	DType model.DType
+	// Grain is how far operators are taken apart; "" is grain.Given.
+	Grain grain.Grain
 	// The rest concerns files; see onnx.Options.
 	Dims         map[string]int64
 	AllowUnknown bool
@@ -45,6 +48,16 @@ type Options struct {
 // Raw returns the network as it stands, before simplification. Batch 0 keeps a
 // file's own batch size and is 1 for the zoo.
 func Raw(name string, batch int64, opt Options) (*model.Graph, error) {
+	g, err := read(name, batch, opt)
+	if err != nil {
+		return nil, err
+	}
+	r, err := grain.To(g, opt.Grain)
+	return r.Graph, err
+}
+
+// read returns the network with the operators that it is given with.
+func read(name string, batch int64, opt Options) (*model.Graph, error) {
 	if batch < 0 {
 		return nil, fmt.Errorf("batch is %d, expected at least 1", batch)
 	}

@@ -33,6 +33,7 @@ type Origin struct {
 	Model   string  `json:"model,omitempty"`  // as it was asked for
 	Source  string  `json:"source,omitempty"` // its short name
 	DType   string  `json:"dtype,omitempty"`
+	Grain   string  `json:"grain,omitempty"` // how far operators were taken apart, if at all
 	Variant string  `json:"variant,omitempty"`
 	InPlace bool    `json:"in_place,omitempty"`
 	Spill   string  `json:"spill,omitempty"` // rule

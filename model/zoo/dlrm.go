@@ -38,8 +38,8 @@ var criteoKaggle = []int64{
 // vectors, and the top layers on the dense vector and the products. This is the
 // order of the PyTorch reference.
 //
-// A query has one index per sparse feature, so there is nothing to sum up behind
-// a lookup.
+// A query has one index per sparse feature, so there is nothing to sum up behind a
+// lookup; the reference has an EmbeddingBag there, which the variant says.
 func dlrm(c recommender) func(string, Options) (*model.Graph, error) {
 	return func(name string, opt Options) (*model.Graph, error) {
 		b := &sequences{model.NewBuilder(name), opt.DType}
@@ -58,7 +58,7 @@ func dlrm(c recommender) func(string, Options) (*model.Graph, error) {
 		all := []model.TensorID{dense}
 		for i, rows := range c.Rows {
 			table := fmt.Sprintf("table%d", i)
-			all = append(all, b.Op("Gather", table, model.Attr{}, b.Param(table+".weight", opt.DType, rows, features), indices[i]))
+			all = append(all, b.Op("Gather", table, model.Attr{Variant: "bag=sum"}, b.Param(table+".weight", opt.DType, rows, features), indices[i]))
 		}
 
 		x := b.Op("Concat", "interaction.concat", model.Attr{Axis: 1}, all...)
