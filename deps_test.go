@@ -17,7 +17,7 @@ const root = "github.com/dsasched/dsasched/"
 // model/schedule and never each other; hardware/lower knows schedules, hardware/sim
 // only programs; experiments knows all but HiGHS; the command wires everything.
 var mayImport = map[string][]string{
-	"cmd/dsasched":                    {"experiments", "experiments/harness", "experiments/tuning", "formulation/allocate", "formulation/binding", "formulation/bound", "formulation/highs", "formulation/milp", "formulation/ordering", "formulation/partition", "formulation/pipelining", "formulation/rcpsp", "formulation/solve", "formulation/split", "hardware", "hardware/isa", "hardware/server", "hardware/sim/trace", "hardware/simt", "hardware/streams", "heuristics/graphturbo", "model", "model/network", "model/onnx", "model/schedulefile", "model/simplify", "model/structure", "model/zoo", "plots", "scheduler", "scheduler/balance", "scheduler/certificate", "scheduler/explain", "scheduler/kernels", "scheduler/picture", "spell"},
+	"cmd/dsasched":                    {"experiments", "experiments/harness", "experiments/tuning", "formulation/allocate", "formulation/binding", "formulation/bound", "formulation/highs", "formulation/milp", "formulation/ordering", "formulation/partition", "formulation/pipelining", "formulation/rcpsp", "formulation/solve", "formulation/split", "hardware", "hardware/isa", "hardware/server", "hardware/sim/trace", "hardware/simt", "hardware/streams", "heuristics/graphturbo", "model", "model/grain", "model/network", "model/onnx", "model/schedulefile", "model/simplify", "model/structure", "model/zoo", "plots", "scheduler", "scheduler/balance", "scheduler/certificate", "scheduler/explain", "scheduler/kernels", "scheduler/picture", "spell"},
 	"examples/accelerator":            {"hardware", "model/network", "scheduler"},
 	"examples/cost":                   {"hardware", "hardware/cost", "model", "model/network", "scheduler"},
 	"examples/experiment":             {"experiments", "hardware", "model/network", "scheduler"},
@@ -35,7 +35,7 @@ var mayImport = map[string][]string{
 	"experiments/report/page":         {},
 	"experiments/stitching":           {"experiments/harness", "hardware/simt", "model", "model/fusion", "model/network", "plots", "scheduler/kernels"},
 	"experiments/timeline":            {"experiments/harness", "experiments/literature", "hardware", "hardware/isa", "model", "scheduler"},
-	"experiments/tuning":              {"experiments/harness", "experiments/literature", "hardware", "model", "model/network", "plots", "scheduler", "spell"},
+	"experiments/tuning":              {"experiments/harness", "experiments/literature", "hardware", "model", "model/grain", "model/network", "plots", "scheduler", "spell"},
 	"formulation/allocate":            {"formulation/milp", "formulation/solve"},
 	"formulation/binding":             {"formulation/milp", "formulation/solve", "hardware/cost", "model", "model/schedule"},
 	"formulation/bound":               {"hardware", "hardware/cost", "model", "model/network", "model/schedule"},
@@ -69,7 +69,7 @@ var mayImport = map[string][]string{
 	"model":                           {},
 	"model/fusion":                    {"hardware/simt", "model"},
 	"model/grain":                     {"model"},
-	"model/network":                   {"model", "model/onnx", "model/simplify", "model/zoo"},
+	"model/network":                   {"model", "model/grain", "model/onnx", "model/simplify", "model/zoo"},
 	"model/onnx":                      {"model"},
 	"model/schedule":                  {"hardware", "model"},
 	"model/schedulefile":              {"hardware", "model", "model/schedule"},

@@ -20,6 +20,12 @@ var layerKernels = Strategy{Name: "layers", Description: "a layer is a kernel", 
 		return nil
 	}}
 
+var fusedOps = Strategy{Name: "fuse-ops", Description: "operators that TVM's pass FuseOps makes one kernel", Sets: unsplitGroups,
+	Decide: func(_ context.Context, d *Draft) error {
+		d.Grouping, d.Layers = tvm.GroupOps(d.Graph, graphturbo.ExecutionOrder(d.Graph))
+		return nil
+	}}
+
 var convPairs = Strategy{Name: "conv-pairs", Description: "a layer is a kernel, or two convolutions are", Sets: unsplitGroups,
 	Decide: func(_ context.Context, d *Draft) error {
 		d.Grouping, d.Layers = tvm.PairConvolutions(d.Graph, graphturbo.ExecutionOrder(d.Graph))
@@ -29,6 +35,14 @@ var convPairs = Strategy{Name: "conv-pairs", Description: "a layer is a kernel, 
 var stitchedKernels = Strategy{Name: "stitch", Description: "memory-intensive operators together, as AStitch", Sets: unsplitGroups,
 	Decide: func(_ context.Context, d *Draft) error {
 		plan := astitch.Group(d.Graph, graphturbo.ExecutionOrder(d.Graph), d.Machine.Cores, astitch.Options{})
+		d.Grouping, d.Layers = plan.Grouping, plan.Layers
+		return nil
+	}}
+
+var stitchedOps = Strategy{Name: "stitch-ops", Description: "stitch, of the kernels of fuse-ops", Sets: unsplitGroups,
+	Decide: func(_ context.Context, d *Draft) error {
+		order := graphturbo.ExecutionOrder(d.Graph)
+		plan := astitch.Group(d.Graph, order, d.Machine.Cores, astitch.Options{Units: tvm.FuseOps(d.Graph, order)})
 		d.Grouping, d.Layers = plan.Grouping, plan.Layers
 		return nil
 	}}

@@ -56,13 +56,16 @@ func Table() []Recipe {
 	}
 }
 
-// Baselines lists the other published systems beside the table's TVM, and another reading
-// of that: Table 1 has TVM on a par where "the LLB holds all batches" (§5.1).
+// Baselines lists the other published systems beside the table's TVM, and other readings
+// of that: Table 1 has TVM on a par where "the LLB holds all batches" (§5.1), and TVM's own
+// pass fuses by rules of its own.
 func Baselines() []Recipe {
 	return []Recipe{
 		parse("tvm-llb", "tvm with results in the LLB where they fit", "outputs=llb"),
+		parse("tvm-fuse", "tvm with the kernels of TVM's pass FuseOps", "group=fuse-ops"),
 		parse("astitch", "TVM's kernels; those without a matrix operator stitched, results inside in the L1",
 			"group=stitch outputs=l1 bind=block-local"),
+		parse("astitch-fuse", "astitch beginning with the kernels of tvm-fuse", "group=stitch-ops outputs=l1 bind=block-local"),
 	}
 }
 

@@ -13,6 +13,8 @@ type Options struct {
 	// closed libraries of the original do; the element-wise operators behind it then
 	// count as memory-intensive.
 	Bare bool
+	// Units are the kernels to begin with; nil: schedule.FusedLayers.
+	Units []schedule.Layer
 	// NoRemote leaves out remote stitching.
 	NoRemote bool
 }
@@ -78,6 +80,9 @@ func Group(g *model.Graph, order []model.OpID, cores int64, opt Options) Plan {
 
 // unitsOf is TVM's fusion, or with Bare that of everything but matrix operators.
 func unitsOf(g *model.Graph, order []model.OpID, opt Options) []schedule.Layer {
+	if opt.Units != nil {
+		return opt.Units
+	}
 	if !opt.Bare {
 		return schedule.FusedLayers(g, order)
 	}

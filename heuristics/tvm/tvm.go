@@ -1,5 +1,5 @@
 // Package tvm holds the grouping of the baseline: every layer is a kernel of its
-// own, as in T. Chen et al., "TVM: An Automated End-to-End Optimizing Compiler for
+// own ([Group]), or what TVM's pass makes one ([GroupOps]), as in T. Chen et al., "TVM: An Automated End-to-End Optimizing Compiler for
 // Deep Learning", OSDI 2018, where a kernel is one heavy operator with the
 // element-wise operators behind it; a transposition behind it is a kernel of its own
 // ([schedule.FusedLayers]). Results pass from kernel to kernel through
@@ -7,8 +7,6 @@
 package tvm
 
 import (
-	"fmt"
-
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
@@ -16,13 +14,5 @@ import (
 // Group makes one sub-graph per layer, in execution order, unsplit. It returns
 // the layers with it: one per sub-graph.
 func Group(g *model.Graph, order []model.OpID) (*schedule.Grouping, [][]schedule.Layer) {
-	gr := &schedule.Grouping{}
-	var layers [][]schedule.Layer
-	for i, l := range schedule.FusedLayers(g, order) {
-		sg := &schedule.SubGraph{ID: i, Name: fmt.Sprintf("k%d", i), Ops: l.Ops, Split: schedule.SplitInfo{Ops: len(l.Ops), Factor: 1, Dim: -1}}
-		sg.Inputs, sg.Outputs = l.Inputs, l.Outputs
-		gr.Groups = append(gr.Groups, sg)
-		layers = append(layers, []schedule.Layer{l})
-	}
-	return gr, layers
+	return group(schedule.FusedLayers(g, order))
 }
