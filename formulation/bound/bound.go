@@ -141,6 +141,12 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 	start := make([]float64, len(first.g.Ops))
 	for i := range start {
 		start[i] = launch
+		for k, t := range first.g.Ops[i].Inputs {
+			late := k > 1 && first.g.OnMatrixUnit(first.g.Ops[i])
+			if first.g.Tensor(t).Role == model.Input && !late { // it must come from the DDR
+				start[i] = math.Max(launch, link)
+			}
+		}
 	}
 	weights := first.weightBytes()
 	row := first.series()
@@ -181,7 +187,7 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 	// Loads before compute: an operator can start once all clusters have what it needs.
 	release := least.releases()
 	for i := range release {
-		release[i] = math.Max(launch, busy*release[i]/ddr)
+		release[i] = math.Max(start[i], busy*release[i]/ddr)
 	}
 	cold.add("loads, then chain", "DDR bandwidth, then the chain of layers", least.chain(release, after, nil, -1))
 	row = least.series()
