@@ -56,12 +56,29 @@ func floorDiv(a, b int64) int64 {
 // Access returns, for input in of op, one Access per input dimension, as driven
 // by output number out.
 func (g *Graph) Access(op *Op, out, in int) []Access {
+	if g.accesses != nil {
+		return g.accesses[op.ID][out*len(op.Inputs)+in]
+	}
 	info := kinds[op.Kind]
 	ts := make([]*Tensor, len(op.Inputs))
 	for i, id := range op.Inputs {
 		ts[i] = g.Tensors[id]
 	}
 	return info.access(op, ts, g.Tensors[op.Outputs[out]].Shape, out, in)
+}
+
+// Remember computes every Access once, for work that asks for them again and again. The
+// graph must not be changed any more.
+func (g *Graph) Remember() {
+	list := make([][][]Access, len(g.Ops))
+	for i, op := range g.Ops {
+		for out := range op.Outputs {
+			for in := range op.Inputs {
+				list[i] = append(list[i], g.Access(op, out, in))
+			}
+		}
+	}
+	g.accesses = list
 }
 
 // InputRegion is the box of input in that the box r of output out needs.

@@ -101,6 +101,8 @@ type Graph struct {
 	Tensors []*Tensor
 	Inputs  []TensorID // activations that enter, not constants
 	Outputs []TensorID
+
+	accesses [][][]Access // see Remember; by operator, output and input
 }
 
 // Op returns the operator with this ID.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 )
 
@@ -23,6 +25,12 @@ type BestOptions struct {
 	// Better, if not nil, hears of each better schedule and each round of evaluations.
 	// The objective is a latency in seconds.
 	Better func(p milp.Progress) `json:"-"`
+	// Recipes are those that the search begins with; nil: all.
+	Recipes []Recipe
+	// Evaluations is how many schedules are simulated beside those of the recipes; 0 stands
+	// for DefaultEvaluations.
+	Evaluations int
+	Seed        uint64 // of the random choices
 }
 
 // Found is the answer of [Best].
@@ -54,6 +62,9 @@ type Start struct {
 	ThroughputPerSecond float64 `json:"throughput_per_s"`
 }
 
+// DefaultEvaluations take about a minute on two cores for networks of the size of ResNet-50.
+const DefaultEvaluations = 4000
+
 // Best looks for the schedule of least simulated latency. It begins with all recipes at
 // all chunks, with operators in place and not, so that it is never worse than any of
 // them. If ctx or the time limit ends, it returns the best so far, if there is one.
@@ -82,8 +93,11 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 	}
 	opt.TimeLimit, opt.TimeLimitOnly = 0, false // of the exact strategies, which end at a number of states
 	opt.Options.Progress = nil
-	s := &seeker{net: net, machine: machine, batch: batch, opt: opt, began: time.Now(), found: &Found{}}
+	s := &seeker{net: net, machine: machine, batch: batch, opt: opt, began: time.Now(), found: &Found{}, starts: map[int64]startAt{}}
 	err = s.startAll(limited, chunks)
+	if err == nil && limited.Err() == nil {
+		err = s.search(limited)
+	}
 	switch {
 	case ctx.Err() != nil:
 		s.found.Stop = milp.StopCancelled
@@ -106,7 +120,16 @@ type seeker struct {
 	opt     BestOptions
 	began   time.Time
 	found   *Found
-	failed  error // the first recipe's, at its first chunk
+	failed  error             // the first recipe's, at its first chunk
+	starts  map[int64]startAt // the best of each chunk
+	plan    *plan             // better than found, not yet checked
+	planPs  int64
+}
+
+// startAt is a recipe's result that plans can be made of.
+type startAt struct {
+	*Result
+	inPlace bool
 }
 
 // startAll simulates all recipes at all chunks, those with exact decisions last.
@@ -117,7 +140,10 @@ func (s *seeker) startAll(ctx context.Context, chunks []int64) error {
 		chunk   int64
 	}
 	var starts []start
-	recipes := All()
+	recipes := slices.Clone(s.opt.Recipes)
+	if recipes == nil {
+		recipes = All()
+	}
 	slices.SortStableFunc(recipes, func(a, b Recipe) int { return rank(a.Exact()) - rank(b.Exact()) })
 	for _, r := range recipes {
 		r.Fallback = nil // they are among the starts
@@ -165,6 +191,9 @@ func (s *seeker) startAll(ctx context.Context, chunks []int64) error {
 			if g := s.found.Greedy; x.recipe.Name == greedyRecipe && !x.inPlace && (g == nil || r.Sim.TotalPs < g.Sim.TotalPs) {
 				s.found.Greedy = r
 			}
+			if best := s.starts[x.chunk]; x.recipe.Pick("group") == "alg2" && (best.Result == nil || r.Sim.TotalPs < best.Sim.TotalPs) {
+				s.starts[x.chunk] = startAt{r, x.inPlace}
+			}
 			move := x.recipe.Name
 			if x.inPlace {
 				move += ", in place"
@@ -203,9 +232,39 @@ func (s *seeker) start(x Start) {
 func (s *seeker) offer(r *Result, move string) {
 	if s.found.Result == nil || r.Sim.TotalPs < s.found.Sim.TotalPs {
 		s.found.Result = r
-		s.found.Trajectory = append(s.found.Trajectory, Improvement{s.found.Evaluations, r.LatencySeconds(), move})
+		s.improved(r.LatencySeconds(), move)
 	}
+}
+
+func (s *seeker) improved(latency float64, move string) {
+	s.found.Trajectory = append(s.found.Trajectory, Improvement{s.found.Evaluations, latency, move})
 	if s.opt.Better != nil {
-		s.opt.Better(milp.Progress{Seconds: time.Since(s.began).Seconds(), Objective: s.found.LatencySeconds()})
+		s.opt.Better(milp.Progress{Seconds: time.Since(s.began).Seconds(), Objective: latency, Improved: true})
 	}
+}
+
+// search improves the starts of the most promising chunks.
+func (s *seeker) search(ctx context.Context) error {
+	var chunks []int64
+	for c := range s.starts {
+		chunks = append(chunks, c)
+	}
+	slices.SortFunc(chunks, func(a, b int64) int {
+		return cmp.Or(cmp.Compare(s.starts[a].Sim.TotalPs, s.starts[b].Sim.TotalPs), cmp.Compare(a, b))
+	})
+	w := &world{net: s.net, machine: s.machine, spec: s.found.Spec, batch: s.batch, shares: s.found.Shares, opt: s.opt.Options, graphs: map[int64]*model.Graph{}}
+	for i, c := range chunks[:min(2, len(chunks))] {
+		x := &searcher{seeker: s, w: w, rng: rand.New(rand.NewPCG(s.opt.Seed, uint64(i)))}
+		if err := x.begin(ctx, planOf(s.starts[c].Result, s.starts[c].inPlace)); err != nil {
+			return err
+		}
+		n := cmp.Or(s.opt.Evaluations, DefaultEvaluations) * (3 - 2*i) / 4 // the second chunk has less
+		if err := x.regroup(ctx, n/3); err != nil {
+			return err
+		}
+		if err := x.polish(ctx, n-n/3); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -3,17 +3,19 @@ package scheduler_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
 // The answer is not worse than what any recipe makes of any chunk, in place or not.
 func TestBestIsNotWorseThanAnyRecipe(t *testing.T) {
 	net, machine := open(t, "toy-fig3"), load(t, "stcp920")
-	found, err := scheduler.Best(t.Context(), net, machine, 16, scheduler.BestOptions{})
+	found, err := scheduler.Best(t.Context(), net, machine, 16, scheduler.BestOptions{Evaluations: 32})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,5 +54,41 @@ func TestBestStops(t *testing.T) {
 	opt.TimeLimit = time.Nanosecond
 	if _, err := scheduler.Best(t.Context(), net, machine, 8, opt); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("no time: %v", err)
+	}
+}
+
+// A seed gives the same answer, and budgets are kept.
+func TestBestRepeats(t *testing.T) {
+	recipe, err := scheduler.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"toy-fig3", "squeezenet"} {
+		var first *scheduler.Found
+		for range 2 {
+			opt := scheduler.BestOptions{Recipes: []scheduler.Recipe{recipe}, Evaluations: 60, Seed: 7}
+			opt.Chunk = 2
+			found, err := scheduler.Best(t.Context(), open(t, name), load(t, "stcp920"), 8, opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first == nil {
+				first = found
+				continue
+			}
+			if !slices.Equal(found.Trajectory, first.Trajectory) || found.Evaluations != first.Evaluations {
+				t.Errorf("%s: %+v, then %+v", name, first.Trajectory, found.Trajectory)
+			}
+		}
+		if first.Sim.TotalPs >= first.Greedy.Sim.TotalPs {
+			t.Errorf("%s: %v s, greedy %v s: nothing was found", name, first.LatencySeconds(), first.Greedy.LatencySeconds())
+		}
+		back, err := scheduler.Restore(t.Context(), scheduler.File(first.Result, schedulefile.Origin{}), load(t, "stcp920"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back.Sim.TotalPs != first.Sim.TotalPs {
+			t.Errorf("%s: %d ps, from its file %d", name, first.Sim.TotalPs, back.Sim.TotalPs)
+		}
 	}
 }

@@ -71,7 +71,8 @@ type Options struct {
 	// see milp.Options.
 	Progress func(stage string, p milp.Progress) `json:"-"`
 
-	note func(string) // sink of Result.Notes
+	note      func(string) // sink of Result.Notes
+	unchecked bool         // leave the stages' checks out: the answer is checked later
 }
 
 // tell passes a note on if a sink is set.
@@ -330,11 +331,7 @@ func Prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	}
 	out := &Result{Recipe: r, Source: net.Name, Machine: machine, Spec: spec, Batch: batch, Chunk: opt.Chunk, Shares: shares, level: opt.Level}
 	opt.note = func(text string) { out.Notes = append(out.Notes, text) }
-	drafts := map[int64]*Draft{}
-	get := func(size int64) (*Draft, error) {
-		if d := drafts[size]; d != nil {
-			return d, nil
-		}
+	idle, err := out.plan(func(size int64) (*Draft, error) {
 		g, err := net.Graph(size)
 		if err != nil {
 			return nil, err
@@ -346,32 +343,43 @@ func Prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 			}
 			return nil, fmt.Errorf("%s on %s, variant %s, %d per cluster: %w", net.Name, machine.Name, r.Name, size, err)
 		}
-		drafts[size] = d
 		return d, nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	idle := 0
-	for _, share := range shares {
+	return out, out.describe(idle)
+}
+
+// plan gives each cluster its chunks and what is left of its share; get makes the draft
+// for so many batch elements. idle counts the clusters without work.
+func (r *Result) plan(get func(size int64) (*Draft, error)) (idle int, err error) {
+	drafts := map[int64]*Draft{}
+	for _, share := range r.Shares {
 		var plan []lower.Segment
 		if share == 0 {
 			idle++
 		}
-		chunk := min(opt.Chunk, share)
+		chunk := min(r.Chunk, share)
 		for _, part := range []struct{ size, times int64 }{{chunk, share / max(1, chunk)}, {share % max(1, chunk), 1}} {
 			if part.size == 0 {
 				continue
 			}
-			d, err := get(part.size)
-			if err != nil {
-				return nil, err
+			d := drafts[part.size]
+			if d == nil {
+				if d, err = get(part.size); err != nil {
+					return 0, err
+				}
+				drafts[part.size] = d
 			}
-			if out.Schedule == nil {
-				out.Schedule, out.Outputs, out.Lower, out.answers = d.Schedule, d.Outputs, d.Lower, d.answers
+			if r.Schedule == nil {
+				r.Schedule, r.Outputs, r.Lower, r.answers = d.Schedule, d.Outputs, d.Lower, d.answers
 			}
 			plan = append(plan, lower.Segment{Schedule: d.Schedule, Iterations: int(part.times)})
 		}
-		out.Plans = append(out.Plans, plan)
+		r.Plans = append(r.Plans, plan)
 	}
-	return out, out.describe(idle)
+	return idle, nil
 }
 
 func runChunk(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe, opt Options) (*Result, error) {

@@ -244,7 +244,7 @@ func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, op
 				return nil, r.blame(st, err)
 			}
 		}
-		if st.check != nil {
+		if st.check != nil && !opt.unchecked {
 			if err := st.check(d); err != nil {
 				if !made {
 					return nil, fmt.Errorf("%s of the schedule to continue: %w", st.Name, err)

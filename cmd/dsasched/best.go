@@ -2,16 +2,18 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
-	"math"
 
 	"github.com/spf13/cobra"
 
+	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/certificate"
 )
 
 // bestJSON is the answer of `dsasched best`.
@@ -23,7 +25,10 @@ type bestJSON struct {
 	Chunk                     int64                   `json:"chunk"`
 	ThroughputPerSecond       float64                 `json:"throughput_per_s"`
 	LatencySeconds            float64                 `json:"latency_s"`
-	GreedyThroughputPerSecond *float64                `json:"greedy_throughput_per_s"` // null: that recipe fails
+	CertifiedBoundSeconds     float64                 `json:"certified_lower_bound_s"`
+	Gap                       float64                 `json:"gap"`                     // latency over bound, less 1
+	GreedyThroughputPerSecond *float64                `json:"greedy_throughput_per_s"` // null: that variant fails
+	Seed                      uint64                  `json:"seed"`
 	Evaluations               int                     `json:"evaluations"`
 	Stop                      string                  `json:"stop"`
 	Starts                    []scheduler.Start       `json:"starts"`
@@ -39,18 +44,28 @@ func newBest() *cobra.Command {
 'dsasched compare' makes one at a time exact by an objective of its own.
 
 The search begins with every variant at every chunk, with element-wise operators in
-place and not, so that its answer is never worse than any of them. Greedy is the
-variant cross-layer with default options, at its best chunk.
+place and not, so that its answer is never worse than any of them. Then it changes
+groups and how they are split, bindings, scopes, spills, the order of instances and
+what the kernel generator may do, for --evaluations schedules, each of which is
+simulated. The same seed gives the same answer anywhere, unless --time-limit or
+Ctrl-C ends the search; then the best schedule so far is printed.
 
-After Ctrl-C, as after --time-limit, the best schedule so far is printed.`,
+Bound is what no schedule is faster than ('dsasched bound'), gap the latency over the
+bound, less 1. Greedy is the variant cross-layer with default options, at its best
+chunk. --certificate writes a proof of these for 'dsasched certify'.`,
 		Example: `  dsasched best resnet50 --batch 64
-  dsasched best bert-128 --batch 32 --time-limit 60s -o bert.schedule.json --json`,
+  dsasched best bert-128 --batch 32 --time-limit 60s -o bert.schedule.json --json
+  dsasched best ./net.onnx --hardware ipu --evaluations 1000 --seed 2 --certificate net.certificate.json`,
 	}
 	takesModel(cmd)
 	asJSON, quiet, accelerator, from := addJSON(cmd), addQuiet(cmd), addHardware(cmd), addNetwork(cmd)
 	batch, chunk := addBatch(cmd, "every divisor of its share")
+	evaluations, seed := &number{value: scheduler.DefaultEvaluations, min: 1}, &number{}
+	cmd.Flags().Var(evaluations, "evaluations", "how many schedules are simulated beside those of the variants")
+	cmd.Flags().Var(seed, "seed", "seed of the random choices")
 	limit := addLimit(cmd, 0, "time for the search, such as 60s; what is found then depends on the machine")
 	out := addFile(cmd, "o out", "write the whole schedule to this `file`")
+	proof := addFile(cmd, "certificate", "write schedule and bound to this `file`, for 'dsasched certify'", ".json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		show := newStatus(cmd, *quiet)
 		defer show.end()
@@ -62,10 +77,18 @@ After Ctrl-C, as after --time-limit, the best schedule so far is printed.`,
 		if err != nil {
 			return err
 		}
-		opt := scheduler.BestOptions{Options: scheduler.Options{Chunk: chunk.value, TimeLimit: limit.value}}
+		machine, err := scheduler.Machine(spec, scheduler.LevelAuto)
+		if err != nil {
+			return err
+		}
+		least, err := bound.Cold(cmd.Context(), net, machine, batch.value)
+		if err != nil {
+			return err
+		}
+		opt := scheduler.BestOptions{Options: scheduler.Options{Chunk: chunk.value, TimeLimit: limit.value}, Evaluations: int(evaluations.value), Seed: uint64(seed.value)}
 		if tell := show.solve("best", duration); tell != nil {
 			opt.Better = func(p milp.Progress) {
-				p.Bound = math.Inf(-1)
+				p.Bound = least.Seconds
 				tell(p)
 			}
 		}
@@ -74,6 +97,14 @@ After Ctrl-C, as after --time-limit, the best schedule so far is printed.`,
 			return err
 		}
 		show.end()
+		answer := bestJSON{Model: args[0], Hardware: spec.Name, DType: from.dtype.value, Batch: found.Batch, Chunk: found.Chunk,
+			ThroughputPerSecond: found.ThroughputPerSecond(), LatencySeconds: found.LatencySeconds(),
+			CertifiedBoundSeconds: least.Seconds, Gap: least.Gap(found.LatencySeconds()), Seed: opt.Seed,
+			Evaluations: found.Evaluations, Stop: found.Stop.String(), Starts: found.Starts, Trajectory: found.Trajectory, Notes: append([]string{}, found.Notes...)}
+		if found.Greedy != nil {
+			t := found.Greedy.ThroughputPerSecond()
+			answer.GreedyThroughputPerSecond = &t
+		}
 		if out.name != "" {
 			data, err := scheduler.File(found.Result, schedulefile.Origin{MadeBy: madeBy, Model: args[0], DType: from.dtype.value}).Write()
 			if err != nil {
@@ -83,12 +114,18 @@ After Ctrl-C, as after --time-limit, the best schedule so far is printed.`,
 				return err
 			}
 		}
-		answer := bestJSON{Model: args[0], Hardware: spec.Name, DType: from.dtype.value, Batch: found.Batch, Chunk: found.Chunk,
-			ThroughputPerSecond: found.ThroughputPerSecond(), LatencySeconds: found.LatencySeconds(),
-			Evaluations: found.Evaluations, Stop: found.Stop.String(), Starts: found.Starts, Trajectory: found.Trajectory, Notes: append([]string{}, found.Notes...)}
-		if found.Greedy != nil {
-			t := found.Greedy.ThroughputPerSecond()
-			answer.GreedyThroughputPerSecond = &t
+		if proof.name != "" {
+			c, err := certificate.New(context.WithoutCancel(cmd.Context()), args[0], from.options(), found.Result, answer.GreedyThroughputPerSecond)
+			if err != nil {
+				return err
+			}
+			data, err := c.Write()
+			if err != nil {
+				return err
+			}
+			if err := replaceFile(proof.name, data); err != nil {
+				return err
+			}
 		}
 		if err := emit(cmd, *asJSON, answer, func(b *bytes.Buffer) { writeBest(b, &answer) }); err != nil {
 			return err
@@ -105,7 +142,7 @@ func writeBest(b *bytes.Buffer, a *bestJSON) {
 		greedy = fmt.Sprintf("%.3f times greedy's %s", a.ThroughputPerSecond / *t, perSecond(*t))
 	}
 	row(b, "throughput", "%s, %s", perSecond(a.ThroughputPerSecond), greedy)
-	row(b, "latency", "%s", duration(a.LatencySeconds))
+	row(b, "latency", "%s; no schedule takes less than %s, gap %s", duration(a.LatencySeconds), duration(a.CertifiedBoundSeconds), percent(a.Gap))
 	end := ""
 	if a.Stop != milp.Complete.String() {
 		end = ", stopped: " + a.Stop

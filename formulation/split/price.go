@@ -139,13 +139,7 @@ func (p *pricer) fits(q *part, dim int, factor int64) bool {
 func (p *pricer) seconds(q *part, info schedule.SplitInfo, limit float64) float64 {
 	sg := schedule.SubGraph{Split: info}
 	index, times := instances(sg.Factor())
-	weights := int64(0)
-	for _, a := range q.atoms {
-		for _, t := range p.layers[a].Constants {
-			weights += p.g.Tensor(t).Bytes()
-		}
-	}
-	again := weights > p.keep // from the DDR for each instance
+	again := p.weights(q) > p.keep // from the DDR for each instance
 	sum := 0.0
 	for k := len(index) - 1; k >= 0; k-- {
 		if sum >= limit {
@@ -160,6 +154,17 @@ func (p *pricer) seconds(q *part, info schedule.SplitInfo, limit float64) float6
 		sum += p.pass(2 * max(0, whole-p.lb))
 	}
 	return sum
+}
+
+// weights is the size of a group's constants.
+func (p *pricer) weights(q *part) int64 {
+	n := int64(0)
+	for _, a := range q.atoms {
+		for _, t := range p.layers[a].Constants {
+			n += p.g.Tensor(t).Bytes()
+		}
+	}
+	return n
 }
 
 // instance is the time of one instance: launch, layers, and boundaries.

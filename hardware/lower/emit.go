@@ -54,6 +54,7 @@ type emitter struct {
 	kernelEnd int64
 	stretches []levelled
 	useSpace  []isa.Use // room for the uses of the next commands
+	depSpace  []int32   // and for what they wait for
 	computing lastOf    // the last computation of each unit
 }
 
@@ -83,15 +84,19 @@ func (e *emitter) add(q int, c isa.Command, deps ...[]int32) int32 {
 	for _, d := range deps {
 		n += len(d)
 	}
-	if n > 0 {
-		c.Deps = make([]int32, 0, n)
+	if cap(e.depSpace)-len(e.depSpace) < n {
+		e.depSpace = make([]int32, 0, 1<<14+n)
 	}
+	at := len(e.depSpace)
 	for _, d := range deps {
 		for _, x := range d {
 			if x >= 0 {
-				c.Deps = append(c.Deps, x)
+				e.depSpace = append(e.depSpace, x)
 			}
 		}
+	}
+	if end := len(e.depSpace); end > at {
+		c.Deps = e.depSpace[at:end:end]
 	}
 	e.queues = append(e.queues, uint8(q))
 	if q >= qMatrix {

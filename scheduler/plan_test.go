@@ -1,0 +1,59 @@
+package scheduler
+
+import (
+	"testing"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/hardware/sim"
+	"github.com/dsasched/dsasched/model/network"
+)
+
+// A program's outline takes as long as the program: clusters that are alike and those
+// that are not, rests of shares, machines with and without a shared buffer.
+func TestOutlineTakesAsLong(t *testing.T) {
+	for _, c := range []struct {
+		network, machine string
+		batch, chunk     int64
+	}{
+		{"toy-fig3", "stcp920", 16, 2}, {"resnet18", "stcp920", 4, 1}, {"mobilenetv2", "stcp920", 11, 2}, {"toy-fig3", "ipu", 1477, 1},
+		{"squeezenet", "goya", 3, 2}, {"squeezenet", "ascend910", 35, 1}, {"dlrm", "stcp920", 66, 16},
+	} {
+		net, err := network.Open(c.network, network.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		chip, err := hardware.Load(c.machine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range All() {
+			if r.Exact() {
+				continue
+			}
+			made, err := Run(t.Context(), net, chip, c.batch, r, Options{Chunk: c.chunk})
+			if err != nil {
+				if tooLarge(err) {
+					continue
+				}
+				t.Fatal(err)
+			}
+			p, alike, err := lower.Outline("", made.Spec, made.Plans, made.Lower)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ps, start, err := sim.Latency(t.Context(), p, alike, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ps != made.Sim.TotalPs || len(start) != len(p.Commands) {
+				t.Errorf("%+v, %s: %d ps, the program takes %d", c, r.Name, ps, made.Sim.TotalPs)
+			}
+			for _, limit := range []int64{ps - 1, ps} {
+				if under, _, err := sim.Latency(t.Context(), p, alike, limit); err != nil || (under == ps) != (limit == ps) {
+					t.Errorf("%+v, %s: %d ps and %v under a limit of %d", c, r.Name, under, err, limit)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,232 @@
+package scheduler
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/dsasched/dsasched/formulation/split"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// A span is a group as the search has it: atoms lo to hi (half-open) of its sequence, split
+// in one way.
+type span struct {
+	lo, hi int
+	split  schedule.SplitInfo
+}
+
+// A regrouper proposes groups: intervals of a sequence of atoms, each with a way to split
+// it. What an interval costs it learns from the simulator: kernels follow one another, so
+// that a schedule's latency is a sum over its groups, as far as they do not influence each
+// other. Intervals that were never simulated have the price of formulation/split, times
+// what simulated ones took of theirs.
+//
+// A proposal is the cheapest partition under costs drawn at random around what is known
+// (Thompson, Biometrika 1933): what was simulated is nearly certain, what was not is less
+// so, and the search turns from trying to repeating. Groups that do the same have one
+// cost, so that a network's equal layers are grouped alike and tried at once.
+type regrouper struct {
+	net   *split.Network
+	seq   []int // atoms in an order in which they can run
+	namer *split.Namer
+	most  int               // length of an interval
+	at    map[[2]int]*group // intervals by lo and hi; nil: no group
+	kinds map[string]*kind  // of groups that do the same
+	list  []*arm            // in the order in which they were made
+	// of the simulated arms, the logarithm of cost over price
+	logs, squares, count float64
+}
+
+// A group is an interval of the sequence, a kind what all that do the same have in common.
+type group struct {
+	atoms []int
+	*kind
+}
+
+type kind struct {
+	number int
+	arms   []*arm
+}
+
+// An arm is a way to split groups of a kind.
+type arm struct {
+	split.Way
+	times float64
+	mean  float64 // of times simulated costs, in seconds
+	drawn float64
+}
+
+// maxIntervals bounds the groups that are priced, as split.DefaultMaxGroups does.
+const maxIntervals = 4000
+
+func newRegrouper(n *split.Network, p *plan) *regrouper {
+	g := &regrouper{net: n, namer: n.Namer(), at: map[[2]int]*group{}, kinds: map[string]*kind{}}
+	for _, c := range p.cuts {
+		g.seq = append(g.seq, n.AtomsOf(c.ops)...)
+	}
+	for count := 0; g.most < len(g.seq); g.most++ {
+		if count += len(g.seq) - g.most; count > maxIntervals && g.most > 0 {
+			break
+		}
+	}
+	return g
+}
+
+// group is that of an interval; nil if it does not hang together.
+func (g *regrouper) group(lo, hi int) *group {
+	key := [2]int{lo, hi}
+	if x, there := g.at[key]; there {
+		return x
+	}
+	g.at[key] = nil
+	atoms := slices.Sorted(slices.Values(g.seq[lo:hi]))
+	if !g.net.Connected(atoms) {
+		return nil
+	}
+	name := g.namer.Name(atoms)
+	k := g.kinds[name]
+	if k == nil {
+		k = &kind{number: len(g.kinds)}
+		g.kinds[name] = k
+		for _, w := range g.net.Ways(atoms) {
+			a := &arm{Way: w}
+			k.arms = append(k.arms, a)
+			g.list = append(g.list, a)
+		}
+	}
+	if len(k.arms) > 0 {
+		g.at[key] = &group{atoms, k}
+	}
+	return g.at[key]
+}
+
+// arm is the way of a kind to split, made if it is a new one.
+func (g *regrouper) arm(x *group, info schedule.SplitInfo) *arm {
+	for _, a := range x.arms {
+		if a.Split.Factor == info.Factor && (a.Split.Dim == info.Dim || info.Factor <= 1) {
+			return a
+		}
+	}
+	a := &arm{Way: split.Way{Split: info, Seconds: x.arms[0].Seconds}}
+	x.arms = append(x.arms, a)
+	g.list = append(g.list, a)
+	return a
+}
+
+// spans are the groups of a plan whose atoms are those of the sequence; nil if they are not
+// intervals of it.
+func (g *regrouper) spans(p *plan) []span {
+	var list []span
+	at := 0
+	for _, c := range p.cuts {
+		atoms := g.net.AtomsOf(c.ops)
+		if at+len(atoms) > len(g.seq) || !slices.Equal(atoms, slices.Sorted(slices.Values(g.seq[at:at+len(atoms)]))) {
+			return nil
+		}
+		list = append(list, span{at, at + len(atoms), c.split})
+		at += len(atoms)
+	}
+	return list
+}
+
+// cuts are spans as groups of operators.
+func (g *regrouper) cuts(list []span) []cut {
+	cuts := make([]cut, len(list))
+	for i, x := range list {
+		cuts[i] = cut{g.net.Operators(slices.Sorted(slices.Values(g.seq[x.lo:x.hi]))), x.split}
+	}
+	return cuts
+}
+
+// learn notes what the groups of a simulated plan took.
+func (g *regrouper) learn(list []span, ps []int64) {
+	for i, x := range list {
+		grp := g.group(x.lo, x.hi)
+		if grp == nil || ps[i] <= 0 {
+			continue
+		}
+		a := g.arm(grp, x.split)
+		s := float64(ps[i]) * 1e-12
+		a.times++
+		a.mean += (s - a.mean) / a.times
+		if a.Seconds > 0 {
+			l := math.Log(s / a.Seconds)
+			g.logs, g.squares, g.count = g.logs+l, g.squares+l*l, g.count+1
+		}
+	}
+}
+
+// avoid makes groups dearer of which some can't be had.
+func (g *regrouper) avoid(list []span) {
+	for _, x := range list {
+		if grp := g.group(x.lo, x.hi); grp != nil {
+			if a := g.arm(grp, x.split); a.times == 0 {
+				a.Seconds *= 1.5
+			}
+		}
+	}
+}
+
+// scale is what a price has to be multiplied with, and how far that varies, as a logarithm.
+func (g *regrouper) scale() (mean, deviation float64) {
+	if g.count < 2 {
+		return 0, 0.3
+	}
+	mean = g.logs / g.count
+	return mean, math.Sqrt(max(0.0025, g.squares/g.count-mean*mean))
+}
+
+// prices makes all intervals known.
+func (g *regrouper) prices() {
+	for lo := range g.seq {
+		for hi := lo + 1; hi <= min(lo+g.most, len(g.seq)); hi++ {
+			g.group(lo, hi)
+		}
+	}
+}
+
+// propose draws costs and returns the cheapest partition. boldness scales how far what was
+// not simulated may be from its price.
+func (g *regrouper) propose(rng *rand.Rand, boldness float64) []span {
+	mean, deviation := g.scale()
+	for _, a := range g.list {
+		x := rng.NormFloat64()
+		if a.times > 0 {
+			a.drawn = a.mean * (1 + 0.02*boldness*x)
+		} else {
+			a.drawn = a.Seconds * math.Exp(mean+deviation*boldness*x)
+		}
+	}
+	n := len(g.seq)
+	best, from := make([]float64, n+1), make([]span, n+1)
+	for hi := 1; hi <= n; hi++ {
+		best[hi] = math.Inf(1)
+	}
+	// Longer intervals than most are those of the plan that the search began with.
+	for lo := range n {
+		if math.IsInf(best[lo], 1) {
+			continue
+		}
+		consider := func(hi int) {
+			x := g.at[[2]int{lo, hi}]
+			if x == nil {
+				return
+			}
+			for _, a := range x.arms {
+				if c := best[lo] + a.drawn; c < best[hi] {
+					best[hi], from[hi] = c, span{lo, hi, a.Split}
+				}
+			}
+		}
+		for hi := lo + 1; hi <= n; hi++ {
+			consider(hi)
+		}
+	}
+	var list []span
+	for hi := n; hi > 0; hi = from[hi].lo {
+		list = append(list, from[hi])
+	}
+	slices.Reverse(list)
+	return list
+}

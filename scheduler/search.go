@@ -1,0 +1,520 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/dsasched/dsasched/formulation/split"
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// perRound is how many plans are simulated at a time; what is found does not depend on how
+// many there are cores for.
+const perRound = 8
+
+// A candidate is a plan under consideration.
+type candidate struct {
+	*plan
+	spans []span
+	move  string
+	outcome
+}
+
+// searcher improves plans of one chunk, in two phases: groups that a [regrouper] proposes,
+// then changes of one decision after the other, at one place or at all that are alike.
+type searcher struct {
+	*seeker
+	w    *world
+	rng  *rand.Rand
+	g    *regrouper
+	best candidate
+	at   candidate // what moves start from; as good as best, or nearly
+	// of each move, how often it was tried and gave something better
+	tried, won []float64
+}
+
+// simulate finds the latencies of candidates, in parallel; those above the limit are given up.
+func (s *searcher) simulate(ctx context.Context, list []candidate, limit int64) error {
+	var workers errgroup.Group
+	workers.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range list {
+		workers.Go(func() error {
+			list[i].outcome = s.w.evaluate(ctx, list[i].plan, limit)
+			return nil
+		})
+	}
+	if err := workers.Wait(); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// begin simulates a start and poses its groups.
+func (s *searcher) begin(ctx context.Context, start *plan) error {
+	first := []candidate{{plan: start, move: "start"}}
+	if err := s.simulate(ctx, first, 0); err != nil {
+		return err
+	}
+	s.found.Evaluations++
+	if err := first[0].err; err != nil {
+		return fmt.Errorf("internal error, a recipe's own schedule can't be had again: %w", err)
+	}
+	s.best = first[0]
+	made := s.best.s
+	n, err := split.FromGraph(made.Graph, graphturbo.ExecutionOrder(made.Graph), made.Grouping, made.Spec,
+		split.NetworkOptions{InPlace: start.inPlace, Cost: s.opt.Cost, MaxGroups: 1})
+	if err != nil {
+		return err
+	}
+	s.g = newRegrouper(n, start)
+	s.best.spans = s.g.spans(start)
+	s.g.learn(s.best.spans, s.best.groups)
+	s.g.prices()
+	s.tried, s.won = make([]float64, len(moves)), make([]float64, len(moves))
+	return ctx.Err()
+}
+
+// orders are those that a plan may have its instances in.
+var orders = []Strategy{algorithm3, depthFirst, breadthFirst, layerByLayer, chunkByChunk}
+
+// regroup simulates proposed groups.
+func (s *searcher) regroup(ctx context.Context, evaluations int) error {
+	for done := 0; done < evaluations; done += perRound {
+		boldness := 1 - float64(done)/float64(evaluations)
+		var list []candidate
+		for range perRound {
+			spans := s.g.propose(s.rng, boldness)
+			p := s.best.plan.regroup(s.g.cuts(spans))
+			p.order = orders[0]
+			if s.rng.IntN(3) == 0 {
+				p.order = orders[s.rng.IntN(len(orders))]
+			}
+			list = append(list, candidate{plan: p, spans: spans, move: "groups"})
+		}
+		if err := s.simulate(ctx, list, 0); err != nil {
+			return err
+		}
+		for _, c := range list {
+			if _, err := s.consider(ctx, c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// consider learns from a simulated candidate, and takes it if it is better and breaks no
+// rule.
+func (s *searcher) consider(ctx context.Context, c candidate) (better bool, err error) {
+	s.found.Evaluations++
+	if c.err != nil {
+		s.g.avoid(c.spans)
+		return false, nil
+	}
+	if c.groups != nil {
+		s.g.learn(c.spans, c.groups)
+	}
+	if c.ps >= s.best.ps {
+		return false, nil
+	}
+	r, err := s.w.result(ctx, c.plan)
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case err != nil:
+		s.g.avoid(c.spans)
+		return false, nil
+	case r.Sim.TotalPs != c.ps:
+		return false, fmt.Errorf("internal error, a schedule takes %d ps, its outline %d", r.Sim.TotalPs, c.ps)
+	}
+	s.best = c
+	s.offer(r, c.move)
+	return true, nil
+}
+
+// Worse plans than the best are moved on from, by this share at first and by none at last;
+// slack is by how much the simulation of a move may exceed that before it is given up, so
+// that what its groups take is known of those that come near.
+const (
+	hottest = 0.005
+	slack   = 0.05
+)
+
+// polish makes moves from the best plan on.
+func (s *searcher) polish(ctx context.Context, evaluations int) error {
+	s.at = s.best
+	idle := 0
+	for done := 0; done < evaluations; done += perRound {
+		heat := 1 + hottest*max(0, 1-1.25*float64(done)/float64(evaluations))
+		var list []candidate
+		var by []int
+		for try := 0; len(list) < perRound && try < 20*perRound; try++ {
+			m := s.pick()
+			if c, ok := moves[m].make(s); ok {
+				c.move = moves[m].name
+				list, by = append(list, c), append(by, m)
+			}
+		}
+		if len(list) == 0 {
+			return nil
+		}
+		if err := s.simulate(ctx, list, int64(float64(s.best.ps)*(1+slack))); err != nil {
+			return err
+		}
+		next := -1
+		for i, c := range list {
+			s.tried[by[i]]++
+			better, err := s.consider(ctx, c)
+			if err != nil {
+				return err
+			}
+			if better {
+				s.won[by[i]]++
+				idle = 0
+			}
+			if c.err == nil && (next < 0 || c.ps < list[next].ps) {
+				next = i
+			}
+		}
+		idle++
+		switch {
+		case next >= 0 && float64(list[next].ps) < min(float64(s.at.ps), float64(s.best.ps)*heat), next >= 0 && list[next].ps == s.best.ps:
+			s.at = list[next]
+		case idle%16 == 0:
+			s.at = s.best
+		}
+	}
+	return nil
+}
+
+// pick draws a move, those that have won more often than others.
+func (s *searcher) pick() int {
+	weights, sum := make([]float64, len(moves)), 0.0
+	for m := range moves {
+		weights[m] = moves[m].weight * (s.won[m] + 1) / (s.tried[m] + 20)
+		sum += weights[m]
+	}
+	x := s.rng.Float64() * sum
+	for m, w := range weights {
+		if x -= w; x < 0 {
+			return m
+		}
+	}
+	return len(moves) - 1
+}
+
+// moves change one decision of the plan at hand; false: this one can't be changed so.
+var moves = []struct {
+	name   string
+	weight float64
+	make   func(*searcher) (candidate, bool)
+}{
+	{"split", 2, (*searcher).moveSplit},
+	{"merge", 2, (*searcher).moveMerge},
+	{"cut", 2, (*searcher).moveCut},
+	{"shift", 2, (*searcher).moveShift},
+	{"groups", 2, (*searcher).moveGroups},
+	{"bind", 3, (*searcher).moveBinding},
+	{"scope", 1, (*searcher).moveScope},
+	{"spill", 1, (*searcher).moveDown},
+	{"order", 1, (*searcher).moveOrder},
+	{"position", 1, (*searcher).movePosition},
+	{"generator", 0.5, (*searcher).moveGenerator},
+}
+
+// kindOf is what a span has in common with those that are alike.
+type kindOf struct {
+	kind   int
+	dim    int
+	factor int64
+}
+
+func (s *searcher) kindOf(x span) kindOf {
+	g := s.g.group(x.lo, x.hi)
+	if g == nil {
+		return kindOf{kind: -1 - x.lo}
+	}
+	return kindOf{g.number, x.split.Dim, x.split.Factor}
+}
+
+// alike lists where in the spans the m from k on stand again, that place among them, or
+// that place alone.
+func (s *searcher) alike(spans []span, k, m int, everywhere bool) []int {
+	if !everywhere {
+		return []int{k}
+	}
+	kinds := make([]kindOf, len(spans))
+	for i, x := range spans {
+		kinds[i] = s.kindOf(x)
+	}
+	var list []int
+	for i := 0; i+m <= len(spans); i++ {
+		if slices.Equal(kinds[i:i+m], kinds[k:k+m]) && (i == k || i+m <= k || i >= k+m) {
+			list = append(list, i)
+			i += m - 1
+		}
+	}
+	return list
+}
+
+// rewrite puts other groups in the place of m from k on, and of those that are alike; ends
+// are those of the new groups, relative to the beginning.
+func (s *searcher) rewrite(k, m int, ends ...int) (candidate, bool) {
+	spans := s.at.spans
+	var infos []schedule.SplitInfo
+	from := 0
+	for _, end := range ends {
+		g := s.g.group(spans[k].lo+from, spans[k].lo+end)
+		if g == nil {
+			return candidate{}, false
+		}
+		infos = append(infos, s.draw(g, schedule.SplitInfo{}))
+		from = end
+	}
+	return s.replace(k, m, ends, infos)
+}
+
+func (s *searcher) replace(k, m int, ends []int, infos []schedule.SplitInfo) (candidate, bool) {
+	spans := s.at.spans
+	var made []span
+	next := 0
+	for _, i := range s.alike(spans, k, m, s.rng.IntN(3) > 0) {
+		if i < next {
+			continue
+		}
+		var parts []span
+		from := spans[i].lo
+		for j, end := range ends {
+			x := span{from, spans[i].lo + end, infos[j]}
+			if s.g.group(x.lo, x.hi) == nil {
+				parts = nil
+				break
+			}
+			parts = append(parts, x)
+			from = x.hi
+		}
+		if parts == nil {
+			continue
+		}
+		made = append(append(made, spans[next:i]...), parts...)
+		next = i + m
+	}
+	made = append(made, spans[next:]...)
+	if slices.Equal(made, spans) {
+		return candidate{}, false
+	}
+	return candidate{plan: s.at.plan.regroup(s.g.cuts(made)), spans: made}, true
+}
+
+// draw is a way to split a group, another than not: cheap ones are likelier.
+func (s *searcher) draw(g *group, not schedule.SplitInfo) schedule.SplitInfo {
+	mean, deviation := s.g.scale()
+	best, least := g.arms[0].Split, math.Inf(1)
+	for _, a := range g.arms {
+		cost := a.mean
+		if a.times == 0 {
+			cost = a.Seconds * math.Exp(mean)
+		}
+		cost *= math.Exp(deviation * s.rng.NormFloat64())
+		if a.Split != not && cost < least {
+			best, least = a.Split, cost
+		}
+	}
+	return best
+}
+
+func (s *searcher) moveSplit() (candidate, bool) {
+	k := s.rng.IntN(len(s.at.spans))
+	x := s.at.spans[k]
+	g := s.g.group(x.lo, x.hi)
+	if g == nil {
+		return candidate{}, false
+	}
+	return s.replace(k, 1, []int{x.hi - x.lo}, []schedule.SplitInfo{s.draw(g, x.split)})
+}
+
+func (s *searcher) moveMerge() (candidate, bool) {
+	if len(s.at.spans) < 2 {
+		return candidate{}, false
+	}
+	k := s.rng.IntN(len(s.at.spans) - 1)
+	return s.rewrite(k, 2, s.at.spans[k+1].hi-s.at.spans[k].lo)
+}
+
+func (s *searcher) moveCut() (candidate, bool) {
+	k := s.rng.IntN(len(s.at.spans))
+	n := s.at.spans[k].hi - s.at.spans[k].lo
+	if n < 2 {
+		return candidate{}, false
+	}
+	return s.rewrite(k, 1, 1+s.rng.IntN(n-1), n)
+}
+
+func (s *searcher) moveShift() (candidate, bool) {
+	if len(s.at.spans) < 2 {
+		return candidate{}, false
+	}
+	k := s.rng.IntN(len(s.at.spans) - 1)
+	a, b := s.at.spans[k], s.at.spans[k+1]
+	end := a.hi - a.lo + []int{-3, -2, -1, 1, 2, 3}[s.rng.IntN(6)]
+	if end <= 0 || a.lo+end >= b.hi {
+		return candidate{}, false
+	}
+	return s.rewrite(k, 2, end, b.hi-a.lo)
+}
+
+// moveGroups takes proposed groups with what was decided of others.
+func (s *searcher) moveGroups() (candidate, bool) {
+	spans := s.g.propose(s.rng, 0.5*s.rng.Float64())
+	return candidate{plan: s.at.plan.regroup(s.g.cuts(spans)), spans: spans}, true
+}
+
+// choose changes what is decided for a group and for those that are alike.
+func (s *searcher) choose(k int, change func(c *choice, k int) bool) (candidate, bool) {
+	p := *s.at.plan
+	p.bound = maps.Clone(p.bound)
+	for _, i := range s.alike(s.at.spans, k, 1, s.rng.IntN(3) > 0) {
+		key := p.cuts[i].piece()
+		c := p.bound[key]
+		if !change(&c, i) {
+			return candidate{}, false
+		}
+		p.bound[key] = c
+	}
+	return candidate{plan: &p, spans: s.at.spans}, true
+}
+
+func (s *searcher) moveBinding() (candidate, bool) {
+	k := s.rng.IntN(len(s.at.spans))
+	made := s.at.s
+	sg := made.Grouping.Groups[k]
+	inst := &made.Instances.Instances[made.Instances.First[k]+int(sg.Factor()/2)]
+	list := bindings(inst.Regions[sg.Outputs[0]], schedule.CoresWithLB(made.Spec))
+	b := list[s.rng.IntN(len(list))]
+	if b.Equal(made.Bindings[inst.ID]) {
+		return candidate{}, false
+	}
+	return s.choose(k, func(c *choice, _ int) bool {
+		c.binding = b
+		return true
+	})
+}
+
+// bindings lists those of a box that use at least half of the cores, or the most that can.
+func bindings(r model.Region, cores int64) []schedule.Binding {
+	var list []schedule.Binding
+	var fill func(b schedule.Binding, left int64)
+	fill = func(b schedule.Binding, left int64) {
+		if len(b) == len(r) {
+			list = append(list, slices.Clone(b))
+			return
+		}
+		for f := int64(1); f <= left; f++ {
+			if left%f == 0 && r[len(b)].Len()%f == 0 {
+				fill(append(b, f), left/f)
+			}
+		}
+	}
+	fill(nil, cores)
+	most := int64(1)
+	for _, b := range list {
+		most = max(most, b.Cores())
+	}
+	return slices.DeleteFunc(list, func(b schedule.Binding) bool { return 2*b.Cores() < most })
+}
+
+func (s *searcher) moveScope() (candidate, bool) {
+	k := s.rng.IntN(len(s.at.spans))
+	made := s.at.s
+	to := schedule.LB
+	if made.Scopes[made.Instances.First[k]] == schedule.LB {
+		to = schedule.GB
+	}
+	return s.choose(k, func(c *choice, _ int) bool {
+		c.scope = &to
+		return true
+	})
+}
+
+// moveDown lets a result within a group go to the GB, or stay.
+func (s *searcher) moveDown() (candidate, bool) {
+	k := s.rng.IntN(len(s.at.spans))
+	g := s.at.s.Graph
+	n := s.rng.IntN(len(s.at.cuts[k].ops))
+	if s.at.s.Spec.GB == nil || g.Op(s.at.cuts[k].ops[n]).Class() == model.ViewClass {
+		return candidate{}, false
+	}
+	return s.choose(k, func(c *choice, i int) bool {
+		t := g.Op(s.at.cuts[i].ops[n]).Outputs[0]
+		at, there := slices.BinarySearch(c.down, t)
+		if there {
+			c.down = slices.Delete(slices.Clone(c.down), at, at+1)
+		} else {
+			c.down = slices.Insert(slices.Clone(c.down), at, t)
+		}
+		return true
+	})
+}
+
+func (s *searcher) moveOrder() (candidate, bool) {
+	p := *s.at.plan
+	p.own, p.order = nil, orders[s.rng.IntN(len(orders))]
+	if p.bindings != nil { // they were made for an order
+		p = *p.regroup(p.cuts)
+	}
+	return candidate{plan: &p, spans: s.at.spans}, true
+}
+
+// movePosition lets an instance run sooner or later, as far as what it reads and who reads
+// it allow.
+func (s *searcher) movePosition() (candidate, bool) {
+	made := s.at.s
+	from := s.rng.IntN(len(made.Order))
+	id := made.Order[from]
+	at := make([]int, len(made.Order))
+	for i, x := range made.Order {
+		at[x] = i
+	}
+	first, last := 0, len(made.Order)-1
+	for _, d := range made.Instances.Instances[id].Deps {
+		first = max(first, at[d.From]+1)
+	}
+	for _, c := range made.Instances.Consumers[id] {
+		last = min(last, at[c]-1)
+	}
+	to := first + s.rng.IntN(last-first+1)
+	if to == from {
+		return candidate{}, false
+	}
+	p := *s.at.plan
+	p.own = slices.Insert(slices.Delete(slices.Clone(made.Order), from, from+1), to, id)
+	return candidate{plan: &p, spans: s.at.spans}, true
+}
+
+func (s *searcher) moveGenerator() (candidate, bool) {
+	p := *s.at.plan
+	switch s.rng.IntN(4) {
+	case 0:
+		p.lower.KeepWeights = !p.lower.KeepWeights
+	case 1:
+		p.lower.CrossLayer = !p.lower.CrossLayer
+	case 2:
+		p.lower.Prefetch = !p.lower.Prefetch
+	case 3:
+		if p.rule == graphturbo.LongestLifetime {
+			p.rule = graphturbo.LargestFirst
+		} else {
+			p.rule = graphturbo.LongestLifetime
+		}
+	}
+	return candidate{plan: &p, spans: s.at.spans}, true
+}
