@@ -151,6 +151,9 @@ func picks(stage, strategy string, recipes ...string) map[string][]scheduler.Pic
 	return m
 }
 
+// groupByGroup runs a group's instances, as many as suit it, before the next group's.
+var groupByGroup = []scheduler.Pick{{Stage: "split", Strategy: "alg1"}, {Stage: "order", Strategy: "bfs"}}
+
 // Readings lists them all.
 func Readings() []Reading {
 	return []Reading{
@@ -164,14 +167,19 @@ func Readings() []Reading {
 			Source:  "Algorithm 1, line 5 compares ceil(peak/v), line 10 asks divisibility of intermediates only; \"then the smaller loop depth\"",
 			Choices: []Choice{{Name: "least"}, {"divisors", Change{Picks: picks("group", "alg2-divisors", variants...)}}}, Before: "divisors"},
 		{Name: "promotion", Question: "Do variants 1 to 3 hide a weight's way to the L1 behind work of the same layer?",
-			Source:  "§4.4: the latency \"can be hidden by an earlier executed layer\", which \"enhances\" what earlier systems hide within a layer; variant 3 lacks the former, TVM's loop nests have the latter",
-			Choices: []Choice{{Name: "yes"}, {"no", Change{Picks: picks("issue", "exposed", "llb", "l1", "ordering")}}}},
+			Source:  "§4.4: the latency \"can be hidden by an earlier executed layer\"; §2.1: what promotion costs \"is hidden by computation (§4.4)\", which variant 4 adds. Against it: §4.4 \"enhances\" what earlier systems hide within a layer",
+			Choices: []Choice{{Name: "no"}, {"yes", Change{Picks: picks("issue", "in-order", "llb", "l1", "ordering")}}}, Before: "yes"},
+		{Name: "one factor", Question: "How do variants 1 and 2, which order no instances, run them?",
+			Source: "not in the text; §5.3 has variant 3 as variant 2 with ordered instances",
+			Choices: []Choice{{Name: "chunk by chunk, the largest factor for all"},
+				{"group by group, the largest factor for all", Change{Picks: picks("order", "bfs", "llb", "l1")}},
+				{"group by group, own factors", Change{Picks: map[string][]scheduler.Pick{"llb": groupByGroup, "l1": groupByGroup}}}}, Before: "chunk by chunk, the largest factor for all"},
 		{Name: "prefetch", Question: "Which loads from the DDR run ahead of their kernel's launch?",
 			Source:  "§4.4 has promotions within a kernel only; a cluster runs one kernel at a time (vendor's guide), and its DMA engine is no part of that",
-			Choices: []Choice{{Name: "variant 4's"}, {"none", Change{Picks: picks("prefetch", "wait", "cross-layer")}}, {"all", Change{Picks: picks("prefetch", "at-start", recipes...)}}}},
+			Choices: []Choice{{Name: "variant 4's"}, {"none", Change{Picks: picks("prefetch", "wait", "cross-layer")}}, {"all", Change{Picks: picks("prefetch", "ahead", recipes...)}}}},
 		{Name: "first launch", Question: "Do variant 4's first loads wait for the first launch?",
 			Source:  "not in the text; if not, a batch of one kernel pays nothing for its launch",
-			Choices: []Choice{{Name: "no"}, {"yes", Change{Picks: picks("prefetch", "ahead", "cross-layer")}}}},
+			Choices: []Choice{{Name: "yes"}, {"no", Change{Picks: picks("prefetch", "at-start", "cross-layer")}}}, Before: "no"},
 		{Name: "TVM", Question: "Where does TVM leave its results?",
 			Source:  "Table 3: all in the DDR; §5.1: \"the LLB holds all batches\" at batch 8 and 16; §2: kernels exchange data off the cores",
 			Choices: []Choice{{Name: "DDR"}, {"LLB", Change{Instead: map[string]string{"tvm": "tvm-llb"}}}}},
