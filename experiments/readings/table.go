@@ -173,7 +173,7 @@ func Readings() []Reading {
 			Source: "not in the text; §5.3 has variant 3 as variant 2 with ordered instances",
 			Choices: []Choice{{Name: "chunk by chunk, the largest factor for all"},
 				{"group by group, the largest factor for all", Change{Picks: picks("order", "bfs", "llb", "l1")}},
-				{"group by group, own factors", Change{Picks: map[string][]scheduler.Pick{"llb": groupByGroup, "l1": groupByGroup}}}}, Before: "chunk by chunk, the largest factor for all"},
+				{"group by group, own factors", Change{Picks: map[string][]scheduler.Pick{"llb": groupByGroup, "l1": groupByGroup}}}}},
 		{Name: "prefetch", Question: "Which loads from the DDR run ahead of their kernel's launch?",
 			Source:  "§4.4 has promotions within a kernel only; a cluster runs one kernel at a time (vendor's guide), and its DMA engine is no part of that",
 			Choices: []Choice{{Name: "variant 4's"}, {"none", Change{Picks: picks("prefetch", "wait", "cross-layer")}}, {"all", Change{Picks: picks("prefetch", "ahead", recipes...)}}}},
