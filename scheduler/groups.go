@@ -59,6 +59,18 @@ var algorithm2Divisors = Strategy{Name: "alg2-divisors", Description: "alg2 wher
 		return algorithm2.Decide(ctx, d)
 	}}
 
+const inPlaceGroups = "alg2-in-place"
+
+var algorithm2InPlace = Strategy{Name: inPlaceGroups, Description: "alg2 with element-wise operators that overwrite their input",
+	Decide: func(ctx context.Context, d *Draft) error {
+		d.Machine.InPlace, d.Options.InPlace = true, true
+		return algorithm2.Decide(ctx, d)
+	}}
+
+// InPlace says whether a recipe has element-wise operators overwrite their input whatever
+// Options.InPlace says.
+func (r Recipe) InPlace() bool { return r.Pick("group") == inPlaceGroups }
+
 func checkGroups(s *schedule.Schedule) error {
 	if s.Grouping == nil {
 		return errors.New("there are no groups")

@@ -107,7 +107,7 @@ type Solved struct {
 func Stages() []Stage {
 	return []Stage{
 		{Name: "group", Description: "which operators become one kernel",
-			Strategies: []Strategy{layerKernels, fusedOps, convPairs, stitchedKernels, stitchedOps, algorithm2, algorithm2Divisors},
+			Strategies: []Strategy{layerKernels, fusedOps, convPairs, stitchedKernels, stitchedOps, algorithm2, algorithm2Divisors, algorithm2InPlace},
 			keep:       keepGroups,
 			check:      by(checkGroups)},
 		{Name: "split", Description: "how a group is cut into instances",

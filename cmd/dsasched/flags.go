@@ -258,7 +258,7 @@ func (f *recipeFlags) run(cmd *cobra.Command, name string, show *status) (schedu
 		return none, nil, err
 	}
 	r, err := scheduler.Run(cmd.Context(), src, spec, f.batch.value, v, opt)
-	return schedulefile.Origin{MadeBy: madeBy, Model: name, DType: from.DType.String(), Grain: f.network.parts(), InPlace: opt.InPlace, Spill: v.Pick("spill")}, r, err
+	return schedulefile.Origin{MadeBy: madeBy, Model: name, DType: from.DType.String(), Grain: f.network.parts(), InPlace: opt.InPlace || v.InPlace(), Spill: v.Pick("spill")}, r, err
 }
 
 // networkFlags say how a network is read.

@@ -325,7 +325,7 @@ func (e *Explainer) Group(name string) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.LBBytes, opt.Divisors = opt.LBBytes, x.GroupedBy == "alg2-divisors"
+	x.LBBytes, opt.Divisors, opt.InPlace = opt.LBBytes, x.GroupedBy == "alg2-divisors", opt.InPlace || e.r.Recipe.InPlace()
 	splitter := graphturbo.NewSplitter(g, opt)
 	out := g.Tensor(sg.Outputs[0])
 	dim := sg.SplitDim()
