@@ -29,7 +29,7 @@ var mayImport = map[string][]string{
 	"experiments/harness/harnesstest": {},
 	"experiments/literature":          {"experiments/harness", "scheduler"},
 	"experiments/optimality":          {"experiments/harness", "experiments/literature", "formulation/milp", "formulation/ordering", "hardware", "model/network", "plots", "scheduler"},
-	"experiments/paperfigs":           {"experiments/harness", "experiments/literature", "formulation/allocate", "hardware", "hardware/isa", "hardware/lower", "heuristics/graphturbo", "model", "model/schedule", "model/structure", "plots", "scheduler"},
+	"experiments/paperfigs":           {"experiments/harness", "experiments/literature", "formulation/allocate", "hardware", "hardware/isa", "hardware/lower", "heuristics/graphturbo", "model", "model/grain", "model/schedule", "model/structure", "plots", "scheduler"},
 	"experiments/readings":            {"experiments/harness", "experiments/literature", "hardware", "hardware/lower", "heuristics/graphturbo", "model", "model/network", "plots", "scheduler"},
 	"experiments/report":              {"experiments/harness", "experiments/report/page", "experiments/timeline"},
 	"experiments/report/page":         {},

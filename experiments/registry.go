@@ -34,6 +34,7 @@ func registry() []harness.Experiment {
 		paperfigs.Fig14(),
 		paperfigs.Fig15(),
 		paperfigs.Table3(),
+		paperfigs.Grain(),
 		paperfigs.Fig16(),
 		paperfigs.Fig17(),
 		readings.Experiment(),

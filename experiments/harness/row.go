@@ -207,8 +207,12 @@ func Decode[T any](results []json.RawMessage) ([]T, error) {
 	return list, nil
 }
 
-// OpenNetwork opens a network of the zoo in the precision of all experiments.
-func OpenNetwork(name string) (network.Network, error) { return network.Open(name, network.Options{}) }
+// OpenNetwork opens a network of the zoo in the precision of all experiments, at the grain
+// that its name says: bert-128, bert-128@framework.
+func OpenNetwork(name string) (network.Network, error) {
+	short, at := network.At(name)
+	return network.Open(short, network.Options{Grain: at})
+}
 
 func IsExactVariant(name string) bool {
 	return slices.ContainsFunc(scheduler.Exact(), func(v scheduler.Recipe) bool { return v.Name == name })

@@ -18,6 +18,7 @@ type grid struct {
 	variants                 []string
 	policies                 []harness.ChunkPolicy
 	configurations           func() []literature.Configuration
+	leaves                   func(c literature.Configuration, variant string) bool // out; nil: nothing
 	report                   func(rows gridRows, b *harness.Document) error
 }
 
@@ -48,6 +49,9 @@ func (g grid) plan() (*harness.Plan, error) {
 			return nil, err
 		}
 		for _, name := range g.variants {
+			if g.leaves != nil && g.leaves(c, name) {
+				continue
+			}
 			v, err := scheduler.Lookup(name)
 			if err != nil {
 				return nil, err

@@ -68,7 +68,7 @@ func TestGrid(t *testing.T) {
 
 // The reports of all grid experiments can be written from rows of any content.
 func TestGridReports(t *testing.T) {
-	for _, g := range []grid{fig14(), fig15(), table3(), batchSelect()} {
+	for _, g := range []grid{fig14(), fig15(), table3(), batchSelect(), grains()} {
 		t.Run(g.name, func(t *testing.T) {
 			rows := gridRows{}
 			for i, c := range g.configurations() {

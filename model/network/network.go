@@ -23,6 +23,7 @@ import (
 
 // Network is a network at any batch size, simplified.
 type Network struct {
+	// Name ends in the grain where operators were taken apart: bert-128@framework.
 	Name  string
 	Graph func(batch int64) (*model.Graph, error)
 }
@@ -115,5 +116,23 @@ func Open(name string, opt Options) (Network, error) {
 	if IsFile(name) {
 		short = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
 	}
-	return Network{Name: short, Graph: build}, nil
+	return Network{Name: short + suffix(opt.Grain), Graph: build}, nil
+}
+
+// suffix is what the name of a network says of its grain, such as @framework.
+func suffix(g grain.Grain) string {
+	if g == "" || g == grain.Given {
+		return ""
+	}
+	return "@" + string(g)
+}
+
+// At cuts the suffix of a grain off a name.
+func At(name string) (string, grain.Grain) {
+	for _, g := range grain.Grains() {
+		if short, ok := strings.CutSuffix(name, "@"+string(g)); ok {
+			return short, g
+		}
+	}
+	return name, ""
 }
