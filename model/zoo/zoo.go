@@ -113,6 +113,8 @@ var table = []entry{
 	{Info{"conformer-s", "Conformer (S) encoder for speech; the length is assumed",
 		"Gulati et al., Interspeech 2020", "10.24 s: 1024 frames of 80 features"},
 		conformer(speech{Frames: 1024, Mels: 80, Layers: 16, Hidden: 144, Heads: 4, Kernel: 32, Expansion: 4})},
+	gpt3Row("prefill", "2048 tokens", decoderLayer{Tokens: 2048, Heads: 96, Width: 128}),
+	gpt3Row("decode", "a token behind 2046 others", decoderLayer{Tokens: 1, Heads: 96, Width: 128, Cached: 2046}),
 	// The networks of AStitch's measurements, whose configurations it does not give.
 	{Info{"transformer", "Transformer (base) for translation, decoder unrolled; lengths assumed",
 		"Vaswani et al., NIPS 2017", "32 tokens, 12 tokens written"},
