@@ -51,9 +51,10 @@ type sum struct {
 
 // stage is what passes through the LB of a core.
 type stage struct {
-	held map[key]int64
-	next int64
-	free []int64
+	held  map[key]int64
+	next  int64
+	free  []int64
+	tiles []int32 // that it has served, the latest last
 }
 
 func (m *machine) task(i int32, g *model.Graph) *task {
@@ -232,6 +233,7 @@ func (w *work) bringOperand() {
 	switch {
 	case w.t.g.Tensor(id).Role != model.Constant:
 		for core := range want {
+			w.stage(o, core)
 			want[core] = w.missing(o, id, core)
 		}
 	case rows != nil:
@@ -352,13 +354,22 @@ func (w *work) tileOf() int32 {
 	return int32(int64(w.c.Part) * int64(w.t.Tiles) / int64(w.c.Parts))
 }
 
-// arrive puts an element into the stage of a core.
-func (w *work) arrive(o *isa.Operand, id model.TensorID, core int, k key, v uint64) {
+// stage is where an operand passes through the LB of a core, for the tile of the command.
+func (w *work) stage(o *isa.Operand, core int) *stage {
 	st := w.x.stages[core][o.Tensor]
 	if st == nil {
 		st = &stage{held: map[key]int64{}}
 		w.x.stages[core][o.Tensor] = st
 	}
+	if t := w.tileOf(); len(st.tiles) == 0 || st.tiles[len(st.tiles)-1] != t {
+		st.tiles = append(st.tiles, t)
+	}
+	return st
+}
+
+// arrive puts an element into the stage of a core.
+func (w *work) arrive(o *isa.Operand, id model.TensorID, core int, k key, v uint64) {
+	st := w.stage(o, core)
 	size := w.p.Tensors[k.tensor].ElementBytes
 	if st.next+size > o.StageBytes && len(st.free) == 0 && w.t.Tiles > 1 {
 		w.evict(st, o, id, core)
@@ -378,14 +389,22 @@ func (w *work) arrive(o *isa.Operand, id model.TensorID, core int, k key, v uint
 	w.store(&w.cl.lb[core], addr, k, v, false)
 }
 
-// evict drops what neither this tile nor the one before needs.
+// depth is how many tiles the stages have room for.
+func (t *task) depth() int64 {
+	if t.Depth == 0 {
+		return 2
+	}
+	return int64(t.Depth)
+}
+
+// evict drops what neither this tile nor those before it that have room needs.
 func (w *work) evict(st *stage, o *isa.Operand, id model.TensorID, core int) {
-	t := w.tileOf()
+	recent := st.tiles[max(0, len(st.tiles)-int(w.t.depth())):]
 	var gone []key
 	for k := range st.held {
 		at := unravel(k.element, w.p.Tensors[k.tensor].Shape)
 		needed := false
-		for i := max(0, t-1); i <= t; i++ {
+		for _, i := range recent {
 			r := w.regions(w.t, core, isa.Portion{Part: i, Parts: w.t.Tiles})[id]
 			needed = needed || r != nil && inside(r, at)
 		}
@@ -758,19 +777,19 @@ func (w *work) resultAt(o *isa.Operand, own model.Region, n int64) int64 {
 	if total*size <= o.StageBytes || w.t.Tiles <= 1 {
 		return o.Stage + n*size
 	}
-	// Two tiles take turns.
+	// Tiles take turns.
 	t := int64(w.t.Tiles)
 	tile := n * t / total
 	for cut(int(total), int32(tile+1), w.t.Tiles) <= int(n) {
 		tile++
 	}
 	first := int64(cut(int(total), int32(tile), w.t.Tiles))
-	half := o.StageBytes / 2
-	if (n-first+1)*size > half {
+	room := o.StageBytes / w.t.depth()
+	if (n-first+1)*size > room {
 		w.report.Stages += size
-		return beyond + o.Stage + tile%2*beyond + n*size
+		return beyond + o.Stage + tile%w.t.depth()*beyond + n*size
 	}
-	return o.Stage + tile%2*half + (n-first)*size
+	return o.Stage + tile%w.t.depth()*room + (n-first)*size
 }
 
 // storeResults moves a portion of a result to its level.

@@ -47,8 +47,9 @@ type Task struct {
 	// of both, tile 2 the next along the reduction.
 	Columns, Reduction []int64
 	// Tiles is how many tiles of the results the commands are cut into that the stages hold
-	// two of; each stands for Repeat of those that the stages were made for. 0 is 1.
-	Tiles, Repeat int32
+	// Depth of; each stands for Repeat of those that the stages were made for. 0 is 1, and
+	// a Depth of 2.
+	Tiles, Repeat, Depth int32
 }
 
 // Portion is the share that a command has of its task.
@@ -169,8 +170,8 @@ func (p *Program) checkData() (item string, index int, what string) {
 	}
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
-		if t.Tiles < 0 || t.Repeat < 0 {
-			return "task", i, fmt.Sprintf("is cut into %d tiles, of %d each", t.Tiles, t.Repeat)
+		if t.Tiles < 0 || t.Repeat < 0 || t.Depth < 0 {
+			return "task", i, fmt.Sprintf("is cut into %d tiles, of %d each, with room for %d", t.Tiles, t.Repeat, t.Depth)
 		}
 		for _, op := range t.Operators {
 			if op < 0 || int(op) >= len(p.Operators) {

@@ -237,6 +237,7 @@ func (l *textLine) task(t *Task) {
 	textList(l, "reduction", t.Reduction)
 	l.may("tiles", int64(t.Tiles))
 	l.may("repeat", int64(t.Repeat))
+	l.may("depth", int64(t.Depth))
 }
 
 func (l *textLine) command(p *Program, c *Command) {
@@ -626,6 +627,8 @@ func (t *textParser) task() error {
 			return set32(&task.Tiles, value)
 		case "repeat":
 			return set32(&task.Repeat, value)
+		case "depth":
+			return set32(&task.Depth, value)
 		}
 		return errUnknownField
 	})

@@ -125,7 +125,10 @@ func seconds(s float64) int64 { return int64(math.Ceil(s * 1e12)) }
 // run lowers the cluster's segments.
 func (e *emitter) run(segments []Segment) error {
 	e.computing = noneOfQueues
-	plans, kernelEnds := e.planSteps(segments)
+	plans, kernelEnds, err := e.planSteps(segments)
+	if err != nil {
+		return err
+	}
 	e.divideBuffers(segments)
 	kernel := 0
 	for i, seg := range segments {
@@ -137,6 +140,7 @@ func (e *emitter) run(segments []Segment) error {
 				e.cmds = slices.Grow(e.cmds, min(more+more/16, maxCommands/e.alike))
 			}
 			values := make([]valueState, len(s.Values))
+			e.present(s, values)
 			for k, lp := range plans[i] {
 				if k == 0 || lp.step.Instance != plans[i][k-1].step.Instance {
 					e.kernelEnd = kernelEnds[kernel]
@@ -161,15 +165,16 @@ func (e *emitter) run(segments []Segment) error {
 
 // planSteps plans the steps of all segments and notes when each weight tile is used: its
 // positions in the sequence of all uses. kernelEnds are the positions at which kernels end.
-func (e *emitter) planSteps(segments []Segment) (plans [][]*layerPlan, kernelEnds []int64) {
-	buffer := schedule.WeightBufferBytes(e.spec) - schedule.WeightHomeBytes(e.spec)
-	weightRing := schedule.WeightRingBytes(e.spec)
+func (e *emitter) planSteps(segments []Segment) (plans [][]*layerPlan, kernelEnds []int64, err error) {
 	plans = make([][]*layerPlan, len(segments))
 	e.uses, e.nextPos = map[tileKey][]int64{}, map[tileKey]int{}
 	pos := int64(0)
 	for i, seg := range segments {
 		for k := range seg.Schedule.Steps {
-			lp := plan(seg.Schedule, &seg.Schedule.Steps[k], e.cost, buffer, weightRing, e.fine)
+			lp, err := plan(seg.Schedule, &seg.Schedule.Steps[k], e.cost, e.fine)
+			if err != nil {
+				return nil, nil, err
+			}
 			if !e.outline {
 				lp.task = e.tables.task(seg.Schedule, lp)
 			}
@@ -188,7 +193,7 @@ func (e *emitter) planSteps(segments []Segment) (plans [][]*layerPlan, kernelEnd
 			kernelEnds = append(kernelEnds, pos)
 		}
 	}
-	return plans, kernelEnds
+	return plans, kernelEnds, nil
 }
 
 // divideBuffers lays out the weight buffer, behind the LB's data, and the GB.
@@ -217,13 +222,26 @@ func (lp *layerPlan) eachUse(visit func(*weightTile)) {
 	for i := range lp.params {
 		visit(&lp.params[i])
 	}
-	times := int64(1)
-	if lp.restream {
-		times = lp.tiles
+	lp.eachVisit(func(t, from, to int64) {
+		for i := from * int64(lp.kTiles); len(lp.weights) > 0 && i < to*int64(lp.kTiles); i++ {
+			if t == 0 || lp.again {
+				visit(&lp.weights[i])
+			}
+		}
+	})
+}
+
+// eachVisit goes through the tiles of rows, for all tiles of columns or for each of them
+// in turn.
+func (lp *layerPlan) eachVisit(visit func(t, from, to int64)) {
+	n := lp.columnTiles()
+	width := n
+	if lp.nest.ColumnsFirst {
+		width = 1
 	}
-	for ; times > 0; times-- {
-		for i := range lp.weights {
-			visit(&lp.weights[i])
+	for c := int64(0); c < n; c += width {
+		for t := range lp.tiles {
+			visit(t, c, c+width)
 		}
 	}
 }
@@ -235,6 +253,24 @@ func (e *emitter) launch(s *schedule.Schedule, inst int) {
 	}
 	in := &s.Instances.Instances[inst]
 	e.open(isa.Launch, fmt.Sprintf("%s/%d", s.Grouping.Groups[in.Group].Name, in.Index), e.spec.LaunchSeconds)
+}
+
+// present takes the places of values that are there before the first step: those of
+// kernels that are not in the schedule, see [Alone].
+func (e *emitter) present(s *schedule.Schedule, values []valueState) {
+	for i := range s.Values {
+		v := &s.Values[i]
+		if v.Def >= 0 || v.Instance < 0 || v.Level == schedule.DDR {
+			continue
+		}
+		if v.Level == schedule.LB {
+			values[i].place, _ = e.lb.take(v.Address, v.CoreBytes, e.label)
+			continue
+		}
+		values[i].place, _ = e.gbActs.take(v.Address, schedule.Align(v.Bytes), e.label)
+		e.pages.claim(values[i].place.lo, values[i].place.hi)
+		e.inGB = append(e.inGB, gbValue{values[i].place, v.Last})
+	}
 }
 
 // releaseDead gives the GB pages of values back that no step from step on reads.

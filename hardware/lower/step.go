@@ -46,7 +46,7 @@ func (in *incoming) after(i, n int64) []int32 {
 	if in.whole || in.streamed {
 		return append([]int32{in.pieces[len(in.pieces)-1]}, in.ready...)
 	}
-	k := (i + 1) * int64(len(in.pieces)) / n
+	k := ceilDiv((i+1)*int64(len(in.pieces)), n)
 	return append([]int32{in.pieces[max(0, k-1)]}, in.ready...)
 }
 
@@ -88,7 +88,8 @@ type lowering struct {
 
 	resident []tileInLB // weights that stay for all outer tiles
 	writers  []int32    // the latest computations on each unit
-	// Of each outer tile: its computations, and what its output has left the LB after.
+	// Of each place for a tile in the stages: the computations of the latest tile there,
+	// and what its output has left the LB after.
 	computed, drained [][]int32
 }
 
@@ -114,14 +115,25 @@ func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState)
 	l.loadParams()
 	l.lookUpRows()
 	l.divideVectorWork()
-	if lp.tiles > 1 && !lp.restream && e.weights.head+lp.weightTotal > e.weights.size {
-		e.weights.head = 0 // what stays for all tiles must not wrap over itself
-	}
 	l.resident = make([]tileInLB, len(lp.weights))
-	for t := range lp.tiles {
-		l.outerTile(t)
-	}
+	l.computed, l.drained = make([][]int32, lp.nest.Depth), make([][]int32, lp.nest.Depth)
+	lp.eachVisit(l.outerTile)
 	l.complete()
+}
+
+// keepTogether begins the ring of weights anew if tiles of columns that stay for all tiles
+// of rows would wrap over themselves.
+func (l *lowering) keepTogether(from, to int64) {
+	if l.lp.tiles == 1 || l.lp.again {
+		return
+	}
+	bytes := int64(0)
+	for _, t := range l.lp.weights[from*int64(l.lp.kTiles) : to*int64(l.lp.kTiles)] {
+		bytes += t.coreBytes
+	}
+	if l.weights.head+bytes > l.weights.size {
+		l.weights.head = 0
+	}
 }
 
 // total is the number of row pieces of the whole step.
@@ -157,7 +169,7 @@ func (l *lowering) places(s *schedule.Schedule) {
 	st := l.lp.step
 	at := st.StageAddress
 	stage := func(p schedule.StagePart) (*stretch, []int32) {
-		n := p.Space(max(1, st.Tiles))
+		n := st.Space(p)
 		at += n
 		return l.lb.take(at-n, n, l.label)
 	}
@@ -242,55 +254,64 @@ func (l *lowering) lookUpRows() {
 }
 
 // columnTiles is how many tiles of columns the rows of an outer tile pass by.
-func (l *lowering) columnTiles() int64 {
-	if l.lp.matrix && len(l.lp.weights) > 0 {
-		return int64(len(l.lp.weights) / l.lp.kTiles)
+func (lp *layerPlan) columnTiles() int64 {
+	if lp.matrix && len(lp.weights) > 0 {
+		return int64(len(lp.weights) / lp.kTiles)
 	}
 	return 1
 }
 
 func (l *lowering) divideVectorWork() {
 	v := &l.vector
-	v.parts = l.total() * l.columnTiles()
+	v.parts = l.lp.tiles
+	if l.lp.nest.Vector != schedule.AtTile {
+		v.parts *= l.lp.columnTiles()
+	}
+	if l.lp.nest.Vector == schedule.AtPiece {
+		v.parts *= l.lp.pieces
+	}
 	v.work = divided(l.lp.vector, v.parts*l.lp.repeat)
 	v.vector, v.special = l.cost.VectorCycles(v.work, l.lp.vectorType)
 	v.vector *= hardware.Cycles(l.lp.repeat * l.sharing(hardware.Vector, l.cores))
 	v.special *= hardware.Cycles(l.lp.repeat * l.sharing(hardware.Special, l.cores))
 }
 
-// outerTile lowers one tile of rows: its inputs, its work, its outputs.
-func (l *lowering) outerTile(t int64) {
-	// The stage holds two tiles: tile t takes the place of tile t-2.
-	var wait, free []int32
-	if t >= 2 {
-		wait, free = l.computed[t-2], l.drained[t-2]
-	}
-	l.bringInputs(t, wait)
+// outerTile lowers one tile of rows for some tiles of columns: its inputs, its work, its
+// outputs.
+func (l *lowering) outerTile(t, from, to int64) {
+	// It takes the place of the tile that was there before.
+	place := t % l.lp.nest.Depth
+	wait, free := l.computed[place], l.drained[place]
+	l.bringInputs(t, from == 0, wait)
 	var done, left []int32
 	if l.lp.matrix {
-		done, left = l.products(t, free)
+		done, left = l.products(t, from, to, free)
 	} else {
 		for i := range l.lp.pieces {
 			deps := append([]int32(nil), free...)
-			done = append(done, l.epilogue(t*l.lp.pieces+i, 0, deps, t == 0 && i == 0)...)
+			done = append(done, l.epilogue(t*l.lp.pieces+i, l.total(), 0, deps, t == 0 && i == 0)...)
 		}
 		left = l.store(t, 0)
 	}
-	l.computed = append(l.computed, done)
-	l.drained = append(l.drained, left)
+	l.computed[place], l.drained[place] = done, left
 }
 
-// bringInputs loads what outer tile t needs; wait is what must have ended first.
-func (l *lowering) bringInputs(t int64, wait []int32) {
+// bringInputs loads what outer tile t needs; wait is what must have ended first. What every
+// tile needs comes once, with the first of all.
+func (l *lowering) bringInputs(t int64, first bool, wait []int32) {
+	loads := l.lp.nest.Loads
 	for _, in := range l.ins {
 		switch {
 		case in.streamed:
-			l.bring(in, t, l.lp.tiles, wait)
-		case t == 0 && in.whole:
+			for i := range loads {
+				l.bring(in, t*loads+i, l.lp.tiles*loads, wait)
+			}
+		case !first || t > 0:
+		case in.whole:
 			l.bring(in, 0, 1, nil)
-		case t == 0:
-			for i := range l.lp.pieces {
-				l.bring(in, i, l.lp.pieces, nil)
+		default:
+			for i := range loads {
+				l.bring(in, i, loads, nil)
 			}
 		}
 	}
@@ -332,40 +353,56 @@ func (l *lowering) bring(in *incoming, i, n int64, wait []int32) {
 	}
 }
 
-// products lowers the matrix work of outer tile t and the vector work behind it, weight
-// tile by weight tile. It returns the tile's computations and those after which its
-// output has left the LB.
-func (l *lowering) products(t int64, free []int32) (done, left []int32) {
+// products lowers the matrix work of outer tile t for tiles of columns, and the vector
+// work behind it, weight tile by weight tile. It returns the tile's computations and those
+// after which its output has left the LB.
+func (l *lowering) products(t, from, to int64, free []int32) (done, left []int32) {
 	lp := l.lp
-	hasVector := lp.vector.Total() > 0
-	tiles := lp.weights
-	if len(tiles) == 0 {
-		tiles = []weightTile{{n: lp.dims.N, k: lp.dims.K, reps: lp.dims.Reps, lastK: true}}
+	tiles := []weightTile{{n: lp.dims.N, k: lp.dims.K, reps: lp.dims.Reps, lastK: true}}
+	if len(lp.weights) > 0 {
+		tiles = lp.weights[from*int64(lp.kTiles) : to*int64(lp.kTiles)]
+		if t == 0 {
+			l.keepTogether(from, to)
+		}
+	}
+	last := int32(-1)
+	// behind runs the vector work attached to the loop that ends.
+	behind := func(a schedule.Attach, i, n int64, tile int32) {
+		if lp.vector.Total() > 0 && lp.nest.Vector == a {
+			done = append(done, l.epilogue(i, n, tile, append([]int32{last}, free...), false)...)
+		}
 	}
 	for w := range tiles {
 		tile := &tiles[w]
 		at := tileInLB{load: -1}
 		if len(lp.weights) > 0 {
-			if t == 0 || lp.restream {
-				l.resident[w].load, l.resident[w].place = l.loadTile(tile, &l.weights, l.cores)
+			k := from*int64(lp.kTiles) + int64(w)
+			if t == 0 || lp.again {
+				l.resident[k].load, l.resident[k].place = l.loadTile(tile, &l.weights, l.cores)
 			}
-			at = l.resident[w]
+			at = l.resident[k]
 		}
-		last := int32(-1)
 		for i := range lp.pieces {
 			row := t*lp.pieces + i
-			last = l.product(tile, at, row, free, w == 0 && row == 0)
-			if tile.lastK && hasVector {
-				done = append(done, l.epilogue(row, tile.portion.Tile, append([]int32{last}, free...), false)...)
+			last = l.product(tile, at, row, free, w == 0 && row == 0 && from == 0)
+			if tile.lastK {
+				behind(schedule.AtPiece, row, l.total(), tile.portion.Tile)
 			}
 		}
 		done = append(done, last)
-		if tile.lastK {
-			if !hasVector {
-				l.writers = []int32{last}
-			}
-			left = append(left, l.store(t, tile.portion.Tile)...)
+		if lp.vector.Total() == 0 && tile.lastK {
+			l.writers = []int32{last}
 		}
+		if tile.lastK {
+			behind(schedule.AtColumns, t, lp.tiles, tile.portion.Tile)
+			if lp.nest.Store == schedule.AtColumns {
+				left = append(left, l.store(t, tile.portion.Tile)...)
+			}
+		}
+	}
+	behind(schedule.AtTile, t, lp.tiles, 0)
+	if lp.nest.Store == schedule.AtTile {
+		left = append(left, l.store(t, 0)...)
 	}
 	return done, left
 }
@@ -420,12 +457,12 @@ func (l *lowering) useInputs(anchor bool, cs ...int32) {
 	}
 }
 
-// epilogue runs the vector work on a piece of rows, of the columns of a weight tile, behind
-// the given commands; first marks the first command that writes an output.
-func (l *lowering) epilogue(row int64, tile int32, deps []int32, first bool) []int32 {
+// epilogue runs the vector work on part i of n of the rows, of the columns of a weight tile,
+// behind the given commands; first marks the first command that writes an output.
+func (l *lowering) epilogue(i, n int64, tile int32, deps []int32, first bool) []int32 {
 	for _, in := range l.ins {
 		if !in.anchor {
-			deps = append(deps, in.after(row, l.total())...)
+			deps = append(deps, in.after(i, n)...)
 		}
 	}
 	deps = append(deps, l.rowLoads...)
@@ -434,7 +471,7 @@ func (l *lowering) epilogue(row int64, tile int32, deps []int32, first bool) []i
 	if first {
 		deps = append(deps, l.outDeps...)
 	}
-	cs := l.vectorCommands(isa.Portion{Tile: tile}.Cut(row, l.total()), deps)
+	cs := l.vectorCommands(isa.Portion{Tile: tile}.Cut(i, n), deps)
 	l.writers = cs
 	l.useInputs(false, cs...)
 	for _, p := range l.paramPlaces[from:to] {
@@ -484,7 +521,10 @@ func (l *lowering) vectorCommands(portion isa.Portion, deps []int32) []int32 {
 // store moves what outer tile t has made of each output that does not stay in the LB, of
 // the columns of a weight tile. It returns the commands after which that has left the LB.
 func (l *lowering) store(t int64, tile int32) (left []int32) {
-	i, n := l.storeIndex, l.lp.tiles*l.columnTiles()
+	i, n := l.storeIndex, l.lp.tiles
+	if l.lp.nest.Store == schedule.AtColumns {
+		n *= l.lp.columnTiles()
+	}
 	l.storeIndex++
 	for _, o := range l.outs {
 		bytes, coreBytes := piece(o.val.Bytes, i, n), piece(o.val.CoreBytes, i, n)

@@ -97,6 +97,9 @@ func (t *tables) task(s *schedule.Schedule, lp *layerPlan) int32 {
 	task.Columns, task.Reduction = lp.columns, lp.reduction
 	if lp.tiles > 1 {
 		task.Tiles, task.Repeat = int32(lp.tiles), int32(lp.repeat)
+		if d := st.Depth(); d != 2 {
+			task.Depth = int32(d)
+		}
 	}
 	t.places(s, st, &task)
 	t.p.Tasks = append(t.p.Tasks, task)
@@ -127,7 +130,7 @@ func (t *tables) places(s *schedule.Schedule, st *schedule.Step, task *isa.Task)
 	}
 	at := st.StageAddress
 	for _, part := range s.Staged(st) {
-		n := part.Space(max(1, st.Tiles))
+		n := st.Space(part)
 		if part.From < 0 {
 			written[part.To].Stage, written[part.To].StageBytes = at, n
 		} else {

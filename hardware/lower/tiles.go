@@ -1,6 +1,9 @@
 package lower
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/model"
@@ -58,6 +61,8 @@ type tileKey struct {
 	bytes  int64 // of that part; distinguishes tilings
 	tiles  int
 	index  int
+	// where the tile begins and how far it goes along columns and reduction
+	columns, reduction [2]int64
 }
 
 // layerPlan is how one step becomes commands.
@@ -79,10 +84,14 @@ type layerPlan struct {
 	tiles        int64            // outer tiles of rows (streaming), as issued
 	repeat       int64            // iterations that one issued tile stands for
 	pieces       int64            // row pieces within a tile
-	// weights in order of use; nil if the anchor has none
+	// What the rest is cut by: the step's, or what rules make.
+	nest *schedule.Nest
+	// weights along columns, then reduction; nil if the anchor has none
+	constant    *schedule.ParamRead // the anchor's weights
+	operand     int32               // of the task that they are
 	weights     []weightTile
 	kTiles      int
-	restream    bool // weights pass once per outer tile
+	again       bool // weights pass once per outer tile
 	params      []weightTile
 	rows        []lookUp
 	weightTotal int64
@@ -92,35 +101,218 @@ type layerPlan struct {
 
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 
-// plan decides the tiling of a step. buffer is the weight buffer per core, of
-// which weightRing is for weights and the rest for other parameters; fine limits
+// plan decides the tiling of a step: by its nest, or by rules if it has none. fine limits
 // the number of commands.
-func plan(s *schedule.Schedule, st *schedule.Step, m *cost.Model, buffer, weightRing int64, fine grain) *layerPlan {
+func plan(s *schedule.Schedule, st *schedule.Step, m *cost.Model, fine grain) (*layerPlan, error) {
+	lp := prepare(s, st, fine)
+	rule := lp.rules(m, schedule.WeightRingBytes(s.Spec), fine)
+	if lp.nest = st.Nest; lp.nest == nil {
+		lp.nest = rule
+	} else if err := lp.check(s, rule); err != nil {
+		return nil, fmt.Errorf("nest of %q: %w", lp.layer.Name, err)
+	}
+	lp.follow(fine)
+	return lp, nil
+}
+
+// prepare is the part of a plan that no nest changes.
+func prepare(s *schedule.Schedule, st *schedule.Step, fine grain) *layerPlan {
 	inst := &s.Instances.Instances[st.Instance]
-	lp := &layerPlan{step: st, layer: &s.Layers[inst.Group][st.Layer], tiles: min(maxOuterTiles, max(1, st.Tiles)), pieces: 1}
-	lp.repeat = ceilDiv(max(1, st.Tiles), lp.tiles)
+	lp := &layerPlan{step: st, layer: &s.Layers[inst.Group][st.Layer]}
 	lp.addWork(s, inst)
-	lp.cutConstants(s, m, buffer, weightRing, fine)
-	lp.restream = lp.tiles > 1 && lp.weightTotal > weightRing
-	if lp.restream {
-		lp.tiles = min(lp.tiles, max(2, fine.passes/int64(len(lp.weights))))
-		lp.repeat = ceilDiv(st.Tiles, lp.tiles)
+	lp.cutConstants(s, paramChunk(s), fine)
+	return lp
+}
+
+// paramChunk is the bytes of the blocks that parameters beside the weights pass in: two
+// have room in their part of the weight buffer.
+func paramChunk(s *schedule.Schedule) int64 {
+	return max(64, (schedule.WeightBufferBytes(s.Spec)-schedule.WeightHomeBytes(s.Spec)-schedule.WeightRingBytes(s.Spec))/2)
+}
+
+// rules makes the nest of a step that has none.
+func (lp *layerPlan) rules(m *cost.Model, weightRing int64, fine grain) *schedule.Nest {
+	n := &schedule.Nest{Tiles: max(1, lp.step.Tiles), Depth: lp.step.Depth()}
+	if lp.matrix {
+		n.Columns, n.Reduction = []int64{lp.dims.N}, []int64{lp.dims.K}
+		if lp.dims.Reps > 1 {
+			n.Columns[0] = lp.dims.Reps
+		}
+	}
+	if lp.constant != nil {
+		// Two tiles must fit into the ring, so that one loads while the other is used.
+		half := max(64, weightRing/2, ceilDiv(lp.weightTotal, fine.weightTiles))
+		n.Columns, n.Reduction = tileWeights(lp.dims, lp.weightTotal, m, half)
+		n.Stay = n.Tiles > 1 && lp.weightTotal <= weightRing
+	}
+	tiles, _ := lp.issued(n, fine)
+	want := int64(1)
+	if tiles == 1 {
+		want = pipelineDepth
+		if lp.matrix {
+			columns := len(n.Columns)
+			if lp.constant == nil {
+				columns = 0
+			}
+			want = ceilDiv(pipelineDepth, max(1, int64(columns)))
+		}
+	}
+	n.Pieces = max(1, min(want, lp.rowsOfTile(tiles)/minRows))
+	if p := int64(len(lp.params)); p > n.Pieces*tiles {
+		n.Pieces = ceilDiv(p, tiles)
+	}
+	n.Loads = 1
+	if tiles == 1 {
+		n.Loads = n.Pieces
+	}
+	n.Store = schedule.AtColumns
+	if !lp.matrix {
+		n.Store = schedule.AtTile
+	}
+	return n
+}
+
+// issued is how many tiles commands are issued for, and how many of the nest's each of
+// them stands for.
+func (lp *layerPlan) issued(n *schedule.Nest, fine grain) (tiles, repeat int64) {
+	tiles = min(maxOuterTiles, n.Tiles)
+	if lp.constant != nil && n.Tiles > 1 && !n.Stay {
+		tiles = min(tiles, max(2, fine.passes/int64(len(n.Columns)*len(n.Reduction))))
+	}
+	return tiles, ceilDiv(n.Tiles, tiles)
+}
+
+// follow cuts the step by its nest.
+func (lp *layerPlan) follow(fine grain) {
+	n := lp.nest
+	lp.tiles, lp.repeat = lp.issued(n, fine)
+	lp.pieces, lp.kTiles = n.Pieces, max(1, len(n.Reduction))
+	if lp.constant == nil {
+		return
+	}
+	lp.again = lp.tiles > 1 && !n.Stay
+	lp.cutWeights(n.Columns, n.Reduction)
+	if lp.again {
 		for i := range lp.weights {
 			lp.weights[i].times = lp.repeat
 		}
 	}
-	want := int64(1)
-	if lp.tiles == 1 {
-		want = pipelineDepth
-		if lp.matrix {
-			want = ceilDiv(pipelineDepth, max(1, int64(len(lp.weights)/max(1, lp.kTiles))))
+}
+
+// check reports what a nest of the step's own asks for that can't be had. Tiles of weights
+// may be as large as those of the rule, which has few of them where there are many weights.
+func (lp *layerPlan) check(s *schedule.Schedule, rule *schedule.Nest) error {
+	weightRing, chunk := schedule.WeightRingBytes(s.Spec), paramChunk(s)
+	n, st := lp.nest, lp.step
+	stage, most := int64(0), int64(1)
+	for _, p := range s.Staged(st) {
+		stage += st.Space(p)
+	}
+	for _, iv := range st.CoreOutput {
+		most *= iv.Len()
+	}
+	columns, reduction := int64(0), int64(0)
+	if lp.matrix {
+		columns, reduction = lp.dims.N, lp.dims.K
+		if lp.dims.Reps > 1 {
+			columns = lp.dims.Reps
 		}
 	}
-	lp.pieces = max(1, min(want, lp.rowsOfTile()/minRows))
-	if n := int64(len(lp.params)); n > lp.pieces*lp.tiles {
-		lp.pieces = ceilDiv(n, lp.tiles)
+	switch {
+	case n.Cores != nil && !n.Cores.Equal(st.Binding):
+		return fmt.Errorf("is for cores %v, the step is bound to %v", n.Cores, st.Binding)
+	case n.Tiles != st.Tiles || n.Tiles < 1 || n.Tiles > most:
+		return fmt.Errorf("has %d tiles, expected the step's %d, and 1 to %d", n.Tiles, st.Tiles, most)
+	case n.Depth < 1 || n.Depth > n.Tiles && n.Depth != 2:
+		return fmt.Errorf("has room for %d of %d tiles, expected 1 to all", n.Depth, n.Tiles)
+	case stage > st.StageBytes:
+		return fmt.Errorf("takes %d bytes of the L1 in %d tiles with room for %d, there are %d", stage, n.Tiles, n.Depth, st.StageBytes)
+	case n.Loads < 1 || n.Pieces < 1 || n.Loads*n.Tiles > most || n.Pieces*n.Tiles > most:
+		return fmt.Errorf("brings inputs in %d parts and computes in %d pieces of each of %d tiles, expected no more than the %d elements of a core", n.Loads, n.Pieces, n.Tiles, most)
+	case lp.matrix && n.Pieces%n.Loads != 0:
+		return fmt.Errorf("brings the inputs of a product in %d parts for %d pieces, expected as many for each", n.Loads, n.Pieces)
+	case sum(n.Columns) != columns || sum(n.Reduction) != reduction:
+		return fmt.Errorf("has columns of %d and a reduction of %d in all, expected %d and %d", sum(n.Columns), sum(n.Reduction), columns, reduction)
+	case lp.dims.Reps > 1 && len(n.Reduction) > 1:
+		return fmt.Errorf("cuts the reduction of several products")
+	case lp.matrix && lp.constant == nil && len(n.Columns)*len(n.Reduction) > 1:
+		return fmt.Errorf("cuts a second operand that is no constant")
+	case n.Stay && (lp.constant == nil || n.Tiles == 1):
+		return fmt.Errorf("lets weights stay from tile to tile, but has no weights or one tile")
+	case n.ColumnsFirst && (len(n.Columns) < 2 || n.Tiles < 2):
+		return fmt.Errorf("has the loop over columns outside, but not two columns and two tiles")
+	case n.Vector > n.Store && lp.vector.Total() > 0 || n.Store == schedule.AtPiece:
+		return fmt.Errorf("stores behind each %v, before the vector work behind each %v or in pieces", n.Store, n.Vector)
+	case n.ColumnsFirst && (n.Store == schedule.AtTile || n.Vector == schedule.AtTile) || !lp.matrix && (n.Store != schedule.AtTile || n.Vector != schedule.AtPiece):
+		return fmt.Errorf("has vector work behind each %v and stores behind each %v, which its loops do not have", n.Vector, n.Store)
 	}
-	return lp
+	for i := range st.Reads {
+		r := &st.Reads[i]
+		bytes := r.UnionBytes
+		switch s.Values[r.Value].Level {
+		case schedule.LB:
+			bytes = r.RemoteBytes
+		case schedule.GB:
+			bytes = r.NeedBytes
+		}
+		if parts := n.Loads * n.Tiles; bytes > 0 && bytes < parts && !st.Whole(r) && parts > rule.Loads*rule.Tiles {
+			return fmt.Errorf("brings %d bytes of %q in %d parts", bytes, s.Graph.Tensor(s.Values[r.Value].Tensor).Name, parts)
+		}
+	}
+	if lp.constant == nil {
+		return lp.checkParams(chunk)
+	}
+	largest, together := int64(0), int64(0)
+	lp.cutWeights(n.Columns, n.Reduction)
+	for i := range lp.weights {
+		t := &lp.weights[i]
+		largest = max(largest, t.coreBytes)
+		if n.Stay && n.ColumnsFirst && i%len(n.Reduction) == 0 {
+			together = 0
+		}
+		if together += t.coreBytes; n.Stay && together > weightRing {
+			return fmt.Errorf("keeps %d bytes of weights or more in a buffer of %d", together, weightRing)
+		}
+	}
+	ruled := int64(0)
+	if columns > 0 {
+		ruled = mulDiv(lp.weightTotal, slices.Max(rule.Columns)*slices.Max(rule.Reduction), columns*lp.dims.K)
+	}
+	if largest > max(weightRing, ruled+1) {
+		return fmt.Errorf("has a tile of weights of %d bytes, their buffer has %d", largest, weightRing)
+	}
+	return lp.checkParams(chunk)
+}
+
+// checkParams verifies that parameters that pass in chunks, two of which have room, find
+// a part of the vector work for each.
+func (lp *layerPlan) checkParams(chunk int64) error {
+	bytes, n := int64(0), lp.nest
+	for i := range lp.params {
+		bytes += lp.params[i].coreBytes
+	}
+	tiles, _ := lp.issued(n, grain{1 << 30, 1 << 30})
+	parts := tiles
+	if n.Vector != schedule.AtTile {
+		parts *= max(1, int64(len(n.Columns)))
+	}
+	if n.Vector == schedule.AtPiece {
+		parts *= n.Pieces
+	}
+	if bytes > chunk && !lp.constantRows && lp.vector.Total() > 0 && int64(len(lp.params)) > parts {
+		return fmt.Errorf("has %d parts of vector work, expected one for each of %d blocks of parameters", parts, len(lp.params))
+	}
+	return nil
+}
+
+func sum(list []int64) (total int64) {
+	for _, n := range list {
+		if n < 1 {
+			return -1
+		}
+		total += n
+	}
+	return total
 }
 
 // addWork adds up the work of the layer's operators: that of the busiest core, and the
@@ -173,20 +365,17 @@ func (lp *layerPlan) addWork(s *schedule.Schedule, inst *schedule.Instance) {
 	}
 }
 
-// cutConstants cuts what the step reads of constants: the anchor's weights into tiles, of
-// which two must fit into the ring, so that one loads while the other is used, and other
-// parameters into chunks, likewise.
-func (lp *layerPlan) cutConstants(s *schedule.Schedule, m *cost.Model, buffer, weightRing int64, fine grain) {
+// cutConstants finds the anchor's weights among the constants that the step reads, and cuts
+// other parameters into chunks, two of which must fit beside the ring.
+func (lp *layerPlan) cutConstants(s *schedule.Schedule, chunk int64, fine grain) {
 	anchor := s.Graph.Op(lp.layer.Anchor)
-	half := max(64, weightRing/2)
-	chunk := max(64, (buffer-weightRing)/2)
 	for i, p := range lp.step.Params {
 		operand := int32(len(lp.step.Reads) + i)
 		switch {
 		case p.Rows:
 			lp.rows = append(lp.rows, lookUp{p, operand})
 		case lp.matrix && p.Tensor == anchor.Inputs[1]:
-			lp.tileWeights(p, operand, m, max(half, ceilDiv(p.CoreBytes, fine.weightTiles)))
+			lp.constant, lp.operand, lp.weightTotal = &lp.step.Params[i], operand, p.CoreBytes
 		default:
 			lp.params = append(lp.params, cut(p, operand, max(chunk, ceilDiv(p.CoreBytes, fine.weightTiles)))...)
 		}
@@ -216,11 +405,11 @@ func usefulWork(s *schedule.Schedule, inst *schedule.Instance, op *model.Op, o m
 		Simple: part(all.Vector.Simple), Special: part(all.Vector.Special), Move: part(all.Vector.Move)}}
 }
 
-func (lp *layerPlan) rowsOfTile() int64 {
+func (lp *layerPlan) rowsOfTile(tiles int64) int64 {
 	if lp.matrix {
-		return lp.dims.Reps * lp.dims.M / lp.tiles
+		return lp.dims.Reps * lp.dims.M / tiles
 	}
-	return lp.step.CoreOutput.Elements() / lp.tiles / minRows
+	return lp.step.CoreOutput.Elements() / tiles / minRows
 }
 
 // cut divides a parameter block into chunks of at most this many bytes.
@@ -229,7 +418,7 @@ func cut(p schedule.ParamRead, operand int32, chunk int64) []weightTile {
 	var ts []weightTile
 	for i := int64(0); i < n; i++ {
 		ts = append(ts, weightTile{
-			key: tileKey{p.Tensor, p.Offset, p.UnionBytes, int(n), int(i)}, times: 1,
+			key: tileKey{tensor: p.Tensor, offset: p.Offset, bytes: p.UnionBytes, tiles: int(n), index: int(i)}, times: 1,
 			coreBytes:  piece(p.CoreBytes, i, n),
 			unionBytes: piece(p.UnionBytes, i, n),
 			portion:    isa.Portion{Operand: operand}.Cut(i, n),
@@ -238,47 +427,43 @@ func cut(p schedule.ParamRead, operand int32, chunk int64) []weightTile {
 	return ts
 }
 
-// tileWeights cuts the anchor's weights into tiles of at most half bytes, multiples
+// tileWeights cuts an anchor's weights into tiles of at most half bytes, multiples
 // of the matrix unit's geometry: first along the reduction, as far as one column of
 // blocks needs it, then along the columns.
-func (lp *layerPlan) tileWeights(p schedule.ParamRead, operand int32, m *cost.Model, half int64) {
-	d := lp.dims
-	lp.weightTotal = p.CoreBytes
-	var nCuts, kCuts []int64
-	switch {
-	case d.Reps > 1: // groups: whole products
-		nCuts = even(d.Reps, 1, ceilDiv(p.CoreBytes, half))
-		kCuts = []int64{d.K}
-	default:
-		columns := ceilDiv(d.N, m.MatrixCols())
-		kCuts = even(d.K, m.MatrixRows(), ceilDiv(ceilDiv(p.CoreBytes, columns), half))
-		nCuts = even(d.N, m.MatrixCols(), ceilDiv(ceilDiv(p.CoreBytes, int64(len(kCuts))), half))
+func tileWeights(d model.MatrixDims, bytes int64, m *cost.Model, half int64) (columns, reduction []int64) {
+	if d.Reps > 1 { // groups: whole products
+		return even(d.Reps, 1, ceilDiv(bytes, half)), []int64{d.K}
 	}
-	total := len(nCuts) * len(kCuts)
-	nAll, kAll := int64(0), d.K
-	for _, n := range nCuts {
-		nAll += n
-	}
-	i := 0
+	reduction = even(d.K, m.MatrixRows(), ceilDiv(ceilDiv(bytes, ceilDiv(d.N, m.MatrixCols())), half))
+	columns = even(d.N, m.MatrixCols(), ceilDiv(ceilDiv(bytes, int64(len(reduction))), half))
+	return columns, reduction
+}
+
+// cutWeights cuts the anchor's weights along columns and reduction.
+func (lp *layerPlan) cutWeights(columns, reduction []int64) {
+	p, d := lp.constant, lp.dims
+	nAll, kAll := sum(columns), d.K
+	total := len(columns) * len(reduction)
 	doneCore, doneUnion, seen := int64(0), int64(0), int64(0)
-	for _, n := range nCuts {
-		for kk, k := range kCuts {
+	lp.weights = make([]weightTile, 0, total)
+	lp.columns, lp.reduction = ends(columns), ends(reduction)
+	for nn, n := range columns {
+		for kk, k := range reduction {
+			i := len(lp.weights)
 			seen += n * k
 			// Cumulative shares, so that the tiles add up to the whole.
 			core, union := mulDiv(p.CoreBytes, seen, nAll*kAll), mulDiv(p.UnionBytes, seen, nAll*kAll)
-			t := weightTile{key: tileKey{p.Tensor, p.Offset, p.UnionBytes, total, i}, n: n, k: k, reps: 1, times: 1,
-				coreBytes: core - doneCore, unionBytes: union - doneUnion, lastK: kk == len(kCuts)-1,
-				portion: isa.Portion{Operand: operand, Tile: int32(i) + 1}}
+			key := tileKey{p.Tensor, p.Offset, p.UnionBytes, total, i, [2]int64{lp.columns[nn] - n, n}, [2]int64{lp.reduction[kk] - k, k}}
+			t := weightTile{key: key, n: n, k: k, reps: 1, times: 1,
+				coreBytes: core - doneCore, unionBytes: union - doneUnion, lastK: kk == len(reduction)-1,
+				portion: isa.Portion{Operand: lp.operand, Tile: int32(i) + 1}}
 			if d.Reps > 1 {
 				t.reps, t.n = n, d.N
 			}
 			doneCore, doneUnion = core, union
 			lp.weights = append(lp.weights, t)
-			i++
 		}
 	}
-	lp.kTiles = len(kCuts)
-	lp.columns, lp.reduction = ends(nCuts), ends(kCuts)
 }
 
 // ends are the sums of the first one, the first two, ... extents.

@@ -124,6 +124,8 @@ type Step struct {
 	Panels       bool
 	StageAddress int64
 	Tiles        int64
+	// Nest is the loop nest that the cores run; nil: that of the kernel generator's rules.
+	Nest *Nest
 }
 
 // Schedule is the complete answer for one cluster working on one chunk of its
@@ -252,10 +254,12 @@ type StagePart struct {
 
 // Space is the LB space that the part takes when it passes in the given number of
 // tiles, two of which are there at a time.
-func (p StagePart) Space(tiles int64) int64 {
+func (p StagePart) Space(tiles int64) int64 { return p.space(tiles, stageDepth) }
+
+func (p StagePart) space(tiles, depth int64) int64 {
 	n := p.Bytes
 	if tiles > 1 && !p.Whole {
-		n = min(n, max(2*((n+tiles-1)/tiles), p.Least))
+		n = min(n, max(depth*((n+tiles-1)/tiles), p.Least))
 	}
 	return Align(n)
 }

@@ -1,0 +1,96 @@
+package lower
+
+import (
+	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// Loops is what there is to decide of the nest of a step.
+type Loops struct {
+	// Rule is the nest that the generator's rules make.
+	Rule *schedule.Nest
+	// Dims is the product of the busiest core, zero if the layer has none. Weights is
+	// the bytes that its constant operand takes there, 0 if it is no constant, and Buffer
+	// what they pass through.
+	Dims            model.MatrixDims
+	DType           model.DType
+	Weights, Buffer int64
+	// UnitRows and UnitColumns are the blocks of the matrix unit that tiles of weights are
+	// best multiples of.
+	UnitRows, UnitColumns int64
+	// Elements is how many elements of the output the busiest core computes, MACs and
+	// Vector the useful work of all cores and the vector work of the busiest.
+	Elements, MACs int64
+	Vector         model.VectorWork
+
+	base *layerPlan // without a nest
+}
+
+// LoopsOf describes step i of a schedule with a memory plan. Its own nest, if it has one,
+// plays no part but for its number of tiles.
+func LoopsOf(s *schedule.Schedule, i int, m *cost.Model) *Loops {
+	st := s.Steps[i]
+	st.Nest = nil
+	lp, ring := prepare(s, &st, grainFor(1)), schedule.WeightRingBytes(s.Spec)
+	return &Loops{Rule: lp.rules(m, ring, grainFor(1)), Dims: lp.dims, DType: lp.dtype, Weights: lp.weightTotal, Buffer: ring, UnitRows: m.MatrixRows(), UnitColumns: m.MatrixCols(),
+		Elements: st.CoreOutput.Elements(), MACs: lp.macs, Vector: lp.vector, base: lp}
+}
+
+// Check reports why step i, of which these are the loops, can't run by its nest, in the
+// terms of the nest.
+func (l *Loops) Check(s *schedule.Schedule, i int) error {
+	lp := *l.base
+	lp.step, lp.nest = &s.Steps[i], s.Steps[i].Nest
+	return lp.check(s, l.Rule)
+}
+
+// Cut cuts an extent into at least parts pieces, multiples of a block but for the last, as
+// equal as blocks allow; fewer if there are fewer blocks.
+func Cut(extent, block, parts int64) []int64 { return even(extent, block, parts) }
+
+// Alone is the schedule of one kernel of a schedule: what other kernels have made is there
+// from the start, and what lives on stays. The steps and values are copies.
+func Alone(s *schedule.Schedule, instance int) *schedule.Schedule {
+	k := *s
+	k.Order, k.Steps, k.Values = []int{instance}, nil, nil
+	first, last := len(s.Steps), -1
+	for i := range s.Steps {
+		if s.Steps[i].Instance == instance {
+			first, last = min(first, i), i
+		}
+	}
+	renamed := make([]int, len(s.Values))
+	used := make([]bool, len(s.Values))
+	for i := first; i <= last; i++ {
+		for _, r := range s.Steps[i].Reads {
+			used[r.Value] = true
+		}
+	}
+	for i := range s.Values {
+		v := s.Values[i]
+		if v.Last < first || v.Def > last || !used[i] && v.Def < first && (v.Def < 0 || v.Level == schedule.DDR) {
+			continue
+		}
+		renamed[i] = len(k.Values)
+		v.ID, v.Last = len(k.Values), min(v.Last, last+1)-first
+		if v.Def = v.Def - first; v.Def < 0 {
+			v.Def = -1
+		}
+		k.Values = append(k.Values, v)
+	}
+	for i := first; i <= last; i++ {
+		st := s.Steps[i]
+		st.ID = len(k.Steps)
+		st.Reads = append([]schedule.Read(nil), st.Reads...)
+		for j := range st.Reads {
+			st.Reads[j].Value = renamed[st.Reads[j].Value]
+		}
+		st.Writes = append([]int(nil), st.Writes...)
+		for j := range st.Writes {
+			st.Writes[j] = renamed[st.Writes[j]]
+		}
+		k.Steps = append(k.Steps, st)
+	}
+	return &k
+}

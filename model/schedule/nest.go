@@ -1,0 +1,437 @@
+package schedule
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dsasched/dsasched/model"
+)
+
+// A Nest is the loop nest in which the cores run a layer: what the kernel generator decides
+// by fixed rules for a step without one. All cores run the same nest on their parts.
+//
+// What a core makes of the output, in the order of memory, is cut into Tiles tiles of rows,
+// each into Pieces. Weights of a product are cut into tiles along its columns (its products,
+// where there are several) and along its reduction. Text shows the loops.
+type Nest struct {
+	// Cores is how many cores each dimension of the output is spread over; nil: as the
+	// step's binding says.
+	Cores Binding `json:"cores,omitempty"`
+	// Tiles is the number of tiles of rows. With several, what passes through the LB does
+	// so tile by tile, Depth of which have room at a time.
+	Tiles int64 `json:"tiles"`
+	Depth int64 `json:"depth"`
+	// ColumnsFirst puts the loop over columns outside of that over tiles, so that inputs
+	// pass again for each tile of columns, and weights need not.
+	ColumnsFirst bool `json:"columns_first,omitempty"`
+	// Loads is how many parts the inputs of a tile arrive in, Pieces how many its rows
+	// are computed in, so that units overlap.
+	Loads  int64 `json:"loads"`
+	Pieces int64 `json:"pieces"`
+	// Columns and Reduction are the extents of the tiles of weights; both are empty if the
+	// layer has no product, and have one element if its second operand is no constant.
+	Columns   []int64 `json:"columns,omitempty"`
+	Reduction []int64 `json:"reduction,omitempty"`
+	// Stay keeps weights in the LB from tile to tile of rows; else they pass again.
+	Stay bool `json:"stay,omitempty"`
+	// Vector is the loop at whose end the vector work behind a product runs, Store that at
+	// whose end results leave the LB.
+	Vector Attach `json:"vector"`
+	Store  Attach `json:"store"`
+}
+
+// Attach is a loop to whose body work is attached.
+type Attach uint8
+
+// The loops, from the innermost outward. The tile of columns is the one of a tile of rows.
+const (
+	AtPiece Attach = iota
+	AtColumns
+	AtTile
+)
+
+var attachNames = []string{"piece", "columns", "tile"}
+
+func (a Attach) String() string { return attachNames[a] }
+
+// MarshalText gives the loop's name.
+func (a Attach) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
+// UnmarshalText reads a loop's name.
+func (a *Attach) UnmarshalText(text []byte) error {
+	i := slices.Index(attachNames, string(text))
+	if i < 0 {
+		return fmt.Errorf("loop is %q, expected piece, columns or tile", text)
+	}
+	*a = Attach(i)
+	return nil
+}
+
+// stageDepth is how many tiles have room in a stage unless a nest says otherwise.
+const stageDepth = 2
+
+// Depth is how many tiles of the step have room in its stage.
+func (st *Step) Depth() int64 {
+	if st.Nest != nil {
+		return st.Nest.Depth
+	}
+	return stageDepth
+}
+
+// Space is the LB space that a part of the step's stage takes.
+func (st *Step) Space(p StagePart) int64 { return p.space(max(1, st.Tiles), st.Depth()) }
+
+// Follow makes step i run by a nest, in the first room that the values alive in the LB
+// leave for its stage. The error says how much there is, or what is wrong with the binding.
+// The schedule's slices of steps and values change in place, what they refer to does not.
+func (s *Schedule) Follow(i int, n *Nest) error {
+	st := &s.Steps[i]
+	if n.Cores != nil && !n.Cores.Equal(st.Binding) {
+		if err := s.Rebind(i, n.Cores); err != nil {
+			return err
+		}
+	}
+	was := *st
+	st.Nest, st.Tiles, st.StageBytes = n, n.Tiles, 0
+	for _, p := range s.Staged(st) {
+		st.StageBytes += st.Space(p)
+	}
+	if st.StageBytes <= was.StageBytes && was.StageBytes > 0 {
+		return nil
+	}
+	type interval struct{ lo, hi int64 }
+	var used []interval
+	for k := range s.Values {
+		if v := &s.Values[k]; v.Level == LB && v.Def <= i && i <= v.Last {
+			used = append(used, interval{v.Address, v.Address + v.CoreBytes})
+		}
+	}
+	slices.SortFunc(used, func(a, b interval) int { return int(a.lo - b.lo) })
+	at, most := int64(0), int64(0)
+	for _, u := range append(used, interval{s.LBCapacity, s.LBCapacity}) {
+		if most = max(most, u.lo-at); u.lo-at >= st.StageBytes {
+			st.StageAddress = at
+			return nil
+		}
+		at = max(at, u.hi)
+	}
+	need := st.StageBytes
+	*st = was
+	return fmt.Errorf("tiles %d of %d take %d bytes of the L1, there is room for %d", n.Tiles, n.Depth, need, most)
+}
+
+// Text shows the nest of a layer with this output as people read and edit it:
+//
+//	cores n:2 h:4
+//	for tile in 4 of 2          4 tiles of rows, room for 2
+//	  bring in 1
+//	  for columns in 64 64      extents of the tiles of weights
+//	    for reduction in 288 288
+//	      weights               "weights stay": loaded for the first tile of rows only
+//	      for piece in 2
+//	        multiply
+//	        vector              or behind another loop's body
+//	    store
+//
+// [ParseNest] reads it back.
+func (n *Nest) Text(output *model.Tensor) string {
+	var b strings.Builder
+	for _, l := range n.lines(output) {
+		fmt.Fprintf(&b, "%s%s\n", strings.Repeat("  ", l.depth), l.text)
+	}
+	return b.String()
+}
+
+type nestLine struct {
+	depth int
+	text  string
+}
+
+func (n *Nest) lines(output *model.Tensor) (list []nestLine) {
+	depth := 0
+	say := func(format string, args ...any) { list = append(list, nestLine{depth, fmt.Sprintf(format, args...)}) }
+	loop := func(format string, args ...any) {
+		say("for "+format, args...)
+		depth++
+	}
+	if n.Cores != nil {
+		text := "cores"
+		for _, d := range output.Layout {
+			if n.Cores[d] > 1 {
+				text += fmt.Sprintf(" %s:%d", output.DimName(d), n.Cores[d])
+			}
+		}
+		say("%s", text)
+	}
+	columns := func() {
+		if len(n.Columns) > 0 {
+			loop("columns in%s", numbers(n.Columns))
+		}
+	}
+	at := func(a Attach) {
+		if n.Vector == a {
+			say("vector")
+		}
+		if n.Store == a {
+			say("store")
+		}
+	}
+	if n.ColumnsFirst {
+		columns()
+	}
+	loop("tile in %d of %d", n.Tiles, n.Depth)
+	say("bring in %d", n.Loads)
+	inTile := depth
+	if !n.ColumnsFirst {
+		columns()
+	}
+	inColumns := depth
+	if len(n.Columns) > 0 {
+		loop("reduction in%s", numbers(n.Reduction))
+		if n.Stay {
+			say("weights stay")
+		} else {
+			say("weights")
+		}
+	}
+	loop("piece in %d", n.Pieces)
+	if len(n.Columns) > 0 {
+		say("multiply")
+	}
+	at(AtPiece)
+	depth = inColumns
+	at(AtColumns)
+	depth = inTile
+	at(AtTile)
+	return list
+}
+
+func numbers(list []int64) (text string) {
+	for _, n := range list {
+		text += " " + strconv.FormatInt(n, 10)
+	}
+	return text
+}
+
+// maxNestText bounds what ParseNest looks at.
+const maxNestText = 1 << 16
+
+// ParseNest reads what [Nest.Text] writes; spaces at the front of a line count relative to
+// other lines only. An error names the line, what it has and what was expected. Whether a
+// machine can run the nest is another question.
+func ParseNest(text string, output *model.Tensor) (*Nest, error) {
+	if len(text) > maxNestText {
+		return nil, fmt.Errorf("the nest has %d bytes, expected at most %d", len(text), maxNestText)
+	}
+	n := &Nest{}
+	type open struct {
+		indent int
+		loop   string
+	}
+	var loops []open
+	var found []nestLine
+	var at []int // line numbers
+	for i, raw := range strings.Split(text, "\n") {
+		words := strings.Fields(raw)
+		if len(words) == 0 {
+			continue
+		}
+		bad := func(err error) (*Nest, error) { return nil, fmt.Errorf("line %d: %w", i+1, err) }
+		indent := len(raw) - len(strings.TrimLeft(raw, " \t"))
+		for len(loops) > 0 && loops[len(loops)-1].indent >= indent {
+			loops = loops[:len(loops)-1]
+		}
+		var err error
+		around := ""
+		if len(loops) > 0 {
+			around = loops[len(loops)-1].loop
+		}
+		found, at = append(found, nestLine{len(loops), strings.Join(words, " ")}), append(at, i+1)
+		if words[0] == "for" && len(words) > 3 && words[2] == "in" {
+			loops = append(loops, open{indent, words[1]})
+			if err = n.readLoop(words, around); err != nil {
+				return bad(err)
+			}
+			continue
+		}
+		switch words[0] {
+		case "cores":
+			n.Cores, err = readCores(words[1:], output)
+		case "bring":
+			n.Loads, err = readExtent(words[len(words)-1])
+		case "weights":
+			n.Stay = len(words) > 1
+		case "multiply":
+		case "vector":
+			n.Vector = attachTo(around, n.ColumnsFirst)
+		case "store":
+			n.Store = attachTo(around, n.ColumnsFirst)
+		default:
+			err = fmt.Errorf("found %q, expected cores, for LOOP in, bring, weights, multiply, vector or store", words[0])
+		}
+		if err != nil {
+			return bad(err)
+		}
+	}
+	if n.Tiles == 0 || n.Pieces == 0 || n.Loads == 0 || (len(n.Columns) > 0) != (len(n.Reduction) > 0) {
+		return nil, fmt.Errorf("found loops over %s, expected \"for tile\", \"bring\", \"for piece\" and, for a product, \"for columns\" and \"for reduction\"", loopsOf(found))
+	}
+	want := n.lines(output)
+	for i, l := range found {
+		if i >= len(want) || want[i] != l {
+			expected := "nothing"
+			if i < len(want) {
+				expected = fmt.Sprintf("%q in %d loops", want[i].text, want[i].depth)
+			}
+			return nil, fmt.Errorf("line %d: found %q in %d loops, expected %s", at[i], l.text, l.depth, expected)
+		}
+	}
+	if len(want) > len(found) {
+		return nil, fmt.Errorf("found the end, expected %q", want[len(found)].text)
+	}
+	return n, nil
+}
+
+func (n *Nest) readLoop(words []string, around string) (err error) {
+	list := make([]int64, 0, len(words)-3)
+	for _, w := range words[3:] {
+		if words[1] == "tile" && w == "of" {
+			continue
+		}
+		x, err := readExtent(w)
+		if err != nil {
+			return err
+		}
+		list = append(list, x)
+	}
+	switch words[1] {
+	case "tile":
+		if len(list) != 2 {
+			return fmt.Errorf("found %q, expected \"for tile in TILES of ROOM\"", strings.Join(words, " "))
+		}
+		n.Tiles, n.Depth, n.ColumnsFirst = list[0], list[1], around == "columns"
+	case "columns":
+		n.Columns = list
+	case "reduction":
+		n.Reduction = list
+	case "piece":
+		if len(list) == 1 {
+			n.Pieces = list[0]
+		}
+	default:
+		return fmt.Errorf("found a loop over %q, expected tile, columns, reduction or piece", words[1])
+	}
+	return nil
+}
+
+func loopsOf(lines []nestLine) string {
+	var names []string
+	for _, l := range lines {
+		if w := strings.Fields(l.text); len(w) > 1 && w[0] == "for" {
+			names = append(names, w[1])
+		}
+	}
+	if names == nil {
+		return "nothing"
+	}
+	return strings.Join(names, ", ")
+}
+
+func attachTo(loop string, columnsFirst bool) Attach {
+	switch {
+	case loop == "piece":
+		return AtPiece
+	case loop == "tile" && !columnsFirst:
+		return AtTile
+	}
+	return AtColumns
+}
+
+// maxExtent is more than any tensor of a network has.
+const maxExtent = 1 << 40
+
+func readExtent(word string) (int64, error) {
+	x, err := strconv.ParseInt(word, 10, 64)
+	if err != nil || x < 1 || x > maxExtent {
+		return 0, fmt.Errorf("found %q, expected a number from 1 to %d", word, int64(maxExtent))
+	}
+	return x, nil
+}
+
+func readCores(words []string, output *model.Tensor) (Binding, error) {
+	b := One(len(output.Shape))
+	var names []string
+	for _, d := range output.Layout {
+		names = append(names, output.DimName(d))
+	}
+	for _, w := range words {
+		name, factor, _ := strings.Cut(w, ":")
+		i := slices.Index(names, name)
+		if i < 0 {
+			return nil, fmt.Errorf("found dimension %q, expected one of %s", name, strings.Join(names, ", "))
+		}
+		x, err := readExtent(factor)
+		if err != nil {
+			return nil, err
+		}
+		b[output.Layout[i]] = x
+	}
+	return b, nil
+}
+
+// Rebind spreads what step i makes over the cores in another way, and finds anew what each
+// of them reads. Results must not stay in the LB, where readers know their places; the
+// step's stage is left as it is.
+func (s *Schedule) Rebind(i int, to Binding) error {
+	old := s.Steps[i]
+	inst := &s.Instances.Instances[old.Instance]
+	layer := &s.Layers[inst.Group][old.Layer]
+	region := inst.Regions[old.Output]
+	if err := CheckBinding(region, to, Forbidden(s.Graph, layer.Ops, old.Output), CoresWithLB(s.Spec)); err != nil {
+		return err
+	}
+	b := &stepBuilder{Schedule: s, cores: CoresWithLB(s.Spec), grid: Grid(s.Spec), inst: inst}
+	st := old
+	st.Binding, st.Cores = to, to.Cores()
+	st.CoreOutput = Slice(region, to, s.Graph.Tensor(st.Output).Layout, 0)
+	values := make([]Value, len(old.Writes))
+	for k, w := range old.Writes {
+		v := s.Values[w]
+		if v.Level == LB {
+			return fmt.Errorf("%q stays in the L1, where its readers expect it", s.Graph.Tensor(v.Tensor).Name)
+		}
+		t := s.Graph.Tensor(v.Tensor)
+		v.Binding = to
+		if v.Tensor != st.Output && CheckBinding(v.Region, to, nil, b.cores) != nil {
+			v.Binding = GridBinding(v.Region, t.Layout, nil, b.grid)
+		}
+		v.CoreBytes = Align(Slice(v.Region, v.Binding, t.Layout, 0).Elements() * t.DType.Bytes())
+		values[k] = v
+	}
+	for _, v := range values {
+		s.Values[v.ID] = v
+	}
+	need := b.needs(layer, &st)
+	element := b.element(layer, &st)
+	st.Params, st.Reads = nil, nil
+	for _, t := range layer.Constants {
+		if pr := b.params(layer, t, need); pr.CoreBytes > 0 {
+			st.Params = append(st.Params, pr)
+		}
+	}
+	for _, r := range old.Reads {
+		t := s.Values[r.Value].Tensor
+		size := s.Graph.Tensor(t).DType.Bytes()
+		rd := b.read(r.Value, t, need)
+		for _, reg := range need {
+			rd.TensorCoreBytes = max(rd.TensorCoreBytes, reg[t].Elements()*size)
+		}
+		rd.ElementBytes = element[t].Elements() * size
+		b.tileNeeds(layer, t, need[0], &rd)
+		st.Reads = append(st.Reads, rd)
+	}
+	s.Steps[i] = st
+	return nil
+}

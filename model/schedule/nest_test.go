@@ -1,0 +1,78 @@
+package schedule_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+func image() *model.Tensor {
+	return &model.Tensor{Name: "x", Shape: model.Shape{2, 64, 8, 8}, Layout: []int{0, 2, 3, 1}}
+}
+
+const nestText = `cores n:2 h:4
+for tile in 4 of 2
+  bring in 1
+  for columns in 64 64
+    for reduction in 288 288
+      weights stay
+      for piece in 2
+        multiply
+        vector
+    store
+`
+
+func TestParseNest(t *testing.T) {
+	n, err := schedule.ParseNest(nestText, image())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n.Text(image()) != nestText || !n.Cores.Equal(schedule.Binding{2, 1, 4, 1}) || n.Tiles != 4 || n.Depth != 2 || !n.Stay || n.Vector != schedule.AtPiece || n.Store != schedule.AtColumns {
+		t.Errorf("%+v", n)
+	}
+	// Whatever the width of indents, and with loops in another order.
+	moved := "for columns in 64 64\n\tfor tile in 4 of 2\n\t     bring in 1\n\t     for reduction in 288 288\n\t\t\t\t\t\t\tweights\n\n" +
+		"\t\t\t\t\t\t\tfor piece in 2\n\t\t\t\t\t\t\t\tmultiply\n\t     vector\n\t     store\n"
+	if n, err = schedule.ParseNest(moved, image()); err != nil || !n.ColumnsFirst || n.Vector != schedule.AtColumns || n.Cores != nil {
+		t.Errorf("%+v, %v", n, err)
+	}
+}
+
+func TestParseNestRefuses(t *testing.T) {
+	for _, c := range []struct{ old, new, want string }{
+		{"cores n:2 h:4", "cores k:2", `line 1: found dimension "k", expected one of n, h, w, c`},
+		{"cores n:2 h:4", "cores n:0", `line 1: found "0", expected a number from 1`},
+		{"tile in 4 of 2", "tile in 4", `line 2: found "for tile in 4", expected "for tile in TILES of ROOM"`},
+		{"    store", "      store", `line 10: found "store" in 3 loops, expected "store" in 2 loops`},
+		{"    store", "", `found the end, expected`},
+		{"        vector\n", "", `expected "vector" in 4 loops`},
+		{"multiply", "multiply twice", `line 8: found "multiply twice" in 4 loops, expected "multiply" in 4 loops`},
+		{"bring in 1", "bring in many", `line 3: found "many"`},
+		{"for reduction in 288 288", "for sum in 288", `line 5: found a loop over "sum"`},
+		{"weights stay", "weight stays", `line 6: found "weight"`},
+		{nestText, "", "found loops over nothing"},
+		{nestText, strings.Repeat("x", 1<<17), "at most 65536"},
+	} {
+		if n, err := schedule.ParseNest(strings.Replace(nestText, c.old, c.new, 1), image()); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q in the place of %q: %+v, %v; want %q", c.new, c.old, n, err, c.want)
+		}
+	}
+}
+
+// What is read is written and read again as the same.
+func FuzzParseNest(f *testing.F) {
+	f.Add(nestText)
+	f.Add("for tile in 1 of 2\n bring in 1\n for piece in 1\n  vector\n store\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		n, err := schedule.ParseNest(text, image())
+		if err != nil {
+			return
+		}
+		again, err := schedule.ParseNest(n.Text(image()), image())
+		if err != nil || again.Text(image()) != n.Text(image()) {
+			t.Errorf("%q is read as\n%sand that: %v", text, n.Text(image()), err)
+		}
+	})
+}
