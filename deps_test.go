@@ -17,7 +17,7 @@ const root = "github.com/dsasched/dsasched/"
 // model/schedule and never each other; hardware/lower knows schedules, hardware/sim
 // only programs; experiments knows all but HiGHS; the command wires everything.
 var mayImport = map[string][]string{
-	"cmd/dsasched":                    {"experiments", "experiments/harness", "experiments/tuning", "formulation/allocate", "formulation/binding", "formulation/bound", "formulation/highs", "formulation/milp", "formulation/ordering", "formulation/partition", "formulation/pipelining", "formulation/rcpsp", "formulation/solve", "formulation/split", "hardware", "hardware/isa", "hardware/server", "hardware/sim/trace", "hardware/simt", "hardware/streams", "heuristics/graphturbo", "model", "model/grain", "model/network", "model/onnx", "model/schedulefile", "model/simplify", "model/structure", "model/zoo", "plots", "scheduler", "scheduler/balance", "scheduler/certificate", "scheduler/explain", "scheduler/kernels", "scheduler/picture", "spell"},
+	"cmd/dsasched":                    {"experiments", "experiments/harness", "experiments/tuning", "formulation/allocate", "formulation/binding", "formulation/bound", "formulation/highs", "formulation/milp", "formulation/ordering", "formulation/partition", "formulation/pipelining", "formulation/rcpsp", "formulation/solve", "formulation/split", "hardware", "hardware/isa", "hardware/server", "hardware/sim/trace", "hardware/simt", "hardware/streams", "heuristics/ansor", "heuristics/graphturbo", "model", "model/grain", "model/network", "model/onnx", "model/schedulefile", "model/simplify", "model/structure", "model/zoo", "plots", "scheduler", "scheduler/balance", "scheduler/certificate", "scheduler/explain", "scheduler/kernels", "scheduler/picture", "spell"},
 	"examples/accelerator":            {"hardware", "model/network", "scheduler"},
 	"examples/cost":                   {"hardware", "hardware/cost", "model", "model/network", "scheduler"},
 	"examples/experiment":             {"experiments", "hardware", "model/network", "scheduler"},
@@ -61,6 +61,7 @@ var mayImport = map[string][]string{
 	"hardware/sim/trace":              {"hardware/isa", "hardware/sim"},
 	"hardware/simt":                   {"hardware"},
 	"hardware/streams":                {"hardware", "model"},
+	"heuristics/ansor":                {"hardware", "hardware/cost", "hardware/lower", "hardware/sim", "model", "model/schedule", "spell"},
 	"heuristics/astitch":              {"hardware/simt", "model", "model/fusion", "model/schedule"},
 	"heuristics/graphturbo":           {"model", "model/schedule"},
 	"heuristics/mofang":               {"hardware/streams"},
@@ -78,7 +79,7 @@ var mayImport = map[string][]string{
 	"model/training":                  {"model"},
 	"model/zoo":                       {"model", "spell"},
 	"plots":                           {},
-	"scheduler":                       {"formulation/allocate", "formulation/binding", "formulation/joint", "formulation/milp", "formulation/ordering", "formulation/rcpsp", "formulation/solve", "formulation/split", "hardware", "hardware/cost", "hardware/isa", "hardware/lower", "hardware/sim", "heuristics/astitch", "heuristics/graphturbo", "heuristics/tvm", "model", "model/network", "model/schedule", "model/schedulefile", "scheduler/issue", "spell"},
+	"scheduler":                       {"formulation/allocate", "formulation/binding", "formulation/joint", "formulation/milp", "formulation/ordering", "formulation/rcpsp", "formulation/solve", "formulation/split", "hardware", "hardware/cost", "hardware/isa", "hardware/lower", "hardware/sim", "heuristics/ansor", "heuristics/astitch", "heuristics/graphturbo", "heuristics/tvm", "model", "model/network", "model/schedule", "model/schedulefile", "scheduler/issue", "spell"},
 	"scheduler/balance":               {"formulation/layering", "formulation/milp", "formulation/partition", "formulation/pipelining", "formulation/solve", "hardware", "hardware/pipeline", "hardware/server", "hardware/streams", "heuristics/mofang", "model", "model/network", "model/training"},
 	"scheduler/certificate":           {"formulation/bound", "hardware", "model", "model/network", "model/schedulefile", "scheduler"},
 	"scheduler/explain":               {"hardware/isa", "hardware/sim", "heuristics/graphturbo", "model", "model/schedule", "scheduler", "scheduler/picture", "spell"},

@@ -9,10 +9,14 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/hardware/interp"
 	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/hardware/sim"
+	"github.com/dsasched/dsasched/heuristics/ansor"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
+	planned "github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -46,8 +50,48 @@ func random(t *testing.T, seed uint64, recipes []scheduler.Recipe) (string, inte
 	if err != nil {
 		return what, interp.Report{}, err
 	}
+	if r.IntN(2) == 0 {
+		what += ", random nests"
+		nested(t, made, r)
+	}
 	report, err := interp.Run(made.Program, graphs(made.Plans), seed)
 	return what, report, err
+}
+
+// nested gives every step a random nest and lowers the result's plans again.
+func nested(t *testing.T, made *scheduler.Result, r *rand.Rand) {
+	t.Helper()
+	m, err := cost.New(made.Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[*planned.Schedule]bool{}
+	for _, plan := range made.Plans {
+		for _, seg := range plan {
+			if known[seg.Schedule] {
+				continue
+			}
+			known[seg.Schedule] = true
+			for i := range seg.Schedule.Steps {
+				if err := seg.Schedule.Follow(i, ansor.Sample(seg.Schedule, i, m, r)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := planned.CheckPlan(seg.Schedule); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if made.Program, err = lower.Program(made.Program.Name, made.Spec, made.Plans, made.Lower); err != nil {
+		t.Fatal(err)
+	}
+	result, err := sim.Run(context.Background(), made.Program, sim.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sim.CheckBuffers(made.Program, result); err != nil {
+		t.Error(err)
+	}
 }
 
 // schedule makes the program of a random network on a small machine with an LLB.

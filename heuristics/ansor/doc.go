@@ -1,0 +1,25 @@
+// Package ansor searches inside kernels, as L. Zheng et al., "Ansor: Generating
+// High-Performance Tensor Programs for Deep Learning", OSDI 2020. What decides is how the
+// cores run the layers of a kernel (schedule.Nest); which operators are in it, and where
+// its operands lie, is given.
+//
+//	Task       a kernel and its shapes, with the number of times that networks run it
+//	Rule       a step of derivation (§4.1): asks model.Access, leaves Sketches
+//	Program    a nest for each layer: a sketch with its factors annotated (§4.2)
+//	trial      lower the kernel alone and simulate it: the hardware that measures
+//	Trees      the learned cost of a program (§5.2), the sum over its layers
+//	Tune       rounds of evolution (§5.1), given to tasks by a scheduler of trials (§6)
+//
+// # What differs
+//
+// The paper tiles for caches; here memories are managed, so a place of an operand is a
+// decision, and a program that passes a capacity is no program. Trials are exact and
+// repeatable: a program is measured once. The first program of each task is that of the
+// generator's rules, so that no answer is slower than theirs.
+//
+// Rfactor has no counterpart: partial sums never cross cores, since no command adds what
+// another core has made. Nor has the choice between broadcast and sliced loads: on these
+// machines a broadcast takes no more of any resource.
+//
+// Everything follows from the seed, whatever the number of workers.
+package ansor

@@ -1,0 +1,67 @@
+package ansor
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// A Neighbour is a program that differs from another one in one decision.
+type Neighbour struct {
+	Layer    string `json:"layer"`
+	Decision string `json:"decision"`
+	// Lines are those of the nest that are other ones.
+	Lines   []string `json:"lines"`
+	Seconds float64  `json:"kernel_s"`
+}
+
+// decisionNames are of the lists that decisions gives.
+var decisionNames = []string{"cores", "tiles", "places", "columns", "reduction", "pieces", "loads", "room"}
+
+// Neighbours measures the programs that differ from p in one decision of one layer: what
+// each other choice would cost.
+func (t *Task) Neighbours(ctx context.Context, p Program) ([]Neighbour, error) {
+	var list []Neighbour
+	p = t.settled(slices.Clone(p))
+	seen := map[string]bool{p.id(): true}
+	for i, sp := range t.space {
+		was := strings.Split(p[i].Text(t.Output(i)), "\n")
+		for d, choices := range sp.decisions() {
+			for _, change := range choices {
+				n := *p[i]
+				change(&n)
+				out := sp.mend(&n)
+				if !sp.allowed(out) {
+					continue
+				}
+				made := slices.Clone(p)
+				made[i] = out
+				if id := made.id(); seen[id] {
+					continue
+				} else {
+					seen[id] = true
+				}
+				x := Neighbour{Layer: t.Layer(i), Decision: decisionNames[d], Lines: changed(was, out, t, i)}
+				var err error
+				if x.Seconds, err = t.Seconds(ctx, made); err != nil {
+					return nil, err
+				}
+				list = append(list, x)
+			}
+		}
+	}
+	return list, nil
+}
+
+// changed are the lines of a nest that another one does not have.
+func changed(was []string, n *schedule.Nest, t *Task, layer int) []string {
+	var list []string
+	for _, l := range strings.Split(strings.TrimSpace(n.Text(t.Output(layer))), "\n") {
+		if !slices.Contains(was, l) {
+			list = append(list, strings.TrimSpace(l))
+		}
+	}
+	return list
+}

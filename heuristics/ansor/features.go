@@ -1,0 +1,184 @@
+package ansor
+
+import (
+	"math"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// FeatureNames are of what the learned cost is told of a layer, counts, bytes and nanoseconds
+// alike as signed logarithms to the base 2.
+var FeatureNames = []string{
+	"matrix ns", "vector ns", "edge waste", "MACs a command", "matrix commands", "vector commands",
+	"tiles", "depth", "loads", "pieces", "columns", "reduction", "columns first", "weights stay", "vector attached to", "store attached to",
+	"cores", "outermost cores", "innermost cores",
+	"in bytes", "in commands", "in ns", "out bytes", "out commands", "out ns", "weight bytes", "weight commands", "weight ns", "largest weight tile",
+	"stage bytes", "stage share", "link ns", "DDR ns", "LLB ns",
+	"first load ns", "last store ns", "longest ns", "sum ns", "products a DDR byte", "products an L1 byte",
+}
+
+// features describes step i of a kernel, under its nest, by what it takes of each unit and
+// memory if nothing overlaps. The sum over times and the longest of them enclose what the
+// simulator will say.
+func (sp *space) features(n *schedule.Nest) []float64 {
+	x := sp.under(n.Cores)
+	k, l, m := x.kernel, x.loops, sp.model
+	st := &k.Steps[sp.step]
+	spec := k.Spec
+	tiles, columns, reduction := float64(n.Tiles), float64(max(1, len(n.Columns))), float64(max(1, len(n.Reduction)))
+	ns := func(c hardware.Cycles) float64 { return float64(c) / spec.ClockHz * 1e9 }
+
+	// Work: whole iterations of one size.
+	rows := max(1, l.Dims.M*max(1, l.Dims.Reps)/(n.Tiles*n.Pieces))
+	matrix, waste, matrixCommands := 0.0, 0.0, 0.0
+	if l.Dims.M > 0 {
+		matrixCommands = tiles * float64(n.Pieces) * columns * reduction
+		d := model.MatrixDims{Reps: 1, M: rows, N: max(1, l.Dims.N/int64(columns)), K: max(1, l.Dims.K/int64(reduction))}
+		if l.Dims.Reps > 1 {
+			d.N = l.Dims.N
+			d.M = max(1, l.Dims.M/max(1, n.Tiles*n.Pieces/l.Dims.Reps))
+			matrix = ns(m.MatrixCycles(d, l.DType)) * math.Max(matrixCommands, float64(l.Dims.Reps))
+		} else {
+			matrix = ns(m.MatrixCycles(d, l.DType)) * matrixCommands
+		}
+		ideal := ns(m.MatrixCycles(l.Dims, l.DType))
+		waste = matrix / math.Max(ideal, 1)
+	}
+	vectorCommands := tiles
+	if n.Vector != schedule.AtTile && l.Dims.M > 0 {
+		vectorCommands *= columns
+	}
+	if n.Vector == schedule.AtPiece {
+		vectorCommands *= float64(n.Pieces)
+	}
+	part := model.VectorWork{Simple: l.Vector.Simple / int64(vectorCommands), Special: l.Vector.Special / int64(vectorCommands), Move: l.Vector.Move / int64(vectorCommands)}
+	v, s := m.VectorCycles(part, k.Graph.Tensor(st.Output).DType)
+	vector := ns(v+s) * vectorCommands
+
+	// Moves.
+	passes := 1.0
+	if n.ColumnsFirst && n.Tiles > 1 {
+		passes = columns
+	}
+	ddrLatency := (spec.DDR.LatencySeconds + spec.DDRLink.LatencySeconds) * 1e9
+	lbLatency := spec.CoreLink.LatencySeconds * 1e9
+	gbRate := math.Inf(1)
+	if spec.GB != nil {
+		lbLatency += spec.GB.LatencySeconds * 1e9
+		gbRate = spec.GB.BandwidthBytesPerSecond / 1e9
+	}
+	ddrRate, link := spec.DDR.BandwidthBytesPerSecond/1e9, spec.CoreLink.BandwidthBytesPerSecond/1e9
+	var in, inCommands, inNs, ddr, gb, linked, firstLoad float64
+	for i := range st.Reads {
+		r := &st.Reads[i]
+		commands, times := float64(n.Loads), passes
+		if !st.Whole(r) {
+			commands *= tiles
+		} else {
+			commands, times = 1, 1
+		}
+		var took float64
+		switch k.Values[r.Value].Level {
+		case schedule.LB:
+			took = float64(r.CoreRemoteBytes)/link + 2*commands*lbLatency
+			gb += 2 * times * float64(r.RemoteBytes)
+			linked += times * float64(r.CoreRemoteBytes)
+			if r.RemoteBytes == 0 {
+				continue
+			}
+		case schedule.GB:
+			took = float64(r.CoreNeedBytes)/link + commands*lbLatency
+			gb += times * float64(r.NeedBytes)
+			linked += times * float64(r.CoreNeedBytes)
+		default:
+			took = float64(r.UnionBytes)/ddrRate + commands*ddrLatency
+			ddr += times * float64(r.UnionBytes)
+			gb += 2 * times * float64(r.UnionBytes)
+			linked += times * float64(r.CoreNeedBytes)
+		}
+		in += times * float64(r.NeedBytes)
+		inCommands += times * commands
+		inNs += times * took
+		firstLoad += took / commands
+	}
+	var out, outCommands, outNs, lastStore float64
+	stores := tiles
+	if n.Store == schedule.AtColumns {
+		stores *= columns
+	}
+	for _, w := range st.Writes {
+		val := &k.Values[w]
+		if val.Level == schedule.LB {
+			continue
+		}
+		took := float64(val.Bytes)/gbRate + stores*lbLatency
+		if gb += float64(val.Bytes); val.Level == schedule.DDR {
+			took = float64(val.Bytes)/ddrRate + stores*ddrLatency
+			ddr += float64(val.Bytes)
+		}
+		linked += float64(val.CoreBytes)
+		out += float64(val.Bytes)
+		outCommands += stores
+		outNs += took
+		lastStore += took / stores
+	}
+	var weights, weightCommands, weightNs, largest float64
+	for _, p := range st.Params {
+		weights += float64(p.UnionBytes)
+	}
+	if l.Weights > 0 {
+		weightCommands = columns * reduction
+		again := 1.0
+		if n.Tiles > 1 && !n.Stay {
+			again = tiles
+		}
+		largest = float64(l.Weights) / weightCommands
+		ddr += weights
+		gb += weights * (1 + again)
+		linked += float64(l.Weights) * again
+		weightNs = weights/ddrRate + weightCommands*(ddrLatency+(again-1)*lbLatency) + again*float64(l.Weights)/link
+		weightCommands *= again
+	}
+	stage := 0.0
+	cut := *st
+	cut.Nest, cut.Tiles = n, n.Tiles
+	for _, p := range k.Staged(&cut) {
+		stage += float64(cut.Space(p))
+	}
+	linkNs, ddrNs, gbNs := linked/link, ddr/ddrRate, gb/gbRate
+	longest := max(matrix, vector, inNs, outNs, weightNs, linkNs, ddrNs, gbNs)
+	binding := n.Cores
+	if binding == nil {
+		binding = st.Binding
+	}
+	layout := k.Graph.Tensor(st.Output).Layout
+	flag := func(b bool) float64 {
+		if b {
+			return 1
+		}
+		return 0
+	}
+	list := []float64{
+		matrix, vector, waste, float64(l.MACs) / max(1, matrixCommands), matrixCommands, vectorCommands,
+		tiles, float64(n.Depth), float64(n.Loads), float64(n.Pieces), columns, reduction, flag(n.ColumnsFirst), flag(n.Stay), float64(n.Vector), float64(n.Store),
+		float64(binding.Cores()), float64(binding[layout[0]]), float64(binding[layout[len(layout)-1]]),
+		in, inCommands, inNs, out, outCommands, outNs, weights, weightCommands, weightNs, largest,
+		stage, stage / float64(max(1, k.LBCapacity)), linkNs, ddrNs, gbNs,
+		firstLoad, lastStore, longest, matrix + vector + inNs + outNs + weightNs, float64(l.MACs) / max(1, ddr), float64(l.MACs) / max(1, linked),
+	}
+	for i, x := range list {
+		list[i] = signedLog(x)
+	}
+	return list
+}
+
+// Features describes each layer of a program.
+func (t *Task) Features(p Program) [][]float64 {
+	list := make([][]float64, len(p))
+	for i, n := range p {
+		list[i] = t.space[i].features(n)
+	}
+	return list
+}

@@ -1,0 +1,327 @@
+package ansor
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// A Method is how a round finds the programs that it measures.
+type Method string
+
+// The methods; all but the first are for comparison (the paper's Fig. 7).
+const (
+	// Evolution is the paper's: random programs and the best so far, mutated and crossed
+	// over for some generations, ranked by the learned cost.
+	Evolution Method = "evolution"
+	// Beam decides a program decision by decision and goes on with the programs that the
+	// learned cost finds best, undecided ones being the rule's.
+	Beam Method = "beam"
+	// Ranked measures those of random programs that the learned cost finds best.
+	Ranked Method = "no-fine-tuning"
+	// Random measures random programs.
+	Random Method = "random"
+)
+
+// Methods lists them.
+var Methods = []Method{Evolution, Beam, Ranked, Random}
+
+// state is a task in tuning.
+type state struct {
+	*Task
+	index    int
+	measured map[string]bool
+	trials   []trial
+	// best[r] is the best time after r rounds, in ps of all passes; best[0] is the rule's.
+	best   []int64
+	chosen Program
+	rounds int
+	done   bool // no program is left that has not been measured, as far as sampling finds
+}
+
+// trial is a measured program.
+type trial struct {
+	program  Program
+	features [][]float64
+	ps       int64
+}
+
+// id spells a program.
+func (p Program) id() string {
+	var b []byte
+	for _, n := range p {
+		for _, x := range n.Cores {
+			b = strconv.AppendInt(append(b, 'x'), x, 10)
+		}
+		flags := int64(n.Vector)*16 + int64(n.Store)*4
+		if n.ColumnsFirst {
+			flags += 2
+		}
+		if n.Stay {
+			flags++
+		}
+		for _, x := range [...]int64{n.Tiles, n.Depth, n.Loads, n.Pieces, flags} {
+			b = strconv.AppendInt(append(b, ' '), x, 10)
+		}
+		for _, list := range [...][]int64{n.Columns, n.Reduction} {
+			b = append(b, '|')
+			for _, x := range list {
+				b = strconv.AppendInt(append(b, ' '), x, 10)
+			}
+		}
+		b = append(b, ';')
+	}
+	return string(b)
+}
+
+// settled is a program whose nests name their bindings, so that programs that do the same
+// are equal.
+func (t *Task) settled(p Program) Program {
+	for i, n := range p {
+		if n.Cores == nil {
+			same := *n
+			same.Cores = t.kernel.Steps[i].Binding
+			p[i] = &same
+		}
+	}
+	return p
+}
+
+func (t *Task) random(r *rand.Rand) Program {
+	p := make(Program, len(t.space))
+	for i, sp := range t.space {
+		p[i] = sp.sample(r)
+	}
+	return t.settled(p)
+}
+
+// mutated changes one layer's nest; nil if it can't run.
+func (t *Task) mutated(r *rand.Rand, p Program) Program {
+	i := r.IntN(len(p))
+	n := t.space[i].mutate(r, p[i])
+	if n == nil {
+		return nil
+	}
+	made := slices.Clone(p)
+	made[i] = n
+	return t.settled(made)
+}
+
+// crossed takes each layer's nest from one of two programs, or crosses them where there is
+// one layer.
+func (t *Task) crossed(r *rand.Rand, a, b Program) Program {
+	made := slices.Clone(a)
+	for i := range made {
+		switch {
+		case len(made) == 1 || r.IntN(3) == 0:
+			n := t.space[i].cross(r, a[i], b[i])
+			if n == nil {
+				return nil
+			}
+			made[i] = n
+		case r.IntN(2) == 0:
+			made[i] = b[i]
+		}
+	}
+	return t.settled(made)
+}
+
+// candidate is a program with what the learned cost says of it.
+type candidate struct {
+	program Program
+	id      string
+	score   float64
+}
+
+// propose finds up to n programs that have not been measured. It depends on what has been
+// measured and on r only.
+func (s *state) propose(r *rand.Rand, n int, model *Trees, o *Options) []Program {
+	if len(s.trials) == 0 {
+		n-- // the rule's is one of the first
+	}
+	var found []candidate
+	switch method := o.Method; {
+	case len(model.trees) == 0 || method == Random:
+	case method == Beam:
+		found = s.beam(model, o)
+	case method == Ranked:
+		found = s.scored(s.population(r, o.Population*(1+o.Generations)), model)
+	default:
+		found = s.evolve(r, model, o)
+	}
+	var list []Program
+	taken := map[string]bool{}
+	take := func(p Program, id string) {
+		if !taken[id] && !s.measured[id] {
+			taken[id] = true
+			list = append(list, p)
+		}
+	}
+	if len(s.trials) == 0 {
+		rule := s.settled(slices.Clone(s.Rule))
+		take(rule, rule.id())
+		n++
+	}
+	// Random programs in the place of some that the learned cost prefers: one in 1/epsilon.
+	ranked := n
+	for range n {
+		if r.Float64() < o.Epsilon {
+			ranked--
+		}
+	}
+	slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id)) })
+	for _, c := range found {
+		if len(list) < ranked {
+			take(c.program, c.id)
+		}
+	}
+	for tries := 0; len(list) < n && tries < 20*n; tries++ {
+		p := s.random(r)
+		take(p, p.id())
+	}
+	return list
+}
+
+func (s *state) population(r *rand.Rand, n int) []Program {
+	list := make([]Program, n)
+	for i := range list {
+		list[i] = s.random(r)
+	}
+	return list
+}
+
+func (s *state) scored(programs []Program, model *Trees) []candidate {
+	list := make([]candidate, len(programs))
+	for i, p := range programs {
+		list[i] = candidate{p, p.id(), model.Score(s.Features(p))}
+	}
+	return list
+}
+
+// evolve lets a population of random programs and of the best measured ones have offspring
+// in proportion to what the learned cost says.
+func (s *state) evolve(r *rand.Rand, model *Trees, o *Options) []candidate {
+	var programs []Program
+	for _, t := range s.trials[:min(len(s.trials), o.Population/5+1)] {
+		programs = append(programs, t.program)
+	}
+	programs = append(programs, s.population(r, o.Population-len(programs))...)
+	scores := map[string]float64{}
+	var all []candidate
+	for generation := 0; ; generation++ {
+		sums := make([]float64, len(programs))
+		total, least := 0.0, 0.0
+		for i, p := range programs {
+			id := p.id()
+			score, known := scores[id]
+			if !known {
+				score = model.Score(s.Features(p))
+				scores[id] = score
+				all = append(all, candidate{p, id, score})
+			}
+			sums[i] = score
+			least = min(least, score)
+		}
+		if generation == o.Generations {
+			return all
+		}
+		for i := range sums {
+			total += sums[i] - least + 1e-3
+			sums[i] = total
+		}
+		parent := func() Program {
+			i, _ := slices.BinarySearch(sums, r.Float64()*total)
+			return programs[min(i, len(programs)-1)]
+		}
+		next := make([]Program, 0, len(programs))
+		for len(next) < len(programs) {
+			p := parent()
+			made := p
+			switch x := r.Float64(); {
+			case x < o.Mutation:
+				made = s.mutated(r, p)
+			case !o.NoCrossover:
+				made = s.crossed(r, p, parent())
+			}
+			if made == nil {
+				made = p
+			}
+			next = append(next, made)
+		}
+		programs = next
+	}
+}
+
+// beam goes through the decisions of all layers and keeps the programs that the learned cost
+// finds best, the others being undecided.
+func (s *state) beam(model *Trees, o *Options) []candidate {
+	width := o.Population / 8
+	rule := s.settled(slices.Clone(s.Rule))
+	states := s.scored([]Program{rule}, model)
+	all := slices.Clone(states)
+	for i, sp := range s.space {
+		for _, choices := range sp.decisions() {
+			var next []candidate
+			seen := map[string]bool{}
+			for _, st := range states {
+				for _, change := range choices {
+					n := *st.program[i]
+					change(&n)
+					out := sp.mend(&n)
+					if !sp.allowed(out) {
+						continue
+					}
+					p := slices.Clone(st.program)
+					p[i] = out
+					p = s.settled(p)
+					if id := p.id(); !seen[id] {
+						seen[id] = true
+						next = append(next, candidate{p, id, model.Score(s.Features(p))})
+					}
+				}
+			}
+			all = append(all, next...)
+			slices.SortStableFunc(next, func(a, b candidate) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id)) })
+			if len(next) > 0 {
+				states = next[:min(len(next), width)]
+			}
+		}
+	}
+	return all
+}
+
+// decisions lists, decision by decision, what a nest may be changed to.
+func (sp *space) decisions() [][]func(*schedule.Nest) {
+	var cores, sketches, tiles, depth, columns, reduction, pieces, loads []func(*schedule.Nest)
+	for _, b := range sp.bindings {
+		cores = append(cores, func(n *schedule.Nest) {
+			c, k := len(n.Columns), len(n.Reduction)
+			n.Cores = b
+			sp.columns(n, c)
+			sp.reduction(n, k)
+		})
+	}
+	for _, x := range sp.sketches {
+		sketches = append(sketches, func(n *schedule.Nest) { sp.form(n, x) })
+	}
+	for _, x := range sp.tiles {
+		tiles = append(tiles, func(n *schedule.Nest) { n.Tiles = x })
+	}
+	for _, x := range depths {
+		depth = append(depth, func(n *schedule.Nest) { n.Depth = x })
+	}
+	for x := 1; x <= maxColumns; x++ {
+		columns = append(columns, func(n *schedule.Nest) { sp.columns(n, x) })
+	}
+	for x := 1; x <= maxReduction; x++ {
+		reduction = append(reduction, func(n *schedule.Nest) { sp.reduction(n, x) })
+	}
+	for _, x := range pieceCounts {
+		pieces = append(pieces, func(n *schedule.Nest) { n.Pieces = x })
+		loads = append(loads, func(n *schedule.Nest) { n.Loads = x })
+	}
+	return [][]func(*schedule.Nest){cores, tiles, sketches, columns, reduction, pieces, loads, depth}
+}

@@ -1,0 +1,328 @@
+package ansor
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// space is what the nest of one layer may be.
+type space struct {
+	kernel      *schedule.Schedule
+	step        int
+	model       *cost.Model
+	loops       *lower.Loops
+	rule        *schedule.Nest
+	sketches    []Sketch
+	derivations []Derivation
+	bindings    []schedule.Binding
+	tiles       []int64
+	bound       map[string]*bound
+}
+
+// bound is the layer under one binding.
+type bound struct {
+	kernel *schedule.Schedule // the step alone differs
+	loops  *lower.Loops
+	why    error
+}
+
+// The factors that sampling chooses from; a nest with others is as good, if it can run.
+var (
+	tileCounts  = []int64{1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16}
+	depths      = []int64{1, 2, 3, 4}
+	pieceCounts = []int64{1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16}
+)
+
+const maxColumns, maxReduction = 32, 8
+
+// maxCommands bounds the commands of a layer's products: sampling leaves programs of more
+// out, unless the rule's has more. Each piece would take less than it costs to issue.
+const maxCommands = 256
+
+func commands(n *schedule.Nest) int64 {
+	return n.Tiles * n.Pieces * int64(max(1, len(n.Columns))*max(1, len(n.Reduction)))
+}
+
+// allowed is check within the limits of sampling.
+func (sp *space) allowed(n *schedule.Nest) bool {
+	return commands(n) <= max(maxCommands, commands(sp.rule)) && sp.check(n) == nil
+}
+
+func newSpace(kernel *schedule.Schedule, step int, m *cost.Model) *space {
+	sp := &space{kernel: kernel, step: step, model: m, bound: map[string]*bound{}}
+	sp.loops = lower.LoopsOf(kernel, step, m)
+	sp.rule = sp.loops.Rule
+	sp.sketches, sp.derivations = derive(kernel, step, sp.loops)
+	sp.tiles = tileCounts
+	if t := sp.rule.Tiles; !slices.Contains(tileCounts, t) {
+		sp.tiles = append(slices.Clone(tileCounts), t) // larger than any there
+		for i := int64(2); i <= 4; i *= 2 {
+			sp.tiles = append(sp.tiles, i*t)
+		}
+	}
+	sp.bindings = bindings(kernel, step)
+	return sp
+}
+
+// bindings lists those that use as many cores as the step's or more; its own is the first.
+func bindings(s *schedule.Schedule, i int) []schedule.Binding {
+	st := &s.Steps[i]
+	list := []schedule.Binding{st.Binding}
+	for _, w := range st.Writes {
+		if s.Values[w].Level == schedule.LB {
+			return list // readers know where it lies
+		}
+	}
+	inst := &s.Instances.Instances[st.Instance]
+	layer := &s.Layers[inst.Group][st.Layer]
+	region := inst.Regions[st.Output]
+	forbidden := schedule.Forbidden(s.Graph, layer.Ops, st.Output)
+	cores := schedule.CoresWithLB(s.Spec)
+	b := schedule.One(len(region))
+	var extend func(d int)
+	extend = func(d int) {
+		if d == len(region) {
+			if c := b.Cores(); c >= st.Cores && !b.Equal(st.Binding) && schedule.CheckBinding(region, b, forbidden, cores) == nil {
+				list = append(list, slices.Clone(b))
+			}
+			return
+		}
+		for f := int64(1); f*b.Cores() <= cores && f <= region[d].Len(); f++ {
+			b[d] = f
+			if schedule.CheckBinding(region, b, forbidden, cores) == nil {
+				extend(d + 1)
+			}
+			b[d] = 1
+		}
+	}
+	extend(0)
+	return list
+}
+
+// under is the layer under a binding; nil: the step's.
+func (sp *space) under(b schedule.Binding) *bound {
+	name := ""
+	if b != nil && !b.Equal(sp.kernel.Steps[sp.step].Binding) {
+		name = fmt.Sprint(b)
+	}
+	if x := sp.bound[name]; x != nil {
+		return x
+	}
+	k := *sp.kernel
+	k.Steps, k.Values = slices.Clone(k.Steps), slices.Clone(k.Values)
+	x := &bound{kernel: &k, loops: sp.loops}
+	if name != "" {
+		if x.why = k.Rebind(sp.step, b); x.why == nil {
+			x.loops = lower.LoopsOf(&k, sp.step, sp.model)
+		}
+	}
+	sp.bound[name] = x
+	return x
+}
+
+// check reports why a nest can't run.
+func (sp *space) check(n *schedule.Nest) error {
+	x := sp.under(n.Cores)
+	if x.why != nil {
+		return x.why
+	}
+	st := x.kernel.Steps[sp.step]
+	defer func() { x.kernel.Steps[sp.step] = st }()
+	if err := x.kernel.Follow(sp.step, n); err != nil {
+		return err
+	}
+	return x.loops.Check(x.kernel, sp.step)
+}
+
+func pick[T any](r *rand.Rand, of []T) T { return of[r.IntN(len(of))] }
+
+// sample annotates a sketch at random, until the result can run; the rule's nest if none of
+// many can.
+func (sp *space) sample(r *rand.Rand) *schedule.Nest {
+	for range 50 {
+		n := &schedule.Nest{Cores: pick(r, sp.bindings), Tiles: pick(r, sp.tiles), Loads: pick(r, pieceCounts), Pieces: pick(r, pieceCounts)}
+		n.Depth = pick(r, depths)
+		sp.form(n, pick(r, sp.sketches))
+		sp.columns(n, 1+r.IntN(maxColumns))
+		sp.reduction(n, 1+r.IntN(maxReduction))
+		if n = sp.mend(n); sp.allowed(n) {
+			return n
+		}
+	}
+	return sp.rule
+}
+
+func (sp *space) form(n *schedule.Nest, s Sketch) {
+	n.ColumnsFirst, n.Stay, n.Vector, n.Store = s.ColumnsFirst, s.Stay, s.Vector, s.Store
+}
+
+func (sp *space) columns(n *schedule.Nest, parts int) {
+	l := sp.under(n.Cores).loops
+	switch d := l.Dims; {
+	case d.M == 0:
+		n.Columns = nil
+	case d.Reps > 1 && l.Weights > 0:
+		n.Columns = lower.Cut(d.Reps, 1, int64(parts))
+	case l.Weights > 0:
+		n.Columns = lower.Cut(d.N, l.UnitColumns, int64(parts))
+	case d.Reps > 1:
+		n.Columns = []int64{d.Reps}
+	default:
+		n.Columns = []int64{d.N}
+	}
+}
+
+func (sp *space) reduction(n *schedule.Nest, parts int) {
+	l := sp.under(n.Cores).loops
+	switch d := l.Dims; {
+	case d.M == 0:
+		n.Reduction = nil
+	case d.Reps > 1 || l.Weights == 0:
+		n.Reduction = []int64{d.K}
+	default:
+		n.Reduction = lower.Cut(d.K, l.UnitRows, int64(parts))
+	}
+}
+
+// mend gives a nest the one form that programs of its meaning have.
+func (sp *space) mend(n *schedule.Nest) *schedule.Nest {
+	l := sp.under(n.Cores).loops
+	n.Tiles = min(n.Tiles, l.Elements)
+	n.Depth = min(n.Depth, n.Tiles)
+	if n.Tiles == 1 {
+		n.Depth, n.Stay, n.ColumnsFirst = 2, false, false
+	}
+	n.Loads, n.Pieces = min(n.Loads, l.Elements/n.Tiles), min(n.Pieces, l.Elements/n.Tiles)
+	for l.Dims.M > 0 && n.Pieces%n.Loads != 0 {
+		n.Loads--
+	}
+	if len(n.Columns) < 2 {
+		n.ColumnsFirst = false
+	}
+	if l.Weights == 0 {
+		n.Stay = false
+	}
+	if n.ColumnsFirst {
+		n.Vector, n.Store = min(n.Vector, schedule.AtColumns), schedule.AtColumns
+	}
+	if l.Dims.M == 0 {
+		n.Vector, n.Store = schedule.AtPiece, schedule.AtTile
+	} else if l.Vector.Total() == 0 {
+		n.Vector = schedule.AtPiece
+	}
+	return n
+}
+
+// A mutation changes one decision of a nest.
+type mutation struct {
+	name   string
+	weight int
+	apply  func(sp *space, r *rand.Rand, n *schedule.Nest)
+}
+
+// mutations have the weights that TVM gives them: tile sizes .90, places .05, unrolling
+// (here buffering and pieces) .04, parallelism .01. Since a machine of few cores leaves
+// few factors of each kind, they are closer together here.
+var mutations = []mutation{
+	{"tile size", 50, func(sp *space, r *rand.Rand, n *schedule.Nest) {
+		switch k := r.IntN(3); {
+		case k == 0 && len(n.Columns) > 0:
+			sp.columns(n, near(r, len(n.Columns), maxColumns))
+		case k == 1 && len(n.Columns) > 0:
+			sp.reduction(n, near(r, len(n.Reduction), maxReduction))
+		default:
+			n.Tiles = neighbour(r, sp.tiles, n.Tiles)
+		}
+	}},
+	{"place", 15, func(sp *space, r *rand.Rand, n *schedule.Nest) { sp.form(n, pick(r, sp.sketches)) }},
+	{"buffering", 25, func(_ *space, r *rand.Rand, n *schedule.Nest) {
+		switch r.IntN(3) {
+		case 0:
+			n.Loads = neighbour(r, pieceCounts, n.Loads)
+		case 1:
+			n.Pieces = neighbour(r, pieceCounts, n.Pieces)
+		default:
+			n.Depth = pick(r, depths)
+		}
+	}},
+	{"binding", 10, func(sp *space, r *rand.Rand, n *schedule.Nest) {
+		columns, reduction := len(n.Columns), len(n.Reduction)
+		n.Cores = pick(r, sp.bindings)
+		sp.columns(n, columns)
+		sp.reduction(n, reduction)
+	}},
+}
+
+// near is a count beside another one, or any.
+func near(r *rand.Rand, n, most int) int {
+	if r.IntN(4) == 0 {
+		return 1 + r.IntN(most)
+	}
+	return max(1, min(most, n+1-2*r.IntN(2)))
+}
+
+// neighbour is a choice beside the present one, or any.
+func neighbour(r *rand.Rand, of []int64, now int64) int64 {
+	i, ok := slices.BinarySearch(of, now)
+	if !ok || r.IntN(4) == 0 {
+		return pick(r, of)
+	}
+	return of[max(0, min(len(of)-1, i+1-2*r.IntN(2)))]
+}
+
+// mutate changes one decision; nil if what comes out can't run.
+func (sp *space) mutate(r *rand.Rand, n *schedule.Nest) *schedule.Nest {
+	total := 0
+	for _, m := range mutations {
+		total += m.weight
+	}
+	x := r.IntN(total)
+	made := *n
+	if made.Cores == nil {
+		made.Cores = sp.kernel.Steps[sp.step].Binding
+	}
+	for _, m := range mutations {
+		if x -= m.weight; x < 0 {
+			m.apply(sp, r, &made)
+			break
+		}
+	}
+	if out := sp.mend(&made); sp.allowed(out) {
+		return out
+	}
+	return nil
+}
+
+// cross takes each decision from one of two nests (node-wise crossover of the paper's §5.1,
+// whose nodes are here the decisions of a layer: tiles of rows, tiles of weights, places,
+// buffering); nil if what comes out can't run.
+func (sp *space) cross(r *rand.Rand, a, b *schedule.Nest) *schedule.Nest {
+	made := *a
+	if r.IntN(2) == 0 {
+		made.Tiles, made.Depth = b.Tiles, b.Depth
+	}
+	if r.IntN(2) == 0 {
+		made.Loads, made.Pieces = b.Loads, b.Pieces
+	}
+	if r.IntN(2) == 0 {
+		made.ColumnsFirst, made.Stay, made.Vector, made.Store = b.ColumnsFirst, b.Stay, b.Vector, b.Store
+	}
+	if r.IntN(2) == 0 {
+		sp.columns(&made, len(b.Columns))
+		sp.reduction(&made, len(b.Reduction))
+	}
+	if out := sp.mend(&made); sp.allowed(out) {
+		return out
+	}
+	return nil
+}
+
+// Sample is a random nest for step i of a planned schedule, or that of the rules.
+func Sample(s *schedule.Schedule, i int, m *cost.Model, r *rand.Rand) *schedule.Nest {
+	return newSpace(s, i, m).sample(r)
+}

@@ -1,0 +1,243 @@
+package ansor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/hardware/sim"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// A Program is how a kernel runs: a nest for each of its layers.
+type Program []*schedule.Nest
+
+// A Task is a kernel that one or several networks run a number of times.
+type Task struct {
+	Name string
+	// Key is equal for kernels that do the same: operators with their attributes, boxes,
+	// bindings, places of operands, room in the L1.
+	Key string
+	// Weights is how often each network runs it.
+	Weights []int64
+	// Rule is the program of the kernel generator's rules.
+	Rule Program
+	// Operations is the useful work: multiply-accumulates and vector operations.
+	Operations int64
+	// Floor is a time in seconds that no program is below: the launch and then either the
+	// bytes that must pass the DDR, or the products on matrix units that are never idle.
+	Floor float64
+
+	kernel *schedule.Schedule // alone
+	model  *cost.Model
+	opt    lower.Options
+	passes int
+	// machine is the whole one, of which this many clusters are busy.
+	machine  *hardware.Spec
+	clusters int
+	space    []*space // of each layer
+	kinds    string   // of its operators
+}
+
+// Layer is the name of a layer of the kernel.
+func (t *Task) Layer(i int) string {
+	st := &t.kernel.Steps[i]
+	return t.kernel.Layers[t.kernel.Instances.Instances[st.Instance].Group][st.Layer].Name
+}
+
+// Output is the tensor that a layer leaves behind, whose dimensions its nest binds.
+func (t *Task) Output(i int) *model.Tensor { return t.kernel.Graph.Tensor(t.kernel.Steps[i].Output) }
+
+// Sketches are the forms that derivation finds for a layer, and why.
+func (t *Task) Sketches(i int) ([]Sketch, []Derivation) {
+	return t.space[i].sketches, t.space[i].derivations
+}
+
+// Kernels lists the kernels of a planned schedule, one for each instance in its order, by
+// Key: equal kernels share a task. A trial shares the DDR with the machine's other busy
+// clusters, which do the same.
+func Kernels(s *schedule.Schedule, clusters int, opt lower.Options) ([]*Task, error) {
+	alone := share(s.Spec, clusters)
+	m, err := cost.NewWith(alone, opt.Cost)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]*Task{}
+	tasks := make([]*Task, len(s.Order))
+	for k, id := range s.Order {
+		kernel := lower.Alone(s, id)
+		kernel.Spec = alone
+		key := keyOf(kernel)
+		if tasks[k] = known[key]; tasks[k] == nil {
+			tasks[k] = newTask(kernel, m, opt, key)
+			tasks[k].machine, tasks[k].clusters = s.Spec, clusters
+			known[key] = tasks[k]
+		}
+	}
+	return tasks, nil
+}
+
+// share is one cluster of a machine with its share of the DDR where this many are busy.
+func share(spec *hardware.Spec, clusters int) *hardware.Spec {
+	alone := spec.Clone()
+	alone.Clusters = 1
+	if alone.DDRLink.BandwidthBytesPerSecond == 0 {
+		alone.DDRLink.BandwidthBytesPerSecond = alone.DDR.BandwidthBytesPerSecond
+	}
+	alone.DDR.BandwidthBytesPerSecond /= float64(clusters)
+	return alone
+}
+
+func newTask(kernel *schedule.Schedule, m *cost.Model, opt lower.Options, key string) *Task {
+	t := &Task{Key: key, kernel: kernel, model: m, opt: opt, passes: 1}
+	if opt.KeepWeights || opt.Prefetch {
+		t.passes = 2 // what stays from launch to launch shows in the second
+	}
+	for i := range kernel.Steps {
+		sp := newSpace(kernel, i, m)
+		t.space = append(t.space, sp)
+		t.Rule = append(t.Rule, sp.rule)
+		for _, id := range kernel.Layers[kernel.Instances.Instances[kernel.Steps[i].Instance].Group][kernel.Steps[i].Layer].Ops {
+			t.kinds += string(kernel.Graph.Op(id).Kind) + " "
+		}
+		t.Operations += sp.loops.MACs + sp.loops.Vector.Total()*kernel.Steps[i].Cores
+	}
+	t.Floor = floor(kernel, t.space, opt, m)
+	t.Name = t.Layer(0)
+	if n := len(kernel.Steps); n > 1 {
+		t.Name += fmt.Sprintf(" and %d more", n-1)
+	}
+	return t
+}
+
+// floor is Task.Floor.
+func floor(s *schedule.Schedule, layers []*space, opt lower.Options, m *cost.Model) float64 {
+	ddr, macs := 0.0, 0.0
+	dtype := lower.ComputeType(s.Graph)
+	read := map[int]bool{}
+	for i := range s.Steps {
+		st := &s.Steps[i]
+		macs += float64(layers[i].loops.MACs) / m.PeakMACsPerSecond(dtype)
+		for _, r := range st.Reads {
+			v := &s.Values[r.Value]
+			if v.Level == schedule.DDR && !read[r.Value] {
+				read[r.Value] = true
+				ddr += float64(v.Region.Overlap(r.Region) * s.Graph.Tensor(v.Tensor).DType.Bytes())
+			}
+		}
+		for _, w := range st.Writes {
+			if v := &s.Values[w]; v.Level == schedule.DDR {
+				ddr += float64(v.Bytes)
+			}
+		}
+		if !opt.KeepWeights { // else they may stay
+			for _, p := range st.Params {
+				if !p.Rows {
+					ddr += float64(p.Region.Elements() * s.Graph.Tensor(p.Tensor).DType.Bytes())
+				}
+			}
+		}
+	}
+	launch := s.Spec.LaunchSeconds
+	return launch + max(macs, ddr/s.Spec.DDR.BandwidthBytesPerSecond)
+}
+
+// Check reports why a program can't run.
+func (t *Task) Check(p Program) error {
+	if len(p) != len(t.space) {
+		return fmt.Errorf("the program has %d nests, expected %d", len(p), len(t.space))
+	}
+	for i, n := range p {
+		if err := t.space[i].check(n); err != nil {
+			return fmt.Errorf("layer %q: %w", t.Layer(i), err)
+		}
+	}
+	return nil
+}
+
+// keyOf describes all that a kernel's time hangs on.
+func keyOf(s *schedule.Schedule) string {
+	var b strings.Builder
+	g := s.Graph
+	box := func(t model.TensorID, r model.Region) {
+		fmt.Fprintf(&b, " %v", g.Tensor(t).DType)
+		for _, iv := range r {
+			fmt.Fprintf(&b, ",%d", iv.Len())
+		}
+	}
+	place := map[int]int{}
+	value := func(id int) {
+		v := &s.Values[id]
+		if _, ok := place[id]; !ok {
+			place[id] = len(place)
+		}
+		fmt.Fprintf(&b, " #%d %v%v", place[id], v.Level, v.Instance < 0)
+		box(v.Tensor, v.Region)
+	}
+	for i := range s.Steps {
+		st := &s.Steps[i]
+		inst := &s.Instances.Instances[st.Instance]
+		for _, id := range s.Layers[inst.Group][st.Layer].Ops {
+			op := g.Op(id)
+			fmt.Fprintf(&b, "%s%v", op.Kind, op.Attr)
+			for _, t := range slices.Concat(op.Inputs, op.Outputs) {
+				box(t, inst.Regions[t])
+				fmt.Fprint(&b, g.Tensor(t).Role == model.Constant)
+			}
+		}
+		fmt.Fprintf(&b, " on%v in %d of %d", st.Binding, st.Tiles, st.StageBytes)
+		for _, r := range st.Reads {
+			value(r.Value)
+			fmt.Fprintf(&b, " %d %d %d %d", r.NeedBytes, r.RemoteBytes, r.CoreNeedBytes, r.UnionBytes)
+		}
+		for _, p := range st.Params {
+			fmt.Fprintf(&b, " p%d %d", p.CoreBytes, p.UnionBytes)
+		}
+		for _, w := range st.Writes {
+			value(w)
+		}
+		b.WriteString(";")
+	}
+	return b.String()
+}
+
+// with is the kernel with a program; Follow's error if it does not fit.
+func (t *Task) with(p Program) (*schedule.Schedule, error) {
+	if len(p) != len(t.kernel.Steps) {
+		return nil, fmt.Errorf("the program has %d nests, expected %d, one for each layer of %s", len(p), len(t.kernel.Steps), t.Name)
+	}
+	k := *t.kernel
+	k.Steps, k.Values = slices.Clone(k.Steps), slices.Clone(k.Values)
+	for i, n := range p {
+		if err := k.Follow(i, n); err != nil {
+			return nil, fmt.Errorf("layer %q: %w", t.Layer(i), err)
+		}
+	}
+	return &k, nil
+}
+
+// Seconds lowers and simulates the kernel by a program: the time of one run. What can't
+// run is an error.
+func (t *Task) Seconds(ctx context.Context, p Program) (float64, error) {
+	ps, err := t.measure(ctx, p)
+	return float64(ps) * 1e-12 / float64(t.passes), err
+}
+
+func (t *Task) measure(ctx context.Context, p Program) (int64, error) {
+	k, err := t.with(p)
+	if err != nil {
+		return 0, err
+	}
+	plan := []lower.Segment{{Schedule: k, Iterations: t.passes}}
+	program, alike, err := lower.Outline(t.Name, t.machine, slices.Repeat([][]lower.Segment{plan}, t.clusters), t.opt)
+	if err != nil {
+		return 0, err
+	}
+	ps, _, err := sim.Latency(ctx, program, alike, 0)
+	return ps, err
+}

@@ -1,0 +1,442 @@
+package ansor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/dsasched/dsasched/spell"
+)
+
+// Objectives are what the trials are divided for (§6.1). With g_i the best time of task i, and
+// S_j the time of network j, the sum of w_ij g_i over its kernels:
+//
+//	f1  sum of S_j
+//	f2  sum of max(S_j, L_j), L_j being the time that is good enough for network j
+//	f3  minus the geometric mean of B_j / S_j, B_j being the time by the generator's rules
+//	f4  sum of w_ij max(g_i, e_i), e_i the best time of a task that has stopped improving
+var Objectives = []string{"f1", "f2", "f3", "f4"}
+
+// Schedulers divide the trials over tasks: by the gradient of the objective, knowing that no
+// time falls below the task's Floor; in turn; or by the gradient as published, which without
+// that stays with a task whose operations are slow for a reason.
+var Schedulers = []string{"gradient", "round-robin", "published"}
+
+// Options are the settings of [Tune]. The zero value is the default.
+type Options struct {
+	Trials    int    // in all; 0: 64 for each task
+	Seed      uint64 // of all that is random
+	Objective string // of Objectives; "" is f1
+	Scheduler string // of Schedulers; "" is gradient
+	// Enough is L_j of f2, in seconds of each network; nil: 0.8 of the rules' times.
+	Enough []float64
+	Method Method // "" is Evolution
+	// Limited keeps to the rules' binding and to their form, as a template does: factors alone vary.
+	Limited bool
+	// Batch is the trials of a round; 0: 64, or fewer if each task would else have
+	// fewer than four rounds.
+	Batch int
+	// Population and Generations of the evolution; 0: 128 and 4. Mutation is the share of
+	// mutated offspring, 0: .85; of the others, those are crossed over unless NoCrossover.
+	Population, Generations int
+	Mutation                float64
+	NoCrossover             bool
+	// Epsilon is the share of random programs among those of a round, and of random tasks
+	// among those chosen by gradient; 0: .05.
+	Epsilon float64
+	// Workers measure at the same time; 0: one for each processor. They change nothing else.
+	Workers int
+	// Known answers for programs that have been measured before.
+	Known func(key, program string) (ps int64, ok bool)
+	// Record, if not nil, gets each trial in order; its error ends the tuning.
+	Record func(Trial) error
+	// Progress, if not nil, hears of each round.
+	Progress func(Progress)
+}
+
+// A Trial is a measured program.
+type Trial struct {
+	Task    *Task
+	Round   int // of the task, from 1
+	Program Program
+	ID      string // of the program
+	// Picoseconds is the time of Runs runs of the kernel behind each other.
+	Picoseconds int64
+	Runs        int
+}
+
+// Progress says how far the tuning is.
+type Progress struct {
+	Trials, Of int
+	Task       *Task
+	// Seconds is the best time of the task, RuleSeconds that of the rules.
+	Seconds, RuleSeconds float64
+	Objective            float64
+}
+
+// Answer is what was found for a task.
+type Answer struct {
+	*Task
+	Program              Program
+	Seconds, RuleSeconds float64
+	Trials               int
+	// Best is the best time after each round, beginning with the rules'; Samples the
+	// trials, the fastest first.
+	Best []float64
+}
+
+// Outcome is what [Tune] has found. Stopped is why it ended early, nil if it did not.
+type Outcome struct {
+	Answers []Answer
+	Trials  int
+	// Curve is the objective after each round, by trials.
+	Curve []Point
+	// Model is the learned cost at the end.
+	Model   *Trees
+	Stopped error
+}
+
+// A Point of a curve: the objective after a number of trials.
+type Point struct {
+	Trials    int     `json:"trials"`
+	Objective float64 `json:"objective"`
+}
+
+func (o Options) normal(tasks int) (Options, error) {
+	for _, x := range []struct {
+		what  string
+		value *string
+		of    []string
+	}{{"objective", &o.Objective, Objectives}, {"scheduler", &o.Scheduler, Schedulers}} {
+		if *x.value == "" {
+			*x.value = x.of[0]
+		}
+		if !slices.Contains(x.of, *x.value) {
+			return o, fmt.Errorf("%s is %q%s, expected one of %s", x.what, *x.value, spell.Hint(*x.value, x.of), strings.Join(x.of, ", "))
+		}
+	}
+	o.Method = cmp.Or(o.Method, Evolution)
+	if !slices.Contains(Methods, o.Method) {
+		return o, fmt.Errorf("method is %q, expected one of %v", o.Method, Methods)
+	}
+	if o.Trials < 0 || o.Batch < 0 || o.Population < 0 || o.Generations < 0 || o.Workers < 0 {
+		return o, errors.New("a number of trials, programs, generations or workers is negative")
+	}
+	if o.Trials == 0 {
+		o.Trials = 64 * tasks
+	}
+	if o.Batch == 0 {
+		o.Batch = max(1, min(64, o.Trials/(4*max(1, tasks))))
+	}
+	o.Population, o.Generations = cmp.Or(o.Population, 128), cmp.Or(o.Generations, 4)
+	o.Mutation, o.Epsilon = cmp.Or(o.Mutation, .85), cmp.Or(o.Epsilon, .05)
+	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
+	return o, nil
+}
+
+// tuner is the state of the scheduler of trials.
+type tuner struct {
+	Options
+	tasks    []*state
+	networks int
+	trials   int
+	out      *Outcome
+	model    *Trees
+}
+
+// Tune finds programs for tasks, of which Task.Weights says how often each network runs
+// them. If ctx ends first, what it has found stands in the outcome with the reason.
+func Tune(ctx context.Context, tasks []*Task, o Options) (*Outcome, error) {
+	o, err := o.normal(len(tasks))
+	if err != nil {
+		return nil, err
+	}
+	t := &tuner{Options: o, out: &Outcome{}, model: &Trees{}}
+	for i, task := range tasks {
+		s := &state{Task: task, index: i, measured: map[string]bool{}}
+		if o.Limited {
+			limited := *task
+			limited.space = nil
+			for _, sp := range task.space {
+				limited.space = append(limited.space, sp.limit())
+			}
+			s.Task = &limited
+		}
+		t.tasks = append(t.tasks, s)
+		t.networks = max(t.networks, len(task.Weights))
+	}
+	if o.Enough != nil && len(o.Enough) != t.networks {
+		return nil, fmt.Errorf("%d times are said to be good enough, expected %d, one for each network", len(o.Enough), t.networks)
+	}
+	random := rand.New(rand.NewPCG(o.Seed, 0))
+	for t.trials < o.Trials {
+		s := t.next(random)
+		if s == nil {
+			break
+		}
+		if err := t.round(ctx, s); err != nil {
+			if ctx.Err() == nil {
+				return nil, err
+			}
+			t.out.Stopped = ctx.Err()
+			break
+		}
+	}
+	t.out.Trials, t.out.Model = t.trials, t.model
+	for i, s := range t.tasks {
+		a := Answer{Task: tasks[i], Program: s.chosen, Trials: len(s.trials)}
+		if s.chosen == nil { // not reached
+			a.Program = s.settled(slices.Clone(s.Rule))
+			ps, err := s.measure(context.WithoutCancel(ctx), a.Program)
+			if err != nil {
+				return nil, err
+			}
+			s.best = []int64{ps}
+		}
+		for _, ps := range s.best {
+			a.Best = append(a.Best, s.seconds(ps))
+		}
+		a.RuleSeconds, a.Seconds = a.Best[0], a.Best[len(a.Best)-1]
+		t.out.Answers = append(t.out.Answers, a)
+	}
+	return t.out, nil
+}
+
+// limit is the space of a template: the rule's binding and form.
+func (sp *space) limit() *space {
+	l := *sp
+	l.bindings = sp.bindings[:1]
+	l.sketches = []Sketch{{ColumnsFirst: sp.rule.ColumnsFirst, Stay: sp.rule.Stay, Vector: sp.rule.Vector, Store: sp.rule.Store}}
+	return &l
+}
+
+func (t *Task) seconds(ps int64) float64 { return float64(ps) * 1e-12 / float64(t.passes) }
+
+// round measures some programs of a task and trains the learned cost again.
+func (t *tuner) round(ctx context.Context, s *state) error {
+	s.rounds++
+	r := rand.New(rand.NewPCG(t.Seed, uint64(s.index+1)<<32|uint64(s.rounds)))
+	list := s.propose(r, min(t.Batch, t.Trials-t.trials), t.model, &t.Options)
+	ps := make([]int64, len(list))
+	var pool errgroup.Group
+	pool.SetLimit(t.Workers)
+	for i, p := range list {
+		if t.Known != nil {
+			if known, ok := t.Known(s.Key, p.id()); ok {
+				ps[i] = known
+				continue
+			}
+		}
+		pool.Go(func() (err error) {
+			ps[i], err = s.measure(ctx, p)
+			return err
+		})
+	}
+	if err := pool.Wait(); err != nil {
+		return err
+	}
+	first := len(s.trials) == 0
+	for i, p := range list {
+		id := p.id()
+		s.measured[id] = true
+		s.trials = append(s.trials, trial{p, s.Features(p), ps[i]})
+		if t.Record != nil {
+			if err := t.Record(Trial{s.Task, s.rounds, p, id, ps[i], s.passes}); err != nil {
+				return err
+			}
+		}
+		if first && i == 0 {
+			s.best = append(s.best, ps[0])
+		}
+	}
+	t.trials += len(list)
+	slices.SortStableFunc(s.trials, func(a, b trial) int { return cmp.Compare(a.ps, b.ps) })
+	s.chosen = s.trials[0].program
+	s.best = append(s.best, s.trials[0].ps)
+	s.done = len(list) == 0
+	if t.Method != Random {
+		t.train()
+	}
+	f := t.objective()
+	t.out.Curve = append(t.out.Curve, Point{t.trials, f})
+	if t.Progress != nil {
+		t.Progress(Progress{t.trials, t.Trials, s.Task, s.seconds(s.trials[0].ps), s.seconds(s.best[0]), f})
+	}
+	return nil
+}
+
+// trainedOn bounds the programs of a task that the learned cost is trained on: the fastest,
+// and others evenly chosen.
+const trainedOn = 400
+
+func (t *tuner) train() {
+	var samples []sampleOf
+	for _, s := range t.tasks {
+		step := max(1, float64(len(s.trials))/trainedOn)
+		for at := 0.0; int(at) < len(s.trials); at += step {
+			x := &s.trials[int(at)]
+			samples = append(samples, sampleOf{x.features, float64(s.trials[0].ps) / float64(x.ps)})
+		}
+	}
+	t.model = train(samples)
+}
+
+// g is the best time of a task.
+func (s *state) g(rounds int) float64 { return s.seconds(s.best[max(0, min(rounds, len(s.best)-1))]) }
+
+// times are those of the networks, by the best programs or by the rules.
+func (t *tuner) times(rules bool) []float64 {
+	sums := make([]float64, t.networks)
+	for _, s := range t.tasks {
+		if len(s.best) == 0 {
+			continue
+		}
+		g := s.g(s.rounds)
+		if rules {
+			g = s.g(0)
+		}
+		for j, w := range s.Weights {
+			sums[j] += float64(w) * g
+		}
+	}
+	return sums
+}
+
+func (t *tuner) enough() []float64 {
+	if t.Enough != nil {
+		return t.Enough
+	}
+	list := t.times(true)
+	for j := range list {
+		list[j] *= .8
+	}
+	return list
+}
+
+// objective is that of the options, of what has been found so far.
+func (t *tuner) objective() (f float64) {
+	times := t.times(false)
+	switch t.Objective {
+	case "f2":
+		for j, l := range t.enough() {
+			f += max(times[j], l)
+		}
+	case "f3":
+		logs := 0.0
+		for j, b := range t.times(true) {
+			if b > 0 { // else nothing of the network has been measured
+				logs += math.Log(b / times[j])
+			}
+		}
+		f = -math.Exp(logs / float64(len(times)))
+	default: // f4 counts what has stopped as it is, so its value is f1's
+		for _, s := range times {
+			f += s
+		}
+	}
+	return f
+}
+
+// slope is the derivative of the objective by the time of a task.
+func (t *tuner) slope(s *state) (d float64) {
+	times := t.times(false)
+	switch t.Objective {
+	case "f2":
+		for j, l := range t.enough() {
+			if j < len(s.Weights) && times[j] > l {
+				d += float64(s.Weights[j])
+			}
+		}
+		return d
+	case "f3":
+		f := t.objective()
+		for j, w := range s.Weights {
+			if w > 0 {
+				d -= f / float64(len(times)) * float64(w) / times[j]
+			}
+		}
+		return d
+	case "f4":
+		if n := len(s.best); n > earlyStop && s.best[n-1] == s.best[n-1-earlyStop] {
+			return 0
+		}
+	}
+	for _, w := range s.Weights {
+		d += float64(w)
+	}
+	return d
+}
+
+// The constants of §6.2: trust in the past, trust in similar tasks, and rounds to look back.
+const (
+	alpha     = .2
+	beta      = 2
+	lookBack  = 3
+	earlyStop = 5 // rounds without a better program that end a task's part in f4
+)
+
+// next is the task for the next round; nil if there is nothing left to find for any.
+func (t *tuner) next(r *rand.Rand) *state {
+	var open []*state
+	for _, s := range t.tasks {
+		if s.rounds == 0 {
+			return s // a round for each first
+		}
+		if !s.done {
+			open = append(open, s)
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	least := slices.MinFunc(open, func(a, b *state) int { return cmp.Compare(a.rounds, b.rounds) })
+	if t.Scheduler == "round-robin" {
+		return least
+	}
+	if r.Float64() < t.Epsilon {
+		return open[r.IntN(len(open))]
+	}
+	var best *state
+	steepest := 0.0
+	for _, s := range open {
+		if d := t.gradient(s); d < steepest {
+			best, steepest = s, d
+		}
+	}
+	if best == nil { // nothing to gain: what had fewest rounds
+		return least
+	}
+	return best
+}
+
+// gradient is what a round for a task is expected to change of the objective (§6.2).
+func (t *tuner) gradient(s *state) float64 {
+	now, rounds := s.g(s.rounds), float64(s.rounds)
+	back := min(lookBack, s.rounds)
+	past := (now - s.g(s.rounds-back)) / float64(back)
+	ahead := -now / rounds
+	rate := 0.0 // operations a second that similar tasks reach
+	for _, o := range t.tasks {
+		if o != s && len(o.best) > 0 && alike(o.Task, s.Task) {
+			rate = max(rate, float64(o.Operations)/o.g(o.rounds))
+		}
+	}
+	if rate > 0 {
+		ahead = min(ahead, beta*float64(s.Operations)/rate-now)
+	}
+	if t.Scheduler == "gradient" {
+		ahead = max(ahead, -max(0, now-s.Floor)/rounds)
+	}
+	return t.slope(s) * (alpha*past + (1-alpha)*ahead)
+}
+
+// alike reports whether two tasks run operators of the same kinds.
+func alike(a, b *Task) bool { return a.kinds == b.kinds }
