@@ -93,9 +93,26 @@ func Exact() []Recipe {
 	}
 }
 
+// Searched lists the recipes whose loops inside kernels are searched as Ansor does, which
+// takes trials. Searched one by one, kernels may get slower side by side; then the loops are
+// those of the rules.
+func Searched() []Recipe {
+	var list []Recipe
+	for _, x := range [][3]string{{"tvm", "ansor", "TVM's kernels with loops searched by Ansor"}, {"cross-layer", "graphturbo+ansor", "GraphTurbo's kernels with loops searched by Ansor"}} {
+		r := Table()[slices.IndexFunc(Table(), func(r Recipe) bool { return r.Name == x[0] })]
+		r.Name, r.Description, r.Fallback = x[1], x[2], []string{r.Name}
+		r.set(Pick{"nest", "ansor"})
+		list = append(list, r)
+	}
+	return list
+}
+
 // All lists the table's recipes, then the other baselines, then those with exact
-// decisions.
+// decisions: all that need no trials.
 func All() []Recipe { return slices.Concat(Table(), Baselines(), Exact()) }
+
+// Known lists all recipes, the searched ones last.
+func Known() []Recipe { return append(All(), Searched()...) }
 
 // ConvFusion is the baseline with convolutions fused in pairs, which the paper compares
 // with on a GPU (§5.6). It is no step of the breakdown, so it is not in the table.
@@ -107,7 +124,7 @@ func ConvFusion() Recipe {
 // Lookup finds a recipe by name.
 func Lookup(name string) (Recipe, error) {
 	var names []string
-	for _, r := range All() {
+	for _, r := range Known() {
 		if r.Name == name {
 			return r, nil
 		}

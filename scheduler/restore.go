@@ -78,6 +78,9 @@ func named(name string) Recipe {
 	for _, st := range Stages() {
 		unknown.set(Pick{Stage: st.Name})
 	}
+	if v, err := Lookup(name); err == nil {
+		return v // whose own name may have a plus
+	}
 	base, rest, replaced := strings.Cut(name, "+")
 	v, err := Lookup(base)
 	switch {

@@ -60,6 +60,10 @@ type Options struct {
 	// Cost says what commands take in place of the formulas of package cost, which nil stands for.
 	Cost cost.Custom `json:"-"`
 
+	// Tuned holds the nests of kernels for the strategy that takes them; nil: it looks for
+	// some.
+	Tuned *Tuned `json:",omitempty"`
+
 	// Solver is for the strategies that need one.
 	Solver milp.Solver `json:"-"`
 	// TimeLimit ends each integer program with what it has found; 0: none. A search ends

@@ -63,6 +63,7 @@ type Strategy struct {
 //	issue    Lower
 //	prefetch Lower
 //	weights  Lower
+//	nest     the Nest of Steps, which [schedule.Schedule.Follow] sets
 type Draft struct {
 	*schedule.Schedule
 	Recipe  Recipe
@@ -148,6 +149,9 @@ func Stages() []Stage {
 			Strategies: []Strategy{loadsWait, loadsAhead, loadsAtStart}},
 		{Name: "weights", Description: "whether weights stay in the LLB from kernel to kernel",
 			Strategies: []Strategy{reloadWeights, keepWeights}},
+		{Name: "nest", Description: "the loops in which the cores run a layer",
+			Strategies: []Strategy{ruleNests, ansorNests},
+			check:      by(schedule.CheckPlan)},
 	}
 }
 

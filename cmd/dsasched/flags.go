@@ -227,12 +227,14 @@ type recipeFlags struct {
 	variant   *choice
 	decisions *decisionFlags
 	limit     *limit
+	tuned     *string
 }
 
 // addRecipe adds the flags of addScheduling, --variant, a flag for each decision, and
 // --time-limit.
 func addRecipe(cmd *cobra.Command) *recipeFlags {
-	r := &recipeFlags{addScheduling(cmd, "tune"), &choice{value: "cross-layer", kind: "VARIANT", words: variantNames()}, addDecisions(cmd), addLimit(cmd, time.Minute, "time for each integer program, such as 60s")}
+	r := &recipeFlags{addScheduling(cmd, "tune"), &choice{value: "cross-layer", kind: "VARIANT", words: variantNames()}, addDecisions(cmd), addLimit(cmd, time.Minute, "time for each integer program, such as 60s"),
+		cmd.Flags().String("tuned", "", "`file` of 'dsasched tune' that has the loops for --nest ansor")}
 	addChoice(cmd, r.variant, "variant", "variant of the scheduler, as 'dsasched variants' lists them")
 	return r
 }
@@ -251,6 +253,17 @@ func (f *recipeFlags) run(cmd *cobra.Command, name string, show *status) (schedu
 	opt := scheduler.Options{InPlace: *f.inPlace, Chunk: f.chunk.value, TimeLimit: f.limit.value, Progress: show.decision()}
 	if v, opt, err = f.decisions.apply(v, opt); err != nil {
 		return none, nil, err
+	}
+	if *f.tuned != "" {
+		if v.Pick("nest") != "ansor" {
+			return none, nil, usagef("--tuned needs --variant ansor or graphturbo+ansor, or --nest ansor")
+		}
+		if opt.Tuned, err = readTuned(*f.tuned); err != nil {
+			return none, nil, err
+		}
+		if opt.Chunk == 0 {
+			opt.Chunk = opt.Tuned.Chunk
+		}
 	}
 	from := f.network.options()
 	src, err := network.Open(name, from)
@@ -356,7 +369,7 @@ func floatTypes() []cobra.Completion {
 
 func variantNames() []cobra.Completion {
 	var names []cobra.Completion
-	for _, v := range scheduler.All() {
+	for _, v := range scheduler.Known() {
 		names = append(names, cobra.CompletionWithDesc(v.Name, v.Description))
 	}
 	return names

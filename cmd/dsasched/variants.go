@@ -48,7 +48,7 @@ weights ahead of the kernel.`,
 	asJSON := addJSON(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var answer variantsJSON
-		for _, v := range scheduler.All() {
+		for _, v := range scheduler.Known() {
 			answer.Variants = append(answer.Variants, variantJSON{
 				Name: v.Name, Description: v.Description, Groups: v.Pick("group"), Split: v.Pick("split"),
 				Outputs: v.Pick("outputs"), Order: v.Pick("order"), Bind: v.Pick("bind"), Spill: v.Pick("spill"),

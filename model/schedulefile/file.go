@@ -87,6 +87,8 @@ type Plan struct {
 	Candidates []Candidate `json:"order_candidates,omitempty"`
 	// Memory is the memory plan. Without it, a plan is made when the schedule is run.
 	Memory *Memory `json:"memory,omitempty"`
+	// Nests are the loops of layers that do not run by the kernel generator's rules.
+	Nests  []Nest  `json:"nests,omitempty"`
 	Merges []Merge `json:"merges,omitempty"`
 }
 
@@ -202,6 +204,15 @@ type Stage struct {
 	Tiles   int64 `json:"tiles"` // more than one: two are there at a time
 	Panels  bool  `json:"panels,omitempty"`
 	Address int64 `json:"address"`
+}
+
+// Nest is the loop nest of a layer of an instance, line by line as [schedule.Nest.Text] has
+// it.
+type Nest struct {
+	Group int      `json:"group"`
+	Index int64    `json:"index"`
+	Layer int      `json:"layer"`
+	Lines []string `json:"lines"`
 }
 
 // Spill is a value that had to leave its wanted level, and the layer that ran when

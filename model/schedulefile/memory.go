@@ -3,6 +3,7 @@ package schedulefile
 import (
 	"fmt"
 	"sort"
+	"strings"
 
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -16,6 +17,7 @@ func reserve(capacity int64) int64 { return capacity / 16 }
 func (b *builder) memory() {
 	s, g := b.s, b.s.Graph
 	if b.plan.Memory == nil {
+		b.nests()
 		return
 	}
 	s.LBCapacity = schedule.DataBytes(b.spec)
@@ -145,9 +147,41 @@ func (b *builder) position(instance int) int {
 
 func (b *builder) stepPosition(step int) int { return b.position(b.s.Steps[step].Instance) }
 
+// nests takes over the loops of layers.
+func (b *builder) nests() {
+	s := b.s
+	if b.plan.Memory == nil {
+		if len(b.plan.Nests) > 0 {
+			b.say("nests", "there are %d, but no memory plan that they were made for", len(b.plan.Nests))
+		}
+		return
+	}
+	for k, x := range b.plan.Nests {
+		at := fmt.Sprintf("nests[%d]", k)
+		i := b.step(at, x.Group, x.Index, x.Layer)
+		if i < 0 {
+			continue
+		}
+		st := &s.Steps[i]
+		n, err := schedule.ParseNest(strings.Join(x.Lines, "\n"), s.Graph.Tensor(st.Output))
+		if err == nil && n.Cores != nil && !n.Cores.Equal(st.Binding) {
+			err = s.Rebind(i, n.Cores)
+		}
+		if err != nil {
+			b.say(at+".lines", "%v", err)
+			continue
+		}
+		if s.Steps[i].Nest != nil {
+			b.say(at, "layer %d of %s has a nest already", x.Layer, b.name(st.Instance))
+		}
+		s.Steps[i].Nest, s.Steps[i].Tiles = n, n.Tiles
+	}
+}
+
 // stages takes over what is said of the LB space that things pass through.
 func (b *builder) stages() {
 	s := b.s
+	b.nests()
 	field := make([]string, len(s.Steps))
 	for k, x := range b.plan.Memory.Stages {
 		at := fmt.Sprintf("memory.stages[%d]", k)
@@ -169,6 +203,9 @@ func (b *builder) stages() {
 			b.say(at+".tiles", "is %d, expected 1 to %d, the elements that a core makes", x.Tiles, most)
 			continue
 		}
+		if st.Nest != nil && x.Tiles != st.Nest.Tiles {
+			b.say(at+".tiles", "is %d, the layer's nest has %d", x.Tiles, st.Nest.Tiles)
+		}
 		if x.Address < 0 || x.Address%64 != 0 {
 			b.say(at+".address", "is %d, expected a multiple of 64", x.Address)
 		}
@@ -178,7 +215,7 @@ func (b *builder) stages() {
 		st := &s.Steps[i]
 		st.Tiles = max(1, st.Tiles)
 		for _, p := range s.Staged(st) {
-			st.StageBytes += p.Space(st.Tiles)
+			st.StageBytes += st.Space(p)
 		}
 		switch {
 		case st.StageBytes > 0 && field[i] == "":

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
@@ -72,6 +73,13 @@ func NewPlan(s *schedule.Schedule, batch int64, want schedule.Level) Plan {
 			x.Address = &at
 		}
 		p.Memory.Values = append(p.Memory.Values, x)
+	}
+	for i := range s.Steps {
+		if st := &s.Steps[i]; st.Nest != nil {
+			inst := &s.Instances.Instances[st.Instance]
+			text := st.Nest.Text(s.Graph.Tensor(st.Output))
+			p.Nests = append(p.Nests, Nest{inst.Group, inst.Index, st.Layer, strings.Split(strings.TrimSuffix(text, "\n"), "\n")})
+		}
 	}
 	for i := range s.Steps {
 		if st := &s.Steps[i]; st.StageBytes > 0 {

@@ -1,0 +1,469 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/heuristics/ansor"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// kernelFlags say which kernels of which networks are meant.
+type kernelFlags struct {
+	*schedulingFlags
+	variant *choice
+}
+
+func addKernels(cmd *cobra.Command) *kernelFlags {
+	cmd.ValidArgsFunction = completeModel
+	var words []cobra.Completion
+	for _, v := range scheduler.Searched() {
+		words = append(words, cobra.CompletionWithDesc(v.Name, v.Description))
+	}
+	f := &kernelFlags{addScheduling(cmd, "the one that is fastest by the generator's rules"), &choice{value: "ansor", kind: "VARIANT", words: words}}
+	addChoice(cmd, f.variant, "variant", "whose kernels: "+strings.Join(plain(words), " or "))
+	return f
+}
+
+// toTune is what the flags say.
+type toTune struct {
+	nets   []network.Network
+	spec   *hardware.Spec
+	recipe scheduler.Recipe
+	opt    scheduler.Options
+}
+
+func (f *kernelFlags) open(ctx context.Context, names []string) (*toTune, error) {
+	k := &toTune{opt: scheduler.Options{InPlace: *f.inPlace, Chunk: f.chunk.value}}
+	var err error
+	if k.spec, err = hardware.Load(*f.accelerator); err != nil {
+		return nil, err
+	}
+	if k.recipe, err = scheduler.Lookup(f.variant.value); err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		net, err := network.Open(name, f.network.options())
+		if err != nil {
+			return nil, err
+		}
+		net.Name = name
+		k.nets = append(k.nets, net)
+	}
+	if k.opt.Chunk == 0 {
+		rules, err := scheduler.Replace(k.recipe, k.opt, scheduler.Pick{Stage: "nest", Strategy: "rules"})
+		if err != nil {
+			return nil, err
+		}
+		r, err := scheduler.Run(ctx, k.nets[0], k.spec, f.batch.value, rules, k.opt)
+		if err != nil {
+			return nil, err
+		}
+		k.opt.Chunk = r.Chunk
+	}
+	return k, nil
+}
+
+func oneOrMoreModels(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usagef("MODEL is missing: give a name that 'dsasched models' lists, or the path of an ONNX file")
+	}
+	return nil
+}
+
+// tasksJSON is what 'dsasched tasks' prints.
+type tasksJSON struct {
+	Model    []string   `json:"models"`
+	Hardware string     `json:"hardware"`
+	Variant  string     `json:"variant"`
+	Batch    int64      `json:"batch"`
+	Chunk    int64      `json:"chunk"`
+	Tasks    []taskJSON `json:"tasks"`
+}
+
+type taskJSON struct {
+	Task        string      `json:"task"`
+	Name        string      `json:"name"`
+	Weights     []int64     `json:"weights"`
+	Operations  int64       `json:"operations"`
+	RuleSeconds float64     `json:"rule_s"`
+	FloorSecs   float64     `json:"bound_s"`
+	Layers      []layerJSON `json:"layers"`
+}
+
+type layerJSON struct {
+	Layer       string             `json:"layer"`
+	Sketches    []ansor.Sketch     `json:"sketches"`
+	Derivations []ansor.Derivation `json:"derivations"`
+	Rule        []string           `json:"rule"`
+}
+
+func newTasks() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "tasks MODEL...",
+		Short: "List the kernels that 'dsasched tune' searches the loops of",
+		Long: `List the kernels of one or several networks by a variant: what is in them, how often
+a cluster runs them for a batch, how long each takes alone by the kernel generator's
+rules, and the bound that no loops are below. Equal kernels are one task.
+
+--full says of each layer which rules of derivation hold, and shows the loops that
+the generator's rules make of it.`,
+		Example: `  dsasched tasks resnet50 --batch 64
+  dsasched tasks toy-fig3 --full
+  dsasched tasks bert-128 --batch 32 --variant graphturbo+ansor --json`,
+		Args: oneOrMoreModels,
+	}
+	asJSON, full := addJSON(cmd), cmd.Flags().Bool("full", false, "print the derivation and the loops of every layer")
+	f := addKernels(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		k, err := f.open(cmd.Context(), args)
+		if err != nil {
+			return err
+		}
+		tasks, _, err := scheduler.TuningTasks(cmd.Context(), k.nets, k.spec, f.batch.value, k.recipe, k.opt)
+		if err != nil {
+			return err
+		}
+		answer := tasksJSON{Model: args, Hardware: k.spec.Name, Variant: k.recipe.Name, Batch: f.batch.value, Chunk: k.opt.Chunk}
+		for _, t := range tasks {
+			x := taskJSON{Task: scheduler.TaskName(t.Key), Name: t.Name, Weights: t.Weights, Operations: t.Operations, FloorSecs: t.Floor}
+			if x.RuleSeconds, err = t.Seconds(cmd.Context(), t.Rule); err != nil {
+				return err
+			}
+			for i, n := range t.Rule {
+				sketches, derivations := t.Sketches(i)
+				x.Layers = append(x.Layers, layerJSON{t.Layer(i), sketches, derivations, nestLines(n.Text(t.Output(i)))})
+			}
+			answer.Tasks = append(answer.Tasks, x)
+		}
+		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) { writeTasks(b, answer, *full) })
+	}
+	return cmd
+}
+
+func nestLines(text string) []string { return strings.Split(strings.TrimSuffix(text, "\n"), "\n") }
+
+func writeTasks(b *bytes.Buffer, a tasksJSON, full bool) {
+	row(b, "tasks", "%d of %s on %s by %s, batch %d in chunks of %d", len(a.Tasks), strings.Join(a.Model, ", "), a.Hardware, a.Variant, a.Batch, a.Chunk)
+	b.WriteByte('\n')
+	var rows [][]string
+	for _, t := range a.Tasks {
+		rows = append(rows, []string{t.Task, printable(t.Name), runsText(t.Weights), duration(t.RuleSeconds), duration(t.FloorSecs)})
+	}
+	writeTable(b, "llrrr", []string{"task", "kernel", "runs", "by rules", "bound"}, rows)
+	if !full {
+		return
+	}
+	for _, t := range a.Tasks {
+		for _, l := range t.Layers {
+			fmt.Fprintf(b, "\n%s of task %s: %s\n", printable(l.Layer), t.Task, plural(len(l.Sketches), "sketch"))
+			for _, d := range l.Derivations {
+				fmt.Fprintf(b, "  %s of %s: %s\n", d.Rule, printable(d.Operator), printable(d.Why))
+			}
+			for _, line := range l.Rule {
+				fmt.Fprintf(b, "    %s\n", line)
+			}
+		}
+	}
+}
+
+func runsText(weights []int64) string {
+	var words []string
+	for _, w := range weights {
+		words = append(words, fmt.Sprint(w))
+	}
+	return strings.Join(words, " + ")
+}
+
+func newTune() *cobra.Command {
+	objective := &choice{value: "f1", kind: "OBJECTIVE", words: []cobra.Completion{
+		cobra.CompletionWithDesc("f1", "the sum of the networks' times"),
+		cobra.CompletionWithDesc("f2", "what is above the times that are good enough"),
+		cobra.CompletionWithDesc("f3", "the geometric mean of the speedups"),
+		cobra.CompletionWithDesc("f4", "the sum, without tasks that have stopped improving"),
+	}}
+	divide := &choice{value: "gradient", kind: "SCHEDULER", words: []cobra.Completion{
+		cobra.CompletionWithDesc("gradient", "where the objective promises to fall most"),
+		cobra.CompletionWithDesc("round-robin", "in turn"),
+		cobra.CompletionWithDesc("published", "the gradient as published, which knows no bounds"),
+	}}
+	cmd := &cobra.Command{
+		Use:   "tune MODEL...",
+		Short: "Find better loops inside kernels, as Ansor does",
+		Long: `Find for each kernel of one or several networks how the cores run it: tiles, the
+order of loops, the places of vector work and stores, pieces, room, bindings. A trial
+lowers the kernel alone and simulates it. Programs come from sketches and random
+factors, evolve by a learned cost, and share the trials by a scheduler.
+
+The answer of a seed is the same on any machine. -o writes it for 'dsasched schedule
+--variant ansor --tuned FILE' and 'dsasched explain-kernel'; its loops can be edited.
+--log appends each trial as a line of JSON; if the file is there already, its trials
+are not made again, so that a tuning that was interrupted goes on.
+
+After Ctrl-C what was found so far is written and printed.`,
+		Example: `  dsasched tune resnet50 --batch 12 --chunk 1 --trials 200 -o tuned.json
+  dsasched tune resnet18 squeezenet --objective f3 --trials 100 --seed 7 --json
+  dsasched tune toy-fig3 --variant graphturbo+ansor --trials 50 --log trials.jsonl -o toy.json`,
+		Args: oneOrMoreModels,
+	}
+	asJSON, quiet := addJSON(cmd), addQuiet(cmd)
+	f := addKernels(cmd)
+	trials, workers := &number{}, addWorkers(cmd, "programs to measure")
+	cmd.Flags().Var(trials, "trials", "programs to measure in all; 0: 64 for each kernel")
+	seed := cmd.Flags().Uint64("seed", 1, "of all that is random")
+	addChoice(cmd, objective, "objective", "what the trials are divided for: "+strings.Join(plain(objective.words), ", "))
+	addChoice(cmd, divide, "scheduler", "how the trials are divided: "+strings.Join(plain(divide.words), ", "))
+	out := addFile(cmd, "o out", "`file` to write the tuned kernels to")
+	log := cmd.Flags().String("log", "", "`file` to append each trial to, and to go on from")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if trials.value > maxTrials {
+			return usagef("--trials is %d, expected at most %d", trials.value, maxTrials)
+		}
+		show := newStatus(cmd, *quiet)
+		defer show.end()
+		k, err := f.open(cmd.Context(), args)
+		if err != nil {
+			return err
+		}
+		set := scheduler.TuneSettings{Options: ansor.Options{Trials: int(trials.value), Seed: *seed, Objective: objective.value, Scheduler: divide.value, Workers: int(workers.value)}}
+		set.Progress = show.trials()
+		if *log != "" {
+			file, err := openLog(*log, &set)
+			if err != nil {
+				return err
+			}
+			defer file.Close()
+		}
+		tuned, err := scheduler.Tune(cmd.Context(), k.nets, k.spec, f.batch.value, k.recipe, k.opt, set)
+		if tuned == nil {
+			return err
+		}
+		show.end()
+		tuned.DType, tuned.Hardware = f.network.dtype.value, *f.accelerator
+		if err := writeJSON(out.name, tuned, " "); err != nil {
+			return err
+		}
+		if printed := emit(cmd, *asJSON, tuned, func(b *bytes.Buffer) { writeTuned(b, tuned, out.name) }); printed != nil {
+			return printed
+		}
+		return err // interrupted, although there is an answer
+	}
+	return cmd
+}
+
+// maxTrials keeps what is measured within a few gigabytes.
+const maxTrials = 1 << 20
+
+// openLog reads what a log has and goes on behind it, without a last line that was cut off.
+func openLog(name string, set *scheduler.TuneSettings) (*os.File, error) {
+	data, err := os.ReadFile(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	whole := data[:bytes.LastIndexByte(data, '\n')+1]
+	if len(whole) > 0 {
+		set.Before = bytes.NewReader(whole)
+	}
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	if len(whole) < len(data) {
+		if err := file.Truncate(int64(len(whole))); err != nil {
+			return nil, errors.Join(err, file.Close())
+		}
+	}
+	if _, err := file.Seek(int64(len(whole)), 0); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	set.Log = file
+	return file, nil
+}
+
+// trials shows how far a tuning is.
+func (s *status) trials() func(ansor.Progress) {
+	if s == nil {
+		return nil
+	}
+	return func(p ansor.Progress) {
+		s.show(func(time.Duration) string {
+			return printable(fmt.Sprintf("%d of %d trials; %s: %s, by rules %s", p.Trials, p.Of, p.Task.Name, duration(p.Seconds), duration(p.RuleSeconds)))
+		})
+	}
+}
+
+func writeTuned(b *bytes.Buffer, t *scheduler.Tuned, file string) {
+	row(b, "tuned", "%s on %s by %s, batch %d in chunks of %d", strings.Join(t.Networks, ", "), t.Hardware, t.Variant, t.Batch, t.Chunk)
+	row(b, "search", "%s over %s, seed %d, objective %s, %s", plural(t.Trials, "trial"), plural(len(t.Tasks), "kernel"), t.Seed, t.Objective, t.Scheduler)
+	for _, n := range t.Result {
+		row(b, "kernels", "of %s: %s one after the other, by rules %s: %.3fx", printable(n.Name), duration(n.Seconds), duration(n.RuleSeconds), n.RuleSeconds/n.Seconds)
+	}
+	if file != "" {
+		row(b, "written to", "%s", file)
+	}
+	b.WriteByte('\n')
+	var rows [][]string
+	for _, x := range t.Tasks {
+		rows = append(rows, []string{x.Task, printable(x.Name), runsText(x.Weights), fmt.Sprint(x.Trials), duration(x.RuleSeconds), duration(x.Seconds), fmt.Sprintf("%.3fx", x.RuleSeconds/x.Seconds), duration(x.FloorSecs)})
+	}
+	writeTable(b, "llrrrrrr", []string{"task", "kernel", "runs", "trials", "by rules", "tuned", "faster", "bound"}, rows)
+}
+
+// kernelJSON is what 'dsasched explain-kernel' prints.
+type kernelJSON struct {
+	Task        string                 `json:"task"`
+	Name        string                 `json:"name"`
+	Seconds     float64                `json:"kernel_s"`
+	RuleSeconds float64                `json:"rule_s"`
+	FloorSecs   float64                `json:"bound_s"`
+	Layers      []scheduler.TunedLayer `json:"layers"`
+	Derivations []ansor.Derivation     `json:"derivations"`
+	Neighbours  []ansor.Neighbour      `json:"neighbours"`
+}
+
+func newExplainKernel() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "explain-kernel FILE",
+		Short: "Explain a tuned kernel: what other loops cost",
+		Long: `Show the loops of a kernel in a file of 'dsasched tune', and what the kernel takes
+with each other choice of one decision. The file's times are measured again, so that
+a kernel whose loops were edited shows what they are worth.`,
+		Example: `  dsasched explain-kernel tuned.json --task 3
+  dsasched explain-kernel tuned.json --task 0 --full --json`,
+		Args: oneArg("FILE", "give the path of a file that 'dsasched tune' has written"),
+	}
+	asJSON := addJSON(cmd)
+	name := cmd.Flags().String("task", "", "`task` as 'dsasched tune' prints it, or its number from 0")
+	full := cmd.Flags().Bool("full", false, "print every other choice, not the three best of a decision")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		t, err := readTuned(args[0])
+		if err != nil {
+			return err
+		}
+		at := slices.IndexFunc(t.Tasks, func(x scheduler.TunedTask) bool { return x.Task == *name })
+		for i := range t.Tasks {
+			if fmt.Sprint(i) == *name {
+				at = i
+			}
+		}
+		if at < 0 {
+			return usagef("--task is %q, expected one of the %d tasks of %s or its number from 0", *name, len(t.Tasks), args[0])
+		}
+		task, err := taskOf(cmd.Context(), t, t.Tasks[at].Task)
+		if err != nil {
+			return fmt.Errorf("%s: %w", args[0], err)
+		}
+		p, _, err := t.Program(task)
+		if err != nil {
+			return fmt.Errorf("%s: %w", args[0], err)
+		}
+		a := kernelJSON{Task: t.Tasks[at].Task, Name: task.Name, FloorSecs: task.Floor, Layers: t.Tasks[at].Layers}
+		if a.Seconds, err = task.Seconds(cmd.Context(), p); err != nil {
+			return err
+		}
+		if a.RuleSeconds, err = task.Seconds(cmd.Context(), task.Rule); err != nil {
+			return err
+		}
+		for i := range p {
+			_, derivations := task.Sketches(i)
+			a.Derivations = append(a.Derivations, derivations...)
+		}
+		if a.Neighbours, err = task.Neighbours(cmd.Context(), p); err != nil {
+			return err
+		}
+		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) { writeKernel(b, a, *full) })
+	}
+	return cmd
+}
+
+func readTuned(name string) (*scheduler.Tuned, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	t, err := scheduler.ReadTuned(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return t, nil
+}
+
+// taskOf makes a task of a file again.
+func taskOf(ctx context.Context, t *scheduler.Tuned, name string) (*ansor.Task, error) {
+	spec, err := hardware.Load(t.Hardware)
+	if err != nil {
+		return nil, err
+	}
+	recipe, err := scheduler.Lookup(t.Variant)
+	if err != nil {
+		return nil, err
+	}
+	dtype, err := model.ParseDType(t.DType)
+	if err != nil {
+		return nil, fmt.Errorf("dtype: %w", err)
+	}
+	var nets []network.Network
+	for _, n := range t.Networks {
+		net, err := network.Open(n, network.Options{DType: dtype})
+		if err != nil {
+			return nil, err
+		}
+		net.Name = n
+		nets = append(nets, net)
+	}
+	tasks, from, err := scheduler.TuningTasks(ctx, nets, spec, t.Batch, recipe, scheduler.Options{Chunk: t.Chunk, InPlace: t.InPlace})
+	if err != nil {
+		return nil, err
+	}
+	if from.Fingerprint != t.Fingerprint {
+		return nil, fmt.Errorf("hardware_fingerprint is %s, %s has %s: the accelerator is another one now", t.Fingerprint, t.Hardware, from.Fingerprint)
+	}
+	for _, task := range tasks {
+		if scheduler.TaskName(task.Key) == name {
+			return task, nil
+		}
+	}
+	return nil, fmt.Errorf("task %s is no kernel of %s any more", name, strings.Join(t.Networks, ", "))
+}
+
+func writeKernel(b *bytes.Buffer, a kernelJSON, full bool) {
+	row(b, "kernel", "%s, task %s", printable(a.Name), a.Task)
+	row(b, "time", "%s, by rules %s, bound %s", duration(a.Seconds), duration(a.RuleSeconds), duration(a.FloorSecs))
+	for _, d := range a.Derivations {
+		row(b, "derived", "%s of %s: %s", d.Rule, printable(d.Operator), printable(d.Why))
+	}
+	for _, l := range a.Layers {
+		fmt.Fprintf(b, "\n%s\n", printable(l.Layer))
+		for _, line := range l.Nest {
+			fmt.Fprintf(b, "  %s\n", printable(line))
+		}
+	}
+	slices.SortStableFunc(a.Neighbours, func(x, y ansor.Neighbour) int {
+		return cmp.Or(cmp.Compare(x.Layer, y.Layer), cmp.Compare(x.Decision, y.Decision), cmp.Compare(x.Seconds, y.Seconds))
+	})
+	var rows [][]string
+	count := 0
+	for i, x := range a.Neighbours {
+		if i > 0 && (x.Layer != a.Neighbours[i-1].Layer || x.Decision != a.Neighbours[i-1].Decision) {
+			count = 0
+		}
+		if count++; full || count <= 3 {
+			rows = append(rows, []string{printable(x.Layer), x.Decision, strings.Join(x.Lines, "; "), duration(x.Seconds), fmt.Sprintf("%+.1f %%", 100*(x.Seconds/a.Seconds-1))})
+		}
+	}
+	fmt.Fprintf(b, "\n%s measured; the best of each decision\n", plural(len(a.Neighbours), "other choice"))
+	writeTable(b, "lllrr", []string{"layer", "decision", "would be", "kernel", "against it"}, rows)
+}

@@ -1,0 +1,378 @@
+package scheduler
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/heuristics/ansor"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/model/schedulefile"
+)
+
+// Kind and version of files of tuned kernels, and of logs of trials.
+const (
+	TunedKind    = "dsasched-tuned"
+	TunedLogKind = "dsasched-trials"
+	TunedVersion = 1
+)
+
+// TunedFrom says what kernels were tuned for; a log of trials begins with it.
+type TunedFrom struct {
+	Kind     string   `json:"kind"`
+	Version  int      `json:"version"`
+	Networks []string `json:"networks"`
+	Graphs   []string `json:"graphs"` // the names in them
+	Batch    int64    `json:"batch"`
+	Chunk    int64    `json:"chunk"`
+	Variant  string   `json:"variant"`
+	InPlace  bool     `json:"in_place,omitempty"`
+	DType    string   `json:"dtype,omitempty"`
+	Hardware string   `json:"hardware"`
+	// Fingerprint is of the hardware as the decisions see it.
+	Fingerprint string `json:"hardware_fingerprint"`
+	Seed        uint64 `json:"seed"`
+	Objective   string `json:"objective"`
+	Scheduler   string `json:"scheduler"`
+}
+
+// Tuned is what [Tune] has found: a nest for each layer of each kernel.
+type Tuned struct {
+	TunedFrom
+	Trials int            `json:"trials"`
+	Result []TunedNetwork `json:"results"`
+	Tasks  []TunedTask    `json:"tasks"`
+	Curve  []ansor.Point  `json:"curve"` // the objective by trials
+}
+
+// TunedNetwork is the time of the kernels of a batch, as if none overlapped another.
+type TunedNetwork struct {
+	Name        string  `json:"name"`
+	RuleSeconds float64 `json:"rule_s"`
+	Seconds     float64 `json:"tuned_s"`
+	Kernels     int64   `json:"kernels"`
+}
+
+// TunedTask is a kernel. Layers can be edited; the times are then another program's.
+type TunedTask struct {
+	Task        string       `json:"task"` // a hash of all that its time hangs on
+	Name        string       `json:"name"`
+	Weights     []int64      `json:"weights"` // runs of a cluster in a batch of each network
+	Operations  int64        `json:"operations"`
+	Trials      int          `json:"trials"`
+	RuleSeconds float64      `json:"rule_s"`
+	Seconds     float64      `json:"tuned_s"`
+	FloorSecs   float64      `json:"bound_s"` // no program is faster
+	Rounds      []float64    `json:"best_after_rounds_s"`
+	Layers      []TunedLayer `json:"layers"`
+}
+
+// TunedLayer is a layer of a kernel with its nest, as [schedule.Nest.Text] has it, line by
+// line.
+type TunedLayer struct {
+	Layer string   `json:"layer"`
+	Nest  []string `json:"nest"`
+}
+
+// TuneSettings are those of a tuning beside the search's.
+type TuneSettings struct {
+	ansor.Options
+	// Log, if not nil, gets a line of JSON for each trial. Before holds what an earlier
+	// log has, whose trials are not made again; lines that end early are left out.
+	Log    io.Writer
+	Before io.Reader
+}
+
+// TaskName is the short name of a task's key.
+func TaskName(key string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(key)))[:12] }
+
+// TuningTasks lists the kernels of networks by a recipe, at a chunk size: its groups,
+// bindings and memory plan are those that the loops are found for. Equal kernels of one or
+// several networks are one task, whose weights are runs for the first cluster's share of
+// each batch. from says for what.
+func TuningTasks(ctx context.Context, nets []network.Network, machine *hardware.Spec, batch int64, r Recipe, opt Options) (tasks []*ansor.Task, from TunedFrom, err error) {
+	from = TunedFrom{Kind: TunedKind, Version: TunedVersion, Batch: batch, Chunk: opt.Chunk, Variant: r.Name, InPlace: opt.InPlace, Hardware: machine.Name}
+	r.Picks = slices.Clone(r.Picks)
+	r.set(Pick{"nest", "rules"})
+	r.Fallback = nil
+	known := map[string]*ansor.Task{}
+	for j, net := range nets {
+		made, err := Prepare(ctx, net, machine, batch, r, opt)
+		if err != nil {
+			return nil, from, err
+		}
+		from.Networks, from.Graphs = append(from.Networks, net.Name), append(from.Graphs, made.Schedule.Graph.Name)
+		from.Fingerprint = schedulefile.Fingerprint(made.Spec)
+		for _, seg := range made.Plans[0] {
+			kernels, err := ansor.Kernels(seg.Schedule, made.Spec.Clusters, made.Lower)
+			if err != nil {
+				return nil, from, err
+			}
+			for _, k := range kernels {
+				if known[k.Key] == nil {
+					known[k.Key] = k
+					k.Weights = make([]int64, len(nets))
+					tasks = append(tasks, k)
+				}
+				known[k.Key].Weights[j] += int64(seg.Iterations)
+			}
+		}
+	}
+	return tasks, from, nil
+}
+
+// Tune searches for the loops of all kernels of networks. If ctx ends first, the answer is
+// what was found, and the error ctx's.
+func Tune(ctx context.Context, nets []network.Network, machine *hardware.Spec, batch int64, r Recipe, opt Options, set TuneSettings) (*Tuned, error) {
+	tasks, from, err := TuningTasks(ctx, nets, machine, batch, r, opt)
+	if err != nil {
+		return nil, err
+	}
+	out := &Tuned{TunedFrom: from}
+	out.Seed, out.Objective, out.Scheduler = set.Seed, cmp.Or(set.Objective, ansor.Objectives[0]), cmp.Or(set.Scheduler, ansor.Schedulers[0])
+	if err := out.resume(&set); err != nil {
+		return nil, err
+	}
+	found, err := ansor.Tune(ctx, tasks, set.Options)
+	if err != nil {
+		return nil, err
+	}
+	out.fill(found)
+	return out, found.Stopped
+}
+
+// fill puts an outcome into the words of the file.
+func (t *Tuned) fill(found *ansor.Outcome) {
+	t.Trials, t.Curve = found.Trials, found.Curve
+	for _, name := range t.Networks {
+		t.Result = append(t.Result, TunedNetwork{Name: name})
+	}
+	for _, a := range found.Answers {
+		x := TunedTask{Task: TaskName(a.Key), Name: a.Name, Weights: a.Weights, Operations: a.Operations, Trials: a.Trials,
+			RuleSeconds: a.RuleSeconds, Seconds: a.Seconds, FloorSecs: a.Floor, Rounds: a.Best}
+		for i, n := range a.Program {
+			x.Layers = append(x.Layers, TunedLayer{a.Layer(i), strings.Split(strings.TrimSuffix(n.Text(a.Output(i)), "\n"), "\n")})
+		}
+		for j, w := range a.Weights {
+			t.Result[j].RuleSeconds += float64(w) * a.RuleSeconds
+			t.Result[j].Seconds += float64(w) * a.Seconds
+			t.Result[j].Kernels += w
+		}
+		t.Tasks = append(t.Tasks, x)
+	}
+}
+
+// logged is a line of a log of trials.
+type logged struct {
+	Task        string           `json:"task"`
+	Name        string           `json:"name"`
+	Round       int              `json:"round"`
+	Program     string           `json:"program"` // its numbers, for looking it up
+	Nests       []*schedule.Nest `json:"nests"`
+	Picoseconds int64            `json:"ps"` // of all runs
+	Runs        int              `json:"runs"`
+}
+
+// resume takes the trials of an earlier log and lets new ones be written down.
+func (t *Tuned) resume(set *TuneSettings) error {
+	head := t.TunedFrom
+	head.Kind = TunedLogKind
+	known := map[string]int64{}
+	if set.Before != nil {
+		data, err := io.ReadAll(set.Before)
+		if err != nil {
+			return err
+		}
+		if err := readTrials(data, head, known); err != nil {
+			return err
+		}
+	}
+	write := func(x any) error {
+		data, err := json.Marshal(x)
+		if err == nil {
+			_, err = set.Log.Write(append(data, '\n'))
+		}
+		return err
+	}
+	if set.Log != nil {
+		if len(known) == 0 {
+			if err := write(head); err != nil {
+				return err
+			}
+		}
+		set.Record = func(x ansor.Trial) error {
+			name := TaskName(x.Task.Key)
+			if _, old := known[name+x.ID]; old {
+				return nil
+			}
+			return write(logged{name, x.Task.Name, x.Round, x.ID, x.Program, x.Picoseconds, x.Runs})
+		}
+	}
+	set.Known = func(key, program string) (int64, bool) {
+		ps, ok := known[TaskName(key)+program]
+		return ps, ok
+	}
+	return nil
+}
+
+// readTrials reads a log, whose last line may have been cut off.
+func readTrials(data []byte, head TunedFrom, known map[string]int64) error {
+	for i, line := range bytes.Split(data, []byte("\n")) {
+		whole := len(line) > 0
+		switch {
+		case !whole:
+		case i == 0:
+			var found TunedFrom
+			if err := json.Unmarshal(line, &found); err != nil {
+				return fmt.Errorf("log: line 1: %w, expected what was tuned", err)
+			}
+			a, _ := json.Marshal(head)
+			b, _ := json.Marshal(found)
+			if !bytes.Equal(a, b) {
+				return fmt.Errorf("log: line 1 is of another tuning: found %s, expected %s", b, a)
+			}
+		default:
+			var x logged
+			if err := json.Unmarshal(line, &x); err != nil {
+				if bytes.Count(data, []byte("\n")) == i {
+					return nil // cut off
+				}
+				return fmt.Errorf("log: line %d: %w, expected a trial", i+1, err)
+			}
+			if x.Picoseconds < 1 {
+				return fmt.Errorf("log: line %d: ps is %d, expected more than zero", i+1, x.Picoseconds)
+			}
+			known[x.Task+x.Program] = x.Picoseconds
+		}
+	}
+	return nil
+}
+
+// ReadTuned reads what [Tune] has found, as JSON. Nests are looked at when they are used.
+func ReadTuned(data []byte) (*Tuned, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	t := &Tuned{}
+	if err := d.Decode(t); err != nil {
+		return nil, fmt.Errorf("no file of tuned kernels: %w", err)
+	}
+	if t.Kind != TunedKind || t.Version != TunedVersion {
+		return nil, fmt.Errorf("kind is %q in version %d, expected %q in version %d", t.Kind, t.Version, TunedKind, TunedVersion)
+	}
+	seen := map[string]bool{}
+	for i, x := range t.Tasks {
+		if seen[x.Task] {
+			return nil, fmt.Errorf("tasks[%d].task: %q stands in the file twice", i, x.Task)
+		}
+		seen[x.Task] = true
+	}
+	return t, nil
+}
+
+// Program is the program of a task of the file, false if the file does not have the task.
+func (t *Tuned) Program(task *ansor.Task) (ansor.Program, bool, error) {
+	name := TaskName(task.Key)
+	i := slices.IndexFunc(t.Tasks, func(x TunedTask) bool { return x.Task == name })
+	if i < 0 {
+		return nil, false, nil
+	}
+	layers := t.Tasks[i].Layers
+	if len(layers) != len(task.Rule) {
+		return nil, false, fmt.Errorf("tasks[%d].layers has %d, expected %d", i, len(layers), len(task.Rule))
+	}
+	p := make(ansor.Program, len(layers))
+	for k, l := range layers {
+		var err error
+		if p[k], err = schedule.ParseNest(strings.Join(l.Nest, "\n"), task.Output(k)); err != nil {
+			return nil, false, fmt.Errorf("tasks[%d].layers[%d].nest: %w", i, k, err)
+		}
+	}
+	if err := task.Check(p); err != nil {
+		return nil, false, fmt.Errorf("tasks[%d] (%s): %w", i, task.Name, err)
+	}
+	return p, true, nil
+}
+
+// defaultTrials is how many trials each task has where nobody has tuned before.
+const defaultTrials = 32
+
+var (
+	ruleNests  = Strategy{Name: "rules", Description: "by the kernel generator's rules", Decide: func(context.Context, *Draft) error { return nil }}
+	ansorNests = Strategy{Name: "ansor", Description: "searched by Ansor, or as --tuned says", Decide: tunedNests}
+)
+
+// tunedNests gives every kernel the nests of a file, or looks for some.
+func tunedNests(ctx context.Context, d *Draft) error {
+	kernels, err := ansor.Kernels(d.Schedule, d.Spec.Clusters, d.Lower)
+	if err != nil {
+		return err
+	}
+	programs := map[*ansor.Task]ansor.Program{}
+	if t := d.Options.Tuned; t != nil {
+		missing := 0
+		for _, k := range kernels {
+			p, ok, err := t.Program(k)
+			if err != nil {
+				return err
+			}
+			if ok {
+				programs[k] = p
+			} else {
+				missing++
+			}
+		}
+		if found := schedulefile.Fingerprint(d.Spec); found != t.Fingerprint {
+			return fmt.Errorf("the tuned kernels are for %s as described then (hardware_fingerprint %s), this is %s (%s)", t.Hardware, t.Fingerprint, d.Spec.Name, found)
+		}
+		if missing == len(kernels) && !slices.Contains(t.Graphs, d.Graph.Name) {
+			return fmt.Errorf("the tuned kernels are of %s on %s by %s, batch %d in chunks of %d: none of the %d kernels is among them",
+				strings.Join(t.Networks, ", "), t.Hardware, t.Variant, t.Batch, t.Chunk, missing)
+		}
+		if missing > 0 {
+			d.Options.tell(fmt.Sprintf("%d of %d kernels are not among the tuned ones and run by the generator's rules", missing, len(kernels)))
+		}
+	} else {
+		var tasks []*ansor.Task
+		for _, k := range kernels {
+			if !slices.Contains(tasks, k) {
+				k.Weights = []int64{0}
+				tasks = append(tasks, k)
+			}
+			k.Weights[0]++
+		}
+		found, err := ansor.Tune(ctx, tasks, ansor.Options{Trials: defaultTrials * len(tasks), Seed: 1})
+		if err != nil {
+			return err
+		}
+		if found.Stopped != nil {
+			return found.Stopped
+		}
+		d.Options.tell(fmt.Sprintf("loops searched in %d trials with seed 1; 'dsasched tune' searches longer", found.Trials))
+		for _, a := range found.Answers {
+			programs[a.Task] = a.Program
+		}
+	}
+	next := map[int]int{} // layer of each instance
+	task := map[int]*ansor.Task{}
+	for k, id := range d.Order {
+		task[id] = kernels[k]
+	}
+	for i := range d.Steps {
+		id := d.Steps[i].Instance
+		if p := programs[task[id]]; p != nil {
+			if err := d.Follow(i, p[next[id]]); err != nil {
+				return err
+			}
+		}
+		next[id]++
+	}
+	return nil
+}
