@@ -16,6 +16,8 @@ import (
 	"github.com/dsasched/dsasched/heuristics/ansor"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/grain"
+	"github.com/dsasched/dsasched/model/network"
 	planned "github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -161,4 +163,56 @@ func TestRandom(t *testing.T) {
 		}
 	}
 	t.Logf("%d programs: %+v; besides, %v and %d that do not fit", done, total, coarse, refused)
+}
+
+// bags is a network with look-ups that frameworks write as sums over bags.
+func bags(batch int64) (*model.Graph, error) {
+	b := model.NewBuilder("bags")
+	all := []model.TensorID{b.Input("dense", model.F16, batch, 8)}
+	for k := range 3 {
+		all = append(all, b.Op("Gather", fmt.Sprint("row", k), model.Attr{Variant: grain.Bag}, b.Param(fmt.Sprint("table", k), model.F16, 20, 8), b.Input(fmt.Sprint("i", k), model.I32, batch)))
+	}
+	x := b.Op("Concat", "concat", model.Attr{Axis: 1}, all...)
+	b.Output(b.Op("Relu", "relu", model.Attr{}, b.Op("MatMul", "product", model.Attr{}, x, b.Param("w", model.F16, 32, 16))))
+	return b.Build()
+}
+
+// The same at other grains: softmaxes, normalisations, activations and look-ups in parts,
+// in kernels of TVM's pass, stitched, and in instances.
+func TestGrains(t *testing.T) {
+	recipes := scheduler.All()
+	done, parts := 0, 0
+	for i := uint64(0); done < *programs/4; i++ {
+		r := rand.New(rand.NewPCG(i, 3))
+		whole, to := net(i), pick(r, grain.Framework, grain.Primitive)
+		src := network.Network{Name: whole.Name, Graph: func(batch int64) (*model.Graph, error) {
+			g, err := whole.Graph(batch)
+			if i%8 == 0 {
+				g, err = bags(batch)
+			}
+			if err != nil {
+				return nil, err
+			}
+			e, err := grain.To(g, to)
+			parts += e.Expanded
+			return e.Graph, err
+		}}
+		recipe := recipes[int(i)%len(recipes)]
+		made, err := scheduler.Run(context.Background(), src, machine(r), 4, recipe, scheduler.Options{Chunk: 2})
+		if err == nil {
+			_, err = interp.Run(made.Program, graphs(made.Plans), i)
+		}
+		var coarse *interp.CoarseError
+		var tooBig *graphturbo.DoesNotFitError
+		switch {
+		case errors.As(err, &coarse) || errors.As(err, &tooBig):
+			continue
+		case err != nil:
+			t.Errorf("seed %d, %s, %s: %v", i, to, recipe.Name, err)
+		}
+		done++
+	}
+	if parts < done/2 {
+		t.Errorf("%d operators were taken apart in %d programs", parts, done)
+	}
 }

@@ -65,6 +65,9 @@ func patternOf(op *model.Op) pattern {
 // dimensions has a reshape behind it, since TVM's has three and its importers bring others
 // to that; so its readers see an injective operator.
 //
+// Positions in a table of constants are made by another kernel than the look-up, since
+// that is what loads go by.
+//
 // A reshape alone is no kernel (TVM makes nothing of it): it stays with what it reads.
 func FuseOps(g *model.Graph, order []model.OpID) []schedule.Layer {
 	f := newOpsFuser(g)
@@ -175,6 +178,8 @@ func (f *opsFuser) edgeKind(t model.TensorID, op *model.Op, operand bool) patter
 	switch {
 	case operand:
 		return injective
+	case op.Kind == "Gather" && t == op.Inputs[1] && f.g.Tensor(op.Inputs[0]).Role == model.Constant:
+		return opaque // rows are loaded by position before the kernel computes anything
 	case from.Class() == model.MatrixClass && from.Kind == "MatMul" && len(f.g.Tensor(t).Shape) > 3:
 		return max(kind, injective) // a reshape stands between
 	case kind == broadcast && f.g.Tensor(t).Shape.Equal(f.g.Tensor(op.Outputs[0]).Shape):
@@ -232,7 +237,7 @@ func (f *opsFuser) fuse(i, round int) {
 	n := &f.nodes[i]
 	// The pattern is of the node's own kernel as long as nothing behind it has joined.
 	kind := n.fused
-	if kind == opaque || n.end < 0 {
+	if kind == opaque || n.way == opaque || n.end < 0 {
 		return
 	}
 	end := &f.nodes[n.end]

@@ -81,6 +81,10 @@ func TestFuseOps(t *testing.T) {
 			z := b.Op("MatMul", "two", none, x, b.Param("v", model.F16, 8, 8))
 			b.Output(b.Op("Add", "sum", none, y, z))
 		}, []string{"two", "one sum"}},
+		{"positions of a look-up are made before it", func(b *model.Builder, x model.TensorID) {
+			i := b.Op("Clip", "clip", none, b.Input("i", model.I32, 2, 4))
+			b.Output(b.Op("Relu", "relu", none, b.Op("Gather", "row", none, b.Param("v", model.F16, 5, 8), i)), b.Op("Tanh", "tanh", none, x))
+		}, []string{"clip", "row relu", "tanh"}},
 		{"an output of the network ends a kernel", func(b *model.Builder, x model.TensorID) {
 			y := b.Op("Relu", "relu", none, x)
 			b.Output(y, b.Op("Tanh", "tanh", none, y))

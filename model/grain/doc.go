@@ -19,7 +19,7 @@
 //	Mish       softplus, tanh, multiply
 //	HardSwish  hard sigmoid, multiply
 //	Gather     from a table of constants: clip the positions, gather (a look-up; Primitive)
-//	           with variant [Bag]: gather the rows of each bag, sum over the bag (Framework)
+//	           with variant [Bag]: gather the row of each bag of one, sum over the bag (Framework)
 //
 // Broadcasts stay implied by shapes, as frameworks' graphs have them. An operator whose
 // Attr.Variant says something that its rule does not understand stays whole.

@@ -352,12 +352,12 @@ const Bag = "bag=sum"
 
 // bag gathers the rows of the bag, and adds them up.
 func bag(e *expander, op *model.Op, in []model.TensorID) (model.TensorID, bool) {
-	positions := e.from.Tensor(op.Inputs[1]).Shape
 	if op.Attr.Variant != Bag || op.Attr.Axis != 0 {
 		return 0, false
 	}
-	rank := int64(len(positions))
-	bags := e.part("bags", "Reshape", model.Attr{Shape: append(positions.Clone(), 1)}, in[1])
-	rows := e.part("rows", "Gather", model.Attr{}, in[0], bags)
+	out := e.from.Tensor(op.Outputs[0]).Shape
+	rank := int64(len(e.from.Tensor(op.Inputs[1]).Shape))
+	rows := e.part("rows", "Gather", model.Attr{}, in[0], in[1])
+	rows = e.part("bags", "Reshape", model.Attr{Shape: slices.Insert(out.Clone(), int(rank), 1)}, rows)
 	return e.last("ReduceSum", model.Attr{Axes: []int64{rank}}, rows)
 }
