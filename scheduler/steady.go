@@ -17,11 +17,22 @@ const (
 // Steady is the rate of a running server in batch elements per second: batches follow each
 // other in one program, by the rules that hold between chunks, and count from the end of
 // one to the end of another, the first and the last left out. It takes 4 batches, then 8 and
-// 16 as long as the rates of the later two halves differ by more than 0.1 %. A program
+// 16 as long as the rates of the later two halves differ by more than 0.1 %. Weights stay in the
+// LLB for the next batch or, if that is faster, only as long as their own needs them. A program
 // that gets too large is a [*lower.TooLargeError].
 func (r *Result) Steady(ctx context.Context) (perSecond float64, err error) {
+	perSecond, err = r.steady(ctx, false)
+	if err != nil || !r.Lower.KeepWeights {
+		return perSecond, err
+	}
+	fresh, err := r.steady(ctx, true)
+	return max(perSecond, fresh), err
+}
+
+// steady is Steady with weights that stay for the next batch, or fresh ones.
+func (r *Result) steady(ctx context.Context, fresh bool) (perSecond float64, err error) {
 	for n := leastBatches; ; n *= 2 {
-		ends, err := r.batchEnds(ctx, n)
+		ends, err := r.batchEnds(ctx, n, fresh)
 		if err != nil {
 			if perSecond > 0 && tooLarge(err) {
 				return perSecond, nil
@@ -40,7 +51,7 @@ func (r *Result) Steady(ctx context.Context) (perSecond float64, err error) {
 }
 
 // batchEnds gives the times, in picoseconds, at which each of n batches in a row is done.
-func (r *Result) batchEnds(ctx context.Context, n int) ([]int64, error) {
+func (r *Result) batchEnds(ctx context.Context, n int, fresh bool) ([]int64, error) {
 	plans, iterations := make([][]lower.Segment, len(r.Plans)), make([]int, len(r.Plans))
 	for k, plan := range r.Plans {
 		for _, seg := range plan {
@@ -55,7 +66,7 @@ func (r *Result) batchEnds(ctx context.Context, n int) ([]int64, error) {
 		}
 	}
 	opt := r.Lower
-	opt.Batches = n
+	opt.Batches, opt.Fresh = n, fresh
 	p, err := lower.Program(r.programName(), r.Spec, plans, opt)
 	if err != nil {
 		return nil, err

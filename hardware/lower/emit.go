@@ -52,6 +52,7 @@ type emitter struct {
 	nextPos map[tileKey]int
 	// kernelEnd is the position of the first use after the running kernel.
 	kernelEnd int64
+	keepEnd   int64 // and after the last for which weights are kept
 	stretches []levelled
 	useSpace  []isa.Use // room for the uses of the next commands
 	depSpace  []int32   // and for what they wait for
@@ -130,7 +131,10 @@ func (e *emitter) run(segments []Segment) error {
 		return err
 	}
 	e.divideBuffers(segments)
-	kernel := 0
+	kernel, batch := 0, len(kernelEnds)
+	if e.opt.Fresh {
+		batch /= max(1, e.opt.Batches)
+	}
 	for i, seg := range segments {
 		s := seg.Schedule
 		before := len(e.cmds)
@@ -143,7 +147,7 @@ func (e *emitter) run(segments []Segment) error {
 			e.present(s, values)
 			for k, lp := range plans[i] {
 				if k == 0 || lp.step.Instance != plans[i][k-1].step.Instance {
-					e.kernelEnd = kernelEnds[kernel]
+					e.kernelEnd, e.keepEnd = kernelEnds[kernel], kernelEnds[kernel/batch*batch+batch-1]
 					kernel++
 					e.launch(s, lp.step.Instance)
 				} else if !e.opt.CrossLayer {

@@ -29,6 +29,8 @@ type Options struct {
 	// Batches is how many batches stand in a row; 0 is 1. A layer is issued in as many
 	// commands as in a program of one.
 	Batches int `json:"-"`
+	// Fresh keeps no weights in the GB for the next of these batches.
+	Fresh bool `json:"-"`
 	// Cost gives the durations of commands in place of the formulas of package cost; nil:
 	// the formulas.
 	Cost cost.Custom `json:"-"`

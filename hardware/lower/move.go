@@ -19,7 +19,7 @@ func (e *emitter) loadTile(t *weightTile, through *ring, cores int64) (int32, *s
 	n := e.nextPos[t.key]
 	e.nextPos[t.key] = n + 1
 	next := int64(never)
-	if n+1 < len(list) && (e.opt.KeepWeights || list[n+1] < e.kernelEnd) {
+	if n+1 < len(list) && (e.opt.KeepWeights && list[n+1] < e.keepEnd || list[n+1] < e.kernelEnd) {
 		next = list[n+1]
 	}
 	gbBytes := t.unionBytes * t.times
