@@ -70,6 +70,7 @@ It is not the lower_bound_s of other commands, which is of one program.`,
 func writeBound(b *bytes.Buffer, a *boundJSON) {
 	row(b, "bound", "%s (%s) on %s, batch %d: at least %s, at most %s", a.Model, a.DType, a.Hardware, a.Batch, duration(a.Seconds), perSecond(a.ThroughputPerSecond))
 	row(b, "limited by", "%s (%s)", a.Resource, a.Term)
+	rowOf(b, "made of", partsText(a.Bound))
 	row(b, "steady", "at least %s for each of many batches: %s (%s)", duration(a.Steady.Seconds), a.Steady.Resource, a.Steady.Term)
 	steady := map[string]string{}
 	for _, t := range a.Steady.Terms {
@@ -81,4 +82,13 @@ func writeBound(b *bytes.Buffer, a *boundJSON) {
 	}
 	fmt.Fprintln(b)
 	writeTable(b, "llrr", []string{"term", "resource", "at least", "steady"}, rows)
+}
+
+// partsText says what a bound is made of, as shares of it.
+func partsText(b *bound.Bound) []string {
+	var parts []string
+	for _, p := range b.Parts {
+		parts = append(parts, p.Name+" "+percent(p.Seconds/b.Seconds))
+	}
+	return parts
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/scheduler/certificate"
 )
 
@@ -46,6 +47,7 @@ func writeVerdict(b *bytes.Buffer, v *certificate.Verdict) {
 	row(b, "certificate", "%s on %s, batch %d: holds", v.Model, v.Hardware, v.Batch)
 	row(b, "achieved", "%s, %s", duration(v.LatencySeconds), perSecond(v.ThroughputPerSecond))
 	row(b, "bound", "%s on every schedule: %s (%s)", duration(v.CertifiedBoundSeconds), v.Resource, v.Term)
+	rowOf(b, "made of", partsText(&bound.Bound{Seconds: v.CertifiedBoundSeconds, Parts: v.Parts}))
 	row(b, "gap", "%s of the bound, so that at most %s of the time can be gained", percent(v.Gap), percent(v.Gap/(1+v.Gap)))
 	rowWrapped(b, "limited by", v.LimitedBy)
 	if t := v.GreedyThroughputPerSecond; t != nil {

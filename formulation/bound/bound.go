@@ -29,6 +29,41 @@ type Bound struct {
 	Term     string `json:"term"`
 	Resource string `json:"resource"`
 	Terms    []Term `json:"terms"`
+	// Parts are what the bound is made of, one after the other; they add up to it.
+	Parts []Part `json:"parts"`
+}
+
+// A Part is a share of a bound.
+type Part struct {
+	Name    string  `json:"part"`
+	Seconds float64 `json:"part_s"`
+}
+
+// explain says what the largest term is made of.
+func (b *Bound) explain(launch, weights, ddr float64, w *work) {
+	left := b.Seconds
+	part := func(name string, seconds float64) {
+		if seconds = math.Min(left, seconds); seconds > 0 {
+			b.Parts = append(b.Parts, Part{name, seconds})
+			left -= seconds
+		}
+	}
+	rest := "moves"
+	switch b.Term {
+	case "ddr":
+		part("weights", weights/ddr)
+		rest = "inputs and outputs"
+	case "work", "chain", "series":
+		part("launch", launch)
+		rest = "vector work"
+		if b.Term != "work" || b.Resource == unitNames[matrix] {
+			part("products at the peak rate", w.peak)
+			part("edges of the matrix unit", w.rowsOnly-w.peak)
+			part("changes of the matrix unit's blocks", w.total()[matrix]-w.rowsOnly)
+			rest = "layers that cannot overlap"
+		}
+	}
+	part(rest, left)
 }
 
 // Gap is by how much a latency is above the bound, as a share of the bound.
@@ -196,6 +231,8 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 		longest = math.Max(longest, release[c.op]+sums[k+1])
 	}
 	cold.add("loads, then series", "DDR bandwidth, then units and chains", longest)
+	cold.explain(launch, busy*weights, ddr, first)
+	steady.explain(launch, busy*math.Max(0, weights-kept), ddr, first)
 	return cold, steady, nil
 }
 

@@ -18,7 +18,7 @@ func Kernels(s *schedule.Schedule) (seconds float64, err error) {
 	}
 	w := &work{g: s.Graph, ops: make([][numUnits]float64, len(s.Graph.Ops)), need: needs(s.Graph)}
 	w.link()
-	p := &pricer{s.Graph, m, map[lanes]float64{}}
+	p := &pricer{g: s.Graph, m: m, least: map[lanes]float64{}}
 	for i := range s.Instances.Instances {
 		inst := &s.Instances.Instances[i]
 		var sum best

@@ -31,8 +31,11 @@ type work struct {
 	weights       []float64
 	rows, in, out float64
 	need          []box
-	links         [][]link
-	uneven        []bool // a core's part may be less than a share
+	// peak is the time of all products with every cell of the arrays at work, rowsOnly with
+	// their edges idle, but without a loss between blocks.
+	peak, rowsOnly float64
+	links          [][]link
+	uneven         []bool // a core's part may be less than a share
 	// next operator that all paths pass, whether each ends its layer, who reads it without gaps
 	next    []int
 	ends    []bool
@@ -42,7 +45,7 @@ type work struct {
 // measure prices a network's operators on a machine.
 func measure(g *model.Graph, m *cost.Model) *work {
 	w := &work{g: g, ops: make([][numUnits]float64, len(g.Ops)), weights: make([]float64, len(g.Tensors)), need: needs(g)}
-	p := &pricer{g, m, map[lanes]float64{}}
+	p := &pricer{g: g, m: m, least: map[lanes]float64{}}
 	for i, op := range g.Ops {
 		w.ops[i] = p.operator(op, func(t model.TensorID) model.Region {
 			if w.need[t].elements() == 0 {
@@ -55,6 +58,8 @@ func measure(g *model.Graph, m *cost.Model) *work {
 			return r
 		})
 	}
+	perUnit := float64(m.Units(hardware.Matrix, max(1, schedule.CoresWithLB(m.Spec())))) * m.Spec().ClockHz
+	w.peak, w.rowsOnly = p.peak/perUnit, p.rows/perUnit
 	w.bytes()
 	w.link()
 	w.shape()
@@ -66,6 +71,9 @@ type pricer struct {
 	g     *model.Graph
 	m     *cost.Model
 	least map[lanes]float64
+	// Of all products so far, cycles of all cores: with every cell of the array at work, and
+	// with rows one after the other.
+	peak, rows float64
 }
 
 type lanes struct {
@@ -124,6 +132,8 @@ func (p *pricer) product(op *model.Op, r model.Region) float64 {
 		columns = max(d.Reps, ceilDiv(r[1].Len(), p.m.MatrixCols()))
 	}
 	blocks := float64(columns) * float64(ceilDiv(d.K, p.m.MatrixRows()))
+	p.peak += float64(d.Reps*d.M) * row * float64(d.N) * float64(d.K) / float64(p.m.MatrixRows()*p.m.MatrixCols())
+	p.rows += blocks * float64(d.M) * row
 	return blocks * (math.Max(float64(d.M)*row, load) + gap)
 }
 

@@ -166,6 +166,7 @@ type Verdict struct {
 	Term      string       `json:"term"`
 	Resource  string       `json:"resource"`
 	LimitedBy string       `json:"limited_by"`
+	Parts     []bound.Part `json:"parts"` // of the bound
 	Terms     []bound.Term `json:"terms"`
 }
 
@@ -206,7 +207,7 @@ func (f *File) Check(ctx context.Context, path, accelerator, name string) (*Verd
 	}
 	v := &Verdict{File: path, Model: f.Network.Model, Hardware: spec.Name, Batch: f.Batch, ThroughputPerSecond: r.ThroughputPerSecond(),
 		LatencySeconds: r.LatencySeconds(), CertifiedBoundSeconds: b.Seconds, Gap: b.Gap(r.LatencySeconds()),
-		Term: b.Term, Resource: b.Resource, Terms: b.Terms, LimitedBy: r.Report(schedulefile.Origin{}).LimitedBy}
+		Term: b.Term, Resource: b.Resource, Terms: b.Terms, Parts: b.Parts, LimitedBy: r.Report(schedulefile.Origin{}).LimitedBy}
 	for _, x := range []struct {
 		field           string
 		found, expected float64
@@ -279,7 +280,7 @@ func sameBound(path string, found, expected *bound.Bound) error {
 		return err
 	}
 	a, b := *found, *expected
-	a.Terms, a.Shares, b.Terms, b.Shares = nil, nil, nil, nil
+	a.Terms, a.Shares, b.Terms, b.Shares = nil, nil, nil, nil // compared
 	return differs(path, "bound", fmt.Sprintf("%+v", a), fmt.Sprintf("%+v", b))
 }
 
