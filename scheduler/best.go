@@ -13,7 +13,6 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 )
 
@@ -44,6 +43,8 @@ type Found struct {
 	// Evaluations counts the schedules that were simulated, Trajectory the better ones.
 	Evaluations int
 	Trajectory  []Improvement
+	plan        *plan // of the result
+	world       *world
 	Stop        milp.Stop // complete, or time or cancelled: then the answer depends on when that was
 }
 
@@ -105,6 +106,9 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 		s.found.Stop = milp.StopTime
 	case err != nil:
 		return nil, err
+	}
+	if s.found.Result != nil {
+		s.found.world = newWorld(s.found.Result, net, opt.Options)
 	}
 	if s.found.Result == nil {
 		return nil, cmp.Or(limited.Err(), s.failed)
@@ -198,7 +202,7 @@ func (s *seeker) startAll(ctx context.Context, chunks []int64) error {
 			if x.inPlace {
 				move += ", in place"
 			}
-			s.offer(r, fmt.Sprintf("%s, chunks of %d", move, x.chunk))
+			s.offer(r, func() *plan { return planOf(r, x.inPlace) }, fmt.Sprintf("%s, chunks of %d", move, x.chunk))
 		}
 		first += len(round)
 	}
@@ -229,17 +233,14 @@ func (s *seeker) start(x Start) {
 }
 
 // offer takes a result if it is better than all before it.
-func (s *seeker) offer(r *Result, move string) {
-	if s.found.Result == nil || r.Sim.TotalPs < s.found.Sim.TotalPs {
-		s.found.Result = r
-		s.improved(r.LatencySeconds(), move)
+func (s *seeker) offer(r *Result, of func() *plan, move string) {
+	if s.found.Result != nil && r.Sim.TotalPs >= s.found.Sim.TotalPs {
+		return
 	}
-}
-
-func (s *seeker) improved(latency float64, move string) {
-	s.found.Trajectory = append(s.found.Trajectory, Improvement{s.found.Evaluations, latency, move})
+	s.found.Result, s.found.plan = r, of()
+	s.found.Trajectory = append(s.found.Trajectory, Improvement{s.found.Evaluations, r.LatencySeconds(), move})
 	if s.opt.Better != nil {
-		s.opt.Better(milp.Progress{Seconds: time.Since(s.began).Seconds(), Objective: latency, Improved: true})
+		s.opt.Better(milp.Progress{Seconds: time.Since(s.began).Seconds(), Objective: r.LatencySeconds(), Improved: true})
 	}
 }
 
@@ -252,7 +253,7 @@ func (s *seeker) search(ctx context.Context) error {
 	slices.SortFunc(chunks, func(a, b int64) int {
 		return cmp.Or(cmp.Compare(s.starts[a].Sim.TotalPs, s.starts[b].Sim.TotalPs), cmp.Compare(a, b))
 	})
-	w := &world{net: s.net, machine: s.machine, spec: s.found.Spec, batch: s.batch, shares: s.found.Shares, opt: s.opt.Options, graphs: map[int64]*model.Graph{}}
+	w := newWorld(s.found.Result, s.net, s.opt.Options)
 	for i, c := range chunks[:min(2, len(chunks))] {
 		x := &searcher{seeker: s, w: w, rng: rand.New(rand.NewPCG(s.opt.Seed, uint64(i)))}
 		if err := x.begin(ctx, planOf(s.starts[c].Result, s.starts[c].inPlace)); err != nil {

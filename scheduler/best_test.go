@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -90,5 +92,74 @@ func TestBestRepeats(t *testing.T) {
 		if back.Sim.TotalPs != first.Sim.TotalPs {
 			t.Errorf("%s: %d ps, from its file %d", name, first.Sim.TotalPs, back.Sim.TotalPs)
 		}
+	}
+}
+
+// Bindings of layers change the program, and come back from the file.
+func TestLayerBindings(t *testing.T) {
+	net, chip := open(t, "toy-fig3"), load(t, "stcp920")
+	recipe, err := scheduler.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bind := recipe.With("bind", scheduler.Strategy{Name: "rows", Decide: func(_ context.Context, d *scheduler.Draft) error {
+		d.Bindings, d.Scopes = graphturbo.PlainBindGrid(d.Graph, d.Grouping, d.Instances, schedule.Grid(d.Spec))
+		for _, layers := range d.Layers {
+			list := make([]schedule.Binding, len(layers))
+			for l := range list {
+				list[l] = schedule.Binding{1, 1, 8, 1}
+			}
+			d.LayerBindings = append(d.LayerBindings, list)
+		}
+		return nil
+	}})
+	made, err := scheduler.Run(t.Context(), net, chip, 8, bind, scheduler.Options{Chunk: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := 0
+	for _, st := range made.Schedule.Steps {
+		if st.Binding.Equal(schedule.Binding{1, 1, 8, 1}) {
+			own++
+		}
+	}
+	if own == 0 {
+		t.Error("no step has the binding")
+	}
+	file := scheduler.File(made, schedulefile.Origin{})
+	back, err := scheduler.Restore(t.Context(), file, chip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back.Sim.TotalPs != made.Sim.TotalPs {
+		t.Errorf("%d ps, from its file %d", made.Sim.TotalPs, back.Sim.TotalPs)
+	}
+}
+
+// Losses are those of decisions that differ.
+func TestLosses(t *testing.T) {
+	recipe, err := scheduler.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt := scheduler.BestOptions{Recipes: []scheduler.Recipe{recipe}, Evaluations: 60, Seed: 7}
+	opt.Chunk = 2
+	found, err := scheduler.Best(t.Context(), open(t, "toy-fig3"), load(t, "stcp920"), 8, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	losses, err := found.Losses(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	differs := false
+	for _, x := range losses {
+		differs = differs || x.SetBack != nil && *x.SetBack < found.ThroughputPerSecond()
+		if x.SetToBest != nil && *x.SetToBest > found.ThroughputPerSecond() {
+			t.Errorf("greedy with the best %s alone is faster than the best: %v, %v per s", x.Decision, *x.SetToBest, found.ThroughputPerSecond())
+		}
+	}
+	if !differs || len(losses) == 0 {
+		t.Errorf("no decision matters: %+v", losses)
 	}
 }

@@ -29,7 +29,9 @@ type plan struct {
 	own      []int              // order in which instances run; nil: by the strategy
 	bindings []schedule.Binding // of instances; nil: by the strategy
 	scopes   []schedule.Level
-	bound    map[piece]choice // bindings, scopes and levels that differ from the strategy's
+	inner    map[model.OpID]schedule.Binding // of layers, by anchor; see schedule.Schedule.LayerBindings
+	down     map[model.TensorID]bool         // results that go to the GB, though there may be room in the LB
+	bound    map[piece]choice                // bindings, scopes and levels that differ from the strategy's
 	rule     graphturbo.SpillRule
 	lower    lower.Options
 }
@@ -56,7 +58,6 @@ func (c *cut) piece() piece {
 type choice struct {
 	binding schedule.Binding // of the first output; nil: the recipe's
 	scope   *schedule.Level  // nil: the recipe's
-	down    []model.TensorID // results of the group's layers that go to the GB, ascending
 }
 
 // strategies gives a recipe the decisions of the plan.
@@ -118,6 +119,17 @@ func (p *plan) grouping(g *model.Graph) *schedule.Grouping {
 // bind puts the plan's bindings and scopes in the place of the recipe's, as far as cores
 // and extents allow.
 func (p *plan) bind(d *Draft) {
+	if len(p.inner) > 0 {
+		d.LayerBindings = make([][]schedule.Binding, len(d.Layers))
+		for k, layers := range d.Layers {
+			for l := range layers {
+				if b := p.inner[layers[l].Anchor]; b != nil {
+					d.LayerBindings[k] = append(d.LayerBindings[k], make([]schedule.Binding, l+1-len(d.LayerBindings[k]))...)
+					d.LayerBindings[k][l] = b
+				}
+			}
+		}
+	}
 	if len(p.bound) == 0 {
 		return
 	}
@@ -142,16 +154,11 @@ func (p *plan) bind(d *Draft) {
 
 // lowerValues lets results go to the GB from the start.
 func (p *plan) lowerValues(s *schedule.Schedule) {
-	if len(p.bound) == 0 || s.Spec.GB == nil {
+	if len(p.down) == 0 || s.Spec.GB == nil {
 		return
 	}
 	for i := range s.Values {
-		v := &s.Values[i]
-		if v.Instance < 0 || v.Level != schedule.LB {
-			continue
-		}
-		c := p.bound[p.cuts[s.Instances.Instances[v.Instance].Group].piece()]
-		if _, down := slices.BinarySearch(c.down, v.Tensor); down {
+		if v := &s.Values[i]; v.Instance >= 0 && v.Level == schedule.LB && p.down[v.Tensor] {
 			v.Wanted, v.Level = schedule.GB, schedule.GB
 		}
 	}
@@ -228,6 +235,11 @@ type world struct {
 	opt     Options
 	graphs  map[int64]*model.Graph
 	mu      sync.Mutex
+}
+
+// newWorld is that of a result.
+func newWorld(r *Result, net network.Network, opt Options) *world {
+	return &world{net: net, machine: r.Machine, spec: r.Spec, batch: r.Batch, shares: r.Shares, opt: opt, graphs: map[int64]*model.Graph{}}
 }
 
 // graph is the network at a size, one for all plans.

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware"
@@ -55,5 +56,48 @@ func TestOutlineTakesAsLong(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// What a schedule costs the search, against what it costs by itself.
+func BenchmarkEvaluate(b *testing.B) {
+	recipe, err := Lookup(greedyRecipe)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, c := range []struct {
+		network      string
+		batch, chunk int64
+	}{{"resnet50", 32, 8}, {"resnet50", 64, 16}, {"bert-128", 32, 8}} {
+		net, err := network.Open(c.network, network.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		chip, err := hardware.Load("stcp920")
+		if err != nil {
+			b.Fatal(err)
+		}
+		opt := Options{Chunk: c.chunk}
+		made, err := Run(b.Context(), net, chip, c.batch, recipe, opt)
+		if err != nil {
+			b.Fatal(err)
+		}
+		w := newWorld(made, net, Options{})
+		name := fmt.Sprintf("%s/%d", c.network, c.batch)
+		b.Run(name+"/search", func(b *testing.B) {
+			p := planOf(made, false).regroup(planOf(made, false).cuts)
+			for b.Loop() {
+				if o := w.evaluate(b.Context(), p, 0); o.err != nil {
+					b.Fatal(o.err)
+				}
+			}
+		})
+		b.Run(name+"/full", func(b *testing.B) {
+			for b.Loop() {
+				if _, err := Run(b.Context(), net, chip, c.batch, recipe, opt); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

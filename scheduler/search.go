@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dsasched/dsasched/formulation/split"
+	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -34,6 +35,7 @@ type candidate struct {
 type searcher struct {
 	*seeker
 	w    *world
+	cost *cost.Model
 	rng  *rand.Rand
 	g    *regrouper
 	best candidate
@@ -59,7 +61,7 @@ func (s *searcher) simulate(ctx context.Context, list []candidate, limit int64) 
 }
 
 // begin simulates a start and poses its groups.
-func (s *searcher) begin(ctx context.Context, start *plan) error {
+func (s *searcher) begin(ctx context.Context, start *plan) (err error) {
 	first := []candidate{{plan: start, move: "start"}}
 	if err := s.simulate(ctx, first, 0); err != nil {
 		return err
@@ -70,6 +72,9 @@ func (s *searcher) begin(ctx context.Context, start *plan) error {
 	}
 	s.best = first[0]
 	made := s.best.s
+	if s.cost, err = cost.NewWith(made.Spec, s.opt.Cost); err != nil {
+		return err
+	}
 	n, err := split.FromGraph(made.Graph, graphturbo.ExecutionOrder(made.Graph), made.Grouping, made.Spec,
 		split.NetworkOptions{InPlace: start.inPlace, Cost: s.opt.Cost, MaxGroups: 1})
 	if err != nil {
@@ -137,7 +142,7 @@ func (s *searcher) consider(ctx context.Context, c candidate) (better bool, err 
 		return false, fmt.Errorf("internal error, a schedule takes %d ps, its outline %d", r.Sim.TotalPs, c.ps)
 	}
 	s.best = c
-	s.offer(r, c.move)
+	s.offer(r, func() *plan { return c.plan }, c.move)
 	return true, nil
 }
 
@@ -224,6 +229,7 @@ var moves = []struct {
 	{"shift", 2, (*searcher).moveShift},
 	{"groups", 2, (*searcher).moveGroups},
 	{"bind", 3, (*searcher).moveBinding},
+	{"layer", 4, (*searcher).moveLayer},
 	{"scope", 1, (*searcher).moveScope},
 	{"spill", 1, (*searcher).moveDown},
 	{"order", 1, (*searcher).moveOrder},
@@ -445,7 +451,16 @@ func (s *searcher) moveScope() (candidate, bool) {
 	})
 }
 
-// moveDown lets a result within a group go to the GB, or stay.
+// places lists a position among the operators of a group, and of groups that are alike.
+func (s *searcher) places(k, n int) []model.OpID {
+	var list []model.OpID
+	for _, i := range s.alike(s.at.spans, k, 1, s.rng.IntN(3) > 0) {
+		list = append(list, s.at.cuts[i].ops[n])
+	}
+	return list
+}
+
+// moveDown lets a result go to the GB, or stay.
 func (s *searcher) moveDown() (candidate, bool) {
 	k := s.rng.IntN(len(s.at.spans))
 	g := s.at.s.Graph
@@ -453,16 +468,60 @@ func (s *searcher) moveDown() (candidate, bool) {
 	if s.at.s.Spec.GB == nil || g.Op(s.at.cuts[k].ops[n]).Class() == model.ViewClass {
 		return candidate{}, false
 	}
-	return s.choose(k, func(c *choice, i int) bool {
-		t := g.Op(s.at.cuts[i].ops[n]).Outputs[0]
-		at, there := slices.BinarySearch(c.down, t)
-		if there {
-			c.down = slices.Delete(slices.Clone(c.down), at, at+1)
-		} else {
-			c.down = slices.Insert(slices.Clone(c.down), at, t)
+	p := *s.at.plan
+	p.down = maps.Clone(p.down)
+	if p.down == nil {
+		p.down = map[model.TensorID]bool{}
+	}
+	down := !p.down[g.Op(s.at.cuts[k].ops[n]).Outputs[0]]
+	for _, id := range s.places(k, n) {
+		p.down[g.Op(id).Outputs[0]] = down
+	}
+	return candidate{plan: &p, spans: s.at.spans}, true
+}
+
+// moveLayer spreads a layer over the cores in another way than its group: such as take few
+// cycles are likelier.
+func (s *searcher) moveLayer() (candidate, bool) {
+	made := s.at.s
+	k := s.rng.IntN(len(s.at.spans))
+	l := s.rng.IntN(len(made.Layers[k]))
+	layer := &made.Layers[k][l]
+	inst := &made.Instances.Instances[made.Instances.First[k]+int(made.Grouping.Groups[k].Factor()/2)]
+	if len(layer.Outputs) == 0 || inst.Regions[layer.Outputs[0]].Elements() == 0 {
+		return candidate{}, false
+	}
+	g, out := made.Graph, layer.Outputs[0]
+	region, cores := inst.Regions[out], schedule.CoresWithLB(made.Spec)
+	forbidden := schedule.Forbidden(g, layer.Ops, out)
+	var own schedule.Binding
+	least := math.Inf(1)
+	for _, b := range bindings(region, cores) {
+		if b.Equal(s.at.inner[layer.Anchor]) || schedule.CheckBinding(region, b, forbidden, cores) != nil {
+			continue
 		}
-		return true
-	})
+		boxes := schedule.Regions{out: schedule.Slice(region, b, g.Tensor(out).Layout, 0)}
+		schedule.BackPropagate(g, layer.Ops, boxes)
+		cycles := s.cost.LayerCycles(cost.Layer{Graph: g, Ops: layer.Ops, Anchor: layer.Anchor, Boxes: boxes, Output: out, Cores: b.Cores()})
+		if c := float64(cycles) * math.Exp(0.3*s.rng.NormFloat64()); c < least {
+			own, least = b, c
+		}
+	}
+	if own == nil {
+		return candidate{}, false
+	}
+	if s.at.inner[layer.Anchor] != nil && s.rng.IntN(4) == 0 {
+		own = nil // as its group
+	}
+	p := *s.at.plan
+	p.inner = maps.Clone(p.inner)
+	if p.inner == nil {
+		p.inner = map[model.OpID]schedule.Binding{}
+	}
+	for _, id := range s.places(k, slices.Index(s.at.cuts[k].ops, layer.Anchor)) {
+		p.inner[id] = own
+	}
+	return candidate{plan: &p, spans: s.at.spans}, true
 }
 
 func (s *searcher) moveOrder() (candidate, bool) {

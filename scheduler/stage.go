@@ -58,7 +58,7 @@ type Strategy struct {
 //	split    the Split of each group, or other groups; Layers and Instances follow
 //	outputs  Outputs, Between
 //	order    Order, OrderName, and Costs to compare it with others
-//	bind     Bindings, Scopes; Joins, Steps and Values follow
+//	bind     Bindings, Scopes, LayerBindings if any; Joins, Steps and Values follow
 //	spill    levels and addresses of the Values, tiles of the Steps, Spills
 //	issue    Lower
 //	prefetch Lower
@@ -134,7 +134,7 @@ func Stages() []Stage {
 		{Name: "bind", Description: "over which cores an output is spread, and its scope",
 			Strategies: []Strategy{plainBinding, blockLocality, algorithm4, exactBinding, ilpBinding, jointBinding},
 			keep: func(to, from *schedule.Schedule) {
-				to.Bindings, to.Scopes = slices.Clone(from.Bindings), slices.Clone(from.Scopes)
+				to.Bindings, to.Scopes, to.LayerBindings = slices.Clone(from.Bindings), slices.Clone(from.Scopes), from.LayerBindings
 			},
 			check: by(checkBindings)},
 		{Name: "join", Description: "the copies and redistributions that follow, and the steps of the kernels",

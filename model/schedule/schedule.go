@@ -141,9 +141,13 @@ type Schedule struct {
 	Costs     []NamedCost
 	Bindings  []Binding // per instance, of its first output
 	Scopes    []Level   // per instance
-	Joins     []Join
-	Steps     []Step
-	Values    []Value
+	// LayerBindings are those of layers' first results, by group and layer, that take the
+	// place of what follows from the instance's binding, in instances that allow them. Where
+	// a list ends or has nil, none does.
+	LayerBindings [][]Binding
+	Joins         []Join
+	Steps         []Step
+	Values        []Value
 	// LBCapacity is per core, GBCapacity per cluster; both without reserves.
 	LBCapacity, GBCapacity int64
 	// GBActivationBytes is the part of the GB that values take; the rest stages

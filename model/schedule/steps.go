@@ -93,6 +93,9 @@ func (b *stepBuilder) step(index int) error {
 	}
 	region := b.inst.Regions[st.Output]
 	st.Binding = b.layerBinding(b.inference, layer, b.inst.ID, st.Output, region, b.grid)
+	if own := b.ownBinding(index); own != nil && CheckBinding(region, own, Forbidden(b.Graph, layer.Ops, st.Output), b.cores) == nil {
+		st.Binding = own
+	}
 	st.Cores = st.Binding.Cores()
 	st.CoreOutput = Slice(region, st.Binding, b.Graph.Tensor(st.Output).Layout, 0)
 	b.writes(layer, &st)
@@ -106,6 +109,14 @@ func (b *stepBuilder) step(index int) error {
 		return err
 	}
 	b.Steps = append(b.Steps, st)
+	return nil
+}
+
+// ownBinding is what LayerBindings has for a layer of the present instance.
+func (b *stepBuilder) ownBinding(layer int) Binding {
+	if k := b.inst.Group; k < len(b.LayerBindings) && layer < len(b.LayerBindings[k]) {
+		return b.LayerBindings[k][layer]
+	}
 	return nil
 }
 

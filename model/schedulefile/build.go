@@ -120,6 +120,7 @@ func (b *builder) groups() {
 		sg := b.s.Grouping.Groups[k]
 		sg.Inputs, sg.Outputs = schedule.Boundary(g, sg.Ops)
 		b.factor(fmt.Sprintf("groups[%d]", k), &gr, sg)
+		b.layerCores(fmt.Sprintf("groups[%d].layer_cores", k), k, &gr)
 	}
 	for _, e := range b.plan.Merges {
 		ev := schedule.MergeEvent{Round: e.Round, Pattern: e.Pattern, Parts: e.Parts, Merged: infinite(e.Merged), Rule: e.Rule, Accepted: e.Accepted, Reason: e.Reason}
@@ -127,6 +128,44 @@ func (b *builder) groups() {
 			ev.Factors = append(ev.Factors, infinite(f))
 		}
 		b.s.Grouping.Events = append(b.s.Grouping.Events, ev)
+	}
+}
+
+// layerCores verifies the bindings of a group's layers.
+func (b *builder) layerCores(at string, k int, gr *Group) {
+	if len(gr.LayerCores) == 0 {
+		return
+	}
+	if n := len(b.s.Layers[k]); len(gr.LayerCores) > n {
+		b.say(at, "has %d entries for %d layers", len(gr.LayerCores), n)
+		return
+	}
+	if b.s.LayerBindings == nil {
+		b.s.LayerBindings = make([][]schedule.Binding, len(b.plan.Groups))
+	}
+	for l, list := range gr.LayerCores {
+		own := schedule.Binding(list)
+		if len(list) == 0 {
+			b.s.LayerBindings[k] = append(b.s.LayerBindings[k], nil)
+			continue
+		}
+		b.s.LayerBindings[k] = append(b.s.LayerBindings[k], own)
+		rank := 0
+		if outs := b.s.Layers[k][l].Outputs; len(outs) > 0 {
+			rank = len(b.s.Graph.Tensor(outs[0]).Shape)
+		}
+		cores := schedule.CoresWithLB(b.spec)
+		left := cores
+		for _, f := range list {
+			if f < 1 || f > left {
+				left = -1
+				break
+			}
+			left /= f
+		}
+		if len(list) != rank || left < 0 {
+			b.say(fmt.Sprintf("%s[%d]", at, l), "is %v, expected %d numbers from 1 on, of at most %d cores together", list, rank, cores)
+		}
 	}
 }
 

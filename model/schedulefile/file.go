@@ -153,6 +153,11 @@ type Group struct {
 	// divide, if there is more than one.
 	Factor int64 `json:"factor"`
 	Dim    *int  `json:"dim,omitempty"`
+	// LayerCores has, per layer, the cores per dimension of its first result, where that is
+	// another binding than what follows from the instance's; an empty list where it is not,
+	// and none for the layers behind the last that has one. Instances of which they do not
+	// divide the extents do without.
+	LayerCores [][]int64 `json:"layer_cores,omitempty"`
 	// For explanations: operators that the dimension splits, bytes of the unsplit
 	// group at its peak, and whether an instance is too big for the LB all the same.
 	SplitOps  int   `json:"split_operators,omitempty"`

@@ -211,6 +211,13 @@ func TestViolations(t *testing.T) {
 		}, []string{"matrix operators and reductions, expected at most one"}},
 		{"layer lost", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Groups[0].Layers = p.Groups[0].Layers[1:] }, []string{"groups[0].layers: operator", "is in none"}},
 		{"layer empty", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Groups[0].Layers[0] = []int{} }, []string{"layers[0]: has no operator"}},
+		{"layer cores of no layer", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Groups[0].LayerCores = make([][]int64, 99) }, []string{"groups[0].layer_cores: has 99 entries"}},
+		{"layer cores too many", func(_ *schedulefile.File, p *schedulefile.Plan) {
+			p.Groups[0].LayerCores = [][]int64{{1 << 40, 1 << 40}}
+		}, []string{"groups[0].layer_cores[0]: is [1099511627776 1099511627776], expected "}},
+		{"layer cores of another rank", func(_ *schedulefile.File, p *schedulefile.Plan) {
+			p.Groups[0].LayerCores = [][]int64{{1, 1, 1, 1, 1, 1, 1}}
+		}, []string{"groups[0].layer_cores[0]: is [1 1 1 1 1 1 1], expected "}},
 		{"factor zero", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Groups[0].Factor = 0 }, []string{"groups[0].factor: is 0, expected 1 to"}},
 		{"factor huge", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Groups[0].Factor = 1 << 60 }, []string{"groups[0].factor: is 1152921504606846976"}},
 		{"factor odd", func(_ *schedulefile.File, p *schedulefile.Plan) { d := 0; p.Groups[0].Factor, p.Groups[0].Dim = 2, &d }, []string{"does not divide extent 5"}},

@@ -42,6 +42,11 @@ func NewPlan(s *schedule.Schedule, batch int64, want schedule.Level) Plan {
 		for _, l := range s.Layers[k] {
 			g.Layers = append(g.Layers, numbers(l.Ops))
 		}
+		if k < len(s.LayerBindings) {
+			for _, b := range s.LayerBindings[k] {
+				g.LayerCores = append(g.LayerCores, append([]int64{}, b...))
+			}
+		}
 		if d := sg.SplitDim(); d >= 0 {
 			g.Dim, g.SplitOps = &d, sg.Split.Ops
 		}
