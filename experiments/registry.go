@@ -41,6 +41,7 @@ func registry() []harness.Experiment {
 		paperfigs.LB64(),
 		optimality.Table4(),
 		optimality.Optimality(),
+		optimality.Best(),
 		optimality.Growth(),
 		tuning.Sweep(),
 		tuning.Sensitivity(),
