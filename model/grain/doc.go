@@ -14,7 +14,8 @@
 //	           mean times that, shift minus that, add (Framework: tf.nn.batch_normalization)
 //	RMSNorm    square, mean, add epsilon, root, divide, scale
 //	GroupNorm  as LayerNorm, over groups of channels
-//	Gelu       by the error function, or by the hyperbolic tangent
+//	Gelu       by the error function, or by the hyperbolic tangent: x times the sum, times half (Primitive),
+//	           or x times half of the sum, as in BERT's TensorFlow code (Framework)
 //	Silu       sigmoid, multiply
 //	Mish       softplus, tanh, multiply
 //	HardSwish  hard sigmoid, multiply

@@ -118,14 +118,13 @@ var (
 	common = map[model.Kind]rule{
 		"RMSNorm":   rmsNorm,
 		"GroupNorm": groupNorm,
-		"Gelu":      gelu,
 		"Silu":      gated("Sigmoid"),
 		"HardSwish": gated("HardSigmoid"),
 		"Mish":      gated("Softplus", "Tanh"),
 	}
 	rulesOf = map[Grain]map[model.Kind]rule{
-		Framework: with(common, map[model.Kind]rule{"LayerNorm": moments, "Gather": bag}),
-		Primitive: with(common, map[model.Kind]rule{"LayerNorm": layerNorm, "Gather": lookUp, "Softmax": softmax}),
+		Framework: with(common, map[model.Kind]rule{"LayerNorm": moments, "Gather": bag, "Gelu": cdf}),
+		Primitive: with(common, map[model.Kind]rule{"LayerNorm": layerNorm, "Gather": lookUp, "Gelu": gelu, "Softmax": softmax}),
 	}
 )
 
@@ -297,6 +296,15 @@ func groupNorm(e *expander, op *model.Op, in []model.TensorID) (model.TensorID, 
 }
 
 func gelu(e *expander, op *model.Op, in []model.TensorID) (model.TensorID, bool) {
+	return e.gelu(op, in, false)
+}
+
+// cdf is a GELU as BERT's TensorFlow code has it: x times half of the rest.
+func cdf(e *expander, op *model.Op, in []model.TensorID) (model.TensorID, bool) {
+	return e.gelu(op, in, true)
+}
+
+func (e *expander) gelu(op *model.Op, in []model.TensorID, halfFirst bool) (model.TensorID, bool) {
 	var y model.TensorID
 	x := in[0]
 	switch op.Attr.Variant {
@@ -314,8 +322,11 @@ func gelu(e *expander, op *model.Op, in []model.TensorID) (model.TensorID, bool)
 		return 0, false
 	}
 	y = e.part("add", "Add", model.Attr{}, y, e.scalar("one", x, 1))
-	y = e.part("multiply", "Mul", model.Attr{}, x, y)
-	return e.last("Mul", model.Attr{}, y, e.scalar("half", x, 0.5))
+	half := e.scalar("half", x, 0.5)
+	if halfFirst {
+		return e.last("Mul", model.Attr{}, x, e.part("cdf", "Mul", model.Attr{}, y, half))
+	}
+	return e.last("Mul", model.Attr{}, e.part("multiply", "Mul", model.Attr{}, x, y), half)
 }
 
 // gated is x times a function of x, in steps.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/grain"
 	"github.com/dsasched/dsasched/model/simplify"
 )
 
@@ -171,5 +172,49 @@ func identical(t *testing.T, zoo, file *model.Graph) {
 		if a, b := describe(zoo, i), describe(file, i); a != b {
 			t.Errorf("operator %d is %s, in the file %s", i, a, b)
 		}
+	}
+}
+
+// What a file has whole is taken apart as the grain says; what it has in parts stays so at
+// every grain, and nothing is put together.
+func TestGrainsOfFiles(t *testing.T) {
+	for _, c := range []struct {
+		file  string
+		kinds map[grain.Grain]string // layer normalisations, means, softmaxes, sums
+	}{
+		{"CCT_FP32_CCT_2_32_32_128.onnx", map[grain.Grain]string{grain.Given: "5 0 3 0", grain.Framework: "0 10 3 0", grain.Primitive: "0 10 0 3"}},
+		{"torchscript_model.onnx", map[grain.Grain]string{grain.Given: "0 21 10 0", grain.Framework: "0 21 10 0", grain.Primitive: "0 21 0 10"}},
+	} {
+		path := filepath.Join(shared, c.file)
+		if _, err := os.Stat(path); err != nil {
+			t.Skip(err)
+		}
+		for _, to := range grain.Grains() {
+			g, err := Raw(path, 0, Options{Grain: to})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := map[model.Kind]int{}
+			for _, k := range g.KindCounts() {
+				n[k.Kind] = k.Count
+			}
+			if got := fmt.Sprint(n["LayerNorm"], n["ReduceMean"], n["Softmax"], n["ReduceSum"]); got != c.kinds[to] {
+				t.Errorf("%s, %s: %s layer normalisations, means, softmaxes and sums, want %s", c.file, to, got, c.kinds[to])
+			}
+		}
+	}
+}
+
+// A name says its grain, and is read back.
+func TestAt(t *testing.T) {
+	net, err := Open("bert-128", Options{Grain: grain.Framework})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name, to := At(net.Name); net.Name != "bert-128@framework" || name != "bert-128" || to != grain.Framework {
+		t.Errorf("%s is %s at %s", net.Name, name, to)
+	}
+	if name, to := At("bert-128@fine"); name != "bert-128@fine" || to != "" {
+		t.Errorf("no grain: %s at %q", name, to)
 	}
 }
