@@ -161,6 +161,7 @@ func (w *work) chain(release, after []float64, inside []bool, to int) float64 {
 		for u := range at {
 			at[u] += w.ops[i][u]
 		}
+		at[matrix] += w.tail[i]
 		solid[i] = at
 		t := at.most()
 		for _, p := range pending[i] {

@@ -35,7 +35,8 @@ type work struct {
 	// their edges idle, but without a loss between blocks.
 	peak, rowsOnly float64
 	links          [][]link
-	uneven         []bool // a core's part may be less than a share
+	uneven         []bool    // a core's part may be less than a share
+	tail           []float64 // seconds of the last command behind an operator's products
 	// next operator that all paths pass, whether each ends its layer, who reads it without gaps
 	next    []int
 	ends    []bool
@@ -63,7 +64,41 @@ func measure(g *model.Graph, m *cost.Model) *work {
 	w.bytes()
 	w.link()
 	w.shape()
+	w.commands(m)
 	return w
+}
+
+// commands counts what each layer takes by being one: at least a command on each unit that it
+// uses, whole on one core. Operators that may share a layer with one before them may share
+// its commands.
+func (w *work) commands(m *cost.Model) {
+	product, simple, sp := m.Fills()
+	w.tail = make([]float64, len(w.ops))
+	for i, op := range w.g.Ops {
+		if w.uneven[i] || !w.begins(i) || w.need[op.Outputs[0]].elements() == 0 {
+			continue
+		}
+		t := &w.ops[i]
+		if t[matrix] > 0 {
+			row, load, _ := m.MatrixRate(w.g.Tensor(op.Inputs[0]).DType)
+			t[matrix] = math.Max(t[matrix], (product+math.Max(row, load))/m.Spec().ClockHz)
+		}
+		v := w.g.Work(op, model.Region{{Hi: 1}})
+		fill, fillSpecial := 0.0, 0.0
+		if v.Vector.Simple+v.Vector.Move > 0 || v.MACs > 0 && !w.g.OnMatrixUnit(op) {
+			fill = simple / m.Spec().ClockHz
+		}
+		if v.Vector.Special > 0 {
+			fillSpecial = sp / m.Spec().ClockHz
+		}
+		if m.SharedVector() {
+			fill, fillSpecial = fill+fillSpecial, 0
+		}
+		if op.Class() != model.ViewClass {
+			t[vector], t[special] = math.Max(t[vector], fill), math.Max(t[special], fillSpecial)
+			w.tail[i] = math.Max(fill, fillSpecial)
+		}
+	}
 }
 
 // pricer gives the time of operators.

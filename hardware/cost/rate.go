@@ -46,3 +46,12 @@ func (m *Model) Units(kind hardware.UnitKind, cores int64) int64 {
 	}
 	return max(1, min(cores, n))
 }
+
+// Fills are what each command takes at least on top of its work, in cycles, on each kind of unit.
+func (m *Model) Fills() (matrix, vector, special float64) {
+	matrix = float64(m.matrix.FillCycles)
+	if !m.hasMatrix {
+		matrix = float64(m.vector.FillCycles)
+	}
+	return matrix, float64(m.vector.FillCycles), float64(m.special.FillCycles)
+}
