@@ -26,8 +26,8 @@ type BestOptions struct {
 	Better func(p milp.Progress) `json:"-"`
 	// Recipes are those that the search begins with; nil: all.
 	Recipes []Recipe
-	// Evaluations is how many schedules are simulated beside those of the recipes; 0 stands
-	// for DefaultEvaluations.
+	// Evaluations is how many schedules are simulated beside those of the recipes; 0: as many
+	// as take about a minute on two cores, the same everywhere.
 	Evaluations int
 	Seed        uint64 // of the random choices
 }
@@ -63,8 +63,12 @@ type Start struct {
 	ThroughputPerSecond float64 `json:"throughput_per_s"`
 }
 
-// DefaultEvaluations take about a minute on two cores for networks of the size of ResNet-50.
-const DefaultEvaluations = 4000
+// The default number of evaluations is that of schedules with so many commands for a cluster
+// together, which take about a minute on two cores, and no more than maxDefault.
+const (
+	defaultCommands = 50_000_000
+	maxDefault      = 10_000
+)
 
 // Best looks for the schedule of least simulated latency. It begins with all recipes at
 // all chunks, with operators in place and not, so that it is never worse than any of
@@ -95,10 +99,7 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 	opt.TimeLimit, opt.TimeLimitOnly = 0, false // of the exact strategies, which end at a number of states
 	opt.Options.Progress = nil
 	s := &seeker{net: net, machine: machine, batch: batch, opt: opt, began: time.Now(), found: &Found{}, starts: map[int64]startAt{}}
-	err = s.startAll(limited, chunks)
-	if err == nil && limited.Err() == nil {
-		err = s.search(limited)
-	}
+	err = s.all(limited, chunks)
 	switch {
 	case ctx.Err() != nil:
 		s.found.Stop = milp.StopCancelled
@@ -136,8 +137,8 @@ type startAt struct {
 	inPlace bool
 }
 
-// startAll simulates all recipes at all chunks, those with exact decisions last.
-func (s *seeker) startAll(ctx context.Context, chunks []int64) error {
+// startAll simulates the recipes with exact decisions, or those without, at some chunks.
+func (s *seeker) startAll(ctx context.Context, exact bool, chunks []int64) error {
 	type start struct {
 		recipe  Recipe
 		inPlace bool
@@ -148,10 +149,9 @@ func (s *seeker) startAll(ctx context.Context, chunks []int64) error {
 	if recipes == nil {
 		recipes = All()
 	}
-	slices.SortStableFunc(recipes, func(a, b Recipe) int { return rank(a.Exact()) - rank(b.Exact()) })
 	for _, r := range recipes {
 		r.Fallback = nil // they are among the starts
-		if r.validate(s.opt.Options) != nil {
+		if r.Exact() != exact || r.validate(s.opt.Options) != nil {
 			continue
 		}
 		for _, chunk := range chunks {
@@ -212,14 +212,6 @@ func (s *seeker) startAll(ctx context.Context, chunks []int64) error {
 // greedyRecipe is what the search is compared with.
 const greedyRecipe = "cross-layer"
 
-// rank puts what is so behind what is not.
-func rank(so bool) int {
-	if so {
-		return 1
-	}
-	return 0
-}
-
 // start keeps a recipe's best result.
 func (s *seeker) start(x Start) {
 	list := s.found.Starts
@@ -244,28 +236,55 @@ func (s *seeker) offer(r *Result, of func() *plan, move string) {
 	}
 }
 
-// search improves the starts of the most promising chunks.
-func (s *seeker) search(ctx context.Context) error {
-	var chunks []int64
-	for c := range s.starts {
-		chunks = append(chunks, c)
+// searched is how many chunks are searched, those whose starts are best.
+const searched = 2
+
+// all goes from what is quick to what is not: recipes, exact ones at the most promising chunks,
+// the search there, exact recipes at other chunks.
+func (s *seeker) all(ctx context.Context, chunks []int64) error {
+	if err := s.startAll(ctx, false, chunks); err != nil || ctx.Err() != nil {
+		return err
 	}
-	slices.SortFunc(chunks, func(a, b int64) int {
-		return cmp.Or(cmp.Compare(s.starts[a].Sim.TotalPs, s.starts[b].Sim.TotalPs), cmp.Compare(a, b))
-	})
-	w := newWorld(s.found.Result, s.net, s.opt.Options)
-	for i, c := range chunks[:min(2, len(chunks))] {
-		x := &searcher{seeker: s, w: w, rng: rand.New(rand.NewPCG(s.opt.Seed, uint64(i)))}
-		if err := x.begin(ctx, planOf(s.starts[c].Result, s.starts[c].inPlace)); err != nil {
-			return err
-		}
-		n := cmp.Or(s.opt.Evaluations, DefaultEvaluations) * (3 - 2*i) / 4 // the second chunk has less
-		if err := x.regroup(ctx, n/3); err != nil {
-			return err
-		}
-		if err := x.polish(ctx, n-n/3); err != nil {
-			return err
+	var promising []int64
+	for _, c := range chunks {
+		if s.starts[c].Result != nil {
+			promising = append(promising, c)
 		}
 	}
-	return nil
+	slices.SortStableFunc(promising, func(a, b int64) int { return cmp.Compare(s.starts[a].Sim.TotalPs, s.starts[b].Sim.TotalPs) })
+	promising = promising[:min(searched, len(promising))]
+	if err := s.startAll(ctx, true, promising); err != nil || ctx.Err() != nil {
+		return err
+	}
+	for i, c := range promising {
+		if err := s.search(ctx, s.starts[c], i, len(promising)); err != nil || ctx.Err() != nil {
+			return err
+		}
+	}
+	return s.startAll(ctx, true, slices.DeleteFunc(slices.Clone(chunks), func(c int64) bool { return slices.Contains(promising, c) }))
+}
+
+// search improves a start, the i-th best of n.
+func (s *seeker) search(ctx context.Context, start startAt, i, n int) error {
+	x := &searcher{seeker: s, w: newWorld(start.Result, s.net, s.opt.Options), rng: rand.New(rand.NewPCG(s.opt.Seed, uint64(i)))}
+	if err := x.begin(ctx, planOf(start.Result, start.inPlace)); err != nil {
+		return err
+	}
+	budget := s.opt.Evaluations
+	if budget == 0 {
+		commands := 0
+		for q, use := range start.Sim.Queues {
+			if start.Program.Queues[q].Cluster == 0 {
+				commands += use.Commands
+			}
+		}
+		budget = min(defaultCommands/max(1, commands), maxDefault)
+	}
+	if n > 1 { // the best has the larger part
+		budget = budget * (2*n - 1 - 2*i) / (n * n)
+	}
+	if err := x.regroup(ctx, budget/3); err != nil {
+		return err
+	}
+	return x.polish(ctx, budget-budget/3)
 }

@@ -61,8 +61,8 @@ chunk. --certificate writes a proof of these for 'dsasched certify'.`,
 	takesModel(cmd)
 	asJSON, quiet, accelerator, from := addJSON(cmd), addQuiet(cmd), addHardware(cmd), addNetwork(cmd)
 	batch, chunk := addBatch(cmd, "every divisor of its share")
-	evaluations, seed := &number{value: scheduler.DefaultEvaluations, min: 1}, &number{}
-	cmd.Flags().Var(evaluations, "evaluations", "how many schedules are simulated beside those of the variants")
+	evaluations, seed := &number{}, &number{}
+	cmd.Flags().Var(evaluations, "evaluations", "how many schedules are simulated beside those of the variants; 0: as many as take about a minute on two cores")
 	cmd.Flags().Var(seed, "seed", "seed of the random choices")
 	limit := addLimit(cmd, 0, "time for the search, such as 60s; what is found then depends on the machine")
 	out := addFile(cmd, "o out", "write the whole schedule to this `file`")
