@@ -134,6 +134,23 @@ type Interval struct{ Lo, Hi int64 }
 // Len is the number of integers in the interval.
 func (iv Interval) Len() int64 { return max(0, iv.Hi-iv.Lo) }
 
+// Piece is part i of n, from 0: the first ones have as many integers as an nth, rounded
+// up, and the last has what is left. See [Pieces].
+func (iv Interval) Piece(i, n int64) Interval {
+	size := (iv.Len() + n - 1) / n
+	return Interval{min(iv.Lo+i*size, iv.Hi), min(iv.Lo+(i+1)*size, iv.Hi)}
+}
+
+// Pieces is how many of n pieces of an extent, as [Interval.Piece] cuts it, have
+// anything: 5 of 6 if the extent is 9.
+func Pieces(extent, n int64) int64 {
+	if extent < 1 {
+		return 1
+	}
+	size := (extent + n - 1) / n
+	return (extent + size - 1) / size
+}
+
 // Intersect returns the common part; it may be empty.
 func (iv Interval) Intersect(o Interval) Interval {
 	r := Interval{max(iv.Lo, o.Lo), min(iv.Hi, o.Hi)}

@@ -14,7 +14,7 @@ import (
 
 var plainBinding = Strategy{Name: "plain", Description: "the outermost dimensions",
 	Decide: func(_ context.Context, d *Draft) error {
-		d.Bindings, d.Scopes = graphturbo.PlainBindGrid(d.Graph, d.Grouping, d.Instances, schedule.Grid(d.Spec))
+		d.Bindings, d.Scopes = graphturbo.PlainBindGrid(d.Graph, d.Grouping, d.Instances, schedule.Grid(d.Spec), d.UnevenCores)
 		return nil
 	}}
 
@@ -27,7 +27,7 @@ var blockLocality = Strategy{Name: "block-local", Description: "plain; only what
 
 var algorithm4 = Strategy{Name: "alg4", Alias: "greedy", Description: "Algorithm 4 of the paper, an instance at a time",
 	Decide: func(_ context.Context, d *Draft) error {
-		d.Bindings, d.Scopes = graphturbo.BindGrid(d.Graph, d.Grouping, d.Instances, d.Order, schedule.Grid(d.Spec))
+		d.Bindings, d.Scopes = graphturbo.BindGrid(d.Graph, d.Grouping, d.Instances, d.Order, schedule.Grid(d.Spec), d.UnevenCores)
 		return nil
 	}}
 
@@ -77,7 +77,7 @@ var joins = Strategy{Name: "derived", Description: "from bindings and scopes, §
 				d.Scopes[i] = d.Between
 			}
 		}
-		d.Joins = graphturbo.Join(d.Graph, d.Grouping, d.Instances, d.Order, d.Bindings, d.Scopes)
+		d.Joins = graphturbo.Join(d.Graph, d.Grouping, d.Instances, d.Order, d.Bindings, d.Scopes, d.UnevenCores)
 		if err := d.BuildSteps(d.Outputs); err != nil {
 			return err
 		}

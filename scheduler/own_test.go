@@ -37,7 +37,7 @@ func TestOwnDecisionsAreThoseOfTheName(t *testing.T) {
 			return nil
 		})},
 		{"bind", "plain", strategy(func(d *scheduler.Draft) error {
-			d.Bindings, d.Scopes = graphturbo.PlainBindGrid(d.Graph, d.Grouping, d.Instances, schedule.Grid(d.Spec))
+			d.Bindings, d.Scopes = graphturbo.PlainBindGrid(d.Graph, d.Grouping, d.Instances, schedule.Grid(d.Spec), d.UnevenCores)
 			return nil
 		})},
 		{"weights", "reload", strategy(func(d *scheduler.Draft) error {
@@ -107,13 +107,13 @@ func TestOwnMistakes(t *testing.T) {
 		}), "order by mine: instance "},
 		{"nothing bound", "bind", strategy(func(*scheduler.Draft) error { return nil }), "bind by mine: 0 bindings and 0 scopes, expected "},
 		{"too many cores", "bind", strategy(func(d *scheduler.Draft) error {
-			d.Bindings, d.Scopes = graphturbo.PlainBindGrid(d.Graph, d.Grouping, d.Instances, schedule.Grid(d.Spec))
+			d.Bindings, d.Scopes = graphturbo.PlainBindGrid(d.Graph, d.Grouping, d.Instances, schedule.Grid(d.Spec), d.UnevenCores)
 			d.Bindings[0] = slices.Clone(d.Bindings[0])
 			d.Bindings[0][0] = 1 << 20
 			return nil
 		}), "bind by mine: instance 0 of g0: "},
 		{"a level that does not exist", "bind", strategy(func(d *scheduler.Draft) error {
-			d.Bindings, d.Scopes = graphturbo.PlainBindGrid(d.Graph, d.Grouping, d.Instances, schedule.Grid(d.Spec))
+			d.Bindings, d.Scopes = graphturbo.PlainBindGrid(d.Graph, d.Grouping, d.Instances, schedule.Grid(d.Spec), d.UnevenCores)
 			d.Scopes[0] = 7
 			return nil
 		}), "scope 7, expected LB, GB or DDR"},

@@ -131,7 +131,7 @@ func Restore(ctx context.Context, f *schedulefile.File, described *hardware.Spec
 		if bad != nil {
 			return nil, &ViolationsError{bad}
 		}
-		s.Joins = graphturbo.Join(s.Graph, s.Grouping, s.Instances, s.Order, s.Bindings, s.Scopes)
+		s.Joins = graphturbo.Join(s.Graph, s.Grouping, s.Instances, s.Order, s.Bindings, s.Scopes, s.UnevenCores)
 		measureJoins(s)
 		if f.Schedules[i].Memory == nil {
 			rule := graphturbo.LongestLifetime

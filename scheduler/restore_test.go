@@ -28,6 +28,8 @@ func TestRestore(t *testing.T) {
 		{"mobilenetv2", "goya", "cross-layer", 4, 0},
 		{"dlrm", "stcp920", "cross-layer", 64, 0},
 		{"densenet121", "a100", "l1", 1, 0},
+		{"vit-b16", "stcp920", "cross-layer", 8, 2},      // uneven slices
+		{"vit-b16-384", "stcp920", "cross-layer", 16, 4}, // and instances
 	} {
 		t.Run(c.model+" "+c.machine+" "+c.variant, func(t *testing.T) {
 			src, err := network.Open(c.model, network.Options{})

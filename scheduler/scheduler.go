@@ -52,6 +52,8 @@ type Options struct {
 	// InPlace lets element-wise operators overwrite their input in Algorithm 1's
 	// footprints.
 	InPlace bool
+	// Uneven says which extents may be cut into pieces that differ.
+	Uneven schedule.Uneven `json:",omitempty"`
 	// Chunk is the number of batch elements that a cluster works on at a time; 0:
 	// try every divisor of its share up to MaxTunedChunk and keep the fastest.
 	Chunk int64

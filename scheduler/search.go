@@ -76,7 +76,7 @@ func (s *searcher) begin(ctx context.Context, start *plan) (err error) {
 		return err
 	}
 	n, err := split.FromGraph(made.Graph, graphturbo.ExecutionOrder(made.Graph), made.Grouping, made.Spec,
-		split.NetworkOptions{InPlace: start.inPlace, Cost: s.opt.Cost, MaxGroups: 1})
+		split.NetworkOptions{InPlace: start.inPlace, Uneven: s.opt.Uneven, Cost: s.opt.Cost, MaxGroups: 1})
 	if err != nil {
 		return err
 	}
@@ -404,7 +404,7 @@ func (s *searcher) moveBinding() (candidate, bool) {
 	made := s.at.s
 	sg := made.Grouping.Groups[k]
 	inst := &made.Instances.Instances[made.Instances.First[k]+int(sg.Factor()/2)]
-	list := bindings(inst.Regions[sg.Outputs[0]], schedule.CoresWithLB(made.Spec))
+	list := bindings(inst.Regions[sg.Outputs[0]], schedule.CoresWithLB(made.Spec), made.UnevenCores)
 	b := list[s.rng.IntN(len(list))]
 	if b.Equal(made.Bindings[inst.ID]) {
 		return candidate{}, false
@@ -416,7 +416,7 @@ func (s *searcher) moveBinding() (candidate, bool) {
 }
 
 // bindings lists those of a box that use at least half of the cores, or the most that can.
-func bindings(r model.Region, cores int64) []schedule.Binding {
+func bindings(r model.Region, cores int64, uneven bool) []schedule.Binding {
 	var list []schedule.Binding
 	var fill func(b schedule.Binding, left int64)
 	fill = func(b schedule.Binding, left int64) {
@@ -425,7 +425,7 @@ func bindings(r model.Region, cores int64) []schedule.Binding {
 			return
 		}
 		for f := int64(1); f <= left; f++ {
-			if left%f == 0 && r[len(b)].Len()%f == 0 {
+			if n := r[len(b)].Len(); left%f == 0 && (n%f == 0 || uneven && model.Pieces(n, f) == f) {
 				fill(append(b, f), left/f)
 			}
 		}

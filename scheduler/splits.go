@@ -26,7 +26,7 @@ var noSplit = Strategy{Name: "none", Description: "not at all",
 
 var oneFactorForAll = Strategy{Name: "one-factor", Description: "the largest group's factor for all", Needs: splittable,
 	Decide: func(_ context.Context, d *Draft) error {
-		oneFactor(d.Graph, d.Grouping)
+		oneFactor(d.Graph, d.Grouping, d.Options.Uneven)
 		return nil
 	}}
 
@@ -69,7 +69,7 @@ const timedSplitStates = 10 * split.DefaultMaxStates
 // SplitProblem is the choice of groups and factors that a network poses, on the
 // accelerator as the decisions see it; that of s is its start.
 func SplitProblem(s *schedule.Schedule, opt Options) (*split.Network, error) {
-	return split.FromGraph(s.Graph, graphturbo.ExecutionOrder(s.Graph), s.Grouping, s.Spec, split.NetworkOptions{InPlace: opt.InPlace, Cost: opt.Cost})
+	return split.FromGraph(s.Graph, graphturbo.ExecutionOrder(s.Graph), s.Grouping, s.Spec, split.NetworkOptions{InPlace: opt.InPlace, Uneven: opt.Uneven, Cost: opt.Cost})
 }
 
 var instances = Strategy{Name: "derived", Description: "from groups and factors",
@@ -102,7 +102,7 @@ func checkInstances(s *schedule.Schedule) error {
 // oneFactor gives every group the largest factor of any, along the outermost
 // dimension that can be cut that often without computing anything twice; a group
 // without one keeps its own.
-func oneFactor(g *model.Graph, gr *schedule.Grouping) {
+func oneFactor(g *model.Graph, gr *schedule.Grouping, uneven schedule.Uneven) {
 	most := int64(1)
 	for _, sg := range gr.Groups {
 		most = max(most, sg.Factor())

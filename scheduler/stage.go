@@ -272,7 +272,7 @@ func newDraft(from *schedule.Schedule, last int, r Recipe, opt Options) (*Draft,
 	if err != nil {
 		return nil, err
 	}
-	s := &schedule.Schedule{Graph: from.Graph, Spec: from.Spec}
+	s := &schedule.Schedule{Graph: from.Graph, Spec: from.Spec, UnevenCores: opt.Uneven == schedule.UnevenAll}
 	for i, st := range Stages() {
 		if i <= last && st.keep != nil {
 			st.keep(s, from)
@@ -285,7 +285,7 @@ func newDraft(from *schedule.Schedule, last int, r Recipe, opt Options) (*Draft,
 func splitOptions(s *schedule.Schedule, m *cost.Model, opt Options) graphturbo.SplitOptions {
 	spec, cores, dt := s.Spec, schedule.CoresWithLB(s.Spec), lower.ComputeType(s.Graph)
 	split := graphturbo.SplitOptions{
-		LBBytes: schedule.DataBytes(spec) * cores, Cores: cores, InPlace: opt.InPlace,
+		LBBytes: schedule.DataBytes(spec) * cores, Cores: cores, InPlace: opt.InPlace, Uneven: opt.Uneven,
 		MACsPerSecond:      m.PeakMACsPerSecond(dt) / float64(spec.Clusters),
 		VectorOpsPerSecond: m.PeakVectorOpsPerSecond(dt) / float64(spec.Clusters),
 		GBBytesPerSecond:   spec.DDR.BandwidthBytesPerSecond / float64(spec.Clusters),

@@ -71,7 +71,7 @@ func addSolving(cmd *cobra.Command, methods *choice, solve func(context.Context,
 		show := newStatus(cmd, *quiet)
 		defer show.end()
 		set := aloneSettings{method: methods.value, batch: common.batch.value, dtype: common.network.dtype.value,
-			opt: withSolver(scheduler.Options{InPlace: *common.inPlace, Chunk: common.chunk.value, TimeLimit: limit.value,
+			opt: withSolver(scheduler.Options{InPlace: *common.inPlace, Uneven: unevenOf(common.uneven), Chunk: common.chunk.value, TimeLimit: limit.value,
 				Progress: stageProgress(show.solve(methods.value, duration))})}
 		var err error
 		if set.spec, err = hardware.Load(*common.accelerator); err != nil {

@@ -49,7 +49,7 @@ The problem goes to the standard output, or with -o to a file.`,
 			return err
 		}
 		show.end()
-		p, notes, err := scheduler.OrderProblem(r.Schedule, scheduler.Options{InPlace: *recipe.inPlace || r.Recipe.InPlace(), Chunk: recipe.chunk.value})
+		p, notes, err := scheduler.OrderProblem(r.Schedule, scheduler.Options{InPlace: *recipe.inPlace || r.Recipe.InPlace(), Uneven: unevenOf(recipe.uneven), Chunk: recipe.chunk.value})
 		if err != nil {
 			return err
 		}

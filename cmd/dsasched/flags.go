@@ -16,6 +16,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/grain"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/scheduler"
@@ -192,6 +193,21 @@ func addInPlace(cmd *cobra.Command) *bool {
 	return cmd.Flags().Bool("in-place", false, "let element-wise operators overwrite their input when groups are formed")
 }
 
+// addUneven adds --uneven; [unevenOf] is its value.
+func addUneven(cmd *cobra.Command) *choice {
+	c := &choice{value: schedule.UnevenAll.String(), kind: "PIECES", words: schedule.UnevenNames()}
+	addChoice(cmd, c, "uneven", "pieces of an extent that need not be alike: "+strings.Join(c.words, ", ")+" (all: instances and the cores' slices; outputs: instances, where the factor divides intermediates)")
+	return c
+}
+
+func unevenOf(c *choice) schedule.Uneven {
+	u, err := schedule.ParseUneven(c.value)
+	if err != nil {
+		panic("dsasched: " + err.Error()) // Set has checked it
+	}
+	return u
+}
+
 func addWorkers(cmd *cobra.Command, what string) *number {
 	n := &number{}
 	cmd.Flags().Var(n, "workers", "how many "+what+" at a time; 0: one per core")
@@ -210,13 +226,14 @@ type schedulingFlags struct {
 	accelerator  *string
 	batch, chunk *number
 	inPlace      *bool
+	uneven       *choice
 	network      *networkFlags
 }
 
-// addScheduling adds --hardware, --batch, --chunk, --in-place and the flags of
+// addScheduling adds --hardware, --batch, --chunk, --in-place, --uneven and the flags of
 // addNetwork. zero says what --chunk 0 does.
 func addScheduling(cmd *cobra.Command, zero string) *schedulingFlags {
-	s := &schedulingFlags{accelerator: addHardware(cmd), inPlace: addInPlace(cmd), network: addNetwork(cmd)}
+	s := &schedulingFlags{accelerator: addHardware(cmd), inPlace: addInPlace(cmd), uneven: addUneven(cmd), network: addNetwork(cmd)}
 	s.batch, s.chunk = addBatch(cmd, zero)
 	return s
 }
@@ -250,7 +267,7 @@ func (f *recipeFlags) run(cmd *cobra.Command, name string, show *status) (schedu
 	if err != nil {
 		return none, nil, err
 	}
-	opt := scheduler.Options{InPlace: *f.inPlace, Chunk: f.chunk.value, TimeLimit: f.limit.value, Progress: show.decision()}
+	opt := scheduler.Options{InPlace: *f.inPlace, Uneven: unevenOf(f.uneven), Chunk: f.chunk.value, TimeLimit: f.limit.value, Progress: show.decision()}
 	if v, opt, err = f.decisions.apply(v, opt); err != nil {
 		return none, nil, err
 	}

@@ -128,8 +128,8 @@ func TestEditedSchedules(t *testing.T) {
 			p["memory"].(map[string]any)["values"].([]any)[0].(map[string]any)["address"] = json.Number("1048576")
 		}, []string{`leaves the 1048576 bytes of the LB`}},
 		{"factor", func(p map[string]any) {
-			p["groups"].([]any)[0].(map[string]any)["factor"] = json.Number("3")
-		}, []string{`groups[0].factor: 3 does not divide extent 8 of dimension 0`}},
+			p["groups"].([]any)[0].(map[string]any)["factor"] = json.Number("5")
+		}, []string{`groups[0].factor: is 5, but extent 8 of dimension 0`}},
 		{"cores", func(p map[string]any) {
 			p["instances"].([]any)[0].(map[string]any)["cores"] = []any{1, 1, 4, 4}
 		}, []string{`instances[0].cores: g0/0: cores [1 1 4 4], expected numbers of which the product is 1 to 8`}},

@@ -30,6 +30,7 @@ type gridFlags struct {
 	workers            *number
 	limit              *limit
 	inPlace            *bool
+	uneven             *choice
 	quiet              *bool
 	read               *networkFlags
 	asJSON             *bool
@@ -42,14 +43,14 @@ func addGrid(cmd *cobra.Command) *gridFlags {
 		figure:  addFigure(cmd, "o out", "draw the throughput into this `file`"),
 		workers: addWorkers(cmd, "points are computed"),
 		limit:   addLimit(cmd, time.Minute, "time for each integer program, such as 60s"),
-		inPlace: addInPlace(cmd), quiet: addQuiet(cmd), read: addNetwork(cmd), asJSON: addJSON(cmd),
+		inPlace: addInPlace(cmd), uneven: addUneven(cmd), quiet: addQuiet(cmd), read: addNetwork(cmd), asJSON: addJSON(cmd),
 	}
 }
 
 // run computes the points of a grid, prints them by write and writes the files. If
 // it is interrupted, what is finished is printed, and no file is touched.
 func (g *gridFlags) run(cmd *cobra.Command, axes []tuning.Axis, write func(*bytes.Buffer, *tuning.Plan, []tuning.Explored)) error {
-	grid := tuning.Grid{Axes: axes, Network: g.read.options(), Options: withSolver(scheduler.Options{InPlace: *g.inPlace, TimeLimit: g.limit.value})}
+	grid := tuning.Grid{Axes: axes, Network: g.read.options(), Options: withSolver(scheduler.Options{InPlace: *g.inPlace, Uneven: unevenOf(g.uneven), TimeLimit: g.limit.value})}
 	plan, err := grid.Plan()
 	if err != nil {
 		var wrong *tuning.GridError

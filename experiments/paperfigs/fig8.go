@@ -98,7 +98,7 @@ func explainJoins(_ context.Context, r *scheduler.Result) (any, error) {
 		run.Instances = append(run.Instances, x)
 	}
 	want := func(consumer int, t model.TensorID, producer int) schedule.Binding {
-		return inference[s.Instances.Instances[consumer].Group].Infer(g, s.Bindings[consumer], t, s.Instances.Instances[producer].Regions[t])
+		return inference[s.Instances.Instances[consumer].Group].Infer(s.Bindings[consumer], t, s.Instances.Instances[producer].Regions[t], s.UnevenCores)
 	}
 	for _, j := range s.Joins {
 		x := joinOp{Kind: string(j.Kind), Consumer: j.Consumer, Tensor: g.Tensor(j.Tensor).Name, From: j.From, Bytes: j.Bytes, Binding: j.Binding,

@@ -172,10 +172,20 @@ func TestBadProblems(t *testing.T) {
 }
 
 func TestCandidates(t *testing.T) {
-	r := model.Region{{Lo: 0, Hi: 4}, {Lo: 2, Hi: 8}, {Lo: 0, Hi: 8}}
-	got := Candidates(r, []bool{false, false, true}, 4)
-	want := []schedule.Binding{{1, 1, 1}, {1, 2, 1}, {2, 1, 1}, {2, 2, 1}, {4, 1, 1}}
-	if !slices.EqualFunc(got, want, schedule.Binding.Equal) {
-		t.Errorf("got %v, want %v", got, want)
+	for _, c := range []struct {
+		first  int64
+		uneven bool
+		want   []schedule.Binding
+	}{
+		{4, false, []schedule.Binding{{1, 1, 1}, {1, 2, 1}, {2, 1, 1}, {2, 2, 1}, {4, 1, 1}}},
+		{4, true, []schedule.Binding{{1, 1, 1}, {1, 2, 1}, {2, 1, 1}, {2, 2, 1}, {4, 1, 1}}}, // 6 by 4 keep 3 busy
+		{3, false, []schedule.Binding{{1, 1, 1}, {1, 2, 1}}},
+		{3, true, []schedule.Binding{{1, 1, 1}, {1, 2, 1}, {1, 3, 1}, {2, 1, 1}, {2, 2, 1}, {3, 1, 1}}},
+	} {
+		r := model.Region{{Lo: 0, Hi: c.first}, {Lo: 2, Hi: 8}, {Lo: 0, Hi: 8}}
+		got := Candidates(r, []bool{false, false, true}, 4, c.uneven)
+		if !slices.EqualFunc(got, c.want, schedule.Binding.Equal) {
+			t.Errorf("extent %d, uneven %t: got %v, want %v", c.first, c.uneven, got, c.want)
+		}
 	}
 }

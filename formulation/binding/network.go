@@ -24,25 +24,40 @@ type Network struct {
 // all tuples that Algorithm 4 can come to, whether as plain bindings or by
 // inference, and all that use fewer cores. They come with the first dimension's
 // factor changing slowest.
-func Candidates(r model.Region, forbidden []bool, cores int64) []schedule.Binding {
+//
+// With uneven, powers of two need not divide, if the tuple keeps at least as many cores
+// busy as any that does: Algorithm 4 looks for no others, and a loop has many.
+func Candidates(r model.Region, forbidden []bool, cores int64, uneven bool) []schedule.Binding {
 	var all []schedule.Binding
+	most := int64(0) // cores that even slices keep busy
 	b := schedule.One(len(r))
-	var extend func(d int, left int64)
-	extend = func(d int, left int64) {
+	var extend func(d int, left int64, even, uneven bool)
+	extend = func(d int, left int64, even, uneven bool) {
 		if d == len(r) {
-			all = append(all, append(schedule.Binding(nil), b...))
+			if even || b.Busy(r) >= most {
+				all = append(all, slices.Clone(b))
+			}
 			return
 		}
-		for f := int64(1); f <= left; f *= 2 {
-			if f > 1 && (r[d].Len()%f != 0 || d < len(forbidden) && forbidden[d]) {
+		for n, last := int64(1), int64(0); n <= left; n *= 2 {
+			f := model.Pieces(r[d].Len(), n)
+			divides := r[d].Len()%n == 0
+			if n > 1 && (f == last || !divides && !uneven || d < len(forbidden) && forbidden[d]) {
 				break
 			}
-			b[d] = f
-			extend(d+1, left/f)
+			b[d], last = f, f
+			extend(d+1, left/n, even && divides, uneven)
 		}
 		b[d] = 1
 	}
-	extend(0, cores)
+	extend(0, cores, true, false)
+	if uneven {
+		for _, c := range all {
+			most = max(most, c.Cores())
+		}
+		all = nil
+		extend(0, cores, true, true)
+	}
 	return all
 }
 
@@ -59,7 +74,7 @@ func FromSchedule(s *schedule.Schedule, m *cost.Model) (*Network, error) {
 	for i := range s.Instances.Instances {
 		inst := &s.Instances.Instances[i]
 		out := s.Grouping.Groups[inst.Group].Outputs[0]
-		bindings[i] = Candidates(inst.Regions[out], lastForbidden(s.Graph, out), p.cores)
+		bindings[i] = Candidates(inst.Regions[out], lastForbidden(s.Graph, out), p.cores, s.UnevenCores)
 		if !slices.ContainsFunc(bindings[i], s.Bindings[i].Equal) {
 			bindings[i] = append(bindings[i], s.Bindings[i])
 		}

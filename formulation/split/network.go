@@ -17,6 +17,8 @@ import (
 type NetworkOptions struct {
 	// InPlace lets element-wise operators overwrite their input in footprints.
 	InPlace bool
+	// Uneven says which factors are candidates that do not divide.
+	Uneven schedule.Uneven
 	// MaxGroups bounds the candidates; 0 stands for DefaultMaxGroups.
 	MaxGroups int
 	// Cost is another operator cost than the formulas'; nil is theirs.
@@ -109,7 +111,7 @@ func FromGraph(g *model.Graph, order []model.OpID, given *schedule.Grouping, spe
 		}
 		n.Problem.Reads = append(n.Problem.Reads, reads)
 	}
-	n.p = newPricer(g, spec, m, n.layers, opts.InPlace)
+	n.p = newPricer(g, spec, m, n.layers, opts)
 	n.enumerate(opts.MaxGroups)
 	if err := n.give(given); err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package split
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/dsasched/dsasched/hardware"
@@ -14,13 +15,14 @@ import (
 // pricer turns a group with a way to split it into seconds, as the package's section
 // on costs has it.
 type pricer struct {
-	g     *model.Graph
-	spec  *hardware.Spec
-	m     *cost.Model
-	cores int64
-	grid  []int64
-	lb    int64 // bytes of all cores of a cluster
-	peak  schedule.PeakOptions
+	g      *model.Graph
+	spec   *hardware.Spec
+	m      *cost.Model
+	cores  int64
+	grid   []int64
+	lb     int64 // bytes of all cores of a cluster
+	peak   schedule.PeakOptions
+	uneven schedule.Uneven
 	// keep is how many bytes of weights stay from instance to instance.
 	keep      int64
 	layers    []schedule.Layer // one per atom
@@ -28,9 +30,9 @@ type pricer struct {
 	times     map[string]float64
 }
 
-func newPricer(g *model.Graph, spec *hardware.Spec, m *cost.Model, layers []schedule.Layer, inPlace bool) *pricer {
+func newPricer(g *model.Graph, spec *hardware.Spec, m *cost.Model, layers []schedule.Layer, opts NetworkOptions) *pricer {
 	p := &pricer{g: g, spec: spec, m: m, cores: schedule.CoresWithLB(spec), grid: schedule.Grid(spec),
-		peak: schedule.PeakOptions{InPlace: inPlace}, layers: layers, times: map[string]float64{}}
+		peak: schedule.PeakOptions{InPlace: opts.InPlace}, uneven: opts.Uneven, layers: layers, times: map[string]float64{}}
 	p.lb = schedule.DataBytes(spec) * p.cores
 	p.keep = schedule.WeightHomeBytes(spec) * p.cores
 	if spec.GB != nil {
@@ -95,7 +97,7 @@ func (p *pricer) splits(q *part) []schedule.SplitInfo {
 		}
 		found := 0
 		for v := int64(2); v <= out.Shape[d] && found <= moreFactors; v++ {
-			if out.Shape[d]%v != 0 || v < p.cores && v&(v-1) != 0 || (whole+v-1)/v > p.lb || !p.divides(tr, q.ops, v) {
+			if model.Pieces(out.Shape[d], v) != v || v < p.cores && v&(v-1) != 0 || (whole+v-1)/v > p.lb || !p.divides(tr, q, v) {
 				continue
 			}
 			if found == 0 && !p.fits(q, d, v) {
@@ -112,10 +114,16 @@ func (p *pricer) splits(q *part) []schedule.SplitInfo {
 }
 
 // divides is line 10 of Algorithm 1: the factor divides the matched extent of every
-// tensor that is written.
-func (p *pricer) divides(tr schedule.Tracker, ops []model.OpID, v int64) bool {
-	for _, id := range ops {
+// intermediate, and, if no piece may be uneven, of every output.
+func (p *pricer) divides(tr schedule.Tracker, q *part, v int64) bool {
+	if p.uneven == schedule.UnevenAll {
+		return true
+	}
+	for _, id := range q.ops {
 		for _, o := range p.g.Op(id).Outputs {
+			if p.uneven == schedule.UnevenOutputs && slices.Contains(q.outputs, o) {
+				continue
+			}
 			if k, ok := tr.Dim[o]; ok && k >= 0 && p.g.Tensor(o).Shape[k]%v != 0 {
 				return false
 			}
@@ -229,13 +237,13 @@ func (p *pricer) priceLayer(a int, reg schedule.Regions, again bool) float64 {
 	} else {
 		forbidden = schedule.Forbidden(g, layer.Ops, out)
 	}
-	b := schedule.GridBinding(r, g.Tensor(out).Layout, forbidden, p.grid)
+	b := schedule.GridBinding(r, g.Tensor(out).Layout, forbidden, p.grid, p.uneven == schedule.UnevenAll)
 	core := schedule.Regions{out: schedule.Slice(r, b, g.Tensor(out).Layout, 0)}
 	for _, t := range layer.Outputs {
 		if t == out || reg[t].Elements() == 0 {
 			continue
 		}
-		other := schedule.GridBinding(reg[t], g.Tensor(t).Layout, nil, p.grid)
+		other := schedule.GridBinding(reg[t], g.Tensor(t).Layout, nil, p.grid, p.uneven == schedule.UnevenAll)
 		core[t] = schedule.Slice(reg[t], other, g.Tensor(t).Layout, 0)
 	}
 	schedule.BackPropagate(g, layer.Ops, core)

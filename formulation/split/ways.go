@@ -55,7 +55,7 @@ func (n *Network) Ways(atoms []int) []Way {
 		}
 		tr := schedule.Track(g, q.ops, q.outputs, d)
 		for k, v := 0, least/2; k < fewerFactors && v > 1; k, v = k+1, v/2 {
-			if n.p.divides(tr, q.ops, v) && out.Shape[d]%v == 0 {
+			if n.p.divides(tr, q, v) && model.Pieces(out.Shape[d], v) == v {
 				add(schedule.SplitInfo{Ops: len(q.ops) - tr.Unmatched, Factor: v, Dim: d, Depth: depth})
 			}
 		}

@@ -20,7 +20,7 @@ func TestBoundOfRandomNetworks(t *testing.T) {
 		spec, recipe := machine(r), recipes[int(i)%len(recipes)]
 		spec.LaunchSeconds = pick(r, 0, 1e-7, 5e-6) // a dear one hides the rest
 		batch := pick(r, int64(1), 2, 3, 8)
-		made, err := scheduler.Run(context.Background(), net(i), spec, batch, recipe, scheduler.Options{InPlace: r.IntN(2) == 0})
+		made, err := scheduler.Run(context.Background(), net(i, false), spec, batch, recipe, scheduler.Options{InPlace: r.IntN(2) == 0})
 		var tooBig *graphturbo.DoesNotFitError
 		if errors.As(err, &tooBig) {
 			continue
@@ -29,7 +29,7 @@ func TestBoundOfRandomNetworks(t *testing.T) {
 			t.Fatalf("seed %d: %v", i, err)
 		}
 		done++
-		b, err := bound.Cold(context.Background(), net(i), made.Spec, batch)
+		b, err := bound.Cold(context.Background(), net(i, false), made.Spec, batch)
 		if err != nil {
 			t.Fatalf("seed %d: %v", i, err)
 		}

@@ -40,15 +40,20 @@ func graphs(plans [][]lower.Segment) [][]*model.Graph {
 	return list
 }
 
-// random schedules and interprets a random network.
-func random(t *testing.T, seed uint64, recipes []scheduler.Recipe) (string, interp.Report, error) {
+// random schedules and interprets a random network, with odd one whose extents do not
+// divide, in chunks and on cores likewise.
+func random(t *testing.T, seed uint64, recipes []scheduler.Recipe, odd bool, uneven planned.Uneven) (string, interp.Report, error) {
 	r := rand.New(rand.NewPCG(seed, 2))
 	spec, recipe := machine(r), recipes[int(seed)%len(recipes)]
 	chunk := pick(r, int64(1), 2, 4)
+	if odd {
+		chunk += r.Int64N(2)
+		spec.CoreTypes[0].Count *= pick(r, 1, 2)
+	}
 	batch := int64(spec.Clusters)*chunk*pick(r, int64(1), 2) + r.Int64N(2)
-	what := fmt.Sprintf("seed %d: %s, batch %d, chunk %d, %d clusters of %d cores, L1 %d + %d, LLB %v", seed, recipe.Name, batch, chunk,
+	what := fmt.Sprintf("seed %d: %s, uneven %v, batch %d, chunk %d, %d clusters of %d cores, L1 %d + %d, LLB %v", seed, recipe.Name, uneven, batch, chunk,
 		spec.Clusters, spec.CoreTypes[0].Count, spec.LB.SizeBytes, spec.LBWeightBytes, spec.GB)
-	made, err := scheduler.Run(context.Background(), net(seed), spec, batch, recipe, scheduler.Options{Chunk: chunk, InPlace: r.IntN(2) == 0})
+	made, err := scheduler.Run(context.Background(), net(seed, odd), spec, batch, recipe, scheduler.Options{Chunk: chunk, Uneven: uneven, InPlace: r.IntN(2) == 0})
 	if err != nil {
 		return what, interp.Report{}, err
 	}
@@ -104,7 +109,7 @@ func schedule(t *testing.T, seed uint64, recipe scheduler.Recipe) *scheduler.Res
 	spec.Clusters, spec.CoreTypes[0].Count, spec.LBWeightBytes = 1, 4, 2048
 	spec.LB.SizeBytes = 2048
 	spec.GB = &hardware.Memory{SizeBytes: 32 << 10, BandwidthBytesPerSecond: 256e9}
-	made, err := scheduler.Run(context.Background(), net(seed), spec, 4, recipe, scheduler.Options{Chunk: 2})
+	made, err := scheduler.Run(context.Background(), net(seed, false), spec, 4, recipe, scheduler.Options{Chunk: 2, Uneven: planned.UnevenNone})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +122,7 @@ func schedule(t *testing.T, seed uint64, recipe scheduler.Recipe) *scheduler.Res
 // Without a GB and without broadcast, each core keeps its own part of the weights; another
 // chunk may spread the same layer otherwise, so that cores need other parts of equal size.
 func TestKeptWeights(t *testing.T) {
-	if what, _, err := random(t, 78, scheduler.All()); err != nil {
+	if what, _, err := random(t, 78, scheduler.All(), false, planned.UnevenNone); err != nil {
 		t.Errorf("%s: %v", what, err)
 	}
 }
@@ -125,7 +130,7 @@ func TestKeptWeights(t *testing.T) {
 // The input of a convolution that is added to its result must stay until it has been added.
 func TestInputOfMatrixAndVectorWork(t *testing.T) {
 	for _, seed := range []uint64{2326, 2350, 2372} {
-		if what, _, err := random(t, seed, scheduler.All()); err != nil {
+		if what, _, err := random(t, seed, scheduler.All(), false, planned.UnevenNone); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -139,7 +144,10 @@ func TestRandom(t *testing.T) {
 	coarse := map[string]int{}
 	var total interp.Report
 	for i := *seed; done < *programs; i++ {
-		what, report, err := random(t, i, recipes)
+		// By turns of all recipes: two in three with odd extents, one in six each with the
+		// other settings.
+		turn := i / uint64(len(recipes))
+		what, report, err := random(t, i, recipes, turn%3 > 0, [...]planned.Uneven{0, 0, planned.UnevenOutputs, 0, 0, planned.UnevenNone}[turn%6])
 		var fault *interp.FaultError
 		var iterations *interp.CoarseError
 		var tooBig *graphturbo.DoesNotFitError
@@ -184,7 +192,7 @@ func TestGrains(t *testing.T) {
 	done, parts := 0, 0
 	for i := uint64(0); done < *programs/4; i++ {
 		r := rand.New(rand.NewPCG(i, 3))
-		whole, to := net(i), pick(r, grain.Framework, grain.Primitive)
+		whole, to := net(i, false), pick(r, grain.Framework, grain.Primitive)
 		src := network.Network{Name: whole.Name, Graph: func(batch int64) (*model.Graph, error) {
 			g, err := whole.Graph(batch)
 			if i%8 == 0 {

@@ -37,9 +37,13 @@ func machine(r *rand.Rand) *hardware.Spec {
 
 // net is a random network at any batch size: images or sequences through convolutions,
 // products, pooling, normalisation, joins and changes of shape.
-func net(seed uint64) network.Network {
+// With odd, extents are such as do not divide over cores and instances.
+func net(seed uint64, odd bool) network.Network {
 	return network.Network{Name: fmt.Sprintf("random-%d", seed), Graph: func(batch int64) (*model.Graph, error) {
 		g := &grower{Rand: rand.New(rand.NewPCG(seed, 1)), b: model.NewBuilder("random")}
+		if odd {
+			g.odd = rand.New(rand.NewPCG(seed, 3))
+		}
 		if g.IntN(3) == 0 {
 			g.sequence(batch)
 		} else {
@@ -53,6 +57,16 @@ type grower struct {
 	*rand.Rand
 	b     *model.Builder
 	count int
+	odd   *rand.Rand // nil: extents as they are picked
+}
+
+// extent is one of some extents or, with odd, one above it.
+func (g *grower) extent(of ...int64) int64 {
+	n := pick(g.Rand, of...)
+	if g.odd != nil {
+		n += g.odd.Int64N(2)
+	}
+	return n
 }
 
 func (g *grower) op(kind model.Kind, a model.Attr, in ...model.TensorID) model.TensorID {
@@ -77,7 +91,7 @@ func (g *grower) conv(x model.TensorID, out, kernel, stride, group int64) model.
 }
 
 func (g *grower) images(batch int64) {
-	x := g.b.Input("image", model.F16, batch, pick(g.Rand, int64(2), 4), pick(g.Rand, int64(6), 8, 12), pick(g.Rand, int64(4), 8))
+	x := g.b.Input("image", model.F16, batch, pick(g.Rand, int64(2), 4), g.extent(6, 8, 12), g.extent(4, 8))
 	var before []model.TensorID
 	for range 3 + g.IntN(6) {
 		s := g.shape(x)
@@ -133,7 +147,7 @@ func (g *grower) dense(x model.TensorID, out int64) model.TensorID {
 }
 
 func (g *grower) sequence(batch int64) {
-	n, d := pick(g.Rand, int64(4), 6, 8), pick(g.Rand, int64(8), 16)
+	n, d := g.extent(4, 6, 8), pick(g.Rand, int64(8), 16)
 	var x model.TensorID
 	if g.IntN(3) == 0 {
 		x = g.op("Gather", model.Attr{}, g.param(20, d), g.b.Input("ids", model.I32, batch, n))

@@ -109,7 +109,9 @@ func (p *Program) Part(o Operand, portion Portion, core int64) []Range {
 		for i := len(order) - 1; i >= 0; i-- {
 			d := order[i]
 			n, extent := o.Spread[d], box[d].Hi-box[d].Lo
-			box[d] = Range{box[d].Lo + core%n*extent/n, box[d].Lo + (core%n+1)*extent/n}
+			size := (extent + n - 1) / n
+			lo := box[d].Lo + core%n*size
+			box[d] = Range{min(lo, box[d].Hi), min(lo+size, box[d].Hi)}
 			core /= n
 		}
 	}

@@ -173,7 +173,7 @@ func mapped(g *model.Graph, ops []model.OpID, cores int64) (used, again int64) {
 	}
 	main := g.Tensor(outputs[0])
 	whole := model.Whole(main.Shape)
-	b := schedule.PlainBinding(whole, main.Layout, schedule.Forbidden(g, ops, main.ID), cores)
+	b := schedule.PlainBinding(whole, main.Layout, schedule.Forbidden(g, ops, main.ID), cores, false)
 	done := map[model.TensorID]int64{}
 	for c := int64(0); c < b.Cores(); c++ {
 		reg := schedule.Regions{}
@@ -181,8 +181,8 @@ func mapped(g *model.Graph, ops []model.OpID, cores int64) (used, again int64) {
 			t := g.Tensor(o)
 			r := model.Whole(t.Shape)
 			own := b
-			if schedule.CheckBinding(r, own, nil, cores) != nil {
-				own = schedule.PlainBinding(r, t.Layout, nil, cores)
+			if !own.Follows(r, nil, cores, false) {
+				own = schedule.PlainBinding(r, t.Layout, nil, cores, false)
 			}
 			if s := schedule.Slice(r, own, t.Layout, c); s != nil {
 				reg[o] = s

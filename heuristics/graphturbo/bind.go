@@ -11,7 +11,7 @@ import (
 // from the last of the order to the first. grid is how the cores of a cluster are
 // arranged, a single number for a line; the plain binding maps loop dimensions to the
 // dimensions of a grid one after the other (§3.6).
-func BindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, order []int, grid []int64) ([]schedule.Binding, []schedule.Level) {
+func BindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, order []int, grid []int64, uneven bool) ([]schedule.Binding, []schedule.Level) {
 	cores := int64(1)
 	for _, n := range grid {
 		cores *= n
@@ -26,7 +26,7 @@ func BindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph,
 		inst := &ig.Instances[i]
 		sg := gr.Groups[inst.Group]
 		out := sg.Outputs[0]
-		return schedule.GridBinding(inst.Regions[out], g.Tensor(out).Layout, forbidden(g, sg, out), grid)
+		return schedule.GridBinding(inst.Regions[out], g.Tensor(out).Layout, forbidden(g, sg, out), grid, uneven)
 	}
 	for k := len(order) - 1; k >= 0; k-- {
 		i := order[k]
@@ -35,9 +35,8 @@ func BindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph,
 		if bind[i] != nil && scope[i] == schedule.LB {
 			// The inferred binding, unless the plain one uses more cores or the inferred
 			// one violates a requirement of this output.
-			p := plain(i)
-			out := sg.Outputs[0]
-			if p.Cores() > bind[i].Cores() || schedule.CheckBinding(inst.Regions[out], bind[i], forbidden(g, sg, out), cores) != nil {
+			p, out := plain(i), sg.Outputs[0]
+			if r := inst.Regions[out]; p.Busy(r) > bind[i].Busy(r) || schedule.CheckBinding(inst.Regions[out], bind[i], forbidden(g, sg, out), cores) != nil {
 				bind[i] = p
 			}
 			continue
@@ -45,7 +44,7 @@ func BindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph,
 		bind[i] = plain(i)
 		for _, d := range producers(inst) {
 			made := ig.Instances[d.From].Regions[d.Tensor]
-			want := inference[sg.ID].Infer(g, bind[i], d.Tensor, made)
+			want := inference[sg.ID].Infer(bind[i], d.Tensor, made, uneven)
 			producer := gr.Groups[ig.Instances[d.From].Group]
 			switch {
 			case want == nil || d.Tensor != producer.Outputs[0]:
@@ -62,13 +61,13 @@ func BindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph,
 
 // PlainBindGrid gives each instance its plain binding over a grid of cores and the LB
 // as scope; variants without Algorithm 4 use it.
-func PlainBindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, grid []int64) ([]schedule.Binding, []schedule.Level) {
+func PlainBindGrid(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, grid []int64, uneven bool) ([]schedule.Binding, []schedule.Level) {
 	bind := make([]schedule.Binding, len(ig.Instances))
 	for i := range bind {
 		inst := &ig.Instances[i]
 		sg := gr.Groups[inst.Group]
 		out := sg.Outputs[0]
-		bind[i] = schedule.GridBinding(inst.Regions[out], g.Tensor(out).Layout, forbidden(g, sg, out), grid)
+		bind[i] = schedule.GridBinding(inst.Regions[out], g.Tensor(out).Layout, forbidden(g, sg, out), grid, uneven)
 	}
 	return bind, make([]schedule.Level, len(bind))
 }
@@ -93,7 +92,7 @@ func producers(inst *schedule.Instance) []schedule.Dep {
 // Join finds the operators that §3.5 inserts in front of each consumer: a concat
 // where several producers feed it, a split where it reads part of one, a copy
 // where the scope is not the LB, and a redistribution where the bindings differ.
-func Join(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, order []int, bind []schedule.Binding, scope []schedule.Level) []schedule.Join {
+func Join(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, order []int, bind []schedule.Binding, scope []schedule.Level, uneven bool) []schedule.Join {
 	var joins []schedule.Join
 	inference := make([]*schedule.Inference, len(gr.Groups))
 	for _, i := range order {
@@ -118,7 +117,7 @@ func Join(g *model.Graph, gr *schedule.Grouping, ig *schedule.InstanceGraph, ord
 					copies += d.Bytes
 					continue
 				}
-				want := inference[sg.ID].Infer(g, bind[i], t, made)
+				want := inference[sg.ID].Infer(bind[i], t, made, uneven)
 				if have := bind[d.From]; want != nil && len(want) == len(have) && !have.Equal(want) {
 					moved += d.Bytes
 					mismatch = make(schedule.Binding, len(want))

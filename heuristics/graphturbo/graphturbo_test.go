@@ -209,9 +209,9 @@ func TestUpsampling(t *testing.T) {
 	// The producer feeds several finer instances: a split operator is put in between.
 	ig := schedule.NewInstanceGraph(g, gr)
 	order := graphturbo.BFS(ig)
-	bind, scope := graphturbo.BindGrid(g, gr, ig, order, []int64{8})
+	bind, scope := graphturbo.BindGrid(g, gr, ig, order, []int64{8}, false)
 	found := false
-	for _, j := range graphturbo.Join(g, gr, ig, order, bind, scope) {
+	for _, j := range graphturbo.Join(g, gr, ig, order, bind, scope, false) {
 		found = found || j.Kind == schedule.SplitOp
 	}
 	if !found {
@@ -223,10 +223,10 @@ func TestUpsampling(t *testing.T) {
 // smallest factor with which the largest instance fits.
 func TestSplitInfoAgainstBruteForce(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
-	smaller := int64(0)
+	smaller, uneven := int64(0), 0
 	for trial := 0; trial < 200; trial++ {
 		b := model.NewBuilder("random")
-		x := b.Input("x", model.F16, 1<<rng.Intn(4), 1+rng.Int63n(20), 4+rng.Int63n(20), 4+rng.Int63n(20))
+		x := b.Input("x", model.F16, 1+rng.Int63n(12), 1+rng.Int63n(20), 4+rng.Int63n(20), 4+rng.Int63n(20))
 		for i, n := 0, 1+rng.Intn(4); i < n; i++ {
 			name := fmt.Sprintf("op%d", i)
 			switch rng.Intn(3) {
@@ -248,8 +248,9 @@ func TestSplitInfoAgainstBruteForce(t *testing.T) {
 		outputs := g.Outputs
 		opt := options
 		opt.LBBytes = 500 + rng.Int63n(60000)
+		opt.Uneven = schedule.Uneven(trial % 3)
 		infos, peak := graphturbo.NewSplitter(g, opt).SplitInfo(ops, outputs)
-		if n := g.Tensor(outputs[0]).Shape[0]; len(infos) == 0 && (peak+n-1)/n <= opt.LBBytes {
+		if n := g.Tensor(outputs[0]).Shape[0]; len(infos) == 0 && (n >= 8 || n&(n-1) == 0) && (peak+n-1)/n <= opt.LBBytes {
 			t.Fatalf("trial %d: nothing found, though one of %d images fits", trial, n)
 		}
 		for _, info := range infos {
@@ -261,16 +262,34 @@ func TestSplitInfoAgainstBruteForce(t *testing.T) {
 			if most > opt.LBBytes {
 				t.Fatalf("trial %d: %+v needs %d of %d bytes", trial, info, most, opt.LBBytes)
 			}
+			tr := schedule.Track(g, ops, outputs, info.Dim)
+			// Factor v cuts the output into so many pieces, and divides what the setting asks.
+			cuts := func(v int64) bool {
+				n := g.Tensor(outputs[0]).Shape[info.Dim]
+				size := (n + v - 1) / v
+				if (v-1)*size >= n || opt.Uneven == schedule.UnevenNone && n%v != 0 {
+					return false
+				}
+				for _, id := range ops[:len(ops)-1] {
+					if o := g.Op(id).Outputs[0]; opt.Uneven != schedule.UnevenAll && tr.Dim[o] >= 0 && g.Tensor(o).Shape[tr.Dim[o]]%v != 0 {
+						return false
+					}
+				}
+				return true
+			}
+			if !cuts(info.Factor) {
+				t.Fatalf("trial %d: %+v does not cut %v, uneven %v", trial, info, g.Tensor(outputs[0]).Shape, opt.Uneven)
+			}
 			if g.Tensor(outputs[0]).Shape[info.Dim]%info.Factor != 0 {
-				t.Fatalf("trial %d: %+v does not divide %v", trial, info, g.Tensor(outputs[0]).Shape)
+				uneven++
 			}
 			// Lines 4 to 10 as printed.
-			tr, least := schedule.Track(g, ops, outputs, info.Dim), int64(1)
+			least := int64(1)
 			for ; least < info.Factor; least++ {
 				divides := true
 				for _, id := range ops[:len(ops)-1] {
 					o := g.Op(id).Outputs[0]
-					divides = divides && (tr.Dim[o] < 0 || g.Tensor(o).Shape[tr.Dim[o]]%least == 0)
+					divides = divides && (opt.Uneven == schedule.UnevenAll || tr.Dim[o] < 0 || g.Tensor(o).Shape[tr.Dim[o]]%least == 0)
 				}
 				if (peak+least-1)/least <= opt.LBBytes && divides && (least >= 8 || least&(least-1) == 0) {
 					break
@@ -286,7 +305,7 @@ func TestSplitInfoAgainstBruteForce(t *testing.T) {
 			}
 			for v := int64(1); v < info.Factor; v++ {
 				candidate := v <= 8 && v&(v-1) == 0 || v > 8
-				if !candidate || g.Tensor(outputs[0]).Shape[0]%v != 0 {
+				if !candidate || !cuts(v) {
 					continue
 				}
 				reg := schedule.InstanceRegions(g, ops, outputs, 0, v, 0)
@@ -295,6 +314,9 @@ func TestSplitInfoAgainstBruteForce(t *testing.T) {
 				}
 			}
 		}
+	}
+	if uneven == 0 {
+		t.Error("no factor leaves a shorter last piece")
 	}
 	if smaller == 0 {
 		t.Error("no factor that Eq. (1) compares is below the one that divides")
@@ -469,7 +491,7 @@ func TestBindUsesAllCores(t *testing.T) {
 	gr := graphturbo.Group(g, options)
 	ig := schedule.NewInstanceGraph(g, gr)
 	order := graphturbo.DFS(ig)
-	bind, scope := graphturbo.BindGrid(g, gr, ig, order, []int64{8})
+	bind, scope := graphturbo.BindGrid(g, gr, ig, order, []int64{8}, false)
 	for i, b := range bind {
 		inst := &ig.Instances[i]
 		out := gr.Groups[inst.Group].Outputs[0]
@@ -492,7 +514,7 @@ func TestBindUsesAllCores(t *testing.T) {
 		t.Errorf("stage 2 is bound %v (N,C,H,W), want 2 along N and 4 along H", got)
 	}
 	joins := map[schedule.JoinKind]int{}
-	for _, j := range graphturbo.Join(g, gr, ig, order, bind, scope) {
+	for _, j := range graphturbo.Join(g, gr, ig, order, bind, scope, false) {
 		joins[j.Kind]++
 	}
 	if joins[schedule.Concat] != 7 {
@@ -517,7 +539,7 @@ func TestDoesNotFit(t *testing.T) {
 		s.Layers = append(s.Layers, schedule.Layers(g, sg.Ops))
 	}
 	s.Order = graphturbo.BFS(s.Instances)
-	s.Bindings, s.Scopes = graphturbo.BindGrid(g, gr, s.Instances, s.Order, []int64{8})
+	s.Bindings, s.Scopes = graphturbo.BindGrid(g, gr, s.Instances, s.Order, []int64{8}, false)
 	if err := s.BuildSteps(schedule.LB); err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,8 @@ type SplitOptions struct {
 	// Divisors lets Eq. (1) compare factors that divide the output, too, where the text
 	// asks this of intermediates only (line 10).
 	Divisors bool
+	// Uneven says which extents a factor need not divide.
+	Uneven schedule.Uneven
 	// The simple cost model against recomputation: a split whose instances compute
 	// parts of intermediates twice is refused if another dimension needs none of
 	// that, or if it takes longer than the traffic with the GB that keeping the
@@ -58,7 +60,7 @@ func (s *Splitter) SplitInfo(ops []model.OpID, outputs []model.TensorID) ([]sche
 	for depth, d := range out.Layout {
 		var tr schedule.Tracker
 		tracked := false
-		for _, v := range factors(out.Shape[d], s.opt.Cores) {
+		for _, v := range s.Candidates(out.Shape[d]) {
 			if (peak+v-1)/v > s.opt.LBBytes {
 				continue
 			}
@@ -74,7 +76,7 @@ func (s *Splitter) SplitInfo(ops []model.OpID, outputs []model.TensorID) ([]sche
 			if !tr.Splittable {
 				break
 			}
-			if !s.divides(tr, ops, v, nil) {
+			if !s.divides(tr, ops, outputs, v, s.opt.Uneven == schedule.UnevenNone) {
 				continue
 			}
 			if !(tr.Exact && s.aligned(tr, v)) && !s.instancesFit(ops, outputs, d, v, popt) {
@@ -106,7 +108,7 @@ func (s *Splitter) least(tr schedule.Tracker, ops []model.OpID, outputs []model.
 	every := roundUp(s.opt.Cores)
 	for v := (peak + s.opt.LBBytes - 1) / s.opt.LBBytes; v < factor; v++ {
 		if v >= every || v&(v-1) == 0 {
-			if s.divides(tr, ops, v, outputs) {
+			if s.divides(tr, ops, outputs, v, false) {
 				return v
 			}
 		}
@@ -134,10 +136,13 @@ func (s *Splitter) Footprint(ops []model.OpID, outputs []model.TensorID, d int, 
 }
 
 // Candidates lists the factors that Algorithm 1 tries for a dimension, ascending.
-func (s *Splitter) Candidates(extent int64) []int64 { return factors(extent, s.opt.Cores) }
+func (s *Splitter) Candidates(extent int64) []int64 {
+	return Factors(extent, s.opt.Cores, s.opt.Uneven != schedule.UnevenNone)
+}
 
-// factors lists the candidates for v in the order that Algorithm 1 tries them.
-func factors(extent, cores int64) []int64 {
+// Factors lists the candidates for v in the order that Algorithm 1 tries them: those
+// that divide the extent or, with uneven, that cut it into so many pieces.
+func Factors(extent, cores int64, uneven bool) []int64 {
 	every := roundUp(cores)
 	var low, high []int64
 	add := func(v int64) {
@@ -149,25 +154,28 @@ func factors(extent, cores int64) []int64 {
 			}
 		}
 	}
-	// Divisors in pairs: extents may be large.
+	// In pairs, of a number and a size of pieces: extents may be large.
 	for v := int64(1); v*v <= extent; v++ {
-		if extent%v == 0 {
+		if extent%v == 0 || uneven && model.Pieces(extent, v) == v {
 			add(v)
-			if v*v != extent {
-				add(extent / v)
-			}
+		}
+		if other := (extent + v - 1) / v; other*other > extent && (extent%v == 0 || uneven) {
+			add(other)
 		}
 	}
 	slices.Reverse(high)
-	return append(low, high...)
+	return slices.Compact(append(low, high...))
 }
 
-// divides is line 10: the factor divides the matched extent of every tensor that
-// the sub-graph writes, but for those of except.
-func (s *Splitter) divides(tr schedule.Tracker, ops []model.OpID, v int64, except []model.TensorID) bool {
+// divides is line 10: the factor divides the matched extent of every intermediate and,
+// if asked, of every output.
+func (s *Splitter) divides(tr schedule.Tracker, ops []model.OpID, outputs []model.TensorID, v int64, outputsToo bool) bool {
+	if s.opt.Uneven == schedule.UnevenAll {
+		return true
+	}
 	for _, id := range ops {
 		for _, o := range s.g.Op(id).Outputs {
-			if slices.Contains(except, o) {
+			if !outputsToo && slices.Contains(outputs, o) {
 				continue
 			}
 			if k, ok := tr.Dim[o]; ok && k >= 0 && s.g.Tensor(o).Shape[k]%v != 0 {

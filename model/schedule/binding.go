@@ -2,6 +2,8 @@ package schedule
 
 import (
 	"fmt"
+	"math/bits"
+	"slices"
 
 	"github.com/dsasched/dsasched/model"
 )
@@ -41,11 +43,36 @@ func One(rank int) Binding {
 	return b
 }
 
+// Busy is how many cores the binding of a box keeps busy: all elements over those of
+// the busiest core, to the nearest whole number. If all slices are alike it is
+// [Binding.Cores].
+func (b Binding) Busy(r model.Region) int64 {
+	all, busiest := int64(1), int64(1)
+	for d, f := range b {
+		all *= r[d].Len()
+		busiest *= r[d].Piece(0, f).Len()
+	}
+	if busiest == 0 {
+		return b.Cores()
+	}
+	return (2*all + busiest) / (2 * busiest)
+}
+
 // PlainBinding gives cores to the dimensions from the outermost inward, to each
 // the largest power of two that is left and divides its extent. Dimensions with
 // forbidden[d] get none. r is the box to spread.
-func PlainBinding(r model.Region, layout []int, forbidden []bool, cores int64) Binding {
+//
+// With uneven, a power of two need not divide: of all bindings it is that which keeps
+// most cores busy, and of these that with most on the outermost dimension, then on the
+// next. So 197 rows of 768 columns on 8 cores are cut into 7 pieces of 25 rows and one
+// of 22 (7.88 cores), since rows need less of each other than columns; but of 7 rows it
+// is the columns, since 7 pieces of one row keep 7 cores busy.
+func PlainBinding(r model.Region, layout []int, forbidden []bool, cores int64, uneven bool) Binding {
 	b := One(len(r))
+	if uneven {
+		b.spread(r, layout, forbidden, cores, false)
+		return b
+	}
 	left := cores
 	for _, d := range layout {
 		if d < len(forbidden) && forbidden[d] {
@@ -71,18 +98,22 @@ func PlainBinding(r model.Region, layout []int, forbidden []bool, cores int64) B
 // product's rows lie along one dimension and its columns along another. Beside the
 // powers of two, a loop may take the whole of a dimension. In a grid of one
 // dimension this is PlainBinding.
-func GridBinding(r model.Region, layout []int, forbidden []bool, grid []int64) Binding {
+func GridBinding(r model.Region, layout []int, forbidden []bool, grid []int64, uneven bool) Binding {
 	if len(grid) == 1 {
-		return PlainBinding(r, layout, forbidden, grid[0])
+		return PlainBinding(r, layout, forbidden, grid[0], uneven)
 	}
 	b := One(len(r))
 	for k, cores := range grid {
+		order := slices.Clone(layout)
+		if k%2 == 1 {
+			slices.Reverse(order)
+		}
+		if uneven {
+			b.spread(r, order, forbidden, cores, true)
+			continue
+		}
 		left := cores
-		for i := range layout {
-			d := layout[i]
-			if k%2 == 1 {
-				d = layout[len(layout)-1-i]
-			}
+		for _, d := range order {
 			if b[d] > 1 || d < len(forbidden) && forbidden[d] {
 				continue
 			}
@@ -102,6 +133,43 @@ func GridBinding(r model.Region, layout []int, forbidden []bool, grid []int64) B
 	return b
 }
 
+// spread binds the loops of a box that have no cores yet, in this order; with whole, all
+// cores that are left may go to one of them beside the powers of two.
+func (b Binding) spread(r model.Region, order []int, forbidden []bool, cores int64, whole bool) {
+	now, best := slices.Clone(b), slices.Clone(b)
+	most := int64(0)
+	var extend func(i int, left int64)
+	extend = func(i int, left int64) {
+		if i == len(order) {
+			if busy := now.Busy(r); busy > most {
+				most = busy
+				copy(best, now)
+			}
+			return
+		}
+		d := order[i]
+		try := func(cores int64) {
+			now[d] = model.Pieces(r[d].Len(), cores)
+			extend(i+1, left/cores)
+			now[d] = b[d]
+		}
+		switch {
+		case b[d] > 1 || d < len(forbidden) && forbidden[d]:
+			extend(i+1, left)
+			return
+		case whole:
+			try(left)
+		}
+		for n := int64(1) << (bits.Len64(uint64(left)) - 1); n > 0; n /= 2 {
+			if n == 1 || model.Pieces(r[d].Len(), n/2) < model.Pieces(r[d].Len(), n) {
+				try(n)
+			}
+		}
+	}
+	extend(0, cores)
+	copy(b, best)
+}
+
 // Slice is the box of core (0-based) under a binding: cores count through the
 // dimensions in layout order, the outermost slowest. Cores beyond the binding's
 // product get nothing (nil).
@@ -116,23 +184,21 @@ func Slice(r model.Region, b Binding, layout []int, core int64) model.Region {
 		if f == 1 {
 			continue
 		}
-		k := core % f
+		s[d] = r[d].Piece(core%f, f)
 		core /= f
-		n := r[d].Len()
-		s[d] = model.Interval{Lo: r[d].Lo + k*n/f, Hi: r[d].Lo + (k+1)*n/f}
 	}
 	return s
 }
 
-// CheckBinding verifies the rank, that each factor divides its extent, and that
-// no more than cores are used.
+// CheckBinding verifies the rank, that each factor leaves something of its extent for
+// every core, and that no more than cores are used.
 func CheckBinding(r model.Region, b Binding, forbidden []bool, cores int64) error {
 	if len(b) != len(r) {
 		return fmt.Errorf("binding %v for %d dimensions", b, len(r))
 	}
 	for d, f := range b {
-		if f < 1 || r[d].Len()%f != 0 {
-			return fmt.Errorf("binding %v: %d does not divide extent %d of dimension %d", b, f, r[d].Len(), d)
+		if f < 1 || model.Pieces(r[d].Len(), f) != f {
+			return fmt.Errorf("binding %v: extent %d of dimension %d is not cut into %d pieces, of which the last is the shortest", b, r[d].Len(), d, f)
 		}
 		if f > 1 && d < len(forbidden) && forbidden[d] {
 			return fmt.Errorf("binding %v: dimension %d must not be bound", b, d)
@@ -142,6 +208,22 @@ func CheckBinding(r model.Region, b Binding, forbidden []bool, cores int64) erro
 		return fmt.Errorf("binding %v uses %d of %d cores", b, b.Cores(), cores)
 	}
 	return nil
+}
+
+// cuts reports whether an extent can be cut into so many pieces, all alike unless
+// uneven.
+func cuts(extent, pieces int64, uneven bool) bool {
+	return extent%pieces == 0 || uneven && model.Pieces(extent, pieces) == pieces
+}
+
+// Follows reports whether a tensor (box r) can be spread like another one.
+func (b Binding) Follows(r model.Region, forbidden []bool, cores int64, uneven bool) bool {
+	for d, f := range b {
+		if d < len(r) && !cuts(r[d].Len(), f, uneven) {
+			return false
+		}
+	}
+	return CheckBinding(r, b, forbidden, cores) == nil
 }
 
 // Inference carries the bindings of a sub-graph's output back to its other
@@ -162,9 +244,9 @@ func NewInference(g *model.Graph, sg *SubGraph) *Inference {
 
 // Infer returns the binding of tensor t (box r) that matches binding out of the
 // sub-graph's output: each factor moves to the dimension that its own dimension
-// matches, if that extent is divisible. It is nil (empty) if no dimension
-// matches.
-func (inf *Inference) Infer(g *model.Graph, out Binding, t model.TensorID, r model.Region) Binding {
+// matches, if that extent is divisible, or, with uneven, has so many pieces. It is nil
+// (empty) if no dimension matches.
+func (inf *Inference) Infer(out Binding, t model.TensorID, r model.Region, uneven bool) Binding {
 	b := One(len(r))
 	any := false
 	for d, f := range out {
@@ -176,7 +258,7 @@ func (inf *Inference) Infer(g *model.Graph, out Binding, t model.TensorID, r mod
 			continue
 		}
 		any = true
-		if b[k] == 1 && r[k].Len()%f == 0 {
+		if b[k] == 1 && cuts(r[k].Len(), f, uneven) {
 			b[k] = f
 		}
 	}

@@ -404,8 +404,8 @@ func (s *Schedule) Rebind(i int, to Binding) error {
 		}
 		t := s.Graph.Tensor(v.Tensor)
 		v.Binding = to
-		if v.Tensor != st.Output && CheckBinding(v.Region, to, nil, b.cores) != nil {
-			v.Binding = GridBinding(v.Region, t.Layout, nil, b.grid)
+		if v.Tensor != st.Output && !to.Follows(v.Region, nil, b.cores, s.UnevenCores) {
+			v.Binding = GridBinding(v.Region, t.Layout, nil, b.grid, s.UnevenCores)
 		}
 		v.CoreBytes = Align(Slice(v.Region, v.Binding, t.Layout, 0).Elements() * t.DType.Bytes())
 		values[k] = v

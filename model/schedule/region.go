@@ -109,8 +109,7 @@ func InstanceRegions(g *model.Graph, ops []model.OpID, outputs []model.TensorID,
 	for _, o := range outputs {
 		r := model.Whole(g.Tensor(o).Shape)
 		if dim >= 0 {
-			n := r[dim].Hi
-			r[dim] = model.Interval{Lo: q * n / factor, Hi: (q + 1) * n / factor}
+			r[dim] = r[dim].Piece(q, factor)
 		}
 		reg[o] = r
 	}

@@ -139,8 +139,10 @@ type Schedule struct {
 	Order     []int
 	OrderName string // "bfs", "dfs", ...
 	Costs     []NamedCost
-	Bindings  []Binding // per instance, of its first output
-	Scopes    []Level   // per instance
+	// UnevenCores: the cores' slices of a tensor may differ, the last being shorter.
+	UnevenCores bool
+	Bindings    []Binding // per instance, of its first output
+	Scopes      []Level   // per instance
 	// LayerBindings are those of layers' first results, by group and layer, that take the
 	// place of what follows from the instance's binding, in instances that allow them. Where
 	// a list ends or has nil, none does.

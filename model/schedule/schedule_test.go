@@ -1,6 +1,7 @@
 package schedule_test
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand"
@@ -266,19 +267,25 @@ func TestPlainBinding(t *testing.T) {
 		shape     []int64 // N, C, H, W
 		forbidden []bool
 		cores     int64
+		uneven    bool
 		want      schedule.Binding
 	}{
-		{"the batch takes all", []int64{8, 64, 56, 56}, nil, 8, schedule.Binding{8, 1, 1, 1}},
-		{"rows for one image", []int64{1, 64, 56, 56}, nil, 8, schedule.Binding{1, 1, 8, 1}},
-		{"rows do not divide further", []int64{2, 64, 28, 28}, nil, 8, schedule.Binding{2, 1, 4, 1}},
-		{"on to columns and channels", []int64{1, 64, 14, 14}, nil, 8, schedule.Binding{1, 2, 2, 2}},
-		{"odd extents leave it to the channels", []int64{1, 512, 7, 7}, nil, 8, schedule.Binding{1, 8, 1, 1}},
-		{"nothing divides", []int64{1, 5, 7, 7}, nil, 8, schedule.Binding{1, 1, 1, 1}},
-		{"a forbidden dimension", []int64{8, 64, 56, 56}, []bool{true, false, false, false}, 8, schedule.Binding{1, 1, 8, 1}},
-		{"nine cores use eight", []int64{9, 64, 56, 56}, nil, 9, schedule.Binding{1, 1, 8, 1}},
+		{"the batch takes all", []int64{8, 64, 56, 56}, nil, 8, false, schedule.Binding{8, 1, 1, 1}},
+		{"rows for one image", []int64{1, 64, 56, 56}, nil, 8, false, schedule.Binding{1, 1, 8, 1}},
+		{"rows do not divide further", []int64{2, 64, 28, 28}, nil, 8, false, schedule.Binding{2, 1, 4, 1}},
+		{"on to columns and channels", []int64{1, 64, 14, 14}, nil, 8, false, schedule.Binding{1, 2, 2, 2}},
+		{"odd extents leave it to the channels", []int64{1, 512, 7, 7}, nil, 8, false, schedule.Binding{1, 8, 1, 1}},
+		{"nothing divides", []int64{1, 5, 7, 7}, nil, 8, false, schedule.Binding{1, 1, 1, 1}},
+		{"a forbidden dimension", []int64{8, 64, 56, 56}, []bool{true, false, false, false}, 8, false, schedule.Binding{1, 1, 8, 1}},
+		{"nine cores use eight", []int64{9, 64, 56, 56}, nil, 9, false, schedule.Binding{1, 1, 8, 1}},
+		{"uneven: what divides stays", []int64{1, 64, 14, 14}, nil, 8, true, schedule.Binding{1, 2, 2, 2}},
+		{"uneven: rows, 7.88 of 8 cores busy", []int64{1, 768, 197, 1}, nil, 8, true, schedule.Binding{1, 1, 8, 1}},
+		{"uneven: not 7 rows, 7 of 8", []int64{1, 512, 7, 7}, nil, 8, true, schedule.Binding{1, 8, 1, 1}},
+		{"uneven: 7 rows, if nothing keeps more busy", []int64{1, 5, 7, 7}, nil, 8, true, schedule.Binding{1, 1, 7, 1}},
+		{"uneven: heads and rows", []int64{1, 197, 12, 197}, []bool{false, true, false, false}, 8, true, schedule.Binding{1, 1, 4, 2}},
 	} {
 		r := model.Whole(c.shape)
-		got := schedule.PlainBinding(r, []int{0, 2, 3, 1}, c.forbidden, c.cores)
+		got := schedule.PlainBinding(r, []int{0, 2, 3, 1}, c.forbidden, c.cores, c.uneven)
 		if !got.Equal(c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
@@ -295,19 +302,21 @@ func TestGridBinding(t *testing.T) {
 		shape     []int64 // N, C, H, W
 		forbidden []bool
 		grid      []int64
+		uneven    bool
 		want      schedule.Binding
 	}{
-		{"a line", []int64{2, 64, 28, 28}, nil, []int64{8}, schedule.Binding{2, 1, 4, 1}},
-		{"images along one, channels along the other", []int64{16, 64, 56, 56}, nil, []int64{8, 4}, schedule.Binding{8, 4, 1, 1}},
-		{"what one image leaves goes to the rows", []int64{1, 64, 56, 56}, nil, []int64{8, 4}, schedule.Binding{1, 4, 8, 1}},
-		{"a whole dimension that is no power of two", []int64{9, 768, 1, 1}, nil, []int64{9, 12}, schedule.Binding{9, 12, 1, 1}},
-		{"else a power of two", []int64{32, 64, 1, 1}, nil, []int64{9, 12}, schedule.Binding{8, 8, 1, 1}},
-		{"forbidden channels", []int64{16, 64, 56, 56}, []bool{false, true, false, false}, []int64{8, 4}, schedule.Binding{8, 1, 1, 4}},
-		{"three dimensions", []int64{16, 64, 56, 56}, nil, []int64{8, 4, 2}, schedule.Binding{8, 4, 2, 1}},
-		{"nothing divides", []int64{1, 5, 7, 7}, nil, []int64{2, 3}, schedule.Binding{1, 1, 1, 1}},
+		{"a line", []int64{2, 64, 28, 28}, nil, []int64{8}, false, schedule.Binding{2, 1, 4, 1}},
+		{"images along one, channels along the other", []int64{16, 64, 56, 56}, nil, []int64{8, 4}, false, schedule.Binding{8, 4, 1, 1}},
+		{"what one image leaves goes to the rows", []int64{1, 64, 56, 56}, nil, []int64{8, 4}, false, schedule.Binding{1, 4, 8, 1}},
+		{"a whole dimension that is no power of two", []int64{9, 768, 1, 1}, nil, []int64{9, 12}, false, schedule.Binding{9, 12, 1, 1}},
+		{"else a power of two", []int64{32, 64, 1, 1}, nil, []int64{9, 12}, false, schedule.Binding{8, 8, 1, 1}},
+		{"forbidden channels", []int64{16, 64, 56, 56}, []bool{false, true, false, false}, []int64{8, 4}, false, schedule.Binding{8, 1, 1, 4}},
+		{"three dimensions", []int64{16, 64, 56, 56}, nil, []int64{8, 4, 2}, false, schedule.Binding{8, 4, 2, 1}},
+		{"nothing divides", []int64{1, 5, 7, 7}, nil, []int64{2, 3}, false, schedule.Binding{1, 1, 1, 1}},
+		{"uneven: rows and channels", []int64{1, 5, 7, 7}, nil, []int64{2, 3}, true, schedule.Binding{1, 3, 2, 1}},
 	} {
 		r := model.Whole(c.shape)
-		got := schedule.GridBinding(r, []int{0, 2, 3, 1}, c.forbidden, c.grid)
+		got := schedule.GridBinding(r, []int{0, 2, 3, 1}, c.forbidden, c.grid, c.uneven)
 		if !got.Equal(c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
@@ -321,17 +330,66 @@ func TestGridBinding(t *testing.T) {
 	}
 }
 
+// The uneven plain binding keeps most cores busy, of all tuples of powers of two for
+// which there are cores, and where the even one is as good, it is that or one further out.
+func TestUnevenBindingAgainstAll(t *testing.T) {
+	rng := rand.New(rand.NewSource(4))
+	for range 500 {
+		r := model.Region{{Hi: 1 + rng.Int63n(9)}, {Hi: 1 + rng.Int63n(30)}, {Hi: 1 + rng.Int63n(9)}}
+		layout := rng.Perm(3)
+		cores := int64(1) << rng.Intn(5)
+		got := schedule.PlainBinding(r, layout, nil, cores, true)
+		if err := schedule.CheckBinding(r, got, nil, cores); err != nil {
+			t.Fatal(err)
+		}
+		var best schedule.Binding
+		for i := cores; i > 0; i /= 2 {
+			for j := cores / i; j > 0; j /= 2 {
+				for k := cores / i / j; k > 0; k /= 2 {
+					b := schedule.One(3)
+					for at, n := range []int64{i, j, k} {
+						b[layout[at]] = model.Pieces(r[layout[at]].Len(), n)
+					}
+					if best == nil || b.Busy(r) > best.Busy(r) {
+						best = b
+					}
+				}
+			}
+		}
+		if got.Busy(r) != best.Busy(r) {
+			t.Fatalf("%v on %d cores: %v keeps %d busy, %v keeps %d", r, cores, got, got.Busy(r), best, best.Busy(r))
+		}
+		even := schedule.PlainBinding(r, layout, nil, cores, false)
+		further := 0
+		for at := 0; at < 3 && further == 0; at++ {
+			further = cmp.Compare(got[layout[at]], even[layout[at]])
+		}
+		if even.Busy(r) == best.Busy(r) && further < 0 {
+			t.Fatalf("%v on %d cores, layout %v: %v, though %v keeps as many busy", r, cores, layout, got, even)
+		}
+	}
+}
+
 // The cores' slices partition the box.
 func TestSlicesPartition(t *testing.T) {
 	rng := rand.New(rand.NewSource(3))
 	for trial := 0; trial < 200; trial++ {
-		r := model.Region{{Lo: 3, Hi: 3 + 8}, {Lo: 0, Hi: 16}, {Lo: 5, Hi: 5 + 4}}
-		b := schedule.Binding{1 << rng.Intn(4), 1 << rng.Intn(5), 1 << rng.Intn(3)}
+		r := model.Region{{Lo: 3, Hi: 4 + rng.Int63n(12)}, {Lo: 0, Hi: 1 + rng.Int63n(20)}, {Lo: 5, Hi: 6 + rng.Int63n(5)}}
+		b := schedule.One(3)
+		for d := range b {
+			b[d] = model.Pieces(r[d].Len(), 1+rng.Int63n(16))
+		}
+		if err := schedule.CheckBinding(r, b, nil, b.Cores()); err != nil {
+			t.Fatal(err)
+		}
 		layout := rng.Perm(3)
 		sum := int64(0)
 		var seen []model.Region
 		for c := int64(0); c < b.Cores(); c++ {
 			s := schedule.Slice(r, b, layout, c)
+			if n := s.Elements(); n == 0 || c > 0 && n > seen[0].Elements() {
+				t.Fatalf("binding %v: core %d has %d elements, the first one %v", b, c, n, seen)
+			}
 			sum += s.Elements()
 			for _, o := range seen {
 				if s.Overlap(o) != 0 {

@@ -129,8 +129,8 @@ func (b *stepBuilder) writes(layer *Layer, st *Step) {
 		}
 		tensor := b.Graph.Tensor(t)
 		v := Value{Tensor: t, Instance: b.inst.ID, Region: r, Binding: st.Binding, Wanted: b.want, Def: st.ID, Last: st.ID}
-		if t != st.Output && CheckBinding(r, v.Binding, nil, b.cores) != nil {
-			v.Binding = GridBinding(r, tensor.Layout, nil, b.grid)
+		if t != st.Output && !v.Binding.Follows(r, nil, b.cores, b.UnevenCores) {
+			v.Binding = GridBinding(r, tensor.Layout, nil, b.grid, b.UnevenCores)
 		}
 		size := tensor.DType.Bytes()
 		v.Bytes = r.Elements() * size
@@ -260,9 +260,9 @@ func (s *Schedule) layerBinding(inf *Inference, layer *Layer, inst int, t model.
 	g := s.Graph
 	tensor := g.Tensor(t)
 	forbidden := Forbidden(g, layer.Ops, t)
-	plain := GridBinding(r, tensor.Layout, forbidden, grid)
-	b := inf.Infer(g, s.Bindings[inst], t, r)
-	if b == nil || CheckBinding(r, b, forbidden, CoresWithLB(s.Spec)) != nil || b.Cores() < plain.Cores() {
+	plain := GridBinding(r, tensor.Layout, forbidden, grid, s.UnevenCores)
+	b := inf.Infer(s.Bindings[inst], t, r, s.UnevenCores)
+	if b == nil || CheckBinding(r, b, forbidden, CoresWithLB(s.Spec)) != nil || b.Busy(r) < plain.Busy(r) {
 		return plain
 	}
 	return b

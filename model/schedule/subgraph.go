@@ -118,7 +118,7 @@ func sortIDs(ids []model.TensorID) {
 
 // CheckGrouping verifies that the sub-graphs partition the operators, run in
 // order (every input is made by an earlier sub-graph), have correct boundaries,
-// and that each factor divides the split extent of every output.
+// and that each factor leaves something of every output for each instance.
 func CheckGrouping(g *model.Graph, gr *Grouping) error {
 	owner := make([]int, len(g.Ops))
 	for i := range owner {
@@ -161,8 +161,8 @@ func CheckGrouping(g *model.Graph, gr *Grouping) error {
 		}
 		if d := sg.SplitDim(); d >= 0 {
 			for _, o := range sg.Outputs {
-				if n := g.Tensor(o).Shape[d]; n%sg.Factor() != 0 {
-					return fmt.Errorf("sub-graph %q: factor %d does not divide extent %d of %q", sg.Name, sg.Factor(), n, g.Tensor(o).Name)
+				if n := g.Tensor(o).Shape[d]; model.Pieces(n, sg.Factor()) != sg.Factor() {
+					return fmt.Errorf("sub-graph %q: extent %d of %q is not cut into %d pieces, of which the last is the shortest", sg.Name, n, g.Tensor(o).Name, sg.Factor())
 				}
 			}
 		}

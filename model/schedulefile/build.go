@@ -54,7 +54,7 @@ func (b *builder) graph() {
 		b.say("graph", "%v", err) // Read has refused it
 		return
 	}
-	b.s = &schedule.Schedule{Graph: g, Spec: b.spec, Grouping: &schedule.Grouping{}}
+	b.s = &schedule.Schedule{Graph: g, Spec: b.spec, UnevenCores: b.plan.UnevenCores, Grouping: &schedule.Grouping{}}
 	found := len(g.Inputs) == 0
 	for _, t := range g.Inputs {
 		if s := g.Tensor(t).Shape; len(s) > 0 && s[0]%b.plan.Batch == 0 {
@@ -248,8 +248,8 @@ func (b *builder) factor(at string, gr *Group, sg *schedule.SubGraph) {
 		switch {
 		case d < 0 || d >= len(t.Shape):
 			b.say(at+".dim", "is %d, output %q has %d dimensions", d, t.Name, len(t.Shape))
-		case t.Shape[d]%gr.Factor != 0:
-			b.say(at+".factor", "%d does not divide extent %d of dimension %d of output %q", gr.Factor, t.Shape[d], d, t.Name)
+		case model.Pieces(t.Shape[d], gr.Factor) != gr.Factor:
+			b.say(at+".factor", "is %d, but extent %d of dimension %d of output %q makes only %d pieces of which the last is the shortest", gr.Factor, t.Shape[d], d, t.Name, model.Pieces(t.Shape[d], gr.Factor))
 		default:
 			continue
 		}

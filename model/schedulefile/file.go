@@ -78,8 +78,11 @@ type Plan struct {
 	Graph Graph `json:"graph"`
 	// Outputs is the level at which a layer's output should stay, within its
 	// instance; what leaves the instance follows its scope.
-	Outputs string  `json:"outputs"`
-	Groups  []Group `json:"groups"`
+	Outputs string `json:"outputs"`
+	// UnevenCores: layers inside an instance may be spread over cores in slices that
+	// differ, where the file does not say how.
+	UnevenCores bool    `json:"uneven_cores,omitempty"`
+	Groups      []Group `json:"groups"`
 	// Instances, each once, in any order.
 	Instances  []Instance  `json:"instances"`
 	OrderName  string      `json:"order_name,omitempty"`

@@ -46,7 +46,7 @@ func toy(t testing.TB) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := scheduler.Run(context.Background(), src, machine(t), 27, v, scheduler.Options{Chunk: 5})
+	r, err := scheduler.Run(context.Background(), src, machine(t), 27, v, scheduler.Options{Chunk: 5, Uneven: schedule.UnevenNone})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func TestViolations(t *testing.T) {
 		}, []string{"groups[0].layer_cores[0]: is [1 1 1 1 1 1 1], expected "}},
 		{"factor zero", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Groups[0].Factor = 0 }, []string{"groups[0].factor: is 0, expected 1 to"}},
 		{"factor huge", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Groups[0].Factor = 1 << 60 }, []string{"groups[0].factor: is 1152921504606846976"}},
-		{"factor odd", func(_ *schedulefile.File, p *schedulefile.Plan) { d := 0; p.Groups[0].Factor, p.Groups[0].Dim = 2, &d }, []string{"does not divide extent 5"}},
+		{"factor odd", func(_ *schedulefile.File, p *schedulefile.Plan) { d := 0; p.Groups[0].Factor, p.Groups[0].Dim = 4, &d }, []string{"is 4, but extent 5 of dimension 0 of output", "makes only 3 pieces"}},
 		{"dim", func(_ *schedulefile.File, p *schedulefile.Plan) { d := 7; p.Groups[0].Factor, p.Groups[0].Dim = 5, &d }, []string{"groups[0].dim: is 7, output"}},
 		{"no dim", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Groups[0].Factor, p.Groups[0].Dim = 5, nil }, []string{"groups[0].dim: is missing, with a factor of 5"}},
 		{"instance twice", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Instances[1] = p.Instances[0] }, []string{"instances[1]: instance g0/0 a second time", "is missing"}},

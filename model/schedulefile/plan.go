@@ -34,7 +34,7 @@ func hash(v any) string {
 // want is the level that [schedule.Schedule.BuildSteps] was given. Whatever the
 // schedule shares with its makers is copied.
 func NewPlan(s *schedule.Schedule, batch int64, want schedule.Level) Plan {
-	p := Plan{Batch: batch, Graph: newGraph(s.Graph), Outputs: levelNames[want], OrderName: s.OrderName,
+	p := Plan{Batch: batch, Graph: newGraph(s.Graph), Outputs: levelNames[want], UnevenCores: s.UnevenCores, OrderName: s.OrderName,
 		Groups: []Group{}, Instances: []Instance{}, Order: [][2]int{}, Memory: &Memory{Values: []Value{}, Stages: []Stage{}}}
 	for k, sg := range s.Grouping.Groups {
 		g := Group{Name: sg.Name, Ops: numbers(sg.Ops), Layers: [][]int{}, Factor: sg.Factor(), PeakBytes: sg.PeakBytes,
