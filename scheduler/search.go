@@ -496,7 +496,7 @@ func (s *searcher) moveLayer() (candidate, bool) {
 	forbidden := schedule.Forbidden(g, layer.Ops, out)
 	var own schedule.Binding
 	least := math.Inf(1)
-	for _, b := range bindings(region, cores) {
+	for _, b := range bindings(region, cores, made.UnevenCores) {
 		if b.Equal(s.at.inner[layer.Anchor]) || schedule.CheckBinding(region, b, forbidden, cores) != nil {
 			continue
 		}

@@ -22,7 +22,8 @@
 //
 // A group is split along dimension d of its outputs into f instances. Candidates are,
 // for each d, the three smallest factors whose instances fit the LB by the footprint
-// of Algorithm 1: powers of two, from the cores on all divisors. A single atom that
+// of Algorithm 1: powers of two, from the cores on all integers, of which
+// [NetworkOptions].Uneven says whether they divide. A single atom that
 // nothing makes fit has one instance, which passes what is too much through the GB
 // and back. Of all candidates
 //
