@@ -103,7 +103,7 @@ func TestLayerBindings(t *testing.T) {
 		t.Fatal(err)
 	}
 	bind := recipe.With("bind", scheduler.Strategy{Name: "rows", Decide: func(_ context.Context, d *scheduler.Draft) error {
-		d.Bindings, d.Scopes = graphturbo.PlainBindGrid(d.Graph, d.Grouping, d.Instances, schedule.Grid(d.Spec))
+		d.Bindings, d.Scopes = graphturbo.PlainBindGrid(d.Graph, d.Grouping, d.Instances, schedule.Grid(d.Spec), d.UnevenCores)
 		for _, layers := range d.Layers {
 			list := make([]schedule.Binding, len(layers))
 			for l := range list {
