@@ -9,6 +9,7 @@ import (
 	"github.com/dsasched/dsasched/experiments/ablation"
 	"github.com/dsasched/dsasched/experiments/balancing"
 	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/experiments/loops"
 	"github.com/dsasched/dsasched/experiments/optimality"
 	"github.com/dsasched/dsasched/experiments/paperfigs"
 	"github.com/dsasched/dsasched/experiments/readings"
@@ -53,7 +54,7 @@ func registry() []harness.Experiment {
 		stitching.Ablation(),
 		stitching.Reductions(),
 		stitching.Barrier(),
-	}, balancing.Experiments()...)
+	}, append(balancing.Experiments(), loops.Experiments()...)...)
 }
 
 // All lists the experiments.

@@ -21,5 +21,11 @@
 // another core has made. Nor has the choice between broadcast and sliced loads: on these
 // machines a broadcast takes no more of any resource.
 //
+// The published gradient (Appendix A) takes a task to be promising if others of its kind
+// do more operations a second. Where kernels wait for the DDR that is a mistake that no
+// number of trials mends, so here no task is expected to fall below its Floor; "published"
+// is the gradient without that. Kernels of many layers begin with the rules' program and
+// change a few layers at a time.
+//
 // Everything follows from the seed, whatever the number of workers.
 package ansor

@@ -139,7 +139,8 @@ type candidate struct {
 // propose finds up to n programs that have not been measured. It depends on what has been
 // measured and on r only.
 func (s *state) propose(r *rand.Rand, n int, model *Trees, o *Options) []Program {
-	if len(s.trials) == 0 {
+	rules := len(s.trials) == 0 && !o.Blind
+	if rules {
 		n-- // the rule's is one of the first
 	}
 	var found []candidate
@@ -160,7 +161,7 @@ func (s *state) propose(r *rand.Rand, n int, model *Trees, o *Options) []Program
 			list = append(list, p)
 		}
 	}
-	if len(s.trials) == 0 {
+	if rules {
 		rule := s.settled(slices.Clone(s.Rule))
 		take(rule, rule.id())
 		n++
@@ -179,7 +180,7 @@ func (s *state) propose(r *rand.Rand, n int, model *Trees, o *Options) []Program
 		}
 	}
 	for tries := 0; len(list) < n && tries < 20*n; tries++ {
-		p := s.random(r)
+		p := s.sampled(r)
 		take(p, p.id())
 	}
 	return list
@@ -188,9 +189,28 @@ func (s *state) propose(r *rand.Rand, n int, model *Trees, o *Options) []Program
 func (s *state) population(r *rand.Rand, n int) []Program {
 	list := make([]Program, n)
 	for i := range list {
-		list[i] = s.random(r)
+		list[i] = s.sampled(r)
 	}
 	return list
+}
+
+// sampled is a random program. Of many layers, all at random would hardly ever be fast: two
+// or so are, and the others as in the best program so far, or as the rules have them.
+func (s *state) sampled(r *rand.Rand) Program {
+	n := len(s.space)
+	if n < 3 {
+		return s.random(r)
+	}
+	p := slices.Clone(s.Rule)
+	if s.chosen != nil && r.IntN(4) > 0 {
+		p = slices.Clone(s.chosen)
+	}
+	for i, sp := range s.space {
+		if r.IntN(n) < 2 {
+			p[i] = sp.sample(r)
+		}
+	}
+	return s.settled(p)
 }
 
 func (s *state) scored(programs []Program, model *Trees) []candidate {
@@ -323,5 +343,42 @@ func (sp *space) decisions() [][]func(*schedule.Nest) {
 		pieces = append(pieces, func(n *schedule.Nest) { n.Pieces = x })
 		loads = append(loads, func(n *schedule.Nest) { n.Loads = x })
 	}
-	return [][]func(*schedule.Nest){cores, tiles, sketches, columns, reduction, pieces, loads, depth}
+	return [][]func(*schedule.Nest){cores, tiles, columns, reduction, sketches, pieces, loads, depth}
+}
+
+// Random is a random program that can run, or that of the rules if none is found.
+func (t *Task) Random(r *rand.Rand) Program { return t.random(r) }
+
+// All lists every program of the space, each once; false if there are more than most.
+func (t *Task) All(most int) ([]Program, bool) {
+	list := []Program{t.settled(slices.Clone(t.Rule))}
+	seen := map[string]bool{list[0].id(): true}
+	for i, sp := range t.space {
+		for _, choices := range sp.decisions() {
+			for _, p := range list {
+				for _, change := range choices {
+					n := *p[i]
+					change(&n)
+					made := slices.Clone(p)
+					made[i] = sp.mend(&n)
+					// Whether it can run is asked below: a later decision may make it smaller.
+					if id := made.id(); !seen[id] {
+						seen[id] = true
+						if list = append(list, made); len(list) > 8*most {
+							return nil, false
+						}
+					}
+				}
+			}
+		}
+	}
+	list = slices.DeleteFunc(list, func(p Program) bool {
+		for i, n := range p {
+			if !t.space[i].allowed(n) {
+				return true
+			}
+		}
+		return false
+	})
+	return list, len(list) <= most
 }

@@ -17,10 +17,10 @@ type Trees struct {
 	cuts  [][]float64 // of each feature: upper ends of its bins but for the last
 }
 
-// sampleOf is a measured program.
-type sampleOf struct {
-	layers [][]float64 // features
-	y      float64
+// A Measured program is its features, and the best time of its task over its own.
+type Measured struct {
+	Layers [][]float64
+	Y      float64
 }
 
 type tree []node
@@ -42,13 +42,13 @@ const (
 	maxBins     = 32
 )
 
-// train fits trees to samples; the order of the samples does not matter but for rounding.
-func train(samples []sampleOf) *Trees {
+// Fit trains trees; the order of the programs does not matter but for rounding.
+func Fit(samples []Measured) *Trees {
 	t := &Trees{}
 	var rows [][]float64
 	var owner []int
 	for i, s := range samples {
-		for _, l := range s.layers {
+		for _, l := range s.Layers {
 			rows, owner = append(rows, l), append(owner, i)
 		}
 	}
@@ -70,7 +70,7 @@ func train(samples []sampleOf) *Trees {
 	for range boostRounds {
 		for i := range rows {
 			s := &samples[owner[i]]
-			grad[i], hess[i] = s.y*(sum[owner[i]]-s.y), s.y
+			grad[i], hess[i] = s.Y*(sum[owner[i]]-s.Y), s.Y
 			all[i] = int32(i)
 		}
 		g := grower{cuts: t.cuts, bins: bins, grad: grad, hess: hess}

@@ -82,30 +82,30 @@ func TestSplits(t *testing.T) {
 // rank programs that they have not seen.
 func TestTreesRank(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
-	make1 := func() sampleOf {
-		var s sampleOf
+	make1 := func() Measured {
+		var s Measured
 		sum := 0.0
 		for range 1 + r.IntN(3) {
 			x := []float64{r.Float64(), r.Float64(), r.Float64()}
 			sum += x[0] * x[1]
-			s.layers = append(s.layers, x)
+			s.Layers = append(s.Layers, x)
 		}
-		s.y = sum / 3
+		s.Y = sum / 3
 		return s
 	}
-	var seen []sampleOf
+	var seen []Measured
 	for range 800 {
 		seen = append(seen, make1())
 	}
-	model := train(seen)
+	model := Fit(seen)
 	right, pairs := 0, 0
 	for range 1000 {
 		a, b := make1(), make1()
-		if math.Abs(a.y-b.y) < .02 {
+		if math.Abs(a.Y-b.Y) < .02 {
 			continue
 		}
 		pairs++
-		if (model.Score(a.layers) < model.Score(b.layers)) == (a.y < b.y) {
+		if (model.Score(a.Layers) < model.Score(b.Layers)) == (a.Y < b.Y) {
 			right++
 		}
 	}
@@ -115,7 +115,7 @@ func TestTreesRank(t *testing.T) {
 }
 
 func TestTreesOfNothing(t *testing.T) {
-	if s := train(nil).Score([][]float64{{1, 2}}); s != 0 {
+	if s := Fit(nil).Score([][]float64{{1, 2}}); s != 0 {
 		t.Errorf("trees that were not trained say %g", s)
 	}
 }

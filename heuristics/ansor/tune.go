@@ -49,6 +49,9 @@ type Options struct {
 	Population, Generations int
 	Mutation                float64
 	NoCrossover             bool
+	// Blind leaves the rules' program out of the first round, to see how many trials it
+	// takes to match it.
+	Blind bool
 	// Epsilon is the share of random programs among those of a round, and of random tasks
 	// among those chosen by gradient; 0: .05.
 	Epsilon float64
@@ -148,6 +151,7 @@ type tuner struct {
 	tasks    []*state
 	networks int
 	trials   int
+	trained  int // trials that the learned cost has seen
 	out      *Outcome
 	model    *Trees
 }
@@ -262,8 +266,9 @@ func (t *tuner) round(ctx context.Context, s *state) error {
 	s.chosen = s.trials[0].program
 	s.best = append(s.best, s.trials[0].ps)
 	s.done = len(list) == 0
-	if t.Method != Random {
+	if t.Method != Random && t.trials >= t.trained+max(8, t.trained/10) {
 		t.train()
+		t.trained = t.trials
 	}
 	f := t.objective()
 	t.out.Curve = append(t.out.Curve, Point{t.trials, f})
@@ -278,15 +283,15 @@ func (t *tuner) round(ctx context.Context, s *state) error {
 const trainedOn = 400
 
 func (t *tuner) train() {
-	var samples []sampleOf
+	var samples []Measured
 	for _, s := range t.tasks {
 		step := max(1, float64(len(s.trials))/trainedOn)
 		for at := 0.0; int(at) < len(s.trials); at += step {
 			x := &s.trials[int(at)]
-			samples = append(samples, sampleOf{x.features, float64(s.trials[0].ps) / float64(x.ps)})
+			samples = append(samples, Measured{x.features, float64(s.trials[0].ps) / float64(x.ps)})
 		}
 	}
-	t.model = train(samples)
+	t.model = Fit(samples)
 }
 
 // g is the best time of a task.

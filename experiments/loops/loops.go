@@ -1,0 +1,630 @@
+package loops
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/formulation/tiling"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/heuristics/ansor"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+const paper = "Ansor (OSDI 2020)"
+
+// study is how much is tried.
+type study struct {
+	hardware string
+	networks []string
+	chunk    int64
+	trials   int // of each kernel of a network
+	conv     int // trials of the single convolution
+	seeds    int
+	programs int // random ones of each kernel, for the learned cost
+	small    int // kernels that are enumerated
+}
+
+func full() study {
+	return study{hardware: "stcp920", networks: []string{"mobilenetv2", "resnet50"}, chunk: 2, trials: 12, conv: 320, seeds: 3, programs: 40, small: 20}
+}
+
+// tasks are the kernels of a network by TVM's recipe, one chunk for each cluster.
+func (s study) tasks(ctx context.Context, names ...string) ([]*ansor.Task, error) {
+	spec, err := hardware.Load(s.hardware)
+	if err != nil {
+		return nil, err
+	}
+	recipe, err := scheduler.Lookup("ansor")
+	if err != nil {
+		return nil, err
+	}
+	var nets []network.Network
+	for _, name := range names {
+		net, err := harness.OpenNetwork(name)
+		if err != nil {
+			return nil, err
+		}
+		nets = append(nets, net)
+	}
+	tasks, _, err := scheduler.TuningTasks(ctx, nets, spec, s.chunk*int64(spec.Clusters), recipe, scheduler.Options{Chunk: s.chunk})
+	return tasks, err
+}
+
+// cell is one with the study in its inputs.
+func (s study) cell(key string, inputs any, run func(ctx context.Context) (any, error)) (harness.Cell, error) {
+	spec, err := hardware.Load(s.hardware)
+	if err != nil {
+		return harness.Cell{}, err
+	}
+	hash, err := harness.Hash(spec)
+	return harness.Cell{Key: key, Label: key, Inputs: map[string]any{"hardware_sha256": hash, "study": fmt.Sprintf("%+v", s), "of": inputs}, Run: func(ctx context.Context) (any, error) {
+		r, err := run(ctx)
+		if err == nil {
+			err = ctx.Err() // half an answer is not kept
+		}
+		return r, err
+	}}, err
+}
+
+// experiment has cells of one kind of result.
+func experiment[T any](s study, name, description, where string, cells func() ([]harness.Cell, error), report func(d *harness.Document, results []T) error) harness.Experiment {
+	e := harness.Experiment{Name: name, Description: description, Paper: paper + ", " + where}
+	plain := e
+	e.Plan = func() (*harness.Plan, error) {
+		list, err := cells()
+		if err != nil {
+			return nil, err
+		}
+		return &harness.Plan{Cells: list, Report: func(raw []json.RawMessage) (*harness.Report, error) {
+			results, err := harness.Decode[T](raw)
+			if err != nil {
+				return nil, err
+			}
+			d := harness.NewDocument(plain, s.hardware)
+			if err := report(d, results); err != nil {
+				return nil, err
+			}
+			d.Note("Published numbers are of CPUs and GPUs and partly read off figures; ours are of a simulated accelerator with managed memories. Orders and ratios can be compared, times can't.")
+			return d.Report(harness.Data{Data: results})
+		}}, nil
+	}
+	return e
+}
+
+// Experiments lists those of the package.
+func Experiments() []harness.Experiment { return full().experiments() }
+
+func (s study) experiments() []harness.Experiment {
+	return []harness.Experiment{s.ops(), s.ablation(), s.match(), s.model(), s.optimal(), s.allocation()}
+}
+
+func geomean(list []float64) float64 { return stat.GeometricMean(list, nil) }
+
+// operator is a kernel before and after.
+type operator struct {
+	Network string  `json:"network"`
+	Kernel  string  `json:"kernel"`
+	Rule    float64 `json:"rule_s"`
+	Tuned   float64 `json:"tuned_s"`
+	Floor   float64 `json:"bound_s"`
+}
+
+// ops: what tuning makes of single kernels.
+func (s study) ops() harness.Experiment {
+	return experiment(s, "ansor-ops", "what searched loops gain on single kernels", "Fig. 6", func() (cells []harness.Cell, err error) {
+		for _, n := range s.networks {
+			c, err := s.cell(n, nil, func(ctx context.Context) (any, error) {
+				tasks, err := s.tasks(ctx, n)
+				if err != nil {
+					return nil, err
+				}
+				out, err := ansor.Tune(ctx, tasks, ansor.Options{Trials: s.trials * len(tasks), Scheduler: "round-robin", Seed: 1})
+				if err != nil {
+					return nil, err
+				}
+				var list []operator
+				for _, a := range out.Answers {
+					list = append(list, operator{n, a.Name, a.RuleSeconds, a.Seconds, a.Floor})
+				}
+				return list, nil
+			})
+			if err != nil {
+				return nil, err
+			}
+			cells = append(cells, c)
+		}
+		return cells, nil
+	}, func(d *harness.Document, results [][]operator) error {
+		t := harness.Table{Title: "Kernels that gain most", Name: "ops", Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Kernel", Text: true}, {Name: "by rules, us"}, {Name: "searched, us"}, {Name: "gain, x"}, {Name: "bound, us"}}}
+		var gains []float64
+		for _, list := range results {
+			for _, o := range list {
+				gains = append(gains, o.Rule/o.Tuned)
+			}
+			slices.SortStableFunc(list, func(a, b operator) int { return cmp.Compare(b.Rule/b.Tuned, a.Rule/a.Tuned) })
+			for _, o := range list[:min(6, len(list))] {
+				t.Rows = append(t.Rows, []string{o.Network, o.Kernel, micro(o.Rule), micro(o.Tuned), ratio(o.Rule / o.Tuned), micro(o.Floor)})
+			}
+		}
+		if err := d.Table(t); err != nil {
+			return err
+		}
+		d.Number("most that a kernel gains over the best alternative (Intel)", "x", 3.8, slices.Max(gains))
+		d.Why("the alternative here is the project's own generator, whose tiles fit the memories, and most kernels of TVM's recipe wait for the DDR whatever their loops")
+		d.Note("Geometric mean over %d kernels: %.3fx, %d trials each.", len(gains), geomean(gains), s.trials)
+		return nil
+	})
+}
+
+func micro(s float64) string { return fmt.Sprintf("%.2f", s*1e6) }
+func ratio(x float64) string { return fmt.Sprintf("%.3f", x) }
+
+// setting is a row of an ablation.
+type setting struct {
+	name      string
+	published map[string]float64
+	options   ansor.Options
+}
+
+// Published numbers of the paper's Fig. 7 (a convolution, over Ansor) and Fig. 10 (networks,
+// over AutoTVM), read off.
+var settings = []setting{
+	{"Ansor", map[string]float64{"conv": 1, "mobilenetv2": 1.62, "resnet50": 1.30}, ansor.Options{}},
+	{"beam search", map[string]float64{"conv": .87}, ansor.Options{Method: ansor.Beam}},
+	{"no crossover", nil, ansor.Options{NoCrossover: true}},
+	{"no fine-tuning", map[string]float64{"conv": .74, "mobilenetv2": 1.27, "resnet50": .91}, ansor.Options{Method: ansor.Random}},
+	{"limited space", map[string]float64{"conv": .56, "mobilenetv2": .99, "resnet50": .84}, ansor.Options{Limited: true}},
+	{"no task scheduler", map[string]float64{"mobilenetv2": 1.57, "resnet50": 1.24}, ansor.Options{Scheduler: "round-robin"}},
+}
+
+type ablated struct {
+	On      string    `json:"on"`
+	Setting string    `json:"setting"`
+	Rule    float64   `json:"rule_s"`
+	Seconds []float64 `json:"tuned_s"` // by seed
+}
+
+// ablationConv is the convolution of the ablation.
+const ablationConv = "stage1.block0.conv2"
+
+func (s study) ablation() harness.Experiment {
+	return experiment(s, "ansor-ablation", "what each part of the search is worth", "Fig. 7 and Fig. 10", func() (cells []harness.Cell, err error) {
+		for _, on := range append([]string{"conv"}, s.networks...) {
+			for _, set := range settings {
+				if on == "conv" && set.options.Scheduler != "" || on != "conv" && set.options.NoCrossover {
+					continue // one task; one part of a part
+				}
+				c, err := s.cell(on+"-"+strings.ReplaceAll(set.name, " ", "-"), nil, func(ctx context.Context) (any, error) {
+					name, trials := on, 0
+					if on == "conv" {
+						name = "resnet50"
+					}
+					tasks, err := s.tasks(ctx, name)
+					if err != nil {
+						return nil, err
+					}
+					trials = s.trials * len(tasks)
+					if on == "conv" {
+						tasks = slices.DeleteFunc(tasks, func(t *ansor.Task) bool { return t.Name != ablationConv })
+						trials = s.conv
+					}
+					r := ablated{On: on, Setting: set.name}
+					for seed := range s.seeds {
+						o := set.options
+						o.Trials, o.Seed, o.Batch = trials, uint64(seed+1), 0
+						if on == "conv" {
+							o.Batch = 32
+						}
+						out, err := ansor.Tune(ctx, tasks, o)
+						if err != nil {
+							return nil, err
+						}
+						rule, sum := total(out)
+						r.Rule = rule
+						r.Seconds = append(r.Seconds, sum)
+					}
+					return r, nil
+				})
+				if err != nil {
+					return nil, err
+				}
+				cells = append(cells, c)
+			}
+		}
+		return cells, nil
+	}, func(d *harness.Document, results []ablated) error {
+		t := harness.Table{Title: "The search without one of its parts", Name: "ablation", Columns: []harness.Column{{Name: "On", Text: true}, {Name: "Search", Text: true}, {Name: "over rules, x"}, {Name: "of Ansor's"}, {Name: "published"}}}
+		whole := map[string]float64{}
+		for _, r := range results {
+			mean := geomean(r.Seconds)
+			if r.Setting == "Ansor" {
+				whole[r.On] = mean
+			}
+			published := "-"
+			for _, set := range settings {
+				if p, ok := set.published[r.On]; ok && set.name == r.Setting {
+					published = fmt.Sprintf("%.2f", p)
+					if r.On == "conv" {
+						d.Number("speed of "+r.Setting+" over Ansor's on a convolution", "x", p, whole[r.On]/mean)
+					} else {
+						d.Number(r.Setting+" over fixed rules, "+r.On, "x", p, r.Rule/mean)
+					}
+					switch {
+					case d.Lines[len(d.Lines)-1].Verdict() == harness.Verdicts[0]:
+					case r.On == "conv":
+						d.Why("the kernel waits for the DDR, which loops can't change; what is left to find, random programs find, too")
+					default:
+						d.Why("AutoTVM's templates lose more than the rules here, and a space of managed memories has fewer bad programs")
+					}
+				}
+			}
+			t.Rows = append(t.Rows, []string{r.On, r.Setting, ratio(r.Rule / mean), ratio(whole[r.On] / mean), published})
+		}
+		d.Note("Geometric means of %d seeds; %d trials for the convolution (published: 1200), %d for each kernel of a network.", s.seeds, s.conv, s.trials)
+		return d.Table(t)
+	})
+}
+
+// total is the sum of weighted times by the rules and tuned.
+func total(out *ansor.Outcome) (rule, tuned float64) {
+	for _, a := range out.Answers {
+		w := 0.0
+		for _, x := range a.Weights {
+			w += float64(x)
+		}
+		rule += w * a.RuleSeconds
+		tuned += w * a.Seconds
+	}
+	return rule, tuned
+}
+
+type matched struct {
+	Network string `json:"network"`
+	Kernels int    `json:"kernels"`
+	// Trials until the kernels are together as fast as by the rules, by seed; -1: not within all.
+	Trials []int `json:"trials"`
+	Of     int   `json:"of"`
+}
+
+// match: trials that a search that does not know the rules needs to match them.
+func (s study) match() harness.Experiment {
+	return experiment(s, "ansor-match", "trials that match the generator's rules", "Fig. 11", func() (cells []harness.Cell, err error) {
+		for _, n := range s.networks {
+			c, err := s.cell(n, nil, func(ctx context.Context) (any, error) {
+				tasks, err := s.tasks(ctx, n)
+				if err != nil {
+					return nil, err
+				}
+				rules := 0.0
+				for _, t := range tasks {
+					x, err := t.Seconds(ctx, t.Rule)
+					if err != nil {
+						return nil, err
+					}
+					rules += x * float64(t.Weights[0])
+				}
+				r := matched{Network: n, Kernels: len(tasks), Of: 2 * s.trials * len(tasks)}
+				for seed := range s.seeds {
+					out, err := ansor.Tune(ctx, tasks, ansor.Options{Trials: r.Of, Batch: 1, Seed: uint64(seed + 1), Blind: true})
+					if err != nil {
+						return nil, err
+					}
+					r.Trials = append(r.Trials, -1)
+					for i, p := range out.Curve {
+						if i+1 >= len(tasks) && p.Objective <= rules { // each has had a round
+							r.Trials[seed] = p.Trials
+							break
+						}
+					}
+				}
+				return r, nil
+			})
+			if err != nil {
+				return nil, err
+			}
+			cells = append(cells, c)
+		}
+		return cells, nil
+	}, func(d *harness.Document, results []matched) error {
+		t := harness.Table{Title: "Trials to match the rules", Name: "match", Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Kernels"}, {Name: "trials, by seed", Text: true}, {Name: "of"}, {Name: "published"}}}
+		published := map[string]int{"resnet50": 6403, "mobilenetv2": 1892}
+		for _, r := range results {
+			t.Rows = append(t.Rows, []string{r.Network, fmt.Sprint(r.Kernels), strings.Trim(fmt.Sprint(r.Trials), "[]"), fmt.Sprint(r.Of), fmt.Sprint(published[r.Network])})
+		}
+		d.Note("The first round of each kernel leaves the rules' program out. Published are the trials to match AutoTVM (ResNet-50: 21220, MobileNet: 31272 of its own). -1: not matched.")
+		return d.Table(t)
+	})
+}
+
+type ranked struct {
+	By     string  `json:"by"`
+	RMSE   float64 `json:"rmse"`
+	R2     float64 `json:"r2"`
+	Pairs  float64 `json:"pairs"`
+	Recall float64 `json:"recall_at_30"` // of the fastest 30 among the 30 foretold
+}
+
+// model: how well the learned cost ranks programs of kernels that it has not seen.
+func (s study) model() harness.Experiment {
+	return experiment(s, "ansor-model", "how well the learned cost ranks programs of kernels left out", "Table 3 of the appendix", func() ([]harness.Cell, error) {
+		c, err := s.cell("model", nil, func(ctx context.Context) (any, error) {
+			tasks, err := s.tasks(ctx, s.networks...)
+			if err != nil {
+				return nil, err
+			}
+			r := rand.New(rand.NewPCG(1, 1))
+			var seen []ansor.Measured
+			var unseen [][]ansor.Measured
+			for i, t := range tasks {
+				var list []ansor.Measured
+				var times []float64
+				for range s.programs {
+					p := t.Random(r)
+					x, err := t.Seconds(ctx, p)
+					if err != nil {
+						return nil, err
+					}
+					list, times = append(list, ansor.Measured{Layers: t.Features(p)}), append(times, x)
+				}
+				for k := range list {
+					list[k].Y = slices.Min(times) / times[k]
+				}
+				if i%3 == 0 {
+					unseen = append(unseen, list)
+				} else {
+					seen = append(seen, list...)
+				}
+			}
+			trees := ansor.Fit(seen)
+			longest := slices.Index(ansor.FeatureNames, "longest ns")
+			return []ranked{
+				rank("learned cost", unseen, func(m ansor.Measured) float64 { return trees.Score(m.Layers) }),
+				rank("cost formulas", unseen, func(m ansor.Measured) float64 { return -m.Layers[0][longest] }),
+			}, nil
+		})
+		return []harness.Cell{c}, err
+	}, func(d *harness.Document, results [][]ranked) error {
+		t := harness.Table{Title: "Rankers of unseen kernels' programs", Name: "model", Columns: []harness.Column{{Name: "Ranker", Text: true}, {Name: "pairs in order"}, {Name: "recall@30"}, {Name: "RMSE"}, {Name: "R2"}}}
+		for _, r := range results[0] {
+			row := []string{r.By, ratio(r.Pairs), ratio(r.Recall), "-", "-"}
+			if r.By == "learned cost" {
+				row[3], row[4] = ratio(r.RMSE), ratio(r.R2)
+				d.Number("pairs in order", "share", .851, r.Pairs)
+				d.Number("recall@30", "share", .624, r.Recall)
+				d.Number("R2", "", .958, r.R2)
+				if d.Lines[len(d.Lines)-1].Verdict() != harness.Verdicts[0] {
+					d.Why("a third of the kernels is left out here, and %d programs of each of the others are few", s.programs)
+				}
+			}
+			t.Rows = append(t.Rows, row)
+		}
+		d.Note("The formulas rank by the longest of the times of all units and memories, as if the others hid behind it.")
+		return d.Table(t)
+	})
+}
+
+// rank compares scores with what was measured, task by task.
+func rank(by string, tasks [][]ansor.Measured, score func(ansor.Measured) float64) ranked {
+	out := ranked{By: by}
+	var said, was []float64
+	right, pairs, recall := 0, 0, 0.0
+	for _, list := range tasks {
+		order := make([]int, len(list))
+		for i, m := range list {
+			order[i] = i
+			said, was = append(said, score(m)), append(was, m.Y)
+			for _, o := range list[:i] {
+				if o.Y != m.Y {
+					pairs++
+					if (score(o) < score(m)) == (o.Y < m.Y) {
+						right++
+					}
+				}
+			}
+		}
+		// Of the 30 that are foretold to be fastest, how many are.
+		k := min(30, len(list)*3/4)
+		foretold := slices.Clone(order)
+		slices.SortStableFunc(foretold, func(a, b int) int { return cmp.Compare(score(list[b]), score(list[a])) })
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(list[b].Y, list[a].Y) })
+		hit := 0
+		for _, i := range foretold[:k] {
+			if slices.Contains(order[:k], i) {
+				hit++
+			}
+		}
+		recall += float64(hit) / float64(k) / float64(len(tasks))
+	}
+	sum := 0.0
+	for i := range said {
+		sum += (said[i] - was[i]) * (said[i] - was[i])
+	}
+	out.RMSE, out.R2 = math.Sqrt(sum/float64(len(said))), 1-sum/float64(len(was))/stat.PopVariance(was, nil)
+	out.Pairs, out.Recall = float64(right)/float64(pairs), recall
+	return out
+}
+
+type optimum struct {
+	Kernel   string  `json:"kernel"`
+	Programs int     `json:"programs"`
+	Best     float64 `json:"optimum_s"` // beyond the launch
+	// Found over Best after so many trials, by seed.
+	Found map[string][]float64 `json:"found_over_optimum"`
+}
+
+// As for more trials: the best so far does not get worse.
+var optimalTrials = []int{16, 64, 256}
+
+// smallNetwork has kernels with few programs.
+func smallNetwork(n int) network.Network {
+	return network.Network{Name: "small", Graph: func(batch int64) (*model.Graph, error) {
+		b := model.NewBuilder("small")
+		for i := range n {
+			rows, width := int64(1+i%5), int64(32*(1+i%3))
+			x := b.Input(fmt.Sprintf("x%d", i), model.F16, batch, rows, width)
+			y := b.Op("MatMul", fmt.Sprintf("product%d", i), model.Attr{}, x, b.Param(fmt.Sprintf("w%d", i), model.F16, width, int64(8*(1+i%4))))
+			if i%2 == 0 {
+				y = b.Op("Relu", fmt.Sprintf("relu%d", i), model.Attr{}, y)
+			}
+			b.Output(y)
+		}
+		return b.Build()
+	}}
+}
+
+// maxPrograms of a kernel are enumerated.
+const maxPrograms = 8000
+
+// optimal: how far from the best of all programs the search ends.
+func (s study) optimal() harness.Experiment {
+	return experiment(s, "ansor-optimal", "how near the search comes to the best of all programs of small kernels", "asks what the paper can't", func() ([]harness.Cell, error) {
+		c, err := s.cell("small", maxPrograms, func(ctx context.Context) (any, error) {
+			spec, err := hardware.Load(s.hardware)
+			if err != nil {
+				return nil, err
+			}
+			recipe, err := scheduler.Lookup("ansor")
+			if err != nil {
+				return nil, err
+			}
+			tasks, _, err := scheduler.TuningTasks(ctx, []network.Network{smallNetwork(s.small)}, spec, int64(spec.Clusters), recipe, scheduler.Options{Chunk: 1})
+			if err != nil {
+				return nil, err
+			}
+			list := []optimum{}
+			for _, t := range tasks {
+				programs, ok := t.All(maxPrograms)
+				if !ok {
+					continue
+				}
+				o := optimum{Kernel: t.Name, Programs: len(programs), Best: math.Inf(1), Found: map[string][]float64{}}
+				for _, p := range programs {
+					x, err := t.Seconds(ctx, p)
+					if err != nil {
+						return nil, err
+					}
+					o.Best = min(o.Best, x-spec.LaunchSeconds)
+				}
+				for _, trials := range optimalTrials {
+					for seed := range s.seeds {
+						out, err := ansor.Tune(ctx, []*ansor.Task{t}, ansor.Options{Trials: trials, Seed: uint64(seed + 1), Batch: 16})
+						if err != nil {
+							return nil, err
+						}
+						key := fmt.Sprint(trials)
+						o.Found[key] = append(o.Found[key], (out.Answers[0].Seconds-spec.LaunchSeconds)/o.Best)
+					}
+				}
+				list = append(list, o)
+			}
+			return list, nil
+		})
+		return []harness.Cell{c}, err
+	}, func(d *harness.Document, results [][]optimum) error {
+		t := harness.Table{Title: "Time over the optimum's", Name: "optimal", Columns: []harness.Column{{Name: "Kernel", Text: true}, {Name: "programs"}}}
+		for _, n := range optimalTrials {
+			t.Columns = append(t.Columns, harness.Column{Group: "After trials", Name: fmt.Sprint(n)})
+		}
+		all := map[int][]float64{}
+		for _, o := range results[0] {
+			row := []string{o.Kernel, harness.Count(int64(o.Programs))}
+			for _, n := range optimalTrials {
+				list := o.Found[fmt.Sprint(n)]
+				all[n] = append(all[n], list...)
+				row = append(row, ratio(geomean(list)))
+			}
+			t.Rows = append(t.Rows, row)
+		}
+		for _, n := range optimalTrials {
+			slices.Sort(all[n])
+			if m := len(all[n]); m > 0 {
+				d.Note("After %d trials: median %.4f, worst %.4f of %d kernels with %d seeds each.", n, all[n][m/2], all[n][m-1], len(results[0]), s.seeds)
+			}
+		}
+		d.Note("The launch is left out, since it is most of a small kernel's time. All programs of the space of each kernel were measured.")
+		return d.Table(t)
+	})
+}
+
+type allocated struct {
+	Network string             `json:"network"`
+	Seed    int                `json:"seed"`
+	Best    float64            `json:"hindsight_s"`
+	Found   map[string]float64 `json:"found_s"` // by scheduler
+}
+
+// allocation: what a scheduler of trials loses against the best division in hindsight.
+func (s study) allocation() harness.Experiment {
+	return experiment(s, "ansor-allocation", "what schedulers of trials lose against the best division in hindsight", "§6 and Fig. 10", func() (cells []harness.Cell, err error) {
+		for _, n := range s.networks {
+			for seed := range s.seeds {
+				c, err := s.cell(fmt.Sprintf("%s-%d", n, seed), nil, func(ctx context.Context) (any, error) {
+					tasks, err := s.tasks(ctx, n)
+					if err != nil {
+						return nil, err
+					}
+					const batch, rounds = 4, 4
+					budget := batch * rounds * len(tasks)
+					r := allocated{Network: n, Seed: seed, Found: map[string]float64{}}
+					// Curves of twice as many rounds as there are in the mean.
+					var curves []tiling.Curve
+					long, err := ansor.Tune(ctx, tasks, ansor.Options{Trials: 2 * budget, Batch: batch, Scheduler: "round-robin", Seed: uint64(seed + 1)})
+					if err != nil {
+						return nil, err
+					}
+					for _, a := range long.Answers {
+						c := tiling.Curve{Weight: float64(a.Weights[0]), Best: a.Best}
+						curves = append(curves, c)
+					}
+					if _, r.Best, err = tiling.Allocate(curves, rounds*len(tasks)); err != nil {
+						return nil, err
+					}
+					for _, name := range ansor.Schedulers {
+						out, err := ansor.Tune(ctx, tasks, ansor.Options{Trials: budget, Batch: batch, Scheduler: name, Seed: uint64(seed + 1)})
+						if err != nil {
+							return nil, err
+						}
+						_, r.Found[name] = total(out)
+					}
+					return r, nil
+				})
+				if err != nil {
+					return nil, err
+				}
+				cells = append(cells, c)
+			}
+		}
+		return cells, nil
+	}, func(d *harness.Document, results []allocated) error {
+		t := harness.Table{Title: "Regret of schedulers of trials", Name: "allocation", Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Seed"}, {Name: "in hindsight, ms"}}}
+		for _, name := range ansor.Schedulers {
+			t.Columns = append(t.Columns, harness.Column{Group: "Regret, %", Name: name})
+		}
+		mean := map[string]float64{}
+		for _, r := range results {
+			row := []string{r.Network, fmt.Sprint(r.Seed + 1), fmt.Sprintf("%.4f", r.Best*1e3)}
+			for _, name := range ansor.Schedulers {
+				regret := r.Found[name]/r.Best - 1
+				mean[name] += regret / float64(len(results))
+				row = append(row, fmt.Sprintf("%.2f", 100*regret))
+			}
+			t.Rows = append(t.Rows, row)
+		}
+		for _, name := range ansor.Schedulers {
+			d.Note("Mean regret of %s: %.2f %%.", name, 100*mean[name])
+		}
+		d.Note("Hindsight divides the same number of rounds over the curves of a longer tuning in turn; curves of another tuning may be better or worse by chance, so that a regret may be negative.")
+		return d.Table(t)
+	})
+}

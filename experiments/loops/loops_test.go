@@ -1,0 +1,80 @@
+package loops
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/dsasched/dsasched/experiments/harness"
+)
+
+// Small runs of all experiments report, the same from the same results; what they find is
+// possible: no gain below one, nothing below an optimum that was enumerated, no regret of
+// much more than what there is to gain.
+func TestExperiments(t *testing.T) {
+	s := study{hardware: "stcp920", networks: []string{"resnet50"}, chunk: 1, trials: 3, conv: 48, seeds: 1, programs: 8, small: 3}
+	for _, e := range s.experiments() {
+		p, err := e.Plan()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var results []json.RawMessage
+		keys := map[string]bool{}
+		for _, c := range p.Cells {
+			if keys[c.Key] {
+				t.Errorf("%s: two cells %s", e.Name, c.Key)
+			}
+			keys[c.Key] = true
+			raw, err := harness.Compute(t.Context(), c)
+			if err != nil {
+				t.Fatalf("%s: %s: %v", e.Name, c.Key, err)
+			}
+			results = append(results, raw)
+		}
+		r, err := p.Report(results)
+		if err != nil {
+			t.Fatalf("%s: %v", e.Name, err)
+		}
+		if again, err := p.Report(results); err != nil || again.Text != r.Text {
+			t.Errorf("%s: another report of the same results: %v", e.Name, err)
+		}
+		switch e.Name {
+		case "ansor-ops":
+			for _, o := range decoded[[]operator](t, results[0]) {
+				if o.Tuned > o.Rule || o.Tuned < o.Floor {
+					t.Errorf("%s: %+v", e.Name, o)
+				}
+			}
+		case "ansor-optimal":
+			list := decoded[[]optimum](t, results[0])
+			if len(list) == 0 {
+				t.Errorf("%s: no kernel is small enough", e.Name)
+			}
+			for _, o := range list {
+				for n, found := range o.Found {
+					if found[0] < 1-1e-9 || found[0] > 1.5 {
+						t.Errorf("%s: %s after %s trials: %v of the optimum's time", e.Name, o.Kernel, n, found)
+					}
+				}
+			}
+		case "ansor-allocation":
+			a := decoded[allocated](t, results[0])
+			for name, x := range a.Found {
+				if x > 1.2*a.Best || x < .8*a.Best {
+					t.Errorf("%s: %s finds %g s, the best in hindsight is %g s", e.Name, name, x, a.Best)
+				}
+			}
+		case "ansor-model":
+			if r := decoded[[]ranked](t, results[0]); r[0].Pairs < .6 || r[0].Pairs > 1 || r[0].Recall > 1 {
+				t.Errorf("%s: %+v", e.Name, r)
+			}
+		}
+	}
+}
+
+func decoded[T any](t *testing.T, raw json.RawMessage) (x T) {
+	t.Helper()
+	if err := json.Unmarshal(raw, &x); err != nil {
+		t.Fatal(err)
+	}
+	return x
+}

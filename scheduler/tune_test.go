@@ -1,0 +1,139 @@
+package scheduler_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/dsasched/dsasched/heuristics/ansor"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+func searched(t *testing.T, name string) scheduler.Recipe {
+	t.Helper()
+	r, err := scheduler.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// A tuning that was interrupted goes on from its log to the same answer and the same log; the
+// answer's kernels run in the network, which they make faster; a file of that schedule is
+// read back to the same time.
+func TestTune(t *testing.T) {
+	machine := load(t, "stcp920")
+	for _, variant := range []string{"ansor", "graphturbo+ansor"} {
+		nets, recipe, opt := []network.Network{open(t, "toy-fig3")}, searched(t, variant), scheduler.Options{Chunk: 2}
+		tune := func(set scheduler.TuneSettings) *scheduler.Tuned {
+			t.Helper()
+			set.Trials, set.Seed = 60, 2
+			tuned, err := scheduler.Tune(t.Context(), nets, machine, 16, recipe, opt, set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return tuned
+		}
+		var log, rest bytes.Buffer
+		whole := tune(scheduler.TuneSettings{Log: &log})
+		lines := bytes.SplitAfter(log.Bytes(), []byte("\n"))
+		if len(lines) != 62 {
+			t.Fatalf("%s: the log has %d lines, want a head and 60 trials", variant, len(lines)-1)
+		}
+		begun := bytes.Join(lines[:20], nil)
+		again := tune(scheduler.TuneSettings{Log: &rest, Before: bytes.NewReader(begun)})
+		if !reflect.DeepEqual(whole, again) || string(begun)+rest.String() != log.String() {
+			t.Errorf("%s: going on from a log ends elsewhere", variant)
+		}
+		data, err := json.Marshal(whole)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if opt.Tuned, err = scheduler.ReadTuned(data); err != nil {
+			t.Fatal(err)
+		}
+		made, err := scheduler.Run(t.Context(), nets[0], machine, 16, recipe, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules, err := scheduler.Run(t.Context(), nets[0], machine, 16, searched(t, recipe.Fallback[0]), scheduler.Options{Chunk: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if made.Sim.TotalPs > rules.Sim.TotalPs || variant == "ansor" && made.Sim.TotalPs == rules.Sim.TotalPs {
+			t.Errorf("%s: %v s tuned, %v s by the rules", variant, made.LatencySeconds(), rules.LatencySeconds())
+		}
+		text, err := scheduler.File(made, schedulefile.Origin{Model: "toy-fig3"}).Write()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := schedulefile.Read("toy.json", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := scheduler.Restore(t.Context(), f, machine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back.Sim.TotalPs != made.Sim.TotalPs {
+			t.Errorf("%s: the file takes %v s, the schedule %v s", variant, back.LatencySeconds(), made.LatencySeconds())
+		}
+	}
+}
+
+// What was tuned for something else, or was edited into what can't run, is refused by name.
+func TestTunedRefuses(t *testing.T) {
+	machine, net, recipe := load(t, "stcp920"), open(t, "toy-fig3"), searched(t, "ansor")
+	opt := scheduler.Options{Chunk: 2}
+	var log bytes.Buffer
+	tuned, err := scheduler.Tune(t.Context(), []network.Network{net}, machine, 16, recipe, opt, scheduler.TuneSettings{Options: ansor.Options{Trials: 8, Seed: 1}, Log: &log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(tuned)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(text string, net network.Network, hardware string) error {
+		opt := opt
+		var err error
+		if opt.Tuned, err = scheduler.ReadTuned([]byte(text)); err != nil {
+			return err
+		}
+		_, err = scheduler.Run(context.Background(), net, load(t, hardware), 16, recipe, opt)
+		return err
+	}
+	text := string(data)
+	if err := run(text, net, "stcp920"); err != nil {
+		t.Fatal(err)
+	}
+	edit := func(old, new string) string {
+		if !strings.Contains(text, old) {
+			t.Fatalf("the file has no %q", old)
+		}
+		return strings.Replace(text, old, new, 1)
+	}
+	tile := tuned.Tasks[0].Layers[0].Nest[1]
+	for want, err := range map[string]error{
+		"none of the":                     run(text, open(t, "squeezenet"), "stcp920"),
+		"as described then":               run(edit(tuned.Fingerprint, "0000000000000000"), net, "stcp920"),
+		"kind is":                         run(edit(scheduler.TunedKind, "something"), net, "stcp920"),
+		"unknown field":                   run(edit(`"trials"`, `"trails"`), net, "stcp920"),
+		"tasks[0].layers[0].nest: line 2": run(edit(tile, "for tile in none of 2"), net, "stcp920"),
+		"there is room for":               run(edit(tile, "for tile in 2 of 9"), net, "stcp920"),
+		"no file of tuned kernels":        run("[", net, "stcp920"),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	other := scheduler.TuneSettings{Options: ansor.Options{Trials: 8, Seed: 2}, Before: &log}
+	if _, err := scheduler.Tune(t.Context(), []network.Network{net}, machine, 16, recipe, opt, other); err == nil || !strings.Contains(err.Error(), "line 1 is of another tuning") {
+		t.Errorf("a log of another seed: %v", err)
+	}
+}
