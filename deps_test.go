@@ -83,7 +83,7 @@ var mayImport = map[string][]string{
 	"plots":                           {},
 	"scheduler":                       {"formulation/allocate", "formulation/binding", "formulation/joint", "formulation/milp", "formulation/ordering", "formulation/rcpsp", "formulation/solve", "formulation/split", "hardware", "hardware/cost", "hardware/isa", "hardware/lower", "hardware/sim", "heuristics/ansor", "heuristics/astitch", "heuristics/graphturbo", "heuristics/tvm", "model", "model/network", "model/schedule", "model/schedulefile", "scheduler/issue", "spell"},
 	"scheduler/balance":               {"formulation/layering", "formulation/milp", "formulation/partition", "formulation/pipelining", "formulation/solve", "hardware", "hardware/pipeline", "hardware/server", "hardware/streams", "heuristics/mofang", "model", "model/network", "model/training"},
-	"scheduler/certificate":           {"formulation/bound", "hardware", "model", "model/network", "model/schedulefile", "scheduler"},
+	"scheduler/certificate":           {"formulation/bound", "hardware", "model", "model/grain", "model/network", "model/schedulefile", "scheduler"},
 	"scheduler/explain":               {"hardware/isa", "hardware/sim", "heuristics/graphturbo", "model", "model/schedule", "scheduler", "scheduler/picture", "spell"},
 	"scheduler/issue":                 {"formulation/rcpsp", "hardware/isa"},
 	"scheduler/kernels":               {"formulation/milp", "formulation/stitch", "hardware/simt", "heuristics/astitch", "heuristics/tvm", "heuristics/xla", "model", "model/fusion", "model/grain", "model/network", "model/simplify", "plots", "spell"},

@@ -18,6 +18,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/grain"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
@@ -54,6 +55,7 @@ type File struct {
 type Network struct {
 	Model        string      `json:"model"`
 	DType        string      `json:"dtype"`
+	Grain        string      `json:"grain"`
 	Dims         []Dimension `json:"dims"`
 	AllowUnknown bool        `json:"allow_unknown"`
 	// Fingerprint is of the network at batch 1; see schedulefile.GraphFingerprint.
@@ -85,9 +87,9 @@ func New(ctx context.Context, name string, from network.Options, r *scheduler.Re
 		return nil, err
 	}
 	f := &File{Kind: Kind, Version: Version, Batch: r.Batch, Bound: *b, GreedyThroughputPerSecond: greedy,
-		Network:             Network{Model: name, DType: from.DType.String(), Dims: []Dimension{}, AllowUnknown: from.AllowUnknown, Fingerprint: schedulefile.GraphFingerprint(g)},
+		Network:             Network{Model: name, DType: from.DType.String(), Grain: string(cmp.Or(from.Grain, grain.Given)), Dims: []Dimension{}, AllowUnknown: from.AllowUnknown, Fingerprint: schedulefile.GraphFingerprint(g)},
 		ThroughputPerSecond: r.ThroughputPerSecond(), LatencySeconds: r.LatencySeconds(), CertifiedBoundSeconds: b.Seconds, Gap: b.Gap(r.LatencySeconds()),
-		Schedule: *scheduler.File(r, schedulefile.Origin{MadeBy: "dsasched", Model: name, DType: from.DType.String()})}
+		Schedule: *scheduler.File(r, schedulefile.Origin{MadeBy: "dsasched", Model: name, DType: from.DType.String(), Grain: string(from.Grain)})}
 	f.Hardware = f.Schedule.Hardware
 	for n, size := range from.Dims {
 		f.Network.Dims = append(f.Network.Dims, Dimension{n, size})
@@ -251,7 +253,11 @@ func (n *Network) open(path, name string) (network.Network, error) {
 	if err != nil {
 		return network.Network{}, fmt.Errorf("%s: network.dtype: %w", path, err)
 	}
-	from := network.Options{DType: dtype, AllowUnknown: n.AllowUnknown, Dims: map[string]int64{}, Warn: func(string) {}}
+	parts, err := grain.Parse(n.Grain)
+	if err != nil {
+		return network.Network{}, fmt.Errorf("%s: network.grain: %w", path, err)
+	}
+	from := network.Options{DType: dtype, Grain: parts, AllowUnknown: n.AllowUnknown, Dims: map[string]int64{}, Warn: func(string) {}}
 	for _, d := range n.Dims {
 		from.Dims[d.Name] = d.Size
 	}

@@ -94,6 +94,7 @@ func TestRefused(t *testing.T) {
 		{"another graph", func(f *certificate.File) { f.Network.Model = "resnet18" }, "", "", `network.fingerprint: found "`},
 		{"another graph asked for", nil, "", "resnet18", `network.fingerprint: found "`},
 		{"another type", func(f *certificate.File) { f.Network.DType = "f32" }, "", "", `network.fingerprint: found "`},
+		{"no such grain", func(f *certificate.File) { f.Network.Grain = "fine" }, "", "", `network.grain: `},
 		{"no such type", func(f *certificate.File) { f.Network.DType = "f12" }, "", "", `network.dtype: unknown element type "f12"`},
 		{"another machine", func(f *certificate.File) { f.Hardware.Name = "goya" }, "", "", `hardware.fingerprint: found "`},
 		{"another machine asked for", nil, "ipu", "", `hardware.fingerprint: found "`},
