@@ -140,3 +140,29 @@ func TestOutsideCase(t *testing.T) {
 		}
 	}
 }
+
+// What the bounds do not hold for is refused: here a Concat in one layer with what it reads, of
+// which a core's part may have nothing of some operands.
+func TestCovers(t *testing.T) {
+	for name, want := range map[string]string{"cross-layer": "", "astitch": "", "tvm-fuse": `does not follow as the last light operator of a straight line`} {
+		net, err := scheduler.OpenNetwork("dlrm-kaggle")
+		if err != nil {
+			t.Fatal(err)
+		}
+		chip, err := scheduler.OpenMachine("stcp920")
+		if err != nil {
+			t.Fatal(err)
+		}
+		recipe, err := scheduler.Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := scheduler.Run(context.Background(), net, chip, 64, recipe, scheduler.Options{Chunk: 16})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := bound.Covers(r.Schedule); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -39,7 +39,7 @@ func (w *work) link() {
 			}
 			l := link{from: p, late: k > 1 && g.OnMatrixUnit(op),
 				fused: light(op) && len(t.Consumers) == 1 && !g.IsOutput(in) && len(g.Op(p).Outputs) == 1}
-			even := true
+			pure := true
 			for out, o := range op.Outputs {
 				shape := g.Tensor(o).Shape
 				access := g.Access(op, out, k)
@@ -54,11 +54,10 @@ func (w *work) link() {
 					if a.Range(model.Interval{Hi: 1}, n).Len() == 0 || a.Range(model.Interval{Lo: last, Hi: last + 1}, n).Len() == 0 {
 						l.gaps |= 1 << min(a.Out, 63)
 					}
-					clipped := a.A < 0 || last/a.Den*a.Num+a.B >= n
-					even = even && (!clipped || a.A <= 0 && a.B+1 >= a.Num)
+					pure = pure && even(a, n, shape)
 				}
 			}
-			if l.fused && (!even || w.uneven[i]) {
+			if l.fused && (!pure || w.uneven[i]) {
 				w.uneven[p] = true
 			}
 			w.links[i] = append(w.links[i], l)

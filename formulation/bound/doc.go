@@ -11,7 +11,7 @@
 // spills and tiles; in place or not, with weights kept or not, with loads ahead of
 // launches and layers that overlap or without. On a raised machine (hardware.Raise) it
 // covers the schedules of that. What it leaves out: operator costs of a caller's own, layers
-// with more than one heavy operator, and one batch element on several clusters.
+// that [Covers] refuses, and one batch element on several clusters.
 //
 // # What it rests on
 //
@@ -29,9 +29,11 @@
 //	ddr       bytes that must cross the DDR's bus, over its bandwidth
 //	ddr link  those of one cluster, over its link
 //	llb       bytes that must enter and leave the LLB, over its bandwidth
+//	series    launch + the sum over stretches between operators that all paths pass, each at
+//	          least its busiest unit and its longest path
 //	loads, then chain
 //	          an operator starts when every cluster has the weights of all that it
-//	          needs; the longest path follows
+//	          needs; the longest path, or the series, follows
 //
 // Only elements that the network's outputs need count.
 package bound

@@ -68,35 +68,23 @@ func measure(g *model.Graph, m *cost.Model) *work {
 	return w
 }
 
-// commands counts what each layer takes by being one: at least a command on each unit that it
-// uses, whole on one core. Operators that may share a layer with one before them may share
-// its commands.
+// commands counts what each product takes by being one: at least a command, whole on one core,
+// and one of the vector work behind it.
 func (w *work) commands(m *cost.Model) {
 	product, simple, sp := m.Fills()
 	w.tail = make([]float64, len(w.ops))
 	for i, op := range w.g.Ops {
-		if w.uneven[i] || !w.begins(i) || w.need[op.Outputs[0]].elements() == 0 {
+		t := &w.ops[i]
+		if t[matrix] == 0 {
 			continue
 		}
-		t := &w.ops[i]
-		if t[matrix] > 0 {
-			row, load, _ := m.MatrixRate(w.g.Tensor(op.Inputs[0]).DType)
-			t[matrix] = math.Max(t[matrix], (product+math.Max(row, load))/m.Spec().ClockHz)
-		}
-		v := w.g.Work(op, model.Region{{Hi: 1}})
-		fill, fillSpecial := 0.0, 0.0
-		if v.Vector.Simple+v.Vector.Move > 0 || v.MACs > 0 && !w.g.OnMatrixUnit(op) {
-			fill = simple / m.Spec().ClockHz
-		}
-		if v.Vector.Special > 0 {
-			fillSpecial = sp / m.Spec().ClockHz
-		}
-		if m.SharedVector() {
-			fill, fillSpecial = fill+fillSpecial, 0
-		}
-		if op.Class() != model.ViewClass {
-			t[vector], t[special] = math.Max(t[vector], fill), math.Max(t[special], fillSpecial)
-			w.tail[i] = math.Max(fill, fillSpecial)
+		row, load, _ := m.MatrixRate(w.g.Tensor(op.Inputs[0]).DType)
+		t[matrix] = math.Max(t[matrix], (product+math.Max(row, load))/m.Spec().ClockHz)
+		switch v := w.g.Work(op, model.Region{{Hi: 1}}).Vector; {
+		case v.Simple+v.Move > 0:
+			w.tail[i] = simple / m.Spec().ClockHz
+		case v.Special > 0:
+			w.tail[i] = sp / m.Spec().ClockHz
 		}
 	}
 }
