@@ -236,8 +236,9 @@ func (s *seeker) offer(r *Result, of func() *plan, move string) {
 	}
 }
 
-// searched is how many chunks are searched, those whose starts are best.
-const searched = 2
+// searched is how many chunks are searched for groups: the largest, which leaves most to be
+// chosen, and those whose starts are best. The best of them goes on.
+const searched = 4
 
 // all goes from what is quick to what is not: recipes, exact ones at the most promising chunks,
 // the search there, exact recipes at other chunks.
@@ -252,39 +253,48 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 		}
 	}
 	slices.SortStableFunc(promising, func(a, b int64) int { return cmp.Compare(s.starts[a].Sim.TotalPs, s.starts[b].Sim.TotalPs) })
+	if i := slices.Index(promising, slices.Max(append(promising, 0))); i >= searched {
+		promising[searched-1], promising[i] = promising[i], promising[searched-1]
+	}
 	promising = promising[:min(searched, len(promising))]
 	if err := s.startAll(ctx, true, promising); err != nil || ctx.Err() != nil {
 		return err
 	}
-	for i, c := range promising {
-		if err := s.search(ctx, s.starts[c], i, len(promising)); err != nil || ctx.Err() != nil {
-			return err
-		}
+	if err := s.search(ctx, promising); err != nil || ctx.Err() != nil {
+		return err
 	}
 	return s.startAll(ctx, true, slices.DeleteFunc(slices.Clone(chunks), func(c int64) bool { return slices.Contains(promising, c) }))
 }
 
-// search improves a start, the i-th best of n.
-func (s *seeker) search(ctx context.Context, start startAt, i, n int) error {
-	x := &searcher{seeker: s, w: newWorld(start.Result, s.net, s.opt.Options), rng: rand.New(rand.NewPCG(s.opt.Seed, uint64(i)))}
-	if err := x.begin(ctx, planOf(start.Result, start.inPlace)); err != nil {
-		return err
+// search improves the starts of some chunks, the best first. A third of the evaluations goes
+// into groups, at all of them alike, the rest into moves from the best.
+func (s *seeker) search(ctx context.Context, chunks []int64) error {
+	if len(chunks) == 0 {
+		return nil
 	}
 	budget := s.opt.Evaluations
 	if budget == 0 {
-		commands := 0
-		for q, use := range start.Sim.Queues {
-			if start.Program.Queues[q].Cluster == 0 {
+		commands, first := 0, s.starts[chunks[0]]
+		for q, use := range first.Sim.Queues {
+			if first.Program.Queues[q].Cluster == 0 {
 				commands += use.Commands
 			}
 		}
 		budget = min(defaultCommands/max(1, commands), maxDefault)
 	}
-	if n > 1 { // the best has the larger part
-		budget = budget * (2*n - 1 - 2*i) / (n * n)
+	var best *searcher
+	for i, c := range chunks {
+		start := s.starts[c]
+		x := &searcher{seeker: s, w: newWorld(start.Result, s.net, s.opt.Options), rng: rand.New(rand.NewPCG(s.opt.Seed, uint64(i)))}
+		if err := x.begin(ctx, planOf(start.Result, start.inPlace)); err != nil {
+			return err
+		}
+		if err := x.regroup(ctx, budget/(3*len(chunks))); err != nil {
+			return err
+		}
+		if best == nil || x.best.ps < best.best.ps {
+			best = x
+		}
 	}
-	if err := x.regroup(ctx, budget/3); err != nil {
-		return err
-	}
-	return x.polish(ctx, budget-budget/3)
+	return best.polish(ctx, budget-budget/3)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -89,10 +90,11 @@ chunk. --certificate writes a proof of these for 'dsasched certify'.`,
 			return err
 		}
 		opt := scheduler.BestOptions{Options: scheduler.Options{Chunk: chunk.value, TimeLimit: limit.value}, Evaluations: int(evaluations.value), Seed: uint64(seed.value)}
-		if tell := show.solve("best", duration); tell != nil {
+		if show != nil {
 			opt.Better = func(p milp.Progress) {
-				p.Bound = least.Seconds
-				tell(p)
+				show.show(func(age time.Duration) string {
+					return fmt.Sprintf("best: best %s, bound %s, gap %s after %s", duration(p.Objective), duration(least.Seconds), percent(least.Gap(p.Objective)), wait(p.Seconds+age.Seconds()))
+				})
 			}
 		}
 		found, err := scheduler.Best(cmd.Context(), net, spec, batch.value, opt)
