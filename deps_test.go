@@ -25,7 +25,7 @@ var mayImport = map[string][]string{
 	"experiments":                     {"experiments/ablation", "experiments/balancing", "experiments/harness", "experiments/loops", "experiments/optimality", "experiments/paperfigs", "experiments/readings", "experiments/report", "experiments/stitching", "experiments/timeline", "experiments/tuning", "hardware", "model/network", "scheduler", "spell"},
 	"experiments/ablation":            {"experiments/harness", "experiments/literature", "hardware", "model", "plots", "scheduler"},
 	"experiments/balancing":           {"experiments/harness", "formulation/milp", "formulation/partition", "formulation/pipelining", "hardware", "hardware/pipeline", "hardware/server", "hardware/streams", "heuristics/mofang", "model", "model/network", "plots", "scheduler/balance"},
-	"experiments/harness":             {"formulation/milp", "hardware", "hardware/isa", "hardware/sim", "model", "model/network", "plots", "scheduler"},
+	"experiments/harness":             {"formulation/milp", "hardware", "hardware/isa", "hardware/lower", "hardware/sim", "model", "model/network", "plots", "scheduler"},
 	"experiments/harness/harnesstest": {},
 	"experiments/literature":          {"experiments/harness", "scheduler"},
 	"experiments/loops":               {"experiments/harness", "formulation/tiling", "hardware", "heuristics/ansor", "model", "model/network", "scheduler"},

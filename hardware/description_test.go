@@ -75,7 +75,7 @@ func TestDescriptionWith(t *testing.T) {
 		{"core_types.core.units.mme.rows", "32", "core_types[0].units[0].rows", "32", func(s *hardware.Spec) any { return s.CoreTypes[0].Units[0].Rows }, 32},
 		{"core_link.broadcast", "false", "core_link.broadcast", "false", func(s *hardware.Spec) any { return s.CoreLink.Broadcast }, false},
 		{"ddr_link.bandwidth", "64GB/s", "ddr_link.bandwidth", "64GB/s", func(s *hardware.Spec) any { return s.DDRLink.BandwidthBytesPerSecond }, 64e9},
-		{"launch", "*1.5", "launch", "7.5us", func(s *hardware.Spec) any { return s.LaunchSeconds }, 7.5e-6},
+		{"launch", "*2", "launch", "41us", func(s *hardware.Spec) any { return s.LaunchSeconds }, 41e-6},
 	} {
 		changed, err := d.With(c.field, c.value)
 		if err != nil {

@@ -399,15 +399,15 @@ description Stream Computing STCP920 with the vendor's L1 (1 MiB of data and 256
 clock       1GHz
 clusters    4, each with:
   cores     8 core
-    unit    mme (matrix): 64 x 32; rate f16 1 i8 2; fill 25cycles; block 24cycles
+    unit    mme (matrix): 64 x 32; rate f16 1 i8 2; fill 25cycles
     unit    vme (vector): 64 lanes; rate f32 0.5 f16 1 i8 1 u8 1 i16 1 i32 0.5 bool 1; fill 10cycles; cycles per operation simple 1 move 1
     unit    vector-core (special, shares hardware with vme): 64 lanes; rate f32 0.5 f16 1 i8 1 u8 1 i16 1 i32 0.5 bool 1; fill 20cycles; cycles per operation simple 1 special 4 move 1
 L1          1MiB, 512GB/s, latency 0ns, and 256KiB for weights (per core)
 LLB         8MiB, 256GB/s, latency 0ns (per cluster)
-DDR         16GiB, 108GB/s, latency 150ns, for activations at 0.76 of it (chip)
+DDR         16GiB, 108GB/s, latency 150ns, for activations at 0.69 of it (chip)
 core link   64GB/s per direction with broadcast, latency 76ns
 DDR link    unlimited, latency 0ns
-launch      5us
+launch      20.5us
 sync        100ns
 `
 	if !strings.HasPrefix(got, want) {

@@ -41,6 +41,9 @@ func TestOnIsRun(t *testing.T) {
 		if got.Sim.TotalPs != want.Sim.TotalPs || got.Spec.LaunchSeconds != spec.LaunchSeconds {
 			t.Errorf("%s, %s: %d ps, want %d", c.network, c.variant, got.Sim.TotalPs, want.Sim.TotalPs)
 		}
+		if latency, err := first.LatencyOn(context.Background(), spec); err != nil || latency != got.LatencySeconds() {
+			t.Errorf("%s, %s: %g s alone, want %g (%v)", c.network, c.variant, latency, got.LatencySeconds(), err)
+		}
 		if got.Sim.TotalPs <= first.Sim.TotalPs {
 			t.Errorf("%s, %s: not slower with a slower machine", c.network, c.variant)
 		}

@@ -461,6 +461,20 @@ func (r *Result) On(ctx context.Context, spec *hardware.Spec) (*Result, error) {
 	return &again, nil
 }
 
+// LatencyOn is the latency in seconds of what On gives, without the rest of a result.
+func (r *Result) LatencyOn(ctx context.Context, spec *hardware.Spec) (float64, error) {
+	machine, err := Machine(spec, r.level)
+	if err != nil {
+		return 0, err
+	}
+	p, alike, err := lower.Outline(r.programName(), machine, r.Plans, r.Lower)
+	if err != nil {
+		return 0, err
+	}
+	ps, _, err := sim.Latency(ctx, p, alike, 0)
+	return float64(ps) * 1e-12, err
+}
+
 // Replay simulates a schedule of one cluster's chunk that every busy cluster runs
 // a number of times.
 func Replay(ctx context.Context, name string, s *schedule.Schedule, clusters int, iterations int, opt lower.Options) (*sim.Result, error) {

@@ -58,7 +58,7 @@ func (g grid) plan() (*harness.Plan, error) {
 			}
 			for _, policy := range g.policies {
 				chunk := int64(0)
-				if policy == harness.PaperChunks {
+				if policy != harness.Tuned {
 					chunk = c.PaperChunk(v)
 				}
 				cell, err := harness.RowCell(src, model.F16, spec, c.BatchSize, v, scheduler.Options{Chunk: chunk}, policy, c.Unit)

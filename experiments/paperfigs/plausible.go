@@ -62,8 +62,8 @@ func rankTable(rows gridRows) (harness.Table, []harness.Line) {
 	}{
 		{"all", func(literature.Configuration) bool { return true }},
 		{"all " + literature.Without(), func(c literature.Configuration) bool { return c.Doubt == "" }},
-		{"calibration (A, B)", func(c literature.Configuration) bool { return c.Calibration() }},
-		{"evaluation (C to J)", func(c literature.Configuration) bool { return !c.Calibration() }},
+		{"calibration (" + strings.Join(strings.Split(literature.Calibrated, ""), ", ") + ")", func(c literature.Configuration) bool { return c.Calibration() }},
+		{"evaluation (all others)", func(c literature.Configuration) bool { return !c.Calibration() }},
 		{"evaluation " + literature.Without(), func(c literature.Configuration) bool { return !c.Calibration() && c.Doubt == "" }},
 	} {
 		var ours, published []float64

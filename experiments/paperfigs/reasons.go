@@ -28,7 +28,7 @@ func reasonTVM(r harness.Row, publishedPerSecond float64, spec *hardware.Spec) s
 		return ""
 	}
 	each := func(perSecond float64) float64 { return float64(r.Batch) / perSecond / kernels * 1e6 }
-	return fmt.Sprintf("published: %s µs for each kernel that a cluster runs; ours: %s, of which the launch, fitted on A and B, takes %s",
+	return fmt.Sprintf("published: %s µs for each kernel that a cluster runs; ours: %s, of which the launch takes %s",
 		harness.Significant(each(publishedPerSecond)), harness.Significant(each(r.ThroughputPerSecond)), harness.Significant(1e6*spec.LaunchSeconds))
 }
 

@@ -23,7 +23,7 @@ func TestReasonTVM(t *testing.T) {
 		{10_500, nil},
 		{11_000, []string{}}, // faster than ours, and possible: no reason
 		{20_000, []string{"200 GB/s", "DDR of 108"}},                // 20 000 × 10 MB
-		{5_000, []string{"published: 400 µs", "ours: 200", "5.00"}}, // 100 / 5000 / 50
+		{5_000, []string{"published: 400 µs", "ours: 200", "20.5"}}, // 100 / 5000 / 50
 	} {
 		got := reasonTVM(r, tt.published, spec)
 		if len(tt.want) == 0 && got != "" {

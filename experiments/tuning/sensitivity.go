@@ -41,13 +41,16 @@ type turn struct {
 	value    float64
 }
 
-// turns are the machine as it is, and each constant at half and double. A share does not
-// go beyond 1.
+// turns are the machine as it is, and each constant at half and double; in place of 0, a
+// quarter of its range and all of it. A share does not go beyond 1.
 func turns(spec *hardware.Spec) []turn {
 	list := []turn{{-1, 1, 0}}
 	for i, k := range Constants() {
 		for _, f := range []float64{0.5, 2} {
 			v := f * k.get(spec)
+			if v == 0 { // has no half
+				v = f / 2 * k.Hi
+			}
 			if k.Unit == "" {
 				v = min(v, 1)
 			}
@@ -144,11 +147,11 @@ func (s sensitivity) plan() (*harness.Plan, error) {
 					}
 					out := sensitivityCell{Model: c.Network, Variant: name}
 					for i := range list {
-						again, err := r.On(ctx, specs[i])
+						latency, err := r.LatencyOn(ctx, specs[i])
 						if err != nil {
 							return nil, err
 						}
-						out.Throughput = append(out.Throughput, harness.Round(again.ThroughputPerSecond()))
+						out.Throughput = append(out.Throughput, harness.Round(float64(c.BatchSize)/latency))
 					}
 					return out, nil
 				},
