@@ -19,7 +19,7 @@ type number struct {
 // groups of numbers, in the order of the columns.
 const (
 	groupTVM    = "TVM's\nthroughputs"
-	groupUnseen = "of these\nC to J"
+	groupUnseen = "of these\nnot fitted"
 	groupMeans  = "Fig. 14's\nmeans"
 	groupGains  = "Fig. 15's\ngains"
 	groupTable1 = "Table 1"

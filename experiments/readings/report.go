@@ -45,7 +45,7 @@ type set struct {
 func sets() (out []set) {
 	for _, name := range []string{groupTVM, groupUnseen, groupMeans, groupGains, groupTable1, groupOthers, groupStages} {
 		out = append(out, set{name, of(func(n number) bool {
-			return n.group == name || name == groupUnseen && n.group == groupTVM && !strings.Contains("AB", n.what[:1])
+			return n.group == name || name == groupUnseen && n.group == groupTVM && !strings.Contains(literature.Calibrated, n.what[:1])
 		})})
 	}
 	return out

@@ -70,11 +70,19 @@ func (s setting) of(c literature.Configuration, recipe string) run {
 	if err != nil {
 		panic("readings: " + err.Error())
 	}
-	return run{c.Network, recipe, c.BatchSize, c.PaperChunk(r)}
+	return run{s.network(c.Network, recipe), recipe, c.BatchSize, c.PaperChunk(r)}
+}
+
+// network is the name of a network as a recipe gets it.
+func (s setting) network(name, recipe string) string {
+	if g := s.Change.Grains[recipe]; g != "" {
+		return name + "@" + string(g)
+	}
+	return name
 }
 
 func (s setting) small(recipe string, batch int64) run {
-	return run{literature.StandIns["B"], recipe, batch, batch / 4}
+	return run{s.network(literature.StandIns["B"], recipe), recipe, batch, batch / 4}
 }
 
 func (s setting) stage(network, recipe string) run {
@@ -82,7 +90,7 @@ func (s setting) stage(network, recipe string) run {
 	if recipe == "tvm" {
 		chunk = literature.ModelOf("A").TVMBatchesPerCluster
 	}
-	return run{network, recipe, 4 * stageImages, chunk}
+	return run{s.network(network, recipe), recipe, 4 * stageImages, chunk}
 }
 
 // cell is a run's. What is in force has the cells of other experiments.
@@ -95,7 +103,11 @@ func (s setting) cell(r run, src network.Network, spec *hardware.Spec) (harness.
 	if err != nil {
 		return harness.Cell{}, err
 	}
-	cell, err := harness.RowCell(src, model.F16, machine, r.batch, v, s.Change.options(v, r.chunk), harness.PaperChunks, unitOf(r.network))
+	policy := harness.PaperChunks
+	if s.Change.Steady {
+		policy = harness.PaperInARow
+	}
+	cell, err := harness.RowCell(src, model.F16, machine, r.batch, v, s.Change.options(v, r.chunk), policy, unitOf(r.network))
 	if err != nil {
 		return harness.Cell{}, err
 	}
@@ -114,9 +126,10 @@ func (s setting) cell(r run, src network.Network, spec *hardware.Spec) (harness.
 }
 
 // unitOf is a network's unit in the published table; it is a part of a cell's inputs.
-func unitOf(network string) string {
+func unitOf(name string) string {
+	name, _ = network.At(name)
 	for _, c := range literature.Configurations() {
-		if c.Network == network {
+		if c.Network == name {
 			return c.Unit
 		}
 	}
@@ -190,7 +203,13 @@ func (e experiment) plan() (*harness.Plan, error) {
 		for i, s := range all {
 			m := map[run]harness.Row{}
 			for r, k := range index[i] {
-				m[r] = rows[k]
+				row := rows[k]
+				if s.Change.Steady && row.ThroughputPerSecond > 0 {
+					if row.ThroughputPerSecond = row.SteadyThroughputPerSecond; row.ThroughputPerSecond == 0 {
+						row.Notes = []string{"the program of batches in a row is too large"}
+					}
+				}
+				m[r] = row
 			}
 			list = append(list, results{s, m})
 		}

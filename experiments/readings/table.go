@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model/grain"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -31,6 +32,8 @@ type Choice struct {
 type Change struct {
 	// Networks of the zoo in place of those that stand for configurations, by label.
 	Networks map[string]string
+	// Grains at which recipes get networks, by the recipe's name.
+	Grains map[string]grain.Grain
 	// Picks are strategies in place of those of recipes, by the recipe's name.
 	Picks map[string][]scheduler.Pick
 	// Instead are recipes in place of others, by name.
@@ -39,6 +42,8 @@ type Change struct {
 	InPlace bool
 	// Fields of the accelerator, in the file's units.
 	LaunchMicroseconds float64
+	// Steady takes the rate of batches in a row for every throughput.
+	Steady bool
 	// MeanOfRatios compares with the published quotient of two means the mean of the
 	// quotients.
 	MeanOfRatios bool
@@ -64,6 +69,12 @@ func (c Change) String() string {
 	for _, name := range slices.Sorted(maps.Keys(c.Instead)) {
 		parts = append(parts, c.Instead[name]+" for "+name)
 	}
+	if grains := slices.Sorted(maps.Values(c.Grains)); len(grains) > 0 {
+		parts = append(parts, fmt.Sprintf("--grain %s for %s", grains[0], strings.Join(slices.Sorted(maps.Keys(c.Grains)), ", ")))
+	}
+	if c.Steady {
+		parts = append(parts, "steady_throughput_per_s")
+	}
 	if c.InPlace {
 		parts = append(parts, "--in-place")
 	}
@@ -83,6 +94,8 @@ func (c Change) String() string {
 func (c Change) add(d Change) Change {
 	c.Networks = joined(c.Networks, d.Networks)
 	c.Instead = joined(c.Instead, d.Instead)
+	c.Grains = joined(c.Grains, d.Grains)
+	c.Steady = c.Steady || d.Steady
 	picks := map[string][]scheduler.Pick{}
 	for _, m := range []map[string][]scheduler.Pick{c.Picks, d.Picks} {
 		for name, list := range m {
@@ -102,10 +115,10 @@ func (c Change) add(d Change) Change {
 	return c
 }
 
-func joined(a, b map[string]string) map[string]string {
+func joined[T any](a, b map[string]T) map[string]T {
 	m := maps.Clone(a)
 	if m == nil {
-		m = map[string]string{}
+		m = map[string]T{}
 	}
 	maps.Copy(m, b)
 	return m
@@ -154,6 +167,18 @@ func picks(stage, strategy string, recipes ...string) map[string][]scheduler.Pic
 // groupByGroup runs a group's instances, as many as suit it, before the next group's.
 var groupByGroup = []scheduler.Pick{{Stage: "split", Strategy: "alg1"}, {Stage: "order", Strategy: "bfs"}}
 
+// fused are the systems with the fusion of TVM's pass, which is for the framework's operators.
+var fused = map[string]string{"tvm": "tvm-fuse", "astitch": "astitch-fuse"}
+
+// grains gives recipes the framework's operators.
+func grains(recipes ...string) map[string]grain.Grain {
+	m := map[string]grain.Grain{}
+	for _, r := range recipes {
+		m[r] = grain.Framework
+	}
+	return m
+}
+
 // Readings lists them all.
 func Readings() []Reading {
 	return []Reading{
@@ -183,6 +208,14 @@ func Readings() []Reading {
 		{Name: "TVM", Question: "Where does TVM leave its results?",
 			Source:  "Table 3: all in the DDR; §5.1: \"the LLB holds all batches\" at batch 8 and 16; §2: kernels exchange data off the cores",
 			Choices: []Choice{{Name: "DDR"}, {"LLB", Change{Instead: map[string]string{"tvm": "tvm-llb"}}}}},
+		{Name: "grain", Question: "Which operators have the graphs?",
+			Source: "Table 3 counts 242 results of TVM on BERT, where whole normalisations and activations give 183 and TensorFlow's parts of them 244; §2.2: a graph comes simplified by standard optimisations, which it does not name",
+			Choices: []Choice{{Name: "the zoo's"},
+				{"the framework's for TVM, AStitch", Change{Grains: grains("tvm", "astitch"), Instead: fused}},
+				{"the framework's for all", Change{Grains: grains(recipes...), Instead: fused}}}},
+		{Name: "rate", Question: "Are throughputs of one batch, or of batches in a row?",
+			Source:  "§5 does not say; a server runs batches in a row",
+			Choices: []Choice{{Name: "one batch"}, {"in a row", Change{Steady: true}}}},
 		{Name: "launch", Question: "What does a launch cost?",
 			Source:  "not published; Table 3 and the throughputs of F and J bound it: 25.7 us for each of DLRM's 76 results, if launches were all of its time",
 			Choices: []Choice{{Name: "fitted"}, {"25.7 us", Change{LaunchMicroseconds: 25.7}}}},
