@@ -224,3 +224,76 @@ func TestDroppedDependencies(t *testing.T) {
 	}
 	t.Logf("%d of %d", found, tried)
 }
+
+// nestFaults are what a wrong loop of a nest does to a program.
+var nestFaults = []planted{
+	{"a factor off by one", func(p *isa.Program, c *isa.Command) bool { return c.Kind.Stores() && c.Parts > 1 },
+		func(p *isa.Program, i int) { p.Commands[i].Parts++ }, nil},
+	{"a part of a reduction added again, another not at all", func(p *isa.Program, c *isa.Command) bool {
+		return c.Kind == isa.Matrix && c.Tile > 0 && len(p.Tasks[c.Task-1].Reduction) > 1
+	}, func(p *isa.Program, i int) {
+		c := &p.Commands[i]
+		n := int32(len(p.Tasks[c.Task-1].Reduction))
+		c.Tile = (c.Tile-1)/n*n + c.Tile%n + 1
+	}, nil},
+	{"vector work behind another tile of columns", func(p *isa.Program, c *isa.Command) bool {
+		return c.Kind == isa.Vector && c.Tile > 0 && len(p.Tasks[c.Task-1].Columns) > 1
+	}, func(p *isa.Program, i int) {
+		c := &p.Commands[i]
+		n := int32(len(p.Tasks[c.Task-1].Reduction))
+		c.Tile = (c.Tile+n-1)%(n*int32(len(p.Tasks[c.Task-1].Columns))) + 1
+	}, nil},
+	{"a store of another tile of rows", func(p *isa.Program, c *isa.Command) bool { return c.Kind.Stores() && c.Parts > 1 },
+		func(p *isa.Program, i int) { p.Commands[i].Part = (p.Commands[i].Part + 1) % p.Commands[i].Parts }, nil},
+}
+
+// Programs of random nests with a fault planted in a loop are faulty nearly everywhere; a
+// part may be so small that it holds nothing.
+func TestFaultsOfNests(t *testing.T) {
+	recipe, err := scheduler.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried, found := map[string]int{}, map[string]int{}
+	for seed := range uint64(3) {
+		made := schedule(t, seed+100, recipe)
+		nested(t, made, rand.New(rand.NewPCG(seed, 9)))
+		if _, err := interp.Run(made.Program, graphs(made.Plans), seed); err != nil {
+			var coarse *interp.CoarseError
+			if errors.As(err, &coarse) {
+				continue
+			}
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		var text bytes.Buffer
+		if err := made.Program.WriteText(&text); err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range nestFaults {
+			sites := 0
+			for i := range made.Program.Commands {
+				if !f.site(made.Program, &made.Program.Commands[i]) {
+					continue
+				}
+				if sites++; sites > 2 {
+					break
+				}
+				p, err := isa.ParseText("program", bytes.NewReader(text.Bytes()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				f.plant(p, i)
+				tried[f.name]++
+				if _, err := interp.Run(p, graphs(made.Plans), seed); err != nil {
+					found[f.name]++
+				}
+			}
+		}
+	}
+	for _, f := range nestFaults {
+		if tried[f.name] == 0 || 10*found[f.name] < 8*tried[f.name] {
+			t.Errorf("%s: %d of %d found", f.name, found[f.name], tried[f.name])
+		}
+	}
+	t.Log(found, tried)
+}
