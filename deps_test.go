@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 	"experiments/loops":               {"experiments/harness", "formulation/tiling", "hardware", "heuristics/ansor", "model", "model/network", "scheduler"},
 	"experiments/optimality":          {"experiments/harness", "experiments/literature", "formulation/bound", "formulation/milp", "formulation/ordering", "hardware", "model/network", "plots", "scheduler"},
 	"experiments/paperfigs":           {"experiments/harness", "experiments/literature", "formulation/allocate", "hardware", "hardware/isa", "hardware/lower", "heuristics/graphturbo", "model", "model/grain", "model/schedule", "model/structure", "plots", "scheduler"},
-	"experiments/readings":            {"experiments/harness", "experiments/literature", "hardware", "hardware/lower", "heuristics/graphturbo", "model", "model/grain", "model/network", "plots", "scheduler"},
+	"experiments/readings":            {"experiments/harness", "experiments/literature", "hardware", "hardware/lower", "heuristics/graphturbo", "model", "model/grain", "model/network", "model/schedule", "plots", "scheduler"},
 	"experiments/report":              {"experiments/harness", "experiments/report/page", "experiments/timeline"},
 	"experiments/report/page":         {},
 	"experiments/stitching":           {"experiments/harness", "hardware/simt", "model", "model/fusion", "model/network", "plots", "scheduler/kernels"},

@@ -46,6 +46,14 @@ func TestCellsAreShared(t *testing.T) {
 	}
 }
 
+func TestHeading(t *testing.T) {
+	for name, want := range map[string]string{"in force": "in force", "grain: the framework's for all": "grain: the\nframework's\nfor all", "promotion: yes": "promotion: yes"} {
+		if got := heading(name); got != want {
+			t.Errorf("%q becomes %q, want %q", name, got, want)
+		}
+	}
+}
+
 // The report can be written from rows of any content, among them missing ones.
 func TestReport(t *testing.T) {
 	p, err := experiment{"stcp920", Readings()}.plan()

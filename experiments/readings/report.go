@@ -171,6 +171,27 @@ func fixed(x float64) string {
 	return harness.Fixed(x, 2)
 }
 
+// heading breaks a name into lines of at most some 14 characters, where it has words.
+func heading(name string) string {
+	const most = 14
+	var b strings.Builder
+	width := 0
+	for _, word := range strings.Fields(name) {
+		switch {
+		case width == 0:
+		case width+1+len(word) > most:
+			b.WriteByte('\n')
+			width = 0
+		default:
+			b.WriteByte(' ')
+			width++
+		}
+		b.WriteString(word)
+		width += len(word)
+	}
+	return b.String()
+}
+
 // mostSettings is the number of settings that stand side by side.
 const mostSettings = 6
 
@@ -194,7 +215,7 @@ func tables(name, title string, list []results, in func(number) bool, write func
 		t := harness.Table{Name: fmt.Sprintf("%s-%d", name, len(out)+1), Title: title, Columns: []harness.Column{{Name: "", Text: true}, {Name: "Published"}}}
 		part = append([]results{list[0]}, part...)
 		for _, r := range part {
-			t.Columns = append(t.Columns, harness.Column{Name: strings.ReplaceAll(r.setting.Name, ": ", ":\n")})
+			t.Columns = append(t.Columns, harness.Column{Name: heading(r.setting.Name)})
 		}
 		for _, n := range rows {
 			row := []string{n.what, write(n.published)}
@@ -221,7 +242,7 @@ func figure(d *harness.Document, list []results) error {
 	for part := range slices.Chunk(list, mostSettings) {
 		g := plots.Groups{Title: "Means over the published ones", YLabel: "Ours / published", Line: 1}
 		for _, r := range part {
-			g.Categories = append(g.Categories, strings.ReplaceAll(r.setting.Name, ": ", ":\n"))
+			g.Categories = append(g.Categories, heading(r.setting.Name))
 		}
 		for _, x := range []struct {
 			name  string

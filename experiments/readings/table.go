@@ -8,6 +8,7 @@ import (
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/grain"
+	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -40,6 +41,8 @@ type Change struct {
 	Instead map[string]string
 	// InPlace is of scheduler.Options, flipped.
 	InPlace bool
+	// Uneven is of scheduler.Options.
+	Uneven schedule.Uneven
 	// Fields of the accelerator, in the file's units.
 	LaunchMicroseconds float64
 	// Steady takes the rate of batches in a row for every throughput.
@@ -78,6 +81,9 @@ func (c Change) String() string {
 	if c.InPlace {
 		parts = append(parts, "--in-place")
 	}
+	if c.Uneven != schedule.UnevenAll {
+		parts = append(parts, "--uneven "+c.Uneven.String())
+	}
 	if c.LaunchMicroseconds != 0 {
 		parts = append(parts, fmt.Sprintf("launch: %gus", c.LaunchMicroseconds))
 	}
@@ -107,6 +113,9 @@ func (c Change) add(d Change) Change {
 	}
 	c.Picks = picks
 	c.InPlace = c.InPlace != d.InPlace
+	if d.Uneven != schedule.UnevenAll {
+		c.Uneven = d.Uneven
+	}
 	if d.LaunchMicroseconds != 0 {
 		c.LaunchMicroseconds = d.LaunchMicroseconds
 	}
@@ -149,7 +158,7 @@ func (c Change) recipe(name string) (scheduler.Recipe, error) {
 
 // options are those of a run of a recipe; what has no split has no footprints either.
 func (c Change) options(r scheduler.Recipe, chunk int64) scheduler.Options {
-	return scheduler.Options{Chunk: chunk, InPlace: c.InPlace && strings.HasPrefix(r.Pick("group"), "alg2")}
+	return scheduler.Options{Chunk: chunk, Uneven: c.Uneven, InPlace: c.InPlace && strings.HasPrefix(r.Pick("group"), "alg2")}
 }
 
 // variants are the recipes of the breakdown.
@@ -188,9 +197,15 @@ func Readings() []Reading {
 		{Name: "D", Question: "Which network is BERT-384?",
 			Source:  "the evaluation's models are mostly MLPerf v2.0's, whose BERT is large and runs at 384 tokens; Table 3 has 515 results of TVM for D and 242 for B, C and E alike, as twice the layers have; with BERT-base TVM would work at 1.3 TMAC/s, a quarter of what it shows on A and B",
 			Choices: []Choice{{Name: "BERT-large"}, {"BERT-base", Change{Networks: map[string]string{"D": "bert-384"}}}}, Before: "BERT-base"},
+		{Name: "H", Question: "At what resolution does Vision_Transformer run?",
+			Source:  "not given; Table 3's 214 results of TVM mean 12 layers; 40 images/s are 0.7 TMAC/s at 224 pixels and 2.2 at 384, where TVM shows 4.4 on A and 5.7 on B",
+			Choices: []Choice{{Name: "224"}, {"384", Change{Networks: map[string]string{"H": "vit-b16-384"}}}}},
 		{Name: "Eq. (1)", Question: "Which factors does Eq. (1) compare?",
 			Source:  "Algorithm 1, line 5 compares ceil(peak/v), line 10 asks divisibility of intermediates only; \"then the smaller loop depth\"",
 			Choices: []Choice{{Name: "least"}, {"divisors", Change{Picks: picks("group", "alg2-divisors", variants...)}}}, Before: "divisors"},
+		{Name: "uneven", Question: "Need the pieces of an extent be alike?",
+			Source:  "Algorithm 1: any v from the cores to the extent of the output, line 10 asks divisibility of intermediates only; §3.4: a binding goes on to the next factor where an extent can't be divided. Pieces of all extents are our extension, as compilers make them",
+			Choices: []Choice{{Name: "all"}, {"none", Change{Uneven: schedule.UnevenNone}}, {"outputs", Change{Uneven: schedule.UnevenOutputs}}}, Before: "none"},
 		{Name: "promotion", Question: "Do variants 1 to 3 hide a weight's way to the L1 behind work of the same layer?",
 			Source:  "§4.4: the latency \"can be hidden by an earlier executed layer\"; §2.1: what promotion costs \"is hidden by computation (§4.4)\", which variant 4 adds. Against it: §4.4 \"enhances\" what earlier systems hide within a layer",
 			Choices: []Choice{{Name: "no"}, {"yes", Change{Picks: picks("issue", "in-order", "llb", "l1", "ordering")}}}, Before: "yes"},
