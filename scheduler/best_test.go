@@ -17,13 +17,13 @@ import (
 // The answer is not worse than what any recipe makes of any chunk, in place or not.
 func TestBestIsNotWorseThanAnyRecipe(t *testing.T) {
 	net, machine := open(t, "toy-fig3"), load(t, "stcp920")
-	found, err := scheduler.Best(t.Context(), net, machine, 16, scheduler.BestOptions{Evaluations: 32})
+	found, err := scheduler.Best(t.Context(), net, machine, 8, scheduler.BestOptions{Evaluations: 32})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range scheduler.All() {
 		for _, inPlace := range []bool{false, true} {
-			made, err := scheduler.Run(t.Context(), net, machine, 16, r, scheduler.Options{InPlace: inPlace})
+			made, err := scheduler.Run(t.Context(), net, machine, 8, r, scheduler.Options{InPlace: inPlace})
 			if err != nil {
 				t.Fatal(err)
 			}

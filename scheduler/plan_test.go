@@ -17,8 +17,8 @@ func TestOutlineTakesAsLong(t *testing.T) {
 		network, machine string
 		batch, chunk     int64
 	}{
-		{"toy-fig3", "stcp920", 16, 2}, {"resnet18", "stcp920", 4, 1}, {"mobilenetv2", "stcp920", 11, 2}, {"toy-fig3", "ipu", 1477, 1},
-		{"squeezenet", "goya", 3, 2}, {"squeezenet", "ascend910", 35, 1}, {"dlrm", "stcp920", 66, 16},
+		{"toy-fig3", "stcp920", 16, 2}, {"resnet18", "stcp920", 4, 1}, {"mobilenetv2", "stcp920", 11, 2}, {"toy-fig3", "ipu", 5, 1},
+		{"squeezenet", "goya", 3, 2}, {"dlrm", "stcp920", 66, 16},
 	} {
 		net, err := network.Open(c.network, network.Options{})
 		if err != nil {

@@ -69,8 +69,10 @@ chunk. --certificate writes a proof of these for 'dsasched certify'.`,
 	out := addFile(cmd, "o out", "write the whole schedule to this `file`")
 	proof := addFile(cmd, "certificate", "write schedule and bound to this `file`, for 'dsasched certify'", ".json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		// Thousands of programs are made and thrown away: a few hundred MB for less collecting.
-		defer debug.SetGCPercent(debug.SetGCPercent(400))
+		// Thousands of programs are made and thrown away: less collecting, as far as memory is
+		// there.
+		defer debug.SetGCPercent(debug.SetGCPercent(300))
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(1 << 30))
 		show := newStatus(cmd, *quiet)
 		defer show.end()
 		spec, err := hardware.Load(*accelerator)
