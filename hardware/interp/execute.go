@@ -264,7 +264,7 @@ func (w *work) bringOperand() {
 			case rows != nil:
 				w.x.rows[core][k] = &cell{key: k, value: v, writer: w.now}
 			case c.To > 0:
-				w.cl.bring[core][k] = w.put(w.cl, c.To, core, k, v)
+				w.cl.bring[core][w.inTile(k)] = w.put(w.cl, c.To, core, k, v)
 			default:
 				w.arrive(o, id, core, k, v)
 			}
@@ -481,6 +481,24 @@ func (w *work) tile(core int, tile int32) []int64 {
 }
 
 // columnTile and sumTile are a tile's numbers along columns and reduction.
+// inTile is an element of a constant in the tile of the command.
+func (w *work) inTile(k key) inTile {
+	x := inTile{key: k}
+	if t := w.c.Tile; t > 0 && len(w.t.Columns) > 0 && len(w.t.Reduction) > 0 {
+		x.columns, x.reduction = between(w.t.Columns, w.columnTile(t)), between(w.t.Reduction, w.sumTile(t))
+	}
+	return x
+}
+
+// between are the ends of piece i of an extent cut at these ends.
+func between(ends []int64, i int) (lohi [2]int64) {
+	if i > 0 {
+		lohi[0] = ends[i-1]
+	}
+	lohi[1] = ends[i]
+	return lohi
+}
+
 func (w *work) columnTile(tile int32) int { return (int(tile) - 1) / len(w.t.Reduction) }
 func (w *work) sumTile(tile int32) int    { return (int(tile) - 1) % len(w.t.Reduction) }
 
@@ -668,7 +686,13 @@ func (w *work) operand(id model.TensorID, at []int64) uint64 {
 			if c := w.x.rows[w.core][k]; c != nil {
 				return w.see(c)
 			}
-			if addr, ok := w.cl.bring[w.core][k]; ok {
+			addr, ok := w.cl.bring[w.core][inTile{key: k}]
+			if w.c.Kind == isa.Matrix {
+				if a, tiled := w.cl.bring[w.core][w.inTile(k)]; tiled {
+					addr, ok = a, true
+				}
+			}
+			if ok {
 				return w.load(&w.cl.lb[w.core], addr, k)
 			}
 			w.comesLater(i)

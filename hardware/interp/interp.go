@@ -85,14 +85,22 @@ func (m *memory) set(a int64, c *cell) {
 // cluster is what a cluster's commands work on.
 type cluster struct {
 	gb    memory
-	lb    []memory        // of each core
-	bring []map[key]int64 // of each core: where in the LB the latest load has put a constant
-	spill int64           // the next place beyond
+	lb    []memory           // of each core
+	bring []map[inTile]int64 // of each core: where in the LB the latest load has put a constant
+	spill int64              // the next place beyond
 	// written through a buffer: addresses by core and element
 	buffers map[int32]*filled
 	tasks   map[int32]*execution
 	// iteration of the executions in tasks
 	iteration int32
+}
+
+// inTile is an element of a constant in a tile of weights: steps that cut the same weights
+// in different ways may each keep their own copy. The tile is by its ends along columns and
+// reduction, zero for other constants.
+type inTile struct {
+	key
+	columns, reduction [2]int64
 }
 
 // filled is what has been put into a buffer, in the order of arrival. In the GB all is of
@@ -413,7 +421,7 @@ func (m *machine) prepare() {
 		cl.gb = memory{"GB", m.p.Capacity[isa.GB], map[int64]*[pageBytes]*cell{}}
 		for range cores {
 			cl.lb = append(cl.lb, memory{"LB", m.p.Capacity[isa.LB], map[int64]*[pageBytes]*cell{}})
-			cl.bring = append(cl.bring, map[key]int64{})
+			cl.bring = append(cl.bring, map[inTile]int64{})
 		}
 		m.clusters = append(m.clusters, cl)
 	}
