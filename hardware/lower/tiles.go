@@ -259,6 +259,17 @@ func (lp *layerPlan) check(s *schedule.Schedule, rule *schedule.Nest) error {
 			return fmt.Errorf("brings %d bytes of %q in %d parts", bytes, s.Graph.Tensor(s.Values[r.Value].Tensor).Name, parts)
 		}
 	}
+	stores := func(n *schedule.Nest) int64 {
+		if n.Store == schedule.AtColumns {
+			return n.Tiles * max(1, int64(len(n.Columns)))
+		}
+		return n.Tiles
+	}
+	for _, w := range st.Writes {
+		if v := &s.Values[w]; v.Level != schedule.LB && v.Bytes < stores(n) && stores(n) > stores(rule) {
+			return fmt.Errorf("stores %d bytes of %q in %d parts", v.Bytes, s.Graph.Tensor(v.Tensor).Name, stores(n))
+		}
+	}
 	if lp.constant == nil {
 		return lp.checkParams(chunk)
 	}
