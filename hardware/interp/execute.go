@@ -486,6 +486,7 @@ func (w *work) inTile(k key) inTile {
 	x := inTile{key: k}
 	if t := w.c.Tile; t > 0 && len(w.t.Columns) > 0 && len(w.t.Reduction) > 0 {
 		x.columns, x.reduction = between(w.t.Columns, w.columnTile(t)), between(w.t.Reduction, w.sumTile(t))
+		x.tiles = len(w.t.Columns) * len(w.t.Reduction)
 	}
 	return x
 }
@@ -692,10 +693,12 @@ func (w *work) operand(id model.TensorID, at []int64) uint64 {
 					addr, ok = a, true
 				}
 			}
+			if !ok || !w.holds(&w.cl.lb[w.core], addr, k) {
+				w.comesLater(i)
+			}
 			if ok {
 				return w.load(&w.cl.lb[w.core], addr, k)
 			}
-			w.comesLater(i)
 			fail("needs %s, which core %d has not been brought", w.name(k), w.core)
 		}
 		maker, box := w.home(o)

@@ -97,10 +97,11 @@ type cluster struct {
 
 // inTile is an element of a constant in a tile of weights: steps that cut the same weights
 // in different ways may each keep their own copy. The tile is by its ends along columns and
-// reduction, zero for other constants.
+// reduction and how many there are, zero for other constants.
 type inTile struct {
 	key
 	columns, reduction [2]int64
+	tiles              int
 }
 
 // filled is what has been put into a buffer, in the order of arrival. In the GB all is of
@@ -267,14 +268,19 @@ func (m *machine) age(k key) int32 {
 // load reads an element from an address.
 func (m *machine) load(mem *memory, addr int64, k key) uint64 {
 	c := mem.at(addr)
-	size := m.p.Tensors[k.tensor].ElementBytes
 	switch {
 	case c == nil:
 		fail("reads %s at %s %d, where nobody has written", m.name(k), mem.name, addr)
-	case c.addr != addr || mem.at(addr+size-1) != c || c.key != k || c.iteration != m.age(k):
+	case !m.holds(mem, addr, k):
 		fail("reads %s at %s %d, finds %s of iteration %d", m.name(k), mem.name, addr, m.name(c.key), c.iteration)
 	}
 	return m.see(c)
+}
+
+// holds reports whether an element is at an address, whole.
+func (m *machine) holds(mem *memory, addr int64, k key) bool {
+	c := mem.at(addr)
+	return c != nil && c.addr == addr && mem.at(addr+m.p.Tensors[k.tensor].ElementBytes-1) == c && c.key == k && c.iteration == m.age(k)
 }
 
 // store writes an element to an address; once: it must not be there already.
