@@ -103,14 +103,34 @@ func (p *pricer) splits(q *part) []schedule.SplitInfo {
 			if found == 0 && !p.fits(q, d, v) {
 				continue
 			}
-			list = append(list, schedule.SplitInfo{Ops: len(q.ops) - tr.Unmatched, Factor: v, Dim: d, Depth: depth})
-			found++
+			if info := (schedule.SplitInfo{Ops: len(q.ops) - tr.Unmatched, Factor: v, Dim: d, Depth: depth}); p.apart(q, info) {
+				list = append(list, info)
+				found++
+			}
 		}
 	}
 	if len(list) == 0 && len(q.atoms) == 1 {
 		list = append(list, schedule.SplitInfo{Factor: schedule.Unsplittable, Dim: -1})
 	}
 	return list
+}
+
+// apart reports whether no two instances write the same: a result that the group itself
+// reads with a halo may be one that others read, too.
+func (p *pricer) apart(q *part, info schedule.SplitInfo) bool {
+	if len(q.outputs) < 2 || info.Factor < 2 {
+		return true
+	}
+	for _, i := range []int64{0, info.Factor/2 - 1, info.Factor - 2} {
+		a := schedule.InstanceRegions(p.g, q.ops, q.outputs, info.Dim, info.Factor, i)
+		b := schedule.InstanceRegions(p.g, q.ops, q.outputs, info.Dim, info.Factor, i+1)
+		for _, o := range q.outputs {
+			if a[o].Overlap(b[o]) > 0 {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // divides is line 10 of Algorithm 1: the factor divides the matched extent of every

@@ -67,29 +67,11 @@ func (n *Network) Ways(atoms []int) []Way {
 	add(whole)
 	var ways []Way
 	for _, info := range infos {
-		if n.apart(q, info) {
+		if n.p.apart(q, info) {
 			ways = append(ways, Way{info, n.price(q, info)})
 		}
 	}
 	return ways
-}
-
-// apart reports whether no two instances write the same: a result that the group itself
-// reads with a halo may be one that others read, too.
-func (n *Network) apart(q *part, info schedule.SplitInfo) bool {
-	if len(q.outputs) < 2 || info.Factor < 2 {
-		return true
-	}
-	for _, i := range []int64{0, info.Factor/2 - 1, info.Factor - 2} {
-		a := schedule.InstanceRegions(n.g, q.ops, q.outputs, info.Dim, info.Factor, i)
-		b := schedule.InstanceRegions(n.g, q.ops, q.outputs, info.Dim, info.Factor, i+1)
-		for _, o := range q.outputs {
-			if a[o].Overlap(b[o]) > 0 {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // price is what a group costs that may not fit.
