@@ -55,9 +55,9 @@ Ctrl-C ends the search; then the best schedule so far is printed.
 Bound is what no schedule is faster than ('dsasched bound'), gap the latency over the
 bound, less 1. Greedy is the variant cross-layer with default options, at its best
 chunk. --certificate writes a proof of these for 'dsasched certify'.`,
-		Example: `  dsasched best resnet50 --batch 64
-  dsasched best bert-128 --batch 32 --time-limit 60s -o bert.schedule.json --json
-  dsasched best ./net.onnx --hardware ipu --evaluations 1000 --seed 2 --certificate net.certificate.json`,
+		Example: `  dsasched best resnet50 --batch 4 --evaluations 50
+  dsasched best bert-128 --batch 4 --time-limit 5s -o bert.schedule.json --json
+  dsasched best ./net.onnx --batch 16 --evaluations 100 --seed 2 --certificate net.certificate.json`,
 	}
 	takesModel(cmd)
 	asJSON, quiet, accelerator, from := addJSON(cmd), addQuiet(cmd), addHardware(cmd), addNetwork(cmd)

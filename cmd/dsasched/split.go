@@ -30,7 +30,7 @@ feasible (no choice is below the bound).
 
 After Ctrl-C, as after --time-limit, the best choice so far is printed.`,
 		Example: `  dsasched split bert-128 --batch 32
-  dsasched split resnet50 --batch 32 --method ilp --time-limit 60s --json
+  dsasched split resnet18 --batch 8 --method ilp --time-limit 60s --json
   dsasched split net.onnx --hardware my-npu.yaml --method greedy`,
 	}
 	addSolving(cmd, methods, func(ctx context.Context, set aloneSettings) (*scheduler.Alone, any, func(*bytes.Buffer), error) {
