@@ -127,8 +127,6 @@ type seeker struct {
 	found   *Found
 	failed  error             // the first recipe's, at its first chunk
 	starts  map[int64]startAt // the best of each chunk
-	plan    *plan             // better than found, not yet checked
-	planPs  int64
 }
 
 // startAt is a recipe's result that plans can be made of.

@@ -112,8 +112,7 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 		}
 	}
 	works := map[int64]*work{}
-	var of func(n int64) (*work, error)
-	of = func(n int64) (*work, error) {
+	of := func(n int64) (*work, error) {
 		if w := works[n]; w != nil {
 			return w, nil
 		}
