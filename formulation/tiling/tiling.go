@@ -1,6 +1,14 @@
-// Package tiling divides trials over kernels whose loops are tuned, best in hindsight.
+// Package tiling finds the best tiling of a kernel by branch and bound ([Search]), and
+// divides trials over kernels whose loops are tuned, best in hindsight ([Allocate]).
 //
-// # The problem
+// # Tilings
+//
+// A tiling is a row of decisions. A bound says what no tiling that begins with some choices
+// is below; tilings are measured in the order of their bounds, until the least bound of what
+// is left is no less than the best time. Proofs are as good as the bound: the tests of who
+// gives it measure programs, and enumerate spaces that are small enough.
+//
+// # Trials
 //
 // Kernel i has a curve: best[i][t] is its time after t rounds of trials, which never grows
 // with t, and runs weight[i] times. Choose rounds t_i >= 0 for each kernel so that
@@ -11,8 +19,6 @@
 // a knapsack with one choice for each kernel (Kellerer, Pferschy, Pisinger, "Knapsack
 // Problems", 2004, ch. 11). A scheduler of trials that decides as it goes can't do better
 // on the same curves; what it falls short by is its regret.
-//
-// # The method
 //
 // [Allocate] is the dynamic programme over kernels and rounds spent: exact, in time
 // kernels x rounds x the longest curve. The test's oracle tries everything.

@@ -17,6 +17,7 @@ var FeatureNames = []string{
 	"in bytes", "in commands", "in ns", "out bytes", "out commands", "out ns", "weight bytes", "weight commands", "weight ns", "largest weight tile",
 	"stage bytes", "stage share", "link ns", "DDR ns", "LLB ns",
 	"first load ns", "last store ns", "longest ns", "sum ns", "products a DDR byte", "products an L1 byte",
+	"bound ns", "bound over least",
 }
 
 // features describes step i of a kernel, under its nest, by what it takes of each unit and
@@ -148,6 +149,8 @@ func (sp *space) features(n *schedule.Nest) []float64 {
 		stage += float64(cut.Space(p))
 	}
 	linkNs, ddrNs, gbNs := linked/link, ddr/ddrRate, gb/gbRate
+	queues := sp.load(n, decisionsOfLayer)
+	bound := max(queues.memory(), queues.cores())
 	longest := max(matrix, vector, inNs, outNs, weightNs, linkNs, ddrNs, gbNs)
 	binding := n.Cores
 	if binding == nil {
@@ -167,6 +170,7 @@ func (sp *space) features(n *schedule.Nest) []float64 {
 		in, inCommands, inNs, out, outCommands, outNs, weights, weightCommands, weightNs, largest,
 		stage, stage / float64(max(1, k.LBCapacity)), linkNs, ddrNs, gbNs,
 		firstLoad, lastStore, longest, matrix + vector + inNs + outNs + weightNs, float64(l.MACs) / max(1, ddr), float64(l.MACs) / max(1, linked),
+		bound * 1e9, bound / max(1e-9, sp.least.memory(), sp.least.cores()),
 	}
 	for i, x := range list {
 		list[i] = signedLog(x)

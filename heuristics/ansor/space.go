@@ -7,6 +7,7 @@ import (
 
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -22,6 +23,9 @@ type space struct {
 	bindings    []schedule.Binding
 	tiles       []int64
 	bound       map[string]*bound
+	// kept: weights may be in the LLB already.
+	kept  bool
+	least load // that a program asks for
 }
 
 // bound is the layer under one binding.
@@ -137,6 +141,13 @@ func (sp *space) check(n *schedule.Nest) error {
 		return err
 	}
 	return x.loops.Check(x.kernel, sp.step)
+}
+
+// weights is the tensor that products take their weights from, if the layer has some.
+func (x *bound) weights(step int) model.TensorID {
+	st := &x.kernel.Steps[step]
+	layer := &x.kernel.Layers[x.kernel.Instances.Instances[st.Instance].Group][st.Layer]
+	return x.kernel.Graph.Op(layer.Anchor).Inputs[1]
 }
 
 func pick[T any](r *rand.Rand, of []T) T { return of[r.IntN(len(of))] }

@@ -29,8 +29,9 @@ type Task struct {
 	Rule Program
 	// Operations is the useful work: multiply-accumulates and vector operations.
 	Operations int64
-	// Floor is a time in seconds that no program is below: the launch and then either the
-	// bytes that must pass the DDR, or the products on matrix units that are never idle.
+	// Floor is a time in seconds that no program is below: the launch and then the bytes
+	// that must pass the DDR, or the products on matrix units that are never idle, or what
+	// Tree.Bound says before anything is decided.
 	Floor float64
 
 	kernel *schedule.Schedule // alone
@@ -100,6 +101,8 @@ func newTask(kernel *schedule.Schedule, m *cost.Model, opt lower.Options, key st
 	}
 	for i := range kernel.Steps {
 		sp := newSpace(kernel, i, m)
+		sp.kept = opt.KeepWeights
+		sp.least = sp.leastLoad()
 		t.space = append(t.space, sp)
 		t.Rule = append(t.Rule, sp.rule)
 		for _, id := range kernel.Layers[kernel.Instances.Instances[kernel.Steps[i].Instance].Group][kernel.Steps[i].Layer].Ops {
@@ -107,7 +110,11 @@ func newTask(kernel *schedule.Schedule, m *cost.Model, opt lower.Options, key st
 		}
 		t.Operations += sp.loops.MACs + sp.loops.Vector.Total()*kernel.Steps[i].Cores
 	}
-	t.Floor = floor(kernel, t.space, opt, m)
+	loads := make([]load, len(t.space))
+	for i, sp := range t.space {
+		loads[i] = sp.least
+	}
+	t.Floor = max(floor(kernel, t.space, opt, m), t.bound(loads))
 	t.Name = t.Layer(0)
 	if n := len(kernel.Steps); n > 1 {
 		t.Name += fmt.Sprintf(" and %d more", n-1)

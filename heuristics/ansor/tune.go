@@ -44,7 +44,8 @@ type Options struct {
 	// Batch is the trials of a round; 0: 64, or fewer if each task would else have
 	// fewer than four rounds.
 	Batch int
-	// Population and Generations of the evolution; 0: 128 and 4. Mutation is the share of
+	// Population and Generations of the evolution; 0: eight for each trial of a round, from
+	// 16 to 128, and 4. Mutation is the share of
 	// mutated offspring, 0: .85; of the others, those are crossed over unless NoCrossover.
 	Population, Generations int
 	Mutation                float64
@@ -139,7 +140,7 @@ func (o Options) normal(tasks int) (Options, error) {
 	if o.Batch == 0 {
 		o.Batch = max(1, min(64, o.Trials/(4*max(1, tasks))))
 	}
-	o.Population, o.Generations = cmp.Or(o.Population, 128), cmp.Or(o.Generations, 4)
+	o.Population, o.Generations = cmp.Or(o.Population, max(16, min(128, 8*o.Batch))), cmp.Or(o.Generations, 4)
 	o.Mutation, o.Epsilon = cmp.Or(o.Mutation, .85), cmp.Or(o.Epsilon, .05)
 	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	return o, nil
