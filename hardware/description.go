@@ -265,7 +265,7 @@ func Number(text string) (float64, bool) {
 	if s, ok := sizeUnits[unit]; ok {
 		return v * float64(s), true
 	}
-	for _, units := range []map[string]scale{clockUnits, bandwidthUnits, timeUnits} {
+	for _, units := range []map[string]scale{clockUnits, bandwidthUnits, timeUnits, energyUnits, powerUnits} {
 		if s, ok := units[unit]; ok {
 			return v * s.mul / s.div, true
 		}

@@ -115,12 +115,27 @@
 // bandwidth that moves of activations reach; without it they reach all of it, as
 // weights do.
 //
+// What work takes beside time may stand in a mapping energy, all of it or none; without it
+// nothing is said of energy:
+//
+//	energy:
+//	  mac: {f16: 1.1pJ}         # a multiply-accumulate, with what it reads of the LB
+//	  vector: {f16: 13pJ}       # an operation on a lane, likewise
+//	  lb: 3.2pJ                 # a byte that a move reads or writes there
+//	  gb: 3.2pJ
+//	  ddr: 37.5pJ
+//	  static: 50W               # of the chip, whatever it does
+//
+// Another dtype takes as many times f16's (or, without it, f32's, bf16's, i8's) as its
+// elements are larger.
+//
 // A core type whose cores are not arranged in a line may say so with a grid beside its
 // count, "grid: 2x4" for instance.
 //
 // Sizes are in B, KiB, MiB, GiB, TiB (powers of 1024), kB, MB, GB, TB (powers of
 // 1000), or plain bytes. Bandwidths are in B/s with the same prefixes or in
-// B/cycle; times in s, ms, us, ns, ps or cycles; clocks in Hz, kHz, MHz, GHz. The
+// B/cycle; times in s, ms, us, ns, ps or cycles; clocks in Hz, kHz, MHz, GHz; energies in
+// J, nJ, pJ, fJ; powers in kW, W, mW. The
 // dtypes are f64, f32, f16, bf16, i8, u8, i16, i32, i64 and bool.
 //
 // Reading is strict. Unknown and duplicate fields, missing fields, values out of

@@ -420,7 +420,7 @@ func (f *fields) numbers(key, noun string, known []string) map[string]float64 {
 
 var specFields = []string{
 	"name", "description", "clock", "clusters", "core_types",
-	"lb", "gb", "ddr", "core_link", "ddr_link", "launch", "sync",
+	"lb", "gb", "ddr", "core_link", "ddr_link", "launch", "sync", "energy",
 }
 
 func (d *decoder) spec(root *yaml.Node) *Spec {
@@ -452,6 +452,7 @@ func (d *decoder) spec(root *yaml.Node) *Spec {
 	s.DDRLink = d.link(f, "ddr_link", false)
 	s.LaunchSeconds = f.time("launch")
 	s.SyncSeconds = f.time("sync")
+	s.Energy = d.energy(f, s.LB != nil, s.GB != nil)
 	return s
 }
 

@@ -151,7 +151,7 @@ func TestParseErrors(t *testing.T) {
 		// Fields.
 		{"unknown field", with(t, "clusters:", "cluster:"),
 			"my.yaml:1: clusters: missing, expected a whole number from 1 to 65536\n" +
-				`my.yaml:4: cluster: found an unknown field, expected one of name, description, clock, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync`},
+				`my.yaml:4: cluster: found an unknown field, expected one of name, description, clock, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync, energy`},
 		{"unknown field below", with(t, "  latency: 76cycles", "  delay: 76cycles"),
 			"my.yaml:47: core_link.latency: missing, expected a time such as 84ns, 10us or 84cycles\n" +
 				"my.yaml:49: core_link.delay: found an unknown field, expected one of bandwidth, latency, broadcast"},
@@ -161,9 +161,9 @@ func TestParseErrors(t *testing.T) {
 		{"weights of GB", with(t, "  size: 8MiB", "  size: 8MiB\n  weights: 1MiB"),
 			"my.yaml:39: gb.weights: found an unknown field, expected one of size, bandwidth, latency"},
 		{"strange key", with(t, "clusters:", "\"a\\nb\": 1\nclusters:"),
-			`my.yaml:4: "a\nb": found an unknown field, expected one of name, description, clock, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync`},
+			`my.yaml:4: "a\nb": found an unknown field, expected one of name, description, clock, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync, energy`},
 		{"list as key", with(t, "clusters:", "[a, b]: 1\nclusters:"),
-			"my.yaml:4: found a list as a key, expected one of name, description, clock, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync"},
+			"my.yaml:4: found a list as a key, expected one of name, description, clock, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync, energy"},
 		{"duplicate key", with(t, "launch:", "clock: 2GHz\nlaunch:"),
 			"my.yaml:56: clock: found a duplicate, expected it only once (first in line 3)"},
 		{"duplicate key below", with(t, "  size: 16GiB", "  size: 16GiB\n  size: 16GiB"),
@@ -230,6 +230,16 @@ func TestParseErrors(t *testing.T) {
 		{"latency without unit", with(t, "150ns", "150"), `my.yaml:45: ddr.latency: found "150", expected a time such as 84ns, 10us or 84cycles`},
 		{"long latency", with(t, "10us", "10s"), `my.yaml:56: launch: found "10s", expected a time of at most 1s`},
 		{"NaN latency", with(t, "10us", ".NaN"), `my.yaml:56: launch: found ".NaN", expected a time such as 84ns, 10us or 84cycles`},
+		{"energy without a part", with(t, "sync: 100cycles", "energy:\n  mac: {f16: 1pJ}\n  vector: {f16: 1pJ}\n  lb: 1pJ\n  gb: 1pJ\n  ddr: 40\nsync: 100cycles"),
+			"my.yaml:57: energy.static: missing, expected a power of zero or more such as 50W\n" +
+				`my.yaml:62: energy.ddr: found "40", expected an energy above zero such as 0.9pJ`},
+		{"energy of nothing", with(t, "sync: 100cycles", "energy:\n  mac: {}\n  vector: {f17: 1pJ}\n  lb: 1mJ\n  gb: 0pJ\n  ddr: 1J\n  static: -1W\nsync: 100cycles"),
+			`my.yaml:58: energy.mac: found nothing, expected at least one dtype of ` + dtypeList + "\n" +
+				`my.yaml:59: energy.vector.f17: found an unknown dtype, expected one of ` + dtypeList + "\n" +
+				`my.yaml:60: energy.lb: found "1mJ", expected an energy above zero such as 0.9pJ` + "\n" +
+				`my.yaml:61: energy.gb: found "0pJ", expected an energy above zero such as 0.9pJ` + "\n" +
+				`my.yaml:62: energy.ddr: found "1J", expected at most 1000nJ` + "\n" +
+				`my.yaml:63: energy.static: found "-1W", expected a power of zero or more such as 50W, at most 100000W`},
 		// The times in cycles can't be known either, which is not another mistake.
 		{"bad clock", with(t, "1.0GHz ", "1.0 "), `my.yaml:3: clock: found "1.0", expected a clock such as 1.0GHz`},
 		{"zero clock", with(t, "1.0GHz ", "0GHz "), `my.yaml:3: clock: found "0GHz", expected a clock such as 1.0GHz`},
@@ -312,9 +322,9 @@ func TestParseErrors(t *testing.T) {
 		// The file as a whole.
 		{"empty", "", "my.yaml:1: found an empty file, expected a description of an accelerator"},
 		{"only comments", "# a\n# b\n", "my.yaml:1: found an empty file, expected a description of an accelerator"},
-		{"a list", "- a\n", "my.yaml:1: found a list, expected a description: a mapping with name, description, clock, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync"},
-		{"a word", "stcp920\n", `my.yaml:1: found "stcp920", expected a description: a mapping with name, description, clock, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync`},
-		{"nothing", "---\n", "my.yaml:2: found nothing, expected a description: a mapping with name, description, clock, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync"},
+		{"a list", "- a\n", "my.yaml:1: found a list, expected a description: a mapping with name, description, clock, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync, energy"},
+		{"a word", "stcp920\n", `my.yaml:1: found "stcp920", expected a description: a mapping with name, description, clock, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync, energy`},
+		{"nothing", "---\n", "my.yaml:2: found nothing, expected a description: a mapping with name, description, clock, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync, energy"},
 		{"two documents", example(t) + "---\nname: b\n", "my.yaml:58: found a second document, expected only one in a file"},
 		{"no YAML", with(t, "clusters: 4", "clusters: [4"), "my.yaml:4: not valid YAML: did not find expected ',' or ']'"},
 		{"tab", with(t, "  size: 16GiB", "\tsize: 16GiB"), "my.yaml:43: not valid YAML: found character that cannot start any token"},
@@ -417,6 +427,10 @@ func TestValidate(t *testing.T) {
 		{"overflow", func(s *Spec) { s.LB.SizeBytes = math.MaxInt64 }, "lb.size: found 9223372036854775807B, expected a size of at most 1024TiB"},
 		{"many cores", func(s *Spec) { s.CoreTypes[0].Count = math.MaxInt }, "core_types[0].count: found 9223372036854775807, expected a whole number from 1 to 1048576"},
 		{"unknown dtype", func(s *Spec) { s.CoreTypes[0].Units[0].Rate["fp8"] = 1 }, "core_types[0].units[0].rate.fp8: found an unknown dtype, expected one of f64, f32, f16, bf16, i8, u8, i16, i32, i64, bool, f8"},
+		{"energy of no LLB", func(s *Spec) {
+			s.GB = nil
+			s.Energy = &Energy{MAC: map[string]float64{"f16": 1e-12}, Vector: map[string]float64{"f16": math.NaN()}, LB: 1e-12, GB: 1e-12, DDR: 1e-12}
+		}, "energy.vector.f16: found NaNpJ, expected an energy above zero such as 0.9pJ\nenergy.gb: found 1pJ, expected none, as gb is none"},
 		{"two mistakes", func(s *Spec) { s.Clusters, s.ClockHz = -1, 1e9*math.Inf(1) }, "clock: found +InfTHz, expected at most 100GHz\nclusters: found -1, expected a whole number from 1 to 65536"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import "fmt"
 // as all together: a matrix unit passes as many times more rows of its operand per
 // cycle, and all its arrays get the same weights; a vector unit has as many times
 // more lanes. What happens between GB and LB within a cluster is no longer seen:
-// neither its time nor the size of the LB. Clusters exchange data through the DDR,
+// neither its time nor its energy nor the size of the LB. Clusters exchange data through the DDR,
 // over the link that they have to it.
 func Raise(s *Spec) (*Spec, error) {
 	if s.GB == nil {
@@ -58,6 +58,11 @@ func Raise(s *Spec) (*Spec, error) {
 		r.CoreLink.BandwidthBytesPerSecond = s.DDR.BandwidthBytesPerSecond
 	}
 	r.DDRLink = Link{}
+	if s.Energy != nil {
+		e := *s.Energy
+		e.LB, e.GB = e.GB, 0
+		r.Energy = &e
+	}
 	if err := r.Validate(); err != nil {
 		return nil, fmt.Errorf("accelerator %q, with the LLB in the role of the L1: %w", s.Name, err)
 	}

@@ -20,7 +20,8 @@ type Sheet struct {
 	DDRLink       SheetLink    `json:"ddr_link"`
 	LaunchSeconds float64      `json:"launch_s"`
 	SyncSeconds   float64      `json:"sync_s"`
-	Peaks         []SheetPeak  `json:"peaks"` // of the chip
+	Peaks         []SheetPeak  `json:"peaks"`  // of the chip
+	Energy        *SheetEnergy `json:"energy"` // null: no figures
 }
 
 // SheetCores are the cores of a type.
@@ -66,6 +67,42 @@ type SheetLink struct {
 	Broadcast               bool     `json:"broadcast"`
 }
 
+// SheetEnergy is an [Energy]: in joules of an operation or a byte, in watts.
+type SheetEnergy struct {
+	Types       []SheetTypeEnergy `json:"types"`
+	LB          float64           `json:"lb_byte_j"`
+	GB          float64           `json:"gb_byte_j"`
+	DDR         float64           `json:"ddr_byte_j"`
+	StaticWatts float64           `json:"static_w"`
+}
+
+// SheetTypeEnergy is what operations in a dtype take; null: no figure.
+type SheetTypeEnergy struct {
+	DType  string   `json:"dtype"`
+	MAC    *float64 `json:"mac_j"`
+	Vector *float64 `json:"vector_op_j"`
+}
+
+func (e *Energy) sheet() *SheetEnergy {
+	if e == nil {
+		return nil
+	}
+	a := &SheetEnergy{LB: e.LB, GB: e.GB, DDR: e.DDR, StaticWatts: e.StaticWatts}
+	for _, d := range sheetTypes {
+		x := SheetTypeEnergy{DType: d}
+		if v, ok := e.MAC[d]; ok {
+			x.MAC = &v
+		}
+		if v, ok := e.Vector[d]; ok {
+			x.Vector = &v
+		}
+		if x.MAC != nil || x.Vector != nil {
+			a.Types = append(a.Types, x)
+		}
+	}
+	return a
+}
+
 // SheetPeak is the multiply-accumulates of a chip in one dtype.
 type SheetPeak struct {
 	DType         string  `json:"dtype"`
@@ -86,7 +123,7 @@ func (s *Spec) Sheet() *Sheet {
 	a := &Sheet{
 		Name: s.Name, Description: s.Description, ClockHz: s.ClockHz, Clusters: s.Clusters, Cores: s.Cores(),
 		LB: (*SheetMemory)(s.LB), LBWeightBytes: s.LBWeightBytes, GB: (*SheetMemory)(s.GB), DDR: (*SheetMemory)(s.DDR),
-		CoreLink: link(s.CoreLink), DDRLink: link(s.DDRLink), LaunchSeconds: s.LaunchSeconds, SyncSeconds: s.SyncSeconds, Peaks: []SheetPeak{},
+		CoreLink: link(s.CoreLink), DDRLink: link(s.DDRLink), LaunchSeconds: s.LaunchSeconds, SyncSeconds: s.SyncSeconds, Peaks: []SheetPeak{}, Energy: s.Energy.sheet(),
 	}
 	for _, d := range sheetTypes {
 		if p := s.PeakMACsPerSecond(d); p > 0 {

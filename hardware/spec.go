@@ -71,6 +71,9 @@ type Spec struct {
 
 	LaunchSeconds float64 `json:"launch_seconds"` // start of one kernel on a cluster
 	SyncSeconds   float64 `json:"sync_seconds"`   // barrier over the cores of one cluster
+
+	// Energy is what work takes; nil: the description has no figures.
+	Energy *Energy `json:"energy,omitempty"`
 }
 
 // CoreType is a number of equal cores in each cluster.
@@ -148,6 +151,11 @@ func (s *Spec) Clone() *Spec {
 			copied := **m
 			*m = &copied
 		}
+	}
+	if s.Energy != nil {
+		e := *s.Energy
+		e.MAC, e.Vector = maps.Clone(e.MAC), maps.Clone(e.Vector)
+		c.Energy = &e
 	}
 	c.CoreTypes = slices.Clone(s.CoreTypes)
 	for i := range c.CoreTypes {
@@ -366,6 +374,11 @@ func (s *Spec) Describe() string {
 	line("DDR link", "%s", link(s.DDRLink))
 	line("launch", "%s", formatSeconds(s.LaunchSeconds))
 	line("sync", "%s", formatSeconds(s.SyncSeconds))
+	if s.Energy != nil {
+		line("energy", "%s", s.Energy.describe())
+	} else {
+		line("energy", "no figures")
+	}
 	for _, d := range dtypes {
 		if p := s.PeakMACsPerSecond(d); p > 0 {
 			line("peak "+d, "%s", formatSI(p, "MAC/s"))

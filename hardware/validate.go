@@ -189,6 +189,7 @@ func (c *checker) spec(s *Spec) {
 	}
 	c.time("launch", s.LaunchSeconds)
 	c.time("sync", s.SyncSeconds)
+	c.energy(s)
 }
 
 func (c *checker) coreType(path string, t CoreType, names map[string]bool) {
@@ -302,13 +303,18 @@ func (c *checker) unit(path string, u Unit) {
 
 // rates checks a mapping from known names to positive numbers.
 func (c *checker) rates(path string, m map[string]float64, known []string, noun string, lo, hi float64) {
+	c.figures(path, m, known, noun, lo, hi, "a number above zero", func(v float64) string { return fmt.Sprint(v) })
+}
+
+// figures checks a mapping from known names to positive values.
+func (c *checker) figures(path string, m map[string]float64, known []string, noun string, lo, hi float64, expected string, format func(float64) string) {
 	if len(m) == 0 {
 		c.fail(path, "nothing", fmt.Sprintf("at least one %s of %s", noun, list(known)))
 		return
 	}
 	for _, k := range known {
 		if v, ok := m[k]; ok {
-			c.inRange(path+"."+k, v, lo, hi, "a number above zero", func(v float64) string { return fmt.Sprint(v) })
+			c.inRange(path+"."+k, v, lo, hi, expected, format)
 		}
 	}
 	var unknown []string

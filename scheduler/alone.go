@@ -112,7 +112,7 @@ func alone(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 		return nil, nil, err
 	}
 	shares := Shares(batch, spec.Clusters)
-	c := &comparer{net: net, machine: machine, recipe: r, opt: CompareOptions{Options: opt}, batch: batch, share: shares[0], seen: map[string]float64{}}
+	c := &comparer{net: net, machine: machine, recipe: r, opt: CompareOptions{Options: opt}, batch: batch, share: shares[0], seen: map[string]rated{}}
 	if c.opt.Chunk == 0 {
 		c.opt.Chunk = c.share
 	}

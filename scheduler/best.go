@@ -30,6 +30,12 @@ type BestOptions struct {
 	// as take about a minute on two cores, the same everywhere.
 	Evaluations int
 	Seed        uint64 // of the random choices
+	// Objective is what is made least; "": the latency. Better and Trajectory report latencies
+	// all the same.
+	Objective Objective
+	// Front collects Found.Front, for which schedules that are not the best are simulated in
+	// full, too.
+	Front bool
 }
 
 // Found is the answer of [Best].
@@ -43,16 +49,20 @@ type Found struct {
 	// Evaluations counts the schedules that were simulated, Trajectory the better ones.
 	Evaluations int
 	Trajectory  []Improvement
-	plan        *plan // of the result
-	world       *world
-	Stop        milp.Stop // complete, or time or cancelled: then the answer depends on when that was
+	// Front has the schedules that none that the search saw beats in both latency and energy, by
+	// latency; nil: not asked for, or no figures of energy.
+	Front []Point
+	plan  *plan // of the result
+	world *world
+	Stop  milp.Stop // complete, or time or cancelled: then the answer depends on when that was
 }
 
 // An Improvement of the search is a schedule that is better than all before it.
 type Improvement struct {
 	Evaluations    int     `json:"evaluations"` // up to this one
 	LatencySeconds float64 `json:"latency_s"`
-	Move           string  `json:"move"` // what made it
+	EnergyJoules   float64 `json:"energy_j,omitempty"` // 0: no figures
+	Move           string  `json:"move"`               // what made it
 }
 
 // A Start is a schedule that a recipe made.
@@ -81,6 +91,10 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 	if err != nil {
 		return nil, err
 	}
+	if err := opt.Objective.check(spec); err != nil {
+		return nil, err
+	}
+	opt.Front = opt.Front && spec.Energy != nil
 	share := Shares(batch, spec.Clusters)[0]
 	chunks := []int64{opt.Chunk}
 	switch {
@@ -193,7 +207,7 @@ func (s *seeker) startAll(ctx context.Context, exact bool, chunks []int64) error
 			if g := s.found.Greedy; x.recipe.Name == greedyRecipe && !x.inPlace && (g == nil || r.Sim.TotalPs < g.Sim.TotalPs) {
 				s.found.Greedy = r
 			}
-			if best := s.starts[x.chunk]; x.recipe.Pick("group") == "alg2" && (best.Result == nil || r.Sim.TotalPs < best.Sim.TotalPs) {
+			if best := s.starts[x.chunk]; x.recipe.Pick("group") == "alg2" && (best.Result == nil || s.score(r) < s.score(best.Result)) {
 				s.starts[x.chunk] = startAt{r, x.inPlace}
 			}
 			move := x.recipe.Name
@@ -224,15 +238,21 @@ func (s *seeker) start(x Start) {
 
 // offer takes a result if it is better than all before it.
 func (s *seeker) offer(r *Result, of func() *plan, move string) {
-	if s.found.Result != nil && r.Sim.TotalPs >= s.found.Sim.TotalPs {
+	if s.opt.Front {
+		s.found.join(Point{r.LatencySeconds(), r.joules(), move})
+	}
+	if s.found.Result != nil && s.score(r) >= s.score(s.found.Result) {
 		return
 	}
 	s.found.Result, s.found.plan = r, of()
-	s.found.Trajectory = append(s.found.Trajectory, Improvement{s.found.Evaluations, r.LatencySeconds(), move})
+	s.found.Trajectory = append(s.found.Trajectory, Improvement{s.found.Evaluations, r.LatencySeconds(), r.joules(), move})
 	if s.opt.Better != nil {
 		s.opt.Better(milp.Progress{Seconds: time.Since(s.began).Seconds(), Objective: r.LatencySeconds(), Improved: true})
 	}
 }
+
+// score is what the search makes least.
+func (s *seeker) score(r *Result) int64 { return s.opt.Objective.score(r.Sim.TotalPs, r.joules()) }
 
 // searched is how many chunks are searched for groups: the largest, which leaves most to be
 // chosen, and those whose starts are best. The best of them goes on.
@@ -250,7 +270,7 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 			promising = append(promising, c)
 		}
 	}
-	slices.SortStableFunc(promising, func(a, b int64) int { return cmp.Compare(s.starts[a].Sim.TotalPs, s.starts[b].Sim.TotalPs) })
+	slices.SortStableFunc(promising, func(a, b int64) int { return cmp.Compare(s.score(s.starts[a].Result), s.score(s.starts[b].Result)) })
 	if i := slices.Index(promising, slices.Max(append(promising, 0))); i >= searched {
 		promising[searched-1], promising[i] = promising[i], promising[searched-1]
 	}
@@ -290,7 +310,7 @@ func (s *seeker) search(ctx context.Context, chunks []int64) error {
 		if err := x.regroup(ctx, budget/(3*len(chunks))); err != nil {
 			return err
 		}
-		if best == nil || x.best.ps < best.best.ps {
+		if best == nil || x.best.score < best.best.score {
 			best = x
 		}
 	}

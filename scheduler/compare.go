@@ -35,7 +35,10 @@ type Compared struct {
 	// ThroughputPerSecond is simulated with this decision alone replaced; nil: not
 	// simulated.
 	ThroughputPerSecond *float64 `json:"throughput_per_s"`
-	Note                string   `json:"note,omitempty"`
+	// EnergyJoules is that of the batch; nil: not simulated, or the accelerator's description
+	// has no figures.
+	EnergyJoules *float64 `json:"energy_j"`
+	Note         string   `json:"note,omitempty"`
 }
 
 // CompareOptions are the settings of [Compare]. Of Options, Chunk 0 is a cluster's
@@ -133,7 +136,7 @@ type comparer struct {
 	base    *Draft
 	rows    []Compared
 	// seen are simulated throughputs by picks, so that none is simulated twice.
-	seen map[string]float64
+	seen map[string]rated
 }
 
 // Compare puts the answers of all strategies beside the greedy ones of GraphTurbo's full
@@ -158,7 +161,7 @@ func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	}
 	shares := Shares(batch, spec.Clusters)
 	opt.TimeLimitOnly = opt.TimeLimit > 0
-	c := &comparer{net: net, machine: machine, recipe: r, opt: opt, batch: batch, share: shares[0], seen: map[string]float64{}}
+	c := &comparer{net: net, machine: machine, recipe: r, opt: opt, batch: batch, share: shares[0], seen: map[string]rated{}}
 	if c.opt.Chunk == 0 {
 		c.opt.Chunk = c.share
 	}
@@ -209,18 +212,28 @@ func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 }
 
 // throughput simulates a draft, or remembers what it gave.
-func (c *comparer) throughput(ctx context.Context, d *Draft) (float64, error) {
+func (c *comparer) throughput(ctx context.Context, d *Draft) (rated, error) {
 	key := picksOf(d.Recipe)
 	if t, ok := c.seen[key]; ok {
 		return t, nil
 	}
 	r, err := Replay(ctx, c.net.Name, d.Schedule, c.busy, int(c.share/c.opt.Chunk), d.Lower)
 	if err != nil {
-		return 0, err
+		return rated{}, err
 	}
-	t := round(float64(c.batch) / (float64(r.TotalPs) * 1e-12))
+	t := rated{perSecond: round(float64(c.batch) / (float64(r.TotalPs) * 1e-12))}
+	if e := energyOf(d.Spec, d.Graph, r); e != nil {
+		joules := round(e.Total())
+		t.joules = &joules
+	}
 	c.seen[key] = t
 	return t, nil
+}
+
+// rated is a simulated throughput, and the energy of the batch where there are figures.
+type rated struct {
+	perSecond float64
+	joules    *float64
 }
 
 func picksOf(r Recipe) string {
@@ -249,7 +262,7 @@ func (c *comparer) add(ctx context.Context, row Compared, d *Draft) error {
 		case err != nil:
 			row.Note = "not simulated: " + err.Error()
 		default:
-			row.ThroughputPerSecond = &t
+			row.ThroughputPerSecond, row.EnergyJoules = &t.perSecond, t.joules
 		}
 	}
 	if row.Objective != nil && row.Bound != nil {
@@ -410,7 +423,7 @@ func (c *comparer) all(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	best, from := 0.0, ""
+	best, from := rated{}, ""
 	var failed error
 	for _, r := range recipes {
 		t, ok := c.seen[picksOf(r)]
@@ -429,7 +442,7 @@ func (c *comparer) all(ctx context.Context) error {
 				failed = fmt.Errorf("%s: %w", r.Name, err)
 			}
 		}
-		if t > best {
+		if t.perSecond > best.perSecond {
 			best, from = t, r.Name
 		}
 	}
@@ -437,7 +450,7 @@ func (c *comparer) all(ctx context.Context) error {
 	if from == "" {
 		row.Status, row.Note = "limit", "not simulated: "+failed.Error()
 	} else {
-		row.ThroughputPerSecond = &best
+		row.ThroughputPerSecond, row.EnergyJoules = &best.perSecond, best.joules
 		row.Note = fmt.Sprintf("the schedule is that of %s, the fastest of %d; nothing is proven of all decisions together", from, len(recipes))
 		if failed != nil {
 			row.Note += "; " + failed.Error()

@@ -261,6 +261,10 @@ func (w *world) graph(size int64) (*model.Graph, error) {
 type outcome struct {
 	err error
 	ps  int64 // math.MaxInt64: more than the limit
+	// joules is its energy; 0: the machine's description has no figures. score is what the
+	// search compares.
+	joules float64
+	score  int64
 	// Of a plan that was simulated to its end, what each group's kernels took on the first
 	// cluster, over all chunks but those of another size.
 	groups []int64
@@ -283,6 +287,10 @@ func (w *world) evaluate(ctx context.Context, p *plan, limit int64) outcome {
 	o := outcome{err: err, ps: ps, s: r.Schedule}
 	if start == nil {
 		return o
+	}
+	if r.Spec.Energy != nil {
+		macs, ops, bytes := sim.Accesses(program, alike)
+		o.joules = energyOfWork(r.Spec, r.Schedule.Graph, macs, ops, bytes, ps).Total()
 	}
 	// Kernels follow one another: each lasts until the next is launched.
 	o.groups = make([]int64, len(p.cuts))

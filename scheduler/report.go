@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -31,12 +32,17 @@ type Report struct {
 	LatencySeconds      float64 `json:"latency_s"` // of the batch
 	// SteadyThroughputPerSecond is [Result.Steady]; null: not computed, or too large for it.
 	SteadyThroughputPerSecond *float64 `json:"steady_throughput_per_s"`
-	LimitedBy                 string   `json:"limited_by"`
-	BoundSeconds              float64  `json:"lower_bound_s"`   // that no execution of the program can beat
-	MMEUtilization            float64  `json:"mme_utilization"` // of the chip's peak
-	VMEUtilization            float64  `json:"vme_utilization"`
-	MACs                      int64    `json:"macs"`
-	VectorOps                 int64    `json:"vector_ops"`
+	// EnergyJoules is of the batch, Energy its parts; null: the accelerator's description has
+	// no figures.
+	EnergyJoules      *float64     `json:"energy_j"`
+	AveragePowerWatts *float64     `json:"average_power_w"`
+	Energy            *cost.Energy `json:"energy"`
+	LimitedBy         string       `json:"limited_by"`
+	BoundSeconds      float64      `json:"lower_bound_s"`   // that no execution of the program can beat
+	MMEUtilization    float64      `json:"mme_utilization"` // of the chip's peak
+	VMEUtilization    float64      `json:"vme_utilization"`
+	MACs              int64        `json:"macs"`
+	VectorOps         int64        `json:"vector_ops"`
 
 	// Groups, order, joins and spills are of the first cluster's first chunk.
 	Groups       []GroupReport       `json:"groups"`
@@ -218,6 +224,11 @@ func (r *Result) Report(origin schedulefile.Origin) *Report {
 	}
 	if r.Spec != r.Machine {
 		a.Level = LevelGB
+	}
+	if a.Energy = r.Energy(); a.Energy != nil {
+		total := a.Energy.Total()
+		power := total / a.LatencySeconds
+		a.EnergyJoules, a.AveragePowerWatts = &total, &power
 	}
 	a.Memory.L1.CapacityBytes = r.Program.Capacity[isa.LB]
 	a.Memory.LLB.CapacityBytes = r.Program.Capacity[isa.GB]

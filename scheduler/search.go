@@ -50,7 +50,9 @@ func (s *searcher) simulate(ctx context.Context, list []candidate, limit int64) 
 	workers.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range list {
 		workers.Go(func() error {
-			list[i].outcome = s.w.evaluate(ctx, list[i].plan, limit)
+			o := s.w.evaluate(ctx, list[i].plan, limit)
+			o.score = s.opt.Objective.score(o.ps, o.joules)
+			list[i].outcome = o
 			return nil
 		})
 	}
@@ -128,7 +130,8 @@ func (s *searcher) consider(ctx context.Context, c candidate) (better bool, err 
 	if c.groups != nil {
 		s.g.learn(c.spans, c.groups)
 	}
-	if c.ps >= s.best.ps {
+	known := c.score >= s.best.score
+	if known && (!s.opt.Front || c.ps == math.MaxInt64 || s.found.beaten(Point{float64(c.ps) * 1e-12, c.joules, ""})) {
 		return false, nil
 	}
 	r, err := s.w.result(ctx, c.plan)
@@ -141,8 +144,11 @@ func (s *searcher) consider(ctx context.Context, c candidate) (better bool, err 
 	case r.Sim.TotalPs != c.ps:
 		return false, fmt.Errorf("internal error, a schedule takes %d ps, its outline %d", r.Sim.TotalPs, c.ps)
 	}
-	s.best = c
 	s.offer(r, func() *plan { return c.plan }, c.move)
+	if known { // a point of the front
+		return false, nil
+	}
+	s.best = c
 	return true, nil
 }
 
@@ -172,7 +178,7 @@ func (s *searcher) polish(ctx context.Context, evaluations int) error {
 		if len(list) == 0 {
 			return nil
 		}
-		if err := s.simulate(ctx, list, int64(float64(s.best.ps)*(1+slack))); err != nil {
+		if err := s.simulate(ctx, list, s.opt.Objective.longest(int64(float64(s.best.score)*(1+slack)), s.w.spec)); err != nil {
 			return err
 		}
 		next := -1
@@ -186,13 +192,13 @@ func (s *searcher) polish(ctx context.Context, evaluations int) error {
 				s.won[by[i]]++
 				idle = 0
 			}
-			if c.err == nil && (next < 0 || c.ps < list[next].ps) {
+			if c.err == nil && (next < 0 || c.score < list[next].score) {
 				next = i
 			}
 		}
 		idle++
 		switch {
-		case next >= 0 && float64(list[next].ps) < min(float64(s.at.ps), float64(s.best.ps)*heat), next >= 0 && list[next].ps == s.best.ps:
+		case next >= 0 && float64(list[next].score) < min(float64(s.at.score), float64(s.best.score)*heat), next >= 0 && list[next].score == s.best.score:
 			s.at = list[next]
 		case idle%16 == 0:
 			s.at = s.best

@@ -27,6 +27,9 @@ type bestJSON struct {
 	Chunk                     int64                   `json:"chunk"`
 	ThroughputPerSecond       float64                 `json:"throughput_per_s"`
 	LatencySeconds            float64                 `json:"latency_s"`
+	EnergyJoules              *float64                `json:"energy_j"` // null: the accelerator's description has no figures
+	AveragePowerWatts         *float64                `json:"average_power_w"`
+	Objective                 string                  `json:"objective"`
 	CertifiedBoundSeconds     float64                 `json:"certified_lower_bound_s"`
 	Gap                       float64                 `json:"gap"`                     // latency over bound, less 1
 	GreedyThroughputPerSecond *float64                `json:"greedy_throughput_per_s"` // null: that variant fails
@@ -35,6 +38,7 @@ type bestJSON struct {
 	Stop                      string                  `json:"stop"`
 	Starts                    []scheduler.Start       `json:"starts"`
 	Trajectory                []scheduler.Improvement `json:"trajectory"`
+	Front                     []scheduler.Point       `json:"front,omitempty"` // with --front
 	Notes                     []string                `json:"notes"`
 }
 
@@ -54,10 +58,16 @@ Ctrl-C ends the search; then the best schedule so far is printed.
 
 Bound is what no schedule is faster than ('dsasched bound'), gap the latency over the
 bound, less 1. Greedy is the variant cross-layer with default options, at its best
-chunk. --certificate writes a proof of these for 'dsasched certify'.`,
+chunk. --certificate writes a proof of these for 'dsasched certify'.
+
+--objective energy, or edp (energy times latency), makes that least in the place of
+the latency, on accelerators whose description has figures of energy. --front lists
+the schedules that no other beats in both latency and energy, of all that the search
+saw.`,
 		Example: `  dsasched best resnet50 --batch 4 --evaluations 50
   dsasched best bert-128 --batch 4 --time-limit 5s -o bert.schedule.json --json
-  dsasched best ./net.onnx --batch 16 --evaluations 100 --seed 2 --certificate net.certificate.json`,
+  dsasched best ./net.onnx --batch 16 --evaluations 100 --seed 2 --certificate net.certificate.json
+  dsasched best squeezenet --batch 4 --evaluations 50 --objective energy --front`,
 	}
 	takesModel(cmd)
 	asJSON, quiet, accelerator, from := addJSON(cmd), addQuiet(cmd), addHardware(cmd), addNetwork(cmd)
@@ -65,6 +75,12 @@ chunk. --certificate writes a proof of these for 'dsasched certify'.`,
 	evaluations, seed := &number{}, &number{}
 	cmd.Flags().Var(evaluations, "evaluations", "how many schedules are simulated beside those of the variants; 0: as many as take about a minute on two cores")
 	cmd.Flags().Var(seed, "seed", "seed of the random choices")
+	objective := &choice{value: string(scheduler.ByLatency), kind: "objective"}
+	for _, o := range scheduler.Objectives {
+		objective.words = append(objective.words, string(o))
+	}
+	addChoice(cmd, objective, "objective", "what is made least: "+oneOf(plain(objective.words)))
+	front := cmd.Flags().Bool("front", false, "list the schedules that none beats in both latency and energy")
 	limit := addLimit(cmd, 0, "time for the search, such as 60s; what is found then depends on the machine")
 	out := addFile(cmd, "o out", "write the whole schedule to this `file`")
 	proof := addFile(cmd, "certificate", "write schedule and bound to this `file`, for 'dsasched certify'", ".json")
@@ -91,7 +107,8 @@ chunk. --certificate writes a proof of these for 'dsasched certify'.`,
 		if err != nil {
 			return err
 		}
-		opt := scheduler.BestOptions{Options: scheduler.Options{Chunk: chunk.value, TimeLimit: limit.value}, Evaluations: int(evaluations.value), Seed: uint64(seed.value)}
+		opt := scheduler.BestOptions{Options: scheduler.Options{Chunk: chunk.value, TimeLimit: limit.value}, Evaluations: int(evaluations.value), Seed: uint64(seed.value),
+			Objective: scheduler.Objective(objective.value), Front: *front}
 		if show != nil {
 			opt.Better = func(p milp.Progress) {
 				show.show(func(age time.Duration) string {
@@ -108,6 +125,11 @@ chunk. --certificate writes a proof of these for 'dsasched certify'.`,
 			ThroughputPerSecond: found.ThroughputPerSecond(), LatencySeconds: found.LatencySeconds(),
 			CertifiedBoundSeconds: least.Seconds, Gap: least.Gap(found.LatencySeconds()), Seed: opt.Seed,
 			Evaluations: found.Evaluations, Stop: found.Stop.String(), Starts: found.Starts, Trajectory: found.Trajectory, Notes: append([]string{}, found.Notes...)}
+		answer.Objective, answer.Front = objective.value, found.Front
+		if e := found.Energy(); e != nil {
+			total, power := e.Total(), e.Total()/found.LatencySeconds()
+			answer.EnergyJoules, answer.AveragePowerWatts = &total, &power
+		}
 		if found.Greedy != nil {
 			t := found.Greedy.ThroughputPerSecond()
 			answer.GreedyThroughputPerSecond = &t
@@ -150,6 +172,7 @@ func writeBest(b *bytes.Buffer, a *bestJSON) {
 	}
 	row(b, "throughput", "%s, %s", perSecond(a.ThroughputPerSecond), greedy)
 	row(b, "latency", "%s; no schedule takes less than %s, gap %s", duration(a.LatencySeconds), duration(a.CertifiedBoundSeconds), percent(a.Gap))
+	row(b, "energy", "%s", energyText(a.EnergyJoules, a.AveragePowerWatts))
 	end := ""
 	if a.Stop != milp.Complete.String() {
 		end = ", stopped: " + a.Stop
@@ -162,4 +185,13 @@ func writeBest(b *bytes.Buffer, a *bestJSON) {
 		rows = append(rows, []string{fmt.Sprint(x.Evaluations), duration(x.LatencySeconds), x.Move})
 	}
 	writeTable(b, "rrl", []string{"evaluations", "latency", "by"}, rows)
+	if len(a.Front) == 0 {
+		return
+	}
+	rows = nil
+	for _, x := range a.Front {
+		rows = append(rows, []string{duration(x.LatencySeconds), joules(x.EnergyJoules), x.Move})
+	}
+	b.WriteByte('\n')
+	writeTable(b, "rrl", []string{"latency", "energy", "by"}, rows)
 }

@@ -100,7 +100,7 @@ func (a *compareJSON) write(b *bytes.Buffer) {
 			}
 			return size(int64(x))
 		}
-		bound, gap, throughput, objective := "–", "–", "–", "–"
+		bound, gap, throughput, objective, energy := "–", "–", "–", "–", "–"
 		if d.Objective != nil {
 			objective = value(*d.Objective)
 		}
@@ -110,14 +110,17 @@ func (a *compareJSON) write(b *bytes.Buffer) {
 		if d.ThroughputPerSecond != nil {
 			throughput = perSecond(*d.ThroughputPerSecond)
 		}
-		rows = append(rows, []string{d.Decision, d.Method, objective, bound, gap, d.Status, throughput, fmt.Sprintf("%.2f s", d.Seconds)})
+		if d.EnergyJoules != nil {
+			energy = joules(*d.EnergyJoules)
+		}
+		rows = append(rows, []string{d.Decision, d.Method, objective, bound, gap, d.Status, throughput, energy, fmt.Sprintf("%.2f s", d.Seconds)})
 		if d.Note != "" {
 			if n := d.Decision + ": " + d.Note; len(notes) == 0 || notes[len(notes)-1] != n {
 				notes = append(notes, n)
 			}
 		}
 	}
-	writeTable(b, "llrrrlrr", []string{"decision", "method", "objective", "bound", "gap", "status", "throughput", "took"}, rows)
+	writeTable(b, "llrrrlrrr", []string{"decision", "method", "objective", "bound", "gap", "status", "throughput", "energy", "took"}, rows)
 	for _, n := range notes {
 		fmt.Fprintf(b, "\n%s\n", n)
 	}

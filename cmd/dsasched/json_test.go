@@ -11,7 +11,7 @@ import (
 // Numbers have a unit at the end of their name, or count something. A list of
 // numbers has the name of the list.
 var (
-	unitSuffixes = []string{"_bytes", "_s", "_hz", "_cycles", "_per_cycle", "_macs", "_ops"}
+	unitSuffixes = []string{"_j", "_w", "_bytes", "_s", "_hz", "_cycles", "_per_cycle", "_macs", "_ops"}
 	counts       = []string{
 		"params", "operators", "operators_before_simplify", "operators_after_simplify", "changes", "operators_removed",
 		"before_simplify", "after_simplify", "count", "matrix", "reduction", "light", "shape",

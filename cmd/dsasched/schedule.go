@@ -127,6 +127,13 @@ func writeReport(b *bytes.Buffer, a *scheduler.Report, full bool) {
 	}
 	row(b, "throughput", "%s", text)
 	row(b, "latency", "%s for the batch; this program can't take less than %s", duration(a.LatencySeconds), duration(a.BoundSeconds))
+	if e := a.Energy; e != nil {
+		total := *a.EnergyJoules
+		row(b, "energy", "%s: matrix %s, vector %s, L1 %s, LLB %s, DDR %s, static %s", energyText(a.EnergyJoules, a.AveragePowerWatts),
+			percent(e.Matrix/total), percent(e.Vector/total), percent(e.L1/total), percent(e.LLB/total), percent(e.DDR/total), percent(e.Static/total))
+	} else {
+		row(b, "energy", "%s", energyText(nil, nil))
+	}
 	rowWrapped(b, "limited by", a.LimitedBy)
 	row(b, "utilisation", "matrix %s, vector %s of peak; DDR bandwidth %s", percent(a.MMEUtilization), percent(a.VMEUtilization), percent(a.Resources[0].Utilization))
 	t := a.Time[0]

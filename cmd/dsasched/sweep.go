@@ -264,7 +264,7 @@ func writePoints(b *bytes.Buffer, plan *tuning.Plan, list []tuning.Explored, sho
 	for _, i := range shown {
 		header = append(header, plan.Axes[i].Key)
 	}
-	header = append(header, "chunk", "throughput", "latency", "matrix")
+	header = append(header, "chunk", "throughput", "latency", "energy", "matrix")
 	if vector {
 		header = append(header, "vector")
 	}
@@ -278,7 +278,11 @@ func writePoints(b *bytes.Buffer, plan *tuning.Plan, list []tuning.Explored, sho
 			cells = append(cells, printable(e.Values[i]))
 		}
 		if r := e.Row; r != nil {
-			cells = append(cells, fmt.Sprint(r.BatchesPerCluster), perSecond(r.ThroughputPerSecond), duration(r.LatencySeconds), percent(r.MMEUtilization))
+			energy := "–"
+			if r.EnergyJoules != nil {
+				energy = joules(*r.EnergyJoules)
+			}
+			cells = append(cells, fmt.Sprint(r.BatchesPerCluster), perSecond(r.ThroughputPerSecond), duration(r.LatencySeconds), energy, percent(r.MMEUtilization))
 			if vector {
 				cells = append(cells, percent(r.VMEUtilization))
 			}

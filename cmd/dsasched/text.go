@@ -199,6 +199,22 @@ func duration(s float64) string {
 	return significant(s*1e9) + " ns"
 }
 
+// joules writes an energy.
+func joules(e float64) string {
+	if e < 0.99995 && e > 0 {
+		return significant(e*1e3) + " mJ"
+	}
+	return unit(e, "J")
+}
+
+// energyText writes an energy and its mean over the latency, if they are known.
+func energyText(energy, power *float64) string {
+	if energy == nil {
+		return "unknown: the accelerator's description has no figures"
+	}
+	return fmt.Sprintf("%s for the batch, %s on average", joules(*energy), unit(*power, "W"))
+}
+
 // percent writes a share.
 func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
 

@@ -253,6 +253,7 @@ func variantTables(rows []ratedRow) []harness.Table {
 				{Name: "Batches\nper\ncluster"},
 				{Name: "Throughput\n(" + f.Unit + ")"},
 				{Name: "Latency\n(ms)"},
+				{Name: "Energy\n(mJ)"},
 				{Group: "Speedup (×)\nover", Name: "TVM"},
 				{Group: "Speedup (×)\nover", Name: "previous"},
 				{Name: "Kernels"},
@@ -270,7 +271,7 @@ func variantTables(rows []ratedRow) []harness.Table {
 				previous = harness.Fixed(r.OverPrevious, 2)
 			}
 			t.Rows = append(t.Rows, []string{
-				r.Variant, harness.Count(r.BatchesPerCluster), harness.Significant(r.ThroughputPerSecond), harness.Fixed(1e3*r.LatencySeconds, 2),
+				r.Variant, harness.Count(r.BatchesPerCluster), harness.Significant(r.ThroughputPerSecond), harness.Fixed(1e3*r.LatencySeconds, 2), r.EnergyText(1),
 				harness.Fixed(r.OverFirst, 2), previous, harness.Count(r.Kernels),
 				r.Writes.String(), r.WritesDynamic.String(), harness.Percent(r.MMEUtilization), harness.Percent(r.VMEUtilization),
 			})

@@ -74,6 +74,8 @@ var rowFields = []Field[Row]{
 	{"throughput_per_s", func(r Row) any { return r.ThroughputPerSecond }},
 	{"throughput_unit", func(r Row) any { return r.Unit }},
 	{"latency_s", func(r Row) any { return r.LatencySeconds }},
+	{"energy_j", func(r Row) any { return orNothing(r.EnergyJoules) }},
+	{"average_power_w", func(r Row) any { return orNothing(r.AveragePowerWatts) }},
 	{"lower_bound_s", func(r Row) any { return r.LowerBoundSeconds }},
 	{"kernels", func(r Row) any { return r.Kernels }},
 	{"ddr_tensor_writes", func(r Row) any { return r.Writes.DDR }},
@@ -99,6 +101,14 @@ var rowFields = []Field[Row]{
 	{"notes", func(r Row) any { return r.Notes }},
 }
 
+// orNothing is a number, or an empty field.
+func orNothing(x *float64) any {
+	if x == nil {
+		return nil
+	}
+	return *x
+}
+
 // RowFields are the columns of these names, separated by spaces, for a type that has a row
 // and its own columns.
 func RowFields[T any](row func(T) Row, names string, own ...Field[T]) []Field[T] {
@@ -119,7 +129,7 @@ func RowFields[T any](row func(T) Row, names string, own ...Field[T]) []Field[T]
 
 // RowsCSV writes the rows with the most used columns.
 func RowsCSV(rows []Row) []byte {
-	return CSV(rows, RowFields(func(r Row) Row { return r }, "model hardware batch variant chunk_policy batches_per_cluster throughput_per_s throughput_unit latency_s "+
+	return CSV(rows, RowFields(func(r Row) Row { return r }, "model hardware batch variant chunk_policy batches_per_cluster throughput_per_s throughput_unit latency_s energy_j average_power_w "+
 		"kernels ddr_tensor_writes llb_tensor_writes l1_tensor_writes mme_utilization vme_utilization"))
 }
 

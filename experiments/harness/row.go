@@ -46,6 +46,9 @@ type Row struct {
 	ThroughputPerSecond       float64 `json:"throughput_per_s"`
 	SteadyThroughputPerSecond float64 `json:"steady_throughput_per_s,omitempty"`
 	LatencySeconds            float64 `json:"latency_s"`
+	// EnergyJoules is of the batch; nil: the accelerator's description has no figures.
+	EnergyJoules      *float64 `json:"energy_j"`
+	AveragePowerWatts *float64 `json:"average_power_w"`
 	// LowerBoundSeconds is what no execution of the same program can beat.
 	LowerBoundSeconds float64 `json:"lower_bound_s"`
 
@@ -130,6 +133,11 @@ func RowOf(r *scheduler.Result, policy ChunkPolicy, unit string) Row {
 		VMEUtilization:      Round(s.VectorUtilization),
 		Notes:               r.Notes,
 	}
+	if e := r.Energy(); e != nil {
+		joules := Round(e.Total())
+		watts := Round(e.Total() / r.LatencySeconds())
+		row.EnergyJoules, row.AveragePowerWatts = &joules, &watts
+	}
 	var mme, vme int64
 	var t sim.Breakdown
 	for i := range s.Clusters {
@@ -156,6 +164,14 @@ func RowOf(r *scheduler.Result, policy ChunkPolicy, unit string) Row {
 		row.Tried = append(row.Tried, trial)
 	}
 	return row
+}
+
+// EnergyText is the energy in millijoules, over so many; "–" where there are no figures.
+func (r Row) EnergyText(over int64) string {
+	if r.EnergyJoules == nil {
+		return "–"
+	}
+	return Significant(1e3 * *r.EnergyJoules / float64(over))
 }
 
 func levels(n [isa.NumLevels]int64) Levels {

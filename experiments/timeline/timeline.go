@@ -375,7 +375,7 @@ func (t timeline) report(list []literature.Configuration, spec *hardware.Spec, r
 		}
 		rec.Configurations = append(rec.Configurations, conf)
 		tab := harness.Table{Name: c.Network, Title: fmt.Sprintf("%s, batch %d on %s, one of %d clusters", conf.Title, conf.Batch, t.hardware, spec.Clusters), Columns: []harness.Column{
-			{Name: "Variant", Text: true}, {Name: "Batches per\ncluster"}, {Name: "Latency\n(ms)"}, {Name: "Throughput\n(" + c.Unit + ")"}, {Name: "Kernels"}, {Name: "MME busy\n(%)"},
+			{Name: "Variant", Text: true}, {Name: "Batches per\ncluster"}, {Name: "Latency\n(ms)"}, {Name: "Throughput\n(" + c.Unit + ")"}, {Name: "Energy\n(mJ)"}, {Name: "Kernels"}, {Name: "MME busy\n(%)"},
 			{Group: "Moved (MB)", Name: "DDR"}, {Group: "Moved (MB)", Name: "LLB"}, {Group: "Moved (MB)", Name: "L1"},
 			{Group: "Peak (KiB)", Name: "L1"}, {Group: "Peak (KiB)", Name: "LLB"}, {Group: "Recorded", Name: "commands"}, {Group: "Recorded", Name: "buffers"}}}
 		mb := func(n int64) string { return harness.Significant(float64(n) / 1e6) }
@@ -389,7 +389,7 @@ func (t timeline) report(list []literature.Configuration, spec *hardware.Spec, r
 			}
 			rows = append(rows, s)
 			r := v.Row
-			tab.Rows = append(tab.Rows, []string{v.Name, harness.Count(r.BatchesPerCluster), harness.Fixed(1e3*r.LatencySeconds, 2), harness.Significant(r.ThroughputPerSecond), harness.Count(r.KernelsDynamic), harness.Percent(r.MMEBusyShare),
+			tab.Rows = append(tab.Rows, []string{v.Name, harness.Count(r.BatchesPerCluster), harness.Fixed(1e3*r.LatencySeconds, 2), harness.Significant(r.ThroughputPerSecond), r.EnergyText(1), harness.Count(r.KernelsDynamic), harness.Percent(r.MMEBusyShare),
 				mb(r.MovedBytes.DDR), mb(r.MovedBytes.LLB), mb(r.MovedBytes.L1), harness.Count(r.PeakL1CoreBytes >> 10), harness.Count(r.PeakLLBBytes >> 10), harness.Count(int64(s.Commands)), harness.Count(int64(s.Buffers))})
 		}
 		if err := d.Table(tab); err != nil {

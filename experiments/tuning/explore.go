@@ -415,6 +415,8 @@ type exploredJSON struct {
 	Chunk      int64             `json:"chunk"`    // that was used
 	Throughput *float64          `json:"throughput_per_s"`
 	Latency    *float64          `json:"latency_s"`
+	Energy     *float64          `json:"energy_j"` // null also: no figures
+	Power      *float64          `json:"average_power_w"`
 	Bound      *float64          `json:"lower_bound_s"`
 	MME        *float64          `json:"mme_utilization"`
 	VME        *float64          `json:"vme_utilization"`
@@ -438,6 +440,7 @@ func (p *Plan) JSON(e Explored) any {
 	if r := e.Row; r != nil {
 		j.Variant, j.Chunk, j.Notes = r.Variant, r.BatchesPerCluster, r.Notes
 		j.Throughput, j.Latency, j.Bound = &r.ThroughputPerSecond, &r.LatencySeconds, &r.LowerBoundSeconds
+		j.Energy, j.Power = r.EnergyJoules, r.AveragePowerWatts
 		j.MME, j.VME, j.Moved, j.PeakLLB, j.PeakL1, j.Time = &r.MMEUtilization, &r.VMEUtilization, &r.MovedBytes, &r.PeakLLBBytes, &r.PeakL1CoreBytes, &r.Time
 	}
 	return j
@@ -466,7 +469,7 @@ func (p *Plan) CSV(list []Explored) []byte {
 		own = append(own, harness.Field[Explored]{Name: a.Key, Of: func(e Explored) any { return e.Values[i] }})
 	}
 	fields := harness.RowFields(func(e Explored) harness.Row { return *e.Row }, names+
-		"used_chunk throughput_per_s latency_s lower_bound_s mme_utilization vme_utilization ddr_moved_bytes llb_moved_bytes l1_moved_bytes llb_peak_bytes l1_peak_bytes_per_core "+
+		"used_chunk throughput_per_s latency_s energy_j average_power_w lower_bound_s mme_utilization vme_utilization ddr_moved_bytes llb_moved_bytes l1_moved_bytes llb_peak_bytes l1_peak_bytes_per_core "+
 		"compute_s move_s launch_s idle_s limited_by limit_share error", append(own,
 		harness.Field[Explored]{Name: "used_chunk", Of: func(e Explored) any { return e.Row.BatchesPerCluster }},
 		harness.Field[Explored]{Name: "limited_by", Of: func(e Explored) any { return e.LimitedBy }},

@@ -73,18 +73,22 @@ func New(spec *hardware.Spec) (*Model, error) {
 // it has none, that of F16 scaled by the element size, as a unit with a fixed
 // width in bytes has.
 func rate(u hardware.Unit, dt model.DType) (float64, bool) {
-	if r, ok := u.Rate[dt.String()]; ok {
-		return r, true
+	r, size := figure(u.Rate, dt)
+	if r == 0 {
+		return 1, false
 	}
-	if r, ok := u.Rate[model.F16.String()]; ok {
-		return r * float64(model.F16.Bytes()) / float64(dt.Bytes()), false
-	}
-	for _, d := range []model.DType{model.F32, model.BF16, model.I8} {
-		if r, ok := u.Rate[d.String()]; ok {
-			return r * float64(d.Bytes()) / float64(dt.Bytes()), false
+	return r / size, u.Supports(dt.String())
+}
+
+// figure is that of a dtype, or of the first that there is of F16, F32, BF16 and I8; size is
+// how many times larger an element of the dtype is than one that the figure is for.
+func figure(m map[string]float64, dt model.DType) (f, size float64) {
+	for _, d := range []model.DType{dt, model.F16, model.F32, model.BF16, model.I8} {
+		if v, ok := m[d.String()]; ok {
+			return v, float64(dt.Bytes()) / float64(d.Bytes())
 		}
 	}
-	return 1, false
+	return 0, 1
 }
 
 // Native reports whether the matrix unit's rate for a dtype stands in the spec; if not,

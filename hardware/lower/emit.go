@@ -81,6 +81,9 @@ func (e *emitter) add(q int, c isa.Command, deps ...[]int32) int32 {
 	c.Queue = e.cluster*numQueues + int32(q)
 	c.Iteration = e.iter
 	c.Label, c.Task = e.label, e.task
+	if c.Kind.IsMove() {
+		c.Cores = int32(e.running.Cores)
+	}
 	n := 0
 	for _, d := range deps {
 		n += len(d)

@@ -241,7 +241,7 @@ func (l *lowering) lookUpRows() {
 		portion := isa.Portion{Operand: r.operand}
 		var c int32
 		if l.pages == nil {
-			c = l.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: portion, Cores: int32(l.cores), Bytes: r.UnionBytes,
+			c = l.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: portion, Bytes: r.UnionBytes,
 				DurationPs: l.ddrLatency() + l.lbLatency(), Uses: l.activationUses(r.UnionBytes, 0, r.CoreBytes, 0)}, l.outDeps, indices)
 		} else {
 			c = l.stream(streamed{part: portion, roam: known, bytes: r.UnionBytes, gbBytes: r.UnionBytes, coreBytes: r.CoreBytes, after: indices, free: l.outDeps})
@@ -321,7 +321,7 @@ func (l *lowering) bringInputs(t int64, first bool, wait []int32) {
 func (l *lowering) bring(in *incoming, i, n int64, wait []int32) {
 	part := func(bytes int64) int64 { return piece(bytes, i, n) }
 	v, r := in.val, in.read
-	c := isa.Command{Portion: isa.Portion{Operand: in.operand}.Cut(i, n), Cores: int32(l.cores)}
+	c := isa.Command{Portion: isa.Portion{Operand: in.operand}.Cut(i, n)}
 	switch {
 	case v.Level == schedule.LB:
 		if r.RemoteBytes == 0 {
@@ -528,7 +528,7 @@ func (l *lowering) store(t int64, tile int32) (left []int32) {
 	l.storeIndex++
 	for _, o := range l.outs {
 		bytes, coreBytes := piece(o.val.Bytes, i, n), piece(o.val.CoreBytes, i, n)
-		c := isa.Command{Kind: isa.LBStore, Portion: isa.Portion{Operand: o.operand, Tile: tile}.Cut(t, l.lp.tiles), Cores: int32(l.cores), Bytes: bytes}
+		c := isa.Command{Kind: isa.LBStore, Portion: isa.Portion{Operand: o.operand, Tile: tile}.Cut(t, l.lp.tiles), Bytes: bytes}
 		switch {
 		case o.val.Level == schedule.LB:
 			continue

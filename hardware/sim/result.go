@@ -71,6 +71,9 @@ type Counts struct {
 	// touches: DDR has loads from and stores to DDR, GB has the traffic between
 	// GB and LBs, LB what cores exchange. The sum is the payload of all moves.
 	LevelBytes [isa.NumLevels]int64
+	// AccessBytes is what moves read and write at each level, over all cores: a broadcast
+	// is read once and written by every core that takes it.
+	AccessBytes [isa.NumLevels]int64
 	// TensorWrites is the number of output tensors completed at each level.
 	TensorWrites [isa.NumLevels]int64
 }
@@ -83,15 +86,47 @@ var farthest = [isa.NumKinds]isa.Level{
 	isa.Exchange: isa.LB,
 }
 
-func (n *Counts) add(c *isa.Command) {
+func (n *Counts) add(p *isa.Program, c *isa.Command) {
 	n.Commands[c.Kind]++
 	if c.Kind.IsMove() {
+		n.access(p, c, 1)
 		n.MoveBytes[c.Kind] += c.Bytes
 		n.LevelBytes[farthest[c.Kind]] += c.Bytes
 	}
 	if c.WriteLevel != isa.NoLevel {
 		n.TensorWrites[c.WriteLevel]++
 	}
+}
+
+// access adds what a move reads and writes, times over. Into the cores goes what the busiest
+// takes, times the active cores; out of them the payload.
+func (n *Counts) access(p *isa.Program, c *isa.Command, times int64) {
+	for _, u := range c.Uses {
+		switch p.Resources[u.Resource].Kind {
+		case isa.DDRPort:
+			n.AccessBytes[isa.DDR] += times * u.Bytes
+		case isa.GBBandwidth:
+			n.AccessBytes[isa.GB] += times * u.Bytes
+		case isa.LinkIn:
+			n.AccessBytes[isa.LB] += times * u.Bytes * int64(c.Cores)
+		case isa.LinkOut:
+			n.AccessBytes[isa.LB] += times * c.Bytes
+		}
+	}
+}
+
+// Accesses are Result.MACs, VectorOps and Dynamic.AccessBytes of a program in which cluster k
+// stands for alike[k] clusters, as [Latency] takes it.
+func Accesses(p *isa.Program, alike []int) (macs, vectorOps int64, bytes [isa.NumLevels]int64) {
+	var n Counts
+	for i := range p.Commands {
+		c := &p.Commands[i]
+		times := int64(alike[p.Queues[c.Queue].Cluster])
+		macs += times * c.MACs
+		vectorOps += times * c.VectorOps
+		n.access(p, c, times)
+	}
+	return macs, vectorOps, n.AccessBytes
 }
 
 // Occupancy is how much of a memory the buffers of a program held.
@@ -145,9 +180,9 @@ func measure(p *isa.Program, start, end []int64, f *fold) *Result {
 		}
 		r.MACs += c.MACs
 		r.VectorOps += c.VectorOps
-		r.Dynamic.add(c)
+		r.Dynamic.add(p, c)
 		if c.Iteration == 0 && p.Queues[c.Queue].Cluster == 0 {
-			r.Static.add(c)
+			r.Static.add(p, c)
 		}
 	}
 	if r.TotalPs > 0 {

@@ -1,0 +1,149 @@
+package scheduler_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// The energy of a program against a second count, from the schedule alone: of operators their
+// arithmetic, of steps what they read and write, where that lies.
+func TestEnergyFromSchedule(t *testing.T) {
+	for _, c := range []struct {
+		network, variant string
+		chunk            int64
+	}{{"toy-fig3", "tvm", 4}, {"toy-fig3", "llb", 1}, {"toy-fig3", "cross-layer", 1}, {"alexnet", "cross-layer", 2}, {"toy-fig5", "cross-layer", 2}} {
+		variant := c.network + " " + c.variant
+		recipe, err := scheduler.Lookup(c.variant)
+		if err != nil {
+			t.Fatal(err)
+		}
+		machine := load(t, "stcp920")
+		machine.GB.SizeBytes = 64 << 20 // no weights go and come again
+		r, err := scheduler.Run(t.Context(), open(t, c.network), machine, 4*c.chunk, recipe, scheduler.Options{Chunk: c.chunk})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := r.Schedule
+		type params struct { // as the generator keeps them
+			tensor             model.TensorID
+			offset, size, core int64
+		}
+		loaded := map[params]bool{}
+		var ddr, gb, lb int64
+		for i := range s.Steps {
+			st := &s.Steps[i]
+			if !r.Lower.KeepWeights && i > 0 && st.Instance != s.Steps[i-1].Instance {
+				clear(loaded)
+			}
+			for _, x := range st.Reads {
+				v := &s.Values[x.Value]
+				switch v.Level {
+				case schedule.DDR:
+					ddr += x.UnionBytes
+					gb += 2 * x.UnionBytes // in and out again
+					lb += x.CoreNeedBytes * st.Cores
+				case schedule.GB:
+					gb += x.UnionBytes
+					lb += x.CoreNeedBytes * st.Cores
+				default:
+					gb += 2 * x.RemoteBytes
+					lb += x.RemoteBytes + x.CoreRemoteBytes*st.Cores
+				}
+			}
+			for _, id := range st.Writes {
+				v := &s.Values[id]
+				switch v.Level {
+				case schedule.DDR:
+					ddr += v.Bytes
+					gb += 2 * v.Bytes
+					lb += v.Bytes
+				case schedule.GB:
+					gb += v.Bytes
+					lb += v.Bytes
+				}
+			}
+			for _, x := range st.Params {
+				if key := (params{x.Tensor, x.Offset, x.UnionBytes, x.CoreBytes}); !loaded[key] {
+					loaded[key] = true
+					ddr += x.UnionBytes
+					gb += x.UnionBytes
+				}
+				gb += x.UnionBytes
+				lb += x.CoreBytes * st.Cores
+			}
+		}
+		clusters := int64(machine.Clusters)
+		got := r.Sim.Dynamic.AccessBytes
+		if got[isa.DDR] != clusters*ddr || got[isa.GB] != clusters*gb || got[isa.LB] != clusters*lb {
+			t.Errorf("%s: moves read and write %d, %d, %d bytes of DDR, LLB and L1, the schedule %d, %d, %d", variant,
+				got[isa.DDR], got[isa.GB], got[isa.LB], clusters*ddr, clusters*gb, clusters*lb)
+		}
+		e := machine.Energy
+		want := e.MAC["f16"]*float64(clusters*s.Graph.MACs()) + e.Vector["f16"]*float64(r.Sim.VectorOps) +
+			e.DDR*float64(clusters*ddr) + e.GB*float64(clusters*gb) + e.LB*float64(clusters*lb) + e.StaticWatts*r.LatencySeconds()
+		if total := r.Energy().Total(); math.Abs(total/want-1) > 1e-12 {
+			t.Errorf("%s: %v J, want %v", variant, total, want)
+		}
+		// What the search takes it for.
+		p, alike, err := lower.Outline("", r.Spec, r.Plans, r.Lower)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if joules := scheduler.OutlineJoules(r, p, alike); joules != r.Energy().Total() {
+			t.Errorf("%s: the outline takes %v J, the program %v", variant, joules, r.Energy().Total())
+		}
+	}
+}
+
+// A machine without figures says nothing of energy, and can't be searched for the least.
+func TestNoFiguresOfEnergy(t *testing.T) {
+	machine := load(t, "stcp920")
+	machine.Energy = nil
+	recipe, err := scheduler.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := scheduler.Run(t.Context(), open(t, "toy-fig3"), machine, 4, recipe, scheduler.Options{})
+	if err != nil || r.Energy() != nil {
+		t.Errorf("%v, %v, want no energy", r.Energy(), err)
+	}
+	want := `objective is energy, expected latency: the description of accelerator "stcp920" has no figures of energy`
+	if _, err := scheduler.Best(t.Context(), open(t, "toy-fig3"), machine, 4, scheduler.BestOptions{Objective: scheduler.ByEnergy}); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// Each objective's answer is not worse by it than the others', from the same recipes; the front
+// has both ends, and none of its points beats another.
+func TestBestObjectives(t *testing.T) {
+	recipe, err := scheduler.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range scheduler.Objectives {
+		found, err := scheduler.Best(t.Context(), open(t, "toy-fig3"), load(t, "stcp920"), 16,
+			scheduler.BestOptions{Recipes: []scheduler.Recipe{recipe}, Evaluations: 40, Objective: o, Front: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		least := math.Inf(1)
+		for i, x := range found.Front {
+			value := map[scheduler.Objective]float64{scheduler.ByLatency: x.LatencySeconds, scheduler.ByEnergy: x.EnergyJoules, scheduler.ByEDP: x.LatencySeconds * x.EnergyJoules}[o]
+			least = min(least, value)
+			if i > 0 && (x.LatencySeconds <= found.Front[i-1].LatencySeconds || x.EnergyJoules >= found.Front[i-1].EnergyJoules) {
+				t.Errorf("%s: %+v behind %+v", o, x, found.Front[i-1])
+			}
+		}
+		e, l := found.Energy().Total(), found.LatencySeconds()
+		got := map[scheduler.Objective]float64{scheduler.ByLatency: l, scheduler.ByEnergy: e, scheduler.ByEDP: l * e}[o]
+		if math.Abs(got/least-1) > 1e-6 {
+			t.Errorf("%s: %v found, %v on the front", o, got, least)
+		}
+	}
+}

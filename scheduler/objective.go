@@ -1,0 +1,99 @@
+package scheduler
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/dsasched/dsasched/hardware"
+)
+
+// Objective is what [Best] makes least.
+type Objective string
+
+// The objectives. Energy needs an accelerator whose description has figures.
+const (
+	ByLatency Objective = "latency"
+	ByEnergy  Objective = "energy"
+	ByEDP     Objective = "edp" // energy times latency
+)
+
+// Objectives lists them, the first by default.
+var Objectives = []Objective{ByLatency, ByEnergy, ByEDP}
+
+// check refuses an objective that is unknown, or that the machine has no figures for.
+func (o Objective) check(spec *hardware.Spec) error {
+	switch {
+	case o == "" || o == ByLatency:
+		return nil
+	case !slices.Contains(Objectives, o):
+		return fmt.Errorf("objective is %q, expected %v", o, Objectives)
+	case spec.Energy == nil:
+		return fmt.Errorf("objective is %s, expected %s: the description of accelerator %q has no figures of energy", o, ByLatency, spec.Name)
+	}
+	return nil
+}
+
+// score is what the search compares: picoseconds, picojoules or microjoules times nanoseconds.
+func (o Objective) score(ps int64, joules float64) int64 {
+	switch {
+	case ps == math.MaxInt64:
+		return ps
+	case o == ByEnergy:
+		return int64(joules * 1e12)
+	case o == ByEDP:
+		return int64(joules * 1e6 * float64(ps) * 1e-3)
+	}
+	return ps
+}
+
+// longest is a latency, in picoseconds, above which no schedule has a score up to this one,
+// whatever its operations and moves take; 0: none.
+func (o Objective) longest(score int64, spec *hardware.Spec) int64 {
+	if o == "" || o == ByLatency {
+		return score
+	}
+	s := float64(score) / spec.Energy.StaticWatts // pJ / W = ps
+	if o == ByEDP {
+		s = math.Sqrt(s * 1e9) // uJ ns = 1e9 pJ ps
+	}
+	if !(s < 1<<62) {
+		return 0
+	}
+	return int64(s) + 1
+}
+
+// A Point is a schedule that none that was seen beats in both latency and energy.
+type Point struct {
+	LatencySeconds float64 `json:"latency_s"`
+	EnergyJoules   float64 `json:"energy_j"`
+	Move           string  `json:"move"` // what made it
+}
+
+// beaten reports whether a point of the front is no worse in both.
+func (f *Found) beaten(x Point) bool {
+	return slices.ContainsFunc(f.Front, func(y Point) bool {
+		return y.LatencySeconds <= x.LatencySeconds && y.EnergyJoules <= x.EnergyJoules
+	})
+}
+
+// join takes a point into the front, in order of latency.
+func (f *Found) join(x Point) {
+	if f.beaten(x) {
+		return
+	}
+	f.Front = slices.DeleteFunc(f.Front, func(y Point) bool {
+		return x.LatencySeconds <= y.LatencySeconds && x.EnergyJoules <= y.EnergyJoules
+	})
+	at, _ := slices.BinarySearchFunc(f.Front, x, func(a, b Point) int { return cmp.Compare(a.LatencySeconds, b.LatencySeconds) })
+	f.Front = slices.Insert(f.Front, at, x)
+}
+
+// joules is the sum of [Result.Energy]; 0: the machine's description has no figures.
+func (r *Result) joules() float64 {
+	if e := r.Energy(); e != nil {
+		return e.Total()
+	}
+	return 0
+}
