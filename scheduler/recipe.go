@@ -102,6 +102,9 @@ func Searched() []Recipe {
 		r := Table()[slices.IndexFunc(Table(), func(r Recipe) bool { return r.Name == x[0] })]
 		r.Name, r.Description, r.Fallback = x[1], x[2], []string{r.Name}
 		r.set(Pick{"nest", "ansor"})
+		if r.Pick("bind") == algorithm4.Name {
+			r.set(Pick{"bind", insideBinding.Name})
+		}
 		list = append(list, r)
 	}
 	return list

@@ -76,6 +76,9 @@ type Draft struct {
 
 	refine  func(*schedule.Schedule) // of the recipe's binding
 	answers map[string]Solved        // by stage
+	// again is Continue with another answer, for strategies, which can't know the table of
+	// stages that they stand in.
+	again func(ctx context.Context, from *schedule.Schedule, after string, r Recipe, opt Options) (*Draft, error)
 }
 
 // solve keeps what an exact strategy says of its answer to a stage.
@@ -132,7 +135,7 @@ func Stages() []Stage {
 			},
 			check: func(d *Draft) error { return schedule.CheckOrder(d.Instances, d.Order) }},
 		{Name: "bind", Description: "over which cores an output is spread, and its scope",
-			Strategies: []Strategy{plainBinding, blockLocality, algorithm4, exactBinding, ilpBinding, jointBinding},
+			Strategies: []Strategy{plainBinding, blockLocality, algorithm4, insideBinding, exactBinding, ilpBinding, jointBinding},
 			keep: func(to, from *schedule.Schedule) {
 				to.Bindings, to.Scopes, to.LayerBindings = slices.Clone(from.Bindings), slices.Clone(from.Scopes), from.LayerBindings
 			},
@@ -219,15 +222,19 @@ func draft(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, o
 // their factors, which alg1 leaves as they are. Layers that are nil follow from the
 // groups. The schedule that it starts from is not changed; what it lacks is an error.
 func Continue(ctx context.Context, from *schedule.Schedule, after string, r Recipe, opt Options) (*schedule.Schedule, error) {
-	at, err := position(after)
-	if err != nil {
-		return nil, err
-	}
-	d, err := decide(ctx, from, at, r, opt)
+	d, err := resume(ctx, from, after, r, opt)
 	if err != nil {
 		return nil, err
 	}
 	return d.Schedule, nil
+}
+
+func resume(ctx context.Context, from *schedule.Schedule, after string, r Recipe, opt Options) (*Draft, error) {
+	at, err := position(after)
+	if err != nil {
+		return nil, err
+	}
+	return decide(ctx, from, at, r, opt)
 }
 
 // decide runs the stages behind number last on what from has of those before, and
@@ -240,6 +247,7 @@ func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, op
 	if err != nil {
 		return nil, err
 	}
+	d.again = resume
 	for i, st := range Stages() {
 		s := r.choice(st)
 		made := i > last || st.keep == nil

@@ -44,6 +44,8 @@ type TunedFrom struct {
 	Seed        uint64 `json:"seed"`
 	Objective   string `json:"objective"`
 	Scheduler   string `json:"scheduler"`
+	// Bindings are those of layers inside kernels that differ from their group's.
+	Bindings []TunedBinding `json:"bindings,omitempty"`
 }
 
 // Tuned is what [Tune] has found: a nest for each layer of each kernel.
@@ -111,6 +113,7 @@ func TuningTasks(ctx context.Context, nets []network.Network, machine *hardware.
 		if err != nil {
 			return nil, from, err
 		}
+		from.Bindings = append(from.Bindings, boundInside(made.Schedule)...)
 		from.Networks, from.Graphs = append(from.Networks, net.Name), append(from.Graphs, made.Schedule.Graph.Name)
 		from.Fingerprint = schedulefile.Fingerprint(made.Spec)
 		for _, seg := range made.Plans[0] {
@@ -138,6 +141,11 @@ func Tune(ctx context.Context, nets []network.Network, machine *hardware.Spec, b
 	if err != nil {
 		return nil, err
 	}
+	return TuneTasks(ctx, tasks, from, set)
+}
+
+// TuneTasks is Tune of what [TuningTasks] has listed.
+func TuneTasks(ctx context.Context, tasks []*ansor.Task, from TunedFrom, set TuneSettings) (*Tuned, error) {
 	out := &Tuned{TunedFrom: from}
 	out.Seed, out.Objective, out.Scheduler = set.Seed, cmp.Or(set.Objective, ansor.Objectives[0]), cmp.Or(set.Scheduler, ansor.Schedulers[0])
 	if err := out.resume(&set); err != nil {

@@ -137,3 +137,42 @@ func TestTunedRefuses(t *testing.T) {
 		t.Errorf("a log of another seed: %v", err)
 	}
 }
+
+// Bindings inside kernels make no chunk slower; a file holds them, and what it says of a
+// layer that is not there or of more cores than there are is refused.
+func TestBindInside(t *testing.T) {
+	machine, net, recipe := load(t, "stcp920"), open(t, "toy-fig3"), searched(t, "graphturbo+ansor")
+	opt := scheduler.Options{Chunk: 2}
+	only, err := scheduler.Replace(searched(t, "cross-layer"), opt, scheduler.Pick{Stage: "bind", Strategy: "inside"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(r scheduler.Recipe, opt scheduler.Options) (*scheduler.Result, error) {
+		return scheduler.Run(t.Context(), net, machine, 16, r, opt)
+	}
+	greedy, err := run(searched(t, "cross-layer"), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, from, err := scheduler.TuningTasks(t.Context(), []network.Network{net}, machine, 16, recipe, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(from.Bindings) == 0 {
+		t.Fatal("no binding has changed")
+	}
+	opt.Tuned = &scheduler.Tuned{TunedFrom: from}
+	found, err := run(only, opt)
+	if err != nil || found.Sim.TotalPs >= greedy.Sim.TotalPs {
+		t.Errorf("%v, %d ps, by Algorithm 4 %d ps", err, found.Sim.TotalPs, greedy.Sim.TotalPs)
+	}
+	for want, b := range map[string]scheduler.TunedBinding{
+		`bindings[0].layer is "nothing"`:      {Graph: from.Bindings[0].Graph, Layer: "nothing"},
+		"bindings[0].cores is [99], expected": {Graph: from.Bindings[0].Graph, Layer: from.Bindings[0].Layer, Cores: []int64{99}},
+	} {
+		opt.Tuned.Bindings = []scheduler.TunedBinding{b}
+		if _, err := run(only, opt); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}

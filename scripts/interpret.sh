@@ -7,13 +7,21 @@ set -euo pipefail
 case ${1:-} in
 -h | --help)
 	cat <<-'END'
-		Usage: scripts/interpret.sh [-h | --help] [PROGRAMS [SEED]]
+		Usage: scripts/interpret.sh [-h | --help] [--nests] [PROGRAMS [SEED]]
 
 		Schedules random networks on small accelerators by all recipes in turn, executes
 		their programs on values, and compares every output with the network's. PROGRAMS is
-		how many (10000), SEED that of the first (0).
+		how many (10000), SEED that of the first (0). With --nests, the programs are of
+		single kernels that run by random loop nests.
 	END
 	exit 0
+	;;
+--nests)
+	test='TestNests' count='-nests'
+	shift
+	;;
+*)
+	test='TestRandom' count='-programs'
 	;;
 esac
 for number in "$@"; do
@@ -26,4 +34,4 @@ done
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/env.sh
 . scripts/env.sh
-go test ./hardware/interp -run '^TestRandom$' -v -timeout 0 -args -programs "${1:-10000}" -seed "${2:-0}"
+go test ./hardware/interp -run "^$test\$" -v -timeout 0 -args "$count" "${1:-10000}" -seed "${2:-0}"

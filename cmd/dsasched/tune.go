@@ -424,7 +424,7 @@ func taskOf(ctx context.Context, t *scheduler.Tuned, name string) (*ansor.Task, 
 		net.Name = n
 		nets = append(nets, net)
 	}
-	tasks, from, err := scheduler.TuningTasks(ctx, nets, spec, t.Batch, recipe, scheduler.Options{Chunk: t.Chunk, InPlace: t.InPlace})
+	tasks, from, err := scheduler.TuningTasks(ctx, nets, spec, t.Batch, recipe, scheduler.Options{Chunk: t.Chunk, InPlace: t.InPlace, Tuned: t})
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ type ablation struct {
 	hardware string
 	networks []ablationNetwork
 	variants []scheduler.Recipe
+	searched []scheduler.Recipe // with the paper's chunks only: they take trials
 }
 
 type ablationNetwork struct {
@@ -33,7 +34,7 @@ type ablationNetwork struct {
 var exactSteps = []string{"exact-order", "exact-all"}
 
 func fullAblation() ablation {
-	a := ablation{hardware: "stcp920", variants: scheduler.Table()}
+	a := ablation{hardware: "stcp920", variants: scheduler.Table(), searched: scheduler.Searched()}
 	for _, v := range scheduler.Exact() {
 		if slices.Contains(exactSteps, v.Name) {
 			a.variants = append(a.variants, v)
@@ -62,7 +63,18 @@ func (a ablation) experiment() harness.Experiment {
 // heuristics is the same without the exact methods.
 func (a ablation) heuristics() ablation {
 	a.variants = slices.DeleteFunc(slices.Clone(a.variants), func(v scheduler.Recipe) bool { return harness.IsExactVariant(v.Name) })
+	a.searched = nil
 	return a
+}
+
+// insteadOf is the step that a variant, which is no step itself, is an alternative to.
+func insteadOf(variant string) (step string, ok bool) {
+	for _, r := range scheduler.Searched() {
+		if r.Name == variant {
+			return r.Fallback[0], true
+		}
+	}
+	return "cross-layer", harness.IsExactVariant(variant)
 }
 
 func (a ablation) plan() (*harness.Plan, error) {
@@ -81,7 +93,11 @@ func (a ablation) plan() (*harness.Plan, error) {
 			if err != nil {
 				return nil, err
 			}
-			for _, v := range a.variants {
+			variants := a.variants
+			if policy == harness.PaperChunks {
+				variants = slices.Concat(variants, a.searched)
+			}
+			for _, v := range variants {
 				chunk := int64(0)
 				if policy == harness.PaperChunks {
 					chunk = n.chunk
@@ -111,8 +127,8 @@ func (a ablation) plan() (*harness.Plan, error) {
 type ratedRow struct {
 	harness.Row
 	OverFirst float64 `json:"speedup_over_tvm"`
-	// OverPrevious is over the step before, of an exact variant over the last step; 0:
-	// the first.
+	// OverPrevious is over the step before, of what is no step over the one that it is an
+	// alternative to; 0: the first.
 	OverPrevious float64 `json:"speedup_over_previous,omitempty"`
 }
 
@@ -123,8 +139,8 @@ func rate(rows []harness.Row) []ratedRow {
 			x := ratedRow{Row: r, OverFirst: harness.Round(r.ThroughputPerSecond / g[0].ThroughputPerSecond)}
 			if i > 0 {
 				before := i - 1
-				for before > 0 && harness.IsExactVariant(g[before].Variant) {
-					before-- // exact variants are alternatives to the last step, not steps
+				if step, ok := insteadOf(r.Variant); ok {
+					before = max(0, slices.IndexFunc(g, func(r harness.Row) bool { return r.Variant == step }))
 				}
 				x.OverPrevious = harness.Round(r.ThroughputPerSecond / g[before].ThroughputPerSecond)
 			}
@@ -145,7 +161,7 @@ var ablationNotes = []string{
 func (a ablation) report(rows []harness.Row, hardwareHash string) (*harness.Report, error) {
 	rated := rate(rows)
 	compared := a.compare(rows)
-	steps := slices.DeleteFunc(slices.Clone(rows), func(r harness.Row) bool { return harness.IsExactVariant(r.Variant) })
+	steps := slices.DeleteFunc(slices.Clone(rows), func(r harness.Row) bool { _, ok := insteadOf(r.Variant); return ok })
 	mechanism := CheckMechanism(steps)
 
 	d := harness.NewDocument(a.experiment(), fmt.Sprintf("%s (SHA-256 of its description: %s)", a.hardware, hardwareHash))
@@ -163,6 +179,7 @@ func (a ablation) report(rows []harness.Row, hardwareHash string) (*harness.Repo
 	d.Notes = slices.Clone(ablationNotes)
 	if len(steps) < len(rows) {
 		d.Note("Variants exact-* are alternatives to cross-layer: their speedup over the previous one is over cross-layer.")
+		d.Note("Variants ansor and graphturbo+ansor are tvm and cross-layer, which their speedup is over, with loops and bindings inside kernels searched in a few trials; 'dsasched tune' searches longer.")
 	}
 	for _, r := range rows {
 		for _, n := range r.Notes {

@@ -85,11 +85,11 @@ func TestExactSteps(t *testing.T) {
 	for _, x := range []struct {
 		variant    string
 		throughput float64
-	}{{"tvm", 1}, {"cross-layer", 4}, {"exact-order", 5}, {"exact-all", 6}} {
+	}{{"tvm", 1}, {"cross-layer", 4}, {"exact-order", 5}, {"exact-all", 6}, {"ansor", 2}, {"graphturbo+ansor", 5}} {
 		rows = append(rows, harness.Row{Model: "net", Variant: x.variant, ThroughputPerSecond: x.throughput})
 	}
 	rated := rate(rows)
-	for i, want := range []float64{0, 4, 1.25, 1.5} {
+	for i, want := range []float64{0, 4, 1.25, 1.5, 2, 1.25} {
 		if rated[i].OverPrevious != want {
 			t.Errorf("%s: %g over the previous one, want %g", rated[i].Variant, rated[i].OverPrevious, want)
 		}
@@ -101,8 +101,8 @@ func TestPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Cells) != 28 {
-		t.Errorf("%d cells, want 2 networks x 7 variants x 2 policies", len(p.Cells))
+	if len(p.Cells) != 32 {
+		t.Errorf("%d cells, want 2 networks x (7 variants x 2 policies + 2 searched ones)", len(p.Cells))
 	}
 	if heuristic, err := fullAblation().heuristics().plan(); err != nil || len(heuristic.Cells) != 20 {
 		t.Errorf("without exact methods: %v, want 2 networks x 5 variants x 2 policies", err)

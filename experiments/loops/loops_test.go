@@ -16,7 +16,7 @@ import (
 // possible: no gain below one, nothing below an optimum that was enumerated, no regret of
 // much more than what there is to gain.
 func TestExperiments(t *testing.T) {
-	s := study{hardware: "stcp920", networks: []string{"resnet50"}, chunk: 1, trials: 3, conv: 48, seeds: 1, programs: 8, small: 3, large: 1}
+	s := study{hardware: "stcp920", networks: []string{"resnet50"}, chunk: 1, trials: 3, conv: 48, seeds: 1, programs: 8, small: 3, large: 1, grouped: 4, inside: []configuration{{"toy-fig3", 8, 2}}}
 	for _, e := range s.experiments() {
 		p, err := e.Plan()
 		if err != nil {
@@ -63,6 +63,11 @@ func TestExperiments(t *testing.T) {
 						t.Errorf("%s: %s after %s trials: %v of the optimum's time", e.Name, o.Kernel, n, found)
 					}
 				}
+			}
+		case "ansor-groups":
+			g := decoded[grouped](t, results[0])
+			if g.Searched.LatencySeconds > g.Greedy.LatencySeconds*1.01 {
+				t.Errorf("%s: %g s searched, %g s by the rules", e.Name, g.Searched.LatencySeconds, g.Greedy.LatencySeconds)
 			}
 		case "ansor-allocation":
 			a := decoded[allocated](t, results[0])

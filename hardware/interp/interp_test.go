@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware"
@@ -24,6 +25,7 @@ import (
 
 var (
 	programs = flag.Int("programs", 120, "random programs to interpret")
+	nests    = flag.Int("nests", 160, "random nests of single kernels to interpret")
 	seed     = flag.Uint64("seed", 0, "of the first random program")
 )
 
@@ -63,6 +65,90 @@ func random(t *testing.T, seed uint64, recipes []scheduler.Recipe, odd bool, une
 	}
 	report, err := interp.Run(made.Program, graphs(made.Plans), seed)
 	return what, report, err
+}
+
+// single is a network of one kernel: a product, a convolution or a vector operator, and what
+// may follow it.
+func single(seed uint64) network.Network {
+	return network.Network{Name: fmt.Sprintf("single-%d", seed), Graph: func(batch int64) (*model.Graph, error) {
+		g := &grower{Rand: rand.New(rand.NewPCG(seed, 5)), b: model.NewBuilder("single"), odd: rand.New(rand.NewPCG(seed, 6))}
+		x := g.b.Input("x", model.F16, batch, g.extent(2, 4, 8), g.extent(4, 6, 8, 12), g.extent(4, 8))
+		in := x
+		switch g.IntN(5) {
+		case 0, 1:
+			x = g.conv(x, g.extent(4, 6, 8), pick(g.Rand, int64(1), 3), 1+g.Int64N(2), 1)
+		case 2:
+			x = g.conv(x, g.shape(x)[1], 3, 1, g.shape(x)[1]) // depthwise
+		case 3:
+			x = g.dense(x, g.extent(4, 8, 16))
+		default:
+			x = g.op(pick[model.Kind](g.Rand, "Relu", "Softmax", "Silu"), model.Attr{Axis: 3}, x)
+		}
+		if g.IntN(2) == 0 {
+			x = g.op(pick[model.Kind](g.Rand, "Relu", "Sigmoid"), model.Attr{}, x)
+		}
+		if g.shape(x).Equal(g.shape(in)) && g.IntN(2) == 0 {
+			x = g.op("Add", model.Attr{}, x, in)
+		}
+		g.b.Output(x)
+		return g.b.Build()
+	}}
+}
+
+// Kernels by random nests compute what their operators say. More of them:
+// scripts/interpret.sh.
+func TestNests(t *testing.T) {
+	recipe, err := scheduler.Lookup("tvm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, coarse, kinds := 0, 0, map[string]bool{}
+	for i := *seed; done < *nests; i++ {
+		r := rand.New(rand.NewPCG(i, 7))
+		spec := machine(r)
+		spec.Clusters = 1
+		made, err := scheduler.Run(context.Background(), single(i), spec, 1+r.Int64N(4), recipe, scheduler.Options{})
+		var tooBig *graphturbo.DoesNotFitError
+		if errors.As(err, &tooBig) {
+			continue
+		}
+		if err != nil {
+			t.Fatalf("seed %d: %v", i, err)
+		}
+		base := made.Plans
+		for range 8 {
+			made.Plans = nil
+			for _, plan := range base {
+				var copies []lower.Segment
+				for _, seg := range plan {
+					s := *seg.Schedule
+					s.Steps, s.Values = slices.Clone(s.Steps), slices.Clone(s.Values)
+					copies = append(copies, lower.Segment{Schedule: &s, Iterations: seg.Iterations})
+				}
+				made.Plans = append(made.Plans, copies)
+			}
+			nested(t, made, r)
+			_, err := interp.Run(made.Program, graphs(made.Plans), i)
+			var iterations *interp.CoarseError
+			switch {
+			case errors.As(err, &iterations):
+				coarse++
+				continue
+			case err != nil:
+				t.Errorf("seed %d: %v", i, err)
+			}
+			s := made.Plans[0][0].Schedule
+			for k := range s.Steps {
+				n := s.Steps[k].Nest
+				kinds[fmt.Sprint(n.Vector, n.Store, n.ColumnsFirst, n.Stay, n.Tiles > 1, n.Depth > 2, len(n.Columns) > 1, len(n.Reduction) > 1, n.Loads > 1)] = true
+			}
+			done++
+		}
+	}
+	if len(kinds) < min(30, *nests/10) {
+		t.Errorf("%d forms of nests in %d programs", len(kinds), done)
+	}
+	t.Logf("%d programs of single kernels agree, of %d forms; besides, %d whose commands stand for several iterations", done, len(kinds), coarse)
 }
 
 // nested gives every step a random nest and lowers the result's plans again.

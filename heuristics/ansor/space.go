@@ -1,9 +1,9 @@
 package ansor
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/hardware/lower"
@@ -110,13 +110,16 @@ func bindings(s *schedule.Schedule, i int) []schedule.Binding {
 
 // under is the layer under a binding; nil: the step's.
 func (sp *space) under(b schedule.Binding) *bound {
-	name := ""
+	var key []byte
 	if b != nil && !b.Equal(sp.kernel.Steps[sp.step].Binding) {
-		name = fmt.Sprint(b)
+		for _, f := range b {
+			key = strconv.AppendInt(append(key, 'x'), f, 10)
+		}
 	}
-	if x := sp.bound[name]; x != nil {
+	if x := sp.bound[string(key)]; x != nil {
 		return x
 	}
+	name := string(key)
 	k := *sp.kernel
 	k.Steps, k.Values = slices.Clone(k.Steps), slices.Clone(k.Values)
 	x := &bound{kernel: &k, loops: sp.loops}
