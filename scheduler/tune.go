@@ -374,18 +374,19 @@ func tunedNests(ctx context.Context, d *Draft) error {
 }
 
 // adopt gives the kernels their programs, task by task, where the chunk gets faster by it on
-// all clusters: alone, a kernel does not know what the others hide.
+// all clusters: alone, a kernel does not know what the others hide. Of a program that makes
+// it slower, those layers are taken that make it faster.
 func (d *Draft) adopt(ctx context.Context, kernels []*ansor.Task, programs map[*ansor.Task]ansor.Program) error {
 	plan := [][]lower.Segment{{{Schedule: d.Schedule, Iterations: 2}}}
-	latency := func() (int64, error) {
+	latency := func(limit int64) (int64, error) {
 		p, alike, err := lower.Outline("", d.Spec, slices.Repeat(plan, d.Spec.Clusters), d.Lower)
 		if err != nil {
 			return 0, err
 		}
-		ps, _, err := sim.Latency(ctx, p, alike, 0)
+		ps, _, err := sim.Latency(ctx, p, alike, limit)
 		return ps, err
 	}
-	best, err := latency()
+	best, err := latency(0)
 	if err != nil {
 		return err
 	}
@@ -393,34 +394,51 @@ func (d *Draft) adopt(ctx context.Context, kernels []*ansor.Task, programs map[*
 	for k, id := range d.Order {
 		task[id] = kernels[k]
 	}
+	// follow lets a task's kernels run some layers by a program, if that is no slower.
+	follow := func(k *ansor.Task, wanted func(layer int) bool) (bool, error) {
+		steps, values := slices.Clone(d.Steps), slices.Clone(d.Values)
+		next := map[int]int{} // layer of each instance
+		for i := range d.Steps {
+			id := d.Steps[i].Instance
+			if layer := next[id]; task[id] == k && wanted(layer) {
+				if err := d.Follow(i, programs[k][layer]); err != nil {
+					return false, err
+				}
+			}
+			next[id]++
+		}
+		now, err := latency(best + 1)
+		if err != nil || now <= best {
+			best = min(best, now)
+			return true, err
+		}
+		copy(d.Steps, steps)
+		copy(d.Values, values)
+		return false, nil
+	}
 	done, rejected := map[*ansor.Task]bool{}, 0
 	for _, k := range kernels {
-		p := programs[k]
-		if p == nil || done[k] {
+		if programs[k] == nil || done[k] {
 			continue
 		}
 		done[k] = true
-		steps, values := slices.Clone(d.Steps), slices.Clone(d.Values)
-		layer := map[int]int{} // the next of each instance
-		for i := range d.Steps {
-			if id := d.Steps[i].Instance; task[id] == k {
-				if err := d.Follow(i, p[layer[id]]); err != nil {
-					return err
-				}
-				layer[id]++
-			}
-		}
-		now, err := latency()
+		taken, err := follow(k, func(int) bool { return true })
 		if err != nil {
 			return err
 		}
-		if now > best {
-			copy(d.Steps, steps)
-			copy(d.Values, values)
-			rejected++
+		if taken {
 			continue
 		}
-		best = now
+		for one := range programs[k] {
+			layer, err := follow(k, func(layer int) bool { return layer == one })
+			if err != nil {
+				return err
+			}
+			taken = taken || layer
+		}
+		if !taken {
+			rejected++
+		}
 	}
 	if rejected > 0 {
 		d.Options.tell(fmt.Sprintf("%d of %d tuned kernels keep the loops of the generator's rules: beside the others, those are faster", rejected, len(done)))

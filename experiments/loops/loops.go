@@ -617,69 +617,110 @@ func (s study) optimal() harness.Experiment {
 }
 
 type allocated struct {
-	Network string             `json:"network"`
-	Seed    int                `json:"seed"`
-	Best    float64            `json:"hindsight_s"`
-	Found   map[string]float64 `json:"found_s"` // by scheduler
+	Networks  string             `json:"networks"`
+	Objective string             `json:"objective"`
+	Seed      int                `json:"seed"`
+	Best      float64            `json:"hindsight"` // the objective: seconds; of f3, minus a speed-up
+	Found     map[string]float64 `json:"found"`     // by scheduler
 }
 
 // allocation: what a scheduler of trials loses against the best division in hindsight.
 func (s study) allocation() harness.Experiment {
 	return experiment(s, "ansor-allocation", "what schedulers of trials lose against the best division in hindsight", "§6 and Fig. 10", func() (cells []harness.Cell, err error) {
-		for _, n := range s.networks {
-			for seed := range s.seeds {
-				c, err := s.cell(fmt.Sprintf("%s-%d", n, seed), nil, s.withTasks(n, func(ctx context.Context, _ string, tasks []*ansor.Task) (any, error) {
-					const batch, rounds = 4, 3
-					budget := batch * rounds * len(tasks)
-					r := allocated{Network: n, Seed: seed, Found: map[string]float64{}}
-					// Curves of twice as many rounds as there are in the mean.
-					var curves []tiling.Curve
-					long, err := ansor.Tune(ctx, tasks, ansor.Options{Trials: 2 * budget, Batch: batch, Scheduler: "round-robin", Seed: uint64(seed + 1)})
-					if err != nil {
-						return nil, err
-					}
-					for _, a := range long.Answers {
-						c := tiling.Curve{Weight: float64(a.Weights[0]), Best: a.Best}
-						curves = append(curves, c)
-					}
-					if _, r.Best, err = tiling.Allocate(curves, rounds*len(tasks)); err != nil {
-						return nil, err
-					}
-					for _, name := range ansor.Schedulers {
-						out, err := ansor.Tune(ctx, tasks, ansor.Options{Trials: budget, Batch: batch, Scheduler: name, Seed: uint64(seed + 1)})
-						if err != nil {
-							return nil, err
-						}
-						_, r.Found[name] = total(out)
-					}
-					return r, nil
-				}))
+		add := func(networks []string, seed int, objectives ...string) error {
+			c, err := s.cell(fmt.Sprintf("%s-%d", strings.Join(networks, "-"), seed), objectives, func(ctx context.Context) (any, error) {
+				tasks, err := s.tasks(ctx, networks...)
 				if err != nil {
 					return nil, err
 				}
-				cells = append(cells, c)
+				if len(networks) > 1 { // a third of the kernels, so that it takes no longer
+					i := 0
+					tasks = slices.DeleteFunc(tasks, func(*ansor.Task) bool { i++; return i%3 != 1 })
+				}
+				return allocate(ctx, tasks, strings.Join(networks, ", "), seed, objectives)
+			})
+			cells = append(cells, c)
+			return err
+		}
+		for _, n := range s.networks {
+			for seed := range s.seeds {
+				if err := add([]string{n}, seed, "f1"); err != nil {
+					return nil, err
+				}
 			}
 		}
-		return cells, nil
-	}, func(d *harness.Document, results []allocated) error {
-		t := harness.Table{Title: "Regret of schedulers of trials", Name: "allocation", Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Seed"}, {Name: "in hindsight, ms"}}}
+		return cells, add(s.networks, 0, "f2", "f3")
+	}, func(d *harness.Document, results [][]allocated) error {
+		t := harness.Table{Title: "Regret of schedulers of trials", Name: "allocation", Columns: []harness.Column{{Name: "Networks", Text: true}, {Name: "For", Text: true}, {Name: "Seed"}, {Name: "in hindsight"}}}
 		for _, name := range ansor.Schedulers {
 			t.Columns = append(t.Columns, harness.Column{Group: "Regret, %", Name: name})
 		}
-		mean := map[string]float64{}
-		for _, r := range results {
-			row := []string{r.Network, fmt.Sprint(r.Seed + 1), fmt.Sprintf("%.4f", r.Best*1e3)}
+		mean, rows := map[string]float64{}, 0
+		for _, r := range slices.Concat(results...) {
+			best := fmt.Sprintf("%.4f ms", r.Best*1e3)
+			if r.Best < 0 {
+				best = fmt.Sprintf("%.4fx", -r.Best)
+			}
+			row := []string{r.Networks, r.Objective, fmt.Sprint(r.Seed + 1), best}
 			for _, name := range ansor.Schedulers {
-				regret := r.Found[name]/r.Best - 1
-				mean[name] += regret / float64(len(results))
+				regret := (r.Found[name] - r.Best) / math.Abs(r.Best)
+				mean[name] += regret
 				row = append(row, fmt.Sprintf("%.2f", 100*regret))
 			}
 			t.Rows = append(t.Rows, row)
+			rows++
 		}
 		for _, name := range ansor.Schedulers {
-			d.Note("Mean regret of %s: %.2f %%.", name, 100*mean[name])
+			d.Note("Mean regret of %s: %.2f %%.", name, 100*mean[name]/float64(rows))
 		}
-		d.Note("Hindsight divides the same number of rounds over the curves of a longer tuning in turn; curves of another tuning may be better or worse by chance, so that a regret may be negative.")
+		d.Note("Hindsight divides the same number of rounds over the curves of a longer tuning in turn; curves of another tuning may be better or worse by chance, so that a regret may be negative. f1: time; f2: time beyond 0.8 of the rules'; f3: geometric mean of speed-ups over the rules. Of both networks together, every third kernel is divided for.")
 		return d.Table(t)
 	})
+}
+
+// allocate tunes by each scheduler, and longer in turn for what could have been.
+func allocate(ctx context.Context, tasks []*ansor.Task, networks string, seed int, objectives []string) (list []allocated, err error) {
+	const batch, rounds = 4, 3
+	budget := batch * rounds * len(tasks)
+	tune := func(trials int, name, objective string) (*ansor.Outcome, error) {
+		return ansor.Tune(ctx, tasks, ansor.Options{Trials: trials, Batch: batch, Scheduler: name, Objective: objective, Seed: uint64(seed + 1)})
+	}
+	// Curves of twice as many rounds as there are in the mean.
+	long, err := tune(2*budget, "round-robin", "")
+	if err != nil {
+		return nil, err
+	}
+	var curves []tiling.Curve
+	for _, a := range long.Answers {
+		c := tiling.Curve{Best: a.Best}
+		for _, w := range a.Weights {
+			c.Weights = append(c.Weights, float64(w))
+		}
+		curves = append(curves, c)
+	}
+	rules := tiling.Sums(curves, make([]int, len(curves)))
+	enough := make([]float64, len(rules))
+	for j := range rules {
+		enough[j] = .8 * rules[j]
+	}
+	of := map[string]tiling.Objective{"f1": tiling.Sum, "f2": tiling.Enough(enough), "f3": tiling.Speedup(rules)}
+	for _, objective := range objectives {
+		r := allocated{Networks: networks, Objective: objective, Seed: seed, Found: map[string]float64{}}
+		if _, r.Best, err = tiling.Allocate(curves, rounds*len(tasks), of[objective]); err != nil {
+			return nil, err
+		}
+		for _, name := range ansor.Schedulers {
+			out, err := tune(budget, name, objective)
+			if err != nil {
+				return nil, err
+			}
+			found, last := make([]tiling.Curve, len(curves)), make([]int, len(curves))
+			for i, a := range out.Answers {
+				found[i] = tiling.Curve{Weights: curves[i].Weights, Best: []float64{a.Seconds}}
+			}
+			r.Found[name] = of[objective](tiling.Sums(found, last))
+		}
+		list = append(list, r)
+	}
+	return list, nil
 }
