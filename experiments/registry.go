@@ -15,6 +15,7 @@ import (
 	"github.com/dsasched/dsasched/experiments/readings"
 	"github.com/dsasched/dsasched/experiments/report"
 	"github.com/dsasched/dsasched/experiments/stitching"
+	"github.com/dsasched/dsasched/experiments/systems"
 	"github.com/dsasched/dsasched/experiments/timeline"
 	"github.com/dsasched/dsasched/experiments/tuning"
 	"github.com/dsasched/dsasched/spell"
@@ -49,6 +50,7 @@ func registry() []harness.Experiment {
 		tuning.Portability(),
 		tuning.Table5(),
 		timeline.Experiment(),
+		systems.Experiment(),
 		stitching.Kernels(),
 		stitching.Speedup(),
 		stitching.Ablation(),

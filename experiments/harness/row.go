@@ -240,6 +240,15 @@ func Decode[T any](results []json.RawMessage) ([]T, error) {
 	return list, nil
 }
 
+// Precision is the type in which a machine computes networks: F16 if its matrix units
+// know that, else I8.
+func Precision(spec *hardware.Spec) model.DType {
+	if u, ok := spec.UnitOf(hardware.Matrix); ok && !u.Supports(model.F16.String()) && u.Supports(model.I8.String()) {
+		return model.I8
+	}
+	return model.F16
+}
+
 // OpenNetwork opens a network of the zoo in the precision of all experiments, at the grain
 // that its name says: bert-128, bert-128@framework.
 func OpenNetwork(name string) (network.Network, error) {

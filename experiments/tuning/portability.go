@@ -112,15 +112,6 @@ func (m machine) load() (*hardware.Spec, error) {
 	return spec, nil
 }
 
-// precision is the type in which a machine computes networks: F16 if its matrix units
-// know that, else I8.
-func precision(spec *hardware.Spec) model.DType {
-	if u, ok := spec.UnitOf(hardware.Matrix); ok && !u.Supports(model.F16.String()) && u.Supports(model.I8.String()) {
-		return model.I8
-	}
-	return model.F16
-}
-
 // portedRow is a row with what it is compared with.
 type portedRow struct {
 	harness.Row
@@ -146,7 +137,7 @@ func (p portability) plan() (*harness.Plan, error) {
 			return nil, err
 		}
 		hashes = append(hashes, fmt.Sprintf("%s %s", spec.Name, h))
-		dt := precision(spec)
+		dt := harness.Precision(spec)
 		for _, n := range p.networks {
 			src, err := network.Open(n.model, network.Options{DType: dt})
 			if err != nil {
