@@ -288,7 +288,7 @@ func (c *comparer) stage(ctx context.Context, d comparison) error {
 	methods := []Strategy{greedy}
 	for _, s := range st.Strategies {
 		joint := len(s.Sets) > 0
-		if s.Name != greedy.Name && !s.NeedsSolver && (d.name == "joint") == joint && s.Refine == nil {
+		if s.Name != greedy.Name && !s.NeedsSolver && !s.Trials && (d.name == "joint") == joint && s.Refine == nil {
 			methods = append(methods, s)
 		}
 	}

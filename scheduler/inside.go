@@ -15,7 +15,7 @@ import (
 // insideBinding is for kernels whose loops are searched: what stays in the L1 between two of
 // their layers binds both, so that no search of one layer's loops can change it.
 var insideBinding = Strategy{Name: "inside", Description: "alg4; layers inside kernels in other ways where trials are faster, or as --tuned says",
-	Decide: bindInside}
+	Trials: true, Decide: bindInside}
 
 // insideTrials is how many other ways are simulated for each layer of a kernel of several, and
 // maxInside in all.

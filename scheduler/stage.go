@@ -42,6 +42,7 @@ type Strategy struct {
 	Description string
 	NeedsSolver bool // Options.Solver must be set
 	Exact       bool // looks for an optimum
+	Trials      bool // simulates kernels or chunks, many times
 	// Sets are picks that a recipe gets with the strategy unless others are asked for.
 	// Needs are picks, one of which there must be at each stage that they name.
 	Sets, Needs []Pick

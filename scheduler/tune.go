@@ -316,7 +316,7 @@ const defaultTrials = 32
 
 var (
 	ruleNests  = Strategy{Name: "rules", Description: "by the kernel generator's rules", Decide: func(context.Context, *Draft) error { return nil }}
-	ansorNests = Strategy{Name: "ansor", Description: "searched by Ansor, or as --tuned says", Decide: tunedNests}
+	ansorNests = Strategy{Name: "ansor", Description: "searched by Ansor, or as --tuned says", Trials: true, Decide: tunedNests}
 )
 
 // tunedNests gives every kernel the nests of a file, or looks for some.

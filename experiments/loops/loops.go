@@ -628,12 +628,12 @@ type allocated struct {
 func (s study) allocation() harness.Experiment {
 	return experiment(s, "ansor-allocation", "what schedulers of trials lose against the best division in hindsight", "§6 and Fig. 10", func() (cells []harness.Cell, err error) {
 		add := func(networks []string, seed int, objectives ...string) error {
-			c, err := s.cell(fmt.Sprintf("%s-%d", strings.Join(networks, "-"), seed), objectives, func(ctx context.Context) (any, error) {
+			c, err := s.cell(fmt.Sprintf("%s-%s-%d", strings.Join(networks, "-"), strings.Join(objectives, "-"), seed), objectives, func(ctx context.Context) (any, error) {
 				tasks, err := s.tasks(ctx, networks...)
 				if err != nil {
 					return nil, err
 				}
-				if len(networks) > 1 { // a third of the kernels, so that it takes no longer
+				if len(objectives) > 1 { // a third of the kernels, so that it takes no longer
 					i := 0
 					tasks = slices.DeleteFunc(tasks, func(*ansor.Task) bool { i++; return i%3 != 1 })
 				}
