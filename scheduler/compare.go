@@ -180,11 +180,13 @@ func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	if err != nil {
 		return nil, err
 	}
+	made, _, err := fastest(ctx, net, machine, batch, []Recipe{r}, c.opt.Options)
+	if err != nil {
+		return nil, err
+	}
+	c.opt.Uneven = made.Uneven
 	if c.base, err = draft(ctx, g, spec, r, c.opt.Options); err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		return nil, fmt.Errorf("%s on %s: %w", net.Name, machine.Name, err)
+		return nil, err
 	}
 	for _, d := range comparisons() {
 		if len(opt.Decisions) > 0 && !slices.Contains(opt.Decisions, d.name) {

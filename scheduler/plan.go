@@ -22,6 +22,7 @@ import (
 type plan struct {
 	recipe   Recipe // decides what the fields leave open, and all of a chunk that is smaller
 	inPlace  bool
+	uneven   schedule.Uneven
 	chunk    int64
 	cuts     []cut
 	layers   [][]schedule.Layer // of the groups, where they do not follow from them
@@ -166,7 +167,7 @@ func (p *plan) lowerValues(s *schedule.Schedule) {
 
 // planOf takes the decisions of a simulated schedule as they are.
 func planOf(r *Result, inPlace bool) *plan {
-	p := &plan{recipe: r.Recipe, inPlace: inPlace, chunk: r.Chunk, rule: graphturbo.LongestLifetime, lower: r.Lower, bound: map[piece]choice{}}
+	p := &plan{recipe: r.Recipe, inPlace: inPlace, uneven: r.Uneven, chunk: r.Chunk, rule: graphturbo.LongestLifetime, lower: r.Lower, bound: map[piece]choice{}}
 	if r.Recipe.Pick("spill") == string(graphturbo.LargestFirst) {
 		p.rule = graphturbo.LargestFirst
 	}
@@ -207,7 +208,7 @@ func (p *plan) regroup(cuts []cut) *plan {
 // prepare makes all decisions.
 func (p *plan) prepare(ctx context.Context, w *world, opt Options) (*Result, error) {
 	opt.Chunk = p.chunk
-	r := &Result{Recipe: p.recipe, Source: w.net.Name, Machine: w.machine, Spec: w.spec, Batch: w.batch, Chunk: p.chunk, Shares: w.shares, level: opt.Level}
+	r := &Result{Recipe: p.recipe, Source: w.net.Name, Machine: w.machine, Spec: w.spec, Batch: w.batch, Chunk: p.chunk, Shares: w.shares, Uneven: p.uneven, level: opt.Level}
 	opt.note = func(text string) { r.Notes = append(r.Notes, text) }
 	idle, err := r.plan(func(size int64) (*Draft, error) {
 		g, err := w.graph(size)
@@ -274,7 +275,7 @@ type outcome struct {
 // evaluate finds the latency of a plan, without checks: those are for the answer.
 func (w *world) evaluate(ctx context.Context, p *plan, limit int64) outcome {
 	opt := w.opt
-	opt.InPlace, opt.unchecked = p.inPlace, true
+	opt.InPlace, opt.Uneven, opt.unchecked = p.inPlace, p.uneven, true
 	r, err := p.prepare(ctx, w, opt)
 	if err != nil {
 		return outcome{err: err}
@@ -319,7 +320,7 @@ func (w *world) evaluate(ctx context.Context, p *plan, limit int64) outcome {
 // result is a plan with all checks.
 func (w *world) result(ctx context.Context, p *plan) (*Result, error) {
 	opt := w.opt
-	opt.InPlace = p.inPlace
+	opt.InPlace, opt.Uneven = p.inPlace, p.uneven
 	r, err := p.prepare(ctx, w, opt)
 	if err != nil {
 		return nil, err

@@ -184,6 +184,20 @@ func (r *Recipe) set(p Pick) {
 	r.Picks = append(r.Picks, p)
 }
 
+// greedy is the recipe with the last one of the table's decisions where its own are exact
+// or searched; slow says that there are such.
+func (r Recipe) greedy() (g Recipe, slow bool) {
+	rules := Table()[len(Table())-1]
+	g, g.Picks = r, slices.Clone(r.Picks)
+	for _, st := range Stages() {
+		if s := r.choice(st); s.Exact || s.Name == ansorNests.Name {
+			slow = true
+			g.set(Pick{st.Name, rules.choice(st).Name})
+		}
+	}
+	return g, slow
+}
+
 // at is the strategy for the stage of a name.
 func (r Recipe) at(stage string) Strategy {
 	st, err := LookupStage(stage)

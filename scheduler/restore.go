@@ -115,7 +115,10 @@ func Restore(ctx context.Context, f *schedulefile.File, described *hardware.Spec
 	if f.Origin != nil {
 		origin = *f.Origin
 	}
-	r := &Result{Recipe: named(origin.Variant), Source: origin.Source, Machine: described, Spec: spec, Batch: f.Batch, level: Level(f.Hardware.Level)}
+	r := &Result{Recipe: named(origin.Variant), Source: origin.Source, Machine: described, Spec: spec, Batch: f.Batch, Uneven: schedule.UnevenAll, level: Level(f.Hardware.Level)}
+	if !f.Schedules[0].UnevenCores {
+		r.Uneven = schedule.UnevenOutputs
+	}
 	r.Outputs = f.Schedules[0].OutputLevel()
 	r.Lower = lower.Options{KeepWeights: f.Generator.KeepWeights, CrossLayer: f.Generator.CrossLayer, Exposed: f.Generator.Exposed, Prefetch: f.Generator.Prefetch, BeforeFirst: f.Generator.BeforeFirst}
 	for _, t := range origin.Tuned {

@@ -31,9 +31,11 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/dsasched/dsasched/formulation/milp"
@@ -52,7 +54,8 @@ type Options struct {
 	// InPlace lets element-wise operators overwrite their input in Algorithm 1's
 	// footprints.
 	InPlace bool
-	// Uneven says which extents may be cut into pieces that differ.
+	// Uneven says which extents may be cut into pieces that differ. Where Run may choose, a
+	// recipe with exact or searched decisions has the pieces that suit the greedy ones.
 	Uneven schedule.Uneven `json:",omitempty"`
 	// Chunk is the number of batch elements that a cluster works on at a time; 0:
 	// try every divisor of its share up to MaxTunedChunk and keep the fastest.
@@ -139,6 +142,7 @@ type Result struct {
 	Spec     *hardware.Spec // as the decisions saw it, see Level
 	Batch    int64
 	Chunk    int64
+	Uneven   schedule.Uneven    // not UnevenFastest
 	Shares   []int64            // per cluster
 	Schedule *schedule.Schedule // of the first cluster's first chunk
 	Outputs  schedule.Level     // where layers' outputs should stay
@@ -235,9 +239,10 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 	var best *Result
 	var tried []Trial
 	var firstErr error
+	least := int64(math.MaxInt64)
 	for _, chunk := range chunks {
 		opt.Chunk = chunk
-		made, err := fastest(ctx, net, machine, batch, recipes, opt)
+		made, ps, err := fastest(ctx, net, machine, batch, recipes, opt)
 		if err != nil {
 			if ctx.Err() != nil || !tooLarge(err) {
 				return nil, err
@@ -248,9 +253,9 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 			tried = append(tried, Trial{Chunk: chunk, Err: err})
 			continue
 		}
-		tried = append(tried, Trial{Chunk: chunk, ThroughputPerSecond: made.ThroughputPerSecond()})
-		if best == nil || made.Sim.TotalPs < best.Sim.TotalPs {
-			best = made
+		tried = append(tried, Trial{Chunk: chunk, ThroughputPerSecond: float64(batch) / (float64(ps) * 1e-12)})
+		if ps < least {
+			best, least = made, ps
 		}
 	}
 	if best == nil {
@@ -259,7 +264,7 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 	if tune {
 		best.Tried = tried
 	}
-	return best, nil
+	return best, best.simulate(ctx)
 }
 
 // tooLarge reports whether an error says that a chunk is too large for the machine or the
@@ -288,36 +293,74 @@ func (r Recipe) alternatives(opt Options) ([]Recipe, error) {
 	return list, nil
 }
 
-// fastest runs a chunk by the first recipe and by those that it falls back to, and
-// gives the fastest result the first one's name.
-func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, recipes []Recipe, opt Options) (*Result, error) {
-	var best *Result
+// fastest prepares a chunk by the first recipe and by those that it falls back to, and
+// gives the fastest result, which takes ps, the first one's name.
+func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, recipes []Recipe, opt Options) (best *Result, ps int64, err error) {
 	var firstErr error
-	from := ""
+	ps = math.MaxInt64
 	for _, r := range recipes {
-		made, err := runChunk(ctx, net, machine, batch, r, opt)
-		if err != nil {
-			if ctx.Err() != nil || !tooLarge(err) {
-				return nil, err
+		uneven := opt.Uneven.Alternatives()
+		if greedy, slow := r.greedy(); slow && len(uneven) > 1 {
+			made, _, err := fastest(ctx, net, machine, batch, []Recipe{greedy}, opt)
+			if err != nil && (ctx.Err() != nil || !tooLarge(err)) {
+				return nil, 0, err
 			}
-			if firstErr == nil {
-				firstErr = err
+			uneven = uneven[:1]
+			if err == nil {
+				uneven[0] = made.Uneven
 			}
-			continue
 		}
-		if best == nil || made.Sim.TotalPs < best.Sim.TotalPs {
-			best, from = made, r.Name
+		commands := 0 // of the setting before: one with many more has pieces that are too small
+		for _, u := range uneven {
+			opt := opt
+			opt.Uneven = u
+			made, err := Prepare(ctx, net, machine, batch, r, opt)
+			var took int64
+			var has int
+			if err == nil {
+				took, has, err = made.latency(ctx, ps, 4*commands)
+			}
+			if err != nil {
+				if ctx.Err() != nil || !tooLarge(err) {
+					return nil, 0, err
+				}
+				firstErr = cmp.Or(firstErr, err)
+				continue
+			}
+			commands = has
+			if took < ps {
+				best, ps = made, took
+			}
+			if !made.Schedule.Uneven() {
+				break // the others would be the same
+			}
 		}
 	}
 	if best == nil {
-		return nil, firstErr
+		return nil, 0, firstErr
 	}
-	if first := recipes[0]; from != first.Name {
+	if best.Uneven != opt.Uneven.Alternatives()[0] {
+		best.Notes = append(best.Notes, fmt.Sprintf("pieces as with --uneven %v, which is faster than %v", best.Uneven, opt.Uneven.Alternatives()[0]))
+	}
+	if first, from := recipes[0], best.Recipe.Name; from != first.Name {
 		best.Recipe = first
-		best.Program.Name = best.programName()
 		best.Notes = append(best.Notes, fmt.Sprintf("%s: the schedule is that of %s, the fastest of %d", first.Name, from, len(recipes)))
 	}
-	return best, nil
+	return best, ps, nil
+}
+
+// latency is how long the plans take, in picoseconds, and how many commands they have. Above
+// a limit of time it is math.MaxInt64; a program with more than most commands, if that is not
+// 0, is too large.
+func (r *Result) latency(ctx context.Context, limit int64, most int) (ps int64, commands int, err error) {
+	opt := r.Lower
+	opt.Most = most
+	p, alike, err := lower.Outline(r.programName(), r.Spec, r.Plans, opt)
+	if err != nil {
+		return 0, 0, err
+	}
+	ps, _, err = sim.Latency(ctx, p, alike, limit)
+	return ps, len(p.Commands) * alike[0], err
 }
 
 // Prepare makes all decisions of [Run] for a given chunk, by the recipe itself and not by
@@ -335,7 +378,7 @@ func Prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	if opt.Chunk < 1 || opt.Chunk > shares[0] {
 		return nil, fmt.Errorf("chunk is %d, expected 1 to %d, the batch elements of a cluster", opt.Chunk, shares[0])
 	}
-	out := &Result{Recipe: r, Source: net.Name, Machine: machine, Spec: spec, Batch: batch, Chunk: opt.Chunk, Shares: shares, level: opt.Level}
+	out := &Result{Recipe: r, Source: net.Name, Machine: machine, Spec: spec, Batch: batch, Chunk: opt.Chunk, Shares: shares, Uneven: opt.Uneven.Alternatives()[0], level: opt.Level}
 	opt.note = func(text string) { out.Notes = append(out.Notes, text) }
 	idle, err := out.plan(func(size int64) (*Draft, error) {
 		g, err := net.Graph(size)
@@ -389,14 +432,11 @@ func (r *Result) plan(get func(size int64) (*Draft, error)) (idle int, err error
 }
 
 func runChunk(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe, opt Options) (*Result, error) {
-	made, err := Prepare(ctx, net, machine, batch, r, opt)
+	made, _, err := fastest(ctx, net, machine, batch, []Recipe{r}, opt)
 	if err != nil {
 		return nil, err
 	}
-	if err := made.simulate(ctx); err != nil {
-		return nil, err
-	}
-	return made, nil
+	return made, made.simulate(ctx)
 }
 
 // describe notes what is odd about a result that has its plans. idle counts the
@@ -467,11 +507,9 @@ func (r *Result) LatencyOn(ctx context.Context, spec *hardware.Spec) (float64, e
 	if err != nil {
 		return 0, err
 	}
-	p, alike, err := lower.Outline(r.programName(), machine, r.Plans, r.Lower)
-	if err != nil {
-		return 0, err
-	}
-	ps, _, err := sim.Latency(ctx, p, alike, 0)
+	on := *r
+	on.Spec = machine
+	ps, _, err := on.latency(ctx, 0, 0)
 	return float64(ps) * 1e-12, err
 }
 

@@ -78,7 +78,7 @@ func (s *searcher) begin(ctx context.Context, start *plan) (err error) {
 		return err
 	}
 	n, err := split.FromGraph(made.Graph, graphturbo.ExecutionOrder(made.Graph), made.Grouping, made.Spec,
-		split.NetworkOptions{InPlace: start.inPlace, Uneven: s.opt.Uneven, Cost: s.opt.Cost, MaxGroups: 1})
+		split.NetworkOptions{InPlace: start.inPlace, Uneven: start.uneven, Cost: s.opt.Cost, MaxGroups: 1})
 	if err != nil {
 		return err
 	}

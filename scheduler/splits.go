@@ -69,7 +69,7 @@ const timedSplitStates = 10 * split.DefaultMaxStates
 // SplitProblem is the choice of groups and factors that a network poses, on the
 // accelerator as the decisions see it; that of s is its start.
 func SplitProblem(s *schedule.Schedule, opt Options) (*split.Network, error) {
-	return split.FromGraph(s.Graph, graphturbo.ExecutionOrder(s.Graph), s.Grouping, s.Spec, split.NetworkOptions{InPlace: opt.InPlace, Uneven: opt.Uneven, Cost: opt.Cost})
+	return split.FromGraph(s.Graph, graphturbo.ExecutionOrder(s.Graph), s.Grouping, s.Spec, split.NetworkOptions{InPlace: opt.InPlace, Uneven: opt.Uneven.Alternatives()[0], Cost: opt.Cost})
 }
 
 var instances = Strategy{Name: "derived", Description: "from groups and factors",

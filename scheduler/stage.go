@@ -281,6 +281,7 @@ func newDraft(from *schedule.Schedule, last int, r Recipe, opt Options) (*Draft,
 	if err != nil {
 		return nil, err
 	}
+	opt.Uneven = opt.Uneven.Alternatives()[0]
 	s := &schedule.Schedule{Graph: from.Graph, Spec: from.Spec, UnevenCores: opt.Uneven == schedule.UnevenAll}
 	for i, st := range Stages() {
 		if i <= last && st.keep != nil {
@@ -294,7 +295,7 @@ func newDraft(from *schedule.Schedule, last int, r Recipe, opt Options) (*Draft,
 func splitOptions(s *schedule.Schedule, m *cost.Model, opt Options) graphturbo.SplitOptions {
 	spec, cores, dt := s.Spec, schedule.CoresWithLB(s.Spec), lower.ComputeType(s.Graph)
 	split := graphturbo.SplitOptions{
-		LBBytes: schedule.DataBytes(spec) * cores, Cores: cores, InPlace: opt.InPlace, Uneven: opt.Uneven,
+		LBBytes: schedule.DataBytes(spec) * cores, Cores: cores, InPlace: opt.InPlace, Uneven: opt.Uneven.Alternatives()[0],
 		MACsPerSecond:      m.PeakMACsPerSecond(dt) / float64(spec.Clusters),
 		VectorOpsPerSecond: m.PeakVectorOpsPerSecond(dt) / float64(spec.Clusters),
 		GBBytesPerSecond:   spec.DDR.BandwidthBytesPerSecond / float64(spec.Clusters),

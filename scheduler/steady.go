@@ -3,8 +3,10 @@ package scheduler
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/hardware/sim"
 )
 
 const (
@@ -52,10 +54,15 @@ func (r *Result) steady(ctx context.Context, fresh bool) (perSecond float64, err
 
 // batchEnds gives the times, in picoseconds, at which each of n batches in a row is done.
 func (r *Result) batchEnds(ctx context.Context, n int, fresh bool) ([]int64, error) {
-	plans, iterations := make([][]lower.Segment, len(r.Plans)), make([]int, len(r.Plans))
+	plans := make([][]lower.Segment, len(r.Plans))
+	var iterations []int // of a batch, for each cluster of an outline
 	for k, plan := range r.Plans {
-		for _, seg := range plan {
-			iterations[k] += seg.Iterations
+		if !slices.ContainsFunc(r.Plans[:k], func(other []lower.Segment) bool { return slices.Equal(plan, other) }) {
+			own := 0
+			for _, seg := range plan {
+				own += seg.Iterations
+			}
+			iterations = append(iterations, own)
 		}
 		if len(plan) == 1 {
 			plans[k] = []lower.Segment{{Schedule: plan[0].Schedule, Iterations: n * plan[0].Iterations}}
@@ -67,11 +74,11 @@ func (r *Result) batchEnds(ctx context.Context, n int, fresh bool) ([]int64, err
 	}
 	opt := r.Lower
 	opt.Batches, opt.Fresh = n, fresh
-	p, err := lower.Program(r.programName(), r.Spec, plans, opt)
+	p, alike, err := lower.Outline(r.programName(), r.Spec, plans, opt)
 	if err != nil {
 		return nil, err
 	}
-	s, err := simulated(ctx, p)
+	end, err := sim.Ends(ctx, p, alike)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +86,7 @@ func (r *Result) batchEnds(ctx context.Context, n int, fresh bool) ([]int64, err
 	for i := range p.Commands {
 		c := &p.Commands[i]
 		batch := int(c.Iteration) / iterations[p.Queues[c.Queue].Cluster]
-		ends[batch] = max(ends[batch], s.End[i])
+		ends[batch] = max(ends[batch], end[i])
 	}
 	return ends, nil
 }

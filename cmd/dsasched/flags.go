@@ -195,8 +195,8 @@ func addInPlace(cmd *cobra.Command) *bool {
 
 // addUneven adds --uneven; [unevenOf] is its value.
 func addUneven(cmd *cobra.Command) *choice {
-	c := &choice{value: schedule.UnevenAll.String(), kind: "PIECES", words: schedule.UnevenNames()}
-	addChoice(cmd, c, "uneven", "pieces of an extent that need not be alike: "+strings.Join(c.words, ", ")+" (all: instances and the cores' slices; outputs: instances, where the factor divides intermediates)")
+	c := &choice{value: schedule.UnevenFastest.String(), kind: "PIECES", words: schedule.UnevenNames()}
+	addChoice(cmd, c, "uneven", "pieces of an extent that need not be alike: "+strings.Join(c.words, ", ")+" (all: instances and the cores' slices; outputs: instances, where the factor divides intermediates; fastest: all or none)")
 	return c
 }
 

@@ -81,7 +81,7 @@ func (c Change) String() string {
 	if c.InPlace {
 		parts = append(parts, "--in-place")
 	}
-	if c.Uneven != schedule.UnevenAll {
+	if c.Uneven != schedule.UnevenFastest {
 		parts = append(parts, "--uneven "+c.Uneven.String())
 	}
 	if c.LaunchMicroseconds != 0 {
@@ -113,7 +113,7 @@ func (c Change) add(d Change) Change {
 	}
 	c.Picks = picks
 	c.InPlace = c.InPlace != d.InPlace
-	if d.Uneven != schedule.UnevenAll {
+	if d.Uneven != schedule.UnevenFastest {
 		c.Uneven = d.Uneven
 	}
 	if d.LaunchMicroseconds != 0 {
@@ -205,7 +205,7 @@ func Readings() []Reading {
 			Choices: []Choice{{Name: "least"}, {"divisors", Change{Picks: picks("group", "alg2-divisors", variants...)}}}, Before: "divisors"},
 		{Name: "uneven", Question: "Need the pieces of an extent be alike?",
 			Source:  "Algorithm 1: any v from the cores to the extent of the output, line 10 asks divisibility of intermediates only; §3.4: a binding goes on to the next factor where an extent can't be divided. Pieces of all extents are our extension, as compilers make them",
-			Choices: []Choice{{Name: "all"}, {"none", Change{Uneven: schedule.UnevenNone}}, {"outputs", Change{Uneven: schedule.UnevenOutputs}}}, Before: "none"},
+			Choices: []Choice{{Name: "fastest of all and none"}, {"all", Change{Uneven: schedule.UnevenAll}}, {"none", Change{Uneven: schedule.UnevenNone}}, {"outputs", Change{Uneven: schedule.UnevenOutputs}}}, Before: "none"},
 		{Name: "promotion", Question: "Do variants 1 to 3 hide a weight's way to the L1 behind work of the same layer?",
 			Source:  "§4.4: the latency \"can be hidden by an earlier executed layer\"; §2.1: what promotion costs \"is hidden by computation (§4.4)\", which variant 4 adds. Against it: §4.4 \"enhances\" what earlier systems hide within a layer",
 			Choices: []Choice{{Name: "no"}, {"yes", Change{Picks: picks("issue", "in-order", "llb", "l1", "ordering")}}}, Before: "yes"},

@@ -233,7 +233,7 @@ func TestRandom(t *testing.T) {
 		// By turns of all recipes: two in three with odd extents, one in six each with the
 		// other settings.
 		turn := i / uint64(len(recipes))
-		what, report, err := random(t, i, recipes, turn%3 > 0, [...]planned.Uneven{0, 0, planned.UnevenOutputs, 0, 0, planned.UnevenNone}[turn%6])
+		what, report, err := random(t, i, recipes, turn%3 > 0, [...]planned.Uneven{planned.UnevenAll, planned.UnevenAll, planned.UnevenOutputs, planned.UnevenAll, planned.UnevenAll, planned.UnevenNone}[turn%6])
 		var fault *interp.FaultError
 		var iterations *interp.CoarseError
 		var tooBig *graphturbo.DoesNotFitError

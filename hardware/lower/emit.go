@@ -134,7 +134,10 @@ func (e *emitter) run(segments []Segment) error {
 		return err
 	}
 	e.divideBuffers(segments)
-	kernel, batch := 0, len(kernelEnds)
+	kernel, batch, most := 0, len(kernelEnds), maxCommands
+	if e.opt.Most > 0 {
+		most = min(most, e.opt.Most)
+	}
 	if e.opt.Fresh {
 		batch /= max(1, e.opt.Batches)
 	}
@@ -144,7 +147,7 @@ func (e *emitter) run(segments []Segment) error {
 		for it := range seg.Iterations {
 			if it == 1 { // the others will be much like the first
 				more := (len(e.cmds) - before) * (seg.Iterations - 1)
-				e.cmds = slices.Grow(e.cmds, min(more+more/16, maxCommands/e.alike))
+				e.cmds = slices.Grow(e.cmds, min(more+more/16, most/e.alike))
 			}
 			values := make([]valueState, len(s.Values))
 			e.present(s, values)
@@ -158,8 +161,8 @@ func (e *emitter) run(segments []Segment) error {
 				}
 				e.releaseDead(k)
 				e.step(s, lp, values)
-				if len(e.p.Commands)+len(e.cmds)*e.alike > maxCommands {
-					return &TooLargeError{e.p.Name, fmt.Sprintf("have more than %d commands", maxCommands)}
+				if len(e.p.Commands)+len(e.cmds)*e.alike > most {
+					return &TooLargeError{e.p.Name, fmt.Sprintf("have more than %d commands", most)}
 				}
 			}
 			e.releaseDead(len(s.Steps) + 1)

@@ -16,6 +16,30 @@ import (
 // A program that takes longer than limit, if that is not 0, is given up: the latency is
 // then math.MaxInt64.
 func Latency(ctx context.Context, p *isa.Program, alike []int, limit int64) (ps int64, start []int64, err error) {
+	if limit == 0 {
+		limit = never
+	}
+	e, err := outlined(ctx, p, alike, limit)
+	if err != nil {
+		return 0, nil, err
+	}
+	if e.left > 0 {
+		return math.MaxInt64, nil, nil
+	}
+	return e.now, e.start, nil
+}
+
+// Ends gives the end of each command of such a program.
+func Ends(ctx context.Context, p *isa.Program, alike []int) ([]int64, error) {
+	e, err := outlined(ctx, p, alike, never)
+	if err != nil {
+		return nil, err
+	}
+	return e.end, nil
+}
+
+// outlined runs a program for [Latency] up to a limit.
+func outlined(ctx context.Context, p *isa.Program, alike []int, limit int64) (*engine, error) {
 	f := noFold(p)
 	for k, n := range alike {
 		f.weight[k] = uint64(n)
@@ -24,14 +48,6 @@ func Latency(ctx context.Context, p *isa.Program, alike []int, limit int64) (ps 
 		f.shared[r] = p.Resources[r].Kind == isa.DDRBandwidth
 	}
 	e := newEngine(p, Options{}, f)
-	if e.limit = limit; limit == 0 {
-		e.limit = never
-	}
-	if err := e.run(ctx); err != nil {
-		return 0, nil, err
-	}
-	if e.left > 0 {
-		return math.MaxInt64, nil, nil
-	}
-	return e.now, e.start, nil
+	e.limit = limit
+	return e, e.run(ctx)
 }
