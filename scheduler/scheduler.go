@@ -80,8 +80,9 @@ type Options struct {
 	// see milp.Options.
 	Progress func(stage string, p milp.Progress) `json:"-"`
 
-	note      func(string) // sink of Result.Notes
-	unchecked bool         // leave the stages' checks out: the answer is checked later
+	note          func(string) // sink of Result.Notes
+	unchecked     bool         // leave the stages' checks out: the answer is checked later
+	mostInstances int          // that splits may give; 0: no limit
 }
 
 // tell passes a note on if a sink is set.
@@ -310,15 +311,14 @@ func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, b
 				uneven[0] = made.Uneven
 			}
 		}
-		commands := 0 // of the setting before: one with many more has pieces that are too small
+		mostInstances := 0
 		for _, u := range uneven {
 			opt := opt
-			opt.Uneven = u
+			opt.Uneven, opt.mostInstances = u, mostInstances
 			made, err := Prepare(ctx, net, machine, batch, r, opt)
 			var took int64
-			var has int
 			if err == nil {
-				took, has, err = made.latency(ctx, ps, 4*commands)
+				took, err = made.latency(ctx, ps)
 			}
 			if err != nil {
 				if ctx.Err() != nil || !tooLarge(err) {
@@ -327,7 +327,8 @@ func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, b
 				firstErr = cmp.Or(firstErr, err)
 				continue
 			}
-			commands = has
+			// With many times more instances, pieces are too small to be faster.
+			mostInstances = 4 * len(made.Schedule.Instances.Instances)
 			if took < ps {
 				best, ps = made, took
 			}
@@ -349,18 +350,14 @@ func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	return best, ps, nil
 }
 
-// latency is how long the plans take, in picoseconds, and how many commands they have. Above
-// a limit of time it is math.MaxInt64; a program with more than most commands, if that is not
-// 0, is too large.
-func (r *Result) latency(ctx context.Context, limit int64, most int) (ps int64, commands int, err error) {
-	opt := r.Lower
-	opt.Most = most
-	p, alike, err := lower.Outline(r.programName(), r.Spec, r.Plans, opt)
+// latency is how long the plans take, in picoseconds; math.MaxInt64 above a limit.
+func (r *Result) latency(ctx context.Context, limit int64) (ps int64, err error) {
+	p, alike, err := lower.Outline(r.programName(), r.Spec, r.Plans, r.Lower)
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
 	ps, _, err = sim.Latency(ctx, p, alike, limit)
-	return ps, len(p.Commands) * alike[0], err
+	return ps, err
 }
 
 // Prepare makes all decisions of [Run] for a given chunk, by the recipe itself and not by
@@ -509,7 +506,7 @@ func (r *Result) LatencyOn(ctx context.Context, spec *hardware.Spec) (float64, e
 	}
 	on := *r
 	on.Spec = machine
-	ps, _, err := on.latency(ctx, 0, 0)
+	ps, err := on.latency(ctx, math.MaxInt64)
 	return float64(ps) * 1e-12, err
 }
 

@@ -268,11 +268,24 @@ func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, op
 				return nil, r.blame(st, err)
 			}
 		}
+		if st.Name == "split" && opt.mostInstances > 0 {
+			if n := instancesOf(d.Grouping); n > opt.mostInstances {
+				return nil, &lower.TooLargeError{Program: d.Graph.Name, What: fmt.Sprintf("have %d instances", n)}
+			}
+		}
 		if err := ctx.Err(); err != nil {
 			return nil, err // the decision would depend on when it was
 		}
 	}
 	return d, nil
+}
+
+// instancesOf counts the instances that groups will have.
+func instancesOf(gr *schedule.Grouping) (n int) {
+	for _, sg := range gr.Groups {
+		n += int(sg.Factor())
+	}
+	return n
 }
 
 // newDraft copies what the stages up to number last have decided.

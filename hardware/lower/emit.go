@@ -134,10 +134,7 @@ func (e *emitter) run(segments []Segment) error {
 		return err
 	}
 	e.divideBuffers(segments)
-	kernel, batch, most := 0, len(kernelEnds), maxCommands
-	if e.opt.Most > 0 {
-		most = min(most, e.opt.Most)
-	}
+	kernel, batch := 0, len(kernelEnds)
 	if e.opt.Fresh {
 		batch /= max(1, e.opt.Batches)
 	}
@@ -147,7 +144,7 @@ func (e *emitter) run(segments []Segment) error {
 		for it := range seg.Iterations {
 			if it == 1 { // the others will be much like the first
 				more := (len(e.cmds) - before) * (seg.Iterations - 1)
-				e.cmds = slices.Grow(e.cmds, min(more+more/16, most/e.alike))
+				e.cmds = slices.Grow(e.cmds, min(more+more/16, maxCommands/e.alike))
 			}
 			values := make([]valueState, len(s.Values))
 			e.present(s, values)
@@ -161,8 +158,8 @@ func (e *emitter) run(segments []Segment) error {
 				}
 				e.releaseDead(k)
 				e.step(s, lp, values)
-				if len(e.p.Commands)+len(e.cmds)*e.alike > most {
-					return &TooLargeError{e.p.Name, fmt.Sprintf("have more than %d commands", most)}
+				if len(e.p.Commands)+len(e.cmds)*e.alike > maxCommands {
+					return &TooLargeError{e.p.Name, fmt.Sprintf("have more than %d commands", maxCommands)}
 				}
 			}
 			e.releaseDead(len(s.Steps) + 1)

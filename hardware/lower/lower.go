@@ -31,9 +31,6 @@ type Options struct {
 	Batches int `json:"-"`
 	// Fresh keeps no weights in the GB for the next of these batches.
 	Fresh bool `json:"-"`
-	// Most is the number of commands of all clusters that a program must not exceed; 0: as
-	// many as can be simulated.
-	Most int `json:"-"`
 	// Cost gives the durations of commands in place of the formulas of package cost; nil:
 	// the formulas.
 	Cost cost.Custom `json:"-"`
