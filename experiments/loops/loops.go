@@ -680,7 +680,7 @@ func (s study) allocation() harness.Experiment {
 
 // allocate tunes by each scheduler, and longer in turn for what could have been.
 func allocate(ctx context.Context, tasks []*ansor.Task, networks string, seed int, objectives []string) (list []allocated, err error) {
-	const batch, rounds = 4, 3
+	const batch, rounds = 3, 3
 	budget := batch * rounds * len(tasks)
 	tune := func(trials int, name, objective string) (*ansor.Outcome, error) {
 		return ansor.Tune(ctx, tasks, ansor.Options{Trials: trials, Batch: batch, Scheduler: name, Objective: objective, Seed: uint64(seed + 1)})

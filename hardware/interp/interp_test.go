@@ -259,6 +259,61 @@ func TestRandom(t *testing.T) {
 	t.Logf("%d programs: %+v; besides, %v and %d that do not fit", done, total, coarse, refused)
 }
 
+// Layers inside kernels may be bound in any way, whatever their group's binding is.
+func TestLayerBindings(t *testing.T) {
+	recipe, err := scheduler.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stage, err := scheduler.LookupStage("bind")
+	if err != nil {
+		t.Fatal(err)
+	}
+	alg4, err := stage.Lookup("alg4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, other := 0, 0
+	for i := uint64(0); done < *programs/3; i++ {
+		r := rand.New(rand.NewPCG(i, 9))
+		own := scheduler.Strategy{Name: "random", Decide: func(ctx context.Context, d *scheduler.Draft) error {
+			d.LayerBindings = make([][]planned.Binding, len(d.Layers))
+			for k, layers := range d.Layers {
+				for _, l := range layers {
+					b := planned.One(len(d.Graph.Tensor(l.Outputs[0]).Shape))
+					for n := r.IntN(3); n >= 0; n-- {
+						b[r.IntN(len(b))] *= 2
+					}
+					d.LayerBindings[k] = append(d.LayerBindings[k], b)
+				}
+			}
+			return alg4.Decide(ctx, d)
+		}}
+		made, err := scheduler.Run(context.Background(), net(i, i%2 == 0), machine(r), 4, recipe.With("bind", own), scheduler.Options{Chunk: 1 + r.Int64N(2)})
+		if err == nil {
+			s := made.Schedule
+			for k := range s.Steps {
+				if st := &s.Steps[k]; st.Binding.Equal(s.LayerBindings[s.Instances.Instances[st.Instance].Group][st.Layer]) && st.Cores > 1 {
+					other++
+				}
+			}
+			_, err = interp.Run(made.Program, graphs(made.Plans), i)
+		}
+		var coarse *interp.CoarseError
+		var tooBig *graphturbo.DoesNotFitError
+		switch {
+		case errors.As(err, &coarse) || errors.As(err, &tooBig):
+			continue
+		case err != nil:
+			t.Errorf("seed %d: %v", i, err)
+		}
+		done++
+	}
+	if other < done {
+		t.Errorf("%d layers bound at random in %d programs", other, done)
+	}
+}
+
 // bags is a network with look-ups that frameworks write as sums over bags.
 func bags(batch int64) (*model.Graph, error) {
 	b := model.NewBuilder("bags")
