@@ -25,8 +25,9 @@ type Report struct {
 	InPlace  bool    `json:"in_place"`
 	Spill    string  `json:"spill"`
 	Batch    int64   `json:"batch"`
-	Shares   []int64 `json:"shares"` // of the batch, per cluster
-	Chunk    int64   `json:"chunk"`  // of a share, at a time
+	Shares   []int64 `json:"shares"`   // of the batch, per cluster
+	Chunk    int64   `json:"chunk"`    // of a share, at a time
+	Clusters string  `json:"clusters"` // what they divide, see [Divisions]
 
 	ThroughputPerSecond float64 `json:"throughput_per_s"`
 	LatencySeconds      float64 `json:"latency_s"` // of the batch
@@ -44,7 +45,8 @@ type Report struct {
 	MACs              int64        `json:"macs"`
 	VectorOps         int64        `json:"vector_ops"`
 
-	// Groups, order, joins and spills are of the first cluster's first chunk.
+	// Groups, order, joins and spills are of a chunk, on the first cluster or on all that
+	// divide it.
 	Groups       []GroupReport       `json:"groups"`
 	Order        OrderReport         `json:"order"`
 	Joins        []JoinReport        `json:"joins"`
@@ -71,6 +73,8 @@ type GroupReport struct {
 	FitsL1      bool    `json:"fits_l1"` // an instance, by Algorithm 1's count
 	PeakBytes   int64   `json:"unsplit_peak_bytes"`
 	Layers      int     `json:"layers"`
+	// Clusters has the cluster of each instance, if they divide the network.
+	Clusters []int `json:"clusters,omitempty"`
 	// OutputLevels says where the outputs of the instances are, after spilling.
 	OutputLevels []string `json:"output_levels"`
 	Ops          []string `json:"ops"`
@@ -214,7 +218,7 @@ func (r *Result) Report(origin schedulefile.Origin) *Report {
 	const ps = 1e-12
 	a := &Report{
 		Model: origin.Model, Hardware: r.Machine.Name, Level: LevelLB, Variant: r.Recipe.Name, DType: origin.DType, InPlace: origin.InPlace, Spill: origin.Spill,
-		Batch: r.Batch, Shares: r.Shares, Chunk: r.Chunk,
+		Batch: r.Batch, Shares: r.Shares, Chunk: r.Chunk, Clusters: r.Clusters.Name(),
 		ThroughputPerSecond: r.ThroughputPerSecond(), LatencySeconds: r.LatencySeconds(), LimitedBy: r.LimitText(), BoundSeconds: float64(sr.Bound.Ps()) * ps,
 		MMEUtilization: sr.MACUtilization, VMEUtilization: sr.VectorUtilization, MACs: sr.MACs, VectorOps: sr.VectorOps,
 		Groups: reportGroups(s), Order: reportOrder(s), Joins: reportJoins(s), Spills: []SpillReport{},
@@ -306,6 +310,9 @@ func reportGroups(s *schedule.Schedule) []GroupReport {
 		k := s.Instances.Instances[i].Group
 		x := &groups[k]
 		x.Instances++
+		if s.Place != nil {
+			x.Clusters = append(x.Clusters, s.Place[i])
+		}
 		if text := BindingText(g.Tensor(s.Grouping.Groups[k].Outputs[0]), s.Bindings[i]); !slices.Contains(x.Bindings, text) {
 			x.Bindings = append(x.Bindings, text)
 		}

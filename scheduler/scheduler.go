@@ -60,6 +60,9 @@ type Options struct {
 	// Chunk is the number of batch elements that a cluster works on at a time; 0:
 	// try every divisor of its share up to MaxTunedChunk and keep the fastest.
 	Chunk int64
+	// Clusters says what the clusters divide between them; 0 as chunk then tries the divisors
+	// of the batch.
+	Clusters Division `json:",omitempty"`
 	// Level says which memory is filled with instances.
 	Level Level
 	// Cost says what commands take in place of the formulas of package cost, which nil stands for.
@@ -83,6 +86,7 @@ type Options struct {
 	note          func(string) // sink of Result.Notes
 	unchecked     bool         // leave the stages' checks out: the answer is checked later
 	mostInstances int          // that splits may give; 0: no limit
+	ddrWeight     float64      // see spread
 }
 
 // tell passes a note on if a sink is set.
@@ -145,7 +149,8 @@ type Result struct {
 	Chunk    int64
 	Uneven   schedule.Uneven    // not UnevenFastest
 	Shares   []int64            // per cluster
-	Schedule *schedule.Schedule // of the first cluster's first chunk
+	Clusters Division           // of the work
+	Schedule *schedule.Schedule // of the first cluster's first chunk, or of all clusters without their steps
 	Outputs  schedule.Level     // where layers' outputs should stay
 	Lower    lower.Options      // what the kernel generator may do
 	Plans    [][]lower.Segment  // what each cluster runs
@@ -227,7 +232,7 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 	if spec, err := Machine(machine, opt.Level); err != nil {
 		return nil, err
 	} else {
-		share = Shares(batch, spec.Clusters)[0]
+		share = opt.Clusters.shares(batch, spec.Clusters)[0]
 	}
 	recipes, err := r.alternatives(opt)
 	if err != nil {
@@ -313,26 +318,30 @@ func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		}
 		mostInstances := 0
 		for _, u := range uneven {
-			opt := opt
-			opt.Uneven, opt.mostInstances = u, mostInstances
-			made, err := Prepare(ctx, net, machine, batch, r, opt)
-			var took int64
-			if err == nil {
-				took, err = made.latency(ctx, ps)
-			}
-			if err != nil {
-				if ctx.Err() != nil || !tooLarge(err) {
-					return nil, 0, err
+			even := false
+			for _, weight := range opt.Clusters.weights() {
+				opt := opt
+				opt.Uneven, opt.mostInstances, opt.ddrWeight = u, mostInstances, weight
+				made, err := Prepare(ctx, net, machine, batch, r, opt)
+				var took int64
+				if err == nil {
+					took, err = made.latency(ctx, ps)
 				}
-				firstErr = cmp.Or(firstErr, err)
-				continue
+				if err != nil {
+					if ctx.Err() != nil || !tooLarge(err) {
+						return nil, 0, err
+					}
+					firstErr = cmp.Or(firstErr, err)
+					continue
+				}
+				// With many times more instances, pieces are too small to be faster.
+				mostInstances = 4 * len(made.Schedule.Instances.Instances)
+				if took < ps {
+					best, ps = made, took
+				}
+				even = !made.Schedule.Uneven()
 			}
-			// With many times more instances, pieces are too small to be faster.
-			mostInstances = 4 * len(made.Schedule.Instances.Instances)
-			if took < ps {
-				best, ps = made, took
-			}
-			if !made.Schedule.Uneven() {
+			if even {
 				break // the others would be the same
 			}
 		}
@@ -371,12 +380,23 @@ func Prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	if err != nil {
 		return nil, err
 	}
-	shares := Shares(batch, spec.Clusters)
+	shares := opt.Clusters.shares(batch, spec.Clusters)
 	if opt.Chunk < 1 || opt.Chunk > shares[0] {
 		return nil, fmt.Errorf("chunk is %d, expected 1 to %d, the batch elements of a cluster", opt.Chunk, shares[0])
 	}
-	out := &Result{Recipe: r, Source: net.Name, Machine: machine, Spec: spec, Batch: batch, Chunk: opt.Chunk, Shares: shares, Uneven: opt.Uneven.Alternatives()[0], level: opt.Level}
+	out := &Result{Recipe: r, Source: net.Name, Machine: machine, Spec: spec, Batch: batch, Chunk: opt.Chunk, Shares: shares, Clusters: opt.Clusters,
+		Uneven: opt.Uneven.Alternatives()[0], level: opt.Level}
 	opt.note = func(text string) { out.Notes = append(out.Notes, text) }
+	if opt.Clusters != OverBatch {
+		idle, err := out.together(ctx, net, r, opt)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			return nil, fmt.Errorf("%s on %s, variant %s, clusters by %s: %w", net.Name, machine.Name, r.Name, opt.Clusters, err)
+		}
+		return out, out.describe(idle)
+	}
 	idle, err := out.plan(func(size int64) (*Draft, error) {
 		g, err := net.Graph(size)
 		if err != nil {
@@ -442,7 +462,7 @@ func (r *Result) describe(idle int) error {
 	if idle > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("batch %d leaves %d of %d clusters idle", r.Batch, idle, len(r.Shares)))
 	}
-	if r.Batch%int64(len(r.Shares)) != 0 && idle == 0 {
+	if r.Schedule.Place == nil && r.Batch%int64(len(r.Shares)) != 0 && idle == 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("batch %d does not divide over %d clusters: they take %v", r.Batch, len(r.Shares), r.Shares))
 	}
 	m, err := cost.NewWith(r.Spec, r.Lower.Cost)
@@ -456,6 +476,9 @@ func (r *Result) describe(idle int) error {
 }
 
 func (r *Result) programName() string {
+	if r.Clusters != OverBatch {
+		return fmt.Sprintf("%s/%s/%s/%s", r.Source, r.Spec.Name, r.Recipe.Name, r.Clusters)
+	}
 	return fmt.Sprintf("%s/%s/%s", r.Source, r.Spec.Name, r.Recipe.Name)
 }
 

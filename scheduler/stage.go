@@ -133,8 +133,9 @@ func Stages() []Stage {
 			Strategies: []Strategy{layerByLayer, chunkByChunk, breadthFirst, depthFirst, heaviestFirst, algorithm3, exactOrder, ilpOrder, jointOrder},
 			keep: func(to, from *schedule.Schedule) {
 				to.Order, to.OrderName, to.Costs = slices.Clone(from.Order), from.OrderName, slices.Clone(from.Costs)
+				to.Place, to.Cluster = from.Place, from.Cluster
 			},
-			check: func(d *Draft) error { return schedule.CheckOrder(d.Instances, d.Order) }},
+			check: by(schedule.CheckOwnOrder)},
 		{Name: "bind", Description: "over which cores an output is spread, and its scope",
 			Strategies: []Strategy{plainBinding, blockLocality, algorithm4, insideBinding, exactBinding, ilpBinding, jointBinding},
 			keep: func(to, from *schedule.Schedule) {

@@ -243,6 +243,7 @@ type recipeFlags struct {
 	*schedulingFlags
 	variant   *choice
 	decisions *decisionFlags
+	clusters  *choice // nil: by the batch
 	limit     *limit
 	tuned     *string
 }
@@ -250,7 +251,7 @@ type recipeFlags struct {
 // addRecipe adds the flags of addScheduling, --variant, a flag for each decision, and
 // --time-limit.
 func addRecipe(cmd *cobra.Command) *recipeFlags {
-	r := &recipeFlags{addScheduling(cmd, "tune"), &choice{value: "cross-layer", kind: "VARIANT", words: variantNames()}, addDecisions(cmd), addLimit(cmd, time.Minute, "time for each integer program, such as 60s"),
+	r := &recipeFlags{addScheduling(cmd, "tune"), &choice{value: "cross-layer", kind: "VARIANT", words: variantNames()}, addDecisions(cmd), nil, addLimit(cmd, time.Minute, "time for each integer program, such as 60s"),
 		cmd.Flags().String("tuned", "", "`file` of 'dsasched tune' that has the loops for --nest ansor")}
 	addChoice(cmd, r.variant, "variant", "variant of the scheduler, as 'dsasched variants' lists them")
 	return r
@@ -268,6 +269,11 @@ func (f *recipeFlags) run(cmd *cobra.Command, name string, show *status) (schedu
 		return none, nil, err
 	}
 	opt := scheduler.Options{InPlace: *f.inPlace, Uneven: unevenOf(f.uneven), Chunk: f.chunk.value, TimeLimit: f.limit.value, Progress: show.decision()}
+	if f.clusters != nil {
+		if opt.Clusters, err = scheduler.LookupDivision(f.clusters.value); err != nil {
+			return none, nil, err
+		}
+	}
 	if v, opt, err = f.decisions.apply(v, opt); err != nil {
 		return none, nil, err
 	}

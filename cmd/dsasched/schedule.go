@@ -25,6 +25,11 @@ The batch is divided over the clusters; a cluster works through its share in
 chunks. --chunk 0 tries every divisor of a share and keeps the fastest. Groups,
 order, joins and spills are those of one chunk on the first cluster.
 
+With --clusters pipeline the clusters divide the network into stages, and with
+--clusters layers they work on a layer together where that is faster. Chunks are
+then of the whole batch, what passes between clusters is in the DDR, and groups,
+order, joins and spills are of all clusters.
+
 -o writes the whole schedule, for 'dsasched check', 'simulate' and 'explain' and for
 other programs (docs/file-formats.md). --trace, --gantt, --memory and --graph draw
 it.
@@ -42,6 +47,7 @@ the loop over chunks counted once, 'dynamic' ones of all that ran.
 		Example: `  dsasched schedule resnet50 --batch 4
   dsasched schedule bert-128 --batch 4 --variant tvm --json
   dsasched schedule ./net.onnx --hardware ./my-npu.yaml --spill largest-first
+  dsasched schedule resnet50 --batch 4 --clusters pipeline
   dsasched schedule ./net.onnx --order search --bind search --batch 8
   dsasched schedule resnet50 --batch 8 -o resnet50.schedule.json --trace resnet50.trace.json
   dsasched schedule bert-128 --batch 4 --gantt units.svg --gantt-range 1ms:2ms --memory addresses.svg --graph bert.dot`,
@@ -49,10 +55,15 @@ the loop over chunks counted once, 'dynamic' ones of all that ran.
 	takesModel(cmd)
 	asJSON, quiet, full := addJSON(cmd), addQuiet(cmd), addFull(cmd)
 	recipe, draw := addRecipe(cmd), addPictures(cmd)
+	recipe.clusters = &choice{value: "batch", kind: "WHAT", words: scheduler.Divisions()}
+	addChoice(cmd, recipe.clusters, "clusters", "what the clusters divide between them: "+strings.Join(recipe.clusters.words, ", "))
 	out := addFile(cmd, "o out", "write the whole schedule to this `file`")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := draw.check(); err != nil {
 			return err
+		}
+		if out.name != "" && recipe.clusters.value != scheduler.OverBatch.Name() {
+			return usagef("-o writes schedules of --clusters batch only")
 		}
 		show := newStatus(cmd, *quiet)
 		defer show.end()
@@ -147,6 +158,13 @@ func writeReport(b *bytes.Buffer, a *scheduler.Report, full bool) {
 	}
 	rowOf(b, "busy", busy)
 	row(b, "batch", "%s, in chunks of %d", sharesText(a.Shares), a.Chunk)
+	if a.Clusters != scheduler.OverBatch.Name() {
+		var idle []string
+		for _, t := range a.Time {
+			idle = append(idle, percent(t.IdleSeconds/a.LatencySeconds))
+		}
+		row(b, "clusters", "divide by %s; idle %s", a.Clusters, strings.Join(idle, ", "))
+	}
 	var tuned []string
 	for _, t := range a.Tuned {
 		text := fmt.Sprintf("%d: fails", t.Chunk)

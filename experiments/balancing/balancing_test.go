@@ -10,7 +10,35 @@ import (
 
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/harness/harnesstest"
+	"github.com/dsasched/dsasched/scheduler"
 )
+
+// Stages take turns and so pass more batches than one cluster, and the report has a row for
+// each batch.
+func TestClusters(t *testing.T) {
+	var rows []division
+	for _, by := range scheduler.Divisions() {
+		d, err := scheduler.LookupDivision(by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		row, err := divide(context.Background(), "squeezenet", 1, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, *row)
+	}
+	if rows[1].RatePerSecond <= rows[0].RatePerSecond {
+		t.Errorf("a pipeline passes %v batches of one a second, a cluster %v", rows[1].RatePerSecond, rows[0].RatePerSecond)
+	}
+	if rows[2].LatencySeconds > rows[0].LatencySeconds {
+		t.Errorf("by layers a batch of one takes %v s, on one cluster %v", rows[2].LatencySeconds, rows[0].LatencySeconds)
+	}
+	r, err := reportClusters(clusters(), rows)
+	if err != nil || len(r.Files) == 0 {
+		t.Errorf("the report: %v, %v", r, err)
+	}
+}
 
 // Every experiment runs, and what is to be reached is reached.
 func TestExperiments(t *testing.T) {
@@ -20,6 +48,9 @@ func TestExperiments(t *testing.T) {
 	}
 	got := map[string]document{}
 	for _, e := range Experiments() {
+		if e.Name == "mofang-clusters" { // minutes; see TestClusters
+			continue
+		}
 		p, err := e.Plan()
 		if err != nil {
 			t.Fatal(err)

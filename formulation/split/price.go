@@ -44,6 +44,23 @@ func newPricer(g *model.Graph, spec *hardware.Spec, m *cost.Model, layers []sche
 	return p
 }
 
+// Prices are the seconds that layers, or boxes of their results, take on a cluster by the
+// package's costs.
+type Prices struct{ p *pricer }
+
+// NewPrices is for layers of a graph.
+func NewPrices(g *model.Graph, spec *hardware.Spec, layers []schedule.Layer, opts NetworkOptions) (*Prices, error) {
+	m, err := cost.NewWith(spec, opts.Cost)
+	if err != nil {
+		return nil, err
+	}
+	return &Prices{newPricer(g, spec, m, layers, opts)}, nil
+}
+
+// Layer is the time of a layer for the boxes of its results that reg has, with its parameters
+// on their way from the LLB to the cores; from the DDR that is the caller's to add.
+func (p *Prices) Layer(layer int, reg schedule.Regions) float64 { return p.p.layer(layer, reg, false) }
+
 // A part is a group of atoms with what it reads and leaves behind.
 type part struct {
 	atoms           []int

@@ -592,7 +592,7 @@ func (w *work) indexOf(id model.TensorID, at []int64) uint64 {
 	if t.Role != model.Constant {
 		fail("the task reads no %q", t.Name)
 	}
-	return source(w.seed, t, w.k, w.iteration, ravel(at, t.Shape))
+	return source(w.seed, t, w.owner(w.k), w.iteration, ravel(at, t.Shape))
 }
 
 // multiply adds a tile's products to the sums that a part of the results needs.

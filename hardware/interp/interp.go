@@ -126,8 +126,10 @@ func fail(format string, args ...any) { panic(fault{fmt.Sprintf(format, args...)
 type machine struct {
 	p      *isa.Program
 	graphs [][]*model.Graph
-	seed   uint64
-	report Report
+	// together: iteration i of each cluster is a part of the same.
+	together bool
+	seed     uint64
+	report   Report
 
 	queues    int
 	clock     []int32 // of each command: the last of each queue that has ended when it starts
@@ -151,11 +153,21 @@ type maker struct {
 
 // Run executes a program in the order of its commands. graphs[k][i] is the network of
 // iteration i of cluster k. It returns the first *FaultError, or a *CoarseError.
-func Run(p *isa.Program, graphs [][]*model.Graph, seed uint64) (report Report, err error) {
+func Run(p *isa.Program, graphs [][]*model.Graph, seed uint64) (Report, error) {
+	return run(p, graphs, false, seed)
+}
+
+// Together is Run where all clusters work on the same network in iteration i, graphs[i], and
+// pass results to each other through the DDR.
+func Together(p *isa.Program, graphs []*model.Graph, seed uint64) (Report, error) {
+	return run(p, slices.Repeat([][]*model.Graph{graphs}, p.Clusters), true, seed)
+}
+
+func run(p *isa.Program, graphs [][]*model.Graph, together bool, seed uint64) (report Report, err error) {
 	if err := p.Check(); err != nil {
 		return Report{}, err
 	}
-	m := &machine{p: p, graphs: graphs, seed: seed, now: -1, queues: len(p.Queues), makers: map[key]maker{}, ddr: map[stored]*cell{}}
+	m := &machine{p: p, graphs: graphs, together: together, seed: seed, now: -1, queues: len(p.Queues), makers: map[key]maker{}, ddr: map[stored]*cell{}}
 	defer func() {
 		switch f := recover().(type) {
 		case nil:
@@ -301,15 +313,23 @@ func (m *machine) store(mem *memory, addr int64, k key, value uint64, once bool)
 	}
 }
 
+// owner is the cluster under which the DDR has what a cluster works on.
+func (m *machine) owner(cl int32) int32 {
+	if m.together {
+		return 0
+	}
+	return cl
+}
+
 // fetch reads an element from the DDR.
 func (m *machine) fetch(k key, cl int32) uint64 {
 	if k.instance < 0 {
 		if t := m.tensors[m.graphs[cl][m.iteration]][m.p.Tensors[k.tensor].Name]; t != nil {
-			return source(m.seed, t, cl, m.iteration, k.element)
+			return source(m.seed, t, m.owner(cl), m.iteration, k.element)
 		}
 		fail("the network has no %q", m.p.Tensors[k.tensor].Name)
 	}
-	c := m.ddr[stored{cl, m.iteration, k}]
+	c := m.ddr[stored{m.owner(cl), m.iteration, k}]
 	if c == nil {
 		fail("reads %s in the DDR, where nobody has written it", m.name(k))
 	}
@@ -317,7 +337,7 @@ func (m *machine) fetch(k key, cl int32) uint64 {
 }
 
 func (m *machine) keep(k key, cl int32, value uint64) {
-	at := stored{cl, m.iteration, k}
+	at := stored{m.owner(cl), m.iteration, k}
 	if m.ddr[at] != nil {
 		fail("writes %s to the DDR twice", m.name(k))
 	}
@@ -462,6 +482,9 @@ func (m *machine) compare() {
 		found[at] = c.value
 	}
 	for cl, graphs := range m.graphs {
+		if m.owner(int32(cl)) != int32(cl) {
+			continue
+		}
 		for it, g := range graphs {
 			values := Evaluate(g, func(t *model.Tensor, e int64) uint64 { return source(m.seed, t, int32(cl), int32(it), e) })
 			for _, id := range g.Outputs {

@@ -19,6 +19,7 @@ type pending struct {
 	roam  bool // a load that may leave its block
 	// what From and To will be
 	from, to *stretch
+	await    []passed // results of other clusters that must be in the DDR
 }
 
 // emitter lowers the work of one cluster.
@@ -54,9 +55,12 @@ type emitter struct {
 	kernelEnd int64
 	keepEnd   int64 // and after the last for which weights are kept
 	stretches []levelled
-	useSpace  []isa.Use // room for the uses of the next commands
-	depSpace  []int32   // and for what they wait for
-	computing lastOf    // the last computation of each unit
+	useSpace  []isa.Use    // room for the uses of the next commands
+	depSpace  []int32      // and for what they wait for
+	computing lastOf       // the last computation of each unit
+	coming    []*layerPlan // the present step and what follows in the iteration
+	passed    []stored     // of these, what this cluster has made
+	passing   *passing     // nil: clusters have nothing to do with each other
 }
 
 // gbValue is a value that claims pages until after step last.
@@ -74,6 +78,7 @@ type levelled struct {
 type valueState struct {
 	ready []int32 // commands after which it is complete
 	place *stretch
+	away  bool // another cluster makes it
 }
 
 // add appends a command of the present step.
@@ -157,6 +162,7 @@ func (e *emitter) run(segments []Segment) error {
 					e.open(isa.Barrier, lp.layer.Name, e.spec.SyncSeconds)
 				}
 				e.releaseDead(k)
+				e.coming = plans[i][k:]
 				e.step(s, lp, values)
 				if len(e.p.Commands)+len(e.cmds)*e.alike > maxCommands {
 					return &TooLargeError{e.p.Name, fmt.Sprintf("have more than %d commands", maxCommands)}
@@ -197,7 +203,9 @@ func (e *emitter) planSteps(segments []Segment) (plans [][]*layerPlan, kernelEnd
 					pos++
 				})
 			}
-			kernelEnds = append(kernelEnds, pos)
+			if len(plans[i]) > 0 {
+				kernelEnds = append(kernelEnds, pos)
+			}
 		}
 	}
 	return plans, kernelEnds, nil
@@ -267,6 +275,7 @@ func (e *emitter) launch(s *schedule.Schedule, inst int) {
 func (e *emitter) present(s *schedule.Schedule, values []valueState) {
 	for i := range s.Values {
 		v := &s.Values[i]
+		values[i].away = v.Def < 0 && s.Away(v.Instance)
 		if v.Def >= 0 || v.Instance < 0 || v.Level == schedule.DDR {
 			continue
 		}
@@ -306,6 +315,9 @@ func (e *emitter) flush() {
 		}
 	}
 	e.flushCommands(base)
+	for _, m := range e.passed {
+		e.passing.made[m.passed] = base + m.command
+	}
 	if e.outline {
 		return
 	}
@@ -369,6 +381,9 @@ func (e *emitter) flushCommands(base int32) {
 			if d >= 0 {
 				deps = append(deps, base+d)
 			}
+		}
+		for _, what := range pc.await {
+			e.passing.waits = append(e.passing.waits, wait{base + int32(i), what})
 		}
 		c := pc.Command
 		c.Deps = nil

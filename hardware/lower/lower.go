@@ -90,14 +90,23 @@ func Program(name string, spec *hardware.Spec, plans [][]Segment, opt Options) (
 		return nil, err
 	}
 	marks := make([]mark, 1, len(plans)+1)
+	var ends []int
 	for k, segments := range plans {
 		first, alike := likeness(plans, k)
+		if e.passing != nil {
+			first, alike = k, 1
+		}
 		if first < k {
 			copyCluster(p, first, k, marks[first], marks[first+1])
 		} else if err := e.lower(int32(k), alike, segments); err != nil {
 			return nil, err
 		}
-		marks = append(marks, markOf(p))
+		marks, ends = append(marks, markOf(p)), append(ends, len(p.Commands))
+	}
+	if e.passing != nil {
+		if err := e.passing.together(p, ends); err != nil {
+			return nil, err
+		}
 	}
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -120,12 +129,17 @@ func Outline(name string, spec *hardware.Spec, plans [][]Segment, opt Options) (
 		return nil, nil, err
 	}
 	e.outline = true
+	var ends []int
 	for k, segments := range distinct {
 		if err := e.lower(int32(k), alike[k], segments); err != nil {
 			return nil, nil, err
 		}
+		ends = append(ends, len(p.Commands))
 	}
-	return p, alike, nil
+	if e.passing != nil {
+		err = e.passing.together(p, ends)
+	}
+	return p, alike, err
 }
 
 // begin makes an empty program of some clusters and what lowers the work of each into it.
@@ -150,7 +164,15 @@ func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, op
 	p := newProgram(name, spec, clusters)
 	p.PeakMACsPerSecond = m.PeakMACsPerSecond(dtype)
 	p.PeakVectorOpsPerSecond = m.PeakVectorOpsPerSecond(dtype)
-	return p, &emitter{p: p, spec: spec, cost: m, opt: opt, tables: newTables(p), fine: grainFor(layers / max(1, opt.Batches))}, nil
+	e := &emitter{p: p, spec: spec, cost: m, opt: opt, tables: newTables(p), fine: grainFor(layers / max(1, opt.Batches))}
+	for _, segments := range plans {
+		for _, seg := range segments {
+			if seg.Schedule.Place != nil && e.passing == nil {
+				e.passing = &passing{made: map[passed]int32{}}
+			}
+		}
+	}
+	return p, e, nil
 }
 
 // lower lowers the plan of a cluster, which alike clusters have.

@@ -112,6 +112,7 @@ func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState)
 	l := &lowering{emitter: e, lp: lp, values: values, cores: lp.step.Cores}
 	l.operands(s)
 	l.places(s)
+	l.loadAhead()
 	l.loadParams()
 	l.lookUpRows()
 	l.divideVectorWork()
@@ -232,11 +233,12 @@ func (l *lowering) lookUpRows() {
 		return
 	}
 	var indices []int32
-	known := true
+	known, from := true, len(l.cmds)
 	for _, in := range l.ins {
 		known = known && in.val.Instance < 0
 		indices = append(indices, in.state.ready...)
 	}
+	defer func() { l.await(from, l.ins...) }()
 	for _, r := range l.lp.rows {
 		portion := isa.Portion{Operand: r.operand}
 		var c int32
@@ -320,7 +322,7 @@ func (l *lowering) bringInputs(t int64, first bool, wait []int32) {
 // bring loads piece i of n of an input.
 func (l *lowering) bring(in *incoming, i, n int64, wait []int32) {
 	part := func(bytes int64) int64 { return piece(bytes, i, n) }
-	v, r := in.val, in.read
+	v, r, from := in.val, in.read, len(l.cmds)
 	c := isa.Command{Portion: isa.Portion{Operand: in.operand}.Cut(i, n)}
 	switch {
 	case v.Level == schedule.LB:
@@ -348,6 +350,7 @@ func (l *lowering) bring(in *incoming, i, n int64, wait []int32) {
 		in.arrived(l.stream(streamed{part: c.Portion, roam: v.Instance < 0, bytes: part(r.UnionBytes), gbBytes: part(l.fromGB(r)),
 			coreBytes: part(r.CoreNeedBytes), after: in.state.ready, free: append(append([]int32(nil), in.deps...), wait...)}))
 	}
+	l.await(from, in)
 	if i == 0 {
 		l.recordStretch(in.place, isa.LB)
 	}
@@ -590,6 +593,7 @@ func (l *lowering) complete() {
 		default:
 			state.ready = []int32{o.stored}
 			l.cmds[o.stored].WriteLevel = isa.DDR
+			l.pass(o)
 		}
 		l.recordStretch(o.place, isa.LB)
 	}

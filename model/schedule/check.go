@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/dsasched/dsasched/model"
@@ -21,7 +22,7 @@ func Check(s *Schedule) error {
 	if err := CheckInstances(s.Graph, s.Grouping, s.Instances); err != nil {
 		return err
 	}
-	if err := CheckOrder(s.Instances, s.Order); err != nil {
+	if err := CheckOwnOrder(s); err != nil {
 		return err
 	}
 	return CheckPlan(s)
@@ -111,6 +112,9 @@ func CheckSteps(s *Schedule) error {
 				return fmt.Errorf("step %d: %q takes %d bytes per core, recorded are %d", i, g.Tensor(v.Tensor).Name, need, v.CoreBytes)
 			}
 			reg[v.Tensor] = v.Region
+			if s.ReadAway(v.Instance, v.Tensor) && v.Level != DDR {
+				return fmt.Errorf("another cluster reads %q of instance %d, which ends in the %v", g.Tensor(v.Tensor).Name, v.Instance, v.Level)
+			}
 			if g.IsOutput(v.Tensor) && v.Level != DDR {
 				return fmt.Errorf("network output %q ends in the %v", g.Tensor(v.Tensor).Name, v.Level)
 			}
@@ -126,6 +130,9 @@ func CheckSteps(s *Schedule) error {
 				v := &s.Values[r.Value]
 				if v.Tensor != t {
 					continue
+				}
+				if v.Def < 0 && v.Instance >= 0 && v.Level != DDR {
+					return fmt.Errorf("step %d reads %q of instance %d in the %v, which no step has written", i, g.Tensor(t).Name, v.Instance, v.Level)
 				}
 				if v.Def >= i || v.Last < i {
 					return fmt.Errorf("step %d reads %q, which lives from step %d to %d", i, g.Tensor(t).Name, v.Def, v.Last)
@@ -164,8 +171,15 @@ func CheckSteps(s *Schedule) error {
 				written += v.Region.Elements()
 			}
 		}
-		if t := g.Tensor(o); t.Role == model.Activation && written != t.Shape.Elements() {
-			return fmt.Errorf("%d of the %d elements of network output %q are written", written, t.Shape.Elements(), t.Name)
+		t := g.Tensor(o)
+		all := t.Shape.Elements()
+		for i := range s.Instances.Instances {
+			if inst := &s.Instances.Instances[i]; s.Away(i) && slices.Contains(s.Grouping.Groups[inst.Group].Outputs, o) {
+				all -= inst.Regions[o].Elements()
+			}
+		}
+		if t.Role == model.Activation && written != all {
+			return fmt.Errorf("%d of the %d elements of network output %q are written", written, all, t.Name)
 		}
 	}
 	return nil

@@ -153,6 +153,40 @@ func CheckOrder(ig *InstanceGraph, order []int) error {
 	return nil
 }
 
+// CheckOwnOrder is CheckOrder of a schedule, for the instances of its cluster where it is
+// one cluster's part.
+func CheckOwnOrder(s *Schedule) error {
+	if s.Place == nil {
+		return CheckOrder(s.Instances, s.Order)
+	}
+	if len(s.Place) != len(s.Instances.Instances) {
+		return fmt.Errorf("%d instances have clusters, expected all %d", len(s.Place), len(s.Instances.Instances))
+	}
+	done := make([]bool, len(s.Place))
+	for pos, id := range s.Order {
+		switch {
+		case id < 0 || id >= len(done):
+			return fmt.Errorf("order names instance %d of %d", id, len(done))
+		case s.Away(id):
+			return fmt.Errorf("instance %d runs at position %d of cluster %d, its place is cluster %d", id, pos, s.Cluster, s.Place[id])
+		case done[id]:
+			return fmt.Errorf("instance %d runs twice", id)
+		}
+		for _, d := range s.Instances.Instances[id].Deps {
+			if !s.Away(d.From) && !done[d.From] {
+				return fmt.Errorf("instance %d runs at position %d, before instance %d that it reads", id, pos, d.From)
+			}
+		}
+		done[id] = true
+	}
+	for id := range done {
+		if !done[id] && !s.Away(id) {
+			return fmt.Errorf("instance %d of cluster %d does not run", id, s.Cluster)
+		}
+	}
+	return nil
+}
+
 // OrderItem is an instance as the ordering problem sees it.
 type OrderItem struct {
 	OutputBytes    int64

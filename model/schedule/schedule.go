@@ -1,6 +1,8 @@
 package schedule
 
 import (
+	"slices"
+
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
 )
@@ -141,8 +143,13 @@ type Schedule struct {
 	Costs     []NamedCost
 	// UnevenCores: the cores' slices of a tensor may differ, the last being shorter.
 	UnevenCores bool
-	Bindings    []Binding // per instance, of its first output
-	Scopes      []Level   // per instance
+	// Place is the cluster of each instance where clusters work on a chunk together, and
+	// Cluster the one whose part this is: Order, Steps and Values are of its instances
+	// alone, and what passes between clusters is in the DDR. nil: one has all.
+	Place    []int
+	Cluster  int
+	Bindings []Binding // per instance, of its first output
+	Scopes   []Level   // per instance
 	// LayerBindings are those of layers' first results, by group and layer, that take the
 	// place of what follows from the instance's binding, in instances that allow them. Where
 	// a list ends or has nil, none does.
@@ -245,6 +252,24 @@ func Grid(spec *hardware.Spec) []int64 {
 
 // Align rounds a size up to the grain of LB addresses.
 func Align(n int64) int64 { return (n + 63) &^ 63 }
+
+// Away reports whether an instance is of another cluster.
+func (s *Schedule) Away(instance int) bool {
+	return s.Place != nil && instance >= 0 && s.Place[instance] != s.Cluster
+}
+
+// ReadAway reports whether another cluster reads a tensor that an instance makes.
+func (s *Schedule) ReadAway(instance int, t model.TensorID) bool {
+	if s.Place == nil {
+		return false
+	}
+	for _, c := range s.Instances.Consumers[instance] {
+		if s.Away(c) && slices.ContainsFunc(s.Instances.Instances[c].Deps, func(d Dep) bool { return d.Tensor == t && d.From == instance }) {
+			return true
+		}
+	}
+	return false
+}
 
 // Kernels is the number of kernels that the schedule launches: one per instance.
 func (s *Schedule) Kernels() int { return len(s.Order) }

@@ -138,7 +138,7 @@ func (b *stepBuilder) writes(layer *Layer, st *Step) {
 		if b.want == LB && b.leaves[t] {
 			v.Wanted = b.Scopes[b.inst.ID]
 		}
-		if b.Graph.IsOutput(t) {
+		if b.Graph.IsOutput(t) || b.ReadAway(b.inst.ID, t) {
 			v.Wanted = DDR
 		}
 		st.Writes = append(st.Writes, b.addValue(v))
@@ -216,6 +216,11 @@ func (b *stepBuilder) sources(t model.TensorID) ([]int, error) {
 			continue
 		}
 		v, ok := b.made[made{d.From, t}]
+		if !ok && b.Away(d.From) {
+			r := b.Instances.Instances[d.From].Regions[t]
+			v, ok = b.addValue(Value{Tensor: t, Instance: d.From, Region: r, Binding: One(len(r)), Wanted: DDR,
+				Bytes: r.Elements() * b.Graph.Tensor(t).DType.Bytes(), Def: -1, Last: -1}), true
+		}
 		if !ok {
 			return nil, fmt.Errorf("instance %d reads %q of instance %d, which has not run", b.inst.ID, b.Graph.Tensor(t).Name, d.From)
 		}
@@ -299,7 +304,7 @@ func (s *Schedule) read(v int, t model.TensorID, need []Regions) Read {
 			continue
 		}
 		local := int64(0)
-		if val.Instance >= 0 {
+		if val.Instance >= 0 && val.Def >= 0 {
 			if own := Slice(val.Region, val.Binding, g.Tensor(t).Layout, int64(c)); own != nil {
 				local = r.Overlap(own)
 			}
@@ -353,7 +358,7 @@ func (s *Schedule) params(layer *Layer, t model.TensorID, need []Regions) ParamR
 	}
 	// Cores that need the same part need not be neighbours.
 	if !pr.Rows {
-		pr.UnionBytes = min(pr.UnionBytes, g.Tensor(t).Bytes())
+		pr.UnionBytes = min(pr.UnionBytes, hull.Elements()*size)
 	}
 	return pr
 }

@@ -204,6 +204,9 @@ func Gantt(r *scheduler.Result, from, to int64) (*plots.Figure, error) {
 // left out; weights, which pass through it, are not part of the plan.
 func Memory(r *scheduler.Result) (*plots.Figure, error) {
 	s := r.Schedule
+	if s.Place != nil {
+		s = r.Plans[0][0].Schedule
+	}
 	m := plots.MemoryMap{End: float64(len(s.Steps)),
 		Title: fmt.Sprintf("%s on %s, %s, %d per cluster at a time", r.Source, r.Machine.Name, r.Recipe.Name, r.Chunk)}
 	for i := range s.Steps {

@@ -1,0 +1,164 @@
+package lower
+
+import (
+	"fmt"
+
+	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/model"
+)
+
+// passing is what the clusters that work on a chunk together know of each other: the
+// commands after which results are in the DDR, and those that wait for them.
+type passing struct {
+	made  map[passed]int32
+	waits []wait
+}
+
+// passed is a result on its way between clusters.
+type passed struct {
+	iteration int32
+	instance  int
+	tensor    model.TensorID
+}
+
+type wait struct {
+	command int32
+	what    passed
+}
+
+// pass notes that an output is in the DDR when its last store has ended.
+func (l *lowering) pass(o *outgoing) {
+	if l.passing != nil {
+		l.passed = append(l.passed, stored{passed{l.iter, o.val.Instance, o.val.Tensor}, o.stored})
+	}
+}
+
+// stored is a result with the command of the cluster that completes it.
+type stored struct {
+	passed
+	command int32
+}
+
+// await lets the first load from the DDR among the commands from number from on wait for the
+// inputs that other clusters make; the loads behind it are in the same queue.
+func (l *lowering) await(from int, ins ...*incoming) {
+	for i := from; i < len(l.cmds); i++ {
+		if c := &l.cmds[i]; c.Kind == isa.DDRLoad {
+			for _, in := range ins {
+				if in.state.away {
+					c.await = append(c.await, passed{l.iter, in.val.Instance, in.val.Tensor})
+					c.roam = false
+				}
+			}
+			return
+		}
+	}
+}
+
+// loadAhead brings the weights of this and coming steps to the GB, as far as it keeps them,
+// before the queue of loads waits for what other clusters make.
+func (l *lowering) loadAhead() {
+	away := false
+	for _, in := range l.ins {
+		away = away || in.state.away
+	}
+	if !away || l.pages == nil || !l.opt.Prefetch {
+		return
+	}
+	task := l.task
+	full := false
+	for _, lp := range l.coming {
+		l.task = lp.task
+		lp.eachUse(func(t *weightTile) {
+			if full || l.pages.byKey[t.key] != nil || t.key.tiles == 0 || t.unionBytes > l.pages.largest() {
+				return
+			}
+			next := l.uses[t.key][l.nextPos[t.key]]
+			if full = !l.pages.keeps(t.unionBytes, next); full {
+				return
+			}
+			ent, deps := l.pages.add(t.key, true, t.unionBytes, next)
+			ent.load = l.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: t.portion, Bytes: t.unionBytes, DurationPs: l.ddrLatency(),
+				Uses: l.moves(t.unionBytes, t.unionBytes, 0, 0)}, deps)
+			ent.first = ent.load
+			l.cmds[ent.load].roam, l.cmds[ent.load].to = true, ent.at
+		})
+	}
+	l.task = task
+}
+
+// keeps reports whether an entry that is used next at a position would stay until then
+// without pushing out what is needed sooner.
+func (p *pages) keeps(bytes, next int64) bool {
+	n := p.retained + p.need(bytes)
+	for _, e := range p.entries {
+		if e.retained && e.nextUse > next {
+			n -= len(e.pages)
+		}
+	}
+	return n <= p.keepable()
+}
+
+// together lets commands wait for what other clusters pass to them, and puts the clusters'
+// commands, ends[k] of which are up to the end of cluster k's, into an order in which all
+// that a command waits for stands before it.
+func (x *passing) together(p *isa.Program, ends []int) error {
+	backward := true
+	for _, w := range x.waits {
+		d, ok := x.made[w.what]
+		if !ok {
+			return fmt.Errorf("%s: command %d waits for a result of instance %d that no cluster leaves in the DDR", p.Name, w.command, w.what.instance)
+		}
+		c := &p.Commands[w.command]
+		c.Deps = append(c.Deps[:len(c.Deps):len(c.Deps)], d)
+		backward = backward && d < w.command
+	}
+	if backward {
+		return nil
+	}
+	place := make([]int32, len(p.Commands))
+	for i := range place {
+		place[i] = -1
+	}
+	next := append([]int{0}, ends[:len(ends)-1]...)
+	commands := make([]isa.Command, 0, len(p.Commands))
+	for len(commands) < len(p.Commands) {
+		before := len(commands)
+		for k := range ends {
+			for ; next[k] < ends[k] && ready(p.Commands[next[k]].Deps, place); next[k]++ {
+				place[next[k]] = int32(len(commands))
+				commands = append(commands, p.Commands[next[k]])
+			}
+		}
+		if len(commands) == before {
+			return fmt.Errorf("%s: clusters wait for each other", p.Name)
+		}
+	}
+	p.Commands = commands
+	move := func(list []int32) []int32 {
+		moved := make([]int32, len(list))
+		for i, d := range list {
+			moved[i] = place[d]
+		}
+		return moved
+	}
+	for i := range p.Commands {
+		if c := &p.Commands[i]; len(c.Deps) > 0 {
+			c.Deps = move(c.Deps)
+		}
+	}
+	for i := range p.Buffers {
+		b := &p.Buffers[i]
+		b.First, b.Lasts = place[b.First], move(b.Lasts)
+	}
+	return nil
+}
+
+func ready(deps, place []int32) bool {
+	for _, d := range deps {
+		if place[d] < 0 {
+			return false
+		}
+	}
+	return true
+}
