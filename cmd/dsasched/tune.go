@@ -64,7 +64,7 @@ func (f *kernelFlags) open(ctx context.Context, names []string) (*toTune, error)
 		k.nets = append(k.nets, net)
 	}
 	if k.opt.Chunk == 0 {
-		rules, err := scheduler.Replace(k.recipe, k.opt, scheduler.Pick{Stage: "nest", Strategy: "rules"})
+		rules, err := scheduler.Lookup(k.recipe.Fallback[0]) // without trials
 		if err != nil {
 			return nil, err
 		}
