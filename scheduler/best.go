@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -80,9 +81,10 @@ const (
 	maxDefault      = 10_000
 )
 
-// Best looks for the schedule of least simulated latency. It begins with all recipes at
-// all chunks, with operators in place and not, so that it is never worse than any of
-// them. If ctx or the time limit ends, it returns the best so far, if there is one.
+// Best looks for the schedule of least simulated latency. It searches from the greedy recipe at
+// all chunks, with operators in place and not, and runs all other recipes as well, so that it is
+// never worse than any of them. If ctx or the time limit ends, it returns the best so far, if
+// there is one.
 func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, opt BestOptions) (*Found, error) {
 	if err := checkBatch(batch); err != nil {
 		return nil, err
@@ -94,6 +96,9 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 	if err := opt.Objective.check(spec); err != nil {
 		return nil, err
 	}
+	if opt.Clusters != OverBatch {
+		return nil, fmt.Errorf("clusters is %q, expected none: the search divides the batch over them", opt.Clusters)
+	}
 	opt.Front = opt.Front && spec.Energy != nil
 	share := Shares(batch, spec.Clusters)[0]
 	chunks := []int64{opt.Chunk}
@@ -104,15 +109,17 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 	case opt.Chunk < 0 || opt.Chunk > share:
 		return nil, fmt.Errorf("chunk is %d, expected 1 to %d, the batch elements of a cluster", opt.Chunk, share)
 	}
-	limited := ctx
+	limited, until := ctx, time.Time{}
 	if opt.TimeLimit > 0 {
+		until = time.Now().Add(opt.TimeLimit)
 		var cancel context.CancelFunc
-		limited, cancel = context.WithTimeout(ctx, opt.TimeLimit)
+		limited, cancel = context.WithDeadline(ctx, until)
 		defer cancel()
 	}
 	opt.TimeLimit, opt.TimeLimitOnly = 0, false // of the exact strategies, which end at a number of states
 	opt.Options.Progress = nil
-	s := &seeker{net: net, machine: machine, batch: batch, opt: opt, began: time.Now(), found: &Found{}, starts: map[int64]startAt{}}
+	s := &seeker{w: newWorld(net, machine, spec, batch, opt.Options), opt: opt, began: time.Now(), until: until, found: &Found{}, starts: map[int64]startAt{}}
+	s.found.world = s.w
 	err = s.all(limited, chunks)
 	switch {
 	case ctx.Err() != nil:
@@ -122,103 +129,146 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 	case err != nil:
 		return nil, err
 	}
-	if s.found.Result != nil {
-		s.found.world = newWorld(s.found.Result, net, opt.Options)
-	}
 	if s.found.Result == nil {
 		return nil, cmp.Or(limited.Err(), s.failed)
 	}
 	return s.found, nil
 }
 
+// whole is the answer of a recipe that improves what it begins with.
+func (r Recipe) whole(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, opt Options) (*Result, error) {
+	opt.TimeLimit = 0 // it is of single decisions
+	first, err := Lookup(greedyRecipe)
+	if err != nil {
+		return nil, err
+	}
+	found, err := Best(ctx, net, machine, batch, BestOptions{Options: opt, Recipes: []Recipe{first}, Evaluations: r.evaluations})
+	if err == nil {
+		err = ctx.Err() // the answer would depend on when it was
+	}
+	if err != nil {
+		return nil, err
+	}
+	found.Recipe = r
+	found.Program.Name = found.programName()
+	return found.Result, nil
+}
+
 // seeker is a search under way.
 type seeker struct {
-	net     network.Network
-	machine *hardware.Spec
-	batch   int64
-	opt     BestOptions
-	began   time.Time
-	found   *Found
-	failed  error             // the first recipe's, at its first chunk
-	starts  map[int64]startAt // the best of each chunk
+	w      *world
+	opt    BestOptions
+	began  time.Time
+	until  time.Time // zero: no limit
+	found  *Found
+	failed error             // the first recipe's, at its first chunk
+	starts map[int64]startAt // the best of each chunk
+	floors map[int64]float64 // picoseconds that chunks take at least
 }
 
-// startAt is a recipe's result that plans can be made of.
+// promise is how little a chunk may come to take, of which a schedule has a score: halfway, by
+// logarithms, to what it takes at least. Some chunks have better starts, others leave more to
+// be found.
+func (s *seeker) promise(chunk, score int64) float64 {
+	return math.Sqrt(float64(score) * s.floors[chunk])
+}
+
+// startAt is what a recipe gives.
 type startAt struct {
-	*Result
-	inPlace bool
+	*plan
+	outline
 }
 
-// startAll simulates the recipes with exact decisions, or those without, at some chunks.
-func (s *seeker) startAll(ctx context.Context, exact bool, chunks []int64) error {
+// startAll simulates recipes at some chunks, in place and not.
+func (s *seeker) startAll(ctx context.Context, recipes []Recipe, chunks []int64) error {
 	type start struct {
 		recipe  Recipe
 		inPlace bool
 		chunk   int64
+		made    *Result
+		outline
+		err error
 	}
 	var starts []start
-	recipes := slices.Clone(s.opt.Recipes)
-	if recipes == nil {
-		recipes = All()
-	}
 	for _, r := range recipes {
-		r.Fallback = nil // they are among the starts
-		if r.Exact() != exact || r.validate(s.opt.Options) != nil {
-			continue
-		}
 		for _, chunk := range chunks {
 			for _, inPlace := range []bool{false, true} {
 				if inPlace && r.Pick("group") != "alg2" {
 					continue // it makes no difference
 				}
-				starts = append(starts, start{r, inPlace, chunk})
+				starts = append(starts, start{recipe: r, inPlace: inPlace, chunk: chunk})
 			}
 		}
 	}
-	results, errs := make([]*Result, len(starts)), make([]error, len(starts))
 	for first := 0; first < len(starts) && ctx.Err() == nil; {
 		// A round's results are looked at in order, so that none depends on which was first.
 		round := starts[first:min(first+4*runtime.GOMAXPROCS(0), len(starts))]
 		var workers errgroup.Group
 		workers.SetLimit(runtime.GOMAXPROCS(0))
-		for i, x := range round {
+		for i := range round {
 			workers.Go(func() error {
-				opt := s.opt.Options
-				opt.InPlace, opt.Chunk = x.inPlace, x.chunk
-				results[first+i], errs[first+i] = runChunk(ctx, s.net, s.machine, s.batch, x.recipe, opt)
+				x := &round[i]
+				x.made, x.outline, x.err = s.w.fastest(ctx, x.recipe, x.inPlace, x.chunk)
+				x.score = s.opt.Objective.score(x.ps, x.joules)
 				return nil
 			})
 		}
 		if err := workers.Wait(); err != nil {
 			return err
 		}
-		for i, x := range round {
-			r, err := results[first+i], errs[first+i]
-			results[first+i] = nil
-			if err != nil {
-				if ctx.Err() == nil && !tooLarge(err) {
-					return err
+		for i := range round {
+			x := &round[i]
+			if x.err != nil {
+				if ctx.Err() == nil && !tooLarge(x.err) {
+					return x.err
 				}
-				s.failed = cmp.Or(s.failed, err)
+				s.failed = cmp.Or(s.failed, x.err)
 				continue
 			}
 			s.found.Evaluations++
-			s.start(Start{x.recipe.Name, x.inPlace, x.chunk, r.ThroughputPerSecond()})
-			if g := s.found.Greedy; x.recipe.Name == greedyRecipe && !x.inPlace && (g == nil || r.Sim.TotalPs < g.Sim.TotalPs) {
-				s.found.Greedy = r
+			rate := float64(s.w.batch) / (float64(x.ps) * 1e-12)
+			s.start(Start{x.recipe.Name, x.inPlace, x.chunk, rate})
+			p := planOf(x.made, x.inPlace)
+			if best := s.starts[x.chunk]; x.recipe.Pick("group") == "alg2" && (best.plan == nil || x.score < best.score) {
+				s.starts[x.chunk] = startAt{p, x.outline}
 			}
-			if best := s.starts[x.chunk]; x.recipe.Pick("group") == "alg2" && (best.Result == nil || s.score(r) < s.score(best.Result)) {
-				s.starts[x.chunk] = startAt{r, x.inPlace}
+			g := s.found.Greedy
+			greedy := x.recipe.Name == greedyRecipe && !x.inPlace && (g == nil || x.ps < g.Sim.TotalPs)
+			better := s.found.Result == nil || x.score < s.score(s.found.Result)
+			shown := s.opt.Front && !s.found.beaten(Point{float64(x.ps) * 1e-12, x.joules, ""})
+			if !greedy && !better && !shown {
+				x.made = nil
+				continue
 			}
-			move := x.recipe.Name
-			if x.inPlace {
-				move += ", in place"
+			made, err := x.made, error(nil)
+			if x.made = nil; !x.recipe.Exact() {
+				opt := s.opt.Options
+				opt.InPlace, opt.Uneven = x.inPlace, made.Uneven
+				made, err = s.w.recipe(ctx, x.recipe, x.chunk, opt)
 			}
-			s.offer(r, func() *plan { return planOf(r, x.inPlace) }, fmt.Sprintf("%s, chunks of %d", move, x.chunk))
+			if err == nil {
+				err = made.simulate(ctx)
+			}
+			switch {
+			case err != nil:
+				return err
+			case made.Sim.TotalPs != x.ps:
+				return fmt.Errorf("internal error, a schedule takes %d ps, its outline %d", made.Sim.TotalPs, x.ps)
+			}
+			if greedy {
+				s.found.Greedy = made
+			}
+			if better || shown {
+				move := x.recipe.Name
+				if x.inPlace {
+					move += ", in place"
+				}
+				s.offer(made, p, fmt.Sprintf("%s, chunks of %d", move, x.chunk))
+			}
 		}
 		first += len(round)
 	}
-	return nil
+	return ctx.Err()
 }
 
 // greedyRecipe is what the search is compared with.
@@ -237,14 +287,14 @@ func (s *seeker) start(x Start) {
 }
 
 // offer takes a result if it is better than all before it.
-func (s *seeker) offer(r *Result, of func() *plan, move string) {
+func (s *seeker) offer(r *Result, p *plan, move string) {
 	if s.opt.Front {
 		s.found.join(Point{r.LatencySeconds(), r.joules(), move})
 	}
 	if s.found.Result != nil && s.score(r) >= s.score(s.found.Result) {
 		return
 	}
-	s.found.Result, s.found.plan = r, of()
+	s.found.Result, s.found.plan = r, p
 	s.found.Trajectory = append(s.found.Trajectory, Improvement{s.found.Evaluations, r.LatencySeconds(), r.joules(), move})
 	if s.opt.Better != nil {
 		s.opt.Better(milp.Progress{Seconds: time.Since(s.began).Seconds(), Objective: r.LatencySeconds(), Improved: true})
@@ -254,65 +304,159 @@ func (s *seeker) offer(r *Result, of func() *plan, move string) {
 // score is what the search makes least.
 func (s *seeker) score(r *Result) int64 { return s.opt.Objective.score(r.Sim.TotalPs, r.joules()) }
 
-// searched is how many chunks are searched for groups: the largest, which leaves most to be
-// chosen, and those whose starts are best. The best of them goes on.
-const searched = 4
-
-// all goes from what is quick to what is not: recipes, exact ones at the most promising chunks,
-// the search there, exact recipes at other chunks.
+// all begins with the greedy recipe, which is quick, and searches from there. The other recipes
+// follow, those with exact decisions last; of these the most promising chunks come first. If one
+// of them is better than what was found, the search goes on from it.
 func (s *seeker) all(ctx context.Context, chunks []int64) error {
-	if err := s.startAll(ctx, false, chunks); err != nil || ctx.Err() != nil {
-		return err
+	recipes := slices.Clone(s.opt.Recipes)
+	if recipes == nil {
+		recipes = All()
 	}
-	var promising []int64
-	for _, c := range chunks {
-		if s.starts[c].Result != nil {
-			promising = append(promising, c)
+	var stages [3][]Recipe
+	for _, r := range recipes {
+		r.Fallback = nil // they are among the starts
+		if r.validate(s.opt.Options) != nil {
+			continue
+		}
+		k := 1
+		if r.Name == greedyRecipe {
+			k = 0
+		} else if r.Exact() {
+			k = 2
+		}
+		stages[k] = append(stages[k], r)
+	}
+	for k := 0; k < len(stages) && len(s.starts) == 0; k++ {
+		if err := s.startAll(ctx, stages[k], chunks); err != nil {
+			return err
+		}
+		stages[k] = nil
+	}
+	promising := slices.DeleteFunc(slices.Clone(chunks), func(c int64) bool { return s.starts[c].plan == nil })
+	floors := map[int64]float64{}
+	for _, c := range promising {
+		var err error
+		if floors[c], err = s.w.floor(c); err != nil {
+			return err
 		}
 	}
-	slices.SortStableFunc(promising, func(a, b int64) int { return cmp.Compare(s.score(s.starts[a].Result), s.score(s.starts[b].Result)) })
-	if i := slices.Index(promising, slices.Max(append(promising, 0))); i >= searched {
-		promising[searched-1], promising[i] = promising[i], promising[searched-1]
-	}
-	promising = promising[:min(searched, len(promising))]
-	if err := s.startAll(ctx, true, promising); err != nil || ctx.Err() != nil {
+	s.floors = floors
+	slices.SortStableFunc(promising, func(a, b int64) int {
+		return cmp.Compare(s.promise(a, s.starts[a].score), s.promise(b, s.starts[b].score))
+	})
+	best, err := s.search(ctx, promising)
+	if err != nil {
 		return err
 	}
-	if err := s.search(ctx, promising); err != nil || ctx.Err() != nil {
-		return err
+	for k, list := range stages {
+		at := chunks
+		if k == 2 {
+			at = promising[:min(2, len(promising))]
+		}
+		if err := s.startAll(ctx, list, at); err != nil {
+			return err
+		}
 	}
-	return s.startAll(ctx, true, slices.DeleteFunc(slices.Clone(chunks), func(c int64) bool { return slices.Contains(promising, c) }))
+	if best != nil && (!s.until.IsZero() || s.found.plan != best.best.plan) {
+		if err := s.again(ctx, best); err != nil {
+			return err
+		}
+	}
+	return s.startAll(ctx, stages[2], slices.DeleteFunc(slices.Clone(chunks), func(c int64) bool { return slices.Contains(promising[:min(2, len(promising))], c) }))
 }
 
-// search improves the starts of some chunks, the best first. A third of the evaluations goes
-// into groups, at all of them alike, the rest into moves from the best.
-func (s *seeker) search(ctx context.Context, chunks []int64) error {
-	if len(chunks) == 0 {
-		return nil
+// A budget ends at a number of evaluations, or at a time if that is not zero.
+type budget struct {
+	evaluations int
+	began, end  time.Time
+}
+
+// part is a share of it, from now on.
+func (b budget) part(share float64) budget {
+	p := budget{evaluations: int(float64(b.evaluations) * share), began: time.Now()}
+	if !b.end.IsZero() {
+		p.end = p.began.Add(time.Duration(share * float64(b.end.Sub(b.began))))
 	}
-	budget := s.opt.Evaluations
-	if budget == 0 {
-		commands, first := 0, s.starts[chunks[0]]
-		for q, use := range first.Sim.Queues {
-			if first.Program.Queues[q].Cluster == 0 {
-				commands += use.Commands
+	return p
+}
+
+// rest is what some evaluations leave, from now on.
+func (b budget) rest(evaluations int) budget {
+	return budget{b.evaluations - evaluations, time.Now(), b.end}
+}
+
+// spent is how much of it has gone after so many evaluations, 1 at the end.
+func (b budget) spent(evaluations int) float64 {
+	x := float64(evaluations) / float64(max(1, b.evaluations))
+	if !b.end.IsZero() {
+		x = max(x, float64(time.Since(b.began))/float64(max(1, b.end.Sub(b.began))))
+	}
+	return min(1, x)
+}
+
+// searchShare is the part of the time limit after which the other recipes are run.
+const searchShare = 0.7
+
+// budget is that of the search from the given starts.
+func (s *seeker) budget(first startAt) budget {
+	b := budget{evaluations: s.opt.Evaluations, began: time.Now()}
+	if b.evaluations == 0 {
+		b.evaluations = min(defaultCommands/max(1, first.commands), maxDefault)
+	}
+	if !s.until.IsZero() {
+		b.evaluations = math.MaxInt32
+		b.end = s.began.Add(time.Duration(searchShare * float64(s.until.Sub(s.began))))
+	}
+	return b
+}
+
+// searched is how many chunks are searched at first.
+const searched = 6
+
+// roundShare is the share of the evaluations that goes into each round of halving.
+const roundShare = 0.2
+
+// search improves the starts of some chunks, the best first: a share of the evaluations goes to
+// all of them alike, then the worse half goes, and so on, until one is left, which has the rest
+// (successive halving: Jamieson and Talwalkar, AISTATS 2016).
+func (s *seeker) search(ctx context.Context, chunks []int64) (*searcher, error) {
+	if len(chunks) == 0 {
+		return nil, nil
+	}
+	all := s.budget(s.starts[chunks[0]])
+	chunks = slices.DeleteFunc(slices.Clone(chunks), func(c int64) bool {
+		return s.opt.Objective.score(1, 1) == 1 && s.floors[c] >= float64(s.found.Sim.TotalPs)
+	})
+	chunks = chunks[:min(len(chunks), searched, max(1, all.evaluations/(4*perRound)))]
+	var list []*searcher
+	for i, c := range chunks {
+		list = append(list, &searcher{seeker: s, start: s.starts[c], rng: rand.New(rand.NewPCG(s.opt.Seed, uint64(i)))})
+	}
+	before := s.found.Evaluations
+	for len(list) > 1 {
+		for _, x := range list {
+			if err := x.improve(ctx, all.part(roundShare/float64(len(list)))); err != nil {
+				return nil, err
 			}
 		}
-		budget = min(defaultCommands/max(1, commands), maxDefault)
+		slices.SortStableFunc(list, func(a, b *searcher) int {
+			return cmp.Compare(s.promise(a.best.chunk, a.best.score), s.promise(b.best.chunk, b.best.score))
+		})
+		list = list[:(len(list)+1)/2]
 	}
-	var best *searcher
-	for i, c := range chunks {
-		start := s.starts[c]
-		x := &searcher{seeker: s, w: newWorld(start.Result, s.net, s.opt.Options), rng: rand.New(rand.NewPCG(s.opt.Seed, uint64(i)))}
-		if err := x.begin(ctx, planOf(start.Result, start.inPlace)); err != nil {
-			return err
-		}
-		if err := x.regroup(ctx, budget/(3*len(chunks))); err != nil {
-			return err
-		}
-		if best == nil || x.best.score < best.best.score {
-			best = x
-		}
+	return list[0], list[0].improve(ctx, all.rest(s.found.Evaluations-before))
+}
+
+// again goes on from the best schedule: with what is left of the time, or, if a recipe has made
+// it after the search, a fifth of the evaluations.
+func (s *seeker) again(ctx context.Context, x *searcher) error {
+	all := s.budget(x.start)
+	if s.until.IsZero() {
+		all.evaluations /= 5
 	}
-	return best.polish(ctx, budget-budget/3)
+	all.end = s.until
+	if p := s.found.plan; p != x.best.plan {
+		x = &searcher{seeker: s, start: startAt{plan: p}, rng: x.rng}
+	}
+	return x.improve(ctx, all)
 }

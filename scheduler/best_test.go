@@ -95,6 +95,41 @@ func TestBestRepeats(t *testing.T) {
 	}
 }
 
+// The recipe is what the search finds with its own number of evaluations, and is not made of
+// single decisions.
+func TestWhole(t *testing.T) {
+	net, machine := open(t, "toy-fig3"), load(t, "stcp920")
+	r, err := scheduler.Lookup("best")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := scheduler.Run(t.Context(), net, machine, 8, r, scheduler.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	greedy, err := scheduler.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := scheduler.Run(t.Context(), net, machine, 8, greedy, scheduler.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made.Recipe.Name != "best" || made.Sim.TotalPs >= other.Sim.TotalPs {
+		t.Errorf("%s takes %d ps, greedy %d", made.Recipe.Name, made.Sim.TotalPs, other.Sim.TotalPs)
+	}
+	prepared, err := scheduler.Prepare(t.Context(), net, machine, 8, r, scheduler.Options{Chunk: made.Chunk})
+	if err != nil || prepared.Sim != nil {
+		t.Errorf("prepared: %v, %v", prepared, err)
+	}
+	if _, err := scheduler.Replace(r, scheduler.Options{}, scheduler.Pick{Stage: "order", Strategy: "bfs"}); err == nil {
+		t.Error("another order was taken")
+	}
+	if _, err := scheduler.Schedule(t.Context(), made.Schedule.Graph, machine, r, scheduler.Options{}); err == nil {
+		t.Error("its stages were run one by one")
+	}
+}
+
 // Bindings of layers change the program, and come back from the file.
 func TestLayerBindings(t *testing.T) {
 	net, chip := open(t, "toy-fig3"), load(t, "stcp920")

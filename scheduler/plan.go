@@ -1,13 +1,17 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"sync"
 
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/hardware/sim"
@@ -207,23 +211,12 @@ func (p *plan) regroup(cuts []cut) *plan {
 
 // prepare makes all decisions.
 func (p *plan) prepare(ctx context.Context, w *world, opt Options) (*Result, error) {
-	opt.Chunk = p.chunk
-	r := &Result{Recipe: p.recipe, Source: w.net.Name, Machine: w.machine, Spec: w.spec, Batch: w.batch, Chunk: p.chunk, Shares: w.shares, Uneven: p.uneven, level: opt.Level}
-	opt.note = func(text string) { r.Notes = append(r.Notes, text) }
-	idle, err := r.plan(func(size int64) (*Draft, error) {
-		g, err := w.graph(size)
-		if err != nil {
-			return nil, err
-		}
+	return w.prepare(ctx, p.recipe, p.chunk, opt, func(size int64) Recipe {
 		if size != p.chunk { // the rest of a share
-			return draft(ctx, g, w.spec, p.recipe, opt)
+			return p.recipe
 		}
-		return draft(ctx, g, w.spec, p.strategies(), opt)
+		return p.strategies()
 	})
-	if err != nil {
-		return nil, err
-	}
-	return r, r.describe(idle)
 }
 
 // A world is what all plans of a search are for.
@@ -235,12 +228,198 @@ type world struct {
 	shares  []int64
 	opt     Options
 	graphs  map[int64]*model.Graph
+	memos   map[memoKey]*schedule.Memo
+	groups  map[grouped]*schedule.Schedule
 	mu      sync.Mutex
+	memory  sync.Pool // of lower.Memory
 }
 
-// newWorld is that of a result.
-func newWorld(r *Result, net network.Network, opt Options) *world {
-	return &world{net: net, machine: r.Machine, spec: r.Spec, batch: r.Batch, shares: r.Shares, opt: opt, graphs: map[int64]*model.Graph{}}
+// newWorld is that of a batch.
+func newWorld(net network.Network, machine, spec *hardware.Spec, batch int64, opt Options) *world {
+	return &world{net: net, machine: machine, spec: spec, batch: batch, shares: Shares(batch, spec.Clusters), opt: opt,
+		graphs: map[int64]*model.Graph{}, memos: map[memoKey]*schedule.Memo{}, groups: map[grouped]*schedule.Schedule{},
+		memory: sync.Pool{New: func() any { return &lower.Memory{} }}}
+}
+
+// prepare makes the decisions for a chunk by the recipe for each size, in the name of another.
+func (w *world) prepare(ctx context.Context, named Recipe, chunk int64, opt Options, of func(size int64) Recipe) (*Result, error) {
+	opt.Chunk = chunk
+	r := &Result{Recipe: named, Source: w.net.Name, Machine: w.machine, Spec: w.spec, Batch: w.batch, Chunk: chunk, Shares: w.shares, Uneven: opt.Uneven.Alternatives()[0], level: opt.Level}
+	opt.note = func(text string) { r.Notes = append(r.Notes, text) }
+	idle, err := r.plan(func(size int64) (*Draft, error) {
+		g, err := w.graph(size)
+		if err != nil {
+			return nil, err
+		}
+		opt := opt
+		opt.memo = w.memo(size, opt.Uneven.Alternatives()[0])
+		d, err := draft(ctx, g, w.spec, of(size), opt)
+		if err != nil && ctx.Err() == nil {
+			err = fmt.Errorf("%s on %s, variant %s, %d per cluster: %w", w.net.Name, w.machine.Name, named.Name, size, err)
+		}
+		return d, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r, r.describe(idle)
+}
+
+type memoKey struct {
+	size   int64
+	uneven schedule.Uneven
+}
+
+// grouped names the groups of a strategy.
+type grouped struct {
+	graph    *model.Graph
+	strategy string
+	inPlace  bool
+	uneven   schedule.Uneven
+}
+
+// fastest is the function of that name, of one recipe and in this world. Exact recipes are
+// checked.
+func (w *world) fastest(ctx context.Context, r Recipe, inPlace bool, chunk int64) (best *Result, o outline, err error) {
+	uneven := w.opt.Uneven.Alternatives()
+	if greedy, slow := r.greedy(); slow && len(uneven) > 1 {
+		uneven = uneven[:1]
+		if made, _, err := w.fastest(ctx, greedy, inPlace, chunk); err == nil {
+			uneven[0] = made.Uneven
+		} else if ctx.Err() != nil || !tooLarge(err) {
+			return nil, o, err
+		}
+	}
+	var firstErr error
+	mostInstances := 0
+	for _, u := range uneven {
+		opt := w.opt
+		opt.InPlace, opt.Uneven, opt.mostInstances, opt.unchecked = inPlace, u, mostInstances, !r.Exact()
+		made, err := w.recipe(ctx, r, chunk, opt)
+		var x outline
+		if err == nil {
+			x, err = w.outline(ctx, made, 0)
+		}
+		if err != nil {
+			if ctx.Err() != nil || !tooLarge(err) {
+				return nil, o, err
+			}
+			firstErr = cmp.Or(firstErr, err)
+			continue
+		}
+		mostInstances = 4 * len(made.Schedule.Instances.Instances)
+		if best == nil || x.ps < o.ps {
+			best, o = made, x
+		}
+		if !made.Schedule.Uneven() {
+			break // the others would be the same
+		}
+	}
+	if best == nil {
+		return nil, o, firstErr
+	}
+	return best, o, nil
+}
+
+// recipe makes a recipe's decisions for a chunk.
+func (w *world) recipe(ctx context.Context, r Recipe, chunk int64, opt Options) (*Result, error) {
+	own := r
+	// Several recipes have the same groups.
+	if group := r.at("group"); group.Name == algorithm2.Name && r.own["group"].Decide == nil {
+		own = r.With("group", Strategy{Name: group.Name, Decide: func(ctx context.Context, d *Draft) error {
+			key := grouped{d.Graph, group.Name, opt.InPlace, opt.Uneven}
+			w.mu.Lock()
+			known := w.groups[key]
+			w.mu.Unlock()
+			if known == nil {
+				if err := group.Decide(ctx, d); err != nil {
+					return err
+				}
+				known = &schedule.Schedule{}
+				keepGroups(known, d.Schedule)
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				w.groups[key] = known
+			}
+			keepGroups(d.Schedule, known)
+			return nil
+		}})
+	}
+	return w.prepare(ctx, r, chunk, opt, func(int64) Recipe { return own })
+}
+
+// An outline is what the simulator says of a result.
+type outline struct {
+	ps int64 // math.MaxInt64: more than the limit
+	// joules is its energy; 0: the machine's description has no figures. score is what the
+	// search compares.
+	joules   float64
+	score    int64
+	commands int     // of a cluster
+	start    []int64 // of each; nil: more than the limit
+	program  *isa.Program
+}
+
+// outline simulates a result that is only prepared. Its program ends with the next one that is
+// made in the same memory, which done gives back.
+func (w *world) outlineIn(ctx context.Context, r *Result, limit int64) (o outline, done func(), err error) {
+	opt := r.Lower
+	opt.Memory = w.memory.Get().(*lower.Memory)
+	done = func() { w.memory.Put(opt.Memory) }
+	program, alike, err := lower.Outline("", r.Spec, r.Plans, opt)
+	if err != nil {
+		return o, done, err
+	}
+	o.program, o.commands = program, len(program.Commands)
+	if o.ps, o.start, err = sim.Latency(ctx, program, alike, limit); o.start != nil && r.Spec.Energy != nil {
+		macs, ops, bytes := sim.Accesses(program, alike)
+		o.joules = energyOfWork(r.Spec, r.Schedule.Graph, macs, ops, bytes, o.ps).Total()
+	}
+	return o, done, err
+}
+
+// outline is outlineIn, without the program.
+func (w *world) outline(ctx context.Context, r *Result, limit int64) (outline, error) {
+	o, done, err := w.outlineIn(ctx, r, limit)
+	defer done()
+	o.program, o.start = nil, nil
+	return o, err
+}
+
+// floor is about what a chunk takes at least, in picoseconds: all products at the peak rate, or
+// all weights, which come anew for each chunk as far as a cluster cannot hold them. It says where
+// to search and proves nothing.
+func (w *world) floor(chunk int64) (float64, error) {
+	g, err := w.graph(chunk)
+	if err != nil {
+		return 0, err
+	}
+	m, err := cost.NewWith(w.spec, w.opt.Cost)
+	if err != nil {
+		return 0, err
+	}
+	share := w.shares[0]
+	times := float64(share+chunk-1) / float64(chunk)
+	macs, weights := 0.0, 0.0
+	for _, op := range g.Ops {
+		if g.OnMatrixUnit(op) {
+			macs += float64(g.Work(op, model.Whole(g.Tensor(op.Outputs[0]).Shape)).MACs)
+		}
+	}
+	for _, t := range g.Tensors {
+		looked := func(c model.OpID) bool { return g.Op(c).Kind == "Gather" && g.Op(c).Inputs[0] == t.ID }
+		if t.Role == model.Constant && !slices.ContainsFunc(t.Consumers, looked) {
+			weights += float64(t.Bytes())
+		}
+	}
+	kept := float64(schedule.CoresWithLB(w.spec)) * float64(schedule.DataBytes(w.spec)+schedule.WeightBufferBytes(w.spec))
+	if w.spec.GB != nil {
+		kept += float64(w.spec.GB.SizeBytes)
+	}
+	busy := min(w.batch, int64(w.spec.Clusters))
+	compute := macs * float64(share) / float64(chunk) * float64(w.spec.Clusters) / m.PeakMACsPerSecond(lower.ComputeType(g))
+	ddr := float64(busy) * (weights + (math.Floor(times)-1)*max(0, weights-kept)) / w.spec.DDR.BandwidthBytesPerSecond
+	return 1e12 * max(compute, ddr), nil
 }
 
 // graph is the network at a size, one for all plans.
@@ -258,21 +437,28 @@ func (w *world) graph(size int64) (*model.Graph, error) {
 	return g, err
 }
 
+// memo is that of the graph at a size, for pieces of a kind.
+func (w *world) memo(size int64, uneven schedule.Uneven) *schedule.Memo {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := memoKey{size, uneven}
+	if w.memos[key] == nil {
+		w.memos[key] = schedule.NewMemo()
+	}
+	return w.memos[key]
+}
+
 // An outcome is what the simulator says of a plan.
 type outcome struct {
+	outline
 	err error
-	ps  int64 // math.MaxInt64: more than the limit
-	// joules is its energy; 0: the machine's description has no figures. score is what the
-	// search compares.
-	joules float64
-	score  int64
 	// Of a plan that was simulated to its end, what each group's kernels took on the first
 	// cluster, over all chunks but those of another size.
 	groups []int64
 	s      *schedule.Schedule
 }
 
-// evaluate finds the latency of a plan, without checks: those are for the answer.
+// evaluate simulates a plan, without checks: those are for the answer.
 func (w *world) evaluate(ctx context.Context, p *plan, limit int64) outcome {
 	opt := w.opt
 	opt.InPlace, opt.Uneven, opt.unchecked = p.inPlace, p.uneven, true
@@ -280,18 +466,13 @@ func (w *world) evaluate(ctx context.Context, p *plan, limit int64) outcome {
 	if err != nil {
 		return outcome{err: err}
 	}
-	program, alike, err := lower.Outline("", r.Spec, r.Plans, r.Lower)
-	if err != nil {
-		return outcome{err: err}
-	}
-	ps, start, err := sim.Latency(ctx, program, alike, limit)
-	o := outcome{err: err, ps: ps, s: r.Schedule}
+	made, done, err := w.outlineIn(ctx, r, limit)
+	defer done()
+	o := outcome{outline: made, err: err, s: r.Schedule}
+	o.program, o.start = nil, nil
+	program, start, ps := made.program, made.start, made.ps
 	if start == nil {
 		return o
-	}
-	if r.Spec.Energy != nil {
-		macs, ops, bytes := sim.Accesses(program, alike)
-		o.joules = energyOfWork(r.Spec, r.Schedule.Graph, macs, ops, bytes, ps).Total()
 	}
 	// Kernels follow one another: each lasts until the next is launched.
 	o.groups = make([]int64, len(p.cuts))

@@ -2,17 +2,20 @@ package scheduler
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/hardware/sim"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
 )
 
 // A program's outline takes as long as the program: clusters that are alike and those
 // that are not, rests of shares, machines with and without a shared buffer.
 func TestOutlineTakesAsLong(t *testing.T) {
+	memory := &lower.Memory{} // one for all
 	for _, c := range []struct {
 		network, machine string
 		batch, chunk     int64
@@ -39,7 +42,9 @@ func TestOutlineTakesAsLong(t *testing.T) {
 				}
 				t.Fatal(err)
 			}
-			p, alike, err := lower.Outline("", made.Spec, made.Plans, made.Lower)
+			opt := made.Lower
+			opt.Memory = memory
+			p, alike, err := lower.Outline("", made.Spec, made.Plans, opt)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -53,6 +58,47 @@ func TestOutlineTakesAsLong(t *testing.T) {
 			for _, limit := range []int64{ps - 1, ps} {
 				if under, _, err := sim.Latency(t.Context(), p, alike, limit); err != nil || (under == ps) != (limit == ps) {
 					t.Errorf("%+v, %s: %d ps and %v under a limit of %d", c, r.Name, under, err, limit)
+				}
+			}
+		}
+	}
+}
+
+// A schedule is the same whether its steps were found before, for it or for another one.
+func TestMemo(t *testing.T) {
+	for _, name := range []string{"squeezenet", "mobilenetv2", "bert-128"} {
+		net, err := network.Open(name, network.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		chip, err := hardware.Load("stcp920")
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := net.Graph(2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opt := Options{}
+		memo := schedule.NewMemo()
+		for range 2 {
+			for _, recipe := range []string{"ordering", "cross-layer", "tvm", "exact-bind"} {
+				r, err := Lookup(recipe)
+				if err != nil {
+					t.Fatal(err)
+				}
+				opt.memo = nil
+				plain, err := Schedule(t.Context(), g, chip, r, opt)
+				if err != nil {
+					t.Fatal(err)
+				}
+				opt.memo = memo
+				again, err := Schedule(t.Context(), g, chip, r, opt)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !reflect.DeepEqual(plain.Steps, again.Steps) || !reflect.DeepEqual(plain.Values, again.Values) {
+					t.Errorf("%s, %s: other steps or values", name, recipe)
 				}
 			}
 		}
@@ -82,7 +128,7 @@ func BenchmarkEvaluate(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		w := newWorld(made, net, Options{})
+		w := newWorld(net, chip, made.Spec, c.batch, Options{})
 		name := fmt.Sprintf("%s/%d", c.network, c.batch)
 		b.Run(name+"/search", func(b *testing.B) {
 			p := planOf(made, false).regroup(planOf(made, false).cuts)

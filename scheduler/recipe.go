@@ -20,6 +20,9 @@ type Recipe struct {
 	Fallback []string `json:"fallback,omitempty"`
 
 	own map[string]Strategy // the caller's, by stage
+	// evaluations is how many schedules [Best] simulates to improve what the picks give; 0: that
+	// is the answer.
+	evaluations int
 }
 
 // A Pick is a strategy for a stage, by their names.
@@ -110,12 +113,20 @@ func Searched() []Recipe {
 	return list
 }
 
+// Whole is the recipe whose decisions are made together, by the simulator's judgement.
+func Whole() Recipe {
+	r := Table()[slices.IndexFunc(Table(), func(r Recipe) bool { return r.Name == greedyRecipe })]
+	r.Name, r.Description = "best", "cross-layer improved as a whole, in 400 simulated schedules ('dsasched best' simulates more)"
+	r.evaluations = 400
+	return r
+}
+
 // All lists the table's recipes, then the other baselines, then those with exact
 // decisions: all that need no trials.
 func All() []Recipe { return slices.Concat(Table(), Baselines(), Exact()) }
 
 // Known lists all recipes, the searched ones last.
-func Known() []Recipe { return append(All(), Searched()...) }
+func Known() []Recipe { return append(append(All(), Searched()...), Whole()) }
 
 // ConvFusion is the baseline with convolutions fused in pairs, which the paper compares
 // with on a GPU (§5.6). It is no step of the breakdown, so it is not in the table.
@@ -163,7 +174,7 @@ func (r Recipe) Exact() bool {
 // takes those of the tables. As with that, the recipe no longer falls back to others. A
 // stage that does not exist is an error of every function that gets the recipe.
 func (r Recipe) With(stage string, s Strategy) Recipe {
-	r.Picks, r.Fallback = slices.Clone(r.Picks), nil
+	r.Picks, r.Fallback, r.evaluations = slices.Clone(r.Picks), nil, 0
 	r.set(Pick{stage, s.Name})
 	own := map[string]Strategy{stage: s}
 	for name, other := range r.own {
@@ -307,6 +318,9 @@ func Replace(r Recipe, opt Options, picks ...Pick) (Recipe, error) {
 				made.set(p)
 			}
 		}
+	}
+	if name != r.Name && r.evaluations > 0 {
+		return Recipe{}, fmt.Errorf("variant %s makes all decisions together, expected none by another strategy", r.Name)
 	}
 	if made.Name = name; name != r.Name {
 		made.Description = r.Name + " with " + strings.ReplaceAll(strings.TrimPrefix(name, r.Name+"+"), "+", ", ")

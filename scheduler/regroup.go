@@ -30,7 +30,7 @@ type regrouper struct {
 	net   *split.Network
 	seq   []int // atoms in an order in which they can run
 	namer *split.Namer
-	most  int               // length of an interval
+	queue [][2]int          // intervals that have no price yet
 	at    map[[2]int]*group // intervals by lo and hi; nil: no group
 	kinds map[string]*kind  // of groups that do the same
 	list  []*arm            // in the order in which they were made
@@ -65,13 +65,42 @@ func newRegrouper(n *split.Network, p *plan) *regrouper {
 	for _, c := range p.cuts {
 		g.seq = append(g.seq, n.AtomsOf(c.ops)...)
 	}
-	for count := 0; g.most < len(g.seq); g.most++ {
-		if count += len(g.seq) - g.most; count > maxIntervals && g.most > 0 {
+	// How far each place is from the end of a group.
+	far := make([]int, len(g.seq)+1)
+	at := 0
+	for _, c := range p.cuts {
+		next := at + len(n.AtomsOf(c.ops))
+		for i := at; i <= next; i++ {
+			far[i] = min(i-at, next-i)
+		}
+		at = next
+	}
+	for count, length := 0, 1; length <= len(g.seq); length++ {
+		if count += len(g.seq) + 1 - length; count > maxIntervals && length > 1 {
 			break
 		}
+		for lo := 0; lo+length <= len(g.seq); lo++ {
+			g.queue = append(g.queue, [2]int{lo, lo + length})
+		}
 	}
+	odd := func(x [2]int) int {
+		if x[1]-x[0] <= short {
+			return 0
+		}
+		return far[x[0]] + far[x[1]]
+	}
+	slices.SortStableFunc(g.queue, func(a, b [2]int) int { return odd(a) - odd(b) })
 	return g
 }
+
+// Intervals of so many atoms are priced before others, then those that begin and end where groups
+// do, or nearly: pricing takes as long as simulating. So many have a price when the search begins,
+// and so many more in each round.
+const (
+	short       = 4
+	firstPrices = 256
+	roundPrices = 16
+)
 
 // group is that of an interval; nil if it does not hang together.
 func (g *regrouper) group(lo, hi int) *group {
@@ -177,13 +206,13 @@ func (g *regrouper) scale() (mean, deviation float64) {
 	return mean, math.Sqrt(max(0.0025, g.squares/g.count-mean*mean))
 }
 
-// prices makes all intervals known.
-func (g *regrouper) prices() {
-	for lo := range g.seq {
-		for hi := lo + 1; hi <= min(lo+g.most, len(g.seq)); hi++ {
-			g.group(lo, hi)
-		}
+// prices makes so many more intervals known.
+func (g *regrouper) prices(n int) {
+	n = min(n, len(g.queue))
+	for _, x := range g.queue[:n] {
+		g.group(x[0], x[1])
 	}
+	g.queue = g.queue[n:]
 }
 
 // propose draws costs and returns the cheapest partition. boldness scales how far what was
@@ -203,7 +232,6 @@ func (g *regrouper) propose(rng *rand.Rand, boldness float64) []span {
 	for hi := 1; hi <= n; hi++ {
 		best[hi] = math.Inf(1)
 	}
-	// Longer intervals than most are those of the plan that the search began with.
 	for lo := range n {
 		if math.IsInf(best[lo], 1) {
 			continue

@@ -87,6 +87,7 @@ type Options struct {
 	unchecked     bool         // leave the stages' checks out: the answer is checked later
 	mostInstances int          // that splits may give; 0: no limit
 	ddrWeight     float64      // see spread
+	memo          *schedule.Memo
 }
 
 // tell passes a note on if a sink is set.
@@ -227,6 +228,9 @@ func Divisors(n, most int64) []int64 {
 func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe, opt Options) (*Result, error) {
 	if err := checkBatch(batch); err != nil {
 		return nil, err
+	}
+	if r.evaluations > 0 {
+		return r.whole(ctx, net, machine, batch, opt)
 	}
 	share := int64(0)
 	if spec, err := Machine(machine, opt.Level); err != nil {
@@ -383,6 +387,13 @@ func Prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	shares := opt.Clusters.shares(batch, spec.Clusters)
 	if opt.Chunk < 1 || opt.Chunk > shares[0] {
 		return nil, fmt.Errorf("chunk is %d, expected 1 to %d, the batch elements of a cluster", opt.Chunk, shares[0])
+	}
+	if r.evaluations > 0 {
+		made, err := r.whole(ctx, net, machine, batch, opt)
+		if err == nil {
+			made.Program, made.Sim = nil, nil
+		}
+		return made, err
 	}
 	out := &Result{Recipe: r, Source: net.Name, Machine: machine, Spec: spec, Batch: batch, Chunk: opt.Chunk, Shares: shares, Clusters: opt.Clusters,
 		Uneven: opt.Uneven.Alternatives()[0], level: opt.Level}

@@ -34,12 +34,12 @@ type candidate struct {
 // then changes of one decision after the other, at one place or at all that are alike.
 type searcher struct {
 	*seeker
-	w    *world
-	cost *cost.Model
-	rng  *rand.Rand
-	g    *regrouper
-	best candidate
-	at   candidate // what moves start from; as good as best, or nearly
+	start startAt
+	cost  *cost.Model
+	rng   *rand.Rand
+	g     *regrouper // nil: it has not begun
+	best  candidate
+	at    candidate // what moves start from; as good as best, or nearly
 	// of each move, how often it was tried and gave something better
 	tried, won []float64
 }
@@ -62,8 +62,23 @@ func (s *searcher) simulate(ctx context.Context, list []candidate, limit int64) 
 	return ctx.Err()
 }
 
+// improve proposes groups for half of a budget and makes moves for the rest.
+func (s *searcher) improve(ctx context.Context, b budget) error {
+	if s.g == nil {
+		if err := s.begin(ctx); err != nil {
+			return err
+		}
+	}
+	before := s.found.Evaluations
+	if err := s.regroup(ctx, b.part(0.5)); err != nil {
+		return err
+	}
+	return s.polish(ctx, b.rest(s.found.Evaluations-before))
+}
+
 // begin simulates a start and poses its groups.
-func (s *searcher) begin(ctx context.Context, start *plan) (err error) {
+func (s *searcher) begin(ctx context.Context) (err error) {
+	start := s.start.plan
 	first := []candidate{{plan: start, move: "start"}}
 	if err := s.simulate(ctx, first, 0); err != nil {
 		return err
@@ -85,7 +100,7 @@ func (s *searcher) begin(ctx context.Context, start *plan) (err error) {
 	s.g = newRegrouper(n, start)
 	s.best.spans = s.g.spans(start)
 	s.g.learn(s.best.spans, s.best.groups)
-	s.g.prices()
+	s.g.prices(firstPrices)
 	s.tried, s.won = make([]float64, len(moves)), make([]float64, len(moves))
 	return ctx.Err()
 }
@@ -94,9 +109,10 @@ func (s *searcher) begin(ctx context.Context, start *plan) (err error) {
 var orders = []Strategy{algorithm3, depthFirst, breadthFirst, layerByLayer, chunkByChunk}
 
 // regroup simulates proposed groups.
-func (s *searcher) regroup(ctx context.Context, evaluations int) error {
-	for done := 0; done < evaluations; done += perRound {
-		boldness := 1 - float64(done)/float64(evaluations)
+func (s *searcher) regroup(ctx context.Context, b budget) error {
+	for done := 0; b.spent(done) < 1; done += perRound {
+		boldness := 1 - b.spent(done)
+		s.g.prices(roundPrices)
 		var list []candidate
 		for range perRound {
 			spans := s.g.propose(s.rng, boldness)
@@ -144,7 +160,7 @@ func (s *searcher) consider(ctx context.Context, c candidate) (better bool, err 
 	case r.Sim.TotalPs != c.ps:
 		return false, fmt.Errorf("internal error, a schedule takes %d ps, its outline %d", r.Sim.TotalPs, c.ps)
 	}
-	s.offer(r, func() *plan { return c.plan }, c.move)
+	s.offer(r, c.plan, c.move)
 	if known { // a point of the front
 		return false, nil
 	}
@@ -161,11 +177,11 @@ const (
 )
 
 // polish makes moves from the best plan on.
-func (s *searcher) polish(ctx context.Context, evaluations int) error {
+func (s *searcher) polish(ctx context.Context, b budget) error {
 	s.at = s.best
 	idle := 0
-	for done := 0; done < evaluations; done += perRound {
-		heat := 1 + hottest*max(0, 1-1.25*float64(done)/float64(evaluations))
+	for done := 0; b.spent(done) < 1; done += perRound {
+		heat := 1 + hottest*max(0, 1-1.25*b.spent(done))
 		var list []candidate
 		var by []int
 		for try := 0; len(list) < perRound && try < 20*perRound; try++ {
@@ -233,6 +249,8 @@ var moves = []struct {
 	{"merge", 2, (*searcher).moveMerge},
 	{"cut", 2, (*searcher).moveCut},
 	{"shift", 2, (*searcher).moveShift},
+	{"divide", 2, (*searcher).moveDivide},
+	{"factor", 2, (*searcher).moveFactor},
 	{"groups", 2, (*searcher).moveGroups},
 	{"bind", 3, (*searcher).moveBinding},
 	{"layer", 4, (*searcher).moveLayer},
@@ -240,7 +258,7 @@ var moves = []struct {
 	{"spill", 1, (*searcher).moveDown},
 	{"order", 1, (*searcher).moveOrder},
 	{"position", 1, (*searcher).movePosition},
-	{"generator", 0.5, (*searcher).moveGenerator},
+	{"generator", 1, (*searcher).moveGenerator},
 }
 
 // kindOf is what a span has in common with those that are alike.
@@ -382,6 +400,112 @@ func (s *searcher) moveShift() (candidate, bool) {
 		return candidate{}, false
 	}
 	return s.rewrite(k, 2, end, b.hi-a.lo)
+}
+
+// moveDivide makes several groups of one, with about as many weights each, that are split as it
+// was, or less often: each loads its weights for all its instances, one after the other.
+func (s *searcher) moveDivide() (candidate, bool) {
+	k := s.rng.IntN(len(s.at.spans))
+	x := s.at.spans[k]
+	parts := 2 + s.rng.IntN(4)
+	if x.hi-x.lo < parts {
+		return candidate{}, false
+	}
+	info := x.split
+	if info.Factor%2 == 0 && s.rng.IntN(2) == 0 {
+		info.Factor /= 2
+	}
+	weights := make([]float64, x.hi-x.lo) // of the atoms up to each one, and a little for each
+	sum := 0.0
+	for i := range weights {
+		for _, id := range s.g.net.Operators(s.g.seq[x.lo+i : x.lo+i+1]) {
+			for _, t := range s.at.s.Graph.Op(id).Inputs {
+				if tensor := s.at.s.Graph.Tensor(t); tensor.Role == model.Constant {
+					sum += float64(tensor.Bytes())
+				}
+			}
+		}
+		sum++
+		weights[i] = sum
+	}
+	var ends []int
+	for i := range weights {
+		if n := len(ends); n+1 < parts && weights[i] >= sum*float64(n+1)/float64(parts) && i+1 < len(weights) {
+			ends = append(ends, i+1)
+		}
+	}
+	ends = append(ends, len(weights))
+	infos := make([]schedule.SplitInfo, len(ends))
+	from := 0
+	for j, end := range ends {
+		g := s.g.group(x.lo+from, x.lo+end)
+		if g == nil {
+			return candidate{}, false
+		}
+		from = end
+		infos[j] = s.draw(g, schedule.SplitInfo{})
+		if y, ok := s.splitLike(g, info); ok {
+			infos[j] = y
+		}
+	}
+	c, ok := s.replace(k, 1, ends, infos)
+	if ok && s.rng.IntN(2) == 0 {
+		c.order = breadthFirst
+	}
+	return c, ok
+}
+
+// splitLike is a way to split a group along a dimension of the kind and in the factor of
+// another's, as far as it has one.
+func (s *searcher) splitLike(g *group, like schedule.SplitInfo) (schedule.SplitInfo, bool) {
+	out := s.outputOf(g)
+	if like.Factor <= 1 || like.Dim < 0 || like.Dim >= len(out.Shape) || model.Pieces(out.Shape[like.Dim], like.Factor) != like.Factor {
+		return schedule.SplitInfo{}, false
+	}
+	for _, a := range g.arms {
+		if a.Split.Dim == like.Dim && a.Split.Factor > 1 {
+			info := a.Split
+			info.Factor = like.Factor
+			return info, true
+		}
+	}
+	ops := s.g.net.Operators(g.atoms)
+	_, outputs := schedule.Boundary(s.at.s.Graph, ops)
+	tr := schedule.Track(s.at.s.Graph, ops, outputs, like.Dim)
+	like.Ops, like.Depth = len(ops)-tr.Unmatched, slices.Index(out.Layout, like.Dim)
+	return like, tr.Splittable && like.Depth >= 0
+}
+
+// outputOf is the first result that leaves a group.
+func (s *searcher) outputOf(g *group) *model.Tensor {
+	_, outputs := schedule.Boundary(s.at.s.Graph, s.g.net.Operators(g.atoms))
+	return s.at.s.Graph.Tensor(outputs[0])
+}
+
+// moveFactor splits a group more or less often along the same dimension.
+func (s *searcher) moveFactor() (candidate, bool) {
+	k := s.rng.IntN(len(s.at.spans))
+	x := s.at.spans[k]
+	g := s.g.group(x.lo, x.hi)
+	info := x.split
+	if g == nil || info.Factor < 1 {
+		return candidate{}, false
+	}
+	switch s.rng.IntN(4) {
+	case 0:
+		info.Factor++
+	case 1:
+		info.Factor--
+	case 2:
+		info.Factor *= 2
+	case 3:
+		info.Factor /= 2
+	}
+	info, ok := s.splitLike(g, info)
+	if !ok {
+		return candidate{}, false
+	}
+	return s.replace(k, 1, []int{x.hi - x.lo}, []schedule.SplitInfo{info})
 }
 
 // moveGroups takes proposed groups with what was decided of others.
@@ -567,9 +691,15 @@ func (s *searcher) movePosition() (candidate, bool) {
 
 func (s *searcher) moveGenerator() (candidate, bool) {
 	p := *s.at.plan
-	switch s.rng.IntN(4) {
+	switch s.rng.IntN(7) {
 	case 0:
 		p.lower.KeepWeights = !p.lower.KeepWeights
+	case 4:
+		p.lower.BeforeFirst = !p.lower.BeforeFirst
+	case 5:
+		p.lower.KeepQuarters = 1 + s.rng.IntN(4)
+	case 6:
+		p.lower.Pieces = []int64{4, 6, 8, 12, 16, 24, 32}[s.rng.IntN(7)]
 	case 1:
 		p.lower.CrossLayer = !p.lower.CrossLayer
 	case 2:

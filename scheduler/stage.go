@@ -245,6 +245,9 @@ func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, op
 	if err := r.validate(opt); err != nil {
 		return nil, err
 	}
+	if r.evaluations > 0 {
+		return nil, fmt.Errorf("variant %s makes all decisions together, expected one that goes stage by stage", r.Name)
+	}
 	d, err := newDraft(from, last, r, opt)
 	if err != nil {
 		return nil, err
@@ -296,7 +299,7 @@ func newDraft(from *schedule.Schedule, last int, r Recipe, opt Options) (*Draft,
 		return nil, err
 	}
 	opt.Uneven = opt.Uneven.Alternatives()[0]
-	s := &schedule.Schedule{Graph: from.Graph, Spec: from.Spec, UnevenCores: opt.Uneven == schedule.UnevenAll}
+	s := &schedule.Schedule{Graph: from.Graph, Spec: from.Spec, UnevenCores: opt.Uneven == schedule.UnevenAll, Memo: opt.memo}
 	for i, st := range Stages() {
 		if i <= last && st.keep != nil {
 			st.keep(s, from)

@@ -49,12 +49,14 @@ func newBest() *cobra.Command {
 		Long: `Find a schedule of the least simulated latency: all decisions together, where
 'dsasched compare' makes one at a time exact by an objective of its own.
 
-The search begins with every variant at every chunk, with element-wise operators in
-place and not, so that its answer is never worse than any of them. Then it changes
-groups and how they are split, bindings, scopes, spills, the order of instances and
-what the kernel generator may do, for --evaluations schedules, each of which is
-simulated. The same seed gives the same answer anywhere, unless --time-limit or
-Ctrl-C ends the search; then the best schedule so far is printed.
+The search begins with cross-layer at every chunk, with element-wise operators in
+place and not. It changes groups and how they are split, bindings, scopes, spills,
+the order of instances and what the kernel generator may do, for --evaluations
+schedules, each of which is simulated; chunks that promise less are left one after
+the other. Then it runs every other variant at every chunk, so that its answer is
+never worse than any of them, and goes on from the best. The same seed gives the same
+answer anywhere, unless --time-limit or Ctrl-C ends the search; then the best
+schedule so far is printed.
 
 Bound is what no schedule is faster than ('dsasched bound'), gap the latency over the
 bound, less 1. Greedy is the variant cross-layer with default options, at its best

@@ -20,8 +20,9 @@ const fewerFactors = 2
 
 // Ways lists ways to split atoms, ascending, that are to become one group: those that
 // are candidates of the problem, and for each dimension some smaller factors, of which
-// each instance passes what is too much through the GB and back. Atoms that leave nothing
-// behind have none.
+// each instance passes what is too much through the GB and back, or, of a single atom that
+// reads too much, factors of which the results have room. Atoms that leave nothing behind
+// have none.
 func (n *Network) Ways(atoms []int) []Way {
 	q := n.p.part(atoms, n.operators(atoms))
 	if len(q.outputs) == 0 {
@@ -50,10 +51,16 @@ func (n *Network) Ways(atoms []int) []Way {
 				least = min(least, x.Factor)
 			}
 		}
-		if least == math.MaxInt64 {
-			continue
-		}
 		tr := schedule.Track(g, q.ops, q.outputs, d)
+		if least == math.MaxInt64 {
+			// What is read in full may never fit: then what is written is to, in half of the LB.
+			if out.Shape[d] == 1 || !tr.Splittable || len(q.atoms) > 1 {
+				continue
+			}
+			for least = 2; least < out.Shape[d] && (out.Bytes()/least > n.p.lb/2 || !n.p.divides(tr, q, least) || model.Pieces(out.Shape[d], least) != least); least++ {
+			}
+			least *= 4 // of which are halves
+		}
 		for k, v := 0, least/2; k < fewerFactors && v > 1; k, v = k+1, v/2 {
 			if n.p.divides(tr, q, v) && model.Pieces(out.Shape[d], v) == v {
 				add(schedule.SplitInfo{Ops: len(q.ops) - tr.Unmatched, Factor: v, Dim: d, Depth: depth})

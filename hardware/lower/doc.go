@@ -36,7 +36,7 @@
 // The part of the GB that values leave free holds weight tiles in pages. With
 // Options.KeepWeights a tile stays if the next use of it comes sooner than that of
 // the tiles that stay already (Belady's rule on the known sequence), within half of
-// the free pages. The rest is first in, first out and lets loads run ahead.
+// the free pages or as much as Options.KeepQuarters says. The rest is first in, first out and lets loads run ahead.
 //
 // Where there is no GB, most of each core's weight buffer is a home for weights: the
 // tiles used first stay, others pass through the rest. With broadcast the cores share

@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -49,14 +50,14 @@ type emitter struct {
 	pages   *pages
 	home    home // in the place of pages if there is no GB
 	inGB    []gbValue
-	uses    map[tileKey][]int64 // positions of uses, in order
-	nextPos map[tileKey]int
+	numbers map[tileKey]int32 // of weight tiles, from 1 on
+	uses    [][]int64         // by number: positions of uses, in order
+	nextPos []int
 	// kernelEnd is the position of the first use after the running kernel.
 	kernelEnd int64
 	keepEnd   int64 // and after the last for which weights are kept
 	stretches []levelled
-	useSpace  []isa.Use    // room for the uses of the next commands
-	depSpace  []int32      // and for what they wait for
+	mem       *Memory
 	computing lastOf       // the last computation of each unit
 	coming    []*layerPlan // the present step and what follows in the iteration
 	passed    []stored     // of these, what this cluster has made
@@ -93,26 +94,30 @@ func (e *emitter) add(q int, c isa.Command, deps ...[]int32) int32 {
 	for _, d := range deps {
 		n += len(d)
 	}
-	if cap(e.depSpace)-len(e.depSpace) < n {
-		e.depSpace = make([]int32, 0, 1<<14+n)
-	}
-	at := len(e.depSpace)
-	for _, d := range deps {
-		for _, x := range d {
-			if x >= 0 {
-				e.depSpace = append(e.depSpace, x)
+	if n > longList { // what latest makes of it, without the list
+		last := noneOfQueues
+		for _, d := range deps {
+			for _, x := range d {
+				if x >= 0 {
+					last.wait(e.queues.queue[x], x)
+				}
 			}
 		}
+		c.Deps = e.queues.list(last)
+	} else if n > 0 {
+		list := e.mem.numbers.take(n)
+		for _, d := range deps {
+			for _, x := range d {
+				if x >= 0 {
+					list = append(list, x)
+				}
+			}
+		}
+		c.Deps = list
 	}
-	if end := len(e.depSpace); end > at {
-		c.Deps = e.depSpace[at:end:end]
-	}
-	e.queues = append(e.queues, uint8(q))
+	e.queues.queue = append(e.queues.queue, uint8(q))
 	if q >= qMatrix {
 		e.computing.wait(uint8(q), int32(len(e.cmds)))
-	}
-	if len(c.Deps) > longList {
-		c.Deps = e.queues.latest(c.Deps)
 	}
 	e.cmds = append(e.cmds, pending{Command: c, block: e.block})
 	return int32(len(e.cmds) - 1)
@@ -134,6 +139,7 @@ func seconds(s float64) int64 { return int64(math.Ceil(s * 1e12)) }
 // run lowers the cluster's segments.
 func (e *emitter) run(segments []Segment) error {
 	e.computing = noneOfQueues
+	e.cmds, e.queues = e.mem.cmds[:0], queueLog{e.mem.queues[:0], e.mem}
 	plans, kernelEnds, err := e.planSteps(segments)
 	if err != nil {
 		return err
@@ -173,6 +179,7 @@ func (e *emitter) run(segments []Segment) error {
 		}
 	}
 	e.flush()
+	e.mem.cmds, e.mem.queues = e.cmds, e.queues.queue
 	return nil
 }
 
@@ -180,7 +187,7 @@ func (e *emitter) run(segments []Segment) error {
 // positions in the sequence of all uses. kernelEnds are the positions at which kernels end.
 func (e *emitter) planSteps(segments []Segment) (plans [][]*layerPlan, kernelEnds []int64, err error) {
 	plans = make([][]*layerPlan, len(segments))
-	e.uses, e.nextPos = map[tileKey][]int64{}, map[tileKey]int{}
+	e.numbers, e.uses = map[tileKey]int32{}, make([][]int64, 1)
 	pos := int64(0)
 	for i, seg := range segments {
 		for k := range seg.Schedule.Steps {
@@ -191,6 +198,13 @@ func (e *emitter) planSteps(segments []Segment) (plans [][]*layerPlan, kernelEnd
 			if !e.outline {
 				lp.task = e.tables.task(seg.Schedule, lp)
 			}
+			lp.eachUse(func(t *weightTile) {
+				if t.number = e.numbers[t.key]; t.number == 0 {
+					t.number = int32(len(e.uses))
+					e.numbers[t.key] = t.number
+					e.uses = append(e.uses, nil)
+				}
+			})
 			plans[i] = append(plans[i], lp)
 		}
 		for range seg.Iterations {
@@ -199,7 +213,7 @@ func (e *emitter) planSteps(segments []Segment) (plans [][]*layerPlan, kernelEnd
 					kernelEnds = append(kernelEnds, pos)
 				}
 				lp.eachUse(func(t *weightTile) {
-					e.uses[t.key] = append(e.uses[t.key], pos)
+					e.uses[t.number] = append(e.uses[t.number], pos)
 					pos++
 				})
 			}
@@ -208,6 +222,7 @@ func (e *emitter) planSteps(segments []Segment) (plans [][]*layerPlan, kernelEnd
 			}
 		}
 	}
+	e.nextPos = make([]int, len(e.uses))
 	return plans, kernelEnds, nil
 }
 
@@ -225,6 +240,7 @@ func (e *emitter) divideBuffers(segments []Segment) {
 	e.weights = ring{space: space{log: &e.queues}, base: lbData + e.params.size, size: weightRing}
 	if e.spec.GB != nil {
 		e.pages = newPages(&e.queues, int64(e.spec.GB.SizeBytes), e.recordEntry)
+		e.pages.quarters = cmp.Or(e.opt.KeepQuarters, e.pages.quarters)
 		return
 	}
 	e.home.log, e.home.tiles = &e.queues, map[tileKey]resident{}
@@ -346,12 +362,15 @@ func (e *emitter) flushCommands(base int32) {
 			opener[e.cmds[i].block] = int32(i)
 		}
 	}
-	e.p.Commands = slices.Grow(e.p.Commands, len(e.cmds)*e.alike)
-	deps := make([]int32, 0, 3*len(e.cmds))
+	copies := e.alike
+	if e.outline {
+		copies = 1
+	}
+	e.p.Commands = slices.Grow(e.p.Commands, len(e.cmds)*copies)
 	settled := noneOfQueues // of each queue, the last that does not roam
 	for i := range e.cmds {
 		pc := &e.cmds[i]
-		own := e.queues[i]
+		own := e.queues.queue[i]
 		// A queue runs in order: of several commands of one queue, waiting for the last
 		// is enough, and of the own queue for none.
 		last := noneOfQueues
@@ -360,7 +379,7 @@ func (e *emitter) flushCommands(base int32) {
 			last = settled
 		case pc.roam:
 			for _, d := range pc.Deps {
-				last.wait(e.queues[d], d)
+				last.wait(e.queues.queue[d], d)
 			}
 			if !e.opt.BeforeFirst {
 				last.wait(qControl, 0) // the launch that begins the work
@@ -368,34 +387,30 @@ func (e *emitter) flushCommands(base int32) {
 		default:
 			// Earlier blocks have ended when this block opens, but for what roams.
 			opens := opener[pc.block]
-			last.wait(e.queues[opens], opens)
+			last.wait(e.queues.queue[opens], opens)
 			for _, d := range pc.Deps {
 				if e.cmds[d].block == pc.block || e.cmds[d].roam {
-					last.wait(e.queues[d], d)
+					last.wait(e.queues.queue[d], d)
 				}
 			}
 		}
 		last[own] = -1
-		n := len(deps)
-		for _, d := range last {
-			if d >= 0 {
-				deps = append(deps, base+d)
-			}
-		}
 		for _, what := range pc.await {
 			e.passing.waits = append(e.passing.waits, wait{base + int32(i), what})
 		}
 		c := pc.Command
-		c.Deps = nil
+		c.Deps = last.list(&e.mem.deps)
+		for k := range c.Deps {
+			c.Deps[k] += base
+		}
 		if pc.from != nil {
 			c.From = pc.from.buffer
 		}
 		if pc.to != nil {
 			c.To = pc.to.buffer
 		}
-		if m := len(deps); m > n {
-			c.Deps = deps[n:m:m]
-			slices.Sort(c.Deps)
+		if len(c.Deps) == 0 {
+			c.Deps = nil
 		}
 		if !pc.roam {
 			settled[own] = int32(i)

@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -17,6 +18,12 @@ type Options struct {
 	CrossLayer bool
 	// KeepWeights keeps weights in the GB from kernel to kernel.
 	KeepWeights bool
+	// KeepQuarters is how many quarters of the pages that values leave free kept weights may
+	// take: 1 to 4; 0 is 2.
+	KeepQuarters int
+	// Pieces is how many pieces a layer is cut into, where its extents allow; 0 is 4. The last
+	// one's vector work overlaps with nothing, and each takes commands of its own.
+	Pieces int64
 	// Prefetch lets loads of weights from the DDR to the GB run ahead of the launch of
 	// the kernel that uses them: the DMA engine works on while kernels change.
 	Prefetch bool
@@ -34,6 +41,8 @@ type Options struct {
 	// Cost gives the durations of commands in place of the formulas of package cost; nil:
 	// the formulas.
 	Cost cost.Custom `json:"-"`
+	// Memory, if not nil, is what an Outline is made in, which ends with the next one made in it.
+	Memory *Memory `json:"-"`
 }
 
 // Segment is a schedule that a cluster runs a number of times.
@@ -130,6 +139,12 @@ func Outline(name string, spec *hardware.Spec, plans [][]Segment, opt Options) (
 	}
 	e.outline = true
 	var ends []int
+	if opt.Memory != nil {
+		e.mem = opt.Memory
+		e.mem.reset()
+		p.Commands = e.mem.commands
+		defer func() { e.mem.commands = p.Commands }()
+	}
 	for k, segments := range distinct {
 		if err := e.lower(int32(k), alike[k], segments); err != nil {
 			return nil, nil, err
@@ -161,10 +176,12 @@ func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, op
 	if layers > maxLayers {
 		return nil, nil, &TooLargeError{name, fmt.Sprintf("run %d layers", layers)}
 	}
+	fine := grainFor(layers / max(1, opt.Batches))
+	fine.pieces = cmp.Or(opt.Pieces, fine.pieces)
 	p := newProgram(name, spec, clusters)
 	p.PeakMACsPerSecond = m.PeakMACsPerSecond(dtype)
 	p.PeakVectorOpsPerSecond = m.PeakVectorOpsPerSecond(dtype)
-	e := &emitter{p: p, spec: spec, cost: m, opt: opt, tables: newTables(p), fine: grainFor(layers / max(1, opt.Batches))}
+	e := &emitter{p: p, spec: spec, cost: m, opt: opt, tables: newTables(p), mem: &Memory{}, fine: fine}
 	for _, segments := range plans {
 		for _, seg := range segments {
 			if seg.Schedule.Place != nil && e.passing == nil {

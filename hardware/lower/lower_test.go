@@ -10,7 +10,7 @@ import (
 // A stretch remembers who touched it, whatever is written over it in parts.
 func TestSpaceKeepsWaitingForParts(t *testing.T) {
 	// Commands 0 to 3 are of different queues, so that none stands for another.
-	s := space{log: &queueLog{0, 1, 2, 3}}
+	s := space{log: &queueLog{[]uint8{0, 1, 2, 3}, &Memory{}}}
 	a, deps := s.take(0, 100, 0)
 	if len(deps) != 0 {
 		t.Fatalf("the first allocation waits for %v", deps)
@@ -36,7 +36,7 @@ func TestSpaceKeepsWaitingForParts(t *testing.T) {
 // every byte that it covers.
 func TestSpaceAgainstBytes(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
-	var log queueLog
+	log := queueLog{nil, &Memory{}}
 	s := space{log: &log}
 	const n = 200
 	users := make([]map[int32]bool, n)
@@ -44,17 +44,17 @@ func TestSpaceAgainstBytes(t *testing.T) {
 		users[i] = map[int32]bool{}
 	}
 	for cmd := int32(0); cmd < 3000; cmd++ {
-		log = append(log, uint8(rng.Intn(numQueues)))
+		log.queue = append(log.queue, uint8(rng.Intn(numQueues)))
 		lo := rng.Int63n(n)
 		size := 1 + rng.Int63n(n-lo)
 		st, deps := s.take(lo, size, 0)
 		var got [numQueues]int32 // waiting for a command covers earlier ones of its queue
 		for _, d := range deps {
-			got[log[d]] = d
+			got[log.queue[d]] = d
 		}
 		for i := lo; i < lo+size; i++ {
 			for u := range users[i] {
-				if got[log[u]] < u {
+				if got[log.queue[u]] < u {
 					t.Fatalf("command %d writes byte %d without waiting for %d", cmd, i, u)
 				}
 			}
@@ -67,14 +67,14 @@ func TestSpaceAgainstBytes(t *testing.T) {
 // Belady's rule keeps what is needed soonest: on the sequence a b c a b c ... with
 // room for fewer than all, some are found again; first in, first out would find none.
 func TestPagesKeepForReuse(t *testing.T) {
-	log := make(queueLog, 1000)
+	log := queueLog{make([]uint8, 1000), &Memory{}}
 	p := newPages(&log, 256*256, func(*entry) {})
 	bytes := p.pageBytes * 64 // four of these fill the pages, two may be kept
 	hits := 0
 	pos := int64(0)
 	for round := 0; round < 10; round++ {
 		for k := 0; k < 5; k++ {
-			key := tileKey{tensor: 1, tiles: 5, index: k}
+			key := int32(k + 1)
 			next := pos + 5
 			if round == 9 {
 				next = never
@@ -83,7 +83,7 @@ func TestPagesKeepForReuse(t *testing.T) {
 				hits++
 				e.users = append(e.users, int32(pos))
 			} else {
-				e, _ := p.add(key, true, bytes, next)
+				e, _ := p.add(key, bytes, next)
 				e.load = int32(pos)
 				e.users = append(e.users, int32(pos))
 			}
@@ -98,10 +98,20 @@ func TestPagesKeepForReuse(t *testing.T) {
 	}
 }
 
+// What may be kept grows by quarters of what is free, and something is always left to load into.
+func TestPagesKeepQuarters(t *testing.T) {
+	p := newPages(&queueLog{nil, &Memory{}}, 256*256, func(*entry) {})
+	for quarters, want := range map[int]int{1: 64, 2: 128, 3: 192, 4: 255} {
+		if p.quarters = quarters; p.keepable() != want {
+			t.Errorf("%d quarters: %d of 256 pages may be kept, want %d", quarters, p.keepable(), want)
+		}
+	}
+}
+
 // Values take pages away and give them back; nothing is lost or counted twice.
 func TestPagesClaims(t *testing.T) {
 	rng := rand.New(rand.NewSource(3))
-	log := make(queueLog, 5000)
+	log := queueLog{make([]uint8, 5000), &Memory{}}
 	p := newPages(&log, 1<<20, func(*entry) {})
 	type claim struct{ lo, hi int64 }
 	var claims []claim
@@ -120,7 +130,7 @@ func TestPagesClaims(t *testing.T) {
 				claims = claims[1:]
 			}
 		default:
-			e, _ := p.add(tileKey{tensor: 1, tiles: 1, index: int(i)}, true, 1+rng.Int63n(p.largest()), int64(i)+rng.Int63n(100))
+			e, _ := p.add(i+1, 1+rng.Int63n(p.largest()), int64(i)+rng.Int63n(100))
 			e.load = i
 		}
 		owned := make([]int, len(p.claims))
@@ -176,7 +186,7 @@ func TestActivationEfficiency(t *testing.T) {
 	}{{0, 1000}, {1, 1000}, {0.8, 1250}, {0.7, 1429}} {
 		spec = spec.Clone()
 		spec.DDRActivationEfficiency = c.efficiency
-		e := &emitter{spec: spec}
+		e := &emitter{spec: spec, mem: &Memory{}}
 		u := e.activationUses(1000, 300, 20, 0)
 		if len(u) != 4 || u[0].Bytes != c.want || u[1].Bytes != 1000 || u[2].Bytes != 300 || u[3].Bytes != 20 {
 			t.Errorf("efficiency %g: %+v, want %d bytes of the DDR", c.efficiency, u, c.want)

@@ -10,7 +10,10 @@ import (
 
 // queueLog knows the queue of every command so far. Queues run in order, so of the
 // commands of one queue only the latest must be waited for.
-type queueLog []uint8
+type queueLog struct {
+	queue []uint8
+	mem   *Memory
+}
 
 // lastOf is a command of each queue, -1 for none.
 type lastOf [numQueues]int32
@@ -26,21 +29,31 @@ var noneOfQueues = func() (none lastOf) {
 func (l *lastOf) wait(queue uint8, c int32) { l[queue] = max(l[queue], c) }
 
 // latest keeps the last command of each queue, ascending.
-func (l *queueLog) latest(cmds []int32) []int32 {
+func (l *queueLog) latest(lists ...[]int32) []int32 {
 	last := noneOfQueues
-	for _, c := range cmds {
-		if c >= 0 {
-			last.wait((*l)[c], c)
+	for _, cmds := range lists {
+		for _, c := range cmds {
+			if c >= 0 {
+				last.wait(l.queue[c], c)
+			}
 		}
 	}
-	kept := make([]int32, 0, numQueues)
+	return l.list(last)
+}
+
+// list is the commands of each queue, ascending.
+func (l *queueLog) list(last lastOf) []int32 { return last.list(&l.mem.numbers) }
+
+func (l lastOf) list(a *arena[int32]) []int32 {
+	last := l
+	kept := last[:0]
 	for _, c := range last {
 		if c >= 0 {
 			kept = append(kept, c)
 		}
 	}
 	slices.Sort(kept)
-	return kept
+	return append(a.take(len(kept)), kept...)
 }
 
 // longList is the length from which a list of commands is cut to the latest.
@@ -49,8 +62,8 @@ const longList = 4 * numQueues
 // space remembers, for an address range, which commands must have ended before
 // each stretch may be written again.
 type space struct {
-	log   *queueLog
-	parts []*stretch
+	log          *queueLog
+	parts, spare []*stretch
 }
 
 // stretch is an allocation: the commands that read or write it.
@@ -86,25 +99,28 @@ func (s *stretch) use(cmds ...int32) {
 
 // take allocates [lo, lo+size) and returns what its first writer must wait for.
 func (s *space) take(lo, size int64, label int32) (*stretch, []int32) {
-	n := &stretch{log: s.log, lo: lo, hi: lo + size, first: -1, label: label}
-	var deps []int32
-	kept := make([]*stretch, 0, len(s.parts)+2)
+	n := s.log.mem.stretches.put(stretch{log: s.log, lo: lo, hi: lo + size, first: -1, label: label})
+	n.lasts = s.log.mem.numbers.take(4)
+	deps := noneOfQueues
+	kept := s.spare[:0]
 	for _, p := range s.parts {
 		if p.hi <= n.lo || n.hi <= p.lo {
 			kept = append(kept, p)
 			continue
 		}
-		deps = append(deps, p.lasts...)
+		for _, c := range p.lasts {
+			deps.wait(s.log.queue[c], c)
+		}
 		// What sticks out on either side stays to be waited for.
 		if p.lo < n.lo {
-			kept = append(kept, &stretch{log: s.log, lo: p.lo, hi: n.lo, lasts: p.lasts, first: p.first})
+			kept = append(kept, s.log.mem.stretches.put(stretch{log: s.log, lo: p.lo, hi: n.lo, lasts: p.lasts, first: p.first}))
 		}
 		if p.hi > n.hi {
-			kept = append(kept, &stretch{log: s.log, lo: n.hi, hi: p.hi, lasts: p.lasts, first: p.first})
+			kept = append(kept, s.log.mem.stretches.put(stretch{log: s.log, lo: n.hi, hi: p.hi, lasts: p.lasts, first: p.first}))
 		}
 	}
-	s.parts = append(kept, n)
-	return n, s.log.latest(deps)
+	s.parts, s.spare = append(kept, n), s.parts
+	return n, s.log.list(deps)
 }
 
 // ring gives out contiguous stretches of a buffer in turn.
@@ -154,8 +170,7 @@ const never = math.MaxInt64
 
 // entry is a piece of data in the GB's pages.
 type entry struct {
-	key      tileKey
-	keyed    bool
+	key      int32 // of a tile of weights, see emitter.number; 0: none
 	pages    []int
 	load     int32   // the DDRLoad that brought it
 	users    []int32 // commands that read it
@@ -186,15 +201,16 @@ type pages struct {
 	ready   []int32
 	claims  []int // values on each page
 	claimed int   // pages with claims
-	byKey   map[tileKey]*entry
+	byKey   []*entry
 	entries []*entry // all present, in order of arrival
 	// retained counts the pages of retained entries.
 	retained int
+	quarters int          // of the available pages that may be retained
 	evicted  func(*entry) // to record buffers
 }
 
 func newPages(log *queueLog, bytes int64, evicted func(*entry)) *pages {
-	p := &pages{log: log, byKey: map[tileKey]*entry{}, evicted: evicted}
+	p := &pages{log: log, quarters: 2, evicted: evicted}
 	p.pageBytes = bytes / 256 / 64 * 64
 	if p.pageBytes == 0 { // a tiny buffer
 		p.pageBytes = max(1, bytes/256)
@@ -212,9 +228,11 @@ func newPages(log *queueLog, bytes int64, evicted func(*entry)) *pages {
 // available is the number of pages that no value claims.
 func (p *pages) available() int { return len(p.claims) - p.claimed }
 
-// keepable is how many pages may be retained: half of what is available. What is
-// kept saves traffic, and the other half lets loads run ahead of their use.
-func (p *pages) keepable() int { return p.available() - max(1, p.available()/2) }
+// keepable is how many pages may be retained: half of what is available, or so many
+// quarters. What is kept saves traffic, and the rest lets loads run ahead of their use.
+func (p *pages) keepable() int {
+	return p.available() - max(1, p.available()*(4-p.quarters)/4)
+}
 
 func (p *pages) need(bytes int64) int { return int(max(1, (bytes+p.pageBytes-1)/p.pageBytes)) }
 
@@ -253,7 +271,7 @@ func (p *pages) unclaim(lo, hi int64, after []int32) {
 	for page := int(lo / p.pageBytes); page < len(p.claims) && int64(page)*p.pageBytes < hi; page++ {
 		// A page shared by several values waits for all of them.
 		p.claims[page]--
-		p.wait(page, p.log.latest(append(append([]int32(nil), p.pending[page]...), after...)))
+		p.wait(page, p.log.latest(p.pending[page], after))
 		if p.claims[page] == 0 {
 			p.claimed--
 			p.putFree(page)
@@ -290,13 +308,15 @@ func (p *pages) lastNeeded() *entry {
 	return worst
 }
 
+func (p *pages) has(key int32) bool { return int(key) < len(p.byKey) && p.byKey[key] != nil }
+
 // find returns a present entry, and counts the use.
-func (p *pages) find(key tileKey, nextUse int64) *entry {
-	e := p.byKey[key]
-	if e != nil {
-		p.touch(e, nextUse)
+func (p *pages) find(key int32, nextUse int64) *entry {
+	if !p.has(key) {
+		return nil
 	}
-	return e
+	p.touch(p.byKey[key], nextUse)
+	return p.byKey[key]
 }
 
 func (p *pages) touch(e *entry, nextUse int64) {
@@ -334,7 +354,7 @@ func (p *pages) retain(e *entry) {
 
 // add makes room for a new entry and returns it with the commands that must end
 // before its pages may be written.
-func (p *pages) add(key tileKey, keyed bool, bytes, nextUse int64) (*entry, []int32) {
+func (p *pages) add(key int32, bytes, nextUse int64) (*entry, []int32) {
 	n := min(p.need(bytes), p.available())
 	// The pages that may be written soonest: free ones, or those of the entry not
 	// kept whose last use is longest ago.
@@ -354,16 +374,20 @@ func (p *pages) add(key tileKey, keyed bool, bytes, nextUse int64) (*entry, []in
 		}
 		p.drop(victim)
 	}
-	var deps []int32
+	last := noneOfQueues
 	for _, page := range p.free[:n] {
-		deps = append(deps, p.pending[page]...)
+		for _, c := range p.pending[page] {
+			last.wait(p.log.queue[c], c)
+		}
 	}
-	deps = p.log.latest(deps)
-	e := &entry{key: key, keyed: keyed, pages: append([]int(nil), p.free[:n]...), nextUse: nextUse, load: -1, first: -1, at: &stretch{}}
+	deps := p.log.list(last)
+	m := p.log.mem
+	e := m.entries.put(entry{key: key, pages: append(m.pages.take(n), p.free[:n]...), nextUse: nextUse, load: -1, first: -1, users: m.numbers.take(4), at: m.stretches.put(stretch{})})
 	p.free = slices.Delete(p.free, 0, n)
 	sort.Ints(e.pages)
 	p.entries = append(p.entries, e)
-	if keyed {
+	if key > 0 {
+		p.byKey = append(p.byKey, make([]*entry, max(0, int(key)+1-len(p.byKey)))...)
 		p.byKey[key] = e
 	}
 	p.touch(e, nextUse)
@@ -374,10 +398,10 @@ func (p *pages) drop(i int) {
 	o := p.entries[i]
 	p.release(o)
 	p.entries = append(p.entries[:i], p.entries[i+1:]...)
-	if o.keyed {
-		delete(p.byKey, o.key)
+	if o.key > 0 {
+		p.byKey[o.key] = nil
 	}
-	after := p.log.latest(append(append([]int32(nil), o.users...), o.load))
+	after := p.log.latest(o.users, []int32{o.load})
 	for _, page := range o.pages {
 		p.wait(page, after)
 		p.putFree(page)
@@ -396,9 +420,9 @@ func (p *pages) clear() {
 func (p *pages) forget() {
 	for _, e := range p.entries {
 		p.release(e)
-		if e.keyed {
-			delete(p.byKey, e.key)
-			e.keyed = false
+		if e.key > 0 {
+			p.byKey[e.key] = nil
+			e.key = 0
 		}
 		e.nextUse = never
 	}

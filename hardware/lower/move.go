@@ -15,9 +15,9 @@ func piece(bytes, i, n int64) int64 { return bytes*(i+1)/n - bytes*i/n }
 // loadTile brings a weight tile to the weight buffer of this many cores and returns
 // the command after which it is there, and its place.
 func (e *emitter) loadTile(t *weightTile, through *ring, cores int64) (int32, *stretch) {
-	list := e.uses[t.key]
-	n := e.nextPos[t.key]
-	e.nextPos[t.key] = n + 1
+	list := e.uses[t.number]
+	n := e.nextPos[t.number]
+	e.nextPos[t.number]++
 	next := int64(never)
 	if n+1 < len(list) && (e.opt.KeepWeights && list[n+1] < e.keepEnd || list[n+1] < e.kernelEnd) {
 		next = list[n+1]
@@ -32,14 +32,14 @@ func (e *emitter) loadTile(t *weightTile, through *ring, cores int64) (int32, *s
 	}
 	place, free := through.next(t.coreBytes, e.label)
 	free = append(free, e.exposed()...)
-	ent := e.pages.find(t.key, next)
+	ent := e.pages.find(t.number, next)
 	var c int32
 	if ent == nil || t.unionBytes > e.pages.largest() {
 		var after []int32
 		if !e.opt.Prefetch {
 			after = e.exposed()
 		}
-		c = e.stream(streamed{part: t.portion, key: t.key, roam: true, after: after, bytes: t.unionBytes, gbBytes: gbBytes, coreBytes: coreBytes, next: next, free: free, place: place})
+		c = e.stream(streamed{part: t.portion, key: t.number, roam: true, after: after, bytes: t.unionBytes, gbBytes: gbBytes, coreBytes: coreBytes, next: next, free: free, place: place})
 	} else {
 		c = e.add(qIn, isa.Command{Kind: isa.LBLoad, Portion: t.portion, Bytes: t.unionBytes * t.times, DurationPs: e.lbLatency(),
 			Uses: e.moveIn(gbBytes, coreBytes)}, free, []int32{ent.load})
@@ -123,7 +123,7 @@ func cutAlike(a, b *schedule.Step) bool {
 // streamed is a load from the DDR through the GB into the LB.
 type streamed struct {
 	part isa.Portion
-	key  tileKey // of weights; zero: activations
+	key  int32 // of weights; zero: activations
 	// roam: it depends on no computation (weights and network inputs).
 	roam bool
 	// bytes come from the DDR, gbBytes leave the GB, coreBytes reach the busiest core.
@@ -140,17 +140,19 @@ func (e *emitter) stream(m streamed) int32 {
 	n := ceilDiv(m.bytes, e.pages.largest())
 	last := int32(-1)
 	uses := e.moves
-	if m.key == (tileKey{}) {
+	if m.key == 0 {
 		uses = e.activationUses
 	}
 	for i := range n {
-		keyed := n == 1 && m.key.tiles > 0
-		next := int64(never)
-		if keyed {
-			next = m.next
+		key, next := int32(0), int64(never)
+		if n == 1 {
+			key = m.key
+			if key > 0 {
+				next = m.next
+			}
 		}
 		part, bytes := m.part.Cut(i, n), piece(m.bytes, i, n)
-		ent, deps := e.pages.add(m.key, keyed, bytes, next)
+		ent, deps := e.pages.add(key, bytes, next)
 		ent.load = e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: part, Bytes: bytes, DurationPs: e.ddrLatency(),
 			Uses: uses(bytes, bytes, 0, 0)}, deps, m.after)
 		e.cmds[ent.load].roam = e.opt.Prefetch && m.roam
@@ -182,11 +184,8 @@ func (e *emitter) lbLatency() int64 {
 // moves are the uses of a move that takes this many bytes of the DDR, of the GB, of the
 // links into the cores and of those out of them.
 func (e *emitter) moves(ddr, gb, in, out int64) []isa.Use {
-	if cap(e.useSpace)-len(e.useSpace) < 1+numResources {
-		e.useSpace = make([]isa.Use, 0, 4096)
-	}
-	n := len(e.useSpace)
-	use := func(r int32, bytes int64) { e.useSpace = append(e.useSpace, isa.Use{Resource: r, Bytes: bytes}) }
+	list := e.mem.uses.take(1 + numResources)
+	use := func(r int32, bytes int64) { list = append(list, isa.Use{Resource: r, Bytes: bytes}) }
 	if ddr > 0 {
 		use(0, ddr)
 		use(e.resource(rPort), ddr)
@@ -200,10 +199,10 @@ func (e *emitter) moves(ddr, gb, in, out int64) []isa.Use {
 	if out > 0 {
 		use(e.resource(rOut), out)
 	}
-	if m := len(e.useSpace); m > n {
-		return e.useSpace[n:m:m]
+	if len(list) == 0 {
+		return nil
 	}
-	return nil
+	return list
 }
 
 // activationUses are the uses of a move of activations.

@@ -561,7 +561,7 @@ func (l *lowering) storeThrough(o *outgoing, c isa.Command, bytes, coreBytes int
 	for i := range n {
 		out := c
 		out.Portion, out.Bytes = c.Cut(i, n), piece(bytes, i, n)
-		ent, deps := l.pages.add(tileKey{}, false, out.Bytes, never)
+		ent, deps := l.pages.add(0, out.Bytes, never)
 		out.DurationPs, out.Uses = l.lbLatency(), l.moveOut(out.Bytes, piece(coreBytes, i, n))
 		ent.load = l.add(qOut, out, l.writers, deps)
 		ent.first = ent.load

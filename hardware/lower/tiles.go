@@ -10,9 +10,9 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// pipelineDepth is how many pieces a layer is cut into, where its extents allow,
-// so that its units overlap: the next piece in the matrix unit while the vector
-// unit finishes this one.
+// pipelineDepth is how many pieces a layer is cut into, where its extents allow and
+// Options.Pieces says nothing, so that its units overlap: the next piece in the matrix
+// unit while the vector unit finishes this one.
 const pipelineDepth = 4
 
 // maxOuterTiles bounds the tiles of rows that are issued for one layer.
@@ -24,13 +24,14 @@ const maxOuterTiles = 16
 type grain struct {
 	weightTiles int64 // of one layer
 	passes      int64 // of weight tiles, over all outer tiles
+	pieces      int64 // that a layer is cut into
 }
 
 // grainFor keeps programs of many layers within some million commands: with
 // thousands of small instances the details of each matter little.
 func grainFor(layers int) grain {
 	n := max(8, min(128, 400_000/int64(max(1, layers))))
-	return grain{n, 2 * n}
+	return grain{n, 2 * n, pipelineDepth}
 }
 
 // minRows is the least number of rows in a piece; shorter ones would spend their
@@ -40,6 +41,7 @@ const minRows = 16
 // weightTile is a block of an anchor's weights as one core sees it.
 type weightTile struct {
 	key        tileKey
+	number     int32 // of the key
 	n, k       int64 // columns and reduction elements (or repetitions and all)
 	reps       int64
 	coreBytes  int64
@@ -148,13 +150,13 @@ func (lp *layerPlan) rules(m *cost.Model, weightRing int64, fine grain) *schedul
 	tiles, _ := lp.issued(n, fine)
 	want := int64(1)
 	if tiles == 1 {
-		want = pipelineDepth
+		want = fine.pieces
 		if lp.matrix {
 			columns := len(n.Columns)
 			if lp.constant == nil {
 				columns = 0
 			}
-			want = ceilDiv(pipelineDepth, max(1, int64(columns)))
+			want = ceilDiv(fine.pieces, max(1, int64(columns)))
 		}
 	}
 	n.Pieces = max(1, min(want, lp.rowsOfTile(tiles)/minRows))
@@ -164,6 +166,9 @@ func (lp *layerPlan) rules(m *cost.Model, weightRing int64, fine grain) *schedul
 	n.Loads = 1
 	if tiles == 1 {
 		n.Loads = n.Pieces
+		for n.Loads > pipelineDepth && n.Loads%2 == 0 {
+			n.Loads /= 2
+		}
 	}
 	n.Store = schedule.AtColumns
 	if !lp.matrix {
@@ -302,7 +307,7 @@ func (lp *layerPlan) checkParams(chunk int64) error {
 	for i := range lp.params {
 		bytes += lp.params[i].coreBytes
 	}
-	tiles, _ := lp.issued(n, grain{1 << 30, 1 << 30})
+	tiles, _ := lp.issued(n, grain{weightTiles: 1 << 30, passes: 1 << 30})
 	parts := tiles
 	if n.Vector != schedule.AtTile {
 		parts *= max(1, int64(len(n.Columns)))

@@ -163,6 +163,8 @@ type Schedule struct {
 	// weights and transfers.
 	GBActivationBytes int64
 	Spills            []Spill
+	// Memo, if not nil, has steps of other schedules of the same graph and machine.
+	Memo *Memo
 }
 
 // NamedCost is the cost of one candidate order.

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
@@ -15,13 +16,10 @@ func (s *Schedule) BuildSteps(want Level) error {
 	s.Steps, s.Values = nil, nil
 	b := &stepBuilder{Schedule: s, want: want, cores: CoresWithLB(s.Spec), grid: Grid(s.Spec), made: map[made]int{}}
 	b.networkInputs()
-	inference := make([]*Inference, len(s.Grouping.Groups))
+	inference := make([]*Inference, len(s.Grouping.Groups)) // made where they are needed
 	for _, id := range s.Order {
 		sg := s.Grouping.Groups[s.Instances.Instances[id].Group]
-		if inference[sg.ID] == nil {
-			inference[sg.ID] = NewInference(s.Graph, sg)
-		}
-		b.enter(id, inference[sg.ID])
+		b.enter(id, &inference[sg.ID])
 		for layer := range s.Layers[sg.ID] {
 			if err := b.step(layer); err != nil {
 				return err
@@ -52,11 +50,12 @@ type stepBuilder struct {
 
 	// the present instance
 	inst      *Instance
-	inference *Inference
+	inference **Inference
 	leaves    map[model.TensorID]bool // the tensors that other sub-graphs read
+	key       keyed                   // room for one
 }
 
-func (b *stepBuilder) enter(id int, inference *Inference) {
+func (b *stepBuilder) enter(id int, inference **Inference) {
 	b.inst, b.inference = &b.Instances.Instances[id], inference
 	b.leaves = map[model.TensorID]bool{}
 	for _, t := range b.Grouping.Groups[b.inst.Group].Outputs {
@@ -92,24 +91,90 @@ func (b *stepBuilder) step(index int) error {
 		return nil
 	}
 	region := b.inst.Regions[st.Output]
-	st.Binding = b.layerBinding(b.inference, layer, b.inst.ID, st.Output, region, b.grid)
-	if own := b.ownBinding(index); own != nil && CheckBinding(region, own, Forbidden(b.Graph, layer.Ops, st.Output), b.cores) == nil {
-		st.Binding = own
+	st.Binding = b.binding(layer, st.Output, region, b.ownBinding(index))
+	sources := make([][]int, len(layer.Inputs))
+	for i, t := range layer.Inputs {
+		var err error
+		if sources[i], err = b.sources(t); err != nil {
+			return err
+		}
 	}
+	if b.Memo == nil {
+		b.build(layer, &st, sources)
+	} else {
+		b.recall(layer, &st, sources)
+	}
+	for i := range st.Reads {
+		v := &b.Values[st.Reads[i].Value]
+		v.Last = max(v.Last, st.ID)
+	}
+	b.Steps = append(b.Steps, st)
+	return nil
+}
+
+// recall is build, of a step that may have been built before.
+func (b *stepBuilder) recall(layer *Layer, st *Step, sources [][]int) {
+	key := b.stepKey(layer, st, sources)
+	var all []int
+	for _, list := range sources {
+		all = append(all, list...)
+	}
+	old := b.Memo.step(key)
+	if old == nil {
+		b.build(layer, st, sources)
+		old = &known{step: *st}
+		old.step.Reads = slices.Clone(st.Reads)
+		for i := range old.step.Reads {
+			r := &old.step.Reads[i]
+			r.Value = slices.Index(all, r.Value)
+		}
+		for _, w := range st.Writes {
+			old.writes = append(old.writes, b.Values[w])
+		}
+		b.Memo.keep(key, old)
+		return
+	}
+	made := *st
+	*st = old.step
+	st.ID, st.Instance, st.Layer = made.ID, made.Instance, made.Layer
+	st.Reads, st.Writes = slices.Clone(old.step.Reads), nil
+	for i := range st.Reads {
+		st.Reads[i].Value = all[st.Reads[i].Value]
+	}
+	for _, v := range old.writes {
+		b.write(v, st)
+	}
+}
+
+// build finds out what a step writes and reads.
+func (b *stepBuilder) build(layer *Layer, st *Step, sources [][]int) {
+	region := b.inst.Regions[st.Output]
 	st.Cores = st.Binding.Cores()
 	st.CoreOutput = Slice(region, st.Binding, b.Graph.Tensor(st.Output).Layout, 0)
-	b.writes(layer, &st)
-	need := b.needs(layer, &st)
+	b.writes(layer, st)
+	need := b.needs(layer, st)
 	for _, t := range layer.Constants {
 		if pr := b.params(layer, t, need); pr.CoreBytes > 0 {
 			st.Params = append(st.Params, pr)
 		}
 	}
-	if err := b.reads(layer, &st, need); err != nil {
-		return err
-	}
-	b.Steps = append(b.Steps, st)
-	return nil
+	b.reads(layer, st, need, sources)
+}
+
+// binding is a layer's own, if it can have that, or follows from its instance's.
+func (b *stepBuilder) binding(layer *Layer, t model.TensorID, region model.Region, own Binding) Binding {
+	sg := b.Grouping.Groups[b.inst.Group]
+	key := keyOf(keyOf(b.key[:0], sg.Ops), layer.Ops).number(int64(t)).region(region).binding(b.Bindings[b.inst.ID]).binding(own)
+	b.key = key
+	return b.Memo.binding(key, func() Binding {
+		if own != nil && CheckBinding(region, own, Forbidden(b.Graph, layer.Ops, t), b.cores) == nil {
+			return own
+		}
+		if *b.inference == nil {
+			*b.inference = NewInference(b.Graph, sg)
+		}
+		return b.layerBinding(*b.inference, layer, b.inst.ID, t, region, b.grid)
+	})
 }
 
 // ownBinding is what LayerBindings has for a layer of the present instance.
@@ -128,21 +193,27 @@ func (b *stepBuilder) writes(layer *Layer, st *Step) {
 			continue
 		}
 		tensor := b.Graph.Tensor(t)
-		v := Value{Tensor: t, Instance: b.inst.ID, Region: r, Binding: st.Binding, Wanted: b.want, Def: st.ID, Last: st.ID}
+		v := Value{Tensor: t, Region: r, Binding: st.Binding}
 		if t != st.Output && !v.Binding.Follows(r, nil, b.cores, b.UnevenCores) {
 			v.Binding = GridBinding(r, tensor.Layout, nil, b.grid, b.UnevenCores)
 		}
 		size := tensor.DType.Bytes()
 		v.Bytes = r.Elements() * size
 		v.CoreBytes = Align(Slice(r, v.Binding, tensor.Layout, 0).Elements() * size)
-		if b.want == LB && b.leaves[t] {
-			v.Wanted = b.Scopes[b.inst.ID]
-		}
-		if b.Graph.IsOutput(t) || b.ReadAway(b.inst.ID, t) {
-			v.Wanted = DDR
-		}
-		st.Writes = append(st.Writes, b.addValue(v))
+		b.write(v, st)
 	}
+}
+
+// write adds a value that a step makes, to be kept where its instance says.
+func (b *stepBuilder) write(v Value, st *Step) {
+	v.Instance, v.Wanted, v.Def, v.Last = b.inst.ID, b.want, st.ID, st.ID
+	if b.want == LB && b.leaves[v.Tensor] {
+		v.Wanted = b.Scopes[b.inst.ID]
+	}
+	if b.Graph.IsOutput(v.Tensor) || b.ReadAway(b.inst.ID, v.Tensor) {
+		v.Wanted = DDR
+	}
+	st.Writes = append(st.Writes, b.addValue(v))
 }
 
 // needs is what each core needs, through the layer's operators.
@@ -174,19 +245,15 @@ func (b *stepBuilder) element(layer *Layer, st *Step) Regions {
 }
 
 // reads adds what a step needs of earlier values.
-func (b *stepBuilder) reads(layer *Layer, st *Step, need []Regions) error {
+func (b *stepBuilder) reads(layer *Layer, st *Step, need []Regions, sources [][]int) {
 	element := b.element(layer, st)
-	for _, t := range layer.Inputs {
-		pieces, err := b.sources(t)
-		if err != nil {
-			return err
-		}
+	for i, t := range layer.Inputs {
 		size := b.Graph.Tensor(t).DType.Bytes()
 		tensorCore := int64(0)
 		for _, reg := range need {
 			tensorCore = max(tensorCore, reg[t].Elements()*size)
 		}
-		for _, v := range pieces {
+		for _, v := range sources[i] {
 			rd := b.read(v, t, need)
 			if rd.NeedBytes == 0 {
 				continue
@@ -195,10 +262,8 @@ func (b *stepBuilder) reads(layer *Layer, st *Step, need []Regions) error {
 			rd.ElementBytes = element[t].Elements() * size
 			b.tileNeeds(layer, t, need[0], &rd)
 			st.Reads = append(st.Reads, rd)
-			b.Values[v].Last = max(b.Values[v].Last, st.ID)
 		}
 	}
-	return nil
 }
 
 // sources are the values that hold a tensor for the present instance: of the network, its

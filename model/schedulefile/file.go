@@ -64,6 +64,10 @@ type Generator struct {
 	Exposed     bool `json:"exposed,omitempty"`
 	Prefetch    bool `json:"prefetch"`
 	BeforeFirst bool `json:"before_first_launch,omitempty"`
+	// KeepQuarters is how many quarters of the free LLB kept weights may take; 0 is 2.
+	KeepQuarters int `json:"keep_quarters,omitempty"`
+	// Pieces is how many pieces a layer is cut into; 0 is 4.
+	Pieces int64 `json:"pieces,omitempty"`
 }
 
 // Segment is one of the schedules, run a number of times.

@@ -21,6 +21,7 @@ const (
 	maxInstances = 1 << 16 // of one schedule
 	maxSteps     = 200_000 // layers of all instances
 	maxSchedules = 1 << 10
+	maxPieces    = 64
 	maxCount     = 1 << 20 // batch elements, iterations
 )
 
@@ -85,6 +86,10 @@ func Read(file string, data []byte) (*File, error) {
 		return bad("version", fmt.Sprint(f.Version), fmt.Sprint(Version))
 	case f.Hardware.Level != "lb" && f.Hardware.Level != "gb":
 		return bad("hardware.level", printable(f.Hardware.Level), `"lb" or "gb"`)
+	case f.Generator.KeepQuarters < 0 || f.Generator.KeepQuarters > 4:
+		return bad("generator.keep_quarters", fmt.Sprint(f.Generator.KeepQuarters), "1 to 4, or none")
+	case f.Generator.Pieces < 0 || f.Generator.Pieces > maxPieces:
+		return bad("generator.pieces", fmt.Sprint(f.Generator.Pieces), fmt.Sprintf("1 to %d, or none", maxPieces))
 	case f.Batch < 1 || f.Batch > maxCount:
 		return bad("batch", fmt.Sprint(f.Batch), fmt.Sprintf("1 to %d", maxCount))
 	case len(f.Schedules) == 0 || len(f.Schedules) > maxSchedules:
