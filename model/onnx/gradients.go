@@ -1,6 +1,10 @@
 package onnx
 
-import "github.com/dsasched/dsasched/model"
+import (
+	"slices"
+
+	"github.com/dsasched/dsasched/model"
+)
 
 // Losses, and the gradients that the ONNX Runtime puts into training graphs. A gradient
 // becomes operators of the same shapes and of about its work: where the derivative is
@@ -94,16 +98,96 @@ func layerNormGrad(c *call) {
 	for d := range axis {
 		leading = append(leading, int64(d))
 	}
-	sum := func(i int, suffix string, v arg) {
-		if i < len(c.node.outputs) && c.node.outputs[i] != "" && c.err == nil {
-			y := *c.step(suffix, "ReduceSum", model.Attr{Axes: leading}, v)
-			c.bind(i, &y)
+	if len(c.node.outputs) > 1 && c.node.outputs[1] != "" {
+		c.yield(1, "scale", "ReduceSum", model.Attr{Axes: leading}, operandOf(c.step("product", "Mul", model.Attr{}, dY, x)))
+	}
+	c.yield(2, "bias", "ReduceSum", model.Attr{Axes: leading}, dY)
+}
+
+// yield binds output i, if somebody reads it, to what an operator gives.
+func (c *call) yield(i int, suffix string, kind model.Kind, attr model.Attr, in ...arg) {
+	if i < len(c.node.outputs) && c.node.outputs[i] != "" && c.err == nil {
+		y := *c.step(suffix, kind, attr, in...)
+		c.bind(i, &y)
+	}
+}
+
+// convGrad gives the gradients of a convolution's input, a transposed convolution of dY; of its
+// weights, the convolution of the input with dY where batch and channels change places, and
+// strides and dilations; and of its bias.
+func convGrad(c *call) {
+	dY, x, w := c.in[0], c.in[1], c.in[2]
+	if !c.alike(c.in...) {
+		return
+	}
+	a := c.convAttrOf(x, w)
+	if c.err == nil && len(dY.shape) != len(x.shape) {
+		c.fail("gradient %v and input %v, expected equally many dimensions", dY.shape, x.shape)
+	}
+	if a.Group > 1 {
+		c.unsupported("has %d groups", a.Group)
+	}
+	if c.err != nil {
+		return
+	}
+	n := len(w.shape) - 2
+	back := a
+	back.OutputPadding = make([]int64, n)
+	for i := range n {
+		k := (w.shape[2+i]-1)*a.Dilations[i] + 1
+		back.OutputPadding[i] = x.shape[2+i] + a.Pads[i] + a.Pads[n+i] - (a.Strides[i]*(dY.shape[2+i]-1) + k)
+		if back.OutputPadding[i] < 0 || back.OutputPadding[i] >= a.Strides[i] {
+			c.fail("gradient %v is not that of a convolution of %v with %v", dY.shape, x.shape, w.shape)
+			return
 		}
 	}
+	c.yield(0, "input", "ConvTranspose", back, operandOf(dY), arg{w, parameter})
 	if len(c.node.outputs) > 1 && c.node.outputs[1] != "" {
-		sum(1, "scale", operandOf(c.step("product", "Mul", model.Attr{}, dY, x)))
+		turn := model.Attr{Perm: []int64{1, 0}}
+		for d := range n {
+			turn.Perm = append(turn.Perm, int64(2+d))
+		}
+		b := a
+		b.Strides, b.Dilations, b.Pads = a.Dilations, a.Strides, slices.Clone(a.Pads)
+		// What no window reaches, behind the last, would give more than the kernel.
+		used := model.Attr{Shape: slices.Clone(x.shape), Starts: make([]int64, n+2), Steps: slices.Repeat([]int64{1}, n+2)}
+		for i, left := range back.OutputPadding {
+			pad := min(left, b.Pads[n+i])
+			b.Pads[n+i] -= pad
+			used.Shape[2+i] -= left - pad
+		}
+		if !x.shape.Equal(used.Shape) {
+			x = c.step("used", "Slice", used, operandOf(x))
+		}
+		xt, gt := c.step("turned", "Transpose", turn, operandOf(x)), c.step("kernel", "Transpose", turn, operandOf(dY))
+		wt := c.step("product", "Conv", b, operandOf(xt), operandOf(gt))
+		c.yield(1, "weights", "Transpose", turn, operandOf(wt))
 	}
-	sum(2, "bias", dY)
+	all := []int64{0}
+	for d := range n {
+		all = append(all, int64(2+d))
+	}
+	c.yield(2, "bias", "ReduceSum", model.Attr{Axes: all}, operandOf(dY))
+}
+
+// batchNormGrad gives the gradients of the input, which passes twice, of the scale and of the
+// bias.
+func batchNormGrad(c *call) {
+	if len(c.in[1].shape) < 2 || !c.alike(c.in...) {
+		c.fail("input %q has shape %v, expected at least two dimensions", c.in[1].name, c.in[1].shape)
+		return
+	}
+	dY, x, scale := operandOf(c.in[0]), operandOf(c.in[1]), arg{c.in[2], parameter}
+	mean, variance := arg{c.in[3], statistic}, arg{c.in[4], statistic}
+	normal := c.step("normal", "BatchNorm", model.Attr{Variant: c.variant()}, x, scale, scale, mean, variance)
+	product := c.step("product", "Mul", model.Attr{}, dY, operandOf(normal))
+	c.yield(0, "input", "BatchNorm", model.Attr{}, operandOf(product), scale, scale, mean, variance)
+	all := []int64{0}
+	for d := 2; d < len(c.in[1].shape); d++ {
+		all = append(all, int64(d))
+	}
+	c.yield(1, "scale", "ReduceSum", model.Attr{Axes: all}, operandOf(product))
+	c.yield(2, "bias", "ReduceSum", model.Attr{Axes: all}, dY)
 }
 
 // likelihood finishes with the loss of labels, given the logarithms of the classes'

@@ -177,6 +177,8 @@ var rows = []row{
 	{ms("LogSoftmaxGrad"), 1, 0, 2, 2, "", logSoftmaxGrad(softmaxFlatAttr), nil, "ReduceSum, Exp, Mul, Sub"},
 	{ms("LogSoftmaxGrad_13"), 1, 0, 2, 2, "", logSoftmaxGrad(softmaxAttr), nil, "ReduceSum, Exp, Mul, Sub"},
 	{ms("LayerNormalizationGrad"), 1, 0, 5, 5, "", layerNormGrad, nil, "LayerNorm, Mul, ReduceSum"},
+	{ms("ConvGrad"), 1, 0, 3, 3, "", convGrad, nil, "ConvTranspose; Slice, Transpose, Conv; ReduceSum; without groups"},
+	{ms("BatchNormalizationGrad"), 1, 0, 5, 5, "", batchNormGrad, nil, "two BatchNorm, Mul, ReduceSum"},
 	{ms("DropoutGrad"), 1, 0, 2, 4, "", dropoutGrad, nil, "Mul"},
 	{ms("ReluGrad"), 1, 0, 2, 2, "", gradient("Relu"), nil, "costs a Relu and a Mul"},
 	{ms("GeluGrad"), 1, 0, 2, 2, "", gradient("Gelu"), nil, "costs a Gelu and a Mul"},
@@ -414,8 +416,10 @@ func (c *call) images(v *value) bool {
 	return c.err == nil
 }
 
-func (c *call) convAttr() model.Attr {
-	x, w := c.in[0], c.in[1]
+func (c *call) convAttr() model.Attr { return c.convAttrOf(c.in[0], c.in[1]) }
+
+// convAttrOf reads the attributes of a convolution of x with weights w.
+func (c *call) convAttrOf(x, w *value) model.Attr {
 	if !c.images(x) {
 		return model.Attr{}
 	}

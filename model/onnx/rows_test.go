@@ -444,6 +444,36 @@ y[2,6] = Mul(n/softmax d)
 > y[2,6] f32
 `},
 	{"com.microsoft.SoftmaxCrossEntropyLossInternalGrad@1", 17, parts(rowMatrix, input("d", 2), of("t", tInt64, 2)), "d x t", "y", nil, `1 unsupported operator: node "n" is SoftmaxCrossEntropyLossInternalGrad of domain com.microsoft (has a gradient for each sample)`},
+	{"com.microsoft.ConvGrad@1", 17, parts(input("x", 2, 4, 8, 8), input("d", 2, 6, 4, 4), weights("w", 6, 4, 1, 1)), "d x w", "y g b", parts(attrList("strides", 2, 2)), `n/input[2,4,8,8] = ConvTranspose(d w*) Strides=[2 2] Dilations=[1 1] Pads=[0 0 0 0] Group=1 OutputPadding=[1 1]
+n/used[2,4,7,7] = Slice(x) Shape=[2 4 7 7] Starts=[0 0 0 0] Steps=[1 1 1 1]
+n/turned[4,2,7,7] = Transpose(n/used) Perm=[1 0 2 3]
+n/kernel[6,2,4,4] = Transpose(d) Perm=[1 0 2 3]
+n/product[4,6,1,1] = Conv(n/turned n/kernel) Strides=[1 1] Dilations=[2 2] Pads=[0 0 0 0] Group=1
+n/weights[6,4,1,1] = Transpose(n/product) Perm=[1 0 2 3]
+n/bias[6] = ReduceSum(d) Axes=[0 2 3]
+> n/input[2,4,8,8] f32
+> n/weights[6,4,1,1] f32
+> n/bias[6] f32
+`},
+	{"com.microsoft.ConvGrad@1", 17, parts(input("x", 2, 4, 8, 8), input("d", 2, 6, 8, 8), weights("w", 6, 4, 3, 3)), "d x w", "y g", parts(attrList("pads", 1, 1, 1, 1)), `n/input[2,4,8,8] = ConvTranspose(d w*) Strides=[1 1] Dilations=[1 1] Pads=[1 1 1 1] Group=1 OutputPadding=[0 0]
+n/turned[4,2,8,8] = Transpose(x) Perm=[1 0 2 3]
+n/kernel[6,2,8,8] = Transpose(d) Perm=[1 0 2 3]
+n/product[4,6,3,3] = Conv(n/turned n/kernel) Strides=[1 1] Dilations=[1 1] Pads=[1 1 1 1] Group=1
+n/weights[6,4,3,3] = Transpose(n/product) Perm=[1 0 2 3]
+> n/input[2,4,8,8] f32
+> n/weights[6,4,3,3] f32
+`},
+	{"com.microsoft.ConvGrad@1", 17, parts(input("x", 2, 4, 8, 8), input("d", 2, 6, 5, 5), weights("w", 6, 4, 3, 3)), "d x w", "y", parts(attrList("pads", 1, 1, 1, 1)), `node "n" (ConvGrad): gradient [2,6,5,5] is not that of a convolution of [2,4,8,8] with [6,4,3,3]`},
+	{"com.microsoft.ConvGrad@1", 17, parts(input("x", 2, 4, 8, 8), input("d", 2, 4, 8, 8), weights("w", 4, 1, 3, 3)), "d x w", "y", parts(attrInt("group", 4), attrList("pads", 1, 1, 1, 1)), `1 unsupported operator: node "n" is ConvGrad of domain com.microsoft (has 4 groups)`},
+	{"com.microsoft.BatchNormalizationGrad@1", 17, parts(input("x", 2, 4, 8, 8), input("d", 2, 4, 8, 8), weights("s", 4), input("m", 4), input("v", 4)), "d x s m v", "y g b", nil, `n/normal[2,4,8,8] = BatchNorm(x s* s* m v)
+n/product[2,4,8,8] = Mul(d n/normal)
+n/input[2,4,8,8] = BatchNorm(n/product s* s* m v)
+n/scale[4] = ReduceSum(n/product) Axes=[0 2 3]
+n/bias[4] = ReduceSum(d) Axes=[0 2 3]
+> n/input[2,4,8,8] f32
+> n/scale[4] f32
+> n/bias[4] f32
+`},
 	{"com.microsoft.DropoutGrad@1", 17, parts(rowMatrix, of("m", tBool, 2, 6)), "x m", "y", nil, `y[2,6] = Where(m x n/zero)
 > y[2,6] f32
 `},
