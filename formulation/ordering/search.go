@@ -21,6 +21,10 @@ type SearchOptions struct {
 	// BeamWidth is how many states per depth the first, incomplete search keeps;
 	// 0 chooses by the number of instances.
 	BeamWidth int
+	// Anneal is how many orders are tried by annealing before the proof; 0 chooses by the number
+	// of instances, none where there are few; Seed is that of its random choices.
+	Anneal int
+	Seed   uint64
 
 	NoParts     bool // solve connected components jointly
 	NoClasses   bool // tell all instances apart
@@ -31,6 +35,7 @@ type SearchOptions struct {
 	NoCones     bool // bound without cones
 	NoWindows   bool // bound without windows
 	NoBeam      bool // skip the incomplete search
+	NoAnneal    bool // skip annealing
 }
 
 // DefaultMaxBytes keeps a search well below 4 GB, with what the collector takes
@@ -88,6 +93,11 @@ func Search(ctx context.Context, p *Problem, objective Objective, opts SearchOpt
 	if !opts.NoBeam {
 		for _, a := range distinct {
 			a.beam(stop, opts, len(g.Refs))
+		}
+	}
+	if !opts.NoAnneal {
+		for _, a := range distinct {
+			a.anneal(stop, opts)
 		}
 	}
 	reason := milp.Complete
