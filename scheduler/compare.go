@@ -23,6 +23,7 @@ import (
 // A Compared is what one method made of one decision, the others being greedy.
 type Compared struct {
 	Decision  string   `json:"decision"`
+	Chunk     int64    `json:"chunk"`  // batch elements that a cluster works on at a time
 	Method    string   `json:"method"` // a strategy's name; search: the exact one
 	Unit      string   `json:"unit"`   // of objective and bound
 	Objective *float64 `json:"objective"`
@@ -41,8 +42,8 @@ type Compared struct {
 	Note         string   `json:"note,omitempty"`
 }
 
-// CompareOptions are the settings of [Compare]. Of Options, Chunk 0 is a cluster's
-// share, and a TimeLimit is the only limit.
+// CompareOptions are the settings of [Compare]. Of Options, Chunk 0 is that at which
+// the greedy recipe is fastest, and a TimeLimit is the only limit.
 type CompareOptions struct {
 	Options
 	Decisions []string // names of [Comparisons]; empty: all
@@ -162,10 +163,7 @@ func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	shares := Shares(batch, spec.Clusters)
 	opt.TimeLimitOnly = opt.TimeLimit > 0
 	c := &comparer{net: net, machine: machine, recipe: r, opt: opt, batch: batch, share: shares[0], seen: map[string]rated{}}
-	if c.opt.Chunk == 0 {
-		c.opt.Chunk = c.share
-	}
-	if c.opt.Chunk < 1 || c.opt.Chunk > c.share || c.share%c.opt.Chunk != 0 {
+	if c.opt.Chunk != 0 && (c.opt.Chunk < 1 || c.opt.Chunk > c.share || c.share%c.opt.Chunk != 0) {
 		return nil, fmt.Errorf("chunk is %d, expected a divisor of %d, the batch elements of a cluster", c.opt.Chunk, c.share)
 	}
 	for _, n := range shares {
@@ -175,6 +173,13 @@ func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		if n > 0 {
 			c.busy++
 		}
+	}
+	if c.opt.Chunk == 0 {
+		greedy, err := Run(ctx, net, machine, batch, r, Options{Level: opt.Level, InPlace: opt.InPlace, Uneven: opt.Uneven, Cost: opt.Cost})
+		if err != nil {
+			return nil, err
+		}
+		c.opt.Chunk = greedy.Chunk
 	}
 	g, err := net.Graph(c.opt.Chunk)
 	if err != nil {
@@ -274,6 +279,7 @@ func (c *comparer) add(ctx context.Context, row Compared, d *Draft) error {
 		}
 		row.Gap = &gap
 	}
+	row.Chunk = c.opt.Chunk
 	c.rows = append(c.rows, row)
 	return nil
 }
@@ -458,6 +464,7 @@ func (c *comparer) all(ctx context.Context) error {
 			row.Note += "; " + failed.Error()
 		}
 	}
+	row.Chunk = c.opt.Chunk
 	c.rows = append(c.rows, row)
 	return nil
 }

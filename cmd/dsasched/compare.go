@@ -30,7 +30,8 @@ time by the answers of other methods: sub-graphs and split factors, the order of
 instances, bindings and scopes, what is spilled, the issue of a kernel's commands;
 then order, bindings and scopes by one search (joint), and all but the issue, each
 for the choices before it (all). Each row has the objective of the decision, a proven
-bound, and the simulated throughput if only that decision is replaced.
+bound, and the simulated throughput if only that decision is replaced. Without
+--chunk all are made for the chunk at which the greedy schedule is fastest.
 
 An objective is a proxy for time: the simulator overlaps moves with work, so the
 best choice of a proxy may not be the fastest.`,
@@ -39,7 +40,7 @@ best choice of a proxy may not be the fastest.`,
 	}
 	takesModel(cmd)
 	asJSON, quiet, accelerator, read := addJSON(cmd), addQuiet(cmd), addHardware(cmd), addNetwork(cmd)
-	batch, chunk := addBatch(cmd, "its share")
+	batch, chunk := addBatch(cmd, "where the greedy schedule is fastest")
 	limit := addLimit(cmd, 0, "time for each exact method, such as 60s (default: limits that do not depend on the machine)")
 	limit.orNever = true
 	cmd.Flags().StringSliceVar(&decisions, "decision", nil, "decisions to compare, with commas between: split, order, bind, memory, issue, joint, all (default: each)")
@@ -86,7 +87,11 @@ best choice of a proxy may not be the fastest.`,
 }
 
 func (a *compareJSON) write(b *bytes.Buffer) {
-	row(b, "model", "%s on %s, batch %d", a.Model, a.Hardware, a.Batch)
+	text := fmt.Sprintf("%s on %s, batch %d", a.Model, a.Hardware, a.Batch)
+	if len(a.Rows) > 0 {
+		text += fmt.Sprintf(" in chunks of %d", a.Rows[0].Chunk)
+	}
+	row(b, "model", "%s", text)
 	b.WriteByte('\n')
 	var rows [][]string
 	var notes []string

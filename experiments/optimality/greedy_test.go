@@ -54,3 +54,17 @@ func TestOptimality(t *testing.T) {
 		t.Errorf("text:\n%s", rep.Text)
 	}
 }
+
+// By hand: of the three pairs one is ranked as simulated, one otherwise, and one differs in time
+// alone; another decision and an answer that was not simulated do not count.
+func TestConcordance(t *testing.T) {
+	answer := func(decision string, objective, rate float64) scheduler.Compared {
+		return scheduler.Compared{Decision: decision, Objective: &objective, ThroughputPerSecond: &rate}
+	}
+	unknown := answer("bind", 9, 9)
+	unknown.ThroughputPerSecond = nil
+	right, wrong := concordance([]scheduler.Compared{answer("bind", 1, 30), answer("bind", 2, 20), answer("bind", 2, 40), answer("order", 0, 1), unknown}, "bind")
+	if right != 1 || wrong != 1 {
+		t.Errorf("%d as simulated, %d otherwise, want 1 and 1", right, wrong)
+	}
+}
