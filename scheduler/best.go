@@ -348,12 +348,12 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 	if err != nil {
 		return err
 	}
-	for k, list := range stages {
-		at := chunks
-		if k == 2 {
-			at = promising[:min(2, len(promising))]
-		}
-		if err := s.startAll(ctx, list, at); err != nil {
+	if err := s.startAll(ctx, stages[1], chunks); err != nil {
+		return err
+	}
+	first := promising[:min(2, len(promising))]
+	for _, c := range first {
+		if err := s.startAll(ctx, stages[2], []int64{c}); err != nil {
 			return err
 		}
 	}
@@ -362,7 +362,7 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 			return err
 		}
 	}
-	return s.startAll(ctx, stages[2], slices.DeleteFunc(slices.Clone(chunks), func(c int64) bool { return slices.Contains(promising[:min(2, len(promising))], c) }))
+	return s.startAll(ctx, stages[2], slices.DeleteFunc(slices.Clone(chunks), func(c int64) bool { return slices.Contains(first, c) }))
 }
 
 // A budget ends at a number of evaluations, or at a time if that is not zero.
