@@ -220,8 +220,8 @@ func (s study) ablation() harness.Experiment {
 	return experiment(s, "ansor-ablation", "what each part of the search is worth", "Fig. 7 and Fig. 10", func() (cells []harness.Cell, err error) {
 		for _, on := range append([]string{"conv"}, s.networks...) {
 			for _, set := range settings {
-				if on == "conv" && set.options.Scheduler != "" || on != "conv" && set.options.NoCrossover {
-					continue // one task; one part of a part
+				if _, published := set.published[on]; on == "conv" && set.options.Scheduler != "" || on != "conv" && !published {
+					continue // one task; nothing to compare with
 				}
 				name := on
 				if on == "conv" {
