@@ -1,6 +1,7 @@
 package optimality
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -51,6 +52,9 @@ type wholeSchedule struct {
 	Trajectory  []scheduler.Improvement `json:"trajectory"`
 	Losses      []scheduler.Loss        `json:"losses"`
 	Machines    []otherMachine          `json:"machines"`
+	// Front has the schedules that none beats in both latency and energy, of those that the
+	// search for the least latency and a shorter one for the least energy saw.
+	Front []scheduler.Point `json:"front"`
 }
 
 // otherMachine is what both schedules, not made again, reach on a changed machine.
@@ -124,7 +128,11 @@ func (w wholeSchedules) run(ctx context.Context, src network.Network, spec *hard
 	if err != nil {
 		return a, err
 	}
-	found, err := scheduler.Best(ctx, src, spec, c.BatchSize, scheduler.BestOptions{Recipes: []scheduler.Recipe{recipe}, Evaluations: w.evaluations})
+	found, err := scheduler.Best(ctx, src, spec, c.BatchSize, scheduler.BestOptions{Recipes: []scheduler.Recipe{recipe}, Evaluations: w.evaluations, Front: true})
+	if err != nil {
+		return a, err
+	}
+	frugal, err := scheduler.Best(ctx, src, spec, c.BatchSize, scheduler.BestOptions{Recipes: []scheduler.Recipe{recipe}, Evaluations: w.evaluations / 4, Objective: scheduler.ByEnergy, Front: true})
 	if err != nil {
 		return a, err
 	}
@@ -133,6 +141,7 @@ func (w wholeSchedules) run(ctx context.Context, src network.Network, spec *hard
 	}
 	a = wholeSchedule{Greedy: found.Greedy.ThroughputPerSecond(), Best: found.ThroughputPerSecond(), Bound: float64(c.BatchSize) / least.Seconds,
 		Evaluations: found.Evaluations, Trajectory: found.Trajectory}
+	a.Front = front(slices.Concat(found.Front, frugal.Front))
 	if a.Losses, err = found.Losses(ctx); err != nil {
 		return a, err
 	}
@@ -215,7 +224,7 @@ func (w wholeSchedules) report(all []wholeSchedule, b *harness.Document) error {
 		}
 		b.Note("%s: %.2f times greedy; greedy loses most by %s; the ranking stands on %d of %d changed machines.", c.Network, a.Best/a.Greedy, worst, stands, len(a.Machines))
 	}
-	for _, t := range []harness.Table{rates, losses, machines} {
+	for _, t := range []harness.Table{rates, losses, machines, w.fronts(all)} {
 		if err := b.Table(t); err != nil {
 			return err
 		}
@@ -237,7 +246,67 @@ func (w wholeSchedules) report(all []wholeSchedule, b *harness.Document) error {
 		curves.Series = append(curves.Series, s)
 	}
 	f, err := plots.Lines(curves)
-	return b.Figure("anytime", "What the search has after how many evaluations", f, err)
+	if err := b.Figure("anytime", "What the search has after how many evaluations", f, err); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(all, func(a wholeSchedule) bool { return len(a.Front) > 1 }) {
+		b.Note("No network's schedule of least latency leaves energy to be saved by another that was seen.")
+		return nil
+	}
+	f, err = w.frontFigure(all)
+	return b.Figure("front", "Latency and energy of schedules that none beats in both", f, err)
+}
+
+// front leaves out what another point beats in latency or energy without being worse in the
+// other; by latency.
+func front(points []scheduler.Point) []scheduler.Point {
+	slices.SortStableFunc(points, func(a, b scheduler.Point) int {
+		return cmp.Or(cmp.Compare(a.LatencySeconds, b.LatencySeconds), cmp.Compare(a.EnergyJoules, b.EnergyJoules))
+	})
+	var list []scheduler.Point
+	for _, p := range points {
+		if n := len(list); n == 0 || p.EnergyJoules < list[n-1].EnergyJoules {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// fronts is the table of fronts.
+func (w wholeSchedules) fronts(all []wholeSchedule) harness.Table {
+	t := harness.Table{Name: "front", Title: "Schedules that none beats in both latency and energy", Columns: []harness.Column{{Name: "Network", Text: true},
+		{Name: "Latency\n(ms)"}, {Name: "Energy\n(mJ)"}, {Name: "Power\n(W)"}, {Name: "Latency over\nthe least"}, {Name: "Energy over\nthe least"}, {Name: "By", Text: true}},
+		Notes: []string{"Of the schedules that two searches saw, for the least latency and, with a quarter of the evaluations, for the least energy."}}
+	for i, c := range w.configurations {
+		f := all[i].Front
+		for _, p := range f {
+			t.Rows = append(t.Rows, []string{c.Network, harness.Significant(1e3 * p.LatencySeconds), harness.Significant(1e3 * p.EnergyJoules), harness.Fixed(p.EnergyJoules/p.LatencySeconds, 1),
+				harness.Fixed(p.LatencySeconds/f[0].LatencySeconds, 4), harness.Fixed(p.EnergyJoules/f[len(f)-1].EnergyJoules, 4), p.Move})
+		}
+	}
+	return t
+}
+
+// frontFigure draws the fronts, one of which has two points or more, over the least of both.
+func (w wholeSchedules) frontFigure(all []wholeSchedule) (*plots.Figure, error) {
+	c := plots.Curves{Title: "Latency and energy of schedules that none beats in both", XLabel: "Latency over the least", YLabel: "Energy over the least"}
+	for _, a := range all {
+		for _, p := range a.Front {
+			c.X = append(c.X, p.LatencySeconds/a.Front[0].LatencySeconds)
+		}
+	}
+	slices.Sort(c.X)
+	c.X = slices.Compact(c.X)
+	for i, conf := range w.configurations {
+		f := all[i].Front
+		s := plots.Series{Name: conf.Network, Values: make([]float64, len(c.X))}
+		for _, p := range f {
+			k, _ := slices.BinarySearch(c.X, p.LatencySeconds/f[0].LatencySeconds)
+			s.Values[k] = p.EnergyJoules / f[len(f)-1].EnergyJoules
+		}
+		c.Series = append(c.Series, s)
+	}
+	return plots.Lines(c)
 }
 
 // after is the best so far over greedy after some evaluations; 0 before the first and after

@@ -1,11 +1,13 @@
 package optimality
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/dsasched/dsasched/experiments/literature"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // Machines change in what they say, and in nothing else that the report relies on.
@@ -48,5 +50,26 @@ func TestBestExperiment(t *testing.T) {
 	}
 	if first, last := a.after(8, 1), a.after(8, float64(a.Evaluations)); first <= 0 || last < 1 || last*a.Greedy < a.Best*(1-1e-9) {
 		t.Errorf("the curve goes from %v to %v, best is %v times greedy", first, last, a.Best/a.Greedy)
+	}
+	if len(a.Front) == 0 || a.Front[0].LatencySeconds > 8/a.Best*(1+1e-9) {
+		t.Errorf("the front is %+v, the best has %v s", a.Front, 8/a.Best)
+	}
+	two := wholeSchedule{Front: []scheduler.Point{{LatencySeconds: 1, EnergyJoules: 2}, {LatencySeconds: 2, EnergyJoules: 1}}}
+	if _, err := w.frontFigure([]wholeSchedule{two}); err != nil {
+		t.Error(err)
+	}
+	if rows := w.fronts([]wholeSchedule{a}).Rows; len(rows) != len(a.Front) {
+		t.Errorf("%d rows for %d points", len(rows), len(a.Front))
+	}
+}
+
+// By hand: of five points two beat the others, or are the same.
+func TestFront(t *testing.T) {
+	p := func(latency, energy float64) scheduler.Point {
+		return scheduler.Point{LatencySeconds: latency, EnergyJoules: energy}
+	}
+	got := front([]scheduler.Point{p(2, 3), p(1, 4), p(3, 3), p(1, 5), p(2, 3)})
+	if want := []scheduler.Point{p(1, 4), p(2, 3)}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
