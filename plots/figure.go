@@ -96,13 +96,13 @@ func newPanel(title, yLabel string, names []string, xMin, xMax, top float64) pan
 		ticks = append(ticks, plot.Tick{Value: float64(i), Label: n})
 	}
 	p.X.Tick.Marker = plot.ConstantTicks(ticks)
-	p.X.Tick.Length = 0
+	p.X.Tick.Length, p.X.Tick.LineStyle.Width = valueSize/4, 0 // labels stay clear of the axis
 	p.X.Padding, p.Y.Padding = 0, 0
 	p.Y.Tick.Marker = plot.ConstantTicks(niceTicks(top))
 	p.X.LineStyle.Width = 0.5
 	p.Y.LineStyle.Width = 0 // the grid says enough
 	p.Y.Tick.Length = 0
-	p.X.Tick.Label = textStyle(valueSize, text.XCenter, text.YTop-0.25) // clear of the axis
+	p.X.Tick.Label = textStyle(valueSize, text.XCenter, text.YTop)
 	p.Y.Tick.Label = textStyle(tickSize, text.XRight, text.YCenter)
 	return panel{p, yLabel}
 }

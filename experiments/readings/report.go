@@ -240,7 +240,7 @@ func significant(x float64) string {
 func figure(d *harness.Document, list []results) error {
 	var panels []plots.Groups
 	for part := range slices.Chunk(list, mostSettings) {
-		g := plots.Groups{Title: "Means over the published ones", YLabel: "Ours / published", Line: 1}
+		g := plots.Groups{YLabel: "Ours / published", Line: 1}
 		for _, r := range part {
 			g.Categories = append(g.Categories, heading(r.setting.Name))
 		}
