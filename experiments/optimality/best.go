@@ -254,7 +254,7 @@ func (w wholeSchedules) report(all []wholeSchedule, b *harness.Document) error {
 		return nil
 	}
 	f, err = w.frontFigure(all)
-	return b.Figure("front", "Latency and energy of schedules that none beats in both", f, err)
+	return b.Figure("front", "Energy saved for more latency, against the schedule of least latency", f, err)
 }
 
 // front leaves out what another point beats in latency or energy without being worse in the
@@ -287,12 +287,16 @@ func (w wholeSchedules) fronts(all []wholeSchedule) harness.Table {
 	return t
 }
 
-// frontFigure draws the fronts, one of which has two points or more, over the least of both.
+// frontFigure draws what energy is saved for more latency, against the schedule of least latency; one
+// of the fronts has two points or more.
 func (w wholeSchedules) frontFigure(all []wholeSchedule) (*plots.Figure, error) {
-	c := plots.Curves{Title: "Latency and energy of schedules that none beats in both", XLabel: "Latency over the least", YLabel: "Energy over the least"}
+	c := plots.Curves{Title: "Energy saved for more latency, against the schedule of least latency", XLabel: "More latency (%)", YLabel: "Energy saved (%)"}
+	more := func(f []scheduler.Point, p scheduler.Point) float64 {
+		return 100 * (p.LatencySeconds/f[0].LatencySeconds - 1)
+	}
 	for _, a := range all {
 		for _, p := range a.Front {
-			c.X = append(c.X, p.LatencySeconds/a.Front[0].LatencySeconds)
+			c.X = append(c.X, more(a.Front, p))
 		}
 	}
 	slices.Sort(c.X)
@@ -301,8 +305,8 @@ func (w wholeSchedules) frontFigure(all []wholeSchedule) (*plots.Figure, error) 
 		f := all[i].Front
 		s := plots.Series{Name: conf.Network, Values: make([]float64, len(c.X))}
 		for _, p := range f {
-			k, _ := slices.BinarySearch(c.X, p.LatencySeconds/f[0].LatencySeconds)
-			s.Values[k] = p.EnergyJoules / f[len(f)-1].EnergyJoules
+			k, _ := slices.BinarySearch(c.X, more(f, p))
+			s.Values[k] = 100 * (1 - p.EnergyJoules/f[0].EnergyJoules)
 		}
 		c.Series = append(c.Series, s)
 	}
