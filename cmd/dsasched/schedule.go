@@ -138,12 +138,10 @@ func writeReport(b *bytes.Buffer, a *scheduler.Report, full bool) {
 	}
 	row(b, "throughput", "%s", text)
 	row(b, "latency", "%s for the batch; this program can't take less than %s", duration(a.LatencySeconds), duration(a.BoundSeconds))
+	row(b, "energy", "%s", energyText(a.EnergyJoules, a.AveragePowerWatts))
 	if e := a.Energy; e != nil {
-		total := *a.EnergyJoules
-		row(b, "energy", "%s: matrix %s, vector %s, L1 %s, LLB %s, DDR %s, static %s", energyText(a.EnergyJoules, a.AveragePowerWatts),
-			percent(e.Matrix/total), percent(e.Vector/total), percent(e.L1/total), percent(e.LLB/total), percent(e.DDR/total), percent(e.Static/total))
-	} else {
-		row(b, "energy", "%s", energyText(nil, nil))
+		of := func(joules float64) string { return percent(joules / *a.EnergyJoules) }
+		rowOf(b, "", []string{"matrix " + of(e.Matrix), "vector " + of(e.Vector), "L1 " + of(e.L1), "LLB " + of(e.LLB), "DDR " + of(e.DDR), "static " + of(e.Static)})
 	}
 	rowWrapped(b, "limited by", a.LimitedBy)
 	row(b, "utilisation", "matrix %s, vector %s of peak; DDR bandwidth %s", percent(a.MMEUtilization), percent(a.VMEUtilization), percent(a.Resources[0].Utilization))
