@@ -138,11 +138,12 @@ func writeReport(b *bytes.Buffer, a *scheduler.Report, full bool) {
 	}
 	row(b, "throughput", "%s", text)
 	row(b, "latency", "%s for the batch; this program can't take less than %s", duration(a.LatencySeconds), duration(a.BoundSeconds))
-	row(b, "energy", "%s", energyText(a.EnergyJoules, a.AveragePowerWatts))
+	text = energyText(a.EnergyJoules, a.AveragePowerWatts)
 	if e := a.Energy; e != nil {
 		of := func(joules float64) string { return percent(joules / *a.EnergyJoules) }
-		rowOf(b, "", []string{"matrix " + of(e.Matrix), "vector " + of(e.Vector), "L1 " + of(e.L1), "LLB " + of(e.LLB), "DDR " + of(e.DDR), "static " + of(e.Static)})
+		text += fmt.Sprintf(": units %s, moves %s, static %s", of(e.Matrix+e.Vector), of(e.L1+e.LLB+e.DDR), of(e.Static))
 	}
+	row(b, "energy", "%s", text)
 	rowWrapped(b, "limited by", a.LimitedBy)
 	row(b, "utilisation", "matrix %s, vector %s of peak; DDR bandwidth %s", percent(a.MMEUtilization), percent(a.VMEUtilization), percent(a.Resources[0].Utilization))
 	t := a.Time[0]

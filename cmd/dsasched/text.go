@@ -212,7 +212,7 @@ func energyText(energy, power *float64) string {
 	if energy == nil {
 		return "unknown: the accelerator's description has no figures"
 	}
-	return fmt.Sprintf("%s for the batch, %s on average", joules(*energy), unit(*power, "W"))
+	return fmt.Sprintf("%s, mean %s", joules(*energy), unit(*power, "W"))
 }
 
 // percent writes a share.
