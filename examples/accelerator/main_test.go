@@ -4,6 +4,6 @@ func Example() {
 	main()
 	// Output:
 	// my-npu: 4 cores, 3.28 TMAC/s
-	// my-npu: 10 groups, 52 instances, 68 spills
-	// my-npu-8m: 10 groups, 52 instances, 42 spills
+	// my-npu: 6 groups, 35 instances, 31 spills
+	// my-npu-8m: 6 groups, 35 instances, 29 spills
 }
