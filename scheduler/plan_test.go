@@ -3,6 +3,7 @@ package scheduler
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware"
@@ -61,6 +62,38 @@ func TestOutlineTakesAsLong(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A program that gets too large is an error, after which its memory serves for the next one.
+func TestOutlineTooLarge(t *testing.T) {
+	net, err := network.Open("vgg16", network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chip, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Lookup(greedyRecipe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := Prepare(t.Context(), net, chip, 4, r, Options{Chunk: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt := made.Lower
+	opt.Memory = &lower.Memory{}
+	if _, _, err := lower.Outline("", made.Spec, slices.Repeat(made.Plans[:1], 6000), opt); !tooLarge(err) {
+		t.Errorf("error %v of 6000 clusters, expected one that says too large", err)
+	}
+	want, _, err := lower.Outline("", made.Spec, made.Plans, made.Lower)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, _, err := lower.Outline("", made.Spec, made.Plans, opt); err != nil || len(p.Commands) != len(want.Commands) {
+		t.Errorf("then %v, expected the outline of %d commands", err, len(want.Commands))
 	}
 }
 
