@@ -3,6 +3,7 @@ package scheduler
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -97,7 +98,7 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 		return nil, err
 	}
 	if opt.Clusters != OverBatch {
-		return nil, fmt.Errorf("clusters is %q, expected none: the search divides the batch over them", opt.Clusters)
+		return nil, fmt.Errorf("clusters is %q, expected %q: the search divides the batch over them", opt.Clusters.Name(), OverBatch.Name())
 	}
 	opt.Front = opt.Front && spec.Energy != nil
 	share := Shares(batch, spec.Clusters)[0]
@@ -109,9 +110,9 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 	case opt.Chunk < 0 || opt.Chunk > share:
 		return nil, fmt.Errorf("chunk is %d, expected 1 to %d, the batch elements of a cluster", opt.Chunk, share)
 	}
-	limited, until := ctx, time.Time{}
-	if opt.TimeLimit > 0 {
-		until = time.Now().Add(opt.TimeLimit)
+	limited, until, limit := ctx, time.Time{}, opt.TimeLimit
+	if limit > 0 {
+		until = time.Now().Add(limit)
 		var cancel context.CancelFunc
 		limited, cancel = context.WithDeadline(ctx, until)
 		defer cancel()
@@ -129,10 +130,13 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 	case err != nil:
 		return nil, err
 	}
-	if s.found.Result == nil {
-		return nil, cmp.Or(limited.Err(), s.failed)
+	switch {
+	case s.found.Result != nil:
+		return s.found, nil
+	case s.found.Stop == milp.StopTime:
+		return nil, fmt.Errorf("no schedule was found in %v: %w", limit, limited.Err())
 	}
-	return s.found, nil
+	return nil, cmp.Or(ctx.Err(), s.failed, errors.New("none of the recipes can be used with these options"))
 }
 
 // whole is the answer of a recipe that improves what it begins with.
@@ -169,8 +173,8 @@ type seeker struct {
 // promise is how little a chunk may come to take, of which a schedule has a score: halfway, by
 // logarithms, to what it takes at least. Some chunks have better starts, others leave more to
 // be found.
-func (s *seeker) promise(chunk, score int64) float64 {
-	return math.Sqrt(float64(score) * s.floors[chunk])
+func (s *seeker) promise(chunk int64, score float64) float64 {
+	return math.Sqrt(score * s.floors[chunk])
 }
 
 // startAt is what a recipe gives.
@@ -302,7 +306,7 @@ func (s *seeker) offer(r *Result, p *plan, move string) {
 }
 
 // score is what the search makes least.
-func (s *seeker) score(r *Result) int64 { return s.opt.Objective.score(r.Sim.TotalPs, r.joules()) }
+func (s *seeker) score(r *Result) float64 { return s.opt.Objective.score(r.Sim.TotalPs, r.joules()) }
 
 // all begins with the greedy recipe, which is quick, and searches from there. The other recipes
 // follow, those with exact decisions last; of these the most promising chunks come first. If one
@@ -424,9 +428,9 @@ func (s *seeker) search(ctx context.Context, chunks []int64) (*searcher, error) 
 		return nil, nil
 	}
 	all := s.budget(s.starts[chunks[0]])
-	chunks = slices.DeleteFunc(slices.Clone(chunks), func(c int64) bool {
-		return s.opt.Objective.score(1, 1) == 1 && s.floors[c] >= float64(s.found.Sim.TotalPs)
-	})
+	chunks = append(chunks[:1:1], slices.DeleteFunc(slices.Clone(chunks[1:]), func(c int64) bool {
+		return s.opt.Objective.byLatency() && s.floors[c] >= float64(s.found.Sim.TotalPs)
+	})...)
 	chunks = chunks[:min(len(chunks), searched, max(1, all.evaluations/(4*perRound)))]
 	var list []*searcher
 	for i, c := range chunks {

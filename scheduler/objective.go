@@ -25,7 +25,7 @@ var Objectives = []Objective{ByLatency, ByEnergy, ByEDP}
 // check refuses an objective that is unknown, or that the machine has no figures for.
 func (o Objective) check(spec *hardware.Spec) error {
 	switch {
-	case o == "" || o == ByLatency:
+	case o.byLatency():
 		return nil
 	case !slices.Contains(Objectives, o):
 		return fmt.Errorf("objective is %q, expected %v", o, Objectives)
@@ -35,28 +35,31 @@ func (o Objective) check(spec *hardware.Spec) error {
 	return nil
 }
 
-// score is what the search compares: picoseconds, picojoules or microjoules times nanoseconds.
-func (o Objective) score(ps int64, joules float64) int64 {
+func (o Objective) byLatency() bool { return o == "" || o == ByLatency }
+
+// score is what the search compares: picoseconds, joules or joules times picoseconds; +Inf of
+// math.MaxInt64, which is more than the limit.
+func (o Objective) score(ps int64, joules float64) float64 {
 	switch {
 	case ps == math.MaxInt64:
-		return ps
+		return math.Inf(1)
 	case o == ByEnergy:
-		return int64(joules * 1e12)
+		return joules
 	case o == ByEDP:
-		return int64(joules * 1e6 * float64(ps) * 1e-3)
+		return joules * float64(ps)
 	}
-	return ps
+	return float64(ps)
 }
 
 // longest is a latency, in picoseconds, above which no schedule has a score up to this one,
 // whatever its operations and moves take; 0: none.
-func (o Objective) longest(score int64, spec *hardware.Spec) int64 {
-	if o == "" || o == ByLatency {
-		return score
+func (o Objective) longest(score float64, spec *hardware.Spec) int64 {
+	if o.byLatency() {
+		return int64(score)
 	}
-	s := float64(score) / spec.Energy.StaticWatts // pJ / W = ps
+	s := score / spec.Energy.StaticWatts * 1e12 // J / W = s
 	if o == ByEDP {
-		s = math.Sqrt(s * 1e9) // uJ ns = 1e9 pJ ps
+		s = math.Sqrt(s)
 	}
 	if !(s < 1<<62) {
 		return 0

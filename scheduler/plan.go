@@ -354,7 +354,7 @@ type outline struct {
 	// joules is its energy; 0: the machine's description has no figures. score is what the
 	// search compares.
 	joules   float64
-	score    int64
+	score    float64
 	commands int     // of a cluster
 	start    []int64 // of each; nil: more than the limit
 	program  *isa.Program

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"testing"
@@ -94,6 +95,31 @@ func TestOutlineTooLarge(t *testing.T) {
 	}
 	if p, _, err := lower.Outline("", made.Spec, made.Plans, opt); err != nil || len(p.Commands) != len(want.Commands) {
 		t.Errorf("then %v, expected the outline of %d commands", err, len(want.Commands))
+	}
+}
+
+// Scores grow with latency and energy, however long the latency, and a schedule that takes
+// static power alone takes no longer than its score allows.
+func TestScores(t *testing.T) {
+	chip, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range Objectives {
+		last := 0.0
+		for ps := int64(1e6); ps < 1e18; ps *= 10 {
+			score := o.score(ps, chip.Energy.StaticWatts*float64(ps)*1e-12)
+			if score <= last || math.IsInf(score, 1) {
+				t.Errorf("%s: %g of %d ps, after %g", o, score, ps, last)
+			}
+			last = score
+			if most := o.longest(score, chip); math.Abs(float64(most)/float64(ps)-1) > 1e-5 {
+				t.Errorf("%s: at most %d ps by its score of %g, it takes %d", o, most, score, ps)
+			}
+		}
+		if x := o.score(math.MaxInt64, 0); !math.IsInf(x, 1) {
+			t.Errorf("%s: %g of more than the limit", o, x)
+		}
 	}
 }
 

@@ -194,7 +194,7 @@ func (s *searcher) polish(ctx context.Context, b budget) error {
 		if len(list) == 0 {
 			return nil
 		}
-		if err := s.simulate(ctx, list, s.opt.Objective.longest(int64(float64(s.best.score)*(1+slack)), s.w.spec)); err != nil {
+		if err := s.simulate(ctx, list, s.opt.Objective.longest(s.best.score*(1+slack), s.w.spec)); err != nil {
 			return err
 		}
 		next := -1
@@ -214,7 +214,7 @@ func (s *searcher) polish(ctx context.Context, b budget) error {
 		}
 		idle++
 		switch {
-		case next >= 0 && float64(list[next].score) < min(float64(s.at.score), float64(s.best.score)*heat), next >= 0 && list[next].score == s.best.score:
+		case next >= 0 && list[next].score < min(s.at.score, s.best.score*heat), next >= 0 && list[next].score == s.best.score:
 			s.at = list[next]
 		case idle%16 == 0:
 			s.at = s.best

@@ -105,6 +105,9 @@ saw.`,
 		if err != nil {
 			return err
 		}
+		if *front && machine.Energy == nil {
+			return fmt.Errorf("--front: the description of accelerator %q has no figures of energy", spec.Name)
+		}
 		least, err := bound.Cold(cmd.Context(), net, machine, batch.value)
 		if err != nil {
 			return err
