@@ -312,7 +312,7 @@ func (w *world) fastest(ctx context.Context, r Recipe, inPlace bool, chunk int64
 			best, o = made, x
 		}
 		if !made.Schedule.Uneven() {
-			break // the others would be the same
+			break // as in the function of that name
 		}
 	}
 	if best == nil {

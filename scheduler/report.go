@@ -25,7 +25,7 @@ type Report struct {
 	InPlace  bool    `json:"in_place"`
 	Spill    string  `json:"spill"`
 	Batch    int64   `json:"batch"`
-	Shares   []int64 `json:"shares"`   // of the batch, per cluster
+	Shares   []int64 `json:"shares"`   // of the batch that each cluster sees
 	Chunk    int64   `json:"chunk"`    // of a share, at a time
 	Clusters string  `json:"clusters"` // what they divide, see [Divisions]
 

@@ -149,7 +149,7 @@ type Result struct {
 	Batch    int64
 	Chunk    int64
 	Uneven   schedule.Uneven    // not UnevenFastest
-	Shares   []int64            // per cluster
+	Shares   []int64            // of the batch that each cluster sees: all of it if they divide the network
 	Clusters Division           // of the work
 	Schedule *schedule.Schedule // of the first cluster's first chunk, or of all clusters without their steps
 	Outputs  schedule.Level     // where layers' outputs should stay
@@ -346,7 +346,7 @@ func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, b
 				even = !made.Schedule.Uneven()
 			}
 			if even {
-				break // the others would be the same
+				break // the others would nearly always be the same
 			}
 		}
 	}
@@ -397,7 +397,7 @@ func Prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	}
 	out := &Result{Recipe: r, Source: net.Name, Machine: machine, Spec: spec, Batch: batch, Chunk: opt.Chunk, Shares: shares, Clusters: opt.Clusters,
 		Uneven: opt.Uneven.Alternatives()[0], level: opt.Level}
-	opt.note = func(text string) { out.Notes = append(out.Notes, text) }
+	opt.Uneven, opt.note = out.Uneven, func(text string) { out.Notes = append(out.Notes, text) }
 	if opt.Clusters != OverBatch {
 		idle, err := out.together(ctx, net, r, opt)
 		if err != nil {

@@ -105,10 +105,11 @@ func (b *stepBuilder) stepKey(layer *Layer, st *Step, sources [][]int) keyed {
 		k = k.number(int64(len(list)))
 		for _, id := range list {
 			v := &b.Values[id]
-			k = k.region(v.Region)
-			if v.Instance >= 0 { // of the network's own inputs no core has anything
-				k = k.binding(v.Binding)
+			held := v.Binding
+			if v.Instance < 0 || v.Def < 0 {
+				held = nil // of the network's own inputs, and of what other clusters make, no core has anything
 			}
+			k = k.region(v.Region).binding(held)
 		}
 	}
 	b.key = k

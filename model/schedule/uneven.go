@@ -51,7 +51,8 @@ func ParseUneven(name string) (Uneven, error) {
 }
 
 // Uneven reports whether the pieces of some extent differ: instances of a group in their
-// outputs, or the cores' slices of a value. Where none do, no setting gives another schedule.
+// outputs, or the cores' slices of a value. Where none do, another setting differs at most in
+// groups with an intermediate that their factor does not divide.
 func (s *Schedule) Uneven() bool {
 	whole := map[model.TensorID]int64{} // elements of an output's instances
 	for i := range s.Instances.Instances {
