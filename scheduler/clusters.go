@@ -237,6 +237,11 @@ func constantBytes(g *model.Graph, l *schedule.Layer, reg schedule.Regions) int6
 	return sum
 }
 
+// stageIdeals is the limit of [partition.Options] on ideals: networks of many branches that
+// have nothing to do with each other, such as tables that are looked up, have more than can be
+// visited in seconds.
+const stageIdeals = 1 << 18
+
 // stages gives each operator the pipeline stage that runs it: the partition of the layers over
 // the clusters with the least largest load. A layer's load is the time of its units, or of its
 // weights from the DDR, of which each cluster has its share; passing a result takes its share of
@@ -273,7 +278,7 @@ func stages(ctx context.Context, g *model.Graph, spec *hardware.Spec, opt Option
 			}
 		}
 	}
-	r, err := partition.Solve(ctx, p, "exact", partition.Options{})
+	r, err := partition.Solve(ctx, p, "exact", partition.Options{MaxIdeals: stageIdeals})
 	if err != nil {
 		return nil, "", err
 	}

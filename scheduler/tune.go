@@ -377,7 +377,9 @@ func tunedNests(ctx context.Context, d *Draft) error {
 // all clusters: alone, a kernel does not know what the others hide. Of a program that makes
 // it slower, those layers are taken that make it faster.
 func (d *Draft) adopt(ctx context.Context, kernels []*ansor.Task, programs map[*ansor.Task]ansor.Program) error {
-	plan := [][]lower.Segment{{{Schedule: d.Schedule, Iterations: 2}}}
+	own := *d.Schedule // shares steps and values, which follow changes
+	own.Place = nil    // waiting for other clusters takes no loops
+	plan := [][]lower.Segment{{{Schedule: &own, Iterations: 2}}}
 	latency := func(limit int64) (int64, error) {
 		p, alike, err := lower.Outline("", d.Spec, slices.Repeat(plan, d.Spec.Clusters), d.Lower)
 		if err != nil {

@@ -54,6 +54,7 @@ func Cut(extent, block, parts int64) []int64 { return even(extent, block, parts)
 func Alone(s *schedule.Schedule, instance int) *schedule.Schedule {
 	k := *s
 	k.Order, k.Steps, k.Values = []int{instance}, nil, nil
+	k.Place = nil // what other clusters make is in the DDR
 	first, last := len(s.Steps), -1
 	for i := range s.Steps {
 		if s.Steps[i].Instance == instance {
