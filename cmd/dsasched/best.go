@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -185,11 +186,20 @@ func writeBest(b *bytes.Buffer, a *bestJSON) {
 	row(b, "search", "%s%s", plural(a.Evaluations, "evaluation"), end)
 	writeNotes(b, a.Notes)
 	b.WriteByte('\n')
+	align, header := "rrl", []string{"evaluations", "latency", "by"}
+	energy := a.Objective != string(scheduler.ByLatency)
+	if energy {
+		align, header = "rrrl", slices.Insert(header, 2, "energy")
+	}
 	var rows [][]string
 	for _, x := range a.Trajectory {
-		rows = append(rows, []string{fmt.Sprint(x.Evaluations), duration(x.LatencySeconds), x.Move})
+		cells := []string{fmt.Sprint(x.Evaluations), duration(x.LatencySeconds), x.Move}
+		if energy {
+			cells = slices.Insert(cells, 2, joules(x.EnergyJoules))
+		}
+		rows = append(rows, cells)
 	}
-	writeTable(b, "rrl", []string{"evaluations", "latency", "by"}, rows)
+	writeTable(b, align, header, rows)
 	if len(a.Front) == 0 {
 		return
 	}
