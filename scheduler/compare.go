@@ -185,7 +185,7 @@ func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	if err != nil {
 		return nil, err
 	}
-	made, _, err := fastest(ctx, net, machine, batch, []Recipe{r}, c.opt.Options)
+	made, _, err := fastest(ctx, net, machine, batch, []Recipe{r}, c.opt.Options, false)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -281,42 +280,25 @@ type grouped struct {
 // fastest is the function of that name, of one recipe and in this world. Exact recipes are
 // checked.
 func (w *world) fastest(ctx context.Context, r Recipe, inPlace bool, chunk int64) (best *Result, o outline, err error) {
-	uneven := w.opt.Uneven.Alternatives()
-	if greedy, slow := r.greedy(); slow && len(uneven) > 1 {
-		uneven = uneven[:1]
-		if made, _, err := w.fastest(ctx, greedy, inPlace, chunk); err == nil {
-			uneven[0] = made.Uneven
-		} else if ctx.Err() != nil || !tooLarge(err) {
-			return nil, o, err
-		}
+	opt := w.opt
+	opt.InPlace, opt.unchecked = inPlace, !r.Exact()
+	settle := func(greedy Recipe) (*Result, error) {
+		made, _, err := w.fastest(ctx, greedy, inPlace, chunk)
+		return made, err
 	}
-	var firstErr error
-	mostInstances := 0
-	for _, u := range uneven {
-		opt := w.opt
-		opt.InPlace, opt.Uneven, opt.mostInstances, opt.unchecked = inPlace, u, mostInstances, !r.Exact()
+	err = opt.eachPieces(ctx, r, settle, func(opt Options, _ func(*Result) bool) (*Result, error) {
 		made, err := w.recipe(ctx, r, chunk, opt)
-		var x outline
-		if err == nil {
-			x, err = w.outline(ctx, made, 0)
-		}
 		if err != nil {
-			if ctx.Err() != nil || !tooLarge(err) {
-				return nil, o, err
-			}
-			firstErr = cmp.Or(firstErr, err)
-			continue
+			return nil, err
 		}
-		mostInstances = 4 * len(made.Schedule.Instances.Instances)
-		if best == nil || x.ps < o.ps {
+		x, err := w.outline(ctx, made, 0)
+		if err == nil && (best == nil || x.ps < o.ps) {
 			best, o = made, x
 		}
-		if !made.Schedule.Uneven() {
-			break // as in the function of that name
-		}
-	}
-	if best == nil {
-		return nil, o, firstErr
+		return made, err
+	})
+	if err != nil && (best == nil || ctx.Err() != nil || !tooLarge(err)) {
+		return nil, outline{}, err
 	}
 	return best, o, nil
 }

@@ -252,7 +252,7 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 	least := int64(math.MaxInt64)
 	for _, chunk := range chunks {
 		opt.Chunk = chunk
-		made, ps, err := fastest(ctx, net, machine, batch, recipes, opt)
+		made, ps, err := fastest(ctx, net, machine, batch, recipes, opt, tune)
 		if err != nil {
 			if ctx.Err() != nil || !tooLarge(err) {
 				return nil, err
@@ -304,51 +304,44 @@ func (r Recipe) alternatives(opt Options) ([]Recipe, error) {
 }
 
 // fastest prepares a chunk by the first recipe and by those that it falls back to, and
-// gives the fastest result, which takes ps, the first one's name.
-func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, recipes []Recipe, opt Options) (best *Result, ps int64, err error) {
+// gives the fastest result, which takes ps, the first one's name. If it is to be compared with
+// no other result, and there is but one, ps is 0.
+func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, recipes []Recipe, opt Options, compared bool) (best *Result, ps int64, err error) {
 	var firstErr error
 	ps = math.MaxInt64
 	for _, r := range recipes {
-		uneven := opt.Uneven.Alternatives()
-		if greedy, slow := r.greedy(); slow && len(uneven) > 1 {
-			made, _, err := fastest(ctx, net, machine, batch, []Recipe{greedy}, opt)
-			if err != nil && (ctx.Err() != nil || !tooLarge(err)) {
-				return nil, 0, err
-			}
-			uneven = uneven[:1]
-			if err == nil {
-				uneven[0] = made.Uneven
-			}
+		settle := func(greedy Recipe) (*Result, error) {
+			made, _, err := fastest(ctx, net, machine, batch, []Recipe{greedy}, opt, false)
+			return made, err
 		}
-		mostInstances := 0
-		for _, u := range uneven {
-			even := false
-			for _, weight := range opt.Clusters.weights() {
-				opt := opt
-				opt.Uneven, opt.mostInstances, opt.ddrWeight = u, mostInstances, weight
+		err := opt.eachPieces(ctx, r, settle, func(opt Options, last func(*Result) bool) (any *Result, firstErr error) {
+			weights := opt.Clusters.weights()
+			for _, opt.ddrWeight = range weights {
 				made, err := Prepare(ctx, net, machine, batch, r, opt)
 				var took int64
-				if err == nil {
+				if err == nil && (compared || best != nil || len(recipes)+len(weights) > 2 || !last(made)) {
 					took, err = made.latency(ctx, ps)
 				}
 				if err != nil {
 					if ctx.Err() != nil || !tooLarge(err) {
-						return nil, 0, err
+						return nil, err
 					}
 					firstErr = cmp.Or(firstErr, err)
 					continue
 				}
-				// With many times more instances, pieces are too small to be faster.
-				mostInstances = 4 * len(made.Schedule.Instances.Instances)
-				if took < ps {
+				if any = made; took < ps {
 					best, ps = made, took
 				}
-				even = !made.Schedule.Uneven()
 			}
-			if even {
-				break // the others would nearly always be the same
+			if any != nil {
+				firstErr = nil
 			}
+			return any, firstErr
+		})
+		if err != nil && (ctx.Err() != nil || !tooLarge(err)) {
+			return nil, 0, err
 		}
+		firstErr = cmp.Or(firstErr, err)
 	}
 	if best == nil {
 		return nil, 0, firstErr
@@ -361,6 +354,40 @@ func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		best.Notes = append(best.Notes, fmt.Sprintf("%s: the schedule is that of %s, the fastest of %d", first.Name, from, len(recipes)))
 	}
 	return best, ps, nil
+}
+
+// eachPieces calls try for each setting of uneven pieces that opt leaves open, until the others
+// would nearly always give the same; last says so of a result. A recipe that takes long is tried
+// with the pieces of what settle makes of a quick one. The error is of a result that can't be
+// had, and ends the rest only if it is not that it is too large.
+func (opt Options) eachPieces(ctx context.Context, r Recipe, settle func(Recipe) (*Result, error), try func(opt Options, last func(*Result) bool) (*Result, error)) (firstErr error) {
+	uneven := opt.Uneven.Alternatives()
+	if greedy, slow := r.greedy(); slow && len(uneven) > 1 {
+		uneven = uneven[:1]
+		if made, err := settle(greedy); err == nil {
+			uneven[0] = made.Uneven
+		} else if ctx.Err() != nil || !tooLarge(err) {
+			return err
+		}
+	}
+	for i, u := range uneven {
+		opt.Uneven = u
+		last := func(made *Result) bool { return i == len(uneven)-1 || !made.Schedule.Uneven() }
+		made, err := try(opt, last)
+		if err != nil {
+			if ctx.Err() != nil || !tooLarge(err) {
+				return err
+			}
+			firstErr = cmp.Or(firstErr, err)
+			continue
+		}
+		if last(made) {
+			break
+		}
+		// With many times more instances, pieces are too small to be faster.
+		opt.mostInstances = 4 * len(made.Schedule.Instances.Instances)
+	}
+	return firstErr
 }
 
 // latency is how long the plans take, in picoseconds; math.MaxInt64 above a limit.
@@ -460,7 +487,7 @@ func (r *Result) plan(get func(size int64) (*Draft, error)) (idle int, err error
 }
 
 func runChunk(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe, opt Options) (*Result, error) {
-	made, _, err := fastest(ctx, net, machine, batch, []Recipe{r}, opt)
+	made, _, err := fastest(ctx, net, machine, batch, []Recipe{r}, opt, false)
 	if err != nil {
 		return nil, err
 	}

@@ -109,7 +109,7 @@ func TuningTasks(ctx context.Context, nets []network.Network, machine *hardware.
 	r.Fallback = nil
 	known := map[string]*ansor.Task{}
 	for j, net := range nets {
-		made, _, err := fastest(ctx, net, machine, batch, []Recipe{r}, opt)
+		made, _, err := fastest(ctx, net, machine, batch, []Recipe{r}, opt, false)
 		if err != nil {
 			return nil, from, err
 		}
