@@ -96,7 +96,7 @@ func newPanel(title, yLabel string, names []string, xMin, xMax, top float64) pan
 		ticks = append(ticks, plot.Tick{Value: float64(i), Label: n})
 	}
 	p.X.Tick.Marker = plot.ConstantTicks(ticks)
-	p.X.Tick.Length, p.X.Tick.LineStyle.Width = valueSize/4, 0 // labels stay clear of the axis
+	p.X.Tick.Length, p.X.Tick.LineStyle.Color = valueSize/2, color.Transparent // labels stay clear of the axis
 	p.X.Padding, p.Y.Padding = 0, 0
 	p.Y.Tick.Marker = plot.ConstantTicks(niceTicks(top))
 	p.X.LineStyle.Width = 0.5
