@@ -100,7 +100,7 @@ func TestProgressOfCommands(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"sweep net.onnx --set batch=4,8 --json", "running: "},
 		{"compare-hardware net.onnx --hardware stcp920,ipu --json", "running: "},
-		{"compare toy-fig3 --batch 16 --decision order", "0 of 1 done in 0 s, running: order"},
+		{"compare toy-fig3 --batch 16 --decision order", ", running: order"},
 		{"schedule toy-fig3 --batch 32 --chunk 8 --bind search --json", "bind: best "},
 		{"schedule toy-fig3 --batch 32 --chunk 8 --split search --json", "split: best "},
 		{"bind toy-fig3 --batch 32", "search: best "},
