@@ -213,6 +213,14 @@ func TestKeptWeights(t *testing.T) {
 	}
 }
 
+// Where a core's columns of weights begin depends on how many cores share them: with a nest of
+// its own, a chunk may cut other columns into tiles of equal number and place.
+func TestTilesOfSharedWeights(t *testing.T) {
+	if what, _, err := random(t, 1203791, scheduler.All(), true, planned.UnevenOutputs); err != nil {
+		t.Errorf("%s: %v", what, err)
+	}
+}
+
 // The input of a convolution that is added to its result must stay until it has been added.
 func TestInputOfMatrixAndVectorWork(t *testing.T) {
 	for _, seed := range []uint64{2326, 2350, 2372} {

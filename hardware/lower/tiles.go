@@ -61,6 +61,7 @@ type tileKey struct {
 	tensor model.TensorID
 	offset int64 // of the part of the tensor that a step reads
 	bytes  int64 // of that part; distinguishes tilings
+	core   int64 // bytes of that part for the busiest core; distinguishes how cores share it
 	tiles  int
 	index  int
 	// where the tile begins and how far it goes along columns and reduction
@@ -434,7 +435,7 @@ func cut(p schedule.ParamRead, operand int32, chunk int64) []weightTile {
 	var ts []weightTile
 	for i := int64(0); i < n; i++ {
 		ts = append(ts, weightTile{
-			key: tileKey{tensor: p.Tensor, offset: p.Offset, bytes: p.UnionBytes, tiles: int(n), index: int(i)}, times: 1,
+			key: tileKey{tensor: p.Tensor, offset: p.Offset, bytes: p.UnionBytes, core: p.CoreBytes, tiles: int(n), index: int(i)}, times: 1,
 			coreBytes:  piece(p.CoreBytes, i, n),
 			unionBytes: piece(p.UnionBytes, i, n),
 			portion:    isa.Portion{Operand: operand}.Cut(i, n),
@@ -469,7 +470,7 @@ func (lp *layerPlan) cutWeights(columns, reduction []int64) {
 			seen += n * k
 			// Cumulative shares, so that the tiles add up to the whole.
 			core, union := mulDiv(p.CoreBytes, seen, nAll*kAll), mulDiv(p.UnionBytes, seen, nAll*kAll)
-			key := tileKey{p.Tensor, p.Offset, p.UnionBytes, total, i, [2]int64{lp.columns[nn] - n, n}, [2]int64{lp.reduction[kk] - k, k}}
+			key := tileKey{p.Tensor, p.Offset, p.UnionBytes, p.CoreBytes, total, i, [2]int64{lp.columns[nn] - n, n}, [2]int64{lp.reduction[kk] - k, k}}
 			t := weightTile{key: key, n: n, k: k, reps: 1, times: 1,
 				coreBytes: core - doneCore, unionBytes: union - doneUnion, lastK: kk == len(reduction)-1,
 				portion: isa.Portion{Operand: lp.operand, Tile: int32(i) + 1}}
