@@ -144,7 +144,7 @@ func TestFaults(t *testing.T) {
 	}
 	sites := map[string]int{}
 	for _, seed := range faultSeeds {
-		made := schedule(t, seed, recipe)
+		made := lowered(t, seed, recipe)
 		var text bytes.Buffer
 		if err := made.Program.WriteText(&text); err != nil {
 			t.Fatal(err)
@@ -199,7 +199,7 @@ func TestDroppedDependencies(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	found, tried := 0, 0
 	for _, seed := range faultSeeds {
-		made := schedule(t, seed, recipe)
+		made := lowered(t, seed, recipe)
 		p := made.Program
 		for last := tried + 10; tried < last; {
 			i := r.IntN(len(p.Commands))
@@ -256,7 +256,7 @@ func TestFaultsOfNests(t *testing.T) {
 	}
 	tried, found := map[string]int{}, map[string]int{}
 	for seed := range uint64(3) {
-		made := schedule(t, seed+100, recipe)
+		made := lowered(t, seed+100, recipe)
 		nested(t, made, rand.New(rand.NewPCG(seed, 9)))
 		if _, err := interp.Run(made.Program, graphs(made.Plans), seed); err != nil {
 			var coarse *interp.CoarseError

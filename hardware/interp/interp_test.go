@@ -19,7 +19,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/grain"
 	"github.com/dsasched/dsasched/model/network"
-	planned "github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -44,7 +44,7 @@ func graphs(plans [][]lower.Segment) [][]*model.Graph {
 
 // random schedules and interprets a random network, with odd one whose extents do not
 // divide, in chunks and on cores likewise.
-func random(t *testing.T, seed uint64, recipes []scheduler.Recipe, odd bool, uneven planned.Uneven) (string, interp.Report, error) {
+func random(t *testing.T, seed uint64, recipes []scheduler.Recipe, odd bool, uneven schedule.Uneven) (string, interp.Report, error) {
 	r := rand.New(rand.NewPCG(seed, 2))
 	spec, recipe := machine(r), recipes[int(seed)%len(recipes)]
 	chunk := pick(r, int64(1), 2, 4)
@@ -158,7 +158,7 @@ func nested(t *testing.T, made *scheduler.Result, r *rand.Rand) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := map[*planned.Schedule]bool{}
+	known := map[*schedule.Schedule]bool{}
 	for _, plan := range made.Plans {
 		for _, seg := range plan {
 			if known[seg.Schedule] {
@@ -170,7 +170,7 @@ func nested(t *testing.T, made *scheduler.Result, r *rand.Rand) {
 					t.Fatal(err)
 				}
 			}
-			if err := planned.CheckPlan(seg.Schedule); err != nil {
+			if err := schedule.CheckPlan(seg.Schedule); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -187,15 +187,15 @@ func nested(t *testing.T, made *scheduler.Result, r *rand.Rand) {
 	}
 }
 
-// schedule makes the program of a random network on a small machine with an LLB.
-func schedule(t *testing.T, seed uint64, recipe scheduler.Recipe) *scheduler.Result {
+// lowered makes the program of a random network on a small machine with an LLB.
+func lowered(t *testing.T, seed uint64, recipe scheduler.Recipe) *scheduler.Result {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 2))
 	spec := machine(r)
 	spec.Clusters, spec.CoreTypes[0].Count, spec.LBWeightBytes = 1, 4, 2048
 	spec.LB.SizeBytes = 2048
 	spec.GB = &hardware.Memory{SizeBytes: 32 << 10, BandwidthBytesPerSecond: 256e9}
-	made, err := scheduler.Run(context.Background(), net(seed, false), spec, 4, recipe, scheduler.Options{Chunk: 2, Uneven: planned.UnevenNone})
+	made, err := scheduler.Run(context.Background(), net(seed, false), spec, 4, recipe, scheduler.Options{Chunk: 2, Uneven: schedule.UnevenNone})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func schedule(t *testing.T, seed uint64, recipe scheduler.Recipe) *scheduler.Res
 // Without a GB and without broadcast, each core keeps its own part of the weights; another
 // chunk may spread the same layer otherwise, so that cores need other parts of equal size.
 func TestKeptWeights(t *testing.T) {
-	if what, _, err := random(t, 78, scheduler.All(), false, planned.UnevenNone); err != nil {
+	if what, _, err := random(t, 78, scheduler.All(), false, schedule.UnevenNone); err != nil {
 		t.Errorf("%s: %v", what, err)
 	}
 }
@@ -216,7 +216,7 @@ func TestKeptWeights(t *testing.T) {
 // Where a core's columns of weights begin depends on how many cores share them: with a nest of
 // its own, a chunk may cut other columns into tiles of equal number and place.
 func TestTilesOfSharedWeights(t *testing.T) {
-	if what, _, err := random(t, 1203791, scheduler.All(), true, planned.UnevenOutputs); err != nil {
+	if what, _, err := random(t, 1203791, scheduler.All(), true, schedule.UnevenOutputs); err != nil {
 		t.Errorf("%s: %v", what, err)
 	}
 }
@@ -224,7 +224,7 @@ func TestTilesOfSharedWeights(t *testing.T) {
 // The input of a convolution that is added to its result must stay until it has been added.
 func TestInputOfMatrixAndVectorWork(t *testing.T) {
 	for _, seed := range []uint64{2326, 2350, 2372} {
-		if what, _, err := random(t, seed, scheduler.All(), false, planned.UnevenNone); err != nil {
+		if what, _, err := random(t, seed, scheduler.All(), false, schedule.UnevenNone); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -241,7 +241,7 @@ func TestRandom(t *testing.T) {
 		// By turns of all recipes: two in three with odd extents, one in six each with the
 		// other settings.
 		turn := i / uint64(len(recipes))
-		what, report, err := random(t, i, recipes, turn%3 > 0, [...]planned.Uneven{planned.UnevenAll, planned.UnevenAll, planned.UnevenOutputs, planned.UnevenAll, planned.UnevenAll, planned.UnevenNone}[turn%6])
+		what, report, err := random(t, i, recipes, turn%3 > 0, [...]schedule.Uneven{schedule.UnevenAll, schedule.UnevenAll, schedule.UnevenOutputs, schedule.UnevenAll, schedule.UnevenAll, schedule.UnevenNone}[turn%6])
 		var fault *interp.FaultError
 		var iterations *interp.CoarseError
 		var tooBig *graphturbo.DoesNotFitError
@@ -285,10 +285,10 @@ func TestLayerBindings(t *testing.T) {
 	for i := uint64(0); done < *programs/3; i++ {
 		r := rand.New(rand.NewPCG(i, 9))
 		own := scheduler.Strategy{Name: "random", Decide: func(ctx context.Context, d *scheduler.Draft) error {
-			d.LayerBindings = make([][]planned.Binding, len(d.Layers))
+			d.LayerBindings = make([][]schedule.Binding, len(d.Layers))
 			for k, layers := range d.Layers {
 				for _, l := range layers {
-					b := planned.One(len(d.Graph.Tensor(l.Outputs[0]).Shape))
+					b := schedule.One(len(d.Graph.Tensor(l.Outputs[0]).Shape))
 					for n := r.IntN(3); n >= 0; n-- {
 						b[r.IntN(len(b))] *= 2
 					}

@@ -10,7 +10,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/interp"
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/model"
-	planned "github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -25,7 +25,7 @@ func together(t *testing.T, seed uint64, by scheduler.Division) (made *scheduler
 	recipe, chunk := recipes[int(seed)%len(recipes)], pick(r, int64(1), 2, 4)
 	batch := chunk*pick(r, int64(1), 2) + r.Int64N(2)
 	what = fmt.Sprintf("seed %d: %s, by %s, batch %d, chunk %d, %d clusters", seed, recipe.Name, by, batch, chunk, spec.Clusters)
-	made, err := scheduler.Run(context.Background(), net(seed, r.IntN(2) == 0), spec, batch, recipe, scheduler.Options{Chunk: chunk, Clusters: by, Uneven: planned.UnevenAll})
+	made, err := scheduler.Run(context.Background(), net(seed, r.IntN(2) == 0), spec, batch, recipe, scheduler.Options{Chunk: chunk, Clusters: by, Uneven: schedule.UnevenAll})
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
