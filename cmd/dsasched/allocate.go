@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -49,7 +50,7 @@ listed places them.`,
 			return []cobra.Completion{"csv"}, cobra.ShellCompDirectiveFilterFileExt
 		},
 	}
-	f := addSolver(cmd, allocate.Methods(), "`file` to write with the offsets found")
+	f := addFileSolver(cmd, allocate.Methods(), "`file` to write with the offsets found", "placement to begin with, a `file` of -o")
 	capacity := &number{}
 	cmd.Flags().Var(capacity, "capacity", "bytes of the memory")
 	cmd.Flags().Lookup("capacity").DefValue = ""
@@ -76,22 +77,23 @@ listed places them.`,
 			return err
 		}
 		if *spill {
+			for _, name := range []string{"start", "export", "benchmark"} {
+				if given(name) {
+					return usagef("--%s is not for --spill", name)
+				}
+			}
 			return f.spills(cmd, p, capacity.value)
 		}
 		room := allocate.NoLimit
 		if !*minimize {
 			room = capacity.value
 		}
-		show, opts, err := solverOptions[[]int64](cmd, f)
-		if err != nil {
-			return err
-		}
-		defer show.end()
 		answer := placement{File: file}
-		if answer.Result, err = allocate.Solve(cmd.Context(), p, room, f.method.value, opts); err != nil {
+		if answer.Result, err = solveFile(cmd, f, file, func(file string) ([]int64, error) { return loadOffsets(file, p) }, func(ctx context.Context, method string, opts allocate.Options) (*allocate.Result, error) {
+			return allocate.Solve(ctx, p, room, method, opts)
+		}); err != nil {
 			return err
 		}
-		show.end()
 		if f.out.name != "" && answer.Status.HasValues() {
 			if answer.Out, err = writePlacement(f.out.name, p, answer.Offsets); err != nil {
 				return err
@@ -103,6 +105,30 @@ listed places them.`,
 		return cmd.Context().Err() // what is known is printed
 	}
 	return cmd
+}
+
+// loadOffsets reads where a file places the buffers of p.
+func loadOffsets(file string, p *allocate.Problem) ([]int64, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	placed, err := allocate.ReadCSV(file, data)
+	if err != nil {
+		return nil, err
+	}
+	at := map[string]*int64{}
+	for _, b := range placed.Buffers {
+		at[b.ID] = b.Offset
+	}
+	offsets := make([]int64, len(p.Buffers))
+	for i, b := range p.Buffers {
+		if at[b.ID] == nil {
+			return nil, fmt.Errorf("%s: buffer %q has no offset, expected one for each buffer of %s", file, b.ID, p.Name)
+		}
+		offsets[i] = *at[b.ID]
+	}
+	return offsets, nil
 }
 
 // spills compares choices of what leaves the memory: by the method given, or by the rules

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -66,7 +65,7 @@ func addSolving(cmd *cobra.Command, methods *choice, solve func(context.Context,
 	asJSON, quiet, common := addJSON(cmd), addQuiet(cmd), addScheduling(cmd, "its share")
 	addChoice(cmd, methods, "method", oneOf(plain(methods.words)))
 	limit := addLimit(cmd, time.Minute, "time for the method, such as 60s")
-	export := addFile(cmd, "export", "write the integer program to this `file` (.mps or .lp)", ".mps", ".lp")
+	export := addExport(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		show := newStatus(cmd, *quiet)
 		defer show.end()
@@ -94,11 +93,7 @@ func addSolving(cmd *cobra.Command, methods *choice, solve func(context.Context,
 			if err != nil {
 				return err
 			}
-			write := m.WriteMPS
-			if strings.ToLower(filepath.Ext(export.name)) == ".lp" {
-				write = m.WriteLP
-			}
-			if _, err := writeFile(export.name, write); err != nil {
+			if err := writeProgram(export.name, m); err != nil {
 				return err
 			}
 		}

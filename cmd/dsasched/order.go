@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,23 +38,19 @@ check-order' judges it.`,
   dsasched order chain.json --method counting-ilp --time-limit 10s --json
   dsasched order chain.json --objective peak`,
 	}
-	f := addSolver(cmd, ordering.Methods(), "`file` to write the order to")
+	f := addFileSolver(cmd, ordering.Methods(), "`file` to write the order to", "order to begin with, a `file` of -o")
 	addChoice(cmd, objective, "objective", "what to minimise: "+strings.Join(plain(objective.words), " or "))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		p, err := ordering.Load(args[0])
 		if err != nil {
 			return err
 		}
-		show, opts, err := solverOptions[[]int](cmd, f)
+		res, err := solveFile(cmd, f, args[0], func(file string) ([]int, error) { return loadOrder(file, p) }, func(ctx context.Context, method string, opts ordering.Options) (*ordering.Result, error) {
+			return ordering.Solve(ctx, p, ordering.Objective(objective.value), method, opts)
+		})
 		if err != nil {
 			return err
 		}
-		defer show.end()
-		res, err := ordering.Solve(cmd.Context(), p, ordering.Objective(objective.value), f.method.value, opts)
-		if err != nil {
-			return err
-		}
-		show.end()
 		if _, err := ordering.Check(p, res); err != nil {
 			return fmt.Errorf("internal error, %s breaks a rule: %w", f.method.value, err)
 		}
@@ -65,6 +63,26 @@ check-order' judges it.`,
 		return cmd.Context().Err() // what is known is printed
 	}
 	return cmd
+}
+
+// loadOrder reads the order of the instances from a valid result.
+func loadOrder(file string, p *ordering.Problem) ([]int, error) {
+	res, err := ordering.LoadResult(file)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := ordering.Check(p, res); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if !res.HasOrder() {
+		return nil, fmt.Errorf("%s: status %s, expected an order", file, res.Status)
+	}
+	g := ordering.NewGraph(p)
+	order := make([]int, len(res.Steps))
+	for k, s := range res.Steps {
+		order[k] = slices.Index(g.Refs, s.Run)
+	}
+	return order, nil
 }
 
 func writeOrder(b *bytes.Buffer, p *ordering.Problem, res *ordering.Result, file string) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/partition"
+	"github.com/dsasched/dsasched/formulation/solve"
 )
 
 func newPartition() *cobra.Command {
@@ -37,23 +39,19 @@ bound) or limit (none found).`,
   dsasched partition graph.json --method ilp --time-limit 5m -o division.json`,
 		Args: oneArg("FILE.json", "give the path of a graph with latencies, sizes and costs"),
 	}
-	f := addSolver(cmd, partition.Methods(), "`file` to write the JSON to as well")
-	defaultMethod(cmd, f, "exact")
+	f := addFileSolver(cmd, partition.Methods(), "`file` to write the JSON to as well", "division to begin with, a `file` of -o or of the data set")
+	defaultMethod(cmd, f.solverFlags, "exact")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		p, err := partition.Load(args[0])
 		if err != nil {
 			return err
 		}
-		show, opts, err := solverOptions[*partition.Division](cmd, f)
+		a, err := solveFile(cmd, f, args[0], func(file string) (*partition.Division, error) { return partition.LoadDivision(file, p) }, func(ctx context.Context, method string, opts solve.Options[*partition.Division]) (*partition.Result, error) {
+			return partition.Solve(ctx, p, method, partition.Options{Options: opts})
+		})
 		if err != nil {
 			return err
 		}
-		defer show.end()
-		a, err := partition.Solve(cmd.Context(), p, f.method.value, partition.Options{Options: opts})
-		if err != nil {
-			return err
-		}
-		show.end()
 		if a.Status == milp.Infeasible {
 			return fmt.Errorf("%s: no division: %w", args[0], errors.New(a.Reason))
 		}

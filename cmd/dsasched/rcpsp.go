@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 
@@ -26,22 +28,18 @@ of list; if interrupted, they print the best one so far.`,
   dsasched rcpsp project.sm --time-limit 10s -o schedule.json`,
 		Args: oneArg("FILE.sm", "give the path of a project in PSPLIB's .sm format"),
 	}
-	f := addSolver(cmd, rcpsp.Methods(), "`file` to write the JSON to as well")
+	f := addFileSolver(cmd, rcpsp.Methods(), "`file` to write the JSON to as well", "schedule to begin with, a `file` of -o")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		p, err := readProject(args[0])
 		if err != nil {
 			return err
 		}
-		show, opts, err := solverOptions[[]int64](cmd, f)
+		a, err := solveFile(cmd, f, args[0], func(file string) ([]int64, error) { return loadStarts(file, p) }, func(ctx context.Context, method string, opts rcpsp.Options) (*rcpsp.Result, error) {
+			return rcpsp.Solve(ctx, p, method, opts)
+		})
 		if err != nil {
 			return err
 		}
-		defer show.end()
-		a, err := rcpsp.Solve(cmd.Context(), p, f.method.value, opts)
-		if err != nil {
-			return err
-		}
-		show.end()
 		if err := writeJSON(f.out.name, a, "  "); err != nil {
 			return err
 		}
@@ -60,6 +58,22 @@ func readProject(file string) (*rcpsp.Project, error) {
 	}
 	defer f.Close()
 	return rcpsp.ParsePSPLIB(f, file)
+}
+
+// loadStarts reads the start times of a result, and checks them.
+func loadStarts(file string, p *rcpsp.Project) ([]int64, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var r rcpsp.Result
+	if err := json.Unmarshal(data, &r); err != nil {
+		return nil, fmt.Errorf("%s: %w, expected the JSON of a schedule", file, err)
+	}
+	if err := p.Check(r.Start); err != nil {
+		return nil, fmt.Errorf("%s: start: %w", file, err)
+	}
+	return r.Start, nil
 }
 
 func writeRCPSP(b *bytes.Buffer, p *rcpsp.Project, a *rcpsp.Result) {

@@ -1,6 +1,13 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -55,4 +62,143 @@ func solverFor(methods []solve.Method, name string) (milp.Solver, error) {
 		return nil, nil
 	}
 	return highs.New()
+}
+
+// fileSolver are the flags of a command that solves the problem of a file.
+type fileSolver struct {
+	*solverFlags
+	start             *string
+	seed              *uint32
+	export, benchmark *outFile
+}
+
+func addFileSolver(cmd *cobra.Command, methods []solve.Method, out, start string) *fileSolver {
+	return &fileSolver{addSolver(cmd, methods, out), cmd.Flags().String("start", "", start), cmd.Flags().Uint32("seed", 0, "seed of the random choices of exact methods"),
+		addExport(cmd), addFile(cmd, "benchmark", "write bounds and values over time to this `file`, in the JSON of the OptalCP benchmarks", ".json")}
+}
+
+// solveFile solves the problem of a file, which run does by the method of a name, from the
+// solution that read finds in the file of --start, and writes what the flags ask for beside the answer.
+func solveFile[S any, R interface{ Outcome() solve.Outcome }](cmd *cobra.Command, f *fileSolver, file string, read func(string) (S, error),
+	run func(context.Context, string, solve.Options[S]) (R, error)) (r R, err error) {
+	show, opts, err := solverOptions[S](cmd, f.solverFlags)
+	if err != nil {
+		return r, err
+	}
+	defer show.end()
+	opts.Seed = *f.seed
+	if *f.start != "" {
+		if k := slices.IndexFunc(f.methods, func(m solve.Method) bool { return m.Name == f.method.value }); !f.methods[k].Exact {
+			return r, usagef("--start is for methods that go on from it, and --method %s does not", f.method.value)
+		}
+		if opts.Start, err = read(*f.start); err != nil {
+			return r, err
+		}
+	}
+	if f.export.name != "" {
+		m, err := program(cmd.Context(), f, opts, run)
+		if err != nil {
+			return r, err
+		}
+		if err := writeProgram(f.export.name, m); err != nil {
+			return r, err
+		}
+	}
+	row := benchmark{Model: filepath.Base(file), Solver: "dsasched " + f.method.value, Parameters: map[string]any{"timeLimit": f.limit.value.Seconds(), "randomSeed": *f.seed},
+		Sense: "minimize", Workers: runtime.GOMAXPROCS(0), Objectives: []objectiveAt{}, Bounds: []boundAt{}}
+	began, shown := time.Now(), opts.Progress
+	opts.Progress = func(p milp.Progress) {
+		row.add(p.Objective, p.Bound, time.Since(began).Seconds())
+		if shown != nil {
+			shown(p)
+		}
+	}
+	if r, err = run(cmd.Context(), f.method.value, opts); err != nil {
+		return r, err
+	}
+	o := r.Outcome()
+	row.Duration, row.Status, row.Proof = time.Since(began).Seconds(), o.Status, o.Status == milp.Optimal || o.Status == milp.Infeasible
+	row.add(o.Objective, o.Bound, row.Duration)
+	return r, writeJSON(f.benchmark.name, []benchmark{row}, "  ")
+}
+
+// program is the integer program of the method given or, if that makes none, of the first that does.
+func program[S, R any](ctx context.Context, f *fileSolver, opts solve.Options[S], run func(context.Context, string, solve.Options[S]) (R, error)) (*milp.Model, error) {
+	method := f.method.value
+	if k := slices.IndexFunc(f.methods, func(m solve.Method) bool { return m.Name == method }); !f.methods[k].NeedsSolver {
+		k = slices.IndexFunc(f.methods, func(m solve.Method) bool { return m.NeedsSolver })
+		method = f.methods[k].Name
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	kept := &milp.Keep{Kept: cancel}
+	why := "its start is proven to be the best"
+	opts.Solver, opts.Progress, opts.Note = kept, nil, func(note string) { why = note }
+	if _, err := run(ctx, method, opts); err != nil {
+		return nil, err
+	}
+	if kept.Model == nil {
+		return nil, fmt.Errorf("--export: %s makes no program: %s", method, why)
+	}
+	return kept.Model, nil
+}
+
+func addExport(cmd *cobra.Command) *outFile {
+	return addFile(cmd, "export", "write the integer program to this `file` (.mps or .lp)", ".mps", ".lp")
+}
+
+// writeProgram writes an integer program in the format of the file's ending.
+func writeProgram(name string, m *milp.Model) error {
+	write := m.WriteMPS
+	if strings.EqualFold(filepath.Ext(name), ".lp") {
+		write = m.WriteLP
+	}
+	_, err := writeFile(name, func(w io.Writer) error { return write(w) })
+	if errors.Is(err, milp.ErrNoVariables) {
+		err = fmt.Errorf("--export: %w", err)
+	}
+	return err
+}
+
+// A benchmark is a row of the files that the OptalCP benchmarks
+// (github.com/ScheduleOpt/optalcp-benchmarks) compare solvers by. Times are in seconds.
+type benchmark struct {
+	Model        string         `json:"modelName"`
+	Solver       string         `json:"solver"`
+	Parameters   map[string]any `json:"parameters"`
+	Sense        string         `json:"objectiveSense"`
+	Workers      int            `json:"nbWorkers"`
+	Status       milp.Status    `json:"status"`
+	Proof        bool           `json:"proof"`
+	Objective    *float64       `json:"objective"`
+	LowerBound   *float64       `json:"lowerBound"`
+	Duration     float64        `json:"duration"`
+	Solutions    int            `json:"nbSolutions"`
+	SolutionTime *float64       `json:"bestSolutionTime"`
+	BoundTime    *float64       `json:"bestLBTime"`
+	Objectives   []objectiveAt  `json:"objectiveHistory"`
+	Bounds       []boundAt      `json:"lowerBoundHistory"`
+}
+
+type objectiveAt struct {
+	Objective float64 `json:"objective"`
+	Time      float64 `json:"solveTime"`
+}
+
+type boundAt struct {
+	Value float64 `json:"value"`
+	Time  float64 `json:"solveTime"`
+}
+
+// add takes up what is known at a time, infinite where nothing is.
+func (b *benchmark) add(objective, bound, at float64) {
+	if !math.IsInf(objective, 0) && (b.Objective == nil || objective < *b.Objective) {
+		b.Objective, b.SolutionTime = &objective, &at
+		b.Objectives = append(b.Objectives, objectiveAt{objective, at})
+		b.Solutions++
+	}
+	if !math.IsInf(bound, 0) && (b.LowerBound == nil || bound > *b.LowerBound) {
+		b.LowerBound, b.BoundTime = &bound, &at
+		b.Bounds = append(b.Bounds, boundAt{bound, at})
+	}
 }

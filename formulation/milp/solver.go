@@ -239,3 +239,24 @@ func (o *Options) Validate(m *Model) error {
 type Solver interface {
 	Solve(ctx context.Context, m *Model, opts Options) (*Solution, error)
 }
+
+// Keep is a Solver that solves nothing: it keeps the first model that it gets, for those
+// who want to see the program of a method, and knows no solution.
+type Keep struct {
+	Model *Model
+	Kept  func() // called then, if set
+}
+
+// Solve keeps m.
+func (k *Keep) Solve(_ context.Context, m *Model, _ Options) (*Solution, error) {
+	if k.Model == nil {
+		if k.Model = m; k.Kept != nil {
+			k.Kept()
+		}
+	}
+	worst := math.Inf(1)
+	if m.Sense() == Maximize {
+		worst = -worst
+	}
+	return &Solution{Status: Limit, Objective: worst, Bound: -worst, Stop: StopCancelled}, nil
+}

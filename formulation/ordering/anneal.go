@@ -33,7 +33,7 @@ func (a *answer) anneal(stop *limits, opts SearchOptions) {
 	if a.objective != Traffic || a.cost <= a.bound || n < 2 {
 		return
 	}
-	rng := rand.New(rand.NewPCG(opts.Seed, uint64(n)))
+	rng := rand.New(rand.NewPCG(uint64(opts.Seed), uint64(n)))
 	order := make([]int, n)
 	for k, s := range a.steps {
 		order[k] = s.run

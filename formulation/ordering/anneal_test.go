@@ -9,13 +9,13 @@ import (
 // brute force, and reaches it nearly always on small problems; with it, the proof is the same.
 func TestAnnealAgainstBruteForce(t *testing.T) {
 	reached, all := 0, 0
-	for seed := range uint64(150) {
-		p := randomProblem(seed, 7)
+	for seed := range uint32(150) {
+		p := randomProblem(uint64(seed), 7)
 		if NewGraph(p).Feasible() != nil {
 			continue
 		}
 		want, _ := bruteForce(p)
-		alone := mustSearch(t, p, Traffic, SearchOptions{Options: Options{WorkLimit: 1}, NoBeam: true, NoCones: true, NoWindows: true, Anneal: 2000, Seed: seed})
+		alone := mustSearch(t, p, Traffic, SearchOptions{Options: Options{WorkLimit: 1, Seed: seed}, NoBeam: true, NoCones: true, NoWindows: true, Anneal: 2000})
 		if alone.Cost < want-1e-9 {
 			t.Fatalf("seed %d: annealing %v, brute force %v", seed, alone.Cost, want)
 		}

@@ -22,9 +22,8 @@ type SearchOptions struct {
 	// 0 chooses by the number of instances.
 	BeamWidth int
 	// Anneal is how many orders are tried by annealing before the proof; 0 chooses by the number
-	// of instances, none where there are few; Seed is that of its random choices.
+	// of instances, none where there are few.
 	Anneal int
-	Seed   uint64
 
 	NoParts     bool // solve connected components jointly
 	NoClasses   bool // tell all instances apart

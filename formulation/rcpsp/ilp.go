@@ -17,7 +17,6 @@ const MaxCells = 5_000_000
 // strengthenings.
 type ILPOptions struct {
 	Options
-	Seed int32 // as in milp.Options
 
 	Aggregate bool // one weak constraint per precedence instead of (2)
 	NoCliques bool // leave out (5)
@@ -53,9 +52,7 @@ func ILP(ctx context.Context, p *Project, opt ILPOptions) (*Result, error) {
 	if f.m == nil { // nothing shorter is possible
 		return answer(best, p.Makespan(best), milp.Complete), nil
 	}
-	settings := opt.MILP(1)
-	settings.Seed = opt.Seed
-	sol, err := opt.Solver.Solve(ctx, f.m, settings)
+	sol, err := opt.Solver.Solve(ctx, f.m, opt.MILP(1))
 	if err != nil {
 		return nil, err
 	}

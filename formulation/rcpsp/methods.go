@@ -42,7 +42,7 @@ func Solve(ctx context.Context, p *Project, method string, opt Options) (*Result
 	defer cancel()
 	opt.TimeLimit = 0 // the context's from here on
 	if opt.Start == nil {
-		opt.Start = Best(ctx, p, ListOptions{})
+		opt.Start = Best(ctx, p, ListOptions{Seed: uint64(opt.Seed)})
 	}
 	r := p.answer(method, opt.Start, p.Bounds().Best(), solve.Why(ctx), began)
 	if m.Run != nil && r.Status != milp.Optimal {

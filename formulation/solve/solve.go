@@ -51,6 +51,9 @@ type Options[S any] struct {
 	// MemoryBytes ends the method when it takes about so much memory; 0 is no limit or
 	// the method's own. Methods that need little memory ignore it.
 	MemoryBytes int64
+	// Seed is of the random choices of methods that make some, the solver's among them. Each
+	// gives one answer.
+	Seed uint32
 	// Start is a solution to begin from, for instance a heuristic's; the zero value is
 	// none. The answer is never worse. A start that is no solution is an error.
 	Start S
@@ -89,7 +92,7 @@ func (o *Options[S]) Begin(ctx context.Context) (context.Context, context.Cancel
 // MILP are the settings for the solver under a context of [Options.Begin], with
 // progress in units of so much of the answer's cost.
 func (o *Options[S]) MILP(unit float64) milp.Options {
-	m := milp.Options{WorkLimit: o.WorkLimit, MemoryBytes: o.MemoryBytes}
+	m := milp.Options{WorkLimit: o.WorkLimit, MemoryBytes: o.MemoryBytes, Seed: int32(o.Seed & math.MaxInt32)}
 	if o.Progress != nil {
 		m.Progress = func(p milp.Progress) {
 			p.Objective *= unit

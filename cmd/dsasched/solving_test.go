@@ -1,0 +1,96 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/dsasched/dsasched/formulation/highs"
+)
+
+// All commands that solve the problem of a file begin with a solution that they have written,
+// write a program that HiGHS could read, and a row that shows how bound and value have met.
+func TestProblemFiles(t *testing.T) {
+	workspace(t)
+	_, missing := highs.New()
+	for _, c := range []struct {
+		args       []string
+		start, ilp string
+		value      float64
+		other      string // a file that is no solution of this problem
+	}{
+		{[]string{"order", "chain.json"}, "search", "counting-ilp", 6, `{"objective":"traffic","status":"limit","steps":[]}`},
+		{[]string{"allocate", "buffers.csv", "--minimize"}, "search", "ilp", 12, "id,lower,upper,size,offset\nnone,0,1,1,0\n"},
+		{[]string{"rcpsp", "project.sm"}, "search", "ilp", 14, `{"start":[0]}`},
+		{[]string{"partition", "graph.json"}, "exact", "ilp", 5.75, `{"devices":[[1],[2],[3],[4],[5]]}`},
+	} {
+		t.Run(c.args[0], func(t *testing.T) {
+			with := func(more ...string) []string { return append(append([]string(nil), c.args...), more...) }
+			answer(t, with("--quiet", "--method", c.start, "-o", "made", "--benchmark", "row.json")...)
+			var rows []struct {
+				Model                 string `json:"modelName"`
+				Proof                 bool   `json:"proof"`
+				Objective, LowerBound float64
+				Objectives            []struct{ Objective, SolveTime float64 } `json:"objectiveHistory"`
+				Bounds                []struct{ Value, SolveTime float64 }     `json:"lowerBoundHistory"`
+			}
+			if err := json.Unmarshal(readFile(t, "row.json"), &rows); err != nil {
+				t.Fatal(err)
+			}
+			if len(rows) != 1 || rows[0].Model != c.args[1] || !rows[0].Proof || rows[0].Objective != c.value || rows[0].LowerBound != c.value {
+				t.Fatalf("%+v, expected a proven %v", rows, c.value)
+			}
+			if r := rows[0]; r.Objectives[len(r.Objectives)-1].Objective != c.value || r.Bounds[len(r.Bounds)-1].Value != c.value {
+				t.Errorf("the histories end elsewhere: %+v", r)
+			}
+			if c.args[0] == "rcpsp" { // the list schedule of these five jobs is as long as its bound
+				if r := call(t, with("--export", "program.lp")...); r.status != exitFailure || !strings.Contains(r.stderr, "makes no program") {
+					t.Errorf("%+v, expected a failure", r)
+				}
+			} else {
+				answer(t, with("--quiet", "--export", "program.lp")...)
+				if lp := strings.ToLower(string(readFile(t, "program.lp"))); !strings.Contains(lp, "subject to") || !strings.HasSuffix(lp, "end\n") {
+					t.Errorf("no program: %.300s", lp)
+				}
+			}
+			methods := []string{c.start}
+			if missing == nil {
+				methods = append(methods, c.ilp)
+			}
+			for _, method := range methods {
+				var again map[string]any
+				if err := json.Unmarshal([]byte(answer(t, with("--quiet", "--method", method, "--start", "made", "--seed", "3", "--json")...)), &again); err != nil {
+					t.Fatal(err)
+				}
+				if again["status"] != "optimal" {
+					t.Errorf("%s from the optimum: %v", method, again["status"])
+				}
+			}
+			if err := os.WriteFile("other", []byte(c.other), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if r := call(t, with("--quiet", "--start", "other")...); r.status != exitFailure || !strings.Contains(r.stderr, "other") {
+				t.Errorf("another problem's solution: %+v", r)
+			}
+		})
+	}
+	for _, line := range []string{
+		"order chain.json --method bfs --start made",
+		"allocate buffers.csv --capacity 4 --spill --export p.lp",
+		"rcpsp project.sm --export p.txt",
+	} {
+		if r := call(t, strings.Fields(line)...); r.status != exitUsage {
+			t.Errorf("%s: %+v, expected a usage error", line, r)
+		}
+	}
+}
+
+func readFile(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
