@@ -109,7 +109,7 @@ func (c *call) addInput(name string) error {
 // withoutRow is run for an operator that is not in the table.
 func (c *call) withoutRow() error {
 	n := c.node
-	if !c.opt.AllowUnknown || n.domain == "" && refused[n.op] != "" {
+	if !c.opt.AllowUnknown || refused[operator{n.domain, n.op}] != "" {
 		return &notSupported{whyUnknown(n)}
 	}
 	for _, name := range n.inputs {

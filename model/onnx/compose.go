@@ -135,6 +135,7 @@ func rmsNorm(c *call) {
 	a := model.Attr{Axis: int64(c.axis(c.int("axis", -1), rank))}
 	c.find("stash_type")
 	c.emit("RMSNorm", a, append(args(c.in[0]), parameters(c.in[1:]...)...))
+	c.trained(int(a.Axis), "deviation")
 }
 
 func parameters(vs ...*value) []arg {

@@ -304,13 +304,14 @@ func (e *expander) copyGraph(g *graphProto, s *scope, err error) (*graphProto, e
 }
 
 // refused are operators that the project leaves out on purpose, and why.
-var refused = map[string]string{}
+var refused = map[operator]string{}
 
 func init() {
 	for reason, ops := range map[string]string{
-		"control flow":                 "Loop Scan",
-		"a recurrence over time steps": "LSTM GRU RNN",
-		"training":                     "Gradient Adam Adagrad Momentum",
+		"control flow":                                 "Loop Scan",
+		"a recurrence over time steps":                 "LSTM GRU RNN",
+		"a derivative that is not in the file":         "ai.onnx.preview.training:Gradient",
+		"a sequence of tensors":                        "com.microsoft:AdamWOptimizer com.microsoft:SGDOptimizerV2 com.microsoft:InplaceClipGradNorm",
 		"the size of its result depends on the values": "NonMaxSuppression Unique Compress StringSplit",
 		"a sequence, not a tensor":                     "SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength SequenceMap SplitToSequence ConcatFromSequence",
 		"an optional value, not a tensor":              "Optional OptionalGetElement OptionalHasElement",
@@ -318,7 +319,11 @@ func init() {
 		"random numbers":                               "Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike",
 	} {
 		for _, op := range strings.Fields(ops) {
-			refused[op] = reason
+			domain, name, other := strings.Cut(op, ":")
+			if !other {
+				domain, name = "", op
+			}
+			refused[operator{domain, name}] = reason
 		}
 	}
 }

@@ -34,6 +34,11 @@ var corpus = []struct {
 		nodeOf("com.microsoft", "SkipLayerNormalization", "s", in("a", "x", "g"), out("s", "", "", "u")), nodeOf("com.microsoft", "MultiHeadAttention", "m", in("s", "u", "u", "b"), out("y"), attrInt("num_heads", 4)))},
 	{"cache", 0, file(17, input("q", 1, 1, 64), input("pk", 1, 1, 6, 16), input("pv", 1, 1, 6, 16), of("len", tInt32, 1), of("total", tInt32), output("y"), output("ck"), weights("w", 32, 8),
 		nodeOf("com.microsoft", "GroupQueryAttention", "a", in("q", "", "", "pk", "pv", "len", "total", "w", "w"), out("y", "ck", "cv"), attrInt("num_heads", 2), attrInt("kv_num_heads", 1), attrInt("do_rotary", 1)))},
+	{"gradients", 0, file(17, input("x", 1, 4, 4, 4), output("w2"), output("v2"), scalar("r", 0.1), weights("w", 4, 2, 3, 3), weights("g", 4), held("t", tInt64), weights("m", 4, 2, 3, 3),
+		node("MaxPool", "p", in("x"), out("p", "i"), attrList("kernel_shape", 2, 2), attrList("strides", 2, 2)), nodeOf("com.microsoft", "BatchNormInternal", "b", in("p", "g", "g", "g", "g"), out("b", "", "", "s", "u")),
+		nodeOf("com.microsoft", "BatchNormalizationGrad", "bg", in("b", "p", "g", "s", "u"), out("db", "ds")), node("MaxPoolGrad", "pg", in("db", "i"), out("dp"), attrList("kernel_shape", 2, 2), attrList("strides", 2, 2)),
+		node("AveragePoolGrad", "ag", in("dp"), out("da"), attrList("kernel_shape", 1, 1)), nodeOf("com.microsoft", "ConvGrad", "cg", in("da", "x", "w"), out("", "dw"), attrInt("group", 2), attrList("pads", 1, 1, 1, 1)),
+		nodeOf("com.microsoft", "AdamOptimizer", "o", in("r", "t", "w", "dw", "m", "m"), out("", "", "", "w2")), nodeOf("ai.onnx.preview.training", "Momentum", "n", in("r", "t", "g", "ds", "g"), out("v2")))},
 	{"einsum", 2, file(12, input("x", 1, 3, 4), input("z", 4, 5), output("y"), node("Einsum", "e", in("x", "z"), out("y"), attrStr("equation", "...ij,jk->k...i")))},
 }
 

@@ -179,6 +179,7 @@ type value struct {
 	derived bool
 	// learned is what the file says itself, if it does.
 	learned *bool
+	within  *value         // of positions that a pool yields: what they point into
 	id      model.TensorID // absent until an operator needs it
 }
 

@@ -108,6 +108,8 @@ func std(name string) operator { return operator{"", name} }
 func ms(name string) operator  { return operator{"com.microsoft", name} }
 func own(name string) operator { return operator{ownDomain, name} }
 
+func preview(name string) operator { return operator{"ai.onnx.preview.training", name} }
+
 // rows is the table. Operator sets before the earliest row differ in a way that
 // no file in use has.
 var rows = []row{
@@ -124,17 +126,17 @@ var rows = []row{
 	{ms("MatMulNBits"), 1, 0, 3, 6, "", matMulNBits, nil, "Dequantize of packed weights, MatMul"},
 
 	// Pooling and normalisation.
-	{std("MaxPool"), 1, 0, 1, 1, "MaxPool", pool, nil, "without the indices"},
+	{std("MaxPool"), 1, 0, 1, 1, "MaxPool", pool, nil, "indices cost a Cast"},
 	{std("AveragePool"), 1, 0, 1, 1, "AveragePool", pool, nil, ""},
 	{std("GlobalMaxPool"), 1, 0, 1, 1, "GlobalMaxPool", direct, nil, ""},
 	{std("GlobalAveragePool"), 1, 0, 1, 1, "GlobalAveragePool", direct, nil, ""},
 	{std("LpPool"), 1, 0, 1, 1, "AveragePool", lpPool, nil, "costs an AveragePool"},
 	{std("GlobalLpPool"), 1, 0, 1, 1, "GlobalAveragePool", likened, nil, "costs a GlobalAveragePool"},
-	{std("BatchNormalization"), 1, 0, 5, 5, "BatchNorm", batchNorm, nil, "at inference"},
-	{std("LayerNormalization"), 1, 0, 2, 3, "LayerNorm", layerNorm, nil, "first output only; standard since 17, in files before"},
+	{std("BatchNormalization"), 1, 0, 5, 5, "BatchNorm", batchNorm, nil, "in training also ReduceMean, Mul, ReduceMean"},
+	{std("LayerNormalization"), 1, 0, 2, 3, "LayerNorm", layerNorm, nil, "mean and deviation cost a ReduceMean each; standard since 17, in files before"},
 	{std("RMSNormalization"), 23, 0, 2, 2, "RMSNorm", rmsNorm, nil, ""},
-	{std("SimplifiedLayerNormalization"), 1, 0, 2, 2, "RMSNorm", rmsNorm, nil, "first output only; ONNX Runtime writes it into the standard domain"},
-	{ms("SimplifiedLayerNormalization"), 1, 0, 2, 2, "RMSNorm", rmsNorm, nil, "first output only"},
+	{std("SimplifiedLayerNormalization"), 1, 0, 2, 2, "RMSNorm", rmsNorm, nil, "the deviation costs a ReduceMean; ONNX Runtime writes it into the standard domain"},
+	{ms("SimplifiedLayerNormalization"), 1, 0, 2, 2, "RMSNorm", rmsNorm, nil, "the deviation costs a ReduceMean"},
 	{ms("SkipLayerNormalization"), 1, 0, 3, 5, "", skipLayerNorm, nil, "Add, LayerNorm"},
 	{ms("SkipSimplifiedLayerNormalization"), 1, 0, 3, 4, "", skipRMSNorm, nil, "Add, RMSNorm"},
 	{ms("EmbedLayerNormalization"), 1, 0, 7, 9, "", embedLayerNorm, nil, "Gather, Add, LayerNorm, ReduceSum of the mask if used"},
@@ -176,8 +178,17 @@ var rows = []row{
 	{ms("SoftmaxGrad_13"), 1, 0, 2, 2, "", softmaxGrad(softmaxAttr), nil, "Mul, ReduceSum, Sub, Mul"},
 	{ms("LogSoftmaxGrad"), 1, 0, 2, 2, "", logSoftmaxGrad(softmaxFlatAttr), nil, "ReduceSum, Exp, Mul, Sub"},
 	{ms("LogSoftmaxGrad_13"), 1, 0, 2, 2, "", logSoftmaxGrad(softmaxAttr), nil, "ReduceSum, Exp, Mul, Sub"},
-	{ms("LayerNormalizationGrad"), 1, 0, 5, 5, "", layerNormGrad, nil, "LayerNorm, Mul, ReduceSum"},
-	{ms("ConvGrad"), 1, 0, 3, 3, "", convGrad, nil, "ConvTranspose; Slice, Transpose, Conv; ReduceSum; without groups"},
+	{ms("SoftmaxCrossEntropyLossGrad"), 1, 0, 3, 5, "", crossEntropyGrad, nil, "Exp, Mul"},
+	{ms("LayerNormalizationGrad"), 1, 0, 5, 5, "", normGrad("LayerNorm"), nil, "LayerNorm, Mul, ReduceSum"},
+	{ms("SimplifiedLayerNormalizationGrad"), 1, 0, 4, 4, "", normGrad("RMSNorm"), nil, "RMSNorm, Mul, ReduceSum"},
+	{std("MaxPoolGrad"), 9, 0, 2, 2, "", maxPoolGrad, nil, "Expand, Scatter"},
+	{ms("MaxPoolGrad"), 1, 0, 2, 2, "", maxPoolGrad, nil, "Expand, Scatter"},
+	{std("AveragePoolGrad"), 9, 0, 1, 3, "", averagePoolGrad, nil, "AveragePool, or Resize where windows are more than one apart"},
+	{ms("AveragePoolGrad"), 1, 0, 1, 3, "", averagePoolGrad, nil, "AveragePool, or Resize where windows are more than one apart"},
+	{ms("GatherGrad"), 1, 0, 3, 3, "", gatherGrad(0, 1, 2), nil, "Expand, Scatter; the shape must be known"},
+	{ms("GatherElementsGrad"), 1, 0, 3, 3, "", gatherGrad(1, 2, 0), nil, "Expand, Scatter; the shape must be known"},
+	{ms("ConvGrad"), 1, 0, 3, 3, "", convGrad, nil, "ConvTranspose; Slice, Reshape, Transpose, Conv; ReduceSum"},
+	{ms("BatchNormInternal"), 1, 0, 5, 5, "", trainedBatchNorm, nil, "as BatchNormalization in training"},
 	{ms("BatchNormalizationGrad"), 1, 0, 5, 5, "", batchNormGrad, nil, "two BatchNorm, Mul, ReduceSum"},
 	{ms("DropoutGrad"), 1, 0, 2, 4, "", dropoutGrad, nil, "Mul"},
 	{ms("ReluGrad"), 1, 0, 2, 2, "", gradient("Relu"), nil, "costs a Relu and a Mul"},
@@ -188,6 +199,13 @@ var rows = []row{
 	{ms("QuickGeluGrad"), 1, 0, 2, 2, "", gradient("Silu"), nil, "costs a Silu and a Mul"},
 	{ms("SigmoidGrad"), 1, 0, 2, 2, "", gradientOfOutput, nil, "costs two Mul"},
 	{ms("TanhGrad"), 1, 0, 2, 2, "", gradientOfOutput, nil, "costs two Mul"},
+	{ms("InPlaceAccumulator"), 1, 0, 2, 3, "", accumulate(0), nil, "Add"},
+	{ms("InPlaceAccumulatorV2"), 1, 0, 2, 3, "", accumulate(1), nil, "Add; without the flag"},
+	{ms("SGDOptimizer"), 1, 0, 3, 3, "", sgdOptimizer, nil, "Mul, Sub"},
+	{ms("AdamOptimizer"), 1, 0, 6, 10, "", adamOptimizer, nil, "seven Mul, three Add, Sqrt, Div, Sub; without the new gradients"},
+	{preview("Adam"), 1, 0, 2, anyNumber, "", optimiser(2, adamRule), nil, "seven Mul, three Add, Sqrt, Div, Sub for each parameter"},
+	{preview("Momentum"), 1, 0, 2, anyNumber, "", optimiser(1, momentumRule), nil, "three Mul, Add, Sub for each parameter"},
+	{preview("Adagrad"), 1, 0, 2, anyNumber, "", optimiser(1, adagradRule), nil, "two Mul, two Add, Sqrt, Div, Sub for each parameter"},
 
 	// Element-wise, one input.
 	{std("Relu"), 1, 0, 1, 1, "Relu", direct, nil, ""},
@@ -240,7 +258,7 @@ var rows = []row{
 	{std("Cast"), 6, 0, 1, 1, "Cast", castTo, foldCast, ""},
 	{std("CastLike"), 15, 0, 2, 2, "Cast", castLike, nil, "folds if its first input is known"},
 	{std("Identity"), 1, 0, 1, 1, "Identity", direct, foldIdentity, ""},
-	{std("Dropout"), 1, 0, 1, 3, "Dropout", dropout, nil, "at inference, without the mask"},
+	{std("Dropout"), 1, 0, 1, 3, "Dropout", dropout, nil, "in training Greater, Where"},
 
 	// Element-wise with broadcast.
 	{std("Add"), 7, 0, 2, 2, "Add", twoOperands, foldArithmetic, ""},
@@ -541,7 +559,14 @@ func (c *call) transposed(suffix string, x arg, swap bool) arg {
 }
 
 func pool(c *call) {
-	c.pool(func(a model.Attr) { c.emit(c.row.kind, a, args(c.in[0])) })
+	c.pool(func(a model.Attr) {
+		c.emit(c.row.kind, a, args(c.in[0]))
+		if c.row.kind == "MaxPool" && c.reads(1) && c.err == nil {
+			indices := *c.step("indices", "Cast", model.Attr{Axis: int64(model.I64)}, operandOf(c.values[c.node.outputs[0]]))
+			indices.within = c.in[0]
+			c.bind(1, &indices)
+		}
+	})
 }
 
 // pool reads the attributes of a window and hands them on.
@@ -569,7 +594,8 @@ func (c *call) pool(use func(model.Attr)) {
 
 func batchNorm(c *call) {
 	if c.bool("training_mode", false) {
-		c.fail("is in training mode")
+		trainedBatchNorm(c)
+		return
 	}
 	if !c.bool("spatial", true) {
 		c.fail("normalises each position by itself (spatial=0), which is not supported")
@@ -590,6 +616,7 @@ func layerNorm(c *call) {
 	}
 	a := model.Attr{Axis: int64(c.axis(c.int("axis", -1), len(c.in[0].shape)))}
 	c.emit("LayerNorm", a, c.weighted())
+	c.trained(int(a.Axis), "mean", "deviation")
 }
 
 func plainLayerNorm(c *call) {
@@ -680,8 +707,9 @@ func castTo(c *call) {
 }
 
 func dropout(c *call) {
-	if t := c.in[2]; t != nil && t.lit != nil && len(t.lit.ints) == 1 && t.lit.ints[0] != 0 {
-		c.fail("is in training mode")
+	if t := c.in[2]; c.reads(1) || t != nil && t.lit != nil && len(t.lit.ints) == 1 && t.lit.ints[0] != 0 {
+		trainedDropout(c)
+		return
 	}
 	// All that is left is training's.
 	for _, a := range c.node.attrs {

@@ -214,10 +214,7 @@ func whyUnknown(n *nodeProto) string {
 		}
 		return fmt.Sprintf("operator set %d; known are %s", n.opset(), strings.Join(known, ", "))
 	}
-	if n.domain != "" {
-		return ""
-	}
-	return refused[n.op]
+	return refused[operator{n.domain, n.op}]
 }
 
 // sortNodes puts the nodes that are alive into topological order and keeps the
