@@ -426,6 +426,9 @@ func (w *work) constants(o *isa.Operand, id model.TensorID, core int) []key {
 	var all []int64
 	if w.c.Tile > 0 {
 		all = w.tile(core, w.c.Tile)
+		for more := int32(1); more < w.c.Tiles; more++ {
+			all = append(all[:len(all):len(all)], w.tile(core, w.c.Tile+more)...)
+		}
 	} else if r := w.t.whole[core][id]; r != nil {
 		w.inOrder(r, o.Tensor, func(_ int64, at []int64) { all = append(all, ravel(at, w.p.Tensors[o.Tensor].Shape)) })
 	}

@@ -243,19 +243,34 @@ var nestFaults = []planted{
 		n := int32(len(p.Tasks[c.Task-1].Reduction))
 		c.Tile = (c.Tile+n-1)%(n*int32(len(p.Tasks[c.Task-1].Columns))) + 1
 	}, nil},
+	{"fewer tiles of weights together", func(_ *isa.Program, c *isa.Command) bool { return c.Tiles > 1 },
+		func(p *isa.Program, i int) { p.Commands[i].Tiles-- }, nil},
+	{"a quarter of a stage", func(p *isa.Program, c *isa.Command) bool {
+		return c.Kind == isa.DDRLoad && c.Tile == 0 && feeds(p, c) > 1
+	}, func(p *isa.Program, i int) { p.Commands[i].Portion = p.Commands[i].Cut(0, 4) }, nil},
 	{"a store of another tile of rows", func(p *isa.Program, c *isa.Command) bool { return c.Kind.Stores() && c.Parts > 1 },
 		func(p *isa.Program, i int) { p.Commands[i].Part = (p.Commands[i].Part + 1) % p.Commands[i].Parts }, nil},
+}
+
+// feeds is how many loads take what a load from the DDR brings to the GB.
+func feeds(p *isa.Program, c *isa.Command) (n int) {
+	for i := range p.Commands {
+		if d := &p.Commands[i]; d.Kind == isa.LBLoad && d.From > 0 && d.From == c.To && d.Task == c.Task {
+			n++
+		}
+	}
+	return n
 }
 
 // Programs of random nests with a fault planted in a loop are faulty nearly everywhere; a
 // part may be so small that it holds nothing.
 func TestFaultsOfNests(t *testing.T) {
-	recipe, err := scheduler.Lookup("cross-layer")
-	if err != nil {
-		t.Fatal(err)
-	}
 	tried, found := map[string]int{}, map[string]int{}
-	for seed := range uint64(3) {
+	for seed := range uint64(4) {
+		recipe, err := scheduler.Lookup([]string{"cross-layer", "tvm"}[seed%2])
+		if err != nil {
+			t.Fatal(err)
+		}
 		made := lowered(t, seed+100, recipe)
 		nested(t, made, rand.New(rand.NewPCG(seed, 9)))
 		if _, err := interp.Run(made.Program, graphs(made.Plans), seed); err != nil {

@@ -103,6 +103,7 @@ func TestNests(t *testing.T) {
 		t.Fatal(err)
 	}
 	done, coarse, kinds := 0, 0, map[string]bool{}
+	var forms [3]bool // of stages in the LLB
 	for i := *seed; done < *nests; i++ {
 		r := rand.New(rand.NewPCG(i, 7))
 		spec := machine(r)
@@ -140,13 +141,19 @@ func TestNests(t *testing.T) {
 			s := made.Plans[0][0].Schedule
 			for k := range s.Steps {
 				n := s.Steps[k].Nest
-				kinds[fmt.Sprint(n.Vector, n.Store, n.ColumnsFirst, n.Stay, n.Tiles > 1, n.Depth > 2, len(n.Columns) > 1, len(n.Reduction) > 1, n.Loads > 1)] = true
+				kinds[fmt.Sprint(n.Vector, n.Store, n.ColumnsFirst, n.Stay, n.Tiles > 1, n.Depth > 2, len(n.Columns) > 1, len(n.Reduction) > 1, n.Loads > 1, n.Stage > 0, n.Once, n.Group > 0)] = true
+				forms[0] = forms[0] || n.Stage > 0 && !n.Once
+				forms[1] = forms[1] || n.Once
+				forms[2] = forms[2] || n.Group > 0
 			}
 			done++
 		}
 	}
 	if len(kinds) < min(30, *nests/10) {
 		t.Errorf("%d forms of nests in %d programs", len(kinds), done)
+	}
+	if forms != [3]bool{true, true, true} {
+		t.Errorf("stages of a tile, of all tiles, of weights: %v", forms)
 	}
 	t.Logf("%d programs of single kernels agree, of %d forms; besides, %d whose commands stand for several iterations", done, len(kinds), coarse)
 }

@@ -64,8 +64,8 @@ type Portion struct {
 	Parts   int32
 	// Tile is the tile of the stationary operand, from 1, that is loaded or multiplied with,
 	// or whose columns of the results the vector work and the stores behind a product
-	// take; 0: all.
-	Tile int32
+	// take; 0: all. A load may bring several, Tiles from this one on; 0: one.
+	Tile, Tiles int32
 }
 
 // Cut returns part i of n of a portion.
@@ -230,8 +230,8 @@ func (p *Program) checkPortion(c *Command) string {
 	if c.Operand < 0 || int(c.Operand) >= operands {
 		return fmt.Sprintf("operand %d of %d", c.Operand, operands)
 	}
-	if tiles := int64(len(t.Columns)) * int64(len(t.Reduction)); c.Tile < 0 || int64(c.Tile) > tiles {
-		return fmt.Sprintf("tile %d of %d", c.Tile, tiles)
+	if tiles := int64(len(t.Columns)) * int64(len(t.Reduction)); c.Tile < 0 || c.Tiles < 0 || int64(c.Tile)+int64(max(1, c.Tiles))-1 > tiles {
+		return fmt.Sprintf("tile %d of %d", int64(c.Tile)+int64(max(1, c.Tiles))-1, tiles)
 	}
 	return ""
 }

@@ -256,6 +256,7 @@ func (l *textLine) command(p *Program, c *Command) {
 		*l = append(strconv.AppendInt(*l, int64(c.Parts), 10), ' ')
 	}
 	l.may("tile", int64(c.Tile))
+	l.may("tiles", int64(c.Tiles))
 	if c.From != 0 {
 		l.must("from", int64(c.From)-1)
 	}
@@ -550,6 +551,8 @@ func (t *textParser) command() error {
 			return set32(&c.Parts, parts)
 		case "tile":
 			return set32(&c.Tile, value)
+		case "tiles":
+			return set32(&c.Tiles, value)
 		case "ps":
 			return set64(&c.DurationPs, value)
 		case "deps":

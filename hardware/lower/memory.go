@@ -176,6 +176,7 @@ type entry struct {
 	users    []int32 // commands that read it
 	nextUse  int64
 	retained bool
+	pinned   bool // a part of a stage: it stays until that is read
 	first    int32
 	at       *stretch // its first run of pages
 }
@@ -210,11 +211,7 @@ type pages struct {
 }
 
 func newPages(log *queueLog, bytes int64, evicted func(*entry)) *pages {
-	p := &pages{log: log, quarters: 2, evicted: evicted}
-	p.pageBytes = bytes / 256 / 64 * 64
-	if p.pageBytes == 0 { // a tiny buffer
-		p.pageBytes = max(1, bytes/256)
-	}
+	p := &pages{log: log, quarters: 2, evicted: evicted, pageBytes: pageBytes(bytes)}
 	n := int(bytes / p.pageBytes)
 	p.claims = make([]int, n)
 	p.pending = make([][]int32, n)
@@ -224,6 +221,18 @@ func newPages(log *queueLog, bytes int64, evicted func(*entry)) *pages {
 	}
 	return p
 }
+
+// pageBytes is the size of the pages of a GB.
+func pageBytes(bytes int64) int64 {
+	if n := bytes / 256 / 64 * 64; n > 0 {
+		return n
+	}
+	return max(1, bytes/256) // a tiny buffer
+}
+
+// stageable is how many pages stages may take: half of what is available, so that the rest
+// goes on as it would.
+func (p *pages) stageable() int { return p.available() / 2 }
 
 // available is the number of pages that no value claims.
 func (p *pages) available() int { return len(p.claims) - p.claimed }
@@ -361,7 +370,7 @@ func (p *pages) add(key int32, bytes, nextUse int64) (*entry, []int32) {
 	for {
 		var victim, oldest = -1, int32(0)
 		for i, o := range p.entries {
-			if !o.retained && (victim < 0 || o.lastUse() < oldest) {
+			if !o.retained && !o.pinned && (victim < 0 || o.lastUse() < oldest) {
 				victim, oldest = i, o.lastUse()
 			}
 		}

@@ -33,13 +33,21 @@ func (e *emitter) loadTile(t *weightTile, through *ring, cores int64) (int32, *s
 	place, free := through.next(t.coreBytes, e.label)
 	free = append(free, e.exposed()...)
 	ent := e.pages.find(t.number, next)
+	var after []int32
+	if !e.opt.Prefetch {
+		after = e.exposed()
+	}
+	key := t.number
+	if ent == nil && t.far.Tiles > 1 {
+		key = -1 // alone, it is not what its group is found by
+		if t.farBytes <= e.pages.largest() {
+			ent = e.fetch(t, next, after)
+			e.cmds[ent.load].roam = e.opt.Prefetch
+		}
+	}
 	var c int32
 	if ent == nil || t.unionBytes > e.pages.largest() {
-		var after []int32
-		if !e.opt.Prefetch {
-			after = e.exposed()
-		}
-		c = e.stream(streamed{part: t.portion, key: t.number, roam: true, after: after, bytes: t.unionBytes, gbBytes: gbBytes, coreBytes: coreBytes, next: next, free: free, place: place})
+		c = e.stream(streamed{part: t.portion, key: key, roam: true, after: after, bytes: t.unionBytes, gbBytes: gbBytes, coreBytes: coreBytes, next: next, free: free, place: place})
 	} else {
 		c = e.add(qIn, isa.Command{Kind: isa.LBLoad, Portion: t.portion, Bytes: t.unionBytes * t.times, DurationPs: e.lbLatency(),
 			Uses: e.moveIn(gbBytes, coreBytes)}, free, []int32{ent.load})
@@ -49,6 +57,16 @@ func (e *emitter) loadTile(t *weightTile, through *ring, cores int64) (int32, *s
 	}
 	e.recordStretch(place, isa.LB)
 	return c, place
+}
+
+// fetch brings what comes from the DDR with a tile to the GB, in one entry.
+func (e *emitter) fetch(t *weightTile, next int64, after []int32) *entry {
+	ent, deps := e.pages.add(t.number, t.farBytes, next)
+	ent.load = e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: t.far, Bytes: t.farBytes, DurationPs: e.ddrLatency(),
+		Uses: e.moves(t.farBytes, t.farBytes, 0, 0)}, deps, after)
+	ent.first = ent.load
+	e.cmds[ent.load].to = ent.at
+	return ent
 }
 
 // exposed is what the promotion of weights waits for beside its place.
@@ -123,7 +141,7 @@ func cutAlike(a, b *schedule.Step) bool {
 // streamed is a load from the DDR through the GB into the LB.
 type streamed struct {
 	part isa.Portion
-	key  int32 // of weights; zero: activations
+	key  int32 // of weights; zero: activations; -1: of weights that can't be found again
 	// roam: it depends on no computation (weights and network inputs).
 	roam bool
 	// bytes come from the DDR, gbBytes leave the GB, coreBytes reach the busiest core.

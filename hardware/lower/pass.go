@@ -70,18 +70,14 @@ func (l *lowering) loadAhead() {
 	for _, lp := range l.coming {
 		l.task = lp.task
 		lp.eachUse(func(t *weightTile) {
-			if full || l.pages.has(t.number) || t.unionBytes > l.pages.largest() {
+			if full || l.pages.has(t.number) || t.farBytes > l.pages.largest() {
 				return
 			}
 			next := l.uses[t.number][l.nextPos[t.number]]
-			if full = !l.pages.keeps(t.unionBytes, next); full {
+			if full = !l.pages.keeps(t.farBytes, next); full {
 				return
 			}
-			ent, deps := l.pages.add(t.number, t.unionBytes, next)
-			ent.load = l.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: t.portion, Bytes: t.unionBytes, DurationPs: l.ddrLatency(),
-				Uses: l.moves(t.unionBytes, t.unionBytes, 0, 0)}, deps)
-			ent.first = ent.load
-			l.cmds[ent.load].roam, l.cmds[ent.load].to = true, ent.at
+			l.cmds[l.fetch(t, next, nil).load].roam = true
 		})
 	}
 	l.task = task

@@ -26,6 +26,8 @@ type incoming struct {
 	whole  bool    // all of it is needed from the start
 	// streamed: piece t belongs to outer tile t and is issued with it.
 	streamed bool
+	// stage is what gathers in the GB, in parts of the tile or, with Nest.Once, of all.
+	stage []*entry
 }
 
 // arrived notes the command that brings the next piece; a piece without bytes comes
@@ -69,6 +71,7 @@ type lowering struct {
 	lp     *layerPlan
 	values []valueState
 	cores  int64
+	pinned int // pages of stages
 
 	ins     []*incoming
 	outs    []*outgoing
@@ -302,6 +305,7 @@ func (l *lowering) outerTile(t, from, to int64) {
 // tile needs comes once, with the first of all.
 func (l *lowering) bringInputs(t int64, first bool, wait []int32) {
 	loads := l.lp.nest.Loads
+	l.gather(t, first)
 	for _, in := range l.ins {
 		switch {
 		case in.streamed:
@@ -316,6 +320,66 @@ func (l *lowering) bringInputs(t int64, first bool, wait []int32) {
 				l.bring(in, i, loads, nil)
 			}
 		}
+	}
+}
+
+// staged reports whether an input passes a stage in the GB.
+func (l *lowering) staged(in *incoming) bool {
+	return l.lp.nest.Stage > 0 && in.val.Level == schedule.DDR && !in.whole && l.pages != nil
+}
+
+// gather loads what stages in the GB hold from outer tile t on. A stage that finds too few
+// pages is left out: where a command stands for several tiles, parts are larger than those
+// that were checked.
+func (l *lowering) gather(t int64, first bool) {
+	n := l.lp.nest
+	of, parts := l.lp.tiles, n.Loads
+	if n.Once || l.lp.tiles == 1 {
+		if t > 0 || !first {
+			return
+		}
+		of, parts = 1, l.lp.tiles*n.Loads
+	}
+	l.leaveStages()
+	for _, in := range l.ins {
+		if !l.staged(in) {
+			continue
+		}
+		s, need := min(n.Stage, parts), 0
+		for parts%s != 0 {
+			s--
+		}
+		size := func(i int64) int64 { return piece(in.read.UnionBytes, t*s+i, of*s) }
+		for i := range s {
+			need += l.pages.need(size(i))
+		}
+		if l.pinned+need > l.pages.stageable() {
+			continue
+		}
+		l.pinned += need
+		for i := range s {
+			bytes, from := size(i), len(l.cmds)
+			ent, deps := l.pages.add(0, bytes, never)
+			ent.pinned = true
+			ent.load = l.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: isa.Portion{Operand: in.operand}.Cut(t, of).Cut(i, s), Bytes: bytes,
+				DurationPs: l.ddrLatency(), Uses: l.activationUses(bytes, bytes, 0, 0)}, deps, in.state.ready)
+			l.cmds[ent.load].roam = l.opt.Prefetch && in.val.Instance < 0
+			l.cmds[ent.load].to = ent.at
+			ent.first = ent.load
+			l.await(from, in)
+			in.stage = append(in.stage, ent)
+		}
+	}
+}
+
+// leaveStages gives up what stages in the GB hold, all commands that read it being issued.
+func (l *lowering) leaveStages() {
+	l.pinned = 0
+	for _, in := range l.ins {
+		for _, ent := range in.stage {
+			ent.pinned = false
+		}
+		in.stage = nil
 	}
 }
 
@@ -341,6 +405,18 @@ func (l *lowering) bring(in *incoming, i, n int64, wait []int32) {
 		moved := l.add(qIn, c, in.deps, wait, in.state.ready)
 		in.arrived(moved)
 		in.state.place.use(moved)
+	case len(in.stage) > 0:
+		parts := n
+		if !l.lp.nest.Once {
+			i, parts = i%l.lp.nest.Loads, l.lp.nest.Loads
+		}
+		ent := in.stage[i*int64(len(in.stage))/parts]
+		c.Kind, c.Bytes = isa.LBLoad, part(r.UnionBytes)
+		c.DurationPs, c.Uses = l.lbLatency(), l.moveIn(part(l.fromGB(r)), part(r.CoreNeedBytes))
+		moved := l.add(qIn, c, in.deps, wait, []int32{ent.load})
+		l.cmds[moved].from = ent.at
+		ent.users = append(ent.users, moved)
+		in.arrived(moved)
 	case l.pages == nil:
 		c.Kind, c.Bytes = isa.DDRLoad, part(r.UnionBytes)
 		c.DurationPs = l.ddrLatency() + l.lbLatency()
@@ -578,6 +654,7 @@ func (l *lowering) storeThrough(o *outgoing, c isa.Command, bytes, coreBytes int
 
 // complete notes which commands complete the outputs, and at which level.
 func (l *lowering) complete() {
+	l.leaveStages()
 	for _, o := range l.outs {
 		state := &l.values[o.val.ID]
 		switch o.val.Level {

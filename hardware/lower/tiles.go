@@ -47,8 +47,11 @@ type weightTile struct {
 	coreBytes  int64
 	unionBytes int64
 	times      int64 // how often it passes from the GB per issued tile
-	lastK      bool
-	portion    isa.Portion // of the step's task
+	// What comes from the DDR with it, if it is not there yet: all tiles of its group.
+	farBytes int64
+	far      isa.Portion
+	lastK    bool
+	portion  isa.Portion // of the step's task
 }
 
 // lookUp is a table of which a step reads some rows.
@@ -66,6 +69,7 @@ type tileKey struct {
 	index  int
 	// where the tile begins and how far it goes along columns and reduction
 	columns, reduction [2]int64
+	group              int64 // tiles that come from the DDR together; 0: each alone
 }
 
 // layerPlan is how one step becomes commands.
@@ -198,6 +202,7 @@ func (lp *layerPlan) follow(fine grain) {
 	}
 	lp.again = lp.tiles > 1 && !n.Stay
 	lp.cutWeights(n.Columns, n.Reduction)
+	lp.groupWeights(int(n.Group))
 	if lp.again {
 		for i := range lp.weights {
 			lp.weights[i].times = lp.repeat
@@ -276,6 +281,9 @@ func (lp *layerPlan) check(s *schedule.Schedule, rule *schedule.Nest) error {
 			return fmt.Errorf("stores %d bytes of %q in %d parts", v.Bytes, s.Graph.Tensor(v.Tensor).Name, stores(n))
 		}
 	}
+	if err := lp.checkStages(s); err != nil {
+		return err
+	}
 	if lp.constant == nil {
 		return lp.checkParams(chunk)
 	}
@@ -299,6 +307,69 @@ func (lp *layerPlan) check(s *schedule.Schedule, rule *schedule.Nest) error {
 		return fmt.Errorf("has a tile of weights of %d bytes, their buffer has %d", largest, weightRing)
 	}
 	return lp.checkParams(chunk)
+}
+
+// checkStages verifies that stages in the GB fit beside what lives there.
+func (lp *layerPlan) checkStages(s *schedule.Schedule) error {
+	n, st := lp.nest, lp.step
+	if n.Stage == 0 && !n.Once && n.Group == 0 {
+		return nil
+	}
+	tiles := int64(max(1, len(n.Columns)) * max(1, len(n.Reduction)))
+	parts := n.Loads
+	if n.Once {
+		parts *= n.Tiles
+	}
+	switch {
+	case s.Spec.GB == nil:
+		return fmt.Errorf("has a stage in the LLB, which %s does not have", s.Spec.Name)
+	case n.Group != 0 && (lp.constant == nil || n.Group < 2 || n.Group > tiles):
+		return fmt.Errorf("brings tiles of weights to the LLB by %d, expected 2 to the %d that there are", n.Group, tiles)
+	case n.Stage < 0 || n.Once && (n.Stage == 0 || n.Tiles == 1) || n.Stage > 0 && parts%n.Stage != 0:
+		return fmt.Errorf("has a stage of %d parts in the LLB, expected as many loads from each of %d, and several tiles for one in front of the loops", n.Stage, parts)
+	}
+	page := pageBytes(int64(s.Spec.GB.SizeBytes))
+	taken := map[int64]bool{}
+	for i := range s.Values {
+		v := &s.Values[i]
+		for p := v.Address / page; v.Level == schedule.GB && v.Def <= st.ID && st.ID <= v.Last && p*page < v.Address+schedule.Align(v.Bytes); p++ {
+			taken[p] = true
+		}
+	}
+	free := int64(s.Spec.GB.SizeBytes)/page - int64(len(taken))
+	need, staged := int64(0), false
+	for i := range st.Reads {
+		r := &st.Reads[i]
+		if n.Stage == 0 || s.Values[r.Value].Level != schedule.DDR || st.Whole(r) {
+			continue
+		}
+		staged = true
+		issued, _ := lp.issued(n, grainFor(1))
+		bytes := r.UnionBytes
+		if !n.Once {
+			bytes = ceilDiv(bytes, issued)
+		}
+		if bytes < n.Stage {
+			return fmt.Errorf("stages %d bytes of %q in %d parts", bytes, s.Graph.Tensor(s.Values[r.Value].Tensor).Name, n.Stage)
+		}
+		need += n.Stage * ceilDiv(ceilDiv(bytes, n.Stage), page)
+	}
+	if n.Stage > 0 && !staged {
+		return fmt.Errorf("has a stage in the LLB, but no input that comes from the DDR in parts")
+	}
+	if need > free/2 {
+		return fmt.Errorf("takes %d bytes of the LLB for stages, half of what values leave is %d", need*page, free/2*page)
+	}
+	if n.Group > 0 {
+		lp.cutWeights(n.Columns, n.Reduction)
+		lp.groupWeights(int(n.Group))
+		for i := range lp.weights {
+			if b := lp.weights[i].farBytes; b > max(1, free/4)*page {
+				return fmt.Errorf("brings %d bytes of weights to the LLB together, a quarter of what values leave is %d", b, max(1, free/4)*page)
+			}
+		}
+	}
+	return nil
 }
 
 // checkParams verifies that parameters that pass in chunks, two of which have room, find
@@ -434,11 +505,12 @@ func cut(p schedule.ParamRead, operand int32, chunk int64) []weightTile {
 	n := ceilDiv(p.CoreBytes, chunk)
 	var ts []weightTile
 	for i := int64(0); i < n; i++ {
+		portion := isa.Portion{Operand: operand}.Cut(i, n)
 		ts = append(ts, weightTile{
 			key: tileKey{tensor: p.Tensor, offset: p.Offset, bytes: p.UnionBytes, core: p.CoreBytes, tiles: int(n), index: int(i)}, times: 1,
 			coreBytes:  piece(p.CoreBytes, i, n),
-			unionBytes: piece(p.UnionBytes, i, n),
-			portion:    isa.Portion{Operand: operand}.Cut(i, n),
+			unionBytes: piece(p.UnionBytes, i, n), farBytes: piece(p.UnionBytes, i, n),
+			portion: portion, far: portion,
 		})
 	}
 	return ts
@@ -470,15 +542,33 @@ func (lp *layerPlan) cutWeights(columns, reduction []int64) {
 			seen += n * k
 			// Cumulative shares, so that the tiles add up to the whole.
 			core, union := mulDiv(p.CoreBytes, seen, nAll*kAll), mulDiv(p.UnionBytes, seen, nAll*kAll)
-			key := tileKey{p.Tensor, p.Offset, p.UnionBytes, p.CoreBytes, total, i, [2]int64{lp.columns[nn] - n, n}, [2]int64{lp.reduction[kk] - k, k}}
+			key := tileKey{p.Tensor, p.Offset, p.UnionBytes, p.CoreBytes, total, i, [2]int64{lp.columns[nn] - n, n}, [2]int64{lp.reduction[kk] - k, k}, 0}
 			t := weightTile{key: key, n: n, k: k, reps: 1, times: 1,
-				coreBytes: core - doneCore, unionBytes: union - doneUnion, lastK: kk == len(reduction)-1,
+				coreBytes: core - doneCore, unionBytes: union - doneUnion, farBytes: union - doneUnion, lastK: kk == len(reduction)-1,
 				portion: isa.Portion{Operand: lp.operand, Tile: int32(i) + 1}}
+			t.far = t.portion
 			if d.Reps > 1 {
 				t.reps, t.n = n, d.N
 			}
 			doneCore, doneUnion = core, union
 			lp.weights = append(lp.weights, t)
+		}
+	}
+}
+
+// groupWeights puts each so many tiles of weights, which cutWeights has cut, together.
+func (lp *layerPlan) groupWeights(size int) {
+	for i := 0; i < len(lp.weights) && size > 1; i += size {
+		group := lp.weights[i:min(i+size, len(lp.weights))]
+		bytes := int64(0)
+		for k := range group {
+			bytes += group[k].unionBytes
+		}
+		for k := range group {
+			t := &group[k]
+			t.key, t.key.group = group[0].key, int64(size)
+			t.farBytes, t.far = bytes, group[0].portion
+			t.far.Tiles = int32(len(group))
 		}
 	}
 }

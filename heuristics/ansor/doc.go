@@ -17,6 +17,9 @@
 // repeatable: a program is measured once. The first program of each task is that of the
 // generator's rules, so that no answer is slower than theirs.
 //
+// A cache stage in the LLB holds the inputs of a tile or of all, or several tiles of weights,
+// that came from the DDR together; in the L1 all that passes has a stage.
+//
 // Rfactor has no counterpart: partial sums never cross cores, since no command adds what
 // another core has made. Nor has the choice between broadcast and sliced loads: on these
 // machines a broadcast takes no more of any resource.

@@ -18,7 +18,7 @@ type Neighbour struct {
 }
 
 // decisionNames are of the lists that decisions gives.
-var decisionNames = []string{"cores", "tiles", "columns", "reduction", "places", "pieces", "loads", "room"}
+var decisionNames = []string{"cores", "tiles", "columns", "reduction", "weights in the LLB", "places", "pieces", "loads", "inputs in the LLB", "room"}
 
 // Neighbours measures the programs that differ from p in one decision of one layer: what
 // each other choice would cost.

@@ -12,7 +12,7 @@ import (
 // alike as signed logarithms to the base 2.
 var FeatureNames = []string{
 	"matrix ns", "vector ns", "edge waste", "MACs a command", "matrix commands", "vector commands",
-	"tiles", "depth", "loads", "pieces", "columns", "reduction", "columns first", "weights stay", "vector attached to", "store attached to",
+	"tiles", "depth", "loads", "pieces", "columns", "reduction", "columns first", "weights stay", "LLB stage", "LLB stage once", "weights together", "vector attached to", "store attached to",
 	"cores", "outermost cores", "innermost cores",
 	"in bytes", "in commands", "in ns", "out bytes", "out commands", "out ns", "weight bytes", "weight commands", "weight ns", "largest weight tile",
 	"stage bytes", "stage share", "link ns", "DDR ns", "LLB ns",
@@ -94,8 +94,14 @@ func (sp *space) features(n *schedule.Nest) []float64 {
 			gb += times * float64(r.NeedBytes)
 			linked += times * float64(r.CoreNeedBytes)
 		default:
-			took = float64(r.UnionBytes)/ddrRate + commands*ddrLatency
-			ddr += times * float64(r.UnionBytes)
+			far, bytes := commands, float64(r.UnionBytes) // of a pass
+			if !st.Whole(r) && n.Stage > 0 {
+				if far = float64(n.Stage) * tiles; n.Once {
+					far, bytes = float64(n.Stage)/passes, bytes/passes
+				}
+			}
+			took = bytes/ddrRate + far*ddrLatency
+			ddr += times * bytes
 			gb += 2 * times * float64(r.UnionBytes)
 			linked += times * float64(r.CoreNeedBytes)
 		}
@@ -139,7 +145,7 @@ func (sp *space) features(n *schedule.Nest) []float64 {
 		ddr += weights
 		gb += weights * (1 + again)
 		linked += float64(l.Weights) * again
-		weightNs = weights/ddrRate + weightCommands*(ddrLatency+(again-1)*lbLatency) + again*float64(l.Weights)/link
+		weightNs = weights/ddrRate + math.Ceil(weightCommands/float64(max(1, n.Group)))*ddrLatency + weightCommands*(again-1)*lbLatency + again*float64(l.Weights)/link
 		weightCommands *= again
 	}
 	stage := 0.0
@@ -165,7 +171,7 @@ func (sp *space) features(n *schedule.Nest) []float64 {
 	}
 	list := []float64{
 		matrix, vector, waste, float64(l.MACs) / max(1, matrixCommands), matrixCommands, vectorCommands,
-		tiles, float64(n.Depth), float64(n.Loads), float64(n.Pieces), columns, reduction, flag(n.ColumnsFirst), flag(n.Stay), float64(n.Vector), float64(n.Store),
+		tiles, float64(n.Depth), float64(n.Loads), float64(n.Pieces), columns, reduction, flag(n.ColumnsFirst), flag(n.Stay), float64(n.Stage), flag(n.Once), float64(n.Group), float64(n.Vector), float64(n.Store),
 		float64(binding.Cores()), float64(binding[layout[0]]), float64(binding[layout[len(layout)-1]]),
 		in, inCommands, inNs, out, outCommands, outNs, weights, weightCommands, weightNs, largest,
 		stage, stage / float64(max(1, k.LBCapacity)), linkNs, ddrNs, gbNs,

@@ -2,6 +2,7 @@ package ansor
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/model"
@@ -20,8 +21,8 @@ type Sketch struct {
 type Derivation struct{ Operator, Rule, Why string }
 
 // derive applies the rules of the paper's Table 1 to a layer, consumers first, and gives
-// the sketches that they leave. They ask how operators access tensors, not what they are.
-func derive(s *schedule.Schedule, i int, l *lower.Loops) (sketches []Sketch, applied []Derivation) {
+// the sketches that they leave; gathers: with a stage in the LLB. They ask how operators access tensors, not what they are.
+func derive(s *schedule.Schedule, i int, l *lower.Loops) (sketches []Sketch, gathers bool, applied []Derivation) {
 	st := &s.Steps[i]
 	g, layer := s.Graph, &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]
 	note := func(op *model.Op, rule, format string, args ...any) {
@@ -43,9 +44,16 @@ func derive(s *schedule.Schedule, i int, l *lower.Loops) (sketches []Sketch, app
 		}
 	}
 	if !tiled {
-		return []Sketch{{Store: schedule.AtTile}}, applied
+		return []Sketch{{Store: schedule.AtTile}}, false, applied
 	}
 	anchor := g.Op(layer.Anchor)
+	for k, id := range anchor.Inputs {
+		if d := misses(g, anchor, k); d >= 0 && passesInParts(s, st, id) {
+			note(anchor, "cache stage", "%q is the same along %s and comes from the DDR: it may gather in the LLB, tile by tile or once", g.Tensor(id).Name, g.Tensor(anchor.Outputs[0]).DimName(d))
+			gathers = true
+			break
+		}
+	}
 	places := []schedule.Attach{schedule.AtPiece}
 	if fused || l.Vector.Total() > 0 {
 		note(anchor, "tiling with fusion", "what follows needs one element each: it goes behind a piece, a tile of columns or a tile of rows")
@@ -55,7 +63,7 @@ func derive(s *schedule.Schedule, i int, l *lower.Loops) (sketches []Sketch, app
 	}
 	stays := []bool{false}
 	if l.Weights > 0 {
-		note(anchor, "cache stage", "weights pass through the LLB into %d bytes of the L1, and stay there or pass again", l.Buffer)
+		note(anchor, "cache stage", "weights pass through the LLB, one or several tiles together, into %d bytes of the L1, and stay there or pass again", l.Buffer)
 		stays = []bool{false, true}
 	}
 	for _, vector := range places {
@@ -71,7 +79,15 @@ func derive(s *schedule.Schedule, i int, l *lower.Loops) (sketches []Sketch, app
 			}
 		}
 	}
-	return sketches, applied
+	return sketches, gathers, applied
+}
+
+// passesInParts reports whether a step's input comes from the DDR tile by tile.
+func passesInParts(s *schedule.Schedule, st *schedule.Step, id model.TensorID) bool {
+	return s.Spec.GB != nil && slices.ContainsFunc(st.Reads, func(r schedule.Read) bool {
+		v := &s.Values[r.Value]
+		return v.Tensor == id && v.Level == schedule.DDR && !st.Whole(&r)
+	})
 }
 
 // OneToOne reports whether each element of the output needs at most one element of every
@@ -93,16 +109,24 @@ func OneToOne(g *model.Graph, op *model.Op) bool {
 // reused finds an input that misses a dimension of the output: the same elements serve all
 // along it. -1: none.
 func reused(g *model.Graph, op *model.Op) (input, dim int) {
-	for d, n := range g.Tensor(op.Outputs[0]).Shape {
-		for k, id := range op.Inputs {
-			drives := n == 1
-			for e, a := range g.Access(op, 0, k) {
-				drives = drives || !a.Full && a.Out == d && g.Tensor(id).Shape[e] > 1
-			}
-			if !drives {
-				return k, d
-			}
+	for k := range op.Inputs {
+		if d := misses(g, op, k); d >= 0 {
+			return k, d
 		}
 	}
 	return -1, -1
+}
+
+// misses is the first dimension of the output that an input misses, -1 if none.
+func misses(g *model.Graph, op *model.Op, input int) int {
+	for d, n := range g.Tensor(op.Outputs[0]).Shape {
+		drives := n == 1
+		for e, a := range g.Access(op, 0, input) {
+			drives = drives || !a.Full && a.Out == d && g.Tensor(op.Inputs[input]).Shape[e] > 1
+		}
+		if !drives {
+			return d
+		}
+	}
+	return -1
 }

@@ -63,7 +63,10 @@ func (p Program) id() string {
 		if n.Stay {
 			flags++
 		}
-		for _, x := range [...]int64{n.Tiles, n.Depth, n.Loads, n.Pieces, flags} {
+		if n.Once {
+			flags += 64
+		}
+		for _, x := range [...]int64{n.Tiles, n.Depth, n.Loads, n.Pieces, n.Stage, n.Group, flags} {
 			b = strconv.AppendInt(append(b, ' '), x, 10)
 		}
 		for _, list := range [...][]int64{n.Columns, n.Reduction} {
@@ -315,7 +318,7 @@ func (s *state) beam(model *Trees, o *Options) []candidate {
 
 // decisions lists, decision by decision, what a nest may be changed to.
 func (sp *space) decisions() [][]func(*schedule.Nest) {
-	var cores, sketches, tiles, depth, columns, reduction, pieces, loads []func(*schedule.Nest)
+	var cores, sketches, tiles, depth, columns, reduction, group, pieces, loads, stage []func(*schedule.Nest)
 	for _, b := range sp.bindings {
 		cores = append(cores, func(n *schedule.Nest) {
 			c, k := len(n.Columns), len(n.Reduction)
@@ -343,7 +346,17 @@ func (sp *space) decisions() [][]func(*schedule.Nest) {
 		pieces = append(pieces, func(n *schedule.Nest) { n.Pieces = x })
 		loads = append(loads, func(n *schedule.Nest) { n.Loads = x })
 	}
-	return [][]func(*schedule.Nest){cores, tiles, columns, reduction, sketches, pieces, loads, depth}
+	for _, x := range sp.groups {
+		group = append(group, func(n *schedule.Nest) { n.Group = x })
+	}
+	for _, x := range stageCounts {
+		for _, once := range []bool{false, true} {
+			if x > 0 || !once {
+				stage = append(stage, func(n *schedule.Nest) { n.Stage, n.Once = x, once })
+			}
+		}
+	}
+	return [][]func(*schedule.Nest){cores, tiles, columns, reduction, group, sketches, pieces, loads, stage, depth}
 }
 
 // Random is a random program that can run, or that of the rules if none is found.

@@ -20,8 +20,10 @@ type space struct {
 	rule        *schedule.Nest
 	sketches    []Sketch
 	derivations []Derivation
+	gathers     bool // inputs may, in a stage in the LLB
 	bindings    []schedule.Binding
 	tiles       []int64
+	groups      []int64
 	bound       map[string]*bound
 	// kept: weights may be in the LLB already.
 	kept  bool
@@ -40,6 +42,8 @@ var (
 	tileCounts  = []int64{1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16}
 	depths      = []int64{1, 2, 3, 4}
 	pieceCounts = []int64{1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16}
+	stageCounts = []int64{0, 1, 2, 4, 8}
+	groupCounts = []int64{0, 2, 3, 4, 8, 16}
 )
 
 const maxColumns, maxReduction = 32, 8
@@ -61,8 +65,8 @@ func newSpace(kernel *schedule.Schedule, step int, m *cost.Model) *space {
 	sp := &space{kernel: kernel, step: step, model: m, bound: map[string]*bound{}}
 	sp.loops = lower.LoopsOf(kernel, step, m)
 	sp.rule = sp.loops.Rule
-	sp.sketches, sp.derivations = derive(kernel, step, sp.loops)
-	sp.tiles = tileCounts
+	sp.sketches, sp.gathers, sp.derivations = derive(kernel, step, sp.loops)
+	sp.tiles, sp.groups = tileCounts, groupCounts
 	if t := sp.rule.Tiles; !slices.Contains(tileCounts, t) {
 		sp.tiles = append(slices.Clone(tileCounts), t) // larger than any there
 		for i := int64(2); i <= 4; i *= 2 {
@@ -162,6 +166,7 @@ func (sp *space) sample(r *rand.Rand) *schedule.Nest {
 		n := &schedule.Nest{Cores: pick(r, sp.bindings), Tiles: pick(r, sp.tiles), Loads: pick(r, pieceCounts), Pieces: pick(r, pieceCounts)}
 		n.Depth = pick(r, depths)
 		sp.form(n, pick(r, sp.sketches))
+		n.Group, n.Stage, n.Once = pick(r, sp.groups), pick(r, stageCounts), r.IntN(2) == 0
 		sp.columns(n, 1+r.IntN(maxColumns))
 		sp.reduction(n, 1+r.IntN(maxReduction))
 		if n = sp.mend(n); sp.allowed(n) {
@@ -218,9 +223,13 @@ func (sp *space) mend(n *schedule.Nest) *schedule.Nest {
 	if len(n.Columns) < 2 {
 		n.ColumnsFirst = false
 	}
-	if l.Weights == 0 {
-		n.Stay = false
+	if n.Group = min(n.Group, int64(len(n.Columns)*len(n.Reduction))); n.Group < 2 || sp.kernel.Spec.GB == nil {
+		n.Group = 0
 	}
+	if l.Weights == 0 {
+		n.Stay, n.Group = false, 0
+	}
+	sp.mendStage(n)
 	if n.ColumnsFirst {
 		n.Vector, n.Store = min(n.Vector, schedule.AtColumns), schedule.AtColumns
 	}
@@ -230,6 +239,22 @@ func (sp *space) mend(n *schedule.Nest) *schedule.Nest {
 		n.Vector = schedule.AtPiece
 	}
 	return n
+}
+
+// mendStage lets a stage in the LLB have whole loads; one of a load each is none.
+func (sp *space) mendStage(n *schedule.Nest) {
+	n.Once = n.Once && n.Tiles > 1
+	parts := n.Loads
+	if n.Once {
+		parts *= n.Tiles
+	}
+	for n.Stage > 0 && parts%n.Stage != 0 {
+		n.Stage--
+	}
+	if !sp.gathers || !n.Once && n.Stage == n.Loads {
+		n.Stage = 0
+	}
+	n.Once = n.Once && n.Stage > 0
 }
 
 // A mutation changes one decision of a nest.
@@ -244,16 +269,24 @@ type mutation struct {
 // few factors of each kind, they are closer together here.
 var mutations = []mutation{
 	{"tile size", 50, func(sp *space, r *rand.Rand, n *schedule.Nest) {
-		switch k := r.IntN(3); {
+		switch k := r.IntN(4); {
 		case k == 0 && len(n.Columns) > 0:
 			sp.columns(n, near(r, len(n.Columns), maxColumns))
 		case k == 1 && len(n.Columns) > 0:
 			sp.reduction(n, near(r, len(n.Reduction), maxReduction))
+		case k == 2 && len(n.Columns) > 0:
+			n.Group = pick(r, sp.groups)
 		default:
 			n.Tiles = neighbour(r, sp.tiles, n.Tiles)
 		}
 	}},
-	{"place", 15, func(sp *space, r *rand.Rand, n *schedule.Nest) { sp.form(n, pick(r, sp.sketches)) }},
+	{"place", 15, func(sp *space, r *rand.Rand, n *schedule.Nest) {
+		if sp.gathers && r.IntN(2) == 0 {
+			n.Stage, n.Once = pick(r, stageCounts), r.IntN(2) == 0
+		} else {
+			sp.form(n, pick(r, sp.sketches))
+		}
+	}},
 	{"buffering", 25, func(_ *space, r *rand.Rand, n *schedule.Nest) {
 		switch r.IntN(3) {
 		case 0:
@@ -325,10 +358,12 @@ func (sp *space) cross(r *rand.Rand, a, b *schedule.Nest) *schedule.Nest {
 	}
 	if r.IntN(2) == 0 {
 		made.ColumnsFirst, made.Stay, made.Vector, made.Store = b.ColumnsFirst, b.Stay, b.Vector, b.Store
+		made.Stage, made.Once = b.Stage, b.Once
 	}
 	if r.IntN(2) == 0 {
 		sp.columns(&made, len(b.Columns))
 		sp.reduction(&made, len(b.Reduction))
+		made.Group = b.Group
 	}
 	if out := sp.mend(&made); sp.allowed(out) {
 		return out

@@ -15,9 +15,11 @@ const (
 	ofTiles
 	ofColumns
 	ofReduction
+	ofGroup
 	ofPlaces
 	ofPieces
 	ofLoads
+	ofStage
 	ofDepth
 	decisionsOfLayer
 )
@@ -263,8 +265,23 @@ func (sp *space) load(n *schedule.Nest, known int) (out load) {
 			out.in += float64(times) * (float64(commands)*lbLatency + move(0, r.CoreNeedBytes))
 		default:
 			commands = min(commands, r.UnionBytes)
-			out.ddrLoad += float64(times) * (float64(commands)*ddrLatency + float64(r.UnionBytes)/efficiency/ddr)
-			out.ddr += float64(times*r.UnionBytes) / efficiency / ddr
+			// A stage takes fewer loads from the DDR than go on from there.
+			far, passes := commands, times
+			switch whole := st.Whole(r); {
+			case whole:
+			case known <= ofStage && sp.gathers:
+				far, passes = 1, 1
+			case n.Stage > 0 && n.Once:
+				if passes = 1; n.Tiles == tiles {
+					far = min(far, n.Stage)
+				} else {
+					far = 1
+				}
+			case n.Stage > 0:
+				far = min(far, tiles*n.Stage)
+			}
+			out.ddrLoad += float64(passes) * (float64(far)*ddrLatency + float64(r.UnionBytes)/efficiency/ddr)
+			out.ddr += float64(passes*r.UnionBytes) / efficiency / ddr
 			out.in += float64(times) * (float64(commands)*lbLatency + move(r.UnionBytes, r.CoreNeedBytes))
 			if l.Dims.M == 0 {
 				out.head = max(out.head, ddrLatency+lbLatency)
@@ -282,6 +299,11 @@ func (sp *space) load(n *schedule.Nest, known int) (out load) {
 		}
 		out.in += float64(again) * (float64(commands)*lbLatency + move(0, p.CoreBytes))
 		if !sp.kept {
+			if weights && known <= ofGroup {
+				commands = 1
+			} else if weights && n.Group > 0 {
+				commands = (commands + n.Group - 1) / n.Group
+			}
 			out.ddrLoad += float64(commands)*ddrLatency + float64(p.UnionBytes)/ddr
 			out.ddr += float64(p.UnionBytes) / ddr
 			if weights {

@@ -220,6 +220,7 @@ func (sp *space) limit() *space {
 	l := *sp
 	l.bindings = sp.bindings[:1]
 	l.sketches = []Sketch{{ColumnsFirst: sp.rule.ColumnsFirst, Stay: sp.rule.Stay, Vector: sp.rule.Vector, Store: sp.rule.Store}}
+	l.gathers, l.groups = false, groupCounts[:1]
 	return &l
 }
 

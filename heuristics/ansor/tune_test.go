@@ -169,7 +169,7 @@ func TestDerivation(t *testing.T) {
 		var want []string
 		switch task.Name {
 		case "stage1.block1.conv3":
-			want = []string{"inline", "inline", "multi-level tiling", "tiling with fusion", "cache stage"}
+			want = []string{"inline", "inline", "multi-level tiling", "cache stage", "tiling with fusion", "cache stage"}
 		case "stem.pool", "head.softmax":
 			want = []string{"skip"}
 		default:

@@ -23,6 +23,12 @@ type Nest struct {
 	// so tile by tile, Depth of which have room at a time.
 	Tiles int64 `json:"tiles"`
 	Depth int64 `json:"depth"`
+	// Stage, if not zero, is a stage in the LLB: inputs from the DDR gather there in so many
+	// parts, those of a tile in front of its loads or, with Once, all of them in front of the
+	// loops, where they stay for all tiles of rows and columns. Without, each of the parts
+	// that they arrive in passes the LLB by itself.
+	Stage int64 `json:"stage,omitempty"`
+	Once  bool  `json:"once,omitempty"`
 	// ColumnsFirst puts the loop over columns outside of that over tiles, so that inputs
 	// pass again for each tile of columns, and weights need not.
 	ColumnsFirst bool `json:"columns_first,omitempty"`
@@ -34,6 +40,9 @@ type Nest struct {
 	// layer has no product, and have one element if its second operand is no constant.
 	Columns   []int64 `json:"columns,omitempty"`
 	Reduction []int64 `json:"reduction,omitempty"`
+	// Group is how many tiles of weights one load brings from the DDR into the LLB, if more
+	// than one.
+	Group int64 `json:"group,omitempty"`
 	// Stay keeps weights in the LB from tile to tile of rows; else they pass again.
 	Stay bool `json:"stay,omitempty"`
 	// Vector is the loop at whose end the vector work behind a product runs, Store that at
@@ -126,10 +135,12 @@ func (s *Schedule) Follow(i int, n *Nest) error {
 //
 //	cores n:2 h:4
 //	for tile in 4 of 2          4 tiles of rows, room for 2
-//	  bring in 1
+//	  stage in 1                inputs gather in the LLB; in front of all loops: once
+//	  bring in 2
 //	  for columns in 64 64      extents of the tiles of weights
 //	    for reduction in 288 288
-//	      weights               "weights stay": loaded for the first tile of rows only
+//	      weights               "weights by 2": from the DDR two tiles at a time;
+//	                            "weights stay": loaded for the first tile of rows only
 //	      for piece in 2
 //	        multiply
 //	        vector              or behind another loop's body
@@ -178,10 +189,17 @@ func (n *Nest) lines(output *model.Tensor) (list []nestLine) {
 			say("store")
 		}
 	}
+	stage := func(once bool) {
+		if n.Stage > 0 && n.Once == once {
+			say("stage in %d", n.Stage)
+		}
+	}
+	stage(true)
 	if n.ColumnsFirst {
 		columns()
 	}
 	loop("tile in %d of %d", n.Tiles, n.Depth)
+	stage(false)
 	say("bring in %d", n.Loads)
 	inTile := depth
 	if !n.ColumnsFirst {
@@ -190,11 +208,14 @@ func (n *Nest) lines(output *model.Tensor) (list []nestLine) {
 	inColumns := depth
 	if len(n.Columns) > 0 {
 		loop("reduction in%s", numbers(n.Reduction))
-		if n.Stay {
-			say("weights stay")
-		} else {
-			say("weights")
+		text := "weights"
+		if n.Group > 0 {
+			text += fmt.Sprintf(" by %d", n.Group)
 		}
+		if n.Stay {
+			text += " stay"
+		}
+		say("%s", text)
 	}
 	loop("piece in %d", n.Pieces)
 	if len(n.Columns) > 0 {
@@ -261,15 +282,21 @@ func ParseNest(text string, output *model.Tensor) (*Nest, error) {
 			n.Cores, err = readCores(words[1:], output)
 		case "bring":
 			n.Loads, err = readExtent(words[len(words)-1])
+		case "stage":
+			n.Stage, err = readExtent(words[len(words)-1])
+			n.Once = around == ""
 		case "weights":
-			n.Stay = len(words) > 1
+			n.Stay = words[len(words)-1] == "stay"
+			if len(words) > 2 {
+				n.Group, err = readExtent(words[2])
+			}
 		case "multiply":
 		case "vector":
 			n.Vector = attachTo(around, n.ColumnsFirst)
 		case "store":
 			n.Store = attachTo(around, n.ColumnsFirst)
 		default:
-			err = fmt.Errorf("found %q, expected cores, for LOOP in, bring, weights, multiply, vector or store", words[0])
+			err = fmt.Errorf("found %q, expected cores, for LOOP in, stage, bring, weights, multiply, vector or store", words[0])
 		}
 		if err != nil {
 			return bad(err)

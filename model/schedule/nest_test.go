@@ -32,6 +32,14 @@ func TestParseNest(t *testing.T) {
 	if n.Text(image()) != nestText || !n.Cores.Equal(schedule.Binding{2, 1, 4, 1}) || n.Tiles != 4 || n.Depth != 2 || !n.Stay || n.Vector != schedule.AtPiece || n.Store != schedule.AtColumns {
 		t.Errorf("%+v", n)
 	}
+	staged := strings.NewReplacer("  bring in 1", "  stage in 1\n  bring in 2", "weights stay", "weights by 3 stay").Replace(nestText)
+	if n, err = schedule.ParseNest(staged, image()); err != nil || n.Text(image()) != staged || n.Stage != 1 || n.Once || n.Group != 3 || !n.Stay {
+		t.Errorf("%+v, %v", n, err)
+	}
+	once := strings.NewReplacer("for tile", "stage in 8\nfor tile", "weights stay", "weights by 2").Replace(nestText)
+	if n, err = schedule.ParseNest(once, image()); err != nil || n.Text(image()) != once || n.Stage != 8 || !n.Once || n.Group != 2 || n.Stay {
+		t.Errorf("%+v, %v", n, err)
+	}
 	// Whatever the width of indents, and with loops in another order.
 	moved := "for columns in 64 64\n\tfor tile in 4 of 2\n\t     bring in 1\n\t     for reduction in 288 288\n\t\t\t\t\t\t\tweights\n\n" +
 		"\t\t\t\t\t\t\tfor piece in 2\n\t\t\t\t\t\t\t\tmultiply\n\t     vector\n\t     store\n"
@@ -52,6 +60,9 @@ func TestParseNestRefuses(t *testing.T) {
 		{"bring in 1", "bring in many", `line 3: found "many"`},
 		{"for reduction in 288 288", "for sum in 288", `line 5: found a loop over "sum"`},
 		{"weights stay", "weight stays", `line 6: found "weight"`},
+		{"weights stay", "weights by 0", `line 6: found "0", expected a number from 1`},
+		{"weights stay", "weights for 2", `line 6: found "weights for 2" in 3 loops, expected "weights by 2" in 3 loops`},
+		{"    for reduction", "    stage in 1\n    for reduction", `line 3: found "bring in 1" in 1 loops, expected "stage in 1" in 1 loops`},
 		{nestText, "", "found loops over nothing"},
 		{nestText, strings.Repeat("x", 1<<17), "at most 65536"},
 	} {
@@ -64,6 +75,7 @@ func TestParseNestRefuses(t *testing.T) {
 // What is read is written and read again as the same.
 func FuzzParseNest(f *testing.F) {
 	f.Add(nestText)
+	f.Add("stage in 2\nfor tile in 2 of 2\n stage in 1\n bring in 2\n for columns in 4\n  for reduction in 3 3\n   weights by 2 stay\n   for piece in 1\n    multiply\n  vector\n  store\n")
 	f.Add("for tile in 1 of 2\n bring in 1\n for piece in 1\n  vector\n store\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		n, err := schedule.ParseNest(text, image())
