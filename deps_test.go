@@ -90,6 +90,7 @@ var mayImport = map[string][]string{
 	"scheduler/kernels":               {"formulation/milp", "formulation/stitch", "hardware/simt", "heuristics/astitch", "heuristics/tvm", "heuristics/xla", "model", "model/fusion", "model/grain", "model/network", "model/simplify", "plots", "spell"},
 	"scheduler/picture":               {"hardware/isa", "model/schedule", "plots", "scheduler"},
 	"spell":                           {},
+	"tests/benchmarks":                {"model"},
 }
 
 func TestImportsGoOneWay(t *testing.T) {

@@ -1,7 +1,9 @@
 package graphturbo
 
 import (
+	"container/heap"
 	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/dsasched/dsasched/model"
@@ -10,30 +12,36 @@ import (
 
 // node is a sub-graph during merging.
 type node struct {
-	ops       []model.OpID // ascending positions of the execution order
+	summary
+	ops       []model.OpID // ascending positions of the execution order; nil: not listed yet
 	outputs   []model.TensorID
 	infos     []schedule.SplitInfo
 	split     schedule.SplitInfo // the best of infos
 	peak      int64
 	producers []*node // each once, by position
-	consumers []*node
+	consumers map[*node]bool
+	index     int  // in the list of nodes
 	leaves    bool // an output is a network output
 	upsamples bool
 	dead      bool
 }
 
-func (n *node) position() model.OpID { return n.ops[len(n.ops)-1] }
-
 // grouper runs Algorithm 2.
 type grouper struct {
 	g     *model.Graph
 	split *Splitter
-	// rank is the position of each operator in the execution order.
+	// order is the execution order, rank the position of each operator in it.
+	order  []model.OpID
 	rank   []int
 	nodes  []*node // alive, in topological order
 	events []schedule.MergeEvent
+	noted  map[refusal]bool
 	round  int
+	tried  func(*node) // for tests
 }
+
+// refusal is what tells refused merges apart.
+type refusal struct{ pattern, first, last, reason string }
 
 // ExecutionOrder is the topological order of Algorithm 2's first line. Of the
 // many such orders this takes the depth-first one from the outputs, operands in
@@ -91,15 +99,22 @@ func ExecutionOrder(g *model.Graph) []model.OpID {
 // branch (its short path has no sub-graph of its own). A network output counts as
 // a consumer.
 func Group(g *model.Graph, opt SplitOptions) *schedule.Grouping {
-	gr := &grouper{g: g, split: NewSplitter(g, opt), rank: make([]int, len(g.Ops))}
-	order := ExecutionOrder(g)
-	byOp := make([]*node, len(g.Ops))
-	for i, id := range order {
+	return newGrouper(g, opt).group()
+}
+
+func newGrouper(g *model.Graph, opt SplitOptions) *grouper {
+	return &grouper{g: g, split: NewSplitter(g, opt), order: ExecutionOrder(g), rank: make([]int, len(g.Ops)), noted: map[refusal]bool{}}
+}
+
+func (gr *grouper) group() *schedule.Grouping {
+	byOp := make([]*node, len(gr.order))
+	for i, id := range gr.order {
 		gr.rank[id] = i
-		n := &node{ops: []model.OpID{id}}
-		byOp[id] = n
-		gr.nodes = append(gr.nodes, n)
-		gr.finish(n)
+	}
+	for _, id := range gr.order {
+		byOp[id] = gr.single(id)
+		byOp[id].index = len(gr.nodes)
+		gr.nodes = append(gr.nodes, byOp[id])
 	}
 	for _, n := range gr.nodes {
 		gr.link(n, byOp)
@@ -117,17 +132,17 @@ func Group(g *model.Graph, opt SplitOptions) *schedule.Grouping {
 	return gr.result()
 }
 
+// finish asks Algorithm 1.
 func (gr *grouper) finish(n *node) {
-	_, n.outputs = schedule.Boundary(gr.g, n.ops)
-	for _, o := range n.outputs {
-		n.leaves = n.leaves || gr.g.IsOutput(o)
+	var p part = merging{gr, n}
+	if n.plain {
+		p = &listed{gr.g, gr.operators(n), n.outputs, gr.split.peak}
 	}
-	for _, id := range n.ops {
-		k := gr.g.Op(id).Kind
-		n.upsamples = n.upsamples || k == "Resize" || k == "ConvTranspose"
-	}
-	n.infos, n.peak = gr.split.SplitInfo(n.ops, n.outputs)
+	n.infos, n.peak = gr.split.infos(p)
 	n.split = Best(n.infos)
+	if gr.tried != nil {
+		gr.tried(n)
+	}
 }
 
 // along is the factor that n needs if it is split along the dimension that
@@ -137,9 +152,11 @@ func (gr *grouper) along(n, m *node) int64 {
 	if m.split.Factor == 1 || m.split.Factor == schedule.Unsplittable {
 		return n.split.Factor
 	}
-	tr := schedule.Track(gr.g, m.ops, m.outputs, m.split.Dim)
-	dim, ok := tr.Dim[n.outputs[0]]
-	if ok && dim >= 0 {
+	dim := m.split.Dim
+	if n != m.parts[len(m.parts)-1] {
+		dim = gr.dimension(n, m)
+	}
+	if dim >= 0 {
 		for _, info := range n.infos {
 			if info.Dim == dim {
 				return info.Factor
@@ -149,34 +166,39 @@ func (gr *grouper) along(n, m *node) int64 {
 	return n.split.Factor
 }
 
-func (gr *grouper) link(n *node, byOp []*node) {
-	seen := map[*node]bool{n: true}
-	n.producers, n.consumers = nil, nil
-	for _, id := range n.ops {
-		for _, t := range gr.g.Op(id).Inputs {
-			if p := gr.g.Tensor(t).Producer; p != model.NoOp && !seen[byOp[p]] {
-				seen[byOp[p]] = true
-				n.producers = append(n.producers, byOp[p])
-			}
+// dimension is that of the results of n, a part of m that is not the exit, which m's split cuts.
+func (gr *grouper) dimension(n, m *node) int {
+	if m.plain {
+		if dim, ok := schedule.Track(gr.g, gr.operators(m), m.outputs, m.split.Dim).Dim[n.outputs[0]]; ok {
+			return dim
 		}
+		return whole
 	}
-	seen = map[*node]bool{n: true}
-	for _, id := range n.ops {
-		for _, t := range gr.g.Op(id).Outputs {
-			for _, c := range gr.g.Tensor(t).Consumers {
-				if !seen[byOp[c]] {
-					seen[byOp[c]] = true
-					n.consumers = append(n.consumers, byOp[c])
-				}
-			}
-		}
-	}
-	gr.byPosition(n.producers)
-	gr.byPosition(n.consumers)
+	exit := m.parts[len(m.parts)-1]
+	x, _ := gr.cut(exit, slices.Repeat([]int{m.split.Dim}, len(exit.outputs))).inputs.get(int32(n.outputs[0]))
+	return x.dim
 }
 
-func (gr *grouper) byPosition(ns []*node) {
-	sort.Slice(ns, func(i, j int) bool { return gr.rank[ns[i].position()] < gr.rank[ns[j].position()] })
+func (gr *grouper) link(n *node, byOp []*node) {
+	op := gr.g.Op(n.op)
+	for _, t := range op.Inputs {
+		if p := gr.g.Tensor(t).Producer; p != model.NoOp && byOp[p] != n && !slices.Contains(n.producers, byOp[p]) {
+			n.producers = append(n.producers, byOp[p])
+		}
+	}
+	n.consumers = map[*node]bool{}
+	for _, t := range op.Outputs {
+		for _, c := range gr.g.Tensor(t).Consumers {
+			if byOp[c] != n {
+				n.consumers[byOp[c]] = true
+			}
+		}
+	}
+	byPosition(n.producers)
+}
+
+func byPosition(ns []*node) {
+	slices.SortFunc(ns, func(a, b *node) int { return a.last - b.last })
 }
 
 // pass tries a pattern at every sub-graph, in topological order; a merged one is
@@ -200,29 +222,23 @@ func (gr *grouper) pass(pattern string, try func(*node) *node) {
 
 // sort restores a topological order, stable in execution order.
 func (gr *grouper) sort() {
-	indegree := map[*node]int{}
+	at := make([]*node, len(gr.order)) // by rank of the last operator
+	open := make([]int, len(gr.order)) // producers that are not listed yet
+	var ready queue
 	for _, n := range gr.nodes {
-		indegree[n] = len(n.producers)
-	}
-	var out, ready []*node
-	for _, n := range gr.nodes {
-		if indegree[n] == 0 {
-			ready = append(ready, n)
+		at[n.last], open[n.last] = n, len(n.producers)
+		if len(n.producers) == 0 {
+			heap.Push(&ready, n.last)
 		}
 	}
-	for len(ready) > 0 {
-		best := 0
-		for i := range ready {
-			if gr.rank[ready[i].position()] < gr.rank[ready[best].position()] {
-				best = i
-			}
-		}
-		n := ready[best]
-		ready = append(ready[:best], ready[best+1:]...)
+	out := make([]*node, 0, len(gr.nodes))
+	for ready.Len() > 0 {
+		n := at[heap.Pop(&ready).(int)]
+		n.index = len(out)
 		out = append(out, n)
-		for _, c := range n.consumers {
-			if indegree[c]--; indegree[c] == 0 {
-				ready = append(ready, c)
+		for c := range n.consumers {
+			if open[c.last]--; open[c.last] == 0 {
+				heap.Push(&ready, c.last)
 			}
 		}
 	}
@@ -230,6 +246,18 @@ func (gr *grouper) sort() {
 		panic("graphturbo: merging made a cycle")
 	}
 	gr.nodes = out
+}
+
+// queue is a heap of numbers, the least first.
+type queue struct{ sort.IntSlice }
+
+func (q *queue) Push(x any) { q.IntSlice = append(q.IntSlice, x.(int)) }
+
+func (q *queue) Pop() any {
+	n := len(q.IntSlice) - 1
+	x := q.IntSlice[n]
+	q.IntSlice = q.IntSlice[:n]
+	return x
 }
 
 func (gr *grouper) straight(sg2 *node) *node {
@@ -262,7 +290,7 @@ func (gr *grouper) diamond(exit *node) *node {
 		return nil
 	}
 	for _, p := range exit.producers {
-		if p != entry && !containsNode(middle, p) {
+		if p != entry && !slices.Contains(middle, p) {
 			return nil
 		}
 	}
@@ -334,15 +362,10 @@ func factor(f int64) string {
 func (gr *grouper) tryMerge(pattern string, parts []*node, rule func(*node) (asked, refusal string)) *node {
 	ev := schedule.MergeEvent{Round: gr.round, Pattern: pattern}
 	for _, p := range parts {
-		ev.Parts = append(ev.Parts, gr.g.Op(p.position()).Name)
+		ev.Parts = append(ev.Parts, gr.g.Op(gr.order[p.last]).Name)
 		ev.Factors = append(ev.Factors, p.split.Factor)
 	}
-	m := &node{}
-	for _, p := range parts {
-		m.ops = append(m.ops, p.ops...)
-	}
-	sort.Slice(m.ops, func(i, j int) bool { return gr.rank[m.ops[i]] < gr.rank[m.ops[j]] })
-	gr.finish(m)
+	m := gr.join(parts)
 	ev.Merged = m.split.Factor
 	if m.split.Factor == schedule.Unsplittable {
 		ev.Reason = "the union cannot be split to fit the local buffer"
@@ -361,78 +384,57 @@ func (gr *grouper) tryMerge(pattern string, parts []*node, rule func(*node) (ask
 // note records an event; a refusal repeated in a later round is kept once.
 func (gr *grouper) note(ev schedule.MergeEvent) {
 	if !ev.Accepted {
-		for i := len(gr.events) - 1; i >= 0; i-- {
-			old := &gr.events[i]
-			if !old.Accepted && old.Pattern == ev.Pattern && old.Parts[0] == ev.Parts[0] && old.Parts[len(old.Parts)-1] == ev.Parts[len(ev.Parts)-1] && old.Reason == ev.Reason {
-				return
-			}
+		r := refusal{ev.Pattern, ev.Parts[0], ev.Parts[len(ev.Parts)-1], ev.Reason}
+		if gr.noted[r] {
+			return
 		}
+		gr.noted[r] = true
 	}
 	gr.events = append(gr.events, ev)
 }
 
 func (gr *grouper) replace(parts []*node, m *node) {
+	m.consumers = map[*node]bool{}
 	for _, p := range parts {
 		p.dead = true
+		if m.ops != nil {
+			p.ops = nil
+		}
 		for _, q := range p.producers {
-			if !containsNode(parts, q) {
-				m.producers = addNode(m.producers, q)
-				q.consumers = addNode(removeNodes(q.consumers, parts), m)
+			if !slices.Contains(parts, q) {
+				if !slices.Contains(m.producers, q) {
+					m.producers = append(m.producers, q)
+				}
+				delete(q.consumers, p)
+				q.consumers[m] = true
 			}
 		}
-		for _, q := range p.consumers {
-			if !containsNode(parts, q) {
-				m.consumers = addNode(m.consumers, q)
-				q.producers = addNode(removeNodes(q.producers, parts), m)
+		for q := range p.consumers {
+			if !slices.Contains(parts, q) {
+				m.consumers[q] = true
+				q.producers = slices.DeleteFunc(q.producers, func(x *node) bool { return slices.Contains(parts, x) })
+				if !slices.Contains(q.producers, m) {
+					q.producers = append(q.producers, m)
+				}
 			}
 		}
 	}
-	gr.byPosition(m.producers)
-	gr.byPosition(m.consumers)
-	for _, q := range m.producers {
-		gr.byPosition(q.consumers)
+	byPosition(m.producers)
+	for q := range m.consumers {
+		byPosition(q.producers)
 	}
-	for _, q := range m.consumers {
-		gr.byPosition(q.producers)
+	m.index = parts[len(parts)-1].index
+	gr.nodes[m.index] = m
+	for _, p := range parts { // what tells of neighbours is not needed any more
+		p.producers, p.consumers, p.infos = nil, nil, nil
 	}
-	for i, n := range gr.nodes {
-		if n == parts[len(parts)-1] {
-			gr.nodes[i] = m
-		}
-	}
-}
-
-func containsNode(ns []*node, n *node) bool {
-	for _, x := range ns {
-		if x == n {
-			return true
-		}
-	}
-	return false
-}
-
-func addNode(ns []*node, n *node) []*node {
-	if containsNode(ns, n) {
-		return ns
-	}
-	return append(ns, n)
-}
-
-func removeNodes(ns, gone []*node) []*node {
-	kept := ns[:0]
-	for _, n := range ns {
-		if !containsNode(gone, n) {
-			kept = append(kept, n)
-		}
-	}
-	return kept
 }
 
 func (gr *grouper) result() *schedule.Grouping {
 	out := &schedule.Grouping{Events: gr.events}
 	for i, n := range gr.nodes {
-		sg := &schedule.SubGraph{ID: i, Name: fmt.Sprintf("g%d", i), Ops: n.ops, Split: n.split, PeakBytes: n.peak}
-		sg.Inputs, sg.Outputs = schedule.Boundary(gr.g, n.ops)
+		sg := &schedule.SubGraph{ID: i, Name: fmt.Sprintf("g%d", i), Ops: gr.operators(n), Split: n.split, PeakBytes: n.peak}
+		sg.Inputs, sg.Outputs = schedule.Boundary(gr.g, sg.Ops)
 		out.Groups = append(out.Groups, sg)
 	}
 	return out

@@ -29,12 +29,16 @@ type SplitOptions struct {
 
 // Splitter runs Algorithm 1 on sub-graphs of one graph.
 type Splitter struct {
-	g   *model.Graph
-	opt SplitOptions
+	g          *model.Graph
+	opt        SplitOptions
+	peak       schedule.PeakOptions
+	candidates map[int64][]int64 // by extent
 }
 
 // NewSplitter prepares Algorithm 1 for a graph.
-func NewSplitter(g *model.Graph, opt SplitOptions) *Splitter { return &Splitter{g, opt} }
+func NewSplitter(g *model.Graph, opt SplitOptions) *Splitter {
+	return &Splitter{g, opt, schedule.PeakOptions{InPlace: opt.InPlace}, map[int64][]int64{}}
+}
 
 // SplitInfo is Algorithm 1: for each loop dimension of the output, the smallest
 // factor with which an instance fits the LB, and how many operators it splits. What
@@ -48,45 +52,44 @@ func NewSplitter(g *model.Graph, opt SplitOptions) *Splitter { return &Splitter{
 // compares the footprint of an instance, which is the same when all tensors
 // match and larger when some do not (they are computed whole) or have halos.
 func (s *Splitter) SplitInfo(ops []model.OpID, outputs []model.TensorID) ([]schedule.SplitInfo, int64) {
-	g := s.g
-	popt := schedule.PeakOptions{InPlace: s.opt.InPlace}
-	whole := schedule.InstanceRegions(g, ops, outputs, -1, 1, 0)
-	peak := schedule.Peak(g, ops, outputs, whole, popt)
+	return s.infos(&listed{s.g, ops, outputs, s.peak})
+}
+
+func (s *Splitter) infos(x part) ([]schedule.SplitInfo, int64) {
+	peak := x.footprint()
 	var infos, recomputing []schedule.SplitInfo
-	out := g.Tensor(outputs[0])
+	out := s.g.Tensor(x.results()[0])
 	if len(out.Layout) == 0 && peak <= s.opt.LBBytes {
-		infos = append(infos, schedule.SplitInfo{Ops: len(ops), Factor: 1, Dim: -1}) // a scalar has no loop
+		infos = append(infos, schedule.SplitInfo{Ops: x.size(), Factor: 1, Dim: -1}) // a scalar has no loop
 	}
 	for depth, d := range out.Layout {
-		var tr schedule.Tracker
-		tracked := false
+		var c *cut
 		for _, v := range s.Candidates(out.Shape[d]) {
 			if (peak+v-1)/v > s.opt.LBBytes {
 				continue
 			}
 			if v == 1 {
 				// Nothing is cut: any dimension will do, and all operators count.
-				infos = append(infos, schedule.SplitInfo{Ops: len(ops), Factor: 1, Dim: d, Depth: depth})
+				infos = append(infos, schedule.SplitInfo{Ops: x.size(), Factor: 1, Dim: d, Depth: depth})
 				break
 			}
-			if !tracked {
-				tr = schedule.Track(g, ops, outputs, d)
-				tracked = true
+			if c == nil {
+				c = x.follow(d)
 			}
-			if !tr.Splittable {
+			if !c.splittable {
 				break
 			}
-			if !s.divides(tr, ops, outputs, v, s.opt.Uneven == schedule.UnevenNone) {
+			if !s.divides(c, v, s.opt.Uneven == schedule.UnevenNone) {
 				continue
 			}
-			if !(tr.Exact && s.aligned(tr, v)) && !s.instancesFit(ops, outputs, d, v, popt) {
+			if !(c.adds() && c.aligned(v)) && !s.instancesFit(x.operators(), x.results(), d, v) {
 				continue
 			}
-			if tr.Recomputes && !s.worthRecomputing(ops, outputs, d, v) {
+			if c.recomputes && !s.worthRecomputing(x.operators(), x.results(), d, v) {
 				break // a larger factor computes even more twice
 			}
-			info := schedule.SplitInfo{Ops: len(ops) - tr.Unmatched, Factor: v, Least: s.least(tr, ops, outputs, peak, v), Dim: d, Depth: depth}
-			if tr.Recomputes {
+			info := schedule.SplitInfo{Ops: x.size() - c.unmatched, Factor: v, Least: s.least(c, peak, v), Dim: d, Depth: depth}
+			if c.recomputes {
 				recomputing = append(recomputing, info)
 			} else {
 				infos = append(infos, info)
@@ -101,19 +104,25 @@ func (s *Splitter) SplitInfo(ops []model.OpID, outputs []model.TensorID) ([]sche
 }
 
 // least is f_d by lines 4 to 10 of Algorithm 1, at most the factor that divides the output as well.
-func (s *Splitter) least(tr schedule.Tracker, ops []model.OpID, outputs []model.TensorID, peak, factor int64) int64 {
+func (s *Splitter) least(c *cut, peak, factor int64) int64 {
 	if s.opt.Divisors {
 		return factor
 	}
 	every := roundUp(s.opt.Cores)
 	for v := (peak + s.opt.LBBytes - 1) / s.opt.LBBytes; v < factor; v++ {
 		if v >= every || v&(v-1) == 0 {
-			if s.divides(tr, ops, outputs, v, false) {
+			if s.divides(c, v, false) {
 				return v
 			}
 		}
 	}
 	return factor
+}
+
+// divides is line 10: the factor divides the matched extent of every intermediate and,
+// if asked, of every output.
+func (s *Splitter) divides(c *cut, v int64, outputsToo bool) bool {
+	return s.opt.Uneven == schedule.UnevenAll || c.divides(v, outputsToo)
 }
 
 // roundUp is the power of two from which on every integer is a candidate for v.
@@ -130,14 +139,19 @@ func roundUp(cores int64) int64 {
 func (s *Splitter) Footprint(ops []model.OpID, outputs []model.TensorID, d int, v int64) int64 {
 	most := int64(0)
 	for _, q := range largest(v) {
-		most = max(most, s.instanceBytes(ops, outputs, d, v, q, schedule.PeakOptions{InPlace: s.opt.InPlace}))
+		most = max(most, s.instanceBytes(ops, outputs, d, v, q))
 	}
 	return most
 }
 
 // Candidates lists the factors that Algorithm 1 tries for a dimension, ascending.
 func (s *Splitter) Candidates(extent int64) []int64 {
-	return Factors(extent, s.opt.Cores, s.opt.Uneven != schedule.UnevenNone)
+	list, ok := s.candidates[extent]
+	if !ok {
+		list = Factors(extent, s.opt.Cores, s.opt.Uneven != schedule.UnevenNone)
+		s.candidates[extent] = list
+	}
+	return list
 }
 
 // Factors lists the candidates for v in the order that Algorithm 1 tries them: those
@@ -167,48 +181,18 @@ func Factors(extent, cores int64, uneven bool) []int64 {
 	return slices.Compact(append(low, high...))
 }
 
-// divides is line 10: the factor divides the matched extent of every intermediate and,
-// if asked, of every output.
-func (s *Splitter) divides(tr schedule.Tracker, ops []model.OpID, outputs []model.TensorID, v int64, outputsToo bool) bool {
-	if s.opt.Uneven == schedule.UnevenAll {
-		return true
-	}
-	for _, id := range ops {
-		for _, o := range s.g.Op(id).Outputs {
-			if !outputsToo && slices.Contains(outputs, o) {
-				continue
-			}
-			if k, ok := tr.Dim[o]; ok && k >= 0 && s.g.Tensor(o).Shape[k]%v != 0 {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// aligned reports whether the factor divides the matched extent of everything read,
-// too: else a cut may lie within a block of elements that is read by both sides.
-func (s *Splitter) aligned(tr schedule.Tracker, v int64) bool {
-	for t, k := range tr.Dim {
-		if k >= 0 && s.g.Tensor(t).Shape[k]%v != 0 {
-			return false
-		}
-	}
-	return true
-}
-
 // largest are the instances of which one takes the most: inner ones have halos on
 // both sides, so a middle one, the likeliest, stands for all but the ends.
 func largest(v int64) []int64 { return slices.Compact([]int64{v / 2, v - 1, 0}) }
 
-func (s *Splitter) instanceBytes(ops []model.OpID, outputs []model.TensorID, d int, v, q int64, popt schedule.PeakOptions) int64 {
-	return schedule.Peak(s.g, ops, outputs, schedule.InstanceRegions(s.g, ops, outputs, d, v, q), popt)
+func (s *Splitter) instanceBytes(ops []model.OpID, outputs []model.TensorID, d int, v, q int64) int64 {
+	return schedule.Peak(s.g, ops, outputs, schedule.InstanceRegions(s.g, ops, outputs, d, v, q), s.peak)
 }
 
 // instancesFit reports whether the largest instance fits.
-func (s *Splitter) instancesFit(ops []model.OpID, outputs []model.TensorID, d int, v int64, popt schedule.PeakOptions) bool {
+func (s *Splitter) instancesFit(ops []model.OpID, outputs []model.TensorID, d int, v int64) bool {
 	for _, q := range largest(v) {
-		if s.instanceBytes(ops, outputs, d, v, q, popt) > s.opt.LBBytes {
+		if s.instanceBytes(ops, outputs, d, v, q) > s.opt.LBBytes {
 			return false
 		}
 	}

@@ -14,6 +14,8 @@ type Memo struct {
 	mu       sync.Mutex
 	steps    map[string]*known
 	bindings map[string]Binding
+	groups   map[string]int64 // numbers of sub-graphs
+	last     int64            // of these
 }
 
 // memoSize is how many steps a memo has at most, which keeps it within some 100 MB.
@@ -27,7 +29,25 @@ type known struct {
 }
 
 // NewMemo is an empty one.
-func NewMemo() *Memo { return &Memo{steps: map[string]*known{}, bindings: map[string]Binding{}} }
+func NewMemo() *Memo {
+	return &Memo{steps: map[string]*known{}, bindings: map[string]Binding{}, groups: map[string]int64{}}
+}
+
+// group is a number that no sub-graph of other operators has.
+func (m *Memo) group(key []byte) int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n, ok := m.groups[string(key)]
+	if !ok {
+		if len(m.groups) >= memoSize {
+			clear(m.groups)
+		}
+		m.last++
+		n = m.last
+		m.groups[string(key)] = n
+	}
+	return n
+}
 
 func (m *Memo) step(key []byte) *known {
 	m.mu.Lock()
@@ -46,9 +66,6 @@ func (m *Memo) keep(key []byte, k *known) {
 
 // binding is what of gives for a key, which it is asked for once.
 func (m *Memo) binding(key []byte, of func() Binding) Binding {
-	if m == nil {
-		return of()
-	}
 	m.mu.Lock()
 	b, ok := m.bindings[string(key)]
 	m.mu.Unlock()

@@ -52,14 +52,20 @@ type stepBuilder struct {
 	inst      *Instance
 	inference **Inference
 	leaves    map[model.TensorID]bool // the tensors that other sub-graphs read
+	group     int64                   // the sub-graph's number in the memo
 	key       keyed                   // room for one
 }
 
 func (b *stepBuilder) enter(id int, inference **Inference) {
 	b.inst, b.inference = &b.Instances.Instances[id], inference
 	b.leaves = map[model.TensorID]bool{}
-	for _, t := range b.Grouping.Groups[b.inst.Group].Outputs {
+	sg := b.Grouping.Groups[b.inst.Group]
+	for _, t := range sg.Outputs {
 		b.leaves[t] = true
+	}
+	if b.Memo != nil {
+		b.key = keyOf(b.key[:0], sg.Ops)
+		b.group = b.Memo.group(b.key)
 	}
 }
 
@@ -163,18 +169,20 @@ func (b *stepBuilder) build(layer *Layer, st *Step, sources [][]int) {
 
 // binding is a layer's own, if it can have that, or follows from its instance's.
 func (b *stepBuilder) binding(layer *Layer, t model.TensorID, region model.Region, own Binding) Binding {
-	sg := b.Grouping.Groups[b.inst.Group]
-	key := keyOf(keyOf(b.key[:0], sg.Ops), layer.Ops).number(int64(t)).region(region).binding(b.Bindings[b.inst.ID]).binding(own)
-	b.key = key
-	return b.Memo.binding(key, func() Binding {
+	find := func() Binding {
 		if own != nil && CheckBinding(region, own, Forbidden(b.Graph, layer.Ops, t), b.cores) == nil {
 			return own
 		}
 		if *b.inference == nil {
-			*b.inference = NewInference(b.Graph, sg)
+			*b.inference = NewInference(b.Graph, b.Grouping.Groups[b.inst.Group])
 		}
 		return b.layerBinding(*b.inference, layer, b.inst.ID, t, region, b.grid)
-	})
+	}
+	if b.Memo == nil {
+		return find()
+	}
+	b.key = keyOf(b.key[:0].number(b.group), layer.Ops).number(int64(t)).region(region).binding(b.Bindings[b.inst.ID]).binding(own)
+	return b.Memo.binding(b.key, find)
 }
 
 // ownBinding is what LayerBindings has for a layer of the present instance.
