@@ -60,14 +60,26 @@ func (d Division) shares(batch int64, clusters int) []int64 {
 	return slices.Repeat([]int64{batch}, clusters)
 }
 
+// whose elements a chunk is of.
+func (d Division) whose() string {
+	if d == OverBatch {
+		return "of a cluster"
+	}
+	return "that the clusters work on together"
+}
+
 // together plans the work of clusters that each have a part of the network. idle counts those
 // without one.
 func (r *Result) together(ctx context.Context, net network.Network, recipe Recipe, opt Options) (idle int, err error) {
 	r.Plans = make([][]lower.Segment, r.Spec.Clusters)
 	busy := make([]bool, r.Spec.Clusters)
+	note := opt.note
 	for _, part := range []struct{ size, times int64 }{{r.Chunk, r.Batch / r.Chunk}, {r.Batch % r.Chunk, 1}} {
 		if part.size == 0 {
 			continue
+		}
+		if r.Batch%r.Chunk > 0 {
+			opt.note = func(text string) { note(fmt.Sprintf("chunk of %d: %s", part.size, text)) }
 		}
 		g, err := net.Graph(part.size)
 		if err != nil {
@@ -80,6 +92,7 @@ func (r *Result) together(ctx context.Context, net network.Network, recipe Recip
 		if r.Schedule == nil {
 			r.Schedule, r.Outputs, r.Lower, r.answers = whole, parts[0].Outputs, parts[0].Lower, parts[0].answers
 		}
+		r.wholes = append(r.wholes, whole)
 		for k, d := range parts {
 			// A cluster without work counts chunks all the same.
 			r.Plans[k] = append(r.Plans[k], lower.Segment{Schedule: d.Schedule, Iterations: int(part.times)})
@@ -96,7 +109,7 @@ func (r *Result) together(ctx context.Context, net network.Network, recipe Recip
 
 // divided makes all decisions for a chunk: first those on the whole network up to bindings, as
 // if for one cluster, then for each cluster what follows from them for its part. whole is their
-// sum, for reports: its steps and addresses are those of the parts and not its own.
+// sum.
 func divided(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, opt Options) (whole *schedule.Schedule, parts []*Draft, err error) {
 	var home func(sg *schedule.SubGraph, index int64) int // the cluster of an instance
 	switch opt.Clusters {
@@ -131,18 +144,18 @@ func divided(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe,
 	if err != nil {
 		return nil, nil, err
 	}
-	sum := *d.Schedule
-	sum.Joins, sum.Steps, sum.Values, sum.Spills = nil, nil, nil, nil
-	for i := range sum.Instances.Instances {
-		inst := &sum.Instances.Instances[i]
-		sum.Place = append(sum.Place, home(sum.Grouping.Groups[inst.Group], inst.Index))
+	var place []int
+	for i := range d.Instances.Instances {
+		inst := &d.Instances.Instances[i]
+		place = append(place, home(d.Grouping.Groups[inst.Group], inst.Index))
 	}
+	var made []*schedule.Schedule
 	opt.note = nil // of what follows, the clusters would each tell the same
 	for k := range spec.Clusters {
 		own := *d.Schedule
-		own.Place, own.Cluster, own.Order = sum.Place, k, nil
+		own.Place, own.Cluster, own.Order = place, k, nil
 		for _, i := range d.Order {
-			if sum.Place[i] == k {
+			if place[i] == k {
 				own.Order = append(own.Order, i)
 			}
 		}
@@ -154,6 +167,27 @@ func divided(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe,
 		if err != nil {
 			return nil, nil, err
 		}
+		parts, made = append(parts, part), append(made, part.Schedule)
+	}
+	return joined(d.Order, made), parts, nil
+}
+
+// joined is the sum of what clusters run of a chunk, for reports: its steps and addresses are
+// those of the parts and not its own.
+func joined(order []int, parts []*schedule.Schedule) *schedule.Schedule {
+	sum := *parts[0]
+	sum.Order, sum.Cluster = order, 0
+	sum.Joins, sum.Steps, sum.Values, sum.Spills = nil, nil, nil, nil
+	sum.Bindings, sum.Scopes, sum.LayerBindings = slices.Clone(sum.Bindings), slices.Clone(sum.Scopes), nil
+	for i, k := range sum.Place {
+		sum.Bindings[i], sum.Scopes[i] = parts[k].Bindings[i], parts[k].Scopes[i]
+		group := sum.Instances.Instances[i].Group
+		if group >= len(sum.LayerBindings) && group < len(parts[k].LayerBindings) {
+			sum.LayerBindings = append(sum.LayerBindings, make([][]schedule.Binding, group+1-len(sum.LayerBindings))...)
+			sum.LayerBindings[group] = parts[k].LayerBindings[group]
+		}
+	}
+	for _, part := range parts {
 		for _, sp := range part.Spills {
 			sp.Value += len(sum.Values)
 			sum.Spills = append(sum.Spills, sp)
@@ -163,9 +197,9 @@ func divided(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe,
 			sum.Values = append(sum.Values, v)
 		}
 		sum.Joins = append(sum.Joins, part.Joins...)
-		parts = append(parts, part)
+		sum.GBActivationBytes = max(sum.GBActivationBytes, part.GBActivationBytes)
 	}
-	return &sum, parts, nil
+	return &sum
 }
 
 // cutGroups cuts the groups of a draft where stages end, and leaves it to the next stage how

@@ -1,9 +1,11 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dsasched/dsasched/hardware"
@@ -30,6 +32,29 @@ func File(r *Result, origin schedulefile.Origin) *schedulefile.File {
 		Clusters:  [][]schedulefile.Segment{}, Schedules: []schedulefile.Plan{}}
 	if r.Spec != r.Machine {
 		f.Hardware.Level = string(LevelGB)
+	}
+	if r.Clusters != OverBatch {
+		f.Division = string(r.Clusters)
+		var segments []schedulefile.Segment
+		rest := r.Batch
+		for j, whole := range r.wholes {
+			var parts []*schedule.Schedule
+			for _, plan := range r.Plans {
+				parts = append(parts, plan[j].Schedule)
+			}
+			times := int64(r.Plans[0][j].Iterations)
+			batch := r.Chunk
+			if j > 0 {
+				batch = rest / times
+			}
+			rest -= batch * times
+			f.Schedules = append(f.Schedules, schedulefile.NewPlan(whole, batch, r.Outputs, parts...))
+			segments = append(segments, schedulefile.Segment{Schedule: j, Iterations: times})
+		}
+		for range r.Plans {
+			f.Clusters = append(f.Clusters, slices.Clone(segments))
+		}
+		return f
 	}
 	known := map[*schedule.Schedule]int{}
 	for k, plan := range r.Plans {
@@ -128,9 +153,12 @@ func Restore(ctx context.Context, f *schedulefile.File, described *hardware.Spec
 		}
 		r.Tried = append(r.Tried, x)
 	}
-	schedules := make([]*schedule.Schedule, len(f.Schedules))
-	for i := range f.Schedules {
-		s, bad := f.Build(i, spec)
+	if r.Clusters, err = LookupDivision(cmp.Or(f.Division, OverBatch.Name())); err != nil {
+		return nil, err
+	}
+	// get completes what the file has of schedule i, or of a cluster's part in it.
+	get := func(i, cluster int) (*schedule.Schedule, error) {
+		s, bad := f.Build(i, spec, cluster)
 		if bad != nil {
 			return nil, &ViolationsError{bad}
 		}
@@ -148,7 +176,16 @@ func Restore(ctx context.Context, f *schedulefile.File, described *hardware.Spec
 				return nil, fmt.Errorf("internal error, the memory plan of schedules[%d] breaks a rule: %w", i, err)
 			}
 		}
-		schedules[i] = s
+		return s, nil
+	}
+	if r.Clusters != OverBatch {
+		return r.restoreTogether(ctx, f, get)
+	}
+	schedules := make([]*schedule.Schedule, len(f.Schedules))
+	for i := range f.Schedules {
+		if schedules[i], err = get(i, 0); err != nil {
+			return nil, err
+		}
 	}
 	idle := 0
 	for _, segments := range f.Clusters {
@@ -166,6 +203,50 @@ func Restore(ctx context.Context, f *schedulefile.File, described *hardware.Spec
 		}
 		r.Shares, r.Plans = append(r.Shares, share), append(r.Plans, plan)
 	}
+	if err := r.describe(idle); err != nil {
+		return nil, err
+	}
+	if err := r.simulate(ctx); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// restoreTogether is Restore of clusters that divide chunks.
+func (r *Result) restoreTogether(ctx context.Context, f *schedulefile.File, get func(i, cluster int) (*schedule.Schedule, error)) (*Result, error) {
+	made, wholes := make([][]*schedule.Schedule, len(f.Schedules)), make([]*schedule.Schedule, len(f.Schedules))
+	busy := make([]bool, r.Spec.Clusters)
+	for i := range made {
+		for k := range busy {
+			part, err := get(i, k)
+			if err != nil {
+				return nil, err
+			}
+			made[i] = append(made[i], part)
+			part.Graph = made[i][0].Graph // what one writes is what another reads
+			busy[k] = busy[k] || len(part.Order) > 0
+		}
+		var order []int
+		for _, x := range f.Schedules[i].Order {
+			order = append(order, made[i][0].Instances.First[x[0]]+x[1])
+		}
+		wholes[i] = joined(order, made[i])
+	}
+	idle := 0
+	for k, segments := range f.Clusters {
+		var plan []lower.Segment
+		for _, seg := range segments {
+			plan = append(plan, lower.Segment{Schedule: made[seg.Schedule][k], Iterations: int(seg.Iterations)})
+			if k == 0 {
+				r.wholes = append(r.wholes, wholes[seg.Schedule])
+			}
+		}
+		if !busy[k] {
+			idle++
+		}
+		r.Shares, r.Plans = append(r.Shares, f.Batch), append(r.Plans, plan)
+	}
+	r.Schedule, r.Chunk = r.wholes[0], f.Schedules[f.Clusters[0][0].Schedule].Batch
 	if err := r.describe(idle); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware"
@@ -18,20 +20,24 @@ func TestRestore(t *testing.T) {
 	for _, c := range []struct {
 		model, machine, variant string
 		batch, chunk            int64
+		clusters                scheduler.Division
 	}{
-		{"resnet50", "stcp920", "cross-layer", 32, 0},
-		{"resnet50", "stcp920", "tvm", 5, 2},
-		{"bert-128", "stcp920", "cross-layer", 16, 0},
-		{"bert-128", "stcp920", "astitch", 4, 0},
-		{"toy-fig5", "stcp920", "llb", 7, 0},
-		{"toy-fig5", "stcp920-paper", "exact-all", 4, 0},
-		{"mobilenetv2", "goya", "cross-layer", 4, 0},
-		{"dlrm", "stcp920", "cross-layer", 64, 0},
-		{"densenet121", "a100", "l1", 1, 0},
-		{"vit-b16", "stcp920", "cross-layer", 8, 2},      // uneven slices
-		{"vit-b16-384", "stcp920", "cross-layer", 16, 4}, // and instances
+		{"resnet50", "stcp920", "cross-layer", 32, 0, scheduler.OverBatch},
+		{"resnet50", "stcp920", "tvm", 5, 2, scheduler.OverBatch},
+		{"bert-128", "stcp920", "cross-layer", 16, 0, scheduler.OverBatch},
+		{"bert-128", "stcp920", "astitch", 4, 0, scheduler.OverBatch},
+		{"toy-fig5", "stcp920", "llb", 7, 0, scheduler.OverBatch},
+		{"toy-fig5", "stcp920-paper", "exact-all", 4, 0, scheduler.OverBatch},
+		{"mobilenetv2", "goya", "cross-layer", 4, 0, scheduler.OverBatch},
+		{"dlrm", "stcp920", "cross-layer", 64, 0, scheduler.OverBatch},
+		{"densenet121", "a100", "l1", 1, 0, scheduler.OverBatch},
+		{"vit-b16", "stcp920", "cross-layer", 8, 2, scheduler.OverBatch},      // uneven slices
+		{"vit-b16-384", "stcp920", "cross-layer", 16, 4, scheduler.OverBatch}, // and instances
+		{"resnet18", "stcp920", "cross-layer", 5, 2, scheduler.Pipelined},     // two schedules
+		{"bert-128", "stcp920", "cross-layer+bind=search", 2, 1, scheduler.Pipelined},
+		{"resnet50", "stcp920", "cross-layer", 4, 4, scheduler.OverLayer},
 	} {
-		t.Run(c.model+" "+c.machine+" "+c.variant, func(t *testing.T) {
+		t.Run(c.model+" "+c.machine+" "+c.variant+" "+c.clusters.Name(), func(t *testing.T) {
 			src, err := network.Open(c.model, network.Options{})
 			if err != nil {
 				t.Fatal(err)
@@ -40,11 +46,15 @@ func TestRestore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			v, err := scheduler.Lookup(c.variant)
+			name, bind, searched := strings.Cut(c.variant, "+bind=")
+			v, err := scheduler.Lookup(name)
+			if err == nil && searched {
+				v, err = scheduler.Replace(v, scheduler.Options{}, scheduler.Pick{Stage: "bind", Strategy: bind})
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := scheduler.Run(context.Background(), src, spec, c.batch, v, scheduler.Options{Chunk: c.chunk})
+			r, err := scheduler.Run(context.Background(), src, spec, c.batch, v, scheduler.Options{Chunk: c.chunk, Clusters: c.clusters})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,8 +76,10 @@ func TestRestore(t *testing.T) {
 			if !reflect.DeepEqual(again.Sim, r.Sim) {
 				t.Error("another result")
 			}
-			if !reflect.DeepEqual(again.Notes, r.Notes) || !reflect.DeepEqual(again.Shares, r.Shares) || again.Chunk != r.Chunk {
-				t.Errorf("notes %q, shares %v, chunk %d; want %q, %v, %d", again.Notes, again.Shares, again.Chunk, r.Notes, r.Shares, r.Chunk)
+			// Of how stages were chosen the file says nothing.
+			told := slices.DeleteFunc(slices.Clone(r.Notes), func(n string) bool { return strings.Contains(n, "stages of ") })
+			if !slices.Equal(again.Notes, told) || !reflect.DeepEqual(again.Shares, r.Shares) || again.Chunk != r.Chunk {
+				t.Errorf("notes %q, shares %v, chunk %d; want %q, %v, %d", again.Notes, again.Shares, again.Chunk, told, r.Shares, r.Chunk)
 			}
 			second, err := scheduler.File(again, *f.Origin).Write()
 			if err != nil {

@@ -148,13 +148,14 @@ type Result struct {
 	Spec     *hardware.Spec // as the decisions saw it, see Level
 	Batch    int64
 	Chunk    int64
-	Uneven   schedule.Uneven    // not UnevenFastest
-	Shares   []int64            // of the batch that each cluster sees: all of it if they divide the network
-	Clusters Division           // of the work
-	Schedule *schedule.Schedule // of the first cluster's first chunk, or of all clusters without their steps
-	Outputs  schedule.Level     // where layers' outputs should stay
-	Lower    lower.Options      // what the kernel generator may do
-	Plans    [][]lower.Segment  // what each cluster runs
+	Uneven   schedule.Uneven      // not UnevenFastest
+	Shares   []int64              // of the batch that each cluster sees: all of it if they divide the network
+	Clusters Division             // of the work
+	Schedule *schedule.Schedule   // of the first cluster's first chunk, or of all clusters without their steps
+	Outputs  schedule.Level       // where layers' outputs should stay
+	Lower    lower.Options        // what the kernel generator may do
+	Plans    [][]lower.Segment    // what each cluster runs
+	wholes   []*schedule.Schedule // sums of the segments that clusters divide
 	Program  *isa.Program
 	Sim      *sim.Result
 	// Tried lists the chunk sizes that were tuned over, with their throughput.
@@ -413,7 +414,7 @@ func Prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	}
 	shares := opt.Clusters.shares(batch, spec.Clusters)
 	if opt.Chunk < 1 || opt.Chunk > shares[0] {
-		return nil, fmt.Errorf("chunk is %d, expected 1 to %d, the batch elements of a cluster", opt.Chunk, shares[0])
+		return nil, fmt.Errorf("chunk is %d, expected 1 to %d, the batch elements %s", opt.Chunk, shares[0], opt.Clusters.whose())
 	}
 	if r.evaluations > 0 {
 		made, err := r.whole(ctx, net, machine, batch, opt)

@@ -20,15 +20,20 @@ const (
 // other in one program, by the rules that hold between chunks, and count from the end of
 // one to the end of another, the first and the last left out. It takes 4 batches, then 8 and
 // 16 as long as the rates of the later two halves differ by more than 0.1 %. Weights stay in the
-// LLB for the next batch or, if that is faster, only as long as their own needs them. A program
-// that gets too large is a [*lower.TooLargeError].
+// LLB for the next batch or, if that is faster, only as long as their own needs them; or, if that
+// is faster still, a batch begins when the one before has ended, as loads that run ahead can
+// delay those that are waited for. A program that gets too large is a [*lower.TooLargeError].
 func (r *Result) Steady(ctx context.Context) (perSecond float64, err error) {
 	perSecond, err = r.steady(ctx, false)
-	if err != nil || !r.Lower.KeepWeights {
-		return perSecond, err
+	if err == nil && r.Lower.KeepWeights {
+		var fresh float64
+		fresh, err = r.steady(ctx, true)
+		perSecond = max(perSecond, fresh)
 	}
-	fresh, err := r.steady(ctx, true)
-	return max(perSecond, fresh), err
+	if err == nil && r.Sim != nil {
+		perSecond = max(perSecond, r.ThroughputPerSecond())
+	}
+	return perSecond, err
 }
 
 // steady is Steady with weights that stay for the next batch, or fresh ones.

@@ -62,9 +62,6 @@ the loop over chunks counted once, 'dynamic' ones of all that ran.
 		if err := draw.check(); err != nil {
 			return err
 		}
-		if out.name != "" && recipe.clusters.value != scheduler.OverBatch.Name() {
-			return usagef("-o writes schedules of --clusters batch only")
-		}
 		show := newStatus(cmd, *quiet)
 		defer show.end()
 		origin, r, err := recipe.run(cmd, args[0], show)

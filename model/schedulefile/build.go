@@ -2,6 +2,7 @@ package schedulefile
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
@@ -18,12 +19,14 @@ func (v Violation) String() string { return v.At + ": " + v.What }
 
 // builder makes a schedule from a plan and collects what is wrong with it.
 type builder struct {
-	plan   *Plan
-	at     string
-	spec   *hardware.Spec
-	s      *schedule.Schedule
-	bad    []Violation
-	places []int // of the instances in the order, once asked for
+	plan *Plan
+	// cluster is the one whose part is made; -1: one has all.
+	cluster int
+	at      string
+	spec    *hardware.Spec
+	s       *schedule.Schedule
+	bad     []Violation
+	places  []int // of the instances in the order, once asked for
 }
 
 func (b *builder) say(field, format string, args ...any) {
@@ -36,9 +39,13 @@ func (b *builder) say(field, format string, args ...any) {
 
 // Build makes schedule i for a machine, which is the raised one where the level of
 // the file is "gb". It is complete but for joins and, if the file has none, the
-// memory plan. It is nil if there are violations.
-func (f *File) Build(i int, spec *hardware.Spec) (*schedule.Schedule, []Violation) {
-	b := &builder{plan: &f.Schedules[i], at: fmt.Sprintf("schedules[%d]", i), spec: spec}
+// memory plan. It is nil if there are violations. Where clusters divide a chunk, it is
+// the part of the given one, which else does not matter.
+func (f *File) Build(i int, spec *hardware.Spec, cluster int) (*schedule.Schedule, []Violation) {
+	if f.Division == "" {
+		cluster = -1
+	}
+	b := &builder{plan: &f.Schedules[i], cluster: cluster, at: fmt.Sprintf("schedules[%d]", i), spec: spec}
 	// Each stage stands on those before.
 	for _, stage := range []func(){b.graph, b.groups, b.instances, b.steps, b.memory, b.secondOpinion} {
 		if stage(); len(b.bad) > 0 {
@@ -284,6 +291,9 @@ func (b *builder) instances() {
 	s.Bindings, s.Scopes = make([]schedule.Binding, n), make([]schedule.Level, n)
 	cores := schedule.CoresWithLB(b.spec)
 	seen := make([]bool, n)
+	if b.cluster >= 0 {
+		s.Place, s.Cluster = make([]int, n), b.cluster
+	}
 	for k, x := range b.plan.Instances {
 		at := fmt.Sprintf("instances[%d]", k)
 		i := b.find(x.Group, x.Index)
@@ -308,6 +318,14 @@ func (b *builder) instances() {
 		}
 		if err := checkBinding(s.Instances.Instances[i].Regions[out], x.Cores, forbidden, cores); err != nil {
 			b.say(at+".cores", "%s: %v", b.name(i), err)
+		}
+		switch {
+		case s.Place == nil && x.Cluster != 0:
+			b.say(at+".cluster", "is %d, but the clusters divide the batch", x.Cluster)
+		case s.Place != nil && (x.Cluster < 0 || x.Cluster >= b.spec.Clusters):
+			b.say(at+".cluster", "is %d, expected 0 to %d", x.Cluster, b.spec.Clusters-1)
+		case s.Place != nil:
+			s.Place[i] = x.Cluster
 		}
 		var ok bool
 		if s.Scopes[i], ok = parseLevel(x.Scope); !ok {
@@ -353,6 +371,8 @@ func (b *builder) instances() {
 			}
 		}
 	}
+	// Orders of the clusters that come from one of all never wait for each other in a circle.
+	s.Order = slices.DeleteFunc(s.Order, s.Away)
 	s.OrderName = b.plan.OrderName
 	for _, c := range b.plan.Candidates {
 		s.Costs = append(s.Costs, schedule.NamedCost{Name: c.Name, Cost: schedule.OrderCost{
@@ -384,7 +404,7 @@ func (b *builder) secondOpinion() {
 	if b.plan.Memory == nil {
 		check = func(s *schedule.Schedule) error {
 			for _, err := range []error{schedule.CheckGrouping(s.Graph, s.Grouping), schedule.CheckLayers(s),
-				schedule.CheckInstances(s.Graph, s.Grouping, s.Instances), schedule.CheckOrder(s.Instances, s.Order)} {
+				schedule.CheckInstances(s.Graph, s.Grouping, s.Instances), schedule.CheckOwnOrder(s)} {
 				if err != nil {
 					return err
 				}
@@ -402,9 +422,19 @@ func (b *builder) secondOpinion() {
 // broken.
 func Check(f *File, spec *hardware.Spec) []Violation {
 	bad := f.checkClusters(spec)
+	parts := 1
+	if f.Division != "" {
+		parts = spec.Clusters
+	}
 	for i := range f.Schedules {
-		_, v := f.Build(i, spec)
-		bad = append(bad, v...)
+		for k := range parts {
+			_, found := f.Build(i, spec, k)
+			for _, v := range found {
+				if !slices.Contains(bad, v) { // of a part and not of all
+					bad = append(bad, v)
+				}
+			}
+		}
 	}
 	return bad
 }
@@ -428,8 +458,15 @@ func (f *File) checkClusters(spec *hardware.Spec) []Violation {
 				say(at+".iterations", "is %d, expected 1 to %d", seg.Iterations, maxCount)
 			default:
 				used[seg.Schedule] = true
-				sum += seg.Iterations * f.Schedules[seg.Schedule].Batch
+				if f.Division == "" || k == 0 {
+					sum += seg.Iterations * f.Schedules[seg.Schedule].Batch
+				}
 			}
+		}
+	}
+	for k, segments := range f.Clusters {
+		if f.Division != "" && !slices.Equal(segments, f.Clusters[0]) {
+			say(fmt.Sprintf("clusters[%d]", k), "runs other segments than clusters[0], with which it divides each chunk")
 		}
 	}
 	for i, ok := range used {

@@ -21,6 +21,10 @@ type File struct {
 	// Batch is what the chip works on, in batch elements.
 	Batch     int64     `json:"batch"`
 	Generator Generator `json:"generator"`
+	// Division is what the clusters divide between them: the batch ("", left out), or a
+	// chunk's network into stages ("pipeline") or layers ("layers"). Then each instance has
+	// a cluster, and all clusters run the same segments.
+	Division string `json:"division,omitempty"`
 	// Clusters lists what each cluster runs, one segment after the other; an empty
 	// list leaves it idle.
 	Clusters  [][]Segment `json:"clusters"`
@@ -76,7 +80,8 @@ type Segment struct {
 	Iterations int64 `json:"iterations"`
 }
 
-// Plan is the schedule of one cluster for one chunk of its share.
+// Plan is the schedule of one cluster for one chunk of its share, or of all clusters for a
+// chunk that they divide.
 type Plan struct {
 	Batch int64 `json:"batch"` // elements of a chunk
 	Graph Graph `json:"graph"`
@@ -178,6 +183,8 @@ type Instance struct {
 	Index int64   `json:"index"`
 	Cores []int64 `json:"cores"` // per dimension of the group's first output
 	Scope string  `json:"scope"`
+	// Cluster runs it, where clusters divide a chunk.
+	Cluster int `json:"cluster,omitempty"`
 }
 
 // Candidate is an order that was weighed, and its cost.

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -306,7 +307,7 @@ func TestEveryOverlapIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, bad := right.Build(0, machine(t))
+	s, bad := right.Build(0, machine(t), 0)
 	if bad != nil {
 		t.Fatal(bad)
 	}
@@ -320,7 +321,7 @@ func TestEveryOverlapIsNamed(t *testing.T) {
 		}
 	}
 	got := 0
-	_, bad = f.Build(0, machine(t))
+	_, bad = f.Build(0, machine(t), 0)
 	for _, v := range bad {
 		if strings.Contains(v.What, "overlaps") && !strings.Contains(v.What, "the stage of") {
 			got++
@@ -431,4 +432,58 @@ func TestRandomEdits(t *testing.T) {
 		t.Errorf("%d edits pass, %d are refused: the test says nothing", passed, refused)
 	}
 	t.Logf("%d edits pass, %d are refused", passed, refused)
+}
+
+// A schedule of clusters that divide a chunk: what is wrong with it is named.
+func TestDivided(t *testing.T) {
+	src, err := network.Open("toy-fig5", network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := scheduler.Lookup("ordering")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := scheduler.Run(context.Background(), src, machine(t), 5, v, scheduler.Options{Chunk: 2, Clusters: scheduler.Pipelined})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name   string
+		damage func(f *schedulefile.File)
+		want   string // "" where it is right
+	}{
+		{"right", func(*schedulefile.File) {}, ""},
+		{"no such cluster", func(f *schedulefile.File) { f.Schedules[0].Instances[0].Cluster = 4 }, "schedules[0].instances[0].cluster: is 4, expected 0 to 3"},
+		{"other segments", func(f *schedulefile.File) { f.Clusters[2] = f.Clusters[2][:1] }, "clusters[2]: runs other segments than clusters[0]"},
+		{"another batch", func(f *schedulefile.File) { f.Batch = 20 }, "clusters: they work on 5 batch elements, the batch is 20"},
+		{"no division", func(f *schedulefile.File) { f.Division = "" }, "instances["},
+		{"order", func(f *schedulefile.File) { slices.Reverse(f.Schedules[1].Order) }, "schedules[1].order[0]: "},
+	} {
+		data, err := scheduler.File(r, schedulefile.Origin{}).Write()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := schedulefile.Read("divided", data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tt.damage(f)
+		var said []string
+		for _, v := range schedulefile.Check(f, machine(t)) {
+			said = append(said, v.String())
+		}
+		if all := strings.Join(said, "\n"); (tt.want == "") != (all == "") || !strings.Contains(all, tt.want) {
+			t.Errorf("%s: %s\nexpected %q", tt.name, all, tt.want)
+		}
+	}
+	f := scheduler.File(r, schedulefile.Origin{})
+	f.Division = "rows"
+	data, err := f.Write()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := schedulefile.Read("divided", data); err == nil || !strings.Contains(err.Error(), `division: found "rows", expected "pipeline" or "layers"`) {
+		t.Error(err)
+	}
 }

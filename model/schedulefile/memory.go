@@ -53,6 +53,9 @@ func (b *builder) memory() {
 	field := make([]string, len(s.Values))
 	for k, x := range b.plan.Memory.Values {
 		at := fmt.Sprintf("memory.values[%d]", k)
+		if b.away(x.Group, x.Index) {
+			continue
+		}
 		i := find(at, x.Group, x.Index, x.Tensor)
 		if i < 0 {
 			continue
@@ -95,7 +98,7 @@ func (b *builder) memory() {
 		}
 	}
 	for i := range s.Values {
-		if v := &s.Values[i]; v.Instance >= 0 && field[i] == "" {
+		if v := &s.Values[i]; v.Instance >= 0 && !s.Away(v.Instance) && field[i] == "" {
 			b.say("memory.values", "%s has no place", valueName(v))
 		}
 	}
@@ -105,6 +108,9 @@ func (b *builder) memory() {
 	b.stages()
 	for k, x := range b.plan.Memory.Spills {
 		at := fmt.Sprintf("memory.spills[%d]", k)
+		if b.away(x.Group, x.Index) {
+			continue
+		}
 		v, st := find(at, x.Group, x.Index, x.Tensor), b.step(at+".at", int(x.AtLayer[0]), x.AtLayer[1], int(x.AtLayer[2]))
 		from, ok1 := parseLevel(x.From)
 		to, ok2 := parseLevel(x.To)
@@ -116,6 +122,12 @@ func (b *builder) memory() {
 		}
 	}
 	b.overlaps(field)
+}
+
+// away reports whether there is such an instance, of another cluster.
+func (b *builder) away(group int, index int64) bool {
+	i := b.find(group, index)
+	return i >= 0 && b.s.Away(i)
 }
 
 // step finds the step that runs a layer of an instance, or -1.
@@ -137,7 +149,7 @@ func (b *builder) step(at string, group int, index int64, layer int) int {
 
 func (b *builder) position(instance int) int {
 	if b.places == nil {
-		b.places = make([]int, len(b.s.Order))
+		b.places = make([]int, len(b.s.Instances.Instances))
 		for pos, i := range b.s.Order {
 			b.places[i] = pos
 		}
@@ -158,6 +170,9 @@ func (b *builder) nests() {
 	}
 	for k, x := range b.plan.Nests {
 		at := fmt.Sprintf("nests[%d]", k)
+		if b.away(x.Group, x.Index) {
+			continue
+		}
 		i := b.step(at, x.Group, x.Index, x.Layer)
 		if i < 0 {
 			continue
@@ -185,6 +200,9 @@ func (b *builder) stages() {
 	field := make([]string, len(s.Steps))
 	for k, x := range b.plan.Memory.Stages {
 		at := fmt.Sprintf("memory.stages[%d]", k)
+		if b.away(x.Group, x.Index) {
+			continue
+		}
 		i := b.step(at, x.Group, x.Index, x.Layer)
 		if i < 0 {
 			continue

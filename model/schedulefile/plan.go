@@ -31,9 +31,11 @@ func hash(v any) string {
 }
 
 // NewPlan puts a schedule of a chunk of batch elements into the words of the file.
-// want is the level that [schedule.Schedule.BuildSteps] was given. Whatever the
-// schedule shares with its makers is copied.
-func NewPlan(s *schedule.Schedule, batch int64, want schedule.Level) Plan {
+// want is the level that [schedule.Schedule.BuildSteps] was given. Where clusters
+// divide the chunk, s has the order of all instances and parts the schedules of the
+// clusters, in which its memory stands. Whatever the schedule shares with its makers
+// is copied.
+func NewPlan(s *schedule.Schedule, batch int64, want schedule.Level, parts ...*schedule.Schedule) Plan {
 	p := Plan{Batch: batch, Graph: newGraph(s.Graph), Outputs: levelNames[want], UnevenCores: s.UnevenCores, OrderName: s.OrderName,
 		Groups: []Group{}, Instances: []Instance{}, Order: [][2]int{}, Memory: &Memory{Values: []Value{}, Stages: []Stage{}}}
 	for k, sg := range s.Grouping.Groups {
@@ -54,7 +56,11 @@ func NewPlan(s *schedule.Schedule, batch int64, want schedule.Level) Plan {
 	}
 	for i := range s.Instances.Instances {
 		inst := &s.Instances.Instances[i]
-		p.Instances = append(p.Instances, Instance{inst.Group, inst.Index, append([]int64{}, s.Bindings[i]...), levelNames[s.Scopes[i]]})
+		x := Instance{Group: inst.Group, Index: inst.Index, Cores: append([]int64{}, s.Bindings[i]...), Scope: levelNames[s.Scopes[i]]}
+		if s.Place != nil {
+			x.Cluster = s.Place[i]
+		}
+		p.Instances = append(p.Instances, x)
 	}
 	for _, i := range s.Order {
 		inst := &s.Instances.Instances[i]
@@ -63,9 +69,27 @@ func NewPlan(s *schedule.Schedule, batch int64, want schedule.Level) Plan {
 	for _, c := range s.Costs {
 		p.Candidates = append(p.Candidates, Candidate{c.Name, c.Cost.MovedBytes, c.Cost.Utilization, c.Cost.PeakBytes, c.Cost.OverflowBytes})
 	}
+	if len(parts) == 0 {
+		parts = []*schedule.Schedule{s}
+	}
+	for _, part := range parts {
+		p.addMemory(part)
+	}
+	for _, e := range s.Grouping.Events {
+		m := Merge{e.Round, e.Pattern, append([]string{}, e.Parts...), []int64{}, finite(e.Merged), e.Rule, e.Accepted, e.Reason}
+		for _, f := range e.Factors {
+			m.Factors = append(m.Factors, finite(f))
+		}
+		p.Merges = append(p.Merges, m)
+	}
+	return p
+}
+
+// addMemory adds where things are while the instances of s run, and the loops that they run by.
+func (p *Plan) addMemory(s *schedule.Schedule) {
 	for i := range s.Values {
 		v := &s.Values[i]
-		if v.Instance < 0 {
+		if v.Instance < 0 || s.Away(v.Instance) {
 			continue
 		}
 		inst := &s.Instances.Instances[v.Instance]
@@ -98,14 +122,6 @@ func NewPlan(s *schedule.Schedule, batch int64, want schedule.Level) Plan {
 		p.Memory.Spills = append(p.Memory.Spills, Spill{inst.Group, inst.Index, int(v.Tensor), levelNames[sp.From], levelNames[sp.To],
 			[3]int64{int64(at.Group), at.Index, int64(st.Layer)}})
 	}
-	for _, e := range s.Grouping.Events {
-		m := Merge{e.Round, e.Pattern, append([]string{}, e.Parts...), []int64{}, finite(e.Merged), e.Rule, e.Accepted, e.Reason}
-		for _, f := range e.Factors {
-			m.Factors = append(m.Factors, finite(f))
-		}
-		p.Merges = append(p.Merges, m)
-	}
-	return p
 }
 
 // finite writes "can't be split" as 0, since not all readers have 64 bits.
