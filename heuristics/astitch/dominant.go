@@ -138,10 +138,9 @@ func local(p *partition, a, b int, cores int64) bool {
 	if reductions > 1 {
 		return false
 	}
-	ca, ra := mapped(g, p.ops[a], cores)
-	cb, rb := mapped(g, p.ops[b], cores)
-	c, r := mapped(g, ops, cores)
-	return c >= max(ca, cb) && r <= ra+rb
+	x, y := p.mapped(a, cores), p.mapped(b, cores)
+	used, again := mapped(g, ops, cores)
+	return used >= max(x.used, y.used) && again <= x.again+y.again
 }
 
 // oneToOneParts looks at what part b reads of part a. As in TVM's fusion, an
@@ -152,7 +151,7 @@ func oneToOneParts(p *partition, a, b int) bool {
 		op := p.g.Op(id)
 		for _, t := range op.Inputs {
 			from := p.g.Tensor(t).Producer
-			if from == model.NoOp || p.owner[from] != a {
+			if !p.in(from, a) {
 				continue
 			}
 			if op.Kind == "Gather" || op.Kind == "Concat" || len(p.g.Op(from).Outputs) != 1 || !fusion.OneToOne(p.g, op, t) {

@@ -1,6 +1,10 @@
 package astitch
 
 import (
+	"container/heap"
+	"slices"
+	"sort"
+
 	"github.com/dsasched/dsasched/model"
 )
 
@@ -9,13 +13,17 @@ type partition struct {
 	g *model.Graph
 	// pos is the place of each operator in the execution order.
 	pos []int
-	// owner is the part of each operator, or -1.
-	owner []int
+	// owner is the part of each operator that is in one.
+	owner map[model.OpID]int
 	// ops of each part in execution order; nil if it has become part of another.
 	ops [][]model.OpID
+	// order is a topological order of the parts, -1 where one has become part of another, and
+	// place where each stands; nil: as sorted has it, which nothing has asked for.
+	order, place []int
 
-	// after keeps the answers of next; nil where one has to be found anew.
-	after [][]int
+	// after keeps the answers of next, spread those of mapped; nil where one has to be found anew.
+	after  [][]int
+	spread []*spread
 	// seen and passed say in which turn of a list, and in which walk, a part was met.
 	seen, passed []int
 	turn, walk   int
@@ -23,18 +31,36 @@ type partition struct {
 }
 
 func newPartition(g *model.Graph, pos []int, parts [][]model.OpID) *partition {
-	p := &partition{g: g, pos: pos, owner: make([]int, len(g.Ops))}
-	for i := range p.owner {
-		p.owner[i] = -1
-	}
+	p := &partition{g: g, pos: pos, owner: map[model.OpID]int{}}
 	for k, ops := range parts {
 		p.ops = append(p.ops, append([]model.OpID(nil), ops...))
 		for _, id := range ops {
 			p.owner[id] = k
 		}
 	}
+	p.spread = make([]*spread, len(parts))
 	p.after, p.seen, p.passed = make([][]int, len(parts)), make([]int, len(parts)), make([]int, len(parts))
 	return p
+}
+
+// in reports whether an operator is in part k.
+func (p *partition) in(id model.OpID, k int) bool {
+	o, ok := p.owner[id]
+	return ok && o == k
+}
+
+// spread is how operators are spread over cores, see mapped.
+type spread struct{ cores, used, again int64 }
+
+// mapped is that of part k.
+func (p *partition) mapped(k int, cores int64) spread {
+	s := p.spread[k]
+	if s == nil || s.cores != cores {
+		s = &spread{cores: cores}
+		s.used, s.again = mapped(p.g, p.ops[k], cores)
+		p.spread[k] = s
+	}
+	return *s
 }
 
 // next lists the parts that read what part k makes, each once, in the order of its
@@ -48,7 +74,7 @@ func (p *partition) next(k int) []int {
 	for _, id := range p.ops[k] {
 		for _, t := range p.g.Op(id).Outputs {
 			for _, c := range p.g.Tensor(t).Consumers {
-				if o := p.owner[c]; o >= 0 && p.seen[o] != p.turn {
+				if o, ok := p.owner[c]; ok && p.seen[o] != p.turn {
 					p.seen[o] = p.turn
 					out = append(out, o)
 				}
@@ -65,6 +91,20 @@ func (p *partition) mark(k int) {
 	p.seen[k] = p.turn
 }
 
+// before lists the parts that part k reads from, each once, in the order of its operators, but
+// those that are seen.
+func (p *partition) before(k int) (out []int) {
+	for _, id := range p.ops[k] {
+		for _, t := range p.g.Op(id).Inputs {
+			if o, ok := p.owner[p.g.Tensor(t).Producer]; ok && p.seen[o] != p.turn {
+				p.seen[o] = p.turn
+				out = append(out, o)
+			}
+		}
+	}
+	return out
+}
+
 // neighbours lists the parts that part k reads from or that read from it.
 func (p *partition) neighbours(k int) []int {
 	out := append([]int(nil), p.next(k)...)
@@ -72,25 +112,28 @@ func (p *partition) neighbours(k int) []int {
 	for _, o := range out {
 		p.seen[o] = p.turn
 	}
-	for _, id := range p.ops[k] {
-		for _, t := range p.g.Op(id).Inputs {
-			if from := p.g.Tensor(t).Producer; from != model.NoOp && p.owner[from] >= 0 && p.seen[p.owner[from]] != p.turn {
-				p.seen[p.owner[from]] = p.turn
-				out = append(out, p.owner[from])
-			}
-		}
-	}
-	return out
+	return append(out, p.before(k)...)
 }
 
-// detour reports whether a path leads from part a to part b over a third one.
+// detour reports whether a path leads from part a to part b over a third one. All on it stand
+// between the two.
 func (p *partition) detour(a, b int) bool {
+	if p.order == nil {
+		p.order, p.place = p.sorted(), make([]int, len(p.ops))
+		for i, k := range p.order {
+			p.place[k] = i
+		}
+	}
+	end := p.place[b]
+	if p.place[a] > end {
+		return false
+	}
 	p.walk++
 	p.passed[a] = p.walk
 	stack := p.stack[:0]
 	defer func() { p.stack = stack }()
 	for _, n := range p.next(a) {
-		if n != b {
+		if p.place[n] < end {
 			p.passed[n] = p.walk
 			stack = append(stack, n)
 		}
@@ -102,13 +145,57 @@ func (p *partition) detour(a, b int) bool {
 			if n == b {
 				return true
 			}
-			if p.passed[n] != p.walk {
+			if p.place[n] < end && p.passed[n] != p.walk {
 				p.passed[n] = p.walk
 				stack = append(stack, n)
 			}
 		}
 	}
 	return false
+}
+
+// reorder lets parts a and b, between which there is no detour, stand at one place: behind all
+// that stands between them and does not come after the first.
+func (p *partition) reorder(a, b int) {
+	if p.order == nil {
+		return
+	}
+	first, last := min(p.place[a], p.place[b]), max(p.place[a], p.place[b])
+	p.walk++
+	p.passed[p.order[first]] = p.walk
+	var later []int
+	at := first
+	put := func(k int) {
+		p.order[at] = k
+		if k >= 0 {
+			p.place[k] = at
+		}
+		at++
+	}
+	stack := append(p.stack[:0], p.order[first])
+	for len(stack) > 0 {
+		k := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		for _, n := range p.next(k) {
+			if p.place[n] < last && p.passed[n] != p.walk {
+				p.passed[n] = p.walk
+				stack = append(stack, n)
+			}
+		}
+	}
+	p.stack = stack
+	for _, k := range p.order[first+1 : last] {
+		if k >= 0 && p.passed[k] == p.walk {
+			later = append(later, k)
+		} else {
+			put(k)
+		}
+	}
+	put(a)
+	for _, k := range later {
+		put(k)
+	}
+	put(-1)
 }
 
 // mergeable reports whether parts a and b can be one without a cycle.
@@ -128,98 +215,224 @@ func (p *partition) union(a, b int) []model.OpID {
 	return append(append(ops, x...), y...)
 }
 
-// merge makes part b part of a.
-func (p *partition) merge(a, b int) {
-	for _, k := range []int{a, b} { // who reads and is read by them knows other parts now
+// merge makes other parts part of a.
+func (p *partition) merge(a int, others ...int) {
+	for _, k := range append([]int{a}, others...) { // who reads and is read by them knows other parts now
 		p.after[k] = nil
 		for _, id := range p.ops[k] {
 			for _, t := range p.g.Op(id).Inputs {
-				if from := p.g.Tensor(t).Producer; from != model.NoOp && p.owner[from] >= 0 {
-					p.after[p.owner[from]] = nil
+				if from, ok := p.owner[p.g.Tensor(t).Producer]; ok {
+					p.after[from] = nil
 				}
 			}
 		}
 	}
-	p.ops[a] = p.union(a, b)
-	for _, id := range p.ops[b] {
-		p.owner[id] = a
+	for _, b := range others {
+		p.ops[a] = append(p.ops[a][:len(p.ops[a]):len(p.ops[a])], p.ops[b]...)
+		for _, id := range p.ops[b] {
+			p.owner[id] = a
+		}
+		p.ops[b] = nil
 	}
-	p.ops[b] = nil
+	p.spread[a] = nil
+	slices.SortFunc(p.ops[a], func(x, y model.OpID) int { return p.pos[x] - p.pos[y] })
 }
 
 // sorted lists the parts in an order in which they can run; of those that can run
 // next, first the one that is complete earliest in the execution order.
 func (p *partition) sorted() []int {
 	waiting := make([]int, len(p.ops))
-	succ := make([][]int, len(p.ops))
-	var ready, out []int
+	at := map[int]int{} // by position of the last operator
+	var ready queue
+	var out []int
+	last := func(k int) int { return p.pos[p.ops[k][len(p.ops[k])-1]] }
 	for k, ops := range p.ops {
 		if ops != nil {
-			succ[k] = p.next(k)
-			for _, n := range succ[k] {
+			at[last(k)] = k
+			for _, n := range p.next(k) {
 				waiting[n]++
 			}
 		}
 	}
 	for k, ops := range p.ops {
 		if ops != nil && waiting[k] == 0 {
-			ready = append(ready, k)
+			heap.Push(&ready, last(k))
 		}
 	}
-	last := func(k int) int { return p.pos[p.ops[k][len(p.ops[k])-1]] }
-	for len(ready) > 0 {
-		best := 0
-		for i := range ready {
-			if last(ready[i]) < last(ready[best]) {
-				best = i
-			}
-		}
-		k := ready[best]
-		ready = append(ready[:best], ready[best+1:]...)
+	for ready.Len() > 0 {
+		k := at[heap.Pop(&ready).(int)]
 		out = append(out, k)
-		for _, n := range succ[k] {
+		for _, n := range p.next(k) {
 			if waiting[n]--; waiting[n] == 0 {
-				ready = append(ready, n)
+				heap.Push(&ready, last(n))
 			}
 		}
 	}
 	return out
 }
 
-// reach lists for every part the parts that come after it.
-type reach [][]uint64
+// queue is a heap of numbers, the least first.
+type queue struct{ sort.IntSlice }
 
-func (r reach) has(from, to int) bool { return r[from][to/64]>>(to%64)&1 == 1 }
+func (q *queue) Push(x any) { q.IntSlice = append(q.IntSlice, x.(int)) }
 
-func (r reach) add(from, to int) {
-	r[from][to/64] |= 1 << (to % 64)
-	for w, bits := range r[to] {
-		r[from][w] |= bits
-	}
+func (q *queue) Pop() any {
+	n := len(q.IntSlice) - 1
+	x := q.IntSlice[n]
+	q.IntSlice = q.IntSlice[:n]
+	return x
 }
 
-func (p *partition) reach() reach {
+// reach tells which parts come after others. Some of the parts are divided into chains, each of
+// which comes after the one before it in its chain: so what a part reaches of a chain is its
+// end, and what reaches it the beginning, whatever is merged. It takes room for each part and
+// chain, and there are hardly more chains than parts that can run side by side.
+type reach struct {
+	p      *partition
+	chains [][]int // parts
+	chain  []int32 // of each part, or -1
+	at     []int32 // its place in the chain
+	// Per part and chain: the first that it reaches, and the last that reaches it.
+	first, last [][]int32
+}
+
+func (p *partition) reach(listed func(k int) bool) *reach {
+	r := &reach{p: p, chain: make([]int32, len(p.ops)), at: make([]int32, len(p.ops)), first: make([][]int32, len(p.ops)), last: make([][]int32, len(p.ops))}
 	order := p.sorted()
-	r := make(reach, len(p.ops))
+	before := make([][]int, len(p.ops))
+	for _, k := range order {
+		for _, n := range p.next(k) {
+			before[n] = append(before[n], k)
+		}
+	}
+	for _, k := range order {
+		r.chain[k] = -1
+		last := make([]int32, len(r.chains), len(r.chains)+1)
+		for c := range last {
+			last[c] = -1
+		}
+		for _, b := range before[k] {
+			r.extend(last, b)
+		}
+		if listed(k) {
+			c := 0
+			for c < len(r.chains) && int(last[c]) < len(r.chains[c])-1 {
+				c++
+			}
+			if c == len(r.chains) {
+				r.chains = append(r.chains, nil)
+				last = append(last, -1)
+			}
+			r.chain[k], r.at[k] = int32(c), int32(len(r.chains[c]))
+			r.chains[c] = append(r.chains[c], k)
+		}
+		r.last[k] = last
+	}
 	for i := len(order) - 1; i >= 0; i-- {
 		k := order[i]
-		r[k] = make([]uint64, (len(p.ops)+63)/64)
+		for len(r.last[k]) < len(r.chains) {
+			r.last[k] = append(r.last[k], -1)
+		}
+		r.first[k] = make([]int32, len(r.chains))
+		for c := range r.chains {
+			r.first[k][c] = int32(len(r.chains[c]))
+		}
 		for _, n := range p.next(k) {
-			r.add(k, n)
+			r.shorten(r.first[k], n)
 		}
 	}
 	return r
 }
 
-// merged updates what is reached after part b has become part of a, neither of which
-// came after the other.
-func (r reach) merged(a, b int) {
-	for w, bits := range r[b] {
-		r[a][w] |= bits
-	}
-	for k := range r {
-		if r[k] != nil && (r.has(k, a) || r.has(k, b)) {
-			r.add(k, a)
+// extend raises the ends of what reaches a part by those of one that it reads from.
+func (r *reach) extend(last []int32, from int) (changed bool) {
+	raise := func(c int, at int32) {
+		if last[c] < at {
+			last[c], changed = at, true
 		}
 	}
+	for c, at := range r.last[from] {
+		raise(c, at)
+	}
+	if c := r.chain[from]; c >= 0 {
+		raise(int(c), r.at[from])
+	}
+	return changed
+}
+
+// shorten lowers the beginnings of what a part reaches by those of one that reads from it.
+func (r *reach) shorten(first []int32, to int) (changed bool) {
+	lower := func(c int, at int32) {
+		if first[c] > at {
+			first[c], changed = at, true
+		}
+	}
+	for c, at := range r.first[to] {
+		lower(c, at)
+	}
+	if c := r.chain[to]; c >= 0 {
+		lower(int(c), r.at[to])
+	}
+	return changed
+}
+
+// apart reports whether neither part comes after the other, of which b is in a chain.
+func (r *reach) apart(a, b int) bool {
+	c, at := r.chain[b], r.at[b]
+	return r.last[a][c] < at && at < r.first[a][c]
+}
+
+// others lists the parts behind a in the list of parts that are apart from it.
+func (r *reach) others(a int) (list []int) {
+	for c, parts := range r.chains {
+		for at := r.last[a][c] + 1; at < r.first[a][c]; at++ {
+			if b := parts[at]; b > a && r.p.ops[b] != nil {
+				list = append(list, b)
+			}
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// merge makes parts that are apart from a part of it, and tells those that reach it or that it
+// reaches.
+func (r *reach) merge(a int, others []int) {
+	r.p.merge(a, others...)
+	behind := [][]int32{{r.chain[a], r.at[a]}}
+	for _, b := range others {
+		behind = append(behind, []int32{r.chain[b], r.at[b]})
+	}
+	spread := func(towards func(k int) []int, change func(k, by int) bool, own func(k int) bool) {
+		todo := []int{a}
+		for len(todo) > 0 {
+			k := todo[len(todo)-1]
+			todo = todo[:len(todo)-1]
+			for _, n := range towards(k) {
+				changed := change(n, k)
+				if k == a {
+					changed = own(n) || changed
+				}
+				if changed {
+					todo = append(todo, n)
+				}
+			}
+		}
+	}
+	spread(func(k int) []int { r.p.mark(k); return r.p.before(k) }, func(k, by int) bool { return r.shorten(r.first[k], by) }, func(k int) (changed bool) {
+		for _, x := range behind {
+			if c, at := x[0], x[1]; r.first[k][c] > at {
+				r.first[k][c], changed = at, true
+			}
+		}
+		return changed
+	})
+	spread(r.p.next, func(k, by int) bool { return r.extend(r.last[k], by) }, func(k int) (changed bool) {
+		for _, x := range behind {
+			if c, at := x[0], x[1]; r.last[k][c] < at {
+				r.last[k][c], changed = at, true
+			}
+		}
+		return changed
+	})
 }

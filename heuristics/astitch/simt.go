@@ -190,7 +190,7 @@ func oneToOneBetween(p *partition, a, b int) bool {
 		op := p.g.Op(id)
 		for _, t := range op.Inputs {
 			from := p.g.Tensor(t).Producer
-			if from != model.NoOp && p.owner[from] == a && op.Kind != "Split" && !fusion.OneToOne(p.g, op, t) {
+			if p.in(from, a) && op.Kind != "Split" && !fusion.OneToOne(p.g, op, t) {
 				return false
 			}
 		}

@@ -56,6 +56,11 @@ func Group(g *model.Graph, order []model.OpID, cores int64, opt Options) Plan {
 		remote(p, heavy)
 	}
 	plan := Plan{Grouping: &schedule.Grouping{}}
+	inside := make([][]schedule.Layer, len(units))
+	for _, u := range units {
+		k := p.owner[u.Ops[0]]
+		inside[k] = append(inside[k], u)
+	}
 	for i, k := range p.sorted() {
 		ops := p.ops[k]
 		sg := &schedule.SubGraph{ID: i, Name: fmt.Sprintf("k%d", i), Ops: ops, Split: schedule.SplitInfo{Ops: len(ops), Factor: 1, Dim: -1}}
@@ -63,13 +68,7 @@ func Group(g *model.Graph, order []model.OpID, cores int64, opt Options) Plan {
 		layers, loops := []schedule.Layer{units[k]}, []Loop(nil)
 		if !heavy[k] {
 			sg.Name = fmt.Sprintf("stitch%d", i)
-			var inside []schedule.Layer
-			for _, u := range units {
-				if p.owner[u.Ops[0]] == k {
-					inside = append(inside, u)
-				}
-			}
-			layers, loops = loopNests(g, pos, inside, cores)
+			layers, loops = loopNests(g, pos, inside[k], cores)
 		}
 		plan.Grouping.Groups = append(plan.Grouping.Groups, sg)
 		plan.Layers = append(plan.Layers, layers)
@@ -118,23 +117,28 @@ func grow(p *partition, seed int, may func(k int) bool) {
 			continue
 		}
 		queue = append(queue, p.neighbours(k)...)
+		p.reorder(seed, k)
 		p.merge(seed, k)
 	}
 }
 
 // remote merges stitch operators that do not depend on each other.
 func remote(p *partition, heavy []bool) {
-	after := p.reach()
+	after := p.reach(func(k int) bool { return !heavy[k] })
 	for a := range p.ops {
 		if heavy[a] || p.ops[a] == nil {
 			continue
 		}
-		for b := a + 1; b < len(p.ops); b++ {
-			if heavy[b] || p.ops[b] == nil || after.has(a, b) || after.has(b, a) {
-				continue
+		var others []int
+		for _, b := range after.others(a) {
+			if after.apart(a, b) {
+				others = append(others, b)
+				after.extend(after.last[a], b)
+				after.shorten(after.first[a], b)
 			}
-			p.merge(a, b)
-			after.merged(a, b)
+		}
+		if len(others) > 0 {
+			after.merge(a, others)
 		}
 	}
 }
