@@ -16,13 +16,15 @@ type task struct {
 	ops    map[model.TensorID]made // by output
 	reads  []model.TensorID
 	writes []model.TensorID
-	anchor *operator // that the matrix unit multiplies for; nil: none
-	cores  int
+	anchor *operator          // that the matrix unit multiplies for; nil: none
+	cores  int                // that take part
+	makers int                // of these, the first that make results
 	whole  []schedule.Regions // of each core
 	terms  int64              // of the anchor's sums
 	parts  map[portion]schedule.Regions
 	tiles  map[portion][]int64 // elements of the anchor's second input
-	ends   map[key]int         // tile of columns of results, by index in writes, core and element
+	slices map[operandOf]map[int64]bool
+	ends   map[key]int // tile of columns of results, by index in writes, core and element
 }
 
 type made struct {
@@ -47,6 +49,7 @@ type execution struct {
 type sum struct {
 	cell
 	seen []bool // tiles of the reduction
+	all  bool   // the sums of other cores have been added
 }
 
 // stage is what passes through the LB of a core.
@@ -62,8 +65,8 @@ func (m *machine) task(i int32, g *model.Graph) *task {
 		return t
 	}
 	it := &m.p.Tasks[i]
-	t := &task{Task: it, g: g, ops: map[model.TensorID]made{}, cores: int(coresOf(it)),
-		parts: map[portion]schedule.Regions{}, tiles: map[portion][]int64{}, ends: map[key]int{}}
+	t := &task{Task: it, g: g, ops: map[model.TensorID]made{}, cores: int(coresOf(it)) * int(max(1, it.Slices)),
+		makers: int(coresOf(it)), parts: map[portion]schedule.Regions{}, tiles: map[portion][]int64{}, ends: map[key]int{}, slices: map[operandOf]map[int64]bool{}}
 	m.tasks[i] = t
 	tensor := func(o isa.Operand) model.TensorID {
 		x := m.tensors[g][m.p.Tensors[o.Tensor].Name]
@@ -111,8 +114,18 @@ func (m *machine) box(o *isa.Operand, p isa.Portion, core int) model.Region {
 	return r
 }
 
-// regions are the boxes around what a core needs for a part of the results.
+// slice is which slice of the reduction a core adds up, and in says whether a term is in it.
+func (t *task) slice(core int) int64 { return int64(core / t.makers) }
+
+func (t *task) in(core int, term int64) bool {
+	n := int64(max(1, t.Slices))
+	return term*n/t.terms == t.slice(core)
+}
+
+// regions are the boxes around what a core needs for a part of the results, its own or those
+// that it adds up a slice for.
 func (m *machine) regions(t *task, core int, p isa.Portion) schedule.Regions {
+	core %= t.makers
 	k := portion{core, p.Part, p.Parts, 0}
 	if reg := t.parts[k]; reg != nil {
 		return reg
@@ -201,6 +214,8 @@ func (m *machine) execute(c *isa.Command) {
 	switch {
 	case c.Kind.Stores():
 		w.storeResults()
+	case c.Sums(t.Task):
+		w.addUp()
 	case c.Kind.IsMove():
 		w.bringOperand()
 	case c.Kind == isa.Matrix:
@@ -331,9 +346,10 @@ func (w *work) missing(o *isa.Operand, id model.TensorID, core int) (list []key)
 		own = w.box(maker, isa.Portion{}, core)
 	}
 	st := w.x.stages[core][o.Tensor]
+	sliced := w.sliced(id, core)
 	w.inOrder(need.Intersect(box), o.Tensor, func(_ int64, at []int64) {
 		k := key{o.Tensor, o.Instance, ravel(at, w.p.Tensors[o.Tensor].Shape)}
-		if own != nil && inside(own, at) {
+		if own != nil && inside(own, at) || sliced != nil && !sliced[k.element] {
 			return
 		}
 		if st != nil {
@@ -344,6 +360,81 @@ func (w *work) missing(o *isa.Operand, id model.TensorID, core int) (list []key)
 		list = append(list, k)
 	})
 	return list
+}
+
+// sliced is what a core needs of an operand for its slice of the reduction; nil: no less
+// than it would need for all of it.
+func (w *work) sliced(id model.TensorID, core int) map[int64]bool {
+	t := w.t
+	if t.Slices <= 1 {
+		return nil
+	}
+	k := operandOf{id, core}
+	if set, ok := t.slices[k]; ok {
+		return set
+	}
+	set := map[int64]bool{}
+	for _, op := range t.ids {
+		a := t.ops[w.t.g.Op(op).Outputs[0]].o
+		switch {
+		case a == t.anchor && a.op.Inputs[0] == id:
+			each(t.whole[core][a.op.Outputs[0]], func(at []int64) {
+				a.terms(at, func(i int64, x, _ []int64) {
+					if x != nil && t.in(core, i) {
+						set[ravel(x, a.in[0])] = true
+					}
+				})
+			})
+		case core < t.makers && slices.Contains(a.op.Inputs, id):
+			set = nil
+		}
+		if set == nil {
+			break
+		}
+	}
+	t.slices[k] = set
+	return set
+}
+
+// operandOf is an operand as a core needs it.
+type operandOf struct {
+	id   model.TensorID
+	core int
+}
+
+// addUp adds the sums of other cores for a part of the results to those of the cores that
+// make them.
+func (w *work) addUp() {
+	a := w.t.anchor
+	for core := range w.t.makers {
+		box := w.regions(w.t, core, w.c.Portion)[a.op.Outputs[0]]
+		if box == nil {
+			continue
+		}
+		each(box, func(at []int64) {
+			if w.c.Tile > 0 && w.column(core, at) != w.columnTile(w.c.Tile) {
+				return
+			}
+			e := ravel(at, a.out[0])
+			own := w.x.sums[core][e]
+			if own != nil && own.all {
+				return
+			}
+			for other := core; other < w.t.cores; other += w.t.makers {
+				s := w.x.sums[other][e]
+				if s == nil || slices.Contains(s.seen, false) {
+					fail("brings the sum of core %d for element %d of %q, of which not all products have been added", other, e, a.op.Name)
+				}
+				if !w.ended(s.writer) {
+					fail("brings the sum of core %d for element %d of %q, which command %d may still be adding to", other, e, a.op.Name, s.writer)
+				}
+				if other > core {
+					own.value = add(own.value, s.value)
+				}
+			}
+			own.all, own.writer = true, w.now
+		})
+	}
 }
 
 // tileOf is the outer tile that the command is of.
@@ -429,7 +520,7 @@ func (w *work) constants(o *isa.Operand, id model.TensorID, core int) []key {
 		for more := int32(1); more < w.c.Tiles; more++ {
 			all = append(all[:len(all):len(all)], w.tile(core, w.c.Tile+more)...)
 		}
-	} else if r := w.t.whole[core][id]; r != nil {
+	} else if r := w.t.whole[core][id]; r != nil && core < w.t.makers {
 		w.inOrder(r, o.Tensor, func(_ int64, at []int64) { all = append(all, ravel(at, w.p.Tensors[o.Tensor].Shape)) })
 	}
 	var list []key
@@ -469,7 +560,7 @@ func (w *work) tile(core int, tile int32) []int64 {
 			return
 		}
 		a.terms(at, func(i int64, _, x []int64) {
-			if w.reductionTile(i) == w.sumTile(tile) {
+			if w.t.in(core, i) && w.reductionTile(i) == w.sumTile(tile) {
 				seen[ravel(x, a.in[1])] = true
 			}
 		})
@@ -537,7 +628,8 @@ func (w *work) reductionTile(i int64) int {
 	if len(w.t.Reduction) == 0 {
 		return 0
 	}
-	return among(w.t.Reduction, i*w.t.Reduction[len(w.t.Reduction)-1]/w.t.terms)
+	terms := w.t.terms / int64(max(1, w.t.Slices))
+	return among(w.t.Reduction, i%terms*w.t.Reduction[len(w.t.Reduction)-1]/terms)
 }
 
 func among(ends []int64, i int64) int {
@@ -640,7 +732,7 @@ func (w *work) sums(core int, box model.Region) {
 		}
 		s.seen[part], s.writer = true, w.now
 		a.terms(at, func(i int64, x, y []int64) {
-			if x != nil && (tile == 0 || w.reductionTile(i) == part) {
+			if x != nil && w.t.in(core, i) && (tile == 0 || w.reductionTile(i) == part) {
 				s.value = add(s.value, mul(w.element(a.op.Inputs[0], x), w.element(a.op.Inputs[1], y)))
 				w.report.Products++
 			}
@@ -665,6 +757,9 @@ func (w *work) element(id model.TensorID, at []int64) uint64 {
 		s := w.x.sums[w.core][k.element]
 		if s == nil || slices.Contains(s.seen, false) {
 			fail("needs element %d of %q, of which not all products have been added", k.element, from.o.op.Name)
+		}
+		if w.t.Slices > 1 && !s.all {
+			fail("needs element %d of %q, of which the sums of other cores have not been added", k.element, from.o.op.Name)
 		}
 		if !w.ended(s.writer) {
 			fail("needs element %d of %q, which command %d may still be adding to", k.element, from.o.op.Name, s.writer)
@@ -785,7 +880,7 @@ func (w *work) finish() {
 	if t := w.c.Tile; t > 0 && w.c.Kind == isa.Matrix && w.sumTile(t) != len(w.t.Reduction)-1 {
 		return
 	}
-	for core := range w.t.cores {
+	for core := range w.t.makers {
 		w.begin(core)
 		for i := range w.t.Writes {
 			o := &w.t.Writes[i]

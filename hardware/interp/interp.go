@@ -440,7 +440,7 @@ func (m *machine) prepare() {
 	}
 	cores := int64(1)
 	for i := range m.p.Tasks {
-		cores = max(cores, coresOf(&m.p.Tasks[i]))
+		cores = max(cores, coresOf(&m.p.Tasks[i])*int64(max(1, m.p.Tasks[i].Slices)))
 	}
 	for range m.p.Clusters {
 		cl := &cluster{buffers: map[int32]*filled{}}

@@ -74,7 +74,16 @@ func single(seed uint64) network.Network {
 		g := &grower{Rand: rand.New(rand.NewPCG(seed, 5)), b: model.NewBuilder("single"), odd: rand.New(rand.NewPCG(seed, 6))}
 		x := g.b.Input("x", model.F16, batch, g.extent(2, 4, 8), g.extent(4, 6, 8, 12), g.extent(4, 8))
 		in := x
-		switch g.IntN(5) {
+		switch g.IntN(7) {
+		case 5, 6: // few outputs, whose reduction cores may share
+			x = g.b.Input("row", model.F16, batch, g.extent(16, 24, 48))
+			if in = x; g.IntN(2) == 0 {
+				x = g.b.Input("column", model.F16, batch, g.extent(8, 12, 24), 1, 1+g.Int64N(2))
+				in = x
+				x = g.conv(x, g.extent(1, 2, 4), 1, 1, 1)
+				break
+			}
+			x = g.dense(x, g.extent(1, 2, 4))
 		case 0, 1:
 			x = g.conv(x, g.extent(4, 6, 8), pick(g.Rand, int64(1), 3), 1+g.Int64N(2), 1)
 		case 2:
@@ -103,11 +112,14 @@ func TestNests(t *testing.T) {
 		t.Fatal(err)
 	}
 	done, coarse, kinds := 0, 0, map[string]bool{}
-	var forms [3]bool // of stages in the LLB
+	var forms [4]bool // stages in the LLB, rfactor
 	for i := *seed; done < *nests; i++ {
 		r := rand.New(rand.NewPCG(i, 7))
 		spec := machine(r)
 		spec.Clusters = 1
+		if i%2 == 0 {
+			spec.CoreTypes[0].Count = 4
+		}
 		made, err := scheduler.Run(context.Background(), single(i), spec, 1+r.Int64N(4), recipe, scheduler.Options{})
 		var tooBig *graphturbo.DoesNotFitError
 		if errors.As(err, &tooBig) {
@@ -141,7 +153,8 @@ func TestNests(t *testing.T) {
 			s := made.Plans[0][0].Schedule
 			for k := range s.Steps {
 				n := s.Steps[k].Nest
-				kinds[fmt.Sprint(n.Vector, n.Store, n.ColumnsFirst, n.Stay, n.Tiles > 1, n.Depth > 2, len(n.Columns) > 1, len(n.Reduction) > 1, n.Loads > 1, n.Stage > 0, n.Once, n.Group > 0)] = true
+				kinds[fmt.Sprint(n.Vector, n.Store, n.ColumnsFirst, n.Stay, n.Tiles > 1, n.Depth > 2, len(n.Columns) > 1, len(n.Reduction) > 1, n.Loads > 1, n.Stage > 0, n.Once, n.Group > 0, n.Rfactor)] = true
+				forms[3] = forms[3] || n.Rfactor > 0
 				forms[0] = forms[0] || n.Stage > 0 && !n.Once
 				forms[1] = forms[1] || n.Once
 				forms[2] = forms[2] || n.Group > 0
@@ -152,8 +165,8 @@ func TestNests(t *testing.T) {
 	if len(kinds) < min(30, *nests/10) {
 		t.Errorf("%d forms of nests in %d programs", len(kinds), done)
 	}
-	if forms != [3]bool{true, true, true} {
-		t.Errorf("stages of a tile, of all tiles, of weights: %v", forms)
+	if forms != [4]bool{true, true, true, forms[3] || *nests < 400} {
+		t.Errorf("stages of a tile, of all tiles, of weights, shared reductions: %v", forms)
 	}
 	t.Logf("%d programs of single kernels agree, of %d forms; besides, %d whose commands stand for several iterations", done, len(kinds), coarse)
 }

@@ -50,6 +50,11 @@ type Task struct {
 	// Depth of; each stands for Repeat of those that the stages were made for. 0 is 1, and
 	// a Depth of 2.
 	Tiles, Repeat, Depth int32
+	// Slices is how many cores make each part of the results together, if more than one. As
+	// many cores as results are spread over add up the first slice of the reduction, as many
+	// more the second, and so on; Columns and Reduction cut each slice. The first gather the
+	// sums of the others by exchanges whose operand is len(Reads), and write the results.
+	Slices int32
 }
 
 // Portion is the share that a command has of its task.
@@ -80,6 +85,11 @@ func (p Portion) Cut(i, n int64) Portion {
 // bring what it reads.
 func (k Kind) Stores() bool { return k == LBStore || k == DDRStore }
 
+// Sums reports whether a command of a task brings the sums of other cores.
+func (c *Command) Sums(t *Task) bool {
+	return c.Kind == Exchange && t.Slices > 1 && int(c.Operand) == len(t.Reads)
+}
+
 // Data returns what a command and others of its stage read and write: a move has the
 // operand that it moves in both. Part gives the command's own share. Without a task, ok is
 // false.
@@ -93,6 +103,8 @@ func (p *Program) Data(command int) (reads, writes []Operand, ok bool) {
 	if c.Kind.Stores() {
 		reads = writes[c.Operand : c.Operand+1]
 		writes = reads
+	} else if c.Kind.IsMove() && c.Sums(t) {
+		return writes, writes, true
 	} else if c.Kind.IsMove() {
 		reads = reads[c.Operand : c.Operand+1]
 		writes = reads
@@ -172,7 +184,7 @@ func (p *Program) checkData() (item string, index int, what string) {
 	}
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
-		if t.Tiles < 0 || t.Repeat < 0 || t.Depth < 0 {
+		if t.Tiles < 0 || t.Repeat < 0 || t.Depth < 0 || t.Slices < 0 {
 			return "task", i, fmt.Sprintf("is cut into %d tiles, of %d each, with room for %d", t.Tiles, t.Repeat, t.Depth)
 		}
 		for _, op := range t.Operators {
@@ -226,6 +238,9 @@ func (p *Program) checkPortion(c *Command) string {
 		operands = len(t.Writes)
 	} else if c.Kind.IsMove() {
 		operands = len(t.Reads)
+	}
+	if c.Sums(t) {
+		operands++
 	}
 	if c.Operand < 0 || int(c.Operand) >= operands {
 		return fmt.Sprintf("operand %d of %d", c.Operand, operands)

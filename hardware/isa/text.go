@@ -238,6 +238,7 @@ func (l *textLine) task(t *Task) {
 	l.may("tiles", int64(t.Tiles))
 	l.may("repeat", int64(t.Repeat))
 	l.may("depth", int64(t.Depth))
+	l.may("slices", int64(t.Slices))
 }
 
 func (l *textLine) command(p *Program, c *Command) {
@@ -632,6 +633,8 @@ func (t *textParser) task() error {
 			return set32(&task.Repeat, value)
 		case "depth":
 			return set32(&task.Depth, value)
+		case "slices":
+			return set32(&task.Slices, value)
 		}
 		return errUnknownField
 	})

@@ -88,7 +88,7 @@ func (e *emitter) add(q int, c isa.Command, deps ...[]int32) int32 {
 	c.Iteration = e.iter
 	c.Label, c.Task = e.label, e.task
 	if c.Kind.IsMove() {
-		c.Cores = int32(e.running.Cores)
+		c.Cores = int32(e.running.Active())
 	}
 	n := 0
 	for _, d := range deps {

@@ -85,7 +85,7 @@ func (e *emitter) loadHome(t *weightTile, through *ring, far int64, again bool) 
 	kept, ok := e.home.tiles[t.key]
 	// Without broadcast, each core keeps its own copy and uses it where it lies.
 	if !e.spec.CoreLink.Broadcast {
-		ok = ok && kept.coreBytes == t.coreBytes && (t.coreBytes == t.unionBytes && kept.step.Cores >= e.running.Cores || cutAlike(kept.step, e.running))
+		ok = ok && kept.coreBytes == t.coreBytes && (t.coreBytes == t.unionBytes && kept.step.Active() >= e.running.Active() || cutAlike(kept.step, e.running))
 		if ok {
 			return kept.load, kept.place
 		}
@@ -135,7 +135,7 @@ func (e *emitter) keep(t *weightTile, place *stretch, load int32) {
 // cutAlike reports whether each core needs the same part of the weights for both steps.
 func cutAlike(a, b *schedule.Step) bool {
 	alike := func(a, b model.Interval) bool { return a.Len() == b.Len() }
-	return a == b || a.Output == b.Output && a.Binding.Equal(b.Binding) && slices.EqualFunc(a.CoreOutput, b.CoreOutput, alike)
+	return a == b || a.Slices() == b.Slices() && a.Output == b.Output && a.Binding.Equal(b.Binding) && slices.EqualFunc(a.CoreOutput, b.CoreOutput, alike)
 }
 
 // streamed is a load from the DDR through the GB into the LB.

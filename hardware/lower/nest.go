@@ -42,6 +42,7 @@ func LoopsOf(s *schedule.Schedule, i int, m *cost.Model) *Loops {
 func (l *Loops) Check(s *schedule.Schedule, i int) error {
 	lp := *l.base
 	lp.step, lp.nest = &s.Steps[i], s.Steps[i].Nest
+	lp.slice()
 	return lp.check(s, l.Rule)
 }
 

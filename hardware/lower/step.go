@@ -26,6 +26,8 @@ type incoming struct {
 	whole  bool    // all of it is needed from the start
 	// streamed: piece t belongs to outer tile t and is issued with it.
 	streamed bool
+	// coreBytes is what the busiest core needs.
+	coreBytes int64
 	// stage is what gathers in the GB, in parts of the tile or, with Nest.Once, of all.
 	stage []*entry
 }
@@ -70,8 +72,13 @@ type lowering struct {
 	*emitter
 	lp     *layerPlan
 	values []valueState
-	cores  int64
-	pinned int // pages of stages
+	cores  int64 // that make results
+	active int64 // that take part
+	pinned int   // pages of stages
+	// Of the sums of other cores: the place, and what its first writer waits for.
+	sums     *stretch
+	sumsDeps []int32
+	sumBytes int64
 
 	ins     []*incoming
 	outs    []*outgoing
@@ -112,7 +119,7 @@ type tileInLB struct {
 // step lowers one step of a schedule: a layer of an instance.
 func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState) {
 	e.label, e.task, e.running = e.tables.label(lp.layer.Name), lp.task, lp.step
-	l := &lowering{emitter: e, lp: lp, values: values, cores: lp.step.Cores}
+	l := &lowering{emitter: e, lp: lp, values: values, cores: lp.step.Cores, active: lp.step.Active()}
 	l.operands(s)
 	l.places(s)
 	l.loadAhead()
@@ -154,7 +161,7 @@ func (l *lowering) operands(s *schedule.Schedule) {
 		for _, id := range l.lp.layer.Ops {
 			in.behind = in.behind || in.anchor && id != anchor.ID && slices.Contains(s.Graph.Op(id).Inputs, in.val.Tensor)
 		}
-		in.whole = st.Whole(r)
+		in.whole, in.coreBytes = st.Whole(r), ceilDiv(r.CoreNeedBytes, s.SlicesOf(st, in.val.Tensor))
 		in.streamed = l.lp.tiles > 1 && !in.whole
 		if in.val.Level == schedule.LB {
 			in.ready = in.state.ready
@@ -179,6 +186,11 @@ func (l *lowering) places(s *schedule.Schedule) {
 	}
 	leaving := map[int]schedule.StagePart{}
 	for _, part := range s.Staged(st) {
+		if part.From < 0 && part.To < 0 {
+			l.sumBytes = part.Bytes
+			l.sums, l.sumsDeps = stage(part)
+			continue
+		}
 		if part.From < 0 {
 			leaving[part.To] = part
 			continue
@@ -401,7 +413,7 @@ func (l *lowering) bring(in *incoming, i, n int64, wait []int32) {
 		in.state.place.use(moved)
 	case v.Level == schedule.GB:
 		c.Kind, c.Bytes = isa.LBLoad, part(r.NeedBytes)
-		c.DurationPs, c.Uses = l.lbLatency(), l.moveIn(part(l.fromGB(r)), part(r.CoreNeedBytes))
+		c.DurationPs, c.Uses = l.lbLatency(), l.moveIn(part(l.fromGB(r)), part(in.coreBytes))
 		moved := l.add(qIn, c, in.deps, wait, in.state.ready)
 		in.arrived(moved)
 		in.state.place.use(moved)
@@ -412,7 +424,7 @@ func (l *lowering) bring(in *incoming, i, n int64, wait []int32) {
 		}
 		ent := in.stage[i*int64(len(in.stage))/parts]
 		c.Kind, c.Bytes = isa.LBLoad, part(r.UnionBytes)
-		c.DurationPs, c.Uses = l.lbLatency(), l.moveIn(part(l.fromGB(r)), part(r.CoreNeedBytes))
+		c.DurationPs, c.Uses = l.lbLatency(), l.moveIn(part(l.fromGB(r)), part(in.coreBytes))
 		moved := l.add(qIn, c, in.deps, wait, []int32{ent.load})
 		l.cmds[moved].from = ent.at
 		ent.users = append(ent.users, moved)
@@ -420,11 +432,11 @@ func (l *lowering) bring(in *incoming, i, n int64, wait []int32) {
 	case l.pages == nil:
 		c.Kind, c.Bytes = isa.DDRLoad, part(r.UnionBytes)
 		c.DurationPs = l.ddrLatency() + l.lbLatency()
-		c.Uses = l.activationUses(part(l.fromGB(r)), 0, part(r.CoreNeedBytes), 0)
+		c.Uses = l.activationUses(part(l.fromGB(r)), 0, part(in.coreBytes), 0)
 		in.arrived(l.add(qDDRLoad, c, in.deps, wait, in.state.ready))
 	default:
 		in.arrived(l.stream(streamed{part: c.Portion, roam: v.Instance < 0, bytes: part(r.UnionBytes), gbBytes: part(l.fromGB(r)),
-			coreBytes: part(r.CoreNeedBytes), after: in.state.ready, free: append(append([]int32(nil), in.deps...), wait...)}))
+			coreBytes: part(in.coreBytes), after: in.state.ready, free: append(append([]int32(nil), in.deps...), wait...)}))
 	}
 	l.await(from, in)
 	if i == 0 {
@@ -457,7 +469,7 @@ func (l *lowering) products(t, from, to int64, free []int32) (done, left []int32
 		if len(lp.weights) > 0 {
 			k := from*int64(lp.kTiles) + int64(w)
 			if t == 0 || lp.again {
-				l.resident[k].load, l.resident[k].place = l.loadTile(tile, &l.weights, l.cores)
+				l.resident[k].load, l.resident[k].place = l.loadTile(tile, &l.weights, l.active)
 			}
 			at = l.resident[k]
 		}
@@ -491,7 +503,7 @@ func (l *lowering) products(t, from, to int64, free []int32) (done, left []int32
 func (l *lowering) product(tile *weightTile, at tileInLB, row int64, free []int32, first bool) int32 {
 	lp := l.lp
 	rows := rowsOf(model.MatrixDims{Reps: tile.reps, M: lp.dims.M, N: tile.n, K: tile.k}, row, l.total())
-	cycles := l.cost.MatrixCycles(iteration(rows, lp.repeat), lp.dtype) * hardware.Cycles(lp.repeat*l.sharing(hardware.Matrix, l.cores))
+	cycles := l.cost.MatrixCycles(iteration(rows, lp.repeat), lp.dtype) * hardware.Cycles(lp.repeat*l.sharing(hardware.Matrix, l.active))
 	deps := append([]int32{at.load}, free...)
 	deps = append(deps, l.early...)
 	for _, in := range l.ins {
@@ -503,7 +515,7 @@ func (l *lowering) product(tile *weightTile, at tileInLB, row int64, free []int3
 		deps = append(deps, l.outDeps...)
 	}
 	portion := isa.Portion{Tile: tile.portion.Tile}.Cut(row, l.total())
-	c := l.add(qMatrix, isa.Command{Kind: isa.Matrix, Portion: portion, Cores: int32(l.cores), MACs: l.nextMACs(),
+	c := l.add(qMatrix, isa.Command{Kind: isa.Matrix, Portion: portion, Cores: int32(l.active), MACs: l.nextMACs(),
 		DurationPs: l.cost.Picoseconds(cycles)}, deps)
 	l.useInputs(true, c)
 	if at.place != nil {
@@ -539,6 +551,9 @@ func (l *lowering) useInputs(anchor bool, cs ...int32) {
 // epilogue runs the vector work on part i of n of the rows, of the columns of a weight tile,
 // behind the given commands; first marks the first command that writes an output.
 func (l *lowering) epilogue(i, n int64, tile int32, deps []int32, first bool) []int32 {
+	if l.sums != nil {
+		deps = append(deps, l.addUp(i, n, tile, deps))
+	}
 	for _, in := range l.ins {
 		if !in.anchor {
 			deps = append(deps, in.after(i, n)...)
@@ -556,10 +571,33 @@ func (l *lowering) epilogue(i, n int64, tile int32, deps []int32, first bool) []
 	for _, p := range l.paramPlaces[from:to] {
 		p.use(cs...)
 	}
+	if l.sums != nil {
+		l.sums.use(cs...)
+	}
 	for _, o := range l.outs {
 		o.place.use(cs...)
 	}
 	return cs
+}
+
+// addUp brings the sums of other cores for part i of n of the rows, of the columns of a weight
+// tile, to those that make the results.
+func (l *lowering) addUp(i, n int64, tile int32, deps []int32) int32 {
+	// What the place held is added up: the tile that was there has been computed.
+	deps = append(slices.Clone(deps), l.sumsDeps...)
+	deps = append(deps, l.computed[i*l.lp.tiles/n%l.lp.nest.Depth]...)
+	core := piece(l.sumBytes, l.vectorIndex, l.vector.parts)
+	c := isa.Command{Kind: isa.Exchange, Portion: isa.Portion{Operand: int32(len(l.lp.step.Reads) + len(l.lp.step.Params)), Tile: tile}.Cut(i, n), Bytes: core * l.cores,
+		DurationPs: 2*l.lbLatency() + seconds(l.spec.SyncSeconds), Uses: l.moves(0, 2*core*l.cores, core, ceilDiv(core, l.lp.step.Slices()-1))}
+	moved := l.add(qOut, c, deps)
+	l.sums.use(moved)
+	for _, o := range l.outs {
+		o.place.use(moved)
+	}
+	if i == 0 {
+		l.recordStretch(l.sums, isa.LB)
+	}
+	return moved
 }
 
 // nextParams is the range of parameters that the next part of the vector work needs; it

@@ -101,6 +101,9 @@ func (t *tables) task(s *schedule.Schedule, lp *layerPlan) int32 {
 			task.Depth = int32(d)
 		}
 	}
+	if n := st.Slices(); n > 1 {
+		task.Slices = int32(n)
+	}
 	t.places(s, st, &task)
 	t.p.Tasks = append(t.p.Tasks, task)
 	t.tasks[st] = int32(len(t.p.Tasks))
@@ -131,7 +134,9 @@ func (t *tables) places(s *schedule.Schedule, st *schedule.Step, task *isa.Task)
 	at := st.StageAddress
 	for _, part := range s.Staged(st) {
 		n := st.Space(part)
-		if part.From < 0 {
+		if part.From < 0 && part.To < 0 {
+			continue // sums have no tensor
+		} else if part.From < 0 {
 			written[part.To].Stage, written[part.To].StageBytes = at, n
 		} else {
 			for i := part.From; i < part.To; i++ {

@@ -113,6 +113,7 @@ func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 func plan(s *schedule.Schedule, st *schedule.Step, m *cost.Model, fine grain) (*layerPlan, error) {
 	lp := prepare(s, st, fine)
 	rule := lp.rules(m, schedule.WeightRingBytes(s.Spec), fine)
+	lp.slice()
 	if lp.nest = st.Nest; lp.nest == nil {
 		lp.nest = rule
 	} else if err := lp.check(s, rule); err != nil {
@@ -210,9 +211,78 @@ func (lp *layerPlan) follow(fine grain) {
 	}
 }
 
+// slice leaves the busiest core one slice of the reduction, and what adds the slices up.
+func (lp *layerPlan) slice() {
+	n := lp.step.Slices()
+	if n == 1 || !lp.matrix {
+		return
+	}
+	lp.dims.K = ceilDiv(lp.dims.K, n)
+	if lp.constant != nil {
+		p := *lp.constant
+		p.CoreBytes = ceilDiv(p.CoreBytes, n)
+		lp.constant, lp.weightTotal = &p, p.CoreBytes
+	}
+	sums := (n - 1) * lp.dims.M * lp.dims.N
+	lp.vector.Simple += sums
+	lp.vecOps += sums * lp.step.Cores
+}
+
+// checkSlices verifies that the reduction can be cut into slices.
+func (lp *layerPlan) checkSlices(s *schedule.Schedule) error {
+	st, n := lp.step, lp.nest.Rfactor
+	if n == 0 {
+		return nil
+	}
+	cores := schedule.CoresWithLB(s.Spec)
+	if n < 2 || n*st.Cores > cores {
+		return fmt.Errorf("rfactor %d for each of %d parts, expected 2 or more on %d cores", n, st.Cores, cores)
+	}
+	if !lp.matrix || lp.constant == nil || lp.dims.Reps > 1 {
+		return fmt.Errorf("rfactor %d, but the layer has no product with constant weights", n)
+	}
+	anchor := s.Graph.Op(lp.layer.Anchor)
+	if extent := ReductionExtent(s.Graph, anchor); extent%n != 0 {
+		return fmt.Errorf("rfactor %d of a reduction over %d of %q, expected a divisor", n, extent, s.Graph.Tensor(anchor.Inputs[0]).Name)
+	}
+	if lp.dims.M*lp.dims.N != st.CoreOutput.Elements() {
+		return fmt.Errorf("rfactor %d of a product of %d sums a core, of which %d results are made", n, lp.dims.M*lp.dims.N, st.CoreOutput.Elements())
+	}
+	found := false
+	for i := range st.Reads {
+		v := &s.Values[st.Reads[i].Value]
+		if v.Level == schedule.LB {
+			return fmt.Errorf("rfactor %d with %q in the L1, expected operands in the LLB or DDR", n, s.Graph.Tensor(v.Tensor).Name)
+		}
+		found = found || v.Tensor == anchor.Inputs[0]
+	}
+	if !found {
+		return fmt.Errorf("rfactor %d, but another operator of the layer makes %q", n, s.Graph.Tensor(anchor.Inputs[0]).Name)
+	}
+	return nil
+}
+
+// ReductionExtent is the extent of the one dimension of a product's first operand that misses
+// in the output and is whole for each of its elements; 1 if there is none.
+func ReductionExtent(g *model.Graph, op *model.Op) int64 {
+	n := int64(1)
+	for d, a := range g.Access(op, 0, 0) {
+		if extent := g.Tensor(op.Inputs[0]).Shape[d]; a.Full && extent > 1 {
+			if n > 1 {
+				return 1
+			}
+			n = extent
+		}
+	}
+	return n
+}
+
 // check reports what a nest of the step's own asks for that can't be had. Tiles of weights
 // may be as large as those of the rule, which has few of them where there are many weights.
 func (lp *layerPlan) check(s *schedule.Schedule, rule *schedule.Nest) error {
+	if err := lp.checkSlices(s); err != nil {
+		return err
+	}
 	weightRing, chunk := schedule.WeightRingBytes(s.Spec), paramChunk(s)
 	n, st := lp.nest, lp.step
 	stage, most := int64(0), int64(1)

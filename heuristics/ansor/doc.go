@@ -20,9 +20,9 @@
 // A cache stage in the LLB holds the inputs of a tile or of all, or several tiles of weights,
 // that came from the DDR together; in the L1 all that passes has a stage.
 //
-// Rfactor has no counterpart: partial sums never cross cores, since no command adds what
-// another core has made. Nor has the choice between broadcast and sliced loads: on these
-// machines a broadcast takes no more of any resource.
+// Rfactor is for products with constant weights: cores exchange partial sums, of the type of
+// the result, and the vector unit adds them. The choice between broadcast and sliced loads has
+// no counterpart: on these machines a broadcast takes no more of any resource.
 //
 // The published gradient (Appendix A) takes a task to be promising if others of its kind
 // do more operations a second. Where kernels wait for the DDR that is a mistake that no

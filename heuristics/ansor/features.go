@@ -13,7 +13,7 @@ import (
 var FeatureNames = []string{
 	"matrix ns", "vector ns", "edge waste", "MACs a command", "matrix commands", "vector commands",
 	"tiles", "depth", "loads", "pieces", "columns", "reduction", "columns first", "weights stay", "LLB stage", "LLB stage once", "weights together", "vector attached to", "store attached to",
-	"cores", "outermost cores", "innermost cores",
+	"cores", "rfactor", "outermost cores", "innermost cores",
 	"in bytes", "in commands", "in ns", "out bytes", "out commands", "out ns", "weight bytes", "weight commands", "weight ns", "largest weight tile",
 	"stage bytes", "stage share", "link ns", "DDR ns", "LLB ns",
 	"first load ns", "last store ns", "longest ns", "sum ns", "products a DDR byte", "products an L1 byte",
@@ -32,29 +32,32 @@ func (sp *space) features(n *schedule.Nest) []float64 {
 	ns := func(c hardware.Cycles) float64 { return float64(c) / spec.ClockHz * 1e9 }
 
 	// Work: whole iterations of one size.
-	rows := max(1, l.Dims.M*max(1, l.Dims.Reps)/(n.Tiles*n.Pieces))
+	dims, work, factor := l.Dims, l.Vector, max(1, n.Rfactor)
+	dims.K = max(1, dims.K/factor)
+	work.Simple += (factor - 1) * dims.M * dims.N
+	rows := max(1, dims.M*max(1, dims.Reps)/(n.Tiles*n.Pieces))
 	matrix, waste, matrixCommands := 0.0, 0.0, 0.0
-	if l.Dims.M > 0 {
+	if dims.M > 0 {
 		matrixCommands = tiles * float64(n.Pieces) * columns * reduction
-		d := model.MatrixDims{Reps: 1, M: rows, N: max(1, l.Dims.N/int64(columns)), K: max(1, l.Dims.K/int64(reduction))}
-		if l.Dims.Reps > 1 {
-			d.N = l.Dims.N
-			d.M = max(1, l.Dims.M/max(1, n.Tiles*n.Pieces/l.Dims.Reps))
-			matrix = ns(m.MatrixCycles(d, l.DType)) * math.Max(matrixCommands, float64(l.Dims.Reps))
+		d := model.MatrixDims{Reps: 1, M: rows, N: max(1, dims.N/int64(columns)), K: max(1, dims.K/int64(reduction))}
+		if dims.Reps > 1 {
+			d.N = dims.N
+			d.M = max(1, dims.M/max(1, n.Tiles*n.Pieces/dims.Reps))
+			matrix = ns(m.MatrixCycles(d, l.DType)) * math.Max(matrixCommands, float64(dims.Reps))
 		} else {
 			matrix = ns(m.MatrixCycles(d, l.DType)) * matrixCommands
 		}
-		ideal := ns(m.MatrixCycles(l.Dims, l.DType))
+		ideal := ns(m.MatrixCycles(dims, l.DType))
 		waste = matrix / math.Max(ideal, 1)
 	}
 	vectorCommands := tiles
-	if n.Vector != schedule.AtTile && l.Dims.M > 0 {
+	if n.Vector != schedule.AtTile && dims.M > 0 {
 		vectorCommands *= columns
 	}
 	if n.Vector == schedule.AtPiece {
 		vectorCommands *= float64(n.Pieces)
 	}
-	part := model.VectorWork{Simple: l.Vector.Simple / int64(vectorCommands), Special: l.Vector.Special / int64(vectorCommands), Move: l.Vector.Move / int64(vectorCommands)}
+	part := model.VectorWork{Simple: work.Simple / int64(vectorCommands), Special: work.Special / int64(vectorCommands), Move: work.Move / int64(vectorCommands)}
 	v, s := m.VectorCycles(part, k.Graph.Tensor(st.Output).DType)
 	vector := ns(v+s) * vectorCommands
 
@@ -141,11 +144,12 @@ func (sp *space) features(n *schedule.Nest) []float64 {
 		if n.Tiles > 1 && !n.Stay {
 			again = tiles
 		}
-		largest = float64(l.Weights) / weightCommands
+		own := float64(l.Weights) / float64(factor)
+		largest = own / weightCommands
 		ddr += weights
 		gb += weights * (1 + again)
-		linked += float64(l.Weights) * again
-		weightNs = weights/ddrRate + math.Ceil(weightCommands/float64(max(1, n.Group)))*ddrLatency + weightCommands*(again-1)*lbLatency + again*float64(l.Weights)/link
+		linked += own * again
+		weightNs = weights/ddrRate + math.Ceil(weightCommands/float64(max(1, n.Group)))*ddrLatency + weightCommands*(again-1)*lbLatency + again*own/link
 		weightCommands *= again
 	}
 	stage := 0.0
@@ -172,7 +176,7 @@ func (sp *space) features(n *schedule.Nest) []float64 {
 	list := []float64{
 		matrix, vector, waste, float64(l.MACs) / max(1, matrixCommands), matrixCommands, vectorCommands,
 		tiles, float64(n.Depth), float64(n.Loads), float64(n.Pieces), columns, reduction, flag(n.ColumnsFirst), flag(n.Stay), float64(n.Stage), flag(n.Once), float64(n.Group), float64(n.Vector), float64(n.Store),
-		float64(binding.Cores()), float64(binding[layout[0]]), float64(binding[layout[len(layout)-1]]),
+		float64(binding.Cores()), float64(factor), float64(binding[layout[0]]), float64(binding[layout[len(layout)-1]]),
 		in, inCommands, inNs, out, outCommands, outNs, weights, weightCommands, weightNs, largest,
 		stage, stage / float64(max(1, k.LBCapacity)), linkNs, ddrNs, gbNs,
 		firstLoad, lastStore, longest, matrix + vector + inNs + outNs + weightNs, float64(l.MACs) / max(1, ddr), float64(l.MACs) / max(1, linked),

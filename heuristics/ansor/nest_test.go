@@ -103,3 +103,34 @@ func TestRulesAreNests(t *testing.T) {
 		}
 	}
 }
+
+// Nests that can't run are refused, each by what is wrong with it.
+func TestNestsRefused(t *testing.T) {
+	var task *ansor.Task
+	for _, x := range tasks(t, plan(t, "resnet50", "tvm", 2)) {
+		if x.Name == "stage1.block0.conv2" {
+			task = x
+		}
+	}
+	good := *task.Rule[0]
+	if err := task.Check(ansor.Program{&good}); err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func(n *schedule.Nest){
+		"expected a divisor":      func(n *schedule.Nest) { n.Cores, n.Rfactor, n.Tiles = schedule.One(4), 3, 8 },
+		"rfactor 2 for each of 8": func(n *schedule.Nest) { n.Rfactor = 2 },
+		"a reduction of":          func(n *schedule.Nest) { n.Cores, n.Rfactor, n.Tiles = schedule.One(4), 2, 8 },
+		"expected 2 to the":       func(n *schedule.Nest) { n.Group = 99 },
+		"has a stage of 2 parts":  func(n *schedule.Nest) { n.Loads, n.Pieces, n.Stage = 3, 3, 2 },
+		"in front of the loops":   func(n *schedule.Nest) { n.Tiles, n.Once, n.Stage = 1, true, 1 },
+		"has columns of":          func(n *schedule.Nest) { n.Columns = []int64{7} },
+		"has room for 4 of 3":     func(n *schedule.Nest) { n.Tiles, n.Depth = 3, 4 },
+		"brings the inputs":       func(n *schedule.Nest) { n.Loads, n.Pieces = 2, 3 },
+	} {
+		n := good
+		change(&n)
+		if err := task.Check(ansor.Program{&n}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", n, err, want)
+		}
+	}
+}

@@ -66,7 +66,7 @@ func (p Program) id() string {
 		if n.Once {
 			flags += 64
 		}
-		for _, x := range [...]int64{n.Tiles, n.Depth, n.Loads, n.Pieces, n.Stage, n.Group, flags} {
+		for _, x := range [...]int64{n.Tiles, n.Depth, n.Loads, n.Pieces, n.Stage, n.Group, n.Rfactor, flags} {
 			b = strconv.AppendInt(append(b, ' '), x, 10)
 		}
 		for _, list := range [...][]int64{n.Columns, n.Reduction} {
@@ -322,7 +322,7 @@ func (sp *space) decisions() [][]func(*schedule.Nest) {
 	for _, b := range sp.bindings {
 		cores = append(cores, func(n *schedule.Nest) {
 			c, k := len(n.Columns), len(n.Reduction)
-			n.Cores = b
+			b.set(n)
 			sp.columns(n, c)
 			sp.reduction(n, k)
 		})

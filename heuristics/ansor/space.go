@@ -1,6 +1,7 @@
 package ansor
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -21,7 +22,7 @@ type space struct {
 	sketches    []Sketch
 	derivations []Derivation
 	gathers     bool // inputs may, in a stage in the LLB
-	bindings    []schedule.Binding
+	bindings    []spread
 	tiles       []int64
 	groups      []int64
 	bound       map[string]*bound
@@ -73,12 +74,51 @@ func newSpace(kernel *schedule.Schedule, step int, m *cost.Model) *space {
 			sp.tiles = append(sp.tiles, i*t)
 		}
 	}
-	sp.bindings = bindings(kernel, step)
+	for _, b := range bindings(kernel, step, kernel.Steps[step].Cores) {
+		sp.bindings = append(sp.bindings, spread{b, 0})
+	}
+	sp.factor()
 	return sp
 }
 
-// bindings lists those that use as many cores as the step's or more; its own is the first.
-func bindings(s *schedule.Schedule, i int) []schedule.Binding {
+// spread is how cores share the work: those of a part of the output too, if rfactor is not 0.
+type spread struct {
+	cores   schedule.Binding
+	rfactor int64
+}
+
+func (x spread) set(n *schedule.Nest) { n.Cores, n.Rfactor = x.cores, x.rfactor }
+
+// factor adds the bindings under which cores share reductions: where the output has fewer
+// blocks than there are cores, and each core's slice has a block of the matrix unit or more.
+func (sp *space) factor() {
+	k, l := sp.kernel, sp.loops
+	st := &k.Steps[sp.step]
+	inst := &k.Instances.Instances[st.Instance]
+	anchor := k.Graph.Op(k.Layers[inst.Group][st.Layer].Anchor)
+	if l.Weights == 0 || l.Dims.Reps > 1 {
+		return
+	}
+	all, _ := k.Graph.MatrixDims(anchor, inst.Regions[anchor.Outputs[0]])
+	cores := schedule.CoresWithLB(k.Spec)
+	if all.M*((all.N+l.UnitColumns-1)/l.UnitColumns) >= cores {
+		return
+	}
+	extent := lower.ReductionExtent(k.Graph, anchor)
+	spreads := sp.bindings
+	for _, b := range bindings(k, sp.step, 1) {
+		for f := int64(2); f*b.Cores() <= cores; f++ {
+			if extent%f == 0 && all.K/f >= l.UnitRows {
+				spreads = append(spreads, spread{b, f})
+			}
+		}
+	}
+	sp.bindings = spreads
+	sp.derivations = append(sp.derivations, Derivation{anchor.Name, "rfactor", fmt.Sprintf("the output has fewer blocks than the %d cores, which may share the reduction over %d", cores, all.K)})
+}
+
+// bindings lists those that use so many cores or more; the step's own is the first.
+func bindings(s *schedule.Schedule, i int, least int64) []schedule.Binding {
 	st := &s.Steps[i]
 	list := []schedule.Binding{st.Binding}
 	for _, w := range st.Writes {
@@ -95,7 +135,7 @@ func bindings(s *schedule.Schedule, i int) []schedule.Binding {
 	var extend func(d int)
 	extend = func(d int) {
 		if d == len(region) {
-			if c := b.Cores(); c >= st.Cores && !b.Equal(st.Binding) && schedule.CheckBinding(region, b, forbidden, cores) == nil {
+			if c := b.Cores(); c >= least && !b.Equal(st.Binding) && schedule.CheckBinding(region, b, forbidden, cores) == nil {
 				list = append(list, slices.Clone(b))
 			}
 			return
@@ -150,11 +190,11 @@ func (sp *space) check(n *schedule.Nest) error {
 	return x.loops.Check(x.kernel, sp.step)
 }
 
-// weights is the tensor that products take their weights from, if the layer has some.
-func (x *bound) weights(step int) model.TensorID {
+// operand is an input of the layer's anchor; of a product, 1 is its weights.
+func (x *bound) operand(step, input int) model.TensorID {
 	st := &x.kernel.Steps[step]
 	layer := &x.kernel.Layers[x.kernel.Instances.Instances[st.Instance].Group][st.Layer]
-	return x.kernel.Graph.Op(layer.Anchor).Inputs[1]
+	return x.kernel.Graph.Op(layer.Anchor).Inputs[input]
 }
 
 func pick[T any](r *rand.Rand, of []T) T { return of[r.IntN(len(of))] }
@@ -163,8 +203,9 @@ func pick[T any](r *rand.Rand, of []T) T { return of[r.IntN(len(of))] }
 // many can.
 func (sp *space) sample(r *rand.Rand) *schedule.Nest {
 	for range 50 {
-		n := &schedule.Nest{Cores: pick(r, sp.bindings), Tiles: pick(r, sp.tiles), Loads: pick(r, pieceCounts), Pieces: pick(r, pieceCounts)}
+		n := &schedule.Nest{Tiles: pick(r, sp.tiles), Loads: pick(r, pieceCounts), Pieces: pick(r, pieceCounts)}
 		n.Depth = pick(r, depths)
+		pick(r, sp.bindings).set(n)
 		sp.form(n, pick(r, sp.sketches))
 		n.Group, n.Stage, n.Once = pick(r, sp.groups), pick(r, stageCounts), r.IntN(2) == 0
 		sp.columns(n, 1+r.IntN(maxColumns))
@@ -204,7 +245,7 @@ func (sp *space) reduction(n *schedule.Nest, parts int) {
 	case d.Reps > 1 || l.Weights == 0:
 		n.Reduction = []int64{d.K}
 	default:
-		n.Reduction = lower.Cut(d.K, l.UnitRows, int64(parts))
+		n.Reduction = lower.Cut(d.K/max(1, n.Rfactor), l.UnitRows, int64(parts))
 	}
 }
 
@@ -235,7 +276,7 @@ func (sp *space) mend(n *schedule.Nest) *schedule.Nest {
 	}
 	if l.Dims.M == 0 {
 		n.Vector, n.Store = schedule.AtPiece, schedule.AtTile
-	} else if l.Vector.Total() == 0 {
+	} else if l.Vector.Total() == 0 && n.Rfactor == 0 {
 		n.Vector = schedule.AtPiece
 	}
 	return n
@@ -299,7 +340,7 @@ var mutations = []mutation{
 	}},
 	{"binding", 10, func(sp *space, r *rand.Rand, n *schedule.Nest) {
 		columns, reduction := len(n.Columns), len(n.Reduction)
-		n.Cores = pick(r, sp.bindings)
+		pick(r, sp.bindings).set(n)
 		sp.columns(n, columns)
 		sp.reduction(n, reduction)
 	}},

@@ -47,7 +47,7 @@ func (sp *space) leastLoad() load {
 	all := sp.load(sp.rule, ofCores+1)
 	for _, b := range sp.bindings[1:] {
 		n := *sp.rule
-		n.Cores = b
+		b.set(&n)
 		all = all.min(sp.load(&n, ofCores+1))
 	}
 	return all
@@ -180,6 +180,9 @@ func (sp *space) load(n *schedule.Nest, known int) (out load) {
 	}
 	k, l, m, spec := x.kernel, x.loops, sp.model, x.kernel.Spec
 	st := &k.Steps[sp.step]
+	dims, work, factor := l.Dims, l.Vector, max(1, n.Rfactor)
+	dims.K /= factor
+	work.Simple += (factor - 1) * dims.M * dims.N
 	seconds := func(c hardware.Cycles) float64 { return float64(c) / spec.ClockHz }
 	// Counts of what is not decided yet are the least.
 	tiles, columns, reduction, pieces, loads := int64(1), int64(1), int64(1), int64(1), int64(1)
@@ -214,7 +217,7 @@ func (sp *space) load(n *schedule.Nest, known int) (out load) {
 	}
 
 	if l.Dims.M > 0 {
-		out.matrix = seconds(matrixCycles(m, l.DType, l.Dims, l.Weights > 0, n, known, tiles*pieces))
+		out.matrix = seconds(matrixCycles(m, l.DType, dims, l.Weights > 0, n, known, tiles*pieces))
 	}
 	parts := tiles
 	if known > ofPlaces && n.Vector != schedule.AtTile && l.Dims.M > 0 && tiles > 0 {
@@ -229,13 +232,13 @@ func (sp *space) load(n *schedule.Nest, known int) (out load) {
 	}
 	dtype := k.Graph.Tensor(st.Output).DType
 	vector := func(parts int64) float64 {
-		v, s := m.VectorCycles(model.VectorWork{Simple: l.Vector.Simple / parts, Special: l.Vector.Special / parts, Move: l.Vector.Move / parts}, dtype)
+		v, s := m.VectorCycles(model.VectorWork{Simple: work.Simple / parts, Special: work.Special / parts, Move: work.Move / parts}, dtype)
 		if !m.SharedVector() {
 			return seconds(max(v, s))
 		}
 		return seconds(v + s)
 	}
-	if l.Vector.Total() > 0 {
+	if work.Total() > 0 {
 		out.vector, out.part = float64(parts)*vector(parts), vector(most)
 	}
 
@@ -245,10 +248,18 @@ func (sp *space) load(n *schedule.Nest, known int) (out load) {
 		efficiency = 1
 	}
 	ddr, gb, link := spec.DDR.BandwidthBytesPerSecond, spec.GB.BandwidthBytesPerSecond, spec.CoreLink.BandwidthBytesPerSecond
+	if factor > 1 {
+		sums := (factor - 1) * dims.M * dims.N * dtype.Bytes()
+		out.out = float64(parts)*2*lbLatency + max(2*float64(sums*st.Cores)/gb, float64(sums)/link)
+	}
 	move := func(gbBytes, coreBytes int64) float64 { return max(float64(gbBytes)/gb, float64(coreBytes)/link) }
 	for i := range st.Reads {
 		r := &st.Reads[i]
 		commands, times := loads, int64(1)
+		need := r.CoreNeedBytes
+		if l.Dims.M > 0 && k.Values[r.Value].Tensor == x.operand(sp.step, 0) {
+			need /= factor
+		}
 		if st.Whole(r) {
 			commands = 1
 		} else if tiles > 1 {
@@ -262,7 +273,7 @@ func (sp *space) load(n *schedule.Nest, known int) (out load) {
 			}
 		case schedule.GB:
 			commands = min(commands, r.NeedBytes)
-			out.in += float64(times) * (float64(commands)*lbLatency + move(0, r.CoreNeedBytes))
+			out.in += float64(times) * (float64(commands)*lbLatency + move(0, need))
 		default:
 			commands = min(commands, r.UnionBytes)
 			// A stage takes fewer loads from the DDR than go on from there.
@@ -282,16 +293,17 @@ func (sp *space) load(n *schedule.Nest, known int) (out load) {
 			}
 			out.ddrLoad += float64(passes) * (float64(far)*ddrLatency + float64(r.UnionBytes)/efficiency/ddr)
 			out.ddr += float64(passes*r.UnionBytes) / efficiency / ddr
-			out.in += float64(times) * (float64(commands)*lbLatency + move(r.UnionBytes, r.CoreNeedBytes))
+			out.in += float64(times) * (float64(commands)*lbLatency + move(r.UnionBytes, need))
 			if l.Dims.M == 0 {
 				out.head = max(out.head, ddrLatency+lbLatency)
 			}
 		}
 	}
 	for _, p := range st.Params {
-		weights := l.Weights > 0 && p.Tensor == x.weights(sp.step)
+		weights := l.Weights > 0 && p.Tensor == x.operand(sp.step, 1)
 		commands, again := int64(1), int64(1)
 		if weights {
+			p.CoreBytes /= factor
 			commands = columns * reduction
 			if known > ofPlaces && !n.Stay && tiles > 1 {
 				again = tiles

@@ -19,6 +19,9 @@ type Nest struct {
 	// Cores is how many cores each dimension of the output is spread over; nil: as the
 	// step's binding says.
 	Cores Binding `json:"cores,omitempty"`
+	// Rfactor, if more than one, is how many cores make each part of the output together: each
+	// adds up its slice of a product's reduction, and the first gathers and adds what they have.
+	Rfactor int64 `json:"rfactor,omitempty"`
 	// Tiles is the number of tiles of rows. With several, what passes through the LB does
 	// so tile by tile, Depth of which have room at a time.
 	Tiles int64 `json:"tiles"`
@@ -92,6 +95,36 @@ func (st *Step) Depth() int64 {
 // Space is the LB space that a part of the step's stage takes.
 func (st *Step) Space(p StagePart) int64 { return p.space(max(1, st.Tiles), st.Depth()) }
 
+// Slices is how many cores make each part of the step's output together, see Nest.Rfactor.
+func (st *Step) Slices() int64 {
+	if st.Nest == nil {
+		return 1
+	}
+	return max(1, st.Nest.Rfactor)
+}
+
+// Active is how many cores take part in the step.
+func (st *Step) Active() int64 { return st.Cores * st.Slices() }
+
+// SlicesOf is how many slices cores read a tensor in: the step's, if it is the operand of the
+// product that the matrix unit's rows come from and nothing else in the layer reads it.
+func (s *Schedule) SlicesOf(st *Step, t model.TensorID) int64 {
+	layer := &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]
+	for _, id := range layer.Ops {
+		inputs := s.Graph.Op(id).Inputs
+		if id == layer.Anchor {
+			if inputs[0] != t {
+				return 1
+			}
+			inputs = inputs[1:]
+		}
+		if slices.Contains(inputs, t) {
+			return 1
+		}
+	}
+	return st.Slices()
+}
+
 // Follow makes step i run by a nest, in the first room that the values alive in the LB
 // leave for its stage. The error says how much there is, or what is wrong with the binding.
 // The schedule's slices of steps and values change in place, what they refer to does not.
@@ -134,6 +167,7 @@ func (s *Schedule) Follow(i int, n *Nest) error {
 // Text shows the nest of a layer with this output as people read and edit it:
 //
 //	cores n:2 h:4
+//	rfactor 2                   with two cores for each part, which share its reduction
 //	for tile in 4 of 2          4 tiles of rows, room for 2
 //	  stage in 1                inputs gather in the LLB; in front of all loops: once
 //	  bring in 2
@@ -175,6 +209,9 @@ func (n *Nest) lines(output *model.Tensor) (list []nestLine) {
 			}
 		}
 		say("%s", text)
+	}
+	if n.Rfactor > 0 {
+		say("rfactor %d", n.Rfactor)
 	}
 	columns := func() {
 		if len(n.Columns) > 0 {
@@ -280,6 +317,8 @@ func ParseNest(text string, output *model.Tensor) (*Nest, error) {
 		switch words[0] {
 		case "cores":
 			n.Cores, err = readCores(words[1:], output)
+		case "rfactor":
+			n.Rfactor, err = readExtent(words[len(words)-1])
 		case "bring":
 			n.Loads, err = readExtent(words[len(words)-1])
 		case "stage":
@@ -296,7 +335,7 @@ func ParseNest(text string, output *model.Tensor) (*Nest, error) {
 		case "store":
 			n.Store = attachTo(around, n.ColumnsFirst)
 		default:
-			err = fmt.Errorf("found %q, expected cores, for LOOP in, stage, bring, weights, multiply, vector or store", words[0])
+			err = fmt.Errorf("found %q, expected cores, rfactor, for LOOP in, stage, bring, weights, multiply, vector or store", words[0])
 		}
 		if err != nil {
 			return bad(err)

@@ -36,6 +36,13 @@ func TestParseNest(t *testing.T) {
 	if n, err = schedule.ParseNest(staged, image()); err != nil || n.Text(image()) != staged || n.Stage != 1 || n.Once || n.Group != 3 || !n.Stay {
 		t.Errorf("%+v, %v", n, err)
 	}
+	if n, err = schedule.ParseNest("rfactor 4\n"+staged, image()); err == nil || !strings.Contains(err.Error(), `expected "cores n:2 h:4"`) {
+		t.Errorf("%+v, %v", n, err)
+	}
+	shared := strings.Replace(staged, "for tile", "rfactor 4\nfor tile", 1)
+	if n, err = schedule.ParseNest(shared, image()); err != nil || n.Text(image()) != shared || n.Rfactor != 4 {
+		t.Errorf("%+v, %v", n, err)
+	}
 	once := strings.NewReplacer("for tile", "stage in 8\nfor tile", "weights stay", "weights by 2").Replace(nestText)
 	if n, err = schedule.ParseNest(once, image()); err != nil || n.Text(image()) != once || n.Stage != 8 || !n.Once || n.Group != 2 || n.Stay {
 		t.Errorf("%+v, %v", n, err)

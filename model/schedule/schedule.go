@@ -277,7 +277,8 @@ func (s *Schedule) ReadAway(instance int, t model.TensorID) bool {
 func (s *Schedule) Kernels() int { return len(s.Order) }
 
 // StagePart is LB space that reads From to To of a step share, or, if From is
-// negative, that the written value To takes on its way out.
+// negative, that the written value To takes on its way out, or, if To is negative, too, that
+// the sums of other cores take before they are added.
 type StagePart struct {
 	From, To int
 	Bytes    int64
@@ -333,6 +334,9 @@ func (s *Schedule) Staged(st *Step) []StagePart {
 			p.Whole = p.Whole || whole
 		}
 		p.To = i
+		if n := st.Slices(); n > 1 && s.SlicesOf(st, t) > 1 {
+			p.Bytes, p.Least = (p.Bytes+n-1)/n, (p.Least+n-1)/n
+		}
 		if p.Bytes > 0 {
 			parts = append(parts, p)
 		}
@@ -341,6 +345,9 @@ func (s *Schedule) Staged(st *Step) []StagePart {
 		if v := &s.Values[w]; v.Level != LB {
 			parts = append(parts, StagePart{From: -1, To: w, Bytes: v.CoreBytes})
 		}
+	}
+	if n := st.Slices(); n > 1 {
+		parts = append(parts, StagePart{From: -1, To: -1, Bytes: (n - 1) * st.CoreOutput.Elements() * s.Graph.Tensor(st.Output).DType.Bytes()})
 	}
 	return parts
 }
