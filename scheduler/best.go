@@ -168,6 +168,8 @@ type seeker struct {
 	failed error             // the first recipe's, at its first chunk
 	starts map[int64]startAt // the best of each chunk
 	floors map[int64]float64 // picoseconds that chunks take at least
+	// simulated is the part of an evaluation that is not counted yet.
+	simulated float64
 }
 
 // promise is how little a chunk may come to take, of which a schedule has a score: halfway, by

@@ -126,11 +126,7 @@ func (d *Draft) insideChoices(k, l int) []schedule.Binding {
 	if len(layer.Outputs) == 0 || inst.Regions[layer.Outputs[0]].Elements() == 0 {
 		return nil
 	}
-	region, cores := inst.Regions[layer.Outputs[0]], schedule.CoresWithLB(d.Spec)
-	forbidden := schedule.Forbidden(d.Graph, layer.Ops, layer.Outputs[0])
-	return slices.DeleteFunc(bindings(region, cores, d.UnevenCores), func(b schedule.Binding) bool {
-		return schedule.CheckBinding(region, b, forbidden, cores) != nil
-	})
+	return bindingsOf(d.Schedule, layer, layer.Outputs[0], inst.Regions[layer.Outputs[0]])
 }
 
 // bindAs gives layers the bindings of a file.

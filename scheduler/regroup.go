@@ -32,8 +32,13 @@ type regrouper struct {
 	namer *split.Namer
 	queue [][2]int          // intervals that have no price yet
 	at    map[[2]int]*group // intervals by lo and hi; nil: no group
-	kinds map[string]*kind  // of groups that do the same
-	list  []*arm            // in the order in which they were made
+	*costs
+}
+
+// costs are what is known of groups, for all sequences of a network.
+type costs struct {
+	kinds map[string]*kind // of groups that do the same
+	list  []*arm           // in the order in which they were made
 	// of the simulated arms, the logarithm of cost over price
 	logs, squares, count float64
 }
@@ -60,8 +65,8 @@ type arm struct {
 // maxIntervals bounds the groups that are priced, as split.DefaultMaxGroups does.
 const maxIntervals = 4000
 
-func newRegrouper(n *split.Network, p *plan) *regrouper {
-	g := &regrouper{net: n, namer: n.Namer(), at: map[[2]int]*group{}, kinds: map[string]*kind{}}
+func newRegrouper(n *split.Network, namer *split.Namer, p *plan, known *costs) *regrouper {
+	g := &regrouper{net: n, namer: namer, at: map[[2]int]*group{}, costs: known}
 	for _, c := range p.cuts {
 		g.seq = append(g.seq, n.AtomsOf(c.ops)...)
 	}
@@ -218,6 +223,11 @@ func (g *regrouper) prices(n int) {
 // propose draws costs and returns the cheapest partition. boldness scales how far what was
 // not simulated may be from its price.
 func (g *regrouper) propose(rng *rand.Rand, boldness float64) []span {
+	return g.proposeFrom(0, rng, boldness)
+}
+
+// proposeFrom is propose of the sequence from a place on.
+func (g *regrouper) proposeFrom(first int, rng *rand.Rand, boldness float64) []span {
 	mean, deviation := g.scale()
 	for _, a := range g.list {
 		x := rng.NormFloat64()
@@ -229,10 +239,10 @@ func (g *regrouper) propose(rng *rand.Rand, boldness float64) []span {
 	}
 	n := len(g.seq)
 	best, from := make([]float64, n+1), make([]span, n+1)
-	for hi := 1; hi <= n; hi++ {
+	for hi := first + 1; hi <= n; hi++ {
 		best[hi] = math.Inf(1)
 	}
-	for lo := range n {
+	for lo := first; lo < n; lo++ {
 		if math.IsInf(best[lo], 1) {
 			continue
 		}
@@ -252,7 +262,7 @@ func (g *regrouper) propose(rng *rand.Rand, boldness float64) []span {
 		}
 	}
 	var list []span
-	for hi := n; hi > 0; hi = from[hi].lo {
+	for hi := n; hi > first; hi = from[hi].lo {
 		list = append(list, from[hi])
 	}
 	slices.Reverse(list)

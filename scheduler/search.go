@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/formulation/split"
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
@@ -34,12 +35,16 @@ type candidate struct {
 // then changes of one decision after the other, at one place or at all that are alike.
 type searcher struct {
 	*seeker
-	start startAt
-	cost  *cost.Model
-	rng   *rand.Rand
-	g     *regrouper // nil: it has not begun
-	best  candidate
-	at    candidate // what moves start from; as good as best, or nearly
+	start  startAt
+	cost   *cost.Model
+	rng    *rand.Rand
+	g      *regrouper // nil: it has not begun
+	whole  *searcher  // of which this searches the head; nil: none
+	head   *searcher  // see blocks; nil: not begun, or none
+	rhythm rhythm     // of the whole
+	best   candidate
+	at     candidate // what moves start from; as good as best, or nearly
+	layers map[kindOf]*layerCosts
 	// of each move, how often it was tried and gave something better
 	tried, won []float64
 }
@@ -70,7 +75,13 @@ func (s *searcher) improve(ctx context.Context, b budget) error {
 		}
 	}
 	before := s.found.Evaluations
-	if err := s.regroup(ctx, b.part(0.5)); err != nil {
+	groups := 0.5
+	if found, err := s.blocks(ctx, b.part(headShare)); err != nil {
+		return err
+	} else if found {
+		groups = 0.1
+	}
+	if err := s.regroup(ctx, b.rest(s.found.Evaluations-before).part(groups)); err != nil {
 		return err
 	}
 	return s.polish(ctx, b.rest(s.found.Evaluations-before))
@@ -83,7 +94,6 @@ func (s *searcher) begin(ctx context.Context) (err error) {
 	if err := s.simulate(ctx, first, 0); err != nil {
 		return err
 	}
-	s.found.Evaluations++
 	if err := first[0].err; err != nil {
 		return fmt.Errorf("internal error, a recipe's own schedule can't be had again: %w", err)
 	}
@@ -92,17 +102,43 @@ func (s *searcher) begin(ctx context.Context) (err error) {
 	if s.cost, err = cost.NewWith(made.Spec, s.opt.Cost); err != nil {
 		return err
 	}
+	if s.whole != nil {
+		s.prepare(s.whole.g.net, s.whole.g.namer, s.whole.g.costs)
+		return nil
+	}
 	n, err := split.FromGraph(made.Graph, graphturbo.ExecutionOrder(made.Graph), made.Grouping, made.Spec,
 		split.NetworkOptions{InPlace: start.inPlace, Uneven: start.uneven, Cost: s.opt.Cost, MaxGroups: 1})
 	if err != nil {
 		return err
 	}
-	s.g = newRegrouper(n, start)
-	s.best.spans = s.g.spans(start)
+	s.prepare(n, n.Namer(), &costs{kinds: map[string]*kind{}})
+	s.rhythm = s.g.rhythm()
+	return ctx.Err()
+}
+
+// prepare makes what the search learns.
+func (s *searcher) prepare(n *split.Network, namer *split.Namer, known *costs) {
+	s.g, s.layers = newRegrouper(n, namer, s.start.plan, known), map[kindOf]*layerCosts{}
+	s.best.spans = s.g.spans(s.start.plan)
 	s.g.learn(s.best.spans, s.best.groups)
 	s.g.prices(firstPrices)
 	s.tried, s.won = make([]float64, len(moves)), make([]float64, len(moves))
-	return ctx.Err()
+	s.count()
+}
+
+// count counts an evaluation, of a head as a part of one.
+func (s *searcher) count() {
+	s.simulated += s.part()
+	s.found.Evaluations += int(s.simulated)
+	s.simulated -= math.Floor(s.simulated)
+}
+
+// part is how much of the network is searched.
+func (s *searcher) part() float64 {
+	if s.whole == nil {
+		return 1
+	}
+	return float64(len(s.g.seq)) / float64(len(s.whole.g.seq))
 }
 
 // orders are those that a plan may have its instances in.
@@ -138,7 +174,7 @@ func (s *searcher) regroup(ctx context.Context, b budget) error {
 // consider learns from a simulated candidate, and takes it if it is better and breaks no
 // rule.
 func (s *searcher) consider(ctx context.Context, c candidate) (better bool, err error) {
-	s.found.Evaluations++
+	s.count()
 	if c.err != nil {
 		s.g.avoid(c.spans)
 		return false, nil
@@ -147,6 +183,12 @@ func (s *searcher) consider(ctx context.Context, c candidate) (better bool, err 
 		s.g.learn(c.spans, c.groups)
 	}
 	known := c.score >= s.best.score
+	if s.whole != nil {
+		if !known {
+			s.best = c
+		}
+		return !known, nil
+	}
 	if known && (!s.opt.Front || c.ps == math.MaxInt64 || s.found.beaten(Point{float64(c.ps) * 1e-12, c.joules, ""})) {
 		return false, nil
 	}
@@ -254,6 +296,7 @@ var moves = []struct {
 	{"groups", 2, (*searcher).moveGroups},
 	{"bind", 3, (*searcher).moveBinding},
 	{"layer", 4, (*searcher).moveLayer},
+	{"layers", 4, (*searcher).moveLayers},
 	{"scope", 1, (*searcher).moveScope},
 	{"spill", 1, (*searcher).moveDown},
 	{"order", 1, (*searcher).moveOrder},
@@ -568,6 +611,14 @@ func bindings(r model.Region, cores int64, uneven bool) []schedule.Binding {
 	return slices.DeleteFunc(list, func(b schedule.Binding) bool { return 2*b.Cores() < most })
 }
 
+// bindingsOf are those that a layer may have of which an instance computes a box of its result.
+func bindingsOf(s *schedule.Schedule, layer *schedule.Layer, out model.TensorID, region model.Region) []schedule.Binding {
+	cores, forbidden := schedule.CoresWithLB(s.Spec), schedule.Forbidden(s.Graph, layer.Ops, out)
+	return slices.DeleteFunc(bindings(region, cores, s.UnevenCores), func(b schedule.Binding) bool {
+		return schedule.CheckBinding(region, b, forbidden, cores) != nil
+	})
+}
+
 func (s *searcher) moveScope() (candidate, bool) {
 	k := s.rng.IntN(len(s.at.spans))
 	made := s.at.s
@@ -622,12 +673,11 @@ func (s *searcher) moveLayer() (candidate, bool) {
 		return candidate{}, false
 	}
 	g, out := made.Graph, layer.Outputs[0]
-	region, cores := inst.Regions[out], schedule.CoresWithLB(made.Spec)
-	forbidden := schedule.Forbidden(g, layer.Ops, out)
+	region := inst.Regions[out]
 	var own schedule.Binding
 	least := math.Inf(1)
-	for _, b := range bindings(region, cores, made.UnevenCores) {
-		if b.Equal(s.at.inner[layer.Anchor]) || schedule.CheckBinding(region, b, forbidden, cores) != nil {
+	for _, b := range bindingsOf(made, layer, out, region) {
+		if b.Equal(s.at.inner[layer.Anchor]) {
 			continue
 		}
 		boxes := schedule.Regions{out: schedule.Slice(region, b, g.Tensor(out).Layout, 0)}
@@ -652,6 +702,69 @@ func (s *searcher) moveLayer() (candidate, bool) {
 		p.inner[id] = own
 	}
 	return candidate{plan: &p, spans: s.at.spans}, true
+}
+
+// layerCosts are what the layers of a kind of group cost under each of their bindings; places
+// are their anchors' among the group's operators.
+type layerCosts struct {
+	*binding.Layers
+	places []int
+}
+
+// layerCosts is that of a group in the schedule in which it was asked for first.
+func (s *searcher) layerCosts(k int) *layerCosts {
+	kind := s.kindOf(s.at.spans[k])
+	if known, there := s.layers[kind]; there {
+		return known
+	}
+	made := s.at.s
+	inst := made.Instances.First[k] + int(made.Grouping.Groups[k].Factor()/2)
+	l, err := binding.LayersOf(made, inst, s.cost, func(layer *schedule.Layer, t model.TensorID, region model.Region) []schedule.Binding {
+		return bindingsOf(made, layer, t, region)
+	})
+	var costs *layerCosts // none: it can't be had
+	if err == nil {
+		costs = &layerCosts{Layers: l}
+		for _, anchor := range l.Anchors {
+			costs.places = append(costs.places, slices.Index(s.at.cuts[k].ops, anchor))
+		}
+	}
+	s.layers[kind] = costs
+	return costs
+}
+
+// moveLayers spreads all layers of a group over the cores at once: the best for costs that are
+// drawn around what is known of them, by dynamic programming.
+func (s *searcher) moveLayers() (candidate, bool) {
+	k := s.rng.IntN(len(s.at.spans))
+	if len(s.at.s.Layers[k]) < 2 {
+		return candidate{}, false
+	}
+	l := s.layerCosts(k)
+	if l == nil {
+		return candidate{}, false
+	}
+	draw := func(deviation float64) float64 { return math.Exp(deviation * s.rng.NormFloat64()) }
+	problem := l.Problem(binding.Weights{Weights: draw(0.5), Moves: 0.7 * draw(0.7)}, func() float64 { return draw(0.05) })
+	found, err := binding.Search(context.Background(), problem, binding.SearchOptions{NoBranch: true, MaxTable: 1 << 14})
+	if err != nil || found.Choice == nil {
+		return candidate{}, false
+	}
+	p := *s.at.plan
+	p.inner = maps.Clone(p.inner)
+	if p.inner == nil {
+		p.inner = map[model.OpID]schedule.Binding{}
+	}
+	changed := false
+	for _, i := range s.alike(s.at.spans, k, 1, s.rng.IntN(3) > 0) {
+		for n, place := range l.places {
+			anchor := s.at.cuts[i].ops[place]
+			own := l.Bindings[n][found.Choice[n]]
+			changed = changed || !own.Equal(p.inner[anchor])
+			p.inner[anchor] = own
+		}
+	}
+	return candidate{plan: &p, spans: s.at.spans}, changed
 }
 
 func (s *searcher) moveOrder() (candidate, bool) {

@@ -72,6 +72,13 @@
 // in the place of (2) and (3); its relaxation pays for no edge at all where each
 // side is half in, half out.
 //
+// # Inside an instance
+//
+// [LayersOf] poses the same problem for the steps of one instance, each of which may have a
+// binding of its own: u_i is a step's work, with what it reads of and passes to other instances
+// as these are, and reads from the GB and the DDR; w_ij is what it reads of the instance's own
+// values in the LB.
+//
 // # Methods
 //
 // [ILP] solves this with any [milp.Solver]; [Search] eliminates nodes one after the

@@ -62,17 +62,21 @@ func (p *pricer) level(v *schedule.Value, scope schedule.Level, s *schedule.Sche
 // work is the time of a step's units and of its parameters' way into the LB,
 // whichever is longer.
 func (p *pricer) work(s *schedule.Schedule, st *schedule.Step) float64 {
+	return math.Max(p.parts(s, st))
+}
+
+// parts are the two of which work is the longer.
+func (p *pricer) parts(s *schedule.Schedule, st *schedule.Step) (units, weights float64) {
 	layer := &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]
 	busy := p.m.LayerCycles(cost.Layer{Graph: s.Graph, Ops: layer.Ops, Anchor: layer.Anchor, Boxes: p.core(s, st, 0), Output: st.Output, Cores: st.Cores})
-	load := 0.0
 	for _, r := range st.Params {
 		gb := r.UnionBytes
 		if !p.s.Spec.CoreLink.Broadcast && !r.Rows {
 			gb = r.CoreBytes * st.Cores
 		}
-		load += p.slowest(0, gb, r.CoreBytes, 0)
+		weights += p.slowest(0, gb, r.CoreBytes, 0)
 	}
-	return math.Max(float64(p.m.Picoseconds(busy))*1e-12, load)
+	return float64(p.m.Picoseconds(busy)) * 1e-12, weights
 }
 
 // core is what a core makes and needs in a step.

@@ -1,0 +1,198 @@
+package scheduler
+
+import (
+	"context"
+	"maps"
+	"slices"
+)
+
+// Networks repeat their blocks, and what is best for one is so for all of them, or nearly. So
+// where a sequence of atoms has many equal blocks the search looks for groups in the head of the
+// network: the part up to the end of some blocks, which is simulated in a fraction of the time.
+// What it finds goes on to all blocks, as a plan of the whole that is judged as any other.
+
+// A rhythm is a stretch of a sequence that repeats itself.
+type rhythm struct {
+	from, period, times int
+}
+
+// Blocks repeated less often than leastTimes are searched as they are; a head has headBlocks.
+const (
+	leastTimes = 6
+	headBlocks = 3
+)
+
+// rhythmOf finds the stretch of equal blocks that covers most; times is 0 if there is none.
+func rhythmOf(names []int) (best rhythm) {
+	for period := 1; leastTimes*period <= len(names); period++ {
+		run := 0 // of places that are as one period before
+		for i := period; i <= len(names); i++ {
+			if i < len(names) && names[i] == names[i-period] {
+				run++
+				continue
+			}
+			x := rhythm{i - run - period, period, run/period + 1}
+			if x.times >= leastTimes && x.times*x.period > best.times*best.period {
+				best = x
+			}
+			run = 0
+		}
+	}
+	return best
+}
+
+// rhythm is that of the sequence.
+func (g *regrouper) rhythm() rhythm {
+	known := map[string]int{}
+	names := make([]int, len(g.seq))
+	for i, atom := range g.seq {
+		name := g.namer.Name([]int{atom})
+		if _, there := known[name]; !there {
+			known[name] = len(known)
+		}
+		names[i] = known[name]
+	}
+	return rhythmOf(names)
+}
+
+// headOf is the beginning of a plan with such groups, up to atom n of the sequence; nil: a group
+// that goes on there can't be cut.
+func (s *searcher) headOf(p *plan, spans []span, n int) *plan {
+	k := slices.IndexFunc(spans, func(x span) bool { return x.hi >= n })
+	head := slices.Clone(spans[:k+1])
+	if x := &head[k]; x.hi > n {
+		g := s.g.group(x.lo, n)
+		if g == nil {
+			return nil
+		}
+		if x.hi = n; x.split.Factor > 1 {
+			info, ok := s.splitLike(g, x.split)
+			if !ok {
+				info = g.arms[0].Split
+			}
+			x.split = info
+		}
+	}
+	return p.regroup(s.g.cuts(head))
+}
+
+// lift takes the groups of a head, found with their places in the same sequence, for the whole:
+// those of some blocks, the last ones that begin and end with groups, for all behind them, and the
+// cheapest that are known for what comes last, or for all if there are no such blocks.
+func (s *searcher) lift(c candidate) candidate {
+	spans, from := s.repeat(c.spans)
+	to := 0
+	if len(spans) > 0 {
+		to = spans[len(spans)-1].hi
+	}
+	p := *s.best.plan.regroup(s.g.cuts(append(spans, s.g.proposeFrom(to, s.rng, 0)...)))
+	p.order, p.rule, p.lower = c.order, c.rule, c.lower
+	p.bound, p.inner, p.down = maps.Clone(c.bound), maps.Clone(c.inner), maps.Clone(c.down)
+	g := s.best.s.Graph
+	for i, k := range from {
+		a, b := &c.cuts[k], &p.cuts[i]
+		if x, ok := c.bound[a.piece()]; ok {
+			p.bound[b.piece()] = x
+		}
+		for n, id := range a.ops {
+			if own := c.inner[id]; own != nil {
+				p.inner[b.ops[n]] = own
+			}
+			for m, t := range g.Op(id).Outputs {
+				if c.down[t] {
+					p.down[g.Op(b.ops[n]).Outputs[m]] = true
+				}
+			}
+		}
+	}
+	return candidate{plan: &p, spans: s.g.spans(&p), move: "blocks"}
+}
+
+// repeat continues the groups of a head with those of its own blocks; from says of each group
+// which of the head's it repeats. Both are empty if no blocks begin and end with groups.
+func (s *searcher) repeat(head []span) (spans []span, from []int) {
+	r := s.rhythm
+	begins := map[int]int{} // groups by their first atoms
+	for i, x := range head {
+		begins[x.lo] = i
+	}
+	last := head[len(head)-1].hi
+	for length := r.period; length < headBlocks*r.period; length += r.period {
+		for at := last - length - 1; at >= r.from; at-- { // what ends a head is written out
+			first, begin := begins[at]
+			end, ends := begins[at+length]
+			if !begin || !ends {
+				continue
+			}
+			for i := range end {
+				from = append(from, i)
+			}
+			for to := at + length; to+length <= r.from+r.times*r.period; to += length {
+				for i := first; i < end; i++ {
+					from = append(from, i)
+				}
+			}
+			shift := 0
+			for i, k := range from {
+				if i >= end && k == first {
+					shift += length
+				}
+				x := head[k]
+				if x = (span{x.lo + shift, x.hi + shift, x.split}); s.g.group(x.lo, x.hi) == nil {
+					return nil, nil
+				}
+				spans = append(spans, x)
+			}
+			return spans, from
+		}
+	}
+	return nil, nil
+}
+
+// headShare is the share of a budget that goes to the head.
+const headShare = 0.5
+
+// blocks searches the head and takes what it finds for the whole. false: no blocks are repeated.
+func (s *searcher) blocks(ctx context.Context, b budget) (bool, error) {
+	if s.whole != nil {
+		return false, nil
+	}
+	r := s.rhythm
+	n := r.from + headBlocks*r.period
+	if r.times == 0 || s.best.spans == nil || slices.ContainsFunc(s.w.shares, func(share int64) bool { return share%s.best.chunk != 0 }) {
+		return false, nil
+	}
+	p := s.headOf(s.best.plan, s.best.spans, n)
+	if s.head == nil {
+		if p == nil {
+			return false, nil
+		}
+		head := &searcher{seeker: s.seeker, start: startAt{plan: p}, rng: s.rng, whole: s}
+		if err := head.begin(ctx); err != nil || !slices.Equal(head.g.seq, s.g.seq[:n]) {
+			return false, ctx.Err()
+		}
+		s.head = head
+	} else if p != nil {
+		again := []candidate{{plan: p, spans: s.head.g.spans(p)}}
+		if err := s.simulate(ctx, again, 0); err != nil {
+			return false, err
+		}
+		if _, err := s.head.consider(ctx, again[0]); err != nil {
+			return false, err
+		}
+	}
+	all := b
+	all.evaluations = int(float64(b.evaluations) / s.head.part())
+	if err := s.head.regroup(ctx, all.part(0.5)); err != nil {
+		return false, err
+	}
+	if err := s.head.polish(ctx, all.part(0.5)); err != nil {
+		return false, err
+	}
+	list := []candidate{s.lift(s.head.best)}
+	if err := s.simulate(ctx, list, 0); err != nil {
+		return false, err
+	}
+	_, err := s.consider(ctx, list[0])
+	return true, err
+}

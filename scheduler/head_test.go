@@ -1,0 +1,116 @@
+package scheduler
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model/network"
+)
+
+// The rhythm that is found covers as much as any that there is.
+func TestRhythm(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 0))
+	for range 2000 {
+		names := make([]int, r.IntN(40))
+		period := 1 + r.IntN(5)
+		for i := range names {
+			if names[i] = r.IntN(2); i >= period && r.IntN(12) > 0 {
+				names[i] = names[i-period]
+			}
+		}
+		most := 0
+		repeats := func(from, period, times int) bool {
+			for i := from + period; i < from+period*times; i++ {
+				if names[i] != names[i-period] {
+					return false
+				}
+			}
+			return true
+		}
+		for from := range names {
+			for period := 1; period <= len(names); period++ {
+				for times := leastTimes; from+period*times <= len(names) && repeats(from, period, times); times++ {
+					most = max(most, period*times)
+				}
+			}
+		}
+		x := rhythmOf(names)
+		if x.period*x.times != most || most > 0 && !repeats(x.from, x.period, x.times) {
+			t.Fatalf("%v: %+v covers %d, expected %d", names, x, x.period*x.times, most)
+		}
+	}
+}
+
+// What is found for the head of a network gives all blocks the same groups, passes all checks,
+// and is a plan of the whole.
+func TestBlocks(t *testing.T) {
+	better, repeated := 0, 0
+	for _, name := range []string{"bert-128", "vit-b16"} {
+		net, err := network.Open(name, network.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		chip, err := hardware.Load("stcp920")
+		if err != nil {
+			t.Fatal(err)
+		}
+		recipe, err := Lookup(greedyRecipe)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const batch, chunk = 8, 2
+		s := &seeker{w: newWorld(net, chip, chip, batch, Options{}), began: time.Now(), found: &Found{}, starts: map[int64]startAt{}}
+		if err := s.startAll(t.Context(), []Recipe{recipe}, []int64{chunk}); err != nil {
+			t.Fatal(err)
+		}
+		x := &searcher{seeker: s, start: s.starts[chunk], rng: rand.New(rand.NewPCG(1, 0))}
+		if err := x.begin(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r := x.rhythm
+		if r.times != 12 && r.times != 11 {
+			t.Fatalf("%s: %+v, expected 11 or 12 blocks", name, r)
+		}
+		before := x.best.score
+		for range 2 { // it goes on where it was
+			if found, err := x.blocks(t.Context(), budget{evaluations: 25}); err != nil || !found {
+				t.Fatal(found, err)
+			}
+		}
+		if x.best.score < before {
+			better++
+		}
+		c := x.lift(x.head.best)
+		made, err := s.w.result(t.Context(), c.plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if one := x.head.best.score; one >= float64(made.Sim.TotalPs) {
+			t.Errorf("%s: the head takes %g ps, the whole %d", name, one, made.Sim.TotalPs)
+		}
+		if list, _ := x.repeat(x.head.best.spans); len(list) > 0 {
+			repeated++
+			at := map[int]span{}
+			for _, y := range list {
+				at[y.lo] = y
+			}
+			for _, y := range list {
+				next, there := at[y.lo+r.period*headBlocks*(headBlocks-1)/2] // 1 or 2 blocks are repeated
+				if there && y.lo >= r.from+headBlocks*r.period && (next.hi-next.lo != y.hi-y.lo || next.split != y.split) {
+					t.Errorf("%s: atoms %d to %d are a group, some blocks on %d to %d", name, y.lo, y.hi, next.lo, next.hi)
+				}
+			}
+			if end := list[len(list)-1].hi; end < r.from+(r.times-2)*r.period {
+				t.Errorf("%s: groups are repeated up to atom %d, the blocks end at %d", name, end, r.from+r.times*r.period)
+			}
+		}
+		if s.found.Evaluations > 80 {
+			t.Errorf("%s: %d evaluations", name, s.found.Evaluations)
+		}
+	}
+	if better == 0 || repeated == 0 {
+		t.Errorf("of two networks, %d got better and %d have blocks that are repeated, expected both of one at least", better, repeated)
+	}
+}
