@@ -201,7 +201,7 @@ func (r Recipe) greedy() (g Recipe, slow bool) {
 	rules := Table()[len(Table())-1]
 	g, g.Picks = r, slices.Clone(r.Picks)
 	for _, st := range Stages() {
-		if s := r.choice(st); s.Exact || s.Name == ansorNests.Name {
+		if s := r.choice(st); s.Exact || s.Trials {
 			slow = true
 			g.set(Pick{st.Name, rules.choice(st).Name})
 		}

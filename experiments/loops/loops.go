@@ -33,6 +33,7 @@ type study struct {
 	conv     int // trials of the single convolution
 	seeds    int
 	programs int             // random ones of each kernel, for the learned cost
+	optimum  []int           // trials after which the best so far is compared with the best
 	small    int             // kernels whose best program is proven
 	large    int             // kernels of a network whose best program is bounded
 	grouped  int             // trials of each of GraphTurbo's kernels
@@ -40,7 +41,7 @@ type study struct {
 }
 
 func full() study {
-	return study{hardware: "stcp920", networks: []string{"mobilenetv2", "resnet50"}, chunk: 2, trials: 8, conv: 128, seeds: 2, programs: 64, small: 20, large: 4, grouped: 16,
+	return study{hardware: "stcp920", networks: []string{"mobilenetv2", "resnet50"}, chunk: 2, trials: 8, conv: 128, seeds: 2, programs: 64, optimum: []int{16, 64, 128}, small: 20, large: 4, grouped: 16,
 		inside: []configuration{{"resnet50", 64, 8}, {"bert-128", 32, 8}}}
 }
 
@@ -481,9 +482,6 @@ type optimum struct {
 	Found map[string][]float64 `json:"found_over_best"`
 }
 
-// As for more trials: the best so far does not get worse.
-var optimalTrials = []int{16, 64, 128}
-
 // smallNetwork has kernels with few programs.
 func smallNetwork(n int) network.Network {
 	return network.Network{Name: "small", Graph: func(batch int64) (*model.Graph, error) {
@@ -551,7 +549,7 @@ func (s study) optimal() harness.Experiment {
 					fastest := math.Inf(1)
 					const batch = 16
 					for seed := range s.seeds {
-						out, err := ansor.Tune(ctx, []*ansor.Task{t}, ansor.Options{Trials: slices.Max(optimalTrials), Seed: uint64(seed + 1), Batch: batch})
+						out, err := ansor.Tune(ctx, []*ansor.Task{t}, ansor.Options{Trials: slices.Max(s.optimum), Seed: uint64(seed + 1), Batch: batch})
 						if err != nil {
 							return nil, err
 						}
@@ -564,7 +562,7 @@ func (s study) optimal() harness.Experiment {
 						return nil, err
 					}
 					o.Measured, o.Best, o.Bound = f.Costs, min(f.Objective, fastest)-spec.LaunchSeconds, min(f.Bound, fastest)-spec.LaunchSeconds
-					for _, trials := range optimalTrials {
+					for _, trials := range s.optimum {
 						for _, x := range times {
 							key := fmt.Sprint(trials)
 							o.Found[key] = append(o.Found[key], (x[min(trials/batch, len(x)-1)]-spec.LaunchSeconds)/o.Best)
@@ -582,7 +580,7 @@ func (s study) optimal() harness.Experiment {
 		return cells, nil
 	}, func(d *harness.Document, results [][]optimum) error {
 		t := harness.Table{Title: "Time over that of the best program", Name: "optimal", Columns: []harness.Column{{Name: "Kernel", Text: true}, {Name: "programs measured"}, {Name: "bound"}, {Name: "rules"}}}
-		for _, n := range optimalTrials {
+		for _, n := range s.optimum {
 			t.Columns = append(t.Columns, harness.Column{Group: "After trials", Name: fmt.Sprint(n)})
 		}
 		all := map[int][]float64{}
@@ -594,7 +592,7 @@ func (s study) optimal() harness.Experiment {
 					proven++
 				}
 				gap = max(gap, o.Best/o.Bound-1)
-				for _, n := range optimalTrials {
+				for _, n := range s.optimum {
 					found := o.Found[fmt.Sprint(n)]
 					if o.Bound >= o.Best {
 						all[n] = append(all[n], found...)
@@ -605,7 +603,7 @@ func (s study) optimal() harness.Experiment {
 			}
 			d.Note("%s: the best program is proven of %d of %d kernels; of the others, none is more than %.2f %% faster.", []string{"Small kernels", "ResNet-50"}[k], proven, len(list), 100*gap)
 		}
-		for _, n := range optimalTrials {
+		for _, n := range s.optimum {
 			slices.Sort(all[n])
 			if m := len(all[n]); m > 0 {
 				d.Note("After %d trials: median %.4f, worst %.4f of the best program's time where that is proven, %d seeds each.", n, all[n][m/2], all[n][m-1], s.seeds)

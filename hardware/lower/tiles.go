@@ -15,8 +15,12 @@ import (
 // unit while the vector unit finishes this one.
 const pipelineDepth = 4
 
-// maxOuterTiles bounds the tiles of rows that are issued for one layer.
-const maxOuterTiles = 16
+// MaxTiles bounds the tiles of rows that are issued for one layer, and MaxPasses those of
+// weights over all of them, in programs of few layers.
+const (
+	MaxTiles  = 16
+	MaxPasses = 256
+)
 
 // grain bounds how many commands stand for one layer. A loop with more iterations
 // is issued in this many parts, each standing for several iterations: same work,
@@ -30,7 +34,7 @@ type grain struct {
 // grainFor keeps programs of many layers within some million commands: with
 // thousands of small instances the details of each matter little.
 func grainFor(layers int) grain {
-	n := max(8, min(128, 400_000/int64(max(1, layers))))
+	n := max(8, min(MaxPasses/2, 400_000/int64(max(1, layers))))
 	return grain{n, 2 * n, pipelineDepth}
 }
 
@@ -186,7 +190,7 @@ func (lp *layerPlan) rules(m *cost.Model, weightRing int64, fine grain) *schedul
 // issued is how many tiles commands are issued for, and how many of the nest's each of
 // them stands for.
 func (lp *layerPlan) issued(n *schedule.Nest, fine grain) (tiles, repeat int64) {
-	tiles = min(maxOuterTiles, n.Tiles)
+	tiles = min(MaxTiles, n.Tiles)
 	if lp.constant != nil && n.Tiles > 1 && !n.Stay {
 		tiles = min(tiles, max(2, fine.passes/int64(len(n.Columns)*len(n.Reduction))))
 	}

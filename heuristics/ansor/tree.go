@@ -5,6 +5,7 @@ import (
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
@@ -187,7 +188,7 @@ func (sp *space) load(n *schedule.Nest, known int) (out load) {
 	// Counts of what is not decided yet are the least.
 	tiles, columns, reduction, pieces, loads := int64(1), int64(1), int64(1), int64(1), int64(1)
 	if known > ofTiles {
-		tiles = min(n.Tiles, 16)
+		tiles = min(n.Tiles, lower.MaxTiles)
 	}
 	if known > ofColumns {
 		columns = max(1, int64(len(n.Columns)))
@@ -196,9 +197,9 @@ func (sp *space) load(n *schedule.Nest, known int) (out load) {
 		reduction = max(1, int64(len(n.Reduction)))
 	}
 	if l.Weights > 0 && tiles > 1 && !(known > ofPlaces && n.Stay) {
-		tiles = min(tiles, max(2, 256/(maxColumns*maxReduction)))
+		tiles = min(tiles, max(2, lower.MaxPasses/(maxColumns*maxReduction)))
 		if known > ofReduction {
-			tiles = min(max(1, min(n.Tiles, 16)), max(2, 256/(columns*reduction)))
+			tiles = min(max(1, min(n.Tiles, lower.MaxTiles)), max(2, lower.MaxPasses/(columns*reduction)))
 		}
 	}
 	if known > ofPieces {
