@@ -48,39 +48,41 @@ func writeSplit(b *bytes.Buffer, a *scheduler.AloneSplit) {
 	row(b, "problem", "%s, %s of up to %s", plural(a.Layers, "layer"), plural(a.Candidates, "candidate"), plural(a.Longest, "layer"))
 	writeAlone(b, &a.Alone)
 	writeNotes(b, a.Notes)
-	table := func(title string, groups []scheduler.GroupCut) {
-		fmt.Fprintf(b, "\n%s: %s\n", title, plural(len(groups), "group"))
-		// Networks repeat themselves, and so do their groups.
-		type kind struct {
-			split     string
-			operators int
-		}
-		alike := map[kind][]scheduler.GroupCut{}
-		var kinds []kind
-		for _, g := range groups {
-			k := kind{"not split", g.Operators}
-			if g.Factor > 1 {
-				k.split = fmt.Sprintf("%d along %s", g.Factor, g.Dimension)
-			}
-			kinds = addOnce(kinds, k)
-			alike[k] = append(alike[k], g)
-		}
-		var rows [][]string
-		for _, k := range kinds {
-			var names []string
-			for _, g := range alike[k] {
-				names = append(names, g.Group)
-			}
-			if n := len(names); n > 6 {
-				names = append(names[:4:4], "...", names[n-1])
-			}
-			first := alike[k][0]
-			rows = append(rows, []string{strings.Join(names, " "), k.split, fmt.Sprint(k.operators), first.First, first.Last})
-		}
-		writeTable(b, "llrll", []string{"groups", "instances", "operators of each", "the first from", "to"}, rows)
-	}
-	table(a.Method, a.Groups)
+	writeCuts(b, a.Method, a.Groups)
 	if a.Method != "greedy" {
-		table("greedy", a.GreedyGroups)
+		writeCuts(b, "greedy", a.GreedyGroups)
 	}
+}
+
+// writeCuts lists groups and how each is split, those alike together.
+func writeCuts(b *bytes.Buffer, title string, groups []scheduler.GroupCut) {
+	fmt.Fprintf(b, "\n%s: %s\n", title, plural(len(groups), "group"))
+	// Networks repeat themselves, and so do their groups.
+	type kind struct {
+		split     string
+		operators int
+	}
+	alike := map[kind][]scheduler.GroupCut{}
+	var kinds []kind
+	for _, g := range groups {
+		k := kind{"not split", g.Operators}
+		if g.Factor > 1 {
+			k.split = fmt.Sprintf("%d along %s", g.Factor, g.Dimension)
+		}
+		kinds = addOnce(kinds, k)
+		alike[k] = append(alike[k], g)
+	}
+	var rows [][]string
+	for _, k := range kinds {
+		var names []string
+		for _, g := range alike[k] {
+			names = append(names, g.Group)
+		}
+		if n := len(names); n > 6 {
+			names = append(names[:4:4], "...", names[n-1])
+		}
+		first := alike[k][0]
+		rows = append(rows, []string{strings.Join(names, " "), k.split, fmt.Sprint(k.operators), first.First, first.Last})
+	}
+	writeTable(b, "llrll", []string{"groups", "instances", "operators of each", "the first from", "to"}, rows)
 }
