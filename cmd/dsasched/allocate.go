@@ -23,7 +23,7 @@ const placeNodes = 100_000
 
 func newAllocate() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "allocate FILE.csv {--capacity N | --minimize}",
+		Use:   "allocate FILE.csv {--capacity N | --minimize | --capacity N --minimize}",
 		Short: "Place buffers with known lifetimes in one memory",
 		Long: `Give buffers with known lifetimes offsets in one memory. FILE.csv is a file of
 MiniMalloc: columns id, lower, upper, size, and alignment, gaps, hint, offset if any.
@@ -31,7 +31,8 @@ MiniMalloc: columns id, lower, upper, size, and alignment, gaps, hint, offset if
 The status is optimal if the peak is proven to be the least, feasible if it is not,
 infeasible if no placement within the capacity exists, and limit if none was found;
 a rule that does not fit says limit and what it needs. -o writes the file with the
-offsets found.
+offsets found. With --capacity and --minimize it first finds what fits, then the least
+capacity that suffices.
 
 With --spill, buffers that do not all fit leave the memory: a table compares the
 rules and the optimum in bytes moved, which is the column spill_cost, or twice the
@@ -61,10 +62,8 @@ listed places them.`,
 		switch {
 		case !given("capacity") && !*minimize:
 			return usagef("the capacity is missing: give --capacity N, or --minimize for the least one")
-		case given("capacity") && *minimize:
-			return usagef("--capacity and --minimize exclude each other")
 		case *spill && *minimize:
-			return usagef("--spill needs --capacity: with the least capacity that suffices nothing is spilled")
+			return usagef("--spill and --minimize exclude each other: with the least capacity that suffices nothing is spilled")
 		case *spill && !slices.ContainsFunc(allocate.SpillMethods(), func(m solve.Method) bool { return m.Name == f.method.value }):
 			return usagef("--method %s does not say what to spill, expected longest-lifetime, largest-first, ilp or search", f.method.value)
 		}
@@ -84,13 +83,15 @@ listed places them.`,
 			}
 			return f.spills(cmd, p, capacity.value)
 		}
-		room := allocate.NoLimit
-		if !*minimize {
-			room = capacity.value
-		}
 		answer := placement{File: file}
 		if answer.Result, err = solveFile(cmd, f, file, func(file string) ([]int64, error) { return loadOffsets(file, p) }, func(ctx context.Context, method string, opts allocate.Options) (*allocate.Result, error) {
-			return allocate.Solve(ctx, p, room, method, opts)
+			switch {
+			case !*minimize:
+				return allocate.Solve(ctx, p, capacity.value, method, opts)
+			case given("capacity"):
+				return allocate.Tighten(ctx, p, capacity.value, method, opts)
+			}
+			return allocate.Solve(ctx, p, allocate.NoLimit, method, opts)
 		}); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,13 +61,16 @@ func TestAllocate(t *testing.T) {
 	for _, method := range plain(methodWords(allocate.Methods())) {
 		t.Run(method, func(t *testing.T) {
 			skipWithoutSolver(t, method)
-			for _, goal := range []string{"--minimize", "--capacity=12", "--capacity=20"} {
-				a := allocated(t, "buffers.csv", goal, "--method", method, "-o", "placed.csv")
+			for _, goal := range []string{"--minimize", "--capacity=12", "--capacity=20", "--capacity=20 --minimize"} {
+				a := allocated(t, append([]string{"buffers.csv", "--method", method, "-o", "placed.csv"}, strings.Fields(goal)...)...)
 				if !a.Status.HasValues() || a.Peak == nil || *a.Peak < 12 || a.Bound != 12 || a.Buffers != 5 || a.Method != method {
 					t.Fatalf("%s: %+v", goal, a)
 				}
 				if (a.Status == milp.Optimal) != (*a.Peak == a.Bound) {
 					t.Errorf("%s: %s with peak %d and bound %d", goal, a.Status, *a.Peak, a.Bound)
+				}
+				if strings.Contains(goal, "--minimize") && !slices.Contains(allocate.Rules(), allocate.Rule(method)) && *a.Peak != 12 {
+					t.Errorf("%s: peak %d", goal, *a.Peak)
 				}
 				if (a.Capacity == nil) != (goal == "--minimize") {
 					t.Errorf("%s: capacity %v", goal, a.Capacity)

@@ -82,8 +82,55 @@
 // are solved one after the other, and the failure of one is that of both.
 //
 // Which numbering is good is not known beforehand; a wrong one can cost hours.
-// Several take turns, each with a limit on nodes that grows from round to round.
-// A turn that ends without using up its limit is a proof.
+// Several take turns with the two searches below, each with a limit on nodes that grows
+// from round to round. A turn that ends without using up its limit is a proof.
+//
+// # Where there is the least choice
+//
+// What is left after some items are placed depends only on the floors, one for each
+// section. Say a section is a valley if each of its items that can lie on its floor has
+// the same floor throughout. (The lowest section is one.) Of a valley's items one lies
+// on the floor, or none does:
+//
+//	|    |  c |     |       a or b is next on the valley's floor; or neither, and
+//	|    +----+     +--     the next thing above it lies at L or higher.
+//	|d|  a?   b?    | e     c, wider than the valley, can't be it.
+//	+-+-------------+--
+//
+// L is the least of the lowest offsets of items like c, and of the ends of items that
+// a or b could lie on beside the section. If the section can't spare the room up to L,
+// only a and b remain; with none of them the state fails. The search goes on in the
+// valley with the fewest such ways, divided by one more than how often it has failed:
+// what is forced comes first, and what made trouble comes early. That no floor but one
+// that is the bottom or an item's top can bear an item (dominance), twins, (1) and
+// decomposition hold as before. A state, the unplaced items with the floors of their
+// sections, is remembered when it fails, whatever was placed to reach it.
+//
+// It needs buffers that may lie anywhere, and alignments that divide all sizes.
+//
+// # Folding
+//
+// Where two times with no room to spare meet, the buffers that end leave just the room
+// that the ones that begin take. If a single buffer ends and one of the same size
+// begins, they have the same offset; and where some that began together end, and some
+// begin that end together, of the same size in all, it costs nothing in most cases to
+// give them one room:
+//
+//	+-----+--------+          +--------------+
+//	|  a  |   c    |          |              |
+//	+-----+--------+    ->    |    abcd      |    and so on
+//	|  b  |   d    |          |              |
+//	+-----+--------+          +--------------+
+//
+// Room to spare takes part as buffers of its own, from a time at which there is more
+// of it to one at which there is less, and is given up if nothing is joined to it. Where
+// there are several ways to join, a seed decides: turns fold anew, each time otherwise,
+// and search what is left with limits that follow Luby's sequence. What is
+// found is a placement; that nothing is found proves nothing.
+//
+// Dual-feasible functions (Fekete and Schepers 2004) have nothing to add: which buffers
+// share a section is given, so that no function of sizes that keeps what fits can
+// exceed the sum of live sizes.
 //
 // # Windows
 //
@@ -148,5 +195,6 @@
 //
 // M. D. Moffitt, "MiniMalloc: A Lightweight Memory Allocator for
 // Hardware-Accelerated Machine Learning", ASPLOS 2023, for the problem and the
-// format of its files (https://github.com/google/minimalloc).
+// format of its files (https://github.com/google/minimalloc). M. Luby, A. Sinclair and
+// D. Zuckerman, "Optimal speedup of Las Vegas algorithms", IPL 47, 1993, for restarts.
 package allocate

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
@@ -41,19 +42,19 @@ func instance(t testing.TB, name string) *Problem {
 }
 
 // Nodes are counted rather than time, so that a busy machine does not fail the
-// test. A takes most of them, some 80,000.
+// test.
 func TestInstances(t *testing.T) {
 	for _, c := range instances {
 		t.Run(c.name, func(t *testing.T) {
 			p := instance(t, c.name)
-			fit, err := Fit(context.Background(), p, c.capacity, SearchOptions{Options: Options{WorkLimit: 200_000}})
+			fit, err := Fit(context.Background(), p, c.capacity, SearchOptions{Options: Options{WorkLimit: 2_000}})
 			if err != nil || !fit.Status.HasValues() || peak(fit) > c.capacity {
 				t.Fatalf("found %v with peak %d after %d nodes, %v", fit.Status, peak(fit), fit.Nodes, err)
 			}
 			if err := Check(p, c.capacity, fit.Offsets); err != nil {
 				t.Error(err)
 			}
-			least, err := Minimize(context.Background(), p, SearchOptions{Options: Options{WorkLimit: 200_000}})
+			least, err := Minimize(context.Background(), p, SearchOptions{Options: Options{WorkLimit: 2_000}})
 			checkMinimum(t, p, c.peak, least, err)
 			below, err := Fit(context.Background(), p, c.peak-1, SearchOptions{})
 			if err != nil || below.Status != milp.Infeasible || below.Bound != c.peak {
@@ -75,6 +76,27 @@ func BenchmarkFit(b *testing.B) {
 				}
 				b.ReportMetric(float64(sol.Nodes), "nodes")
 			}
+		})
+	}
+}
+
+// Seeds below 1000 are those to develop on, others to judge by. The share that is solved
+// within ten seconds each is reported.
+func BenchmarkFamily(b *testing.B) {
+	for name, from := range map[string]uint64{"developing": 0, "judging": 1000} {
+		b.Run(name, func(b *testing.B) {
+			solved, all := 0, 0
+			for b.Loop() {
+				p, c := family(from + uint64(all%240))
+				sol, err := Fit(context.Background(), p, c, SearchOptions{Options: Options{TimeLimit: 10 * time.Second}})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if all++; sol.Status != milp.Limit {
+					solved++
+				}
+			}
+			b.ReportMetric(100*float64(solved)/float64(all), "%solved")
 		})
 	}
 }

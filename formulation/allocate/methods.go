@@ -70,6 +70,28 @@ func Solve(ctx context.Context, p *Problem, capacity int64, method string, opts 
 	return r, nil
 }
 
+// Tighten looks for a placement within a capacity as [Solve] does and, if it finds one, goes
+// on to the least peak from there.
+func Tighten(ctx context.Context, p *Problem, capacity int64, method string, opts Options) (*Result, error) {
+	ctx, cancel := opts.Begin(ctx)
+	defer cancel()
+	opts.TimeLimit = 0
+	fit, err := Solve(ctx, p, capacity, method, opts)
+	if err != nil || fit.Status != milp.Feasible {
+		return fit, err
+	}
+	opts.Start = fit.Offsets
+	least, err := Solve(ctx, p, NoLimit, method, opts)
+	if err != nil {
+		return nil, err
+	}
+	least.Seconds += fit.Seconds
+	if least.Peak == nil || *least.Peak > *fit.Peak {
+		least = fit // a rule's answer, or what came before a limit
+	}
+	return least.within(capacity), nil
+}
+
 // spillRun is what chooses what to spill.
 type spillRun = func(ctx context.Context, p *Problem, capacity int64, opts SpillOptions) (*SpillResult, error)
 

@@ -7,6 +7,19 @@ import (
 	"slices"
 )
 
+// layout is the problem as the searches see it, and which of its items are placed. Items
+// are the buffers that are ever in use.
+type layout struct {
+	p        *Problem
+	items    []item
+	sections [][]int32 // items of each, maximal ones only
+	placed   []bool
+	cross    []int32 // unplaced items that live on both sides of the start of a section
+	key      []int32 // of an item: its place in the preordering
+	twin     []int32 // of an item: the last one before that is like it, or -1
+	first    []int32 // of an item: the first one that is like it
+}
+
 // canonical is the depth-first search of the package's essay. It is for problems
 // without windows.
 type canonical struct {
@@ -16,20 +29,11 @@ type canonical struct {
 	nodes    int64 // visited
 	limit    int64 // on nodes
 
-	// Of the problem. Items are the buffers that are ever in use.
-	p        *Problem
-	items    []item
-	sections [][]int32 // items of each, maximal ones only
-
-	// Of the partial placement.
-	low    []int64 // of an unplaced item: its lowest offset; of a placed one: its offset
-	placed []bool
-	floor  []int64 // of a section: no unplaced item of it can lie below
-	rest   []int64 // of a section: sizes of unplaced items
-	cross  []int32 // unplaced items that live on both sides of the start of a section
-	key    []int32 // of an item: its place in the preordering
-	twin   []int32 // of an item: one like it that comes first, or -1
-	trail  []change
+	layout
+	low   []int64 // of an unplaced item: its lowest offset; of a placed one: its offset
+	floor []int64 // of a section: no unplaced item of it can lie below
+	rest  []int64 // of a section: sizes of unplaced items
+	trail []change
 
 	dirty   []int32
 	isDirty []bool
@@ -71,7 +75,14 @@ type component struct {
 
 // newCanonical prepares the search. It is used for any capacity after.
 func newCanonical(p *Problem, switches Switches) *canonical {
-	c := &canonical{p: p, switches: switches}
+	c := &canonical{layout: newLayout(p), switches: switches}
+	n, m := len(c.items), len(c.sections)
+	c.low, c.floor, c.rest, c.isDirty = make([]int64, n), make([]int64, m), make([]int64, m), make([]bool, m)
+	return c
+}
+
+func newLayout(p *Problem) layout {
+	c := layout{p: p}
 	of := make([]int32, len(p.Buffers))
 	for i := range p.Buffers {
 		b := &p.Buffers[i]
@@ -117,12 +128,31 @@ func newCanonical(p *Problem, switches Switches) *canonical {
 			}
 		}
 	}
-	c.low, c.placed = make([]int64, n), make([]bool, n)
-	c.key, c.twin = make([]int32, n), make([]int32, n)
-	m := len(c.sections)
-	c.floor, c.rest, c.cross = make([]int64, m), make([]int64, m), make([]int32, m)
-	c.isDirty = make([]bool, m)
+	c.placed, c.cross = make([]bool, n), make([]int32, len(c.sections))
+	c.key, c.twin, c.first = make([]int32, n), make([]int32, n), make([]int32, n)
+	for i := range c.items {
+		c.twin[i], c.first[i] = -1, int32(i)
+		for j := range i {
+			a, b := &c.items[i], &c.items[j]
+			if a.size == b.size && a.first == b.first && a.align == b.align && a.fixed < 0 && b.fixed < 0 && slices.Equal(a.sections, b.sections) {
+				c.twin[i], c.first[i] = int32(j), c.first[j]
+			}
+		}
+	}
 	return c
+}
+
+// whole is all that is to be placed, as a component.
+func (c *layout) whole() component {
+	all := component{upto: int32(len(c.sections))}
+	clear(c.cross)
+	for i := range c.items {
+		for s := c.items[i].first + 1; s <= c.items[i].last; s++ {
+			c.cross[s]++
+		}
+		all.items = append(all.items, int32(i))
+	}
+	return all
 }
 
 // maximal leaves out sections whose buffers are all in another one: that one says
@@ -156,7 +186,7 @@ func maximal(sections []Section) []Section {
 
 // preorder numbers the items by a rule; ties go to the one that comes first in
 // the problem.
-func (c *canonical) preorder(rule Preorder) {
+func (c *layout) preorder(rule Preorder) {
 	total := make([]int64, len(c.items))
 	for _, ids := range c.sections {
 		sum := int64(0)
@@ -197,18 +227,10 @@ func (c *canonical) preorder(rule Preorder) {
 	})
 	for k, i := range order {
 		c.key[i] = int32(k)
-		c.twin[i] = -1
-		if c.switches.NoTwins {
-			continue
-		}
-		for _, j := range order[:k] {
-			a, b := &c.items[i], &c.items[j]
-			if a.size == b.size && a.align == b.align && a.fixed < 0 && b.fixed < 0 && slices.Equal(a.sections, b.sections) {
-				c.twin[i] = j
-			}
-		}
 	}
 }
+
+func (c *canonical) reset() {}
 
 func (c *canonical) fit(ctx context.Context, rule Preorder, capacity, limit int64) (verdict, int64) {
 	v := c.start(ctx, rule, capacity, limit)
@@ -217,7 +239,9 @@ func (c *canonical) fit(ctx context.Context, rule Preorder, capacity, limit int6
 
 // offsets is the placement that fit has found. What is never in use lies at the
 // bottom.
-func (c *canonical) offsets() []int64 {
+func (c *canonical) offsets() []int64 { return c.layout.offsets(c.low) }
+
+func (c *layout) offsets(of []int64) []int64 {
 	offsets := make([]int64, len(c.p.Buffers))
 	for i := range c.p.Buffers {
 		if o := c.p.Buffers[i].Offset; o != nil {
@@ -225,7 +249,7 @@ func (c *canonical) offsets() []int64 {
 		}
 	}
 	for i := range c.items {
-		offsets[c.items[i].buffer] = c.low[i]
+		offsets[c.items[i].buffer] = of[i]
 	}
 	return offsets
 }
@@ -236,7 +260,6 @@ func (c *canonical) start(ctx context.Context, rule Preorder, capacity, limit in
 	c.trail = c.trail[:0]
 	clear(c.placed)
 	clear(c.floor)
-	clear(c.cross)
 	for s, ids := range c.sections {
 		c.rest[s] = 0
 		for _, i := range ids {
@@ -246,19 +269,14 @@ func (c *canonical) start(ctx context.Context, rule Preorder, capacity, limit in
 			return notThere
 		}
 	}
-	all := component{upto: int32(len(c.sections))}
 	for i := range c.items {
 		it := &c.items[i]
 		c.low[i] = max(0, it.fixed)
 		if c.low[i]+it.size > capacity {
 			return notThere
 		}
-		for s := it.first + 1; s <= it.last; s++ {
-			c.cross[s]++
-		}
-		all.items = append(all.items, int32(i))
 	}
-	return c.each(c.split(all), -1, -1)
+	return c.each(c.split(c.whole()), -1, -1)
 }
 
 // each solves components one after the other; all must have a placement.
@@ -272,7 +290,7 @@ func (c *canonical) each(parts []component, offset int64, key int32) verdict {
 }
 
 // split takes a component apart where no unplaced item lives on both sides.
-func (c *canonical) split(all component) []component {
+func (c *layout) split(all component) []component {
 	if len(all.items) == 0 {
 		return nil
 	}
@@ -316,13 +334,13 @@ func (c *canonical) extend(part component, offset int64, key int32) verdict {
 		if c.low[i] >= height || c.low[i] < offset || c.low[i] == offset && c.key[i] < key {
 			continue
 		}
-		if t := c.twin[i]; t >= 0 && !c.placed[t] {
+		if t := c.twin[i]; t >= 0 && !c.placed[t] && !c.switches.NoTwins {
 			continue
 		}
 		next = append(next, i)
 	}
 	slices.SortFunc(next, func(a, b int32) int {
-		if x, y := c.hinted(a), c.hinted(b); x != y {
+		if x, y := c.hinted(a, c.low[a]), c.hinted(b, c.low[b]); x != y {
 			return cmp.Compare(y, x)
 		}
 		return cmp.Or(cmp.Compare(c.low[a], c.low[b]), cmp.Compare(c.key[a], c.key[b]))
@@ -357,9 +375,9 @@ func (c *canonical) extend(part component, offset int64, key int32) verdict {
 	return notThere
 }
 
-// hinted is 1 if the lowest offset of an item is where its hint wants it.
-func (c *canonical) hinted(i int32) int {
-	if c.items[i].hint == c.low[i] {
+// hinted is 1 if an offset is where the hint of an item wants it.
+func (c *layout) hinted(i int32, offset int64) int {
+	if c.items[i].hint == offset {
 		return 1
 	}
 	return 0

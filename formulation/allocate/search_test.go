@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -138,6 +139,20 @@ func peak(r *Result) int64 {
 	return *r.Peak
 }
 
+// finders are the searches that are complete by themselves, where they apply.
+func finders(p *Problem) []finder {
+	all := []finder{newPairwise(p)}
+	if !windowed(p) {
+		all = append(all, newCanonical(p, Switches{}))
+	}
+	if loose(p) && !windowed(p) {
+		for _, o := range options {
+			all = append(all, newSkyline(p, o.Switches))
+		}
+	}
+	return all
+}
+
 func checkMinimum(t *testing.T, p *Problem, want int64, sol *Result, err error) {
 	t.Helper()
 	switch {
@@ -165,7 +180,11 @@ var options = []SearchOptions{
 	{Switches: Switches{NoFloor: true}},
 	{Switches: Switches{NoHeads: true}},
 	{Switches: Switches{NoTwins: true}},
-	{Switches: Switches{true, true, true, true, true, true}, Preorders: []Preorder{"S", "O"}},
+	{Switches: Switches{NoMemory: true}},
+	{Switches: Switches{NoFolding: true}},
+	{Switches: Switches{NoSkyline: true}},
+	{Switches: Switches{true, true, true, true, true, true, true, true, false}, Preorders: []Preorder{"T"}},
+	{Switches: Switches{true, true, true, true, true, true, true, true, true}, Preorders: []Preorder{"S", "O"}},
 }
 
 // Whatever is switched off, the least peak and the capacities that suffice are
@@ -192,9 +211,17 @@ func TestSearchAgainstAllOffsets(t *testing.T) {
 			} else if !fit && want >= 0 && sol.Bound > want {
 				t.Errorf("capacity %d: bound %d, but the least peak is %d", c, sol.Bound, want)
 			}
-			v, _ := newPairwise(p).fit(context.Background(), "", c, 1<<40)
-			if (v == found) != (want >= 0 && c >= want) || v != found && v != notThere {
-				t.Errorf("capacity %d: the search over pairs ends with %d, but the least peak is %d", c, v, want)
+			for _, f := range finders(p) {
+				if c < p.Bound() {
+					continue // seen before any search
+				}
+				v, _ := f.fit(context.Background(), "T", c, 1<<40)
+				if (v == found) != (want >= 0 && c >= want) || v != found && v != notThere {
+					t.Errorf("capacity %d: %T ends with %d, but the least peak is %d", c, f, v, want)
+				}
+				if v == found && Check(p, c, f.offsets()) != nil {
+					t.Errorf("capacity %d: %T: %v", c, f, Check(p, c, f.offsets()))
+				}
 			}
 		}
 	})
@@ -281,6 +308,28 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// The least peak does not depend on whether a capacity is tried first, and a capacity
+// that is too small is refused.
+func TestTighten(t *testing.T) {
+	for seed := range uint64(30) {
+		p := larger(seed, 15)
+		least, err := Minimize(context.Background(), p, SearchOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, more := range []int64{-1, 0, 5, 1000} {
+			c := peak(least) + more
+			r, err := Tighten(context.Background(), p, c, "search", Options{})
+			if err != nil || *r.Capacity != c || more < 0 && r.Status != milp.Infeasible || more >= 0 && (r.Status != milp.Optimal || peak(r) != peak(least)) {
+				t.Errorf("%s: %+v, %v, want %d", p.Name, r, err, peak(least))
+			}
+			if r, err = Tighten(context.Background(), p, c, string(FirstFit), Options{}); err != nil || r.Status.HasValues() && peak(r) > c {
+				t.Errorf("%s: %+v, %v", p.Name, r, err)
+			}
+		}
+	}
+}
+
 func TestSearchIsDeterministic(t *testing.T) {
 	p := larger(5, 40)
 	a, err := Minimize(context.Background(), p, SearchOptions{Options: Options{WorkLimit: 20000}})
@@ -290,6 +339,65 @@ func TestSearchIsDeterministic(t *testing.T) {
 	b, err := Minimize(context.Background(), p, SearchOptions{Options: Options{WorkLimit: 20000}})
 	if err != nil || !slices.Equal(a.Offsets, b.Offsets) || a.Nodes != b.Nodes || a.Bound != b.Bound {
 		t.Errorf("first %+v, then %+v, %v", a, b, err)
+	}
+}
+
+// The answer is the same on one core and on two.
+func TestSearchOnTwoCores(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for _, seed := range []uint64{4, 9, 18, 23, 31} {
+		p, c := family(seed)
+		var got [2]*Result
+		for k := range got {
+			runtime.GOMAXPROCS(k + 1)
+			var err error
+			if got[k], err = Fit(context.Background(), p, c, SearchOptions{}); err != nil || !got[k].Status.HasValues() {
+				t.Fatalf("%s: %+v, %v", p.Name, got[k], err)
+			}
+		}
+		if a, b := got[0], got[1]; !slices.Equal(a.Offsets, b.Offsets) || a.Nodes != b.Nodes || a.Bound != b.Bound {
+			t.Errorf("%s: %d nodes, then %d", p.Name, a.Nodes, b.Nodes)
+		}
+	}
+}
+
+// What is folded lies right, fills a problem that is a cut square by itself, and never
+// hides that there is no placement.
+func TestFolding(t *testing.T) {
+	forRandom(t, 250, func(t *testing.T, p *Problem) {
+		if windowed(p) || !loose(p) || slices.ContainsFunc(p.Buffers, func(b Buffer) bool { return len(b.Gaps) > 0 }) {
+			return
+		}
+		least := leastPeak(p)
+		for c := p.Bound(); c <= least+1; c++ {
+			f := &folded{p: p, rules: preorders}
+			v, _ := f.fit(context.Background(), "", c, 200)
+			if v == notThere || v == found && (c < least || Check(p, c, f.offsets()) != nil) {
+				t.Errorf("capacity %d of %d: folding ends with %d", c, least, v)
+			}
+		}
+	})
+	joined := 0
+	for seed := range uint64(40) {
+		p, c := family(seed)
+		f := &folded{p: p, rules: preorders}
+		if v, _ := f.fit(context.Background(), "", c, 2000); v == found {
+			if err := Check(p, c, f.offsets()); err != nil {
+				t.Errorf("%s: %v", p.Name, err)
+			}
+			joined += len(p.Buffers) - len(f.roots)
+		}
+	}
+	if joined < 3000 {
+		t.Errorf("only %d buffers are joined", joined)
+	}
+}
+
+func TestLuby(t *testing.T) {
+	for k, want := range []int64{1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8} {
+		if got := luby(uint64(k + 1)); got != want {
+			t.Errorf("%d: found %d, want %d", k+1, got, want)
+		}
 	}
 }
 

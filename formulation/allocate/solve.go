@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -46,6 +47,12 @@ type Switches struct {
 	NoHeads bool
 	// NoTwins also tries both orders of buffers that are alike.
 	NoTwins bool
+	// NoMemory searches again what has failed before.
+	NoMemory bool
+	// NoFolding does not put buffers together that follow each other.
+	NoFolding bool
+	// NoSkyline only builds in order of offsets.
+	NoSkyline bool
 }
 
 // Options are what every method takes; a start is a placement, one offset for each
@@ -94,13 +101,21 @@ func (r *Result) Outcome() solve.Outcome {
 	return o
 }
 
-// finder is a search for one placement. Each call of fit starts anew.
+// finder is a search for one placement.
 type finder interface {
 	// fit looks for a placement within the capacity, in at most limit nodes, and
 	// says how many it took.
 	fit(ctx context.Context, rule Preorder, capacity, limit int64) (verdict, int64)
 	// offsets is the placement that fit has found.
 	offsets() []int64
+	// reset forgets what earlier calls of fit have left.
+	reset()
+}
+
+// turn is a search with a numbering.
+type turn struct {
+	finder
+	rule Preorder
 }
 
 // verdict is how a search for a placement ended.
@@ -147,7 +162,8 @@ type search struct {
 	steps
 	ctx    context.Context
 	opts   SearchOptions
-	finder finder
+	turns  []turn
+	finder finder // the one that has found a placement
 	nodes  int64
 	report func(objective, bound float64, due bool)
 }
@@ -177,9 +193,23 @@ func newSearch(ctx context.Context, p *Problem, opts SearchOptions) (*search, co
 	ctx, cancel := opts.Begin(ctx)
 	s := &search{steps: st, ctx: ctx, opts: opts, report: opts.Reporter()}
 	if windowed(p) {
-		s.finder, s.opts.Preorders = newPairwise(p), []Preorder{""}
+		s.turns = []turn{{newPairwise(p), ""}}
 	} else {
-		s.finder = newCanonical(p, opts.Switches)
+		canonical := newCanonical(p, opts.Switches)
+		var sky, fold finder
+		if loose(p) && !opts.Switches.NoSkyline {
+			sky = newSkyline(p, opts.Switches)
+			if !slices.ContainsFunc(p.Buffers, func(b Buffer) bool { return len(b.Gaps) > 0 }) && !opts.Switches.NoFolding {
+				fold = &folded{p: p, switches: opts.Switches, rules: opts.Preorders}
+			}
+		}
+		for _, rule := range opts.Preorders {
+			for _, f := range []finder{fold, canonical, fold, sky} {
+				if f != nil {
+					s.turns = append(s.turns, turn{f, rule})
+				}
+			}
+		}
 	}
 	return s, cancel, nil
 }
@@ -190,25 +220,67 @@ func windowed(p *Problem) bool {
 	})
 }
 
-// round tries each preordering in at most budget nodes.
+// round gives each turn at most budget nodes, and ends with the first of them that finds a
+// placement or proves that there is none. With a second core the next turn runs beside
+// each; its answer counts if the one before has none, so that the answer is the same with
+// one core.
 func (s *search) round(capacity, budget int64) verdict {
-	for _, rule := range s.opts.Preorders {
+	for k := 0; k < len(s.turns); {
 		if s.ctx.Err() != nil {
 			return cancelled
 		}
-		limit := budget
+		limit, n := budget, 1
 		if s.opts.WorkLimit > 0 {
 			if limit = min(limit, s.opts.WorkLimit-s.nodes); limit <= 0 {
 				return cancelled
 			}
+		} else if k+1 < len(s.turns) && s.turns[k].finder != s.turns[k+1].finder {
+			n = min(2, runtime.GOMAXPROCS(0))
 		}
-		v, nodes := s.finder.fit(s.ctx, rule, capacity, limit)
+		wave := s.turns[k : k+n]
+		k += n
+		v, at, nodes := together(s.ctx, wave, capacity, limit)
 		s.nodes += nodes
-		if v != exhausted {
-			return v
+		if v == exhausted {
+			continue
 		}
+		s.finder = wave[at].finder
+		for _, t := range s.turns {
+			if t.finder != s.finder {
+				t.reset()
+			}
+		}
+		return v
 	}
 	return exhausted
+}
+
+// together runs one turn or two that have nothing in common. It returns the first
+// answer in their order, whose it is, and the nodes up to there.
+func together(ctx context.Context, wave []turn, capacity, limit int64) (v verdict, at int, nodes int64) {
+	if len(wave) == 1 {
+		v, nodes = wave[0].fit(ctx, wave[0].rule, capacity, limit)
+		return v, 0, nodes
+	}
+	second, stop := context.WithCancel(ctx)
+	defer stop()
+	type answer struct {
+		verdict
+		nodes int64
+	}
+	other := make(chan answer)
+	go func() {
+		v, nodes := wave[1].fit(second, wave[1].rule, capacity, limit)
+		other <- answer{v, nodes}
+	}()
+	v, nodes = wave[0].fit(ctx, wave[0].rule, capacity, limit)
+	if v != exhausted {
+		stop()
+		<-other
+		return v, 0, nodes
+	}
+	next := <-other
+	return next.verdict, 1, nodes + next.nodes
 }
 
 // firstBudget is enough to place each buffer a few times. A search that goes
