@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"container/heap"
 	"context"
 	"slices"
 	"sort"
@@ -140,48 +141,50 @@ func chunkOrder(gr *schedule.Grouping, ig *schedule.InstanceGraph) []int {
 	for _, sg := range gr.Groups {
 		most = max(most, sg.Factor())
 	}
-	type key struct{ chunk, group, index int64 }
-	keys := make([]key, len(ig.Instances))
+	ready := &chunks{keys: make([][3]int64, len(ig.Instances))}
 	indegree := make([]int, len(ig.Instances))
 	for i, inst := range ig.Instances {
-		keys[i] = key{inst.Index * most / gr.Groups[inst.Group].Factor(), int64(inst.Group), inst.Index}
+		ready.keys[i] = [3]int64{inst.Index * most / gr.Groups[inst.Group].Factor(), int64(inst.Group), inst.Index}
 		for _, c := range ig.Consumers[i] {
 			indegree[c]++
 		}
 	}
-	less := func(a, b int) bool {
-		x, y := keys[a], keys[b]
-		if x.chunk != y.chunk {
-			return x.chunk < y.chunk
-		}
-		if x.group != y.group {
-			return x.group < y.group
-		}
-		return x.index < y.index
-	}
-	var ready, order []int
 	for i, n := range indegree {
 		if n == 0 {
-			ready = append(ready, i)
+			heap.Push(ready, i)
 		}
 	}
-	for len(ready) > 0 {
-		best := 0
-		for i := range ready {
-			if less(ready[i], ready[best]) {
-				best = i
-			}
-		}
-		id := ready[best]
-		ready = append(ready[:best], ready[best+1:]...)
+	var order []int
+	for ready.Len() > 0 {
+		id := heap.Pop(ready).(int)
 		order = append(order, id)
 		for _, c := range ig.Consumers[id] {
 			if indegree[c]--; indegree[c] == 0 {
-				ready = append(ready, c)
+				heap.Push(ready, c)
 			}
 		}
 	}
 	return order
+}
+
+// chunks is a heap of instances by chunk, group and index.
+type chunks struct {
+	keys [][3]int64 // of all instances
+	list []int
+}
+
+func (c *chunks) Len() int      { return len(c.list) }
+func (c *chunks) Swap(i, j int) { c.list[i], c.list[j] = c.list[j], c.list[i] }
+func (c *chunks) Push(x any)    { c.list = append(c.list, x.(int)) }
+func (c *chunks) Less(i, j int) bool {
+	return slices.Compare(c.keys[c.list[i]][:], c.keys[c.list[j]][:]) < 0
+}
+
+func (c *chunks) Pop() any {
+	n := len(c.list) - 1
+	x := c.list[n]
+	c.list = c.list[:n]
+	return x
 }
 
 // OrderItems describes the instances to the ordering problem.

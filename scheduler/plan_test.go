@@ -86,8 +86,8 @@ func TestOutlineTooLarge(t *testing.T) {
 	}
 	opt := made.Lower
 	opt.Memory = &lower.Memory{}
-	if _, _, err := lower.Outline("", made.Spec, slices.Repeat(made.Plans[:1], 6000), opt); !tooLarge(err) {
-		t.Errorf("error %v of 6000 clusters, expected one that says too large", err)
+	if _, _, err := lower.Outline("", made.Spec, slices.Repeat(made.Plans[:1], 20_000), opt); !tooLarge(err) {
+		t.Errorf("error %v of 20000 clusters, expected one that says too large", err)
 	}
 	want, _, err := lower.Outline("", made.Spec, made.Plans, made.Lower)
 	if err != nil {

@@ -80,8 +80,8 @@ var resourceKinds = [numResources]isa.ResourceKind{isa.DDRPort, isa.GBBandwidth,
 // Limits of one program over all clusters and iterations, which keep it within a few
 // gigabytes.
 const (
-	maxLayers   = 200_000
-	maxCommands = 4_000_000
+	maxLayers   = 1_000_000
+	maxCommands = 6_000_000
 )
 
 // TooLargeError reports a program that is too large to simulate.

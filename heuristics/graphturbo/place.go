@@ -1,7 +1,9 @@
 package graphturbo
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/dsasched/dsasched/model"
@@ -118,6 +120,7 @@ type placer struct {
 	// chosen: what is worth spilling has been decided, and only what must be is left.
 	chosen bool
 	pack   func(list []Extent, capacity int64) ([]int64, bool)
+	values *spans[int32] // those that steps make, but for some in the DDR
 }
 
 // Stage is the LB space per core that step i needs for what passes through it,
@@ -145,11 +148,21 @@ func maxTiles(s *schedule.Schedule, st *schedule.Step) int64 {
 }
 
 func (p *placer) live(level schedule.Level, step int, visit func(*schedule.Value)) {
-	for i := range p.s.Values {
-		if v := &p.s.Values[i]; v.Level == level && v.Def >= 0 && v.Def <= step && step <= v.Last {
-			visit(v)
+	if p.values == nil {
+		p.values = newSpans[int32](len(p.s.Steps) + 1)
+		for i := range p.s.Values {
+			if v := &p.s.Values[i]; v.Def >= 0 {
+				p.values.add(v.Def, v.Last, int32(i))
+			}
 		}
 	}
+	p.values.at(step, func(i int32) bool {
+		v := &p.s.Values[i]
+		if v.Level == level {
+			visit(v)
+		}
+		return v.Level != schedule.DDR // from there nothing comes back
+	})
 }
 
 func (p *placer) levels() error {
@@ -483,18 +496,22 @@ func nextTiles(n, most int64) int64 { return min(most, n*2) }
 // over its life. shrink may make one that does not fit smaller. The first that
 // does not fit is returned.
 func pack(bufs []*buffer, capacity int64, shrink func(*buffer) bool) *buffer {
-	var placed []*buffer // by address
+	end := -1
 	for _, b := range bufs {
+		end = max(end, b.end)
+	}
+	placed := newSpans[*buffer](end + 1)
+	var beside []*buffer
+	for _, b := range bufs {
+		beside = placed.between(b.start, b.end, beside[:0])
+		slices.SortFunc(beside, func(x, y *buffer) int { return cmp.Compare(x.address, y.address) })
 		for {
 			at := int64(0)
-			for _, o := range placed {
-				if o.end < b.start || b.end < o.start || o.address+o.size <= at {
-					continue
-				}
+			for _, o := range beside {
 				if o.address >= at+b.size {
 					break
 				}
-				at = o.address + o.size
+				at = max(at, o.address+o.size)
 			}
 			if at+b.size <= capacity {
 				b.address = at
@@ -504,10 +521,7 @@ func pack(bufs []*buffer, capacity int64, shrink func(*buffer) bool) *buffer {
 				return b
 			}
 		}
-		i := sort.Search(len(placed), func(i int) bool { return placed[i].address > b.address })
-		placed = append(placed, nil)
-		copy(placed[i+1:], placed[i:])
-		placed[i] = b
+		placed.add(b.start, b.end, b)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"container/heap"
 	"fmt"
 
 	"github.com/dsasched/dsasched/model"
@@ -236,6 +237,7 @@ func EvaluateOrder(items []OrderItem, order []int, capacity int64) OrderCost {
 		}
 	}
 	inLB := make([]bool, len(items))
+	leaving := &leaving{last: last}
 	copied := make([]bool, len(items))
 	used := int64(0)
 	weight, total := 0.0, 0.0
@@ -253,12 +255,7 @@ func EvaluateOrder(items []OrderItem, order []int, capacity int64) OrderCost {
 		}
 		cost.OverflowBytes = max(cost.OverflowBytes, touched-capacity)
 		for used+missing+it.OutputBytes+it.WorkspaceBytes > capacity {
-			victim := -1
-			for j := range items {
-				if inLB[j] && !reads[j] && (victim < 0 || last[j] > last[victim]) {
-					victim = j
-				}
-			}
+			victim := leaving.next(func(j int) bool { return inLB[j] }, reads)
 			if victim < 0 {
 				break
 			}
@@ -272,6 +269,7 @@ func EvaluateOrder(items []OrderItem, order []int, capacity int64) OrderCost {
 		for _, p := range it.Reads {
 			if !inLB[p] {
 				inLB[p] = true
+				heap.Push(leaving, p)
 				used += items[p].OutputBytes
 				cost.MovedBytes += items[p].OutputBytes
 			}
@@ -281,6 +279,7 @@ func EvaluateOrder(items []OrderItem, order []int, capacity int64) OrderCost {
 		total += it.Seconds
 		used += it.OutputBytes
 		inLB[id] = true
+		heap.Push(leaving, id)
 		for _, p := range append([]int{id}, it.Reads...) {
 			if inLB[p] && last[p] <= pos {
 				inLB[p] = false
@@ -292,4 +291,46 @@ func EvaluateOrder(items []OrderItem, order []int, capacity int64) OrderCost {
 		cost.Utilization = weight / total
 	}
 	return cost
+}
+
+// leaving is a heap of outputs that came to the LB, that with the longest remaining lifetime
+// first (ties by ID). What has left since is still there.
+type leaving struct {
+	list []int
+	last []int
+}
+
+func (l *leaving) Len() int      { return len(l.list) }
+func (l *leaving) Swap(i, j int) { l.list[i], l.list[j] = l.list[j], l.list[i] }
+func (l *leaving) Push(x any)    { l.list = append(l.list, x.(int)) }
+
+func (l *leaving) Less(i, j int) bool {
+	a, b := l.list[i], l.list[j]
+	return l.last[a] > l.last[b] || l.last[a] == l.last[b] && a < b
+}
+
+func (l *leaving) Pop() any {
+	n := len(l.list) - 1
+	x := l.list[n]
+	l.list = l.list[:n]
+	return x
+}
+
+// next takes the first that is there and not to be kept; -1: there is none.
+func (l *leaving) next(there func(int) bool, keep map[int]bool) int {
+	found := -1
+	var kept []int
+	for found < 0 && len(l.list) > 0 {
+		switch j := heap.Pop(l).(int); {
+		case !there(j):
+		case keep[j]:
+			kept = append(kept, j)
+		default:
+			found = j
+		}
+	}
+	for _, j := range kept {
+		heap.Push(l, j)
+	}
+	return found
 }
