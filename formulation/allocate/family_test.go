@@ -17,9 +17,8 @@ import (
 //   - no square behind them: lifetimes and sizes at random, where nobody knows whether
 //     the capacity, the largest sum of live sizes and up to 2 %, suffices.
 //
-// The capacity of the first three is that of the square or the largest sum of live sizes,
-// whichever is less or, every other time, more; what is left out from below may leave the
-// lesser without a placement.
+// The capacity of the first three is that of the square or, every other time, the largest
+// sum of live sizes, which may be too little.
 func family(seed uint64) (p *Problem, capacity int64) {
 	const side, unit = 1024, 1024
 	r := rand.New(rand.NewPCG(seed, 1848))

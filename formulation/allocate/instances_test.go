@@ -83,12 +83,15 @@ func BenchmarkFit(b *testing.B) {
 // Seeds below 1000 are those to develop on, others to judge by. The share that is solved
 // within ten seconds each is reported.
 func BenchmarkFamily(b *testing.B) {
-	for name, from := range map[string]uint64{"developing": 0, "judging": 1000} {
-		b.Run(name, func(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		from uint64
+	}{{"developing", 0}, {"judging", 1000}} {
+		b.Run(c.name, func(b *testing.B) {
 			solved, all := 0, 0
 			for b.Loop() {
-				p, c := family(from + uint64(all%240))
-				sol, err := Fit(context.Background(), p, c, SearchOptions{Options: Options{TimeLimit: 10 * time.Second}})
+				p, capacity := family(c.from + uint64(all%240))
+				sol, err := Fit(context.Background(), p, capacity, SearchOptions{Options: Options{TimeLimit: 10 * time.Second}})
 				if err != nil {
 					b.Fatal(err)
 				}
