@@ -10,6 +10,9 @@ type Access struct {
 	Out      int
 	Num, Den int64
 	A, B     int64
+	// Dimensions From to To, excluded, of a reshape's output drive this dimension together;
+	// To is 0 where one drives it alone. Range knows one of them, InputRegion all.
+	From, To int
 }
 
 func full() Access                  { return Access{Full: true} }
@@ -99,7 +102,39 @@ func (g *Graph) InputRegion(op *Op, out, in int, r Region) Region {
 		}
 		res[k] = acc[k].Range(drive, t.Shape[k])
 	}
+	for k := 0; k < len(res) && !empty; {
+		a, end := acc[k], k+1
+		if a.To == 0 {
+			k++
+			continue
+		}
+		for end < len(res) && acc[end].From == a.From && acc[end].To == a.To {
+			end++
+		}
+		reshaped(res[k:end], t.Shape[k:end], r[a.From:a.To], g.Tensors[op.Outputs[out]].Shape[a.From:a.To])
+		k = end
+	}
 	return res
+}
+
+// reshaped sets in to the box around the elements between the first and the last of box
+// out, where both shapes have the same elements in the same order.
+func reshaped(in Region, from Shape, out Region, to Shape) {
+	lo, hi := int64(0), int64(0) // both included
+	for d, n := range to {
+		lo, hi = lo*n+out[d].Lo, hi*n+out[d].Hi-1
+	}
+	inner := from.Elements()
+	for d, n := range from {
+		inner /= n
+		in[d] = Interval{lo / inner % n, hi/inner%n + 1}
+		if lo/inner != hi/inner { // several: each has all that lies inside
+			for d++; d < len(from); d++ {
+				in[d] = Interval{0, from[d]}
+			}
+			return
+		}
+	}
 }
 
 // Sequential reports, per dimension of output out, whether the dimension must not
@@ -134,7 +169,8 @@ func broadcastAccess(in, out Shape) []Access {
 // reshapeAccess matches the dimensions of two shapes with equal element counts.
 // The shapes are cut into the finest blocks of consecutive dimensions with equal
 // products; within a block, only the outermost dimensions of extent above one
-// are matched, which is what a split along them keeps contiguous.
+// are matched, which is what a split along them keeps contiguous. What a box of the
+// block's dimensions needs is found from all of them together.
 func reshapeAccess(in, out Shape) []Access {
 	acc := make([]Access, len(in))
 	for k := range acc {
@@ -174,6 +210,11 @@ func reshapeAccess(in, out Shape) []Access {
 			acc[i0] = blocks(j0, rj/ri, 1)
 		case ri%rj == 0:
 			acc[i0] = blocks(j0, 1, ri/rj)
+		}
+		if i-i0 > 1 || j-j0 > 1 {
+			for k := i0; k < i; k++ {
+				acc[k].From, acc[k].To = j0, j
+			}
 		}
 	}
 	return acc

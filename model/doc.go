@@ -25,7 +25,9 @@
 // which covers identity (Num=Den=1), windows with stride, dilation and halo
 // (Num=stride, A=-pad, B=(kernel-1)*dilation-pad), concatenation and slicing
 // (A=B=offset), reshapes (Num or Den the size of the inner block), grouped
-// channels and up-sampling.
+// channels and up-sampling. Where a reshape merges or cuts dimensions, several drive one
+// together (Access.From, To): an element of the output needs one of the input, whatever the
+// shapes.
 //
 // # Layout
 //

@@ -248,13 +248,14 @@ func latency(spec *hardware.Spec) float64 {
 // directly or through others: they must all have been loaded before it starts.
 func (w *work) releases() []float64 {
 	g := w.g
-	// What one operator reads, and how: which dimensions it needs all of if its output's
-	// dimension is needed in full (-1: in any case, -2: never); dims of its output that
-	// some position of needs nothing.
+	// What one operator reads, and how: which dimensions it needs all of if these of its
+	// output's are needed in full (never: even then not); dims of its output that some
+	// position of needs nothing.
+	const never = 1 << 63
 	type read struct {
 		from  model.TensorID
 		out   model.TensorID
-		full  []int
+		full  []uint64
 		empty uint64
 	}
 	reads := make([][]read, len(g.Ops))
@@ -265,18 +266,22 @@ func (w *work) releases() []float64 {
 				t := g.Tensor(in)
 				r := read{from: in, out: o}
 				for d, a := range g.Access(op, out, k) {
-					code := -1
+					if a.To > 0 {
+						r.full = append(r.full, 1<<min(a.To, 63)-1<<min(a.From, 63))
+						continue
+					}
+					code := uint64(0)
 					if !a.Full {
 						last := shape[a.Out] - 1
 						switch {
 						case a.Range(model.Interval{Hi: 1}, t.Shape[d]).Len() == 0 || a.Range(model.Interval{Lo: last, Hi: last + 1}, t.Shape[d]).Len() == 0:
 							r.empty |= 1 << min(a.Out, 63)
-							code = -2
+							code = never
 						case t.Shape[d] == 1:
 						case a.B-a.A+1 < a.Num || a.Range(model.Interval{Hi: last + 1}, t.Shape[d]).Len() < t.Shape[d]:
-							code = -2
+							code = never
 						default:
-							code = a.Out
+							code = 1 << min(a.Out, 63)
 						}
 					}
 					r.full = append(r.full, code)
@@ -307,7 +312,7 @@ func (w *work) releases() []float64 {
 				}
 				seen[r.from] = true
 				for d, code := range r.full {
-					if code == -1 || code >= 0 && full[r.out]>>min(code, 63)&1 == 1 {
+					if code&^full[r.out] == 0 {
 						full[r.from] |= 1 << min(d, 63)
 					}
 				}

@@ -146,7 +146,11 @@ func (w *work) chain(release, after []float64, inside []bool, to int) float64 {
 					gaps |= p.gaps
 				}
 				for d, a := range l.access {
-					if p.gaps>>min(d, 63)&1 == 1 && !a.Full {
+					switch {
+					case p.gaps>>min(d, 63)&1 == 0:
+					case a.To > 0:
+						gaps |= 1<<min(a.To, 63) - 1<<min(a.From, 63)
+					case !a.Full:
 						gaps |= 1 << min(a.Out, 63)
 					}
 				}

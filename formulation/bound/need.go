@@ -104,6 +104,7 @@ func needs(g *model.Graph) []box {
 					}
 					b[d] = before(s, a, t.Shape[d])
 				}
+				reshaped(b, g.Access(op, out, k), t.Shape, need[o], g.Tensor(o).Shape)
 				if b.elements() > need[in].elements() {
 					need[in] = b
 				}
@@ -111,4 +112,68 @@ func needs(g *model.Graph) []box {
 		}
 	}
 	return need
+}
+
+// reshaped corrects the dimensions of b that several of an output drive together, or that
+// one drives together with others: to those positions of the outermost whose elements are
+// all needed, else to one element that is.
+func reshaped(b box, acc []model.Access, in model.Shape, need box, out model.Shape) {
+	for k := 0; k < len(b); k++ {
+		a, first := acc[k], k
+		if a.To == 0 {
+			continue
+		}
+		for k+1 < len(b) && acc[k+1].From == a.From && acc[k+1].To == a.To {
+			k++
+		}
+		inner := in[first+1 : k+1].Elements()
+		elements := flat(need[a.From:a.To], out[a.From:a.To])
+		var rows set
+		for _, iv := range elements {
+			if r := (model.Interval{Lo: (iv.Lo + inner - 1) / inner, Hi: iv.Hi / inner}); r.Len() > 0 {
+				rows = append(rows, r)
+			}
+		}
+		if rows != nil {
+			b[first] = rows
+			for d := first + 1; d <= k; d++ {
+				b[d] = set{{Lo: 0, Hi: in[d]}}
+			}
+			continue
+		}
+		at := elements[0].Lo
+		for d := k; d >= first; d-- {
+			b[d] = set{{Lo: at % in[d], Hi: at%in[d] + 1}}
+			at /= in[d]
+		}
+	}
+}
+
+// flat lists the elements of a box that is not empty by their number in a shape.
+func flat(b box, shape model.Shape) set {
+	list := set{{Lo: 0, Hi: 1}}
+	for d, s := range b {
+		n := shape[d]
+		var next set
+		add := func(iv model.Interval) {
+			if k := len(next) - 1; k >= 0 && next[k].Hi == iv.Lo {
+				next[k].Hi = iv.Hi
+			} else {
+				next = append(next, iv)
+			}
+		}
+		for _, iv := range list {
+			if s.size() == n {
+				add(model.Interval{Lo: iv.Lo * n, Hi: iv.Hi * n})
+				continue
+			}
+			for at := iv.Lo; at < iv.Hi; at++ {
+				for _, part := range s {
+					add(model.Interval{Lo: at*n + part.Lo, Hi: at*n + part.Hi})
+				}
+			}
+		}
+		list = next
+	}
+	return list
 }

@@ -155,6 +155,9 @@ func (g *grower) sequence(batch int64) {
 		x = g.b.Input("tokens", model.F16, batch, n, d)
 	}
 	for range 1 + g.IntN(4) {
+		if g.odd != nil && n%2 == 0 && g.odd.IntN(2) == 0 {
+			x = g.windows(x, batch, n, d)
+		}
 		switch g.IntN(6) {
 		case 0, 1:
 			x = g.attention(x, batch, n, d)
@@ -174,6 +177,17 @@ func (g *grower) sequence(batch int64) {
 		x = g.op("Slice", model.Attr{Starts: []int64{0, 1, 0}, Steps: []int64{1, 1, 1}, Shape: []int64{batch, n - 2, d}}, x)
 	}
 	g.b.Output(x)
+}
+
+// windows cuts pairs of neighbours and halves of features apart, and puts them together again.
+func (g *grower) windows(x model.TensorID, batch, n, d int64) model.TensorID {
+	x = g.op("Reshape", model.Attr{Shape: []int64{batch, n / 2, 2, 2, d / 2}}, x)
+	x = g.op("Transpose", model.Attr{Perm: [][]int64{{0, 2, 1, 3, 4}, {0, 3, 1, 2, 4}}[g.odd.IntN(2)]}, x)
+	x = g.op("Reshape", model.Attr{Shape: []int64{batch * 2, n, d / 2}}, x)
+	if g.odd.IntN(2) == 0 {
+		x = g.op("Softmax", model.Attr{Axis: 2}, x)
+	}
+	return g.op("Reshape", model.Attr{Shape: []int64{batch, n, d}}, x)
 }
 
 func (g *grower) attention(x model.TensorID, batch, n, d int64) model.TensorID {
