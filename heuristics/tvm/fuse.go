@@ -327,7 +327,7 @@ func (f *opsFuser) attachViews(order []model.OpID) {
 			continue
 		}
 		in := f.g.Tensor(f.g.Op(id).Inputs[0])
-		if in.Producer != model.NoOp && len(in.Consumers) == 1 && !f.g.IsOutput(in.ID) {
+		if in.Producer != model.NoOp && len(in.Consumers) == 1 && !f.g.IsOutput(in.ID) && len(f.g.Op(in.Producer).Outputs) == 1 {
 			r := f.find(i)
 			f.nodes[f.find(f.node[in.Producer])].next = r
 			only[r] = only[r] && f.g.Op(in.Producer).Class() == model.ViewClass

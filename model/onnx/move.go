@@ -397,6 +397,12 @@ func split(c *call) {
 		c.fail("splits into %d parts, but has %d outputs", len(parts), n)
 		return
 	}
+	if own := c.ownInput(0); ok && own != nil && len(own.shape) == len(s) && c.sameInFile(1) && c.err == nil {
+		parts = slices.Clone(parts) // of the batch, when along it
+		for i := range parts {
+			parts[i] = c.grown(parts[i], own.shape[axis], s[axis])
+		}
+	}
 	if v := c.in[0]; v.foldable() && len(s) == 1 {
 		at := int64(0)
 		for i, n := range parts {
@@ -774,6 +780,14 @@ func scaledExtent(f float64, n int64) int64 {
 		return 0
 	}
 	return int64(e)
+}
+
+// grown is what n of an extent becomes with it.
+func (c *call) grown(n, own, now int64) int64 {
+	if own == now || own < 1 || n > model.MaxElements || n*now%own != 0 {
+		return n
+	}
+	return n * now / own
 }
 
 // ownInput is input i as it is at the file's own batch; nil if that is the one

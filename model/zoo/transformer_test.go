@@ -490,3 +490,61 @@ func TestTransformerErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestDecoders: parameters as the published weights have them, and the products by formula:
+// each weight once per token but for those looked up, and both of attention for all tokens
+// and positions.
+func TestDecoders(t *testing.T) {
+	for _, tt := range []struct {
+		name                      string
+		params                    int64
+		tokens, positions, looked int64 // looked up and not multiplied by, elements
+		apart                     int64 // no products: normalisations, biases
+		c                         causal
+	}{
+		{"gpt2-prefill", 124439808, 1024, 1024, 1024 * 768, 12*(13*768) + 2*768, gpt2},
+		{"gpt2-decode", 124439808, 1, 1024, 1024 * 768, 12*(13*768) + 2*768, gpt2},
+		{"llama2-7b-prefill", 6738415616, 2048, 2048, 32000 * 4096, 65 * 4096, llama2},
+		{"llama2-7b-decode", 6738415616, 1, 4096, 32000 * 4096, 65 * 4096, llama2},
+		{"llama3-8b-prefill", 8030261248, 2048, 2048, 128256 * 4096, 65 * 4096, llama3},
+		{"llama3-8b-decode", 8030261248, 1, 8192, 128256 * 4096, 65 * 4096, llama3},
+		{"mixtral-8x7b-prefill", 46702792704, 2048, 2048, 32000*4096 + 32*6*3*4096*14336, 65 * 4096, mixtral},
+		{"mixtral-8x7b-decode", 46702792704 - 32*6*3*4096*14336, 1, 4096, 32000 * 4096, 65 * 4096, mixtral},
+	} {
+		g := one(t, row(tt.name))
+		if got := g.Params(); got != tt.params {
+			t.Errorf("%s: %d parameters, want %d", tt.name, got, tt.params)
+		}
+		want := tt.tokens*(tt.params-tt.looked-tt.apart) + 2*tt.c.Layers*tt.tokens*tt.positions*tt.c.Hidden
+		if got := g.MACs(); got != want {
+			t.Errorf("%s: %d MACs, want %d", tt.name, got, want)
+		}
+	}
+}
+
+// TestDiffusion: parameters as diffusers counts those of Stable Diffusion v1.5, and of a
+// part of it.
+func TestDiffusion(t *testing.T) {
+	for name, want := range map[string]int64{"sd-unet": 859520964, "sd-unet-block": 2255040 + 2546240, "sd-attention": 4*320*320 + 320} {
+		if got := one(t, row(name)).Params(); got != want {
+			t.Errorf("%s: %d parameters, want %d", name, got, want)
+		}
+	}
+	n, c := int64(4096), int64(320)
+	if got, want := one(t, row("sd-attention")).MACs(), 4*n*c*c+2*n*n*c; got != want {
+		t.Errorf("sd-attention: %d MACs, want %d", got, want)
+	}
+}
+
+// TestMamba: parameters of state-spaces/mamba-130m, 24 blocks with their embeddings.
+func TestMamba(t *testing.T) {
+	const block = 768 + 768*3072 + 5*1536 + 1536*80 + 49*1536 + 17*1536 + 1536*768
+	for name, want := range map[string]int64{"mamba-130m": 129135360, "mamba-block": block} {
+		if got := one(t, row(name)).Params(); got != want {
+			t.Errorf("%s: %d parameters, want %d", name, got, want)
+		}
+	}
+	if got, want := one(t, row("mamba-block")).MACs(), int64(512*(768*3072+4*1536+1536*80+48*1536+1536*768)); got != want {
+		t.Errorf("mamba-block: %d MACs, want %d", got, want)
+	}
+}

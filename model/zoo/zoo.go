@@ -2,6 +2,7 @@ package zoo
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -134,6 +135,24 @@ var table = []entry{
 	{Info{"toy-fig5", "a conv and an identity block of ResNet-50 (the first two of its second stage); the paper has 8 images per cluster",
 		"Zhao et al., OSDI 2023, Fig. 4 and 5; He et al., CVPR 2016", "56x56x256 tensor"},
 		twoBlocks(256, 128, 56)},
+	{Info{"sd-unet", "U-Net of Stable Diffusion v1.5, one step",
+		"Rombach et al., CVPR 2022; diffusers UNet2DConditionModel", "64x64x4 latent image, 77 text vectors"}, stableDiffusion.build},
+	{Info{"sd-unet-block", "first residual block of Stable Diffusion's U-Net with its attention",
+		"Rombach et al., CVPR 2022; diffusers UNet2DConditionModel", "64x64x320 image, 77 text vectors"}, stableDiffusion.block},
+	{Info{"sd-attention", "first self-attention of Stable Diffusion's U-Net, 8 heads of 40 features",
+		"Rombach et al., CVPR 2022; diffusers UNet2DConditionModel", "4096 tokens of 320 features"}, stableDiffusion.selfAttention},
+	{Info{"mamba-130m", "selective state spaces, 24 blocks; the scan as running sums",
+		"Gu and Dao, 2023; state-spaces/mamba-130m", "512 tokens"}, mamba130m.build},
+	{Info{"mamba-block", "a block of mamba-130m; the scan as running sums",
+		"Gu and Dao, 2023; state-spaces/mamba-130m", "512 tokens of 768 features"}, mambaBlock.build},
+}
+
+func init() {
+	table = slices.Concat(table,
+		decoderRows("gpt2", "GPT-2 (124 M)", "Radford et al., 2019; transformers gpt2", gpt2, 1024, 1023),
+		decoderRows("llama2-7b", "Llama 2 7B", "Touvron et al., 2023; transformers Llama-2-7b", llama2, 2048, 4095),
+		decoderRows("llama3-8b", "Llama 3 8B", "Dubey et al., 2024; transformers Meta-Llama-3-8B", llama3, 2048, 8191),
+		decoderRows("mixtral-8x7b", "Mixtral 8x7B", "Jiang et al., 2024; transformers Mixtral-8x7B", mixtral, 2048, 4095))
 }
 
 func bertBase(tokens int64) entry {

@@ -237,6 +237,16 @@ func isIndex(g *model.Graph, x *model.Tensor) bool {
 	return len(x.Consumers) > 0
 }
 
+// isPosition reports whether a tensor says where elements of another are.
+func isPosition(g *model.Graph, x *model.Tensor) bool {
+	if x.Producer == model.NoOp {
+		return false
+	}
+	op := g.Op(x.Producer)
+	return op.Kind == "ArgMax" || op.Kind == "TopK" && x.ID == op.Outputs[1] ||
+		(op.Kind == "Reshape" || op.Kind == "TopK") && isPosition(g, g.Tensor(op.Inputs[0]))
+}
+
 func TestEveryModel(t *testing.T) {
 	names := Names()
 	if !slices.IsSorted(names) || len(slices.Compact(slices.Clone(names))) != len(names) {
@@ -309,7 +319,7 @@ func TestEveryModel(t *testing.T) {
 					if isIndex(g, x) {
 						want = model.I32
 					}
-					if x.Producer != model.NoOp && g.Op(x.Producer).Kind == "ArgMax" {
+					if isPosition(g, x) {
 						want = model.I64
 					}
 					if x.DType != want {
