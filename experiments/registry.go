@@ -90,15 +90,25 @@ func Lookup(name string) (Experiment, error) {
 // Run runs the experiments of these names, all if there is none, and writes
 // their results. If an experiment fails, the others still run.
 func Run(ctx context.Context, names []string, opt Options) error {
+	list, err := Select(names, opt.NoExact)
+	if err != nil {
+		return err
+	}
+	return runAndReport(ctx, list, opt)
+}
+
+// Select lists the experiments of these names, all if there is none; without exact methods
+// those of which something is left.
+func Select(names []string, noExact bool) ([]harness.Experiment, error) {
 	var list []harness.Experiment
 	seen := map[string]bool{}
 	for _, name := range names {
 		e, err := Lookup(name)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if e.Exact && opt.NoExact {
-			return fmt.Errorf("nothing is left of %s without exact methods", name)
+		if e.Exact && noExact {
+			return nil, fmt.Errorf("nothing is left of %s without exact methods", name)
 		}
 		if !seen[name] {
 			seen[name] = true
@@ -107,12 +117,12 @@ func Run(ctx context.Context, names []string, opt Options) error {
 	}
 	if len(names) == 0 {
 		for _, e := range registry() {
-			if !e.Exact || !opt.NoExact {
+			if !e.Exact || !noExact {
 				list = append(list, e)
 			}
 		}
 	}
-	return runAndReport(ctx, list, opt)
+	return list, nil
 }
 
 // runAndReport runs experiments and gathers all results in the folder for the report over

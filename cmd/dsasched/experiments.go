@@ -51,11 +51,16 @@ func newRun(experiment runner) *cobra.Command {
 figures to a folder per experiment under --out. Progress goes to the standard error.
 
 What is finished stays: a run that was interrupted goes on where it was. With
---json the tables are not printed; instead, the files are listed at the end.`,
+--json the tables are not printed; instead, the files are listed at the end.
+
+On several machines, --shard i/n computes a part, and --slurm submits all parts as
+an array job; 'dsasched merge' then writes what one machine would have. The same
+command again does what is not finished.`,
 		Example: `  dsasched run ablation
   dsasched run ablation --out results --workers 2 --quiet
   dsasched run --no-exact
   dsasched run growth --time-limit 60s
+  dsasched run --no-exact --out results --slurm --array 8 --dry-run
   dsasched run --json`,
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			var names []cobra.Completion
@@ -79,7 +84,7 @@ What is finished stays: a run that was interrupted goes on where it was. With
 			return nil
 		},
 	}
-	asJSON, quiet, workers := addJSON(cmd), addQuiet(cmd), addWorkers(cmd, "simulations run")
+	asJSON, quiet, workers, job := addJSON(cmd), addQuiet(cmd), addWorkers(cmd, "simulations run"), addJob(cmd)
 	f := cmd.Flags()
 	f.StringVar(&out, "out", "results", "`folder` of the results")
 	completeFlag(cmd, "out", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -97,6 +102,9 @@ What is finished stays: a run that was interrupted goes on where it was. With
 		if solver, err := highs.New(); err == nil {
 			opt.Solver = solver // else growth goes without
 		}
+		if err := job.settings(&opt); err != nil {
+			return err
+		}
 		if !*asJSON {
 			opt.Stdout = cmd.OutOrStdout()
 		}
@@ -106,6 +114,13 @@ What is finished stays: a run that was interrupted goes on where it was. With
 			if opt.Stdout != nil {
 				opt.Stdout = below{show, opt.Stdout}
 			}
+		}
+		if job.active() {
+			list, err := experiments.Select(names, noExact)
+			if err != nil {
+				return err
+			}
+			return job.run(cmd, wholeCommand(cmd, names, "out"), "out", list, opt, *asJSON)
 		}
 		if err := experiment(cmd.Context(), names, opt); err != nil {
 			return err

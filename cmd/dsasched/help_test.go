@@ -49,7 +49,7 @@ func TestEveryCommandHasJSON(t *testing.T) {
 
 // Help says what a command does, beginning with the verb.
 func TestHelpBeginsWithAVerb(t *testing.T) {
-	verbs := strings.Fields("Check Choose Compare Divide Explain Find Fit Give List Make Order Place Play Print Run Schedule Show Simulate Split Write")
+	verbs := strings.Fields("Check Choose Compare Divide Explain Find Fit Give List Make Merge Order Place Play Print Run Schedule Show Simulate Split Write")
 	for _, c := range allCommands() {
 		for _, text := range []string{c.Short, c.Long} {
 			if first, _, _ := strings.Cut(text, " "); text != "" && !slices.Contains(verbs, first) {
@@ -96,6 +96,7 @@ func TestCompletion(t *testing.T) {
 		"layering",
 		"list",
 		"man",
+		"merge",
 		"models",
 		"onnx-ops",
 		"order",

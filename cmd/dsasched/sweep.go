@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/tuning"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/zoo"
@@ -34,6 +35,9 @@ type gridFlags struct {
 	quiet              *bool
 	read               *networkFlags
 	asJSON             *bool
+	// Of commands whose points can be kept; nil: they can't.
+	job   *jobFlags
+	cells string
 }
 
 func addGrid(cmd *cobra.Command) *gridFlags {
@@ -49,7 +53,7 @@ func addGrid(cmd *cobra.Command) *gridFlags {
 
 // run computes the points of a grid, prints them by write and writes the files. If
 // it is interrupted, what is finished is printed, and no file is touched.
-func (g *gridFlags) run(cmd *cobra.Command, axes []tuning.Axis, write func(*bytes.Buffer, *tuning.Plan, []tuning.Explored)) error {
+func (g *gridFlags) run(cmd *cobra.Command, args []string, axes []tuning.Axis, write func(*bytes.Buffer, *tuning.Plan, []tuning.Explored)) error {
 	grid := tuning.Grid{Axes: axes, Network: g.read.options(), Options: withSolver(scheduler.Options{InPlace: *g.inPlace, Uneven: unevenOf(g.uneven), TimeLimit: g.limit.value})}
 	plan, err := grid.Plan()
 	if err != nil {
@@ -59,9 +63,20 @@ func (g *gridFlags) run(cmd *cobra.Command, axes []tuning.Axis, write func(*byte
 		}
 		return err
 	}
-	show := newStatus(cmd, *g.quiet)
-	list, stopped := plan.Explore(cmd.Context(), tuning.ExploreOptions{Workers: int(g.workers.value), Progress: show.cells})
-	show.end()
+	var list []tuning.Explored
+	var stopped error
+	switch {
+	case g.job != nil && (g.cells != "" || g.job.active()):
+		if list, err = g.kept(cmd, args, plan); err != nil || list == nil {
+			return err
+		}
+	case g.job != nil && (g.job.dryRun || g.job.array != ""):
+		return g.job.settings(&harness.Options{}) // which refuses them
+	default:
+		show := newStatus(cmd, *g.quiet)
+		list, stopped = plan.Explore(cmd.Context(), tuning.ExploreOptions{Workers: int(g.workers.value), Progress: show.cells})
+		show.end()
+	}
 	if stopped != nil && len(list) == 0 {
 		return stopped
 	}
@@ -98,6 +113,26 @@ func (g *gridFlags) run(cmd *cobra.Command, axes []tuning.Axis, write func(*byte
 		}
 	}
 	return fmt.Errorf("no point has a schedule: %s", oneLine(list[0].Err))
+}
+
+// kept computes the points of a grid that are not in the folder for them, or a shard of
+// them, for which the list is nil.
+func (g *gridFlags) kept(cmd *cobra.Command, args []string, plan *tuning.Plan) (list []tuning.Explored, err error) {
+	dir := cmp.Or(g.cells, "sweep-cells")
+	show := newStatus(cmd, *g.quiet)
+	defer show.end()
+	opt := harness.Options{Out: dir, Workers: int(g.workers.value), Stderr: cmd.ErrOrStderr(), Quiet: *g.quiet}
+	if show != nil {
+		opt.Stderr, opt.Progress = show, show.cells
+	}
+	if err := g.job.settings(&opt); err != nil {
+		return nil, err
+	}
+	e := plan.Experiment(cmd.Name(), func(all []tuning.Explored) error { list = all; return nil })
+	if g.job.active() {
+		return nil, g.job.run(cmd, wholeCommand(cmd, args, "cells"), "cells", []harness.Experiment{e}, opt, *g.asJSON)
+	}
+	return list, e.Run(cmd.Context(), opt)
 }
 
 func (g *gridFlags) files(plan *tuning.Plan, list []tuning.Explored) error {
@@ -151,15 +186,27 @@ Keys:
 
 Where no schedule fits, the row says so. What limits: the resource or unit that is
 busy for the largest share of the time, or dependencies if none is for half of it.
-Ctrl-C prints what is finished and writes no file.`,
+Ctrl-C prints what is finished and writes no file.
+
+--cells keeps each finished point in a folder, and goes on from there. On several
+machines, --shard i/n computes a part of the points, and --slurm submits all parts
+as an array job, which sees SBATCH_PARTITION, SBATCH_TIMELIMIT and the like; the
+folder (default sweep-cells) must be one that all machines see, or be given to
+'dsasched merge' with the others. The same command again does what is not finished.`,
 		Example: `  dsasched sweep resnet50 --set hardware.llb_bytes=4MiB,8MiB --set batch=8,16
   dsasched sweep net.onnx --set variant=tvm,cross-layer --set hardware.launch=*0.5,*1,*2 --csv sweep.csv -o sweep.svg
-  dsasched sweep net.onnx --set order=bfs,dfs,search --set bind=greedy,search --jsonl sweep.jsonl --quiet`,
+  dsasched sweep net.onnx --set order=bfs,dfs,search --set bind=greedy,search --jsonl sweep.jsonl --quiet
+  dsasched sweep resnet50 bert-128 --set batch=1,2,4,8 --csv sweep.csv --slurm --array 4 --dry-run`,
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return completeModel(cmd, nil, word)
 		},
 	}
 	g := addGrid(cmd)
+	g.job = addJob(cmd)
+	cmd.Flags().StringVar(&g.cells, "cells", "", "keep finished points in this `folder`, and take those that are there")
+	completeFlag(cmd, "cells", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return nil, cobra.ShellCompDirectiveFilterDirs
+	})
 	cmd.Flags().StringArrayVar(&sets, "set", nil, "`KEY=VALUE,...`: the values that a setting takes; may be repeated")
 	completeFlag(cmd, "set", completeSet)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -170,7 +217,7 @@ Ctrl-C prints what is finished and writes no file.`,
 		if !slices.ContainsFunc(axes, func(a tuning.Axis) bool { return a.Key == "dtype" }) {
 			axes = append([]tuning.Axis{{Key: "dtype", Values: []string{g.read.dtype.value}}}, axes...)
 		}
-		return g.run(cmd, axes, writeSweep)
+		return g.run(cmd, args, axes, writeSweep)
 	}
 	return cmd
 }
@@ -327,7 +374,7 @@ even if it never waits, or dependencies if none is for half of it.`,
 		if len(machines) == 0 {
 			machines = hardware.Presets()
 		}
-		return g.run(cmd, []tuning.Axis{
+		return g.run(cmd, args, []tuning.Axis{
 			{Key: "model", Values: args}, {Key: "dtype", Values: []string{g.read.dtype.value}}, {Key: "batch", Values: []string{batch.String()}},
 			{Key: "chunk", Values: []string{chunk.String()}}, {Key: "hardware", Values: machines}, {Key: "variant", Values: variants},
 		}, writeHardwareComparison)

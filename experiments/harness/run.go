@@ -31,6 +31,12 @@ type Options struct {
 	Progress func(Progress)
 	// Quiet discards Stderr and Progress.
 	Quiet bool
+	// Shard is the part of the cells to compute; then no report is made.
+	Shard Shard
+	// From are folders of other runs, whose finished cells are taken over.
+	From []string
+	// Finished: nothing is computed, and a cell that is missing is a [MissingError].
+	Finished bool
 	// NoExact leaves out the exact methods, and the experiments that are
 	// about nothing else.
 	NoExact bool
@@ -72,7 +78,6 @@ func Run(ctx context.Context, list []Experiment, opt Options) error {
 	if opt.Workers == 0 {
 		opt.Workers = runtime.GOMAXPROCS(0)
 	}
-	opt.Out = opt.Dir()
 	if opt.Stdout == nil {
 		opt.Stdout = io.Discard
 	}
@@ -82,14 +87,14 @@ func Run(ctx context.Context, list []Experiment, opt Options) error {
 	if opt.Quiet {
 		opt.Progress = nil
 	}
-	program, err := executableHash()
+	r, err := newRunner(opt)
 	if err != nil {
 		return err
 	}
-	r := &runner{Options: opt, program: program}
 	var errs []error
+	number := map[string]int{}
 	for _, e := range list {
-		err := r.experiment(ctx, e)
+		err := r.experiment(ctx, e, number)
 		if Aborted(err) {
 			return err // the others would fail too
 		}
@@ -121,10 +126,17 @@ type runner struct {
 	program string // hash of the running executable
 }
 
+func newRunner(opt Options) (*runner, error) {
+	program, err := executableHash()
+	opt.Out = opt.Dir()
+	return &runner{Options: opt, program: program}, err
+}
+
 // sharedCells is the folder of the cells that several experiments have.
 const sharedCells = "shared-cells"
 
-func (r *runner) experiment(ctx context.Context, e Experiment) error {
+// job plans an experiment.
+func (r *runner) job(e Experiment) (*job, error) {
 	planned := e.Plan
 	switch {
 	case r.NoExact && e.Heuristic != nil:
@@ -134,27 +146,40 @@ func (r *runner) experiment(ctx context.Context, e Experiment) error {
 	}
 	p, err := planned()
 	if err != nil {
+		return nil, err
+	}
+	at := func(parts ...string) *store {
+		return &store{filepath.Join(append([]string{r.Out}, parts...)...), r.program, r.from(parts...)}
+	}
+	return &job{e, p, at(e.Name, "cells"), at(sharedCells)}, nil
+}
+
+// experiment computes the cells of one, or of a shard of it, and of all makes the report.
+// number has the cells that were counted before.
+func (r *runner) experiment(ctx context.Context, e Experiment, number map[string]int) error {
+	j, err := r.job(e)
+	if err != nil {
 		return err
+	}
+	for _, s := range []*store{j.own, j.shared} {
+		if err := s.open(); err != nil {
+			return err
+		}
 	}
 	dir := filepath.Join(r.Out, e.Name)
-	own, err := openStore(filepath.Join(dir, "cells"), r.program)
+	cells, err := j.of(r.Shard, number)
 	if err != nil {
 		return err
 	}
-	shared, err := openStore(filepath.Join(r.Out, sharedCells), r.program)
+	results, err := r.finish(ctx, e.Name, cells, j.store, filepath.Join(dir, "timing.csv"))
 	if err != nil {
 		return err
 	}
-	stores := func(c Cell) *store {
-		if c.Shared {
-			return shared
-		}
-		return own
+	if r.Shard.Count > 0 {
+		fmt.Fprintf(r.Stderr, "%s: shard %v: %d of %d cells are finished\n", e.Name, r.Shard, len(cells), len(j.Cells))
+		return nil
 	}
-	results, err := r.finish(ctx, e.Name, p.Cells, stores, filepath.Join(dir, "timing.csv"))
-	if err != nil {
-		return err
-	}
+	p := j.Plan
 	rep, err := p.Report(results)
 	if err != nil {
 		return err
@@ -202,13 +227,18 @@ func (r *runner) finish(ctx context.Context, name string, cells []Cell, stores f
 	if len(missing) == 0 {
 		return p.results, nil
 	}
+	if r.Finished {
+		return nil, &MissingError{name, len(missing), len(cells), cells[missing[0]].Label}
+	}
 	p.times = readTiming(timing)
 	p.track = NewTracker(name, p.done, len(cells), r.Progress)
 	if err := p.compute(ctx, missing); err != nil {
 		return nil, err
 	}
-	if err := writeTiming(timing, cells, p.times); err != nil {
-		return nil, err
+	if r.Shard.Count == 0 { // else others write it as well
+		if err := writeTiming(timing, cells, p.times); err != nil {
+			return nil, err
+		}
 	}
 	switch {
 	case p.done == len(cells): // even if the context ended just now

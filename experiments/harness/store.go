@@ -25,6 +25,7 @@ const schemaVersion = 1
 type store struct {
 	dir     string
 	program string
+	others  []string // folders that may have cells that this one lacks
 }
 
 // cellFile is a finished cell on disk.
@@ -48,21 +49,21 @@ type writeError struct{ err error }
 func (e *writeError) Error() string { return fmt.Sprintf("results can't be written: %v", e.err) }
 func (e *writeError) Unwrap() error { return e.err }
 
-// openStore makes the directory and makes sure that it can be written to: better
+// open makes the directory and makes sure that it can be written to: better
 // to know before hours of work than after.
-func openStore(dir, program string) (*store, error) {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return nil, &writeError{err}
+func (s *store) open() error {
+	if err := os.MkdirAll(s.dir, 0o777); err != nil {
+		return &writeError{err}
 	}
-	probe := temporaryName(filepath.Join(dir, "probe"))
+	probe := temporaryName(filepath.Join(s.dir, "probe"))
 	f, err := os.OpenFile(probe, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
-		return nil, &writeError{err}
+		return &writeError{err}
 	}
 	if err := errors.Join(f.Close(), os.Remove(probe)); err != nil {
-		return nil, &writeError{err}
+		return &writeError{err}
 	}
-	return &store{dir: dir, program: program}, nil
+	return nil
 }
 
 // path has the key, for people, and the inputs: cells of the same key and other inputs live
@@ -87,9 +88,26 @@ func marshalInputs(c Cell) ([]byte, error) {
 	return inputs, nil
 }
 
-// load returns the result of a cell that is there and up to date. Otherwise the
-// error is fs.ErrNotExist, a staleError, or describes what is wrong with the file.
+// load returns the result of a cell that is there and up to date, or in another folder, from
+// where it is taken over. Otherwise the error is fs.ErrNotExist, a staleError, or describes
+// what is wrong with the file.
 func (s *store) load(c Cell) (json.RawMessage, error) {
+	result, err := s.read(c)
+	for _, dir := range s.others {
+		if err == nil || dir == s.dir {
+			continue
+		}
+		other := store{dir: dir, program: s.program}
+		if taken, no := other.read(c); no == nil {
+			return taken, s.save(c, taken)
+		} else if errors.Is(err, fs.ErrNotExist) {
+			err = no // what is wrong there says more
+		}
+	}
+	return result, err
+}
+
+func (s *store) read(c Cell) (json.RawMessage, error) {
 	inputs, err := marshalInputs(c)
 	if err != nil {
 		return nil, err
@@ -145,10 +163,14 @@ func temporaryName(path string) string {
 	return filepath.Join(dir, fmt.Sprintf(".%s.%d-%d.tmp", base, os.Getpid(), temporaries.Add(1)))
 }
 
-// WriteFile writes a file as a whole or not at all.
+// WriteFile writes a file as a whole or not at all, and to the disk before it has its name.
 func WriteFile(path string, data []byte) error {
 	tmp := temporaryName(path)
-	err := os.WriteFile(tmp, data, 0o666)
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err == nil {
+		_, err = f.Write(data)
+		err = errors.Join(err, f.Sync(), f.Close())
+	}
 	if err == nil {
 		err = os.Rename(tmp, path)
 	}

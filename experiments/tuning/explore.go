@@ -336,6 +336,72 @@ type ExploreOptions struct {
 	Progress func(harness.Progress)
 }
 
+// kept is what is kept of a point.
+type kept struct {
+	Row        *harness.Row `json:"row"`
+	LimitedBy  string       `json:"limited_by"`
+	LimitShare float64      `json:"limit_share"`
+	Err        string       `json:"error"`
+}
+
+// Experiment is the grid as an experiment, whose cells are the points: to be kept, and to be
+// computed in parts. Its report calls done with all of them, in the order of [Plan.Explore].
+func (p *Plan) Experiment(name string, done func([]Explored) error) harness.Experiment {
+	return harness.Experiment{Name: name, Plan: func() (*harness.Plan, error) {
+		h := &harness.Plan{Report: func(results []json.RawMessage) (*harness.Report, error) {
+			points, err := harness.Decode[kept](results)
+			if err != nil {
+				return nil, err
+			}
+			list := make([]Explored, len(points))
+			for i, k := range points {
+				list[i] = Explored{Values: p.points[i].values, Row: k.Row, LimitedBy: k.LimitedBy, LimitShare: k.LimitShare, Err: k.Err, at: p.points[i].at}
+			}
+			return &harness.Report{}, done(list)
+		}}
+		networks := map[string]string{} // hashes by model, type and grain
+		for i := range p.points {
+			pt := &p.points[i]
+			what := ""
+			for k, a := range p.Axes {
+				if a.Key == "model" || a.Key == "dtype" || a.Key == "grain" {
+					what += pt.values[k] + "\x00"
+				}
+			}
+			if networks[what] == "" {
+				g, err := pt.src.Graph(1)
+				if err != nil {
+					return nil, err
+				}
+				if networks[what], err = harness.Hash(g); err != nil {
+					return nil, err
+				}
+			}
+			machine, err := harness.Hash(pt.spec)
+			if err != nil {
+				return nil, err
+			}
+			h.Cells = append(h.Cells, harness.Cell{
+				Key: fmt.Sprintf("point-%d", i), Label: p.label(i),
+				Inputs: struct {
+					Model    string            `json:"model"`
+					Network  string            `json:"network_sha256"`
+					Hardware string            `json:"hardware"`
+					Machine  string            `json:"hardware_sha256"`
+					Batch    int64             `json:"batch"`
+					Variant  scheduler.Recipe  `json:"variant"`
+					Options  scheduler.Options `json:"options"`
+				}{pt.src.Name, networks[what], pt.spec.Name, machine, pt.batch, pt.v, pt.opt},
+				Run: func(ctx context.Context) (any, error) {
+					e := pt.run(ctx)
+					return kept{e.Row, e.LimitedBy, e.LimitShare, e.Err}, ctx.Err()
+				},
+			})
+		}
+		return h, nil
+	}}
+}
+
 // Explore schedules and simulates all points. Those where no schedule fits or a
 // value can't be are results too. Results are in the order of the points. If ctx
 // ends, they are those that were finished, with ctx's error.

@@ -1,0 +1,125 @@
+package harness
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Shard is a part of the cells of a run: those whose number, counted over all experiments
+// from 0, is Index-1 modulo Count. The zero value is all of them. Cells that several
+// experiments have count once.
+type Shard struct{ Index, Count int }
+
+// ParseShard reads i/n.
+func ParseShard(text string) (Shard, error) {
+	i, n, _ := strings.Cut(text, "/")
+	index, err1 := strconv.Atoi(i)
+	count, err2 := strconv.Atoi(n)
+	if errors.Join(err1, err2) != nil || index < 1 || count < index {
+		return Shard{}, fmt.Errorf("found %q, expected i/n with i from 1 to n", text)
+	}
+	return Shard{index, count}, nil
+}
+
+func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Count) }
+
+// job is an experiment with its cells and where they are kept.
+type job struct {
+	Experiment
+	*Plan
+	own, shared *store
+}
+
+func (j *job) store(c Cell) *store {
+	if c.Shared {
+		return j.shared
+	}
+	return j.own
+}
+
+// of are the cells of a shard.
+func (j *job) of(s Shard, number map[string]int) ([]Cell, error) {
+	if s.Count == 0 {
+		return j.Cells, nil
+	}
+	var list []Cell
+	for _, c := range j.Cells {
+		n, err := j.number(c, number)
+		if err != nil {
+			return nil, err
+		}
+		if n%s.Count == s.Index-1 {
+			list = append(list, c)
+		}
+	}
+	return list, nil
+}
+
+// number is that of a cell, given where it first appears.
+func (j *job) number(c Cell, known map[string]int) (int, error) {
+	inputs, err := marshalInputs(c)
+	if err != nil {
+		return 0, err
+	}
+	path := j.store(c).path(c, inputs)
+	n, ok := known[path]
+	if !ok {
+		n = len(known)
+		known[path] = n
+	}
+	return n, nil
+}
+
+// Unfinished counts the cells that a run of these experiments has yet to compute, by shard
+// of so many.
+func Unfinished(list []Experiment, opt Options, shards int) ([]int, error) {
+	r, err := newRunner(opt)
+	if err != nil {
+		return nil, err
+	}
+	number, counts, seen := map[string]int{}, make([]int, shards), map[int]bool{}
+	for _, e := range list {
+		j, err := r.job(e)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", e.Name, err)
+		}
+		for _, c := range j.Cells {
+			n, err := j.number(c, number)
+			if err != nil {
+				return nil, err
+			}
+			if _, err := j.store(c).load(c); err != nil && !seen[n] {
+				counts[n%shards]++
+			}
+			seen[n] = true
+		}
+	}
+	return counts, nil
+}
+
+// from are the folders of other results that have a folder like this one of Out.
+func (r *runner) from(parts ...string) []string {
+	var list []string
+	for _, dir := range r.From {
+		list = append(list, filepath.Join(append([]string{dir}, parts...)...))
+	}
+	return list
+}
+
+// MissingError reports cells that are not finished where none may be computed.
+type MissingError struct {
+	Experiment     string
+	Missing, Total int
+	First          string // its label
+}
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("%d of %d cells of %s are missing, the first is %s: run its shards again, which goes on where they were",
+		e.Missing, e.Total, e.Experiment, e.First)
+}
+
+func (e *MissingError) Unwrap() error { return fs.ErrNotExist }
