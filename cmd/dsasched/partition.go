@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/partition"
 	"github.com/dsasched/dsasched/formulation/solve"
@@ -47,6 +48,9 @@ bound) or limit (none found).`,
 			return err
 		}
 		a, err := solveFile(cmd, f, args[0], func(file string) (*partition.Division, error) { return partition.LoadDivision(file, p) }, func(ctx context.Context, method string, opts solve.Options[*partition.Division]) (*partition.Result, error) {
+			if solver, err := highs.New(); err == nil && opts.Solver == nil && method == "exact" {
+				opts.Solver = solver // for graphs of many ideals
+			}
 			return partition.Solve(ctx, p, method, partition.Options{Options: opts})
 		})
 		if err != nil {

@@ -33,7 +33,16 @@ func (s *solver) exact(ctx context.Context) error {
 	if s.bound >= s.load*(1-near) || ctx.Err() != nil || s.stop != milp.Complete {
 		return nil
 	}
+	program := s.opt.Solver != nil && g.cpus == 0 && g.accelerators > 1 && s.best != nil
+	if program && s.opt.MaxIdeals <= 0 {
+		limit = min(limit, programIdeals)
+	}
 	l := g.ideals(ctx, limit)
+	if l == nil && program && ctx.Err() == nil {
+		s.reason = "the graph has more ideals than the limit"
+		s.opt.Notef("%s of %d: a program of its cuts is solved", s.reason, limit)
+		return s.cuts(ctx)
+	}
 	if l == nil {
 		if ctx.Err() == nil {
 			s.stop, s.reason = milp.StopMemory, "the graph has more ideals than the limit"

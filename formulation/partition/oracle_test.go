@@ -224,3 +224,37 @@ func TestCancelled(t *testing.T) {
 		t.Errorf("from a start: %+v, %v", r, err)
 	}
 }
+
+// Programs of cuts find what the lattice gives; with a limit of one ideal nothing else can.
+func TestCutsAgainstLattice(t *testing.T) {
+	solver, err := highs.New()
+	if err != nil {
+		t.Skip(err)
+	}
+	solved := 0
+	for seed := range uint64(16) {
+		rng := rand.New(rand.NewPCG(seed, 19))
+		p := random(rng, 5+rng.IntN(6), seed%4 == 0)
+		p.CPUs, p.Accelerators = 0, 2+rng.IntN(3)
+		for i := range p.Nodes {
+			p.Nodes[i].Supported = true
+		}
+		want, err := Solve(t.Context(), p, "exact", Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Solve(t.Context(), p, "exact", Options{MaxIdeals: 1, Options: solve.Options[*Division]{Solver: solver}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Ideals == 0 && r.Status == milp.Optimal {
+			solved++
+		}
+		if r.HasDivision() && (r.MaxLoad < want.MaxLoad*(1-1e-6) || r.Bound > want.MaxLoad*(1+1e-6)) || r.Status == milp.Optimal && r.MaxLoad > want.MaxLoad*(1+1e-6) {
+			t.Errorf("seed %d: %s %v, bound %v; by the lattice %s %v", seed, r.Status, r.MaxLoad, r.Bound, want.Status, want.MaxLoad)
+		}
+	}
+	if solved < 5 {
+		t.Errorf("%d problems were solved by programs", solved)
+	}
+}

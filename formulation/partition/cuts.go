@@ -1,0 +1,132 @@
+package partition
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+)
+
+// programIdeals is how many ideals a graph has at most that is not left to the program of
+// cuts, where there is a solver.
+const programIdeals = 1 << 16
+
+// cuts solves the problem of accelerators alone, on the contracted graph, as an integer linear
+// program over the cuts between them:
+//
+//	y_cp   class c is on one of the first p accelerators of the row, p from 1 to K - 1
+//	x_cp = y_cp - y_c,p-1   c is on accelerator p, with y_c0 = 0 and y_cK = 1
+//	q_ep   accelerator p pays for net e, 0 to 1
+//	minimise    C, from the bound on
+//	subject to  y_c,p+1 >= y_cp                                   each c, p       (a)
+//	            y_up >= y_wp               arc u to w of the row, each p          (b)
+//	            q_ep >= x_cp - x_dp        pins c, d of e in a circle, and
+//	                                       both ways between the first and others (c)
+//	            sum a_c x_cp + sum w_e q_ep <= C                  each p          (d)
+//	            sum s_c x_cp <= M                                 each p          (e)
+//
+// It leaves out (6) for backward nodes: its bound holds all the same, and a solution that
+// breaks (6) is not taken.
+func (s *solver) cuts(ctx context.Context) error {
+	g := s.g
+	k := g.accelerators
+	total, bytes := 0.0, 0.0
+	for _, c := range g.classes {
+		total += c.acc
+		bytes += c.bytes
+	}
+	m := milp.New(s.p.Name, milp.Minimize)
+	C := m.Continuous("C", s.bound*(1-near), math.Inf(1), 1)
+	y := make([][]milp.Var, len(g.classes))
+	for c := range y {
+		for p := range k - 1 {
+			y[c] = append(y[c], m.Binary(fmt.Sprintf("y[%d,%d]", c, p+1), 0))
+		}
+	}
+	// x adds f x_cp to terms, but for the constant f of the last accelerator.
+	x := func(terms []milp.Term, c, p int, f float64) []milp.Term {
+		if p < k-1 {
+			terms = append(terms, y[c][p].Times(f))
+		}
+		if p > 0 {
+			terms = append(terms, y[c][p-1].Times(-f))
+		}
+		return terms
+	}
+	for c, class := range g.classes {
+		for p := range k - 1 {
+			if p > 0 {
+				m.AddGE(fmt.Sprintf("(a) %d,%d", c, p), []milp.Term{y[c][p].Times(1), y[c][p-1].Times(-1)}, 0)
+			}
+			for _, w := range class.succ {
+				m.AddGE(fmt.Sprintf("(b) %d to %d,%d", c, w, p), []milp.Term{y[c][p].Times(1), y[w][p].Times(-1)}, 0)
+			}
+		}
+	}
+	for p := range k {
+		load, held := []milp.Term{C.Times(-1)}, []milp.Term(nil)
+		most, room := 0.0, s.p.MemoryBytes
+		for c, class := range g.classes {
+			load, held = x(load, c, p, class.acc), x(held, c, p, class.bytes/max(1, bytes))
+		}
+		if p == k-1 {
+			most, room = -total, room-bytes
+		}
+		for e, net := range g.nets {
+			pays := m.Continuous(fmt.Sprintf("q[%d,%d]", e, p), 0, 1, 0)
+			load = append(load, pays.Times(net.cost))
+			apart := func(c, d int) {
+				m.AddGE(fmt.Sprintf("(c) %d,%d: %d-%d", e, p, c, d), x(x([]milp.Term{pays.Times(1)}, c, p, -1), d, p, 1), 0)
+			}
+			n := len(net.pins)
+			for i, c := range net.pins {
+				apart(c, net.pins[(i+1)%n])
+				if i > 1 {
+					apart(net.pins[0], c)
+					if i < n-1 {
+						apart(c, net.pins[0])
+					}
+				}
+			}
+		}
+		m.AddLE(fmt.Sprintf("(d) %d", p), load, most)
+		if bytes > s.p.MemoryBytes {
+			m.AddLE(fmt.Sprintf("(e) %d", p), held, room/max(1, bytes))
+		}
+	}
+	sol, err := s.opt.Solver.Solve(ctx, m, s.opt.MILP(1))
+	if err != nil && ctx.Err() == nil {
+		return err
+	}
+	if err != nil {
+		return nil
+	}
+	s.stop = sol.Stop
+	if !sol.Status.HasValues() {
+		if !math.IsInf(sol.Bound, 0) && !math.IsNaN(sol.Bound) {
+			s.raise(min(sol.Bound, s.load))
+		}
+		return nil
+	}
+	row := make([]part, k)
+	for c := range y {
+		p := k - 1
+		for p > 0 && sol.Int(y[c][p-1]) == 1 {
+			p--
+		}
+		row[p].classes = append(row[p].classes, c)
+	}
+	d := g.division(row)
+	load, err := s.p.MaxLoad(d)
+	if err != nil || load < sol.Objective*(1-1e-6) || load > sol.Objective*(1+1e-6) && s.p.Check(d) == nil {
+		return nil // an objective that is not that of the solution: its bound is not to be trusted
+	}
+	if s.p.Check(d) == nil {
+		s.take(d)
+	}
+	if s.raise(min(sol.Bound, s.load)); sol.Status == milp.Optimal && load <= s.load {
+		s.bound = max(s.bound, s.load*(1-near)) // within the solver's gap
+	}
+	return nil
+}
