@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -244,10 +245,8 @@ func readTrials(data []byte, head TunedFrom, known map[string]int64) error {
 			if err := json.Unmarshal(line, &found); err != nil {
 				return fmt.Errorf("log: line 1: %w, expected what was tuned", err)
 			}
-			a, _ := json.Marshal(head)
-			b, _ := json.Marshal(found)
-			if !bytes.Equal(a, b) {
-				return fmt.Errorf("log: line 1 is of another tuning: found %s, expected %s", b, a)
+			if what := differs(&found, &head); what != "" {
+				return fmt.Errorf("log: line 1 is of another tuning: %s", what)
 			}
 		default:
 			var x logged
@@ -264,6 +263,20 @@ func readTrials(data []byte, head TunedFrom, known map[string]int64) error {
 		}
 	}
 	return nil
+}
+
+// differs names the first field in which what was tuned is not what was expected.
+func differs(found, want *TunedFrom) string {
+	a, b := reflect.ValueOf(found).Elem(), reflect.ValueOf(want).Elem()
+	for i := range a.NumField() {
+		x, _ := json.Marshal(a.Field(i).Interface())
+		y, _ := json.Marshal(b.Field(i).Interface())
+		if !bytes.Equal(x, y) {
+			name, _, _ := strings.Cut(a.Type().Field(i).Tag.Get("json"), ",")
+			return fmt.Sprintf("%s is %s, expected %s", name, x, y)
+		}
+	}
+	return ""
 }
 
 // ReadTuned reads what [Tune] has found, as JSON. Nests are looked at when they are used.

@@ -132,9 +132,13 @@ func TestTunedRefuses(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	other := scheduler.TuneSettings{Options: ansor.Options{Trials: 8, Seed: 2}, Before: &log}
-	if _, err := scheduler.Tune(t.Context(), []network.Network{net}, machine, 16, recipe, opt, other); err == nil || !strings.Contains(err.Error(), "line 1 is of another tuning") {
+	other := scheduler.TuneSettings{Options: ansor.Options{Trials: 8, Seed: 2}, Before: bytes.NewReader(log.Bytes())}
+	if _, err := scheduler.Tune(t.Context(), []network.Network{net}, machine, 16, recipe, opt, other); err == nil || !strings.Contains(err.Error(), "line 1 is of another tuning: seed is 1, expected 2") {
 		t.Errorf("a log of another seed: %v", err)
+	}
+	other.Seed, other.Before = 1, bytes.NewReader(log.Bytes())
+	if _, err := scheduler.Tune(t.Context(), []network.Network{open(t, "squeezenet")}, machine, 16, recipe, opt, other); err == nil || !strings.Contains(err.Error(), `networks is ["toy-fig3"], expected ["squeezenet"]`) {
+		t.Errorf("a log of another network: %v", err)
 	}
 }
 

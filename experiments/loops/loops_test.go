@@ -90,14 +90,14 @@ func TestExperiments(t *testing.T) {
 	}
 }
 
-var long = flag.Bool("long", false, "search small kernels by 1000 trials and five seeds")
+var long = flag.Int("long", 0, "search so many small kernels, of 20, by 1000 trials and five seeds")
 
 // After 1000 trials the median of small kernels, over five seeds, is within 2 % of the best
 // program. For how far the search is after fewer, see what -v prints.
 func TestOptimal(t *testing.T) {
 	s := full()
-	s.optimum, s.seeds = []int{64, 256, 1000}, 5
-	if !*long {
+	s.optimum, s.seeds, s.small = []int{64, 256, 1000}, 5, *long
+	if *long == 0 {
 		s.optimum, s.seeds, s.small = []int{16, 64}, 1, 2
 	}
 	p, err := s.optimal().Plan()
