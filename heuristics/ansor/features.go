@@ -18,6 +18,7 @@ var FeatureNames = []string{
 	"stage bytes", "stage share", "link ns", "DDR ns", "LLB ns",
 	"first load ns", "last store ns", "longest ns", "sum ns", "products a DDR byte", "products an L1 byte",
 	"bound ns", "bound over least",
+	"queue of DDR loads ns", "queue of DDR stores ns", "queue into the L1 ns", "queue out of the L1 ns",
 }
 
 // features describes step i of a kernel, under its nest, by what it takes of each unit and
@@ -84,6 +85,7 @@ func (sp *space) features(n *schedule.Nest) []float64 {
 			commands, times = 1, 1
 		}
 		var took float64
+		first := commands // parts, one of which must be there
 		switch k.Values[r.Value].Level {
 		case schedule.LB:
 			took = float64(r.CoreRemoteBytes)/link + 2*commands*lbLatency
@@ -104,6 +106,7 @@ func (sp *space) features(n *schedule.Nest) []float64 {
 				}
 			}
 			took = bytes/ddrRate + far*ddrLatency
+			first = far
 			ddr += times * bytes
 			gb += 2 * times * float64(r.UnionBytes)
 			linked += times * float64(r.CoreNeedBytes)
@@ -111,7 +114,7 @@ func (sp *space) features(n *schedule.Nest) []float64 {
 		in += times * float64(r.NeedBytes)
 		inCommands += times * commands
 		inNs += times * took
-		firstLoad += took / commands
+		firstLoad += took / first
 	}
 	var out, outCommands, outNs, lastStore float64
 	stores := tiles
@@ -151,6 +154,7 @@ func (sp *space) features(n *schedule.Nest) []float64 {
 		linked += own * again
 		weightNs = weights/ddrRate + math.Ceil(weightCommands/float64(max(1, n.Group)))*ddrLatency + weightCommands*(again-1)*lbLatency + again*own/link
 		weightCommands *= again
+		firstLoad += largest * float64(max(1, n.Group)) * float64(st.Cores) / ddrRate
 	}
 	stage := 0.0
 	cut := *st
@@ -181,6 +185,7 @@ func (sp *space) features(n *schedule.Nest) []float64 {
 		stage, stage / float64(max(1, k.LBCapacity)), linkNs, ddrNs, gbNs,
 		firstLoad, lastStore, longest, matrix + vector + inNs + outNs + weightNs, float64(l.MACs) / max(1, ddr), float64(l.MACs) / max(1, linked),
 		bound * 1e9, bound / max(1e-9, sp.least.memory(), sp.least.cores()),
+		queues.ddrLoad * 1e9, queues.ddrStore * 1e9, queues.in * 1e9, queues.out * 1e9,
 	}
 	for i, x := range list {
 		list[i] = signedLog(x)
