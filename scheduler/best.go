@@ -15,7 +15,10 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/model/schedulefile"
 )
 
 // BestOptions are the settings of [Best]. The zero value is the default. Of Options,
@@ -28,6 +31,8 @@ type BestOptions struct {
 	Better func(p milp.Progress) `json:"-"`
 	// Recipes are those that the search begins with; nil: all.
 	Recipes []Recipe
+	// Start is a simulated schedule of the same network, batch and machine to go on from; nil: none.
+	Start *Result
 	// Evaluations is how many schedules are simulated beside those of the recipes; 0: as many
 	// as take about a minute on two cores, the same everywhere.
 	Evaluations int
@@ -277,6 +282,62 @@ func (s *seeker) startAll(ctx context.Context, recipes []Recipe, chunks []int64)
 	return ctx.Err()
 }
 
+// startFrom takes the schedule to go on from: the answer is never worse, and its chunk is
+// searched from its decisions, if they simulate faster than what else begins there.
+func (s *seeker) startFrom(ctx context.Context, chunks []int64) error {
+	r := s.opt.Start
+	wrong := func(what string, found, want any) error {
+		return fmt.Errorf("the schedule to start from: %s: found %v, expected %v", what, found, want)
+	}
+	g, err := s.w.graph(r.Chunk)
+	switch {
+	case r.Clusters != OverBatch:
+		return wrong("clusters", r.Clusters.Name(), OverBatch.Name())
+	case r.Batch != s.w.batch:
+		return wrong("batch", r.Batch, s.w.batch)
+	case !slices.Contains(chunks, r.Chunk):
+		return wrong("chunk", r.Chunk, fmt.Sprintf("one of %v", chunks))
+	case err != nil:
+		return err
+	case schedulefile.Fingerprint(r.Machine) != schedulefile.Fingerprint(s.w.machine):
+		return wrong("accelerator", r.Machine.Name+" as it was described then", s.w.machine.Name+" as it is described now")
+	case schedulefile.GraphFingerprint(r.Schedule.Graph) != schedulefile.GraphFingerprint(g):
+		return wrong("network", r.Source+" with other operators or shapes", s.w.net.Name)
+	}
+	p := planOf(r, s.opt.InPlace)
+	if p.recipe, err = Lookup(greedyRecipe); err != nil {
+		return err
+	}
+	for k, list := range r.Schedule.LayerBindings {
+		for l, b := range list {
+			if b != nil {
+				if p.inner == nil {
+					p.inner = map[model.OpID]schedule.Binding{}
+				}
+				p.inner[r.Schedule.Layers[k][l].Anchor] = b
+			}
+		}
+	}
+	s.found.Evaluations++
+	s.start(Start{"start", s.opt.InPlace, r.Chunk, r.ThroughputPerSecond()})
+	s.offer(r, p, "start")
+	opt := s.opt.Options
+	opt.Uneven = r.Uneven
+	made, err := p.prepare(ctx, s.w, opt)
+	if err != nil {
+		return err
+	}
+	x, err := s.w.outline(ctx, made, 0)
+	if err != nil {
+		return err
+	}
+	x.score = s.opt.Objective.score(x.ps, x.joules)
+	if best := s.starts[r.Chunk]; best.plan == nil || x.score < best.score {
+		s.starts[r.Chunk] = startAt{p, x}
+	}
+	return nil
+}
+
 // greedyRecipe is what the search is compared with.
 const greedyRecipe = "cross-layer"
 
@@ -337,6 +398,11 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 			return err
 		}
 		stages[k] = nil
+	}
+	if s.opt.Start != nil {
+		if err := s.startFrom(ctx, chunks); err != nil {
+			return err
+		}
 	}
 	promising := slices.DeleteFunc(slices.Clone(chunks), func(c int64) bool { return s.starts[c].plan == nil })
 	floors := map[int64]float64{}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -91,6 +92,31 @@ func TestBestRepeats(t *testing.T) {
 		}
 		if back.Sim.TotalPs != first.Sim.TotalPs {
 			t.Errorf("%s: %d ps, from its file %d", name, first.Sim.TotalPs, back.Sim.TotalPs)
+		}
+		// It goes on from there, and refuses what is of another problem.
+		opt := scheduler.BestOptions{Recipes: []scheduler.Recipe{recipe}, Evaluations: 60, Seed: 8, Start: back}
+		opt.Chunk = 2
+		on, err := scheduler.Best(t.Context(), open(t, name), load(t, "stcp920"), 8, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at := slices.IndexFunc(on.Trajectory, func(x scheduler.Improvement) bool { return x.Move == "start" }); at < 0 || on.Trajectory[at].LatencySeconds != first.LatencySeconds() || on.Sim.TotalPs > first.Sim.TotalPs {
+			t.Errorf("%s: from %d ps to %d by %+v", name, first.Sim.TotalPs, on.Sim.TotalPs, on.Trajectory)
+		}
+		for _, c := range []struct {
+			net, machine string
+			batch, chunk int64
+			want         string
+		}{
+			{"vgg16", "stcp920", 8, 2, "network: found"},
+			{name, "stcp920", 16, 2, "batch: found 8, expected 16"},
+			{name, "stcp920", 8, 1, "chunk: found 2"},
+			{name, "stcp920-paper", 8, 2, "accelerator: found"},
+		} {
+			opt.Chunk = c.chunk
+			if _, err := scheduler.Best(t.Context(), open(t, c.net), load(t, c.machine), c.batch, opt); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s to %+v: %v", name, c, err)
+			}
 		}
 	}
 }

@@ -78,6 +78,7 @@ saw.`,
 	evaluations, seed := &number{}, &number{}
 	cmd.Flags().Var(evaluations, "evaluations", "how many schedules are simulated beside those of the variants; 0: as many as take about a minute on two cores")
 	cmd.Flags().Var(seed, "seed", "seed of the random choices")
+	start := cmd.Flags().String("start", "", "schedule of the same network, batch and accelerator to go on from, a `file` of -o")
 	objective := &choice{value: string(scheduler.ByLatency), kind: "objective"}
 	for _, o := range scheduler.Objectives {
 		objective.words = append(objective.words, string(o))
@@ -115,6 +116,15 @@ saw.`,
 		}
 		opt := scheduler.BestOptions{Options: scheduler.Options{Chunk: chunk.value, TimeLimit: limit.value}, Evaluations: int(evaluations.value), Seed: uint64(seed.value),
 			Objective: scheduler.Objective(objective.value), Front: *front}
+		if *start != "" {
+			opened, err := scheduler.Open(*start, *accelerator)
+			if err != nil {
+				return err
+			}
+			if _, opt.Start, err = opened.Restore(cmd.Context()); err != nil {
+				return err
+			}
+		}
 		if show != nil {
 			opt.Better = func(p milp.Progress) {
 				show.show(func(age time.Duration) string {
