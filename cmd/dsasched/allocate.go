@@ -31,8 +31,8 @@ MiniMalloc: columns id, lower, upper, size, and alignment, gaps, hint, offset if
 The status is optimal if the peak is proven to be the least, feasible if it is not,
 infeasible if no placement within the capacity exists, and limit if none was found;
 a rule that does not fit says limit and what it needs. -o writes the file with the
-offsets found. With --capacity and --minimize it first finds what fits, then the least
-capacity that suffices.
+offsets found. With --capacity and --minimize it first finds what fits, then the
+least capacity that suffices.
 
 With --spill, buffers that do not all fit leave the memory: a table compares the
 rules and the optimum in bytes moved, which is the column spill_cost, or twice the

@@ -25,6 +25,9 @@ func allCommands() []*cobra.Command {
 func TestExamples(t *testing.T) {
 	workspace(t)
 	answer(t, "tune", "toy-fig3", "--trials", "30", "-o", "tuned.json") // commands come in the order of their names
+	for dir, shard := range map[string]string{"sweep-cells": "1/1", "results-a": "1/2", "results-b": "2/2"} {
+		answer(t, "sweep", "net.onnx", "--set", "batch=1,2", "--quiet", "--shard", shard, "--cells", dir)
+	}
 	for _, c := range allCommands() {
 		if c.Example == "" {
 			t.Errorf("%s has no example", c.CommandPath())
@@ -114,6 +117,7 @@ func TestCompletion(t *testing.T) {
 		"tune",
 		"variants",
 		"version",
+		"whole",
 	}
 	for _, c := range []struct {
 		args      []string

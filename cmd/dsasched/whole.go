@@ -16,12 +16,12 @@ func newWhole() *cobra.Command {
 		Use:   "whole MODEL",
 		Short: "Make all decisions of a small network in one problem",
 		Long: `Choose sub-graphs, split factors, order, bindings, scopes and what is spilled
-together, and show what changes against the greedy decisions. It is for networks of up
-to some ten layers: ilp states them as one integer program (--export), search goes through
-the sets of sub-graphs by rising bound.
+together, and show what changes against the greedy decisions. It is for networks of
+up to some ten layers: ilp states them as one integer program (--export), search goes
+through the sets of sub-graphs by rising bound.
 
-Objective and bound are seconds of the cost model that docs/formulations.md
-states: launches, compute, redistribution and copies, one after the other. Throughput is
+Objective and bound are seconds of the cost model that docs/formulations.md states:
+launches, compute, redistribution and copies, one after the other. Throughput is
 simulated, with memory plan and overlap, and need not follow the objective; for the
 best simulated schedule of a network of any size see 'dsasched best'.
 
