@@ -157,11 +157,14 @@ func (p *Problem) Check(d *Division) error {
 			}
 		}
 	}
-	return p.checkRow(at, bad)
+	if _, waits := p.places(at); waits >= 0 {
+		return bad(7, "%s waits for what comes after it, expected devices in a row", p.device(waits))
+	}
+	return nil
 }
 
-// checkRow tries (7).
-func (p *Problem) checkRow(at []int, bad func(int, string, ...any) error) error {
+// places are those of the devices in a row by (7); waits is a device that has none, or -1.
+func (p *Problem) places(at []int) (place []int, waits int) {
 	n := p.Accelerators + p.CPUs
 	before := make([]map[int]bool, n)
 	for i := range before {
@@ -172,13 +175,16 @@ func (p *Problem) checkRow(at []int, bad func(int, string, ...any) error) error 
 			before[w][u] = true
 		}
 	}
-	placed := make([]bool, n)
-	for range n {
+	place = make([]int, n)
+	for i := range place {
+		place[i] = -1
+	}
+	for k := range n {
 		next := -1
 		for dev := range n {
-			ready := !placed[dev]
+			ready := place[dev] < 0
 			for b := range before[dev] {
-				ready = ready && placed[b]
+				ready = ready && place[b] >= 0
 			}
 			if ready {
 				next = dev
@@ -186,9 +192,9 @@ func (p *Problem) checkRow(at []int, bad func(int, string, ...any) error) error 
 			}
 		}
 		if next < 0 {
-			return bad(7, "%s waits for what comes after it, expected devices in a row", p.device(slices.Index(placed, false)))
+			return place, slices.Index(place, -1)
 		}
-		placed[next] = true
+		place[next] = k
 	}
-	return nil
+	return place, -1
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/dsasched/dsasched/formulation/milp"
 )
@@ -18,6 +19,7 @@ const programIdeals = 1 << 16
 //	y_cp   class c is on one of the first p accelerators of the row, p from 1 to K - 1
 //	x_cp = y_cp - y_c,p-1   c is on accelerator p, with y_c0 = 0 and y_cK = 1
 //	q_ep   accelerator p pays for net e, 0 to 1
+//	z_vp   backward node v is on p, or a path of backward nodes leads from one that is to v; 0 to 1
 //	minimise    C, from the bound on
 //	subject to  y_c,p+1 >= y_cp                                   each c, p       (a)
 //	            y_up >= y_wp               arc u to w of the row, each p          (b)
@@ -25,9 +27,11 @@ const programIdeals = 1 << 16
 //	                                       both ways between the first and others (c)
 //	            sum a_c x_cp + sum w_e q_ep <= C                  each p          (d)
 //	            sum s_c x_cp <= M                                 each p          (e)
+//	            z_vp >= x_cp, z_wp >= z_vp, z_vp + x_dp - x_cp <= 1
+//	                                       backward v in c, edge to w in d        (f)
 //
-// It leaves out (6) for backward nodes: its bound holds all the same, and a solution that
-// breaks (6) is not taken.
+// The solver starts from the best division so far. That is no limit on C: with one on a variable that
+// is minimised, HiGHS has been seen to prove a wrong optimum.
 func (s *solver) cuts(ctx context.Context) error {
 	g := s.g
 	k := g.accelerators
@@ -37,11 +41,21 @@ func (s *solver) cuts(ctx context.Context) error {
 		bytes += c.bytes
 	}
 	m := milp.New(s.p.Name, milp.Minimize)
+	at, load := s.places()
+	start := []float64{load} // values of the variables, in the order in which they are made
+	began := func(on bool) {
+		value := 0.0
+		if on {
+			value = 1
+		}
+		start = append(start, value)
+	}
 	C := m.Continuous("C", s.bound*(1-near), math.Inf(1), 1)
 	y := make([][]milp.Var, len(g.classes))
 	for c := range y {
 		for p := range k - 1 {
 			y[c] = append(y[c], m.Binary(fmt.Sprintf("y[%d,%d]", c, p+1), 0))
+			began(at[c] <= p)
 		}
 	}
 	// x adds f x_cp to terms, but for the constant f of the last accelerator.
@@ -75,6 +89,7 @@ func (s *solver) cuts(ctx context.Context) error {
 		}
 		for e, net := range g.nets {
 			pays := m.Continuous(fmt.Sprintf("q[%d,%d]", e, p), 0, 1, 0)
+			began(slices.ContainsFunc(net.pins, func(c int) bool { return at[c] == p }) && slices.ContainsFunc(net.pins, func(c int) bool { return at[c] != p }))
 			load = append(load, pays.Times(net.cost))
 			apart := func(c, d int) {
 				m.AddGE(fmt.Sprintf("(c) %d,%d: %d-%d", e, p, c, d), x(x([]milp.Term{pays.Times(1)}, c, p, -1), d, p, 1), 0)
@@ -84,9 +99,9 @@ func (s *solver) cuts(ctx context.Context) error {
 				apart(c, net.pins[(i+1)%n])
 				if i > 1 {
 					apart(net.pins[0], c)
-					if i < n-1 {
-						apart(c, net.pins[0])
-					}
+				}
+				if i > 0 && i < n-1 {
+					apart(c, net.pins[0])
 				}
 			}
 		}
@@ -95,7 +110,40 @@ func (s *solver) cuts(ctx context.Context) error {
 			m.AddLE(fmt.Sprintf("(e) %d", p), held, room/max(1, bytes))
 		}
 	}
-	sol, err := s.opt.Solver.Solve(ctx, m, s.opt.MILP(1))
+	of := make([]int, len(s.p.Nodes)) // class of each backward node
+	for c, class := range g.classes {
+		for _, v := range class.nodes {
+			of[v] = c
+		}
+	}
+	for p := range k {
+		rest := 0.0 // what x leaves out
+		if p == k-1 {
+			rest = 1
+		}
+		z := make([]milp.Var, len(s.p.Nodes))
+		for _, v := range s.p.order {
+			if !s.p.Nodes[v].Backward {
+				continue
+			}
+			z[v] = m.Continuous(fmt.Sprintf("z[%d,%d]", v, p), 0, 1, 0)
+			m.AddGE(fmt.Sprintf("(f) %d,%d", v, p), x([]milp.Term{z[v].Times(1)}, of[v], p, -1), rest)
+			on := at[of[v]] == p
+			for _, u := range s.p.pred[v] {
+				if s.p.Nodes[u].Backward {
+					m.AddGE(fmt.Sprintf("(f) %d to %d,%d", u, v, p), []milp.Term{z[v].Times(1), z[u].Times(-1)}, 0)
+					m.AddLE(fmt.Sprintf("(f) %d back to %d,%d", u, v, p), x(x([]milp.Term{z[u].Times(1)}, of[v], p, 1), of[u], p, -1), 1)
+					on = on || start[z[u]] == 1
+				}
+			}
+			began(on)
+		}
+	}
+	opt := s.opt.MILP(1)
+	if s.best != nil && m.Check(start, milp.StartTolerance) == nil { // a caller's division may divide classes
+		opt.Start = start
+	}
+	sol, err := s.opt.Solver.Solve(ctx, m, opt)
 	if err != nil && ctx.Err() == nil {
 		return err
 	}
@@ -103,6 +151,10 @@ func (s *solver) cuts(ctx context.Context) error {
 		return nil
 	}
 	s.stop = sol.Stop
+	if sol.Status == milp.Infeasible {
+		s.bound, s.reason = math.Inf(1), s.p.crowded()
+		return nil
+	}
 	if !sol.Status.HasValues() {
 		if !math.IsInf(sol.Bound, 0) && !math.IsNaN(sol.Bound) {
 			s.raise(min(sol.Bound, s.load))
@@ -118,15 +170,39 @@ func (s *solver) cuts(ctx context.Context) error {
 		row[p].classes = append(row[p].classes, c)
 	}
 	d := g.division(row)
-	load, err := s.p.MaxLoad(d)
-	if err != nil || load < sol.Objective*(1-1e-6) || load > sol.Objective*(1+1e-6) && s.p.Check(d) == nil {
-		return nil // an objective that is not that of the solution: its bound is not to be trusted
-	}
-	if s.p.Check(d) == nil {
+	if s.p.Check(d) == nil { // else the memory is exceeded, within the solver's tolerance
 		s.take(d)
+	}
+	if load, err = s.p.MaxLoad(d); err != nil || math.Abs(load-sol.Objective) > 1e-6*load {
+		s.reason = fmt.Sprintf("the solver's %g is not the load of its solution, %g: its bound is not to be trusted", sol.Objective, load)
+		return nil
 	}
 	if s.raise(min(sol.Bound, s.load)); sol.Status == milp.Optimal && load <= s.load {
 		s.bound = max(s.bound, s.load*(1-near)) // within the solver's gap
 	}
 	return nil
+}
+
+// places are those in the row that classes have in the best division, if any, with its load.
+func (s *solver) places() ([]int, float64) {
+	at := make([]int, len(s.g.classes))
+	if s.best == nil {
+		return at, s.load
+	}
+	device, err := s.p.devices(s.best)
+	if err != nil {
+		panic(err) // of a division that take has checked
+	}
+	inRow, _ := s.p.places(device)
+	for c, class := range s.g.classes {
+		at[c] = inRow[device[class.nodes[0]]]
+	}
+	// The row of the program has places for devices with classes only.
+	used := slices.Clone(at)
+	slices.Sort(used)
+	used = slices.Compact(used)
+	for c := range at {
+		at[c], _ = slices.BinarySearch(used, at[c])
+	}
+	return at, s.load
 }

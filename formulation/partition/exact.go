@@ -33,7 +33,7 @@ func (s *solver) exact(ctx context.Context) error {
 	if s.bound >= s.load*(1-near) || ctx.Err() != nil || s.stop != milp.Complete {
 		return nil
 	}
-	program := s.opt.Solver != nil && g.cpus == 0 && g.accelerators > 1 && s.best != nil
+	program := s.opt.Solver != nil && g.cpus == 0 && g.accelerators > 1
 	if program && s.opt.MaxIdeals <= 0 {
 		limit = min(limit, programIdeals)
 	}
@@ -41,6 +41,9 @@ func (s *solver) exact(ctx context.Context) error {
 	if l == nil && program && ctx.Err() == nil {
 		s.reason = "the graph has more ideals than the limit"
 		s.opt.Notef("%s of %d: a program of its cuts is solved", s.reason, limit)
+		if s.best == nil {
+			s.improve(ctx) // the memory is tight
+		}
 		return s.cuts(ctx)
 	}
 	if l == nil {
@@ -74,7 +77,7 @@ func (s *solver) exact(ctx context.Context) error {
 			return nil
 		case cutoff == ceiling && s.best == nil:
 			s.bound = math.Inf(1)
-			s.reason = "no row of devices holds the graph"
+			s.reason = s.p.crowded()
 			return nil
 		}
 		s.raise(cutoff)

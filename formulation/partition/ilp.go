@@ -127,7 +127,7 @@ func (s *solver) ilp(ctx context.Context) error {
 	}
 	s.stop = sol.Stop
 	if sol.Status == milp.Infeasible {
-		s.bound, s.reason = math.Inf(1), "the integer program has no solution"
+		s.bound, s.reason = math.Inf(1), p.crowded()
 		return nil
 	}
 	if !math.IsInf(sol.Bound, 0) && !math.IsNaN(sol.Bound) {

@@ -226,6 +226,19 @@ func (p *Problem) Misfit() string {
 	return ""
 }
 
+// crowded says that a valid problem without a [Problem.Misfit] has no division. Rule (3) is what
+// forbids one: without it, one device could have all nodes.
+func (p *Problem) crowded() string {
+	total := 0.0
+	large := p.Nodes[0]
+	for _, v := range p.Nodes {
+		if total += v.SizeBytes; v.SizeBytes > large.SizeBytes {
+			large = v
+		}
+	}
+	return fmt.Sprintf("no row of devices holds the graph: its nodes need %.0f bytes, node %d alone %.0f, and each of the %d accelerators has %.0f", total, large.ID, large.SizeBytes, p.Accelerators, p.MemoryBytes)
+}
+
 // Bound is what the largest load of any division of a valid problem is not below:
 // the device of the largest node, and devices that share all work evenly, with
 // parts of nodes on CPUs.
