@@ -119,7 +119,13 @@ func inferQuantize(op *Op, in []*Tensor) ([]Shape, error) {
 	for _, p := range in[1:] {
 		s := p.Shape
 		switch {
-		case s.Elements() == 1, len(s) == len(x) && len(s) > 1:
+		case s.Elements() == 1:
+		case len(s) == len(x) && len(s) > 1:
+			for d := range s {
+				if s[d] > x[d] {
+					return nil, fmt.Errorf("scale or zero point %v has more blocks than %v elements along axis %d", s, x, d)
+				}
+			}
 		case len(s) != 1 || len(op.Attr.Axes) == 0 || s[0] != x[op.Attr.Axes[0]]:
 			return nil, fmt.Errorf("scale or zero point %v does not fit %v along axes %v", s, x, op.Attr.Axes)
 		}
@@ -134,6 +140,19 @@ func quantizeAccess(op *Op, in []*Tensor, out Shape, _, idx int) []Access {
 		return broadcastAccess(s, out)
 	case len(s) == 1 && s[0] > 1:
 		return []Access{identity(int(op.Attr.Axes[0]))}
+	case len(s) == len(out) && s.Elements() > 1:
+		// A scale for each block; where the last block may be shorter, their size is not known.
+		list := broadcastAccess(s, out)
+		for d, n := range s {
+			switch {
+			case n == 1 || n == out[d]:
+			case out[d]%n == 0:
+				list[d] = blocks(d, 1, out[d]/n)
+			default:
+				list[d] = full()
+			}
+		}
+		return list
 	}
 	return whole(s)
 }

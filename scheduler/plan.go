@@ -244,6 +244,7 @@ func newWorld(net network.Network, machine, spec *hardware.Spec, batch int64, op
 func (w *world) prepare(ctx context.Context, named Recipe, chunk int64, opt Options, of func(size int64) Recipe) (*Result, error) {
 	opt.Chunk = chunk
 	r := &Result{Recipe: named, Source: w.net.Name, Machine: w.machine, Spec: w.spec, Batch: w.batch, Chunk: chunk, Shares: w.shares, Uneven: opt.Uneven.Alternatives()[0], level: opt.Level}
+	r.assume(w.net)
 	opt.note = func(text string) { r.Notes = append(r.Notes, text) }
 	idle, err := r.plan(func(size int64) (*Draft, error) {
 		g, err := w.graph(size)

@@ -425,6 +425,7 @@ func Prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	}
 	out := &Result{Recipe: r, Source: net.Name, Machine: machine, Spec: spec, Batch: batch, Chunk: opt.Chunk, Shares: shares, Clusters: opt.Clusters,
 		Uneven: opt.Uneven.Alternatives()[0], level: opt.Level}
+	out.assume(net)
 	opt.Uneven, opt.note = out.Uneven, func(text string) { out.Notes = append(out.Notes, text) }
 	if opt.Clusters != OverBatch {
 		idle, err := out.together(ctx, net, r, opt)
@@ -493,6 +494,13 @@ func runChunk(ctx context.Context, net network.Network, machine *hardware.Spec, 
 		return nil, err
 	}
 	return made, made.simulate(ctx)
+}
+
+// assume notes what a network takes for granted.
+func (r *Result) assume(net network.Network) {
+	if net.Assumed != "" {
+		r.Notes = append(r.Notes, "assumed: "+net.Assumed)
+	}
 }
 
 // describe notes what is odd about a result that has its plans. idle counts the

@@ -359,8 +359,8 @@ func (d *dims) Set(s string) error {
 		return fmt.Errorf("found %q, expected NAME=SIZE", s)
 	}
 	n, err := strconv.ParseInt(s[i+1:], 10, 64)
-	if err != nil || n < 1 {
-		return fmt.Errorf("found size %q of dimension %q, expected a positive number", s[i+1:], s[:i])
+	if err != nil || n < 0 {
+		return fmt.Errorf("found size %q of dimension %q, expected a number of at least 0", s[i+1:], s[:i])
 	}
 	if old, ok := d.m[s[:i]]; ok && old != n {
 		return fmt.Errorf("dimension %q is both %d and %d", s[:i], old, n)

@@ -24,8 +24,10 @@ import (
 // Network is a network at any batch size, simplified.
 type Network struct {
 	// Name ends in the grain where operators were taken apart: bert-128@framework.
-	Name  string
-	Graph func(batch int64) (*model.Graph, error)
+	Name string
+	// Assumed is what a built-in network takes for granted; empty if nothing.
+	Assumed string
+	Graph   func(batch int64) (*model.Graph, error)
 }
 
 // IsFile reports whether a name is meant as the path of an ONNX file.
@@ -116,7 +118,9 @@ func Open(name string, opt Options) (Network, error) {
 	if IsFile(name) {
 		short = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
 	}
-	return Network{Name: short + suffix(opt.Grain), Graph: build}, nil
+	info, _ := zoo.Describe(name)
+	_, assumed, _ := strings.Cut(info.Description, "; assumed: ")
+	return Network{Name: short + suffix(opt.Grain), Assumed: assumed, Graph: build}, nil
 }
 
 // suffix is what the name of a network says of its grain, such as @framework.

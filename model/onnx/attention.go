@@ -48,21 +48,31 @@ func (c *call) append(suffix string, past *value, h heads) heads {
 		c.fail("the cache %q has shape %v, expected [batch,head,position,feature]", past.name, past.shape)
 		return h
 	}
+	if s := past.shape; s[2] == 0 { // nothing came before
+		if want := (model.Shape{h.v.shape[0], h.n, 0, h.at}); !s.Equal(want) {
+			c.fail("the cache %q has shape %v, expected %v", past.name, s, want)
+		}
+		return h
+	}
 	h.v = c.step(suffix+"/cache", "Concat", model.Attr{Axis: 2}, operandOf(past), operandOf(h.v))
 	h.seq += past.shape[2]
 	return h
 }
 
+// scores are what attention computes on its way: scaled products, those with masks, and
+// the shares of the values.
+type scores struct{ product, masked, shares *value }
+
 // attend computes softmax(q k^T scale + bias) v. Fewer heads of keys than of
 // queries are shared by groups of queries. The result is [batch, position,
 // feature] if merge, else as heads; variant says what else decides the values.
-func (c *call) attend(q, k, v heads, biases []*value, cap, merge bool, variant string) {
+func (c *call) attend(q, k, v heads, biases []*value, cap, merge bool, variant string) (at scores) {
 	if c.err != nil {
-		return
+		return at
 	}
 	if k.n != v.n || k.n < 1 || q.n%k.n != 0 || k.seq != v.seq || q.at != k.at {
 		c.fail("queries of shape %v, keys of %v and values of %v do not fit", q.v.shape, k.v.shape, v.v.shape)
-		return
+		return at
 	}
 	batch, groups := q.v.shape[0], q.n/k.n
 	query, key, val := q.v, k.v, v.v
@@ -77,6 +87,7 @@ func (c *call) attend(q, k, v heads, biases []*value, cap, merge bool, variant s
 	key = c.step("key/columns", "Transpose", model.Attr{Perm: perm}, operandOf(key))
 	p := c.step("scores", "MatMul", model.Attr{}, operandOf(query), operandOf(key))
 	p = c.step("scores/scale", "Mul", model.Attr{Variant: variant}, operandOf(p), operandOf(c.number("scale", p.dtype)))
+	at.product = p
 	if cap {
 		p = c.step("scores/cap", "Tanh", model.Attr{Variant: variant}, operandOf(p))
 	}
@@ -91,29 +102,32 @@ func (c *call) attend(q, k, v heads, biases []*value, cap, merge bool, variant s
 		p = c.step([]string{"scores/mask", "scores/bias", "scores/bias2"}[min(i, 2)], kind, model.Attr{}, in...)
 	}
 	if c.err != nil {
-		return
+		return at
 	}
 	if groups > 1 && len(biases) > 0 {
 		p = c.step("scores/groups", "Reshape", model.Attr{Shape: []int64{batch, k.n, groups, q.seq, k.seq}}, operandOf(p))
 	}
+	at.masked = p
 	if c.err == nil {
 		p = c.step("softmax", "Softmax", model.Attr{Axis: int64(len(p.shape) - 1)}, operandOf(p))
 	}
+	at.shares = p
 	if groups == 1 && !merge {
 		c.finish("MatMul", model.Attr{}, operandOf(p), operandOf(val))
-		return
+		return at
 	}
 	y := c.step("context", "MatMul", model.Attr{}, operandOf(p), operandOf(val))
 	shape := []int64{batch, q.n, q.seq, v.at}
 	if !merge {
 		c.finish("Reshape", model.Attr{Shape: shape}, operandOf(y))
-		return
+		return at
 	}
 	if groups > 1 {
 		y = c.step("context/heads", "Reshape", model.Attr{Shape: shape}, operandOf(y))
 	}
 	y = c.step("context/transpose", "Transpose", model.Attr{Perm: []int64{0, 2, 1, 3}}, operandOf(y))
 	c.finish("Reshape", model.Attr{Shape: []int64{batch, q.seq, q.n * v.at}}, operandOf(y))
+	return at
 }
 
 // causal is a constant mask that hides what comes later.
@@ -136,9 +150,20 @@ func attention(c *call) {
 	if c.in[3] != nil {
 		biases = append(biases, c.in[3])
 	}
-	a := c.find("softcap")
-	c.attend(q, k, v, biases, a != nil && a.f != 0, merge, c.variant())
+	softcap, mode := c.nonZero("softcap"), c.int("qk_matmul_output_mode", 0)
+	if mode < 0 || mode > 3 {
+		c.fail("attribute \"qk_matmul_output_mode\" is %d, expected 0 to 3", mode)
+	}
+	at := c.attend(q, k, v, biases, softcap, merge, c.variant())
 	c.present(1, k, v)
+	if !c.reads(3) || c.err != nil {
+		return
+	}
+	y := *[]*value{at.product, at.masked, at.masked, at.shares}[mode]
+	if len(y.shape) == 5 {
+		y = *c.step("scores/output", "Reshape", model.Attr{Shape: []int64{y.shape[0], q.n, q.seq, k.seq}}, operandOf(&y))
+	}
+	c.bind(3, &y)
 }
 
 // present binds the outputs that hold keys and values with those of the cache.
@@ -246,10 +271,6 @@ func rotaryMS(c *call) {
 // attentionMS projects its input to queries, keys and values by one matrix first.
 func attentionMS(c *call) {
 	x, w := c.in[0], c.in[1]
-	if c.in[4] != nil {
-		c.unsupported("has a cache")
-		return
-	}
 	if len(x.shape) != 3 || len(w.shape) != 2 {
 		c.fail("input %v and weights %v, expected three and two dimensions", x.shape, w.shape)
 		return
@@ -273,6 +294,25 @@ func attentionMS(c *call) {
 		return
 	}
 	q, k, v := c.toHeads("query", parts[0], n), c.toHeads("key", parts[1], n), c.toHeads("value", parts[2], n)
+	if past := c.in[4]; past != nil && c.err == nil {
+		// Keys and values of earlier positions, one behind the other.
+		s := past.shape
+		if len(s) != 5 || s[0] != 2 {
+			c.fail("the cache %q has shape %v, expected [2,batch,head,position,feature]", past.name, s)
+			return
+		}
+		before := []*value{{name: past.name, shape: s[1:]}, {name: past.name, shape: s[1:]}}
+		if s[3] > 0 {
+			name := c.node.name + "/cache"
+			before = c.add("Split", name, model.Attr{Splits: []int64{1, 1}}, args(past), []string{name + ":k", name + ":v"})
+			for i, x := range before {
+				before[i] = c.step([]string{"key", "value"}[i]+"/past", "Reshape", model.Attr{Shape: s[1:]}, operandOf(x))
+			}
+		}
+		if c.err == nil {
+			k, v = c.append("key", before[0], k), c.append("value", before[1], v)
+		}
+	}
 	var biases []*value
 	if c.bool("unidirectional", false) {
 		biases = append(biases, c.causal(q, k))
@@ -282,6 +322,12 @@ func attentionMS(c *call) {
 		biases = append(biases, c.in[5])
 	}
 	c.attend(q, k, v, biases, false, true, c.variant())
+	if c.reads(1) && c.err == nil {
+		one := func(suffix string, h heads) arg {
+			return operandOf(c.step(suffix+"/present", "Reshape", model.Attr{Shape: slices.Concat([]int64{1}, h.v.shape)}, operandOf(h.v)))
+		}
+		c.bind(1, c.step("present", "Concat", model.Attr{}, one("key", k), one("value", v)))
+	}
 }
 
 // paddingMask brings a mask of ones and zeros before heads and rows. One that
@@ -384,11 +430,11 @@ func groupQueryAttention(c *call) {
 		q.v, k.v = c.rotate("query", q.v, a, b, dim), c.rotate("key", k.v, a, b, dim)
 	}
 	k, v = c.append("key", c.in[3], k), c.append("value", c.in[4], v)
-	a := c.find("softcap")
+	softcap := c.nonZero("softcap")
 	biases := []*value{c.causal(q, k)}
 	if c.in[10] != nil {
 		biases = append(biases, c.in[10])
 	}
-	c.attend(q, k, v, biases, a != nil && a.f != 0, true, c.variant())
+	c.attend(q, k, v, biases, softcap, true, c.variant())
 	c.present(1, k, v)
 }

@@ -72,7 +72,7 @@ func (c *call) run() error {
 	for len(c.in) < r.maxIn {
 		c.in = append(c.in, nil)
 	}
-	if !c.fold() && c.err == nil {
+	if !c.fold() && !c.nothing() && c.err == nil {
 		if r.build == nil {
 			if c.opt.AllowUnknown {
 				return c.unknown()
@@ -199,6 +199,9 @@ func (c *call) stated(name string) (shape model.Shape, dt *model.DType, ok bool)
 
 func (c *call) whyNotFolded() string {
 	for i, v := range c.in {
+		if v != nil && v.missing != "" {
+			return fmt.Sprintf("input %d (%q) is needed: %s", i, v.name, v.missing)
+		}
 		if v != nil && !v.foldable() {
 			return fmt.Sprintf("works on known values only, but input %d (%q) is not known", i, v.name)
 		}
@@ -209,7 +212,7 @@ func (c *call) whyNotFolded() string {
 // foldable reports whether the value may take part in arithmetic at import. Floats
 // in the file may be trained, so that only single ones do.
 func (v *value) foldable() bool {
-	return v.lit != nil && (!v.lit.isFloat() || v.derived || v.lit.len() == 1)
+	return v.lit != nil && (!v.lit.isFloat() || v.derived || v.lit.len() <= 1)
 }
 
 // fold computes the node if all its inputs are known.
@@ -227,6 +230,26 @@ func (c *call) fold() bool {
 		return false
 	}
 	c.known(l)
+	return true
+}
+
+// nothing yields no elements if an operand of an element-wise operator has none.
+func (c *call) nothing() bool {
+	info, ok := model.Info(c.row.kind)
+	empty := func(v *value) bool { return v != nil && slices.Contains(v.shape, 0) }
+	if !ok || info.Class != model.ElementwiseClass || c.err != nil || !slices.ContainsFunc(c.in, empty) {
+		return false
+	}
+	s := model.Shape{}
+	for _, v := range c.in {
+		if v != nil && c.err == nil {
+			var err error
+			if s, err = broadcastShape(s, v.shape); err != nil {
+				c.fail("%v", err)
+			}
+		}
+	}
+	c.known(&literal{shape: s, dtype: c.in[0].dtype})
 	return true
 }
 
@@ -271,30 +294,68 @@ func (c *call) has(name string) bool {
 	return slices.ContainsFunc(c.node.attrs, func(a *attribute) bool { return a.name == name })
 }
 
-// get finds an attribute that is, or should be, of a type: the number of its
+// is reports whether an attribute is, or should be, of a type: the number of its
 // value field and the value of its type field. Old files give no type, some
 // writers leave out zeros.
+func (a *attribute) is(fieldNumber uint, typ int64) bool {
+	return a.has&(1<<fieldNumber) != 0 || a.typ == typ
+}
+
+// get finds an attribute of a type.
 func (c *call) get(name string, fieldNumber uint, typ int64, want string) *attribute {
 	a := c.find(name)
-	if a == nil || a.has&(1<<fieldNumber) != 0 || a.typ == typ {
+	if a == nil || a.is(fieldNumber, typ) {
 		return a
 	}
-	c.fail("attribute %q is not %s", name, want)
+	c.fail("attribute %q is %s, expected %s", name, a.kind(), want)
 	return nil
 }
 
+// kind says of what type an attribute is.
+func (a *attribute) kind() string {
+	for _, k := range []struct {
+		field uint
+		typ   int64
+		name  string
+	}{{attrF, typeFloat, "a float"}, {attrI, typeInt, "an integer"}, {attrS, typeString, "a string"}, {attrT, 4, "a tensor"}, {attrG, 5, "a graph"},
+		{attrFloats, 6, "a list of floats"}, {attrInts, typeInts, "a list of integers"}, {attrStrings, 8, "a list of strings"}} {
+		if a.is(k.field, k.typ) {
+			return k.name
+		}
+	}
+	return "of no known type"
+}
+
+// int takes a list of one integer too, which some exporters write.
 func (c *call) int(name string, def int64) int64 {
+	if a := c.find(name); a != nil && !a.is(attrI, typeInt) && a.is(attrInts, typeInts) {
+		if len(a.ints) != 1 {
+			c.fail("attribute %q is the list %v, expected an integer", name, a.ints)
+			return def
+		}
+		return a.ints[0]
+	}
 	if a := c.get(name, attrI, typeInt, "an integer"); a != nil {
 		return a.i
 	}
 	return def
 }
 
+// nonZero reports whether a number is given that is not 0.
+func (c *call) nonZero(name string) bool {
+	a := c.find(name)
+	return a != nil && (a.f != 0 || a.i != 0)
+}
+
 func (c *call) bool(name string, def bool) bool { return c.int(name, truth(def)) != 0 }
 
 // ints returns a list of the caller's own: the attribute may be read again, at another
-// batch or in another call of a function.
+// batch or in another call of a function. A single integer, which some exporters write,
+// is a list of one.
 func (c *call) ints(name string) ([]int64, bool) {
+	if a := c.find(name); a != nil && !a.is(attrInts, typeInts) && a.is(attrI, typeInt) {
+		return []int64{a.i}, true
+	}
 	if a := c.get(name, attrInts, typeInts, "a list of integers"); a != nil {
 		return slices.Clone(a.ints), true
 	}
@@ -318,6 +379,10 @@ func (c *call) list(attr string, input int) ([]int64, bool) {
 		return nil, false
 	}
 	v := c.in[input]
+	if v.missing != "" {
+		c.fail("input %d (%q) is needed: %s", input, v.name, v.missing)
+		return nil, false
+	}
 	if v.lit == nil || v.lit.isFloat() {
 		c.fail("input %d (%q) is computed while the network runs, expected a known list of integers", input, v.name)
 		return nil, false
@@ -354,9 +419,18 @@ func (c *call) axes(list []int64, rank int) []int64 {
 	return r
 }
 
+// each is a list attribute of n entries; a single integer stands for all of them.
+func (c *call) each(name string, n int) ([]int64, bool) {
+	v, ok := c.ints(name)
+	if a := c.find(name); ok && !a.is(attrInts, typeInts) {
+		v = slices.Repeat(v, n)
+	}
+	return v, ok
+}
+
 // spatial returns a list attribute with one entry per spatial dimension.
 func (c *call) spatial(name string, n int, def int64) []int64 {
-	v, ok := c.ints(name)
+	v, ok := c.each(name, n)
 	if !ok {
 		v = slices.Repeat([]int64{def}, n)
 	}

@@ -100,7 +100,7 @@ func constantOfShape(c *call) {
 	if c.in[0].derived {
 		v.derived = true
 	}
-	if n := s.Elements(); len(fill.ints)+len(fill.floats) == 1 && fits(s) && (!fill.isFloat() || n == 1) {
+	if n := s.Elements(); len(fill.ints)+len(fill.floats) == 1 && fits(s) && (!fill.isFloat() || n <= 1) {
 		if c.budget -= n; c.budget < 0 {
 			c.err = errKnown
 			return

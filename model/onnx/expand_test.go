@@ -266,7 +266,7 @@ func TestHostileFunctions(t *testing.T) {
 		{"product of huge extents", file(13, input("x", 1<<22, 2), input("z", 2, 1<<30), y, node("MatMul", "", in("x", "z"), out("y"))), "elements"},
 		{"huge block", file(13, input("x", 1, 1<<20, 2, 2), y, node("DepthToSpace", "", in("x"), out("y"), attrInt("blocksize", 1<<40))), "positive size"},
 		{"huge tiles", file(13, input("x", 1<<20, 2), list("r", 1<<43, 1<<43), y, node("Tile", "", in("x", "r"), out("y"))), "overflow"},
-		{"negative extent", file(13, input("x", -2, 3), y, node("Relu", "", in("x"), out("y"))), "positive extent"},
+		{"negative extent", file(13, input("x", -2, 3), y, node("Relu", "", in("x"), out("y"))), "is negative"},
 		{"a one-hot of huge depth", file(13, of("x", tInt64, 1<<20), msg(nil).sub(5, rawInts("d", nil, 1<<40)), weights("v", 2), y, node("OneHot", "", in("x", "d", "v"), out("y"))), "elements"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -30,6 +30,8 @@ type Options struct {
 	AllowUnknown bool
 	// Warn, if not nil, is called with what was not taken literally.
 	Warn func(string)
+
+	dir string // the model's, for the values of small tensors beside it; "": none
 }
 
 // Import reads the network in a file.
@@ -39,6 +41,7 @@ func Import(path string, opt Options) (*model.Graph, error) {
 		return nil, err
 	}
 	defer f.Close()
+	opt.dir = filepath.Dir(path)
 	return ImportReader(path, f, opt)
 }
 
@@ -179,6 +182,8 @@ type value struct {
 	derived bool
 	// learned is what the file says itself, if it does.
 	learned *bool
+	// missing says why an external file did not give the values.
+	missing string
 	within  *value         // of positions that a pool yields: what they point into
 	id      model.TensorID // absent until an operator needs it
 }
@@ -213,6 +218,12 @@ func (p *plan) run(title string, opt Options, s sizes, own map[string]*value, fi
 		if err != nil {
 			return nil, nil, fmt.Errorf("input %q %w", v.name, err)
 		}
+		if s.shapes[i].Elements() == 0 { // an empty cache: known as it is, and nothing that a graph could hold
+			im.values[v.name] = literalValue(&literal{shape: s.shapes[i], dtype: dt})
+			im.values[v.name].name = v.name
+			im.leaveOut("input", v.name, s.shapes[i])
+			continue
+		}
 		im.values[v.name] = &value{name: v.name, shape: s.shapes[i], dtype: dt, id: im.b.Input(v.name, dt, s.shapes[i]...)}
 	}
 	for _, n := range p.order {
@@ -223,6 +234,7 @@ func (p *plan) run(title string, opt Options, s sizes, own map[string]*value, fi
 			return nil, nil, err
 		}
 	}
+	some := false
 	for _, v := range p.m.graph.outputs {
 		x, err := im.value(v.name)
 		if err != nil {
@@ -231,16 +243,32 @@ func (p *plan) run(title string, opt Options, s sizes, own map[string]*value, fi
 		if x.lost {
 			return nil, nil, unsupported(im.bad)
 		}
-		if _, err := elements(x.shape); err != nil {
+		n, err := elements(x.shape)
+		switch {
+		case err != nil:
 			return nil, nil, fmt.Errorf("output %q: %w", v.name, err)
+		case n == 0:
+			im.leaveOut("output", v.name, x.shape)
+			continue
 		}
+		some = true
 		im.b.Output(im.tensor(x, operand))
+	}
+	if !some {
+		return nil, nil, errors.New("no output has an element")
 	}
 	g, err := im.b.Build()
 	if err != nil {
 		return nil, nil, err
 	}
 	return g, im.values, dropDead(g)
+}
+
+// leaveOut tells of an input or output without an element.
+func (im *importer) leaveOut(what, name string, s model.Shape) {
+	if im.opt.Warn != nil {
+		im.opt.Warn(fmt.Sprintf("%s %q has shape %v and no element; it is left out", what, name, s))
+	}
 }
 
 // dropDead removes operators that no output depends on: those before an output of
@@ -309,7 +337,14 @@ func (im *importer) stored(t *tensorProto) (*value, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &value{shape: t.dims, dtype: dt, constant: true, learned: t.learned, id: absent}
+	missing, err := t.fetch(im.opt.dir)
+	if err != nil {
+		return nil, err
+	}
+	if missing != "" {
+		t.missing = missing
+	}
+	v := &value{missing: t.missing, shape: t.dims, dtype: dt, constant: true, learned: t.learned, id: absent}
 	// Floats of an export are zero, if they are there at all, and mean nothing.
 	if t.known && !(t.learned != nil && dt.IsFloat()) {
 		v.lit = &literal{shape: t.dims, dtype: dt, ints: t.ints, floats: t.floats}

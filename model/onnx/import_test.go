@@ -222,7 +222,7 @@ func TestBatchAndDims(t *testing.T) {
 		{"unbound", []msg{input("x", "N", "C", nil, "C"), input("z", nil), y, relu}, Options{}, `test.onnx: the sizes of these dimensions must be given: "N" (the batch), "C", "x.2", "z.0"`},
 		{"unbound beside the batch", []msg{input("x", "N", "seq"), y, relu}, Options{Batch: 2}, `test.onnx: the sizes of these dimensions must be given: "seq"`},
 		{"unknown name", []msg{input("x", "N", 3), y, relu}, Options{Batch: 1, Dims: map[string]int64{"M": 3}}, `test.onnx: no dimension is called "M"; symbolic dimensions: N`},
-		{"zero size", []msg{input("x", "N", 3), y, relu}, Options{Dims: map[string]int64{"N": 0}}, `test.onnx: dimension "N" is 0, expected a positive number`},
+		{"zero size", []msg{input("x", "N", 3), y, relu}, Options{Dims: map[string]int64{"N": 0}}, `test.onnx: input "x": the batch is 0, expected a positive number`},
 		{"two batches", []msg{input("x", "N", 3), y, relu}, Options{Batch: 2, Dims: map[string]int64{"N": 3}}, `test.onnx: dimension "N" is the batch, which is 2, but given as 3`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -277,7 +277,7 @@ func TestErrors(t *testing.T) {
 		{"shape", file(13, x, y, weights("w", 6, 5, 3, 3), node("Conv", "c", in("x", "w"), out("y"))), `node "c" (Conv): input [1,4,8,8] and weights [6,5,3,3] do not fit 1 groups`},
 		{"kernel", file(13, x, y, weights("w", 6, 4, 3, 3), node("Conv", "c", in("x", "w"), out("y"), attrList("kernel_shape", 5, 5))), `node "c" (Conv): kernel_shape is [5 5], but the weights have shape [6,4,3,3]`},
 		{"pads", file(13, x, y, weights("w", 6, 4, 3, 3), node("Conv", "c", in("x", "w"), out("y"), attrList("pads", 1, 1))), `node "c" (Conv): attribute "pads" has 2 entries, expected 4`},
-		{"attribute type", file(13, x, y, weights("w", 6, 4, 3, 3), node("Conv", "c", in("x", "w"), out("y"), attrStr("group", "one"))), `node "c" (Conv): attribute "group" is not an integer`},
+		{"attribute type", file(13, x, y, weights("w", 6, 4, 3, 3), node("Conv", "c", in("x", "w"), out("y"), attrStr("group", "one"))), `node "c" (Conv): attribute "group" is a string, expected an integer`},
 		{"attribute twice", file(13, x, y, node("Elu", "e", in("x"), out("y"), attrFlt("alpha", 1), attrFlt("alpha", 2))), `node "e" (Elu): has two attributes "alpha"`},
 		{"axis", file(13, x, y, node("Softmax", "s", in("x"), out("y"), attrInt("axis", 4))), `node "s" (Softmax): axis 4 does not exist in 4 dimensions`},
 		{"target not known", file(13, x, y, msg(nil).sub(11, typed("t", tInt64, 2)), node("Reshape", "r", in("x", "t"), out("y"))), `node "r" (Reshape): input 1 ("t") is computed while the network runs, expected a known list of integers`},
@@ -290,7 +290,7 @@ func TestErrors(t *testing.T) {
 		{"division by zero", file(13, x, y, list("a", 1), list("z", 0), node("Div", "d", in("a", "z"), out("q")), node("Reshape", "r", in("x", "q"), out("y"))), `node "d" (Div): division by zero`},
 		{"overflow", file(13, x, y, list("a", 1<<62), node("Add", "d", in("a", "a"), out("q")), node("Reshape", "r", in("x", "q"), out("y"))), `node "d" (Add): integer overflow`},
 		{"index", file(13, x, y, list("i", 9), node("Shape", "s", in("x"), out("n")), node("Gather", "g", in("n", "i"), out("q")), node("Reshape", "r", in("x", "q"), out("y"))), `node "g" (Gather): index 9 does not exist in 4 elements`},
-		{"negative dimension", file(13, input("x", 1, -3), y, relu), `input "x": dimension 1 of shape [1,-3] is -3, expected a positive extent`},
+		{"negative dimension", file(13, input("x", 1, -3), y, relu), `input "x": dimension 1 of shape [1,-3] is negative`},
 		{"huge dimension", file(13, x, y, relu, weights("w", 1<<40, 1<<40)), `tensor "w": shape [1099511627776,1099511627776] has more than 17592186044416 elements`},
 		{"negative dimension of weights", file(13, x, y, relu, weights("w", -1)), `tensor "w": dimension 0 of shape [-1] is negative`},
 		{"many dimensions", file(13, x, y, relu, weights("w", make([]int64, 100)...)), `has more than 32 dimensions`},

@@ -307,12 +307,12 @@ var rows = []row{
 	{ms("QLinearConcat"), 1, 0, 5, anyNumber, "", qlinearConcat, nil, "Quantize of each part, Concat"},
 
 	// Attention.
-	{std("Attention"), 23, 0, 3, 7, "", attention, nil, "MatMul, Mul, Softmax, MatMul, with Reshape, Transpose, Concat, Add, Tanh as needed; without the optional output of scores; lengths given at run time are taken as full"},
+	{std("Attention"), 23, 0, 3, 7, "", attention, nil, "MatMul, Mul, Softmax, MatMul, with Reshape, Transpose, Concat, Add, Tanh as needed; lengths given at run time are taken as full"},
 	{std("RotaryEmbedding"), 23, 0, 3, 4, "", rotary, nil, "Gather, Slice, Mul, Sub, Add, Concat"},
 	{ms("RotaryEmbedding"), 1, 0, 4, 4, "", rotaryMS, nil, "Gather, Slice, Mul, Sub, Add, Concat"},
-	{ms("Attention"), 1, 0, 2, 7, "", attentionMS, nil, "MatMul, Add, Split, then as Attention; without past"},
-	{ms("MultiHeadAttention"), 1, 0, 1, 8, "", multiHeadAttention, nil, "Add for a bias, then as Attention"},
-	{ms("GroupQueryAttention"), 1, 0, 7, 11, "", groupQueryAttention, nil, "rotation, then as Attention; the cache is taken as full"},
+	{ms("Attention"), 1, 0, 2, 7, "", attentionMS, nil, "MatMul, Add, Split, then as Attention; Split, Concat for a cache"},
+	{ms("MultiHeadAttention"), 1, 0, 1, 10, "", multiHeadAttention, nil, "Add for a bias, then as Attention"},
+	{ms("GroupQueryAttention"), 1, 0, 7, 14, "", groupQueryAttention, nil, "rotation, then as Attention; the cache is taken as full"},
 
 	// Movement.
 	{std("Reshape"), 1, 0, 1, 2, "Reshape", reshape, foldReshape, "follows a change of batch"},
@@ -390,7 +390,7 @@ func (c *call) spatialAttr(input, kernel model.Shape) model.Attr {
 			return a
 		}
 	}
-	pads, ok := c.ints("pads")
+	pads, ok := c.each("pads", 2*n)
 	if !ok {
 		pads = make([]int64, 2*n)
 	}
@@ -445,7 +445,7 @@ func (c *call) convAttrOf(x, w *value) model.Attr {
 		c.fail("input %v and weights %v, expected equally many dimensions", x.shape, w.shape)
 		return model.Attr{}
 	}
-	if k, ok := c.ints("kernel_shape"); ok && !slices.Equal(k, w.shape[2:]) {
+	if k, ok := c.each("kernel_shape", len(w.shape)-2); ok && !slices.Equal(k, w.shape[2:]) {
 		c.fail("kernel_shape is %v, but the weights have shape %v", k, w.shape)
 	}
 	a := c.spatialAttr(x.shape[2:], w.shape[2:])
@@ -575,7 +575,7 @@ func (c *call) pool(use func(model.Attr)) {
 		return
 	}
 	x := c.in[0].shape[2:]
-	kernel, ok := c.ints("kernel_shape")
+	kernel, ok := c.each("kernel_shape", len(x))
 	if !ok || len(kernel) != len(x) {
 		c.fail("kernel_shape is %v, expected %d entries for input %v", kernel, len(x), c.in[0].shape)
 		return
@@ -703,7 +703,11 @@ func castTo(c *call) {
 		c.fail("attribute \"to\" %v", err)
 		return
 	}
-	c.emit("Cast", model.Attr{Axis: int64(dt)}, args(c.in[0]))
+	u := operand
+	if x := c.in[0]; x.constant && x.lit == nil && (x.dtype == model.I8 || x.dtype == model.U8) && dt.IsFloat() {
+		u = parameter // weights of few bits
+	}
+	c.emit("Cast", model.Attr{Axis: int64(dt)}, []arg{{c.in[0], u}})
 }
 
 func dropout(c *call) {

@@ -346,6 +346,9 @@ func (p *plan) bind(opt Options) (file, want sizes, err error) {
 				b[i] = opt.Batch
 			}
 			if isBatch(v, i) {
+				if known && b[i] == 0 {
+					return file, want, fmt.Errorf("input %q: the batch is 0, expected a positive number", v.name)
+				}
 				file.batch, want.batch = a[i], b[i]
 			}
 			if !known {
@@ -361,7 +364,7 @@ func (p *plan) bind(opt Options) (file, want sizes, err error) {
 			}
 		}
 		for _, s := range []model.Shape{a, b} {
-			if err := s.Check(); err != nil {
+			if _, err := elements(s); err != nil {
 				return file, want, fmt.Errorf("input %q: %w", v.name, err)
 			}
 		}
@@ -402,8 +405,8 @@ func (p *plan) checkDims(opt Options, lead *valueInfo) error {
 			}
 			return fmt.Errorf("no dimension is called %q; symbolic dimensions: %s", n, has)
 		}
-		if opt.Dims[n] <= 0 {
-			return fmt.Errorf("dimension %q is %d, expected a positive number", n, opt.Dims[n])
+		if opt.Dims[n] < 0 {
+			return fmt.Errorf("dimension %q is %d, expected a number of at least 0", n, opt.Dims[n])
 		}
 		if opt.Batch > 0 && lead != nil && !lead.dims[0].fixed && label(lead, 0) == n && opt.Dims[n] != opt.Batch {
 			return fmt.Errorf("dimension %q is the batch, which is %d, but given as %d", n, opt.Batch, opt.Dims[n])

@@ -2,8 +2,11 @@ package onnx
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
+	"os"
+	"strconv"
 
 	"github.com/dsasched/dsasched/model"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -19,6 +22,15 @@ type tensorProto struct {
 	known  bool
 	// learned is what an exporter of this package says; nil in other files.
 	learned *bool
+	missing string // why the values of a small tensor are not known
+	far     *far   // of a small tensor: where its values lie; nil if they are here or were read
+}
+
+// far is a place in a file beside the model.
+type far struct {
+	location       string
+	offset, length int64  // length 0: what the shape needs
+	bad            string // an entry that is no number
 }
 
 // elementTypes are the values of TensorProto.DataType.
@@ -52,6 +64,7 @@ type payload struct {
 	// uncounted: there are more than maxKnownInts numbers, who knows how many.
 	uncounted bool
 	external  bool
+	far       far
 }
 
 func (d *decoder) tensor(h field, t *tensorProto) error {
@@ -93,6 +106,8 @@ func (d *decoder) tensor(h field, t *tensorProto) error {
 				p.raw = make([]byte, p.rawBytes)
 				err = d.read(p.raw)
 			}
+		case 13:
+			err = d.place(h, &p.far)
 		case 14:
 			var v int64
 			v, err = d.int(h)
@@ -108,7 +123,11 @@ func (d *decoder) tensor(h field, t *tensorProto) error {
 		err = t.finish(p)
 	}
 	if err == nil {
-		err = d.charge(elementBytes * int64(len(t.ints)+len(t.floats)))
+		count := int64(len(t.ints) + len(t.floats))
+		if t.far != nil {
+			count = t.dims.Elements() // as if they were here
+		}
+		err = d.charge(elementBytes * count)
 	}
 	if err != nil {
 		return fmt.Errorf("tensor %q: %w", t.name, err)
@@ -116,10 +135,9 @@ func (d *decoder) tensor(h field, t *tensorProto) error {
 	return nil
 }
 
-// mark reads an entry of a tensor's metadata.
-func (d *decoder) mark(h field, t *tensorProto) error {
-	var key, value string
-	err := d.message(h, "StringStringEntryProto", func(h field) (err error) {
+// entry reads a pair of words.
+func (d *decoder) entry(h field) (key, value string, err error) {
+	err = d.message(h, "StringStringEntryProto", func(h field) (err error) {
 		switch h.num {
 		case 1:
 			key, _, err = d.text(h)
@@ -130,6 +148,30 @@ func (d *decoder) mark(h field, t *tensorProto) error {
 		}
 		return err
 	})
+	return key, value, err
+}
+
+// place reads an entry on where external data lie.
+func (d *decoder) place(h field, f *far) error {
+	key, value, err := d.entry(h)
+	if err != nil {
+		return err
+	}
+	number := map[string]*int64{"offset": &f.offset, "length": &f.length}[key]
+	switch {
+	case key == "location":
+		f.location = value
+	case number != nil:
+		if *number, err = strconv.ParseInt(value, 10, 64); err != nil || *number < 0 {
+			f.bad = fmt.Sprintf("gives the %s of its external data as %q, expected a number of at least 0", key, value)
+		}
+	}
+	return nil
+}
+
+// mark reads an entry of a tensor's metadata.
+func (d *decoder) mark(h field, t *tensorProto) error {
+	key, value, err := d.entry(h)
 	if learned := value == "true"; key == learnedKey && (learned || value == "false") {
 		t.learned = &learned
 	}
@@ -171,10 +213,7 @@ func (t *tensorProto) finish(p payload) error {
 	if !ok {
 		return fmt.Errorf("has element type %d, which ONNX does not define", t.typ)
 	}
-	if p.external {
-		return nil
-	}
-	if p.rawBytes >= 0 && et.bits > 0 {
+	if p.rawBytes >= 0 && !p.external && et.bits > 0 {
 		if want := (n*et.bits + 7) / 8; p.rawBytes != want && !(p.rawBytes == 0 && n > 0) {
 			return fmt.Errorf("has %d bytes of data, expected %d for shape %v of %s", p.rawBytes, want, t.dims, et.name)
 		}
@@ -188,6 +227,12 @@ func (t *tensorProto) finish(p payload) error {
 		limit = 64 // bytes are quantised weights more often than indices
 	}
 	if !et.ok || n > limit || et.bits < 8 || et.dtype == model.F8 {
+		return nil
+	}
+	if p.external {
+		if n > 0 {
+			t.far = &p.far
+		}
 		return nil
 	}
 	if p.raw == nil && p.rawBytes < 0 && p.count == 0 && n > 0 || p.rawBytes == 0 && n > 0 {
@@ -232,6 +277,49 @@ func (t *tensorProto) finish(p payload) error {
 		}
 	}
 	return nil
+}
+
+// fetch reads the values of a small tensor from the file beside the model, which must be in
+// dir or below: links and ".." lead nowhere else. missing says why there are none; an error
+// is only what the file itself contradicts.
+func (t *tensorProto) fetch(dir string) (missing string, err error) {
+	f := t.far
+	if f == nil || dir == "" {
+		return "", nil
+	}
+	t.far = nil
+	if f.bad != "" {
+		return "", errors.New(f.bad)
+	}
+	no := func(err error) (string, error) {
+		return fmt.Sprintf("its values lie in the external file %q, which cannot be read: %v", f.location, err), nil
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return no(err)
+	}
+	defer root.Close()
+	info, err := root.Stat(f.location)
+	if err != nil {
+		return no(err)
+	}
+	if !info.Mode().IsRegular() {
+		return no(errors.New("it is no regular file"))
+	}
+	file, err := root.Open(f.location)
+	if err != nil {
+		return no(err)
+	}
+	defer file.Close()
+	n := t.dims.Elements() * elementTypes[t.typ].bits / 8
+	if f.length != 0 && f.length != n {
+		return "", fmt.Errorf("has %d bytes of data in the external file %q, expected %d for shape %v of %s", f.length, f.location, n, t.dims, elementTypes[t.typ].name)
+	}
+	p := payload{raw: make([]byte, n), rawBytes: n}
+	if _, err := file.ReadAt(p.raw, f.offset); err != nil {
+		return "", fmt.Errorf("has its data at bytes %d to %d of the external file %q, which has %d", f.offset, f.offset+n, f.location, info.Size())
+	}
+	return "", t.finish(p)
 }
 
 func halfToFloat(h uint16) float64 {
