@@ -5,7 +5,7 @@ import "github.com/dsasched/dsasched/hardware/isa"
 // Memory is what a program is made in. An [Outline] that is given one uses it again, so that
 // searches, which make many, need not clear and collect it each time.
 type Memory struct {
-	cmds      []pending
+	cmds      list[pending]
 	queues    []uint8
 	commands  []isa.Command
 	numbers   arena[int32]
@@ -18,7 +18,8 @@ type Memory struct {
 
 // reset gives all of it free.
 func (m *Memory) reset() {
-	m.cmds, m.queues, m.commands = m.cmds[:0], m.queues[:0], m.commands[:0]
+	m.queues, m.commands = m.queues[:0], m.commands[:0]
+	m.cmds.reset()
 	m.numbers.reset()
 	m.deps.reset()
 	m.uses.reset()
@@ -60,3 +61,24 @@ func (a *arena[T]) reset() {
 	}
 	a.at = 0
 }
+
+// list is a list in blocks, so that it grows without being copied.
+type list[T any] struct {
+	blocks []*[listBlock]T
+	n      int32
+}
+
+const listBlock = 1 << 7
+
+func (l *list[T]) at(i int32) *T { return &l.blocks[uint(i)/listBlock][uint(i)%listBlock] }
+
+// more makes the list one longer and returns its end, which holds anything.
+func (l *list[T]) more() *T {
+	if int(l.n) == len(l.blocks)*listBlock {
+		l.blocks = append(l.blocks, new([listBlock]T))
+	}
+	l.n++
+	return l.at(l.n - 1)
+}
+
+func (l *list[T]) reset() { l.n = 0 }

@@ -35,7 +35,7 @@ type emitter struct {
 	tables  *tables
 	fine    grain
 
-	cmds   []pending
+	cmds   *list[pending]
 	queues queueLog
 	block  int32
 	iter   int32
@@ -117,10 +117,10 @@ func (e *emitter) add(q int, c isa.Command, deps ...[]int32) int32 {
 	}
 	e.queues.queue = append(e.queues.queue, uint8(q))
 	if q >= qMatrix {
-		e.computing.wait(uint8(q), int32(len(e.cmds)))
+		e.computing.wait(uint8(q), e.cmds.n)
 	}
-	e.cmds = append(e.cmds, pending{Command: c, block: e.block})
-	return int32(len(e.cmds) - 1)
+	*e.cmds.more() = pending{Command: c, block: e.block}
+	return e.cmds.n - 1
 }
 
 // open begins a block: what comes behind waits for all that was before.
@@ -128,7 +128,7 @@ func (e *emitter) open(kind isa.Kind, label string, s float64) {
 	e.block++
 	e.label, e.task = e.tables.label(label), 0
 	i := e.add(qControl, isa.Command{Kind: kind, DurationPs: seconds(s)})
-	e.cmds[i].opens = true
+	e.cmds.at(i).opens = true
 }
 
 func (e *emitter) resource(r int) int32 { return 1 + e.cluster*numResources + int32(r) }
@@ -139,7 +139,8 @@ func seconds(s float64) int64 { return int64(math.Ceil(s * 1e12)) }
 // run lowers the cluster's segments.
 func (e *emitter) run(segments []Segment) error {
 	e.computing = noneOfQueues
-	e.cmds, e.queues = e.mem.cmds[:0], queueLog{e.mem.queues[:0], e.mem}
+	e.cmds, e.queues = &e.mem.cmds, queueLog{e.mem.queues[:0], e.mem}
+	e.cmds.reset()
 	plans, kernelEnds, err := e.planSteps(segments)
 	if err != nil {
 		return err
@@ -151,12 +152,7 @@ func (e *emitter) run(segments []Segment) error {
 	}
 	for i, seg := range segments {
 		s := seg.Schedule
-		before := len(e.cmds)
-		for it := range seg.Iterations {
-			if it == 1 { // the others will be much like the first
-				more := (len(e.cmds) - before) * (seg.Iterations - 1)
-				e.cmds = slices.Grow(e.cmds, min(more+more/16, maxCommands/e.alike))
-			}
+		for range seg.Iterations {
 			values := make([]valueState, len(s.Values))
 			e.present(s, values)
 			for k, lp := range plans[i] {
@@ -170,7 +166,7 @@ func (e *emitter) run(segments []Segment) error {
 				e.releaseDead(k)
 				e.coming = plans[i][k:]
 				e.step(s, lp, values)
-				if len(e.p.Commands)+len(e.cmds)*e.alike > maxCommands {
+				if len(e.p.Commands)+int(e.cmds.n)*e.alike > maxCommands {
 					return &TooLargeError{e.p.Name, fmt.Sprintf("have more than %d commands", maxCommands)}
 				}
 			}
@@ -179,7 +175,7 @@ func (e *emitter) run(segments []Segment) error {
 		}
 	}
 	e.flush()
-	e.mem.cmds, e.mem.queues = e.cmds, e.queues.queue
+	e.mem.queues = e.queues.queue
 	return nil
 }
 
@@ -357,19 +353,19 @@ func (e *emitter) flush() {
 // Indices in the program are base more than those here.
 func (e *emitter) flushCommands(base int32) {
 	opener := make([]int32, e.block+1)
-	for i := range e.cmds {
-		if e.cmds[i].opens {
-			opener[e.cmds[i].block] = int32(i)
+	for i := range e.cmds.n {
+		if e.cmds.at(i).opens {
+			opener[e.cmds.at(i).block] = i
 		}
 	}
 	copies := e.alike
 	if e.outline {
 		copies = 1
 	}
-	e.p.Commands = slices.Grow(e.p.Commands, len(e.cmds)*copies)
+	e.p.Commands = slices.Grow(e.p.Commands, int(e.cmds.n)*copies)
 	settled := noneOfQueues // of each queue, the last that does not roam
-	for i := range e.cmds {
-		pc := &e.cmds[i]
+	for i := range e.cmds.n {
+		pc := e.cmds.at(i)
 		own := e.queues.queue[i]
 		// A queue runs in order: of several commands of one queue, waiting for the last
 		// is enough, and of the own queue for none.
@@ -389,14 +385,14 @@ func (e *emitter) flushCommands(base int32) {
 			opens := opener[pc.block]
 			last.wait(e.queues.queue[opens], opens)
 			for _, d := range pc.Deps {
-				if e.cmds[d].block == pc.block || e.cmds[d].roam {
+				if e.cmds.at(d).block == pc.block || e.cmds.at(d).roam {
 					last.wait(e.queues.queue[d], d)
 				}
 			}
 		}
 		last[own] = -1
 		for _, what := range pc.await {
-			e.passing.waits = append(e.passing.waits, wait{base + int32(i), what})
+			e.passing.waits = append(e.passing.waits, wait{base + i, what})
 		}
 		c := pc.Command
 		c.Deps = last.list(&e.mem.deps)
@@ -413,7 +409,7 @@ func (e *emitter) flushCommands(base int32) {
 			c.Deps = nil
 		}
 		if !pc.roam {
-			settled[own] = int32(i)
+			settled[own] = i
 		}
 		e.p.Commands = append(e.p.Commands, c)
 	}

@@ -42,7 +42,7 @@ func (e *emitter) loadTile(t *weightTile, through *ring, cores int64) (int32, *s
 		key = -1 // alone, it is not what its group is found by
 		if t.farBytes <= e.pages.largest() {
 			ent = e.fetch(t, next, after)
-			e.cmds[ent.load].roam = e.opt.Prefetch
+			e.cmds.at(ent.load).roam = e.opt.Prefetch
 		}
 	}
 	var c int32
@@ -51,7 +51,7 @@ func (e *emitter) loadTile(t *weightTile, through *ring, cores int64) (int32, *s
 	} else {
 		c = e.add(qIn, isa.Command{Kind: isa.LBLoad, Portion: t.portion, Bytes: t.unionBytes * t.times, DurationPs: e.lbLatency(),
 			Uses: e.moveIn(gbBytes, coreBytes)}, free, []int32{ent.load})
-		e.cmds[c].from, e.cmds[c].to = ent.at, place
+		e.cmds.at(c).from, e.cmds.at(c).to = ent.at, place
 		ent.users = append(ent.users, c)
 		place.use(c)
 	}
@@ -65,7 +65,7 @@ func (e *emitter) fetch(t *weightTile, next int64, after []int32) *entry {
 	ent.load = e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: t.far, Bytes: t.farBytes, DurationPs: e.ddrLatency(),
 		Uses: e.moves(t.farBytes, t.farBytes, 0, 0)}, deps, after)
 	ent.first = ent.load
-	e.cmds[ent.load].to = ent.at
+	e.cmds.at(ent.load).to = ent.at
 	return ent
 }
 
@@ -92,7 +92,7 @@ func (e *emitter) loadHome(t *weightTile, through *ring, far int64, again bool) 
 		if place := e.home.keep(t.coreBytes, again, e.label); place != nil {
 			c := e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: t.portion, Bytes: t.unionBytes, DurationPs: latency,
 				Uses: e.moves(far/t.times, 0, t.coreBytes, 0)})
-			e.cmds[c].roam, e.cmds[c].to = e.opt.Prefetch, place
+			e.cmds.at(c).roam, e.cmds.at(c).to = e.opt.Prefetch, place
 			e.keep(t, place, c)
 			return c, place
 		}
@@ -106,20 +106,20 @@ func (e *emitter) loadHome(t *weightTile, through *ring, far int64, again bool) 
 	if ok {
 		c = e.add(qIn, isa.Command{Kind: isa.LBLoad, Portion: t.portion, Bytes: t.unionBytes * t.times, DurationPs: e.lbLatency(),
 			Uses: e.moves(0, 0, coreBytes, share*t.times)}, free, []int32{kept.load})
-		e.cmds[c].from = kept.place
+		e.cmds.at(c).from = kept.place
 		kept.place.use(c)
 	} else {
 		c = e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: t.portion, Bytes: t.unionBytes * t.times, DurationPs: latency,
 			Uses: e.moves(far, 0, coreBytes, 0)}, free)
-		e.cmds[c].roam = e.opt.Prefetch
+		e.cmds.at(c).roam = e.opt.Prefetch
 		if e.spec.CoreLink.Broadcast {
 			if own := e.home.keep(share, again, e.label); own != nil {
-				e.cmds[c].from = own
+				e.cmds.at(c).from = own
 				e.keep(t, own, c)
 			}
 		}
 	}
-	e.cmds[c].to = place
+	e.cmds.at(c).to = place
 	place.use(c)
 	e.recordStretch(place, isa.LB)
 	return c, place
@@ -173,12 +173,12 @@ func (e *emitter) stream(m streamed) int32 {
 		ent, deps := e.pages.add(key, bytes, next)
 		ent.load = e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: part, Bytes: bytes, DurationPs: e.ddrLatency(),
 			Uses: uses(bytes, bytes, 0, 0)}, deps, m.after)
-		e.cmds[ent.load].roam = e.opt.Prefetch && m.roam
+		e.cmds.at(ent.load).roam = e.opt.Prefetch && m.roam
 		ent.first = ent.load
-		e.cmds[ent.load].to = ent.at
+		e.cmds.at(ent.load).to = ent.at
 		last = e.add(qIn, isa.Command{Kind: isa.LBLoad, Portion: part, Bytes: bytes, DurationPs: e.lbLatency(),
 			Uses: e.moveIn(piece(m.gbBytes, i, n), piece(m.coreBytes, i, n))}, m.free, []int32{ent.load})
-		e.cmds[last].from, e.cmds[last].to = ent.at, m.place
+		e.cmds.at(last).from, e.cmds.at(last).to = ent.at, m.place
 		ent.users = append(ent.users, last)
 		if m.place != nil {
 			m.place.use(last)
@@ -258,7 +258,7 @@ func (e *emitter) recordEntry(o *entry) {
 		if i == 0 {
 			s = o.at
 		}
-		*s = stretch{lo: lo, hi: lo + int64(j-i)*e.pages.pageBytes, first: o.first, label: e.cmds[o.first].Label,
+		*s = stretch{lo: lo, hi: lo + int64(j-i)*e.pages.pageBytes, first: o.first, label: e.cmds.at(o.first).Label,
 			lasts: append(append([]int32(nil), o.users...), o.load), continued: j < len(o.pages)}
 		e.stretches = append(e.stretches, levelled{s, isa.GB})
 		i = j

@@ -41,9 +41,9 @@ type stored struct {
 
 // await lets the first load from the DDR among the commands from number from on wait for the
 // inputs that other clusters make; the loads behind it are in the same queue.
-func (l *lowering) await(from int, ins ...*incoming) {
-	for i := from; i < len(l.cmds); i++ {
-		if c := &l.cmds[i]; c.Kind == isa.DDRLoad {
+func (l *lowering) await(from int32, ins ...*incoming) {
+	for i := from; i < l.cmds.n; i++ {
+		if c := l.cmds.at(i); c.Kind == isa.DDRLoad {
 			for _, in := range ins {
 				if in.state.away {
 					c.await = append(c.await, passed{l.iter, in.val.Instance, in.val.Tensor})
@@ -77,7 +77,7 @@ func (l *lowering) loadAhead() {
 			if full = !l.pages.keeps(t.farBytes, next); full {
 				return
 			}
-			l.cmds[l.fetch(t, next, nil).load].roam = true
+			l.cmds.at(l.fetch(t, next, nil).load).roam = true
 		})
 	}
 	l.task = task

@@ -248,7 +248,7 @@ func (l *lowering) lookUpRows() {
 		return
 	}
 	var indices []int32
-	known, from := true, len(l.cmds)
+	known, from := true, l.cmds.n
 	for _, in := range l.ins {
 		known = known && in.val.Instance < 0
 		indices = append(indices, in.state.ready...)
@@ -370,13 +370,13 @@ func (l *lowering) gather(t int64, first bool) {
 		}
 		l.pinned += need
 		for i := range s {
-			bytes, from := size(i), len(l.cmds)
+			bytes, from := size(i), l.cmds.n
 			ent, deps := l.pages.add(0, bytes, never)
 			ent.pinned = true
 			ent.load = l.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: isa.Portion{Operand: in.operand}.Cut(t, of).Cut(i, s), Bytes: bytes,
 				DurationPs: l.ddrLatency(), Uses: l.activationUses(bytes, bytes, 0, 0)}, deps, in.state.ready)
-			l.cmds[ent.load].roam = l.opt.Prefetch && in.val.Instance < 0
-			l.cmds[ent.load].to = ent.at
+			l.cmds.at(ent.load).roam = l.opt.Prefetch && in.val.Instance < 0
+			l.cmds.at(ent.load).to = ent.at
 			ent.first = ent.load
 			l.await(from, in)
 			in.stage = append(in.stage, ent)
@@ -398,7 +398,7 @@ func (l *lowering) leaveStages() {
 // bring loads piece i of n of an input.
 func (l *lowering) bring(in *incoming, i, n int64, wait []int32) {
 	part := func(bytes int64) int64 { return piece(bytes, i, n) }
-	v, r, from := in.val, in.read, len(l.cmds)
+	v, r, from := in.val, in.read, l.cmds.n
 	c := isa.Command{Portion: isa.Portion{Operand: in.operand}.Cut(i, n)}
 	switch {
 	case v.Level == schedule.LB:
@@ -426,7 +426,7 @@ func (l *lowering) bring(in *incoming, i, n int64, wait []int32) {
 		c.Kind, c.Bytes = isa.LBLoad, part(r.UnionBytes)
 		c.DurationPs, c.Uses = l.lbLatency(), l.moveIn(part(l.fromGB(r)), part(in.coreBytes))
 		moved := l.add(qIn, c, in.deps, wait, []int32{ent.load})
-		l.cmds[moved].from = ent.at
+		l.cmds.at(moved).from = ent.at
 		ent.users = append(ent.users, moved)
 		in.arrived(moved)
 	case l.pages == nil:
@@ -679,11 +679,11 @@ func (l *lowering) storeThrough(o *outgoing, c isa.Command, bytes, coreBytes int
 		out.DurationPs, out.Uses = l.lbLatency(), l.moveOut(out.Bytes, piece(coreBytes, i, n))
 		ent.load = l.add(qOut, out, l.writers, deps)
 		ent.first = ent.load
-		l.cmds[ent.load].to = ent.at
+		l.cmds.at(ent.load).to = ent.at
 		o.place.use(ent.load)
 		o.stored = l.add(qDDRStore, isa.Command{Kind: isa.DDRStore, Portion: out.Portion, Bytes: out.Bytes, DurationPs: l.ddrLatency(),
 			Uses: l.activationUses(out.Bytes, out.Bytes, 0, 0)}, []int32{ent.load})
-		l.cmds[o.stored].from = ent.at
+		l.cmds.at(o.stored).from = ent.at
 		ent.users = append(ent.users, o.stored)
 		left = append(left, ent.load)
 	}
@@ -700,14 +700,14 @@ func (l *lowering) complete() {
 			// A matrix result without vector work is complete after its last command;
 			// in-order units make the last of each unit enough.
 			state.ready = l.writers
-			l.cmds[l.writers[len(l.writers)-1]].WriteLevel = isa.LB
+			l.cmds.at(l.writers[len(l.writers)-1]).WriteLevel = isa.LB
 		case schedule.GB:
 			state.ready = []int32{o.stored}
-			l.cmds[o.stored].WriteLevel = isa.GB
+			l.cmds.at(o.stored).WriteLevel = isa.GB
 			l.recordStretch(o.far, isa.GB)
 		default:
 			state.ready = []int32{o.stored}
-			l.cmds[o.stored].WriteLevel = isa.DDR
+			l.cmds.at(o.stored).WriteLevel = isa.DDR
 			l.pass(o)
 		}
 		l.recordStretch(o.place, isa.LB)
