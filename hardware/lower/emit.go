@@ -59,6 +59,7 @@ type emitter struct {
 	stretches []levelled
 	mem       *Memory
 	computing lastOf       // the last computation of each unit
+	scratch   []int32      // for a list of dependencies until add has copied it
 	coming    []*layerPlan // the present step and what follows in the iteration
 	passed    []stored     // of these, what this cluster has made
 	passing   *passing     // nil: clusters have nothing to do with each other

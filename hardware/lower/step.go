@@ -42,16 +42,16 @@ func (in *incoming) arrived(c int32) {
 	in.pieces = append(in.pieces, c)
 }
 
-// after is what piece i of n must wait for, of what was issued so far.
-func (in *incoming) after(i, n int64) []int32 {
-	if len(in.pieces) == 0 {
-		return in.ready
+// after appends to deps what piece i of n must wait for, of what was issued so far.
+func (in *incoming) after(deps []int32, i, n int64) []int32 {
+	if have := int64(len(in.pieces)); have > 0 {
+		k := have
+		if !in.whole && !in.streamed {
+			k = max(1, ceilDiv((i+1)*have, n))
+		}
+		deps = append(deps, in.pieces[k-1])
 	}
-	if in.whole || in.streamed {
-		return append([]int32{in.pieces[len(in.pieces)-1]}, in.ready...)
-	}
-	k := ceilDiv((i+1)*int64(len(in.pieces)), n)
-	return append([]int32{in.pieces[max(0, k-1)]}, in.ready...)
+	return append(deps, in.ready...)
 }
 
 // outgoing is an output of a step.
@@ -305,8 +305,7 @@ func (l *lowering) outerTile(t, from, to int64) {
 		done, left = l.products(t, from, to, free)
 	} else {
 		for i := range l.lp.pieces {
-			deps := append([]int32(nil), free...)
-			done = append(done, l.epilogue(t*l.lp.pieces+i, l.total(), 0, deps, t == 0 && i == 0)...)
+			done = append(done, l.epilogue(t*l.lp.pieces+i, l.total(), 0, append(l.scratch[:0], free...), t == 0 && i == 0)...)
 		}
 		left = l.store(t, 0)
 	}
@@ -435,8 +434,9 @@ func (l *lowering) bring(in *incoming, i, n int64, wait []int32) {
 		c.Uses = l.activationUses(part(l.fromGB(r)), 0, part(in.coreBytes), 0)
 		in.arrived(l.add(qDDRLoad, c, in.deps, wait, in.state.ready))
 	default:
+		l.scratch = append(append(l.scratch[:0], in.deps...), wait...)
 		in.arrived(l.stream(streamed{part: c.Portion, roam: v.Instance < 0, bytes: part(r.UnionBytes), gbBytes: part(l.fromGB(r)),
-			coreBytes: part(in.coreBytes), after: in.state.ready, free: append(append([]int32(nil), in.deps...), wait...)}))
+			coreBytes: part(in.coreBytes), after: in.state.ready, free: l.scratch}))
 	}
 	l.await(from, in)
 	if i == 0 {
@@ -460,7 +460,7 @@ func (l *lowering) products(t, from, to int64, free []int32) (done, left []int32
 	// behind runs the vector work attached to the loop that ends.
 	behind := func(a schedule.Attach, i, n int64, tile int32) {
 		if lp.vector.Total() > 0 && lp.nest.Vector == a {
-			done = append(done, l.epilogue(i, n, tile, append([]int32{last}, free...), false)...)
+			done = append(done, l.epilogue(i, n, tile, append(append(l.scratch[:0], last), free...), false)...)
 		}
 	}
 	for w := range tiles {
@@ -504,16 +504,17 @@ func (l *lowering) product(tile *weightTile, at tileInLB, row int64, free []int3
 	lp := l.lp
 	rows := rowsOf(model.MatrixDims{Reps: tile.reps, M: lp.dims.M, N: tile.n, K: tile.k}, row, l.total())
 	cycles := l.cost.MatrixCycles(iteration(rows, lp.repeat), lp.dtype) * hardware.Cycles(lp.repeat*l.sharing(hardware.Matrix, l.active))
-	deps := append([]int32{at.load}, free...)
+	deps := append(append(l.scratch[:0], at.load), free...)
 	deps = append(deps, l.early...)
 	for _, in := range l.ins {
 		if in.anchor {
-			deps = append(deps, in.after(row, l.total())...)
+			deps = in.after(deps, row, l.total())
 		}
 	}
 	if first {
 		deps = append(deps, l.outDeps...)
 	}
+	l.scratch = deps
 	portion := isa.Portion{Tile: tile.portion.Tile}.Cut(row, l.total())
 	c := l.add(qMatrix, isa.Command{Kind: isa.Matrix, Portion: portion, Cores: int32(l.active), MACs: l.nextMACs(),
 		DurationPs: l.cost.Picoseconds(cycles)}, deps)
@@ -549,14 +550,15 @@ func (l *lowering) useInputs(anchor bool, cs ...int32) {
 }
 
 // epilogue runs the vector work on part i of n of the rows, of the columns of a weight tile,
-// behind the given commands; first marks the first command that writes an output.
+// behind the given commands, a list in scratch; first marks the first command that writes an
+// output.
 func (l *lowering) epilogue(i, n int64, tile int32, deps []int32, first bool) []int32 {
 	if l.sums != nil {
 		deps = append(deps, l.addUp(i, n, tile, deps))
 	}
 	for _, in := range l.ins {
 		if !in.anchor {
-			deps = append(deps, in.after(i, n)...)
+			deps = in.after(deps, i, n)
 		}
 	}
 	deps = append(deps, l.rowLoads...)
@@ -565,6 +567,7 @@ func (l *lowering) epilogue(i, n int64, tile int32, deps []int32, first bool) []
 	if first {
 		deps = append(deps, l.outDeps...)
 	}
+	l.scratch = deps
 	cs := l.vectorCommands(isa.Portion{Tile: tile}.Cut(i, n), deps)
 	l.writers = cs
 	l.useInputs(false, cs...)
