@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
@@ -99,32 +98,36 @@ func CheckBuffers(p *isa.Program, r *Result) error {
 	return nil
 }
 
+// located is a buffer with its place: the memory of a cluster and level, the address.
+type located struct {
+	address       int64
+	memory, index int32
+}
+
 // findOverlap returns the overlap that came about first, of the clusters that are
 // not as others, or nil.
 func findOverlap(p *isa.Program, times []span, as []int32, use func(int32) BufferUse) *OverlapError {
 	// Ranks by memory, then address.
-	order := make([]int32, 0, len(p.Buffers))
+	order := make([]located, 0, len(p.Buffers))
 	for i := range p.Buffers {
 		if b := &p.Buffers[i]; as[b.Cluster] == b.Cluster {
-			order = append(order, int32(i))
+			order = append(order, located{b.Address, b.Cluster*int32(isa.NumLevels) + int32(b.Level), int32(i)})
 		}
 	}
-	slices.SortFunc(order, func(i, j int32) int {
-		a, b := &p.Buffers[i], &p.Buffers[j]
-		if c := cmp.Compare(a.Cluster, b.Cluster); c != 0 {
-			return c
+	slices.SortFunc(order, func(a, b located) int {
+		switch {
+		case a.memory != b.memory:
+			return int(a.memory) - int(b.memory)
+		case a.address < b.address:
+			return -1
+		case a.address > b.address:
+			return 1
 		}
-		if c := cmp.Compare(a.Level, b.Level); c != 0 {
-			return c
-		}
-		if c := cmp.Compare(a.Address, b.Address); c != 0 {
-			return c
-		}
-		return cmp.Compare(i, j)
+		return int(a.index) - int(b.index)
 	})
 	rank := make([]int32, len(p.Buffers))
-	for k, i := range order {
-		rank[i] = int32(k)
+	for k, o := range order {
+		rank[o.index] = int32(k)
 	}
 
 	overlap := func(i, j int32) bool {
@@ -140,11 +143,11 @@ func findOverlap(p *isa.Program, times []span, as []int32, use func(int32) Buffe
 			continue
 		}
 		for _, n := range [2]int{set.before(k), set.after(k)} {
-			if n < 0 || !overlap(order[n], e.index) {
+			if n < 0 || !overlap(order[n].index, e.index) {
 				continue
 			}
 			b := &p.Buffers[e.index]
-			return &OverlapError{p.Name, b.Level, int(b.Cluster), use(order[n]), use(e.index)}
+			return &OverlapError{p.Name, b.Level, int(b.Cluster), use(order[n].index), use(e.index)}
 		}
 		set.add(k)
 	}

@@ -368,15 +368,35 @@ func bufferEdges(p *isa.Program, times []span, as []int32) []edge {
 			edges = append(edges, edge{uint64(t.from)<<1 | 1, int32(i)}, edge{uint64(t.to) << 1, int32(i)})
 		}
 	}
-	slices.SortFunc(edges, func(a, b edge) int {
-		switch {
-		case a.at < b.at:
-			return -1
-		case a.at > b.at:
-			return 1
+	return inTime(edges)
+}
+
+// inTime sorts edges by time, and else leaves their order: by parts of the time, the lowest
+// first, which takes a few passes for any number of edges.
+func inTime(edges []edge) []edge {
+	const digit = 1 << 11
+	all := uint64(0)
+	for _, e := range edges {
+		all |= e.at
+	}
+	sorted := make([]edge, len(edges))
+	for shift := 0; all>>shift > 0; shift += bits.Len(digit - 1) {
+		var next [digit]int
+		for _, e := range edges {
+			next[e.at>>shift%digit]++
 		}
-		return int(a.index) - int(b.index)
-	})
+		sum := 0
+		for d, n := range next {
+			next[d] = sum
+			sum += n
+		}
+		for _, e := range edges {
+			d := e.at >> shift % digit
+			sorted[next[d]] = e
+			next[d]++
+		}
+		edges, sorted = sorted, edges
+	}
 	return edges
 }
 
