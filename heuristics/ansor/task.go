@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
@@ -235,13 +236,19 @@ func (t *Task) Seconds(ctx context.Context, p Program) (float64, error) {
 	return float64(ps) * 1e-12 / float64(t.passes), err
 }
 
+// memories are what trials are lowered in, which else would take most of their time.
+var memories = sync.Pool{New: func() any { return &lower.Memory{} }}
+
 func (t *Task) measure(ctx context.Context, p Program) (int64, error) {
 	k, err := t.with(p)
 	if err != nil {
 		return 0, err
 	}
 	plan := []lower.Segment{{Schedule: k, Iterations: t.passes}}
-	program, alike, err := lower.Outline(t.Name, t.machine, slices.Repeat([][]lower.Segment{plan}, t.clusters), t.opt)
+	opt := t.opt
+	opt.Memory = memories.Get().(*lower.Memory)
+	defer memories.Put(opt.Memory)
+	program, alike, err := lower.Outline(t.Name, t.machine, slices.Repeat([][]lower.Segment{plan}, t.clusters), opt)
 	if err != nil {
 		return 0, err
 	}
