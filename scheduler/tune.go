@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/hardware/sim"
 	"github.com/dsasched/dsasched/heuristics/ansor"
@@ -409,6 +410,28 @@ func (d *Draft) adopt(ctx context.Context, kernels []*ansor.Task, programs map[*
 	for k, id := range d.Order {
 		task[id] = kernels[k]
 	}
+	m, err := cost.NewWith(d.Spec, d.Lower.Cost)
+	if err != nil {
+		return err
+	}
+	// fits tries a nest on a step: equal kernels differ in what others keep in the memories.
+	noRoom := map[int]bool{}
+	fits := func(i int, n *schedule.Nest) bool {
+		step, values := d.Steps[i], slices.Clone(d.Values)
+		loops := lower.LoopsOf(d.Schedule, i, m)
+		err := d.Follow(i, n)
+		if err == nil {
+			if n.Cores != nil && !n.Cores.Equal(step.Binding) {
+				loops = lower.LoopsOf(d.Schedule, i, m)
+			}
+			err = loops.Check(d.Schedule, i)
+		}
+		if err != nil {
+			d.Steps[i] = step
+			copy(d.Values, values)
+		}
+		return err == nil
+	}
 	// follow lets a task's kernels run some layers by a program, if that is no slower.
 	follow := func(k *ansor.Task, wanted func(layer int) bool) (bool, error) {
 		steps, values := slices.Clone(d.Steps), slices.Clone(d.Values)
@@ -416,8 +439,8 @@ func (d *Draft) adopt(ctx context.Context, kernels []*ansor.Task, programs map[*
 		for i := range d.Steps {
 			id := d.Steps[i].Instance
 			if layer := next[id]; task[id] == k && wanted(layer) {
-				if err := d.Follow(i, programs[k][layer]); err != nil {
-					return false, err
+				if !fits(i, programs[k][layer]) {
+					noRoom[i] = true
 				}
 			}
 			next[id]++
@@ -454,6 +477,9 @@ func (d *Draft) adopt(ctx context.Context, kernels []*ansor.Task, programs map[*
 		if !taken {
 			rejected++
 		}
+	}
+	if len(noRoom) > 0 {
+		d.Options.tell(fmt.Sprintf("%d of %d layers keep the loops of the generator's rules: in their place, the memories have no room for the tuned ones", len(noRoom), len(d.Steps)))
 	}
 	if rejected > 0 {
 		d.Options.tell(fmt.Sprintf("%d of %d tuned kernels keep the loops of the generator's rules: beside the others, those are faster", rejected, len(done)))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -83,6 +84,47 @@ func TestTune(t *testing.T) {
 		if back.Sim.TotalPs != made.Sim.TotalPs {
 			t.Errorf("%s: the file takes %v s, the schedule %v s", variant, back.LatencySeconds(), made.LatencySeconds())
 		}
+	}
+}
+
+// Equal kernels differ in what others keep in the LLB: a tuned nest that finds room in the
+// first of them but not in all runs where it does, and the others keep the rules' loops.
+func TestTunedWithoutRoom(t *testing.T) {
+	machine, net, recipe := load(t, "stcp920"), open(t, "bert-128"), searched(t, "graphturbo+ansor")
+	opt := scheduler.Options{Chunk: 8}
+	tasks, from, err := scheduler.TuningTasks(t.Context(), []network.Network{net}, machine, 32, recipe, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := &scheduler.Tuned{TunedFrom: from}
+	for _, task := range tasks {
+		if task.Name != "encoder.layer0.ffn.up" {
+			continue
+		}
+		p := slices.Clone(task.Rule)
+		for i, rule := range task.Rule {
+			for group := int64(len(rule.Columns) * len(rule.Reduction)); group > 1; group-- { // the largest that fits
+				n := *rule
+				n.Group, p[i] = group, &n
+				if task.Check(p) == nil {
+					break
+				}
+				p[i] = rule
+			}
+		}
+		x := scheduler.TunedTask{Task: scheduler.TaskName(task.Key)}
+		for i, n := range p {
+			x.Layers = append(x.Layers, scheduler.TunedLayer{Layer: task.Layer(i), Nest: strings.Split(strings.TrimSuffix(n.Text(task.Output(i)), "\n"), "\n")})
+		}
+		file.Tasks = append(file.Tasks, x)
+	}
+	opt.Tuned = file
+	made, err := scheduler.Run(t.Context(), net, machine, 32, recipe, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if notes := strings.Join(made.Notes, "; "); !strings.Contains(notes, "the memories have no room for the tuned ones") {
+		t.Errorf("all layers have room for their loops, want some that do not: %s", notes)
 	}
 }
 
