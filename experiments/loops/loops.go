@@ -41,7 +41,7 @@ type study struct {
 }
 
 func full() study {
-	return study{hardware: "stcp920", networks: []string{"mobilenetv2", "resnet50"}, chunk: 2, trials: 8, conv: 128, seeds: 2, programs: 64, optimum: []int{16, 64, 128}, small: 20, large: 4, grouped: 16,
+	return study{hardware: "stcp920", networks: []string{"mobilenetv2", "resnet50"}, chunk: 2, trials: 8, conv: 128, seeds: 2, programs: 128, optimum: []int{16, 64, 128}, small: 20, large: 4, grouped: 16,
 		inside: []configuration{{"resnet50", 64, 8}, {"bert-128", 32, 8}}}
 }
 

@@ -18,6 +18,8 @@ var FeatureNames = []string{
 	"stage bytes", "stage share", "link ns", "DDR ns", "LLB ns",
 	"first load ns", "last store ns", "longest ns", "sum ns", "products a DDR byte", "products an L1 byte",
 	"bound ns", "bound over least",
+	"matrix over least", "vector over least", "DDR over least", "link over least", "weights over least", "first load over least", "last store over least", "longest over least", "sum over least",
+	"loads into the L1 over least", "moves out of the L1 over least", "DDR loads over least", "DDR stores over least", "filled over least", "products over least", "between over least", "in over least", "out over least", "load commands over least", "store commands over least", "largest part over least", "vector part over least",
 	"queue of DDR loads ns", "queue of DDR stores ns", "queue into the L1 ns", "queue out of the L1 ns",
 }
 
@@ -177,6 +179,9 @@ func (sp *space) features(n *schedule.Nest) []float64 {
 		}
 		return 0
 	}
+	least := 1e9 * max(1e-9, sp.least.memory(), sp.least.cores())
+	sum := matrix + vector + inNs + outNs + weightNs
+	between := math.Max(matrix, queues.matrix*1e9)
 	list := []float64{
 		matrix, vector, waste, float64(l.MACs) / max(1, matrixCommands), matrixCommands, vectorCommands,
 		tiles, float64(n.Depth), float64(n.Loads), float64(n.Pieces), columns, reduction, flag(n.ColumnsFirst), flag(n.Stay), float64(n.Stage), flag(n.Once), float64(n.Group), float64(n.Vector), float64(n.Store),
@@ -185,6 +190,10 @@ func (sp *space) features(n *schedule.Nest) []float64 {
 		stage, stage / float64(max(1, k.LBCapacity)), linkNs, ddrNs, gbNs,
 		firstLoad, lastStore, longest, matrix + vector + inNs + outNs + weightNs, float64(l.MACs) / max(1, ddr), float64(l.MACs) / max(1, linked),
 		bound * 1e9, bound / max(1e-9, sp.least.memory(), sp.least.cores()),
+		matrix / least, queues.vector * 1e9 / least, queues.ddr * 1e9 / least, linkNs / least, weightNs / least, firstLoad / least, lastStore / least, longest / least, sum / least,
+		queues.in * 1e9 / least, queues.out * 1e9 / least, queues.ddrLoad * 1e9 / least, queues.ddrStore * 1e9 / least, (firstLoad + max(longest, bound*1e9) + lastStore) / least, queues.matrix * 1e9 / least,
+		(firstLoad + between + queues.part*1e9 + lastStore) / least,
+		inNs / least, outNs / least, inCommands * lbLatency / least, outCommands * lbLatency / least, matrix / max(1, matrixCommands) / least, vector / max(1, vectorCommands) / least,
 		queues.ddrLoad * 1e9, queues.ddrStore * 1e9, queues.in * 1e9, queues.out * 1e9,
 	}
 	for i, x := range list {

@@ -34,9 +34,9 @@ type node struct {
 }
 
 const (
-	boostRounds = 40
+	boostRounds = 120
 	treeDepth   = 5
-	shrinkage   = 0.25
+	shrinkage   = 0.12
 	lambda      = 1.0 // of leaves' weights
 	minWeight   = 0.5 // of a leaf's second derivatives
 	maxBins     = 32
@@ -56,12 +56,12 @@ func Fit(samples []Measured) *Trees {
 		return t
 	}
 	t.cuts = binCuts(rows)
-	bins := make([][]uint8, len(rows))
-	for i, r := range rows {
-		bins[i] = make([]uint8, len(r))
-		for f, x := range r {
-			b, _ := slices.BinarySearch(t.cuts[f], x)
-			bins[i][f] = uint8(b)
+	bins := make([][]uint8, len(t.cuts))
+	for f, cuts := range t.cuts {
+		bins[f] = make([]uint8, len(rows))
+		for i, r := range rows {
+			b, _ := slices.BinarySearch(cuts, r[f])
+			bins[f][i] = uint8(b)
 		}
 	}
 	sum := make([]float64, len(samples))
@@ -114,7 +114,7 @@ func binCuts(rows [][]float64) [][]float64 {
 
 type grower struct {
 	cuts       [][]float64
-	bins       [][]uint8
+	bins       [][]uint8 // of each feature, of each row
 	grad, hess []float64
 	tree       tree
 }
@@ -137,10 +137,9 @@ func (g *grower) grow(rows []int32, depth int) int32 {
 	if !ok {
 		return at
 	}
-	// In place; the order within a side does not change.
 	left, right := make([]int32, 0, len(rows)), make([]int32, 0, len(rows))
 	for _, i := range rows {
-		if int(g.bins[i][f]) <= bin {
+		if int(g.bins[f][i]) <= bin {
 			left = append(left, i)
 		} else {
 			right = append(right, i)
@@ -156,22 +155,28 @@ func (g *grower) grow(rows []int32, depth int) int32 {
 // the first.
 func (g *grower) split(rows []int32, sg, sh float64) (feature, bin int, ok bool) {
 	best := gain(sg, sh) + 1e-9
-	var hg, hh [maxBins]float64
+	// What is wanted of each row lies together, so that a feature is one walk.
+	type sums struct{ g, h float64 }
+	of := make([]sums, len(rows))
+	for k, i := range rows {
+		of[k] = sums{g.grad[i], g.hess[i]}
+	}
+	var in [maxBins]sums
 	for f := range g.cuts {
 		if len(g.cuts[f]) == 0 {
 			continue
 		}
-		clear(hg[:])
-		clear(hh[:])
-		for _, i := range rows {
-			b := g.bins[i][f]
-			hg[b] += g.grad[i]
-			hh[b] += g.hess[i]
+		clear(in[:])
+		bins := g.bins[f]
+		for k, i := range rows {
+			s := &in[bins[i]%maxBins]
+			s.g += of[k].g
+			s.h += of[k].h
 		}
 		lg, lh := 0.0, 0.0
 		for b := range g.cuts[f] {
-			lg += hg[b]
-			lh += hh[b]
+			lg += in[b].g
+			lh += in[b].h
 			if lh < minWeight || sh-lh < minWeight {
 				continue
 			}

@@ -47,14 +47,16 @@ func TestSplits(t *testing.T) {
 			grad[i], hess[i], all[i] = r.NormFloat64(), r.Float64(), int32(i)
 		}
 		cuts := binCuts(rows)
-		bins := make([][]uint8, len(rows))
+		bins := make([][]uint8, len(cuts))
+		for f := range bins {
+			bins[f] = make([]uint8, len(rows))
+		}
 		sg, sh := 0.0, 0.0
 		for i, x := range rows {
-			bins[i] = make([]uint8, len(x))
 			for f := range x {
 				for _, c := range cuts[f] {
 					if x[f] > c {
-						bins[i][f]++
+						bins[f][i]++
 					}
 				}
 			}
@@ -66,7 +68,7 @@ func TestSplits(t *testing.T) {
 		if ok {
 			lg, lh := 0.0, 0.0
 			for i := range rows {
-				if int(bins[i][f]) <= bin {
+				if int(bins[f][i]) <= bin {
 					lg, lh = lg+grad[i], lh+hess[i]
 				}
 			}
