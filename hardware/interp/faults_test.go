@@ -227,7 +227,9 @@ func TestDroppedDependencies(t *testing.T) {
 
 // nestFaults are what a wrong loop of a nest does to a program.
 var nestFaults = []planted{
-	{"a factor off by one", func(p *isa.Program, c *isa.Command) bool { return c.Kind.Stores() && c.Parts > 1 && c.Part == c.Parts-1 },
+	{"a factor off by one", func(p *isa.Program, c *isa.Command) bool {
+		return c.Kind.Stores() && c.Parts > 1 && c.Part == c.Parts-1
+	},
 		func(p *isa.Program, i int) { p.Commands[i].Parts++ }, nil},
 	{"a part of a reduction added again, another not at all", func(p *isa.Program, c *isa.Command) bool {
 		return c.Kind == isa.Matrix && c.Tile > 0 && len(p.Tasks[c.Task-1].Reduction) > 1
