@@ -146,7 +146,7 @@ func quantizeAccess(op *Op, in []*Tensor, out Shape, _, idx int) []Access {
 		for d, n := range s {
 			switch {
 			case n == 1 || n == out[d]:
-			case out[d]%n == 0:
+			case out[d]%n == 0 && out[d]/n&(out[d]/n-1) == 0: // blocks are powers of two long
 				list[d] = blocks(d, 1, out[d]/n)
 			default:
 				list[d] = full()

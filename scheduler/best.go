@@ -324,12 +324,12 @@ func (s *seeker) startFrom(ctx context.Context, chunks []int64) error {
 	opt := s.opt.Options
 	opt.Uneven = r.Uneven
 	made, err := p.prepare(ctx, s.w, opt)
-	if err != nil {
-		return err
+	var x outline
+	if err == nil {
+		x, err = s.w.outline(ctx, made, 0)
 	}
-	x, err := s.w.outline(ctx, made, 0)
-	if err != nil {
-		return err
+	if err != nil { // it stays as it is: its decisions can't be made anew by the search's stages
+		return ctx.Err()
 	}
 	x.score = s.opt.Objective.score(x.ps, x.joules)
 	if best := s.starts[r.Chunk]; best.plan == nil || x.score < best.score {

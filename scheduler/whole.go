@@ -138,6 +138,7 @@ func (w *WholeNetwork) pose(ctx context.Context, n *split.Network) error {
 		if cuts == nil {
 			if cuts, at = p.grouping(x[:]); cuts == nil { // they wait for each other
 				delete(p.todo, x)
+				w.Problem.Apart = append(w.Problem.Apart, x)
 				continue
 			}
 		}
@@ -384,8 +385,16 @@ func Together(ctx context.Context, net network.Network, machine *hardware.Spec, 
 	if err != nil {
 		return nil, err
 	}
-	w, err := WholeProblem(ctx, c.base.Schedule, opt)
+	limited, cancel := ctx, context.CancelFunc(func() {})
+	if opt.TimeLimit > 0 {
+		limited, cancel = context.WithTimeout(ctx, opt.TimeLimit)
+	}
+	defer cancel()
+	w, err := WholeProblem(limited, c.base.Schedule, opt)
 	if err != nil {
+		if limited.Err() != nil {
+			err = fmt.Errorf("the problem was not posed in time, %d parts at most are: %w", MaxWhole, limited.Err())
+		}
 		return nil, base.wrap(err)
 	}
 	a := &AloneWhole{Alone: *base, Layers: w.Problem.Atoms, Parts: len(w.Problem.Parts), Pairs: len(w.Problem.Edges), Groups: []GroupCut{}}

@@ -39,7 +39,7 @@ func TestUnknownAndSymbolic(t *testing.T) {
 		{[]string{"inspect", file, "--dim", "steps=5", "--allow-unknown"}, exitOK, "[1,5,4]", `node "odd": Twist of domain com.example is not known`},
 		{[]string{"schedule", file, "--dim", "steps=5", "--allow-unknown", "--batch", "8"}, exitOK, "throughput", `warning: node "odd"`},
 		{[]string{"inspect", file, "--dim", "steps"}, exitUsage, "", `found "steps", expected NAME=SIZE`},
-		{[]string{"inspect", file, "--dim", "steps=0"}, exitUsage, "", `found size "0" of dimension "steps"`},
+		{[]string{"inspect", file, "--dim", "steps=-1"}, exitUsage, "", `found size "-1" of dimension "steps"`},
 		{[]string{"inspect", file, "--dim", "steps=1", "--dim", "steps=2"}, exitUsage, "", `dimension "steps" is both 1 and 2`},
 		{[]string{"inspect", "resnet50", "--dim", "steps=1"}, exitFailure, "", "no symbolic dimension"},
 	} {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -83,12 +84,13 @@ func addJSON(cmd *cobra.Command) *bool {
 type limit struct {
 	value   time.Duration
 	orNever bool
+	set     bool
 }
 
 func (l *limit) Type() string { return "duration" }
 
 func (l *limit) String() string {
-	if l.value == 0 {
+	if l.value == 0 && !l.set {
 		return ""
 	}
 	return l.value.String()
@@ -102,7 +104,7 @@ func (l *limit) Set(text string) error {
 	case v == 0 && !l.orNever:
 		return errors.New("expected a time of more than 0s, such as 60s")
 	}
-	l.value = v
+	l.value, l.set = v, true
 	return nil
 }
 
@@ -349,6 +351,28 @@ func (f *networkFlags) options() network.Options {
 type dims struct{ m map[string]int64 }
 
 func (d *dims) String() string { return "" }
+
+// GetSlice lists the sizes as [dims.Set] takes them.
+func (d *dims) GetSlice() []string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(d.m)) {
+		list = append(list, fmt.Sprintf("%s=%d", name, d.m[name]))
+	}
+	return list
+}
+
+// Append adds a size, and Replace puts sizes in the place of all: a dims is a pflag.SliceValue.
+func (d *dims) Append(s string) error { return d.Set(s) }
+
+func (d *dims) Replace(list []string) error {
+	d.m = nil
+	for _, s := range list {
+		if err := d.Set(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 func (d *dims) Type() string { return "NAME=SIZE" }
 

@@ -208,3 +208,25 @@ func TestSlurm(t *testing.T) {
 		t.Errorf("merged\n%s\nwant\n%s", got, want)
 	}
 }
+
+// What a command was told comes back from its shards: sizes of dimensions, and no limit of time.
+func TestWholeCommand(t *testing.T) {
+	root := newRoot(fakeExperiment)
+	for _, line := range []string{
+		"sweep net.onnx --dim=S=8 --dim=T=2 --set=batch=1,2",
+		"run table3 --time-limit=0s",
+	} {
+		words := strings.Fields(line)
+		cmd, args, err := root.Find(words)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.ParseFlags(args); err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Join(wholeCommand(cmd, cmd.Flags().Args(), "cells"), " ")
+		if got != line {
+			t.Errorf("%q becomes %q", line, got)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -157,11 +158,14 @@ func hash(data []byte) string {
 var temporaries atomic.Int64
 
 // temporaryName is a name in the same directory that no other call and no other
-// process uses.
+// process uses, be it on another machine.
 func temporaryName(path string) string {
 	dir, base := filepath.Split(path)
-	return filepath.Join(dir, fmt.Sprintf(".%s.%d-%d.tmp", base, os.Getpid(), temporaries.Add(1)))
+	return filepath.Join(dir, fmt.Sprintf(".%s.%x-%d.tmp", base, process, temporaries.Add(1)))
 }
+
+// process is a number of this process alone.
+var process = rand.Uint64()
 
 // WriteFile writes a file as a whole or not at all, and to the disk before it has its name.
 func WriteFile(path string, data []byte) error {

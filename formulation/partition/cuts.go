@@ -170,14 +170,15 @@ func (s *solver) cuts(ctx context.Context) error {
 		row[p].classes = append(row[p].classes, c)
 	}
 	d := g.division(row)
-	if s.p.Check(d) == nil { // else the memory is exceeded, within the solver's tolerance
+	fits := s.p.Check(d) == nil // else the memory is exceeded, within the solver's tolerance
+	if fits {
 		s.take(d)
 	}
 	if load, err = s.p.MaxLoad(d); err != nil || math.Abs(load-sol.Objective) > 1e-6*load {
 		s.reason = fmt.Sprintf("the solver's %g is not the load of its solution, %g: its bound is not to be trusted", sol.Objective, load)
 		return nil
 	}
-	if s.raise(min(sol.Bound, s.load)); sol.Status == milp.Optimal && load <= s.load {
+	if s.raise(min(sol.Bound, s.load)); fits && sol.Status == milp.Optimal && load <= s.load {
 		s.bound = max(s.bound, s.load*(1-near)) // within the solver's gap
 	}
 	return nil

@@ -46,9 +46,11 @@
 //	(10) sum l: y[i,l] = p[o(i)]                                         for all i
 //	(11) y[i,l] + p[o(j)] - 1 <= sum m: z[e,l,m] <= y[i,l]               for all e = (i, j), l
 //	(12) y[j,m] + p[o(i)] - 1 <= sum l: z[e,l,m] <= y[j,m]               for all e = (i, j), m
+//	(13) p[o] + p[o'] <= 1                                               for all o, o' that wait for each other
 //
 // With p fixed to a set of parts it is the program of package formulation/joint for their instances.
-// An order exists for no parts that wait for each other in a circle, by (4).
+// By (4) no instances wait for each other in a circle. Parts of which more than two do, while their
+// instances do not, are no answer, but the bound holds.
 //
 // # Search
 //

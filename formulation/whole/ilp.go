@@ -102,6 +102,9 @@ func (f *program) choose() {
 		}
 		m.AddEQ(fmt.Sprintf("(1) one part of %d", a), milp.Sum(with...), 1)
 	}
+	for _, x := range f.p.Apart {
+		m.AddLE(fmt.Sprintf("(13) parts %d and %d", x[0], x[1]), milp.Sum(f.part[x[0]], f.part[x[1]]), 1)
+	}
 	for i, id := range f.ids {
 		var run, labels []milp.Var
 		for t := range f.steps {
@@ -261,6 +264,10 @@ func ILP(ctx context.Context, p *Problem, opts Options) (*Result, error) {
 	switch sol.Status {
 	case milp.Optimal, milp.Feasible:
 		c, cost, err := f.decode(sol)
+		if errors.Is(err, errCircle) { // the bound holds
+			opts.Notef("the parts of the program's solution wait for each other in a circle")
+			return r.finish(math.Min(bound, r.Outcome().Objective), milp.StopWork), nil
+		}
 		if err != nil {
 			return nil, fmt.Errorf("whole: internal error, the program's solution breaks a rule: %w", err)
 		}
@@ -281,6 +288,10 @@ func ILP(ctx context.Context, p *Problem, opts Options) (*Result, error) {
 	return r, nil
 }
 
+// errCircle is what the program does not exclude: parts of which more than two wait for each other in a
+// circle, though their instances can run one after the other.
+var errCircle = errors.New("the parts wait for each other in a circle")
+
 // decode reads parts, labels and steps. An output with scope LB that is not held any more
 // though something will read it was stored; one that is held again was loaded.
 func (f *program) decode(sol *milp.Solution) (*Choice, float64, error) {
@@ -291,7 +302,7 @@ func (f *program) decode(sol *milp.Solution) (*Choice, float64, error) {
 		}
 	}
 	if c.Parts = f.p.Arrange(c.Parts); c.Parts == nil {
-		return nil, 0, errors.New("the parts wait for each other in a circle")
+		return nil, 0, errCircle
 	}
 	place := map[[2]int]int{}
 	for _, o := range c.Parts {

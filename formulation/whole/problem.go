@@ -41,8 +41,9 @@ type Problem struct {
 	Atoms         int
 	Parts         []Part
 	Edges         []Edge
-	CapacityBytes int64   // of the LBs together
-	MoveSeconds   float64 // of a byte that is stored or loaded
+	Apart         [][2]int // parts that can't be chosen together, though they have no atom in common
+	CapacityBytes int64    // of the LBs together
+	MoveSeconds   float64  // of a byte that is stored or loaded
 }
 
 // Validate reports the first thing that makes no sense.
@@ -64,6 +65,11 @@ func (p *Problem) Validate() error {
 			if len(n.Labels) == 0 || len(n.Labels) != len(n.Cost) || slices.ContainsFunc(n.Cost, bad) || n.OutputBytes < 0 || n.WorkspaceBytes < 0 {
 				return fmt.Errorf("whole: part %d (%q), instance %d: %d labels, costs %v, %d and %d bytes; expected as many of both, and finite numbers from 0 on", k, o.Name, q, len(n.Labels), n.Cost, n.OutputBytes, n.WorkspaceBytes)
 			}
+		}
+	}
+	for k, x := range p.Apart {
+		if min(x[0], x[1]) < 0 || max(x[0], x[1]) >= len(p.Parts) || x[0] == x[1] {
+			return fmt.Errorf("whole: apart %d names parts %v, expected two of %d", k, x, len(p.Parts))
 		}
 	}
 	there := func(r [2]int) bool {
@@ -132,6 +138,11 @@ func (p *Problem) Joint(parts []int) (*joint.Problem, error) {
 
 // Arrange puts parts into an order in which they can run; nil if there is none.
 func (p *Problem) Arrange(parts []int) []int {
+	for _, x := range p.Apart {
+		if slices.Contains(parts, x[0]) && slices.Contains(parts, x[1]) {
+			return nil
+		}
+	}
 	var order []int
 	waits := map[[2]int]bool{}
 	for _, e := range p.Edges {

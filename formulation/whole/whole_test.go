@@ -50,6 +50,13 @@ func random(seed uint64, atoms int) *whole.Problem {
 			}
 		}
 	}
+	for a := range p.Parts {
+		for b := range a {
+			if r.IntN(4) == 0 {
+				p.Apart = append(p.Apart, [2]int{a, b})
+			}
+		}
+	}
 	for f, from := range p.Parts {
 		for t, to := range p.Parts {
 			if !slices.ContainsFunc(to.Atoms, func(a int) bool {
@@ -187,6 +194,7 @@ func TestValidate(t *testing.T) {
 		{func(p *whole.Problem) { p.Parts[0].Atoms = []int{9} }, "atoms [9]"},
 		{func(p *whole.Problem) { p.Parts[0].Instances = nil }, "0 instances"},
 		{func(p *whole.Problem) { p.Parts[0].Instances[0].Cost[0] = -1 }, "costs"},
+		{func(p *whole.Problem) { p.Apart = append(p.Apart, [2]int{0, 99}) }, "apart"},
 		{func(p *whole.Problem) { p.Edges[0].To = p.Edges[0].From }, "edge 0 joins"},
 		{func(p *whole.Problem) { p.Edges[0].Cost[0] = nil }, "labels"},
 	} {

@@ -388,6 +388,6 @@ func (d *decoder) sparse(h field, t *tensorProto) error {
 	if _, err := elements(dims); err != nil {
 		return fmt.Errorf("tensor %q: %w", t.name, err)
 	}
-	t.dims, t.known, t.ints, t.floats = dims, false, nil, nil
+	t.dims, t.known, t.ints, t.floats, t.far = dims, false, nil, nil, nil
 	return nil
 }
