@@ -1,12 +1,12 @@
 package scheduler
 
 import (
-	"container/heap"
 	"context"
 	"slices"
 	"sort"
 
 	"github.com/dsasched/dsasched/formulation/ordering"
+	"github.com/dsasched/dsasched/heap"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model/schedule"
 )
@@ -141,50 +141,31 @@ func chunkOrder(gr *schedule.Grouping, ig *schedule.InstanceGraph) []int {
 	for _, sg := range gr.Groups {
 		most = max(most, sg.Factor())
 	}
-	ready := &chunks{keys: make([][3]int64, len(ig.Instances))}
+	keys := make([][3]int64, len(ig.Instances)) // chunk, group and index
+	ready := heap.Of(func(a, b int) bool { return slices.Compare(keys[a][:], keys[b][:]) < 0 })
 	indegree := make([]int, len(ig.Instances))
 	for i, inst := range ig.Instances {
-		ready.keys[i] = [3]int64{inst.Index * most / gr.Groups[inst.Group].Factor(), int64(inst.Group), inst.Index}
+		keys[i] = [3]int64{inst.Index * most / gr.Groups[inst.Group].Factor(), int64(inst.Group), inst.Index}
 		for _, c := range ig.Consumers[i] {
 			indegree[c]++
 		}
 	}
 	for i, n := range indegree {
 		if n == 0 {
-			heap.Push(ready, i)
+			ready.Push(i)
 		}
 	}
 	var order []int
 	for ready.Len() > 0 {
-		id := heap.Pop(ready).(int)
+		id := ready.Pop()
 		order = append(order, id)
 		for _, c := range ig.Consumers[id] {
 			if indegree[c]--; indegree[c] == 0 {
-				heap.Push(ready, c)
+				ready.Push(c)
 			}
 		}
 	}
 	return order
-}
-
-// chunks is a heap of instances by chunk, group and index.
-type chunks struct {
-	keys [][3]int64 // of all instances
-	list []int
-}
-
-func (c *chunks) Len() int      { return len(c.list) }
-func (c *chunks) Swap(i, j int) { c.list[i], c.list[j] = c.list[j], c.list[i] }
-func (c *chunks) Push(x any)    { c.list = append(c.list, x.(int)) }
-func (c *chunks) Less(i, j int) bool {
-	return slices.Compare(c.keys[c.list[i]][:], c.keys[c.list[j]][:]) < 0
-}
-
-func (c *chunks) Pop() any {
-	n := len(c.list) - 1
-	x := c.list[n]
-	c.list = c.list[:n]
-	return x
 }
 
 // OrderItems describes the instances to the ordering problem.

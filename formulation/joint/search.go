@@ -1,7 +1,6 @@
 package joint
 
 import (
-	"container/heap"
 	"context"
 	"math"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/ordering"
 	"github.com/dsasched/dsasched/formulation/solve"
+	"github.com/dsasched/dsasched/heap"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -48,25 +48,6 @@ type subset struct {
 	scopes []decision
 	bound  float64
 	number int // in the order in which they were made
-}
-
-// subsets is a heap: least bound, then the latest.
-type subsets []*subset
-
-func (h subsets) Len() int { return len(h) }
-func (h subsets) Less(a, b int) bool {
-	if h[a].bound != h[b].bound {
-		return h[a].bound < h[b].bound
-	}
-	return h[a].number > h[b].number
-}
-func (h subsets) Swap(a, b int) { h[a], h[b] = h[b], h[a] }
-func (h *subsets) Push(x any)   { *h = append(*h, x.(*subset)) }
-func (h *subsets) Pop() any {
-	old := *h
-	x := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return x
 }
 
 // An order for one set of scopes.
@@ -147,14 +128,17 @@ func (s *searcher) run() (float64, error) {
 			return 0, err
 		}
 	}
-	open := subsets{all}
+	open := heap.Of(func(a, b *subset) bool { // of equal bounds the latest first
+		return a.bound < b.bound || a.bound == b.bound && a.number > b.number
+	})
+	open.Push(all)
 	done := math.Inf(1) // least bound of the subsets that are as far as they can be
 	made := 0
-	for len(open) > 0 {
-		if s.best.Choice != nil && !s.below(open[0].bound) {
+	for open.Len() > 0 {
+		if s.best.Choice != nil && !s.below(open.First().bound) {
 			break // and so are all others
 		}
-		bound := math.Min(done, open[0].bound)
+		bound := math.Min(done, open.First().bound)
 		s.tell(s.best.Outcome().Objective, bound, false)
 		if s.stop = solve.Why(s.ctx); s.stop == milp.Complete && s.opts.WorkLimit > 0 && int64(s.best.Branches) >= s.opts.WorkLimit {
 			s.stop = milp.StopWork
@@ -162,7 +146,7 @@ func (s *searcher) run() (float64, error) {
 		if s.stop != milp.Complete {
 			return bound, nil
 		}
-		x := heap.Pop(&open).(*subset)
+		x := open.Pop()
 		s.best.Branches++
 		next, err := s.explore(x)
 		if err != nil {
@@ -179,7 +163,7 @@ func (s *searcher) run() (float64, error) {
 			made++
 			child := &subset{scopes: append([]decision(nil), x.scopes...), bound: x.bound, number: made}
 			child.scopes[next] = d
-			heap.Push(&open, child)
+			open.Push(child)
 		}
 	}
 	return math.Min(done, s.best.Objective), nil

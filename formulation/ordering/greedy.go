@@ -2,10 +2,11 @@ package ordering
 
 import (
 	"cmp"
-	"container/heap"
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/dsasched/dsasched/heap"
 )
 
 // A Rule fixes the order greedily.
@@ -114,7 +115,9 @@ func heavy(g *Graph) []int {
 	open := make([]int, len(g.Refs))
 	left := make([]int, len(g.Refs)) // readers that have not run
 	ran := make([]bool, len(g.Refs))
-	ready := &greedyQueue{}
+	ready := heap.Of(func(a, b greedyEntry) bool {
+		return cmp.Or(cmp.Compare(a.growth, b.growth), cmp.Compare(b.need, a.need), cmp.Compare(a.id, b.id)) < 0
+	})
 	push := func(i int) {
 		e := greedyEntry{need: g.Need(i), id: i}
 		if len(g.Readers[i]) > 0 {
@@ -125,7 +128,7 @@ func heavy(g *Graph) []int {
 				e.growth -= g.Output[r]
 			}
 		}
-		heap.Push(ready, e)
+		ready.Push(e)
 	}
 	for i := range g.Refs {
 		left[i] = len(g.Readers[i])
@@ -135,7 +138,7 @@ func heavy(g *Graph) []int {
 	}
 	var order []int
 	for ready.Len() > 0 {
-		i := heap.Pop(ready).(greedyEntry).id
+		i := ready.Pop().id
 		if ran[i] {
 			continue // it was pushed again when its growth fell
 		}
@@ -165,23 +168,4 @@ type greedyEntry struct {
 	growth int64 // of what the LB holds, by its run
 	need   int64
 	id     int
-}
-
-type greedyQueue []greedyEntry
-
-func (q greedyQueue) Len() int { return len(q) }
-
-func (q greedyQueue) Less(i, j int) bool {
-	a, b := q[i], q[j]
-	return cmp.Or(cmp.Compare(a.growth, b.growth), cmp.Compare(b.need, a.need), cmp.Compare(a.id, b.id)) < 0
-}
-
-func (q greedyQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *greedyQueue) Push(x any)   { *q = append(*q, x.(greedyEntry)) }
-
-func (q *greedyQueue) Pop() any {
-	old := *q
-	x := old[len(old)-1]
-	*q = old[:len(old)-1]
-	return x
 }

@@ -1,7 +1,7 @@
 package tiling
 
 import (
-	"container/heap"
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
+	"github.com/dsasched/dsasched/heap"
 )
 
 // Space is the tilings of a task as decisions in a row.
@@ -34,29 +35,6 @@ type Found struct {
 type node struct {
 	prefix []int
 	bound  float64
-}
-
-// queue has the node of the least bound first; of equal ones the longest, then the first.
-type queue []node
-
-func (q queue) Len() int      { return len(q) }
-func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(x any)   { *q = append(*q, x.(node)) }
-func (q queue) Less(i, j int) bool {
-	a, b := &q[i], &q[j]
-	if a.bound != b.bound {
-		return a.bound < b.bound
-	}
-	if len(a.prefix) != len(b.prefix) {
-		return len(a.prefix) > len(b.prefix)
-	}
-	return slices.Compare(a.prefix, b.prefix) < 0
-}
-func (q *queue) Pop() any {
-	n := len(*q) - 1
-	x := (*q)[n]
-	*q = (*q)[:n]
-	return x
 }
 
 // Search is the branch and bound. It goes on behind the prefix of the least bound, so that at
@@ -90,12 +68,15 @@ func Search(ctx context.Context, s Space, opt solve.Options[[]int]) (*Found, err
 			return nil, fmt.Errorf("the start can't run")
 		}
 	}
-	open := &queue{{nil, s.Bound(nil)}}
-	f.Bound = (*open)[0].bound
+	// The least bound first; of equal ones the longest prefix, then the first.
+	open := heap.Of(func(a, b node) bool {
+		return cmp.Or(cmp.Compare(a.bound, b.bound), cmp.Compare(len(b.prefix), len(a.prefix)), slices.Compare(a.prefix, b.prefix)) < 0
+	})
+	open.Push(node{nil, s.Bound(nil)})
+	f.Bound = open.First().bound
 	for open.Len() > 0 && f.Stop == milp.Complete {
-		n := heap.Pop(open).(node)
+		n := open.Pop()
 		if f.Bound = max(f.Bound, n.bound); n.bound >= f.Objective {
-			*open = nil
 			break
 		}
 		report(f.Objective, f.Bound, false)
@@ -104,14 +85,14 @@ func Search(ctx context.Context, s Space, opt solve.Options[[]int]) (*Found, err
 				child := append(slices.Clone(n.prefix), k)
 				f.Nodes++
 				if b := max(n.bound, s.Bound(child)); b < f.Objective {
-					heap.Push(open, node{child, b})
+					open.Push(node{child, b})
 				}
 			}
 		} else if err := measure(n.prefix); err != nil {
 			if ctx.Err() == nil {
 				return nil, err
 			}
-			heap.Push(open, n)
+			open.Push(n)
 		}
 		switch why := solve.Why(ctx); {
 		case why != milp.Complete:
@@ -129,7 +110,7 @@ func Search(ctx context.Context, s Space, opt solve.Options[[]int]) (*Found, err
 		}
 	default:
 		if open.Len() > 0 {
-			f.Bound = max(f.Bound, (*open)[0].bound)
+			f.Bound = max(f.Bound, open.First().bound)
 		}
 		f.Bound = min(f.Bound, f.Objective)
 		f.Status, f.Stop = solve.Judge(f.Choices != nil, false, f.Stop)

@@ -1,7 +1,6 @@
 package whole
 
 import (
-	"container/heap"
 	"context"
 	"math"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/joint"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
+	"github.com/dsasched/dsasched/heap"
 )
 
 // A cover is a set of parts that has some of the atoms, with what it costs at least to
@@ -19,23 +19,6 @@ type cover struct {
 	done  []bool // atoms
 	cost  float64
 	bound float64
-}
-
-type covers []*cover
-
-func (h covers) Len() int { return len(h) }
-func (h covers) Less(i, j int) bool {
-	if h[i].bound != h[j].bound {
-		return h[i].bound < h[j].bound
-	}
-	return slices.Compare(h[i].parts, h[j].parts) < 0
-}
-func (h covers) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *covers) Push(x any)   { *h = append(*h, x.(*cover)) }
-func (h *covers) Pop() any {
-	x := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	return x
 }
 
 // maxCovers is how many unfinished covers the search keeps at most, where there is no limit on memory.
@@ -68,24 +51,26 @@ func Search(ctx context.Context, p *Problem, opts Options) (*Result, error) {
 	for _, s := range share {
 		rest += s
 	}
-	open := covers{}
+	open := heap.Of(func(a, b *cover) bool {
+		return a.bound < b.bound || a.bound == b.bound && slices.Compare(a.parts, b.parts) < 0
+	})
 	if !math.IsInf(rest, 1) {
-		heap.Push(&open, &cover{done: make([]bool, p.Atoms), bound: rest})
+		open.Push(&cover{done: make([]bool, p.Atoms), bound: rest})
 	}
 	best := func() float64 { return r.Outcome().Objective }
 	loose := math.Inf(1) // the least bound of sets that were not solved to the end
 	stop := milp.Complete
-	for len(open) > 0 && open[0].bound < best()*(1-tolerance) {
+	for open.Len() > 0 && open.First().bound < best()*(1-tolerance) {
 		if stop = solve.Why(ctx); stop == milp.Complete && (opts.WorkLimit > 0 && int64(r.Sets) >= opts.WorkLimit) {
 			stop = milp.StopWork
 		}
-		if stop == milp.Complete && len(open) > maxCovers {
+		if stop == milp.Complete && open.Len() > maxCovers {
 			stop = milp.StopMemory
 		}
 		if stop != milp.Complete {
 			break
 		}
-		c := heap.Pop(&open).(*cover)
+		c := open.Pop()
 		report(best(), math.Min(c.bound, loose), false)
 		if a := slices.Index(c.done, false); a >= 0 {
 			for _, o := range with[a] {
@@ -104,7 +89,7 @@ func Search(ctx context.Context, p *Problem, opts Options) (*Result, error) {
 					}
 				}
 				next.bound = math.Max(next.bound, c.bound)
-				heap.Push(&open, next)
+				open.Push(next)
 			}
 			continue
 		}
@@ -133,8 +118,8 @@ func Search(ctx context.Context, p *Problem, opts Options) (*Result, error) {
 		}
 	}
 	bound := math.Min(best(), loose)
-	if len(open) > 0 {
-		bound = math.Min(bound, open[0].bound)
+	if open.Len() > 0 {
+		bound = math.Min(bound, open.First().bound)
 	}
 	if stop == milp.Complete && bound < best()*(1-tolerance) {
 		stop = milp.StopWork // a set that package joint could not solve to the end

@@ -1,10 +1,10 @@
 package astitch
 
 import (
-	"container/heap"
+	"cmp"
 	"slices"
-	"sort"
 
+	"github.com/dsasched/dsasched/heap"
 	"github.com/dsasched/dsasched/model"
 )
 
@@ -243,7 +243,7 @@ func (p *partition) merge(a int, others ...int) {
 func (p *partition) sorted() []int {
 	waiting := make([]int, len(p.ops))
 	at := map[int]int{} // by position of the last operator
-	var ready queue
+	ready := heap.Of(cmp.Less[int])
 	var out []int
 	last := func(k int) int { return p.pos[p.ops[k][len(p.ops[k])-1]] }
 	for k, ops := range p.ops {
@@ -256,31 +256,19 @@ func (p *partition) sorted() []int {
 	}
 	for k, ops := range p.ops {
 		if ops != nil && waiting[k] == 0 {
-			heap.Push(&ready, last(k))
+			ready.Push(last(k))
 		}
 	}
 	for ready.Len() > 0 {
-		k := at[heap.Pop(&ready).(int)]
+		k := at[ready.Pop()]
 		out = append(out, k)
 		for _, n := range p.next(k) {
 			if waiting[n]--; waiting[n] == 0 {
-				heap.Push(&ready, last(n))
+				ready.Push(last(n))
 			}
 		}
 	}
 	return out
-}
-
-// queue is a heap of numbers, the least first.
-type queue struct{ sort.IntSlice }
-
-func (q *queue) Push(x any) { q.IntSlice = append(q.IntSlice, x.(int)) }
-
-func (q *queue) Pop() any {
-	n := len(q.IntSlice) - 1
-	x := q.IntSlice[n]
-	q.IntSlice = q.IntSlice[:n]
-	return x
 }
 
 // reach tells which parts come after others. Some of the parts are divided into chains, each of

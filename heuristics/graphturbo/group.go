@@ -1,11 +1,11 @@
 package graphturbo
 
 import (
-	"container/heap"
+	"cmp"
 	"fmt"
 	"slices"
-	"sort"
 
+	"github.com/dsasched/dsasched/heap"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
@@ -224,21 +224,21 @@ func (gr *grouper) pass(pattern string, try func(*node) *node) {
 func (gr *grouper) sort() {
 	at := make([]*node, len(gr.order)) // by rank of the last operator
 	open := make([]int, len(gr.order)) // producers that are not listed yet
-	var ready queue
+	ready := heap.Of(cmp.Less[int])
 	for _, n := range gr.nodes {
 		at[n.last], open[n.last] = n, len(n.producers)
 		if len(n.producers) == 0 {
-			heap.Push(&ready, n.last)
+			ready.Push(n.last)
 		}
 	}
 	out := make([]*node, 0, len(gr.nodes))
 	for ready.Len() > 0 {
-		n := at[heap.Pop(&ready).(int)]
+		n := at[ready.Pop()]
 		n.index = len(out)
 		out = append(out, n)
 		for c := range n.consumers {
 			if open[c.last]--; open[c.last] == 0 {
-				heap.Push(&ready, c.last)
+				ready.Push(c.last)
 			}
 		}
 	}
@@ -246,18 +246,6 @@ func (gr *grouper) sort() {
 		panic("graphturbo: merging made a cycle")
 	}
 	gr.nodes = out
-}
-
-// queue is a heap of numbers, the least first.
-type queue struct{ sort.IntSlice }
-
-func (q *queue) Push(x any) { q.IntSlice = append(q.IntSlice, x.(int)) }
-
-func (q *queue) Pop() any {
-	n := len(q.IntSlice) - 1
-	x := q.IntSlice[n]
-	q.IntSlice = q.IntSlice[:n]
-	return x
 }
 
 func (gr *grouper) straight(sg2 *node) *node {

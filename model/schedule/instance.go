@@ -1,9 +1,9 @@
 package schedule
 
 import (
-	"container/heap"
 	"fmt"
 
+	"github.com/dsasched/dsasched/heap"
 	"github.com/dsasched/dsasched/model"
 )
 
@@ -237,7 +237,7 @@ func EvaluateOrder(items []OrderItem, order []int, capacity int64) OrderCost {
 		}
 	}
 	inLB := make([]bool, len(items))
-	leaving := &leaving{last: last}
+	leaving := leaving{heap.Of(func(a, b int) bool { return last[a] > last[b] || last[a] == last[b] && a < b })}
 	copied := make([]bool, len(items))
 	used := int64(0)
 	weight, total := 0.0, 0.0
@@ -269,7 +269,7 @@ func EvaluateOrder(items []OrderItem, order []int, capacity int64) OrderCost {
 		for _, p := range it.Reads {
 			if !inLB[p] {
 				inLB[p] = true
-				heap.Push(leaving, p)
+				leaving.Push(p)
 				used += items[p].OutputBytes
 				cost.MovedBytes += items[p].OutputBytes
 			}
@@ -279,7 +279,7 @@ func EvaluateOrder(items []OrderItem, order []int, capacity int64) OrderCost {
 		total += it.Seconds
 		used += it.OutputBytes
 		inLB[id] = true
-		heap.Push(leaving, id)
+		leaving.Push(id)
 		for _, p := range append([]int{id}, it.Reads...) {
 			if inLB[p] && last[p] <= pos {
 				inLB[p] = false
@@ -293,35 +293,16 @@ func EvaluateOrder(items []OrderItem, order []int, capacity int64) OrderCost {
 	return cost
 }
 
-// leaving is a heap of outputs that came to the LB, that with the longest remaining lifetime
+// leaving has the outputs that came to the LB, that with the longest remaining lifetime
 // first (ties by ID). What has left since is still there.
-type leaving struct {
-	list []int
-	last []int
-}
-
-func (l *leaving) Len() int      { return len(l.list) }
-func (l *leaving) Swap(i, j int) { l.list[i], l.list[j] = l.list[j], l.list[i] }
-func (l *leaving) Push(x any)    { l.list = append(l.list, x.(int)) }
-
-func (l *leaving) Less(i, j int) bool {
-	a, b := l.list[i], l.list[j]
-	return l.last[a] > l.last[b] || l.last[a] == l.last[b] && a < b
-}
-
-func (l *leaving) Pop() any {
-	n := len(l.list) - 1
-	x := l.list[n]
-	l.list = l.list[:n]
-	return x
-}
+type leaving struct{ *heap.Heap[int] }
 
 // next takes the first that is there and not to be kept; -1: there is none.
-func (l *leaving) next(there func(int) bool, keep map[int]bool) int {
+func (l leaving) next(there func(int) bool, keep map[int]bool) int {
 	found := -1
 	var kept []int
-	for found < 0 && len(l.list) > 0 {
-		switch j := heap.Pop(l).(int); {
+	for found < 0 && l.Len() > 0 {
+		switch j := l.Pop(); {
 		case !there(j):
 		case keep[j]:
 			kept = append(kept, j)
@@ -330,7 +311,7 @@ func (l *leaving) next(there func(int) bool, keep map[int]bool) int {
 		}
 	}
 	for _, j := range kept {
-		heap.Push(l, j)
+		l.Push(j)
 	}
 	return found
 }
