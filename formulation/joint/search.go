@@ -326,7 +326,10 @@ func (s *searcher) order(gb []bool) (*order, error) {
 		return o, nil
 	}
 	q := s.p.moves(s.graph, gb, everyone(s.graph))
-	r, err := ordering.Search(s.ctx, q, ordering.Traffic, ordering.SearchOptions{Options: ordering.Options{WorkLimit: int64(s.opts.MaxStates), Start: s.start}})
+	r, err := ordering.Search(s.ctx, q, ordering.Traffic, ordering.SearchOptions{
+		Options:  ordering.Options{WorkLimit: int64(s.opts.MaxStates), Start: s.start},
+		NoAnneal: s.best.Branches > 0, // it raises no bound, and takes most of the time
+	})
 	if err != nil {
 		return nil, err
 	}
