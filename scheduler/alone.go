@@ -15,6 +15,14 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
+// AloneOptions are the settings of [Bind], [Split] and [Together].
+type AloneOptions struct {
+	Options
+	// Start is a simulated schedule of the same network, batch, chunk and machine, whose decision
+	// exact methods begin with; nil: the greedy one. The answer is never worse than either.
+	Start *Result
+}
+
 // An Alone is one decision of GraphTurbo's schedule made by one method, with what it
 // changes against the greedy method. Objective and bound are in seconds of the
 // decision's cost model.
@@ -96,7 +104,7 @@ type GroupCut struct {
 }
 
 // alone makes the greedy schedule of a cluster's chunk.
-func alone(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, method string, opt Options) (*Alone, *comparer, error) {
+func alone(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, method string, opt AloneOptions) (*Alone, *comparer, error) {
 	if err := checkBatch(batch); err != nil {
 		return nil, nil, err
 	}
@@ -112,7 +120,7 @@ func alone(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 		return nil, nil, err
 	}
 	shares := Shares(batch, spec.Clusters)
-	c := &comparer{net: net, machine: machine, recipe: r, opt: CompareOptions{Options: opt}, batch: batch, share: shares[0], seen: map[string]rated{}}
+	c := &comparer{net: net, machine: machine, recipe: r, opt: CompareOptions{Options: opt.Options}, batch: batch, share: shares[0], seen: map[string]rated{}}
 	if c.opt.Chunk == 0 {
 		c.opt.Chunk = c.share
 	}
@@ -133,6 +141,11 @@ func alone(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 	g, err := net.Graph(c.opt.Chunk)
 	if err != nil {
 		return nil, nil, err
+	}
+	if opt.Start != nil {
+		if err := opt.Start.fits(net.Name, g, machine, batch, []int64{c.opt.Chunk}); err != nil {
+			return nil, nil, err
+		}
 	}
 	if c.base, err = draft(ctx, g, spec, r, c.opt.Options); err != nil {
 		if ctx.Err() != nil {
@@ -174,7 +187,7 @@ func (a *Alone) simulate(ctx context.Context, c *comparer, s *schedule.Schedule,
 // Bind chooses core bindings and scopes for the groups, factors and order of the greedy
 // schedule by a method of binding.Methods. When ctx or the time limit ends, the answer
 // is the best choice so far.
-func Bind(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, method string, opt Options) (*AloneBinding, error) {
+func Bind(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, method string, opt AloneOptions) (*AloneBinding, error) {
 	base, c, err := alone(ctx, net, machine, batch, method, opt)
 	if err != nil {
 		return nil, err
@@ -189,8 +202,23 @@ func Bind(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 	for _, node := range p.Nodes {
 		a.Labels += len(node.Labels)
 	}
+	opts := opt.bindingOptions(n)
+	if opt.Start != nil {
+		from := opt.Start.Schedule
+		err := sameGroups(from, c.base.Schedule)
+		var start []int
+		if err == nil {
+			start, err = n.Choice(from.Bindings, from.Scopes)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the schedule to start from: %w", err)
+		}
+		if p.Seconds(start) < p.Seconds(n.Given) {
+			opts.Start = start
+		}
+	}
 	began := time.Now()
-	r, err := binding.Solve(ctx, p, method, opt.bindingOptions(n))
+	r, err := binding.Solve(ctx, p, method, opts)
 	if err != nil {
 		return nil, a.wrap(err)
 	}
@@ -208,7 +236,7 @@ func Bind(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 	rest := context.WithoutCancel(ctx)
 	from := *c.base.Schedule
 	from.Bindings, from.Scopes = n.Decode(r.Choice)
-	made, err := Continue(rest, &from, "bind", c.recipe, opt)
+	made, err := Continue(rest, &from, "bind", c.recipe, opt.Options)
 	if err != nil {
 		return nil, a.wrap(err)
 	}
@@ -218,24 +246,47 @@ func Bind(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 	return a, nil
 }
 
+// sameGroups reports the first group of a schedule that is not that of another one.
+func sameGroups(s, as *schedule.Schedule) error {
+	found, expected := groupCuts(s, s.Grouping), groupCuts(as, as.Grouping)
+	if len(found) != len(expected) {
+		return fmt.Errorf("found %d groups, expected the %d of the greedy schedule", len(found), len(expected))
+	}
+	for k, want := range expected {
+		if got := found[k]; got.First != want.First || got.Last != want.Last || got.Operators != want.Operators || got.Factor != want.Factor || got.Dimension != want.Dimension {
+			return fmt.Errorf("group %d: found %+v, expected %+v as in the greedy schedule", k, got, want)
+		}
+	}
+	return nil
+}
+
 // Split chooses sub-graphs and split factors by a method of split.Methods; order,
 // bindings and memory plan are those that the greedy methods make for them. When ctx
 // or the time limit ends, the answer is the best choice so far.
-func Split(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, method string, opt Options) (*AloneSplit, error) {
+func Split(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, method string, opt AloneOptions) (*AloneSplit, error) {
 	base, c, err := alone(ctx, net, machine, batch, method, opt)
 	if err != nil {
 		return nil, err
 	}
-	n, err := SplitProblem(c.base.Schedule, opt)
+	n, err := SplitProblem(c.base.Schedule, opt.Options)
 	if err != nil {
 		return nil, err
 	}
-	p := n.Problem
+	p, start := n.Problem, n.Given
+	if opt.Start != nil {
+		own, _, err := n.Choice(opt.Start.Schedule.Grouping)
+		if err != nil {
+			return nil, fmt.Errorf("the schedule to start from: %w", err)
+		}
+		if p.Seconds(own) < p.Seconds(start) {
+			start = own
+		}
+	}
 	a := &AloneSplit{Alone: *base, Layers: len(p.Reads), Candidates: len(p.Groups), Longest: n.Longest}
 	a.Greedy = n.GivenSeconds
 	a.Program = func() (*milp.Model, error) { return split.Formulate(p, split.ILPOptions{}) }
 	began := time.Now()
-	r, err := split.Solve(ctx, p, method, split.Options{TimeLimit: opt.TimeLimit, MemoryBytes: solverMemory, Start: n.Given, Solver: opt.Solver, Progress: opt.report("split")})
+	r, err := split.Solve(ctx, p, method, split.Options{TimeLimit: opt.TimeLimit, MemoryBytes: solverMemory, Start: start, Solver: opt.Solver, Progress: opt.report("split")})
 	if err != nil {
 		return nil, a.wrap(err)
 	}
@@ -256,7 +307,7 @@ func Split(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 		a.ThroughputPerSecond = a.GreedyThroughputPerSecond
 		return a, nil
 	}
-	made, err := Continue(context.WithoutCancel(ctx), &schedule.Schedule{Graph: c.base.Graph, Spec: c.base.Spec, Grouping: groups}, "split", c.recipe, opt)
+	made, err := Continue(context.WithoutCancel(ctx), &schedule.Schedule{Graph: c.base.Graph, Spec: c.base.Spec, Grouping: groups}, "split", c.recipe, opt.Options)
 	a.ThroughputPerSecond = a.simulate(ctx, c, made, err)
 	return a, nil
 }

@@ -58,7 +58,7 @@ type Found struct {
 	Trajectory  []Improvement
 	// Front has the schedules that none that the search saw beats in both latency and energy, by
 	// latency; nil: not asked for, or no figures of energy.
-	Front []Point
+	Front Front
 	plan  *plan // of the result
 	world *world
 	Stop  milp.Stop // complete, or time or cancelled: then the answer depends on when that was
@@ -246,7 +246,7 @@ func (s *seeker) startAll(ctx context.Context, recipes []Recipe, chunks []int64)
 			g := s.found.Greedy
 			greedy := x.recipe.Name == greedyRecipe && !x.inPlace && (g == nil || x.ps < g.Sim.TotalPs)
 			better := s.found.Result == nil || x.score < s.score(s.found.Result)
-			shown := s.opt.Front && !s.found.beaten(Point{float64(x.ps) * 1e-12, x.joules, ""})
+			shown := s.opt.Front && !s.found.Front.beats(Point{float64(x.ps) * 1e-12, x.joules, ""})
 			if !greedy && !better && !shown {
 				x.made = nil
 				continue
@@ -286,23 +286,12 @@ func (s *seeker) startAll(ctx context.Context, recipes []Recipe, chunks []int64)
 // searched from its decisions, if they simulate faster than what else begins there.
 func (s *seeker) startFrom(ctx context.Context, chunks []int64) error {
 	r := s.opt.Start
-	wrong := func(what string, found, want any) error {
-		return fmt.Errorf("the schedule to start from: %s: found %v, expected %v", what, found, want)
-	}
 	g, err := s.w.graph(r.Chunk)
-	switch {
-	case r.Clusters != OverBatch:
-		return wrong("clusters", r.Clusters.Name(), OverBatch.Name())
-	case r.Batch != s.w.batch:
-		return wrong("batch", r.Batch, s.w.batch)
-	case !slices.Contains(chunks, r.Chunk):
-		return wrong("chunk", r.Chunk, fmt.Sprintf("one of %v", chunks))
-	case err != nil:
+	if err == nil {
+		err = r.fits(s.w.net.Name, g, s.w.machine, s.w.batch, chunks)
+	}
+	if err != nil {
 		return err
-	case schedulefile.Fingerprint(r.Machine) != schedulefile.Fingerprint(s.w.machine):
-		return wrong("accelerator", r.Machine.Name+" as it was described then", s.w.machine.Name+" as it is described now")
-	case schedulefile.GraphFingerprint(r.Schedule.Graph) != schedulefile.GraphFingerprint(g):
-		return wrong("network", r.Source+" with other operators or shapes", s.w.net.Name)
 	}
 	p := planOf(r, s.opt.InPlace)
 	if p.recipe, err = Lookup(greedyRecipe); err != nil {
@@ -338,6 +327,26 @@ func (s *seeker) startFrom(ctx context.Context, chunks []int64) error {
 	return nil
 }
 
+// fits reports what keeps a schedule from being one to start from.
+func (r *Result) fits(network string, g *model.Graph, machine *hardware.Spec, batch int64, chunks []int64) error {
+	wrong := func(what string, found, want any) error {
+		return fmt.Errorf("the schedule to start from: %s: found %v, expected %v", what, found, want)
+	}
+	switch {
+	case r.Clusters != OverBatch:
+		return wrong("clusters", r.Clusters.Name(), OverBatch.Name())
+	case r.Batch != batch:
+		return wrong("batch", r.Batch, batch)
+	case !slices.Contains(chunks, r.Chunk):
+		return wrong("chunk", r.Chunk, fmt.Sprintf("one of %v", chunks))
+	case schedulefile.Fingerprint(r.Machine) != schedulefile.Fingerprint(machine):
+		return wrong("accelerator", r.Machine.Name+" as it was described then", machine.Name+" as it is described now")
+	case schedulefile.GraphFingerprint(r.Schedule.Graph) != schedulefile.GraphFingerprint(g):
+		return wrong("network", r.Source+" with other operators or shapes", network)
+	}
+	return nil
+}
+
 // greedyRecipe is what the search is compared with.
 const greedyRecipe = "cross-layer"
 
@@ -356,7 +365,7 @@ func (s *seeker) start(x Start) {
 // offer takes a result if it is better than all before it.
 func (s *seeker) offer(r *Result, p *plan, move string) {
 	if s.opt.Front {
-		s.found.join(Point{r.LatencySeconds(), r.joules(), move})
+		s.found.Front.Join(Point{r.LatencySeconds(), r.joules(), move})
 	}
 	if s.found.Result != nil && s.score(r) >= s.score(s.found.Result) {
 		return

@@ -96,8 +96,8 @@ func TestBatchAndChunk(t *testing.T) {
 		_, run := scheduler.Run(ctx, net, chip, c.batch, last(t), opt)
 		_, prepare := scheduler.Prepare(ctx, net, chip, c.batch, last(t), opt)
 		_, compare := scheduler.Compare(ctx, net, chip, c.batch, scheduler.CompareOptions{Options: opt})
-		_, bind := scheduler.Bind(ctx, net, chip, c.batch, "greedy", opt)
-		_, split := scheduler.Split(ctx, net, chip, c.batch, "greedy", opt)
+		_, bind := scheduler.Bind(ctx, net, chip, c.batch, "greedy", scheduler.AloneOptions{Options: opt})
+		_, split := scheduler.Split(ctx, net, chip, c.batch, "greedy", scheduler.AloneOptions{Options: opt})
 		for name, err := range map[string]error{"Run": run, "Prepare": prepare, "Compare": compare, "Bind": bind, "Split": split} {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s, batch %d, chunk %d: the error is %v, want %q in it", name, c.batch, c.chunk, err, c.want)

@@ -2,6 +2,7 @@ package scheduler_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware/isa"
@@ -145,5 +146,19 @@ func TestBestObjectives(t *testing.T) {
 		if math.Abs(got/least-1) > 1e-6 {
 			t.Errorf("%s: %v found, %v on the front", o, got, least)
 		}
+	}
+}
+
+// By hand: of five points two beat the others, or are the same.
+func TestFront(t *testing.T) {
+	p := func(latency, energy float64) scheduler.Point {
+		return scheduler.Point{LatencySeconds: latency, EnergyJoules: energy}
+	}
+	var got scheduler.Front
+	for _, x := range []scheduler.Point{p(2, 3), p(1, 4), p(3, 3), p(1, 5), p(2, 3)} {
+		got.Join(x)
+	}
+	if want := (scheduler.Front{p(1, 4), p(2, 3)}); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -74,23 +74,26 @@ type Point struct {
 	Move           string  `json:"move"` // what made it
 }
 
-// beaten reports whether a point of the front is no worse in both.
-func (f *Found) beaten(x Point) bool {
-	return slices.ContainsFunc(f.Front, func(y Point) bool {
+// A Front has points of which none beats another in both latency and energy, by latency.
+type Front []Point
+
+// beats reports whether a point of the front is no worse in both.
+func (f Front) beats(x Point) bool {
+	return slices.ContainsFunc(f, func(y Point) bool {
 		return y.LatencySeconds <= x.LatencySeconds && y.EnergyJoules <= x.EnergyJoules
 	})
 }
 
-// join takes a point into the front, in order of latency.
-func (f *Found) join(x Point) {
-	if f.beaten(x) {
+// Join takes a point into the front, unless it is beaten there.
+func (f *Front) Join(x Point) {
+	if f.beats(x) {
 		return
 	}
-	f.Front = slices.DeleteFunc(f.Front, func(y Point) bool {
+	*f = slices.DeleteFunc(*f, func(y Point) bool {
 		return x.LatencySeconds <= y.LatencySeconds && x.EnergyJoules <= y.EnergyJoules
 	})
-	at, _ := slices.BinarySearchFunc(f.Front, x, func(a, b Point) int { return cmp.Compare(a.LatencySeconds, b.LatencySeconds) })
-	f.Front = slices.Insert(f.Front, at, x)
+	at, _ := slices.BinarySearchFunc(*f, x, func(a, b Point) int { return cmp.Compare(a.LatencySeconds, b.LatencySeconds) })
+	*f = slices.Insert(*f, at, x)
 }
 
 // joules is the sum of [Result.Energy]; 0: the machine's description has no figures.

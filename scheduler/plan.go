@@ -383,12 +383,7 @@ func (w *world) floor(chunk int64) (float64, error) {
 	}
 	share := w.shares[0]
 	times := float64(share+chunk-1) / float64(chunk)
-	macs, weights := 0.0, 0.0
-	for _, op := range g.Ops {
-		if g.OnMatrixUnit(op) {
-			macs += float64(g.Work(op, model.Whole(g.Tensor(op.Outputs[0]).Shape)).MACs)
-		}
-	}
+	weights := 0.0
 	for _, t := range g.Tensors {
 		looked := func(c model.OpID) bool { return g.Op(c).Kind == "Gather" && g.Op(c).Inputs[0] == t.ID }
 		if t.Role == model.Constant && !slices.ContainsFunc(t.Consumers, looked) {
@@ -400,9 +395,20 @@ func (w *world) floor(chunk int64) (float64, error) {
 		kept += float64(w.spec.GB.SizeBytes)
 	}
 	busy := min(w.batch, int64(w.spec.Clusters))
-	compute := macs * float64(share) / float64(chunk) * float64(w.spec.Clusters) / m.PeakMACsPerSecond(lower.ComputeType(g))
+	compute := productSeconds(g, m) * float64(share) / float64(chunk)
 	ddr := float64(busy) * (weights + (math.Floor(times)-1)*max(0, weights-kept)) / w.spec.DDR.BandwidthBytesPerSecond
 	return 1e12 * max(compute, ddr), nil
+}
+
+// productSeconds is what a cluster takes for all products of a graph at the peak rate.
+func productSeconds(g *model.Graph, m *cost.Model) float64 {
+	macs := 0.0
+	for _, op := range g.Ops {
+		if g.OnMatrixUnit(op) {
+			macs += float64(g.Work(op, model.Whole(g.Tensor(op.Outputs[0]).Shape)).MACs)
+		}
+	}
+	return macs * float64(m.Spec().Clusters) / m.PeakMACsPerSecond(lower.ComputeType(g))
 }
 
 // graph is the network at a size, one for all plans.

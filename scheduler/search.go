@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -45,6 +46,7 @@ type searcher struct {
 	best   candidate
 	at     candidate // what moves start from; as good as best, or nearly
 	layers map[kindOf]*layerCosts
+	set    bool // the generator's settings were tried
 	// of each move, how often it was tried and gave something better
 	tried, won []float64
 }
@@ -67,6 +69,9 @@ func (s *searcher) simulate(ctx context.Context, list []candidate, limit int64) 
 	return ctx.Err()
 }
 
+// leastSettings is of how many evaluations some go to the generator's settings first.
+const leastSettings = 60
+
 // improve proposes groups for half of a budget and makes moves for the rest.
 func (s *searcher) improve(ctx context.Context, b budget) error {
 	if s.g == nil {
@@ -75,8 +80,14 @@ func (s *searcher) improve(ctx context.Context, b budget) error {
 		}
 	}
 	before := s.found.Evaluations
+	if !s.set && b.evaluations >= leastSettings {
+		s.set = true
+		if err := s.settings(ctx); err != nil {
+			return err
+		}
+	}
 	groups := 0.5
-	if found, err := s.blocks(ctx, b.part(headShare)); err != nil {
+	if found, err := s.blocks(ctx, b.rest(s.found.Evaluations-before).part(headShare)); err != nil {
 		return err
 	} else if found {
 		groups = 0.1
@@ -189,7 +200,7 @@ func (s *searcher) consider(ctx context.Context, c candidate) (better bool, err 
 		}
 		return !known, nil
 	}
-	if known && (!s.opt.Front || c.ps == math.MaxInt64 || s.found.beaten(Point{float64(c.ps) * 1e-12, c.joules, ""})) {
+	if known && (!s.opt.Front || c.ps == math.MaxInt64 || s.found.Front.beats(Point{float64(c.ps) * 1e-12, c.joules, ""})) {
 		return false, nil
 	}
 	r, err := s.w.result(ctx, c.plan)
@@ -802,27 +813,79 @@ func (s *searcher) movePosition() (candidate, bool) {
 	return candidate{plan: &p, spans: s.at.spans}, true
 }
 
+// generator lists what the kernel generator may do: of each setting all values.
+var generator = [][]func(*plan){
+	values(func(p *plan, x int64) { p.lower.WeightTiles = x }, 0, 2, 3, 4, 6),
+	values(func(p *plan, x bool) { p.lower.KeepWeights = x }, false, true),
+	values(func(p *plan, x int) { p.lower.KeepQuarters = x }, 1, 2, 3, 4),
+	values(func(p *plan, x int64) { p.lower.Pieces = x }, 4, 6, 8, 12, 16, 24, 32),
+	values(func(p *plan, x bool) { p.lower.BeforeFirst = x }, false, true),
+	values(func(p *plan, x bool) { p.lower.CrossLayer = x }, false, true),
+	values(func(p *plan, x bool) { p.lower.Prefetch = x }, false, true),
+	values(func(p *plan, x graphturbo.SpillRule) { p.rule = x }, graphturbo.LongestLifetime, graphturbo.LargestFirst),
+}
+
+func values[T any](set func(*plan, T), list ...T) (of []func(*plan)) {
+	for _, x := range list {
+		of = append(of, func(p *plan) { set(p, x) })
+	}
+	return of
+}
+
 func (s *searcher) moveGenerator() (candidate, bool) {
-	p := *s.at.plan
-	switch s.rng.IntN(7) {
-	case 0:
-		p.lower.KeepWeights = !p.lower.KeepWeights
-	case 4:
-		p.lower.BeforeFirst = !p.lower.BeforeFirst
-	case 5:
-		p.lower.KeepQuarters = 1 + s.rng.IntN(4)
-	case 6:
-		p.lower.Pieces = []int64{4, 6, 8, 12, 16, 24, 32}[s.rng.IntN(7)]
-	case 1:
-		p.lower.CrossLayer = !p.lower.CrossLayer
-	case 2:
-		p.lower.Prefetch = !p.lower.Prefetch
-	case 3:
-		if p.rule == graphturbo.LongestLifetime {
-			p.rule = graphturbo.LargestFirst
-		} else {
-			p.rule = graphturbo.LongestLifetime
+	list := generator[s.rng.IntN(len(generator))]
+	return s.with(s.at, list[s.rng.IntN(len(list))])
+}
+
+// with is a plan with another setting; false: it has it.
+func (s *searcher) with(c candidate, set func(*plan)) (candidate, bool) {
+	p := *c.plan
+	set(&p)
+	return candidate{plan: &p, spans: c.spans, move: "generator"}, p.rule != c.rule || p.lower != c.lower
+}
+
+// settings tries each of the generator's settings by itself, and then those that gain something
+// together, the best first.
+func (s *searcher) settings(ctx context.Context) error {
+	base := s.best
+	type gain struct {
+		setting int
+		set     func(*plan)
+		score   float64
+	}
+	var gains []gain
+	var list []candidate
+	for k, values := range generator {
+		for _, set := range values {
+			if c, ok := s.with(base, set); ok {
+				list, gains = append(list, c), append(gains, gain{setting: k, set: set})
+			}
 		}
 	}
-	return candidate{plan: &p, spans: s.at.spans}, true
+	if err := s.simulate(ctx, list, s.opt.Objective.longest(base.score, s.w.spec)); err != nil {
+		return err
+	}
+	for i, c := range list {
+		if _, err := s.consider(ctx, c); err != nil {
+			return err
+		}
+		gains[i].score = c.score
+	}
+	slices.SortStableFunc(gains, func(a, b gain) int { return cmp.Compare(a.score, b.score) })
+	done := map[int]bool{gains[0].setting: true}
+	for _, g := range gains[1:] {
+		if g.score >= base.score || done[g.setting] {
+			continue
+		}
+		done[g.setting] = true
+		c, _ := s.with(s.best, g.set)
+		one := []candidate{c}
+		if err := s.simulate(ctx, one, 0); err != nil {
+			return err
+		}
+		if _, err := s.consider(ctx, one[0]); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -11,9 +11,11 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/formulation/split"
 	"github.com/dsasched/dsasched/formulation/whole"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 )
@@ -21,8 +23,8 @@ import (
 // A WholeNetwork is the problem of all decisions together that a graph poses.
 type WholeNetwork struct {
 	Problem *whole.Problem
-	// Given is the greedy schedule among the choices; nil if its order does not fit.
-	Given *whole.Choice
+	// Given is the schedule among the choices, and Start the other one; nil if its order does not fit.
+	Given, Start *whole.Choice
 	// Ways is how many ways to split each set of layers has at most, if some were left out; 0: all there are.
 	Ways int
 	cuts []cut // one per part
@@ -37,9 +39,15 @@ const MaxWhole = 200
 var errPosed = errors.New("posed")
 
 // WholeProblem poses the problem of groups, factors, order, bindings and scopes of a schedule's
-// graph. Parts are the candidates of [SplitProblem] in each of their ways (split.Network.Ways), and the groups of s.
-// Labels and costs are those of [JointProblem]; a part costs its launches.
-func WholeProblem(ctx context.Context, s *schedule.Schedule, opt Options) (*WholeNetwork, error) {
+// graph. Parts are the candidates of [SplitProblem] in each of their ways (split.Network.Ways), and the groups of s
+// and of another schedule of the same graph, unless that is nil. Labels and costs are those of [JointProblem]; a part
+// costs its launches.
+func WholeProblem(ctx context.Context, s, start *schedule.Schedule, opt Options) (*WholeNetwork, error) {
+	return wholeProblem(ctx, s, start, opt, false)
+}
+
+// wholeProblem is WholeProblem, or what of it only has the groups of the schedules.
+func wholeProblem(ctx context.Context, s, start *schedule.Schedule, opt Options, given bool) (*WholeNetwork, error) {
 	n, err := SplitProblem(s, opt)
 	if err != nil {
 		return nil, err
@@ -60,6 +68,9 @@ func WholeProblem(ctx context.Context, s *schedule.Schedule, opt Options) (*Whol
 	var sets [][]int
 	seen := map[string]bool{}
 	for _, g := range n.Problem.Groups {
+		if given {
+			break
+		}
 		if key := fmt.Sprint(g.Atoms); !seen[key] {
 			seen[key] = true
 			list := n.Ways(g.Atoms)
@@ -92,16 +103,34 @@ func WholeProblem(ctx context.Context, s *schedule.Schedule, opt Options) (*Whol
 			}
 		}
 	}
-	var given []int
-	for _, sg := range s.Grouping.Groups {
-		info := sg.Split
-		info.Factor = sg.Factor()
-		given = append(given, add(n.AtomsOf(sg.Ops), info))
+	own := func(s *schedule.Schedule) (parts []int, err error) {
+		for _, sg := range s.Grouping.Groups {
+			atoms, info := n.AtomsOf(sg.Ops), sg.Split
+			if found, all := len(sg.Ops), len(n.Operators(atoms)); found != all {
+				return nil, fmt.Errorf("the schedule to start from: group %q: found %d operators, expected the %d of the layers that they are of", sg.Name, found, all)
+			}
+			info.Factor = sg.Factor()
+			parts = append(parts, add(atoms, info))
+		}
+		return parts, nil
+	}
+	first, err := own(s)
+	if err != nil {
+		return nil, err
+	}
+	var other []int
+	if start != nil {
+		if other, err = own(start); err != nil {
+			return nil, err
+		}
 	}
 	if err := w.pose(ctx, n); err != nil {
 		return nil, err
 	}
-	if err := w.give(given); err != nil {
+	if w.Given, err = w.give(first, s); err == nil && start != nil {
+		w.Start, err = w.give(other, start)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return w, w.Problem.Validate()
@@ -298,43 +327,37 @@ func (w *WholeNetwork) instances(ctx context.Context, cuts []cut) (made *Draft, 
 	return made, n, err
 }
 
-// give finds the schedule's own parts, labels and order among the choices. A binding that comes
-// to the same as another one stands for it.
-func (w *WholeNetwork) give(parts []int) error {
+// give finds a schedule's parts, labels and order among the choices; nil if its order does not fit. A
+// binding that comes to the same as another one stands for it.
+func (w *WholeNetwork) give(parts []int, s *schedule.Schedule) (*whole.Choice, error) {
 	j, err := w.Problem.Joint(parts)
 	if err != nil || j == nil {
-		return err
+		return nil, err
 	}
 	c := &whole.Choice{Parts: w.Problem.Arrange(parts)}
 	number := map[[2]int]int{} // instances by group and index
 	for k, o := range parts {
-		first := w.s.Instances.First[k]
+		first := s.Instances.First[k]
 		for q := range w.Problem.Parts[o].Instances {
 			number[[2]int{o, q}] = first + q
 		}
 	}
-	place := make([]int, len(w.s.Order)) // in the choice, by instance
+	place := make([]int, len(s.Order)) // in the choice, by instance
 	for _, o := range c.Parts {
 		for q, in := range w.Problem.Parts[o].Instances {
 			i := number[[2]int{o, q}]
 			place[i] = len(c.Labels)
-			label, scope := 0, w.s.Scopes[i]
-			for l, x := range in.Labels {
-				if x.Scope == scope && (x.Binding.Equal(w.s.Bindings[i]) || x.Output.Equal(w.s.Bindings[i]) && !in.Labels[label].Binding.Equal(w.s.Bindings[i])) {
-					label = l
-				}
-			}
-			c.Labels = append(c.Labels, label)
+			c.Labels = append(c.Labels, max(0, binding.Find(in.Labels, s.Bindings[i], s.Scopes[i])))
 		}
 	}
-	order := make([]int, len(w.s.Order))
-	for t, i := range w.s.Order {
+	order := make([]int, len(s.Order))
+	for t, i := range s.Order {
 		order[t] = place[i]
 	}
-	if c.Steps, err = j.Sequence(c.Labels, order); err == nil && c.Steps != nil {
-		w.Given = c
+	if c.Steps, err = j.Sequence(c.Labels, order); err != nil || c.Steps == nil {
+		return nil, err
 	}
-	return err
+	return c, nil
 }
 
 // Schedule is the schedule that a choice stands for, with all that follows as cross-layer makes it.
@@ -380,7 +403,7 @@ type AloneWhole struct {
 // Together chooses groups, factors, order, bindings and scopes together by a method of
 // whole.Methods, from the greedy schedule on. It is for small networks. When ctx or the time limit ends,
 // the answer is the best choice so far.
-func Together(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, method string, opt Options) (*AloneWhole, error) {
+func Together(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, method string, opt AloneOptions) (*AloneWhole, error) {
 	base, c, err := alone(ctx, net, machine, batch, method, opt)
 	if err != nil {
 		return nil, err
@@ -390,11 +413,17 @@ func Together(ctx context.Context, net network.Network, machine *hardware.Spec, 
 		limited, cancel = context.WithTimeout(ctx, opt.TimeLimit)
 	}
 	defer cancel()
-	w, err := WholeProblem(limited, c.base.Schedule, opt)
+	var start *schedule.Schedule
+	if opt.Start != nil {
+		start = opt.Start.Schedule
+	}
+	began := time.Now()
+	w, err := WholeProblem(limited, c.base.Schedule, start, opt.Options)
+	posed := err == nil
+	if err != nil && limited.Err() != nil { // the given schedules are an answer all the same
+		w, err = wholeProblem(context.WithoutCancel(ctx), c.base.Schedule, start, opt.Options, true)
+	}
 	if err != nil {
-		if limited.Err() != nil {
-			err = fmt.Errorf("the problem was not posed in time, %d parts at most are: %w", MaxWhole, limited.Err())
-		}
 		return nil, base.wrap(err)
 	}
 	a := &AloneWhole{Alone: *base, Layers: w.Problem.Atoms, Parts: len(w.Problem.Parts), Pairs: len(w.Problem.Edges), Groups: []GroupCut{}}
@@ -405,15 +434,38 @@ func Together(ctx context.Context, net network.Network, machine *hardware.Spec, 
 	if w.Ways > 0 {
 		a.Notes = append(a.Notes, fmt.Sprintf("of each sub-graph's ways to be split, the %d with the least cost by themselves are candidates", w.Ways))
 	}
+	from := w.Given
 	if w.Given == nil {
 		a.Notes = append(a.Notes, "the greedy order does not fit the L1; its costs are left out")
 	} else if a.Greedy, err = w.Problem.Seconds(w.Given); err != nil {
 		return nil, a.wrap(err)
 	}
-	began := time.Now()
-	r, err := whole.Solve(ctx, w.Problem, method, whole.Options{TimeLimit: opt.TimeLimit, MemoryBytes: solverMemory, Start: w.Given, Solver: opt.Solver, Progress: opt.report("whole")})
-	if err != nil {
-		return nil, a.wrap(err)
+	if w.Start != nil {
+		if s, err := w.Problem.Seconds(w.Start); err != nil {
+			return nil, a.wrap(err)
+		} else if from == nil || s < a.Greedy {
+			from = w.Start
+		}
+	}
+	var r *whole.Result
+	if posed {
+		opts := whole.Options{MemoryBytes: solverMemory, Start: from, Solver: opt.Solver, Progress: opt.report("whole")}
+		if r, err = whole.Solve(limited, w.Problem, method, opts); err != nil {
+			return nil, a.wrap(err)
+		}
+	} else {
+		a.Notes = append(a.Notes, "the problem was not posed in time: the bound is a launch and all products at the peak rate")
+		r = &whole.Result{}
+		if r.Bound, err = c.leastSeconds(); err != nil {
+			return nil, a.wrap(err)
+		}
+		r.Status, r.Stop = solve.Judge(from != nil, false, solve.Why(limited))
+		if r.Choice = from; from != nil {
+			r.Objective, err = w.Problem.Seconds(from)
+		}
+		if err != nil {
+			return nil, a.wrap(err)
+		}
 	}
 	a.solved(r.Status, r.Stop, r.Outcome().Objective, r.Bound, began)
 	a.GreedyThroughputPerSecond = a.simulate(ctx, c, c.base.Schedule, nil)
@@ -431,4 +483,18 @@ func Together(ctx context.Context, net network.Network, machine *hardware.Spec, 
 	}
 	a.ThroughputPerSecond = a.simulate(ctx, c, made, err)
 	return a, nil
+}
+
+// leastSeconds is what any choice costs at least: a launch and, by the formulas, all products at the
+// peak rate.
+func (c *comparer) leastSeconds() (float64, error) {
+	s := c.base.Schedule
+	if c.opt.Cost != nil {
+		return s.Spec.LaunchSeconds, nil
+	}
+	m, err := cost.New(s.Spec)
+	if err != nil {
+		return 0, err
+	}
+	return s.Spec.LaunchSeconds + productSeconds(s.Graph, m), nil
 }

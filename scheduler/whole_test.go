@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -65,7 +66,7 @@ func TestTogether(t *testing.T) {
 			if method.NeedsSolver && (missing != nil || layers > 2) {
 				continue
 			}
-			a, err := scheduler.Together(ctx, net, spec, 1, method.Name, scheduler.Options{Solver: solver, TimeLimit: time.Minute})
+			a, err := scheduler.Together(ctx, net, spec, 1, method.Name, scheduler.AloneOptions{Options: scheduler.Options{Solver: solver, TimeLimit: time.Minute}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -95,7 +96,7 @@ func BenchmarkTogether(b *testing.B) {
 		for _, method := range []string{"search", "ilp"} {
 			b.Run(fmt.Sprintf("layers=%d/%s", layers, method), func(b *testing.B) {
 				for range b.N {
-					a, err := scheduler.Together(ctx, convChain(layers), narrow(b), 1, method, scheduler.Options{Solver: solver, TimeLimit: time.Minute})
+					a, err := scheduler.Together(ctx, convChain(layers), narrow(b), 1, method, scheduler.AloneOptions{Options: scheduler.Options{Solver: solver, TimeLimit: time.Minute}})
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -119,5 +120,82 @@ func BenchmarkTogether(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// Under a limit that ends before the problem is posed, or by a context that has ended, the answer is the greedy
+// one or what it starts from, with a bound that holds.
+func TestTogetherInNoTime(t *testing.T) {
+	net, spec := convChain(3), narrow(t)
+	full, err := scheduler.Together(t.Context(), net, spec, 1, "search", scheduler.AloneOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := scheduler.Together(t.Context(), net, spec, 1, "search", scheduler.AloneOptions{Options: scheduler.Options{TimeLimit: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Status != milp.Feasible.String() || a.Stop != milp.StopTime.String() || a.Objective != full.Greedy || a.Bound <= 0 || a.Bound > full.Objective || a.ThroughputPerSecond == nil {
+		t.Errorf("%+v, with time %+v", a, full)
+	}
+}
+
+// The exact methods begin with the decision of a schedule, so that with no time they have it, and refuse
+// a schedule of something else.
+func TestAloneStart(t *testing.T) {
+	ctx, chip, net := t.Context(), load(t, "stcp920"), open(t, "bert-128")
+	opt := scheduler.AloneOptions{Options: scheduler.Options{TimeLimit: 1}}
+	methods := map[string]func(opt scheduler.AloneOptions) (*scheduler.Alone, error){
+		"exact-bind": func(opt scheduler.AloneOptions) (*scheduler.Alone, error) {
+			a, err := scheduler.Bind(ctx, net, chip, 32, "search", opt)
+			if err != nil {
+				return nil, err
+			}
+			return &a.Alone, nil
+		},
+		"exact-split": func(opt scheduler.AloneOptions) (*scheduler.Alone, error) {
+			a, err := scheduler.Split(ctx, net, chip, 32, "search", opt)
+			if err != nil {
+				return nil, err
+			}
+			return &a.Alone, nil
+		},
+	}
+	for variant, solve := range methods {
+		recipe, err := scheduler.Lookup(variant)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := scheduler.Run(ctx, net, chip, 32, recipe, scheduler.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		without, err := solve(opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		from := opt
+		from.Start = made
+		with, err := solve(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if with.Objective >= without.Objective && without.Status != milp.Optimal.String() || with.Bound > with.Objective || with.Greedy != without.Greedy {
+			t.Errorf("%s: from its answer %g (%s), from the greedy one %g (%s)", variant, with.Objective, with.Status, without.Objective, without.Status)
+		}
+		from.Chunk = 4
+		if _, err := solve(from); err == nil || !strings.Contains(err.Error(), "the schedule to start from: chunk: found 8, expected one of [4]") {
+			t.Errorf("%s: a schedule of another chunk: %v", variant, err)
+		}
+	}
+	recipe, err := scheduler.Lookup("exact-split")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if opt.Start, err = scheduler.Run(ctx, net, chip, 32, recipe, scheduler.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := scheduler.Bind(ctx, net, chip, 32, "search", opt); err == nil || !strings.Contains(err.Error(), "the schedule to start from: group") {
+		t.Errorf("other groups: %v", err)
 	}
 }

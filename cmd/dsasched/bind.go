@@ -12,6 +12,7 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
@@ -24,11 +25,10 @@ type aloneSettings struct {
 	method string
 	spec   *hardware.Spec
 	batch  int64
-	opt    scheduler.Options
+	opt    scheduler.AloneOptions
 }
 
 func newBind() *cobra.Command {
-	methods := &choice{value: "search", kind: "METHOD", words: methodWords(binding.Methods())}
 	cmd := &cobra.Command{
 		Use:   "bind MODEL",
 		Short: "Choose core bindings and buffer scopes, greedily or exactly",
@@ -43,12 +43,13 @@ simulated, with memory plan and overlap, and need not follow the objective.
 Status: optimal (proven), feasible (no choice is below the bound) or limit (no
 choice found).
 
+--start begins with the bindings and scopes of a schedule with the same groups.
 After Ctrl-C, as after --time-limit, the best choice so far is printed.`,
 		Example: `  dsasched bind resnet50 --batch 8
   dsasched bind bert-128 --batch 8 --method ilp --time-limit 60s --json
   dsasched bind net.onnx --hardware my-npu.yaml --method greedy`,
 	}
-	addSolving(cmd, methods, func(ctx context.Context, set aloneSettings) (*scheduler.Alone, any, func(*bytes.Buffer), error) {
+	addSolving(cmd, binding.Methods(), func(ctx context.Context, set aloneSettings) (*scheduler.Alone, any, func(*bytes.Buffer), error) {
 		a, err := scheduler.Bind(ctx, set.net, set.spec, set.batch, set.method, set.opt)
 		if err != nil {
 			return nil, nil, nil, err
@@ -58,20 +59,22 @@ After Ctrl-C, as after --time-limit, the best choice so far is printed.`,
 	return cmd
 }
 
-// addSolving makes a command of a decision that solve makes: its flags, its progress
+// addSolving makes a command of a decision that run makes: its flags, its progress
 // and the printing of the answer.
-func addSolving(cmd *cobra.Command, methods *choice, solve func(context.Context, aloneSettings) (common *scheduler.Alone, answer any, write func(*bytes.Buffer), err error)) {
+func addSolving(cmd *cobra.Command, methods []solve.Method, run func(context.Context, aloneSettings) (common *scheduler.Alone, answer any, write func(*bytes.Buffer), err error)) {
 	takesModel(cmd)
 	asJSON, quiet, common := addJSON(cmd), addQuiet(cmd), addScheduling(cmd, "its share")
-	addChoice(cmd, methods, "method", oneOf(plain(methods.words)))
+	method := &choice{value: "search", kind: "METHOD", words: methodWords(methods)}
+	addChoice(cmd, method, "method", oneOf(plain(method.words)))
+	start := cmd.Flags().String("start", "", "schedule of the same network, batch, chunk and accelerator to begin with, a `file` of -o of 'dsasched schedule' or 'best'")
 	limit := addLimit(cmd, time.Minute, "time for the method, such as 60s")
 	export := addExport(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		show := newStatus(cmd, *quiet)
 		defer show.end()
-		set := aloneSettings{method: methods.value, batch: common.batch.value, dtype: common.network.dtype.value,
-			opt: withSolver(scheduler.Options{InPlace: *common.inPlace, Uneven: unevenOf(common.uneven), Chunk: common.chunk.value, TimeLimit: limit.value,
-				Progress: stageProgress(show.solve(methods.value, duration))})}
+		set := aloneSettings{method: method.value, batch: common.batch.value, dtype: common.network.dtype.value,
+			opt: scheduler.AloneOptions{Options: withSolver(scheduler.Options{InPlace: *common.inPlace, Uneven: unevenOf(common.uneven), Chunk: common.chunk.value, TimeLimit: limit.value,
+				Progress: stageProgress(show.solve(method.value, duration))})}}
 		var err error
 		if set.spec, err = hardware.Load(*common.accelerator); err != nil {
 			return err
@@ -79,7 +82,19 @@ func addSolving(cmd *cobra.Command, methods *choice, solve func(context.Context,
 		if set.net, err = network.Open(args[0], common.network.options()); err != nil {
 			return err
 		}
-		alone, answer, write, err := solve(cmd.Context(), set)
+		if *start != "" {
+			if err := needsExact(methods, method.value); err != nil {
+				return err
+			}
+			opened, err := scheduler.Open(*start, *common.accelerator)
+			if err != nil {
+				return err
+			}
+			if _, set.opt.Start, err = opened.Restore(cmd.Context()); err != nil {
+				return err
+			}
+		}
+		alone, answer, write, err := run(cmd.Context(), set)
 		if err != nil {
 			if errors.Is(err, scheduler.ErrNoSolver) {
 				err = explainSolver(err)

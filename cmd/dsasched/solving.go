@@ -88,8 +88,8 @@ func solveFile[S any, R interface{ Outcome() solve.Outcome }](cmd *cobra.Command
 	defer show.end()
 	opts.Seed = *f.seed
 	if *f.start != "" {
-		if k := slices.IndexFunc(f.methods, func(m solve.Method) bool { return m.Name == f.method.value }); !f.methods[k].Exact {
-			return r, usagef("--start is for methods that go on from it, and --method %s does not", f.method.value)
+		if err := needsExact(f.methods, f.method.value); err != nil {
+			return r, err
 		}
 		if opts.Start, err = read(*f.start); err != nil {
 			return r, err
@@ -120,6 +120,14 @@ func solveFile[S any, R interface{ Outcome() solve.Outcome }](cmd *cobra.Command
 	row.Duration, row.Status, row.Proof = time.Since(began).Seconds(), o.Status, o.Status == milp.Optimal || o.Status == milp.Infeasible
 	row.add(o.Objective, o.Bound, row.Duration)
 	return r, writeJSON(f.benchmark.name, []benchmark{row}, "  ")
+}
+
+// needsExact refuses --start of a method that does not go on from it.
+func needsExact(methods []solve.Method, name string) error {
+	if k := slices.IndexFunc(methods, func(m solve.Method) bool { return m.Name == name }); !methods[k].Exact {
+		return usagef("--start is for methods that go on from it, and --method %s does not", name)
+	}
+	return nil
 }
 
 // program is the integer program of the method given or, if that makes none, of the first that does.

@@ -13,7 +13,6 @@ import (
 )
 
 func newSplit() *cobra.Command {
-	methods := &choice{value: "search", kind: "METHOD", words: methodWords(split.Methods())}
 	cmd := &cobra.Command{
 		Use:   "split MODEL",
 		Short: "Choose sub-graphs and split factors, greedily or exactly",
@@ -28,12 +27,13 @@ and memory plan that the greedy methods make for the groups, and need not follow
 the objective. Status: optimal (of all choices of the candidates, proven) or
 feasible (no choice is below the bound).
 
+--start begins with the groups of a schedule.
 After Ctrl-C, as after --time-limit, the best choice so far is printed.`,
 		Example: `  dsasched split bert-128 --batch 32
   dsasched split resnet18 --batch 8 --method ilp --time-limit 60s --json
   dsasched split net.onnx --hardware my-npu.yaml --method greedy`,
 	}
-	addSolving(cmd, methods, func(ctx context.Context, set aloneSettings) (*scheduler.Alone, any, func(*bytes.Buffer), error) {
+	addSolving(cmd, split.Methods(), func(ctx context.Context, set aloneSettings) (*scheduler.Alone, any, func(*bytes.Buffer), error) {
 		a, err := scheduler.Split(ctx, set.net, set.spec, set.batch, set.method, set.opt)
 		if err != nil {
 			return nil, nil, nil, err

@@ -11,7 +11,6 @@ import (
 )
 
 func newWhole() *cobra.Command {
-	methods := &choice{value: "search", kind: "METHOD", words: methodWords(whole.Methods())}
 	cmd := &cobra.Command{
 		Use:   "whole MODEL",
 		Short: "Make all decisions of a small network in one problem",
@@ -25,11 +24,12 @@ launches, compute, redistribution and copies, one after the other. Throughput is
 simulated, with memory plan and overlap, and need not follow the objective; for the
 best simulated schedule of a network of any size see 'dsasched best'.
 
+--start begins with the decisions of a schedule.
 After Ctrl-C, as after --time-limit, the best choice so far is printed.`,
 		Example: `  dsasched whole net.onnx --batch 4
   dsasched whole net.onnx --method ilp --time-limit 5s --export net.lp --json`,
 	}
-	addSolving(cmd, methods, func(ctx context.Context, set aloneSettings) (*scheduler.Alone, any, func(*bytes.Buffer), error) {
+	addSolving(cmd, whole.Methods(), func(ctx context.Context, set aloneSettings) (*scheduler.Alone, any, func(*bytes.Buffer), error) {
 		a, err := scheduler.Together(ctx, set.net, set.spec, set.batch, set.method, set.opt)
 		if err != nil {
 			return nil, nil, nil, err

@@ -1,7 +1,6 @@
 package optimality
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -54,7 +53,7 @@ type wholeSchedule struct {
 	Machines    []otherMachine          `json:"machines"`
 	// Front has the schedules that none beats in both latency and energy, of those that the
 	// search for the least latency and a shorter one for the least energy saw.
-	Front []scheduler.Point `json:"front"`
+	Front scheduler.Front `json:"front"`
 }
 
 // otherMachine is what both schedules, not made again, reach on a changed machine.
@@ -141,7 +140,10 @@ func (w wholeSchedules) run(ctx context.Context, src network.Network, spec *hard
 	}
 	a = wholeSchedule{Greedy: found.Greedy.ThroughputPerSecond(), Best: found.ThroughputPerSecond(), Bound: float64(c.BatchSize) / least.Seconds,
 		Evaluations: found.Evaluations, Trajectory: found.Trajectory}
-	a.Front = front(slices.Concat(found.Front, frugal.Front))
+	a.Front = found.Front
+	for _, p := range frugal.Front {
+		a.Front.Join(p)
+	}
 	if a.Losses, err = found.Losses(ctx); err != nil {
 		return a, err
 	}
@@ -257,21 +259,6 @@ func (w wholeSchedules) report(all []wholeSchedule, b *harness.Document) error {
 	return b.Figure("front", "Energy saved for more latency, against the schedule of least latency", f, err)
 }
 
-// front leaves out what another point beats in latency or energy without being worse in the
-// other; by latency.
-func front(points []scheduler.Point) []scheduler.Point {
-	slices.SortStableFunc(points, func(a, b scheduler.Point) int {
-		return cmp.Or(cmp.Compare(a.LatencySeconds, b.LatencySeconds), cmp.Compare(a.EnergyJoules, b.EnergyJoules))
-	})
-	var list []scheduler.Point
-	for _, p := range points {
-		if n := len(list); n == 0 || p.EnergyJoules < list[n-1].EnergyJoules {
-			list = append(list, p)
-		}
-	}
-	return list
-}
-
 // fronts is the table of fronts.
 func (w wholeSchedules) fronts(all []wholeSchedule) harness.Table {
 	t := harness.Table{Name: "front", Title: "Schedules that none beats in both latency and energy", Columns: []harness.Column{{Name: "Network", Text: true},
@@ -291,7 +278,7 @@ func (w wholeSchedules) fronts(all []wholeSchedule) harness.Table {
 // of the fronts has two points or more.
 func (w wholeSchedules) frontFigure(all []wholeSchedule) (*plots.Figure, error) {
 	c := plots.Curves{Title: "Energy saved for more latency, against the schedule of least latency", XLabel: "More latency (%)", YLabel: "Energy saved (%)"}
-	more := func(f []scheduler.Point, p scheduler.Point) float64 {
+	more := func(f scheduler.Front, p scheduler.Point) float64 {
 		return 100 * (p.LatencySeconds/f[0].LatencySeconds - 1)
 	}
 	for _, a := range all {

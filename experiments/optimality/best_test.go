@@ -1,7 +1,6 @@
 package optimality
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/dsasched/dsasched/experiments/literature"
@@ -54,22 +53,11 @@ func TestBestExperiment(t *testing.T) {
 	if len(a.Front) == 0 || a.Front[0].LatencySeconds > 8/a.Best*(1+1e-9) {
 		t.Errorf("the front is %+v, the best has %v s", a.Front, 8/a.Best)
 	}
-	two := wholeSchedule{Front: []scheduler.Point{{LatencySeconds: 1, EnergyJoules: 2}, {LatencySeconds: 2, EnergyJoules: 1}}}
+	two := wholeSchedule{Front: scheduler.Front{{LatencySeconds: 1, EnergyJoules: 2}, {LatencySeconds: 2, EnergyJoules: 1}}}
 	if _, err := w.frontFigure([]wholeSchedule{two}); err != nil {
 		t.Error(err)
 	}
 	if rows := w.fronts([]wholeSchedule{a}).Rows; len(rows) != len(a.Front) {
 		t.Errorf("%d rows for %d points", len(rows), len(a.Front))
-	}
-}
-
-// By hand: of five points two beat the others, or are the same.
-func TestFront(t *testing.T) {
-	p := func(latency, energy float64) scheduler.Point {
-		return scheduler.Point{LatencySeconds: latency, EnergyJoules: energy}
-	}
-	got := front([]scheduler.Point{p(2, 3), p(1, 4), p(3, 3), p(1, 5), p(2, 3)})
-	if want := []scheduler.Point{p(1, 4), p(2, 3)}; !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -269,6 +269,21 @@ func (p *pricer) network(all [][]schedule.Binding, kept [][]int, runs []*schedul
 	return n, n.Problem.Validate()
 }
 
+// Choice finds bindings and scopes, one per instance, among the labels.
+func (n *Network) Choice(bindings []schedule.Binding, scopes []schedule.Level) ([]int, error) {
+	choice := make([]int, len(n.Problem.Nodes))
+	for i := range choice {
+		node, scope := &n.Problem.Nodes[i], scopes[i]
+		if node.Labels[len(node.Labels)-1].Scope == schedule.LB { // nobody reads: no choice
+			scope = schedule.LB
+		}
+		if choice[i] = Find(node.Labels, bindings[i], scope); choice[i] < 0 {
+			return nil, fmt.Errorf("instance %s: found binding %v in the %s, expected one of its %d choices", node.Name, bindings[i], scope.Title(), len(node.Labels))
+		}
+	}
+	return choice, nil
+}
+
 // Decode is the bindings and scopes that a choice stands for, per instance.
 func (n *Network) Decode(choice []int) ([]schedule.Binding, []schedule.Level) {
 	var bs []schedule.Binding

@@ -3,6 +3,7 @@ package binding
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
@@ -21,6 +22,15 @@ type Label struct {
 
 // Equal reports whether both are the same choice.
 func (l Label) Equal(o Label) bool { return l.Scope == o.Scope && l.Binding.Equal(o.Binding) }
+
+// Find is the label of a binding and a scope, or the first that comes to the same; -1: none.
+func Find(labels []Label, b schedule.Binding, scope schedule.Level) int {
+	same := func(l Label) bool { return l.Scope == scope && l.Binding.Equal(b) }
+	if l := slices.IndexFunc(labels, same); l >= 0 {
+		return l
+	}
+	return slices.IndexFunc(labels, func(l Label) bool { return l.Scope == scope && l.Output.Equal(b) })
+}
 
 // A Node is an instance with its labels and what each costs by itself.
 type Node struct {

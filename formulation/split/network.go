@@ -113,8 +113,8 @@ func FromGraph(g *model.Graph, order []model.OpID, given *schedule.Grouping, spe
 	}
 	n.p = newPricer(g, spec, m, n.layers, opts)
 	n.enumerate(opts.MaxGroups)
-	if err := n.give(given); err != nil {
-		return nil, err
+	if n.Given, n.GivenSeconds, err = n.Choice(given); err != nil {
+		return nil, fmt.Errorf("split: %w", err)
 	}
 	return n, n.Problem.Validate()
 }
@@ -315,18 +315,22 @@ func (n *Network) describe(ops []model.OpID, classes []int) string {
 	return string(b)
 }
 
-// give finds the groups given among the candidates, or adds them.
-func (n *Network) give(given *schedule.Grouping) error {
+// Choice finds the groups of a grouping among the candidates, or adds them; seconds is what they
+// cost in the way in which they are split there.
+func (n *Network) Choice(gr *schedule.Grouping) (choice []int, seconds float64, err error) {
 	index := map[string]int{}
 	for k, g := range n.Problem.Groups {
 		index[key(bits(len(n.layers), g.Atoms))] = k
 	}
 	classes, prices := n.classes(), map[string]priced{}
-	for _, sg := range given.Groups {
+	for _, sg := range gr.Groups {
 		atoms := n.atoms(sg)
+		if found, whole := len(sg.Ops), len(n.operators(atoms)); found != whole {
+			return nil, 0, fmt.Errorf("group %q: found %d operators, expected the %d of the layers that they are of", sg.Name, found, whole)
+		}
 		q := n.p.part(atoms, sg.Ops)
 		own := n.p.seconds(q, sg.Split, math.Inf(1))
-		n.GivenSeconds += own
+		seconds += own
 		k, there := index[key(bits(len(n.layers), atoms))]
 		if !there {
 			if k = n.add(atoms, classes, prices); k < 0 {
@@ -339,9 +343,9 @@ func (n *Network) give(given *schedule.Grouping) error {
 		if own < n.Problem.Groups[k].Seconds {
 			n.Problem.Groups[k].Seconds, n.Splits[k] = own, sg.Split
 		}
-		n.Given = append(n.Given, k)
+		choice = append(choice, k)
 	}
-	return n.Problem.CheckChoice(n.Given)
+	return choice, seconds, n.Problem.CheckChoice(choice)
 }
 
 // Group is a candidate as a sub-graph, split in its best way.

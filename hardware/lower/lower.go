@@ -24,6 +24,9 @@ type Options struct {
 	// Pieces is how many pieces a layer is cut into, where its extents allow; 0 is 4. The last
 	// one's vector work overlaps with nothing, and each takes commands of its own.
 	Pieces int64
+	// WeightTiles is how many tiles of weights their buffer has room for at least, where the
+	// matrix unit's geometry allows; 0: two, if all were alike.
+	WeightTiles int64
 	// Prefetch lets loads of weights from the DDR to the GB run ahead of the launch of
 	// the kernel that uses them: the DMA engine works on while kernels change.
 	Prefetch bool
@@ -177,7 +180,7 @@ func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, op
 		return nil, nil, &TooLargeError{name, fmt.Sprintf("run %d layers", layers)}
 	}
 	fine := grainFor(layers / max(1, opt.Batches))
-	fine.pieces = cmp.Or(opt.Pieces, fine.pieces)
+	fine.pieces, fine.room = cmp.Or(opt.Pieces, fine.pieces), opt.WeightTiles
 	p := newProgram(name, spec, clusters)
 	p.PeakMACsPerSecond = m.PeakMACsPerSecond(dtype)
 	p.PeakVectorOpsPerSecond = m.PeakVectorOpsPerSecond(dtype)

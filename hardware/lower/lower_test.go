@@ -2,9 +2,12 @@ package lower
 
 import (
 	"math/rand"
+	"slices"
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/model"
 )
 
 // A stretch remembers who touched it, whatever is written over it in parts.
@@ -197,5 +200,40 @@ func TestActivationEfficiency(t *testing.T) {
 		if u := e.activationUses(0, 300, 20, 0); len(u) != 2 || u[0].Bytes != 300 {
 			t.Errorf("efficiency %g: a move within the cluster is %+v", c.efficiency, u)
 		}
+	}
+}
+
+// Tiles of weights add up to the whole, and strict ones are as small as is asked for, or a block of
+// the matrix unit.
+func TestTileWeights(t *testing.T) {
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := cost.New(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewSource(5))
+	above := 0
+	for range 2000 {
+		d := model.MatrixDims{Reps: 1, M: 1, N: 1 + rng.Int63n(600), K: 1 + rng.Int63n(3000)}
+		bytes, most := 2*d.N*d.K, 4096+rng.Int63n(100_000)
+		for _, strict := range []bool{false, true} {
+			columns, reduction := tileWeights(d, bytes, m, most, strict)
+			if sum(columns) != d.N || sum(reduction) != d.K {
+				t.Fatalf("%+v, at most %d: %v x %v", d, most, columns, reduction)
+			}
+			switch n, k := slices.Max(columns), slices.Max(reduction); {
+			case 2*n*k <= most || n <= m.MatrixCols() && k <= m.MatrixRows():
+			case !strict:
+				above++
+			default:
+				t.Errorf("%+v: a tile of %d x %d is %d bytes, expected at most %d", d, n, k, 2*n*k, most)
+			}
+		}
+	}
+	if above == 0 {
+		t.Error("none of the others is larger")
 	}
 }

@@ -29,13 +29,14 @@ type grain struct {
 	weightTiles int64 // of one layer
 	passes      int64 // of weight tiles, over all outer tiles
 	pieces      int64 // that a layer is cut into
+	room        int64 // see Options.WeightTiles
 }
 
 // grainFor keeps programs of many layers within some million commands: with
 // thousands of small instances the details of each matter little.
 func grainFor(layers int) grain {
 	n := max(8, min(MaxPasses/2, 400_000/int64(max(1, layers))))
-	return grain{n, 2 * n, pipelineDepth}
+	return grain{n, 2 * n, pipelineDepth, 0}
 }
 
 // minRows is the least number of rows in a piece; shorter ones would spend their
@@ -153,8 +154,8 @@ func (lp *layerPlan) rules(m *cost.Model, weightRing int64, fine grain) *schedul
 	}
 	if lp.constant != nil {
 		// Two tiles must fit into the ring, so that one loads while the other is used.
-		half := max(64, weightRing/2, ceilDiv(lp.weightTotal, fine.weightTiles))
-		n.Columns, n.Reduction = tileWeights(lp.dims, lp.weightTotal, m, half)
+		part := max(64, weightRing/max(2, fine.room), ceilDiv(lp.weightTotal, fine.weightTiles))
+		n.Columns, n.Reduction = tileWeights(lp.dims, lp.weightTotal, m, part, fine.room > 0)
 		n.Stay = n.Tiles > 1 && lp.weightTotal <= weightRing
 	}
 	tiles, _ := lp.issued(n, fine)
@@ -590,16 +591,31 @@ func cut(p schedule.ParamRead, operand int32, chunk int64) []weightTile {
 	return ts
 }
 
-// tileWeights cuts an anchor's weights into tiles of at most half bytes, multiples
+// tileWeights cuts an anchor's weights into tiles of at most so many bytes, multiples
 // of the matrix unit's geometry: first along the reduction, as far as one column of
-// blocks needs it, then along the columns.
-func tileWeights(d model.MatrixDims, bytes int64, m *cost.Model, half int64) (columns, reduction []int64) {
-	if d.Reps > 1 { // groups: whole products
-		return even(d.Reps, 1, ceilDiv(bytes, half)), []int64{d.K}
+// blocks needs it, then along the columns. Unless it is strict, tiles have no more on average:
+// where blocks can't be shared out evenly, some have one more than others.
+func tileWeights(d model.MatrixDims, bytes int64, m *cost.Model, most int64, strict bool) (columns, reduction []int64) {
+	cut := func(n, grain, all int64) []int64 {
+		parts := ceilDiv(all, most)
+		if blocks := ceilDiv(n, grain); strict && parts < blocks {
+			parts = ceilDiv(blocks, max(1, most/max(1, mulDiv(all, min(n, grain), n))))
+		}
+		return even(n, grain, parts)
 	}
-	reduction = even(d.K, m.MatrixRows(), ceilDiv(ceilDiv(bytes, ceilDiv(d.N, m.MatrixCols())), half))
-	columns = even(d.N, m.MatrixCols(), ceilDiv(ceilDiv(bytes, int64(len(reduction))), half))
-	return columns, reduction
+	if d.Reps > 1 { // groups: whole products
+		return cut(d.Reps, 1, bytes), []int64{d.K}
+	}
+	column := ceilDiv(bytes, ceilDiv(d.N, m.MatrixCols()))
+	if strict {
+		column = max(column, mulDiv(bytes, min(d.N, m.MatrixCols()), d.N))
+	}
+	reduction = cut(d.K, m.MatrixRows(), column)
+	all := ceilDiv(bytes, int64(len(reduction)))
+	if strict {
+		all = max(all, mulDiv(bytes, slices.Max(reduction), d.K))
+	}
+	return cut(d.N, m.MatrixCols(), all), reduction
 }
 
 // cutWeights cuts the anchor's weights along columns and reduction.

@@ -72,6 +72,8 @@ type Generator struct {
 	KeepQuarters int `json:"keep_quarters,omitempty"`
 	// Pieces is how many pieces a layer is cut into; 0 is 4.
 	Pieces int64 `json:"pieces,omitempty"`
+	// WeightTiles is how many tiles of weights their buffer has room for at least; 0: two on average.
+	WeightTiles int64 `json:"weight_tiles,omitempty"`
 }
 
 // Segment is one of the schedules, run a number of times.

@@ -90,6 +90,8 @@ func Read(file string, data []byte) (*File, error) {
 		return bad("generator.keep_quarters", fmt.Sprint(f.Generator.KeepQuarters), "1 to 4, or none")
 	case f.Generator.Pieces < 0 || f.Generator.Pieces > maxPieces:
 		return bad("generator.pieces", fmt.Sprint(f.Generator.Pieces), fmt.Sprintf("1 to %d, or none", maxPieces))
+	case f.Generator.WeightTiles < 0 || f.Generator.WeightTiles > maxPieces:
+		return bad("generator.weight_tiles", fmt.Sprint(f.Generator.WeightTiles), fmt.Sprintf("1 to %d, or none", maxPieces))
 	case f.Division != "" && f.Division != "pipeline" && f.Division != "layers":
 		return bad("division", printable(f.Division), `"pipeline" or "layers", or none`)
 	case f.Batch < 1 || f.Batch > maxCount:
