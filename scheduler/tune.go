@@ -197,7 +197,7 @@ type logged struct {
 func (t *Tuned) resume(set *TuneSettings) error {
 	head := t.TunedFrom
 	head.Kind = TunedLogKind
-	known := map[string]int64{}
+	known, begun := map[string]int64{}, false
 	if set.Before != nil {
 		data, err := io.ReadAll(set.Before)
 		if err != nil {
@@ -206,6 +206,7 @@ func (t *Tuned) resume(set *TuneSettings) error {
 		if err := readTrials(data, head, known); err != nil {
 			return err
 		}
+		begun = len(data) > 0
 	}
 	write := func(x any) error {
 		data, err := json.Marshal(x)
@@ -215,7 +216,7 @@ func (t *Tuned) resume(set *TuneSettings) error {
 		return err
 	}
 	if set.Log != nil {
-		if len(known) == 0 {
+		if !begun {
 			if err := write(head); err != nil {
 				return err
 			}
