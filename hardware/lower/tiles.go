@@ -403,15 +403,7 @@ func (lp *layerPlan) checkStages(s *schedule.Schedule) error {
 	case n.Stage < 0 || n.Once && (n.Stage == 0 || n.Tiles == 1) || n.Stage > 0 && parts%n.Stage != 0:
 		return fmt.Errorf("has a stage of %d parts in the LLB, expected as many loads from each of %d, and several tiles for one in front of the loops", n.Stage, parts)
 	}
-	page := pageBytes(int64(s.Spec.GB.SizeBytes))
-	taken := map[int64]bool{}
-	for i := range s.Values {
-		v := &s.Values[i]
-		for p := v.Address / page; v.Level == schedule.GB && v.Def <= st.ID && st.ID <= v.Last && p*page < v.Address+schedule.Align(v.Bytes); p++ {
-			taken[p] = true
-		}
-	}
-	free := int64(s.Spec.GB.SizeBytes)/page - int64(len(taken))
+	free, page := freePages(s, st)
 	need, staged := int64(0), false
 	for i := range st.Reads {
 		r := &st.Reads[i]
@@ -445,6 +437,40 @@ func (lp *layerPlan) checkStages(s *schedule.Schedule) error {
 		}
 	}
 	return nil
+}
+
+// freePages is how many pages of the GB the values alive at a step leave, and their bytes.
+func freePages(s *schedule.Schedule, st *schedule.Step) (free, page int64) {
+	page = pageBytes(int64(s.Spec.GB.SizeBytes))
+	taken := map[int64]bool{}
+	for i := range s.Values {
+		v := &s.Values[i]
+		for p := v.Address / page; v.Level == schedule.GB && v.Def <= st.ID && st.ID <= v.Last && p*page < v.Address+schedule.Align(v.Bytes); p++ {
+			taken[p] = true
+		}
+	}
+	return int64(s.Spec.GB.SizeBytes)/page - int64(len(taken)), page
+}
+
+// Room is how many bytes of the LLB the values alive at step i leave, of which stages of
+// at most so many parts for an input take half, and tiles of weights that come together a
+// quarter; no more than all of them could use. 0: there is no LLB.
+func Room(s *schedule.Schedule, i int, parts int64) int64 {
+	if s.Spec.GB == nil {
+		return 0
+	}
+	st := &s.Steps[i]
+	free, page := freePages(s, st)
+	use := int64(0)
+	for k := range st.Reads {
+		if r := &st.Reads[k]; s.Values[r.Value].Level == schedule.DDR {
+			use += 2 * (ceilDiv(r.UnionBytes, page) + parts)
+		}
+	}
+	for _, p := range st.Params {
+		use = max(use, 4*ceilDiv(p.UnionBytes, page))
+	}
+	return min(free, use) * page
 }
 
 // checkParams verifies that parameters that pass in chunks, two of which have room, find

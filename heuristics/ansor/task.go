@@ -21,8 +21,8 @@ type Program []*schedule.Nest
 // A Task is a kernel that one or several networks run a number of times.
 type Task struct {
 	Name string
-	// Key is equal for kernels that do the same: operators with their attributes, boxes,
-	// bindings, places of operands, room in the L1.
+	// Key is equal for kernels that do the same and have the same programs: operators with
+	// their attributes, boxes, bindings, places of operands, room in the L1 and the LLB.
 	Key string
 	// Weights is how often each network runs it.
 	Weights []int64
@@ -168,7 +168,7 @@ func (t *Task) Check(p Program) error {
 	return nil
 }
 
-// keyOf describes all that a kernel's time hangs on.
+// keyOf describes all that a kernel's time and the nests that it may have hang on.
 func keyOf(s *schedule.Schedule) string {
 	var b strings.Builder
 	g := s.Graph
@@ -198,7 +198,7 @@ func keyOf(s *schedule.Schedule) string {
 				fmt.Fprint(&b, g.Tensor(t).Role == model.Constant)
 			}
 		}
-		fmt.Fprintf(&b, " on%v in %d of %d", st.Binding, st.Tiles, st.StageBytes)
+		fmt.Fprintf(&b, " on%v in %d of %d, room %d %d", st.Binding, st.Tiles, st.StageBytes, s.Room(i), lower.Room(s, i, slices.Max(stageCounts)))
 		for _, r := range st.Reads {
 			value(r.Value)
 			fmt.Fprintf(&b, " %d %d %d %d", r.NeedBytes, r.RemoteBytes, r.CoreNeedBytes, r.UnionBytes)

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -143,25 +144,41 @@ func (s *Schedule) Follow(i int, n *Nest) error {
 	if st.StageBytes <= was.StageBytes && was.StageBytes > 0 {
 		return nil
 	}
-	type interval struct{ lo, hi int64 }
-	var used []interval
-	for k := range s.Values {
-		if v := &s.Values[k]; v.Level == LB && v.Def <= i && i <= v.Last {
-			used = append(used, interval{v.Address, v.Address + v.CoreBytes})
-		}
-	}
-	slices.SortFunc(used, func(a, b interval) int { return int(a.lo - b.lo) })
-	at, most := int64(0), int64(0)
-	for _, u := range append(used, interval{s.LBCapacity, s.LBCapacity}) {
-		if most = max(most, u.lo-at); u.lo-at >= st.StageBytes {
-			st.StageAddress = at
+	most := int64(0)
+	for _, room := range s.rooms(i) {
+		if most = max(most, room[1]-room[0]); room[1]-room[0] >= st.StageBytes {
+			st.StageAddress = room[0]
 			return nil
 		}
-		at = max(at, u.hi)
 	}
 	need := st.StageBytes
 	*st = was
 	return fmt.Errorf("tiles %d of %d take %d bytes of the L1, there is room for %d", n.Tiles, n.Depth, need, most)
+}
+
+// rooms are what the values alive at step i leave of the LB, from where to where.
+func (s *Schedule) rooms(i int) (list [][2]int64) {
+	var used [][2]int64
+	for k := range s.Values {
+		if v := &s.Values[k]; v.Level == LB && v.Def <= i && i <= v.Last {
+			used = append(used, [2]int64{v.Address, v.Address + v.CoreBytes})
+		}
+	}
+	slices.SortFunc(used, func(a, b [2]int64) int { return cmp.Compare(a[0], b[0]) })
+	at := int64(0)
+	for _, u := range append(used, [2]int64{s.LBCapacity, s.LBCapacity}) {
+		list = append(list, [2]int64{at, u[0]})
+		at = max(at, u[1])
+	}
+	return list
+}
+
+// Room is the most that the stage of step i may take of a core's LB.
+func (s *Schedule) Room(i int) (bytes int64) {
+	for _, room := range s.rooms(i) {
+		bytes = max(bytes, room[1]-room[0])
+	}
+	return bytes
 }
 
 // Text shows the nest of a layer with this output as people read and edit it:
