@@ -113,6 +113,9 @@ func (sp *space) factor() {
 			}
 		}
 	}
+	if len(spreads) == len(sp.bindings) {
+		return
+	}
 	sp.bindings = spreads
 	sp.derivations = append(sp.derivations, Derivation{anchor.Name, "rfactor", fmt.Sprintf("the output has fewer blocks than the %d cores, which may share the reduction over %d", cores, all.K)})
 }
