@@ -18,7 +18,7 @@ import (
 // explainRows is how many rows of a table are printed; the others are in --json.
 const explainRows = 8
 
-// explainJSON has one of the four answers.
+// explainJSON has one of the five answers.
 type explainJSON struct {
 	Schedule string            `json:"schedule"` // file or network
 	Hardware string            `json:"hardware"`
@@ -27,6 +27,16 @@ type explainJSON struct {
 	Tensor   *explain.Tensor   `json:"tensor,omitempty"`
 	Operator *explain.Op       `json:"operator,omitempty"`
 	Group    *explain.Group    `json:"group,omitempty"`
+	Against  *againstJSON      `json:"against,omitempty"`
+}
+
+// againstJSON says where a schedule gains over another one.
+type againstJSON struct {
+	Schedule      string           `json:"schedule"`
+	Variant       string           `json:"variant"`
+	BeforeSeconds float64          `json:"before_s"`
+	AfterSeconds  float64          `json:"after_s"`
+	Groups        []explain.Change `json:"groups"`
 }
 
 func newExplain() *cobra.Command {
@@ -46,11 +56,14 @@ takes at its factor and at smaller ones; when its instances run and what their
 launches wait for.
 --op shows in which layer the operator is fused, which merges ended at it, and what
 its layer waited for. --tensor shows where the tensor lives and for how long, and if
-it was spilled, what was in the memory when there was no room.`,
+it was spilled, what was in the memory when there was no room. --against shows which
+groups gain over another schedule of the same batch, by their commands on both
+critical paths: the gains add up to the whole.`,
 		Example: `  dsasched explain net.schedule.json
   dsasched explain resnet50 --batch 8 --group g1
   dsasched explain resnet50 --batch 8 --op stage2.block0.conv1
-  dsasched explain bert-128 --batch 4 --tensor encoder.layer0.ffn.gelu --json`,
+  dsasched explain bert-128 --batch 4 --tensor encoder.layer0.ffn.gelu --json
+  dsasched explain resnet50 --batch 8 --against other.schedule.json`,
 		Args:              oneArg("SCHEDULE.json or MODEL", scheduleHint+", or a name that 'dsasched models' lists"),
 		ValidArgsFunction: completeModel,
 	}
@@ -58,10 +71,11 @@ it was spilled, what was in the memory when there was no room.`,
 	tensor := f.String("tensor", "", "explain the tensor of this `name`")
 	op := f.String("op", "", "explain the operator of this `name`")
 	group := f.String("group", "", "explain the group of this `name`, such as g1")
+	against := f.String("against", "", "compare with the schedule of this `file`")
 	asJSON, quiet, recipe := addJSON(cmd), addQuiet(cmd), addRecipe(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		about := ""
-		for _, name := range []string{"tensor", "op", "group"} {
+		for _, name := range []string{"tensor", "op", "group", "against"} {
 			switch {
 			case !f.Changed(name):
 			case f.Lookup(name).Value.String() == "":
@@ -85,6 +99,8 @@ it was spilled, what was in the memory when there was no room.`,
 			a.Operator, err = e.Op(*op)
 		case *group != "":
 			a.Group, err = e.Group(*group)
+		case *against != "":
+			a.Against, err = compared(cmd, e, r, *against)
 		default:
 			o := e.Overview()
 			a.Overview = &o
@@ -95,6 +111,22 @@ it was spilled, what was in the memory when there was no room.`,
 		return emit(cmd, *asJSON, a, a.write)
 	}
 	return cmd
+}
+
+// compared says where a schedule gains over that of a file.
+func compared(cmd *cobra.Command, e *explain.Explainer, r *scheduler.Result, name string) (*againstJSON, error) {
+	accelerator := ""
+	if f := cmd.Flags().Lookup("hardware"); f.Changed {
+		accelerator = f.Value.String()
+	}
+	origin, other, err := restore(cmd.Context(), name, accelerator)
+	if err != nil {
+		return nil, err
+	}
+	if was, is := other.Schedule.Graph.Name, r.Schedule.Graph.Name; was != is || other.Batch != r.Batch {
+		return nil, fmt.Errorf("%s is of %s at batch %d, expected %s at batch %d", name, was, other.Batch, is, r.Batch)
+	}
+	return &againstJSON{name, other.Recipe.Name, other.LatencySeconds(), r.LatencySeconds(), explain.Compare(explain.New(other, scheduler.Options{InPlace: origin.InPlace}), e)}, nil
 }
 
 // explained gives the schedule of a file, or makes that of a network.
@@ -108,7 +140,7 @@ func explained(cmd *cobra.Command, name string, recipe *recipeFlags, quiet bool)
 	var err error
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch f.Name {
-		case "json", "quiet", "tensor", "op", "group":
+		case "json", "quiet", "tensor", "op", "group", "against":
 		case "hardware":
 			accelerator = *recipe.accelerator
 		default:
@@ -125,6 +157,8 @@ func (a explainJSON) write(b *bytes.Buffer) {
 	switch {
 	case a.Overview != nil:
 		a.writeOverview(b)
+	case a.Against != nil:
+		a.writeAgainst(b)
 	case a.Group != nil:
 		a.writeGroup(b)
 	case a.Operator != nil:
@@ -164,7 +198,11 @@ func (a explainJSON) writeOverview(b *bytes.Buffer) {
 	}
 	fmt.Fprintf(b, "\nCritical path: commands of which each starts when the one before it ends\n")
 	rowOf(b, "by command", sharesOf(o.PathByKind, 8))
-	rowOf(b, "by group", sharesOf(o.PathByGroup, 8))
+	var groups []explain.Share
+	for _, g := range o.PathByGroup {
+		groups = append(groups, g.Share)
+	}
+	rowOf(b, "by group", sharesOf(groups, 8))
 	rowOf(b, "moves over", sharesOf(o.PathByResource, 6))
 	row(b, "of moves", "latency %s, shared with other moves %s", percent(o.LatencySeconds/o.TotalSeconds), percent(o.SharedSeconds/o.TotalSeconds))
 	fmt.Fprintf(b, "\nWhat each unit waited for while it was idle\n")
@@ -174,6 +212,30 @@ func (a explainJSON) writeOverview(b *bytes.Buffer) {
 		rows = append(rows, []string{w.Unit, percent(w.BusySeconds / o.TotalSeconds), strings.Join(causes, ", ")})
 	}
 	writeTable(b, "lrl", []string{"unit", "busy", "waited for"}, rows)
+}
+
+func (a explainJSON) writeAgainst(b *bytes.Buffer) {
+	x := a.Against
+	row(b, "schedule", "%s on %s, variant %s: %s", printable(a.Schedule), a.Hardware, a.Variant, duration(x.AfterSeconds))
+	row(b, "against", "%s, variant %s: %s", printable(x.Schedule), x.Variant, duration(x.BeforeSeconds))
+	fmt.Fprintf(b, "\nGroups on the critical paths, and what their gain is of\n")
+	gain := func(before, after float64) string { return fmt.Sprintf("%+.2f us", 1e6*(before-after)) }
+	var rows [][]string
+	for _, g := range x.Groups {
+		var by []string
+		for _, d := range g.By[:min(3, len(g.By))] {
+			if d.BeforeSeconds != d.AfterSeconds {
+				by = append(by, d.What+" "+gain(d.BeforeSeconds, d.AfterSeconds))
+			}
+		}
+		name, from := printable(g.Group), printable(shorten(g.First, 30))
+		if name == "" {
+			name = "other clusters"
+		}
+		rows = append(rows, []string{name, from, duration(g.BeforeSeconds), duration(g.AfterSeconds), gain(g.BeforeSeconds, g.AfterSeconds), strings.Join(by, ", ")})
+	}
+	rows = append(rows, []string{"all", "", duration(x.BeforeSeconds), duration(x.AfterSeconds), gain(x.BeforeSeconds, x.AfterSeconds), ""})
+	writeTable(b, "llrrrl", []string{"group", "from", "before", "after", "gain", "of"}, rows)
 }
 
 // mergeLines writes the last merges, since these decide.

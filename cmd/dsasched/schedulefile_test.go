@@ -266,6 +266,7 @@ func TestExplainTexts(t *testing.T) {
 		{"resnet50 --batch 8 --chunk 2 --variant exact-split --group g1", []string{"chosen by     search: groups and factors of least cost", "no merges     search"}},
 		{"replaced.schedule.json --group g1", []string{"chosen by     search: groups and factors of least cost", "no merges     search"}},
 		{"net.schedule.json --tensor w1", []string{"a constant"}},
+		{"resnet50 --batch 8 --chunk 2 --against replaced.schedule.json", []string{"against", "replaced.schedule.json, variant cross-layer", "stem.conv", "load over", "gain"}},
 		{"net.schedule.json --tensor x", []string{"a network input"}},
 		{"net.schedule.json --tensor y", []string{"a network output"}},
 	} {

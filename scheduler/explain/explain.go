@@ -10,7 +10,9 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -72,9 +74,9 @@ type Overview struct {
 	TotalSeconds float64 `json:"total_s"`
 	// Path sums up the commands of the critical path: by what they did, by the group that
 	// they worked for, and moves by the resource that limits them.
-	PathByKind     []Share `json:"critical_path_by_kind"`
-	PathByGroup    []Share `json:"critical_path_by_group"`
-	PathByResource []Share `json:"critical_path_moves_by_resource"`
+	PathByKind     []Share      `json:"critical_path_by_kind"`
+	PathByGroup    []GroupShare `json:"critical_path_by_group"`
+	PathByResource []Share      `json:"critical_path_moves_by_resource"`
 	// SharedSeconds is what moves of the path lost to others on the same resources,
 	// LatencySeconds what they waited before anything flowed.
 	SharedSeconds  float64 `json:"critical_path_shared_s"`
@@ -83,6 +85,13 @@ type Overview struct {
 	Waits  []UnitWaits `json:"waits"`
 	Limit  string      `json:"limit"`
 	Bounds []Share     `json:"bounds"` // lower bounds of the time of this program
+}
+
+// GroupShare is the part of the path that a group's commands are, and what they did: moves
+// with the resource that limits them.
+type GroupShare struct {
+	Share
+	By []Share `json:"by"`
 }
 
 // UnitWaits is the time of one queue.
@@ -133,15 +142,15 @@ func (t *tally) shares(of float64) []Share {
 
 // bottleneck is the resource that limits a move that is alone, and the time that its
 // bytes take there.
-func (e *Explainer) bottleneck(c *isa.Command) (name string, ps int64) {
+func (e *Explainer) bottleneck(c *isa.Command) (slowest *isa.Resource, ps int64) {
 	for _, u := range c.Uses {
-		res := e.r.Program.Resources[u.Resource]
+		res := &e.r.Program.Resources[u.Resource]
 		t := int64(float64(u.Bytes) / float64(res.BytesPerSecond) * 1e12)
-		if name == "" || t > ps {
-			name, ps = res.Name, t
+		if slowest == nil || t > ps {
+			slowest, ps = res, t
 		}
 	}
-	return name, ps
+	return slowest, ps
 }
 
 // Overview explains the whole.
@@ -149,24 +158,32 @@ func (e *Explainer) Overview() Overview {
 	p, r := e.r.Program, e.r.Sim
 	o := Overview{Cluster: e.cluster, TotalSeconds: float64(r.TotalPs) * second, Waits: []UnitWaits{}}
 	var kinds, groups, resources tally
+	inside := map[string]*tally{}
 	shared, latency := int64(0), int64(0)
 	for _, i := range sim.CriticalPath(p, r) {
 		c := &p.Commands[i]
 		took := r.End[i] - r.Start[i]
-		kinds.add(c.Kind.String(), took)
+		group := "another cluster"
 		if k := e.owner[i]; k >= 0 {
-			groups.add(e.groupName(k), took)
-		} else {
-			groups.add("another cluster", took)
+			group = e.groupName(k)
 		}
+		if inside[group] == nil {
+			inside[group] = &tally{}
+		}
+		kinds.add(c.Kind.String(), took)
+		groups.add(group, took)
+		inside[group].add(e.what(c), took)
 		if len(c.Uses) > 0 {
-			name, alone := e.bottleneck(c)
-			resources.add(name, took)
+			slowest, alone := e.bottleneck(c)
+			resources.add(slowest.Name, took)
 			latency += min(took, c.DurationPs)
 			shared += max(0, took-c.DurationPs-alone)
 		}
 	}
-	o.PathByKind, o.PathByGroup, o.PathByResource = kinds.shares(o.TotalSeconds), groups.shares(o.TotalSeconds), resources.shares(o.TotalSeconds)
+	o.PathByKind, o.PathByResource, o.PathByGroup = kinds.shares(o.TotalSeconds), resources.shares(o.TotalSeconds), []GroupShare{}
+	for _, s := range groups.shares(o.TotalSeconds) {
+		o.PathByGroup = append(o.PathByGroup, GroupShare{s, inside[s.What].shares(o.TotalSeconds)})
+	}
 	o.SharedSeconds, o.LatencySeconds = float64(shared)*second, float64(latency)*second
 	for q := range p.Queues {
 		if int(p.Queues[q].Cluster) != e.cluster || r.Queues[q].Commands == 0 {
@@ -201,6 +218,78 @@ func (e *Explainer) Overview() Overview {
 	o.Bounds = bounds.shares(o.TotalSeconds)
 	o.Limit = e.r.LimitText()
 	return o
+}
+
+// what a command does; of a move, over what.
+func (e *Explainer) what(c *isa.Command) string {
+	if len(c.Uses) == 0 {
+		return c.Kind.String()
+	}
+	slowest, _ := e.bottleneck(c)
+	return c.Kind.String() + " over " + slowest.Kind.String()
+}
+
+// Change is a group's part of the critical paths of two schedules of a network.
+type Change struct {
+	// Group is its name in the schedule that has it, First and Last are its operators; all
+	// are empty for other clusters that the last one waits for.
+	Group         string  `json:"group"`
+	First         string  `json:"first"`
+	Last          string  `json:"last"`
+	BeforeSeconds float64 `json:"before_s"`
+	AfterSeconds  float64 `json:"after_s"`
+	// By are the changes of what its commands do, the largest first.
+	By []Difference `json:"by"`
+}
+
+// Difference is a part of a change.
+type Difference struct {
+	What          string  `json:"what"`
+	BeforeSeconds float64 `json:"before_s"`
+	AfterSeconds  float64 `json:"after_s"`
+}
+
+// Compare says where one schedule of a network gains over another one: all changes together
+// are the difference of their times. Groups are the same if their operators are; the
+// largest gain comes first.
+func Compare(before, after *Explainer) []Change {
+	list := []Change{}
+	at := map[string]int{}
+	for side, e := range []*Explainer{before, after} {
+		seconds := func(b, a *float64) *float64 { return [2]*float64{b, a}[side] }
+		for _, i := range sim.CriticalPath(e.r.Program, e.r.Sim) {
+			c, key := Change{By: []Difference{}}, ""
+			if k := e.owner[i]; k >= 0 {
+				g := e.s.Grouping.Groups[e.s.Instances.Instances[e.kernels[k].Instance].Group]
+				c.Group, c.First, c.Last = g.Name, e.s.Graph.Op(g.Ops[0]).Name, e.s.Graph.Op(g.Ops[len(g.Ops)-1]).Name
+				for _, id := range g.Ops {
+					key += e.s.Graph.Op(id).Name + "\n"
+				}
+			}
+			n, ok := at[key]
+			if !ok {
+				n = len(list)
+				at[key], list = n, append(list, c)
+			}
+			x, what := &list[n], e.what(&e.r.Program.Commands[i])
+			d := slices.IndexFunc(x.By, func(d Difference) bool { return d.What == what })
+			if d < 0 {
+				d, x.By = len(x.By), append(x.By, Difference{What: what})
+			}
+			took := float64(e.r.Sim.End[i]-e.r.Sim.Start[i]) * second
+			*seconds(&x.BeforeSeconds, &x.AfterSeconds) += took
+			*seconds(&x.By[d].BeforeSeconds, &x.By[d].AfterSeconds) += took
+		}
+	}
+	for i := range list {
+		slices.SortStableFunc(list[i].By, func(a, b Difference) int {
+			return cmp.Compare(math.Abs(b.BeforeSeconds-b.AfterSeconds), math.Abs(a.BeforeSeconds-a.AfterSeconds))
+		})
+	}
+	slices.SortStableFunc(list, func(a, b Change) int {
+		return cmp.Compare(b.BeforeSeconds-b.AfterSeconds, a.BeforeSeconds-a.AfterSeconds)
+	})
+	return list
 }
 
 func (e *Explainer) groupName(kernel int) string {
@@ -430,8 +519,8 @@ func (e *Explainer) describe(i int32) string {
 	if k := e.owner[i]; k >= 0 && c.Kind != isa.Launch {
 		text += " in " + e.instanceName(e.kernels[k].Instance)
 	}
-	if name, _ := e.bottleneck(c); name != "" {
-		text += " over " + name
+	if slowest, _ := e.bottleneck(c); slowest != nil {
+		text += " over " + slowest.Name
 	}
 	return text
 }

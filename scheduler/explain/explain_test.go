@@ -45,6 +45,38 @@ func sum(list []Share) float64 {
 	return s
 }
 
+// The gains of all groups are the difference of the times, and each is that of its commands;
+// groups that both schedules have stand side by side, others on their own.
+func TestCompareAddsUp(t *testing.T) {
+	greedy, layers, again := explainer(t, "resnet50", "stcp920", "cross-layer", 16), explainer(t, "resnet50", "stcp920", "tvm", 16), explainer(t, "resnet50", "stcp920", "ordering", 16)
+	for _, c := range [][2]*Explainer{{greedy, layers}, {layers, greedy}, {greedy, again}, {greedy, greedy}} {
+		list := Compare(c[0], c[1])
+		before, after, both := 0.0, 0.0, 0
+		for _, x := range list {
+			for _, d := range x.By {
+				x.BeforeSeconds, x.AfterSeconds, before, after = x.BeforeSeconds-d.BeforeSeconds, x.AfterSeconds-d.AfterSeconds, before+d.BeforeSeconds, after+d.AfterSeconds
+			}
+			if math.Abs(x.BeforeSeconds)+math.Abs(x.AfterSeconds) > 1e-9 {
+				t.Errorf("group %q: %g and %g s are of no command", x.Group, x.BeforeSeconds, x.AfterSeconds)
+			}
+			if x.By[0].BeforeSeconds > 0 && x.By[0].AfterSeconds > 0 {
+				both++
+			}
+		}
+		for i, e := range c {
+			if got, want := []float64{before, after}[i], e.Overview().TotalSeconds; math.Abs(got-want) > 1e-9*want {
+				t.Errorf("schedule %d of %s: commands take %g s, the batch %g s", i, e.r.Recipe.Name, got, want)
+			}
+		}
+		if same := c[1] != layers && c[0] != layers; same != (both > 0) {
+			t.Errorf("%s and %s: %d of %d groups on both paths", c[0].r.Recipe.Name, c[1].r.Recipe.Name, both, len(list))
+		}
+		if c[0] == c[1] && slices.ContainsFunc(list, func(x Change) bool { return x.BeforeSeconds != x.AfterSeconds }) {
+			t.Errorf("a schedule gains over itself: %+v", list)
+		}
+	}
+}
+
 // All time is accounted for, whichever way it is cut.
 func TestOverviewAddsUp(t *testing.T) {
 	for _, c := range []struct {
@@ -58,7 +90,12 @@ func TestOverviewAddsUp(t *testing.T) {
 			}
 		}
 		near("the path by kind", sum(o.PathByKind))
-		near("the path by group", sum(o.PathByGroup))
+		groups := 0.0
+		for _, g := range o.PathByGroup {
+			near("group "+g.What, o.TotalSeconds-g.Seconds+sum(g.By))
+			groups += g.Seconds
+		}
+		near("the path by group", groups)
 		moves := 0.0
 		for _, s := range o.PathByKind {
 			for k := range isa.NumKinds {
