@@ -28,7 +28,7 @@ var mayImport = map[string][]string{
 	"experiments/harness":             {"formulation/milp", "hardware", "hardware/isa", "hardware/lower", "hardware/sim", "model", "model/network", "plots", "scheduler"},
 	"experiments/harness/harnesstest": {},
 	"experiments/literature":          {"experiments/harness", "scheduler"},
-	"experiments/loops":               {"experiments/harness", "formulation/solve", "formulation/tiling", "hardware", "heuristics/ansor", "model", "model/network", "scheduler"},
+	"experiments/loops":               {"experiments/harness", "formulation/milp", "formulation/solve", "formulation/tiling", "hardware", "heuristics/ansor", "model", "model/network", "scheduler", "scheduler/explain"},
 	"experiments/optimality":          {"experiments/harness", "experiments/literature", "formulation/bound", "formulation/milp", "formulation/ordering", "hardware", "model/network", "plots", "scheduler"},
 	"experiments/paperfigs":           {"experiments/harness", "experiments/literature", "formulation/allocate", "hardware", "hardware/isa", "hardware/lower", "heuristics/graphturbo", "model", "model/grain", "model/schedule", "model/structure", "plots", "scheduler"},
 	"experiments/readings":            {"experiments/harness", "experiments/literature", "hardware", "hardware/lower", "heuristics/graphturbo", "model", "model/grain", "model/network", "model/schedule", "plots", "scheduler"},

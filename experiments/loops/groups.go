@@ -5,21 +5,25 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/heuristics/ansor"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
+	"github.com/dsasched/dsasched/scheduler/explain"
 )
 
 // grouped is a network by GraphTurbo, and with the loops and bindings inside its kernels
 // searched.
 type grouped struct {
-	Greedy   harness.Row   `json:"cross_layer"`
-	Searched harness.Row   `json:"searched"`
-	Bindings int           `json:"bindings_changed"`
-	Kernels  []tunedKernel `json:"kernels"`
+	Greedy   harness.Row `json:"cross_layer"`
+	Searched harness.Row `json:"searched"`
+	Bindings int         `json:"bindings_changed"`
+	// Groups has the parts of both critical paths, Kernels what was tuned.
+	Groups  []explain.Change `json:"groups"`
+	Kernels []tunedKernel    `json:"kernels"`
 }
 
 // tunedKernel is a kernel alone, under the bindings that the search has found.
@@ -50,21 +54,22 @@ func (s study) groups() harness.Experiment {
 				if err != nil {
 					return nil, err
 				}
-				run := func(variant string, opt scheduler.Options) (harness.Row, error) {
+				run := func(variant string, opt scheduler.Options) (harness.Row, *explain.Explainer, error) {
 					recipe, err := scheduler.Lookup(variant)
 					if err != nil {
-						return harness.Row{}, err
+						return harness.Row{}, nil, err
 					}
 					recipe.Fallback = nil
 					made, err := scheduler.Run(ctx, net, spec, x.batch, recipe, opt)
 					if err != nil {
-						return harness.Row{}, err
+						return harness.Row{}, nil, err
 					}
-					return harness.RowOf(made, harness.PaperChunks, ""), nil
+					return harness.RowOf(made, harness.PaperChunks, ""), explain.New(made, opt), nil
 				}
 				opt := scheduler.Options{Chunk: x.chunk}
 				var g grouped
-				if g.Greedy, err = run("cross-layer", opt); err != nil {
+				var before, after *explain.Explainer
+				if g.Greedy, before, err = run("cross-layer", opt); err != nil {
 					return nil, err
 				}
 				recipe, err := scheduler.Lookup("graphturbo+ansor")
@@ -83,8 +88,11 @@ func (s study) groups() harness.Experiment {
 				for _, t := range opt.Tuned.Tasks {
 					g.Kernels = append(g.Kernels, tunedKernel{t.Name, t.Weights[0], t.RuleSeconds, t.Seconds, t.FloorSecs})
 				}
-				g.Searched, err = run("graphturbo+ansor", opt)
-				return g, err
+				if g.Searched, after, err = run("graphturbo+ansor", opt); err != nil {
+					return nil, err
+				}
+				g.Groups = explain.Compare(before, after)
+				return g, nil
 			})
 			if err != nil {
 				return nil, err
@@ -96,7 +104,19 @@ func (s study) groups() harness.Experiment {
 		t := harness.Table{Title: "Where the time of a batch goes", Name: "groups", Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Variant", Text: true},
 			{Group: "Time (ms)", Name: "computing"}, {Group: "Time (ms)", Name: "waiting for moves"}, {Group: "Time (ms)", Name: "launching"}, {Group: "Time (ms)", Name: "idle"}, {Group: "Time (ms)", Name: "total"}, {Name: "gain, %"}}}
 		k := harness.Table{Title: "Kernels that gain most, alone", Name: "kernels", Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Kernel", Text: true}, {Name: "runs"}, {Name: "by rules, us"}, {Name: "searched, us"}, {Name: "bound, us"}, {Name: "gain of a batch, us"}}}
+		p := harness.Table{Title: "Where it is gained: commands of each group on the critical paths", Name: "gains", Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Group", Text: true}, {Name: "before, us"}, {Name: "after, us"}, {Name: "gain, us"}, {Name: "of it", Text: true}}}
 		for _, g := range results {
+			rest := explain.Change{Group: "others"}
+			for i, c := range g.Groups {
+				if i >= 8 && i < len(g.Groups)-2 {
+					rest.BeforeSeconds, rest.AfterSeconds = rest.BeforeSeconds+c.BeforeSeconds, rest.AfterSeconds+c.AfterSeconds
+				} else {
+					p.Rows = append(p.Rows, gained(g.Greedy.Model, c))
+				}
+			}
+			if rest.BeforeSeconds > 0 {
+				p.Rows = append(p.Rows, gained(g.Greedy.Model, rest))
+			}
 			for i, r := range []harness.Row{g.Greedy, g.Searched} {
 				ms := func(s float64) string { return fmt.Sprintf("%.3f", 1e3*s) }
 				gain := "-"
@@ -115,7 +135,25 @@ func (s study) groups() harness.Experiment {
 		if err := d.Table(t); err != nil {
 			return err
 		}
+		if err := d.Table(p); err != nil {
+			return err
+		}
 		d.Note("Each moment counts once, for the first of the columns that applies. Bindings are searched first, by the time of a chunk under the rules' loops; then the loops of each kernel alone under them, which the schedule takes where the chunk gets faster.")
 		return d.Table(k)
 	})
+}
+
+// gained is a row of what a group gains, and of what most of it is.
+func gained(network string, c explain.Change) []string {
+	name := strings.TrimSpace(c.Group + " " + c.First)
+	if name == "" {
+		name = "other clusters"
+	}
+	var of []string
+	for _, d := range c.By[:min(2, len(c.By))] {
+		if d.BeforeSeconds != d.AfterSeconds {
+			of = append(of, fmt.Sprintf("%s %+.2f", d.What, 1e6*(d.BeforeSeconds-d.AfterSeconds)))
+		}
+	}
+	return []string{network, name, micro(c.BeforeSeconds), micro(c.AfterSeconds), micro(c.BeforeSeconds - c.AfterSeconds), strings.Join(of, ", ")}
 }

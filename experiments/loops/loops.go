@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/formulation/tiling"
 	"github.com/dsasched/dsasched/hardware"
@@ -34,6 +35,7 @@ type study struct {
 	seeds    int
 	programs int             // random ones of each kernel, for the learned cost
 	optimum  []int           // trials after which the best so far is compared with the best
+	proofs   int             // seeds for that
 	small    int             // kernels whose best program is proven
 	large    int             // kernels of a network whose best program is bounded
 	grouped  int             // trials of each of GraphTurbo's kernels
@@ -41,7 +43,7 @@ type study struct {
 }
 
 func full() study {
-	return study{hardware: "stcp920", networks: []string{"mobilenetv2", "resnet50"}, chunk: 2, trials: 8, conv: 128, seeds: 2, programs: 128, optimum: []int{16, 64, 128}, small: 20, large: 4, grouped: 16,
+	return study{hardware: "stcp920", networks: []string{"mobilenetv2", "resnet50"}, chunk: 2, trials: 8, conv: 128, seeds: 2, programs: 128, optimum: []int{16, 64, 256, 1000}, proofs: 5, small: 20, large: 4, grouped: 16,
 		inside: []configuration{{"resnet50", 64, 8}, {"bert-128", 32, 8}}}
 }
 
@@ -401,7 +403,7 @@ func (s study) model() harness.Experiment {
 					seen = append(seen, list...)
 				}
 			}
-			trees := ansor.Fit(seen)
+			trees := ansor.Fit(seen, ansor.ManyTrees)
 			longest := slices.Index(ansor.FeatureNames, "longest ns")
 			return []ranked{
 				rank("learned cost", unseen, func(m ansor.Measured) float64 { return trees.Score(m.Layers) }),
@@ -435,14 +437,14 @@ func rank(by string, tasks [][]ansor.Measured, score func(ansor.Measured) float6
 	var said, was []float64
 	right, pairs, recall := 0, 0, 0.0
 	for _, list := range tasks {
-		order := make([]int, len(list))
+		order, scores := make([]int, len(list)), make([]float64, len(list))
 		for i, m := range list {
-			order[i] = i
-			said, was = append(said, score(m)), append(was, m.Y)
-			for _, o := range list[:i] {
+			order[i], scores[i] = i, score(m)
+			said, was = append(said, scores[i]), append(was, m.Y)
+			for k, o := range list[:i] {
 				if o.Y != m.Y {
 					pairs++
-					if (score(o) < score(m)) == (o.Y < m.Y) {
+					if (scores[k] < scores[i]) == (o.Y < m.Y) {
 						right++
 					}
 				}
@@ -451,7 +453,7 @@ func rank(by string, tasks [][]ansor.Measured, score func(ansor.Measured) float6
 		// Of the 30 that are foretold to be fastest, how many are.
 		k := min(30, len(list)*3/4)
 		foretold := slices.Clone(order)
-		slices.SortStableFunc(foretold, func(a, b int) int { return cmp.Compare(score(list[b]), score(list[a])) })
+		slices.SortStableFunc(foretold, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(list[b].Y, list[a].Y) })
 		hit := 0
 		for _, i := range foretold[:k] {
@@ -532,24 +534,47 @@ func (s study) optimal() harness.Experiment {
 				if err != nil {
 					return nil, err
 				}
+				const batch = 16
 				var tasks []*ansor.Task
-				limit := int64(maxSmall)
+				limit, counts, seeds := int64(maxSmall), s.optimum, s.proofs
 				if on == "small" {
 					tasks, _, err = scheduler.TuningTasks(ctx, []network.Network{smallNetwork(s.small)}, spec, int64(spec.Clusters), recipe, scheduler.Options{Chunk: 1})
 				} else if tasks, err = s.tasks(ctx, on); err == nil {
 					tasks, limit = tasks[:s.large], maxLarge
+					counts, seeds = counts[:min(2, len(counts))], s.seeds // trials of these take longer
 				}
 				if err != nil {
 					return nil, err
 				}
 				list := []optimum{}
 				for _, t := range tasks {
-					o := optimum{Kernel: t.Name, Found: map[string][]float64{}}
+					f, err := best(ctx, t, limit)
+					if err != nil {
+						return nil, err
+					}
+					// Searches of a task share what is measured, and end where a proven best program is found.
+					known, proven := map[string]int64{}, math.Inf(-1)
+					if f.Status == milp.Optimal {
+						proven = f.Objective
+					}
+					o := optimum{Kernel: t.Name, Measured: f.Costs, Found: map[string][]float64{}}
 					var times [][]float64 // of each seed, after each round
-					fastest := math.Inf(1)
-					const batch = 16
-					for seed := range s.seeds {
-						out, err := ansor.Tune(ctx, []*ansor.Task{t}, ansor.Options{Trials: slices.Max(s.optimum), Seed: uint64(seed + 1), Batch: batch})
+					fastest := f.Objective
+					for seed := range seeds {
+						within, enough := context.WithCancel(ctx)
+						out, err := ansor.Tune(within, []*ansor.Task{t}, ansor.Options{Trials: slices.Max(counts), Seed: uint64(seed + 1), Batch: batch,
+							Known: func(_, program string) (int64, bool) { ps, ok := known[program]; return ps, ok },
+							Record: func(x ansor.Trial) error {
+								known[x.ID] = x.Picoseconds
+								if x.Seconds() <= proven {
+									enough()
+								}
+								return nil
+							}})
+						enough()
+						if err == nil {
+							err = ctx.Err()
+						}
 						if err != nil {
 							return nil, err
 						}
@@ -557,12 +582,8 @@ func (s study) optimal() harness.Experiment {
 						times, o.Rule = append(times, a.Best), a.RuleSeconds-spec.LaunchSeconds
 						fastest = min(fastest, a.Seconds)
 					}
-					f, err := best(ctx, t, limit)
-					if err != nil {
-						return nil, err
-					}
-					o.Measured, o.Best, o.Bound = f.Costs, min(f.Objective, fastest)-spec.LaunchSeconds, min(f.Bound, fastest)-spec.LaunchSeconds
-					for _, trials := range s.optimum {
+					o.Best, o.Bound = fastest-spec.LaunchSeconds, min(f.Bound, fastest)-spec.LaunchSeconds
+					for _, trials := range counts {
 						for _, x := range times {
 							key := fmt.Sprint(trials)
 							o.Found[key] = append(o.Found[key], (x[min(trials/batch, len(x)-1)]-spec.LaunchSeconds)/o.Best)
@@ -597,7 +618,11 @@ func (s study) optimal() harness.Experiment {
 					if o.Bound >= o.Best {
 						all[n] = append(all[n], found...)
 					}
-					row = append(row, ratio(geomean(found)))
+					if found == nil {
+						row = append(row, "-")
+					} else {
+						row = append(row, ratio(geomean(found)))
+					}
 				}
 				t.Rows = append(t.Rows, row)
 			}
@@ -606,7 +631,7 @@ func (s study) optimal() harness.Experiment {
 		for _, n := range s.optimum {
 			slices.Sort(all[n])
 			if m := len(all[n]); m > 0 {
-				d.Note("After %d trials: median %.4f, worst %.4f of the best program's time where that is proven, %d seeds each.", n, all[n][m/2], all[n][m-1], s.seeds)
+				d.Note("After %d trials: median %.4f, worst %.4f of the best program's time where that is proven, %d seeds each.", n, all[n][m/2], all[n][m-1], s.proofs)
 			}
 		}
 		d.Note("The launch is left out, since it is most of a small kernel's time. The branch and bound begins with the rules' program and simulates programs in the order of their bounds.")

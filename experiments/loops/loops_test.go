@@ -19,7 +19,7 @@ import (
 // possible: no gain below one, nothing below an optimum that was enumerated, no regret of
 // much more than what there is to gain.
 func TestExperiments(t *testing.T) {
-	s := study{hardware: "stcp920", networks: []string{"resnet50"}, chunk: 1, trials: 3, conv: 48, seeds: 1, programs: 8, optimum: []int{16, 64, 128}, small: 3, large: 1, grouped: 4, inside: []configuration{{"toy-fig3", 8, 2}}}
+	s := study{hardware: "stcp920", networks: []string{"resnet50"}, chunk: 1, trials: 3, conv: 48, seeds: 1, programs: 8, optimum: []int{16, 64, 128}, proofs: 1, small: 3, large: 1, grouped: 4, inside: []configuration{{"toy-fig3", 8, 2}}}
 	for _, e := range s.experiments() {
 		p, err := e.Plan()
 		if err != nil {
@@ -96,9 +96,9 @@ var long = flag.Int("long", 0, "search so many small kernels, of 20, by 1000 tri
 // program. For how far the search is after fewer, see what -v prints.
 func TestOptimal(t *testing.T) {
 	s := full()
-	s.optimum, s.seeds, s.small = []int{64, 256, 1000}, 5, *long
+	s.small = *long
 	if *long == 0 {
-		s.optimum, s.seeds, s.small = []int{16, 64}, 1, 2
+		s.optimum, s.proofs, s.small = []int{16, 64}, 1, 2
 	}
 	p, err := s.optimal().Plan()
 	if err != nil {

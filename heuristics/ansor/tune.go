@@ -77,6 +77,9 @@ type Trial struct {
 	Runs        int
 }
 
+// Seconds is the time of one run.
+func (t Trial) Seconds() float64 { return float64(t.Picoseconds) * 1e-12 / float64(t.Runs) }
+
 // Progress says how far the tuning is.
 type Progress struct {
 	Trials, Of int
@@ -268,7 +271,7 @@ func (t *tuner) round(ctx context.Context, s *state) error {
 	s.chosen = s.trials[0].program
 	s.best = append(s.best, s.trials[0].ps)
 	s.done = len(list) == 0
-	if t.Method != Random && t.trials >= t.trained+max(8, t.trained/10) {
+	if t.Method != Random && t.trials >= t.trained+max(8, t.trained/5) {
 		t.train()
 		t.trained = t.trials
 	}
@@ -293,7 +296,7 @@ func (t *tuner) train() {
 			samples = append(samples, Measured{x.features, float64(s.trials[0].ps) / float64(x.ps)})
 		}
 	}
-	t.model = Fit(samples)
+	t.model = Fit(samples, FewTrees)
 }
 
 // g is the best time of a task.
