@@ -72,9 +72,33 @@ type Spec struct {
 	LaunchSeconds float64 `json:"launch_seconds"` // start of one kernel on a cluster
 	SyncSeconds   float64 `json:"sync_seconds"`   // barrier over the cores of one cluster
 
+	// Chips are what the chip is one of; nil: it is alone. What is said of a chip, its DDR
+	// among it, each of them has for itself.
+	Chips *Chips `json:"chips,omitempty"`
+
 	// Energy is what work takes; nil: the description has no figures.
 	Energy *Energy `json:"energy,omitempty"`
 }
+
+// Chips are equal chips in one machine.
+type Chips struct {
+	Count int `json:"count"`
+	// Link joins any two. Its rate is what a chip sends to all others together at most, and
+	// what it takes from them.
+	Link Link `json:"link"`
+}
+
+// ChipCount is how many chips the machine has.
+func (s *Spec) ChipCount() int {
+	if s.Chips == nil {
+		return 1
+	}
+	return s.Chips.Count
+}
+
+// AllClusters is how many clusters the chips of the machine have. Those of a chip stand in a
+// row.
+func (s *Spec) AllClusters() int { return s.Clusters * s.ChipCount() }
 
 // CoreType is a number of equal cores in each cluster.
 type CoreType struct {
@@ -151,6 +175,10 @@ func (s *Spec) Clone() *Spec {
 			copied := **m
 			*m = &copied
 		}
+	}
+	if s.Chips != nil {
+		chips := *s.Chips
+		c.Chips = &chips
 	}
 	if s.Energy != nil {
 		e := *s.Energy

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -71,8 +72,8 @@ func (d Division) whose() string {
 // together plans the work of clusters that each have a part of the network. idle counts those
 // without one.
 func (r *Result) together(ctx context.Context, net network.Network, recipe Recipe, opt Options) (idle int, err error) {
-	r.Plans = make([][]lower.Segment, r.Spec.Clusters)
-	busy := make([]bool, r.Spec.Clusters)
+	r.Plans = make([][]lower.Segment, r.Spec.AllClusters())
+	busy := make([]bool, r.Spec.AllClusters())
 	note := opt.note
 	for _, part := range []struct{ size, times int64 }{{r.Chunk, r.Batch / r.Chunk}, {r.Batch % r.Chunk, 1}} {
 		if part.size == 0 {
@@ -151,7 +152,7 @@ func divided(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe,
 	}
 	var made []*schedule.Schedule
 	opt.note = nil // of what follows, the clusters would each tell the same
-	for k := range spec.Clusters {
+	for k := range spec.AllClusters() {
 		own := *d.Schedule
 		own.Place, own.Cluster, own.Order = place, k, nil
 		for _, i := range d.Order {
@@ -172,22 +173,17 @@ func divided(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe,
 	return joined(d.Order, made), parts, nil
 }
 
-// joined is the sum of what clusters run of a chunk, for reports: its steps and addresses are
-// those of the parts and not its own.
+// joined is the sum of what clusters run of a chunk, for reports and files: its steps and
+// addresses are those of the parts and not its own. Bindings and scopes are decided for all of
+// them together.
 func joined(order []int, parts []*schedule.Schedule) *schedule.Schedule {
 	sum := *parts[0]
 	sum.Order, sum.Cluster = order, 0
 	sum.Joins, sum.Steps, sum.Values, sum.Spills = nil, nil, nil, nil
-	sum.Bindings, sum.Scopes, sum.LayerBindings = slices.Clone(sum.Bindings), slices.Clone(sum.Scopes), nil
-	for i, k := range sum.Place {
-		sum.Bindings[i], sum.Scopes[i] = parts[k].Bindings[i], parts[k].Scopes[i]
-		group := sum.Instances.Instances[i].Group
-		if group >= len(sum.LayerBindings) && group < len(parts[k].LayerBindings) {
-			sum.LayerBindings = append(sum.LayerBindings, make([][]schedule.Binding, group+1-len(sum.LayerBindings))...)
-			sum.LayerBindings[group] = parts[k].LayerBindings[group]
-		}
-	}
 	for _, part := range parts {
+		if !reflect.DeepEqual(part.LayerBindings, sum.LayerBindings) || !reflect.DeepEqual(part.Bindings, sum.Bindings) || !slices.Equal(part.Scopes, sum.Scopes) {
+			panic("scheduler: clusters that divide a network are bound in different ways, which no file can say")
+		}
 		for _, sp := range part.Spills {
 			sp.Value += len(sum.Values)
 			sum.Spills = append(sum.Spills, sp)
@@ -276,22 +272,30 @@ func constantBytes(g *model.Graph, l *schedule.Layer, reg schedule.Regions) int6
 // visited in seconds.
 const stageIdeals = 1 << 18
 
-// stages gives each operator the pipeline stage that runs it: the partition of the layers over
+// stages gives each operator the cluster whose pipeline stage runs it: the partition of the layers over
 // the clusters with the least largest load. A layer's load is the time of its units, or of its
 // weights from the DDR, of which each cluster has its share; passing a result takes its share of
-// the DDR on both sides.
+// the DDR on both sides. With a weight, chips have equally many stages, and passing may also take
+// the link between chips, where that is longer.
 func stages(ctx context.Context, g *model.Graph, spec *hardware.Spec, opt Options) (stage []int, note string, err error) {
 	layers := schedule.Layers(g, graphturbo.ExecutionOrder(g))
 	prices, err := split.NewPrices(g, spec, layers, opt.prices())
 	if err != nil {
 		return nil, "", err
 	}
-	p := &partition.Problem{Name: "stages", Accelerators: spec.Clusters, MemoryBytes: 0}
+	p := &partition.Problem{Name: "stages", Accelerators: spec.AllClusters(), MemoryBytes: 0}
 	layerOf := make([]int, len(g.Ops))
 	for a := range layers {
 		for _, id := range layers[a].Ops {
 			layerOf[id] = a
 		}
+	}
+	passing := func(bytes int64) float64 {
+		s := float64(spec.Clusters) * ddrSeconds(spec, 0, bytes)
+		if opt.ddrWeight > 0 && spec.Chips != nil {
+			s = max(s, spec.Chips.Link.LatencySeconds+float64(bytes)/spec.Chips.Link.BandwidthBytesPerSecond)
+		}
+		return s
 	}
 	seen := map[[2]int]bool{}
 	for a := range layers {
@@ -307,7 +311,7 @@ func stages(ctx context.Context, g *model.Graph, spec *hardware.Spec, opt Option
 			for _, c := range g.Tensor(t).Consumers {
 				if e := [2]int{a, layerOf[c]}; e[0] != e[1] && !seen[e] {
 					seen[e] = true
-					p.Edges = append(p.Edges, partition.Edge{From: a, To: layerOf[c], Cost: float64(spec.Clusters) * ddrSeconds(spec, 0, out) * 1e6})
+					p.Edges = append(p.Edges, partition.Edge{From: a, To: layerOf[c], Cost: passing(out) * 1e6})
 				}
 			}
 		}
@@ -320,15 +324,19 @@ func stages(ctx context.Context, g *model.Graph, spec *hardware.Spec, opt Option
 		return nil, "", fmt.Errorf("no division into stages: %s", r.Reason)
 	}
 	stage = make([]int, len(g.Ops))
+	used := slices.DeleteFunc(r.Devices, func(nodes []int) bool { return len(nodes) == 0 })
 	var sizes []string
-	for _, nodes := range r.Devices {
+	for s, nodes := range used {
+		sizes = append(sizes, fmt.Sprint(len(nodes)))
+		if opt.ddrWeight > 0 && spec.Chips != nil { // as many on each chip, rather than few chips
+			chip := s * spec.Chips.Count / len(used)
+			first := (chip*len(used) + spec.Chips.Count - 1) / spec.Chips.Count // stage of the chip
+			s += chip*spec.Clusters - first
+		}
 		for _, a := range nodes {
 			for _, id := range layers[a].Ops {
-				stage[id] = len(sizes)
+				stage[id] = s
 			}
-		}
-		if len(nodes) > 0 {
-			sizes = append(sizes, fmt.Sprint(len(nodes)))
 		}
 	}
 	note = fmt.Sprintf("stages of %s layers, the largest load %.4g us by the formulas", strings.Join(sizes, ", "), r.MaxLoad)
@@ -345,10 +353,13 @@ const spreadLayers = 12
 // layers are divided: how far they run ahead shows in the simulator, which chooses.
 var spreadWeights = []float64{0.5, 1}
 
-// weights are the settings of spread that a division tries.
-func (d Division) weights() []float64 {
-	if d == OverLayer {
+// weights are the settings of spread that a division tries, or of stages.
+func (d Division) weights(spec *hardware.Spec) []float64 {
+	switch {
+	case d == OverLayer:
 		return spreadWeights
+	case d == Pipelined && spec.Chips != nil:
+		return []float64{0, 1}
 	}
 	return []float64{0}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/server"
 	"github.com/dsasched/dsasched/model/schedulefile"
 )
 
@@ -21,7 +22,7 @@ type Opened struct {
 	Note string
 }
 
-// Open reads a schedule and finds its accelerator: the one that is named, as hardware.Load
+// Open reads a schedule and finds its accelerator: the one that is named, as OpenMachine
 // takes it, or if none is, the built-in one that the file names.
 func Open(path, accelerator string) (*Opened, error) {
 	f, err := schedulefile.Load(path)
@@ -29,10 +30,10 @@ func Open(path, accelerator string) (*Opened, error) {
 		return nil, err
 	}
 	o := &Opened{Path: path, File: f}
-	if accelerator == "" && !slices.Contains(hardware.Presets(), f.Hardware.Name) {
+	if accelerator == "" && !slices.Contains(slices.Concat(hardware.Presets(), server.Presets()), f.Hardware.Name) {
 		return nil, fmt.Errorf("%s: hardware.name: found %q, which is not built in: give --hardware with its file", path, f.Hardware.Name)
 	}
-	if o.Spec, err = hardware.Load(cmp.Or(accelerator, f.Hardware.Name)); err != nil {
+	if o.Spec, err = OpenMachine(cmp.Or(accelerator, f.Hardware.Name)); err != nil {
 		return nil, err
 	}
 	if was := f.Hardware.Fingerprint; was != "" && was != schedulefile.Fingerprint(o.Spec) {

@@ -52,6 +52,7 @@ func (r *Result) LimitText() string {
 var (
 	resourceWords = map[isa.ResourceKind]string{
 		isa.DDRBandwidth: "DDR bandwidth", isa.DDRPort: "DDR port", isa.GBBandwidth: "LLB bandwidth", isa.LinkIn: "links into the cores", isa.LinkOut: "links out of the cores",
+		isa.ToChips: "links between chips", isa.FromChips: "links between chips",
 	}
 	queueWords = map[isa.QueueKind]string{
 		isa.ControlQueue: "launches", isa.DDRLoadQueue: "DDR loads", isa.DDRStoreQueue: "DDR stores", isa.InQueue: "LLB to L1 moves", isa.OutQueue: "L1 to LLB moves",

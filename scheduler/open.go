@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/server"
 	"github.com/dsasched/dsasched/model/network"
 )
 
@@ -11,5 +12,6 @@ func OpenNetwork(name string) (network.Network, error) {
 	return network.Open(name, network.Options{})
 }
 
-// OpenMachine finds an accelerator by the name of a preset or the path of a YAML file.
-func OpenMachine(name string) (*hardware.Spec, error) { return hardware.Load(name) }
+// OpenMachine finds an accelerator, or a machine of several, by the name of a preset or the
+// path of a YAML file.
+func OpenMachine(name string) (*hardware.Spec, error) { return server.LoadMachine(name) }

@@ -215,7 +215,7 @@ func Restore(ctx context.Context, f *schedulefile.File, described *hardware.Spec
 // restoreTogether is Restore of clusters that divide chunks.
 func (r *Result) restoreTogether(ctx context.Context, f *schedulefile.File, get func(i, cluster int) (*schedule.Schedule, error)) (*Result, error) {
 	made, wholes := make([][]*schedule.Schedule, len(f.Schedules)), make([]*schedule.Schedule, len(f.Schedules))
-	busy := make([]bool, r.Spec.Clusters)
+	busy := make([]bool, r.Spec.AllClusters())
 	for i := range made {
 		for k := range busy {
 			part, err := get(i, k)

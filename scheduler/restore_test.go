@@ -36,13 +36,14 @@ func TestRestore(t *testing.T) {
 		{"resnet18", "stcp920", "cross-layer", 5, 2, scheduler.Pipelined},     // two schedules
 		{"bert-128", "stcp920", "cross-layer+bind=search", 2, 1, scheduler.Pipelined},
 		{"resnet50", "stcp920", "cross-layer", 4, 4, scheduler.OverLayer},
+		{"resnet18", "stcp920x4", "cross-layer", 2, 1, scheduler.Pipelined},
 	} {
 		t.Run(c.model+" "+c.machine+" "+c.variant+" "+c.clusters.Name(), func(t *testing.T) {
 			src, err := network.Open(c.model, network.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			spec, err := hardware.Load(c.machine)
+			spec, err := scheduler.OpenMachine(c.machine)
 			if err != nil {
 				t.Fatal(err)
 			}

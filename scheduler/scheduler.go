@@ -237,7 +237,7 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 	if spec, err := Machine(machine, opt.Level); err != nil {
 		return nil, err
 	} else {
-		share = opt.Clusters.shares(batch, spec.Clusters)[0]
+		share = opt.Clusters.shares(batch, spec.AllClusters())[0]
 	}
 	recipes, err := r.alternatives(opt)
 	if err != nil {
@@ -316,7 +316,7 @@ func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, b
 			return made, err
 		}
 		err := opt.eachPieces(ctx, r, settle, func(opt Options, last func(*Result) bool) (any *Result, firstErr error) {
-			weights := opt.Clusters.weights()
+			weights := opt.Clusters.weights(machine)
 			for _, opt.ddrWeight = range weights {
 				made, err := Prepare(ctx, net, machine, batch, r, opt)
 				var took int64
@@ -412,7 +412,7 @@ func Prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	if err != nil {
 		return nil, err
 	}
-	shares := opt.Clusters.shares(batch, spec.Clusters)
+	shares := opt.Clusters.shares(batch, spec.AllClusters())
 	if opt.Chunk < 1 || opt.Chunk > shares[0] {
 		return nil, fmt.Errorf("chunk is %d, expected 1 to %d, the batch elements %s", opt.Chunk, shares[0], opt.Clusters.whose())
 	}

@@ -216,6 +216,9 @@ func draft(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, o
 			return nil, fmt.Errorf("operator %q has no reader; simplify the graph before it is scheduled", op.Name)
 		}
 	}
+	if spec.Chips != nil && opt.Clusters != Pipelined {
+		return nil, fmt.Errorf("%s has %d chips: clusters is %q, expected %q, or one chip", spec.Name, spec.Chips.Count, opt.Clusters.Name(), Pipelined)
+	}
 	return decide(ctx, &schedule.Schedule{Graph: g, Spec: spec}, -1, r, opt)
 }
 

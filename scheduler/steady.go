@@ -19,7 +19,8 @@ const (
 // Steady is the rate of a running server in batch elements per second: batches follow each
 // other in one program, by the rules that hold between chunks, and count from the end of
 // one to the end of another, the first and the last left out. It takes 4 batches, then 8 and
-// 16 as long as the rates of the later two halves differ by more than 0.1 %. Weights stay in the
+// 16 as long as the rates of the later two halves differ by more than 0.1 %, and for each chip of
+// a machine so many. Weights stay in the
 // LLB for the next batch or, if that is faster, only as long as their own needs them; or, if that
 // is faster still, a batch begins when the one before has ended, as loads that run ahead can
 // delay those that are waited for. A program that gets too large is a [*lower.TooLargeError].
@@ -38,7 +39,8 @@ func (r *Result) Steady(ctx context.Context) (perSecond float64, err error) {
 
 // steady is Steady with weights that stay for the next batch, or fresh ones.
 func (r *Result) steady(ctx context.Context, fresh bool) (perSecond float64, err error) {
-	for n := leastBatches; ; n *= 2 {
+	chips := r.Spec.ChipCount()
+	for n := leastBatches * chips; ; n *= 2 {
 		ends, err := r.batchEnds(ctx, n, fresh)
 		if err != nil {
 			if perSecond > 0 && tooLarge(err) {
@@ -51,7 +53,7 @@ func (r *Result) steady(ctx context.Context, fresh bool) (perSecond float64, err
 			return float64(r.Batch) * float64(to-from) / (float64(ends[to]-ends[from]) * 1e-12)
 		}
 		perSecond = rate(first, last)
-		if n == mostBatches || math.Abs(rate(first, middle)/rate(middle, last)-1) <= steadyWithin {
+		if n >= mostBatches*chips || math.Abs(rate(first, middle)/rate(middle, last)-1) <= steadyWithin {
 			return perSecond, nil
 		}
 	}

@@ -262,7 +262,7 @@ func addRecipe(cmd *cobra.Command) *recipeFlags {
 // run schedules a network and simulates the result.
 func (f *recipeFlags) run(cmd *cobra.Command, name string, show *status) (schedulefile.Origin, *scheduler.Result, error) {
 	none := schedulefile.Origin{}
-	spec, err := hardware.Load(*f.accelerator)
+	spec, err := scheduler.OpenMachine(*f.accelerator)
 	if err != nil {
 		return none, nil, err
 	}

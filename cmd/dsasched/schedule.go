@@ -28,7 +28,9 @@ order, joins and spills are those of one chunk on the first cluster.
 With --clusters pipeline the clusters divide the network into stages, and with
 --clusters layers they work on a layer together where that is faster. Chunks are
 then of the whole batch, what passes between clusters is in the DDR, and groups,
-order, joins and spills are of all clusters.
+order, joins and spills are of all clusters. A machine of several chips, such as
+stcp920x4, needs --clusters pipeline: a stage reads what a stage on another chip has
+made from the DDR there, over the link between them.
 
 -o writes the whole schedule, for 'dsasched check', 'simulate' and 'explain' and for
 other programs (docs/file-formats.md). --trace, --gantt, --memory and --graph draw
@@ -48,6 +50,7 @@ the loop over chunks counted once, 'dynamic' ones of all that ran.
   dsasched schedule bert-128 --batch 4 --variant tvm --json
   dsasched schedule ./net.onnx --hardware ./my-npu.yaml --spill largest-first
   dsasched schedule resnet50 --batch 4 --clusters pipeline
+  dsasched schedule resnet50 --batch 4 --clusters pipeline --hardware stcp920x4
   dsasched schedule ./net.onnx --order search --bind search --batch 8
   dsasched schedule resnet50 --batch 8 -o resnet50.schedule.json --trace resnet50.trace.json
   dsasched schedule bert-128 --batch 4 --gantt units.svg --gantt-range 1ms:2ms --memory addresses.svg --graph bert.dot`,
@@ -142,7 +145,21 @@ func writeReport(b *bytes.Buffer, a *scheduler.Report, full bool) {
 	}
 	row(b, "energy", "%s", text)
 	rowWrapped(b, "limited by", a.LimitedBy)
-	row(b, "utilisation", "matrix %s, vector %s of peak; DDR bandwidth %s", percent(a.MMEUtilization), percent(a.VMEUtilization), percent(a.Resources[0].Utilization))
+	text = fmt.Sprintf("matrix %s, vector %s of peak; DDR bandwidth ", percent(a.MMEUtilization), percent(a.VMEUtilization))
+	var ddrs, links []string
+	for _, r := range a.Resources {
+		switch _, kind, _ := strings.Cut(r.Name, "."); {
+		case r.Name == isa.DDRBandwidth.String() || kind == isa.DDRBandwidth.String():
+			ddrs = append(ddrs, percent(r.Utilization))
+		case kind == isa.ToChips.String():
+			links = append(links, percent(r.Utilization))
+		}
+	}
+	text += strings.Join(ddrs, ", ")
+	if links != nil {
+		text += "; out of the chips " + strings.Join(links, ", ")
+	}
+	rowWrapped(b, "utilisation", text)
 	t := a.Time[0]
 	row(b, "time", "compute %s, else moves %s, launches %s, idle %s",
 		percent(t.ComputeSeconds/a.LatencySeconds), percent(t.MoveSeconds/a.LatencySeconds), percent(t.LaunchSeconds/a.LatencySeconds), percent(t.IdleSeconds/a.LatencySeconds))

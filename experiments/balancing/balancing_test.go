@@ -17,12 +17,12 @@ import (
 // each batch.
 func TestClusters(t *testing.T) {
 	var rows []division
-	for _, by := range scheduler.Divisions() {
-		d, err := scheduler.LookupDivision(by)
+	for _, w := range clustersWays {
+		d, err := scheduler.LookupDivision(w.by)
 		if err != nil {
 			t.Fatal(err)
 		}
-		row, err := divide(context.Background(), "squeezenet", 1, d)
+		row, err := divide(context.Background(), "squeezenet", 1, w.machine, d)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,6 +33,9 @@ func TestClusters(t *testing.T) {
 	}
 	if rows[2].LatencySeconds > rows[0].LatencySeconds {
 		t.Errorf("by layers a batch of one takes %v s, on one cluster %v", rows[2].LatencySeconds, rows[0].LatencySeconds)
+	}
+	if one, four := rows[1], rows[3]; four.RatePerSecond < one.RatePerSecond || one.LinkBytes != 0 {
+		t.Errorf("a pipeline on four chips passes %v a second and %d bytes between them, on one chip %v and %d", four.RatePerSecond, four.LinkBytes, one.RatePerSecond, one.LinkBytes)
 	}
 	r, err := reportClusters(clusters(), rows)
 	if err != nil || len(r.Files) == 0 {

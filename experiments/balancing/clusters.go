@@ -6,43 +6,54 @@ import (
 	"fmt"
 
 	"github.com/dsasched/dsasched/experiments/harness"
-	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
 const (
 	clustersMachine = "stcp920"
+	chipsMachine    = "stcp920x4" // of several such chips
 	clustersVariant = "cross-layer"
 )
 
 var (
 	clustersNetworks = []string{"resnet50", "bert-128", "gpt3-175b-decode"}
 	clustersBatches  = []int64{1, 2, 4, 8}
+	clustersWays     = func() (ways []way) {
+		for _, by := range scheduler.Divisions() {
+			ways = append(ways, way{by, by, clustersMachine})
+		}
+		return append(ways, way{"pipeline, 4 chips", string(scheduler.Pipelined), chipsMachine})
+	}()
 )
+
+// A way is what the clusters of a machine divide.
+type way struct{ title, by, machine string }
 
 // A division is a batch of a network on a chip whose clusters divide something between them.
 type division struct {
 	Model    string `json:"model"`
 	Batch    int64  `json:"batch"`
+	Machine  string `json:"hardware"`
 	Clusters string `json:"clusters"`
 	// LatencySeconds is the least of all chunks, and DDRBytes what then passes through the DDR;
 	// RatePerSecond, of batches in a row, is the largest.
 	LatencySeconds float64 `json:"latency_s"`
 	Chunk          int64   `json:"chunk"`
 	DDRBytes       int64   `json:"ddr_bytes"`
+	LinkBytes      int64   `json:"link_bytes"` // between chips
 	RatePerSecond  float64 `json:"steady_throughput_per_s"`
 	RateChunk      int64   `json:"steady_chunk"`
 }
 
-// divide tries all chunks where clusters have shares of the batch, and the batch and its half
-// where they divide the network.
-func divide(ctx context.Context, name string, batch int64, by scheduler.Division) (*division, error) {
+// divide tries all chunks that divide what a cluster sees of the batch.
+func divide(ctx context.Context, name string, batch int64, machine string, by scheduler.Division) (*division, error) {
 	net, err := network.Open(name, network.Options{})
 	if err != nil {
 		return nil, err
 	}
-	spec, err := hardware.Load(clustersMachine)
+	spec, err := scheduler.OpenMachine(machine)
 	if err != nil {
 		return nil, err
 	}
@@ -50,14 +61,12 @@ func divide(ctx context.Context, name string, batch int64, by scheduler.Division
 	if err != nil {
 		return nil, err
 	}
-	chunks := scheduler.Divisors(scheduler.Shares(batch, spec.Clusters)[0], scheduler.MaxTunedChunk)
-	if by != scheduler.OverBatch {
-		chunks = []int64{batch}
-		if batch%2 == 0 {
-			chunks = append(chunks, batch/2)
-		}
+	share := batch
+	if by == scheduler.OverBatch {
+		share = scheduler.Shares(batch, spec.Clusters)[0]
 	}
-	d := &division{Model: name, Batch: batch, Clusters: by.Name()}
+	chunks := scheduler.Divisors(share, scheduler.MaxTunedChunk)
+	d := &division{Model: name, Batch: batch, Machine: machine, Clusters: by.Name()}
 	for _, chunk := range chunks {
 		r, err := scheduler.Run(ctx, net, spec, batch, recipe, scheduler.Options{Chunk: chunk, Clusters: by})
 		if err != nil {
@@ -68,7 +77,15 @@ func divide(ctx context.Context, name string, batch int64, by scheduler.Division
 			return nil, err
 		}
 		if l := r.LatencySeconds(); d.Chunk == 0 || l < d.LatencySeconds {
-			d.LatencySeconds, d.Chunk, d.DDRBytes = l, chunk, r.Sim.Resources[0].Bytes
+			d.LatencySeconds, d.Chunk, d.DDRBytes, d.LinkBytes = l, chunk, 0, 0
+			for i, res := range r.Program.Resources {
+				switch bytes := r.Sim.Resources[i].Bytes; res.Kind {
+				case isa.DDRBandwidth:
+					d.DDRBytes += bytes
+				case isa.ToChips:
+					d.LinkBytes += bytes
+				}
+			}
 		}
 		if rate > d.RatePerSecond {
 			d.RatePerSecond, d.RateChunk = rate, chunk
@@ -78,20 +95,20 @@ func divide(ctx context.Context, name string, batch int64, by scheduler.Division
 }
 
 func clusters() harness.Experiment {
-	e := harness.Experiment{Name: "mofang-clusters", Description: "a network over the clusters of a chip: by the batch, in pipeline stages, in pieces of layers",
-		Paper: paper + "its pipelines, on the clusters of one chip"}
+	e := harness.Experiment{Name: "mofang-clusters", Description: "a network over the clusters of a chip, or of four: by the batch, in pipeline stages, in pieces of layers",
+		Paper: paper + "its pipelines, on clusters and chips"}
 	e.Plan = func() (*harness.Plan, error) {
 		p := &harness.Plan{}
 		for _, name := range clustersNetworks {
 			for _, batch := range clustersBatches {
-				for _, by := range scheduler.Divisions() {
-					d, err := scheduler.LookupDivision(by)
+				for _, w := range clustersWays {
+					d, err := scheduler.LookupDivision(w.by)
 					if err != nil {
 						return nil, err
 					}
-					key := fmt.Sprintf("%s-%d-%s", name, batch, by)
-					p.Cells = append(p.Cells, harness.Cell{Key: key, Label: key, Inputs: []any{name, batch, by, clustersMachine, clustersVariant},
-						Run: func(ctx context.Context) (any, error) { return divide(ctx, name, batch, d) }})
+					key := fmt.Sprintf("%s-%d-%s-%s", name, batch, w.by, w.machine)
+					p.Cells = append(p.Cells, harness.Cell{Key: key, Label: key, Inputs: []any{name, batch, w.by, w.machine, clustersVariant},
+						Run: func(ctx context.Context) (any, error) { return divide(ctx, name, batch, w.machine, d) }})
 				}
 			}
 		}
@@ -111,25 +128,24 @@ func clusters() harness.Experiment {
 
 func reportClusters(e harness.Experiment, rows []division) (*harness.Report, error) {
 	d := harness.NewDocument(e)
-	names := scheduler.Divisions()
 	latency := harness.Table{Title: "Latency of a batch, ms", Name: "latency", Columns: []harness.Column{text("Network"), number("Batch")}}
 	rate := harness.Table{Title: "Batches in a row, elements/s", Name: "rate", Columns: []harness.Column{text("Network"), number("Batch")}}
-	moved := harness.Table{Title: "Through the DDR for the latency, MB", Name: "ddr", Columns: []harness.Column{text("Network"), number("Batch")}}
-	for i := 0; i < len(rows); i += len(names) {
+	moved := harness.Table{Title: "Through the DDRs for the latency, MB", Name: "ddr", Columns: []harness.Column{text("Network"), number("Batch")}}
+	for i := 0; i < len(rows); i += len(clustersWays) {
 		key := []string{rows[i].Model, fmt.Sprint(rows[i].Batch)}
 		l, r, m := append([]string{}, key...), append([]string{}, key...), append([]string{}, key...)
-		for k, row := range rows[i : i+len(names)] {
+		for k, row := range rows[i : i+len(clustersWays)] {
 			if i == 0 {
 				for _, t := range []*harness.Table{&latency, &rate, &moved} {
-					t.Columns = append(t.Columns, number(names[k]))
+					t.Columns = append(t.Columns, number(clustersWays[k].title))
 				}
 			}
 			l, r, m = append(l, short(row.LatencySeconds*1e3)), append(r, short(row.RatePerSecond)), append(m, fmt.Sprintf("%.0f", float64(row.DDRBytes)/1e6))
 		}
 		latency.Rows, rate.Rows, moved.Rows = append(latency.Rows, l), append(rate.Rows, r), append(moved.Rows, m)
 	}
-	d.Note("Variant %s on %s. By the batch, a cluster runs the whole network on its share; as a pipeline, each has a stage of the exact partition; by layers, each has a piece of the layers of which that takes less time. What passes between clusters passes through the DDR.", clustersVariant, clustersMachine)
-	d.Note("Each number is that of the best chunk: of all divisors of a share, or of the batch and its half where the network is divided.")
+	d.Note("Variant %s on %s. By the batch, a cluster runs the whole network on its share; as a pipeline, each has a stage of the exact partition; by layers, each has a piece of the layers of which that takes less time. What passes between clusters passes through the DDR, and between chips from the sender's DDR over the link of %s.", clustersVariant, clustersMachine, chipsMachine)
+	d.Note("Each number is that of the best chunk of all divisors of what a cluster sees. Four chips that each run the network on a batch of their own have four times one chip's elements/s.")
 	for _, t := range []harness.Table{latency, rate, moved} {
 		if err := d.Table(t); err != nil {
 			return nil, err

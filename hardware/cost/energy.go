@@ -40,6 +40,6 @@ func EnergyOf(spec *hardware.Spec, dt model.DType, w Work) *Energy {
 	return &Energy{
 		Matrix: each(e.MAC) * float64(w.MACs), Vector: each(e.Vector) * float64(w.VectorOps),
 		L1: e.LB * float64(w.LBBytes), LLB: e.GB * float64(w.GBBytes), DDR: e.DDR * float64(w.DDRBytes),
-		Static: e.StaticWatts * w.Seconds,
+		Static: float64(spec.ChipCount()) * e.StaticWatts * w.Seconds,
 	}
 }

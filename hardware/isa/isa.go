@@ -90,7 +90,8 @@ func (l Level) Title() string { return [...]string{"none", "L1", "LLB", "DDR"}[l
 // ResourceKind is what a resource is the bandwidth of.
 type ResourceKind uint8
 
-// The kinds of resource; the zero value is any other. All but the DDR are a cluster's own.
+// The kinds of resource; the zero value is any other. The DDR and the ways between chips are a
+// chip's, the others a cluster's own.
 const (
 	OtherResource ResourceKind = iota
 	DDRBandwidth
@@ -98,10 +99,12 @@ const (
 	GBBandwidth
 	LinkIn  // into the cores
 	LinkOut // out of the cores
+	ToChips // out of a chip to others
+	FromChips
 	NumResourceKinds
 )
 
-var resourceKindNames = [NumResourceKinds]string{"other", "ddr", "ddr-port", "gb", "link-in", "link-out"}
+var resourceKindNames = [NumResourceKinds]string{"other", "ddr", "ddr-port", "gb", "link-in", "link-out", "to-chips", "from-chips"}
 
 func (k ResourceKind) String() string { return nameOf(k, resourceKindNames[:], "resource kind") }
 

@@ -29,6 +29,7 @@ type emitter struct {
 	spec    *hardware.Spec
 	cost    *cost.Model
 	opt     Options
+	chips   int32
 	cluster int32
 	alike   int  // clusters with the same work, which copies will be for
 	outline bool // see Outline
@@ -80,7 +81,8 @@ type levelled struct {
 type valueState struct {
 	ready []int32 // commands after which it is complete
 	place *stretch
-	away  bool // another cluster makes it
+	away  bool  // another cluster makes it,
+	chip  int32 // one of this chip
 }
 
 // add appends a command of the present step.
@@ -132,7 +134,22 @@ func (e *emitter) open(kind isa.Kind, label string, s float64) {
 	e.cmds.at(i).opens = true
 }
 
-func (e *emitter) resource(r int) int32 { return 1 + e.cluster*numResources + int32(r) }
+// resource is one of the cluster's. The DDRs of the chips come before those of all clusters and,
+// if there are several, the ways out of and into each.
+func (e *emitter) resource(r int) int32 {
+	shared := e.chips
+	if e.chips > 1 {
+		shared *= 3
+	}
+	return shared + e.cluster*numResources + int32(r)
+}
+
+func (e *emitter) chipOf(cluster int32) int32 {
+	if e.chips == 1 {
+		return 0
+	}
+	return cluster / int32(e.spec.Clusters)
+}
 
 // seconds is a time in picoseconds, rounded up.
 func seconds(s float64) int64 { return int64(math.Ceil(s * 1e12)) }
@@ -288,7 +305,9 @@ func (e *emitter) launch(s *schedule.Schedule, inst int) {
 func (e *emitter) present(s *schedule.Schedule, values []valueState) {
 	for i := range s.Values {
 		v := &s.Values[i]
-		values[i].away = v.Def < 0 && s.Away(v.Instance)
+		if values[i].away = v.Def < 0 && s.Away(v.Instance); values[i].away {
+			values[i].chip = e.chipOf(int32(s.Place[v.Instance]))
+		}
 		if v.Def >= 0 || v.Instance < 0 || v.Level == schedule.DDR {
 			continue
 		}

@@ -69,7 +69,7 @@ const (
 
 var queueKinds = [numQueues]isa.QueueKind{isa.ControlQueue, isa.DDRLoadQueue, isa.DDRStoreQueue, isa.InQueue, isa.OutQueue, isa.MatrixQueue, isa.VectorQueue, isa.SpecialQueue}
 
-// resources of one cluster, behind the DDR's
+// resources of one cluster, behind those of the chips
 const (
 	rPort = iota
 	rGB
@@ -182,15 +182,19 @@ func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, op
 	fine := grainFor(layers / max(1, opt.Batches))
 	fine.pieces, fine.room = cmp.Or(opt.Pieces, fine.pieces), opt.WeightTiles
 	p := newProgram(name, spec, clusters)
-	p.PeakMACsPerSecond = m.PeakMACsPerSecond(dtype)
-	p.PeakVectorOpsPerSecond = m.PeakVectorOpsPerSecond(dtype)
-	e := &emitter{p: p, spec: spec, cost: m, opt: opt, tables: newTables(p), mem: &Memory{}, fine: fine}
+	n := chips(spec, clusters)
+	p.PeakMACsPerSecond = float64(n) * m.PeakMACsPerSecond(dtype)
+	p.PeakVectorOpsPerSecond = float64(n) * m.PeakVectorOpsPerSecond(dtype)
+	e := &emitter{p: p, chips: n, spec: spec, cost: m, opt: opt, tables: newTables(p), mem: &Memory{}, fine: fine}
 	for _, segments := range plans {
 		for _, seg := range segments {
 			if seg.Schedule.Place != nil && e.passing == nil {
 				e.passing = &passing{made: map[passed]int32{}}
 			}
 		}
+	}
+	if n > 1 && e.passing == nil {
+		return nil, nil, fmt.Errorf("%s: %d chips, of which only a network that their clusters divide can make use", name, n)
 	}
 	return p, e, nil
 }
@@ -209,6 +213,17 @@ func newProgram(name string, spec *hardware.Spec, clusters int) *isa.Program {
 		p.Resources = append(p.Resources, isa.Resource{Name: prefix + kind.String(), Kind: kind, BytesPerSecond: max(1, int64(rate))})
 	}
 	resource("", isa.DDRBandwidth, spec.DDR.BandwidthBytesPerSecond)
+	if n := chips(spec, clusters); n > 1 {
+		p.Resources = nil
+		for k := range n {
+			resource(fmt.Sprintf("chip%d.", k), isa.DDRBandwidth, spec.DDR.BandwidthBytesPerSecond)
+		}
+		for k := range n {
+			for _, kind := range [...]isa.ResourceKind{isa.ToChips, isa.FromChips} {
+				resource(fmt.Sprintf("chip%d.", k), kind, spec.Chips.Link.BandwidthBytesPerSecond)
+			}
+		}
+	}
 	port := spec.DDRLink.BandwidthBytesPerSecond
 	if port == 0 {
 		port = spec.DDR.BandwidthBytesPerSecond
@@ -232,6 +247,14 @@ func newProgram(name string, spec *hardware.Spec, clusters int) *isa.Program {
 		}
 	}
 	return p
+}
+
+// chips is how many chips so many clusters are on.
+func chips(spec *hardware.Spec, clusters int) int32 {
+	if spec.Chips == nil {
+		return 1
+	}
+	return int32(max(1, (clusters+spec.Clusters-1)/spec.Clusters))
 }
 
 // likeness gives the first cluster with the same plan as cluster k, and how many have

@@ -191,6 +191,9 @@ func (e *emitter) ddrLatency() int64 {
 	return seconds(e.spec.DDR.LatencySeconds + e.spec.DDRLink.LatencySeconds)
 }
 
+// chipLatency is that of the link between chips.
+func (e *emitter) chipLatency() int64 { return seconds(e.spec.Chips.Link.LatencySeconds) }
+
 func (e *emitter) lbLatency() int64 {
 	l := e.spec.CoreLink.LatencySeconds
 	if e.spec.GB != nil {
@@ -205,7 +208,7 @@ func (e *emitter) moves(ddr, gb, in, out int64) []isa.Use {
 	list := e.mem.uses.take(1 + numResources)
 	use := func(r int32, bytes int64) { list = append(list, isa.Use{Resource: r, Bytes: bytes}) }
 	if ddr > 0 {
-		use(0, ddr)
+		use(e.chipOf(e.cluster), ddr)
 		use(e.resource(rPort), ddr)
 	}
 	if gb > 0 && e.spec.GB != nil {

@@ -55,6 +55,21 @@ func (l *lowering) await(from int32, ins ...*incoming) {
 	}
 }
 
+// fetchAway lets the loads of an input among the commands from number from on wait for the cluster
+// that makes it, and if that is on another chip, take it from that one's DDR over the link.
+func (l *lowering) fetchAway(from int32, in *incoming) {
+	here := l.chipOf(l.cluster)
+	for i := from; in.state.away && in.state.chip != here && i < l.cmds.n; i++ {
+		if c := l.cmds.at(i); c.Kind == isa.DDRLoad {
+			c.DurationPs += l.chipLatency()
+			c.Uses[0].Resource = in.state.chip
+			out, into := l.chips+2*in.state.chip, l.chips+2*here+1
+			c.Uses = append(c.Uses, isa.Use{Resource: out, Bytes: c.Uses[1].Bytes}, isa.Use{Resource: into, Bytes: c.Uses[1].Bytes})
+		}
+	}
+	l.await(from, in)
+}
+
 // loadAhead brings the weights of this and coming steps to the GB, as far as it keeps them,
 // before the queue of loads waits for what other clusters make.
 func (l *lowering) loadAhead() {

@@ -249,11 +249,18 @@ func (l *lowering) lookUpRows() {
 	}
 	var indices []int32
 	known, from := true, l.cmds.n
+	wait := int64(0) // for indices of another chip
 	for _, in := range l.ins {
 		known = known && in.val.Instance < 0
 		indices = append(indices, in.state.ready...)
+		if in.state.away && in.state.chip != l.chipOf(l.cluster) {
+			wait = l.chipLatency()
+		}
 	}
-	defer func() { l.await(from, l.ins...) }()
+	defer func() {
+		l.await(from, l.ins...)
+		l.cmds.at(from).DurationPs += wait
+	}()
 	for _, r := range l.lp.rows {
 		portion := isa.Portion{Operand: r.operand}
 		var c int32
@@ -377,7 +384,7 @@ func (l *lowering) gather(t int64, first bool) {
 			l.cmds.at(ent.load).roam = l.opt.Prefetch && in.val.Instance < 0
 			l.cmds.at(ent.load).to = ent.at
 			ent.first = ent.load
-			l.await(from, in)
+			l.fetchAway(from, in)
 			in.stage = append(in.stage, ent)
 		}
 	}
@@ -438,7 +445,7 @@ func (l *lowering) bring(in *incoming, i, n int64, wait []int32) {
 		in.arrived(l.stream(streamed{part: c.Portion, roam: v.Instance < 0, bytes: part(r.UnionBytes), gbBytes: part(l.fromGB(r)),
 			coreBytes: part(in.coreBytes), after: in.state.ready, free: l.scratch}))
 	}
-	l.await(from, in)
+	l.fetchAway(from, in)
 	if i == 0 {
 		l.recordStretch(in.place, isa.LB)
 	}

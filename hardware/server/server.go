@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -36,7 +37,7 @@ type Server struct {
 	LinkSeconds        float64 `json:"link_seconds"`
 	IdleWatts          float64 `json:"idle_watts"` // of a device
 	BusyWatts          float64 `json:"busy_watts"`
-	Host               Host    `json:"host"`
+	Host               *Host   `json:"host,omitempty"` // nil: nothing is said of one
 }
 
 // A Host loads data.
@@ -52,6 +53,40 @@ type Host struct {
 type Speedup struct {
 	Threads int     `json:"threads"`
 	Factor  float64 `json:"factor"`
+}
+
+// Machine is the device with the others beside it.
+func (n *Server) Machine() (*hardware.Spec, error) {
+	spec, err := hardware.Load(n.Device)
+	if err != nil {
+		return nil, fmt.Errorf("%s: device: %w", n.Name, err)
+	}
+	spec.Name, spec.Description = n.Name, n.Description
+	if n.Devices > 1 {
+		spec.Chips = &hardware.Chips{Count: n.Devices, Link: hardware.Link{BandwidthBytesPerSecond: n.LinkBytesPerSecond, LatencySeconds: n.LinkSeconds}}
+	}
+	return spec, nil
+}
+
+// LoadMachine reads an accelerator, as [hardware.Load] does, or a machine of several.
+func LoadMachine(nameOrPath string) (*hardware.Spec, error) {
+	spec, err := hardware.Load(nameOrPath)
+	if err == nil {
+		return spec, nil
+	}
+	name, data, readErr := library.Read(nameOrPath)
+	if errors.Is(readErr, ErrUnknownPreset) {
+		return nil, fmt.Errorf("%w; the machines of several are %s", err, strings.Join(Presets(), ", "))
+	}
+	var of struct{ Device any }
+	if readErr != nil || yaml.Unmarshal(data, &of) != nil || of.Device == nil {
+		return nil, err // the file of an accelerator
+	}
+	n, err := Parse(name, data)
+	if err != nil {
+		return nil, err
+	}
+	return n.Machine()
 }
 
 var library = hardware.Library{Files: presets, Unknown: ErrUnknownPreset}
@@ -82,7 +117,7 @@ func Parse(name string, data []byte) (*Server, error) {
 		Devices                   int
 		Link                      struct{ Bandwidth, Latency string }
 		Power                     struct{ Idle, Busy float64 }
-		Host                      struct {
+		Host                      *struct {
 			Threads        int
 			WattsPerThread float64 `yaml:"watts_per_thread"`
 			Item           string
@@ -95,7 +130,6 @@ func Parse(name string, data []byte) (*Server, error) {
 		return nil, fmt.Errorf("%s: not the description of a machine: %w", name, err)
 	}
 	n := &Server{Name: y.Name, Description: y.Description, Device: y.Device, Devices: y.Devices, IdleWatts: y.Power.Idle, BusyWatts: y.Power.Busy}
-	n.Host.Threads, n.Host.WattsPerThread = y.Host.Threads, y.Host.WattsPerThread
 	var errs []error
 	check := func(field string, ok bool, found any, want string) {
 		if !ok {
@@ -114,23 +148,26 @@ func Parse(name string, data []byte) (*Server, error) {
 	time := func(s string) (float64, error) { return hardware.ParseTime(s, noClock) }
 	parse("link.bandwidth", y.Link.Bandwidth, &n.LinkBytesPerSecond, func(s string) (float64, error) { return hardware.ParseBandwidth(s, noClock) })
 	parse("link.latency", y.Link.Latency, &n.LinkSeconds, time)
-	parse("host.item", y.Host.Item, &n.Host.ItemSeconds, time)
 	check("name", y.Name != "", `""`, "a name")
 	check("device", y.Device != "", `""`, "the name of an accelerator's description")
 	check("devices", y.Devices >= 1 && y.Devices <= 1<<16, y.Devices, "1 to 65536")
 	check("link.bandwidth", n.LinkBytesPerSecond > 0 || len(errs) > 0, y.Link.Bandwidth, "more than 0")
 	check("power.idle", y.Power.Idle >= 0 && y.Power.Idle <= 1e6, y.Power.Idle, "0 to 1e6 watts")
 	check("power.busy", y.Power.Busy >= y.Power.Idle && y.Power.Busy <= 1e6, y.Power.Busy, "power.idle to 1e6 watts")
-	check("host.threads", y.Host.Threads >= 1 && y.Host.Threads <= 1<<16, y.Host.Threads, "1 to 65536")
-	check("host.watts_per_thread", y.Host.WattsPerThread >= 0 && y.Host.WattsPerThread <= 1e6, y.Host.WattsPerThread, "0 to 1e6 watts")
-	check("host.speedup", len(y.Host.Speedup) > 0, "none", "the factor of at least one number of threads")
-	for threads, factor := range y.Host.Speedup {
-		n.Host.Speedups = append(n.Host.Speedups, Speedup{threads, factor})
-	}
-	slices.SortFunc(n.Host.Speedups, func(a, b Speedup) int { return a.Threads - b.Threads })
-	for _, s := range n.Host.Speedups {
-		check("host.speedup", s.Threads >= 1 && s.Threads <= y.Host.Threads, s.Threads, fmt.Sprintf("1 to %d threads", y.Host.Threads))
-		check("host.speedup", s.Factor > 0 && s.Factor <= 1e6, s.Factor, "a factor above 0")
+	if y.Host != nil {
+		n.Host = &Host{Threads: y.Host.Threads, WattsPerThread: y.Host.WattsPerThread}
+		parse("host.item", y.Host.Item, &n.Host.ItemSeconds, time)
+		check("host.threads", y.Host.Threads >= 1 && y.Host.Threads <= 1<<16, y.Host.Threads, "1 to 65536")
+		check("host.watts_per_thread", y.Host.WattsPerThread >= 0 && y.Host.WattsPerThread <= 1e6, y.Host.WattsPerThread, "0 to 1e6 watts")
+		check("host.speedup", len(y.Host.Speedup) > 0, "none", "the factor of at least one number of threads")
+		for threads, factor := range y.Host.Speedup {
+			n.Host.Speedups = append(n.Host.Speedups, Speedup{threads, factor})
+		}
+		slices.SortFunc(n.Host.Speedups, func(a, b Speedup) int { return a.Threads - b.Threads })
+		for _, s := range n.Host.Speedups {
+			check("host.speedup", s.Threads >= 1 && s.Threads <= y.Host.Threads, s.Threads, fmt.Sprintf("1 to %d threads", y.Host.Threads))
+			check("host.speedup", s.Factor > 0 && s.Factor <= 1e6, s.Factor, "a factor above 0")
+		}
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)

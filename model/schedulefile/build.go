@@ -322,7 +322,7 @@ func (b *builder) instances() {
 		switch {
 		case s.Place == nil && x.Cluster != 0:
 			b.say(at+".cluster", "is %d, but the clusters divide the batch", x.Cluster)
-		case s.Place != nil && (x.Cluster < 0 || x.Cluster >= b.spec.Clusters):
+		case s.Place != nil && (x.Cluster < 0 || x.Cluster >= b.spec.AllClusters()):
 			b.say(at+".cluster", "is %d, expected 0 to %d", x.Cluster, b.spec.Clusters-1)
 		case s.Place != nil:
 			s.Place[i] = x.Cluster
@@ -424,7 +424,7 @@ func Check(f *File, spec *hardware.Spec) []Violation {
 	bad := f.checkClusters(spec)
 	parts := 1
 	if f.Division != "" {
-		parts = spec.Clusters
+		parts = spec.AllClusters()
 	}
 	for i := range f.Schedules {
 		for k := range parts {
@@ -443,8 +443,8 @@ func Check(f *File, spec *hardware.Spec) []Violation {
 func (f *File) checkClusters(spec *hardware.Spec) []Violation {
 	var bad []Violation
 	say := func(at, format string, args ...any) { bad = append(bad, Violation{at, fmt.Sprintf(format, args...)}) }
-	if n := len(f.Clusters); n != spec.Clusters {
-		say("clusters", "%d of them, %q has %d", n, spec.Name, spec.Clusters)
+	if n := len(f.Clusters); n != spec.AllClusters() {
+		say("clusters", "%d of them, %q has %d", n, spec.Name, spec.AllClusters())
 	}
 	sum := int64(0)
 	used := make([]bool, len(f.Schedules))
