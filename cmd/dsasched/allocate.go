@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -67,7 +66,7 @@ listed places them.`,
 		case *spill && !slices.ContainsFunc(allocate.SpillMethods(), func(m solve.Method) bool { return m.Name == f.method.value }):
 			return usagef("--method %s does not say what to spill, expected longest-lifetime, largest-first, ilp or search", f.method.value)
 		}
-		data, err := os.ReadFile(file)
+		data, err := readBounded(file)
 		if err != nil {
 			return err
 		}
@@ -110,7 +109,7 @@ listed places them.`,
 
 // loadOffsets reads where a file places the buffers of p.
 func loadOffsets(file string, p *allocate.Problem) ([]int64, error) {
-	data, err := os.ReadFile(file)
+	data, err := readBounded(file)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -86,7 +85,7 @@ func hardwareText(name string) ([]byte, error) {
 	if slices.Contains(hardware.Presets(), name) {
 		return hardware.PresetYAML(name)
 	}
-	return os.ReadFile(name)
+	return readBounded(name)
 }
 
 func writeCalibration(b *bytes.Buffer, a *tuning.Calibration) {

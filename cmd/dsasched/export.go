@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/onnx"
@@ -103,6 +104,22 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
+// maxFileBytes keeps a file that is none of ours from filling the memory.
+const maxFileBytes = 256 << 20
+
+func readBounded(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if err == nil && len(data) > maxFileBytes {
+		err = fmt.Errorf("%s: found more than %d bytes, expected at most these", path, maxFileBytes)
+	}
+	return data, err
+}
+
 // writeFile makes a file of what write writes, in one step as replaceFile does, and
 // returns its bytes.
 func writeFile(path string, write func(io.Writer) error) (int64, error) {
@@ -140,31 +157,11 @@ func replaceFile(path string, data []byte) error {
 			return err
 		}
 	}
-	tmp := fmt.Sprintf("%s.%d.tmp", path, os.Getpid())
-	err = os.WriteFile(tmp, data, 0o666)
-	if err == nil && info != nil {
-		err = os.Chmod(tmp, info.Mode().Perm())
-	}
-	if err == nil {
-		err = os.Rename(tmp, path)
-	}
-	if err != nil {
-		os.Remove(tmp)
-		return naming(path, err)
-	}
-	return nil
-}
-
-// naming puts the file that was asked for into an error about the one that was to take
-// its place.
-func naming(path string, err error) error {
+	harness.TidyUp(filepath.Dir(path))
+	err = harness.WriteFile(path, data)
 	var file *fs.PathError
-	var link *os.LinkError
-	switch {
-	case errors.As(err, &file):
-		err = file.Err
-	case errors.As(err, &link):
-		err = link.Err
+	if errors.As(err, &file) {
+		return file // without words on results
 	}
-	return &fs.PathError{Op: "write", Path: path, Err: err}
+	return err
 }

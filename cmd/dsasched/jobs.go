@@ -96,10 +96,14 @@ func wholeCommand(cmd *cobra.Command, args []string, folder string) []string {
 
 func readShards(dir string) (*shardsJSON, error) {
 	path := filepath.Join(dir, shardsFile)
-	data, err := os.ReadFile(path)
+	data, err := readBounded(path)
 	if err != nil {
 		return nil, err
 	}
+	return decodeShards(path, data)
+}
+
+func decodeShards(path string, data []byte) (*shardsJSON, error) {
 	var s shardsJSON
 	if err := json.Unmarshal(data, &s); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -124,7 +128,7 @@ func claim(dir string, command []string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	if err := harness.MakeFolder(dir); err != nil {
 		return err
 	}
 	return harness.WriteFile(filepath.Join(dir, shardsFile), append(data, '\n'))

@@ -62,10 +62,14 @@ func readProject(file string) (*rcpsp.Project, error) {
 
 // loadStarts reads the start times of a result, and checks them.
 func loadStarts(file string, p *rcpsp.Project) ([]int64, error) {
-	data, err := os.ReadFile(file)
+	data, err := readBounded(file)
 	if err != nil {
 		return nil, err
 	}
+	return decodeStarts(file, data, p)
+}
+
+func decodeStarts(file string, data []byte, p *rcpsp.Project) ([]int64, error) {
 	var r rcpsp.Result
 	if err := json.Unmarshal(data, &r); err != nil {
 		return nil, fmt.Errorf("%s: %w, expected the JSON of a schedule", file, err)

@@ -390,7 +390,7 @@ a kernel whose loops were edited shows what they are worth.`,
 }
 
 func readTuned(name string) (*scheduler.Tuned, error) {
-	data, err := os.ReadFile(name)
+	data, err := readBounded(name)
 	if err != nil {
 		return nil, err
 	}

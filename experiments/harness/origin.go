@@ -17,6 +17,8 @@ const OriginFile = "origin.json"
 // Origin is what made the results of an experiment: the same on every run of the same
 // program, so it says nothing of time and place.
 type Origin struct {
+	// Schema is that of all files beside this one; 0, before there were numbers, is 1.
+	Schema   int               `json:"schema"`
 	Version  string            `json:"version"`
 	Revision string            `json:"revision,omitempty"` // of the source
 	Modified bool              `json:"modified"`           // since that revision
@@ -43,7 +45,7 @@ type originHardware struct {
 
 // originOf finds the accelerators and seeds in the inputs of the cells.
 func originOf(cells []Cell, opt Options) (*Origin, error) {
-	o := &Origin{Version: ProgramVersion(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Solver: opt.SolverVersion,
+	o := &Origin{Schema: originSchema, Version: ProgramVersion(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Solver: opt.SolverVersion,
 		Modules: []originModule{}, Hardware: []originHardware{}, Seeds: []json.RawMessage{}}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
@@ -90,6 +92,23 @@ func originOf(cells []Cell, opt Options) (*Origin, error) {
 			}
 		}
 		o.Hardware = append(o.Hardware, h)
+	}
+	return o, nil
+}
+
+// originSchema is raised when an older program would read the results of an experiment in
+// a wrong way. Fields that are new or unknown are no reason.
+const originSchema = 1
+
+// ReadOrigin reads the text of an [OriginFile]; path is for errors. Results of a later
+// schema are refused.
+func ReadOrigin(path string, data []byte) (*Origin, error) {
+	o := &Origin{}
+	if err := json.Unmarshal(data, o); err != nil {
+		return nil, fmt.Errorf("%s: not what 'dsasched run' writes: %w", path, err)
+	}
+	if o.Schema < 0 || o.Schema > originSchema {
+		return nil, fmt.Errorf("%s: schema: found %d, expected at most %d: the results are of a later dsasched (%s)", path, o.Schema, originSchema, o.Version)
 	}
 	return o, nil
 }

@@ -167,6 +167,8 @@ func (r *runner) experiment(ctx context.Context, e Experiment, number map[string
 		}
 	}
 	dir := filepath.Join(r.Out, e.Name)
+	TidyUp(dir)
+	TidyUp(r.Out)
 	cells, err := j.of(r.Shard, number)
 	if err != nil {
 		return err

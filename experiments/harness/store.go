@@ -10,12 +10,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
-	"sync/atomic"
 )
 
 // schemaVersion is that of the files of cells. Raise it when a result of the same
@@ -44,25 +42,19 @@ type staleError struct{ path string }
 
 func (e *staleError) Error() string { return e.path + " is of another program" }
 
-// writeError says that results can't be written.
-type writeError struct{ err error }
-
-func (e *writeError) Error() string { return fmt.Sprintf("results can't be written: %v", e.err) }
-func (e *writeError) Unwrap() error { return e.err }
-
 // open makes the directory and makes sure that it can be written to: better
 // to know before hours of work than after.
 func (s *store) open() error {
-	if err := os.MkdirAll(s.dir, 0o777); err != nil {
-		return &writeError{err}
+	if err := MakeFolder(s.dir); err != nil {
+		return err
 	}
 	probe := temporaryName(filepath.Join(s.dir, "probe"))
 	f, err := os.OpenFile(probe, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return &writeError{err}
+	if err == nil {
+		err = errors.Join(f.Close(), os.Remove(probe))
 	}
-	if err := errors.Join(f.Close(), os.Remove(probe)); err != nil {
-		return &writeError{err}
+	if err != nil {
+		return &writeError{naming(s.dir, err)}
 	}
 	return nil
 }
@@ -121,11 +113,16 @@ func (s *store) read(c Cell) (json.RawMessage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("a finished cell can't be read: %w", err)
 	}
+	return decodeCell(path, data, s.fingerprint(inputs))
+}
+
+// decodeCell is the result in the text of a cell's file.
+func decodeCell(path string, data []byte, fingerprint string) (json.RawMessage, error) {
 	var f cellFile
 	if err := json.Unmarshal(data, &f); err != nil {
 		return nil, fmt.Errorf("%s is damaged (%v)", path, err)
 	}
-	if f.Schema != schemaVersion || f.Fingerprint != s.fingerprint(inputs) {
+	if f.Schema != schemaVersion || f.Fingerprint != fingerprint {
 		return nil, &staleError{path}
 	}
 	var result bytes.Buffer
@@ -155,36 +152,6 @@ func hash(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-var temporaries atomic.Int64
-
-// temporaryName is a name in the same directory that no other call and no other
-// process uses, be it on another machine.
-func temporaryName(path string) string {
-	dir, base := filepath.Split(path)
-	return filepath.Join(dir, fmt.Sprintf(".%s.%x-%d.tmp", base, process, temporaries.Add(1)))
-}
-
-// process is a number of this process alone.
-var process = rand.Uint64()
-
-// WriteFile writes a file as a whole or not at all, and to the disk before it has its name.
-func WriteFile(path string, data []byte) error {
-	tmp := temporaryName(path)
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err == nil {
-		_, err = f.Write(data)
-		err = errors.Join(err, f.Sync(), f.Close())
-	}
-	if err == nil {
-		err = os.Rename(tmp, path)
-	}
-	if err != nil {
-		os.Remove(tmp)
-		return &writeError{err}
-	}
-	return nil
-}
-
 // executableHash distinguishes builds of the program: the same inputs may
 // give another result after a change.
 var executableHash = sync.OnceValues(func() (string, error) {
@@ -207,11 +174,12 @@ var executableHash = sync.OnceValues(func() (string, error) {
 // readTiming reads the wall times of earlier runs. They are for people: what can't
 // be read is dropped.
 func readTiming(path string) map[string]float64 {
+	data, _ := os.ReadFile(path)
+	return decodeTiming(data)
+}
+
+func decodeTiming(data []byte) map[string]float64 {
 	times := map[string]float64{}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return times
-	}
 	rows, _ := csv.NewReader(bytes.NewReader(data)).ReadAll()
 	for _, row := range rows {
 		if len(row) == 2 {

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/report/page"
@@ -116,9 +118,8 @@ func (e *collected) readFiles(dir string) error {
 		case ext == ".svg":
 			e.figures = append(e.figures, page.Figure{Name: strings.TrimSuffix(entry.Name(), ext), File: path, SVG: data})
 		default:
-			e.origin = &harness.Origin{}
-			if err := json.Unmarshal(data, e.origin); err != nil {
-				return fmt.Errorf("%s: not what 'dsasched run' writes: %w", path, err)
+			if e.origin, err = harness.ReadOrigin(path, data); err != nil {
+				return err
 			}
 		}
 	}
@@ -300,6 +301,14 @@ func Page(out string, names []string) ([]byte, *Contents, error) {
 }
 
 func (c *collection) page() ([]byte, error) {
+	var b bytes.Buffer
+	if err := page.Write(&b, c.report()); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+func (c *collection) report() *page.Report {
 	r := &page.Report{
 		Title:     "GraphTurbo reproduced: published numbers beside ours",
 		Preface:   []string{reportPreface, "Program: dsasched " + strings.Join(c.programs(), ", ") + ". Ratio is ours over the published number, error its distance from 1. Filters and headings of the table sort and select."},
@@ -308,7 +317,7 @@ func (c *collection) page() ([]byte, error) {
 	}
 	for _, h := range c.headlines() {
 		l := h.numbers
-		r.Headlines = append(r.Headlines, page.Headline{Experiment: l.Experiment, What: strings.ToUpper(h.what[:1]) + h.what[1:], Unit: h.unit, Published: h.published, Ours: h.ours, Verdict: h.verdict, Words: l.InWords()})
+		r.Headlines = append(r.Headlines, page.Headline{Experiment: l.Experiment, What: capital(h.what), Unit: h.unit, Published: h.published, Ours: h.ours, Verdict: h.verdict, Words: l.InWords()})
 	}
 	for _, e := range c.experiments {
 		for _, l := range e.leads {
@@ -337,11 +346,15 @@ func (c *collection) page() ([]byte, error) {
 		}
 	}
 	r.Builds, r.Modules, r.Hardware = c.origins()
-	var b bytes.Buffer
-	if err := page.Write(&b, r); err != nil {
-		return nil, err
+	return r
+}
+
+func capital(text string) string {
+	if text == "" {
+		return ""
 	}
-	return b.Bytes(), nil
+	r, n := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(r)) + text[n:]
 }
 
 // origins is the end of the page: a row for all experiments of one origin, the modules

@@ -123,3 +123,20 @@ func TestReportOverAll(t *testing.T) {
 }
 
 var testNames = []string{"fig10", "fig13", "fig14", "sweep"}
+
+// A folder of results may hold anything: it is refused, or there is a report of it.
+func FuzzResults(f *testing.F) {
+	f.Add([]byte(`{"published": [{"experiment": "a", "what": "speed", "published": 1, "ours": 2, "headline": 1}], "claims": [{"quantity": "q", "paper": "p", "ours": "o", "verdict": "differs"}]}`))
+	f.Add([]byte(`{"published": [{"experiment": "a", "what": "", "headline": 1}]}`))
+	f.Add([]byte(`{"schema": 1, "version": "v1", "modules": [{"path": "a", "version": "v0"}], "hardware": [{"name": "n", "yaml": "name: n"}], "seeds": [1]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		e := collected{name: "a", lines: comparedLines(data)}
+		if o, err := harness.ReadOrigin("origin.json", data); err == nil {
+			e.origin = o
+		}
+		c := &collection{experiments: []collected{e}}
+		if !strings.HasPrefix(reportText(c), "#") || c.report() == nil {
+			t.Error("no report")
+		}
+	})
+}

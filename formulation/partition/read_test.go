@@ -180,3 +180,24 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+func FuzzReadDivision(f *testing.F) {
+	p, err := Read("f.json", []byte(small))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte(`{"devices": [[1], [2]]}`))
+	f.Add([]byte(`{"fpgas": [{"nodes": [1], "load": -1}, {"nodes": [2]}], "cpus": []}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		d, err := ReadDivision("d.json", data, p)
+		if err != nil {
+			if !errors.Is(err, ErrInput) {
+				t.Fatalf("%v", err)
+			}
+			return
+		}
+		if load, err := p.MaxLoad(d); p.Check(d) == nil && (err != nil || load < 3.5) {
+			t.Fatalf("%s has load %v, %v, less than the least", data, load, err)
+		}
+	})
+}

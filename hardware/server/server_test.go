@@ -60,3 +60,34 @@ func Example() {
 	fmt.Printf("%d times %s, %.0f GB/s between two, %d threads\n", n.Devices, n.Device, n.LinkBytesPerSecond/1e9, n.Host.Threads)
 	// Output: 16 times v100, 150 GB/s between two, 64 threads
 }
+
+// What is accepted has figures that can be computed with, and every error names the file.
+func FuzzParse(f *testing.F) {
+	for _, name := range Presets() {
+		data, err := PresetYAML(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Add([]byte("host: &a {speedup: {1: .nan, *a : 2}}\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		n, err := Parse("f.yaml", data)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "f.yaml:") {
+				t.Fatalf("%v", err)
+			}
+			return
+		}
+		for _, x := range []float64{n.LinkBytesPerSecond, n.LinkSeconds, n.IdleWatts, n.BusyWatts, n.Host.WattsPerThread, n.Host.ItemSeconds} {
+			if !(x >= 0 && x <= 1e18) {
+				t.Fatalf("%+v", n)
+			}
+		}
+		for _, s := range n.Host.Speedups {
+			if !(s.Factor > 0) {
+				t.Fatalf("%+v", n.Host)
+			}
+		}
+	})
+}

@@ -1,11 +1,14 @@
 package certificate_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/scheduler/certificate"
 )
@@ -29,7 +32,7 @@ func certified(t *testing.T) *certificate.File {
 
 var written []byte
 
-func makeCertificate(t *testing.T) *certificate.File {
+func makeCertificate(t testing.TB) *certificate.File {
 	t.Helper()
 	ctx := context.Background()
 	net, err := scheduler.OpenNetwork("alexnet")
@@ -143,4 +146,35 @@ func TestMissingFieldIsRefused(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "proof: gab: ") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// What is read is written and read again as the same.
+func FuzzRead(f *testing.F) {
+	data, err := makeCertificate(f).Write()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Add([]byte(`{"kind":"dsasched-certificate","version":1}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := certificate.Read("f.json", data)
+		if err != nil {
+			var in *schedulefile.InputError
+			if !errors.As(err, &in) || strings.Contains(err.Error(), "\n") {
+				t.Fatalf("error %q", err)
+			}
+			return
+		}
+		first, err := c.Write()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := certificate.Read("f.json", first)
+		if err != nil {
+			t.Fatalf("what was written can't be read: %v", err)
+		}
+		if second, err := again.Write(); err != nil || !bytes.Equal(first, second) {
+			t.Fatalf("written again, the file is another one: %v", err)
+		}
+	})
 }
