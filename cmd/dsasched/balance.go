@@ -118,6 +118,7 @@ func (a *layeringJSON) write(b *bytes.Buffer) {
 		row(b, "stopped by", "%s", a.Stop)
 	}
 	row(b, "latency", "%s (one by one %s, greedily %s)", duration(a.Seconds), duration(a.Sequential), duration(a.Greedy))
+	row(b, "bound", "%s", duration(a.Bound))
 	row(b, "utilisation", "%s", percent(a.Utilization))
 	if a.Sets > 0 {
 		row(b, "search", "%d down-closed sets, %d transitions", a.Sets, a.Transitions)

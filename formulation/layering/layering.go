@@ -24,6 +24,9 @@ type Problem struct {
 	// Price is the time of a layer, in seconds, at least 0. It is asked once for
 	// each set, which is sorted.
 	Price func(set []int) float64
+	// Bound is the least time of all layerings of a set, as far as that is known otherwise.
+	// It stands where nothing is proven; nil: 0.
+	Bound func(set []int) float64
 }
 
 // ErrInput is what every [InputError] is, for errors.Is.
@@ -152,7 +155,15 @@ func Solve(ctx context.Context, p *Problem, method string, opt Options) (*Result
 }
 
 func (p *Problem) answer(method string, layers [][]int) *Result {
-	return &Result{Method: method, Status: milp.Feasible, Layers: layers, Seconds: p.Seconds(layers)}
+	r := &Result{Method: method, Status: milp.Feasible, Layers: layers, Seconds: p.Seconds(layers)}
+	if p.Bound != nil {
+		var all []int
+		for i := range p.After {
+			all = append(all, i)
+		}
+		r.Bound = min(p.Bound(all), r.Seconds) // but for sums in another order
+	}
+	return r
 }
 
 func (p *Problem) singles() [][]int {
@@ -361,22 +372,28 @@ func LP(ctx context.Context, solver milp.Solver, p *Problem) (float64, error) {
 }
 
 // Blocks solves each block of a graph of operators by the named method. Cuts are the
-// numbers of operators between the blocks, from 0 to that of all; after and price are
+// numbers of operators between the blocks, from 0 to that of all; after, price and bound are
 // those of [Problem], over the whole graph. Where a block is larger than
 // [MaxOperators], the exact method gives the best of the others and says so. Of start,
 // a layering of all, the exact method takes the layers of each block. each, if not
 // nil, is called for every block.
-func Blocks(ctx context.Context, name string, after [][]int, cuts []int, price func([]int) float64, method string, opt Options, each func(first int, p *Problem, r *Result)) (*Result, error) {
+func Blocks(ctx context.Context, name string, after [][]int, cuts []int, price, bound func([]int) float64, method string, opt Options, each func(first int, p *Problem, r *Result)) (*Result, error) {
 	total := &Result{Method: method, Status: milp.Optimal}
 	for b := range cuts[1:] {
 		lo, hi := cuts[b], cuts[b+1]
 		p := &Problem{Name: fmt.Sprintf("%s, operators %d to %d", name, lo, hi-1), After: make([][]int, hi-lo)}
-		p.Price = func(set []int) float64 {
-			shifted := make([]int, len(set))
-			for k, i := range set {
-				shifted[k] = i + lo
+		shifted := func(of func([]int) float64) func([]int) float64 {
+			return func(set []int) float64 {
+				there := make([]int, len(set))
+				for k, i := range set {
+					there[k] = i + lo
+				}
+				return of(there)
 			}
-			return price(shifted)
+		}
+		p.Price = shifted(price)
+		if bound != nil {
+			p.Bound = shifted(bound)
 		}
 		for i := range p.After {
 			for _, h := range after[lo+i] {

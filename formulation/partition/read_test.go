@@ -66,6 +66,13 @@ func TestInfeasible(t *testing.T) {
 		{"a node that fits nowhere", `"size": 60`, `"size": 160`, "node 1 needs 160 bytes, an accelerator has 100"},
 		{"a node that no device runs", `"supportedOnFpga": 1`, `"supportedOnFpga": 0`, "node 1 runs on no accelerator"},
 		{"a colour that fits nowhere", `"colorClass": 2`, `"colorClass": 1`, "the 2 nodes of colour 1 (1, 2) need 110 bytes together"},
+		{"two colours that wait for each other", `"size": 50, "layerId": 7}],
+ "edges": [`, `"size": 50}, {"id": 3, "supportedOnFpga": 1, "cpuLatency": 1, "fpgaLatency": 1, "isBackwardNode": 0, "colorClass": 1},
+  {"id": 4, "supportedOnFpga": 1, "cpuLatency": 1, "fpgaLatency": 1, "isBackwardNode": 0, "colorClass": 2}],
+ "edges": [{"sourceId": 2, "destId": 3, "cost": 1}, `, "the 4 nodes of the colours 1, 2, which wait for each other (1, 2, 3, 4) need 110 bytes together"},
+		{"a colour with another between", `"size": 50, "layerId": 7}],
+ "edges": [`, `"size": 50}, {"id": 3, "supportedOnFpga": 1, "cpuLatency": 1, "fpgaLatency": 1, "isBackwardNode": 0, "colorClass": 1}],
+ "edges": [{"sourceId": 2, "destId": 3, "cost": 1}, `, "the 3 nodes of the colours 1, 2, which wait for each other (1, 2, 3) need 110 bytes together"},
 		{"all together", `"maxFPGAs": 2`, `"maxFPGAs": 1`, "the nodes need 110 bytes, the 1 accelerators have 100"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -206,24 +206,42 @@ func (p *Problem) Misfit() string {
 	}
 	for _, c := range p.contract(false).classes {
 		if c.bytes > p.MemoryBytes {
-			what := "nodes that lie on a common cycle of colours"
-			if color := p.Nodes[c.nodes[0]].Color; color != NoColor && !slices.ContainsFunc(c.nodes, func(i int) bool { return p.Nodes[i].Color != color }) {
-				what = fmt.Sprintf("nodes of colour %d", color)
+			var ids, colors []int
+			for _, i := range c.nodes {
+				ids = append(ids, p.Nodes[i].ID)
+				if color := p.Nodes[i].Color; color != NoColor {
+					colors = append(colors, color)
+				}
 			}
-			var ids []string
-			for _, i := range c.nodes[:min(len(c.nodes), 6)] {
-				ids = append(ids, fmt.Sprint(p.Nodes[i].ID))
+			slices.Sort(colors)
+			colored := len(colors)
+			colors = slices.Compact(colors)
+			what := fmt.Sprintf("of colour %d", colors[0]) // without one, no nodes must be together
+			if len(colors) > 1 {
+				what = fmt.Sprintf("of the colours %s, which wait for each other", few(colors))
 			}
-			if len(c.nodes) > 6 {
-				ids = append(ids, "...")
+			if colored < len(c.nodes) {
+				what += " and between such"
 			}
-			return fmt.Sprintf("the %d %s (%s) need %.0f bytes together, an accelerator has %.0f, and there is no CPU", len(c.nodes), what, strings.Join(ids, ", "), c.bytes, p.MemoryBytes)
+			return fmt.Sprintf("the %d nodes %s (%s) need %.0f bytes together, an accelerator has %.0f, and there is no CPU", len(c.nodes), what, few(ids), c.bytes, p.MemoryBytes)
 		}
 	}
 	if room := float64(p.Accelerators) * p.MemoryBytes; total > room {
 		return fmt.Sprintf("the nodes need %.0f bytes, the %d accelerators have %.0f together, and there is no CPU", total, p.Accelerators, room)
 	}
 	return ""
+}
+
+// few lists the first of some numbers.
+func few(list []int) string {
+	var words []string
+	for _, n := range list[:min(len(list), 6)] {
+		words = append(words, fmt.Sprint(n))
+	}
+	if len(list) > len(words) {
+		words = append(words, "...")
+	}
+	return strings.Join(words, ", ")
 }
 
 // crowded says that a valid problem without a [Problem.Misfit] has no division. Rule (3) is what

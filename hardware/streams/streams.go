@@ -179,6 +179,26 @@ func (m *Machine) Run(ops []Operator, set []int, mode Mode) []Phase {
 	return phases
 }
 
+// Bound is what no division of a set of operators into phases takes less than, in seconds. A
+// phase is a launch and no shorter than any of its operators alone, nor than the work of all on
+// all processors; and operators of which each waits for the one before are in as many phases.
+func (m *Machine) Bound(ops []Operator, set []int) float64 {
+	set = slices.Clone(set)
+	slices.Sort(set)
+	end := map[int]float64{}
+	longest, work := 0.0, 0.0
+	for _, i := range set {
+		before := 0.0
+		for _, h := range ops[i].After {
+			before = max(before, end[h])
+		}
+		end[i] = before + m.Alone(&ops[i])
+		longest = max(longest, end[i])
+		work += float64(ops[i].Blocks) * ops[i].BlockSeconds
+	}
+	return max(longest, float64(len(Levels(ops, set)))*m.LaunchSeconds+work/float64(m.Processors))
+}
+
 // Levels divides a sorted set of operators into those that wait for none of it, those
 // that wait for such, and so on.
 func Levels(ops []Operator, set []int) [][]int {

@@ -65,6 +65,7 @@ func random(rng *rand.Rand, n int) []streams.Operator {
 // Never worse than greedy, never better than the exact layering.
 func TestLayering(t *testing.T) {
 	better, worse := 0, 0
+	ofChain, ofWork := 0, 0 // bounds that meet the optimum, of each kind
 	for seed := range uint64(150) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		m := &streams.Machine{Processors: 10, LaunchSeconds: 0.5}
@@ -89,6 +90,20 @@ func TestLayering(t *testing.T) {
 		for i := range all {
 			all[i] = i
 		}
+		bound := m.Bound(ops, all)
+		if bound > exact.Seconds*(1+1e-9) {
+			t.Fatalf("seed %d: bound %v, optimum %v", seed, bound, exact.Seconds)
+		}
+		wide := *m
+		wide.Processors = 1e9 // on which work takes no time
+		for i := range ops {
+			ops[i].Width = m.Processors // but the longest path as long
+		}
+		if path := wide.Bound(ops, all); bound > path*(1+1e-9) {
+			ofWork++
+		} else if bound > exact.Seconds*0.9 {
+			ofChain++
+		}
 		greedy, got := streams.Seconds(m.Run(ops, all, streams.SideBySide)), p.Seconds(layers)
 		if got > greedy+1e-9 || got < exact.Seconds-1e-9 {
 			t.Fatalf("seed %d: %v, greedy %v, exact %v", seed, got, greedy, exact.Seconds)
@@ -106,6 +121,9 @@ func TestLayering(t *testing.T) {
 		if _, splits := mofang.Layering(context.Background(), m, ops, 2); splits[0].Kept != splits[0].Tried {
 			t.Fatalf("seed %d: %+v", seed, splits[0])
 		}
+	}
+	if ofChain == 0 || ofWork == 0 {
+		t.Errorf("%d bounds of a longest path, %d of all work, expected both", ofChain, ofWork)
 	}
 	if better == 0 || worse == 0 {
 		t.Errorf("%d better than greedy, %d worse than exact: the graphs tell nothing", better, worse)

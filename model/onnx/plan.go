@@ -214,7 +214,15 @@ func whyUnknown(n *nodeProto) string {
 		}
 		return fmt.Sprintf("operator set %d; known are %s", n.opset(), strings.Join(known, ", "))
 	}
-	return refused[operator{n.domain, n.op}]
+	why := refused[operator{n.domain, n.op}]
+	if n.op == "Gradient" && why != "" {
+		for _, a := range n.attrs {
+			if a.name == "y" {
+				why += fmt.Sprintf(": that of %q by %q", a.s, n.inputs)
+			}
+		}
+	}
+	return why
 }
 
 // sortNodes puts the nodes that are alive into topological order and keeps the

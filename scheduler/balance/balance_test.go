@@ -71,6 +71,26 @@ func TestLayerOperators(t *testing.T) {
 	}
 }
 
+// What is not proven has a bound all the same: blocks too large to be searched, and limits.
+func TestLayeringBound(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		opt  LayerOptions
+	}{{"nasnet-mobile", LayerOptions{}}, {"inception-v3", LayerOptions{Options: layering.Options{WorkLimit: 1}}}} {
+		d, ops := operators(t, c.name, 1)
+		for _, m := range LayerMethods() {
+			r, err := LayerOperators(t.Context(), c.name, &d.Machine, ops, m.Name, c.opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Status == milp.Optimal || r.Bound < r.Seconds/4 || r.Bound > r.Seconds {
+				t.Errorf("%s, %s: %s, %v s, bound %v", c.name, m.Name, r.Status, r.Seconds, r.Bound)
+			}
+			t.Logf("%s, %s: %.4g ms, bound %.4g", c.name, m.Name, 1e3*r.Seconds, 1e3*r.Bound)
+		}
+	}
+}
+
 // The last block of Inception-v3 by the whole way from the network: 180 sets and 4860
 // transitions, and a proof that checks itself.
 func TestLastInceptionBlock(t *testing.T) {

@@ -21,8 +21,7 @@ type Layering struct {
 	Method string      `json:"method"`
 	Status milp.Status `json:"status"`
 	Stop   milp.Stop   `json:"stop"`
-	// Seconds is that of all layers; no layering takes less than Bound, 0 where
-	// nothing is proven.
+	// Seconds is that of all layers; no layering takes less than Bound.
 	Seconds     float64 `json:"latency_s"`
 	Bound       float64 `json:"bound_s"`
 	Sequential  float64 `json:"sequential_latency_s"`
@@ -73,11 +72,16 @@ func LayerOperators(ctx context.Context, name string, m *streams.Machine, ops []
 	}
 	out := &Layering{Method: method, Status: milp.Feasible,
 		Sequential: streams.Seconds(m.Run(ops, all, streams.OneByOne)), Greedy: streams.Seconds(m.Run(ops, all, streams.SideBySide))}
+	bound := func(set []int) float64 { return m.Bound(ops, set) }
 	var layers [][]int
 	switch method {
 	case "mofang":
 		layers, _ = mofang.Layering(ctx, m, ops, opt.Threshold)
 		out.Stop = solve.Why(ctx)
+		cuts := streams.Cuts(ops)
+		for b := range cuts[1:] {
+			out.Bound += bound(all[cuts[b]:cuts[b+1]])
+		}
 	default:
 		if method == "exact" && opt.Start == nil {
 			opt.Start, _ = mofang.Layering(ctx, m, ops, opt.Threshold)
@@ -86,15 +90,12 @@ func LayerOperators(ctx context.Context, name string, m *streams.Machine, ops []
 			_, phases := m.Best(ops, set)
 			return streams.Seconds(phases)
 		}
-		r, err := layering.Blocks(ctx, name, after, streams.Cuts(ops), price, method, opt.Options, nil)
+		r, err := layering.Blocks(ctx, name, after, streams.Cuts(ops), price, bound, method, opt.Options, nil)
 		if err != nil {
 			return nil, err
 		}
 		layers = r.Layers
 		out.Status, out.Stop, out.Bound, out.Sets, out.Transitions = r.Status, r.Stop, r.Bound, r.Sets, r.Transitions
-		if out.Status != milp.Optimal {
-			out.Bound = 0
-		}
 	}
 	busy := 0.0
 	for _, set := range layers {
