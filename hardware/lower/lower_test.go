@@ -84,11 +84,11 @@ func TestPagesKeepForReuse(t *testing.T) {
 			}
 			if e := p.find(key, next); e != nil {
 				hits++
-				e.users = append(e.users, int32(pos))
+				p.use(e, int32(pos))
 			} else {
 				e, _ := p.add(key, bytes, next)
-				e.load = int32(pos)
-				e.users = append(e.users, int32(pos))
+				p.bring(e, int32(pos))
+				p.use(e, int32(pos))
 			}
 			pos++
 		}
@@ -134,16 +134,33 @@ func TestPagesClaims(t *testing.T) {
 			}
 		default:
 			e, _ := p.add(i+1, 1+rng.Int63n(p.largest()), int64(i)+rng.Int63n(100))
-			e.load = i
+			p.bring(e, i)
 		}
 		owned := make([]int, len(p.claims))
-		for _, e := range p.entries {
-			for _, pg := range e.pages {
-				owned[pg]++
+		for place, e := range p.entries {
+			lastUse, nextUse := int32(kept), int64(unused)
+			if e != nil {
+				for _, pg := range e.pages {
+					owned[pg]++
+					if p.holder[pg] != int32(place) {
+						t.Fatalf("step %d: page %d is held by another entry", i, pg)
+					}
+				}
+				if e.retained {
+					nextUse = e.nextUse
+				} else {
+					lastUse = e.load
+				}
+			}
+			if p.lastUse[place] != lastUse || p.nextUse[place] != nextUse {
+				t.Fatalf("step %d: place %d is last used by %d and next at %d, want %d and %d", i, place, p.lastUse[place], p.nextUse[place], lastUse, nextUse)
 			}
 		}
-		for _, pg := range p.free {
-			owned[pg]++
+		for _, turn := range p.free {
+			owned[pageOf(turn)]++
+		}
+		if !slices.IsSorted(p.free) {
+			t.Fatalf("step %d: free pages %v, expected them in order", i, p.free)
 		}
 		for pg, n := range p.claims {
 			if n > 0 {

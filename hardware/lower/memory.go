@@ -3,7 +3,6 @@ package lower
 import (
 	"math"
 	"slices"
-	"sort"
 
 	"github.com/dsasched/dsasched/model/schedule"
 )
@@ -171,6 +170,8 @@ const never = math.MaxInt64
 // entry is a piece of data in the GB's pages.
 type entry struct {
 	key      int32 // of a tile of weights, see emitter.number; 0: none
+	place    int32 // in pages.entries
+	arrived  int   // how many came before
 	pages    []int
 	load     int32   // the DDRLoad that brought it
 	users    []int32 // commands that read it
@@ -181,34 +182,39 @@ type entry struct {
 	at       *stretch // its first run of pages
 }
 
-// lastUse is the latest command that touches the entry.
-func (e *entry) lastUse() int32 {
-	if n := len(e.users); n > 0 {
-		return max(e.load, e.users[n-1])
-	}
-	return e.load
-}
-
 // pages is the GB cut into pages of equal size, for weights and transfers. Values
 // claim the pages under their addresses for as long as they live.
 type pages struct {
 	log       *queueLog
 	pageBytes int64
-	// free pages, the one that may be written soonest first.
-	free []int
+	// free pages, the one that may be written soonest first: the last command that must end
+	// before, plus one, in the upper half.
+	free []uint64
 	// pending holds, per page, the commands that must end before it is written, and
 	// ready the last of them.
 	pending [][]int32
 	ready   []int32
-	claims  []int // values on each page
-	claimed int   // pages with claims
+	claims  []int   // values on each page
+	claimed int     // pages with claims
+	holder  []int32 // of each page: the place of the entry on it, or unused
 	byKey   []*entry
-	entries []*entry // all present, in order of arrival
+	entries []*entry // all present, and nil in places that are left
+	left    []int32  // places
+	arrived int
+	// Of each place: the last command that touches an entry that may be pushed out, and the
+	// next use of one that is retained; kept and unused for others.
+	lastUse []int32
+	nextUse []int64
 	// retained counts the pages of retained entries.
 	retained int
 	quarters int          // of the available pages that may be retained
 	evicted  func(*entry) // to record buffers
 }
+
+const (
+	kept   = math.MaxInt32
+	unused = -1
+)
 
 func newPages(log *queueLog, bytes int64, evicted func(*entry)) *pages {
 	p := &pages{log: log, quarters: 2, evicted: evicted, pageBytes: pageBytes(bytes)}
@@ -216,10 +222,52 @@ func newPages(log *queueLog, bytes int64, evicted func(*entry)) *pages {
 	p.claims = make([]int, n)
 	p.pending = make([][]int32, n)
 	p.ready = make([]int32, n)
-	for i := 0; i < n; i++ {
-		p.free = append(p.free, i)
+	p.holder = make([]int32, n)
+	for i := range n {
+		p.holder[i] = unused
+		p.free = append(p.free, p.turn(i))
 	}
 	return p
+}
+
+// turn is what a page is called in the list of free ones.
+func (p *pages) turn(page int) uint64 { return uint64(p.ready[page]+1)<<32 | uint64(page) }
+
+func pageOf(turn uint64) int { return int(uint32(turn)) }
+
+// note keeps what is known of an entry's place up to date, unless it has left.
+func (p *pages) note(e *entry) {
+	if p.entries[e.place] != e {
+		return
+	}
+	p.lastUse[e.place], p.nextUse[e.place] = kept, unused
+	switch {
+	case e.retained:
+		p.nextUse[e.place] = e.nextUse
+	case !e.pinned:
+		p.lastUse[e.place] = e.load
+		if n := len(e.users); n > 0 {
+			p.lastUse[e.place] = max(e.load, e.users[n-1])
+		}
+	}
+}
+
+// bring notes the command that brings an entry.
+func (p *pages) bring(e *entry, c int32) {
+	e.load, e.first = c, c
+	p.note(e)
+}
+
+// use notes a command that reads an entry.
+func (p *pages) use(e *entry, c int32) {
+	e.users = append(e.users, c)
+	p.note(e)
+}
+
+// pin keeps an entry, or no longer.
+func (p *pages) pin(e *entry, pinned bool) {
+	e.pinned = pinned
+	p.note(e)
 }
 
 // pageBytes is the size of the pages of a GB.
@@ -258,13 +306,10 @@ func (p *pages) claim(lo, hi int64) []int32 {
 			continue
 		}
 		p.claimed++
-		for i, e := range p.entries {
-			if slices.Contains(e.pages, page) {
-				p.drop(i)
-				break
-			}
+		if place := p.holder[page]; place != unused {
+			p.drop(p.entries[place])
 		}
-		if i := slices.Index(p.free, page); i >= 0 {
+		if i, found := slices.BinarySearch(p.free, p.turn(page)); found {
 			p.free = slices.Delete(p.free, i, i+1)
 		}
 		deps = append(deps, p.pending[page]...)
@@ -283,7 +328,7 @@ func (p *pages) unclaim(lo, hi int64, after []int32) {
 		p.wait(page, p.log.latest(p.pending[page], after))
 		if p.claims[page] == 0 {
 			p.claimed--
-			p.putFree(page)
+			p.putFree([]int{page})
 		}
 	}
 }
@@ -297,21 +342,31 @@ func (p *pages) wait(page int, after []int32) {
 	}
 }
 
-// putFree inserts a page into the free list in order of readiness.
-func (p *pages) putFree(page int) {
-	i := sort.Search(len(p.free), func(i int) bool {
-		f := p.free[i]
-		return p.ready[f] > p.ready[page] || (p.ready[f] == p.ready[page] && f > page)
-	})
-	p.free = slices.Insert(p.free, i, page)
+// putFree inserts pages that may be written at the same time, ascending, into the free list in
+// order of readiness: most often they stay together.
+func (p *pages) putFree(list []int) {
+	for len(list) > 0 {
+		i, _ := slices.BinarySearch(p.free, p.turn(list[0]))
+		n := 1
+		for n < len(list) && (i == len(p.free) || p.turn(list[n]) < p.free[i]) {
+			n++
+		}
+		p.free = append(p.free, make([]uint64, n)...)
+		copy(p.free[i+n:], p.free[i:])
+		for k, page := range list[:n] {
+			p.free[i+k] = p.turn(page)
+		}
+		list = list[n:]
+	}
 }
 
 // lastNeeded is the retained entry whose next use comes last, or nil.
 func (p *pages) lastNeeded() *entry {
 	var worst *entry
-	for _, o := range p.entries {
-		if o.retained && (worst == nil || o.nextUse > worst.nextUse) {
-			worst = o
+	last := int64(unused)
+	for i, next := range p.nextUse {
+		if next > last {
+			worst, last = p.entries[i], next
 		}
 	}
 	return worst
@@ -330,6 +385,7 @@ func (p *pages) find(key int32, nextUse int64) *entry {
 
 func (p *pages) touch(e *entry, nextUse int64) {
 	e.nextUse = nextUse
+	p.note(e)
 	if nextUse == never {
 		p.release(e)
 		return
@@ -341,6 +397,7 @@ func (p *pages) release(e *entry) {
 	if e.retained {
 		e.retained = false
 		p.retained -= len(e.pages)
+		p.note(e)
 	}
 }
 
@@ -359,6 +416,7 @@ func (p *pages) retain(e *entry) {
 	}
 	e.retained = true
 	p.retained += len(e.pages)
+	p.note(e)
 }
 
 // add makes room for a new entry and returns it with the commands that must end
@@ -368,33 +426,52 @@ func (p *pages) add(key int32, bytes, nextUse int64) (*entry, []int32) {
 	// The pages that may be written soonest: free ones, or those of the entry not
 	// kept whose last use is longest ago.
 	for {
-		var victim, oldest = -1, int32(0)
-		for i, o := range p.entries {
-			if !o.retained && !o.pinned && (victim < 0 || o.lastUse() < oldest) {
-				victim, oldest = i, o.lastUse()
+		victim, oldest := -1, int32(kept)
+		for i, last := range p.lastUse {
+			if last < oldest {
+				victim, oldest = i, last
 			}
 		}
-		if n == 0 || len(p.free) >= n && (victim < 0 || p.ready[p.free[n-1]] <= oldest) {
+		if n == 0 || len(p.free) >= n && (victim < 0 || p.ready[pageOf(p.free[n-1])] <= oldest) {
 			break
 		}
 		if victim < 0 {
 			p.release(p.lastNeeded())
 			continue
 		}
-		p.drop(victim)
+		p.drop(p.entries[victim])
 	}
+	m := p.log.mem
+	e := m.entries.put(entry{key: key, arrived: p.arrived, pages: m.pages.take(n), nextUse: nextUse, load: -1, first: -1, users: m.numbers.take(4), at: m.stretches.put(stretch{})})
+	p.arrived++
 	last := noneOfQueues
-	for _, page := range p.free[:n] {
-		for _, c := range p.pending[page] {
-			last.wait(p.log.queue[c], c)
+	var before []int32
+	for _, turn := range p.free[:n] {
+		page := pageOf(turn)
+		e.pages = append(e.pages, page)
+		after := p.pending[page]
+		if len(after) > 0 && (len(before) == 0 || &after[0] != &before[0]) { // pages that were left together wait for the same
+			for _, c := range after {
+				last.wait(p.log.queue[c], c)
+			}
 		}
+		before = after
 	}
 	deps := p.log.list(last)
-	m := p.log.mem
-	e := m.entries.put(entry{key: key, pages: append(m.pages.take(n), p.free[:n]...), nextUse: nextUse, load: -1, first: -1, users: m.numbers.take(4), at: m.stretches.put(stretch{})})
 	p.free = slices.Delete(p.free, 0, n)
-	sort.Ints(e.pages)
-	p.entries = append(p.entries, e)
+	if !slices.IsSorted(e.pages) {
+		slices.Sort(e.pages)
+	}
+	if n := len(p.left); n > 0 {
+		e.place, p.left = p.left[n-1], p.left[:n-1]
+		p.entries[e.place] = e
+	} else {
+		e.place = int32(len(p.entries))
+		p.entries, p.lastUse, p.nextUse = append(p.entries, e), append(p.lastUse, kept), append(p.nextUse, unused)
+	}
+	for _, page := range e.pages {
+		p.holder[page] = e.place
+	}
 	if key > 0 {
 		p.byKey = append(p.byKey, make([]*entry, max(0, int(key)+1-len(p.byKey)))...)
 		p.byKey[key] = e
@@ -403,31 +480,42 @@ func (p *pages) add(key int32, bytes, nextUse int64) (*entry, []int32) {
 	return e, deps
 }
 
-func (p *pages) drop(i int) {
-	o := p.entries[i]
+func (p *pages) drop(o *entry) {
 	p.release(o)
-	p.entries = append(p.entries[:i], p.entries[i+1:]...)
+	p.entries[o.place] = nil
+	p.lastUse[o.place], p.nextUse[o.place] = kept, unused
+	p.left = append(p.left, o.place)
 	if o.key > 0 {
 		p.byKey[o.key] = nil
 	}
 	after := p.log.latest(o.users, []int32{o.load})
-	for _, page := range o.pages {
-		p.wait(page, after)
-		p.putFree(page)
+	for i, page := range o.pages {
+		p.holder[page] = unused
+		if i == 0 {
+			p.wait(page, after)
+		} else {
+			p.pending[page], p.ready[page] = after, p.ready[o.pages[0]]
+		}
 	}
+	p.putFree(o.pages)
 	p.evicted(o)
 }
 
-// clear drops everything.
+// clear drops everything, what came last first.
 func (p *pages) clear() {
-	for len(p.entries) > 0 {
-		p.drop(len(p.entries) - 1)
+	list := slices.DeleteFunc(slices.Clone(p.entries), func(e *entry) bool { return e == nil })
+	slices.SortFunc(list, func(a, b *entry) int { return b.arrived - a.arrived })
+	for _, e := range list {
+		p.drop(e)
 	}
 }
 
 // forget makes all entries unfindable, without freeing their pages early.
 func (p *pages) forget() {
 	for _, e := range p.entries {
+		if e == nil {
+			continue
+		}
 		p.release(e)
 		if e.key > 0 {
 			p.byKey[e.key] = nil

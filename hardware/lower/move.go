@@ -52,7 +52,7 @@ func (e *emitter) loadTile(t *weightTile, through *ring, cores int64) (int32, *s
 		c = e.add(qIn, isa.Command{Kind: isa.LBLoad, Portion: t.portion, Bytes: t.unionBytes * t.times, DurationPs: e.lbLatency(),
 			Uses: e.moveIn(gbBytes, coreBytes)}, free, []int32{ent.load})
 		e.cmds.at(c).from, e.cmds.at(c).to = ent.at, place
-		ent.users = append(ent.users, c)
+		e.pages.use(ent, c)
 		place.use(c)
 	}
 	e.recordStretch(place, isa.LB)
@@ -62,9 +62,8 @@ func (e *emitter) loadTile(t *weightTile, through *ring, cores int64) (int32, *s
 // fetch brings what comes from the DDR with a tile to the GB, in one entry.
 func (e *emitter) fetch(t *weightTile, next int64, after []int32) *entry {
 	ent, deps := e.pages.add(t.number, t.farBytes, next)
-	ent.load = e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: t.far, Bytes: t.farBytes, DurationPs: e.ddrLatency(),
-		Uses: e.moves(t.farBytes, t.farBytes, 0, 0)}, deps, after)
-	ent.first = ent.load
+	e.pages.bring(ent, e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: t.far, Bytes: t.farBytes, DurationPs: e.ddrLatency(),
+		Uses: e.moves(t.farBytes, t.farBytes, 0, 0)}, deps, after))
 	e.cmds.at(ent.load).to = ent.at
 	return ent
 }
@@ -171,15 +170,14 @@ func (e *emitter) stream(m streamed) int32 {
 		}
 		part, bytes := m.part.Cut(i, n), piece(m.bytes, i, n)
 		ent, deps := e.pages.add(key, bytes, next)
-		ent.load = e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: part, Bytes: bytes, DurationPs: e.ddrLatency(),
-			Uses: uses(bytes, bytes, 0, 0)}, deps, m.after)
+		e.pages.bring(ent, e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: part, Bytes: bytes, DurationPs: e.ddrLatency(),
+			Uses: uses(bytes, bytes, 0, 0)}, deps, m.after))
 		e.cmds.at(ent.load).roam = e.opt.Prefetch && m.roam
-		ent.first = ent.load
 		e.cmds.at(ent.load).to = ent.at
 		last = e.add(qIn, isa.Command{Kind: isa.LBLoad, Portion: part, Bytes: bytes, DurationPs: e.lbLatency(),
 			Uses: e.moveIn(piece(m.gbBytes, i, n), piece(m.coreBytes, i, n))}, m.free, []int32{ent.load})
 		e.cmds.at(last).from, e.cmds.at(last).to = ent.at, m.place
-		ent.users = append(ent.users, last)
+		e.pages.use(ent, last)
 		if m.place != nil {
 			m.place.use(last)
 		}

@@ -102,9 +102,9 @@ func (l *lowering) loadAhead() {
 // without pushing out what is needed sooner.
 func (p *pages) keeps(bytes, next int64) bool {
 	n := p.retained + p.need(bytes)
-	for _, e := range p.entries {
-		if e.retained && e.nextUse > next {
-			n -= len(e.pages)
+	for i, at := range p.nextUse {
+		if at > next {
+			n -= len(p.entries[i].pages)
 		}
 	}
 	return n <= p.keepable()

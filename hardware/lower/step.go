@@ -378,12 +378,11 @@ func (l *lowering) gather(t int64, first bool) {
 		for i := range s {
 			bytes, from := size(i), l.cmds.n
 			ent, deps := l.pages.add(0, bytes, never)
-			ent.pinned = true
-			ent.load = l.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: isa.Portion{Operand: in.operand}.Cut(t, of).Cut(i, s), Bytes: bytes,
-				DurationPs: l.ddrLatency(), Uses: l.activationUses(bytes, bytes, 0, 0)}, deps, in.state.ready)
+			l.pages.pin(ent, true)
+			l.pages.bring(ent, l.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: isa.Portion{Operand: in.operand}.Cut(t, of).Cut(i, s), Bytes: bytes,
+				DurationPs: l.ddrLatency(), Uses: l.activationUses(bytes, bytes, 0, 0)}, deps, in.state.ready))
 			l.cmds.at(ent.load).roam = l.opt.Prefetch && in.val.Instance < 0
 			l.cmds.at(ent.load).to = ent.at
-			ent.first = ent.load
 			l.fetchAway(from, in)
 			in.stage = append(in.stage, ent)
 		}
@@ -395,7 +394,7 @@ func (l *lowering) leaveStages() {
 	l.pinned = 0
 	for _, in := range l.ins {
 		for _, ent := range in.stage {
-			ent.pinned = false
+			l.pages.pin(ent, false)
 		}
 		in.stage = nil
 	}
@@ -433,7 +432,7 @@ func (l *lowering) bring(in *incoming, i, n int64, wait []int32) {
 		c.DurationPs, c.Uses = l.lbLatency(), l.moveIn(part(l.fromGB(r)), part(in.coreBytes))
 		moved := l.add(qIn, c, in.deps, wait, []int32{ent.load})
 		l.cmds.at(moved).from = ent.at
-		ent.users = append(ent.users, moved)
+		l.pages.use(ent, moved)
 		in.arrived(moved)
 	case l.pages == nil:
 		c.Kind, c.Bytes = isa.DDRLoad, part(r.UnionBytes)
@@ -687,14 +686,13 @@ func (l *lowering) storeThrough(o *outgoing, c isa.Command, bytes, coreBytes int
 		out.Portion, out.Bytes = c.Cut(i, n), piece(bytes, i, n)
 		ent, deps := l.pages.add(0, out.Bytes, never)
 		out.DurationPs, out.Uses = l.lbLatency(), l.moveOut(out.Bytes, piece(coreBytes, i, n))
-		ent.load = l.add(qOut, out, l.writers, deps)
-		ent.first = ent.load
+		l.pages.bring(ent, l.add(qOut, out, l.writers, deps))
 		l.cmds.at(ent.load).to = ent.at
 		o.place.use(ent.load)
 		o.stored = l.add(qDDRStore, isa.Command{Kind: isa.DDRStore, Portion: out.Portion, Bytes: out.Bytes, DurationPs: l.ddrLatency(),
 			Uses: l.activationUses(out.Bytes, out.Bytes, 0, 0)}, []int32{ent.load})
 		l.cmds.at(o.stored).from = ent.at
-		ent.users = append(ent.users, o.stored)
+		l.pages.use(ent, o.stored)
 		left = append(left, ent.load)
 	}
 	return left
