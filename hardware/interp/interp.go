@@ -167,6 +167,7 @@ func run(p *isa.Program, graphs [][]*model.Graph, together bool, seed uint64) (r
 	if err := p.Check(); err != nil {
 		return Report{}, err
 	}
+	p = p.Unfolded()
 	m := &machine{p: p, graphs: graphs, together: together, seed: seed, now: -1, queues: len(p.Queues), makers: map[key]maker{}, ddr: map[stored]*cell{}}
 	defer func() {
 		switch f := recover().(type) {

@@ -201,6 +201,11 @@ type Program struct {
 	Tasks     []Task
 	Commands  []Command
 	Buffers   []Buffer
+	// As gives, for each cluster, the one whose commands and buffers are also its own, on its
+	// own queues and resources: itself, or an earlier one that does as itself. Commands and
+	// Buffers then are those of clusters that are as themselves, which share nothing but the
+	// DDR. Nil: all are.
+	As []int32
 	// Capacity of each level in bytes: LB per core, GB per cluster; 0: no check.
 	Capacity [NumLevels]int64
 	// PeakMACs and PeakVectorOps are the chip's per second, for utilisation.
@@ -277,7 +282,8 @@ func (p *Program) Check() error {
 			}
 		}
 	}
-	for i, b := range p.Buffers {
+	for i := range p.Buffers {
+		b := &p.Buffers[i]
 		ok := b.Level > NoLevel && b.Level < NumLevels && b.Cluster >= 0 && int(b.Cluster) < p.Clusters &&
 			b.Address >= 0 && b.Bytes >= 0 && b.First >= 0 && int(b.First) < len(p.Commands) &&
 			b.Label >= 0 && int(b.Label) < len(p.Labels)
@@ -287,6 +293,9 @@ func (p *Program) Check() error {
 		if !ok {
 			return bad(-1, "buffer %d has an index or size out of range", i)
 		}
+	}
+	if what := p.checkAlike(); what != "" {
+		return bad(-1, "%s", what)
 	}
 	return nil
 }

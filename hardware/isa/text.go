@@ -158,6 +158,7 @@ func (l *textLine) writeTo(w *bufio.Writer) {
 // program need not pass its Check; ParseText reads back only one that does, and
 // then gives the same program (but for empty slices, which come back as nil).
 func (p *Program) WriteText(w io.Writer) error {
+	p = p.Unfolded()
 	out := bufio.NewWriter(w)
 	var l textLine
 	each := func(item string, n int, write func(i int)) {

@@ -31,7 +31,7 @@ type emitter struct {
 	opt     Options
 	chips   int32
 	cluster int32
-	alike   int  // clusters with the same work, which copies will be for
+	alike   int  // clusters with the same work, for which this one stands
 	outline bool // see Outline
 	tables  *tables
 	fine    grain
@@ -184,8 +184,8 @@ func (e *emitter) run(segments []Segment) error {
 				e.releaseDead(k)
 				e.coming = plans[i][k:]
 				e.step(s, lp, values)
-				if len(e.p.Commands)+int(e.cmds.n)*e.alike > maxCommands {
-					return &TooLargeError{e.p.Name, fmt.Sprintf("have more than %d commands", maxCommands)}
+				if n, most := e.opt.commands(e.alike, int(e.cmds.n)); len(e.p.Commands)+n > most {
+					return &TooLargeError{e.p.Name, fmt.Sprintf("have more than %d commands", most)}
 				}
 			}
 			e.releaseDead(len(s.Steps) + 1)
@@ -353,7 +353,7 @@ func (e *emitter) flush() {
 	if e.outline {
 		return
 	}
-	e.p.Buffers = slices.Grow(e.p.Buffers, len(e.stretches)*e.alike)
+	e.p.Buffers = slices.Grow(e.p.Buffers, len(e.stretches))
 	for _, s := range e.stretches {
 		if s.first < 0 || s.hi == s.lo {
 			continue
@@ -378,11 +378,7 @@ func (e *emitter) flushCommands(base int32) {
 			opener[e.cmds.at(i).block] = i
 		}
 	}
-	copies := e.alike
-	if e.outline {
-		copies = 1
-	}
-	e.p.Commands = slices.Grow(e.p.Commands, int(e.cmds.n)*copies)
+	e.p.Commands = slices.Grow(e.p.Commands, int(e.cmds.n))
 	settled := noneOfQueues // of each queue, the last that does not roam
 	for i := range e.cmds.n {
 		pc := e.cmds.at(i)

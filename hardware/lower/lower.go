@@ -41,6 +41,9 @@ type Options struct {
 	Batches int `json:"-"`
 	// Fresh keeps no weights in the GB for the next of these batches.
 	Fresh bool `json:"-"`
+	// Fold lets clusters that are alike always share their commands (isa.Program.As); else they
+	// do where there are many.
+	Fold bool `json:"-"`
 	// Cost gives the durations of commands in place of the formulas of package cost; nil:
 	// the formulas.
 	Cost cost.Custom `json:"-"`
@@ -80,11 +83,15 @@ const (
 
 var resourceKinds = [numResources]isa.ResourceKind{isa.DDRPort, isa.GBBandwidth, isa.LinkIn, isa.LinkOut}
 
-// Limits of one program over all clusters and iterations, which keep it within a few
-// gigabytes.
+// Limits of one program over all iterations and over clusters that differ, which keep it
+// within a few gigabytes.
 const (
-	maxLayers   = 1_000_000
-	maxCommands = 6_000_000
+	maxLayers   = 2_000_000
+	maxCommands = 8_000_000
+	maxSteady   = 6_000_000
+	// maxUnfolded is how many commands a program may have at most in which clusters that are
+	// alike have each their own.
+	maxUnfolded = 1_000_000
 )
 
 // TooLargeError reports a program that is too large to simulate.
@@ -101,19 +108,21 @@ func Program(name string, spec *hardware.Spec, plans [][]Segment, opt Options) (
 	if err != nil {
 		return nil, err
 	}
-	marks := make([]mark, 1, len(plans)+1)
+	as := make([]int32, len(plans))
 	var ends []int
 	for k, segments := range plans {
 		first, alike := likeness(plans, k)
 		if e.passing != nil {
 			first, alike = k, 1
 		}
-		if first < k {
-			copyCluster(p, first, k, marks[first], marks[first+1])
-		} else if err := e.lower(int32(k), alike, segments); err != nil {
-			return nil, err
+		if as[k] = int32(first); first == k {
+			if err := e.lower(int32(k), alike, segments); err != nil {
+				return nil, err
+			}
+		} else {
+			p.As = as
 		}
-		marks, ends = append(marks, markOf(p)), append(ends, len(p.Commands))
+		ends = append(ends, len(p.Commands))
 	}
 	if e.passing != nil {
 		if err := e.passing.together(p, ends); err != nil {
@@ -123,7 +132,27 @@ func Program(name string, spec *hardware.Spec, plans [][]Segment, opt Options) (
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
+	if p.As != nil && len(p.Commands)*len(plans) <= opt.unfolded() {
+		p = p.Unfolded()
+	}
 	return p, nil
+}
+
+// commands is how many commands count of those of clusters that are alike, and how many there
+// may be: of batches in a row, which say little more the more there are, those of each cluster.
+func (o Options) commands(alike, own int) (n, most int) {
+	if o.Batches > 1 {
+		return own * alike, maxSteady
+	}
+	return own, maxCommands
+}
+
+// unfolded is how many commands a program may have in which each cluster has its own.
+func (o Options) unfolded() int {
+	if o.Fold {
+		return 0
+	}
+	return maxUnfolded
 }
 
 // Outline is what the simulator needs of [Program] to find its latency with
@@ -166,18 +195,22 @@ func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, op
 	if err != nil {
 		return nil, nil, err
 	}
-	layers := 0
+	layers, own := 0, 0 // own: of clusters that differ
 	dtype := model.F16
-	for _, segments := range plans {
+	for k, segments := range plans {
+		first, _ := likeness(plans, k)
 		for _, seg := range segments {
 			layers += seg.Iterations * len(seg.Schedule.Steps)
+			if first == k {
+				own += seg.Iterations * len(seg.Schedule.Steps)
+			}
 			if len(seg.Schedule.Graph.Ops) > 0 {
 				dtype = ComputeType(seg.Schedule.Graph)
 			}
 		}
 	}
-	if layers > maxLayers {
-		return nil, nil, &TooLargeError{name, fmt.Sprintf("run %d layers", layers)}
+	if own > maxLayers {
+		return nil, nil, &TooLargeError{name, fmt.Sprintf("run %d layers", own)}
 	}
 	fine := grainFor(layers / max(1, opt.Batches))
 	fine.pieces, fine.room = cmp.Or(opt.Pieces, fine.pieces), opt.WeightTiles
@@ -268,68 +301,6 @@ func likeness(plans [][]Segment, k int) (first, alike int) {
 		}
 	}
 	return first, alike
-}
-
-// mark is a place in a program.
-type mark struct{ commands, buffers int }
-
-func markOf(p *isa.Program) mark { return mark{len(p.Commands), len(p.Buffers)} }
-
-// copyCluster appends what stands between two marks, which is all of cluster from, for
-// cluster to. The DDR is the only resource that they share.
-func copyCluster(p *isa.Program, from, to int, begin, end mark) {
-	shift, buffers := int32(len(p.Commands)-begin.commands), int32(len(p.Buffers)-begin.buffers)
-	queue, resource := int32(to-from)*numQueues, int32(to-from)*numResources
-	nDeps, nUses, nLasts := 0, 0, 0
-	for i := begin.commands; i < end.commands; i++ {
-		nDeps += len(p.Commands[i].Deps)
-		nUses += len(p.Commands[i].Uses)
-	}
-	for i := begin.buffers; i < end.buffers; i++ {
-		nLasts += len(p.Buffers[i].Lasts)
-	}
-	indices, uses := make([]int32, 0, nDeps+nLasts), make([]isa.Use, 0, nUses)
-	shifted := func(list []int32) []int32 {
-		if list == nil {
-			return nil
-		}
-		n := len(indices)
-		for _, i := range list {
-			indices = append(indices, i+shift)
-		}
-		return indices[n:len(indices):len(indices)]
-	}
-	p.Commands = slices.Grow(p.Commands, end.commands-begin.commands)
-	for i := begin.commands; i < end.commands; i++ {
-		c := p.Commands[i]
-		c.Queue += queue
-		if c.From > 0 {
-			c.From += buffers
-		}
-		if c.To > 0 {
-			c.To += buffers
-		}
-		c.Deps = shifted(c.Deps)
-		if c.Uses != nil {
-			n := len(uses)
-			for _, u := range c.Uses {
-				if u.Resource > 0 {
-					u.Resource += resource
-				}
-				uses = append(uses, u)
-			}
-			c.Uses = uses[n:len(uses):len(uses)]
-		}
-		p.Commands = append(p.Commands, c)
-	}
-	p.Buffers = slices.Grow(p.Buffers, end.buffers-begin.buffers)
-	for i := begin.buffers; i < end.buffers; i++ {
-		b := p.Buffers[i]
-		b.Cluster = int32(to)
-		b.First += shift
-		b.Lasts = shifted(b.Lasts)
-		p.Buffers = append(p.Buffers, b)
-	}
 }
 
 // ComputeType is the type of the network's first matrix operand, for peak rates.

@@ -1,94 +1,83 @@
 package sim
 
-// agenda holds at most one event per queue, ordered by time, then by command. It
-// is a binary heap in which events can be moved.
+import "math"
+
+// agenda holds at most one event per queue, ordered by time, then by command. Rates change, and
+// with them many events at once, of which few come first: so a change is only written down, and
+// the first event is looked for when it is asked for, in groups of queues that know theirs.
 type agenda struct {
-	heap []event
-	at   []int32 // of each queue: its place in heap, or -1
+	events []event // of each queue
+	first  []int32 // of each group: the queue with the first event, or none if it is to be looked for
+	n      int     // queues with an event
 }
 
 type event struct {
 	when    int64
 	command int32
-	queue   int32
 }
+
+const groupOfQueues = 16
+
+// nothing comes after every event, also after one that never comes.
+var nothing = event{never, math.MaxInt32}
 
 func (e *event) before(f *event) bool {
 	return e.when < f.when || e.when == f.when && e.command < f.command
 }
 
 func (a *agenda) init(queues int) {
-	a.heap = make([]event, 0, queues)
-	a.at = make([]int32, queues)
-	for i := range a.at {
-		a.at[i] = -1
+	a.events, a.first, a.n = make([]event, queues), make([]int32, (queues+groupOfQueues-1)/groupOfQueues), 0
+	for q := range a.events {
+		a.events[q] = nothing
+	}
+	for g := range a.first {
+		a.first[g] = int32(g * groupOfQueues)
 	}
 }
 
-func (a *agenda) len() int { return len(a.heap) }
+func (a *agenda) len() int { return a.n }
 
 // min returns the queue and the time of the earliest event.
-func (a *agenda) min() (queue int32, when int64) { return a.heap[0].queue, a.heap[0].when }
+func (a *agenda) min() (queue int32, when int64) {
+	for g, q := range a.first {
+		if q == none {
+			q = int32(g * groupOfQueues)
+			for other := q + 1; int(other) < min(len(a.events), (g+1)*groupOfQueues); other++ {
+				if a.events[other].before(&a.events[q]) {
+					q = other
+				}
+			}
+			a.first[g] = q
+		}
+		if g == 0 || a.events[q].before(&a.events[queue]) {
+			queue = q
+		}
+	}
+	return queue, a.events[queue].when
+}
 
 // set adds or moves the event of a queue.
 func (a *agenda) set(queue int32, when int64, command int32) {
-	i := int(a.at[queue])
-	if i < 0 {
-		i = len(a.heap)
-		a.heap = append(a.heap, event{})
+	if a.events[queue].command == nothing.command {
+		a.n++
 	}
-	e := event{when, command, queue}
-	if !a.up(i, e) {
-		a.down(i, e)
-	}
+	a.change(queue, event{when, command})
 }
 
-// pop takes the earliest event away.
-func (a *agenda) pop() {
-	a.at[a.heap[0].queue] = -1
-	n := len(a.heap) - 1
-	last := a.heap[n]
-	a.heap = a.heap[:n]
-	if n > 0 {
-		a.down(0, last)
-	}
+// drop takes the event of a queue away.
+func (a *agenda) drop(queue int32) {
+	a.n--
+	a.change(queue, nothing)
 }
 
-// up puts e at i or above and reports whether it moved.
-func (a *agenda) up(i int, e event) bool {
-	from := i
-	for i > 0 {
-		parent := (i - 1) / 2
-		if !e.before(&a.heap[parent]) {
-			break
+func (a *agenda) change(queue int32, e event) {
+	first := &a.first[queue/groupOfQueues]
+	if *first == queue {
+		if a.events[queue].before(&e) {
+			*first = none
 		}
-		a.put(i, a.heap[parent])
-		i = parent
+	} else if *first != none && e.before(&a.events[*first]) {
+		*first = queue
 	}
-	a.put(i, e)
-	return i != from
-}
-
-// down puts e at i or below.
-func (a *agenda) down(i int, e event) {
-	for {
-		child := 2*i + 1
-		if child >= len(a.heap) {
-			break
-		}
-		if child+1 < len(a.heap) && a.heap[child+1].before(&a.heap[child]) {
-			child++
-		}
-		if !a.heap[child].before(&e) {
-			break
-		}
-		a.put(i, a.heap[child])
-		i = child
-	}
-	a.put(i, e)
-}
-
-func (a *agenda) put(i int, e event) {
-	a.heap[i] = e
-	a.at[e.queue] = int32(i)
+	a.events[queue] = e
 }

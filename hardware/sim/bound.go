@@ -1,6 +1,10 @@
 package sim
 
-import "github.com/dsasched/dsasched/hardware/isa"
+import (
+	"math/bits"
+
+	"github.com/dsasched/dsasched/hardware/isa"
+)
 
 // Bound holds lower bounds of a program's time that ignore how commands compete.
 // They are computed without the event loop, so that a mistake in it shows.
@@ -23,20 +27,24 @@ func (b Bound) Ps() int64 { return max(b.ResourcePs, b.QueuePs, b.ChainPs) }
 
 // bound is for programs that were simulated: no time here passes one that has
 // happened, so nothing overflows.
-func bound(p *isa.Program) Bound {
+func bound(p *isa.Program, f *fold) Bound {
 	b := Bound{Resource: -1, Queue: -1}
 	total := make([]int64, len(p.Resources))
 	one := make([]int64, len(p.Resources)) // of the present command
 	busy := make([]int64, len(p.Queues))
 	free := make([]int64, len(p.Queues))
 	end := make([]int64, len(p.Commands))
+	rates := make([]divisor, len(p.Resources))
+	for r := range rates {
+		rates[r] = newDivisor(uint64(p.Resources[r].BytesPerSecond))
+	}
 	for i := range p.Commands {
 		c := &p.Commands[i]
 		var flow int64
 		for _, u := range c.Uses {
-			total[u.Resource] += u.Bytes
+			total[u.Resource] += f.bytes(p, c, u)
 			one[u.Resource] += u.Bytes
-			flow = max(flow, alone(one[u.Resource], p.Resources[u.Resource].BytesPerSecond))
+			flow = max(flow, alone(one[u.Resource], rates[u.Resource]))
 		}
 		for _, u := range c.Uses {
 			one[u.Resource] = 0
@@ -51,7 +59,7 @@ func bound(p *isa.Program) Bound {
 		b.ChainPs = max(b.ChainPs, t)
 	}
 	for i, bytes := range total {
-		if t := alone(bytes, p.Resources[i].BytesPerSecond); t > b.ResourcePs {
+		if t := alone(bytes, rates[i]); t > b.ResourcePs {
 			b.ResourcePs, b.Resource = t, i
 		}
 	}
@@ -63,7 +71,9 @@ func bound(p *isa.Program) Bound {
 	return b
 }
 
-// alone is the time that bytes need at a full rate, rounded up.
-func alone(bytes, bytesPerSecond int64) int64 {
-	return int64(ceilMulDiv(uint64(bytes), 1_000_000_000_000, uint64(bytesPerSecond)))
+// alone is the time that bytes need at a full rate per second, rounded up.
+func alone(bytes int64, perSecond divisor) int64 {
+	hi, lo := bits.Mul64(uint64(bytes), 1_000_000_000_000)
+	lo, carry := bits.Add64(lo, perSecond.d>>perSecond.shift-1, 0)
+	return int64(perSecond.quotient(hi+carry, lo))
 }

@@ -86,10 +86,7 @@ func CheckBuffers(p *isa.Program, r *Result) error {
 	// looked at.
 	err := findOverlap(p, times, alike(p, times), use)
 	if err != nil {
-		each := make([]int32, p.Clusters)
-		for k := range each {
-			each[k] = int32(k)
-		}
+		each := noFold(p).as
 		err = findOverlap(p, times, each, use)
 	}
 	if err != nil {

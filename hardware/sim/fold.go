@@ -54,6 +54,16 @@ func noFold(p *isa.Program) *fold {
 // foldClusters finds the copies in a program that has passed its check.
 func foldClusters(p *isa.Program) *fold {
 	f := noFold(p)
+	if p.As != nil { // a program that says so has passed a check of the same
+		for k, a := range p.As {
+			f.as[k], f.weight[k] = a, 0
+			f.weight[a]++
+		}
+		for r := range p.Resources {
+			f.shared[r] = p.Resources[r].Kind == isa.DDRBandwidth
+		}
+		return f
+	}
 	if p.Clusters < 2 {
 		return f
 	}
@@ -176,10 +186,27 @@ func foldClusters(p *isa.Program) *fold {
 	return f
 }
 
+// standsFor is how many clusters a command of the program stands for: those that have it in the
+// program, too, are not among them.
+func (f *fold) standsFor(p *isa.Program, c *isa.Command) int64 {
+	if p.As == nil {
+		return 1
+	}
+	return int64(f.weight[p.Queues[c.Queue].Cluster])
+}
+
+// bytes is what a command and those that it stands for take of a resource by one of its uses.
+func (f *fold) bytes(p *isa.Program, c *isa.Command, u isa.Use) int64 {
+	if f.shared[u.Resource] {
+		return u.Bytes * f.standsFor(p, c)
+	}
+	return u.Bytes
+}
+
 // spread gives copies the times of their originals.
 func (f *fold) spread(times []int64) {
 	for k, a := range f.as {
-		if int(a) != k {
+		if int(a) != k && f.from != nil {
 			copy(times[f.from[k]:f.to[k]], times[f.from[a]:f.to[a]])
 		}
 	}

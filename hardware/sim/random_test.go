@@ -262,7 +262,7 @@ func checkTimes(p *isa.Program, r *Result) error {
 		}
 		least := c.DurationPs
 		for _, u := range c.Uses {
-			least = max(least, c.DurationPs+alone(u.Bytes, p.Resources[u.Resource].BytesPerSecond))
+			least = max(least, c.DurationPs+alone(u.Bytes, newDivisor(uint64(p.Resources[u.Resource].BytesPerSecond))))
 		}
 		if d := r.End[i] - r.Start[i]; d < least || len(c.Uses) == 0 && d != least {
 			return fmt.Errorf("command %d takes %d ps, but needs %d", i, d, least)

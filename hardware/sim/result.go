@@ -86,15 +86,16 @@ var farthest = [isa.NumKinds]isa.Level{
 	isa.Exchange: isa.LB,
 }
 
-func (n *Counts) add(p *isa.Program, c *isa.Command) {
-	n.Commands[c.Kind]++
+// add counts a command so many times.
+func (n *Counts) add(p *isa.Program, c *isa.Command, times int64) {
+	n.Commands[c.Kind] += times
 	if c.Kind.IsMove() {
-		n.access(p, c, 1)
-		n.MoveBytes[c.Kind] += c.Bytes
-		n.LevelBytes[farthest[c.Kind]] += c.Bytes
+		n.access(p, c, times)
+		n.MoveBytes[c.Kind] += times * c.Bytes
+		n.LevelBytes[farthest[c.Kind]] += times * c.Bytes
 	}
 	if c.WriteLevel != isa.NoLevel {
-		n.TensorWrites[c.WriteLevel]++
+		n.TensorWrites[c.WriteLevel] += times
 	}
 }
 
@@ -167,7 +168,7 @@ func measure(p *isa.Program, start, end []int64, f *fold) *Result {
 		Queues:    make([]QueueUse, len(p.Queues)),
 		Resources: make([]ResourceUse, len(p.Resources)),
 		Clusters:  make([]ClusterUse, p.Clusters),
-		Bound:     bound(p),
+		Bound:     bound(p, f),
 	}
 	for i := range p.Commands {
 		c := &p.Commands[i]
@@ -176,13 +177,25 @@ func measure(p *isa.Program, start, end []int64, f *fold) *Result {
 		q.Commands++
 		q.BusyPs += end[i] - start[i]
 		for _, u := range c.Uses {
-			r.Resources[u.Resource].Bytes += u.Bytes
+			r.Resources[u.Resource].Bytes += f.bytes(p, c, u)
 		}
-		r.MACs += c.MACs
-		r.VectorOps += c.VectorOps
-		r.Dynamic.add(p, c)
+		times := f.standsFor(p, c)
+		r.MACs += times * c.MACs
+		r.VectorOps += times * c.VectorOps
+		r.Dynamic.add(p, c, times)
 		if c.Iteration == 0 && p.Queues[c.Queue].Cluster == 0 {
-			r.Static.add(p, c)
+			r.Static.add(p, c, 1)
+		}
+	}
+	if p.As != nil {
+		queues, resources, _ := p.Parts()
+		for k, a := range p.As {
+			for i, q := range queues[k] {
+				r.Queues[q] = r.Queues[queues[a][i]]
+			}
+			for i, own := range resources[k] {
+				r.Resources[own] = r.Resources[resources[a][i]]
+			}
 		}
 	}
 	if r.TotalPs > 0 {
@@ -436,7 +449,9 @@ func alike(p *isa.Program, times []span) []int32 {
 	}
 	var kinds []int32
 	for k := range as {
-		if a := slices.IndexFunc(kinds, func(a int32) bool { return slices.EqualFunc(list[a], list[k], same) }); a >= 0 {
+		if p.As != nil && int(p.As[k]) != k {
+			as[k] = as[p.As[k]]
+		} else if a := slices.IndexFunc(kinds, func(a int32) bool { return slices.EqualFunc(list[a], list[k], same) }); a >= 0 {
 			as[k] = kinds[a]
 		} else if len(kinds) < maxKinds {
 			kinds = append(kinds, int32(k))

@@ -21,6 +21,7 @@ const (
 	maxClusters = 1 << 16
 
 	never = math.MaxInt64
+	none  = -1
 
 	// Events between two polls of the context.
 	eventsPerCheck = 4096
@@ -64,7 +65,7 @@ func Run(ctx context.Context, p *isa.Program, opt Options) (*Result, error) {
 		return nil, err
 	}
 	f := noFold(p)
-	if opt.OnCommand == nil && opt.OnRate == nil { // who wants to hear of every command gets to
+	if p.As != nil || opt.OnCommand == nil && opt.OnRate == nil { // who wants to hear of every command gets to
 		f = foldClusters(p)
 	}
 	e := newEngine(p, opt, f)
@@ -95,38 +96,47 @@ func checkLimits(p *isa.Program) error {
 			return bad(-1, "resource %d (%s) has %d bytes per second, too few for %d queues", i, r.Name, r.BytesPerSecond, len(p.Queues))
 		}
 	}
+	// Commands that stand for those of other clusters count as often.
+	times := make([]int64, p.Clusters)
+	for k := range times {
+		if times[k]++; p.As != nil {
+			times[k]--
+			times[p.As[k]]++
+		}
+	}
 	var payload, macs, ops int64
 	for i := range p.Commands {
 		c := &p.Commands[i]
+		n := times[p.Queues[c.Queue].Cluster]
 		var own int64
 		for _, u := range c.Uses {
 			if u.Bytes > maxFlowBytes-own {
 				return bad(i, "moves more than %d bytes", int64(maxFlowBytes))
 			}
 			own += u.Bytes
-			if !addTo(&total[u.Resource], u.Bytes) {
+			if !addTo(&total[u.Resource], u.Bytes, n) {
 				return bad(i, "the bytes of resource %d up to here pass 2^63", u.Resource)
 			}
 		}
-		if !addTo(&payload, c.Bytes) || !addTo(&macs, c.MACs) || !addTo(&ops, c.VectorOps) {
+		if !addTo(&payload, c.Bytes, n) || !addTo(&macs, c.MACs, n) || !addTo(&ops, c.VectorOps, n) {
 			return bad(i, "the sum of bytes, MACs or vector operations up to here passes 2^63")
 		}
 	}
 	var held int64
 	for i := range p.Buffers {
-		if !addTo(&held, p.Buffers[i].Bytes) {
+		if !addTo(&held, p.Buffers[i].Bytes, times[p.Buffers[i].Cluster]) {
 			return bad(-1, "the sizes of the buffers up to %d pass 2^63 bytes", i)
 		}
 	}
 	return nil
 }
 
-// addTo adds b, not negative, to *sum, and reports whether that fits.
-func addTo(sum *int64, b int64) bool {
-	if b > math.MaxInt64-*sum {
+// addTo adds b, not negative, n times to *sum, and reports whether that fits.
+func addTo(sum *int64, b, n int64) bool {
+	if b > (math.MaxInt64-*sum)/n {
 		return false
 	}
-	*sum += b
+	*sum += n * b
 	return true
 }
 
@@ -142,14 +152,26 @@ const (
 
 // lane is the state of a queue.
 type lane struct {
-	next, last int32 // its commands that have not started: engine.order[next:last]
-	command    int32 // that runs, if phase is not idle
-	phase      phase
+	next    int32 // its first command that has not started, or none
+	command int32 // that runs, if phase is not idle
+	phase   phase
 	// Of a flow: rate, what remained at time since, in units.
 	rate  uint64
 	rest  uint64
 	since int64
 }
+
+// job is what the event loop needs of a command.
+type job struct {
+	duration int64
+	queue    int32
+	waiting  int32 // dependencies that have not ended
+	first    int32 // the first of the list of those that depend on it, in engine.arcs; 0: none
+	next     int32 // the next command of its queue
+}
+
+// arc is an entry in a list of commands that depend on another.
+type arc struct{ to, next int32 }
 
 type engine struct {
 	p          *isa.Program
@@ -158,12 +180,8 @@ type engine struct {
 	start, end []int64
 
 	lanes []lane
-	order []int32 // commands by queue, then by index
-
-	waiting []int32 // of each command: dependencies that have not ended
-	// dependents[firstDependent[c]:firstDependent[c+1]] wait for command c.
-	firstDependent []int32
-	dependents     []int32
+	jobs  []job
+	arcs  []arc
 
 	events  agenda
 	sharing *sharing
@@ -177,8 +195,7 @@ func newEngine(p *isa.Program, opt Options, f *fold) *engine {
 		p: p, opt: opt,
 		start: make([]int64, n), end: make([]int64, n),
 		lanes:   make([]lane, len(p.Queues)),
-		order:   make([]int32, n),
-		waiting: make([]int32, n),
+		jobs:    make([]job, n),
 		sharing: newSharing(p.Resources, len(p.Queues)),
 		limit:   never,
 	}
@@ -186,43 +203,27 @@ func newEngine(p *isa.Program, opt Options, f *fold) *engine {
 	e.sharing.weight = make([]uint64, len(p.Queues))
 	for q := range p.Queues {
 		e.sharing.weight[q] = f.weight[p.Queues[q].Cluster]
+		e.lanes[q].next = none
 	}
 	e.events.init(len(p.Queues))
 
-	count := make([]int32, len(p.Queues)+1)
-	first := make([]int32, n+1)
+	arcs := 1
 	for i := range p.Commands {
+		arcs += len(p.Commands[i].Deps)
+	}
+	e.arcs = make([]arc, 1, arcs)
+	for i := n - 1; i >= 0; i-- { // so that the lists are in order
 		c := &p.Commands[i]
 		if f.isCopy(p.Queues[c.Queue].Cluster) {
 			continue
 		}
 		e.left++
-		count[c.Queue+1]++
-		e.waiting[i] = int32(len(c.Deps))
+		j := &e.jobs[i]
+		j.duration, j.queue, j.waiting = c.DurationPs, c.Queue, int32(len(c.Deps))
+		j.next, e.lanes[c.Queue].next = e.lanes[c.Queue].next, int32(i)
 		for _, d := range c.Deps {
-			first[d+1]++
-		}
-	}
-	for q := range e.lanes {
-		count[q+1] += count[q]
-		e.lanes[q].next, e.lanes[q].last = count[q], count[q+1]
-	}
-	for i := range n {
-		first[i+1] += first[i]
-	}
-	e.firstDependent = first
-	e.dependents = make([]int32, first[n])
-	fill := make([]int32, n)
-	for i := range p.Commands {
-		c := &p.Commands[i]
-		if f.isCopy(p.Queues[c.Queue].Cluster) {
-			continue
-		}
-		e.order[count[c.Queue]] = int32(i)
-		count[c.Queue]++
-		for _, d := range c.Deps {
-			e.dependents[first[d]+fill[d]] = int32(i)
-			fill[d]++
+			e.arcs = append(e.arcs, arc{int32(i), e.jobs[d].first})
+			e.jobs[d].first = int32(len(e.arcs) - 1)
 		}
 	}
 	return e
@@ -274,22 +275,23 @@ func (e *engine) run(ctx context.Context) error {
 // way.
 func (e *engine) tryStart(q int32) {
 	l := &e.lanes[q]
-	if l.phase != idle || l.next == l.last || e.waiting[e.order[l.next]] > 0 {
+	if l.phase != idle || l.next == none || e.jobs[l.next].waiting > 0 {
 		return
 	}
-	l.command = e.order[l.next]
-	l.next++
-	c := &e.p.Commands[l.command]
+	l.command = l.next
+	j := &e.jobs[l.command]
+	l.next = j.next
 	e.start[l.command] = e.now
 	l.phase = fixed
-	for _, u := range c.Uses {
+	for _, u := range e.p.Commands[l.command].Uses {
 		if u.Bytes > 0 {
 			l.phase = latency
+			break
 		}
 	}
 	when := int64(never)
-	if c.DurationPs < never-e.now {
-		when = e.now + c.DurationPs
+	if j.duration < never-e.now {
+		when = e.now + j.duration
 	}
 	e.events.set(q, when, l.command)
 }
@@ -297,13 +299,13 @@ func (e *engine) tryStart(q int32) {
 // handle lets happen what is due on q, whose event is the earliest.
 func (e *engine) handle(q int32) {
 	l := &e.lanes[q]
-	e.events.pop()
 	switch l.phase {
 	case latency:
 		own := e.sharing.add(q, e.p.Commands[l.command].Uses)
 		l.phase = flowing
 		l.rate, l.rest, l.since = 0, uint64(own)<<byteBits, e.now
-		return // adjust will give it a rate and an event
+		e.events.drop(q) // adjust will give it a rate and an event
+		return
 	case flowing:
 		e.sharing.remove(q)
 		if e.opt.OnRate != nil {
@@ -318,10 +320,16 @@ func (e *engine) handle(q int32) {
 		e.opt.OnCommand(int(c), e.start[c], e.now)
 	}
 	e.tryStart(q)
-	for _, d := range e.dependents[e.firstDependent[c]:e.firstDependent[c+1]] {
-		if e.waiting[d]--; e.waiting[d] == 0 {
-			e.tryStart(e.p.Commands[d].Queue)
+	for a := e.jobs[c].first; a > 0; {
+		d := e.arcs[a]
+		a = d.next
+		j := &e.jobs[d.to]
+		if j.waiting--; j.waiting == 0 {
+			e.tryStart(j.queue)
 		}
+	}
+	if l.phase == idle {
+		e.events.drop(q)
 	}
 }
 
@@ -332,8 +340,7 @@ func (e *engine) adjust() {
 		if l.rate > 0 {
 			hi, lo := bits.Mul64(l.rate, uint64(e.now-l.since))
 			// The quotient is less than the rest: the flow has not ended.
-			progress, _ := bits.Div64(hi, lo, psPerUnit)
-			l.rest -= progress
+			l.rest -= perUnit.quotient(hi, lo)
 		}
 		l.rate, l.since = e.sharing.rate[q], e.now
 		if e.opt.OnRate != nil {
@@ -346,6 +353,8 @@ func (e *engine) adjust() {
 		e.events.set(q, when, l.command)
 	}
 }
+
+var perUnit = newDivisor(psPerUnit)
 
 // ceilMulDiv is a·b/c rounded up, or MaxUint64 if that does not fit.
 func ceilMulDiv(a, b, c uint64) uint64 {

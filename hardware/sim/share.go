@@ -30,8 +30,24 @@ type pool struct {
 	hi, lo uint64
 	// Sum of the coefficients of the flows that are not frozen.
 	sum uint64
-	// The common rate at which those flows would use it up.
+	// The common rate at which those flows would use it up; stale: not computed.
 	level uint64
+}
+
+// below reports whether the level is less than another, or no more than that if ties are let
+// pass: without a division, where the level is not known.
+func (p *pool) below(level uint64, ties bool) bool {
+	if p.level != stale {
+		return p.level < level || ties && p.level == level
+	}
+	if ties {
+		if level++; level == 0 {
+			return true // no level is more
+		}
+	}
+	// floor(avail/sum) < level if avail < level*sum
+	hi, lo := bits.Mul64(level, p.sum)
+	return p.hi < hi || p.hi == hi && p.lo < lo
 }
 
 func (p *pool) fill() {
@@ -109,9 +125,12 @@ func (s *sharing) add(slot int32, uses []isa.Use) int64 {
 	for i := range sh {
 		r := sh[i].resource
 		s.position[r] = 0
-		hi, lo := bits.Mul64(sh[i].coef, 1<<coefBits)
-		lo, carry := bits.Add64(lo, own-1, 0)
-		sh[i].coef, _ = bits.Div64(hi+carry, lo, own)
+		if bytes := sh[i].coef; bytes == own {
+			sh[i].coef = 1 << coefBits
+		} else {
+			lo, carry := bits.Add64(bytes<<coefBits, own-1, 0)
+			sh[i].coef, _ = bits.Div64(bytes>>(64-coefBits)+carry, lo, own)
+		}
 		if s.shared != nil && s.shared[r] {
 			sh[i].coef *= s.weight[slot]
 		}
@@ -181,7 +200,10 @@ func (s *sharing) solve() []int32 {
 		bottleneck, least := int32(-1), uint64(math.MaxUint64)
 		for _, r := range s.resources {
 			p := &s.pools[r]
-			if p.sum > 0 && (p.level < least || p.level == least && (r < bottleneck || bottleneck < 0)) {
+			if p.sum > 0 && p.below(least, r < bottleneck || bottleneck < 0) {
+				if p.level == stale {
+					p.fill()
+				}
 				bottleneck, least = r, p.level
 			}
 		}
@@ -205,14 +227,6 @@ func (s *sharing) solve() []int32 {
 				p.level = stale
 			}
 		}
-		if left == 0 {
-			break
-		}
-		for _, r := range s.resources {
-			if p := &s.pools[r]; p.level == stale && p.sum > 0 {
-				p.fill()
-			}
-		}
 	}
 	return s.changed
 }
@@ -232,7 +246,6 @@ func (s *sharing) reach(r int32) {
 		return
 	}
 	p := &s.pools[r]
-	p.hi, p.lo = bits.Mul64(s.capacity[r], 1<<coefBits)
-	p.sum = s.sum[r]
-	p.fill()
+	p.hi, p.lo = s.capacity[r]>>(64-coefBits), s.capacity[r]<<coefBits
+	p.sum, p.level = s.sum[r], stale
 }

@@ -41,6 +41,7 @@ func Write(ctx context.Context, out io.Writer, p *isa.Program, opt Options) erro
 	if err := p.Check(); err != nil {
 		return err
 	}
+	p = p.Unfolded()
 	shared := newMeter(p)
 	r, err := sim.Run(ctx, p, sim.Options{OnRate: shared.rate})
 	if err != nil {
