@@ -86,7 +86,9 @@ func TestOutlineTooLarge(t *testing.T) {
 	}
 	opt := made.Lower
 	opt.Memory = &lower.Memory{}
-	if _, _, err := lower.Outline("", made.Spec, slices.Repeat(made.Plans[:1], 20_000), opt); !tooLarge(err) {
+	row := opt
+	row.Batches = 2 // of batches in a row, the commands of all clusters count
+	if _, _, err := lower.Outline("", made.Spec, slices.Repeat(made.Plans[:1], 20_000), row); !tooLarge(err) {
 		t.Errorf("error %v of 20000 clusters, expected one that says too large", err)
 	}
 	want, _, err := lower.Outline("", made.Spec, made.Plans, made.Lower)
