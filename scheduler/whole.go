@@ -52,6 +52,7 @@ func wholeProblem(ctx context.Context, s, start *schedule.Schedule, opt Options,
 	if err != nil {
 		return nil, err
 	}
+	opt.memo = schedule.NewMemo() // parts stand in many groupings
 	w := &WholeNetwork{s: s, opt: opt, Problem: &whole.Problem{Name: s.Graph.Name, Atoms: len(n.Problem.Reads),
 		CapacityBytes: schedule.DataBytes(s.Spec) * schedule.CoresWithLB(s.Spec), MoveSeconds: secondsPerByte(s.Spec)}}
 	add := func(atoms []int, info schedule.SplitInfo) int {
