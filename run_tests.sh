@@ -10,7 +10,7 @@ usage() {
 		Usage: ./run_tests.sh [--full] [-h | --help]
 
 		Sets the machine up (scripts/setup.sh, scripts/shells.sh, scripts/latex.sh), then checks
-		formatting, go vet and staticcheck, builds with and without cgo, runs all tests,
+		formatting, go vet, staticcheck and known vulnerabilities, builds with and without cgo, runs all tests,
 		those of packages that start goroutines with the race detector, runs one experiment
 		and executes the notebooks. Stops at the first step that fails.
 
@@ -78,8 +78,17 @@ go vet ./...
 step "staticcheck"
 go run "$staticcheck" ./...
 
+step "known vulnerabilities"
+./scripts/vulncheck.sh
+
 step "build and vet without cgo"
 CGO_ENABLED=0 go build -o "$tmp/dsasched-nocgo" ./cmd/dsasched
+"$tmp/dsasched-nocgo" version
+"$tmp/dsasched-nocgo" schedule toy-fig3 --batch 8 --quiet >/dev/null
+if said=$("$tmp/dsasched-nocgo" schedule toy-fig3 --batch 8 --order ilp --quiet 2>&1) || [[ $said != *"HiGHS is not in this build"* ]]; then
+	echo "without cgo, an integer program says: $said"
+	exit 1
+fi
 CGO_ENABLED=0 go vet ./...
 
 step "test"

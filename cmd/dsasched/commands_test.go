@@ -282,6 +282,9 @@ func TestVersionTellsOfHiGHS(t *testing.T) {
 	if v.Go != runtime.Version() {
 		t.Errorf("Go is %q, want %q", v.Go, runtime.Version())
 	}
+	if _, err := highs.New(); v.Cgo != (err == nil) {
+		t.Errorf("cgo is %v, and the solver says %v", v.Cgo, err)
+	}
 	if _, err := highs.New(); err != nil {
 		if v.HiGHS != nil || !strings.Contains(v.Note, "not in this build") {
 			t.Errorf("a build without HiGHS says %v, %q", v.HiGHS, v.Note)

@@ -18,6 +18,7 @@ type versionJSON struct {
 	Modified bool    `json:"modified"` // since that revision
 	Go       string  `json:"go"`
 	Platform string  `json:"platform"`
+	Cgo      bool    `json:"cgo"`
 	HiGHS    *string `json:"highs"` // null: not in this build
 	Note     string  `json:"note,omitempty"`
 }
@@ -43,7 +44,11 @@ func newVersion() *cobra.Command {
 				version += ")"
 			}
 			row(b, "dsasched", "%s", version)
-			row(b, "Go", "%s %s", v.Go, v.Platform)
+			cgo := "with cgo"
+			if !v.Cgo {
+				cgo = "without cgo"
+			}
+			row(b, "Go", "%s %s, %s", v.Go, v.Platform, cgo)
 			if v.HiGHS != nil {
 				row(b, "HiGHS", "%s", *v.HiGHS)
 			} else {
@@ -63,6 +68,8 @@ func versions() versionJSON {
 		}
 		for _, s := range info.Settings {
 			switch s.Key {
+			case "CGO_ENABLED":
+				v.Cgo = s.Value == "1"
 			case "vcs.revision":
 				v.Revision = s.Value
 			case "vcs.modified":

@@ -140,3 +140,36 @@ func FuzzResults(f *testing.F) {
 		}
 	})
 }
+
+// A folder that an older program has written, before its files had numbers of a schema, is
+// read; so are fields that a newer one adds. What says that it must not be is refused.
+func TestOldAndNewResults(t *testing.T) {
+	_, old, err := Page(filepath.Join("testdata", "results-0"), testNames)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(old.Experiments) != 1 || old.Experiments[0].Name != "mofang-fig13" || old.Experiments[0].Lines != 2 || len(old.Experiments[0].Figures) != 1 {
+		t.Errorf("%+v", old)
+	}
+	dir := filepath.Join(t.TempDir(), "results")
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "results-0"))); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "mofang-fig13", harness.OriginFile)
+	for _, c := range []struct{ head, want string }{
+		{`{"schema": 1, "weather": ["fair"],`, ""},
+		{`{"schema": 2,`, path + ": schema: found 2, expected at most 1: the results are of a later dsasched (v0.0.0-"},
+		{`{"schema": "1",`, path + ": not what 'dsasched run' writes"},
+	} {
+		data, err := os.ReadFile(filepath.Join("testdata", "results-0", "mofang-fig13", harness.OriginFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(strings.Replace(string(data), "{", c.head, 1)), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := Page(dir, testNames); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.head, err, c.want)
+		}
+	}
+}

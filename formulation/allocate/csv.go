@@ -126,6 +126,14 @@ func (r *reader) read(text string) *Problem {
 			r.fail("", fmt.Sprintf("an empty line, and more in line %d", found), "empty lines at the end only")
 			return nil
 		}
+		n := strings.Count(line, ",") + 1
+		if n > len(columns) {
+			r.fail("", fmt.Sprintf("%d fields", n), "at most %d", len(columns))
+			if r.names == nil {
+				return nil
+			}
+			continue
+		}
 		fields := strings.Split(line, ",")
 		for i := range fields {
 			fields[i] = strings.TrimSpace(fields[i])
@@ -265,7 +273,10 @@ func (r *reader) end(v int64) int64 {
 
 func (r *reader) gaps(column, text string) []Gap {
 	var gaps []Gap
-	for _, word := range strings.Fields(text) {
+	if n := strings.Count(text, "-"); n > 0 {
+		gaps = make([]Gap, 0, n)
+	}
+	for word := range strings.FieldsSeq(text) {
 		times, window, windowed := strings.Cut(word, "@")
 		time, ok := pair(times, "-")
 		g := Gap{Time: Interval{time.Lower, r.end(time.Upper)}}

@@ -3,6 +3,7 @@ package onnx
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -115,8 +116,13 @@ func TestExternalValues(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Symlink("../outside.bin", filepath.Join(folder, "link.bin")); err != nil {
-		t.Fatal(err)
+	for name, to := range map[string]string{"link.bin": "../outside.bin", "inside.bin": "w.bin", "up": "..", "root": "/", "self": "self", "here": "."} {
+		if err := os.Symlink(to, filepath.Join(folder, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, err := exec.Command("mkfifo", filepath.Join(folder, "pipe")).CombinedOutput(); err != nil {
+		t.Logf("no pipe: %v %s", err, out)
 	}
 	for _, tt := range []struct{ name, location, offset, length, want string }{
 		{"beside", "w.bin", "4", "16", ""},
@@ -125,6 +131,13 @@ func TestExternalValues(t *testing.T) {
 		{"outside", "../outside.bin", "4", "16", "path escapes from parent"},
 		{"absolute", filepath.Join(dir, "outside.bin"), "4", "16", "path escapes from parent"},
 		{"link", "link.bin", "4", "16", "path escapes from parent"},
+		{"link inside", "inside.bin", "4", "16", ""},
+		{"folder that is a link inside", "here/here/w.bin", "4", "16", ""},
+		{"folder that is a link", "up/outside.bin", "4", "16", "path escapes from parent"},
+		{"folder that is an absolute link", filepath.Join("root", dir, "outside.bin"), "4", "16", "path escapes from parent"},
+		{"in and out", "here/../../outside.bin", "4", "16", "path escapes from parent"},
+		{"link to itself", "self", "4", "16", "too many levels of symbolic links"},
+		{"pipe", "pipe", "4", "16", "cannot be read"},
 		{"folder", ".", "4", "16", "it is no regular file"},
 		{"short", "w.bin", "8", "16", `initializer "s" has its data at bytes 8 to 24 of the external file "w.bin", which has 20`},
 		{"far", "w.bin", "9223372036854775807", "16", `of the external file "w.bin", which has 20`},

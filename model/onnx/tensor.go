@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"strconv"
+	"syscall"
 
 	"github.com/dsasched/dsasched/model"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -299,18 +300,19 @@ func (t *tensorProto) fetch(dir string) (missing string, err error) {
 		return no(err)
 	}
 	defer root.Close()
-	info, err := root.Stat(f.location)
+	// What is looked at is what was opened, however names change; a pipe does not block.
+	file, err := root.OpenFile(f.location, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return no(err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
 	if err != nil {
 		return no(err)
 	}
 	if !info.Mode().IsRegular() {
 		return no(errors.New("it is no regular file"))
 	}
-	file, err := root.Open(f.location)
-	if err != nil {
-		return no(err)
-	}
-	defer file.Close()
 	n := t.dims.Elements() * elementTypes[t.typ].bits / 8
 	if f.length != 0 && f.length != n {
 		return "", fmt.Errorf("has %d bytes of data in the external file %q, expected %d for shape %v of %s", f.length, f.location, n, t.dims, elementTypes[t.typ].name)
