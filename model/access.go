@@ -1,5 +1,7 @@
 package model
 
+import "encoding/binary"
+
 // Access is the range of one input dimension that a range of the output needs.
 // See the package documentation for the formula.
 type Access struct {
@@ -57,7 +59,7 @@ func floorDiv(a, b int64) int64 {
 }
 
 // Access returns, for input in of op, one Access per input dimension, as driven
-// by output number out.
+// by output number out. The caller must not change them.
 func (g *Graph) Access(op *Op, out, in int) []Access {
 	if g.accesses != nil {
 		return g.accesses[op.ID][out*len(op.Inputs)+in]
@@ -70,14 +72,36 @@ func (g *Graph) Access(op *Op, out, in int) []Access {
 	return info.access(op, ts, g.Tensors[op.Outputs[out]].Shape, out, in)
 }
 
-// Remember computes every Access once, for work that asks for them again and again. The
-// graph must not be changed any more.
+// Remember computes every Access once, and keeps equal ones once, for work that asks for
+// them again and again. The graph must not be changed any more.
 func (g *Graph) Remember() {
+	if g.accesses != nil {
+		return
+	}
 	list := make([][][]Access, len(g.Ops))
+	known := map[string][]Access{}
+	var key []byte
 	for i, op := range g.Ops {
+		list[i] = make([][]Access, 0, len(op.Outputs)*len(op.Inputs))
 		for out := range op.Outputs {
 			for in := range op.Inputs {
-				list[i] = append(list[i], g.Access(op, out, in))
+				acc := g.Access(op, out, in)
+				key = key[:0]
+				for _, a := range acc {
+					whole := int64(0)
+					if a.Full {
+						whole = 1
+					}
+					for _, v := range [...]int64{whole, int64(a.Out), a.Num, a.Den, a.A, a.B, int64(a.From), int64(a.To)} {
+						key = binary.AppendVarint(key, v)
+					}
+				}
+				same, ok := known[string(key)]
+				if !ok {
+					same = acc
+					known[string(key)] = acc
+				}
+				list[i] = append(list[i], same)
 			}
 		}
 	}
@@ -86,14 +110,20 @@ func (g *Graph) Remember() {
 
 // InputRegion is the box of input in that the box r of output out needs.
 func (g *Graph) InputRegion(op *Op, out, in int, r Region) Region {
+	res := make(Region, len(g.Tensors[op.Inputs[in]].Shape))
+	g.FillInputRegion(res, op, out, in, r)
+	return res
+}
+
+// FillInputRegion is InputRegion in memory of the caller's: res, all empty, of the input's
+// number of dimensions.
+func (g *Graph) FillInputRegion(res Region, op *Op, out, in int, r Region) {
+	if r.Elements() == 0 {
+		return
+	}
 	t := g.Tensors[op.Inputs[in]]
 	acc := g.Access(op, out, in)
-	res := make(Region, len(t.Shape))
-	empty := r.Elements() == 0
 	for k := range res {
-		if empty {
-			continue
-		}
 		var drive Interval
 		if acc[k].Full {
 			drive = Interval{0, 1}
@@ -102,7 +132,7 @@ func (g *Graph) InputRegion(op *Op, out, in int, r Region) Region {
 		}
 		res[k] = acc[k].Range(drive, t.Shape[k])
 	}
-	for k := 0; k < len(res) && !empty; {
+	for k := 0; k < len(res); {
 		a, end := acc[k], k+1
 		if a.To == 0 {
 			k++
@@ -114,7 +144,6 @@ func (g *Graph) InputRegion(op *Op, out, in int, r Region) Region {
 		reshaped(res[k:end], t.Shape[k:end], r[a.From:a.To], g.Tensors[op.Outputs[out]].Shape[a.From:a.To])
 		k = end
 	}
-	return res
 }
 
 // reshaped sets in to the box around the elements between the first and the last of box

@@ -231,17 +231,25 @@ func (r Region) Overlap(o Region) int64 {
 
 // Hull returns the smallest box that holds both; an empty box is ignored.
 func (r Region) Hull(o Region) Region {
-	if r == nil || r.Elements() == 0 {
-		return o.Clone()
-	}
-	if o == nil || o.Elements() == 0 {
+	if o == nil {
 		return r.Clone()
 	}
-	h := make(Region, len(r))
-	for i := range r {
-		h[i] = r[i].Hull(o[i])
-	}
+	h := o.Clone()
+	h.Include(r)
 	return h
+}
+
+// Include makes r the hull of r and o, in place; r is not nil.
+func (r Region) Include(o Region) {
+	switch {
+	case o.Elements() == 0:
+	case r.Elements() == 0:
+		copy(r, o)
+	default:
+		for i := range r {
+			r[i] = r[i].Hull(o[i])
+		}
+	}
 }
 
 // Equal reports whether both boxes are the same.

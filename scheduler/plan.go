@@ -420,7 +420,6 @@ func (w *world) graph(size int64) (*model.Graph, error) {
 	}
 	g, err := w.net.Graph(size)
 	if err == nil {
-		g.Remember()
 		w.graphs[size] = g
 	}
 	return g, err

@@ -105,6 +105,9 @@ func Open(name string, opt Options) (Network, error) {
 			return nil, err
 		}
 		s, _, err := simplify.Run(g)
+		if err == nil {
+			s.Remember()
+		}
 		return s, err
 	}
 	g, err := build(1)

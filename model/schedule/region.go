@@ -120,6 +120,13 @@ func InstanceRegions(g *model.Graph, ops []model.OpID, outputs []model.TensorID,
 // BackPropagate extends reg, which holds the boxes wanted of some outputs of ops,
 // to everything those need, constants included.
 func BackPropagate(g *model.Graph, ops []model.OpID, reg Regions) {
+	room := 0
+	for _, id := range ops {
+		for _, in := range g.Op(id).Inputs {
+			room += len(g.Tensor(in).Shape)
+		}
+	}
+	var slab model.Region // what the boxes are cut from
 	for i := len(ops) - 1; i >= 0; i-- {
 		op := g.Op(ops[i])
 		for out, o := range op.Outputs {
@@ -128,9 +135,15 @@ func BackPropagate(g *model.Graph, ops []model.OpID, reg Regions) {
 				continue
 			}
 			for k, in := range op.Inputs {
-				need := g.InputRegion(op, out, k, r)
+				n := len(g.Tensor(in).Shape)
+				if len(slab) < n {
+					slab = make(model.Region, max(room, n))
+				}
+				need := slab[:n:n]
+				slab = slab[n:]
+				g.FillInputRegion(need, op, out, k, r)
 				if have, ok := reg[in]; ok {
-					need = have.Hull(need)
+					need.Include(have)
 				}
 				reg[in] = need
 			}
