@@ -45,6 +45,7 @@ func bindInside(ctx context.Context, d *Draft) error {
 	rules.Picks = slices.DeleteFunc(slices.Clone(rules.Picks), func(p Pick) bool { return p.Stage == "nest" })
 	opt := d.Options
 	opt.note, opt.unchecked = nil, true
+	memory := &lower.Memory{}
 	latency := func(own [][]schedule.Binding, limit int64) (int64, error) {
 		s := *d.Schedule
 		s.LayerBindings = own
@@ -52,6 +53,7 @@ func bindInside(ctx context.Context, d *Draft) error {
 		if err != nil {
 			return 0, err
 		}
+		made.Lower.Memory = memory
 		p, alike, err := lower.Outline("", d.Spec, slices.Repeat([][]lower.Segment{{{Schedule: made.Schedule, Iterations: 2}}}, d.Spec.Clusters), made.Lower)
 		if err != nil {
 			return 0, err

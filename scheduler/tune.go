@@ -395,8 +395,10 @@ func (d *Draft) adopt(ctx context.Context, kernels []*ansor.Task, programs map[*
 	own := *d.Schedule // shares steps and values, which follow changes
 	own.Place = nil    // waiting for other clusters takes no loops
 	plan := [][]lower.Segment{{{Schedule: &own, Iterations: 2}}}
+	opt := d.Lower
+	opt.Memory = &lower.Memory{}
 	latency := func(limit int64) (int64, error) {
-		p, alike, err := lower.Outline("", d.Spec, slices.Repeat(plan, d.Spec.Clusters), d.Lower)
+		p, alike, err := lower.Outline("", d.Spec, slices.Repeat(plan, d.Spec.Clusters), opt)
 		if err != nil {
 			return 0, err
 		}
