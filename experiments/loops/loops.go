@@ -43,17 +43,22 @@ type study struct {
 }
 
 func full() study {
-	return study{hardware: "stcp920", networks: []string{"mobilenetv2", "resnet50"}, chunk: 2, trials: 8, conv: 128, seeds: 2, programs: 128, optimum: []int{16, 64, 256, 1000}, proofs: 5, small: 20, large: 4, grouped: 16,
+	return study{hardware: "stcp920", networks: []string{"mobilenetv2", "resnet50"}, chunk: 2, trials: 8, conv: 64, seeds: 2, programs: 128, optimum: []int{16, 64, 256, 1000}, proofs: 5, small: 20, large: 4, grouped: 16,
 		inside: []configuration{{"resnet50", 64, 8}, {"bert-128", 32, 8}}}
 }
 
-// tasks are the kernels of a network by TVM's recipe, one chunk for each cluster.
+// tasks are the kernels of networks by TVM's recipe.
 func (s study) tasks(ctx context.Context, names ...string) ([]*ansor.Task, error) {
+	return s.kernels(ctx, "ansor", names...)
+}
+
+// kernels are those of networks by a recipe, one chunk for each cluster.
+func (s study) kernels(ctx context.Context, variant string, names ...string) ([]*ansor.Task, error) {
 	spec, err := hardware.Load(s.hardware)
 	if err != nil {
 		return nil, err
 	}
-	recipe, err := scheduler.Lookup("ansor")
+	recipe, err := scheduler.Lookup(variant)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +70,8 @@ func (s study) tasks(ctx context.Context, names ...string) ([]*ansor.Task, error
 		}
 		nets = append(nets, net)
 	}
-	tasks, _, err := scheduler.TuningTasks(ctx, nets, spec, s.chunk*int64(spec.Clusters), recipe, scheduler.Options{Chunk: s.chunk})
+	opt := scheduler.Options{Chunk: s.chunk, Tuned: &scheduler.Tuned{}} // no other bindings
+	tasks, _, err := scheduler.TuningTasks(ctx, nets, spec, s.chunk*int64(spec.Clusters), recipe, opt)
 	return tasks, err
 }
 
@@ -203,98 +209,180 @@ var settings = []setting{
 	{"Ansor", map[string]float64{"conv": 1, "mobilenetv2": 1.62, "resnet50": 1.30}, ansor.Options{}},
 	{"beam search", map[string]float64{"conv": .87}, ansor.Options{Method: ansor.Beam}},
 	{"no crossover", nil, ansor.Options{NoCrossover: true}},
-	{"no fine-tuning", map[string]float64{"conv": .74, "mobilenetv2": 1.27, "resnet50": .91}, ansor.Options{Method: ansor.Random}},
+	{"no fine-tuning", map[string]float64{"conv": .74, "mobilenetv2": 1.27, "resnet50": .91}, ansor.Options{Method: ansor.Ranked}},
+	{"random", nil, ansor.Options{Method: ansor.Random}},
 	{"limited space", map[string]float64{"conv": .56, "mobilenetv2": .99, "resnet50": .84}, ansor.Options{Limited: true}},
 	{"no task scheduler", map[string]float64{"mobilenetv2": 1.57, "resnet50": 1.24}, ansor.Options{Scheduler: "round-robin"}},
 }
 
 type ablated struct {
-	On      string    `json:"on"`
-	Setting string    `json:"setting"`
-	Rule    float64   `json:"rule_s"`
-	Bound   float64   `json:"bound_s"` // that no program is below
-	Seconds []float64 `json:"tuned_s"` // by seed
+	On      string  `json:"on"`
+	Setting string  `json:"setting"`
+	Rule    float64 `json:"rule_s"`
+	Bound   float64 `json:"bound_s"` // that no program is below
+	// Seconds is by seed; of single kernels after a quarter, a half and all of the trials.
+	Seconds [][]float64 `json:"tuned_s"`
 }
 
-// ablationConv is the convolution of the ablation.
-const ablationConv = "stage1.block0.conv2"
+// The kernels of the ablation, in chunks of two: a convolution by TVM's recipe, and four layers of GraphTurbo's,
+// whose programs are too many to be exhausted.
+var ablationKernels = []struct{ on, network, variant, kernel string }{
+	{"conv", "resnet50", "ansor", "stage1.block0.conv2"},
+	{"four layers", "mobilenetv2", "graphturbo+ansor", "stem.conv and 3 more"},
+}
+
+const ablationBatch = 16 // programs of a round for a single kernel
 
 func (s study) ablation() harness.Experiment {
 	return experiment(s, "ansor-ablation", "what each part of the search is worth", "Fig. 7 and Fig. 10", func() (cells []harness.Cell, err error) {
-		for _, on := range append([]string{"conv"}, s.networks...) {
-			for _, set := range settings {
-				if _, published := set.published[on]; on == "conv" && set.options.Scheduler != "" || on != "conv" && !published {
-					continue // one task; nothing to compare with
-				}
-				name := on
-				if on == "conv" {
-					name = "resnet50"
-				}
-				c, err := s.cell(on+"-"+strings.ReplaceAll(set.name, " ", "-"), nil, s.withTasks(name, func(ctx context.Context, _ string, tasks []*ansor.Task) (any, error) {
-					trials := s.trials * len(tasks)
-					if on == "conv" {
-						tasks = slices.DeleteFunc(tasks, func(t *ansor.Task) bool { return t.Name != ablationConv })
-						trials = s.conv
-					}
-					r := ablated{On: on, Setting: set.name}
-					for seed := range s.seeds {
-						o := set.options
-						o.Trials, o.Seed, o.Batch = trials, uint64(seed+1), 0
-						if on == "conv" {
-							o.Batch = 32
-						}
-						out, err := ansor.Tune(ctx, tasks, o)
-						if err != nil {
-							return nil, err
-						}
-						rule, sum := total(out)
-						r.Rule, r.Bound = rule, bounded(out)
-						r.Seconds = append(r.Seconds, sum)
-					}
-					return r, nil
-				}))
+		add := func(on string, set setting, tasks func(ctx context.Context) ([]*ansor.Task, error), seeds, trials, batch int) error {
+			c, err := s.cell(strings.ReplaceAll(on+"-"+set.name, " ", "-"), nil, func(ctx context.Context) (any, error) {
+				list, err := tasks(ctx)
 				if err != nil {
 					return nil, err
 				}
-				cells = append(cells, c)
+				r := ablated{On: on, Setting: set.name}
+				for seed := range seeds {
+					o := set.options
+					o.Trials, o.Seed, o.Batch, o.Blind = trials*len(list), uint64(seed+1), batch, batch > 0
+					out, err := ansor.Tune(ctx, list, o)
+					if err != nil {
+						return nil, err
+					}
+					rule, sum := total(out)
+					after := []float64{sum}
+					if best := out.Answers[0].Best; batch > 0 {
+						after = nil
+						for _, n := range []int{trials / 4, trials / 2, trials} {
+							after = append(after, best[min(n/batch, len(best)-1)])
+						}
+						if rule, err = list[0].Seconds(ctx, list[0].Rule); err != nil {
+							return nil, err
+						}
+					}
+					r.Rule, r.Bound, r.Seconds = rule, bounded(out), append(r.Seconds, after)
+				}
+				return r, nil
+			})
+			cells = append(cells, c)
+			return err
+		}
+		for _, k := range ablationKernels {
+			for _, set := range settings {
+				if set.options.Scheduler != "" {
+					continue // one task
+				}
+				if err := add(k.on, set, func(ctx context.Context) ([]*ansor.Task, error) {
+					at := s
+					at.chunk = 2
+					tasks, err := at.kernels(ctx, k.variant, k.network)
+					tasks = slices.DeleteFunc(tasks, func(t *ansor.Task) bool { return t.Name != k.kernel })
+					if err == nil && len(tasks) == 0 {
+						err = fmt.Errorf("%s has no kernel %q by %s", k.network, k.kernel, k.variant)
+					}
+					for _, t := range tasks {
+						t.Weights = []int64{1}
+					}
+					return tasks[:min(1, len(tasks))], err
+				}, s.proofs, s.conv, ablationBatch); err != nil {
+					return nil, err
+				}
+			}
+		}
+		for _, n := range s.networks {
+			for _, set := range settings {
+				if _, published := set.published[n]; !published {
+					continue
+				}
+				if err := add(n, set, func(ctx context.Context) ([]*ansor.Task, error) { return s.tasks(ctx, n) }, s.seeds, s.trials, 0); err != nil {
+					return nil, err
+				}
 			}
 		}
 		return cells, nil
 	}, func(d *harness.Document, results []ablated) error {
-		t := harness.Table{Title: "The search without one of its parts", Name: "ablation", Columns: []harness.Column{{Name: "On", Text: true}, {Name: "Search", Text: true}, {Name: "over rules, x"}, {Name: "at most, x"}, {Name: "of Ansor's"}, {Name: "published"}}}
+		t := harness.Table{Title: "The search of networks without one of its parts", Name: "ablation", Columns: []harness.Column{{Name: "On", Text: true}, {Name: "Search", Text: true}, {Name: "over rules, x"}, {Name: "at most, x"}, {Name: "of Ansor's"}, {Name: "published"}}}
+		k := harness.Table{Title: "The search of a kernel without one of its parts", Name: "kernels", Columns: []harness.Column{{Name: "On", Text: true}, {Name: "Search", Text: true}}}
+		for _, n := range []int{s.conv / 4, s.conv / 2, s.conv} {
+			k.Columns = append(k.Columns, harness.Column{Group: "us after trials", Name: fmt.Sprint(n)})
+		}
+		k.Columns = append(k.Columns, harness.Column{Name: "mean rank"}, harness.Column{Name: "of Ansor's"}, harness.Column{Name: "published"})
 		whole := map[string]float64{}
+		var unlike []string
 		for _, r := range results {
-			mean := geomean(r.Seconds)
-			if r.Setting == "Ansor" {
+			ends := make([]float64, len(r.Seconds))
+			for i, x := range r.Seconds {
+				ends[i] = x[len(x)-1]
+			}
+			mean := geomean(ends)
+			if r.Setting == settings[0].name {
 				whole[r.On] = mean
-			}
-			published := "-"
-			for _, set := range settings {
-				if p, ok := set.published[r.On]; ok && set.name == r.Setting {
-					published = fmt.Sprintf("%.2f", p)
-					if r.On == "conv" {
-						d.Number("speed of "+r.Setting+" over Ansor's on a convolution", "x", p, whole[r.On]/mean)
-					} else {
-						d.Number(r.Setting+" over fixed rules, "+r.On, "x", p, r.Rule/mean)
-					}
-					switch {
-					case d.Lines[len(d.Lines)-1].Verdict() == harness.Verdicts[0]:
-					case r.On == "conv":
-						d.Why("the kernel waits for the DDR, which loops can't change; what is left to find, random programs find, too")
-					default:
-						d.Why("AutoTVM's templates lose more than the rules here, and a space of managed memories has fewer bad programs")
-					}
-				}
-			}
-			t.Rows = append(t.Rows, []string{r.On, r.Setting, ratio(r.Rule / mean), ratio(r.Rule / r.Bound), ratio(whole[r.On] / mean), published})
-			if r.Setting == "Ansor" {
 				d.Note("%s: by the rules %.4f ms, searched %.4f ms, and no program is below %.4f ms: of all that could be gained, %.0f %% is.",
 					r.On, r.Rule*1e3, mean*1e3, r.Bound*1e3, 100*(r.Rule-mean)/(r.Rule-r.Bound))
 			}
+			published, single := "-", len(r.Seconds[0]) > 1
+			i := slices.IndexFunc(settings, func(x setting) bool { return x.name == r.Setting })
+			if p, ok := settings[i].published[r.On]; ok {
+				published = fmt.Sprintf("%.2f", p)
+				if single {
+					d.Number("speed of "+r.Setting+" over Ansor's on a convolution", "x", p, whole[r.On]/mean)
+				} else {
+					d.Number(r.Setting+" over fixed rules, "+r.On, "x", p, r.Rule/mean)
+				}
+				switch {
+				case d.Lines[len(d.Lines)-1].Verdict() == harness.Verdicts[0]:
+				case single:
+					d.Why("the kernel waits for the DDR, which loops can't change; what is left to find, random programs find, too")
+				default:
+					d.Why("AutoTVM's templates lose more than the rules here, and a space of managed memories has fewer bad programs")
+				}
+			}
+			if !single {
+				t.Rows = append(t.Rows, []string{r.On, r.Setting, ratio(r.Rule / mean), ratio(r.Rule / r.Bound), ratio(whole[r.On] / mean), published})
+				continue
+			}
+			row := []string{r.On, r.Setting}
+			for n := range r.Seconds[0] {
+				var list []float64
+				for _, x := range r.Seconds {
+					list = append(list, x[n])
+				}
+				row = append(row, micro(geomean(list)))
+			}
+			k.Rows = append(k.Rows, append(row, fmt.Sprintf("%.1f", meanRank(results, r)), ratio(whole[r.On]/mean), published))
+			if mean < whole[r.On] {
+				unlike = append(unlike, r.Setting+" on "+r.On)
+			}
 		}
-		d.Note("Geometric means of %d seeds; %d trials for the convolution (published: 1200), %d for each kernel of a network.", s.seeds, s.conv, s.trials)
+		if unlike != nil {
+			d.Note("The published order, the whole search first, does not hold in the mean of: %s.", strings.Join(unlike, ", "))
+		}
+		d.Note("Geometric means: of %d seeds and %d trials for each kernel of a network, and of %d seeds and %d trials (published: 1200) for a kernel alone, whose searches do not know the rules' program. The rank is that among all searches of a seed, 1 being the fastest program.", s.seeds, s.trials, s.proofs, s.conv)
+		if err := d.Table(k); err != nil {
+			return err
+		}
 		return d.Table(t)
 	})
+}
+
+// meanRank is the mean, over seeds, of a search's place among all on the same kernel; equal
+// ones share their places.
+func meanRank(all []ablated, of ablated) (rank float64) {
+	for seed, mine := range of.Seconds {
+		for _, r := range all {
+			if r.On != of.On {
+				continue
+			}
+			switch x, y := r.Seconds[seed][len(mine)-1], mine[len(mine)-1]; {
+			case x < y:
+				rank++
+			case x == y:
+				rank += .5
+			}
+		}
+		rank += .5
+	}
+	return rank / float64(len(of.Seconds))
 }
 
 // weighted sums what answers say of each run of a kernel.

@@ -21,8 +21,10 @@
 // that came from the DDR together; in the L1 all that passes has a stage.
 //
 // Rfactor is for products with constant weights: cores exchange partial sums, of the type of
-// the result, and the vector unit adds them. The choice between broadcast and sliced loads has
-// no counterpart: on these machines a broadcast takes no more of any resource.
+// the result, and the vector unit adds them. Softmax, layernorm and pools do without: their
+// kernels with fewer rows than cores take next to nothing beside the launch
+// (docs/deviations.md). The choice between broadcast and sliced loads has no counterpart: on
+// these machines a broadcast takes no more of any resource.
 //
 // The published gradient (Appendix A) takes a task to be promising if others of its kind
 // do more operations a second. Where kernels wait for the DDR that is a mistake that no

@@ -279,9 +279,16 @@ func (s *state) evolve(r *rand.Rand, model *Trees, o *Options) []candidate {
 }
 
 // beam goes through the decisions of all layers and keeps the programs that the learned cost
-// finds best, the others being undecided.
+// finds best, the others being undecided; so many that it looks at about as many programs as
+// evolution does.
 func (s *state) beam(model *Trees, o *Options) []candidate {
-	width := o.Population / 8
+	choices := 0
+	for _, sp := range s.space {
+		for _, list := range sp.decisions() {
+			choices += len(list)
+		}
+	}
+	width := max(2, o.Population*(1+o.Generations)/choices)
 	rule := s.settled(slices.Clone(s.Rule))
 	states := s.scored([]Program{rule}, model)
 	all := slices.Clone(states)
