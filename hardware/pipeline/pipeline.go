@@ -242,9 +242,9 @@ func (r *Result) WriteTrace(w io.Writer, s *Schedule) error {
 		TID   int            `json:"tid"`
 		Args  map[string]any `json:"args,omitempty"`
 	}
-	var events []event
+	events := []event{{Name: "process_name", Phase: "M", Args: map[string]any{"name": "pipeline"}}}
 	for i, st := range s.Stages {
-		events = append(events, event{Name: "thread_name", Phase: "M", TID: i, Args: map[string]any{"name": st.Name}})
+		events = append(events, event{Name: "thread_name", Phase: "M", TID: i, Args: map[string]any{"name": fmt.Sprintf("device %d: %s", i, st.Name)}})
 	}
 	for _, run := range r.Runs {
 		name := "forward"

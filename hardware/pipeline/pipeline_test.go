@@ -146,8 +146,13 @@ func TestTrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	var trace struct{ TraceEvents []map[string]any }
-	if err := json.Unmarshal(b.Bytes(), &trace); err != nil || len(trace.TraceEvents) != 2+12 {
-		t.Errorf("%d events, %v", len(trace.TraceEvents), err)
+	if err := json.Unmarshal(b.Bytes(), &trace); err != nil || len(trace.TraceEvents) != 1+2+12 {
+		t.Fatalf("%d events, %v", len(trace.TraceEvents), err)
+	}
+	for i, want := range []string{"pipeline", "device 0: " + s.Stages[0].Name, "device 1: " + s.Stages[1].Name} {
+		if args := trace.TraceEvents[i]["args"].(map[string]any); args["name"] != want {
+			t.Errorf("track %d is %v, expected %q", i, args["name"], want)
+		}
 	}
 }
 

@@ -337,7 +337,7 @@ func (m *meter) rate(index int, ps, bytesPerSecond int64) {
 
 func (w *writer) bandwidth(m *meter) {
 	for k, res := range m.shared {
-		name := strings.ToUpper(w.p.Resources[res].Name) + " bandwidth"
+		name := bandwidthName(w.p.Resources[res].Name)
 		previous := int64(-1)
 		for _, c := range m.changes[k] {
 			if c.rate != previous {
@@ -346,4 +346,12 @@ func (w *writer) bandwidth(m *meter) {
 			previous = c.rate
 		}
 	}
+}
+
+// bandwidthName is that of a resource's track: a chip's with the number of the chip.
+func bandwidthName(resource string) string {
+	if chip, kind, several := strings.Cut(resource, "."); several {
+		return chip + " " + kind + " bandwidth"
+	}
+	return strings.ToUpper(resource) + " bandwidth"
 }
