@@ -18,7 +18,7 @@ type Timeline struct {
 	Rows  []TimelineRow // from top to bottom
 	Start float64       // of the axis, at most that of the first bar
 	End   float64       // of the axis; 0: that of the last bar
-	// Lines are drawn across all rows, such as where a block begins.
+	// Lines are drawn across all rows, such as where a block begins; texts stand before them.
 	Lines []TimelineMark
 }
 
@@ -146,7 +146,8 @@ func (t timelineBars) Plot(c draw.Canvas, p *plot.Plot) {
 	for _, m := range t.Lines {
 		sty := draw.LineStyle{Color: black, Width: 0.6, Dashes: []vg.Length{2, 1.5}}
 		c.StrokeLine2(sty, x(m.At), c.Min.Y, x(m.At), c.Max.Y+1)
-		c.FillText(textStyle(valueSize, text.XLeft, text.YBottom), vg.Point{X: x(m.At) + 1, Y: c.Max.Y + 1}, m.Text)
+		// The text is of what ends there; at the right end nothing has room behind the line.
+		c.FillText(textStyle(valueSize, text.XRight, text.YBottom), vg.Point{X: x(m.At) - 1, Y: c.Max.Y + 1}, m.Text)
 	}
 }
 
