@@ -42,7 +42,7 @@ for i in "${!targets[@]}"; do
 	read -r dir name <<<"${targets[i]}"
 	each=$((runs * (i + 1) / ${#targets[@]} - runs * i / ${#targets[@]}))
 	((each)) || continue
-	if ! go test -run '^$' -fuzz "^$name\$" -fuzztime "${each}x" -fuzzminimizetime 10s "$dir" >"$log" 2>&1; then
+	if ! go test -run '^$' -fuzz "^$name\$" -fuzztime "${each}x" -fuzzminimizetime 100x "$dir" >"$log" 2>&1; then
 		cat "$log"
 		exit 1
 	fi
