@@ -407,11 +407,7 @@ type operandOf struct {
 func (w *work) addUp() {
 	a := w.t.anchor
 	for core := range w.t.makers {
-		box := w.regions(w.t, core, w.c.Portion)[a.op.Outputs[0]]
-		if box == nil {
-			continue
-		}
-		each(box, func(at []int64) {
+		sum := func(at []int64) {
 			if w.c.Tile > 0 && w.column(core, at) != w.columnTile(w.c.Tile) {
 				return
 			}
@@ -433,7 +429,12 @@ func (w *work) addUp() {
 				}
 			}
 			own.all, own.writer = true, w.now
-		})
+		}
+		// Of a part that is no box, not all around it.
+		part := isa.Portion{Part: w.c.Part, Parts: w.c.Parts}
+		for i, id := range w.t.writes {
+			w.results(i, core, part, func(_ int64, at []int64, _ model.Region) { w.anchored(id, slices.Clone(at), sum) })
+		}
 	}
 }
 
@@ -848,6 +849,21 @@ func (w *work) results(write, core int, p isa.Portion, visit func(i int64, at []
 	})
 }
 
+// anchored visits the elements of the anchor's result that an element of the task needs.
+func (w *work) anchored(id model.TensorID, at []int64, visit func(at []int64)) {
+	from, ok := w.t.ops[id]
+	switch {
+	case !ok:
+	case from.o == w.t.anchor:
+		visit(at)
+	default:
+		from.o.value(from.output, at, func(input int, x []int64) uint64 {
+			w.anchored(from.o.op.Inputs[input], slices.Clone(x), visit)
+			return 0
+		})
+	}
+}
+
 // endsIn is the last tile of columns that an element of a result needs.
 func (w *work) endsIn(write, core int, at []int64) int {
 	id := w.t.writes[write]
@@ -856,21 +872,7 @@ func (w *work) endsIn(write, core int, at []int64) int {
 		return tile
 	}
 	tile := 0
-	var follow func(id model.TensorID, at []int64)
-	follow = func(id model.TensorID, at []int64) {
-		from, ok := w.t.ops[id]
-		switch {
-		case !ok:
-		case from.o == w.t.anchor:
-			tile = max(tile, w.column(core, at))
-		default:
-			from.o.value(from.output, at, func(input int, x []int64) uint64 {
-				follow(from.o.op.Inputs[input], slices.Clone(x))
-				return 0
-			})
-		}
-	}
-	follow(id, at)
+	w.anchored(id, at, func(at []int64) { tile = max(tile, w.column(core, at)) })
 	w.t.ends[k] = tile
 	return tile
 }
