@@ -25,6 +25,7 @@ func allCommands() []*cobra.Command {
 func TestExamples(t *testing.T) {
 	workspace(t)
 	answer(t, "tune", "toy-fig3", "--trials", "30", "-o", "tuned.json") // commands come in the order of their names
+	answer(t, "schedule", "resnet50", "--batch", "8", "--variant", "tvm", "-o", "other.schedule.json")
 	for dir, shard := range map[string]string{"sweep-cells": "1/1", "results-a": "1/2", "results-b": "2/2"} {
 		answer(t, "sweep", "net.onnx", "--set", "batch=1,2", "--quiet", "--shard", shard, "--cells", dir)
 	}

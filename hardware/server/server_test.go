@@ -79,12 +79,16 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		for _, x := range []float64{n.LinkBytesPerSecond, n.LinkSeconds, n.IdleWatts, n.BusyWatts, n.Host.WattsPerThread, n.Host.ItemSeconds} {
+		host := Host{}
+		if n.Host != nil {
+			host = *n.Host
+		}
+		for _, x := range []float64{n.LinkBytesPerSecond, n.LinkSeconds, n.IdleWatts, n.BusyWatts, host.WattsPerThread, host.ItemSeconds} {
 			if !(x >= 0 && x <= 1e18) {
 				t.Fatalf("%+v", n)
 			}
 		}
-		for _, s := range n.Host.Speedups {
+		for _, s := range host.Speedups {
 			if !(s.Factor > 0) {
 				t.Fatalf("%+v", n.Host)
 			}
