@@ -231,8 +231,12 @@ func (a *pipelineJSON) write(b *bytes.Buffer) {
 	row(b, "micro-batches", "%d of up to %s", a.MicroBatches, plural(a.Samples, "sample"))
 	row(b, "batch", "%s, %s", duration(a.Simulated.Seconds), perSecond(a.Throughput))
 	row(b, "fill, drain", "%s, %s", duration(a.Simulated.FillSeconds), duration(a.Simulated.DrainSeconds))
-	row(b, "idle", "%s", percent(a.Simulated.IdleShare))
-	row(b, "energy", "%s J", significant(a.Simulated.EnergyJoules))
+	used := ""
+	if n := len(a.Stages); n < a.Devices {
+		used = fmt.Sprintf(", of the devices used (%d)", n)
+	}
+	row(b, "idle", "%s%s", percent(a.Simulated.IdleShare), used)
+	row(b, "energy", "%s J%s", significant(a.Simulated.EnergyJoules), used)
 	fits := "fits in"
 	if !a.Fits {
 		fits = "MORE THAN the"

@@ -11,6 +11,10 @@ import (
 // MaxCells is how many coefficients the integer program has at most.
 const MaxCells = 4_000_000
 
+// negligible is what a node may have of the memory and be left out of (e): far below what a
+// division may pass it by, and less than HiGHS takes as a coefficient.
+const negligible = 1e-9
+
 // ilp solves the problem as an integer linear program over the places of a row of
 // K + L devices, built from the nodes as the file has them:
 //
@@ -88,7 +92,9 @@ func (s *solver) ilp(ctx context.Context) error {
 		for i, v := range p.Nodes {
 			acc = append(acc, x[i][k].Times(v.AcceleratorLatency))
 			cpu = append(cpu, x[i][k].Times(v.CPULatency))
-			bytes = append(bytes, x[i][k].Times(v.SizeBytes/unit))
+			if size := v.SizeBytes / unit; size >= negligible {
+				bytes = append(bytes, x[i][k].Times(size))
+			}
 			if v.Backward {
 				z[i] = m.Continuous(fmt.Sprintf("z[%d,%d]", v.ID, k), 0, 1, 0)
 				m.AddGE(fmt.Sprintf("(h1) %d,%d", i, k), []milp.Term{z[i].Times(1), x[i][k].Times(-1)}, 0)

@@ -198,6 +198,29 @@ func TestExactAgainstIntegerProgram(t *testing.T) {
 	}
 }
 
+// A node that is tiny beside the others is no obstacle to the integer program, and an empty
+// device is a list.
+func TestTinySize(t *testing.T) {
+	solver, err := highs.New()
+	if err != nil {
+		t.Skip(err)
+	}
+	p := &Problem{Name: "tiny", Accelerators: 3, MemoryBytes: 1.5e12, Nodes: []Node{
+		{ID: 1, Supported: true, Color: NoColor, AcceleratorLatency: 2, SizeBytes: 1e12},
+		{ID: 2, Supported: true, Color: NoColor, AcceleratorLatency: 1, SizeBytes: 1e12},
+		{ID: 3, Supported: true, Color: NoColor, AcceleratorLatency: 1, SizeBytes: 1},
+	}, Edges: []Edge{{0, 1, 5}, {1, 2, 5}}}
+	r, err := Solve(context.Background(), p, "ilp", Options{Options: solve.Options[*Division]{Solver: solver}})
+	if err != nil || r.Status != milp.Optimal || r.MaxLoad != 7 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for i, ids := range r.Devices {
+		if ids == nil {
+			t.Errorf("device %d of %v", i, r.Devices)
+		}
+	}
+}
+
 func TestCancelled(t *testing.T) {
 	p := random(rand.New(rand.NewPCG(4, 5)), 30, true)
 	p.MemoryBytes, p.CPUs = 1e9, 1

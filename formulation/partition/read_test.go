@@ -73,7 +73,7 @@ func TestInfeasible(t *testing.T) {
 		{"a colour with another between", `"size": 50, "layerId": 7}],
  "edges": [`, `"size": 50}, {"id": 3, "supportedOnFpga": 1, "cpuLatency": 1, "fpgaLatency": 1, "isBackwardNode": 0, "colorClass": 1}],
  "edges": [{"sourceId": 2, "destId": 3, "cost": 1}, `, "the 3 nodes of the colours 1, 2, which wait for each other (1, 2, 3) need 110 bytes together"},
-		{"all together", `"maxFPGAs": 2`, `"maxFPGAs": 1`, "the nodes need 110 bytes, the 1 accelerators have 100"},
+		{"all together", `"maxFPGAs": 2`, `"maxFPGAs": 1`, "the nodes need 110 bytes, the accelerators (1) have 100"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, err := Read("f.json", []byte(strings.Replace(small, c.old, c.new, 1)))

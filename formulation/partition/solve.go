@@ -178,11 +178,13 @@ func (s *solver) result(ctx context.Context) (*Result, error) {
 		}
 		r.Accelerators = s.p.Accelerators
 		r.Devices = make([][]int, s.p.Accelerators+s.p.CPUs)
-		for i := range r.Devices {
-			r.Devices[i] = []int{}
-		}
 		copy(r.Devices, s.best.Accelerators)
 		copy(r.Devices[s.p.Accelerators:], s.best.CPUs)
+		for i, ids := range r.Devices {
+			if ids == nil {
+				r.Devices[i] = []int{} // and not null in JSON
+			}
+		}
 	}
 	r.Seconds = time.Since(s.begin).Seconds()
 	return r, nil
@@ -227,7 +229,7 @@ func (p *Problem) Misfit() string {
 		}
 	}
 	if room := float64(p.Accelerators) * p.MemoryBytes; total > room {
-		return fmt.Sprintf("the nodes need %.0f bytes, the %d accelerators have %.0f together, and there is no CPU", total, p.Accelerators, room)
+		return fmt.Sprintf("the nodes need %.0f bytes, the accelerators (%d) have %.0f together, and there is no CPU", total, p.Accelerators, room)
 	}
 	return ""
 }

@@ -398,7 +398,7 @@ func Jointly(ctx context.Context, costs []Cost, devices, batch int, memory float
 		for _, c := range costs {
 			need += c.WeightBytes + float64(batch)*c.ActivationBytes
 		}
-		return nil, &InputError{"memory", fmt.Sprintf("%.0f bytes for %d layers and a batch of %d", need, n, batch), fmt.Sprintf("what fits on %d devices with %.0f bytes each", devices, memory)}
+		return nil, &InputError{"memory", fmt.Sprintf("%.0f bytes for %d layers and a batch of %d", need, n, batch), fmt.Sprintf("what fits where there are %.0f bytes on each of the devices (%d)", memory, devices)}
 	}
 	return best, nil
 }

@@ -308,15 +308,15 @@ var refused = map[operator]string{}
 
 func init() {
 	for reason, ops := range map[string]string{
-		"control flow":                                 "Loop Scan",
-		"a recurrence over time steps":                 "LSTM GRU RNN",
-		"a derivative, which is not worked out":        "ai.onnx.preview.training:Gradient",
-		"sequences of tensors, which are not read":     "com.microsoft:AdamWOptimizer com.microsoft:SGDOptimizerV2 com.microsoft:InplaceClipGradNorm",
-		"the size of its result depends on the values": "NonMaxSuppression Unique Compress StringSplit",
-		"a sequence, not a tensor":                     "SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength SequenceMap SplitToSequence ConcatFromSequence",
-		"an optional value, not a tensor":              "Optional OptionalGetElement OptionalHasElement",
-		"text":                                         "StringConcat StringNormalizer RegexFullMatch TfIdfVectorizer LabelEncoder",
-		"random numbers":                               "Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike",
+		"control flow":                          "Loop Scan",
+		"a recurrence over time steps":          "LSTM GRU RNN",
+		"a derivative, which is not worked out": "ai.onnx.preview.training:Gradient",
+		"sequences of tensors, whose type tells neither their number nor the shape of each": "com.microsoft:AdamWOptimizer com.microsoft:SGDOptimizerV2 com.microsoft:InplaceClipGradNorm",
+		"the size of its result depends on the values":                                      "NonMaxSuppression Unique Compress StringSplit",
+		"a sequence, not a tensor":                                                          "SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength SequenceMap SplitToSequence ConcatFromSequence",
+		"an optional value, not a tensor":                                                   "Optional OptionalGetElement OptionalHasElement",
+		"text":                                                                              "StringConcat StringNormalizer RegexFullMatch TfIdfVectorizer LabelEncoder",
+		"random numbers":                                                                    "Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike",
 	} {
 		for _, op := range strings.Fields(ops) {
 			domain, name, other := strings.Cut(op, ":")

@@ -32,6 +32,7 @@ func gradient(kind model.Kind) func(*call) {
 		if len(c.in) > 2 && c.in[2] != nil {
 			x = operandOf(c.step("bias", "Add", model.Attr{}, x, arg{c.in[2], parameter}))
 		}
+		c.extra = append(c.extra, "of "+c.node.op) // not the operator itself, which may read the same
 		d := c.step("derivative", kind, model.Attr{Variant: c.variant()}, x)
 		c.finish("Mul", model.Attr{}, operandOf(c.in[0]), operandOf(d))
 	}

@@ -340,19 +340,19 @@ y[1,3,8] = ReduceSum(n/each) Axes=[0] KeepDims=true
 	{"ai.onnx.CumSum@11", 14, parts(rowTokens, msg(nil).sub(5, rawInts("a", nil, 1))), "x a", "y", parts(attrInt("reverse", 1)), "y[2,3,8] = CumSum(x) Axis=1 Variant=reverse=1\n> y[2,3,8] f32\n"},
 
 	// Training.
-	{"com.microsoft.ReluGrad@1", 17, parts(rowMatrix, input("d", 2, 6)), "d x", "y", nil, `n/derivative[2,6] = Relu(x)
+	{"com.microsoft.ReluGrad@1", 17, parts(rowMatrix, input("d", 2, 6)), "d x", "y", nil, `n/derivative[2,6] = Relu(x) Variant=of ReluGrad
 y[2,6] = Mul(d n/derivative)
 > y[2,6] f32
 `},
-	{"com.microsoft.GeluGrad@1", 17, parts(rowMatrix, input("d", 2, 6)), "d x", "y", nil, `n/derivative[2,6] = Gelu(x)
+	{"com.microsoft.GeluGrad@1", 17, parts(rowMatrix, input("d", 2, 6)), "d x", "y", nil, `n/derivative[2,6] = Gelu(x) Variant=of GeluGrad
 y[2,6] = Mul(d n/derivative)
 > y[2,6] f32
 `},
-	{"com.microsoft.FastGeluGrad@1", 17, parts(rowMatrix, input("d", 2, 6)), "d x", "y", nil, `n/derivative[2,6] = Gelu(x)
+	{"com.microsoft.FastGeluGrad@1", 17, parts(rowMatrix, input("d", 2, 6)), "d x", "y", nil, `n/derivative[2,6] = Gelu(x) Variant=of FastGeluGrad
 y[2,6] = Mul(d n/derivative)
 > y[2,6] f32
 `},
-	{"com.microsoft.QuickGeluGrad@1", 17, parts(rowMatrix, input("d", 2, 6)), "d x", "y", nil, `n/derivative[2,6] = Silu(x)
+	{"com.microsoft.QuickGeluGrad@1", 17, parts(rowMatrix, input("d", 2, 6)), "d x", "y", nil, `n/derivative[2,6] = Silu(x) Variant=of QuickGeluGrad
 y[2,6] = Mul(d n/derivative)
 > y[2,6] f32
 `},
@@ -389,17 +389,17 @@ y[2,6] = Sub(d n/product)
 > y[2,6] f32
 `},
 	{"com.microsoft.FastGeluGrad@1", 17, parts(rowMatrix, input("d", 2, 6), weights("b", 6)), "d x b", "y", nil, `n/bias[2,6] = Add(x b*)
-n/derivative[2,6] = Gelu(n/bias)
+n/derivative[2,6] = Gelu(n/bias) Variant=of FastGeluGrad
 y[2,6] = Mul(d n/derivative)
 > y[2,6] f32
 `},
 	{"com.microsoft.BiasGeluGrad_dX@1", 17, parts(rowMatrix, input("d", 2, 6), weights("b", 6)), "d x b", "y", nil, `n/bias[2,6] = Add(x b*)
-n/derivative[2,6] = Gelu(n/bias)
+n/derivative[2,6] = Gelu(n/bias) Variant=of BiasGeluGrad_dX
 y[2,6] = Mul(d n/derivative)
 > y[2,6] f32
 `},
 	{"com.microsoft.BiasFastGeluGrad_dX@1", 17, parts(rowMatrix, input("d", 2, 6), weights("b", 6)), "d x b", "y", nil, `n/bias[2,6] = Add(x b*)
-n/derivative[2,6] = Gelu(n/bias)
+n/derivative[2,6] = Gelu(n/bias) Variant=of BiasFastGeluGrad_dX
 y[2,6] = Mul(d n/derivative)
 > y[2,6] f32
 `},

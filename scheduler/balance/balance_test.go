@@ -178,13 +178,16 @@ func TestPipeline(t *testing.T) {
 	if _, err := c.Pipeline(context.Background(), 17, "exact", solve.Options[*pipelining.Plan]{}); err == nil || !strings.Contains(err.Error(), "found 17 devices") {
 		t.Errorf("17 devices: %v", err)
 	}
-	c.MemoryBytes = 1e6
-	if _, err := c.Pipeline(context.Background(), 4, "exact", solve.Options[*pipelining.Plan]{}); err == nil || !strings.Contains(err.Error(), "bytes for a batch of 64") {
-		t.Errorf("1 MB: %v", err)
+	for _, m := range []string{"exact", "gpipe", "mofang"} {
+		c.MemoryBytes = 1e6
+		if _, err := c.Pipeline(context.Background(), 4, m, solve.Options[*pipelining.Plan]{}); err == nil || !strings.Contains(err.Error(), `operator "stem.conv": found 411155456 bytes for a batch of 64`) {
+			t.Errorf("%s, 1 MB: %v", m, err)
+		}
 	}
+	c.MemoryBytes = 2e9 // for each operator, not for a stage
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if p, err := c.Pipeline(ctx, 4, "mofang", solve.Options[*pipelining.Plan]{}); err != nil || p.Fits {
+	if p, err := c.Pipeline(ctx, 4, "mofang", solve.Options[*pipelining.Plan]{}); err != nil || p.Fits || p.Status != milp.Limit {
 		t.Errorf("%+v, %v", p, err)
 	}
 }

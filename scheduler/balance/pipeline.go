@@ -179,6 +179,11 @@ func (c *Chain) Pipeline(ctx context.Context, devices int, method string, opt so
 	if devices < 1 || devices > c.Server.Devices {
 		return nil, fmt.Errorf("pipeline: found %d devices, expected 1 to %d, which %s has", devices, c.Server.Devices, c.Server.Name)
 	}
+	for i, cost := range c.Costs {
+		if need := cost.WeightBytes + float64(c.Batch)*cost.ActivationBytes; need > c.MemoryBytes {
+			return nil, &pipelining.InputError{Where: fmt.Sprintf("operator %q", c.Names[i]), Found: fmt.Sprintf("%.0f bytes for a batch of %d", need, c.Batch), Want: fmt.Sprintf("at most %.0f, the memory of a device", c.MemoryBytes)}
+		}
+	}
 	ctx, cancel := opt.Begin(ctx)
 	defer cancel()
 	out := &Pipeline{Method: method, Status: milp.Feasible, MemoryBytes: c.MemoryBytes}
@@ -215,7 +220,9 @@ func (c *Chain) Pipeline(ctx context.Context, devices int, method string, opt so
 		plan = pipelining.Measure(c.Costs, ends, c.Batch, b)
 	}
 	out.BatchSeconds, out.MicroBatches, out.Samples, out.Bytes = plan.BatchSeconds, plan.MicroBatches, plan.Samples, plan.Bytes
-	out.Fits = plan.Bytes <= c.MemoryBytes
+	if out.Fits = plan.Bytes <= c.MemoryBytes; !out.Fits {
+		out.Status = milp.Limit // what the method found is no answer
+	}
 	s := &pipeline.Schedule{Tasks: pipeline.GPipe(len(plan.Stages), plan.MicroBatches, true)}
 	for _, r := range plan.Stages {
 		t := 0.0
