@@ -186,9 +186,9 @@ func (w wholeSchedules) report(all []wholeSchedule, b *harness.Document) error {
 		{Name: "Greedy\n(1/s)"}, {Name: "Best\n(1/s)"}, {Name: "Over\ngreedy"}, {Name: "No schedule\nabove (1/s)"}, {Name: "Gap (%)"}, {Name: "Evaluations"}}}
 	losses := harness.Table{Name: "losses", Title: "Each decision alone: the best schedule with the greedy one, the greedy schedule with the best one",
 		Columns: []harness.Column{text("Network"), text("Decision"), {Name: "Best with it\ngreedy (1/s)"}, {Name: "Lost (%)"}, {Name: "Greedy with it\nbest (1/s)"}, {Name: "Gained (%)"}}}
-	machines := harness.Table{Name: "machines", Title: "The same schedules on machines with other constants: best over greedy", Columns: []harness.Column{text("Network")}}
+	machines := harness.Table{Name: "machines", Title: "The same schedules on machines with other constants: best over greedy", Columns: []harness.Column{text("Machine")}}
 	for _, m := range machineChanges {
-		machines.Columns = append(machines.Columns, harness.Column{Name: m.name})
+		machines.Rows = append(machines.Rows, []string{m.name})
 	}
 	rate := func(x *float64) string {
 		if x == nil {
@@ -213,14 +213,14 @@ func (w wholeSchedules) report(all []wholeSchedule, b *harness.Document) error {
 				worst, least = x.Decision, *x.SetBack
 			}
 		}
-		row, stands := []string{c.Network}, 0
-		for _, m := range a.Machines {
-			row = append(row, harness.Fixed(m.Best/m.Greedy, 3))
+		machines.Columns = append(machines.Columns, harness.Column{Name: c.Network})
+		stands := 0
+		for k, m := range a.Machines {
+			machines.Rows[k] = append(machines.Rows[k], harness.Fixed(m.Best/m.Greedy, 3))
 			if m.Best > m.Greedy {
 				stands++
 			}
 		}
-		machines.Rows = append(machines.Rows, row)
 		if worst == "" {
 			worst = "no decision alone"
 		}

@@ -269,7 +269,11 @@ func (s systems) report(places []place, rows [][]entry, bounds []float64) (*harn
 			}
 			shown = slices.DeleteFunc(shown, func(v string) bool { return !slices.Contains(here, v) })
 		}
-		shown = slices.DeleteFunc(shown, func(v string) bool { return v == "tvm" })
+		// Speedups are over TVM; the steps between it and GraphTurbo are the ablation's.
+		steps := scheduler.Table()
+		shown = slices.DeleteFunc(shown, func(v string) bool {
+			return slices.ContainsFunc(steps[:len(steps)-1], func(r scheduler.Recipe) bool { return r.Name == v })
+		})
 		for _, v := range shown {
 			speed.Series, energy.Series = append(speed.Series, plots.Series{Name: v}), append(energy.Series, plots.Series{Name: v})
 		}

@@ -377,7 +377,7 @@ func (t timeline) report(list []literature.Configuration, spec *hardware.Spec, r
 		tab := harness.Table{Name: c.Network, Title: fmt.Sprintf("%s, batch %d on %s, one of %d clusters", conf.Title, conf.Batch, t.hardware, spec.Clusters), Columns: []harness.Column{
 			{Name: "Variant", Text: true}, {Name: "Batches per\ncluster"}, {Name: "Latency\n(ms)"}, {Name: "Throughput\n(" + c.Unit + ")"}, {Name: "Energy\n(mJ)"}, {Name: "Kernels"}, {Name: "MME busy\n(%)"},
 			{Group: "Moved (MB)", Name: "DDR"}, {Group: "Moved (MB)", Name: "LLB"}, {Group: "Moved (MB)", Name: "L1"},
-			{Group: "Peak (KiB)", Name: "L1"}, {Group: "Peak (KiB)", Name: "LLB"}, {Group: "Recorded", Name: "commands"}, {Group: "Recorded", Name: "buffers"}}}
+			{Group: "Peak (KiB)", Name: "L1"}, {Group: "Peak (KiB)", Name: "LLB"}, {Group: "Recorded", Name: "commands", Screen: true}, {Group: "Recorded", Name: "buffers", Screen: true}}}
 		mb := func(n int64) string { return harness.Significant(float64(n) / 1e6) }
 		for _, v := range conf.Variants {
 			s := summary{Model: c.Network, Variant: v.Name, Row: v.Row}
