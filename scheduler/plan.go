@@ -230,14 +230,32 @@ type world struct {
 	memos   map[memoKey]*schedule.Memo
 	groups  map[grouped]*schedule.Schedule
 	mu      sync.Mutex
-	memory  sync.Pool // of lower.Memory
+	memory  []*lower.Memory // free; a pool would lose it to the collector
 }
 
 // newWorld is that of a batch.
 func newWorld(net network.Network, machine, spec *hardware.Spec, batch int64, opt Options) *world {
 	return &world{net: net, machine: machine, spec: spec, batch: batch, shares: Shares(batch, spec.Clusters), opt: opt,
-		graphs: map[int64]*model.Graph{}, memos: map[memoKey]*schedule.Memo{}, groups: map[grouped]*schedule.Schedule{},
-		memory: sync.Pool{New: func() any { return &lower.Memory{} }}}
+		graphs: map[int64]*model.Graph{}, memos: map[memoKey]*schedule.Memo{}, groups: map[grouped]*schedule.Schedule{}}
+}
+
+// take is memory that nobody uses, and give gives it back.
+func (w *world) take() *lower.Memory {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := len(w.memory)
+	if n == 0 {
+		return &lower.Memory{}
+	}
+	m := w.memory[n-1]
+	w.memory = w.memory[:n-1]
+	return m
+}
+
+func (w *world) give(m *lower.Memory) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.memory = append(w.memory, m)
 }
 
 // prepare makes the decisions for a chunk by the recipe for each size, in the name of another.
@@ -347,8 +365,8 @@ type outline struct {
 // made in the same memory, which done gives back.
 func (w *world) outlineIn(ctx context.Context, r *Result, limit int64) (o outline, done func(), err error) {
 	opt := r.Lower
-	opt.Memory = w.memory.Get().(*lower.Memory)
-	done = func() { w.memory.Put(opt.Memory) }
+	opt.Memory = w.take()
+	done = func() { w.give(opt.Memory) }
 	program, alike, err := lower.Outline("", r.Spec, r.Plans, opt)
 	if err != nil {
 		return o, done, err

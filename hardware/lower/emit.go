@@ -410,7 +410,8 @@ func (e *emitter) flushCommands(base int32) {
 		for _, what := range pc.await {
 			e.passing.waits = append(e.passing.waits, wait{base + i, what})
 		}
-		c := pc.Command
+		e.p.Commands = append(e.p.Commands, pc.Command)
+		c := &e.p.Commands[len(e.p.Commands)-1]
 		c.Deps = last.list(&e.mem.deps)
 		for k := range c.Deps {
 			c.Deps[k] += base
@@ -427,6 +428,5 @@ func (e *emitter) flushCommands(base int32) {
 		if !pc.roam {
 			settled[own] = i
 		}
-		e.p.Commands = append(e.p.Commands, c)
 	}
 }

@@ -51,7 +51,13 @@ func (l lastOf) list(a *arena[int32]) []int32 {
 			kept = append(kept, c)
 		}
 	}
-	slices.Sort(kept)
+	for i := 1; i < len(kept); i++ { // a handful
+		x, k := kept[i], i
+		for ; k > 0 && kept[k-1] > x; k-- {
+			kept[k] = kept[k-1]
+		}
+		kept[k] = x
+	}
 	return append(a.take(len(kept)), kept...)
 }
 
@@ -205,6 +211,9 @@ type pages struct {
 	// next use of one that is retained; kept and unused for others.
 	lastUse []int32
 	nextUse []int64
+	// The place of the least lastUse, the first of several, if it is known.
+	victim      int32
+	victimKnown bool
 	// retained counts the pages of retained entries.
 	retained int
 	quarters int          // of the available pages that may be retained
@@ -235,21 +244,53 @@ func (p *pages) turn(page int) uint64 { return uint64(p.ready[page]+1)<<32 | uin
 
 func pageOf(turn uint64) int { return int(uint32(turn)) }
 
+// oldest is the entry, by its place, that may be pushed out and was used before all others,
+// and when; -1: none may.
+func (p *pages) oldest() (place, last int32) {
+	if !p.victimKnown {
+		p.victim, p.victimKnown = unused, true
+		last = kept
+		for i, x := range p.lastUse {
+			if x < last {
+				p.victim, last = int32(i), x
+			}
+		}
+	}
+	if p.victim < 0 {
+		return unused, kept
+	}
+	return p.victim, p.lastUse[p.victim]
+}
+
+// setLast notes the last use of what is at a place.
+func (p *pages) setLast(place, last int32) {
+	p.lastUse[place] = last
+	switch {
+	case !p.victimKnown:
+	case place == p.victim:
+		p.victimKnown = false
+	case last < kept && (p.victim < 0 || last < p.lastUse[p.victim] || last == p.lastUse[p.victim] && place < p.victim):
+		p.victim = place
+	}
+}
+
 // note keeps what is known of an entry's place up to date, unless it has left.
 func (p *pages) note(e *entry) {
 	if p.entries[e.place] != e {
 		return
 	}
-	p.lastUse[e.place], p.nextUse[e.place] = kept, unused
+	last, next := int32(kept), int64(unused)
 	switch {
 	case e.retained:
-		p.nextUse[e.place] = e.nextUse
+		next = e.nextUse
 	case !e.pinned:
-		p.lastUse[e.place] = e.load
+		last = e.load
 		if n := len(e.users); n > 0 {
-			p.lastUse[e.place] = max(e.load, e.users[n-1])
+			last = max(e.load, e.users[n-1])
 		}
 	}
+	p.setLast(e.place, last)
+	p.nextUse[e.place] = next
 }
 
 // bring notes the command that brings an entry.
@@ -426,12 +467,7 @@ func (p *pages) add(key int32, bytes, nextUse int64) (*entry, []int32) {
 	// The pages that may be written soonest: free ones, or those of the entry not
 	// kept whose last use is longest ago.
 	for {
-		victim, oldest := -1, int32(kept)
-		for i, last := range p.lastUse {
-			if last < oldest {
-				victim, oldest = i, last
-			}
-		}
+		victim, oldest := p.oldest()
 		if n == 0 || len(p.free) >= n && (victim < 0 || p.ready[pageOf(p.free[n-1])] <= oldest) {
 			break
 		}
@@ -483,7 +519,8 @@ func (p *pages) add(key int32, bytes, nextUse int64) (*entry, []int32) {
 func (p *pages) drop(o *entry) {
 	p.release(o)
 	p.entries[o.place] = nil
-	p.lastUse[o.place], p.nextUse[o.place] = kept, unused
+	p.setLast(o.place, kept)
+	p.nextUse[o.place] = unused
 	p.left = append(p.left, o.place)
 	if o.key > 0 {
 		p.byKey[o.key] = nil
