@@ -37,6 +37,7 @@ type plan struct {
 	down     map[model.TensorID]bool         // results that go to the GB, though there may be room in the LB
 	bound    map[piece]choice                // bindings, scopes and levels that differ from the strategy's
 	rule     graphturbo.SpillRule
+	apart    bool // see graphturbo.Apart
 	lower    lower.Options
 }
 
@@ -105,6 +106,10 @@ func (p *plan) strategies() Recipe {
 		return nil
 	}})
 	r = r.With("spill", spillByRule(p.rule, ""))
+	r = r.With("address", lowestAddress)
+	if p.apart {
+		r = r.With("address", apartAddress)
+	}
 	r = r.With("issue", setting("best", "", func(d *Draft) { d.Lower = p.lower }))
 	return r.With("weights", setting("best", "", func(*Draft) {}))
 }
@@ -170,7 +175,7 @@ func (p *plan) lowerValues(s *schedule.Schedule) {
 
 // planOf takes the decisions of a simulated schedule as they are.
 func planOf(r *Result, inPlace bool) *plan {
-	p := &plan{recipe: r.Recipe, inPlace: inPlace, uneven: r.Uneven, chunk: r.Chunk, rule: graphturbo.LongestLifetime, lower: r.Lower, bound: map[piece]choice{}}
+	p := &plan{recipe: r.Recipe, inPlace: inPlace, uneven: r.Uneven, chunk: r.Chunk, rule: graphturbo.LongestLifetime, lower: r.Lower, bound: map[piece]choice{}, apart: r.Recipe.Pick("address") == apartAddress.Name}
 	if r.Recipe.Pick("spill") == string(graphturbo.LargestFirst) {
 		p.rule = graphturbo.LargestFirst
 	}

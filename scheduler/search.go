@@ -816,6 +816,7 @@ func (s *searcher) movePosition() (candidate, bool) {
 // generator lists what the kernel generator may do: of each setting all values.
 var generator = [][]func(*plan){
 	values(func(p *plan, x int64) { p.lower.WeightTiles = x }, 0, 2, 3, 4, 6),
+	values(func(p *plan, x bool) { p.apart = x }, false, true),
 	values(func(p *plan, x bool) { p.lower.KeepWeights = x }, false, true),
 	values(func(p *plan, x int) { p.lower.KeepQuarters = x }, 1, 2, 3, 4),
 	values(func(p *plan, x int64) { p.lower.Pieces = x }, 4, 6, 8, 12, 16, 24, 32),
@@ -841,7 +842,7 @@ func (s *searcher) moveGenerator() (candidate, bool) {
 func (s *searcher) with(c candidate, set func(*plan)) (candidate, bool) {
 	p := *c.plan
 	set(&p)
-	return candidate{plan: &p, spans: c.spans, move: "generator"}, p.rule != c.rule || p.lower != c.lower
+	return candidate{plan: &p, spans: c.spans, move: "generator"}, p.rule != c.rule || p.apart != c.apart || p.lower != c.lower
 }
 
 // settings tries each of the generator's settings by itself, and then those that gain something

@@ -199,6 +199,17 @@ var (
 	largestFirst    = spillByRule(graphturbo.LargestFirst, "the largest")
 )
 
+// The addresses in the LB that a value or stage may get.
+var (
+	lowestAddress = Strategy{Name: "lowest", Description: "as low as there is room, as the memory plan found it",
+		Decide: func(context.Context, *Draft) error { return nil }}
+	apartAddress = Strategy{Name: "apart", Description: "such as were left longer before, so that less waits for what was there",
+		Decide: func(_ context.Context, d *Draft) error {
+			graphturbo.Apart(d.Schedule)
+			return nil
+		}}
+)
+
 var exactSpills = Strategy{Name: "search", Description: "what moves least, by dynamic programming", Exact: true,
 	Decide: func(ctx context.Context, d *Draft) error {
 		const rule = graphturbo.LongestLifetime

@@ -61,6 +61,7 @@ type Strategy struct {
 //	order    Order, OrderName, and Costs to compare it with others
 //	bind     Bindings, Scopes, LayerBindings if any; Joins, Steps and Values follow
 //	spill    levels and addresses of the Values, tiles of the Steps, Spills
+//	address  addresses of the Values and stages in the LB
 //	issue    Lower
 //	prefetch Lower
 //	weights  Lower
@@ -147,6 +148,9 @@ func Stages() []Stage {
 			check:      by(schedule.CheckSteps)},
 		{Name: "spill", Description: "what leaves a full memory first",
 			Strategies: []Strategy{longestLifetime, largestFirst, exactSpills},
+			check:      by(schedule.CheckPlan)},
+		{Name: "address", Description: "where in the L1 what stays there lies",
+			Strategies: []Strategy{lowestAddress, apartAddress},
 			check:      by(schedule.CheckPlan)},
 		{Name: "issue", Description: "what the commands of a kernel may overtake",
 			Strategies: []Strategy{inOrder, exposed, crossLayer}},

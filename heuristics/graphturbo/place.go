@@ -345,6 +345,7 @@ func (p *placer) doesNotFit(st *schedule.Step, need int64) error {
 // buffer is something that needs an address over an interval of steps.
 type buffer struct {
 	start, end int // inclusive
+	needed     int // of an address that is kept free sooner, when it must be
 	size       int64
 	value      *schedule.Value
 	step       *schedule.Step
@@ -438,6 +439,52 @@ func (p *placer) addresses() error {
 	}
 }
 
+// apartRounds is by how many steps an address may be free sooner than it must be.
+const apartRounds = 2
+
+// Apart gives what has an address in the LB of a placed schedule another one, if it can: one that
+// is free for some steps of its kernel before it is needed, so that what is loaded or made there
+// waits less for what was there before. Levels and tiles stay.
+func Apart(s *schedule.Schedule) {
+	// From step ready[t] on there is all that step t reads.
+	ready := make([]int, len(s.Steps))
+	first := 0
+	var bufs []*buffer
+	for i := range s.Values {
+		if v := &s.Values[i]; v.Level == schedule.LB && v.CoreBytes > 0 {
+			bufs = append(bufs, &buffer{start: v.Def, needed: v.Def, end: v.Last, size: v.CoreBytes, value: v})
+		}
+	}
+	slices.SortStableFunc(bufs, func(a, b *buffer) int { return cmp.Compare(b.size, a.size) })
+	for t := range s.Steps {
+		st := &s.Steps[t]
+		if t > 0 && s.Steps[t-1].Instance != st.Instance {
+			first = t
+		}
+		ready[t] = first
+		for _, r := range st.Reads {
+			if v := &s.Values[r.Value]; v.Instance == st.Instance {
+				ready[t] = max(ready[t], v.Def+1)
+			}
+		}
+		if st.StageBytes > 0 {
+			bufs = append(bufs, &buffer{start: t, needed: t, end: t, size: st.StageBytes, step: st})
+		}
+	}
+	for range apartRounds {
+		for _, b := range bufs {
+			b.start = max(b.start-1, ready[b.needed])
+		}
+		if pack(bufs, s.LBCapacity, func(b *buffer) bool {
+			b.start++
+			return b.start <= b.needed
+		}) != nil {
+			return
+		}
+		settle(bufs)
+	}
+}
+
 func settle(bufs []*buffer) {
 	for _, b := range bufs {
 		if b.value != nil {
@@ -503,9 +550,9 @@ func pack(bufs []*buffer, capacity int64, shrink func(*buffer) bool) *buffer {
 	placed := newSpans[*buffer](end + 1)
 	var beside []*buffer
 	for _, b := range bufs {
-		beside = placed.between(b.start, b.end, beside[:0])
-		slices.SortFunc(beside, func(x, y *buffer) int { return cmp.Compare(x.address, y.address) })
 		for {
+			beside = placed.between(b.start, b.end, beside[:0])
+			slices.SortFunc(beside, func(x, y *buffer) int { return cmp.Compare(x.address, y.address) })
 			at := int64(0)
 			for _, o := range beside {
 				if o.address >= at+b.size {
