@@ -362,17 +362,17 @@ func (lp *layerPlan) check(s *schedule.Schedule, rule *schedule.Nest) error {
 	if lp.constant == nil {
 		return lp.checkParams(chunk)
 	}
-	largest, together := int64(0), int64(0)
-	lp.cutWeights(n.Columns, n.Reduction)
-	for i := range lp.weights {
-		t := &lp.weights[i]
-		largest = max(largest, t.coreBytes)
-		if n.Stay && n.ColumnsFirst && i%len(n.Reduction) == 0 {
+	largest, together, kept := int64(0), int64(0), int64(0)
+	lp.eachWeights(n.Columns, n.Reduction, func(i int, core, _ int64) {
+		largest = max(largest, core)
+		if n.ColumnsFirst && i%len(n.Reduction) == 0 {
 			together = 0
 		}
-		if together += t.coreBytes; n.Stay && together > weightRing {
-			return fmt.Errorf("keeps %d bytes of weights or more in a buffer of %d", together, weightRing)
-		}
+		together += core
+		kept = max(kept, together)
+	})
+	if n.Stay && kept > weightRing {
+		return fmt.Errorf("keeps %d bytes of weights in a buffer of %d", kept, weightRing)
 	}
 	ruled := int64(0)
 	if columns > 0 {
@@ -428,12 +428,16 @@ func (lp *layerPlan) checkStages(s *schedule.Schedule) error {
 		return fmt.Errorf("takes %d bytes of the LLB for stages, half of what values leave is %d", need*page, free/2*page)
 	}
 	if n.Group > 0 {
-		lp.cutWeights(n.Columns, n.Reduction)
-		lp.groupWeights(int(n.Group))
-		for i := range lp.weights {
-			if b := lp.weights[i].farBytes; b > max(1, free/4)*page {
-				return fmt.Errorf("brings %d bytes of weights to the LLB together, a quarter of what values leave is %d", b, max(1, free/4)*page)
+		most, group := int64(0), int64(0)
+		lp.eachWeights(n.Columns, n.Reduction, func(i int, _, union int64) {
+			if i%int(n.Group) == 0 {
+				group = 0
 			}
+			group += union
+			most = max(most, group)
+		})
+		if room := max(1, free/4) * page; most > room {
+			return fmt.Errorf("brings %d bytes of weights to the LLB together, a quarter of what values leave is %d", most, room)
 		}
 	}
 	return nil
@@ -647,27 +651,33 @@ func tileWeights(d model.MatrixDims, bytes int64, m *cost.Model, most int64, str
 // cutWeights cuts the anchor's weights along columns and reduction.
 func (lp *layerPlan) cutWeights(columns, reduction []int64) {
 	p, d := lp.constant, lp.dims
-	nAll, kAll := sum(columns), d.K
-	total := len(columns) * len(reduction)
-	doneCore, doneUnion, seen := int64(0), int64(0), int64(0)
-	lp.weights = make([]weightTile, 0, total)
+	lp.weights = make([]weightTile, 0, len(columns)*len(reduction))
 	lp.columns, lp.reduction = ends(columns), ends(reduction)
+	lp.eachWeights(columns, reduction, func(i int, core, union int64) {
+		nn, kk := i/len(reduction), i%len(reduction)
+		n, k := columns[nn], reduction[kk]
+		key := tileKey{p.Tensor, p.Offset, p.UnionBytes, p.CoreBytes, cap(lp.weights), i, [2]int64{lp.columns[nn] - n, n}, [2]int64{lp.reduction[kk] - k, k}, 0}
+		t := weightTile{key: key, n: n, k: k, reps: 1, times: 1, coreBytes: core, unionBytes: union, farBytes: union, lastK: kk == len(reduction)-1,
+			portion: isa.Portion{Operand: lp.operand, Tile: int32(i) + 1}}
+		t.far = t.portion
+		if d.Reps > 1 {
+			t.reps, t.n = n, d.N
+		}
+		lp.weights = append(lp.weights, t)
+	})
+}
+
+// eachWeights visits the tiles of weights: the bytes of each for one core and for all.
+func (lp *layerPlan) eachWeights(columns, reduction []int64, visit func(i int, core, union int64)) {
+	p, all := lp.constant, sum(columns)*lp.dims.K
+	doneCore, doneUnion, seen := int64(0), int64(0), int64(0)
 	for nn, n := range columns {
 		for kk, k := range reduction {
-			i := len(lp.weights)
 			seen += n * k
 			// Cumulative shares, so that the tiles add up to the whole.
-			core, union := mulDiv(p.CoreBytes, seen, nAll*kAll), mulDiv(p.UnionBytes, seen, nAll*kAll)
-			key := tileKey{p.Tensor, p.Offset, p.UnionBytes, p.CoreBytes, total, i, [2]int64{lp.columns[nn] - n, n}, [2]int64{lp.reduction[kk] - k, k}, 0}
-			t := weightTile{key: key, n: n, k: k, reps: 1, times: 1,
-				coreBytes: core - doneCore, unionBytes: union - doneUnion, farBytes: union - doneUnion, lastK: kk == len(reduction)-1,
-				portion: isa.Portion{Operand: lp.operand, Tile: int32(i) + 1}}
-			t.far = t.portion
-			if d.Reps > 1 {
-				t.reps, t.n = n, d.N
-			}
+			core, union := mulDiv(p.CoreBytes, seen, all), mulDiv(p.UnionBytes, seen, all)
+			visit(nn*len(reduction)+kk, core-doneCore, union-doneUnion)
 			doneCore, doneUnion = core, union
-			lp.weights = append(lp.weights, t)
 		}
 	}
 }
