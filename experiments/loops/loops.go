@@ -20,6 +20,7 @@ import (
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -40,11 +41,13 @@ type study struct {
 	large    int             // kernels of a network whose best program is bounded
 	grouped  int             // trials of each of GraphTurbo's kernels
 	inside   []configuration // that have them
+	classes  int             // of operators, for the ablation
+	divided  []string        // networks whose trials are divided
 }
 
 func full() study {
 	return study{hardware: "stcp920", networks: []string{"mobilenetv2", "resnet50"}, chunk: 2, trials: 8, conv: 64, seeds: 2, programs: 128, optimum: []int{16, 64, 256, 1000}, proofs: 5, small: 20, large: 4, grouped: 16,
-		inside: []configuration{{"resnet50", 64, 8}, {"bert-128", 32, 8}}}
+		inside: []configuration{{"resnet50", 64, 8}, {"bert-128", 32, 8}}, classes: len(operatorClasses), divided: []string{"mobilenetv2", "resnet50", "bert-128", "squeezenet"}}
 }
 
 // tasks are the kernels of networks by TVM's recipe.
@@ -193,197 +196,14 @@ func (s study) ops() harness.Experiment {
 	})
 }
 
+// meanText is a mean with its standard error.
+func meanText(list []float64) string {
+	mean, dev := stat.MeanStdDev(list, nil)
+	return fmt.Sprintf("%.2f +- %.2f", mean, stat.StdErr(dev, float64(len(list))))
+}
+
 func micro(s float64) string { return fmt.Sprintf("%.2f", s*1e6) }
 func ratio(x float64) string { return fmt.Sprintf("%.3f", x) }
-
-// setting is a row of an ablation.
-type setting struct {
-	name      string
-	published map[string]float64
-	options   ansor.Options
-}
-
-// Published numbers of the paper's Fig. 7 (a convolution, over Ansor) and Fig. 10 (networks,
-// over AutoTVM), read off.
-var settings = []setting{
-	{"Ansor", map[string]float64{"conv": 1, "mobilenetv2": 1.62, "resnet50": 1.30}, ansor.Options{}},
-	{"beam search", map[string]float64{"conv": .87}, ansor.Options{Method: ansor.Beam}},
-	{"no crossover", nil, ansor.Options{NoCrossover: true}},
-	{"no fine-tuning", map[string]float64{"conv": .74, "mobilenetv2": 1.27, "resnet50": .91}, ansor.Options{Method: ansor.Ranked}},
-	{"random", nil, ansor.Options{Method: ansor.Random}},
-	{"limited space", map[string]float64{"conv": .56, "mobilenetv2": .99, "resnet50": .84}, ansor.Options{Limited: true}},
-	{"no task scheduler", map[string]float64{"mobilenetv2": 1.57, "resnet50": 1.24}, ansor.Options{Scheduler: "round-robin"}},
-}
-
-type ablated struct {
-	On      string  `json:"on"`
-	Setting string  `json:"setting"`
-	Rule    float64 `json:"rule_s"`
-	Bound   float64 `json:"bound_s"` // that no program is below
-	// Seconds is by seed; of single kernels after a quarter, a half and all of the trials.
-	Seconds [][]float64 `json:"tuned_s"`
-}
-
-// The kernels of the ablation, in chunks of two: a convolution by TVM's recipe, and four layers of GraphTurbo's,
-// whose programs are too many to be exhausted.
-var ablationKernels = []struct{ on, network, variant, kernel string }{
-	{"conv", "resnet50", "ansor", "stage1.block0.conv2"},
-	{"four layers", "mobilenetv2", "graphturbo+ansor", "stem.conv and 3 more"},
-}
-
-const ablationBatch = 16 // programs of a round for a single kernel
-
-func (s study) ablation() harness.Experiment {
-	return experiment(s, "ansor-ablation", "what each part of the search is worth", "Fig. 7 and Fig. 10", func() (cells []harness.Cell, err error) {
-		add := func(on string, set setting, tasks func(ctx context.Context) ([]*ansor.Task, error), seeds, trials, batch int) error {
-			c, err := s.cell(strings.ReplaceAll(on+"-"+set.name, " ", "-"), nil, func(ctx context.Context) (any, error) {
-				list, err := tasks(ctx)
-				if err != nil {
-					return nil, err
-				}
-				r := ablated{On: on, Setting: set.name}
-				for seed := range seeds {
-					o := set.options
-					o.Trials, o.Seed, o.Batch, o.Blind = trials*len(list), uint64(seed+1), batch, batch > 0
-					out, err := ansor.Tune(ctx, list, o)
-					if err != nil {
-						return nil, err
-					}
-					rule, sum := total(out)
-					after := []float64{sum}
-					if best := out.Answers[0].Best; batch > 0 {
-						after = nil
-						for _, n := range []int{trials / 4, trials / 2, trials} {
-							after = append(after, best[min(n/batch, len(best)-1)])
-						}
-						if rule, err = list[0].Seconds(ctx, list[0].Rule); err != nil {
-							return nil, err
-						}
-					}
-					r.Rule, r.Bound, r.Seconds = rule, bounded(out), append(r.Seconds, after)
-				}
-				return r, nil
-			})
-			cells = append(cells, c)
-			return err
-		}
-		for _, k := range ablationKernels {
-			for _, set := range settings {
-				if set.options.Scheduler != "" {
-					continue // one task
-				}
-				if err := add(k.on, set, func(ctx context.Context) ([]*ansor.Task, error) {
-					at := s
-					at.chunk = 2
-					tasks, err := at.kernels(ctx, k.variant, k.network)
-					tasks = slices.DeleteFunc(tasks, func(t *ansor.Task) bool { return t.Name != k.kernel })
-					if err == nil && len(tasks) == 0 {
-						err = fmt.Errorf("%s has no kernel %q by %s", k.network, k.kernel, k.variant)
-					}
-					for _, t := range tasks {
-						t.Weights = []int64{1}
-					}
-					return tasks[:min(1, len(tasks))], err
-				}, s.proofs, s.conv, ablationBatch); err != nil {
-					return nil, err
-				}
-			}
-		}
-		for _, n := range s.networks {
-			for _, set := range settings {
-				if _, published := set.published[n]; !published {
-					continue
-				}
-				if err := add(n, set, func(ctx context.Context) ([]*ansor.Task, error) { return s.tasks(ctx, n) }, s.seeds, s.trials, 0); err != nil {
-					return nil, err
-				}
-			}
-		}
-		return cells, nil
-	}, func(d *harness.Document, results []ablated) error {
-		t := harness.Table{Title: "The search of networks without one of its parts", Name: "ablation", Columns: []harness.Column{{Name: "On", Text: true}, {Name: "Search", Text: true}, {Name: "over rules, x"}, {Name: "at most, x"}, {Name: "of Ansor's"}, {Name: "published"}}}
-		k := harness.Table{Title: "The search of a kernel without one of its parts", Name: "kernels", Columns: []harness.Column{{Name: "On", Text: true}, {Name: "Search", Text: true}}}
-		for _, n := range []int{s.conv / 4, s.conv / 2, s.conv} {
-			k.Columns = append(k.Columns, harness.Column{Group: "us after trials", Name: fmt.Sprint(n)})
-		}
-		k.Columns = append(k.Columns, harness.Column{Name: "mean rank"}, harness.Column{Name: "of Ansor's"}, harness.Column{Name: "published"})
-		whole := map[string]float64{}
-		var unlike []string
-		for _, r := range results {
-			ends := make([]float64, len(r.Seconds))
-			for i, x := range r.Seconds {
-				ends[i] = x[len(x)-1]
-			}
-			mean := geomean(ends)
-			if r.Setting == settings[0].name {
-				whole[r.On] = mean
-				d.Note("%s: by the rules %.4f ms, searched %.4f ms, and no program is below %.4f ms: of all that could be gained, %.0f %% is.",
-					r.On, r.Rule*1e3, mean*1e3, r.Bound*1e3, 100*(r.Rule-mean)/(r.Rule-r.Bound))
-			}
-			published, single := "-", len(r.Seconds[0]) > 1
-			i := slices.IndexFunc(settings, func(x setting) bool { return x.name == r.Setting })
-			if p, ok := settings[i].published[r.On]; ok {
-				published = fmt.Sprintf("%.2f", p)
-				if single {
-					d.Number("speed of "+r.Setting+" over Ansor's on a convolution", "x", p, whole[r.On]/mean)
-				} else {
-					d.Number(r.Setting+" over fixed rules, "+r.On, "x", p, r.Rule/mean)
-				}
-				switch {
-				case d.Lines[len(d.Lines)-1].Verdict() == harness.Verdicts[0]:
-				case single:
-					d.Why("the kernel waits for the DDR, which loops can't change; what is left to find, random programs find, too")
-				default:
-					d.Why("AutoTVM's templates lose more than the rules here, and a space of managed memories has fewer bad programs")
-				}
-			}
-			if !single {
-				t.Rows = append(t.Rows, []string{r.On, r.Setting, ratio(r.Rule / mean), ratio(r.Rule / r.Bound), ratio(whole[r.On] / mean), published})
-				continue
-			}
-			row := []string{r.On, r.Setting}
-			for n := range r.Seconds[0] {
-				var list []float64
-				for _, x := range r.Seconds {
-					list = append(list, x[n])
-				}
-				row = append(row, micro(geomean(list)))
-			}
-			k.Rows = append(k.Rows, append(row, fmt.Sprintf("%.1f", meanRank(results, r)), ratio(whole[r.On]/mean), published))
-			if mean < whole[r.On] {
-				unlike = append(unlike, r.Setting+" on "+r.On)
-			}
-		}
-		if unlike != nil {
-			d.Note("The published order, the whole search first, does not hold in the mean of: %s.", strings.Join(unlike, ", "))
-		}
-		d.Note("Geometric means: of %d seeds and %d trials for each kernel of a network, and of %d seeds and %d trials (published: 1200) for a kernel alone, whose searches do not know the rules' program. The rank is that among all searches of a seed, 1 being the fastest program.", s.seeds, s.trials, s.proofs, s.conv)
-		if err := d.Table(k); err != nil {
-			return err
-		}
-		return d.Table(t)
-	})
-}
-
-// meanRank is the mean, over seeds, of a search's place among all on the same kernel; equal
-// ones share their places.
-func meanRank(all []ablated, of ablated) (rank float64) {
-	for seed, mine := range of.Seconds {
-		for _, r := range all {
-			if r.On != of.On {
-				continue
-			}
-			switch x, y := r.Seconds[seed][len(mine)-1], mine[len(mine)-1]; {
-			case x < y:
-				rank++
-			case x == y:
-				rank += .5
-			}
-		}
-		rank += .5
-	}
-	return rank / float64(len(of.Seconds))
-}
 
 // weighted sums what answers say of each run of a kernel.
 func weighted(out *ansor.Outcome, of func(a *ansor.Answer) float64) (sum float64) {
@@ -753,37 +573,43 @@ func (s study) allocation() harness.Experiment {
 			cells = append(cells, c)
 			return err
 		}
-		for _, n := range s.networks {
+		for _, n := range s.divided {
 			for seed := range s.seeds {
 				if err := add([]string{n}, seed, "f1"); err != nil {
 					return nil, err
 				}
 			}
 		}
-		return cells, add(s.networks, 0, "f2", "f3")
+		for seed := range s.seeds {
+			if err := add(s.networks, seed, "f2", "f3"); err != nil {
+				return nil, err
+			}
+		}
+		return cells, nil
 	}, func(d *harness.Document, results [][]allocated) error {
 		t := harness.Table{Title: "Regret of schedulers of trials", Name: "allocation", Columns: []harness.Column{{Name: "Networks", Text: true}, {Name: "For", Text: true}, {Name: "Seed"}, {Name: "in hindsight"}}}
 		for _, name := range ansor.Schedulers {
 			t.Columns = append(t.Columns, harness.Column{Group: "Regret, %", Name: name})
 		}
-		mean, rows := map[string]float64{}, 0
+		regrets := map[string][]float64{}
 		for _, r := range slices.Concat(results...) {
 			best := fmt.Sprintf("%.4f ms", r.Best*1e3)
 			if r.Best < 0 {
 				best = fmt.Sprintf("%.4fx", -r.Best)
 			}
-			row := []string{r.Networks, r.Objective, fmt.Sprint(r.Seed + 1), best}
+			row := []string{r.Networks, r.Objective, fmt.Sprint(judged + r.Seed), best}
 			for _, name := range ansor.Schedulers {
-				regret := (r.Found[name] - r.Best) / math.Abs(r.Best)
-				mean[name] += regret
-				row = append(row, fmt.Sprintf("%.2f", 100*regret))
+				regret := 100 * (r.Found[name] - r.Best) / math.Abs(r.Best)
+				regrets[name] = append(regrets[name], regret)
+				row = append(row, fmt.Sprintf("%.2f", regret))
 			}
 			t.Rows = append(t.Rows, row)
-			rows++
 		}
 		for _, name := range ansor.Schedulers {
-			d.Note("Mean regret of %s: %.2f %%.", name, 100*mean[name]/float64(rows))
+			d.Note("Mean regret of %s: %s %%.", name, meanText(regrets[name]))
 		}
+		floats.Sub(regrets["gradient"], regrets["round-robin"])
+		d.Note("Of gradient over round-robin: %s %% in the mean of the rows.", meanText(regrets["gradient"]))
 		d.Note("Hindsight divides the same number of rounds over the curves of a longer tuning in turn; curves of another tuning may be better or worse by chance, so that a regret may be negative. f1: time; f2: time beyond 0.8 of the rules'; f3: geometric mean of speed-ups over the rules. Of both networks together, every third kernel is divided for.")
 		return d.Table(t)
 	})
@@ -793,8 +619,9 @@ func (s study) allocation() harness.Experiment {
 func allocate(ctx context.Context, tasks []*ansor.Task, networks string, seed int, objectives []string) (list []allocated, err error) {
 	const batch, rounds = 3, 3
 	budget := batch * rounds * len(tasks)
+	known := memo{}
 	tune := func(trials int, name, objective string) (*ansor.Outcome, error) {
-		return ansor.Tune(ctx, tasks, ansor.Options{Trials: trials, Batch: batch, Scheduler: name, Objective: objective, Seed: uint64(seed + 1)})
+		return ansor.Tune(ctx, tasks, known.in(ansor.Options{Trials: trials, Batch: batch, Scheduler: name, Objective: objective, Seed: uint64(judged + seed)}))
 	}
 	// Curves of twice as many rounds as there are in the mean.
 	long, err := tune(2*budget, "round-robin", "")

@@ -28,9 +28,9 @@
 //
 // The published gradient (Appendix A) takes a task to be promising if others of its kind
 // do more operations a second. Where kernels wait for the DDR that is a mistake that no
-// number of trials mends, so here no task is expected to fall below its Floor; "published"
-// is the gradient without that. Kernels of many layers begin with the rules' program and
-// change a few layers at a time.
+// number of trials mends, so here no task is expected to fall below its Floor, nor one of
+// many layers to come near it soon; "published" is the gradient without that. Kernels of many
+// layers begin with the rules' program and change a few layers at a time.
 //
 // Everything follows from the seed, whatever the number of workers.
 package ansor

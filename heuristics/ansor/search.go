@@ -12,17 +12,17 @@ import (
 // A Method is how a round finds the programs that it measures.
 type Method string
 
-// The methods; all but the first are for comparison (the paper's Fig. 7).
+// The methods; all but the first are for comparison (the paper's §7.1, Fig. 7).
 const (
 	// Evolution is the paper's: random programs and the best so far, mutated and crossed
 	// over for some generations, ranked by the learned cost.
 	Evolution Method = "evolution"
 	// Beam decides a program decision by decision and goes on with the programs that the
-	// learned cost finds best, undecided ones being the rule's.
+	// learned cost finds best, undecided ones being the rule's, or of a Blind search random.
 	Beam Method = "beam"
 	// Ranked measures those of random programs that the learned cost finds best.
-	Ranked Method = "no-fine-tuning"
-	// Random measures random programs.
+	Ranked Method = "ranked"
+	// Random measures random programs: the paper's "no fine-tuning".
 	Random Method = "random"
 )
 
@@ -150,9 +150,9 @@ func (s *state) propose(r *rand.Rand, n int, model *Trees, o *Options) []Program
 	switch method := o.Method; {
 	case len(model.trees) == 0 || method == Random:
 	case method == Beam:
-		found = s.beam(model, o)
+		found = s.beam(r, model, o)
 	case method == Ranked:
-		found = s.scored(s.population(r, o.Population*(1+o.Generations)), model)
+		found = s.scored(s.population(r, o.Population*(1+o.Generations), o), model)
 	default:
 		found = s.evolve(r, model, o)
 	}
@@ -183,29 +183,30 @@ func (s *state) propose(r *rand.Rand, n int, model *Trees, o *Options) []Program
 		}
 	}
 	for tries := 0; len(list) < n && tries < 20*n; tries++ {
-		p := s.sampled(r)
+		p := s.sampled(r, o)
 		take(p, p.id())
 	}
 	return list
 }
 
-func (s *state) population(r *rand.Rand, n int) []Program {
+func (s *state) population(r *rand.Rand, n int, o *Options) []Program {
 	list := make([]Program, n)
 	for i := range list {
-		list[i] = s.sampled(r)
+		list[i] = s.sampled(r, o)
 	}
 	return list
 }
 
 // sampled is a random program. Of many layers, all at random would hardly ever be fast: two
-// or so are, and the others as in the best program so far, or as the rules have them.
-func (s *state) sampled(r *rand.Rand) Program {
+// or so are, and the others as in the best program so far, or as the rules have them, except
+// where there is no fine-tuning, or the rules are not to be known.
+func (s *state) sampled(r *rand.Rand, o *Options) Program {
 	n := len(s.space)
-	if n < 3 {
+	if n < 3 || o.Method == Random || o.Method == Ranked || o.Blind && s.chosen == nil {
 		return s.random(r)
 	}
 	p := slices.Clone(s.Rule)
-	if s.chosen != nil && r.IntN(4) > 0 {
+	if s.chosen != nil && (o.Blind || r.IntN(4) > 0) {
 		p = slices.Clone(s.chosen)
 	}
 	for i, sp := range s.space {
@@ -231,7 +232,7 @@ func (s *state) evolve(r *rand.Rand, model *Trees, o *Options) []candidate {
 	for _, t := range s.trials[:min(len(s.trials), o.Population/5+1)] {
 		programs = append(programs, t.program)
 	}
-	programs = append(programs, s.population(r, o.Population-len(programs))...)
+	programs = append(programs, s.population(r, o.Population-len(programs), o)...)
 	scores := map[string]float64{}
 	var all []candidate
 	for generation := 0; ; generation++ {
@@ -279,9 +280,8 @@ func (s *state) evolve(r *rand.Rand, model *Trees, o *Options) []candidate {
 }
 
 // beam goes through the decisions of all layers and keeps the programs that the learned cost
-// finds best, the others being undecided; so many that it looks at about as many programs as
-// evolution does.
-func (s *state) beam(model *Trees, o *Options) []candidate {
+// finds best; so many that it looks at about as many programs as evolution does.
+func (s *state) beam(r *rand.Rand, model *Trees, o *Options) []candidate {
 	choices := 0
 	for _, sp := range s.space {
 		for _, list := range sp.decisions() {
@@ -289,8 +289,11 @@ func (s *state) beam(model *Trees, o *Options) []candidate {
 		}
 	}
 	width := max(2, o.Population*(1+o.Generations)/choices)
-	rule := s.settled(slices.Clone(s.Rule))
-	states := s.scored([]Program{rule}, model)
+	first := s.settled(slices.Clone(s.Rule))
+	if o.Blind {
+		first = s.random(r)
+	}
+	states := s.scored([]Program{first}, model)
 	all := slices.Clone(states)
 	for i, sp := range s.space {
 		for _, choices := range sp.decisions() {

@@ -26,9 +26,9 @@ type space struct {
 	tiles       []int64
 	groups      []int64
 	bound       map[string]*bound
-	// kept: weights may be in the LLB already.
-	kept  bool
-	least load // that a program asks for
+	// kept: weights may be in the LLB already. template: of Options.Limited.
+	kept, template bool
+	least          load // that a program asks for
 }
 
 // bound is the layer under one binding.
@@ -255,6 +255,10 @@ func (sp *space) reduction(n *schedule.Nest, parts int) {
 // mend gives a nest the one form that programs of its meaning have.
 func (sp *space) mend(n *schedule.Nest) *schedule.Nest {
 	l := sp.under(n.Cores).loops
+	if sp.template {
+		n.Pieces = sp.rule.Pieces
+		sp.reduction(n, len(sp.rule.Reduction))
+	}
 	n.Tiles = min(n.Tiles, l.Elements)
 	n.Depth = min(n.Depth, n.Tiles)
 	if n.Tiles == 1 {

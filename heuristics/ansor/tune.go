@@ -39,7 +39,9 @@ type Options struct {
 	// Enough is L_j of f2, in seconds of each network; nil: 0.8 of the rules' times.
 	Enough []float64
 	Method Method // "" is Evolution
-	// Limited keeps to the rules' binding and to their form, as a template does: factors alone vary.
+	// Limited keeps to what templates have (§7.1: limited tiling levels, innermost tile sizes and
+	// computation locations): binding, order and places of loops, cuts of the reduction, pieces
+	// and stages are those of the rules; tiles of rows and of weights, loads and room vary.
 	Limited bool
 	// Batch is the trials of a round; 0: 64, or fewer if each task would else have
 	// fewer than four rounds.
@@ -50,8 +52,8 @@ type Options struct {
 	Population, Generations int
 	Mutation                float64
 	NoCrossover             bool
-	// Blind leaves the rules' program out of the first round, to see how many trials it
-	// takes to match it.
+	// Blind leaves the rules' program out of the search, to see how many trials it takes to
+	// match it.
 	Blind bool
 	// Epsilon is the share of random programs among those of a round, and of random tasks
 	// among those chosen by gradient; 0: .05.
@@ -218,9 +220,10 @@ func Tune(ctx context.Context, tasks []*Task, o Options) (*Outcome, error) {
 	return t.out, nil
 }
 
-// limit is the space of a template: the rule's binding and form.
+// limit is the space of a template.
 func (sp *space) limit() *space {
 	l := *sp
+	l.template = true
 	l.bindings = sp.bindings[:1]
 	l.sketches = []Sketch{{ColumnsFirst: sp.rule.ColumnsFirst, Stay: sp.rule.Stay, Vector: sp.rule.Vector, Store: sp.rule.Store}}
 	l.gathers, l.groups = false, groupCounts[:1]
@@ -444,6 +447,8 @@ func (t *tuner) gradient(s *state) float64 {
 	}
 	if t.Scheduler == "gradient" {
 		ahead = max(ahead, -max(0, now-s.Floor)/rounds)
+		// A program changes two layers or so: to change all takes more rounds.
+		ahead *= min(1, 2/float64(len(s.space)))
 	}
 	return t.slope(s) * (alpha*past + (1-alpha)*ahead)
 }

@@ -136,6 +136,61 @@ func TestObjectives(t *testing.T) {
 	}
 }
 
+// A limited space keeps to the rules' binding, places, cuts of the reduction and pieces, and
+// still has other programs; without fine-tuning, or without knowing the rules, no layer of
+// many keeps to them.
+func TestSpaces(t *testing.T) {
+	tune := func(list []*ansor.Task, o ansor.Options) (programs []ansor.Program) {
+		o.Trials, o.Seed, o.Blind = 30*len(list), 1, true
+		o.Record = func(x ansor.Trial) error {
+			programs = append(programs, x.Program)
+			return nil
+		}
+		outcome(t, list, o)
+		return programs
+	}
+	conv := tasks(t, plan(t, "resnet50", "tvm", 2))[3:4]
+	for _, method := range ansor.Methods {
+		rule, programs := conv[0].Rule[0], tune(conv, ansor.Options{Method: method, Limited: true})
+		for _, p := range programs {
+			n := p[0]
+			if n.Vector != rule.Vector || n.Store != rule.Store || n.Stage > 0 || n.Group > 0 || n.Rfactor > 0 || n.Pieces > rule.Pieces || len(n.Reduction) != len(rule.Reduction) {
+				t.Errorf("%s: %+v in a space limited to %+v", method, n, rule)
+			}
+		}
+		if len(programs) < 20 {
+			t.Errorf("%s: %d programs in the limited space", method, len(programs))
+		}
+	}
+	many := slices.DeleteFunc(tasks(t, plan(t, "mobilenetv2", "cross-layer", 2)), func(k *ansor.Task) bool { return len(k.Rule) < 20 })[:1]
+	for _, o := range []ansor.Options{{Method: ansor.Random}, {Method: ansor.Ranked}, {}} {
+		for k, p := range tune(many, o) {
+			same := 0
+			for i, n := range p {
+				if rule := many[0].Rule[i]; n.Tiles == rule.Tiles && n.Depth == rule.Depth && n.Loads == rule.Loads && n.Pieces == rule.Pieces {
+					same++
+				}
+			}
+			if same > len(p)/2 {
+				t.Errorf("%s: program %d runs %d of %d layers by the rules", o.Method, k, same, len(p))
+			}
+		}
+	}
+}
+
+// Of a kernel of many layers a round changes few, so that less is expected of it than its
+// bound promises: other kernels have their share of the trials.
+func TestManyLayers(t *testing.T) {
+	list := tasks(t, plan(t, "mobilenetv2", "cross-layer", 2))
+	many := func(name string) (trials int) {
+		_, out := outcome(t, list, ansor.Options{Trials: 24 * len(list), Batch: 4, Seed: 1, Scheduler: name, Epsilon: 1e-9})
+		return slices.MaxFunc(out.Answers, func(a, b ansor.Answer) int { return cmp.Compare(len(a.Rule), len(b.Rule)) }).Trials
+	}
+	if gradient, published := many("gradient"), many("published"); 2*gradient > published {
+		t.Errorf("%d trials for the kernel of most layers, %d by the published gradient", gradient, published)
+	}
+}
+
 func TestTuneRefuses(t *testing.T) {
 	list := tasks(t, plan(t, "resnet50", "tvm", 1))[:1]
 	for want, o := range map[string]ansor.Options{
