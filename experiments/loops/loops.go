@@ -205,26 +205,6 @@ func meanText(list []float64) string {
 func micro(s float64) string { return fmt.Sprintf("%.2f", s*1e6) }
 func ratio(x float64) string { return fmt.Sprintf("%.3f", x) }
 
-// weighted sums what answers say of each run of a kernel.
-func weighted(out *ansor.Outcome, of func(a *ansor.Answer) float64) (sum float64) {
-	for i := range out.Answers {
-		for _, w := range out.Answers[i].Weights {
-			sum += float64(w) * of(&out.Answers[i])
-		}
-	}
-	return sum
-}
-
-// total is the time by the rules and tuned.
-func total(out *ansor.Outcome) (rule, tuned float64) {
-	return weighted(out, func(a *ansor.Answer) float64 { return a.RuleSeconds }), weighted(out, func(a *ansor.Answer) float64 { return a.Seconds })
-}
-
-// bounded is what no programs take less than.
-func bounded(out *ansor.Outcome) float64 {
-	return weighted(out, func(a *ansor.Answer) float64 { return a.Floor })
-}
-
 type matched struct {
 	Network string `json:"network"`
 	Kernels int    `json:"kernels"`
