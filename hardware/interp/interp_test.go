@@ -55,6 +55,10 @@ func random(t *testing.T, seed uint64, recipes []scheduler.Recipe, odd bool, une
 	batch := int64(spec.Clusters)*chunk*pick(r, int64(1), 2) + r.Int64N(2)
 	what := fmt.Sprintf("seed %d: %s, uneven %v, batch %d, chunk %d, %d clusters of %d cores, L1 %d + %d, LLB %v", seed, recipe.Name, uneven, batch, chunk,
 		spec.Clusters, spec.CoreTypes[0].Count, spec.LB.SizeBytes, spec.LBWeightBytes, spec.GB)
+	if seed/2%2 == 0 {
+		what += ", apart, weights first"
+		recipe = recipe.With("address", apartWeightsFirst)
+	}
 	made, err := scheduler.Run(context.Background(), net(seed, odd), spec, batch, recipe, scheduler.Options{Chunk: chunk, Uneven: uneven, InPlace: r.IntN(2) == 0})
 	if err != nil {
 		return what, interp.Report{}, err
@@ -66,6 +70,13 @@ func random(t *testing.T, seed uint64, recipes []scheduler.Recipe, odd bool, une
 	report, err := interp.Run(made.Program, graphs(made.Plans), seed)
 	return what, report, err
 }
+
+// apartWeightsFirst is what is tried beside the recipes' own.
+var apartWeightsFirst = scheduler.Strategy{Name: "apart, weights first", Decide: func(_ context.Context, d *scheduler.Draft) error {
+	graphturbo.Apart(d.Schedule)
+	d.Lower.WeightsFirst = true
+	return nil
+}}
 
 // single is a network of one kernel: a product, a convolution or a vector operator, and what
 // may follow it.

@@ -27,6 +27,9 @@ type Options struct {
 	// WeightTiles is how many tiles of weights their buffer has room for at least, where the
 	// matrix unit's geometry allows; 0: two, if all were alike.
 	WeightTiles int64
+	// WeightsFirst brings a layer's first tile of weights to the L1 in front of its inputs, which
+	// may have to wait for room there.
+	WeightsFirst bool
 	// Prefetch lets loads of weights from the DDR to the GB run ahead of the launch of
 	// the kernel that uses them: the DMA engine works on while kernels change.
 	Prefetch bool

@@ -306,6 +306,12 @@ func (l *lowering) outerTile(t, from, to int64) {
 	// It takes the place of the tile that was there before.
 	place := t % l.lp.nest.Depth
 	wait, free := l.computed[place], l.drained[place]
+	if t == 0 && len(l.lp.weights) > 0 {
+		l.keepTogether(from, to)
+		if k := from * int64(l.lp.kTiles); l.opt.WeightsFirst {
+			l.bringWeights(k)
+		}
+	}
 	l.bringInputs(t, from == 0, wait)
 	var done, left []int32
 	if l.lp.matrix {
@@ -458,9 +464,6 @@ func (l *lowering) products(t, from, to int64, free []int32) (done, left []int32
 	tiles := []weightTile{{n: lp.dims.N, k: lp.dims.K, reps: lp.dims.Reps, lastK: true}}
 	if len(lp.weights) > 0 {
 		tiles = lp.weights[from*int64(lp.kTiles) : to*int64(lp.kTiles)]
-		if t == 0 {
-			l.keepTogether(from, to)
-		}
 	}
 	last := int32(-1)
 	// behind runs the vector work attached to the loop that ends.
@@ -474,8 +477,8 @@ func (l *lowering) products(t, from, to int64, free []int32) (done, left []int32
 		at := tileInLB{load: -1}
 		if len(lp.weights) > 0 {
 			k := from*int64(lp.kTiles) + int64(w)
-			if t == 0 || lp.again {
-				l.resident[k].load, l.resident[k].place = l.loadTile(tile, &l.weights, l.active)
+			if first := t == 0 && w == 0 && l.opt.WeightsFirst; (t == 0 || lp.again) && !first {
+				l.bringWeights(k)
 			}
 			at = l.resident[k]
 		}
@@ -538,6 +541,11 @@ func (l *lowering) product(tile *weightTile, at tileInLB, row int64, free []int3
 func (l *lowering) nextMACs() int64 {
 	l.macIndex++
 	return piece(l.lp.macs, l.macIndex-1, l.total()*max(1, int64(len(l.lp.weights))))
+}
+
+// bringWeights loads a tile of weights.
+func (l *lowering) bringWeights(k int64) {
+	l.resident[k].load, l.resident[k].place = l.loadTile(&l.lp.weights[k], &l.weights, l.active)
 }
 
 // useInputs notes commands as users of the inputs of the matrix unit, or of the others.

@@ -74,6 +74,8 @@ type Generator struct {
 	Pieces int64 `json:"pieces,omitempty"`
 	// WeightTiles is how many tiles of weights their buffer has room for at least; 0: two on average.
 	WeightTiles int64 `json:"weight_tiles,omitempty"`
+	// WeightsFirst: the first of a layer comes to the L1 in front of the layer's inputs.
+	WeightsFirst bool `json:"weights_first,omitempty"`
 }
 
 // Segment is one of the schedules, run a number of times.
