@@ -36,6 +36,7 @@ type plan struct {
 	inner    map[model.OpID]schedule.Binding // of layers, by anchor; see schedule.Schedule.LayerBindings
 	down     map[model.TensorID]bool         // results that go to the GB, though there may be room in the LB
 	bound    map[piece]choice                // bindings, scopes and levels that differ from the strategy's
+	sooner   map[model.OpID]int              // how many layers of its kernel one goes in front of, by anchor; see sequence
 	rule     graphturbo.SpillRule
 	apart    bool // see graphturbo.Apart
 	lower    lower.Options
@@ -71,6 +72,12 @@ func (p *plan) strategies() Recipe {
 	r.Fallback = nil
 	r = r.With("group", Strategy{Name: "best", Decide: func(_ context.Context, d *Draft) error {
 		d.Grouping, d.Layers = p.grouping(d.Graph), p.layers
+		if p.layers == nil && len(p.sooner) > 0 {
+			deriveLayers(d.Schedule)
+			for k, layers := range d.Layers {
+				d.Layers[k] = p.sequence(layers)
+			}
+		}
 		return nil
 	}})
 	r = r.With("split", Strategy{Name: "best", Decide: func(context.Context, *Draft) error { return nil }})
@@ -125,6 +132,41 @@ func (p *plan) grouping(g *model.Graph) *schedule.Grouping {
 	return gr
 }
 
+// sequence is the order in which a kernel runs its layers: one after the other goes in front of
+// as many of those before it as the plan says, or until one that it reads.
+func (p *plan) sequence(layers []schedule.Layer) []schedule.Layer {
+	var list []schedule.Layer
+	for _, l := range layers {
+		at := len(list)
+		for n := p.sooner[l.Anchor]; n > 0 && at > 0 && !slices.ContainsFunc(l.Inputs, func(t model.TensorID) bool { return slices.Contains(list[at-1].Outputs, t) }); n-- {
+			at--
+		}
+		list = slices.Insert(list, at, l)
+	}
+	return list
+}
+
+// orderOf notes the order of a kernel's layers where it is not the one in which they are derived;
+// false: they are other layers.
+func (p *plan) orderOf(layers, derived []schedule.Layer) bool {
+	if len(layers) != len(derived) {
+		return false
+	}
+	at := make([]int, len(derived))
+	for i, l := range derived {
+		at[i] = slices.IndexFunc(layers, func(own schedule.Layer) bool { return slices.Equal(own.Ops, l.Ops) })
+		if at[i] < 0 {
+			return false
+		}
+		for _, before := range at[:i] {
+			if before > at[i] {
+				p.sooner[l.Anchor]++
+			}
+		}
+	}
+	return true
+}
+
 // bind puts the plan's bindings and scopes in the place of the recipe's, as far as cores
 // and extents allow.
 func (p *plan) bind(d *Draft) {
@@ -175,15 +217,14 @@ func (p *plan) lowerValues(s *schedule.Schedule) {
 
 // planOf takes the decisions of a simulated schedule as they are.
 func planOf(r *Result, inPlace bool) *plan {
-	p := &plan{recipe: r.Recipe, inPlace: inPlace, uneven: r.Uneven, chunk: r.Chunk, rule: graphturbo.LongestLifetime, lower: r.Lower, bound: map[piece]choice{}, apart: r.Recipe.Pick("address") == apartAddress.Name}
+	p := &plan{recipe: r.Recipe, inPlace: inPlace, uneven: r.Uneven, chunk: r.Chunk, rule: graphturbo.LongestLifetime, lower: r.Lower, bound: map[piece]choice{}, sooner: map[model.OpID]int{}, apart: r.Recipe.Pick("address") == apartAddress.Name}
 	if r.Recipe.Pick("spill") == string(graphturbo.LargestFirst) {
 		p.rule = graphturbo.LargestFirst
 	}
 	s := r.Schedule
 	for k, sg := range s.Grouping.Groups {
 		p.cuts = append(p.cuts, cut{sg.Ops, sg.Split})
-		alike := func(a, b schedule.Layer) bool { return slices.Equal(a.Ops, b.Ops) }
-		if !slices.EqualFunc(s.Layers[k], schedule.Layers(s.Graph, sg.Ops), alike) {
+		if !p.orderOf(s.Layers[k], schedule.Layers(s.Graph, sg.Ops)) {
 			p.layers = s.Layers
 		}
 	}
@@ -215,7 +256,12 @@ func (p *plan) regroup(cuts []cut) *plan {
 
 // prepare makes all decisions.
 func (p *plan) prepare(ctx context.Context, w *world, opt Options) (*Result, error) {
-	return w.prepare(ctx, p.recipe, p.chunk, opt, func(size int64) Recipe {
+	named := p.recipe
+	if p.apart && named.Pick("address") != apartAddress.Name {
+		named = named.With("address", apartAddress)
+		named.Name += "+address=" + apartAddress.Name
+	}
+	return w.prepare(ctx, named, p.chunk, opt, func(size int64) Recipe {
 		if size != p.chunk { // the rest of a share
 			return p.recipe
 		}

@@ -308,6 +308,7 @@ var moves = []struct {
 	{"bind", 3, (*searcher).moveBinding},
 	{"layer", 4, (*searcher).moveLayer},
 	{"layers", 4, (*searcher).moveLayers},
+	{"sequence", 2, (*searcher).moveSequence},
 	{"scope", 1, (*searcher).moveScope},
 	{"spill", 1, (*searcher).moveDown},
 	{"order", 1, (*searcher).moveOrder},
@@ -776,6 +777,27 @@ func (s *searcher) moveLayers() (candidate, bool) {
 		}
 	}
 	return candidate{plan: &p, spans: s.at.spans}, changed
+}
+
+// moveSequence lets a layer of a kernel run sooner or later.
+func (s *searcher) moveSequence() (candidate, bool) {
+	k := s.rng.IntN(len(s.at.spans))
+	layers := s.at.s.Layers[k]
+	if len(layers) < 2 || s.at.layers != nil {
+		return candidate{}, false
+	}
+	anchor := layers[s.rng.IntN(len(layers))].Anchor
+	p := *s.at.plan
+	p.sooner = maps.Clone(p.sooner)
+	if p.sooner == nil {
+		p.sooner = map[model.OpID]int{}
+	}
+	by := (p.sooner[anchor] + 1 + s.rng.IntN(3)) % 4
+	for _, id := range s.places(k, slices.Index(s.at.cuts[k].ops, anchor)) {
+		p.sooner[id] = by
+	}
+	same := func(a, b schedule.Layer) bool { return a.Anchor == b.Anchor }
+	return candidate{plan: &p, spans: s.at.spans}, !slices.EqualFunc(layers, p.sequence(schedule.Layers(s.at.s.Graph, s.at.cuts[k].ops)), same)
 }
 
 func (s *searcher) moveOrder() (candidate, bool) {
