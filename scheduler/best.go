@@ -37,6 +37,9 @@ type BestOptions struct {
 	// as take about a minute on two cores, the same everywhere.
 	Evaluations int
 	Seed        uint64 // of the random choices
+	// Threads is how many schedules are simulated at a time, which changes nothing of what is
+	// found; 0: as many as Go uses cores.
+	Threads int `json:"-"`
 	// Objective is what is made least; "": the latency. Better and Trajectory report latencies
 	// all the same.
 	Objective Objective
@@ -104,6 +107,9 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 	}
 	if opt.Clusters != OverBatch {
 		return nil, fmt.Errorf("clusters is %q, expected %q: the search divides the batch over them", opt.Clusters.Name(), OverBatch.Name())
+	}
+	if opt.Threads < 0 {
+		return nil, fmt.Errorf("threads is %d, expected 0 or more", opt.Threads)
 	}
 	opt.Front = opt.Front && spec.Energy != nil
 	share := Shares(batch, spec.Clusters)[0]
@@ -177,6 +183,9 @@ type seeker struct {
 	simulated float64
 }
 
+// threads is how many schedules are simulated at a time.
+func (s *seeker) threads() int { return cmp.Or(s.opt.Threads, runtime.GOMAXPROCS(0)) }
+
 // promise is how little a chunk may come to take, of which a schedule has a score: halfway, by
 // logarithms, to what it takes at least. Some chunks have better starts, others leave more to
 // be found.
@@ -213,9 +222,9 @@ func (s *seeker) startAll(ctx context.Context, recipes []Recipe, chunks []int64)
 	}
 	for first := 0; first < len(starts) && ctx.Err() == nil; {
 		// A round's results are looked at in order, so that none depends on which was first.
-		round := starts[first:min(first+4*runtime.GOMAXPROCS(0), len(starts))]
+		round := starts[first:min(first+4*s.threads(), len(starts))]
 		var workers errgroup.Group
-		workers.SetLimit(runtime.GOMAXPROCS(0))
+		workers.SetLimit(s.threads())
 		for i := range round {
 			workers.Go(func() error {
 				x := &round[i]
@@ -476,7 +485,7 @@ func (b budget) spent(evaluations int) float64 {
 }
 
 // searchShare is the part of the time limit after which the other recipes are run.
-const searchShare = 0.7
+const searchShare = 0.9
 
 // budget is that of the search from the given starts.
 func (s *seeker) budget(first startAt) budget {

@@ -60,7 +60,7 @@ func TestBestStops(t *testing.T) {
 	}
 }
 
-// A seed gives the same answer, and budgets are kept.
+// A seed gives the same answer with any number of threads, and budgets are kept.
 func TestBestRepeats(t *testing.T) {
 	recipe, err := scheduler.Lookup("cross-layer")
 	if err != nil {
@@ -68,8 +68,8 @@ func TestBestRepeats(t *testing.T) {
 	}
 	for _, name := range []string{"toy-fig3", "squeezenet"} {
 		var first *scheduler.Found
-		for range 2 {
-			opt := scheduler.BestOptions{Recipes: []scheduler.Recipe{recipe}, Evaluations: 60, Seed: 7}
+		for _, threads := range []int{1, 3, 8} {
+			opt := scheduler.BestOptions{Recipes: []scheduler.Recipe{recipe}, Evaluations: 60, Seed: 7, Threads: threads}
 			opt.Chunk = 2
 			found, err := scheduler.Best(t.Context(), open(t, name), load(t, "stcp920"), 8, opt)
 			if err != nil {

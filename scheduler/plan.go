@@ -2,6 +2,8 @@ package scheduler
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"math"
@@ -64,6 +66,68 @@ func (c *cut) piece() piece {
 type choice struct {
 	binding schedule.Binding // of the first output; nil: the recipe's
 	scope   *schedule.Level  // nil: the recipe's
+}
+
+// name is one that no plan with other decisions has, among those of a search and a chunk.
+func (p *plan) name() [sha256.Size]byte {
+	b := make([]byte, 0, 1<<12)
+	number := func(list ...int64) {
+		for _, n := range list {
+			b = binary.AppendVarint(b, n)
+		}
+	}
+	binding := func(x schedule.Binding) {
+		number(int64(len(x)))
+		number(x...)
+	}
+	for i := range p.cuts {
+		c := &p.cuts[i]
+		number(int64(len(c.ops)), int64(c.split.Dim), c.split.Factor)
+		for _, id := range c.ops {
+			number(int64(id))
+		}
+	}
+	number(int64(len(p.own)), int64(len(p.bindings)), int64(len(p.layers)))
+	for _, id := range p.own {
+		number(int64(id))
+	}
+	for i, x := range p.bindings {
+		binding(x)
+		number(int64(p.scopes[i]))
+	}
+	for _, id := range slices.Sorted(maps.Keys(p.inner)) {
+		if x := p.inner[id]; x != nil {
+			number(int64(id))
+			binding(x)
+		}
+	}
+	number(-1)
+	for _, id := range slices.Sorted(maps.Keys(p.down)) {
+		if p.down[id] {
+			number(int64(id))
+		}
+	}
+	number(-1)
+	for _, id := range slices.Sorted(maps.Keys(p.sooner)) {
+		if n := p.sooner[id]; n != 0 {
+			number(int64(id), int64(n))
+		}
+	}
+	number(-1)
+	for i := range p.cuts { // choices of other groups decide nothing
+		x, ok := p.bound[p.cuts[i].piece()]
+		if !ok {
+			continue
+		}
+		number(int64(i))
+		binding(x.binding)
+		if x.scope != nil {
+			number(int64(*x.scope))
+		}
+		number(-1)
+	}
+	b = fmt.Append(b, p.recipe.Name, p.inPlace, p.uneven, p.rule, p.order.Name, p.apart, p.lower)
+	return sha256.Sum256(b)
 }
 
 // strategies gives a recipe the decisions of the plan.

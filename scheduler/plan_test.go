@@ -10,6 +10,7 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/hardware/sim"
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 )
@@ -162,6 +163,75 @@ func TestMemo(t *testing.T) {
 					t.Errorf("%s, %s: other steps or values", name, recipe)
 				}
 			}
+		}
+	}
+}
+
+// Plans have the same name if, and only if, they decide the same.
+func TestPlanNames(t *testing.T) {
+	net, err := network.Open("toy-fig3", network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chip, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipe, err := Lookup(greedyRecipe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := Run(t.Context(), net, chip, 8, recipe, Options{Chunk: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := planOf(made, false)
+	plain := first.regroup(first.cuts)
+	change := func(set func(*plan)) *plan {
+		p := *plain
+		set(&p)
+		return &p
+	}
+	op, level := plain.cuts[0].ops[0], schedule.GB
+	of := func(x choice) func(*plan) {
+		return func(p *plan) { p.bound = map[piece]choice{p.cuts[0].piece(): x} }
+	}
+	binding := schedule.Binding{1, 2, 1, 1}
+	list := []*plan{first, plain,
+		change(func(p *plan) { p.own = slices.Clone(made.Schedule.Order) }),
+		change(func(p *plan) { p.order = depthFirst }),
+		change(func(p *plan) { p.rule = "largest-first" }),
+		change(func(p *plan) { p.lower.Pieces = 6 }),
+		change(func(p *plan) { p.inPlace = true }),
+		change(func(p *plan) { p.cuts = slices.Clone(p.cuts); p.cuts[0].split.Factor = 3 }),
+		change(func(p *plan) { p.inner = map[model.OpID]schedule.Binding{op: {2, 1}} }),
+		change(func(p *plan) { p.inner = map[model.OpID]schedule.Binding{op: {1, 2}} }),
+		change(func(p *plan) { p.down = map[model.TensorID]bool{1: true} }),
+		change(func(p *plan) { p.sooner = map[model.OpID]int{op: 1} }),
+		change(func(p *plan) { p.apart = true }),
+		change(of(choice{binding: binding})), change(of(choice{scope: &level})), change(of(choice{binding: binding, scope: &level}))}
+	fields := []string{"recipe", "inPlace", "uneven", "chunk", "cuts", "layers", "order", "own", "bindings", "scopes", "inner", "down", "bound", "sooner", "rule", "apart", "lower"}
+	for i := range reflect.TypeFor[plan]().NumField() {
+		if f := reflect.TypeFor[plan]().Field(i).Name; !slices.Contains(fields, f) {
+			t.Errorf("plan.%s is new, expected in the name and here", f)
+		}
+	}
+	for i, a := range list {
+		for j, b := range list[:i] {
+			if a.name() == b.name() {
+				t.Errorf("plans %d and %d have one name", j, i)
+			}
+		}
+	}
+	for _, same := range []func(*plan){
+		func(p *plan) { p.cuts = slices.Clone(p.cuts) },
+		func(p *plan) { p.inner = map[model.OpID]schedule.Binding{op: nil} },
+		func(p *plan) { p.down = map[model.TensorID]bool{1: false} },
+		func(p *plan) { p.sooner = map[model.OpID]int{op: 0} },
+		func(p *plan) { p.bound = map[piece]choice{{factor: -1}: {scope: &level}} },
+	} {
+		if change(same).name() != plain.name() {
+			t.Error("plans that decide the same have two names")
 		}
 	}
 }

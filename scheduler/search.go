@@ -3,11 +3,11 @@ package scheduler
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -46,7 +46,8 @@ type searcher struct {
 	best   candidate
 	at     candidate // what moves start from; as good as best, or nearly
 	layers map[kindOf]*layerCosts
-	set    bool // the generator's settings were tried
+	set    bool                       // the generator's settings were tried
+	known  map[[sha256.Size]byte]bool // plans by name that were simulated
 	// of each move, how often it was tried and gave something better
 	tried, won []float64
 }
@@ -54,7 +55,7 @@ type searcher struct {
 // simulate finds the latencies of candidates, in parallel; those above the limit are given up.
 func (s *searcher) simulate(ctx context.Context, list []candidate, limit int64) error {
 	var workers errgroup.Group
-	workers.SetLimit(runtime.GOMAXPROCS(0))
+	workers.SetLimit(s.threads())
 	for i := range list {
 		workers.Go(func() error {
 			o := s.w.evaluate(ctx, list[i].plan, limit)
@@ -134,6 +135,7 @@ func (s *searcher) prepare(n *split.Network, namer *split.Namer, known *costs) {
 	s.g.learn(s.best.spans, s.best.groups)
 	s.g.prices(firstPrices)
 	s.tried, s.won = make([]float64, len(moves)), make([]float64, len(moves))
+	s.known = map[[sha256.Size]byte]bool{s.best.name(): true}
 	s.count()
 }
 
@@ -142,6 +144,16 @@ func (s *searcher) count() {
 	s.simulated += s.part()
 	s.found.Evaluations += int(s.simulated)
 	s.simulated -= math.Floor(s.simulated)
+}
+
+// fresh reports whether a plan was not simulated before, and takes it for simulated.
+func (s *searcher) fresh(p *plan) bool {
+	name := p.name()
+	if s.known[name] {
+		return false
+	}
+	s.known[name] = true
+	return true
 }
 
 // part is how much of the network is searched.
@@ -161,14 +173,19 @@ func (s *searcher) regroup(ctx context.Context, b budget) error {
 		boldness := 1 - b.spent(done)
 		s.g.prices(roundPrices)
 		var list []candidate
-		for range perRound {
+		for try := 0; len(list) < perRound && try < 4*perRound; try++ {
 			spans := s.g.propose(s.rng, boldness)
 			p := s.best.plan.regroup(s.g.cuts(spans))
 			p.order = orders[0]
 			if s.rng.IntN(3) == 0 {
 				p.order = orders[s.rng.IntN(len(orders))]
 			}
-			list = append(list, candidate{plan: p, spans: spans, move: "groups"})
+			if s.fresh(p) {
+				list = append(list, candidate{plan: p, spans: spans, move: "groups"})
+			}
+		}
+		if len(list) == 0 {
+			return nil
 		}
 		if err := s.simulate(ctx, list, 0); err != nil {
 			return err
@@ -239,7 +256,7 @@ func (s *searcher) polish(ctx context.Context, b budget) error {
 		var by []int
 		for try := 0; len(list) < perRound && try < 20*perRound; try++ {
 			m := s.pick()
-			if c, ok := moves[m].make(s); ok {
+			if c, ok := moves[m].make(s); ok && s.fresh(c.plan) {
 				c.move = moves[m].name
 				list, by = append(list, c), append(by, m)
 			}
@@ -417,8 +434,24 @@ func (s *searcher) draw(g *group, not schedule.SplitInfo) schedule.SplitInfo {
 	return best
 }
 
+// place draws one of the first n groups: half of the time all alike, else by what their kernels take.
+func (s *searcher) place(n int) int {
+	x := 0.0
+	for _, ps := range s.at.groups[:n] {
+		x += float64(ps)
+	}
+	if x *= s.rng.Float64(); s.rng.IntN(2) > 0 {
+		for k, ps := range s.at.groups[:n] {
+			if x -= float64(ps); x < 0 {
+				return k
+			}
+		}
+	}
+	return s.rng.IntN(n)
+}
+
 func (s *searcher) moveSplit() (candidate, bool) {
-	k := s.rng.IntN(len(s.at.spans))
+	k := s.place(len(s.at.spans))
 	x := s.at.spans[k]
 	g := s.g.group(x.lo, x.hi)
 	if g == nil {
@@ -431,12 +464,12 @@ func (s *searcher) moveMerge() (candidate, bool) {
 	if len(s.at.spans) < 2 {
 		return candidate{}, false
 	}
-	k := s.rng.IntN(len(s.at.spans) - 1)
+	k := s.place(len(s.at.spans) - 1)
 	return s.rewrite(k, 2, s.at.spans[k+1].hi-s.at.spans[k].lo)
 }
 
 func (s *searcher) moveCut() (candidate, bool) {
-	k := s.rng.IntN(len(s.at.spans))
+	k := s.place(len(s.at.spans))
 	n := s.at.spans[k].hi - s.at.spans[k].lo
 	if n < 2 {
 		return candidate{}, false
@@ -448,7 +481,7 @@ func (s *searcher) moveShift() (candidate, bool) {
 	if len(s.at.spans) < 2 {
 		return candidate{}, false
 	}
-	k := s.rng.IntN(len(s.at.spans) - 1)
+	k := s.place(len(s.at.spans) - 1)
 	a, b := s.at.spans[k], s.at.spans[k+1]
 	end := a.hi - a.lo + []int{-3, -2, -1, 1, 2, 3}[s.rng.IntN(6)]
 	if end <= 0 || a.lo+end >= b.hi {
@@ -460,7 +493,7 @@ func (s *searcher) moveShift() (candidate, bool) {
 // moveDivide makes several groups of one, with about as many weights each, that are split as it
 // was, or less often: each loads its weights for all its instances, one after the other.
 func (s *searcher) moveDivide() (candidate, bool) {
-	k := s.rng.IntN(len(s.at.spans))
+	k := s.place(len(s.at.spans))
 	x := s.at.spans[k]
 	parts := 2 + s.rng.IntN(4)
 	if x.hi-x.lo < parts {
@@ -539,7 +572,7 @@ func (s *searcher) outputOf(g *group) *model.Tensor {
 
 // moveFactor splits a group more or less often along the same dimension.
 func (s *searcher) moveFactor() (candidate, bool) {
-	k := s.rng.IntN(len(s.at.spans))
+	k := s.place(len(s.at.spans))
 	x := s.at.spans[k]
 	g := s.g.group(x.lo, x.hi)
 	info := x.split
@@ -585,7 +618,7 @@ func (s *searcher) choose(k int, change func(c *choice, k int) bool) (candidate,
 }
 
 func (s *searcher) moveBinding() (candidate, bool) {
-	k := s.rng.IntN(len(s.at.spans))
+	k := s.place(len(s.at.spans))
 	made := s.at.s
 	sg := made.Grouping.Groups[k]
 	inst := &made.Instances.Instances[made.Instances.First[k]+int(sg.Factor()/2)]
@@ -632,7 +665,7 @@ func bindingsOf(s *schedule.Schedule, layer *schedule.Layer, out model.TensorID,
 }
 
 func (s *searcher) moveScope() (candidate, bool) {
-	k := s.rng.IntN(len(s.at.spans))
+	k := s.place(len(s.at.spans))
 	made := s.at.s
 	to := schedule.LB
 	if made.Scopes[made.Instances.First[k]] == schedule.LB {
@@ -655,7 +688,7 @@ func (s *searcher) places(k, n int) []model.OpID {
 
 // moveDown lets a result go to the GB, or stay.
 func (s *searcher) moveDown() (candidate, bool) {
-	k := s.rng.IntN(len(s.at.spans))
+	k := s.place(len(s.at.spans))
 	g := s.at.s.Graph
 	n := s.rng.IntN(len(s.at.cuts[k].ops))
 	if s.at.s.Spec.GB == nil || g.Op(s.at.cuts[k].ops[n]).Class() == model.ViewClass {
@@ -677,7 +710,7 @@ func (s *searcher) moveDown() (candidate, bool) {
 // cycles are likelier.
 func (s *searcher) moveLayer() (candidate, bool) {
 	made := s.at.s
-	k := s.rng.IntN(len(s.at.spans))
+	k := s.place(len(s.at.spans))
 	l := s.rng.IntN(len(made.Layers[k]))
 	layer := &made.Layers[k][l]
 	inst := &made.Instances.Instances[made.Instances.First[k]+int(made.Grouping.Groups[k].Factor()/2)]
@@ -748,7 +781,7 @@ func (s *searcher) layerCosts(k int) *layerCosts {
 // moveLayers spreads all layers of a group over the cores at once: the best for costs that are
 // drawn around what is known of them, by dynamic programming.
 func (s *searcher) moveLayers() (candidate, bool) {
-	k := s.rng.IntN(len(s.at.spans))
+	k := s.place(len(s.at.spans))
 	if len(s.at.s.Layers[k]) < 2 {
 		return candidate{}, false
 	}
@@ -781,7 +814,7 @@ func (s *searcher) moveLayers() (candidate, bool) {
 
 // moveSequence lets a layer of a kernel run sooner or later.
 func (s *searcher) moveSequence() (candidate, bool) {
-	k := s.rng.IntN(len(s.at.spans))
+	k := s.place(len(s.at.spans))
 	layers := s.at.s.Layers[k]
 	if len(layers) < 2 || s.at.layers != nil {
 		return candidate{}, false

@@ -78,6 +78,8 @@ saw.`,
 	evaluations, seed := &number{}, &number{}
 	cmd.Flags().Var(evaluations, "evaluations", "how many schedules are simulated beside those of the variants; 0: as many as take about a minute on two cores")
 	cmd.Flags().Var(seed, "seed", "seed of the random choices")
+	threads := &number{}
+	cmd.Flags().Var(threads, "threads", "schedules simulated at a time, which changes nothing of what is found; 0: one a core")
 	start := cmd.Flags().String("start", "", "schedule of the same network, batch and accelerator to go on from, a `file` of -o")
 	objective := &choice{value: string(scheduler.ByLatency), kind: "objective"}
 	for _, o := range scheduler.Objectives {
@@ -114,7 +116,7 @@ saw.`,
 		if err != nil {
 			return err
 		}
-		opt := scheduler.BestOptions{Options: scheduler.Options{Chunk: chunk.value, TimeLimit: limit.value}, Evaluations: int(evaluations.value), Seed: uint64(seed.value),
+		opt := scheduler.BestOptions{Options: scheduler.Options{Chunk: chunk.value, TimeLimit: limit.value}, Evaluations: int(evaluations.value), Seed: uint64(seed.value), Threads: int(threads.value),
 			Objective: scheduler.Objective(objective.value), Front: *front}
 		if *start != "" {
 			opened, err := scheduler.Open(*start, *accelerator)
