@@ -873,6 +873,7 @@ var generator = [][]func(*plan){
 	values(func(p *plan, x int64) { p.lower.WeightTiles = x }, 0, 2, 3, 4, 6),
 	values(func(p *plan, x bool) { p.apart = x }, false, true),
 	values(func(p *plan, x bool) { p.lower.WeightsFirst = x }, false, true),
+	values(func(p *plan, x bool) { p.lower.StorePieces = x }, false, true),
 	values(func(p *plan, x bool) { p.lower.KeepWeights = x }, false, true),
 	values(func(p *plan, x int) { p.lower.KeepQuarters = x }, 1, 2, 3, 4),
 	values(func(p *plan, x int64) { p.lower.Pieces = x }, 4, 6, 8, 12, 16, 24, 32),

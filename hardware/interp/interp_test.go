@@ -56,8 +56,8 @@ func random(t *testing.T, seed uint64, recipes []scheduler.Recipe, odd bool, une
 	what := fmt.Sprintf("seed %d: %s, uneven %v, batch %d, chunk %d, %d clusters of %d cores, L1 %d + %d, LLB %v", seed, recipe.Name, uneven, batch, chunk,
 		spec.Clusters, spec.CoreTypes[0].Count, spec.LB.SizeBytes, spec.LBWeightBytes, spec.GB)
 	if seed/2%2 == 0 {
-		what += ", apart, weights first"
-		recipe = recipe.With("address", apartWeightsFirst)
+		what += ", apart, weights first, stores in pieces"
+		recipe = recipe.With("address", otherwise)
 	}
 	made, err := scheduler.Run(context.Background(), net(seed, odd), spec, batch, recipe, scheduler.Options{Chunk: chunk, Uneven: uneven, InPlace: r.IntN(2) == 0})
 	if err != nil {
@@ -71,10 +71,10 @@ func random(t *testing.T, seed uint64, recipes []scheduler.Recipe, odd bool, une
 	return what, report, err
 }
 
-// apartWeightsFirst is what is tried beside the recipes' own.
-var apartWeightsFirst = scheduler.Strategy{Name: "apart, weights first", Decide: func(_ context.Context, d *scheduler.Draft) error {
+// otherwise is what is tried beside the recipes' own.
+var otherwise = scheduler.Strategy{Name: "apart, weights first, stores in pieces", Decide: func(_ context.Context, d *scheduler.Draft) error {
 	graphturbo.Apart(d.Schedule)
-	d.Lower.WeightsFirst = true
+	d.Lower.WeightsFirst, d.Lower.StorePieces = true, true
 	return nil
 }}
 

@@ -30,6 +30,9 @@ type Options struct {
 	// WeightsFirst brings a layer's first tile of weights to the L1 in front of its inputs, which
 	// may have to wait for room there.
 	WeightsFirst bool
+	// StorePieces stores results behind each piece of rows; else behind the columns of a
+	// product and behind the tile of a layer without one.
+	StorePieces bool
 	// Prefetch lets loads of weights from the DDR to the GB run ahead of the launch of
 	// the kernel that uses them: the DMA engine works on while kernels change.
 	Prefetch bool
@@ -216,7 +219,7 @@ func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, op
 		return nil, nil, &TooLargeError{name, fmt.Sprintf("run %d layers", own)}
 	}
 	fine := grainFor(layers / max(1, opt.Batches))
-	fine.pieces, fine.room = cmp.Or(opt.Pieces, fine.pieces), opt.WeightTiles
+	fine.pieces, fine.room, fine.storePieces = cmp.Or(opt.Pieces, fine.pieces), opt.WeightTiles, opt.StorePieces
 	p := newProgram(name, spec, clusters)
 	n := chips(spec, clusters)
 	p.PeakMACsPerSecond = float64(n) * m.PeakMACsPerSecond(dtype)

@@ -318,9 +318,15 @@ func (l *lowering) outerTile(t, from, to int64) {
 		done, left = l.products(t, from, to, free)
 	} else {
 		for i := range l.lp.pieces {
-			done = append(done, l.epilogue(t*l.lp.pieces+i, l.total(), 0, append(l.scratch[:0], free...), t == 0 && i == 0)...)
+			row := t*l.lp.pieces + i
+			done = append(done, l.epilogue(row, l.total(), 0, append(l.scratch[:0], free...), row == 0)...)
+			if l.lp.nest.Store == schedule.AtPiece {
+				left = append(left, l.store(row, l.total(), 0)...)
+			}
 		}
-		left = l.store(t, 0)
+		if l.lp.nest.Store == schedule.AtTile {
+			left = l.store(t, l.lp.tiles, 0)
+		}
 	}
 	l.computed[place], l.drained[place] = done, left
 }
@@ -466,10 +472,16 @@ func (l *lowering) products(t, from, to int64, free []int32) (done, left []int32
 		tiles = lp.weights[from*int64(lp.kTiles) : to*int64(lp.kTiles)]
 	}
 	last := int32(-1)
-	// behind runs the vector work attached to the loop that ends.
+	// behind runs the vector work attached to the loop that ends, and the stores.
 	behind := func(a schedule.Attach, i, n int64, tile int32) {
-		if lp.vector.Total() > 0 && lp.nest.Vector == a {
+		switch {
+		case lp.vector.Total() == 0:
+			l.writers = []int32{last}
+		case lp.nest.Vector == a:
 			done = append(done, l.epilogue(i, n, tile, append(append(l.scratch[:0], last), free...), false)...)
+		}
+		if lp.nest.Store == a {
+			left = append(left, l.store(i, n, tile)...)
 		}
 	}
 	for w := range tiles {
@@ -490,20 +502,11 @@ func (l *lowering) products(t, from, to int64, free []int32) (done, left []int32
 			}
 		}
 		done = append(done, last)
-		if lp.vector.Total() == 0 && tile.lastK {
-			l.writers = []int32{last}
-		}
 		if tile.lastK {
 			behind(schedule.AtColumns, t, lp.tiles, tile.portion.Tile)
-			if lp.nest.Store == schedule.AtColumns {
-				left = append(left, l.store(t, tile.portion.Tile)...)
-			}
 		}
 	}
 	behind(schedule.AtTile, t, lp.tiles, 0)
-	if lp.nest.Store == schedule.AtTile {
-		left = append(left, l.store(t, 0)...)
-	}
 	return done, left
 }
 
@@ -652,17 +655,17 @@ func (l *lowering) vectorCommands(portion isa.Portion, deps []int32) []int32 {
 	return cs
 }
 
-// store moves what outer tile t has made of each output that does not stay in the LB, of
-// the columns of a weight tile. It returns the commands after which that has left the LB.
-func (l *lowering) store(t int64, tile int32) (left []int32) {
-	i, n := l.storeIndex, l.lp.tiles
-	if l.lp.nest.Store == schedule.AtColumns {
+// store moves part row of rows of the rows of each output that does not stay in the LB, of the
+// columns of a weight tile. It returns the commands after which that has left the LB.
+func (l *lowering) store(row, rows int64, tile int32) (left []int32) {
+	i, n := l.storeIndex, rows
+	if l.lp.nest.Store != schedule.AtTile {
 		n *= l.lp.columnTiles()
 	}
 	l.storeIndex++
 	for _, o := range l.outs {
 		bytes, coreBytes := piece(o.val.Bytes, i, n), piece(o.val.CoreBytes, i, n)
-		c := isa.Command{Kind: isa.LBStore, Portion: isa.Portion{Operand: o.operand, Tile: tile}.Cut(t, l.lp.tiles), Bytes: bytes}
+		c := isa.Command{Kind: isa.LBStore, Portion: isa.Portion{Operand: o.operand, Tile: tile}.Cut(row, rows), Bytes: bytes}
 		switch {
 		case o.val.Level == schedule.LB:
 			continue

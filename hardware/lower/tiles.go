@@ -30,13 +30,14 @@ type grain struct {
 	passes      int64 // of weight tiles, over all outer tiles
 	pieces      int64 // that a layer is cut into
 	room        int64 // see Options.WeightTiles
+	storePieces bool
 }
 
 // grainFor keeps programs of many layers within some million commands: with
 // thousands of small instances the details of each matter little.
 func grainFor(layers int) grain {
 	n := max(8, min(MaxPasses/2, 400_000/int64(max(1, layers))))
-	return grain{n, 2 * n, pipelineDepth, 0}
+	return grain{weightTiles: n, passes: 2 * n, pieces: pipelineDepth}
 }
 
 // minRows is the least number of rows in a piece; shorter ones would spend their
@@ -181,8 +182,12 @@ func (lp *layerPlan) rules(m *cost.Model, weightRing int64, fine grain) *schedul
 			n.Loads /= 2
 		}
 	}
-	n.Store = schedule.AtColumns
-	if !lp.matrix {
+	switch {
+	case fine.storePieces:
+		n.Store = schedule.AtPiece
+	case lp.matrix:
+		n.Store = schedule.AtColumns
+	default:
 		n.Store = schedule.AtTile
 	}
 	return n
@@ -327,9 +332,9 @@ func (lp *layerPlan) check(s *schedule.Schedule, rule *schedule.Nest) error {
 		return fmt.Errorf("lets weights stay from tile to tile, but has no weights or one tile")
 	case n.ColumnsFirst && (len(n.Columns) < 2 || n.Tiles < 2):
 		return fmt.Errorf("has the loop over columns outside, but not two columns and two tiles")
-	case n.Vector > n.Store && lp.vector.Total() > 0 || n.Store == schedule.AtPiece:
-		return fmt.Errorf("stores behind each %v, before the vector work behind each %v or in pieces", n.Store, n.Vector)
-	case n.ColumnsFirst && (n.Store == schedule.AtTile || n.Vector == schedule.AtTile) || !lp.matrix && (n.Store != schedule.AtTile || n.Vector != schedule.AtPiece):
+	case n.Vector > n.Store && lp.vector.Total() > 0:
+		return fmt.Errorf("stores behind each %v, before the vector work behind each %v", n.Store, n.Vector)
+	case n.ColumnsFirst && (n.Store == schedule.AtTile || n.Vector == schedule.AtTile) || !lp.matrix && (n.Store == schedule.AtColumns || n.Vector != schedule.AtPiece):
 		return fmt.Errorf("has vector work behind each %v and stores behind each %v, which its loops do not have", n.Vector, n.Store)
 	}
 	for i := range st.Reads {
@@ -346,10 +351,14 @@ func (lp *layerPlan) check(s *schedule.Schedule, rule *schedule.Nest) error {
 		}
 	}
 	stores := func(n *schedule.Nest) int64 {
-		if n.Store == schedule.AtColumns {
-			return n.Tiles * max(1, int64(len(n.Columns)))
+		parts := n.Tiles
+		if n.Store != schedule.AtTile {
+			parts *= max(1, int64(len(n.Columns)))
 		}
-		return n.Tiles
+		if n.Store == schedule.AtPiece {
+			parts *= n.Pieces
+		}
+		return parts
 	}
 	for _, w := range st.Writes {
 		if v := &s.Values[w]; v.Level != schedule.LB && v.Bytes < stores(n) && stores(n) > stores(rule) {

@@ -76,6 +76,8 @@ type Generator struct {
 	WeightTiles int64 `json:"weight_tiles,omitempty"`
 	// WeightsFirst: the first of a layer comes to the L1 in front of the layer's inputs.
 	WeightsFirst bool `json:"weights_first,omitempty"`
+	// StorePieces: results leave the L1 behind each piece of rows.
+	StorePieces bool `json:"store_pieces,omitempty"`
 }
 
 // Segment is one of the schedules, run a number of times.
