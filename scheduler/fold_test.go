@@ -8,6 +8,7 @@ import (
 
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/hardware/sim"
+	"github.com/dsasched/dsasched/model/schedulefile"
 )
 
 // A program in which clusters that are alike share their commands is the one in which each has
@@ -75,5 +76,63 @@ func TestFoldedProgram(t *testing.T) {
 		if _, err := sim.Run(ctx, folded, sim.Options{OnCommand: func(int, int64, int64) { heard++ }}); err != nil || heard != len(folded.Commands) {
 			t.Errorf("%v: heard of %d commands of %d (%v)", c, heard, len(folded.Commands), err)
 		}
+	}
+}
+
+// Simulated while it is lowered, a program says the same to the picosecond.
+func TestStreamedProgram(t *testing.T) {
+	ctx := context.Background()
+	streams := 0
+	for _, c := range []struct {
+		net, machine string
+		batch, chunk int64
+		clusters     Division
+	}{
+		{"resnet18", "stcp920", 4, 1, OverBatch},
+		{"mobilenetv2", "a100", 216, 1, OverBatch},
+		{"gpt2-decode", "tpu-v4i", 2, 1, OverBatch},
+		{"bert-128", "ipu", 1, 1, OverBatch},     // on few clusters
+		{"toy-fig5", "stcp920", 6, 1, OverBatch}, // two kinds of clusters
+		{"toy-fig3", "stcp920", 4, 1, Pipelined},
+	} {
+		net, err := OpenNetwork(c.net)
+		if err != nil {
+			t.Fatal(err)
+		}
+		machine, err := OpenMachine(c.machine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range append(Table(), Baselines()...) {
+			if r.Pick("nest") == "ansor" {
+				continue
+			}
+			opt := Options{Chunk: c.chunk, Clusters: c.clusters}
+			want, err := Run(ctx, net, machine, c.batch, r, opt)
+			if err != nil {
+				if tooLarge(err) {
+					continue
+				}
+				t.Fatal(err)
+			}
+			opt.Figures = true
+			got, err := Run(ctx, net, machine, c.batch, r, opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Program.Commands == nil {
+				streams++
+				want.Sim.Start, want.Sim.End = nil, nil
+			}
+			if !reflect.DeepEqual(got.Sim, want.Sim) {
+				t.Errorf("%v by %s: the simulator says\n%+v\nwant\n%+v", c, r.Name, got.Sim, want.Sim)
+			}
+			if a, b := got.Report(schedulefile.Origin{}), want.Report(schedulefile.Origin{}); !reflect.DeepEqual(a, b) {
+				t.Errorf("%v by %s: the report differs", c, r.Name)
+			}
+		}
+	}
+	if streams < 20 {
+		t.Errorf("%d programs were streamed", streams)
 	}
 }

@@ -68,6 +68,11 @@ type Options struct {
 	// Cost says what commands take in place of the formulas of package cost, which nil stands for.
 	Cost cost.Custom `json:"-"`
 
+	// Figures says that the program's commands and their times are not wanted, but what is
+	// measured of them: where clusters do the same, Result.Program then has no commands, names
+	// and tasks, and Result.Sim no times of commands. Large networks take less memory.
+	Figures bool `json:"-"`
+
 	// Tuned holds the nests of kernels for the strategy that takes them; nil: it looks for
 	// some.
 	Tuned *Tuned `json:",omitempty"`
@@ -163,6 +168,7 @@ type Result struct {
 	Notes []string
 
 	level   Level
+	figures bool              // see Options.Figures
 	answers map[string]Solved // of the exact strategies, by stage
 }
 
@@ -393,6 +399,15 @@ func (opt Options) eachPieces(ctx context.Context, r Recipe, settle func(Recipe)
 
 // latency is how long the plans take, in picoseconds; math.MaxInt64 above a limit.
 func (r *Result) latency(ctx context.Context, limit int64) (ps int64, err error) {
+	_, made, err := stream(ctx, r.programName(), r.Spec, r.Plans, r.Lower, sim.Options{TimesOnly: true, LimitPs: limit}, nil)
+	switch {
+	case errors.Is(err, sim.ErrLimit):
+		return math.MaxInt64, nil
+	case err != nil:
+		return 0, err
+	case made != nil:
+		return made.TotalPs, nil
+	}
 	p, alike, err := lower.Outline(r.programName(), r.Spec, r.Plans, r.Lower)
 	if err != nil {
 		return 0, err
@@ -424,7 +439,7 @@ func Prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		return made, err
 	}
 	out := &Result{Recipe: r, Source: net.Name, Machine: machine, Spec: spec, Batch: batch, Chunk: opt.Chunk, Shares: shares, Clusters: opt.Clusters,
-		Uneven: opt.Uneven.Alternatives()[0], level: opt.Level}
+		Uneven: opt.Uneven.Alternatives()[0], level: opt.Level, figures: opt.Figures}
 	out.assume(net)
 	opt.Uneven, opt.note = out.Uneven, func(text string) { out.Notes = append(out.Notes, text) }
 	if opt.Clusters != OverBatch {
@@ -531,6 +546,13 @@ func (r *Result) programName() string {
 
 // simulate lowers the plans and runs the program.
 func (r *Result) simulate(ctx context.Context) error {
+	if r.figures {
+		p, made, err := stream(ctx, r.programName(), r.Spec, r.Plans, r.Lower, sim.Options{}, nil)
+		if made != nil || err != nil {
+			r.Program, r.Sim = p, made
+			return err
+		}
+	}
 	var err error
 	r.Program, err = lower.Program(r.programName(), r.Spec, r.Plans, r.Lower)
 	if err != nil {
@@ -538,6 +560,39 @@ func (r *Result) simulate(ctx context.Context) error {
 	}
 	r.Sim, err = simulated(ctx, r.Program)
 	return err
+}
+
+// lookAhead is how many commands a stream knows beyond the last that has ended, at first.
+const lookAhead = 1 << 13
+
+// stream simulates plans while they are lowered, and judges the program unless only times are
+// wanted. seen, if not nil, is called with commands before they run, and the number of those before
+// them; commands come anew from the first if too few were known. There is no result if clusters
+// do different things.
+func stream(ctx context.Context, name string, spec *hardware.Spec, plans [][]lower.Segment, opt lower.Options, measure sim.Options, seen func(first int, commands []isa.Command)) (p *isa.Program, made *sim.Result, err error) {
+	for ahead := lookAhead; ; ahead *= 4 {
+		var s *sim.Stream
+		n := 0
+		ok, err := lower.Stream(name, spec, plans, opt, !measure.TimesOnly, func(program *isa.Program) (feed func([]isa.Command) error, err error) {
+			p = program
+			s, err = sim.NewStream(p, ahead, measure)
+			return func(commands []isa.Command) error {
+				if seen != nil {
+					seen(n, commands)
+				}
+				n += len(commands)
+				return s.Feed(ctx, commands)
+			}, err
+		})
+		var late *sim.LateError
+		if errors.As(err, &late) {
+			continue
+		}
+		if ok && err == nil {
+			made, err = s.End(ctx)
+		}
+		return p, made, err
+	}
 }
 
 // simulated runs a program and judges it.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/hardware/sim"
 )
@@ -81,6 +82,21 @@ func (r *Result) batchEnds(ctx context.Context, n int, fresh bool) ([]int64, err
 	}
 	opt := r.Lower
 	opt.Batches, opt.Fresh = n, fresh
+	ends := make([]int64, n)
+	var of []int32 // the batch of each command
+	measure := sim.Options{TimesOnly: true, OnCommand: func(i int, _, end int64) { ends[of[i]] = max(ends[of[i]], end) }}
+	own := int32(slices.Max(iterations)) // if clusters differ, but for idle ones, there is no stream
+	_, made, err := stream(ctx, r.programName(), r.Spec, plans, opt, measure, func(first int, commands []isa.Command) {
+		if of = of[:first]; first == 0 {
+			clear(ends)
+		}
+		for i := range commands {
+			of = append(of, commands[i].Iteration/own)
+		}
+	})
+	if made != nil || err != nil {
+		return ends, err
+	}
 	p, alike, err := lower.Outline(r.programName(), r.Spec, plans, opt)
 	if err != nil {
 		return nil, err
@@ -89,7 +105,6 @@ func (r *Result) batchEnds(ctx context.Context, n int, fresh bool) ([]int64, err
 	if err != nil {
 		return nil, err
 	}
-	ends := make([]int64, n)
 	for i := range p.Commands {
 		c := &p.Commands[i]
 		batch := int(c.Iteration) / iterations[p.Queues[c.Queue].Cluster]

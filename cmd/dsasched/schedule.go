@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -65,6 +67,10 @@ the loop over chunks counted once, 'dynamic' ones of all that ran.
 		if err := draw.check(); err != nil {
 			return err
 		}
+		if os.Getenv("GOMEMLIMIT") == "" { // for networks of a million operators
+			defer debug.SetMemoryLimit(debug.SetMemoryLimit(3 << 30))
+		}
+		recipe.figures = draw.trace.name == "" && draw.gantt.name == "" && draw.memory.name == ""
 		show := newStatus(cmd, *quiet)
 		defer show.end()
 		origin, r, err := recipe.run(cmd, args[0], show)

@@ -253,33 +253,8 @@ func (p *Program) Check() error {
 		return bad(-1, "%s %d %s", item, index, what)
 	}
 	for i := range p.Commands {
-		c := &p.Commands[i]
-		switch {
-		case c.Kind >= NumKinds:
-			return bad(i, "unknown kind %d", c.Kind)
-		case c.Queue < 0 || int(c.Queue) >= len(p.Queues):
-			return bad(i, "queue %d of %d", c.Queue, len(p.Queues))
-		case c.Label < 0 || int(c.Label) >= len(p.Labels):
-			return bad(i, "label %d of %d", c.Label, len(p.Labels))
-		case c.DurationPs < 0 || c.Bytes < 0 || c.MACs < 0 || c.VectorOps < 0 || c.Iteration < 0 || c.Cores < 0:
-			return bad(i, "negative duration, size, work, iteration or core count")
-		case c.WriteLevel >= NumLevels:
-			return bad(i, "unknown level %d", c.WriteLevel)
-		case len(c.Uses) > 0 && !c.Kind.IsMove():
-			return bad(i, "%v uses a resource, only moves may", c.Kind)
-		}
-		if what := p.checkPortion(c); what != "" {
-			return bad(i, "%s", what)
-		}
-		for _, d := range c.Deps {
-			if d < 0 || int(d) >= i {
-				return bad(i, "depends on command %d, expected an earlier one", d)
-			}
-		}
-		for _, u := range c.Uses {
-			if u.Resource < 0 || int(u.Resource) >= len(p.Resources) || u.Bytes < 0 {
-				return bad(i, "uses %d bytes of resource %d of %d", u.Bytes, u.Resource, len(p.Resources))
-			}
+		if err := p.CheckCommand(i, &p.Commands[i]); err != nil {
+			return err
 		}
 	}
 	for i := range p.Buffers {
@@ -296,6 +271,41 @@ func (p *Program) Check() error {
 	}
 	if what := p.checkAlike(); what != "" {
 		return bad(-1, "%s", what)
+	}
+	return nil
+}
+
+// CheckCommand is the part of Check that looks at a command, which has index i.
+func (p *Program) CheckCommand(i int, c *Command) error {
+	bad := func(i int, format string, args ...any) error {
+		return &ProblemError{p.Name, i, fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case c.Kind >= NumKinds:
+		return bad(i, "unknown kind %d", c.Kind)
+	case c.Queue < 0 || int(c.Queue) >= len(p.Queues):
+		return bad(i, "queue %d of %d", c.Queue, len(p.Queues))
+	case c.Label < 0 || int(c.Label) >= len(p.Labels):
+		return bad(i, "label %d of %d", c.Label, len(p.Labels))
+	case c.DurationPs < 0 || c.Bytes < 0 || c.MACs < 0 || c.VectorOps < 0 || c.Iteration < 0 || c.Cores < 0:
+		return bad(i, "negative duration, size, work, iteration or core count")
+	case c.WriteLevel >= NumLevels:
+		return bad(i, "unknown level %d", c.WriteLevel)
+	case len(c.Uses) > 0 && !c.Kind.IsMove():
+		return bad(i, "%v uses a resource, only moves may", c.Kind)
+	}
+	if what := p.checkPortion(c); what != "" {
+		return bad(i, "%s", what)
+	}
+	for _, d := range c.Deps {
+		if d < 0 || int(d) >= i {
+			return bad(i, "depends on command %d, expected an earlier one", d)
+		}
+	}
+	for _, u := range c.Uses {
+		if u.Resource < 0 || int(u.Resource) >= len(p.Resources) || u.Bytes < 0 {
+			return bad(i, "uses %d bytes of resource %d of %d", u.Bytes, u.Resource, len(p.Resources))
+		}
 	}
 	return nil
 }

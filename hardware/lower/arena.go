@@ -6,14 +6,23 @@ import "github.com/dsasched/dsasched/hardware/isa"
 // searches, which make many, need not clear and collect it each time.
 type Memory struct {
 	cmds      list[pending]
+	blocks    list[int32]
 	queues    []uint8
 	commands  []isa.Command
 	numbers   arena[int32]
-	deps      arena[int32] // of commands
+	waits     arena[int32] // what commands wait for
+	deps      arena[int32] // what is left of that
 	uses      arena[isa.Use]
 	stretches arena[stretch]
 	entries   arena[entry]
 	pages     arena[int]
+}
+
+// newMemory is for one program.
+func newMemory() *Memory {
+	m := &Memory{}
+	m.numbers.once, m.stretches.once, m.entries.once, m.pages.once = true, true, true, true
+	return m
 }
 
 // reset gives all of it free.
@@ -21,6 +30,7 @@ func (m *Memory) reset() {
 	m.queues, m.commands = m.queues[:0], m.commands[:0]
 	m.cmds.reset()
 	m.numbers.reset()
+	m.waits.reset()
 	m.deps.reset()
 	m.uses.reset()
 	m.stretches.reset()
@@ -32,9 +42,10 @@ func (m *Memory) reset() {
 type arena[T any] struct {
 	blocks [][]T
 	at     int
+	once   bool // it is never reset: what no list is held of may be collected
 }
 
-const arenaBlock = 1 << 12
+const arenaBlock = 1 << 10
 
 // take is an empty list with room for n.
 func (a *arena[T]) take(n int) []T {
@@ -44,6 +55,9 @@ func (a *arena[T]) take(n int) []T {
 			a.blocks[a.at] = b[:at+n]
 			return b[at : at : at+n]
 		}
+	}
+	if a.once {
+		a.blocks, a.at = a.blocks[:0], 0
 	}
 	a.blocks = append(a.blocks, make([]T, n, max(n, arenaBlock)))
 	return a.blocks[a.at][0:0:n]
@@ -65,6 +79,8 @@ func (a *arena[T]) reset() {
 // list is a list in blocks, so that it grows without being copied.
 type list[T any] struct {
 	blocks []*[listBlock]T
+	spare  []*[listBlock]T
+	first  int // of the blocks that are not forgotten
 	n      int32
 }
 
@@ -75,10 +91,25 @@ func (l *list[T]) at(i int32) *T { return &l.blocks[uint(i)/listBlock][uint(i)%l
 // more makes the list one longer and returns its end, which holds anything.
 func (l *list[T]) more() *T {
 	if int(l.n) == len(l.blocks)*listBlock {
-		l.blocks = append(l.blocks, new([listBlock]T))
+		block := new([listBlock]T)
+		if n := len(l.spare); n > 0 {
+			block, l.spare = l.spare[n-1], l.spare[:n-1]
+		}
+		l.blocks = append(l.blocks, block)
 	}
 	l.n++
 	return l.at(l.n - 1)
 }
 
-func (l *list[T]) reset() { l.n = 0 }
+// forget gives the place of the first n to others.
+func (l *list[T]) forget(n int32) {
+	for ; (l.first+1)*listBlock <= int(n); l.first++ {
+		l.spare = append(l.spare, l.blocks[l.first])
+		l.blocks[l.first] = nil
+	}
+}
+
+func (l *list[T]) reset() {
+	l.blocks, l.first, l.n = append(l.spare, l.blocks[l.first:]...), 0, 0
+	l.spare = nil
+}

@@ -33,13 +33,22 @@ type emitter struct {
 	cluster int32
 	alike   int  // clusters with the same work, for which this one stands
 	outline bool // see Outline
-	tables  *tables
-	fine    grain
+	bare    bool // without names and tasks
+	// feed takes the commands of a [Stream], step by step; else the program keeps them.
+	feed   func([]isa.Command) error
+	tables *tables
+	fine   grain
 
-	cmds   *list[pending]
-	queues queueLog
-	block  int32
-	iter   int32
+	cmds *list[pending] // of a stream, those that were not fed
+	// Of those that have their dependencies: how many they are, the block of each, less than
+	// zero if it roams, and the last of each queue that does not.
+	settled int32
+	blocks  *list[int32]
+	last    lastOf
+	opener  int32 // of the block that is settled
+	queues  queueLog
+	block   int32
+	iter    int32
 	// label and task of the step that is lowered
 	label, task int32
 	running     *schedule.Step
@@ -106,9 +115,9 @@ func (e *emitter) add(q int, c isa.Command, deps ...[]int32) int32 {
 				}
 			}
 		}
-		c.Deps = e.queues.list(last)
+		c.Deps = last.list(&e.mem.waits)
 	} else if n > 0 {
-		list := e.mem.numbers.take(n)
+		list := e.mem.waits.take(n)
 		for _, d := range deps {
 			for _, x := range d {
 				if x >= 0 {
@@ -126,10 +135,18 @@ func (e *emitter) add(q int, c isa.Command, deps ...[]int32) int32 {
 	return e.cmds.n - 1
 }
 
+// name is the index of a label.
+func (e *emitter) name(label string) int32 {
+	if e.bare {
+		return 0
+	}
+	return e.tables.label(label)
+}
+
 // open begins a block: what comes behind waits for all that was before.
 func (e *emitter) open(kind isa.Kind, label string, s float64) {
 	e.block++
-	e.label, e.task = e.tables.label(label), 0
+	e.label, e.task = e.name(label), 0
 	i := e.add(qControl, isa.Command{Kind: kind, DurationPs: seconds(s)})
 	e.cmds.at(i).opens = true
 }
@@ -159,6 +176,10 @@ func (e *emitter) run(segments []Segment) error {
 	e.computing = noneOfQueues
 	e.cmds, e.queues = &e.mem.cmds, queueLog{e.mem.queues[:0], e.mem}
 	e.cmds.reset()
+	e.blocks = &e.mem.blocks
+	e.blocks.reset()
+	e.mem.waits.reset()
+	e.settled, e.last, e.opener = 0, noneOfQueues, 0
 	plans, kernelEnds, err := e.planSteps(segments)
 	if err != nil {
 		return err
@@ -170,7 +191,7 @@ func (e *emitter) run(segments []Segment) error {
 	}
 	for i, seg := range segments {
 		s := seg.Schedule
-		for range seg.Iterations {
+		for iteration := range seg.Iterations {
 			values := make([]valueState, len(s.Values))
 			e.present(s, values)
 			for k, lp := range plans[i] {
@@ -184,15 +205,23 @@ func (e *emitter) run(segments []Segment) error {
 				e.releaseDead(k)
 				e.coming = plans[i][k:]
 				e.step(s, lp, values)
-				if n, most := e.opt.commands(e.alike, int(e.cmds.n)); len(e.p.Commands)+n > most {
+				if n, most := e.commands(); len(e.p.Commands)+n > most {
 					return &TooLargeError{e.p.Name, fmt.Sprintf("have more than %d commands", most)}
+				}
+				if iteration == seg.Iterations-1 && k > 0 {
+					plans[i][k-1] = nil // one by one, since all of them take much memory
+				}
+				if err := e.feedSettled(); err != nil {
+					return err
 				}
 			}
 			e.releaseDead(len(s.Steps) + 1)
 			e.iter++
 		}
 	}
-	e.flush()
+	if err := e.flush(); err != nil {
+		return err
+	}
 	e.mem.queues = e.queues.queue
 	return nil
 }
@@ -209,7 +238,7 @@ func (e *emitter) planSteps(segments []Segment) (plans [][]*layerPlan, kernelEnd
 			if err != nil {
 				return nil, nil, err
 			}
-			if !e.outline {
+			if !e.bare {
 				lp.task = e.tables.task(seg.Schedule, lp)
 			}
 			lp.eachUse(func(t *weightTile) {
@@ -296,8 +325,11 @@ func (e *emitter) launch(s *schedule.Schedule, inst int) {
 	if !e.opt.KeepWeights && e.pages != nil {
 		e.pages.forget()
 	}
-	in := &s.Instances.Instances[inst]
-	e.open(isa.Launch, fmt.Sprintf("%s/%d", s.Grouping.Groups[in.Group].Name, in.Index), e.spec.LaunchSeconds)
+	label := ""
+	if in := &s.Instances.Instances[inst]; !e.bare {
+		label = fmt.Sprintf("%s/%d", s.Grouping.Groups[in.Group].Name, in.Index)
+	}
+	e.open(isa.Launch, label, e.spec.LaunchSeconds)
 }
 
 // present takes the places of values that are there before the first step: those of
@@ -335,10 +367,12 @@ func (e *emitter) releaseDead(step int) {
 }
 
 // flush appends the cluster's commands and buffers to the program.
-func (e *emitter) flush() {
+func (e *emitter) flush() error {
 	if e.pages != nil && !e.outline {
 		e.pages.clear()
 	}
+	// What is no more needed takes as much memory as what follows.
+	e.pages, e.numbers, e.uses, e.nextPos, e.coming = nil, nil, nil, nil, nil
 	base, buffer := int32(len(e.p.Commands)), int32(len(e.p.Buffers))
 	for _, s := range e.stretches {
 		if s.first >= 0 && s.hi > s.lo {
@@ -346,12 +380,18 @@ func (e *emitter) flush() {
 			s.buffer = buffer
 		}
 	}
-	e.flushCommands(base)
+	if e.feed != nil {
+		if err := e.feedSettled(); err != nil {
+			return err
+		}
+	} else {
+		e.p.Commands = e.settle(slices.Grow(e.p.Commands, int(e.cmds.n)), base)
+	}
 	for _, m := range e.passed {
 		e.passing.made[m.passed] = base + m.command
 	}
 	if e.outline {
-		return
+		return nil
 	}
 	e.p.Buffers = slices.Grow(e.p.Buffers, len(e.stretches))
 	for _, s := range e.stretches {
@@ -367,28 +407,42 @@ func (e *emitter) flush() {
 		b.Lasts = slices.Compact(b.Lasts)
 		e.p.Buffers = append(e.p.Buffers, b)
 	}
+	return nil
 }
 
-// flushCommands completes the dependencies of the cluster's commands and appends them.
-// Indices in the program are base more than those here.
-func (e *emitter) flushCommands(base int32) {
-	opener := make([]int32, e.block+1)
-	for i := range e.cmds.n {
-		if e.cmds.at(i).opens {
-			opener[e.cmds.at(i).block] = i
-		}
+// feedSettled hands the commands of a stream on, whose steps are complete.
+func (e *emitter) feedSettled() error {
+	if e.feed == nil || e.settled == e.cmds.n {
+		return nil
 	}
-	e.p.Commands = slices.Grow(e.p.Commands, int(e.cmds.n))
-	settled := noneOfQueues // of each queue, the last that does not roam
-	for i := range e.cmds.n {
+	e.mem.commands = e.settle(e.mem.commands[:0], 0)
+	if err := e.feed(e.mem.commands); err != nil {
+		return err
+	}
+	e.cmds.forget(e.settled)
+	e.mem.waits.reset()
+	e.mem.deps.reset()
+	e.mem.uses.reset()
+	return nil
+}
+
+// settle completes the dependencies of the cluster's commands that are not settled, and appends
+// them. Indices in the program are base more than those here.
+func (e *emitter) settle(to []isa.Command, base int32) []isa.Command {
+	for ; e.settled < e.cmds.n; e.settled++ {
+		i := e.settled
 		pc := e.cmds.at(i)
 		own := e.queues.queue[i]
+		block := e.blocks.more()
+		if *block = pc.block; pc.roam {
+			*block = -1
+		}
 		// A queue runs in order: of several commands of one queue, waiting for the last
 		// is enough, and of the own queue for none.
 		last := noneOfQueues
 		switch {
 		case pc.opens:
-			last = settled
+			last, e.opener = e.last, i
 		case pc.roam:
 			for _, d := range pc.Deps {
 				last.wait(e.queues.queue[d], d)
@@ -398,10 +452,9 @@ func (e *emitter) flushCommands(base int32) {
 			}
 		default:
 			// Earlier blocks have ended when this block opens, but for what roams.
-			opens := opener[pc.block]
-			last.wait(e.queues.queue[opens], opens)
+			last.wait(e.queues.queue[e.opener], e.opener)
 			for _, d := range pc.Deps {
-				if e.cmds.at(d).block == pc.block || e.cmds.at(d).roam {
+				if b := *e.blocks.at(d); b == pc.block || b < 0 {
 					last.wait(e.queues.queue[d], d)
 				}
 			}
@@ -410,11 +463,14 @@ func (e *emitter) flushCommands(base int32) {
 		for _, what := range pc.await {
 			e.passing.waits = append(e.passing.waits, wait{base + i, what})
 		}
-		e.p.Commands = append(e.p.Commands, pc.Command)
-		c := &e.p.Commands[len(e.p.Commands)-1]
+		to = append(to, pc.Command)
+		c := &to[len(to)-1]
 		c.Deps = last.list(&e.mem.deps)
 		for k := range c.Deps {
 			c.Deps[k] += base
+		}
+		if e.bare {
+			c.Portion = isa.Portion{} // of no task
 		}
 		if pc.from != nil {
 			c.From = pc.from.buffer
@@ -426,7 +482,8 @@ func (e *emitter) flushCommands(base int32) {
 			c.Deps = nil
 		}
 		if !pc.roam {
-			settled[own] = i
+			e.last[own] = i
 		}
 	}
+	return to
 }

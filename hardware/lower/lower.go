@@ -95,6 +95,7 @@ const (
 	maxLayers   = 2_000_000
 	maxCommands = 8_000_000
 	maxSteady   = 6_000_000
+	maxStreamed = 40_000_000
 	// maxUnfolded is how many commands a program may have at most in which clusters that are
 	// alike have each their own.
 	maxUnfolded = 1_000_000
@@ -146,11 +147,14 @@ func Program(name string, spec *hardware.Spec, plans [][]Segment, opt Options) (
 
 // commands is how many commands count of those of clusters that are alike, and how many there
 // may be: of batches in a row, which say little more the more there are, those of each cluster.
-func (o Options) commands(alike, own int) (n, most int) {
-	if o.Batches > 1 {
-		return own * alike, maxSteady
+func (e *emitter) commands() (n, most int) {
+	switch n = int(e.cmds.n); {
+	case e.opt.Batches > 1:
+		return n * e.alike, maxSteady
+	case e.feed != nil && !e.outline: // the last word, not one of many tries
+		return n, maxStreamed
 	}
-	return own, maxCommands
+	return n, maxCommands
 }
 
 // unfolded is how many commands a program may have in which each cluster has its own.
@@ -175,7 +179,8 @@ func Outline(name string, spec *hardware.Spec, plans [][]Segment, opt Options) (
 	if err != nil {
 		return nil, nil, err
 	}
-	e.outline = true
+	e.outline, e.bare = true, true
+	p.Labels = []string{""}
 	var ends []int
 	if opt.Memory != nil {
 		e.mem = opt.Memory
@@ -193,6 +198,40 @@ func Outline(name string, spec *hardware.Spec, plans [][]Segment, opt Options) (
 		err = e.passing.together(p, ends)
 	}
 	return p, alike, err
+}
+
+// Stream is [Program] whose commands are handed over step by step, in the order of the program,
+// and not kept: feed may keep none of what it is given. p has what stands beside commands, from
+// begin on, but no names and tasks, and in the end its buffers, if they are wanted.
+//
+// It is not ok if clusters do different things.
+func Stream(name string, spec *hardware.Spec, plans [][]Segment, opt Options, buffers bool, start func(p *isa.Program) (feed func([]isa.Command) error, err error)) (ok bool, err error) {
+	busy := -1
+	as := make([]int32, len(plans))
+	for k, plan := range plans {
+		first, _ := likeness(plans, k)
+		if as[k] = int32(first); first < k || len(plan) == 0 {
+			continue
+		}
+		if busy >= 0 {
+			return false, nil
+		}
+		busy = k
+	}
+	if busy < 0 {
+		return false, nil
+	}
+	p, e, err := begin(name, spec, plans, len(plans), opt)
+	if err != nil || e.passing != nil {
+		return false, err
+	}
+	p.As, p.Labels = as, []string{""}
+	e.bare, e.outline = true, !buffers
+	if e.feed, err = start(p); err != nil {
+		return true, err
+	}
+	_, alike := likeness(plans, busy)
+	return true, e.lower(int32(busy), alike, plans[busy])
 }
 
 // begin makes an empty program of some clusters and what lowers the work of each into it.
@@ -224,7 +263,7 @@ func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, op
 	n := chips(spec, clusters)
 	p.PeakMACsPerSecond = float64(n) * m.PeakMACsPerSecond(dtype)
 	p.PeakVectorOpsPerSecond = float64(n) * m.PeakVectorOpsPerSecond(dtype)
-	e := &emitter{p: p, chips: n, spec: spec, cost: m, opt: opt, tables: newTables(p), mem: &Memory{}, fine: fine}
+	e := &emitter{p: p, chips: n, spec: spec, cost: m, opt: opt, tables: newTables(p), mem: newMemory(), fine: fine}
 	for _, segments := range plans {
 		for _, seg := range segments {
 			if seg.Schedule.Place != nil && e.passing == nil {

@@ -248,6 +248,10 @@ func (e *emitter) recordEntry(o *entry) {
 	if e.outline {
 		return
 	}
+	label := int32(0)
+	if !e.bare {
+		label = e.cmds.at(o.first).Label
+	}
 	// One buffer per run of consecutive pages.
 	for i := 0; i < len(o.pages); {
 		j := i + 1
@@ -259,7 +263,7 @@ func (e *emitter) recordEntry(o *entry) {
 		if i == 0 {
 			s = o.at
 		}
-		*s = stretch{lo: lo, hi: lo + int64(j-i)*e.pages.pageBytes, first: o.first, label: e.cmds.at(o.first).Label,
+		*s = stretch{lo: lo, hi: lo + int64(j-i)*e.pages.pageBytes, first: o.first, label: label,
 			lasts: append(append([]int32(nil), o.users...), o.load), continued: j < len(o.pages)}
 		e.stretches = append(e.stretches, levelled{s, isa.GB})
 		i = j

@@ -124,7 +124,7 @@ func BenchmarkRun100k(b *testing.B) {
 func BenchmarkEngine100k(b *testing.B) {
 	p := pipeline(4, 100_000)
 	for b.Loop() {
-		if err := newEngine(p, Options{}, noFold(p)).run(context.Background()); err != nil {
+		if err := newEngine(p, Options{}, noFold(p)).whole(context.Background()); err != nil {
 			b.Fatal(err)
 		}
 	}

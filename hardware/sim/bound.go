@@ -25,50 +25,61 @@ type Bound struct {
 // Ps is the best of the bounds.
 func (b Bound) Ps() int64 { return max(b.ResourcePs, b.QueuePs, b.ChainPs) }
 
-// bound is for programs that were simulated: no time here passes one that has
+// bounding finds the bound of a program that is simulated: no time here passes one that has
 // happened, so nothing overflows.
-func bound(p *isa.Program, f *fold) Bound {
-	b := Bound{Resource: -1, Queue: -1}
-	total := make([]int64, len(p.Resources))
-	one := make([]int64, len(p.Resources)) // of the present command
-	busy := make([]int64, len(p.Queues))
-	free := make([]int64, len(p.Queues))
-	end := make([]int64, len(p.Commands))
-	rates := make([]divisor, len(p.Resources))
-	for r := range rates {
-		rates[r] = newDivisor(uint64(p.Resources[r].BytesPerSecond))
-	}
-	for i := range p.Commands {
-		c := &p.Commands[i]
-		var flow int64
-		for _, u := range c.Uses {
-			total[u.Resource] += f.bytes(p, c, u)
-			one[u.Resource] += u.Bytes
-			flow = max(flow, alone(one[u.Resource], rates[u.Resource]))
-		}
-		for _, u := range c.Uses {
-			one[u.Resource] = 0
-		}
-		busy[c.Queue] += c.DurationPs + flow
-		t := free[c.Queue]
-		for _, d := range c.Deps {
-			t = max(t, end[d])
-		}
-		t += c.DurationPs + flow
-		end[i], free[c.Queue] = t, t
-		b.ChainPs = max(b.ChainPs, t)
-	}
-	for i, bytes := range total {
-		if t := alone(bytes, rates[i]); t > b.ResourcePs {
-			b.ResourcePs, b.Resource = t, i
-		}
-	}
-	for i, t := range busy {
-		if t > b.QueuePs {
-			b.QueuePs, b.Queue = t, i
-		}
+type bounding struct {
+	p               *isa.Program
+	f               *fold
+	one, busy, free []int64 // one: of the present command
+	end             []int64
+	rates           []divisor
+	chain           int64
+}
+
+func newBounding(p *isa.Program, f *fold) *bounding {
+	b := &bounding{p: p, f: f, one: make([]int64, len(p.Resources)), busy: make([]int64, len(p.Queues)), free: make([]int64, len(p.Queues)),
+		end: make([]int64, 0, len(p.Commands)), rates: make([]divisor, len(p.Resources))}
+	for r := range b.rates {
+		b.rates[r] = newDivisor(uint64(p.Resources[r].BytesPerSecond))
 	}
 	return b
+}
+
+// count takes the next command of the program.
+func (b *bounding) count(c *isa.Command) {
+	var flow int64
+	for _, u := range c.Uses {
+		b.one[u.Resource] += u.Bytes
+		flow = max(flow, alone(b.one[u.Resource], b.rates[u.Resource]))
+	}
+	for _, u := range c.Uses {
+		b.one[u.Resource] = 0
+	}
+	b.busy[c.Queue] += c.DurationPs + flow
+	t := b.free[c.Queue]
+	for _, d := range c.Deps {
+		t = max(t, b.end[d])
+	}
+	t += c.DurationPs + flow
+	b.free[c.Queue] = t
+	b.end = append(b.end, t)
+	b.chain = max(b.chain, t)
+}
+
+// bound is that of all commands, which take so much of the resources of simulated clusters.
+func (b *bounding) bound(resources []ResourceUse) Bound {
+	most := Bound{Resource: -1, Queue: -1, ChainPs: b.chain}
+	for i, use := range resources {
+		if t := alone(use.Bytes, b.rates[i]); t > most.ResourcePs {
+			most.ResourcePs, most.Resource = t, i
+		}
+	}
+	for i, t := range b.busy {
+		if t > most.QueuePs {
+			most.QueuePs, most.Queue = t, i
+		}
+	}
+	return most
 }
 
 // alone is the time that bytes need at a full rate per second, rounded up.

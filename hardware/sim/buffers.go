@@ -64,6 +64,10 @@ func CheckBuffers(p *isa.Program, r *Result) error {
 	if len(r.Start) != len(p.Commands) || len(r.End) != len(p.Commands) {
 		panic("sim: the result is of another program")
 	}
+	return checkBuffers(p, r)
+}
+
+func checkBuffers(p *isa.Program, r *Result) error {
 	times := bufferTimes(p, r)
 	use := func(i int32) BufferUse {
 		b := &p.Buffers[i]

@@ -49,5 +49,5 @@ func outlined(ctx context.Context, p *isa.Program, alike []int, limit int64) (*e
 	}
 	e := newEngine(p, Options{}, f)
 	e.limit = limit
-	return e, e.run(ctx)
+	return e, e.whole(ctx)
 }

@@ -163,30 +163,65 @@ func (o *Occupancy) At(ps int64) int64 {
 // measure derives all figures from the times of the commands, which copies share
 // with their originals.
 func measure(p *isa.Program, start, end []int64, f *fold) *Result {
-	r := &Result{
-		Start: start, End: end,
+	m := newMeter(p, f)
+	for i := range p.Commands {
+		c := &p.Commands[i]
+		m.count(c)
+		m.ran(c.Queue, c.Kind, start[i], end[i])
+	}
+	return m.result(start, end)
+}
+
+// meter derives the figures of a program from its commands, in their order, and from when they
+// ran, in the order of each queue.
+type meter struct {
+	p     *isa.Program
+	f     *fold
+	r     *Result
+	bound *bounding
+	// runs has when commands of a kind ran. Those of a queue run one after another, so that
+	// those of one kind are in order and apart.
+	runs [][isa.NumKinds][]span
+}
+
+func newMeter(p *isa.Program, f *fold) *meter {
+	return &meter{p, f, &Result{
 		Queues:    make([]QueueUse, len(p.Queues)),
 		Resources: make([]ResourceUse, len(p.Resources)),
 		Clusters:  make([]ClusterUse, p.Clusters),
-		Bound:     bound(p, f),
+	}, newBounding(p, f), make([][isa.NumKinds][]span, len(p.Queues))}
+}
+
+func (m *meter) count(c *isa.Command) {
+	r := m.r
+	m.bound.count(c)
+	r.Queues[c.Queue].Commands++
+	for _, u := range c.Uses {
+		r.Resources[u.Resource].Bytes += m.f.bytes(m.p, c, u)
 	}
-	for i := range p.Commands {
-		c := &p.Commands[i]
-		r.TotalPs = max(r.TotalPs, end[i])
-		q := &r.Queues[c.Queue]
-		q.Commands++
-		q.BusyPs += end[i] - start[i]
-		for _, u := range c.Uses {
-			r.Resources[u.Resource].Bytes += f.bytes(p, c, u)
-		}
-		times := f.standsFor(p, c)
-		r.MACs += times * c.MACs
-		r.VectorOps += times * c.VectorOps
-		r.Dynamic.add(p, c, times)
-		if c.Iteration == 0 && p.Queues[c.Queue].Cluster == 0 {
-			r.Static.add(p, c, 1)
-		}
+	times := m.f.standsFor(m.p, c)
+	r.MACs += times * c.MACs
+	r.VectorOps += times * c.VectorOps
+	r.Dynamic.add(m.p, c, times)
+	if c.Iteration == 0 && m.p.Queues[c.Queue].Cluster == 0 {
+		r.Static.add(m.p, c, 1)
 	}
+}
+
+func (m *meter) ran(q int32, kind isa.Kind, start, end int64) {
+	m.r.TotalPs = max(m.r.TotalPs, end)
+	m.r.Queues[q].BusyPs += end - start
+	if start < end && !m.f.isCopy(m.p.Queues[q].Cluster) {
+		list := &m.runs[q][kind]
+		*list = appendSpan(*list, span{start, end})
+	}
+}
+
+func (m *meter) result(start, end []int64) *Result {
+	p, r := m.p, m.r
+	r.Start, r.End = start, end
+	r.Bound = m.bound.bound(r.Resources)
+	m.bound = nil
 	if p.As != nil {
 		queues, resources, _ := p.Parts()
 		for k, a := range p.As {
@@ -211,7 +246,7 @@ func measure(p *isa.Program, start, end []int64, f *fold) *Result {
 			r.VectorUtilization = float64(r.VectorOps) / (p.PeakVectorOpsPerSecond * seconds)
 		}
 	}
-	measureTime(p, r, f)
+	m.measureTime()
 	measureMemory(p, r)
 	return r
 }
@@ -257,22 +292,13 @@ func length(list []span) int64 {
 	return sum
 }
 
-func measureTime(p *isa.Program, r *Result, f *fold) {
-	// The commands of a queue run one after another, so that those of one kind are in
-	// order and apart.
-	runs := make([][isa.NumKinds][]span, len(p.Queues))
-	for i := range p.Commands {
-		c := &p.Commands[i]
-		if r.Start[i] < r.End[i] && !f.isCopy(p.Queues[c.Queue].Cluster) {
-			list := &runs[c.Queue][c.Kind]
-			*list = appendSpan(*list, span{r.Start[i], r.End[i]})
-		}
-	}
+func (m *meter) measureTime() {
+	p, r, f := m.p, m.r, m.f
 	ofKind := make([][isa.NumKinds][]span, p.Clusters)
-	for q := range runs {
+	for q := range m.runs {
 		kinds := &ofKind[p.Queues[q].Cluster]
 		for k := range kinds {
-			kinds[k] = union(kinds[k], runs[q][k])
+			kinds[k] = union(kinds[k], m.runs[q][k])
 		}
 	}
 	for cluster := range r.Clusters {

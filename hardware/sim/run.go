@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/dsasched/dsasched/hardware/isa"
 )
@@ -37,6 +38,11 @@ type Options struct {
 	// passes that many bytes per second through the resources of which it uses most (see
 	// the package documentation), and 0 when it ends. Calls are in order of time.
 	OnRate func(index int, ps, bytesPerSecond int64)
+
+	// Of a [Stream]: TimesOnly neither checks nor measures, so that the result has nothing but
+	// TotalPs. LimitPs, if not 0, is a time after which it is given up, with [ErrLimit].
+	TimesOnly bool
+	LimitPs   int64
 }
 
 // LimitError reports that a program is beyond what the integers of the simulator
@@ -69,7 +75,7 @@ func Run(ctx context.Context, p *isa.Program, opt Options) (*Result, error) {
 		f = foldClusters(p)
 	}
 	e := newEngine(p, opt, f)
-	if err := e.run(ctx); err != nil {
+	if err := e.whole(ctx); err != nil {
 		return nil, err
 	}
 	f.spread(e.start)
@@ -87,7 +93,6 @@ func checkLimits(p *isa.Program) error {
 	if len(p.Queues) > maxFlows {
 		return bad(-1, "%d queues, at most %d can be simulated", len(p.Queues), maxFlows)
 	}
-	total := make([]int64, len(p.Resources))
 	for i, r := range p.Resources {
 		if r.BytesPerSecond > maxBytesPerSecond {
 			return bad(-1, "resource %d (%s) has %d bytes per second, at most %d can be simulated", i, r.Name, r.BytesPerSecond, int64(maxBytesPerSecond))
@@ -96,36 +101,60 @@ func checkLimits(p *isa.Program) error {
 			return bad(-1, "resource %d (%s) has %d bytes per second, too few for %d queues", i, r.Name, r.BytesPerSecond, len(p.Queues))
 		}
 	}
-	// Commands that stand for those of other clusters count as often.
-	times := make([]int64, p.Clusters)
-	for k := range times {
-		if times[k]++; p.As != nil {
-			times[k]--
-			times[p.As[k]]++
-		}
-	}
-	var payload, macs, ops int64
+	t := newTotals(p)
 	for i := range p.Commands {
-		c := &p.Commands[i]
-		n := times[p.Queues[c.Queue].Cluster]
-		var own int64
-		for _, u := range c.Uses {
-			if u.Bytes > maxFlowBytes-own {
-				return bad(i, "moves more than %d bytes", int64(maxFlowBytes))
-			}
-			own += u.Bytes
-			if !addTo(&total[u.Resource], u.Bytes, n) {
-				return bad(i, "the bytes of resource %d up to here pass 2^63", u.Resource)
-			}
-		}
-		if !addTo(&payload, c.Bytes, n) || !addTo(&macs, c.MACs, n) || !addTo(&ops, c.VectorOps, n) {
-			return bad(i, "the sum of bytes, MACs or vector operations up to here passes 2^63")
+		if err := t.add(i, &p.Commands[i]); err != nil {
+			return err
 		}
 	}
+	return t.buffers()
+}
+
+// totals are sums over a program that are to fit 63 bits.
+type totals struct {
+	p                  *isa.Program
+	times              []int64 // that commands of a cluster count
+	of                 []int64 // each resource
+	payload, macs, ops int64
+}
+
+func newTotals(p *isa.Program) *totals {
+	t := &totals{p: p, times: make([]int64, p.Clusters), of: make([]int64, len(p.Resources))}
+	for k := range t.times {
+		if t.times[k]++; p.As != nil {
+			t.times[k]--
+			t.times[p.As[k]]++
+		}
+	}
+	return t
+}
+
+func (t *totals) add(i int, c *isa.Command) error {
+	bad := func(format string, args ...any) error {
+		return &LimitError{t.p.Name, i, fmt.Sprintf(format, args...)}
+	}
+	n := t.times[t.p.Queues[c.Queue].Cluster]
+	var own int64
+	for _, u := range c.Uses {
+		if u.Bytes > maxFlowBytes-own {
+			return bad("moves more than %d bytes", int64(maxFlowBytes))
+		}
+		own += u.Bytes
+		if !addTo(&t.of[u.Resource], u.Bytes, n) {
+			return bad("the bytes of resource %d up to here pass 2^63", u.Resource)
+		}
+	}
+	if !addTo(&t.payload, c.Bytes, n) || !addTo(&t.macs, c.MACs, n) || !addTo(&t.ops, c.VectorOps, n) {
+		return bad("the sum of bytes, MACs or vector operations up to here passes 2^63")
+	}
+	return nil
+}
+
+func (t *totals) buffers() error {
 	var held int64
-	for i := range p.Buffers {
-		if !addTo(&held, p.Buffers[i].Bytes, times[p.Buffers[i].Cluster]) {
-			return bad(-1, "the sizes of the buffers up to %d pass 2^63 bytes", i)
+	for i := range t.p.Buffers {
+		if !addTo(&held, t.p.Buffers[i].Bytes, t.times[t.p.Buffers[i].Cluster]) {
+			return &LimitError{t.p.Name, -1, fmt.Sprintf("the sizes of the buffers up to %d pass 2^63 bytes", i)}
 		}
 	}
 	return nil
@@ -152,7 +181,8 @@ const (
 
 // lane is the state of a queue.
 type lane struct {
-	next    int32 // its first command that has not started, or none
+	next    int32 // its first known command that has not started, or none
+	last    int32 // its last known command, or none
 	command int32 // that runs, if phase is not idle
 	phase   phase
 	// Of a flow: rate, what remained at time since, in units.
@@ -165,37 +195,56 @@ type lane struct {
 type job struct {
 	duration int64
 	queue    int32
-	waiting  int32 // dependencies that have not ended
+	waiting  int32 // dependencies that have not ended; over if the command itself has
 	first    int32 // the first of the list of those that depend on it, in engine.arcs; 0: none
-	next     int32 // the next command of its queue
+	next     int32 // the next known command of its queue, or none
+	uses     int32 // in a stream, where its uses begin in the page's
+	n        uint16
+	kind     isa.Kind
 }
+
+const over = -1
 
 // arc is an entry in a list of commands that depend on another.
 type arc struct{ to, next int32 }
 
+// page holds jobs that stand in a row.
+type page struct {
+	jobs [pageJobs]job
+	left int // that have not come yet, or not ended
+	uses []isa.Use
+}
+
+const pageJobs = 1 << 10
+
 type engine struct {
 	p          *isa.Program
+	fold       *fold
 	opt        Options
 	now        int64
 	start, end []int64
 
 	lanes []lane
-	jobs  []job
+	pages []*page // nil: all of it has ended, and its place was given to another
+	spare []*page
 	arcs  []arc
+	free  int32 // the first of the arcs that are used no more, or 0
+	// streams: commands come in parts, see [Stream], and what has ended is forgotten.
+	streams bool
+	meter   *meter // of a stream, unless only times are wanted
 
 	events  agenda
 	sharing *sharing
 	limit   int64 // the time at which the run is given up
-	left    int   // commands that have not ended, without those of copies
+	limited bool  // it was
+	left    int   // known commands that have not ended, without those of copies
 }
 
 func newEngine(p *isa.Program, opt Options, f *fold) *engine {
-	n := len(p.Commands)
 	e := &engine{
-		p: p, opt: opt,
-		start: make([]int64, n), end: make([]int64, n),
+		p: p, opt: opt, fold: f,
 		lanes:   make([]lane, len(p.Queues)),
-		jobs:    make([]job, n),
+		arcs:    make([]arc, 1),
 		sharing: newSharing(p.Resources, len(p.Queues)),
 		limit:   never,
 	}
@@ -203,41 +252,114 @@ func newEngine(p *isa.Program, opt Options, f *fold) *engine {
 	e.sharing.weight = make([]uint64, len(p.Queues))
 	for q := range p.Queues {
 		e.sharing.weight[q] = f.weight[p.Queues[q].Cluster]
-		e.lanes[q].next = none
+		e.lanes[q].next, e.lanes[q].last = none, none
 	}
 	e.events.init(len(p.Queues))
-
-	arcs := 1
-	for i := range p.Commands {
-		arcs += len(p.Commands[i].Deps)
-	}
-	e.arcs = make([]arc, 1, arcs)
-	for i := n - 1; i >= 0; i-- { // so that the lists are in order
-		c := &p.Commands[i]
-		if f.isCopy(p.Queues[c.Queue].Cluster) {
-			continue
-		}
-		e.left++
-		j := &e.jobs[i]
-		j.duration, j.queue, j.waiting = c.DurationPs, c.Queue, int32(len(c.Deps))
-		j.next, e.lanes[c.Queue].next = e.lanes[c.Queue].next, int32(i)
-		for _, d := range c.Deps {
-			e.arcs = append(e.arcs, arc{int32(i), e.jobs[d].first})
-			e.jobs[d].first = int32(len(e.arcs) - 1)
-		}
-	}
 	return e
 }
 
-func (e *engine) run(ctx context.Context) error {
+func (e *engine) job(i int32) *job { return &e.pages[uint(i)/pageJobs].jobs[uint(i)%pageJobs] }
+
+// whole runs all of the program.
+func (e *engine) whole(ctx context.Context) error {
+	n, arcs := len(e.p.Commands), 1
+	for i := range e.p.Commands {
+		arcs += len(e.p.Commands[i].Deps)
+	}
+	e.arcs = make([]arc, 1, arcs)
+	pages := make([]page, (n+pageJobs-1)/pageJobs)
+	for k := range pages {
+		e.spare = append(e.spare, &pages[len(pages)-1-k])
+	}
+	e.start, e.end = make([]int64, 0, n), make([]int64, 0, n)
+	if err := e.know(e.p.Commands); err != nil {
+		return err
+	}
+	return e.run(ctx, 0)
+}
+
+// know takes the commands that come next in the program. What is past cannot be changed: a
+// command that had to start before the present time is a [LateError].
+func (e *engine) know(commands []isa.Command) error {
+	n := len(e.start) + len(commands)
+	e.start, e.end = slices.Grow(e.start, len(commands))[:n], slices.Grow(e.end, len(commands))[:n]
+	for k := range commands {
+		c, i := &commands[k], int32(n-len(commands)+k)
+		if int(i)%pageJobs == 0 {
+			if m := len(e.spare); m > 0 {
+				e.pages, e.spare = append(e.pages, e.spare[m-1]), e.spare[:m-1]
+			} else {
+				e.pages = append(e.pages, &page{})
+			}
+			e.pages[len(e.pages)-1].left = pageJobs
+		}
+		if e.fold.isCopy(e.p.Queues[c.Queue].Cluster) {
+			continue
+		}
+		e.left++
+		page := e.pages[len(e.pages)-1]
+		j := &page.jobs[uint(i)%pageJobs]
+		*j = job{duration: c.DurationPs, queue: c.Queue, next: none}
+		if e.streams {
+			j.uses, j.n, j.kind = int32(len(page.uses)), uint16(len(c.Uses)), c.Kind
+			page.uses = append(page.uses, c.Uses...)
+		}
+		last := int64(0)
+		for _, d := range c.Deps {
+			before := e.pages[uint(d)/pageJobs]
+			if before == nil || before.jobs[uint(d)%pageJobs].waiting == over {
+				last = max(last, e.end[d])
+				continue
+			}
+			at := e.free
+			if at > 0 {
+				e.free = e.arcs[at].next
+			} else {
+				at = int32(len(e.arcs))
+				e.arcs = append(e.arcs, arc{})
+			}
+			to := &before.jobs[uint(d)%pageJobs]
+			e.arcs[at] = arc{i, to.first}
+			to.first = at
+			j.waiting++
+		}
+		l := &e.lanes[c.Queue]
+		if l.next == none {
+			l.next = i
+		} else {
+			e.job(l.last).next = i
+		}
+		if j.waiting == 0 && l.phase == idle && l.next == i {
+			if l.last != none {
+				last = max(last, e.end[l.last])
+			}
+			if last < e.now {
+				return &LateError{int(i), last, e.now}
+			}
+			e.tryStart(c.Queue)
+		}
+		l.last = i
+	}
+	return nil
+}
+
+// uses are those of a command that has not ended.
+func (e *engine) uses(i int32) []isa.Use {
+	if !e.streams {
+		return e.p.Commands[i].Uses
+	}
+	page := e.pages[uint(i)/pageJobs]
+	j := &page.jobs[uint(i)%pageJobs]
+	return page.uses[j.uses : j.uses+int32(j.n)]
+}
+
+// run goes on until so many of the known commands are left.
+func (e *engine) run(ctx context.Context, left int) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for q := range e.lanes {
-		e.tryStart(int32(q))
-	}
 	budget := eventsPerCheck
-	for e.events.len() > 0 {
+	for e.left > left && e.events.len() > 0 {
 		q, when := e.events.min()
 		if when == never {
 			return &LimitError{e.p.Name, int(e.lanes[q].command), "ends after more than 2^63 ps"}
@@ -245,6 +367,7 @@ func (e *engine) run(ctx context.Context) error {
 		// All that happens at one time happens before the rates are found
 		// again; a flow that begins or ends leaves no trace in between.
 		if when > e.limit {
+			e.limited = true
 			return nil
 		}
 		e.now = when
@@ -263,7 +386,7 @@ func (e *engine) run(ctx context.Context) error {
 		}
 		e.adjust()
 	}
-	if e.left != 0 {
+	if e.left > left {
 		// Dependencies point backwards and queues keep the order, so the first
 		// command that has not ended can always run.
 		panic("sim: commands are left without an event")
@@ -275,15 +398,15 @@ func (e *engine) run(ctx context.Context) error {
 // way.
 func (e *engine) tryStart(q int32) {
 	l := &e.lanes[q]
-	if l.phase != idle || l.next == none || e.jobs[l.next].waiting > 0 {
+	if l.phase != idle || l.next == none || e.job(l.next).waiting > 0 {
 		return
 	}
 	l.command = l.next
-	j := &e.jobs[l.command]
+	j := e.job(l.command)
 	l.next = j.next
 	e.start[l.command] = e.now
 	l.phase = fixed
-	for _, u := range e.p.Commands[l.command].Uses {
+	for _, u := range e.uses(l.command) {
 		if u.Bytes > 0 {
 			l.phase = latency
 			break
@@ -301,7 +424,7 @@ func (e *engine) handle(q int32) {
 	l := &e.lanes[q]
 	switch l.phase {
 	case latency:
-		own := e.sharing.add(q, e.p.Commands[l.command].Uses)
+		own := e.sharing.add(q, e.uses(l.command))
 		l.phase = flowing
 		l.rate, l.rest, l.since = 0, uint64(own)<<byteBits, e.now
 		e.events.drop(q) // adjust will give it a rate and an event
@@ -319,13 +442,27 @@ func (e *engine) handle(q int32) {
 	if e.opt.OnCommand != nil {
 		e.opt.OnCommand(int(c), e.start[c], e.now)
 	}
+	done := e.job(c)
+	first := done.first
+	done.waiting, done.first = over, 0
 	e.tryStart(q)
-	for a := e.jobs[c].first; a > 0; {
+	for a := first; a > 0; {
 		d := e.arcs[a]
-		a = d.next
-		j := &e.jobs[d.to]
+		j := e.job(d.to)
 		if j.waiting--; j.waiting == 0 {
 			e.tryStart(j.queue)
+		}
+		e.arcs[a].next, e.free = e.free, a
+		a = d.next
+	}
+	if e.streams {
+		if e.meter != nil {
+			e.meter.ran(q, done.kind, e.start[c], e.now)
+		}
+		page := e.pages[uint(c)/pageJobs]
+		if page.left--; page.left == 0 {
+			page.uses = page.uses[:0]
+			e.pages[uint(c)/pageJobs], e.spare = nil, append(e.spare, page)
 		}
 	}
 	if l.phase == idle {

@@ -1,0 +1,114 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/dsasched/dsasched/hardware/isa"
+)
+
+// LateError reports that a command came to a [Stream] when it should have started already.
+type LateError struct {
+	Index        int
+	ShouldPs, Ps int64 // when it should have started, and the present time
+}
+
+func (e *LateError) Error() string {
+	return fmt.Sprintf("command %d came at %d ps and should have started at %d", e.Index, e.Ps, e.ShouldPs)
+}
+
+// ErrLimit is what a [Stream] ends with after Options.LimitPs.
+var ErrLimit = errors.New("the program takes longer than the limit")
+
+// Stream simulates a program whose commands come in parts, and forgets each when it has
+// ended. The result is that of [Run] with the whole program.
+//
+// Time goes on when so many commands are known beyond the last that has ended. If one comes
+// later than it should have started, that is a [LateError], and the program is to be
+// simulated again with more of it known: what is past does not change.
+type Stream struct {
+	e      *engine
+	totals *totals
+	n      int
+	ahead  int
+}
+
+// NewStream is for a program that has neither commands nor buffers yet. Its clusters are
+// as p.As says; those that stand for themselves, of which one at most has commands.
+func NewStream(p *isa.Program, ahead int, opt Options) (*Stream, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	if err := checkLimits(p); err != nil {
+		return nil, err
+	}
+	f := foldClusters(p)
+	e := newEngine(p, opt, f)
+	if e.streams = true; !opt.TimesOnly {
+		e.meter = newMeter(p, f)
+	}
+	if opt.LimitPs > 0 {
+		e.limit = opt.LimitPs
+	}
+	return &Stream{e: e, totals: newTotals(p), ahead: ahead}, nil
+}
+
+// Feed takes the commands that come next, which it does not keep.
+func (s *Stream) Feed(ctx context.Context, commands []isa.Command) error {
+	for k := range commands {
+		c := &commands[k]
+		if s.e.meter == nil {
+			break
+		}
+		if err := s.e.p.CheckCommand(s.n, c); err != nil {
+			return err
+		}
+		if len(c.Uses) > math.MaxUint16 {
+			return &LimitError{s.e.p.Name, s.n, fmt.Sprintf("uses %d resources, at most %d can be simulated", len(c.Uses), math.MaxUint16)}
+		}
+		if err := s.totals.add(s.n, c); err != nil {
+			return err
+		}
+		s.e.meter.count(c)
+		s.n++
+	}
+	if err := s.e.know(commands); err != nil {
+		return err
+	}
+	if s.e.left < 2*s.ahead {
+		return nil
+	}
+	if err := s.e.run(ctx, s.ahead); err != nil {
+		return err
+	}
+	if s.e.limited {
+		return ErrLimit
+	}
+	return nil
+}
+
+// End simulates what is left. The program may have its buffers now, of which CheckBuffers is
+// asked. The times of the commands are not in the result.
+func (s *Stream) End(ctx context.Context) (*Result, error) {
+	if err := s.e.run(ctx, 0); err != nil {
+		return nil, err
+	}
+	if s.e.limited {
+		return nil, ErrLimit
+	}
+	if s.e.meter == nil {
+		return &Result{TotalPs: s.e.now}, nil
+	}
+	if err := s.totals.buffers(); err != nil {
+		return nil, err
+	}
+	s.e.pages, s.e.spare, s.e.arcs = nil, nil, nil
+	r := s.e.meter.result(s.e.start, s.e.end)
+	if err := checkBuffers(s.e.p, r); err != nil {
+		return nil, err
+	}
+	r.Start, r.End = nil, nil
+	return r, nil
+}
