@@ -86,7 +86,9 @@
 //     and 1 for which is first. Nothing is enumerated over time: durations may be
 //     picoseconds.
 //   - Propagation raises bounds: along precedence; by timetables, one per resource
-//     (where activities that surely run leave too little, no other can run); and by
+//     (where activities that surely run leave too little, no other can run); at the root
+//     and under a supposed makespan by time-table edge-finding (what must run within an
+//     interval takes no more than there is); and by
 //     learnt clauses. Each raise is an event that knows true literals that imply it.
 //   - In a dead end, these reasons are followed back, from the latest event on, until
 //     one literal of the current level is left (the first unique implication point).
@@ -110,9 +112,17 @@
 //	                                  not over by then, starts after t. Reason: two
 //	                                  bounds of a, one of b.
 //
+// Of an interval [p, q) activity i of duration d takes at least m units of time if it
+// starts in [p+m-d, q-m]. These two bounds of each activity, with m no larger than it must
+// be, are the reason of an interval that is too full; and where i in [p+m-d, q-m] would make
+// it so, s_i >= p+m-d has the consequence s_i > q-m.
+//
 // It ends when the makespan is proven, or says feasible with its bound at a limit.
 //
 // Sources: A. Schutt, T. Feydy, P. J. Stuckey and M. G. Wallace, Explaining the
-// cumulative propagator, Constraints 16, 2011; A. Bit-Monnot, Enhancing hybrid CP-SAT
+// cumulative propagator, Constraints 16, 2011; P. Vilím, Timetable edge finding filtering
+// algorithm for discrete cumulative resources, CPAIOR 2011; A. Schutt, T. Feydy and P. J.
+// Stuckey, Explaining time-table-edge-finding propagation for the cumulative resource
+// constraint, CPAIOR 2013; A. Bit-Monnot, Enhancing hybrid CP-SAT
 // search for disjunctive scheduling, ECAI 2023 (bounds as literals, watched by value).
 package rcpsp

@@ -73,6 +73,7 @@ type engine struct {
 	lb     []int64 // of each variable, two for each pair
 	last   []int32 // latest event of each variable, or -1
 	root   []int64 // lb at level 0
+	seen   []int64 // up to where the watchers of each variable have been visited
 	trail  []event
 	starts []int32 // of the levels from 1, in the trail
 	arena  []lit
@@ -99,12 +100,13 @@ type engine struct {
 	clauseInc  float64
 	splits     *splits
 
-	// changed is called for each variable that rises or falls back.
-	changed func(x int32)
+	// rose is called for each variable that rises, fell when variables went back.
+	rose func(x int32)
+	fell func()
 }
 
 func newEngine() *engine {
-	return &engine{clauseInc: 1, splits: newSplits(), changed: func(int32) {}}
+	return &engine{clauseInc: 1, splits: newSplits(), rose: func(int32) {}, fell: func() {}}
 }
 
 // pairs is the number of pairs of variables.
@@ -138,6 +140,7 @@ func (e *engine) variable(lo, hi int64) int32 {
 	e.lb = append(e.lb, lo, -hi)
 	e.root = append(e.root, lo, -hi)
 	e.last = append(e.last, -1, -1)
+	e.seen = append(e.seen, lo-1, -hi-1)
 	e.arcs = append(e.arcs, nil, nil)
 	e.hung = append(e.hung, nil, nil)
 	e.watches = append(e.watches, nil, nil)
@@ -176,7 +179,7 @@ func (e *engine) set(l lit, why reason) bool {
 	e.trail = append(e.trail, event{l.x, e.last[l.x], e.lb[l.x], l.v, e.level(), why})
 	e.last[l.x] = int32(len(e.trail) - 1)
 	e.lb[l.x] = l.v
-	e.changed(l.x)
+	e.rose(l.x)
 	return true
 }
 
@@ -221,8 +224,9 @@ func (e *engine) back(level int32) {
 		ev := &e.trail[i]
 		e.lb[ev.x] = ev.old
 		e.last[ev.x] = ev.prev
-		e.changed(ev.x)
+		e.seen[ev.x] = min(e.seen[ev.x], ev.old)
 	}
+	e.fell()
 	e.trail = e.trail[:from]
 	e.arena = e.arena[:e.arenas[level]]
 	e.starts = e.starts[:level]
@@ -283,9 +287,11 @@ func (e *engine) propagateQueue() bool {
 func (e *engine) visit(x int32) bool {
 	ws := e.watches[x]
 	kept := 0
+	from, upto := e.seen[x], e.lb[x]
+	e.seen[x] = upto
 	for n := 0; n < len(ws); n++ {
 		w := ws[n]
-		if w.at > e.lb[x] || e.isTrue(w.blocker) {
+		if w.at > upto || w.at <= from || e.isTrue(w.blocker) {
 			ws[kept] = w
 			kept++
 			continue

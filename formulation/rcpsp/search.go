@@ -26,6 +26,7 @@ type SearchOptions struct {
 	// What can be switched off, for comparison.
 	NoPairs   bool // 0-1 variables for the order of two activities that can't overlap
 	NoProbing bool // the share of restarts that work on the bound from below
+	NoEnergy  bool // time-table edge-finding at the root and under a supposed makespan
 	NoLearnt  bool // branching by conflicts; the earliest start comes first instead
 }
 
@@ -71,6 +72,13 @@ const (
 	probeShare       = 16  // of what is between the bounds
 	dives            = 500 // conflicts before branching goes by them
 	lookEvery        = 64
+
+	// Edge-finding pays at the root and below a supposed makespan; on each level it takes
+	// longer than the conflicts that it saves. Long durations make it approach its end in
+	// many small steps.
+	energyLevels = 1
+	maxSweeps    = 40
+	energyTasks  = 500
 )
 
 // Search finds a shortest schedule of p and proves that there is no shorter one; see
@@ -128,13 +136,15 @@ func validate(p *Project, opt *Options) error {
 	return nil
 }
 
+type place struct{ resource, task int32 }
+
 type search struct {
 	p         *Project
 	opt       SearchOptions
 	e         *engine
 	makespan  int32
 	resources []*timetable
-	of        [][]int32 // timetables of each pair of variables
+	of        [][]place // of each pair of variables, in the resources
 
 	best      []int64
 	upper     int64 // makespan of best
@@ -176,20 +186,25 @@ func newSearch(p *Project, opt SearchOptions) *search {
 	if !opt.NoPairs {
 		s.addPairs()
 	}
-	s.of = make([][]int32, e.pairs())
+	s.of = make([][]place, e.pairs())
 	for k, r := range p.Resources {
-		t := &timetable{e: e, capacity: r.Capacity, dirty: true}
+		var tasks []task
 		for i, a := range p.Activities {
 			if a.Duration > 0 && a.Demand[k] > 0 {
-				t.tasks = append(t.tasks, task{startOf(i), a.Duration, a.Demand[k]})
-				s.of[i] = append(s.of[i], int32(len(s.resources)))
+				s.of[i] = append(s.of[i], place{int32(len(s.resources)), int32(len(tasks))})
+				tasks = append(tasks, task{x: startOf(i), duration: a.Duration, demand: a.Demand[k]})
 			}
 		}
-		s.resources = append(s.resources, t)
+		s.resources = append(s.resources, newTimetable(e, r.Capacity, s.upper, tasks))
 	}
-	e.changed = func(x int32) {
+	e.rose = func(x int32) {
 		for _, k := range s.of[x>>1] {
-			s.resources[k].dirty = true
+			s.resources[k.resource].rose(k.task)
+		}
+	}
+	e.fell = func() {
+		for _, r := range s.resources {
+			r.fell()
 		}
 	}
 	s.over = !e.propagateAll()
@@ -268,22 +283,41 @@ func (s *search) step() bool {
 }
 
 func (s *search) propagate() bool {
-	for {
-		if !s.e.propagateQueue() {
+	sweeps := maxSweeps
+	if !s.e.propagateQueue() {
+		return false
+	}
+again:
+	for _, r := range s.resources {
+		if !r.propagate() {
 			return false
 		}
-		for _, r := range s.resources {
-			if r.dirty && !r.propagate() {
+		if !s.e.idle() {
+			if !s.e.propagateQueue() {
 				return false
 			}
-			if !s.e.idle() {
-				break
-			}
-		}
-		if s.e.idle() {
-			return true
+			goto again
 		}
 	}
+	if s.opt.NoEnergy || s.e.level() > energyLevels {
+		return true
+	}
+	for _, r := range s.resources {
+		if !r.energy || sweeps == 0 {
+			continue
+		}
+		sweeps--
+		if !r.edgeFind() {
+			return false
+		}
+		if !s.e.idle() {
+			if !s.e.propagateQueue() {
+				return false
+			}
+			goto again
+		}
+	}
+	return true
 }
 
 func (s *search) conflict() bool {

@@ -124,7 +124,7 @@ func TestSearchAgainstBruteForce(t *testing.T) {
 			t.Fatalf("seed %d: bounds %+v, the optimum is %d", seed, b, want)
 		}
 		for _, opt := range []SearchOptions{
-			{}, {NoPairs: true}, {NoProbing: true}, {NoLearnt: true},
+			{}, {NoPairs: true}, {NoProbing: true}, {NoEnergy: true}, {NoLearnt: true},
 			{Options: Options{Start: serial(t, p)}}, {NoPairs: true, NoProbing: true, NoLearnt: true, MaxLiterals: 1},
 		} {
 			r, err := Search(context.Background(), p, opt)
@@ -182,7 +182,7 @@ func TestSwitchesAgree(t *testing.T) {
 			p.Activities[i].Duration *= 1_000_003
 		}
 		var want int64
-		for n, opt := range []SearchOptions{{}, {NoPairs: true}, {NoProbing: true}, {MaxLiterals: 2000}} {
+		for n, opt := range []SearchOptions{{}, {NoPairs: true}, {NoProbing: true}, {NoEnergy: true}, {MaxLiterals: 2000}} {
 			r, err := Search(context.Background(), p, opt)
 			if err != nil {
 				t.Fatal(err)
