@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -123,18 +124,116 @@ func demand(s *schedule.Schedule, t int) allocate.Demand {
 	return d
 }
 
+// mostGrowing is how many values a step's stage is followed for; its time is exponential.
+const mostGrowing = 8
+
+// growing are the problem's demands with what spilled values add to the stages of their
+// readers and makers, for those that add most.
+func (p *SpillProblem) growing(s *schedule.Schedule) []allocate.Demand {
+	buffer := make(map[int]int, len(p.Value))
+	for i, v := range p.Value {
+		buffer[v] = i
+	}
+	work := unspilled(s)
+	demands := slices.Clone(p.Demands)
+	for t := range demands {
+		st := work.Steps[t]
+		values := slices.Clone(st.Writes)
+		for _, r := range st.Reads {
+			values = append(values, r.Value)
+		}
+		slices.Sort(values)
+		values = slices.DeleteFunc(slices.Compact(values), func(v int) bool { _, known := buffer[v]; return !known })
+		all := tilings(work, &st, values)
+		st.Panels = all[len(all)-1].Free > p.CapacityBytes // it may come to that
+		least, adds := tilings(work, &st, nil), make(map[int]int64)
+		for _, v := range values {
+			for k, x := range tilings(work, &st, []int{v}) {
+				adds[v] = max(adds[v], x.Free-least[k].Free)
+			}
+		}
+		values = slices.DeleteFunc(values, func(v int) bool { return adds[v] == 0 })
+		slices.SortStableFunc(values, func(a, b int) int { return cmp.Compare(adds[b], adds[a]) })
+		if values = values[:min(len(values), mostGrowing)]; len(values) == 0 {
+			continue
+		}
+		d := allocate.Demand{Time: int64(t), Grown: grown(work, st, values)}
+		for _, v := range values {
+			d.Of = append(d.Of, buffer[v])
+		}
+		for _, x := range d.Grown(0) {
+			if n := len(d.Tiers); n == 0 || x.Free < d.Tiers[n-1].Free {
+				d.Tiers = append(d.Tiers, x)
+			}
+		}
+		demands[t] = d
+	}
+	return demands
+}
+
+// tilings is what a step asks for with these values spilled and the others where they are
+// wanted, from one tile on; the smallest alone if more tiles cost nothing.
+func tilings(work *schedule.Schedule, st *schedule.Step, spilled []int) []allocate.Tier {
+	for _, v := range spilled {
+		work.Values[v].Level = schedule.GB
+	}
+	list := graphturbo.Tilings(work, st)
+	for _, v := range spilled {
+		work.Values[v].Level = work.Values[v].Wanted
+	}
+	again := st.Cores * graphturbo.PassesAgain(work, st)
+	if again == 0 {
+		list = list[len(list)-1:]
+	}
+	tiers := make([]allocate.Tier, len(list))
+	for k, x := range list {
+		tiers[k] = allocate.Tier{Free: x.StageBytes, Cost: (x.Tiles - 1) * again}
+	}
+	return tiers
+}
+
+// grown gives the tiers of a step for each set of these values that is spilled. A value that is kept
+// takes no less than what it would add, which rounding can hide; so a set counts for the
+// least that one of its subsets asks for together with the sizes of the rest.
+func grown(work *schedule.Schedule, st schedule.Step, values []int) func(set uint64) []allocate.Tier {
+	known := map[uint64][]allocate.Tier{}
+	var tiers func(set uint64) []allocate.Tier
+	tiers = func(set uint64) []allocate.Tier {
+		if list, there := known[set]; there {
+			return list
+		}
+		var spilled []int
+		for k, v := range values {
+			if set>>k&1 == 1 {
+				spilled = append(spilled, v)
+			}
+		}
+		list := tilings(work, &st, spilled)
+		for k, v := range values {
+			if set>>k&1 == 1 {
+				for j, fewer := range tiers(set &^ (1 << k)) {
+					list[j].Free = min(list[j].Free, fewer.Free+work.Values[v].CoreBytes)
+				}
+			}
+		}
+		known[set] = list
+		return list
+	}
+	return tiers
+}
+
 // spillRounds is how often the choice is made again because the stages of what was
 // spilled take more than they counted for.
 const spillRounds = 20
 
 // ChooseSpills chooses the values of a schedule to spill, so that the fewest bytes
-// move. Its bound is that of NewSpillProblem. Where the stages of what is spilled take
-// more than that counts for, the choice is made again with the demands as they then
+// move. It counts what spilled values add to stages, and its bound with them. Where the
+// stages of what is spilled take more than that, the choice is made again with the demands as they then
 // are, so that the cost is one that can be had, if offsets can. Without an answer
 // the status is Limit or Infeasible: a stage does not fit by itself.
 func ChooseSpills(ctx context.Context, s *schedule.Schedule, opts allocate.SweepOptions) (spills []int, sol *allocate.SpillResult, err error) {
 	p := NewSpillProblem(s)
-	opts.Demands = p.Demands
+	opts.Demands = p.growing(s)
 	bound := int64(0)
 	for round := 0; round < spillRounds; round++ {
 		next, err := allocate.SpillSweep(ctx, p.Problem, p.CapacityBytes, opts)
@@ -234,7 +333,7 @@ var exactSpills = Strategy{Name: "search", Description: "what moves least, by dy
 				*d.Schedule = chosen
 			}
 		}
-		// The problem leaves out what stages grow by, so the plan may cost more than its optimum.
+		// The problem leaves offsets out, so the plan may cost more than its optimum.
 		a := solve.Outcome{Objective: float64(moved(d.Schedule)), Bound: float64(sol.Bound)}
 		if a.Status, a.Stop = solve.Judge(true, a.Objective <= a.Bound, sol.Stop); a.Status == milp.Optimal {
 			a.Bound = a.Objective

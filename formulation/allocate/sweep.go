@@ -35,14 +35,29 @@ type Demand struct {
 	// Tiers come with fewer and fewer free bytes at higher and higher costs. With less
 	// than the last asks for there is no choice.
 	Tiers []Tier
+	// Of lists up to 64 buffers, live at the time, that take room in the demand once they
+	// are spilled, and Grown gives its tiers for a set of them, a bit for each; nil: the
+	// demand does not depend on what is spilled. A spilled buffer may not make a tier ask for
+	// less, nor for more than the buffer's size on top.
+	Of    []int
+	Grown func(spilled uint64) []Tier
 }
 
 // A Tier is what a demand costs if this much is free.
 type Tier struct{ Free, Cost int64 }
 
-// cost of the demand with so much free, or false.
-func (d *Demand) cost(free int64) (int64, bool) {
-	for _, t := range d.Tiers {
+// cost of the demand with so much free and these buffers spilled, or false.
+func (d *Demand) cost(free int64, spilled func(buffer int) bool) (int64, bool) {
+	tiers := d.Tiers
+	if set := uint64(0); d.Grown != nil {
+		for k, i := range d.Of {
+			if spilled(i) {
+				set |= 1 << k
+			}
+		}
+		tiers = d.Grown(set)
+	}
+	for _, t := range tiers {
 		if free >= t.Free {
 			return t.Cost, true
 		}
@@ -63,7 +78,7 @@ func SweepCost(p *Problem, capacity int64, demands []Demand, spilled []bool) (in
 				free -= p.Buffers[k].At(demands[i].Time).Len()
 			}
 		}
-		c, ok := demands[i].cost(free)
+		c, ok := demands[i].cost(free, func(k int) bool { return spilled[k] })
 		if !ok {
 			return 0, false
 		}
@@ -95,6 +110,14 @@ func (s *slots) covers(o *slots) bool {
 	return true
 }
 
+func (s *slots) common(o *slots) slots {
+	both := *s
+	for w := range both {
+		both[w] &= o[w]
+	}
+	return both
+}
+
 // SpillSweep chooses at least cost what leaves a memory of the given capacity, as
 // [Spill] does without Place, by dynamic programming over time. It suits problems
 // whose lifetimes are short against the whole: many sections, few buffers in each.
@@ -115,8 +138,8 @@ func (s *slots) covers(o *slots) bool {
 //
 // Where that leaves more than MaxStates it takes two sweeps. One drops the choices
 // that look worst; what it finds is an answer. The other puts them together into one
-// that costs as little as the cheapest of them and has spilled what any of them has;
-// as that is at least as good as each, the least cost at its end is a bound
+// that costs as little as the cheapest of them and has spilled what any of them has
+// (for what makes demands grow: what all of them have); as that is at least as good as each, the least cost at its end is a bound
 // ("restricted" and "relaxed" decision diagrams, Bergman, Cire, van Hoeve and Hooker
 // 2016). The choice that spills all it can always is among those kept, so that there
 // is an answer if there can be one.
@@ -263,10 +286,13 @@ func (w *sweep) pose(capacity int64) error {
 		if len(d.Tiers) == 0 {
 			return fmt.Errorf("allocate: demand #%d: found no tiers, expected at least one", i)
 		}
+		if len(d.Of) > 64 {
+			return fmt.Errorf("allocate: demand #%d: found %d buffers that it depends on, expected at most 64", i, len(d.Of))
+		}
 	}
 	slices.SortStableFunc(left, func(a, b Demand) int { return cmp.Compare(a.Time, b.Time) })
 	alone := func(d Demand) {
-		if c, ok := d.cost(capacity); ok {
+		if c, ok := d.cost(capacity, func(int) bool { return false }); ok {
 			w.always += c
 		} else {
 			w.always = math.MaxInt64 / 2
@@ -307,6 +333,7 @@ func (w *sweep) stays(i int) bool { return w.opts.Stay != nil && w.opts.Stay[i] 
 // swept is a choice so far.
 type swept struct {
 	gone slots // of the buffers that have slots
+	sure slots // of choices put together: what each of them has spilled
 	cost int64
 	// weighed is the cost with that of a buffer counted for the share of its sections
 	// that have passed, to find what looks worst.
@@ -362,6 +389,7 @@ func (w *sweep) run(ctx context.Context, relaxed bool, limit int64) (*sweptAll, 
 			}
 			for c := range list {
 				list[c].gone.drop(slot[i])
+				list[c].sure.drop(slot[i])
 			}
 			free = append(free, slot[i])
 			delete(slot, i)
@@ -403,6 +431,7 @@ func (w *sweep) run(ctx context.Context, relaxed bool, limit int64) (*sweptAll, 
 					next = append(next, c)
 				}
 				c.gone.add(at)
+				c.sure.add(at)
 				c.cost += cost
 				c.weighed += float64(cost) / float64(w.times[i])
 				c.freed += l.Window.Len()
@@ -416,14 +445,23 @@ func (w *sweep) run(ctx context.Context, relaxed bool, limit int64) (*sweptAll, 
 		}
 		// Without a new buffer the section has not been asked yet.
 		list = slices.DeleteFunc(list, func(c swept) bool { return c.freed < w.need[k] })
-		for c := range list {
-			for _, d := range w.demands[k] {
-				cost, _ := d.cost(list[c].freed - w.over[k])
-				list[c].cost += cost
-				list[c].weighed += float64(cost)
+		asked := list[:0]
+		for _, c := range list {
+			ok := true
+			for n := 0; n < len(w.demands[k]) && ok; n++ {
+				var cost int64
+				cost, ok = w.demands[k][n].cost(c.freed-w.over[k], func(i int) bool {
+					at, there := slot[i]
+					return there && c.sure.has(at)
+				})
+				c.cost += cost
+				c.weighed += float64(cost)
+			}
+			if ok && c.cost < limit-forced {
+				asked = append(asked, c)
 			}
 		}
-		list = slices.DeleteFunc(list, func(c swept) bool { return c.cost >= limit-forced })
+		list = asked
 		if !w.opts.NoDominance {
 			list = undominated(list)
 		}
@@ -460,8 +498,12 @@ func (w *sweep) merge(list []swept) []swept {
 		case !there:
 			at[c.gone] = len(kept)
 			kept = append(kept, c)
-		case c.cost < kept[k].cost:
-			kept[k] = c
+		default:
+			sure := kept[k].sure.common(&c.sure)
+			if c.cost < kept[k].cost {
+				kept[k] = c
+			}
+			kept[k].sure = sure
 		}
 	}
 	return kept
@@ -494,6 +536,7 @@ func (w *sweep) shorten(list []swept, relaxed bool) []swept {
 		for k := range one.gone {
 			one.gone[k] |= c.gone[k]
 		}
+		one.sure = one.sure.common(&c.sure)
 		// At least what each of them frees: not below what the union frees, which is
 		// counted anew in the next section.
 		one.freed = max(one.freed, c.freed)
@@ -507,7 +550,10 @@ func undominated(list []swept) []swept {
 	slices.SortStableFunc(list, func(a, b swept) int { return cmp.Compare(a.cost, b.cost) })
 	kept := list[:0:0]
 	for _, c := range list {
-		if !slices.ContainsFunc(kept, func(o swept) bool { return o.gone.covers(&c.gone) }) {
+		if !slices.ContainsFunc(kept, func(o swept) bool {
+			both := o.sure.common(&c.gone)
+			return o.gone.covers(&c.gone) && c.sure.covers(&both)
+		}) {
 			kept = append(kept, c)
 		}
 	}

@@ -29,9 +29,29 @@ func TestSweepAgainstAllChoices(t *testing.T) {
 				d.Tiers = append(d.Tiers, Tier{max(free, 0), cost})
 			}
 		}
+		growing := slices.Clone(demands)
+		for i := range growing {
+			d := &growing[i]
+			var by []int64
+			for k := range p.Buffers {
+				if size := p.Buffers[k].At(d.Time).Len(); size > 0 && r.IntN(3) > 0 {
+					d.Of, by = append(d.Of, k), append(by, r.Int64N(size+1))
+				}
+			}
+			d.Grown = func(spilled uint64) []Tier {
+				tiers := slices.Clone(d.Tiers)
+				for k, more := range by {
+					for j := range tiers {
+						tiers[j].Free += more * int64(spilled>>k&1)
+					}
+				}
+				return tiers
+			}
+		}
 		for _, capacity := range []int64{0, 3, 5, 8} {
 			for _, opts := range []SweepOptions{{}, {NoDominance: true}, {MaxStates: 2}, {MaxStates: 3, NoDominance: true}, {Stay: stay}, {Stay: stay, MaxStates: 2},
-				{Demands: demands}, {Demands: demands, NoDominance: true}, {Demands: demands, MaxStates: 2}, {Demands: demands, Stay: stay}} {
+				{Demands: demands}, {Demands: demands, NoDominance: true}, {Demands: demands, MaxStates: 2}, {Demands: demands, Stay: stay},
+				{Demands: growing}, {Demands: growing, NoDominance: true}, {Demands: growing, MaxStates: 2}, {Demands: growing, MaxStates: 4}, {Demands: growing, Stay: stay}} {
 				least := int64(-1)
 			choices:
 				for set := range 1 << n {
@@ -50,7 +70,7 @@ func TestSweepAgainstAllChoices(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if noSolver == nil && capacity == 5 && opts.MaxStates == 0 && !opts.NoDominance {
+				if noSolver == nil && capacity == 5 && opts.MaxStates == 0 && !opts.NoDominance && !slices.ContainsFunc(opts.Demands, func(d Demand) bool { return d.Grown != nil }) {
 					with := opts
 					with.Solver = solver
 					ilp, err := SpillSweepILP(context.Background(), p, capacity, with)
@@ -144,7 +164,7 @@ func TestSweepErrors(t *testing.T) {
 			t.Errorf("found %v, want %s", err, want)
 		}
 	}
-	if _, err := SpillSweep(context.Background(), p, 9, SweepOptions{Demands: []Demand{{0, []Tier{{3, 0}, {4, 1}}}}}); err == nil ||
+	if _, err := SpillSweep(context.Background(), p, 9, SweepOptions{Demands: []Demand{{Tiers: []Tier{{3, 0}, {4, 1}}}}}); err == nil ||
 		err.Error() != "allocate: demand #0: found tiers [{3 0} {4 1}], expected fewer and fewer free bytes at costs that don't fall, none negative" {
 		t.Errorf("found %v", err)
 	}

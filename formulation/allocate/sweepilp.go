@@ -17,6 +17,11 @@ func SpillSweepILP(ctx context.Context, p *Problem, capacity int64, opts SweepOp
 	if err != nil {
 		return nil, err
 	}
+	for i, d := range opts.Demands {
+		if d.Grown != nil {
+			return nil, fmt.Errorf("allocate: demand #%d: found one that depends on what is spilled, expected none for the integer program", i)
+		}
+	}
 	ctx, cancel := opts.Begin(ctx)
 	defer cancel()
 	m := milp.New("spill over time", milp.Minimize)
