@@ -504,7 +504,7 @@ func (s *seeker) budget(first startAt) budget {
 const searched = 6
 
 // roundShare is the share of the evaluations that goes into each round of halving.
-const roundShare = 0.2
+const roundShare = 0.1
 
 // search improves the starts of some chunks, the best first: a share of the evaluations goes to
 // all of them alike, then the worse half goes, and so on, until one is left, which has the rest

@@ -70,64 +70,76 @@ type choice struct {
 
 // name is one that no plan with other decisions has, among those of a search and a chunk.
 func (p *plan) name() [sha256.Size]byte {
-	b := make([]byte, 0, 1<<12)
-	number := func(list ...int64) {
-		for _, n := range list {
-			b = binary.AppendVarint(b, n)
-		}
-	}
-	binding := func(x schedule.Binding) {
-		number(int64(len(x)))
-		number(x...)
-	}
+	b := make(numbers, 0, 1<<12)
 	for i := range p.cuts {
 		c := &p.cuts[i]
-		number(int64(len(c.ops)), int64(c.split.Dim), c.split.Factor)
+		b.add(int64(len(c.ops)), int64(c.split.Dim), c.split.Factor)
 		for _, id := range c.ops {
-			number(int64(id))
+			b.add(int64(id))
 		}
 	}
-	number(int64(len(p.own)), int64(len(p.bindings)), int64(len(p.layers)))
+	b.add(int64(len(p.own)), int64(len(p.bindings)), int64(len(p.layers)))
 	for _, id := range p.own {
-		number(int64(id))
+		b.add(int64(id))
 	}
 	for i, x := range p.bindings {
-		binding(x)
-		number(int64(p.scopes[i]))
+		b.binding(x)
+		b.add(int64(p.scopes[i]))
 	}
 	for _, id := range slices.Sorted(maps.Keys(p.inner)) {
 		if x := p.inner[id]; x != nil {
-			number(int64(id))
-			binding(x)
+			b.add(int64(id))
+			b.binding(x)
 		}
 	}
-	number(-1)
+	b.add(-1)
 	for _, id := range slices.Sorted(maps.Keys(p.down)) {
 		if p.down[id] {
-			number(int64(id))
+			b.add(int64(id))
 		}
 	}
-	number(-1)
+	b.add(-1)
 	for _, id := range slices.Sorted(maps.Keys(p.sooner)) {
 		if n := p.sooner[id]; n != 0 {
-			number(int64(id), int64(n))
+			b.add(int64(id), int64(n))
 		}
 	}
-	number(-1)
+	b.add(-1)
 	for i := range p.cuts { // choices of other groups decide nothing
 		x, ok := p.bound[p.cuts[i].piece()]
 		if !ok {
 			continue
 		}
-		number(int64(i))
-		binding(x.binding)
+		b.add(int64(i))
+		b.binding(x.binding)
 		if x.scope != nil {
-			number(int64(*x.scope))
+			b.add(int64(*x.scope))
 		}
-		number(-1)
+		b.add(-1)
 	}
 	b = fmt.Append(b, p.recipe.Name, p.inPlace, p.uneven, p.rule, p.order.Name, p.apart, p.lower)
 	return sha256.Sum256(b)
+}
+
+// numbers are a name under construction.
+type numbers []byte
+
+func (b *numbers) add(list ...int64) {
+	for _, n := range list {
+		*b = binary.AppendVarint(*b, n)
+	}
+}
+
+func (b *numbers) binding(x schedule.Binding) {
+	b.add(int64(len(x)))
+	b.add(x...)
+}
+
+func (b *numbers) region(r model.Region) {
+	b.add(int64(len(r)))
+	for _, iv := range r {
+		b.add(iv.Lo, iv.Hi)
+	}
 }
 
 // strategies gives a recipe the decisions of the plan.
@@ -579,14 +591,74 @@ type outcome struct {
 	s      *schedule.Schedule
 }
 
-// evaluate simulates a plan, without checks: those are for the answer.
-func (w *world) evaluate(ctx context.Context, p *plan, limit int64) outcome {
+// decided is a plan with all decisions, without checks: those are for the answer. What has the
+// same name is lowered to the same commands.
+func (w *world) decided(ctx context.Context, p *plan) (r *Result, name [sha256.Size]byte, err error) {
 	opt := w.opt
 	opt.InPlace, opt.Uneven, opt.unchecked = p.inPlace, p.uneven, true
-	r, err := p.prepare(ctx, w, opt)
+	if r, err = p.prepare(ctx, w, opt); err != nil {
+		return nil, name, err
+	}
+	b := numbers(fmt.Append(nil, r.Lower))
+	named := map[*schedule.Schedule]bool{}
+	for _, segments := range r.Plans {
+		for _, seg := range segments {
+			b.add(int64(seg.Iterations))
+			if !named[seg.Schedule] {
+				named[seg.Schedule] = true
+				b.schedule(seg.Schedule)
+			}
+		}
+	}
+	return r, sha256.Sum256(b), nil
+}
+
+// schedule adds all that commands follow from.
+func (b *numbers) schedule(s *schedule.Schedule) {
+	for i := range s.Steps {
+		st := &s.Steps[i]
+		layer := &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]
+		b.add(int64(st.Instance), int64(layer.Anchor), int64(len(layer.Ops)))
+		for _, id := range layer.Ops {
+			b.add(int64(id))
+		}
+		b.region(st.CoreOutput)
+		b.binding(st.Binding)
+		b.add(st.Tiles, st.StageAddress, st.StageBytes, int64(len(st.Reads)), int64(len(st.Params)))
+		if st.Panels {
+			b.add(-1)
+		}
+		for k := range st.Reads {
+			r := &st.Reads[k]
+			b.add(int64(r.Value), r.NeedBytes, r.RemoteBytes, r.UnionBytes, r.CoreNeedBytes, r.CoreRemoteBytes)
+		}
+		for k := range st.Params {
+			x := &st.Params[k]
+			b.add(int64(x.Tensor), x.Offset, x.CoreBytes, x.UnionBytes)
+		}
+		if st.Nest != nil {
+			*b = append(*b, st.Nest.Text(s.Graph.Tensor(st.Output))...)
+		}
+	}
+	for i := range s.Values {
+		v := &s.Values[i]
+		b.add(int64(v.Tensor), int64(v.Instance), int64(v.Level), v.Address, v.Bytes, v.CoreBytes, int64(v.Def), int64(v.Last))
+		b.region(v.Region)
+		b.binding(v.Binding)
+	}
+}
+
+// evaluate simulates a plan.
+func (w *world) evaluate(ctx context.Context, p *plan, limit int64) outcome {
+	r, _, err := w.decided(ctx, p)
 	if err != nil {
 		return outcome{err: err}
 	}
+	return w.judge(ctx, p, r, limit)
+}
+
+// judge simulates a plan of which all is decided.
+func (w *world) judge(ctx context.Context, p *plan, r *Result, limit int64) outcome {
 	made, done, err := w.outlineIn(ctx, r, limit)
 	defer done()
 	o := outcome{outline: made, err: err, s: r.Schedule}

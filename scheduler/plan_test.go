@@ -1,8 +1,10 @@
 package scheduler
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"testing"
@@ -276,5 +278,60 @@ func BenchmarkEvaluate(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// Schedules that have one name take the same time, and moves often give one that is known.
+func TestDecidedNames(t *testing.T) {
+	recipe, err := Lookup(greedyRecipe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		network, machine string
+		batch            int64
+	}{{"squeezenet", "stcp920", 8}, {"toy-fig3", "ipu", 4}, {"bert-128", "goya", 3}} {
+		net, err := network.Open(c.network, network.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		chip, err := hardware.Load(c.machine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := Run(t.Context(), net, chip, c.batch, recipe, Options{Chunk: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &seeker{w: newWorld(net, chip, made.Spec, c.batch, Options{}), opt: BestOptions{Objective: ByLatency}, found: &Found{}}
+		x := &searcher{seeker: s, start: startAt{plan: planOf(made, false)}, rng: rand.New(rand.NewPCG(3, 0))}
+		if err := x.begin(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		x.at = x.best
+		times, again := map[[sha256.Size]byte]int64{}, 0
+		for range 80 {
+			m, ok := moves[x.pick()].make(x)
+			if !ok {
+				continue
+			}
+			r, name, err := s.w.decided(t.Context(), m.plan)
+			if err != nil {
+				continue
+			}
+			o := s.w.judge(t.Context(), m.plan, r, 0)
+			if o.err != nil {
+				t.Fatal(o.err)
+			}
+			if ps, there := times[name]; there {
+				if again++; ps != o.ps {
+					t.Errorf("%s: %d and %d ps of schedules of one name", c.network, ps, o.ps)
+				}
+			}
+			times[name] = o.ps
+		}
+		if again == 0 || len(times) < 10 {
+			t.Errorf("%s: %d names, %d of them known", c.network, len(times), again)
+		}
 	}
 }

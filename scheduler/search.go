@@ -29,6 +29,7 @@ type candidate struct {
 	*plan
 	spans []span
 	move  string
+	by    int // the move's number
 	outcome
 }
 
@@ -47,27 +48,59 @@ type searcher struct {
 	at     candidate // what moves start from; as good as best, or nearly
 	layers map[kindOf]*layerCosts
 	set    bool                       // the generator's settings were tried
-	known  map[[sha256.Size]byte]bool // plans by name that were simulated
+	known  map[[sha256.Size]byte]bool // plans, and what is decided by them, by name, that were simulated
 	// of each move, how often it was tried and gave something better
 	tried, won []float64
 }
 
 // simulate finds the latencies of candidates, in parallel; those above the limit are given up.
 func (s *searcher) simulate(ctx context.Context, list []candidate, limit int64) error {
-	var workers errgroup.Group
-	workers.SetLimit(s.threads())
-	for i := range list {
-		workers.Go(func() error {
-			o := s.w.evaluate(ctx, list[i].plan, limit)
-			o.score = s.opt.Objective.score(o.ps, o.joules)
-			list[i].outcome = o
-			return nil
-		})
+	_, err := s.simulateNew(ctx, list, limit, true)
+	return err
+}
+
+// simulateNew is simulate of those that become another program than any before them, which it
+// returns, or, if asked for, of all.
+func (s *searcher) simulateNew(ctx context.Context, list []candidate, limit int64, all bool) ([]candidate, error) {
+	made, names := make([]*Result, len(list)), make([][sha256.Size]byte, len(list))
+	each := func(do func(i int)) error {
+		var workers errgroup.Group
+		workers.SetLimit(s.threads())
+		for i := range list {
+			workers.Go(func() error {
+				do(i)
+				return nil
+			})
+		}
+		if err := workers.Wait(); err != nil {
+			return err
+		}
+		return ctx.Err()
 	}
-	if err := workers.Wait(); err != nil {
-		return err
+	if s.known == nil {
+		s.known = map[[sha256.Size]byte]bool{}
 	}
-	return ctx.Err()
+	if err := each(func(i int) { made[i], names[i], list[i].err = s.w.decided(ctx, list[i].plan) }); err != nil {
+		return nil, err
+	}
+	n := 0
+	for i, c := range list {
+		if again := c.err == nil && s.known[names[i]]; again && !all {
+			continue
+		}
+		if c.err == nil {
+			s.known[names[i]] = true
+		}
+		list[n], made[n] = c, made[i]
+		n++
+	}
+	list = list[:n]
+	return list, each(func(i int) {
+		if list[i].err == nil {
+			list[i].outcome = s.w.judge(ctx, list[i].plan, made[i], limit)
+			list[i].score = s.opt.Objective.score(list[i].ps, list[i].joules)
+		}
+	})
 }
 
 // leastSettings is of how many evaluations some go to the generator's settings first.
@@ -135,7 +168,7 @@ func (s *searcher) prepare(n *split.Network, namer *split.Namer, known *costs) {
 	s.g.learn(s.best.spans, s.best.groups)
 	s.g.prices(firstPrices)
 	s.tried, s.won = make([]float64, len(moves)), make([]float64, len(moves))
-	s.known = map[[sha256.Size]byte]bool{s.best.name(): true}
+	s.known[s.best.name()] = true
 	s.count()
 }
 
@@ -169,7 +202,7 @@ var orders = []Strategy{algorithm3, depthFirst, breadthFirst, layerByLayer, chun
 
 // regroup simulates proposed groups.
 func (s *searcher) regroup(ctx context.Context, b budget) error {
-	for done := 0; b.spent(done) < 1; done += perRound {
+	for done := 0; b.spent(done) < 1; {
 		boldness := 1 - b.spent(done)
 		s.g.prices(roundPrices)
 		var list []candidate
@@ -187,7 +220,8 @@ func (s *searcher) regroup(ctx context.Context, b budget) error {
 		if len(list) == 0 {
 			return nil
 		}
-		if err := s.simulate(ctx, list, 0); err != nil {
+		var err error
+		if list, err = s.simulateNew(ctx, list, 0, false); err != nil {
 			return err
 		}
 		for _, c := range list {
@@ -195,6 +229,7 @@ func (s *searcher) regroup(ctx context.Context, b budget) error {
 				return err
 			}
 		}
+		done += max(1, len(list))
 	}
 	return nil
 }
@@ -250,32 +285,33 @@ const (
 func (s *searcher) polish(ctx context.Context, b budget) error {
 	s.at = s.best
 	idle := 0
-	for done := 0; b.spent(done) < 1; done += perRound {
+	for done := 0; b.spent(done) < 1; {
 		heat := 1 + hottest*max(0, 1-1.25*b.spent(done))
 		var list []candidate
-		var by []int
 		for try := 0; len(list) < perRound && try < 20*perRound; try++ {
 			m := s.pick()
 			if c, ok := moves[m].make(s); ok && s.fresh(c.plan) {
-				c.move = moves[m].name
-				list, by = append(list, c), append(by, m)
+				c.move, c.by = moves[m].name, m
+				list = append(list, c)
+				s.tried[m]++
 			}
 		}
 		if len(list) == 0 {
 			return nil
 		}
-		if err := s.simulate(ctx, list, s.opt.Objective.longest(s.best.score*(1+slack), s.w.spec)); err != nil {
+		var err error
+		if list, err = s.simulateNew(ctx, list, s.opt.Objective.longest(s.best.score*(1+slack), s.w.spec), false); err != nil {
 			return err
 		}
+		done += max(1, len(list))
 		next := -1
 		for i, c := range list {
-			s.tried[by[i]]++
 			better, err := s.consider(ctx, c)
 			if err != nil {
 				return err
 			}
 			if better {
-				s.won[by[i]]++
+				s.won[c.by]++
 				idle = 0
 			}
 			if c.err == nil && (next < 0 || c.score < list[next].score) {
