@@ -54,7 +54,7 @@ func bindInside(ctx context.Context, d *Draft) error {
 			return 0, err
 		}
 		made.Lower.Memory = memory
-		p, alike, err := lower.Outline("", d.Spec, slices.Repeat([][]lower.Segment{{{Schedule: made.Schedule, Iterations: 2}}}, d.Spec.Clusters), made.Lower)
+		p, alike, err := lower.Outline("", d.Spec, slices.Repeat([][]lower.Segment{{{Schedule: made.Schedule, Iterations: d.inRow()}}}, d.Spec.Clusters), made.Lower)
 		if err != nil {
 			return 0, err
 		}
@@ -119,6 +119,15 @@ func bindInside(ctx context.Context, d *Draft) error {
 		d.Options.tell(fmt.Sprintf("%d changes of bindings inside kernels make a chunk %.2f %% faster", changed, 100*(1-float64(best)/float64(began))))
 	}
 	return nil
+}
+
+// inRow is how many chunks behind each other are simulated to judge one: what overlaps between
+// chunks counts, if a cluster runs several.
+func (d *Draft) inRow() int {
+	if d.Options.times == 1 {
+		return 1
+	}
+	return 2
 }
 
 // insideChoices are the bindings that a layer of a group may have.

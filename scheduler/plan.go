@@ -391,7 +391,7 @@ func (w *world) prepare(ctx context.Context, named Recipe, chunk int64, opt Opti
 	r := &Result{Recipe: named, Source: w.net.Name, Machine: w.machine, Spec: w.spec, Batch: w.batch, Chunk: chunk, Shares: w.shares, Uneven: opt.Uneven.Alternatives()[0], level: opt.Level}
 	r.assume(w.net)
 	opt.note = func(text string) { r.Notes = append(r.Notes, text) }
-	idle, err := r.plan(func(size int64) (*Draft, error) {
+	idle, err := r.plan(func(size, _ int64) (*Draft, error) {
 		g, err := w.graph(size)
 		if err != nil {
 			return nil, err

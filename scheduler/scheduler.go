@@ -90,6 +90,7 @@ type Options struct {
 
 	note          func(string) // sink of Result.Notes
 	unchecked     bool         // leave the stages' checks out: the answer is checked later
+	times         int64        // how often a cluster runs the chunk, at most; 0: not known
 	mostInstances int          // that splits may give; 0: no limit
 	ddrWeight     float64      // see spread
 	memo          *schedule.Memo
@@ -452,11 +453,13 @@ func Prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		}
 		return out, out.describe(idle)
 	}
-	idle, err := out.plan(func(size int64) (*Draft, error) {
+	idle, err := out.plan(func(size, times int64) (*Draft, error) {
 		g, err := net.Graph(size)
 		if err != nil {
 			return nil, err
 		}
+		opt := opt
+		opt.times = times
 		d, err := draft(ctx, g, spec, r, opt)
 		if err != nil {
 			if ctx.Err() != nil {
@@ -473,22 +476,32 @@ func Prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 }
 
 // plan gives each cluster its chunks and what is left of its share; get makes the draft
-// for so many batch elements. idle counts the clusters without work.
-func (r *Result) plan(get func(size int64) (*Draft, error)) (idle int, err error) {
-	drafts := map[int64]*Draft{}
+// for so many batch elements, which a cluster runs so many times at most. idle counts the
+// clusters without work.
+func (r *Result) plan(get func(size, times int64) (*Draft, error)) (idle int, err error) {
+	drafts, times := map[int64]*Draft{}, map[int64]int64{}
+	type part struct{ size, times int64 }
+	parts := func(share int64) []part {
+		chunk := min(r.Chunk, share)
+		return []part{{chunk, share / max(1, chunk)}, {share % max(1, chunk), 1}}
+	}
+	for _, share := range r.Shares {
+		for _, x := range parts(share) {
+			times[x.size] = max(times[x.size], x.times)
+		}
+	}
 	for _, share := range r.Shares {
 		var plan []lower.Segment
 		if share == 0 {
 			idle++
 		}
-		chunk := min(r.Chunk, share)
-		for _, part := range []struct{ size, times int64 }{{chunk, share / max(1, chunk)}, {share % max(1, chunk), 1}} {
+		for _, part := range parts(share) {
 			if part.size == 0 {
 				continue
 			}
 			d := drafts[part.size]
 			if d == nil {
-				if d, err = get(part.size); err != nil {
+				if d, err = get(part.size, times[part.size]); err != nil {
 					return 0, err
 				}
 				drafts[part.size] = d

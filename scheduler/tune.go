@@ -394,7 +394,7 @@ func tunedNests(ctx context.Context, d *Draft) error {
 func (d *Draft) adopt(ctx context.Context, kernels []*ansor.Task, programs map[*ansor.Task]ansor.Program) error {
 	own := *d.Schedule // shares steps and values, which follow changes
 	own.Place = nil    // waiting for other clusters takes no loops
-	plan := [][]lower.Segment{{{Schedule: &own, Iterations: 2}}}
+	plan := [][]lower.Segment{{{Schedule: &own, Iterations: d.inRow()}}}
 	opt := d.Lower
 	opt.Memory = &lower.Memory{}
 	latency := func(limit int64) (int64, error) {

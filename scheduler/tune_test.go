@@ -135,6 +135,28 @@ func TestRoomOfTasks(t *testing.T) {
 	if notes := strings.Join(made.Notes, "; "); !strings.Contains(notes, "37 of 49 kernels are not among the tuned ones") {
 		t.Errorf("want 12 kernels that are tuned: %s", notes)
 	}
+	// Given to both, the loops stay where there is room; the other keeps the rules', and the
+	// schedule is that of the first alone.
+	fallback := recipe.With("nest", scheduler.Strategy{Name: "both", Decide: func(ctx context.Context, d *scheduler.Draft) error {
+		kernels, err := ansor.Kernels(d.Schedule, d.Spec.Clusters, d.Lower)
+		if err != nil {
+			return err
+		}
+		programs := map[*ansor.Task]ansor.Program{}
+		for _, k := range kernels {
+			if k.Key == one.Key || k.Key == other.Key {
+				programs[k] = p
+			}
+		}
+		return d.Adopt(ctx, kernels, programs)
+	}})
+	both, err := scheduler.Run(t.Context(), net, machine, 32, fallback, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if notes := strings.Join(both.Notes, "; "); !strings.Contains(notes, "layers keep the loops of the generator's rules: in their place, the memories have no room") || both.Sim.TotalPs != made.Sim.TotalPs {
+		t.Errorf("%d ps, want %d ps and a note of the layers without room: %s", both.Sim.TotalPs, made.Sim.TotalPs, notes)
+	}
 }
 
 // What was tuned for something else, or was edited into what can't run, is refused by name.
