@@ -57,6 +57,8 @@ type Tuned struct {
 	Result []TunedNetwork `json:"results"`
 	Tasks  []TunedTask    `json:"tasks"`
 	Curve  []ansor.Point  `json:"curve"` // the objective by trials
+	// Name is that of the file that it is from, for what is wrong in it.
+	Name string `json:"-"`
 }
 
 // TunedNetwork is the time of the kernels of a batch, as if none overlapped another.
@@ -92,9 +94,11 @@ type TunedLayer struct {
 type TuneSettings struct {
 	ansor.Options
 	// Log, if not nil, gets a line of JSON for each trial. Before holds what an earlier
-	// log has, whose trials are not made again; lines that end early are left out.
+	// log has, whose trials are not made again; lines that end early are left out. Name is the
+	// log's, for what is wrong in it.
 	Log    io.Writer
 	Before io.Reader
+	Name   string
 }
 
 // TaskName is the short name of a task's key.
@@ -204,6 +208,9 @@ func (t *Tuned) resume(set *TuneSettings) error {
 			return err
 		}
 		if err := readTrials(data, head, known); err != nil {
+			if set.Name != "" {
+				err = fmt.Errorf("%s: %w", set.Name, err)
+			}
 			return err
 		}
 		begun = len(data) > 0
@@ -267,18 +274,19 @@ func readTrials(data []byte, head TunedFrom, known map[string]int64) error {
 	return nil
 }
 
-// differs names the first field in which what was tuned is not what was expected.
+// differs names the fields in which what was tuned is not what was expected.
 func differs(found, want *TunedFrom) string {
+	var list []string
 	a, b := reflect.ValueOf(found).Elem(), reflect.ValueOf(want).Elem()
 	for i := range a.NumField() {
 		x, _ := json.Marshal(a.Field(i).Interface())
 		y, _ := json.Marshal(b.Field(i).Interface())
 		if !bytes.Equal(x, y) {
 			name, _, _ := strings.Cut(a.Type().Field(i).Tag.Get("json"), ",")
-			return fmt.Sprintf("%s is %s, expected %s", name, x, y)
+			list = append(list, fmt.Sprintf("%s is %s, expected %s", name, x, y))
 		}
 	}
-	return ""
+	return strings.Join(list, "; ")
 }
 
 // ReadTuned reads what [Tune] has found, as JSON. Nests are looked at when they are used.
@@ -304,6 +312,14 @@ func ReadTuned(data []byte) (*Tuned, error) {
 
 // Program is the program of a task of the file, false if the file does not have the task.
 func (t *Tuned) Program(task *ansor.Task) (ansor.Program, bool, error) {
+	p, ok, err := t.program(task)
+	if err != nil && t.Name != "" {
+		err = fmt.Errorf("%s: %w", t.Name, err)
+	}
+	return p, ok, err
+}
+
+func (t *Tuned) program(task *ansor.Task) (ansor.Program, bool, error) {
 	name := TaskName(task.Key)
 	i := slices.IndexFunc(t.Tasks, func(x TunedTask) bool { return x.Task == name })
 	if i < 0 {

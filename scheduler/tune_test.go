@@ -205,8 +205,17 @@ func TestTunedRefuses(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	other := scheduler.TuneSettings{Options: ansor.Options{Trials: 8, Seed: 2}, Before: bytes.NewReader(log.Bytes())}
-	if _, err := scheduler.Tune(t.Context(), []network.Network{net}, machine, 16, recipe, opt, other); err == nil || !strings.Contains(err.Error(), "line 1 is of another tuning: seed is 1, expected 2") {
+	opt.Tuned = &scheduler.Tuned{}
+	if err := json.Unmarshal([]byte(edit(tile, "for tile in none of 2")), opt.Tuned); err != nil {
+		t.Fatal(err)
+	}
+	opt.Tuned.Name = "tuned.json"
+	if _, err := scheduler.Run(t.Context(), net, machine, 16, recipe, opt); err == nil || !strings.Contains(err.Error(), "tuned.json: tasks[0]") {
+		t.Errorf("%v, want the file's name", err)
+	}
+	opt.Tuned = nil
+	other := scheduler.TuneSettings{Options: ansor.Options{Trials: 8, Seed: 2}, Before: bytes.NewReader(log.Bytes()), Name: "trials.jsonl"}
+	if _, err := scheduler.Tune(t.Context(), []network.Network{net}, machine, 16, recipe, opt, other); err == nil || !strings.Contains(err.Error(), "trials.jsonl: log: line 1 is of another tuning: seed is 1, expected 2") {
 		t.Errorf("a log of another seed: %v", err)
 	}
 	other.Seed, other.Before = 1, bytes.NewReader(log.Bytes())

@@ -289,7 +289,7 @@ func openLog(name string, set *scheduler.TuneSettings) (*os.File, error) {
 	if _, err := file.Seek(int64(len(whole)), 0); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	set.Log = file
+	set.Log, set.Name = file, name
 	return file, nil
 }
 
@@ -368,7 +368,7 @@ a kernel whose loops were edited shows what they are worth.`,
 		}
 		p, _, err := t.Program(task)
 		if err != nil {
-			return fmt.Errorf("%s: %w", args[0], err)
+			return err
 		}
 		a := kernelJSON{Task: t.Tasks[at].Task, Name: task.Name, FloorSecs: task.Floor, Layers: t.Tasks[at].Layers}
 		if a.Seconds, err = task.Seconds(cmd.Context(), p); err != nil {
@@ -398,6 +398,7 @@ func readTuned(name string) (*scheduler.Tuned, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+	t.Name = name
 	return t, nil
 }
 
