@@ -2,6 +2,7 @@ package scheduler_test
 
 import (
 	"context"
+	"reflect"
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/milp"
@@ -86,5 +87,27 @@ func TestExactVariants(t *testing.T) {
 				t.Errorf("%s: %s moves %g bytes, the exact order %g", name, m, c, least)
 			}
 		}
+	}
+}
+
+// Recipes that pose the same problem share its answer: what a recipe finds as another's fallback
+// is what it finds by itself.
+func TestSharedSplits(t *testing.T) {
+	machine, net, opt := load(t, "stcp920"), open(t, "squeezenet"), scheduler.Options{Chunk: 8}
+	alone, err := scheduler.Run(t.Context(), net, machine, 64, searched(t, "exact-split"), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slower, err := scheduler.Replace(searched(t, "exact-split"), opt, scheduler.Pick{Stage: "issue", Strategy: "in-order"}, scheduler.Pick{Stage: "prefetch", Strategy: "wait"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slower.Fallback = []string{"exact-split"}
+	shared, err := scheduler.Run(t.Context(), net, machine, 64, slower, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(shared.Schedule.Grouping, alone.Schedule.Grouping) || shared.Sim.TotalPs != alone.Sim.TotalPs || len(shared.Notes) == 0 {
+		t.Errorf("%d ps as a fallback, %d ps alone (%v)", shared.Sim.TotalPs, alone.Sim.TotalPs, shared.Notes)
 	}
 }

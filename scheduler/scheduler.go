@@ -91,6 +91,7 @@ type Options struct {
 	note          func(string) // sink of Result.Notes
 	unchecked     bool         // leave the stages' checks out: the answer is checked later
 	times         int64        // how often a cluster runs the chunk, at most; 0: not known
+	splits        splitMemo    // answers that several recipes ask for; nil: none
 	mostInstances int          // that splits may give; 0: no limit
 	ddrWeight     float64      // see spread
 	memo          *schedule.Memo
@@ -317,6 +318,9 @@ func (r Recipe) alternatives(opt Options) ([]Recipe, error) {
 func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, recipes []Recipe, opt Options, compared bool) (best *Result, ps int64, err error) {
 	var firstErr error
 	ps = math.MaxInt64
+	if len(recipes) > 1 {
+		opt.splits = splitMemo{}
+	}
 	for _, r := range recipes {
 		settle := func(greedy Recipe) (*Result, error) {
 			made, _, err := fastest(ctx, net, machine, batch, []Recipe{greedy}, opt, false)
