@@ -233,7 +233,32 @@ const spillRounds = 20
 // the status is Limit or Infeasible: a stage does not fit by itself.
 func ChooseSpills(ctx context.Context, s *schedule.Schedule, opts allocate.SweepOptions) (spills []int, sol *allocate.SpillResult, err error) {
 	p := NewSpillProblem(s)
-	opts.Demands = p.growing(s)
+	for _, demands := range [][]allocate.Demand{p.growing(s), p.Demands} {
+		opts.Demands = slices.Clone(demands)
+		out, next, err := p.choose(ctx, s, opts)
+		if err != nil {
+			return nil, nil, err
+		}
+		bound := next.Bound
+		if sol != nil {
+			bound = max(bound, sol.Bound)
+		}
+		if sol == nil || next.Status.HasValues() && (!sol.Status.HasValues() || next.Cost < sol.Cost) {
+			spills, sol = out, next
+		}
+		if sol.Bound = bound; sol.Status.HasValues() && sol.Bound >= sol.Cost {
+			sol.Status, sol.Bound = milp.Optimal, sol.Cost
+		}
+		if sol.Status == milp.Optimal || sol.Status == milp.Infeasible {
+			break
+		}
+		// Too many choices to follow each of them: without what spilled values add there are fewer.
+	}
+	return spills, sol, nil
+}
+
+// choose makes choices until the stages of what is spilled take no more than is counted.
+func (p *SpillProblem) choose(ctx context.Context, s *schedule.Schedule, opts allocate.SweepOptions) (spills []int, sol *allocate.SpillResult, err error) {
 	bound := int64(0)
 	for round := 0; round < spillRounds; round++ {
 		next, err := allocate.SpillSweep(ctx, p.Problem, p.CapacityBytes, opts)
@@ -280,9 +305,6 @@ func ChooseSpills(ctx context.Context, s *schedule.Schedule, opts allocate.Sweep
 	}
 	if sol == nil {
 		return nil, &allocate.SpillResult{Status: milp.Limit, Bound: bound}, nil
-	}
-	if sol.Bound >= sol.Cost {
-		sol.Status, sol.Bound = milp.Optimal, sol.Cost
 	}
 	return spills, sol, nil
 }
