@@ -51,6 +51,16 @@ type item struct {
 	width       int64 // length of the lifetime
 }
 
+// lift undoes that the item is placed, in what sections count of unplaced ones.
+func (it *item) lift(cross []int32, rest []int64) {
+	for s := it.first + 1; s <= it.last; s++ {
+		cross[s]++
+	}
+	for _, s := range it.sections {
+		rest[s] += it.size
+	}
+}
+
 type change struct {
 	what changed
 	i    int32
@@ -497,12 +507,7 @@ func (c *canonical) consistent(part component, offset int64) bool {
 			continue
 		}
 		// Those that lie at a height or above need it and their sizes.
-		slices.SortFunc(c.heads, func(a, b head) int { return cmp.Compare(a.low, b.low) })
-		top := int64(0)
-		for _, h := range c.heads {
-			top = max(top, h.low) + h.size
-		}
-		if top > c.capacity {
+		if piled(c.heads) > c.capacity {
 			return false
 		}
 	}
@@ -524,14 +529,18 @@ func (c *canonical) undo(mark int) {
 		case floorChanged:
 			c.floor[t.i] = t.old
 		case itemPlaced:
-			it := &c.items[t.i]
 			c.placed[t.i] = false
-			for s := it.first + 1; s <= it.last; s++ {
-				c.cross[s]++
-			}
-			for _, s := range it.sections {
-				c.rest[s] += it.size
-			}
+			c.items[t.i].lift(c.cross, c.rest)
 		}
 	}
+}
+
+// piled is where items end that lie on each other, none below its lowest offset.
+func piled(heads []head) int64 {
+	slices.SortFunc(heads, func(a, b head) int { return cmp.Compare(a.low, b.low) })
+	top := int64(0)
+	for _, h := range heads {
+		top = max(top, h.low) + h.size
+	}
+	return top
 }

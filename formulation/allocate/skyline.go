@@ -447,12 +447,7 @@ func (s *skyline) holds(k int32) bool {
 	if s.switches.NoHeads || most+s.rest[k] <= s.capacity {
 		return true
 	}
-	slices.SortFunc(s.heads, func(a, b head) int { return cmp.Compare(a.low, b.low) })
-	top := int64(0)
-	for _, h := range s.heads {
-		top = max(top, h.low) + h.size
-	}
-	return top <= s.capacity
+	return piled(s.heads) <= s.capacity
 }
 
 func (s *skyline) undo(mark int) {
@@ -465,14 +460,8 @@ func (s *skyline) undo(mark int) {
 		case skyFloor, skyAir:
 			s.floor[t.i], s.solid[t.i] = t.old, t.what == skyFloor
 		case skyPlaced:
-			it := &s.items[t.i]
 			s.placed[t.i] = false
-			for k := it.first + 1; k <= it.last; k++ {
-				s.cross[k]++
-			}
-			for _, k := range it.sections {
-				s.rest[k] += it.size
-			}
+			s.items[t.i].lift(s.cross, s.rest)
 		}
 	}
 }

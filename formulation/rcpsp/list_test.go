@@ -7,33 +7,10 @@ import (
 	"testing"
 )
 
-// random makes a project of n activities, indexes not in topological order.
-func randomList(rng *rand.Rand, n, resources int) *Project {
-	p := &Project{Name: "random"}
-	for range resources {
-		p.Resources = append(p.Resources, Resource{Name: "r", Capacity: 1 + rng.Int64N(6)})
-	}
-	place := rng.Perm(n)
-	p.Activities = make([]Activity, n)
-	for i := range n {
-		a := &p.Activities[place[i]]
-		a.Duration = rng.Int64N(6)
-		for _, r := range p.Resources {
-			a.Demand = append(a.Demand, max(0, rng.Int64N(r.Capacity+2)-1))
-		}
-		for h := range i {
-			if rng.IntN(n) < 2 {
-				a.After = append(a.After, place[h])
-			}
-		}
-	}
-	return p
-}
-
 func TestSchedulesKeepTheRules(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		p := randomList(rng, 1+rng.IntN(25), rng.IntN(4))
+		p := random(rng, 1+rng.IntN(25), rng.IntN(4), 2)
 		if err := p.Validate(); err != nil {
 			t.Fatal(err)
 		}

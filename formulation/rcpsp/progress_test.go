@@ -15,7 +15,7 @@ func TestProgress(t *testing.T) {
 	solver, missing := highs.New()
 	told := 0
 	for range 20 {
-		p := random(rng, 8, 2)
+		p := random(rng, 8, 2, 1)
 		var reports []milp.Progress
 		tell := func(r milp.Progress) { reports = append(reports, r) }
 		check := func(method string, best int64) {

@@ -283,41 +283,37 @@ func (s *search) step() bool {
 }
 
 func (s *search) propagate() bool {
-	sweeps := maxSweeps
-	if !s.e.propagateQueue() {
-		return false
+	sweeps := 0
+	if !s.opt.NoEnergy && s.e.level() <= energyLevels {
+		sweeps = maxSweeps
 	}
 again:
-	for _, r := range s.resources {
-		if !r.propagate() {
+	for {
+		if !s.e.propagateQueue() {
 			return false
 		}
-		if !s.e.idle() {
-			if !s.e.propagateQueue() {
+		for _, r := range s.resources {
+			if !r.propagate() {
 				return false
 			}
-			goto again
+			if !s.e.idle() {
+				continue again
+			}
 		}
-	}
-	if s.opt.NoEnergy || s.e.level() > energyLevels {
+		for _, r := range s.resources {
+			if !r.energy || sweeps == 0 {
+				continue
+			}
+			sweeps--
+			if !r.edgeFind() {
+				return false
+			}
+			if !s.e.idle() {
+				continue again
+			}
+		}
 		return true
 	}
-	for _, r := range s.resources {
-		if !r.energy || sweeps == 0 {
-			continue
-		}
-		sweeps--
-		if !r.edgeFind() {
-			return false
-		}
-		if !s.e.idle() {
-			if !s.e.propagateQueue() {
-				return false
-			}
-			goto again
-		}
-	}
-	return true
 }
 
 func (s *search) conflict() bool {

@@ -19,8 +19,9 @@ import (
 
 var allOfJ30 = flag.Bool("j30", false, "solve all of ../../../shared/data/rcpsp/j30, which takes minutes")
 
-// random makes a project of n activities, indexes not in topological order.
-func random(rng *rand.Rand, n, resources int) *Project {
+// random makes a project of n activities, indexes not in topological order. With a larger
+// after there is more precedence.
+func random(rng *rand.Rand, n, resources, after int) *Project {
 	p := &Project{Name: "random"}
 	for range resources {
 		p.Resources = append(p.Resources, Resource{Name: "r", Capacity: 1 + rng.Int64N(5)})
@@ -34,7 +35,7 @@ func random(rng *rand.Rand, n, resources int) *Project {
 			a.Demand = append(a.Demand, max(0, rng.Int64N(r.Capacity+2)-1))
 		}
 		for h := range i {
-			if rng.IntN(n+1) < 1 {
+			if rng.IntN(n+1) < after {
 				a.After = append(a.After, place[h])
 			}
 		}
@@ -118,7 +119,7 @@ func serial(t *testing.T, p *Project) []int64 {
 func TestSearchAgainstBruteForce(t *testing.T) {
 	for seed := range uint64(600) {
 		rng := rand.New(rand.NewPCG(seed, 2))
-		p := random(rng, 1+rng.IntN(7), rng.IntN(4))
+		p := random(rng, 1+rng.IntN(7), rng.IntN(4), 1)
 		want := bruteForce(p)
 		if b := p.Bounds(); b.Best() > want || b.Work > b.Energy || b.CriticalPath > b.Energy {
 			t.Fatalf("seed %d: bounds %+v, the optimum is %d", seed, b, want)
@@ -154,7 +155,7 @@ func TestILPAgainstBruteForce(t *testing.T) {
 	s := solver(t)
 	for seed := range uint64(120) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		p := random(rng, 1+rng.IntN(6), rng.IntN(4))
+		p := random(rng, 1+rng.IntN(6), rng.IntN(4), 1)
 		want := bruteForce(p)
 		for _, opt := range []ILPOptions{{}, {Aggregate: true}, {NoCliques: true}, {Aggregate: true, NoCliques: true}, {Options: Options{Start: serial(t, p)}}} {
 			opt.Solver = s
@@ -177,7 +178,7 @@ func TestILPAgainstBruteForce(t *testing.T) {
 func TestSwitchesAgree(t *testing.T) {
 	for seed := range uint64(12) {
 		rng := rand.New(rand.NewPCG(seed, 4))
-		p := random(rng, 12, 3)
+		p := random(rng, 12, 3, 1)
 		for i := range p.Activities { // long and odd durations, as of picoseconds
 			p.Activities[i].Duration *= 1_000_003
 		}
