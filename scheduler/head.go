@@ -183,10 +183,10 @@ func (s *searcher) blocks(ctx context.Context, b budget) (bool, error) {
 	}
 	all := b
 	all.evaluations = int(float64(b.evaluations) / s.head.part())
-	if err := s.head.regroup(ctx, all.part(0.5)); err != nil {
+	if _, err := s.head.regroup(ctx, all.part(0.5)); err != nil {
 		return false, err
 	}
-	if err := s.head.polish(ctx, all.part(0.5)); err != nil {
+	if err := s.head.polish(ctx, all.part(0.5), s.head.best); err != nil {
 		return false, err
 	}
 	list := []candidate{s.lift(s.head.best)}

@@ -238,7 +238,7 @@ func TestPlanNames(t *testing.T) {
 	}
 }
 
-// What a schedule costs the search, against what it costs by itself.
+// What a schedule costs the search, and one that is known, against what it costs by itself.
 func BenchmarkEvaluate(b *testing.B) {
 	recipe, err := Lookup(greedyRecipe)
 	if err != nil {
@@ -268,6 +268,14 @@ func BenchmarkEvaluate(b *testing.B) {
 			for b.Loop() {
 				if o := w.evaluate(b.Context(), p, 0); o.err != nil {
 					b.Fatal(o.err)
+				}
+			}
+		})
+		b.Run(name+"/known", func(b *testing.B) {
+			p := planOf(made, false).regroup(planOf(made, false).cuts)
+			for b.Loop() {
+				if _, _, err := w.decided(b.Context(), p); err != nil {
+					b.Fatal(err)
 				}
 			}
 		})

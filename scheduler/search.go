@@ -126,11 +126,47 @@ func (s *searcher) improve(ctx context.Context, b budget) error {
 	} else if found {
 		groups = 0.1
 	}
-	if err := s.regroup(ctx, b.rest(s.found.Evaluations-before).part(groups)); err != nil {
-		return err
+	// A large budget goes round several times: what is best is left for other groups, from which
+	// moves lead to other places.
+	for again := 0; ; again++ {
+		left := b.rest(s.found.Evaluations - before)
+		if left.spent(0) >= 1 {
+			return nil
+		}
+		share := 1.0
+		if left.evaluations > 2*cycle {
+			share = float64(cycle) / float64(left.evaluations)
+		}
+		if !left.end.IsZero() {
+			share = 1 / float64(max(1, cycles-again))
+		}
+		now := left.part(share)
+		began := s.found.Evaluations
+		other, err := s.regroup(ctx, now.part(groups))
+		if err != nil {
+			return err
+		}
+		from := s.best
+		if again%2 == 1 && other.plan != nil && other.score < from.score*(1+detour) {
+			from = other
+		}
+		if err := s.polish(ctx, now.rest(s.found.Evaluations-began), from); err != nil {
+			return err
+		}
+		if share == 1 || s.found.Evaluations == began {
+			return nil
+		}
 	}
-	return s.polish(ctx, b.rest(s.found.Evaluations-before))
 }
+
+// cycle is how many schedules proposals and moves take in turn, and cycles how often they do in a
+// time limit; every other time, moves begin with the best other groups, if those are worse by
+// less than detour.
+const (
+	cycle  = 150
+	cycles = 6
+	detour = 0.1
+)
 
 // begin simulates a start and poses its groups.
 func (s *searcher) begin(ctx context.Context) (err error) {
@@ -200,8 +236,8 @@ func (s *searcher) part() float64 {
 // orders are those that a plan may have its instances in.
 var orders = []Strategy{algorithm3, depthFirst, breadthFirst, layerByLayer, chunkByChunk}
 
-// regroup simulates proposed groups.
-func (s *searcher) regroup(ctx context.Context, b budget) error {
+// regroup simulates proposed groups; the best of these is returned, that of the search aside.
+func (s *searcher) regroup(ctx context.Context, b budget) (other candidate, err error) {
 	for done := 0; b.spent(done) < 1; {
 		boldness := 1 - b.spent(done)
 		s.g.prices(roundPrices)
@@ -218,20 +254,23 @@ func (s *searcher) regroup(ctx context.Context, b budget) error {
 			}
 		}
 		if len(list) == 0 {
-			return nil
+			return other, nil
 		}
-		var err error
 		if list, err = s.simulateNew(ctx, list, 0, false); err != nil {
-			return err
+			return other, err
 		}
 		for _, c := range list {
-			if _, err := s.consider(ctx, c); err != nil {
-				return err
+			better, err := s.consider(ctx, c)
+			if err != nil {
+				return other, err
+			}
+			if c.err == nil && !better && (other.plan == nil || c.score < other.score) {
+				other = c
 			}
 		}
 		done += max(1, len(list))
 	}
-	return nil
+	return other, nil
 }
 
 // consider learns from a simulated candidate, and takes it if it is better and breaks no
@@ -281,9 +320,9 @@ const (
 	slack   = 0.05
 )
 
-// polish makes moves from the best plan on.
-func (s *searcher) polish(ctx context.Context, b budget) error {
-	s.at = s.best
+// polish makes moves from a plan on.
+func (s *searcher) polish(ctx context.Context, b budget, top candidate) error {
+	s.at = top
 	idle := 0
 	for done := 0; b.spent(done) < 1; {
 		heat := 1 + hottest*max(0, 1-1.25*b.spent(done))
@@ -300,7 +339,7 @@ func (s *searcher) polish(ctx context.Context, b budget) error {
 			return nil
 		}
 		var err error
-		if list, err = s.simulateNew(ctx, list, s.opt.Objective.longest(s.best.score*(1+slack), s.w.spec), false); err != nil {
+		if list, err = s.simulateNew(ctx, list, s.opt.Objective.longest(top.score*(1+slack), s.w.spec), false); err != nil {
 			return err
 		}
 		done += max(1, len(list))
@@ -312,7 +351,9 @@ func (s *searcher) polish(ctx context.Context, b budget) error {
 			}
 			if better {
 				s.won[c.by]++
-				idle = 0
+			}
+			if c.err == nil && c.score < top.score && c.score >= s.best.score { // else it breaks a rule
+				top, idle = c, 0
 			}
 			if c.err == nil && (next < 0 || c.score < list[next].score) {
 				next = i
@@ -320,10 +361,10 @@ func (s *searcher) polish(ctx context.Context, b budget) error {
 		}
 		idle++
 		switch {
-		case next >= 0 && list[next].score < min(s.at.score, s.best.score*heat), next >= 0 && list[next].score == s.best.score:
+		case next >= 0 && list[next].score < min(s.at.score, top.score*heat), next >= 0 && list[next].score == top.score:
 			s.at = list[next]
 		case idle%16 == 0:
-			s.at = s.best
+			s.at = top
 		}
 	}
 	return nil
