@@ -17,7 +17,6 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
-	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/schedulefile"
 )
 
@@ -306,16 +305,7 @@ func (s *seeker) startFrom(ctx context.Context, chunks []int64) error {
 	if p.recipe, err = Lookup(greedyRecipe); err != nil {
 		return err
 	}
-	for k, list := range r.Schedule.LayerBindings {
-		for l, b := range list {
-			if b != nil {
-				if p.inner == nil {
-					p.inner = map[model.OpID]schedule.Binding{}
-				}
-				p.inner[r.Schedule.Layers[k][l].Anchor] = b
-			}
-		}
-	}
+	p.pin()
 	s.found.Evaluations++
 	s.start(Start{"start", s.opt.InPlace, r.Chunk, r.ThroughputPerSecond()})
 	s.offer(r, p, "start")

@@ -86,8 +86,9 @@ func (s *searcher) lift(c candidate) candidate {
 		to = spans[len(spans)-1].hi
 	}
 	p := *s.best.plan.regroup(s.g.cuts(append(spans, s.g.proposeFrom(to, s.rng, 0)...)))
-	p.order, p.rule, p.lower = c.order, c.rule, c.lower
+	p.order, p.rule, p.lower, p.apart = c.order, c.rule, c.lower, c.apart
 	p.bound, p.inner, p.down = maps.Clone(c.bound), maps.Clone(c.inner), maps.Clone(c.down)
+	p.sooner, p.alone = maps.Clone(c.sooner), maps.Clone(c.alone)
 	g := s.best.s.Graph
 	for i, k := range from {
 		a, b := &c.cuts[k], &p.cuts[i]
@@ -97,6 +98,12 @@ func (s *searcher) lift(c candidate) candidate {
 		for n, id := range a.ops {
 			if own := c.inner[id]; own != nil {
 				p.inner[b.ops[n]] = own
+			}
+			if by := c.sooner[id]; by > 0 {
+				p.sooner[b.ops[n]] = by
+			}
+			if c.alone[id] {
+				p.alone[b.ops[n]] = true
 			}
 			for m, t := range g.Op(id).Outputs {
 				if c.down[t] {

@@ -39,6 +39,7 @@ type plan struct {
 	down     map[model.TensorID]bool         // results that go to the GB, though there may be room in the LB
 	bound    map[piece]choice                // bindings, scopes and levels that differ from the strategy's
 	sooner   map[model.OpID]int              // how many layers of its kernel one goes in front of, by anchor; see sequence
+	alone    map[model.OpID]bool             // operators with which a layer begins, though they could join one
 	rule     graphturbo.SpillRule
 	apart    bool // see graphturbo.Apart
 	lower    lower.Options
@@ -148,10 +149,9 @@ func (p *plan) strategies() Recipe {
 	r.Fallback = nil
 	r = r.With("group", Strategy{Name: "best", Decide: func(_ context.Context, d *Draft) error {
 		d.Grouping, d.Layers = p.grouping(d.Graph), p.layers
-		if p.layers == nil && len(p.sooner) > 0 {
-			deriveLayers(d.Schedule)
-			for k, layers := range d.Layers {
-				d.Layers[k] = p.sequence(layers)
+		if p.layers == nil && len(p.sooner)+len(p.alone) > 0 {
+			for _, sg := range d.Grouping.Groups {
+				d.Layers = append(d.Layers, p.layersOf(d.Graph, sg.Ops))
 			}
 		}
 		return nil
@@ -208,11 +208,12 @@ func (p *plan) grouping(g *model.Graph) *schedule.Grouping {
 	return gr
 }
 
-// sequence is the order in which a kernel runs its layers: one after the other goes in front of
-// as many of those before it as the plan says, or until one that it reads.
-func (p *plan) sequence(layers []schedule.Layer) []schedule.Layer {
+// layersOf are the layers of a kernel in the order in which it runs them: those that are derived,
+// cut as the plan says; one after the other goes in front of as many of those before it as the
+// plan says, or until one that it reads.
+func (p *plan) layersOf(g *model.Graph, ops []model.OpID) []schedule.Layer {
 	var list []schedule.Layer
-	for _, l := range layers {
+	for _, l := range p.parts(g, schedule.Layers(g, ops)) {
 		at := len(list)
 		for n := p.sooner[l.Anchor]; n > 0 && at > 0 && !slices.ContainsFunc(l.Inputs, func(t model.TensorID) bool { return slices.Contains(list[at-1].Outputs, t) }); n-- {
 			at--
@@ -222,10 +223,43 @@ func (p *plan) sequence(layers []schedule.Layer) []schedule.Layer {
 	return list
 }
 
-// orderOf notes the order of a kernel's layers where it is not the one in which they are derived;
-// false: they are other layers.
-func (p *plan) orderOf(layers, derived []schedule.Layer) bool {
-	if len(layers) != len(derived) {
+// parts cuts layers in front of the operators that are alone.
+func (p *plan) parts(g *model.Graph, derived []schedule.Layer) []schedule.Layer {
+	if len(p.alone) == 0 {
+		return derived
+	}
+	var list []schedule.Layer
+	for _, l := range derived {
+		from := 0
+		for i := 1; i <= len(l.Ops); i++ {
+			switch {
+			case i < len(l.Ops) && !p.alone[l.Ops[i]]:
+			case from == 0 && i == len(l.Ops):
+				list = append(list, l)
+			default:
+				list, from = append(list, schedule.NewLayer(g, l.Ops[from:i])), i
+			}
+		}
+	}
+	return list
+}
+
+// adopt notes how the layers of a kernel differ from those that are derived; false: they are not
+// parts of these.
+func (p *plan) adopt(g *model.Graph, ops []model.OpID, layers []schedule.Layer) bool {
+	begins := map[model.OpID]bool{}
+	for _, l := range layers {
+		begins[l.Ops[0]] = true
+	}
+	derived := schedule.Layers(g, ops)
+	for _, l := range derived {
+		for _, id := range l.Ops[1:] {
+			if begins[id] {
+				p.alone[id] = true
+			}
+		}
+	}
+	if derived = p.parts(g, derived); len(derived) != len(layers) {
 		return false
 	}
 	at := make([]int, len(derived))
@@ -293,19 +327,53 @@ func (p *plan) lowerValues(s *schedule.Schedule) {
 
 // planOf takes the decisions of a simulated schedule as they are.
 func planOf(r *Result, inPlace bool) *plan {
-	p := &plan{recipe: r.Recipe, inPlace: inPlace, uneven: r.Uneven, chunk: r.Chunk, rule: graphturbo.LongestLifetime, lower: r.Lower, bound: map[piece]choice{}, sooner: map[model.OpID]int{}, apart: r.Recipe.Pick("address") == apartAddress.Name}
+	p := &plan{recipe: r.Recipe, inPlace: inPlace, uneven: r.Uneven, chunk: r.Chunk, rule: graphturbo.LongestLifetime, lower: r.Lower, bound: map[piece]choice{},
+		inner: map[model.OpID]schedule.Binding{}, down: map[model.TensorID]bool{}, sooner: map[model.OpID]int{}, alone: map[model.OpID]bool{}, apart: r.Recipe.Pick("address") == apartAddress.Name}
 	if r.Recipe.Pick("spill") == string(graphturbo.LargestFirst) {
 		p.rule = graphturbo.LargestFirst
 	}
 	s := r.Schedule
 	for k, sg := range s.Grouping.Groups {
 		p.cuts = append(p.cuts, cut{sg.Ops, sg.Split})
-		if !p.orderOf(s.Layers[k], schedule.Layers(s.Graph, sg.Ops)) {
+		if !p.adopt(s.Graph, sg.Ops, s.Layers[k]) {
 			p.layers = s.Layers
+		}
+	}
+	for k, own := range s.LayerBindings {
+		for l, b := range own {
+			if b != nil {
+				p.inner[s.Layers[k][l].Anchor] = b
+			}
+		}
+	}
+	for i := range s.Values {
+		v := &s.Values[i]
+		if v.Instance < 0 || v.Wanted != schedule.GB {
+			continue
+		}
+		sg := s.Grouping.Groups[s.Instances.Instances[v.Instance].Group]
+		if s.Scopes[v.Instance] != schedule.GB || !slices.Contains(sg.Outputs, v.Tensor) {
+			p.down[v.Tensor] = true
 		}
 	}
 	p.own, p.bindings, p.scopes = s.Order, s.Bindings, s.Scopes
 	return p
+}
+
+// pin makes choices of the bindings and scopes of each group's first instance, where there are none.
+func (p *plan) pin() {
+	i := 0 // instance
+	for k := range p.cuts {
+		c := p.bound[p.cuts[k].piece()]
+		if c.binding == nil {
+			c.binding = p.bindings[i]
+		}
+		if c.scope == nil {
+			c.scope = &p.scopes[i]
+		}
+		p.bound[p.cuts[k].piece()] = c
+		i += int((&schedule.SubGraph{Split: p.cuts[k].split}).Factor())
+	}
 }
 
 // regroup is the plan with other groups. What was decided for others of their kind stays.
@@ -313,18 +381,7 @@ func (p *plan) regroup(cuts []cut) *plan {
 	q := *p
 	if p.bindings != nil && p.recipe.at("bind").Exact {
 		q.bound = maps.Clone(p.bound)
-		i := 0 // instance
-		for k := range p.cuts {
-			c := q.bound[p.cuts[k].piece()]
-			if c.binding == nil {
-				c.binding = p.bindings[i]
-			}
-			if c.scope == nil {
-				c.scope = &p.scopes[i]
-			}
-			q.bound[p.cuts[k].piece()] = c
-			i += int((&schedule.SubGraph{Split: p.cuts[k].split}).Factor())
-		}
+		q.pin()
 	}
 	q.cuts, q.layers, q.own, q.bindings, q.scopes = cuts, nil, nil, nil, nil
 	return &q

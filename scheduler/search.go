@@ -403,6 +403,7 @@ var moves = []struct {
 	{"layer", 4, (*searcher).moveLayer},
 	{"layers", 4, (*searcher).moveLayers},
 	{"sequence", 2, (*searcher).moveSequence},
+	{"alone", 1, (*searcher).moveAlone},
 	{"scope", 1, (*searcher).moveScope},
 	{"spill", 1, (*searcher).moveDown},
 	{"order", 1, (*searcher).moveOrder},
@@ -491,7 +492,59 @@ func (s *searcher) replace(k, m int, ends []int, infos []schedule.SplitInfo) (ca
 	if slices.Equal(made, spans) {
 		return candidate{}, false
 	}
-	return candidate{plan: s.at.plan.regroup(s.g.cuts(made)), spans: made}, true
+	c := candidate{plan: s.at.plan.regroup(s.g.cuts(made)), spans: made}
+	if s.rng.IntN(2) == 0 {
+		s.carry(c)
+	}
+	return c, true
+}
+
+// carry gives groups that are new in a plan the layers that they have at hand, with their bindings.
+func (s *searcher) carry(c candidate) {
+	made := s.at.s
+	first := map[model.OpID]bool{}           // of a layer
+	has := map[model.OpID]schedule.Binding{} // by anchor
+	of := map[model.OpID]model.OpID{}        // anchors by operator
+	for i := range made.Steps {
+		st := &made.Steps[i]
+		inst := &made.Instances.Instances[st.Instance]
+		if layer := &made.Layers[inst.Group][st.Layer]; inst.Index == made.Grouping.Groups[inst.Group].Factor()/2 {
+			has[layer.Anchor], first[layer.Ops[0]] = st.Binding, true
+			for _, id := range layer.Ops {
+				of[id] = layer.Anchor
+			}
+		}
+	}
+	old := map[piece]bool{}
+	for i := range s.at.cuts {
+		old[s.at.cuts[i].piece()] = true
+	}
+	c.inner, c.bound, c.alone = maps.Clone(c.inner), maps.Clone(c.bound), maps.Clone(c.alone)
+	if c.inner == nil {
+		c.inner = map[model.OpID]schedule.Binding{}
+	}
+	if c.alone == nil {
+		c.alone = map[model.OpID]bool{}
+	}
+	for i := range c.cuts {
+		x := &c.cuts[i]
+		if old[x.piece()] {
+			continue
+		}
+		for _, id := range x.ops {
+			if b := has[id]; b != nil {
+				c.inner[id] = b
+			}
+			if first[id] {
+				c.alone[id] = true
+			}
+		}
+		_, outputs := schedule.Boundary(made.Graph, x.ops)
+		b := c.bound[x.piece()]
+		if b.binding = has[of[made.Graph.Tensor(outputs[0]).Producer]]; b.binding != nil {
+			c.bound[x.piece()] = b
+		}
+	}
 }
 
 // draw is a way to split a group, another than not: cheap ones are likelier.
@@ -907,7 +960,30 @@ func (s *searcher) moveSequence() (candidate, bool) {
 		p.sooner[id] = by
 	}
 	same := func(a, b schedule.Layer) bool { return a.Anchor == b.Anchor }
-	return candidate{plan: &p, spans: s.at.spans}, !slices.EqualFunc(layers, p.sequence(schedule.Layers(s.at.s.Graph, s.at.cuts[k].ops)), same)
+	return candidate{plan: &p, spans: s.at.spans}, !slices.EqualFunc(layers, p.layersOf(s.at.s.Graph, s.at.cuts[k].ops), same)
+}
+
+// moveAlone lets an operator begin a layer of its kernel, or join one again.
+func (s *searcher) moveAlone() (candidate, bool) {
+	k := s.place(len(s.at.spans))
+	var could []model.OpID
+	for _, l := range schedule.Layers(s.at.s.Graph, s.at.cuts[k].ops) {
+		could = append(could, l.Ops[1:]...)
+	}
+	if len(could) == 0 || s.at.layers != nil {
+		return candidate{}, false
+	}
+	id := could[s.rng.IntN(len(could))]
+	p := *s.at.plan
+	p.alone = maps.Clone(p.alone)
+	if p.alone == nil {
+		p.alone = map[model.OpID]bool{}
+	}
+	now := !p.alone[id]
+	for _, id := range s.places(k, slices.Index(s.at.cuts[k].ops, id)) {
+		p.alone[id] = now
+	}
+	return candidate{plan: &p, spans: s.at.spans}, true
 }
 
 func (s *searcher) moveOrder() (candidate, bool) {

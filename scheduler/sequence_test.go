@@ -5,9 +5,11 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/model/schedulefile"
 )
 
 // Layers that go in front of others stay behind those that they read, and a plan has their order
@@ -31,15 +33,18 @@ func TestSequence(t *testing.T) {
 				ops = append(ops, g.Ops[i].ID)
 			}
 			derived := schedule.Layers(g, ops)
-			p := &plan{sooner: map[model.OpID]int{}}
+			p := &plan{sooner: map[model.OpID]int{}, alone: map[model.OpID]bool{}}
 			for _, l := range derived {
+				for _, id := range l.Ops[1:] {
+					p.alone[id] = r.IntN(4) == 0
+				}
 				if r.IntN(2) == 0 {
 					p.sooner[l.Anchor] = r.IntN(4)
 				}
 			}
-			list := p.sequence(derived)
+			list := p.layersOf(g, ops)
 			made := map[model.TensorID]bool{}
-			for _, l := range derived {
+			for _, l := range list {
 				for _, o := range l.Outputs {
 					made[o] = true
 				}
@@ -64,16 +69,47 @@ func TestSequence(t *testing.T) {
 			if !slices.Equal(want, anchors(derived)) {
 				changed++
 			}
-			q := &plan{sooner: map[model.OpID]int{}}
-			if !q.orderOf(list, derived) {
-				t.Fatalf("%s: layers in another order count as other layers", name)
+			q := &plan{sooner: map[model.OpID]int{}, alone: map[model.OpID]bool{}}
+			if !q.adopt(g, ops, list) {
+				t.Fatalf("%s: parts of layers in another order count as other layers", name)
 			}
-			if got := anchors(q.sequence(derived)); !slices.Equal(got, want) {
+			if got := anchors(q.layersOf(g, ops)); !slices.Equal(got, want) {
 				t.Errorf("%s: order %v, had again %v", name, want, got)
 			}
 		}
 	}
 	if changed < 20 {
 		t.Errorf("only %d of 80 orders differ from the derived one", changed)
+	}
+}
+
+// The plan of a schedule that the search found, read from its file, makes the same schedule again.
+func TestPlanOfFile(t *testing.T) {
+	chip, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"bert-128", "mobilenetv2"} {
+		net, err := network.Open(name, network.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := Best(t.Context(), net, chip, 4, BestOptions{Evaluations: 60, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Restore(t.Context(), File(found.Result, schedulefile.Origin{}), chip)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := planOf(r, found.plan.inPlace)
+		if p.recipe, err = Lookup(greedyRecipe); err != nil {
+			t.Fatal(err)
+		}
+		p.pin()
+		o := newWorld(net, chip, chip, 4, Options{}).evaluate(t.Context(), p, 0)
+		if o.err != nil || o.ps != found.Sim.TotalPs {
+			t.Errorf("%s: %d ps, from its file %d, %v", name, found.Sim.TotalPs, o.ps, o.err)
+		}
 	}
 }
