@@ -107,9 +107,7 @@ type Outcome struct {
 	Answers []Answer
 	Trials  int
 	// Curve is the objective after each round, by trials.
-	Curve []Point
-	// Model is the learned cost at the end.
-	Model   *Trees
+	Curve   []Point
 	Stopped error
 }
 
@@ -200,7 +198,7 @@ func Tune(ctx context.Context, tasks []*Task, o Options) (*Outcome, error) {
 			break
 		}
 	}
-	t.out.Trials, t.out.Model = t.trials, t.model
+	t.out.Trials = t.trials
 	for i, s := range t.tasks {
 		a := Answer{Task: tasks[i], Program: s.chosen, Trials: len(s.trials)}
 		if s.chosen == nil { // not reached
@@ -232,8 +230,13 @@ func (sp *space) limit() *space {
 
 func (t *Task) seconds(ps int64) float64 { return float64(ps) * 1e-12 / float64(t.passes) }
 
-// round measures some programs of a task and trains the learned cost again.
+// round trains the learned cost again, if there is much to learn, and measures some programs of
+// a task.
 func (t *tuner) round(ctx context.Context, s *state) error {
+	if t.Method != Random && t.trials >= t.trained+max(8, t.trained/5) {
+		t.train()
+		t.trained = t.trials
+	}
 	s.rounds++
 	r := rand.New(rand.NewPCG(t.Seed, uint64(s.index+1)<<32|uint64(s.rounds)))
 	list := s.propose(r, min(t.Batch, t.Trials-t.trials), t.model, &t.Options)
@@ -274,10 +277,6 @@ func (t *tuner) round(ctx context.Context, s *state) error {
 	s.chosen = s.trials[0].program
 	s.best = append(s.best, s.trials[0].ps)
 	s.done = len(list) == 0
-	if t.Method != Random && t.trials >= t.trained+max(8, t.trained/5) {
-		t.train()
-		t.trained = t.trials
-	}
 	f := t.objective()
 	t.out.Curve = append(t.out.Curve, Point{t.trials, f})
 	if t.Progress != nil {
