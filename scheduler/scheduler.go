@@ -95,6 +95,7 @@ type Options struct {
 	mostInstances int          // that splits may give; 0: no limit
 	ddrWeight     float64      // see spread
 	memo          *schedule.Memo
+	measured      bool // see Result
 }
 
 // tell passes a note on if a sink is set.
@@ -170,8 +171,10 @@ type Result struct {
 	Notes []string
 
 	level   Level
-	figures bool              // see Options.Figures
-	answers map[string]Solved // of the exact strategies, by stage
+	figures bool // see Options.Figures
+	// measured says that latency measures all, as simulate would, which then need not.
+	measured bool
+	answers  map[string]Solved // of the exact strategies, by stage
 }
 
 // Trial is a chunk size and what it gave.
@@ -255,6 +258,7 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 	if tune {
 		chunks = Divisors(share, MaxTunedChunk)
 	}
+	opt.measured = opt.Figures && len(chunks) == 1 // of many, one more pass takes less
 	var best *Result
 	var tried []Trial
 	var firstErr error
@@ -404,7 +408,10 @@ func (opt Options) eachPieces(ctx context.Context, r Recipe, settle func(Recipe)
 
 // latency is how long the plans take, in picoseconds; math.MaxInt64 above a limit.
 func (r *Result) latency(ctx context.Context, limit int64) (ps int64, err error) {
-	_, made, err := stream(ctx, r.programName(), r.Spec, r.Plans, r.Lower, sim.Options{TimesOnly: true, LimitPs: limit}, nil)
+	p, made, err := stream(ctx, r.programName(), r.Spec, r.Plans, r.Lower, sim.Options{TimesOnly: !r.measured, LimitPs: limit}, nil)
+	if made != nil && r.measured {
+		r.Program, r.Sim = p, made
+	}
 	switch {
 	case errors.Is(err, sim.ErrLimit):
 		return math.MaxInt64, nil
@@ -444,7 +451,7 @@ func Prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		return made, err
 	}
 	out := &Result{Recipe: r, Source: net.Name, Machine: machine, Spec: spec, Batch: batch, Chunk: opt.Chunk, Shares: shares, Clusters: opt.Clusters,
-		Uneven: opt.Uneven.Alternatives()[0], level: opt.Level, figures: opt.Figures}
+		Uneven: opt.Uneven.Alternatives()[0], level: opt.Level, figures: opt.Figures, measured: opt.measured}
 	out.assume(net)
 	opt.Uneven, opt.note = out.Uneven, func(text string) { out.Notes = append(out.Notes, text) }
 	if opt.Clusters != OverBatch {
@@ -563,8 +570,14 @@ func (r *Result) programName() string {
 
 // simulate lowers the plans and runs the program.
 func (r *Result) simulate(ctx context.Context) error {
+	if r.measured && r.Sim != nil {
+		r.Program.Name = r.programName()
+		return nil
+	}
 	if r.figures {
-		p, made, err := stream(ctx, r.programName(), r.Spec, r.Plans, r.Lower, sim.Options{}, nil)
+		opt := r.Lower
+		opt.Most = lower.MaxStreamed
+		p, made, err := stream(ctx, r.programName(), r.Spec, r.Plans, opt, sim.Options{}, nil)
 		if made != nil || err != nil {
 			r.Program, r.Sim = p, made
 			return err
@@ -633,7 +646,7 @@ func (r *Result) On(ctx context.Context, spec *hardware.Spec) (*Result, error) {
 		return nil, err
 	}
 	again := *r
-	again.Machine, again.Spec, again.Tried = spec, machine, nil
+	again.Machine, again.Spec, again.Tried, again.Sim = spec, machine, nil, nil
 	if err := again.simulate(ctx); err != nil {
 		return nil, err
 	}

@@ -394,20 +394,25 @@ func (e *emitter) flush() error {
 		return nil
 	}
 	e.p.Buffers = slices.Grow(e.p.Buffers, len(e.stretches))
-	for _, s := range e.stretches {
-		if s.first < 0 || s.hi == s.lo {
-			continue
+	for i, s := range e.stretches {
+		if s.first >= 0 && s.hi > s.lo {
+			e.buffer(base, s)
 		}
-		b := isa.Buffer{Label: s.label, Level: s.level, Cluster: e.cluster, Address: s.lo, Bytes: s.hi - s.lo, First: base + s.first, Continued: s.continued}
-		for _, l := range s.lasts {
-			b.First = min(b.First, base+l)
-			b.Lasts = append(b.Lasts, base+l)
-		}
-		slices.Sort(b.Lasts)
-		b.Lasts = slices.Compact(b.Lasts)
-		e.p.Buffers = append(e.p.Buffers, b)
+		e.stretches[i].stretch = nil
 	}
 	return nil
+}
+
+// buffer adds a buffer to the program, in which the cluster's commands begin with number base.
+func (e *emitter) buffer(base int32, s levelled) {
+	b := isa.Buffer{Label: s.label, Level: s.level, Cluster: e.cluster, Address: s.lo, Bytes: s.hi - s.lo, First: base + s.first, Continued: s.continued}
+	for _, l := range s.lasts {
+		b.First = min(b.First, base+l)
+		b.Lasts = append(b.Lasts, base+l)
+	}
+	slices.Sort(b.Lasts)
+	b.Lasts = slices.Compact(b.Lasts)
+	e.p.Buffers = append(e.p.Buffers, b)
 }
 
 // feedSettled hands the commands of a stream on, whose steps are complete.

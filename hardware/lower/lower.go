@@ -50,6 +50,9 @@ type Options struct {
 	// Fold lets clusters that are alike always share their commands (isa.Program.As); else they
 	// do where there are many.
 	Fold bool `json:"-"`
+	// Most is how many commands clusters that differ may have; 0: as many as programs that are
+	// kept.
+	Most int `json:"-"`
 	// Cost gives the durations of commands in place of the formulas of package cost; nil:
 	// the formulas.
 	Cost cost.Custom `json:"-"`
@@ -95,11 +98,13 @@ const (
 	maxLayers   = 2_000_000
 	maxCommands = 8_000_000
 	maxSteady   = 6_000_000
-	maxStreamed = 40_000_000
 	// maxUnfolded is how many commands a program may have at most in which clusters that are
 	// alike have each their own.
 	maxUnfolded = 1_000_000
 )
+
+// MaxStreamed is for Options.Most of one [Stream], which keeps less.
+const MaxStreamed = 40_000_000
 
 // TooLargeError reports a program that is too large to simulate.
 type TooLargeError struct{ Program, What string }
@@ -151,8 +156,8 @@ func (e *emitter) commands() (n, most int) {
 	switch n = int(e.cmds.n); {
 	case e.opt.Batches > 1:
 		return n * e.alike, maxSteady
-	case e.feed != nil && !e.outline: // the last word, not one of many tries
-		return n, maxStreamed
+	case e.opt.Most > 0:
+		return n, e.opt.Most
 	}
 	return n, maxCommands
 }

@@ -259,13 +259,17 @@ func (e *emitter) recordEntry(o *entry) {
 			j++
 		}
 		lo := int64(o.pages[i]) * e.pages.pageBytes
-		s := &stretch{}
-		if i == 0 {
-			s = o.at
+		s := levelled{&stretch{lo: lo, hi: lo + int64(j-i)*e.pages.pageBytes, first: o.first, label: label,
+			lasts: append(append(make([]int32, 0, len(o.users)+1), o.users...), o.load), continued: j < len(o.pages)}, isa.GB}
+		switch {
+		case e.feed == nil:
+			if i == 0 {
+				*o.at, s.stretch = *s.stretch, o.at
+			}
+			e.stretches = append(e.stretches, s)
+		case o.first >= 0: // it is complete, and no command asks for its number
+			e.buffer(0, s)
 		}
-		*s = stretch{lo: lo, hi: lo + int64(j-i)*e.pages.pageBytes, first: o.first, label: label,
-			lasts: append(append([]int32(nil), o.users...), o.load), continued: j < len(o.pages)}
-		e.stretches = append(e.stretches, levelled{s, isa.GB})
 		i = j
 	}
 }

@@ -90,7 +90,7 @@ func (s *Stream) Feed(ctx context.Context, commands []isa.Command) error {
 }
 
 // End simulates what is left. The program may have its buffers now, of which CheckBuffers is
-// asked. The times of the commands are not in the result.
+// asked, and loses them, since the times of the commands are not in the result.
 func (s *Stream) End(ctx context.Context) (*Result, error) {
 	if err := s.e.run(ctx, 0); err != nil {
 		return nil, err
@@ -109,6 +109,6 @@ func (s *Stream) End(ctx context.Context) (*Result, error) {
 	if err := checkBuffers(s.e.p, r); err != nil {
 		return nil, err
 	}
-	r.Start, r.End = nil, nil
+	r.Start, r.End, s.e.p.Buffers = nil, nil, nil
 	return r, nil
 }
