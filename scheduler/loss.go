@@ -40,6 +40,19 @@ var decisions = []struct {
 		p.down, p.rule = from.down, from.rule
 		return &p
 	}},
+	{"layers", func(to, from *plan) *plan {
+		p := *to
+		p.sooner, p.alone, p.layers = from.sooner, from.alone, nil
+		if p.samePieces(from) {
+			p.layers = from.layers
+		}
+		return &p
+	}},
+	{"addresses", func(to, from *plan) *plan {
+		p := *to
+		p.apart = from.apart
+		return &p
+	}},
 	{"generator", func(to, from *plan) *plan {
 		p := *to
 		p.lower = from.lower

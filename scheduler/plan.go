@@ -38,7 +38,7 @@ type plan struct {
 	inner    map[model.OpID]schedule.Binding // of layers, by anchor; see schedule.Schedule.LayerBindings
 	down     map[model.TensorID]bool         // results that go to the GB, though there may be room in the LB
 	bound    map[piece]choice                // bindings, scopes and levels that differ from the strategy's
-	sooner   map[model.OpID]int              // how many layers of its kernel one goes in front of, by anchor; see sequence
+	sooner   map[model.OpID]int              // how many layers of its kernel one goes in front of, by anchor; see layersOf
 	alone    map[model.OpID]bool             // operators with which a layer begins, though they could join one
 	rule     graphturbo.SpillRule
 	apart    bool // see graphturbo.Apart
@@ -103,6 +103,12 @@ func (p *plan) name() [sha256.Size]byte {
 	for _, id := range slices.Sorted(maps.Keys(p.sooner)) {
 		if n := p.sooner[id]; n != 0 {
 			b.add(int64(id), int64(n))
+		}
+	}
+	b.add(-1)
+	for _, id := range slices.Sorted(maps.Keys(p.alone)) {
+		if p.alone[id] {
+			b.add(int64(id))
 		}
 	}
 	b.add(-1)
