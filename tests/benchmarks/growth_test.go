@@ -43,7 +43,7 @@ func run(t testing.TB, f Family, operators int, r scheduler.Recipe) *scheduler.R
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := scheduler.Run(context.Background(), open(f, operators), spec, int64(spec.Clusters), r, scheduler.Options{Chunk: 1})
+	made, err := scheduler.Run(context.Background(), open(f, operators), spec, int64(spec.Clusters), r, scheduler.Options{Chunk: 1, Figures: true})
 	if err != nil {
 		t.Fatal(err)
 	}
