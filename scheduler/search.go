@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -85,6 +86,9 @@ func (s *searcher) simulateNew(ctx context.Context, list []candidate, limit int6
 	}
 	n := 0
 	for i, c := range list {
+		if made[i] == nil && c.err == nil {
+			return nil, errors.New("internal error, a plan has neither decisions nor an error")
+		}
 		if again := c.err == nil && s.known[names[i]]; again && !all {
 			continue
 		}
