@@ -39,8 +39,13 @@ type TunedFrom struct {
 	Chunk    int64    `json:"chunk"`
 	Variant  string   `json:"variant"`
 	InPlace  bool     `json:"in_place,omitempty"`
+	Uneven   string   `json:"uneven,omitempty"` // which pieces may differ, if not the fastest
 	DType    string   `json:"dtype,omitempty"`
-	Hardware string   `json:"hardware"`
+	Grain    string   `json:"grain,omitempty"` // how far operators were taken apart, if at all
+	// Dims and AllowUnknown are of ONNX files.
+	Dims         map[string]int64 `json:"dims,omitempty"`
+	AllowUnknown bool             `json:"allow_unknown,omitempty"`
+	Hardware     string           `json:"hardware"`
 	// Fingerprint is of the hardware as the decisions see it.
 	Fingerprint string `json:"hardware_fingerprint"`
 	Seed        uint64 `json:"seed"`
@@ -110,6 +115,9 @@ func TaskName(key string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte
 // each batch. from says for what.
 func TuningTasks(ctx context.Context, nets []network.Network, machine *hardware.Spec, batch int64, r Recipe, opt Options) (tasks []*ansor.Task, from TunedFrom, err error) {
 	from = TunedFrom{Kind: TunedKind, Version: TunedVersion, Batch: batch, Chunk: opt.Chunk, Variant: r.Name, InPlace: opt.InPlace, Hardware: machine.Name}
+	if opt.Uneven != schedule.UnevenFastest {
+		from.Uneven = opt.Uneven.String()
+	}
 	r.Picks = slices.Clone(r.Picks)
 	r.set(Pick{"nest", "rules"})
 	r.Fallback = nil
@@ -376,6 +384,9 @@ func tunedNests(ctx context.Context, d *Draft) error {
 		if missing == len(kernels) && !slices.Contains(t.Graphs, d.Graph.Name) {
 			return fmt.Errorf("the tuned kernels are of %s on %s by %s, batch %d in chunks of %d: none of the %d kernels is among them",
 				strings.Join(t.Networks, ", "), t.Hardware, t.Variant, t.Batch, t.Chunk, missing)
+		}
+		if d.LayerBindings == nil && slices.ContainsFunc(t.Bindings, func(b TunedBinding) bool { return b.Graph == d.Graph.Name }) {
+			d.Options.tell("the tuned file's bindings of layers inside kernels are left out, as --bind inside has not been chosen")
 		}
 		if missing > 0 {
 			d.Options.tell(fmt.Sprintf("%d of %d kernels are not among the tuned ones and run by the generator's rules", missing, len(kernels)))

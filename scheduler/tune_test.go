@@ -248,6 +248,15 @@ func TestBindInside(t *testing.T) {
 		t.Fatal("no binding has changed")
 	}
 	opt.Tuned = &scheduler.Tuned{TunedFrom: from}
+	for _, variant := range []string{"ansor", "graphturbo+ansor"} {
+		made, err := run(searched(t, variant), opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left := strings.Contains(strings.Join(made.Notes, "; "), "bindings of layers inside kernels are left out"); left != (variant == "ansor") {
+			t.Errorf("%s: %q", variant, made.Notes)
+		}
+	}
 	found, err := run(only, opt)
 	if err != nil || found.Sim.TotalPs >= greedy.Sim.TotalPs {
 		t.Errorf("%v, %d ps, by Algorithm 4 %d ps", err, found.Sim.TotalPs, greedy.Sim.TotalPs)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -17,7 +18,9 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/heuristics/ansor"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/grain"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -47,7 +50,7 @@ type toTune struct {
 }
 
 func (f *kernelFlags) open(ctx context.Context, names []string) (*toTune, error) {
-	k := &toTune{opt: scheduler.Options{InPlace: *f.inPlace, Chunk: f.chunk.value}}
+	k := &toTune{opt: scheduler.Options{InPlace: *f.inPlace, Uneven: unevenOf(f.uneven), Chunk: f.chunk.value}}
 	var err error
 	if k.spec, err = hardware.Load(*f.accelerator); err != nil {
 		return nil, err
@@ -252,7 +255,8 @@ After Ctrl-C what was found so far is written and printed.`,
 			return err
 		}
 		show.end()
-		tuned.DType, tuned.Hardware = f.network.dtype.value, *f.accelerator
+		tuned.DType, tuned.Grain, tuned.Dims, tuned.AllowUnknown = f.network.dtype.value, f.network.parts(), f.network.dims.m, *f.network.allowUnknown
+		tuned.Hardware = *f.accelerator
 		if err := writeJSON(out.name, tuned, " "); err != nil {
 			return err
 		}
@@ -267,6 +271,27 @@ After Ctrl-C what was found so far is written and printed.`,
 // maxTrials keeps what is measured within a few gigabytes.
 const maxTrials = 1 << 20
 
+// trialLog is appended to behind its last whole line. Until then the file keeps all that it
+// has: it may turn out to be another one.
+type trialLog struct {
+	*os.File
+	whole int64
+	begun bool
+}
+
+func (l *trialLog) Write(line []byte) (int, error) {
+	if !l.begun {
+		if err := l.Truncate(l.whole); err != nil {
+			return 0, err
+		}
+		if _, err := l.Seek(l.whole, io.SeekStart); err != nil {
+			return 0, err
+		}
+		l.begun = true
+	}
+	return l.File.Write(line)
+}
+
 // openLog reads what a log has and goes on behind it, without a last line that was cut off.
 func openLog(name string, set *scheduler.TuneSettings) (*os.File, error) {
 	data, err := os.ReadFile(name)
@@ -276,20 +301,14 @@ func openLog(name string, set *scheduler.TuneSettings) (*os.File, error) {
 	whole := data[:bytes.LastIndexByte(data, '\n')+1]
 	if len(whole) > 0 {
 		set.Before = bytes.NewReader(whole)
+	} else if len(data) > 0 {
+		return nil, fmt.Errorf("%s: log: line 1 has no end, expected what was tuned, or an empty file", name)
 	}
 	file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o666)
 	if err != nil {
 		return nil, err
 	}
-	if len(whole) < len(data) {
-		if err := file.Truncate(int64(len(whole))); err != nil {
-			return nil, errors.Join(err, file.Close())
-		}
-	}
-	if _, err := file.Seek(int64(len(whole)), 0); err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	set.Log, set.Name = file, name
+	set.Log, set.Name = &trialLog{File: file, whole: int64(len(whole))}, name
 	return file, nil
 }
 
@@ -416,16 +435,22 @@ func taskOf(ctx context.Context, t *scheduler.Tuned, name string) (*ansor.Task, 
 	if err != nil {
 		return nil, fmt.Errorf("dtype: %w", err)
 	}
+	uneven := schedule.UnevenFastest
+	if t.Uneven != "" {
+		if uneven, err = schedule.ParseUneven(t.Uneven); err != nil {
+			return nil, fmt.Errorf("uneven: %w", err)
+		}
+	}
 	var nets []network.Network
 	for _, n := range t.Networks {
-		net, err := network.Open(n, network.Options{DType: dtype})
+		net, err := network.Open(n, network.Options{DType: dtype, Grain: grain.Grain(t.Grain), Dims: t.Dims, AllowUnknown: t.AllowUnknown})
 		if err != nil {
 			return nil, err
 		}
 		net.Name = n
 		nets = append(nets, net)
 	}
-	tasks, from, err := scheduler.TuningTasks(ctx, nets, spec, t.Batch, recipe, scheduler.Options{Chunk: t.Chunk, InPlace: t.InPlace, Tuned: t})
+	tasks, from, err := scheduler.TuningTasks(ctx, nets, spec, t.Batch, recipe, scheduler.Options{Chunk: t.Chunk, InPlace: t.InPlace, Uneven: uneven, Tuned: t})
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 type Neighbour struct {
 	Layer    string `json:"layer"`
 	Decision string `json:"decision"`
-	// Lines are those of the nest that are other ones.
+	// Lines are those of the nest that are other ones, or those that it is without.
 	Lines   []string `json:"lines"`
 	Seconds float64  `json:"kernel_s"`
 }
@@ -55,12 +55,19 @@ func (t *Task) Neighbours(ctx context.Context, p Program) ([]Neighbour, error) {
 	return list, nil
 }
 
-// changed are the lines of a nest that another one does not have.
-func changed(was []string, n *schedule.Nest, t *Task, layer int) []string {
-	var list []string
-	for _, l := range strings.Split(strings.TrimSpace(n.Text(t.Output(layer))), "\n") {
+// changed are the lines of a nest that another one does not have, or that it is without.
+func changed(was []string, n *schedule.Nest, t *Task, layer int) (list []string) {
+	now := strings.Split(n.Text(t.Output(layer)), "\n")
+	for _, l := range now {
 		if !slices.Contains(was, l) {
 			list = append(list, strings.TrimSpace(l))
+		}
+	}
+	if list == nil {
+		for _, l := range was {
+			if !slices.Contains(now, l) {
+				list = append(list, "no "+strings.TrimSpace(l))
+			}
 		}
 	}
 	return list

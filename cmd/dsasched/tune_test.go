@@ -1,0 +1,52 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// What is no log of the tuning at hand keeps all that it has, a last line without an end, too;
+// such a line of its own log is made again.
+func TestLogOfTrials(t *testing.T) {
+	workspace(t)
+	tune := []string{"tune", "toy-fig3", "--trials", "40", "--quiet", "--log", "trials.jsonl"}
+	answer(t, tune...)
+	log := file(t, "trials.jsonl")
+	for _, c := range []struct{ has, seed, want string }{
+		{log[:len(log)-9], "1", ""},
+		{log[:len(log)-9], "2", "seed is 1, expected 2"},
+		{log[:20], "1", "line 1 has no end"},
+		{"some\nother file", "1", "line 1: invalid character"},
+	} {
+		if err := os.WriteFile("trials.jsonl", []byte(c.has), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		r := call(t, append(tune, "--seed", c.seed)...)
+		want := c.has
+		if c.want == "" {
+			want = log
+		}
+		if (r.status == exitOK) != (c.want == "") || !strings.Contains(r.stderr, c.want) || file(t, "trials.jsonl") != want {
+			t.Errorf("%q: status %d, %q", c.want, r.status, r.stderr)
+		}
+	}
+}
+
+// A tuned file says how its network was read and cut, so that its kernels are found again.
+func TestExplainKernelOfOtherFlags(t *testing.T) {
+	workspace(t)
+	for _, flags := range []string{"bert-128 --grain primitive --trials 19", "resnet18 --variant graphturbo+ansor --batch 28 --chunk 7 --uneven none --trials 6"} {
+		answer(t, strings.Fields("tune "+flags+" --quiet -o tuned.json")...)
+		var tuned scheduler.Tuned
+		if err := json.Unmarshal([]byte(file(t, "tuned.json")), &tuned); err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range tuned.Tasks {
+			answer(t, "explain-kernel", "tuned.json", "--task", x.Task)
+		}
+	}
+}
