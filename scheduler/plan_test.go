@@ -210,9 +210,10 @@ func TestPlanNames(t *testing.T) {
 		change(func(p *plan) { p.inner = map[model.OpID]schedule.Binding{op: {1, 2}} }),
 		change(func(p *plan) { p.down = map[model.TensorID]bool{1: true} }),
 		change(func(p *plan) { p.sooner = map[model.OpID]int{op: 1} }),
+		change(func(p *plan) { p.alone = map[model.OpID]bool{op: true} }),
 		change(func(p *plan) { p.apart = true }),
 		change(of(choice{binding: binding})), change(of(choice{scope: &level})), change(of(choice{binding: binding, scope: &level}))}
-	fields := []string{"recipe", "inPlace", "uneven", "chunk", "cuts", "layers", "order", "own", "bindings", "scopes", "inner", "down", "bound", "sooner", "rule", "apart", "lower"}
+	fields := []string{"recipe", "inPlace", "uneven", "chunk", "cuts", "layers", "order", "own", "bindings", "scopes", "inner", "down", "bound", "sooner", "alone", "rule", "apart", "lower"}
 	for i := range reflect.TypeFor[plan]().NumField() {
 		if f := reflect.TypeFor[plan]().Field(i).Name; !slices.Contains(fields, f) {
 			t.Errorf("plan.%s is new, expected in the name and here", f)
@@ -230,6 +231,7 @@ func TestPlanNames(t *testing.T) {
 		func(p *plan) { p.inner = map[model.OpID]schedule.Binding{op: nil} },
 		func(p *plan) { p.down = map[model.TensorID]bool{1: false} },
 		func(p *plan) { p.sooner = map[model.OpID]int{op: 0} },
+		func(p *plan) { p.alone = map[model.OpID]bool{op: false} },
 		func(p *plan) { p.bound = map[piece]choice{{factor: -1}: {scope: &level}} },
 	} {
 		if change(same).name() != plain.name() {
