@@ -66,7 +66,7 @@ func TestTexts(t *testing.T) {
 			`LLB +peak .* of 8 MiB per cluster`, `spills`, `(?m)^ DDR +1 +4 `, `(?m)^ LLB `, `(?m)^ L1 `}},
 		{"schedule many groups", []string{"schedule", "resnet50", "--variant", "tvm"}, []string{`57 groups`, `\d+ more: --full shows them`, `k56 +head.softmax.* DDR`, `(?m)^ 0-56$`}},
 		{"schedule in full", []string{"schedule", "resnet50", "--variant", "tvm", "--full"}, []string{`k30 `}},
-		{"variants", []string{"variants"}, []string{`(?m)^ tvm +layers +none +ddr +layer-by-layer +plain$`, `(?m)^ tvm +longest-lifetime +lowest +in-order +wait +reload +rules$`, `(?m)^ cross-layer +alg2 +alg1 +l1 +alg3 +alg4$`, `(?m)^ exact-memory +search +lowest +cross-layer +\S+ +keep +rules$`, `(?m)^ tvm +a kernel per layer`}},
+		{"variants", []string{"variants"}, []string{`(?m)^ tvm +layers +none +ddr +layer-by-layer +plain$`, `(?m)^ tvm +longest-lifetime +lowest +in-order +wait +reload$`, `(?m)^ cross-layer +alg2 +alg1 +l1 +alg3 +alg4$`, `(?m)^ exact-memory +search +lowest +cross-layer +\S+ +keep$`, `(?m)^ graphturbo\+ansor +ansor$`, `(?m)^ tvm +a kernel per layer`}},
 		{"tasks", []string{"tasks", "toy-fig3", "--full"}, []string{`tasks +\d+ of toy-fig3 on stcp920 by ansor`, `(?m)^ task +kernel +runs +by rules +bound$`, `(?m)^  multi-level tiling of `, `(?m)^    for tile in `}},
 		{"tune", []string{"tune", "toy-fig3", "--trials", "40"}, []string{`search +40 trials over`, `by rules .*: 1\.\d+x`, `(?m)^ task +kernel +runs +trials +by rules +tuned +faster +bound$`}},
 		{"list", []string{"list"}, []string{`ablation +\S+`}},
