@@ -50,7 +50,9 @@ type TunedFrom struct {
 	Fingerprint string `json:"hardware_fingerprint"`
 	Seed        uint64 `json:"seed"`
 	Objective   string `json:"objective"`
-	Scheduler   string `json:"scheduler"`
+	// Enough is the time that is good enough for each network, if f2 was given any.
+	Enough    []float64 `json:"enough_s,omitempty"`
+	Scheduler string    `json:"scheduler"`
 	// Bindings are those of layers inside kernels that differ from their group's.
 	Bindings []TunedBinding `json:"bindings,omitempty"`
 }
@@ -161,6 +163,7 @@ func Tune(ctx context.Context, nets []network.Network, machine *hardware.Spec, b
 // TuneTasks is Tune of what [TuningTasks] has listed.
 func TuneTasks(ctx context.Context, tasks []*ansor.Task, from TunedFrom, set TuneSettings) (*Tuned, error) {
 	out := &Tuned{TunedFrom: from}
+	out.Enough = set.Enough
 	out.Seed, out.Objective, out.Scheduler = set.Seed, cmp.Or(set.Objective, ansor.Objectives[0]), cmp.Or(set.Scheduler, ansor.Schedulers[0])
 	if err := out.resume(&set); err != nil {
 		return nil, err

@@ -229,11 +229,16 @@ After Ctrl-C what was found so far is written and printed.`,
 	seed := cmd.Flags().Uint64("seed", 1, "of all that is random")
 	addChoice(cmd, objective, "objective", "what the trials are divided for: "+strings.Join(plain(objective.words), ", "))
 	addChoice(cmd, divide, "scheduler", "how the trials are divided: "+strings.Join(plain(divide.words), ", "))
+	enough := cmd.Flags().DurationSlice("enough", nil, "for f2: `times` good enough for each network, such as 3ms,500us; none: 0.8 of the rules'")
+	cmd.Flags().Lookup("enough").DefValue = "" // not []
 	out := addFile(cmd, "o out", "`file` to write the tuned kernels to")
 	log := cmd.Flags().String("log", "", "`file` to append each trial to, and to go on from")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if trials.value > maxTrials {
 			return usagef("--trials is %d, expected at most %d", trials.value, maxTrials)
+		}
+		if n := len(*enough); n > 0 && (objective.value != "f2" || n != len(args) || slices.Min(*enough) <= 0) {
+			return usagef("--enough is %v, expected a time above 0 for each of %s, and --objective f2", *enough, plural(len(args), "network"))
 		}
 		show := newStatus(cmd, *quiet)
 		defer show.end()
@@ -242,6 +247,9 @@ After Ctrl-C what was found so far is written and printed.`,
 			return err
 		}
 		set := scheduler.TuneSettings{Options: ansor.Options{Trials: int(trials.value), Seed: *seed, Objective: objective.value, Scheduler: divide.value, Workers: int(workers.value)}}
+		for _, x := range *enough {
+			set.Enough = append(set.Enough, x.Seconds())
+		}
 		set.Progress = show.trials()
 		if *log != "" {
 			file, err := openLog(*log, &set)

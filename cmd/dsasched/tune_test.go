@@ -50,3 +50,25 @@ func TestExplainKernelOfOtherFlags(t *testing.T) {
 		}
 	}
 }
+
+// By f2, a network that is fast enough gets no more trials: the other one ends faster.
+func TestEnough(t *testing.T) {
+	tune := func(enough string) (list []float64) {
+		var tuned scheduler.Tuned
+		if err := json.Unmarshal([]byte(answer(t, "tune", "toy-fig3", "squeezenet", "--trials", "300", "--objective", "f2", "--enough", enough, "--quiet", "--json")), &tuned); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range tuned.Result {
+			list = append(list, n.Seconds)
+		}
+		return list
+	}
+	if a, b := tune("1s,1us"), tune("1us,1s"); a[0] <= b[0] || a[1] >= b[1] {
+		t.Errorf("%v where the first is fast enough, %v where the second is", a, b)
+	}
+	for _, args := range []string{"--enough 3ms", "--objective f2 --enough 3ms,2ms", "--objective f2 --enough 0s"} {
+		if r := call(t, append([]string{"tune", "toy-fig3"}, strings.Fields(args)...)...); r.status != exitUsage || !strings.Contains(r.stderr, "expected a time above 0 for each of 1 network, and --objective f2") {
+			t.Errorf("%s: status %d, %q", args, r.status, r.stderr)
+		}
+	}
+}

@@ -17,8 +17,8 @@ type Neighbour struct {
 	Seconds float64  `json:"kernel_s"`
 }
 
-// decisionNames are of the lists that decisions gives.
-var decisionNames = []string{"cores", "tiles", "columns", "reduction", "weights in the LLB", "places", "pieces", "loads", "inputs in the LLB", "room"}
+var decisionNames = [decisionsOfLayer]string{ofCores: "cores", ofTiles: "tiles", ofColumns: "columns", ofReduction: "reduction", ofGroup: "weights in the LLB",
+	ofPlaces: "places", ofPieces: "pieces", ofLoads: "loads", ofStage: "inputs in the LLB", ofDepth: "room"}
 
 // Neighbours measures the programs that differ from p in one decision of one layer: what
 // each other choice would cost.

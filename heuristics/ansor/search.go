@@ -366,7 +366,7 @@ func (sp *space) decisions() [][]func(*schedule.Nest) {
 			}
 		}
 	}
-	return [][]func(*schedule.Nest){cores, tiles, columns, reduction, group, sketches, pieces, loads, stage, depth}
+	return [][]func(*schedule.Nest){ofCores: cores, ofTiles: tiles, ofColumns: columns, ofReduction: reduction, ofGroup: group, ofPlaces: sketches, ofPieces: pieces, ofLoads: loads, ofStage: stage, ofDepth: depth}
 }
 
 // Random is a random program that can run, or that of the rules if none is found.

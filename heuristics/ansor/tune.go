@@ -97,8 +97,7 @@ type Answer struct {
 	Program              Program
 	Seconds, RuleSeconds float64
 	Trials               int
-	// Best is the best time after each round, beginning with the rules'; Samples the
-	// trials, the fastest first.
+	// Best is the best time after each round, beginning with the rules'.
 	Best []float64
 }
 
