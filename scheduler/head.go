@@ -78,14 +78,19 @@ func (s *searcher) headOf(p *plan, spans []span, n int) *plan {
 
 // lift takes the groups of a head, found with their places in the same sequence, for the whole:
 // those of some blocks, the last ones that begin and end with groups, for all behind them, and the
-// cheapest that are known for what comes last, or for all if there are no such blocks.
-func (s *searcher) lift(c candidate) candidate {
+// cheapest that are known for what comes last, or for all if there are no such blocks. false: none
+// are known.
+func (s *searcher) lift(c candidate) (candidate, bool) {
 	spans, from := s.repeat(c.spans)
 	to := 0
 	if len(spans) > 0 {
 		to = spans[len(spans)-1].hi
 	}
-	p := *s.best.plan.regroup(s.g.cuts(append(spans, s.g.proposeFrom(to, s.rng, 0)...)))
+	rest := s.g.proposeFrom(to, s.rng, 0)
+	if rest == nil && to < len(s.g.seq) {
+		return candidate{}, false
+	}
+	p := *s.best.plan.regroup(s.g.cuts(append(spans, rest...)))
 	p.order, p.rule, p.lower, p.apart = c.order, c.rule, c.lower, c.apart
 	p.bound, p.inner, p.down = maps.Clone(c.bound), maps.Clone(c.inner), maps.Clone(c.down)
 	p.sooner, p.alone = maps.Clone(c.sooner), maps.Clone(c.alone)
@@ -112,7 +117,7 @@ func (s *searcher) lift(c candidate) candidate {
 			}
 		}
 	}
-	return candidate{plan: &p, spans: s.g.spans(&p), move: "blocks"}
+	return candidate{plan: &p, spans: s.g.spans(&p), move: "blocks"}, true
 }
 
 // repeat continues the groups of a head with those of its own blocks; from says of each group
@@ -196,7 +201,11 @@ func (s *searcher) blocks(ctx context.Context, b budget) (bool, error) {
 	if err := s.head.polish(ctx, all.part(0.5), s.head.best); err != nil {
 		return false, err
 	}
-	list := []candidate{s.lift(s.head.best)}
+	lifted, ok := s.lift(s.head.best)
+	if !ok {
+		return true, nil
+	}
+	list := []candidate{lifted}
 	if err := s.simulate(ctx, list, 0); err != nil {
 		return false, err
 	}

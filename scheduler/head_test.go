@@ -82,7 +82,10 @@ func TestBlocks(t *testing.T) {
 		if x.best.score < before {
 			better++
 		}
-		c := x.lift(x.head.best)
+		c, ok := x.lift(x.head.best)
+		if !ok {
+			t.Fatalf("%s: no groups are known behind the head", name)
+		}
 		made, err := s.w.result(t.Context(), c.plan)
 		if err != nil {
 			t.Fatal(err)
@@ -112,5 +115,45 @@ func TestBlocks(t *testing.T) {
 	}
 	if better == 0 || repeated == 0 {
 		t.Errorf("of two networks, %d got better and %d have blocks that are repeated, expected both of one at least", better, repeated)
+	}
+}
+
+// Proposals consist of all that they are asked for, also before all groups have a price.
+func TestProposeAll(t *testing.T) {
+	net, err := network.Open("bert-large-384", network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chip, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipe, err := Lookup(greedyRecipe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &seeker{w: newWorld(net, chip, chip, 4, Options{}), began: time.Now(), found: &Found{}, starts: map[int64]startAt{}}
+	if err := s.startAll(t.Context(), []Recipe{recipe}, []int64{1}); err != nil {
+		t.Fatal(err)
+	}
+	x := &searcher{seeker: s, start: s.starts[1], rng: rand.New(rand.NewPCG(1, 0))}
+	if err := x.begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	n := len(x.g.seq)
+	if n <= firstPrices {
+		t.Fatalf("%d atoms, expected more than the %d groups that have a price at first", n, firstPrices)
+	}
+	for _, first := range []int{n - 1, n - 5, n / 2, 0} {
+		at := first
+		for _, y := range x.g.proposeFrom(first, x.rng, 1) {
+			if y.lo != at || y.hi <= y.lo {
+				t.Fatalf("from %d: group %d to %d, expected one from %d on", first, y.lo, y.hi, at)
+			}
+			at = y.hi
+		}
+		if at != n {
+			t.Errorf("from %d: groups up to %d of %d", first, at, n)
+		}
 	}
 }

@@ -226,8 +226,13 @@ func (g *regrouper) propose(rng *rand.Rand, boldness float64) []span {
 	return g.proposeFrom(0, rng, boldness)
 }
 
-// proposeFrom is propose of the sequence from a place on.
+// proposeFrom is propose of the sequence from a place on; nil if no groups are known that it
+// consists of.
 func (g *regrouper) proposeFrom(first int, rng *rand.Rand, boldness float64) []span {
+	n := len(g.seq)
+	for lo := first; lo < n; lo++ { // there is always something to go on with
+		g.group(lo, lo+1)
+	}
 	mean, deviation := g.scale()
 	for _, a := range g.list {
 		x := rng.NormFloat64()
@@ -237,7 +242,6 @@ func (g *regrouper) proposeFrom(first int, rng *rand.Rand, boldness float64) []s
 			a.drawn = a.Seconds * math.Exp(mean+deviation*boldness*x)
 		}
 	}
-	n := len(g.seq)
 	best, from := make([]float64, n+1), make([]span, n+1)
 	for hi := first + 1; hi <= n; hi++ {
 		best[hi] = math.Inf(1)
@@ -260,6 +264,9 @@ func (g *regrouper) proposeFrom(first int, rng *rand.Rand, boldness float64) []s
 		for hi := lo + 1; hi <= n; hi++ {
 			consider(hi)
 		}
+	}
+	if math.IsInf(best[n], 1) {
+		return nil
 	}
 	var list []span
 	for hi := n; hi > first; hi = from[hi].lo {

@@ -248,6 +248,9 @@ func (s *searcher) regroup(ctx context.Context, b budget) (other candidate, err 
 		var list []candidate
 		for try := 0; len(list) < perRound && try < 4*perRound; try++ {
 			spans := s.g.propose(s.rng, boldness)
+			if spans == nil {
+				continue
+			}
 			p := s.best.plan.regroup(s.g.cuts(spans))
 			p.order = orders[0]
 			if s.rng.IntN(3) == 0 {
@@ -733,6 +736,9 @@ func (s *searcher) moveFactor() (candidate, bool) {
 // moveGroups takes proposed groups with what was decided of others.
 func (s *searcher) moveGroups() (candidate, bool) {
 	spans := s.g.propose(s.rng, 0.5*s.rng.Float64())
+	if spans == nil {
+		return candidate{}, false
+	}
 	return candidate{plan: s.at.plan.regroup(s.g.cuts(spans)), spans: spans}, true
 }
 
