@@ -1,7 +1,6 @@
 package ablation
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -113,13 +112,9 @@ func (a ablation) plan() (*harness.Plan, error) {
 			}
 		}
 	}
-	p.Report = func(results []json.RawMessage) (*harness.Report, error) {
-		rows, err := harness.Decode[harness.Row](results)
-		if err != nil {
-			return nil, err
-		}
+	p.Report = harness.Of(func(rows []harness.Row) (*harness.Report, error) {
 		return a.report(rows, specHash)
-	}
+	})
 	return p, nil
 }
 

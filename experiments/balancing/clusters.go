@@ -2,7 +2,6 @@ package balancing
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/dsasched/dsasched/experiments/harness"
@@ -112,15 +111,7 @@ func clusters() harness.Experiment {
 				}
 			}
 		}
-		p.Report = func(results []json.RawMessage) (*harness.Report, error) {
-			rows := make([]division, len(results))
-			for i := range results {
-				if err := json.Unmarshal(results[i], &rows[i]); err != nil {
-					return nil, err
-				}
-			}
-			return reportClusters(e, rows)
-		}
+		p.Report = harness.Of(func(rows []division) (*harness.Report, error) { return reportClusters(e, rows) })
 		return p, nil
 	}
 	return e

@@ -240,6 +240,17 @@ func Decode[T any](results []json.RawMessage) ([]T, error) {
 	return list, nil
 }
 
+// Of is the report of a plan whose cells' results are all of one type.
+func Of[T any](report func([]T) (*Report, error)) func([]json.RawMessage) (*Report, error) {
+	return func(results []json.RawMessage) (*Report, error) {
+		list, err := Decode[T](results)
+		if err != nil {
+			return nil, err
+		}
+		return report(list)
+	}
+}
+
 // Precision is the type in which a machine computes networks: F16 if its matrix units
 // know that, else I8.
 func Precision(spec *hardware.Spec) model.DType {

@@ -3,7 +3,6 @@ package loops
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -126,18 +125,14 @@ func experiment[T any](s study, name, description, where string, cells func() ([
 		if err != nil {
 			return nil, err
 		}
-		return &harness.Plan{Cells: list, Report: func(raw []json.RawMessage) (*harness.Report, error) {
-			results, err := harness.Decode[T](raw)
-			if err != nil {
-				return nil, err
-			}
+		return &harness.Plan{Cells: list, Report: harness.Of(func(results []T) (*harness.Report, error) {
 			d := harness.NewDocument(plain, s.hardware)
 			if err := report(d, results); err != nil {
 				return nil, err
 			}
 			d.Note("Published numbers are of CPUs and GPUs and partly read off figures; ours are of a simulated accelerator with managed memories. Orders and ratios can be compared, times can't.")
 			return d.Report(harness.Data{Data: results})
-		}}, nil
+		})}, nil
 	}
 	return e
 }

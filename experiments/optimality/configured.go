@@ -2,7 +2,6 @@ package optimality
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/literature"
@@ -43,11 +42,7 @@ func (e configured[T]) Plan() (*harness.Plan, error) {
 		p.Cells = append(p.Cells, harness.Cell{Key: c.Network + e.suffix, Label: c.Network, Inputs: e.Inputs(c, specHash),
 			Run: func(ctx context.Context) (any, error) { return e.Run(ctx, src, spec, c) }})
 	}
-	p.Report = func(results []json.RawMessage) (*harness.Report, error) {
-		all, err := harness.Decode[T](results)
-		if err != nil {
-			return nil, err
-		}
+	p.Report = harness.Of(func(all []T) (*harness.Report, error) {
 		rep, err := e.Experiment.WriteRows(e.Hardware, func(b *harness.Document) error { return e.Report(all, b) }, nil)
 		if err != nil {
 			return nil, err
@@ -58,6 +53,6 @@ func (e configured[T]) Plan() (*harness.Plan, error) {
 		}
 		rep.Replace(own...)
 		return rep, nil
-	}
+	})
 	return p, nil
 }

@@ -154,11 +154,7 @@ func (e growth) plan() (*harness.Plan, error) {
 			})
 		}
 	}
-	p.Report = func(results []json.RawMessage) (*harness.Report, error) {
-		all, err := harness.Decode[[]growthPoint](results)
-		if err != nil {
-			return nil, err
-		}
+	p.Report = harness.Of(func(all [][]growthPoint) (*harness.Report, error) {
 		x := e.experiment()
 		rep, err := x.WriteRows("", func(b *harness.Document) error { return e.report(all, b) }, nil)
 		if err != nil {
@@ -191,7 +187,7 @@ func (e growth) plan() (*harness.Plan, error) {
 			{Name: "bound", Of: func(s solved) any { return s.Bound }},
 		})}, harness.File{Name: "growth.json", Data: append(data, '\n')})
 		return rep, nil
-	}
+	})
 	return p, nil
 }
 

@@ -1,7 +1,6 @@
 package paperfigs
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/dsasched/dsasched/experiments/harness"
@@ -47,11 +46,7 @@ func (e byBatch) plan() (*harness.Plan, error) {
 			p.Cells = append(p.Cells, c)
 		}
 	}
-	p.Report = func(results []json.RawMessage) (*harness.Report, error) {
-		rows, err := harness.Decode[harness.Row](results)
-		if err != nil {
-			return nil, err
-		}
+	p.Report = harness.Of(func(rows []harness.Row) (*harness.Report, error) {
 		m := gridRows{}
 		for _, r := range rows {
 			m[gridKey(r.Model, r.Batch, r.Variant, r.ChunkPolicy)] = r
@@ -60,7 +55,7 @@ func (e byBatch) plan() (*harness.Plan, error) {
 			return m[gridKey(e.network, batch, variant, e.policies[0])]
 		}
 		return e.experiment().WriteRows(e.hardware, func(b *harness.Document) error { return e.report(m, at, b) }, rows)
-	}
+	})
 	return p, nil
 }
 

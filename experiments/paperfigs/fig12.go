@@ -2,7 +2,6 @@ package paperfigs
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -158,13 +157,7 @@ func (f spilling) plan() (*harness.Plan, error) {
 			p.Cells = append(p.Cells, c)
 		}
 	}
-	p.Report = func(results []json.RawMessage) (*harness.Report, error) {
-		runs, err := harness.Decode[spillRun](results)
-		if err != nil {
-			return nil, err
-		}
-		return f.report(runs)
-	}
+	p.Report = harness.Of(f.report)
 	return p, nil
 }
 

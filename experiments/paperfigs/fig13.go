@@ -3,7 +3,6 @@ package paperfigs
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -224,13 +223,7 @@ func (f crossing) plan() (*harness.Plan, error) {
 		}
 		p.Cells = append(p.Cells, c)
 	}
-	p.Report = func(results []json.RawMessage) (*harness.Report, error) {
-		runs, err := harness.Decode[crossRun](results)
-		if err != nil {
-			return nil, err
-		}
-		return f.report(runs)
-	}
+	p.Report = harness.Of(f.report)
 	return p, nil
 }
 

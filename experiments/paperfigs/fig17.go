@@ -2,7 +2,6 @@ package paperfigs
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -176,13 +175,7 @@ func (f stageUse) plan() (*harness.Plan, error) {
 			},
 		})
 	}
-	p.Report = func(results []json.RawMessage) (*harness.Report, error) {
-		runs, err := harness.Decode[stageRun](results)
-		if err != nil {
-			return nil, err
-		}
-		return f.report(runs)
-	}
+	p.Report = harness.Of(f.report)
 	return p, nil
 }
 

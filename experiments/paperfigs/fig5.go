@@ -2,7 +2,6 @@ package paperfigs
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -167,13 +166,7 @@ func (f merging) plan() (*harness.Plan, error) {
 		}
 		p.Cells = append(p.Cells, c)
 	}
-	p.Report = func(results []json.RawMessage) (*harness.Report, error) {
-		runs, err := harness.Decode[mergeRun](results)
-		if err != nil {
-			return nil, err
-		}
-		return f.report(runs)
-	}
+	p.Report = harness.Of(f.report)
 	return p, nil
 }
 

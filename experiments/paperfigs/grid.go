@@ -1,7 +1,6 @@
 package paperfigs
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/dsasched/dsasched/experiments/harness"
@@ -69,16 +68,12 @@ func (g grid) plan() (*harness.Plan, error) {
 			}
 		}
 	}
-	p.Report = func(results []json.RawMessage) (*harness.Report, error) {
-		rows, err := harness.Decode[harness.Row](results)
-		if err != nil {
-			return nil, err
-		}
+	p.Report = harness.Of(func(rows []harness.Row) (*harness.Report, error) {
 		m := gridRows{}
 		for _, r := range rows {
 			m[gridKey(r.Model, r.Batch, r.Variant, r.ChunkPolicy)] = r
 		}
 		return g.experiment().WriteRows(g.hardware, func(b *harness.Document) error { return g.report(m, b) }, rows)
-	}
+	})
 	return p, nil
 }

@@ -176,13 +176,9 @@ func (t timeline) plan() (*harness.Plan, error) {
 			})
 		}
 	}
-	p.Report = func(results []json.RawMessage) (*harness.Report, error) {
-		runs, err := harness.Decode[recorded](results)
-		if err != nil {
-			return nil, err
-		}
+	p.Report = harness.Of(func(runs []recorded) (*harness.Report, error) {
 		return t.report(list, spec, runs)
-	}
+	})
 	return p, nil
 }
 

@@ -348,17 +348,13 @@ type kept struct {
 // computed in parts. Its report calls done with all of them, in the order of [Plan.Explore].
 func (p *Plan) Experiment(name string, done func([]Explored) error) harness.Experiment {
 	return harness.Experiment{Name: name, Plan: func() (*harness.Plan, error) {
-		h := &harness.Plan{Report: func(results []json.RawMessage) (*harness.Report, error) {
-			points, err := harness.Decode[kept](results)
-			if err != nil {
-				return nil, err
-			}
+		h := &harness.Plan{Report: harness.Of(func(points []kept) (*harness.Report, error) {
 			list := make([]Explored, len(points))
 			for i, k := range points {
 				list[i] = Explored{Values: p.points[i].values, Row: k.Row, LimitedBy: k.LimitedBy, LimitShare: k.LimitShare, Err: k.Err, at: p.points[i].at}
 			}
 			return &harness.Report{}, done(list)
-		}}
+		})}
 		networks := map[string]string{} // hashes by model, type and grain
 		for i := range p.points {
 			pt := &p.points[i]

@@ -1,7 +1,6 @@
 package tuning
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -167,11 +166,7 @@ func (p portability) plan() (*harness.Plan, error) {
 			notes = append(notes, fmt.Sprintf("At most %d of the %d cores of %s work, the largest power of two.", 1<<(bits.Len(uint(n))-1), n, spec.Name))
 		}
 	}
-	pl.Report = func(results []json.RawMessage) (*harness.Report, error) {
-		rows, err := harness.Decode[harness.Row](results)
-		if err != nil {
-			return nil, err
-		}
+	pl.Report = harness.Of(func(rows []harness.Row) (*harness.Report, error) {
 		ported := make([]portedRow, len(rows))
 		for i, r := range rows {
 			first := rows[i-i%len(p.variants)]
@@ -179,7 +174,7 @@ func (p portability) plan() (*harness.Plan, error) {
 				DDRShare: harness.Round(float64(r.MovedBytes.DDR) / (bandwidths[i] * r.LatencySeconds))}
 		}
 		return p.report(ported, hashes, notes)
-	}
+	})
 	return pl, nil
 }
 

@@ -171,11 +171,7 @@ func (s sweep) plan() (*harness.Plan, error) {
 			}
 		}
 	}
-	p.Report = func(results []json.RawMessage) (*harness.Report, error) {
-		points, err := harness.Decode[sweepPoint](results)
-		if err != nil {
-			return nil, err
-		}
+	p.Report = harness.Of(func(points []sweepPoint) (*harness.Report, error) {
 		rep, err := s.experiment().WriteRows(s.hardware, func(b *harness.Document) error { return s.report(points, b) }, nil)
 		if err != nil {
 			return nil, err
@@ -186,7 +182,7 @@ func (s sweep) plan() (*harness.Plan, error) {
 		}
 		rep.Replace(harness.File{Name: "sweep.csv", Data: harness.CSV(points, sweepFields)}, harness.File{Name: "sweep.json", Data: append(data, '\n')})
 		return rep, nil
-	}
+	})
 	return p, nil
 }
 

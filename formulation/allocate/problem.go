@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"github.com/dsasched/dsasched/formulation/milp"
 )
 
 // An Interval is half-open: [Lower, Upper).
@@ -338,7 +340,7 @@ func (p *Problem) Fullest() (Section, bool) {
 func (p *Problem) alignedBytes(s *Section) int64 {
 	g := int64(0)
 	for _, l := range s.Live {
-		g = gcd(g, p.Buffers[l.Buffer].Align())
+		g = milp.GCD(g, p.Buffers[l.Buffer].Align())
 	}
 	sum, top := int64(0), int64(0)
 	for _, l := range s.Live {
@@ -359,27 +361,20 @@ func (p *Problem) Step() int64 {
 	g := int64(0)
 	for i := range p.Buffers {
 		b := &p.Buffers[i]
-		g = gcd(g, b.Size)
+		g = milp.GCD(g, b.Size)
 		if b.Align() > 1 {
-			g = gcd(g, b.Align())
+			g = milp.GCD(g, b.Align())
 		}
 		if b.Offset != nil {
-			g = gcd(g, *b.Offset)
+			g = milp.GCD(g, *b.Offset)
 		}
 		for _, gap := range b.Gaps {
 			if gap.Window != nil {
-				g = gcd(gcd(g, gap.Window.Lower), gap.Window.Upper)
+				g = milp.GCD(milp.GCD(g, gap.Window.Lower), gap.Window.Upper)
 			}
 		}
 	}
 	return max(1, g)
-}
-
-func gcd(a, b int64) int64 {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
 }
 
 // Peak is the largest end of a buffer at the given offsets.

@@ -5,6 +5,8 @@ import (
 	"context"
 	"math"
 	"slices"
+
+	"github.com/dsasched/dsasched/formulation/milp"
 )
 
 // skyline is the depth-first search of the package's essay that goes on where there is
@@ -63,7 +65,7 @@ const maxKnown = 1 << 21
 func loose(p *Problem) bool {
 	g := int64(0)
 	for i := range p.Buffers {
-		g = gcd(g, p.Buffers[i].Size)
+		g = milp.GCD(g, p.Buffers[i].Size)
 	}
 	return !slices.ContainsFunc(p.Buffers, func(b Buffer) bool { return b.Offset != nil || g%b.Align() != 0 })
 }

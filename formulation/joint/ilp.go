@@ -158,7 +158,7 @@ func (f *program) capacity() {
 	g := f.g
 	grain := int64(0)
 	for i := range g.Refs {
-		grain = gcd(gcd(grain, g.Output[i]), g.Work[i])
+		grain = milp.GCD(milp.GCD(grain, g.Output[i]), g.Work[i])
 	}
 	grain = max(grain, 1)
 	for t := range g.Refs {
@@ -174,13 +174,6 @@ func (f *program) capacity() {
 		}
 		f.model.AddLE(fmt.Sprintf("(9) capacity at step %d", t), terms, float64(g.Capacity/grain))
 	}
-}
-
-func gcd(a, b int64) int64 {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
 }
 
 // ILP solves the model. It needs [Options].Solver, which is not given the start: that is

@@ -437,3 +437,12 @@ func badRange(lo, hi float64) string {
 }
 
 func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
+
+// GCD is the greatest common divisor of two numbers that are not negative: the coarsest unit
+// that keeps the coefficients of a constraint integers. That of no numbers is 0.
+func GCD(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}

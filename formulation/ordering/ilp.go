@@ -260,12 +260,12 @@ func (f *program) build(name string) {
 	f.grain, f.costGrain = 0, 0
 	for k := range f.classes {
 		c := &f.classes[k]
-		f.grain = gcd(gcd(f.grain, c.out), c.work)
+		f.grain = milp.GCD(milp.GCD(f.grain, c.out), c.work)
 		switch {
 		case c.shared:
-			f.costGrain = gcd(gcd(f.costGrain, c.store), c.load)
+			f.costGrain = milp.GCD(milp.GCD(f.costGrain, c.store), c.load)
 		case c.kept():
-			f.costGrain = gcd(f.costGrain, c.store+c.load)
+			f.costGrain = milp.GCD(f.costGrain, c.store+c.load)
 		}
 	}
 	f.grain, f.costGrain = max(f.grain, 1), max(f.costGrain, 1)
@@ -467,7 +467,7 @@ func (f *program) capacity() {
 	grain := int64(0)
 	for k := range f.classes {
 		if f.classes[k].kept() {
-			grain = gcd(grain, f.classes[k].out)
+			grain = milp.GCD(grain, f.classes[k].out)
 		}
 	}
 	limit := f.part.graph.Capacity
@@ -646,11 +646,4 @@ func (f *program) events(sol *milp.Solution) []event {
 		inLB[e.class] = left[e.class] > 0
 	}
 	return events
-}
-
-func gcd(a, b int64) int64 {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
 }

@@ -216,7 +216,7 @@ func (f *program) capacity() {
 	grain := int64(0)
 	for _, id := range f.ids {
 		in := f.p.at(id)
-		grain = gcd(gcd(grain, in.OutputBytes), in.WorkspaceBytes)
+		grain = milp.GCD(milp.GCD(grain, in.OutputBytes), in.WorkspaceBytes)
 	}
 	grain = max(grain, 1)
 	for t := range f.steps {
@@ -233,13 +233,6 @@ func (f *program) capacity() {
 		}
 		f.model.AddLE(fmt.Sprintf("(9) capacity at step %d", t), terms, float64(f.p.CapacityBytes/grain))
 	}
-}
-
-func gcd(a, b int64) int64 {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
 }
 
 // ILP solves the model. It needs [Options].Solver, which is not given the start: that is the
