@@ -290,7 +290,8 @@ func (p *plan) bind(d *Draft) {
 		d.LayerBindings = make([][]schedule.Binding, len(d.Layers))
 		for k, layers := range d.Layers {
 			for l := range layers {
-				if b := p.inner[layers[l].Anchor]; b != nil {
+				// A layer that was cut or joined may have a result of another rank now.
+				if b := p.inner[layers[l].Anchor]; b != nil && len(layers[l].Outputs) > 0 && len(b) == len(d.Graph.Tensor(layers[l].Outputs[0]).Shape) {
 					d.LayerBindings[k] = append(d.LayerBindings[k], make([]schedule.Binding, l+1-len(d.LayerBindings[k]))...)
 					d.LayerBindings[k][l] = b
 				}

@@ -15,6 +15,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/model/schedulefile"
 )
 
 // A program's outline takes as long as the program: clusters that are alike and those
@@ -343,5 +344,37 @@ func TestDecidedNames(t *testing.T) {
 		if again == 0 || len(times) < 10 {
 			t.Errorf("%s: %d names, %d of them known", c.network, len(times), again)
 		}
+	}
+}
+
+// Bindings of layers that have become others are left out, so that the file of the schedule can be
+// read.
+func TestBindingsOfOtherRank(t *testing.T) {
+	net, err := network.Open("toy-fig3", network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chip, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipe, err := Lookup(greedyRecipe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := Run(t.Context(), net, chip, 8, recipe, Options{Chunk: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := planOf(made, false)
+	anchor := made.Schedule.Layers[0][0].Anchor
+	p.inner[anchor] = schedule.Binding{2, 1}
+	w := newWorld(net, chip, made.Spec, 8, Options{})
+	r, err := w.result(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back, err := Restore(t.Context(), File(r, schedulefile.Origin{}), chip); err != nil || back.Sim.TotalPs != r.Sim.TotalPs {
+		t.Errorf("it does not come back: %v", err)
 	}
 }

@@ -28,7 +28,7 @@ func File(r *Result, origin schedulefile.Origin) *schedulefile.File {
 	}
 	f := &schedulefile.File{Kind: schedulefile.Kind, Version: schedulefile.Version, Origin: &origin, Batch: r.Batch,
 		Hardware:  schedulefile.Hardware{Name: r.Machine.Name, Level: string(LevelLB), Fingerprint: schedulefile.Fingerprint(r.Machine)},
-		Generator: schedulefile.Generator{KeepWeights: r.Lower.KeepWeights, CrossLayer: r.Lower.CrossLayer, Exposed: r.Lower.Exposed, Prefetch: r.Lower.Prefetch, BeforeFirst: r.Lower.BeforeFirst, KeepQuarters: r.Lower.KeepQuarters, Pieces: r.Lower.Pieces, WeightTiles: r.Lower.WeightTiles, WeightsFirst: r.Lower.WeightsFirst, StorePieces: r.Lower.StorePieces},
+		Generator: schedulefile.Generator{KeepWeights: r.Lower.KeepWeights, CrossLayer: r.Lower.CrossLayer, Exposed: r.Lower.Exposed, Prefetch: r.Lower.Prefetch, BeforeFirst: r.Lower.BeforeFirst, KeepQuarters: r.Lower.KeepQuarters, Pieces: r.Lower.Pieces, WeightTiles: r.Lower.WeightTiles, LoadTiles: r.Lower.LoadTiles, WeightsFirst: r.Lower.WeightsFirst, StorePieces: r.Lower.StorePieces},
 		Clusters:  [][]schedulefile.Segment{}, Schedules: []schedulefile.Plan{}}
 	if r.Spec != r.Machine {
 		f.Hardware.Level = string(LevelGB)
@@ -145,7 +145,7 @@ func Restore(ctx context.Context, f *schedulefile.File, described *hardware.Spec
 		r.Uneven = schedule.UnevenOutputs
 	}
 	r.Outputs = f.Schedules[0].OutputLevel()
-	r.Lower = lower.Options{KeepWeights: f.Generator.KeepWeights, CrossLayer: f.Generator.CrossLayer, Exposed: f.Generator.Exposed, Prefetch: f.Generator.Prefetch, BeforeFirst: f.Generator.BeforeFirst, KeepQuarters: f.Generator.KeepQuarters, Pieces: f.Generator.Pieces, WeightTiles: f.Generator.WeightTiles, WeightsFirst: f.Generator.WeightsFirst, StorePieces: f.Generator.StorePieces}
+	r.Lower = lower.Options{KeepWeights: f.Generator.KeepWeights, CrossLayer: f.Generator.CrossLayer, Exposed: f.Generator.Exposed, Prefetch: f.Generator.Prefetch, BeforeFirst: f.Generator.BeforeFirst, KeepQuarters: f.Generator.KeepQuarters, Pieces: f.Generator.Pieces, WeightTiles: f.Generator.WeightTiles, LoadTiles: f.Generator.LoadTiles, WeightsFirst: f.Generator.WeightsFirst, StorePieces: f.Generator.StorePieces}
 	for _, t := range origin.Tuned {
 		x := Trial{Chunk: t.Chunk, ThroughputPerSecond: t.ThroughputPerSecond}
 		if t.Error != "" {

@@ -1034,6 +1034,7 @@ func (s *searcher) movePosition() (candidate, bool) {
 // generator lists what the kernel generator may do: of each setting all values.
 var generator = [][]func(*plan){
 	values(func(p *plan, x int64) { p.lower.WeightTiles = x }, 0, 2, 3, 4, 6),
+	values(func(p *plan, x int64) { p.lower.LoadTiles = x }, 0, 2, 4, 8),
 	values(func(p *plan, x bool) { p.apart = x }, false, true),
 	values(func(p *plan, x bool) { p.lower.WeightsFirst = x }, false, true),
 	values(func(p *plan, x bool) { p.lower.StorePieces = x }, false, true),

@@ -72,9 +72,9 @@ func random(t *testing.T, seed uint64, recipes []scheduler.Recipe, odd bool, une
 }
 
 // otherwise is what is tried beside the recipes' own.
-var otherwise = scheduler.Strategy{Name: "apart, weights first, stores in pieces", Decide: func(_ context.Context, d *scheduler.Draft) error {
+var otherwise = scheduler.Strategy{Name: "apart, weights first and three at a time, stores in pieces", Decide: func(_ context.Context, d *scheduler.Draft) error {
 	graphturbo.Apart(d.Schedule)
-	d.Lower.WeightsFirst, d.Lower.StorePieces = true, true
+	d.Lower.WeightsFirst, d.Lower.StorePieces, d.Lower.LoadTiles = true, true, 3
 	return nil
 }}
 

@@ -27,6 +27,9 @@ type Options struct {
 	// WeightTiles is how many tiles of weights their buffer has room for at least, where the
 	// matrix unit's geometry allows; 0: two, if all were alike.
 	WeightTiles int64
+	// LoadTiles is how many tiles of a layer's weights one load brings from the DDR to the GB, as
+	// far as they fit there: each load has the DDR's latency. 0: one.
+	LoadTiles int64
 	// WeightsFirst brings a layer's first tile of weights to the L1 in front of its inputs, which
 	// may have to wait for room there.
 	WeightsFirst bool
@@ -264,6 +267,9 @@ func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, op
 	}
 	fine := grainFor(layers / max(1, opt.Batches))
 	fine.pieces, fine.room, fine.storePieces = cmp.Or(opt.Pieces, fine.pieces), opt.WeightTiles, opt.StorePieces
+	if spec.GB != nil {
+		fine.group = opt.LoadTiles
+	}
 	p := newProgram(name, spec, clusters)
 	n := chips(spec, clusters)
 	p.PeakMACsPerSecond = float64(n) * m.PeakMACsPerSecond(dtype)

@@ -30,6 +30,7 @@ type grain struct {
 	passes      int64 // of weight tiles, over all outer tiles
 	pieces      int64 // that a layer is cut into
 	room        int64 // see Options.WeightTiles
+	group       int64 // see Options.LoadTiles
 	storePieces bool
 }
 
@@ -158,6 +159,7 @@ func (lp *layerPlan) rules(m *cost.Model, weightRing int64, fine grain) *schedul
 		part := max(64, weightRing/max(2, fine.room), ceilDiv(lp.weightTotal, fine.weightTiles))
 		n.Columns, n.Reduction = tileWeights(lp.dims, lp.weightTotal, m, part, fine.room > 0)
 		n.Stay = n.Tiles > 1 && lp.weightTotal <= weightRing
+		n.Group = min(fine.group, int64(len(n.Columns)*len(n.Reduction)))
 	}
 	tiles, _ := lp.issued(n, fine)
 	want := int64(1)

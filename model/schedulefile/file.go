@@ -74,6 +74,8 @@ type Generator struct {
 	Pieces int64 `json:"pieces,omitempty"`
 	// WeightTiles is how many tiles of weights their buffer has room for at least; 0: two on average.
 	WeightTiles int64 `json:"weight_tiles,omitempty"`
+	// LoadTiles is how many tiles of weights one load brings to the LLB; 0: one.
+	LoadTiles int64 `json:"load_tiles,omitempty"`
 	// WeightsFirst: the first of a layer comes to the L1 in front of the layer's inputs.
 	WeightsFirst bool `json:"weights_first,omitempty"`
 	// StorePieces: results leave the L1 behind each piece of rows.

@@ -151,6 +151,7 @@ func TestReadErrors(t *testing.T) {
 		{"quarters", `"keep_weights":true`, `"keep_weights":true,"keep_quarters":5`, `a.json: generator.keep_quarters: found 5, expected 1 to 4, or none`},
 		{"pieces", `"keep_weights":true`, `"keep_weights":true,"pieces":65`, `a.json: generator.pieces: found 65, expected 1 to 64, or none`},
 		{"tiles of weights", `"keep_weights":true`, `"keep_weights":true,"weight_tiles":65`, `a.json: generator.weight_tiles: found 65, expected 1 to 64, or none`},
+		{"tiles of a load", `"keep_weights":true`, `"keep_weights":true,"load_tiles":65`, `a.json: generator.load_tiles: found 65, expected 1 to 64, or none`},
 		{"outputs", `"outputs": "lb"`, `"outputs": "here"`, `a.json: schedules[0].outputs: found "here", expected "lb", "gb" or "ddr"`},
 		{"shape", `"shape":[5,`, `"shape":[-5,`, `a.json: schedules[0].graph.tensors[0].shape: found [-5 `},
 		{"dtype", `"dtype":"f16"`, `"dtype":"f17"`, `a.json: schedules[0].graph.tensors[0].dtype: found "f17", expected an element type`},

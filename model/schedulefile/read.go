@@ -92,6 +92,8 @@ func Read(file string, data []byte) (*File, error) {
 		return bad("generator.pieces", fmt.Sprint(f.Generator.Pieces), fmt.Sprintf("1 to %d, or none", maxPieces))
 	case f.Generator.WeightTiles < 0 || f.Generator.WeightTiles > maxPieces:
 		return bad("generator.weight_tiles", fmt.Sprint(f.Generator.WeightTiles), fmt.Sprintf("1 to %d, or none", maxPieces))
+	case f.Generator.LoadTiles < 0 || f.Generator.LoadTiles > maxPieces:
+		return bad("generator.load_tiles", fmt.Sprint(f.Generator.LoadTiles), fmt.Sprintf("1 to %d, or none", maxPieces))
 	case f.Division != "" && f.Division != "pipeline" && f.Division != "layers":
 		return bad("division", printable(f.Division), `"pipeline" or "layers", or none`)
 	case f.Batch < 1 || f.Batch > maxCount:
