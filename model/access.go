@@ -1,6 +1,9 @@
 package model
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // Access is the range of one input dimension that a range of the output needs.
 // See the package documentation for the formula.
@@ -62,7 +65,7 @@ func floorDiv(a, b int64) int64 {
 // by output number out. The caller must not change them.
 func (g *Graph) Access(op *Op, out, in int) []Access {
 	if g.accesses != nil {
-		return g.accesses[op.ID][out*len(op.Inputs)+in]
+		return g.accesses[g.accessOf[int(g.firstAccess[op.ID])+out*len(op.Inputs)+in]]
 	}
 	info := kinds[op.Kind]
 	ts := make([]*Tensor, len(op.Inputs))
@@ -78,11 +81,12 @@ func (g *Graph) Remember() {
 	if g.accesses != nil {
 		return
 	}
-	list := make([][][]Access, len(g.Ops))
-	known := map[string][]Access{}
+	var list [][]Access
+	first, of := make([]int32, len(g.Ops)), []int32(nil)
+	known := map[string]int32{}
 	var key []byte
 	for i, op := range g.Ops {
-		list[i] = make([][]Access, 0, len(op.Outputs)*len(op.Inputs))
+		first[i] = int32(len(of))
 		for out := range op.Outputs {
 			for in := range op.Inputs {
 				acc := g.Access(op, out, in)
@@ -98,14 +102,15 @@ func (g *Graph) Remember() {
 				}
 				same, ok := known[string(key)]
 				if !ok {
-					same = acc
-					known[string(key)] = acc
+					same = int32(len(list))
+					known[string(key)] = same
+					list = append(list, acc)
 				}
-				list[i] = append(list[i], same)
+				of = append(of, same)
 			}
 		}
 	}
-	g.accesses = list
+	g.accesses, g.accessOf, g.firstAccess = list, slices.Clip(of), first
 }
 
 // InputRegion is the box of input in that the box r of output out needs.

@@ -6,14 +6,16 @@ import "fmt"
 // sticks: later calls do nothing and Build returns it, so that model code needs
 // no check after each line.
 type Builder struct {
-	g    Graph
-	err  error
-	used map[string]int
+	g     Graph
+	err   error
+	used  map[string]int
+	attrs map[string]*Attr // by key
+	key   []byte
 }
 
 // NewBuilder starts a graph.
 func NewBuilder(name string) *Builder {
-	return &Builder{g: Graph{Name: name}, used: map[string]int{}}
+	return &Builder{g: Graph{Name: name}, used: map[string]int{}, attrs: map[string]*Attr{}}
 }
 
 // Err returns the first error so far.
@@ -49,6 +51,17 @@ func (b *Builder) add(t Tensor) TensorID {
 	t.Producer = NoOp
 	b.g.Tensors = append(b.g.Tensors, &t)
 	return t.ID
+}
+
+// attr is the one copy of equal attributes.
+func (b *Builder) attr(a Attr) *Attr {
+	b.key = a.AppendKey(b.key[:0])
+	same := b.attrs[string(b.key)]
+	if same == nil {
+		same = &a
+		b.attrs[string(b.key)] = same
+	}
+	return same
 }
 
 // Input adds a network input.
@@ -95,7 +108,7 @@ func (b *Builder) OpNamed(kind Kind, name string, attr Attr, inputs []TensorID, 
 	if b.err != nil {
 		return nil
 	}
-	op := &Op{Name: name, Kind: kind, Attr: attr, Inputs: append([]TensorID(nil), inputs...)}
+	op := &Op{Name: name, Kind: kind, Attr: b.attr(attr), Inputs: append([]TensorID(nil), inputs...)}
 	in := make([]*Tensor, len(inputs))
 	for i, id := range inputs {
 		if id < 0 || int(id) >= len(b.g.Tensors) {

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"encoding/binary"
 	"fmt"
 	"sort"
 	"strings"
@@ -68,7 +69,7 @@ type Op struct {
 	ID      OpID
 	Name    string
 	Kind    Kind
-	Attr    Attr
+	Attr    *Attr // shared by operators that are equal in it: replaced, never written to
 	Inputs  []TensorID
 	Outputs []TensorID
 }
@@ -94,6 +95,25 @@ type Attr struct {
 	Variant string
 }
 
+// AppendKey appends a string that attributes share only if they are equal.
+func (a *Attr) AppendKey(k []byte) []byte {
+	for _, s := range [...][]int64{a.Kernel, a.Strides, a.Dilations, a.Pads, a.Axes, a.Perm, a.Shape,
+		a.Splits, a.Starts, a.Steps, a.OutputPadding, {a.Group, a.Axis}} {
+		k = binary.AppendVarint(k, int64(len(s)))
+		for _, v := range s {
+			k = binary.AppendVarint(k, v)
+		}
+	}
+	for _, b := range [...]bool{a.CeilMode, a.KeepDims, a.TransA, a.TransB} {
+		if b {
+			k = append(k, 1)
+		} else {
+			k = append(k, 0)
+		}
+	}
+	return append(binary.AppendVarint(k, int64(len(a.Variant))), a.Variant...)
+}
+
 // Graph is a network at one batch size. Build one with a Builder.
 type Graph struct {
 	Name    string
@@ -102,7 +122,10 @@ type Graph struct {
 	Inputs  []TensorID // activations that enter, not constants
 	Outputs []TensorID
 
-	accesses [][][]Access // see Remember; by operator, output and input
+	// See Remember. accessOf has the number of each access, by operator, output and input, from
+	// firstAccess of the operator on.
+	accesses              [][]Access
+	accessOf, firstAccess []int32
 }
 
 // Op returns the operator with this ID.
@@ -228,6 +251,9 @@ func (g *Graph) link() {
 	}
 	for i, op := range g.Ops {
 		op.ID = OpID(i)
+		if op.Attr == nil {
+			op.Attr = &Attr{}
+		}
 		for _, o := range op.Outputs {
 			g.Tensors[o].Producer = op.ID
 		}
@@ -262,7 +288,9 @@ func (g *Graph) Retype(from, to DType) {
 	}
 	for _, op := range g.Ops {
 		if typedByAxis[op.Kind] && op.Attr.Axis == int64(from) {
-			op.Attr.Axis = int64(to)
+			attr := *op.Attr
+			attr.Axis = int64(to)
+			op.Attr = &attr
 		}
 	}
 }

@@ -72,6 +72,7 @@ func TestValidate(t *testing.T) {
 		{"input that is a constant", func(g *Graph) { g.Inputs = append(g.Inputs, 1) }, []string{`graph input "w" is marked as constant`}},
 		{"input twice", func(g *Graph) { g.Inputs = append(g.Inputs, 0) }, []string{`graph input "x" is listed twice`}},
 		{"input that is not listed", func(g *Graph) { g.Inputs = nil }, []string{`tensor "x" is marked as input`}},
+		{"attributes", func(g *Graph) { g.Ops[1].Attr = nil }, []string{`operator "relu" has no attributes`}},
 		{"unsorted", func(g *Graph) {
 			g.Ops[0], g.Ops[1] = g.Ops[1], g.Ops[0]
 			g.Ops[0].ID, g.Ops[1].ID = 0, 1
@@ -83,13 +84,13 @@ func TestValidate(t *testing.T) {
 			g.Ops[0].ID, g.Ops[1].ID = 0, 1
 		}, []string{"operators are not in topological order"}},
 		{"number of inputs", func(g *Graph) { g.Ops[0].Inputs = g.Ops[0].Inputs[:1] }, []string{`operator "conv" (Conv): has 1 inputs, expected 2 to 3`}},
-		{"number of outputs", func(g *Graph) { g.Ops[1].Kind, g.Ops[1].Attr = "Split", Attr{Axis: 1, Splits: []int64{2, 2}} }, []string{`operator "relu" (Split) has 1 outputs, expected 2`}},
+		{"number of outputs", func(g *Graph) { g.Ops[1].Kind, g.Ops[1].Attr = "Split", &Attr{Axis: 1, Splits: []int64{2, 2}} }, []string{`operator "relu" (Split) has 1 outputs, expected 2`}},
 		{"shape", func(g *Graph) { g.Tensors[3].Shape = Shape{1, 4, 8, 7} }, []string{
 			`tensor "relu" has shape [1,4,8,7], but operator "relu" (Relu) yields [1,4,8,8]`, `operator "add" (Add): shapes [1,4,8,7] and [1,4,8,8] do not broadcast`}},
 		{"type", func(g *Graph) { g.Tensors[2].DType = F32 }, []string{`tensor "conv" has type f32, but operator "conv" (Conv) yields f16`}},
 		{"several operators", func(g *Graph) {
 			g.Ops[0].Inputs = g.Ops[0].Inputs[:1]
-			g.Ops[1].Kind, g.Ops[1].Attr = "Split", Attr{Axis: 1, Splits: []int64{2, 2}}
+			g.Ops[1].Kind, g.Ops[1].Attr = "Split", &Attr{Axis: 1, Splits: []int64{2, 2}}
 			g.Tensors[4].DType = F32
 		}, []string{`operator "conv" (Conv): has 1 inputs`, `operator "relu" (Split) has 1 outputs`, `tensor "add" has type f32`}},
 		{"several at once", func(g *Graph) { g.Outputs = nil; g.Ops[1].Inputs[0] = 8; g.Tensors[0].DType = 50 },
@@ -127,7 +128,7 @@ func ring(first int) *Graph {
 		g.Tensors = append(g.Tensors, &Tensor{ID: TensorID(i), Name: name, Shape: Shape{2}, Role: role})
 	}
 	add := func(name string, kind Kind, out TensorID, in ...TensorID) {
-		g.Ops = append(g.Ops, &Op{Name: name, Kind: kind, Inputs: in, Outputs: []TensorID{out}})
+		g.Ops = append(g.Ops, &Op{Name: name, Kind: kind, Attr: &Attr{}, Inputs: in, Outputs: []TensorID{out}})
 	}
 	add("tail", "Relu", 6, 5)
 	add("head", "Relu", 1, 0)
@@ -413,5 +414,61 @@ func TestGraphCounts(t *testing.T) {
 	}
 	if got := fmt.Sprint(Activation, Input, Constant); got != "activation input constant" {
 		t.Errorf("roles %s", got)
+	}
+}
+
+// TestAttrKey fails when Attr has a field that its key ignores.
+func TestAttrKey(t *testing.T) {
+	typ := reflect.TypeFor[Attr]()
+	seen := map[string]string{string((&Attr{}).AppendKey(nil)): "none"}
+	for i := range typ.NumField() {
+		var a Attr
+		f := reflect.ValueOf(&a).Elem().Field(i)
+		switch f.Kind() {
+		case reflect.Slice:
+			f.Set(reflect.ValueOf([]int64{7}))
+		case reflect.Int64:
+			f.SetInt(7)
+		case reflect.Bool:
+			f.SetBool(true)
+		case reflect.String:
+			f.SetString("7")
+		default:
+			t.Fatalf("field %s has kind %v", typ.Field(i).Name, f.Kind())
+		}
+		k := string(a.AppendKey(nil))
+		if other, dup := seen[k]; dup {
+			t.Errorf("attribute %s has the same key as %s", typ.Field(i).Name, other)
+		}
+		seen[k] = typ.Field(i).Name
+	}
+}
+
+// Operators share their attributes, so that none may be changed through another.
+func TestSharedAttributes(t *testing.T) {
+	b := NewBuilder("casts")
+	x := b.Input("x", F32, 2, 3)
+	y := b.Op("Cast", "a", Attr{Axis: int64(BF16)}, x)
+	z := b.Op("Cast", "b", Attr{Axis: int64(BF16)}, x)
+	b.Output(b.Op("Add", "sum", Attr{}, y, z))
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.Ops[0].Attr != g.Ops[1].Attr || g.Ops[0].Attr == g.Op(2).Attr {
+		t.Fatal("equal attributes are not kept once, or others are")
+	}
+	other := *g.Ops[0]
+	g.Retype(BF16, F16)
+	if got := DType(other.Attr.Axis); got != BF16 {
+		t.Errorf("a copy of an operator casts to %v after the graph was changed", got)
+	}
+	for _, op := range g.Ops[:2] {
+		if got := DType(op.Attr.Axis); got != F16 {
+			t.Errorf("%s casts to %v, want %v", op.Name, got, F16)
+		}
+	}
+	if err := g.Validate(); err != nil {
+		t.Error(err)
 	}
 }

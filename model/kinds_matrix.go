@@ -184,7 +184,7 @@ func checkKernel(kernel Shape) error {
 
 var errSpatial = errors.New("strides, dilations and pads do not fit the spatial dimensions")
 
-func checkSpatial(a Attr, n int) error {
+func checkSpatial(a *Attr, n int) error {
 	if len(a.Strides) != n || len(a.Dilations) != n || len(a.Pads) != 2*n {
 		return errSpatial
 	}

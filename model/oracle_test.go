@@ -126,7 +126,7 @@ func windowed(r *rand.Rand, n int) (Attr, Shape) {
 
 // windowReads emits prefix followed by each combination of spatial positions
 // that the window of output position o covers.
-func windowReads(a Attr, kernel, extents []int64, o, prefix []int64, emit func(...int64)) {
+func windowReads(a *Attr, kernel, extents []int64, o, prefix []int64, emit func(...int64)) {
 	n := len(extents)
 	box := make(Region, n)
 	for i := range box {
@@ -148,7 +148,7 @@ func windowReads(a Attr, kernel, extents []int64, o, prefix []int64, emit func(.
 // everyWindowReads reports whether each window has an element beside the padding and
 // no hole between its first and its last one, so that the affine form, which
 // knows neither holes nor windows of nothing, is exact.
-func everyWindowReads(a Attr, kernel []int64) bool {
+func everyWindowReads(a *Attr, kernel []int64) bool {
 	n := len(kernel)
 	for i := range n {
 		padded := a.Pads[i] > 0 || a.Pads[n+i] > 0 || a.CeilMode

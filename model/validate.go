@@ -86,6 +86,9 @@ func (v *validation) writers() {
 		if int(op.ID) != i {
 			v.say("operator %q has ID %d at position %d", op.Name, op.ID, i)
 		}
+		if op.Attr == nil {
+			v.say("operator %q has no attributes, not even an empty list", op.Name)
+		}
 		for _, o := range op.Outputs {
 			switch {
 			case !v.exists(o):

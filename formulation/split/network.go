@@ -253,7 +253,7 @@ func (n *Network) classes() []int {
 	numbers := map[string]int{}
 	list := make([]int, len(n.g.Ops))
 	for i, op := range n.g.Ops {
-		what := fmt.Sprintf("%s %+v", op.Kind, op.Attr)
+		what := fmt.Sprintf("%s %+v", op.Kind, *op.Attr)
 		for _, t := range op.Inputs {
 			x := n.g.Tensor(t)
 			what += fmt.Sprint(" i", x.Role, x.Shape, x.DType, x.Layout, x.Ints)

@@ -63,7 +63,7 @@ func newOperator(g *model.Graph, op *model.Op) *operator {
 // what they are; anything else is a hash of all that the element depends on, in order,
 // and of where in it the element stands.
 func (o *operator) value(output int, at []int64, read reader) uint64 {
-	a := &o.op.Attr
+	a := o.op.Attr
 	switch o.op.Kind {
 	case "Conv", "ConvTranspose", "MatMul", "Gemm":
 		sum := uint64(0)
@@ -168,7 +168,7 @@ func (o *operator) operand(output, input int, at []int64) []int64 {
 // terms visits the products that an element of a product is the sum of: their position
 // along the reduction, and both factors' elements; x is nil where a window sticks out.
 func (o *operator) terms(at []int64, visit func(k int64, x, w []int64)) {
-	a := &o.op.Attr
+	a := o.op.Attr
 	switch o.op.Kind {
 	case "Conv", "ConvTranspose":
 		o.windowTerms(at, visit)
@@ -204,7 +204,7 @@ func (o *operator) terms(at []int64, visit func(k int64, x, w []int64)) {
 }
 
 func (o *operator) windowTerms(at []int64, visit func(k int64, x, w []int64)) {
-	a, x, w := &o.op.Attr, o.in[0], o.in[1]
+	a, x, w := o.op.Attr, o.in[0], o.in[1]
 	transposed := o.op.Kind == "ConvTranspose"
 	channels := x[1] / a.Group
 	group := at[1] / (o.out[0][1] / a.Group)

@@ -91,11 +91,11 @@ func (l *list[T]) at(i int32) *T { return &l.blocks[uint(i)/listBlock][uint(i)%l
 // more makes the list one longer and returns its end, which holds anything.
 func (l *list[T]) more() *T {
 	if int(l.n) == len(l.blocks)*listBlock {
-		block := new([listBlock]T)
 		if n := len(l.spare); n > 0 {
-			block, l.spare = l.spare[n-1], l.spare[:n-1]
+			l.blocks, l.spare = append(l.blocks, l.spare[n-1]), l.spare[:n-1]
+		} else {
+			l.blocks = append(l.blocks, new([listBlock]T))
 		}
-		l.blocks = append(l.blocks, block)
 	}
 	l.n++
 	return l.at(l.n - 1)

@@ -192,7 +192,7 @@ func keyOf(s *schedule.Schedule) string {
 		inst := &s.Instances.Instances[st.Instance]
 		for _, id := range s.Layers[inst.Group][st.Layer].Ops {
 			op := g.Op(id)
-			fmt.Fprintf(&b, "%s%v", op.Kind, op.Attr)
+			fmt.Fprintf(&b, "%s%v", op.Kind, *op.Attr)
 			for _, t := range slices.Concat(op.Inputs, op.Outputs) {
 				box(t, inst.Regions[t])
 				fmt.Fprint(&b, g.Tensor(t).Role == model.Constant)

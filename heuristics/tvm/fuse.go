@@ -107,7 +107,7 @@ func group(kernels []schedule.Layer) (*schedule.Grouping, [][]schedule.Layer) {
 		sg := &schedule.SubGraph{ID: i, Name: fmt.Sprintf("k%d", i), Ops: l.Ops, Split: schedule.SplitInfo{Ops: len(l.Ops), Factor: 1, Dim: -1}}
 		sg.Inputs, sg.Outputs = l.Inputs, l.Outputs
 		gr.Groups = append(gr.Groups, sg)
-		layers = append(layers, []schedule.Layer{l})
+		layers = append(layers, kernels[i:i+1:i+1])
 	}
 	return gr, layers
 }

@@ -86,7 +86,7 @@ func To(g *model.Graph, grain Grain) (Result, error) {
 				continue
 			}
 		}
-		for k, t := range e.OpNamed(op.Kind, op.Name, op.Attr, in, names) {
+		for k, t := range e.OpNamed(op.Kind, op.Name, *op.Attr, in, names) {
 			e.id[op.Outputs[k]] = t
 		}
 	}
@@ -354,7 +354,7 @@ func lookUp(e *expander, op *model.Op, in []model.TensorID) (model.TensorID, boo
 	}
 	limits := fmt.Sprintf("min=0 max=%d", table.Shape[op.Attr.Axis]-1)
 	clipped := e.part("clip", "Clip", model.Attr{Variant: limits}, in[1])
-	return e.last("Gather", op.Attr, in[0], clipped)
+	return e.last("Gather", *op.Attr, in[0], clipped)
 }
 
 // Bag is the Attr.Variant of a look-up that is written as the sum over a bag of positions,

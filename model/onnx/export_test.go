@@ -85,7 +85,7 @@ func difference(a, b *model.Graph) string {
 		}
 		for f := range reflect.TypeFor[model.Attr]().NumField() {
 			field := reflect.TypeFor[model.Attr]().Field(f).Name
-			u, v := fmt.Sprint(reflect.ValueOf(x.Attr).Field(f)), fmt.Sprint(reflect.ValueOf(y.Attr).Field(f))
+			u, v := fmt.Sprint(reflect.ValueOf(*x.Attr).Field(f)), fmt.Sprint(reflect.ValueOf(*y.Attr).Field(f))
 			if field == "Variant" {
 				u, v = exportable(x, u), unbracket(v)
 			}
@@ -165,8 +165,8 @@ func TestDifference(t *testing.T) {
 		"name":      func(g *model.Graph) { g.Name = "other" },
 		"operators": func(g *model.Graph) { g.Ops = g.Ops[:1] },
 		"Div":       func(g *model.Graph) { g.Ops[0].Kind = "Div" },
-		"Axis":      func(g *model.Graph) { g.Ops[0].Attr.Axis = 1 },
-		"Variant":   func(g *model.Graph) { g.Ops[1].Attr.Variant = "min=1" },
+		"Axis":      func(g *model.Graph) { g.Ops[0].Attr = &model.Attr{Axis: 1} },
+		"Variant":   func(g *model.Graph) { g.Ops[1].Attr = &model.Attr{Variant: "min=1"} },
 		"inputs":    func(g *model.Graph) { g.Ops[0].Inputs = g.Ops[0].Inputs[:1] },
 		"outputs":   func(g *model.Graph) { g.Outputs = nil },
 		"f16":       func(g *model.Graph) { g.Tensors[0].DType = model.F16 },

@@ -33,7 +33,7 @@ func describe(g *model.Graph) string {
 			}
 		}
 		s.WriteByte(')')
-		a := reflect.ValueOf(op.Attr)
+		a := reflect.ValueOf(*op.Attr)
 		for i := range a.NumField() {
 			if !a.Field(i).IsZero() {
 				fmt.Fprintf(&s, " %s=%v", a.Type().Field(i).Name, a.Field(i))

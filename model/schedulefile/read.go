@@ -177,10 +177,10 @@ func (gr *Graph) build(file, at string) (g *model.Graph, err error) {
 		if _, ok := model.Info(model.Kind(o.Kind)); !ok {
 			return nil, bad(field+".kind", printable(o.Kind), "a kind of operator that the package model knows")
 		}
-		op := &model.Op{ID: model.OpID(i), Name: o.Name, Kind: model.Kind(o.Kind)}
+		op := &model.Op{ID: model.OpID(i), Name: o.Name, Kind: model.Kind(o.Kind), Attr: &model.Attr{}}
 		if o.Attr != nil {
 			a := o.Attr
-			op.Attr = model.Attr{Kernel: a.Kernel, Strides: a.Strides, Dilations: a.Dilations, Pads: a.Pads, Group: a.Group, CeilMode: a.CeilMode,
+			op.Attr = &model.Attr{Kernel: a.Kernel, Strides: a.Strides, Dilations: a.Dilations, Pads: a.Pads, Group: a.Group, CeilMode: a.CeilMode,
 				Axis: a.Axis, Axes: a.Axes, KeepDims: a.KeepDims, Perm: a.Perm, TransA: a.TransA, TransB: a.TransB, Shape: a.Shape, Splits: a.Splits,
 				Starts: a.Starts, Steps: a.Steps, OutputPadding: a.OutputPadding, Variant: a.Variant}
 		}

@@ -267,26 +267,11 @@ func mergeDuplicates(e *editor) int {
 // same from the same tensors.
 func appendKey(k []byte, op *model.Op) []byte {
 	k = appendString(k, string(op.Kind))
-	k = appendAttr(k, &op.Attr)
+	k = op.Attr.AppendKey(k)
 	if len(op.Inputs) == 2 && commutative[op.Kind] && op.Inputs[0] > op.Inputs[1] {
 		return appendInts(k, []model.TensorID{op.Inputs[1], op.Inputs[0]})
 	}
 	return appendInts(k, op.Inputs)
-}
-
-func appendAttr(k []byte, a *model.Attr) []byte {
-	for _, s := range [][]int64{a.Kernel, a.Strides, a.Dilations, a.Pads, a.Axes, a.Perm, a.Shape,
-		a.Splits, a.Starts, a.Steps, a.OutputPadding, {a.Group, a.Axis}} {
-		k = appendInts(k, s)
-	}
-	for _, b := range []bool{a.CeilMode, a.KeepDims, a.TransA, a.TransB} {
-		if b {
-			k = append(k, 1)
-		} else {
-			k = append(k, 0)
-		}
-	}
-	return appendString(k, a.Variant)
 }
 
 func appendInts[S ~[]E, E ~int | ~int64](k []byte, s S) []byte {

@@ -3,7 +3,6 @@ package simplify
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -356,34 +355,6 @@ func TestCheckOrder(t *testing.T) {
 		if got := fmt.Sprint(err); err == nil && tt.want != "" || err != nil && got != tt.want {
 			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
 		}
-	}
-}
-
-// TestAttrKey fails when model.Attr has a field that the key of duplicates
-// ignores.
-func TestAttrKey(t *testing.T) {
-	typ := reflect.TypeFor[model.Attr]()
-	seen := map[string]string{string(appendAttr(nil, &model.Attr{})): "none"}
-	for i := range typ.NumField() {
-		var a model.Attr
-		f := reflect.ValueOf(&a).Elem().Field(i)
-		switch f.Kind() {
-		case reflect.Slice:
-			f.Set(reflect.ValueOf([]int64{7}))
-		case reflect.Int64:
-			f.SetInt(7)
-		case reflect.Bool:
-			f.SetBool(true)
-		case reflect.String:
-			f.SetString("7")
-		default:
-			t.Fatalf("field %s has kind %v", typ.Field(i).Name, f.Kind())
-		}
-		k := string(appendAttr(nil, &a))
-		if other, dup := seen[k]; dup {
-			t.Errorf("attribute %s has the same key as %s", typ.Field(i).Name, other)
-		}
-		seen[k] = typ.Field(i).Name
 	}
 }
 

@@ -197,7 +197,7 @@ func (s *scope) signature() string {
 	for _, ops := range s.units {
 		for _, id := range ops {
 			op := s.g.Op(id)
-			fmt.Fprintf(&b, "%s %+v(", op.Kind, op.Attr)
+			fmt.Fprintf(&b, "%s %+v(", op.Kind, *op.Attr)
 			for _, t := range op.Inputs {
 				u, root := s.g.Tensor(t), fusion.Root(s.g, t)
 				fmt.Fprintf(&b, "%d/%d %v %v;", of(t), of(root), u.Shape, u.DType)

@@ -13,14 +13,16 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-// open is a graph of the family, simplified.
+// open is a graph of the family, simplified, as package network has it.
 func open(f Family, operators int) network.Network {
 	return network.Network{Name: f.Name, Graph: func(batch int64) (*model.Graph, error) {
 		g, err := f.Graph(operators, batch)
 		if err != nil {
 			return nil, err
 		}
-		g, _, err = simplify.Run(g)
+		if g, _, err = simplify.Run(g); err == nil {
+			g.Remember()
+		}
 		return g, err
 	}}
 }
