@@ -60,9 +60,10 @@ type emitter struct {
 	pages   *pages
 	home    home // in the place of pages if there is no GB
 	inGB    []gbValue
-	numbers map[tileKey]int32 // of weight tiles, from 1 on
-	uses    [][]int64         // by number: positions of uses, in order
+	uses    [][]int64 // by number of weight tiles, from 1 on: positions of uses, in order
 	nextPos []int
+	visits  []int32 // by position: the tile
+	used    int     // how many of these have passed
 	// kernelEnd is the position of the first use after the running kernel.
 	kernelEnd int64
 	keepEnd   int64 // and after the last for which weights are kept
@@ -194,8 +195,12 @@ func (e *emitter) run(segments []Segment) error {
 		for iteration := range seg.Iterations {
 			values := make([]valueState, len(s.Values))
 			e.present(s, values)
-			for k, lp := range plans[i] {
-				if k == 0 || lp.step.Instance != plans[i][k-1].step.Instance {
+			for k := range plans[i] {
+				lp, err := e.planned(plans[i][k], s, k)
+				if err != nil {
+					return err
+				}
+				if k == 0 || lp.step.Instance != s.Steps[k-1].Instance {
 					e.kernelEnd, e.keepEnd = kernelEnds[kernel], kernelEnds[kernel/batch*batch+batch-1]
 					kernel++
 					e.launch(s, lp.step.Instance)
@@ -228,13 +233,21 @@ func (e *emitter) run(segments []Segment) error {
 
 // planSteps plans the steps of all segments and notes when each weight tile is used: its
 // positions in the sequence of all uses. kernelEnds are the positions at which kernels end.
+// Plans that [emitter.planned] makes again, since all of them take much memory, are nil.
 func (e *emitter) planSteps(segments []Segment) (plans [][]*layerPlan, kernelEnds []int64, err error) {
 	plans = make([][]*layerPlan, len(segments))
-	e.numbers, e.uses = map[tileKey]int32{}, make([][]int64, 1)
-	pos := int64(0)
+	numbers := map[tileKey]int32{}
+	var visits []int32 // tiles, as they pass
 	for i, seg := range segments {
+		plans[i] = make([]*layerPlan, len(seg.Schedule.Steps))
+		from := len(visits)
+		var ends []int // of kernels, in visits
 		for k := range seg.Schedule.Steps {
-			lp, err := plan(seg.Schedule, &seg.Schedule.Steps[k], e.cost, e.fine)
+			st := &seg.Schedule.Steps[k]
+			if k > 0 && st.Instance != seg.Schedule.Steps[k-1].Instance {
+				ends = append(ends, len(visits)-from)
+			}
+			lp, err := plan(seg.Schedule, st, e.cost, e.fine)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -242,31 +255,57 @@ func (e *emitter) planSteps(segments []Segment) (plans [][]*layerPlan, kernelEnd
 				lp.task = e.tables.task(seg.Schedule, lp)
 			}
 			lp.eachUse(func(t *weightTile) {
-				if t.number = e.numbers[t.key]; t.number == 0 {
-					t.number = int32(len(e.uses))
-					e.numbers[t.key] = t.number
-					e.uses = append(e.uses, nil)
+				if numbers[t.key] == 0 {
+					numbers[t.key] = int32(len(numbers) + 1)
 				}
+				t.number = numbers[t.key]
+				visits = append(visits, t.number)
 			})
-			plans[i] = append(plans[i], lp)
+			if e.feed == nil || seg.Iterations > 1 {
+				plans[i][k] = lp
+			}
 		}
-		for range seg.Iterations {
-			for k, lp := range plans[i] {
-				if k > 0 && lp.step.Instance != plans[i][k-1].step.Instance {
-					kernelEnds = append(kernelEnds, pos)
-				}
-				lp.eachUse(func(t *weightTile) {
-					e.uses[t.number] = append(e.uses[t.number], pos)
-					pos++
-				})
+		once := visits[from:]
+		for n := range seg.Iterations {
+			if n > 0 {
+				visits = append(visits, once...)
+			}
+			for _, end := range ends {
+				kernelEnds = append(kernelEnds, int64(from+n*len(once)+end))
 			}
 			if len(plans[i]) > 0 {
-				kernelEnds = append(kernelEnds, pos)
+				kernelEnds = append(kernelEnds, int64(len(visits)))
 			}
 		}
 	}
-	e.nextPos = make([]int, len(e.uses))
+	counts := make([]int32, len(numbers)+1)
+	for _, t := range visits {
+		counts[t]++
+	}
+	positions := make([]int64, len(visits))
+	e.uses, e.nextPos, e.visits = make([][]int64, len(counts)), make([]int, len(counts)), visits
+	for t, n := range counts {
+		e.uses[t], positions = positions[:0:n], positions[n:]
+	}
+	for pos, t := range visits {
+		e.uses[t] = append(e.uses[t], int64(pos))
+	}
 	return plans, kernelEnds, nil
+}
+
+// planned is the plan of the step that comes next, made again if planSteps has not kept it.
+func (e *emitter) planned(lp *layerPlan, s *schedule.Schedule, step int) (*layerPlan, error) {
+	if lp == nil {
+		var err error
+		if lp, err = plan(s, &s.Steps[step], e.cost, e.fine); err != nil {
+			return nil, err
+		}
+	}
+	lp.eachUse(func(t *weightTile) {
+		t.number = e.visits[e.used]
+		e.used++
+	})
+	return lp, nil
 }
 
 // divideBuffers lays out the weight buffer, behind the LB's data, and the GB.
@@ -372,7 +411,7 @@ func (e *emitter) flush() error {
 		e.pages.clear()
 	}
 	// What is no more needed takes as much memory as what follows.
-	e.pages, e.numbers, e.uses, e.nextPos, e.coming = nil, nil, nil, nil, nil
+	e.pages, e.uses, e.nextPos, e.visits, e.coming = nil, nil, nil, nil, nil
 	base, buffer := int32(len(e.p.Commands)), int32(len(e.p.Buffers))
 	for _, s := range e.stretches {
 		if s.first >= 0 && s.hi > s.lo {
