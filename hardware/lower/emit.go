@@ -85,6 +85,7 @@ type gbValue struct {
 type levelled struct {
 	*stretch
 	level isa.Level
+	last  int // the step after which it is in use no more
 }
 
 // valueState is what the emitter knows of a value while it runs an iteration.
@@ -210,6 +211,7 @@ func (e *emitter) run(segments []Segment) error {
 				e.releaseDead(k)
 				e.coming = plans[i][k:]
 				e.step(s, lp, values)
+				e.leave(s, k, values)
 				if n, most := e.commands(); len(e.p.Commands)+n > most {
 					return &TooLargeError{e.p.Name, fmt.Sprintf("have more than %d commands", most)}
 				}
@@ -221,6 +223,7 @@ func (e *emitter) run(segments []Segment) error {
 				}
 			}
 			e.releaseDead(len(s.Steps) + 1)
+			e.leave(s, len(s.Steps), values)
 			e.iter++
 		}
 	}

@@ -236,11 +236,49 @@ func (e *emitter) activationUses(ddr, gb, in, out int64) []isa.Use {
 func (e *emitter) moveIn(gb, core int64) []isa.Use  { return e.moves(0, gb, core, 0) }
 func (e *emitter) moveOut(gb, core int64) []isa.Use { return e.moves(0, gb, 0, core) }
 
-// recordStretch remembers a piece of memory for the program's buffer list, once.
+// recordStretch remembers a piece of memory of the present step for the program's buffer list,
+// once.
 func (e *emitter) recordStretch(s *stretch, level isa.Level) {
+	e.recordUntil(s, level, -1)
+}
+
+// recordUntil is recordStretch of what is in use until a later step has run.
+func (e *emitter) recordUntil(s *stretch, level isa.Level, step int) {
 	if !s.recorded && !e.outline {
 		s.recorded = true
-		e.stretches = append(e.stretches, levelled{s, level})
+		e.stretches = append(e.stretches, levelled{s, level, step})
+	}
+}
+
+// leave completes the buffers of a stream that are in use no more after a step, and forgets its
+// values that are not.
+func (e *emitter) leave(s *schedule.Schedule, step int, values []valueState) {
+	if e.feed == nil || e.pages == nil { // without a GB, weights stay in the LB from step to step
+		return
+	}
+	kept := e.stretches[:0]
+	for _, x := range e.stretches {
+		if x.last > step {
+			kept = append(kept, x)
+		} else if x.first >= 0 && x.hi > x.lo && !e.outline {
+			e.buffer(0, x)
+		}
+	}
+	clear(e.stretches[len(kept):])
+	e.stretches = kept
+	if step >= len(s.Steps) {
+		return
+	}
+	st := &s.Steps[step]
+	for i := range st.Reads {
+		if v := st.Reads[i].Value; s.Values[v].Last <= step {
+			values[v] = valueState{}
+		}
+	}
+	for _, v := range st.Writes {
+		if s.Values[v].Last <= step {
+			values[v] = valueState{}
+		}
 	}
 }
 
@@ -260,7 +298,7 @@ func (e *emitter) recordEntry(o *entry) {
 		}
 		lo := int64(o.pages[i]) * e.pages.pageBytes
 		s := levelled{&stretch{lo: lo, hi: lo + int64(j-i)*e.pages.pageBytes, first: o.first, label: label,
-			lasts: append(append(make([]int32, 0, len(o.users)+1), o.users...), o.load), continued: j < len(o.pages)}, isa.GB}
+			lasts: append(append(make([]int32, 0, len(o.users)+1), o.users...), o.load), continued: j < len(o.pages)}, isa.GB, 0}
 		switch {
 		case e.feed == nil:
 			if i == 0 {

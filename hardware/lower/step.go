@@ -720,10 +720,11 @@ func (l *lowering) complete() {
 			// in-order units make the last of each unit enough.
 			state.ready = l.writers
 			l.cmds.at(l.writers[len(l.writers)-1]).WriteLevel = isa.LB
+			l.recordUntil(o.place, isa.LB, o.val.Last)
 		case schedule.GB:
 			state.ready = []int32{o.stored}
 			l.cmds.at(o.stored).WriteLevel = isa.GB
-			l.recordStretch(o.far, isa.GB)
+			l.recordUntil(o.far, isa.GB, o.val.Last)
 		default:
 			state.ready = []int32{o.stored}
 			l.cmds.at(o.stored).WriteLevel = isa.DDR
