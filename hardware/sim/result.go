@@ -160,36 +160,31 @@ func (o *Occupancy) At(ps int64) int64 {
 	return o.Steps[i].Bytes
 }
 
-// measure derives all figures from the times of the commands, which copies share
-// with their originals.
-func measure(p *isa.Program, start, end []int64, f *fold) *Result {
-	m := newMeter(p, f)
-	for i := range p.Commands {
-		c := &p.Commands[i]
-		m.count(c)
-		m.ran(c.Queue, c.Kind, start[i], end[i])
-	}
-	return m.result(start, end)
-}
-
 // meter derives the figures of a program from its commands, in their order, and from when they
-// ran, in the order of each queue.
+// begin and end, in order of time.
 type meter struct {
 	p     *isa.Program
 	f     *fold
 	r     *Result
 	bound *bounding
-	// runs has when commands of a kind ran. Those of a queue run one after another, so that
-	// those of one kind are in order and apart.
-	runs [][isa.NumKinds][]span
+	// what the simulated clusters do, and, of each queue, what its cluster does
+	clusters []activity
+	of       []*activity
 }
 
 func newMeter(p *isa.Program, f *fold) *meter {
-	return &meter{p, f, &Result{
+	m := &meter{p, f, &Result{
 		Queues:    make([]QueueUse, len(p.Queues)),
 		Resources: make([]ResourceUse, len(p.Resources)),
 		Clusters:  make([]ClusterUse, p.Clusters),
-	}, newBounding(p, f), make([][isa.NumKinds][]span, len(p.Queues))}
+	}, newBounding(p, f), make([]activity, p.Clusters), make([]*activity, len(p.Queues))}
+	for k := range m.clusters {
+		m.clusters[k].class = idling
+	}
+	for q := range m.of {
+		m.of[q] = &m.clusters[p.Queues[q].Cluster]
+	}
+	return m
 }
 
 func (m *meter) count(c *isa.Command) {
@@ -208,13 +203,10 @@ func (m *meter) count(c *isa.Command) {
 	}
 }
 
-func (m *meter) ran(q int32, kind isa.Kind, start, end int64) {
-	m.r.TotalPs = max(m.r.TotalPs, end)
+func (m *meter) ended(q int32, kind isa.Kind, start, end int64) {
+	m.r.TotalPs = end
 	m.r.Queues[q].BusyPs += end - start
-	if start < end && !m.f.isCopy(m.p.Queues[q].Cluster) {
-		list := &m.runs[q][kind]
-		*list = appendSpan(*list, span{start, end})
-	}
+	m.of[q].end(kind, end)
 }
 
 func (m *meter) result(start, end []int64) *Result {
@@ -222,13 +214,16 @@ func (m *meter) result(start, end []int64) *Result {
 	r.Start, r.End = start, end
 	r.Bound = m.bound.bound(r.Resources)
 	m.bound = nil
-	if p.As != nil {
-		queues, resources, _ := p.Parts()
-		for k, a := range p.As {
-			for i, q := range queues[k] {
-				r.Queues[q] = r.Queues[queues[a][i]]
-			}
-			for i, own := range resources[k] {
+	queues, resources, _ := p.Parts()
+	for k, a := range m.f.as {
+		if int(a) == k {
+			continue
+		}
+		for i, q := range queues[k] {
+			r.Queues[q] = r.Queues[queues[a][i]]
+		}
+		for i, own := range resources[k] {
+			if p.As != nil {
 				r.Resources[own] = r.Resources[resources[a][i]]
 			}
 		}
@@ -254,77 +249,79 @@ func (m *meter) result(start, end []int64) *Result {
 // span is a half-open time.
 type span struct{ from, to int64 }
 
-// union merges two lists of spans, each in order and without overlap, to one.
-func union(a, b []span) []span {
-	if len(a) == 0 {
-		return b
-	}
-	if len(b) == 0 {
-		return a
-	}
-	u := make([]span, 0, len(a)+len(b))
-	for len(a) > 0 || len(b) > 0 {
-		var s span
-		if len(b) == 0 || len(a) > 0 && a[0].from <= b[0].from {
-			s, a = a[0], a[1:]
-		} else {
-			s, b = b[0], b[1:]
+// The classes of Breakdown, the first that applies first.
+const (
+	computing = iota
+	moving
+	launching
+	idling
+)
+
+var classOf = func() (class [isa.NumKinds]int) {
+	for k := range class {
+		switch kind := isa.Kind(k); {
+		case kind.IsCompute():
+			class[k] = computing
+		case kind.IsMove():
+			class[k] = moving
+		default:
+			class[k] = launching
 		}
-		u = appendSpan(u, s)
 	}
-	return u
+	return class
+}()
+
+// activity is what a cluster does, and for how long it has done what.
+type activity struct {
+	running [isa.NumKinds]int32 // commands
+	since   [isa.NumKinds]int64 // when the first of them began
+	took    [isa.NumKinds]int64
+	kinds   [idling]int32 // that run, by class
+	class   int           // the first of which any runs
+	entered int64
+	in      [idling]int64 // time in a class
 }
 
-// appendSpan adds a span that begins no earlier than the last.
-func appendSpan(list []span, s span) []span {
-	if n := len(list); n > 0 && s.from <= list[n-1].to {
-		list[n-1].to = max(list[n-1].to, s.to)
-		return list
+func (a *activity) begin(kind isa.Kind, now int64) {
+	if a.running[kind]++; a.running[kind] > 1 {
+		return
 	}
-	return append(list, s)
+	a.since[kind] = now
+	class := classOf[kind]
+	if a.kinds[class]++; class < a.class {
+		a.turn(class, now)
+	}
 }
 
-func length(list []span) int64 {
-	var sum int64
-	for _, s := range list {
-		sum += s.to - s.from
+func (a *activity) end(kind isa.Kind, now int64) {
+	if a.running[kind]--; a.running[kind] > 0 {
+		return
 	}
-	return sum
+	a.took[kind] += now - a.since[kind]
+	class := classOf[kind]
+	if a.kinds[class]--; a.kinds[class] > 0 || class > a.class {
+		return
+	}
+	for class++; class < idling && a.kinds[class] == 0; {
+		class++
+	}
+	a.turn(class, now)
+}
+
+func (a *activity) turn(class int, now int64) {
+	if a.class < idling {
+		a.in[a.class] += now - a.entered
+	}
+	a.class, a.entered = class, now
 }
 
 func (m *meter) measureTime() {
-	p, r, f := m.p, m.r, m.f
-	ofKind := make([][isa.NumKinds][]span, p.Clusters)
-	for q := range m.runs {
-		kinds := &ofKind[p.Queues[q].Cluster]
-		for k := range kinds {
-			kinds[k] = union(kinds[k], m.runs[q][k])
-		}
-	}
-	for cluster := range r.Clusters {
-		use := &r.Clusters[cluster]
-		if a := f.as[cluster]; int(a) != cluster {
-			use.KindPs, use.Time = r.Clusters[a].KindPs, r.Clusters[a].Time
-			continue
-		}
-		var compute, move, other []span
-		for k, list := range ofKind[cluster] {
-			use.KindPs[k] = length(list)
-			switch kind := isa.Kind(k); {
-			case kind.IsCompute():
-				compute = union(compute, list)
-			case kind.IsMove():
-				move = union(move, list)
-			default:
-				other = union(other, list)
-			}
-		}
-		move = union(compute, move)
-		other = union(move, other)
-		use.Time.ComputePs = length(compute)
-		use.Time.MovePs = length(move) - length(compute)
-		use.Time.LaunchPs = length(other) - length(move)
-		use.Time.IdlePs = r.TotalPs - length(other)
+	for k, as := range m.f.as {
+		a, use := &m.clusters[as], &m.r.Clusters[k]
+		use.KindPs = a.took
+		t := Breakdown{ComputePs: a.in[computing], MovePs: a.in[moving], LaunchPs: a.in[launching]}
+		t.IdlePs = m.r.TotalPs - t.TotalPs()
+		use.Time = t
 	}
 }
 

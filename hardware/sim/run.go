@@ -75,12 +75,13 @@ func Run(ctx context.Context, p *isa.Program, opt Options) (*Result, error) {
 		f = foldClusters(p)
 	}
 	e := newEngine(p, opt, f)
+	e.meter = newMeter(p, f)
 	if err := e.whole(ctx); err != nil {
 		return nil, err
 	}
 	f.spread(e.start)
 	f.spread(e.end)
-	return measure(p, e.start, e.end, f), nil
+	return e.meter.result(e.start, e.end), nil
 }
 
 func checkLimits(p *isa.Program) error {
@@ -201,6 +202,7 @@ type job struct {
 	uses     int32 // in a stream, where its uses begin in the page's
 	n        uint16
 	kind     isa.Kind
+	moves    bool // any bytes
 }
 
 const over = -1
@@ -231,7 +233,7 @@ type engine struct {
 	free  int32 // the first of the arcs that are used no more, or 0
 	// streams: commands come in parts, see [Stream], and what has ended is forgotten.
 	streams bool
-	meter   *meter // of a stream, unless only times are wanted
+	meter   *meter // nil if only times are wanted
 
 	events  agenda
 	sharing *sharing
@@ -285,6 +287,9 @@ func (e *engine) know(commands []isa.Command) error {
 	e.start, e.end = slices.Grow(e.start, len(commands))[:n], slices.Grow(e.end, len(commands))[:n]
 	for k := range commands {
 		c, i := &commands[k], int32(n-len(commands)+k)
+		if e.meter != nil {
+			e.meter.count(c)
+		}
 		if int(i)%pageJobs == 0 {
 			if m := len(e.spare); m > 0 {
 				e.pages, e.spare = append(e.pages, e.spare[m-1]), e.spare[:m-1]
@@ -299,9 +304,12 @@ func (e *engine) know(commands []isa.Command) error {
 		e.left++
 		page := e.pages[len(e.pages)-1]
 		j := &page.jobs[uint(i)%pageJobs]
-		*j = job{duration: c.DurationPs, queue: c.Queue, next: none}
+		*j = job{duration: c.DurationPs, queue: c.Queue, next: none, kind: c.Kind}
+		for _, u := range c.Uses {
+			j.moves = j.moves || u.Bytes > 0
+		}
 		if e.streams {
-			j.uses, j.n, j.kind = int32(len(page.uses)), uint16(len(c.Uses)), c.Kind
+			j.uses, j.n = int32(len(page.uses)), uint16(len(c.Uses))
 			page.uses = append(page.uses, c.Uses...)
 		}
 		last := int64(0)
@@ -405,12 +413,11 @@ func (e *engine) tryStart(q int32) {
 	j := e.job(l.command)
 	l.next = j.next
 	e.start[l.command] = e.now
-	l.phase = fixed
-	for _, u := range e.uses(l.command) {
-		if u.Bytes > 0 {
-			l.phase = latency
-			break
-		}
+	if l.phase = fixed; j.moves {
+		l.phase = latency
+	}
+	if e.meter != nil {
+		e.meter.of[q].begin(j.kind, e.now)
 	}
 	when := int64(never)
 	if j.duration < never-e.now {
@@ -443,6 +450,9 @@ func (e *engine) handle(q int32) {
 		e.opt.OnCommand(int(c), e.start[c], e.now)
 	}
 	done := e.job(c)
+	if e.meter != nil {
+		e.meter.ended(q, done.kind, e.start[c], e.now)
+	}
 	first := done.first
 	done.waiting, done.first = over, 0
 	e.tryStart(q)
@@ -456,9 +466,6 @@ func (e *engine) handle(q int32) {
 		a = d.next
 	}
 	if e.streams {
-		if e.meter != nil {
-			e.meter.ran(q, done.kind, e.start[c], e.now)
-		}
 		page := e.pages[uint(c)/pageJobs]
 		if page.left--; page.left == 0 {
 			page.uses = page.uses[:0]

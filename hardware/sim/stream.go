@@ -71,7 +71,6 @@ func (s *Stream) Feed(ctx context.Context, commands []isa.Command) error {
 		if err := s.totals.add(s.n, c); err != nil {
 			return err
 		}
-		s.e.meter.count(c)
 		s.n++
 	}
 	if err := s.e.know(commands); err != nil {
