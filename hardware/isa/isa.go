@@ -179,14 +179,14 @@ type Command struct {
 // end of the last of Lasts. Size and address are per core for LB.
 type Buffer struct {
 	Label   int32
-	Level   Level
 	Cluster int32
-	Address int64
-	Bytes   int64
 	First   int32
-	Lasts   []int32
+	Level   Level
 	// Continued: what is in it goes on in the next buffer of the program.
 	Continued bool
+	Address   int64
+	Bytes     int64
+	Lasts     []int32
 }
 
 // Program is what the simulator runs.

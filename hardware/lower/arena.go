@@ -10,6 +10,7 @@ type Memory struct {
 	queues    []uint8
 	commands  []isa.Command
 	numbers   arena[int32]
+	lasts     arena[int32] // of buffers
 	waits     arena[int32] // what commands wait for
 	deps      arena[int32] // what is left of that
 	uses      arena[isa.Use]
@@ -21,7 +22,7 @@ type Memory struct {
 // newMemory is for one program.
 func newMemory() *Memory {
 	m := &Memory{}
-	m.numbers.once, m.stretches.once, m.entries.once, m.pages.once = true, true, true, true
+	m.numbers.once, m.lasts.once, m.stretches.once, m.entries.once, m.pages.once = true, true, true, true, true
 	return m
 }
 

@@ -64,11 +64,11 @@ func CheckBuffers(p *isa.Program, r *Result) error {
 	if len(r.Start) != len(p.Commands) || len(r.End) != len(p.Commands) {
 		panic("sim: the result is of another program")
 	}
-	return checkBuffers(p, r)
+	return newUsage(p, r.Start, r.End).check()
 }
 
-func checkBuffers(p *isa.Program, r *Result) error {
-	times := bufferTimes(p, r)
+func (u *usage) check() error {
+	p, times := u.p, u.times
 	use := func(i int32) BufferUse {
 		b := &p.Buffers[i]
 		return BufferUse{int(i), p.Labels[b.Label], b.Address, b.Bytes, times[i].from, times[i].to}
@@ -88,10 +88,10 @@ func checkBuffers(p *isa.Program, r *Result) error {
 
 	// Clusters that are alike have the same overlaps. To find the first of all, each is
 	// looked at.
-	err := findOverlap(p, times, alike(p, times), use)
+	err := findOverlap(p, u.edges, u.as, use)
 	if err != nil {
 		each := noFold(p).as
-		err = findOverlap(p, times, each, use)
+		err = findOverlap(p, bufferEdges(p, times, each), each, use)
 	}
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ type located struct {
 
 // findOverlap returns the overlap that came about first, of the clusters that are
 // not as others, or nil.
-func findOverlap(p *isa.Program, times []span, as []int32, use func(int32) BufferUse) *OverlapError {
+func findOverlap(p *isa.Program, edges []edge, as []int32, use func(int32) BufferUse) *OverlapError {
 	// Ranks by memory, then address.
 	order := make([]located, 0, len(p.Buffers))
 	for i := range p.Buffers {
@@ -137,7 +137,7 @@ func findOverlap(p *isa.Program, times []span, as []int32, use func(int32) Buffe
 			a.Address < b.Address+b.Bytes && b.Address < a.Address+a.Bytes
 	}
 	set := newRankSet(len(order))
-	for _, e := range bufferEdges(p, times, as) {
+	for _, e := range edges {
 		k := int(rank[e.index])
 		if e.ends() {
 			set.remove(k)

@@ -149,8 +149,8 @@ func randomBuffers(rng *rand.Rand, p *isa.Program, r *Result, n int) {
 }
 
 func overlaps(r *Result, a, b *isa.Buffer) bool {
-	af, at := bufferTime(a, r)
-	bf, bt := bufferTime(b, r)
+	af, at := r.Lifetime(a)
+	bf, bt := r.Lifetime(b)
 	return a.Level == b.Level && a.Cluster == b.Cluster &&
 		max(af, bf) < min(at, bt) && max(a.Address, b.Address) < min(a.Address+a.Bytes, b.Address+b.Bytes)
 }
@@ -205,7 +205,7 @@ func checkOccupancy(t *testing.T, p *isa.Program, r *Result, cluster int, level 
 	held := func(ps int64) (sum int64) {
 		for i := range p.Buffers {
 			b := &p.Buffers[i]
-			from, to := bufferTime(b, r)
+			from, to := r.Lifetime(b)
 			if b.Level == level && int(b.Cluster) == cluster && from <= ps && ps < to {
 				sum += b.Bytes
 			}

@@ -132,7 +132,7 @@ func Accesses(p *isa.Program, alike []int) (macs, vectorOps int64, bytes [isa.Nu
 
 // Occupancy is how much of a memory the buffers of a program held.
 type Occupancy struct {
-	Steps     []Step // by time; the first, if any, at 0; nil without buffers
+	Steps     []Step // by time; the first, if any, at 0; nil without buffers; clusters that are alike share them
 	PeakBytes int64
 	MeanBytes float64 // over TotalPs
 }
@@ -209,9 +209,8 @@ func (m *meter) ended(q int32, kind isa.Kind, start, end int64) {
 	m.of[q].end(kind, end)
 }
 
-func (m *meter) result(start, end []int64) *Result {
+func (m *meter) result(start, end []int64) (*Result, *usage) {
 	p, r := m.p, m.r
-	r.Start, r.End = start, end
 	r.Bound = m.bound.bound(r.Resources)
 	m.bound = nil
 	queues, resources, _ := p.Parts()
@@ -242,8 +241,9 @@ func (m *meter) result(start, end []int64) *Result {
 		}
 	}
 	m.measureTime()
-	measureMemory(p, r)
-	return r
+	u := newUsage(p, start, end)
+	u.measureMemory(r)
+	return r, u
 }
 
 // span is a half-open time.
@@ -325,7 +325,9 @@ func (m *meter) measureTime() {
 	}
 }
 
-func measureMemory(p *isa.Program, r *Result) {
+// measureMemory says in r how full the memories were.
+func (u *usage) measureMemory(r *Result) {
+	p, as := u.p, u.as
 	sums := make([][isa.NumLevels]struct {
 		hi, lo uint64 // of bytes · ps
 	}, p.Clusters)
@@ -340,9 +342,7 @@ func measureMemory(p *isa.Program, r *Result) {
 		s.lo, carry = bits.Add64(s.lo, lo, 0)
 		s.hi += hi + carry
 	}
-	times := bufferTimes(p, r)
-	as := alike(p, times)
-	for _, e := range bufferEdges(p, times, as) {
+	for _, e := range u.edges {
 		b := &p.Buffers[e.index]
 		o := &r.Clusters[b.Cluster].Memory[b.Level]
 		if o.Steps == nil {
@@ -362,10 +362,7 @@ func measureMemory(p *isa.Program, r *Result) {
 	}
 	for cluster := range r.Clusters {
 		if a := as[cluster]; int(a) != cluster {
-			for level, o := range r.Clusters[a].Memory {
-				o.Steps = slices.Clone(o.Steps)
-				r.Clusters[cluster].Memory[level] = o
-			}
+			r.Clusters[cluster].Memory = r.Clusters[a].Memory
 			continue
 		}
 		for level := range isa.NumLevels {
@@ -381,6 +378,24 @@ func measureMemory(p *isa.Program, r *Result) {
 			o.Steps = slices.CompactFunc(o.Steps, func(a, b Step) bool { return a.Bytes == b.Bytes })
 		}
 	}
+}
+
+// usage is when the buffers of a program were in use.
+type usage struct {
+	p     *isa.Program
+	times []span  // of each buffer
+	as    []int32 // see alike
+	edges []edge  // of the clusters that are not as others
+}
+
+func newUsage(p *isa.Program, start, end []int64) *usage {
+	u := &usage{p: p, times: make([]span, len(p.Buffers))}
+	for i := range p.Buffers {
+		u.times[i] = bufferTime(&p.Buffers[i], start, end)
+	}
+	u.as = alike(p, u.times)
+	u.edges = bufferEdges(p, u.times, u.as)
+	return u
 }
 
 // edge is a moment at which a buffer begins or ends: its time, twice, plus one if it
@@ -438,20 +453,12 @@ func inTime(edges []edge) []edge {
 
 // bufferTime returns the half-open time for which a buffer is in use. It covers
 // First as a whole even if Lasts would end before, which no program should ask for.
-func bufferTime(b *isa.Buffer, r *Result) (from, to int64) {
-	from, to = r.Start[b.First], r.End[b.First]
+func bufferTime(b *isa.Buffer, start, end []int64) span {
+	t := span{start[b.First], end[b.First]}
 	for _, l := range b.Lasts {
-		to = max(to, r.End[l])
+		t.to = max(t.to, end[l])
 	}
-	return from, to
-}
-
-func bufferTimes(p *isa.Program, r *Result) []span {
-	times := make([]span, len(p.Buffers))
-	for i := range p.Buffers {
-		times[i].from, times[i].to = bufferTime(&p.Buffers[i], r)
-	}
-	return times
+	return t
 }
 
 // alike gives, for each cluster, the first whose buffers have the same levels,
@@ -459,12 +466,15 @@ func bufferTimes(p *isa.Program, r *Result) []span {
 func alike(p *isa.Program, times []span) []int32 {
 	as := make([]int32, p.Clusters)
 	list := make([][]int32, p.Clusters)
+	several := false
 	for k := range as {
 		as[k] = int32(k)
+		several = several || k > 0 && (p.As == nil || int(p.As[k]) == k)
 	}
 	for i := range p.Buffers {
-		k := p.Buffers[i].Cluster
-		list[k] = append(list[k], int32(i))
+		if k := p.Buffers[i].Cluster; several {
+			list[k] = append(list[k], int32(i))
+		}
 	}
 	same := func(i, j int32) bool {
 		x, y := &p.Buffers[i], &p.Buffers[j]

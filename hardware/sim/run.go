@@ -81,7 +81,9 @@ func Run(ctx context.Context, p *isa.Program, opt Options) (*Result, error) {
 	}
 	f.spread(e.start)
 	f.spread(e.end)
-	return e.meter.result(e.start, e.end), nil
+	r, _ := e.meter.result(e.start, e.end)
+	r.Start, r.End = e.start, e.end
+	return r, nil
 }
 
 func checkLimits(p *isa.Program) error {

@@ -103,11 +103,12 @@ func (s *Stream) End(ctx context.Context) (*Result, error) {
 	if err := s.totals.buffers(); err != nil {
 		return nil, err
 	}
-	s.e.pages, s.e.spare, s.e.arcs = nil, nil, nil
-	r := s.e.meter.result(s.e.start, s.e.end)
-	if err := checkBuffers(s.e.p, r); err != nil {
+	start, end := s.e.start, s.e.end
+	s.e.pages, s.e.spare, s.e.arcs, s.e.start, s.e.end = nil, nil, nil, nil, nil
+	r, u := s.e.meter.result(start, end)
+	if err := u.check(); err != nil {
 		return nil, err
 	}
-	r.Start, r.End, s.e.p.Buffers = nil, nil, nil
+	s.e.p.Buffers = nil
 	return r, nil
 }
