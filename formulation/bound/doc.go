@@ -20,6 +20,8 @@
 //   - A command lasts as long as the formulas say for the core 0, of which the part is
 //     no smaller than the others'. Rounding up is subadditive, so that pieces take at
 //     least what the whole takes.
+//   - Behind the last command of a product comes one of so many parts of its layer's vector work, at
+//     most, as there are commands, each of which takes time of its own.
 //   - Weights come from the DDR at least once per cluster, and from the LLB once per chunk.
 //
 // # Terms

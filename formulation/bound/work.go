@@ -36,7 +36,7 @@ type work struct {
 	peak, rowsOnly float64
 	links          [][]link
 	uneven         []bool    // a core's part may be less than a share
-	tail           []float64 // seconds of the last command behind an operator's products
+	tail           []float64 // seconds behind an operator's products, or of more of them in its place
 	// next operator that all paths pass, whether each ends its layer, who reads it without gaps
 	next    []int
 	ends    []bool
@@ -68,25 +68,47 @@ func measure(g *model.Graph, m *cost.Model) *work {
 	return w
 }
 
-// commands counts what each product takes by being one: at least a command, whole on one core,
-// and one of the vector work behind it.
+// commands counts what each product takes by being some commands: of each, what it takes beside its
+// blocks, and behind the last, of so many equal parts, its part of the vector work that may
+// stand in the product's layer, that of the light operators behind it as well.
 func (w *work) commands(m *cost.Model) {
 	product, simple, sp := m.Fills()
+	clock := m.Spec().ClockHz
 	w.tail = make([]float64, len(w.ops))
 	for i, op := range w.g.Ops {
 		t := &w.ops[i]
 		if t[matrix] == 0 {
 			continue
 		}
-		row, load, _ := m.MatrixRate(w.g.Tensor(op.Inputs[0]).DType)
-		t[matrix] = math.Max(t[matrix], (product+math.Max(row, load))/m.Spec().ClockHz)
+		row, load, gap := m.MatrixRate(w.g.Tensor(op.Inputs[0]).DType)
+		t[matrix] = math.Max(t[matrix], (product+math.Max(row, load))/clock)
 		switch v := w.g.Work(op, model.Region{{Hi: 1}}).Vector; {
 		case v.Simple+v.Move > 0:
-			w.tail[i] = simple / m.Spec().ClockHz
+			w.tail[i] = simple / clock
 		case v.Special > 0:
-			w.tail[i] = sp / m.Spec().ClockHz
+			w.tail[i] = sp / clock
 		}
+		behind := 0.0
+		for at := op; ; {
+			behind += w.ops[at.ID][vector] + w.ops[at.ID][special]
+			out := w.g.Tensor(at.Outputs[0])
+			if len(at.Outputs) > 1 || len(out.Consumers) != 1 || w.g.IsOutput(out.ID) || !light(w.g.Op(out.Consumers[0])) {
+				break
+			}
+			at = w.g.Op(out.Consumers[0])
+		}
+		w.tail[i] += lastPart(behind, (product-gap)/clock)
 	}
+}
+
+// lastPart is the least time of one of n equal parts of some work and of n-1 commands, each
+// of which takes so long.
+func lastPart(work, command float64) float64 {
+	if work == 0 || command == 0 {
+		return 0
+	}
+	n := math.Max(1, math.Floor(math.Sqrt(work/command)))
+	return math.Min(work/n+(n-1)*command, work/(n+1)+n*command)
 }
 
 // pricer gives the time of operators.
@@ -125,7 +147,9 @@ func (p *pricer) operator(op *model.Op, box func(model.TensorID) model.Region) (
 		if !p.g.OnMatrixUnit(op) {
 			v.Simple += w.MACs
 		} else if k == 0 {
-			t[matrix] = seconds(p.product(op, r), hardware.Matrix)
+			fill, _, _ := p.m.Fills()
+			_, _, gap := p.m.MatrixRate(p.g.Tensor(op.Inputs[0]).DType)
+			t[matrix] = seconds(p.product(op, r), hardware.Matrix) + (fill-gap)/p.m.Spec().ClockHz
 		}
 	}
 	dt := p.g.Tensor(op.Outputs[0]).DType
@@ -138,8 +162,8 @@ func (p *pricer) operator(op *model.Op, box func(model.TensorID) model.Region) (
 }
 
 // product is a bound on the sum of the cycles of all commands, over all cores, of a product of
-// which a box of the output is computed: rows and blocks add up to at least the whole's,
-// however it is cut, since rounding up is subadditive.
+// which a box of the output is computed, without those of one command beside its blocks: rows and blocks
+// add up to at least the whole's, however it is cut, since rounding up is subadditive.
 func (p *pricer) product(op *model.Op, r model.Region) float64 {
 	d, ok := p.g.MatrixDims(op, r)
 	if !ok {

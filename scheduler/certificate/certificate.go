@@ -28,7 +28,7 @@ import (
 // bound.
 const (
 	Kind    = "dsasched-certificate"
-	Version = 1
+	Version = 2
 )
 
 // A File is a certificate. Gap is latency over bound, less 1.

@@ -93,7 +93,7 @@ func TestRefused(t *testing.T) {
 		want            string
 	}{
 		{"another kind", func(f *certificate.File) { f.Kind = "dsasched-schedule" }, "", "", `kind: found "dsasched-schedule", expected "dsasched-certificate"`},
-		{"another version", func(f *certificate.File) { f.Version++ }, "", "", `version: found 2, expected 1`},
+		{"another version", func(f *certificate.File) { f.Version++ }, "", "", `version: found 3, expected 2`},
 		{"another graph", func(f *certificate.File) { f.Network.Model = "resnet18" }, "", "", `network.fingerprint: found "`},
 		{"another graph asked for", nil, "", "resnet18", `network.fingerprint: found "`},
 		{"another type", func(f *certificate.File) { f.Network.DType = "f32" }, "", "", `network.fingerprint: found "`},
@@ -155,7 +155,7 @@ func FuzzRead(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(data)
-	f.Add([]byte(`{"kind":"dsasched-certificate","version":1}`))
+	f.Add([]byte(`{"kind":"dsasched-certificate","version":2}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := certificate.Read("f.json", data)
 		if err != nil {
