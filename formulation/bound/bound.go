@@ -40,7 +40,7 @@ type Part struct {
 }
 
 // explain says what the largest term is made of.
-func (b *Bound) explain(launch, weights, ddr float64, w *work) {
+func (b *Bound) explain(launch, weights, ddr float64, w *work, kernels *mean) {
 	left := b.Seconds
 	part := func(name string, seconds float64) {
 		if seconds = math.Min(left, seconds); seconds > 0 {
@@ -53,6 +53,10 @@ func (b *Bound) explain(launch, weights, ddr float64, w *work) {
 	case "ddr":
 		part("weights", weights/ddr)
 		rest = "inputs and outputs"
+	case "kernels":
+		part("units and layers that cannot overlap", kernels.work)
+		part("bytes that must cross the DDR", kernels.ddr)
+		rest = "launches, or what fewer of them move or compute more"
 	case "work", "chain", "series":
 		part("launch", launch)
 		rest = "vector work"
@@ -230,8 +234,24 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 		longest = math.Max(longest, release[c.op]+sums[k+1])
 	}
 	cold.add("loads, then series", "DDR bandwidth, then units and chains", longest)
-	cold.explain(launch, busy*weights, ddr, first)
-	steady.explain(launch, busy*math.Max(0, weights-kept), ddr, first)
+	// Launches against what else must be loaded, moved and computed.
+	var clusters []spent
+	made := map[int64]*partition{}
+	for _, n := range cold.Shares {
+		if n == 0 {
+			continue
+		}
+		w, none := works[n], make([]float64, len(first.g.Ops))
+		if made[n] == nil {
+			made[n] = w.partition(one, n, spec, busy)
+		}
+		t := w.total()
+		clusters = append(clusters, spent{made[n], max(best(t).most(), sumFrom(w.series())[0], w.chain(none, none, nil, -1)), t[matrix]})
+	}
+	kernels := trade(clusters, (busy*weights+moved)/ddr)
+	cold.add("kernels", "launches, DDR bandwidth and memories", kernels.seconds)
+	cold.explain(launch, busy*weights, ddr, first, kernels)
+	steady.explain(launch, busy*math.Max(0, weights-kept), ddr, first, nil)
 	return cold, steady, nil
 }
 
@@ -247,24 +267,42 @@ func latency(spec *hardware.Spec) float64 {
 // releases gives for each operator the bytes of constants that any of its elements needs,
 // directly or through others: they must all have been loaded before it starts.
 func (w *work) releases() []float64 {
-	g := w.g
-	// What one operator reads, and how: which dimensions it needs all of if these of its
-	// output's are needed in full (never: even then not); dims of its output that some
-	// position of needs nothing.
-	const never = 1 << 63
-	type read struct {
-		from  model.TensorID
-		out   model.TensorID
-		full  []uint64
-		empty uint64
+	release := make([]float64, len(w.g.Ops))
+	of := w.whole()
+	for b, op := range w.g.Ops {
+		if len(op.Outputs) > 1 || w.need[op.Outputs[0]].elements() == 0 {
+			continue // the chain hands on what comes before
+		}
+		needed := of(b, 0)
+		for t, n := range w.weights {
+			if n > 0 && needed(model.TensorID(t)) {
+				release[b] += n
+			}
+		}
 	}
-	reads := make([][]read, len(g.Ops))
+	return release
+}
+
+// never is a dimension that is not needed in full, whatever is read of the output.
+const never = 1 << 63
+
+// A reading is how an operator needs a tensor: which dimensions of it in full if these of its output's
+// are needed in full (never: even then not), and the dimensions of its output of which some
+// position needs nothing.
+type reading struct {
+	from, out model.TensorID
+	full      []uint64
+	empty     uint64
+}
+
+func readings(g *model.Graph) [][]reading {
+	reads := make([][]reading, len(g.Ops))
 	for i, op := range g.Ops {
 		for out, o := range op.Outputs {
 			shape := g.Tensor(o).Shape
 			for k, in := range op.Inputs {
 				t := g.Tensor(in)
-				r := read{from: in, out: o}
+				r := reading{from: in, out: o}
 				for d, a := range g.Access(op, out, k) {
 					if a.To > 0 {
 						r.full = append(r.full, 1<<min(a.To, 63)-1<<min(a.From, 63))
@@ -290,41 +328,51 @@ func (w *work) releases() []float64 {
 			}
 		}
 	}
-	release := make([]float64, len(g.Ops))
-	full, seen := make([]uint64, len(g.Tensors)), make([]bool, len(g.Tensors))
-	for b, op := range g.Ops {
-		o := op.Outputs[0]
-		if len(op.Outputs) > 1 || w.need[o].elements() == 0 {
-			continue // the chain hands on what comes before
-		}
-		clear(full)
-		clear(seen)
-		seen[o] = true
-		for d, n := range g.Tensor(o).Shape {
-			if n == 1 {
-				full[o] |= 1 << min(d, 63)
-			}
-		}
-		for i := b; i >= 0; i-- {
-			for _, r := range reads[i] {
-				if !seen[r.out] || r.empty&^full[r.out] != 0 {
-					continue
-				}
-				seen[r.from] = true
-				for d, code := range r.full {
-					if code&^full[r.out] == 0 {
-						full[r.from] |= 1 << min(d, 63)
-					}
-				}
-			}
-		}
-		for t, n := range w.weights {
-			if n > 0 && seen[t] && full[t] == 1<<len(g.Tensors[t].Shape)-1 {
-				release[b] += n
-			}
+	return reads
+}
+
+// pull is the dimensions of what is read that are needed in full if those of full are.
+func (r *reading) pull(full uint64) (dims uint64) {
+	for d, code := range r.full {
+		if code&^full == 0 {
+			dims |= 1 << min(d, 63)
 		}
 	}
-	return release
+	return dims
+}
+
+// ones is the dimensions of extent 1.
+func ones(s model.Shape) (dims uint64) {
+	for d, n := range s {
+		if n == 1 {
+			dims |= 1 << min(d, 63)
+		}
+	}
+	return dims
+}
+
+// whole gives a function that says of which tensors all elements are needed, directly or through others,
+// by whatever has some positions of an operator's output, if it has one, and all along the
+// dimensions of full. What that returns holds until it is called again.
+func (w *work) whole() func(b int, full uint64) (needed func(t model.TensorID) bool) {
+	g := w.g
+	full, seen := make([]uint64, len(g.Tensors)), make([]bool, len(g.Tensors))
+	return func(b int, dims uint64) func(t model.TensorID) bool {
+		clear(full)
+		clear(seen)
+		o := g.Ops[b].Outputs[0]
+		seen[o], full[o] = true, dims|ones(g.Tensor(o).Shape)
+		for i := b; i >= 0; i-- {
+			for k := range w.reads[i] {
+				r := &w.reads[i][k]
+				if seen[r.out] && r.empty&^full[r.out] == 0 {
+					seen[r.from] = true
+					full[r.from] |= r.pull(full[r.out])
+				}
+			}
+		}
+		return func(t model.TensorID) bool { return seen[t] && full[t] == 1<<len(g.Tensors[t].Shape)-1 }
+	}
 }
 
 // uniform reports what keeps the bounds of chunks from adding up to at least that of them all:

@@ -36,6 +36,9 @@
 //	loads, then chain
 //	          an operator starts when every cluster has the weights of all that it
 //	          needs; the longest path, or the series, follows
+//	kernels   the largest weighted mean of work and launches and of what crosses the DDR, for the chunks,
+//	          groups and splits that are best for it: results that no memory holds in one piece
+//	          must be split or pass the DDR, and what kernels share is loaded or computed again
 //
 // Only elements that the network's outputs need count.
 package bound

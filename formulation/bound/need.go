@@ -83,7 +83,14 @@ func needs(g *model.Graph) []box {
 	for _, t := range g.Outputs {
 		need[t] = whole(g.Tensor(t).Shape)
 	}
-	for i := len(g.Ops) - 1; i >= 0; i-- {
+	goBack(g, need, len(g.Ops)-1)
+	return need
+}
+
+// goBack adds to the elements that are needed of some tensors what these need, of operators up to
+// the one numbered last.
+func goBack(g *model.Graph, need []box, last int) {
+	for i := last; i >= 0; i-- {
 		op := g.Ops[i]
 		for out, o := range op.Outputs {
 			if need[o].elements() == 0 {
@@ -111,7 +118,6 @@ func needs(g *model.Graph) []box {
 			}
 		}
 	}
-	return need
 }
 
 // reshaped corrects the dimensions of b that several of an output drive together, or that

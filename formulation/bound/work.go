@@ -35,6 +35,7 @@ type work struct {
 	// their edges idle, but without a loss between blocks.
 	peak, rowsOnly float64
 	links          [][]link
+	reads          [][]reading
 	uneven         []bool    // a core's part may be less than a share
 	tail           []float64 // seconds behind an operator's products, or of more of them in its place
 	// next operator that all paths pass, whether each ends its layer, who reads it without gaps
@@ -45,7 +46,7 @@ type work struct {
 
 // measure prices a network's operators on a machine.
 func measure(g *model.Graph, m *cost.Model) *work {
-	w := &work{g: g, ops: make([][numUnits]float64, len(g.Ops)), weights: make([]float64, len(g.Tensors)), need: needs(g)}
+	w := &work{g: g, ops: make([][numUnits]float64, len(g.Ops)), weights: make([]float64, len(g.Tensors)), need: needs(g), reads: readings(g)}
 	p := &pricer{g: g, m: m, least: map[lanes]float64{}}
 	for i, op := range g.Ops {
 		w.ops[i] = p.operator(op, func(t model.TensorID) model.Region {

@@ -1,0 +1,392 @@
+package bound
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// A marker is a product on a path through the network. The markers that a group has follow each
+// other on the path, and so do the operators between them.
+type marker struct {
+	op   model.OpID
+	ways []way
+	kept []kept // results between
+}
+
+// A way to split is what any kernel that has some of a marker's elements has all of, if groups
+// are split along a certain dimension.
+type way struct {
+	// Of operators between marker i and this one: constants[i] is bytes of them, products[i] seconds
+	// of the matrix unit.
+	constants, products []float64
+}
+
+// A kept result is one that lies in a memory in one piece when its layer has ended.
+type kept struct {
+	at    int     // last marker from which a path leads to it
+	bytes float64 // that the marker's elements need
+}
+
+// mark finds the markers of the path with the most weights and results, and what lies between.
+func (w *work) mark() []marker {
+	g := w.g
+	size := w.results()
+	sum, before := make([]float64, len(g.Ops)), make([]int, len(g.Ops))
+	last := -1
+	product := func(i int) bool {
+		op := g.Ops[i]
+		return g.OnMatrixUnit(op) && len(op.Outputs) == 1 && w.need[op.Outputs[0]].elements() > 0
+	}
+	for i, op := range g.Ops {
+		before[i] = -1
+		for _, l := range w.links[i] {
+			if before[i] < 0 || sum[l.from] > sum[before[i]] {
+				before[i] = int(l.from)
+			}
+		}
+		if before[i] >= 0 {
+			sum[i] = sum[before[i]]
+		}
+		if product(i) {
+			for _, t := range op.Inputs {
+				sum[i] += w.weights[t]
+			}
+			if sum[i] += float64(w.need[op.Outputs[0]].elements()) * size[op.Outputs[0]]; last < 0 || sum[i] > sum[last] {
+				last = i
+			}
+		}
+	}
+	var path []model.OpID
+	for i := last; i >= 0; i = before[i] {
+		if product(i) {
+			path = append(path, model.OpID(i))
+		}
+	}
+	slices.Reverse(path)
+	at := make([]int, len(g.Ops)) // the last marker from which a path leads to each operator
+	for i := range at {
+		at[i] = slices.Index(path, model.OpID(i))
+		for _, l := range w.links[i] {
+			at[i] = max(at[i], at[l.from])
+		}
+	}
+	markers := make([]marker, len(path))
+	splits, whole := w.splits(), w.whole()
+	for j, op := range path {
+		m := &markers[j]
+		m.op = op
+		out := g.Op(op).Outputs[0]
+		need := make([]box, len(g.Tensors))
+		need[out] = w.need[out]
+		goBack(g, need, int(op))
+		for _, t := range g.Tensors {
+			if n := need[t.ID].elements(); n > 0 && t.Producer != model.NoOp && at[t.Producer] >= 0 && size[t.ID] > 0 {
+				m.kept = append(m.kept, kept{min(at[t.Producer], j), float64(n) * size[t.ID]})
+			}
+		}
+		for _, full := range splits[out] {
+			v := way{make([]float64, j+1), make([]float64, j+1)}
+			needed := whole(int(op), full)
+			for _, t := range g.Tensors {
+				if need[t.ID].elements() == 0 || !needed(t.ID) {
+					continue
+				}
+				if t.Role == model.Constant && len(t.Consumers) == 1 {
+					if k := at[t.Consumers[0]]; k >= 0 {
+						v.constants[min(k, j)] += w.weights[t.ID]
+					}
+				} else if p := t.Producer; p != model.NoOp && at[p] >= 0 {
+					v.products[min(at[p], j)] += w.ops[p][matrix]
+				}
+			}
+			for i := j - 1; i >= 0; i-- {
+				v.constants[i] += v.constants[i+1]
+				v.products[i] += v.products[i+1]
+			}
+			m.ways = append(m.ways, v)
+		}
+	}
+	return markers
+}
+
+// splits gives for each tensor which of its dimensions all kernels of a group that have some of its
+// elements have in full, for each way to split the group along a dimension of what leaves it; of two
+// of which one has more, the other alone counts.
+func (w *work) splits() [][]uint64 {
+	g := w.g
+	list, gaps := make([][]uint64, len(g.Tensors)), make([]bool, len(g.Tensors))
+	add := func(t model.TensorID, full uint64) {
+		for _, other := range list[t] {
+			if other&^full == 0 {
+				return
+			}
+		}
+		list[t] = append(slices.DeleteFunc(list[t], func(other uint64) bool { return full&^other == 0 }), full)
+	}
+	for i := len(g.Ops) - 1; i >= 0; i-- {
+		for _, o := range g.Ops[i].Outputs {
+			shape := g.Tensor(o).Shape
+			all := uint64(1)<<len(shape) - 1
+			add(o, all)
+			for d, n := range shape {
+				if n > 1 {
+					add(o, all&^(1<<min(d, 63)))
+				}
+			}
+			if gaps[o] { // kernels may have elements for the sake of different outputs
+				for _, full := range list[o] {
+					all &= full
+				}
+				add(o, all)
+			}
+		}
+		for k := range w.reads[i] {
+			r := &w.reads[i][k]
+			if g.Tensor(r.from).Producer == model.NoOp {
+				continue
+			}
+			gaps[r.from] = gaps[r.from] || gaps[r.out] || r.empty != 0
+			for _, full := range list[r.out] {
+				add(r.from, r.pull(full)|ones(g.Tensor(r.from).Shape))
+			}
+		}
+	}
+	return list
+}
+
+// results gives for tensors that each stand for one result that lies in a memory in one piece, of at
+// least as many elements as a kernel computes of the tensor, the bytes of an element; 0 for
+// others. They are the products', whose layers end behind some of the operators that may
+// join, and what products read.
+func (w *work) results() []float64 {
+	g := w.g
+	size := make([]float64, len(g.Tensors))
+	counted := make([]bool, len(g.Tensors))
+	for _, op := range g.Ops {
+		if !g.OnMatrixUnit(op) || len(op.Outputs) > 1 {
+			continue
+		}
+		first := g.Tensor(op.Outputs[0])
+		least, t := first.DType.Bytes(), first
+		for counted[t.ID] = true; len(t.Consumers) == 1 && !g.IsOutput(t.ID); counted[t.ID] = true {
+			next := g.Op(t.Consumers[0])
+			if !light(next) {
+				break
+			}
+			if !oneEach(g, next, t) {
+				least = 0
+				break
+			}
+			t = g.Tensor(next.Outputs[0])
+			least = min(least, t.DType.Bytes())
+		}
+		if !g.IsOutput(t.ID) && len(t.Consumers) > 0 {
+			size[first.ID] = float64(least)
+		}
+	}
+	for _, t := range g.Tensors {
+		if t.Producer != model.NoOp && !counted[t.ID] && !g.IsOutput(t.ID) && slices.ContainsFunc(t.Consumers, func(c model.OpID) bool { return g.OnMatrixUnit(g.Op(c)) }) {
+			size[t.ID] = float64(t.DType.Bytes())
+		}
+	}
+	return size
+}
+
+// oneEach reports whether each element of an operator's output reads one element of t at most.
+func oneEach(g *model.Graph, op *model.Op, t *model.Tensor) bool {
+	for k, in := range op.Inputs {
+		if in != t.ID {
+			continue
+		}
+		for d, a := range g.Access(op, 0, k) {
+			if t.Shape[d] > 1 && a.To == 0 && (a.Full || a.A != a.B) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// chunkSizes is how many sizes of chunks are told apart at most.
+const chunkSizes = 32
+
+// A partition bounds what chunks, groups and kernels cost beside the work and the bytes that nothing
+// spares.
+type partition struct {
+	launch, ddr float64 // seconds of a launch, and of a byte across the DDR if all clusters move as much
+	again       float64 // bytes that each chunk but the first loads again
+	// of chunks of each size, of groups from marker i to b at least
+	choices [][][][]choice
+}
+
+// A choice is a way to split the kernels with elements of a marker: how many there are, bytes that cross
+// the DDR, and seconds of products, beyond the least.
+type choice struct{ kernels, bytes, products float64 }
+
+// cost is a choice's, weighted.
+type prices struct{ launches, bytes, products float64 }
+
+func (p *prices) of(c choice) float64 {
+	return p.launches*c.kernels + p.bytes*c.bytes + p.products*c.products
+}
+
+// partition bounds what it takes to cut a cluster's share of n elements; busy clusters work. one is
+// of a single element.
+func (w *work) partition(one *work, n int64, spec *hardware.Spec, busy float64) *partition {
+	p := &partition{launch: spec.LaunchSeconds, ddr: busy / spec.DDR.BandwidthBytesPerSecond}
+	// The largest result that a memory on the chip holds, and the weights that stay from kernel to kernel.
+	cores := float64(schedule.CoresWithLB(spec))
+	piece, stays := cores*float64(schedule.DataBytes(spec)), cores*float64(schedule.WeightHomeBytes(spec))
+	if spec.GB != nil {
+		stays = float64(spec.GB.SizeBytes)
+		piece = math.Max(piece, stays)
+	}
+	p.again = math.Max(0, math.Min(w.weightBytes(), one.weightBytes())-stays)
+	crossings := 2.0 // out and back
+	if spec.DDRActivationEfficiency > 0 {
+		crossings /= spec.DDRActivationEfficiency
+	}
+	markers := w.mark()
+	sizes := min(n, chunkSizes)
+	for k := range sizes {
+		part := float64(k+1) / float64(sizes)
+		if n > sizes { // chunks of sizes between count as the smaller one
+			part = float64(k) / float64(sizes)
+		}
+		table := make([][][]choice, len(markers))
+		for b := range markers {
+			table[b] = markers[b].choices(b, part, piece, stays, crossings)
+		}
+		p.choices = append(p.choices, table)
+	}
+	return p
+}
+
+// choices are those for kernels with elements of marker b of a part of the share, in groups
+// from each marker on.
+func (m *marker) choices(b int, part, piece, stays, crossings float64) [][]choice {
+	most := 0.0
+	for _, k := range m.kept {
+		most = math.Max(most, k.bytes*part)
+	}
+	list := make([][]choice, b+1)
+	spilt := make([]float64, b+1)
+	for f := 1.0; f == 1 || most > (f-1)*piece; f++ {
+		clear(spilt)
+		for _, k := range m.kept {
+			if bytes := k.bytes * part; bytes > f*piece { // one of them is too large
+				spilt[k.at] += crossings * (bytes - (f-1)*piece)
+			}
+		}
+		for i := b; i >= 0; i-- {
+			if i < b {
+				spilt[i] += spilt[i+1]
+			}
+			for _, v := range m.ways {
+				c := choice{f, spilt[i] + (f-1)*math.Max(0, v.constants[i]-stays), (f - 1) * v.products[i] * part}
+				if !slices.ContainsFunc(list[i], func(o choice) bool {
+					return o.kernels <= c.kernels && o.bytes <= c.bytes && o.products <= c.products
+				}) {
+					list[i] = append(list[i], c)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// groups is the least sum of prices over all ways to put the markers into groups.
+func (p *prices) groups(table [][][]choice) float64 {
+	n := len(table)
+	if n == 0 {
+		return p.launches
+	}
+	least := make([]float64, n+1)
+	for i := range n {
+		least[i+1] = math.Inf(1)
+	}
+	for i := range n {
+		most := 0.0 // of groups that begin at i, the more they have the more they cost
+		for b := i; b < n; b++ {
+			cost := math.Inf(1)
+			for _, c := range table[b][i] {
+				cost = math.Min(cost, p.of(c))
+			}
+			most = math.Max(most, cost)
+			least[b+1] = math.Min(least[b+1], least[i]+most)
+		}
+	}
+	return least[n]
+}
+
+// least is the least sum, with weights for launches, for the DDR and for products.
+func (p *partition) least(launches, ddr, products float64) float64 {
+	price := &prices{launches * p.launch, ddr * p.ddr, products}
+	sum := []float64{0}
+	var alone []float64
+	for n, table := range p.choices {
+		alone = append(alone, price.groups(table))
+		best := alone[n]
+		for k := range n {
+			best = math.Min(best, alone[k]+price.bytes*p.again+sum[n-k])
+		}
+		sum = append(sum, best)
+	}
+	return sum[len(sum)-1]
+}
+
+// A spent is what clusters of one kind take without launches: all units and layers, and the
+// matrix unit alone.
+type spent struct {
+	*partition
+	work, products float64
+}
+
+// A mean is a bound by weighted means, and what its parts add to it.
+type mean struct{ seconds, work, ddr float64 }
+
+// trade is the largest bound that weighted means give: of the clusters' work, of their matrix
+// units', each with launches, and of the time in which the DDR moves what all must move.
+func trade(clusters []spent, ddr float64) *mean {
+	at := func(bytes, products float64) *mean {
+		m := &mean{ddr: bytes * ddr}
+		m.seconds = m.ddr
+		for _, c := range clusters {
+			share := 1 / float64(len(clusters))
+			work := share * ((1-bytes-products)*c.work + products*c.products)
+			m.work += work
+			m.seconds += work + share*c.least(1-bytes, bytes, products)
+		}
+		return m
+	}
+	return peak(1, func(bytes float64) *mean {
+		return peak(1-bytes, func(products float64) *mean { return at(bytes, products) })
+	})
+}
+
+// peak is about the largest value of a function that is concave from 0 to most, looked for by
+// the golden section, and closer to 0 than to most.
+func peak(most float64, of func(x float64) *mean) *mean {
+	const golden = 0.6180339887498949
+	f := func(x float64) *mean { return of(most * x * x) }
+	lo, hi := 0.0, 1.0
+	a, b := hi-golden, golden
+	fa, fb := f(a), f(b)
+	for range 9 {
+		if fa.seconds < fb.seconds {
+			lo, a, fa = a, b, fb
+			b = lo + golden*(hi-lo)
+			fb = f(b)
+		} else {
+			hi, b, fb = b, a, fa
+			a = hi - golden*(hi-lo)
+			fa = f(a)
+		}
+	}
+	return slices.MaxFunc([]*mean{f(0), fa, fb}, func(x, y *mean) int { return cmp.Compare(x.seconds, y.seconds) })
+}
