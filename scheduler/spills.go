@@ -223,8 +223,8 @@ func grown(work *schedule.Schedule, st schedule.Step, values []int) func(set uin
 }
 
 // spillRounds is how often the choice is made again because the stages of what was
-// spilled take more than they counted for.
-const spillRounds = 20
+// spilled take more than they counted for, betterRounds how often where one can be had.
+const spillRounds, betterRounds = 20, 5
 
 // ChooseSpills chooses the values of a schedule to spill, so that the fewest bytes
 // move. It counts what spilled values add to stages, and its bound with them. Where the
@@ -233,34 +233,11 @@ const spillRounds = 20
 // the status is Limit or Infeasible: a stage does not fit by itself.
 func ChooseSpills(ctx context.Context, s *schedule.Schedule, opts allocate.SweepOptions) (spills []int, sol *allocate.SpillResult, err error) {
 	p := NewSpillProblem(s)
-	for _, demands := range [][]allocate.Demand{p.growing(s), p.Demands} {
-		opts.Demands = slices.Clone(demands)
-		out, next, err := p.choose(ctx, s, opts)
-		if err != nil {
-			return nil, nil, err
-		}
-		bound := next.Bound
-		if sol != nil {
-			bound = max(bound, sol.Bound)
-		}
-		if sol == nil || next.Status.HasValues() && (!sol.Status.HasValues() || next.Cost < sol.Cost) {
-			spills, sol = out, next
-		}
-		if sol.Bound = bound; sol.Status.HasValues() && sol.Bound >= sol.Cost {
-			sol.Status, sol.Bound = milp.Optimal, sol.Cost
-		}
-		if sol.Status == milp.Optimal || sol.Status == milp.Infeasible {
-			break
-		}
-		// Too many choices to follow each of them: without what spilled values add there are fewer.
-	}
-	return spills, sol, nil
-}
-
-// choose makes choices until the stages of what is spilled take no more than is counted.
-func (p *SpillProblem) choose(ctx context.Context, s *schedule.Schedule, opts allocate.SweepOptions) (spills []int, sol *allocate.SpillResult, err error) {
+	ctx, cancel := opts.Begin(ctx)
+	defer cancel()
+	opts.TimeLimit, opts.Demands = 0, p.growing(s)
 	bound := int64(0)
-	for round := 0; round < spillRounds; round++ {
+	for round := 0; round < spillRounds && (sol == nil || round < betterRounds); round++ {
 		next, err := allocate.SpillSweep(ctx, p.Problem, p.CapacityBytes, opts)
 		if err != nil {
 			return nil, nil, err
@@ -305,6 +282,9 @@ func (p *SpillProblem) choose(ctx context.Context, s *schedule.Schedule, opts al
 	}
 	if sol == nil {
 		return nil, &allocate.SpillResult{Status: milp.Limit, Bound: bound}, nil
+	}
+	if sol.Bound >= sol.Cost {
+		sol.Status, sol.Bound = milp.Optimal, sol.Cost
 	}
 	return spills, sol, nil
 }

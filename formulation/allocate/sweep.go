@@ -48,21 +48,26 @@ type Tier struct{ Free, Cost int64 }
 
 // cost of the demand with so much free and these buffers spilled, or false.
 func (d *Demand) cost(free int64, spilled func(buffer int) bool) (int64, bool) {
-	tiers := d.Tiers
-	if set := uint64(0); d.Grown != nil {
-		for k, i := range d.Of {
-			if spilled(i) {
-				set |= 1 << k
-			}
+	set := uint64(0)
+	for k, i := range d.Of {
+		if spilled(i) {
+			set |= 1 << k
 		}
-		tiers = d.Grown(set)
 	}
-	for _, t := range tiers {
+	for _, t := range d.tiers(set) {
 		if free >= t.Free {
 			return t.Cost, true
 		}
 	}
 	return 0, false
+}
+
+// tiers with a set of the buffers spilled that it depends on.
+func (d *Demand) tiers(set uint64) []Tier {
+	if d.Grown == nil {
+		return d.Tiers
+	}
+	return d.Grown(set)
 }
 
 // SweepCost is what a choice costs, demands included, or false if it leaves too much.
@@ -88,8 +93,8 @@ func SweepCost(p *Problem, capacity int64, demands []Demand, spilled []bool) (in
 }
 
 // DefaultMaxStates makes a section with dozens of live buffers a matter of
-// milliseconds.
-const DefaultMaxStates = 1000
+// some ten milliseconds.
+const DefaultMaxStates = 5000
 
 // sweepSlots is the most buffers that can be undecided about at a time.
 const sweepSlots = 256
@@ -110,14 +115,6 @@ func (s *slots) covers(o *slots) bool {
 	return true
 }
 
-func (s *slots) common(o *slots) slots {
-	both := *s
-	for w := range both {
-		both[w] &= o[w]
-	}
-	return both
-}
-
 // SpillSweep chooses at least cost what leaves a memory of the given capacity, as
 // [Spill] does without Place, by dynamic programming over time. It suits problems
 // whose lifetimes are short against the whole: many sections, few buffers in each.
@@ -128,24 +125,24 @@ func (s *slots) common(o *slots) slots {
 // live on have been spilled. So of all choices that agree on these the cheapest is
 // kept:
 //
+//	divide the cost of each buffer among its sections; rest <- what the sections to come cost at least
 //	choices <- { nothing spilled, cost 0 }
 //	for each section that is too full, in order of time:
 //	    forget the buffers that no later such section has; of equal choices keep the cheapest
 //	    for each buffer that is new: each choice goes on with it spilled, and with it kept
 //	    drop the choices with which the section is still too full
 //	    add what demands cost with what each choice leaves free
+//	    drop each choice that comes to no less than the best known with what the rest costs at least
 //	    drop each choice if another costs no more and has spilled all that it has
 //
-// Where that leaves more than MaxStates it takes two sweeps. One drops the choices
-// that look worst; what it finds is an answer. The other puts them together into one
-// that costs as little as the cheapest of them and has spilled what any of them has
-// (for what makes demands grow: what all of them have); as that is at least as good as each, the least cost at its end is a bound
-// ("restricted" and "relaxed" decision diagrams, Bergman, Cire, van Hoeve and Hooker
-// 2016). The choice that spills all it can always is among those kept, so that there
-// is an answer if there can be one.
+// The division is a Lagrangean decomposition (Guignard and Kim, Mathematical Programming 39, 1987), with subgradient steps by
+// Polyak (1969): sections are asked by themselves what they would spill at their shares, exactly, and shares rise where a section
+// spills what others keep. What they cost adds up to a bound. What most sections would keep is kept first where all that can be
+// is spilled at the start: a choice to begin with.
 //
-// At a limit the answer is the start, or the first sweep's choice. More than 256 buffers
-// to be decided on at a time are a limit of memory.
+// Where more than MaxStates choices are left, those that look worst are dropped; the bound is then the least that one of these comes
+// to with the rest. At a limit the answer is the best known, with the bound of the division. So it is where more than 256 buffers
+// are to be decided on at a time, a limit of memory.
 func SpillSweep(ctx context.Context, p *Problem, capacity int64, opts SweepOptions) (*SpillResult, error) {
 	began := time.Now()
 	w, err := newSweep(p, capacity, opts)
@@ -163,38 +160,53 @@ func SpillSweep(ctx context.Context, p *Problem, capacity int64, opts SweepOptio
 
 func (w *sweep) solve(ctx context.Context) (*SpillResult, error) {
 	report := w.opts.Reporter()
+	none := &SpillResult{Status: milp.Infeasible}
 	for i := range w.p.Buffers {
 		if w.forced[i] && w.stays(i) {
-			return &SpillResult{Status: milp.Infeasible}, nil
+			return none, nil
 		}
 	}
-	first, stop := w.run(ctx, false, math.MaxInt64)
-	if stop == milp.Complete && first == nil {
-		return &SpillResult{Status: milp.Infeasible}, nil
+	if w.always >= math.MaxInt64/2 {
+		return none, nil
 	}
-	if stop != milp.Complete {
-		return w.answer(w.opts.Start.Spilled, 0, stop)
+	x := w.price()
+	best, cost := w.opts.Start.Spilled, int64(math.MaxInt64)
+	if best != nil {
+		cost, _ = SweepCost(w.p, w.capacity, w.opts.Demands, best)
 	}
-	if cost, ok := SweepCost(w.p, w.capacity, w.opts.Demands, first.spilled); !ok || cost != first.cost {
-		return nil, fmt.Errorf("allocate: the sweep's choice costs %d (%v), not %d", cost, ok, first.cost)
+	choose := func() int64 {
+		spilled, c := w.keep(x)
+		if spilled == nil {
+			return math.MaxInt64
+		}
+		if c < cost {
+			best, cost = spilled, c
+			report(float64(cost), 0, true)
+		}
+		return c
 	}
-	bound := first.cost
-	if w.cut {
-		report(float64(first.cost), 0, true)
-		var second *sweptAll
-		if second, stop = w.run(ctx, true, first.cost); stop != milp.Complete {
-			bound = 0
-		} else if second != nil {
-			bound, stop = min(bound, second.cost), milp.StopWork
+	if choose() == math.MaxInt64 {
+		return none, nil
+	}
+	x.improve(ctx, choose)
+	pays, least := w.whole(x)
+	w.pays, w.rest = pays, append(least, x.fixed)
+	for k := range slices.Backward(least) {
+		w.rest[k] += w.rest[k+1]
+	}
+	bound := min(cost, w.rest[0])
+	report(float64(cost), float64(bound), true)
+	found, dropped, stop := w.run(ctx, cost)
+	if found != nil {
+		best, cost = found.spilled, found.cost
+	}
+	if stop == milp.Complete {
+		if bound = max(bound, min(dropped, cost)); bound < cost {
+			stop = milp.StopWork
 		}
 	}
-	report(float64(first.cost), float64(bound), true)
-	if start := w.opts.Start.Spilled; start != nil {
-		if cost, ok := SweepCost(w.p, w.capacity, w.opts.Demands, start); ok && cost < first.cost {
-			return w.answer(start, bound, stop)
-		}
-	}
-	return w.answer(first.spilled, bound, stop)
+	report(float64(cost), float64(bound), true)
+	return w.answer(best, bound, stop)
 }
 
 // answer is what is known of a choice, nil for none.
@@ -271,7 +283,9 @@ type sweep struct {
 	times      []int      // how many sections each buffer is in
 	forced     []bool
 	nodes      int64
-	cut        bool
+	// pays is what each section has of the cost of those that live in it, rest what all from one on then cost at least.
+	pays [][]int64
+	rest []int64
 }
 
 // pose finds the sections that matter.
@@ -333,13 +347,12 @@ func (w *sweep) stays(i int) bool { return w.opts.Stay != nil && w.opts.Stay[i] 
 // swept is a choice so far.
 type swept struct {
 	gone slots // of the buffers that have slots
-	sure slots // of choices put together: what each of them has spilled
 	cost int64
-	// weighed is the cost with that of a buffer counted for the share of its sections
-	// that have passed, to find what looks worst.
-	weighed float64
-	freed   int64  // in the section at hand
-	trail   *trail // what was spilled, latest first
+	// paid is the cost with the share of the sections so far in that of a buffer, before what it was
+	// without the section at hand.
+	paid, before int64
+	freed        int64  // in the section at hand
+	trail        *trail // what was spilled, latest first
 }
 
 type trail struct {
@@ -353,10 +366,10 @@ type sweptAll struct {
 	cost    int64
 }
 
-// run sweeps once. In a relaxed sweep the buffers spilled are not those of one choice,
-// and only the cost means something; what costs limit or more is dropped, so that
-// nothing is left if no choice costs less. It returns what cut it short.
-func (w *sweep) run(ctx context.Context, relaxed bool, limit int64) (*sweptAll, milp.Stop) {
+// run sweeps once, for a choice that costs less than the limit. It returns the least that a choice that was dropped
+// for want of room can come to, and what cut the sweep short.
+func (w *sweep) run(ctx context.Context, limit int64) (found *sweptAll, dropped int64, stop milp.Stop) {
+	dropped = math.MaxInt64
 	slot := make(map[int]int) // of buffers
 	var free []int
 	for k := sweepSlots - 1; k >= 0; k-- {
@@ -364,22 +377,12 @@ func (w *sweep) run(ctx context.Context, relaxed bool, limit int64) (*sweptAll, 
 	}
 	var in []int // buffers with slots, in order
 	list := []swept{{}}
-	forced := w.always
-	if forced >= math.MaxInt64/2 {
-		return nil, milp.Complete
-	}
-	for i := range w.p.Buffers {
-		// What no section asks about goes only if it must.
-		if w.forced[i] && w.last[i] < 0 {
-			forced += w.p.Buffers[i].Moved()
-		}
-	}
 	for k, s := range w.sections {
 		if stop := solve.Why(ctx); stop != milp.Complete {
-			return nil, stop
+			return nil, 0, stop
 		}
 		if w.opts.WorkLimit > 0 && w.nodes > w.opts.WorkLimit {
-			return nil, milp.StopWork
+			return nil, 0, milp.StopWork
 		}
 		var kept []int
 		for _, i := range in {
@@ -389,35 +392,36 @@ func (w *sweep) run(ctx context.Context, relaxed bool, limit int64) (*sweptAll, 
 			}
 			for c := range list {
 				list[c].gone.drop(slot[i])
-				list[c].sure.drop(slot[i])
 			}
 			free = append(free, slot[i])
 			delete(slot, i)
 		}
 		in = kept
-		list = w.merge(list)
+		list = merge(list)
 		remaining := int64(0)
 		for c := range list {
-			list[c].freed = 0
-			for _, l := range s.Live {
-				if at, there := slot[l.Buffer]; there && list[c].gone.has(at) {
+			list[c].freed, list[c].before = 0, list[c].paid
+		}
+		for n, l := range s.Live {
+			at, there := slot[l.Buffer]
+			if !there && !w.stays(l.Buffer) {
+				remaining += l.Window.Len()
+			}
+			for c := 0; c < len(list) && there; c++ {
+				if list[c].gone.has(at) {
 					list[c].freed += l.Window.Len()
+					list[c].paid += w.pays[k][n]
 				}
 			}
 		}
-		for _, l := range s.Live {
-			if _, there := slot[l.Buffer]; !there && !w.stays(l.Buffer) {
-				remaining += l.Window.Len()
-			}
-		}
-		for _, l := range s.Live {
+		for n, l := range s.Live {
 			i := l.Buffer
 			if _, there := slot[i]; there || w.stays(i) {
 				continue
 			}
 			if len(free) == 0 {
 				w.opts.Notef("more than %d buffers are to be decided on at a time", sweepSlots)
-				return nil, milp.StopMemory
+				return nil, 0, milp.StopMemory
 			}
 			at := free[len(free)-1]
 			free = free[:len(free)-1]
@@ -431,33 +435,30 @@ func (w *sweep) run(ctx context.Context, relaxed bool, limit int64) (*sweptAll, 
 					next = append(next, c)
 				}
 				c.gone.add(at)
-				c.sure.add(at)
 				c.cost += cost
-				c.weighed += float64(cost) / float64(w.times[i])
+				c.paid += w.pays[k][n]
 				c.freed += l.Window.Len()
-				if c.cost < limit-forced && c.freed+remaining >= w.need[k] {
+				if c.freed+remaining >= w.need[k] {
 					c.trail = &trail{i, c.trail}
 					next = append(next, c)
 				}
 			}
 			w.nodes += int64(len(next))
-			list = w.shorten(next, relaxed)
+			list = w.shorten(next, 2*w.most, func(c *swept) { dropped = min(dropped, c.before+w.rest[k]) })
 		}
-		// Without a new buffer the section has not been asked yet.
-		list = slices.DeleteFunc(list, func(c swept) bool { return c.freed < w.need[k] })
 		asked := list[:0]
 		for _, c := range list {
-			ok := true
+			ok := c.freed >= w.need[k] // without a new buffer that has not been asked yet
 			for n := 0; n < len(w.demands[k]) && ok; n++ {
 				var cost int64
 				cost, ok = w.demands[k][n].cost(c.freed-w.over[k], func(i int) bool {
 					at, there := slot[i]
-					return there && c.sure.has(at)
+					return there && c.gone.has(at)
 				})
 				c.cost += cost
-				c.weighed += float64(cost)
+				c.paid += cost
 			}
-			if ok && c.cost < limit-forced {
+			if ok && c.paid+w.rest[k+1] < limit {
 				asked = append(asked, c)
 			}
 		}
@@ -465,84 +466,50 @@ func (w *sweep) run(ctx context.Context, relaxed bool, limit int64) (*sweptAll, 
 		if !w.opts.NoDominance {
 			list = undominated(list)
 		}
+		list = w.shorten(list, w.most, func(c *swept) { dropped = min(dropped, c.paid+w.rest[k+1]) })
 		if len(list) == 0 {
-			return nil, milp.Complete
-		}
-		// Those that have gone before and live on count for one section more.
-		for c := range list {
-			for _, l := range s.Live {
-				if at, there := slot[l.Buffer]; there && w.last[l.Buffer] > k && list[c].gone.has(at) {
-					list[c].weighed += float64(w.p.Buffers[l.Buffer].Moved()) / float64(w.times[l.Buffer])
-				}
-			}
+			return nil, dropped, milp.Complete
 		}
 	}
-	best := slices.MinFunc(list, func(a, b swept) int { return cmp.Compare(a.cost, b.cost) })
-	out := &sweptAll{spilled: make([]bool, len(w.p.Buffers)), cost: best.cost + forced}
+	best := slices.MinFunc(list, func(a, b swept) int { return cmp.Compare(a.paid, b.paid) })
+	found = &sweptAll{spilled: slices.Clone(w.forced), cost: best.paid + w.rest[len(w.sections)]}
 	for t := best.trail; t != nil; t = t.before {
-		out.spilled[t.buffer] = true
+		found.spilled[t.buffer] = true
 	}
-	for i := range out.spilled {
-		out.spilled[i] = out.spilled[i] || w.forced[i]
-	}
-	return out, milp.Complete
+	return found, dropped, milp.Complete
 }
 
 // merge keeps the cheapest of the choices that agree, the first of equals.
-func (w *sweep) merge(list []swept) []swept {
+func merge(list []swept) []swept {
 	at := make(map[slots]int, len(list))
-	kept := list[:0:0]
+	kept := list[:0]
 	for _, c := range list {
 		k, there := at[c.gone]
 		switch {
 		case !there:
 			at[c.gone] = len(kept)
 			kept = append(kept, c)
-		default:
-			sure := kept[k].sure.common(&c.sure)
-			if c.cost < kept[k].cost {
-				kept[k] = c
-			}
-			kept[k].sure = sure
+		case c.cost < kept[k].cost:
+			kept[k] = c
 		}
 	}
 	return kept
 }
 
-// shorten keeps to the limit: the choices that look best, and the one that has spilled
-// most; in a relaxed sweep the others are put together into one.
-func (w *sweep) shorten(list []swept, relaxed bool) []swept {
-	if len(list) <= w.most {
+// shorten keeps to a number of choices, those that look best.
+func (w *sweep) shorten(list []swept, most int, drop func(c *swept)) []swept {
+	if len(list) <= most {
 		return list
 	}
-	w.cut = true
-	// A choice that has spilled all that any other has is the last that may go.
-	all := 0
-	for k := range list {
-		if list[k].gone.covers(&list[all].gone) && list[k].freed >= list[all].freed {
-			all = k
-		}
+	slices.SortStableFunc(list, func(a, b swept) int { return cmp.Or(cmp.Compare(a.paid, b.paid), cmp.Compare(b.freed, a.freed)) })
+	for c := range list[most:] {
+		drop(&list[most+c])
 	}
-	list[0], list[all] = list[all], list[0]
-	rest := list[1:]
-	slices.SortStableFunc(rest, func(a, b swept) int { return cmp.Or(cmp.Compare(a.weighed, b.weighed), cmp.Compare(b.freed, a.freed)) })
-	if !relaxed {
-		return list[:w.most]
-	}
-	kept, others := list[:w.most-1:w.most-1], list[w.most-1:]
-	one := others[0]
-	for _, c := range others[1:] {
-		one.cost, one.weighed = min(one.cost, c.cost), min(one.weighed, c.weighed)
-		for k := range one.gone {
-			one.gone[k] |= c.gone[k]
-		}
-		one.sure = one.sure.common(&c.sure)
-		// At least what each of them frees: not below what the union frees, which is
-		// counted anew in the next section.
-		one.freed = max(one.freed, c.freed)
-	}
-	return append(kept, one)
+	return list[:most]
 }
+
+// mostRivals is with how many cheaper choices one is compared.
+const mostRivals = 200
 
 // undominated drops each choice for which another costs no more and has spilled all
 // that it has.
@@ -550,10 +517,7 @@ func undominated(list []swept) []swept {
 	slices.SortStableFunc(list, func(a, b swept) int { return cmp.Compare(a.cost, b.cost) })
 	kept := list[:0:0]
 	for _, c := range list {
-		if !slices.ContainsFunc(kept, func(o swept) bool {
-			both := o.sure.common(&c.gone)
-			return o.gone.covers(&c.gone) && c.sure.covers(&both)
-		}) {
+		if !slices.ContainsFunc(kept[:min(len(kept), mostRivals)], func(o swept) bool { return o.gone.covers(&c.gone) }) {
 			kept = append(kept, c)
 		}
 	}

@@ -2,6 +2,7 @@ package allocate
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -70,7 +71,7 @@ func TestSweepAgainstAllChoices(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if noSolver == nil && capacity == 5 && opts.MaxStates == 0 && !opts.NoDominance && !slices.ContainsFunc(opts.Demands, func(d Demand) bool { return d.Grown != nil }) {
+				if noSolver == nil && capacity == 5 && opts.MaxStates == 0 && !opts.NoDominance {
 					with := opts
 					with.Solver = solver
 					ilp, err := SpillSweepILP(context.Background(), p, capacity, with)
@@ -146,6 +147,34 @@ func TestSweepAgainstSpill(t *testing.T) {
 	}
 	if proven < 10 {
 		t.Errorf("only %d problems are proven by both", proven)
+	}
+}
+
+// More buffers than can be followed at a time: the prices alone give a choice and a bound. The least
+// cost is that of the cheapest, as all are alike but for what they cost.
+func TestSweepMany(t *testing.T) {
+	const n, capacity = 300, 200
+	p := &Problem{}
+	r := rand.New(rand.NewPCG(4, 2))
+	costs := make([]int64, n)
+	for i := range costs {
+		costs[i] = 100 + r.Int64N(900)
+		p.Buffers = append(p.Buffers, Buffer{ID: fmt.Sprint(i), Lifetime: Interval{r.Int64N(10), 20 + r.Int64N(10)}, Size: 2, Alignment: 1, SpillCost: &costs[i]})
+	}
+	demands := []Demand{{Time: 15, Tiers: []Tier{{40, 0}, {20, 50_000}}}}
+	sol, err := SpillSweep(context.Background(), p, capacity, SweepOptions{Demands: demands})
+	if err != nil {
+		t.Fatal(err)
+	}
+	least := int64(0)
+	for _, cost := range slices.Sorted(slices.Values(costs))[:n-(capacity-40)/2] {
+		least += cost
+	}
+	if cost, ok := SweepCost(p, capacity, demands, sol.Spilled); !ok || cost != sol.Cost {
+		t.Errorf("cost %d, recorded %d, %v", cost, sol.Cost, ok)
+	}
+	if sol.Cost < least || sol.Bound > least || sol.Cost != least && sol.Stop != milp.StopMemory || float64(sol.Cost-sol.Bound) > 0.01*float64(least) {
+		t.Errorf("found %v, %d, bound %d, want %d", sol.Status, sol.Cost, sol.Bound, least)
 	}
 }
 

@@ -9,7 +9,11 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 )
 
-// SpillSweepILP is [SpillSweep] by integer programming, (10) to (12). MaxStates and
+// mostILPNamed is how many buffers a demand of the integer program may depend on: it has a
+// variable for each of their sets.
+const mostILPNamed = 8
+
+// SpillSweepILP is [SpillSweep] by integer programming, (10) to (13). MaxStates and
 // NoDominance mean nothing to it. It needs the options' Solver.
 func SpillSweepILP(ctx context.Context, p *Problem, capacity int64, opts SweepOptions) (*SpillResult, error) {
 	began := time.Now()
@@ -18,8 +22,8 @@ func SpillSweepILP(ctx context.Context, p *Problem, capacity int64, opts SweepOp
 		return nil, err
 	}
 	for i, d := range opts.Demands {
-		if d.Grown != nil {
-			return nil, fmt.Errorf("allocate: demand #%d: found one that depends on what is spilled, expected none for the integer program", i)
+		if d.Grown != nil && len(d.Of) > mostILPNamed {
+			return nil, fmt.Errorf("allocate: demand #%d: found %d buffers that it depends on, expected at most %d for the integer program", i, len(d.Of), mostILPNamed)
 		}
 	}
 	ctx, cancel := opts.Begin(ctx)
@@ -52,11 +56,27 @@ func SpillSweepILP(ctx context.Context, p *Problem, capacity int64, opts SweepOp
 		for n, d := range w.demands[k] {
 			var z []milp.Var
 			var free []milp.Term
-			for j, t := range d.Tiers {
-				v := m.Binary(fmt.Sprintf("z[%d,%d,%d]", k, n, j), float64(t.Cost)) // (10)
-				z, free = append(z, v), append(free, v.Times(float64(t.Free)))
+			sets, gone := 1, make([][]milp.Term, len(d.Of))
+			if d.Grown != nil {
+				sets <<= len(d.Of)
+			}
+			for set := range sets {
+				for j, t := range d.tiers(uint64(set)) {
+					v := m.Binary(fmt.Sprintf("z[%d,%d,%d,%d]", k, n, set, j), float64(t.Cost)) // (10)
+					z, free = append(z, v), append(free, v.Times(float64(t.Free)))
+					for b := range gone {
+						if set>>b&1 == 1 {
+							gone[b] = append(gone[b], v.Times(1))
+						}
+					}
+				}
 			}
 			m.AddEQ(fmt.Sprintf("one tier[%d,%d]", k, n), milp.Sum(z...), 1) // (12)
+			for b, i := range d.Of {
+				if sets > 1 {
+					m.AddEQ(fmt.Sprintf("spilled[%d,%d,%d]", k, n, i), append(gone[b], x[i].Times(-1)), 0) // (13)
+				}
+			}
 			room(fmt.Sprintf("demand[%d,%d]", k, n), s.Live, free)
 		}
 	}
