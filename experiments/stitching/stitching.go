@@ -238,7 +238,7 @@ func (s study) speedup() harness.Experiment {
 				return nil, err
 			}
 			d.Number("AStitch over XLA, mean", "x", meanOverXLA, stat.Mean(over, nil))
-			groups := plots.Groups{Title: "AStitch over XLA; marks: published", YLabel: "speedup", Categories: names, Series: []plots.Series{{Name: "ours", Values: over}}, Line: 1}
+			groups := plots.Groups{Title: "AStitch over XLA; marks: published", YLabel: "Speedup (×)", Categories: names, Series: []plots.Series{{Name: "ours", Values: over}}, Line: 1}
 			for i, v := range bars {
 				groups.Marks = append(groups.Marks, plots.GroupMark{Category: i, Value: v})
 			}
