@@ -200,6 +200,7 @@ func (p *plan) strategies() Recipe {
 		r = r.With("address", apartAddress)
 	}
 	r = r.With("issue", setting("best", "", func(d *Draft) { d.Lower = p.lower }))
+	r = r.With("prefetch", setting("best", "", func(*Draft) {}))
 	return r.With("weights", setting("best", "", func(*Draft) {}))
 }
 

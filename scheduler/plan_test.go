@@ -347,6 +347,40 @@ func TestDecidedNames(t *testing.T) {
 	}
 }
 
+// A plan's settings of the generator are those of its schedule.
+func TestPlanSettings(t *testing.T) {
+	net, err := network.Open("toy-fig3", network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chip, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipe, err := Lookup(greedyRecipe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := Run(t.Context(), net, chip, 8, recipe, Options{Chunk: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(net, chip, made.Spec, 8, Options{})
+	for _, list := range generator {
+		for i, set := range list {
+			p := planOf(made, false)
+			set(p)
+			r, err := w.result(t.Context(), p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(r.Lower, p.lower) {
+				t.Errorf("value %d: the schedule is made with %+v, expected %+v", i, r.Lower, p.lower)
+			}
+		}
+	}
+}
+
 // Bindings of layers that have become others are left out, so that the file of the schedule can be
 // read.
 func TestBindingsOfOtherRank(t *testing.T) {
