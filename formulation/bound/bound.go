@@ -53,6 +53,9 @@ func (b *Bound) explain(launch, weights, ddr float64, w *work, kernels *mean) {
 	case "ddr":
 		part("weights", weights/ddr)
 		rest = "inputs and outputs"
+	case "loads in a row":
+		part("weights", weights/ddr)
+		rest = "inputs, outputs and latencies"
 	case "kernels":
 		part("units and layers that cannot overlap", kernels.work)
 		part("bytes that must cross the DDR", kernels.ddr)
@@ -222,6 +225,17 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 		cold.add("llb", "LLB bandwidth", (2*weights+io)/spec.GB.BandwidthBytesPerSecond)
 		steady.add("llb", "LLB bandwidth", (weights+math.Max(0, weights-kept)+io)/spec.GB.BandwidthBytesPerSecond)
 	}
+	// Loads run one at a time, each behind its latency, in which no results leave before there
+	// are any. What the last one brings is used, and leaves.
+	if alike(cold.Shares) {
+		each := spec.DDR.LatencySeconds + spec.DDRLink.LatencySeconds
+		if spec.GB == nil {
+			each = link
+		}
+		all, before := first.loads(spec)
+		cold.add("loads in a row", "DDR bandwidth and latency",
+			math.Max(all*each+busy*(weights+(first.in+first.rows)/eff)/ddr+link, before*each+(busy*weights+moved)/ddr))
+	}
 	// Loads before compute: an operator can start once all clusters have what it needs.
 	release := least.releases()
 	for i := range release {
@@ -253,6 +267,11 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 	cold.explain(launch, busy*weights, ddr, first, kernels)
 	steady.explain(launch, busy*math.Max(0, weights-kept), ddr, first, nil)
 	return cold, steady, nil
+}
+
+// alike reports whether all clusters that work have as much to do.
+func alike(shares []int64) bool {
+	return !slices.ContainsFunc(shares, func(n int64) bool { return n > 0 && n < shares[0] })
 }
 
 // latency is that of a move between the DDR and the cores.

@@ -9,7 +9,7 @@
 // hardware/cost: any chunks, any groups, split along any dimension into any number of
 // pieces, equal or not; any order of instances, any bindings, scopes, memory plans,
 // spills and tiles; in place or not, with weights kept or not, with loads ahead of
-// launches and layers that overlap or without. On a raised machine (hardware.Raise) it
+// launches and layers that overlap or without, where clusters with equal shares do the same. On a raised machine (hardware.Raise) it
 // covers the schedules of that. What it leaves out: operator costs of a caller's own, layers
 // that [Covers] refuses, and one batch element on several clusters.
 //
@@ -36,6 +36,9 @@
 //	loads, then chain
 //	          an operator starts when every cluster has the weights of all that it
 //	          needs; the longest path, or the series, follows
+//	loads in a row
+//	          the loads of a cluster stand in one queue, each with the DDR's latency, if all
+//	          clusters do the same
 //	kernels   the largest weighted mean of work and launches and of what crosses the DDR, for the chunks,
 //	          groups and splits that are best for it: results that no memory holds in one piece
 //	          must be split or pass the DDR, and what kernels share is loaded or computed again

@@ -30,7 +30,10 @@ type work struct {
 	// and outputs, which pass for each chunk.
 	weights       []float64
 	rows, in, out float64
-	need          []box
+	// pieces are bytes that no load brings together with others: of a constant, a table, an input, of which
+	// a load brings twice as much as of others.
+	pieces []float64
+	need   []box
 	// peak is the time of all products with every cell of the arrays at work, rowsOnly with
 	// their edges idle, but without a loss between blocks.
 	peak, rowsOnly float64
@@ -214,6 +217,7 @@ func (w *work) bytes() {
 		switch {
 		case t.Role == model.Input:
 			w.in += n
+			w.pieces = append(w.pieces, n/2)
 		case t.Role == model.Constant:
 			looked, read := 0.0, false
 			for _, c := range t.Consumers {
@@ -229,12 +233,45 @@ func (w *work) bytes() {
 				w.weights[t.ID] = n
 			} else {
 				w.rows += looked
+				n = looked
+			}
+			if n > 0 {
+				w.pieces = append(w.pieces, n)
 			}
 		}
 	}
 	for _, t := range g.Outputs {
 		w.out += float64(g.Tensor(t).Bytes())
 	}
+}
+
+// loads is the least number of loads from the DDR: in all, and in front of any of the network's results.
+func (w *work) loads(spec *hardware.Spec) (all, first float64) {
+	of := func(bytes float64) float64 {
+		if spec.GB == nil {
+			return 1
+		}
+		return math.Ceil(4 * bytes / float64(spec.GB.SizeBytes)) // a quarter of the LLB; a stage has half
+	}
+	for _, bytes := range w.pieces {
+		all += of(bytes)
+	}
+	first = all
+	whole := w.whole()
+	for _, o := range w.g.Outputs {
+		p := w.g.Tensor(o).Producer
+		if p == model.NoOp || len(w.g.Op(p).Outputs) > 1 {
+			return all, 0
+		}
+		n, needed := 0.0, whole(int(p), 0)
+		for t, bytes := range w.weights {
+			if bytes > 0 && needed(model.TensorID(t)) {
+				n += of(bytes)
+			}
+		}
+		first = math.Min(first, n)
+	}
+	return all, first
 }
 
 func (w *work) weightBytes() float64 {

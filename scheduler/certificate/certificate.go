@@ -319,15 +319,20 @@ func (f *File) simulate(ctx context.Context, path string, spec *hardware.Spec, n
 	return r, nil
 }
 
-// covers reports what the bound does not hold for: batches that are not divided evenly,
-// and layers other than a straight line of operators with a heavy one at most in front.
+// covers reports what the bound does not hold for: batches that are not divided evenly, clusters
+// that do different things with as much of it, and layers other than a straight line of operators with a heavy one at most in front.
 func covers(r *scheduler.Result) error {
 	even, shares := scheduler.Shares(r.Batch, r.Spec.Clusters), slices.Clone(r.Shares)
 	slices.SortFunc(shares, func(a, b int64) int { return cmp.Compare(b, a) })
 	if !slices.Equal(shares, even) {
 		return fmt.Errorf("clusters: found shares %v, expected %v, for which the bound holds", r.Shares, even)
 	}
-	for _, plan := range r.Plans {
+	for k, plan := range r.Plans {
+		for i := range k {
+			if r.Shares[i] == r.Shares[k] && !slices.Equal(r.Plans[i], plan) {
+				return fmt.Errorf("clusters: found different schedules for clusters %d and %d with %d batch elements each, expected the same, for which the bound holds", i, k, r.Shares[k])
+			}
+		}
 		for _, seg := range plan {
 			if err := bound.Covers(seg.Schedule); err != nil {
 				return err

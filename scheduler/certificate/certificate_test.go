@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -117,6 +118,12 @@ func TestRefused(t *testing.T) {
 		{"another network in the schedule", func(f *certificate.File) {
 			f.Schedule.Schedules[0].Graph.Ops[0].Name = "other"
 		}, "", "", `schedule.schedules[0].graph: found "`},
+		{"clusters that differ", func(f *certificate.File) {
+			s := &f.Schedule
+			s.Schedules = append(s.Schedules, s.Schedules[0])
+			s.Clusters[1] = slices.Clone(s.Clusters[1])
+			s.Clusters[1][0].Schedule = len(s.Schedules) - 1
+		}, "", "", `schedule: clusters: found different schedules for clusters 0 and 1 with 2 batch elements each`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := certified(t)
