@@ -451,7 +451,7 @@ func TestFairness(t *testing.T) {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
 			// All from the start gives the same rates as one component.
-			all := newSharing(p.Resources, sh.queues)
+			all := forgetful(p.Resources, sh.queues)
 			for f := range s.shares {
 				all.shares[f] = slices.Clone(s.shares[f])
 				for _, x := range all.shares[f] {
@@ -466,6 +466,58 @@ func TestFairness(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Rates of sets of flows that come again are those that are found anew, also where flows have more
+// lists of shares than are remembered.
+func TestKnownRates(t *testing.T) {
+	for _, kinds := range []int{2, maxLists + 2} {
+		rng := rand.New(rand.NewPCG(7, uint64(kinds)))
+		p := random(rng, shape{commands: 2000, clusters: 1, queues: 4, resources: 5})
+		s := newSharing(p.Resources, 4)
+		uses := make([][][]isa.Use, 4)
+		for _, c := range p.Commands {
+			if len(uses[c.Queue]) < kinds && len(c.Uses) > 0 {
+				uses[c.Queue] = append(uses[c.Queue], c.Uses)
+			}
+		}
+		for range 20_000 {
+			q := int32(rng.IntN(4))
+			if len(s.shares[q]) > 0 {
+				s.remove(q)
+			} else {
+				n := 2 // most often
+				if rng.IntN(20) == 0 {
+					n = len(uses[q])
+				}
+				s.add(q, uses[q][rng.IntN(n)])
+			}
+			s.solve()
+			fresh := forgetful(p.Resources, 4)
+			for f := range s.shares {
+				fresh.shares[f] = s.shares[f]
+				for _, x := range s.shares[f] {
+					fresh.sum[x.resource] += x.coef
+					fresh.users[x.resource] = append(fresh.users[x.resource], int32(f))
+					fresh.dirty = append(fresh.dirty, x.resource)
+				}
+			}
+			fresh.solve()
+			if !slices.Equal(fresh.rate, s.rate) {
+				t.Fatalf("rates %v, anew %v", s.rate, fresh.rate)
+			}
+		}
+		if s.known.found < 10_000 || kinds > maxLists && !slices.ContainsFunc(s.known.lists, func(l []list) bool { return len(l) == maxLists }) {
+			t.Errorf("%d of %d sets were found, of %d lists", s.known.found, s.known.asked, s.known.n)
+		}
+	}
+}
+
+// forgetful remembers no rates.
+func forgetful(resources []isa.Resource, slots int) *sharing {
+	s := newSharing(resources, slots)
+	s.known = known{asked: setsAtFirst}
+	return s
 }
 
 // checkShares verifies that a flow that moves its own bytes takes all the bytes

@@ -136,6 +136,9 @@ func (t *totals) add(i int, c *isa.Command) error {
 	bad := func(format string, args ...any) error {
 		return &LimitError{t.p.Name, i, fmt.Sprintf(format, args...)}
 	}
+	if len(c.Uses) > math.MaxUint16 {
+		return bad("uses %d resources, at most %d can be simulated", len(c.Uses), math.MaxUint16)
+	}
 	n := t.times[t.p.Queues[c.Queue].Cluster]
 	var own int64
 	for _, u := range c.Uses {
@@ -201,7 +204,7 @@ type job struct {
 	waiting  int32 // dependencies that have not ended; over if the command itself has
 	first    int32 // the first of the list of those that depend on it, in engine.arcs; 0: none
 	next     int32 // the next known command of its queue, or none
-	uses     int32 // in a stream, where its uses begin in the page's
+	uses     int32 // where its uses begin in the page's
 	n        uint16
 	kind     isa.Kind
 	moves    bool // any bytes
@@ -310,10 +313,8 @@ func (e *engine) know(commands []isa.Command) error {
 		for _, u := range c.Uses {
 			j.moves = j.moves || u.Bytes > 0
 		}
-		if e.streams {
-			j.uses, j.n = int32(len(page.uses)), uint16(len(c.Uses))
-			page.uses = append(page.uses, c.Uses...)
-		}
+		j.uses, j.n = int32(len(page.uses)), uint16(len(c.Uses))
+		page.uses = append(page.uses, c.Uses...)
 		last := int64(0)
 		for _, d := range c.Deps {
 			before := e.pages[uint(d)/pageJobs]
@@ -355,9 +356,6 @@ func (e *engine) know(commands []isa.Command) error {
 
 // uses are those of a command that has not ended.
 func (e *engine) uses(i int32) []isa.Use {
-	if !e.streams {
-		return e.p.Commands[i].Uses
-	}
 	page := e.pages[uint(i)/pageJobs]
 	j := &page.jobs[uint(i)%pageJobs]
 	return page.uses[j.uses : j.uses+int32(j.n)]

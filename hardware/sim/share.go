@@ -82,6 +82,8 @@ type sharing struct {
 	changed      []int32
 
 	position []int32 // scratch of add: where in shares a resource stands, plus 1
+
+	known known
 }
 
 func newSharing(resources []isa.Resource, slots int) *sharing {
@@ -96,6 +98,7 @@ func newSharing(resources []isa.Resource, slots int) *sharing {
 		slotMark:     make([]uint64, slots),
 		pools:        make([]pool, n),
 		position:     make([]int32, n),
+		known:        newKnown(slots),
 	}
 	for i, r := range resources {
 		s.capacity[i] = uint64(r.BytesPerSecond) << rateBits
@@ -140,6 +143,7 @@ func (s *sharing) add(slot int32, uses []isa.Use) int64 {
 	}
 	s.shares[slot] = sh
 	s.rate[slot] = 0
+	s.known.begin(slot, sh)
 	return int64(own)
 }
 
@@ -160,6 +164,7 @@ func (s *sharing) remove(slot int32) {
 	}
 	s.shares[slot] = s.shares[slot][:0]
 	s.rate[slot] = 0
+	s.known.end(slot)
 }
 
 // solve finds the rates of all flows that are connected with a change since the
@@ -174,6 +179,16 @@ func (s *sharing) remove(slot int32) {
 func (s *sharing) solve() []int32 {
 	s.changed = s.changed[:0]
 	if len(s.dirty) == 0 {
+		return s.changed
+	}
+	if rates := s.known.find(); rates != nil {
+		for f, rate := range rates {
+			if s.rate[f] != rate {
+				s.rate[f] = rate
+				s.changed = append(s.changed, int32(f))
+			}
+		}
+		s.dirty = s.dirty[:0]
 		return s.changed
 	}
 	s.epoch += 2
@@ -228,6 +243,7 @@ func (s *sharing) solve() []int32 {
 			}
 		}
 	}
+	s.known.keep(s.rate)
 	return s.changed
 }
 

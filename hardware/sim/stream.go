@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/dsasched/dsasched/hardware/isa"
 )
@@ -64,9 +63,6 @@ func (s *Stream) Feed(ctx context.Context, commands []isa.Command) error {
 		}
 		if err := s.e.p.CheckCommand(s.n, c); err != nil {
 			return err
-		}
-		if len(c.Uses) > math.MaxUint16 {
-			return &LimitError{s.e.p.Name, s.n, fmt.Sprintf("uses %d resources, at most %d can be simulated", len(c.Uses), math.MaxUint16)}
 		}
 		if err := s.totals.add(s.n, c); err != nil {
 			return err
