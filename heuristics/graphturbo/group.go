@@ -413,8 +413,8 @@ func (gr *grouper) replace(parts []*node, m *node) {
 	}
 	m.index = parts[len(parts)-1].index
 	gr.nodes[m.index] = m
-	for _, p := range parts { // what tells of neighbours is not needed any more
-		p.producers, p.consumers, p.infos = nil, nil, nil
+	for _, p := range parts { // of a part, only its cuts are asked for any more
+		p.producers, p.consumers, p.infos, p.steps, p.held, p.sources = nil, nil, nil, nil, nil, nil
 	}
 }
 
