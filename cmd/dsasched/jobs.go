@@ -75,23 +75,64 @@ type shardsJSON struct {
 
 const shardsSchema = 1
 
+// partFlags say which part of a command, how fast, and where to, beside the flag of its folder.
+var partFlags = []string{"shard", "slurm", "array", "dry-run", "from", "finished", "workers", "quiet"}
+
 // wholeCommand is the command line of a command without what says which part of it, how
 // fast, and where to.
 func wholeCommand(cmd *cobra.Command, args []string, folder string) []string {
 	list := append([]string{cmd.Name()}, args...)
-	without := []string{"shard", "slurm", "array", "dry-run", "from", "finished", "workers", "quiet", folder}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		values := []string{f.Value.String()}
 		if several, ok := f.Value.(pflag.SliceValue); ok {
 			values = several.GetSlice()
 		}
-		if !slices.Contains(without, f.Name) {
+		if !slices.Contains(partFlags, f.Name) && f.Name != folder {
 			for _, v := range values {
 				list = append(list, "--"+f.Name+"="+v)
 			}
 		}
 	})
 	return list
+}
+
+// checkWhole refuses a command that wholeCommand does not write, and files outside of the present
+// folder that it would write: a folder of shards can come from anyone.
+func checkWhole(cmd *cobra.Command, command []string, folder string) error {
+	for _, word := range command[1:] {
+		if !strings.HasPrefix(word, "-") {
+			continue
+		}
+		name, value, ok := strings.Cut(strings.TrimPrefix(word, "--"), "=")
+		if !ok || cmd.Flags().Lookup(name) == nil || slices.Contains(partFlags, name) || name == folder {
+			return fmt.Errorf("found %q, expected a setting of %s as --NAME=VALUE", word, cmd.Name())
+		}
+		if slices.Contains([]string{"csv", "jsonl", "out"}, name) && !within(value) {
+			return fmt.Errorf("found %q, expected a file in the present folder or below: merge where it lies", word)
+		}
+	}
+	return nil
+}
+
+// within reports whether a file lies in the present folder or below.
+func within(path string) bool {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return false
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return false
+	}
+	if here, err = filepath.EvalSymlinks(here); err != nil {
+		return false
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		return false
+	}
+	rel, err := filepath.Rel(here, dir)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 func readShards(dir string) (*shardsJSON, error) {
@@ -291,7 +332,8 @@ without them, byte for byte. Nothing is computed: if something is missing, it sa
 how much.
 
 The shards must be of the same build of the program as the one that merges them.
-Files that the command names are relative to the present folder.`,
+Files that the command names are relative to the present folder; those that it
+writes must lie there or below.`,
 		Example: `  dsasched merge sweep-cells
   dsasched merge results-a results-b --out results`,
 		Args: func(_ *cobra.Command, dirs []string) error {
@@ -326,6 +368,13 @@ Files that the command names are relative to the present folder.`,
 		folder, ok := folders[first.Command[0]]
 		if !ok {
 			return fmt.Errorf("%s: found the command %q, expected sweep or run", filepath.Join(dirs[0], shardsFile), first.Command[0])
+		}
+		whole, _, err := cmd.Root().Find(first.Command[:1])
+		if err == nil {
+			err = checkWhole(whole, first.Command, folder)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", filepath.Join(dirs[0], shardsFile), err)
 		}
 		args := append(slices.Clone(first.Command), "--finished", "--quiet", "--"+folder+"="+cmp.Or(out, dirs[0]))
 		for _, dir := range dirs {

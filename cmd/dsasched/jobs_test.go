@@ -1,9 +1,13 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +73,24 @@ func TestJobErrors(t *testing.T) {
 	}
 	if err := os.WriteFile("odd/shards.json", []byte(`{"schema": 9, "command": ["sweep"]}`), 0o666); err != nil {
 		t.Fatal(err)
+	}
+	for k, more := range []string{"--slurm=true", "--cells=/x", "--", "-o", "--csv=/x.csv", "--jsonl=../x", "--out=up/x.svg", "--finished=false", "--nothing=1"} {
+		dir := fmt.Sprintf("foreign%d", k)
+		data, err := json.Marshal(shardsJSON{shardsSchema, []string{"sweep", "toy-fig5", more}})
+		if err == nil {
+			err = errors.Join(os.Mkdir(dir, 0o777), os.WriteFile(dir+"/shards.json", data, 0o666))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if k == 0 {
+			if err := os.Symlink("..", "up"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r := call(t, "merge", dir); r.status != exitFailure || !strings.Contains(r.stderr, dir+"/shards.json: found "+strconv.Quote(more)+", expected a ") {
+			t.Errorf("merge of a command with %s: status %d, %q", more, r.status, r.stderr)
+		}
 	}
 	for _, c := range []struct {
 		args   string

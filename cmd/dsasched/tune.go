@@ -302,7 +302,7 @@ func (l *trialLog) Write(line []byte) (int, error) {
 
 // openLog reads what a log has and goes on behind it, without a last line that was cut off.
 func openLog(name string, set *scheduler.TuneSettings) (*os.File, error) {
-	data, err := os.ReadFile(name)
+	data, err := readBounded(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
