@@ -73,7 +73,7 @@ func (s *searcher) headOf(p *plan, spans []span, n int) *plan {
 			x.split = info
 		}
 	}
-	return p.regroup(s.g.cuts(head))
+	return s.afresh(p, head)
 }
 
 // lift takes the groups of a head, found with their places in the same sequence, for the whole:
@@ -90,8 +90,8 @@ func (s *searcher) lift(c candidate) (candidate, bool) {
 	if rest == nil && to < len(s.g.seq) {
 		return candidate{}, false
 	}
-	p := *s.best.plan.regroup(s.g.cuts(append(spans, rest...)))
-	p.order, p.rule, p.lower, p.apart = c.order, c.rule, c.lower, c.apart
+	p := *s.afresh(s.best.plan, append(spans, rest...))
+	p.order, p.rule, p.lower, p.apart, p.over = c.order, c.rule, c.lower, c.apart, c.over
 	p.bound, p.inner, p.down = maps.Clone(c.bound), maps.Clone(c.inner), maps.Clone(c.down)
 	p.sooner, p.alone = maps.Clone(c.sooner), maps.Clone(c.alone)
 	g := s.best.s.Graph

@@ -50,7 +50,7 @@ var decisions = []struct {
 	}},
 	{"addresses", func(to, from *plan) *plan {
 		p := *to
-		p.apart = from.apart
+		p.apart, p.over = from.apart, from.over
 		return &p
 	}},
 	{"generator", func(to, from *plan) *plan {

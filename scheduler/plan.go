@@ -42,6 +42,7 @@ type plan struct {
 	alone    map[model.OpID]bool             // operators with which a layer begins, though they could join one
 	rule     graphturbo.SpillRule
 	apart    bool // see graphturbo.Apart
+	over     bool // see graphturbo.PlaceOver
 	lower    lower.Options
 }
 
@@ -124,7 +125,7 @@ func (p *plan) name() [sha256.Size]byte {
 		}
 		b.add(-1)
 	}
-	b = fmt.Append(b, p.recipe.Name, p.inPlace, p.uneven, p.rule, p.order.Name, p.apart, p.lower)
+	b = fmt.Append(b, p.recipe.Name, p.inPlace, p.uneven, p.rule, p.order.Name, p.apart, p.over, p.lower)
 	return sha256.Sum256(b)
 }
 
@@ -195,6 +196,9 @@ func (p *plan) strategies() Recipe {
 		return nil
 	}})
 	r = r.With("spill", spillByRule(p.rule, ""))
+	if p.over {
+		r = r.With("spill", Strategy{Name: "best", Decide: func(_ context.Context, d *Draft) error { return graphturbo.PlaceOver(d.Schedule, p.rule) }})
+	}
 	r = r.With("address", lowestAddress)
 	if p.apart {
 		r = r.With("address", apartAddress)
@@ -346,6 +350,10 @@ func planOf(r *Result, inPlace bool) *plan {
 		if !p.adopt(s.Graph, sg.Ops, s.Layers[k]) {
 			p.layers = s.Layers
 		}
+	}
+	for i := range s.Steps {
+		from, _ := s.Overwritten(&s.Steps[i])
+		p.over = p.over || from != nil
 	}
 	for k, own := range s.LayerBindings {
 		for l, b := range own {

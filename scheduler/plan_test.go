@@ -2,11 +2,13 @@ package scheduler
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware"
@@ -213,8 +215,9 @@ func TestPlanNames(t *testing.T) {
 		change(func(p *plan) { p.sooner = map[model.OpID]int{op: 1} }),
 		change(func(p *plan) { p.alone = map[model.OpID]bool{op: true} }),
 		change(func(p *plan) { p.apart = true }),
+		change(func(p *plan) { p.over = true }),
 		change(of(choice{binding: binding})), change(of(choice{scope: &level})), change(of(choice{binding: binding, scope: &level}))}
-	fields := []string{"recipe", "inPlace", "uneven", "chunk", "cuts", "layers", "order", "own", "bindings", "scopes", "inner", "down", "bound", "sooner", "alone", "rule", "apart", "lower"}
+	fields := []string{"recipe", "inPlace", "uneven", "chunk", "cuts", "layers", "order", "own", "bindings", "scopes", "inner", "down", "bound", "sooner", "alone", "rule", "apart", "over", "lower"}
 	for i := range reflect.TypeFor[plan]().NumField() {
 		if f := reflect.TypeFor[plan]().Field(i).Name; !slices.Contains(fields, f) {
 			t.Errorf("plan.%s is new, expected in the name and here", f)
@@ -410,5 +413,63 @@ func TestBindingsOfOtherRank(t *testing.T) {
 	}
 	if back, err := Restore(t.Context(), File(r, schedulefile.Origin{}), chip); err != nil || back.Sim.TotalPs != r.Sim.TotalPs {
 		t.Errorf("it does not come back: %v", err)
+	}
+}
+
+// Results take the place of operands in fewer bytes of the L1, and the file of such a schedule can be
+// read and gone on from; a place that overlaps otherwise is refused.
+func TestPlanOver(t *testing.T) {
+	net, err := network.Open("bert-128", network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chip, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipe, err := Lookup(greedyRecipe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := Run(t.Context(), net, chip, 8, recipe, Options{Chunk: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := planOf(made, false)
+	p.over = true
+	w := newWorld(net, chip, made.Spec, 8, Options{})
+	r, err := w.result(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, replaced := r.Schedule, 0
+	for i := range s.Steps {
+		if from, _ := s.Overwritten(&s.Steps[i]); from != nil {
+			replaced++
+		}
+	}
+	if replaced < 12 {
+		t.Fatalf("%d results took the place of operands, expected those of 12 softmaxes at least", replaced)
+	}
+	f := File(r, schedulefile.Origin{})
+	back, err := Restore(t.Context(), f, chip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back.Sim.TotalPs != r.Sim.TotalPs || !planOf(back, false).over || planOf(made, false).over {
+		t.Errorf("%d ps, from its file %d", r.Sim.TotalPs, back.Sim.TotalPs)
+	}
+	for i := range s.Steps {
+		if from, _ := s.Overwritten(&s.Steps[i]); from != nil && from.CoreBytes > 64 {
+			s.Values[s.Steps[i].Writes[0]].Address += 64
+			break
+		}
+	}
+	if err := schedule.Check(s); err == nil || !strings.Contains(err.Error(), "both alive") {
+		t.Errorf("a place that overlaps in part: %v", err)
+	}
+	var bad *ViolationsError
+	if _, err := Restore(t.Context(), File(r, schedulefile.Origin{}), chip); !errors.As(err, &bad) {
+		t.Errorf("in a file: %v", err)
 	}
 }

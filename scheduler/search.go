@@ -237,6 +237,14 @@ func (s *searcher) part() float64 {
 	return float64(len(s.g.seq)) / float64(len(s.whole.g.seq))
 }
 
+// afresh is a plan with other groups, whose results take the place of operands where they can:
+// more fits the L1, and larger groups with it.
+func (s *searcher) afresh(p *plan, spans []span) *plan {
+	q := p.regroup(s.g.cuts(spans))
+	q.over = true
+	return q
+}
+
 // orders are those that a plan may have its instances in.
 var orders = []Strategy{algorithm3, depthFirst, breadthFirst, layerByLayer, chunkByChunk}
 
@@ -251,7 +259,7 @@ func (s *searcher) regroup(ctx context.Context, b budget) (other candidate, err 
 			if spans == nil {
 				continue
 			}
-			p := s.best.plan.regroup(s.g.cuts(spans))
+			p := s.afresh(s.best.plan, spans)
 			p.order = orders[0]
 			if s.rng.IntN(3) == 0 {
 				p.order = orders[s.rng.IntN(len(orders))]
@@ -499,7 +507,7 @@ func (s *searcher) replace(k, m int, ends []int, infos []schedule.SplitInfo) (ca
 	if slices.Equal(made, spans) {
 		return candidate{}, false
 	}
-	c := candidate{plan: s.at.plan.regroup(s.g.cuts(made)), spans: made}
+	c := candidate{plan: s.afresh(s.at.plan, made), spans: made}
 	if s.rng.IntN(2) == 0 {
 		s.carry(c)
 	}
@@ -739,7 +747,7 @@ func (s *searcher) moveGroups() (candidate, bool) {
 	if spans == nil {
 		return candidate{}, false
 	}
-	return candidate{plan: s.at.plan.regroup(s.g.cuts(spans)), spans: spans}, true
+	return candidate{plan: s.afresh(s.at.plan, spans), spans: spans}, true
 }
 
 // choose changes what is decided for a group and for those that are alike.
@@ -1036,6 +1044,7 @@ var generator = [][]func(*plan){
 	values(func(p *plan, x int64) { p.lower.WeightTiles = x }, 0, 2, 3, 4, 6),
 	values(func(p *plan, x int64) { p.lower.LoadTiles = x }, 0, 2, 4, 8),
 	values(func(p *plan, x bool) { p.apart = x }, false, true),
+	values(func(p *plan, x bool) { p.over = x }, false, true),
 	values(func(p *plan, x bool) { p.lower.WeightsFirst = x }, false, true),
 	values(func(p *plan, x bool) { p.lower.StorePieces = x }, false, true),
 	values(func(p *plan, x bool) { p.lower.KeepWeights = x }, false, true),
@@ -1063,7 +1072,7 @@ func (s *searcher) moveGenerator() (candidate, bool) {
 func (s *searcher) with(c candidate, set func(*plan)) (candidate, bool) {
 	p := *c.plan
 	set(&p)
-	return candidate{plan: &p, spans: c.spans, move: "generator"}, p.rule != c.rule || p.apart != c.apart || p.lower != c.lower
+	return candidate{plan: &p, spans: c.spans, move: "generator"}, p.rule != c.rule || p.apart != c.apart || p.over != c.over || p.lower != c.lower
 }
 
 // settings tries each of the generator's settings by itself, and then those that gain something

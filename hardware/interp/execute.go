@@ -882,14 +882,23 @@ func (w *work) finish() {
 	if t := w.c.Tile; t > 0 && w.c.Kind == isa.Matrix && w.sumTile(t) != len(w.t.Reduction)-1 {
 		return
 	}
+	type result struct {
+		at    int64
+		k     key
+		value uint64
+	}
 	for core := range w.t.makers {
 		w.begin(core)
+		var list []result // what is written may lie where an operand was
 		for i := range w.t.Writes {
 			o := &w.t.Writes[i]
 			w.results(i, core, w.c.Portion, func(n int64, at []int64, own model.Region) {
 				k := key{o.Tensor, w.t.Instance, ravel(at, w.p.Tensors[o.Tensor].Shape)}
-				w.store(&w.cl.lb[core], w.resultAt(o, own, n), k, w.element(w.t.writes[i], slices.Clone(at)), true)
+				list = append(list, result{w.resultAt(o, own, n), k, w.element(w.t.writes[i], slices.Clone(at))})
 			})
+		}
+		for _, x := range list {
+			w.store(&w.cl.lb[core], x.at, x.k, x.value, true)
 		}
 	}
 }

@@ -264,7 +264,7 @@ func (m *machine) replace(old *cell, by key) {
 		fail("writes %s over %s, which command %d may still be writing", m.name(by), m.name(old.key), old.writer)
 	}
 	for _, r := range old.readers {
-		if !m.ended(r) {
+		if r != m.now && !m.ended(r) { // a command reads what it needs before it writes
 			fail("writes %s over %s, which command %d may still be reading", m.name(by), m.name(old.key), r)
 		}
 	}

@@ -78,6 +78,69 @@ var otherwise = scheduler.Strategy{Name: "apart, weights first and three at a ti
 	return nil
 }}
 
+// softmaxes is a network of products and softmaxes of what they make, which others may read as well.
+func softmaxes(seed uint64) network.Network {
+	return network.Network{Name: fmt.Sprintf("softmaxes-%d", seed), Graph: func(batch int64) (*model.Graph, error) {
+		g := &grower{Rand: rand.New(rand.NewPCG(seed, 8)), b: model.NewBuilder("softmaxes")}
+		x := g.b.Input("x", model.F16, batch, 20+g.Int64N(12), 4)
+		for range 2 {
+			y := g.op("MatMul", model.Attr{}, x, g.param(g.shape(x)[2], 30+g.Int64N(12)))
+			z, n := y, g.shape(y)[2]
+			if g.IntN(2) == 0 {
+				z = g.op("MatMul", model.Attr{}, y, g.param(n, n))
+				g.b.Output(z) // a layer by itself, which may still run when the softmax begins
+			}
+			if x = g.op(pick[model.Kind](g.Rand, "Softmax", "Softmax", "Silu"), model.Attr{Axis: 2}, y); z != y {
+				x = g.op("Add", model.Attr{}, z, x)
+			}
+		}
+		g.b.Output(x)
+		return g.b.Build()
+	}}
+}
+
+// Results that take the place of operands, with their addresses apart or not.
+func TestOverwriting(t *testing.T) {
+	over := scheduler.Strategy{Name: "over", Decide: func(_ context.Context, d *scheduler.Draft) error {
+		return graphturbo.PlaceOver(d.Schedule, graphturbo.LongestLifetime)
+	}}
+	recipes := slices.DeleteFunc(scheduler.All(), func(r scheduler.Recipe) bool { return r.Pick("issue") != "cross-layer" })
+	done, replaced := 0, 0
+	for i := uint64(0); done < *programs/3; i++ {
+		r := rand.New(rand.NewPCG(i, 7))
+		recipe := recipes[int(i)%len(recipes)].With("spill", over)
+		if i%2 == 0 {
+			recipe = recipe.With("address", otherwise)
+		}
+		spec, src := machine(r), net(i, i%3 == 0)
+		if i%4 > 0 {
+			src = softmaxes(r.Uint64())
+			spec.LB.SizeBytes *= 16
+		}
+		made, err := scheduler.Run(context.Background(), src, spec, 8, recipe, scheduler.Options{Chunk: 1 + r.Int64N(2)})
+		if err == nil {
+			for k := range made.Schedule.Steps {
+				if from, rows := made.Schedule.Overwritten(&made.Schedule.Steps[k]); from != nil && rows > 1 {
+					replaced++
+				}
+			}
+			_, err = interp.Run(made.Program, graphs(made.Plans), i)
+		}
+		var coarse *interp.CoarseError
+		var tooBig *graphturbo.DoesNotFitError
+		switch {
+		case errors.As(err, &coarse) || errors.As(err, &tooBig):
+			continue
+		case err != nil:
+			t.Errorf("seed %d, %s: %v", i, recipe.Name, err)
+		}
+		done++
+	}
+	if replaced < done/8 {
+		t.Errorf("%d results took the place of operands in %d programs", replaced, done)
+	}
+}
+
 // single is a network of one kernel: a product, a convolution or a vector operator, and what
 // may follow it.
 func single(seed uint64) network.Network {

@@ -33,7 +33,7 @@ func LoopsOf(s *schedule.Schedule, i int, m *cost.Model) *Loops {
 	st := s.Steps[i]
 	st.Nest = nil
 	lp, ring := prepare(s, &st, grainFor(1)), schedule.WeightRingBytes(s.Spec)
-	return &Loops{Rule: lp.rules(m, ring, grainFor(1)), Dims: lp.dims, DType: lp.dtype, Weights: lp.weightTotal, Buffer: ring, UnitRows: m.MatrixRows(), UnitColumns: m.MatrixCols(),
+	return &Loops{Rule: lp.rules(m, ring, grainFor(1), 0), Dims: lp.dims, DType: lp.dtype, Weights: lp.weightTotal, Buffer: ring, UnitRows: m.MatrixRows(), UnitColumns: m.MatrixCols(),
 		Elements: st.CoreOutput.Elements(), MACs: lp.macs, Vector: lp.vector, base: lp}
 }
 

@@ -203,7 +203,12 @@ func (l *lowering) places(s *schedule.Schedule) {
 	for _, o := range l.outs {
 		v := o.val
 		if v.Level == schedule.LB {
-			o.place, o.deps = l.lb.take(v.Address, v.CoreBytes, l.label)
+			if from, _ := s.Overwritten(st); from != nil {
+				o.place = l.values[from.ID].place
+				o.deps = l.queues.latest(o.place.lasts)
+			} else {
+				o.place, o.deps = l.lb.take(v.Address, v.CoreBytes, l.label)
+			}
 			l.values[v.ID].place = o.place
 		} else if part, ok := leaving[v.ID]; ok {
 			o.place, o.deps = stage(part)

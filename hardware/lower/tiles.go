@@ -119,7 +119,8 @@ func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 // the number of commands.
 func plan(s *schedule.Schedule, st *schedule.Step, m *cost.Model, fine grain) (*layerPlan, error) {
 	lp := prepare(s, st, fine)
-	rule := lp.rules(m, schedule.WeightRingBytes(s.Spec), fine)
+	_, whole := s.Overwritten(st)
+	rule := lp.rules(m, schedule.WeightRingBytes(s.Spec), fine, whole)
 	lp.slice()
 	if lp.nest = st.Nest; lp.nest == nil {
 		lp.nest = rule
@@ -145,8 +146,9 @@ func paramChunk(s *schedule.Schedule) int64 {
 	return max(64, (schedule.WeightBufferBytes(s.Spec)-schedule.WeightHomeBytes(s.Spec)-schedule.WeightRingBytes(s.Spec))/2)
 }
 
-// rules makes the nest of a step that has none.
-func (lp *layerPlan) rules(m *cost.Model, weightRing int64, fine grain) *schedule.Nest {
+// rules makes the nest of a step that has none. whole is how many rows there are, none of which may
+// be cut; 0: any may be.
+func (lp *layerPlan) rules(m *cost.Model, weightRing int64, fine grain, whole int64) *schedule.Nest {
 	n := &schedule.Nest{Tiles: max(1, lp.step.Tiles), Depth: lp.step.Depth()}
 	if lp.matrix {
 		n.Columns, n.Reduction = []int64{lp.dims.N}, []int64{lp.dims.K}
@@ -176,6 +178,9 @@ func (lp *layerPlan) rules(m *cost.Model, weightRing int64, fine grain) *schedul
 	n.Pieces = max(1, min(want, lp.rowsOfTile(tiles)/minRows))
 	if p := int64(len(lp.params)); p > n.Pieces*tiles {
 		n.Pieces = ceilDiv(p, tiles)
+	}
+	for whole > 0 && whole%n.Pieces != 0 {
+		n.Pieces--
 	}
 	n.Loads = 1
 	if tiles == 1 {

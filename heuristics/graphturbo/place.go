@@ -45,6 +45,62 @@ func Place(s *schedule.Schedule, rule SpillRule) error {
 	return (&placer{s: s, rule: rule}).place(nil)
 }
 
+// PlaceOver is Place where the results of layers without a product take the place of what they
+// read, if they can (see [schedule.Schedule.Overwritable]).
+func PlaceOver(s *schedule.Schedule, rule SpillRule) error {
+	p := &placer{s: s, rule: rule}
+	p.overlays(s.Overwritable)
+	return p.place(nil)
+}
+
+// overlays notes what takes the place of what.
+func (p *placer) overlays(of func(*schedule.Step) (from *schedule.Value, rows int64)) {
+	for i := range p.s.Steps {
+		from, _ := of(&p.s.Steps[i])
+		if from == nil || from.CoreBytes == 0 {
+			continue
+		}
+		if p.over == nil {
+			p.over = slices.Repeat([]int{-1}, len(p.s.Values))
+			p.under = slices.Clone(p.over)
+		}
+		to := p.s.Steps[i].Writes[0]
+		p.over[to], p.under[from.ID] = from.ID, to
+	}
+}
+
+// overwritten is the value in whose place one is put; nil: none.
+func (p *placer) overwritten(v *schedule.Value) *schedule.Value {
+	if p.over == nil || p.over[v.ID] < 0 || v.Level != schedule.LB {
+		return nil
+	}
+	if from := &p.s.Values[p.over[v.ID]]; from.Level == schedule.LB {
+		return from
+	}
+	return nil
+}
+
+// begins is the first step at which a value takes space of its own.
+func (p *placer) begins(v *schedule.Value) int {
+	if p.overwritten(v) != nil {
+		return v.Def + 1
+	}
+	return v.Def
+}
+
+// beside lists a value and those that share its place in the LB.
+func (p *placer) beside(v *schedule.Value) []*schedule.Value {
+	list := []*schedule.Value{v}
+	if p.over != nil {
+		for _, i := range [2]int{p.over[v.ID], p.under[v.ID]} {
+			if i >= 0 {
+				list = append(list, &p.s.Values[i])
+			}
+		}
+	}
+	return list
+}
+
 // An Extent is space that is in use from step First to step Last, both included.
 type Extent struct {
 	First, Last int
@@ -121,6 +177,9 @@ type placer struct {
 	chosen bool
 	pack   func(list []Extent, capacity int64) ([]int64, bool)
 	values *spans[int32] // those that steps make, but for some in the DDR
+	// over has the values in whose place in the LB others are put, while both stay there, and under
+	// the others by them; -1: none. nil: nothing overwrites anything.
+	over, under []int
 }
 
 // Stage is the LB space per core that step i needs for what passes through it,
@@ -174,7 +233,7 @@ func (p *placer) levels() error {
 		if v.Def < 0 {
 			return
 		}
-		for t := v.Def; t <= min(v.Last, len(s.Steps)-1); t++ {
+		for t := p.begins(v); t <= min(v.Last, len(s.Steps)-1); t++ {
 			switch v.Level {
 			case schedule.LB:
 				lb[t] += sign * v.CoreBytes
@@ -185,6 +244,16 @@ func (p *placer) levels() error {
 	}
 	for i := range s.Values {
 		add(&s.Values[i], 1)
+	}
+	leave := func(v *schedule.Value, step int) {
+		list := p.beside(v)
+		for _, x := range list {
+			add(x, -1)
+		}
+		p.demote(v, step)
+		for _, x := range list {
+			add(x, 1)
+		}
 	}
 	gbRoom := s.GBCapacity - GBReserve(s)
 	for changed := true; changed; {
@@ -204,22 +273,16 @@ func (p *placer) levels() error {
 				if v == nil {
 					return p.doesNotFit(st, need)
 				}
-				add(v, -1)
-				p.demote(v, t)
-				add(v, 1)
+				leave(v, t)
 				changed = true
 			}
 			for _, v := range p.cheaper(st, lb[t]) {
-				add(v, -1)
-				p.demote(v, t)
-				add(v, 1)
+				leave(v, t)
 				changed = true
 			}
 			for gb[t] > gbRoom {
 				v := p.victim(schedule.GB, t)
-				add(v, -1)
-				p.demote(v, t)
-				add(v, 1)
+				leave(v, t)
 				changed = true
 			}
 		}
@@ -362,18 +425,18 @@ func (p *placer) addresses() error {
 		lb := make([]int64, len(s.Steps))
 		for i := range s.Values {
 			if v := &s.Values[i]; v.Level == schedule.LB {
-				for t := v.Def; t <= min(v.Last, len(s.Steps)-1); t++ {
+				for t := p.begins(v); t <= min(v.Last, len(s.Steps)-1); t++ {
 					lb[t] += v.CoreBytes
 				}
 			}
 		}
 		var bufs []*buffer
 		for i := range s.Values {
-			if v := &s.Values[i]; v.Level == schedule.LB && v.CoreBytes > 0 {
-				bufs = append(bufs, &buffer{start: v.Def, end: v.Last, size: v.CoreBytes, value: v})
+			if v := &s.Values[i]; v.Level == schedule.LB && v.CoreBytes > 0 && p.overwritten(v) == nil {
+				bufs = append(bufs, p.buffer(v))
 			}
 		}
-		values := len(bufs)
+		values, again := len(bufs), false
 		for t := range s.Steps {
 			st := &s.Steps[t]
 			most := maxTiles(s, st)
@@ -385,6 +448,13 @@ func (p *placer) addresses() error {
 			if st.StageBytes > 0 {
 				bufs = append(bufs, &buffer{start: t, end: t, size: st.StageBytes, step: st})
 			}
+			again = p.separate(st) || again
+		}
+		if again {
+			if err := p.levels(); err != nil {
+				return err
+			}
+			continue
 		}
 		// Values first, by size; stages then fit into what is left at their step.
 		sort.SliceStable(bufs[:values], func(i, j int) bool { return bufs[i].size > bufs[j].size })
@@ -415,7 +485,17 @@ func (p *placer) addresses() error {
 			}
 			continue
 		}
+		for i := range s.Steps {
+			again = p.separate(&s.Steps[i]) || again
+		}
+		if again {
+			if err := p.levels(); err != nil {
+				return err
+			}
+			continue
+		}
 		settle(bufs)
+		p.share()
 		break
 	}
 	for {
@@ -439,6 +519,37 @@ func (p *placer) addresses() error {
 	}
 }
 
+// buffer is that of a value in the LB and of what takes its place.
+func (p *placer) buffer(v *schedule.Value) *buffer {
+	b := &buffer{start: v.Def, needed: v.Def, end: v.Last, size: v.CoreBytes, value: v}
+	for p.under != nil && p.under[v.ID] >= 0 && p.s.Values[p.under[v.ID]].Level == schedule.LB {
+		v = &p.s.Values[p.under[v.ID]]
+		b.end = v.Last
+	}
+	return b
+}
+
+// separate gives the result of a step that works in several tiles a place of its own, if it has none.
+func (p *placer) separate(st *schedule.Step) bool {
+	if st.Tiles < 2 || len(st.Writes) != 1 || p.overwritten(&p.s.Values[st.Writes[0]]) == nil {
+		return false
+	}
+	to := st.Writes[0]
+	p.under[p.over[to]], p.over[to] = -1, -1
+	return true
+}
+
+// share gives what takes the place of another its address.
+func (p *placer) share() {
+	for i := range p.s.Steps { // what is overwritten was made before
+		for _, w := range p.s.Steps[i].Writes {
+			if from := p.overwritten(&p.s.Values[w]); from != nil {
+				p.s.Values[w].Address = from.Address
+			}
+		}
+	}
+}
+
 // apartRounds is by how many steps an address may be free sooner than it must be.
 const apartRounds = 2
 
@@ -449,10 +560,12 @@ func Apart(s *schedule.Schedule) {
 	// From step ready[t] on there is all that step t reads.
 	ready := make([]int, len(s.Steps))
 	first := 0
+	p := &placer{s: s}
+	p.overlays(s.Overwritten)
 	var bufs []*buffer
 	for i := range s.Values {
-		if v := &s.Values[i]; v.Level == schedule.LB && v.CoreBytes > 0 {
-			bufs = append(bufs, &buffer{start: v.Def, needed: v.Def, end: v.Last, size: v.CoreBytes, value: v})
+		if v := &s.Values[i]; v.Level == schedule.LB && v.CoreBytes > 0 && p.overwritten(v) == nil {
+			bufs = append(bufs, p.buffer(v))
 		}
 	}
 	slices.SortStableFunc(bufs, func(a, b *buffer) int { return cmp.Compare(b.size, a.size) })
@@ -482,6 +595,7 @@ func Apart(s *schedule.Schedule) {
 			return
 		}
 		settle(bufs)
+		p.share()
 	}
 }
 

@@ -190,6 +190,7 @@ func checkAddresses(s *Schedule) error {
 		lo, hi     int64
 		start, end int
 		name       string
+		value      *Value // nil: a stage
 	}
 	byLevel := map[Level][]use{}
 	for i := range s.Values {
@@ -202,11 +203,11 @@ func checkAddresses(s *Schedule) error {
 			size = v.Bytes
 		}
 		byLevel[v.Level] = append(byLevel[v.Level], use{v.Address, v.Address + size, v.Def, v.Last,
-			fmt.Sprintf("%s of instance %d", s.Graph.Tensor(v.Tensor).Name, v.Instance)})
+			fmt.Sprintf("%s of instance %d", s.Graph.Tensor(v.Tensor).Name, v.Instance), v})
 	}
 	for i := range s.Steps {
 		if st := &s.Steps[i]; st.StageBytes > 0 {
-			byLevel[LB] = append(byLevel[LB], use{st.StageAddress, st.StageAddress + st.StageBytes, i, i, fmt.Sprintf("the stage of step %d", i)})
+			byLevel[LB] = append(byLevel[LB], use{st.StageAddress, st.StageAddress + st.StageBytes, i, i, fmt.Sprintf("the stage of step %d", i), nil})
 		}
 	}
 	for level, capacity := range []int64{LB: s.LBCapacity, GB: s.GBCapacity} {
@@ -226,7 +227,7 @@ func checkAddresses(s *Schedule) error {
 				if o.end < u.start {
 					continue
 				}
-				if o.lo < u.hi && u.lo < o.hi {
+				if o.lo < u.hi && u.lo < o.hi && !s.replaces(u.value, o.value) {
 					return fmt.Errorf("%v: %s at [%d, %d) and %s at [%d, %d) are both alive at step %d", level, o.name, o.lo, o.hi, u.name, u.lo, u.hi, u.start)
 				}
 				kept = append(kept, o)

@@ -251,6 +251,7 @@ func (b *builder) overlaps(field []string) {
 		lo, hi     int64
 		start, end int // steps, inclusive
 		at, name   string
+		value      int // -1: a stage
 	}
 	var lists [2][]use
 	for i := range s.Values {
@@ -264,12 +265,12 @@ func (b *builder) overlaps(field []string) {
 			s.GBActivationBytes = max(s.GBActivationBytes, v.Address+size)
 		}
 		lists[v.Level] = append(lists[v.Level], use{v.Address, v.Address + size, v.Def, v.Last, field[i],
-			fmt.Sprintf("%q of %s", g.Tensor(v.Tensor).Name, b.name(v.Instance))})
+			fmt.Sprintf("%q of %s", g.Tensor(v.Tensor).Name, b.name(v.Instance)), i})
 	}
 	for i := range s.Steps {
 		if st := &s.Steps[i]; st.StageBytes > 0 {
 			lists[schedule.LB] = append(lists[schedule.LB], use{st.StageAddress, st.StageAddress + st.StageBytes, i, i, "memory.stages",
-				fmt.Sprintf("the stage of layer %d of %s", st.Layer, b.name(st.Instance))})
+				fmt.Sprintf("the stage of layer %d of %s", st.Layer, b.name(st.Instance)), -1})
 		}
 	}
 	for l, capacity := range [2]int64{s.LBCapacity, s.GBCapacity - reserve(s.GBCapacity)} {
@@ -289,7 +290,7 @@ func (b *builder) overlaps(field []string) {
 				}
 			}
 			for _, o := range kept {
-				if o.lo < u.hi && u.lo < o.hi {
+				if o.lo < u.hi && u.lo < o.hi && (o.value < 0 || u.value < 0 || !s.Replaces(u.value, o.value)) {
 					b.say(u.at, "%s at [%d, %d) of the %v overlaps %s at [%d, %d) (%s) while layer %d of %s runs",
 						u.name, u.lo, u.hi, level, o.name, o.lo, o.hi, o.at, s.Steps[u.start].Layer, b.name(s.Steps[u.start].Instance))
 				}

@@ -1,0 +1,125 @@
+package schedule
+
+import (
+	"slices"
+
+	"github.com/dsasched/dsasched/model"
+)
+
+// Overwritable is the value in whose place in the LB a step may put its result, row by row: a
+// layer without a product reads it last of all, each core its own part, and of a row of the result
+// only that row. rows is how many rows a core makes; parts of the step that are not whole rows
+// would read what others have written over. nil: there is none.
+func (s *Schedule) Overwritable(st *Step) (from *Value, rows int64) {
+	if len(st.Writes) != 1 || st.Nest != nil {
+		return nil, 0
+	}
+	g, to := s.Graph, &s.Values[st.Writes[0]]
+	layer := &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]
+	if slices.ContainsFunc(layer.Ops, func(id model.OpID) bool { return g.OnMatrixUnit(g.Op(id)) }) {
+		return nil, 0
+	}
+	params := int64(0)
+	for i := range st.Params {
+		params += st.Params[i].CoreBytes
+	}
+	if params > (WeightBufferBytes(s.Spec)-WeightHomeBytes(s.Spec)-WeightRingBytes(s.Spec))/2 { // they pass part by part
+		return nil, 0
+	}
+	for i := range st.Reads {
+		r := &st.Reads[i]
+		if v := &s.Values[r.Value]; r.RemoteBytes == 0 && v.Def >= 0 && v.Last == st.ID && s.sameParts(v, to) {
+			if n := s.rowsOf(layer, v, to); n > rows {
+				from, rows = v, n
+			}
+		}
+	}
+	return from, rows
+}
+
+// sameParts reports whether each core holds the same part of two values, of as many bytes.
+func (s *Schedule) sameParts(a, b *Value) bool {
+	x, y := s.Graph.Tensor(a.Tensor), s.Graph.Tensor(b.Tensor)
+	if a.CoreBytes != b.CoreBytes || !slices.Equal(a.Region, b.Region) || !a.Binding.Equal(b.Binding) ||
+		!slices.Equal(x.Layout, y.Layout) || x.DType.Bytes() != y.DType.Bytes() {
+		return false
+	}
+	for d, iv := range a.Region {
+		if iv.Len()%a.Binding[d] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// rowsOf is how many rows of a value each core makes of the same rows of another; 0: it needs
+// others as well.
+func (s *Schedule) rowsOf(layer *Layer, from, to *Value) int64 {
+	g := s.Graph
+	layout := g.Tensor(to.Tensor).Layout
+	outer := len(layout) // dimensions of which a row has one element
+	reached := map[model.TensorID]bool{from.Tensor: true}
+	for _, id := range layer.Ops {
+		op := g.Op(id)
+		for i, in := range op.Inputs {
+			if !reached[in] {
+				continue
+			}
+			for o, out := range op.Outputs {
+				shape := g.Tensor(out).Shape
+				if !shape.Equal(g.Tensor(in).Shape) || !slices.Equal(g.Tensor(out).Layout, layout) {
+					return 0
+				}
+				for d, a := range g.Access(op, o, i) {
+					switch {
+					case shape[d] == 1:
+					case a.Full:
+						outer = min(outer, slices.Index(layout, d))
+					case a != model.Access{Out: d, Num: 1, Den: 1}:
+						return 0
+					}
+				}
+				reached[out] = true
+			}
+		}
+	}
+	if !reached[to.Tensor] {
+		return 0
+	}
+	rows := int64(1)
+	for _, d := range layout[:outer] {
+		rows *= to.Region[d].Len() / to.Binding[d]
+	}
+	return rows
+}
+
+// Overwritten is the value that a step's result takes the place of in the LB; nil: none.
+func (s *Schedule) Overwritten(st *Step) (from *Value, rows int64) {
+	if len(st.Writes) != 1 || st.Tiles > 1 || s.Values[st.Writes[0]].Level != LB {
+		return nil, 0
+	}
+	at := s.Values[st.Writes[0]].Address
+	beside := func(r Read) bool { // two values that are there at once have one address if one takes the other's place
+		v := &s.Values[r.Value]
+		return v.Level == LB && v.Def >= 0 && v.Address == at && v.CoreBytes > 0
+	}
+	if !slices.ContainsFunc(st.Reads, beside) {
+		return nil, 0
+	}
+	if from, rows = s.Overwritable(st); from == nil || from.Level != LB || from.Address != at {
+		return nil, 0
+	}
+	return from, rows
+}
+
+// replaces reports whether a value takes the place of another in the LB.
+func (s *Schedule) replaces(to, from *Value) bool {
+	if to == nil || from == nil || to.Level != LB || to.Def < 0 {
+		return false
+	}
+	v, _ := s.Overwritten(&s.Steps[to.Def])
+	return v == from && s.Steps[to.Def].Writes[0] == to.ID
+}
+
+// Replaces reports whether value to takes the place of another in the LB.
+func (s *Schedule) Replaces(to, from int) bool { return s.replaces(&s.Values[to], &s.Values[from]) }
