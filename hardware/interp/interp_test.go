@@ -93,6 +93,11 @@ func softmaxes(seed uint64) network.Network {
 			if x = g.op(pick[model.Kind](g.Rand, "Softmax", "Softmax", "Silu"), model.Attr{Axis: 2}, y); z != y {
 				x = g.op("Add", model.Attr{}, z, x)
 			}
+			if g.IntN(2) == 0 { // what a product is added to
+				n := g.shape(x)[2]
+				z := g.op("Relu", model.Attr{}, g.op("MatMul", model.Attr{}, x, g.param(n, 8)))
+				x = g.op("Relu", model.Attr{}, g.op("Add", model.Attr{}, x, g.op("MatMul", model.Attr{}, z, g.param(8, n))))
+			}
 		}
 		g.b.Output(x)
 		return g.b.Build()
@@ -105,7 +110,7 @@ func TestOverwriting(t *testing.T) {
 		return graphturbo.PlaceOver(d.Schedule, graphturbo.LongestLifetime)
 	}}
 	recipes := slices.DeleteFunc(scheduler.All(), func(r scheduler.Recipe) bool { return r.Pick("issue") != "cross-layer" })
-	done, replaced := 0, 0
+	done, replaced, added := 0, 0, 0
 	for i := uint64(0); done < *programs/3; i++ {
 		r := rand.New(rand.NewPCG(i, 7))
 		recipe := recipes[int(i)%len(recipes)].With("spill", over)
@@ -120,8 +125,12 @@ func TestOverwriting(t *testing.T) {
 		made, err := scheduler.Run(context.Background(), src, spec, 8, recipe, scheduler.Options{Chunk: 1 + r.Int64N(2)})
 		if err == nil {
 			for k := range made.Schedule.Steps {
-				if from, rows := made.Schedule.Overwritten(&made.Schedule.Steps[k]); from != nil && rows > 1 {
+				st := &made.Schedule.Steps[k]
+				switch from, rows := made.Schedule.Overwritten(st); {
+				case rows > 1:
 					replaced++
+				case from != nil && made.Schedule.Graph.OnMatrixUnit(made.Schedule.Graph.Op(made.Schedule.Layers[made.Schedule.Instances.Instances[st.Instance].Group][st.Layer].Anchor)):
+					added++
 				}
 			}
 			_, err = interp.Run(made.Program, graphs(made.Plans), i)
@@ -136,8 +145,8 @@ func TestOverwriting(t *testing.T) {
 		}
 		done++
 	}
-	if replaced < done/8 {
-		t.Errorf("%d results took the place of operands in %d programs", replaced, done)
+	if min(replaced, added) < done/8 {
+		t.Errorf("%d results took the place of rows and %d that of what is added to products in %d programs", replaced, added, done)
 	}
 }
 

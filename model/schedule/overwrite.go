@@ -6,35 +6,57 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// Overwritable is the value in whose place in the LB a step may put its result, row by row: a
-// layer without a product reads it last of all, each core its own part, and of a row of the result
-// only that row. rows is how many rows a core makes; parts of the step that are not whole rows
-// would read what others have written over. nil: there is none.
+// Overwritable is the value in whose place in the LB a step may put its result: the step reads it last
+// of all, each core its own part. Either a layer without a product makes each row of the result of that
+// row alone; or the value is added to a product, whose sums can be added up where it lies. rows is how many
+// rows a core makes that no part of the step may cut; 0: each element follows from the one in its
+// place. nil: there is none.
 func (s *Schedule) Overwritable(st *Step) (from *Value, rows int64) {
 	if len(st.Writes) != 1 || st.Nest != nil {
 		return nil, 0
 	}
-	g, to := s.Graph, &s.Values[st.Writes[0]]
+	to := &s.Values[st.Writes[0]]
 	layer := &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]
-	if slices.ContainsFunc(layer.Ops, func(id model.OpID) bool { return g.OnMatrixUnit(g.Op(id)) }) {
-		return nil, 0
-	}
 	params := int64(0)
 	for i := range st.Params {
 		params += st.Params[i].CoreBytes
 	}
-	if params > (WeightBufferBytes(s.Spec)-WeightHomeBytes(s.Spec)-WeightRingBytes(s.Spec))/2 { // they pass part by part
-		return nil, 0
-	}
+	small := params <= (WeightBufferBytes(s.Spec)-WeightHomeBytes(s.Spec)-WeightRingBytes(s.Spec))/2 // else they pass part by part
 	for i := range st.Reads {
 		r := &st.Reads[i]
-		if v := &s.Values[r.Value]; r.RemoteBytes == 0 && v.Def >= 0 && v.Last == st.ID && s.sameParts(v, to) {
-			if n := s.rowsOf(layer, v, to); n > rows {
-				from, rows = v, n
-			}
+		v := &s.Values[r.Value]
+		if r.RemoteBytes > 0 || v.Def < 0 || v.Last != st.ID || !s.sameParts(v, to) {
+			continue
+		}
+		rows, ok := s.rowsOf(layer, v, to)
+		switch product := s.Graph.OnMatrixUnit(s.Graph.Op(layer.Anchor)); {
+		case !ok || product && (rows > 0 || !s.added(layer, v.Tensor)) || !product && rows > 0 && !small:
+		default:
+			return v, rows
 		}
 	}
-	return from, rows
+	return nil, 0
+}
+
+// added reports whether a layer adds a tensor to its product, with nothing but sums in between.
+func (s *Schedule) added(layer *Layer, t model.TensorID) bool {
+	sum := s.Graph.Op(layer.Anchor).Outputs[0]
+	for _, id := range layer.Ops {
+		op := s.Graph.Op(id)
+		switch {
+		case id == layer.Anchor:
+			if slices.Contains(op.Inputs, t) {
+				return false
+			}
+		case op.Kind != "Add" || !slices.Contains(op.Inputs, sum):
+			return false
+		case slices.Contains(op.Inputs, t):
+			return true
+		default:
+			sum = op.Outputs[0]
+		}
+	}
+	return false
 }
 
 // sameParts reports whether each core holds the same part of two values, of as many bytes.
@@ -52,9 +74,9 @@ func (s *Schedule) sameParts(a, b *Value) bool {
 	return true
 }
 
-// rowsOf is how many rows of a value each core makes of the same rows of another; 0: it needs
-// others as well.
-func (s *Schedule) rowsOf(layer *Layer, from, to *Value) int64 {
+// rowsOf is how many rows of a value each core makes of the same rows of another, or 0 if each element
+// follows from the one in its place; it is not ok if others are needed as well.
+func (s *Schedule) rowsOf(layer *Layer, from, to *Value) (rows int64, ok bool) {
 	g := s.Graph
 	layout := g.Tensor(to.Tensor).Layout
 	outer := len(layout) // dimensions of which a row has one element
@@ -68,7 +90,7 @@ func (s *Schedule) rowsOf(layer *Layer, from, to *Value) int64 {
 			for o, out := range op.Outputs {
 				shape := g.Tensor(out).Shape
 				if !shape.Equal(g.Tensor(in).Shape) || !slices.Equal(g.Tensor(out).Layout, layout) {
-					return 0
+					return 0, false
 				}
 				for d, a := range g.Access(op, o, i) {
 					switch {
@@ -76,21 +98,21 @@ func (s *Schedule) rowsOf(layer *Layer, from, to *Value) int64 {
 					case a.Full:
 						outer = min(outer, slices.Index(layout, d))
 					case a != model.Access{Out: d, Num: 1, Den: 1}:
-						return 0
+						return 0, false
 					}
 				}
 				reached[out] = true
 			}
 		}
 	}
-	if !reached[to.Tensor] {
-		return 0
+	if !reached[to.Tensor] || outer == len(layout) {
+		return 0, reached[to.Tensor]
 	}
-	rows := int64(1)
+	rows = 1
 	for _, d := range layout[:outer] {
 		rows *= to.Region[d].Len() / to.Binding[d]
 	}
-	return rows
+	return rows, true
 }
 
 // Overwritten is the value that a step's result takes the place of in the LB; nil: none.

@@ -313,10 +313,18 @@ func TestEveryOverlapIsNamed(t *testing.T) {
 	if bad != nil {
 		t.Fatal(bad)
 	}
+	for i := range s.Values {
+		if v := &s.Values[i]; v.Level == schedule.LB {
+			v.Address = 0
+		}
+	}
 	want := 0
 	for i := range s.Values {
 		for j := range i {
 			a, b := &s.Values[i], &s.Values[j]
+			if s.Replaces(i, j) || s.Replaces(j, i) { // which it may
+				continue
+			}
 			if a.Instance >= 0 && b.Instance >= 0 && a.Level == schedule.LB && b.Level == schedule.LB && a.Def <= b.Last && b.Def <= a.Last {
 				want++
 			}
