@@ -10,6 +10,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
 )
 
 // A Term is one lower bound, for a reason of its own.
@@ -53,6 +54,9 @@ func (b *Bound) explain(launch, weights, ddr float64, w *work, kernels *mean) {
 	case "ddr":
 		part("weights", weights/ddr)
 		rest = "inputs and outputs"
+	case "series, then loads":
+		part("launch", launch)
+		rest = "units and chains, then weights"
 	case "loads in a row":
 		part("weights", weights/ddr)
 		rest = "inputs, outputs and latencies"
@@ -248,6 +252,19 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 		longest = math.Max(longest, release[c.op]+sums[k+1])
 	}
 	cold.add("loads, then series", "DDR bandwidth, then units and chains", longest)
+	// Compute before loads: what is used behind a cut comes behind it but for what the chip holds.
+	room := float64(schedule.WeightBufferBytes(spec)) * float64(schedule.CoresWithLB(spec))
+	if spec.GB != nil {
+		room += float64(spec.GB.SizeBytes)
+	}
+	longest = 0
+	at := launch
+	for k, bytes := range least.late(row) {
+		if at += row[k].seconds; k < len(row)-1 && bytes > room {
+			longest = math.Max(longest, at+busy*(bytes-room)/ddr)
+		}
+	}
+	cold.add("series, then loads", "units and chains, then DDR bandwidth", longest)
 	// Launches against what else must be loaded, moved and computed.
 	var clusters []spent
 	made := map[int64]*partition{}

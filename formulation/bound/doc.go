@@ -36,6 +36,9 @@
 //	loads, then chain
 //	          an operator starts when every cluster has the weights of all that it
 //	          needs; the longest path, or the series, follows
+//	series, then loads
+//	          the series up to a cut, and then the weights that are used behind the last of it, but
+//	          for what the memories on the chip hold of them
 //	loads in a row
 //	          the loads of a cluster stand in one queue, each with the DDR's latency, if all
 //	          clusters do the same

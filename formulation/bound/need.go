@@ -83,13 +83,13 @@ func needs(g *model.Graph) []box {
 	for _, t := range g.Outputs {
 		need[t] = whole(g.Tensor(t).Shape)
 	}
-	goBack(g, need, len(g.Ops)-1)
+	goBack(g, need, len(g.Ops)-1, nil)
 	return need
 }
 
 // goBack adds to the elements that are needed of some tensors what these need, of operators up to
-// the one numbered last.
-func goBack(g *model.Graph, need []box, last int) {
+// the one numbered last, without what skip names by operator, output and input, if it is not nil.
+func goBack(g *model.Graph, need []box, last int, skip func(op, out, in int) bool) {
 	for i := last; i >= 0; i-- {
 		op := g.Ops[i]
 		for out, o := range op.Outputs {
@@ -97,6 +97,9 @@ func goBack(g *model.Graph, need []box, last int) {
 				continue
 			}
 			for k, in := range op.Inputs {
+				if skip != nil && skip(i, out, k) {
+					continue
+				}
 				t := g.Tensor(in)
 				b := make(box, len(t.Shape))
 				driven := map[int]bool{}
