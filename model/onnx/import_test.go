@@ -223,6 +223,10 @@ func TestBatchAndDims(t *testing.T) {
 		{"unbound beside the batch", []msg{input("x", "N", "seq"), y, relu}, Options{Batch: 2}, `test.onnx: the sizes of these dimensions must be given: "seq"`},
 		{"unknown name", []msg{input("x", "N", 3), y, relu}, Options{Batch: 1, Dims: map[string]int64{"M": 3}}, `test.onnx: no dimension is called "M"; symbolic dimensions: N`},
 		{"zero size", []msg{input("x", "N", 3), y, relu}, Options{Dims: map[string]int64{"N": 0}}, `test.onnx: input "x": the batch is 0, expected a positive number`},
+		{"sum of sizes", []msg{input("x", "N", "past + 2*(seq-1)"), y, relu}, Options{Batch: 1, Dims: map[string]int64{"past": 3, "seq": 4}}, "y[1,9] = Relu(x)\n"},
+		{"sum of sizes of which one is missing", []msg{input("x", "N", "past + seq"), y, relu}, Options{Batch: 1, Dims: map[string]int64{"past": 3}}, `test.onnx: the sizes of these dimensions must be given: "past + seq"`},
+		{"sum that is given", []msg{input("x", "N", "past + seq"), input("z", "N", "seq"), y, node("Concat", "k", in("x", "z"), out("y"), attrInt("axis", 1))}, Options{Batch: 1, Dims: map[string]int64{"past + seq": 7, "seq": 2}}, "y[1,9] = Concat(x z) Axis=1\n"},
+		{"quotient of sizes", []msg{input("x", "N", "s//2"), input("z", "N", "s"), y, node("Concat", "k", in("x", "z"), out("y"), attrInt("axis", 1))}, Options{Batch: 1, Dims: map[string]int64{"s": 2}}, `test.onnx: the sizes of these dimensions must be given: "s//2"`},
 		{"two batches", []msg{input("x", "N", 3), y, relu}, Options{Batch: 2, Dims: map[string]int64{"N": 3}}, `test.onnx: dimension "N" is the batch, which is 2, but given as 3`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -124,6 +124,7 @@ var rows = []row{
 	{ms("FusedGemm"), 1, 0, 2, 3, "", fusedGemm, nil, "Gemm, activation"},
 	{ms("FusedConv"), 1, 0, 2, 4, "", fusedConv, nil, "Conv, Add, activation"},
 	{ms("MatMulNBits"), 1, 0, 3, 6, "", matMulNBits, nil, "Dequantize of packed weights, MatMul"},
+	{ms("MatMulBnb4"), 1, 0, 3, 3, "", matMulNBits, nil, "Dequantize of packed weights, MatMul"},
 
 	// Pooling and normalisation.
 	{std("MaxPool"), 1, 0, 1, 1, "MaxPool", pool, nil, "indices cost a Cast"},
@@ -294,6 +295,7 @@ var rows = []row{
 	{std("QLinearMatMul"), 10, 0, 8, 8, "", qlinearMatMul, nil, "MatMul, Quantize"},
 	{std("ConvInteger"), 10, 0, 2, 4, "", convInteger, nil, "Conv, Cast"},
 	{std("MatMulInteger"), 10, 0, 2, 4, "", matMulInteger, nil, "MatMul, Cast"},
+	{ms("GatherBlockQuantized"), 1, 0, 3, 4, "", gatherQuantized, nil, "Gather of packed weights and of scales, Dequantize"},
 	{ms("QGemm"), 1, 0, 6, 9, "", qgemm, nil, "Gemm, Quantize or Dequantize"},
 	{ms("MatMulIntegerToFloat"), 1, 0, 4, 7, "", matMulToFloat, nil, "MatMul, Dequantize, Add for a bias"},
 	{ms("DynamicQuantizeMatMul"), 1, 0, 3, 5, "", dynamicMatMul, nil, "ReduceMax, ReduceMin, Sub, Mul, Quantize, MatMul, Dequantize, Add for a bias"},

@@ -3,7 +3,11 @@ package onnx
 import (
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dsasched/dsasched/model"
@@ -344,7 +348,7 @@ func (p *plan) bind(opt Options) (file, want sizes, err error) {
 		for i, d := range v.dims {
 			n, known := d.value, d.fixed
 			if !known {
-				n, known = opt.Dims[label(v, i)]
+				n, known = sized(label(v, i), opt.Dims)
 			}
 			a[i], b[i] = n, n
 			if isBatch(v, i) && opt.Batch > 0 {
@@ -400,6 +404,11 @@ func (p *plan) checkDims(opt Options, lead *valueInfo) error {
 			}
 		}
 	}
+	for _, l := range names { // what sums are of
+		for _, word := range strings.FieldsFunc(l, func(r rune) bool { return strings.ContainsRune("+-*() ", r) }) {
+			known[word] = true
+		}
+	}
 	var given []string
 	for n := range opt.Dims {
 		given = append(given, n)
@@ -432,4 +441,47 @@ func (p *plan) unknown() error {
 		}
 	}
 	return unsupported(bad)
+}
+
+// sized is the size of a dimension: the one given, or that of a sum, difference or product of
+// named ones, as exporters write "past_sequence_length + sequence_length".
+func sized(name string, dims map[string]int64) (int64, bool) {
+	if n, known := dims[name]; known || len(name) > 200 || strings.Contains(name, "/") {
+		return n, known // in Go, what follows // is a comment
+	}
+	const most = 1 << 31
+	var size func(x ast.Expr) (int64, bool)
+	size = func(x ast.Expr) (int64, bool) {
+		switch x := x.(type) {
+		case *ast.Ident:
+			n, known := dims[x.Name]
+			return n, known && n <= most
+		case *ast.BasicLit:
+			n, err := strconv.ParseInt(x.Value, 10, 32)
+			return n, err == nil
+		case *ast.ParenExpr:
+			return size(x.X)
+		case *ast.BinaryExpr:
+			a, known := size(x.X)
+			b, too := size(x.Y)
+			n := a + b
+			switch x.Op {
+			case token.ADD:
+			case token.SUB:
+				n = a - b
+			case token.MUL:
+				n = a * b
+			default:
+				known = false
+			}
+			return n, known && too && max(n, -n) <= most
+		}
+		return 0, false
+	}
+	x, err := parser.ParseExpr(name)
+	if err != nil {
+		return 0, false
+	}
+	n, known := size(x)
+	return n, known && n >= 0
 }

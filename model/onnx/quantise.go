@@ -211,12 +211,35 @@ func matMulNBits(c *call) {
 		return
 	}
 	t := c.transposed("weights", operandOf(d), true)
-	if c.in[5] == nil {
+	if len(c.in) < 6 || c.in[5] == nil {
 		c.finish("MatMul", model.Attr{}, operandOf(c.in[0]), t)
 		return
 	}
 	y := c.step("product", "MatMul", model.Attr{}, operandOf(c.in[0]), t)
 	c.finish("Add", model.Attr{}, operandOf(y), arg{c.in[5], parameter})
+}
+
+// gatherQuantized looks rows up that are quantised in blocks, and their scales.
+func gatherQuantized(c *call) {
+	bits := c.int("bits", 4)
+	if bits != 2 && bits != 4 && bits != 8 {
+		c.fail("bits is %d, expected 2, 4 or 8", bits)
+		return
+	}
+	w := &value{name: c.in[0].name + "/unpacked", shape: c.in[0].shape.Clone(), dtype: model.I8, constant: true, id: absent}
+	if c.in[0].dtype == model.U8 && len(w.shape) > 0 { // several to a byte
+		w.shape[len(w.shape)-1] *= 8 / bits
+	}
+	if _, err := elements(w.shape); err != nil {
+		c.fail("%v", err)
+		return
+	}
+	a := model.Attr{Axis: int64(c.axis(c.int("gather_axis", 0), len(w.shape)))}
+	codes := c.step("codes", "Gather", a, arg{w, parameter}, operandOf(c.in[1]))
+	scales := c.step("scales", "Gather", a, args(c.in[2], c.in[1])...)
+	if c.err == nil {
+		c.finish("Dequantize", model.Attr{Axis: int64(c.in[2].dtype), Variant: c.variant()}, operandOf(codes), arg{scales, statistic})
+	}
 }
 
 // qlinearBinary: A, scale, zero point, B, scale, zero point, output's scale and

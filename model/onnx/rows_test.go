@@ -164,6 +164,11 @@ n/weights/transpose[32,8] = Transpose(n/weights) Perm=[1 0]
 y[2,3,8] = MatMul(x n/weights/transpose)
 > y[2,3,8] f32
 `},
+	{"com.microsoft.MatMulBnb4@1", 17, parts(input("x", 2, 3, 32), held("w", tUint8, 128), weights("s", 4)), "x w s", "y", parts(attrInt("K", 32), attrInt("N", 8), attrInt("block_size", 64), attrInt("quant_type", 1)), `n/weights[8,32] = Dequantize(w/unpacked* s/unpacked) Axis=1 Variant=quant_type=1
+n/weights/transpose[32,8] = Transpose(n/weights) Perm=[1 0]
+y[2,3,8] = MatMul(x n/weights/transpose)
+> y[2,3,8] f32
+`},
 	{"com.microsoft.MatMulNBits@1", 17, parts(input("x", 2, 3, 32), held("w", tUint8, 8, 1, 16), weights("s", 8), weights("b", 8)), "x w s - - b", "y", parts(attrInt("K", 32), attrInt("N", 8), attrInt("bits", 4), attrInt("block_size", 32)), `n/weights[8,32] = Dequantize(w/unpacked* s/unpacked) Axis=1 Variant=bits=4
 n/weights/transpose[32,8] = Transpose(n/weights) Perm=[1 0]
 n/product[2,3,8] = MatMul(x n/weights/transpose)
@@ -812,6 +817,11 @@ y[1,6,3,3] = Cast(n/sums) Axis=7
 	{"ai.onnx.MatMulInteger@10", 10, parts(rowBytes, held("w", tInt8, 6, 4)), "x w", "y", nil, `n/sums[2,4] = MatMul(x w*)
 y[2,4] = Cast(n/sums) Axis=7
 > y[2,4] i32
+`},
+	{"com.microsoft.GatherBlockQuantized@1", 17, parts(list("i", 3, 1), held("w", tUint8, 10, 16), weights("s", 10, 2), input("x", 2, 32)), "w i s", "y", parts(attrInt("bits", 4), attrInt("block_size", 16)), `n/codes[2,32] = Gather(w/unpacked* i)
+n/scales[2,2] = Gather(s* i)
+y[2,32] = Dequantize(n/codes n/scales) Axis=1 Variant=block_size=16
+> y[2,32] f32
 `},
 	{"com.microsoft.QGemm@1", 17, parts(rowBytes, held("s", tFloat), held("z", tUint8), held("w", tInt8, 4, 6), held("wz", tInt8), held("b", tInt32, 4)), "x s z w s wz b s z", "y", parts(attrInt("transB", 1)), `n/sums[2,4] = Gemm(x w* b*) TransB=true
 y[2,4] = Quantize(n/sums s z) Axis=5
