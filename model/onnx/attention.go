@@ -270,6 +270,18 @@ func rotaryMS(c *call) {
 
 // attentionMS projects its input to queries, keys and values by one matrix first.
 func attentionMS(c *call) {
+	attendProjected(c, operandOf, c.in[3], c.in[4], c.in[5])
+}
+
+// attentionQ is attentionMS of integers, whose products a scale makes floats.
+func attentionQ(c *call) {
+	attendProjected(c, func(sums *value) arg {
+		return operandOf(c.step("projection/float", "Dequantize", model.Attr{Axis: int64(c.in[3].dtype)}, operandOf(sums), operandOf(c.in[3])))
+	}, c.in[5], c.in[8], nil)
+}
+
+// attendProjected is both: float makes floats of the products.
+func attendProjected(c *call, float func(*value) arg, mask, past, bias *value) {
 	x, w := c.in[0], c.in[1]
 	if len(x.shape) != 3 || len(w.shape) != 2 {
 		c.fail("input %v and weights %v, expected three and two dimensions", x.shape, w.shape)
@@ -280,12 +292,12 @@ func attentionMS(c *call) {
 	if !ok {
 		sizes = []int64{w.shape[1] / 3, w.shape[1] / 3, w.shape[1] / 3}
 	}
-	y := c.step("projection", "MatMul", model.Attr{}, operandOf(x), arg{w, parameter})
+	y := float(c.step("projection", "MatMul", model.Attr{}, operandOf(x), arg{w, parameter}))
 	if c.in[2] != nil {
-		y = c.step("projection/bias", "Add", model.Attr{}, operandOf(y), arg{c.in[2], parameter})
+		y = operandOf(c.step("projection/bias", "Add", model.Attr{}, y, arg{c.in[2], parameter}))
 	}
 	name := c.node.name + "/split"
-	parts := c.add("Split", name, model.Attr{Axis: 2, Splits: sizes}, args(y), []string{name + ":q", name + ":k", name + ":v"})
+	parts := c.add("Split", name, model.Attr{Axis: 2, Splits: sizes}, []arg{y}, []string{name + ":q", name + ":k", name + ":v"})
 	if c.err != nil {
 		return
 	}
@@ -294,7 +306,7 @@ func attentionMS(c *call) {
 		return
 	}
 	q, k, v := c.toHeads("query", parts[0], n), c.toHeads("key", parts[1], n), c.toHeads("value", parts[2], n)
-	if past := c.in[4]; past != nil && c.err == nil {
+	if past != nil && c.err == nil {
 		// Keys and values of earlier positions, one behind the other.
 		s := past.shape
 		if len(s) != 5 || s[0] != 2 {
@@ -317,9 +329,9 @@ func attentionMS(c *call) {
 	if c.bool("unidirectional", false) {
 		biases = append(biases, c.causal(q, k))
 	}
-	biases = append(biases, c.paddingMask(c.in[3], q, k)...)
-	if c.in[5] != nil {
-		biases = append(biases, c.in[5])
+	biases = append(biases, c.paddingMask(mask, q, k)...)
+	if bias != nil {
+		biases = append(biases, bias)
 	}
 	c.attend(q, k, v, biases, false, true, c.variant())
 	if c.reads(1) && c.err == nil {

@@ -313,6 +313,7 @@ var rows = []row{
 	{std("RotaryEmbedding"), 23, 0, 3, 4, "", rotary, nil, "Gather, Slice, Mul, Sub, Add, Concat"},
 	{ms("RotaryEmbedding"), 1, 0, 4, 4, "", rotaryMS, nil, "Gather, Slice, Mul, Sub, Add, Concat"},
 	{ms("Attention"), 1, 0, 2, 7, "", attentionMS, nil, "MatMul, Add, Split, then as Attention; Split, Concat for a cache"},
+	{ms("QAttention"), 1, 0, 5, 9, "", attentionQ, nil, "MatMul, Dequantize, then as Attention"},
 	{ms("MultiHeadAttention"), 1, 0, 1, 10, "", multiHeadAttention, nil, "Add for a bias, then as Attention"},
 	{ms("GroupQueryAttention"), 1, 0, 7, 14, "", groupQueryAttention, nil, "rotation, then as Attention; the cache is taken as full"},
 

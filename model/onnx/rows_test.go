@@ -1027,6 +1027,27 @@ n/context/transpose[2,3,2,2] = Transpose(n/context) Perm=[0 2 1 3]
 y[2,3,4] = Reshape(n/context/transpose) Shape=[2 3 4]
 > y[2,3,4] f32
 `},
+	{"com.microsoft.QAttention@1", 17, parts(of("x", tUint8, 2, 3, 8), held("w", tInt8, 8, 24), weights("b", 24), held("s", tFloat), held("ws", tFloat), of("m", tInt32, 2, 3)), "x w b s ws m", "y", parts(attrInt("num_heads", 2)), `n/projection[2,3,24] = MatMul(x w*)
+n/projection/float[2,3,24] = Dequantize(n/projection s) Axis=1
+n/projection/bias[2,3,24] = Add(n/projection/float b*)
+n/split:q[2,3,8] n/split:k[2,3,8] n/split:v[2,3,8] = Split(n/projection/bias) Axis=2 Splits=[8 8 8]
+n/query/heads[2,3,2,4] = Reshape(n/split:q) Shape=[2 3 2 4]
+n/query/transpose[2,2,3,4] = Transpose(n/query/heads) Perm=[0 2 1 3]
+n/key/heads[2,3,2,4] = Reshape(n/split:k) Shape=[2 3 2 4]
+n/key/transpose[2,2,3,4] = Transpose(n/key/heads) Perm=[0 2 1 3]
+n/value/heads[2,3,2,4] = Reshape(n/split:v) Shape=[2 3 2 4]
+n/value/transpose[2,2,3,4] = Transpose(n/value/heads) Perm=[0 2 1 3]
+n/mask/rows[2,1,1,3] = Reshape(m) Shape=[2 1 1 3]
+n/key/columns[2,2,4,3] = Transpose(n/key/transpose) Perm=[0 1 3 2]
+n/scores[2,2,3,3] = MatMul(n/query/transpose n/key/columns)
+n/scores/scale[2,2,3,3] = Mul(n/scores n/scale)
+n/scores/mask[2,2,3,3] = Where(n/mask/rows n/scores/scale n/masked)
+n/softmax[2,2,3,3] = Softmax(n/scores/mask) Axis=3
+n/context[2,2,3,4] = MatMul(n/softmax n/value/transpose)
+n/context/transpose[2,3,2,4] = Transpose(n/context) Perm=[0 2 1 3]
+y[2,3,8] = Reshape(n/context/transpose) Shape=[2 3 8]
+> y[2,3,8] f32
+`},
 	{"com.microsoft.MultiHeadAttention@1", 17, parts(rowTokens, input("k", 2, 5, 8), input("v", 2, 5, 8), weights("b", 24), of("m", tInt32, 2, 5)), "x k v b m", "y", parts(attrInt("num_heads", 2)), `n/query/add[2,3,8] = Add(x n/query/bias*)
 n/key/add[2,5,8] = Add(k n/key/bias*)
 n/value/add[2,5,8] = Add(v n/value/bias*)
