@@ -114,7 +114,7 @@ func checkWhole(cmd *cobra.Command, command []string, folder string) error {
 	return nil
 }
 
-// within reports whether a file lies in the present folder or below.
+// within reports whether a file lies in the present folder or below, links followed.
 func within(path string) bool {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -127,11 +127,13 @@ func within(path string) bool {
 	if here, err = filepath.EvalSymlinks(here); err != nil {
 		return false
 	}
-	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
-	if err != nil {
+	if _, err := os.Lstat(path); err != nil { // it is not there yet, not even as a link
+		path = filepath.Dir(path)
+	}
+	if path, err = filepath.EvalSymlinks(path); err != nil {
 		return false
 	}
-	rel, err := filepath.Rel(here, dir)
+	rel, err := filepath.Rel(here, path)
 	return err == nil && filepath.IsLocal(rel)
 }
 

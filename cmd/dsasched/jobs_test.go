@@ -74,7 +74,7 @@ func TestJobErrors(t *testing.T) {
 	if err := os.WriteFile("odd/shards.json", []byte(`{"schema": 9, "command": ["sweep"]}`), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for k, more := range []string{"--slurm=true", "--cells=/x", "--", "-o", "--csv=/x.csv", "--jsonl=../x", "--out=up/x.svg", "--finished=false", "--nothing=1"} {
+	for k, more := range []string{"--slurm=true", "--cells=/x", "--", "-o", "--csv=/x.csv", "--jsonl=../x", "--out=up/x.svg", "--csv=there.csv", "--csv=nowhere.csv", "--finished=false", "--nothing=1"} {
 		dir := fmt.Sprintf("foreign%d", k)
 		data, err := json.Marshal(shardsJSON{shardsSchema, []string{"sweep", "toy-fig5", more}})
 		if err == nil {
@@ -84,7 +84,8 @@ func TestJobErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		if k == 0 {
-			if err := os.Symlink("..", "up"); err != nil {
+			outside := filepath.Join(t.TempDir(), "there.csv")
+			if err := errors.Join(os.WriteFile(outside, nil, 0o666), os.Symlink("..", "up"), os.Symlink(outside, "there.csv"), os.Symlink(outside+"x", "nowhere.csv")); err != nil {
 				t.Fatal(err)
 			}
 		}
