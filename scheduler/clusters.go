@@ -256,13 +256,8 @@ func ddrSeconds(spec *hardware.Spec, weights, activations int64) float64 {
 func constantBytes(g *model.Graph, l *schedule.Layer, reg schedule.Regions) int64 {
 	sum := int64(0)
 	for _, t := range l.Constants {
-		n := reg[t].Elements() * g.Tensor(t).DType.Bytes()
-		for _, id := range l.Ops {
-			if op := g.Op(id); op.Kind == "Gather" && op.Inputs[0] == t {
-				n = min(n, reg[op.Outputs[0]].Elements()*g.Tensor(op.Outputs[0]).DType.Bytes())
-			}
-		}
-		sum += n
+		n, _ := schedule.ConstantElements(g, l.Ops, t, reg)
+		sum += n * g.Tensor(t).DType.Bytes()
 	}
 	return sum
 }

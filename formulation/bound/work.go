@@ -227,7 +227,7 @@ func (w *work) bytes() {
 					continue
 				}
 				o := op.Outputs[0]
-				looked += math.Min(n, float64(w.need[o].elements()*t.DType.Bytes()))
+				looked = math.Min(n, looked+float64(w.need[o].elements()*t.DType.Bytes()))
 			}
 			if read {
 				w.weights[t.ID] = n

@@ -288,15 +288,9 @@ func (p *pricer) priceLayer(a int, reg schedule.Regions, again bool) float64 {
 	load := 0.0
 	for _, t := range layer.Constants {
 		size := g.Tensor(t).DType.Bytes()
-		one := core[t].Elements() * size
-		all := reg[t].Elements() * size
-		for _, id := range layer.Ops {
-			// Of a table only the rows looked up pass.
-			if op := g.Op(id); op.Kind == "Gather" && op.Inputs[0] == t {
-				one = min(one, core[op.Outputs[0]].Elements()*size)
-				all = min(all, reg[op.Outputs[0]].Elements()*size)
-			}
-		}
+		one, _ := schedule.ConstantElements(g, layer.Ops, t, core)
+		all, _ := schedule.ConstantElements(g, layer.Ops, t, reg)
+		one, all = one*size, all*size
 		if !p.spec.CoreLink.Broadcast {
 			all = one * b.Cores()
 		}

@@ -7,7 +7,10 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/bound"
+	"github.com/dsasched/dsasched/hardware/interp"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -44,4 +47,42 @@ func TestBoundOfRandomNetworks(t *testing.T) {
 		t.Errorf("the bound is at most %g of a simulated time, expected some to be close", closest)
 	}
 	t.Logf("the closest is %g of the simulated time", closest)
+}
+
+// Of a table that a layer looks up twice, both look-ups' rows pass, but no more than a small table has.
+func TestLookUpsOfOneTable(t *testing.T) {
+	for _, rows := range []int64{4, 2000} {
+		net := network.Network{Name: "look-ups", Graph: func(batch int64) (*model.Graph, error) {
+			b := model.NewBuilder("look-ups")
+			table := b.Param("table", model.F16, rows, 16)
+			x := b.Op("Gather", "x", model.Attr{}, table, b.Input("i", model.I32, batch, 8))
+			y := b.Op("Gather", "y", model.Attr{}, table, b.Input("j", model.I32, batch, 8))
+			b.Output(b.Op("Add", "add", model.Attr{}, x, y))
+			return b.Build()
+		}}
+		for seed := range uint64(8) {
+			spec := machine(rand.New(rand.NewPCG(seed, 5)))
+			spec.DDR.BandwidthBytesPerSecond = 1e8 // all waits for it
+			for _, name := range []string{"cross-layer", "astitch"} {
+				recipe, err := scheduler.Lookup(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				made, err := scheduler.Run(context.Background(), net, spec, 6, recipe, scheduler.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := interp.Run(made.Program, graphs(made.Plans), seed); err != nil {
+					t.Errorf("%d rows, seed %d, %s: %v", rows, seed, name, err)
+				}
+				b, err := bound.Cold(context.Background(), net, made.Spec, 6)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if b.Seconds > made.LatencySeconds() {
+					t.Errorf("%d rows, seed %d, %s: the bound is %g s by %s, simulated in %g s", rows, seed, name, b.Seconds, b.Term, made.LatencySeconds())
+				}
+			}
+		}
+	}
 }

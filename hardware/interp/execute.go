@@ -244,7 +244,7 @@ func (w *work) bringOperand() {
 	o := &w.t.Reads[w.c.Operand]
 	id := w.t.reads[w.c.Operand]
 	want := make([][]key, w.t.cores)
-	rows := w.gather(id)
+	rows := w.gathers(id)
 	switch {
 	case w.t.g.Tensor(id).Role != model.Constant:
 		for core := range want {
@@ -638,33 +638,35 @@ func among(ends []int64, i int64) int {
 	return min(k, len(ends)-1)
 }
 
-// gather is the operator that looks up rows of a constant, if that is what the task does.
-func (w *work) gather(id model.TensorID) *operator {
+// gathers are the operators of the task that look up rows of a constant.
+func (w *work) gathers(id model.TensorID) (list []*operator) {
 	for _, op := range w.t.ids {
 		if o := w.t.g.Op(op); o.Kind == "Gather" && o.Inputs[0] == id && w.t.g.Tensor(id).Role == model.Constant {
-			return w.t.ops[o.Outputs[0]].o
+			list = append(list, w.t.ops[o.Outputs[0]].o)
 		}
 	}
-	return nil
+	return list
 }
 
-// wantedRows lists the elements of a table that a portion of a look-up brings.
-func (w *work) wantedRows(o *isa.Operand, rows *operator, want [][]key) {
+// wantedRows lists the elements of a table that a portion of look-ups brings.
+func (w *work) wantedRows(o *isa.Operand, gathers []*operator, want [][]key) {
 	type wanted struct {
 		core int
 		key
 	}
 	var all []wanted
 	for core := range want {
-		each(w.t.whole[core][rows.op.Outputs[0]], func(at []int64) {
-			rows.value(0, at, func(input int, x []int64) uint64 {
-				if input == 1 {
-					return w.indexOf(rows.op.Inputs[1], x)
-				}
-				all = append(all, wanted{core, key{w.same[o.Tensor], -1, ravel(x, rows.in[0])}})
-				return 0
+		for _, rows := range gathers {
+			each(w.t.whole[core][rows.op.Outputs[0]], func(at []int64) {
+				rows.value(0, at, func(input int, x []int64) uint64 {
+					if input == 1 {
+						return w.indexOf(rows.op.Inputs[1], x)
+					}
+					all = append(all, wanted{core, key{w.same[o.Tensor], -1, ravel(x, rows.in[0])}})
+					return 0
+				})
 			})
-		})
+		}
 	}
 	for _, x := range all[cut(len(all), w.c.Part, w.c.Parts):cut(len(all), w.c.Part+1, w.c.Parts)] {
 		if !slices.Contains(want[x.core], x.key) {

@@ -397,28 +397,36 @@ func (s *Schedule) read(v int, t model.TensorID, need []Regions) Read {
 	return rd
 }
 
+// ConstantElements is how many elements of a constant operators read to compute the boxes of reg: of a
+// table that they look up (rows) what all their look-ups bring, but no more than is read of it.
+func ConstantElements(g *model.Graph, ops []model.OpID, t model.TensorID, reg Regions) (n int64, rows bool) {
+	for _, id := range ops {
+		if op := g.Op(id); op.Kind == "Gather" && op.Inputs[0] == t {
+			rows = true
+			n += reg[op.Outputs[0]].Elements()
+		}
+	}
+	all := reg[t].Elements()
+	if !rows {
+		return all, false
+	}
+	return min(n, all), true
+}
+
 func (s *Schedule) params(layer *Layer, t model.TensorID, need []Regions) ParamRead {
 	g := s.Graph
 	pr := ParamRead{Tensor: t}
 	size := g.Tensor(t).DType.Bytes()
-	gather := model.TensorID(-1)
-	for _, id := range layer.Ops {
-		if op := g.Op(id); op.Kind == "Gather" && op.Inputs[0] == t {
-			pr.Rows = true
-			gather = op.Outputs[0]
-		}
-	}
 	var previous, hull model.Region
 	for _, reg := range need {
 		r := reg[t]
+		n, rows := ConstantElements(g, layer.Ops, t, reg)
+		pr.Rows = rows
 		if r.Elements() == 0 {
 			continue
 		}
 		hull = hull.Hull(r)
-		n := r.Elements() * size
-		if pr.Rows {
-			n = min(n, reg[gather].Elements()*size)
-		}
+		n *= size
 		pr.CoreBytes = max(pr.CoreBytes, n)
 		if pr.Rows || previous == nil || !previous.Equal(r) {
 			pr.UnionBytes += n
