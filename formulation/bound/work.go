@@ -77,7 +77,7 @@ func measure(g *model.Graph, m *cost.Model) *work {
 // stand in the product's layer, that of the light operators behind it as well.
 func (w *work) commands(m *cost.Model) {
 	product, simple, sp := m.Fills()
-	clock := m.Spec().ClockHz
+	clock, cores := m.Spec().ClockHz, int64(max(1, schedule.CoresWithLB(m.Spec())))
 	w.tail = make([]float64, len(w.ops))
 	for i, op := range w.g.Ops {
 		t := &w.ops[i]
@@ -101,8 +101,16 @@ func (w *work) commands(m *cost.Model) {
 			}
 			at = w.g.Op(out.Consumers[0])
 		}
-		w.tail[i] += lastPart(behind, (product-gap)/clock)
+		// Of more pieces than a core has rows some have none, and take no time; then each row has a command.
+		rows := float64(w.need[op.Outputs[0]].elements()) / float64(columns(w.g, op)*cores)
+		w.tail[i] += math.Min(lastPart(behind, (product-gap)/clock), math.Max(0, rows-1)*(product-gap)/clock)
 	}
+}
+
+// columns is how many columns one of a product's rows has at most.
+func columns(g *model.Graph, op *model.Op) int64 {
+	d, _ := g.MatrixDims(op, model.Whole(g.Tensor(op.Outputs[0]).Shape))
+	return max(1, d.N)
 }
 
 // lastPart is the least time of one of n equal parts of some work and of n-1 commands, each

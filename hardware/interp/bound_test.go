@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/bound"
+	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/interp"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
@@ -85,4 +86,56 @@ func TestLookUpsOfOneTable(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Products of fewer rows than the parameters behind them, each of which a piece brings: pieces without
+// rows take no time on the matrix unit.
+func TestBoundOfFewRows(t *testing.T) {
+	recipe, err := scheduler.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closest := 0.0
+	for i := range uint64(48) {
+		r := rand.New(rand.NewPCG(i, 4))
+		spec, rows, params := machine(r), 1+r.Int64N(5), 1+r.IntN(12)
+		spec.LaunchSeconds, spec.DDR.LatencySeconds, spec.CoreLink.LatencySeconds = 0, 0, 0
+		spec.DDR.BandwidthBytesPerSecond *= 1000
+		spec.DDRLink.BandwidthBytesPerSecond *= 1000
+		spec.CoreLink.BandwidthBytesPerSecond *= 1000
+		spec.LB.SizeBytes, spec.LBWeightBytes, spec.GB = 64<<10, 64<<10, nil
+		for k := range spec.CoreTypes[0].Units {
+			if u := &spec.CoreTypes[0].Units[k]; u.Kind == hardware.Matrix {
+				u.FillCycles, u.BlockCycles = 1000, 0
+			} else {
+				u.FillCycles, u.Lanes = 0, pick(r, 16, 64)
+			}
+		}
+		src := network.Network{Name: "few rows", Graph: func(batch int64) (*model.Graph, error) {
+			g := &grower{Rand: rand.New(rand.NewPCG(i, 4)), b: model.NewBuilder("few rows")}
+			x := g.b.Input("x", model.F16, batch, rows, 8)
+			x = g.op("MatMul", model.Attr{}, x, g.param(8, 500))
+			for range params {
+				x = g.op("Add", model.Attr{}, x, g.param(500))
+			}
+			g.b.Output(g.op("Gelu", model.Attr{}, x))
+			return g.b.Build()
+		}}
+		made, err := scheduler.Run(context.Background(), src, spec, 1, recipe, scheduler.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := bound.Cold(context.Background(), src, made.Spec, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.Seconds > made.LatencySeconds() {
+			t.Errorf("%d: %d rows, %d parameters: %s says %g s, simulated in %g s", i, rows, params, b.Term, b.Seconds, made.LatencySeconds())
+		}
+		closest = max(closest, b.Seconds/made.LatencySeconds())
+	}
+	if closest < 0.9 {
+		t.Errorf("the bound is at most %g of a simulated time, expected some to be close", closest)
+	}
+	t.Logf("the closest is %g of the simulated time", closest)
 }
