@@ -150,6 +150,48 @@ func TestOverwriting(t *testing.T) {
 	}
 }
 
+// What a product is added to has its sums in its place, unless the layer reads it again.
+func TestAddendReadAgain(t *testing.T) {
+	recipe, err := scheduler.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipe = recipe.With("spill", scheduler.Strategy{Name: "over", Decide: func(_ context.Context, d *scheduler.Draft) error {
+		return graphturbo.PlaceOver(d.Schedule, graphturbo.LongestLifetime)
+	}})
+	for _, kinds := range [][]model.Kind{{}, {"Add"}, {"Mul"}, {"Sigmoid", "Mul"}} {
+		src := network.Network{Name: "addend", Graph: func(batch int64) (*model.Graph, error) {
+			g := &grower{Rand: rand.New(rand.NewPCG(1, 1)), b: model.NewBuilder("addend")}
+			product := func(x model.TensorID) model.TensorID { return g.op("MatMul", model.Attr{}, x, g.param(16, 16)) }
+			x := product(g.b.Input("x", model.F16, batch, 32, 16))
+			z := g.op("Relu", model.Attr{}, product(x))
+			y := g.op("Add", model.Attr{}, product(x), z)
+			for _, kind := range kinds {
+				if kind == "Sigmoid" {
+					y = g.op(kind, model.Attr{}, y)
+				} else {
+					y = g.op(kind, model.Attr{}, y, z)
+				}
+			}
+			g.b.Output(product(y))
+			return g.b.Build()
+		}}
+		made, err := scheduler.Run(context.Background(), src, machine(rand.New(rand.NewPCG(1, 1))), 3, recipe, scheduler.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, found := made.Schedule, 0
+		for i := range s.Steps {
+			if from, _ := s.Overwritten(&s.Steps[i]); from != nil {
+				found++
+			}
+		}
+		if (found > 0) != (len(kinds) == 0) {
+			t.Errorf("%d results in the place of an addend that is read again by %v", found, kinds)
+		}
+	}
+}
+
 // single is a network of one kernel: a product, a convolution or a vector operator, and what
 // may follow it.
 func single(seed uint64) network.Network {

@@ -38,25 +38,23 @@ func (s *Schedule) Overwritable(st *Step) (from *Value, rows int64) {
 	return nil, 0
 }
 
-// added reports whether a layer adds a tensor to its product, with nothing but sums in between.
+// added reports whether a layer adds a tensor to its product, with nothing but sums in between, and
+// does not read it again.
 func (s *Schedule) added(layer *Layer, t model.TensorID) bool {
-	sum := s.Graph.Op(layer.Anchor).Outputs[0]
+	sum, found := s.Graph.Op(layer.Anchor).Outputs[0], false
 	for _, id := range layer.Ops {
 		op := s.Graph.Op(id)
-		switch {
-		case id == layer.Anchor:
-			if slices.Contains(op.Inputs, t) {
-				return false
-			}
+		switch reads := slices.Contains(op.Inputs, t); {
+		case reads && (found || id == layer.Anchor):
+			return false
+		case found || id == layer.Anchor:
 		case op.Kind != "Add" || !slices.Contains(op.Inputs, sum):
 			return false
-		case slices.Contains(op.Inputs, t):
-			return true
 		default:
-			sum = op.Outputs[0]
+			found, sum = reads, op.Outputs[0]
 		}
 	}
-	return false
+	return found
 }
 
 // sameParts reports whether each core holds the same part of two values, of as many bytes.
