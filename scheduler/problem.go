@@ -61,7 +61,11 @@ func OrderProblem(s *schedule.Schedule, opt Options) (p *ordering.Problem, notes
 		}
 		for from, ranges := range reads {
 			if ranges != nil {
-				p.Arcs = append(p.Arcs, ordering.Arc{From: from, To: k, Reads: monotone(ranges)})
+				ranges, wider := monotone(ranges)
+				if wider {
+					notes = append(notes, fmt.Sprintf("instances of %q read %q in another order than they are numbered; what lies between counts as read", sg.Name, s.Grouping.Groups[from].Name))
+				}
+				p.Arcs = append(p.Arcs, ordering.Arc{From: from, To: k, Reads: ranges})
 			}
 		}
 	}
@@ -71,23 +75,33 @@ func OrderProblem(s *schedule.Schedule, opt Options) (p *ordering.Problem, notes
 	return p, notes, nil
 }
 
-// monotone gives ranges to instances that read nothing: empty ones before the
-// first and after the last that reads, where the ends do not decrease; between
-// them there may be no room for an empty one, so such an instance counts as
-// reading what its forerunner reads.
-func monotone(ranges [][2]int) [][2]int {
+// monotone widens ranges, where need be, until neither starts nor ends decrease, and gives some
+// to instances that read nothing: empty ones before the first and after the last that reads;
+// between them there may be no room for an empty one, so such an instance counts as reading
+// what its forerunner reads. It reports whether a range got wider.
+func monotone(ranges [][2]int) ([][2]int, bool) {
 	last := len(ranges) - 1
 	for ranges[last][1] == 0 {
 		last--
 	}
+	wider, least := false, ranges[last][0]
+	for q := last; q >= 0; q-- {
+		if r := &ranges[q]; r[1] > 0 {
+			wider = wider || r[0] > least
+			least = min(least, r[0])
+			r[0] = least
+		}
+	}
 	for q := 1; q < len(ranges); q++ {
 		switch end := ranges[q-1][1]; {
 		case ranges[q][1] > 0:
+			wider = wider || ranges[q][1] < end
+			ranges[q][1] = max(ranges[q][1], end)
 		case q > last:
 			ranges[q] = [2]int{end, end}
 		default:
 			ranges[q] = ranges[q-1]
 		}
 	}
-	return ranges
+	return ranges, wider
 }
