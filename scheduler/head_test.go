@@ -4,9 +4,6 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
-
-	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/model/network"
 )
 
 // The rhythm that is found covers as much as any that there is.
@@ -48,18 +45,7 @@ func TestRhythm(t *testing.T) {
 func TestBlocks(t *testing.T) {
 	better, repeated := 0, 0
 	for _, name := range []string{"bert-128", "vit-b16"} {
-		net, err := network.Open(name, network.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		chip, err := hardware.Load("stcp920")
-		if err != nil {
-			t.Fatal(err)
-		}
-		recipe, err := Lookup(greedyRecipe)
-		if err != nil {
-			t.Fatal(err)
-		}
+		net, chip, recipe := greedyOn(t, name)
 		const batch, chunk = 8, 2
 		s := &seeker{w: newWorld(net, chip, chip, batch, Options{}), began: time.Now(), found: &Found{}, starts: map[int64]startAt{}}
 		if err := s.startAll(t.Context(), []Recipe{recipe}, []int64{chunk}); err != nil {
@@ -120,18 +106,7 @@ func TestBlocks(t *testing.T) {
 
 // Proposals consist of all that they are asked for, also before all groups have a price.
 func TestProposeAll(t *testing.T) {
-	net, err := network.Open("bert-large-384", network.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	chip, err := hardware.Load("stcp920")
-	if err != nil {
-		t.Fatal(err)
-	}
-	recipe, err := Lookup(greedyRecipe)
-	if err != nil {
-		t.Fatal(err)
-	}
+	net, chip, recipe := greedyOn(t, "bert-large-384")
 	s := &seeker{w: newWorld(net, chip, chip, 4, Options{}), began: time.Now(), found: &Found{}, starts: map[int64]startAt{}}
 	if err := s.startAll(t.Context(), []Recipe{recipe}, []int64{1}); err != nil {
 		t.Fatal(err)

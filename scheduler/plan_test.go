@@ -74,18 +74,7 @@ func TestOutlineTakesAsLong(t *testing.T) {
 
 // A program that gets too large is an error, after which its memory serves for the next one.
 func TestOutlineTooLarge(t *testing.T) {
-	net, err := network.Open("vgg16", network.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	chip, err := hardware.Load("stcp920")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := Lookup(greedyRecipe)
-	if err != nil {
-		t.Fatal(err)
-	}
+	net, chip, r := greedyOn(t, "vgg16")
 	made, err := Prepare(t.Context(), net, chip, 4, r, Options{Chunk: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -174,18 +163,7 @@ func TestMemo(t *testing.T) {
 
 // Plans have the same name if, and only if, they decide the same.
 func TestPlanNames(t *testing.T) {
-	net, err := network.Open("toy-fig3", network.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	chip, err := hardware.Load("stcp920")
-	if err != nil {
-		t.Fatal(err)
-	}
-	recipe, err := Lookup(greedyRecipe)
-	if err != nil {
-		t.Fatal(err)
-	}
+	net, chip, recipe := greedyOn(t, "toy-fig3")
 	made, err := Run(t.Context(), net, chip, 8, recipe, Options{Chunk: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -352,18 +330,7 @@ func TestDecidedNames(t *testing.T) {
 
 // A plan's settings of the generator are those of its schedule.
 func TestPlanSettings(t *testing.T) {
-	net, err := network.Open("toy-fig3", network.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	chip, err := hardware.Load("stcp920")
-	if err != nil {
-		t.Fatal(err)
-	}
-	recipe, err := Lookup(greedyRecipe)
-	if err != nil {
-		t.Fatal(err)
-	}
+	net, chip, recipe := greedyOn(t, "toy-fig3")
 	made, err := Run(t.Context(), net, chip, 8, recipe, Options{Chunk: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -387,18 +354,7 @@ func TestPlanSettings(t *testing.T) {
 // Bindings of layers that have become others are left out, so that the file of the schedule can be
 // read.
 func TestBindingsOfOtherRank(t *testing.T) {
-	net, err := network.Open("toy-fig3", network.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	chip, err := hardware.Load("stcp920")
-	if err != nil {
-		t.Fatal(err)
-	}
-	recipe, err := Lookup(greedyRecipe)
-	if err != nil {
-		t.Fatal(err)
-	}
+	net, chip, recipe := greedyOn(t, "toy-fig3")
 	made, err := Run(t.Context(), net, chip, 8, recipe, Options{Chunk: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -419,18 +375,7 @@ func TestBindingsOfOtherRank(t *testing.T) {
 // Results take the place of operands in fewer bytes of the L1, and the file of such a schedule can be
 // read and gone on from; a place that overlaps otherwise is refused.
 func TestPlanOver(t *testing.T) {
-	net, err := network.Open("bert-128", network.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	chip, err := hardware.Load("stcp920")
-	if err != nil {
-		t.Fatal(err)
-	}
-	recipe, err := Lookup(greedyRecipe)
-	if err != nil {
-		t.Fatal(err)
-	}
+	net, chip, recipe := greedyOn(t, "bert-128")
 	made, err := Run(t.Context(), net, chip, 8, recipe, Options{Chunk: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -472,4 +417,22 @@ func TestPlanOver(t *testing.T) {
 	if _, err := Restore(t.Context(), File(r, schedulefile.Origin{}), chip); !errors.As(err, &bad) {
 		t.Errorf("in a file: %v", err)
 	}
+}
+
+// greedyOn is what the greedy recipe needs for a built-in network on stcp920.
+func greedyOn(t testing.TB, name string) (network.Network, *hardware.Spec, Recipe) {
+	t.Helper()
+	net, err := network.Open(name, network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chip, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipe, err := Lookup(greedyRecipe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return net, chip, recipe
 }
