@@ -4,13 +4,13 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/dsasched/dsasched/regular"
 	"github.com/dsasched/dsasched/spell"
 )
 
@@ -62,16 +62,8 @@ func (l Library) Read(nameOrPath string) (name string, data []byte, err error) {
 		data, err := l.YAML(nameOrPath)
 		return "preset " + nameOrPath, data, err
 	}
-	f, err := os.Open(nameOrPath)
-	if err != nil {
-		return "", nil, fileError(nameOrPath, err)
-	}
-	defer f.Close()
-	data, err = io.ReadAll(io.LimitReader(f, MaxFileBytes+1))
-	if err != nil {
-		return "", nil, fileError(nameOrPath, err)
-	}
-	return nameOrPath, data, nil
+	data, err = regular.ReadUpTo(nameOrPath, MaxFileBytes)
+	return nameOrPath, data, err
 }
 
 // Presets lists the names of the built-in accelerators, sorted.
@@ -94,16 +86,4 @@ func Load(nameOrPath string) (*Spec, error) {
 func isPath(s string) bool {
 	return strings.HasSuffix(s, ".yaml") || strings.HasSuffix(s, ".yml") ||
 		strings.ContainsRune(s, '/') || strings.ContainsRune(s, os.PathSeparator)
-}
-
-// fileError puts the name first, as the messages about the content do.
-func fileError(name string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s: %w", name, fs.ErrNotExist)
-	}
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		err = pe.Err
-	}
-	return fmt.Errorf("%s: can't be read: %w", name, err)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/allocate"
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/solve"
+	"github.com/dsasched/dsasched/regular"
 )
 
 // placeNodes is how long --spill looks for the offsets of what stays: a second or two
@@ -66,7 +67,7 @@ listed places them.`,
 		case *spill && !slices.ContainsFunc(allocate.SpillMethods(), func(m solve.Method) bool { return m.Name == f.method.value }):
 			return usagef("--method %s does not say what to spill, expected longest-lifetime, largest-first, ilp or search", f.method.value)
 		}
-		data, err := readBounded(file)
+		data, err := regular.Read(file)
 		if err != nil {
 			return err
 		}
@@ -109,7 +110,7 @@ listed places them.`,
 
 // loadOffsets reads where a file places the buffers of p.
 func loadOffsets(file string, p *allocate.Problem) ([]int64, error) {
-	data, err := readBounded(file)
+	data, err := regular.Read(file)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dsasched/dsasched/experiments/tuning"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/regular"
 )
 
 func newCalibrate() *cobra.Command {
@@ -85,7 +86,7 @@ func hardwareText(name string) ([]byte, error) {
 	if slices.Contains(hardware.Presets(), name) {
 		return hardware.PresetYAML(name)
 	}
-	return readBounded(name)
+	return regular.Read(name)
 }
 
 func writeCalibration(b *bytes.Buffer, a *tuning.Calibration) {

@@ -50,7 +50,7 @@ func TestBadInput(t *testing.T) {
 		{"schedule resnet50 --hardware stcp921", 1, `unknown accelerator "stcp921" \(did you mean stcp920\?\): the presets are a100, .*stcp920`},
 		{"hardware stcp921", 1, `unknown accelerator "stcp921" \(did you mean stcp920\?\): the presets are a100, .*stcp920`},
 		{"hardware stcp921 --yaml", 1, `unknown accelerator "stcp921"`},
-		{"hardware nosuch.yaml", 1, `nosuch\.yaml: .*not exist`},
+		{"hardware nosuch.yaml", 1, `nosuch\.yaml: no such file`},
 		{"hardware mistakes.yaml", 1, `mistakes\.yaml:\d+: clusters: found "zero", expected .*; mistakes\.yaml:\d+: lunch: found an unknown field`},
 		{"schedule resnet50 --hardware mistakes.yaml", 1, `mistakes\.yaml:\d+: `},
 		{"hardware syntax.yaml", 1, `syntax\.yaml:\d+: not valid YAML`},

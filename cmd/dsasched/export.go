@@ -104,22 +104,6 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// maxFileBytes keeps a file that is none of ours from filling the memory.
-const maxFileBytes = 256 << 20
-
-func readBounded(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
-	if err == nil && len(data) > maxFileBytes {
-		err = fmt.Errorf("%s: found more than %d bytes, expected at most these", path, maxFileBytes)
-	}
-	return data, err
-}
-
 // writeFile makes a file of what write writes, in one step as replaceFile does, and
 // returns its bytes.
 func writeFile(path string, write func(io.Writer) error) (int64, error) {

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/regular"
 )
 
 // jobFlags are the settings of commands that can be run in parts, on many machines.
@@ -139,7 +140,7 @@ func within(path string) bool {
 
 func readShards(dir string) (*shardsJSON, error) {
 	path := filepath.Join(dir, shardsFile)
-	data, err := readBounded(path)
+	data, err := regular.Read(path)
 	if err != nil {
 		return nil, err
 	}

@@ -5,11 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/formulation/rcpsp"
+	"github.com/dsasched/dsasched/regular"
 )
 
 func newRCPSP() *cobra.Command {
@@ -52,7 +52,7 @@ of list; if interrupted, they print the best one so far.`,
 }
 
 func readProject(file string) (*rcpsp.Project, error) {
-	f, err := os.Open(file)
+	f, err := regular.Open(file)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func readProject(file string) (*rcpsp.Project, error) {
 
 // loadStarts reads the start times of a result, and checks them.
 func loadStarts(file string, p *rcpsp.Project) ([]int64, error) {
-	data, err := readBounded(file)
+	data, err := regular.Read(file)
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/dsasched/dsasched/model/grain"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/regular"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -302,7 +303,7 @@ func (l *trialLog) Write(line []byte) (int, error) {
 
 // openLog reads what a log has and goes on behind it, without a last line that was cut off.
 func openLog(name string, set *scheduler.TuneSettings) (*os.File, error) {
-	data, err := readBounded(name)
+	data, err := regular.Read(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -417,7 +418,7 @@ a kernel whose loops were edited shows what they are worth.`,
 }
 
 func readTuned(name string) (*scheduler.Tuned, error) {
-	data, err := readBounded(name)
+	data, err := regular.Read(name)
 	if err != nil {
 		return nil, err
 	}

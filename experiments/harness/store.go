@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+
+	"github.com/dsasched/dsasched/regular"
 )
 
 // schemaVersion is that of the files of cells. Raise it when a result of the same
@@ -106,7 +108,7 @@ func (s *store) read(c Cell) (json.RawMessage, error) {
 		return nil, err
 	}
 	path := s.path(c, inputs)
-	data, err := os.ReadFile(path)
+	data, err := regular.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -174,7 +176,7 @@ var executableHash = sync.OnceValues(func() (string, error) {
 // readTiming reads the wall times of earlier runs. They are for people: what can't
 // be read is dropped.
 func readTiming(path string) map[string]float64 {
-	data, _ := os.ReadFile(path)
+	data, _ := regular.Read(path)
 	return decodeTiming(data)
 }
 

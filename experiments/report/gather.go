@@ -17,6 +17,7 @@ import (
 	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/report/page"
 	"github.com/dsasched/dsasched/experiments/timeline"
+	"github.com/dsasched/dsasched/regular"
 )
 
 // collection is what a folder of results holds, as both reports over all experiments
@@ -65,7 +66,7 @@ func gather(out string, names []string) (*collection, error) {
 	c := &collection{}
 	for _, name := range names {
 		dir := filepath.Join(out, name)
-		data, err := os.ReadFile(filepath.Join(dir, name+".json"))
+		data, err := regular.Read(filepath.Join(dir, name+".json"))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -77,7 +78,7 @@ func gather(out string, names []string) (*collection, error) {
 			return nil, err
 		}
 		c.experiments = append(c.experiments, e)
-		switch recording, err := os.ReadFile(filepath.Join(dir, timeline.ViewerFile)); {
+		switch recording, err := regular.Read(filepath.Join(dir, timeline.ViewerFile)); {
 		case err == nil && !json.Valid(recording):
 			return nil, fmt.Errorf("%s: not valid JSON, expected what 'dsasched run %s' writes", filepath.Join(dir, timeline.ViewerFile), name)
 		case err == nil:
@@ -102,7 +103,7 @@ func (e *collected) readFiles(dir string) error {
 			continue
 		}
 		path := filepath.Join(dir, entry.Name())
-		data, err := os.ReadFile(path)
+		data, err := regular.Read(path)
 		if err != nil {
 			return fmt.Errorf("the results can't be read: %w", err)
 		}

@@ -9,19 +9,16 @@ import (
 	"io"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/regular"
 )
-
-// maxFileBytes keeps a file that is no ordering problem from filling the memory.
-const maxFileBytes = 256 << 20
 
 // Load reads a problem from a file.
 func Load(path string) (*Problem, error) {
-	data, err := readFile(path)
+	data, err := regular.Read(path)
 	if err != nil {
 		return nil, err
 	}
@@ -30,27 +27,11 @@ func Load(path string) (*Problem, error) {
 
 // LoadResult reads a result from a file.
 func LoadResult(path string) (*Result, error) {
-	data, err := readFile(path)
+	data, err := regular.Read(path)
 	if err != nil {
 		return nil, err
 	}
 	return ReadResult(path, data)
-}
-
-func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > maxFileBytes {
-		return nil, &InputError{File: path, Field: "file", Found: "more", Expected: fmt.Sprintf("at most %d bytes", maxFileBytes)}
-	}
-	return data, nil
 }
 
 // Read reads and validates a problem. The name of the file is for errors, which

@@ -7,16 +7,14 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"strings"
-)
 
-// maxFileBytes keeps a file that is no graph from filling the memory.
-const maxFileBytes = 256 << 20
+	"github.com/dsasched/dsasched/regular"
+)
 
 // Load reads a problem from a file.
 func Load(path string) (*Problem, error) {
-	data, err := readFile(path)
+	data, err := regular.Read(path)
 	if err != nil {
 		return nil, err
 	}
@@ -25,24 +23,11 @@ func Load(path string) (*Problem, error) {
 
 // LoadDivision reads a division of p from a file.
 func LoadDivision(path string, p *Problem) (*Division, error) {
-	data, err := readFile(path)
+	data, err := regular.Read(path)
 	if err != nil {
 		return nil, err
 	}
 	return ReadDivision(path, data, p)
-}
-
-func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
-	if err == nil && len(data) > maxFileBytes {
-		err = &InputError{path, "file", "more", fmt.Sprintf("at most %d bytes", maxFileBytes)}
-	}
-	return data, err
 }
 
 // Read reads and validates a problem in the format of the published data set of

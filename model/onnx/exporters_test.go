@@ -138,7 +138,7 @@ func TestExternalValues(t *testing.T) {
 		{"in and out", "here/../../outside.bin", "4", "16", "path escapes from parent"},
 		{"link to itself", "self", "4", "16", "too many levels of symbolic links"},
 		{"pipe", "pipe", "4", "16", "cannot be read"},
-		{"folder", ".", "4", "16", "it is no regular file"},
+		{"folder", ".", "4", "16", "no regular file but a folder"},
 		{"short", "w.bin", "8", "16", `initializer "s" has its data at bytes 8 to 24 of the external file "w.bin", which has 20`},
 		{"far", "w.bin", "9223372036854775807", "16", `of the external file "w.bin", which has 20`},
 		{"length", "w.bin", "4", "12", `initializer "s" has 12 bytes of data in the external file "w.bin", expected 16 for shape [2] of INT64`},

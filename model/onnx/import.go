@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/regular"
 )
 
 // Options adjust an import. The zero value takes the file as it is.
@@ -36,7 +36,7 @@ type Options struct {
 
 // Import reads the network in a file.
 func Import(path string, opt Options) (*model.Graph, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}

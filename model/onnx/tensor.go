@@ -7,9 +7,9 @@ import (
 	"math"
 	"os"
 	"strconv"
-	"syscall"
 
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/regular"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -300,8 +300,7 @@ func (t *tensorProto) fetch(dir string) (missing string, err error) {
 		return no(err)
 	}
 	defer root.Close()
-	// What is looked at is what was opened, however names change; a pipe does not block.
-	file, err := root.OpenFile(f.location, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	file, err := regular.OpenIn(root, f.location)
 	if err != nil {
 		return no(err)
 	}
@@ -309,9 +308,6 @@ func (t *tensorProto) fetch(dir string) (missing string, err error) {
 	info, err := file.Stat()
 	if err != nil {
 		return no(err)
-	}
-	if !info.Mode().IsRegular() {
-		return no(errors.New("it is no regular file"))
 	}
 	n := t.dims.Elements() * elementTypes[t.typ].bits / 8
 	if f.length != 0 && f.length != n {

@@ -175,7 +175,7 @@ func TestReadErrors(t *testing.T) {
 			}
 		})
 	}
-	if _, err := schedulefile.Load("testdata/nosuch.json"); err == nil || err.Error() != "testdata/nosuch.json: no such file" {
+	if _, err := schedulefile.Load("testdata/nosuch.json"); err == nil || err.Error() != "testdata/nosuch.json: no such file or directory" {
 		t.Errorf("error %v", err)
 	}
 }

@@ -4,17 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"runtime"
 
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/regular"
 )
 
 // Limits that keep a small file from asking for a large machine.
 const (
-	maxFileBytes = 256 << 20
 	maxOps       = 100_000
 	maxRank      = 16
 	maxFactor    = 1 << 14 // instances of one group
@@ -27,31 +24,11 @@ const (
 
 // Load reads a file from the disk.
 func Load(path string) (*File, error) {
-	data, err := Bytes(path)
+	data, err := regular.Read(path)
 	if err != nil {
 		return nil, err
 	}
 	return Read(path, data)
-}
-
-// Bytes reads a file from the disk, if it is not too large to be a schedule.
-func Bytes(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: no such file", path)
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > maxFileBytes {
-		return nil, &InputError{path, "file", "more", fmt.Sprintf("at most %d bytes", maxFileBytes)}
-	}
-	return data, nil
 }
 
 // Read reads a file and verifies what can be said without an accelerator: that the

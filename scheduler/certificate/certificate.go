@@ -21,6 +21,7 @@ import (
 	"github.com/dsasched/dsasched/model/grain"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/regular"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -103,7 +104,7 @@ func (f *File) Write() ([]byte, error) { return schedulefile.Encode(f) }
 
 // Load reads a certificate. Errors in it are of type [*schedulefile.InputError].
 func Load(path string) (*File, error) {
-	data, err := schedulefile.Bytes(path)
+	data, err := regular.Read(path)
 	if err != nil {
 		return nil, err
 	}
