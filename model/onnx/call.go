@@ -3,6 +3,7 @@ package onnx
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -344,10 +345,44 @@ func (c *call) int(name string, def int64) int64 {
 // nonZero reports whether a number is given that is not 0.
 func (c *call) nonZero(name string) bool {
 	a := c.find(name)
-	return a != nil && (a.f != 0 || a.i != 0)
+	if a == nil || a.is(attrI, typeInt) && a.i >= 0 {
+		return a != nil && a.i != 0 // of a lax exporter
+	}
+	if !a.is(attrF, typeFloat) || !(a.f >= 0 && a.f <= math.MaxFloat32) {
+		c.fail("attribute %q is %s (%v), expected a number of at least 0", name, a.kind(), a.spell(c.node))
+	}
+	return a.f != 0
 }
 
-func (c *call) bool(name string, def bool) bool { return c.int(name, truth(def)) != 0 }
+func (c *call) bool(name string, def bool) bool { return c.within(name, truth(def), 0, 1) == 1 }
+
+// within is an integer between two limits, inclusive.
+func (c *call) within(name string, def, lo, hi int64) int64 {
+	n := c.int(name, def)
+	if n < lo || n > hi {
+		c.fail("attribute %q is %d, expected %d to %d", name, n, lo, hi)
+		return lo
+	}
+	return n
+}
+
+// one is a string out of some.
+func (c *call) one(name, def string, of ...string) string {
+	s := c.str(name, def)
+	if !slices.Contains(of, s) {
+		c.fail("attribute %q is %q, expected one of %s", name, s, strings.Join(of, ", "))
+	}
+	return s
+}
+
+// leave makes attributes that were read parts of the variant all the same.
+func (c *call) leave(names ...string) {
+	for i, a := range c.node.attrs {
+		if slices.Contains(names, a.name) {
+			c.read &^= 1 << i
+		}
+	}
+}
 
 // ints returns a list of the caller's own: the attribute may be read again, at another
 // batch or in another call of a function. A single integer, which some exporters write,

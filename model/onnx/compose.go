@@ -267,7 +267,7 @@ func meanVariance(c *call) {
 func lpNormalization(c *call) {
 	axis := c.axis(c.int("axis", -1), len(c.in[0].shape))
 	kind, inputs := model.Kind("Mul"), []arg{operandOf(c.in[0]), operandOf(c.in[0])}
-	p := c.int("p", 2)
+	p := c.within("p", 2, 1, 2)
 	if p == 1 {
 		kind, inputs = "Abs", inputs[:1]
 	}
@@ -352,6 +352,12 @@ func cumSum(c *call) {
 func lpPool(c *call) {
 	c.extra = append(c.extra, "of LpPool")
 	pool(c)
+}
+
+func scatter(c *call) {
+	c.axis(c.int("axis", 0), len(c.in[0].shape))
+	c.leave("axis")
+	direct(c)
 }
 
 func gatherElements(c *call) {
@@ -478,7 +484,7 @@ func depthToSpace(c *call) {
 	}
 	n, d := s[0], s[1]/(b*b)
 	apart, perm := []int64{n, b, b, d, s[2], s[3]}, []int64{0, 3, 4, 1, 5, 2}
-	if c.str("mode", "DCR") == "CRD" {
+	if c.one("mode", "DCR", "DCR", "CRD") == "CRD" {
 		apart, perm = []int64{n, d, b, b, s[2], s[3]}, []int64{0, 1, 4, 2, 5, 3}
 	}
 	c.rearrange(apart, perm, []int64{n, d, s[2] * b, s[3] * b})

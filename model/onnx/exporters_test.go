@@ -47,7 +47,7 @@ func TestExporters(t *testing.T) {
 		{"weights of 4 bits in blocks", file(21, input("x", 1, 64), output("y"), held("w", 21, 64, 4), held("s", tFloat, 2, 4), held("z", 21, 2, 4), node("DequantizeLinear", "d", in("w", "s", "z"), out("f"), attrInt("axis", 0), attrInt("block_size", 32)), node("MatMul", "m", in("x", "f"), out("y"))), nil,
 			"f[64,4] = Dequantize(w* s z)"},
 		{"more blocks than elements", file(21, input("x", 1, 6), output("y"), held("w", 22, 6, 4), held("s", tFloat, 7, 4), node("DequantizeLinear", "d", in("w", "s"), out("y"), attrInt("axis", 0), attrInt("block_size", 1))), nil,
-			`node "d" (DequantizeLinear): scale or zero point [7,4] has more blocks than [6,4] elements along axis 0`},
+			`node "d" (DequantizeLinear): scales "s" have shape [7,4], expected [6,4] for blocks of 1`},
 		{"empty cache", cached(), map[string]int64{"past": 0, "new": 3}, "ck[1,4,3,16] = Identity(k)"},
 		{"full cache", cached(), map[string]int64{"past": 6, "new": 3}, "ck[1,4,9,16] = Concat(pk k) Axis=2"},
 		{"empty cache, cast", file(17, input("k", 1, 2, 3), input("p", 1, "past", 3), output("y"), node("Cast", "t", in("p"), out("q"), attrInt("to", tHalf)), node("Relu", "r", in("q"), out("s")), node("Concat", "c", in("s", "k"), out("y"), attrInt("axis", 1))), past,

@@ -408,8 +408,8 @@ func split(c *call) {
 	if c.err != nil {
 		return
 	}
-	c.find("num_outputs")
 	n := int64(len(c.node.outputs))
+	c.within("num_outputs", n, n, n)
 	if !ok {
 		// Equal parts; the last may be smaller.
 		size := (s[axis] + n - 1) / n
@@ -562,6 +562,8 @@ func pad(c *call) {
 			c.fail("pads %v are too large", p)
 		}
 	}
+	c.one("mode", "constant", "constant", "reflect", "edge", "wrap")
+	c.leave("mode")
 	c.note("value", c.in[2])
 	c.emit("Pad", model.Attr{Pads: p}, args(c.in[0]))
 }

@@ -330,8 +330,8 @@ var rows = []row{
 	{std("Gather"), 1, 0, 2, 2, "Gather", gather, foldGather, ""},
 	{std("GatherElements"), 11, 0, 2, 2, "GatherElements", gatherElements, nil, ""},
 	{std("GatherND"), 11, 0, 2, 2, "", gatherND, nil, "Mul, ReduceSum, Reshape, Gather; without batch_dims"},
-	{std("Scatter"), 9, 10, 3, 3, "Scatter", direct, nil, ""},
-	{std("ScatterElements"), 11, 0, 3, 3, "Scatter", direct, nil, ""},
+	{std("Scatter"), 9, 10, 3, 3, "Scatter", scatter, nil, ""},
+	{std("ScatterElements"), 11, 0, 3, 3, "Scatter", scatter, nil, ""},
 	{std("ScatterND"), 11, 0, 3, 3, "Scatter", likened, foldScatterND, ""},
 	{std("OneHot"), 9, 0, 3, 3, "", oneHot, nil, "Reshape, Equal, Where"},
 	{std("Tile"), 6, 0, 2, 2, "", tile, foldTile, "Reshape, Expand, Reshape"},
@@ -388,8 +388,8 @@ func (c *call) spatialAttr(input, kernel model.Shape) model.Attr {
 		Dilations: c.spatial("dilations", n, 1),
 	}
 	for i, k := range kernel {
-		if k > 1<<30 || a.Dilations[i] > 1<<30 {
-			c.fail("kernel %v with dilations %v is too large", kernel, a.Dilations)
+		if s, d := a.Strides[i], a.Dilations[i]; k > 1<<30 || s < 1 || s > 1<<30 || d < 1 || d > 1<<30 {
+			c.fail("kernel %v with strides %v and dilations %v, expected 1 to %d each", kernel, a.Strides, a.Dilations, 1<<30)
 			return a
 		}
 	}
@@ -408,9 +408,6 @@ func (c *call) spatialAttr(input, kernel model.Shape) model.Attr {
 		pads = make([]int64, 2*n)
 		for i := range n {
 			s := a.Strides[i]
-			if s < 1 {
-				continue // refused later
-			}
 			out := (input[i]-1)/s + 1
 			total := max(0, (out-1)*s+(kernel[i]-1)*a.Dilations[i]+1-input[i])
 			pads[i], pads[n+i] = total/2, total-total/2
@@ -423,6 +420,8 @@ func (c *call) spatialAttr(input, kernel model.Shape) model.Attr {
 	}
 	if len(pads) != 2*n {
 		c.fail("attribute \"pads\" has %d entries, expected %d", len(pads), 2*n)
+	} else if slices.Min(pads) < 0 || slices.Max(pads) > 1<<30 {
+		c.fail("attribute \"pads\" is %v, expected 0 to %d each", pads, 1<<30)
 	}
 	a.Pads = pads
 	return a

@@ -2,6 +2,8 @@ package onnx
 
 import (
 	"fmt"
+	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/dsasched/dsasched/model"
@@ -39,6 +41,37 @@ func (c *call) integerType(zero *value) model.DType {
 	return model.U8
 }
 
+// block reads the number of elements that share a scale, a power of two from 16 on.
+func (c *call) block(def int64) int64 {
+	b := c.int("block_size", def)
+	if b < 16 || b > 1<<20 || bits.OnesCount64(uint64(b)) != 1 {
+		c.fail("attribute \"block_size\" is %d, expected a power of two from 16 on", b)
+		return 16
+	}
+	return b
+}
+
+// perBlock verifies that a dimension of x has a scale for each block, and others one for each element.
+func (c *call) perBlock(x model.Shape, scale *value, axis int, block int64) {
+	if c.err != nil {
+		return
+	}
+	want := x.Clone()
+	want[axis] = (want[axis] + block - 1) / block
+	if !scale.shape.Equal(want) {
+		c.fail("scales %q have shape %v, expected %v for blocks of %d", scale.name, scale.shape, want, block)
+	}
+}
+
+// blocks are those of the standard's quantisation, if it is in blocks.
+func (c *call) blocks() {
+	if b := c.within("block_size", 0, 0, 1<<30); b > 0 {
+		x := c.in[0].shape
+		c.perBlock(x, c.in[1], c.axis(c.int("axis", 1), len(x)), b)
+		c.leave("axis", "block_size")
+	}
+}
+
 func quantize(c *call) {
 	dt := c.integerType(c.in[2])
 	if n := c.int("output_dtype", 0); n != 0 && c.in[2] == nil {
@@ -49,6 +82,7 @@ func quantize(c *call) {
 		}
 	}
 	a := c.quantAttr(c.in[0], c.in[1], dt, c.int("axis", 1))
+	c.blocks()
 	c.emit("Quantize", a, slices.Concat(args(c.in[0]), scaleArgs(c.in[1:]...)))
 }
 
@@ -62,6 +96,7 @@ func dequantize(c *call) {
 		}
 	}
 	a := c.quantAttr(c.in[0], c.in[1], dt, c.int("axis", 1))
+	c.blocks()
 	u := operand
 	if c.in[0].constant {
 		u = parameter // weights
@@ -200,12 +235,17 @@ func matMulNBits(c *call) {
 		return
 	}
 	// Unpacking goes with the conversion, which is part of loading the weights.
-	block := c.int("block_size", k)
-	if block < 1 {
-		c.fail("block_size is %d, expected a positive number", block)
-		return
+	block, width := c.block(0), c.within("bits", 4, 2, 8)
+	c.leave("bits")
+	each := (k-1)/block + 1
+	packed, scaled := n*each*((block*width+7)/8), n*each
+	if c.node.op == "MatMulBnb4" { // rows are not apart
+		packed, scaled = (n*k+1)/2, (n*k-1)/block+1
 	}
-	scales := &value{name: c.in[2].name + "/unpacked", shape: model.Shape{n, (k-1)/block + 1}, dtype: c.in[2].dtype, constant: true, id: absent}
+	if c.err == nil && (c.in[1].shape.Elements() != packed || c.in[2].shape.Elements() != scaled) {
+		c.fail("packed weights %v and scales %v, expected %d and %d elements", c.in[1].shape, c.in[2].shape, packed, scaled)
+	}
+	scales := &value{name: c.in[2].name + "/unpacked", shape: model.Shape{n, each}, dtype: c.in[2].dtype, constant: true, id: absent}
 	d := c.step("weights", "Dequantize", model.Attr{Axis: int64(c.in[0].dtype), Variant: c.variant()}, arg{w, parameter}, arg{scales, statistic})
 	if c.err != nil {
 		return
@@ -223,7 +263,7 @@ func matMulNBits(c *call) {
 func gatherQuantized(c *call) {
 	bits := c.int("bits", 4)
 	if bits != 2 && bits != 4 && bits != 8 {
-		c.fail("bits is %d, expected 2, 4 or 8", bits)
+		c.fail("attribute \"bits\" is %d, expected 2, 4 or 8", bits)
 		return
 	}
 	w := &value{name: c.in[0].name + "/unpacked", shape: c.in[0].shape.Clone(), dtype: model.I8, constant: true, id: absent}
@@ -234,6 +274,8 @@ func gatherQuantized(c *call) {
 		c.fail("%v", err)
 		return
 	}
+	c.perBlock(w.shape, c.in[2], c.axis(c.int("quantize_axis", 1), len(w.shape)), c.block(128))
+	c.leave("block_size")
 	a := model.Attr{Axis: int64(c.axis(c.int("gather_axis", 0), len(w.shape)))}
 	codes := c.step("codes", "Gather", a, arg{w, parameter}, operandOf(c.in[1]))
 	scales := c.step("scales", "Gather", a, args(c.in[2], c.in[1])...)
@@ -281,7 +323,7 @@ func qlinearPool(c *call) {
 
 func qlinearSoftmax(c *call) {
 	a := softmaxAttr(c)
-	if c.int("opset", 13) < 13 {
+	if c.within("opset", 13, 1, math.MaxInt32) < 13 {
 		a = softmaxFlatAttr(c)
 	}
 	y := c.step("integers", "Softmax", a, operandOf(c.in[0]))
