@@ -145,7 +145,7 @@ func TestExactMemoryAgainstAllChoices(t *testing.T) {
 		for i := range s.Values {
 			total += s.Values[i].CoreBytes
 		}
-		lb.SizeBytes = hardware.Bytes(total * (16 + r.Int64N(20)) / 100 &^ 63)
+		lb.SizeBytes = hardware.Bytes(total * (3 + r.Int64N(33)) / 100 &^ 63)
 		s.Spec = &spec
 		fresh := *s
 		if err := fresh.BuildSteps(schedule.LB); err != nil {

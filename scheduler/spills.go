@@ -103,33 +103,25 @@ func unspilled(s *schedule.Schedule) *schedule.Schedule {
 // demand is what a step asks for with the values at their levels: room for one tile
 // after the other, or for all of them at once; in between, parameters pass again.
 func demand(s *schedule.Schedule, t int) allocate.Demand {
-	st := s.Steps[t]
-	tilings := graphturbo.Tilings(s, &st)
-	if tilings[len(tilings)-1].StageBytes > schedule.DataBytes(s.Spec) {
-		st.Panels = true // else it does not fit at all
-		tilings = graphturbo.Tilings(s, &st)
-	}
-	again := st.Cores * graphturbo.PassesAgain(s, &st)
-	d := allocate.Demand{Time: int64(t)}
-	for k, x := range tilings {
-		tier := allocate.Tier{Free: x.StageBytes, Cost: (x.Tiles - 1) * again}
-		if n := len(d.Tiers); n > 0 && (tier.Free >= d.Tiers[n-1].Free) {
-			continue
+	return allocate.Demand{Time: int64(t), Tiers: falling(tilings(s, s.Steps[t], nil))}
+}
+
+// falling are those of the tiers that ask for less than all before them.
+func falling(tiers []allocate.Tier) (list []allocate.Tier) {
+	for _, x := range tiers {
+		if n := len(list); n == 0 || x.Free < list[n-1].Free {
+			list = append(list, x)
 		}
-		if again == 0 && k < len(tilings)-1 && tilings[len(tilings)-1].StageBytes < x.StageBytes {
-			continue // only the smallest matters
-		}
-		d.Tiers = append(d.Tiers, tier)
 	}
-	return d
+	return list
 }
 
 // mostGrowing is how many values a step's stage is followed for; its time is exponential.
 const mostGrowing = 8
 
 // growing are the problem's demands with what spilled values add to the stages of their
-// readers and makers, for those that add most.
-func (p *SpillProblem) growing(s *schedule.Schedule) []allocate.Demand {
+// readers and makers, for those that add most. Where time runs out, the others' add nothing.
+func (p *SpillProblem) growing(ctx context.Context, s *schedule.Schedule) []allocate.Demand {
 	buffer := make(map[int]int, len(p.Value))
 	for i, v := range p.Value {
 		buffer[v] = i
@@ -137,6 +129,9 @@ func (p *SpillProblem) growing(s *schedule.Schedule) []allocate.Demand {
 	work := unspilled(s)
 	demands := slices.Clone(p.Demands)
 	for t := range demands {
+		if solve.Why(ctx) != milp.Complete {
+			break
+		}
 		st := work.Steps[t]
 		values := slices.Clone(st.Writes)
 		for _, r := range st.Reads {
@@ -144,11 +139,9 @@ func (p *SpillProblem) growing(s *schedule.Schedule) []allocate.Demand {
 		}
 		slices.Sort(values)
 		values = slices.DeleteFunc(slices.Compact(values), func(v int) bool { _, known := buffer[v]; return !known })
-		all := tilings(work, &st, values)
-		st.Panels = all[len(all)-1].Free > p.CapacityBytes // it may come to that
-		least, adds := tilings(work, &st, nil), make(map[int]int64)
+		least, adds := tilings(work, st, nil), make(map[int]int64)
 		for _, v := range values {
-			for k, x := range tilings(work, &st, []int{v}) {
+			for k, x := range tilings(work, st, []int{v}) {
 				adds[v] = max(adds[v], x.Free-least[k].Free)
 			}
 		}
@@ -161,27 +154,31 @@ func (p *SpillProblem) growing(s *schedule.Schedule) []allocate.Demand {
 		for _, v := range values {
 			d.Of = append(d.Of, buffer[v])
 		}
-		for _, x := range d.Grown(0) {
-			if n := len(d.Tiers); n == 0 || x.Free < d.Tiers[n-1].Free {
-				d.Tiers = append(d.Tiers, x)
-			}
-		}
+		d.Tiers = falling(d.Grown(0))
 		demands[t] = d
 	}
 	return demands
 }
 
-// tilings is what a step asks for with these values spilled and the others where they are
-// wanted, from one tile on; the smallest alone if more tiles cost nothing.
-func tilings(work *schedule.Schedule, st *schedule.Step, spilled []int) []allocate.Tier {
-	for _, v := range spilled {
-		work.Values[v].Level = schedule.GB
+// tilings is what a step asks for with these values spilled and the others where they are,
+// from one tile on; the smallest alone if more tiles cost nothing. As the memory plan has operands
+// pass by panels only once nothing else is left in the LB, they ask for all of it.
+func tilings(work *schedule.Schedule, st schedule.Step, spilled []int) []allocate.Tier {
+	at := make([]schedule.Level, len(spilled))
+	for k, v := range spilled {
+		at[k], work.Values[v].Level = work.Values[v].Level, schedule.GB
 	}
-	list := graphturbo.Tilings(work, st)
-	for _, v := range spilled {
-		work.Values[v].Level = work.Values[v].Wanted
+	list, capacity := graphturbo.Tilings(work, &st), schedule.DataBytes(work.Spec)
+	if list[0].StageBytes > capacity {
+		st.Panels = true
+		for k, x := range graphturbo.Tilings(work, &st) {
+			list[k].StageBytes = min(list[k].StageBytes, max(x.StageBytes, capacity))
+		}
 	}
-	again := st.Cores * graphturbo.PassesAgain(work, st)
+	for k, v := range spilled {
+		work.Values[v].Level = at[k]
+	}
+	again := st.Cores * graphturbo.PassesAgain(work, &st)
 	if again == 0 {
 		list = list[len(list)-1:]
 	}
@@ -208,7 +205,7 @@ func grown(work *schedule.Schedule, st schedule.Step, values []int) func(set uin
 				spilled = append(spilled, v)
 			}
 		}
-		list := tilings(work, &st, spilled)
+		list := tilings(work, st, spilled)
 		for k, v := range values {
 			if set>>k&1 == 1 {
 				for j, fewer := range tiers(set &^ (1 << k)) {
@@ -235,7 +232,7 @@ func ChooseSpills(ctx context.Context, s *schedule.Schedule, opts allocate.Sweep
 	p := NewSpillProblem(s)
 	ctx, cancel := opts.Begin(ctx)
 	defer cancel()
-	opts.TimeLimit, opts.Demands = 0, p.growing(s)
+	opts.TimeLimit, opts.Demands = 0, p.growing(ctx, s)
 	bound := int64(0)
 	for round := 0; round < spillRounds && (sol == nil || round < betterRounds); round++ {
 		next, err := allocate.SpillSweep(ctx, p.Problem, p.CapacityBytes, opts)

@@ -49,7 +49,8 @@ const (
 	priceRounds, priceWork, fewestRounds = 1000, 200_000_000, 30
 )
 
-func (w *sweep) price() *pricing {
+// price lists the rows. Where time runs out, stages of the others don't grow.
+func (w *sweep) price(ctx context.Context) *pricing {
 	n := 0
 	for k := range w.sections {
 		n += max(1, len(w.demands[k]))
@@ -66,7 +67,11 @@ func (w *sweep) price() *pricing {
 			demands = []Demand{{Tiers: []Tier{{}}}}
 		}
 		for d := range demands {
-			r := w.row(k, &demands[d], mostOptions/n)
+			most := mostOptions / n
+			if solve.Why(ctx) != milp.Complete {
+				most = 0
+			}
+			r := w.row(k, &demands[d], most)
 			for at, l := range r.live {
 				i := w.sections[k].Live[l].Buffer
 				x.in[i] = append(x.in[i], place{int32(len(x.rows)), int32(at)})
@@ -124,7 +129,7 @@ func (w *sweep) row(section int, d *Demand, limit int) row {
 		}
 		tiers := d.tiers(all)
 		for k, t := range tiers {
-			if k == len(tiers)-1 || tiers[k+1].Cost > t.Cost {
+			if k == len(tiers)-1 || tiers[k+1].Cost > t.Cost || tiers[k+1].Free > t.Free {
 				r.options = append(r.options, option{uint32(set), less + t.Free, t.Cost})
 			}
 		}

@@ -20,7 +20,7 @@ type SweepOptions struct {
 	// Stay marks buffers that may not be spilled, one bool for each; nil: none.
 	Stay []bool
 	// MaxStates is how many choices are kept side by side; 0 stands for
-	// DefaultMaxStates.
+	// DefaultMaxStates, and for more after that if these don't suffice.
 	MaxStates int
 	// NoDominance keeps choices that others make useless.
 	NoDominance bool
@@ -96,6 +96,10 @@ func SweepCost(p *Problem, capacity int64, demands []Demand, spilled []bool) (in
 // some ten milliseconds.
 const DefaultMaxStates = 5000
 
+// Without MaxStates there are moreStates times as many after a sweep that dropped some, as long as the
+// next should then make no more than mostChoices choices.
+const moreStates, mostChoices = 4, 30_000_000
+
 // sweepSlots is the most buffers that can be undecided about at a time.
 const sweepSlots = 256
 
@@ -140,9 +144,9 @@ func (s *slots) covers(o *slots) bool {
 // spills what others keep. What they cost adds up to a bound. What most sections would keep is kept first where all that can be
 // is spilled at the start: a choice to begin with.
 //
-// Where more than MaxStates choices are left, those that look worst are dropped; the bound is then the least that one of these comes
-// to with the rest. At a limit the answer is the best known, with the bound of the division. So it is where more than 256 buffers
-// are to be decided on at a time, a limit of memory.
+// Where more than MaxStates choices are left, those that look worst are dropped; the bound is then the least that one of these
+// comes to with the rest. At a limit the answer is the best known, with the bound of the division or of a sweep with fewer choices. So it
+// is where more than 256 buffers are to be decided on at a time, a limit of memory.
 func SpillSweep(ctx context.Context, p *Problem, capacity int64, opts SweepOptions) (*SpillResult, error) {
 	began := time.Now()
 	w, err := newSweep(p, capacity, opts)
@@ -169,7 +173,7 @@ func (w *sweep) solve(ctx context.Context) (*SpillResult, error) {
 	if w.always >= math.MaxInt64/2 {
 		return none, nil
 	}
-	x := w.price()
+	x := w.price(ctx)
 	best, cost := w.opts.Start.Spilled, int64(math.MaxInt64)
 	if best != nil {
 		cost, _ = SweepCost(w.p, w.capacity, w.opts.Demands, best)
@@ -196,14 +200,22 @@ func (w *sweep) solve(ctx context.Context) (*SpillResult, error) {
 	}
 	bound := min(cost, w.rest[0])
 	report(float64(cost), float64(bound), true)
-	found, dropped, stop := w.run(ctx, cost)
-	if found != nil {
-		best, cost = found.spilled, found.cost
-	}
-	if stop == milp.Complete {
-		if bound = max(bound, min(dropped, cost)); bound < cost {
+	stop := milp.Complete
+	for stop == milp.Complete && bound < cost {
+		before := w.nodes
+		found, dropped, why := w.run(ctx, cost)
+		if stop = why; found != nil {
+			best, cost = found.spilled, found.cost
+		}
+		if stop != milp.Complete {
+			break
+		}
+		bound = max(bound, min(dropped, cost))
+		report(float64(cost), float64(bound), true)
+		if bound < cost && (w.opts.MaxStates > 0 || (w.nodes-before)*moreStates > mostChoices) {
 			stop = milp.StopWork
 		}
+		w.most *= moreStates
 	}
 	report(float64(cost), float64(bound), true)
 	return w.answer(best, bound, stop)
