@@ -1,22 +1,26 @@
 package sim
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+)
 
 // known remembers the rates of sets of flows. Programs move tile after tile in the same way, so
 // that few sets come again and again, and rates depend on nothing else: not on when the flows came,
 // nor on what was before.
 type known struct {
-	lists  [][]list // of each slot: the shares that its flows have had
-	n      int32    // lists, of all slots
-	flows  []int32  // of each slot: the number of its flow's list, 0 without a flow
-	others int      // flows whose lists are too many to be numbered
-	hash   uint64   // of flows
+	lists   [][]list // of each slot: the shares that its flows have had
+	numbers int32    // of lists, of all slots
+	flows   []int32  // of each slot: the number of the list of its flow or of the last
+	present slotSet  // that flow,
+	n       int32    // so many
+	others  int      // flows whose lists are too many to be numbered
+	hash    uint64   // of flows
 
-	hashes []uint64
-	sets   []int32  // flows of the set with each hash,
-	rates  []uint64 // and their rates
-	asked  int
-	found  int
+	sets    []set // of each hash
+	members []member
+	asked   int
+	found   int
 }
 
 // list is a list of shares with its number.
@@ -25,20 +29,29 @@ type list struct {
 	shares []share
 }
 
+// set is where the members of a set of flows are.
+type set struct {
+	hash    uint64
+	from, n int32
+}
+
+// member is a slot with the number of its list, and the rate of its flow.
+type member struct {
+	slot, number int32
+	rate         uint64
+}
+
 const (
-	maxLists     = 16   // that are numbered of a slot
-	maxSets      = 512  // that are remembered; a power of two
-	setsBefore   = 64   // that are asked for before any are remembered: programs of few commands
-	maxSlots     = 256  // of which sets are remembered
-	setsAtFirst  = 4096 // that are asked for before it is seen whether it is worth the time
-	leastOfFound = 4    // one of so many has to be found then
+	maxLists     = 16      // that are numbered of a slot
+	maxSets      = 1 << 12 // that are remembered
+	maxMembers   = 1 << 15 // of all sets
+	setsBefore   = 64      // that are asked for before any are remembered: programs of few commands
+	setsAtFirst  = 4096    // that are asked for before it is seen whether it is worth the time
+	leastOfFound = 4       // one of so many has to be found then
 )
 
 func newKnown(slots int) known {
-	if slots > maxSlots {
-		return known{asked: setsAtFirst}
-	}
-	return known{lists: make([][]list, slots), flows: make([]int32, slots)}
+	return known{lists: make([][]list, slots), flows: make([]int32, slots), present: newSlotSet(slots)}
 }
 
 // useless reports that sets hardly come again.
@@ -49,68 +62,81 @@ func mix(number int32) uint64 {
 	return x ^ x>>29
 }
 
-// begin says that a slot flows with these shares.
-func (k *known) begin(slot int32, shares []share) {
-	if k.useless() {
-		return
-	}
+// number gives the number of a slot's list of shares, or -1 if it has had too many others.
+func (k *known) number(slot int32, shares []share) int32 {
 	lists := k.lists[slot]
 	i := slices.IndexFunc(lists, func(l list) bool { return slices.Equal(l.shares, shares) })
-	if i < 0 {
-		if len(lists) == maxLists {
-			k.flows[slot] = -1
-			k.others++
-			return
-		}
-		i = len(lists)
-		k.n++
-		k.lists[slot] = append(lists, list{k.n, slices.Clone(shares)})
+	if i >= 0 {
+		return lists[i].number
 	}
-	k.flows[slot] = k.lists[slot][i].number
-	k.hash ^= mix(k.flows[slot])
+	if len(lists) == maxLists || k.useless() {
+		return -1
+	}
+	k.numbers++
+	k.lists[slot] = append(lists, list{k.numbers, slices.Clone(shares)})
+	return k.numbers
+}
+
+// begin says that a slot flows with a list of shares.
+func (k *known) begin(slot, number int32) {
+	k.flows[slot] = number
+	k.present[slot/64] |= 1 << (slot % 64)
+	k.n++
+	if k.hash ^= mix(number); number < 0 {
+		k.others++
+	}
 }
 
 // end says that a slot flows no more.
 func (k *known) end(slot int32) {
-	switch {
-	case k.useless():
-		return
-	case k.flows[slot] < 0:
+	if k.flows[slot] < 0 {
 		k.others--
-	default:
-		k.hash ^= mix(k.flows[slot])
 	}
-	k.flows[slot] = 0
+	k.present[slot/64] &^= 1 << (slot % 64)
+	k.n--
+	k.hash ^= mix(k.flows[slot])
 }
 
-// find gives the rates of the present flows, if they are remembered.
-func (k *known) find() []uint64 {
+// find gives the present flows with their rates, if they are remembered.
+func (k *known) find() (members []member, ok bool) {
 	if k.useless() {
-		return nil
+		return nil, false
 	}
 	k.asked++
-	if k.others > 0 || k.hashes == nil {
-		return nil
+	if k.others > 0 || k.sets == nil {
+		return nil, false
 	}
-	i, n := int(k.hash%maxSets), len(k.flows)
-	if k.hashes[i] != k.hash || !slices.Equal(k.sets[i*n:(i+1)*n], k.flows) {
-		return nil
+	set := k.sets[k.hash%maxSets]
+	if set.hash != k.hash || set.n != k.n {
+		return nil, false
+	}
+	members = k.members[set.from : set.from+set.n]
+	for i := range members {
+		if m := &members[i]; k.flows[m.slot] != m.number {
+			return nil, false
+		}
 	}
 	k.found++
-	return k.rates[i*n : (i+1)*n]
+	return members, true
 }
 
 // keep remembers the rates of the present flows.
 func (k *known) keep(rates []uint64) {
-	if k.others > 0 || k.asked < setsBefore || k.useless() {
+	if k.others > 0 || k.asked < setsBefore || k.useless() || k.n > maxMembers {
 		return
 	}
-	n := len(k.flows)
-	if k.hashes == nil {
-		k.hashes, k.sets, k.rates = make([]uint64, maxSets), make([]int32, maxSets*n), make([]uint64, maxSets*n)
+	if k.sets == nil {
+		k.sets = make([]set, maxSets)
 	}
-	i := int(k.hash % maxSets)
-	k.hashes[i] = k.hash
-	copy(k.sets[i*n:], k.flows)
-	copy(k.rates[i*n:], rates)
+	if len(k.members)+int(k.n) > maxMembers {
+		clear(k.sets)
+		k.members = k.members[:0]
+	}
+	k.sets[k.hash%maxSets] = set{k.hash, int32(len(k.members)), k.n}
+	for w, slots := range k.present {
+		for ; slots != 0; slots &= slots - 1 {
+			slot := w*64 + bits.TrailingZeros64(slots)
+			k.members = append(k.members, member{int32(slot), k.flows[slot], rates[slot]})
+		}
+	}
 }

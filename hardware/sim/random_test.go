@@ -430,7 +430,7 @@ func TestFairness(t *testing.T) {
 		known := make([]uint64, sh.queues) // rates, as far as solve told
 		for _, c := range p.Commands {
 			q := c.Queue
-			if len(s.shares[q]) > 0 {
+			if s.flowing(q) {
 				s.remove(q)
 				known[q] = 0
 			} else {
@@ -451,15 +451,7 @@ func TestFairness(t *testing.T) {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
 			// All from the start gives the same rates as one component.
-			all := forgetful(p.Resources, sh.queues)
-			for f := range s.shares {
-				all.shares[f] = slices.Clone(s.shares[f])
-				for _, x := range all.shares[f] {
-					all.sum[x.resource] += x.coef
-					all.users[x.resource] = append(all.users[x.resource], int32(f))
-					all.dirty = append(all.dirty, x.resource)
-				}
-			}
+			all := forgetful(s, p.Resources)
 			all.solve()
 			if !slices.Equal(all.rate, s.rate) {
 				t.Fatalf("seed %d: rates %v, from the start %v", seed, s.rate, all.rate)
@@ -483,7 +475,7 @@ func TestKnownRates(t *testing.T) {
 		}
 		for range 20_000 {
 			q := int32(rng.IntN(4))
-			if len(s.shares[q]) > 0 {
+			if s.flowing(q) {
 				s.remove(q)
 			} else {
 				n := 2 // most often
@@ -493,30 +485,27 @@ func TestKnownRates(t *testing.T) {
 				s.add(q, uses[q][rng.IntN(n)])
 			}
 			s.solve()
-			fresh := forgetful(p.Resources, 4)
-			for f := range s.shares {
-				fresh.shares[f] = s.shares[f]
-				for _, x := range s.shares[f] {
-					fresh.sum[x.resource] += x.coef
-					fresh.users[x.resource] = append(fresh.users[x.resource], int32(f))
-					fresh.dirty = append(fresh.dirty, x.resource)
-				}
-			}
+			fresh := forgetful(s, p.Resources)
 			fresh.solve()
 			if !slices.Equal(fresh.rate, s.rate) {
 				t.Fatalf("rates %v, anew %v", s.rate, fresh.rate)
 			}
 		}
 		if s.known.found < 10_000 || kinds > maxLists && !slices.ContainsFunc(s.known.lists, func(l []list) bool { return len(l) == maxLists }) {
-			t.Errorf("%d of %d sets were found, of %d lists", s.known.found, s.known.asked, s.known.n)
+			t.Errorf("%d of %d sets were found, of %d lists", s.known.found, s.known.asked, s.known.numbers)
 		}
 	}
 }
 
-// forgetful remembers no rates.
-func forgetful(resources []isa.Resource, slots int) *sharing {
-	s := newSharing(resources, slots)
-	s.known = known{asked: setsAtFirst}
+// forgetful has the flows of another and remembers no rates.
+func forgetful(of *sharing, resources []isa.Resource) *sharing {
+	s := newSharing(resources, len(of.flows))
+	s.known.asked = setsAtFirst
+	for f := range int32(len(of.flows)) {
+		if of.flowing(f) {
+			s.add(f, of.flows[f].uses)
+		}
+	}
 	return s
 }
 
@@ -530,7 +519,7 @@ func checkShares(s *sharing, slot int32, uses []isa.Use, own int64) error {
 		}
 	}
 	most := int64(0)
-	for _, x := range s.shares[slot] {
+	for _, x := range s.flows[slot].shares {
 		most = max(most, want[x.resource])
 		hi, lo := bits.Mul64(x.coef, uint64(own))
 		least, leastLo := bits.Mul64(uint64(want[x.resource]), 1<<coefBits)
@@ -539,8 +528,8 @@ func checkShares(s *sharing, slot int32, uses []isa.Use, own int64) error {
 			return fmt.Errorf("slot %d: coefficient %d of resource %d for %d of %d bytes", slot, x.coef, x.resource, want[x.resource], own)
 		}
 	}
-	if most != own || len(s.shares[slot]) != len(want) {
-		return fmt.Errorf("slot %d: %d shares and %d own bytes for %v", slot, len(s.shares[slot]), own, uses)
+	if most != own || len(s.flows[slot].shares) != len(want) {
+		return fmt.Errorf("slot %d: %d shares and %d own bytes for %v", slot, len(s.flows[slot].shares), own, uses)
 	}
 	return nil
 }
@@ -579,8 +568,11 @@ func checkFair(s *sharing) error {
 	fastest := make([]uint64, n)
 	for r := range n {
 		var hi, lo, sum uint64 // what is taken
-		for _, f := range s.users[r] {
-			for _, x := range s.shares[f] {
+		for f := range s.flows {
+			if s.users[r][f/64]>>(f%64)&1 == 0 {
+				continue
+			}
+			for _, x := range s.flows[f].shares {
 				if int(x.resource) == r {
 					h, l := bits.Mul64(x.coef, s.rate[f])
 					var carry uint64
@@ -602,9 +594,9 @@ func checkFair(s *sharing) error {
 		}
 		saturated[r] = h == 0 && l < sum
 	}
-	for f, shares := range s.shares {
-		ok := len(shares) == 0
-		for _, x := range shares {
+	for f := range s.flows {
+		ok := !s.flowing(int32(f))
+		for _, x := range s.flows[f].shares {
 			ok = ok || saturated[x.resource] && s.rate[f] == fastest[x.resource]
 		}
 		if !ok {

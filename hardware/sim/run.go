@@ -190,35 +190,34 @@ type lane struct {
 	next    int32 // its first known command that has not started, or none
 	last    int32 // its last known command, or none
 	command int32 // that runs, if phase is not idle
+	seen    int32 // dependencies of next that are known to have ended
+	waits   int32 // another queue that waits for the same command, plus 1, or 0
 	phase   phase
+	kind    isa.Kind // of the command that runs
 	// Of a flow: rate, what remained at time since, in units.
 	rate  uint64
 	rest  uint64
 	since int64
 }
 
-// job is what the event loop needs of a command.
+// job is what the event loop needs of a command until it has ended.
 type job struct {
 	duration int64
-	queue    int32
-	waiting  int32 // dependencies that have not ended; over if the command itself has
-	first    int32 // the first of the list of those that depend on it, in engine.arcs; 0: none
 	next     int32 // the next known command of its queue, or none
-	uses     int32 // where its uses begin in the page's
-	n        uint16
-	kind     isa.Kind
-	moves    bool // any bytes
+	waiting  int32 // the first queue that waits for it, plus 1; 0: none does
+	// Its dependencies that had not ended when it came, and the uses of a move of any bytes,
+	// begin there in the page's.
+	deps, uses int32
+	nDeps      int32
+	nUses      uint16
+	kind       isa.Kind
 }
-
-const over = -1
-
-// arc is an entry in a list of commands that depend on another.
-type arc struct{ to, next int32 }
 
 // page holds jobs that stand in a row.
 type page struct {
 	jobs [pageJobs]job
 	left int // that have not come yet, or not ended
+	deps []int32
 	uses []isa.Use
 }
 
@@ -229,13 +228,11 @@ type engine struct {
 	fold       *fold
 	opt        Options
 	now        int64
-	start, end []int64
+	start, end []int64 // end: unknown until then
 
 	lanes []lane
 	pages []*page // nil: all of it has ended, and its place was given to another
 	spare []*page
-	arcs  []arc
-	free  int32 // the first of the arcs that are used no more, or 0
 	// streams: commands come in parts, see [Stream], and what has ended is forgotten.
 	streams bool
 	meter   *meter // nil if only times are wanted
@@ -251,7 +248,6 @@ func newEngine(p *isa.Program, opt Options, f *fold) *engine {
 	e := &engine{
 		p: p, opt: opt, fold: f,
 		lanes:   make([]lane, len(p.Queues)),
-		arcs:    make([]arc, 1),
 		sharing: newSharing(p.Resources, len(p.Queues)),
 		limit:   never,
 	}
@@ -269,11 +265,7 @@ func (e *engine) job(i int32) *job { return &e.pages[uint(i)/pageJobs].jobs[uint
 
 // whole runs all of the program.
 func (e *engine) whole(ctx context.Context) error {
-	n, arcs := len(e.p.Commands), 1
-	for i := range e.p.Commands {
-		arcs += len(e.p.Commands[i].Deps)
-	}
-	e.arcs = make([]arc, 1, arcs)
+	n := len(e.p.Commands)
 	pages := make([]page, (n+pageJobs-1)/pageJobs)
 	for k := range pages {
 		e.spare = append(e.spare, &pages[len(pages)-1-k])
@@ -303,48 +295,40 @@ func (e *engine) know(commands []isa.Command) error {
 			}
 			e.pages[len(e.pages)-1].left = pageJobs
 		}
+		e.end[i] = unknown
 		if e.fold.isCopy(e.p.Queues[c.Queue].Cluster) {
 			continue
 		}
 		e.left++
 		page := e.pages[len(e.pages)-1]
 		j := &page.jobs[uint(i)%pageJobs]
-		*j = job{duration: c.DurationPs, queue: c.Queue, next: none, kind: c.Kind}
+		*j = job{duration: c.DurationPs, next: none, deps: int32(len(page.deps)), uses: int32(len(page.uses)), kind: c.Kind}
 		for _, u := range c.Uses {
-			j.moves = j.moves || u.Bytes > 0
+			if u.Bytes > 0 {
+				page.uses, j.nUses = append(page.uses, c.Uses...), uint16(len(c.Uses))
+				break
+			}
 		}
-		j.uses, j.n = int32(len(page.uses)), uint16(len(c.Uses))
-		page.uses = append(page.uses, c.Uses...)
 		last := int64(0)
 		for _, d := range c.Deps {
-			before := e.pages[uint(d)/pageJobs]
-			if before == nil || before.jobs[uint(d)%pageJobs].waiting == over {
-				last = max(last, e.end[d])
-				continue
-			}
-			at := e.free
-			if at > 0 {
-				e.free = e.arcs[at].next
+			if end := e.end[d]; end != unknown {
+				last = max(last, end)
 			} else {
-				at = int32(len(e.arcs))
-				e.arcs = append(e.arcs, arc{})
+				page.deps = append(page.deps, d)
 			}
-			to := &before.jobs[uint(d)%pageJobs]
-			e.arcs[at] = arc{i, to.first}
-			to.first = at
-			j.waiting++
 		}
+		j.nDeps = int32(len(page.deps)) - j.deps
 		l := &e.lanes[c.Queue]
 		if l.next == none {
 			l.next = i
 		} else {
 			e.job(l.last).next = i
 		}
-		if j.waiting == 0 && l.phase == idle && l.next == i {
+		if l.phase == idle && l.next == i {
 			if l.last != none {
 				last = max(last, e.end[l.last])
 			}
-			if last < e.now {
+			if j.nDeps == 0 && last < e.now {
 				return &LateError{int(i), last, e.now}
 			}
 			e.tryStart(c.Queue)
@@ -354,21 +338,17 @@ func (e *engine) know(commands []isa.Command) error {
 	return nil
 }
 
-// uses are those of a command that has not ended.
-func (e *engine) uses(i int32) []isa.Use {
-	page := e.pages[uint(i)/pageJobs]
-	j := &page.jobs[uint(i)%pageJobs]
-	return page.uses[j.uses : j.uses+int32(j.n)]
-}
-
 // run goes on until so many of the known commands are left.
 func (e *engine) run(ctx context.Context, left int) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	budget := eventsPerCheck
-	for e.left > left && e.events.len() > 0 {
+	for e.left > left {
 		q, when := e.events.min()
+		if q == none {
+			break
+		}
 		if when == never {
 			return &LimitError{e.p.Name, int(e.lanes[q].command), "ends after more than 2^63 ps"}
 		}
@@ -378,8 +358,7 @@ func (e *engine) run(ctx context.Context, left int) error {
 			e.limited = true
 			return nil
 		}
-		e.now = when
-		for when == e.now {
+		for e.now = when; when == e.now && q != none; q, when = e.events.min() {
 			e.handle(q)
 			if budget--; budget == 0 {
 				if err := ctx.Err(); err != nil {
@@ -387,10 +366,9 @@ func (e *engine) run(ctx context.Context, left int) error {
 				}
 				budget = eventsPerCheck
 			}
-			if e.events.len() == 0 {
+			if !e.events.also {
 				break
 			}
-			q, when = e.events.min()
 		}
 		e.adjust()
 	}
@@ -402,20 +380,28 @@ func (e *engine) run(ctx context.Context, left int) error {
 	return nil
 }
 
-// tryStart starts the next command of q at the present time if nothing is in its
-// way.
+// tryStart starts the next command of q, which is idle, at the present time if nothing is in its
+// way. Else q waits for what is.
 func (e *engine) tryStart(q int32) {
 	l := &e.lanes[q]
-	if l.phase != idle || l.next == none || e.job(l.next).waiting > 0 {
+	if l.next == none {
 		return
 	}
-	l.command = l.next
-	j := e.job(l.command)
-	l.next = j.next
-	e.start[l.command] = e.now
-	if l.phase = fixed; j.moves {
+	page := e.pages[uint(l.next)/pageJobs]
+	j := &page.jobs[uint(l.next)%pageJobs]
+	for _, d := range page.deps[j.deps+l.seen : j.deps+j.nDeps] {
+		if e.end[d] == unknown {
+			before := e.job(d)
+			l.waits, before.waiting = before.waiting, q+1
+			return
+		}
+		l.seen++
+	}
+	l.command, l.next, l.seen, l.kind, l.phase = l.next, j.next, 0, j.kind, fixed
+	if j.nUses > 0 {
 		l.phase = latency
 	}
+	e.start[l.command] = e.now
 	if e.meter != nil {
 		e.meter.of[q].begin(j.kind, e.now)
 	}
@@ -429,51 +415,42 @@ func (e *engine) tryStart(q int32) {
 // handle lets happen what is due on q, whose event is the earliest.
 func (e *engine) handle(q int32) {
 	l := &e.lanes[q]
+	c := l.command
+	page := e.pages[uint(c)/pageJobs]
+	j := &page.jobs[uint(c)%pageJobs]
+	e.events.drop(q) // what flows will get a rate and an event, what comes next an event
 	switch l.phase {
 	case latency:
-		own := e.sharing.add(q, e.uses(l.command))
+		own := e.sharing.add(q, page.uses[j.uses:j.uses+int32(j.nUses)])
 		l.phase = flowing
 		l.rate, l.rest, l.since = 0, uint64(own)<<byteBits, e.now
-		e.events.drop(q) // adjust will give it a rate and an event
 		return
 	case flowing:
 		e.sharing.remove(q)
 		if e.opt.OnRate != nil {
-			e.opt.OnRate(int(l.command), e.now, 0)
+			e.opt.OnRate(int(c), e.now, 0)
 		}
 	}
 	l.phase = idle
-	c := l.command
 	e.end[c] = e.now
 	e.left--
 	if e.opt.OnCommand != nil {
 		e.opt.OnCommand(int(c), e.start[c], e.now)
 	}
-	done := e.job(c)
 	if e.meter != nil {
-		e.meter.ended(q, done.kind, e.start[c], e.now)
+		e.meter.ended(q, l.kind, e.start[c], e.now)
 	}
-	first := done.first
-	done.waiting, done.first = over, 0
 	e.tryStart(q)
-	for a := first; a > 0; {
-		d := e.arcs[a]
-		j := e.job(d.to)
-		if j.waiting--; j.waiting == 0 {
-			e.tryStart(j.queue)
-		}
-		e.arcs[a].next, e.free = e.free, a
-		a = d.next
+	for waiting := j.waiting; waiting > 0; {
+		q := waiting - 1
+		waiting = e.lanes[q].waits
+		e.tryStart(q)
 	}
 	if e.streams {
-		page := e.pages[uint(c)/pageJobs]
 		if page.left--; page.left == 0 {
-			page.uses = page.uses[:0]
+			page.deps, page.uses = page.deps[:0], page.uses[:0]
 			e.pages[uint(c)/pageJobs], e.spare = nil, append(e.spare, page)
 		}
-	}
-	if l.phase == idle {
-		e.events.drop(q)
 	}
 }
 

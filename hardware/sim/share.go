@@ -3,6 +3,7 @@ package sim
 import (
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/dsasched/dsasched/hardware/isa"
 )
@@ -63,8 +64,8 @@ func (p *pool) fill() {
 type sharing struct {
 	capacity []uint64  // of each resource, as a rate
 	sum      []uint64  // of the coefficients of all flows on each resource
-	users    [][]int32 // slots on each resource
-	shares   [][]share // of each slot; empty if it does not flow
+	users    []slotSet // slots on each resource
+	flows    []flow    // of each slot, which flows or has flowed
 	rate     []uint64  // of each slot
 	// A slot stands for weight slots that do the same, each with resources of its own
 	// but for those that are shared. If shared is nil, each stands for itself.
@@ -73,35 +74,51 @@ type sharing struct {
 	dirty  []int32 // resources on which the set of flows has changed
 
 	// Scratch of solve. A mark is valid if it equals epoch.
-	epoch        uint64
-	resourceMark []uint64
-	slotMark     []uint64 // epoch: found; epoch+1: frozen
-	pools        []pool
-	resources    []int32
-	slots        []int32
-	changed      []int32
+	epoch     uint64
+	mark      []uint64 // of resources
+	pools     []pool
+	resources []int32
+	open      slotSet // flows that were reached and are not frozen
+	changed   []int32
 
 	position []int32 // scratch of add: where in shares a resource stands, plus 1
 
 	known known
 }
 
+// flow is what a slot moves.
+type flow struct {
+	uses   []isa.Use
+	shares []share // that follow from the uses
+	own    int64   // bytes
+	number int32   // of the shares, in known
+}
+
+// flowing reports whether a slot flows.
+func (s *sharing) flowing(slot int32) bool { return s.known.present[slot/64]>>(slot%64)&1 == 1 }
+
+// slotSet has a bit for each slot.
+type slotSet []uint64
+
+func newSlotSet(slots int) slotSet { return make(slotSet, (slots+63)/64) }
+
 func newSharing(resources []isa.Resource, slots int) *sharing {
 	n := len(resources)
 	s := &sharing{
-		capacity:     make([]uint64, n),
-		sum:          make([]uint64, n),
-		users:        make([][]int32, n),
-		shares:       make([][]share, slots),
-		rate:         make([]uint64, slots),
-		resourceMark: make([]uint64, n),
-		slotMark:     make([]uint64, slots),
-		pools:        make([]pool, n),
-		position:     make([]int32, n),
-		known:        newKnown(slots),
+		capacity: make([]uint64, n),
+		sum:      make([]uint64, n),
+		users:    make([]slotSet, n),
+		flows:    make([]flow, slots),
+		rate:     make([]uint64, slots),
+		mark:     make([]uint64, n),
+		pools:    make([]pool, n),
+		open:     newSlotSet(slots),
+		position: make([]int32, n),
+		known:    newKnown(slots),
 	}
 	for i, r := range resources {
 		s.capacity[i] = uint64(r.BytesPerSecond) << rateBits
+		s.users[i] = newSlotSet(slots)
 	}
 	return s
 }
@@ -110,7 +127,25 @@ func newSharing(resources []isa.Resource, slots int) *sharing {
 // flow's own bytes; if these are zero, nothing is added. The uses must not pass
 // maxFlowBytes in sum.
 func (s *sharing) add(slot int32, uses []isa.Use) int64 {
-	sh := s.shares[slot][:0]
+	f := &s.flows[slot]
+	if !slices.Equal(f.uses, uses) {
+		s.divide(f, slot, uses)
+	}
+	if f.own == 0 {
+		return 0
+	}
+	for _, sh := range f.shares {
+		s.sum[sh.resource] += sh.coef
+		s.users[sh.resource][slot/64] |= 1 << (slot % 64)
+		s.dirty = append(s.dirty, sh.resource)
+	}
+	s.known.begin(slot, f.number)
+	return f.own
+}
+
+// divide finds the shares of a flow.
+func (s *sharing) divide(f *flow, slot int32, uses []isa.Use) {
+	sh := f.shares[:0]
 	var own uint64
 	for _, u := range uses {
 		if u.Bytes == 0 {
@@ -137,32 +172,18 @@ func (s *sharing) add(slot int32, uses []isa.Use) int64 {
 		if s.shared != nil && s.shared[r] {
 			sh[i].coef *= s.weight[slot]
 		}
-		s.sum[r] += sh[i].coef
-		s.users[r] = append(s.users[r], slot)
-		s.dirty = append(s.dirty, r)
 	}
-	s.shares[slot] = sh
-	s.rate[slot] = 0
-	s.known.begin(slot, sh)
-	return int64(own)
+	f.uses, f.shares, f.own = append(f.uses[:0], uses...), sh, int64(own)
+	f.number = s.known.number(slot, sh)
 }
 
 // remove ends the flow of a slot.
 func (s *sharing) remove(slot int32) {
-	for _, sh := range s.shares[slot] {
-		r := sh.resource
-		s.sum[r] -= sh.coef
-		users := s.users[r]
-		for i, u := range users {
-			if u == slot {
-				users[i] = users[len(users)-1]
-				s.users[r] = users[:len(users)-1]
-				break
-			}
-		}
-		s.dirty = append(s.dirty, r)
+	for _, sh := range s.flows[slot].shares {
+		s.sum[sh.resource] -= sh.coef
+		s.users[sh.resource][slot/64] &^= 1 << (slot % 64)
+		s.dirty = append(s.dirty, sh.resource)
 	}
-	s.shares[slot] = s.shares[slot][:0]
 	s.rate[slot] = 0
 	s.known.end(slot)
 }
@@ -181,35 +202,36 @@ func (s *sharing) solve() []int32 {
 	if len(s.dirty) == 0 {
 		return s.changed
 	}
-	if rates := s.known.find(); rates != nil {
-		for f, rate := range rates {
-			if s.rate[f] != rate {
-				s.rate[f] = rate
-				s.changed = append(s.changed, int32(f))
+	if members, ok := s.known.find(); ok {
+		for _, m := range members {
+			if s.rate[m.slot] != m.rate {
+				s.rate[m.slot] = m.rate
+				s.changed = append(s.changed, m.slot)
 			}
 		}
 		s.dirty = s.dirty[:0]
 		return s.changed
 	}
-	s.epoch += 2
-	s.resources, s.slots = s.resources[:0], s.slots[:0]
+	s.epoch++
+	s.resources = s.resources[:0]
 	for _, r := range s.dirty {
 		s.reach(r)
 	}
 	s.dirty = s.dirty[:0]
+	left := 0
 	for i := 0; i < len(s.resources); i++ {
-		for _, f := range s.users[s.resources[i]] {
-			if s.slotMark[f] != s.epoch {
-				s.slotMark[f] = s.epoch
-				s.slots = append(s.slots, f)
-				for _, sh := range s.shares[f] {
+		for w, users := range s.users[s.resources[i]] {
+			found := users &^ s.open[w]
+			for s.open[w] |= found; found != 0; found &= found - 1 {
+				left++
+				for _, sh := range s.flows[w*64+bits.TrailingZeros64(found)].shares {
 					s.reach(sh.resource)
 				}
 			}
 		}
 	}
 
-	for left := len(s.slots); left > 0; {
+	for left > 0 {
 		// The least level, ties by index: the rounded rates may depend on the
 		// order, which must not depend on how the resources were reached.
 		bottleneck, least := int32(-1), uint64(math.MaxUint64)
@@ -222,24 +244,24 @@ func (s *sharing) solve() []int32 {
 				bottleneck, least = r, p.level
 			}
 		}
-		for _, f := range s.users[bottleneck] {
-			if s.slotMark[f] != s.epoch {
-				continue
-			}
-			s.slotMark[f] = s.epoch + 1
-			left--
-			if s.rate[f] != least {
-				s.rate[f] = least
-				s.changed = append(s.changed, f)
-			}
-			for _, sh := range s.shares[f] {
-				p := &s.pools[sh.resource]
-				hi, lo := bits.Mul64(sh.coef, least)
-				var borrow uint64
-				p.lo, borrow = bits.Sub64(p.lo, lo, 0)
-				p.hi -= hi + borrow
-				p.sum -= sh.coef
-				p.level = stale
+		for w, users := range s.users[bottleneck] {
+			freeze := users & s.open[w]
+			for s.open[w] &^= freeze; freeze != 0; freeze &= freeze - 1 {
+				f := int32(w*64 + bits.TrailingZeros64(freeze))
+				left--
+				if s.rate[f] != least {
+					s.rate[f] = least
+					s.changed = append(s.changed, f)
+				}
+				for _, sh := range s.flows[f].shares {
+					p := &s.pools[sh.resource]
+					hi, lo := bits.Mul64(sh.coef, least)
+					var borrow uint64
+					p.lo, borrow = bits.Sub64(p.lo, lo, 0)
+					p.hi -= hi + borrow
+					p.sum -= sh.coef
+					p.level = stale
+				}
 			}
 		}
 	}
@@ -252,10 +274,10 @@ func (s *sharing) solve() []int32 {
 const stale = 0
 
 func (s *sharing) reach(r int32) {
-	if s.resourceMark[r] == s.epoch {
+	if s.mark[r] == s.epoch {
 		return
 	}
-	s.resourceMark[r] = s.epoch
+	s.mark[r] = s.epoch
 	s.resources = append(s.resources, r)
 	if s.sum[r] == 0 {
 		s.pools[r] = pool{}

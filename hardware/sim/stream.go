@@ -100,7 +100,7 @@ func (s *Stream) End(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	start, end := s.e.start, s.e.end
-	s.e.pages, s.e.spare, s.e.arcs, s.e.start, s.e.end = nil, nil, nil, nil, nil
+	s.e.pages, s.e.spare, s.e.start, s.e.end = nil, nil, nil, nil
 	r, u := s.e.meter.result(start, end)
 	if err := u.check(); err != nil {
 		return nil, err
