@@ -68,10 +68,10 @@ func CheckBuffers(p *isa.Program, r *Result) error {
 }
 
 func (u *usage) check() error {
-	p, times := u.p, u.times
+	p := u.p
 	use := func(i int32) BufferUse {
-		b := &p.Buffers[i]
-		return BufferUse{int(i), p.Labels[b.Label], b.Address, b.Bytes, times[i].from, times[i].to}
+		b, t := &p.Buffers[i], u.time(i)
+		return BufferUse{int(i), p.Labels[b.Label], b.Address, b.Bytes, t.from, t.to}
 	}
 	for i := range p.Buffers {
 		b := &p.Buffers[i]
@@ -91,7 +91,7 @@ func (u *usage) check() error {
 	err := findOverlap(p, u.edges, u.as, use)
 	if err != nil {
 		each := noFold(p).as
-		err = findOverlap(p, bufferEdges(p, times, each), each, use)
+		err = findOverlap(p, u.edgesOf(each), each, use)
 	}
 	if err != nil {
 		return err

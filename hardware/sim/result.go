@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 
@@ -163,10 +164,11 @@ func (o *Occupancy) At(ps int64) int64 {
 // meter derives the figures of a program from its commands, in their order, and from when they
 // begin and end, in order of time.
 type meter struct {
-	p     *isa.Program
-	f     *fold
-	r     *Result
-	bound *bounding
+	p      *isa.Program
+	f      *fold
+	r      *Result
+	totals *totals
+	bound  *bounding
 	// what the simulated clusters do, and, of each queue, what its cluster does
 	clusters []activity
 	of       []*activity
@@ -177,7 +179,7 @@ func newMeter(p *isa.Program, f *fold) *meter {
 		Queues:    make([]QueueUse, len(p.Queues)),
 		Resources: make([]ResourceUse, len(p.Resources)),
 		Clusters:  make([]ClusterUse, p.Clusters),
-	}, newBounding(p, f), make([]activity, p.Clusters), make([]*activity, len(p.Queues))}
+	}, newTotals(p), newBounding(p, f), make([]activity, p.Clusters), make([]*activity, len(p.Queues))}
 	for k := range m.clusters {
 		m.clusters[k].class = idling
 	}
@@ -187,20 +189,23 @@ func newMeter(p *isa.Program, f *fold) *meter {
 	return m
 }
 
-func (m *meter) count(c *isa.Command) {
+// count takes the next command of the program, which has index i. It refuses one whose figures are
+// too large to be added up.
+func (m *meter) count(i int, c *isa.Command) error {
+	if err := m.totals.add(i, c); err != nil {
+		return err
+	}
 	r := m.r
 	m.bound.count(c)
 	r.Queues[c.Queue].Commands++
 	for _, u := range c.Uses {
 		r.Resources[u.Resource].Bytes += m.f.bytes(m.p, c, u)
 	}
-	times := m.f.standsFor(m.p, c)
-	r.MACs += times * c.MACs
-	r.VectorOps += times * c.VectorOps
-	r.Dynamic.add(m.p, c, times)
+	r.Dynamic.add(m.p, c, m.f.standsFor(m.p, c))
 	if c.Iteration == 0 && m.p.Queues[c.Queue].Cluster == 0 {
 		r.Static.add(m.p, c, 1)
 	}
+	return nil
 }
 
 func (m *meter) ended(q int32, kind isa.Kind, start, end int64) {
@@ -211,7 +216,7 @@ func (m *meter) ended(q int32, kind isa.Kind, start, end int64) {
 
 func (m *meter) result(start, end []int64) (*Result, *usage) {
 	p, r := m.p, m.r
-	r.Bound = m.bound.bound(r.Resources)
+	r.MACs, r.VectorOps, r.Bound = m.totals.macs, m.totals.ops, m.bound.bound(r.Resources)
 	m.bound = nil
 	queues, resources, _ := p.Parts()
 	for k, a := range m.f.as {
@@ -327,41 +332,29 @@ func (m *meter) measureTime() {
 
 // measureMemory says in r how full the memories were.
 func (u *usage) measureMemory(r *Result) {
-	p, as := u.p, u.as
-	sums := make([][isa.NumLevels]struct {
-		hi, lo uint64 // of bytes · ps
-	}, p.Clusters)
-	// account closes the last step of a memory at a time.
-	account := func(cluster int, level isa.Level, now int64) {
-		o := &r.Clusters[cluster].Memory[level]
-		last := o.Steps[len(o.Steps)-1]
-		o.PeakBytes = max(o.PeakBytes, last.Bytes)
-		s := &sums[cluster][level]
-		hi, lo := bits.Mul64(uint64(last.Bytes), uint64(now-last.Ps))
-		var carry uint64
-		s.lo, carry = bits.Add64(s.lo, lo, 0)
-		s.hi += hi + carry
-	}
 	for _, e := range u.edges {
-		b := &p.Buffers[e.index]
+		b := &u.p.Buffers[e.index]
 		o := &r.Clusters[b.Cluster].Memory[b.Level]
-		if o.Steps == nil {
+		n := len(o.Steps)
+		switch ps := e.ps(); {
+		case n == 0 && ps > 0:
+			o.Steps = append(o.Steps, Step{}, Step{Ps: ps})
+		case n == 0:
 			o.Steps = append(o.Steps, Step{})
+		case o.Steps[n-1].Ps == ps:
+		case n > 1 && o.Steps[n-1].Bytes == o.Steps[n-2].Bytes:
+			o.Steps[n-1].Ps = ps // one buffer took the place of another of the same size
+		default:
+			o.Steps = append(o.Steps, Step{ps, o.Steps[n-1].Bytes})
 		}
-		last := &o.Steps[len(o.Steps)-1]
-		if last.Ps != e.ps() {
-			account(int(b.Cluster), b.Level, e.ps())
-			o.Steps = append(o.Steps, Step{e.ps(), last.Bytes})
-			last = &o.Steps[len(o.Steps)-1]
-		}
-		if e.ends() {
-			last.Bytes -= b.Bytes
+		if n = len(o.Steps) - 1; e.ends() {
+			o.Steps[n].Bytes -= b.Bytes
 		} else {
-			last.Bytes += b.Bytes
+			o.Steps[n].Bytes += b.Bytes
 		}
 	}
 	for cluster := range r.Clusters {
-		if a := as[cluster]; int(a) != cluster {
+		if a := u.as[cluster]; int(a) != cluster {
 			r.Clusters[cluster].Memory = r.Clusters[a].Memory
 			continue
 		}
@@ -370,31 +363,38 @@ func (u *usage) measureMemory(r *Result) {
 			if o.Steps == nil {
 				continue
 			}
-			account(cluster, level, r.TotalPs)
-			s := sums[cluster][level]
-			o.MeanBytes = (float64(s.hi)*(1<<64) + float64(s.lo)) / float64(r.TotalPs)
-			// Where one buffer took the place of another of the same size, nothing
-			// changed.
-			o.Steps = slices.CompactFunc(o.Steps, func(a, b Step) bool { return a.Bytes == b.Bytes })
+			if n := len(o.Steps); n > 1 && o.Steps[n-1].Bytes == o.Steps[n-2].Bytes {
+				o.Steps = o.Steps[:n-1]
+			}
+			var sum, carry uint64 // of bytes · ps, carry counts 2^64
+			for i, s := range o.Steps {
+				o.PeakBytes = max(o.PeakBytes, s.Bytes)
+				to := r.TotalPs
+				if i+1 < len(o.Steps) {
+					to = o.Steps[i+1].Ps
+				}
+				hi, lo := bits.Mul64(uint64(s.Bytes), uint64(to-s.Ps))
+				var c uint64
+				sum, c = bits.Add64(sum, lo, 0)
+				carry += hi + c
+			}
+			o.MeanBytes = (float64(carry)*(1<<64) + float64(sum)) / float64(r.TotalPs)
 		}
 	}
 }
 
 // usage is when the buffers of a program were in use.
 type usage struct {
-	p     *isa.Program
-	times []span  // of each buffer
-	as    []int32 // see alike
-	edges []edge  // of the clusters that are not as others
+	p          *isa.Program
+	start, end []int64 // of each command
+	as         []int32 // see alike
+	edges      []edge  // of the clusters that are not as others
 }
 
 func newUsage(p *isa.Program, start, end []int64) *usage {
-	u := &usage{p: p, times: make([]span, len(p.Buffers))}
-	for i := range p.Buffers {
-		u.times[i] = bufferTime(&p.Buffers[i], start, end)
-	}
-	u.as = alike(p, u.times)
-	u.edges = bufferEdges(p, u.times, u.as)
+	u := &usage{p: p, start: start, end: end}
+	u.as = u.alike()
+	u.edges = u.edgesOf(u.as)
 	return u
 }
 
@@ -408,48 +408,58 @@ type edge struct {
 func (e edge) ps() int64  { return int64(e.at >> 1) }
 func (e edge) ends() bool { return e.at&1 == 0 }
 
-// bufferEdges returns the beginnings and ends of the buffers that hold anything
+// edgesOf returns the beginnings and ends of the buffers that hold anything
 // for any time, in order of time and then of index, without those of clusters that
 // are as others.
-func bufferEdges(p *isa.Program, times []span, as []int32) []edge {
-	edges := make([]edge, 0, 2*len(p.Buffers))
-	for i := range p.Buffers {
-		b, t := &p.Buffers[i], times[i]
-		if t.from < t.to && b.Bytes > 0 && as[b.Cluster] == b.Cluster {
+func (u *usage) edgesOf(as []int32) []edge {
+	edges := make([]edge, 0, 2*len(u.p.Buffers))
+	for i := range u.p.Buffers {
+		b := &u.p.Buffers[i]
+		if t := u.time(int32(i)); t.from < t.to && b.Bytes > 0 && as[b.Cluster] == b.Cluster {
 			edges = append(edges, edge{uint64(t.from)<<1 | 1, int32(i)}, edge{uint64(t.to) << 1, int32(i)})
 		}
 	}
 	return inTime(edges)
 }
 
-// inTime sorts edges by time, and else leaves their order: by parts of the time, the lowest
-// first, which takes a few passes for any number of edges.
+// inTime sorts edges by time and then by index: first by stretches of time, of which there are
+// about as many as edges, then in each.
 func inTime(edges []edge) []edge {
-	const digit = 1 << 11
-	all := uint64(0)
+	last := uint64(0)
 	for _, e := range edges {
-		all |= e.at
+		last = max(last, e.at)
+	}
+	shift := max(0, bits.Len64(last)-bits.Len(uint(len(edges))))
+	next := make([]int32, last>>shift+2)
+	for _, e := range edges {
+		next[e.at>>shift+1]++
+	}
+	for k := range next[1:] {
+		next[k+1] += next[k]
 	}
 	sorted := make([]edge, len(edges))
-	for shift := 0; all>>shift > 0; shift += bits.Len(digit - 1) {
-		var next [digit]int
-		for _, e := range edges {
-			next[e.at>>shift%digit]++
-		}
-		sum := 0
-		for d, n := range next {
-			next[d] = sum
-			sum += n
-		}
-		for _, e := range edges {
-			d := e.at >> shift % digit
-			sorted[next[d]] = e
-			next[d]++
-		}
-		edges, sorted = sorted, edges
+	for _, e := range edges {
+		at := &next[e.at>>shift]
+		sorted[*at] = e
+		*at++
 	}
-	return edges
+	from := int32(0)
+	for _, to := range next {
+		if to-from > 1 {
+			slices.SortFunc(sorted[from:to], func(a, b edge) int {
+				if a.at != b.at {
+					return cmp.Compare(a.at, b.at)
+				}
+				return cmp.Compare(a.index, b.index)
+			})
+		}
+		from = to
+	}
+	return sorted
 }
+
+// time is bufferTime of a buffer.
+func (u *usage) time(i int32) span { return bufferTime(&u.p.Buffers[i], u.start, u.end) }
 
 // bufferTime returns the half-open time for which a buffer is in use. It covers
 // First as a whole even if Lasts would end before, which no program should ask for.
@@ -463,7 +473,8 @@ func bufferTime(b *isa.Buffer, start, end []int64) span {
 
 // alike gives, for each cluster, the first whose buffers have the same levels,
 // addresses, sizes and times in the same order: itself or an earlier one.
-func alike(p *isa.Program, times []span) []int32 {
+func (u *usage) alike() []int32 {
+	p := u.p
 	as := make([]int32, p.Clusters)
 	list := make([][]int32, p.Clusters)
 	several := false
@@ -478,7 +489,7 @@ func alike(p *isa.Program, times []span) []int32 {
 	}
 	same := func(i, j int32) bool {
 		x, y := &p.Buffers[i], &p.Buffers[j]
-		return times[i] == times[j] && x.Level == y.Level && x.Address == y.Address && x.Bytes == y.Bytes
+		return u.time(i) == u.time(j) && x.Level == y.Level && x.Address == y.Address && x.Bytes == y.Bytes
 	}
 	var kinds []int32
 	for k := range as {

@@ -76,6 +76,9 @@ func Run(ctx context.Context, p *isa.Program, opt Options) (*Result, error) {
 	}
 	e := newEngine(p, opt, f)
 	e.meter = newMeter(p, f)
+	if err := e.meter.totals.buffers(); err != nil {
+		return nil, err
+	}
 	if err := e.whole(ctx); err != nil {
 		return nil, err
 	}
@@ -104,13 +107,7 @@ func checkLimits(p *isa.Program) error {
 			return bad(-1, "resource %d (%s) has %d bytes per second, too few for %d queues", i, r.Name, r.BytesPerSecond, len(p.Queues))
 		}
 	}
-	t := newTotals(p)
-	for i := range p.Commands {
-		if err := t.add(i, &p.Commands[i]); err != nil {
-			return err
-		}
-	}
-	return t.buffers()
+	return nil
 }
 
 // totals are sums over a program that are to fit 63 bits.
@@ -285,7 +282,9 @@ func (e *engine) know(commands []isa.Command) error {
 	for k := range commands {
 		c, i := &commands[k], int32(n-len(commands)+k)
 		if e.meter != nil {
-			e.meter.count(c)
+			if err := e.meter.count(int(i), c); err != nil {
+				return err
+			}
 		}
 		if int(i)%pageJobs == 0 {
 			if m := len(e.spare); m > 0 {

@@ -28,10 +28,9 @@ var ErrLimit = errors.New("the program takes longer than the limit")
 // later than it should have started, that is a [LateError], and the program is to be
 // simulated again with more of it known: what is past does not change.
 type Stream struct {
-	e      *engine
-	totals *totals
-	n      int
-	ahead  int
+	e     *engine
+	n     int
+	ahead int
 }
 
 // NewStream is for a program that has neither commands nor buffers yet. Its clusters are
@@ -51,7 +50,7 @@ func NewStream(p *isa.Program, ahead int, opt Options) (*Stream, error) {
 	if opt.LimitPs > 0 {
 		e.limit = opt.LimitPs
 	}
-	return &Stream{e: e, totals: newTotals(p), ahead: ahead}, nil
+	return &Stream{e: e, ahead: ahead}, nil
 }
 
 // Feed takes the commands that come next, which it does not keep.
@@ -62,9 +61,6 @@ func (s *Stream) Feed(ctx context.Context, commands []isa.Command) error {
 			break
 		}
 		if err := s.e.p.CheckCommand(s.n, c); err != nil {
-			return err
-		}
-		if err := s.totals.add(s.n, c); err != nil {
 			return err
 		}
 		s.n++
@@ -96,7 +92,7 @@ func (s *Stream) End(ctx context.Context) (*Result, error) {
 	if s.e.meter == nil {
 		return &Result{TotalPs: s.e.now}, nil
 	}
-	if err := s.totals.buffers(); err != nil {
+	if err := s.e.meter.totals.buffers(); err != nil {
 		return nil, err
 	}
 	start, end := s.e.start, s.e.end
