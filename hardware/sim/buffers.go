@@ -58,7 +58,7 @@ func (e *CapacityError) Error() string {
 // The sweep goes through the beginnings and ends of buffers in order of time and
 // keeps the set of buffers in use, in order of address. As long as no two of them
 // overlap, a new one overlaps any if it overlaps a neighbour. All addresses are
-// known beforehand, so the set is one of ranks, for which a bit set with
+// known beforehand, so the set of a memory is one of ranks, for which a bit set with
 // summaries finds neighbours in a few steps: the whole is O(n log n).
 func CheckBuffers(p *isa.Program, r *Result) error {
 	if len(r.Start) != len(p.Commands) || len(r.End) != len(p.Commands) {
@@ -88,10 +88,9 @@ func (u *usage) check() error {
 
 	// Clusters that are alike have the same overlaps. To find the first of all, each is
 	// looked at.
-	err := findOverlap(p, u.edges, u.as, use)
+	err := u.overlap(u.as, use)
 	if err != nil {
-		each := noFold(p).as
-		err = findOverlap(p, u.edgesOf(each), each, use)
+		err = u.overlap(noFold(p).as, use)
 	}
 	if err != nil {
 		return err
@@ -99,60 +98,53 @@ func (u *usage) check() error {
 	return nil
 }
 
-// located is a buffer with its place: the memory of a cluster and level, the address.
-type located struct {
-	address       int64
-	memory, index int32
+// overlap returns the overlap that came about first, of the clusters that are not as others,
+// or nil.
+func (u *usage) overlap(as []int32, use func(int32) BufferUse) (first *OverlapError) {
+	for m, list := range u.memories {
+		if cluster := m / int(isa.NumLevels); int(as[cluster]) != cluster {
+			continue
+		}
+		i, j, found := u.overlapOf(list)
+		if !found {
+			continue
+		}
+		if b := use(j); first == nil || b.FromPs < first.B.FromPs || b.FromPs == first.B.FromPs && b.Index < first.B.Index {
+			first = &OverlapError{u.p.Name, u.p.Buffers[j].Level, int(u.p.Buffers[j].Cluster), use(i), b}
+		}
+	}
+	return first
 }
 
-// findOverlap returns the overlap that came about first, of the clusters that are
-// not as others, or nil.
-func findOverlap(p *isa.Program, edges []edge, as []int32, use func(int32) BufferUse) *OverlapError {
-	// Ranks by memory, then address.
-	order := make([]located, 0, len(p.Buffers))
-	for i := range p.Buffers {
-		if b := &p.Buffers[i]; as[b.Cluster] == b.Cluster {
-			order = append(order, located{b.Address, b.Cluster*int32(isa.NumLevels) + int32(b.Level), int32(i)})
-		}
+// overlapOf returns the first two buffers of a memory that overlap; j began when i was in use.
+func (u *usage) overlapOf(list []int32) (i, j int32, found bool) {
+	u.unsorted = slices.Grow(u.unsorted[:0], len(list))
+	for k, i := range list {
+		u.unsorted = append(u.unsorted, edge{uint64(u.p.Buffers[i].Address), int32(k)})
 	}
-	slices.SortFunc(order, func(a, b located) int {
-		switch {
-		case a.memory != b.memory:
-			return int(a.memory) - int(b.memory)
-		case a.address < b.address:
-			return -1
-		case a.address > b.address:
-			return 1
-		}
-		return int(a.index) - int(b.index)
-	})
-	rank := make([]int32, len(p.Buffers))
-	for k, o := range order {
-		rank[o.index] = int32(k)
+	order, rank := make([]int32, len(list)), make([]int32, len(list))
+	for r, e := range u.sort() {
+		order[r], rank[e.index] = list[e.index], int32(r)
 	}
-
-	overlap := func(i, j int32) bool {
-		a, b := &p.Buffers[i], &p.Buffers[j]
-		return a.Cluster == b.Cluster && a.Level == b.Level &&
-			a.Address < b.Address+b.Bytes && b.Address < a.Address+a.Bytes
-	}
-	set := newRankSet(len(order))
-	for _, e := range edges {
+	set := newRankSet(len(list))
+	for _, e := range u.edges(list) {
 		k := int(rank[e.index])
 		if e.ends() {
 			set.remove(k)
 			continue
 		}
+		b := &u.p.Buffers[order[k]]
 		for _, n := range [2]int{set.before(k), set.after(k)} {
-			if n < 0 || !overlap(order[n].index, e.index) {
+			if n < 0 {
 				continue
 			}
-			b := &p.Buffers[e.index]
-			return &OverlapError{p.Name, b.Level, int(b.Cluster), use(order[n].index), use(e.index)}
+			if a := &u.p.Buffers[order[n]]; a.Address < b.Address+b.Bytes && b.Address < a.Address+a.Bytes {
+				return order[n], order[k], true
+			}
 		}
 		set.add(k)
 	}
-	return nil
+	return 0, 0, false
 }
 
 // rankSet is a set of small numbers that finds neighbours: a tree of bits with

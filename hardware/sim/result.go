@@ -330,76 +330,92 @@ func (m *meter) measureTime() {
 	}
 }
 
-// measureMemory says in r how full the memories were.
-func (u *usage) measureMemory(r *Result) {
-	for _, e := range u.edges {
-		b := &u.p.Buffers[e.index]
-		o := &r.Clusters[b.Cluster].Memory[b.Level]
-		n := len(o.Steps)
-		switch ps := e.ps(); {
-		case n == 0 && ps > 0:
-			o.Steps = append(o.Steps, Step{}, Step{Ps: ps})
-		case n == 0:
-			o.Steps = append(o.Steps, Step{})
-		case o.Steps[n-1].Ps == ps:
-		case n > 1 && o.Steps[n-1].Bytes == o.Steps[n-2].Bytes:
-			o.Steps[n-1].Ps = ps // one buffer took the place of another of the same size
-		default:
-			o.Steps = append(o.Steps, Step{ps, o.Steps[n-1].Bytes})
-		}
-		if n = len(o.Steps) - 1; e.ends() {
-			o.Steps[n].Bytes -= b.Bytes
-		} else {
-			o.Steps[n].Bytes += b.Bytes
-		}
-	}
-	for cluster := range r.Clusters {
-		if a := u.as[cluster]; int(a) != cluster {
-			r.Clusters[cluster].Memory = r.Clusters[a].Memory
-			continue
-		}
-		for level := range isa.NumLevels {
-			o := &r.Clusters[cluster].Memory[level]
-			if o.Steps == nil {
-				continue
-			}
-			if n := len(o.Steps); n > 1 && o.Steps[n-1].Bytes == o.Steps[n-2].Bytes {
-				o.Steps = o.Steps[:n-1]
-			}
-			var sum, carry uint64 // of bytes · ps, carry counts 2^64
-			for i, s := range o.Steps {
-				o.PeakBytes = max(o.PeakBytes, s.Bytes)
-				to := r.TotalPs
-				if i+1 < len(o.Steps) {
-					to = o.Steps[i+1].Ps
-				}
-				hi, lo := bits.Mul64(uint64(s.Bytes), uint64(to-s.Ps))
-				var c uint64
-				sum, c = bits.Add64(sum, lo, 0)
-				carry += hi + c
-			}
-			o.MeanBytes = (float64(carry)*(1<<64) + float64(sum)) / float64(r.TotalPs)
-		}
-	}
-}
-
 // usage is when the buffers of a program were in use.
 type usage struct {
 	p          *isa.Program
-	start, end []int64 // of each command
-	as         []int32 // see alike
-	edges      []edge  // of the clusters that are not as others
+	start, end []int64   // of each command
+	memories   [][]int32 // the buffers of each cluster and level, by cluster and then by level
+	as         []int32   // see alike
+	// scratch of sort
+	unsorted, sorted []edge
+	next             []int32
 }
 
 func newUsage(p *isa.Program, start, end []int64) *usage {
-	u := &usage{p: p, start: start, end: end}
+	u := &usage{p: p, start: start, end: end, memories: make([][]int32, p.Clusters*int(isa.NumLevels))}
+	sizes := make([]int, len(u.memories))
+	for i := range p.Buffers {
+		sizes[memory(&p.Buffers[i])]++
+	}
+	all := make([]int32, len(p.Buffers))
+	for m, n := range sizes {
+		u.memories[m], all = all[:0:n], all[n:]
+	}
+	for i := range p.Buffers {
+		m := memory(&p.Buffers[i])
+		u.memories[m] = append(u.memories[m], int32(i))
+	}
 	u.as = u.alike()
-	u.edges = u.edgesOf(u.as)
 	return u
 }
 
+// memory is the place of a buffer's memory among all.
+func memory(b *isa.Buffer) int { return int(b.Cluster)*int(isa.NumLevels) + int(b.Level) }
+
+// time is bufferTime of a buffer.
+func (u *usage) time(i int32) span { return bufferTime(&u.p.Buffers[i], u.start, u.end) }
+
+// measureMemory says in r how full the memories were.
+func (u *usage) measureMemory(r *Result) {
+	for m, list := range u.memories {
+		cluster, level := m/int(isa.NumLevels), m%int(isa.NumLevels)
+		o := &r.Clusters[cluster].Memory[level]
+		if a := int(u.as[cluster]); a != cluster {
+			*o = r.Clusters[a].Memory[level]
+			continue
+		}
+		edges := u.edges(list)
+		if len(edges) == 0 {
+			continue
+		}
+		steps := []Step{{}}
+		for _, e := range edges {
+			n := len(steps) - 1
+			if ps := e.ps(); steps[n].Ps != ps {
+				if n > 0 && steps[n].Bytes == steps[n-1].Bytes {
+					steps[n].Ps = ps // one buffer took the place of another of the same size
+				} else {
+					steps = append(steps, Step{ps, steps[n].Bytes})
+					n++
+				}
+			}
+			if bytes := u.p.Buffers[list[e.index]].Bytes; e.ends() {
+				steps[n].Bytes -= bytes
+			} else {
+				steps[n].Bytes += bytes
+			}
+		}
+		if n := len(steps) - 1; n > 0 && steps[n].Bytes == steps[n-1].Bytes {
+			steps = steps[:n]
+		}
+		var hi, lo uint64 // of bytes · ps
+		for i, s := range steps {
+			o.PeakBytes = max(o.PeakBytes, s.Bytes)
+			to := r.TotalPs
+			if i+1 < len(steps) {
+				to = steps[i+1].Ps
+			}
+			h, l := bits.Mul64(uint64(s.Bytes), uint64(to-s.Ps))
+			var carry uint64
+			lo, carry = bits.Add64(lo, l, 0)
+			hi += h + carry
+		}
+		o.Steps, o.MeanBytes = steps, (float64(hi)*(1<<64)+float64(lo))/float64(r.TotalPs)
+	}
+}
+
 // edge is a moment at which a buffer begins or ends: its time, twice, plus one if it
-// begins. Ends come first, since times are half-open.
+// begins. Ends come first, since times are half-open. The buffer is one of a list.
 type edge struct {
 	at    uint64
 	index int32
@@ -408,45 +424,45 @@ type edge struct {
 func (e edge) ps() int64  { return int64(e.at >> 1) }
 func (e edge) ends() bool { return e.at&1 == 0 }
 
-// edgesOf returns the beginnings and ends of the buffers that hold anything
-// for any time, in order of time and then of index, without those of clusters that
-// are as others.
-func (u *usage) edgesOf(as []int32) []edge {
-	edges := make([]edge, 0, 2*len(u.p.Buffers))
-	for i := range u.p.Buffers {
-		b := &u.p.Buffers[i]
-		if t := u.time(int32(i)); t.from < t.to && b.Bytes > 0 && as[b.Cluster] == b.Cluster {
-			edges = append(edges, edge{uint64(t.from)<<1 | 1, int32(i)}, edge{uint64(t.to) << 1, int32(i)})
+// edges returns the beginnings and ends of the buffers of a memory that hold anything
+// for any time, in order of time and then of index, until the next call.
+func (u *usage) edges(list []int32) []edge {
+	u.unsorted = slices.Grow(u.unsorted[:0], 2*len(list))
+	for k, i := range list {
+		if t := u.time(i); t.from < t.to && u.p.Buffers[i].Bytes > 0 {
+			u.unsorted = append(u.unsorted, edge{uint64(t.from)<<1 | 1, int32(k)}, edge{uint64(t.to) << 1, int32(k)})
 		}
 	}
-	return inTime(edges)
+	return u.sort()
 }
 
-// inTime sorts edges by time and then by index: first by stretches of time, of which there are
-// about as many as edges, then in each.
-func inTime(edges []edge) []edge {
-	last := uint64(0)
-	for _, e := range edges {
+// sort orders edges, first by stretches of time, of which there are about as many as edges,
+// then in each.
+func (u *usage) sort() []edge {
+	n, last := len(u.unsorted), uint64(0)
+	for _, e := range u.unsorted {
 		last = max(last, e.at)
 	}
-	shift := max(0, bits.Len64(last)-bits.Len(uint(len(edges))))
-	next := make([]int32, last>>shift+2)
-	for _, e := range edges {
-		next[e.at>>shift+1]++
+	shift := max(0, bits.Len64(last)-bits.Len(uint(n)))
+	stretches := int(last>>shift) + 2
+	u.next = slices.Grow(u.next[:0], stretches)[:stretches]
+	clear(u.next)
+	for _, e := range u.unsorted {
+		u.next[e.at>>shift+1]++
 	}
-	for k := range next[1:] {
-		next[k+1] += next[k]
+	for k := 1; k < stretches; k++ {
+		u.next[k] += u.next[k-1]
 	}
-	sorted := make([]edge, len(edges))
-	for _, e := range edges {
-		at := &next[e.at>>shift]
-		sorted[*at] = e
+	u.sorted = slices.Grow(u.sorted[:0], n)[:n]
+	for _, e := range u.unsorted {
+		at := &u.next[e.at>>shift]
+		u.sorted[*at] = e
 		*at++
 	}
 	from := int32(0)
-	for _, to := range next {
+	for _, to := range u.next {
 		if to-from > 1 {
-			slices.SortFunc(sorted[from:to], func(a, b edge) int {
+			slices.SortFunc(u.sorted[from:to], func(a, b edge) int {
 				if a.at != b.at {
 					return cmp.Compare(a.at, b.at)
 				}
@@ -455,11 +471,8 @@ func inTime(edges []edge) []edge {
 		}
 		from = to
 	}
-	return sorted
+	return u.sorted
 }
-
-// time is bufferTime of a buffer.
-func (u *usage) time(i int32) span { return bufferTime(&u.p.Buffers[i], u.start, u.end) }
 
 // bufferTime returns the half-open time for which a buffer is in use. It covers
 // First as a whole even if Lasts would end before, which no program should ask for.
@@ -471,31 +484,26 @@ func bufferTime(b *isa.Buffer, start, end []int64) span {
 	return t
 }
 
-// alike gives, for each cluster, the first whose buffers have the same levels,
+// alike gives, for each cluster, the first whose buffers of each level have the same
 // addresses, sizes and times in the same order: itself or an earlier one.
 func (u *usage) alike() []int32 {
 	p := u.p
-	as := make([]int32, p.Clusters)
-	list := make([][]int32, p.Clusters)
-	several := false
-	for k := range as {
-		as[k] = int32(k)
-		several = several || k > 0 && (p.As == nil || int(p.As[k]) == k)
-	}
-	for i := range p.Buffers {
-		if k := p.Buffers[i].Cluster; several {
-			list[k] = append(list[k], int32(i))
-		}
-	}
 	same := func(i, j int32) bool {
 		x, y := &p.Buffers[i], &p.Buffers[j]
-		return u.time(i) == u.time(j) && x.Level == y.Level && x.Address == y.Address && x.Bytes == y.Bytes
+		return u.time(i) == u.time(j) && x.Address == y.Address && x.Bytes == y.Bytes
 	}
+	of := func(cluster int32) [][]int32 {
+		return u.memories[int(cluster)*int(isa.NumLevels):][:isa.NumLevels]
+	}
+	as := make([]int32, p.Clusters)
 	var kinds []int32
 	for k := range as {
+		as[k] = int32(k)
 		if p.As != nil && int(p.As[k]) != k {
 			as[k] = as[p.As[k]]
-		} else if a := slices.IndexFunc(kinds, func(a int32) bool { return slices.EqualFunc(list[a], list[k], same) }); a >= 0 {
+		} else if a := slices.IndexFunc(kinds, func(a int32) bool {
+			return slices.EqualFunc(of(a), of(int32(k)), func(x, y []int32) bool { return slices.EqualFunc(x, y, same) })
+		}); a >= 0 {
 			as[k] = kinds[a]
 		} else if len(kinds) < maxKinds {
 			kinds = append(kinds, int32(k))
