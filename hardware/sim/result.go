@@ -336,9 +336,10 @@ type usage struct {
 	start, end []int64   // of each command
 	memories   [][]int32 // the buffers of each cluster and level, by cluster and then by level
 	as         []int32   // see alike
-	// scratch of sort
+	// scratch of sort and of measureMemory
 	unsorted, sorted []edge
 	next             []int32
+	steps            []Step
 }
 
 func newUsage(p *isa.Program, start, end []int64) *usage {
@@ -378,7 +379,7 @@ func (u *usage) measureMemory(r *Result) {
 		if len(edges) == 0 {
 			continue
 		}
-		steps := []Step{{}}
+		steps := append(u.steps[:0], Step{})
 		for _, e := range edges {
 			n := len(steps) - 1
 			if ps := e.ps(); steps[n].Ps != ps {
@@ -398,6 +399,7 @@ func (u *usage) measureMemory(r *Result) {
 		if n := len(steps) - 1; n > 0 && steps[n].Bytes == steps[n-1].Bytes {
 			steps = steps[:n]
 		}
+		u.steps, steps = steps, slices.Clone(steps)
 		var hi, lo uint64 // of bytes · ps
 		for i, s := range steps {
 			o.PeakBytes = max(o.PeakBytes, s.Bytes)

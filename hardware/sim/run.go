@@ -165,10 +165,11 @@ func (t *totals) buffers() error {
 
 // addTo adds b, not negative, n times to *sum, and reports whether that fits.
 func addTo(sum *int64, b, n int64) bool {
-	if b > (math.MaxInt64-*sum)/n {
+	hi, lo := bits.Mul64(uint64(b), uint64(n))
+	if hi > 0 || lo > uint64(math.MaxInt64-*sum) {
 		return false
 	}
-	*sum += n * b
+	*sum += int64(lo)
 	return true
 }
 
@@ -230,9 +231,7 @@ type engine struct {
 	lanes []lane
 	pages []*page // nil: all of it has ended, and its place was given to another
 	spare []*page
-	// streams: commands come in parts, see [Stream], and what has ended is forgotten.
-	streams bool
-	meter   *meter // nil if only times are wanted
+	meter *meter // nil if only times are wanted
 
 	events  agenda
 	sharing *sharing
@@ -263,15 +262,23 @@ func (e *engine) job(i int32) *job { return &e.pages[uint(i)/pageJobs].jobs[uint
 // whole runs all of the program.
 func (e *engine) whole(ctx context.Context) error {
 	n := len(e.p.Commands)
-	pages := make([]page, (n+pageJobs-1)/pageJobs)
-	for k := range pages {
-		e.spare = append(e.spare, &pages[len(pages)-1-k])
-	}
 	e.start, e.end = make([]int64, 0, n), make([]int64, 0, n)
 	if err := e.know(e.p.Commands); err != nil {
 		return err
 	}
 	return e.run(ctx, 0)
+}
+
+// turn begins a page.
+func (e *engine) turn() {
+	next := &page{}
+	if m := len(e.spare); m > 0 {
+		next, e.spare = e.spare[m-1], e.spare[:m-1]
+	} else if m := len(e.pages); m > 0 { // the last is in use, or it would be spare
+		next.deps, next.uses = make([]int32, 0, cap(e.pages[m-1].deps)), make([]isa.Use, 0, cap(e.pages[m-1].uses))
+	}
+	next.left = pageJobs
+	e.pages = append(e.pages, next)
 }
 
 // know takes the commands that come next in the program. What is past cannot be changed: a
@@ -287,12 +294,7 @@ func (e *engine) know(commands []isa.Command) error {
 			}
 		}
 		if int(i)%pageJobs == 0 {
-			if m := len(e.spare); m > 0 {
-				e.pages, e.spare = append(e.pages, e.spare[m-1]), e.spare[:m-1]
-			} else {
-				e.pages = append(e.pages, &page{})
-			}
-			e.pages[len(e.pages)-1].left = pageJobs
+			e.turn()
 		}
 		e.end[i] = unknown
 		if e.fold.isCopy(e.p.Queues[c.Queue].Cluster) {
@@ -445,11 +447,9 @@ func (e *engine) handle(q int32) {
 		waiting = e.lanes[q].waits
 		e.tryStart(q)
 	}
-	if e.streams {
-		if page.left--; page.left == 0 {
-			page.deps, page.uses = page.deps[:0], page.uses[:0]
-			e.pages[uint(c)/pageJobs], e.spare = nil, append(e.spare, page)
-		}
+	if page.left--; page.left == 0 {
+		page.deps, page.uses = page.deps[:0], page.uses[:0]
+		e.pages[uint(c)/pageJobs], e.spare = nil, append(e.spare, page)
 	}
 }
 

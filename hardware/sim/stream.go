@@ -44,7 +44,7 @@ func NewStream(p *isa.Program, ahead int, opt Options) (*Stream, error) {
 	}
 	f := foldClusters(p)
 	e := newEngine(p, opt, f)
-	if e.streams = true; !opt.TimesOnly {
+	if !opt.TimesOnly {
 		e.meter = newMeter(p, f)
 	}
 	if opt.LimitPs > 0 {
