@@ -46,6 +46,6 @@
 // stage or of a transfer's pages is put elsewhere and counted in [Report.Stages] and
 // [Report.Pages], so for these capacities nothing is shown. A program in which one command
 // stands for several iterations of a loop, or in which parameters too large for their
-// buffer pass in blocks between parts of vector work that need all of them, does not say
+// buffer pass in blocks between parts of the work that need other blocks than their own, does not say
 // what its commands do: a [CoarseError].
 package interp

@@ -247,8 +247,11 @@ func (o *operator) reduction() int64 {
 	return n
 }
 
-// each visits the elements of a box row by row. It changes and passes one slice.
+// each visits the elements of a box, if there is one, row by row. It changes and passes one slice.
 func each(box model.Region, visit func([]int64)) {
+	if box == nil {
+		return
+	}
 	at := make([]int64, len(box))
 	for d, iv := range box {
 		if iv.Len() == 0 {

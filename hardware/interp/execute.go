@@ -1,6 +1,7 @@
 package interp
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/dsasched/dsasched/hardware/isa"
@@ -23,6 +24,7 @@ type task struct {
 	terms  int64              // of the anchor's sums
 	parts  map[portion]schedule.Regions
 	tiles  map[portion][]int64 // elements of the anchor's second input
+	needed map[portion][]int64 // and of its result
 	slices map[operandOf]map[int64]bool
 	ends   map[key]int // tile of columns of results, by index in writes, core and element
 }
@@ -66,7 +68,7 @@ func (m *machine) task(i int32, g *model.Graph) *task {
 	}
 	it := &m.p.Tasks[i]
 	t := &task{Task: it, g: g, ops: map[model.TensorID]made{}, cores: int(coresOf(it)) * int(max(1, it.Slices)),
-		makers: int(coresOf(it)), parts: map[portion]schedule.Regions{}, tiles: map[portion][]int64{}, ends: map[key]int{}, slices: map[operandOf]map[int64]bool{}}
+		makers: int(coresOf(it)), parts: map[portion]schedule.Regions{}, tiles: map[portion][]int64{}, needed: map[portion][]int64{}, ends: map[key]int{}, slices: map[operandOf]map[int64]bool{}}
 	m.tasks[i] = t
 	tensor := func(o isa.Operand) model.TensorID {
 		x := m.tensors[g][m.p.Tensors[o.Tensor].Name]
@@ -279,7 +281,7 @@ func (w *work) bringOperand() {
 			case rows != nil:
 				w.x.rows[core][k] = &cell{key: k, value: v, writer: w.now}
 			case c.To > 0:
-				w.cl.bring[core][w.inTile(k)] = w.put(w.cl, c.To, core, k, v)
+				w.note(core, w.put(w.cl, c.To, core, k, v), k)
 			default:
 				w.arrive(o, id, core, k, v)
 			}
@@ -289,6 +291,29 @@ func (w *work) bringOperand() {
 			}
 		}
 	}
+}
+
+// note notes where in a core the command has put an element of a constant.
+func (w *work) note(core int, addr int64, k key) {
+	at, x := w.cl.bring[core], w.inTile(k)
+	at[x] = append(slices.DeleteFunc(at[x], func(c copied) bool { return !w.holds(&w.cl.lb[core], c.addr, k) }), copied{addr, w.c.To})
+}
+
+// brought is where the core has a constant: the latest copy, but of several that in a buffer which the
+// command is among the users of.
+func (w *work) brought(x inTile) (addr int64, ok bool) {
+	list := w.cl.bring[w.core][x]
+	for _, c := range slices.Backward(list) {
+		if !ok {
+			addr, ok = c.addr, true
+		}
+		if len(list) > 1 && w.holds(&w.cl.lb[w.core], c.addr, x.key) && slices.ContainsFunc(w.p.Buffers[c.buffer-1].Lasts, func(l int32) bool {
+			return l >= w.now && w.p.Commands[l].Queue == w.c.Queue
+		}) {
+			return c.addr, true
+		}
+	}
+	return addr, ok
 }
 
 // share keeps an element in the first core that has room in the buffer.
@@ -407,14 +432,13 @@ type operandOf struct {
 func (w *work) addUp() {
 	a := w.t.anchor
 	for core := range w.t.makers {
-		sum := func(at []int64) {
-			if w.c.Tile > 0 && w.column(core, at) != w.columnTile(w.c.Tile) {
-				return
+		for _, e := range w.needed(core) {
+			if w.c.Tile > 0 && w.column(core, unravel(e, a.out[0])) != w.columnTile(w.c.Tile) {
+				continue
 			}
-			e := ravel(at, a.out[0])
 			own := w.x.sums[core][e]
 			if own != nil && own.all {
-				return
+				continue
 			}
 			for other := core; other < w.t.cores; other += w.t.makers {
 				s := w.x.sums[other][e]
@@ -429,11 +453,6 @@ func (w *work) addUp() {
 				}
 			}
 			own.all, own.writer = true, w.now
-		}
-		// Of a part that is no box, not all around it.
-		part := isa.Portion{Part: w.c.Part, Parts: w.c.Parts}
-		for i, id := range w.t.writes {
-			w.results(i, core, part, func(_ int64, at []int64, _ model.Region) { w.anchored(id, slices.Clone(at), sum) })
 		}
 	}
 }
@@ -701,26 +720,24 @@ func (w *work) multiply() {
 	}
 	for core := range w.t.cores {
 		w.begin(core)
-		w.sums(core, w.regions(w.t, core, w.c.Portion)[a.op.Outputs[0]])
+		w.addProducts(core)
 	}
 }
 
 func (w *work) begin(core int) { w.core, w.values = core, map[key]uint64{} }
 
-func (w *work) sums(core int, box model.Region) {
+// addProducts adds a tile's terms to the sums of a core.
+func (w *work) addProducts(core int) {
 	a, tile := w.t.anchor, w.c.Tile
-	if box == nil {
-		return
-	}
-	each(box, func(at []int64) {
+	for _, e := range w.needed(core) {
+		at := unravel(e, a.out[0])
 		part := 0
 		if tile > 0 {
 			if w.column(core, at) != w.columnTile(tile) {
-				return
+				continue
 			}
 			part = w.sumTile(tile)
 		}
-		e := ravel(at, a.out[0])
 		s := w.x.sums[core][e]
 		if s == nil {
 			s = &sum{seen: make([]bool, max(1, len(w.t.Reduction)))}
@@ -728,7 +745,7 @@ func (w *work) sums(core int, box model.Region) {
 			w.x.sums[core][e] = s
 		}
 		if s.seen[part] {
-			return
+			continue
 		}
 		if !w.ended(s.writer) {
 			fail("adds to element %d of %q, which command %d may still be adding to", e, a.op.Name, s.writer)
@@ -740,7 +757,26 @@ func (w *work) sums(core int, box model.Region) {
 				w.report.Products++
 			}
 		})
-	})
+	}
+}
+
+// needed lists the elements of the anchor's result that those in the command's part of the results
+// need: not all in the box around them, of whose operands some may come later.
+func (w *work) needed(core int) []int64 {
+	core %= w.t.makers
+	p := isa.Portion{Part: w.c.Part, Parts: w.c.Parts}
+	k := portion{core, p.Part, p.Parts, 0}
+	if list, ok := w.t.needed[k]; ok {
+		return list
+	}
+	set := map[int64]bool{}
+	for i, id := range w.t.writes {
+		w.results(i, core, p, func(_ int64, at []int64, _ model.Region) {
+			w.anchored(id, slices.Clone(at), func(at []int64) { set[ravel(at, w.t.anchor.out[0])] = true })
+		})
+	}
+	w.t.needed[k] = slices.Sorted(maps.Keys(set))
+	return w.t.needed[k]
 }
 
 // element is the value of an element of any tensor, for the present core: computed if
@@ -788,14 +824,14 @@ func (w *work) operand(id model.TensorID, at []int64) uint64 {
 			if c := w.x.rows[w.core][k]; c != nil {
 				return w.see(c)
 			}
-			addr, ok := w.cl.bring[w.core][inTile{key: k}]
+			addr, ok := w.brought(inTile{key: k})
 			if w.c.Kind == isa.Matrix {
-				if a, tiled := w.cl.bring[w.core][w.inTile(k)]; tiled {
+				if a, tiled := w.brought(w.inTile(k)); tiled {
 					addr, ok = a, true
 				}
 			}
 			if !ok || !w.holds(&w.cl.lb[w.core], addr, k) {
-				w.comesLater(i)
+				w.passesInBlocks(w.now, k)
 			}
 			if ok {
 				return w.load(&w.cl.lb[w.core], addr, k)
@@ -822,14 +858,18 @@ func (w *work) operand(id model.TensorID, at []int64) uint64 {
 	return 0
 }
 
-// comesLater ends the run if a later command loads parameters that are needed now: the
-// parts of vector work take blocks of parameters in turn, and nothing says which.
-func (w *work) comesLater(read int) {
-	for i := w.now + 1; int(i) < len(w.p.Commands); i++ {
-		c := &w.p.Commands[i]
-		if c.Task == w.c.Task && c.Iteration == w.c.Iteration && (c.Kind == isa.LBLoad || c.Kind == isa.DDRLoad) && c.Operand == int32(read) && c.Tile == 0 &&
-			w.p.Queues[c.Queue].Cluster == w.k {
-			panic(&CoarseError{w.p.Name, "parameters pass in blocks between the parts of vector work"})
+// passesInBlocks ends the run if parameters that a command reads are loaded behind the first such work of its
+// task as well: its parts take blocks of parameters in turn, and nothing says which.
+func (m *machine) passesInBlocks(reader int32, k key) {
+	r, computes := &m.p.Commands[reader], false
+	for i := range m.p.Commands {
+		c := &m.p.Commands[i]
+		if c.Task != r.Task || c.Iteration != r.Iteration || m.p.Queues[c.Queue].Cluster != m.p.Queues[r.Queue].Cluster {
+			continue
+		}
+		computes = computes || c.Kind == r.Kind
+		if t := m.tasks[c.Task-1]; computes && (c.Kind == isa.LBLoad || c.Kind == isa.DDRLoad) && c.Tile == 0 && m.same[t.Reads[c.Operand].Tensor] == k.tensor {
+			panic(&CoarseError{m.p.Name, "parameters pass in blocks between the parts of the work that reads them"})
 		}
 	}
 }

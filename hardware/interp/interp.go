@@ -85,9 +85,9 @@ func (m *memory) set(a int64, c *cell) {
 // cluster is what a cluster's commands work on.
 type cluster struct {
 	gb    memory
-	lb    []memory           // of each core
-	bring []map[inTile]int64 // of each core: where in the LB the latest load has put a constant
-	spill int64              // the next place beyond
+	lb    []memory              // of each core
+	bring []map[inTile][]copied // of each core: where in the LB loads have put a constant
+	spill int64                 // the next place beyond
 	// written through a buffer: addresses by core and element
 	buffers map[int32]*filled
 	tasks   map[int32]*execution
@@ -102,6 +102,12 @@ type inTile struct {
 	key
 	columns, reduction [2]int64
 	tiles              int
+}
+
+// copied is a place in an LB, in a buffer of the program.
+type copied struct {
+	addr   int64
+	buffer int32
 }
 
 // filled is what has been put into a buffer, in the order of arrival. In the GB all is of
@@ -265,6 +271,9 @@ func (m *machine) replace(old *cell, by key) {
 	}
 	for _, r := range old.readers {
 		if r != m.now && !m.ended(r) { // a command reads what it needs before it writes
+			if old.instance < 0 && m.constant[old.tensor] {
+				m.passesInBlocks(r, old.key)
+			}
 			fail("writes %s over %s, which command %d may still be reading", m.name(by), m.name(old.key), r)
 		}
 	}
@@ -448,7 +457,7 @@ func (m *machine) prepare() {
 		cl.gb = memory{"GB", m.p.Capacity[isa.GB], map[int64]*[pageBytes]*cell{}}
 		for range cores {
 			cl.lb = append(cl.lb, memory{"LB", m.p.Capacity[isa.LB], map[int64]*[pageBytes]*cell{}})
-			cl.bring = append(cl.bring, map[inTile]int64{})
+			cl.bring = append(cl.bring, map[inTile][]copied{})
 		}
 		m.clusters = append(m.clusters, cl)
 	}
