@@ -12,7 +12,8 @@
 //	          on the same core reads the LB; what another core holds arrives by an
 //	          Exchange, what the GB or DDR holds by loads in tiles.
 //	weights   promoted DDR -> GB -> LB into the fixed weight buffer, tile by tile
-//	          (§4.4), by broadcast where all cores need the same.
+//	          (§4.4), by broadcast where all cores need the same; constants whose rows
+//	          pass through the matrix unit likewise, in turn with the rows.
 //
 // # Overlap
 //

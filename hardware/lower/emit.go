@@ -335,8 +335,10 @@ func (e *emitter) divideBuffers(segments []Segment) {
 
 // eachUse visits the weight tiles of a step in the order in which they pass.
 func (lp *layerPlan) eachUse(visit func(*weightTile)) {
-	for i := range lp.params {
-		visit(&lp.params[i])
+	for _, list := range [][]weightTile{lp.params, lp.rowBlocks} {
+		for i := range list {
+			visit(&list[i])
+		}
 	}
 	lp.eachVisit(func(t, from, to int64) {
 		for i := from * int64(lp.kTiles); len(lp.weights) > 0 && i < to*int64(lp.kTiles); i++ {

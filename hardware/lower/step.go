@@ -85,11 +85,10 @@ type lowering struct {
 	outDeps []int32 // before the first write of any output
 
 	// Loads of parameters beside the weights. Small ones stay for the whole step; large
-	// ones pass chunk by chunk, each in front of the part of the vector work that needs it.
+	// ones pass block by block, each in front of the part of the vector work that needs it.
 	paramsStay  bool
-	paramLoads  []int32
-	paramPlaces []*stretch
-	early       []int32 // what the matrix unit itself must wait for
+	paramBlocks blocks
+	rowBlocks   blocks  // of the operand whose rows pass, if it is a constant
 	rowLoads    []int32 // of rows looked up in tables
 
 	vector vectorPart
@@ -101,6 +100,12 @@ type lowering struct {
 	// Of each place for a tile in the stages: the computations of the latest tile there,
 	// and what its output has left the LB after.
 	computed, drained [][]int32
+}
+
+// blocks are those of constants that have been loaded, in turn.
+type blocks struct {
+	loads  []int32
+	places []*stretch
 }
 
 // vectorPart is the vector work of one piece of rows behind one tile of columns.
@@ -230,19 +235,20 @@ func (l *lowering) loadParams() {
 		bytes += l.lp.params[i].coreBytes
 	}
 	l.paramsStay = bytes <= l.params.size/2
-	if l.paramsStay || l.lp.constantRows || l.lp.vector.Total() == 0 {
+	if l.paramsStay || l.lp.vector.Total() == 0 {
 		l.bringParams(len(l.lp.params))
-		if l.lp.constantRows {
-			l.early = l.paramLoads
-		}
 	}
 }
 
 func (l *lowering) bringParams(upTo int) {
-	for i := len(l.paramLoads); i < upTo; i++ {
-		c, place := l.loadTile(&l.lp.params[i], &l.params, l.cores)
-		l.paramLoads = append(l.paramLoads, c)
-		l.paramPlaces = append(l.paramPlaces, place)
+	l.bringBlocks(&l.paramBlocks, l.lp.params[:upTo], &l.params, l.cores)
+}
+
+// bringBlocks loads those of some blocks that have not been.
+func (l *lowering) bringBlocks(b *blocks, upTo []weightTile, through *ring, cores int64) {
+	for i := len(b.loads); i < len(upTo); i++ {
+		c, place := l.loadTile(&upTo[i], through, cores)
+		b.loads, b.places = append(b.loads, c), append(b.places, place)
 	}
 }
 
@@ -522,7 +528,13 @@ func (l *lowering) product(tile *weightTile, at tileInLB, row int64, free []int3
 	rows := rowsOf(model.MatrixDims{Reps: tile.reps, M: lp.dims.M, N: tile.n, K: tile.k}, row, l.total())
 	cycles := l.cost.MatrixCycles(iteration(rows, lp.repeat), lp.dtype) * hardware.Cycles(lp.repeat*l.sharing(hardware.Matrix, l.active))
 	deps := append(append(l.scratch[:0], at.load), free...)
-	deps = append(deps, l.early...)
+	ring := &l.weights
+	if lp.constant != nil {
+		ring = &l.params
+	}
+	blocksFrom, blocksTo := inTurn(row, l.total(), len(lp.rowBlocks))
+	l.bringBlocks(&l.rowBlocks, lp.rowBlocks[:blocksTo], ring, l.active)
+	deps = append(deps, l.rowBlocks.loads[blocksFrom:blocksTo]...)
 	for _, in := range l.ins {
 		if in.anchor {
 			deps = in.after(deps, row, l.total())
@@ -536,6 +548,9 @@ func (l *lowering) product(tile *weightTile, at tileInLB, row int64, free []int3
 	c := l.add(qMatrix, isa.Command{Kind: isa.Matrix, Portion: portion, Cores: int32(l.active), MACs: l.nextMACs(),
 		DurationPs: l.cost.Picoseconds(cycles)}, deps)
 	l.useInputs(true, c)
+	for _, p := range l.rowBlocks.places[blocksFrom:blocksTo] {
+		p.use(c)
+	}
 	if at.place != nil {
 		at.place.use(c)
 	}
@@ -585,7 +600,7 @@ func (l *lowering) epilogue(i, n int64, tile int32, deps []int32, first bool) []
 	}
 	deps = append(deps, l.rowLoads...)
 	from, to := l.nextParams()
-	deps = append(deps, l.paramLoads[from:to]...)
+	deps = append(deps, l.paramBlocks.loads[from:to]...)
 	if first {
 		deps = append(deps, l.outDeps...)
 	}
@@ -593,7 +608,7 @@ func (l *lowering) epilogue(i, n int64, tile int32, deps []int32, first bool) []
 	cs := l.vectorCommands(isa.Portion{Tile: tile}.Cut(i, n), deps)
 	l.writers = cs
 	l.useInputs(false, cs...)
-	for _, p := range l.paramPlaces[from:to] {
+	for _, p := range l.paramBlocks.places[from:to] {
 		p.use(cs...)
 	}
 	if l.sums != nil {
@@ -632,10 +647,15 @@ func (l *lowering) nextParams() (from, to int) {
 	if l.paramsStay {
 		return 0, n
 	}
-	from, to = int(l.vectorIndex*int64(n)/l.vector.parts), int((l.vectorIndex+1)*int64(n)/l.vector.parts)
-	to = max(to, min(from+1, n))
+	from, to = inTurn(l.vectorIndex, l.vector.parts, n)
 	l.bringParams(to)
 	return from, to
+}
+
+// inTurn is the range of so many blocks that part i of n takes.
+func inTurn(i, n int64, blocks int) (from, to int) {
+	from, to = int(i*int64(blocks)/n), int((i+1)*int64(blocks)/n)
+	return from, max(to, min(from+1, blocks))
 }
 
 // vectorCommands runs the next part of the vector work: special functions, then the rest.

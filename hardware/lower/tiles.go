@@ -89,15 +89,15 @@ type layerPlan struct {
 	dtype  model.DType      // of the matrix operands
 	// vectorType is the widest type of the layer's results.
 	vectorType model.DType
-	// constantRows: the operand whose rows pass through the matrix unit is a constant,
-	// and comes with the parameters.
-	constantRows bool
-	macs         int64            // useful, all cores
-	vector       model.VectorWork // of one core
-	vecOps       int64            // useful, all cores
-	tiles        int64            // outer tiles of rows (streaming), as issued
-	repeat       int64            // iterations that one issued tile stands for
-	pieces       int64            // row pieces within a tile
+	// rowBlocks are blocks of the operand whose rows pass through the matrix unit, if it is a constant:
+	// they take turns in the ring of weights with the pieces of rows.
+	rowBlocks []weightTile
+	macs      int64            // useful, all cores
+	vector    model.VectorWork // of one core
+	vecOps    int64            // useful, all cores
+	tiles     int64            // outer tiles of rows (streaming), as issued
+	repeat    int64            // iterations that one issued tile stands for
+	pieces    int64            // row pieces within a tile
 	// What the rest is cut by: the step's, or what rules make.
 	nest *schedule.Nest
 	// weights along columns, then reduction; nil if the anchor has none
@@ -136,14 +136,14 @@ func prepare(s *schedule.Schedule, st *schedule.Step, fine grain) *layerPlan {
 	inst := &s.Instances.Instances[st.Instance]
 	lp := &layerPlan{step: st, layer: &s.Layers[inst.Group][st.Layer]}
 	lp.addWork(s, inst)
-	lp.cutConstants(s, paramChunk(s), fine)
+	lp.cutConstants(s, fine)
 	return lp
 }
 
-// paramChunk is the bytes of the blocks that parameters beside the weights pass in: two
-// have room in their part of the weight buffer.
-func paramChunk(s *schedule.Schedule) int64 {
-	return max(64, (schedule.WeightBufferBytes(s.Spec)-schedule.WeightHomeBytes(s.Spec)-schedule.WeightRingBytes(s.Spec))/2)
+// paramBytes is how many bytes of parameters beside the weights stay for a step: more pass in
+// blocks, two of which have room in their part of the weight buffer.
+func paramBytes(s *schedule.Schedule) int64 {
+	return (schedule.WeightBufferBytes(s.Spec) - schedule.WeightHomeBytes(s.Spec) - schedule.WeightRingBytes(s.Spec)) / 2
 }
 
 // rules makes the nest of a step that has none. whole is how many rows there are, none of which may
@@ -176,7 +176,7 @@ func (lp *layerPlan) rules(m *cost.Model, weightRing int64, fine grain, whole in
 		}
 	}
 	n.Pieces = max(1, min(want, lp.rowsOfTile(tiles)/minRows))
-	if p := int64(len(lp.params)); p > n.Pieces*tiles {
+	if p := int64(max(len(lp.params), len(lp.rowBlocks))); p > n.Pieces*tiles {
 		n.Pieces = ceilDiv(p, tiles)
 	}
 	for whole > 0 && whole%n.Pieces != 0 {
@@ -300,7 +300,7 @@ func (lp *layerPlan) check(s *schedule.Schedule, rule *schedule.Nest) error {
 	if err := lp.checkSlices(s); err != nil {
 		return err
 	}
-	weightRing, chunk := schedule.WeightRingBytes(s.Spec), paramChunk(s)
+	weightRing, params := schedule.WeightRingBytes(s.Spec), paramBytes(s)
 	n, st := lp.nest, lp.step
 	stage, most := int64(0), int64(1)
 	for _, p := range s.Staged(st) {
@@ -376,7 +376,7 @@ func (lp *layerPlan) check(s *schedule.Schedule, rule *schedule.Nest) error {
 		return err
 	}
 	if lp.constant == nil {
-		return lp.checkParams(chunk)
+		return lp.checkParams(params)
 	}
 	largest, together, kept := int64(0), int64(0), int64(0)
 	lp.eachWeights(n.Columns, n.Reduction, func(i int, core, _ int64) {
@@ -397,7 +397,7 @@ func (lp *layerPlan) check(s *schedule.Schedule, rule *schedule.Nest) error {
 	if largest > max(weightRing, ruled+1) {
 		return fmt.Errorf("has a tile of weights of %d bytes, their buffer has %d", largest, weightRing)
 	}
-	return lp.checkParams(chunk)
+	return lp.checkParams(params)
 }
 
 // checkStages verifies that stages in the GB fit beside what lives there.
@@ -493,9 +493,9 @@ func Room(s *schedule.Schedule, i int, parts int64) int64 {
 	return min(free, use) * page
 }
 
-// checkParams verifies that parameters that pass in chunks, two of which have room, find
-// a part of the vector work for each.
-func (lp *layerPlan) checkParams(chunk int64) error {
+// checkParams verifies that parameters that pass in blocks, unless they have no more than stay bytes,
+// find a part of the vector work for each, and those of a product's rows a piece.
+func (lp *layerPlan) checkParams(stay int64) error {
 	bytes, n := int64(0), lp.nest
 	for i := range lp.params {
 		bytes += lp.params[i].coreBytes
@@ -508,7 +508,10 @@ func (lp *layerPlan) checkParams(chunk int64) error {
 	if n.Vector == schedule.AtPiece {
 		parts *= n.Pieces
 	}
-	if bytes > chunk && !lp.constantRows && lp.vector.Total() > 0 && int64(len(lp.params)) > parts {
+	if int64(len(lp.rowBlocks)) > tiles*n.Pieces {
+		return fmt.Errorf("has %d pieces of rows, expected one for each of %d blocks of them", tiles*n.Pieces, len(lp.rowBlocks))
+	}
+	if bytes > stay && lp.vector.Total() > 0 && int64(len(lp.params)) > parts {
 		return fmt.Errorf("has %d parts of vector work, expected one for each of %d blocks of parameters", parts, len(lp.params))
 	}
 	return nil
@@ -528,12 +531,18 @@ func sum(list []int64) (total int64) {
 // useful part of all cores'.
 func (lp *layerPlan) addWork(s *schedule.Schedule, inst *schedule.Instance) {
 	g, st := s.Graph, lp.step
-	reg := schedule.Regions{}
-	for _, w := range st.Writes {
-		v := &s.Values[w]
-		reg[v.Tensor] = schedule.Slice(v.Region, v.Binding, g.Tensor(v.Tensor).Layout, 0)
+	var reg schedule.Regions
+	for core := range st.Cores { // the first one has most, unless it lies in the border of a Pad
+		reg = schedule.Regions{}
+		for _, w := range st.Writes {
+			v := &s.Values[w]
+			reg[v.Tensor] = schedule.Slice(v.Region, v.Binding, g.Tensor(v.Tensor).Layout, core)
+		}
+		schedule.BackPropagate(g, lp.layer.Ops, reg)
+		if reg[g.Op(lp.layer.Anchor).Outputs[0]].Elements() > 0 {
+			break
+		}
 	}
-	schedule.BackPropagate(g, lp.layer.Ops, reg)
 	lp.dtype = g.Tensor(st.Output).DType
 	lp.vectorType = lp.dtype
 	views := true
@@ -553,7 +562,6 @@ func (lp *layerPlan) addWork(s *schedule.Schedule, inst *schedule.Instance) {
 			if k == 0 && id == lp.layer.Anchor && g.OnMatrixUnit(op) {
 				lp.dims, lp.matrix = g.MatrixDims(op, r)
 				lp.dtype = g.Tensor(op.Inputs[0]).DType
-				lp.constantRows = g.Tensor(op.Inputs[0]).Role == model.Constant
 			}
 			core, useful := g.Work(op, r), usefulWork(s, inst, op, o)
 			lp.vector = lp.vector.Add(core.Vector)
@@ -575,9 +583,12 @@ func (lp *layerPlan) addWork(s *schedule.Schedule, inst *schedule.Instance) {
 }
 
 // cutConstants finds the anchor's weights among the constants that the step reads, and cuts
-// other parameters into chunks, two of which must fit beside the ring.
-func (lp *layerPlan) cutConstants(s *schedule.Schedule, chunk int64, fine grain) {
-	anchor := s.Graph.Op(lp.layer.Anchor)
+// others into blocks, two of which must fit into their ring.
+func (lp *layerPlan) cutConstants(s *schedule.Schedule, fine grain) {
+	anchor, ring := s.Graph.Op(lp.layer.Anchor), schedule.WeightRingBytes(s.Spec)
+	if lp.matrix && s.Graph.Tensor(anchor.Inputs[1]).Role == model.Constant { // weights have theirs
+		ring = 2 * paramBytes(s)
+	}
 	for i, p := range lp.step.Params {
 		operand := int32(len(lp.step.Reads) + i)
 		switch {
@@ -585,8 +596,12 @@ func (lp *layerPlan) cutConstants(s *schedule.Schedule, chunk int64, fine grain)
 			lp.rows = append(lp.rows, lookUp{p, operand})
 		case lp.matrix && p.Tensor == anchor.Inputs[1]:
 			lp.constant, lp.operand, lp.weightTotal = &lp.step.Params[i], operand, p.CoreBytes
+		case lp.matrix && p.Tensor == anchor.Inputs[0] && p.CoreBytes <= ring:
+			lp.rowBlocks = cut(p, operand, ring)
+		case lp.matrix && p.Tensor == anchor.Inputs[0]:
+			lp.rowBlocks = cut(p, operand, max(64, ring/2, ceilDiv(p.CoreBytes, fine.weightTiles)))
 		default:
-			lp.params = append(lp.params, cut(p, operand, max(chunk, ceilDiv(p.CoreBytes, fine.weightTiles)))...)
+			lp.params = append(lp.params, cut(p, operand, max(64, paramBytes(s), ceilDiv(p.CoreBytes, fine.weightTiles)))...)
 		}
 	}
 }
