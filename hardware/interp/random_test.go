@@ -200,3 +200,139 @@ func (g *grower) attention(x model.TensorID, batch, n, d int64) model.TensorID {
 	y = g.op("Reshape", model.Attr{Shape: []int64{batch, n, d}}, g.op("Transpose", model.Attr{Perm: []int64{0, 2, 1, 3}}, y))
 	return g.op("Add", model.Attr{}, x, g.dense(y, d))
 }
+
+// anyMachine is one of which all figures are drawn, from tiny to large: some have several types of
+// cores, a special unit of its own, or no matrix unit.
+func anyMachine(r *rand.Rand) *hardware.Spec {
+	s := machine(r)
+	s.ClockHz *= pick(r, 0.1, 1, 3)
+	s.Clusters = pick(r, 1, 2, 3, 5)
+	s.LaunchSeconds, s.SyncSeconds = pick(r, 0, 1e-9, 1e-7, 5e-6), pick(r, 0, 1e-7)
+	s.DDR.BandwidthBytesPerSecond, s.DDR.LatencySeconds = pick(r, 1e8, 1e9, 1e10, 1e12), pick(r, 0, 1e-8, 1e-6, 1e-5)
+	s.DDRActivationEfficiency = pick(r, 0, .01, .5, 1)
+	s.DDRLink.BandwidthBytesPerSecond, s.DDRLink.LatencySeconds = pick(r, 0, 0, 1e9, 1e11), pick(r, 0, 1e-7)
+	s.CoreLink.BandwidthBytesPerSecond, s.CoreLink.LatencySeconds = pick(r, 1e9, 1e10, 1e12), pick(r, 0, 1e-8, 1e-6)
+	s.LB.SizeBytes, s.LBWeightBytes = pick(r, hardware.Bytes(512), 2048, 16384, 65536), pick(r, hardware.Bytes(0), 256, 1024, 8192)
+	if s.GB != nil {
+		s.GB.SizeBytes = pick(r, hardware.Bytes(1000), 4096, 16384, 40000, 262144)
+		s.GB.BandwidthBytesPerSecond, s.GB.LatencySeconds = pick(r, 1e9, 1e10, 1e12), pick(r, 0, 1e-7)
+	} else {
+		s.Energy = nil
+	}
+	c := &s.CoreTypes[0]
+	for i := range c.Units {
+		u := &c.Units[i]
+		u.FillCycles = pick(r, hardware.Cycles(0), 10, 100, 1000)
+		if u.Kind == hardware.Matrix {
+			u.Rows, u.Cols, u.BlockCycles = pick(r, 2, 8, 64), pick(r, 2, 8, 32), pick(r, 0., 2, 20, 200)
+			continue
+		}
+		u.Lanes = pick(r, 1, 4, 64)
+		for class := range u.CyclesPerOp {
+			u.CyclesPerOp[class] = pick(r, .5, 1, 4)
+		}
+		if r.IntN(3) == 0 {
+			u.SharesWith = ""
+		}
+	}
+	if r.IntN(5) == 0 { // cores without the first unit
+		s.CoreTypes = append(s.CoreTypes, hardware.CoreType{Name: "other", Count: 1 + r.IntN(2), HasLB: r.IntN(2) == 0, Units: c.Units[1:]})
+	}
+	if r.IntN(10) == 0 {
+		c.Units = c.Units[1:]
+	}
+	return s
+}
+
+// anyNet is a random network of one of several families.
+func anyNet(r *rand.Rand, seed uint64) network.Network {
+	switch r.IntN(8) {
+	case 0:
+		return net(seed, false)
+	case 1:
+		return net(seed, true)
+	case 2:
+		return softmaxes(seed)
+	case 3:
+		return single(seed)
+	}
+	return shared(seed)
+}
+
+// shared is a network in which operators share weights and tables, of several outputs, with constants
+// of all extents and extents of 1.
+func shared(seed uint64) network.Network {
+	return network.Network{Name: fmt.Sprintf("shared-%d", seed), Graph: func(batch int64) (*model.Graph, error) {
+		g := &grower{Rand: rand.New(rand.NewPCG(seed, 12)), b: model.NewBuilder("shared")}
+		n, d := pick(g.Rand, 1, 1+g.Int64N(9), 6), pick(g.Rand, int64(1), 8, 16, 31)
+		table, weights := g.param(pick(g.Rand, int64(3), 50, 2000), d), g.param(d, d)
+		looked := func(name string) model.TensorID {
+			return g.op("Gather", model.Attr{}, table, g.b.Input(name, model.I32, batch, n))
+		}
+		var x model.TensorID
+		switch g.IntN(4) {
+		case 0:
+			x = looked("ids")
+		case 1:
+			x = g.op("Add", model.Attr{}, looked("ids"), looked("more ids"))
+		case 2:
+			x = g.op("Mul", model.Attr{}, g.b.Input("x", model.F16, batch, n, d), g.b.Input("y", model.F16, batch, n, d))
+		default:
+			x = g.b.Input("x", model.F16, batch, n, d)
+			g.b.Input("unused", model.F16, batch, n, d)
+		}
+		for range 1 + g.IntN(6) {
+			n, d := g.shape(x)[1], g.shape(x)[2]
+			out := g.b.Tensor(x).Producer != model.NoOp && g.IntN(6) == 0
+			if out {
+				g.b.Output(x)
+			}
+			switch g.IntN(18) {
+			case 14:
+				x = g.op("MatMul", model.Attr{}, g.param(pick(g.Rand, 1, n, 2*n), n), x)
+			case 15: // a constant that is computed
+				x = g.op("Add", model.Attr{}, x, g.op("Relu", model.Attr{}, g.param(n, 1)))
+			case 16:
+				x = g.op("Pad", model.Attr{Pads: []int64{0, 1, 0, 0, 0, 2}}, x)
+			case 17: // tied to the table
+				if t := g.shape(table); t[0] <= 50 && t[1] == d {
+					x = g.op("MatMul", model.Attr{}, x, g.op("Transpose", model.Attr{Perm: []int64{1, 0}}, table))
+				}
+			case 0, 1:
+				x = g.dense(x, pick(g.Rand, int64(1), 4, 16, 64, 200))
+			case 2:
+				x = g.op("Add", model.Attr{}, x, g.param(n, d))
+			case 3:
+				x = g.op("Gelu", model.Attr{}, g.op("Add", model.Attr{}, g.dense(x, d), g.param(n, d)))
+			case 4:
+				x = g.op("Softmax", model.Attr{Axis: 2}, x)
+			case 5:
+				x = g.op("Add", model.Attr{}, x, g.dense(g.op("Gelu", model.Attr{}, g.dense(x, 4*d)), d))
+			case 6:
+				x = g.op("Transpose", model.Attr{Perm: []int64{0, 2, 1}}, x)
+			case 7:
+				x = g.op("Concat", model.Attr{Axis: 1 + g.Int64N(2)}, x, g.dense(x, d))
+			case 8:
+				x = g.op("Mul", model.Attr{}, x, g.op("Sigmoid", model.Attr{}, g.op("ReduceMean", model.Attr{Axes: []int64{2}, KeepDims: true}, x)))
+			case 9, 10:
+				if g.b.Tensor(weights).Shape[0] == d {
+					x = g.op("MatMul", model.Attr{}, x, weights)
+				}
+			case 11:
+				x = g.op("LayerNorm", model.Attr{Axis: 2}, x, g.param(d), g.param(d))
+			case 12:
+				if d%2 == 0 {
+					x = g.attention(x, batch, n, d)
+				}
+			case 13:
+				half := g.op("Slice", model.Attr{Starts: []int64{0, 0, d / 2}, Steps: []int64{1, 1, 1}, Shape: []int64{batch, n, d - d/2}}, x)
+				x = g.op("Concat", model.Attr{Axis: 2}, half, g.op("Relu", model.Attr{}, x))
+			}
+		}
+		if g.b.Tensor(x).Producer == model.NoOp {
+			x = g.op("Relu", model.Attr{}, x)
+		}
+		g.b.Output(x)
+		return g.b.Build()
+	}}
+}
