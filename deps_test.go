@@ -39,7 +39,7 @@ var mayImport = map[string][]string{
 	"experiments/timeline":            {"experiments/harness", "experiments/literature", "hardware", "hardware/isa", "model", "scheduler"},
 	"experiments/tuning":              {"experiments/harness", "experiments/literature", "hardware", "model", "model/grain", "model/network", "plots", "scheduler", "spell"},
 	"formulation/allocate":            {"formulation/milp", "formulation/solve"},
-	"formulation/binding":             {"formulation/milp", "formulation/solve", "hardware/cost", "model", "model/schedule"},
+	"formulation/binding":             {"formulation/milp", "formulation/solve", "hardware/cost", "heap", "model", "model/schedule"},
 	"formulation/bound":               {"hardware", "hardware/cost", "model", "model/network", "model/schedule"},
 	"formulation/highs":               {"formulation/milp"},
 	"formulation/joint":               {"formulation/binding", "formulation/milp", "formulation/ordering", "formulation/solve", "heap", "model/schedule"},

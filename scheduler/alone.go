@@ -192,7 +192,7 @@ func Bind(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 	if err != nil {
 		return nil, err
 	}
-	n, err := binding.FromSchedule(c.base.Schedule, c.base.Cost)
+	n, err := binding.FromSchedule(ctx, c.base.Schedule, c.base.Cost)
 	if err != nil {
 		return nil, err
 	}

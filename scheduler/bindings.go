@@ -50,7 +50,7 @@ func (d *Draft) leastBinding(ctx context.Context, method string) error {
 	if err := algorithm4.Decide(ctx, d); err != nil {
 		return err
 	}
-	n, err := binding.FromSchedule(d.Schedule, d.Cost)
+	n, err := binding.FromSchedule(ctx, d.Schedule, d.Cost)
 	if err != nil {
 		return err
 	}

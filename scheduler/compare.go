@@ -56,20 +56,20 @@ type CompareOptions struct {
 // its exact strategy minimises.
 type comparison struct {
 	name, stage, unit string
-	objective         func(s *schedule.Schedule, opt Options) (float64, error)
+	objective         func(ctx context.Context, s *schedule.Schedule, opt Options) (float64, error)
 	run               func(c *comparer, ctx context.Context) error // nil: comparer.stage
 }
 
 func comparisons() []comparison {
 	return []comparison{
-		{name: "split", stage: "split", unit: secondsUnit, objective: func(s *schedule.Schedule, opt Options) (float64, error) {
+		{name: "split", stage: "split", unit: secondsUnit, objective: func(_ context.Context, s *schedule.Schedule, opt Options) (float64, error) {
 			n, err := SplitProblem(s, opt)
 			if err != nil {
 				return 0, err
 			}
 			return n.GivenSeconds, nil
 		}},
-		{name: "order", stage: "order", unit: bytesUnit, objective: func(s *schedule.Schedule, opt Options) (float64, error) {
+		{name: "order", stage: "order", unit: bytesUnit, objective: func(_ context.Context, s *schedule.Schedule, opt Options) (float64, error) {
 			p, _, err := OrderProblem(s, opt)
 			if err != nil {
 				return 0, err
@@ -83,23 +83,23 @@ func comparisons() []comparison {
 			}
 			return r.Cost, nil
 		}},
-		{name: "bind", stage: "bind", unit: secondsUnit, objective: func(s *schedule.Schedule, opt Options) (float64, error) {
+		{name: "bind", stage: "bind", unit: secondsUnit, objective: func(ctx context.Context, s *schedule.Schedule, opt Options) (float64, error) {
 			m, err := costModel(s, opt)
 			if err != nil {
 				return 0, err
 			}
-			n, err := binding.FromSchedule(s, m)
+			n, err := binding.FromSchedule(ctx, s, m)
 			if err != nil {
 				return 0, err
 			}
 			return n.Problem.Seconds(n.Given), nil
 		}},
-		{name: "memory", stage: "spill", unit: bytesUnit, objective: func(s *schedule.Schedule, _ Options) (float64, error) {
+		{name: "memory", stage: "spill", unit: bytesUnit, objective: func(_ context.Context, s *schedule.Schedule, _ Options) (float64, error) {
 			return float64(moved(s)), nil
 		}},
 		{name: "issue", stage: "issue", run: (*comparer).issue},
-		{name: "joint", stage: "order", unit: secondsUnit, objective: func(s *schedule.Schedule, opt Options) (float64, error) {
-			n, err := JointProblem(s, opt)
+		{name: "joint", stage: "order", unit: secondsUnit, objective: func(ctx context.Context, s *schedule.Schedule, opt Options) (float64, error) {
+			n, err := JointProblem(ctx, s, opt)
 			if err != nil {
 				return 0, err
 			}
@@ -330,7 +330,7 @@ func (c *comparer) stage(ctx context.Context, d comparison) error {
 			}
 		}
 		if draft != nil {
-			switch cost, err := d.objective(draft.Schedule, c.opt.Options); {
+			switch cost, err := d.objective(ctx, draft.Schedule, c.opt.Options); {
 			case err == errNoAnswer:
 			case err != nil:
 				return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/hardware/sim"
@@ -18,10 +19,11 @@ var insideBinding = Strategy{Name: "inside", Description: "alg4; layers inside k
 	Trials: true, Decide: bindInside}
 
 // insideTrials is how many other ways are simulated for each layer of a kernel of several, and
-// maxInside in all.
+// maxInside in all, fewer where they would be more than insideSteps steps.
 const (
 	insideTrials = 3
 	maxInside    = 80
+	insideSteps  = maxInside << 12
 )
 
 // TunedBinding spreads a layer of a kernel over the cores in another way than its group.
@@ -44,8 +46,8 @@ func bindInside(ctx context.Context, d *Draft) error {
 	rules := d.Recipe
 	rules.Picks = slices.DeleteFunc(slices.Clone(rules.Picks), func(p Pick) bool { return p.Stage == "nest" })
 	opt := d.Options
-	opt.note, opt.unchecked = nil, true
-	memory := &lower.Memory{}
+	opt.note, opt.unchecked, opt.memo = nil, true, schedule.NewMemo()
+	memory, steps := &lower.Memory{}, 0
 	latency := func(own [][]schedule.Binding, limit int64) (int64, error) {
 		s := *d.Schedule
 		s.LayerBindings = own
@@ -53,7 +55,7 @@ func bindInside(ctx context.Context, d *Draft) error {
 		if err != nil {
 			return 0, err
 		}
-		made.Lower.Memory = memory
+		made.Lower.Memory, steps = memory, len(made.Steps)
 		p, alike, err := lower.Outline("", d.Spec, slices.Repeat([][]lower.Segment{{{Schedule: made.Schedule, Iterations: d.inRow()}}}, d.Spec.Clusters), made.Lower)
 		if err != nil {
 			return 0, err
@@ -66,14 +68,16 @@ func bindInside(ctx context.Context, d *Draft) error {
 	var places [][2]int
 	for k, layers := range d.Layers {
 		own[k] = make([]schedule.Binding, len(layers))
+		var kind strings.Builder
 		for l := range layers {
 			for _, id := range layers[l].Ops {
-				kinds[k] += string(d.Graph.Op(id).Kind) + fmt.Sprint(d.Graph.Tensor(d.Graph.Op(id).Outputs[0]).Shape)
+				fmt.Fprint(&kind, string(d.Graph.Op(id).Kind), d.Graph.Tensor(d.Graph.Op(id).Outputs[0]).Shape)
 			}
 			if len(layers) > 1 {
 				places = append(places, [2]int{k, l})
 			}
 		}
+		kinds[k] = kind.String()
 	}
 	if len(places) == 0 {
 		return nil
@@ -84,7 +88,7 @@ func bindInside(ctx context.Context, d *Draft) error {
 	}
 	began, changed := best, 0
 	r := rand.New(rand.NewPCG(1, 0))
-	for range min(maxInside, insideTrials*len(places)) {
+	for range min(maxInside, insideTrials*len(places), max(1, insideSteps/steps)) {
 		place := places[r.IntN(len(places))]
 		k, first, more := place[0], place[1], r.IntN(4)
 		choice := d.insideChoices(k, first)

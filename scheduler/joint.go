@@ -23,20 +23,20 @@ type JointNetwork struct {
 // JointProblem poses it: [OrderProblem] and [binding.FromSchedule] over the same
 // instances, with moves at the rate at which the cost of a binding has them, without
 // latencies.
-func JointProblem(s *schedule.Schedule, opt Options) (*JointNetwork, error) {
+func JointProblem(ctx context.Context, s *schedule.Schedule, opt Options) (*JointNetwork, error) {
 	m, err := costModel(s, opt)
 	if err != nil {
 		return nil, err
 	}
-	return newJointProblem(s, m, opt)
+	return newJointProblem(ctx, s, m, opt)
 }
 
-func newJointProblem(s *schedule.Schedule, m *cost.Model, opt Options) (*JointNetwork, error) {
+func newJointProblem(ctx context.Context, s *schedule.Schedule, m *cost.Model, opt Options) (*JointNetwork, error) {
 	p, _, err := OrderProblem(s, opt)
 	if err != nil {
 		return nil, err
 	}
-	n, err := binding.FromSchedule(s, m)
+	n, err := binding.FromSchedule(ctx, s, m)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ var jointOrder = Strategy{Name: "joint", Description: "order, bindings and scope
 		if err := algorithm4.Decide(ctx, d); err != nil {
 			return err
 		}
-		n, err := newJointProblem(d.Schedule, d.Cost, d.Options)
+		n, err := newJointProblem(ctx, d.Schedule, d.Cost, d.Options)
 		if err != nil {
 			return err
 		}

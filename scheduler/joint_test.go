@@ -31,7 +31,7 @@ func TestJointOwnCost(t *testing.T) {
 	}
 	var given [2]float64
 	for i, c := range []cost.Custom{nil, slow{}} {
-		n, err := scheduler.JointProblem(s, scheduler.Options{Cost: c})
+		n, err := scheduler.JointProblem(t.Context(), s, scheduler.Options{Cost: c})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +73,7 @@ func TestJointOnNetworks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n, err := scheduler.JointProblem(s, scheduler.Options{})
+		n, err := scheduler.JointProblem(t.Context(), s, scheduler.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -133,11 +133,14 @@ func TuningTasks(ctx context.Context, nets []network.Network, machine *hardware.
 		from.Networks, from.Graphs = append(from.Networks, net.Name), append(from.Graphs, made.Schedule.Graph.Name)
 		from.Fingerprint = schedulefile.Fingerprint(made.Spec)
 		for _, seg := range made.Plans[0] {
-			kernels, err := ansor.Kernels(seg.Schedule, made.Spec.Clusters, made.Lower)
+			kernels, err := ansor.Kernels(ctx, seg.Schedule, made.Spec.Clusters, made.Lower)
 			if err != nil {
 				return nil, from, err
 			}
 			for _, k := range kernels {
+				if k == nil {
+					continue
+				}
 				if known[k.Key] == nil {
 					known[k.Key] = k
 					k.Weights = make([]int64, len(nets))
@@ -363,14 +366,25 @@ var (
 
 // tunedNests gives every kernel the nests of a file, or looks for some.
 func tunedNests(ctx context.Context, d *Draft) error {
-	kernels, err := ansor.Kernels(d.Schedule, d.Spec.Clusters, d.Lower)
+	kernels, err := ansor.Kernels(ctx, d.Schedule, d.Spec.Clusters, d.Lower)
 	if err != nil {
 		return err
 	}
-	programs := map[*ansor.Task]ansor.Program{}
+	programs, small := map[*ansor.Task]ansor.Program{}, 0
+	for _, k := range kernels {
+		if k != nil {
+			small++
+		}
+	}
+	if large := len(kernels) - small; large > 0 {
+		d.Options.tell(fmt.Sprintf("%d of %d kernels have more than %d layers, whose loops are not searched", large, len(kernels), ansor.MaxLayers))
+	}
 	if t := d.Options.Tuned; t != nil {
 		missing := 0
 		for _, k := range kernels {
+			if k == nil {
+				continue
+			}
 			p, ok, err := t.Program(k)
 			if err != nil {
 				return err
@@ -384,7 +398,7 @@ func tunedNests(ctx context.Context, d *Draft) error {
 		if found := schedulefile.Fingerprint(d.Spec); found != t.Fingerprint {
 			return fmt.Errorf("the tuned kernels are for %s as described then (hardware_fingerprint %s), this is %s (%s)", t.Hardware, t.Fingerprint, d.Spec.Name, found)
 		}
-		if missing == len(kernels) && !slices.Contains(t.Graphs, d.Graph.Name) {
+		if missing == small && missing > 0 && !slices.Contains(t.Graphs, d.Graph.Name) {
 			return fmt.Errorf("the tuned kernels are of %s on %s by %s, batch %d in chunks of %d: none of the %d kernels is among them",
 				strings.Join(t.Networks, ", "), t.Hardware, t.Variant, t.Batch, t.Chunk, missing)
 		}
@@ -396,12 +410,15 @@ func tunedNests(ctx context.Context, d *Draft) error {
 		}
 	} else {
 		var tasks []*ansor.Task
+		seen := map[*ansor.Task]bool{nil: true}
 		for _, k := range kernels {
-			if !slices.Contains(tasks, k) {
-				k.Weights = []int64{0}
+			if !seen[k] {
+				seen[k], k.Weights = true, []int64{0}
 				tasks = append(tasks, k)
 			}
-			k.Weights[0]++
+			if k != nil {
+				k.Weights[0]++
+			}
 		}
 		found, err := ansor.Tune(ctx, tasks, ansor.Options{Trials: defaultTrials * len(tasks), Seed: 1})
 		if err != nil {
@@ -418,10 +435,31 @@ func tunedNests(ctx context.Context, d *Draft) error {
 	return d.adopt(ctx, kernels, programs)
 }
 
+// adoptSteps is about how many steps are simulated to see which programs make a chunk faster, and
+// retrySteps how many to see which layers of those that do not.
+const (
+	adoptSteps = 5 << 17
+	retrySteps = 1 << 21
+)
+
 // adopt gives the kernels their programs, task by task, where the chunk gets faster by it on
 // all clusters: alone, a kernel does not know what the others hide. Of a program that makes
-// it slower, those layers are taken that make it faster.
+// it slower, those layers are taken that make it faster. In large schedules several tasks are
+// judged together, so that no more than adoptSteps are simulated.
 func (d *Draft) adopt(ctx context.Context, kernels []*ansor.Task, programs map[*ansor.Task]ansor.Program) error {
+	var tasks []*ansor.Task
+	done := map[*ansor.Task]bool{}
+	task := map[int]*ansor.Task{} // of each instance
+	for k, id := range d.Order {
+		if task[id] = kernels[k]; programs[kernels[k]] != nil && !done[kernels[k]] {
+			done[kernels[k]] = true
+			tasks = append(tasks, kernels[k])
+		}
+	}
+	if len(tasks) == 0 {
+		return nil
+	}
+	d.Index()
 	own := *d.Schedule // shares steps and values, which follow changes
 	own.Place = nil    // waiting for other clusters takes no loops
 	plan := [][]lower.Segment{{{Schedule: &own, Iterations: d.inRow()}}}
@@ -439,18 +477,28 @@ func (d *Draft) adopt(ctx context.Context, kernels []*ansor.Task, programs map[*
 	if err != nil {
 		return err
 	}
-	task := map[int]*ansor.Task{} // of each instance
-	for k, id := range d.Order {
-		task[id] = kernels[k]
-	}
 	m, err := cost.NewWith(d.Spec, d.Lower.Cost)
 	if err != nil {
 		return err
 	}
+	// save returns what puts a step back, with the values that it writes.
+	save := func(i int) (restore func()) {
+		step := d.Steps[i]
+		var values []schedule.Value
+		for _, w := range step.Writes {
+			values = append(values, d.Values[w])
+		}
+		return func() {
+			d.Steps[i] = step
+			for k, w := range step.Writes {
+				d.Values[w] = values[k]
+			}
+		}
+	}
 	// fits tries a nest on a step: equal kernels differ in what others keep in the memories.
 	noRoom := map[int]bool{}
 	fits := func(i int, n *schedule.Nest) bool {
-		step, values := d.Steps[i], slices.Clone(d.Values)
+		step, restore := d.Steps[i], save(i)
 		loops := lower.LoopsOf(d.Schedule, i, m)
 		err := d.Follow(i, n)
 		if err == nil {
@@ -460,62 +508,72 @@ func (d *Draft) adopt(ctx context.Context, kernels []*ansor.Task, programs map[*
 			err = loops.Check(d.Schedule, i)
 		}
 		if err != nil {
-			d.Steps[i] = step
-			copy(d.Values, values)
+			restore()
 		}
 		return err == nil
 	}
-	// follow lets a task's kernels run some layers by a program, if that is no slower.
-	follow := func(k *ansor.Task, wanted func(layer int) bool) (bool, error) {
-		steps, values := slices.Clone(d.Steps), slices.Clone(d.Values)
-		next := map[int]int{} // layer of each instance
-		for i := range d.Steps {
-			id := d.Steps[i].Instance
-			if layer := next[id]; task[id] == k && wanted(layer) {
-				if !fits(i, programs[k][layer]) {
-					noRoom[i] = true
+	type place struct{ step, layer int }
+	places := map[*ansor.Task][]place{}
+	next := map[int]int{} // layer of each instance
+	for i := range d.Steps {
+		id := d.Steps[i].Instance
+		places[task[id]] = append(places[task[id]], place{i, next[id]})
+		next[id]++
+	}
+	// follow lets kernels run some layers by their programs, if that is no slower.
+	follow := func(tasks []*ansor.Task, wanted func(layer int) bool) (bool, error) {
+		var restore []func()
+		for _, k := range tasks {
+			for _, at := range places[k] {
+				if wanted(at.layer) {
+					restore = append(restore, save(at.step))
+					if !fits(at.step, programs[k][at.layer]) {
+						noRoom[at.step] = true
+					}
 				}
 			}
-			next[id]++
 		}
 		now, err := latency(best + 1)
 		if err != nil || now <= best {
 			best = min(best, now)
 			return true, err
 		}
-		copy(d.Steps, steps)
-		copy(d.Values, values)
+		for _, put := range slices.Backward(restore) {
+			put()
+		}
 		return false, nil
 	}
-	done, rejected := map[*ansor.Task]bool{}, 0
-	for _, k := range kernels {
-		if programs[k] == nil || done[k] {
-			continue
-		}
-		done[k] = true
-		taken, err := follow(k, func(int) bool { return true })
+	rejected, retried := 0, 0
+	together := (len(tasks)*len(d.Steps) + adoptSteps - 1) / adoptSteps
+	for some := range slices.Chunk(tasks, together) {
+		taken, err := follow(some, func(int) bool { return true })
 		if err != nil {
 			return err
 		}
 		if taken {
 			continue
 		}
-		for one := range programs[k] {
-			layer, err := follow(k, func(layer int) bool { return layer == one })
-			if err != nil {
-				return err
+		if together == 1 {
+			for one := range programs[some[0]] {
+				if retried += len(d.Steps); retried > retrySteps {
+					break
+				}
+				layer, err := follow(some, func(layer int) bool { return layer == one })
+				if err != nil {
+					return err
+				}
+				taken = taken || layer
 			}
-			taken = taken || layer
 		}
 		if !taken {
-			rejected++
+			rejected += len(some)
 		}
 	}
 	if len(noRoom) > 0 {
 		d.Options.tell(fmt.Sprintf("%d of %d layers keep the loops of the generator's rules: in their place, the memories have no room for the tuned ones", len(noRoom), len(d.Steps)))
 	}
 	if rejected > 0 {
-		d.Options.tell(fmt.Sprintf("%d of %d tuned kernels keep the loops of the generator's rules: beside the others, those are faster", rejected, len(done)))
+		d.Options.tell(fmt.Sprintf("%d of %d tuned kernels keep the loops of the generator's rules: beside the others, those are faster", rejected, len(tasks)))
 	}
 	return nil
 }

@@ -138,7 +138,7 @@ func TestRoomOfTasks(t *testing.T) {
 	// Given to both, the loops stay where there is room; the other keeps the rules', and the
 	// schedule is that of the first alone.
 	fallback := recipe.With("nest", scheduler.Strategy{Name: "both", Decide: func(ctx context.Context, d *scheduler.Draft) error {
-		kernels, err := ansor.Kernels(d.Schedule, d.Spec.Clusters, d.Lower)
+		kernels, err := ansor.Kernels(ctx, d.Schedule, d.Spec.Clusters, d.Lower)
 		if err != nil {
 			return err
 		}

@@ -316,7 +316,7 @@ func (w *WholeNetwork) instances(ctx context.Context, cuts []cut) (made *Draft, 
 			d.Bindings[i] = schedule.One(len(inst.Regions[d.Grouping.Groups[inst.Group].Outputs[0]]))
 		}
 		made = d
-		if n, err = binding.FromSchedule(d.Schedule, d.Cost); err != nil {
+		if n, err = binding.FromSchedule(ctx, d.Schedule, d.Cost); err != nil {
 			return err
 		}
 		return errPosed

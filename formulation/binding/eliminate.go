@@ -1,6 +1,7 @@
 package binding
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
+	"github.com/dsasched/dsasched/heap"
 )
 
 // SearchOptions are the settings of [Search]; the zero value is the default.
@@ -274,30 +276,37 @@ func (e *elimination) run() (float64, error) {
 		return slices.Compact(all)
 	}
 	e.buckets, e.left = make([][]term, len(e.p.Nodes)), make([][]term, len(e.p.Nodes))
-	left := make([]int, len(e.p.Nodes))
+	// The lightest node is next, the first of those; a weight that has changed since is passed over.
+	type node struct {
+		weight float64
+		number int
+	}
+	left := heap.Of(func(a, b node) bool { return cmp.Or(cmp.Compare(a.weight, b.weight), a.number-b.number) < 0 })
 	weight := make([]float64, len(e.p.Nodes))
 	weigh := func(v int) {
+		was := weight[v]
 		weight[v] = 1
 		for _, u := range scope(v) {
 			weight[v] *= float64(e.size(u))
 		}
+		if weight[v] != was {
+			left.Push(node{weight[v], v})
+		}
 	}
-	for v := range left {
-		left[v] = v
+	for v := range weight {
 		weigh(v)
 	}
-	for len(left) > 0 {
+	gone := make([]bool, len(e.p.Nodes))
+	for left.Len() > 0 {
 		if err := e.ctx.Err(); err != nil {
 			return 0, err
 		}
-		at := 0
-		for k, v := range left {
-			if weight[v] < weight[left[at]] {
-				at = k
-			}
+		first := left.Pop()
+		v := first.number
+		if gone[v] || first.weight != weight[v] {
+			continue
 		}
-		v := left[at]
-		left = slices.Delete(left, at, at+1)
+		gone[v] = true
 		around := scope(v)
 		for _, k := range of[v] {
 			e.buckets[v] = append(e.buckets[v], terms[k])

@@ -1,6 +1,8 @@
 package binding
 
 import (
+	"context"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"sort"
@@ -64,106 +66,152 @@ func Candidates(r model.Region, forbidden []bool, cores int64, uneven bool) []sc
 // FromSchedule poses the problem of a schedule whose groups, layers, instances and
 // order are known, and whose outputs are wanted in the LB. Its own bindings and
 // scopes are among the labels; the schedule is not changed.
-func FromSchedule(s *schedule.Schedule, m *cost.Model) (*Network, error) {
+func FromSchedule(ctx context.Context, s *schedule.Schedule, m *cost.Model) (*Network, error) {
 	p := &pricer{s: s, m: m, cores: schedule.CoresWithLB(s.Spec)}
 	if len(s.Bindings) != len(s.Instances.Instances) || len(s.Scopes) != len(s.Bindings) {
 		return nil, fmt.Errorf("binding: %d bindings and %d scopes for %d instances", len(s.Bindings), len(s.Scopes), len(s.Instances.Instances))
 	}
-	bindings := make([][]schedule.Binding, len(s.Bindings)) // per instance
+	q := &poser{pricer: p, n: &Network{Problem: &Problem{}, Given: make([]int, len(s.Bindings))}, all: make([][]schedule.Binding, len(s.Bindings)),
+		kept: make([][]int, len(s.Bindings)), scopes: make([][]schedule.Level, len(s.Bindings)), edges: map[[2]int]int{}}
 	most := 0
 	for i := range s.Instances.Instances {
 		inst := &s.Instances.Instances[i]
 		out := s.Grouping.Groups[inst.Group].Outputs[0]
-		bindings[i] = Candidates(inst.Regions[out], lastForbidden(s.Graph, out), p.cores, s.UnevenCores)
-		if !slices.ContainsFunc(bindings[i], s.Bindings[i].Equal) {
-			bindings[i] = append(bindings[i], s.Bindings[i])
+		q.all[i] = Candidates(inst.Regions[out], lastForbidden(s.Graph, out), p.cores, s.UnevenCores)
+		if !slices.ContainsFunc(q.all[i], s.Bindings[i].Equal) {
+			q.all[i] = append(q.all[i], s.Bindings[i])
 		}
-		most = max(most, len(bindings[i]))
+		most = max(most, len(q.all[i]))
+		q.n.Problem.Nodes = append(q.n.Problem.Nodes, Node{Name: fmt.Sprintf("%s/%d", s.Grouping.Groups[inst.Group].Name, inst.Index)})
+		// The scope is a choice only where another instance reads.
+		q.scopes[i] = []schedule.Level{schedule.LB}
+		if len(s.Instances.Consumers[i]) > 0 {
+			q.scopes[i] = append(q.scopes[i], schedule.GB)
+		}
+		var from []int
+		for _, d := range inst.Deps {
+			from = append(from, d.From)
+		}
+		sort.Ints(from)
+		for _, f := range slices.Compact(from) {
+			q.edges[[2]int{f, i}] = len(q.n.Problem.Edges)
+			q.n.Problem.Edges = append(q.n.Problem.Edges, Edge{From: f, To: i})
+		}
 	}
-	// One set of steps for each number of a candidate, with all instances at that
-	// number: what an instance costs by itself does not depend on the others.
-	runs := make([]*schedule.Schedule, most)
-	for k := range runs {
+	// One set of steps for each number of a candidate, with all instances at that number, an
+	// instance at a time: what it costs by itself does not depend on the others.
+	for k := range most {
 		r := *s
-		r.Bindings = make([]schedule.Binding, len(bindings))
-		r.Scopes = make([]schedule.Level, len(bindings))
-		for i := range bindings {
-			r.Bindings[i] = bindings[i][min(k, len(bindings[i])-1)]
+		r.Bindings = make([]schedule.Binding, len(q.all))
+		r.Scopes = make([]schedule.Level, len(q.all))
+		for i := range q.all {
+			r.Bindings[i] = q.all[i][min(k, len(q.all[i])-1)]
 		}
-		if err := r.BuildSteps(schedule.LB); err != nil {
-			return nil, err
-		}
-		runs[k] = &r
+		q.runs = append(q.runs, &r)
 	}
-	return p.network(bindings, p.distinct(bindings, runs), runs)
-}
-
-// distinct lists, per instance, the numbers of the candidates that differ in what
-// they do. By line 16 of Algorithm 4 a layer takes its plain binding where that uses
-// more cores than what follows from the instance's, so that several candidates can
-// come to the same: of these the schedule's own is kept, or else the first that
-// says of the output what happens to it, or else the first.
-func (p *pricer) distinct(bindings [][]schedule.Binding, runs []*schedule.Schedule) [][]int {
-	s := p.s
-	done := make([][]string, len(bindings)) // what each candidate comes to
-	for k, r := range runs {
-		for i := range bindings {
-			if k < len(bindings[i]) {
-				done[i] = append(done[i], "")
+	builders := schedule.Builders(schedule.LB, q.runs...)
+	for i := range s.Bindings {
+		if s.Away(i) { // costs this cluster nothing but what it reads
+			if err := q.instance(i); err != nil {
+				return nil, err
 			}
 		}
-		for at := range r.Steps {
-			st := &r.Steps[at]
-			if i := st.Instance; k < len(bindings[i]) {
-				done[i][k] += fmt.Sprint(st.Layer, st.Binding)
-				for _, w := range st.Writes {
-					done[i][k] += fmt.Sprint(r.Values[w].Binding)
+	}
+	for _, i := range s.Order {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		for k, b := range builders {
+			if k >= len(q.all[i]) {
+				b.AddAs(builders[k-1])
+				continue
+			}
+			b.Steps = b.Steps[:0]
+			if err := b.Add(i); err != nil {
+				return nil, err
+			}
+		}
+		if err := q.instance(i); err != nil {
+			return nil, err
+		}
+	}
+	return q.n, q.n.Problem.Validate()
+}
+
+// poser poses the problem of a schedule.
+type poser struct {
+	*pricer
+	n *Network
+	// all[i][k] is candidate k of instance i, which runs[k] has, with the steps of one instance and
+	// the values up to it; kept[i] lists the numbers of those to choose from.
+	all    [][]schedule.Binding
+	kept   [][]int
+	scopes [][]schedule.Level // to choose from
+	edges  map[[2]int]int     // by the instances
+	runs   []*schedule.Schedule
+}
+
+// output is the binding of an instance's first output in each of its runs.
+func (q *poser) output(i int) []schedule.Binding {
+	out := make([]schedule.Binding, len(q.all[i]))
+	first := q.s.Grouping.Groups[q.s.Instances.Instances[i].Group].Outputs[0]
+	for k := range out {
+		out[k] = schedule.One(len(q.all[i][k])) // of another cluster's
+		for at := range q.runs[k].Steps {
+			for _, w := range q.runs[k].Steps[at].Writes {
+				if v := &q.runs[k].Values[w]; v.Tensor == first {
+					out[k] = v.Binding
 				}
 			}
 		}
 	}
-	output := p.outputs(runs)
-	kept := make([][]int, len(bindings))
-	for i := range bindings {
-		rank := func(k int) int {
-			switch {
-			case bindings[i][k].Equal(s.Bindings[i]):
-				return 0
-			case bindings[i][k].Equal(output[i][k]):
-				return 1
-			}
-			return 2
+	return out
+}
+
+// distinct lists the numbers of an instance's candidates that differ in what
+// they do. By line 16 of Algorithm 4 a layer takes its plain binding where that uses
+// more cores than what follows from the instance's, so that several candidates can
+// come to the same: of these the schedule's own is kept, or else the first that
+// says of the output what happens to it, or else the first.
+func (q *poser) distinct(i int, output []schedule.Binding) (kept []int) {
+	rank := func(k int) int {
+		switch {
+		case q.all[i][k].Equal(q.s.Bindings[i]):
+			return 0
+		case q.all[i][k].Equal(output[k]):
+			return 1
 		}
-		best := map[string]int{}
-		for k, what := range done[i] {
-			if other, there := best[what]; !there || rank(k) < rank(other) {
-				best[what] = k
+		return 2
+	}
+	done := make([]string, len(q.all[i])) // what each candidate comes to
+	best := map[string]int{}
+	for k := range done {
+		var key []byte
+		name := func(b schedule.Binding) {
+			key = binary.AppendVarint(key, int64(len(b)))
+			for _, f := range b {
+				key = binary.AppendVarint(key, f)
 			}
 		}
-		for k, what := range done[i] {
-			if best[what] == k {
-				kept[i] = append(kept[i], k)
+		for at := range q.runs[k].Steps {
+			st := &q.runs[k].Steps[at]
+			key = binary.AppendVarint(key, int64(st.Layer))
+			name(st.Binding)
+			for _, w := range st.Writes {
+				name(q.runs[k].Values[w].Binding)
 			}
+		}
+		done[k] = string(key)
+		if other, there := best[done[k]]; !there || rank(k) < rank(other) {
+			best[done[k]] = k
+		}
+	}
+	for k, what := range done {
+		if best[what] == k {
+			kept = append(kept, k)
 		}
 	}
 	return kept
-}
-
-// outputs is the binding of each instance's first output in each run.
-func (p *pricer) outputs(runs []*schedule.Schedule) [][]schedule.Binding {
-	out := make([][]schedule.Binding, len(p.s.Instances.Instances))
-	for _, r := range runs {
-		for i := range out {
-			out[i] = append(out[i], nil)
-		}
-		for v := range r.Values {
-			if v := &r.Values[v]; v.Instance >= 0 && v.Tensor == p.s.Grouping.Groups[p.s.Instances.Instances[v.Instance].Group].Outputs[0] {
-				of := out[v.Instance]
-				of[len(of)-1] = v.Binding
-			}
-		}
-	}
-	return out
 }
 
 // lastForbidden: the last operator's own sequential dimensions, as in Algorithm 4.
@@ -172,101 +220,76 @@ func lastForbidden(g *model.Graph, t model.TensorID) []bool {
 	return g.Sequential(op, slices.Index(op.Outputs, t))
 }
 
-// network poses the problem. all[i][k] is candidate k of instance i, which runs[k]
-// has; kept[i] lists the numbers of those to choose from.
-func (p *pricer) network(all [][]schedule.Binding, kept [][]int, runs []*schedule.Schedule) (*Network, error) {
-	s := p.s
-	n := &Network{Problem: &Problem{}}
-	output := p.outputs(runs)
-	scopes := make([][]schedule.Level, len(all))
-	for i, ks := range kept {
-		inst := &s.Instances.Instances[i]
-		node := Node{Name: fmt.Sprintf("%s/%d", s.Grouping.Groups[inst.Group].Name, inst.Index)}
-		// The scope is a choice only where another instance reads.
-		scopes[i] = []schedule.Level{schedule.LB}
-		if len(s.Instances.Consumers[i]) > 0 {
-			scopes[i] = append(scopes[i], schedule.GB)
-		}
-		given := -1
-		for _, scope := range scopes[i] {
-			for _, k := range ks {
-				if all[i][k].Equal(s.Bindings[i]) && (scope == s.Scopes[i] || len(scopes[i]) == 1) {
-					given = len(node.Labels)
-				}
-				node.Labels = append(node.Labels, Label{all[i][k], scope, output[i][k]})
-				node.Cost = append(node.Cost, 0)
+// instance finds out what the instance costs whose steps the runs have.
+func (q *poser) instance(i int) error {
+	s, node := q.s, &q.n.Problem.Nodes[i]
+	output := q.output(i)
+	kept := q.distinct(i, output)
+	q.kept[i] = kept
+	scopes := q.scopes[i]
+	given := -1
+	for _, scope := range scopes {
+		for _, k := range kept {
+			if q.all[i][k].Equal(s.Bindings[i]) && (scope == s.Scopes[i] || len(scopes) == 1) {
+				given = len(node.Labels)
 			}
-		}
-		if given < 0 {
-			return nil, fmt.Errorf("binding: instance %q has scope %v, expected LB or GB", node.Name, s.Scopes[i])
-		}
-		n.Problem.Nodes = append(n.Problem.Nodes, node)
-		n.Given = append(n.Given, given)
-	}
-	type pair struct{ from, to int }
-	index := map[pair]int{}
-	for i := range all {
-		var from []int
-		for _, d := range s.Instances.Instances[i].Deps {
-			from = append(from, d.From)
-		}
-		sort.Ints(from)
-		for _, f := range slices.Compact(from) {
-			e := Edge{From: f, To: i}
-			for range n.Problem.Nodes[f].Labels {
-				e.Cost = append(e.Cost, make([]float64, len(n.Problem.Nodes[i].Labels)))
-			}
-			index[pair{f, i}] = len(n.Problem.Edges)
-			n.Problem.Edges = append(n.Problem.Edges, e)
+			node.Labels = append(node.Labels, Label{q.all[i][k], scope, output[k]})
+			node.Cost = append(node.Cost, 0)
 		}
 	}
-	for run, r := range runs {
+	if given < 0 {
+		return fmt.Errorf("binding: instance %q has scope %v, expected LB or GB", node.Name, s.Scopes[i])
+	}
+	q.n.Given[i] = given
+	for _, d := range s.Instances.Instances[i].Deps {
+		if e := &q.n.Problem.Edges[q.edges[[2]int{d.From, i}]]; e.Cost == nil {
+			for range q.n.Problem.Nodes[d.From].Labels {
+				e.Cost = append(e.Cost, make([]float64, len(node.Labels)))
+			}
+		}
+	}
+	for k, run := range kept {
+		r := q.runs[run]
 		for at := range r.Steps {
 			st := &r.Steps[at]
-			i := st.Instance
-			k, there := slices.BinarySearch(kept[i], run)
-			if !there {
-				continue
-			}
-			node := &n.Problem.Nodes[i]
-			own := p.work(r, st)
-			need := p.needs(r, st)
-			for level, scope := range scopes[i] {
+			own := q.work(r, st)
+			need := q.needs(r, st)
+			for level, scope := range scopes {
 				sum := own
-				for q := range st.Reads {
-					switch v := &r.Values[st.Reads[q].Value]; v.Instance {
+				for n := range st.Reads {
+					switch v := &r.Values[st.Reads[n].Value]; v.Instance {
 					case -1:
-						sum += p.read(&st.Reads[q], v, v.Level)
+						sum += q.read(&st.Reads[n], v, v.Level)
 					case i:
-						sum += p.read(&st.Reads[q], v, p.level(v, scope, s))
+						sum += q.read(&st.Reads[n], v, q.level(v, scope, s))
 					}
 				}
 				for _, w := range st.Writes {
-					sum += p.write(&r.Values[w], p.level(&r.Values[w], scope, s))
+					sum += q.write(&r.Values[w], q.level(&r.Values[w], scope, s))
 				}
-				node.Cost[level*len(kept[i])+k] += sum
+				node.Cost[level*len(kept)+k] += sum
 			}
-			for q := range st.Reads {
-				rd := &st.Reads[q]
+			for n := range st.Reads {
+				rd := &st.Reads[n]
 				f := r.Values[rd.Value].Instance
 				if f < 0 || f == i {
 					continue
 				}
-				e := &n.Problem.Edges[index[pair{f, i}]]
-				for a, made := range kept[f] {
+				e := &q.n.Problem.Edges[q.edges[[2]int{f, i}]]
+				for a, made := range q.kept[f] {
 					// The same value as its producer makes it.
-					v := &runs[made].Values[rd.Value]
-					for level, scope := range scopes[f] {
-						x := p.read(p.from(rd, v, need), v, p.level(v, scope, s))
-						for l := range scopes[i] {
-							e.Cost[level*len(kept[f])+a][l*len(kept[i])+k] += x
+					v := &q.runs[made].Values[rd.Value]
+					for level, scope := range q.scopes[f] {
+						x := q.read(q.from(rd, v, need), v, q.level(v, scope, s))
+						for l := range scopes {
+							e.Cost[level*len(q.kept[f])+a][l*len(kept)+k] += x
 						}
 					}
 				}
 			}
 		}
 	}
-	return n, n.Problem.Validate()
+	return nil
 }
 
 // Choice finds bindings and scopes, one per instance, among the labels.

@@ -2,6 +2,7 @@ package binding_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -70,9 +71,14 @@ func pose(t *testing.T, c networkCase) (*schedule.Schedule, *binding.Network, *c
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := binding.FromSchedule(s, m)
+	n, err := binding.FromSchedule(t.Context(), s, m)
 	if err != nil {
 		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := binding.FromSchedule(ended, s, m); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: found error %v, expected %v", err, context.Canceled)
 	}
 	return s, n, m
 }
@@ -179,7 +185,7 @@ func TestFromScheduleRefuses(t *testing.T) {
 	s, _, m := pose(t, cases[0])
 	short := *s
 	short.Scopes = nil
-	if _, err := binding.FromSchedule(&short, m); err == nil || !strings.Contains(err.Error(), "0 scopes") {
+	if _, err := binding.FromSchedule(t.Context(), &short, m); err == nil || !strings.Contains(err.Error(), "0 scopes") {
 		t.Errorf("no scopes: got %v", err)
 	}
 }

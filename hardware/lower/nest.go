@@ -1,6 +1,8 @@
 package lower
 
 import (
+	"slices"
+
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -53,23 +55,59 @@ func Cut(extent, block, parts int64) []int64 { return even(extent, block, parts)
 // Alone is the schedule of one kernel of a schedule: what other kernels have made is there
 // from the start, and what lives on stays. The steps and values are copies.
 func Alone(s *schedule.Schedule, instance int) *schedule.Schedule {
-	k := *s
-	k.Order, k.Steps, k.Values = []int{instance}, nil, nil
-	k.Place = nil // what other clusters make is in the DDR
 	first, last := len(s.Steps), -1
 	for i := range s.Steps {
 		if s.Steps[i].Instance == instance {
 			first, last = min(first, i), i
 		}
 	}
-	renamed := make([]int, len(s.Values))
-	used := make([]bool, len(s.Values))
+	all := make([]int, len(s.Values))
+	for i := range all {
+		all[i] = i
+	}
+	return alone(s, instance, first, last, all)
+}
+
+// EachAlone calls f with the steps of each instance in the order of a schedule, from the first to
+// the last, and with Alone of them where it is called.
+func EachAlone(s *schedule.Schedule, f func(instance, first, last int, alone func() *schedule.Schedule)) {
+	made := make([]int, len(s.Values)) // in the order of their steps
+	for i := range made {
+		made[i] = i
+	}
+	slices.SortStableFunc(made, func(a, b int) int { return s.Values[a].Def - s.Values[b].Def })
+	var alive []int
+	step := 0
+	for _, id := range s.Order {
+		first := step
+		for step < len(s.Steps) && s.Steps[step].Instance == id {
+			step++
+		}
+		alive = slices.DeleteFunc(alive, func(i int) bool { return s.Values[i].Last < first })
+		for len(made) > 0 && s.Values[made[0]].Def < step {
+			alive, made = append(alive, made[0]), made[1:]
+		}
+		if step == first { // nothing is needed of it
+			f(id, len(s.Steps), -1, func() *schedule.Schedule { return alone(s, id, len(s.Steps), -1, nil) })
+			continue
+		}
+		f(id, first, step-1, func() *schedule.Schedule { return alone(s, id, first, step-1, slices.Sorted(slices.Values(alive))) })
+	}
+}
+
+// alone is Alone of an instance with these steps; among values, ascending, are all of their time.
+func alone(s *schedule.Schedule, instance, first, last int, values []int) *schedule.Schedule {
+	k := *s
+	k.Order, k.Steps, k.Values = []int{instance}, nil, nil
+	k.Place = nil // what other clusters make is in the DDR
+	used := map[int]bool{}
 	for i := first; i <= last; i++ {
 		for _, r := range s.Steps[i].Reads {
 			used[r.Value] = true
 		}
 	}
-	for i := range s.Values {
+	renamed := map[int]int{}
+	for _, i := range values {
 		v := s.Values[i]
 		if v.Last < first || v.Def > last || !used[i] && v.Def < first && (v.Def < 0 || v.Level == schedule.DDR) {
 			continue
@@ -94,5 +132,6 @@ func Alone(s *schedule.Schedule, instance int) *schedule.Schedule {
 		}
 		k.Steps = append(k.Steps, st)
 	}
+	k.Index()
 	return &k
 }

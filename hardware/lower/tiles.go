@@ -463,8 +463,7 @@ func (lp *layerPlan) checkStages(s *schedule.Schedule) error {
 func freePages(s *schedule.Schedule, st *schedule.Step) (free, page int64) {
 	page = pageBytes(int64(s.Spec.GB.SizeBytes))
 	taken := map[int64]bool{}
-	for i := range s.Values {
-		v := &s.Values[i]
+	for v := range s.Near(st.ID) {
 		for p := v.Address / page; v.Level == schedule.GB && v.Def <= st.ID && st.ID <= v.Last && p*page < v.Address+schedule.Align(v.Bytes); p++ {
 			taken[p] = true
 		}

@@ -28,7 +28,7 @@ var FeatureNames = []string{
 // simulator will say.
 func (sp *space) features(n *schedule.Nest) []float64 {
 	x := sp.under(n.Cores)
-	k, l, m := x.kernel, x.loops, sp.model
+	k, l, m := sp.at(x), x.loops, sp.model
 	st := &k.Steps[sp.step]
 	spec := k.Spec
 	tiles, columns, reduction := float64(n.Tiles), float64(max(1, len(n.Columns))), float64(max(1, len(n.Reduction)))

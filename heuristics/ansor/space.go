@@ -15,6 +15,7 @@ import (
 // space is what the nest of one layer may be.
 type space struct {
 	kernel      *schedule.Schedule
+	scratch     *scratch // of all layers
 	step        int
 	model       *cost.Model
 	loops       *lower.Loops
@@ -33,9 +34,48 @@ type space struct {
 
 // bound is the layer under one binding.
 type bound struct {
-	kernel *schedule.Schedule // the step alone differs
+	step   schedule.Step
+	values []schedule.Value // that it writes
 	loops  *lower.Loops
 	why    error
+}
+
+// scratch is a copy of a kernel, in which one layer at a time is under a binding.
+type scratch struct {
+	*schedule.Schedule
+	of    *schedule.Schedule
+	step  int
+	under *bound
+}
+
+func newScratch(kernel *schedule.Schedule) *scratch {
+	k := *kernel
+	k.Steps, k.Values = slices.Clone(k.Steps), slices.Clone(k.Values)
+	return &scratch{Schedule: &k, of: kernel}
+}
+
+// put lets a layer, and no other, be under a binding; nil: that of the kernel.
+func (s *scratch) put(step int, x *bound) {
+	if s.under != nil {
+		s.Steps[s.step] = s.of.Steps[s.step]
+		for _, w := range s.of.Steps[s.step].Writes {
+			s.Values[w] = s.of.Values[w]
+		}
+	}
+	if s.step, s.under = step, x; x != nil {
+		s.Steps[step] = x.step
+		for _, v := range x.values {
+			s.Values[v.ID] = v
+		}
+	}
+}
+
+// take is what a layer of the copy is now.
+func (s *scratch) take(step int, x *bound) {
+	x.step = s.Steps[step]
+	for _, w := range x.step.Writes {
+		x.values = append(x.values, s.Values[w])
+	}
 }
 
 // The factors that sampling chooses from; a nest with others is as good, if it can run.
@@ -62,8 +102,8 @@ func (sp *space) allowed(n *schedule.Nest) bool {
 	return commands(n) <= max(maxCommands, commands(sp.rule)) && sp.check(n) == nil
 }
 
-func newSpace(kernel *schedule.Schedule, step int, m *cost.Model) *space {
-	sp := &space{kernel: kernel, step: step, model: m, bound: map[string]*bound{}}
+func newSpace(kernel *schedule.Schedule, copied *scratch, step int, m *cost.Model) *space {
+	sp := &space{kernel: kernel, scratch: copied, step: step, model: m, bound: map[string]*bound{}}
 	sp.loops = lower.LoopsOf(kernel, step, m)
 	sp.rule = sp.loops.Rule
 	sp.sketches, sp.gathers, sp.derivations = derive(kernel, step, sp.loops)
@@ -167,16 +207,24 @@ func (sp *space) under(b schedule.Binding) *bound {
 		return x
 	}
 	name := string(key)
-	k := *sp.kernel
-	k.Steps, k.Values = slices.Clone(k.Steps), slices.Clone(k.Values)
-	x := &bound{kernel: &k, loops: sp.loops}
+	x := &bound{loops: sp.loops}
+	k := sp.scratch
+	k.put(sp.step, nil)
+	k.under = x // to be put back
 	if name != "" {
 		if x.why = k.Rebind(sp.step, b); x.why == nil {
-			x.loops = lower.LoopsOf(&k, sp.step, sp.model)
+			x.loops = lower.LoopsOf(k.Schedule, sp.step, sp.model)
 		}
 	}
+	k.take(sp.step, x)
 	sp.bound[name] = x
 	return x
+}
+
+// at is the kernel with the layer under a binding, until another is asked for.
+func (sp *space) at(x *bound) *schedule.Schedule {
+	sp.scratch.put(sp.step, x)
+	return sp.scratch.Schedule
 }
 
 // check reports why a nest can't run.
@@ -185,19 +233,19 @@ func (sp *space) check(n *schedule.Nest) error {
 	if x.why != nil {
 		return x.why
 	}
-	st := x.kernel.Steps[sp.step]
-	defer func() { x.kernel.Steps[sp.step] = st }()
-	if err := x.kernel.Follow(sp.step, n); err != nil {
+	k := sp.at(x)
+	defer sp.at(x)
+	if err := k.Follow(sp.step, n); err != nil {
 		return err
 	}
-	return x.loops.Check(x.kernel, sp.step)
+	return x.loops.Check(k, sp.step)
 }
 
 // operand is an input of the layer's anchor; of a product, 1 is its weights.
-func (x *bound) operand(step, input int) model.TensorID {
-	st := &x.kernel.Steps[step]
-	layer := &x.kernel.Layers[x.kernel.Instances.Instances[st.Instance].Group][st.Layer]
-	return x.kernel.Graph.Op(layer.Anchor).Inputs[input]
+func (sp *space) operand(input int) model.TensorID {
+	st := &sp.kernel.Steps[sp.step]
+	layer := &sp.kernel.Layers[sp.kernel.Instances.Instances[st.Instance].Group][st.Layer]
+	return sp.kernel.Graph.Op(layer.Anchor).Inputs[input]
 }
 
 func pick[T any](r *rand.Rand, of []T) T { return of[r.IntN(len(of))] }
@@ -421,5 +469,5 @@ func (sp *space) cross(r *rand.Rand, a, b *schedule.Nest) *schedule.Nest {
 
 // Sample is a random nest for step i of a planned schedule, or that of the rules.
 func Sample(s *schedule.Schedule, i int, m *cost.Model, r *rand.Rand) *schedule.Nest {
-	return newSpace(s, i, m).sample(r)
+	return newSpace(s, newScratch(s), i, m).sample(r)
 }

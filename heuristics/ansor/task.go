@@ -60,10 +60,14 @@ func (t *Task) Sketches(i int) ([]Sketch, []Derivation) {
 	return t.space[i].sketches, t.space[i].derivations
 }
 
+// MaxLayers is how many layers a kernel has at most that is a task: a trial changes a layer or two
+// and simulates them all.
+const MaxLayers = 2048
+
 // Kernels lists the kernels of a planned schedule, one for each instance in its order, by
 // Key: equal kernels share a task. A trial shares the DDR with the machine's other busy
-// clusters, which do the same.
-func Kernels(s *schedule.Schedule, clusters int, opt lower.Options) ([]*Task, error) {
+// clusters, which do the same. There is none (nil) for a kernel of more than [MaxLayers].
+func Kernels(ctx context.Context, s *schedule.Schedule, clusters int, opt lower.Options) ([]*Task, error) {
 	alone := share(s.Spec, clusters)
 	m, err := cost.NewWith(alone, opt.Cost)
 	if err != nil {
@@ -71,8 +75,12 @@ func Kernels(s *schedule.Schedule, clusters int, opt lower.Options) ([]*Task, er
 	}
 	known := map[string]*Task{}
 	tasks := make([]*Task, len(s.Order))
-	for k, id := range s.Order {
-		kernel := lower.Alone(s, id)
+	k := -1
+	lower.EachAlone(s, func(_, first, last int, kernelAlone func() *schedule.Schedule) {
+		if k++; last-first >= MaxLayers || ctx.Err() != nil {
+			return
+		}
+		kernel := kernelAlone()
 		kernel.Spec = alone
 		key := keyOf(kernel)
 		if tasks[k] = known[key]; tasks[k] == nil {
@@ -80,8 +88,8 @@ func Kernels(s *schedule.Schedule, clusters int, opt lower.Options) ([]*Task, er
 			tasks[k].machine, tasks[k].clusters = s.Spec, clusters
 			known[key] = tasks[k]
 		}
-	}
-	return tasks, nil
+	})
+	return tasks, ctx.Err()
 }
 
 // share is one cluster of a machine with its share of the DDR where this many are busy.
@@ -100,8 +108,9 @@ func newTask(kernel *schedule.Schedule, m *cost.Model, opt lower.Options, key st
 	if opt.KeepWeights || opt.Prefetch {
 		t.passes = 2 // what stays from launch to launch shows in the second
 	}
+	copied := newScratch(kernel)
 	for i := range kernel.Steps {
-		sp := newSpace(kernel, i, m)
+		sp := newSpace(kernel, copied, i, m)
 		sp.kept = opt.KeepWeights
 		sp.least = sp.leastLoad()
 		t.space = append(t.space, sp)

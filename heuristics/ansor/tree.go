@@ -176,10 +176,10 @@ func (a load) min(b load) load {
 // load of a nest of which so many decisions are known.
 func (sp *space) load(n *schedule.Nest, known int) (out load) {
 	x := sp.under(n.Cores)
-	if x.why != nil || x.kernel.Spec.GB == nil {
+	if x.why != nil || sp.kernel.Spec.GB == nil {
 		return load{}
 	}
-	k, l, m, spec := x.kernel, x.loops, sp.model, x.kernel.Spec
+	k, l, m, spec := sp.at(x), x.loops, sp.model, sp.kernel.Spec
 	st := &k.Steps[sp.step]
 	dims, work, factor := l.Dims, l.Vector, max(1, n.Rfactor)
 	dims.K /= factor
@@ -258,7 +258,7 @@ func (sp *space) load(n *schedule.Nest, known int) (out load) {
 		r := &st.Reads[i]
 		commands, times := loads, int64(1)
 		need := r.CoreNeedBytes
-		if l.Dims.M > 0 && k.Values[r.Value].Tensor == x.operand(sp.step, 0) {
+		if l.Dims.M > 0 && k.Values[r.Value].Tensor == sp.operand(0) {
 			need /= factor
 		}
 		if st.Whole(r) {
@@ -301,7 +301,7 @@ func (sp *space) load(n *schedule.Nest, known int) (out load) {
 		}
 	}
 	for _, p := range st.Params {
-		weights := l.Weights > 0 && p.Tensor == x.operand(sp.step, 1)
+		weights := l.Weights > 0 && p.Tensor == sp.operand(1)
 		commands, again := int64(1), int64(1)
 		if weights {
 			p.CoreBytes /= factor

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/grain"
@@ -123,7 +124,16 @@ func Open(name string, opt Options) (Network, error) {
 	}
 	info, _ := zoo.Describe(name)
 	_, assumed, _ := strings.Cut(info.Description, "; assumed: ")
-	return Network{Name: short + suffix(opt.Grain), Assumed: assumed, Graph: build}, nil
+	var first atomic.Pointer[model.Graph] // is not read again
+	first.Store(g)
+	return Network{Name: short + suffix(opt.Grain), Assumed: assumed, Graph: func(batch int64) (*model.Graph, error) {
+		if batch == 1 {
+			if g := first.Swap(nil); g != nil {
+				return g, nil
+			}
+		}
+		return build(batch)
+	}}, nil
 }
 
 // suffix is what the name of a network says of its grain, such as @framework.

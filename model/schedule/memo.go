@@ -112,7 +112,7 @@ func keyOf[T ~int](k keyed, list []T) keyed {
 }
 
 // stepKey names all that a step follows from, given its binding and what holds its inputs.
-func (b *stepBuilder) stepKey(layer *Layer, st *Step, sources [][]int) keyed {
+func (b *StepBuilder) stepKey(layer *Layer, st *Step, sources [][]int) keyed {
 	k := keyOf(b.key[:0], layer.Ops)
 	k = k.number(int64(layer.Anchor)).binding(st.Binding)
 	for _, t := range layer.Outputs {

@@ -3,6 +3,7 @@ package schedule
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -159,8 +160,8 @@ func (s *Schedule) Follow(i int, n *Nest) error {
 // rooms are what the values alive at step i leave of the LB, from where to where.
 func (s *Schedule) rooms(i int) (list [][2]int64) {
 	var used [][2]int64
-	for k := range s.Values {
-		if v := &s.Values[k]; v.Level == LB && v.Def <= i && i <= v.Last {
+	for v := range s.Near(i) {
+		if v.Level == LB && v.Def <= i && i <= v.Last {
 			used = append(used, [2]int64{v.Address, v.Address + v.CoreBytes})
 		}
 	}
@@ -171,6 +172,40 @@ func (s *Schedule) rooms(i int) (list [][2]int64) {
 		at = max(at, u[1])
 	}
 	return list
+}
+
+// stretch is how many steps share a list of values in an index.
+const stretch = 64
+
+// Index lets Near answer at once. It must not be called before levels and lifetimes are final.
+func (s *Schedule) Index() {
+	s.near = make([][]int, len(s.Steps)/stretch+1)
+	for k := range s.Values {
+		if v := &s.Values[k]; v.Level != DDR {
+			for at := max(0, v.Def) / stretch; at <= v.Last/stretch && at < len(s.near); at++ {
+				s.near[at] = append(s.near[at], k)
+			}
+		}
+	}
+}
+
+// Near gives values, in ascending order, among them all that are alive at step i in the LB or the GB.
+func (s *Schedule) Near(i int) iter.Seq[*Value] {
+	return func(yield func(*Value) bool) {
+		if s.near == nil {
+			for k := range s.Values {
+				if !yield(&s.Values[k]) {
+					return
+				}
+			}
+			return
+		}
+		for _, k := range s.near[i/stretch] {
+			if !yield(&s.Values[k]) {
+				return
+			}
+		}
+	}
 }
 
 // Room is the most that the stage of step i may take of a core's LB.
@@ -475,7 +510,7 @@ func (s *Schedule) Rebind(i int, to Binding) error {
 	if err := CheckBinding(region, to, Forbidden(s.Graph, layer.Ops, old.Output), CoresWithLB(s.Spec)); err != nil {
 		return err
 	}
-	b := &stepBuilder{Schedule: s, cores: CoresWithLB(s.Spec), grid: Grid(s.Spec), inst: inst}
+	b := &StepBuilder{Schedule: s, cores: CoresWithLB(s.Spec), grid: Grid(s.Spec), inst: inst}
 	st := old
 	st.Binding, st.Cores = to, to.Cores()
 	st.CoreOutput = Slice(region, to, s.Graph.Tensor(st.Output).Layout, 0)

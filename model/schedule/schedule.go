@@ -165,6 +165,7 @@ type Schedule struct {
 	Spills            []Spill
 	// Memo, if not nil, has steps of other schedules of the same graph and machine.
 	Memo *Memo
+	near [][]int // see Index
 }
 
 // NamedCost is the cost of one candidate order.

@@ -13,17 +13,10 @@ import (
 // level want (LB: at their instance's scope if they leave it), network inputs and
 // outputs in the DDR.
 func (s *Schedule) BuildSteps(want Level) error {
-	s.Steps, s.Values = nil, nil
-	b := &stepBuilder{Schedule: s, want: want, cores: CoresWithLB(s.Spec), grid: Grid(s.Spec), made: map[made]int{}}
-	b.networkInputs()
-	inference := make([]*Inference, len(s.Grouping.Groups)) // made where they are needed
+	b := Builders(want, s)[0]
 	for _, id := range s.Order {
-		sg := s.Grouping.Groups[s.Instances.Instances[id].Group]
-		b.enter(id, &inference[sg.ID])
-		for layer := range s.Layers[sg.ID] {
-			if err := b.step(layer); err != nil {
-				return err
-			}
+		if err := b.Add(id); err != nil {
+			return err
 		}
 	}
 	for i := range s.Values {
@@ -40,13 +33,16 @@ type made struct {
 	tensor   model.TensorID
 }
 
-// stepBuilder lists steps instance by instance.
-type stepBuilder struct {
+// A StepBuilder is BuildSteps an instance at a time.
+type StepBuilder struct {
 	*Schedule
-	want  Level
-	cores int64
-	grid  []int64
-	made  map[made]int // values
+	want       Level
+	cores      int64
+	grid       []int64
+	made       map[made]int // values
+	inferences []*Inference // of groups, made where they are needed
+	steps      int          // so far, those included that the caller has taken out of Steps
+	values     int          // before the present instance
 
 	// the present instance
 	inst      *Instance
@@ -56,7 +52,43 @@ type stepBuilder struct {
 	key       keyed                   // room for one
 }
 
-func (b *stepBuilder) enter(id int, inference **Inference) {
+// Builders are for schedules that differ in bindings and scopes alone, which begin anew.
+func Builders(want Level, schedules ...*Schedule) []*StepBuilder {
+	var list []*StepBuilder
+	for _, s := range schedules {
+		s.Steps, s.Values, s.near = nil, nil, nil
+		b := &StepBuilder{Schedule: s, want: want, cores: CoresWithLB(s.Spec), grid: Grid(s.Spec), made: map[made]int{}}
+		if b.inferences = make([]*Inference, len(s.Grouping.Groups)); len(list) > 0 {
+			b.inferences = list[0].inferences
+		}
+		b.networkInputs()
+		list = append(list, b)
+	}
+	return list
+}
+
+// Add adds the steps of the next instance, which may be the only ones in Steps then.
+func (b *StepBuilder) Add(id int) error {
+	b.values = len(b.Values)
+	sg := b.Grouping.Groups[b.Instances.Instances[id].Group]
+	b.enter(id, &b.inferences[sg.ID])
+	for layer := range b.Layers[sg.ID] {
+		if err := b.step(layer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// AddAs is Add where another builder has just added the same, without the steps.
+func (b *StepBuilder) AddAs(other *StepBuilder) {
+	b.values = len(b.Values)
+	for _, v := range other.Values[other.values:] {
+		b.addValue(v)
+	}
+}
+
+func (b *StepBuilder) enter(id int, inference **Inference) {
 	b.inst, b.inference = &b.Instances.Instances[id], inference
 	b.leaves = map[model.TensorID]bool{}
 	sg := b.Grouping.Groups[b.inst.Group]
@@ -69,14 +101,14 @@ func (b *stepBuilder) enter(id int, inference **Inference) {
 	}
 }
 
-func (b *stepBuilder) addValue(v Value) int {
+func (b *StepBuilder) addValue(v Value) int {
 	v.ID, v.Level = len(b.Values), v.Wanted
 	b.made[made{v.Instance, v.Tensor}] = v.ID
 	b.Values = append(b.Values, v)
 	return v.ID
 }
 
-func (b *stepBuilder) networkInputs() {
+func (b *StepBuilder) networkInputs() {
 	for _, t := range b.Graph.Inputs {
 		r := model.Whole(b.Graph.Tensor(t).Shape)
 		b.addValue(Value{Tensor: t, Instance: -1, Region: r, Binding: One(len(r)), Wanted: DDR, Bytes: b.Graph.Tensor(t).Bytes(), Def: -1, Last: -1})
@@ -84,9 +116,9 @@ func (b *stepBuilder) networkInputs() {
 }
 
 // step adds the step of a layer, unless the instance does not need the layer.
-func (b *stepBuilder) step(index int) error {
+func (b *StepBuilder) step(index int) error {
 	layer := &b.Layers[b.inst.Group][index]
-	st := Step{ID: len(b.Steps), Instance: b.inst.ID, Layer: index, Output: -1}
+	st := Step{ID: b.steps, Instance: b.inst.ID, Layer: index, Output: -1}
 	for _, t := range layer.Outputs {
 		if b.inst.Regions[t].Elements() > 0 {
 			st.Output = t
@@ -115,11 +147,12 @@ func (b *stepBuilder) step(index int) error {
 		v.Last = max(v.Last, st.ID)
 	}
 	b.Steps = append(b.Steps, st)
+	b.steps++
 	return nil
 }
 
 // recall is build, of a step that may have been built before.
-func (b *stepBuilder) recall(layer *Layer, st *Step, sources [][]int) {
+func (b *StepBuilder) recall(layer *Layer, st *Step, sources [][]int) {
 	key := b.stepKey(layer, st, sources)
 	var all []int
 	for _, list := range sources {
@@ -153,7 +186,7 @@ func (b *stepBuilder) recall(layer *Layer, st *Step, sources [][]int) {
 }
 
 // build finds out what a step writes and reads.
-func (b *stepBuilder) build(layer *Layer, st *Step, sources [][]int) {
+func (b *StepBuilder) build(layer *Layer, st *Step, sources [][]int) {
 	region := b.inst.Regions[st.Output]
 	st.Cores = st.Binding.Cores()
 	st.CoreOutput = Slice(region, st.Binding, b.Graph.Tensor(st.Output).Layout, 0)
@@ -168,7 +201,7 @@ func (b *stepBuilder) build(layer *Layer, st *Step, sources [][]int) {
 }
 
 // binding is a layer's own, if it can have that, or follows from its instance's.
-func (b *stepBuilder) binding(layer *Layer, t model.TensorID, region model.Region, own Binding) Binding {
+func (b *StepBuilder) binding(layer *Layer, t model.TensorID, region model.Region, own Binding) Binding {
 	find := func() Binding {
 		if own != nil && CheckBinding(region, own, Forbidden(b.Graph, layer.Ops, t), b.cores) == nil {
 			return own
@@ -186,7 +219,7 @@ func (b *stepBuilder) binding(layer *Layer, t model.TensorID, region model.Regio
 }
 
 // ownBinding is what LayerBindings has for a layer of the present instance.
-func (b *stepBuilder) ownBinding(layer int) Binding {
+func (b *StepBuilder) ownBinding(layer int) Binding {
 	if k := b.inst.Group; k < len(b.LayerBindings) && layer < len(b.LayerBindings[k]) {
 		return b.LayerBindings[k][layer]
 	}
@@ -194,7 +227,7 @@ func (b *stepBuilder) ownBinding(layer int) Binding {
 }
 
 // writes adds the values that a step makes.
-func (b *stepBuilder) writes(layer *Layer, st *Step) {
+func (b *StepBuilder) writes(layer *Layer, st *Step) {
 	for _, t := range layer.Outputs {
 		r := b.inst.Regions[t]
 		if r.Elements() == 0 {
@@ -213,7 +246,7 @@ func (b *stepBuilder) writes(layer *Layer, st *Step) {
 }
 
 // write adds a value that a step makes, to be kept where its instance says.
-func (b *stepBuilder) write(v Value, st *Step) {
+func (b *StepBuilder) write(v Value, st *Step) {
 	v.Instance, v.Wanted, v.Def, v.Last = b.inst.ID, b.want, st.ID, st.ID
 	if b.want == LB && b.leaves[v.Tensor] {
 		v.Wanted = b.Scopes[b.inst.ID]
@@ -225,7 +258,7 @@ func (b *stepBuilder) write(v Value, st *Step) {
 }
 
 // needs is what each core needs, through the layer's operators.
-func (b *stepBuilder) needs(layer *Layer, st *Step) []Regions {
+func (b *StepBuilder) needs(layer *Layer, st *Step) []Regions {
 	need := make([]Regions, st.Cores)
 	for c := range need {
 		need[c] = Regions{}
@@ -241,7 +274,7 @@ func (b *stepBuilder) needs(layer *Layer, st *Step) []Regions {
 }
 
 // element is what one element in the middle of a step's output needs.
-func (b *stepBuilder) element(layer *Layer, st *Step) Regions {
+func (b *StepBuilder) element(layer *Layer, st *Step) Regions {
 	one := model.Whole(b.Graph.Tensor(st.Output).Shape)
 	for d := range one {
 		mid := (st.CoreOutput[d].Lo + st.CoreOutput[d].Hi) / 2
@@ -253,7 +286,7 @@ func (b *stepBuilder) element(layer *Layer, st *Step) Regions {
 }
 
 // reads adds what a step needs of earlier values.
-func (b *stepBuilder) reads(layer *Layer, st *Step, need []Regions, sources [][]int) {
+func (b *StepBuilder) reads(layer *Layer, st *Step, need []Regions, sources [][]int) {
 	element := b.element(layer, st)
 	for i, t := range layer.Inputs {
 		size := b.Graph.Tensor(t).DType.Bytes()
@@ -276,7 +309,7 @@ func (b *stepBuilder) reads(layer *Layer, st *Step, need []Regions, sources [][]
 
 // sources are the values that hold a tensor for the present instance: of the network, its
 // own, or those of the instances that it depends on.
-func (b *stepBuilder) sources(t model.TensorID) ([]int, error) {
+func (b *StepBuilder) sources(t model.TensorID) ([]int, error) {
 	if b.Graph.Tensor(t).Producer == model.NoOp {
 		return []int{b.made[made{-1, t}]}, nil
 	}
@@ -304,7 +337,7 @@ func (b *stepBuilder) sources(t model.TensorID) ([]int, error) {
 
 // tileNeeds completes what a tile needs of a read of tensor t: more than an element does
 // if the tensor is an operand of the matrix unit. core is what the busiest core needs.
-func (b *stepBuilder) tileNeeds(layer *Layer, t model.TensorID, core Regions, rd *Read) {
+func (b *StepBuilder) tileNeeds(layer *Layer, t model.TensorID, core Regions, rd *Read) {
 	a := b.Graph.Op(layer.Anchor)
 	unit, hasUnit := b.Spec.UnitOf(hardware.Matrix)
 	switch {
