@@ -95,7 +95,7 @@ step "test"
 go test -timeout 30m ./...
 
 step "test, with the race detector, what starts goroutines"
-go test -race -timeout 30m "${race[@]}"
+go test -race -timeout 60m "${race[@]}"
 
 step "test without cgo what differs there"
 CGO_ENABLED=0 go test ./formulation/highs

@@ -11,9 +11,9 @@ import (
 // network: the part up to the end of some blocks, which is simulated in a fraction of the time.
 // What it finds goes on to all blocks, as a plan of the whole that is judged as any other.
 
-// A rhythm is a stretch of a sequence that repeats itself.
+// A rhythm is a stretch of a sequence that repeats itself so often, and up to end in part.
 type rhythm struct {
-	from, period, times int
+	from, period, times, end int
 }
 
 // Blocks repeated less often than leastTimes are searched as they are; a head has headBlocks.
@@ -31,7 +31,7 @@ func rhythmOf(names []int) (best rhythm) {
 				run++
 				continue
 			}
-			x := rhythm{i - run - period, period, run/period + 1}
+			x := rhythm{i - run - period, period, run/period + 1, i}
 			if x.times >= leastTimes && x.times*x.period > best.times*best.period {
 				best = x
 			}
@@ -60,37 +60,70 @@ func (g *regrouper) rhythm() rhythm {
 func (s *searcher) headOf(p *plan, spans []span, n int) *plan {
 	k := slices.IndexFunc(spans, func(x span) bool { return x.hi >= n })
 	head := slices.Clone(spans[:k+1])
-	if x := &head[k]; x.hi > n {
-		g := s.g.group(x.lo, n)
-		if g == nil {
-			return nil
-		}
-		if x.hi = n; x.split.Factor > 1 {
-			info, ok := s.splitLike(g, x.split)
-			if !ok {
-				info = g.arms[0].Split
-			}
-			x.split = info
-		}
+	if !s.trim(&head[k], head[k].lo, n) {
+		return nil
 	}
 	return s.afresh(p, head)
 }
 
+// trim leaves a group the atoms from lo to hi, if they make one.
+func (s *searcher) trim(x *span, lo, hi int) bool {
+	if x.lo == lo && x.hi == hi {
+		return true
+	}
+	g := s.g.group(lo, hi)
+	if g == nil {
+		return false
+	}
+	if x.lo, x.hi = lo, hi; x.split.Factor > 1 {
+		info, ok := s.splitLike(g, x.split)
+		if !ok {
+			info = g.arms[0].Split
+		}
+		x.split = info
+	}
+	return true
+}
+
 // lift takes the groups of a head, found with their places in the same sequence, for the whole:
-// those of some blocks, the last ones that begin and end with groups, for all behind them, and the
-// cheapest that are known for what comes last, or for all if there are no such blocks. false: none
-// are known.
-func (s *searcher) lift(c candidate) (candidate, bool) {
+// those of some blocks, the last ones that begin and end with groups, for all behind them. What
+// comes last, or all if there are no such blocks, has the groups of the best plan, from where both
+// have a border, or some that are proposed.
+func (s *searcher) lift(c candidate) (lifted []candidate) {
 	spans, from := s.repeat(c.spans)
+	add := func(n int, tail []span) {
+		if x := s.carryOn(c, from[:n], append(slices.Clone(spans[:n]), tail...)); s.fresh(x.plan) {
+			lifted = append(lifted, x)
+		}
+	}
+	n, k := len(spans), len(s.best.spans)
+	for n > 0 && k > 0 && spans[n-1].hi != s.best.spans[k-1].hi {
+		if spans[n-1].hi > s.best.spans[k-1].hi {
+			n--
+		} else {
+			k--
+		}
+	}
+	if n == 0 || k == 0 {
+		n, k = 0, 0
+	}
+	add(n, s.best.spans[k:])
 	to := 0
 	if len(spans) > 0 {
 		to = spans[len(spans)-1].hi
 	}
-	rest := s.g.proposeFrom(to, s.rng, 0)
-	if rest == nil && to < len(s.g.seq) {
-		return candidate{}, false
+	for try := 0; len(lifted) < perRound && try < perRound && to < len(s.g.seq); try++ {
+		if tail := s.g.proposeFrom(to, s.rng, float64(try)/perRound); tail != nil {
+			add(len(spans), tail)
+		}
 	}
-	p := *s.afresh(s.best.plan, append(spans, rest...))
+	return lifted
+}
+
+// carryOn is a plan of the whole whose first groups have all that is decided for those of a head
+// that they come from.
+func (s *searcher) carryOn(c candidate, from []int, spans []span) candidate {
+	p := *s.afresh(s.best.plan, spans)
 	p.order, p.rule, p.lower, p.apart, p.over = c.order, c.rule, c.lower, c.apart, c.over
 	p.bound, p.inner, p.down = maps.Clone(c.bound), maps.Clone(c.inner), maps.Clone(c.down)
 	p.sooner, p.alone = maps.Clone(c.sooner), maps.Clone(c.alone)
@@ -117,7 +150,7 @@ func (s *searcher) lift(c candidate) (candidate, bool) {
 			}
 		}
 	}
-	return candidate{plan: &p, spans: s.g.spans(&p), move: "blocks"}, true
+	return candidate{plan: &p, spans: s.g.spans(&p), move: "blocks"}
 }
 
 // repeat continues the groups of a head with those of its own blocks; from says of each group
@@ -139,23 +172,17 @@ func (s *searcher) repeat(head []span) (spans []span, from []int) {
 			for i := range end {
 				from = append(from, i)
 			}
-			for to := at + length; to+length <= r.from+r.times*r.period; to += length {
-				for i := first; i < end; i++ {
-					from = append(from, i)
+			spans = slices.Clone(head[:end])
+			for shift, i := length, first; ; {
+				x := head[i]
+				if x = (span{x.lo + shift, x.hi + shift, x.split}); x.hi > r.end || s.g.group(x.lo, x.hi) == nil {
+					return spans, from
+				}
+				spans, from = append(spans, x), append(from, i)
+				if i++; i == end {
+					shift, i = shift+length, first
 				}
 			}
-			shift := 0
-			for i, k := range from {
-				if i >= end && k == first {
-					shift += length
-				}
-				x := head[k]
-				if x = (span{x.lo + shift, x.hi + shift, x.split}); s.g.group(x.lo, x.hi) == nil {
-					return nil, nil
-				}
-				spans = append(spans, x)
-			}
-			return spans, from
 		}
 	}
 	return nil, nil
@@ -184,6 +211,12 @@ func (s *searcher) blocks(ctx context.Context, b budget) (bool, error) {
 			return false, ctx.Err()
 		}
 		s.head = head
+		if !s.set {
+			s.set = true
+			if err := head.settings(ctx); err != nil {
+				return false, err
+			}
+		}
 	} else if p != nil {
 		again := []candidate{{plan: p, spans: s.head.g.spans(p)}}
 		if err := s.simulate(ctx, again, 0); err != nil {
@@ -201,14 +234,14 @@ func (s *searcher) blocks(ctx context.Context, b budget) (bool, error) {
 	if err := s.head.polish(ctx, all.part(0.5), s.head.best); err != nil {
 		return false, err
 	}
-	lifted, ok := s.lift(s.head.best)
-	if !ok {
-		return true, nil
-	}
-	list := []candidate{lifted}
+	list := s.lift(s.head.best)
 	if err := s.simulate(ctx, list, 0); err != nil {
 		return false, err
 	}
-	_, err := s.consider(ctx, list[0])
-	return true, err
+	for _, c := range list {
+		if _, err := s.consider(ctx, c); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }

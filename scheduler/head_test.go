@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 )
@@ -68,16 +69,14 @@ func TestBlocks(t *testing.T) {
 		if x.best.score < before {
 			better++
 		}
-		c, ok := x.lift(x.head.best)
-		if !ok {
-			t.Fatalf("%s: no groups are known behind the head", name)
-		}
-		made, err := s.w.result(t.Context(), c.plan)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if one := x.head.best.score; one >= float64(made.Sim.TotalPs) {
-			t.Errorf("%s: the head takes %g ps, the whole %d", name, one, made.Sim.TotalPs)
+		for _, c := range x.lift(x.head.best) {
+			made, err := s.w.result(t.Context(), c.plan)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if one := x.head.best.score; one >= float64(made.Sim.TotalPs) {
+				t.Errorf("%s: the head takes %g ps, the whole %d", name, one, made.Sim.TotalPs)
+			}
 		}
 		if list, _ := x.repeat(x.head.best.spans); len(list) > 0 {
 			repeated++
@@ -101,6 +100,37 @@ func TestBlocks(t *testing.T) {
 	}
 	if better == 0 || repeated == 0 {
 		t.Errorf("of two networks, %d got better and %d have blocks that are repeated, expected both of one at least", better, repeated)
+	}
+}
+
+// A network can be cut anywhere, also in groups that are split, and before any move was made.
+func TestHeadOf(t *testing.T) {
+	net, chip, recipe := greedyOn(t, "gpt2-prefill")
+	s := &seeker{w: newWorld(net, chip, chip, 1, Options{}), began: time.Now(), found: &Found{}, starts: map[int64]startAt{}}
+	if err := s.startAll(t.Context(), []Recipe{recipe}, []int64{1}); err != nil {
+		t.Fatal(err)
+	}
+	x := &searcher{seeker: s, start: s.starts[1], rng: rand.New(rand.NewPCG(1, 0))}
+	if err := x.begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	cut := 0
+	for n := 1; n <= len(x.g.seq); n++ {
+		p := x.headOf(x.best.plan, x.best.spans, n)
+		if p == nil {
+			continue
+		}
+		spans := x.g.spans(p)
+		last := spans[len(spans)-1]
+		if last.hi != n {
+			t.Fatalf("a head of %d atoms ends at %d", n, last.hi)
+		}
+		if i := slices.IndexFunc(x.best.spans, func(y span) bool { return y.hi >= n }); x.best.spans[i].hi > n && x.best.spans[i].split.Factor > 1 {
+			cut++
+		}
+	}
+	if cut == 0 {
+		t.Error("no head cuts a group that is split")
 	}
 }
 

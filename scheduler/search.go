@@ -107,8 +107,12 @@ func (s *searcher) simulateNew(ctx context.Context, list []candidate, limit int6
 	})
 }
 
-// leastSettings is of how many evaluations some go to the generator's settings first.
-const leastSettings = 60
+// leastSettings is of how many evaluations some go to the generator's settings first; they are
+// tried on the head of a network that is simulated less often than headSettings by default.
+const (
+	leastSettings = 60
+	headSettings  = 400
+)
 
 // improve proposes groups for half of a budget and makes moves for the rest.
 func (s *searcher) improve(ctx context.Context, b budget) error {
@@ -118,9 +122,15 @@ func (s *searcher) improve(ctx context.Context, b budget) error {
 		}
 	}
 	before := s.found.Evaluations
-	if !s.set && b.evaluations >= leastSettings {
+	settings := func() error {
+		if s.set || b.evaluations < leastSettings {
+			return nil
+		}
 		s.set = true
-		if err := s.settings(ctx); err != nil {
+		return s.settings(ctx)
+	}
+	if s.start.commands < defaultCommands/headSettings {
+		if err := settings(); err != nil {
 			return err
 		}
 	}
@@ -129,6 +139,9 @@ func (s *searcher) improve(ctx context.Context, b budget) error {
 		return err
 	} else if found {
 		groups = 0.1
+	}
+	if err := settings(); err != nil {
+		return err
 	}
 	// A large budget goes round several times: what is best is left for other groups, from which
 	// moves lead to other places.
@@ -703,16 +716,16 @@ func (s *searcher) splitLike(g *group, like schedule.SplitInfo) (schedule.SplitI
 		}
 	}
 	ops := s.g.net.Operators(g.atoms)
-	_, outputs := schedule.Boundary(s.at.s.Graph, ops)
-	tr := schedule.Track(s.at.s.Graph, ops, outputs, like.Dim)
+	_, outputs := schedule.Boundary(s.best.s.Graph, ops)
+	tr := schedule.Track(s.best.s.Graph, ops, outputs, like.Dim)
 	like.Ops, like.Depth = len(ops)-tr.Unmatched, slices.Index(out.Layout, like.Dim)
 	return like, tr.Splittable && like.Depth >= 0
 }
 
 // outputOf is the first result that leaves a group.
 func (s *searcher) outputOf(g *group) *model.Tensor {
-	_, outputs := schedule.Boundary(s.at.s.Graph, s.g.net.Operators(g.atoms))
-	return s.at.s.Graph.Tensor(outputs[0])
+	_, outputs := schedule.Boundary(s.best.s.Graph, s.g.net.Operators(g.atoms))
+	return s.best.s.Graph.Tensor(outputs[0])
 }
 
 // moveFactor splits a group more or less often along the same dimension.
