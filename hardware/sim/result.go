@@ -438,8 +438,8 @@ func (u *usage) edges(list []int32) []edge {
 	return u.sort()
 }
 
-// sort orders edges, first by stretches of time, of which there are about as many as edges,
-// then in each.
+// sort orders edges by time, or what stands for it, and leaves their order else: first by
+// stretches of time, of which there are about as many as edges, then in each.
 func (u *usage) sort() []edge {
 	n, last := len(u.unsorted), uint64(0)
 	for _, e := range u.unsorted {
@@ -461,17 +461,19 @@ func (u *usage) sort() []edge {
 		u.sorted[*at] = e
 		*at++
 	}
+	// Where many edges are in one stretch, the last pass would take long by itself.
 	from := int32(0)
 	for _, to := range u.next {
-		if to-from > 1 {
-			slices.SortFunc(u.sorted[from:to], func(a, b edge) int {
-				if a.at != b.at {
-					return cmp.Compare(a.at, b.at)
-				}
-				return cmp.Compare(a.index, b.index)
-			})
+		if to-from > 32 {
+			slices.SortStableFunc(u.sorted[from:to], func(a, b edge) int { return cmp.Compare(a.at, b.at) })
 		}
 		from = to
+	}
+	for i, e := range u.sorted {
+		for ; i > 0 && u.sorted[i-1].at > e.at; i-- {
+			u.sorted[i] = u.sorted[i-1]
+		}
+		u.sorted[i] = e
 	}
 	return u.sorted
 }

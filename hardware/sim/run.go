@@ -213,10 +213,10 @@ type job struct {
 
 // page holds jobs that stand in a row.
 type page struct {
-	jobs [pageJobs]job
-	left int // that have not come yet, or not ended
 	deps []int32
 	uses []isa.Use
+	left int // jobs that have not come yet, or not ended
+	jobs [pageJobs]job
 }
 
 const pageJobs = 1 << 10
