@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,7 +27,7 @@ import (
 type Network struct {
 	// Name ends in the grain where operators were taken apart: bert-128@framework.
 	Name string
-	// Assumed is what a built-in network takes for granted; empty if nothing.
+	// Assumed is what a network takes for granted of values at run time; empty if nothing.
 	Assumed string
 	Graph   func(batch int64) (*model.Graph, error)
 }
@@ -47,6 +48,8 @@ type Options struct {
 	Dims         map[string]int64
 	AllowUnknown bool
 	Warn         func(string)
+
+	assume func(string)
 }
 
 // Raw returns the network as it stands, before simplification. Batch 0 keeps a
@@ -66,7 +69,7 @@ func read(name string, batch int64, opt Options) (*model.Graph, error) {
 		return nil, fmt.Errorf("batch is %d, expected at least 1", batch)
 	}
 	if IsFile(name) {
-		return onnx.Import(name, onnx.Options{Batch: batch, Float: &opt.DType, Dims: opt.Dims, AllowUnknown: opt.AllowUnknown, Warn: opt.Warn})
+		return onnx.Import(name, onnx.Options{Batch: batch, Float: &opt.DType, Dims: opt.Dims, AllowUnknown: opt.AllowUnknown, Warn: opt.Warn, Assume: opt.assume})
 	}
 	if len(opt.Dims) > 0 {
 		return nil, fmt.Errorf("%s is a built-in network, which has no symbolic dimension but its batch", name)
@@ -111,7 +114,14 @@ func Open(name string, opt Options) (Network, error) {
 		}
 		return s, err
 	}
+	var assumed []string
+	opt.assume = func(s string) {
+		if !slices.Contains(assumed, s) {
+			assumed = append(assumed, s)
+		}
+	}
 	g, err := build(1)
+	opt.assume = nil // the same at any batch
 	if err != nil {
 		return Network{}, err
 	}
@@ -123,10 +133,12 @@ func Open(name string, opt Options) (Network, error) {
 		short = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
 	}
 	info, _ := zoo.Describe(name)
-	_, assumed, _ := strings.Cut(info.Description, "; assumed: ")
+	if _, s, ok := strings.Cut(info.Description, "; assumed: "); ok {
+		assumed = append(assumed, s)
+	}
 	var first atomic.Pointer[model.Graph] // is not read again
 	first.Store(g)
-	return Network{Name: short + suffix(opt.Grain), Assumed: assumed, Graph: func(batch int64) (*model.Graph, error) {
+	return Network{Name: short + suffix(opt.Grain), Assumed: strings.Join(assumed, "; "), Graph: func(batch int64) (*model.Graph, error) {
 		if batch == 1 {
 			if g := first.Swap(nil); g != nil {
 				return g, nil

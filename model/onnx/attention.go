@@ -59,6 +59,21 @@ func (c *call) append(suffix string, past *value, h heads) heads {
 	return h
 }
 
+// into writes positions into a cache of fixed length.
+func (c *call) into(suffix string, past *value, h heads) heads {
+	if past == nil || c.err != nil {
+		return h
+	}
+	if s := past.shape; len(s) != 4 || s[0] != h.v.shape[0] || s[1] != h.n || s[2] < h.seq || s[3] != h.at {
+		c.fail("the cache %q has shape %v, expected [%d,%d,position,%d]", past.name, s, h.v.shape[0], h.n, h.at)
+		return h
+	}
+	at := &value{name: c.node.name + "/" + suffix + "/position", shape: past.shape[:1].Clone(), dtype: model.I32, constant: true, derived: true, id: absent}
+	h.v = c.step(suffix+"/cache", "Scatter", model.Attr{Variant: "of TensorScatter"}, operandOf(past), operandOf(at), operandOf(h.v))
+	h.seq = past.shape[2]
+	return h
+}
+
 // scores are what attention computes on its way: scaled products, those with masks, and
 // the shares of the values.
 type scores struct{ product, masked, shares *value }
@@ -366,7 +381,10 @@ func (c *call) paddingMask(m *value, q, k heads) []*value {
 
 // multiHeadAttention: query, key, value, bias of all three, mask, additive bias,
 // cache of keys and of values.
-func multiHeadAttention(c *call) {
+func multiHeadAttention(c *call) { c.multiHeadAttention(false) }
+
+// multiHeadAttention may write into a cache of fixed length instead of making it longer.
+func (c *call) multiHeadAttention(fixed bool) {
 	n := c.int("num_heads", 0)
 	query, key, val := c.in[0], c.in[1], c.in[2]
 	if len(query.shape) != 3 || key == nil || val == nil || len(key.shape) == 5 {
@@ -388,7 +406,11 @@ func multiHeadAttention(c *call) {
 		query, key, val = add("query", query), add("key", key), add("value", val)
 	}
 	q, k, v := c.toHeads("query", query, n), c.toHeads("key", key, n), c.toHeads("value", val, n)
-	k, v = c.append("key", c.in[6], k), c.append("value", c.in[7], v)
+	if fixed {
+		k, v = c.into("key", c.in[6], k), c.into("value", c.in[7], v)
+	} else {
+		k, v = c.append("key", c.in[6], k), c.append("value", c.in[7], v)
+	}
 	var biases []*value
 	if c.bool("unidirectional", false) {
 		biases = append(biases, c.causal(q, k))
@@ -399,6 +421,36 @@ func multiHeadAttention(c *call) {
 	}
 	c.attend(q, k, v, biases, false, true, c.variant())
 	c.present(1, k, v)
+}
+
+// decoderAttention is of one position behind a cache: query, key, value, mask, additive bias,
+// cache of keys and of values, its length, width of the beams, whose cache each is, bias of all three.
+func decoderAttention(c *call) {
+	n := c.int("num_heads", 0)
+	query, key, val, b := c.in[0], c.in[1], c.in[2], c.in[10]
+	if s := query.shape; len(s) == 3 && key == nil && val == nil && c.err == nil {
+		// Packed: queries, keys and values side by side; the cache tells the features of a value.
+		width := s[2] / 3
+		if v := c.in[6]; v != nil && len(v.shape) == 4 {
+			if width = n * v.shape[3]; width >= s[2] || (s[2]-width)%2 != 0 {
+				c.fail("input %q has shape %v, which does not hold queries, keys and values of %d features", query.name, s, width)
+				return
+			}
+		}
+		name := c.node.name + "/split"
+		parts := c.add("Split", name, model.Attr{Axis: 2, Splits: []int64{(s[2] - width) / 2, (s[2] - width) / 2, width}}, args(query), []string{name + ":q", name + ":k", name + ":v"})
+		if c.err != nil {
+			return
+		}
+		query, key, val = parts[0], parts[1], parts[2]
+	}
+	if len(query.shape) != 3 || query.shape[1] != 1 {
+		c.fail("query has shape %v, expected [batch,1,features]", query.shape)
+		return
+	}
+	fixed := c.bool("past_present_share_buffer", false)
+	c.in = []*value{query, key, val, b, c.in[3], c.in[4], c.in[5], c.in[6]}
+	c.multiHeadAttention(fixed)
 }
 
 // groupQueryAttention: query, key, value, cache of keys and of values, lengths,

@@ -69,6 +69,24 @@ func biasedGelu(c *call) {
 	c.finish("Gelu", model.Attr{Variant: c.variant()}, x)
 }
 
+// biasSplitGelu multiplies a half of the features with the Gelu of the other.
+func biasSplitGelu(c *call) {
+	x := c.step("bias", "Add", model.Attr{}, operandOf(c.in[0]), arg{c.in[1], parameter})
+	if c.err != nil {
+		return
+	}
+	last := len(x.shape) - 1
+	if last < 0 || x.shape[last]%2 != 0 {
+		c.fail("input has shape %v, expected an even last dimension", x.shape)
+		return
+	}
+	name, half := c.node.name+"/split", x.shape[last]/2
+	parts := c.add("Split", name, model.Attr{Axis: int64(last), Splits: []int64{half, half}}, args(x), []string{name + ":0", name + ":1"})
+	if c.err == nil {
+		c.finish("Mul", model.Attr{}, operandOf(parts[0]), operandOf(c.step("gelu", "Gelu", model.Attr{}, operandOf(parts[1]))))
+	}
+}
+
 func fusedMatMul(c *call) {
 	for _, name := range []string{"transBatchA", "transBatchB"} {
 		if c.bool(name, false) {
@@ -128,6 +146,66 @@ func fusedConv(c *call) {
 		}
 	}
 	last("Conv", a, c.weighted()...)
+}
+
+// channels moves the channels of images from the last place to the second, or back.
+func (c *call) channels(suffix string, x *value, back bool) *value {
+	if c.err != nil || !c.images(x) {
+		return x
+	}
+	rank := len(x.shape)
+	perm := []int64{0, int64(rank - 1)}
+	for d := 1; d < rank-1; d++ {
+		perm = append(perm, int64(d))
+	}
+	if back {
+		perm = []int64{0}
+		for d := 2; d < rank; d++ {
+			perm = append(perm, int64(d))
+		}
+		perm = append(perm, 1)
+	}
+	return c.step(suffix, "Transpose", model.Attr{Perm: perm}, operandOf(x))
+}
+
+// nhwcConv is a convolution of images with their channels in the last dimension. Its weights may
+// have them there too.
+func nhwcConv(c *call) {
+	var act model.Kind
+	if c.node.op == "NhwcFusedConv" {
+		act = c.activation("activation")
+	}
+	x, w := c.channels("first", c.in[0], false), *c.in[1]
+	if c.err != nil {
+		return
+	}
+	if !c.in[1].constant {
+		c.unsupported("has weights (%q) that are computed while the network runs", w.name)
+		return
+	}
+	rank, group := len(w.shape), c.int("group", 1)
+	if group < 1 || group > 1<<30 || rank != len(x.shape) {
+		c.fail("input %v, weights %v and %d groups do not fit", c.in[0].shape, w.shape, group)
+		return
+	}
+	if n := x.shape[1] / group; w.shape[rank-1] == n && w.shape[1] != n {
+		w = value{name: w.name, shape: slices.Concat(w.shape[:1], w.shape[rank-1:], w.shape[1:rank-1]), dtype: w.dtype, constant: true, id: absent}
+	}
+	c.in[0], c.in[1] = x, &w
+	a := c.convAttr()
+	if c.err != nil {
+		return
+	}
+	c.find("activation_params")
+	a.Variant = c.variant()
+	y := c.channels("last", c.step("convolution", "Conv", a, c.weighted()...), true)
+	if len(c.in) > 3 && c.in[3] != nil {
+		y = c.step("sum", "Add", model.Attr{}, operandOf(y), operandOf(c.in[3]))
+	}
+	if act == "" {
+		act = "Identity"
+	}
+	c.finish(act, model.Attr{}, operandOf(y))
 }
 
 func rmsNorm(c *call) {
@@ -217,6 +295,57 @@ func groupNorm(c *call) {
 		c.find("stash_type")
 		c.emit("GroupNorm", model.Attr{Group: c.int("num_groups", 0)}, []arg{{c.in[0], operand}, {c.in[1], parameter}, {c.in[2], parameter}})
 	}
+}
+
+// skipGroupNorm is the group normalisation of diffusion models, of images with their channels in
+// the last dimension: of the sum of an input, one more and a bias, or of the input alone.
+func skipGroupNorm(c *call) {
+	x, last := c.in[0], c.bool("channels_last", true)
+	act := c.within("activation", 0, 0, 1)
+	if !c.images(x) {
+		return
+	}
+	rank := len(x.shape)
+	channels := x.shape[1]
+	if last {
+		channels = x.shape[rank-1]
+	}
+	fill := func(v *value) *value { // of the channels, and of the images or not
+		if len(v.shape) > 2 || len(v.shape) == 0 || len(v.shape) == 1 && last {
+			return v
+		}
+		s := slices.Repeat([]int64{1}, rank)
+		at := 1
+		if last {
+			at = rank - 1
+		}
+		s[at] = channels
+		if len(v.shape) == 2 {
+			s[0] = v.shape[0]
+		}
+		return c.step(v.name+"/rows", "Reshape", model.Attr{Shape: s}, operandOf(v))
+	}
+	if c.node.op == "SkipGroupNorm" {
+		x = c.step("sum", "Add", model.Attr{}, operandOf(x), operandOf(fill(c.in[3])))
+		if c.in[4] != nil {
+			x = c.step("bias", "Add", model.Attr{}, operandOf(x), arg{fill(c.in[4]), parameter})
+		}
+		if c.err == nil && !x.shape.Equal(c.in[0].shape) {
+			c.fail("input %v and skip %v do not fit", c.in[0].shape, c.in[3].shape)
+		}
+		sum := *x
+		c.bind(1, &sum)
+	}
+	if last {
+		x = c.channels("first", x, false)
+	}
+	a := model.Attr{Group: c.int("groups", 0)}
+	a.Variant = c.variant()
+	y := c.step("norm", "GroupNorm", a, operandOf(x), arg{c.in[1], parameter}, arg{c.in[2], parameter})
+	if last {
+		y = c.channels("last", y, true)
+	}
+	c.finish([]model.Kind{"Identity", "Silu"}[act], model.Attr{}, operandOf(y))
 }
 
 // groupNormOfGroups: before operator set 21, scale and bias are one number per group.
@@ -358,6 +487,38 @@ func scatter(c *call) {
 	c.axis(c.int("axis", 0), len(c.in[0].shape))
 	c.leave("axis")
 	direct(c)
+}
+
+// tensorScatter writes positions of a cache, from an index for each of the batch on.
+func tensorScatter(c *call) {
+	past, update := c.in[0], c.in[1]
+	rank := len(past.shape)
+	axis := c.axis(c.int("axis", -2), rank)
+	c.one("mode", "linear", "linear", "circular")
+	c.leave("axis", "mode")
+	if c.err != nil {
+		return
+	}
+	if axis == 0 || len(update.shape) != rank {
+		c.fail("cache %v and update %v along axis %d, expected equally many dimensions and not that of the batch", past.shape, update.shape, axis)
+		return
+	}
+	want := past.shape.Clone()
+	want[axis] = min(want[axis], update.shape[axis])
+	if !update.shape.Equal(want) {
+		c.fail("update %v of a cache %v, expected at most its extent along axis %d and the same along the others", update.shape, past.shape, axis)
+		return
+	}
+	at := c.in[2]
+	if at == nil {
+		at = &value{name: c.node.name + "/first", shape: past.shape[:1].Clone(), dtype: model.I64, constant: true, derived: true, id: absent}
+	}
+	if !at.shape.Equal(past.shape[:1]) {
+		c.fail("indices %q have shape %v, expected %v", at.name, at.shape, past.shape[:1])
+		return
+	}
+	c.extra = append(c.extra, "of TensorScatter")
+	c.emit("Scatter", model.Attr{}, args(past, at, update))
 }
 
 func gatherElements(c *call) {

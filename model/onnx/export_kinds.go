@@ -117,8 +117,12 @@ var forms = map[model.Kind]form{
 		writeAxis(n)
 	}},
 	"GatherElements": {"GatherElements", nil, writeAxis},
-	"Scatter":        {"ScatterElements", []string{"ScatterND"}, nil},
-	"Unknown":        {"", nil, func(n *nodeWriter) { n.fail("nothing is known of this operator but its shape") }},
+	"Scatter": {"ScatterElements", []string{"ScatterND"}, func(n *nodeWriter) {
+		if n.variant.of == "TensorScatter" {
+			n.fail("operator set %d has no TensorScatter", exportOpset)
+		}
+	}},
+	"Unknown": {"", nil, func(n *nodeWriter) { n.fail("nothing is known of this operator but its shape") }},
 }
 
 // options are the attributes that Attr.Variant may hold, with their types, by

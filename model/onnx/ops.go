@@ -123,6 +123,10 @@ var rows = []row{
 	{ms("TransposeMatMul"), 1, 0, 2, 2, "MatMul", fusedMatMul, nil, "Transpose, MatMul; alpha is free"},
 	{ms("FusedGemm"), 1, 0, 2, 3, "", fusedGemm, nil, "Gemm, activation"},
 	{ms("FusedConv"), 1, 0, 2, 4, "", fusedConv, nil, "Conv, Add, activation"},
+	{ms("NhwcConv"), 1, 0, 2, 3, "", nhwcConv, nil, "Transpose, Conv, Transpose"},
+	{ms("NhwcFusedConv"), 1, 0, 2, 4, "", nhwcConv, nil, "Transpose, Conv, Transpose, Add, activation"},
+	{ms("MoE"), 1, 0, 5, 8, "", mixture, nil, "Softmax, TopK, Gather, Split, Gemm of each expert, Concat, Mul, ReduceSum; the tokens are taken to spread evenly"},
+	{ms("QMoE"), 1, 0, 6, 15, "", quantisedMixture, nil, "Dequantize of packed weights, then as MoE; of integers"},
 	{ms("MatMulNBits"), 1, 0, 3, 6, "", matMulNBits, nil, "Dequantize of packed weights, MatMul"},
 	{ms("MatMulBnb4"), 1, 0, 3, 3, "", matMulNBits, nil, "Dequantize of packed weights, MatMul"},
 
@@ -149,6 +153,8 @@ var rows = []row{
 	{own("LayerNormalization"), 1, 0, 1, 1, "LayerNorm", plainLayerNorm, nil, "without scale; a function of exported files"},
 	{own("RMSNormalization"), 1, 0, 1, 1, "RMSNorm", rmsNorm, nil, "without scale; a function of exported files"},
 	{own("ScaledRMSNormalization"), 1, 0, 2, 2, "RMSNorm", rmsNorm, nil, "a function of exported files"},
+	{ms("GroupNorm"), 1, 0, 3, 3, "", skipGroupNorm, nil, "GroupNorm, with Transpose of channels that come last, and Silu"},
+	{ms("SkipGroupNorm"), 1, 0, 4, 5, "", skipGroupNorm, nil, "Add, then as GroupNorm of com.microsoft"},
 	{std("LRN"), 1, 0, 1, 1, "LRN", lrn, nil, ""},
 	{std("Softmax"), 1, 12, 1, 1, "Softmax", softmaxFlat, nil, "over all axes from the given one on"},
 	{std("Softmax"), 13, 0, 1, 1, "Softmax", softmax, nil, ""},
@@ -225,6 +231,7 @@ var rows = []row{
 	{ms("Gelu"), 1, 0, 1, 1, "Gelu", direct, nil, ""},
 	{ms("FastGelu"), 1, 0, 1, 2, "Gelu", biasedGelu, nil, "Add for a bias"},
 	{ms("BiasGelu"), 1, 0, 2, 2, "Gelu", biasedGelu, nil, "Add, Gelu"},
+	{ms("BiasSplitGelu"), 1, 0, 2, 2, "", biasSplitGelu, nil, "Add, Split, Gelu, Mul"},
 	{ms("QuickGelu"), 1, 0, 1, 1, "Silu", direct, nil, "x sigmoid(alpha x)"},
 	{std("Swish"), 24, 0, 1, 1, "Silu", direct, nil, ""},
 	{std("Mish"), 18, 0, 1, 1, "Mish", direct, nil, ""},
@@ -315,6 +322,7 @@ var rows = []row{
 	{ms("Attention"), 1, 0, 2, 7, "", attentionMS, nil, "MatMul, Add, Split, then as Attention; Split, Concat for a cache"},
 	{ms("QAttention"), 1, 0, 5, 9, "", attentionQ, nil, "MatMul, Dequantize, then as Attention"},
 	{ms("MultiHeadAttention"), 1, 0, 1, 10, "", multiHeadAttention, nil, "Add for a bias, then as Attention"},
+	{ms("DecoderMaskedMultiHeadAttention"), 1, 0, 1, 11, "", decoderAttention, nil, "as MultiHeadAttention; Scatter for a cache of fixed length, which is taken as full; beams have a cache each"},
 	{ms("GroupQueryAttention"), 1, 0, 7, 14, "", groupQueryAttention, nil, "rotation, then as Attention; the cache is taken as full"},
 
 	// Movement.
@@ -333,6 +341,7 @@ var rows = []row{
 	{std("Scatter"), 9, 10, 3, 3, "Scatter", scatter, nil, ""},
 	{std("ScatterElements"), 11, 0, 3, 3, "Scatter", scatter, nil, ""},
 	{std("ScatterND"), 11, 0, 3, 3, "Scatter", likened, foldScatterND, ""},
+	{std("TensorScatter"), 24, 0, 2, 3, "Scatter", tensorScatter, nil, ""},
 	{std("OneHot"), 9, 0, 3, 3, "", oneHot, nil, "Reshape, Equal, Where"},
 	{std("Tile"), 6, 0, 2, 2, "", tile, foldTile, "Reshape, Expand, Reshape"},
 	{std("DepthToSpace"), 1, 0, 1, 1, "", depthToSpace, nil, "Reshape, Transpose, Reshape"},
@@ -358,7 +367,7 @@ var rows = []row{
 var optional = map[operator][]int{
 	ms("QLinearAdd"): {2, 5}, ms("QLinearMul"): {2, 5}, ms("QLinearSigmoid"): {2}, ms("QLinearLeakyRelu"): {2},
 	ms("QLinearGlobalAveragePool"): {2}, ms("QLinearAveragePool"): {2}, ms("QLinearSoftmax"): {2}, ms("EmbedLayerNormalization"): {1, 4},
-	ms("GroupQueryAttention"): {1, 2, 3, 4},
+	ms("GroupQueryAttention"): {1, 2, 3, 4}, ms("MoE"): {3}, ms("QMoE"): {3, 4},
 }
 
 var table = map[operator][]*row{}

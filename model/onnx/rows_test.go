@@ -175,6 +175,215 @@ n/product[2,3,8] = MatMul(x n/weights/transpose)
 y[2,3,8] = Add(n/product b*)
 > y[2,3,8] f32
 `},
+	{"com.microsoft.NhwcConv@1", 17, parts(input("x", 1, 8, 8, 4), weights("w", 6, 3, 3, 2), weights("b", 6)), "x w b", "y", parts(attrInt("group", 2), attrList("pads", 1, 1, 1, 1), attrList("strides", 2, 2)), `n/first[1,4,8,8] = Transpose(x) Perm=[0 3 1 2]
+n/convolution[1,6,4,4] = Conv(n/first w* b*) Strides=[2 2] Dilations=[1 1] Pads=[1 1 1 1] Group=2
+n/last[1,4,4,6] = Transpose(n/convolution) Perm=[0 2 3 1]
+y[1,4,4,6] = Identity(n/last)
+> y[1,4,4,6] f32
+`},
+	{"com.microsoft.NhwcFusedConv@1", 17, parts(input("x", 1, 8, 8, 4), weights("w", 6, 4, 3, 3), weights("b", 6), input("z", 1, 6, 6, 6)), "x w b z", "y", parts(attrStr("activation", "Relu")), `n/first[1,4,8,8] = Transpose(x) Perm=[0 3 1 2]
+n/convolution[1,6,6,6] = Conv(n/first w* b*) Strides=[1 1] Dilations=[1 1] Pads=[0 0 0 0] Group=1
+n/last[1,6,6,6] = Transpose(n/convolution) Perm=[0 2 3 1]
+n/sum[1,6,6,6] = Add(n/last z)
+y[1,6,6,6] = Relu(n/sum)
+> y[1,6,6,6] f32
+`},
+	{"com.microsoft.NhwcFusedConv@1", 17, parts(input("x", 1, 8, 8, 4), weights("w", 6, 4, 3, 3)), "x w", "y", nil, `n/first[1,4,8,8] = Transpose(x) Perm=[0 3 1 2]
+n/convolution[1,6,6,6] = Conv(n/first w*) Strides=[1 1] Dilations=[1 1] Pads=[0 0 0 0] Group=1
+n/last[1,6,6,6] = Transpose(n/convolution) Perm=[0 2 3 1]
+y[1,6,6,6] = Identity(n/last)
+> y[1,6,6,6] f32
+`},
+	{"com.microsoft.MoE@1", 17, parts(input("x", 2, 3, 8), input("r", 6, 4), weights("w1", 4, 16, 8), weights("b1", 4, 16), weights("w2", 4, 8, 16)), "x r w1 b1 w2", "y", parts(attrInt("k", 1), attrStr("activation_type", "gelu")), `n/probabilities[6,4] = Softmax(r) Axis=1
+n/best[6,1] n/choice[6,1] = TopK(n/probabilities) Axis=1 Splits=[1]
+n/choices[6] = Reshape(n/choice) Shape=[6]
+n/order:values[6] n/order[6] = TopK(n/choices) Splits=[6]
+n/rows[6,8] = Reshape(x) Shape=[6 8]
+n/sorted[6,8] = Gather(n/rows n/order)
+n/parts:0[2,8] n/parts:1[2,8] n/parts:2[1,8] n/parts:3[1,8] = Split(n/sorted) Splits=[2 2 1 1]
+n/expert0/fc1[2,16] = Gemm(n/parts:0 w1/expert0* b1/expert0*) TransB=true
+n/expert0/activation[2,16] = Gelu(n/expert0/fc1)
+n/expert0/fc2[2,8] = Gemm(n/expert0/activation w2/expert0*) TransB=true
+n/expert1/fc1[2,16] = Gemm(n/parts:1 w1/expert1* b1/expert1*) TransB=true
+n/expert1/activation[2,16] = Gelu(n/expert1/fc1)
+n/expert1/fc2[2,8] = Gemm(n/expert1/activation w2/expert1*) TransB=true
+n/expert2/fc1[1,16] = Gemm(n/parts:2 w1/expert2* b1/expert2*) TransB=true
+n/expert2/activation[1,16] = Gelu(n/expert2/fc1)
+n/expert2/fc2[1,8] = Gemm(n/expert2/activation w2/expert2*) TransB=true
+n/expert3/fc1[1,16] = Gemm(n/parts:3 w1/expert3* b1/expert3*) TransB=true
+n/expert3/activation[1,16] = Gelu(n/expert3/fc1)
+n/expert3/fc2[1,8] = Gemm(n/expert3/activation w2/expert3*) TransB=true
+n/joined[6,8] = Concat(n/expert0/fc2 n/expert1/fc2 n/expert2/fc2 n/expert3/fc2)
+n/back:values[6] n/back[6] = TopK(n/order) Splits=[6]
+n/unsorted[6,8] = Gather(n/joined n/back)
+n/pairs[6,1,8] = Reshape(n/unsorted) Shape=[6 1 8]
+n/share[6,1,1] = Reshape(n/best) Shape=[6 1 1]
+n/shared[6,1,8] = Mul(n/pairs n/share)
+n/sum[6,8] = ReduceSum(n/shared) Axes=[1]
+y[2,3,8] = Reshape(n/sum) Shape=[2 3 8]
+> y[2,3,8] f32
+`},
+	{"com.microsoft.MoE@1", 17, parts(input("x", 1, 8), input("r", 1, 4), weights("w1", 4, 32, 8), weights("w2", 4, 8, 16)), "x r w1 - w2", "y", parts(attrInt("k", 2), attrStr("activation_type", "swiglu"), attrInt("swiglu_fusion", 1), attrInt("normalize_routing_weights", 1), attrFlt("swiglu_limit", 7), attrFlt("activation_beta", 1)), `n/probabilities[1,4] = Softmax(r) Axis=1
+n/best[1,2] n/choice[1,2] = TopK(n/probabilities) Axis=1 Splits=[2]
+n/total[1,1] = ReduceSum(n/best) Axes=[1] KeepDims=true
+n/normalised[1,2] = Div(n/best n/total)
+n/choices[2] = Reshape(n/choice) Shape=[2]
+n/order:values[2] n/order[2] = TopK(n/choices) Splits=[2]
+n/rows[1,1,8] = Reshape(x) Shape=[1 1 8]
+n/copies[1,2,8] = Expand(n/rows) Shape=[1 2 8]
+n/copies/rows[2,8] = Reshape(n/copies) Shape=[2 8]
+n/sorted[2,8] = Gather(n/copies/rows n/order)
+n/parts:0[1,8] n/parts:1[1,8] = Split(n/sorted) Splits=[1 1]
+n/expert0/fc1[1,32] = Gemm(n/parts:0 w1/expert0*) TransB=true
+n/expert0/gate[1,16] = Slice(n/expert0/fc1) Shape=[1 16] Starts=[0 0] Steps=[1 2]
+n/expert0/up[1,16] = Slice(n/expert0/fc1) Shape=[1 16] Starts=[0 1] Steps=[1 2]
+n/expert0/gate/clip[1,16] = Clip(n/expert0/gate)
+n/expert0/up/clip[1,16] = Clip(n/expert0/up)
+n/expert0/activation[1,16] = Silu(n/expert0/gate/clip)
+n/expert0/up/add[1,16] = Add(n/expert0/up/clip n/beta)
+n/expert0/gated[1,16] = Mul(n/expert0/activation n/expert0/up/add)
+n/expert0/fc2[1,8] = Gemm(n/expert0/gated w2/expert0*) TransB=true
+n/expert1/fc1[1,32] = Gemm(n/parts:1 w1/expert1*) TransB=true
+n/expert1/gate[1,16] = Slice(n/expert1/fc1) Shape=[1 16] Starts=[0 0] Steps=[1 2]
+n/expert1/up[1,16] = Slice(n/expert1/fc1) Shape=[1 16] Starts=[0 1] Steps=[1 2]
+n/expert1/gate/clip[1,16] = Clip(n/expert1/gate)
+n/expert1/up/clip[1,16] = Clip(n/expert1/up)
+n/expert1/activation[1,16] = Silu(n/expert1/gate/clip)
+n/expert1/up/add[1,16] = Add(n/expert1/up/clip n/beta.1)
+n/expert1/gated[1,16] = Mul(n/expert1/activation n/expert1/up/add)
+n/expert1/fc2[1,8] = Gemm(n/expert1/gated w2/expert1*) TransB=true
+n/joined[2,8] = Concat(n/expert0/fc2 n/expert1/fc2)
+n/back:values[2] n/back[2] = TopK(n/order) Splits=[2]
+n/unsorted[2,8] = Gather(n/joined n/back)
+n/pairs[1,2,8] = Reshape(n/unsorted) Shape=[1 2 8]
+n/share[1,2,1] = Reshape(n/normalised) Shape=[1 2 1]
+n/shared[1,2,8] = Mul(n/pairs n/share)
+y[1,8] = ReduceSum(n/shared) Axes=[1] Variant=activation_beta=1 swiglu_limit=7
+> y[1,8] f32
+`},
+	{"com.microsoft.MoE@1", 17, parts(input("x", 6, 8), input("r", 6, 4), weights("w1", 4, 16, 8), weights("w2", 4, 8, 16)), "x r w1 - w2", "y", parts(attrInt("k", 5)), "node \"n\" (MoE): attribute \"k\" is 5, expected 1 to 4"},
+	{"com.microsoft.MoE@1", 17, parts(input("x", 6, 8), input("r", 5, 4), weights("w1", 4, 16, 8), weights("w2", 4, 8, 16)), "x r w1 - w2", "y", nil, "node \"n\" (MoE): scores [5,4] for 6 tokens, expected [6,4]"},
+	{"com.microsoft.MoE@1", 17, parts(input("x", 6, 8), input("r", 6, 4), weights("w1", 4, 16, 8), weights("w2", 4, 16, 8)), "x r w1 - w2", "y", nil, "node \"n\" (MoE): weights \"w2\" have shape [4,16,8], expected [4,8,16]"},
+	{"com.microsoft.MoE@1", 17, parts(input("x", 6, 8), input("r", 6, 4), weights("w1", 4, 16, 8), weights("w2", 4, 8, 16)), "x r w1 - w2", "y", parts(attrStr("activation_type", "swiglu")), "node \"n\" (MoE): has the activation swiglu with swiglu_fusion 0, expected weights of fc3 if and only if that is 0"},
+	{"com.microsoft.MoE@1", 17, parts(input("x", 6, 8), input("r", 6, 4), input("w1", 4, 16, 8), weights("w2", 4, 8, 16)), "x r w1 - w2", "y", nil, "1 unsupported operator: node \"n\" is MoE of domain com.microsoft (has weights (\"w1\") that are computed while the network runs)"},
+	{"com.microsoft.QMoE@1", 17, parts(input("x", 1, 32), input("r", 1, 4), held("w1", tUint8, 4, 16, 16), weights("s1", 4, 16, 2), held("w2", tUint8, 4, 32, 8), weights("s2", 4, 32, 1), held("w3", tUint8, 4, 16, 16), weights("s3", 4, 16, 2), input("q", 1, 4)), "x r w1 s1 - w2 s2 - w3 s3 - - - - q", "y", parts(attrInt("k", 1), attrInt("block_size", 16), attrStr("activation_type", "silu")), `n/best[1,1] n/choice[1,1] = TopK(r) Axis=1 Splits=[1]
+n/shares[1,1] = GatherElements(q n/choice) Axis=1
+n/choices[1] = Reshape(n/choice) Shape=[1]
+n/order:values[1] n/order[1] = TopK(n/choices) Splits=[1]
+n/rows[1,32] = Reshape(x) Shape=[1 32]
+n/sorted[1,32] = Gather(n/rows n/order)
+n/expert0/fc1/weights[16,32] = Dequantize(w1/expert0* s1/expert0) Axis=1
+n/expert0/fc1[1,16] = Gemm(n/sorted n/expert0/fc1/weights) TransB=true
+n/expert0/fc3/weights[16,32] = Dequantize(w3/expert0* s3/expert0) Axis=1
+n/expert0/fc3[1,16] = Gemm(n/sorted n/expert0/fc3/weights) TransB=true
+n/expert0/activation[1,16] = Silu(n/expert0/fc1)
+n/expert0/gated[1,16] = Mul(n/expert0/activation n/expert0/fc3)
+n/expert0/fc2/weights[32,16] = Dequantize(w2/expert0* s2/expert0) Axis=1
+n/expert0/fc2[1,32] = Gemm(n/expert0/gated n/expert0/fc2/weights) TransB=true
+n/back:values[1] n/back[1] = TopK(n/order) Splits=[1]
+n/unsorted[1,32] = Gather(n/expert0/fc2 n/back)
+n/pairs[1,1,32] = Reshape(n/unsorted) Shape=[1 1 32]
+n/share[1,1,1] = Reshape(n/shares) Shape=[1 1 1]
+n/shared[1,1,32] = Mul(n/pairs n/share)
+y[1,32] = ReduceSum(n/shared) Axes=[1]
+> y[1,32] f32
+`},
+	{"com.microsoft.QMoE@1", 17, parts(input("x", 1, 32), input("r", 1, 4), held("w1", tUint8, 4, 16, 16), weights("s1", 4, 16, 3), held("w2", tUint8, 4, 32, 8), weights("s2", 4, 32, 1)), "x r w1 s1 - w2 s2", "y", parts(attrInt("block_size", 16)), "node \"n\" (QMoE): scales \"s1\" have shape [4,16,3], expected [4,16,2] for blocks of 16"},
+	{"com.microsoft.QMoE@1", 17, parts(input("x", 1, 32), input("r", 1, 4), held("w1", tUint8, 4, 16, 16), weights("s1", 4, 16), held("w2", tUint8, 4, 32, 8), weights("s2", 4, 32)), "x r w1 s1 - w2 s2", "y", parts(attrStr("quant_type", "fp4")), "node \"n\" (QMoE): attribute \"quant_type\" is \"fp4\", expected one of int"},
+	{"com.microsoft.BiasSplitGelu@1", 17, parts(rowTokens, weights("b", 8)), "x b", "y", nil, `n/bias[2,3,8] = Add(x b*)
+n/split:0[2,3,4] n/split:1[2,3,4] = Split(n/bias) Axis=2 Splits=[4 4]
+n/gelu[2,3,4] = Gelu(n/split:1)
+y[2,3,4] = Mul(n/split:0 n/gelu)
+> y[2,3,4] f32
+`},
+	{"com.microsoft.GroupNorm@1", 17, parts(input("x", 1, 8, 8, 4), weights("s", 4), weights("b", 4)), "x s b", "y", parts(attrInt("groups", 2), attrInt("activation", 1)), `n/first[1,4,8,8] = Transpose(x) Perm=[0 3 1 2]
+n/norm[1,4,8,8] = GroupNorm(n/first s* b*) Group=2
+n/last[1,8,8,4] = Transpose(n/norm) Perm=[0 2 3 1]
+y[1,8,8,4] = Silu(n/last)
+> y[1,8,8,4] f32
+`},
+	{"com.microsoft.GroupNorm@1", 17, parts(rowImage, weights("s", 4), weights("b", 4)), "x s b", "y", parts(attrInt("groups", 2), attrInt("activation", 0), attrInt("channels_last", 0)), `n/norm[1,4,8,8] = GroupNorm(x s* b*) Group=2
+y[1,4,8,8] = Identity(n/norm)
+> y[1,4,8,8] f32
+`},
+	{"com.microsoft.SkipGroupNorm@1", 17, parts(input("x", 2, 8, 8, 4), weights("s", 4), weights("b", 4), input("z", 2, 4), weights("c", 4)), "x s b z c", "y sum", parts(attrInt("groups", 2), attrInt("activation", 1)), `n/z/rows[2,1,1,4] = Reshape(z) Shape=[2 1 1 4]
+n/sum[2,8,8,4] = Add(x n/z/rows)
+n/bias[2,8,8,4] = Add(n/sum c*)
+n/first[2,4,8,8] = Transpose(n/bias) Perm=[0 3 1 2]
+n/norm[2,4,8,8] = GroupNorm(n/first s* b*) Group=2
+n/last[2,8,8,4] = Transpose(n/norm) Perm=[0 2 3 1]
+y[2,8,8,4] = Silu(n/last)
+> y[2,8,8,4] f32
+> n/bias[2,8,8,4] f32
+`},
+	{"com.microsoft.SkipGroupNorm@1", 17, parts(input("x", 2, 8, 8, 4), weights("s", 4), weights("b", 4), input("z", 2, 1, 1, 4)), "x s b z", "y", parts(attrInt("groups", 2), attrInt("activation", 0)), `n/sum[2,8,8,4] = Add(x z)
+n/first[2,4,8,8] = Transpose(n/sum) Perm=[0 3 1 2]
+n/norm[2,4,8,8] = GroupNorm(n/first s* b*) Group=2
+n/last[2,8,8,4] = Transpose(n/norm) Perm=[0 2 3 1]
+y[2,8,8,4] = Identity(n/last)
+> y[2,8,8,4] f32
+`},
+	{"com.microsoft.SkipGroupNorm@1", 17, parts(input("x", 1, 8, 8, 4), weights("s", 4), weights("b", 4), input("z", 2, 4)), "x s b z", "y", parts(attrInt("groups", 2)), "node \"n\" (SkipGroupNorm): input [1,8,8,4] and skip [2,4] do not fit"},
+	{"com.microsoft.DecoderMaskedMultiHeadAttention@1", 17, parts(input("q", 2, 1, 8), input("k", 2, 1, 8), input("v", 2, 1, 8), of("mask", tInt32, 2, 7), input("pk", 2, 2, 6, 4), input("pv", 2, 2, 6, 4), weights("b", 24)), "q k v mask - pk pv - - - b", "y ck cv", parts(attrInt("num_heads", 2)), `n/query/add[2,1,8] = Add(q n/query/bias*)
+n/key/add[2,1,8] = Add(k n/key/bias*)
+n/value/add[2,1,8] = Add(v n/value/bias*)
+n/query/heads[2,1,2,4] = Reshape(n/query/add) Shape=[2 1 2 4]
+n/query/transpose[2,2,1,4] = Transpose(n/query/heads) Perm=[0 2 1 3]
+n/key/heads[2,1,2,4] = Reshape(n/key/add) Shape=[2 1 2 4]
+n/key/transpose[2,2,1,4] = Transpose(n/key/heads) Perm=[0 2 1 3]
+n/value/heads[2,1,2,4] = Reshape(n/value/add) Shape=[2 1 2 4]
+n/value/transpose[2,2,1,4] = Transpose(n/value/heads) Perm=[0 2 1 3]
+n/key/cache[2,2,7,4] = Concat(pk n/key/transpose) Axis=2
+n/value/cache[2,2,7,4] = Concat(pv n/value/transpose) Axis=2
+n/mask/rows[2,1,1,7] = Reshape(mask) Shape=[2 1 1 7]
+n/key/columns[2,2,4,7] = Transpose(n/key/cache) Perm=[0 1 3 2]
+n/scores[2,2,1,7] = MatMul(n/query/transpose n/key/columns)
+n/scores/scale[2,2,1,7] = Mul(n/scores n/scale)
+n/scores/mask[2,2,1,7] = Where(n/mask/rows n/scores/scale n/masked)
+n/softmax[2,2,1,7] = Softmax(n/scores/mask) Axis=3
+n/context[2,2,1,4] = MatMul(n/softmax n/value/cache)
+n/context/transpose[2,1,2,4] = Transpose(n/context) Perm=[0 2 1 3]
+y[2,1,8] = Reshape(n/context/transpose) Shape=[2 1 8]
+> y[2,1,8] f32
+> n/key/cache[2,2,7,4] f32
+> n/value/cache[2,2,7,4] f32
+`},
+	{"com.microsoft.DecoderMaskedMultiHeadAttention@1", 17, parts(input("q", 2, 1, 24), input("pk", 2, 2, 6, 4), input("pv", 2, 2, 6, 4), of("n", tInt32, 1), of("beams", tInt32, 1), of("from", tInt32, 2, 1, 6)), "q - - - - pk pv n beams from", "y ck cv", parts(attrInt("num_heads", 2), attrInt("past_present_share_buffer", 1)), `n/split:q[2,1,8] n/split:k[2,1,8] n/split:v[2,1,8] = Split(q) Axis=2 Splits=[8 8 8]
+n/query/heads[2,1,2,4] = Reshape(n/split:q) Shape=[2 1 2 4]
+n/query/transpose[2,2,1,4] = Transpose(n/query/heads) Perm=[0 2 1 3]
+n/key/heads[2,1,2,4] = Reshape(n/split:k) Shape=[2 1 2 4]
+n/key/transpose[2,2,1,4] = Transpose(n/key/heads) Perm=[0 2 1 3]
+n/value/heads[2,1,2,4] = Reshape(n/split:v) Shape=[2 1 2 4]
+n/value/transpose[2,2,1,4] = Transpose(n/value/heads) Perm=[0 2 1 3]
+n/key/cache[2,2,6,4] = Scatter(pk n/key/position n/key/transpose) Variant=of TensorScatter
+n/value/cache[2,2,6,4] = Scatter(pv n/value/position n/value/transpose) Variant=of TensorScatter
+n/key/columns[2,2,4,6] = Transpose(n/key/cache) Perm=[0 1 3 2]
+n/scores[2,2,1,6] = MatMul(n/query/transpose n/key/columns)
+n/scores/scale[2,2,1,6] = Mul(n/scores n/scale)
+n/softmax[2,2,1,6] = Softmax(n/scores/scale) Axis=3
+n/context[2,2,1,4] = MatMul(n/softmax n/value/cache)
+n/context/transpose[2,1,2,4] = Transpose(n/context) Perm=[0 2 1 3]
+y[2,1,8] = Reshape(n/context/transpose) Shape=[2 1 8]
+> y[2,1,8] f32
+> n/key/cache[2,2,6,4] f32
+> n/value/cache[2,2,6,4] f32
+`},
+	{"com.microsoft.DecoderMaskedMultiHeadAttention@1", 17, parts(input("q", 2, 1, 8), input("k", 2, 2, 9, 4), input("v", 2, 2, 9, 4)), "q k v", "y", parts(attrInt("num_heads", 2)), `n/query/heads[2,1,2,4] = Reshape(q) Shape=[2 1 2 4]
+n/query/transpose[2,2,1,4] = Transpose(n/query/heads) Perm=[0 2 1 3]
+n/key/columns[2,2,4,9] = Transpose(k) Perm=[0 1 3 2]
+n/scores[2,2,1,9] = MatMul(n/query/transpose n/key/columns)
+n/scores/scale[2,2,1,9] = Mul(n/scores n/scale)
+n/softmax[2,2,1,9] = Softmax(n/scores/scale) Axis=3
+n/context[2,2,1,4] = MatMul(n/softmax v)
+n/context/transpose[2,1,2,4] = Transpose(n/context) Perm=[0 2 1 3]
+y[2,1,8] = Reshape(n/context/transpose) Shape=[2 1 8]
+> y[2,1,8] f32
+`},
+	{"com.microsoft.DecoderMaskedMultiHeadAttention@1", 17, parts(input("q", 2, 3, 8), input("k", 2, 2, 9, 4), input("v", 2, 2, 9, 4)), "q k v", "y", parts(attrInt("num_heads", 2)), "node \"n\" (DecoderMaskedMultiHeadAttention): query has shape [2,3,8], expected [batch,1,features]"},
+	{"ai.onnx.TensorScatter@24", 24, parts(input("c", 2, 4, 6, 8), input("u", 2, 4, 1, 8), of("i", tInt64, 2)), "c u i", "y", parts(attrStr("mode", "circular")), "y[2,4,6,8] = Scatter(c i u) Variant=mode=circular of TensorScatter\n> y[2,4,6,8] f32\n"},
+	{"ai.onnx.TensorScatter@24", 24, parts(input("c", 2, 6, 8), input("u", 2, 3, 8)), "c u", "y", parts(attrInt("axis", 1)), "y[2,6,8] = Scatter(c n/first u) Variant=axis=1 of TensorScatter\n> y[2,6,8] f32\n"},
+	{"ai.onnx.TensorScatter@24", 24, parts(input("c", 2, 6, 8), input("u", 2, 7, 8)), "c u", "y", parts(attrInt("axis", 1)), "node \"n\" (TensorScatter): update [2,7,8] of a cache [2,6,8], expected at most its extent along axis 1 and the same along the others"},
+	{"ai.onnx.TensorScatter@24", 24, parts(input("c", 2, 6, 8), input("u", 2, 1, 8)), "c u", "y", parts(attrInt("axis", 0)), "node \"n\" (TensorScatter): cache [2,6,8] and update [2,1,8] along axis 0, expected equally many dimensions and not that of the batch"},
 
 	// Pooling and normalisation.
 	{"ai.onnx.MaxPool@1", 12, parts(rowImage), "x", "y", parts(attrList("kernel_shape", 3, 2), attrList("strides", 2, 2), attrList("dilations", 2, 1), attrInt("ceil_mode", 1)), "y[1,4,3,4] = MaxPool(x) Kernel=[3 2] Strides=[2 2] Dilations=[2 1] Pads=[0 0 0 0] CeilMode=true\n> y[1,4,3,4] f32\n"},
