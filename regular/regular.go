@@ -74,10 +74,13 @@ func named(path string, err error) error {
 }
 
 // Read gives the bytes of a file, at most [MaxBytes].
-func Read(path string) ([]byte, error) {
-	data, err := ReadUpTo(path, MaxBytes)
-	if err == nil && len(data) > MaxBytes {
-		err = fmt.Errorf("%s: file: found more, expected at most %d bytes", path, MaxBytes)
+func Read(path string) ([]byte, error) { return ReadAtMost(path, MaxBytes) }
+
+// ReadAtMost gives the bytes of a file, and an error if it has more than limit.
+func ReadAtMost(path string, limit int64) ([]byte, error) {
+	data, err := ReadUpTo(path, limit)
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("%s: file: found more, expected at most %d bytes", path, limit)
 	}
 	return data, err
 }

@@ -19,6 +19,9 @@ func TestRead(t *testing.T) {
 			t.Errorf("up to %d: %q, %v, want %q", limit, data, err, want)
 		}
 	}
+	if _, err := ReadAtMost(path, 4); err == nil || err.Error() != path+": file: found more, expected at most 4 bytes" {
+		t.Errorf("of more: %v", err)
+	}
 	if data, err := Read(path); string(data) != "12345" || err != nil {
 		t.Errorf("%q, %v", data, err)
 	}

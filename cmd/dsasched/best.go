@@ -76,7 +76,7 @@ saw.`,
 	asJSON, quiet, accelerator, from := addJSON(cmd), addQuiet(cmd), addHardware(cmd), addNetwork(cmd)
 	batch, chunk := addBatch(cmd, "every divisor of its share")
 	evaluations, seed := &number{}, &number{}
-	cmd.Flags().Var(evaluations, "evaluations", "how many schedules are simulated beside those of the variants; 0: as many as take about a minute on two cores")
+	cmd.Flags().Var(evaluations, "evaluations", "how many schedules the search simulates, beside those of the variants; a fifth more if it goes on from a variant; 0: as many as take about a minute on two cores")
 	cmd.Flags().Var(seed, "seed", "seed of the random choices")
 	threads := &number{}
 	cmd.Flags().Var(threads, "threads", "schedules simulated at a time, which changes nothing of what is found; 0: one a core")

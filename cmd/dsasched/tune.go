@@ -280,6 +280,9 @@ After Ctrl-C what was found so far is written and printed.`,
 // maxTrials keeps what is measured within a few gigabytes.
 const maxTrials = 1 << 20
 
+// maxLog is of a log of so many trials: a line has some hundred bytes, and up to 1500.
+const maxLog = maxTrials << 11
+
 // trialLog is appended to behind its last whole line. Until then the file keeps all that it
 // has: it may turn out to be another one.
 type trialLog struct {
@@ -303,7 +306,7 @@ func (l *trialLog) Write(line []byte) (int, error) {
 
 // openLog reads what a log has and goes on behind it, without a last line that was cut off.
 func openLog(name string, set *scheduler.TuneSettings) (*os.File, error) {
-	data, err := regular.Read(name)
+	data, err := regular.ReadAtMost(name, maxLog)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
