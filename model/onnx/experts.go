@@ -134,9 +134,12 @@ func (c *call) experts(fc [3]expertWeights, shares *value) {
 		}
 	}
 	all := tokens * k
-	const most = 1 << 12 // experts, or more would make a small file a large graph
+	// An expert is some operators: few bytes of a file could ask for a large graph.
+	const most, each = 1 << 12, 40
 	if count > most || all > 1<<30 {
 		c.fail("has %d experts and %d tokens, expected at most %d and %d", count, tokens, most, int64(1<<30)/k)
+	} else if c.budget -= min(count, all) * each; c.budget < 0 {
+		c.fail("has %d experts, and others before it: expected at most %d in all", count, maxKnown/each)
 	}
 	if c.err != nil {
 		return
