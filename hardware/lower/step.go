@@ -464,7 +464,11 @@ func (l *lowering) bring(in *incoming, i, n int64, wait []int32) {
 		in.arrived(l.add(qDDRLoad, c, in.deps, wait, in.state.ready))
 	default:
 		l.scratch = append(append(l.scratch[:0], in.deps...), wait...)
-		in.arrived(l.stream(streamed{part: c.Portion, roam: v.Instance < 0, bytes: part(r.UnionBytes), gbBytes: part(l.fromGB(r)),
+		bytes := part(r.UnionBytes)
+		if r.UnionBytes < n { // a part without bytes is there with the one before, so the first has some
+			bytes = ceilDiv(r.UnionBytes*(i+1), n) - ceilDiv(r.UnionBytes*i, n)
+		}
+		in.arrived(l.stream(streamed{part: c.Portion, roam: v.Instance < 0, bytes: bytes, gbBytes: part(l.fromGB(r)),
 			coreBytes: part(in.coreBytes), after: in.state.ready, free: l.scratch}))
 	}
 	l.fetchAway(from, in)
