@@ -11,7 +11,7 @@ import (
 type known struct {
 	lists   [][]list // of each slot: the shares that its flows have had
 	numbers int32    // of lists, of all slots
-	flows   []int32  // of each slot: the number of the list of its flow or of the last
+	flows   []int32  // of each slot: the number of the list of its flow, 0 without one
 	present slotSet  // that flow,
 	n       int32    // so many
 	others  int      // flows whose lists are too many to be numbered
@@ -95,6 +95,7 @@ func (k *known) end(slot int32) {
 	k.present[slot/64] &^= 1 << (slot % 64)
 	k.n--
 	k.hash ^= mix(k.flows[slot])
+	k.flows[slot] = 0
 }
 
 // find gives the present flows with their rates, if they are remembered.

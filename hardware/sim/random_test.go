@@ -497,6 +497,33 @@ func TestKnownRates(t *testing.T) {
 	}
 }
 
+// Sets of as many flows and the same hash are told apart, also by slots that have flowed before.
+func TestSameHash(t *testing.T) {
+	k := newKnown(1360)
+	k.asked = setsBefore
+	rates := make([]uint64, 1360)
+	var hash uint64
+	for i, set := range [][]int32{{270, 575}, {1054, 1359}} {
+		for _, n := range set {
+			k.begin(n, n)
+		}
+		if i > 0 && k.hash != hash {
+			t.Fatalf("hashes %x and %x: the sets are of no use here", hash, k.hash)
+		}
+		hash = k.hash
+		if members, ok := k.find(); ok {
+			t.Errorf("flows %v are taken for %v", set, members)
+		}
+		k.keep(rates)
+		if members, ok := k.find(); !ok || len(members) != 2 || members[0].slot != set[0] {
+			t.Errorf("flows %v: found %v, %v", set, members, ok)
+		}
+		for _, n := range set {
+			k.end(n)
+		}
+	}
+}
+
 // forgetful has the flows of another and remembers no rates.
 func forgetful(of *sharing, resources []isa.Resource) *sharing {
 	s := newSharing(resources, len(of.flows))
