@@ -2,12 +2,14 @@ package scheduler_test
 
 import (
 	"context"
+	"maps"
 	"reflect"
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/ordering"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -109,5 +111,33 @@ func TestSharedSplits(t *testing.T) {
 	}
 	if !reflect.DeepEqual(shared.Schedule.Grouping, alone.Schedule.Grouping) || shared.Sim.TotalPs != alone.Sim.TotalPs || len(shared.Notes) == 0 {
 		t.Errorf("%d ps as a fallback, %d ps alone (%v)", shared.Sim.TotalPs, alone.Sim.TotalPs, shared.Notes)
+	}
+}
+
+// However many recipes are tried, a network is read once for each number of batch elements.
+func TestNetworkIsReadOnce(t *testing.T) {
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := network.Open("toy-fig5", network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := scheduler.Lookup("exact-all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := map[int64]int{}
+	counted := net
+	counted.Graph = func(batch int64) (*model.Graph, error) {
+		read[batch]++
+		return net.Graph(batch)
+	}
+	if _, err := scheduler.Run(context.Background(), counted, spec, 10, r, scheduler.Options{Chunk: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if want := map[int64]int{1: 1, 2: 1}; !maps.Equal(read, want) {
+		t.Errorf("the network was read as often as %v by batch, expected %v", read, want)
 	}
 }

@@ -45,6 +45,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/hardware/sim"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 )
@@ -325,10 +326,25 @@ func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	if len(recipes) > 1 {
 		opt.splits = splitMemo{}
 	}
+	net.Graph = once(net.Graph)
+	// Recipes that differ in what is exact alone are settled by the same greedy one.
+	type settled struct {
+		uneven schedule.Uneven
+		err    error
+	}
+	known := map[string]settled{}
 	for _, r := range recipes {
 		settle := func(greedy Recipe) (*Result, error) {
-			made, _, err := fastest(ctx, net, machine, batch, []Recipe{greedy}, opt, false)
-			return made, err
+			key := fmt.Sprint(greedy.Strategies())
+			answer, ok := known[key]
+			if !ok || len(greedy.own) > 0 {
+				var made *Result
+				if made, _, answer.err = fastest(ctx, net, machine, batch, []Recipe{greedy}, opt, false); made != nil {
+					answer.uneven = made.Uneven
+				}
+				known[key] = answer
+			}
+			return &Result{Uneven: answer.uneven}, answer.err
 		}
 		err := opt.eachPieces(ctx, r, settle, func(opt Options, last func(*Result) bool) (any *Result, firstErr error) {
 			weights := opt.Clusters.weights(machine)
@@ -370,6 +386,20 @@ func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		best.Notes = append(best.Notes, fmt.Sprintf("%s: the schedule is that of %s, the fastest of %d", first.Name, from, len(recipes)))
 	}
 	return best, ps, nil
+}
+
+// once keeps the graphs that it is asked for.
+func once(graph func(int64) (*model.Graph, error)) func(int64) (*model.Graph, error) {
+	known := map[int64]*model.Graph{}
+	return func(size int64) (g *model.Graph, err error) {
+		if known[size] == nil {
+			if g, err = graph(size); err != nil {
+				return nil, err
+			}
+			known[size] = g
+		}
+		return known[size], nil
+	}
 }
 
 // eachPieces calls try for each setting of uneven pieces that opt leaves open, until the others
