@@ -45,6 +45,8 @@ type BestOptions struct {
 	// Front collects Found.Front, for which schedules that are not the best are simulated in
 	// full, too.
 	Front bool
+
+	few bool // no more evaluations than the default
 }
 
 // Found is the answer of [Best].
@@ -156,7 +158,7 @@ func (r Recipe) whole(ctx context.Context, net network.Network, machine *hardwar
 	if err != nil {
 		return nil, err
 	}
-	found, err := Best(ctx, net, machine, batch, BestOptions{Options: opt, Recipes: []Recipe{first}, Evaluations: r.evaluations})
+	found, err := Best(ctx, net, machine, batch, BestOptions{Options: opt, Recipes: []Recipe{first}, Evaluations: r.evaluations, few: true})
 	if err == nil {
 		err = ctx.Err() // the answer would depend on when it was
 	}
@@ -480,8 +482,8 @@ const searchShare = 0.9
 // budget is that of the search from the given starts.
 func (s *seeker) budget(first startAt) budget {
 	b := budget{evaluations: s.opt.Evaluations, began: time.Now()}
-	if b.evaluations == 0 {
-		b.evaluations = min(defaultCommands/max(1, first.commands), maxDefault)
+	if b.evaluations == 0 || s.opt.few {
+		b.evaluations = min(defaultCommands/max(1, first.commands), cmp.Or(b.evaluations, maxDefault))
 	}
 	if !s.until.IsZero() {
 		b.evaluations = math.MaxInt32

@@ -36,6 +36,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/dsasched/dsasched/formulation/milp"
@@ -588,7 +589,44 @@ func (r *Result) describe(idle int) error {
 	if dt := lower.ComputeType(r.Schedule.Graph); !m.Native(dt) {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s gives no matrix rate for %v; it is derived from another type's by element size", r.Machine.Name, dt))
 	}
+	if need, size := r.ddrBytes(), int64(r.Spec.DDR.SizeBytes)*int64(r.Spec.ChipCount()); need > size {
+		r.Notes = append(r.Notes, fmt.Sprintf("parameters, inputs, outputs and what lies there between groups take at least %d bytes of the DDR, which has %d: %d too many", need, size, need-size))
+	}
 	return nil
+}
+
+// ddrBytes is how much of the DDR is taken at the least: by parameters once, by inputs and outputs
+// of the batch, and, in the cluster with the largest share, by other values when most are alive.
+func (r *Result) ddrBytes() (bytes int64) {
+	s := r.Schedule
+	for _, t := range s.Graph.Tensors {
+		if t.Role == model.Constant {
+			bytes += t.Bytes()
+		}
+	}
+	chunks := int64(1)
+	if r.Clusters == OverBatch {
+		chunks = r.Batch / r.Chunk
+	}
+	for _, id := range slices.Concat(s.Graph.Inputs, s.Graph.Outputs) {
+		bytes += chunks * s.Graph.Tensor(id).Bytes()
+	}
+	if s.Place != nil {
+		return bytes // each cluster has its own steps
+	}
+	change := make([]int64, len(s.Steps)+1)
+	for i := range s.Values {
+		if v := &s.Values[i]; v.Instance >= 0 && v.Level == schedule.DDR && v.Last < len(s.Steps) {
+			change[v.Def] += v.Bytes
+			change[v.Last+1] -= v.Bytes
+		}
+	}
+	alive, most := int64(0), int64(0)
+	for _, by := range change {
+		alive += by
+		most = max(most, alive)
+	}
+	return bytes + most
 }
 
 func (r *Result) programName() string {

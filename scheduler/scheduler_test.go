@@ -398,6 +398,40 @@ func TestShares(t *testing.T) {
 	}
 }
 
+// A DDR that is too small is said by how many bytes: 51 MB of parameters, eight images and what
+// goes through the DDR.
+func TestSmallDDR(t *testing.T) {
+	net, chip := open(t, "resnet50"), load(t, "stcp920")
+	tvm, err := scheduler.Lookup("tvm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := func(size int64) []string {
+		chip.DDR.SizeBytes = hardware.Bytes(size)
+		r, err := scheduler.Run(t.Context(), net, chip, 8, tvm, scheduler.Options{Chunk: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Notes
+	}
+	var need, size, over int64
+	const format = "parameters, inputs, outputs and what lies there between groups take at least %d bytes of the DDR, which has %d: %d too many"
+	told := notes(64 << 20)
+	if len(told) != 0 {
+		t.Fatalf("64 MiB: %q", told)
+	}
+	told = notes(1 << 20)
+	if len(told) != 1 {
+		t.Fatalf("1 MiB: %q", told)
+	}
+	if _, err := fmt.Sscanf(told[0], format, &need, &size, &over); err != nil || size != 1<<20 || over != need-size || need < 51_000_000+8*224*224*3*2 {
+		t.Errorf("%q: %v", told[0], err)
+	}
+	if told := notes(need); len(told) != 0 {
+		t.Errorf("%d bytes: %q", need, told)
+	}
+}
+
 // A chunk that does not divide a share leaves a smaller last one; the work is done
 // all the same.
 func TestRemainder(t *testing.T) {
