@@ -74,7 +74,8 @@ func comparisons() []comparison {
 			if err != nil {
 				return 0, err
 			}
-			r, err := ordering.Fixed("", ordering.NewGraph(p), s.Order, ordering.Traffic)
+			g := ordering.NewGraph(p)
+			r, err := ordering.Fixed("", g, g.Obey(s.Order), ordering.Traffic)
 			if err != nil {
 				return 0, err
 			}

@@ -17,7 +17,7 @@ import (
 type JointNetwork struct {
 	Problem *joint.Problem
 	labels  *binding.Network
-	order   []int // that of the schedule
+	order   []int // that of the schedule, with all that the problem says is read before its readers
 }
 
 // JointProblem poses it: [OrderProblem] and [binding.FromSchedule] over the same
@@ -40,7 +40,7 @@ func newJointProblem(ctx context.Context, s *schedule.Schedule, m *cost.Model, o
 	if err != nil {
 		return nil, err
 	}
-	return &JointNetwork{&joint.Problem{Order: p, Labels: n.Problem, SecondsPerCost: secondsPerByte(s.Spec)}, n, s.Order}, nil
+	return &JointNetwork{&joint.Problem{Order: p, Labels: n.Problem, SecondsPerCost: secondsPerByte(s.Spec)}, n, ordering.NewGraph(p).Obey(s.Order)}, nil
 }
 
 // secondsPerByte is what a byte takes between the LBs of a cluster and the next level,

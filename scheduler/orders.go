@@ -82,8 +82,10 @@ func (d *Draft) leastTraffic(ctx context.Context, method string) error {
 	if err != nil {
 		return err
 	}
-	start := slices.Clone(d.Order)
-	given, err := ordering.Fixed("greedy", ordering.NewGraph(p), start, ordering.Traffic)
+	g := ordering.NewGraph(p)
+	start := g.Obey(d.Order)
+	posed := slices.Equal(start, d.Order) // else instances of the problem read more than those of the schedule
+	given, err := ordering.Fixed("greedy", g, start, ordering.Traffic)
 	if err != nil {
 		return err
 	}
@@ -113,8 +115,8 @@ func (d *Draft) leastTraffic(ctx context.Context, method string) error {
 		return nil
 	}
 	d.solve("order", method, bytesUnit, r.Outcome(), "")
-	if !given.HasOrder() || r.Cost < given.Cost {
-		d.reorder(orderOf(d.Schedule, r.Steps), method)
+	if better := orderOf(d.Schedule, r.Steps); !given.HasOrder() || r.Cost < given.Cost && (posed || d.orderCost(better).Less(d.orderCost(d.Order))) {
+		d.reorder(better, method)
 	}
 	return nil
 }
@@ -122,7 +124,11 @@ func (d *Draft) leastTraffic(ctx context.Context, method string) error {
 // reorder takes an order by the strategy of a name.
 func (d *Draft) reorder(order []int, name string) {
 	d.Order, d.OrderName = order, name
-	d.Costs = append(d.Costs, schedule.NamedCost{Name: name, Cost: schedule.EvaluateOrder(OrderItems(d.Schedule, d.Machine), order, d.Machine.LBBytes)})
+	d.Costs = append(d.Costs, schedule.NamedCost{Name: name, Cost: d.orderCost(order)})
+}
+
+func (d *Draft) orderCost(order []int) schedule.OrderCost {
+	return schedule.EvaluateOrder(OrderItems(d.Schedule, d.Machine), order, d.Machine.LBBytes)
 }
 
 // orderOf turns the steps of an answer to OrderProblem into an order of instances.

@@ -107,6 +107,27 @@ func (g *Graph) Topological() []int {
 	return order
 }
 
+// Obey is an order with all that an instance reads before it: the order itself if that
+// is so already.
+func (g *Graph) Obey(order []int) []int {
+	done, out := make([]bool, len(g.Refs)), make([]int, 0, len(order))
+	var run func(i int)
+	run = func(i int) {
+		if done[i] {
+			return
+		}
+		done[i] = true
+		for _, r := range g.Reads[i] {
+			run(r)
+		}
+		out = append(out, i)
+	}
+	for _, i := range order {
+		run(i)
+	}
+	return out
+}
+
 // Levels gives each instance's longest distance from an instance that reads
 // nothing.
 func (g *Graph) Levels() []int {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -377,4 +378,19 @@ func ExampleRead() {
 	// Output:
 	// bad.json: capacity_bytes: found -3, expected bytes from 0 to 17592186044416
 	// true
+}
+
+// An order is left as it is, and anything else becomes one.
+func TestObey(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		g := NewGraph(randomProblem(seed, 4))
+		order := g.Obey(r.Perm(len(g.Refs)))
+		if err := checkOrder(g, order); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+		if again := g.Obey(order); !slices.Equal(again, order) {
+			t.Errorf("seed %d: the order %v became %v", seed, order, again)
+		}
+	}
 }

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/bound"
+	"github.com/dsasched/dsasched/formulation/ordering"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/interp"
 	"github.com/dsasched/dsasched/hardware/lower"
@@ -117,6 +119,36 @@ func TestBoundOfRandomNetworks(t *testing.T) {
 		t.Errorf("the terms are at most %v of a simulated time, expected some to be close", sum.closest)
 	}
 	t.Logf("closest %v; besides %v", sum.closest, sum.others)
+}
+
+// Heads that are read in another order than they are made: the problem has instances read what lies between, so
+// that the order to begin with is none of its orders.
+func TestOrderOfHeads(t *testing.T) {
+	const seed = 11005360
+	r := rand.New(rand.NewPCG(seed, 3))
+	spec, net, opt := anyMachine(r), anyNet(r, seed), scheduler.Options{Chunk: 8}
+	for _, name := range []string{"cross-layer", "exact-order", "exact-joint"} {
+		recipe, err := scheduler.Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := scheduler.Run(t.Context(), net, spec, 8, recipe, opt)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		p, _, err := scheduler.OrderProblem(made.Schedule, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := ordering.NewGraph(p)
+		if name == "cross-layer" && slices.Equal(g.Obey(made.Schedule.Order), made.Schedule.Order) {
+			t.Error("the order is one of the problem's")
+		}
+	}
+	if _, err := scheduler.Compare(t.Context(), net, spec, 8, scheduler.CompareOptions{Options: opt, Decisions: []string{"order", "joint"}}); err != nil {
+		t.Error(err)
+	}
 }
 
 // Of a table that a layer looks up twice, both look-ups' rows pass, but no more than a small table has.
