@@ -247,6 +247,7 @@ func ChooseSpills(ctx context.Context, s *schedule.Schedule, opts allocate.Sweep
 		}
 		if round == 0 {
 			bound = next.Bound
+			opts.MaxStates = cmp.Or(opts.MaxStates, allocate.DefaultMaxStates) // the bound of others does not count
 		}
 		work := unspilled(s)
 		var out []int

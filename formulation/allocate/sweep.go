@@ -96,9 +96,9 @@ func SweepCost(p *Problem, capacity int64, demands []Demand, spilled []bool) (in
 // some ten milliseconds.
 const DefaultMaxStates = 5000
 
-// Without MaxStates there are moreStates times as many after a sweep that dropped some, as long as the
-// next should then make no more than mostChoices choices.
-const moreStates, mostChoices = 4, 30_000_000
+// Without MaxStates there are moreStates times as many after a sweep that dropped some, as long as all together
+// should then look at a buffer of a choice no more than mostLooks times; a sweep that comes to more is given up.
+const moreStates, mostLooks = 4, 300_000_000
 
 // sweepSlots is the most buffers that can be undecided about at a time.
 const sweepSlots = 256
@@ -200,9 +200,9 @@ func (w *sweep) solve(ctx context.Context) (*SpillResult, error) {
 	}
 	bound := min(cost, w.rest[0])
 	report(float64(cost), float64(bound), true)
-	stop := milp.Complete
+	stop, last := milp.Complete, int64(0)
 	for stop == milp.Complete && bound < cost {
-		before := w.nodes
+		before := w.looks
 		found, dropped, why := w.run(ctx, cost)
 		if stop = why; found != nil {
 			best, cost = found.spilled, found.cost
@@ -212,9 +212,14 @@ func (w *sweep) solve(ctx context.Context) (*SpillResult, error) {
 		}
 		bound = max(bound, min(dropped, cost))
 		report(float64(cost), float64(bound), true)
-		if bound < cost && (w.opts.MaxStates > 0 || (w.nodes-before)*moreStates > mostChoices) {
+		looks, grows := w.looks-before, float64(moreStates)
+		if last > 0 {
+			grows = min(grows, float64(looks)/float64(last))
+		}
+		if bound < cost && (w.opts.MaxStates > 0 || float64(w.looks)+grows*float64(looks) > float64(w.mostLooks)) {
 			stop = milp.StopWork
 		}
+		last, w.again = looks, true
 		w.most *= moreStates
 	}
 	report(float64(cost), float64(bound), true)
@@ -256,7 +261,7 @@ func newSweep(p *Problem, capacity int64, opts SweepOptions) (*sweep, error) {
 			return nil, fmt.Errorf("allocate: the start leaves too much")
 		}
 	}
-	w := &sweep{p: p, opts: opts, most: opts.MaxStates, capacity: capacity}
+	w := &sweep{p: p, opts: opts, most: opts.MaxStates, capacity: capacity, mostLooks: mostLooks}
 	if w.most == 0 {
 		w.most = DefaultMaxStates
 	}
@@ -295,6 +300,9 @@ type sweep struct {
 	times      []int      // how many sections each buffer is in
 	forced     []bool
 	nodes      int64
+	looks      int64 // at a buffer of a choice
+	mostLooks  int64 // of sweeps after the first
+	again      bool  // the sweep is not the first
 	// pays is what each section has of the cost of those that live in it, rest what all from one on then cost at least.
 	pays [][]int64
 	rest []int64
@@ -393,7 +401,7 @@ func (w *sweep) run(ctx context.Context, limit int64) (found *sweptAll, dropped 
 		if stop := solve.Why(ctx); stop != milp.Complete {
 			return nil, 0, stop
 		}
-		if w.opts.WorkLimit > 0 && w.nodes > w.opts.WorkLimit {
+		if w.opts.WorkLimit > 0 && w.nodes > w.opts.WorkLimit || w.again && w.looks > w.mostLooks {
 			return nil, 0, milp.StopWork
 		}
 		var kept []int
@@ -410,6 +418,7 @@ func (w *sweep) run(ctx context.Context, limit int64) (found *sweptAll, dropped 
 		}
 		in = kept
 		list = merge(list)
+		w.looks += int64(len(list) * (1 + len(s.Live)))
 		remaining := int64(0)
 		for c := range list {
 			list[c].freed, list[c].before = 0, list[c].paid
@@ -456,6 +465,7 @@ func (w *sweep) run(ctx context.Context, limit int64) (found *sweptAll, dropped 
 				}
 			}
 			w.nodes += int64(len(next))
+			w.looks += int64(len(next))
 			list = w.shorten(next, 2*w.most, func(c *swept) { dropped = min(dropped, c.before+w.rest[k]) })
 		}
 		asked := list[:0]

@@ -198,3 +198,47 @@ func TestSweepErrors(t *testing.T) {
 		t.Errorf("found %v", err)
 	}
 }
+
+// With more looks the bound rises and the cost falls, to the optimum; no more are taken than are allowed
+// but for the first sweep and the section at hand.
+func TestSweepLooks(t *testing.T) {
+	cut := 0
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 31))
+		p := &Problem{Name: "looks"}
+		for i := range 60 {
+			from := int64(i)
+			p.Buffers = append(p.Buffers, Buffer{ID: fmt.Sprint(i), Lifetime: Interval{Lower: from, Upper: from + 2 + r.Int64N(16)}, Size: 20 + r.Int64N(80), Alignment: 1})
+		}
+		best, err := SpillSweep(t.Context(), p, 300, SweepOptions{})
+		if err != nil || best.Status != milp.Optimal {
+			t.Fatalf("seed %d: %+v, %v", seed, best, err)
+		}
+		bound := int64(0)
+		for _, most := range []int64{0, 3000, 30_000, mostLooks} {
+			w, err := newSweep(p, 300, SweepOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.most, w.mostLooks = 4, most
+			got, err := w.solve(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Bound < bound || got.Bound > best.Cost || got.Cost < best.Cost || most == mostLooks && got.Status != milp.Optimal {
+				t.Errorf("seed %d, %d looks: cost %d, bound %d, %s; the bound with fewer %d, the optimum %d", seed, most, got.Cost, got.Bound, got.Status, bound, best.Cost)
+			}
+			bound = got.Bound
+			// The first sweep keeps 8 choices for each of 20 buffers of a section, at most.
+			if section := int64(w.most) * 2 * 20 * 2; w.looks > max(8*20*3*60, most+section) {
+				t.Errorf("seed %d: %d looks, expected about %d", seed, w.looks, most)
+			}
+			if got.Status != milp.Optimal {
+				cut++
+			}
+		}
+	}
+	if cut == 0 {
+		t.Error("no sweep was cut short")
+	}
+}
