@@ -200,6 +200,10 @@ type startAt struct {
 	outline
 }
 
+// mostInPlace is of how many operators networks are grouped in place to start with: groups of
+// many operators are counted anew with each that joins.
+const mostInPlace = 10_000
+
 // startAll simulates recipes at some chunks, in place and not.
 func (s *seeker) startAll(ctx context.Context, recipes []Recipe, chunks []int64) error {
 	type start struct {
@@ -210,12 +214,17 @@ func (s *seeker) startAll(ctx context.Context, recipes []Recipe, chunks []int64)
 		outline
 		err error
 	}
+	g, err := s.w.graph(chunks[0])
+	if err != nil {
+		return err
+	}
+	large := len(g.Ops) > mostInPlace
 	var starts []start
 	for _, r := range recipes {
 		for _, chunk := range chunks {
 			for _, inPlace := range []bool{false, true} {
-				if inPlace && r.Pick("group") != "alg2" {
-					continue // it makes no difference
+				if inPlace && (r.Pick("group") != "alg2" || large) {
+					continue // it makes no difference, or takes too long
 				}
 				starts = append(starts, start{recipe: r, inPlace: inPlace, chunk: chunk})
 			}

@@ -48,9 +48,9 @@ var stitchedOps = Strategy{Name: "stitch-ops", Description: "stitch, of the kern
 	}}
 
 var algorithm2 = Strategy{Name: "alg2", Description: "Algorithm 2 of the paper",
-	Decide: func(_ context.Context, d *Draft) error {
-		d.Grouping = graphturbo.Group(d.Graph, d.Machine)
-		return nil
+	Decide: func(ctx context.Context, d *Draft) (err error) {
+		d.Grouping, err = graphturbo.GroupContext(ctx, d.Graph, d.Machine)
+		return err
 	}}
 
 var algorithm2Divisors = Strategy{Name: "alg2-divisors", Description: "alg2 where Eq. (1) compares factors that divide the output",

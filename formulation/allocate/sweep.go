@@ -75,15 +75,27 @@ func SweepCost(p *Problem, capacity int64, demands []Demand, spilled []bool) (in
 	if CheckSpill(p, capacity, spilled) != nil {
 		return 0, false
 	}
-	cost := SpillCost(p, spilled)
-	for i := range demands {
-		free := capacity
-		for k := range p.Buffers {
-			if !spilled[k] {
-				free -= p.Buffers[k].At(demands[i].Time).Len()
+	type change struct{ time, free int64 }
+	var changes []change
+	for k := range p.Buffers {
+		if !spilled[k] {
+			for _, u := range p.Buffers[k].Uses() {
+				changes = append(changes, change{u.Time.Lower, -u.Window.Len()}, change{u.Time.Upper, u.Window.Len()})
 			}
 		}
-		c, ok := demands[i].cost(free, func(k int) bool { return spilled[k] })
+	}
+	slices.SortFunc(changes, func(a, b change) int { return cmp.Compare(a.time, b.time) })
+	inTime := make([]*Demand, len(demands))
+	for i := range demands {
+		inTime[i] = &demands[i]
+	}
+	slices.SortFunc(inTime, func(a, b *Demand) int { return cmp.Compare(a.Time, b.Time) })
+	cost, free := SpillCost(p, spilled), capacity
+	for _, d := range inTime {
+		for ; len(changes) > 0 && changes[0].time <= d.Time; changes = changes[1:] {
+			free += changes[0].free
+		}
+		c, ok := d.cost(free, func(k int) bool { return spilled[k] })
 		if !ok {
 			return 0, false
 		}

@@ -1,6 +1,7 @@
 package graphturbo_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand"
@@ -549,5 +550,18 @@ func TestDoesNotFit(t *testing.T) {
 	}
 	if dnf.Missing <= 0 || dnf.Tensor == "" || dnf.Needed-dnf.Has != dnf.Missing {
 		t.Errorf("the error says %+v", dnf)
+	}
+}
+
+// Groups of a cancelled context are none.
+func TestGroupCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	g := network(t, "resnet18", 1)
+	if made, err := graphturbo.GroupContext(ctx, g, options); made == nil || err != nil {
+		t.Fatal(made, err)
+	}
+	cancel()
+	if made, err := graphturbo.GroupContext(ctx, g, options); made != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, %v", made, err)
 	}
 }

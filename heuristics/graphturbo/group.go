@@ -2,6 +2,7 @@ package graphturbo
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
@@ -38,6 +39,8 @@ type grouper struct {
 	noted  map[refusal]bool
 	round  int
 	tried  func(*node) // for tests
+	// stopped says that nobody waits for the answer any more.
+	stopped func() bool
 }
 
 // refusal is what tells refused merges apart.
@@ -99,11 +102,22 @@ func ExecutionOrder(g *model.Graph) []model.OpID {
 // branch (its short path has no sub-graph of its own). A network output counts as
 // a consumer.
 func Group(g *model.Graph, opt SplitOptions) *schedule.Grouping {
-	return newGrouper(g, opt).group()
+	made, _ := GroupContext(context.Background(), g, opt)
+	return made
+}
+
+// GroupContext is [Group] that ends with the context's error when that is cancelled.
+func GroupContext(ctx context.Context, g *model.Graph, opt SplitOptions) (*schedule.Grouping, error) {
+	gr := newGrouper(g, opt)
+	gr.stopped = func() bool { return ctx.Err() != nil }
+	if made := gr.group(); ctx.Err() == nil {
+		return made, nil
+	}
+	return nil, ctx.Err()
 }
 
 func newGrouper(g *model.Graph, opt SplitOptions) *grouper {
-	return &grouper{g: g, split: NewSplitter(g, opt), order: ExecutionOrder(g), rank: make([]int, len(g.Ops)), noted: map[refusal]bool{}}
+	return &grouper{g: g, split: NewSplitter(g, opt), order: ExecutionOrder(g), rank: make([]int, len(g.Ops)), noted: map[refusal]bool{}, stopped: func() bool { return false }}
 }
 
 func (gr *grouper) group() *schedule.Grouping {
@@ -125,7 +139,7 @@ func (gr *grouper) group() *schedule.Grouping {
 		gr.pass("straight", gr.straight)
 		gr.pass("diamond", gr.diamond)
 		gr.pass("branch", gr.branch)
-		if len(gr.nodes) == before {
+		if len(gr.nodes) == before || gr.stopped() {
 			break
 		}
 	}
@@ -206,7 +220,7 @@ func byPosition(ns []*node) {
 func (gr *grouper) pass(pattern string, try func(*node) *node) {
 	for i := 0; i < len(gr.nodes); i++ {
 		n := gr.nodes[i]
-		for n != nil && !n.dead {
+		for n != nil && !n.dead && !gr.stopped() {
 			n = try(n)
 		}
 	}

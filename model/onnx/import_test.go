@@ -271,6 +271,8 @@ func TestErrors(t *testing.T) {
 		{"two inputs", file(13, x, x, y, relu), `two inputs are called "x"`},
 		{"two initializers", file(13, x, y, relu, weights("w", 1), weights("w", 2)), `two initializers are called "w"`},
 		{"cycle", file(13, x, y, node("Add", "a", in("x", "q"), out("p")), node("Relu", "b", in("p"), out("q")), node("Relu", "c", in("q"), out("y"))), "cycle: b -> a -> b"},
+		{"axes of a scalar", file(18, input("x"), y, list("s", 4), node("Resize", "u", in("x", "", "", "s"), out("y"), attrList("axes", 0))), "axis 0 does not exist in 0 dimensions"},
+		{"scales and few sizes", file(18, x, y, floats("f", 1, 1, 2, 2), list("s", 16, 8), node("Resize", "u", in("x", "", "f", "s"), out("y"))), "sizes [16 8] for shape [1,4,8,8]"},
 		{"unsupported", file(13, append([]msg{x, y, relu, node("Loop", "again", in("x"), out("i")), output("i"), node("Quantum", "q", in("x"), out("j")), output("j")}, many...)...),
 			`27 unsupported operators: node "again" is Loop of domain ai.onnx (control flow); node "q" is Quantum of domain ai.onnx; node "m0" is Magic of domain com.example; node "m1"`},
 		{"the list is cut", file(13, append([]msg{x, y, relu}, many...)...), "; and 5 more"},

@@ -704,6 +704,8 @@ func resize(c *call) {
 	}
 	if ok && c.err == nil {
 		c.axes(axes, rank) // none twice
+	}
+	if ok && c.err == nil {
 		whole, factors := c.in[0].shape.Clone(), slices.Repeat([]float64{1}, rank)
 		for i, a := range axes {
 			d := c.axis(a, rank)
@@ -771,12 +773,11 @@ var neighbours = map[string]int64{"nearest": 1, "linear": 2, "bilinear": 2, "cub
 // scale re-samples by factors, or to a size.
 func (c *call) scale(f []float64, size []int64, mode string) {
 	x := c.in[0].shape
-	if len(f) == 0 && len(size) > 0 {
-		if len(size) != len(x) {
-			c.fail("sizes %v for shape %v", size, x)
-			return
-		}
-	} else if len(f) != len(x) {
+	switch {
+	case len(size) > 0 && len(size) != len(x):
+		c.fail("sizes %v for shape %v", size, x)
+		return
+	case len(size) == 0 && len(f) != len(x):
 		c.fail("has %d scales for shape %v", len(f), x)
 		return
 	}
