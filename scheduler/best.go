@@ -214,14 +214,14 @@ func (s *seeker) startAll(ctx context.Context, recipes []Recipe, chunks []int64)
 		outline
 		err error
 	}
-	g, err := s.w.graph(chunks[0])
-	if err != nil {
-		return err
-	}
-	large := len(g.Ops) > mostInPlace
 	var starts []start
 	for _, r := range recipes {
 		for _, chunk := range chunks {
+			g, err := s.w.graph(chunk)
+			if err != nil {
+				return err
+			}
+			large := len(g.Ops) > mostInPlace
 			for _, inPlace := range []bool{false, true} {
 				if inPlace && (r.Pick("group") != "alg2" || large) {
 					continue // it makes no difference, or takes too long
