@@ -352,6 +352,9 @@ func packer(ctx context.Context) func([]graphturbo.Extent, int64) ([]int64, bool
 }
 
 func pack(ctx context.Context, list []graphturbo.Extent, capacity int64) ([]int64, bool) {
+	if len(list) > packNodes {
+		return nil, false // a node places one of them
+	}
 	p := &allocate.Problem{}
 	for i, x := range list {
 		p.Buffers = append(p.Buffers, allocate.Buffer{ID: fmt.Sprint(i), Lifetime: allocate.Interval{Lower: int64(x.First), Upper: int64(x.Last) + 1}, Size: x.Bytes, Alignment: 64})

@@ -3,6 +3,7 @@ package allocate
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"math"
 	"slices"
 )
@@ -125,29 +126,39 @@ func newLayout(p *Problem) layout {
 	for i := range c.items {
 		it := &c.items[i]
 		it.first, it.last = it.sections[0], it.sections[len(it.sections)-1]
+		near[i] = true
 		for _, s := range it.sections {
 			for _, j := range c.sections[s] {
-				near[j] = true
+				if !near[j] {
+					near[j] = true
+					it.neighbours = append(it.neighbours, j)
+				}
 			}
 		}
 		near[i] = false
-		for j := range near {
-			if near[j] {
-				it.neighbours = append(it.neighbours, int32(j))
-				near[j] = false
-			}
+		for _, j := range it.neighbours {
+			near[j] = false
 		}
+		slices.Sort(it.neighbours)
 	}
 	c.placed, c.cross = make([]bool, n), make([]int32, len(c.sections))
 	c.key, c.twin, c.first = make([]int32, n), make([]int32, n), make([]int32, n)
+	latest := map[string]int32{} // of the items that are alike
+	var key []byte
 	for i := range c.items {
 		c.twin[i], c.first[i] = -1, int32(i)
-		for j := range i {
-			a, b := &c.items[i], &c.items[j]
-			if a.size == b.size && a.first == b.first && a.align == b.align && a.fixed < 0 && b.fixed < 0 && slices.Equal(a.sections, b.sections) {
-				c.twin[i], c.first[i] = int32(j), c.first[j]
-			}
+		it := &c.items[i]
+		if it.fixed >= 0 {
+			continue
 		}
+		key = binary.AppendVarint(binary.AppendVarint(key[:0], it.size), it.align)
+		for _, s := range it.sections {
+			key = binary.AppendVarint(key, int64(s))
+		}
+		if j, there := latest[string(key)]; there {
+			c.twin[i], c.first[i] = j, c.first[j]
+		}
+		latest[string(key)] = int32(i)
 	}
 	return c
 }
