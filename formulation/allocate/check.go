@@ -64,13 +64,8 @@ func CheckSpill(p *Problem, capacity int64, spilled []bool) error {
 	if len(spilled) != len(p.Buffers) {
 		return fmt.Errorf("allocate: found %d spill marks, expected one for each of %d buffers", len(spilled), len(p.Buffers))
 	}
-	var times []int64
 	for i := range p.Buffers {
 		b := &p.Buffers[i]
-		times = append(times, b.Lifetime.Lower)
-		for _, g := range b.Gaps {
-			times = append(times, g.Time.Lower, g.Time.Upper)
-		}
 		end := b.Size
 		if b.Offset != nil {
 			end += *b.Offset
@@ -79,19 +74,30 @@ func CheckSpill(p *Problem, capacity int64, spilled []bool) error {
 			return fmt.Errorf("allocate: buffer %q stays and ends at %d or above, expected at most the capacity %d", b.ID, end, capacity)
 		}
 	}
-	slices.Sort(times)
-	for _, t := range slices.Compact(times) {
-		sum := int64(0)
-		for i := range p.Buffers {
-			if !spilled[i] {
-				sum += p.Buffers[i].At(t).Len()
-			}
-		}
-		if sum > capacity {
-			return fmt.Errorf("allocate: at time %d %d bytes stay, expected at most the capacity %d", t, sum, capacity)
+	sum := int64(0)
+	changes := p.changes(spilled)
+	for i, c := range changes {
+		if sum += c.bytes; sum > capacity && (i+1 == len(changes) || changes[i+1].time > c.time) {
+			return fmt.Errorf("allocate: at time %d %d bytes stay, expected at most the capacity %d", c.time, sum, capacity)
 		}
 	}
 	return nil
+}
+
+// A usageChange is by how much more is in use from a time on.
+type usageChange struct{ time, bytes int64 }
+
+// changes of what is in use of the buffers that stay, in order of time.
+func (p *Problem) changes(spilled []bool) (list []usageChange) {
+	for i := range p.Buffers {
+		if !spilled[i] {
+			for _, u := range p.Buffers[i].Uses() {
+				list = append(list, usageChange{u.Time.Lower, u.Window.Len()}, usageChange{u.Time.Upper, -u.Window.Len()})
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b usageChange) int { return cmp.Compare(a.time, b.time) })
+	return list
 }
 
 // SpillCost is how many bytes move if the marked buffers are spilled.

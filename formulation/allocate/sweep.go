@@ -75,25 +75,15 @@ func SweepCost(p *Problem, capacity int64, demands []Demand, spilled []bool) (in
 	if CheckSpill(p, capacity, spilled) != nil {
 		return 0, false
 	}
-	type change struct{ time, free int64 }
-	var changes []change
-	for k := range p.Buffers {
-		if !spilled[k] {
-			for _, u := range p.Buffers[k].Uses() {
-				changes = append(changes, change{u.Time.Lower, -u.Window.Len()}, change{u.Time.Upper, u.Window.Len()})
-			}
-		}
-	}
-	slices.SortFunc(changes, func(a, b change) int { return cmp.Compare(a.time, b.time) })
 	inTime := make([]*Demand, len(demands))
 	for i := range demands {
 		inTime[i] = &demands[i]
 	}
 	slices.SortFunc(inTime, func(a, b *Demand) int { return cmp.Compare(a.Time, b.Time) })
-	cost, free := SpillCost(p, spilled), capacity
+	cost, free, changes := SpillCost(p, spilled), capacity, p.changes(spilled)
 	for _, d := range inTime {
 		for ; len(changes) > 0 && changes[0].time <= d.Time; changes = changes[1:] {
-			free += changes[0].free
+			free -= changes[0].bytes
 		}
 		c, ok := d.cost(free, func(k int) bool { return spilled[k] })
 		if !ok {
