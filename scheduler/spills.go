@@ -343,8 +343,8 @@ var exactSpills = Strategy{Name: "search", Description: "what moves least, by dy
 	}}
 
 // packNodes bounds the search for addresses, so that it ends anywhere at the same
-// place.
-const packNodes = 50_000
+// place. A node looks at all that is not placed: more than mostPacked are not searched.
+const packNodes, mostPacked = 50_000, 10_000
 
 // packer looks for addresses by search.
 func packer(ctx context.Context) func([]graphturbo.Extent, int64) ([]int64, bool) {
@@ -352,8 +352,8 @@ func packer(ctx context.Context) func([]graphturbo.Extent, int64) ([]int64, bool
 }
 
 func pack(ctx context.Context, list []graphturbo.Extent, capacity int64) ([]int64, bool) {
-	if len(list) > packNodes {
-		return nil, false // a node places one of them
+	if len(list) > mostPacked {
+		return nil, false
 	}
 	p := &allocate.Problem{}
 	for i, x := range list {
