@@ -50,7 +50,7 @@ func (d *Draft) leastBinding(ctx context.Context, method string) error {
 	if err := algorithm4.Decide(ctx, d); err != nil {
 		return err
 	}
-	n, err := binding.FromSchedule(ctx, d.Schedule, d.Cost)
+	n, err := d.Options.shared.bindings(ctx, d)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (d *Draft) leastBinding(ctx context.Context, method string) error {
 		return err
 	}
 	d.Bindings, d.Scopes = n.Decode(r.Choice)
-	d.solve("bind", method, secondsUnit, r.Outcome(), "")
+	d.solve("bind", secondsUnit, r.Outcome(), "")
 	return nil
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/joint"
 	"github.com/dsasched/dsasched/formulation/ordering"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -28,15 +27,15 @@ func JointProblem(ctx context.Context, s *schedule.Schedule, opt Options) (*Join
 	if err != nil {
 		return nil, err
 	}
-	return newJointProblem(ctx, s, m, opt)
-}
-
-func newJointProblem(ctx context.Context, s *schedule.Schedule, m *cost.Model, opt Options) (*JointNetwork, error) {
-	p, _, err := OrderProblem(s, opt)
+	n, err := binding.FromSchedule(ctx, s, m)
 	if err != nil {
 		return nil, err
 	}
-	n, err := binding.FromSchedule(ctx, s, m)
+	return newJointProblem(s, n, opt)
+}
+
+func newJointProblem(s *schedule.Schedule, n *binding.Network, opt Options) (*JointNetwork, error) {
+	p, _, err := OrderProblem(s, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +84,11 @@ var jointOrder = Strategy{Name: "joint", Description: "order, bindings and scope
 		if err := algorithm4.Decide(ctx, d); err != nil {
 			return err
 		}
-		n, err := newJointProblem(ctx, d.Schedule, d.Cost, d.Options)
+		labels, err := d.Options.shared.bindings(ctx, d)
+		if err != nil {
+			return err
+		}
+		n, err := newJointProblem(d.Schedule, labels, d.Options)
 		if err != nil {
 			return err
 		}
@@ -106,14 +109,14 @@ var jointOrder = Strategy{Name: "joint", Description: "order, bindings and scope
 				note = r.Infeasible.Error()
 			}
 			d.Bindings, d.Scopes = nil, nil
-			d.solve("order", "joint", secondsUnit, r.Outcome(), note)
+			d.solve("order", secondsUnit, r.Outcome(), note)
 			return nil
 		}
 		if order := orderOf(d.Schedule, r.Steps); !slices.Equal(order, d.Order) {
 			d.Order, d.OrderName = order, "joint"
 		}
 		d.Bindings, d.Scopes = n.labels.Decode(r.Choice)
-		d.solve("order", "joint", secondsUnit, r.Outcome(), "")
+		d.solve("order", secondsUnit, r.Outcome(), "")
 		return nil
 	}}
 

@@ -111,10 +111,10 @@ func (d *Draft) leastTraffic(ctx context.Context, method string) error {
 		if r.Infeasible != nil {
 			note = r.Infeasible.Error()
 		}
-		d.solve("order", method, bytesUnit, r.Outcome(), note)
+		d.solve("order", bytesUnit, r.Outcome(), note)
 		return nil
 	}
-	d.solve("order", method, bytesUnit, r.Outcome(), "")
+	d.solve("order", bytesUnit, r.Outcome(), "")
 	if better := orderOf(d.Schedule, r.Steps); !given.HasOrder() || r.Cost < given.Cost && (posed || d.orderCost(better).Less(d.orderCost(d.Order))) {
 		d.reorder(better, method)
 	}

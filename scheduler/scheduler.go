@@ -93,7 +93,7 @@ type Options struct {
 	note          func(string) // sink of Result.Notes
 	unchecked     bool         // leave the stages' checks out: the answer is checked later
 	times         int64        // how often a cluster runs the chunk, at most; 0: not known
-	splits        splitMemo    // answers that several recipes ask for; nil: none
+	shared        *shared      // what recipes have in common; nil: nothing
 	mostInstances int          // that splits may give; 0: no limit
 	ddrWeight     float64      // see spread
 	memo          *schedule.Memo
@@ -325,7 +325,7 @@ func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	var firstErr error
 	ps = math.MaxInt64
 	if len(recipes) > 1 {
-		opt.splits = splitMemo{}
+		opt.shared = &shared{drafts: map[draftKey]*Draft{}}
 	}
 	net.Graph = once(net.Graph)
 	// Recipes that differ in what is exact alone are settled by the same greedy one.

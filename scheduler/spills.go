@@ -338,7 +338,7 @@ var exactSpills = Strategy{Name: "search", Description: "what moves least, by dy
 		if a.Status, a.Stop = solve.Judge(true, a.Objective <= a.Bound, sol.Stop); a.Status == milp.Optimal {
 			a.Bound = a.Objective
 		}
-		d.solve("spill", "search", bytesUnit, a, "")
+		d.solve("spill", bytesUnit, a, "")
 		return nil
 	}}
 

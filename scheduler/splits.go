@@ -3,14 +3,11 @@ package scheduler
 import (
 	"context"
 	"errors"
-	"fmt"
 
-	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/formulation/split"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
-	"github.com/dsasched/dsasched/model/schedulefile"
 )
 
 // Only the groups of Algorithm 2 are split: those of the others hold a layer or two.
@@ -48,51 +45,22 @@ var algorithm1 = Strategy{Name: "alg1", Description: "Algorithm 1 of the paper, 
 
 var exactSplit = Strategy{Name: "search", Description: "groups and factors of least cost, by search", Needs: splittable, Exact: true,
 	Decide: func(ctx context.Context, d *Draft) error {
-		key := d.splitKey()
-		known, ok := d.Options.splits[key]
-		if !ok {
-			n, err := SplitProblem(d.Schedule, d.Options)
-			if err != nil {
-				return err
-			}
-			opts := split.SearchOptions{Options: split.Options{Start: n.Given, TimeLimit: d.Options.searchLimit(), Progress: d.Options.report("split")}}
-			if d.Options.TimeLimitOnly {
-				opts.WorkLimit = timedSplitStates
-			}
-			r, err := split.Search(ctx, n.Problem, opts)
-			if err != nil {
-				return err
-			}
-			known = splitAnswer{n, r.Choice, r.Outcome()}
-			if d.Options.splits != nil {
-				d.Options.splits[key] = known
-			}
+		n, err := SplitProblem(d.Schedule, d.Options)
+		if err != nil {
+			return err
 		}
-		d.Grouping, d.Layers = known.problem.Decode(known.choice), nil
-		d.solve("split", "search", secondsUnit, known.outcome, "")
+		opts := split.SearchOptions{Options: split.Options{Start: n.Given, TimeLimit: d.Options.searchLimit(), Progress: d.Options.report("split")}}
+		if d.Options.TimeLimitOnly {
+			opts.WorkLimit = timedSplitStates
+		}
+		r, err := split.Search(ctx, n.Problem, opts)
+		if err != nil {
+			return err
+		}
+		d.Grouping, d.Layers = n.Decode(r.Choice), nil
+		d.solve("split", secondsUnit, r.Outcome(), "")
 		return nil
 	}}
-
-// splitMemo has the answers to problems that recipes share, by splitKey.
-type splitMemo map[string]splitAnswer
-
-type splitAnswer struct {
-	problem *split.Network
-	choice  []int
-	outcome solve.Outcome
-}
-
-// splitKey is equal for drafts that pose the same problem on the same machine; "" if nobody asks.
-func (d *Draft) splitKey() string {
-	if d.Options.splits == nil {
-		return ""
-	}
-	key := schedulefile.Fingerprint(d.Spec) + schedulefile.GraphFingerprint(d.Graph) + fmt.Sprint(d.Options.Uneven, d.Options.InPlace)
-	for _, sg := range d.Grouping.Groups {
-		key += fmt.Sprint(sg.Ops, sg.Split)
-	}
-	return key
-}
 
 // timedSplitStates takes the place of split.DefaultMaxStates where time is the limit:
 // within some GB.

@@ -78,15 +78,16 @@ type Draft struct {
 
 	refine  func(*schedule.Schedule) // of the recipe's binding
 	answers map[string]Solved        // by stage
+	method  string                   // the strategy at work
 	// again is Continue with another answer, for strategies, which can't know the table of
 	// stages that they stand in.
 	again func(ctx context.Context, from *schedule.Schedule, after string, r Recipe, opt Options) (*Draft, error)
 }
 
 // solve keeps what an exact strategy says of its answer to a stage.
-func (d *Draft) solve(stage, method, unit string, answer solve.Outcome, note string) {
+func (d *Draft) solve(stage, unit string, answer solve.Outcome, note string) {
 	if answer.Status == milp.Feasible || answer.Status == milp.Limit {
-		d.Options.tell(fmt.Sprintf("%s by %s: not proven to be the best (%s): %.4g %s, bound %.4g", stage, method, answer.Stop, answer.Objective, unit, answer.Bound))
+		d.Options.tell(fmt.Sprintf("%s by %s: not proven to be the best (%s): %.4g %s, bound %.4g", stage, d.method, answer.Stop, answer.Objective, unit, answer.Bound))
 	}
 	if d.answers == nil {
 		d.answers = map[string]Solved{}
@@ -255,15 +256,23 @@ func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, op
 	if r.evaluations > 0 {
 		return nil, fmt.Errorf("variant %s makes all decisions together, expected one that goes stage by stage", r.Name)
 	}
-	d, err := newDraft(from, last, r, opt)
+	begun, last := opt.shared.begun(from, last, r, opt)
+	d, err := newDraft(begun.Schedule, last, r, opt)
 	if err != nil {
 		return nil, err
 	}
 	d.again = resume
+	for _, st := range Stages() { // in order, as they were told
+		if a, there := begun.answers[st.Name]; there {
+			d.method = r.choice(st).Name
+			d.solve(st.Name, a.Unit, a.Outcome, a.Note)
+		}
+	}
 	for i, st := range Stages() {
 		s := r.choice(st)
 		made := i > last || st.keep == nil
 		if made {
+			d.method = s.Name
 			if err := s.Decide(ctx, d); err != nil {
 				return nil, r.blame(st, err)
 			}
@@ -286,6 +295,9 @@ func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, op
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err // the decision would depend on when it was
+		}
+		if made {
+			opt.shared.keep(d, i)
 		}
 	}
 	return d, nil
