@@ -1,9 +1,6 @@
 package sim
 
-import (
-	"math"
-	"math/bits"
-)
+import "math/bits"
 
 // agenda holds at most one event per queue, ordered by time, then by command. Rates change, and
 // with them many events at once, of which few come first: so a change is only written down, and
@@ -20,6 +17,8 @@ type agenda struct {
 type group struct {
 	busy  uint64 // those that have an event
 	first int64  // the time of the earliest, never without; unknown: to be looked for
+	queue int32  // that has it, none without
+	also  bool   // another has one at that time
 }
 
 const (
@@ -30,41 +29,59 @@ const (
 func (a *agenda) init(queues int) {
 	a.when, a.command, a.groups = make([]int64, queues), make([]int32, queues), make([]group, (queues+groupOfQueues-1)/groupOfQueues)
 	for g := range a.groups {
-		a.groups[g].first = never
+		a.groups[g].first, a.groups[g].queue = never, none
 	}
 }
 
 // min returns the queue and the time of the earliest event, or none.
 func (a *agenda) min() (queue int32, when int64) {
-	queue, when = none, never
+	queue, when, a.also = none, never, false
 	for g := range a.groups {
 		group := &a.groups[g]
 		if group.first == unknown {
-			first, events := int64(never), a.when[g*groupOfQueues:]
-			for busy := group.busy; busy != 0; busy &= busy - 1 {
-				first = min(first, events[bits.TrailingZeros64(busy)])
-			}
-			group.first = first
+			a.look(group, int32(g)*groupOfQueues)
 		}
-		when = min(when, group.first)
-	}
-	a.last, a.also = when, false
-	command := int32(math.MaxInt32)
-	for g := range a.groups {
-		if a.groups[g].first > when {
-			continue
-		}
-		for busy := a.groups[g].busy; busy != 0; busy &= busy - 1 {
-			q := g*groupOfQueues + bits.TrailingZeros64(busy)
-			if a.when[q] == when {
-				a.also = queue != none
-				if a.command[q] < command {
-					queue, command = int32(q), a.command[q]
-				}
+		switch {
+		case group.queue == none || queue != none && group.first > when:
+		case queue == none || group.first < when:
+			queue, when, a.also = group.queue, group.first, group.also
+		default:
+			a.also = true
+			if a.command[group.queue] < a.command[queue] {
+				queue = group.queue
 			}
 		}
 	}
+	a.last = when
 	return queue, when
+}
+
+// look finds the earliest event of a group whose queues begin at from. Which it is says nothing
+// about the next, so that there is no branch for it.
+func (a *agenda) look(group *group, from int32) {
+	first, second, queue := int64(never), int64(never), bits.TrailingZeros64(group.busy)
+	events := a.when[from:]
+	for busy := group.busy; busy != 0; busy &= busy - 1 {
+		q := bits.TrailingZeros64(busy)
+		when := events[q]
+		second = min(second, max(first, when))
+		if when < first {
+			queue = q
+		}
+		first = min(first, when)
+	}
+	group.first, group.queue, group.also = first, none, first == second && group.busy&(group.busy-1) != 0
+	if group.busy == 0 {
+		return
+	}
+	group.queue = from + int32(queue)
+	if group.also {
+		for busy := group.busy; busy != 0; busy &= busy - 1 {
+			if q := from + int32(bits.TrailingZeros64(busy)); a.when[q] == first && a.command[q] < a.command[group.queue] {
+				group.queue = q
+			}
+		}
+	}
 }
 
 // set adds or moves the event of a queue.
