@@ -44,6 +44,7 @@ func (p *Program) checkAlike() (what string) {
 		}
 	}
 	last, begin := int32(-1), 0
+	from, to := make([]int32, p.Clusters), make([]int32, p.Clusters) // of the commands of each cluster
 	for i := range p.Commands {
 		c := &p.Commands[i]
 		k := p.Queues[c.Queue].Cluster
@@ -51,8 +52,9 @@ func (p *Program) checkAlike() (what string) {
 			if k < last || p.As[k] != k {
 				return fmt.Sprintf("command %d is of cluster %d, expected the commands of those that are as themselves, one after another", i, k)
 			}
-			last, begin = k, i
+			last, begin, from[k] = k, i, int32(i)
 		}
+		to[k] = int32(i) + 1
 		for _, d := range c.Deps {
 			if int(d) < begin {
 				return fmt.Sprintf("command %d depends on one of another cluster", i)
@@ -68,7 +70,8 @@ func (p *Program) checkAlike() (what string) {
 		if b := &p.Buffers[i]; p.As[b.Cluster] != b.Cluster || i > 0 && b.Cluster < p.Buffers[i-1].Cluster {
 			return fmt.Sprintf("buffer %d is of cluster %d, expected those of clusters that are as themselves, one after another", i, b.Cluster)
 		}
-		foreign := func(c int32) bool { return p.Queues[p.Commands[c].Queue].Cluster != p.Buffers[i].Cluster }
+		k := p.Buffers[i].Cluster
+		foreign := func(c int32) bool { return c < from[k] || c >= to[k] }
 		if foreign(p.Buffers[i].First) || slices.ContainsFunc(p.Buffers[i].Lasts, foreign) {
 			return fmt.Sprintf("buffer %d is used by commands of another cluster", i)
 		}

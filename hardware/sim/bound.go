@@ -31,29 +31,35 @@ type bounding struct {
 	p               *isa.Program
 	f               *fold
 	one, busy, free []int64 // one: of the present command
+	flow            []int64 // of each queue, of its last move
 	end             []int64
 	rates           []divisor
 	chain           int64
 }
 
-func newBounding(p *isa.Program, f *fold) *bounding {
-	b := &bounding{p: p, f: f, one: make([]int64, len(p.Resources)), busy: make([]int64, len(p.Queues)), free: make([]int64, len(p.Queues)),
-		end: make([]int64, 0, len(p.Commands)), rates: make([]divisor, len(p.Resources))}
+func newBounding(p *isa.Program, f *fold, s *scratch) *bounding {
+	b := &bounding{p: p, f: f, one: make([]int64, len(p.Resources)), busy: make([]int64, len(p.Queues)), flow: make([]int64, len(p.Queues)), free: make([]int64, len(p.Queues)),
+		end: empty(s.alone, len(p.Commands)), rates: make([]divisor, len(p.Resources))}
 	for r := range b.rates {
 		b.rates[r] = newDivisor(uint64(p.Resources[r].BytesPerSecond))
 	}
 	return b
 }
 
-// count takes the next command of the program.
-func (b *bounding) count(c *isa.Command) {
+// count takes the next command of the program, whose uses are those of the last move of its queue, or not.
+func (b *bounding) count(c *isa.Command, again bool) {
 	var flow int64
-	for _, u := range c.Uses {
-		b.one[u.Resource] += u.Bytes
-		flow = max(flow, alone(b.one[u.Resource], b.rates[u.Resource]))
-	}
-	for _, u := range c.Uses {
-		b.one[u.Resource] = 0
+	if again {
+		flow = b.flow[c.Queue]
+	} else if len(c.Uses) > 0 {
+		for _, u := range c.Uses {
+			b.one[u.Resource] += u.Bytes
+			flow = max(flow, alone(b.one[u.Resource], b.rates[u.Resource]))
+		}
+		for _, u := range c.Uses {
+			b.one[u.Resource] = 0
+		}
+		b.flow[c.Queue] = flow
 	}
 	b.busy[c.Queue] += c.DurationPs + flow
 	t := b.free[c.Queue]

@@ -64,14 +64,18 @@ func CheckBuffers(p *isa.Program, r *Result) error {
 	if len(r.Start) != len(p.Commands) || len(r.End) != len(p.Commands) {
 		panic("sim: the result is of another program")
 	}
-	return newUsage(p, r.Start, r.End).check()
+	return newUsage(p, r.Start, r.End, nil).check()
 }
 
-func (u *usage) check() error {
+func (u *usage[T]) check() error {
 	p := u.p
 	use := func(i int32) BufferUse {
-		b, t := &p.Buffers[i], u.time(i)
-		return BufferUse{int(i), p.Labels[b.Label], b.Address, b.Bytes, t.from, t.to}
+		b := &p.Buffers[i]
+		from, to := u.time(i)
+		if u.times != nil {
+			return BufferUse{int(i), p.Labels[b.Label], b.Address, b.Bytes, u.times[from], u.times[to]}
+		}
+		return BufferUse{int(i), p.Labels[b.Label], b.Address, b.Bytes, int64(from), int64(to)}
 	}
 	for i := range p.Buffers {
 		b := &p.Buffers[i]
@@ -88,9 +92,10 @@ func (u *usage) check() error {
 
 	// Clusters that are alike have the same overlaps. To find the first of all, each is
 	// looked at.
-	err := u.overlap(u.as, use)
+	memories := u.memories()
+	err := u.overlap(memories, u.as, use)
 	if err != nil {
-		err = u.overlap(noFold(p).as, use)
+		err = u.overlap(memories, noFold(p).as, use)
 	}
 	if err != nil {
 		return err
@@ -100,8 +105,8 @@ func (u *usage) check() error {
 
 // overlap returns the overlap that came about first, of the clusters that are not as others,
 // or nil.
-func (u *usage) overlap(as []int32, use func(int32) BufferUse) (first *OverlapError) {
-	for m, list := range u.memories {
+func (u *usage[T]) overlap(memories [][]int32, as []int32, use func(int32) BufferUse) (first *OverlapError) {
+	for m, list := range memories {
 		if cluster := m / int(isa.NumLevels); int(as[cluster]) != cluster {
 			continue
 		}
@@ -117,7 +122,7 @@ func (u *usage) overlap(as []int32, use func(int32) BufferUse) (first *OverlapEr
 }
 
 // overlapOf returns the first two buffers of a memory that overlap; j began when i was in use.
-func (u *usage) overlapOf(list []int32) (i, j int32, found bool) {
+func (u *usage[T]) overlapOf(list []int32) (i, j int32, found bool) {
 	u.unsorted = slices.Grow(u.unsorted[:0], len(list))
 	for k, i := range list {
 		u.unsorted = append(u.unsorted, edge{uint64(u.p.Buffers[i].Address), int32(k)})

@@ -1,6 +1,10 @@
 package sim
 
-import "github.com/dsasched/dsasched/hardware/isa"
+import (
+	"slices"
+
+	"github.com/dsasched/dsasched/hardware/isa"
+)
 
 // Clusters that run the same commands do the same at the same time, so that one of
 // them can be simulated for all. A cluster is a copy of an earlier one if
@@ -88,8 +92,7 @@ func foldClusters(p *isa.Program) *fold {
 		f.from[k] = nobody
 	}
 	for i := range p.Commands {
-		c := &p.Commands[i]
-		k := p.Queues[c.Queue].Cluster
+		k := p.Queues[p.Commands[i].Queue].Cluster
 		switch {
 		case f.from[k] == nobody:
 			f.from[k] = int32(i)
@@ -97,6 +100,20 @@ func foldClusters(p *isa.Program) *fold {
 			return none
 		}
 		f.to[k] = int32(i) + 1
+	}
+	var lengths []int32
+	for k, from := range f.from {
+		if from != nobody {
+			lengths = append(lengths, f.to[k]-from)
+		}
+	}
+	slices.Sort(lengths)
+	if n := len(lengths); len(slices.Compact(lengths)) == n {
+		return none // no two clusters have as many commands
+	}
+	for i := range p.Commands {
+		c := &p.Commands[i]
+		k := p.Queues[c.Queue].Cluster
 		for _, d := range c.Deps {
 			if d < f.from[k] {
 				return none
@@ -186,25 +203,8 @@ func foldClusters(p *isa.Program) *fold {
 	return f
 }
 
-// standsFor is how many clusters a command of the program stands for: those that have it in the
-// program, too, are not among them.
-func (f *fold) standsFor(p *isa.Program, c *isa.Command) int64 {
-	if p.As == nil {
-		return 1
-	}
-	return int64(f.weight[p.Queues[c.Queue].Cluster])
-}
-
-// bytes is what a command and those that it stands for take of a resource by one of its uses.
-func (f *fold) bytes(p *isa.Program, c *isa.Command, u isa.Use) int64 {
-	if f.shared[u.Resource] {
-		return u.Bytes * f.standsFor(p, c)
-	}
-	return u.Bytes
-}
-
-// spread gives copies the times of their originals.
-func (f *fold) spread(times []int64) {
+// spread gives copies the places of the times of their originals.
+func (f *fold) spread(times []int32) {
 	for k, a := range f.as {
 		if int(a) != k && f.from != nil {
 			copy(times[f.from[k]:f.to[k]], times[f.from[a]:f.to[a]])

@@ -18,6 +18,7 @@ type known struct {
 	hash    uint64   // of flows
 
 	sets    []set // of each hash
+	old     []set // of another run, to be used again
 	members []member
 	asked   int
 	found   int
@@ -62,19 +63,20 @@ func mix(number int32) uint64 {
 	return x ^ x>>29
 }
 
-// number gives the number of a slot's list of shares, or -1 if it has had too many others.
-func (k *known) number(slot int32, shares []share) int32 {
+// list gives a slot's list of shares to be kept, and its number, or -1 if it has had too many others.
+func (k *known) list(slot int32, shares []share) ([]share, int32) {
 	lists := k.lists[slot]
 	i := slices.IndexFunc(lists, func(l list) bool { return slices.Equal(l.shares, shares) })
 	if i >= 0 {
-		return lists[i].number
+		return lists[i].shares, lists[i].number
 	}
+	shares = slices.Clone(shares)
 	if len(lists) == maxLists || k.useless() {
-		return -1
+		return shares, -1
 	}
 	k.numbers++
-	k.lists[slot] = append(lists, list{k.numbers, slices.Clone(shares)})
-	return k.numbers
+	k.lists[slot] = append(lists, list{k.numbers, shares})
+	return shares, k.numbers
 }
 
 // begin says that a slot flows with a list of shares.
@@ -127,7 +129,10 @@ func (k *known) keep(rates []uint64) {
 		return
 	}
 	if k.sets == nil {
-		k.sets = make([]set, maxSets)
+		if k.sets = k.old; k.sets == nil {
+			k.sets = make([]set, maxSets)
+		}
+		clear(k.sets)
 	}
 	if len(k.members)+int(k.n) > maxMembers {
 		clear(k.sets)

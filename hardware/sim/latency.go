@@ -23,10 +23,11 @@ func Latency(ctx context.Context, p *isa.Program, alike []int, limit int64) (ps 
 	if err != nil {
 		return 0, nil, err
 	}
+	defer e.done()
 	if e.left > 0 {
 		return math.MaxInt64, nil, nil
 	}
-	return e.now, e.start, nil
+	return e.now, timesOf(e.start, e.times), nil
 }
 
 // Ends gives the end of each command of such a program.
@@ -35,7 +36,8 @@ func Ends(ctx context.Context, p *isa.Program, alike []int) ([]int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.end, nil
+	defer e.done()
+	return timesOf(e.end, e.times), nil
 }
 
 // outlined runs a program for [Latency] up to a limit.

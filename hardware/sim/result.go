@@ -100,6 +100,20 @@ func (n *Counts) add(p *isa.Program, c *isa.Command, times int64) {
 	}
 }
 
+// addAll adds other counts, times over.
+func (n *Counts) addAll(other *Counts, times int64) {
+	add := func(to, from []int64) {
+		for i, x := range from {
+			to[i] += times * x
+		}
+	}
+	add(n.Commands[:], other.Commands[:])
+	add(n.MoveBytes[:], other.MoveBytes[:])
+	add(n.LevelBytes[:], other.LevelBytes[:])
+	add(n.AccessBytes[:], other.AccessBytes[:])
+	add(n.TensorWrites[:], other.TensorWrites[:])
+}
+
 // access adds what a move reads and writes, times over. Into the cores goes what the busiest
 // takes, times the active cores; out of them the payload.
 func (n *Counts) access(p *isa.Program, c *isa.Command, times int64) {
@@ -166,6 +180,7 @@ func (o *Occupancy) At(ps int64) int64 {
 type meter struct {
 	p      *isa.Program
 	f      *fold
+	s      *scratch
 	r      *Result
 	totals *totals
 	bound  *bounding
@@ -174,12 +189,12 @@ type meter struct {
 	of       []*activity
 }
 
-func newMeter(p *isa.Program, f *fold) *meter {
-	m := &meter{p, f, &Result{
+func newMeter(p *isa.Program, f *fold, s *scratch) *meter {
+	m := &meter{p, f, s, &Result{
 		Queues:    make([]QueueUse, len(p.Queues)),
 		Resources: make([]ResourceUse, len(p.Resources)),
 		Clusters:  make([]ClusterUse, p.Clusters),
-	}, newTotals(p), newBounding(p, f), make([]activity, p.Clusters), make([]*activity, len(p.Queues))}
+	}, newTotals(p), newBounding(p, f, s), make([]activity, p.Clusters), make([]*activity, len(p.Queues))}
 	for k := range m.clusters {
 		m.clusters[k].class = idling
 	}
@@ -189,23 +204,16 @@ func newMeter(p *isa.Program, f *fold) *meter {
 	return m
 }
 
-// count takes the next command of the program, which has index i. It refuses one whose figures are
-// too large to be added up.
-func (m *meter) count(i int, c *isa.Command) error {
-	if err := m.totals.add(i, c); err != nil {
-		return err
-	}
-	r := m.r
-	m.bound.count(c)
-	r.Queues[c.Queue].Commands++
-	for _, u := range c.Uses {
-		r.Resources[u.Resource].Bytes += m.f.bytes(m.p, c, u)
-	}
-	r.Dynamic.add(m.p, c, m.f.standsFor(m.p, c))
+// count takes the next command of the program, which totals have taken, and whose uses are those of the last move
+// of its queue, or not.
+func (m *meter) count(c *isa.Command, again bool) {
+	m.bound.count(c, again)
+	m.r.Queues[c.Queue].Commands++
 	if c.Iteration == 0 && m.p.Queues[c.Queue].Cluster == 0 {
-		r.Static.add(m.p, c, 1)
+		m.r.Static.add(m.p, c, 1)
+	} else {
+		m.r.Dynamic.add(m.p, c, m.totals.times[m.p.Queues[c.Queue].Cluster])
 	}
-	return nil
 }
 
 func (m *meter) ended(q int32, kind isa.Kind, start, end int64) {
@@ -214,11 +222,21 @@ func (m *meter) ended(q int32, kind isa.Kind, start, end int64) {
 	m.of[q].end(kind, end)
 }
 
-func (m *meter) result(start, end []int64) (*Result, *usage) {
+func (m *meter) result(start, end []int32, times []int64) (*Result, *usage[int32]) {
 	p, r := m.p, m.r
-	r.MACs, r.VectorOps, r.Bound = m.totals.macs, m.totals.ops, m.bound.bound(r.Resources)
-	m.bound = nil
 	queues, resources, _ := p.Parts()
+	for i := range r.Resources {
+		r.Resources[i].Bytes = m.totals.of[i]
+	}
+	for k, n := range m.totals.times { // what a cluster has for itself counts once
+		for _, own := range resources[k] {
+			r.Resources[own].Bytes /= max(1, n)
+		}
+	}
+	if p.Clusters > 0 {
+		r.Dynamic.addAll(&r.Static, m.totals.times[0])
+	}
+	r.MACs, r.VectorOps, r.Bound = m.totals.macs, m.totals.ops, m.bound.bound(r.Resources)
 	for k, a := range m.f.as {
 		if int(a) == k {
 			continue
@@ -246,13 +264,10 @@ func (m *meter) result(start, end []int64) (*Result, *usage) {
 		}
 	}
 	m.measureTime()
-	u := newUsage(p, start, end)
-	u.measureMemory(r)
+	u := newUsage(p, start, end, times)
+	u.measureMemory(r, m.s)
 	return r, u
 }
-
-// span is a half-open time.
-type span struct{ from, to int64 }
 
 // The classes of Breakdown, the first that applies first.
 const (
@@ -330,76 +345,113 @@ func (m *meter) measureTime() {
 	}
 }
 
-// usage is when the buffers of a program were in use.
-type usage struct {
+// usage is when the buffers of a program were in use: by times, or by their places in a list.
+type usage[T int32 | int64] struct {
 	p          *isa.Program
-	start, end []int64   // of each command
-	memories   [][]int32 // the buffers of each cluster and level, by cluster and then by level
-	as         []int32   // see alike
-	// scratch of sort and of measureMemory
+	start, end []T     // of each command
+	times      []int64 // the list; nil: start and end are times
+	as         []int32 // see alike
+	// scratch of sort
 	unsorted, sorted []edge
 	next             []int32
-	steps            []Step
 }
 
-func newUsage(p *isa.Program, start, end []int64) *usage {
-	u := &usage{p: p, start: start, end: end, memories: make([][]int32, p.Clusters*int(isa.NumLevels))}
-	sizes := make([]int, len(u.memories))
+func newUsage[T int32 | int64](p *isa.Program, start, end []T, times []int64) *usage[T] {
+	u := &usage[T]{p: p, start: start, end: end, times: times}
+	u.as = u.alike()
+	return u
+}
+
+// memories gives the buffers of each cluster and level, by cluster and then by level.
+func (u *usage[T]) memories() [][]int32 {
+	p, memories := u.p, make([][]int32, u.p.Clusters*int(isa.NumLevels))
+	sizes := make([]int, len(memories))
 	for i := range p.Buffers {
 		sizes[memory(&p.Buffers[i])]++
 	}
 	all := make([]int32, len(p.Buffers))
 	for m, n := range sizes {
-		u.memories[m], all = all[:0:n], all[n:]
+		memories[m], all = all[:0:n], all[n:]
 	}
 	for i := range p.Buffers {
 		m := memory(&p.Buffers[i])
-		u.memories[m] = append(u.memories[m], int32(i))
+		memories[m] = append(memories[m], int32(i))
 	}
-	u.as = u.alike()
-	return u
+	return memories
 }
 
 // memory is the place of a buffer's memory among all.
 func memory(b *isa.Buffer) int { return int(b.Cluster)*int(isa.NumLevels) + int(b.Level) }
 
 // time is bufferTime of a buffer.
-func (u *usage) time(i int32) span { return bufferTime(&u.p.Buffers[i], u.start, u.end) }
+func (u *usage[T]) time(i int32) (from, to T) { return bufferTime(&u.p.Buffers[i], u.start, u.end) }
 
-// measureMemory says in r how full the memories were.
-func (u *usage) measureMemory(r *Result) {
-	for m, list := range u.memories {
+// change is what a memory holds more, or less, from a time on.
+type change struct {
+	bytes  int64
+	memory int32
+	next   int32 // change at that time, plus 1
+}
+
+// measureMemory says in r how full the memories were. What changes is put down at the place of its time, so
+// that nothing is sorted.
+func (u *usage[T]) measureMemory(r *Result, s *scratch) {
+	p := u.p
+	counts := make([]int, p.Clusters*int(isa.NumLevels))
+	changes, first := empty(s.changes, 2*len(p.Buffers)), empty(s.first, len(u.times))[:len(u.times)]
+	clear(first)
+	for i := range p.Buffers {
+		b := &p.Buffers[i]
+		if u.as[b.Cluster] != b.Cluster || b.Bytes == 0 {
+			continue
+		}
+		from, to := u.time(int32(i))
+		if from >= to {
+			continue
+		}
+		m := memory(b)
+		counts[m] += 2
+		changes = append(changes, change{b.Bytes, int32(m), first[from]}, change{-b.Bytes, int32(m), first[to]})
+		first[from], first[to] = int32(len(changes)-1), int32(len(changes))
+	}
+	n := len(changes) + len(counts)
+	all, of := empty(s.steps, n)[:n], make([][]Step, len(counts))
+	s.changes, s.first, s.steps = changes, first, all
+	for m, n := range counts {
+		of[m], all = append(all[:0:n+1], Step{}), all[n+1:]
+	}
+	for k, next := range first {
+		for next > 0 {
+			c := &changes[next-1]
+			next = c.next
+			steps := of[c.memory]
+			n := len(steps) - 1
+			if ps := u.times[k]; steps[n].Ps != ps {
+				if n > 0 && steps[n].Bytes == steps[n-1].Bytes {
+					steps[n].Ps = ps // one buffer took the place of another of the same size
+				} else {
+					steps = append(steps, Step{ps, steps[n].Bytes})
+					of[c.memory] = steps
+					n++
+				}
+			}
+			steps[n].Bytes += c.bytes
+		}
+	}
+	for m, steps := range of {
 		cluster, level := m/int(isa.NumLevels), m%int(isa.NumLevels)
 		o := &r.Clusters[cluster].Memory[level]
 		if a := int(u.as[cluster]); a != cluster {
 			*o = r.Clusters[a].Memory[level]
 			continue
 		}
-		edges := u.edges(list)
-		if len(edges) == 0 {
+		if counts[m] == 0 {
 			continue
-		}
-		steps := append(u.steps[:0], Step{})
-		for _, e := range edges {
-			n := len(steps) - 1
-			if ps := e.ps(); steps[n].Ps != ps {
-				if n > 0 && steps[n].Bytes == steps[n-1].Bytes {
-					steps[n].Ps = ps // one buffer took the place of another of the same size
-				} else {
-					steps = append(steps, Step{ps, steps[n].Bytes})
-					n++
-				}
-			}
-			if bytes := u.p.Buffers[list[e.index]].Bytes; e.ends() {
-				steps[n].Bytes -= bytes
-			} else {
-				steps[n].Bytes += bytes
-			}
 		}
 		if n := len(steps) - 1; n > 0 && steps[n].Bytes == steps[n-1].Bytes {
 			steps = steps[:n]
 		}
-		u.steps, steps = steps, slices.Clone(steps)
+		steps = slices.Clone(steps)
 		var hi, lo uint64 // of bytes · ps
 		for i, s := range steps {
 			o.PeakBytes = max(o.PeakBytes, s.Bytes)
@@ -416,23 +468,22 @@ func (u *usage) measureMemory(r *Result) {
 	}
 }
 
-// edge is a moment at which a buffer begins or ends: its time, twice, plus one if it
+// edge is a moment at which a buffer begins or ends: its time or place, twice, plus one if it
 // begins. Ends come first, since times are half-open. The buffer is one of a list.
 type edge struct {
 	at    uint64
 	index int32
 }
 
-func (e edge) ps() int64  { return int64(e.at >> 1) }
 func (e edge) ends() bool { return e.at&1 == 0 }
 
 // edges returns the beginnings and ends of the buffers of a memory that hold anything
 // for any time, in order of time and then of index, until the next call.
-func (u *usage) edges(list []int32) []edge {
+func (u *usage[T]) edges(list []int32) []edge {
 	u.unsorted = slices.Grow(u.unsorted[:0], 2*len(list))
 	for k, i := range list {
-		if t := u.time(i); t.from < t.to && u.p.Buffers[i].Bytes > 0 {
-			u.unsorted = append(u.unsorted, edge{uint64(t.from)<<1 | 1, int32(k)}, edge{uint64(t.to) << 1, int32(k)})
+		if from, to := u.time(i); from < to && u.p.Buffers[i].Bytes > 0 {
+			u.unsorted = append(u.unsorted, edge{uint64(from)<<1 | 1, int32(k)}, edge{uint64(to) << 1, int32(k)})
 		}
 	}
 	return u.sort()
@@ -440,7 +491,7 @@ func (u *usage) edges(list []int32) []edge {
 
 // sort orders edges by time, or what stands for it, and leaves their order else: first by
 // stretches of time, of which there are about as many as edges, then in each.
-func (u *usage) sort() []edge {
+func (u *usage[T]) sort() []edge {
 	n, last := len(u.unsorted), uint64(0)
 	for _, e := range u.unsorted {
 		last = max(last, e.at)
@@ -480,33 +531,50 @@ func (u *usage) sort() []edge {
 
 // bufferTime returns the half-open time for which a buffer is in use. It covers
 // First as a whole even if Lasts would end before, which no program should ask for.
-func bufferTime(b *isa.Buffer, start, end []int64) span {
-	t := span{start[b.First], end[b.First]}
+func bufferTime[T int32 | int64](b *isa.Buffer, start, end []T) (from, to T) {
+	from, to = start[b.First], end[b.First]
 	for _, l := range b.Lasts {
-		t.to = max(t.to, end[l])
+		to = max(to, end[l])
 	}
-	return t
+	return from, to
 }
 
-// alike gives, for each cluster, the first whose buffers of each level have the same
-// addresses, sizes and times in the same order: itself or an earlier one.
-func (u *usage) alike() []int32 {
+// alike gives, for each cluster, the first whose buffers have the same levels, addresses, sizes and times in the
+// same order: itself or an earlier one. Only where the buffers of each cluster stand together.
+func (u *usage[T]) alike() []int32 {
 	p := u.p
-	same := func(i, j int32) bool {
+	same := func(i, j int) bool {
 		x, y := &p.Buffers[i], &p.Buffers[j]
-		return u.time(i) == u.time(j) && x.Address == y.Address && x.Bytes == y.Bytes
+		if x.Level != y.Level || x.Address != y.Address || x.Bytes != y.Bytes {
+			return false
+		}
+		from, to := u.time(int32(i))
+		begins, ends := u.time(int32(j))
+		return from == begins && to == ends
 	}
-	of := func(cluster int32) [][]int32 {
-		return u.memories[int(cluster)*int(isa.NumLevels):][:isa.NumLevels]
+	as, n := make([]int32, p.Clusters), make([]int, p.Clusters)
+	begin := make([]int, p.Clusters)
+	for i, last := 0, int32(-1); i < len(p.Buffers); i++ {
+		k := p.Buffers[i].Cluster
+		if k != last && n[k] > 0 {
+			return noFold(p).as
+		} else if k != last {
+			begin[k], last = i, k
+		}
+		n[k]++
 	}
-	as := make([]int32, p.Clusters)
 	var kinds []int32
 	for k := range as {
 		as[k] = int32(k)
 		if p.As != nil && int(p.As[k]) != k {
 			as[k] = as[p.As[k]]
 		} else if a := slices.IndexFunc(kinds, func(a int32) bool {
-			return slices.EqualFunc(of(a), of(int32(k)), func(x, y []int32) bool { return slices.EqualFunc(x, y, same) })
+			for i := range n[k] {
+				if n[a] != n[k] || !same(begin[a]+i, begin[k]+i) {
+					return false
+				}
+			}
+			return n[a] == n[k]
 		}); a >= 0 {
 			as[k] = kinds[a]
 		} else if len(kinds) < maxKinds {

@@ -75,7 +75,8 @@ func Run(ctx context.Context, p *isa.Program, opt Options) (*Result, error) {
 		f = foldClusters(p)
 	}
 	e := newEngine(p, opt, f)
-	e.meter = newMeter(p, f)
+	defer e.done()
+	e.meter = newMeter(p, f, e.scratch)
 	if err := e.meter.totals.buffers(); err != nil {
 		return nil, err
 	}
@@ -84,8 +85,8 @@ func Run(ctx context.Context, p *isa.Program, opt Options) (*Result, error) {
 	}
 	f.spread(e.start)
 	f.spread(e.end)
-	r, _ := e.meter.result(e.start, e.end)
-	r.Start, r.End = e.start, e.end
+	r, _ := e.meter.result(e.start, e.end, e.times)
+	r.Start, r.End = timesOf(e.start, e.times), timesOf(e.end, e.times)
 	return r, nil
 }
 
@@ -192,6 +193,9 @@ type lane struct {
 	waits   int32 // another queue that waits for the same command, plus 1, or 0
 	phase   phase
 	kind    isa.Kind // of the command that runs
+	began   int64    // its start
+	page    int      // so many pages there were when the last flow of known commands came
+	flow    int32    // job.flow of that
 	// Of a flow: rate, what remained at time since, in units.
 	rate  uint64
 	rest  uint64
@@ -203,30 +207,31 @@ type job struct {
 	duration int64
 	next     int32 // the next known command of its queue, or none
 	waiting  int32 // the first queue that waits for it, plus 1; 0: none does
-	// Its dependencies that had not ended when it came, and the uses of a move of any bytes,
-	// begin there in the page's.
-	deps, uses int32
-	nDeps      int32
-	nUses      uint16
-	kind       isa.Kind
+	// Its dependencies that had not ended when it came begin there in the page's.
+	deps, nDeps int32
+	flow        int32 // of a move of any bytes: its place in the page's flows, plus 1
+	kind        isa.Kind
 }
 
 // page holds jobs that stand in a row.
 type page struct {
-	deps []int32
-	uses []isa.Use
-	left int // jobs that have not come yet, or not ended
-	jobs [pageJobs]job
+	deps  []int32
+	flows []flow
+	left  int // jobs that have not come yet, or not ended
+	jobs  [pageJobs]job
 }
 
 const pageJobs = 1 << 10
+
+func (p *page) clear() { p.deps, p.flows = p.deps[:0], p.flows[:0] }
 
 type engine struct {
 	p          *isa.Program
 	fold       *fold
 	opt        Options
 	now        int64
-	start, end []int64 // end: unknown until then
+	times      []int64 // at which commands started or ended, up to now
+	start, end []int32 // the place of each command's in times; end: unknown until then
 
 	lanes []lane
 	pages []*page // nil: all of it has ended, and its place was given to another
@@ -235,18 +240,24 @@ type engine struct {
 
 	events  agenda
 	sharing *sharing
+	scratch *scratch
 	limit   int64 // the time at which the run is given up
 	limited bool  // it was
 	left    int   // known commands that have not ended, without those of copies
 }
 
 func newEngine(p *isa.Program, opt Options, f *fold) *engine {
+	s := scratches.Get().(*scratch)
 	e := &engine{
-		p: p, opt: opt, fold: f,
+		p: p, opt: opt, fold: f, scratch: s, spare: s.pages,
 		lanes:   make([]lane, len(p.Queues)),
 		sharing: newSharing(p.Resources, len(p.Queues)),
 		limit:   never,
+		times:   append(empty(s.times, 1+len(p.Commands)), 0),
+		start:   empty(s.start, len(p.Commands)),
+		end:     empty(s.end, len(p.Commands)),
 	}
+	e.sharing.known.members, e.sharing.known.old = s.members[:0], s.sets
 	e.sharing.shared = f.shared
 	e.sharing.weight = make([]uint64, len(p.Queues))
 	for q := range p.Queues {
@@ -261,8 +272,6 @@ func (e *engine) job(i int32) *job { return &e.pages[uint(i)/pageJobs].jobs[uint
 
 // whole runs all of the program.
 func (e *engine) whole(ctx context.Context) error {
-	n := len(e.p.Commands)
-	e.start, e.end = make([]int64, 0, n), make([]int64, 0, n)
 	if err := e.know(e.p.Commands); err != nil {
 		return err
 	}
@@ -271,11 +280,13 @@ func (e *engine) whole(ctx context.Context) error {
 
 // turn begins a page.
 func (e *engine) turn() {
-	next := &page{}
+	var next *page
 	if m := len(e.spare); m > 0 {
 		next, e.spare = e.spare[m-1], e.spare[:m-1]
 	} else if m := len(e.pages); m > 0 { // the last is in use, or it would be spare
-		next.deps, next.uses = make([]int32, 0, cap(e.pages[m-1].deps)), make([]isa.Use, 0, cap(e.pages[m-1].uses))
+		next = &page{deps: make([]int32, 0, cap(e.pages[m-1].deps)), flows: make([]flow, 0, cap(e.pages[m-1].flows))}
+	} else {
+		next = &page{}
 	}
 	next.left = pageJobs
 	e.pages = append(e.pages, next)
@@ -289,9 +300,17 @@ func (e *engine) know(commands []isa.Command) error {
 	for k := range commands {
 		c, i := &commands[k], int32(n-len(commands)+k)
 		if e.meter != nil {
-			if err := e.meter.count(int(i), c); err != nil {
+			if err := e.meter.totals.add(int(i), c); err != nil {
 				return err
 			}
+		}
+		var f *flow
+		again := false
+		if len(c.Uses) > 0 {
+			f, again = e.sharing.flow(c.Queue, c.Uses)
+		}
+		if e.meter != nil {
+			e.meter.count(c, again)
 		}
 		if int(i)%pageJobs == 0 {
 			e.turn()
@@ -303,14 +322,16 @@ func (e *engine) know(commands []isa.Command) error {
 		e.left++
 		page := e.pages[len(e.pages)-1]
 		j := &page.jobs[uint(i)%pageJobs]
-		*j = job{duration: c.DurationPs, next: none, deps: int32(len(page.deps)), uses: int32(len(page.uses)), kind: c.Kind}
-		for _, u := range c.Uses {
-			if u.Bytes > 0 {
-				page.uses, j.nUses = append(page.uses, c.Uses...), uint16(len(c.Uses))
-				break
+		*j = job{duration: c.DurationPs, next: none, deps: int32(len(page.deps)), kind: c.Kind}
+		l := &e.lanes[c.Queue]
+		if f != nil && f.own > 0 {
+			if !again || l.page != len(e.pages) {
+				page.flows = append(page.flows, *f)
+				l.page, l.flow = len(e.pages), int32(len(page.flows))
 			}
+			j.flow = l.flow
 		}
-		last := int64(0)
+		last := int32(0)
 		for _, d := range c.Deps {
 			if end := e.end[d]; end != unknown {
 				last = max(last, end)
@@ -319,7 +340,6 @@ func (e *engine) know(commands []isa.Command) error {
 			}
 		}
 		j.nDeps = int32(len(page.deps)) - j.deps
-		l := &e.lanes[c.Queue]
 		if l.next == none {
 			l.next = i
 		} else {
@@ -329,8 +349,8 @@ func (e *engine) know(commands []isa.Command) error {
 			if l.last != none {
 				last = max(last, e.end[l.last])
 			}
-			if j.nDeps == 0 && last < e.now {
-				return &LateError{int(i), last, e.now}
+			if j.nDeps == 0 && e.times[last] < e.now {
+				return &LateError{int(i), e.times[last], e.now}
 			}
 			e.tryStart(c.Queue)
 		}
@@ -399,10 +419,10 @@ func (e *engine) tryStart(q int32) {
 		l.seen++
 	}
 	l.command, l.next, l.seen, l.kind, l.phase = l.next, j.next, 0, j.kind, fixed
-	if j.nUses > 0 {
+	if j.flow > 0 {
 		l.phase = latency
 	}
-	e.start[l.command] = e.now
+	e.start[l.command], l.began = int32(len(e.times)-1), e.now
 	if e.meter != nil {
 		e.meter.of[q].begin(j.kind, e.now)
 	}
@@ -422,9 +442,10 @@ func (e *engine) handle(q int32) {
 	e.events.drop(q) // what flows will get a rate and an event, what comes next an event
 	switch l.phase {
 	case latency:
-		own := e.sharing.add(q, page.uses[j.uses:j.uses+int32(j.nUses)])
+		f := &page.flows[j.flow-1]
+		e.sharing.add(q, f)
 		l.phase = flowing
-		l.rate, l.rest, l.since = 0, uint64(own)<<byteBits, e.now
+		l.rate, l.rest, l.since = 0, uint64(f.own)<<byteBits, e.now
 		return
 	case flowing:
 		e.sharing.remove(q)
@@ -433,13 +454,16 @@ func (e *engine) handle(q int32) {
 		}
 	}
 	l.phase = idle
-	e.end[c] = e.now
+	if e.times[len(e.times)-1] < e.now {
+		e.times = append(e.times, e.now)
+	}
+	e.end[c] = int32(len(e.times) - 1)
 	e.left--
 	if e.opt.OnCommand != nil {
-		e.opt.OnCommand(int(c), e.start[c], e.now)
+		e.opt.OnCommand(int(c), l.began, e.now)
 	}
 	if e.meter != nil {
-		e.meter.ended(q, l.kind, e.start[c], e.now)
+		e.meter.ended(q, l.kind, l.began, e.now)
 	}
 	e.tryStart(q)
 	for waiting := j.waiting; waiting > 0; {
@@ -448,7 +472,7 @@ func (e *engine) handle(q int32) {
 		e.tryStart(q)
 	}
 	if page.left--; page.left == 0 {
-		page.deps, page.uses = page.deps[:0], page.uses[:0]
+		page.clear()
 		e.pages[uint(c)/pageJobs], e.spare = nil, append(e.spare, page)
 	}
 }
@@ -472,6 +496,15 @@ func (e *engine) adjust() {
 		}
 		e.events.set(q, when, l.command)
 	}
+}
+
+// timesOf are the times of places in a list of times.
+func timesOf(places []int32, times []int64) []int64 {
+	list := make([]int64, len(places))
+	for i, k := range places {
+		list[i] = times[k]
+	}
+	return list
 }
 
 var perUnit = newDivisor(psPerUnit)

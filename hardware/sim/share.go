@@ -66,6 +66,7 @@ type sharing struct {
 	sum      []uint64  // of the coefficients of all flows on each resource
 	users    []slotSet // slots on each resource
 	flows    []flow    // of each slot, which flows or has flowed
+	last     []last    // the last of each slot that was asked for
 	rate     []uint64  // of each slot
 	// A slot stands for weight slots that do the same, each with resources of its own
 	// but for those that are shared. If shared is nil, each stands for itself.
@@ -81,17 +82,23 @@ type sharing struct {
 	open      slotSet // flows that were reached and are not frozen
 	changed   []int32
 
-	position []int32 // scratch of add: where in shares a resource stands, plus 1
+	position []int32 // scratch of divide: where in shares a resource stands, plus 1
+	shares   []share // scratch of divide
 
 	known known
 }
 
 // flow is what a slot moves.
 type flow struct {
-	uses   []isa.Use
-	shares []share // that follow from the uses
-	own    int64   // bytes
-	number int32   // of the shares, in known
+	shares []share
+	own    int64 // bytes; 0: nothing flows
+	number int32 // of the shares, in known
+}
+
+// last is a flow with the uses that it follows from.
+type last struct {
+	flow
+	uses []isa.Use
 }
 
 // flowing reports whether a slot flows.
@@ -109,6 +116,7 @@ func newSharing(resources []isa.Resource, slots int) *sharing {
 		sum:      make([]uint64, n),
 		users:    make([]slotSet, n),
 		flows:    make([]flow, slots),
+		last:     make([]last, slots),
 		rate:     make([]uint64, slots),
 		mark:     make([]uint64, n),
 		pools:    make([]pool, n),
@@ -123,29 +131,30 @@ func newSharing(resources []isa.Resource, slots int) *sharing {
 	return s
 }
 
-// add lets a slot flow, with a rate of zero until the next solve. It returns the
-// flow's own bytes; if these are zero, nothing is added. The uses must not pass
-// maxFlowBytes in sum.
-func (s *sharing) add(slot int32, uses []isa.Use) int64 {
-	f := &s.flows[slot]
-	if !slices.Equal(f.uses, uses) {
-		s.divide(f, slot, uses)
+// flow is what uses let a slot move, nothing if they are of no bytes, and whether it is what they did the last
+// time. The uses must not pass maxFlowBytes in sum.
+func (s *sharing) flow(slot int32, uses []isa.Use) (f *flow, again bool) {
+	l := &s.last[slot]
+	if again = slices.Equal(l.uses, uses); !again {
+		s.divide(l, slot, uses)
 	}
-	if f.own == 0 {
-		return 0
-	}
+	return &l.flow, again
+}
+
+// add lets a slot flow, with a rate of zero until the next solve.
+func (s *sharing) add(slot int32, f *flow) {
+	s.flows[slot] = *f
 	for _, sh := range f.shares {
 		s.sum[sh.resource] += sh.coef
 		s.users[sh.resource][slot/64] |= 1 << (slot % 64)
 		s.dirty = append(s.dirty, sh.resource)
 	}
 	s.known.begin(slot, f.number)
-	return f.own
 }
 
 // divide finds the shares of a flow.
-func (s *sharing) divide(f *flow, slot int32, uses []isa.Use) {
-	sh := f.shares[:0]
+func (s *sharing) divide(l *last, slot int32, uses []isa.Use) {
+	sh := s.shares[:0]
 	var own uint64
 	for _, u := range uses {
 		if u.Bytes == 0 {
@@ -173,8 +182,11 @@ func (s *sharing) divide(f *flow, slot int32, uses []isa.Use) {
 			sh[i].coef *= s.weight[slot]
 		}
 	}
-	f.uses, f.shares, f.own = append(f.uses[:0], uses...), sh, int64(own)
-	f.number = s.known.number(slot, sh)
+	s.shares = sh
+	l.uses, l.own = append(l.uses[:0], uses...), int64(own)
+	if own > 0 && !slices.Equal(l.shares, sh) { // else of other bytes in the same proportions
+		l.shares, l.number = s.known.list(slot, sh)
+	}
 }
 
 // remove ends the flow of a slot.

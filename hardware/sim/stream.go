@@ -45,7 +45,7 @@ func NewStream(p *isa.Program, ahead int, opt Options) (*Stream, error) {
 	f := foldClusters(p)
 	e := newEngine(p, opt, f)
 	if !opt.TimesOnly {
-		e.meter = newMeter(p, f)
+		e.meter = newMeter(p, f, e.scratch)
 	}
 	if opt.LimitPs > 0 {
 		e.limit = opt.LimitPs
@@ -89,15 +89,17 @@ func (s *Stream) End(ctx context.Context) (*Result, error) {
 	if s.e.limited {
 		return nil, ErrLimit
 	}
+	defer s.e.done()
 	if s.e.meter == nil {
 		return &Result{TotalPs: s.e.now}, nil
 	}
 	if err := s.e.meter.totals.buffers(); err != nil {
 		return nil, err
 	}
-	start, end := s.e.start, s.e.end
-	s.e.pages, s.e.spare, s.e.start, s.e.end = nil, nil, nil, nil
-	r, u := s.e.meter.result(start, end)
+	if len(s.e.start) > maxScratch {
+		s.e.pages, s.e.spare, s.e.meter.bound.end = nil, nil, nil
+	}
+	r, u := s.e.meter.result(s.e.start, s.e.end, s.e.times)
 	if err := u.check(); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,53 @@
+package sim
+
+import (
+	"slices"
+	"sync"
+)
+
+// scratch is what a run needs, given to another when it has ended: else most of the time of a short one would be
+// taken by the memory for it.
+type scratch struct {
+	times      []int64
+	start, end []int32
+	alone      []int64
+	pages      []*page
+	members    []member
+	sets       []set
+	changes    []change
+	first      []int32
+	steps      []Step
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// Runs of more commands leave nothing behind.
+const maxScratch = 1 << 20
+
+// empty is a list without elements and with room for n, the given one if that will do.
+func empty[T any](list []T, n int) []T { return slices.Grow(list[:0], n) }
+
+// done gives away what the run has needed.
+func (e *engine) done() {
+	s := e.scratch
+	if e.scratch = nil; s == nil || len(e.start) > maxScratch {
+		return
+	}
+	s.times, s.start, s.end, s.pages = e.times, e.start, e.end, e.spare
+	for _, page := range e.pages {
+		if page != nil {
+			page.clear()
+			s.pages = append(s.pages, page)
+		}
+	}
+	k := &e.sharing.known
+	s.members = k.members
+	if k.sets != nil {
+		s.sets = k.sets
+	}
+	if e.meter != nil {
+		s.alone = e.meter.bound.end
+	}
+	e.times, e.start, e.end, e.pages, e.spare, k.members, k.sets = nil, nil, nil, nil, nil, nil, nil
+	scratches.Put(s)
+}
