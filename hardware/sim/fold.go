@@ -1,7 +1,7 @@
 package sim
 
 import (
-	"slices"
+	"sort"
 
 	"github.com/dsasched/dsasched/hardware/isa"
 )
@@ -72,6 +72,9 @@ func foldClusters(p *isa.Program) *fold {
 		return f
 	}
 	none := noFold(p)
+	if unlike(p.Clusters, len(p.Commands), func(i int) int32 { return p.Queues[p.Commands[i].Queue].Cluster }) {
+		return none
+	}
 
 	// The commands of each cluster, and the queues by their place among those of their
 	// cluster.
@@ -92,7 +95,8 @@ func foldClusters(p *isa.Program) *fold {
 		f.from[k] = nobody
 	}
 	for i := range p.Commands {
-		k := p.Queues[p.Commands[i].Queue].Cluster
+		c := &p.Commands[i]
+		k := p.Queues[c.Queue].Cluster
 		switch {
 		case f.from[k] == nobody:
 			f.from[k] = int32(i)
@@ -100,20 +104,6 @@ func foldClusters(p *isa.Program) *fold {
 			return none
 		}
 		f.to[k] = int32(i) + 1
-	}
-	var lengths []int32
-	for k, from := range f.from {
-		if from != nobody {
-			lengths = append(lengths, f.to[k]-from)
-		}
-	}
-	slices.Sort(lengths)
-	if n := len(lengths); len(slices.Compact(lengths)) == n {
-		return none // no two clusters have as many commands
-	}
-	for i := range p.Commands {
-		c := &p.Commands[i]
-		k := p.Queues[c.Queue].Cluster
 		for _, d := range c.Deps {
 			if d < f.from[k] {
 				return none
@@ -201,6 +191,25 @@ func foldClusters(p *isa.Program) *fold {
 		}
 	}
 	return f
+}
+
+// unlike reports whether no two clusters can be alike by the n commands or buffers that each has, of
+// which of says the cluster: no two have as many, or those of one do not stand together. It looks at few.
+func unlike(clusters, n int, of func(i int) int32) bool {
+	seen, counts := make([]bool, clusters), map[int]bool{}
+	for i := 0; i < n; {
+		k := of(i)
+		count := sort.Search(n-i, func(j int) bool { return of(i+j) != k })
+		if seen[k] {
+			return true
+		}
+		if counts[count] {
+			return false
+		}
+		seen[k], counts[count] = true, true
+		i += count
+	}
+	return true
 }
 
 // spread gives copies the places of the times of their originals.

@@ -1,27 +1,37 @@
 package sim
 
-import (
-	"math/bits"
-	"slices"
-)
+import "slices"
 
 // known remembers the rates of sets of flows. Programs move tile after tile in the same way, so
 // that few sets come again and again, and rates depend on nothing else: not on when the flows came,
 // nor on what was before.
+//
+// Clusters that do different things come together in ever new ways. So sets are those of a domain, and
+// the level at which the resource that domains share freezes its flows is a part of what they depend on.
 type known struct {
 	lists   [][]list // of each slot: the shares that its flows have had
 	numbers int32    // of lists, of all slots
 	flows   []int32  // of each slot: the number of the list of its flow, 0 without one
-	present slotSet  // that flow,
-	n       int32    // so many
-	others  int      // flows whose lists are too many to be numbered
-	hash    uint64   // of flows
+	present slotSet  // that flow
+	of      []int32  // the domain of each slot
+	domains []domain // maxDomains at most
+	dirty   uint64   // domains whose flows have changed, a bit for each
+	linked  uint64   // domains with flows on the resource that they share
 
 	sets    []set // of each hash
 	old     []set // of another run, to be used again
 	members []member
 	asked   int
 	found   int
+}
+
+// domain is slots whose flows meet those of others on one resource at most.
+type domain struct {
+	slots  []int32
+	n      int32  // that flow
+	others int32  // of these, whose lists are too many to be numbered
+	linked int32  // that use the resource that domains share
+	hash   uint64 // of flows
 }
 
 // list is a list of shares with its number.
@@ -32,11 +42,11 @@ type list struct {
 
 // set is where the members of a set of flows are.
 type set struct {
-	hash    uint64
-	from, n int32
+	hash, level uint64
+	from, n     int32
 }
 
-// member is a slot with the number of its list, and the rate of its flow.
+// member is a slot with the number of its list, and the rate of its flow; 0: that depends on other domains.
 type member struct {
 	slot, number int32
 	rate         uint64
@@ -51,15 +61,27 @@ const (
 	leastOfFound = 4       // one of so many has to be found then
 )
 
+// newKnown has one domain for all slots.
 func newKnown(slots int) known {
-	return known{lists: make([][]list, slots), flows: make([]int32, slots), present: newSlotSet(slots)}
+	k := known{lists: make([][]list, slots), flows: make([]int32, slots), present: newSlotSet(slots), of: make([]int32, slots)}
+	k.divide(1)
+	return k
+}
+
+// divide puts the slots, none of which flows, into so many domains, as of says.
+func (k *known) divide(domains int) {
+	k.domains = make([]domain, domains)
+	for slot, d := range k.of {
+		k.domains[d].slots = append(k.domains[d].slots, int32(slot))
+	}
 }
 
 // useless reports that sets hardly come again.
 func (k *known) useless() bool { return k.asked >= setsAtFirst && k.found*leastOfFound < k.asked }
 
-func mix(number int32) uint64 {
-	x := uint64(number) * 0x9e3779b97f4a7c15
+// mix spreads what a number and a level, which is a multiple of a power of two, differ in over all bits.
+func mix(x uint64) uint64 {
+	x *= 0x9e3779b97f4a7c15
 	return x ^ x>>29
 }
 
@@ -79,38 +101,55 @@ func (k *known) list(slot int32, shares []share) ([]share, int32) {
 	return shares, k.numbers
 }
 
+// link says that so many flows more of a slot's domain use the resource that domains share.
+func (k *known) link(slot, more int32) {
+	i := k.of[slot]
+	d := &k.domains[i]
+	if d.linked += more; d.linked == 0 {
+		k.linked &^= 1 << i
+	} else {
+		k.linked |= 1 << i
+	}
+}
+
 // begin says that a slot flows with a list of shares.
 func (k *known) begin(slot, number int32) {
-	k.flows[slot] = number
+	i := k.of[slot]
+	d := &k.domains[i]
+	k.flows[slot], k.dirty = number, k.dirty|1<<i
 	k.present[slot/64] |= 1 << (slot % 64)
-	k.n++
-	if k.hash ^= mix(number); number < 0 {
-		k.others++
+	d.n++
+	if d.hash ^= mix(uint64(number)); number < 0 {
+		d.others++
 	}
 }
 
 // end says that a slot flows no more.
 func (k *known) end(slot int32) {
+	i := k.of[slot]
+	d := &k.domains[i]
+	k.dirty |= 1 << i
 	if k.flows[slot] < 0 {
-		k.others--
+		d.others--
 	}
 	k.present[slot/64] &^= 1 << (slot % 64)
-	k.n--
-	k.hash ^= mix(k.flows[slot])
+	d.n--
+	d.hash ^= mix(uint64(k.flows[slot]))
 	k.flows[slot] = 0
 }
 
-// find gives the present flows with their rates, if they are remembered.
-func (k *known) find() (members []member, ok bool) {
+// find gives the present flows of a domain with their rates, if they are remembered for a level.
+func (k *known) find(d *domain, level uint64) (members []member, ok bool) {
 	if k.useless() {
 		return nil, false
 	}
 	k.asked++
-	if k.others > 0 || k.sets == nil {
+	if d.others > 0 || k.sets == nil {
 		return nil, false
 	}
-	set := k.sets[k.hash%maxSets]
-	if set.hash != k.hash || set.n != k.n {
+	hash := d.hash ^ mix(level)
+	set := &k.sets[hash%maxSets]
+	if set.hash != hash || set.level != level || set.n != d.n {
 		return nil, false
 	}
 	members = k.members[set.from : set.from+set.n]
@@ -123,26 +162,31 @@ func (k *known) find() (members []member, ok bool) {
 	return members, true
 }
 
-// keep remembers the rates of the present flows.
-func (k *known) keep(rates []uint64) {
-	if k.others > 0 || k.asked < setsBefore || k.useless() || k.n > maxMembers {
-		return
-	}
-	if k.sets == nil {
-		if k.sets = k.old; k.sets == nil {
-			k.sets = make([]set, maxSets)
-		}
-		clear(k.sets)
-	}
-	if len(k.members)+int(k.n) > maxMembers {
+// room makes sure that all present flows can be kept without forgetting one of them.
+func (k *known) room() {
+	if len(k.members)+len(k.of) > maxMembers {
 		clear(k.sets)
 		k.members = k.members[:0]
 	}
-	k.sets[k.hash%maxSets] = set{k.hash, int32(len(k.members)), k.n}
-	for w, slots := range k.present {
-		for ; slots != 0; slots &= slots - 1 {
-			slot := w*64 + bits.TrailingZeros64(slots)
-			k.members = append(k.members, member{int32(slot), k.flows[slot], rates[slot]})
+}
+
+// keep gives the present flows of a domain with their rates at a level, and remembers them. There has to be room.
+func (k *known) keep(d *domain, level uint64, rates []uint64) []member {
+	from := len(k.members)
+	for _, slot := range d.slots {
+		if k.present[slot/64]>>(slot%64)&1 == 1 {
+			k.members = append(k.members, member{slot, k.flows[slot], rates[slot]})
 		}
 	}
+	if d.others == 0 && k.asked >= setsBefore && !k.useless() {
+		if k.sets == nil {
+			if k.sets = k.old; k.sets == nil {
+				k.sets = make([]set, maxSets)
+			}
+			clear(k.sets)
+		}
+		hash := d.hash ^ mix(level)
+		k.sets[hash%maxSets] = set{hash, level, int32(from), d.n}
+	}
+	return k.members[from:]
 }

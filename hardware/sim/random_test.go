@@ -497,6 +497,83 @@ func TestKnownRates(t *testing.T) {
 	}
 }
 
+// Rates that are found cluster by cluster are those of all flows at once: where clusters share one resource, which
+// may be the bottleneck or not, where they come to share it or another one later, and where they share nothing.
+func TestRatesByDomains(t *testing.T) {
+	byDomains, together, merged := 0, 0, 0
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		const domains, each, local = 4, 4, 3
+		resources := []isa.Resource{{Name: "ddr", BytesPerSecond: 1 + rng.Int64N(100*giga)>>(seed%2*5)}}
+		for range domains * local {
+			resources = append(resources, isa.Resource{BytesPerSecond: 1 + rng.Int64N(100*giga)})
+		}
+		shared := 1 + rng.IntN(3) // of three flows, so many use the DDR
+		foreign := seed%4 == 3    // a resource of another cluster is used, too
+		uses := func(slot int32, late bool) (list []isa.Use) {
+			bytes := 1 + rng.Int64N(1000)
+			if rng.IntN(3) < shared && seed%5 > 0 && (late || slot < each) {
+				list = append(list, isa.Use{Resource: 0, Bytes: bytes})
+			}
+			for _, r := range rng.Perm(local)[:1+rng.IntN(local)] {
+				list = append(list, isa.Use{Resource: 1 + slot/each*local + int32(r), Bytes: bytes << rng.IntN(3)})
+			}
+			if foreign && late && rng.IntN(20) == 0 {
+				list = append(list, isa.Use{Resource: 1, Bytes: bytes})
+			}
+			return list
+		}
+		s := newSharing(resources, domains*each)
+		for slot := range s.known.of {
+			s.known.of[slot] = int32(slot / each)
+		}
+		s.known.divide(domains)
+		ways := make([][]isa.Use, 3*domains*each)
+		for i := range ways {
+			ways[i] = uses(int32(i%(domains*each)), false)
+		}
+		for step := range 2000 {
+			if step == 500 {
+				for i := range ways {
+					ways[i] = uses(int32(i%(domains*each)), true)
+				}
+			}
+			slot := int32(rng.IntN(domains * each))
+			if s.flowing(slot) {
+				s.remove(slot)
+			} else {
+				begin(s, slot, ways[int(slot)+domains*each*rng.IntN(3)])
+			}
+			if rng.IntN(4) == 0 {
+				continue // several changes at once
+			}
+			before := slices.Clone(s.rate)
+			for _, q := range s.solve() {
+				if before[q] == s.rate[q] {
+					t.Fatalf("seed %d, step %d: the rate of slot %d has not changed", seed, step, q)
+				}
+				before[q] = s.rate[q]
+			}
+			fresh := forgetful(s, resources)
+			fresh.solve()
+			if !slices.Equal(before, s.rate) || !slices.Equal(fresh.rate, s.rate) {
+				t.Fatalf("seed %d, step %d: rates %v, told %v, anew %v", seed, step, s.rate, before, fresh.rate)
+			}
+			if s.level > 0 {
+				byDomains++
+			} else if s.common != none && s.sum[s.common] > 0 {
+				together++
+			}
+		}
+		if len(s.known.domains) == 1 {
+			merged++
+		}
+	}
+	if byDomains < 10_000 || together < 10_000 || merged < 5 {
+		t.Errorf("%d solves by domains, %d of all together, %d times clusters shared more than one resource", byDomains, together, merged)
+	}
+}
+
 // Sets of as many flows and the same hash are told apart, also by slots that have flowed before.
 func TestSameHash(t *testing.T) {
 	k := newKnown(1360)
@@ -507,15 +584,16 @@ func TestSameHash(t *testing.T) {
 		for _, n := range set {
 			k.begin(n, n)
 		}
-		if i > 0 && k.hash != hash {
-			t.Fatalf("hashes %x and %x: the sets are of no use here", hash, k.hash)
+		d := &k.domains[0]
+		if i > 0 && d.hash != hash {
+			t.Fatalf("hashes %x and %x: the sets are of no use here", hash, d.hash)
 		}
-		hash = k.hash
-		if members, ok := k.find(); ok {
+		hash = d.hash
+		if members, ok := k.find(d, 0); ok {
 			t.Errorf("flows %v are taken for %v", set, members)
 		}
-		k.keep(rates)
-		if members, ok := k.find(); !ok || len(members) != 2 || members[0].slot != set[0] {
+		k.keep(d, 0, rates)
+		if members, ok := k.find(d, 0); !ok || len(members) != 2 || members[0].slot != set[0] {
 			t.Errorf("flows %v: found %v, %v", set, members, ok)
 		}
 		for _, n := range set {

@@ -552,6 +552,9 @@ func (u *usage[T]) alike() []int32 {
 		begins, ends := u.time(int32(j))
 		return from == begins && to == ends
 	}
+	if p.As == nil && unlike(p.Clusters, len(p.Buffers), func(i int) int32 { return p.Buffers[i].Cluster }) {
+		return noFold(p).as
+	}
 	as, n := make([]int32, p.Clusters), make([]int, p.Clusters)
 	begin := make([]int, p.Clusters)
 	for i, last := 0, int32(-1); i < len(p.Buffers); i++ {

@@ -260,6 +260,14 @@ func newEngine(p *isa.Program, opt Options, f *fold) *engine {
 	e.sharing.known.members, e.sharing.known.old = s.members[:0], s.sets
 	e.sharing.shared = f.shared
 	e.sharing.weight = make([]uint64, len(p.Queues))
+	// Clusters of which only one does anything, or all the same, need not be told apart.
+	of := func(command int) int32 { return f.as[p.Queues[p.Commands[command].Queue].Cluster] }
+	if n := len(p.Commands); n > 0 && p.Clusters <= maxDomains && of(0) != of(n-1) {
+		for q := range p.Queues {
+			e.sharing.known.of[q] = p.Queues[q].Cluster
+		}
+		e.sharing.known.divide(p.Clusters)
+	}
 	for q := range p.Queues {
 		e.sharing.weight[q] = f.weight[p.Queues[q].Cluster]
 		e.lanes[q].next, e.lanes[q].last = none, none

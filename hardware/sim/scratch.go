@@ -21,8 +21,8 @@ type scratch struct {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// Runs of more commands leave nothing behind.
-const maxScratch = 1 << 20
+// Runs of more commands leave nothing behind: they take long enough for their memory, and would keep much of it.
+const maxScratch = 1 << 17
 
 // empty is a list without elements and with room for n, the given one if that will do.
 func empty[T any](list []T, n int) []T { return slices.Grow(list[:0], n) }

@@ -79,8 +79,18 @@ type sharing struct {
 	mark      []uint64 // of resources
 	pools     []pool
 	resources []int32
-	open      slotSet // flows that were reached and are not frozen
+	open      slotSet  // flows that were reached and are not frozen
+	frozen    []int32  // flows, and what they froze at
+	solved    []uint64 // of each slot
 	changed   []int32
+	looked    [][]member // sets of domains
+
+	// The domain whose flows alone use a resource, or nobody or all; and the one resource of all, or none.
+	owner  []int32
+	common int32
+	// Of the last solve that went by domains: the level of that resource, 0 without flows on it; and
+	// for which sum of coefficients a level was computed.
+	level, levelSum, levelOfSum uint64
 
 	position []int32 // scratch of divide: where in shares a resource stands, plus 1
 	shares   []share // scratch of divide
@@ -104,6 +114,15 @@ type last struct {
 // flowing reports whether a slot flows.
 func (s *sharing) flowing(slot int32) bool { return s.known.present[slot/64]>>(slot%64)&1 == 1 }
 
+// The owner of a resource, if that is no domain.
+const (
+	nobody = -1
+	all    = -2
+)
+
+// More domains than these are not told apart: each is looked at in each solve.
+const maxDomains = 64
+
 // slotSet has a bit for each slot.
 type slotSet []uint64
 
@@ -122,9 +141,13 @@ func newSharing(resources []isa.Resource, slots int) *sharing {
 		pools:    make([]pool, n),
 		open:     newSlotSet(slots),
 		position: make([]int32, n),
+		solved:   make([]uint64, slots),
+		owner:    make([]int32, n),
+		common:   none,
 		known:    newKnown(slots),
 	}
 	for i, r := range resources {
+		s.owner[i] = nobody
 		s.capacity[i] = uint64(r.BytesPerSecond) << rateBits
 		s.users[i] = newSlotSet(slots)
 	}
@@ -148,6 +171,9 @@ func (s *sharing) add(slot int32, f *flow) {
 		s.sum[sh.resource] += sh.coef
 		s.users[sh.resource][slot/64] |= 1 << (slot % 64)
 		s.dirty = append(s.dirty, sh.resource)
+		if sh.resource == s.common {
+			s.known.link(slot, 1)
+		}
 	}
 	s.known.begin(slot, f.number)
 }
@@ -186,6 +212,40 @@ func (s *sharing) divide(l *last, slot int32, uses []isa.Use) {
 	l.uses, l.own = append(l.uses[:0], uses...), int64(own)
 	if own > 0 && !slices.Equal(l.shares, sh) { // else of other bytes in the same proportions
 		l.shares, l.number = s.known.list(slot, sh)
+		if len(s.known.domains) > 1 {
+			for _, sh := range sh {
+				s.claim(slot, sh.resource)
+			}
+		}
+	}
+}
+
+// claim says that a slot may use a resource. Where a second one is that several domains use, there is but one domain.
+func (s *sharing) claim(slot, r int32) {
+	k := &s.known
+	switch s.owner[r] {
+	case nobody:
+		s.owner[r] = k.of[slot]
+	case all, k.of[slot]:
+	default:
+		s.owner[r], s.level = all, 0
+		if s.common == none {
+			s.common = r
+			for w, users := range s.users[r] {
+				for ; users != 0; users &= users - 1 {
+					k.link(int32(w*64+bits.TrailingZeros64(users)), 1)
+				}
+			}
+			return
+		}
+		s.common, k.dirty, k.linked = none, 1, 0
+		var one domain
+		for _, d := range k.domains {
+			one.slots = append(one.slots, d.slots...)
+			one.n, one.others, one.hash = one.n+d.n, one.others+d.others, one.hash^d.hash
+		}
+		k.domains = []domain{one}
+		clear(k.of)
 	}
 }
 
@@ -195,6 +255,9 @@ func (s *sharing) remove(slot int32) {
 		s.sum[sh.resource] -= sh.coef
 		s.users[sh.resource][slot/64] &^= 1 << (slot % 64)
 		s.dirty = append(s.dirty, sh.resource)
+		if sh.resource == s.common {
+			s.known.link(slot, -1)
+		}
 	}
 	s.rate[slot] = 0
 	s.known.end(slot)
@@ -214,22 +277,114 @@ func (s *sharing) solve() []int32 {
 	if len(s.dirty) == 0 {
 		return s.changed
 	}
-	if members, ok := s.known.find(); ok {
-		for _, m := range members {
-			if s.rate[m.slot] != m.rate {
-				s.rate[m.slot] = m.rate
-				s.changed = append(s.changed, m.slot)
+	if k := &s.known; len(k.domains) > 1 {
+		k.room()
+		if !s.byDomains() {
+			s.byResources()
+		}
+	} else if members, ok := k.find(&k.domains[0], 0); ok {
+		s.take(members)
+	} else {
+		s.byResources()
+		k.room()
+		k.keep(&k.domains[0], 0, s.rate)
+	}
+	s.dirty, s.known.dirty = s.dirty[:0], 0
+	return s.changed
+}
+
+// take gives flows their rates.
+func (s *sharing) take(members []member) {
+	for i := range members {
+		if m := &members[i]; s.rate[m.slot] != m.rate {
+			s.rate[m.slot] = m.rate
+			s.changed = append(s.changed, m.slot)
+		}
+	}
+}
+
+// byDomains is solve where the flows on the resource of all domains freeze at the level that it has at first. Each
+// domain can then be looked at for itself: what freezes before does not take from that resource, so that it keeps
+// its level until its turn comes, which is the same in each.
+func (s *sharing) byDomains() bool {
+	k := &s.known
+	level := uint64(0)
+	if s.common != none && s.sum[s.common] > 0 {
+		if sum := s.sum[s.common]; s.levelSum != sum {
+			p := pool{s.capacity[s.common] >> (64 - coefBits), s.capacity[s.common] << coefBits, sum, stale}
+			p.fill()
+			s.levelSum, s.levelOfSum = sum, p.level
+		}
+		level = s.levelOfSum
+	}
+	s.looked = s.looked[:0]
+	look := k.dirty
+	if level != s.level {
+		look |= k.linked
+	}
+	for ; look != 0; look &= look - 1 {
+		i := bits.TrailingZeros64(look)
+		d, own := &k.domains[i], uint64(0)
+		if d.linked > 0 {
+			own = level
+		}
+		members, ok := k.find(d, own)
+		if !ok {
+			members = s.solveDomain(d, own)
+		}
+		if len(members) > 0 && members[0].rate == 0 {
+			s.level = 0
+			return false
+		}
+		if look&(look-1) == 0 && len(s.looked) == 0 { // most often
+			s.level = level
+			s.take(members)
+			return true
+		}
+		s.looked = append(s.looked, members)
+	}
+	s.level = level
+	for _, members := range s.looked {
+		s.take(members)
+	}
+	return true
+}
+
+// solveDomain finds the rates of a domain's flows, if those on the resource of all domains freeze at a level.
+func (s *sharing) solveDomain(d *domain, level uint64) []member {
+	s.epoch++
+	s.resources = s.resources[:0]
+	left := 0
+	for _, slot := range d.slots {
+		if s.flowing(slot) {
+			left++
+			s.open[slot/64] |= 1 << (slot % 64)
+			for _, sh := range s.flows[slot].shares {
+				s.reach(sh.resource)
 			}
 		}
-		s.dirty = s.dirty[:0]
-		return s.changed
 	}
+	common := int32(none)
+	if level > 0 {
+		common = s.common
+		s.pools[common].level = level
+	}
+	if !s.fill(left, common) {
+		clear(s.open)
+		for _, slot := range d.slots {
+			s.solved[slot] = 0
+		}
+	}
+	return s.known.keep(d, level, s.solved)
+}
+
+// byResources is solve for all flows that the changed resources are connected with.
+func (s *sharing) byResources() {
 	s.epoch++
 	s.resources = s.resources[:0]
 	for _, r := range s.dirty {
 		s.reach(r)
 	}
-	s.dirty = s.dirty[:0]
 	left := 0
 	for i := 0; i < len(s.resources); i++ {
 		for w, users := range s.users[s.resources[i]] {
@@ -242,7 +397,19 @@ func (s *sharing) solve() []int32 {
 			}
 		}
 	}
+	s.fill(left, none)
+	for _, f := range s.frozen {
+		if s.rate[f] != s.solved[f] {
+			s.rate[f] = s.solved[f]
+			s.changed = append(s.changed, f)
+		}
+	}
+}
 
+// fill finds at what the open flows freeze, so many. A common resource, or none, has flows that are not open, too, and
+// keeps its level until its turn comes; it is not ok if a flow on it freezes before.
+func (s *sharing) fill(left int, common int32) (ok bool) {
+	s.frozen = s.frozen[:0]
 	for left > 0 {
 		// The least level, ties by index: the rounded rates may depend on the
 		// order, which must not depend on how the resources were reached.
@@ -261,11 +428,14 @@ func (s *sharing) solve() []int32 {
 			for s.open[w] &^= freeze; freeze != 0; freeze &= freeze - 1 {
 				f := int32(w*64 + bits.TrailingZeros64(freeze))
 				left--
-				if s.rate[f] != least {
-					s.rate[f] = least
-					s.changed = append(s.changed, f)
-				}
+				s.solved[f], s.frozen = least, append(s.frozen, f)
 				for _, sh := range s.flows[f].shares {
+					if sh.resource == common {
+						if bottleneck != common {
+							return false
+						}
+						continue
+					}
 					p := &s.pools[sh.resource]
 					hi, lo := bits.Mul64(sh.coef, least)
 					var borrow uint64
@@ -276,9 +446,11 @@ func (s *sharing) solve() []int32 {
 				}
 			}
 		}
+		if bottleneck == common {
+			s.pools[common].sum = 0
+		}
 	}
-	s.known.keep(s.rate)
-	return s.changed
+	return true
 }
 
 // stale marks a level to be computed again. No level is zero: Run checks that a
