@@ -122,11 +122,23 @@
 //	|  b  |   d    |          |              |
 //	+-----+--------+          +--------------+
 //
-// Room to spare takes part as buffers of its own, from a time at which there is more
-// of it to one at which there is less, and is given up if nothing is joined to it. Where
-// there are several ways to join, a seed decides: turns fold anew, each time otherwise,
-// and search what is left with limits that follow Luby's sequence. What is
-// found is a placement; that nothing is found proves nothing.
+// Room to spare takes part as buffers of its own, fillers, each from a time at which there
+// is more of it to one at which there is less. Which begins and ends where is not known,
+// and there are several ways to join: so this is a local search, for a folding with the
+// fewest blocks that are in no other. A step takes blocks apart, around a time or a joint,
+// or changes fillers,
+//
+//	two give each other their ends:  [a, b) and [c, d)  ->  [a, d) and [c, b)
+//	one is cut:                      [a, b)             ->  [a, t) and [t, b)
+//
+// for all of their sizes or a part, in most steps such that there is then a filler of just
+// the size that blocks ending at a time and others beginning there differ by. Then
+// all that matches is joined again, at random where there are several ways; more blocks are
+// accepted now and then, and after some steps without fewer, as many as Luby's sequence
+// says, all begins anew. Of foldings with the fewest blocks so far, or one more, what is
+// left is searched as above, without the fillers that are joined to nothing. What is found
+// is a placement; that nothing is found proves nothing. Where few are joined, buffers
+// don't follow each other so, and the other searches go on alone.
 //
 // Dual-feasible functions (Fekete and Schepers 2004) have nothing to add: which buffers
 // share a section is given, so that no function of sizes that keeps what fits can

@@ -115,7 +115,8 @@ type finder interface {
 // turn is a search with a numbering.
 type turn struct {
 	finder
-	rule Preorder
+	rule  Preorder
+	limit int64 // on nodes
 }
 
 // verdict is how a search for a placement ended.
@@ -160,12 +161,13 @@ func (s *steps) up(c int64) int64   { return s.down(c + s.step - 1) }
 // search holds what [Fit] and [Minimize] share.
 type search struct {
 	steps
-	ctx    context.Context
-	opts   SearchOptions
-	turns  []turn
-	finder finder // the one that has found a placement
-	nodes  int64
-	report func(objective, bound float64, due bool)
+	ctx     context.Context
+	opts    SearchOptions
+	turns   []turn
+	folding *folded // nil: none
+	finder  finder  // the one that has found a placement
+	nodes   int64
+	report  func(objective, bound float64, due bool)
 }
 
 // tell reports a placement, nil for none, and the bound on all peaks.
@@ -193,20 +195,21 @@ func newSearch(ctx context.Context, p *Problem, opts SearchOptions) (*search, co
 	ctx, cancel := opts.Begin(ctx)
 	s := &search{steps: st, ctx: ctx, opts: opts, report: opts.Reporter()}
 	if windowed(p) {
-		s.turns = []turn{{newPairwise(p), ""}}
+		s.turns = []turn{{finder: newPairwise(p)}}
 	} else {
 		canonical := newCanonical(p, opts.Switches)
 		var sky, fold finder
 		if loose(p) && !opts.Switches.NoSkyline {
 			sky = newSkyline(p, opts.Switches)
 			if !slices.ContainsFunc(p.Buffers, func(b Buffer) bool { return len(b.Gaps) > 0 }) && !opts.Switches.NoFolding {
-				fold = &folded{p: p, switches: opts.Switches, rules: opts.Preorders}
+				s.folding = &folded{p: p, switches: opts.Switches, rules: opts.Preorders}
+				fold = s.folding
 			}
 		}
 		for _, rule := range opts.Preorders {
 			for _, f := range []finder{fold, canonical, fold, sky} {
 				if f != nil {
-					s.turns = append(s.turns, turn{f, rule})
+					s.turns = append(s.turns, turn{finder: f, rule: rule})
 				}
 			}
 		}
@@ -225,13 +228,24 @@ func windowed(p *Problem) bool {
 // each; its answer counts if the one before has none, so that the answer is the same with
 // one core.
 func (s *search) round(capacity, budget int64) verdict {
+	// Where folding leaves little, it is what takes long searches to their end.
+	others := budget
+	if s.folding != nil && !s.folding.idle {
+		others = max(s.firstBudget(), budget/8)
+	}
+	for k := range s.turns {
+		t := &s.turns[k]
+		if t.limit = others; t.finder == finder(s.folding) {
+			t.limit = budget
+		}
+	}
 	for k := 0; k < len(s.turns); {
 		if s.ctx.Err() != nil {
 			return cancelled
 		}
-		limit, n := budget, 1
+		n := 1
 		if s.opts.WorkLimit > 0 {
-			if limit = min(limit, s.opts.WorkLimit-s.nodes); limit <= 0 {
+			if s.turns[k].limit = min(s.turns[k].limit, s.opts.WorkLimit-s.nodes); s.turns[k].limit <= 0 {
 				return cancelled
 			}
 		} else if k+1 < len(s.turns) && s.turns[k].finder != s.turns[k+1].finder {
@@ -239,7 +253,7 @@ func (s *search) round(capacity, budget int64) verdict {
 		}
 		wave := s.turns[k : k+n]
 		k += n
-		v, at, nodes := together(s.ctx, wave, capacity, limit)
+		v, at, nodes := together(s.ctx, wave, capacity)
 		s.nodes += nodes
 		if v == exhausted {
 			continue
@@ -257,9 +271,9 @@ func (s *search) round(capacity, budget int64) verdict {
 
 // together runs one turn or two that have nothing in common. It returns the first
 // answer in their order, whose it is, and the nodes up to there.
-func together(ctx context.Context, wave []turn, capacity, limit int64) (v verdict, at int, nodes int64) {
+func together(ctx context.Context, wave []turn, capacity int64) (v verdict, at int, nodes int64) {
 	if len(wave) == 1 {
-		v, nodes = wave[0].fit(ctx, wave[0].rule, capacity, limit)
+		v, nodes = wave[0].fit(ctx, wave[0].rule, capacity, wave[0].limit)
 		return v, 0, nodes
 	}
 	second, stop := context.WithCancel(ctx)
@@ -270,10 +284,10 @@ func together(ctx context.Context, wave []turn, capacity, limit int64) (v verdic
 	}
 	other := make(chan answer)
 	go func() {
-		v, nodes := wave[1].fit(second, wave[1].rule, capacity, limit)
+		v, nodes := wave[1].fit(second, wave[1].rule, capacity, wave[1].limit)
 		other <- answer{v, nodes}
 	}()
-	v, nodes = wave[0].fit(ctx, wave[0].rule, capacity, limit)
+	v, nodes = wave[0].fit(ctx, wave[0].rule, capacity, wave[0].limit)
 	if v != exhausted {
 		stop()
 		<-other
