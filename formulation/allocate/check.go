@@ -13,7 +13,9 @@ func Check(p *Problem, capacity int64, offsets []int64) error {
 		return fmt.Errorf("allocate: found %d offsets, expected one for each of %d buffers", len(offsets), len(p.Buffers))
 	}
 	var times []int64
+	born := make([]int, len(p.Buffers))
 	for i := range p.Buffers {
+		born[i] = i
 		b, o := &p.Buffers[i], offsets[i]
 		switch {
 		case o < 0:
@@ -31,6 +33,9 @@ func Check(p *Problem, capacity int64, offsets []int64) error {
 		}
 	}
 	slices.Sort(times)
+	slices.SortFunc(born, func(i, j int) int {
+		return cmp.Compare(p.Buffers[i].Lifetime.Lower, p.Buffers[j].Lifetime.Lower)
+	})
 	// What is in use changes at these times only, so an overlap at any time is
 	// one at the last of them before.
 	type span struct {
@@ -38,9 +43,14 @@ func Check(p *Problem, capacity int64, offsets []int64) error {
 		buffer int
 	}
 	var used []span
+	var live []int
 	for _, t := range slices.Compact(times) {
+		for ; len(born) > 0 && p.Buffers[born[0]].Lifetime.Lower <= t; born = born[1:] {
+			live = append(live, born[0])
+		}
+		live = slices.DeleteFunc(live, func(i int) bool { return p.Buffers[i].Lifetime.Upper <= t })
 		used = used[:0]
-		for i := range p.Buffers {
+		for _, i := range live {
 			if w := p.Buffers[i].At(t); w.Lower < w.Upper {
 				used = append(used, span{Interval{offsets[i] + w.Lower, offsets[i] + w.Upper}, i})
 			}

@@ -113,6 +113,9 @@ func (b *Buffer) Uses() []Use {
 // the two overlap at some time: intervals of whole numbers, apart and ascending.
 // Buffers without windows have one, (-size of b, size of a), or none.
 func Conflicts(a, b *Buffer) []Interval {
+	if a.Lifetime.Upper <= b.Lifetime.Lower || b.Lifetime.Upper <= a.Lifetime.Lower {
+		return nil
+	}
 	var all []Interval
 	ua, ub := a.Uses(), b.Uses()
 	for i, j := 0, 0; i < len(ua) && j < len(ub); {

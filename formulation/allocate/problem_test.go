@@ -146,11 +146,12 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// Conflicts, Uses and Sections say what At says, time by time.
+// Conflicts, Check, Uses and Sections say what At says, time by time.
 func TestUsesAgainstTimes(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	buffer := func(id int) Buffer {
-		b := Buffer{ID: fmt.Sprint(id), Lifetime: Interval{r.Int64N(4), 5 + r.Int64N(4)}, Size: r.Int64N(5)}
+		from := r.Int64N(5)
+		b := Buffer{ID: fmt.Sprint(id), Lifetime: Interval{from, from + 1 + r.Int64N(5)}, Size: r.Int64N(5)}
 		for at := b.Lifetime.Lower; at < b.Lifetime.Upper; at++ {
 			if r.IntN(3) == 0 {
 				g := Gap{Time: Interval{at, at + 1}}
@@ -180,6 +181,9 @@ func TestUsesAgainstTimes(t *testing.T) {
 			}
 			if got != want {
 				t.Fatalf("%+v, %+v: difference %d is in %v, want %v", a, b, d, conflicts, want)
+			}
+			if err := Check(p, NoLimit, []int64{8, 8 + d}); (err != nil) != want {
+				t.Fatalf("%+v, %+v: difference %d: %v, want an overlap: %v", a, b, d, err, want)
 			}
 		}
 		for at := int64(0); at < 10; at++ {
