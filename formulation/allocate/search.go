@@ -14,6 +14,7 @@ type layout struct {
 	p        *Problem
 	items    []item
 	sections [][]int32 // items of each, maximal ones only
+	piles    [][]int32 // the same, in order of their offsets when these were last looked at
 	placed   []bool
 	cross    []int32 // unplaced items that live on both sides of the start of a section
 	key      []int32 // of an item: its place in the preordering
@@ -38,7 +39,6 @@ type canonical struct {
 
 	dirty   []int32
 	isDirty []bool
-	heads   []head
 }
 
 type item struct {
@@ -76,8 +76,6 @@ const (
 	itemPlaced
 )
 
-type head struct{ low, size int64 }
-
 // component is a set of unplaced items that shares no section with others.
 type component struct {
 	items      []int32
@@ -114,12 +112,12 @@ func newLayout(p *Problem) layout {
 	}
 	for _, s := range maximal(p.Sections()) {
 		k := int32(len(c.sections))
-		var ids []int32
+		ids := make([]int32, 0, 2*len(s.Live))
 		for _, l := range s.Live {
 			ids = append(ids, of[l.Buffer])
 			c.items[of[l.Buffer]].sections = append(c.items[of[l.Buffer]].sections, k)
 		}
-		c.sections = append(c.sections, ids)
+		c.sections, c.piles = append(c.sections, slices.Clip(ids)), append(c.piles, append(ids, ids...)[len(ids):])
 	}
 	n := len(c.items)
 	near := make([]bool, n)
@@ -499,13 +497,11 @@ func (c *canonical) consistent(part component, offset int64) bool {
 		if c.rest[s] == 0 {
 			continue
 		}
-		c.heads = c.heads[:0]
 		least, most := int64(math.MaxInt64), int64(0)
 		for _, i := range c.sections[s] {
 			if !c.placed[i] {
 				low := max(c.low[i], offset)
 				least, most = min(least, low), max(most, low)
-				c.heads = append(c.heads, head{low, c.items[i].size})
 			}
 		}
 		if least > c.floor[s] {
@@ -518,7 +514,7 @@ func (c *canonical) consistent(part component, offset int64) bool {
 			continue
 		}
 		// Those that lie at a height or above need it and their sizes.
-		if piled(c.heads) > c.capacity {
+		if c.piled(s, c.low, offset) > c.capacity {
 			return false
 		}
 	}
@@ -546,12 +542,20 @@ func (c *canonical) undo(mark int) {
 	}
 }
 
-// piled is where items end that lie on each other, none below its lowest offset.
-func piled(heads []head) int64 {
-	slices.SortFunc(heads, func(a, b head) int { return cmp.Compare(a.low, b.low) })
-	top := int64(0)
-	for _, h := range heads {
-		top = max(top, h.low) + h.size
+// piled is where the unplaced items of a section end that lie on each other, none below its
+// lowest offset nor the floor.
+func (c *layout) piled(k int32, low []int64, floor int64) int64 {
+	ids := c.piles[k]
+	for n, i := range ids {
+		for ; n > 0 && low[ids[n-1]] > low[i]; n-- {
+			ids[n] = ids[n-1]
+		}
+		ids[n] = i
 	}
-	return top
+	for _, i := range ids {
+		if !c.placed[i] {
+			floor = max(floor, low[i]) + c.items[i].size
+		}
+	}
+	return floor
 }

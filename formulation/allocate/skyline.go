@@ -23,6 +23,7 @@ type skyline struct {
 	solid []bool  // whether the floor is the bottom or an item's top
 	rest  []int64 // of a section: sizes of unplaced items
 	low   []int64 // of an unplaced item: the highest of its floors; of a placed one: its offset
+	top   []int64 // of an unplaced item: the lowest that it may end; of a placed one: no limit
 	state []stand
 	fails []float64 // of a section: how often it had no way on
 	trail []skyChange
@@ -30,7 +31,6 @@ type skyline struct {
 
 	dirty   []int32
 	isDirty []bool
-	heads   []head
 }
 
 // stand is what is known of an item before a choice.
@@ -74,7 +74,7 @@ func loose(p *Problem) bool {
 func newSkyline(p *Problem, switches Switches) *skyline {
 	s := &skyline{layout: newLayout(p), switches: switches}
 	n, m := len(s.items), len(s.sections)
-	s.low, s.state, s.fails = make([]int64, n), make([]stand, n), make([]float64, m)
+	s.low, s.top, s.state, s.fails = make([]int64, n), make([]int64, n), make([]stand, n), make([]float64, m)
 	s.floor, s.rest, s.solid, s.isDirty = make([]int64, m), make([]int64, m), make([]bool, m), make([]bool, m)
 	return s
 }
@@ -92,6 +92,9 @@ func (s *skyline) fit(ctx context.Context, rule Preorder, capacity, limit int64)
 	clear(s.low)
 	clear(s.floor)
 	clear(s.placed)
+	for i := range s.items {
+		s.top[i] = s.items[i].size
+	}
 	for k, ids := range s.sections {
 		s.rest[k], s.solid[k] = 0, true
 		for _, i := range ids {
@@ -313,6 +316,7 @@ func (s *skyline) choose(part component) (int32, int64) {
 // that is above the limit. next is the lowest offset of those that can't.
 func (s *skyline) rise(k int32, next, limit int64) int64 {
 	f := s.floor[k]
+	next = min(next, limit+1)
 	if s.switches.NoBlocked {
 		// Something will lie on it, and that has a size.
 		for _, i := range s.sections[k] {
@@ -326,8 +330,8 @@ func (s *skyline) rise(k int32, next, limit int64) int64 {
 			continue
 		}
 		for _, j := range s.items[i].neighbours {
-			if top := s.low[j] + s.items[j].size; !s.placed[j] && top < next && !s.has(j, k) {
-				next = top
+			if s.top[j] < next && !s.has(j, k) {
+				next = s.top[j]
 			}
 		}
 	}
@@ -358,7 +362,8 @@ func (s *skyline) place(i int32) bool {
 	for k := it.first + 1; k <= it.last; k++ {
 		s.cross[k]--
 	}
-	top := s.low[i] + it.size
+	top := s.top[i]
+	s.top[i] = math.MaxInt64
 	for _, k := range it.sections {
 		s.rest[k] -= it.size
 		s.setFloor(k, top, true)
@@ -405,11 +410,11 @@ func (s *skyline) setFloor(k int32, to int64, solid bool) {
 func (s *skyline) raise(j int32, to int64) bool {
 	it := &s.items[j]
 	s.trail = append(s.trail, skyChange{skyLow, j, s.low[j]})
-	s.low[j] = to
+	s.low[j], s.top[j] = to, to+it.size
 	for _, k := range it.sections {
 		s.mark(k)
 	}
-	return to+it.size <= s.capacity
+	return s.top[j] <= s.capacity
 }
 
 // consistent compares what the changed sections still need with the capacity.
@@ -434,13 +439,10 @@ func (s *skyline) holds(k int32) bool {
 	if s.floor[k]+s.rest[k] > s.capacity {
 		return false
 	}
-	s.heads = s.heads[:0]
 	least, most := int64(math.MaxInt64), int64(0)
 	for _, i := range s.sections[k] {
 		if !s.placed[i] {
-			low := s.low[i]
-			least, most = min(least, low), max(most, low)
-			s.heads = append(s.heads, head{low, s.items[i].size})
+			least, most = min(least, s.low[i]), max(most, s.low[i])
 		}
 	}
 	if least+s.rest[k] > s.capacity {
@@ -449,7 +451,7 @@ func (s *skyline) holds(k int32) bool {
 	if s.switches.NoHeads || most+s.rest[k] <= s.capacity {
 		return true
 	}
-	return piled(s.heads) <= s.capacity
+	return s.piled(k, s.low, 0) <= s.capacity
 }
 
 func (s *skyline) undo(mark int) {
@@ -458,11 +460,11 @@ func (s *skyline) undo(mark int) {
 		s.trail = s.trail[:len(s.trail)-1]
 		switch t.what {
 		case skyLow:
-			s.low[t.i] = t.old
+			s.low[t.i], s.top[t.i] = t.old, t.old+s.items[t.i].size
 		case skyFloor, skyAir:
 			s.floor[t.i], s.solid[t.i] = t.old, t.what == skyFloor
 		case skyPlaced:
-			s.placed[t.i] = false
+			s.placed[t.i], s.top[t.i] = false, s.low[t.i]+s.items[t.i].size
 			s.items[t.i].lift(s.cross, s.rest)
 		}
 	}
