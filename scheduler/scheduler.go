@@ -37,7 +37,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
@@ -322,12 +325,16 @@ func (r Recipe) alternatives(opt Options) ([]Recipe, error) {
 // gives the fastest result, which takes ps, the first one's name. If it is to be compared with
 // no other result, and there is but one, ps is 0.
 func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, recipes []Recipe, opt Options, compared bool) (best *Result, ps int64, err error) {
-	var firstErr error
-	ps = math.MaxInt64
-	if len(recipes) > 1 {
-		opt.shared = &shared{drafts: map[draftKey]*Draft{}}
-	}
 	net.Graph = once(net.Graph)
+	if report := opt.Progress; report != nil && len(recipes) > 1 {
+		var mu sync.Mutex
+		opt.Progress = func(stage string, p milp.Progress) {
+			mu.Lock()
+			defer mu.Unlock()
+			report(stage, p)
+		}
+	}
+	lanes := lanesOf(recipes, opt)
 	// Recipes that differ in what is exact alone are settled by the same greedy one.
 	type settled struct {
 		uneven schedule.Uneven
@@ -335,19 +342,28 @@ func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	}
 	known := map[string]settled{}
 	for _, r := range recipes {
-		settle := func(greedy Recipe) (*Result, error) {
-			key := fmt.Sprint(greedy.Strategies())
-			answer, ok := known[key]
-			if !ok || len(greedy.own) > 0 {
-				var made *Result
-				if made, _, answer.err = fastest(ctx, net, machine, batch, []Recipe{greedy}, opt, false); made != nil {
-					answer.uneven = made.Uneven
-				}
-				known[key] = answer
-			}
-			return &Result{Uneven: answer.uneven}, answer.err
+		greedy, slow := r.greedy()
+		key := fmt.Sprint(greedy.Strategies())
+		if _, there := known[key]; there || !slow || len(opt.Uneven.Alternatives()) == 1 {
+			continue
 		}
-		err := opt.eachPieces(ctx, r, settle, func(opt Options, last func(*Result) bool) (any *Result, firstErr error) {
+		alone := opt
+		if at := slices.IndexFunc(lanes, func(l lane) bool { return l.first == greedy.first() }); at >= 0 {
+			alone = lanes[at].opt
+		}
+		made, _, err := fastest(ctx, net, machine, batch, []Recipe{greedy}, alone, false)
+		known[key] = settled{err: err}
+		if err == nil {
+			known[key] = settled{uneven: made.Uneven}
+		}
+	}
+	settle := func(greedy Recipe) (*Result, error) {
+		answer := known[fmt.Sprint(greedy.Strategies())]
+		return &Result{Uneven: answer.uneven}, answer.err
+	}
+	attempt := func(r Recipe, opt Options, limit int64) (best *Result, ps int64, err error) {
+		ps = limit
+		err = opt.eachPieces(ctx, r, settle, func(opt Options, last func(*Result) bool) (any *Result, firstErr error) {
 			weights := opt.Clusters.weights(machine)
 			for _, opt.ddrWeight = range weights {
 				made, err := Prepare(ctx, net, machine, batch, r, opt)
@@ -371,10 +387,43 @@ func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, b
 			}
 			return any, firstErr
 		})
-		if err != nil && (ctx.Err() != nil || !tooLarge(err)) {
-			return nil, 0, err
+		return best, ps, err
+	}
+	type attempted struct {
+		made *Result
+		ps   int64
+		err  error
+	}
+	tried := make([]attempted, len(recipes))
+	var side errgroup.Group
+	side.SetLimit(2) // memory
+	for _, l := range lanes {
+		side.Go(func() error {
+			kept, limit := &attempted{}, int64(math.MaxInt64)
+			for _, i := range l.recipes {
+				t := &tried[i]
+				if t.made, t.ps, t.err = attempt(recipes[i], l.opt, limit); t.err != nil && (ctx.Err() != nil || !tooLarge(t.err)) {
+					break
+				}
+				if t.made != nil {
+					kept.made = nil // of the memory that results take
+					kept, limit = t, t.ps
+				}
+			}
+			return nil
+		})
+	}
+	_ = side.Wait()
+	ps = math.MaxInt64
+	var firstErr error
+	for _, t := range tried {
+		if t.err != nil && (ctx.Err() != nil || !tooLarge(t.err)) {
+			return nil, 0, t.err
 		}
-		firstErr = cmp.Or(firstErr, err)
+		firstErr = cmp.Or(firstErr, t.err)
+		if t.made != nil && t.ps < ps {
+			best, ps = t.made, t.ps
+		}
 	}
 	if best == nil {
 		return nil, 0, firstErr
@@ -391,8 +440,11 @@ func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, b
 
 // once keeps the graphs that it is asked for.
 func once(graph func(int64) (*model.Graph, error)) func(int64) (*model.Graph, error) {
+	var mu sync.Mutex
 	known := map[int64]*model.Graph{}
 	return func(size int64) (g *model.Graph, err error) {
+		mu.Lock()
+		defer mu.Unlock()
 		if known[size] == nil {
 			if g, err = graph(size); err != nil {
 				return nil, err

@@ -31,11 +31,44 @@ type draftKey struct {
 }
 
 func keyOfDraft(s *schedule.Schedule, stage int, r Recipe, opt Options) draftKey {
-	key := draftKey{graph: s.Graph, machine: schedulefile.Fingerprint(s.Spec), uneven: opt.Uneven.Alternatives()[0]}
+	return draftKey{graph: s.Graph, machine: schedulefile.Fingerprint(s.Spec), uneven: opt.Uneven.Alternatives()[0], stages: r.until(stage)}
+}
+
+// first names the strategies up to the first of sharedStages.
+func (r Recipe) first() string {
+	return r.until(slices.IndexFunc(Stages(), func(st Stage) bool { return st.Name == sharedStages[0] }))
+}
+
+// until names the strategies up to a stage.
+func (r Recipe) until(stage int) (names string) {
 	for _, st := range Stages()[:stage+1] {
-		key.stages += r.choice(st).Name + " "
+		names += r.choice(st).Name + " "
 	}
-	return key
+	return names
+}
+
+// A lane is recipes that can share drafts: by their numbers, one after the other. Lanes have
+// nothing in common.
+type lane struct {
+	first   string // strategies up to the first of sharedStages
+	recipes []int
+	opt     Options
+}
+
+// lanesOf divides recipes into lanes.
+func lanesOf(recipes []Recipe, opt Options) (lanes []lane) {
+	for i, r := range recipes {
+		first := r.first()
+		at := slices.IndexFunc(lanes, func(l lane) bool { return l.first == first })
+		if at < 0 {
+			at, lanes = len(lanes), append(lanes, lane{first: first, opt: opt})
+			if len(recipes) > 1 {
+				lanes[at].opt.shared = &shared{drafts: map[draftKey]*Draft{}}
+			}
+		}
+		lanes[at].recipes = append(lanes[at].recipes, i)
+	}
+	return lanes
 }
 
 // sharedStages are those that drafts are kept after: what others decide anew is behind them.

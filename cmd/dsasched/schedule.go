@@ -67,8 +67,12 @@ the loop over chunks counted once, 'dynamic' ones of all that ran.
 		if err := draw.check(); err != nil {
 			return err
 		}
-		if os.Getenv("GOMEMLIMIT") == "" { // for networks of a million operators
-			defer debug.SetMemoryLimit(debug.SetMemoryLimit(3 << 30))
+		if os.Getenv("GOMEMLIMIT") == "" {
+			limit := int64(3 << 30) // for networks of a million operators
+			if v, err := scheduler.Lookup(recipe.variant.value); err == nil && len(v.Fallback) > 1 {
+				limit = 1750 << 20 // for two recipes at a time, of a hundred thousand
+			}
+			defer debug.SetMemoryLimit(debug.SetMemoryLimit(limit))
 		}
 		recipe.figures = draw.trace.name == "" && draw.gantt.name == "" && draw.memory.name == ""
 		show := newStatus(cmd, *quiet)

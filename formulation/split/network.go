@@ -150,7 +150,7 @@ func (n *Network) enumerate(most int) {
 		for _, order := range orders {
 			for first := 0; first+length <= atoms; first++ {
 				set := slices.Sorted(slices.Values(order[first : first+length]))
-				if k := key(bits(atoms, set)); !seen[k] {
+				if k := name(set); !seen[k] {
 					seen[k] = true
 					if n.connected(set) {
 						n.add(set, classes, prices)
@@ -320,7 +320,7 @@ func (n *Network) describe(ops []model.OpID, classes []int) string {
 func (n *Network) Choice(gr *schedule.Grouping) (choice []int, seconds float64, err error) {
 	index := map[string]int{}
 	for k, g := range n.Problem.Groups {
-		index[key(bits(len(n.layers), g.Atoms))] = k
+		index[name(g.Atoms)] = k
 	}
 	classes, prices := n.classes(), map[string]priced{}
 	for _, sg := range gr.Groups {
@@ -331,7 +331,7 @@ func (n *Network) Choice(gr *schedule.Grouping) (choice []int, seconds float64, 
 		q := n.p.part(atoms, sg.Ops)
 		own := n.p.seconds(q, sg.Split, math.Inf(1))
 		seconds += own
-		k, there := index[key(bits(len(n.layers), atoms))]
+		k, there := index[name(atoms)]
 		if !there {
 			if k = n.add(atoms, classes, prices); k < 0 {
 				k = len(n.Splits)

@@ -3,6 +3,7 @@ package split
 import (
 	"container/heap"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -214,19 +215,22 @@ func (p *Problem) prune() []int {
 	cheapest := map[string]int{}
 	var kept []int
 	for k, g := range p.Groups {
-		key := key(bits(n, g.Atoms))
+		key := name(g.Atoms)
 		if other, there := cheapest[key]; !there || g.Seconds < p.Groups[other].Seconds {
 			cheapest[key] = k
 		}
 	}
-	stands := func(k int) bool { return cheapest[key(bits(n, p.Groups[k].Atoms))] == k }
+	stands := make([]bool, len(p.Groups))
+	for _, k := range cheapest {
+		stands[k] = true
+	}
 	for k, g := range p.Groups {
-		if g.Atoms[len(g.Atoms)-1]-g.Atoms[0]+1 == len(g.Atoms) && stands(k) {
+		if g.Atoms[len(g.Atoms)-1]-g.Atoms[0]+1 == len(g.Atoms) && stands[k] {
 			from[g.Atoms[0]] = append(from[g.Atoms[0]], k)
 		}
 	}
 	for k, g := range p.Groups {
-		if !stands(k) {
+		if !stands[k] {
 			continue
 		}
 		// d[i]: the first i atoms of S.
@@ -260,6 +264,17 @@ func bits(n int, atoms []int) []uint64 {
 		b[a/64] |= 1 << (a % 64)
 	}
 	return b
+}
+
+// name is equal for equal sets of atoms.
+func name(atoms []int) string {
+	first := slices.Min(atoms) / 8
+	b := make([]byte, 8+slices.Max(atoms)/8-first+1)
+	binary.LittleEndian.PutUint64(b, uint64(first))
+	for _, a := range atoms {
+		b[8+a/8-first] |= 1 << (a % 8)
+	}
+	return string(b)
 }
 
 func key(b []uint64) string {

@@ -50,6 +50,7 @@ type StepBuilder struct {
 	leaves    map[model.TensorID]bool // the tensors that other sub-graphs read
 	group     int64                   // the sub-graph's number in the memo
 	key       keyed                   // room for one
+	need      []Regions               // of a step, see needs
 }
 
 // Builders are for schedules that differ in bindings and scopes alone, which begin anew.
@@ -259,9 +260,12 @@ func (b *StepBuilder) write(v Value, st *Step) {
 
 // needs is what each core needs, through the layer's operators.
 func (b *StepBuilder) needs(layer *Layer, st *Step) []Regions {
-	need := make([]Regions, st.Cores)
+	for len(b.need) < int(st.Cores) {
+		b.need = append(b.need, Regions{})
+	}
+	need := b.need[:st.Cores]
 	for c := range need {
-		need[c] = Regions{}
+		clear(need[c])
 		for _, w := range st.Writes {
 			v := &b.Values[w]
 			if sl := Slice(v.Region, v.Binding, b.Graph.Tensor(v.Tensor).Layout, int64(c)); sl != nil {
