@@ -16,6 +16,7 @@ import (
 	"github.com/dsasched/dsasched/experiments"
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/server"
 	"github.com/dsasched/dsasched/hardware/simt"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/scheduler"
@@ -38,6 +39,9 @@ func TestTexts(t *testing.T) {
 		{"SIMT machines", []string{"hardware"}, []string{`v100-simt +80 +160 +96 KiB`, `v100-simt +NVIDIA`}},
 		{"a SIMT machine", []string{"hardware", "t4-simt"}, []string{`wave +40 blocks of 1024 threads`, `launch +10.* us`}},
 		{"its comments", []string{"hardware", "v100-simt", "--yaml"}, []string{`(?m)^sms: 80 `, `(?m)^#`}},
+		{"machines of several", []string{"hardware"}, []string{`stcp920x4 +4 +stcp920 +\d`, `v100x16 +\w+ .*`}},
+		{"a machine of several", []string{"hardware", "stcp920x4"}, []string{`devices +4 of stcp920`, `link +\d+ .B/s, latency`}},
+		{"the file of one", []string{"hardware", "stcp920x4", "--yaml"}, []string{`(?m)^device: stcp920`, `(?m)^#`}},
 		{"its file", []string{"hardware", "stcp920", "--yaml"}, []string{`(?m)^clusters: 4`, `(?m)^#`}},
 		{"a file", []string{"hardware", "my-npu.yaml"}, []string{`clusters +4`}},
 		{"inspect", []string{"inspect", "resnet50"}, []string{`parameters +25\.56 M \(48\.75 MiB\)`, `work +4\.089 GMAC, 28\.15 M vector operations`,
@@ -247,14 +251,15 @@ func TestListsAreComplete(t *testing.T) {
 	machines := decode[struct {
 		Hardware []hardware.Sheet
 		SIMT     []map[string]any
+		Several  []map[string]any
 	}](t, answer(t, "hardware", "--json"))
 	for _, h := range machines.Hardware {
 		got = append(got, h.Name)
 	}
-	for _, m := range machines.SIMT {
+	for _, m := range append(machines.SIMT, machines.Several...) {
 		got = append(got, fmt.Sprint(m["name"]))
 	}
-	if want := append(hardware.Presets(), simt.Presets()...); !slices.Equal(got, want) {
+	if want := slices.Concat(hardware.Presets(), simt.Presets(), server.Presets()); !slices.Equal(got, want) {
 		t.Errorf("hardware %v, want %v", got, want)
 	}
 	got = nil

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/server"
 	"github.com/dsasched/dsasched/hardware/simt"
 	"github.com/dsasched/dsasched/model"
 )
@@ -23,7 +24,8 @@ one of your own by the path of its YAML file, which is checked.
 L1 is a core's local buffer, LLB the buffer that the cores of a cluster share, DDR
 the off-chip memory. The peak is in multiply-accumulates of f16. SIMT machines (GPUs)
 are for 'dsasched stitch', which also checks files of them; wave is how many blocks
-of their most threads are on one at a time.
+of their most threads are on one at a time. Machines of several chips are for
+'dsasched pipeline' and 'dsasched schedule --clusters pipeline'.
 
 To write a file of your own, start from a built-in one with --yaml; its comments
 say where each figure is from. There the L1 is called lb, the LLB gb.`,
@@ -37,7 +39,7 @@ say where each figure is from. There the L1 is called lb, the LLB gb.`,
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
 			names, directive := completeHardware(cmd, args, part)
-			return append(names, simt.Presets()...), directive
+			return append(append(names, simt.Presets()...), server.Presets()...), directive
 		},
 	}
 	asJSON := addJSON(cmd)
@@ -52,6 +54,8 @@ say where each figure is from. There the L1 is called lb, the LLB gb.`,
 			read := hardware.PresetYAML
 			if slices.Contains(simt.Presets(), args[0]) {
 				read = simt.PresetYAML
+			} else if slices.Contains(server.Presets(), args[0]) {
+				read = server.PresetYAML
 			}
 			text, err := read(args[0])
 			if err != nil {
@@ -64,6 +68,18 @@ say where each figure is from. There the L1 is called lb, the LLB gb.`,
 				return err
 			}
 			return emit(cmd, *asJSON, m, func(b *bytes.Buffer) { writeSIMT(b, m) })
+		case len(args) == 1 && slices.Contains(server.Presets(), args[0]):
+			n, err := server.Load(args[0])
+			if err != nil {
+				return err
+			}
+			return emit(cmd, *asJSON, n, func(b *bytes.Buffer) {
+				row(b, "name", "%s", n.Name)
+				row(b, "description", "%s", n.Description)
+				row(b, "devices", "%d of %s", n.Devices, n.Device)
+				row(b, "link", "%s", link(n))
+				row(b, "power", "%g W of an idle device, %g W of a busy one", n.IdleWatts, n.BusyWatts)
+			})
 		case len(args) == 1:
 			spec, err := hardware.Load(args[0])
 			if err != nil {
@@ -74,8 +90,9 @@ say where each figure is from. There the L1 is called lb, the LLB gb.`,
 		var answer struct {
 			Hardware []*hardware.Sheet `json:"hardware"`
 			SIMT     []*simt.Machine   `json:"simt"`
+			Several  []*server.Server  `json:"several"`
 		}
-		var rows, simtRows, descriptions [][]string
+		var rows, simtRows, severalRows, descriptions [][]string
 		for _, name := range hardware.Presets() {
 			spec, err := hardware.Load(name)
 			if err != nil {
@@ -96,14 +113,29 @@ say where each figure is from. There the L1 is called lb, the LLB gb.`,
 				unit(m.DRAM.BytesPerSecond, "B/s"), duration(m.LaunchSeconds)})
 			descriptions = append(descriptions, []string{m.Name, m.Description})
 		}
+		for _, name := range server.Presets() {
+			n, err := server.Load(name)
+			if err != nil {
+				return err
+			}
+			answer.Several = append(answer.Several, n)
+			severalRows = append(severalRows, []string{n.Name, fmt.Sprint(n.Devices), n.Device, link(n)})
+			descriptions = append(descriptions, []string{n.Name, n.Description})
+		}
 		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) {
 			writeTable(b, "lrrrrrrr", []string{"name", "clusters", "cores each", "peak f16", "L1", "LLB", "DDR", "DDR rate"}, rows)
 			b.WriteByte('\n')
 			writeTable(b, "lrrrrrr", []string{"SIMT machine", "SMs", "wave", "shared of an SM", "L2", "DRAM rate", "launch"}, simtRows)
+			b.WriteByte('\n')
+			writeTable(b, "lrll", []string{"machine of several", "devices", "each", "link"}, severalRows)
 			writeDescriptions(b, descriptions)
 		})
 	}
 	return cmd
+}
+
+func link(n *server.Server) string {
+	return fmt.Sprintf("%s, latency %s", unit(n.LinkBytesPerSecond, "B/s"), duration(n.LinkSeconds))
 }
 
 func writeSIMT(b *bytes.Buffer, m *simt.Machine) {

@@ -15,7 +15,7 @@ var (
 	counts       = []string{
 		"params", "operators", "operators_before_simplify", "operators_after_simplify", "changes", "operators_removed",
 		"before_simplify", "after_simplify", "count", "matrix", "reduction", "light", "shape",
-		"clusters", "cores_per_cluster", "count_per_cluster", "rows", "cols", "lanes",
+		"clusters", "devices", "cores_per_cluster", "count_per_cluster", "rows", "cols", "lanes",
 		"batch", "shares", "chunk", "kernels", "split_dim_index", "split_factor", "instances", "layers",
 		"index", "instance", "binding", "cluster", "static", "dynamic", "cells", "blocks", "since_opset", "until_opset",
 		"schedule_count", "group_count", "round", "depth", "position", "tiles",
@@ -64,7 +64,7 @@ func checkNumbers(t *testing.T, v any, name, path string) {
 func TestJSON(t *testing.T) {
 	workspace(t)
 	for _, args := range []string{
-		"models", "hardware", "hardware stcp920", "hardware t4-simt", "hardware my-npu.yaml", "inspect resnet50", "inspect net.onnx", "inspect bert-128 --batch 2",
+		"models", "hardware", "hardware stcp920", "hardware t4-simt", "hardware v100x16", "hardware my-npu.yaml", "inspect resnet50", "inspect net.onnx", "inspect bert-128 --batch 2",
 		"onnx-ops", "onnx-ops conv", "inspect net.onnx --dtype i8", "export net.onnx -o out.onnx --simplify", "inspect net.onnx --plot net.svg --hardware stcp920 --dot net.dot",
 		"schedule resnet50 --batch 8", "schedule squeezenet --batch 4 --hardware stcp920-paper", "schedule resnet50 --variant tvm",
 		"schedule net.onnx --batch 3 --dtype f32", "schedule bert-128 --batch 2",

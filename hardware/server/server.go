@@ -33,26 +33,26 @@ type Server struct {
 	Device  string `json:"device"`
 	Devices int    `json:"devices"`
 	// LinkBytesPerSecond and LinkSeconds are between any two devices, each direction.
-	LinkBytesPerSecond float64 `json:"link_bytes_per_second"`
-	LinkSeconds        float64 `json:"link_seconds"`
-	IdleWatts          float64 `json:"idle_watts"` // of a device
-	BusyWatts          float64 `json:"busy_watts"`
-	Host               *Host   `json:"host,omitempty"` // nil: nothing is said of one
+	LinkBytesPerSecond float64 `json:"link_bytes_per_s"`
+	LinkSeconds        float64 `json:"link_s"`
+	IdleWatts          float64 `json:"idle_w"` // of a device
+	BusyWatts          float64 `json:"busy_w"`
+	Host               *Host   `json:"-"` // nil: nothing is said of one
 }
 
 // A Host loads data.
 type Host struct {
-	Threads        int     `json:"threads"`
-	WattsPerThread float64 `json:"watts_per_thread"`
-	ItemSeconds    float64 `json:"item_seconds"` // of an item on one thread
+	Threads        int
+	WattsPerThread float64
+	ItemSeconds    float64 // of an item on one thread
 	// Speedups by threads, ascending.
-	Speedups []Speedup `json:"speedups"`
+	Speedups []Speedup
 }
 
 // A Speedup is how many times as fast as one thread several are.
 type Speedup struct {
-	Threads int     `json:"threads"`
-	Factor  float64 `json:"factor"`
+	Threads int
+	Factor  float64
 }
 
 // Machine is the device with the others beside it.
