@@ -358,9 +358,9 @@ func (t *tuner) objective() (f float64) {
 
 // slope is the derivative of the objective by the time of a task.
 func (t *tuner) slope(s *state) (d float64) {
-	times := t.times(false)
 	switch t.Objective {
 	case "f2":
+		times := t.times(false)
 		for j, l := range t.enough() {
 			if j < len(s.Weights) && times[j] > l {
 				d += float64(s.Weights[j])
@@ -368,7 +368,7 @@ func (t *tuner) slope(s *state) (d float64) {
 		}
 		return d
 	case "f3":
-		f := t.objective()
+		f, times := t.objective(), t.times(false)
 		for j, w := range s.Weights {
 			if w > 0 {
 				d -= f / float64(len(times)) * float64(w) / times[j]
@@ -417,8 +417,9 @@ func (t *tuner) next(r *rand.Rand) *state {
 	}
 	var best *state
 	steepest := 0.0
+	rates := t.rates()
 	for _, s := range open {
-		if d := t.gradient(s); d < steepest {
+		if d := t.gradient(s, rates); d < steepest {
 			best, steepest = s, d
 		}
 	}
@@ -429,19 +430,17 @@ func (t *tuner) next(r *rand.Rand) *state {
 }
 
 // gradient is what a round for a task is expected to change of the objective (§6.2).
-func (t *tuner) gradient(s *state) float64 {
+func (t *tuner) gradient(s *state, rates map[string][2]rate) float64 {
 	now, rounds := s.g(s.rounds), float64(s.rounds)
 	back := min(lookBack, s.rounds)
 	past := (now - s.g(s.rounds-back)) / float64(back)
 	ahead := -now / rounds
-	rate := 0.0 // operations a second that similar tasks reach
-	for _, o := range t.tasks {
-		if o != s && len(o.best) > 0 && alike(o.Task, s.Task) {
-			rate = max(rate, float64(o.Operations)/o.g(o.rounds))
-		}
+	others := rates[s.kinds][0]
+	if others.of == s {
+		others = rates[s.kinds][1]
 	}
-	if rate > 0 {
-		ahead = min(ahead, beta*float64(s.Operations)/rate-now)
+	if others.perSecond > 0 {
+		ahead = min(ahead, beta*float64(s.Operations)/others.perSecond-now)
 	}
 	if t.Scheduler == "gradient" {
 		ahead = max(ahead, -max(0, now-s.Floor)/rounds)
@@ -451,5 +450,25 @@ func (t *tuner) gradient(s *state) float64 {
 	return t.slope(s) * (alpha*past + (1-alpha)*ahead)
 }
 
-// alike reports whether two tasks run operators of the same kinds.
-func alike(a, b *Task) bool { return a.kinds == b.kinds }
+// A rate is the operations a second that a task reaches.
+type rate struct {
+	of        *state
+	perSecond float64
+}
+
+// rates are the two highest of tasks that run operators of the same kinds.
+func (t *tuner) rates() map[string][2]rate {
+	rates := map[string][2]rate{}
+	for _, s := range t.tasks {
+		if len(s.best) == 0 {
+			continue
+		}
+		now, most := rate{s, float64(s.Operations) / s.g(s.rounds)}, rates[s.kinds]
+		if now.perSecond > most[0].perSecond {
+			rates[s.kinds] = [2]rate{now, most[0]}
+		} else if now.perSecond > most[1].perSecond {
+			rates[s.kinds] = [2]rate{most[0], now}
+		}
+	}
+	return rates
+}
