@@ -231,7 +231,7 @@ func (s *search) round(capacity, budget int64) verdict {
 	// Where folding leaves little, it is what takes long searches to their end.
 	others := budget
 	if s.folding != nil && !s.folding.idle {
-		others = max(s.firstBudget(), budget/8)
+		others = max(s.firstBudget(), budget/32)
 	}
 	for k := range s.turns {
 		t := &s.turns[k]
