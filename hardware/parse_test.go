@@ -150,7 +150,7 @@ func TestParseErrors(t *testing.T) {
 	}{
 		// Fields.
 		{"unknown field", with(t, "clusters:", "cluster:"),
-			"my.yaml:1: clusters: missing, expected a whole number from 1 to 65536\n" +
+			"my.yaml:1: clusters: missing, expected a whole number from 1 to 1024\n" +
 				`my.yaml:4: cluster: found an unknown field, expected one of name, description, clock, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync, energy`},
 		{"unknown field below", with(t, "  latency: 76cycles", "  delay: 76cycles"),
 			"my.yaml:47: core_link.latency: missing, expected a time such as 84ns, 10us or 84cycles\n" +
@@ -171,11 +171,11 @@ func TestParseErrors(t *testing.T) {
 		{"duplicate dtype", with(t, "f16: 1, i8: 2", "f16: 1, f16: 2"),
 			"my.yaml:15: core_types[0].units[0].rate.f16: found a duplicate, expected it only once (first in line 15)"},
 		{"no value", with(t, "clusters: 4", "clusters:"),
-			"my.yaml:4: clusters: found nothing, expected a whole number from 1 to 65536"},
+			"my.yaml:4: clusters: found nothing, expected a whole number from 1 to 1024"},
 		{"list for a number", with(t, "clusters: 4", "clusters: [4]"),
-			"my.yaml:4: clusters: found a list, expected a whole number from 1 to 65536"},
+			"my.yaml:4: clusters: found a list, expected a whole number from 1 to 1024"},
 		{"tag", with(t, "clusters: 4", "clusters: !!int 4"),
-			`my.yaml:4: clusters: found a value with the tag "!!int", expected a whole number from 1 to 65536`},
+			`my.yaml:4: clusters: found a value with the tag "!!int", expected a whole number from 1 to 1024`},
 
 		// Missing ones.
 		{"no name", without(t, "name:"), "my.yaml:1: name: missing, expected a name for the accelerator"},
@@ -247,14 +247,14 @@ func TestParseErrors(t *testing.T) {
 		{"fast clock", with(t, "1.0GHz ", "1e9GHz "), `my.yaml:3: clock: found "1e9GHz", expected at most 100GHz`},
 
 		// Counts.
-		{"zero clusters", with(t, "clusters: 4", "clusters: 0"), `my.yaml:4: clusters: found "0", expected a whole number from 1 to 65536`},
+		{"zero clusters", with(t, "clusters: 4", "clusters: 0"), `my.yaml:4: clusters: found "0", expected a whole number from 1 to 1024`},
 		{"negative cores", with(t, "count: 8", "count: -8"), `my.yaml:8: core_types[0].count: found "-8", expected a whole number from 1 to 1048576`},
 		{"half a core", with(t, "count: 8", "count: 0.5"), `my.yaml:8: core_types[0].count: found "0.5", expected a whole number from 1 to 1048576`},
 		{"a line as grid", with(t, "count: 8", "count: 8\n    grid: 8"), `my.yaml:9: core_types[0].grid: found "8", expected two or more whole numbers above zero such as 9x12`},
 		{"no grid", with(t, "count: 8", "count: 8\n    grid: 2x-4"), `my.yaml:9: core_types[0].grid: found "2x-4", expected two or more whole numbers above zero such as 9x12`},
 		{"grid of other cores", with(t, "count: 8", "count: 8\n    grid: 2x3"), `my.yaml:9: core_types[0].grid: found "2x3", expected dimensions whose product is the count of 8`},
 		{"hexadecimal cores", with(t, "count: 8", "count: 0x8"), `my.yaml:8: core_types[0].count: found "0x8", expected a whole number from 1 to 1048576`},
-		{"clusters beyond int64", with(t, "clusters: 4", "clusters: 99999999999999999999"), `my.yaml:4: clusters: found "99999999999999999999", expected a whole number from 1 to 65536`},
+		{"clusters beyond int64", with(t, "clusters: 4", "clusters: 99999999999999999999"), `my.yaml:4: clusters: found "99999999999999999999", expected a whole number from 1 to 1024`},
 		{"too many cores together", with(t, "count: 8", "count: 1000000"), "my.yaml:6: core_types: found 4000000 cores or more on the chip, expected at most 1048576"},
 		{"zero rows", with(t, "rows: 64", "rows: 0"), `my.yaml:13: core_types[0].units[0].rows: found "0", expected a whole number from 1 to 65536`},
 		{"zero lanes", with(t, "64           # elements per", "0 # elements per"), `my.yaml:19: core_types[0].units[1].lanes: found "0", expected a whole number from 1 to 65536`},
@@ -431,7 +431,7 @@ func TestValidate(t *testing.T) {
 			s.GB = nil
 			s.Energy = &Energy{MAC: map[string]float64{"f16": 1e-12}, Vector: map[string]float64{"f16": math.NaN()}, LB: 1e-12, GB: 1e-12, DDR: 1e-12}
 		}, "energy.vector.f16: found NaNpJ, expected an energy above zero such as 0.9pJ\nenergy.gb: found 1pJ, expected none, as gb is none"},
-		{"two mistakes", func(s *Spec) { s.Clusters, s.ClockHz = -1, 1e9*math.Inf(1) }, "clock: found +InfTHz, expected at most 100GHz\nclusters: found -1, expected a whole number from 1 to 65536"},
+		{"two mistakes", func(s *Spec) { s.Clusters, s.ClockHz = -1, 1e9*math.Inf(1) }, "clock: found +InfTHz, expected at most 100GHz\nclusters: found -1, expected a whole number from 1 to 1024"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s, err := Parse("my.yaml", []byte(example(t)))

@@ -13,7 +13,7 @@ import (
 // and catch a wrong unit, such as a bandwidth of 108B/s.
 const (
 	maxSize      Bytes   = 1 << 50 // also for a level over the whole chip
-	maxClusters          = 1 << 16
+	maxClusters          = 1 << 10
 	maxCores             = 1 << 20 // of the chip
 	maxWidth             = 1 << 16 // rows, columns, lanes
 	maxFill      Cycles  = 1e9

@@ -85,10 +85,12 @@ type Start struct {
 }
 
 // The default number of evaluations is that of schedules with so many commands for a cluster
-// together, which take about a minute on two cores, and no more than maxDefault.
+// together, which take about a minute on two cores, and no more than maxDefault; the variant's is
+// no more than that of graphs with fewOperators together.
 const (
 	defaultCommands = 50_000_000
 	maxDefault      = 10_000
+	fewOperators    = 500_000
 )
 
 // Best looks for the schedule of least simulated latency. It searches from the greedy recipe at
@@ -493,6 +495,13 @@ func (s *seeker) budget(first startAt) budget {
 	b := budget{evaluations: s.opt.Evaluations, began: time.Now()}
 	if b.evaluations == 0 || s.opt.few {
 		b.evaluations = min(defaultCommands/max(1, first.commands), cmp.Or(b.evaluations, maxDefault))
+	}
+	if s.opt.few { // large graphs take longer to decide for than to simulate
+		operators := 1
+		for _, c := range first.cuts {
+			operators += len(c.ops)
+		}
+		b.evaluations = min(b.evaluations, fewOperators/operators)
 	}
 	if !s.until.IsZero() {
 		b.evaluations = math.MaxInt32

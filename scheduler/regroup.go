@@ -32,6 +32,7 @@ type regrouper struct {
 	namer *split.Namer
 	queue [][2]int          // intervals that have no price yet
 	at    map[[2]int]*group // intervals by lo and hi; nil: no group
+	ends  map[int][]int     // hi of the groups in at, by lo
 	*costs
 }
 
@@ -66,7 +67,7 @@ type arm struct {
 const maxIntervals = 4000
 
 func newRegrouper(n *split.Network, namer *split.Namer, p *plan, known *costs) *regrouper {
-	g := &regrouper{net: n, namer: namer, at: map[[2]int]*group{}, costs: known}
+	g := &regrouper{net: n, namer: namer, at: map[[2]int]*group{}, ends: map[int][]int{}, costs: known}
 	for _, c := range p.cuts {
 		g.seq = append(g.seq, n.AtomsOf(c.ops)...)
 	}
@@ -131,6 +132,7 @@ func (g *regrouper) group(lo, hi int) *group {
 	}
 	if len(k.arms) > 0 {
 		g.at[key] = &group{atoms, k}
+		g.ends[lo] = append(g.ends[lo], hi)
 	}
 	return g.at[key]
 }
@@ -250,19 +252,12 @@ func (g *regrouper) proposeFrom(first int, rng *rand.Rand, boldness float64) []s
 		if math.IsInf(best[lo], 1) {
 			continue
 		}
-		consider := func(hi int) {
-			x := g.at[[2]int{lo, hi}]
-			if x == nil {
-				return
-			}
-			for _, a := range x.arms {
+		for _, hi := range g.ends[lo] {
+			for _, a := range g.at[[2]int{lo, hi}].arms {
 				if c := best[lo] + a.drawn; c < best[hi] {
 					best[hi], from[hi] = c, span{lo, hi, a.Split}
 				}
 			}
-		}
-		for hi := lo + 1; hi <= n; hi++ {
-			consider(hi)
 		}
 	}
 	if math.IsInf(best[n], 1) {

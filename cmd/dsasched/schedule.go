@@ -69,8 +69,8 @@ the loop over chunks counted once, 'dynamic' ones of all that ran.
 		}
 		if os.Getenv("GOMEMLIMIT") == "" {
 			limit := int64(3 << 30) // for networks of a million operators
-			if v, err := scheduler.Lookup(recipe.variant.value); err == nil && len(v.Fallback) > 1 {
-				limit = 1750 << 20 // for two recipes at a time, of a hundred thousand
+			if v, err := scheduler.Lookup(recipe.variant.value); err == nil && (len(v.Fallback) > 1 || v.Name == scheduler.Whole().Name) {
+				limit = 1750 << 20 // for two schedules at a time, of a hundred thousand
 			}
 			defer debug.SetMemoryLimit(debug.SetMemoryLimit(limit))
 		}

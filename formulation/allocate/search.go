@@ -121,12 +121,24 @@ func newLayout(p *Problem) layout {
 	}
 	n := len(c.items)
 	near := make([]bool, n)
+	entering := make([][]int32, len(c.sections)) // those that the section before has not
+	for k, ids := range c.sections {
+		for _, i := range ids {
+			if at, _ := slices.BinarySearch(c.items[i].sections, int32(k)); at == 0 || c.items[i].sections[at-1] != int32(k-1) {
+				entering[k] = append(entering[k], i)
+			}
+		}
+	}
 	for i := range c.items {
 		it := &c.items[i]
 		it.first, it.last = it.sections[0], it.sections[len(it.sections)-1]
 		near[i] = true
-		for _, s := range it.sections {
-			for _, j := range c.sections[s] {
+		for k, s := range it.sections {
+			meets := entering[s]
+			if k == 0 || it.sections[k-1] != s-1 {
+				meets = c.sections[s]
+			}
+			for _, j := range meets {
 				if !near[j] {
 					near[j] = true
 					it.neighbours = append(it.neighbours, j)

@@ -233,20 +233,25 @@ func (p *Problem) Prune(sameScope bool) [][]int {
 			worst := math.Inf(-1)
 			if e.From == i {
 				for _, b := range kept[e.To] {
-					worst = math.Max(worst, e.Cost[k][b]-e.Cost[l][b])
+					worst = max(worst, e.Cost[k][b]-e.Cost[l][b])
 				}
 			} else {
 				for _, a := range kept[e.From] {
-					worst = math.Max(worst, e.Cost[a][k]-e.Cost[a][l])
+					worst = max(worst, e.Cost[a][k]-e.Cost[a][l])
 				}
 			}
 			more += worst
 		}
 		return more <= 0
 	}
+	settled := make([]bool, len(p.Nodes)) // nothing goes unless a neighbour's label has gone
 	for changed := true; changed; {
 		changed = false
 		for i := range p.Nodes {
+			if settled[i] {
+				continue
+			}
+			settled[i] = true
 			for at := len(kept[i]) - 1; at >= 0; at-- {
 				for k, other := range kept[i] {
 					if sameScope && p.Nodes[i].Labels[other].Scope != p.Nodes[i].Labels[kept[i][at]].Scope {
@@ -254,7 +259,10 @@ func (p *Problem) Prune(sameScope bool) [][]int {
 					}
 					if k != at && replaces(i, other, kept[i][at]) {
 						kept[i] = append(kept[i][:at:at], kept[i][at+1:]...)
-						changed = true
+						changed, settled[i] = true, false
+						for _, e := range edges[i] {
+							settled[p.Edges[e].From], settled[p.Edges[e].To] = false, false
+						}
 						break
 					}
 				}
