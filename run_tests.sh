@@ -96,6 +96,7 @@ go test -timeout 30m ./...
 
 step "test, with the race detector, what starts goroutines"
 go test -race -timeout 60m "${race[@]}"
+go test -race -run 'TestNetworkIsReadOnce|TestFallback' ./scheduler # recipes side by side
 
 step "test without cgo what differs there"
 CGO_ENABLED=0 go test ./formulation/highs

@@ -341,9 +341,12 @@ func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		err    error
 	}
 	known := map[string]settled{}
+	settles := func(greedy Recipe) string { // the first one alone may have strategies of the caller's own
+		return fmt.Sprint(greedy.Strategies(), len(greedy.own))
+	}
 	for _, r := range recipes {
 		greedy, slow := r.greedy()
-		key := fmt.Sprint(greedy.Strategies())
+		key := settles(greedy)
 		if _, there := known[key]; there || !slow || len(opt.Uneven.Alternatives()) == 1 {
 			continue
 		}
@@ -358,7 +361,7 @@ func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		}
 	}
 	settle := func(greedy Recipe) (*Result, error) {
-		answer := known[fmt.Sprint(greedy.Strategies())]
+		answer := known[settles(greedy)]
 		return &Result{Uneven: answer.uneven}, answer.err
 	}
 	attempt := func(r Recipe, opt Options, limit int64) (best *Result, ps int64, err error) {

@@ -193,6 +193,9 @@ func (b *StepBuilder) build(layer *Layer, st *Step, sources [][]int) {
 	st.CoreOutput = Slice(region, st.Binding, b.Graph.Tensor(st.Output).Layout, 0)
 	b.writes(layer, st)
 	need := b.needs(layer, st)
+	if len(layer.Constants) > 0 {
+		st.Params = make([]ParamRead, 0, len(layer.Constants))
+	}
 	for _, t := range layer.Constants {
 		if pr := b.params(layer, t, need); pr.CoreBytes > 0 {
 			st.Params = append(st.Params, pr)
@@ -292,6 +295,11 @@ func (b *StepBuilder) element(layer *Layer, st *Step) Regions {
 // reads adds what a step needs of earlier values.
 func (b *StepBuilder) reads(layer *Layer, st *Step, need []Regions, sources [][]int) {
 	element := b.element(layer, st)
+	all := 0
+	for _, list := range sources {
+		all += len(list)
+	}
+	st.Reads = slices.Grow(st.Reads, all)
 	for i, t := range layer.Inputs {
 		size := b.Graph.Tensor(t).DType.Bytes()
 		tensorCore := int64(0)
@@ -402,13 +410,15 @@ func (s *Schedule) read(v int, t model.TensorID, need []Regions) Read {
 	rd := Read{Value: v}
 	var union model.Region
 	distinct := int64(0)
-	var previous model.Region
+	room := make(model.Region, 2*len(val.Region))
+	r, previous := room[:len(val.Region)], room[len(val.Region):]
 	for c, reg := range need {
-		r := reg[t]
-		if r == nil {
+		if reg[t] == nil {
 			continue
 		}
-		r = r.Intersect(val.Region)
+		for d, iv := range reg[t] {
+			r[d] = iv.Intersect(val.Region[d])
+		}
 		n := r.Elements()
 		if n == 0 {
 			continue
@@ -423,11 +433,14 @@ func (s *Schedule) read(v int, t model.TensorID, need []Regions) Read {
 		rd.RemoteBytes += (n - local) * size
 		rd.CoreNeedBytes = max(rd.CoreNeedBytes, n*size)
 		rd.CoreRemoteBytes = max(rd.CoreRemoteBytes, (n-local)*size)
-		union = union.Hull(r)
-		if previous == nil || !previous.Equal(r) {
+		if union == nil || !previous.Equal(r) {
 			distinct += n
 		}
-		previous = r
+		if union == nil {
+			union = r.Clone()
+		}
+		union.Include(r)
+		r, previous = previous, r
 	}
 	rd.UnionBytes = min(distinct, union.Elements()) * size
 	rd.Region = union
@@ -462,7 +475,10 @@ func (s *Schedule) params(layer *Layer, t model.TensorID, need []Regions) ParamR
 		if r.Elements() == 0 {
 			continue
 		}
-		hull = hull.Hull(r)
+		if hull == nil {
+			hull = r.Clone()
+		}
+		hull.Include(r)
 		n *= size
 		pr.CoreBytes = max(pr.CoreBytes, n)
 		if pr.Rows || previous == nil || !previous.Equal(r) {
