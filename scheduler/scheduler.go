@@ -110,6 +110,19 @@ func (o Options) tell(note string) {
 	}
 }
 
+// oneAtATime are the options for recipes side by side, of which one reports at a time.
+func (o Options) oneAtATime() Options {
+	if report := o.Progress; report != nil {
+		var mu sync.Mutex
+		o.Progress = func(stage string, p milp.Progress) {
+			mu.Lock()
+			defer mu.Unlock()
+			report(stage, p)
+		}
+	}
+	return o
+}
+
 // searchLimit is the time that a search has, 0 if states are counted instead.
 func (o Options) searchLimit() time.Duration {
 	if o.TimeLimitOnly {
@@ -241,7 +254,8 @@ func Divisors(n, most int64) []int64 {
 
 // Run schedules and simulates a network by a recipe. It divides the batch over the
 // clusters, tries every divisor of a cluster's share as chunk unless Options.Chunk says
-// one, and keeps the fastest. If ctx ends first, it returns its error.
+// one, and keeps the fastest. If ctx ends first, it returns its error. Recipes that it falls
+// back to run side by side: Options.Cost and Options.Solver may be called by two at a time.
 func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe, opt Options) (*Result, error) {
 	if err := checkBatch(batch); err != nil {
 		return nil, err
@@ -272,7 +286,7 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 		opt.Chunk = chunk
 		made, ps, err := fastest(ctx, net, machine, batch, recipes, opt, tune)
 		if err != nil {
-			if ctx.Err() != nil || !tooLarge(err) {
+			if fatal(ctx, err) {
 				return nil, err
 			}
 			if firstErr == nil {
@@ -303,6 +317,11 @@ func tooLarge(err error) bool {
 	return errors.As(err, &tooBig) || errors.As(err, &tooMany)
 }
 
+// fatal reports whether an error ends the rest: it is one, and not that something is too large.
+func fatal(ctx context.Context, err error) bool {
+	return err != nil && (ctx.Err() != nil || !tooLarge(err))
+}
+
 // alternatives are the recipe and those that it falls back to, all of which can be used.
 func (r Recipe) alternatives(opt Options) ([]Recipe, error) {
 	list := []Recipe{r}
@@ -326,13 +345,8 @@ func (r Recipe) alternatives(opt Options) ([]Recipe, error) {
 // no other result, and there is but one, ps is 0.
 func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, recipes []Recipe, opt Options, compared bool) (best *Result, ps int64, err error) {
 	net.Graph = once(net.Graph)
-	if report := opt.Progress; report != nil && len(recipes) > 1 {
-		var mu sync.Mutex
-		opt.Progress = func(stage string, p milp.Progress) {
-			mu.Lock()
-			defer mu.Unlock()
-			report(stage, p)
-		}
+	if len(recipes) > 1 {
+		opt = opt.oneAtATime()
 	}
 	lanes := lanesOf(recipes, opt)
 	// Recipes that differ in what is exact alone are settled by the same greedy one.
@@ -375,7 +389,7 @@ func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, b
 					took, err = made.latency(ctx, ps)
 				}
 				if err != nil {
-					if ctx.Err() != nil || !tooLarge(err) {
+					if fatal(ctx, err) {
 						return nil, err
 					}
 					firstErr = cmp.Or(firstErr, err)
@@ -405,7 +419,7 @@ func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, b
 			kept, limit := &attempted{}, int64(math.MaxInt64)
 			for _, i := range l.recipes {
 				t := &tried[i]
-				if t.made, t.ps, t.err = attempt(recipes[i], l.opt, limit); t.err != nil && (ctx.Err() != nil || !tooLarge(t.err)) {
+				if t.made, t.ps, t.err = attempt(recipes[i], l.opt, limit); fatal(ctx, t.err) {
 					break
 				}
 				if t.made != nil {
@@ -420,7 +434,7 @@ func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	ps = math.MaxInt64
 	var firstErr error
 	for _, t := range tried {
-		if t.err != nil && (ctx.Err() != nil || !tooLarge(t.err)) {
+		if fatal(ctx, t.err) {
 			return nil, 0, t.err
 		}
 		firstErr = cmp.Or(firstErr, t.err)
@@ -468,7 +482,7 @@ func (opt Options) eachPieces(ctx context.Context, r Recipe, settle func(Recipe)
 		uneven = uneven[:1]
 		if made, err := settle(greedy); err == nil {
 			uneven[0] = made.Uneven
-		} else if ctx.Err() != nil || !tooLarge(err) {
+		} else if fatal(ctx, err) {
 			return err
 		}
 	}
@@ -477,7 +491,7 @@ func (opt Options) eachPieces(ctx context.Context, r Recipe, settle func(Recipe)
 		last := func(made *Result) bool { return i == len(uneven)-1 || !made.Schedule.Uneven() }
 		made, err := try(opt, last)
 		if err != nil {
-			if ctx.Err() != nil || !tooLarge(err) {
+			if fatal(ctx, err) {
 				return err
 			}
 			firstErr = cmp.Or(firstErr, err)
