@@ -2,8 +2,9 @@ package partition
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"math"
-	"os"
 	"testing"
 	"time"
 
@@ -28,7 +29,7 @@ func TestPublishedGraphs(t *testing.T) {
 	for _, want := range published {
 		t.Run(want.name, func(t *testing.T) {
 			p, err := Load(data + want.name + "_inference.json")
-			if os.IsNotExist(err) {
+			if errors.Is(err, fs.ErrNotExist) {
 				t.Skip("the published graphs are not there")
 			}
 			if err != nil {
