@@ -530,15 +530,20 @@ func sum(list []int64) (total int64) {
 // useful part of all cores'.
 func (lp *layerPlan) addWork(s *schedule.Schedule, inst *schedule.Instance) {
 	g, st := s.Graph, lp.step
-	var reg schedule.Regions
-	for core := range st.Cores { // the first one has most, unless it lies in the border of a Pad
-		reg = schedule.Regions{}
+	part := func(core int64) schedule.Regions {
+		reg := schedule.Regions{}
 		for _, w := range st.Writes {
 			v := &s.Values[w]
 			reg[v.Tensor] = schedule.Slice(v.Region, v.Binding, g.Tensor(v.Tensor).Layout, core)
 		}
 		schedule.BackPropagate(g, lp.layer.Ops, reg)
-		if reg[g.Op(lp.layer.Anchor).Outputs[0]].Elements() > 0 {
+		return reg
+	}
+	reg := part(0)
+	for core := range st.Cores { // the first one has most, unless it lies in the border of a Pad
+		r := part(core)
+		if slices.ContainsFunc(g.Op(lp.layer.Anchor).Outputs, func(t model.TensorID) bool { return r[t].Elements() > 0 }) {
+			reg = r
 			break
 		}
 	}
