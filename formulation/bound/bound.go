@@ -122,29 +122,9 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 			cold.Shares[k]++
 		}
 	}
-	works := map[int64]*work{}
-	of := func(n int64) (*work, error) {
-		if w := works[n]; w != nil {
-			return w, nil
-		}
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		g, err := net.Graph(n)
-		if err != nil {
-			return nil, err
-		}
-		w := measure(g, m)
-		works[n] = w
-		return w, nil
-	}
-	first, err := of(cold.Shares[0])
-	if err != nil {
-		return nil, nil, err
-	}
-	var least *work // of the smallest share
-	busy, moved := 0.0, 0.0
-	eff := spec.DDRActivationEfficiency
+	of := measures(ctx, net, m)
+	var works []*work // of the clusters that have some
+	moved, eff := 0.0, spec.DDRActivationEfficiency
 	if eff == 0 {
 		eff = 1
 	}
@@ -152,47 +132,20 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 		if n == 0 {
 			continue
 		}
-		if least, err = of(n); err != nil {
+		w, err := of(n)
+		if err != nil {
 			return nil, nil, err
 		}
-		busy++
-		moved += (least.in + least.out + least.rows) / eff
+		works = append(works, w)
+		moved += (w.in + w.out + w.rows) / eff
 	}
-	one, err := of(1)
-	if err != nil {
-		return nil, nil, err
-	}
-	two, err := of(2)
-	if err != nil {
-		return nil, nil, err
-	}
-	for n, w := range works {
-		if err := w.uniform(n, one, two); err != nil {
-			return nil, nil, fmt.Errorf("bound: %s: %w", net.Name, err)
-		}
-	}
+	first, least, busy := works[0], works[len(works)-1], float64(len(works))
 	steady = &Bound{Batch: batch, Shares: cold.Shares}
 
 	// A cluster's own work, which is the same for one batch and for each of many.
 	launch := spec.LaunchSeconds
 	total := first.total()
 	ddr, link := spec.DDR.BandwidthBytesPerSecond, latency(spec)
-	after := make([]float64, len(first.g.Ops))
-	for _, t := range first.g.Outputs {
-		if p := first.g.Tensor(t).Producer; p != model.NoOp {
-			after[p] = link
-		}
-	}
-	start := make([]float64, len(first.g.Ops))
-	for i := range start {
-		start[i] = launch
-		for k, t := range first.g.Ops[i].Inputs {
-			late := k > 1 && first.g.OnMatrixUnit(first.g.Ops[i])
-			if first.g.Tensor(t).Role == model.Input && !late { // it must come from the DDR
-				start[i] = math.Max(launch, link)
-			}
-		}
-	}
 	weights := first.weightBytes()
 	row := first.series()
 	for _, b := range []*Bound{cold, steady} {
@@ -201,11 +154,12 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 				b.add("work", unitNames[u], launch+t)
 			}
 		}
-		after := after
-		if b == steady { // the last store of a batch and the next batch's first kernel overlap
-			after = make([]float64, len(after))
+		move := link
+		if b == steady { // the loads and stores of a batch overlap with the kernels of others
+			move = 0
 		}
-		b.add("chain", "chain of layers", first.chain(start, after, nil, -1))
+		start, after := first.outer(launch, move)
+		b.add("chain", "chain of layers", first.chain(start, after, nil))
 		b.add("series", "units and chains of layers", launch+sumFrom(row)[0])
 	}
 
@@ -241,11 +195,12 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 			math.Max(all*each+busy*(weights+(first.in+first.rows)/eff)/ddr+link, before*each+(busy*weights+moved)/ddr))
 	}
 	// Loads before compute: an operator can start once all clusters have what it needs.
+	start, after := least.outer(launch, link)
 	release := least.releases()
 	for i := range release {
 		release[i] = math.Max(start[i], busy*release[i]/ddr)
 	}
-	cold.add("loads, then chain", "DDR bandwidth, then the chain of layers", least.chain(release, after, nil, -1))
+	cold.add("loads, then chain", "DDR bandwidth, then the chain of layers", least.chain(release, after, nil))
 	row = least.series()
 	sums, longest := sumFrom(row), 0.0
 	for k, c := range row[:max(0, len(row)-1)] {
@@ -267,23 +222,53 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 	cold.add("series, then loads", "units and chains, then DDR bandwidth", longest)
 	// Launches against what else must be loaded, moved and computed.
 	var clusters []spent
-	made := map[int64]*partition{}
-	for _, n := range cold.Shares {
-		if n == 0 {
+	for k, w := range works {
+		if k > 0 && w == works[k-1] {
+			clusters = append(clusters, clusters[k-1])
 			continue
 		}
-		w, none := works[n], make([]float64, len(first.g.Ops))
-		if made[n] == nil {
-			made[n] = w.partition(one, n, spec, busy)
-		}
-		t := w.total()
-		clusters = append(clusters, spent{made[n], max(best(t).most(), sumFrom(w.series())[0], w.chain(none, none, nil, -1)), t[matrix]})
+		none, t := make([]float64, len(w.ops)), w.total()
+		work := max(best(t).most(), sumFrom(w.series())[0], w.chain(none, none, nil))
+		clusters = append(clusters, spent{w.partition(cold.Shares[k], spec, busy), work, t[matrix]})
 	}
 	kernels := trade(clusters, (busy*weights+moved)/ddr)
 	cold.add("kernels", "launches, DDR bandwidth and memories", kernels.seconds)
 	cold.explain(launch, busy*weights, ddr, first, kernels)
 	steady.explain(launch, busy*math.Max(0, weights-kept), ddr, first, nil)
 	return cold, steady, nil
+}
+
+// measures gives what so many batch elements take of a cluster, and remembers it.
+func measures(ctx context.Context, net network.Network, m *cost.Model) func(n int64) (*work, error) {
+	measured := map[int64]*work{}
+	var of func(n int64) (*work, error)
+	of = func(n int64) (*work, error) {
+		if w := measured[n]; w != nil {
+			return w, nil
+		}
+		var small []*work // of 1 and of 2
+		for few := range min(n-1, 2) {
+			w, err := of(few + 1)
+			if err != nil {
+				return nil, err
+			}
+			small = append(small, w)
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		g, err := net.Graph(n)
+		if err != nil {
+			return nil, err
+		}
+		w, err := measure(g, m, n, small...)
+		if err != nil {
+			return nil, fmt.Errorf("bound: %s: %w", net.Name, err)
+		}
+		measured[n] = w
+		return w, nil
+	}
+	return of
 }
 
 // alike reports whether all clusters that work have as much to do.
@@ -300,6 +285,32 @@ func latency(spec *hardware.Spec) float64 {
 	return l
 }
 
+// outer gives when each operator can start behind a launch, and behind the load of an input that each of
+// its elements needs, and how long a store takes behind those that make the network's outputs. move is the
+// latency of either.
+func (w *work) outer(launch, move float64) (start, after []float64) {
+	start, after = make([]float64, len(w.ops)), make([]float64, len(w.ops))
+	for i, op := range w.g.Ops {
+		start[i] = launch
+		for k, t := range op.Inputs {
+			waits := w.g.Tensor(t).Role == model.Input
+			for out, o := range op.Outputs {
+				r := &w.reads[i][out*len(op.Inputs)+k]
+				waits = waits && !r.late && (r.empty == 0 || w.need[o].elements() == 0)
+			}
+			if waits {
+				start[i] = math.Max(launch, move)
+			}
+		}
+	}
+	for _, t := range w.g.Outputs {
+		if p := w.g.Tensor(t).Producer; p != model.NoOp {
+			after[p] = move
+		}
+	}
+	return start, after
+}
+
 // releases gives for each operator the bytes of constants that any of its elements needs,
 // directly or through others: they must all have been loaded before it starts.
 func (w *work) releases() []float64 {
@@ -309,7 +320,7 @@ func (w *work) releases() []float64 {
 		if len(op.Outputs) > 1 || w.need[op.Outputs[0]].elements() == 0 {
 			continue // the chain hands on what comes before
 		}
-		needed := of(b, 0)
+		needed := of(b, 0, true)
 		for t, n := range w.weights {
 			if n > 0 && needed(model.TensorID(t)) {
 				release[b] += n
@@ -329,6 +340,7 @@ type reading struct {
 	from, out model.TensorID
 	full      []uint64
 	empty     uint64
+	late      bool // the operator is a product that begins without it
 }
 
 func readings(g *model.Graph) [][]reading {
@@ -338,7 +350,7 @@ func readings(g *model.Graph) [][]reading {
 			shape := g.Tensor(o).Shape
 			for k, in := range op.Inputs {
 				t := g.Tensor(in)
-				r := reading{from: in, out: o}
+				r := reading{from: in, out: o, late: k > 1 && g.OnMatrixUnit(op)}
 				for d, a := range g.Access(op, out, k) {
 					if a.To > 0 {
 						r.full = append(r.full, 1<<min(a.To, 63)-1<<min(a.From, 63))
@@ -389,11 +401,12 @@ func ones(s model.Shape) (dims uint64) {
 
 // whole gives a function that says of which tensors all elements are needed, directly or through others,
 // by whatever has some positions of an operator's output, if it has one, and all along the
-// dimensions of full. What that returns holds until it is called again.
-func (w *work) whole() func(b int, full uint64) (needed func(t model.TensorID) bool) {
+// dimensions of full; with begins, what these must wait for before any work on them begins. What that returns
+// holds until it is called again.
+func (w *work) whole() func(b int, full uint64, begins bool) (needed func(t model.TensorID) bool) {
 	g := w.g
 	full, seen := make([]uint64, len(g.Tensors)), make([]bool, len(g.Tensors))
-	return func(b int, dims uint64) func(t model.TensorID) bool {
+	return func(b int, dims uint64, begins bool) func(t model.TensorID) bool {
 		clear(full)
 		clear(seen)
 		o := g.Ops[b].Outputs[0]
@@ -401,7 +414,7 @@ func (w *work) whole() func(b int, full uint64) (needed func(t model.TensorID) b
 		for i := b; i >= 0; i-- {
 			for k := range w.reads[i] {
 				r := &w.reads[i][k]
-				if seen[r.out] && r.empty&^full[r.out] == 0 {
+				if seen[r.out] && r.empty&^full[r.out] == 0 && !(begins && i == b && r.late) {
 					seen[r.from] = true
 					full[r.from] |= r.pull(full[r.out])
 				}
@@ -411,53 +424,67 @@ func (w *work) whole() func(b int, full uint64) (needed func(t model.TensorID) b
 	}
 }
 
-// uniform reports what keeps the bounds of chunks from adding up to at least that of them all:
-// operators must be the same for any number of batch elements, and extents grow
+// uniform reports what keeps the bounds of chunks of n elements from adding up to at least that of them all, by
+// comparison with few elements: operators must be the same for any number of batch elements, and extents grow
 // evenly with it, in at most one dimension of a tensor. Operators that copy, and that small
 // batches do not need, lose their work.
-func (w *work) uniform(n int64, one, two *work) error {
+func (w *work) uniform(n int64, small *work, few int64) error {
+	ops, inputs := map[string]*model.Op{}, map[string]model.TensorID{}
+	for _, op := range small.g.Ops {
+		ops[op.Name] = op
+	}
+	for _, t := range small.g.Inputs {
+		inputs[small.g.Tensor(t).Name] = t
+	}
 	for i, op := range w.g.Ops {
-		for at, other := range []*work{one, two} {
-			if int64(at)+1 >= n {
-				continue
-			}
-			k := slices.IndexFunc(other.g.Ops, func(o *model.Op) bool { return o.Name == op.Name })
-			if k < 0 && op.Class() != model.MatrixClass && op.Class() != model.ReductionClass {
-				w.ops[i] = [numUnits]float64{}
-				continue
-			}
-			if err := w.even(op, n, other, k, int64(at)+1); err != nil {
+		other := ops[op.Name]
+		if other == nil && op.Class() != model.MatrixClass && op.Class() != model.ReductionClass {
+			w.ops[i] = [numUnits]float64{}
+			continue
+		}
+		unit := model.Region{{Hi: 1}}
+		if other == nil || op.Kind != other.Kind || w.g.Work(op, unit) != small.g.Work(other, unit) {
+			return fmt.Errorf("operator %q takes other work per element at batch %d than at %d", op.Name, n, few)
+		}
+		for j, o := range op.Outputs {
+			if err := w.even(o, n, small.need[other.Outputs[j]], few); err != nil {
 				return err
 			}
+		}
+	}
+	for _, t := range w.g.Inputs {
+		other, there := inputs[w.g.Tensor(t).Name]
+		switch {
+		case w.need[t].elements() == 0:
+			continue
+		case !there:
+			return fmt.Errorf("input %q is there at batch %d and not at %d", w.g.Tensor(t).Name, n, few)
+		}
+		if err := w.even(t, n, small.need[other], few); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// even compares an operator at batch n with the one numbered k at batch m.
-func (w *work) even(op *model.Op, n int64, other *work, k int, m int64) error {
-	unit := model.Region{{Hi: 1}}
-	if k < 0 || op.Kind != other.g.Ops[k].Kind || w.g.Work(op, unit) != other.g.Work(other.g.Ops[k], unit) {
-		return fmt.Errorf("operator %q takes other work per element at batch %d than at %d", op.Name, n, m)
+// even compares what is needed of a tensor at batch n with what is at batch few.
+func (w *work) even(id model.TensorID, n int64, x box, few int64) error {
+	t, y := w.g.Tensor(id), w.need[id]
+	if len(x) != len(y) {
+		return fmt.Errorf("tensor %q has %d dimensions at batch %d and %d at %d", t.Name, len(y), n, len(x), few)
 	}
-	for j, o := range op.Outputs {
-		t := w.g.Tensor(o)
-		x, y := other.need[other.g.Ops[k].Outputs[j]], w.need[o]
-		if len(x) != len(y) {
-			return fmt.Errorf("tensor %q has %d dimensions at batch %d and %d at %d", t.Name, len(y), n, len(x), m)
-		}
-		grow := 0
-		for d := range y {
-			if small, large := x[d].size(), y[d].size(); small != large {
-				// A straight line through both must not be below 0 at batch 0.
-				if grow++; small > large || large*m > small*n {
-					return fmt.Errorf("dimension %d of tensor %q has %d elements at batch %d and %d at %d, expected as many or in proportion", d, t.Name, large, n, small, m)
-				}
+	grow := 0
+	for d := range y {
+		if small, large := x[d].size(), y[d].size(); small != large {
+			// A straight line through both must not be below 0 at batch 0.
+			if grow++; small > large || large*few > small*n {
+				return fmt.Errorf("dimension %d of tensor %q has %d elements at batch %d and %d at %d, expected as many or in proportion",
+					d, t.Name, large, n, small, few)
 			}
 		}
-		if grow > 1 {
-			return fmt.Errorf("%d dimensions of tensor %q grow with the batch, expected one", grow, t.Name)
-		}
+	}
+	if grow > 1 {
+		return fmt.Errorf("%d dimensions of tensor %q grow with the batch, expected one", grow, t.Name)
 	}
 	return nil
 }

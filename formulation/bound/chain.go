@@ -2,6 +2,7 @@ package bound
 
 import (
 	"math"
+	"slices"
 
 	"github.com/dsasched/dsasched/model"
 )
@@ -90,9 +91,8 @@ func (b best) most() float64 { return max(b[matrix], b[vector], b[special]) }
 // can lie in one operand), the path goes on without it, and counts again from where
 // all of that dimension is needed.
 //
-// Of operators that are not inside, unless that is nil, nothing counts. All paths of the others
-// pass to; if that begins a layer, it follows on any of them.
-func (w *work) chain(release, after []float64, inside []bool, to int) float64 {
+// Of operators that are not in a part of the network, unless that is nil, nothing counts.
+func (w *work) chain(release, after []float64, in *part) float64 {
 	g := w.g
 	type open struct {
 		gaps uint64
@@ -100,9 +100,9 @@ func (w *work) chain(release, after []float64, inside []bool, to int) float64 {
 	}
 	solid := make([]best, len(g.Ops))
 	pending := make([][]open, len(g.Ops))
-	longest := 0.0
+	longest, early := 0.0, 0.0
 	for i := range g.Ops {
-		if inside != nil && !inside[i] {
+		if in != nil && !in.ops[i] || !w.needed(i) {
 			continue
 		}
 		at := all(release[i])
@@ -122,12 +122,12 @@ func (w *work) chain(release, after []float64, inside []bool, to int) float64 {
 			}
 			pending[i] = append(pending[i], open{gaps, t})
 		}
-		if i == to && w.begins(i) {
-			at = all(math.Max(release[i], longest))
+		if in != nil && i == in.to && w.begins(i) {
+			at = all(math.Max(release[i], early))
 		}
 		for k := range w.links[i] {
 			l := &w.links[i][k]
-			if inside != nil && !inside[l.from] {
+			if in != nil && !in.ops[l.from] {
 				continue
 			}
 			from := solid[l.from]
@@ -171,8 +171,24 @@ func (w *work) chain(release, after []float64, inside []bool, to int) float64 {
 			t = math.Max(t, p.t)
 		}
 		longest = math.Max(longest, t+after[i])
+		if in != nil {
+			early = math.Max(early, t+in.before[i])
+		}
 	}
 	return longest
+}
+
+// A part is some operators all of whose paths pass one, to.
+type part struct {
+	ops []bool
+	to  int
+	// before has for each of ops what must pass between it and to.
+	before []float64
+}
+
+// needed reports whether some element of an operator's outputs is.
+func (w *work) needed(i int) bool {
+	return slices.ContainsFunc(w.g.Ops[i].Outputs, func(o model.TensorID) bool { return w.need[o].elements() > 0 })
 }
 
 // total is the sum over all operators of what each unit takes.

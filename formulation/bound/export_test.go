@@ -1,6 +1,8 @@
 package bound
 
 import (
+	"context"
+
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/model/network"
@@ -14,16 +16,11 @@ func Trade(net network.Network, spec *hardware.Spec, n int64) (bytes, products f
 	if err != nil {
 		return 0, 0, nil, err
 	}
-	g, err := net.Graph(n)
+	w, err := measures(context.Background(), net, m)(n)
 	if err != nil {
 		return 0, 0, nil, err
 	}
-	single, err := net.Graph(1)
-	if err != nil {
-		return 0, 0, nil, err
-	}
-	w, one := measure(g, m), measure(single, m)
-	p := w.partition(one, n, spec, 1)
+	p := w.partition(n, spec, 1)
 	p.launch, p.ddr = 1, 1
 	bytes = w.in + w.out + w.rows
 	if eff := spec.DDRActivationEfficiency; eff > 0 {

@@ -33,7 +33,7 @@ func (w *work) late(row []cut) []float64 {
 					full |= 1 << d
 				}
 			}
-			needed := whole(i, full)
+			needed := whole(i, full, false)
 			for _, in := range op.Inputs {
 				if w.weights[in] > 0 && len(g.Tensor(in).Consumers) == 1 && needed(in) {
 					bytes[k] += w.weights[in]

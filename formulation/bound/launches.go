@@ -91,7 +91,7 @@ func (w *work) mark() []marker {
 		}
 		for _, full := range splits[out] {
 			v := way{make([]float64, j+1), make([]float64, j+1)}
-			needed := whole(int(op), full)
+			needed := whole(int(op), full, false)
 			for _, t := range g.Tensors {
 				if need[t.ID].elements() == 0 || !needed(t.ID) {
 					continue
@@ -220,6 +220,7 @@ const chunkSizes = 32
 type partition struct {
 	launch, ddr float64 // seconds of a launch, and of a byte across the DDR if all clusters move as much
 	again       float64 // bytes that each chunk but the first loads again
+	grown       float64 // that a chunk of the whole share loads beyond the least
 	// of chunks of each size, of groups from marker i to b at least
 	choices [][][][]choice
 }
@@ -235,9 +236,8 @@ func (p *prices) of(c choice) float64 {
 	return p.launches*c.kernels + p.bytes*c.bytes + p.products*c.products
 }
 
-// partition bounds what it takes to cut a cluster's share of n elements; busy clusters work. one is
-// of a single element.
-func (w *work) partition(one *work, n int64, spec *hardware.Spec, busy float64) *partition {
+// partition bounds what it takes to cut a cluster's share of n elements; busy clusters work.
+func (w *work) partition(n int64, spec *hardware.Spec, busy float64) *partition {
 	p := &partition{launch: spec.LaunchSeconds, ddr: busy / spec.DDR.BandwidthBytesPerSecond}
 	// The largest result that a memory on the chip holds, and the weights that stay from kernel to kernel.
 	cores := float64(schedule.CoresWithLB(spec))
@@ -246,13 +246,16 @@ func (w *work) partition(one *work, n int64, spec *hardware.Spec, busy float64) 
 		stays = float64(spec.GB.SizeBytes)
 		piece = math.Max(piece, stays)
 	}
-	p.again = math.Max(0, math.Min(w.weightBytes(), one.weightBytes())-stays)
+	p.again = math.Max(0, w.weightBytes()-stays)
 	crossings := 2.0 // out and back
 	if spec.DDRActivationEfficiency > 0 {
 		crossings /= spec.DDRActivationEfficiency
 	}
 	markers := w.mark()
 	sizes := min(n, chunkSizes)
+	if n == sizes {
+		p.grown = w.grown
+	}
 	for k := range sizes {
 		part := float64(k+1) / float64(sizes)
 		if n > sizes { // chunks of sizes between count as the smaller one
@@ -331,6 +334,9 @@ func (p *partition) least(launches, ddr, products float64) float64 {
 	var alone []float64
 	for n, table := range p.choices {
 		alone = append(alone, price.groups(table))
+		if n == len(p.choices)-1 {
+			alone[n] += price.bytes * p.grown
+		}
 		best := alone[n]
 		for k := range n {
 			best = math.Min(best, alone[k]+price.bytes*p.again+sum[n-k])

@@ -81,7 +81,9 @@ func whole(s model.Shape) box {
 func needs(g *model.Graph) []box {
 	need := make([]box, len(g.Tensors))
 	for _, t := range g.Outputs {
-		need[t] = whole(g.Tensor(t).Shape)
+		if g.Tensor(t).Producer != model.NoOp { // else it stays where it is
+			need[t] = whole(g.Tensor(t).Shape)
+		}
 	}
 	goBack(g, need, len(g.Ops)-1, nil)
 	return need

@@ -26,7 +26,7 @@ func (w *work) shape() {
 	for i, links := range w.links {
 		for _, l := range links {
 			w.ends[l.from] = w.ends[l.from] && !l.fused
-			if l.gaps == 0 {
+			if l.gaps == 0 && !l.late {
 				w.readers[l.from] = append(w.readers[l.from], i)
 			}
 		}
@@ -34,7 +34,8 @@ func (w *work) shape() {
 }
 
 // meets gives for each operator the next one that all paths from it to the network's outputs
-// pass, its immediate post-dominator; len(ops) stands for the end.
+// pass, its immediate post-dominator; len(ops) stands for the end. Of a product that reads it
+// as a late operand, what comes behind the product counts in the product's place.
 func (w *work) meets() []int {
 	g := w.g
 	n := len(g.Ops)
@@ -62,7 +63,11 @@ func (w *work) meets() []int {
 				reach(n)
 			}
 			for _, c := range g.Tensor(o).Consumers {
-				reach(int(c))
+				if op := g.Op(c); g.OnMatrixUnit(op) && !slices.Contains(op.Inputs[:2], o) {
+					reach(next[c])
+				} else {
+					reach(int(c))
+				}
 			}
 		}
 		next[i] = max(at, 0)
@@ -161,7 +166,7 @@ func (w *work) stretch(from, to int) float64 {
 	}
 	// What all paths of lead to an operator that begins a layer runs before it, and what reads
 	// from one that ends a layer behind it.
-	release, after := make([]float64, n), make([]float64, n)
+	release, after, before := make([]float64, n), make([]float64, n), make([]float64, n)
 	for _, i := range list {
 		if w.begins(i) {
 			release[i] = sum(func(u int) bool { return u < i && w.passes(u, i) })
@@ -177,9 +182,10 @@ func (w *work) stretch(from, to int) float64 {
 				}
 			}
 			after[i] = sum(func(u int) bool { return u > i && behind[u] })
+			before[i] = sum(func(u int) bool { return u > i && u < to && behind[u] })
 		}
 	}
-	return math.Max(sum(func(int) bool { return true }), w.chain(release, after, inside, to))
+	return math.Max(sum(func(int) bool { return true }), w.chain(release, after, &part{inside, to, before}))
 }
 
 // passes reports whether all paths from an operator lead to another one with a larger number.

@@ -2,6 +2,7 @@ package bound
 
 import (
 	"math"
+	"slices"
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
@@ -30,6 +31,8 @@ type work struct {
 	// and outputs, which pass for each chunk.
 	weights       []float64
 	rows, in, out float64
+	// grown is how many bytes more the weights have where the share is one chunk.
+	grown float64
 	// pieces are bytes that no load brings together with others: of a constant, a table, an input, of which
 	// a load brings twice as much as of others.
 	pieces []float64
@@ -47,8 +50,9 @@ type work struct {
 	readers [][]int
 }
 
-// measure prices a network's operators on a machine.
-func measure(g *model.Graph, m *cost.Model) *work {
+// measure prices a network's operators on a machine, for n batch elements; small are of
+// fewer, 1 and 2.
+func measure(g *model.Graph, m *cost.Model, n int64, small ...*work) (*work, error) {
 	w := &work{g: g, ops: make([][numUnits]float64, len(g.Ops)), weights: make([]float64, len(g.Tensors)), need: needs(g), reads: readings(g)}
 	p := &pricer{g: g, m: m, least: map[lanes]float64{}}
 	for i, op := range g.Ops {
@@ -65,11 +69,16 @@ func measure(g *model.Graph, m *cost.Model) *work {
 	}
 	perUnit := float64(m.Units(hardware.Matrix, max(1, schedule.CoresWithLB(m.Spec())))) * m.Spec().ClockHz
 	w.peak, w.rowsOnly = p.peak/perUnit, p.rows/perUnit
-	w.bytes()
 	w.link()
+	for k, s := range small {
+		if err := w.uniform(n, s, int64(k)+1); err != nil {
+			return nil, err
+		}
+	}
+	w.bytes(w.leastBytes(n, small))
 	w.shape()
 	w.commands(m)
-	return w
+	return w, nil
 }
 
 // commands counts what each product takes by being some commands: of each, what it takes beside its
@@ -165,6 +174,11 @@ func (p *pricer) operator(op *model.Op, box func(model.TensorID) model.Region) (
 		}
 	}
 	dt := p.g.Tensor(op.Outputs[0]).DType
+	for _, o := range op.Outputs {
+		if other := p.g.Tensor(o).DType; other.Bytes() < dt.Bytes() {
+			dt = other
+		}
+	}
 	t[vector] = seconds(float64(v.Simple)*p.lane(hardware.OpSimple, dt)+float64(v.Move)*p.lane(hardware.OpMove, dt), hardware.Vector)
 	t[special] = seconds(float64(v.Special)*p.lane(hardware.OpSpecial, dt), hardware.Special)
 	if p.m.SharedVector() {
@@ -197,13 +211,13 @@ func (p *pricer) product(op *model.Op, r model.Region) float64 {
 }
 
 // lane is the least time of one operation of the types that may be the widest of a layer
-// with dt.
+// with dt, of which one that its output has stands for others of equal size.
 func (p *pricer) lane(class string, dt model.DType) float64 {
 	least, known := p.least[lanes{class, dt}]
 	if !known {
 		least = p.m.LaneCycles(class, dt)
 		for _, t := range p.g.Tensors {
-			if t.DType.Bytes() > dt.Bytes() && t.Producer != model.NoOp {
+			if t.DType.Bytes() >= dt.Bytes() && t.Producer != model.NoOp {
 				least = math.Min(least, p.m.LaneCycles(class, t.DType))
 			}
 		}
@@ -214,8 +228,8 @@ func (p *pricer) lane(class string, dt model.DType) float64 {
 
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 
-// bytes counts what must cross the DDR's bus.
-func (w *work) bytes() {
+// bytes counts what must cross the DDR's bus, with so many bytes of each constant by its name.
+func (w *work) bytes(constants map[string]float64) {
 	g := w.g
 	for _, t := range g.Tensors {
 		n := float64(w.need[t.ID].elements() * t.DType.Bytes())
@@ -227,6 +241,8 @@ func (w *work) bytes() {
 			w.in += n
 			w.pieces = append(w.pieces, n/2)
 		case t.Role == model.Constant:
+			grown := n - constants[t.Name]
+			n = constants[t.Name]
 			looked, read := 0.0, false
 			for _, c := range t.Consumers {
 				op := g.Op(c)
@@ -239,6 +255,7 @@ func (w *work) bytes() {
 			}
 			if read {
 				w.weights[t.ID] = n
+				w.grown += grown
 			} else {
 				w.rows += looked
 				n = looked
@@ -248,9 +265,41 @@ func (w *work) bytes() {
 			}
 		}
 	}
-	for _, t := range g.Outputs {
-		w.out += float64(g.Tensor(t).Bytes())
+	for k, t := range g.Outputs {
+		if g.Tensor(t).Producer != model.NoOp && !slices.Contains(g.Outputs[:k], t) {
+			w.out += float64(g.Tensor(t).Bytes())
+		}
 	}
+}
+
+// constantBytes has those that are needed of each constant, by name.
+func (w *work) constantBytes() map[string]float64 {
+	bytes := map[string]float64{}
+	for _, t := range w.g.Tensors {
+		if t.Role == model.Constant {
+			bytes[t.Name] = float64(w.need[t.ID].elements() * t.DType.Bytes())
+		}
+	}
+	return bytes
+}
+
+// leastBytes is constantBytes of the chunk of up to n elements that needs least, where small are of so many as
+// they stand in the list, from 1 on: nothing of what grows otherwise than by so much for each element.
+func (w *work) leastBytes(n int64, small []*work) map[string]float64 {
+	least := w.constantBytes()
+	var sizes []map[string]float64
+	for _, s := range small {
+		sizes = append(sizes, s.constantBytes())
+	}
+	for name, bytes := range least {
+		for _, s := range sizes {
+			least[name] = math.Min(least[name], s[name])
+		}
+		if len(sizes) == 2 && bytes-sizes[0][name] != float64(n-1)*(sizes[1][name]-sizes[0][name]) {
+			least[name] = 0
+		}
+	}
+	return least
 }
 
 // loads is the least number of loads from the DDR: in all, and in front of any of the network's results.
@@ -271,7 +320,7 @@ func (w *work) loads(spec *hardware.Spec) (all, first float64) {
 		if p == model.NoOp || len(w.g.Op(p).Outputs) > 1 {
 			return all, 0
 		}
-		n, needed := 0.0, whole(int(p), 0)
+		n, needed := 0.0, whole(int(p), 0, false)
 		for t, bytes := range w.weights {
 			if bytes > 0 && needed(model.TensorID(t)) {
 				n += of(bytes)

@@ -1,0 +1,126 @@
+package bound_test
+
+import (
+	"cmp"
+	"fmt"
+	"testing"
+
+	"github.com/dsasched/dsasched/formulation/bound"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// A sketch builds a network's graph.
+type sketch struct {
+	*model.Builder
+	batch int64
+	count int
+}
+
+func (s *sketch) op(kind model.Kind, a model.Attr, in ...model.TensorID) model.TensorID {
+	s.count++
+	return s.Op(kind, fmt.Sprintf("%s%d", kind, s.count), a, in...)
+}
+
+func (s *sketch) weights(shape ...int64) model.TensorID {
+	s.count++
+	return s.Param(fmt.Sprintf("w%d", s.count), model.F16, shape...)
+}
+
+// times puts so many operators in a row.
+func (s *sketch) times(n int, x model.TensorID, kinds ...model.Kind) model.TensorID {
+	for i := range n {
+		x = s.op(kinds[i%len(kinds)], model.Attr{}, x)
+	}
+	return x
+}
+
+func sketched(name string, build func(s *sketch)) network.Network {
+	return network.Network{Name: name, Graph: func(batch int64) (*model.Graph, error) {
+		s := &sketch{Builder: model.NewBuilder(name), batch: batch}
+		build(s)
+		return s.Build()
+	}}
+}
+
+// Small networks that once had schedules faster than their bound, each for a cause of its own, with
+// a latency that a short search reaches.
+func TestOnceBroken(t *testing.T) {
+	for _, c := range []struct {
+		net    network.Network
+		batch  int64
+		found  float64 // at most
+		launch float64 // seconds; 0: the machine's
+	}{
+		// What lies between two cuts has the second cut once.
+		{sketched("two operands of one product below one tensor", func(s *sketch) {
+			x := s.op("Relu", model.Attr{}, s.Input("x", model.F16, s.batch, 1, 320, 8))
+			y, z := s.op("MatMul", model.Attr{}, x, s.weights(1, 8, 8, 512)), s.op("MatMul", model.Attr{}, x, s.weights(1, 8, 8, 512))
+			y = s.op("MatMul", model.Attr{}, y, s.op("Transpose", model.Attr{Perm: []int64{0, 1, 3, 2}}, z))
+			s.Output(s.op("ReduceMax", model.Attr{Axes: []int64{3}}, y))
+		}), 4, 59.9e-6, 0},
+		// A product does not wait for its bias.
+		{sketched("an activation as a bias", func(s *sketch) {
+			x := s.Input("x", model.F16, s.batch, 64)
+			y, z := s.op("Gemm", model.Attr{}, x, s.weights(64, 1024)), s.op("Gemm", model.Attr{}, x, s.weights(64, 1024))
+			y = s.op("Gemm", model.Attr{}, y, s.weights(1024, 1024), s.times(12, z, "Tanh"))
+			s.Output(s.op("ReduceSum", model.Attr{Axes: []int64{1}}, y))
+		}), 4096, 177e-6, 0},
+		// A layer runs at the rate of any of its types that are equally wide.
+		{sketched("types of equal size", func(s *sketch) {
+			x := s.times(200, s.Input("x", model.I8, s.batch, 65536, 8), "Abs", "Neg")
+			s.Output(s.op("Cast", model.Attr{Axis: int64(model.F8)}, x))
+		}), 4, 126e-6, 0},
+		// Inputs that leave as they are do not move, and results leave once.
+		{sketched("an input as an output", func(s *sketch) {
+			s.Output(s.op("Relu", model.Attr{}, s.Input("x", model.F16, s.batch, 64)), s.Input("p", model.F16, s.batch, 1<<20))
+		}), 4, 20.9e-6, 0},
+		{sketched("an output four times", func(s *sketch) {
+			x := s.op("Relu", model.Attr{}, s.Input("x", model.F16, s.batch, 1<<20))
+			s.Output(x, x, x, x)
+		}), 4, 225.7e-6, 0},
+		// A constant of a chunk may be smaller than that of the whole share.
+		{sketched("a constant that grows with the batch", func(s *sketch) {
+			x := s.op("Mul", model.Attr{}, s.Input("x", model.F16, s.batch, 64, 1), s.weights(s.batch, 64, 16384))
+			s.Output(s.op("ReduceSum", model.Attr{Axes: []int64{2}, KeepDims: true}, x))
+		}), 64, 486e-6, 0},
+		// The first core has most of the rows, whichever of a layer's outputs are needed.
+		{sketched("the second output alone", func(s *sketch) {
+			x := s.op("MatMul", model.Attr{}, s.Input("x", model.F16, s.batch, 57, 8), s.weights(8, 16384))
+			for range 10 {
+				y := s.op("Mul", model.Attr{}, x, s.weights(1))
+				s.Output(s.OpN("TopK", fmt.Sprintf("TopK%d", s.count), model.Attr{Axis: 2, Splits: []int64{64}}, y)[1])
+			}
+		}), 4, 376e-6, 0},
+		// A load that does not happen has no latency.
+		{sketched("the border of a Pad", func(s *sketch) {
+			x := s.op("Pad", model.Attr{Pads: []int64{0, 64, 0, 0}}, s.Input("x", model.F16, s.batch, 1))
+			s.Output(s.op("Relu", model.Attr{}, s.op("Slice", model.Attr{Starts: []int64{0, 0}, Steps: []int64{1, 1}, Shape: []int64{s.batch, 32}}, x)))
+		}), 4, 1e-6, 1e-9},
+	} {
+		t.Run(c.net.Name, func(t *testing.T) {
+			chip, err := scheduler.OpenMachine("stcp920")
+			if err != nil {
+				t.Fatal(err)
+			}
+			chip.LaunchSeconds = cmp.Or(c.launch, chip.LaunchSeconds)
+			b, err := bound.Cold(t.Context(), c.net, chip, c.batch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			greedy, err := scheduler.Lookup("cross-layer")
+			if err != nil {
+				t.Fatal(err)
+			}
+			best, err := scheduler.Best(t.Context(), c.net, chip, c.batch, scheduler.BestOptions{Evaluations: 100, Recipes: []scheduler.Recipe{greedy}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := best.LatencySeconds()
+			if found < b.Seconds || found > c.found {
+				t.Errorf("found %g s, the bound is %g s by %q, expected at least that and at most %g s", found, b.Seconds, b.Term, c.found)
+			}
+		})
+	}
+}
