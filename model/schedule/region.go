@@ -136,7 +136,7 @@ func BackPropagate(g *model.Graph, ops []model.OpID, reg Regions) {
 			}
 			for k, in := range op.Inputs {
 				n := len(g.Tensor(in).Shape)
-				if len(slab) < n {
+				if slab == nil || len(slab) < n { // a scalar's box has no extents, but is not nil
 					slab = make(model.Region, max(room, n))
 				}
 				need := slab[:n:n]

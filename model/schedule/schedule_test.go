@@ -647,3 +647,18 @@ func TestFusedLayersOfNetworks(t *testing.T) {
 		}
 	}
 }
+
+// A scalar that an operator reads is one element.
+func TestScalarIsNeeded(t *testing.T) {
+	b := model.NewBuilder("scalar")
+	x, c := b.Input("x", model.F16, 4), b.Param("c", model.F16)
+	b.Output(b.Op("Add", "add", model.Attr{}, c, x))
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reg := schedule.InstanceRegions(g, []model.OpID{0}, g.Outputs, -1, 1, 0)
+	if n := reg[c].Elements(); n != 1 {
+		t.Errorf("%d elements of the scalar are needed, expected one", n)
+	}
+}
