@@ -21,8 +21,9 @@ type Term struct {
 	Resource string `json:"resource"`
 }
 
-// A Bound says that no schedule of a batch takes less than Seconds.
+// A Bound says that no schedule of a batch takes less than Seconds, of those that Scope is about.
 type Bound struct {
+	Scope   string  `json:"scope"`
 	Batch   int64   `json:"batch"`
 	Shares  []int64 `json:"shares"` // batch elements per cluster
 	Seconds float64 `json:"certified_lower_bound_s"`
@@ -108,14 +109,14 @@ func Steady(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 }
 
 func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch int64) (cold, steady *Bound, err error) {
-	if batch < 1 {
-		return nil, nil, fmt.Errorf("bound: batch is %d, expected at least 1", batch)
+	if err := valid(spec, batch); err != nil {
+		return nil, nil, err
 	}
 	m, err := cost.New(spec)
 	if err != nil {
 		return nil, nil, err
 	}
-	cold = &Bound{Batch: batch, Shares: make([]int64, spec.Clusters)}
+	cold = &Bound{Scope: Scope, Batch: batch, Shares: make([]int64, spec.Clusters)}
 	for k := range cold.Shares {
 		cold.Shares[k] = batch / int64(spec.Clusters)
 		if int64(k) < batch%int64(spec.Clusters) {
@@ -140,7 +141,8 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 		moved += (w.in + w.out + w.rows) / eff
 	}
 	first, least, busy := works[0], works[len(works)-1], float64(len(works))
-	steady = &Bound{Batch: batch, Shares: cold.Shares}
+	spec = first.launching(spec)
+	steady = &Bound{Scope: Scope, Batch: batch, Shares: cold.Shares}
 
 	// A cluster's own work, which is the same for one batch and for each of many.
 	launch := spec.LaunchSeconds

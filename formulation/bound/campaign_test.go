@@ -1,0 +1,393 @@
+package bound_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dsasched/dsasched/formulation/bound"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+var (
+	cases = flag.Int("cases", 150, "hostile networks, each on one machine, that are scheduled several times")
+	from  = flag.Uint64("from", 1, "the first one's seed")
+)
+
+// hostileMachine is a preset, or one of which most figures are drawn: one core, no LLB, tiny memories, slow DDR.
+func hostileMachine(r *rand.Rand) *hardware.Spec {
+	name := "stcp920"
+	if r.IntN(4) == 0 {
+		name = pick(r, hardware.Presets()...)
+	}
+	s, err := hardware.Load(name)
+	if err != nil {
+		panic(err)
+	}
+	if r.IntN(6) == 0 {
+		return s
+	}
+	often := func() bool { return r.IntN(3) > 0 }
+	if often() {
+		s.Clusters = pick(r, 1, 1, 2, 3, 5)
+	}
+	if often() {
+		s.CoreTypes[0].Count = pick(r, 1, 1, 2, 3, 4, 8)
+	}
+	if often() {
+		s.LaunchSeconds = pick(r, 0, 1e-9, 1e-7, 1e-6, 1e-4)
+	}
+	if often() {
+		s.SyncSeconds = pick(r, 0, 1e-7)
+	}
+	if often() {
+		s.DDR.BandwidthBytesPerSecond = pick(r, 1e8, 1e9, 1e10, 1e12, 1e15)
+	}
+	if often() {
+		s.DDR.LatencySeconds = pick(r, 0, 0, 1e-8, 1e-6, 1e-4)
+	}
+	if often() {
+		s.DDRActivationEfficiency = pick(r, 0, .01, .5, 1)
+	}
+	if often() {
+		s.DDRLink.BandwidthBytesPerSecond, s.DDRLink.LatencySeconds = pick(r, 0, 0, 1e9, 1e11), pick(r, 0, 1e-7, 1e-5)
+	}
+	if often() {
+		s.CoreLink.BandwidthBytesPerSecond, s.CoreLink.LatencySeconds = pick(r, 1e9, 1e10, 1e12, 1e15), pick(r, 0, 1e-8, 1e-6)
+	}
+	if often() && s.LB != nil {
+		s.LB.SizeBytes, s.LBWeightBytes = pick(r, hardware.Bytes(256), 2048, 16384, 1<<20), pick(r, hardware.Bytes(0), 128, 1024, 1<<18)
+		s.LB.BandwidthBytesPerSecond = pick(r, s.LB.BandwidthBytesPerSecond, 1e9, 1e14)
+	}
+	switch {
+	case s.GB == nil:
+	case r.IntN(5) == 0 && s.LB != nil:
+		s.GB, s.Energy = nil, nil
+	case often():
+		s.GB.SizeBytes = pick(r, hardware.Bytes(256), 1000, 4096, 65536, 8<<20)
+		s.GB.BandwidthBytesPerSecond, s.GB.LatencySeconds = pick(r, 1e9, 1e10, 1e12, 1e15), pick(r, 0, 0, 1e-7)
+	}
+	c := &s.CoreTypes[0]
+	for i := range c.Units {
+		u := &c.Units[i]
+		if often() {
+			u.FillCycles = pick(r, hardware.Cycles(0), 0, 10, 100, 1000)
+		}
+		if u.Kind == hardware.Matrix {
+			if often() {
+				u.Rows, u.Cols, u.BlockCycles = pick(r, 1, 2, 8, 64), pick(r, 1, 2, 8, 32), pick(r, 0., 2, 20, 200)
+			}
+			continue
+		}
+		if often() {
+			u.Lanes = pick(r, 1, 4, 64, 512)
+			for _, class := range []string{hardware.OpSimple, hardware.OpSpecial, hardware.OpMove} {
+				if _, there := u.CyclesPerOp[class]; there {
+					u.CyclesPerOp[class] = pick(r, .5, 1, 4)
+				}
+			}
+		}
+		if r.IntN(4) == 0 {
+			u.SharesWith = ""
+		}
+	}
+	if r.IntN(10) == 0 {
+		s.CoreTypes = append(s.CoreTypes, hardware.CoreType{Name: "other", Count: 1 + r.IntN(2), HasLB: r.IntN(2) == 0, Units: c.Units[1:]})
+	}
+	if r.IntN(12) == 0 {
+		c.Units = c.Units[1:]
+	}
+	return s
+}
+
+// A campaign counts what became of its schedules.
+type campaign struct {
+	t                         *testing.T
+	schedules, outside, files int
+	divided                   int // by schedules of parts of the network
+	closest                   map[string]float64
+	others                    map[string]int
+	bad, uneven, rows         int
+}
+
+// one schedules a hostile network on a hostile machine in several ways, all of which the bound holds for.
+func (c *campaign) one(seed uint64) {
+	ctx, cancel := context.WithTimeout(c.t.Context(), 20*time.Second)
+	defer cancel()
+	r := rand.New(rand.NewPCG(seed, 21))
+	machine, net, batch := hostileMachine(r), hostile(seed), pick(r, int64(1), 1, 2, 3, 4, 6, 7, 12)
+	if r.IntN(16) == 0 {
+		batch = pick(r, int64(33), 64, 100)
+	}
+	if err := machine.Validate(); err != nil {
+		c.others["no machine: "+err.Error()]++
+		return
+	}
+	spec, err := scheduler.Machine(machine, scheduler.LevelAuto)
+	if err != nil {
+		c.others[err.Error()]++
+		return
+	}
+	what := fmt.Sprintf("seed %d", seed)
+	if _, err := net.Graph(1); err != nil {
+		c.others["no network"]++
+		return
+	}
+	start := time.Now()
+	b, err := bound.Cold(ctx, net, spec, batch)
+	if d := time.Since(start); d > 3*time.Second {
+		c.t.Errorf("%s: the bound takes %v", what, d)
+	}
+	if err != nil {
+		c.others["no bound"]++
+		return
+	}
+	if *cases == 1 {
+		g, _ := net.Graph(batch)
+		m := *spec
+		m.Energy = nil
+		c.t.Logf("%s\n%+v\nLB %+v weights %v GB %+v\n%+v", describe(g), m, m.LB, m.LBWeightBytes, m.GB, b.Terms)
+	}
+	any, err := bound.AnyDivision(ctx, net, spec, batch)
+	if err != nil {
+		c.others["no bound of any division"]++
+		return
+	}
+	if any > b.Seconds {
+		c.t.Errorf("%s: %g s for any division, %g s for even ones", what, any, b.Seconds)
+	}
+	recipes := slices.DeleteFunc(scheduler.All(), func(r scheduler.Recipe) bool { return r.Name == "exact-all" })
+	share := scheduler.Shares(batch, spec.Clusters)[0]
+	var made *scheduler.Result
+	for k := range 6 {
+		recipe := pick(r, recipes...)
+		if recipe.Exact() && r.IntN(8) > 0 {
+			recipe, _ = scheduler.Lookup("cross-layer")
+		}
+		opt := scheduler.Options{InPlace: r.IntN(2) == 0, Chunk: pick(r, 0, 1, share, 1+r.Int64N(share)), TimeLimit: 20 * time.Millisecond, TimeLimitOnly: true,
+			Uneven: pick(r, schedule.UnevenFastest, schedule.UnevenAll, schedule.UnevenOutputs, schedule.UnevenNone)}
+		how := fmt.Sprintf("%s, %d: %s, chunk %d", what, k, recipe.Name, opt.Chunk)
+		var result *scheduler.Result
+		switch {
+		case k >= 4:
+			recipe = anyRecipe(recipe, r)
+			how += ", at random"
+		case k == 3 && r.IntN(4) == 0:
+			greedy, _ := scheduler.Lookup("cross-layer")
+			opt.Chunk = 0
+			found, err := scheduler.Best(ctx, net, machine, batch, scheduler.BestOptions{Options: opt, Recipes: []scheduler.Recipe{greedy}, Evaluations: 20, Seed: seed, Threads: 1})
+			if err == nil {
+				result = found.Result
+				c.schedules += found.Evaluations - 1
+			}
+			how += ", best"
+		case r.IntN(2) == 0:
+			recipe = anyOptions(recipe, r)
+		}
+		if result == nil {
+			if result, err = scheduler.Run(ctx, net, machine, batch, recipe, opt); err != nil {
+				c.failed(how, err)
+				continue
+			}
+			c.schedules += max(0, len(result.Tried)-1)
+		}
+		made = result
+		c.hold(how, b, any, made)
+	}
+	if made != nil && even(made) && bound.Covers(made.Schedule) == nil && r.IntN(6) == 0 {
+		c.row(what, net, made)
+	}
+	for k := range 2 {
+		if spec.Clusters == 1 || seed%2 == 0 || r.IntN(2) == 0 { // dead operators are not divided
+			break
+		}
+		division := pick(r, scheduler.Pipelined, scheduler.OverLayer)
+		how := fmt.Sprintf("%s, division %d: %s", what, k, division)
+		recipe := pick(r, recipes[:5]...)
+		divided, err := scheduler.Run(ctx, net, machine, batch, recipe, scheduler.Options{Clusters: division, Chunk: pick(r, 0, 1, batch), InPlace: r.IntN(2) == 0})
+		if err != nil {
+			c.failed("division", err)
+			continue
+		}
+		c.divided++
+		c.hold(how, b, any, divided)
+	}
+	for k := range 6 {
+		if made == nil {
+			break
+		}
+		f := scheduler.File(made, schedulefile.Origin{})
+		for range 1 + r.IntN(3) {
+			mutate(f, r)
+		}
+		how := fmt.Sprintf("%s, file %d", what, k)
+		if data, err := f.Write(); err != nil {
+			continue
+		} else if f, err = schedulefile.Read("file", data); err != nil {
+			c.others["file not read"]++
+			continue
+		}
+		again, err := scheduler.Restore(ctx, f, machine)
+		if err != nil {
+			c.failed("file", err)
+			continue
+		}
+		c.files++
+		c.hold(how, b, any, again)
+		if r.IntN(2) == 0 {
+			made = again
+		}
+	}
+
+}
+
+// row compares the time of a schedule in a row with all terms of that bound.
+func (c *campaign) row(how string, net network.Network, r *scheduler.Result) {
+	steady, err := bound.Steady(c.t.Context(), net, r.Spec, r.Batch)
+	if err != nil {
+		c.t.Errorf("%s: %v", how, err)
+		return
+	}
+	rate, err := r.Steady(c.t.Context())
+	if err != nil {
+		c.others["not in a row"]++
+		return
+	}
+	c.rows++
+	per := float64(r.Batch) / rate
+	for _, term := range steady.Terms {
+		if term.Seconds > per*1.0001 {
+			c.bad++
+			c.t.Errorf("%s: in a row, %s says %.6g s, simulated in %.6g s (%.4f) on %s, batch %d, chunk %d", how, term.Name, term.Seconds, per, per/term.Seconds, r.Spec.Name, r.Batch, r.Chunk)
+		}
+	}
+}
+
+func (c *campaign) failed(how string, err error) {
+	var tooBig *graphturbo.DoesNotFitError
+	var bad *scheduler.ViolationsError
+	switch text := err.Error(); {
+	case errors.As(err, &tooBig), strings.Contains(text, "does not fit"):
+		c.others["do not fit"]++
+	case errors.As(err, &bad):
+		c.others["break a rule"]++
+	case errors.Is(err, context.DeadlineExceeded):
+		c.others["time"]++
+	case strings.Contains(text, "overwrites memory in use"):
+		c.others["refused by the simulator"]++
+	case strings.Contains(text, "internal") && !strings.Contains(how, "at random"):
+		c.t.Errorf("%s: %v", how, err)
+	default:
+		c.others[text[:min(60, len(text))]]++
+	}
+}
+
+// even reports whether clusters divide the batch evenly, and do the same with as much of it.
+func even(r *scheduler.Result) bool {
+	shares := slices.Clone(r.Shares)
+	slices.SortFunc(shares, func(a, b int64) int { return int(b - a) })
+	if r.Clusters != scheduler.OverBatch || !slices.Equal(shares, scheduler.Shares(r.Batch, r.Spec.Clusters)) {
+		return false
+	}
+	for k, plan := range r.Plans {
+		for i := range k {
+			if r.Shares[i] == r.Shares[k] && !slices.Equal(r.Plans[i], plan) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// hold compares a schedule with all terms of the bound.
+func (c *campaign) hold(how string, b *bound.Bound, any float64, r *scheduler.Result) {
+	for _, plan := range r.Plans {
+		for _, seg := range plan {
+			if bound.Covers(seg.Schedule) != nil {
+				c.outside++
+				return
+			}
+		}
+	}
+	c.schedules++
+	if any > r.LatencySeconds() {
+		c.bad++
+		c.t.Errorf("%s: any division says %.6g s, simulated in %.6g s (%.4f) on %s, batch %d, chunk %d, shares %v, %d operators", how, any, r.LatencySeconds(), r.LatencySeconds()/any,
+			r.Spec.Name, r.Batch, r.Chunk, r.Shares, len(r.Schedule.Graph.Ops))
+	}
+	c.closest["any division"] = max(c.closest["any division"], any/r.LatencySeconds())
+	if !even(r) {
+		c.uneven++
+		return
+	}
+	for _, term := range b.Terms {
+		if term.Seconds > r.LatencySeconds() {
+			c.bad++
+			c.t.Errorf("%s: %s says %.6g s, simulated in %.6g s (%.4f) on %s, batch %d, chunk %d, %d operators", how, term.Name, term.Seconds, r.LatencySeconds(), r.LatencySeconds()/term.Seconds,
+				r.Spec.Name, r.Batch, r.Chunk, len(r.Schedule.Graph.Ops))
+		}
+		c.closest[term.Name] = max(c.closest[term.Name], term.Seconds/r.LatencySeconds())
+	}
+}
+
+// anyOptions draws what the generator may be told and no recipe tells it.
+func anyOptions(recipe scheduler.Recipe, r *rand.Rand) scheduler.Recipe {
+	o := lower.Options{CrossLayer: r.IntN(4) > 0, KeepWeights: r.IntN(4) > 0, Prefetch: r.IntN(4) > 0, BeforeFirst: r.IntN(2) == 0, Exposed: r.IntN(3) == 0,
+		KeepQuarters: r.IntN(5), Pieces: pick(r, int64(0), 1, 2, 8, 64), WeightTiles: pick(r, int64(0), 2, 4), LoadTiles: pick(r, int64(0), 2, 4, 64),
+		WeightsFirst: r.IntN(2) == 0, StorePieces: r.IntN(2) == 0}
+	return recipe.With("weights", scheduler.Strategy{Name: "any", Decide: func(_ context.Context, d *scheduler.Draft) error {
+		d.Lower = o
+		return nil
+	}})
+}
+
+// No schedule of a hostile network on a hostile machine is faster than any term of the bound.
+func TestCampaign(t *testing.T) {
+	c := &campaign{t: t, closest: map[string]float64{}, others: map[string]int{}}
+	begin := time.Now()
+	for i := range uint64(*cases) {
+		c.one(*from + i)
+		if c.bad > 300 {
+			t.Fatal("that is enough")
+		}
+		if i%1000 == 999 {
+			t.Logf("%d networks, %d schedules, %d of files, %d not covered, %v", i+1, c.schedules, c.files, c.outside, time.Since(begin).Round(time.Second))
+		}
+	}
+	t.Logf("%d networks, %d schedules, %d of files, %d with the network divided, %d that are not even, %d in a row, %d not covered besides; closest %v; besides %v",
+		*cases, c.schedules, c.files, c.divided, c.uneven, c.rows, c.outside, c.closest, c.others)
+}
+
+// describe is a graph, an operator a line.
+func describe(g *model.Graph) string {
+	var b strings.Builder
+	name := func(id model.TensorID) string {
+		t := g.Tensor(id)
+		return fmt.Sprintf("%d%v %v %v", id, t.Shape, t.DType, t.Role)
+	}
+	for _, op := range g.Ops {
+		fmt.Fprintf(&b, "%s", op.Kind)
+		for _, t := range op.Inputs {
+			fmt.Fprintf(&b, " (%s)", name(t))
+		}
+		b.WriteString(" ->")
+		for _, t := range op.Outputs {
+			fmt.Fprintf(&b, " (%s)", name(t))
+		}
+		fmt.Fprintf(&b, " %+v\n", *op.Attr)
+	}
+	return b.String() + fmt.Sprintf("outputs %v", g.Outputs)
+}
