@@ -32,6 +32,7 @@ type bestJSON struct {
 	AveragePowerWatts         *float64                `json:"average_power_w"`
 	Objective                 string                  `json:"objective"`
 	CertifiedBoundSeconds     float64                 `json:"certified_lower_bound_s"`
+	Scope                     string                  `json:"scope"`                   // of the bound
 	Gap                       float64                 `json:"gap"`                     // latency over bound, less 1
 	GreedyThroughputPerSecond *float64                `json:"greedy_throughput_per_s"` // null: that variant fails
 	Seed                      uint64                  `json:"seed"`
@@ -59,9 +60,10 @@ never worse than any of them, and goes on from the best. The same seed gives the
 answer anywhere, unless --time-limit or Ctrl-C ends the search; then the best
 schedule so far is printed.
 
-Bound is what no schedule is faster than ('dsasched bound'), gap the latency over the
-bound, less 1. Greedy is the variant cross-layer with default options, at its best
-chunk. --certificate writes a proof of these for 'dsasched certify'.
+Bound is what no schedule is faster than that divides the batch evenly over all
+clusters ('dsasched bound'), gap the latency over the bound, less 1. Greedy is the
+variant cross-layer with default options, at its best chunk. --certificate writes a
+proof of these for 'dsasched certify'.
 
 --objective energy, or edp (energy times latency), makes that least in the place of
 the latency, on accelerators whose description has figures of energy. --front lists
@@ -139,7 +141,10 @@ saw.`,
 			return err
 		}
 		show.end()
-		answer := bestJSON{Model: args[0], Hardware: spec.Name, DType: from.dtype.value, Batch: found.Batch, Chunk: found.Chunk,
+		if err := least.Check(found.LatencySeconds()); err != nil {
+			return err
+		}
+		answer := bestJSON{Scope: least.Scope, Model: args[0], Hardware: spec.Name, DType: from.dtype.value, Batch: found.Batch, Chunk: found.Chunk,
 			ThroughputPerSecond: found.ThroughputPerSecond(), LatencySeconds: found.LatencySeconds(),
 			CertifiedBoundSeconds: least.Seconds, Gap: least.Gap(found.LatencySeconds()), Seed: opt.Seed,
 			Evaluations: found.Evaluations, Stop: found.Stop.String(), Starts: found.Starts, Trajectory: found.Trajectory, Notes: append([]string{}, found.Notes...)}
@@ -189,7 +194,8 @@ func writeBest(b *bytes.Buffer, a *bestJSON) {
 		greedy = fmt.Sprintf("%.3f times greedy's %s", a.ThroughputPerSecond / *t, perSecond(*t))
 	}
 	row(b, "throughput", "%s, %s", perSecond(a.ThroughputPerSecond), greedy)
-	row(b, "latency", "%s; no schedule takes less than %s, gap %s", duration(a.LatencySeconds), duration(a.CertifiedBoundSeconds), percent(a.Gap))
+	row(b, "latency", "%s; the bound is %s, gap %s", duration(a.LatencySeconds), duration(a.CertifiedBoundSeconds), percent(a.Gap))
+	rowWrapped(b, "bound of all", a.Scope)
 	row(b, "energy", "%s", energyText(a.EnergyJoules, a.AveragePowerWatts))
 	end := ""
 	if a.Stop != milp.Complete.String() {

@@ -18,6 +18,8 @@ type boundJSON struct {
 	DType    string `json:"dtype"`
 	Hardware string `json:"hardware"`
 	*bound.Bound
+	// AnyDivisionSeconds is of whatever division of the batch or of the network between clusters.
+	AnyDivisionSeconds  float64      `json:"any_division_lower_bound_s"`
 	ThroughputPerSecond float64      `json:"throughput_bound_per_s"`
 	Steady              *bound.Bound `json:"steady"`
 }
@@ -26,11 +28,14 @@ func newBound() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bound MODEL",
 		Short: "Give a bound that no schedule of a network can beat",
-		Long: `Give a lower bound on the latency of a batch, over all schedules that divide it over
-the clusters: any groups, splits, orders, bindings, memory plans and chunks, as the
-simulator would time them. The bound is the largest of several terms, each with its
-own reason; docs/formulations.md says what they assume and proves them. 'steady' is
-the time per batch where many batches follow each other.
+		Long: `Give a lower bound on the latency of a batch, over all schedules that divide it
+evenly over all clusters, with the same plan where these have as much to do: any
+groups, splits, orders, bindings, memory plans and chunks, as the simulator would
+time them. The bound is the largest of several terms, each with its own reason;
+docs/formulations.md says what they assume and proves them. 'any division' holds as
+well where the batch is divided otherwise, clusters are idle, or each has a part of
+the network ('schedule --clusters'). 'steady' is the time per batch where many
+batches follow each other.
 
 It is not the lower_bound_s of other commands, which is of one program.`,
 		Example: `  dsasched bound resnet50 --batch 64
@@ -61,6 +66,9 @@ It is not the lower_bound_s of other commands, which is of one program.`,
 		if a.Steady, err = bound.Steady(cmd.Context(), net, machine, batch.value); err != nil {
 			return err
 		}
+		if a.AnyDivisionSeconds, err = bound.AnyDivision(cmd.Context(), net, machine, batch.value); err != nil {
+			return err
+		}
 		a.ThroughputPerSecond = float64(a.Batch) / a.Seconds
 		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) { writeBound(b, a) })
 	}
@@ -71,6 +79,8 @@ func writeBound(b *bytes.Buffer, a *boundJSON) {
 	row(b, "bound", "%s (%s) on %s, batch %d: at least %s, at most %s", a.Model, a.DType, a.Hardware, a.Batch, duration(a.Seconds), perSecond(a.ThroughputPerSecond))
 	row(b, "limited by", "%s (%s)", a.Resource, a.Term)
 	rowOf(b, "made of", partsText(a.Bound))
+	rowWrapped(b, "of all", a.Scope)
+	row(b, "any division", "at least %s, however clusters divide the batch or the network", duration(a.AnyDivisionSeconds))
 	row(b, "steady", "at least %s for each of many batches: %s (%s)", duration(a.Steady.Seconds), a.Steady.Resource, a.Steady.Term)
 	steady := map[string]string{}
 	for _, t := range a.Steady.Terms {

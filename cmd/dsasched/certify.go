@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,11 +16,14 @@ func newCertify() *cobra.Command {
 		Use:   "certify CERTIFICATE.json",
 		Short: "Check a certificate: a schedule and a bound that none beats",
 		Long: `Check a certificate, whoever has made it, and print what it proves: the latency of
-its schedule, the bound that no schedule of the network beats, and the gap between
-them, latency over bound less 1. Nothing in the file is trusted: network and
-accelerator are opened anew, the bound is computed from them, the schedule is checked
-against the rules and simulated, and the greedy variant is run. What differs is
-refused, with its field, what was found and what was expected.`,
+its schedule, the bound that no schedule of the network beats that divides the batch
+evenly over all clusters, and the gap between them, latency over bound less 1.
+Nothing in the file is trusted: network and accelerator are opened anew, the bound is
+computed from them, the schedule is checked against the rules and simulated, and the
+greedy variant is run. What differs is refused, with its field, what was found and
+what was expected. What is trusted is this program: the bound's code and proofs
+(docs/formulations.md), the kernel generator and the simulator. An accelerator that
+is not built in is taken from --hardware alone.`,
 		Example: `  dsasched certify net.certificate.json
   dsasched certify net.certificate.json --model ./net.onnx --hardware stcp920 --json`,
 		Args:              oneArg("CERTIFICATE.json", "give a file that 'dsasched best MODEL --certificate FILE' has written"),
@@ -45,8 +49,23 @@ refused, with its field, what was found and what was expected.`,
 
 func writeVerdict(b *bytes.Buffer, v *certificate.Verdict) {
 	row(b, "certificate", "%s on %s, batch %d: holds", v.Model, v.Hardware, v.Batch)
+	row(b, "network", "%s, operators %s, fingerprint %s", v.DType, v.Grain, v.NetworkFingerprint)
+	if len(v.Dims) > 0 {
+		var list []string
+		for _, d := range v.Dims {
+			list = append(list, fmt.Sprintf("%s = %d", d.Name, d.Size))
+		}
+		rowOf(b, "dimensions", list)
+	}
+	accelerator := "built in"
+	if v.HardwareFile != "" {
+		accelerator = "of " + v.HardwareFile
+	}
+	row(b, "accelerator", "%s, %s, fingerprint %s, instances in the %s", v.Hardware, accelerator, v.HardwareFingerprint, strings.ToUpper(v.Level))
+	row(b, "chunks", "%s", strings.Trim(fmt.Sprint(v.Chunks), "[]"))
 	row(b, "achieved", "%s, %s", duration(v.LatencySeconds), perSecond(v.ThroughputPerSecond))
-	row(b, "bound", "%s on every schedule: %s (%s)", duration(v.CertifiedBoundSeconds), v.Resource, v.Term)
+	row(b, "bound", "%s: %s (%s)", duration(v.CertifiedBoundSeconds), v.Resource, v.Term)
+	rowWrapped(b, "of all", v.Scope)
 	rowOf(b, "made of", partsText(&bound.Bound{Seconds: v.CertifiedBoundSeconds, Parts: v.Parts}))
 	row(b, "gap", "%s of the bound, so that at most %s of the time can be gained", percent(v.Gap), percent(v.Gap/(1+v.Gap)))
 	rowWrapped(b, "limited by", v.LimitedBy)

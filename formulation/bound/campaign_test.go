@@ -207,7 +207,7 @@ func (c *campaign) one(seed uint64) {
 		made = result
 		c.hold(how, b, any, made)
 	}
-	if made != nil && even(made) && bound.Covers(made.Schedule) == nil && r.IntN(6) == 0 {
+	if made != nil && even(made) && made.Shares[0] == slices.Min(made.Shares) && bound.Covers(made.Schedule) == nil && r.IntN(6) == 0 {
 		c.row(what, net, made)
 	}
 	for k := range 2 {

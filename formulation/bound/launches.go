@@ -270,6 +270,10 @@ func (w *work) partition(n int64, spec *hardware.Spec, busy float64) *partition 
 	return p
 }
 
+// exactKernels is up to how many kernels each number is a choice of its own. Beyond, a choice stands for a
+// quarter more of them, and costs as its least parts.
+const exactKernels = 64
+
 // choices are those for kernels with elements of marker b of a part of the share, in groups
 // from each marker on.
 func (m *marker) choices(b int, part, piece, stays, crossings float64) [][]choice {
@@ -279,11 +283,14 @@ func (m *marker) choices(b int, part, piece, stays, crossings float64) [][]choic
 	}
 	list := make([][]choice, b+1)
 	spilt := make([]float64, b+1)
-	for f := 1.0; f == 1 || most > (f-1)*piece; f++ {
+	for f, last := 1.0, 1.0; f == 1 || most > (f-1)*piece; f = last + 1 {
+		if last = f; f > exactKernels {
+			last = math.Floor(f * 5 / 4)
+		}
 		clear(spilt)
 		for _, k := range m.kept {
-			if bytes := k.bytes * part; bytes > f*piece { // one of them is too large
-				spilt[k.at] += crossings * (bytes - (f-1)*piece)
+			if bytes := k.bytes * part; bytes > last*piece { // one of them is too large
+				spilt[k.at] += crossings * (bytes - (last-1)*piece)
 			}
 		}
 		for i := b; i >= 0; i-- {

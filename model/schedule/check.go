@@ -42,6 +42,9 @@ func CheckLayers(s *Schedule) error {
 		done := map[model.OpID]bool{}
 		for _, l := range s.Layers[k] {
 			heavy := 0
+			if op := InFront(s.Graph, l.Ops); op != nil {
+				return fmt.Errorf("layer %q: operator %q stands in front of the product", l.Name, op.Name)
+			}
 			for _, id := range l.Ops {
 				if !in[id] || done[id] {
 					return fmt.Errorf("layer %q: operator %q is not in sub-graph %q or runs twice", l.Name, s.Graph.Op(id).Name, sg.Name)
@@ -62,6 +65,22 @@ func CheckLayers(s *Schedule) error {
 		}
 		if len(done) != len(sg.Ops) {
 			return fmt.Errorf("layers of sub-graph %q run %d of %d operators", sg.Name, len(done), len(sg.Ops))
+		}
+	}
+	return nil
+}
+
+// InFront is an operator with work of its own in front of a layer's product, which begins the
+// layer; nil: there is none.
+func InFront(g *model.Graph, ops []model.OpID) *model.Op {
+	for i, id := range ops {
+		if !g.OnMatrixUnit(g.Op(id)) {
+			continue
+		}
+		for _, before := range ops[:i] {
+			if op := g.Op(before); op.Class() != model.ViewClass {
+				return op
+			}
 		}
 	}
 	return nil

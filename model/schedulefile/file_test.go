@@ -214,6 +214,11 @@ func TestViolations(t *testing.T) {
 			l := p.Groups[0].Layers
 			p.Groups[0].Layers = append([][]int{append(append([]int{}, l[0]...), l[1]...)}, l[2:]...)
 		}, []string{"matrix operators and reductions, expected at most one"}},
+		{"work in front of a product", func(f *schedulefile.File, p *schedulefile.Plan) {
+			l := p.Groups[0].Layers // the last operator of a layer goes to the next one
+			n := len(l[0]) - 1
+			l[0], l[1] = l[0][:n:n], append([]int{l[0][n]}, l[1]...)
+		}, []string{"stands in front of a product, expected the product first"}},
 		{"layer lost", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Groups[0].Layers = p.Groups[0].Layers[1:] }, []string{"groups[0].layers: operator", "is in none"}},
 		{"layer empty", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Groups[0].Layers[0] = []int{} }, []string{"layers[0]: has no operator"}},
 		{"layer cores of no layer", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Groups[0].LayerCores = make([][]int64, 99) }, []string{"groups[0].layer_cores: has 99 entries"}},

@@ -29,7 +29,7 @@ import (
 // bound.
 const (
 	Kind    = "dsasched-certificate"
-	Version = 2
+	Version = 3
 )
 
 // A File is a certificate. Gap is latency over bound, less 1.
@@ -87,6 +87,9 @@ func New(ctx context.Context, name string, from network.Options, r *scheduler.Re
 	if err != nil {
 		return nil, err
 	}
+	if err := cmp.Or(covers(r), b.Check(r.LatencySeconds())); err != nil {
+		return nil, err
+	}
 	f := &File{Kind: Kind, Version: Version, Batch: r.Batch, Bound: *b, GreedyThroughputPerSecond: greedy,
 		Network:             Network{Model: name, DType: from.DType.String(), Grain: string(cmp.Or(from.Grain, grain.Given)), Dims: []Dimension{}, AllowUnknown: from.AllowUnknown, Fingerprint: schedulefile.GraphFingerprint(g)},
 		ThroughputPerSecond: r.ThroughputPerSecond(), LatencySeconds: r.LatencySeconds(), CertifiedBoundSeconds: b.Seconds, Gap: b.Gap(r.LatencySeconds()),
@@ -96,7 +99,7 @@ func New(ctx context.Context, name string, from network.Options, r *scheduler.Re
 		f.Network.Dims = append(f.Network.Dims, Dimension{n, size})
 	}
 	slices.SortFunc(f.Network.Dims, func(a, b Dimension) int { return cmp.Compare(a.Name, b.Name) })
-	return f, covers(r)
+	return f, nil
 }
 
 // Write returns the file as text; the same certificate gives the same bytes.
@@ -156,9 +159,22 @@ func text(v any) string {
 // A Verdict is what a certificate proves, and the answer of `dsasched certify`. All of it was
 // computed anew.
 type Verdict struct {
-	File                      string   `json:"file"`
-	Model                     string   `json:"model"`
-	Hardware                  string   `json:"hardware"`
+	File  string `json:"file"`
+	Model string `json:"model"`
+	// Type, grain and symbolic dimensions that the network was opened with.
+	DType              string      `json:"dtype"`
+	Grain              string      `json:"grain"`
+	Dims               []Dimension `json:"dims"`
+	NetworkFingerprint string      `json:"network_fingerprint"`
+	Hardware           string      `json:"hardware"`
+	HardwareFile       string      `json:"hardware_file,omitempty"` // "": it is built in
+	// HardwareFingerprint is of the description; see schedulefile.Fingerprint.
+	HardwareFingerprint string `json:"hardware_fingerprint"`
+	// Level is the memory that is filled with instances, Chunks the batch elements of each schedule.
+	Level  string  `json:"level"`
+	Chunks []int64 `json:"chunks"`
+	// Scope says which schedules the bound is of.
+	Scope                     string   `json:"scope"`
 	Batch                     int64    `json:"batch"`
 	ThroughputPerSecond       float64  `json:"throughput_per_s"`
 	LatencySeconds            float64  `json:"latency_s"`
@@ -173,9 +189,12 @@ type Verdict struct {
 	Terms     []bound.Term `json:"terms"`
 }
 
-// Check judges a certificate that was read from path, on the accelerator of that name, or
-// "" for the one that it names, with the network of that name, or "" likewise.
+// Check judges a certificate that was read from path, on the accelerator of that name or file, or
+// "" for the built-in one that it names, with the network of that name, or "" likewise.
 func (f *File) Check(ctx context.Context, path, accelerator, name string) (*Verdict, error) {
+	if accelerator == "" && !slices.Contains(hardware.Presets(), f.Hardware.Name) {
+		return nil, &schedulefile.InputError{File: path, Field: "hardware.name", Found: text(f.Hardware.Name), Expected: "a built-in accelerator, or --hardware with its file"}
+	}
 	spec, err := hardware.Load(cmp.Or(accelerator, f.Hardware.Name))
 	if err != nil {
 		return nil, fmt.Errorf("%s: hardware.name: %w", path, err)
@@ -208,9 +227,19 @@ func (f *File) Check(ctx context.Context, path, accelerator, name string) (*Verd
 	if err != nil {
 		return nil, err
 	}
-	v := &Verdict{File: path, Model: f.Network.Model, Hardware: spec.Name, Batch: f.Batch, ThroughputPerSecond: r.ThroughputPerSecond(),
+	if err := b.Check(r.LatencySeconds()); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	v := &Verdict{File: path, Model: cmp.Or(name, f.Network.Model), DType: f.Network.DType, Grain: f.Network.Grain, Dims: f.Network.Dims, NetworkFingerprint: f.Network.Fingerprint,
+		Hardware: spec.Name, HardwareFingerprint: f.Hardware.Fingerprint, Level: f.Hardware.Level, Scope: b.Scope, Batch: f.Batch, ThroughputPerSecond: r.ThroughputPerSecond(),
 		LatencySeconds: r.LatencySeconds(), CertifiedBoundSeconds: b.Seconds, Gap: b.Gap(r.LatencySeconds()),
 		Term: b.Term, Resource: b.Resource, Terms: b.Terms, Parts: b.Parts, LimitedBy: r.Report(schedulefile.Origin{}).LimitedBy}
+	if !slices.Contains(hardware.Presets(), accelerator) {
+		v.HardwareFile = accelerator
+	}
+	for i := range f.Schedule.Schedules {
+		v.Chunks = append(v.Chunks, f.Schedule.Schedules[i].Batch)
+	}
 	for _, x := range []struct {
 		field           string
 		found, expected float64

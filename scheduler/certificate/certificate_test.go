@@ -80,6 +80,9 @@ func TestCertificateHolds(t *testing.T) {
 	if v.Gap < 0 || v.Gap != v.LatencySeconds/v.CertifiedBoundSeconds-1 || v.CertifiedBoundSeconds <= 0 {
 		t.Errorf("%+v", v)
 	}
+	if v.DType != "f16" || v.Grain != "given" || v.Level != "lb" || len(v.Chunks) == 0 || v.Scope == "" || v.HardwareFingerprint != f.Hardware.Fingerprint || v.HardwareFile != "" {
+		t.Errorf("the verdict does not say what it is of: %+v", v)
+	}
 	again, err := f.Write()
 	if err != nil || string(again) != string(data) {
 		t.Errorf("what was read is written otherwise (%v)", err)
@@ -94,13 +97,14 @@ func TestRefused(t *testing.T) {
 		want            string
 	}{
 		{"another kind", func(f *certificate.File) { f.Kind = "dsasched-schedule" }, "", "", `kind: found "dsasched-schedule", expected "dsasched-certificate"`},
-		{"another version", func(f *certificate.File) { f.Version++ }, "", "", `version: found 3, expected 2`},
+		{"another version", func(f *certificate.File) { f.Version++ }, "", "", `version: found 4, expected 3`},
 		{"another graph", func(f *certificate.File) { f.Network.Model = "resnet18" }, "", "", `network.fingerprint: found "`},
 		{"another graph asked for", nil, "", "resnet18", `network.fingerprint: found "`},
 		{"another type", func(f *certificate.File) { f.Network.DType = "f32" }, "", "", `network.fingerprint: found "`},
 		{"no such grain", func(f *certificate.File) { f.Network.Grain = "fine" }, "", "", `network.grain: `},
 		{"no such type", func(f *certificate.File) { f.Network.DType = "f12" }, "", "", `network.dtype: unknown element type "f12"`},
 		{"another machine", func(f *certificate.File) { f.Hardware.Name = "goya" }, "", "", `hardware.fingerprint: found "`},
+		{"a machine of a file", func(f *certificate.File) { f.Hardware.Name = "./stcp920.yaml" }, "", "", `hardware.name: found "./stcp920.yaml", expected a built-in accelerator, or --hardware with its file`},
 		{"another machine asked for", nil, "ipu", "", `hardware.fingerprint: found "`},
 		{"a schedule for another machine", func(f *certificate.File) { f.Schedule.Hardware.Fingerprint = "" }, "", "", `schedule.hardware: found {stcp920 lb }, expected`},
 		{"another level", func(f *certificate.File) { f.Hardware.Level, f.Schedule.Hardware.Level = "gb", "gb" }, "", "", `bound.terms`},
@@ -162,7 +166,7 @@ func FuzzRead(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(data)
-	f.Add([]byte(`{"kind":"dsasched-certificate","version":2}`))
+	f.Add([]byte(`{"kind":"dsasched-certificate","version":3}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := certificate.Read("f.json", data)
 		if err != nil {
