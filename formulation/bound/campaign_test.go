@@ -16,7 +16,6 @@ import (
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
-	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
@@ -120,7 +119,7 @@ type campaign struct {
 	divided                   int // by schedules of parts of the network
 	closest                   map[string]float64
 	others                    map[string]int
-	bad, uneven, rows         int
+	bad, uneven               int
 }
 
 // one schedules a hostile network on a hostile machine in several ways, all of which the bound holds for.
@@ -144,6 +143,10 @@ func (c *campaign) one(seed uint64) {
 	what := fmt.Sprintf("seed %d", seed)
 	if _, err := net.Graph(1); err != nil {
 		c.others["no network"]++
+		return
+	}
+	if g, err := net.Graph(batch); err != nil || commands(g, spec) > 4000 && r.IntN(20) > 0 {
+		c.others["too large"]++ // mostly left out, for more of the others
 		return
 	}
 	start := time.Now()
@@ -185,10 +188,10 @@ func (c *campaign) one(seed uint64) {
 		case k >= 4:
 			recipe = anyRecipe(recipe, r)
 			how += ", at random"
-		case k == 3 && r.IntN(4) == 0:
+		case k == 3 && r.IntN(2) == 0:
 			greedy, _ := scheduler.Lookup("cross-layer")
 			opt.Chunk = 0
-			found, err := scheduler.Best(ctx, net, machine, batch, scheduler.BestOptions{Options: opt, Recipes: []scheduler.Recipe{greedy}, Evaluations: 20, Seed: seed, Threads: 1})
+			found, err := scheduler.Best(ctx, net, machine, batch, scheduler.BestOptions{Options: opt, Recipes: []scheduler.Recipe{greedy}, Evaluations: 60, Seed: seed, Threads: 1})
 			if err == nil {
 				result = found.Result
 				c.schedules += found.Evaluations - 1
@@ -206,9 +209,6 @@ func (c *campaign) one(seed uint64) {
 		}
 		made = result
 		c.hold(how, b, any, made)
-	}
-	if made != nil && even(made) && made.Shares[0] == slices.Min(made.Shares) && bound.Covers(made.Schedule) == nil && r.IntN(6) == 0 {
-		c.row(what, net, made)
 	}
 	for k := range 2 {
 		if spec.Clusters == 1 || seed%2 == 0 || r.IntN(2) == 0 { // dead operators are not divided
@@ -254,26 +254,19 @@ func (c *campaign) one(seed uint64) {
 
 }
 
-// row compares the time of a schedule in a row with all terms of that bound.
-func (c *campaign) row(how string, net network.Network, r *scheduler.Result) {
-	steady, err := bound.Steady(c.t.Context(), net, r.Spec, r.Batch)
-	if err != nil {
-		c.t.Errorf("%s: %v", how, err)
-		return
+// commands is about how many a network's tensors take to move through a machine's memories.
+func commands(g *model.Graph, spec *hardware.Spec) int64 {
+	room, bytes := int64(1<<20), int64(0)
+	if spec.LB != nil {
+		room = int64(spec.LB.SizeBytes) * int64(spec.Cores())
 	}
-	rate, err := r.Steady(c.t.Context())
-	if err != nil {
-		c.others["not in a row"]++
-		return
+	if spec.GB != nil {
+		room = min(room, int64(spec.GB.SizeBytes))
 	}
-	c.rows++
-	per := float64(r.Batch) / rate
-	for _, term := range steady.Terms {
-		if term.Seconds > per*1.0001 {
-			c.bad++
-			c.t.Errorf("%s: in a row, %s says %.6g s, simulated in %.6g s (%.4f) on %s, batch %d, chunk %d", how, term.Name, term.Seconds, per, per/term.Seconds, r.Spec.Name, r.Batch, r.Chunk)
-		}
+	for _, t := range g.Tensors {
+		bytes += 4 * t.Bytes()
 	}
+	return bytes / room
 }
 
 func (c *campaign) failed(how string, err error) {
@@ -363,12 +356,12 @@ func TestCampaign(t *testing.T) {
 		if c.bad > 300 {
 			t.Fatal("that is enough")
 		}
-		if i%1000 == 999 {
+		if i%500 == 499 {
 			t.Logf("%d networks, %d schedules, %d of files, %d not covered, %v", i+1, c.schedules, c.files, c.outside, time.Since(begin).Round(time.Second))
 		}
 	}
-	t.Logf("%d networks, %d schedules, %d of files, %d with the network divided, %d that are not even, %d in a row, %d not covered besides; closest %v; besides %v",
-		*cases, c.schedules, c.files, c.divided, c.uneven, c.rows, c.outside, c.closest, c.others)
+	t.Logf("%d networks, %d schedules, %d of files, %d with the network divided, %d that are not even, %d not covered besides; closest %v; besides %v",
+		*cases, c.schedules, c.files, c.divided, c.uneven, c.outside, c.closest, c.others)
 }
 
 // describe is a graph, an operator a line.
