@@ -141,7 +141,9 @@ saw.`,
 			return err
 		}
 		show.end()
-		if err := least.Check(found.LatencySeconds()); err != nil {
+		if why := certificate.Covers(found.Result); why != nil {
+			found.Notes = append(found.Notes, "the bound is not of this schedule: "+why.Error())
+		} else if err := least.Check(found.LatencySeconds()); err != nil {
 			return err
 		}
 		answer := bestJSON{Scope: least.Scope, Model: args[0], Hardware: spec.Name, DType: from.dtype.value, Batch: found.Batch, Chunk: found.Chunk,

@@ -131,6 +131,9 @@ func (w wholeSchedules) run(ctx context.Context, src network.Network, spec *hard
 	if err != nil {
 		return a, err
 	}
+	if err := least.Check(found.LatencySeconds()); err != nil {
+		return a, err
+	}
 	frugal, err := scheduler.Best(ctx, src, spec, c.BatchSize, scheduler.BestOptions{Recipes: []scheduler.Recipe{recipe}, Evaluations: w.evaluations / 4, Objective: scheduler.ByEnergy, Front: true})
 	if err != nil {
 		return a, err

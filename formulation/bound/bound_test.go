@@ -10,6 +10,7 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -116,6 +117,63 @@ func TestNoScheduleIsFaster(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Where clusters divide the network, or some have no work, schedules may beat the bound on even divisions of the
+// batch, and none the bound on any division.
+func TestAnyDivision(t *testing.T) {
+	net, err := scheduler.OpenNetwork("alexnet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	chip, err := scheduler.OpenMachine("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const batch = 16
+	even, err := bound.Cold(t.Context(), net, chip, batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	least, err := bound.AnyDivision(t.Context(), net, chip, batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipe, err := scheduler.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hold := func(name string, r *scheduler.Result, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := r.LatencySeconds(); s >= even.Seconds || s < least {
+			t.Errorf("%s: %g s, expected less than %g s, the bound on even divisions, and no less than %g s", name, s, even.Seconds, least)
+		}
+		if even.Check(r.LatencySeconds()) == nil {
+			t.Errorf("%s: %g s pass for an even division", name, r.LatencySeconds())
+		}
+	}
+	for _, division := range []scheduler.Division{scheduler.OverLayer, scheduler.Pipelined} {
+		r, err := scheduler.Run(t.Context(), net, chip, batch, recipe, scheduler.Options{Clusters: division, Chunk: batch})
+		hold(division.Name(), r, err)
+	}
+	chip.Clusters = 1 // what one cluster does, it does among idle ones
+	r, err := scheduler.Run(t.Context(), net, chip, batch, recipe, scheduler.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := scheduler.File(r, schedulefile.Origin{})
+	if chip, err = scheduler.OpenMachine("stcp920"); err != nil {
+		t.Fatal(err)
+	}
+	f.Hardware.Fingerprint = schedulefile.Fingerprint(chip)
+	for len(f.Clusters) < chip.Clusters {
+		f.Clusters = append(f.Clusters, []schedulefile.Segment{})
+	}
+	r, err = scheduler.Restore(t.Context(), f, chip)
+	hold("one cluster", r, err)
 }
 
 // One layer of GPT-3 175B on a machine like the TPU v4i, where AccelForge's regression reference has

@@ -2,12 +2,15 @@ package bound_test
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -122,5 +125,46 @@ func TestOnceBroken(t *testing.T) {
 				t.Errorf("found %g s, the bound is %g s by %q, expected at least that and at most %g s", found, b.Seconds, b.Term, c.found)
 			}
 		})
+	}
+}
+
+// Two results of one layer may be spread over different numbers of cores, all of which load what they need.
+func TestTwoResultsOfOneLayer(t *testing.T) {
+	net := sketched("two results", func(s *sketch) {
+		x := s.Input("x", model.F16, s.batch, 1)
+		s.Output(s.op("Concat", model.Attr{}, x, x), s.op("Relu", model.Attr{}, s.Input("y", model.F16, s.batch, 64, 16, 64)))
+	})
+	chip, err := scheduler.OpenMachine("tpu-v4i")
+	if err != nil {
+		t.Fatal(err)
+	}
+	chip.CoreTypes[0].Count, chip.DDR.BandwidthBytesPerSecond = 4, 1e9
+	recipe, err := scheduler.Lookup("tvm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipe = recipe.With("group", scheduler.Strategy{Name: "one", Decide: func(_ context.Context, d *scheduler.Draft) error {
+		sg := &schedule.SubGraph{Ops: []model.OpID{0, 1}}
+		sg.Inputs, sg.Outputs = schedule.Boundary(d.Graph, sg.Ops)
+		d.Grouping = &schedule.Grouping{Groups: []*schedule.SubGraph{sg}}
+		return nil
+	}})
+	made, err := scheduler.Run(t.Context(), net, chip, 1, recipe, scheduler.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := bound.Cold(t.Context(), net, made.Spec, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := scheduler.File(made, schedulefile.Origin{})
+	p := &f.Schedules[0]
+	p.Groups[0].Layers, p.Groups[0].LayerCores, p.Memory = [][]int{{0, 1}}, nil, nil
+	p.Instances[0].Cores = []int64{2, 1}
+	if made, err = scheduler.Restore(t.Context(), f, chip); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Check(made.LatencySeconds()); err != nil {
+		t.Error(err)
 	}
 }

@@ -240,6 +240,13 @@ func (c *campaign) one(seed uint64) {
 			c.others["file not read"]++
 			continue
 		}
+		if *cases == 1 {
+			c.t.Logf("file %d: clusters %v, generator %+v", k, f.Clusters, f.Generator)
+			for i := range f.Schedules {
+				p := &f.Schedules[i]
+				c.t.Logf("batch %d, groups %+v, instances %+v, order %v, memory %+v", p.Batch, p.Groups, p.Instances, p.Order, p.Memory)
+			}
+		}
 		again, err := scheduler.Restore(ctx, f, machine)
 		if err != nil {
 			c.failed("file", err)

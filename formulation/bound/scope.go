@@ -11,22 +11,13 @@ import (
 )
 
 // Scope says in a line which schedules a bound is of.
-const Scope = "schedules that divide the batch evenly over all clusters of one chip, by the same plan where clusters have as much to do"
+const Scope = "schedules that divide the batch evenly over all clusters of one chip, by the same plan where clusters " +
+	"have as much to do, in layers that are straight lines of operators"
 
-// A BeatenError says that a schedule is faster than the bound, so that one of the two is wrong.
-type BeatenError struct {
-	LatencySeconds, BoundSeconds float64
-	Term                         string
-}
-
-func (e *BeatenError) Error() string {
-	return fmt.Sprintf("internal error: a schedule takes %g s, less than the bound of %g s by the term %q", e.LatencySeconds, e.BoundSeconds, e.Term)
-}
-
-// Check is an error if a latency is below the bound.
+// Check is an error if a schedule that the bound is of takes less, so that one of the two is wrong.
 func (b *Bound) Check(latencySeconds float64) error {
 	if latencySeconds < b.Seconds {
-		return &BeatenError{latencySeconds, b.Seconds, b.Term}
+		return fmt.Errorf("internal error: a schedule takes %g s, less than the bound of %g s by the term %q", latencySeconds, b.Seconds, b.Term)
 	}
 	return nil
 }

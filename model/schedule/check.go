@@ -43,7 +43,7 @@ func CheckLayers(s *Schedule) error {
 		for _, l := range s.Layers[k] {
 			heavy := 0
 			if op := InFront(s.Graph, l.Ops); op != nil {
-				return fmt.Errorf("layer %q: operator %q stands in front of the product", l.Name, op.Name)
+				return fmt.Errorf("layer %q: operator %q makes what the product reads", l.Name, op.Name)
 			}
 			for _, id := range l.Ops {
 				if !in[id] || done[id] {
@@ -70,16 +70,24 @@ func CheckLayers(s *Schedule) error {
 	return nil
 }
 
-// InFront is an operator with work of its own in front of a layer's product, which begins the
-// layer; nil: there is none.
+// InFront is an operator of a layer, with work of its own, whose result the layer's product needs, which begins
+// without it; nil: there is none.
 func InFront(g *model.Graph, ops []model.OpID) *model.Op {
 	for i, id := range ops {
 		if !g.OnMatrixUnit(g.Op(id)) {
 			continue
 		}
-		for _, before := range ops[:i] {
-			if op := g.Op(before); op.Class() != model.ViewClass {
+		needed := map[model.TensorID]bool{}
+		for _, at := range slices.Backward(ops[:i+1]) {
+			op := g.Op(at)
+			if at != id && !slices.ContainsFunc(op.Outputs, func(t model.TensorID) bool { return needed[t] }) {
+				continue
+			}
+			if at != id && op.Class() != model.ViewClass {
 				return op
+			}
+			for _, t := range op.Inputs {
+				needed[t] = true
 			}
 		}
 	}

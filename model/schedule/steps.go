@@ -263,10 +263,14 @@ func (b *StepBuilder) write(v Value, st *Step) {
 
 // needs is what each core needs, through the layer's operators.
 func (b *StepBuilder) needs(layer *Layer, st *Step) []Regions {
-	for len(b.need) < int(st.Cores) {
+	cores := st.Cores
+	for _, w := range st.Writes { // results that cannot be spread as the first may have more cores
+		cores = max(cores, b.Values[w].Binding.Cores())
+	}
+	for len(b.need) < int(cores) {
 		b.need = append(b.need, Regions{})
 	}
-	need := b.need[:st.Cores]
+	need := b.need[:cores]
 	for c := range need {
 		clear(need[c])
 		for _, w := range st.Writes {

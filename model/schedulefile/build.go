@@ -211,7 +211,7 @@ func (b *builder) layers(at string, gr *Group, in map[model.OpID]bool) []schedul
 			continue
 		}
 		if op := schedule.InFront(g, ops); op != nil {
-			b.say(field, "operator %d (%s) stands in front of a product, expected the product first", op.ID, op.Name)
+			b.say(field, "operator %d (%s) makes what the layer's product reads, expected it in a layer in front", op.ID, op.Name)
 		}
 		if heavy > 1 {
 			b.say(field, "has %d matrix operators and reductions, expected at most one", heavy)

@@ -218,7 +218,7 @@ func TestViolations(t *testing.T) {
 			l := p.Groups[0].Layers // the last operator of a layer goes to the next one
 			n := len(l[0]) - 1
 			l[0], l[1] = l[0][:n:n], append([]int{l[0][n]}, l[1]...)
-		}, []string{"stands in front of a product, expected the product first"}},
+		}, []string{"makes what the layer's product reads, expected it in a layer in front"}},
 		{"layer lost", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Groups[0].Layers = p.Groups[0].Layers[1:] }, []string{"groups[0].layers: operator", "is in none"}},
 		{"layer empty", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Groups[0].Layers[0] = []int{} }, []string{"layers[0]: has no operator"}},
 		{"layer cores of no layer", func(_ *schedulefile.File, p *schedulefile.Plan) { p.Groups[0].LayerCores = make([][]int64, 99) }, []string{"groups[0].layer_cores: has 99 entries"}},

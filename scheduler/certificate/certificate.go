@@ -87,7 +87,7 @@ func New(ctx context.Context, name string, from network.Options, r *scheduler.Re
 	if err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(covers(r), b.Check(r.LatencySeconds())); err != nil {
+	if err := cmp.Or(Covers(r), b.Check(r.LatencySeconds())); err != nil {
 		return nil, err
 	}
 	f := &File{Kind: Kind, Version: Version, Batch: r.Batch, Bound: *b, GreedyThroughputPerSecond: greedy,
@@ -333,7 +333,7 @@ func (f *File) simulate(ctx context.Context, path string, spec *hardware.Spec, n
 	if err != nil {
 		return nil, fmt.Errorf("%s: schedule: %w", path, err)
 	}
-	if err := covers(r); err != nil {
+	if err := Covers(r); err != nil {
 		return nil, fmt.Errorf("%s: schedule: %w", path, err)
 	}
 	for i := range f.Schedule.Schedules {
@@ -349,9 +349,9 @@ func (f *File) simulate(ctx context.Context, path string, spec *hardware.Spec, n
 	return r, nil
 }
 
-// covers reports what the bound does not hold for: batches that are not divided evenly, clusters
+// Covers reports what the bound does not hold for: batches that are not divided evenly, clusters
 // that do different things with as much of it, and layers other than a straight line of operators with a heavy one at most in front.
-func covers(r *scheduler.Result) error {
+func Covers(r *scheduler.Result) error {
 	even, shares := scheduler.Shares(r.Batch, r.Spec.Clusters), slices.Clone(r.Shares)
 	slices.SortFunc(shares, func(a, b int64) int { return cmp.Compare(b, a) })
 	if !slices.Equal(shares, even) {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -86,6 +88,30 @@ func TestCertificateHolds(t *testing.T) {
 	again, err := f.Write()
 	if err != nil || string(again) != string(data) {
 		t.Errorf("what was read is written otherwise (%v)", err)
+	}
+}
+
+// A verdict names the file that an accelerator is from, whatever it is called in there.
+func TestAcceleratorOfFile(t *testing.T) {
+	data, err := os.ReadFile("../../hardware/presets/stcp920.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "mine.yaml")
+	if err := os.WriteFile(file, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	f := certified(t)
+	v, err := f.Check(context.Background(), "proof", file, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.HardwareFile != file || v.HardwareFingerprint != f.Hardware.Fingerprint {
+		t.Errorf("the accelerator is of %q, fingerprint %s, expected %q, %s", v.HardwareFile, v.HardwareFingerprint, file, f.Hardware.Fingerprint)
+	}
+	f.Hardware.Name, f.Schedule.Hardware.Name = file, file
+	if _, err := f.Check(context.Background(), "proof", "", ""); err == nil || !strings.Contains(err.Error(), "hardware.name: found ") {
+		t.Errorf("got %v, expected the file's name to be refused", err)
 	}
 }
 
