@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	cases = flag.Int("cases", 150, "hostile networks, each on one machine, that are scheduled several times")
+	cases = flag.Int("cases", 200, "hostile networks, each on one machine, that are scheduled several times")
 	from  = flag.Uint64("from", 1, "the first one's seed")
 )
 
@@ -199,6 +199,10 @@ func (c *campaign) one(seed uint64) {
 			how += ", best"
 		case r.IntN(2) == 0:
 			recipe = anyOptions(recipe, r)
+		}
+		if result == nil && r.IntN(3) == 0 {
+			recipe = anyNests(recipe, r)
+			how += ", with nests"
 		}
 		if result == nil {
 			if result, err = scheduler.Run(ctx, net, machine, batch, recipe, opt); err != nil {

@@ -5,7 +5,9 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/heuristics/ansor"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/schedulefile"
@@ -81,6 +83,26 @@ func anyRecipe(recipe scheduler.Recipe, r *rand.Rand) scheduler.Recipe {
 	}
 	return recipe.With("weights", scheduler.Strategy{Name: "any", Decide: func(_ context.Context, d *scheduler.Draft) error {
 		d.Lower = lower.Options{CrossLayer: true, KeepWeights: true, Prefetch: true, BeforeFirst: true}
+		return nil
+	}})
+}
+
+// anyNests runs some layers by nests at random.
+func anyNests(recipe scheduler.Recipe, r *rand.Rand) scheduler.Recipe {
+	return recipe.With("nest", scheduler.Strategy{Name: "any", Decide: func(_ context.Context, d *scheduler.Draft) error {
+		m, err := cost.New(d.Spec)
+		if err != nil {
+			return err
+		}
+		for i := range d.Steps {
+			for range r.IntN(4) {
+				before := d.Steps[i]
+				if n := ansor.Sample(d.Schedule, i, m, r); n == nil || d.Schedule.Follow(i, n) == nil {
+					break
+				}
+				d.Steps[i] = before
+			}
+		}
 		return nil
 	}})
 }
