@@ -9,14 +9,15 @@
 // hardware/cost: any chunks, any groups, split along any dimension into any number of
 // pieces, equal or not; any order of instances, any bindings, scopes, memory plans,
 // spills and tiles; in place or not, with weights kept or not, with loads ahead of
-// launches and layers that overlap or without, where clusters with equal shares do the same. On a raised machine (hardware.Raise) it
-// covers the schedules of that. What it leaves out: operator costs of a caller's own, layers
-// that [Covers] refuses, and one batch element on several clusters.
+// launches and layers that overlap or without, where clusters with equal shares do the same. On a raised machine
+// (hardware.Raise) it covers the schedules of that. What it leaves out: operator costs of a caller's own, layers
+// that [Covers] refuses, machines of several chips, and other divisions of the batch or of the network
+// over the clusters, for which [AnyDivision] holds.
 //
 // # What it rests on
 //
 //   - Kernels of a cluster run one at a time, each behind a launch, and each queue in order.
-//   - A layer's units start when the layers that it reads have ended.
+//   - A layer's units start when the layers that it reads have ended, but products do without their biases.
 //   - A command lasts as long as the formulas say for the core 0, of which the part is
 //     no smaller than the others'. Rounding up is subadditive, so that pieces take at
 //     least what the whole takes.
