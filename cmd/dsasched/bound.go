@@ -18,8 +18,9 @@ type boundJSON struct {
 	DType    string `json:"dtype"`
 	Hardware string `json:"hardware"`
 	*bound.Bound
-	// AnyDivisionSeconds is of whatever division of the batch or of the network between clusters.
-	AnyDivisionSeconds  float64      `json:"any_division_lower_bound_s"`
+	// AnyDivisionSeconds is of whatever division of the batch or of the network between clusters; null: there is
+	// none, as the whole batch takes other work per element than a share.
+	AnyDivisionSeconds  *float64     `json:"any_division_lower_bound_s"`
 	ThroughputPerSecond float64      `json:"throughput_bound_per_s"`
 	Steady              *bound.Bound `json:"steady"`
 }
@@ -66,7 +67,9 @@ It is not the lower_bound_s of other commands, which is of one program.`,
 		if a.Steady, err = bound.Steady(cmd.Context(), net, machine, batch.value); err != nil {
 			return err
 		}
-		if a.AnyDivisionSeconds, err = bound.AnyDivision(cmd.Context(), net, machine, batch.value); err != nil {
+		if any, err := bound.AnyDivision(cmd.Context(), net, machine, batch.value); err == nil {
+			a.AnyDivisionSeconds = &any
+		} else if cmd.Context().Err() != nil {
 			return err
 		}
 		a.ThroughputPerSecond = float64(a.Batch) / a.Seconds
@@ -80,7 +83,9 @@ func writeBound(b *bytes.Buffer, a *boundJSON) {
 	row(b, "limited by", "%s (%s)", a.Resource, a.Term)
 	rowOf(b, "made of", partsText(a.Bound))
 	rowWrapped(b, "of all", a.Scope)
-	row(b, "any division", "at least %s, however clusters divide the batch or the network", duration(a.AnyDivisionSeconds))
+	if any := a.AnyDivisionSeconds; any != nil {
+		row(b, "any division", "at least %s, however clusters divide the batch or the network", duration(*any))
+	}
 	row(b, "steady", "at least %s for each of many batches: %s (%s)", duration(a.Steady.Seconds), a.Steady.Resource, a.Steady.Term)
 	steady := map[string]string{}
 	for _, t := range a.Steady.Terms {
