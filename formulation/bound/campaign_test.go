@@ -41,7 +41,7 @@ func hostileMachine(r *rand.Rand) *hardware.Spec {
 	}
 	often := func() bool { return r.IntN(3) > 0 }
 	if often() {
-		s.Clusters = pick(r, 1, 1, 2, 3, 5)
+		s.Clusters = pick(r, 1, 1, 2, 3, 5, 16)
 	}
 	if often() {
 		s.CoreTypes[0].Count = pick(r, 1, 1, 2, 3, 4, 8)
@@ -129,13 +129,14 @@ func (c *campaign) one(seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 21))
 	machine, net, batch := hostileMachine(r), hostile(seed), pick(r, int64(1), 1, 2, 3, 4, 6, 7, 12)
 	if r.IntN(16) == 0 {
-		batch = pick(r, int64(33), 64, 100)
+		batch = pick(r, int64(33), 64, 100, 257, 1000)
 	}
 	if err := machine.Validate(); err != nil {
 		c.others["no machine: "+err.Error()]++
 		return
 	}
-	spec, err := scheduler.Machine(machine, scheduler.LevelAuto)
+	level := pick(r, scheduler.LevelAuto, scheduler.LevelAuto, scheduler.LevelAuto, scheduler.LevelGB)
+	spec, err := scheduler.Machine(machine, level)
 	if err != nil {
 		c.others[err.Error()]++
 		return
@@ -180,7 +181,7 @@ func (c *campaign) one(seed uint64) {
 		if recipe.Exact() && r.IntN(8) > 0 {
 			recipe, _ = scheduler.Lookup("cross-layer")
 		}
-		opt := scheduler.Options{InPlace: r.IntN(2) == 0, Chunk: pick(r, 0, 1, share, 1+r.Int64N(share)), TimeLimit: 20 * time.Millisecond, TimeLimitOnly: true,
+		opt := scheduler.Options{Level: level, InPlace: r.IntN(2) == 0, Chunk: pick(r, 0, 1, share, 1+r.Int64N(share)), TimeLimit: 20 * time.Millisecond, TimeLimitOnly: true,
 			Uneven: pick(r, schedule.UnevenFastest, schedule.UnevenAll, schedule.UnevenOutputs, schedule.UnevenNone)}
 		how := fmt.Sprintf("%s, %d: %s, chunk %d", what, k, recipe.Name, opt.Chunk)
 		var result *scheduler.Result
@@ -221,7 +222,7 @@ func (c *campaign) one(seed uint64) {
 		division := pick(r, scheduler.Pipelined, scheduler.OverLayer)
 		how := fmt.Sprintf("%s, division %d: %s", what, k, division)
 		recipe := pick(r, recipes[:5]...)
-		divided, err := scheduler.Run(ctx, net, machine, batch, recipe, scheduler.Options{Clusters: division, Chunk: pick(r, 0, 1, batch), InPlace: r.IntN(2) == 0})
+		divided, err := scheduler.Run(ctx, net, machine, batch, recipe, scheduler.Options{Level: level, Clusters: division, Chunk: pick(r, 0, 1, batch), InPlace: r.IntN(2) == 0})
 		if err != nil {
 			c.failed("division", err)
 			continue

@@ -96,11 +96,15 @@ func anyNests(recipe scheduler.Recipe, r *rand.Rand) scheduler.Recipe {
 		}
 		for i := range d.Steps {
 			for range r.IntN(4) {
-				before := d.Steps[i]
-				if n := ansor.Sample(d.Schedule, i, m, r); n == nil || d.Schedule.Follow(i, n) == nil {
+				steps, values := slices.Clone(d.Steps), slices.Clone(d.Values)
+				n := ansor.Sample(d.Schedule, i, m, r)
+				if n == nil || n.Cores != nil && !n.Cores.Equal(d.Steps[i].Binding) {
+					continue // the bindings are another stage's
+				}
+				if d.Schedule.Follow(i, n) == nil {
 					break
 				}
-				d.Steps[i] = before
+				d.Steps, d.Values = steps, values
 			}
 		}
 		return nil
