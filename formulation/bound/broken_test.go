@@ -59,7 +59,8 @@ func TestOnceBroken(t *testing.T) {
 		// What lies between two cuts has the second cut once.
 		{sketched("two operands of one product below one tensor", func(s *sketch) {
 			x := s.op("Relu", model.Attr{}, s.Input("x", model.F16, s.batch, 1, 320, 8))
-			y, z := s.op("MatMul", model.Attr{}, x, s.weights(1, 8, 8, 512)), s.op("MatMul", model.Attr{}, x, s.weights(1, 8, 8, 512))
+			y, z := s.op("MatMul", model.Attr{}, x, s.weights(1, 8, 8, 512)), s.op("MatMul", model.Attr{}, x, s.weights(1, 8, 8,
+				512))
 			y = s.op("MatMul", model.Attr{}, y, s.op("Transpose", model.Attr{Perm: []int64{0, 1, 3, 2}}, z))
 			s.Output(s.op("ReduceMax", model.Attr{Axes: []int64{3}}, y))
 		}), 4, 59.9e-6, 0},
@@ -99,7 +100,8 @@ func TestOnceBroken(t *testing.T) {
 		// A load that does not happen has no latency.
 		{sketched("the border of a Pad", func(s *sketch) {
 			x := s.op("Pad", model.Attr{Pads: []int64{0, 64, 0, 0}}, s.Input("x", model.F16, s.batch, 1))
-			s.Output(s.op("Relu", model.Attr{}, s.op("Slice", model.Attr{Starts: []int64{0, 0}, Steps: []int64{1, 1}, Shape: []int64{s.batch, 32}}, x)))
+			s.Output(s.op("Relu", model.Attr{}, s.op("Slice", model.Attr{Starts: []int64{0, 0}, Steps: []int64{1, 1},
+				Shape: []int64{s.batch, 32}}, x)))
 		}), 4, 1e-6, 1e-9},
 	} {
 		t.Run(c.net.Name, func(t *testing.T) {
@@ -116,13 +118,15 @@ func TestOnceBroken(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			best, err := scheduler.Best(t.Context(), c.net, chip, c.batch, scheduler.BestOptions{Evaluations: 100, Recipes: []scheduler.Recipe{greedy}})
+			best, err := scheduler.Best(t.Context(), c.net, chip, c.batch, scheduler.BestOptions{Evaluations: 100,
+				Recipes: []scheduler.Recipe{greedy}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			found := best.LatencySeconds()
 			if found < b.Seconds || found > c.found {
-				t.Errorf("found %g s, the bound is %g s by %q, expected at least that and at most %g s", found, b.Seconds, b.Term, c.found)
+				t.Errorf("found %g s, the bound is %g s by %q, expected at least that and at most %g s", found, b.Seconds, b.Term,
+					c.found)
 			}
 		})
 	}
@@ -143,7 +147,8 @@ func TestTwoResultsOfOneLayer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recipe = recipe.With("group", scheduler.Strategy{Name: "one", Decide: func(_ context.Context, d *scheduler.Draft) error {
+	recipe = recipe.With("group", scheduler.Strategy{Name: "one", Decide: func(_ context.Context,
+		d *scheduler.Draft) error {
 		sg := &schedule.SubGraph{Ops: []model.OpID{0, 1}}
 		sg.Inputs, sg.Outputs = schedule.Boundary(d.Graph, sg.Ops)
 		d.Grouping = &schedule.Grouping{Groups: []*schedule.SubGraph{sg}}

@@ -68,7 +68,8 @@ func hostileMachine(r *rand.Rand) *hardware.Spec {
 		s.CoreLink.BandwidthBytesPerSecond, s.CoreLink.LatencySeconds = pick(r, 1e9, 1e10, 1e12, 1e15), pick(r, 0, 1e-8, 1e-6)
 	}
 	if often() && s.LB != nil {
-		s.LB.SizeBytes, s.LBWeightBytes = pick(r, hardware.Bytes(256), 2048, 16384, 1<<20), pick(r, hardware.Bytes(0), 128, 1024, 1<<18)
+		s.LB.SizeBytes, s.LBWeightBytes = pick(r, hardware.Bytes(256), 2048, 16384, 1<<20), pick(r, hardware.Bytes(0), 128,
+			1024, 1<<18)
 		s.LB.BandwidthBytesPerSecond = pick(r, s.LB.BandwidthBytesPerSecond, 1e9, 1e14)
 	}
 	switch {
@@ -104,7 +105,8 @@ func hostileMachine(r *rand.Rand) *hardware.Spec {
 		}
 	}
 	if r.IntN(10) == 0 {
-		s.CoreTypes = append(s.CoreTypes, hardware.CoreType{Name: "other", Count: 1 + r.IntN(2), HasLB: r.IntN(2) == 0, Units: c.Units[1:]})
+		s.CoreTypes = append(s.CoreTypes, hardware.CoreType{Name: "other", Count: 1 + r.IntN(2), HasLB: r.IntN(2) == 0,
+			Units: c.Units[1:]})
 	}
 	if r.IntN(12) == 0 {
 		c.Units = c.Units[1:]
@@ -181,7 +183,8 @@ func (c *campaign) one(seed uint64) {
 		if recipe.Exact() && r.IntN(8) > 0 {
 			recipe, _ = scheduler.Lookup("cross-layer")
 		}
-		opt := scheduler.Options{Level: level, InPlace: r.IntN(2) == 0, Chunk: pick(r, 0, 1, share, 1+r.Int64N(share)), TimeLimit: 20 * time.Millisecond, TimeLimitOnly: true,
+		opt := scheduler.Options{Level: level, InPlace: r.IntN(2) == 0, Chunk: pick(r, 0, 1, share, 1+r.Int64N(share)),
+			TimeLimit: 20 * time.Millisecond, TimeLimitOnly: true,
 			Uneven: pick(r, schedule.UnevenFastest, schedule.UnevenAll, schedule.UnevenOutputs, schedule.UnevenNone)}
 		how := fmt.Sprintf("%s, %d: %s, chunk %d", what, k, recipe.Name, opt.Chunk)
 		var result *scheduler.Result
@@ -192,7 +195,8 @@ func (c *campaign) one(seed uint64) {
 		case k == 3 && r.IntN(2) == 0:
 			greedy, _ := scheduler.Lookup("cross-layer")
 			opt.Chunk = 0
-			found, err := scheduler.Best(ctx, net, machine, batch, scheduler.BestOptions{Options: opt, Recipes: []scheduler.Recipe{greedy}, Evaluations: 60, Seed: seed, Threads: 1})
+			found, err := scheduler.Best(ctx, net, machine, batch, scheduler.BestOptions{Options: opt,
+				Recipes: []scheduler.Recipe{greedy}, Evaluations: 60, Seed: seed, Threads: 1})
 			if err == nil {
 				result = found.Result
 				c.schedules += found.Evaluations - 1
@@ -222,7 +226,8 @@ func (c *campaign) one(seed uint64) {
 		division := pick(r, scheduler.Pipelined, scheduler.OverLayer)
 		how := fmt.Sprintf("%s, division %d: %s", what, k, division)
 		recipe := pick(r, recipes[:5]...)
-		divided, err := scheduler.Run(ctx, net, machine, batch, recipe, scheduler.Options{Level: level, Clusters: division, Chunk: pick(r, 0, 1, batch), InPlace: r.IntN(2) == 0})
+		divided, err := scheduler.Run(ctx, net, machine, batch, recipe, scheduler.Options{Level: level, Clusters: division,
+			Chunk: pick(r, 0, 1, batch), InPlace: r.IntN(2) == 0})
 		if err != nil {
 			c.failed("division", err)
 			continue
@@ -249,7 +254,8 @@ func (c *campaign) one(seed uint64) {
 			c.t.Logf("file %d: clusters %v, generator %+v", k, f.Clusters, f.Generator)
 			for i := range f.Schedules {
 				p := &f.Schedules[i]
-				c.t.Logf("batch %d, groups %+v, instances %+v, order %v, memory %+v", p.Batch, p.Groups, p.Instances, p.Order, p.Memory)
+				c.t.Logf("batch %d, groups %+v, instances %+v, order %v, memory %+v", p.Batch, p.Groups, p.Instances, p.Order,
+					p.Memory)
 			}
 		}
 		again, err := scheduler.Restore(ctx, f, machine)
@@ -328,32 +334,33 @@ func (c *campaign) hold(how string, b *bound.Bound, any float64, r *scheduler.Re
 		}
 	}
 	c.schedules++
-	if any > r.LatencySeconds() {
-		c.bad++
-		c.t.Errorf("%s: any division says %.6g s, simulated in %.6g s (%.4f) on %s, batch %d, chunk %d, shares %v, %d operators", how, any, r.LatencySeconds(), r.LatencySeconds()/any,
-			r.Spec.Name, r.Batch, r.Chunk, r.Shares, len(r.Schedule.Graph.Ops))
+	hold := func(term string, seconds float64) {
+		if seconds > r.LatencySeconds() {
+			c.bad++
+			c.t.Errorf("%s: %s says %.6g s, simulated in %.6g s (%.4f) on %s, batch %d in shares %v, chunk %d, %d operators", how, term,
+				seconds, r.LatencySeconds(), r.LatencySeconds()/seconds, r.Spec.Name, r.Batch, r.Shares, r.Chunk, len(r.Schedule.Graph.Ops))
+		}
+		c.closest[term] = max(c.closest[term], seconds/r.LatencySeconds())
 	}
-	c.closest["any division"] = max(c.closest["any division"], any/r.LatencySeconds())
+	hold("any division", any)
 	if !even(r) {
 		c.uneven++
 		return
 	}
 	for _, term := range b.Terms {
-		if term.Seconds > r.LatencySeconds() {
-			c.bad++
-			c.t.Errorf("%s: %s says %.6g s, simulated in %.6g s (%.4f) on %s, batch %d, chunk %d, %d operators", how, term.Name, term.Seconds, r.LatencySeconds(), r.LatencySeconds()/term.Seconds,
-				r.Spec.Name, r.Batch, r.Chunk, len(r.Schedule.Graph.Ops))
-		}
-		c.closest[term.Name] = max(c.closest[term.Name], term.Seconds/r.LatencySeconds())
+		hold(term.Name, term.Seconds)
 	}
 }
 
 // anyOptions draws what the generator may be told and no recipe tells it.
 func anyOptions(recipe scheduler.Recipe, r *rand.Rand) scheduler.Recipe {
-	o := lower.Options{CrossLayer: r.IntN(4) > 0, KeepWeights: r.IntN(4) > 0, Prefetch: r.IntN(4) > 0, BeforeFirst: r.IntN(2) == 0, Exposed: r.IntN(3) == 0,
-		KeepQuarters: r.IntN(5), Pieces: pick(r, int64(0), 1, 2, 8, 64), WeightTiles: pick(r, int64(0), 2, 4), LoadTiles: pick(r, int64(0), 2, 4, 64),
+	o := lower.Options{CrossLayer: r.IntN(4) > 0, KeepWeights: r.IntN(4) > 0, Prefetch: r.IntN(4) > 0,
+		BeforeFirst: r.IntN(2) == 0, Exposed: r.IntN(3) == 0,
+		KeepQuarters: r.IntN(5), Pieces: pick(r, int64(0), 1, 2, 8, 64), WeightTiles: pick(r, int64(0), 2, 4),
+		LoadTiles:    pick(r, int64(0), 2, 4, 64),
 		WeightsFirst: r.IntN(2) == 0, StorePieces: r.IntN(2) == 0}
-	return recipe.With("weights", scheduler.Strategy{Name: "any", Decide: func(_ context.Context, d *scheduler.Draft) error {
+	return recipe.With("weights", scheduler.Strategy{Name: "any", Decide: func(_ context.Context,
+		d *scheduler.Draft) error {
 		d.Lower = o
 		return nil
 	}})
@@ -369,11 +376,12 @@ func TestCampaign(t *testing.T) {
 			t.Fatal("that is enough")
 		}
 		if i%500 == 499 {
-			t.Logf("%d networks, %d schedules, %d of files, %d not covered, %v", i+1, c.schedules, c.files, c.outside, time.Since(begin).Round(time.Second))
+			t.Logf("%d networks, %d schedules, %d of files, %d not covered, %v", i+1, c.schedules, c.files, c.outside,
+				time.Since(begin).Round(time.Second))
 		}
 	}
-	t.Logf("%d networks, %d schedules, %d of files, %d with the network divided, %d that are not even, %d not covered besides; closest %v; besides %v",
-		*cases, c.schedules, c.files, c.divided, c.uneven, c.outside, c.closest, c.others)
+	t.Logf("%d networks, %d schedules, %d of files, %d with the network divided, %d that are not even", *cases, c.schedules, c.files, c.divided, c.uneven)
+	t.Logf("%d not covered besides; closest %v; besides %v", c.outside, c.closest, c.others)
 }
 
 // describe is a graph, an operator a line.

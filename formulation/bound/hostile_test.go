@@ -59,11 +59,13 @@ func hostile(seed uint64) network.Network {
 }
 
 func (g *grower) grow() {
-	all := []model.DType{model.F16, model.F32, model.F64, model.BF16, model.I8, model.U8, model.I16, model.I32, model.I64, model.Bool, model.F8}
+	all := []model.DType{model.F16, model.F32, model.F64, model.BF16, model.I8, model.U8, model.I16, model.I32, model.I64,
+		model.Bool, model.F8}
 	for g.types = []model.DType{model.F16}; g.IntN(2) == 0; {
 		g.types = append(g.types, pick(g.Rand, all...))
 	}
-	g.sizes = pick(g.Rand, []int64{1, 2, 3, 4}, []int64{1, 3, 8, 17}, []int64{1, 4, 8, 16, 32, 64}, []int64{2, 8, 57, 320}, []int64{1, 5, 64, 512},
+	g.sizes = pick(g.Rand, []int64{1, 2, 3, 4}, []int64{1, 3, 8, 17}, []int64{1, 4, 8, 16, 32, 64}, []int64{2, 8, 57,
+		320}, []int64{1, 5, 64, 512},
 		[]int64{8, 16, 64, 1024}, []int64{16, 128})
 	for range 1 + g.IntN(3) {
 		g.input(1 + g.IntN(4))
@@ -74,7 +76,8 @@ func (g *grower) grow() {
 		kind := pick(g.Rand, kinds...)
 		switch g.IntN(6) {
 		case 0, 1:
-			kind = pick[model.Kind](g.Rand, "MatMul", "Gemm", "Conv", "MatMul", "Gemm", "Softmax", "Relu", "Add", "Transpose", "Pad", "Slice", "Split", "Concat", "Reshape")
+			kind = pick[model.Kind](g.Rand, "MatMul", "Gemm", "Conv", "MatMul", "Gemm", "Softmax", "Relu", "Add", "Transpose",
+				"Pad", "Slice", "Split", "Concat", "Reshape")
 		case 2:
 			kind = favourite
 		}
@@ -100,7 +103,8 @@ func (g *grower) grow() {
 		}
 		for range 1 + g.IntN(4) {
 			if len(x.shape) > 0 {
-				if y := g.try("MatMul", nil, x, g.constant(x.dt, -1, x.shape[len(x.shape)-1], pick(g.Rand, int64(64), 300, 1024))); y != nil {
+				if y := g.try("MatMul", nil, x, g.constant(x.dt, -1, x.shape[len(x.shape)-1], pick(g.Rand, int64(64), 300,
+					1024))); y != nil {
 					x = y[0]
 				}
 			}
@@ -315,7 +319,8 @@ func (g *grower) propose(kind model.Kind) {
 		a := model.Attr{Group: 1, CeilMode: g.IntN(4) == 0}
 		for range max(0, spatial) {
 			a.Kernel = append(a.Kernel, pick(g.Rand, int64(1), 2, 3, 5))
-			a.Strides, a.Dilations = append(a.Strides, pick(g.Rand, int64(1), 1, 2, 3)), append(a.Dilations, pick(g.Rand, int64(1), 1, 1, 2))
+			a.Strides, a.Dilations = append(a.Strides, pick(g.Rand, int64(1), 1, 2, 3)), append(a.Dilations, pick(g.Rand,
+				int64(1), 1, 1, 2))
 		}
 		a.Pads = several(2*max(0, spatial), func() int64 { return pick(g.Rand, int64(0), 0, 1, 2, 4) })
 		return a
@@ -328,7 +333,8 @@ func (g *grower) propose(kind model.Kind) {
 		}
 		g.Shuffle(len(in), func(i, j int) { in[i], in[j] = in[j], in[i] })
 		g.try(kind, nil, in...)
-	case "Sub", "Div", "Pow", "Mod", "PRelu", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "And", "Or", "Xor":
+	case "Sub", "Div", "Pow", "Mod", "PRelu", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "And", "Or",
+		"Xor":
 		if in := []*grown{x, g.like(x)}; g.IntN(2) == 0 {
 			g.try(kind, nil, in[1], in[0])
 		} else {

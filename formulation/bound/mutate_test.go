@@ -17,7 +17,10 @@ import (
 // anyRecipe decides groups, factors, order, bindings and levels at random.
 func anyRecipe(recipe scheduler.Recipe, r *rand.Rand) scheduler.Recipe {
 	own := func(stage string, decide func(d *scheduler.Draft) error) {
-		recipe = recipe.With(stage, scheduler.Strategy{Name: "any", Decide: func(_ context.Context, d *scheduler.Draft) error { return decide(d) }})
+		recipe = recipe.With(stage, scheduler.Strategy{Name: "any", Decide: func(_ context.Context,
+			d *scheduler.Draft) error {
+			return decide(d)
+		}})
 	}
 	cut := pick(r, 2, 3, 8, 100)
 	own("group", func(d *scheduler.Draft) error {
@@ -81,7 +84,8 @@ func anyRecipe(recipe scheduler.Recipe, r *rand.Rand) scheduler.Recipe {
 	if r.IntN(2) == 0 {
 		return anyOptions(recipe, r)
 	}
-	return recipe.With("weights", scheduler.Strategy{Name: "any", Decide: func(_ context.Context, d *scheduler.Draft) error {
+	return recipe.With("weights", scheduler.Strategy{Name: "any", Decide: func(_ context.Context,
+		d *scheduler.Draft) error {
 		d.Lower = lower.Options{CrossLayer: true, KeepWeights: true, Prefetch: true, BeforeFirst: true}
 		return nil
 	}})
@@ -126,10 +130,12 @@ func mutate(f *schedulefile.File, r *rand.Rand) {
 	switch r.IntN(16) {
 	case 0:
 		o := &f.Generator
-		for _, b := range []*bool{&o.KeepWeights, &o.CrossLayer, &o.Exposed, &o.Prefetch, &o.BeforeFirst, &o.WeightsFirst, &o.StorePieces} {
+		for _, b := range []*bool{&o.KeepWeights, &o.CrossLayer, &o.Exposed, &o.Prefetch, &o.BeforeFirst, &o.WeightsFirst,
+			&o.StorePieces} {
 			*b = r.IntN(2) == 0
 		}
-		o.KeepQuarters, o.Pieces, o.WeightTiles, o.LoadTiles = r.IntN(5), pick(r, int64(0), 1, 3, 64), pick(r, int64(0), 2, 8), pick(r, int64(0), 2, 64)
+		o.KeepQuarters, o.Pieces, o.WeightTiles, o.LoadTiles = r.IntN(5), pick(r, int64(0), 1, 3, 64), pick(r, int64(0), 2,
+			8), pick(r, int64(0), 2, 64)
 	case 1:
 		inst.Scope = pick(r, "lb", "gb", "ddr")
 		forget()
@@ -198,7 +204,8 @@ func mutate(f *schedulefile.File, r *rand.Rand) {
 	case 10: // two neighbouring groups in one
 		if group+1 < len(p.Groups) && g.Factor == 1 && p.Groups[group+1].Factor == 1 {
 			next := p.Groups[group+1]
-			g.Ops, g.Layers, g.LayerCores = append(slices.Clone(g.Ops), next.Ops...), append(slices.Clone(g.Layers), next.Layers...), nil
+			g.Ops, g.Layers, g.LayerCores = append(slices.Clone(g.Ops), next.Ops...), append(slices.Clone(g.Layers),
+				next.Layers...), nil
 			p.Groups = slices.Delete(p.Groups, group+1, group+2)
 			p.Instances = slices.DeleteFunc(p.Instances, func(x schedulefile.Instance) bool { return x.Group == group })
 			for i := range p.Instances {

@@ -17,7 +17,8 @@ const Scope = "schedules that divide the batch evenly over all clusters of one c
 // Check is an error if a schedule that the bound is of takes less, so that one of the two is wrong.
 func (b *Bound) Check(latencySeconds float64) error {
 	if latencySeconds < b.Seconds {
-		return fmt.Errorf("internal error: a schedule takes %g s, less than the bound of %g s by the term %q", latencySeconds, b.Seconds, b.Term)
+		return fmt.Errorf("internal error: a schedule takes %g s, less than the bound of %g s by the term %q",
+			latencySeconds, b.Seconds, b.Term)
 	}
 	return nil
 }
@@ -25,7 +26,8 @@ func (b *Bound) Check(latencySeconds float64) error {
 // AnyDivision bounds the simulated latency of a batch in whatever way the clusters of a machine divide
 // the batch or the network between them: any of them may be idle or have more to do than others, and each
 // a plan of its own.
-func AnyDivision(ctx context.Context, net network.Network, spec *hardware.Spec, batch int64) (seconds float64, err error) {
+func AnyDivision(ctx context.Context, net network.Network, spec *hardware.Spec, batch int64) (seconds float64,
+	err error) {
 	if err := valid(spec, batch); err != nil {
 		return 0, err
 	}
