@@ -61,7 +61,8 @@ func writeVerdict(b *bytes.Buffer, v *certificate.Verdict) {
 	if v.HardwareFile != "" {
 		accelerator = "of " + v.HardwareFile
 	}
-	row(b, "accelerator", "%s, %s, fingerprint %s, instances in the %s", v.Hardware, accelerator, v.HardwareFingerprint, strings.ToUpper(v.Level))
+	level := map[string]string{"lb": "L1", "gb": "LLB"}[v.Level]
+	row(b, "accelerator", "%s, %s, fingerprint %s, instances in the %s", v.Hardware, accelerator, v.HardwareFingerprint, level)
 	row(b, "chunks", "%s", strings.Trim(fmt.Sprint(v.Chunks), "[]"))
 	row(b, "achieved", "%s, %s", duration(v.LatencySeconds), perSecond(v.ThroughputPerSecond))
 	row(b, "bound", "%s: %s (%s)", duration(v.CertifiedBoundSeconds), v.Resource, v.Term)
