@@ -269,44 +269,6 @@ func GPipeStages(layers, stages int) [][2]int {
 	return cut
 }
 
-// PipeDreamStages cuts layers into at most so many stages with the least largest sum
-// of times, by PipeDream's recurrence without replication.
-func PipeDreamStages(seconds []float64, stages int) [][2]int {
-	n := len(seconds)
-	stages = min(stages, n)
-	least := make([][]float64, stages+1)
-	from := make([][]int, stages+1)
-	for p := range least {
-		least[p], from[p] = make([]float64, n+1), make([]int, n+1)
-		for j := range least[p] {
-			least[p][j] = math.Inf(1)
-		}
-	}
-	least[0][0] = 0
-	best := 1
-	for p := 1; p <= stages; p++ {
-		for j := 1; j <= n; j++ {
-			sum := 0.0
-			for i := j - 1; i >= 0; i-- {
-				sum += seconds[i]
-				if v := max(least[p-1][i], sum); v < least[p][j] {
-					least[p][j], from[p][j] = v, i
-				}
-			}
-		}
-		if least[p][n] < least[best][n]*(1-1e-12) {
-			best = p
-		}
-	}
-	var cut [][2]int
-	for p, j := best, n; p > 0; p-- {
-		cut = append(cut, [2]int{from[p][j], j})
-		j = from[p][j]
-	}
-	slices.Reverse(cut)
-	return cut
-}
-
 // A Use is a share of a device over some time.
 type Use struct{ Seconds, Utilization float64 }
 
