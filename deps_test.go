@@ -17,7 +17,7 @@ const root = "github.com/dsasched/dsasched/"
 // model/schedule and never each other; hardware/lower knows schedules, hardware/sim
 // only programs; experiments knows all but HiGHS; the command wires everything.
 var mayImport = map[string][]string{
-	"cmd/dsasched":                    {"experiments", "experiments/harness", "experiments/tuning", "formulation/allocate", "formulation/binding", "formulation/bound", "formulation/highs", "formulation/milp", "formulation/ordering", "formulation/partition", "formulation/pipelining", "formulation/rcpsp", "formulation/solve", "formulation/split", "formulation/whole", "hardware", "hardware/isa", "hardware/server", "hardware/sim/trace", "hardware/simt", "hardware/streams", "heuristics/ansor", "heuristics/graphturbo", "model", "model/grain", "model/network", "model/onnx", "model/schedule", "model/schedulefile", "model/simplify", "model/structure", "model/zoo", "plots", "regular", "scheduler", "scheduler/balance", "scheduler/certificate", "scheduler/explain", "scheduler/kernels", "scheduler/picture", "spell"},
+	"cmd/dsasched":                    {"experiments", "experiments/harness", "experiments/tuning", "formulation/allocate", "formulation/binding", "formulation/bound", "formulation/highs", "formulation/milp", "formulation/ordering", "formulation/partition", "formulation/pipelining", "formulation/rcpsp", "formulation/solve", "formulation/split", "hardware", "hardware/isa", "hardware/server", "hardware/sim/trace", "hardware/simt", "hardware/streams", "heuristics/ansor", "heuristics/graphturbo", "model", "model/grain", "model/network", "model/onnx", "model/schedule", "model/schedulefile", "model/simplify", "model/structure", "model/zoo", "plots", "regular", "scheduler", "scheduler/balance", "scheduler/certificate", "scheduler/explain", "scheduler/kernels", "scheduler/picture", "spell"},
 	"examples/accelerator":            {"hardware", "model/network", "scheduler"},
 	"examples/cost":                   {"hardware", "hardware/cost", "model", "model/network", "scheduler"},
 	"examples/experiment":             {"experiments", "hardware", "model/network", "scheduler"},
@@ -53,7 +53,6 @@ var mayImport = map[string][]string{
 	"formulation/split":               {"formulation/milp", "formulation/solve", "hardware", "hardware/cost", "model", "model/schedule"},
 	"formulation/stitch":              {"formulation/milp", "formulation/solve"},
 	"formulation/tiling":              {"formulation/milp", "formulation/solve", "heap"},
-	"formulation/whole":               {"formulation/binding", "formulation/joint", "formulation/milp", "formulation/ordering", "formulation/solve", "heap", "model/schedule"},
 	"hardware":                        {"regular", "spell"},
 	"hardware/cost":                   {"hardware", "model"},
 	"hardware/interp":                 {"hardware/isa", "model", "model/schedule"},
@@ -85,7 +84,7 @@ var mayImport = map[string][]string{
 	"model/zoo":                       {"model", "spell"},
 	"plots":                           {},
 	"regular":                         {},
-	"scheduler":                       {"formulation/allocate", "formulation/binding", "formulation/joint", "formulation/milp", "formulation/ordering", "formulation/partition", "formulation/rcpsp", "formulation/solve", "formulation/split", "formulation/whole", "hardware", "hardware/cost", "hardware/isa", "hardware/lower", "hardware/server", "hardware/sim", "heap", "heuristics/ansor", "heuristics/astitch", "heuristics/graphturbo", "heuristics/tvm", "model", "model/network", "model/schedule", "model/schedulefile", "scheduler/issue", "spell"},
+	"scheduler":                       {"formulation/allocate", "formulation/binding", "formulation/joint", "formulation/milp", "formulation/ordering", "formulation/partition", "formulation/rcpsp", "formulation/solve", "formulation/split", "hardware", "hardware/cost", "hardware/isa", "hardware/lower", "hardware/server", "hardware/sim", "heap", "heuristics/ansor", "heuristics/astitch", "heuristics/graphturbo", "heuristics/tvm", "model", "model/network", "model/schedule", "model/schedulefile", "scheduler/issue", "spell"},
 	"scheduler/balance":               {"formulation/layering", "formulation/milp", "formulation/partition", "formulation/pipelining", "formulation/solve", "hardware", "hardware/pipeline", "hardware/server", "hardware/streams", "heuristics/mofang", "model", "model/network", "model/training"},
 	"scheduler/certificate":           {"formulation/bound", "hardware", "model", "model/grain", "model/network", "model/schedulefile", "regular", "scheduler"},
 	"scheduler/explain":               {"hardware/isa", "hardware/sim", "heuristics/graphturbo", "model", "model/schedule", "scheduler", "scheduler/picture", "spell"},

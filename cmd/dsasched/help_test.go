@@ -119,7 +119,6 @@ func TestCompletion(t *testing.T) {
 		"tune",
 		"variants",
 		"version",
-		"whole",
 	}
 	for _, c := range []struct {
 		args      []string

@@ -98,7 +98,7 @@ Exit status: 0; 1 for failures; 2 for usage errors; 130 if interrupted.`,
 		return usagef("%v%s (see '%s --help')", err, hint, cmd.CommandPath())
 	})
 	root.AddCommand(
-		newModels(), newHardware(), newInspect(), newExport(), newONNXOps(), newSchedule(), newVariants(), newBest(), newBind(), newCompare(), newRCPSP(), newRun(experiment), newMerge(experiment), newList(), newVersion(), newCompletion(), newAllocate(), newOrder(), newCheckOrder(), newExportOrder(), newSweep(), newCompareHardware(), newCheck(), newSimulate(), newExplain(), newSplit(), newWhole(), newBound(), newCertify(), newStitch(), newPartition(), newLayering(), newPipeline(), newCalibrate(), newMan(), newReport(), newTasks(), newTune(), newExplainKernel(),
+		newModels(), newHardware(), newInspect(), newExport(), newONNXOps(), newSchedule(), newVariants(), newBest(), newBind(), newCompare(), newRCPSP(), newRun(experiment), newMerge(experiment), newList(), newVersion(), newCompletion(), newAllocate(), newOrder(), newCheckOrder(), newExportOrder(), newSweep(), newCompareHardware(), newCheck(), newSimulate(), newExplain(), newSplit(), newBound(), newCertify(), newStitch(), newPartition(), newLayering(), newPipeline(), newCalibrate(), newMan(), newReport(), newTasks(), newTune(), newExplainKernel(),
 	)
 	root.PersistentPreRunE = checkFiles
 	root.SetHelpCommand(newHelp())
