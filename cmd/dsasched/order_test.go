@@ -17,7 +17,7 @@ func TestOrderMethods(t *testing.T) {
 	for _, method := range []string{"bfs", "dfs", "heavy", "position-ilp", "counting-ilp", "search"} {
 		for objective, want := range map[string]float64{"traffic": 6, "peak": 10} {
 			t.Run(method+" "+objective, func(t *testing.T) {
-				r := call(t, "order", "chain.json", "--method", method, "--objective", objective, "-o", "made.json", "--json")
+				r := call(t, "solve", "order", "chain.json", "--method", method, "--objective", objective, "-o", "made.json", "--json")
 				if strings.Contains(r.stderr, "HiGHS is not in this build") {
 					t.Skip("skipped: this build has no HiGHS")
 				}
@@ -43,7 +43,7 @@ func TestOrderMethods(t *testing.T) {
 						t.Error("a list is null")
 					}
 				}
-				if text := answer(t, "check-order", "chain.json", "made.json"); !strings.Contains(text, "made.json is valid") {
+				if text := answer(t, "check", "order", "chain.json", "made.json"); !strings.Contains(text, "made.json is valid") {
 					t.Errorf("the checker says %q", text)
 				}
 			})
@@ -56,7 +56,7 @@ func TestOrderInfeasible(t *testing.T) {
 	workspace(t)
 	for _, method := range []string{"dfs", "search"} {
 		var got map[string]any
-		if err := json.Unmarshal([]byte(answer(t, "order", "tight.json", "--method", method, "-o", "made.json", "--json")), &got); err != nil {
+		if err := json.Unmarshal([]byte(answer(t, "solve", "order", "tight.json", "--method", method, "-o", "made.json", "--json")), &got); err != nil {
 			t.Fatal(err)
 		}
 		delete(got, "seconds")
@@ -65,11 +65,11 @@ func TestOrderInfeasible(t *testing.T) {
 		if string(text) != want {
 			t.Errorf("%s, want %s", text, want)
 		}
-		if text := answer(t, "check-order", "tight.json", "made.json"); !strings.Contains(text, "is valid: infeasible") {
+		if text := answer(t, "check", "order", "tight.json", "made.json"); !strings.Contains(text, "is valid: infeasible") {
 			t.Errorf("the checker says %q", text)
 		}
 	}
-	if text := answer(t, "order", "tight.json"); !strings.Contains(text, `instance 0 of "last"`) || !strings.Contains(text, "1 byte too many") || !strings.Contains(text, "[0], ") || !strings.Contains(text, ", last[0]") {
+	if text := answer(t, "solve", "order", "tight.json"); !strings.Contains(text, `instance 0 of "last"`) || !strings.Contains(text, "1 byte too many") || !strings.Contains(text, "[0], ") || !strings.Contains(text, ", last[0]") {
 		t.Errorf("%s", text)
 	}
 }
@@ -79,7 +79,7 @@ func TestOrderInterrupted(t *testing.T) {
 	workspace(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	r := callContext(t, ctx, "order", "chain.json", "--json")
+	r := callContext(t, ctx, "solve", "order", "chain.json", "--json")
 	got, err := ordering.ReadResult("stdout", []byte(r.stdout))
 	if err != nil {
 		t.Fatalf("%v: %+v", err, r)

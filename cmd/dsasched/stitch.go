@@ -33,10 +33,10 @@ many the machine holds at a time.
 
 --method exact decides kernels and schemes within AStitch's scopes, with proof or a
 bound, and prints what AStitch's rules lose.`,
-		Example: `  dsasched stitch bert-128
-  dsasched stitch bert-128 --method xla --dtype f32 --json
-  dsasched stitch crnn --hardware t4-simt --method exact
-  dsasched stitch bert-128 --explain encoder.layer0.attention.softmax/exp`,
+		Example: `  dsasched solve stitch bert-128
+  dsasched solve stitch bert-128 --method xla --dtype f32 --json
+  dsasched solve stitch crnn --hardware t4-simt --method exact
+  dsasched solve stitch bert-128 --explain encoder.layer0.attention.softmax/exp`,
 	}
 	takesModel(cmd)
 	asJSON, read, full := addJSON(cmd), addNetwork(cmd), cmd.Flags().Bool("full", false, "print all kernels, however many")
