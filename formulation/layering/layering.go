@@ -2,7 +2,6 @@ package layering
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
+	"github.com/dsasched/dsasched/internal/strict"
 )
 
 // MaxOperators of one problem; larger graphs come as blocks.
@@ -29,31 +29,21 @@ type Problem struct {
 	Bound func(set []int) float64
 }
 
-// ErrInput is what every [InputError] is, for errors.Is.
-var ErrInput = errors.New("invalid layering problem")
-
-// An InputError says what is wrong with a problem.
-type InputError struct{ Problem, Where, Found, Want string }
-
-func (e *InputError) Error() string {
-	return fmt.Sprintf("%s: %s: found %s, expected %s", e.Problem, e.Where, e.Found, e.Want)
-}
-
-// Is makes every InputError match [ErrInput].
-func (e *InputError) Is(target error) bool { return target == ErrInput }
+// InputError says what is wrong with a problem.
+type InputError = strict.InputError
 
 // Validate reports the first thing that makes p no problem, as an *InputError.
 func (p *Problem) Validate() error {
 	if p.Price == nil {
-		return &InputError{p.Name, "price", "none", "a function"}
+		return strict.Error(p.Name, "price", "none", "a function")
 	}
 	if len(p.After) > MaxOperators {
-		return &InputError{p.Name, "operators", fmt.Sprint(len(p.After)), fmt.Sprintf("at most %d in a block", MaxOperators)}
+		return strict.Error(p.Name, "operators", fmt.Sprint(len(p.After)), fmt.Sprintf("at most %d in a block", MaxOperators))
 	}
 	for i, after := range p.After {
 		for _, h := range after {
 			if h < 0 || h >= i {
-				return &InputError{p.Name, fmt.Sprintf("operator %d: comes after", i), fmt.Sprint(h), fmt.Sprintf("0 to %d", i-1)}
+				return strict.Error(p.Name, fmt.Sprintf("operator %d: comes after", i), fmt.Sprint(h), fmt.Sprintf("0 to %d", i-1))
 			}
 		}
 	}
@@ -67,18 +57,18 @@ func (p *Problem) Check(layers [][]int) error {
 	for l, layer := range layers {
 		for _, i := range layer {
 			if i < 0 || i >= len(at) || at[i] > 0 {
-				return &InputError{p.Name, fmt.Sprintf("layer %d", l), fmt.Sprintf("operator %d", i), "each operator once"}
+				return strict.Error(p.Name, fmt.Sprintf("layer %d", l), fmt.Sprintf("operator %d", i), "each operator once")
 			}
 			at[i] = l + 1
 		}
 	}
 	for i, after := range p.After {
 		if at[i] == 0 {
-			return &InputError{p.Name, "layers", "none with operator " + fmt.Sprint(i), "each operator once"}
+			return strict.Error(p.Name, "layers", "none with operator "+fmt.Sprint(i), "each operator once")
 		}
 		for _, h := range after {
 			if at[h] > at[i] {
-				return &InputError{p.Name, fmt.Sprintf("operator %d in layer %d", i, at[i]-1), fmt.Sprintf("operator %d, which it waits for, in layer %d", h, at[h]-1), "it in the same or an earlier one"}
+				return strict.Error(p.Name, fmt.Sprintf("operator %d in layer %d", i, at[i]-1), fmt.Sprintf("operator %d, which it waits for, in layer %d", h, at[h]-1), "it in the same or an earlier one")
 			}
 		}
 	}
@@ -303,7 +293,7 @@ func exact(ctx context.Context, p *Problem, opt Options) *Result {
 // exact answer, and that layers take as long as the potential of all operators says.
 func (p *Problem) CheckProof(r *Result) error {
 	const slack = 1e-9
-	bad := func(where, found, want string) error { return &InputError{p.Name, where, found, want} }
+	bad := func(where, found, want string) error { return strict.Error(p.Name, where, found, want) }
 	all := uint64(1)<<len(p.After) - 1
 	if len(p.After) == MaxOperators {
 		all = math.MaxUint64

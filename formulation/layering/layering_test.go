@@ -10,6 +10,7 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/internal/strict"
 )
 
 // random draws a graph whose layers cost a launch and the longest operator, or the
@@ -178,7 +179,7 @@ func LP(ctx context.Context, solver milp.Solver, p *Problem) (float64, error) {
 	m := milp.New(p.Name, milp.Minimize)
 	sets := p.downClosed(ctx, 5000)
 	if sets == nil {
-		return 0, &InputError{p.Name, "down-closed sets", "more than 5000", "fewer for the linear program"}
+		return 0, strict.Error(p.Name, "down-closed sets", "more than 5000", "fewer for the linear program")
 	}
 	flow := make([][]milp.Term, len(sets))
 	for w := range sets {

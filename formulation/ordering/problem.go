@@ -1,9 +1,10 @@
 package ordering
 
 import (
-	"errors"
 	"fmt"
 	"math"
+
+	"github.com/dsasched/dsasched/internal/strict"
 )
 
 // A Problem is an instance-ordering problem as its file has it.
@@ -47,27 +48,8 @@ const (
 	maxDecimals  = 6       // of a cost per byte
 )
 
-// ErrProblem is what every [InputError] is, for errors.Is.
-var ErrProblem = errors.New("invalid ordering problem")
-
-// An InputError says what is wrong with one field of a file.
-type InputError struct {
-	File     string // "" if the problem is not from a file
-	Field    string // such as "arcs[2].reads[0]"
-	Found    string
-	Expected string
-}
-
-func (e *InputError) Error() string {
-	where := e.Field
-	if e.File != "" {
-		where = e.File + ": " + e.Field
-	}
-	return fmt.Sprintf("%s: found %s, expected %s", where, e.Found, e.Expected)
-}
-
-// Is makes every InputError match [ErrProblem].
-func (e *InputError) Is(target error) bool { return target == ErrProblem }
+// InputError says what is wrong with one field of a file.
+type InputError = strict.InputError
 
 // Validate reports the first field that breaks the format's rules, as an
 // [*InputError].

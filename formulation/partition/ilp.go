@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/internal/strict"
 )
 
 // MaxCells is how many coefficients the integer program has at most.
@@ -41,7 +42,7 @@ func (s *solver) ilp(ctx context.Context) error {
 	p := s.p
 	places := p.Accelerators + p.CPUs
 	if cells := (12*len(p.Edges) + 10*len(p.Nodes)) * places; cells > MaxCells {
-		return &InputError{p.Name, "method ilp", fmt.Sprintf("about %d coefficients", cells), fmt.Sprintf("at most %d: use method exact", MaxCells)}
+		return strict.Error(p.Name, "method ilp", fmt.Sprintf("about %d coefficients", cells), fmt.Sprintf("at most %d: use method exact", MaxCells))
 	}
 	m := milp.New(p.Name, milp.Minimize)
 	C := m.Continuous("C", s.bound*(1-near), math.Inf(1), 1)

@@ -3,24 +3,15 @@ package pipelining
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/dsasched/dsasched/internal/strict"
 )
 
-// ErrInput is what every [InputError] is, for errors.Is.
-var ErrInput = errors.New("invalid pipelining problem")
-
-// An InputError says what is wrong with a problem, or why it has no answer.
-type InputError struct{ Where, Found, Want string }
-
-func (e *InputError) Error() string {
-	return fmt.Sprintf("%s: found %s, expected %s", e.Where, e.Found, e.Want)
-}
-
-// Is makes every InputError match [ErrInput].
-func (e *InputError) Is(target error) bool { return target == ErrInput }
+// InputError says what is wrong with a problem, or why it has no answer.
+type InputError = strict.InputError
 
 // A Loading is the data side of a training job. Times are in seconds.
 type Loading struct {
@@ -46,21 +37,21 @@ func (l *Loading) Validate() error {
 		x    float64
 	}{{"names_seconds", l.NamesSeconds}, {"item_seconds", l.ItemSeconds}, {"train_seconds", l.TrainSeconds}} {
 		if !(f.x >= 0) || math.IsInf(f.x, 1) {
-			return &InputError{f.name, fmt.Sprint(f.x), "a time"}
+			return strict.Error("", f.name, fmt.Sprint(f.x), "a time")
 		}
 	}
 	if l.Batch < 1 {
-		return &InputError{"batch", fmt.Sprint(l.Batch), "at least 1"}
+		return strict.Error("", "batch", fmt.Sprint(l.Batch), "at least 1")
 	}
 	if len(l.Speedups) == 0 {
-		return &InputError{"speedups", "none", "at least one number of threads"}
+		return strict.Error("", "speedups", "none", "at least one number of threads")
 	}
 	for i, s := range l.Speedups {
 		if s.Threads < 1 || i > 0 && s.Threads <= l.Speedups[i-1].Threads {
-			return &InputError{fmt.Sprintf("speedups[%d]: threads", i), fmt.Sprint(s.Threads), "more than before"}
+			return strict.Error("", fmt.Sprintf("speedups[%d]: threads", i), fmt.Sprint(s.Threads), "more than before")
 		}
 		if !(s.Factor > 0) || math.IsInf(s.Factor, 1) {
-			return &InputError{fmt.Sprintf("speedups[%d]: factor", i), fmt.Sprint(s.Factor), "more than 0"}
+			return strict.Error("", fmt.Sprintf("speedups[%d]: factor", i), fmt.Sprint(s.Factor), "more than 0")
 		}
 	}
 	return nil
@@ -127,14 +118,14 @@ func checkMicro(p, batch, device int) error {
 		x    int
 	}{{"stages", p}, {"batch", batch}, {"largest batch of a device", device}} {
 		if f.x < 1 || f.x > most {
-			return &InputError{f.name, fmt.Sprint(f.x), fmt.Sprintf("1 to %d", most)}
+			return strict.Error("", f.name, fmt.Sprint(f.x), fmt.Sprintf("1 to %d", most))
 		}
 	}
 	return nil
 }
 
 func noMicro(p, batch, device int) error {
-	return &InputError{"micro-batches", fmt.Sprintf("none of 1 to %d that fills %d stages of devices that take %d at a time", batch, p, device), "a larger batch or fewer stages"}
+	return strict.Error("", "micro-batches", fmt.Sprintf("none of 1 to %d that fills %d stages of devices that take %d at a time", batch, p, device), "a larger batch or fewer stages")
 }
 
 // A Layer is what [Stages] knows of one.
@@ -172,17 +163,17 @@ const slack = 1e-9
 
 func checkLayers(layers []Layer, limit float64) error {
 	if len(layers) == 0 {
-		return &InputError{"layers", "none", "at least one"}
+		return strict.Error("", "layers", "none", "at least one")
 	}
 	for i, l := range layers {
 		if !(l.Seconds >= 0) || math.IsInf(l.Seconds, 1) {
-			return &InputError{fmt.Sprintf("layer %d: seconds", i), fmt.Sprint(l.Seconds), "a time"}
+			return strict.Error("", fmt.Sprintf("layer %d: seconds", i), fmt.Sprint(l.Seconds), "a time")
 		}
 		if !(l.Utilization >= 0 && l.Utilization <= 1) {
-			return &InputError{fmt.Sprintf("layer %d: utilization", i), fmt.Sprint(l.Utilization), "0 to 1"}
+			return strict.Error("", fmt.Sprintf("layer %d: utilization", i), fmt.Sprint(l.Utilization), "0 to 1")
 		}
 		if l.Utilization > limit+slack {
-			return &InputError{fmt.Sprintf("layer %d: utilization", i), fmt.Sprint(l.Utilization), fmt.Sprintf("at most %v, the limit of all stages", limit)}
+			return strict.Error("", fmt.Sprintf("layer %d: utilization", i), fmt.Sprint(l.Utilization), fmt.Sprintf("at most %v, the limit of all stages", limit))
 		}
 	}
 	return nil
@@ -276,16 +267,16 @@ func Measure(costs []Cost, ends []int, batch, b int) *Plan {
 // returns the best plan so far with ctx's error.
 func Jointly(ctx context.Context, costs []Cost, devices, batch int, memory float64) (*Plan, error) {
 	if len(costs) == 0 || devices < 1 || batch < 1 {
-		return nil, &InputError{"plan", fmt.Sprintf("%d layers, %d devices, a batch of %d", len(costs), devices, batch), "at least one of each"}
+		return nil, strict.Error("", "plan", fmt.Sprintf("%d layers, %d devices, a batch of %d", len(costs), devices, batch), "at least one of each")
 	}
 	for i, c := range costs {
 		for _, x := range []float64{c.FixedSeconds, c.SampleSeconds, c.WeightBytes, c.ActivationBytes} {
 			if !(x >= 0) || math.IsInf(x, 1) {
-				return nil, &InputError{fmt.Sprintf("layer %d", i), fmt.Sprint(x), "numbers of at least 0"}
+				return nil, strict.Error("", fmt.Sprintf("layer %d", i), fmt.Sprint(x), "numbers of at least 0")
 			}
 		}
 		if need := c.WeightBytes + float64(batch)*c.ActivationBytes; need > memory {
-			return nil, &InputError{fmt.Sprintf("layer %d", i), fmt.Sprintf("%.0f bytes for a batch of %d", need, batch), fmt.Sprintf("at most %.0f, the memory of a device", memory)}
+			return nil, strict.Error("", fmt.Sprintf("layer %d", i), fmt.Sprintf("%.0f bytes for a batch of %d", need, batch), fmt.Sprintf("at most %.0f, the memory of a device", memory))
 		}
 	}
 	n := len(costs)
@@ -342,7 +333,7 @@ func Jointly(ctx context.Context, costs []Cost, devices, batch int, memory float
 		for _, c := range costs {
 			need += c.WeightBytes + float64(batch)*c.ActivationBytes
 		}
-		return nil, &InputError{"memory", fmt.Sprintf("%.0f bytes for %d layers and a batch of %d", need, n, batch), fmt.Sprintf("what fits where there are %.0f bytes on each of the devices (%d)", memory, devices)}
+		return nil, strict.Error("", "memory", fmt.Sprintf("%.0f bytes for %d layers and a batch of %d", need, n, batch), fmt.Sprintf("what fits where there are %.0f bytes on each of the devices (%d)", memory, devices))
 	}
 	return best, nil
 }

@@ -29,7 +29,7 @@ func TestThreads(t *testing.T) {
 		}
 	}
 	for _, l := range []Loading{{0, 0, 0, 0, table}, {0, -1, 0, 1, table}, {0, 0, 0, 1, nil}, {0, 0, 0, 1, []Speedup{{2, 1}, {1, 1}}}, {0, 0, 0, 1, []Speedup{{1, 0}}}} {
-		if _, err := Threads(&l); !errors.Is(err, ErrInput) {
+		if _, err := Threads(&l); !isInput(err) {
 			t.Errorf("%+v: %v", l, err)
 		}
 	}
@@ -101,7 +101,7 @@ func TestStages(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Stages([]Layer{{1, 0.9}}, 0.5); !errors.Is(err, ErrInput) {
+	if _, err := Stages([]Layer{{1, 0.9}}, 0.5); !isInput(err) {
 		t.Errorf("a layer over the limit: %v", err)
 	}
 }
@@ -132,7 +132,7 @@ func TestJointly(t *testing.T) {
 		p, err := Jointly(context.Background(), costs, devices, batch, memory)
 		if math.IsInf(best, 1) {
 			infeasible++
-			if !errors.Is(err, ErrInput) {
+			if !isInput(err) {
 				t.Fatalf("seed %d: %+v, %v, brute force finds none", seed, p, err)
 			}
 		} else if err != nil || math.Abs(p.BatchSeconds-best) > 1e-9 || p.Bytes > memory {
@@ -208,4 +208,9 @@ func StagesILP(ctx context.Context, solver milp.Solver, layers []Layer, limit fl
 		}
 	}
 	return NewStaging(layers, ends), nil
+}
+
+func isInput(err error) bool {
+	var e *InputError
+	return errors.As(err, &e)
 }

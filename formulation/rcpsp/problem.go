@@ -3,6 +3,8 @@ package rcpsp
 import (
 	"errors"
 	"fmt"
+
+	"github.com/dsasched/dsasched/internal/strict"
 )
 
 // Limits that keep every sum of durations and of demands within 64 bits.
@@ -35,24 +37,15 @@ type Project struct {
 	Activities []Activity
 }
 
-// An InputError says what is wrong with a project.
-type InputError struct {
-	Project string
-	Field   string // such as `activity 3 ("load"): demand of resource 1 ("dma")`
-	Found   string
-	Want    string
-}
-
-func (e *InputError) Error() string {
-	return fmt.Sprintf("project %q: %s: found %s, expected %s", e.Project, e.Field, e.Found, e.Want)
-}
+// InputError says what is wrong with a project.
+type InputError = strict.InputError
 
 // Validate reports the first thing that makes p no project, or that no schedule can
 // satisfy: an activity that demands more than there is, or one that waits for
 // itself. The error is an *InputError. A valid project has a schedule.
 func (p *Project) Validate() error {
 	bad := func(field string, found any, want string, args ...any) error {
-		return &InputError{p.Name, field, fmt.Sprint(found), fmt.Sprintf(want, args...)}
+		return strict.Error(fmt.Sprintf("project %q", p.Name), field, fmt.Sprint(found), fmt.Sprintf(want, args...))
 	}
 	for k, r := range p.Resources {
 		if r.Capacity < 0 || r.Capacity > MaxCapacity {
@@ -116,7 +109,7 @@ func (p *Project) Order() ([]int, error) {
 	if len(order) == n {
 		return order, nil
 	}
-	return nil, &InputError{p.Name, p.activity(p.onCycle(waits)), "a wait for itself by way of those it comes after", "no cycle"}
+	return nil, strict.Error(fmt.Sprintf("project %q", p.Name), p.activity(p.onCycle(waits)), "a wait for itself by way of those it comes after", "no cycle")
 }
 
 // onCycle follows activities that still wait until one comes back.
