@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/dsasched/dsasched/heap"
 	"github.com/dsasched/dsasched/internal/strict"
 )
 
@@ -90,19 +91,19 @@ func (p *Project) Order() ([]int, error) {
 		waits[i] = len(p.Activities[i].After)
 	}
 	next := p.Successors()
-	var ready minHeap
+	ready := heap.Of(func(a, b int) bool { return a < b })
 	for i, w := range waits {
 		if w == 0 {
-			ready.push(i)
+			ready.Push(i)
 		}
 	}
 	order := make([]int, 0, n)
-	for len(ready) > 0 {
-		i := ready.pop()
+	for ready.Len() > 0 {
+		i := ready.Pop()
 		order = append(order, i)
 		for _, j := range next[i] {
 			if waits[j]--; waits[j] == 0 {
-				ready.push(j)
+				ready.Push(j)
 			}
 		}
 	}
@@ -170,47 +171,6 @@ func (p *Project) activity(i int) string {
 
 func (p *Project) resource(k int) string {
 	return fmt.Sprintf("resource %d (%q)", k, p.Resources[k].Name)
-}
-
-// minHeap gives the smallest number first.
-type minHeap []int
-
-func (h *minHeap) push(v int) {
-	a := append(*h, v)
-	i := len(a) - 1
-	for i > 0 && a[(i-1)/2] > v {
-		a[i] = a[(i-1)/2]
-		i = (i - 1) / 2
-	}
-	a[i] = v
-	*h = a
-}
-
-func (h *minHeap) pop() int {
-	a := *h
-	top, v := a[0], a[len(a)-1]
-	a = a[:len(a)-1]
-	*h = a
-	if len(a) == 0 {
-		return top
-	}
-	i := 0
-	for {
-		c := 2*i + 1
-		if c >= len(a) {
-			break
-		}
-		if c+1 < len(a) && a[c+1] < a[c] {
-			c++
-		}
-		if a[c] >= v {
-			break
-		}
-		a[i] = a[c]
-		i = c
-	}
-	a[i] = v
-	return top
 }
 
 // ErrSchedule is what every Violation is, for errors.Is.
