@@ -59,7 +59,7 @@ func NewDocument(e Experiment, accelerators ...string) *Document {
 	if len(accelerators) > 0 {
 		fmt.Fprintf(&d.md, " Accelerator: %s.", strings.Join(accelerators, ", "))
 	}
-	fmt.Fprintf(&d.md, " Program: dsasched %s.\n\n", ProgramVersion())
+	fmt.Fprintf(&d.md, " Program: dsasched %s.\n\n", programVersion())
 	return d
 }
 
@@ -187,8 +187,8 @@ type Data struct {
 	Data any `json:"data"`
 }
 
-// RowData is the same for experiments that are about rows.
-type RowData struct {
+// rowData is the same for experiments that are about rows.
+type rowData struct {
 	Hardware string `json:"hardware"`
 	Rows     []Row  `json:"rows"`
 }
@@ -221,7 +221,7 @@ func (d *Document) Report(data any) (*Report, error) {
 		Claims      []Claim  `json:"claims,omitempty"`
 		Lines       []Line   `json:"published,omitempty"`
 		Notes       []string `json:"notes"`
-	}{e.Name, e.Description, e.Paper, ProgramVersion(), d.claims, d.Lines, d.Notes}, data)
+	}{e.Name, e.Description, e.Paper, programVersion(), d.claims, d.Lines, d.Notes}, data)
 	if err != nil {
 		return nil, err
 	}

@@ -42,8 +42,8 @@ type Grid struct {
 var gridDefaults = []Axis{{"hardware", []string{"stcp920"}}, {"dtype", []string{"f16"}}, {"batch", []string{"1"}}, {"variant", []string{"cross-layer"}}}
 
 const (
-	// MaxPoints is the most points that a grid may have.
-	MaxPoints = 100_000
+	// maxPoints is the most points that a grid may have.
+	maxPoints = 100_000
 
 	hardwareField = "hardware."
 )
@@ -124,8 +124,8 @@ func (g Grid) Plan() (*Plan, error) {
 				return nil, &GridError{a.Key, v, errors.New("stands there twice")}
 			}
 		}
-		if total *= len(a.Values); total > MaxPoints {
-			return nil, fmt.Errorf("the grid has more than %d points", MaxPoints)
+		if total *= len(a.Values); total > maxPoints {
+			return nil, fmt.Errorf("the grid has more than %d points", maxPoints)
 		}
 	}
 	if !slices.ContainsFunc(p.Axes, func(a Axis) bool { return a.Key == "model" }) {

@@ -127,8 +127,8 @@ func Spill(ctx context.Context, p *Problem, capacity int64, opts SpillOptions) (
 	return r, err
 }
 
-// SpillILP is [Spill] by integer programming. It needs the options' Solver.
-func SpillILP(ctx context.Context, p *Problem, capacity int64, opts SpillOptions) (*SpillResult, error) {
+// spillILP is [Spill] by integer programming. It needs the options' Solver.
+func spillILP(ctx context.Context, p *Problem, capacity int64, opts SpillOptions) (*SpillResult, error) {
 	choose := func(ctx context.Context, room int64, hit [][]int) (picked, error) {
 		m := milp.New("spill", milp.Minimize)
 		x := make([]milp.Var, len(p.Buffers))
@@ -241,7 +241,7 @@ func (o *SpillOptions) check(p *Problem, capacity int64) error {
 	case o.Start.Spilled == nil:
 		return nil
 	}
-	if err := CheckSpill(p, capacity, o.Start.Spilled); err != nil {
+	if err := checkSpill(p, capacity, o.Start.Spilled); err != nil {
 		return fmt.Errorf("allocate: the start is no choice: %w", err)
 	}
 	if o.Start.Offsets == nil {
@@ -250,7 +250,7 @@ func (o *SpillOptions) check(p *Problem, capacity int64) error {
 	if len(o.Start.Offsets) != len(p.Buffers) {
 		return fmt.Errorf("allocate: the start has %d offsets, expected %d", len(o.Start.Offsets), len(p.Buffers))
 	}
-	kept, place := Keep(p, o.Start.Spilled)
+	kept, place := keep(p, o.Start.Spilled)
 	offsets := make([]int64, len(place))
 	for k, i := range place {
 		offsets[k] = o.Start.Offsets[i]
@@ -263,7 +263,7 @@ func (o *SpillOptions) check(p *Problem, capacity int64) error {
 
 // offsetsOfKept places what a choice keeps, nil if that is not known to work.
 func offsetsOfKept(ctx context.Context, p *Problem, capacity int64, opts SpillOptions, spilled []bool) ([]int64, error) {
-	kept, place := Keep(p, spilled)
+	kept, place := keep(p, spilled)
 	placed, err := Fit(ctx, kept, capacity, opts.placing())
 	if err != nil || !placed.Status.HasValues() {
 		return nil, err
@@ -326,14 +326,14 @@ func choosePlaced(ctx context.Context, p *Problem, capacity int64, opts SpillOpt
 		if c.spilled == nil {
 			return r.finish(p, c.stop), nil
 		}
-		if err := CheckSpill(p, capacity, c.spilled); err != nil {
+		if err := checkSpill(p, capacity, c.spilled); err != nil {
 			return nil, fmt.Errorf("allocate: the choice of what to spill is wrong: %w", err)
 		}
 		r.finish(p, c.stop)
 		if !opts.Place {
 			return r, nil
 		}
-		kept, place := Keep(p, c.spilled)
+		kept, place := keep(p, c.spilled)
 		placed, err := Fit(ctx, kept, capacity, opts.placing())
 		switch {
 		case err != nil:

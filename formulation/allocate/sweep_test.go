@@ -123,7 +123,7 @@ func TestSweepAgainstSpill(t *testing.T) {
 	proven := 0
 	for seed := range uint64(20) {
 		p := larger(seed, 30)
-		other, err := SpillILP(context.Background(), p, 20, SpillOptions{Options: solve.Options[SpillStart]{Solver: solver}})
+		other, err := spillILP(context.Background(), p, 20, SpillOptions{Options: solve.Options[SpillStart]{Solver: solver}})
 		if err != nil {
 			t.Fatal(err)
 		}

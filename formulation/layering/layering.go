@@ -12,8 +12,8 @@ import (
 	"github.com/dsasched/dsasched/internal/strict"
 )
 
-// MaxOperators of one problem; larger graphs come as blocks.
-const MaxOperators = 64
+// maxOperators of one problem; larger graphs come as blocks.
+const maxOperators = 64
 
 // A Problem is a graph with the price of its layers.
 type Problem struct {
@@ -37,8 +37,8 @@ func (p *Problem) Validate() error {
 	if p.Price == nil {
 		return strict.Error(p.Name, "price", "none", "a function")
 	}
-	if len(p.After) > MaxOperators {
-		return strict.Error(p.Name, "operators", fmt.Sprint(len(p.After)), fmt.Sprintf("at most %d in a block", MaxOperators))
+	if len(p.After) > maxOperators {
+		return strict.Error(p.Name, "operators", fmt.Sprint(len(p.After)), fmt.Sprintf("at most %d in a block", maxOperators))
 	}
 	for i, after := range p.After {
 		for _, h := range after {
@@ -295,7 +295,7 @@ func (p *Problem) CheckProof(r *Result) error {
 	const slack = 1e-9
 	bad := func(where, found, want string) error { return strict.Error(p.Name, where, found, want) }
 	all := uint64(1)<<len(p.After) - 1
-	if len(p.After) == MaxOperators {
+	if len(p.After) == maxOperators {
 		all = math.MaxUint64
 	}
 	if r.Potentials[0] != 0 {
@@ -324,7 +324,7 @@ func (p *Problem) CheckProof(r *Result) error {
 // Blocks solves each block of a graph of operators by the named method. Cuts are the
 // numbers of operators between the blocks, from 0 to that of all; after, price and bound are
 // those of [Problem], over the whole graph. Where a block is larger than
-// [MaxOperators], the exact method gives the best of the others and says so. Of start,
+// maxOperators, the exact method gives the best of the others and says so. Of start,
 // a layering of all, the exact method takes the layers of each block. each, if not
 // nil, is called for every block.
 func Blocks(ctx context.Context, name string, after [][]int, cuts []int, price, bound func([]int) float64, method string, opt Options, each func(first int, p *Problem, r *Result)) (*Result, error) {
@@ -367,7 +367,7 @@ func Blocks(ctx context.Context, name string, after [][]int, cuts []int, price, 
 		}
 		var r *Result
 		var err error
-		if hi-lo > MaxOperators {
+		if hi-lo > maxOperators {
 			r = p.answer(method, p.singles())
 			if method != "sequential" {
 				r = p.answer(method, p.levels())
@@ -379,7 +379,7 @@ func Blocks(ctx context.Context, name string, after [][]int, cuts []int, price, 
 					}
 				}
 				r.Stop = milp.StopMemory
-				opt.Notef("a block of %d operators, exact up to %d: it has the best of the other methods", hi-lo, MaxOperators)
+				opt.Notef("a block of %d operators, exact up to %d: it has the best of the other methods", hi-lo, maxOperators)
 			}
 		} else if r, err = Solve(ctx, p, method, o); err != nil {
 			return nil, err

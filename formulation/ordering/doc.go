@@ -59,7 +59,7 @@
 // # Exact methods
 //
 // The sections below are the essay of [Search], of the bounds that it shares with the
-// programs, and of [PositionILP] and [CountingILP].
+// programs, and of positionILP and [CountingILP].
 //
 // # Parts
 //
@@ -210,14 +210,14 @@
 //
 // Runs and places are packed into words, with one hash table over the runs whose
 // chains are the states to compare. Memory is counted, and the search stops with
-// its bound at [DefaultMaxBytes] or the caller's limit. Everything is in order of numbers; there
+// its bound at defaultMaxBytes or the caller's limit. Everything is in order of numbers; there
 // is no randomness.
 //
 // # Integer programs
 //
 // Sets: classes k in K, in topological order; C the counted ones that are read, p(k)
 // the class that reads k, m(k) outputs per run; S the shared ones, J(k) the classes
-// that read k; steps t = 1..T, one per instance. [PositionILP] takes each instance as
+// that read k; steps t = 1..T, one per instance. positionILP takes each instance as
 // a class and all that are read as shared; [CountingILP] takes the
 // classes above, with every shared output by itself.
 //

@@ -19,7 +19,7 @@ type ILPOptions struct {
 	// if the problem has some.
 	Options
 	// MaxTerms is the size, in variables and terms, beyond which no program is
-	// built: the answer is then the start. 0 is [DefaultMaxTerms].
+	// built: the answer is then the start. 0 is defaultMaxTerms.
 	MaxTerms int
 
 	NoParts      bool // state connected components jointly
@@ -32,13 +32,13 @@ type ILPOptions struct {
 	NoStart      bool // give the solver no start
 }
 
-// DefaultMaxTerms keeps the program and the solver's copies of it well below
+// defaultMaxTerms keeps the program and the solver's copies of it well below
 // 4 GB.
-const DefaultMaxTerms = 3_000_000
+const defaultMaxTerms = 3_000_000
 
-// PositionILP is the position-indexed formulation: every instance by itself. It needs
+// positionILP is the position-indexed formulation: every instance by itself. It needs
 // [Options].Solver.
-func PositionILP(ctx context.Context, p *Problem, objective Objective, opts ILPOptions) (*Result, error) {
+func positionILP(ctx context.Context, p *Problem, objective Objective, opts ILPOptions) (*Result, error) {
 	return solveILP(ctx, "position-ilp", p, objective, opts, apart)
 }
 
@@ -55,7 +55,7 @@ func solveILP(ctx context.Context, method string, p *Problem, objective Objectiv
 	g := NewGraph(p)
 	if objective == Traffic {
 		if err := g.Feasible(); err != nil {
-			return NoOrder(method, objective, err)
+			return noOrder(method, objective, err)
 		}
 	}
 	parts, of, distinct, err := prepare(g, objective, &opts.Options, opts.NoParts, merge)
@@ -93,7 +93,7 @@ func solveILP(ctx context.Context, method string, p *Problem, objective Objectiv
 func (a *answer) improve(ctx context.Context, name string, opts ILPOptions, values coneValues) (milp.Stop, error) {
 	most := opts.MaxTerms
 	if most == 0 {
-		most = DefaultMaxTerms
+		most = defaultMaxTerms
 	}
 	f := &program{answer: a, opts: opts, steps: len(a.part.ids)}
 	// Each instance is stated by itself, and so is each output.

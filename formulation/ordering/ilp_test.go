@@ -77,7 +77,7 @@ func TestILPAgainstBruteForce(t *testing.T) {
 			if n > 0 && seed%uint64(len(ilpSwitches)-1) != uint64(n-1) {
 				continue
 			}
-			for _, method := range []ilp{PositionILP, CountingILP} {
+			for _, method := range []ilp{positionILP, CountingILP} {
 				res := mustSolve(t, method, s, p, Traffic, sw.opts)
 				switch {
 				case traffic < 0:
@@ -146,7 +146,7 @@ func BenchmarkPositionFiles(b *testing.B) {
 					b.Fatal(err)
 				}
 				for b.Loop() {
-					res := mustSolve(b, PositionILP, s, p, Traffic, opts)
+					res := mustSolve(b, positionILP, s, p, Traffic, opts)
 					b.ReportMetric(100*res.Gap(), "gap%")
 				}
 			})
@@ -159,7 +159,7 @@ func BenchmarkPositionFiles(b *testing.B) {
 func TestILPTooLarge(t *testing.T) {
 	s := solver(t)
 	p := chainOf([]int{8, 8, 8}, 1, 2)
-	for _, method := range []ilp{PositionILP, CountingILP} {
+	for _, method := range []ilp{positionILP, CountingILP} {
 		notes := 0
 		res := mustSolve(t, method, s, p, Traffic, ILPOptions{MaxTerms: 10, Options: Options{Note: func(string) { notes++ }}})
 		if res.Status != milp.Feasible || res.Stop != milp.StopMemory || notes != 1 {
@@ -196,7 +196,7 @@ func TestILPInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	best := mustSearch(t, p, Traffic, SearchOptions{})
-	for _, method := range []ilp{PositionILP, CountingILP} {
+	for _, method := range []ilp{positionILP, CountingILP} {
 		ctx, cancel := context.WithCancel(context.Background())
 		res, err := method(ctx, p, Traffic, ILPOptions{NoCones: true, Options: Options{Solver: interrupter{solver(t), cancel}}})
 		cancel()
@@ -219,7 +219,7 @@ func TestILPInterrupted(t *testing.T) {
 func TestILPLiterature(t *testing.T) {
 	s := solver(t)
 	for _, c := range literature {
-		for _, method := range []ilp{PositionILP, CountingILP} {
+		for _, method := range []ilp{positionILP, CountingILP} {
 			if res := mustSolve(t, method, s, graphOf(c.name, 0, c.ops), Peak, ILPOptions{}); res.Status != milp.Optimal || res.Cost != float64(c.peak) {
 				t.Errorf("%s, %s: %s, peak %v, published %d", c.name, res.Method, res.Status, res.Cost, c.peak)
 			}

@@ -41,8 +41,8 @@ type Ref [2]int
 // Limits of a problem. They keep every sum of bytes and of costs exact, in
 // integers and in floating point alike.
 const (
-	MaxInstances = 1 << 20
-	MaxReads     = 1 << 22 // over all instances
+	maxInstances = 1 << 20
+	maxReads     = 1 << 22 // over all instances
 	maxBytes     = 1 << 44 // of one output, one workspace, the capacity
 	maxCost      = 1 << 52 // of a whole order, in units
 	maxDecimals  = 6       // of a cost per byte
@@ -80,11 +80,11 @@ func (p *Problem) Validate() error {
 	total := 0
 	for k, sg := range p.Subgraphs {
 		at := fmt.Sprintf("subgraphs[%d]", k)
-		if sg.Instances < 1 || sg.Instances > MaxInstances {
-			return bad(at+".instances", fmt.Sprintf("1 to %d", MaxInstances), "%d", sg.Instances)
+		if sg.Instances < 1 || sg.Instances > maxInstances {
+			return bad(at+".instances", fmt.Sprintf("1 to %d", maxInstances), "%d", sg.Instances)
 		}
-		if total += sg.Instances; total > MaxInstances {
-			return bad(at+".instances", fmt.Sprintf("at most %d instances in all", MaxInstances), "%d", sg.Instances)
+		if total += sg.Instances; total > maxInstances {
+			return bad(at+".instances", fmt.Sprintf("at most %d instances in all", maxInstances), "%d", sg.Instances)
 		}
 		if err := bytes(at+".output_bytes", sg.OutputBytes, 0); err != nil {
 			return err
@@ -127,8 +127,8 @@ func (p *Problem) Validate() error {
 				return bad(fmt.Sprintf("%s.reads[%d]", at, q), "ends that do not decrease", "[%d, %d] after [%d, %d]",
 					r[0], r[1], arc.Reads[q-1][0], arc.Reads[q-1][1])
 			}
-			if reads += r[1] - r[0]; reads > MaxReads {
-				return bad(at+".reads", fmt.Sprintf("at most %d reads in all", MaxReads), "more")
+			if reads += r[1] - r[0]; reads > maxReads {
+				return bad(at+".reads", fmt.Sprintf("at most %d reads in all", maxReads), "more")
 			}
 		}
 		next[arc.From] = append(next[arc.From], arc.To)

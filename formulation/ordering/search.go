@@ -17,7 +17,7 @@ import (
 // proof takes and never the optimum.
 type SearchOptions struct {
 	// WorkLimit is the most states kept at a time, MemoryBytes the most memory that
-	// states take; 0 is [DefaultMaxBytes].
+	// states take; 0 is defaultMaxBytes.
 	Options
 	// BeamWidth is how many states per depth the first, incomplete search keeps;
 	// 0 chooses by the number of instances.
@@ -38,9 +38,9 @@ type SearchOptions struct {
 	NoAnneal    bool // skip annealing
 }
 
-// DefaultMaxBytes keeps a search well below 4 GB, with what the collector takes
+// defaultMaxBytes keeps a search well below 4 GB, with what the collector takes
 // beside it.
-const DefaultMaxBytes = 1 << 30
+const defaultMaxBytes = 1 << 30
 
 // Search is the state-space search of the package's essay: exact for every
 // valid problem and both objectives.
@@ -49,7 +49,7 @@ func Search(ctx context.Context, p *Problem, objective Objective, opts SearchOpt
 	g := NewGraph(p)
 	if objective == Traffic {
 		if err := g.Feasible(); err != nil {
-			return NoOrder("search", objective, err)
+			return noOrder("search", objective, err)
 		}
 	}
 	merge := twinned
@@ -67,7 +67,7 @@ func Search(ctx context.Context, p *Problem, objective Objective, opts SearchOpt
 	defer cancel()
 	stop := &limits{ctx: ctx, maxStates: int(opts.WorkLimit), maxBytes: opts.MemoryBytes}
 	if stop.maxBytes == 0 {
-		stop.maxBytes = DefaultMaxBytes
+		stop.maxBytes = defaultMaxBytes
 	}
 	if opts.Progress != nil {
 		stop.watch = watch(opts.Reporter(), g.Unit, of, objective)

@@ -77,8 +77,8 @@ func Threads(l *Loading) (Speedup, error) {
 	return best, nil
 }
 
-// Fits reports whether b micro-batches of a batch of B fill p stages: I(b) <= D(b).
-func Fits(b, p, batch, device int) bool {
+// fits reports whether b micro-batches of a batch of B fill p stages: I(b) <= D(b).
+func fits(b, p, batch, device int) bool {
 	return p == 1 || b*device >= batch && (p-1)*b*device <= (b*device-batch)*(b+p-1)
 }
 
@@ -88,7 +88,7 @@ func MicroBatches(p, batch, device int) (int, error) {
 		return 0, err
 	}
 	for b := 1; b <= batch; b++ {
-		if Fits(b, p, batch, device) {
+		if fits(b, p, batch, device) {
 			return b, nil
 		}
 	}

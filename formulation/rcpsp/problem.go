@@ -11,7 +11,7 @@ import (
 // Limits that keep every sum of durations and of demands within 64 bits.
 const (
 	MaxHorizon  = int64(1) << 50 // of the sum of all durations
-	MaxCapacity = int64(1) << 40
+	maxCapacity = int64(1) << 40
 )
 
 // A Resource is renewable: what an activity takes is free again when it ends.
@@ -49,8 +49,8 @@ func (p *Project) Validate() error {
 		return strict.Error(fmt.Sprintf("project %q", p.Name), field, fmt.Sprint(found), fmt.Sprintf(want, args...))
 	}
 	for k, r := range p.Resources {
-		if r.Capacity < 0 || r.Capacity > MaxCapacity {
-			return bad(p.resource(k)+": capacity", r.Capacity, "0 to %d", MaxCapacity)
+		if r.Capacity < 0 || r.Capacity > maxCapacity {
+			return bad(p.resource(k)+": capacity", r.Capacity, "0 to %d", maxCapacity)
 		}
 	}
 	sum := int64(0)

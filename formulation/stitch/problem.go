@@ -70,7 +70,7 @@ type Options struct {
 // rows are the methods with what they run.
 var rows = solve.Table[func(ctx context.Context, p *Problem, opt Options) (*Result, error)]{
 	{Method: solve.Method{Name: "search", Description: "dynamic programming over closed sets of units", Exact: true}, Run: Search},
-	{Method: solve.Method{Name: "ilp", Description: "integer linear program, solved by HiGHS", Exact: true, NeedsSolver: true}, Run: ILP},
+	{Method: solve.Method{Name: "ilp", Description: "integer linear program, solved by HiGHS", Exact: true, NeedsSolver: true}, Run: ilp},
 	{Method: solve.Method{Name: "rule", Description: "one kernel, by AStitch's rules"}, Run: func(ctx context.Context, p *Problem, opt Options) (*Result, error) {
 		b, r, err := p.begin(&opt)
 		if err != nil {

@@ -123,7 +123,7 @@ func TestAgainstBruteForce(t *testing.T) {
 			if solver == nil || seed >= 24 {
 				continue
 			}
-			got, err = ILP(context.Background(), p, Options{Options: solve.Options[[]Kernel]{Solver: solver, TimeLimit: time.Minute}, Rule: opt.Rule})
+			got, err = ilp(context.Background(), p, Options{Options: solve.Options[[]Kernel]{Solver: solver, TimeLimit: time.Minute}, Rule: opt.Rule})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -224,7 +224,7 @@ func TestLimits(t *testing.T) {
 		limited(t, c.name, p, r, err, c.want)
 		if solver != nil {
 			c.opt.Solver = solver
-			r, err = ILP(c.ctx, p, c.opt)
+			r, err = ilp(c.ctx, p, c.opt)
 			limited(t, c.name+" (integer program)", p, r, err, c.want)
 		}
 	}
@@ -281,7 +281,7 @@ func TestBadProblems(t *testing.T) {
 		if _, err := Search(context.Background(), p, Options{}); !errors.Is(err, ErrProblem) {
 			t.Errorf("%+v: %v", p, err)
 		}
-		if _, err := ILP(context.Background(), p, Options{}); !errors.Is(err, ErrProblem) {
+		if _, err := ilp(context.Background(), p, Options{}); !errors.Is(err, ErrProblem) {
 			t.Errorf("%+v: %v", p, err)
 		}
 	}

@@ -238,8 +238,8 @@ func (m *Machine) Best(ops []Operator, set []int) (Mode, []Phase) {
 	return SideBySide, together
 }
 
-// Peak is the largest share of the processors that phases keep busy on average.
-func Peak(phases []Phase) float64 {
+// peak is the largest share of the processors that phases keep busy on average.
+func peak(phases []Phase) float64 {
 	u := 0.0
 	for _, p := range phases {
 		u = max(u, p.Utilization)

@@ -37,9 +37,9 @@ func Threads(t1, t2, t3 float64, batch int, table []Speedup) Speedup {
 // expects it to drop about half of the splits.
 const Threshold = 0.5
 
-// MaxSplits bounds how many ways to split one set [Layering] looks at. Beyond it only
+// maxSplits bounds how many ways to split one set [Layering] looks at. Beyond it only
 // the splits between two levels, by depth, are tried.
-const MaxSplits = 20_000
+const maxSplits = 20_000
 
 // A Split is one step of [Layering].
 type Split struct {
@@ -156,7 +156,7 @@ func downClosed(ops []streams.Operator, set []int) [][]int {
 				masks = append(masks, s)
 			}
 		}
-		if len(masks) > MaxSplits {
+		if len(masks) > maxSplits {
 			return levels()
 		}
 	}
