@@ -151,7 +151,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"solve", "stitch", "--method", ""}, kernels.MethodNames(), ":4"},
 		{[]string{"solve", "split", ""}, zoo.Names(), ":0"},
 		{[]string{"solve", "split", "--method", ""}, []string{"greedy", "ilp", "search"}, ":4"},
-		{[]string{"solve", "order", "--method", ""}, []string{"bfs", "dfs", "heavy", "position-ilp", "counting-ilp", "search"}, ":4"},
+		{[]string{"solve", "order", "--method", ""}, []string{"bfs", "dfs", "heavy", "counting-ilp", "search"}, ":4"},
 		{[]string{"solve", "order", "--objective", ""}, []string{"traffic", "peak"}, ":4"},
 		{[]string{"run", ""}, experiments.Names(), ":4"},
 		{append(append([]string{"run"}, experiments.Names()...), ""), nil, ":4"},

@@ -25,9 +25,9 @@ func newOrder() *cobra.Command {
 the local and the shared buffer (--objective traffic), or so that the least capacity
 does without moves (--objective peak). FILE is a problem in JSON.
 
-bfs, dfs and heavy fix the order by a greedy rule and prove nothing. position-ilp,
-counting-ilp and search give a best order, or the best one found within the time
-limit with a bound that no order can beat. The integer programs need HiGHS.
+bfs, dfs and heavy fix the order by a greedy rule and prove nothing. counting-ilp and
+search give a best order, or the best one found within the time limit with a bound
+that no order can beat. The integer program needs HiGHS.
 
 The answer is the order as JSON, step by step: what leaves the local buffer, what
 comes back, what runs. -o writes it to a file and prints a summary; 'dsasched
