@@ -80,7 +80,6 @@ func TestStitchInput(t *testing.T) {
 	}{
 		{"solve stitch", exitUsage, "MODEL is missing"},
 		{"solve stitch squeezenet --method magic", exitUsage, "expected one of astitch, xla"},
-		{"solve stitch squeezenet --ilp", exitUsage, "--ilp needs --method exact"},
 		{"solve stitch squeezenet --hardware v100", exitFailure, "did you mean"},
 		{"solve stitch squeezenet --hardware bad.yaml", exitFailure, `bad.yaml:13: sms: found "none"`},
 		{"solve stitch nothing", exitFailure, "unknown model"},

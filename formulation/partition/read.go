@@ -40,15 +40,15 @@ func Read(file string, data []byte) (*Problem, error) {
 		Accelerators int    `json:"maxFPGAs"`
 		CPUs         int    `json:"maxCPUs"`
 		Nodes        []struct {
-			ID          int        `json:"id"`
-			Name        string     `json:"name,omitempty"`
-			Supported   flag       `json:"supportedOnFpga"`
-			CPU         amount     `json:"cpuLatency"`
-			FPGA        amount     `json:"fpgaLatency"`
-			Backward    flag       `json:"isBackwardNode"`
-			Color       *int       `json:"colorClass,omitempty"`
-			Bytes       amount     `json:"size,omitempty"`
-			Contracted  contracted `json:"containedSubnodes,omitempty"`
+			ID          int     `json:"id"`
+			Name        string  `json:"name,omitempty"`
+			Supported   flag    `json:"supportedOnFpga"`
+			CPU         amount  `json:"cpuLatency"`
+			FPGA        amount  `json:"fpgaLatency"`
+			Backward    flag    `json:"isBackwardNode"`
+			Color       *int    `json:"colorClass,omitempty"`
+			Bytes       amount  `json:"size,omitempty"`
+			Contracted  refused `json:"containedSubnodes,omitempty"`
 			strict.Rest `json:"*"`
 		} `json:"nodes"`
 		Edges []struct {

@@ -43,7 +43,7 @@ func TestReadErrors(t *testing.T) {
 		{"a cycle", `"edges": [`, `"edges": [{"sourceId": 2, "destId": 1, "cost": 1}, `, `edges: found the cycle 2 1 2`},
 		{"two costs", `"edges": [`, `"edges": [{"sourceId": 1, "destId": 2, "cost": 1}, `, `edge 1 to 2: cost: found 0.5, expected 1, as the other edges of node 1 have`},
 		{"backward first", `"isBackwardNode": 0`, `"isBackwardNode": 1`, `edge 1 to 2: found a backward node before a forward one`},
-		{"contracted", `"layerId": 7`, `"containedSubnodes": [2]`, `nodes[1].containedSubnodes`},
+		{"contracted", `"layerId": 7`, `"containedSubnodes": [2]`, `nodes[1].containedSubnodes: found a list, expected a graph that was not contracted`},
 		{"end missing", `"size": 4}]}`, `"size": 4}]`, `found unexpected EOF`},
 		{"more behind", `"size": 4}]}`, `"size": 4}]} 1`, `file: found more after the end of the object`},
 	} {

@@ -168,8 +168,8 @@ func methods(t *testing.T) []method {
 		}
 	}
 	together, _ := fused.Price.Seconds(one, 0)
-	add(stitch.Methods(), "stitch", together, func(ctx context.Context, name string, set settings) (solve.Outcome, error) {
-		return outcome(stitch.Solve(ctx, fused, name, stitch.Options{Options: with(set, []stitch.Kernel{{Units: one}}, solver)}))
+	add([]solve.Method{{Name: "search", Exact: true}}, "stitch", together, func(ctx context.Context, _ string, set settings) (solve.Outcome, error) {
+		return outcome(stitch.Search(ctx, fused, stitch.Options{Options: with(set, []stitch.Kernel{{Units: one}}, solver)}))
 	})
 	return list
 }

@@ -183,19 +183,13 @@ func TestStart(t *testing.T) {
 	cancel()
 	opt := Options{}
 	opt.Start = best.Kernels
-	r, err := Solve(gone, p, "search", opt)
+	r, err := Search(gone, p, opt)
 	if err != nil || r.Seconds != best.Seconds || r.Stop != milp.StopCancelled {
 		t.Errorf("%+v, %v; want the start of %g s", r, err, best.Seconds)
 	}
 	opt.Start = []Kernel{{Units: []int{0}}}
-	if _, err := Solve(gone, p, "search", opt); err == nil {
+	if _, err := Search(gone, p, opt); err == nil {
 		t.Error("a start without most units is taken")
-	}
-	if r, err := Solve(context.Background(), p, "rule", Options{}); err != nil || len(r.Kernels) != 1 || r.Seconds < best.Seconds {
-		t.Errorf("the rule: %+v, %v", r, err)
-	}
-	if _, err := Solve(context.Background(), p, "magic", Options{}); err == nil {
-		t.Error("an unknown method runs")
 	}
 }
 

@@ -141,12 +141,10 @@ func TestStages(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		layers = nil
 		var same []pipelining.Layer
-		var seconds []float64
 		for range 1 + rng.IntN(9) {
 			l := mofang.Layer{Seconds: float64(rng.IntN(9)), Utilization: rng.Float64()}
 			layers = append(layers, l)
 			same = append(same, pipelining.Layer(l))
-			seconds = append(seconds, l.Seconds)
 		}
 		exact, err := pipelining.Stages(same, 1)
 		if err != nil {
