@@ -33,7 +33,7 @@
 // exact.
 //
 // [Methods] lists what solves it, and [Solve] runs one: greedy rules, a search over
-// states, and two integer programs. Each checks the others.
+// states, and an integer program. Each checks the others.
 //
 // A problem has no order exactly if some instance by itself is larger than the
 // capacity: otherwise everything that the running instance does not touch can
