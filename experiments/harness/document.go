@@ -300,16 +300,11 @@ func (s Scheduled) Cell(key string, explain func(context.Context, *scheduler.Res
 	return Cell{
 		Key:   key,
 		Label: fmt.Sprintf("%s %s", src.Name, s.Variant.Name),
-		Inputs: struct {
-			Model        string            `json:"model"`
-			Raw          bool              `json:"raw"`
-			DType        string            `json:"dtype"`
-			Hardware     string            `json:"hardware"`
-			HardwareHash string            `json:"hardware_sha256"`
-			PerCluster   int64             `json:"batches_per_cluster"`
-			Variant      scheduler.Recipe  `json:"variant"`
-			Options      scheduler.Options `json:"options"`
-		}{src.Name, s.Raw, model.F16.String(), spec.Name, specHash, s.PerCluster, s.Variant, opt},
+		Inputs: map[string]any{
+			"model": src.Name, "raw": s.Raw, "dtype": model.F16.String(), "hardware": spec.Name,
+			"hardware_sha256": specHash, "batches_per_cluster": s.PerCluster, "variant": s.Variant,
+			"options": opt,
+		},
 		Run: func(ctx context.Context) (any, error) {
 			r, err := scheduler.Run(ctx, src, spec, s.PerCluster*int64(spec.Clusters), s.Variant, opt)
 			if err != nil {

@@ -142,13 +142,10 @@ func (e growth) plan() (*harness.Plan, error) {
 		for _, m := range growthMethods() {
 			p.Cells = append(p.Cells, harness.Cell{
 				Key: f.name + "-" + m, Label: f.name + " " + m,
-				Inputs: struct {
-					Family string `json:"family"`
-					Sizes  []int  `json:"sizes"`
-					Method string `json:"method"`
-					Limit  string `json:"limit"`
-					Solver bool   `json:"solver"`
-				}{f.name, f.sizes, m, e.limit.String(), e.solver != nil},
+				Inputs: map[string]any{
+					"family": f.name, "sizes": f.sizes, "method": m, "limit": e.limit.String(),
+					"solver": e.solver != nil,
+				},
 				Run: func(ctx context.Context) (any, error) { return e.series(ctx, f, m) },
 			})
 		}

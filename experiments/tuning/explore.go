@@ -379,15 +379,10 @@ func (p *Plan) Experiment(name string, done func([]Explored) error) harness.Expe
 			}
 			h.Cells = append(h.Cells, harness.Cell{
 				Key: fmt.Sprintf("point-%d", i), Label: p.label(i),
-				Inputs: struct {
-					Model    string            `json:"model"`
-					Network  string            `json:"network_sha256"`
-					Hardware string            `json:"hardware"`
-					Machine  string            `json:"hardware_sha256"`
-					Batch    int64             `json:"batch"`
-					Variant  scheduler.Recipe  `json:"variant"`
-					Options  scheduler.Options `json:"options"`
-				}{pt.src.Name, networks[what], pt.spec.Name, machine, pt.batch, pt.v, pt.opt},
+				Inputs: map[string]any{
+					"model": pt.src.Name, "network_sha256": networks[what], "hardware": pt.spec.Name,
+					"hardware_sha256": machine, "batch": pt.batch, "variant": pt.v, "options": pt.opt,
+				},
 				Run: func(ctx context.Context) (any, error) {
 					e := pt.run(ctx)
 					return kept{e.Row, e.LimitedBy, e.LimitShare, e.Err}, ctx.Err()

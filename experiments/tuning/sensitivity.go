@@ -132,14 +132,10 @@ func (s sensitivity) plan() (*harness.Plan, error) {
 			chunk := c.PaperChunk(v)
 			p.Cells = append(p.Cells, harness.Cell{
 				Key: c.Network + "-" + name,
-				Inputs: struct {
-					Model        string           `json:"model"`
-					HardwareHash string           `json:"hardware_sha256"`
-					Batch        int64            `json:"batch"`
-					Chunk        int64            `json:"chunk"`
-					Variant      scheduler.Recipe `json:"variant"`
-					Values       []float64        `json:"values"`
-				}{c.Network, specHash, c.BatchSize, chunk, v, values},
+				Inputs: map[string]any{
+					"model": c.Network, "hardware_sha256": specHash, "batch": c.BatchSize, "chunk": chunk,
+					"variant": v, "values": values,
+				},
 				Run: func(ctx context.Context) (any, error) {
 					r, err := scheduler.Prepare(ctx, src, spec, c.BatchSize, v, scheduler.Options{Chunk: chunk})
 					if err != nil {
