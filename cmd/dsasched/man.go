@@ -142,7 +142,8 @@ func writeReference(b *bytes.Buffer, root *cobra.Command) {
 	b.WriteString("# Commands\n\nWritten by `dsasched man --markdown`: what `--help` says of each command, in one place.\n\n")
 	list := documented(root)
 	for _, c := range list[1:] {
-		fmt.Fprintf(b, "- [`%s`](#%s): %s\n", strings.TrimPrefix(c.CommandPath(), root.Name()+" "), strings.ReplaceAll(c.CommandPath(), " ", "-"), c.Short)
+		path := c.CommandPath()
+		fmt.Fprintf(b, "- [`%s`](#%s): %s\n", strings.TrimPrefix(path, root.Name()+" "), strings.ReplaceAll(path, " ", "-"), c.Short)
 	}
 	block := func(text string) { fmt.Fprintf(b, "\n```text\n%s\n```\n", strings.TrimRight(text, "\n")) }
 	for _, c := range list {

@@ -42,7 +42,8 @@ check order' judges it.`,
 	addChoice(cmd, objective, "objective", "what to minimise: "+strings.Join(plain(objective.words), " or "))
 	return fileProblem[*ordering.Problem, []int, *ordering.Result]{
 		load: ordering.Load, start: loadOrder,
-		solve: func(ctx context.Context, p *ordering.Problem, method string, opts ordering.Options) (*ordering.Result, error) {
+		solve: func(ctx context.Context, p *ordering.Problem, method string, opts ordering.Options) (
+			*ordering.Result, error) {
 			res, err := ordering.Solve(ctx, p, ordering.Objective(objective.value), method, opts)
 			if err != nil {
 				return nil, err

@@ -44,7 +44,8 @@ bound) or limit (none found).`,
 	defaultMethod(cmd, f.solverFlags, "exact")
 	return fileProblem[*partition.Problem, *partition.Division, *partition.Result]{
 		load: partition.Load, start: partition.LoadDivision,
-		solve: func(ctx context.Context, p *partition.Problem, method string, opts solve.Options[*partition.Division]) (*partition.Result, error) {
+		solve: func(ctx context.Context, p *partition.Problem, method string,
+			opts solve.Options[*partition.Division]) (*partition.Result, error) {
 			if solver, err := highs.New(); err == nil && opts.Solver == nil && method == "exact" {
 				opts.Solver = solver // for graphs of many ideals
 			}

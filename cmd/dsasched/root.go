@@ -84,13 +84,15 @@ Exit status: 0; 1 for failures; 2 for usage errors; 130 if interrupted.`,
 	})
 	root.AddCommand(
 		newModels(), newHardware(), newInspect(), newONNXOps(), newSchedule(), newVariants(), newBest(), newCompare(),
-		newRun(experiment), newMerge(experiment), newList(), newVersion(), newCompletion(), newSweep(), newCompareHardware(), newSimulate(),
-		newExplain(), newBound(), newCertify(), newCalibrate(), newMan(), newReport(), newTasks(), newTune(), newExplainKernel(),
+		newRun(experiment), newMerge(experiment), newList(), newVersion(), newCompletion(), newSweep(),
+		newCompareHardware(), newSimulate(), newExplain(), newBound(), newCertify(), newCalibrate(), newMan(), newReport(), newTasks(),
+		newTune(), newExplainKernel(),
 		group("solve", "PROBLEM", "Solve a problem, by a rule or exactly",
 			`Solve a problem of a file (allocate, order, partition, rcpsp) or one that a network
 poses (bind, layering, pipeline, split, stitch), by a rule or exactly. An exact
 method that a limit ends has the best answer so far, with its bound.`,
-			"solve order chain.json", newAllocate(), newBind(), newLayering(), newOrder(), newPartition(), newPipeline(), newRCPSP(), newSplit(), newStitch()),
+			"solve order chain.json", newAllocate(), newBind(), newLayering(), newOrder(), newPartition(),
+			newPipeline(), newRCPSP(), newSplit(), newStitch()),
 		group("check", "ANSWER", "Check an answer by the rules alone",
 			"Check an answer, whatever made it, by the rules of its problem alone.",
 			"check order chain.json order.json", newCheckOrder(), newCheckSchedule()),

@@ -394,7 +394,8 @@ func (s *spillSearch) choose(ctx context.Context, room int64, hit [][]int) (best
 		if !r.Status.HasValues() || r.Bound >= least {
 			return nil
 		}
-		missed := slices.IndexFunc(hit, func(set []int) bool { return !slices.ContainsFunc(set, func(i int) bool { return r.Spilled[i] }) })
+		gone := func(i int) bool { return r.Spilled[i] }
+		missed := slices.IndexFunc(hit, func(set []int) bool { return !slices.ContainsFunc(set, gone) })
 		if missed < 0 {
 			if r.Cost < least {
 				best.spilled, least = r.Spilled, r.Cost

@@ -52,7 +52,8 @@ func ReadResult(file string, data []byte) (*Result, error) {
 	missing := func(field string) (*Result, error) {
 		return nil, &InputError{File: file, Field: field, Found: "nothing", Expected: "the field"}
 	}
-	r := &Result{Method: j.Method, Objective: j.Objective, Status: j.Status, Stop: j.Stop, Seconds: j.Seconds, Steps: j.Steps}
+	r := &Result{Method: j.Method, Objective: j.Objective, Status: j.Status, Stop: j.Stop, Seconds: j.Seconds,
+		Steps: j.Steps}
 	if j.Cost != nil {
 		r.Cost = *j.Cost
 	}

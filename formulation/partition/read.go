@@ -73,7 +73,8 @@ func Read(file string, data []byte) (*Problem, error) {
 			return nil, strict.Error(file, fmt.Sprintf("nodes[%d].id", i), fmt.Sprintf("%d twice", n.ID), "an id of its own")
 		}
 		index[n.ID] = i
-		v := Node{n.ID, n.Name, bool(n.Supported), float64(n.CPU), float64(n.FPGA), bool(n.Backward), NoColor, float64(n.Bytes)}
+		v := Node{n.ID, n.Name, bool(n.Supported), float64(n.CPU), float64(n.FPGA), bool(n.Backward), NoColor,
+			float64(n.Bytes)}
 		if n.Color != nil {
 			v.Color = *n.Color
 		}
@@ -112,7 +113,8 @@ func ReadDivision(file string, data []byte, p *Problem) (*Division, error) {
 	d := &Division{}
 	switch n := len(f.Devices); {
 	case f.Devices != nil && n > p.Accelerators+p.CPUs:
-		return nil, strict.Error(file, "devices", fmt.Sprint(n), fmt.Sprintf("%d accelerators and %d CPUs", p.Accelerators, p.CPUs))
+		most := fmt.Sprintf("%d accelerators and %d CPUs", p.Accelerators, p.CPUs)
+		return nil, strict.Error(file, "devices", fmt.Sprint(n), most)
 	case f.Devices != nil:
 		k := min(n, p.Accelerators)
 		d.Accelerators, d.CPUs = f.Devices[:k], f.Devices[k:]
