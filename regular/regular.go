@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// MaxBytes is the most that [Read] takes: what is larger is no text of the toolkit's.
-const MaxBytes = 256 << 20
+// maxBytes is the most that [Read] takes: what is larger is no text of the toolkit's.
+const maxBytes = 256 << 20
 
 // Err says of anything but a regular file that it is none.
 var Err = errors.New("no regular file")
@@ -73,8 +73,8 @@ func named(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// Read gives the bytes of a file, at most [MaxBytes].
-func Read(path string) ([]byte, error) { return ReadAtMost(path, MaxBytes) }
+// Read gives the bytes of a file, at most maxBytes.
+func Read(path string) ([]byte, error) { return ReadAtMost(path, maxBytes) }
 
 // ReadAtMost gives the bytes of a file, and an error if it has more than limit.
 func ReadAtMost(path string, limit int64) ([]byte, error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// AloneOptions are the settings of [Bind], [Split] and [Together].
+// AloneOptions are the settings of [Bind] and [Split].
 type AloneOptions struct {
 	Options
 	// Start is a simulated schedule of the same network, batch, chunk and machine, whose decision

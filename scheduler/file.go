@@ -42,7 +42,7 @@ func Open(path, accelerator string) (*Opened, error) {
 	return o, nil
 }
 
-// Checked is what the rules say of a schedule file, and the answer of `dsasched check`.
+// Checked is what the rules say of a schedule file, and the answer of `dsasched check schedule`.
 type Checked struct {
 	File       string                   `json:"file"`
 	Hardware   string                   `json:"hardware"`
@@ -90,7 +90,7 @@ func (o *Opened) Restore(ctx context.Context) (schedulefile.Origin, *Result, err
 	var bad *ViolationsError
 	switch {
 	case errors.As(err, &bad):
-		err = fmt.Errorf("%s breaks a rule, see 'dsasched check': %w", o.Path, err)
+		err = fmt.Errorf("%s breaks a rule, see 'dsasched check schedule': %w", o.Path, err)
 	case err != nil:
 		err = fmt.Errorf("%s: %w", o.Path, err)
 	case o.Note != "":

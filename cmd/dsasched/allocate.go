@@ -39,10 +39,10 @@ rules and the optimum in bytes moved, which is the column spill_cost, or twice t
 size. Rules are longest-lifetime and largest-first; placement says whether offsets
 for what stays were found. -o then writes the buffers that stay, as the last method
 listed places them.`,
-		Example: `  dsasched allocate buffers.csv --capacity 12
-  dsasched allocate buffers.csv --minimize --method largest-first --json
-  dsasched allocate buffers.csv --capacity 12 -o placed.csv
-  dsasched allocate buffers.csv --capacity 8 --spill`,
+		Example: `  dsasched solve allocate buffers.csv --capacity 12
+  dsasched solve allocate buffers.csv --minimize --method largest-first --json
+  dsasched solve allocate buffers.csv --capacity 12 -o placed.csv
+  dsasched solve allocate buffers.csv --capacity 8 --spill`,
 		Args: oneArg("FILE.csv", "give the path of a file of buffers, as MiniMalloc reads them"),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if len(args) > 0 {

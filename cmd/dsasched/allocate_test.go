@@ -19,7 +19,7 @@ import (
 func allocated(t *testing.T, args ...string) placement {
 	t.Helper()
 	var a placement
-	d := json.NewDecoder(strings.NewReader(answer(t, append([]string{"allocate", "--json"}, args...)...)))
+	d := json.NewDecoder(strings.NewReader(answer(t, append([]string{"solve", "allocate", "--json"}, args...)...)))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&a); err != nil {
 		t.Fatal(err)
@@ -95,10 +95,10 @@ func TestAllocate(t *testing.T) {
 			}
 		})
 	}
-	if text := answer(t, "allocate", "buffers.csv", "--capacity", "11"); !strings.Contains(text, "in use are 1 byte too many: b") {
+	if text := answer(t, "solve", "allocate", "buffers.csv", "--capacity", "11"); !strings.Contains(text, "in use are 1 byte too many: b") {
 		t.Errorf("no reason: %s", text)
 	}
-	text := answer(t, "allocate", "buffers.csv", "--capacity", "12")
+	text := answer(t, "solve", "allocate", "buffers.csv", "--capacity", "12")
 	for _, want := range []string{"buffers.csv, 5 buffers", "status        optimal", "peak          12", "bound         12"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in:\n%s", want, text)
@@ -155,7 +155,7 @@ func TestAllocateSpill(t *testing.T) {
 	}
 	spilled := func(args ...string) answers {
 		var a answers
-		if err := json.Unmarshal([]byte(answer(t, append([]string{"allocate", "--json", "--spill"}, args...)...)), &a); err != nil {
+		if err := json.Unmarshal([]byte(answer(t, append([]string{"solve", "allocate", "--json", "--spill"}, args...)...)), &a); err != nil {
 			t.Fatal(err)
 		}
 		return a
@@ -192,7 +192,7 @@ func TestAllocateInterrupted(t *testing.T) {
 	workspace(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	r := callContext(t, ctx, "allocate", "buffers.csv", "--minimize", "--json")
+	r := callContext(t, ctx, "solve", "allocate", "buffers.csv", "--minimize", "--json")
 	var a placement
 	if err := json.Unmarshal([]byte(r.stdout), &a); err != nil || r.status != exitInterrupted || a.Peak == nil || a.Bound != 12 {
 		t.Errorf("%+v: %v", r, err)

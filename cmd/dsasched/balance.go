@@ -17,7 +17,7 @@ import (
 	"github.com/dsasched/dsasched/scheduler/balance"
 )
 
-// layeringJSON is the answer of `dsasched layering`.
+// layeringJSON is the answer of `dsasched solve layering`.
 type layeringJSON struct {
 	Model    string `json:"model"`
 	Hardware string `json:"hardware"`
@@ -38,8 +38,8 @@ element-wise operators that follow it.
 mofang splits sets of operators by the balance of their work. greedy starts all that
 can run, sequential one operator at a time. exact finds the fastest layers and proves
 it, block by block, for blocks of up to 64 operators.`,
-		Example: `  dsasched layering inception-v3 --hardware v100
-  dsasched layering mofang-inception --hardware v100 --method exact --json`,
+		Example: `  dsasched solve layering inception-v3 --hardware v100
+  dsasched solve layering mofang-inception --hardware v100 --method exact --json`,
 		Args:              oneArg("NETWORK", "give a name that 'dsasched models' lists, or the path of an ONNX file"),
 		ValidArgsFunction: completeModel,
 	}
@@ -131,7 +131,7 @@ func (a *layeringJSON) write(b *bytes.Buffer) {
 	writeTable(b, "rrrll", []string{"layer", "time", "busy", "mode", "operators"}, rows)
 }
 
-// pipelineJSON is the answer of `dsasched pipeline`.
+// pipelineJSON is the answer of `dsasched solve pipeline`.
 type pipelineJSON struct {
 	Model   string `json:"model"`
 	Server  string `json:"server"`
@@ -154,9 +154,9 @@ bisection, gpipe has stages of equal numbers of operators and four micro-batches
 each, exact chooses stages and micro-batches within the memory of the devices so that
 (micro-batches + stages - 1) times the longest stage is least, with proof. A backward
 pass takes twice its forward pass; what crosses between stages takes the link's time.`,
-		Example: `  dsasched pipeline resnet50 --devices 4 --batch 256
-  dsasched pipeline bert-128 --devices 8 --batch 64 --method exact --json
-  dsasched pipeline resnet50 --devices 4 --batch 64 --trace pipeline.json`,
+		Example: `  dsasched solve pipeline resnet50 --devices 4 --batch 256
+  dsasched solve pipeline bert-128 --devices 8 --batch 64 --method exact --json
+  dsasched solve pipeline resnet50 --devices 4 --batch 64 --trace pipeline.json`,
 		Args:              oneArg("NETWORK", "give a name that 'dsasched models' lists, or the path of an ONNX file"),
 		ValidArgsFunction: completeModel,
 	}

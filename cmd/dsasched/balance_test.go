@@ -20,7 +20,7 @@ func TestPartition(t *testing.T) {
 		if _, err := highs.New(); err != nil && method == "ilp" {
 			continue
 		}
-		text := answer(t, "partition", "graph.json", "--method", method, "--json", "-o", "out.json")
+		text := answer(t, "solve", "partition", "graph.json", "--method", method, "--json", "-o", "out.json")
 		var a struct {
 			MaxLoad float64 `json:"max_load"`
 			Bound   float64 `json:"bound"`
@@ -55,7 +55,7 @@ func TestLayeringAndPipeline(t *testing.T) {
 				Operators []string `json:"operators"`
 			} `json:"layers"`
 		}
-		if err := json.Unmarshal([]byte(answer(t, "layering", "mofang-inception", "--hardware", "v100", "--dtype", "f32", "--method", method, "--json")), &a); err != nil {
+		if err := json.Unmarshal([]byte(answer(t, "solve", "layering", "mofang-inception", "--hardware", "v100", "--dtype", "f32", "--method", method, "--json")), &a); err != nil {
 			t.Fatal(err)
 		}
 		n := 0
@@ -76,7 +76,7 @@ func TestLayeringAndPipeline(t *testing.T) {
 			Fits    bool    `json:"fits"`
 			Stages  []any   `json:"stages"`
 		}
-		if err := json.Unmarshal([]byte(answer(t, "pipeline", "resnet18", "--devices", "3", "--batch", "64", "--method", method, "--json", "--trace", "t.json")), &a); err != nil {
+		if err := json.Unmarshal([]byte(answer(t, "solve", "pipeline", "resnet18", "--devices", "3", "--batch", "64", "--method", method, "--json", "--trace", "t.json")), &a); err != nil {
 			t.Fatal(err)
 		}
 		if batch[method] = a.Seconds; !a.Fits || len(a.Stages) > 3 {

@@ -18,7 +18,7 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-// aloneSettings are those of `dsasched bind` and `dsasched split`.
+// aloneSettings are those of `dsasched solve bind` and `dsasched solve split`.
 type aloneSettings struct {
 	net    network.Network
 	dtype  string
@@ -45,9 +45,9 @@ choice found).
 
 --start begins with the bindings and scopes of a schedule with the same groups.
 After Ctrl-C, as after --time-limit, the best choice so far is printed.`,
-		Example: `  dsasched bind resnet50 --batch 8
-  dsasched bind bert-128 --batch 8 --method ilp --time-limit 60s --json
-  dsasched bind net.onnx --hardware my-npu.yaml --method greedy`,
+		Example: `  dsasched solve bind resnet50 --batch 8
+  dsasched solve bind bert-128 --batch 8 --method ilp --time-limit 60s --json
+  dsasched solve bind net.onnx --hardware my-npu.yaml --method greedy`,
 	}
 	addSolving(cmd, binding.Methods(), func(ctx context.Context, set aloneSettings) (*scheduler.Alone, any, func(*bytes.Buffer), error) {
 		a, err := scheduler.Bind(ctx, set.net, set.spec, set.batch, set.method, set.opt)

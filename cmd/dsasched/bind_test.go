@@ -17,7 +17,7 @@ import (
 
 func bindAnswer(t *testing.T, args string) scheduler.AloneBinding {
 	t.Helper()
-	out := answer(t, append([]string{"bind", "--json", "--quiet"}, strings.Fields(args)...)...)
+	out := answer(t, append([]string{"solve", "bind", "--json", "--quiet"}, strings.Fields(args)...)...)
 	d := json.NewDecoder(strings.NewReader(out))
 	d.DisallowUnknownFields()
 	var a scheduler.AloneBinding
@@ -60,7 +60,7 @@ func TestBind(t *testing.T) {
 // Shares that differ are not simulated, and said so.
 func TestBindUneven(t *testing.T) {
 	workspace(t)
-	out := answer(t, "bind", "net.onnx", "--batch", "5")
+	out := answer(t, "solve", "bind", "net.onnx", "--batch", "5")
 	if !strings.Contains(out, "not simulated: the clusters' shares [2 1 1 1]") {
 		t.Errorf("got %s", out)
 	}
@@ -69,7 +69,7 @@ func TestBindUneven(t *testing.T) {
 func TestBindExport(t *testing.T) {
 	workspace(t)
 	for file, want := range map[string]string{"model.mps": "ENDATA\n", "model.lp": "end\n"} {
-		answer(t, "bind", "resnet50", "--batch", "8", "--export", file)
+		answer(t, "solve", "bind", "resnet50", "--batch", "8", "--export", file)
 		data, err := os.ReadFile(file)
 		if err != nil || !strings.HasSuffix(string(data), want) || !strings.Contains(string(data), "_1__one_label_0_") {
 			t.Errorf("%s: %v, %d bytes", file, err, len(data))
@@ -95,7 +95,7 @@ func TestBindInterrupted(t *testing.T) {
 	hurry(t)
 	var stdout bytes.Buffer
 	stderr := &cancelWriter{cancel: cancel}
-	err := execute(ctx, &stdout, stderr, []string{"bind", "swin-t", "--batch", "16", "--method", "ilp", "--json"}, fakeExperiment)
+	err := execute(ctx, &stdout, stderr, []string{"solve", "bind", "swin-t", "--batch", "16", "--method", "ilp", "--json"}, fakeExperiment)
 	if stderr.Len() == 0 {
 		t.Skip("skipped: this solver was done before it had anything to report")
 	}
@@ -109,7 +109,7 @@ func TestBindInterrupted(t *testing.T) {
 	if a.Bound > a.Objective || a.Objective > a.Greedy || a.ThroughputPerSecond != nil || len(a.Notes) != 1 || !strings.HasPrefix(stderr.String(), "ilp: best ") {
 		t.Errorf("got %+v, stderr %q", a, stderr)
 	}
-	r := callContext(t, ctx, "bind", "resnet50")
+	r := callContext(t, ctx, "solve", "bind", "resnet50")
 	if r != (result{"", "dsasched: interrupted\n", exitInterrupted}) {
 		t.Errorf("%+v", r)
 	}

@@ -21,7 +21,7 @@ func TestExport(t *testing.T) {
 		for _, flags := range all {
 			t.Run(name+flags, func(t *testing.T) {
 				args := strings.Fields(name + flags)
-				got := answer(t, append([]string{"export", "-o", "out.onnx"}, args...)...)
+				got := answer(t, append([]string{"export", "onnx", "-o", "out.onnx"}, args...)...)
 				info, err := os.Stat("out.onnx")
 				if err != nil {
 					t.Fatal(err)
@@ -44,8 +44,8 @@ func TestExport(t *testing.T) {
 
 func TestExportFiles(t *testing.T) {
 	workspace(t)
-	first := answer(t, "export", "net.onnx", "-o", stdoutName)
-	answer(t, "export", "net.onnx", "-o", "out.onnx")
+	first := answer(t, "export", "onnx", "net.onnx", "-o", stdoutName)
+	answer(t, "export", "onnx", "net.onnx", "-o", "out.onnx")
 	data, err := os.ReadFile("out.onnx")
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func TestExportFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Another file, through a link: the link stays, and so do the permissions.
-	answer(t, "export", "net.onnx", "-o", "link.onnx", "--batch", "4", "--simplify")
+	answer(t, "export", "onnx", "net.onnx", "-o", "link.onnx", "--batch", "4", "--simplify")
 	info, err := os.Stat("out.onnx")
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestExportFiles(t *testing.T) {
 	if info, err := os.Lstat("link.onnx"); err != nil || info.Mode().IsRegular() {
 		t.Errorf("the link was replaced: %v, %v", info, err)
 	}
-	if r := call(t, "export", "link.onnx", "-o", "out.onnx"); r.status != exitUsage {
+	if r := call(t, "export", "onnx", "link.onnx", "-o", "out.onnx"); r.status != exitUsage {
 		t.Errorf("a network was written over itself: %+v", r)
 	}
 	for _, name := range fileNames(t) {

@@ -26,7 +26,7 @@ type exportOrderJSON struct {
 
 func newExportOrder() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "export-order MODEL",
+		Use:   "order MODEL",
 		Short: "Write the ordering problem that a network gives",
 		Long: `Split and group a network for an accelerator as 'dsasched schedule' does, and write
 the instance-ordering problem of one chunk on the first cluster, for 'dsasched
@@ -34,8 +34,8 @@ order'. Its capacity is that of the cluster's local buffers together, without th
 part for weights; a byte stored or loaded costs 1.
 
 The problem goes to the standard output, or with -o to a file.`,
-		Example: `  dsasched export-order resnet50 --batch 32 --chunk 8 -o resnet50.json
-  dsasched export-order bert-128 --batch 4 > bert.json`,
+		Example: `  dsasched export order resnet50 --batch 32 --chunk 8 -o resnet50.json
+  dsasched export order bert-128 --batch 4 > bert.json`,
 	}
 	takesModel(cmd)
 	asJSON, quiet, recipe := addJSON(cmd), addQuiet(cmd), addRecipe(cmd)

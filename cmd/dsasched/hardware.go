@@ -23,9 +23,9 @@ one of your own by the path of its YAML file, which is checked.
 
 L1 is a core's local buffer, LLB the buffer that the cores of a cluster share, DDR
 the off-chip memory. The peak is in multiply-accumulates of f16. SIMT machines (GPUs)
-are for 'dsasched stitch', which also checks files of them; wave is how many blocks
-of their most threads are on one at a time. Machines of several chips are for
-'dsasched pipeline' and 'dsasched schedule --clusters pipeline'.
+are for 'dsasched solve stitch', which also checks files of them; wave is how many
+blocks of their most threads are on one at a time. Machines of several chips are for
+'dsasched solve pipeline' and 'dsasched schedule --clusters pipeline'.
 
 To write a file of your own, start from a built-in one with --yaml; its comments
 say where each figure is from. There the L1 is called lb, the LLB gb.`,

@@ -19,7 +19,7 @@ import (
 func allCommands() []*cobra.Command {
 	root := newRoot(fakeExperiment)
 	root.InitDefaultHelpCmd()
-	return append([]*cobra.Command{root}, root.Commands()...)
+	return documented(root)
 }
 
 // What the help shows is run as it stands.
@@ -46,7 +46,7 @@ func TestExamples(t *testing.T) {
 
 func TestEveryCommandHasJSON(t *testing.T) {
 	for _, c := range allCommands() {
-		if c.HasParent() && c.Name() != "help" && c.Flags().Lookup("json") == nil {
+		if !c.HasSubCommands() && c.Name() != "help" && c.Flags().Lookup("json") == nil {
 			t.Errorf("%s has no --json", c.CommandPath())
 		}
 	}
@@ -54,7 +54,7 @@ func TestEveryCommandHasJSON(t *testing.T) {
 
 // Help says what a command does, beginning with the verb.
 func TestHelpBeginsWithAVerb(t *testing.T) {
-	verbs := strings.Fields("Check Choose Compare Divide Explain Find Fit Give List Make Merge Order Place Play Print Run Schedule Show Simulate Split Write")
+	verbs := strings.Fields("Check Choose Compare Divide Explain Find Fit Give List Make Merge Order Place Play Print Run Schedule Show Simulate Solve Split Write")
 	for _, c := range allCommands() {
 		for _, text := range []string{c.Short, c.Long} {
 			if first, _, _ := strings.Cut(text, " "); text != "" && !slices.Contains(verbs, first) {
@@ -80,46 +80,35 @@ func TestCompletion(t *testing.T) {
 		variants = append(variants, v.Name)
 	}
 	all := []string{
-		"allocate",
 		"best",
-		"bind",
 		"bound",
 		"calibrate",
 		"certify",
 		"check",
-		"check-order",
 		"compare",
 		"compare-hardware",
 		"completion",
 		"explain",
 		"explain-kernel",
 		"export",
-		"export-order",
 		"hardware",
 		"help",
 		"inspect",
-		"layering",
 		"list",
 		"man",
 		"merge",
 		"models",
 		"onnx-ops",
-		"order",
-		"partition",
-		"pipeline",
-		"rcpsp",
 		"report",
 		"run",
 		"schedule",
 		"simulate",
-		"split",
-		"stitch",
+		"solve",
 		"sweep",
 		"tasks",
 		"tune",
 		"variants",
 		"version",
-		"whole",
 	}
 	for _, c := range []struct {
 		args      []string
@@ -132,10 +121,10 @@ func TestCompletion(t *testing.T) {
 		{[]string{"schedule", ""}, zoo.Names(), ":0"},
 		{[]string{"schedule", "resnet50", ""}, nil, ":4"},
 		{[]string{"inspect", ""}, zoo.Names(), ":0"},
-		{[]string{"export", ""}, zoo.Names(), ":0"},
-		{[]string{"export", "--dtype", ""}, []string{"f16", "f32", "f64", "bf16", "f8", "i8"}, ":4"},
-		{[]string{"allocate", "--method", ""}, []string{"first-fit", "best-fit", "longest-lifetime", "largest-first", "ilp", "search"}, ":4"},
-		{[]string{"allocate", ""}, []string{"csv"}, ":8"},
+		{[]string{"export", "onnx", ""}, zoo.Names(), ":0"},
+		{[]string{"export", "onnx", "--dtype", ""}, []string{"f16", "f32", "f64", "bf16", "f8", "i8"}, ":4"},
+		{[]string{"solve", "allocate", "--method", ""}, []string{"first-fit", "best-fit", "longest-lifetime", "largest-first", "ilp", "search"}, ":4"},
+		{[]string{"solve", "allocate", ""}, []string{"csv"}, ":8"},
 		{[]string{"hardware", ""}, slices.Concat(hardware.Presets(), simt.Presets(), server.Presets()), ":0"},
 		{[]string{"schedule", "--hardware", ""}, hardware.Presets(), ":0"},
 		{[]string{"schedule", "--variant", ""}, variants, ":4"},
@@ -145,7 +134,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"schedule", "--batch", ""}, nil, ":4"},
 		{[]string{"schedule", "--gantt-range", ""}, nil, ":4"},
 		{[]string{"simulate", ""}, []string{"json"}, ":8"},
-		{[]string{"check", "--hardware", ""}, hardware.Presets(), ":0"},
+		{[]string{"check", "schedule", "--hardware", ""}, hardware.Presets(), ":0"},
 		{[]string{"explain", ""}, zoo.Names(), ":0"},
 		{[]string{"explain", "--op", ""}, nil, ":4"},
 		{[]string{"schedule", "--issue", ""}, []string{"in-order", "exposed", "cross-layer"}, ":4"},
@@ -155,19 +144,19 @@ func TestCompletion(t *testing.T) {
 		{[]string{"sweep", "resnet50", "--set", "spill=largest-first,"}, []string{"spill=largest-first,longest-lifetime", "spill=largest-first,search"}, ":6"},
 		{[]string{"compare-hardware", "resnet50", "--variant", ""}, variants, ":4"},
 		{[]string{"man", ""}, nil, ":16"},
-		{[]string{"bind", ""}, zoo.Names(), ":0"},
-		{[]string{"bind", "--method", ""}, []string{"greedy", "ilp", "search"}, ":4"},
-		{[]string{"stitch", ""}, zoo.Names(), ":0"},
-		{[]string{"stitch", "--hardware", ""}, simt.Presets(), ":0"},
-		{[]string{"stitch", "--method", ""}, kernels.MethodNames(), ":4"},
-		{[]string{"split", ""}, zoo.Names(), ":0"},
-		{[]string{"split", "--method", ""}, []string{"greedy", "ilp", "search"}, ":4"},
-		{[]string{"order", "--method", ""}, []string{"bfs", "dfs", "heavy", "position-ilp", "counting-ilp", "search"}, ":4"},
-		{[]string{"order", "--objective", ""}, []string{"traffic", "peak"}, ":4"},
+		{[]string{"solve", "bind", ""}, zoo.Names(), ":0"},
+		{[]string{"solve", "bind", "--method", ""}, []string{"greedy", "ilp", "search"}, ":4"},
+		{[]string{"solve", "stitch", ""}, zoo.Names(), ":0"},
+		{[]string{"solve", "stitch", "--hardware", ""}, simt.Presets(), ":0"},
+		{[]string{"solve", "stitch", "--method", ""}, kernels.MethodNames(), ":4"},
+		{[]string{"solve", "split", ""}, zoo.Names(), ":0"},
+		{[]string{"solve", "split", "--method", ""}, []string{"greedy", "ilp", "search"}, ":4"},
+		{[]string{"solve", "order", "--method", ""}, []string{"bfs", "dfs", "heavy", "counting-ilp", "search"}, ":4"},
+		{[]string{"solve", "order", "--objective", ""}, []string{"traffic", "peak"}, ":4"},
 		{[]string{"run", ""}, experiments.Names(), ":4"},
 		{append(append([]string{"run"}, experiments.Names()...), ""), nil, ":4"},
 		{[]string{"run", "--out", ""}, nil, ":16"},
-		{[]string{"rcpsp", "--method", ""}, []string{"list", "ilp", "search"}, ":4"},
+		{[]string{"solve", "rcpsp", "--method", ""}, []string{"list", "ilp", "search"}, ":4"},
 		{[]string{"completion", ""}, []string{"bash", "zsh", "fish"}, ":4"},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {

@@ -18,16 +18,16 @@ func TestInterruptedAnywhere(t *testing.T) {
 		"schedule toy-fig3 --batch 64 --bind search --order search --quiet",
 		"simulate net.schedule.json",
 		"explain resnet50 --batch 64 --quiet",
-		"export-order resnet50 --batch 32 --quiet",
+		"export order resnet50 --batch 32 --quiet",
 		"sweep resnet50 --set batch=8,16,32,64 --quiet",
 		"compare-hardware net.onnx --batch 64 --quiet",
 		"calibrate",
-		"bind toy-fig3 --batch 64 --quiet",
-		"split toy-fig3 --batch 64 --quiet",
+		"solve bind toy-fig3 --batch 64 --quiet",
+		"solve split toy-fig3 --batch 64 --quiet",
 		"compare toy-fig3 --batch 32 --quiet",
-		"allocate buffers.csv --minimize --quiet",
-		"order chain.json --quiet",
-		"rcpsp project.sm --quiet",
+		"solve allocate buffers.csv --minimize --quiet",
+		"solve order chain.json --quiet",
+		"solve rcpsp project.sm --quiet",
 	} {
 		t.Run(args, func(t *testing.T) {
 			before := runtime.NumGoroutine()

@@ -65,13 +65,13 @@ func TestJSON(t *testing.T) {
 	workspace(t)
 	for _, args := range []string{
 		"models", "hardware", "hardware stcp920", "hardware t4-simt", "hardware v100x16", "hardware my-npu.yaml", "inspect resnet50", "inspect net.onnx", "inspect bert-128 --batch 2",
-		"onnx-ops", "onnx-ops conv", "inspect net.onnx --dtype i8", "export net.onnx -o out.onnx --simplify", "inspect net.onnx --plot net.svg --hardware stcp920 --dot net.dot",
+		"onnx-ops", "onnx-ops conv", "inspect net.onnx --dtype i8", "export onnx net.onnx -o out.onnx --simplify", "inspect net.onnx --plot net.svg --hardware stcp920 --dot net.dot",
 		"schedule resnet50 --batch 8", "schedule squeezenet --batch 4 --hardware stcp920-paper", "schedule resnet50 --variant tvm",
 		"schedule net.onnx --batch 3 --dtype f32", "schedule bert-128 --batch 2",
-		"variants", "list", "version", "run ablation --quiet", "report results", "check net.schedule.json", "simulate net.schedule.json", "explain net.schedule.json", "explain resnet50 --batch 64 --chunk 16 --tensor stage3.block5.add",
+		"variants", "list", "version", "run ablation --quiet", "report results", "check schedule net.schedule.json", "simulate net.schedule.json", "explain net.schedule.json", "explain resnet50 --batch 64 --chunk 16 --tensor stage3.block5.add",
 		"explain resnet50 --batch 8 --op stage2.block0.conv1", "explain resnet50 --batch 8 --group g0", "explain net.schedule.json --against net.schedule.json",
 		"completion bash", "completion zsh", "completion fish",
-		"stitch squeezenet", "stitch squeezenet --method exact --hardware t4-simt", "stitch net.onnx --method xla", "stitch bert-128 --method tvm --explain encoder.layer0.attention.softmax/exp",
+		"solve stitch squeezenet", "solve stitch squeezenet --method exact --hardware t4-simt", "solve stitch net.onnx --method xla", "solve stitch bert-128 --method tvm --explain encoder.layer0.attention.softmax/exp",
 	} {
 		t.Run(args, func(t *testing.T) {
 			full := append(strings.Fields(args), "--json")

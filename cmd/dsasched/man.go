@@ -73,16 +73,14 @@ commands as one document instead, as in docs/commands.md.`,
 	return cmd
 }
 
-// documented lists the program and its commands, by name.
-func documented(root *cobra.Command) []*cobra.Command {
-	list := []*cobra.Command{root}
-	for _, c := range root.Commands() {
+// documented lists a command and those below it, by name.
+func documented(cmd *cobra.Command) []*cobra.Command {
+	cmd.InitDefaultHelpFlag() // cobra adds it only to the command that runs
+	list := []*cobra.Command{cmd}
+	for _, c := range cmd.Commands() {
 		if !c.Hidden {
-			list = append(list, c)
+			list = append(list, documented(c)...)
 		}
-	}
-	for _, c := range list {
-		c.InitDefaultHelpFlag() // cobra adds it only to the command that runs
 	}
 	return list
 }
@@ -144,7 +142,8 @@ func writeReference(b *bytes.Buffer, root *cobra.Command) {
 	b.WriteString("# Commands\n\nWritten by `dsasched man --markdown`: what `--help` says of each command, in one place.\n\n")
 	list := documented(root)
 	for _, c := range list[1:] {
-		fmt.Fprintf(b, "- [`%s`](#%s): %s\n", c.Name(), strings.ReplaceAll(c.CommandPath(), " ", "-"), c.Short)
+		path := c.CommandPath()
+		fmt.Fprintf(b, "- [`%s`](#%s): %s\n", strings.TrimPrefix(path, root.Name()+" "), strings.ReplaceAll(path, " ", "-"), c.Short)
 	}
 	block := func(text string) { fmt.Fprintf(b, "\n```text\n%s\n```\n", strings.TrimRight(text, "\n")) }
 	for _, c := range list {

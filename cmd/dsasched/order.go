@@ -25,44 +25,36 @@ func newOrder() *cobra.Command {
 the local and the shared buffer (--objective traffic), or so that the least capacity
 does without moves (--objective peak). FILE is a problem in JSON.
 
-bfs, dfs and heavy fix the order by a greedy rule and prove nothing. position-ilp,
-counting-ilp and search give a best order, or the best one found within the time
-limit with a bound that no order can beat. The integer programs need HiGHS.
+bfs, dfs and heavy fix the order by a greedy rule and prove nothing. counting-ilp and
+search give a best order, or the best one found within the time limit with a bound
+that no order can beat. The integer program needs HiGHS.
 
 The answer is the order as JSON, step by step: what leaves the local buffer, what
 comes back, what runs. -o writes it to a file and prints a summary; 'dsasched
-check-order' judges it.`,
+check order' judges it.`,
 		Args: oneArg("FILE", "give the path of an ordering problem in JSON"),
-		Example: `  dsasched order chain.json
-  dsasched order chain.json --method dfs -o order.json
-  dsasched order chain.json --method counting-ilp --time-limit 10s --json
-  dsasched order chain.json --objective peak`,
+		Example: `  dsasched solve order chain.json
+  dsasched solve order chain.json --method dfs -o order.json
+  dsasched solve order chain.json --method counting-ilp --time-limit 10s --json
+  dsasched solve order chain.json --objective peak`,
 	}
 	f := addFileSolver(cmd, ordering.Methods(), "`file` to write the order to", "order to begin with, a `file` of -o")
 	addChoice(cmd, objective, "objective", "what to minimise: "+strings.Join(plain(objective.words), " or "))
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		p, err := ordering.Load(args[0])
-		if err != nil {
-			return err
-		}
-		res, err := solveFile(cmd, f, args[0], func(file string) ([]int, error) { return loadOrder(file, p) }, func(ctx context.Context, method string, opts ordering.Options) (*ordering.Result, error) {
-			return ordering.Solve(ctx, p, ordering.Objective(objective.value), method, opts)
-		})
-		if err != nil {
-			return err
-		}
-		if _, err := ordering.Check(p, res); err != nil {
-			return fmt.Errorf("internal error, %s breaks a rule: %w", f.method.value, err)
-		}
-		if err := writeJSON(f.out.name, res, " "); err != nil {
-			return err
-		}
-		if err := emit(cmd, *f.asJSON, res, func(b *bytes.Buffer) { writeOrder(b, p, res, f.out.name) }); err != nil {
-			return err
-		}
-		return cmd.Context().Err() // what is known is printed
-	}
-	return cmd
+	return fileProblem[*ordering.Problem, []int, *ordering.Result]{
+		load: ordering.Load, start: loadOrder,
+		solve: func(ctx context.Context, p *ordering.Problem, method string, opts ordering.Options) (
+			*ordering.Result, error) {
+			res, err := ordering.Solve(ctx, p, ordering.Objective(objective.value), method, opts)
+			if err != nil {
+				return nil, err
+			}
+			if _, err := ordering.Check(p, res); err != nil {
+				return nil, fmt.Errorf("internal error, %s breaks a rule: %w", method, err)
+			}
+			return res, nil
+		},
+		write: func(b *bytes.Buffer, p *ordering.Problem, res *ordering.Result) { writeOrder(b, p, res, f.out.name) },
+	}.run(cmd, f)
 }
 
 // loadOrder reads the order of the instances from a valid result.
@@ -143,14 +135,14 @@ type checkOrderJSON struct {
 
 func newCheckOrder() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "check-order PROBLEM ORDER",
+		Use:   "order PROBLEM ORDER",
 		Short: "Check an order against its problem by the rules alone",
 		Long: `Play an order, whatever made it, by the rules of the ordering problem and compute
 its cost and peak anew. The order is valid if it breaks no rule and claims nothing
 else of itself; otherwise the command fails with the first step that does.
 
 A bound is checked only for not being above the cost: no order proves it.`,
-		Example: `  dsasched check-order chain.json order.json`,
+		Example: `  dsasched check order chain.json order.json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return usagef("%s takes PROBLEM and ORDER, found %d: give the paths of both JSON files", cmd.CommandPath(), len(args))

@@ -14,10 +14,10 @@ import (
 // agree.
 func TestOrderMethods(t *testing.T) {
 	workspace(t)
-	for _, method := range []string{"bfs", "dfs", "heavy", "position-ilp", "counting-ilp", "search"} {
+	for _, method := range []string{"bfs", "dfs", "heavy", "counting-ilp", "search"} {
 		for objective, want := range map[string]float64{"traffic": 6, "peak": 10} {
 			t.Run(method+" "+objective, func(t *testing.T) {
-				r := call(t, "order", "chain.json", "--method", method, "--objective", objective, "-o", "made.json", "--json")
+				r := call(t, "solve", "order", "chain.json", "--method", method, "--objective", objective, "-o", "made.json", "--json")
 				if strings.Contains(r.stderr, "HiGHS is not in this build") {
 					t.Skip("skipped: this build has no HiGHS")
 				}
@@ -35,7 +35,7 @@ func TestOrderMethods(t *testing.T) {
 				if got.Method != method || got.Objective != objective || got.Cost != want || got.Bound > want || len(got.Steps) != 3 {
 					t.Errorf("%+v, want cost %v", got, want)
 				}
-				if exact := strings.Contains("position-ilp counting-ilp search", method); exact && got.Status != "optimal" {
+				if exact := strings.Contains("counting-ilp search", method); exact && got.Status != "optimal" {
 					t.Errorf("status %q", got.Status)
 				}
 				for _, s := range got.Steps {
@@ -43,7 +43,7 @@ func TestOrderMethods(t *testing.T) {
 						t.Error("a list is null")
 					}
 				}
-				if text := answer(t, "check-order", "chain.json", "made.json"); !strings.Contains(text, "made.json is valid") {
+				if text := answer(t, "check", "order", "chain.json", "made.json"); !strings.Contains(text, "made.json is valid") {
 					t.Errorf("the checker says %q", text)
 				}
 			})
@@ -56,7 +56,7 @@ func TestOrderInfeasible(t *testing.T) {
 	workspace(t)
 	for _, method := range []string{"dfs", "search"} {
 		var got map[string]any
-		if err := json.Unmarshal([]byte(answer(t, "order", "tight.json", "--method", method, "-o", "made.json", "--json")), &got); err != nil {
+		if err := json.Unmarshal([]byte(answer(t, "solve", "order", "tight.json", "--method", method, "-o", "made.json", "--json")), &got); err != nil {
 			t.Fatal(err)
 		}
 		delete(got, "seconds")
@@ -65,11 +65,11 @@ func TestOrderInfeasible(t *testing.T) {
 		if string(text) != want {
 			t.Errorf("%s, want %s", text, want)
 		}
-		if text := answer(t, "check-order", "tight.json", "made.json"); !strings.Contains(text, "is valid: infeasible") {
+		if text := answer(t, "check", "order", "tight.json", "made.json"); !strings.Contains(text, "is valid: infeasible") {
 			t.Errorf("the checker says %q", text)
 		}
 	}
-	if text := answer(t, "order", "tight.json"); !strings.Contains(text, `instance 0 of "last"`) || !strings.Contains(text, "1 byte too many") || !strings.Contains(text, "[0], ") || !strings.Contains(text, ", last[0]") {
+	if text := answer(t, "solve", "order", "tight.json"); !strings.Contains(text, `instance 0 of "last"`) || !strings.Contains(text, "1 byte too many") || !strings.Contains(text, "[0], ") || !strings.Contains(text, ", last[0]") {
 		t.Errorf("%s", text)
 	}
 }
@@ -79,7 +79,7 @@ func TestOrderInterrupted(t *testing.T) {
 	workspace(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	r := callContext(t, ctx, "order", "chain.json", "--json")
+	r := callContext(t, ctx, "solve", "order", "chain.json", "--json")
 	got, err := ordering.ReadResult("stdout", []byte(r.stdout))
 	if err != nil {
 		t.Fatalf("%v: %+v", err, r)

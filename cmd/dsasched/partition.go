@@ -35,39 +35,28 @@ backward nodes are each contiguous, and nodes of one colour are on one device.
 "devices" has the ids of the nodes of each accelerator, then of each CPU, and "loads"
 what each has to do. Status: optimal (proven), feasible (no division is below the
 bound) or limit (none found).`,
-		Example: `  dsasched partition graph.json
-  dsasched partition graph.json --method pipedream --json
-  dsasched partition graph.json --method ilp --time-limit 5m -o division.json`,
+		Example: `  dsasched solve partition graph.json
+  dsasched solve partition graph.json --method pipedream --json
+  dsasched solve partition graph.json --method ilp --time-limit 5m -o division.json`,
 		Args: oneArg("FILE.json", "give the path of a graph with latencies, sizes and costs"),
 	}
 	f := addFileSolver(cmd, partition.Methods(), "`file` to write the JSON to as well", "division to begin with, a `file` of -o or of the data set")
 	defaultMethod(cmd, f.solverFlags, "exact")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		p, err := partition.Load(args[0])
-		if err != nil {
-			return err
-		}
-		a, err := solveFile(cmd, f, args[0], func(file string) (*partition.Division, error) { return partition.LoadDivision(file, p) }, func(ctx context.Context, method string, opts solve.Options[*partition.Division]) (*partition.Result, error) {
+	return fileProblem[*partition.Problem, *partition.Division, *partition.Result]{
+		load: partition.Load, start: partition.LoadDivision,
+		solve: func(ctx context.Context, p *partition.Problem, method string,
+			opts solve.Options[*partition.Division]) (*partition.Result, error) {
 			if solver, err := highs.New(); err == nil && opts.Solver == nil && method == "exact" {
 				opts.Solver = solver // for graphs of many ideals
 			}
-			return partition.Solve(ctx, p, method, partition.Options{Options: opts})
-		})
-		if err != nil {
-			return err
-		}
-		if a.Status == milp.Infeasible {
-			return fmt.Errorf("%s: no division: %w", args[0], errors.New(a.Reason))
-		}
-		if err := writeJSON(f.out.name, a, "  "); err != nil {
-			return err
-		}
-		if err := emit(cmd, *f.asJSON, a, func(b *bytes.Buffer) { writePartition(b, p, a) }); err != nil {
-			return err
-		}
-		return cmd.Context().Err() // what is known is printed
-	}
-	return cmd
+			a, err := partition.Solve(ctx, p, method, partition.Options{Options: opts})
+			if err == nil && a.Status == milp.Infeasible {
+				err = fmt.Errorf("%s: no division: %w", p.Name, errors.New(a.Reason))
+			}
+			return a, err
+		},
+		write: writePartition,
+	}.run(cmd, f)
 }
 
 // defaultMethod makes another method than the first word of addSolver the default.

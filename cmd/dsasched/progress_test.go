@@ -103,11 +103,11 @@ func TestProgressOfCommands(t *testing.T) {
 		{"compare toy-fig3 --batch 16 --decision order", ", running: order"},
 		{"schedule toy-fig3 --batch 32 --chunk 8 --bind search --json", "bind: best "},
 		{"schedule toy-fig3 --batch 32 --chunk 8 --split search --json", "split: best "},
-		{"bind toy-fig3 --batch 32", "search: best "},
-		{"split toy-fig3 --batch 32", ""},
-		{"order chain.json", "search: best 6, bound "},
-		{"rcpsp project.sm", ""},
-		{"allocate buffers.csv --minimize", "search: best "},
+		{"solve bind toy-fig3 --batch 32", "search: best "},
+		{"solve split toy-fig3 --batch 32", ""},
+		{"solve order chain.json", "search: best 6, bound "},
+		{"solve rcpsp project.sm", ""},
+		{"solve allocate buffers.csv --minimize", "search: best "},
 	} {
 		loud, quiet := call(t, strings.Fields(c.args)...), call(t, append(strings.Fields(c.args), "--quiet")...)
 		if strings.Contains(loud.stderr, "best 0 B, bound 0 B") {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 
@@ -23,32 +22,13 @@ problem of issuing a kernel's commands to units and DMA queues.
 Start times are in the order of the jobs in the file. The status is optimal, or
 feasible if the bound is below the makespan. ilp and search begin with the schedule
 of list; if interrupted, they print the best one so far.`,
-		Example: `  dsasched rcpsp project.sm
-  dsasched rcpsp project.sm --method list --json
-  dsasched rcpsp project.sm --time-limit 10s -o schedule.json`,
+		Example: `  dsasched solve rcpsp project.sm
+  dsasched solve rcpsp project.sm --method list --json
+  dsasched solve rcpsp project.sm --time-limit 10s -o schedule.json`,
 		Args: oneArg("FILE.sm", "give the path of a project in PSPLIB's .sm format"),
 	}
 	f := addFileSolver(cmd, rcpsp.Methods(), "`file` to write the JSON to as well", "schedule to begin with, a `file` of -o")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		p, err := readProject(args[0])
-		if err != nil {
-			return err
-		}
-		a, err := solveFile(cmd, f, args[0], func(file string) ([]int64, error) { return loadStarts(file, p) }, func(ctx context.Context, method string, opts rcpsp.Options) (*rcpsp.Result, error) {
-			return rcpsp.Solve(ctx, p, method, opts)
-		})
-		if err != nil {
-			return err
-		}
-		if err := writeJSON(f.out.name, a, "  "); err != nil {
-			return err
-		}
-		if err := emit(cmd, *f.asJSON, a, func(b *bytes.Buffer) { writeRCPSP(b, p, a) }); err != nil {
-			return err
-		}
-		return cmd.Context().Err() // what is known is printed
-	}
-	return cmd
+	return fileProblem[*rcpsp.Project, []int64, *rcpsp.Result]{readProject, loadStarts, rcpsp.Solve, writeRCPSP}.run(cmd, f)
 }
 
 func readProject(file string) (*rcpsp.Project, error) {

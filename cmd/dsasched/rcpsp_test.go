@@ -25,7 +25,7 @@ func TestRCPSP(t *testing.T) {
 			continue
 		}
 		var a rcpsp.Result
-		if err := json.Unmarshal([]byte(answer(t, "rcpsp", "project.sm", "--method", method, "--json", "-o", "out.json")), &a); err != nil {
+		if err := json.Unmarshal([]byte(answer(t, "solve", "rcpsp", "project.sm", "--method", method, "--json", "-o", "out.json")), &a); err != nil {
 			t.Fatal(err)
 		}
 		if a.Method != method || a.Status != milp.Optimal || a.Makespan != 14 || a.Bound != 14 || a.Seconds <= 0 || p.Check(a.Start) != nil || p.Makespan(a.Start) != 14 {
@@ -40,7 +40,7 @@ func TestRCPSP(t *testing.T) {
 			t.Errorf("%s: the file has %+v, %v", method, b, err)
 		}
 	}
-	if text := answer(t, "rcpsp", "project.sm"); !strings.Contains(text, "makespan      14\n") {
+	if text := answer(t, "solve", "rcpsp", "project.sm"); !strings.Contains(text, "makespan      14\n") {
 		t.Errorf("%s", text)
 	}
 }
@@ -50,7 +50,7 @@ func TestRCPSPInterrupted(t *testing.T) {
 	file := sharedFile(t, "../rcpsp/j30/j3013_6.sm")
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(50*time.Millisecond, cancel)
-	r := callContext(t, ctx, "rcpsp", file, "--json")
+	r := callContext(t, ctx, "solve", "rcpsp", file, "--json")
 	var a rcpsp.Result
 	if err := json.Unmarshal([]byte(r.stdout), &a); err != nil || a.Status != milp.Feasible || a.Bound > 64 || a.Makespan < 64 {
 		t.Errorf("%s: %v", r.stdout, err)

@@ -67,26 +67,11 @@ Exit status: 0; 1 for failures; 2 for usage errors; 130 if interrupted.`,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	// With Args set, cobra leaves unknown commands to it instead of an error of
-	// several lines.
-	root.Args = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return nil
-		}
-		hint := "'dsasched --help' lists the commands"
-		var names []string
-		for _, c := range cmd.Commands() {
-			names = append(names, c.Name())
-		}
-		if near := spell.Nearest(args[0], names); len(near) > 0 {
-			hint = "did you mean " + strings.Join(near, " or ") + "?"
-		}
-		return usagef("unknown command %q: %s", args[0], hint)
-	}
+	root.Args = unknownCommand
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		// A flag of a misspelt command is not the mistake to report.
-		if before := cmd.Flags().Args(); cmd == root && len(before) > 0 {
-			return root.Args(root, before)
+		if before := cmd.Flags().Args(); cmd.HasSubCommands() && len(before) > 0 {
+			return unknownCommand(cmd, before)
 		}
 		hint := ""
 		var unknown *pflag.NotExistError
@@ -98,12 +83,27 @@ Exit status: 0; 1 for failures; 2 for usage errors; 130 if interrupted.`,
 		return usagef("%v%s (see '%s --help')", err, hint, cmd.CommandPath())
 	})
 	root.AddCommand(
-		newModels(), newHardware(), newInspect(), newExport(), newONNXOps(), newSchedule(), newVariants(), newBest(), newBind(), newCompare(), newRCPSP(), newRun(experiment), newMerge(experiment), newList(), newVersion(), newCompletion(), newAllocate(), newOrder(), newCheckOrder(), newExportOrder(), newSweep(), newCompareHardware(), newCheck(), newSimulate(), newExplain(), newSplit(), newWhole(), newBound(), newCertify(), newStitch(), newPartition(), newLayering(), newPipeline(), newCalibrate(), newMan(), newReport(), newTasks(), newTune(), newExplainKernel(),
+		newModels(), newHardware(), newInspect(), newONNXOps(), newSchedule(), newVariants(), newBest(), newCompare(),
+		newRun(experiment), newMerge(experiment), newList(), newVersion(), newCompletion(), newSweep(),
+		newCompareHardware(), newSimulate(), newExplain(), newBound(), newCertify(), newCalibrate(), newMan(), newReport(), newTasks(),
+		newTune(), newExplainKernel(),
+		group("solve", "PROBLEM", "Solve a problem, by a rule or exactly",
+			`Solve a problem of a file (allocate, order, partition, rcpsp) or one that a network
+poses (bind, layering, pipeline, split, stitch), by a rule or exactly. An exact
+method that a limit ends has the best answer so far, with its bound.`,
+			"solve order chain.json", newAllocate(), newBind(), newLayering(), newOrder(), newPartition(),
+			newPipeline(), newRCPSP(), newSplit(), newStitch()),
+		group("check", "ANSWER", "Check an answer by the rules alone",
+			"Check an answer, whatever made it, by the rules of its problem alone.",
+			"check order chain.json order.json", newCheckOrder(), newCheckSchedule()),
+		group("export", "WHAT", "Write a network, or a problem that it poses, as a file",
+			"Write a network as an ONNX file, or a problem that it poses for 'dsasched solve'.",
+			"export order bert-128 --batch 4 -o order-problem.json", newExportONNX(), newExportOrder()),
 	)
 	root.PersistentPreRunE = checkFiles
 	root.SetHelpCommand(newHelp())
 	// Shells offer files only where a file is expected.
-	for _, c := range root.Commands() {
+	for _, c := range documented(root) {
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			kind, _ := pflag.UnquoteUsage(f)
 			if _, known := c.GetFlagCompletionFunc(f.Name); !known && kind != "file" {
@@ -112,6 +112,39 @@ Exit status: 0; 1 for failures; 2 for usage errors; 130 if interrupted.`,
 		})
 	}
 	return root
+}
+
+// group makes a command of those that follow its name.
+func group(name, what, short, long, example string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: name + " " + what, Short: short, Long: long, Example: "  dsasched " + example, Args: unknownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var names []string
+			for _, c := range cmd.Commands() {
+				names = append(names, c.Name())
+			}
+			return usagef("%s is missing: expected %s", what, oneOf(names))
+		},
+	}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// unknownCommand refuses what is no command of cmd. With it as Args, cobra leaves
+// unknown commands to it instead of an error of several lines.
+func unknownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := fmt.Sprintf("'%s --help' lists the commands", cmd.CommandPath())
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	if near := spell.Nearest(args[0], names); len(near) > 0 {
+		hint = "did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return usagef("unknown command %q: %s", args[0], hint)
 }
 
 func newHelp() *cobra.Command {

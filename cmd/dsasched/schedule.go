@@ -34,9 +34,9 @@ order, joins and spills are of all clusters. A machine of several chips, such as
 stcp920x4, needs --clusters pipeline: a stage reads what a stage on another chip has
 made from the DDR there, over the link between them.
 
--o writes the whole schedule, for 'dsasched check', 'simulate' and 'explain' and for
-other programs (docs/file-formats.md). --trace, --gantt, --memory and --graph draw
-it.
+-o writes the whole schedule, for 'dsasched check schedule', 'simulate' and 'explain'
+and for other programs (docs/file-formats.md). --trace, --gantt, --memory and --graph
+draw it.
 
 The throughput of one batch is on an empty chip; that of batches in a row is the
 rate at which they leave it (docs/hardware-model.md).

@@ -41,9 +41,9 @@ func (e *violationsError) Error() string {
 	return fmt.Sprintf("%s: %s", e.file, plural(e.count, "violation"))
 }
 
-func newCheck() *cobra.Command {
+func newCheckSchedule() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "check SCHEDULE.json",
+		Use:   "schedule SCHEDULE.json",
 		Short: "Check a schedule against the rules",
 		Long: `Check a schedule, whoever has made it, against the rules, without asking how it
 was made: groups and layers hold each operator once and can run in their order;
@@ -56,8 +56,8 @@ sense before earlier ones hold, they are left for the next time.
 docs/file-formats.md describes the file.
 
 Exit status: 1 if a rule is broken.`,
-		Example: `  dsasched check net.schedule.json
-  dsasched check net.schedule.json --hardware stcp920 --json`,
+		Example: `  dsasched check schedule net.schedule.json
+  dsasched check schedule net.schedule.json --hardware stcp920 --json`,
 		Args:              oneArg("SCHEDULE.json", scheduleHint),
 		ValidArgsFunction: completeScheduleFile,
 	}
@@ -103,10 +103,10 @@ func newSimulate() *cobra.Command {
 		Long: `Simulate a schedule, whoever has made it, and sum it up as 'dsasched schedule'
 does: what that command has written gives the same answer here, byte for byte.
 
-The schedule is checked first ('dsasched check'). Without a memory plan in the file
-one is made; so, to try another order of the instances, edit it and take the memory
-plan out. --hardware runs the schedule on another accelerator than the one that it
-was made for, as far as it fits there.`,
+The schedule is checked first ('dsasched check schedule'). Without a memory plan in
+the file one is made; so, to try another order of the instances, edit it and take the
+memory plan out. --hardware runs the schedule on another accelerator than the one
+that it was made for, as far as it fits there.`,
 		Example: `  dsasched simulate net.schedule.json
   dsasched simulate net.schedule.json --hardware my-npu.yaml --json
   dsasched simulate net.schedule.json --gantt net.gantt.svg`,

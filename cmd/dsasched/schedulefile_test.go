@@ -50,8 +50,8 @@ func TestSimulateAgain(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if got := answer(t, "check", "a.json"); !strings.Contains(got, "keeps all rules") {
-				t.Errorf("check prints %q", got)
+			if got := answer(t, "check", "schedule", "a.json"); !strings.Contains(got, "keeps all rules") {
+				t.Errorf("check schedule prints %q", got)
 			}
 		})
 	}
@@ -98,8 +98,8 @@ func TestEditedSchedules(t *testing.T) {
 		p["order"] = sorted
 		delete(p, "memory")
 	})
-	if got := answer(t, "check", "order.json"); !strings.Contains(got, "keeps all rules") || !strings.Contains(got, "no memory plan") {
-		t.Errorf("check prints %q", got)
+	if got := answer(t, "check", "schedule", "order.json"); !strings.Contains(got, "keeps all rules") || !strings.Contains(got, "no memory plan") {
+		t.Errorf("check schedule prints %q", got)
 	}
 	after := decode[scheduler.Report](t, answer(t, "simulate", "order.json", "--json"))
 	if after.Order.Instances[7].Group != "g0" || after.ThroughputPerSecond == before.ThroughputPerSecond {
@@ -140,16 +140,16 @@ func TestEditedSchedules(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			edit(t, "a.json", "b.json", c.change)
-			r := call(t, "check", "b.json")
+			r := call(t, "check", "schedule", "b.json")
 			if r.status != exitFailure || !strings.HasPrefix(r.stderr, "dsasched: b.json: ") {
 				t.Errorf("check: status %d, stderr %q", r.status, r.stderr)
 			}
 			for _, w := range c.want {
 				if !strings.Contains(r.stdout, w) {
-					t.Errorf("check says nothing of %q:\n%s", w, r.stdout)
+					t.Errorf("check schedule says nothing of %q:\n%s", w, r.stdout)
 				}
 			}
-			v := decode[scheduler.Checked](t, call(t, "check", "b.json", "--json").stdout)
+			v := decode[scheduler.Checked](t, call(t, "check", "schedule", "b.json", "--json").stdout)
 			if v.OK || len(v.Violations) != strings.Count(r.stdout, "\n") {
 				t.Errorf("%d violations in JSON, %d lines of text", len(v.Violations), strings.Count(r.stdout, "\n"))
 			}

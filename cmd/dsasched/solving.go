@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -120,6 +121,39 @@ func solveFile[S any, R interface{ Outcome() solve.Outcome }](cmd *cobra.Command
 	row.Duration, row.Status, row.Proof = time.Since(began).Seconds(), o.Status, o.Status == milp.Optimal || o.Status == milp.Infeasible
 	row.add(o.Objective, o.Bound, row.Duration)
 	return r, writeJSON(f.benchmark.name, []benchmark{row}, "  ")
+}
+
+// fileProblem is a problem of a file: what reads it, solves it and prints the answer.
+type fileProblem[P, S any, R interface{ Outcome() solve.Outcome }] struct {
+	load  func(file string) (P, error)
+	start func(file string, p P) (S, error)
+	solve func(ctx context.Context, p P, method string, opts solve.Options[S]) (R, error)
+	write func(b *bytes.Buffer, p P, r R)
+}
+
+// run makes the command with these flags solve the problem, write the answer to the file of -o and print it.
+func (q fileProblem[P, S, R]) run(cmd *cobra.Command, f *fileSolver) *cobra.Command {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		p, err := q.load(args[0])
+		if err != nil {
+			return err
+		}
+		r, err := solveFile(cmd, f, args[0], func(file string) (S, error) { return q.start(file, p) },
+			func(ctx context.Context, method string, opts solve.Options[S]) (R, error) {
+				return q.solve(ctx, p, method, opts)
+			})
+		if err != nil {
+			return err
+		}
+		if err := writeJSON(f.out.name, r, "  "); err != nil {
+			return err
+		}
+		if err := emit(cmd, *f.asJSON, r, func(b *bytes.Buffer) { q.write(b, p, r) }); err != nil {
+			return err
+		}
+		return cmd.Context().Err() // what is known is printed
+	}
+	return cmd
 }
 
 // needsExact refuses --start of a method that does not go on from it.

@@ -20,12 +20,12 @@ func TestProblemFiles(t *testing.T) {
 		value      float64
 		other      string // a file that is no solution of this problem
 	}{
-		{[]string{"order", "chain.json"}, "search", "counting-ilp", 6, `{"objective":"traffic","status":"limit","steps":[]}`},
-		{[]string{"allocate", "buffers.csv", "--minimize"}, "search", "ilp", 12, "id,lower,upper,size,offset\nnone,0,1,1,0\n"},
-		{[]string{"rcpsp", "project.sm"}, "search", "ilp", 14, `{"start":[0]}`},
-		{[]string{"partition", "graph.json"}, "exact", "ilp", 5.75, `{"devices":[[1],[2],[3],[4],[5]]}`},
+		{[]string{"solve", "order", "chain.json"}, "search", "counting-ilp", 6, `{"objective":"traffic","status":"limit","steps":[]}`},
+		{[]string{"solve", "allocate", "buffers.csv", "--minimize"}, "search", "ilp", 12, "id,lower,upper,size,offset\nnone,0,1,1,0\n"},
+		{[]string{"solve", "rcpsp", "project.sm"}, "search", "ilp", 14, `{"start":[0]}`},
+		{[]string{"solve", "partition", "graph.json"}, "exact", "ilp", 5.75, `{"devices":[[1],[2],[3],[4],[5]]}`},
 	} {
-		t.Run(c.args[0], func(t *testing.T) {
+		t.Run(c.args[1], func(t *testing.T) {
 			with := func(more ...string) []string { return append(append([]string(nil), c.args...), more...) }
 			answer(t, with("--quiet", "--method", c.start, "-o", "made", "--benchmark", "row.json")...)
 			var rows []struct {
@@ -38,13 +38,13 @@ func TestProblemFiles(t *testing.T) {
 			if err := json.Unmarshal(readFile(t, "row.json"), &rows); err != nil {
 				t.Fatal(err)
 			}
-			if len(rows) != 1 || rows[0].Model != c.args[1] || !rows[0].Proof || rows[0].Objective != c.value || rows[0].LowerBound != c.value {
+			if len(rows) != 1 || rows[0].Model != c.args[2] || !rows[0].Proof || rows[0].Objective != c.value || rows[0].LowerBound != c.value {
 				t.Fatalf("%+v, expected a proven %v", rows, c.value)
 			}
 			if r := rows[0]; r.Objectives[len(r.Objectives)-1].Objective != c.value || r.Bounds[len(r.Bounds)-1].Value != c.value {
 				t.Errorf("the histories end elsewhere: %+v", r)
 			}
-			if c.args[0] == "rcpsp" { // the list schedule of these five jobs is as long as its bound
+			if c.args[1] == "rcpsp" { // the list schedule of these five jobs is as long as its bound
 				if r := call(t, with("--export", "program.lp")...); r.status != exitFailure || !strings.Contains(r.stderr, "makes no program") {
 					t.Errorf("%+v, expected a failure", r)
 				}
@@ -76,9 +76,9 @@ func TestProblemFiles(t *testing.T) {
 		})
 	}
 	for _, line := range []string{
-		"order chain.json --method bfs --start made",
-		"allocate buffers.csv --capacity 4 --spill --export p.lp",
-		"rcpsp project.sm --export p.txt",
+		"solve order chain.json --method bfs --start made",
+		"solve allocate buffers.csv --capacity 4 --spill --export p.lp",
+		"solve rcpsp project.sm --export p.txt",
 	} {
 		if r := call(t, strings.Fields(line)...); r.status != exitUsage {
 			t.Errorf("%s: %+v, expected a usage error", line, r)

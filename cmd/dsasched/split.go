@@ -29,9 +29,9 @@ feasible (no choice is below the bound).
 
 --start begins with the groups of a schedule.
 After Ctrl-C, as after --time-limit, the best choice so far is printed.`,
-		Example: `  dsasched split bert-128 --batch 32
-  dsasched split resnet18 --batch 8 --method ilp --time-limit 60s --json
-  dsasched split net.onnx --hardware my-npu.yaml --method greedy`,
+		Example: `  dsasched solve split bert-128 --batch 32
+  dsasched solve split resnet18 --batch 8 --method ilp --time-limit 60s --json
+  dsasched solve split net.onnx --hardware my-npu.yaml --method greedy`,
 	}
 	addSolving(cmd, split.Methods(), func(ctx context.Context, set aloneSettings) (*scheduler.Alone, any, func(*bytes.Buffer), error) {
 		a, err := scheduler.Split(ctx, set.net, set.spec, set.batch, set.method, set.opt)

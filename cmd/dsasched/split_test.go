@@ -14,7 +14,7 @@ import (
 
 func splitAnswer(t *testing.T, args string) scheduler.AloneSplit {
 	t.Helper()
-	out := answer(t, append([]string{"split", "--json", "--quiet"}, strings.Fields(args)...)...)
+	out := answer(t, append([]string{"solve", "split", "--json", "--quiet"}, strings.Fields(args)...)...)
 	d := json.NewDecoder(strings.NewReader(out))
 	d.DisallowUnknownFields()
 	var a scheduler.AloneSplit
@@ -61,7 +61,7 @@ func TestSplit(t *testing.T) {
 // Shares that differ are not simulated, and said so.
 func TestSplitUneven(t *testing.T) {
 	workspace(t)
-	out := answer(t, "split", "net.onnx", "--batch", "5")
+	out := answer(t, "solve", "split", "net.onnx", "--batch", "5")
 	if !strings.Contains(out, "not simulated: the clusters' shares [2 1 1 1]") {
 		t.Errorf("got %s", out)
 	}
@@ -70,7 +70,7 @@ func TestSplitUneven(t *testing.T) {
 func TestSplitExport(t *testing.T) {
 	workspace(t)
 	for file, want := range map[string]string{"model.mps": "ENDATA\n", "model.lp": "end\n"} {
-		answer(t, "split", "toy-fig5", "--batch", "8", "--export", file)
+		answer(t, "solve", "split", "toy-fig5", "--batch", "8", "--export", file)
 		data, err := os.ReadFile(file)
 		if err != nil || !strings.HasSuffix(string(data), want) || !strings.Contains(string(data), "_1__one_group_0_") {
 			t.Errorf("%s: %v, %d bytes", file, err, len(data))

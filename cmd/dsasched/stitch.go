@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/hardware/simt"
 	"github.com/dsasched/dsasched/scheduler/kernels"
 )
@@ -33,10 +32,10 @@ many the machine holds at a time.
 
 --method exact decides kernels and schemes within AStitch's scopes, with proof or a
 bound, and prints what AStitch's rules lose.`,
-		Example: `  dsasched stitch bert-128
-  dsasched stitch bert-128 --method xla --dtype f32 --json
-  dsasched stitch crnn --hardware t4-simt --method exact
-  dsasched stitch bert-128 --explain encoder.layer0.attention.softmax/exp`,
+		Example: `  dsasched solve stitch bert-128
+  dsasched solve stitch bert-128 --method xla --dtype f32 --json
+  dsasched solve stitch crnn --hardware t4-simt --method exact
+  dsasched solve stitch bert-128 --explain encoder.layer0.attention.softmax/exp`,
 	}
 	takesModel(cmd)
 	asJSON, read, full := addJSON(cmd), addNetwork(cmd), cmd.Flags().Bool("full", false, "print all kernels, however many")
@@ -46,29 +45,19 @@ bound, and prints what AStitch's rules lose.`,
 		return simt.Presets(), cobra.ShellCompDirectiveDefault
 	})
 	addChoice(cmd, methods, "method", "method: "+strings.Join(plain(methods.words), ", "))
-	byILP := cmd.Flags().Bool("ilp", false, "with --method exact: solve integer programs by HiGHS instead of searching")
 	about := cmd.Flags().String("explain", "", "say where this `operator` has gone, and why")
 	graph := addFile(cmd, "graph", "write kernels, groups and schemes for Graphviz to this `file` (.dot)")
 	picture := addFigure(cmd, "picture", "draw the kernels over time into this `file`")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if *byILP && methods.value != "exact" {
-			return usagef("--ilp needs --method exact: it says how that solves")
-		}
 		m, err := simt.Load(*machine)
 		if err != nil {
 			return err
-		}
-		opt := kernels.Options{}
-		if *byILP {
-			if opt.Solver, err = highs.New(); err != nil {
-				return err
-			}
 		}
 		g, err := kernels.Open(args[0], batch.value, read.options())
 		if err != nil {
 			return err
 		}
-		r, err := kernels.Run(cmd.Context(), g, m, methods.value, opt)
+		r, err := kernels.Run(cmd.Context(), g, m, methods.value)
 		if err != nil {
 			return fmt.Errorf("%s on %s: %w", printable(args[0]), m.Name, err)
 		}

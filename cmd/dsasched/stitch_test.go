@@ -24,7 +24,7 @@ func TestStitch(t *testing.T) {
 		Hardware  string          `json:"hardware"`
 	}
 	for method, want := range map[string]int{"xla": 196, "tvm": 245, "astitch": 73, "exact": 73} {
-		text := answer(t, "stitch", "bert-128", "--dtype", "f32", "--method", method, "--json")
+		text := answer(t, "solve", "stitch", "bert-128", "--dtype", "f32", "--method", method, "--json")
 		// Schemes are words, which only the writer knows.
 		text = strings.NewReplacer(`"scheme": "local"`, `"scheme": 1`, `"scheme": "regional"`, `"scheme": 2`, `"scheme": "global"`, `"scheme": 3`).Replace(text)
 		p := decode[plan](t, text)
@@ -33,10 +33,10 @@ func TestStitch(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ args, want string }{
-		{"stitch bert-128 --method exact", "optimal: 73 of 73 scopes proven"},
-		{"stitch bert-128 --explain encoder.layer0.attention.softmax/exp", "led by encoder.layer0.attention.softmax/sum"},
-		{"stitch bert-128 --method xla --explain encoder.layer0.attention.softmax/exp", "not fused"},
-		{"stitch net.onnx --hardware t4-simt", "t4-simt"},
+		{"solve stitch bert-128 --method exact", "optimal: 73 of 73 scopes proven"},
+		{"solve stitch bert-128 --explain encoder.layer0.attention.softmax/exp", "led by encoder.layer0.attention.softmax/sum"},
+		{"solve stitch bert-128 --method xla --explain encoder.layer0.attention.softmax/exp", "not fused"},
+		{"solve stitch net.onnx --hardware t4-simt", "t4-simt"},
 	} {
 		if got := answer(t, strings.Fields(c.args)...); !strings.Contains(got, c.want) {
 			t.Errorf("%s: %s, want %s in it", c.args, got, c.want)
@@ -46,7 +46,7 @@ func TestStitch(t *testing.T) {
 
 func TestStitchPictures(t *testing.T) {
 	workspace(t)
-	answer(t, "stitch", "squeezenet", "--graph", "k.dot", "--picture", "k.svg")
+	answer(t, "solve", "stitch", "squeezenet", "--graph", "k.dot", "--picture", "k.svg")
 	for file, want := range map[string]string{"k.dot": "digraph", "k.svg": "<svg"} {
 		data, err := os.ReadFile(file)
 		if err != nil || !strings.Contains(string(data), want) {
@@ -69,7 +69,7 @@ func TestStitchInput(t *testing.T) {
 		}
 	}
 	write("mine.yaml", "name: v100-simt", "name: mine")
-	if got := answer(t, "stitch", "squeezenet", "--hardware", "mine.yaml"); !strings.Contains(got, "mine") {
+	if got := answer(t, "solve", "stitch", "squeezenet", "--hardware", "mine.yaml"); !strings.Contains(got, "mine") {
 		t.Errorf("%s", got)
 	}
 	write("bad.yaml", "sms: 80", "sms: none")
@@ -78,14 +78,13 @@ func TestStitchInput(t *testing.T) {
 		status int
 		want   string
 	}{
-		{"stitch", exitUsage, "MODEL is missing"},
-		{"stitch squeezenet --method magic", exitUsage, "expected one of astitch, xla"},
-		{"stitch squeezenet --ilp", exitUsage, "--ilp needs --method exact"},
-		{"stitch squeezenet --hardware v100", exitFailure, "did you mean"},
-		{"stitch squeezenet --hardware bad.yaml", exitFailure, `bad.yaml:13: sms: found "none"`},
-		{"stitch nothing", exitFailure, "unknown model"},
-		{"stitch squeezenet --explain nothing", exitFailure, `has no operator "nothing"`},
-		{"stitch squeezenet --graph k.txt/x", exitFailure, "k.txt"},
+		{"solve stitch", exitUsage, "MODEL is missing"},
+		{"solve stitch squeezenet --method magic", exitUsage, "expected one of astitch, xla"},
+		{"solve stitch squeezenet --hardware v100", exitFailure, "did you mean"},
+		{"solve stitch squeezenet --hardware bad.yaml", exitFailure, `bad.yaml:13: sms: found "none"`},
+		{"solve stitch nothing", exitFailure, "unknown model"},
+		{"solve stitch squeezenet --explain nothing", exitFailure, `has no operator "nothing"`},
+		{"solve stitch squeezenet --graph k.txt/x", exitFailure, "k.txt"},
 	} {
 		r := call(t, strings.Fields(c.args)...)
 		if r.status != c.status || !strings.Contains(r.stderr, c.want) || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 {

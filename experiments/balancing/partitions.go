@@ -132,7 +132,7 @@ func partitions() harness.Experiment {
 				t.Rows = append(t.Rows, []string{r.Graph, fmt.Sprint(r.Nodes), fmt.Sprint(r.Devices), fmt.Sprint(r.Ideals), short(r.Loads["exact"]), short(r.Loads["pipedream"]), short(r.Loads["greedy"]), proven})
 			}
 			d.Note("Training steps are of a batch of %d, in seconds on the devices of %s; the gradients and updates of an operator have its colour.", trainedBatch, machine)
-			d.Note("Made graphs of a transformer's shape. The published graphs of the data set are not part of the project: 'dsasched partition' reads them, and docs/formulations.md has what it finds.")
+			d.Note("Made graphs of a transformer's shape. The published graphs of the data set are not part of the project: 'dsasched solve partition' reads them, and docs/formulations.md has what it finds.")
 			return d.Table(t)
 		})
 }

@@ -28,7 +28,7 @@ func CSV[T any](rows []T, fields []Field[T]) []byte {
 		}
 		out = append(out, line)
 	}
-	return CSVBytes(out)
+	return csvBytes(out)
 }
 
 func csvCell(v any) string {
@@ -38,7 +38,7 @@ func csvCell(v any) string {
 	case string:
 		return x
 	case float64:
-		return Exact(x)
+		return exact(x)
 	case int:
 		return strconv.Itoa(x)
 	case int64:
@@ -51,8 +51,8 @@ func csvCell(v any) string {
 	panic(fmt.Sprintf("harness: a CSV file can't hold a %T", v))
 }
 
-// CSVBytes returns records as a CSV file.
-func CSVBytes(records [][]string) []byte {
+// csvBytes returns records as a CSV file.
+func csvBytes(records [][]string) []byte {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
 	if err := w.WriteAll(records); err != nil {

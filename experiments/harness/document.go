@@ -59,7 +59,7 @@ func NewDocument(e Experiment, accelerators ...string) *Document {
 	if len(accelerators) > 0 {
 		fmt.Fprintf(&d.md, " Accelerator: %s.", strings.Join(accelerators, ", "))
 	}
-	fmt.Fprintf(&d.md, " Program: dsasched %s.\n\n", ProgramVersion())
+	fmt.Fprintf(&d.md, " Program: dsasched %s.\n\n", programVersion())
 	return d
 }
 
@@ -187,8 +187,8 @@ type Data struct {
 	Data any `json:"data"`
 }
 
-// RowData is the same for experiments that are about rows.
-type RowData struct {
+// rowData is the same for experiments that are about rows.
+type rowData struct {
 	Hardware string `json:"hardware"`
 	Rows     []Row  `json:"rows"`
 }
@@ -221,7 +221,7 @@ func (d *Document) Report(data any) (*Report, error) {
 		Claims      []Claim  `json:"claims,omitempty"`
 		Lines       []Line   `json:"published,omitempty"`
 		Notes       []string `json:"notes"`
-	}{e.Name, e.Description, e.Paper, ProgramVersion(), d.claims, d.Lines, d.Notes}, data)
+	}{e.Name, e.Description, e.Paper, programVersion(), d.claims, d.Lines, d.Notes}, data)
 	if err != nil {
 		return nil, err
 	}
@@ -300,16 +300,11 @@ func (s Scheduled) Cell(key string, explain func(context.Context, *scheduler.Res
 	return Cell{
 		Key:   key,
 		Label: fmt.Sprintf("%s %s", src.Name, s.Variant.Name),
-		Inputs: struct {
-			Model        string            `json:"model"`
-			Raw          bool              `json:"raw"`
-			DType        string            `json:"dtype"`
-			Hardware     string            `json:"hardware"`
-			HardwareHash string            `json:"hardware_sha256"`
-			PerCluster   int64             `json:"batches_per_cluster"`
-			Variant      scheduler.Recipe  `json:"variant"`
-			Options      scheduler.Options `json:"options"`
-		}{src.Name, s.Raw, model.F16.String(), spec.Name, specHash, s.PerCluster, s.Variant, opt},
+		Inputs: map[string]any{
+			"model": src.Name, "raw": s.Raw, "dtype": model.F16.String(), "hardware": spec.Name,
+			"hardware_sha256": specHash, "batches_per_cluster": s.PerCluster, "variant": s.Variant,
+			"options": opt,
+		},
 		Run: func(ctx context.Context) (any, error) {
 			r, err := scheduler.Run(ctx, src, spec, s.PerCluster*int64(spec.Clusters), s.Variant, opt)
 			if err != nil {

@@ -12,7 +12,7 @@ type Experiment struct {
 	Description string `json:"description"`
 	Paper       string `json:"paper,omitempty"` // what it reproduces
 
-	// Exact says that it is about exact methods: nothing is left of it
+	// exact says that it is about exact methods: nothing is left of it
 	// without them.
 	Exact bool `json:"-"`
 

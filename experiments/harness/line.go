@@ -147,5 +147,5 @@ func (e Experiment) WriteRows(hardware string, fill func(*Document) error, rows 
 	if rows != nil {
 		d.File(e.Name+".csv", RowsCSV(rows))
 	}
-	return d.Report(RowData{hardware, rows})
+	return d.Report(rowData{hardware, rows})
 }

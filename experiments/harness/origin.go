@@ -45,7 +45,7 @@ type originHardware struct {
 
 // originOf finds the accelerators and seeds in the inputs of the cells.
 func originOf(cells []Cell, opt Options) (*Origin, error) {
-	o := &Origin{Schema: originSchema, Version: ProgramVersion(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Solver: opt.SolverVersion,
+	o := &Origin{Schema: originSchema, Version: programVersion(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Solver: opt.SolverVersion,
 		Modules: []originModule{}, Hardware: []originHardware{}, Seeds: []json.RawMessage{}}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {

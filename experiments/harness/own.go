@@ -94,14 +94,10 @@ func Measure(src network.Network, spec *hardware.Spec, batch int64, v scheduler.
 	return Cell{
 		Key:   fmt.Sprintf("%s-%s-b%d-%s-%s", src.Name, spec.Name, batch, v.Name, chunk),
 		Label: fmt.Sprintf("%s on %s, batch %d, %s", src.Name, spec.Name, batch, v.Name),
-		Inputs: struct {
-			Graph    string            `json:"graph_sha256"`
-			Hardware *hardware.Spec    `json:"hardware"`
-			Batch    int64             `json:"batch"`
-			Variant  scheduler.Recipe  `json:"variant"`
-			Options  scheduler.Options `json:"options"`
-			Unit     string            `json:"unit"`
-		}{graphHash, spec, batch, v, opt, unit},
+		Inputs: map[string]any{
+			"graph_sha256": graphHash, "hardware": spec, "batch": batch, "variant": v, "options": opt,
+			"unit": unit,
+		},
 		Run: func(ctx context.Context) (any, error) {
 			r, err := scheduler.Run(ctx, src, spec, batch, v, opt)
 			if err != nil {

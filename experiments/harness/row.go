@@ -189,17 +189,10 @@ func RowCell(src network.Network, dt model.DType, spec *hardware.Spec, batch int
 		Shared: true,
 		Key:    fmt.Sprintf("%s-%s-b%d-%s-%s", src.Name, spec.Name, batch, v.Name, policy),
 		Label:  fmt.Sprintf("%s %s (%s)", src.Name, v.Name, policy),
-		Inputs: struct {
-			Model        string            `json:"model"`
-			DType        string            `json:"dtype"`
-			Hardware     string            `json:"hardware"`
-			HardwareHash string            `json:"hardware_sha256"`
-			Batch        int64             `json:"batch"`
-			Policy       ChunkPolicy       `json:"chunk_policy"`
-			Variant      scheduler.Recipe  `json:"variant"`
-			Options      scheduler.Options `json:"options"`
-			Unit         string            `json:"unit"`
-		}{src.Name, dt.String(), spec.Name, specHash, batch, policy, v, opt, unit},
+		Inputs: map[string]any{
+			"model": src.Name, "dtype": dt.String(), "hardware": spec.Name, "hardware_sha256": specHash,
+			"batch": batch, "chunk_policy": policy, "variant": v, "options": opt, "unit": unit,
+		},
 		Run: func(ctx context.Context) (any, error) {
 			r, err := scheduler.Run(ctx, src, spec, batch, v, opt)
 			if err != nil {

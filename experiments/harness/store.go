@@ -200,5 +200,5 @@ func writeTiming(path string, cells []Cell, times map[string]float64) error {
 			rows = append(rows, []string{c.Key, strconv.FormatFloat(t, 'f', 3, 64)})
 		}
 	}
-	return WriteFile(path, CSVBytes(rows))
+	return WriteFile(path, csvBytes(rows))
 }

@@ -126,11 +126,11 @@ func (t *Table) CSV() []byte {
 	for _, c := range t.Columns {
 		header = append(header, strings.ReplaceAll(c.heading(), "\n", " "))
 	}
-	return CSVBytes(append([][]string{header}, t.Rows...))
+	return csvBytes(append([][]string{header}, t.Rows...))
 }
 
 // Numbers in files: all digits that a row has.
-func Exact(x float64) string { return strconv.FormatFloat(Round(x), 'g', -1, 64) }
+func exact(x float64) string { return strconv.FormatFloat(Round(x), 'g', -1, 64) }
 func Count(n int64) string   { return strconv.FormatInt(n, 10) }
 
 // Numbers in tables for people.

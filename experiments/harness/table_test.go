@@ -66,12 +66,12 @@ func TestExactHidesRounding(t *testing.T) {
 	// The tenth digit is where processors differ.
 	for _, x := range []float64{0.1 + 0.2, 1.0 / 3, 1e-12 / 3, 123456789012} {
 		y := x * (1 + 1e-15)
-		if Exact(x) != Exact(y) {
-			t.Errorf("%v and %v are written as %s and %s", x, y, Exact(x), Exact(y))
+		if exact(x) != exact(y) {
+			t.Errorf("%v and %v are written as %s and %s", x, y, exact(x), exact(y))
 		}
 	}
-	if Exact(0.1+0.2) != "0.3" {
-		t.Errorf("0.1+0.2 is written as %s", Exact(0.1+0.2))
+	if exact(0.1+0.2) != "0.3" {
+		t.Errorf("0.1+0.2 is written as %s", exact(0.1+0.2))
 	}
 }
 

@@ -2,8 +2,8 @@ package harness
 
 import "runtime/debug"
 
-// ProgramVersion is the version of this module in the running program.
-func ProgramVersion() string {
+// programVersion is the version of this module in the running program.
+func programVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"

@@ -82,7 +82,7 @@ var (
 )
 
 // PublishedFigures lists them.
-var Figures = []Figure{
+var figures = []Figure{
 	MeanSpeedup, MeanOverAStitch, StageSpeedup, MeanL1, MeanOrder, MeanCross,
 	BertTVMThroughput, BertTVMLatency, BertThroughput, BertLatency, BertCraftedThroughput, BertCraftedLatency,
 }
@@ -104,8 +104,8 @@ var (
 	MeasuredResNetInt8 = Measurement{"ResNet-50", "INT8", 64, 14442, "images/s", 4.43e-3, "CARRV 2021 (second hand)"}
 )
 
-// Measurements lists them.
-var Measurements = []Measurement{MeasuredBERT, MeasuredResNet, MeasuredResNetInt8}
+// measurements lists them.
+var measurements = []Measurement{MeasuredBERT, MeasuredResNet, MeasuredResNetInt8}
 
 func ModelOf(label string) Model {
 	for _, m := range Models {

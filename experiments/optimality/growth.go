@@ -109,7 +109,6 @@ func (e growth) experiment() harness.Experiment {
 }
 
 const (
-	positionILP = "position-ilp"
 	countingILP = "counting-ilp"
 	stateSearch = "search"
 )
@@ -124,7 +123,7 @@ func growthMethods() []string {
 
 // isProver reports whether a method has a bound of its own.
 func isProver(method string) bool {
-	return slices.Contains([]string{positionILP, countingILP, stateSearch}, method)
+	return slices.Contains([]string{countingILP, stateSearch}, method)
 }
 
 // growthPoint is one solve.
@@ -143,13 +142,10 @@ func (e growth) plan() (*harness.Plan, error) {
 		for _, m := range growthMethods() {
 			p.Cells = append(p.Cells, harness.Cell{
 				Key: f.name + "-" + m, Label: f.name + " " + m,
-				Inputs: struct {
-					Family string `json:"family"`
-					Sizes  []int  `json:"sizes"`
-					Method string `json:"method"`
-					Limit  string `json:"limit"`
-					Solver bool   `json:"solver"`
-				}{f.name, f.sizes, m, e.limit.String(), e.solver != nil},
+				Inputs: map[string]any{
+					"family": f.name, "sizes": f.sizes, "method": m, "limit": e.limit.String(),
+					"solver": e.solver != nil,
+				},
 				Run: func(ctx context.Context) (any, error) { return e.series(ctx, f, m) },
 			})
 		}
@@ -195,7 +191,7 @@ func (e growth) plan() (*harness.Plan, error) {
 // stops at the first size that it does not.
 func (e growth) series(ctx context.Context, f growthFamily, method string) ([]growthPoint, error) {
 	points := []growthPoint{}
-	if e.solver == nil && (method == positionILP || method == countingILP) {
+	if e.solver == nil && method == countingILP {
 		return points, nil
 	}
 	for _, size := range f.sizes {

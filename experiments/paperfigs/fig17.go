@@ -159,13 +159,10 @@ func (f stageUse) plan() (*harness.Plan, error) {
 		opt := scheduler.Options{Chunk: c.PaperChunk(v)}
 		p.Cells = append(p.Cells, harness.Cell{
 			Key: name, Label: c.Network + " " + name,
-			Inputs: struct {
-				Model        string            `json:"model"`
-				HardwareHash string            `json:"hardware_sha256"`
-				Batch        int64             `json:"batch"`
-				Variant      scheduler.Recipe  `json:"variant"`
-				Options      scheduler.Options `json:"options"`
-			}{c.Network, specHash, c.BatchSize, v, opt},
+			Inputs: map[string]any{
+				"model": c.Network, "hardware_sha256": specHash, "batch": c.BatchSize, "variant": v,
+				"options": opt,
+			},
 			Run: func(ctx context.Context) (any, error) {
 				r, err := scheduler.Run(ctx, src, spec, c.BatchSize, v, opt)
 				if err != nil {

@@ -124,12 +124,10 @@ func (e localBuffers) plan() (*harness.Plan, error) {
 		for _, images := range e.images {
 			p.Cells = append(p.Cells, harness.Cell{
 				Key: fmt.Sprintf("groups-%s-%d", spec.Name, images),
-				Inputs: struct {
-					Model        string           `json:"model"`
-					HardwareHash string           `json:"hardware_sha256"`
-					Images       int64            `json:"images_per_cluster"`
-					Variant      scheduler.Recipe `json:"variant"`
-				}{e.network, specHash, images, turbo},
+				Inputs: map[string]any{
+					"model": e.network, "hardware_sha256": specHash, "images_per_cluster": images,
+					"variant": turbo,
+				},
 				Run: func(ctx context.Context) (any, error) {
 					g, err := src.Graph(images)
 					if err != nil {

@@ -13,15 +13,15 @@ import (
 
 // Every choice that is not in force changes a run or a mean, and what was before is a choice.
 func TestEveryChoiceMatters(t *testing.T) {
-	p, err := experiment{"stcp920", Readings()}.plan()
+	p, err := experiment{"stcp920", readings()}.plan()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range Readings() {
-		if len(r.Choices) < 2 || r.Name == "" || !strings.HasSuffix(r.Question, "?") || r.Source == "" || r.Choices[0].Change.String() != (Change{}).String() {
+	for _, r := range readings() {
+		if len(r.Choices) < 2 || r.Name == "" || !strings.HasSuffix(r.Question, "?") || r.Source == "" || r.Choices[0].Change.String() != (change{}).String() {
 			t.Errorf("%q is incomplete", r.Name)
 		}
-		if r.Before != "" && !slices.ContainsFunc(r.Choices[1:], func(c Choice) bool { return c.Name == r.Before }) {
+		if r.Before != "" && !slices.ContainsFunc(r.Choices[1:], func(c choice) bool { return c.Name == r.Before }) {
 			t.Errorf("%s: no choice %q", r.Name, r.Before)
 		}
 		for _, c := range r.Choices[1:] {
@@ -35,7 +35,7 @@ func TestEveryChoiceMatters(t *testing.T) {
 
 // What is in force has the cells of fig14, fig15 and table3.
 func TestCellsAreShared(t *testing.T) {
-	p, err := experiment{"stcp920", Readings()}.plan()
+	p, err := experiment{"stcp920", readings()}.plan()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestHeading(t *testing.T) {
 
 // The report can be written from rows of any content, among them missing ones.
 func TestReport(t *testing.T) {
-	p, err := experiment{"stcp920", Readings()}.plan()
+	p, err := experiment{"stcp920", readings()}.plan()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,10 +102,10 @@ func TestErrors(t *testing.T) {
 // All new takes the first other choice of readings that stand as they were, all as before what
 // the others had.
 func TestSettings(t *testing.T) {
-	list := []Reading{
-		{Name: "a", Choices: []Choice{{Name: "x"}, {"y", Change{InPlace: true}}, {"z", Change{LaunchMicroseconds: 9}}}, Before: "z"},
-		{Name: "b", Choices: []Choice{{Name: "x"}, {"y", Change{Networks: map[string]string{"D": "bert-384"}}}}},
-		{Name: "c", Choices: []Choice{{Name: "x"}, {"y", Change{Networks: map[string]string{"H": "vit-s16"}}}}, Before: "y"},
+	list := []reading{
+		{Name: "a", Choices: []choice{{Name: "x"}, {"y", change{InPlace: true}}, {"z", change{LaunchMicroseconds: 9}}}, Before: "z"},
+		{Name: "b", Choices: []choice{{Name: "x"}, {"y", change{Networks: map[string]string{"D": "bert-384"}}}}},
+		{Name: "c", Choices: []choice{{Name: "x"}, {"y", change{Networks: map[string]string{"H": "vit-s16"}}}}, Before: "y"},
 	}
 	var got []string
 	for _, s := range settings(list) {

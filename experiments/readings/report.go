@@ -14,11 +14,11 @@ import (
 // experiment runs readings on an accelerator.
 type experiment struct {
 	hardware string
-	readings []Reading
+	readings []reading
 }
 
 // Experiment holds the published numbers against all readings.
-func Experiment() harness.Experiment { return experiment{"stcp920", Readings()}.experiment() }
+func Experiment() harness.Experiment { return experiment{"stcp920", readings()}.experiment() }
 
 func (e experiment) experiment() harness.Experiment {
 	return harness.Experiment{Name: "readings", Description: "every published number under each reading of the paper's text",
@@ -94,7 +94,7 @@ func (e experiment) report(list []results) (*harness.Report, error) {
 		data = append(data, s)
 	}
 	return d.Report(struct {
-		Readings []Reading     `json:"readings"`
+		Readings []reading     `json:"readings"`
 		Settings []settingData `json:"settings"`
 	}{e.readings, data})
 }

@@ -12,25 +12,25 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-// Reading is a question that the text leaves open. The first choice is in force.
-type Reading struct {
+// reading is a question that the text leaves open. The first choice is in force.
+type reading struct {
 	Name     string // short, for headings
 	Question string
 	Source   string // the text, by section, or what else is published
-	Choices  []Choice
+	Choices  []choice
 	// Before names the choice that was in force before the readings were asked for
 	// together; empty: the first.
 	Before string
 }
 
-// Choice is an answer.
-type Choice struct {
+// choice is an answer.
+type choice struct {
 	Name   string
-	Change Change
+	Change change
 }
 
-// Change is how a choice differs from what is in force; the zero value does not.
-type Change struct {
+// change is how a choice differs from what is in force; the zero value does not.
+type change struct {
 	// Networks of the zoo in place of those that stand for configurations, by label.
 	Networks map[string]string
 	// Grains at which recipes get networks, by the recipe's name.
@@ -55,7 +55,7 @@ type Change struct {
 }
 
 // String says how the choice is applied.
-func (c Change) String() string {
+func (c change) String() string {
 	var parts []string
 	for _, label := range slices.Sorted(maps.Keys(c.Networks)) {
 		parts = append(parts, label+" = "+c.Networks[label])
@@ -97,7 +97,7 @@ func (c Change) String() string {
 }
 
 // add makes one change of two; where both speak of the same thing, the second counts.
-func (c Change) add(d Change) Change {
+func (c change) add(d change) change {
 	c.Networks = joined(c.Networks, d.Networks)
 	c.Instead = joined(c.Instead, d.Instead)
 	c.Grains = joined(c.Grains, d.Grains)
@@ -134,7 +134,7 @@ func joined[T any](a, b map[string]T) map[string]T {
 }
 
 // machine is the accelerator with the change.
-func (c Change) machine(spec *hardware.Spec) (*hardware.Spec, error) {
+func (c change) machine(spec *hardware.Spec) (*hardware.Spec, error) {
 	if c.LaunchMicroseconds == 0 {
 		return spec, nil
 	}
@@ -144,7 +144,7 @@ func (c Change) machine(spec *hardware.Spec) (*hardware.Spec, error) {
 }
 
 // recipe is the one of this name with the change.
-func (c Change) recipe(name string) (scheduler.Recipe, error) {
+func (c change) recipe(name string) (scheduler.Recipe, error) {
 	picks := c.Picks[name]
 	if other := c.Instead[name]; other != "" {
 		name = other
@@ -157,7 +157,7 @@ func (c Change) recipe(name string) (scheduler.Recipe, error) {
 }
 
 // options are those of a run of a recipe; what has no split has no footprints either.
-func (c Change) options(r scheduler.Recipe, chunk int64) scheduler.Options {
+func (c change) options(r scheduler.Recipe, chunk int64) scheduler.Options {
 	return scheduler.Options{Chunk: chunk, Uneven: c.Uneven, InPlace: c.InPlace && strings.HasPrefix(r.Pick("group"), "alg2")}
 }
 
@@ -188,72 +188,72 @@ func grains(recipes ...string) map[string]grain.Grain {
 	return m
 }
 
-// Readings lists them all.
-func Readings() []Reading {
-	return []Reading{
+// readings lists them all.
+func readings() []reading {
+	return []reading{
 		{Name: "in place", Question: "Does an element-wise operator overwrite its input in Algorithm 1's footprints?",
 			Source:  "§3.1 has the peak of the memory in use and no word on it; the vendor's guide partitions ResNet-50 by hand into 8, 4, 2, 1, which comes out at 8 images per cluster if it does not",
-			Choices: []Choice{{Name: "no"}, {"yes", Change{InPlace: true}}}},
+			Choices: []choice{{Name: "no"}, {"yes", change{InPlace: true}}}},
 		{Name: "D", Question: "Which network is BERT-384?",
 			Source:  "the evaluation's models are mostly MLPerf v2.0's, whose BERT is large and runs at 384 tokens; Table 3 has 515 results of TVM for D and 242 for B, C and E alike, as twice the layers have; with BERT-base TVM would work at 1.3 TMAC/s, a quarter of what it shows on A and B",
-			Choices: []Choice{{Name: "BERT-large"}, {"BERT-base", Change{Networks: map[string]string{"D": "bert-384"}}}}, Before: "BERT-base"},
+			Choices: []choice{{Name: "BERT-large"}, {"BERT-base", change{Networks: map[string]string{"D": "bert-384"}}}}, Before: "BERT-base"},
 		{Name: "H", Question: "At what resolution does Vision_Transformer run?",
 			Source:  "not given; Table 3's 214 results of TVM mean 12 layers; 40 images/s are 0.7 TMAC/s at 224 pixels and 2.2 at 384, where TVM shows 4.4 on A and 5.7 on B",
-			Choices: []Choice{{Name: "224"}, {"384", Change{Networks: map[string]string{"H": "vit-b16-384"}}}}},
+			Choices: []choice{{Name: "224"}, {"384", change{Networks: map[string]string{"H": "vit-b16-384"}}}}},
 		{Name: "Eq. (1)", Question: "Which factors does Eq. (1) compare?",
 			Source:  "Algorithm 1, line 5 compares ceil(peak/v), line 10 asks divisibility of intermediates only; \"then the smaller loop depth\"",
-			Choices: []Choice{{Name: "least"}, {"divisors", Change{Picks: picks("group", "alg2-divisors", variants...)}}}, Before: "divisors"},
+			Choices: []choice{{Name: "least"}, {"divisors", change{Picks: picks("group", "alg2-divisors", variants...)}}}, Before: "divisors"},
 		{Name: "uneven", Question: "Need the pieces of an extent be alike?",
 			Source:  "Algorithm 1: any v from the cores to the extent of the output, line 10 asks divisibility of intermediates only; §3.4: a binding goes on to the next factor where an extent can't be divided. Pieces of all extents are our extension, as compilers make them",
-			Choices: []Choice{{Name: "fastest of all and none"}, {"all", Change{Uneven: schedule.UnevenAll}}, {"none", Change{Uneven: schedule.UnevenNone}}, {"outputs", Change{Uneven: schedule.UnevenOutputs}}}, Before: "none"},
+			Choices: []choice{{Name: "fastest of all and none"}, {"all", change{Uneven: schedule.UnevenAll}}, {"none", change{Uneven: schedule.UnevenNone}}, {"outputs", change{Uneven: schedule.UnevenOutputs}}}, Before: "none"},
 		{Name: "promotion", Question: "Do variants 1 to 3 hide a weight's way to the L1 behind work of the same layer?",
 			Source:  "§4.4: the latency \"can be hidden by an earlier executed layer\"; §2.1: what promotion costs \"is hidden by computation (§4.4)\", which variant 4 adds. Against it: §4.4 \"enhances\" what earlier systems hide within a layer",
-			Choices: []Choice{{Name: "no"}, {"yes", Change{Picks: picks("issue", "in-order", "llb", "l1", "ordering")}}}, Before: "yes"},
+			Choices: []choice{{Name: "no"}, {"yes", change{Picks: picks("issue", "in-order", "llb", "l1", "ordering")}}}, Before: "yes"},
 		{Name: "one factor", Question: "How do variants 1 and 2, which order no instances, run them?",
 			Source: "not in the text; §5.3 has variant 3 as variant 2 with ordered instances",
-			Choices: []Choice{{Name: "chunk by chunk, the largest factor for all"},
-				{"group by group, the largest factor for all", Change{Picks: picks("order", "bfs", "llb", "l1")}},
-				{"group by group, own factors", Change{Picks: map[string][]scheduler.Pick{"llb": groupByGroup, "l1": groupByGroup}}}}},
+			Choices: []choice{{Name: "chunk by chunk, the largest factor for all"},
+				{"group by group, the largest factor for all", change{Picks: picks("order", "bfs", "llb", "l1")}},
+				{"group by group, own factors", change{Picks: map[string][]scheduler.Pick{"llb": groupByGroup, "l1": groupByGroup}}}}},
 		{Name: "prefetch", Question: "Which loads from the DDR run ahead of their kernel's launch?",
 			Source:  "§4.4 has promotions within a kernel only; a cluster runs one kernel at a time (vendor's guide), and its DMA engine is no part of that",
-			Choices: []Choice{{Name: "variant 4's"}, {"none", Change{Picks: picks("prefetch", "wait", "cross-layer")}}, {"all", Change{Picks: picks("prefetch", "ahead", recipes...)}}}},
+			Choices: []choice{{Name: "variant 4's"}, {"none", change{Picks: picks("prefetch", "wait", "cross-layer")}}, {"all", change{Picks: picks("prefetch", "ahead", recipes...)}}}},
 		{Name: "first launch", Question: "Do variant 4's first loads wait for the first launch?",
 			Source:  "not in the text; if not, a batch of one kernel pays nothing for its launch",
-			Choices: []Choice{{Name: "yes"}, {"no", Change{Picks: picks("prefetch", "at-start", "cross-layer")}}}, Before: "no"},
+			Choices: []choice{{Name: "yes"}, {"no", change{Picks: picks("prefetch", "at-start", "cross-layer")}}}, Before: "no"},
 		{Name: "TVM", Question: "Where does TVM leave its results?",
 			Source:  "Table 3: all in the DDR; §5.1: \"the LLB holds all batches\" at batch 8 and 16; §2: kernels exchange data off the cores",
-			Choices: []Choice{{Name: "DDR"}, {"LLB", Change{Instead: map[string]string{"tvm": "tvm-llb"}}}}},
+			Choices: []choice{{Name: "DDR"}, {"LLB", change{Instead: map[string]string{"tvm": "tvm-llb"}}}}},
 		{Name: "grain", Question: "Which operators have the graphs?",
 			Source: "Table 3 counts 242 results of TVM on BERT, where whole normalisations and activations give 183 and TensorFlow's parts of them 244; §2.2: a graph comes simplified by standard optimisations, which it does not name",
-			Choices: []Choice{{Name: "the zoo's"},
-				{"the framework's for TVM, AStitch", Change{Grains: grains("tvm", "astitch"), Instead: fused}},
-				{"the framework's for all", Change{Grains: grains(recipes...), Instead: fused}}}},
+			Choices: []choice{{Name: "the zoo's"},
+				{"the framework's for TVM, AStitch", change{Grains: grains("tvm", "astitch"), Instead: fused}},
+				{"the framework's for all", change{Grains: grains(recipes...), Instead: fused}}}},
 		{Name: "rate", Question: "Are throughputs of one batch, or of batches in a row?",
 			Source:  "§5 does not say; a server runs batches in a row",
-			Choices: []Choice{{Name: "one batch"}, {"in a row", Change{Steady: true}}}},
+			Choices: []choice{{Name: "one batch"}, {"in a row", change{Steady: true}}}},
 		{Name: "launch", Question: "What does a launch cost?",
 			Source:  "not published; Table 3 and the throughputs of F and J bound it: 25.7 us for each of DLRM's 76 results, if launches were all of its time",
-			Choices: []Choice{{Name: "fitted"}, {"25.7 us", Change{LaunchMicroseconds: 25.7}}}},
+			Choices: []choice{{Name: "fitted"}, {"25.7 us", change{LaunchMicroseconds: 25.7}}}},
 		{Name: "1.81", Question: "What is AStitch's speedup over TVM?",
 			Source:  "§5.2: 11.15 over TVM and 6.16 over AStitch are arithmetic means of speedups; their quotient is no mean of quotients",
-			Choices: []Choice{{Name: "quotient of means"}, {"mean of quotients", Change{MeanOfRatios: true}}}, Before: "mean of quotients"},
+			Choices: []choice{{Name: "quotient of means"}, {"mean of quotients", change{MeanOfRatios: true}}}, Before: "mean of quotients"},
 		{Name: "3.67", Question: "What does variant 2 gain 3.67 over?",
 			Source:  "§5.3: \"data moved from DDR to L1 instead of LLB\"; the slides: \"outperforms Variant 1\"",
-			Choices: []Choice{{Name: "variant 1"}, {"TVM", Change{GainOverTVM: true}}}},
+			Choices: []choice{{Name: "variant 1"}, {"TVM", change{GainOverTVM: true}}}},
 	}
 }
 
 // setting is a set of choices to be run.
 type setting struct {
 	Name   string
-	Change Change
+	Change change
 }
 
 // settings are the choices in force, each reading's other choices alone, all that is new,
 // and all as it was before.
-func settings(list []Reading) []setting {
+func settings(list []reading) []setting {
 	all := []setting{{Name: "in force"}}
-	fresh, before := Change{}, Change{}
+	fresh, before := change{}, change{}
 	for _, r := range list {
 		for i, c := range r.Choices[1:] {
 			all = append(all, setting{r.Name + ": " + c.Name, c.Change})

@@ -82,7 +82,7 @@ func (s study) cells(networks []published, methods []string) ([]harness.Cell, er
 					if err != nil {
 						return nil, err
 					}
-					r, err := kernels.Run(ctx, g, m, method, kernels.Options{})
+					r, err := kernels.Run(ctx, g, m, method)
 					if err != nil {
 						return nil, err
 					}
@@ -200,7 +200,7 @@ func exampleCounts(hardware string) ([3]int, error) {
 		return counts, err
 	}
 	for i, method := range []string{"xla", "tvm", "astitch"} {
-		r, err := kernels.Run(context.Background(), g, m, method, kernels.Options{})
+		r, err := kernels.Run(context.Background(), g, m, method)
 		if err != nil {
 			return counts, err
 		}
@@ -362,7 +362,7 @@ func reduce(ctx context.Context, m *simt.Machine, rows, cols int64) (reduction, 
 		method string
 		to     *float64
 	}{{"xla", &r.Plain}, {"astitch", &r.Packed}} {
-		k, err := kernels.Run(ctx, g, m, x.method, kernels.Options{})
+		k, err := kernels.Run(ctx, g, m, x.method)
 		if err != nil {
 			return reduction{}, err
 		}

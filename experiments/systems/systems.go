@@ -142,14 +142,11 @@ func (s systems) plan() (*harness.Plan, error) {
 		own := func(kind, what string, chunk int64, recipe scheduler.Recipe, run func(ctx context.Context) (any, error)) {
 			add(i, kind, harness.Cell{Key: fmt.Sprintf("%s-%s-%s", p.configuration.Network, p.spec.Name, what),
 				Label: fmt.Sprintf("%s on %s, %s", p.configuration.Network, p.spec.Name, what), Run: run,
-				Inputs: struct {
-					Model        string           `json:"model"`
-					HardwareHash string           `json:"hardware_sha256"`
-					Batch        int64            `json:"batch"`
-					Chunk        int64            `json:"chunk"`
-					Variant      scheduler.Recipe `json:"variant"`
-					Evaluations  int              `json:"evaluations"`
-				}{p.configuration.Network, hash, p.configuration.BatchSize, chunk, recipe, s.evaluations}})
+				Inputs: map[string]any{
+					"model": p.configuration.Network, "hardware_sha256": hash,
+					"batch": p.configuration.BatchSize, "chunk": chunk, "variant": recipe,
+					"evaluations": s.evaluations,
+				}})
 		}
 		for _, r := range s.recipes(p) {
 			opt := scheduler.Options{Chunk: p.atATime(r)}

@@ -156,16 +156,11 @@ func (t timeline) plan() (*harness.Plan, error) {
 			}
 			p.Cells = append(p.Cells, harness.Cell{
 				Key: src.Name + "-" + v.Name,
-				Inputs: struct {
-					Model        string            `json:"model"`
-					DType        string            `json:"dtype"`
-					Hardware     string            `json:"hardware"`
-					HardwareHash string            `json:"hardware_sha256"`
-					Batch        int64             `json:"batch"`
-					Variant      scheduler.Recipe  `json:"variant"`
-					Options      scheduler.Options `json:"options"`
-					TickPs       int64             `json:"tick_ps"`
-				}{src.Name, model.F16.String(), spec.Name, specHash, c.BatchSize, v, opt, timelineTickPs},
+				Inputs: map[string]any{
+					"model": src.Name, "dtype": model.F16.String(), "hardware": spec.Name,
+					"hardware_sha256": specHash, "batch": c.BatchSize, "variant": v, "options": opt,
+					"tick_ps": timelineTickPs,
+				},
 				Run: func(ctx context.Context) (any, error) {
 					r, err := scheduler.Run(ctx, src, spec, c.BatchSize, v, opt)
 					if err != nil {

@@ -77,9 +77,9 @@ func launchBound() (seconds float64, label string) {
 	return seconds, label
 }
 
-// Constants are those that may be fitted: one for the control, one for the memory, one for
+// constants are those that may be fitted: one for the control, one for the memory, one for
 // the matrix unit.
-func Constants() []Constant {
+func constants() []Constant {
 	bound, label := launchBound()
 	return []Constant{
 		{Name: "launch", Unit: "us", Lo: 5, Hi: math.Floor(2e6*bound) / 2, Prior: 10, Step: 0.5,
@@ -163,11 +163,11 @@ type calibrationRun struct {
 	variant      string
 }
 
-// CalibrationSet lists the figures: TVM's throughputs where programs are as the paper's
+// calibrationSet lists the figures: TVM's throughputs where programs are as the paper's
 // (literature.Calibrated), since what a launch costs can't be seen where the kernels are
 // others; GraphTurbo's one throughput. Of what others measured with the vendor's own code, which
 // is not simulated, there is a quotient of two throughputs of the same code.
-func CalibrationSet() []CalibrationFigure {
+func calibrationSet() []CalibrationFigure {
 	var list []CalibrationFigure
 	for _, label := range strings.Split(literature.Calibrated, "") {
 		c := literature.ConfigurationOf(label)
@@ -197,12 +197,12 @@ type Calibrator struct {
 	Simulations int
 }
 
-// NewCalibrator makes the schedules. It fails if the accelerator has no matrix unit.
-func NewCalibrator(ctx context.Context, spec *hardware.Spec) (*Calibrator, error) {
+// newCalibrator makes the schedules. It fails if the accelerator has no matrix unit.
+func newCalibrator(ctx context.Context, spec *hardware.Spec) (*Calibrator, error) {
 	if c, _ := matrixUnit(spec); c < 0 {
 		return nil, fmt.Errorf("accelerator %q has no matrix unit, whose constants are to be fitted", spec.Name)
 	}
-	cal := &Calibrator{base: spec, constants: Constants(), figures: CalibrationSet(), runs: map[calibrationRun]*scheduler.Result{}, seen: map[string]map[calibrationRun]float64{}}
+	cal := &Calibrator{base: spec, constants: constants(), figures: calibrationSet(), runs: map[calibrationRun]*scheduler.Result{}, seen: map[string]map[calibrationRun]float64{}}
 	for _, f := range cal.figures {
 		for _, x := range f.runs() {
 			if cal.runs[x] != nil {
@@ -413,8 +413,8 @@ func (c *Calibrator) prior() []float64 {
 	return x
 }
 
-// Choose is the candidate with the least sum, the first of equal ones.
-func Choose(list []Candidate) Candidate {
+// choose is the candidate with the least sum, the first of equal ones.
+func choose(list []Candidate) Candidate {
 	best := list[0]
 	for _, k := range list[1:] {
 		if k.Sum < best.Sum {
@@ -471,7 +471,7 @@ const (
 // Calibrate fits the constants of an accelerator; with fit false it only compares it,
 // as it stands, with the published figures.
 func Calibrate(ctx context.Context, spec *hardware.Spec, fit bool) (*Calibration, error) {
-	c, err := NewCalibrator(ctx, spec)
+	c, err := newCalibrator(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -482,7 +482,7 @@ func Calibrate(ctx context.Context, spec *hardware.Spec, fit bool) (*Calibration
 		if out.Validation, err = c.Validate(ctx); err != nil {
 			return nil, err
 		}
-		chosen = Choose(out.Validation)
+		chosen = choose(out.Validation)
 		if x, err = c.Minimise(ctx, c.prior(), chosen.fit, all, true); err != nil {
 			return nil, err
 		}
@@ -531,7 +531,7 @@ func (c *Calibration) Apply(name string, data []byte, spec *hardware.Spec) ([]by
 // CanApply reports whether the constants can be written into this file.
 func CanApply(name string, data []byte, spec *hardware.Spec) error {
 	c := Calibration{}
-	for _, k := range Constants() {
+	for _, k := range constants() {
 		c.Constants = append(c.Constants, fitted(k, k.Lo, true))
 	}
 	_, err := c.Apply(name, data, spec)

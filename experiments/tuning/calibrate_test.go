@@ -22,7 +22,7 @@ func calibrator(t *testing.T, preset string) *Calibrator {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := NewCalibrator(context.Background(), spec)
+	c, err := newCalibrator(context.Background(), spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,13 +66,13 @@ func TestCalibrationYieldsThePreset(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, k := range Constants() {
+	for i, k := range constants() {
 		if want := k.text(k.get(spec)); got.Constants[i].Value != want {
 			t.Errorf("%s: the preset has %s, the procedure yields %s", k.Name, want, got.Constants[i].Value)
 		}
 	}
 	// What was left out is less off than without any fit.
-	if best, none := Choose(got.Validation), got.Validation[0]; len(none.Fitted) != 0 || best.Sum >= none.Sum {
+	if best, none := choose(got.Validation), got.Validation[0]; len(none.Fitted) != 0 || best.Sum >= none.Sum {
 		t.Errorf("%v is off by %g, nothing by %g", best.Fitted, best.Sum, none.Sum)
 	}
 }
@@ -97,7 +97,7 @@ func TestFoldsDoNotSeeWhatIsLeftOut(t *testing.T) {
 		t.Errorf("%v and %v, %v", x, y, err)
 	}
 	list := []Candidate{{Sum: 3}, {Sum: 1, Fitted: []string{"a"}}, {Sum: 1, Fitted: []string{"b", "c"}}}
-	if got := Choose(list); len(got.Fitted) != 1 {
+	if got := choose(list); len(got.Fitted) != 1 {
 		t.Errorf("%v is chosen", got.Fitted)
 	}
 }
@@ -180,7 +180,7 @@ func TestConstants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := Constants()
+	list := constants()
 	if len(list) > 3 {
 		t.Errorf("%d constants are fitted, at most 3 may be", len(list))
 	}
@@ -212,7 +212,7 @@ func TestCalibrationSet(t *testing.T) {
 		published = append(published, m.TVMThroughputPerSecond)
 	}
 	seen := map[float64]bool{}
-	for _, f := range CalibrationSet() {
+	for _, f := range calibrationSet() {
 		if seen[f.Published] || !slices.Contains(published, f.Published) {
 			t.Errorf("%s: %g is there twice, or not published", f.What, f.Published)
 		}
@@ -246,7 +246,7 @@ func TestApply(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := &Calibration{}
-		for _, k := range Constants() {
+		for _, k := range constants() {
 			c.Constants = append(c.Constants, fitted(k, k.get(spec), k.get(spec) != k.Prior))
 		}
 		same, err := c.Apply(preset, data, spec)
@@ -256,7 +256,7 @@ func TestApply(t *testing.T) {
 		if string(same) != string(data) {
 			t.Errorf("%s: with its own constants the file is not the same", preset)
 		}
-		for i, k := range Constants() {
+		for i, k := range constants() {
 			c.Constants[i] = fitted(k, k.Lo+2*k.Step, true)
 		}
 		out, err := c.Apply(preset, data, spec)
@@ -267,7 +267,7 @@ func TestApply(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, k := range Constants() {
+		for _, k := range constants() {
 			if got, want := k.get(changed), k.Lo+2*k.Step; math.Abs(got-want) > 1e-9 {
 				t.Errorf("%s: %s is %g, want %g", preset, k.Name, got, want)
 			}
@@ -288,7 +288,7 @@ func TestApply(t *testing.T) {
 	if err := CanApply("goya", data, spec); err == nil || !strings.Contains(err.Error(), "goya: ddr.activation_efficiency: missing") {
 		t.Errorf("%v", err)
 	}
-	if _, err := NewCalibrator(context.Background(), &hardware.Spec{Name: "bare"}); err == nil || !strings.Contains(fmt.Sprint(err), "no matrix unit") {
+	if _, err := newCalibrator(context.Background(), &hardware.Spec{Name: "bare"}); err == nil || !strings.Contains(fmt.Sprint(err), "no matrix unit") {
 		t.Errorf("%v", err)
 	}
 }

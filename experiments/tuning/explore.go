@@ -42,8 +42,8 @@ type Grid struct {
 var gridDefaults = []Axis{{"hardware", []string{"stcp920"}}, {"dtype", []string{"f16"}}, {"batch", []string{"1"}}, {"variant", []string{"cross-layer"}}}
 
 const (
-	// MaxPoints is the most points that a grid may have.
-	MaxPoints = 100_000
+	// maxPoints is the most points that a grid may have.
+	maxPoints = 100_000
 
 	hardwareField = "hardware."
 )
@@ -124,8 +124,8 @@ func (g Grid) Plan() (*Plan, error) {
 				return nil, &GridError{a.Key, v, errors.New("stands there twice")}
 			}
 		}
-		if total *= len(a.Values); total > MaxPoints {
-			return nil, fmt.Errorf("the grid has more than %d points", MaxPoints)
+		if total *= len(a.Values); total > maxPoints {
+			return nil, fmt.Errorf("the grid has more than %d points", maxPoints)
 		}
 	}
 	if !slices.ContainsFunc(p.Axes, func(a Axis) bool { return a.Key == "model" }) {
@@ -379,15 +379,10 @@ func (p *Plan) Experiment(name string, done func([]Explored) error) harness.Expe
 			}
 			h.Cells = append(h.Cells, harness.Cell{
 				Key: fmt.Sprintf("point-%d", i), Label: p.label(i),
-				Inputs: struct {
-					Model    string            `json:"model"`
-					Network  string            `json:"network_sha256"`
-					Hardware string            `json:"hardware"`
-					Machine  string            `json:"hardware_sha256"`
-					Batch    int64             `json:"batch"`
-					Variant  scheduler.Recipe  `json:"variant"`
-					Options  scheduler.Options `json:"options"`
-				}{pt.src.Name, networks[what], pt.spec.Name, machine, pt.batch, pt.v, pt.opt},
+				Inputs: map[string]any{
+					"model": pt.src.Name, "network_sha256": networks[what], "hardware": pt.spec.Name,
+					"hardware_sha256": machine, "batch": pt.batch, "variant": pt.v, "options": pt.opt,
+				},
 				Run: func(ctx context.Context) (any, error) {
 					e := pt.run(ctx)
 					return kept{e.Row, e.LimitedBy, e.LimitShare, e.Err}, ctx.Err()

@@ -45,7 +45,7 @@ type turn struct {
 // quarter of its range and all of it. A share does not go beyond 1.
 func turns(spec *hardware.Spec) []turn {
 	list := []turn{{-1, 1, 0}}
-	for i, k := range Constants() {
+	for i, k := range constants() {
 		for _, f := range []float64{0.5, 2} {
 			v := f * k.get(spec)
 			if v == 0 { // has no half
@@ -65,7 +65,7 @@ func (t turn) label() string {
 	if t.constant < 0 {
 		return "as fitted"
 	}
-	k := Constants()[t.constant]
+	k := constants()[t.constant]
 	return fmt.Sprintf("%s at %s", k.Name, k.text(harness.Round(t.value)))
 }
 
@@ -74,7 +74,7 @@ func (t turn) possible() bool {
 	if t.constant < 0 {
 		return true
 	}
-	k := Constants()[t.constant]
+	k := constants()[t.constant]
 	return t.value >= k.Lo && t.value <= k.Hi
 }
 
@@ -110,7 +110,7 @@ func (s sensitivity) plan() (*harness.Plan, error) {
 	for i, t := range list {
 		specs[i] = spec.Clone()
 		if t.constant >= 0 {
-			Constants()[t.constant].set(specs[i], t.value)
+			constants()[t.constant].set(specs[i], t.value)
 		}
 		if err := specs[i].Validate(); err != nil {
 			return nil, fmt.Errorf("%s: %w", t.label(), err)
@@ -132,14 +132,10 @@ func (s sensitivity) plan() (*harness.Plan, error) {
 			chunk := c.PaperChunk(v)
 			p.Cells = append(p.Cells, harness.Cell{
 				Key: c.Network + "-" + name,
-				Inputs: struct {
-					Model        string           `json:"model"`
-					HardwareHash string           `json:"hardware_sha256"`
-					Batch        int64            `json:"batch"`
-					Chunk        int64            `json:"chunk"`
-					Variant      scheduler.Recipe `json:"variant"`
-					Values       []float64        `json:"values"`
-				}{c.Network, specHash, c.BatchSize, chunk, v, values},
+				Inputs: map[string]any{
+					"model": c.Network, "hardware_sha256": specHash, "batch": c.BatchSize, "chunk": chunk,
+					"variant": v, "values": values,
+				},
 				Run: func(ctx context.Context) (any, error) {
 					r, err := scheduler.Prepare(ctx, src, spec, c.BatchSize, v, scheduler.Options{Chunk: chunk})
 					if err != nil {
@@ -189,7 +185,7 @@ func (s sensitivity) plan() (*harness.Plan, error) {
 		constant := func(of func(Constant, turn) string) func(turned) any {
 			return func(p turned) any {
 				if t := list[p.turn]; t.constant >= 0 {
-					return of(Constants()[t.constant], t)
+					return of(constants()[t.constant], t)
 				}
 				return nil
 			}
@@ -254,7 +250,7 @@ func (s sensitivity) report(list []turn, configurations []literature.Configurati
 		Columns: []harness.Column{{Name: "Headline", Text: true}, {Name: "Published"}, {Name: "As fitted"}},
 		Notes:   []string{"A value that the constant can't have in reality, being outside of its range, is marked with !."}}
 	for _, k := range list[1:] {
-		c := Constants()[k.constant]
+		c := constants()[k.constant]
 		name := c.text(harness.Round(k.value))
 		if !k.possible() {
 			name += " !"
@@ -279,7 +275,7 @@ func (s sensitivity) report(list []turn, configurations []literature.Configurati
 			v := h.of(i)
 			row = append(row, harness.Fixed(v, 2))
 			if k.factor < 1 {
-				pic.Names = append(pic.Names, Constants()[k.constant].Name)
+				pic.Names = append(pic.Names, constants()[k.constant].Name)
 				pic.Half = append(pic.Half, v)
 			} else {
 				pic.Double = append(pic.Double, v)

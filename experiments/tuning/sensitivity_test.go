@@ -42,7 +42,7 @@ func TestSensitivity(t *testing.T) {
 		r := result.(sensitivityCell)
 		for i, k := range list[1:] {
 			// Launch and gap slow down when doubled, a share of bandwidth when halved.
-			slower := (k.value > Constants()[k.constant].get(spec)) == (Constants()[k.constant].Unit != "")
+			slower := (k.value > constants()[k.constant].get(spec)) == (constants()[k.constant].Unit != "")
 			if ratio := r.Throughput[i+1] / r.Throughput[0]; slower && ratio > 1.0001 || !slower && ratio < 0.9999 {
 				t.Errorf("%s: %g times the throughput with %s", c.Key, ratio, k.label())
 			}

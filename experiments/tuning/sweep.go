@@ -142,13 +142,10 @@ func (s sweep) plan() (*harness.Plan, error) {
 				}
 				p.Cells = append(p.Cells, harness.Cell{
 					Key: fmt.Sprintf("%s-knob%d-x%g", n.model, i, f),
-					Inputs: struct {
-						Model        string           `json:"model"`
-						HardwareHash string           `json:"hardware_sha256"`
-						Batch        int64            `json:"batch"`
-						TVM          scheduler.Recipe `json:"tvm"`
-						GraphTurbo   scheduler.Recipe `json:"graphturbo"`
-					}{n.model, specHash, n.batch, tvm, turbo},
+					Inputs: map[string]any{
+						"model": n.model, "hardware_sha256": specHash, "batch": n.batch, "tvm": tvm,
+						"graphturbo": turbo,
+					},
 					Run: func(ctx context.Context) (any, error) {
 						pt := sweepPoint{Model: n.model, Knob: k.name, Factor: f, Value: harness.Round(value), Unit: k.unit}
 						for _, v := range []struct {

@@ -68,9 +68,9 @@ func Check(p *Problem, capacity int64, offsets []int64) error {
 	return nil
 }
 
-// CheckSpill reports whether each buffer that stays fits by itself and all together
+// checkSpill reports whether each buffer that stays fits by itself and all together
 // pass the capacity at no time. spilled is one bool for each buffer.
-func CheckSpill(p *Problem, capacity int64, spilled []bool) error {
+func checkSpill(p *Problem, capacity int64, spilled []bool) error {
 	if len(spilled) != len(p.Buffers) {
 		return fmt.Errorf("allocate: found %d spill marks, expected one for each of %d buffers", len(spilled), len(p.Buffers))
 	}
@@ -123,7 +123,7 @@ func SpillCost(p *Problem, spilled []bool) int64 {
 
 // Kept is the problem of the buffers that stay, with their offsets.
 func (r *SpillResult) Kept(p *Problem) (*Problem, []int64) {
-	kept, place := Keep(p, r.Spilled)
+	kept, place := keep(p, r.Spilled)
 	if r.Offsets == nil {
 		return kept, nil
 	}
@@ -155,9 +155,9 @@ func (p *Problem) Overfull(capacity int64) *Overfull {
 	return o
 }
 
-// Keep is the problem of the buffers that are not spilled, and the place of each
+// keep is the problem of the buffers that are not spilled, and the place of each
 // in p.
-func Keep(p *Problem, spilled []bool) (*Problem, []int) {
+func keep(p *Problem, spilled []bool) (*Problem, []int) {
 	kept := &Problem{Name: p.Name}
 	var place []int
 	for i := range p.Buffers {

@@ -28,7 +28,7 @@
 // # Spilling
 //
 // Where not all buffers fit, some leave the memory for good: buffer i then
-// costs [Buffer.Moved] bytes of traffic. [CheckSpill] says whether what stays
+// costs [Buffer.Moved] bytes of traffic. checkSpill says whether what stays
 // passes the capacity at any time. Fitting by sums is necessary and not
 // sufficient: whether offsets exist is for a solver to say.
 //
@@ -151,7 +151,7 @@
 // for each which side of a conflict it lies on, until the lowest placement that the
 // choices allow is right.
 //
-// # The integer program ([FitILP], [MinimizeILP])
+// # The integer program (fitILP, [MinimizeILP])
 //
 // Sets: buffers i, j in B; for each pair i < j that is in use at a common time the
 // intervals k = 1, 2, ... of differences o_j - o_i at which the two overlap, whole
@@ -179,7 +179,7 @@
 // The offsets of the answer are recomputed in whole numbers: the lowest ones that
 // the z allow.
 //
-// # What to spill ([Spill], [SpillILP], [SpillSweep])
+// # What to spill ([Spill], spillILP, [SpillSweep])
 //
 // x_i = 1 if buffer i is spilled at a cost of c_i bytes moved. With w_ti bytes of i
 // in use in section t, of which e_t = sum_i w_ti - C are too many:

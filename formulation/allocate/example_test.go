@@ -45,5 +45,5 @@ func ExampleSpill() {
 	}
 	// Output:
 	// optimal 8 <nil>
-	// spilled: skip
+	// spilled: table
 }

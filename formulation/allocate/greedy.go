@@ -30,9 +30,9 @@ const (
 // Rules are all rules.
 func Rules() []Rule { return []Rule{FirstFit, BestFit, LongestLifetime, LargestFirst} }
 
-// ByRule is a rule's placement within a capacity, or [NoLimit]. Where the placement does
+// byRule is a rule's placement within a capacity, or [NoLimit]. Where the placement does
 // not fit, it is in the result with status Limit.
-func ByRule(p *Problem, rule Rule, capacity int64) (*Result, error) {
+func byRule(p *Problem, rule Rule, capacity int64) (*Result, error) {
 	s, err := begin(p, &Options{})
 	if err != nil {
 		return nil, err
@@ -61,9 +61,9 @@ func ByRule(p *Problem, rule Rule, capacity int64) (*Result, error) {
 	return r, nil
 }
 
-// BestRule is the placement of least peak that a rule finds, the first of equals; nil if
+// bestRule is the placement of least peak that a rule finds, the first of equals; nil if
 // fixed offsets allow none.
-func BestRule(p *Problem) ([]int64, error) {
+func bestRule(p *Problem) ([]int64, error) {
 	var best []int64
 	for _, rule := range Rules() {
 		offsets, err := Place(p, rule)
@@ -145,7 +145,7 @@ func conflicts(p *Problem, placed []int, offsets []int64, i int) []Interval {
 			all = append(all, Interval{Lower: offsets[j] + v.Lower, Upper: offsets[j] + v.Upper})
 		}
 	}
-	return Union(all)
+	return union(all)
 }
 
 // choose is the lowest offset that is not taken or, for the best fit, the lowest
@@ -180,17 +180,17 @@ const (
 	SpillLargest SpillRule = "largest-first"
 )
 
-// SpillRules are all rules.
-func SpillRules() []SpillRule { return []SpillRule{SpillLongestLifetime, SpillLargest} }
+// spillRules are all rules.
+func spillRules() []SpillRule { return []SpillRule{SpillLongestLifetime, SpillLargest} }
 
-// SpillByRule marks buffers by a rule, going through time, until what stays passes the
+// spillByRule marks buffers by a rule, going through time, until what stays passes the
 // capacity at no time.
-func SpillByRule(p *Problem, capacity int64, rule SpillRule) ([]bool, error) {
+func spillByRule(p *Problem, capacity int64, rule SpillRule) ([]bool, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	if !slices.Contains(SpillRules(), rule) {
-		return nil, fmt.Errorf("allocate: found spill rule %q, expected one of %s", rule, list(SpillRules()))
+	if !slices.Contains(spillRules(), rule) {
+		return nil, fmt.Errorf("allocate: found spill rule %q, expected one of %s", rule, list(spillRules()))
 	}
 	if capacity < 0 {
 		return nil, fmt.Errorf("allocate: found capacity %d, expected 0 or more", capacity)

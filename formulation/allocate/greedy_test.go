@@ -68,7 +68,7 @@ func TestSpillRules(t *testing.T) {
 		{SpillLongestLifetime, []bool{true, false, false, true}, 26},
 		{SpillLargest, []bool{false, true, false, true}, 34},
 	} {
-		got, err := SpillByRule(p, 10, c.rule)
+		got, err := spillByRule(p, 10, c.rule)
 		if err != nil || !reflect.DeepEqual(got, c.want) || SpillCost(p, got) != c.cost {
 			t.Errorf("%s: found %v, %v, want %v, %d", c.rule, got, err, c.want, c.cost)
 		}
@@ -104,13 +104,13 @@ func TestRandom(t *testing.T) {
 				t.Errorf("%d: %s: peak %d, want one from %d to %d", n, rule, peak, p.Bound(), p.Reach())
 			}
 		}
-		for _, rule := range SpillRules() {
+		for _, rule := range spillRules() {
 			capacity := r.Int64N(30)
-			spilled, err := SpillByRule(p, capacity, rule)
+			spilled, err := spillByRule(p, capacity, rule)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := CheckSpill(p, capacity, spilled); err != nil {
+			if err := checkSpill(p, capacity, spilled); err != nil {
 				t.Fatalf("%d: %s: %v", n, rule, err)
 			}
 		}
@@ -130,9 +130,9 @@ func TestErrors(t *testing.T) {
 		{func() error { _, err := Place(clash, FirstFit); return err }, `buffer "b": fixed offsets overlap: found the fixed offset 1, expected one outside [-1, 2)`},
 		{func() error { _, err := Place(bad, FirstFit); return err }, `buffer #0 "a": upper`},
 		{func() error { _, err := Place(none, "worst-fit"); return err }, `rule "worst-fit", expected one of first-fit, best-fit`},
-		{func() error { _, err := SpillByRule(bad, 1, SpillLargest); return err }, `upper`},
-		{func() error { _, err := SpillByRule(none, 1, "any"); return err }, `spill rule "any", expected one of longest-lifetime`},
-		{func() error { _, err := SpillByRule(none, -1, SpillLargest); return err }, `capacity -1`},
+		{func() error { _, err := spillByRule(bad, 1, SpillLargest); return err }, `upper`},
+		{func() error { _, err := spillByRule(none, 1, "any"); return err }, `spill rule "any", expected one of longest-lifetime`},
+		{func() error { _, err := spillByRule(none, -1, SpillLargest); return err }, `capacity -1`},
 	} {
 		if err := c.run(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("found %v, want %q", err, c.want)

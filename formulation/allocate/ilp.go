@@ -21,15 +21,15 @@ type ILPSwitches struct {
 	NoTightM bool
 }
 
-// ILPOptions are the settings of [FitILP] and [MinimizeILP], which need
+// ILPOptions are the settings of fitILP and [MinimizeILP], which need
 // [Options].Solver.
 type ILPOptions struct {
 	Options
 	Switches ILPSwitches
 }
 
-// FitILP is [Fit] by integer programming.
-func FitILP(ctx context.Context, p *Problem, capacity int64, opts ILPOptions) (*Result, error) {
+// fitILP is [Fit] by integer programming.
+func fitILP(ctx context.Context, p *Problem, capacity int64, opts ILPOptions) (*Result, error) {
 	if capacity < 0 {
 		return nil, fmt.Errorf("allocate: found capacity %d, expected 0 or more", capacity)
 	}

@@ -23,7 +23,7 @@ var rows = solve.Table[run]{
 			if capacity == NoLimit {
 				return MinimizeILP(ctx, p, ILPOptions{Options: opts})
 			}
-			return FitILP(ctx, p, capacity, ILPOptions{Options: opts})
+			return fitILP(ctx, p, capacity, ILPOptions{Options: opts})
 		}},
 	{Method: solve.Method{Name: "search", Description: "exact, by search", Exact: true},
 		Run: func(ctx context.Context, p *Problem, capacity int64, opts Options) (*Result, error) {
@@ -37,7 +37,7 @@ var rows = solve.Table[run]{
 func placing(rule Rule, description string) solve.Row[run] {
 	return solve.Row[run]{Method: solve.Method{Name: string(rule), Description: description},
 		Run: func(_ context.Context, p *Problem, capacity int64, _ Options) (*Result, error) {
-			return ByRule(p, rule, capacity)
+			return byRule(p, rule, capacity)
 		}}
 }
 
@@ -55,7 +55,7 @@ func Solve(ctx context.Context, p *Problem, capacity int64, method string, opts 
 		return nil, fmt.Errorf("allocate: %w", err)
 	}
 	if m.Exact && opts.Start == nil {
-		if opts.Start, err = BestRule(p); err != nil {
+		if opts.Start, err = bestRule(p); err != nil {
 			return nil, err
 		}
 	}
@@ -98,14 +98,14 @@ type spillRun = func(ctx context.Context, p *Problem, capacity int64, opts Spill
 var spillRows = solve.Table[spillRun]{
 	spilling(SpillLongestLifetime, "longest lifetime first"),
 	spilling(SpillLargest, "largest first"),
-	{Method: solve.Method{Name: "ilp", Description: "exact, by integer programming", Exact: true, NeedsSolver: true}, Run: SpillILP},
+	{Method: solve.Method{Name: "ilp", Description: "exact, by integer programming", Exact: true, NeedsSolver: true}, Run: spillILP},
 	{Method: solve.Method{Name: "search", Description: "exact, by search", Exact: true}, Run: Spill},
 }
 
 func spilling(rule SpillRule, description string) solve.Row[spillRun] {
 	return solve.Row[spillRun]{Method: solve.Method{Name: string(rule), Description: description},
 		Run: func(ctx context.Context, p *Problem, capacity int64, opts SpillOptions) (*SpillResult, error) {
-			spilled, err := SpillByRule(p, capacity, rule)
+			spilled, err := spillByRule(p, capacity, rule)
 			if err != nil {
 				return nil, err
 			}
@@ -113,7 +113,7 @@ func spilling(rule SpillRule, description string) solve.Row[spillRun] {
 			if !opts.Place {
 				return r, nil
 			}
-			kept, place := Keep(p, spilled)
+			kept, place := keep(p, spilled)
 			ctx, cancel := opts.Begin(ctx)
 			defer cancel()
 			placed, err := Fit(ctx, kept, capacity, opts.placing())

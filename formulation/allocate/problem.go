@@ -129,12 +129,12 @@ func Conflicts(a, b *Buffer) []Interval {
 			j++
 		}
 	}
-	return Union(all)
+	return union(all)
 }
 
-// Union is the set of all numbers in the intervals, as intervals apart and
+// union is the set of all numbers in the intervals, as intervals apart and
 // ascending. It uses the memory of its argument.
-func Union(all []Interval) []Interval {
+func union(all []Interval) []Interval {
 	slices.SortFunc(all, func(x, y Interval) int {
 		return cmp.Or(cmp.Compare(x.Lower, y.Lower), cmp.Compare(x.Upper, y.Upper))
 	})

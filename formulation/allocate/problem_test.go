@@ -68,7 +68,7 @@ func TestCheckSpill(t *testing.T) {
 		{4, []bool{false, true, false, true}, ""},
 		{4, []bool{false}, `found 1 spill marks`},
 	} {
-		err := CheckSpill(p, c.capacity, c.spilled)
+		err := checkSpill(p, c.capacity, c.spilled)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%v: found %v, want %q", c, err, c.want)
 		}
@@ -76,7 +76,7 @@ func TestCheckSpill(t *testing.T) {
 	if got := SpillCost(p, []bool{true, false, true, false}); got != 9 {
 		t.Errorf("cost %d, want 8 for a and 1 for c", got)
 	}
-	kept, place := Keep(p, []bool{true, false, true, false})
+	kept, place := keep(p, []bool{true, false, true, false})
 	if len(kept.Buffers) != 2 || kept.Buffers[1].ID != "d" || !reflect.DeepEqual(place, []int{1, 3}) {
 		t.Errorf("%+v, %v", kept.Buffers, place)
 	}

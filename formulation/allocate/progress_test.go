@@ -47,7 +47,7 @@ func TestProgress(t *testing.T) {
 			t.Fatal(err)
 		}
 		check("ilp", peak(sol))
-		if _, err := SpillILP(context.Background(), p, capacity, SpillOptions{Options: solve.Options[SpillStart]{Progress: tell, Solver: solver}}); err != nil {
+		if _, err := spillILP(context.Background(), p, capacity, SpillOptions{Options: solve.Options[SpillStart]{Progress: tell, Solver: solver}}); err != nil {
 			t.Fatal(err)
 		}
 		check("spill ilp", spill.Cost)

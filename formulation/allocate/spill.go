@@ -1,10 +1,8 @@
 package allocate
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -23,8 +21,8 @@ type SpillStart struct {
 
 // SpillOptions are the settings of all that chooses what to spill.
 type SpillOptions struct {
-	// WorkLimit is the number of partial choices of the search for one choice, which
-	// the ILP takes for nodes. A start that leaves too much is an error; with Place it
+	// WorkLimit is the number of choices of a sweep, a buffer at a time, which the ILP
+	// takes for nodes. A start that leaves too much is an error; with Place it
 	// counts only with offsets, its own or such as are found.
 	solve.Options[SpillStart]
 	// Place also asks for offsets of what stays, and goes on choosing until there
@@ -118,10 +116,10 @@ type picked struct {
 // sets in hit.
 type chooser func(ctx context.Context, room int64, hit [][]int) (picked, error)
 
-// Spill chooses at least cost, by search, what leaves a memory of the given
+// Spill chooses at least cost, by [SpillSweep], what leaves a memory of the given
 // capacity.
 func Spill(ctx context.Context, p *Problem, capacity int64, opts SpillOptions) (*SpillResult, error) {
-	s := &spillSearch{p: p, capacity: capacity, limit: opts.WorkLimit, report: opts.Reporter()}
+	s := &spillSearch{p: p, opts: opts}
 	r, err := spill(ctx, p, capacity, opts, s.choose)
 	if r != nil {
 		r.Method, r.Nodes = "search", s.nodes
@@ -129,8 +127,8 @@ func Spill(ctx context.Context, p *Problem, capacity int64, opts SpillOptions) (
 	return r, err
 }
 
-// SpillILP is [Spill] by integer programming. It needs the options' Solver.
-func SpillILP(ctx context.Context, p *Problem, capacity int64, opts SpillOptions) (*SpillResult, error) {
+// spillILP is [Spill] by integer programming. It needs the options' Solver.
+func spillILP(ctx context.Context, p *Problem, capacity int64, opts SpillOptions) (*SpillResult, error) {
 	choose := func(ctx context.Context, room int64, hit [][]int) (picked, error) {
 		m := milp.New("spill", milp.Minimize)
 		x := make([]milp.Var, len(p.Buffers))
@@ -243,7 +241,7 @@ func (o *SpillOptions) check(p *Problem, capacity int64) error {
 	case o.Start.Spilled == nil:
 		return nil
 	}
-	if err := CheckSpill(p, capacity, o.Start.Spilled); err != nil {
+	if err := checkSpill(p, capacity, o.Start.Spilled); err != nil {
 		return fmt.Errorf("allocate: the start is no choice: %w", err)
 	}
 	if o.Start.Offsets == nil {
@@ -252,7 +250,7 @@ func (o *SpillOptions) check(p *Problem, capacity int64) error {
 	if len(o.Start.Offsets) != len(p.Buffers) {
 		return fmt.Errorf("allocate: the start has %d offsets, expected %d", len(o.Start.Offsets), len(p.Buffers))
 	}
-	kept, place := Keep(p, o.Start.Spilled)
+	kept, place := keep(p, o.Start.Spilled)
 	offsets := make([]int64, len(place))
 	for k, i := range place {
 		offsets[k] = o.Start.Offsets[i]
@@ -265,7 +263,7 @@ func (o *SpillOptions) check(p *Problem, capacity int64) error {
 
 // offsetsOfKept places what a choice keeps, nil if that is not known to work.
 func offsetsOfKept(ctx context.Context, p *Problem, capacity int64, opts SpillOptions, spilled []bool) ([]int64, error) {
-	kept, place := Keep(p, spilled)
+	kept, place := keep(p, spilled)
 	placed, err := Fit(ctx, kept, capacity, opts.placing())
 	if err != nil || !placed.Status.HasValues() {
 		return nil, err
@@ -328,14 +326,14 @@ func choosePlaced(ctx context.Context, p *Problem, capacity int64, opts SpillOpt
 		if c.spilled == nil {
 			return r.finish(p, c.stop), nil
 		}
-		if err := CheckSpill(p, capacity, c.spilled); err != nil {
+		if err := checkSpill(p, capacity, c.spilled); err != nil {
 			return nil, fmt.Errorf("allocate: the choice of what to spill is wrong: %w", err)
 		}
 		r.finish(p, c.stop)
 		if !opts.Place {
 			return r, nil
 		}
-		kept, place := Keep(p, c.spilled)
+		kept, place := keep(p, c.spilled)
 		placed, err := Fit(ctx, kept, capacity, opts.placing())
 		switch {
 		case err != nil:
@@ -357,204 +355,77 @@ func choosePlaced(ctx context.Context, p *Problem, capacity int64, opts SpillOpt
 	}
 }
 
-// spillSearch chooses by branch and bound: in the section that is farthest over
-// the capacity one of the buffers must go. The bound is that of one section at a
-// time: what is over is covered by those who are cheapest per byte, the last one
-// in part.
+// spillSearch chooses by [SpillSweep]. Where the choice hits none of a set, it goes on with each
+// buffer of the set spilled, those tried before staying.
 type spillSearch struct {
-	p        *Problem
-	capacity int64
-	nodes    int64
-	before   int64 // nodes of earlier choices
-	limit    int64
-
-	ctx      context.Context
-	sections []Section
-	over     []int64 // of each section, with what is spilled so far
-	hit      [][]int
-	of       [][]use // sections of each buffer
-	state    []choice
-	cost     int64
-	best     []bool
-	bestCost int64
-	stop     milp.Stop
-	root     int64 // no choice costs less
-	report   func(objective, bound float64, due bool)
+	p     *Problem
+	opts  SpillOptions
+	nodes int64
 }
 
-type use struct {
-	section int
-	bytes   int64
-}
-
-type choice int8
-
-const (
-	open choice = iota
-	gone
-	stays
-)
-
-var errLimit = errors.New("limit")
-
-func (s *spillSearch) choose(ctx context.Context, room int64, hit [][]int) (picked, error) {
-	s.ctx, s.hit, s.before = ctx, hit, s.nodes
-	s.sections = s.sections[:0]
-	s.over = s.over[:0]
-	s.of = make([][]use, len(s.p.Buffers))
-	s.state = make([]choice, len(s.p.Buffers))
-	s.cost, s.best, s.bestCost, s.stop = 0, nil, math.MaxInt64, milp.Complete
-	for _, sec := range s.p.Sections() {
-		over := sec.Bytes() - room
-		if over <= 0 {
-			continue
+func (s *spillSearch) choose(ctx context.Context, room int64, hit [][]int) (best picked, err error) {
+	least, out := int64(math.MaxInt64), make([]bool, len(s.p.Buffers))
+	var try func(stay []bool) error
+	try = func(stay []bool) error {
+		opts := SweepOptions{Stay: stay}
+		opts.WorkLimit, opts.MemoryBytes = s.opts.WorkLimit, s.opts.MemoryBytes
+		root := stay == nil
+		if root && hit == nil {
+			opts.Progress = s.opts.Progress
 		}
-		// Cheap bytes first, so that the bound reads them in order.
-		slices.SortStableFunc(sec.Live, func(a, b Live) int {
-			x := float64(s.p.Buffers[a.Buffer].Moved()) * float64(b.Window.Len())
-			y := float64(s.p.Buffers[b.Buffer].Moved()) * float64(a.Window.Len())
-			return cmp.Or(cmp.Compare(x, y), cmp.Compare(a.Buffer, b.Buffer))
-		})
-		for _, l := range sec.Live {
-			s.of[l.Buffer] = append(s.of[l.Buffer], use{len(s.sections), l.Window.Len()})
+		w, err := newSweep(s.p, room, opts)
+		if err != nil {
+			return err
 		}
-		s.sections, s.over = append(s.sections, sec), append(s.over, over)
-	}
-	for i := range s.p.Buffers {
-		if tooLarge(&s.p.Buffers[i], s.capacity) {
-			s.set(i, gone)
+		for i := range out {
+			w.forced[i] = w.forced[i] || out[i]
 		}
-	}
-	root, err := s.bound()
-	if err == nil {
-		root += s.cost
-		s.root = root
-		s.branch()
-	}
-	if s.stop != milp.Complete {
-		return picked{s.best, root, s.stop}, nil
-	}
-	return picked{s.best, s.bestCost, milp.Complete}, nil
-}
-
-// set decides on a buffer.
-func (s *spillSearch) set(i int, c choice) {
-	was := s.state[i]
-	s.state[i] = c
-	switch {
-	case c == gone:
-		s.cost += s.p.Buffers[i].Moved()
-		for _, u := range s.of[i] {
-			s.over[u.section] -= u.bytes
+		r, err := w.solve(ctx)
+		if err != nil {
+			return err
 		}
-	case was == gone:
-		s.cost -= s.p.Buffers[i].Moved()
-		for _, u := range s.of[i] {
-			s.over[u.section] += u.bytes
+		s.nodes += w.nodes
+		if root {
+			best.bound = r.Bound
 		}
-	}
-}
-
-// bound is a cost that must be added, or an error if what stays can't stay.
-func (s *spillSearch) bound() (int64, error) {
-	most := int64(0)
-	for k := range s.sections {
-		over := s.over[k]
-		if over <= 0 {
-			continue
+		if r.Stop != milp.Complete {
+			best.stop = r.Stop
 		}
-		cost := 0.0
-		for _, l := range s.sections[k].Live {
-			if s.state[l.Buffer] != open {
+		if !r.Status.HasValues() || r.Bound >= least {
+			return nil
+		}
+		gone := func(i int) bool { return r.Spilled[i] }
+		missed := slices.IndexFunc(hit, func(set []int) bool { return !slices.ContainsFunc(set, gone) })
+		if missed < 0 {
+			if r.Cost < least {
+				best.spilled, least = r.Spilled, r.Cost
+			}
+			return nil
+		}
+		if stay = slices.Clone(stay); root {
+			stay = make([]bool, len(out))
+		}
+		for _, i := range hit[missed] {
+			if stay[i] {
 				continue
 			}
-			moved, bytes := float64(s.p.Buffers[l.Buffer].Moved()), l.Window.Len()
-			if bytes >= over {
-				cost += moved * float64(over) / float64(bytes)
-				over = 0
+			if stop := solve.Why(ctx); stop != milp.Complete {
+				best.stop = stop
 				break
 			}
-			cost += moved
-			over -= bytes
-		}
-		if over > 0 {
-			return 0, errLimit
-		}
-		most = max(most, int64(math.Ceil(cost-1e-6*max(1, cost))))
-	}
-	for _, set := range s.hit {
-		least := int64(math.MaxInt64)
-		for _, i := range set {
-			switch s.state[i] {
-			case gone:
-				least = 0
-			case open:
-				least = min(least, s.p.Buffers[i].Moved())
+			out[i] = true
+			err := try(slices.Clone(stay))
+			if out[i], stay[i] = false, true; err != nil {
+				return err
 			}
 		}
-		if least == math.MaxInt64 {
-			return 0, errLimit
-		}
-		most = max(most, least)
+		return nil
 	}
-	return most, nil
-}
-
-func (s *spillSearch) branch() {
-	if s.nodes++; s.limit > 0 && s.nodes-s.before > s.limit {
-		s.stop = milp.StopWork
-	} else if s.nodes&0xff == 1 {
-		s.stop = solve.Why(s.ctx)
+	if err := try(nil); err != nil {
+		return picked{}, err
 	}
-	if s.stop != milp.Complete {
-		return
+	if best.stop == milp.Complete {
+		best.bound = least
 	}
-	add, err := s.bound()
-	if err != nil || s.best != nil && s.cost+add >= s.bestCost {
-		return
-	}
-	var among []int
-	worst := int64(0)
-	for k, over := range s.over {
-		if over > worst {
-			worst = over
-			among = among[:0]
-			for _, l := range s.sections[k].Live {
-				among = append(among, l.Buffer)
-			}
-		}
-	}
-	if worst == 0 {
-		for _, set := range s.hit {
-			if !slices.ContainsFunc(set, func(i int) bool { return s.state[i] == gone }) {
-				among = set
-				break
-			}
-		}
-		if among == nil {
-			s.best, s.bestCost = make([]bool, len(s.state)), s.cost
-			for i, c := range s.state {
-				s.best[i] = c == gone
-			}
-			s.report(float64(s.bestCost), float64(s.root), false)
-			return
-		}
-	}
-	// One of them goes: the first, or not the first but the second, and so on.
-	var tried []int
-	for _, i := range among {
-		if s.state[i] != open {
-			continue
-		}
-		s.set(i, gone)
-		s.branch()
-		s.set(i, stays)
-		tried = append(tried, i)
-		if s.stop != milp.Complete {
-			break
-		}
-	}
-	for _, i := range tried {
-		s.set(i, open)
-	}
+	return best, nil
 }

@@ -72,7 +72,7 @@ func (d *Demand) tiers(set uint64) []Tier {
 
 // SweepCost is what a choice costs, demands included, or false if it leaves too much.
 func SweepCost(p *Problem, capacity int64, demands []Demand, spilled []bool) (int64, bool) {
-	if CheckSpill(p, capacity, spilled) != nil {
+	if checkSpill(p, capacity, spilled) != nil {
 		return 0, false
 	}
 	inTime := make([]*Demand, len(demands))

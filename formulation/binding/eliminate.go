@@ -28,8 +28,8 @@ type SearchOptions struct {
 	NoBranch bool
 }
 
-// DefaultMaxTable keeps a table within 32 MiB.
-const DefaultMaxTable = 1 << 22
+// defaultMaxTable keeps a table within 32 MiB.
+const defaultMaxTable = 1 << 22
 
 // maxTables keeps all tables together within a GiB or so: a table may take an eighth
 // of what is left.
@@ -83,7 +83,7 @@ func (p *Problem) search(ctx context.Context, opts SearchOptions) *Result {
 	}
 	e := &elimination{ctx: ctx, p: p.Restrict(kept), limit: opts.MaxTable, most: opts.WorkLimit}
 	if e.limit == 0 {
-		e.limit = DefaultMaxTable
+		e.limit = defaultMaxTable
 	}
 	best, bound, report := opts.Start, p.Floor(), opts.Reporter()
 	tell := func() {

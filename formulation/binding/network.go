@@ -300,7 +300,7 @@ func (n *Network) Choice(bindings []schedule.Binding, scopes []schedule.Level) (
 		if node.Labels[len(node.Labels)-1].Scope == schedule.LB { // nobody reads: no choice
 			scope = schedule.LB
 		}
-		if choice[i] = Find(node.Labels, bindings[i], scope); choice[i] < 0 {
+		if choice[i] = find(node.Labels, bindings[i], scope); choice[i] < 0 {
 			return nil, fmt.Errorf("instance %s: found binding %v in the %s, expected one of its %d choices", node.Name, bindings[i], scope.Title(), len(node.Labels))
 		}
 	}

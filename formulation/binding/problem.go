@@ -23,8 +23,8 @@ type Label struct {
 // Equal reports whether both are the same choice.
 func (l Label) Equal(o Label) bool { return l.Scope == o.Scope && l.Binding.Equal(o.Binding) }
 
-// Find is the label of a binding and a scope, or the first that comes to the same; -1: none.
-func Find(labels []Label, b schedule.Binding, scope schedule.Level) int {
+// find is the label of a binding and a scope, or the first that comes to the same; -1: none.
+func find(labels []Label, b schedule.Binding, scope schedule.Level) int {
 	same := func(l Label) bool { return l.Scope == scope && l.Binding.Equal(b) }
 	if l := slices.IndexFunc(labels, same); l >= 0 {
 		return l

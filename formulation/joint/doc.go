@@ -84,8 +84,8 @@
 //
 // # The integer program
 //
-// The position-indexed program of package formulation/ordering and the program of
-// package formulation/binding, joined by (6). It checks the search; it does not scale.
+// A program of instances and positions for the order and that of package
+// formulation/binding, joined by (6). It checks the search; it does not scale.
 // Steps t = 1..T, one per instance; R the outputs that something reads; J(i) the
 // readers of i; b, v, f, g output, workspace, costs of store and load; M the capacity.
 //

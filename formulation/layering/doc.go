@@ -27,7 +27,7 @@
 // set a potential p: maximise p(V) - p({}) subject to p(W) - p(U) <= price(W - U) for
 // all transitions. [Result.Potentials] is such a solution with p({}) = 0 and p(V) the
 // path's length, and [Problem.CheckProof] tries every constraint of it, which needs
-// no trust in the search. [LP] solves the program itself.
+// no trust in the search. Tests solve the program itself.
 //
 // Where some operators wait for all before them, the blocks between are problems of
 // their own: no layer across such a cut is faster than its two parts in a row if

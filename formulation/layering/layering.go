@@ -2,7 +2,6 @@ package layering
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -10,10 +9,11 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
+	"github.com/dsasched/dsasched/internal/strict"
 )
 
-// MaxOperators of one problem; larger graphs come as blocks.
-const MaxOperators = 64
+// maxOperators of one problem; larger graphs come as blocks.
+const maxOperators = 64
 
 // A Problem is a graph with the price of its layers.
 type Problem struct {
@@ -29,31 +29,21 @@ type Problem struct {
 	Bound func(set []int) float64
 }
 
-// ErrInput is what every [InputError] is, for errors.Is.
-var ErrInput = errors.New("invalid layering problem")
-
-// An InputError says what is wrong with a problem.
-type InputError struct{ Problem, Where, Found, Want string }
-
-func (e *InputError) Error() string {
-	return fmt.Sprintf("%s: %s: found %s, expected %s", e.Problem, e.Where, e.Found, e.Want)
-}
-
-// Is makes every InputError match [ErrInput].
-func (e *InputError) Is(target error) bool { return target == ErrInput }
+// InputError says what is wrong with a problem.
+type InputError = strict.InputError
 
 // Validate reports the first thing that makes p no problem, as an *InputError.
 func (p *Problem) Validate() error {
 	if p.Price == nil {
-		return &InputError{p.Name, "price", "none", "a function"}
+		return strict.Error(p.Name, "price", "none", "a function")
 	}
-	if len(p.After) > MaxOperators {
-		return &InputError{p.Name, "operators", fmt.Sprint(len(p.After)), fmt.Sprintf("at most %d in a block", MaxOperators)}
+	if len(p.After) > maxOperators {
+		return strict.Error(p.Name, "operators", fmt.Sprint(len(p.After)), fmt.Sprintf("at most %d in a block", maxOperators))
 	}
 	for i, after := range p.After {
 		for _, h := range after {
 			if h < 0 || h >= i {
-				return &InputError{p.Name, fmt.Sprintf("operator %d: comes after", i), fmt.Sprint(h), fmt.Sprintf("0 to %d", i-1)}
+				return strict.Error(p.Name, fmt.Sprintf("operator %d: comes after", i), fmt.Sprint(h), fmt.Sprintf("0 to %d", i-1))
 			}
 		}
 	}
@@ -67,18 +57,18 @@ func (p *Problem) Check(layers [][]int) error {
 	for l, layer := range layers {
 		for _, i := range layer {
 			if i < 0 || i >= len(at) || at[i] > 0 {
-				return &InputError{p.Name, fmt.Sprintf("layer %d", l), fmt.Sprintf("operator %d", i), "each operator once"}
+				return strict.Error(p.Name, fmt.Sprintf("layer %d", l), fmt.Sprintf("operator %d", i), "each operator once")
 			}
 			at[i] = l + 1
 		}
 	}
 	for i, after := range p.After {
 		if at[i] == 0 {
-			return &InputError{p.Name, "layers", "none with operator " + fmt.Sprint(i), "each operator once"}
+			return strict.Error(p.Name, "layers", "none with operator "+fmt.Sprint(i), "each operator once")
 		}
 		for _, h := range after {
 			if at[h] > at[i] {
-				return &InputError{p.Name, fmt.Sprintf("operator %d in layer %d", i, at[i]-1), fmt.Sprintf("operator %d, which it waits for, in layer %d", h, at[h]-1), "it in the same or an earlier one"}
+				return strict.Error(p.Name, fmt.Sprintf("operator %d in layer %d", i, at[i]-1), fmt.Sprintf("operator %d, which it waits for, in layer %d", h, at[h]-1), "it in the same or an earlier one")
 			}
 		}
 	}
@@ -303,9 +293,9 @@ func exact(ctx context.Context, p *Problem, opt Options) *Result {
 // exact answer, and that layers take as long as the potential of all operators says.
 func (p *Problem) CheckProof(r *Result) error {
 	const slack = 1e-9
-	bad := func(where, found, want string) error { return &InputError{p.Name, where, found, want} }
+	bad := func(where, found, want string) error { return strict.Error(p.Name, where, found, want) }
 	all := uint64(1)<<len(p.After) - 1
-	if len(p.After) == MaxOperators {
+	if len(p.After) == maxOperators {
 		all = math.MaxUint64
 	}
 	if r.Potentials[0] != 0 {
@@ -331,50 +321,10 @@ func (p *Problem) CheckProof(r *Result) error {
 	return p.Check(r.Layers)
 }
 
-// LP solves the linear program of the package documentation and returns its value in
-// seconds.
-func LP(ctx context.Context, solver milp.Solver, p *Problem) (float64, error) {
-	if err := p.Validate(); err != nil {
-		return 0, err
-	}
-	m := milp.New(p.Name, milp.Minimize)
-	sets := p.downClosed(ctx, 5000)
-	if sets == nil {
-		return 0, &InputError{p.Name, "down-closed sets", "more than 5000", "fewer for the linear program"}
-	}
-	flow := make([][]milp.Term, len(sets))
-	for w := range sets {
-		for u := range w {
-			if sets[u]&^sets[w] == 0 {
-				x := m.Continuous(fmt.Sprintf("x[%x,%x]", sets[u], sets[w]), 0, 1, p.Price(members(sets[w]&^sets[u])))
-				flow[u] = append(flow[u], x.Times(1))
-				flow[w] = append(flow[w], x.Times(-1))
-			}
-		}
-	}
-	for i, terms := range flow {
-		b := 0.0
-		if i == 0 {
-			b = 1
-		} else if i == len(flow)-1 {
-			b = -1
-		}
-		m.AddEQ(fmt.Sprintf("(1) %x", sets[i]), terms, b)
-	}
-	sol, err := solver.Solve(ctx, m, milp.Options{})
-	if err != nil {
-		return 0, err
-	}
-	if sol.Status != milp.Optimal {
-		return 0, fmt.Errorf("%s: the linear program is %v, which no valid problem's is", p.Name, sol.Status)
-	}
-	return sol.Objective, nil
-}
-
 // Blocks solves each block of a graph of operators by the named method. Cuts are the
 // numbers of operators between the blocks, from 0 to that of all; after, price and bound are
 // those of [Problem], over the whole graph. Where a block is larger than
-// [MaxOperators], the exact method gives the best of the others and says so. Of start,
+// maxOperators, the exact method gives the best of the others and says so. Of start,
 // a layering of all, the exact method takes the layers of each block. each, if not
 // nil, is called for every block.
 func Blocks(ctx context.Context, name string, after [][]int, cuts []int, price, bound func([]int) float64, method string, opt Options, each func(first int, p *Problem, r *Result)) (*Result, error) {
@@ -417,7 +367,7 @@ func Blocks(ctx context.Context, name string, after [][]int, cuts []int, price, 
 		}
 		var r *Result
 		var err error
-		if hi-lo > MaxOperators {
+		if hi-lo > maxOperators {
 			r = p.answer(method, p.singles())
 			if method != "sequential" {
 				r = p.answer(method, p.levels())
@@ -429,7 +379,7 @@ func Blocks(ctx context.Context, name string, after [][]int, cuts []int, price, 
 					}
 				}
 				r.Stop = milp.StopMemory
-				opt.Notef("a block of %d operators, exact up to %d: it has the best of the other methods", hi-lo, MaxOperators)
+				opt.Notef("a block of %d operators, exact up to %d: it has the best of the other methods", hi-lo, maxOperators)
 			}
 		} else if r, err = Solve(ctx, p, method, o); err != nil {
 			return nil, err

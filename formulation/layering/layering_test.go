@@ -2,6 +2,7 @@ package layering
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/internal/strict"
 )
 
 // random draws a graph whose layers cost a launch and the longest operator, or the
@@ -166,4 +168,44 @@ func TestInputErrors(t *testing.T) {
 			t.Errorf("%v passes", layers)
 		}
 	}
+}
+
+// LP solves the linear program of the package documentation and returns its value in
+// seconds.
+func LP(ctx context.Context, solver milp.Solver, p *Problem) (float64, error) {
+	if err := p.Validate(); err != nil {
+		return 0, err
+	}
+	m := milp.New(p.Name, milp.Minimize)
+	sets := p.downClosed(ctx, 5000)
+	if sets == nil {
+		return 0, strict.Error(p.Name, "down-closed sets", "more than 5000", "fewer for the linear program")
+	}
+	flow := make([][]milp.Term, len(sets))
+	for w := range sets {
+		for u := range w {
+			if sets[u]&^sets[w] == 0 {
+				x := m.Continuous(fmt.Sprintf("x[%x,%x]", sets[u], sets[w]), 0, 1, p.Price(members(sets[w]&^sets[u])))
+				flow[u] = append(flow[u], x.Times(1))
+				flow[w] = append(flow[w], x.Times(-1))
+			}
+		}
+	}
+	for i, terms := range flow {
+		b := 0.0
+		if i == 0 {
+			b = 1
+		} else if i == len(flow)-1 {
+			b = -1
+		}
+		m.AddEQ(fmt.Sprintf("(1) %x", sets[i]), terms, b)
+	}
+	sol, err := solver.Solve(ctx, m, milp.Options{})
+	if err != nil {
+		return 0, err
+	}
+	if sol.Status != milp.Optimal {
+		return 0, fmt.Errorf("%s: the linear program is %v, which no valid problem's is", p.Name, sol.Status)
+	}
+	return sol.Objective, nil
 }

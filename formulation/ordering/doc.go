@@ -33,7 +33,7 @@
 // exact.
 //
 // [Methods] lists what solves it, and [Solve] runs one: greedy rules, a search over
-// states, and two integer programs. Each checks the others.
+// states, and an integer program. Each checks the others.
 //
 // A problem has no order exactly if some instance by itself is larger than the
 // capacity: otherwise everything that the running instance does not touch can
@@ -59,7 +59,7 @@
 // # Exact methods
 //
 // The sections below are the essay of [Search], of the bounds that it shares with the
-// programs, and of [PositionILP] and [CountingILP].
+// program, and of [CountingILP].
 //
 // # Parts
 //
@@ -210,16 +210,15 @@
 //
 // Runs and places are packed into words, with one hash table over the runs whose
 // chains are the states to compare. Memory is counted, and the search stops with
-// its bound at [DefaultMaxBytes] or the caller's limit. Everything is in order of numbers; there
+// its bound at defaultMaxBytes or the caller's limit. Everything is in order of numbers; there
 // is no randomness.
 //
-// # Integer programs
+// # Integer program
 //
 // Sets: classes k in K, in topological order; C the counted ones that are read, p(k)
 // the class that reads k, m(k) outputs per run; S the shared ones, J(k) the classes
-// that read k; steps t = 1..T, one per instance. [PositionILP] takes each instance as
-// a class and all that are read as shared; [CountingILP] takes the
-// classes above, with every shared output by itself.
+// that read k; steps t = 1..T, one per instance. [CountingILP] takes the classes above,
+// with every shared output by itself.
 //
 // Data: n(k) members, b(k) bytes of output, w(k) of workspace, f(k) and g(k) the
 // costs to store and to load an output, M the capacity.
@@ -262,8 +261,6 @@
 //	(15) sum k in C: b(k) (R[k,t-1] - s[k,t] + l[k,t]) + sum k in S: b(k) a[k,t]
 //	     <= sum k: q floor((M - w(k) - [k not in S] b(k)) / q) x[k,t]      for all t
 //	(16) sum j below k, t: (f(j) + g(j)) l[j,t] >= n(k) V(k)               for all k with a cone
-//	     sum j below i: (f(j) c[j,T] + sum t: g(j) d[j,t]) >= V(k)         for each i of k, where each is stated by itself
-//	(17) sum u<=t: x[j,u] <= sum u<t: x[i,u]                             for siblings i < j next to each other, t
 //
 // with before(k) and after(k) the instances that must run before and after one of
 // k. (5) says that what a run reads is in the LB: R[k,t] counts the new output as
@@ -276,18 +273,9 @@
 // same reader, or without any, that are stated one by one: see below. For the peak, s, l, G, c, d, (15) and (16) are left out, M is
 // a variable Z >= the largest single need, and the objective is Z.
 //
-// Symmetry: the cones of siblings i and j are alike, tree by tree, as members of a
-// class read equally many outputs of each class and shared outputs are alone in
-// theirs. So to exchange the two cones instance by instance changes nothing that reads
-// or is read, and gives of every order another one with the same moves. From the
-// readers down, this puts each group of siblings into the order of their numbers
-// without disturbing the groups above; so (17) keeps one of the orders that differ in
-// nothing else. The start is renamed accordingly.
-//
 // Bytes and costs are divided by their greatest common divisor, so that every cost
 // is a whole number and the solver's bound can be rounded up.
 //
-// Both programs are exact for every problem. The counting one is small where few
-// outputs are shared; where all are it is the position-indexed one. A solution is
-// decoded into an order with its moves, by [replay], and checked.
+// The program is exact for every problem, and small where few outputs are shared. A
+// solution is decoded into an order with its moves, by [replay], and checked.
 package ordering

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/dsasched/dsasched/formulation/milp"
@@ -19,7 +18,7 @@ type ILPOptions struct {
 	// if the problem has some.
 	Options
 	// MaxTerms is the size, in variables and terms, beyond which no program is
-	// built: the answer is then the start. 0 is [DefaultMaxTerms].
+	// built: the answer is then the start. 0 is defaultMaxTerms.
 	MaxTerms int
 
 	NoParts      bool // state connected components jointly
@@ -28,37 +27,26 @@ type ILPOptions struct {
 	NoLazyLoads  bool // leave out (14)
 	NoRounding   bool // leave out (15)
 	NoCones      bool // leave out (16)
-	NoSymmetry   bool // leave out (17)
 	NoStart      bool // give the solver no start
 }
 
-// DefaultMaxTerms keeps the program and the solver's copies of it well below
+// defaultMaxTerms keeps the program and the solver's copies of it well below
 // 4 GB.
-const DefaultMaxTerms = 3_000_000
-
-// PositionILP is the position-indexed formulation: every instance by itself. It needs
-// [Options].Solver.
-func PositionILP(ctx context.Context, p *Problem, objective Objective, opts ILPOptions) (*Result, error) {
-	return solveILP(ctx, "position-ilp", p, objective, opts, apart)
-}
+const defaultMaxTerms = 3_000_000
 
 // CountingILP is the counting formulation: classes of instances by their counts.
 // Where every output has at most one reader it counts all of them; outputs with
-// several readers are stated one by one, as in the position-indexed formulation. It
-// needs [Options].Solver.
+// several readers are stated one by one. It needs [Options].Solver.
 func CountingILP(ctx context.Context, p *Problem, objective Objective, opts ILPOptions) (*Result, error) {
-	return solveILP(ctx, "counting-ilp", p, objective, opts, counted)
-}
-
-func solveILP(ctx context.Context, method string, p *Problem, objective Objective, opts ILPOptions, merge merging) (*Result, error) {
+	const method = "counting-ilp"
 	begin := time.Now()
 	g := NewGraph(p)
 	if objective == Traffic {
 		if err := g.Feasible(); err != nil {
-			return NoOrder(method, objective, err)
+			return noOrder(method, objective, err)
 		}
 	}
-	parts, of, distinct, err := prepare(g, objective, &opts.Options, opts.NoParts, merge)
+	parts, of, distinct, err := prepare(g, objective, &opts.Options, opts.NoParts, counted)
 	if err != nil {
 		return nil, err
 	}
@@ -93,33 +81,23 @@ func solveILP(ctx context.Context, method string, p *Problem, objective Objectiv
 func (a *answer) improve(ctx context.Context, name string, opts ILPOptions, values coneValues) (milp.Stop, error) {
 	most := opts.MaxTerms
 	if most == 0 {
-		most = DefaultMaxTerms
+		most = defaultMaxTerms
 	}
 	f := &program{answer: a, opts: opts, steps: len(a.part.ids)}
-	// Each instance is stated by itself, and so is each output.
-	separate := len(a.classes) == len(a.part.ids) && !slices.ContainsFunc(a.classes, func(c class) bool { return c.kept() && !c.shared })
-	if separate {
-		f.siblings = a.part.family().siblings()
-	}
 	if n := f.size(); n > most {
 		opts.Notef("no integer program of %d instances: it has about %d terms, more than %d", len(a.part.ids), n, most)
 		return milp.StopMemory, nil
 	}
 	if a.objective == Traffic && !opts.NoCones {
-		finer := a // with counted and shared outputs kept apart
-		if separate {
-			finer = &answer{part: a.part}
-			finer.classes, finer.of = classes(a.part.graph, counted)
-		}
-		for k := range finer.classes {
+		for k := range a.classes {
 			below := false
-			for _, r := range finer.classes[k].reads {
-				below = below || !finer.classes[r.class].shared
+			for _, r := range a.classes[k].reads {
+				below = below || !a.classes[r.class].shared
 			}
 			if !below {
 				continue
 			}
-			cone := &answer{part: finer.coneOf(finer.classes[k].members[0])}
+			cone := &answer{part: a.coneOf(a.classes[k].members[0])}
 			if len(cone.part.ids) == len(a.part.ids) {
 				continue
 			}
@@ -140,13 +118,7 @@ func (a *answer) improve(ctx context.Context, name string, opts ILPOptions, valu
 				value = cone.bound
 				values[key] = value
 			}
-			switch {
-			case value == 0:
-			case separate:
-				for _, i := range finer.classes[k].members {
-					f.trees = append(f.trees, treeCut{i, finer.coneOf(i).ids, value})
-				}
-			default:
+			if value > 0 {
 				f.cuts = append(f.cuts, coneCut{k, value})
 			}
 		}
@@ -169,30 +141,8 @@ type coneCut struct {
 	value int64
 }
 
-// A treeCut says so of the cone of one instance.
-type treeCut struct {
-	root  int
-	ids   []int
-	value int64
-}
-
 // conesCost states (16).
 func (f *program) conesCost() {
-	for _, c := range f.trees {
-		var terms []milp.Term
-		for _, i := range c.ids {
-			k := f.of[i]
-			x := &f.classes[k]
-			if i == c.root || !x.kept() {
-				continue
-			}
-			terms = append(terms, f.copied[k][f.steps-1].Times(float64(x.store/f.costGrain)))
-			for t := range f.steps {
-				terms = append(terms, f.fetch[k][t].Times(float64(x.load/f.costGrain)))
-			}
-		}
-		f.model.AddGE(fmt.Sprintf("(16) cone of instance %d", c.root), terms, float64(c.value/f.costGrain))
-	}
 	for _, c := range f.cuts {
 		var terms []milp.Term
 		below := []int{c.class}
@@ -231,8 +181,6 @@ type program struct {
 	grain               int64        // bytes in a unit of capacity
 	costGrain           int64        // cost units in one of the objective
 	cuts                []coneCut
-	trees               []treeCut
-	siblings            [][2]int
 }
 
 // size is about how many variables and terms the program has.
@@ -247,9 +195,6 @@ func (f *program) size() int {
 	n := f.steps * perStep
 	if !f.opts.NoPrecedence {
 		n += arcs * f.steps * f.steps
-	}
-	if !f.opts.NoSymmetry {
-		n += len(f.siblings) * f.steps * f.steps
 	}
 	return n
 }
@@ -321,7 +266,6 @@ func (f *program) build(name string) {
 	}
 	f.capacity()
 	f.conesCost()
-	f.symmetry()
 }
 
 // runs states (1), (2), (12) and (13).
@@ -553,7 +497,7 @@ func (f *program) start() []float64 {
 	for i := range left {
 		left[i] = len(f.part.graph.Readers[i])
 	}
-	for t, s := range f.told() {
+	for t, s := range f.answer.steps {
 		stored, loaded := make([]int, kk), make([]int, kk)
 		for _, i := range s.store {
 			k := f.of[i]

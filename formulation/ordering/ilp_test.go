@@ -3,7 +3,6 @@ package ordering
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -50,9 +49,8 @@ var ilpSwitches = []struct {
 	{"no lazy loads", ILPOptions{NoLazyLoads: true}},
 	{"no rounding", ILPOptions{NoRounding: true}},
 	{"no cones", ILPOptions{NoCones: true}},
-	{"no symmetry", ILPOptions{NoSymmetry: true}},
 	{"no start", ILPOptions{NoStart: true}},
-	{"all off", ILPOptions{NoParts: true, NoWindows: true, NoPrecedence: true, NoLazyLoads: true, NoRounding: true, NoCones: true, NoSymmetry: true, NoStart: true}},
+	{"all off", ILPOptions{NoParts: true, NoWindows: true, NoPrecedence: true, NoLazyLoads: true, NoRounding: true, NoCones: true, NoStart: true}},
 }
 
 func TestILPAgainstBruteForce(t *testing.T) {
@@ -77,7 +75,7 @@ func TestILPAgainstBruteForce(t *testing.T) {
 			if n > 0 && seed%uint64(len(ilpSwitches)-1) != uint64(n-1) {
 				continue
 			}
-			for _, method := range []ilp{PositionILP, CountingILP} {
+			for _, method := range []ilp{CountingILP} {
 				res := mustSolve(t, method, s, p, Traffic, sw.opts)
 				switch {
 				case traffic < 0:
@@ -132,34 +130,12 @@ func BenchmarkCountingFiles(b *testing.B) {
 	}
 }
 
-// BenchmarkPositionFiles is the position-indexed program from the best greedy order, with
-// and without (16) and (17).
-func BenchmarkPositionFiles(b *testing.B) {
-	s := solver(b)
-	for _, file := range []string{"chain-8-4-2-1.json", "chain-56-28-14-7.json"} {
-		for _, opts := range []ILPOptions{{}, {NoCones: true, NoSymmetry: true}} {
-			b.Run(fmt.Sprintf("%s/without=%v", file, opts.NoCones), func(b *testing.B) {
-				p := load(b, file)
-				opts.TimeLimit = time.Minute
-				var err error
-				if opts.Start, err = BestRule(NewGraph(p), Traffic); err != nil {
-					b.Fatal(err)
-				}
-				for b.Loop() {
-					res := mustSolve(b, PositionILP, s, p, Traffic, opts)
-					b.ReportMetric(100*res.Gap(), "gap%")
-				}
-			})
-		}
-	}
-}
-
 // A program that would be too large is not built: a note says so, and the start is the
 // answer.
 func TestILPTooLarge(t *testing.T) {
 	s := solver(t)
 	p := chainOf([]int{8, 8, 8}, 1, 2)
-	for _, method := range []ilp{PositionILP, CountingILP} {
+	for _, method := range []ilp{CountingILP} {
 		notes := 0
 		res := mustSolve(t, method, s, p, Traffic, ILPOptions{MaxTerms: 10, Options: Options{Note: func(string) { notes++ }}})
 		if res.Status != milp.Feasible || res.Stop != milp.StopMemory || notes != 1 {
@@ -196,7 +172,7 @@ func TestILPInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	best := mustSearch(t, p, Traffic, SearchOptions{})
-	for _, method := range []ilp{PositionILP, CountingILP} {
+	for _, method := range []ilp{CountingILP} {
 		ctx, cancel := context.WithCancel(context.Background())
 		res, err := method(ctx, p, Traffic, ILPOptions{NoCones: true, Options: Options{Solver: interrupter{solver(t), cancel}}})
 		cancel()
@@ -219,7 +195,7 @@ func TestILPInterrupted(t *testing.T) {
 func TestILPLiterature(t *testing.T) {
 	s := solver(t)
 	for _, c := range literature {
-		for _, method := range []ilp{PositionILP, CountingILP} {
+		for _, method := range []ilp{CountingILP} {
 			if res := mustSolve(t, method, s, graphOf(c.name, 0, c.ops), Peak, ILPOptions{}); res.Status != milp.Optimal || res.Cost != float64(c.peak) {
 				t.Errorf("%s, %s: %s, peak %v, published %d", c.name, res.Method, res.Status, res.Cost, c.peak)
 			}

@@ -129,7 +129,7 @@ func checkOrder(g *Graph, order []int) error {
 func Fixed(method string, g *Graph, order []int, objective Objective) (*Result, error) {
 	steps, cost, peak, err := Sequence(g, order, objective)
 	if err != nil {
-		return NoOrder(method, objective, err)
+		return noOrder(method, objective, err)
 	}
 	bound := int64(0)
 	if objective == Peak {
@@ -138,9 +138,9 @@ func Fixed(method string, g *Graph, order []int, objective Objective) (*Result, 
 	return g.Result(method, objective, steps, cost, bound, peak), nil
 }
 
-// NoOrder is the result of a method for a problem that has no order. It returns
+// noOrder is the result of a method for a problem that has no order. It returns
 // any other error as it is.
-func NoOrder(method string, objective Objective, err error) (*Result, error) {
+func noOrder(method string, objective Objective, err error) (*Result, error) {
 	if e, ok := err.(*InfeasibleError); ok {
 		return &Result{Method: method, Objective: objective, Status: milp.Infeasible, Infeasible: e}, nil
 	}

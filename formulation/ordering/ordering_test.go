@@ -41,10 +41,10 @@ func TestReadErrors(t *testing.T) {
 		name, old, new, want string
 	}{
 		{"not JSON", `{"name"`, `{name`, `test.json: file: found invalid character 'n'`},
-		{"cut off", "]}", "", `file: found`},
+		{"cut off", "]}", "", `found an object, expected a list`},
 		{"more", `[[1, 2]]}]}`, `[[1, 2]]}]} 5`, `file: found more after the end of the object`},
-		{"a list", residual, `[]`, `file: found a list of 0, expected an object`},
-		{"too deep", `"residual"`, strings.Repeat("[", 30) + strings.Repeat("]", 30), `levels of nesting`},
+		{"a list", residual, `[]`, `file: found a list, expected an object`},
+		{"too deep", `"residual"`, strings.Repeat("[", 30) + strings.Repeat("]", 30), `name: found a list, expected a text`},
 		{"missing field", `"capacity_bytes": 11, `, ``, `capacity_bytes: found nothing, expected the field`},
 		{"unknown field", `"capacity_bytes"`, `"capacity": 1, "capacity_bytes"`, `capacity: found an unknown field`},
 		{"repeated field", `"capacity_bytes"`, `"capacity_bytes": 1, "capacity_bytes"`, `capacity_bytes: found the field a second time`},
@@ -85,7 +85,8 @@ func TestReadErrors(t *testing.T) {
 				}
 				return
 			}
-			if !errors.Is(err, ErrProblem) || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "test.json: ") {
+			var in *InputError
+			if !errors.As(err, &in) || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "test.json: ") {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 		})
@@ -310,7 +311,8 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		p, err := Read("fuzz.json", []byte(text))
 		if err != nil {
-			if !errors.Is(err, ErrProblem) {
+			var in *InputError
+			if !errors.As(err, &in) {
 				t.Fatalf("%v is no InputError", err)
 			}
 			return

@@ -1,9 +1,10 @@
 package ordering
 
 import (
-	"errors"
 	"fmt"
 	"math"
+
+	"github.com/dsasched/dsasched/internal/strict"
 )
 
 // A Problem is an instance-ordering problem as its file has it.
@@ -40,34 +41,15 @@ type Ref [2]int
 // Limits of a problem. They keep every sum of bytes and of costs exact, in
 // integers and in floating point alike.
 const (
-	MaxInstances = 1 << 20
-	MaxReads     = 1 << 22 // over all instances
+	maxInstances = 1 << 20
+	maxReads     = 1 << 22 // over all instances
 	maxBytes     = 1 << 44 // of one output, one workspace, the capacity
 	maxCost      = 1 << 52 // of a whole order, in units
 	maxDecimals  = 6       // of a cost per byte
 )
 
-// ErrProblem is what every [InputError] is, for errors.Is.
-var ErrProblem = errors.New("invalid ordering problem")
-
-// An InputError says what is wrong with one field of a file.
-type InputError struct {
-	File     string // "" if the problem is not from a file
-	Field    string // such as "arcs[2].reads[0]"
-	Found    string
-	Expected string
-}
-
-func (e *InputError) Error() string {
-	where := e.Field
-	if e.File != "" {
-		where = e.File + ": " + e.Field
-	}
-	return fmt.Sprintf("%s: found %s, expected %s", where, e.Found, e.Expected)
-}
-
-// Is makes every InputError match [ErrProblem].
-func (e *InputError) Is(target error) bool { return target == ErrProblem }
+// InputError says what is wrong with one field of a file.
+type InputError = strict.InputError
 
 // Validate reports the first field that breaks the format's rules, as an
 // [*InputError].
@@ -98,11 +80,11 @@ func (p *Problem) Validate() error {
 	total := 0
 	for k, sg := range p.Subgraphs {
 		at := fmt.Sprintf("subgraphs[%d]", k)
-		if sg.Instances < 1 || sg.Instances > MaxInstances {
-			return bad(at+".instances", fmt.Sprintf("1 to %d", MaxInstances), "%d", sg.Instances)
+		if sg.Instances < 1 || sg.Instances > maxInstances {
+			return bad(at+".instances", fmt.Sprintf("1 to %d", maxInstances), "%d", sg.Instances)
 		}
-		if total += sg.Instances; total > MaxInstances {
-			return bad(at+".instances", fmt.Sprintf("at most %d instances in all", MaxInstances), "%d", sg.Instances)
+		if total += sg.Instances; total > maxInstances {
+			return bad(at+".instances", fmt.Sprintf("at most %d instances in all", maxInstances), "%d", sg.Instances)
 		}
 		if err := bytes(at+".output_bytes", sg.OutputBytes, 0); err != nil {
 			return err
@@ -145,8 +127,8 @@ func (p *Problem) Validate() error {
 				return bad(fmt.Sprintf("%s.reads[%d]", at, q), "ends that do not decrease", "[%d, %d] after [%d, %d]",
 					r[0], r[1], arc.Reads[q-1][0], arc.Reads[q-1][1])
 			}
-			if reads += r[1] - r[0]; reads > MaxReads {
-				return bad(at+".reads", fmt.Sprintf("at most %d reads in all", MaxReads), "more")
+			if reads += r[1] - r[0]; reads > maxReads {
+				return bad(at+".reads", fmt.Sprintf("at most %d reads in all", maxReads), "more")
 			}
 		}
 		next[arc.From] = append(next[arc.From], arc.To)

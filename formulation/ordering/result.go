@@ -60,14 +60,14 @@ func (e *InfeasibleError) Error() string {
 
 // resultJSON is the file format. What is absent has no meaning.
 type resultJSON struct {
-	Method       string      `json:"method"`
+	Method       string      `json:"method" read:"optional"`
 	Objective    Objective   `json:"objective"`
-	Status       milp.Status `json:"status"`
-	Stop         milp.Stop   `json:"stop,omitempty"`
+	Status       milp.Status `json:"status" words:"optimal, feasible, infeasible or limit"`
+	Stop         milp.Stop   `json:"stop,omitempty" words:"a reason to stop, such as \"time limit\""`
 	Cost         *float64    `json:"cost,omitempty"`
 	Bound        *float64    `json:"bound,omitempty"`
 	PeakBytes    *int64      `json:"peak_bytes,omitempty"`
-	Seconds      float64     `json:"seconds"`
+	Seconds      float64     `json:"seconds" read:"optional"`
 	Instance     *Ref        `json:"instance,omitempty"`
 	Tensors      []Ref       `json:"tensors,omitempty"`
 	MissingBytes *int64      `json:"missing_bytes,omitempty"`

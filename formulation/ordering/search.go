@@ -9,6 +9,7 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
+	"github.com/dsasched/dsasched/heap"
 )
 
 // SearchOptions are the settings of [Search]. The zero value asks for a proof
@@ -16,7 +17,7 @@ import (
 // proof takes and never the optimum.
 type SearchOptions struct {
 	// WorkLimit is the most states kept at a time, MemoryBytes the most memory that
-	// states take; 0 is [DefaultMaxBytes].
+	// states take; 0 is defaultMaxBytes.
 	Options
 	// BeamWidth is how many states per depth the first, incomplete search keeps;
 	// 0 chooses by the number of instances.
@@ -37,9 +38,9 @@ type SearchOptions struct {
 	NoAnneal    bool // skip annealing
 }
 
-// DefaultMaxBytes keeps a search well below 4 GB, with what the collector takes
+// defaultMaxBytes keeps a search well below 4 GB, with what the collector takes
 // beside it.
-const DefaultMaxBytes = 1 << 30
+const defaultMaxBytes = 1 << 30
 
 // Search is the state-space search of the package's essay: exact for every
 // valid problem and both objectives.
@@ -48,7 +49,7 @@ func Search(ctx context.Context, p *Problem, objective Objective, opts SearchOpt
 	g := NewGraph(p)
 	if objective == Traffic {
 		if err := g.Feasible(); err != nil {
-			return NoOrder("search", objective, err)
+			return noOrder("search", objective, err)
 		}
 	}
 	merge := twinned
@@ -66,7 +67,7 @@ func Search(ctx context.Context, p *Problem, objective Objective, opts SearchOpt
 	defer cancel()
 	stop := &limits{ctx: ctx, maxStates: int(opts.WorkLimit), maxBytes: opts.MemoryBytes}
 	if stop.maxBytes == 0 {
-		stop.maxBytes = DefaultMaxBytes
+		stop.maxBytes = defaultMaxBytes
 	}
 	if opts.Progress != nil {
 		stop.watch = watch(opts.Reporter(), g.Unit, of, objective)
@@ -238,14 +239,14 @@ func (a *answer) prove(stop *limits, opts SearchOptions) milp.Stop {
 	s.upper = a.cost
 	s.complete = true
 	if root := s.root(); root >= 0 {
-		s.open.push(s.entry(root))
+		s.open.Push(s.entry(root))
 	}
-	for len(s.open) > 0 {
+	for s.open.Len() > 0 {
 		if cut := stop.reached(s); cut != milp.Complete {
-			a.bound = max(a.bound, s.open[0].estimate)
+			a.bound = max(a.bound, s.open.First().estimate)
 			return cut
 		}
-		e := s.open.pop()
+		e := s.open.Pop()
 		if s.node(e.id).dropped {
 			continue
 		}
@@ -257,7 +258,7 @@ func (a *answer) prove(stop *limits, opts SearchOptions) milp.Stop {
 		a.bound = max(a.bound, e.estimate)
 		cut := milp.Complete
 		s.expand(e.id, func(child int32) bool {
-			s.open.push(s.entry(child))
+			s.open.Push(s.entry(child))
 			cut = stop.reached(s)
 			return cut == milp.Complete
 		})
@@ -289,7 +290,7 @@ type space struct {
 	table  []int32 // open addressing by runs: 1 + the first state of a chain
 	used   int
 
-	open     queue
+	open     *heap.Heap[entry]
 	complete bool // not a beam
 
 	// Scratch: the state that is expanded, its child, and one to compare with.
@@ -331,7 +332,7 @@ type option struct {
 
 func newSpace(a *answer, opts SearchOptions) *space {
 	k := len(a.classes)
-	s := &space{answer: a, opts: opts, fields: make([]field, 3*k),
+	s := &space{answer: a, opts: opts, open: heap.Of(entry.before), fields: make([]field, 3*k),
 		ran: make([]int, k), at: make([]place, k), childRan: make([]int, k), childAt: make([]place, k),
 		resident: make([]int, k), dead: make([]bool, k)}
 	word, shift := 0, 0
@@ -375,7 +376,7 @@ func (s *space) words(id int32) []uint64 {
 
 // bytes is what the states take.
 func (s *space) bytes() int64 {
-	return int64(len(s.nodes))*int64(s.chunk)*int64(40+8*s.width) + 4*int64(cap(s.table)) + 24*int64(cap(s.open))
+	return int64(len(s.nodes))*int64(s.chunk)*int64(40+8*s.width) + 4*int64(cap(s.table)) + 24*int64(s.open.Len())
 }
 
 func (s *space) get(w []uint64, f int) int {
@@ -766,9 +767,7 @@ func (s *space) path(id int32) []event {
 	return events
 }
 
-// A queue is a binary heap: least estimate, then deepest, then latest.
-type queue []entry
-
+// An entry is a state in the queue: least estimate first, then deepest, then latest.
 type entry struct {
 	estimate int64
 	depth    int
@@ -788,42 +787,4 @@ func (a entry) before(b entry) bool {
 		return a.depth > b.depth
 	}
 	return a.id > b.id
-}
-
-func (q *queue) push(e entry) {
-	h := append(*q, e)
-	i := len(h) - 1
-	for i > 0 {
-		up := (i - 1) / 2
-		if !h[i].before(h[up]) {
-			break
-		}
-		h[i], h[up] = h[up], h[i]
-		i = up
-	}
-	*q = h
-}
-
-func (q *queue) pop() entry {
-	h := *q
-	top := h[0]
-	last := len(h) - 1
-	h[0] = h[last]
-	h = h[:last]
-	for i := 0; ; {
-		down := 2*i + 1
-		if down >= len(h) {
-			break
-		}
-		if down+1 < len(h) && h[down+1].before(h[down]) {
-			down++
-		}
-		if !h[down].before(h[i]) {
-			break
-		}
-		h[i], h[down] = h[down], h[i]
-		i = down
-	}
-	*q = h
-	return top
 }

@@ -139,7 +139,7 @@ func testMistake(t *testing.T, p *Problem, m mistakes, right, wrong float64) {
 		}
 	}
 	s := solver(t)
-	for _, method := range []ilp{PositionILP, CountingILP} {
+	for _, method := range []ilp{CountingILP} {
 		if res := mustSolve(t, method, s, p, Traffic, ILPOptions{}); res.Cost != right || res.Status != milp.Optimal {
 			t.Errorf("%s: %s, cost %v, want %v", res.Method, res.Status, res.Cost, right)
 		}

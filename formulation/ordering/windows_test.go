@@ -21,7 +21,7 @@ func TestWindows(t *testing.T) {
 		if err := a.begin(Traffic, nil, twinned); err != nil {
 			return // nothing fits
 		}
-		stop := &limits{ctx: context.Background(), maxBytes: DefaultMaxBytes}
+		stop := &limits{ctx: context.Background(), maxBytes: defaultMaxBytes}
 		a.windows = a.findWindows(stop, SearchOptions{}, coneValues{})
 		bound := a.windowBound(make([]int, len(a.classes)))
 		if float64(bound)/g.Unit > best.Cost+1e-9 {

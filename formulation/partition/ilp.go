@@ -6,10 +6,11 @@ import (
 	"math"
 
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/internal/strict"
 )
 
-// MaxCells is how many coefficients the integer program has at most.
-const MaxCells = 4_000_000
+// maxCells is how many coefficients the integer program has at most.
+const maxCells = 4_000_000
 
 // negligible is what a node may have of the memory and be left out of (e): far below what a
 // division may pass it by, and less than HiGHS takes as a coefficient.
@@ -40,8 +41,8 @@ const negligible = 1e-9
 func (s *solver) ilp(ctx context.Context) error {
 	p := s.p
 	places := p.Accelerators + p.CPUs
-	if cells := (12*len(p.Edges) + 10*len(p.Nodes)) * places; cells > MaxCells {
-		return &InputError{p.Name, "method ilp", fmt.Sprintf("about %d coefficients", cells), fmt.Sprintf("at most %d: use method exact", MaxCells)}
+	if cells := (12*len(p.Edges) + 10*len(p.Nodes)) * places; cells > maxCells {
+		return strict.Error(p.Name, "method ilp", fmt.Sprintf("about %d coefficients", cells), fmt.Sprintf("at most %d: use method exact", maxCells))
 	}
 	m := milp.New(p.Name, milp.Minimize)
 	C := m.Continuous("C", s.bound*(1-near), math.Inf(1), 1)

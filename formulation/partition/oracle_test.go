@@ -327,3 +327,8 @@ func TestCutsAgainstLattice(t *testing.T) {
 		t.Error("the problems are too easy")
 	}
 }
+
+// Bound is what the largest load of any division of a valid problem is not below:
+// the device of the largest node, and devices that share all work evenly, with
+// parts of nodes on CPUs.
+func (p *Problem) Bound() float64 { return p.contract(true).bound() }

@@ -1,10 +1,11 @@
 package partition
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/dsasched/dsasched/internal/strict"
 )
 
 // NoColor is the colour of a node that may be anywhere.
@@ -45,23 +46,8 @@ type Problem struct {
 	backward     bool     // there are backward nodes
 }
 
-// ErrInput is what every [InputError] is, for errors.Is.
-var ErrInput = errors.New("invalid partition problem")
-
-// An InputError says what is wrong with a problem.
-type InputError struct {
-	File  string
-	Where string // such as "node 12: cpuLatency"
-	Found string
-	Want  string
-}
-
-func (e *InputError) Error() string {
-	return fmt.Sprintf("%s: %s: found %s, expected %s", e.File, e.Where, e.Found, e.Want)
-}
-
-// Is makes every InputError match [ErrInput].
-func (e *InputError) Is(target error) bool { return target == ErrInput }
+// InputError says what is wrong with a problem.
+type InputError = strict.InputError
 
 const (
 	maxDevices = 1024
@@ -79,7 +65,7 @@ func (p *Problem) Validate() error {
 		if name == "" {
 			name = "partition problem"
 		}
-		return &InputError{name, where, fmt.Sprint(found), want}
+		return strict.Error(name, where, fmt.Sprint(found), want)
 	}
 	switch {
 	case p.Accelerators < 0 || p.Accelerators > maxDevices:

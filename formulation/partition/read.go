@@ -1,14 +1,10 @@
 package partition
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"math"
-	"strings"
 
+	"github.com/dsasched/dsasched/internal/strict"
 	"github.com/dsasched/dsasched/regular"
 )
 
@@ -38,236 +34,134 @@ func LoadDivision(path string, p *Problem) (*Division, error) {
 // The files do not say for which of the data set's two objectives they are
 // made; one that has the field "objective" with another value than "throughput"
 // is refused.
-func Read(file string, data []byte) (p *Problem, err error) {
-	r := &reader{file: file}
-	defer r.recover(&err)
-	p = &Problem{Name: file}
-	top := r.object(data, "file")
-	if _, ok := top["nodes"]; !ok {
-		if _, ok := top["fpgas"]; ok {
-			r.fail("file", "a division (fpgas, cpus)", "a graph with nodes and edges")
-		}
+func Read(file string, data []byte) (*Problem, error) {
+	var f struct {
+		MemoryBytes  amount `json:"maxSizePerFPGA"`
+		Accelerators int    `json:"maxFPGAs"`
+		CPUs         int    `json:"maxCPUs"`
+		Nodes        []struct {
+			ID          int     `json:"id"`
+			Name        string  `json:"name,omitempty"`
+			Supported   flag    `json:"supportedOnFpga"`
+			CPU         amount  `json:"cpuLatency"`
+			FPGA        amount  `json:"fpgaLatency"`
+			Backward    flag    `json:"isBackwardNode"`
+			Color       *int    `json:"colorClass,omitempty"`
+			Bytes       amount  `json:"size,omitempty"`
+			Contracted  refused `json:"containedSubnodes,omitempty"`
+			strict.Rest `json:"*"`
+		} `json:"nodes"`
+		Edges []struct {
+			From        int    `json:"sourceId"`
+			To          int    `json:"destId"`
+			Cost        amount `json:"cost"`
+			strict.Rest `json:"*"`
+		} `json:"edges"`
+		Objective string `json:"objective,omitempty"`
+		Name      string `json:"name,omitempty"`
 	}
-	if raw, ok := top["objective"]; ok {
-		if o := r.text(raw, "objective"); o != "throughput" {
-			r.fail("objective", fmt.Sprintf("%q", o), `"throughput", the largest load of a device`)
-		}
+	if err := strict.Decode(file, data, &f); err != nil {
+		return nil, err
 	}
-	if raw, ok := top["name"]; ok {
-		r.text(raw, "name")
+	if f.Objective != "" && f.Objective != "throughput" {
+		return nil, strict.Error(file, "objective", strict.Quote(f.Objective), `"throughput", the largest load of a device`)
 	}
-	r.known(top, "file", "maxSizePerFPGA", "maxFPGAs", "maxCPUs", "nodes", "edges", "objective", "name")
-	p.MemoryBytes = r.number(r.need(top, "maxSizePerFPGA", ""), "maxSizePerFPGA")
-	p.Accelerators = r.whole(r.need(top, "maxFPGAs", ""), "maxFPGAs")
-	p.CPUs = r.whole(r.need(top, "maxCPUs", ""), "maxCPUs")
+	p := &Problem{Name: file, MemoryBytes: float64(f.MemoryBytes), Accelerators: f.Accelerators, CPUs: f.CPUs}
 	index := map[int]int{}
-	for i, raw := range r.list(r.need(top, "nodes", ""), "nodes") {
-		at := fmt.Sprintf("nodes[%d]: ", i)
-		o := r.object(raw, strings.TrimSuffix(at, ": "))
-		v := Node{ID: r.whole(r.need(o, "id", at), at+"id"), Color: NoColor}
-		at = fmt.Sprintf("node %d: ", v.ID)
-		if _, twice := index[v.ID]; twice {
-			r.fail(at+"id", "it twice", "an id of its own")
+	for i, n := range f.Nodes {
+		if _, twice := index[n.ID]; twice {
+			return nil, strict.Error(file, fmt.Sprintf("nodes[%d].id", i), fmt.Sprintf("%d twice", n.ID), "an id of its own")
 		}
-		index[v.ID] = i
-		if raw, ok := o["name"]; ok {
-			v.Name = r.text(raw, at+"name")
-		}
-		if _, ok := o["containedSubnodes"]; ok {
-			r.fail(at+"containedSubnodes", "a contracted node", "a graph that was not contracted")
-		}
-		v.Supported = r.flag(r.need(o, "supportedOnFpga", at), at+"supportedOnFpga")
-		v.CPULatency = r.number(r.need(o, "cpuLatency", at), at+"cpuLatency")
-		v.AcceleratorLatency = r.number(r.need(o, "fpgaLatency", at), at+"fpgaLatency")
-		v.Backward = r.flag(r.need(o, "isBackwardNode", at), at+"isBackwardNode")
-		if raw, ok := o["colorClass"]; ok {
-			v.Color = r.whole(raw, at+"colorClass")
-		}
-		if raw, ok := o["size"]; ok {
-			v.SizeBytes = r.number(raw, at+"size")
+		index[n.ID] = i
+		v := Node{n.ID, n.Name, bool(n.Supported), float64(n.CPU), float64(n.FPGA), bool(n.Backward), NoColor,
+			float64(n.Bytes)}
+		if n.Color != nil {
+			v.Color = *n.Color
 		}
 		p.Nodes = append(p.Nodes, v)
 	}
-	for i, raw := range r.list(r.need(top, "edges", ""), "edges") {
-		at := fmt.Sprintf("edges[%d]: ", i)
-		o := r.object(raw, strings.TrimSuffix(at, ": "))
-		end := func(field string) int {
-			id := r.whole(r.need(o, field, at), at+field)
-			j, ok := index[id]
-			if !ok {
-				r.fail(at+field, fmt.Sprint(id), "the id of a node")
-			}
-			return j
+	for i, e := range f.Edges {
+		from, known := index[e.From]
+		to, end := index[e.To]
+		switch {
+		case !known:
+			return nil, strict.Error(file, fmt.Sprintf("edges[%d].sourceId", i), fmt.Sprint(e.From), "the id of a node")
+		case !end:
+			return nil, strict.Error(file, fmt.Sprintf("edges[%d].destId", i), fmt.Sprint(e.To), "the id of a node")
 		}
-		p.Edges = append(p.Edges, Edge{end("sourceId"), end("destId"), r.number(r.need(o, "cost", at), at+"cost")})
+		p.Edges = append(p.Edges, Edge{from, to, float64(e.Cost)})
 	}
 	return p, p.Validate()
 }
 
 // ReadDivision reads a division of p: {"fpgas": [{"nodes": [ids]}], "cpus": ...}
 // as the published program writes it, or a [Result]. It does not check it.
-func ReadDivision(file string, data []byte, p *Problem) (d *Division, err error) {
-	r := &reader{file: file}
-	defer r.recover(&err)
-	top := r.object(data, "file")
-	ids := func(raw json.RawMessage, at string) []int {
-		set := []int{}
-		for i, raw := range r.list(raw, at) {
-			set = append(set, r.whole(raw, fmt.Sprintf("%s[%d]", at, i)))
-		}
-		return set
+func ReadDivision(file string, data []byte, p *Problem) (*Division, error) {
+	type device struct {
+		Nodes       []int `json:"nodes"`
+		strict.Rest `json:"*"`
 	}
-	d = &Division{}
-	if raw, ok := top["devices"]; ok {
-		for i, raw := range r.list(raw, "devices") {
-			at := fmt.Sprintf("devices[%d]", i)
-			switch set := ids(raw, at); {
-			case i < p.Accelerators:
-				d.Accelerators = append(d.Accelerators, set)
-			case i < p.Accelerators+p.CPUs:
-				d.CPUs = append(d.CPUs, set)
-			default:
-				r.fail(at, "a device more", fmt.Sprintf("%d accelerators and %d CPUs", p.Accelerators, p.CPUs))
-			}
-		}
+	var f struct {
+		Devices     [][]int  `json:"devices,omitempty"`
+		FPGAs       []device `json:"fpgas,omitempty"`
+		CPUs        []device `json:"cpus,omitempty"`
+		strict.Rest `json:"*"`
+	}
+	if err := strict.Decode(file, data, &f); err != nil {
+		return nil, err
+	}
+	d := &Division{}
+	switch n := len(f.Devices); {
+	case f.Devices != nil && n > p.Accelerators+p.CPUs:
+		most := fmt.Sprintf("%d accelerators and %d CPUs", p.Accelerators, p.CPUs)
+		return nil, strict.Error(file, "devices", fmt.Sprint(n), most)
+	case f.Devices != nil:
+		k := min(n, p.Accelerators)
+		d.Accelerators, d.CPUs = f.Devices[:k], f.Devices[k:]
 		return d, nil
+	case f.FPGAs == nil:
+		return nil, strict.Error(file, "fpgas", "nothing", "the field")
+	case f.CPUs == nil:
+		return nil, strict.Error(file, "cpus", "nothing", "the field")
 	}
-	for _, kind := range []struct {
-		name string
-		sets *[][]int
-	}{{"fpgas", &d.Accelerators}, {"cpus", &d.CPUs}} {
-		for i, raw := range r.list(r.need(top, kind.name, ""), kind.name) {
-			at := fmt.Sprintf("%s[%d]", kind.name, i)
-			*kind.sets = append(*kind.sets, ids(r.need(r.object(raw, at), "nodes", at+": "), at+": nodes"))
-		}
+	for _, x := range f.FPGAs {
+		d.Accelerators = append(d.Accelerators, x.Nodes)
+	}
+	for _, x := range f.CPUs {
+		d.CPUs = append(d.CPUs, x.Nodes)
 	}
 	return d, nil
 }
 
-// A reader turns the first thing that is wrong into a panic with an error.
-type reader struct{ file string }
+// An amount is a number that all sums take.
+type amount float64
 
-func (r *reader) recover(err *error) {
-	switch e := recover().(type) {
-	case nil:
-	case *InputError:
-		*err = e
+func (a *amount) Take(t json.Token) string {
+	if n, ok := t.(json.Number); ok {
+		if x, err := n.Float64(); err == nil && usable(x) {
+			*a = amount(x)
+			return ""
+		}
+	}
+	return "a number from 0 to 1e18"
+}
+
+// A flag is true or false, or 1 or 0.
+type flag bool
+
+func (f *flag) Take(t json.Token) string {
+	switch t {
+	case true, json.Number("1"):
+		*f = true
+	case false, json.Number("0"):
+		*f = false
 	default:
-		panic(e)
+		return "true, false, 1 or 0"
 	}
+	return ""
 }
 
-func (r *reader) fail(where, found, want string) {
-	panic(&InputError{r.file, where, found, want})
-}
+// refused takes nothing.
+type refused struct{}
 
-// object reads one level, so that a repeated field is seen.
-func (r *reader) object(data []byte, at string) map[string]json.RawMessage {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	token, err := dec.Token()
-	if token != json.Delim('{') {
-		r.failAt(at, data, err, "an object")
-	}
-	o := map[string]json.RawMessage{}
-	for dec.More() {
-		token, err := dec.Token()
-		name, ok := token.(string)
-		if !ok {
-			r.failAt(at, data, err, "a field")
-		}
-		if _, twice := o[name]; twice {
-			r.fail(at, fmt.Sprintf("field %q twice", name), "each field once")
-		}
-		var raw json.RawMessage
-		if err := dec.Decode(&raw); err != nil {
-			r.failAt(at, data, err, "JSON")
-		}
-		o[name] = raw
-	}
-	if _, err := dec.Token(); err != nil {
-		r.failAt(at, data, err, "the end of the object")
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		r.fail(at, "more behind the object", "one object")
-	}
-	return o
-}
-
-func (r *reader) failAt(at string, data []byte, err error, want string) {
-	found := strings.TrimSpace(string(data[:min(len(data), 30)]))
-	if err != nil && !errors.Is(err, io.EOF) {
-		found = err.Error()
-	} else if found == "" {
-		found = "nothing"
-	}
-	r.fail(at, found, want)
-}
-
-func (r *reader) known(o map[string]json.RawMessage, at string, names ...string) {
-	unknown := ""
-fields:
-	for name := range o {
-		for _, k := range names {
-			if name == k {
-				continue fields
-			}
-		}
-		if unknown == "" || name < unknown {
-			unknown = name
-		}
-	}
-	if unknown != "" {
-		r.fail(at, fmt.Sprintf("field %q", unknown), strings.Join(names[:5], ", "))
-	}
-}
-
-func (r *reader) need(o map[string]json.RawMessage, name, at string) json.RawMessage {
-	raw, ok := o[name]
-	if !ok {
-		r.fail(at+name, "nothing", "the field")
-	}
-	return raw
-}
-
-func (r *reader) list(raw json.RawMessage, at string) []json.RawMessage {
-	var l []json.RawMessage
-	if err := json.Unmarshal(raw, &l); err != nil || l == nil {
-		r.failAt(at, raw, nil, "a list")
-	}
-	return l
-}
-
-func (r *reader) text(raw json.RawMessage, at string) string {
-	var s *string
-	if err := json.Unmarshal(raw, &s); err != nil || s == nil {
-		r.failAt(at, raw, nil, "a text")
-	}
-	return *s
-}
-
-func (r *reader) number(raw json.RawMessage, at string) float64 {
-	var x *float64
-	if err := json.Unmarshal(raw, &x); err != nil || x == nil || !usable(*x) {
-		r.failAt(at, raw, nil, "a number from 0 to 1e18")
-	}
-	return *x
-}
-
-func (r *reader) whole(raw json.RawMessage, at string) int {
-	var x *float64
-	if err := json.Unmarshal(raw, &x); err != nil || x == nil || *x != math.Trunc(*x) || math.Abs(*x) > 1<<52 {
-		r.failAt(at, raw, nil, "a whole number")
-	}
-	return int(*x)
-}
-
-func (r *reader) flag(raw json.RawMessage, at string) bool {
-	switch s := strings.TrimSpace(string(raw)); s {
-	case "0", "false":
-		return false
-	case "1", "true":
-		return true
-	}
-	r.failAt(at, raw, nil, "true, false, 1 or 0")
-	return false
-}
+func (*refused) Take(json.Token) string { return "a graph that was not contracted" }

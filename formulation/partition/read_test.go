@@ -16,31 +16,36 @@ const small = `{"maxSizePerFPGA": 100, "maxFPGAs": 2, "maxCPUs": 0,
   {"id": 2, "supportedOnFpga": true, "cpuLatency": 30, "fpgaLatency": 3, "isBackwardNode": false, "colorClass": 2, "size": 50, "layerId": 7}],
  "edges": [{"sourceId": 1, "destId": 2, "cost": 0.5, "size": 4}]}`
 
+func isInput(err error) bool {
+	var e *InputError
+	return errors.As(err, &e)
+}
+
 // Each case changes the small file in one place.
 func TestReadErrors(t *testing.T) {
 	for _, c := range []struct{ name, old, new, want string }{
-		{"field missing", `"cpuLatency": 20, `, ``, `node 1: cpuLatency: found nothing`},
-		{"no number", `"fpgaLatency": 3`, `"fpgaLatency": "3"`, `node 2: fpgaLatency: found "3", expected a number`},
-		{"negative", `"size": 60`, `"size": -60`, `node 1: size: found -60`},
-		{"too large", `"size": 60`, `"size": 1e400`, `node 1: size: found 1e400`},
-		{"no flag", `"isBackwardNode": 0`, `"isBackwardNode": 2`, `node 1: isBackwardNode: found 2, expected true, false, 1 or 0`},
-		{"id twice", `"id": 2`, `"id": 1`, `node 1: id: found it twice`},
-		{"id no whole number", `"id": 2`, `"id": 2.5`, `nodes[1]: id: found 2.5`},
-		{"field twice", `"id": 2`, `"id": 2, "id": 2`, `nodes[1]: found field "id" twice`},
-		{"unknown end", `"destId": 2`, `"destId": 9`, `edges[0]: destId: found 9, expected the id of a node`},
-		{"cost missing", `"cost": 0.5, `, ``, `edges[0]: cost: found nothing`},
-		{"unknown field", `"maxCPUs": 0`, `"maxCPUs": 0, "maxGPUs": 1`, `found field "maxGPUs"`},
+		{"field missing", `"cpuLatency": 20, `, ``, `nodes[0].cpuLatency: found nothing`},
+		{"no number", `"fpgaLatency": 3`, `"fpgaLatency": "3"`, `nodes[1].fpgaLatency: found "3", expected a number`},
+		{"negative", `"size": 60`, `"size": -60`, `nodes[0].size: found -60`},
+		{"too large", `"size": 60`, `"size": 1e400`, `nodes[0].size: found 1e400`},
+		{"no flag", `"isBackwardNode": 0`, `"isBackwardNode": 2`, `nodes[0].isBackwardNode: found 2, expected true, false, 1 or 0`},
+		{"id twice", `"id": 2`, `"id": 1`, `nodes[1].id: found 1 twice`},
+		{"id no whole number", `"id": 2`, `"id": 2.5`, `nodes[1].id: found 2.5`},
+		{"field twice", `"id": 2`, `"id": 2, "id": 2`, `nodes[1].id: found the field a second time`},
+		{"unknown end", `"destId": 2`, `"destId": 9`, `edges[0].destId: found 9, expected the id of a node`},
+		{"cost missing", `"cost": 0.5, `, ``, `edges[0].cost: found nothing`},
+		{"unknown field", `"maxCPUs": 0`, `"maxCPUs": 0, "maxGPUs": 1`, `maxGPUs: found an unknown field`},
 		{"no device", `"maxFPGAs": 2`, `"maxFPGAs": 0`, `found no device`},
 		{"half a device", `"maxFPGAs": 2`, `"maxFPGAs": 1.5`, `maxFPGAs: found 1.5`},
-		{"null", `"nodes": [`, `"nodes": null, "x": [`, `found field "x"`},
+		{"null", `"nodes": [`, `"nodes": null, "x": [`, `nodes: found null, expected a list`},
 		{"other objective", `"maxCPUs": 0`, `"maxCPUs": 0, "objective": "latency"`, `objective: found "latency", expected "throughput"`},
 		{"a loop", `"destId": 2`, `"destId": 1`, `edges: found the cycle 1 1`},
 		{"a cycle", `"edges": [`, `"edges": [{"sourceId": 2, "destId": 1, "cost": 1}, `, `edges: found the cycle 2 1 2`},
 		{"two costs", `"edges": [`, `"edges": [{"sourceId": 1, "destId": 2, "cost": 1}, `, `edge 1 to 2: cost: found 0.5, expected 1, as the other edges of node 1 have`},
 		{"backward first", `"isBackwardNode": 0`, `"isBackwardNode": 1`, `edge 1 to 2: found a backward node before a forward one`},
-		{"contracted", `"layerId": 7`, `"containedSubnodes": [2]`, `node 2: containedSubnodes`},
-		{"end missing", `"size": 4}]}`, `"size": 4}]`, `expected the end of the object`},
-		{"more behind", `"size": 4}]}`, `"size": 4}]} 1`, `file: found more behind the object`},
+		{"contracted", `"layerId": 7`, `"containedSubnodes": [2]`, `nodes[1].containedSubnodes: found a list, expected a graph that was not contracted`},
+		{"end missing", `"size": 4}]}`, `"size": 4}]`, `found unexpected EOF`},
+		{"more behind", `"size": 4}]}`, `"size": 4}]} 1`, `file: found more after the end of the object`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text := strings.Replace(small, c.old, c.new, 1)
@@ -51,12 +56,12 @@ func TestReadErrors(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("found error %q, expected one with %q", err, c.want)
 			}
-			if !errors.Is(err, ErrInput) {
+			if !isInput(err) {
 				t.Errorf("%T is no input error", err)
 			}
 		})
 	}
-	if _, err := Read("f.json", []byte(`{"fpgas": [], "cpus": []}`)); err == nil || !strings.Contains(err.Error(), "a division") {
+	if _, err := Read("f.json", []byte(`{"fpgas": [], "cpus": []}`)); err == nil || !strings.Contains(err.Error(), "fpgas: found an unknown field") {
 		t.Errorf("a division in place of a graph: %v", err)
 	}
 }
@@ -166,7 +171,7 @@ func TestReadDivision(t *testing.T) {
 			t.Errorf("%s: %v, %v", text, load, err)
 		}
 	}
-	if _, err := ReadDivision("d.json", []byte(`{"devices": [[1], [2], []]}`), p); !errors.Is(err, ErrInput) {
+	if _, err := ReadDivision("d.json", []byte(`{"devices": [[1], [2], []]}`), p); !isInput(err) {
 		t.Errorf("three devices: %v", err)
 	}
 }
@@ -198,7 +203,7 @@ func FuzzReadDivision(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		d, err := ReadDivision("d.json", data, p)
 		if err != nil {
-			if !errors.Is(err, ErrInput) {
+			if !isInput(err) {
 				t.Fatalf("%v", err)
 			}
 			return

@@ -259,11 +259,6 @@ func (p *Problem) crowded() string {
 	return fmt.Sprintf("no row of devices holds the graph: its nodes need %.0f bytes, node %d alone %.0f, and each of the %d accelerators has %.0f", total, large.ID, large.SizeBytes, p.Accelerators, p.MemoryBytes)
 }
 
-// Bound is what the largest load of any division of a valid problem is not below:
-// the device of the largest node, and devices that share all work evenly, with
-// parts of nodes on CPUs.
-func (p *Problem) Bound() float64 { return p.contract(true).bound() }
-
 func (g *contracted) bound() float64 {
 	least, total, barred := 0.0, 0.0, 0.0
 	for _, c := range g.classes {

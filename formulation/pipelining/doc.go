@@ -23,8 +23,8 @@
 //	            sum over stages of their u <= U                          (2)
 //
 // [Stages] is a dynamic programme over the first i layers whose labels are pairs (T,
-// sum of u), of which none is worse in both. [StagesILP] has x_ij = 1 if layers i to
-// j-1 are a stage:
+// sum of u), of which none is worse in both. An integer program, with which tests
+// compare it, has x_ij = 1 if layers i to j-1 are a stage:
 //
 //	minimise    T + e sum of x_ij
 //	subject to  sum over i <= k < j of x_ij = 1        for each layer k   (3)

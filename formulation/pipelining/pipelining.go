@@ -3,26 +3,15 @@ package pipelining
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 
-	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/internal/strict"
 )
 
-// ErrInput is what every [InputError] is, for errors.Is.
-var ErrInput = errors.New("invalid pipelining problem")
-
-// An InputError says what is wrong with a problem, or why it has no answer.
-type InputError struct{ Where, Found, Want string }
-
-func (e *InputError) Error() string {
-	return fmt.Sprintf("%s: found %s, expected %s", e.Where, e.Found, e.Want)
-}
-
-// Is makes every InputError match [ErrInput].
-func (e *InputError) Is(target error) bool { return target == ErrInput }
+// InputError says what is wrong with a problem, or why it has no answer.
+type InputError = strict.InputError
 
 // A Loading is the data side of a training job. Times are in seconds.
 type Loading struct {
@@ -48,21 +37,21 @@ func (l *Loading) Validate() error {
 		x    float64
 	}{{"names_seconds", l.NamesSeconds}, {"item_seconds", l.ItemSeconds}, {"train_seconds", l.TrainSeconds}} {
 		if !(f.x >= 0) || math.IsInf(f.x, 1) {
-			return &InputError{f.name, fmt.Sprint(f.x), "a time"}
+			return strict.Error("", f.name, fmt.Sprint(f.x), "a time")
 		}
 	}
 	if l.Batch < 1 {
-		return &InputError{"batch", fmt.Sprint(l.Batch), "at least 1"}
+		return strict.Error("", "batch", fmt.Sprint(l.Batch), "at least 1")
 	}
 	if len(l.Speedups) == 0 {
-		return &InputError{"speedups", "none", "at least one number of threads"}
+		return strict.Error("", "speedups", "none", "at least one number of threads")
 	}
 	for i, s := range l.Speedups {
 		if s.Threads < 1 || i > 0 && s.Threads <= l.Speedups[i-1].Threads {
-			return &InputError{fmt.Sprintf("speedups[%d]: threads", i), fmt.Sprint(s.Threads), "more than before"}
+			return strict.Error("", fmt.Sprintf("speedups[%d]: threads", i), fmt.Sprint(s.Threads), "more than before")
 		}
 		if !(s.Factor > 0) || math.IsInf(s.Factor, 1) {
-			return &InputError{fmt.Sprintf("speedups[%d]: factor", i), fmt.Sprint(s.Factor), "more than 0"}
+			return strict.Error("", fmt.Sprintf("speedups[%d]: factor", i), fmt.Sprint(s.Factor), "more than 0")
 		}
 	}
 	return nil
@@ -88,8 +77,8 @@ func Threads(l *Loading) (Speedup, error) {
 	return best, nil
 }
 
-// Fits reports whether b micro-batches of a batch of B fill p stages: I(b) <= D(b).
-func Fits(b, p, batch, device int) bool {
+// fits reports whether b micro-batches of a batch of B fill p stages: I(b) <= D(b).
+func fits(b, p, batch, device int) bool {
 	return p == 1 || b*device >= batch && (p-1)*b*device <= (b*device-batch)*(b+p-1)
 }
 
@@ -99,7 +88,7 @@ func MicroBatches(p, batch, device int) (int, error) {
 		return 0, err
 	}
 	for b := 1; b <= batch; b++ {
-		if Fits(b, p, batch, device) {
+		if fits(b, p, batch, device) {
 			return b, nil
 		}
 	}
@@ -129,14 +118,14 @@ func checkMicro(p, batch, device int) error {
 		x    int
 	}{{"stages", p}, {"batch", batch}, {"largest batch of a device", device}} {
 		if f.x < 1 || f.x > most {
-			return &InputError{f.name, fmt.Sprint(f.x), fmt.Sprintf("1 to %d", most)}
+			return strict.Error("", f.name, fmt.Sprint(f.x), fmt.Sprintf("1 to %d", most))
 		}
 	}
 	return nil
 }
 
 func noMicro(p, batch, device int) error {
-	return &InputError{"micro-batches", fmt.Sprintf("none of 1 to %d that fills %d stages of devices that take %d at a time", batch, p, device), "a larger batch or fewer stages"}
+	return strict.Error("", "micro-batches", fmt.Sprintf("none of 1 to %d that fills %d stages of devices that take %d at a time", batch, p, device), "a larger batch or fewer stages")
 }
 
 // A Layer is what [Stages] knows of one.
@@ -174,17 +163,17 @@ const slack = 1e-9
 
 func checkLayers(layers []Layer, limit float64) error {
 	if len(layers) == 0 {
-		return &InputError{"layers", "none", "at least one"}
+		return strict.Error("", "layers", "none", "at least one")
 	}
 	for i, l := range layers {
 		if !(l.Seconds >= 0) || math.IsInf(l.Seconds, 1) {
-			return &InputError{fmt.Sprintf("layer %d: seconds", i), fmt.Sprint(l.Seconds), "a time"}
+			return strict.Error("", fmt.Sprintf("layer %d: seconds", i), fmt.Sprint(l.Seconds), "a time")
 		}
 		if !(l.Utilization >= 0 && l.Utilization <= 1) {
-			return &InputError{fmt.Sprintf("layer %d: utilization", i), fmt.Sprint(l.Utilization), "0 to 1"}
+			return strict.Error("", fmt.Sprintf("layer %d: utilization", i), fmt.Sprint(l.Utilization), "0 to 1")
 		}
 		if l.Utilization > limit+slack {
-			return &InputError{fmt.Sprintf("layer %d: utilization", i), fmt.Sprint(l.Utilization), fmt.Sprintf("at most %v, the limit of all stages", limit)}
+			return strict.Error("", fmt.Sprintf("layer %d: utilization", i), fmt.Sprint(l.Utilization), fmt.Sprintf("at most %v, the limit of all stages", limit))
 		}
 	}
 	return nil
@@ -235,60 +224,6 @@ func Stages(layers []Layer, limit float64) (*Staging, error) {
 	return NewStaging(layers, ends), nil
 }
 
-// StagesILP is Stages by an integer linear program.
-func StagesILP(ctx context.Context, solver milp.Solver, layers []Layer, limit float64) (*Staging, error) {
-	if err := checkLayers(layers, limit); err != nil {
-		return nil, err
-	}
-	total := 0.0
-	for _, l := range layers {
-		total += l.Seconds
-	}
-	scale := max(total, 1e-300)
-	m := milp.New("stages", milp.Minimize)
-	T := m.Continuous("T", 0, 1, 1)
-	cover, time := make([][]milp.Term, len(layers)), make([][]milp.Term, len(layers))
-	var use []milp.Term
-	x := map[[2]int]milp.Var{}
-	for i := range layers {
-		t, u := 0.0, 0.0
-		for j := i + 1; j <= len(layers); j++ {
-			t += layers[j-1].Seconds / scale
-			u = max(u, layers[j-1].Utilization)
-			v := m.Binary(fmt.Sprintf("x[%d,%d]", i, j), 1e-6/float64(len(layers)))
-			x[[2]int{i, j}] = v
-			use = append(use, v.Times(u))
-			for k := i; k < j; k++ {
-				cover[k] = append(cover[k], v.Times(1))
-				time[k] = append(time[k], v.Times(t))
-			}
-		}
-	}
-	for k := range layers {
-		m.AddEQ(fmt.Sprintf("(3) %d", k), cover[k], 1)
-		m.AddLE(fmt.Sprintf("(5) %d", k), append(time[k], T.Times(-1)), 0)
-	}
-	m.AddLE("(4)", use, limit+slack)
-	sol, err := solver.Solve(ctx, m, milp.Options{})
-	if err != nil {
-		return nil, err
-	}
-	if !sol.Status.HasValues() {
-		return nil, fmt.Errorf("stages: the integer program is %v", sol.Status)
-	}
-	var ends []int
-	for i := 0; i < len(layers); {
-		for j := i + 1; j <= len(layers); j++ {
-			if sol.Int(x[[2]int{i, j}]) == 1 {
-				ends = append(ends, j)
-				i = j
-				break
-			}
-		}
-	}
-	return NewStaging(layers, ends), nil
-}
-
 // A Cost is what [Jointly] knows of a layer, forward and backward together.
 type Cost struct {
 	FixedSeconds    float64 `json:"fixed_seconds"`    // of a micro-batch of any size
@@ -332,16 +267,16 @@ func Measure(costs []Cost, ends []int, batch, b int) *Plan {
 // returns the best plan so far with ctx's error.
 func Jointly(ctx context.Context, costs []Cost, devices, batch int, memory float64) (*Plan, error) {
 	if len(costs) == 0 || devices < 1 || batch < 1 {
-		return nil, &InputError{"plan", fmt.Sprintf("%d layers, %d devices, a batch of %d", len(costs), devices, batch), "at least one of each"}
+		return nil, strict.Error("", "plan", fmt.Sprintf("%d layers, %d devices, a batch of %d", len(costs), devices, batch), "at least one of each")
 	}
 	for i, c := range costs {
 		for _, x := range []float64{c.FixedSeconds, c.SampleSeconds, c.WeightBytes, c.ActivationBytes} {
 			if !(x >= 0) || math.IsInf(x, 1) {
-				return nil, &InputError{fmt.Sprintf("layer %d", i), fmt.Sprint(x), "numbers of at least 0"}
+				return nil, strict.Error("", fmt.Sprintf("layer %d", i), fmt.Sprint(x), "numbers of at least 0")
 			}
 		}
 		if need := c.WeightBytes + float64(batch)*c.ActivationBytes; need > memory {
-			return nil, &InputError{fmt.Sprintf("layer %d", i), fmt.Sprintf("%.0f bytes for a batch of %d", need, batch), fmt.Sprintf("at most %.0f, the memory of a device", memory)}
+			return nil, strict.Error("", fmt.Sprintf("layer %d", i), fmt.Sprintf("%.0f bytes for a batch of %d", need, batch), fmt.Sprintf("at most %.0f, the memory of a device", memory))
 		}
 	}
 	n := len(costs)
@@ -398,7 +333,7 @@ func Jointly(ctx context.Context, costs []Cost, devices, batch int, memory float
 		for _, c := range costs {
 			need += c.WeightBytes + float64(batch)*c.ActivationBytes
 		}
-		return nil, &InputError{"memory", fmt.Sprintf("%.0f bytes for %d layers and a batch of %d", need, n, batch), fmt.Sprintf("what fits where there are %.0f bytes on each of the devices (%d)", memory, devices)}
+		return nil, strict.Error("", "memory", fmt.Sprintf("%.0f bytes for %d layers and a batch of %d", need, n, batch), fmt.Sprintf("what fits where there are %.0f bytes on each of the devices (%d)", memory, devices))
 	}
 	return best, nil
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/highs"
+	"github.com/dsasched/dsasched/formulation/milp"
 )
 
 func TestThreads(t *testing.T) {
@@ -28,7 +29,7 @@ func TestThreads(t *testing.T) {
 		}
 	}
 	for _, l := range []Loading{{0, 0, 0, 0, table}, {0, -1, 0, 1, table}, {0, 0, 0, 1, nil}, {0, 0, 0, 1, []Speedup{{2, 1}, {1, 1}}}, {0, 0, 0, 1, []Speedup{{1, 0}}}} {
-		if _, err := Threads(&l); !errors.Is(err, ErrInput) {
+		if _, err := Threads(&l); !isInput(err) {
 			t.Errorf("%+v: %v", l, err)
 		}
 	}
@@ -100,7 +101,7 @@ func TestStages(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Stages([]Layer{{1, 0.9}}, 0.5); !errors.Is(err, ErrInput) {
+	if _, err := Stages([]Layer{{1, 0.9}}, 0.5); !isInput(err) {
 		t.Errorf("a layer over the limit: %v", err)
 	}
 }
@@ -131,7 +132,7 @@ func TestJointly(t *testing.T) {
 		p, err := Jointly(context.Background(), costs, devices, batch, memory)
 		if math.IsInf(best, 1) {
 			infeasible++
-			if !errors.Is(err, ErrInput) {
+			if !isInput(err) {
 				t.Fatalf("seed %d: %+v, %v, brute force finds none", seed, p, err)
 			}
 		} else if err != nil || math.Abs(p.BatchSeconds-best) > 1e-9 || p.Bytes > memory {
@@ -153,4 +154,63 @@ func Example() {
 	}
 	fmt.Println()
 	// Output: 5 6 6 7 7 8 8
+}
+
+// StagesILP is Stages by an integer linear program.
+func StagesILP(ctx context.Context, solver milp.Solver, layers []Layer, limit float64) (*Staging, error) {
+	if err := checkLayers(layers, limit); err != nil {
+		return nil, err
+	}
+	total := 0.0
+	for _, l := range layers {
+		total += l.Seconds
+	}
+	scale := max(total, 1e-300)
+	m := milp.New("stages", milp.Minimize)
+	T := m.Continuous("T", 0, 1, 1)
+	cover, time := make([][]milp.Term, len(layers)), make([][]milp.Term, len(layers))
+	var use []milp.Term
+	x := map[[2]int]milp.Var{}
+	for i := range layers {
+		t, u := 0.0, 0.0
+		for j := i + 1; j <= len(layers); j++ {
+			t += layers[j-1].Seconds / scale
+			u = max(u, layers[j-1].Utilization)
+			v := m.Binary(fmt.Sprintf("x[%d,%d]", i, j), 1e-6/float64(len(layers)))
+			x[[2]int{i, j}] = v
+			use = append(use, v.Times(u))
+			for k := i; k < j; k++ {
+				cover[k] = append(cover[k], v.Times(1))
+				time[k] = append(time[k], v.Times(t))
+			}
+		}
+	}
+	for k := range layers {
+		m.AddEQ(fmt.Sprintf("(3) %d", k), cover[k], 1)
+		m.AddLE(fmt.Sprintf("(5) %d", k), append(time[k], T.Times(-1)), 0)
+	}
+	m.AddLE("(4)", use, limit+slack)
+	sol, err := solver.Solve(ctx, m, milp.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if !sol.Status.HasValues() {
+		return nil, fmt.Errorf("stages: the integer program is %v", sol.Status)
+	}
+	var ends []int
+	for i := 0; i < len(layers); {
+		for j := i + 1; j <= len(layers); j++ {
+			if sol.Int(x[[2]int{i, j}]) == 1 {
+				ends = append(ends, j)
+				i = j
+				break
+			}
+		}
+	}
+	return NewStaging(layers, ends), nil
+}
+
+func isInput(err error) bool {
+	var e *InputError
+	return errors.As(err, &e)
 }

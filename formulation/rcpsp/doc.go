@@ -70,7 +70,7 @@
 // for whole solutions and is stronger for fractional ones. [ILPOptions.Aggregate] has
 // the weak form instead. (5) is a strengthening: Q is a set of activities of which no
 // two fit side by side. There is a variable per activity and point of time, so this is
-// for small projects with small numbers; [MaxCells] bounds it.
+// for small projects with small numbers; maxCells bounds it.
 //
 // Source: A. A. B. Pritsker, L. J. Watters and P. M. Wolfe, Management Science 16, 1969;
 // N. Christofides, R. Alvarez-Valdes and J. M. Tamarit, EJOR 29, 1987 (form 2).

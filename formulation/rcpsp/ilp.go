@@ -10,8 +10,8 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 )
 
-// MaxCells is how many coefficients ILP makes at most.
-const MaxCells = 5_000_000
+// maxCells is how many coefficients ILP makes at most.
+const maxCells = 5_000_000
 
 // ILPOptions are settings of [ILP]. The zero value asks for a proven optimum with all
 // strengthenings.
@@ -29,7 +29,7 @@ type SizeError struct {
 }
 
 func (e *SizeError) Error() string {
-	return fmt.Sprintf("project %q: an integer program of about %.3g coefficients, expected at most %d: use the search, or coarser units of time", e.Project, e.Cells, MaxCells)
+	return fmt.Sprintf("project %q: an integer program of about %.3g coefficients, expected at most %d: use the search, or coarser units of time", e.Project, e.Cells, maxCells)
 }
 
 // ILP finds a shortest schedule by the integer linear program of the package's
@@ -113,7 +113,7 @@ func newILP(p *Project, opt ILPOptions) (*ilp, error) {
 				width += 4 // of (3), and of (5) as much
 			}
 		}
-		if window+a.Duration > MaxCells/width-cells/width {
+		if window+a.Duration > maxCells/width-cells/width {
 			return nil, &SizeError{p.Name, float64(cells) + float64(window+a.Duration)*float64(width)}
 		}
 		cells += (window + a.Duration) * width

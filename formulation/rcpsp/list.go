@@ -244,9 +244,9 @@ func fits(demand, free []int64) bool {
 	return true
 }
 
-// Justify improves start times by moving everything late, then everything early, for
+// justify improves start times by moving everything late, then everything early, for
 // as long as that shortens the makespan.
-func Justify(p *Project, start []int64) []int64 {
+func justify(p *Project, start []int64) []int64 {
 	back := p.Reversed()
 	best, span := start, p.Makespan(start)
 	for {
@@ -308,7 +308,7 @@ func Best(ctx context.Context, p *Project, opt ListOptions) []int64 {
 	}
 	for r := Listed; r < NumRules; r++ {
 		list := List(p, r)
-		if try(Justify(p, Serial(p, list))) || try(Justify(p, Parallel(p, list))) {
+		if try(justify(p, Serial(p, list))) || try(justify(p, Parallel(p, list))) {
 			return best
 		}
 	}
@@ -328,7 +328,7 @@ func Best(ctx context.Context, p *Project, opt ListOptions) []int64 {
 			rank[i] = -float64(t)/float64(longest) + 0.6*rng.Float64()
 		}
 		list := ranked(p, rank)
-		if try(Justify(p, Serial(p, list))) {
+		if try(justify(p, Serial(p, list))) {
 			return best
 		}
 	}

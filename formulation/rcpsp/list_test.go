@@ -30,7 +30,7 @@ func TestSchedulesKeepTheRules(t *testing.T) {
 			for name, start := range map[string][]int64{"serial": Serial(p, list), "parallel": Parallel(p, list)} {
 				name += " " + r.String()
 				check(name, start)
-				better := Justify(p, start)
+				better := justify(p, start)
 				check(name+" justified", better)
 				if p.Makespan(better) > p.Makespan(start) {
 					t.Errorf("seed %d, %s: justified from %d to %d", seed, name, p.Makespan(start), p.Makespan(better))

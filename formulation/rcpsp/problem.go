@@ -3,12 +3,15 @@ package rcpsp
 import (
 	"errors"
 	"fmt"
+
+	"github.com/dsasched/dsasched/heap"
+	"github.com/dsasched/dsasched/internal/strict"
 )
 
 // Limits that keep every sum of durations and of demands within 64 bits.
 const (
 	MaxHorizon  = int64(1) << 50 // of the sum of all durations
-	MaxCapacity = int64(1) << 40
+	maxCapacity = int64(1) << 40
 )
 
 // A Resource is renewable: what an activity takes is free again when it ends.
@@ -35,28 +38,19 @@ type Project struct {
 	Activities []Activity
 }
 
-// An InputError says what is wrong with a project.
-type InputError struct {
-	Project string
-	Field   string // such as `activity 3 ("load"): demand of resource 1 ("dma")`
-	Found   string
-	Want    string
-}
-
-func (e *InputError) Error() string {
-	return fmt.Sprintf("project %q: %s: found %s, expected %s", e.Project, e.Field, e.Found, e.Want)
-}
+// InputError says what is wrong with a project.
+type InputError = strict.InputError
 
 // Validate reports the first thing that makes p no project, or that no schedule can
 // satisfy: an activity that demands more than there is, or one that waits for
 // itself. The error is an *InputError. A valid project has a schedule.
 func (p *Project) Validate() error {
 	bad := func(field string, found any, want string, args ...any) error {
-		return &InputError{p.Name, field, fmt.Sprint(found), fmt.Sprintf(want, args...)}
+		return strict.Error(fmt.Sprintf("project %q", p.Name), field, fmt.Sprint(found), fmt.Sprintf(want, args...))
 	}
 	for k, r := range p.Resources {
-		if r.Capacity < 0 || r.Capacity > MaxCapacity {
-			return bad(p.resource(k)+": capacity", r.Capacity, "0 to %d", MaxCapacity)
+		if r.Capacity < 0 || r.Capacity > maxCapacity {
+			return bad(p.resource(k)+": capacity", r.Capacity, "0 to %d", maxCapacity)
 		}
 	}
 	sum := int64(0)
@@ -97,26 +91,26 @@ func (p *Project) Order() ([]int, error) {
 		waits[i] = len(p.Activities[i].After)
 	}
 	next := p.Successors()
-	var ready minHeap
+	ready := heap.Of(func(a, b int) bool { return a < b })
 	for i, w := range waits {
 		if w == 0 {
-			ready.push(i)
+			ready.Push(i)
 		}
 	}
 	order := make([]int, 0, n)
-	for len(ready) > 0 {
-		i := ready.pop()
+	for ready.Len() > 0 {
+		i := ready.Pop()
 		order = append(order, i)
 		for _, j := range next[i] {
 			if waits[j]--; waits[j] == 0 {
-				ready.push(j)
+				ready.Push(j)
 			}
 		}
 	}
 	if len(order) == n {
 		return order, nil
 	}
-	return nil, &InputError{p.Name, p.activity(p.onCycle(waits)), "a wait for itself by way of those it comes after", "no cycle"}
+	return nil, strict.Error(fmt.Sprintf("project %q", p.Name), p.activity(p.onCycle(waits)), "a wait for itself by way of those it comes after", "no cycle")
 }
 
 // onCycle follows activities that still wait until one comes back.
@@ -177,47 +171,6 @@ func (p *Project) activity(i int) string {
 
 func (p *Project) resource(k int) string {
 	return fmt.Sprintf("resource %d (%q)", k, p.Resources[k].Name)
-}
-
-// minHeap gives the smallest number first.
-type minHeap []int
-
-func (h *minHeap) push(v int) {
-	a := append(*h, v)
-	i := len(a) - 1
-	for i > 0 && a[(i-1)/2] > v {
-		a[i] = a[(i-1)/2]
-		i = (i - 1) / 2
-	}
-	a[i] = v
-	*h = a
-}
-
-func (h *minHeap) pop() int {
-	a := *h
-	top, v := a[0], a[len(a)-1]
-	a = a[:len(a)-1]
-	*h = a
-	if len(a) == 0 {
-		return top
-	}
-	i := 0
-	for {
-		c := 2*i + 1
-		if c >= len(a) {
-			break
-		}
-		if c+1 < len(a) && a[c+1] < a[c] {
-			c++
-		}
-		if a[c] >= v {
-			break
-		}
-		a[i] = a[c]
-		i = c
-	}
-	a[i] = v
-	return top
 }
 
 // ErrSchedule is what every Violation is, for errors.Is.

@@ -221,8 +221,8 @@ func TestValidate(t *testing.T) {
 }
 
 func TestLargeWork(t *testing.T) {
-	p := &Project{Resources: []Resource{{"r", MaxCapacity}}, Activities: []Activity{
-		{Duration: MaxHorizon / 2, Demand: []int64{MaxCapacity}}, {Duration: MaxHorizon / 2, Demand: []int64{MaxCapacity - 1}}}}
+	p := &Project{Resources: []Resource{{"r", maxCapacity}}, Activities: []Activity{
+		{Duration: MaxHorizon / 2, Demand: []int64{maxCapacity}}, {Duration: MaxHorizon / 2, Demand: []int64{maxCapacity - 1}}}}
 	if err := p.Validate(); err != nil {
 		t.Fatal(err)
 	}

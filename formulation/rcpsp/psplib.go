@@ -231,8 +231,8 @@ func (s *smReader) requests(p *Project, resources int) error {
 			return s.bad(fmt.Sprintf("duration %d", row[2]), "0 to %d for job %d", MaxHorizon, i+1)
 		}
 		for k, r := range row[3:] {
-			if r < 0 || r > MaxCapacity {
-				return s.bad(fmt.Sprintf("request %d", r), "0 to %d of resource %d for job %d", MaxCapacity, k+1, i+1)
+			if r < 0 || r > maxCapacity {
+				return s.bad(fmt.Sprintf("request %d", r), "0 to %d of resource %d for job %d", maxCapacity, k+1, i+1)
 			}
 		}
 		p.Activities[i].Duration, p.Activities[i].Demand = row[2], row[3:]
@@ -255,8 +255,8 @@ func (s *smReader) capacities(p *Project, resources int) error {
 		return s.bad(fmt.Sprintf("%d capacities", len(row)), "one for each of %d resources", resources)
 	}
 	for k, c := range row {
-		if c < 0 || c > MaxCapacity {
-			return s.bad(fmt.Sprintf("capacity %d", c), "0 to %d for resource %d", MaxCapacity, k+1)
+		if c < 0 || c > maxCapacity {
+			return s.bad(fmt.Sprintf("capacity %d", c), "0 to %d for resource %d", maxCapacity, k+1)
 		}
 		p.Resources = append(p.Resources, Resource{"R" + strconv.Itoa(k+1), c})
 	}

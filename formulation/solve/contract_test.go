@@ -111,8 +111,8 @@ func methods(t *testing.T) []method {
 	if err != nil {
 		t.Fatal(err)
 	}
-	add(joint.Methods(), "joint", own+moves, func(ctx context.Context, name string, set settings) (solve.Outcome, error) {
-		return outcome(joint.Solve(ctx, both, name, with(set, start, solver)))
+	add([]solve.Method{{Name: "search", Exact: true}}, "joint", own+moves, func(ctx context.Context, _ string, set settings) (solve.Outcome, error) {
+		return outcome(joint.Search(ctx, both, joint.SearchOptions{Options: with(set, start, solver)}))
 	})
 
 	buffers := memory(r, 60)
@@ -135,13 +135,8 @@ func methods(t *testing.T) []method {
 			return outcome(allocate.SolveSpill(ctx, buffers, room, name, allocate.SpillOptions{Options: with(set, out, solver), Place: place}))
 		})
 	}
-	sweep := []solve.Method{{Name: "sweep", Exact: true}, {Name: "sweep-ilp", Exact: true, NeedsSolver: true}}
-	add(sweep, "spill", spilled, func(ctx context.Context, name string, set settings) (solve.Outcome, error) {
-		opts := allocate.SweepOptions{Options: with(set, out, solver), MaxStates: 100_000, NoDominance: true}
-		if name == "sweep" {
-			return outcome(allocate.SpillSweep(ctx, buffers, room, opts))
-		}
-		return outcome(allocate.SpillSweepILP(ctx, buffers, room, opts))
+	add([]solve.Method{{Name: "sweep", Exact: true}}, "spill", spilled, func(ctx context.Context, _ string, set settings) (solve.Outcome, error) {
+		return outcome(allocate.SpillSweep(ctx, buffers, room, allocate.SweepOptions{Options: with(set, out, solver), MaxStates: 100_000, NoDominance: true}))
 	})
 
 	project, serial := works(r, 30)
@@ -173,8 +168,8 @@ func methods(t *testing.T) []method {
 		}
 	}
 	together, _ := fused.Price.Seconds(one, 0)
-	add(stitch.Methods(), "stitch", together, func(ctx context.Context, name string, set settings) (solve.Outcome, error) {
-		return outcome(stitch.Solve(ctx, fused, name, stitch.Options{Options: with(set, []stitch.Kernel{{Units: one}}, solver)}))
+	add([]solve.Method{{Name: "search", Exact: true}}, "stitch", together, func(ctx context.Context, _ string, set settings) (solve.Outcome, error) {
+		return outcome(stitch.Search(ctx, fused, stitch.Options{Options: with(set, []stitch.Kernel{{Units: one}}, solver)}))
 	})
 	return list
 }

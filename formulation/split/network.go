@@ -25,8 +25,8 @@ type NetworkOptions struct {
 	Cost cost.Custom
 }
 
-// DefaultMaxGroups keeps the pricing of a network within seconds.
-const DefaultMaxGroups = 6000
+// defaultMaxGroups keeps the pricing of a network within seconds.
+const defaultMaxGroups = 6000
 
 // A Network is the problem that a graph poses on an accelerator.
 type Network struct {
@@ -58,7 +58,7 @@ func FromGraph(g *model.Graph, order []model.OpID, given *schedule.Grouping, spe
 		return nil, fmt.Errorf("split: at most %d groups, expected at least 0", opts.MaxGroups)
 	}
 	if opts.MaxGroups == 0 {
-		opts.MaxGroups = DefaultMaxGroups
+		opts.MaxGroups = defaultMaxGroups
 	}
 	m, err := cost.NewWith(spec, opts.Cost)
 	if err != nil {

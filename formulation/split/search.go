@@ -1,13 +1,14 @@
 package split
 
 import (
-	"container/heap"
 	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
 	"time"
+
+	"github.com/dsasched/dsasched/heap"
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
@@ -297,7 +298,7 @@ type search struct {
 	sets, needs [][]uint64
 	states      []state
 	index       map[string]int
-	open        queue
+	open        *heap.Heap[entry]
 	tell        func(bound float64)
 }
 
@@ -309,46 +310,32 @@ type state struct {
 	cost, bound float64 // bound: of a complete choice through here
 	from, group int
 	closed      bool
-	at          int // in open
 }
 
-// queue orders states by bound, those with more atoms first, then by number.
-type queue struct {
-	s    *search
-	list []int
+// entry is a state that is open with a bound: least bound first, then most atoms, then by number.
+type entry struct {
+	bound        float64
+	atoms, state int
 }
 
-func (q *queue) Len() int { return len(q.list) }
-func (q *queue) Less(i, j int) bool {
-	a, b := &q.s.states[q.list[i]], &q.s.states[q.list[j]]
+func (a entry) before(b entry) bool {
 	switch {
 	case a.bound != b.bound:
 		return a.bound < b.bound
 	case a.atoms != b.atoms:
 		return a.atoms > b.atoms
 	}
-	return q.list[i] < q.list[j]
+	return a.state < b.state
 }
-func (q *queue) Swap(i, j int) {
-	q.list[i], q.list[j] = q.list[j], q.list[i]
-	q.s.states[q.list[i]].at, q.s.states[q.list[j]].at = i, j
-}
-func (q *queue) Push(x any) {
-	k := x.(int)
-	q.s.states[k].at = len(q.list)
-	q.list = append(q.list, k)
-}
-func (q *queue) Pop() any {
-	k := q.list[len(q.list)-1]
-	q.list = q.list[:len(q.list)-1]
-	return k
+
+func (s *search) push(at int) {
+	s.open.Push(entry{s.states[at].bound, s.states[at].atoms, at})
 }
 
 func newSearch(p *Problem, kept []int, y []float64) *search {
 	n := len(p.Reads)
-	s := &search{p: p, y: y, byFirst: make([][]int, n), index: map[string]int{},
+	s := &search{open: heap.Of(entry.before), p: p, y: y, byFirst: make([][]int, n), index: map[string]int{},
 		sets: make([][]uint64, len(p.Groups)), needs: make([][]uint64, len(p.Groups))}
-	s.open.s = s
 	for _, k := range kept {
 		atoms := p.Groups[k].Atoms
 		s.byFirst[atoms[0]] = append(s.byFirst[atoms[0]], k)
@@ -373,11 +360,15 @@ func (s *search) run(ctx context.Context, limit float64, most int) (choice []int
 	if b := total(s.y); worth(b) {
 		s.states = append(s.states, state{done: bits(n, nil), bound: b})
 		s.index[key(s.states[0].done)] = 0
-		heap.Push(&s.open, 0)
+		s.push(0)
 	}
 	for visited := 0; s.open.Len() > 0; visited++ {
-		at := heap.Pop(&s.open).(int)
+		at := s.open.Pop().state
 		now := s.states[at]
+		if now.closed {
+			visited--
+			continue
+		}
 		if now.atoms == n {
 			for k := at; k != 0; k = s.states[k].from {
 				choice = append(choice, s.states[k].group)
@@ -432,11 +423,11 @@ func (s *search) follow(at, k int, worth func(float64) bool) {
 		to = len(s.states)
 		s.index[name] = to
 		s.states = append(s.states, state{done: done, atoms: now.atoms + len(g.Atoms), cost: cost, bound: bound, from: at, group: k})
-		heap.Push(&s.open, to)
+		s.push(to)
 		return
 	}
 	if st := &s.states[to]; !st.closed && cost < st.cost {
 		st.cost, st.bound, st.from, st.group = cost, bound, at, k
-		heap.Fix(&s.open, st.at)
+		s.push(to) // what it had is behind
 	}
 }

@@ -34,6 +34,8 @@
 //
 // # The integer program
 //
+// Tests compare the search with it.
+//
 // Sets: units u, v; arcs A; candidates K, with the least seconds c_K. Variables: x_K = 1
 // if K is a kernel; p_u, the position of u's kernel, 0 to n - 1.
 //

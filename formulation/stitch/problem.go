@@ -1,7 +1,6 @@
 package stitch
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -65,31 +64,6 @@ type Options struct {
 	Rule bool
 	// Whole leaves all units in one kernel, so that only its choice is decided.
 	Whole bool
-}
-
-// rows are the methods with what they run.
-var rows = solve.Table[func(ctx context.Context, p *Problem, opt Options) (*Result, error)]{
-	{Method: solve.Method{Name: "search", Description: "dynamic programming over closed sets of units", Exact: true}, Run: Search},
-	{Method: solve.Method{Name: "ilp", Description: "integer linear program, solved by HiGHS", Exact: true, NeedsSolver: true}, Run: ILP},
-	{Method: solve.Method{Name: "rule", Description: "one kernel, by AStitch's rules"}, Run: func(ctx context.Context, p *Problem, opt Options) (*Result, error) {
-		b, r, err := p.begin(&opt)
-		if err != nil {
-			return nil, err
-		}
-		return r.cut(b, milp.Complete)
-	}},
-}
-
-// Methods are the ways to solve a problem, exact ones first.
-func Methods() []solve.Method { return rows.Methods() }
-
-// Solve makes kernels by the named method.
-func Solve(ctx context.Context, p *Problem, method string, opt Options) (*Result, error) {
-	m, err := rows.Find(method, opt.Solver)
-	if err != nil {
-		return nil, fmt.Errorf("stitch: %w", err)
-	}
-	return m.Run(ctx, p, opt)
 }
 
 // ErrProblem is what every error about a problem's numbers is, for errors.Is.

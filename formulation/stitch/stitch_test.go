@@ -123,7 +123,7 @@ func TestAgainstBruteForce(t *testing.T) {
 			if solver == nil || seed >= 24 {
 				continue
 			}
-			got, err = ILP(context.Background(), p, Options{Options: solve.Options[[]Kernel]{Solver: solver, TimeLimit: time.Minute}, Rule: opt.Rule})
+			got, err = ilp(context.Background(), p, Options{Options: solve.Options[[]Kernel]{Solver: solver, TimeLimit: time.Minute}, Rule: opt.Rule})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -183,19 +183,13 @@ func TestStart(t *testing.T) {
 	cancel()
 	opt := Options{}
 	opt.Start = best.Kernels
-	r, err := Solve(gone, p, "search", opt)
+	r, err := Search(gone, p, opt)
 	if err != nil || r.Seconds != best.Seconds || r.Stop != milp.StopCancelled {
 		t.Errorf("%+v, %v; want the start of %g s", r, err, best.Seconds)
 	}
 	opt.Start = []Kernel{{Units: []int{0}}}
-	if _, err := Solve(gone, p, "search", opt); err == nil {
+	if _, err := Search(gone, p, opt); err == nil {
 		t.Error("a start without most units is taken")
-	}
-	if r, err := Solve(context.Background(), p, "rule", Options{}); err != nil || len(r.Kernels) != 1 || r.Seconds < best.Seconds {
-		t.Errorf("the rule: %+v, %v", r, err)
-	}
-	if _, err := Solve(context.Background(), p, "magic", Options{}); err == nil {
-		t.Error("an unknown method runs")
 	}
 }
 
@@ -224,7 +218,7 @@ func TestLimits(t *testing.T) {
 		limited(t, c.name, p, r, err, c.want)
 		if solver != nil {
 			c.opt.Solver = solver
-			r, err = ILP(c.ctx, p, c.opt)
+			r, err = ilp(c.ctx, p, c.opt)
 			limited(t, c.name+" (integer program)", p, r, err, c.want)
 		}
 	}
@@ -281,7 +275,7 @@ func TestBadProblems(t *testing.T) {
 		if _, err := Search(context.Background(), p, Options{}); !errors.Is(err, ErrProblem) {
 			t.Errorf("%+v: %v", p, err)
 		}
-		if _, err := ILP(context.Background(), p, Options{}); !errors.Is(err, ErrProblem) {
+		if _, err := ilp(context.Background(), p, Options{}); !errors.Is(err, ErrProblem) {
 			t.Errorf("%+v: %v", p, err)
 		}
 	}

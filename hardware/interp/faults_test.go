@@ -1,7 +1,7 @@
 package interp_test
 
 import (
-	"bytes"
+	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"strings"
@@ -18,6 +18,20 @@ type planted struct {
 	site  func(p *isa.Program, c *isa.Command) bool
 	plant func(p *isa.Program, i int)
 	want  []string // one of them is in what is reported
+}
+
+// copied returns a program of its own.
+func copied(t *testing.T, p *isa.Program) *isa.Program {
+	t.Helper()
+	data, err := json.Marshal(p.Unfolded())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c isa.Program
+	if err := json.Unmarshal(data, &c); err != nil {
+		t.Fatal(err)
+	}
+	return &c
 }
 
 // nothing is a command that takes its place in the queue and does nothing.
@@ -145,10 +159,6 @@ func TestFaults(t *testing.T) {
 	sites := map[string]int{}
 	for _, seed := range faultSeeds {
 		made := lowered(t, seed, recipe)
-		var text bytes.Buffer
-		if err := made.Program.WriteText(&text); err != nil {
-			t.Fatal(err)
-		}
 		for _, f := range faults {
 			tried := 0
 			for i := range made.Program.Commands {
@@ -158,12 +168,9 @@ func TestFaults(t *testing.T) {
 				if tried++; tried > 3 {
 					break
 				}
-				p, err := isa.ParseText("program", bytes.NewReader(text.Bytes()))
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := copied(t, made.Program)
 				f.plant(p, i)
-				_, err = interp.Run(p, graphs(made.Plans), seed)
+				_, err := interp.Run(p, graphs(made.Plans), seed)
 				var fault *interp.FaultError
 				found := false
 				if errors.As(err, &fault) {
@@ -282,10 +289,6 @@ func TestFaultsOfNests(t *testing.T) {
 			}
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		var text bytes.Buffer
-		if err := made.Program.WriteText(&text); err != nil {
-			t.Fatal(err)
-		}
 		for _, f := range nestFaults {
 			sites := 0
 			for i := range made.Program.Commands {
@@ -295,10 +298,7 @@ func TestFaultsOfNests(t *testing.T) {
 				if sites++; sites > 2 {
 					break
 				}
-				p, err := isa.ParseText("program", bytes.NewReader(text.Bytes()))
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := copied(t, made.Program)
 				f.plant(p, i)
 				tried[f.name]++
 				if _, err := interp.Run(p, graphs(made.Plans), seed); err != nil {

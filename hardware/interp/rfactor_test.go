@@ -1,7 +1,6 @@
 package interp_test
 
 import (
-	"bytes"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -75,15 +74,8 @@ func TestSharedReductions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var text bytes.Buffer
-			if err := p.WriteText(&text); err != nil {
-				t.Fatal(err)
-			}
 			for i := -1; i < len(p.Commands); i++ {
-				again, err := isa.ParseText("program", bytes.NewReader(text.Bytes()))
-				if err != nil {
-					t.Fatal(err)
-				}
+				again := copied(t, p)
 				if i >= 0 {
 					c := &again.Commands[i]
 					if c.Kind != isa.Exchange && c.Kind != isa.Matrix {

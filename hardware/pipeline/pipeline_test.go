@@ -167,3 +167,22 @@ func Example() {
 	fmt.Printf("%.0f s, %.0f %% idle\n", r.Seconds, 100*r.IdleShare)
 	// Output: 24 s, 50 % idle
 }
+
+// OneForwardOneBackward orders tasks as PipeDream does within a batch: a stage begins
+// as many forward passes as there are stages from it to the end, then alternates.
+func OneForwardOneBackward(stages, microBatches int) [][]Task {
+	tasks := make([][]Task, stages)
+	for i := range tasks {
+		ahead := min(stages-i, microBatches)
+		for m := range ahead {
+			tasks[i] = append(tasks[i], Task{m, false})
+		}
+		for m := range microBatches {
+			tasks[i] = append(tasks[i], Task{m, true})
+			if m+ahead < microBatches {
+				tasks[i] = append(tasks[i], Task{m + ahead, false})
+			}
+		}
+	}
+	return tasks
+}

@@ -3,7 +3,6 @@ package sim_test
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/hardware/sim"
@@ -11,23 +10,15 @@ import (
 
 // Two clusters load from the same memory: each gets half of it while both load.
 func ExampleRun() {
-	p, err := isa.ParseText("example", strings.NewReader(`
-isa 1
-program "example"
-clusters 2
-peak macs/s=1e12 vectorops/s=1e11
-label 0 "layer"
-resource 0 "ddr" bytes/s=100000000000
-queue 0 "cluster0.dma" cluster=0
-queue 1 "cluster0.mme" cluster=0
-queue 2 "cluster1.dma" cluster=1
-command 0 ddr.load queue=0 label=0 ps=100000 uses=0:10000 bytes=10000
-command 1 ddr.load queue=2 label=0 ps=100000 uses=0:20000 bytes=20000
-command 2 matrix   queue=1 label=0 ps=500000 deps=0 macs=200000 write=LB
-`))
-	if err != nil {
-		fmt.Println(err)
-		return
+	p := &isa.Program{
+		Name: "example", Clusters: 2, PeakMACsPerSecond: 1e12, PeakVectorOpsPerSecond: 1e11, Labels: []string{"layer"},
+		Resources: []isa.Resource{{Name: "ddr", BytesPerSecond: 100e9}},
+		Queues:    []isa.Queue{{Name: "cluster0.dma"}, {Name: "cluster0.mme"}, {Name: "cluster1.dma", Cluster: 1}},
+		Commands: []isa.Command{
+			{Kind: isa.DDRLoad, Queue: 0, DurationPs: 100_000, Uses: []isa.Use{{Bytes: 10_000}}, Bytes: 10_000},
+			{Kind: isa.DDRLoad, Queue: 2, DurationPs: 100_000, Uses: []isa.Use{{Bytes: 20_000}}, Bytes: 20_000},
+			{Kind: isa.Matrix, Queue: 1, DurationPs: 500_000, Deps: []int32{0}, MACs: 200_000, WriteLevel: isa.LB},
+		},
 	}
 	r, err := sim.Run(context.Background(), p, sim.Options{})
 	if err != nil {
@@ -50,23 +41,14 @@ command 2 matrix   queue=1 label=0 ps=500000 deps=0 macs=200000 write=LB
 }
 
 func ExampleCheckBuffers() {
-	p, err := isa.ParseText("example", strings.NewReader(`
-isa 1
-program "example"
-clusters 1
-capacity LB=65536
-label 0 "first"
-label 1 "second"
-queue 0 "mme" cluster=0
-queue 1 "vme" cluster=0
-command 0 matrix queue=0 label=0 ps=500
-command 1 vector queue=1 label=1 ps=300
-buffer 0 LB label=0 cluster=0 address=0    bytes=4096 first=0 lasts=0
-buffer 1 LB label=1 cluster=0 address=4000 bytes=100  first=1 lasts=1
-`))
-	if err != nil {
-		fmt.Println(err)
-		return
+	p := &isa.Program{
+		Name: "example", Clusters: 1, Capacity: [isa.NumLevels]int64{isa.LB: 65536}, Labels: []string{"first", "second"},
+		Queues:   []isa.Queue{{Name: "mme"}, {Name: "vme"}},
+		Commands: []isa.Command{{Kind: isa.Matrix, DurationPs: 500}, {Kind: isa.Vector, Queue: 1, Label: 1, DurationPs: 300}},
+		Buffers: []isa.Buffer{
+			{Level: isa.LB, Bytes: 4096, Lasts: []int32{0}},
+			{Level: isa.LB, Label: 1, Address: 4000, Bytes: 100, First: 1, Lasts: []int32{1}},
+		},
 	}
 	r, err := sim.Run(context.Background(), p, sim.Options{})
 	if err != nil {

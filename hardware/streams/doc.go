@@ -17,7 +17,7 @@
 // predecessors in the set have ended ([SideBySide]), or one by one ([OneByOne]).
 //
 // Where a convolution or a matrix product comes from a network ([Operators]), its
-// output is cut into tiles, a block each: the largest of [Tiles] of those with the
+// output is cut into tiles, a block each: the largest of tiles of those with the
 // least time alone. The time of a block is its multiply-accumulates at the peak of
 // one processor times an efficiency, or its share of the operator's bytes at the
 // processor's share of the memory's bandwidth, whichever is longer.

@@ -8,10 +8,10 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// Tiles are the sizes, rows by columns, into which the output of a matrix product is
+// tiles are the sizes, rows by columns, into which the output of a matrix product is
 // cut, the largest first. ESTIMATE: the vendor's library has smaller ones, too, which are
 // slower for each multiply-accumulate.
-var Tiles = [][2]int64{{128, 128}, {128, 64}, {64, 64}, {64, 32}}
+var tiles = [][2]int64{{128, 128}, {128, 64}, {64, 64}, {64, 32}}
 
 // Efficiency is the share of the peak that a library's kernels reach where nothing
 // else is said. ESTIMATE; range 0.4 to 0.9.
@@ -74,7 +74,7 @@ func (d *Device) Product(name string, reps, rows, cols, depth int64, dtype strin
 	}
 	op := Operator{Name: name, MACs: reps * rows * cols * depth}
 	best := 0.0
-	for _, t := range Tiles {
+	for _, t := range tiles {
 		blocks := reps * ((rows + t[0] - 1) / t[0]) * ((cols + t[1] - 1) / t[1])
 		seconds := max(float64(min(t[0], rows)*min(t[1], cols)*depth)/rate, float64(bytes)/float64(blocks)/(d.BytesPerSecond/float64(d.Processors)))
 		try := Operator{Blocks: blocks, BlockSeconds: seconds}

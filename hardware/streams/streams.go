@@ -238,15 +238,6 @@ func (m *Machine) Best(ops []Operator, set []int) (Mode, []Phase) {
 	return SideBySide, together
 }
 
-// Peak is the largest share of the processors that phases keep busy on average.
-func Peak(phases []Phase) float64 {
-	u := 0.0
-	for _, p := range phases {
-		u = max(u, p.Utilization)
-	}
-	return u
-}
-
 // Merged makes one operator of each group of operators with one Merge key that wait
 // for the same: its blocks are theirs together, at the longest of their times. It
 // returns the operators, and for each which ones it has come from.

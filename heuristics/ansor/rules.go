@@ -33,7 +33,7 @@ func derive(s *schedule.Schedule, i int, l *lower.Loops) (sketches []Sketch, gat
 		op := g.Op(layer.Ops[k])
 		in, out := reused(g, op)
 		switch {
-		case OneToOne(g, op) && len(layer.Ops) > 1 && op.ID != layer.Anchor:
+		case oneToOne(g, op) && len(layer.Ops) > 1 && op.ID != layer.Anchor:
 			note(op, "inline", "each element of %q needs one of each input", g.Tensor(op.Outputs[0]).Name)
 			fused = true
 		case l.Dims.M > 0 && op.ID == layer.Anchor && in >= 0:
@@ -90,9 +90,9 @@ func passesInParts(s *schedule.Schedule, st *schedule.Step, id model.TensorID) b
 	})
 }
 
-// OneToOne reports whether each element of the output needs at most one element of every
+// oneToOne reports whether each element of the output needs at most one element of every
 // input: the operator can be computed where its result is used.
-func OneToOne(g *model.Graph, op *model.Op) bool {
+func oneToOne(g *model.Graph, op *model.Op) bool {
 	if len(op.Outputs) != 1 || len(op.Inputs) == 0 {
 		return false
 	}

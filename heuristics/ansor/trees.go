@@ -47,7 +47,7 @@ const (
 // while programs are still measured.
 const (
 	ManyTrees = 300
-	FewTrees  = 60
+	fewTrees  = 60
 )
 
 // Fit trains so many trees; the order of the programs does not matter.

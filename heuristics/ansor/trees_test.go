@@ -48,7 +48,7 @@ func TestSplits(t *testing.T) {
 			}
 			grad[i], hess[i], all[i] = r.NormFloat64(), r.Float64(), int32(i)
 		}
-		g := newGrower(rows, FewTrees)
+		g := newGrower(rows, fewTrees)
 		g.part = &g.parts[n%featureParts]
 		g.weigh(grad, hess)
 		told := map[int32]float64{}
@@ -137,7 +137,7 @@ func measured(r *rand.Rand, programs, features int) (list []Measured) {
 func BenchmarkFit(b *testing.B) {
 	list := measured(rand.New(rand.NewPCG(9, 9)), 2000, len(FeatureNames))
 	for b.Loop() {
-		Fit(list, FewTrees)
+		Fit(list, fewTrees)
 	}
 }
 
@@ -186,7 +186,7 @@ func TestTreesRank(t *testing.T) {
 }
 
 func TestTreesOfNothing(t *testing.T) {
-	if s := Fit(nil, FewTrees).Score([][]float64{{1, 2}}); s != 0 {
+	if s := Fit(nil, fewTrees).Score([][]float64{{1, 2}}); s != 0 {
 		t.Errorf("trees that were not trained say %g", s)
 	}
 }

@@ -297,7 +297,7 @@ func (t *tuner) train() {
 			samples = append(samples, Measured{x.features, float64(s.trials[0].ps) / float64(x.ps)})
 		}
 	}
-	t.model = Fit(samples, FewTrees)
+	t.model = Fit(samples, fewTrees)
 }
 
 // g is the best time of a task.

@@ -148,15 +148,15 @@ func (s *Splitter) Footprint(ops []model.OpID, outputs []model.TensorID, d int, 
 func (s *Splitter) Candidates(extent int64) []int64 {
 	list, ok := s.candidates[extent]
 	if !ok {
-		list = Factors(extent, s.opt.Cores, s.opt.Uneven != schedule.UnevenNone)
+		list = factors(extent, s.opt.Cores, s.opt.Uneven != schedule.UnevenNone)
 		s.candidates[extent] = list
 	}
 	return list
 }
 
-// Factors lists the candidates for v in the order that Algorithm 1 tries them: those
+// factors lists the candidates for v in the order that Algorithm 1 tries them: those
 // that divide the extent or, with uneven, that cut it into so many pieces.
-func Factors(extent, cores int64, uneven bool) []int64 {
+func factors(extent, cores int64, uneven bool) []int64 {
 	every := roundUp(cores)
 	var low, high []int64
 	add := func(v int64) {

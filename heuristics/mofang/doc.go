@@ -32,8 +32,8 @@
 //
 // # Baselines
 //
-// [GPipeStages] cuts layers into stages of equal number; [PipeDreamStages] into those
-// with the least largest time. Package streams merges equal convolutions as TASO does
+// [GPipeStages] cuts layers into stages of equal number. Package streams merges equal
+// convolutions as TASO does
 // ([streams.Merged]) and runs operators one by one or level by level.
 //
 // The exact counterparts are in formulation/layering and formulation/pipelining.

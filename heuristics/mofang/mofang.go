@@ -37,9 +37,9 @@ func Threads(t1, t2, t3 float64, batch int, table []Speedup) Speedup {
 // expects it to drop about half of the splits.
 const Threshold = 0.5
 
-// MaxSplits bounds how many ways to split one set [Layering] looks at. Beyond it only
+// maxSplits bounds how many ways to split one set [Layering] looks at. Beyond it only
 // the splits between two levels, by depth, are tried.
-const MaxSplits = 20_000
+const maxSplits = 20_000
 
 // A Split is one step of [Layering].
 type Split struct {
@@ -156,7 +156,7 @@ func downClosed(ops []streams.Operator, set []int) [][]int {
 				masks = append(masks, s)
 			}
 		}
-		if len(masks) > MaxSplits {
+		if len(masks) > maxSplits {
 			return levels()
 		}
 	}
@@ -266,44 +266,6 @@ func GPipeStages(layers, stages int) [][2]int {
 		cut = append(cut, [2]int{at, at + n})
 		at += n
 	}
-	return cut
-}
-
-// PipeDreamStages cuts layers into at most so many stages with the least largest sum
-// of times, by PipeDream's recurrence without replication.
-func PipeDreamStages(seconds []float64, stages int) [][2]int {
-	n := len(seconds)
-	stages = min(stages, n)
-	least := make([][]float64, stages+1)
-	from := make([][]int, stages+1)
-	for p := range least {
-		least[p], from[p] = make([]float64, n+1), make([]int, n+1)
-		for j := range least[p] {
-			least[p][j] = math.Inf(1)
-		}
-	}
-	least[0][0] = 0
-	best := 1
-	for p := 1; p <= stages; p++ {
-		for j := 1; j <= n; j++ {
-			sum := 0.0
-			for i := j - 1; i >= 0; i-- {
-				sum += seconds[i]
-				if v := max(least[p-1][i], sum); v < least[p][j] {
-					least[p][j], from[p][j] = v, i
-				}
-			}
-		}
-		if least[p][n] < least[best][n]*(1-1e-12) {
-			best = p
-		}
-	}
-	var cut [][2]int
-	for p, j := best, n; p > 0; p-- {
-		cut = append(cut, [2]int{from[p][j], j})
-		j = from[p][j]
-	}
-	slices.Reverse(cut)
 	return cut
 }
 

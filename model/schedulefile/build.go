@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/dsasched/dsasched/internal/strict"
+
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -332,7 +334,7 @@ func (b *builder) instances() {
 		}
 		var ok bool
 		if s.Scopes[i], ok = parseLevel(x.Scope); !ok {
-			b.say(at+".scope", "is %s, expected lb, gb or ddr", printable(x.Scope))
+			b.say(at+".scope", "is %s, expected lb, gb or ddr", strict.Quote(x.Scope))
 		}
 	}
 	for i, ok := range seen {

@@ -5,6 +5,8 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/dsasched/dsasched/internal/strict"
+
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
@@ -68,13 +70,13 @@ func (b *builder) memory() {
 		field[i] = at
 		level, ok := parseLevel(x.Level)
 		if !ok {
-			b.say(at+".level", "is %s, expected lb, gb or ddr", printable(x.Level))
+			b.say(at+".level", "is %s, expected lb, gb or ddr", strict.Quote(x.Level))
 			continue
 		}
 		wanted := level
 		if x.Wanted != "" {
 			if wanted, ok = parseLevel(x.Wanted); !ok {
-				b.say(at+".wanted", "is %s, expected lb, gb or ddr", printable(x.Wanted))
+				b.say(at+".wanted", "is %s, expected lb, gb or ddr", strict.Quote(x.Wanted))
 			}
 		}
 		v.Level, v.Wanted = level, wanted
@@ -115,7 +117,7 @@ func (b *builder) memory() {
 		from, ok1 := parseLevel(x.From)
 		to, ok2 := parseLevel(x.To)
 		if !ok1 || !ok2 {
-			b.say(at, "from %s to %s, expected lb, gb or ddr", printable(x.From), printable(x.To))
+			b.say(at, "from %s to %s, expected lb, gb or ddr", strict.Quote(x.From), strict.Quote(x.To))
 		}
 		if v >= 0 && st >= 0 {
 			s.Spills = append(s.Spills, schedule.Spill{Value: v, From: from, To: to, Step: st, Bytes: s.Values[v].Bytes})

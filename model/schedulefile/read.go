@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"runtime"
 
+	"github.com/dsasched/dsasched/internal/strict"
+
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/regular"
 )
@@ -43,10 +45,10 @@ func Read(file string, data []byte) (*File, error) {
 	}
 	if json.Unmarshal(data, &head) == nil {
 		if k, ok := head.Kind.(string); ok && k != Kind {
-			return nil, &InputError{file, "kind", printable(k), printable(Kind)}
+			return nil, strict.Error(file, "kind", strict.Quote(k), strict.Quote(Kind))
 		}
 		if v, ok := head.Version.(float64); ok && head.Kind == Kind && v != Version {
-			return nil, &InputError{file, "version", fmt.Sprint(v), fmt.Sprintf("%d, which this program reads", Version)}
+			return nil, strict.Error(file, "version", fmt.Sprint(v), fmt.Sprintf("%d, which this program reads", Version))
 		}
 	}
 	f := &File{}
@@ -54,15 +56,15 @@ func Read(file string, data []byte) (*File, error) {
 		return nil, err
 	}
 	bad := func(at, found, expected string) (*File, error) {
-		return nil, &InputError{file, at, found, expected}
+		return nil, strict.Error(file, at, found, expected)
 	}
 	switch {
 	case f.Kind != Kind:
-		return bad("kind", printable(f.Kind), printable(Kind))
+		return bad("kind", strict.Quote(f.Kind), strict.Quote(Kind))
 	case f.Version != Version:
 		return bad("version", fmt.Sprint(f.Version), fmt.Sprint(Version))
 	case f.Hardware.Level != "lb" && f.Hardware.Level != "gb":
-		return bad("hardware.level", printable(f.Hardware.Level), `"lb" or "gb"`)
+		return bad("hardware.level", strict.Quote(f.Hardware.Level), `"lb" or "gb"`)
 	case f.Generator.KeepQuarters < 0 || f.Generator.KeepQuarters > 4:
 		return bad("generator.keep_quarters", fmt.Sprint(f.Generator.KeepQuarters), "1 to 4, or none")
 	case f.Generator.Pieces < 0 || f.Generator.Pieces > maxPieces:
@@ -72,7 +74,7 @@ func Read(file string, data []byte) (*File, error) {
 	case f.Generator.LoadTiles < 0 || f.Generator.LoadTiles > maxPieces:
 		return bad("generator.load_tiles", fmt.Sprint(f.Generator.LoadTiles), fmt.Sprintf("1 to %d, or none", maxPieces))
 	case f.Division != "" && f.Division != "pipeline" && f.Division != "layers":
-		return bad("division", printable(f.Division), `"pipeline" or "layers", or none`)
+		return bad("division", strict.Quote(f.Division), `"pipeline" or "layers", or none`)
 	case f.Batch < 1 || f.Batch > maxCount:
 		return bad("batch", fmt.Sprint(f.Batch), fmt.Sprintf("1 to %d", maxCount))
 	case len(f.Schedules) == 0 || len(f.Schedules) > maxSchedules:
@@ -85,7 +87,7 @@ func Read(file string, data []byte) (*File, error) {
 			return bad(at+".batch", fmt.Sprint(p.Batch), fmt.Sprintf("1 to %d", maxCount))
 		}
 		if _, ok := parseLevel(p.Outputs); !ok {
-			return bad(at+".outputs", printable(p.Outputs), `"lb", "gb" or "ddr"`)
+			return bad(at+".outputs", strict.Quote(p.Outputs), `"lb", "gb" or "ddr"`)
 		}
 		if _, err := p.Graph.build(file, at+".graph"); err != nil {
 			return nil, err
@@ -97,7 +99,7 @@ func Read(file string, data []byte) (*File, error) {
 // build makes the graph and verifies that it is sound.
 func (gr *Graph) build(file, at string) (g *model.Graph, err error) {
 	bad := func(field, found, expected string) error {
-		return &InputError{file, at + "." + field, found, expected}
+		return strict.Error(file, at+"."+field, found, expected)
 	}
 	if len(gr.Ops) == 0 || len(gr.Ops) > maxOps {
 		return nil, bad("operators", fmt.Sprintf("%d of them", len(gr.Ops)), fmt.Sprintf("1 to %d", maxOps))
@@ -126,7 +128,7 @@ func (gr *Graph) build(file, at string) (g *model.Graph, err error) {
 		}
 		dt, err := model.ParseDType(t.DType)
 		if err != nil {
-			return nil, bad(field+".dtype", printable(t.DType), "an element type, such as f16")
+			return nil, bad(field+".dtype", strict.Quote(t.DType), "an element type, such as f16")
 		}
 		u := &model.Tensor{ID: model.TensorID(i), Name: t.Name, Shape: t.Shape, DType: dt, Learned: t.Learned, Ints: t.Ints}
 		switch t.Role {
@@ -136,7 +138,7 @@ func (gr *Graph) build(file, at string) (g *model.Graph, err error) {
 		case model.Constant.String():
 			u.Role = model.Constant
 		default:
-			return nil, bad(field+".role", printable(t.Role), fmt.Sprintf("%v, %v or %v", model.Activation, model.Input, model.Constant))
+			return nil, bad(field+".role", strict.Quote(t.Role), fmt.Sprintf("%v, %v or %v", model.Activation, model.Input, model.Constant))
 		}
 		g.Tensors = append(g.Tensors, u)
 	}
@@ -152,7 +154,7 @@ func (gr *Graph) build(file, at string) (g *model.Graph, err error) {
 			return nil, bad(field+".id", fmt.Sprint(o.ID), fmt.Sprintf("%d, its position", i))
 		}
 		if _, ok := model.Info(model.Kind(o.Kind)); !ok {
-			return nil, bad(field+".kind", printable(o.Kind), "a kind of operator that the package model knows")
+			return nil, bad(field+".kind", strict.Quote(o.Kind), "a kind of operator that the package model knows")
 		}
 		op := &model.Op{ID: model.OpID(i), Name: o.Name, Kind: model.Kind(o.Kind), Attr: &model.Attr{}}
 		if o.Attr != nil {
@@ -178,7 +180,7 @@ func (gr *Graph) build(file, at string) (g *model.Graph, err error) {
 		if broken >= 0 {
 			field = fmt.Sprintf("operators[%d].attributes", broken)
 		}
-		return nil, &InputError{file, at + "." + field, err.Error(), "a sound network"}
+		return nil, strict.Error(file, at+"."+field, err.Error(), "a sound network")
 	}
 	for i, op := range g.Ops {
 		read := false
@@ -236,3 +238,10 @@ func probe(g *model.Graph, broken *int) (err error) {
 	*broken = -1
 	return nil
 }
+
+// InputError says what is wrong with a file.
+type InputError = strict.InputError
+
+// Decode reads JSON into the struct that v points to: every field once, unless its tag has
+// omitempty, and nothing else. Errors are of type [*InputError].
+func Decode(file string, data []byte, v any) error { return strict.Decode(file, data, v) }

@@ -105,8 +105,8 @@ type BlockReport struct {
 	LiveBytes  []int64  `json:"live_bytes"` // while each layer runs
 }
 
-// Largest is how many tensors of a sort a report lists.
-const Largest = 5
+// largest is how many tensors of a sort a report lists.
+const largest = 5
 
 // Inspect simplifies a network, whose name is for the report and for errors, finds its
 // structure in the order of execution that order gives, and sums it up.
@@ -170,7 +170,7 @@ func ReportTensor(t *model.Tensor) TensorReport {
 
 func (n *Network) reportUse(u Use, exit model.TensorID, highest int64) UseReport {
 	tensor := func(id model.TensorID) *TensorReport {
-		if id == NoTensor {
+		if id == noTensor {
 			return nil
 		}
 		t := ReportTensor(n.Graph.Tensor(id))
@@ -257,5 +257,5 @@ func largestOf(g *model.Graph, keep func(*model.Tensor) bool) []TensorReport {
 	}
 	// The sort is stable, so that the order of tensors decides between equals.
 	slices.SortStableFunc(list, func(a, b TensorReport) int { return cmp.Compare(b.Bytes, a.Bytes) })
-	return list[:min(len(list), Largest)]
+	return list[:min(len(list), largest)]
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// NoTensor is the entry or exit of a block that has none.
-const NoTensor model.TensorID = -1
+// noTensor is the entry or exit of a block that has none.
+const noTensor model.TensorID = -1
 
 // Network is a graph with its layers, blocks and stages.
 type Network struct {
@@ -70,7 +70,7 @@ type Use struct {
 	// Params are the learned parameters that no layer before has read.
 	Params, ParamBytes int64
 	MACs               int64
-	// Largest is the largest activation that the layers write for others, or
+	// largest is the largest activation that the layers write for others, or
 	// NoTensor.
 	Largest model.TensorID
 }
@@ -178,7 +178,7 @@ func (f *finder) regions() []Block {
 	}
 	var list []Block
 	var carried []model.TensorID
-	first, entry := 0, NoTensor
+	first, entry := 0, noTensor
 	for i := range f.Layers {
 		carried = slices.DeleteFunc(carried, func(t model.TensorID) bool { return slices.Contains(events[i].end, t) })
 		carried = append(carried, events[i].begin...)
@@ -211,18 +211,18 @@ func (f *finder) result(first int) model.TensorID {
 			return out[len(out)-1]
 		}
 	}
-	return NoTensor
+	return noTensor
 }
 
 func (f *finder) shape(t model.TensorID) model.Shape {
-	if t == NoTensor {
+	if t == noTensor {
 		return nil
 	}
 	return f.Graph.Tensor(t).Shape
 }
 
 func (f *finder) keepsShape(entry, exit model.TensorID) bool {
-	return entry != NoTensor && exit != NoTensor && f.shape(entry).Equal(f.shape(exit))
+	return entry != noTensor && exit != noTensor && f.shape(entry).Equal(f.shape(exit))
 }
 
 // matrices counts the matrix operators of a block.
@@ -564,11 +564,11 @@ func (f *finder) layerUses() []Use {
 	read := make([]bool, len(g.Tensors))
 	list := make([]Use, len(f.Layers))
 	for i, l := range f.Layers {
-		u := Use{Layers: 1, Operators: len(l.Ops), PeakBytes: f.LiveBytes[i], Largest: NoTensor}
+		u := Use{Layers: 1, Operators: len(l.Ops), PeakBytes: f.LiveBytes[i], Largest: noTensor}
 		for _, t := range l.Outputs {
 			x := g.Tensor(t)
 			u.SumBytes += x.Bytes()
-			if u.Largest == NoTensor || x.Bytes() > g.Tensor(u.Largest).Bytes() {
+			if u.Largest == noTensor || x.Bytes() > g.Tensor(u.Largest).Bytes() {
 				u.Largest = t
 			}
 		}
@@ -590,7 +590,7 @@ func (f *finder) layerUses() []Use {
 // sum combines what several runs of layers take. Of tensors of the same size the
 // first counts as the largest.
 func (n *Network) sum(list []Use) Use {
-	s := Use{Largest: NoTensor}
+	s := Use{Largest: noTensor}
 	for _, u := range list {
 		s.Layers += u.Layers
 		s.Operators += u.Operators
@@ -599,7 +599,7 @@ func (n *Network) sum(list []Use) Use {
 		s.Params += u.Params
 		s.ParamBytes += u.ParamBytes
 		s.MACs += u.MACs
-		if u.Largest != NoTensor && (s.Largest == NoTensor || n.Graph.Tensor(u.Largest).Bytes() > n.Graph.Tensor(s.Largest).Bytes()) {
+		if u.Largest != noTensor && (s.Largest == noTensor || n.Graph.Tensor(u.Largest).Bytes() > n.Graph.Tensor(s.Largest).Bytes()) {
 			s.Largest = u.Largest
 		}
 	}

@@ -566,7 +566,7 @@ func TestNothing(t *testing.T) {
 	b := model.NewBuilder("nothing")
 	b.Output(b.Input("x", model.F16, 4))
 	n := inOrder(built(t, b))
-	if len(n.Layers)+len(n.Blocks)+len(n.Stages) != 0 || n.Total() != (Use{Largest: NoTensor}) {
+	if len(n.Layers)+len(n.Blocks)+len(n.Stages) != 0 || n.Total() != (Use{Largest: noTensor}) {
 		t.Errorf("found %+v", n)
 	}
 }

@@ -77,17 +77,6 @@ type Graph struct {
 	Gradient []int
 }
 
-// MACs counts the multiply-accumulates of a pass.
-func (g *Graph) MACs(p Pass) int64 {
-	n := int64(0)
-	for _, v := range g.Nodes {
-		if v.Pass == p {
-			n += v.MACs
-		}
-	}
-	return n
-}
-
 // flat are kinds without a derivative, beside those whose outputs are no floats.
 var flat = map[model.Kind]bool{"ArgMax": true, "ArgMin": true, "Floor": true, "Ceil": true, "Round": true, "Sign": true, "Shape": true, "NonZero": true}
 

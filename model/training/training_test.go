@@ -162,3 +162,14 @@ func Example() {
 	fmt.Printf("%.2f GMAC forward, %.2f backward\n", float64(g.MACs(Forward))/1e9, float64(g.MACs(Backward))/1e9)
 	// Output: 1.81 GMAC forward, 3.51 backward
 }
+
+// MACs counts the multiply-accumulates of a pass.
+func (g *Graph) MACs(p Pass) int64 {
+	n := int64(0)
+	for _, v := range g.Nodes {
+		if v.Pass == p {
+			n += v.MACs
+		}
+	}
+	return n
+}

@@ -181,7 +181,7 @@ func (c *Chain) Pipeline(ctx context.Context, devices int, method string, opt so
 	}
 	for i, cost := range c.Costs {
 		if need := cost.WeightBytes + float64(c.Batch)*cost.ActivationBytes; need > c.MemoryBytes {
-			return nil, &pipelining.InputError{Where: fmt.Sprintf("operator %q", c.Names[i]), Found: fmt.Sprintf("%.0f bytes for a batch of %d", need, c.Batch), Want: fmt.Sprintf("at most %.0f, the memory of a device", c.MemoryBytes)}
+			return nil, &pipelining.InputError{Field: fmt.Sprintf("operator %q", c.Names[i]), Found: fmt.Sprintf("%.0f bytes for a batch of %d", need, c.Batch), Expected: fmt.Sprintf("at most %.0f, the memory of a device", c.MemoryBytes)}
 		}
 	}
 	ctx, cancel := opt.Begin(ctx)

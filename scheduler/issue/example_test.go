@@ -3,7 +3,6 @@ package issue_test
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/dsasched/dsasched/formulation/rcpsp"
 	"github.com/dsasched/dsasched/hardware/isa"
@@ -13,22 +12,15 @@ import (
 // The matrix unit gets two commands in the wrong order: the one that is ready waits
 // behind the one whose operand is still on its way.
 func ExampleCompare() {
-	p, err := isa.ParseText("example", strings.NewReader(`
-isa 1
-program "example"
-clusters 1
-peak macs/s=1e12 vectorops/s=1e11
-label 0 "layer"
-resource 0 "ddr" bytes/s=100000000000
-queue 0 "cluster0.dma" cluster=0
-queue 1 "cluster0.mme" cluster=0
-command 0 ddr.load queue=0 label=0 ps=100000 uses=0:40000 bytes=40000
-command 1 matrix   queue=1 label=0 ps=200000 deps=0 macs=100000
-command 2 matrix   queue=1 label=0 ps=500000 macs=100000
-`))
-	if err != nil {
-		fmt.Println(err)
-		return
+	p := &isa.Program{
+		Name: "example", Clusters: 1, PeakMACsPerSecond: 1e12, PeakVectorOpsPerSecond: 1e11, Labels: []string{"layer"},
+		Resources: []isa.Resource{{Name: "ddr", BytesPerSecond: 100e9}},
+		Queues:    []isa.Queue{{Name: "cluster0.dma"}, {Name: "cluster0.mme"}},
+		Commands: []isa.Command{
+			{Kind: isa.DDRLoad, Queue: 0, DurationPs: 100_000, Uses: []isa.Use{{Bytes: 40_000}}, Bytes: 40_000},
+			{Kind: isa.Matrix, Queue: 1, DurationPs: 200_000, Deps: []int32{0}, MACs: 100_000},
+			{Kind: isa.Matrix, Queue: 1, DurationPs: 500_000, MACs: 100_000},
+		},
 	}
 	c, err := issue.Compare(context.Background(), p, issue.Span{First: 0, Last: len(p.Commands)}, rcpsp.SearchOptions{})
 	if err != nil {

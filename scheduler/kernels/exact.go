@@ -227,7 +227,7 @@ type solved struct {
 	rule, schemes, kernels float64
 }
 
-func (s *scope) solve(ctx context.Context, opt Options) (*solved, error) {
+func (s *scope) solve(ctx context.Context) (*solved, error) {
 	p := s.problem()
 	all := make([]int, p.Units)
 	for u := range all {
@@ -243,12 +243,8 @@ func (s *scope) solve(ctx context.Context, opt Options) (*solved, error) {
 		out.best = &stitch.Result{Status: milp.Feasible, Stop: milp.StopMemory, Seconds: rule, Bound: math.Min(rule, p.Floor), Kernels: []stitch.Kernel{{Units: all}}}
 		return out, nil
 	}
-	method, options := "search", stitch.Options{}
-	if options.Solver = opt.Solver; opt.Solver != nil {
-		method = "ilp"
-	}
 	var err error
-	if out.best, err = stitch.Solve(ctx, p, method, options); err != nil {
+	if out.best, err = stitch.Search(ctx, p, stitch.Options{}); err != nil {
 		return nil, err
 	}
 	if err := p.Check(out.best); err != nil {
@@ -268,7 +264,7 @@ func (s *scope) solve(ctx context.Context, opt Options) (*solved, error) {
 }
 
 // exact makes the best plan within AStitch's scopes.
-func exact(ctx context.Context, g *model.Graph, m *simt.Machine, opt Options) (*Result, error) {
+func exact(ctx context.Context, g *model.Graph, m *simt.Machine) (*Result, error) {
 	scopes, err := astitch.SIMTScopes(g, astitch.SIMTOptions{})
 	if err != nil {
 		return nil, err
@@ -286,7 +282,7 @@ func exact(ctx context.Context, g *model.Graph, m *simt.Machine, opt Options) (*
 		key := s.signature()
 		answer := known[key]
 		if answer == nil {
-			if answer, err = s.solve(ctx, opt); err != nil {
+			if answer, err = s.solve(ctx); err != nil {
 				return nil, err
 			}
 			known[key] = answer

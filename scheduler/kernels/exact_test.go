@@ -117,7 +117,7 @@ func TestExactAgainstBruteForce(t *testing.T) {
 		r := rand.New(rand.NewSource(seed))
 		m.LaunchSeconds = []float64{1e-5, 1e-6, 1e-7}[seed%3]
 		g := random(t, r, 2+r.Intn(4))
-		got, err := Run(context.Background(), g, m, "exact", Options{})
+		got, err := Run(context.Background(), g, m, "exact")
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}

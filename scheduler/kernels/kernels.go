@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware/simt"
 	"github.com/dsasched/dsasched/heuristics/astitch"
 	"github.com/dsasched/dsasched/heuristics/tvm"
@@ -22,13 +21,7 @@ import (
 type Method struct {
 	Name        string
 	Description string
-	run         func(ctx context.Context, g *model.Graph, m *simt.Machine, opt Options) (*Result, error)
-}
-
-// Options are settings of the methods. The zero value has the defaults.
-type Options struct {
-	// Solver makes the exact method solve integer programs; nil has it search.
-	Solver milp.Solver
+	run         func(ctx context.Context, g *model.Graph, m *simt.Machine) (*Result, error)
 }
 
 // Result is a plan, and what the exact method knows of it.
@@ -70,8 +63,8 @@ func MethodNames() []string {
 	return names
 }
 
-func rule(make func(*model.Graph, *simt.Machine) (*fusion.Plan, error)) func(context.Context, *model.Graph, *simt.Machine, Options) (*Result, error) {
-	return func(ctx context.Context, g *model.Graph, m *simt.Machine, _ Options) (*Result, error) {
+func rule(make func(*model.Graph, *simt.Machine) (*fusion.Plan, error)) func(context.Context, *model.Graph, *simt.Machine) (*Result, error) {
+	return func(ctx context.Context, g *model.Graph, m *simt.Machine) (*Result, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -105,10 +98,10 @@ func Open(name string, batch int64, opt network.Options) (*model.Graph, error) {
 
 // Run makes kernels of a graph, which should be at the frameworks' grain, by the method
 // of that name.
-func Run(ctx context.Context, g *model.Graph, m *simt.Machine, method string, opt Options) (*Result, error) {
+func Run(ctx context.Context, g *model.Graph, m *simt.Machine, method string) (*Result, error) {
 	for _, x := range methods {
 		if x.Name == method {
-			r, err := x.run(ctx, g, m, opt)
+			r, err := x.run(ctx, g, m)
 			if err != nil {
 				return nil, err
 			}

@@ -1,6 +1,6 @@
 //go:build cgo
 
-package scheduler_test
+package allocate_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -25,8 +26,23 @@ func TestSpillProblemByILP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	recipe, err := scheduler.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range []string{"toy-fig3", "mobilenetv2", "inception-v3", "swin-t", "bert-128"} {
-		s := crossLayerOf(t, name, spec, 8)
+		src, err := network.Open(name, network.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := src.Graph(8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := scheduler.Schedule(context.Background(), g, spec, recipe, scheduler.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := s.BuildSteps(schedule.LB); err != nil {
 			t.Fatal(err)
 		}

@@ -10,10 +10,10 @@ import (
 	"github.com/dsasched/dsasched/formulation/solve"
 )
 
-// ILP solves the integer program of the package documentation with [Options.Solver]. It
+// ilp solves the integer program of the package documentation with [Options.Solver]. It
 // starts from the rule's plan where that is a candidate. At a limit it returns the best
 // plan so far with its bound.
-func ILP(ctx context.Context, p *Problem, opt Options) (*Result, error) {
+func ilp(ctx context.Context, p *Problem, opt Options) (*Result, error) {
 	b, r, err := p.begin(&opt)
 	if err != nil {
 		return nil, err

@@ -1,31 +1,53 @@
-package schedulefile
+// Package strict reads JSON into structs and refuses what does not fit them: unknown, missing and
+// repeated fields, other spellings of a name, null. Its error is that of all packages that read
+// problems.
+package strict
 
 import (
 	"bytes"
+	"encoding"
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// InputError says what is wrong with a file.
+// InputError says what is wrong with a file or a problem.
 type InputError struct {
-	File     string
+	File     string // or the name of a problem that is in no file; "": it has none
 	Field    string // such as "schedules[0].order[3]"; "file" for the file as a whole
 	Found    string
 	Expected string
 }
 
 func (e *InputError) Error() string {
-	return fmt.Sprintf("%s: %s: found %s, expected %s", e.File, e.Field, e.Found, e.Expected)
+	where := e.Field
+	if e.File != "" {
+		where = e.File + ": " + e.Field
+	}
+	return fmt.Sprintf("%s: found %s, expected %s", where, e.Found, e.Expected)
 }
 
-// A decoder reads JSON into structs, token by token. Unlike encoding/json it takes no
-// unknown, missing or repeated field, no other spelling of a name and no null, and
-// says which value is wrong. It stops at the first error.
+// Error returns an [InputError].
+func Error(file, field, found, expected string) error {
+	return &InputError{file, field, found, expected}
+}
+
+// A Taker reads a value from its first token. It returns what it expected, "" if it took the token,
+// which is then the whole value.
+type Taker interface {
+	Take(t json.Token) (expected string)
+}
+
+// Rest as the type of a field named "*" makes an object take other fields than its own.
+type Rest struct{}
+
+// A decoder reads JSON into structs, token by token. It says which value is wrong and stops at the
+// first error.
 type decoder struct {
 	file string
 	json *json.Decoder
@@ -39,11 +61,12 @@ func (d *decoder) fail(at, found, expected string) error {
 }
 
 // Decode reads JSON into the struct that v points to: every field once, unless its tag has
-// omitempty, and nothing else. Errors are of type [*InputError].
+// omitempty or read:"optional", and nothing else. The tag words says what a text with a type of its
+// own may be. Errors are of type [*InputError].
 func Decode(file string, data []byte, v any) error {
 	d := &decoder{file, json.NewDecoder(bytes.NewReader(data))}
 	d.json.UseNumber()
-	if err := d.value("", reflect.ValueOf(v).Elem()); err != nil {
+	if err := d.value("", reflect.ValueOf(v).Elem(), ""); err != nil {
 		return err
 	}
 	if _, err := d.json.Token(); err != io.EOF {
@@ -63,8 +86,8 @@ func (d *decoder) token(at string) (json.Token, error) {
 	return t, nil
 }
 
-// value reads the next value into v.
-func (d *decoder) value(at string, v reflect.Value) error {
+// value reads the next value into v. words are those of a text with a type of its own.
+func (d *decoder) value(at string, v reflect.Value, words string) error {
 	if v.Kind() == reflect.Pointer {
 		v.Set(reflect.New(v.Type().Elem()))
 		v = v.Elem()
@@ -74,6 +97,18 @@ func (d *decoder) value(at string, v reflect.Value) error {
 		return err
 	}
 	found := describe(t)
+	switch x := v.Addr().Interface().(type) {
+	case Taker:
+		if expected := x.Take(t); expected != "" {
+			return d.fail(at, found, expected)
+		}
+		return nil
+	case encoding.TextUnmarshaler:
+		if s, ok := t.(string); !ok || x.UnmarshalText([]byte(s)) != nil {
+			return d.fail(at, found, words)
+		}
+		return nil
+	}
 	switch v.Kind() {
 	case reflect.Struct:
 		if t != json.Delim('{') {
@@ -92,7 +127,7 @@ func (d *decoder) value(at string, v reflect.Value) error {
 			} else if n == v.Len() {
 				return d.fail(at, "a longer list", fmt.Sprintf("a list of %d", n))
 			}
-			if err := d.value(item, v.Index(n)); err != nil {
+			if err := d.value(item, v.Index(n), words); err != nil {
 				return err
 			}
 		}
@@ -122,6 +157,9 @@ func (d *decoder) value(at string, v reflect.Value) error {
 			return d.fail(at, found, "a whole number")
 		}
 		x, err := strconv.ParseInt(n.String(), 10, 64)
+		if f, _ := n.Float64(); err != nil && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+			x, err = int64(f), nil // such as 2.0
+		}
 		if err != nil {
 			return d.fail(at, found, "a whole number")
 		}
@@ -137,7 +175,7 @@ func (d *decoder) value(at string, v reflect.Value) error {
 		}
 		v.SetFloat(x)
 	default:
-		panic("schedulefile: a field of type " + v.Type().String())
+		panic("strict: a field of type " + v.Type().String())
 	}
 	return nil
 }
@@ -147,9 +185,14 @@ func (d *decoder) object(at string, v reflect.Value) error {
 	t := v.Type()
 	names := make([]string, t.NumField())
 	optional := make([]bool, t.NumField())
+	open := false
 	for i := range names {
 		name, rest, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		names[i], optional[i] = name, rest == "omitempty"
+		names[i], optional[i] = name, rest == "omitempty" || t.Field(i).Tag.Get("read") == "optional"
+		open = open || name == "*"
+	}
+	if open {
+		optional[slices.Index(names, "*")] = true
 	}
 	seen := make([]bool, len(names))
 	for d.json.More() {
@@ -160,13 +203,19 @@ func (d *decoder) object(at string, v reflect.Value) error {
 		name := key.(string)
 		i := slices.Index(names, name)
 		switch {
+		case open && (i < 0 || name == "*"):
+			var skipped json.RawMessage
+			if err := d.json.Decode(&skipped); err != nil {
+				return d.fail(join(at, fieldName(name)), err.Error(), "JSON")
+			}
+			continue
 		case i < 0:
 			return d.fail(join(at, fieldName(name)), "an unknown field", "one of "+strings.Join(names, ", "))
 		case seen[i]:
 			return d.fail(join(at, name), "the field a second time", "it once")
 		}
 		seen[i] = true
-		if err := d.value(join(at, name), v.Field(i)); err != nil {
+		if err := d.value(join(at, name), v.Field(i), t.Field(i).Tag.Get("words")); err != nil {
 			return err
 		}
 	}
@@ -181,7 +230,7 @@ func (d *decoder) object(at string, v reflect.Value) error {
 
 // fieldName is a name that may be anything.
 func fieldName(s string) string {
-	if q := printable(s); q != `"`+s+`"` || strings.ContainsAny(s, " .[]") {
+	if q := Quote(s); q != `"`+s+`"` || strings.ContainsAny(s, " .[]") {
 		return q
 	}
 	return s
@@ -205,13 +254,13 @@ func describe(t json.Token) string {
 		}
 		return "a list"
 	case string:
-		return printable(t)
+		return Quote(t)
 	}
 	return fmt.Sprint(t)
 }
 
-// printable quotes a text and cuts a long one.
-func printable(s string) string {
+// Quote quotes a text and cuts a long one.
+func Quote(s string) string {
 	const most = 60
 	if len(s) > most {
 		s = strings.ToValidUTF8(s[:most], "") + "..."

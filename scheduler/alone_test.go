@@ -1,0 +1,69 @@
+package scheduler_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// The exact methods begin with the decision of a schedule, so that with no time they have it, and refuse
+// a schedule of something else.
+func TestAloneStart(t *testing.T) {
+	ctx, chip, net := t.Context(), load(t, "stcp920"), open(t, "bert-128")
+	opt := scheduler.AloneOptions{Options: scheduler.Options{TimeLimit: 1}}
+	methods := map[string]func(opt scheduler.AloneOptions) (*scheduler.Alone, error){
+		"exact-bind": func(opt scheduler.AloneOptions) (*scheduler.Alone, error) {
+			a, err := scheduler.Bind(ctx, net, chip, 32, "search", opt)
+			if err != nil {
+				return nil, err
+			}
+			return &a.Alone, nil
+		},
+		"exact-split": func(opt scheduler.AloneOptions) (*scheduler.Alone, error) {
+			a, err := scheduler.Split(ctx, net, chip, 32, "search", opt)
+			if err != nil {
+				return nil, err
+			}
+			return &a.Alone, nil
+		},
+	}
+	for variant, solve := range methods {
+		recipe, err := scheduler.Lookup(variant)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := scheduler.Run(ctx, net, chip, 32, recipe, scheduler.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		without, err := solve(opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		from := opt
+		from.Start = made
+		with, err := solve(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if with.Objective >= without.Objective && without.Status != milp.Optimal.String() || with.Bound > with.Objective || with.Greedy != without.Greedy {
+			t.Errorf("%s: from its answer %g (%s), from the greedy one %g (%s)", variant, with.Objective, with.Status, without.Objective, without.Status)
+		}
+		from.Chunk = 4
+		if _, err := solve(from); err == nil || !strings.Contains(err.Error(), "the schedule to start from: chunk: found 8, expected one of [4]") {
+			t.Errorf("%s: a schedule of another chunk: %v", variant, err)
+		}
+	}
+	recipe, err := scheduler.Lookup("exact-split")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if opt.Start, err = scheduler.Run(ctx, net, chip, 32, recipe, scheduler.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := scheduler.Bind(ctx, net, chip, 32, "search", opt); err == nil || !strings.Contains(err.Error(), "the schedule to start from: group") {
+		t.Errorf("other groups: %v", err)
+	}
+}
