@@ -160,7 +160,7 @@ func divided(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe,
 				own.Order = append(own.Order, i)
 			}
 		}
-		at, err := position("bind")
+		at, err := r.position("bind")
 		if err != nil {
 			return nil, nil, err
 		}

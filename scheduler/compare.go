@@ -318,7 +318,7 @@ func (c *comparer) stage(ctx context.Context, d comparison) error {
 			if err != nil {
 				return err
 			}
-			at, err := position(after)
+			at, err := c.recipe.position(after)
 			if err != nil {
 				return err
 			}

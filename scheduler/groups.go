@@ -5,12 +5,79 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/dsasched/dsasched/heuristics/astitch"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/heuristics/tvm"
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
+
+// groups are the kernels that a network is cut into, each with the way in which it is split.
+type groups []cut
+
+// A cut is a group with the way in which it is split.
+type cut struct {
+	ops   []model.OpID
+	split schedule.SplitInfo
+}
+
+// A piece names a group whose instances are all of a kind, whatever groups stand beside it.
+type piece struct {
+	first, last model.OpID
+	ops         int
+	dim         int
+	factor      int64
+}
+
+func (c *cut) piece() piece {
+	return piece{c.ops[0], c.ops[len(c.ops)-1], len(c.ops), c.split.Dim, c.split.Factor}
+}
+
+func takeGroups(d *Draft, _ bool) Decision {
+	var list groups
+	for _, sg := range d.Grouping.Groups {
+		list = append(list, cut{sg.Ops, sg.Split})
+	}
+	return list
+}
+
+// Stage names the row, which holds the split as well.
+func (list groups) Stage() string { return "group" }
+
+// Apply makes the groups.
+func (list groups) Apply(_ context.Context, d *Draft) error {
+	d.Grouping, d.Layers = list.grouping(d.Graph), nil
+	return nil
+}
+
+// Key has the operators and splits.
+func (list groups) Key(b *Key, _ *Decisions) {
+	for i := range list {
+		c := &list[i]
+		b.Add(int64(len(c.ops)), int64(c.split.Dim), c.split.Factor)
+		for _, id := range c.ops {
+			b.Add(int64(id))
+		}
+	}
+	b.Add(-1)
+}
+
+func (list groups) grouping(g *model.Graph) *schedule.Grouping {
+	gr := &schedule.Grouping{Groups: make([]*schedule.SubGraph, len(list))}
+	for k, c := range list {
+		sg := &schedule.SubGraph{ID: k, Name: "g" + strconv.Itoa(k), Ops: c.ops, Split: c.split}
+		sg.Inputs, sg.Outputs = schedule.Boundary(g, c.ops)
+		gr.Groups[k] = sg
+	}
+	return gr
+}
+
+// same reports whether others are the same groups, split in the same way.
+func (list groups) same(others groups) bool {
+	return slices.EqualFunc(list, others, func(a, b cut) bool { return a.piece() == b.piece() })
+}
 
 var unsplitGroups = []Pick{{"split", "none"}}
 

@@ -48,7 +48,7 @@ func TestBlocks(t *testing.T) {
 	for _, name := range []string{"bert-128", "vit-b16"} {
 		net, chip, recipe := greedyOn(t, name)
 		const batch, chunk = 8, 2
-		s := &seeker{w: newWorld(net, chip, chip, batch, Options{}), began: time.Now(), found: &Found{}, starts: map[int64]startAt{}}
+		s := &seeker{w: newProblem(net, chip, chip, batch, Options{}), began: time.Now(), found: &Found{}, starts: map[int64]startAt{}}
 		if err := s.startAll(t.Context(), []Recipe{recipe}, []int64{chunk}); err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +70,7 @@ func TestBlocks(t *testing.T) {
 			better++
 		}
 		for _, c := range x.lift(x.head.best) {
-			made, err := s.w.result(t.Context(), c.plan)
+			made, err := s.w.result(t.Context(), c.Decisions)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,7 +106,7 @@ func TestBlocks(t *testing.T) {
 // A network can be cut anywhere, also in groups that are split, and before any move was made.
 func TestHeadOf(t *testing.T) {
 	net, chip, recipe := greedyOn(t, "gpt2-prefill")
-	s := &seeker{w: newWorld(net, chip, chip, 1, Options{}), began: time.Now(), found: &Found{}, starts: map[int64]startAt{}}
+	s := &seeker{w: newProblem(net, chip, chip, 1, Options{}), began: time.Now(), found: &Found{}, starts: map[int64]startAt{}}
 	if err := s.startAll(t.Context(), []Recipe{recipe}, []int64{1}); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestHeadOf(t *testing.T) {
 	}
 	cut := 0
 	for n := 1; n <= len(x.g.seq); n++ {
-		p := x.headOf(x.best.plan, x.best.spans, n)
+		p := x.headOf(x.best.Decisions, x.best.spans, n)
 		if p == nil {
 			continue
 		}
@@ -137,7 +137,7 @@ func TestHeadOf(t *testing.T) {
 // Proposals consist of all that they are asked for, also before all groups have a price.
 func TestProposeAll(t *testing.T) {
 	net, chip, recipe := greedyOn(t, "bert-large-384")
-	s := &seeker{w: newWorld(net, chip, chip, 4, Options{}), began: time.Now(), found: &Found{}, starts: map[int64]startAt{}}
+	s := &seeker{w: newProblem(net, chip, chip, 4, Options{}), began: time.Now(), found: &Found{}, starts: map[int64]startAt{}}
 	if err := s.startAll(t.Context(), []Recipe{recipe}, []int64{1}); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,99 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
+// sequence is the order of the instances.
+type sequence struct {
+	strategy Strategy // none: the recipe's, Algorithm 3 in the place of an exact one
+	order    []int    // nil: by the strategy
+	name     string   // of the order
+}
+
+func takeOrder(d *Draft, _ bool) Decision { return sequence{order: d.Order, name: d.OrderName} }
+
+// Stage names the row.
+func (x sequence) Stage() string { return "order" }
+
+// Apply orders the instances.
+func (x sequence) Apply(ctx context.Context, d *Draft) error {
+	if x.order != nil {
+		d.Order, d.OrderName = x.order, x.name
+		return nil
+	}
+	if x.strategy.Decide == nil {
+		if x.strategy = d.Recipe.at("order"); x.strategy.Exact {
+			x.strategy = algorithm3
+		}
+	}
+	return x.strategy.Decide(ctx, d)
+}
+
+// Key has the order, or who makes it.
+func (x sequence) Key(b *Key, _ *Decisions) {
+	b.Add(int64(len(x.order)))
+	for _, id := range x.order {
+		b.Add(int64(id))
+	}
+	b.Text(x.strategy.Name)
+}
+
+// After drops the order unless it is of the same instances all the same.
+func (x sequence) After(changed string, _, _ *Decisions) Decision {
+	if changed != "layers" && changed != "outputs" {
+		x.order = nil
+	}
+	return x
+}
+
+func (x sequence) extend(*extension) Decision {
+	x.order = nil
+	return x
+}
+
+// orders are those that the instances of a searched schedule may have: the recipe's own, if it is a caller's, first.
+func (p *Decisions) orders() []Strategy {
+	list := []Strategy{algorithm3, depthFirst, breadthFirst, layerByLayer, chunkByChunk}
+	if own, ok := p.recipe.own["order"]; ok {
+		list = append([]Strategy{own}, list...)
+	}
+	return list
+}
+
+var orderMoves = []move{
+	{"order", 1, (*searcher).moveOrder},
+	{"position", 1, (*searcher).movePosition},
+}
+
+func (s *searcher) moveOrder() (candidate, bool) {
+	orders := s.at.orders()
+	return s.having(sequence{strategy: orders[s.rng.IntN(len(orders))]}), true
+}
+
+// movePosition lets an instance run sooner or later, as far as what it reads and who reads
+// it allow.
+func (s *searcher) movePosition() (candidate, bool) {
+	made := s.at.s
+	from := s.rng.IntN(len(made.Order))
+	id := made.Order[from]
+	at := make([]int, len(made.Order))
+	for i, x := range made.Order {
+		at[x] = i
+	}
+	first, last := 0, len(made.Order)-1
+	for _, d := range made.Instances.Instances[id].Deps {
+		first = max(first, at[d.From]+1)
+	}
+	for _, c := range made.Instances.Consumers[id] {
+		last = min(last, at[c]-1)
+	}
+	to := first + s.rng.IntN(last-first+1)
+	if to == from {
+		return candidate{}, false
+	}
+	x := of[sequence](s.at.Decisions)
+	x.order, x.name = slices.Insert(slices.Delete(slices.Clone(made.Order), from, from+1), to, id), "best"
+	return s.having(x), true
+}
+
 // fixedOrder is a strategy that looks at groups and instances only.
 func fixedOrder(name, description, orderName string, order func(*schedule.Schedule) []int) Strategy {
 	return Strategy{Name: name, Description: description, Decide: func(_ context.Context, d *Draft) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/dsasched/dsasched/heuristics/tvm"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -247,5 +248,76 @@ func TestOwnCost(t *testing.T) {
 				t.Errorf("%s on %s: %d ps with slower products, %d ps without", name, hw, total[1], total[0])
 			}
 		}
+	}
+}
+
+// A caller's own grouping is searched like the built-in one: the same function under another name gives the same search.
+func TestOwnGroupsAreSearched(t *testing.T) {
+	built, err := scheduler.LookupStage("group")
+	if err != nil {
+		t.Fatal(err)
+	}
+	alg2, err := built.Lookup("alg2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []*scheduler.Found
+	for _, r := range []scheduler.Recipe{last(t), last(t).With("group", scheduler.Strategy{Name: "mine", Decide: alg2.Decide})} {
+		r.Name = "searched"
+		x, err := scheduler.Best(t.Context(), open(t, "squeezenet"), load(t, "stcp920"), 8,
+			scheduler.BestOptions{Options: scheduler.Options{Chunk: 2}, Recipes: []scheduler.Recipe{r}, Evaluations: 60, Seed: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, x)
+	}
+	a, b := found[0], found[1]
+	if a.Sim.TotalPs != b.Sim.TotalPs || a.Evaluations != b.Evaluations || !slices.Equal(a.Trajectory, b.Trajectory) || len(a.Trajectory) < 4 {
+		t.Errorf("%d ps after %d evaluations by %v, of the caller's own %d after %d by %v",
+			a.Sim.TotalPs, a.Evaluations, a.Trajectory, b.Sim.TotalPs, b.Evaluations, b.Trajectory)
+	}
+}
+
+// A caller's own stage is decided, searched, written to files and read again.
+func TestOwnStage(t *testing.T) {
+	late := scheduler.Setting[int]{Name: "late", Choices: []scheduler.Choice[int]{{Name: "first", Value: 0}, {Name: "second", Value: 1}}}
+	asked := map[int]bool{}
+	order := scheduler.Strategy{Name: "swapped", Decide: func(_ context.Context, d *scheduler.Draft) error {
+		asked[late.Of(d)] = true
+		d.Order = graphturbo.BFS(d.Instances)
+		if late.Of(d) == 0 {
+			d.Order = graphturbo.DFS(d.Instances)
+		}
+		return nil
+	}}
+	r := last(t).With("order", order).WithStage("order", late.Stage())
+	found, err := scheduler.Best(t.Context(), open(t, "squeezenet"), load(t, "stcp920"), 8,
+		scheduler.BestOptions{Options: scheduler.Options{Chunk: 2}, Recipes: []scheduler.Recipe{r}, Evaluations: 60, Seed: 3, Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !asked[0] || !asked[1] {
+		t.Errorf("asked for %v, expected both values", asked)
+	}
+	f := scheduler.File(found.Result, schedulefile.Origin{})
+	if d := f.Schedules[0].Decisions; len(d) != 1 || d[0].Stage != "late" {
+		t.Fatalf("the file has %s", f.Schedules[0].Decisions)
+	}
+	want, err := f.Write()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f, err = schedulefile.Read("", want); err != nil {
+		t.Fatal(err)
+	}
+	back, err := scheduler.Restore(t.Context(), f, load(t, "stcp920"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := scheduler.File(back, schedulefile.Origin{}).Write(); err != nil || string(got) != string(want) {
+		t.Errorf("another file when it is written again: %v", err)
+	}
+	if _, err := scheduler.Run(t.Context(), open(t, "toy-fig3"), load(t, "stcp920"), 8, last(t).WithStage("ordre", late.Stage()), scheduler.Options{}); err == nil || !strings.Contains(err.Error(), `unknown stage "ordre"`) {
+		t.Errorf("a stage in front of none: %v", err)
 	}
 }

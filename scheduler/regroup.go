@@ -66,15 +66,15 @@ type arm struct {
 // maxIntervals bounds the groups that are priced, as split.DefaultMaxGroups does.
 const maxIntervals = 4000
 
-func newRegrouper(n *split.Network, namer *split.Namer, p *plan, known *costs) *regrouper {
+func newRegrouper(n *split.Network, namer *split.Namer, p *Decisions, known *costs) *regrouper {
 	g := &regrouper{net: n, namer: namer, at: map[[2]int]*group{}, ends: map[int][]int{}, costs: known}
-	for _, c := range p.cuts {
+	for _, c := range p.groups() {
 		g.seq = append(g.seq, n.AtomsOf(c.ops)...)
 	}
 	// How far each place is from the end of a group.
 	far := make([]int, len(g.seq)+1)
 	at := 0
-	for _, c := range p.cuts {
+	for _, c := range p.groups() {
 		next := at + len(n.AtomsOf(c.ops))
 		for i := at; i <= next; i++ {
 			far[i] = min(i-at, next-i)
@@ -152,10 +152,10 @@ func (g *regrouper) arm(x *group, info schedule.SplitInfo) *arm {
 
 // spans are the groups of a plan whose atoms are those of the sequence; nil if they are not
 // intervals of it.
-func (g *regrouper) spans(p *plan) []span {
+func (g *regrouper) spans(p *Decisions) []span {
 	var list []span
 	at := 0
-	for _, c := range p.cuts {
+	for _, c := range p.groups() {
 		atoms := g.net.AtomsOf(c.ops)
 		if at+len(atoms) > len(g.seq) || !slices.Equal(atoms, slices.Sorted(slices.Values(g.seq[at:at+len(atoms)]))) {
 			return nil
@@ -167,8 +167,8 @@ func (g *regrouper) spans(p *plan) []span {
 }
 
 // cuts are spans as groups of operators.
-func (g *regrouper) cuts(list []span) []cut {
-	cuts := make([]cut, len(list))
+func (g *regrouper) cuts(list []span) groups {
+	cuts := make(groups, len(list))
 	for i, x := range list {
 		cuts[i] = cut{g.net.Operators(slices.Sorted(slices.Values(g.seq[x.lo:x.hi]))), x.split}
 	}

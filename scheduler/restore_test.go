@@ -97,7 +97,7 @@ func TestRestore(t *testing.T) {
 }
 
 // A file of another maker, with no word on how it came about, is written again as it is.
-// A name that Replace has given stands for the same decisions again.
+// The text of a recipe stands for the same decisions again, whatever its name.
 func TestNamed(t *testing.T) {
 	src, err := network.Open("toy-fig5", network.Options{})
 	if err != nil {
@@ -120,22 +120,29 @@ func TestNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := scheduler.File(r, schedulefile.Origin{})
+	if f.Origin.Variant != v.Name || f.Origin.Recipe != v.Text() {
+		t.Errorf("the file is of %s, %q, expected %s, %q", f.Origin.Variant, f.Origin.Recipe, v.Name, v.Text())
+	}
 	type picks struct{ group, split, order string }
-	for name, want := range map[string]picks{
-		v.Name:                          {"alg2", "search", "dfs"},
-		"cross-layer+order=ilp":         {"alg2", "alg1", "ilp"}, // no solver is needed to read a file
-		"of another maker":              {},
-		"cross-layer+order=dfs+split=x": {},
-		"cross-layer+":                  {},
-		"cross-layer+order=alg3":        {}, // what it has anyhow is not in a name
+	for _, c := range []struct {
+		variant, recipe string
+		want            picks
+	}{
+		{v.Name, v.Text(), picks{"alg2", "search", "dfs"}},
+		{"cross-layer", "", picks{"alg2", "alg1", "alg3"}},
+		{"mine", "group=alg2 split=alg1 order=ilp", picks{"alg2", "alg1", "ilp"}}, // no solver is needed to read a file
+		{"of another maker", "", picks{}},
+		{"cross-layer+order=dfs", "", picks{}},                     // a name says nothing
+		{"mine", "order=dfs split=x", picks{"layers", "x", "dfs"}}, // of which nobody knows more than the name
+		{"mine", "ordre=dfs order", picks{"layers", "none", ""}},
 	} {
-		f.Origin.Variant = name
+		f.Origin.Variant, f.Origin.Recipe = c.variant, c.recipe
 		again, err := scheduler.Restore(context.Background(), f, spec)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := again.Recipe; got.Name != name || (picks{got.Pick("group"), got.Pick("split"), got.Pick("order")}) != want {
-			t.Errorf("%s has come back as %+v", name, got)
+		if got := again.Recipe; got.Name != c.variant || (picks{got.Pick("group"), got.Pick("split"), got.Pick("order")}) != c.want {
+			t.Errorf("%s, %s has come back as %+v", c.variant, c.recipe, got)
 		}
 	}
 }

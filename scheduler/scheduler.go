@@ -35,6 +35,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -100,7 +101,8 @@ type Options struct {
 	mostInstances int          // that splits may give; 0: no limit
 	ddrWeight     float64      // see spread
 	memo          *schedule.Memo
-	measured      bool // see Result
+	given         *Decisions // that the recipe need not make; nil: none
+	measured      bool       // see Result
 }
 
 // tell passes a note on if a sink is set.
@@ -193,6 +195,8 @@ type Result struct {
 	// measured says that latency measures all, as simulate would, which then need not.
 	measured bool
 	answers  map[string]Solved // of the exact strategies, by stage
+	// values are those of settings, by schedule and stage.
+	values map[*schedule.Schedule]map[string]Decision
 }
 
 // Trial is a chunk size and what it gave.
@@ -616,6 +620,7 @@ func (r *Result) plan(get func(size, times int64) (*Draft, error)) (idle int, er
 					return 0, err
 				}
 				drafts[part.size] = d
+				r.keep(d.Schedule, d.values)
 			}
 			if r.Schedule == nil {
 				r.Schedule, r.Outputs, r.Lower, r.answers = d.Schedule, d.Outputs, d.Lower, d.answers
@@ -625,6 +630,35 @@ func (r *Result) plan(get func(size, times int64) (*Draft, error)) (idle int, er
 		r.Plans = append(r.Plans, plan)
 	}
 	return idle, nil
+}
+
+// keep notes values of a schedule's settings.
+func (r *Result) keep(s *schedule.Schedule, values map[string]Decision) {
+	if r.values == nil {
+		r.values = map[*schedule.Schedule]map[string]Decision{}
+	}
+	if r.values[s] == nil {
+		r.values[s] = map[string]Decision{}
+	}
+	maps.Copy(r.values[s], values)
+}
+
+// sizes are the batch elements of the schedules of clusters that divide the batch: whole chunks first, then what is
+// left.
+func (r *Result) sizes() map[*schedule.Schedule]int64 {
+	sizes := map[*schedule.Schedule]int64{}
+	for k, plan := range r.Plans {
+		rest := r.Shares[k]
+		for i, seg := range plan {
+			if _, known := sizes[seg.Schedule]; !known {
+				if sizes[seg.Schedule] = rest / int64(seg.Iterations); i == 0 {
+					sizes[seg.Schedule] = min(r.Chunk, r.Shares[k])
+				}
+			}
+			rest -= sizes[seg.Schedule] * int64(seg.Iterations)
+		}
+	}
+	return sizes
 }
 
 func runChunk(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe, opt Options) (*Result, error) {

@@ -35,6 +35,74 @@ var (
 	keepWeights   = setting("keep", "they stay while there is room", func(d *Draft) { d.Lower.KeepWeights = true })
 )
 
+// residence is where results stay.
+type residence struct{ outputs, between schedule.Level }
+
+func takeOutputs(d *Draft, all bool) Decision {
+	if !all {
+		return nil
+	}
+	return residence{d.Outputs, d.Between}
+}
+
+// Stage names the row.
+func (x residence) Stage() string { return "outputs" }
+
+// Apply sets the levels.
+func (x residence) Apply(_ context.Context, d *Draft) error {
+	d.Outputs, d.Between = x.outputs, x.between
+	return nil
+}
+
+// Key has the levels.
+func (x residence) Key(b *Key, _ *Decisions) { b.Add(int64(x.outputs), int64(x.between)) }
+
+// After leaves it to the recipe where the results of other groups stay.
+func (x residence) After(changed string, _, _ *Decisions) Decision {
+	if changed == "group" {
+		return nil
+	}
+	return x
+}
+
+// generating is what the kernel generator may do. Row issue holds it, prefetch and weights included.
+type generating schedule.Generator
+
+func takeGenerator(d *Draft, _ bool) Decision { return generating(d.Lower.Generator) }
+
+// Stage names the row.
+func (x generating) Stage() string { return "issue" }
+
+// Apply sets what the generator may do.
+func (x generating) Apply(_ context.Context, d *Draft) error {
+	d.Lower.Generator = schedule.Generator(x)
+	return nil
+}
+
+// Key has all settings.
+func (x generating) Key(b *Key, _ *Decisions) { b.Text(fmt.Sprint(x)) }
+
+// values lists a setting's values as changes of decisions.
+func values[T Decision, V any](set func(*T, V), list ...V) (all []func(*Decisions) *Decisions) {
+	for _, v := range list {
+		all = append(all, alter(func(x *T) { set(x, v) }))
+	}
+	return all
+}
+
+var generatorSettings = [][]func(*Decisions) *Decisions{
+	values(func(x *generating, n int64) { x.WeightTiles = n }, 0, 2, 3, 4, 6),
+	values(func(x *generating, n int64) { x.LoadTiles = n }, 0, 2, 4, 8),
+	values(func(x *generating, set bool) { x.WeightsFirst = set }, false, true),
+	values(func(x *generating, set bool) { x.StorePieces = set }, false, true),
+	values(func(x *generating, set bool) { x.KeepWeights = set }, false, true),
+	values(func(x *generating, n int) { x.KeepQuarters = n }, 1, 2, 3, 4),
+	values(func(x *generating, n int64) { x.Pieces = n }, 4, 6, 8, 12, 16, 24, 32),
+	values(func(x *generating, set bool) { x.BeforeFirst = set }, false, true),
+	values(func(x *generating, set bool) { x.CrossLayer = set }, false, true),
+	values(func(x *generating, set bool) { x.Prefetch = set }, false, true),
+}
+
 func checkOutputs(d *Draft) error {
 	if level := max(d.Outputs, d.Between); level > schedule.DDR {
 		return fmt.Errorf("level %d, expected LB, GB or DDR", level)

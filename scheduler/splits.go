@@ -74,27 +74,13 @@ func SplitProblem(s *schedule.Schedule, opt Options) (*split.Network, error) {
 
 var instances = Strategy{Name: "derived", Description: "from groups and factors",
 	Decide: func(_ context.Context, d *Draft) error {
-		deriveLayers(d.Schedule)
 		d.Instances = schedule.NewInstanceGraph(d.Graph, d.Grouping)
 		return nil
 	}}
 
-// deriveLayers gives groups without layers those of schedule.Layers.
-func deriveLayers(s *schedule.Schedule) {
-	if s.Layers != nil || s.Grouping == nil {
-		return
-	}
-	for _, sg := range s.Grouping.Groups {
-		s.Layers = append(s.Layers, schedule.Layers(s.Graph, sg.Ops))
-	}
-}
-
 func checkInstances(s *schedule.Schedule) error {
 	if s.Instances == nil {
 		return errors.New("there are no instances")
-	}
-	if err := schedule.CheckLayers(s); err != nil {
-		return err
 	}
 	return schedule.CheckInstances(s.Graph, s.Grouping, s.Instances)
 }

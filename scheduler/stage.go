@@ -27,6 +27,15 @@ type Stage struct {
 
 	keep  func(to, from *schedule.Schedule) // copies the decision; nil: it is always made anew
 	check func(d *Draft) error              // judges what the stage leaves behind; nil: nothing can be wrong
+
+	// What follows is of decisions that a search changes. take is the decision of a finished schedule, as far as the
+	// recipe's own strategies do not make it again at once, or all of it; nil: row heldBy has it, or it follows.
+	take     func(d *Draft, all bool) Decision
+	heldBy   string                              // an earlier row, which decides this one, too
+	settings [][]func(*Decisions) *Decisions     // changes of decisions: of each setting all values
+	moves    []move                              // other changes that a search tries
+	read     func(data []byte) (Decision, error) // of a schedule file, as encoding/json has written it
+	inPlan   bool                                // the schedule file has the decision in words of its own
 }
 
 // by is a check that looks at the schedule only.
@@ -77,6 +86,7 @@ type Draft struct {
 	Lower   lower.Options           // what the kernel generator may do
 
 	refine  func(*schedule.Schedule) // of the recipe's binding
+	values  map[string]Decision      // of settings, by stage; never written to
 	answers map[string]Solved        // by stage
 	method  string                   // the strategy at work
 	// again is Continue with another answer, for strategies, which can't know the table of
@@ -116,72 +126,75 @@ func Stages() []Stage {
 		{Name: "group", Description: "which operators become one kernel",
 			Strategies: []Strategy{layerKernels, fusedOps, convPairs, stitchedKernels, stitchedOps, algorithm2, algorithm2Divisors, algorithm2InPlace},
 			keep:       keepGroups,
-			check:      by(checkGroups)},
+			check:      by(checkGroups), take: takeGroups, moves: groupMoves},
 		{Name: "split", Description: "how a group is cut into instances",
 			Strategies: []Strategy{noSplit, oneFactorForAll, algorithm1, exactSplit},
 			keep:       func(_, _ *schedule.Schedule) {}, // the groups have it
-			check:      by(checkGroups)},
+			check:      by(checkGroups), heldBy: "group"},
+		{Name: "layers", Description: "where the layers of a kernel begin, and in which order they run",
+			Strategies: []Strategy{derivedLayers},
+			keep:       func(to, _ *schedule.Schedule) { deriveLayers(to) }, // the groups have them
+			check:      by(schedule.CheckLayers), take: takeLayers, moves: layerMoves},
 		{Name: "instances", Description: "the instances that follow, and what they read of each other",
 			Strategies: []Strategy{instances},
-			keep: func(to, from *schedule.Schedule) {
-				to.Instances = from.Instances
-				deriveLayers(to)
-			},
-			check: by(checkInstances)},
+			keep:       func(to, from *schedule.Schedule) { to.Instances = from.Instances },
+			check:      by(checkInstances)},
 		{Name: "outputs", Description: "the memory where a layer's output should stay",
 			Strategies: []Strategy{outputsDDR, outputsLLB, outputsL1, outputsInside},
-			check:      checkOutputs},
+			check:      checkOutputs, take: takeOutputs},
 		{Name: "order", Description: "the order of the instances",
 			Strategies: []Strategy{layerByLayer, chunkByChunk, breadthFirst, depthFirst, heaviestFirst, algorithm3, exactOrder, ilpOrder, jointOrder},
 			keep: func(to, from *schedule.Schedule) {
 				to.Order, to.OrderName, to.Costs = slices.Clone(from.Order), from.OrderName, slices.Clone(from.Costs)
 				to.Place, to.Cluster = from.Place, from.Cluster
 			},
-			check: by(schedule.CheckOwnOrder)},
+			check: by(schedule.CheckOwnOrder), take: takeOrder, moves: orderMoves},
 		{Name: "bind", Description: "over which cores an output is spread, and its scope",
 			Strategies: []Strategy{plainBinding, blockLocality, algorithm4, insideBinding, exactBinding, ilpBinding, jointBinding},
 			keep: func(to, from *schedule.Schedule) {
 				to.Bindings, to.Scopes, to.LayerBindings = slices.Clone(from.Bindings), slices.Clone(from.Scopes), from.LayerBindings
 			},
-			check: by(checkBindings)},
+			check: by(checkBindings), take: takeBindings, moves: bindMoves},
 		{Name: "join", Description: "the copies and redistributions that follow, and the steps of the kernels",
 			Strategies: []Strategy{joins},
 			check:      by(schedule.CheckSteps)},
 		{Name: "spill", Description: "what leaves a full memory first",
 			Strategies: []Strategy{longestLifetime, largestFirst, exactSpills},
-			check:      by(schedule.CheckPlan)},
-		{Name: "address", Description: "where in the L1 what stays there lies",
-			Strategies: []Strategy{lowestAddress, apartAddress},
-			check:      by(schedule.CheckPlan)},
+			check:      by(schedule.CheckPlan), take: takePlacement, moves: placementMoves, settings: placementSettings},
+		addresses.Stage(),
 		{Name: "issue", Description: "what the commands of a kernel may overtake",
-			Strategies: []Strategy{inOrder, exposed, crossLayer}},
+			Strategies: []Strategy{inOrder, exposed, crossLayer}, take: takeGenerator, settings: generatorSettings},
 		{Name: "prefetch", Description: "what loads from the DDR wait for",
-			Strategies: []Strategy{loadsWait, loadsAhead, loadsAtStart}},
+			Strategies: []Strategy{loadsWait, loadsAhead, loadsAtStart}, heldBy: "issue"},
 		{Name: "weights", Description: "whether weights stay in the LLB from kernel to kernel",
-			Strategies: []Strategy{reloadWeights, keepWeights}},
+			Strategies: []Strategy{reloadWeights, keepWeights}, heldBy: "issue"},
 		{Name: "nest", Description: "the loops in which the cores run a layer",
 			Strategies: []Strategy{ruleNests, ansorNests},
-			check:      by(schedule.CheckPlan)},
+			check:      by(schedule.CheckPlan), take: takeLoops},
 	}
 }
 
 // Choices lists the stages that have more than one strategy.
-func Choices() []Stage {
-	return slices.DeleteFunc(Stages(), func(st Stage) bool { return len(st.Strategies) < 2 })
+func Choices() []Stage { return choices(Stages()) }
+
+func choices(list []Stage) []Stage {
+	return slices.DeleteFunc(list, func(st Stage) bool { return len(st.Strategies) < 2 })
 }
 
 // position is the number of a stage in the table.
-func position(name string) (int, error) {
-	if _, err := LookupStage(name); err != nil {
+func (r Recipe) position(name string) (int, error) {
+	if _, err := r.stage(name); err != nil {
 		return 0, err
 	}
-	return slices.IndexFunc(Stages(), func(st Stage) bool { return st.Name == name }), nil
+	return slices.IndexFunc(r.table(), func(st Stage) bool { return st.Name == name }), nil
 }
 
 // LookupStage finds a stage by name.
-func LookupStage(name string) (Stage, error) {
+func LookupStage(name string) (Stage, error) { return lookupStage(Stages(), name) }
+
+func lookupStage(list []Stage, name string) (Stage, error) {
 	var names []string
-	for _, st := range Stages() {
+	for _, st := range list {
 		if st.Name == name {
 			return st, nil
 		}
@@ -240,7 +253,7 @@ func Continue(ctx context.Context, from *schedule.Schedule, after string, r Reci
 }
 
 func resume(ctx context.Context, from *schedule.Schedule, after string, r Recipe, opt Options) (*Draft, error) {
-	at, err := position(after)
+	at, err := r.position(after)
 	if err != nil {
 		return nil, err
 	}
@@ -262,18 +275,22 @@ func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, op
 		return nil, err
 	}
 	d.again = resume
-	for _, st := range Stages() { // in order, as they were told
+	for _, st := range r.table() { // in order, as they were told
 		if a, there := begun.answers[st.Name]; there {
 			d.method = r.choice(st).Name
 			d.solve(st.Name, a.Unit, a.Outcome, a.Note)
 		}
 	}
-	for i, st := range Stages() {
+	for i, st := range r.table() {
 		s := r.choice(st)
 		made := i > last || st.keep == nil
 		if made {
 			d.method = s.Name
-			if err := s.Decide(ctx, d); err != nil {
+			decide := s.Decide
+			if x := opt.given.decided(st); x != nil {
+				decide = x.Apply
+			}
+			if err := decide(ctx, d); err != nil {
 				return nil, r.blame(st, err)
 			}
 		}
@@ -303,6 +320,27 @@ func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, op
 	return d, nil
 }
 
+// decided is what decisions say of a stage; nil: nothing.
+func (p *Decisions) decided(st Stage) Decision {
+	if p == nil {
+		return nil
+	}
+	if x := p.value(st.Name); x != nil {
+		return x
+	}
+	if p.value(st.heldBy) != nil {
+		return held{}
+	}
+	return nil
+}
+
+// held is the decision of a stage that an earlier one has made.
+type held struct{}
+
+func (held) Stage() string                       { return "" }
+func (held) Apply(context.Context, *Draft) error { return nil }
+func (held) Key(*Key, *Decisions)                {}
+
 // instancesOf counts the instances that groups will have.
 func instancesOf(gr *schedule.Grouping) (n int) {
 	for _, sg := range gr.Groups {
@@ -319,7 +357,7 @@ func newDraft(from *schedule.Schedule, last int, r Recipe, opt Options) (*Draft,
 	}
 	opt.Uneven = opt.Uneven.Alternatives()[0]
 	s := &schedule.Schedule{Graph: from.Graph, Spec: from.Spec, UnevenCores: opt.Uneven == schedule.UnevenAll, Memo: opt.memo}
-	for i, st := range Stages() {
+	for i, st := range r.table() {
 		if i <= last && st.keep != nil {
 			st.keep(s, from)
 		}

@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/hardware/sim"
 	"github.com/dsasched/dsasched/heuristics/ansor"
@@ -364,6 +363,102 @@ var (
 	ansorNests = Strategy{Name: "ansor", Description: "searched by Ansor, or as --tuned says", Trials: true, Decide: tunedNests}
 )
 
+// loops are the nests of layers that do not run by the generator's rules.
+type loops struct {
+	nests map[stepKey]*schedule.Nest
+	// made has the steps and values that all decisions together have given; nil: they are made anew.
+	made *schedule.Schedule
+}
+
+// A stepKey names a step among those of the same groups and layers.
+type stepKey struct{ instance, layer int }
+
+func takeLoops(d *Draft, all bool) Decision {
+	x := loops{nests: map[stepKey]*schedule.Nest{}}
+	for i := range d.Steps {
+		if st := &d.Steps[i]; st.Nest != nil {
+			x.nests[stepKey{st.Instance, st.Layer}] = st.Nest
+		}
+	}
+	if all {
+		x.made = d.Schedule
+	}
+	return x
+}
+
+// Stage names the row.
+func (x loops) Stage() string { return "nest" }
+
+// Apply gives the steps their nests, as far as they fit.
+func (x loops) Apply(_ context.Context, d *Draft) error {
+	if x.made != nil {
+		d.Steps, d.Values = slices.Clone(x.made.Steps), slices.Clone(x.made.Values)
+		d.Spills, d.GBActivationBytes = x.made.Spills, x.made.GBActivationBytes
+		return nil
+	}
+	if len(x.nests) == 0 {
+		return nil
+	}
+	d.Index()
+	for i := range d.Steps {
+		if n := x.nests[stepKey{d.Steps[i].Instance, d.Steps[i].Layer}]; n != nil {
+			d.follow(i, n)
+		}
+	}
+	return nil
+}
+
+// Key tells nests from none: they are never changed.
+func (x loops) Key(b *Key, _ *Decisions) {
+	addMap(b, map[int]bool{0: len(x.nests) > 0, 1: x.made != nil}, is)
+}
+
+// After drops what was made for other layers or memories.
+func (x loops) After(changed string, _, _ *Decisions) Decision {
+	switch changed {
+	case "issue": // all of the generator's settings
+		return x
+	case "group", "layers":
+		x.nests = nil
+	}
+	x.made = nil
+	return x
+}
+
+func (x loops) extend(*extension) Decision { return loops{} }
+
+// follow lets a step run by a nest, if memories and loops allow: equal kernels differ in what others keep there.
+func (d *Draft) follow(i int, n *schedule.Nest) bool {
+	step, restore := d.Steps[i], d.save(i)
+	checks := lower.LoopsOf(d.Schedule, i, d.Cost)
+	err := d.Follow(i, n)
+	if err == nil {
+		if n.Cores != nil && !n.Cores.Equal(step.Binding) {
+			checks = lower.LoopsOf(d.Schedule, i, d.Cost)
+		}
+		err = checks.Check(d.Schedule, i)
+	}
+	if err != nil {
+		restore()
+	}
+	return err == nil
+}
+
+// save returns what puts a step back, with the values that it writes.
+func (d *Draft) save(i int) (restore func()) {
+	step := d.Steps[i]
+	var values []schedule.Value
+	for _, w := range step.Writes {
+		values = append(values, d.Values[w])
+	}
+	return func() {
+		d.Steps[i] = step
+		for k, w := range step.Writes {
+			d.Values[w] = values[k]
+		}
+	}
+}
+
 // tunedNests gives every kernel the nests of a file, or looks for some.
 func tunedNests(ctx context.Context, d *Draft) error {
 	kernels, err := ansor.Kernels(ctx, d.Schedule, d.Spec.Clusters, d.Lower)
@@ -477,41 +572,7 @@ func (d *Draft) adopt(ctx context.Context, kernels []*ansor.Task, programs map[*
 	if err != nil {
 		return err
 	}
-	m, err := cost.NewWith(d.Spec, d.Lower.Cost)
-	if err != nil {
-		return err
-	}
-	// save returns what puts a step back, with the values that it writes.
-	save := func(i int) (restore func()) {
-		step := d.Steps[i]
-		var values []schedule.Value
-		for _, w := range step.Writes {
-			values = append(values, d.Values[w])
-		}
-		return func() {
-			d.Steps[i] = step
-			for k, w := range step.Writes {
-				d.Values[w] = values[k]
-			}
-		}
-	}
-	// fits tries a nest on a step: equal kernels differ in what others keep in the memories.
 	noRoom := map[int]bool{}
-	fits := func(i int, n *schedule.Nest) bool {
-		step, restore := d.Steps[i], save(i)
-		loops := lower.LoopsOf(d.Schedule, i, m)
-		err := d.Follow(i, n)
-		if err == nil {
-			if n.Cores != nil && !n.Cores.Equal(step.Binding) {
-				loops = lower.LoopsOf(d.Schedule, i, m)
-			}
-			err = loops.Check(d.Schedule, i)
-		}
-		if err != nil {
-			restore()
-		}
-		return err == nil
-	}
 	type place struct{ step, layer int }
 	places := map[*ansor.Task][]place{}
 	next := map[int]int{} // layer of each instance
@@ -526,8 +587,8 @@ func (d *Draft) adopt(ctx context.Context, kernels []*ansor.Task, programs map[*
 		for _, k := range tasks {
 			for _, at := range places[k] {
 				if wanted(at.layer) {
-					restore = append(restore, save(at.step))
-					if !fits(at.step, programs[k][at.layer]) {
+					restore = append(restore, d.save(at.step))
+					if !d.follow(at.step, programs[k][at.layer]) {
 						noRoom[at.step] = true
 					}
 				}

@@ -321,7 +321,7 @@ func (w *WholeNetwork) instances(ctx context.Context, cuts []cut) (made *Draft, 
 		}
 		return errPosed
 	}})
-	_, err = resume(ctx, &schedule.Schedule{Graph: w.s.Graph, Spec: w.s.Spec, Grouping: (&plan{cuts: cuts}).grouping(w.s.Graph)}, "split", r, w.opt)
+	_, err = resume(ctx, &schedule.Schedule{Graph: w.s.Graph, Spec: w.s.Spec, Grouping: groups(cuts).grouping(w.s.Graph)}, "split", r, w.opt)
 	if errors.Is(err, errPosed) {
 		err = nil
 	}
