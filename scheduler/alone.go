@@ -147,7 +147,7 @@ func alone(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 			return nil, nil, err
 		}
 	}
-	if c.base, err = draft(ctx, g, spec, r, c.opt.Options); err != nil {
+	if c.base, err = draft(ctx, g, spec, r, run{Options: c.opt.Options}); err != nil {
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}

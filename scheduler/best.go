@@ -284,7 +284,7 @@ func (s *seeker) startAll(ctx context.Context, recipes []Recipe, chunks []int64)
 			}
 			made, err := x.made, error(nil)
 			if x.made = nil; !x.recipe.Exact() {
-				opt := s.opt.Options
+				opt := run{Options: s.opt.Options}
 				opt.InPlace, opt.Uneven = x.inPlace, made.Uneven
 				made, err = s.w.recipe(ctx, x.recipe, x.chunk, opt)
 			}
@@ -333,7 +333,7 @@ func (s *seeker) startFrom(ctx context.Context, chunks []int64) error {
 	s.found.Evaluations++
 	s.start(Start{"start", s.opt.InPlace, r.Chunk, r.ThroughputPerSecond()})
 	s.offer(r, p, "start")
-	opt := s.opt.Options
+	opt := run{Options: s.opt.Options}
 	opt.Uneven = r.Uneven
 	made, err := p.prepare(ctx, s.w, opt)
 	var x outline

@@ -410,7 +410,7 @@ func (d *Draft) leastBinding(ctx context.Context, method string) error {
 	if err := algorithm4.Decide(ctx, d); err != nil {
 		return err
 	}
-	n, err := d.Options.shared.bindings(ctx, d)
+	n, err := d.state.shared.bindings(ctx, d)
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func (d Division) whose() string {
 
 // together plans the work of clusters that each have a part of the network. idle counts those
 // without one.
-func (r *Result) together(ctx context.Context, net network.Network, recipe Recipe, opt Options) (idle int, err error) {
+func (r *Result) together(ctx context.Context, net network.Network, recipe Recipe, opt run) (idle int, err error) {
 	r.Plans = make([][]lower.Segment, r.Spec.AllClusters())
 	busy := make([]bool, r.Spec.AllClusters())
 	note := opt.note
@@ -111,7 +111,7 @@ func (r *Result) together(ctx context.Context, net network.Network, recipe Recip
 // divided makes all decisions for a chunk: first those on the whole network up to bindings, as
 // if for one cluster, then for each cluster what follows from them for its part. whole is their
 // sum.
-func divided(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, opt Options) (whole *schedule.Schedule, parts []*Draft, err error) {
+func divided(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, opt run) (whole *schedule.Schedule, parts []*Draft, err error) {
 	var home func(sg *schedule.SubGraph, index int64) int // the cluster of an instance
 	switch opt.Clusters {
 	case Pipelined:
@@ -170,19 +170,20 @@ func divided(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe,
 		}
 		parts, made = append(parts, part), append(made, part.Schedule)
 	}
-	return joined(d.Order, made), parts, nil
+	whole, err = joined(d.Order, made)
+	return whole, parts, err
 }
 
 // joined is the sum of what clusters run of a chunk, for reports and files: its steps and
 // addresses are those of the parts and not its own. Bindings and scopes are decided for all of
 // them together.
-func joined(order []int, parts []*schedule.Schedule) *schedule.Schedule {
+func joined(order []int, parts []*schedule.Schedule) (*schedule.Schedule, error) {
 	sum := *parts[0]
 	sum.Order, sum.Cluster = order, 0
 	sum.Joins, sum.Steps, sum.Values, sum.Spills = nil, nil, nil, nil
 	for _, part := range parts {
 		if !reflect.DeepEqual(part.LayerBindings, sum.LayerBindings) || !reflect.DeepEqual(part.Bindings, sum.Bindings) || !slices.Equal(part.Scopes, sum.Scopes) {
-			panic("scheduler: clusters that divide a network are bound in different ways, which no file can say")
+			return nil, fmt.Errorf("clusters %d and %d, which divide a network, are bound in different ways", parts[0].Cluster, part.Cluster)
 		}
 		for _, sp := range part.Spills {
 			sp.Value += len(sum.Values)
@@ -195,7 +196,7 @@ func joined(order []int, parts []*schedule.Schedule) *schedule.Schedule {
 		sum.Joins = append(sum.Joins, part.Joins...)
 		sum.GBActivationBytes = max(sum.GBActivationBytes, part.GBActivationBytes)
 	}
-	return &sum
+	return &sum, nil
 }
 
 // cutGroups cuts the groups of a draft where stages end, and leaves it to the next stage how
@@ -272,7 +273,7 @@ const stageIdeals = 1 << 18
 // weights from the DDR, of which each cluster has its share; passing a result takes its share of
 // the DDR on both sides. With a weight, chips have equally many stages, and passing may also take
 // the link between chips, where that is longer.
-func stages(ctx context.Context, g *model.Graph, spec *hardware.Spec, opt Options) (stage []int, note string, err error) {
+func stages(ctx context.Context, g *model.Graph, spec *hardware.Spec, opt run) (stage []int, note string, err error) {
 	layers := schedule.Layers(g, graphturbo.ExecutionOrder(g))
 	prices, err := split.NewPrices(g, spec, layers, opt.prices())
 	if err != nil {

@@ -31,7 +31,7 @@ func TestStagesOfManyBranches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stage, note, err := stages(t.Context(), g, chip, Options{Clusters: Pipelined})
+	stage, note, err := stages(t.Context(), g, chip, run{Options: Options{Clusters: Pipelined}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,11 @@ func TestBindingsOfClusters(t *testing.T) {
 	if len(whole.Grouping.Groups) < 2 {
 		t.Fatal("one group has no order")
 	}
-	for _, sum := range []*schedule.Schedule{whole, joined(backward, parts)} {
+	sum, err := joined(backward, parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sum := range []*schedule.Schedule{whole, sum} {
 		for k := range whole.Grouping.Groups {
 			for c, part := range parts {
 				if !reflect.DeepEqual(sum.LayerBindings[k], part.LayerBindings[k]) {

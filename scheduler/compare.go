@@ -186,12 +186,12 @@ func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	if err != nil {
 		return nil, err
 	}
-	made, _, err := fastest(ctx, net, machine, batch, []Recipe{r}, c.opt.Options, false)
+	made, _, err := fastest(ctx, net, machine, batch, []Recipe{r}, run{Options: c.opt.Options}, false)
 	if err != nil {
 		return nil, err
 	}
 	c.opt.Uneven = made.Uneven
-	if c.base, err = draft(ctx, g, spec, r, c.opt.Options); err != nil {
+	if c.base, err = draft(ctx, g, spec, r, run{Options: c.opt.Options}); err != nil {
 		return nil, err
 	}
 	for _, d := range comparisons() {
@@ -322,7 +322,7 @@ func (c *comparer) stage(ctx context.Context, d comparison) error {
 			if err != nil {
 				return err
 			}
-			draft, err = decide(ctx, c.base.Schedule, at, r, c.opt.Options)
+			draft, err = decide(ctx, c.base.Schedule, at, r, run{Options: c.opt.Options})
 			if err != nil {
 				if ctx.Err() != nil {
 					return ctx.Err()
@@ -437,7 +437,7 @@ func (c *comparer) all(ctx context.Context) error {
 	for _, r := range recipes {
 		t, ok := c.seen[picksOf(r)]
 		if !ok {
-			d, err := decide(ctx, &schedule.Schedule{Graph: c.base.Graph, Spec: c.base.Spec}, -1, r, c.opt.Options)
+			d, err := decide(ctx, &schedule.Schedule{Graph: c.base.Graph, Spec: c.base.Spec}, -1, r, run{Options: c.opt.Options})
 			if err == nil {
 				t, err = c.throughput(ctx, d)
 			}

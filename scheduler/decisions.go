@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -233,7 +234,8 @@ type Setting[T any] struct {
 	// Change draws another value for a search to try, beside the choices; false: there is none.
 	Change func(r Rand, s *schedule.Schedule, x T) (T, bool)
 
-	inPlan bool // the schedule file has it in other words
+	inPlan bool                               // the schedule file has it in other words
+	text   func(b *strings.Builder, d *Draft) // see Stage
 }
 
 // A Choice is a named value of a setting, which becomes a strategy of its row.
@@ -293,7 +295,7 @@ func (s *Setting[T]) Of(d *Draft) (x T) {
 
 // Stage returns the setting's row.
 func (s *Setting[T]) Stage() Stage {
-	st := Stage{Name: s.Name, Description: s.Description, inPlan: s.inPlan}
+	st := Stage{Name: s.Name, Description: s.Description, inPlan: s.inPlan, text: s.text}
 	var all []func(*Decisions) *Decisions
 	for _, c := range s.Choices {
 		x := plain[T]{s, c.Value}

@@ -135,7 +135,7 @@ func TestMemo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		opt := Options{}
+		opt := run{}
 		memo := schedule.NewMemo()
 		for range 2 {
 			for _, recipe := range []string{"ordering", "cross-layer", "tvm", "exact-bind"} {
@@ -144,12 +144,12 @@ func TestMemo(t *testing.T) {
 					t.Fatal(err)
 				}
 				opt.memo = nil
-				plain, err := Schedule(t.Context(), g, chip, r, opt)
+				plain, err := draft(t.Context(), g, chip, r, opt)
 				if err != nil {
 					t.Fatal(err)
 				}
 				opt.memo = memo
-				again, err := Schedule(t.Context(), g, chip, r, opt)
+				again, err := draft(t.Context(), g, chip, r, opt)
 				if err != nil {
 					t.Fatal(err)
 				}

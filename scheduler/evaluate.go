@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -19,7 +20,7 @@ import (
 )
 
 // prepare makes the schedule that the decisions give.
-func (p *Decisions) prepare(ctx context.Context, w *problem, opt Options) (*Result, error) {
+func (p *Decisions) prepare(ctx context.Context, w *problem, opt run) (*Result, error) {
 	named := p.recipe
 	if apart, ok := p.value(addresses.Name).(plain[bool]); ok && apart.value {
 		with := Pick{addresses.Name, addresses.Choices[1].Name}
@@ -43,7 +44,7 @@ type problem struct {
 	spec    *hardware.Spec // as the decisions see it
 	batch   int64
 	shares  []int64
-	opt     Options
+	opt     run
 	graphs  map[int64]*model.Graph
 	memos   map[memoKey]*schedule.Memo
 	groups  map[grouped]*schedule.Schedule
@@ -52,7 +53,7 @@ type problem struct {
 }
 
 func newProblem(net network.Network, machine, spec *hardware.Spec, batch int64, opt Options) *problem {
-	return &problem{net: net, machine: machine, spec: spec, batch: batch, shares: Shares(batch, spec.Clusters), opt: opt,
+	return &problem{net: net, machine: machine, spec: spec, batch: batch, shares: Shares(batch, spec.Clusters), opt: run{Options: opt},
 		graphs: map[int64]*model.Graph{}, memos: map[memoKey]*schedule.Memo{}, groups: map[grouped]*schedule.Schedule{}}
 }
 
@@ -77,7 +78,7 @@ func (w *problem) give(m *lower.Memory) {
 
 // prepare makes the schedule of a batch in chunks, in the name of a recipe, by the decisions for each size and, where
 // they leave something open, by another recipe.
-func (w *problem) prepare(ctx context.Context, named, r Recipe, chunk int64, opt Options, of func(size int64) *Decisions) (*Result, error) {
+func (w *problem) prepare(ctx context.Context, named, r Recipe, chunk int64, opt run, of func(size int64) *Decisions) (*Result, error) {
 	opt.Chunk = chunk
 	made := &Result{Recipe: named, Source: w.net.Name, Machine: w.machine, Spec: w.spec, Batch: w.batch, Chunk: chunk, Shares: w.shares, Uneven: opt.Uneven.Alternatives()[0], level: opt.Level}
 	made.assume(w.net)
@@ -114,34 +115,28 @@ type grouped struct {
 	uneven   schedule.Uneven
 }
 
-// fastest is the function of that name, of one recipe and in this world. Exact recipes are
-// checked.
-func (w *problem) fastest(ctx context.Context, r Recipe, inPlace bool, chunk int64) (best *Result, o outline, err error) {
-	opt := w.opt
-	opt.InPlace, opt.unchecked = inPlace, !r.Exact()
-	settle := func(greedy Recipe) (*Result, error) {
-		made, _, err := w.fastest(ctx, greedy, inPlace, chunk)
-		return made, err
+// fastest makes the fastest schedule of a chunk by a recipe. Those of exact recipes are checked.
+func (w *problem) fastest(ctx context.Context, r Recipe, inPlace bool, chunk int64) (*Result, outline, error) {
+	outlines := map[*Result]outline{}
+	c := &contest{recipes: []Recipe{r}, weights: []float64{0}, opt: w.opt, compared: true,
+		make: func(ctx context.Context, r Recipe, opt run) (*Result, error) {
+			opt.InPlace, opt.unchecked = inPlace, !r.Exact()
+			return w.recipe(ctx, r, chunk, opt)
+		},
+		measure: func(ctx context.Context, made *Result, _ int64) (int64, error) {
+			x, err := w.outline(ctx, made, 0)
+			outlines[made] = x
+			return x.ps, err
+		}}
+	t := c.fastest(ctx, chunk)
+	if t.made == nil || ctx.Err() != nil {
+		return nil, outline{}, cmp.Or(t.err, ctx.Err())
 	}
-	err = opt.eachPieces(ctx, r, settle, func(opt Options, _ func(*Result) bool) (*Result, error) {
-		made, err := w.recipe(ctx, r, chunk, opt)
-		if err != nil {
-			return nil, err
-		}
-		x, err := w.outline(ctx, made, 0)
-		if err == nil && (best == nil || x.ps < o.ps) {
-			best, o = made, x
-		}
-		return made, err
-	})
-	if err != nil && (best == nil || ctx.Err() != nil || !tooLarge(err)) {
-		return nil, outline{}, err
-	}
-	return best, o, nil
+	return t.made, outlines[t.made], nil
 }
 
 // recipe makes a recipe's decisions for a chunk.
-func (w *problem) recipe(ctx context.Context, r Recipe, chunk int64, opt Options) (*Result, error) {
+func (w *problem) recipe(ctx context.Context, r Recipe, chunk int64, opt run) (*Result, error) {
 	own := r
 	// Several recipes have the same groups.
 	if group := r.at("group"); group.Name == algorithm2.Name && r.own["group"].Decide == nil {

@@ -15,7 +15,7 @@ import (
 
 // insideBinding is for kernels whose loops are searched: what stays in the L1 between two of
 // their layers binds both, so that no search of one layer's loops can change it.
-var insideBinding = Strategy{Name: "inside", Description: "alg4; layers inside kernels in other ways where trials are faster, or as --tuned says",
+var insideBinding = Strategy{Name: "inside", Description: "alg4; layers inside kernels in other ways where trials are faster, or those of a file of tuned kernels",
 	Trials: true, Decide: bindInside}
 
 // insideTrials is how many other ways are simulated for each layer of a kernel of several, and
@@ -45,7 +45,7 @@ func bindInside(ctx context.Context, d *Draft) error {
 	}
 	rules := d.Recipe
 	rules.Picks = slices.DeleteFunc(slices.Clone(rules.Picks), func(p Pick) bool { return p.Stage == "nest" })
-	opt := d.Options
+	opt := run{d.Options, d.state}
 	opt.note, opt.unchecked, opt.memo = nil, true, schedule.NewMemo()
 	memory, steps := &lower.Memory{}, 0
 	latency := func(own [][]schedule.Binding, limit int64) (int64, error) {
@@ -120,7 +120,7 @@ func bindInside(ctx context.Context, d *Draft) error {
 	}
 	d.LayerBindings = own
 	if changed > 0 {
-		d.Options.tell(fmt.Sprintf("%d changes of bindings inside kernels make a chunk %.2f %% faster", changed, 100*(1-float64(best)/float64(began))))
+		d.state.tell(fmt.Sprintf("%d changes of bindings inside kernels make a chunk %.2f %% faster", changed, 100*(1-float64(best)/float64(began))))
 	}
 	return nil
 }
@@ -128,7 +128,7 @@ func bindInside(ctx context.Context, d *Draft) error {
 // inRow is how many chunks behind each other are simulated to judge one: what overlaps between
 // chunks counts, if a cluster runs several.
 func (d *Draft) inRow() int {
-	if d.Options.times == 1 {
+	if d.state.times == 1 {
 		return 1
 	}
 	return 2

@@ -84,7 +84,7 @@ var jointOrder = Strategy{Name: "joint", Description: "order, bindings and scope
 		if err := algorithm4.Decide(ctx, d); err != nil {
 			return err
 		}
-		labels, err := d.Options.shared.bindings(ctx, d)
+		labels, err := d.state.shared.bindings(ctx, d)
 		if err != nil {
 			return err
 		}

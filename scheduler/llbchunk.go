@@ -27,12 +27,12 @@ func ChunkByLLB(ctx context.Context, net network.Network, machine *hardware.Spec
 	if err := r.validate(opt); err != nil {
 		return 0, 0, err
 	}
-	for _, chunk := range slices.Backward(Divisors(Shares(batch, spec.Clusters)[0], MaxTunedChunk)) {
+	for _, chunk = range slices.Backward(Divisors(Shares(batch, spec.Clusters)[0], MaxTunedChunk)) {
 		g, err := net.Graph(chunk)
 		if err != nil {
 			return 0, 0, err
 		}
-		d, err := newDraft(&schedule.Schedule{Graph: g, Spec: spec}, -1, r, opt)
+		d, err := newDraft(&schedule.Schedule{Graph: g, Spec: spec}, -1, r, run{Options: opt})
 		if err != nil {
 			return 0, 0, err
 		}
@@ -47,9 +47,9 @@ func ChunkByLLB(ctx context.Context, net network.Network, machine *hardware.Spec
 			}
 			bytes = max(bytes, n)
 		}
-		if bytes <= int64(spec.GB.SizeBytes) || chunk == 1 {
-			return chunk, bytes, nil
+		if bytes <= int64(spec.GB.SizeBytes) {
+			break
 		}
 	}
-	panic("scheduler: 1 divides every share")
+	return chunk, bytes, nil // 1 divides every share
 }

@@ -27,7 +27,7 @@ func (f *Found) Losses(ctx context.Context) ([]Loss, error) {
 	if err != nil {
 		return nil, err
 	}
-	opt := f.problem.opt
+	opt := f.problem.opt.Options
 	opt.Chunk = f.Chunk
 	made, err := runChunk(ctx, f.problem.net, f.Machine, f.Batch, recipe, opt)
 	if err != nil {

@@ -265,7 +265,11 @@ func (r *Result) restoreTogether(ctx context.Context, f *schedulefile.File, get 
 		for _, x := range f.Schedules[i].Order {
 			order = append(order, made[i][0].Instances.First[x[0]]+x[1])
 		}
-		wholes[i] = joined(order, made[i])
+		whole, err := joined(order, made[i])
+		if err != nil {
+			return nil, err
+		}
+		wholes[i] = whole
 	}
 	idle := 0
 	for k, segments := range f.Clusters {

@@ -31,7 +31,6 @@
 package scheduler
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,8 +39,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
@@ -94,6 +91,19 @@ type Options struct {
 	// see milp.Options.
 	Progress func(stage string, p milp.Progress) `json:"-"`
 
+	// Deciding, if not nil, is called before a strategy decides a stage, and what it returns afterwards; of recipes side
+	// by side, by two at a time.
+	Deciding func(stage, strategy string) (decided func()) `json:"-"`
+}
+
+// A run is a caller's options with the state of what is under way.
+type run struct {
+	Options
+	state
+}
+
+// A state is what strategies share beside the options.
+type state struct {
 	note          func(string) // sink of Result.Notes
 	unchecked     bool         // leave the stages' checks out: the answer is checked later
 	times         int64        // how often a cluster runs the chunk, at most; 0: not known
@@ -105,15 +115,23 @@ type Options struct {
 	measured      bool       // see Result
 }
 
+// deciding tells who listens that a strategy begins with a stage.
+func (o Options) deciding(stage, strategy string) (decided func()) {
+	if o.Deciding == nil {
+		return func() {}
+	}
+	return o.Deciding(stage, strategy)
+}
+
 // tell passes a note on if a sink is set.
-func (o Options) tell(note string) {
+func (o state) tell(note string) {
 	if o.note != nil {
 		o.note(note)
 	}
 }
 
 // oneAtATime are the options for recipes side by side, of which one reports at a time.
-func (o Options) oneAtATime() Options {
+func (o run) oneAtATime() run {
 	if report := o.Progress; report != nil {
 		var mu sync.Mutex
 		o.Progress = func(stage string, p milp.Progress) {
@@ -260,12 +278,13 @@ func Divisors(n, most int64) []int64 {
 // clusters, tries every divisor of a cluster's share as chunk unless Options.Chunk says
 // one, and keeps the fastest. If ctx ends first, it returns its error. Recipes that it falls
 // back to run side by side: Options.Cost and Options.Solver may be called by two at a time.
-func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe, opt Options) (*Result, error) {
+func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe, options Options) (*Result, error) {
+	opt := run{Options: options}
 	if err := checkBatch(batch); err != nil {
 		return nil, err
 	}
 	if r.evaluations > 0 {
-		return r.whole(ctx, net, machine, batch, opt)
+		return r.whole(ctx, net, machine, batch, options)
 	}
 	share := int64(0)
 	if spec, err := Machine(machine, opt.Level); err != nil {
@@ -273,7 +292,7 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 	} else {
 		share = opt.Clusters.shares(batch, spec.AllClusters())[0]
 	}
-	recipes, err := r.alternatives(opt)
+	recipes, err := r.alternatives(options)
 	if err != nil {
 		return nil, err
 	}
@@ -344,119 +363,27 @@ func (r Recipe) alternatives(opt Options) ([]Recipe, error) {
 	return list, nil
 }
 
-// fastest prepares a chunk by the first recipe and by those that it falls back to, and
-// gives the fastest result, which takes ps, the first one's name. If it is to be compared with
-// no other result, and there is but one, ps is 0.
-func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, recipes []Recipe, opt Options, compared bool) (best *Result, ps int64, err error) {
+// fastest makes the schedule of a chunk by some recipes and gives the fastest, which takes ps, the first one's name. If
+// it is to be compared with no other result, and there is but one, ps is 0.
+func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, recipes []Recipe, opt run, compared bool) (best *Result, ps int64, err error) {
 	net.Graph = once(net.Graph)
-	if len(recipes) > 1 {
-		opt = opt.oneAtATime()
+	c := &contest{recipes: recipes, weights: opt.Clusters.weights(machine), opt: opt, compared: compared,
+		make: func(ctx context.Context, r Recipe, opt run) (*Result, error) {
+			return prepare(ctx, net, machine, batch, r, opt)
+		},
+		measure: func(ctx context.Context, made *Result, limit int64) (int64, error) { return made.latency(ctx, limit) }}
+	t := c.fastest(ctx, opt.Chunk)
+	if best = t.made; best == nil {
+		return nil, 0, t.err
 	}
-	lanes := lanesOf(recipes, opt)
-	// Recipes that differ in what is exact alone are settled by the same greedy one.
-	type settled struct {
-		uneven schedule.Uneven
-		err    error
-	}
-	known := map[string]settled{}
-	settles := func(greedy Recipe) string { // the first one alone may have strategies of the caller's own
-		return fmt.Sprint(greedy.Strategies(), len(greedy.own))
-	}
-	for _, r := range recipes {
-		greedy, slow := r.greedy()
-		key := settles(greedy)
-		if _, there := known[key]; there || !slow || len(opt.Uneven.Alternatives()) == 1 {
-			continue
-		}
-		alone := opt
-		if at := slices.IndexFunc(lanes, func(l lane) bool { return l.first == greedy.first() }); at >= 0 {
-			alone = lanes[at].opt
-		}
-		made, _, err := fastest(ctx, net, machine, batch, []Recipe{greedy}, alone, false)
-		known[key] = settled{err: err}
-		if err == nil {
-			known[key] = settled{uneven: made.Uneven}
-		}
-	}
-	settle := func(greedy Recipe) (*Result, error) {
-		answer := known[settles(greedy)]
-		return &Result{Uneven: answer.uneven}, answer.err
-	}
-	attempt := func(r Recipe, opt Options, limit int64) (best *Result, ps int64, err error) {
-		ps = limit
-		err = opt.eachPieces(ctx, r, settle, func(opt Options, last func(*Result) bool) (any *Result, firstErr error) {
-			weights := opt.Clusters.weights(machine)
-			for _, opt.ddrWeight = range weights {
-				made, err := Prepare(ctx, net, machine, batch, r, opt)
-				var took int64
-				if err == nil && (compared || best != nil || len(recipes)+len(weights) > 2 || !last(made)) {
-					took, err = made.latency(ctx, ps)
-				}
-				if err != nil {
-					if fatal(ctx, err) {
-						return nil, err
-					}
-					firstErr = cmp.Or(firstErr, err)
-					continue
-				}
-				if any = made; took < ps {
-					best, ps = made, took
-				}
-			}
-			if any != nil {
-				firstErr = nil
-			}
-			return any, firstErr
-		})
-		return best, ps, err
-	}
-	type attempted struct {
-		made *Result
-		ps   int64
-		err  error
-	}
-	tried := make([]attempted, len(recipes))
-	var side errgroup.Group
-	side.SetLimit(2) // memory
-	for _, l := range lanes {
-		side.Go(func() error {
-			kept, limit := &attempted{}, int64(math.MaxInt64)
-			for _, i := range l.recipes {
-				t := &tried[i]
-				if t.made, t.ps, t.err = attempt(recipes[i], l.opt, limit); fatal(ctx, t.err) {
-					break
-				}
-				if t.made != nil {
-					kept.made = nil // of the memory that results take
-					kept, limit = t, t.ps
-				}
-			}
-			return nil
-		})
-	}
-	_ = side.Wait()
-	ps = math.MaxInt64
-	var firstErr error
-	for _, t := range tried {
-		if fatal(ctx, t.err) {
-			return nil, 0, t.err
-		}
-		firstErr = cmp.Or(firstErr, t.err)
-		if t.made != nil && t.ps < ps {
-			best, ps = t.made, t.ps
-		}
-	}
-	if best == nil {
-		return nil, 0, firstErr
-	}
-	if best.Uneven != opt.Uneven.Alternatives()[0] {
-		best.Notes = append(best.Notes, fmt.Sprintf("pieces as with --uneven %v, which is faster than %v", best.Uneven, opt.Uneven.Alternatives()[0]))
+	if was := opt.Uneven.Alternatives()[0]; best.Uneven != was {
+		best.Notes = append(best.Notes, fmt.Sprintf("uneven pieces: %v, which is faster than %v", best.Uneven, was))
 	}
 	if first, from := recipes[0], best.Recipe.Name; from != first.Name {
 		best.Recipe = first
 		best.Notes = append(best.Notes, fmt.Sprintf("%s: the schedule is that of %s, the fastest of %d", first.Name, from, len(recipes)))
 	}
-	return best, ps, nil
+	return best, t.ps, nil
 }
 
 // once keeps the graphs that it is asked for.
@@ -474,40 +401,6 @@ func once(graph func(int64) (*model.Graph, error)) func(int64) (*model.Graph, er
 		}
 		return known[size], nil
 	}
-}
-
-// eachPieces calls try for each setting of uneven pieces that opt leaves open, until the others
-// would nearly always give the same; last says so of a result. A recipe that takes long is tried
-// with the pieces of what settle makes of a quick one. The error is of a result that can't be
-// had, and ends the rest only if it is not that it is too large.
-func (opt Options) eachPieces(ctx context.Context, r Recipe, settle func(Recipe) (*Result, error), try func(opt Options, last func(*Result) bool) (*Result, error)) (firstErr error) {
-	uneven := opt.Uneven.Alternatives()
-	if greedy, slow := r.greedy(); slow && len(uneven) > 1 {
-		uneven = uneven[:1]
-		if made, err := settle(greedy); err == nil {
-			uneven[0] = made.Uneven
-		} else if fatal(ctx, err) {
-			return err
-		}
-	}
-	for i, u := range uneven {
-		opt.Uneven = u
-		last := func(made *Result) bool { return i == len(uneven)-1 || !made.Schedule.Uneven() }
-		made, err := try(opt, last)
-		if err != nil {
-			if fatal(ctx, err) {
-				return err
-			}
-			firstErr = cmp.Or(firstErr, err)
-			continue
-		}
-		if last(made) {
-			break
-		}
-		// With many times more instances, pieces are too small to be faster.
-		opt.mostInstances = 4 * len(made.Schedule.Instances.Instances)
-	}
-	return firstErr
 }
 
 // latency is how long the plans take, in picoseconds; math.MaxInt64 above a limit.
@@ -536,6 +429,10 @@ func (r *Result) latency(ctx context.Context, limit int64) (ps int64, err error)
 // what it falls back to, and simulates nothing: Program and Sim are nil, until
 // [Result.On] gives them.
 func Prepare(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe, opt Options) (*Result, error) {
+	return prepare(ctx, net, machine, batch, r, run{Options: opt})
+}
+
+func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe, opt run) (*Result, error) {
 	if err := checkBatch(batch); err != nil {
 		return nil, err
 	}
@@ -548,7 +445,7 @@ func Prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		return nil, fmt.Errorf("chunk is %d, expected 1 to %d, the batch elements %s", opt.Chunk, shares[0], opt.Clusters.whose())
 	}
 	if r.evaluations > 0 {
-		made, err := r.whole(ctx, net, machine, batch, opt)
+		made, err := r.whole(ctx, net, machine, batch, opt.Options)
 		if err == nil {
 			made.Program, made.Sim = nil, nil
 		}
@@ -662,7 +559,7 @@ func (r *Result) sizes() map[*schedule.Schedule]int64 {
 }
 
 func runChunk(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe, opt Options) (*Result, error) {
-	made, _, err := fastest(ctx, net, machine, batch, []Recipe{r}, opt, false)
+	made, _, err := fastest(ctx, net, machine, batch, []Recipe{r}, run{Options: opt}, false)
 	if err != nil {
 		return nil, err
 	}

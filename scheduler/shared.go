@@ -52,11 +52,11 @@ func (r Recipe) until(stage int) (names string) {
 type lane struct {
 	first   string // strategies up to the first of sharedStages
 	recipes []int
-	opt     Options
+	opt     run
 }
 
 // lanesOf divides recipes into lanes.
-func lanesOf(recipes []Recipe, opt Options) (lanes []lane) {
+func lanesOf(recipes []Recipe, opt run) (lanes []lane) {
 	for i, r := range recipes {
 		first := r.first()
 		at := slices.IndexFunc(lanes, func(l lane) bool { return l.first == first })
@@ -94,7 +94,7 @@ func (m *shared) keep(d *Draft, stage int) {
 	if m == nil || len(d.Recipe.own) > 0 || d.Recipe.stages != nil || !slices.Contains(sharedStages, Stages()[stage].Name) || d.Recipe.choice(Stages()[stage]).Exact {
 		return
 	}
-	kept, err := newDraft(d.Schedule, stage, d.Recipe, d.Options)
+	kept, err := newDraft(d.Schedule, stage, d.Recipe, run{d.Options, d.state})
 	if err != nil {
 		return
 	}

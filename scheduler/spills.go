@@ -419,7 +419,7 @@ var (
 )
 
 // addresses says where in the L1 what stays there lies.
-var addresses = Setting[bool]{Name: "address", Description: "where in the L1 what stays there lies", inPlan: true,
+var addresses = Setting[bool]{Name: "address", Description: "where in the L1 what stays there lies", inPlan: true, text: addressText,
 	Choices: []Choice[bool]{
 		{"lowest", "as low as there is room, as the memory plan found it", false},
 		{"apart", "such as were left longer before, so that less waits for what was there", true},

@@ -35,6 +35,7 @@ type Stage struct {
 	settings [][]func(*Decisions) *Decisions     // changes of decisions: of each setting all values
 	moves    []move                              // other changes that a search tries
 	read     func(data []byte) (Decision, error) // of a schedule file, as encoding/json has written it
+	text     func(b *strings.Builder, d *Draft)  // a line for each thing decided; nil: the JSON of take
 	inPlan   bool                                // the schedule file has the decision in words of its own
 }
 
@@ -85,19 +86,20 @@ type Draft struct {
 	Between schedule.Level          // where results pass from kernel to kernel, if not where Outputs and scopes say (LB)
 	Lower   lower.Options           // what the kernel generator may do
 
+	state   state
 	refine  func(*schedule.Schedule) // of the recipe's binding
 	values  map[string]Decision      // of settings, by stage; never written to
 	answers map[string]Solved        // by stage
 	method  string                   // the strategy at work
 	// again is Continue with another answer, for strategies, which can't know the table of
 	// stages that they stand in.
-	again func(ctx context.Context, from *schedule.Schedule, after string, r Recipe, opt Options) (*Draft, error)
+	again func(ctx context.Context, from *schedule.Schedule, after string, r Recipe, opt run) (*Draft, error)
 }
 
 // solve keeps what an exact strategy says of its answer to a stage.
 func (d *Draft) solve(stage, unit string, answer solve.Outcome, note string) {
 	if answer.Status == milp.Feasible || answer.Status == milp.Limit {
-		d.Options.tell(fmt.Sprintf("%s by %s: not proven to be the best (%s): %.4g %s, bound %.4g", stage, d.method, answer.Stop, answer.Objective, unit, answer.Bound))
+		d.state.tell(fmt.Sprintf("%s by %s: not proven to be the best (%s): %.4g %s, bound %.4g", stage, d.method, answer.Stop, answer.Objective, unit, answer.Bound))
 	}
 	if d.answers == nil {
 		d.answers = map[string]Solved{}
@@ -126,51 +128,51 @@ func Stages() []Stage {
 		{Name: "group", Description: "which operators become one kernel",
 			Strategies: []Strategy{layerKernels, fusedOps, convPairs, stitchedKernels, stitchedOps, algorithm2, algorithm2Divisors, algorithm2InPlace},
 			keep:       keepGroups,
-			check:      by(checkGroups), take: takeGroups, moves: groupMoves},
+			check:      by(checkGroups), take: takeGroups, moves: groupMoves, text: groupText},
 		{Name: "split", Description: "how a group is cut into instances",
 			Strategies: []Strategy{noSplit, oneFactorForAll, algorithm1, exactSplit},
 			keep:       func(_, _ *schedule.Schedule) {}, // the groups have it
-			check:      by(checkGroups), heldBy: "group"},
+			check:      by(checkGroups), heldBy: "group", text: splitText},
 		{Name: "layers", Description: "where the layers of a kernel begin, and in which order they run",
 			Strategies: []Strategy{derivedLayers},
 			keep:       func(to, _ *schedule.Schedule) { deriveLayers(to) }, // the groups have them
-			check:      by(schedule.CheckLayers), take: takeLayers, moves: layerMoves},
+			check:      by(schedule.CheckLayers), take: takeLayers, moves: layerMoves, text: layersText},
 		{Name: "instances", Description: "the instances that follow, and what they read of each other",
 			Strategies: []Strategy{instances},
 			keep:       func(to, from *schedule.Schedule) { to.Instances = from.Instances },
-			check:      by(checkInstances)},
+			check:      by(checkInstances), text: instancesText},
 		{Name: "outputs", Description: "the memory where a layer's output should stay",
 			Strategies: []Strategy{outputsDDR, outputsLLB, outputsL1, outputsInside},
-			check:      checkOutputs, take: takeOutputs},
+			check:      checkOutputs, take: takeOutputs, text: outputsText},
 		{Name: "order", Description: "the order of the instances",
 			Strategies: []Strategy{layerByLayer, chunkByChunk, breadthFirst, depthFirst, heaviestFirst, algorithm3, exactOrder, ilpOrder, jointOrder},
 			keep: func(to, from *schedule.Schedule) {
 				to.Order, to.OrderName, to.Costs = slices.Clone(from.Order), from.OrderName, slices.Clone(from.Costs)
 				to.Place, to.Cluster = from.Place, from.Cluster
 			},
-			check: by(schedule.CheckOwnOrder), take: takeOrder, moves: orderMoves},
+			check: by(schedule.CheckOwnOrder), take: takeOrder, moves: orderMoves, text: orderText},
 		{Name: "bind", Description: "over which cores an output is spread, and its scope",
 			Strategies: []Strategy{plainBinding, blockLocality, algorithm4, insideBinding, exactBinding, ilpBinding, jointBinding},
 			keep: func(to, from *schedule.Schedule) {
 				to.Bindings, to.Scopes, to.LayerBindings = slices.Clone(from.Bindings), slices.Clone(from.Scopes), from.LayerBindings
 			},
-			check: by(checkBindings), take: takeBindings, moves: bindMoves},
+			check: by(checkBindings), take: takeBindings, moves: bindMoves, text: bindText},
 		{Name: "join", Description: "the copies and redistributions that follow, and the steps of the kernels",
 			Strategies: []Strategy{joins},
-			check:      by(schedule.CheckSteps)},
+			check:      by(schedule.CheckSteps), text: joinText},
 		{Name: "spill", Description: "what leaves a full memory first",
 			Strategies: []Strategy{longestLifetime, largestFirst, exactSpills},
-			check:      by(schedule.CheckPlan), take: takePlacement, moves: placementMoves, settings: placementSettings},
+			check:      by(schedule.CheckPlan), take: takePlacement, moves: placementMoves, settings: placementSettings, text: spillText},
 		addresses.Stage(),
 		{Name: "issue", Description: "what the commands of a kernel may overtake",
-			Strategies: []Strategy{inOrder, exposed, crossLayer}, take: takeGenerator, settings: generatorSettings},
+			Strategies: []Strategy{inOrder, exposed, crossLayer}, take: takeGenerator, settings: generatorSettings, text: generatorText},
 		{Name: "prefetch", Description: "what loads from the DDR wait for",
-			Strategies: []Strategy{loadsWait, loadsAhead, loadsAtStart}, heldBy: "issue"},
+			Strategies: []Strategy{loadsWait, loadsAhead, loadsAtStart}, heldBy: "issue", text: generatorText},
 		{Name: "weights", Description: "whether weights stay in the LLB from kernel to kernel",
-			Strategies: []Strategy{reloadWeights, keepWeights}, heldBy: "issue"},
+			Strategies: []Strategy{reloadWeights, keepWeights}, heldBy: "issue", text: generatorText},
 		{Name: "nest", Description: "the loops in which the cores run a layer",
 			Strategies: []Strategy{ruleNests, ansorNests},
-			check:      by(schedule.CheckPlan), take: takeLoops},
+			check:      by(schedule.CheckPlan), take: takeLoops, text: nestText},
 	}
 }
 
@@ -220,7 +222,7 @@ func (st Stage) Lookup(name string) (Strategy, error) {
 
 // Schedule makes all decisions for one chunk.
 func Schedule(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, opt Options) (*schedule.Schedule, error) {
-	d, err := draft(ctx, g, spec, r, opt)
+	d, err := draft(ctx, g, spec, r, run{Options: opt})
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +230,7 @@ func Schedule(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe
 }
 
 // draft is Schedule with what a schedule does not keep.
-func draft(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, opt Options) (*Draft, error) {
+func draft(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, opt run) (*Draft, error) {
 	for _, op := range g.Ops {
 		if dead(g, op) {
 			return nil, fmt.Errorf("operator %q has no reader; simplify the graph before it is scheduled", op.Name)
@@ -245,14 +247,14 @@ func draft(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, o
 // their factors, which alg1 leaves as they are. Layers that are nil follow from the
 // groups. The schedule that it starts from is not changed; what it lacks is an error.
 func Continue(ctx context.Context, from *schedule.Schedule, after string, r Recipe, opt Options) (*schedule.Schedule, error) {
-	d, err := resume(ctx, from, after, r, opt)
+	d, err := resume(ctx, from, after, r, run{Options: opt})
 	if err != nil {
 		return nil, err
 	}
 	return d.Schedule, nil
 }
 
-func resume(ctx context.Context, from *schedule.Schedule, after string, r Recipe, opt Options) (*Draft, error) {
+func resume(ctx context.Context, from *schedule.Schedule, after string, r Recipe, opt run) (*Draft, error) {
 	at, err := r.position(after)
 	if err != nil {
 		return nil, err
@@ -262,14 +264,14 @@ func resume(ctx context.Context, from *schedule.Schedule, after string, r Recipe
 
 // decide runs the stages behind number last on what from has of those before, and
 // judges each of them.
-func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, opt Options) (*Draft, error) {
-	if err := r.validate(opt); err != nil {
+func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, opt run) (*Draft, error) {
+	if err := r.validate(opt.Options); err != nil {
 		return nil, err
 	}
 	if r.evaluations > 0 {
 		return nil, fmt.Errorf("variant %s makes all decisions together, expected one that goes stage by stage", r.Name)
 	}
-	begun, last := opt.shared.begun(from, last, r, opt)
+	begun, last := opt.shared.begun(from, last, r, opt.Options)
 	d, err := newDraft(begun.Schedule, last, r, opt)
 	if err != nil {
 		return nil, err
@@ -290,7 +292,10 @@ func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, op
 			if x := opt.given.decided(st); x != nil {
 				decide = x.Apply
 			}
-			if err := decide(ctx, d); err != nil {
+			decided := opt.deciding(st.Name, s.Name)
+			err := decide(ctx, d)
+			decided()
+			if err != nil {
 				return nil, r.blame(st, err)
 			}
 		}
@@ -350,7 +355,7 @@ func instancesOf(gr *schedule.Grouping) (n int) {
 }
 
 // newDraft copies what the stages up to number last have decided.
-func newDraft(from *schedule.Schedule, last int, r Recipe, opt Options) (*Draft, error) {
+func newDraft(from *schedule.Schedule, last int, r Recipe, opt run) (*Draft, error) {
 	m, err := cost.NewWith(from.Spec, opt.Cost)
 	if err != nil {
 		return nil, err
@@ -362,7 +367,7 @@ func newDraft(from *schedule.Schedule, last int, r Recipe, opt Options) (*Draft,
 			st.keep(s, from)
 		}
 	}
-	return &Draft{Schedule: s, refine: r.at("bind").Refine, Recipe: r, Options: opt, Cost: m, Machine: splitOptions(s, m, opt), Lower: lower.Options{Cost: opt.Cost}}, nil
+	return &Draft{Schedule: s, refine: r.at("bind").Refine, Recipe: r, Options: opt.Options, state: opt.state, Cost: m, Machine: splitOptions(s, m, opt.Options), Lower: lower.Options{Cost: opt.Cost}}, nil
 }
 
 // splitOptions are the machine and the switches as Algorithm 1 sees them.

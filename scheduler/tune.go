@@ -124,7 +124,7 @@ func TuningTasks(ctx context.Context, nets []network.Network, machine *hardware.
 	r.Fallback = nil
 	known := map[string]*ansor.Task{}
 	for j, net := range nets {
-		made, _, err := fastest(ctx, net, machine, batch, []Recipe{r}, opt, false)
+		made, _, err := fastest(ctx, net, machine, batch, []Recipe{r}, run{Options: opt}, false)
 		if err != nil {
 			return nil, from, err
 		}
@@ -360,7 +360,7 @@ const defaultTrials = 32
 
 var (
 	ruleNests  = Strategy{Name: "rules", Description: "by the kernel generator's rules", Decide: func(context.Context, *Draft) error { return nil }}
-	ansorNests = Strategy{Name: "ansor", Description: "searched by Ansor, or as --tuned says", Trials: true, Decide: tunedNests}
+	ansorNests = Strategy{Name: "ansor", Description: "searched by Ansor, or those of a file of tuned kernels", Trials: true, Decide: tunedNests}
 )
 
 // loops are the nests of layers that do not run by the generator's rules.
@@ -472,7 +472,7 @@ func tunedNests(ctx context.Context, d *Draft) error {
 		}
 	}
 	if large := len(kernels) - small; large > 0 {
-		d.Options.tell(fmt.Sprintf("%d of %d kernels have more than %d layers, whose loops are not searched", large, len(kernels), ansor.MaxLayers))
+		d.state.tell(fmt.Sprintf("%d of %d kernels have more than %d layers, whose loops are not searched", large, len(kernels), ansor.MaxLayers))
 	}
 	if t := d.Options.Tuned; t != nil {
 		missing := 0
@@ -498,10 +498,10 @@ func tunedNests(ctx context.Context, d *Draft) error {
 				strings.Join(t.Networks, ", "), t.Hardware, t.Variant, t.Batch, t.Chunk, missing)
 		}
 		if d.LayerBindings == nil && slices.ContainsFunc(t.Bindings, func(b TunedBinding) bool { return b.Graph == d.Graph.Name }) {
-			d.Options.tell("the tuned file's bindings of layers inside kernels are left out, as --bind inside has not been chosen")
+			d.state.tell("the tuned file's bindings of layers inside kernels are left out, as bind is not inside")
 		}
 		if missing > 0 {
-			d.Options.tell(fmt.Sprintf("%d of %d kernels are not among the tuned ones and run by the generator's rules", missing, len(kernels)))
+			d.state.tell(fmt.Sprintf("%d of %d kernels are not among the tuned ones and run by the generator's rules", missing, len(kernels)))
 		}
 	} else {
 		var tasks []*ansor.Task
@@ -522,7 +522,7 @@ func tunedNests(ctx context.Context, d *Draft) error {
 		if found.Stopped != nil {
 			return found.Stopped
 		}
-		d.Options.tell(fmt.Sprintf("loops searched in %d trials with seed 1; 'dsasched tune' searches longer", found.Trials))
+		d.state.tell(fmt.Sprintf("loops searched in %d trials with seed 1; 'dsasched tune' searches longer", found.Trials))
 		for _, a := range found.Answers {
 			programs[a.Task] = a.Program
 		}
@@ -631,10 +631,10 @@ func (d *Draft) adopt(ctx context.Context, kernels []*ansor.Task, programs map[*
 		}
 	}
 	if len(noRoom) > 0 {
-		d.Options.tell(fmt.Sprintf("%d of %d layers keep the loops of the generator's rules: in their place, the memories have no room for the tuned ones", len(noRoom), len(d.Steps)))
+		d.state.tell(fmt.Sprintf("%d of %d layers keep the loops of the generator's rules: in their place, the memories have no room for the tuned ones", len(noRoom), len(d.Steps)))
 	}
 	if rejected > 0 {
-		d.Options.tell(fmt.Sprintf("%d of %d tuned kernels keep the loops of the generator's rules: beside the others, those are faster", rejected, len(tasks)))
+		d.state.tell(fmt.Sprintf("%d of %d tuned kernels keep the loops of the generator's rules: beside the others, those are faster", rejected, len(tasks)))
 	}
 	return nil
 }

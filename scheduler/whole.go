@@ -29,7 +29,7 @@ type WholeNetwork struct {
 	Ways int
 	cuts []cut // one per part
 	s    *schedule.Schedule
-	opt  Options
+	opt  run
 }
 
 // MaxWhole is about how many parts a network has at most where it is posed as one problem: pairs of them are posed.
@@ -52,9 +52,9 @@ func wholeProblem(ctx context.Context, s, start *schedule.Schedule, opt Options,
 	if err != nil {
 		return nil, err
 	}
-	opt.memo = schedule.NewMemo() // parts stand in many groupings
-	w := &WholeNetwork{s: s, opt: opt, Problem: &whole.Problem{Name: s.Graph.Name, Atoms: len(n.Problem.Reads),
-		CapacityBytes: schedule.DataBytes(s.Spec) * schedule.CoresWithLB(s.Spec), MoveSeconds: secondsPerByte(s.Spec)}}
+	w := &WholeNetwork{s: s, opt: run{opt, state{memo: schedule.NewMemo()}}, // parts stand in many groupings
+		Problem: &whole.Problem{Name: s.Graph.Name, Atoms: len(n.Problem.Reads),
+			CapacityBytes: schedule.DataBytes(s.Spec) * schedule.CoresWithLB(s.Spec), MoveSeconds: secondsPerByte(s.Spec)}}
 	add := func(atoms []int, info schedule.SplitInfo) int {
 		for k := range w.cuts {
 			if x := w.cuts[k].split; slices.Equal(w.Problem.Parts[k].Atoms, atoms) && x.Factor == info.Factor && (x.Dim == info.Dim || x.Factor == 1) {
@@ -386,7 +386,11 @@ func (w *WholeNetwork) Schedule(ctx context.Context, c *whole.Choice) (*schedule
 	for t, step := range c.Steps {
 		s.Order[t] = step.Run[0]
 	}
-	return Continue(ctx, &s, "bind", r, w.opt)
+	d, err = resume(ctx, &s, "bind", r, w.opt)
+	if err != nil {
+		return nil, err
+	}
+	return d.Schedule, nil
 }
 
 // AloneWhole is the answer of [Together].
