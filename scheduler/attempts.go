@@ -58,7 +58,8 @@ func (c *contest) fastest(ctx context.Context, chunk int64) tried {
 	side.SetLimit(2) // memory
 	for _, l := range lanes {
 		side.Go(func() error {
-			c.try(ctx, slices.DeleteFunc(slices.Clone(list), func(a attempt) bool { return !slices.Contains(l.recipes, a.recipe) }), l.opt, all)
+			away := func(a attempt) bool { return !slices.Contains(l.recipes, a.recipe) }
+			c.try(ctx, slices.DeleteFunc(slices.Clone(list), away), l.opt, all)
 			return nil
 		})
 	}
@@ -112,8 +113,9 @@ func (c *contest) attempts(ctx context.Context, lanes []lane) (list []attempt, e
 	return list, nil
 }
 
-// try makes the schedules of attempts in order, until an error is fatal. Those with other pieces are left out where there is nothing to
-// cut so, or where there would be many times more instances: pieces are then too small to be faster.
+// try makes the schedules of attempts in order, until an error is fatal. It leaves out those with other pieces where
+// there is nothing to cut so, or where there would be many times more instances: pieces are then too small to be
+// faster.
 func (c *contest) try(ctx context.Context, list []attempt, opt run, all []tried) {
 	kept, limit := &tried{}, int64(math.MaxInt64)
 	most := opt.mostInstances

@@ -107,7 +107,8 @@ const (
 // all chunks, with operators in place and not, and runs all other recipes as well, so that it is
 // never worse than any of them. If ctx or the time limit ends, it returns the best so far, if
 // there is one.
-func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, opt BestOptions) (*Found, error) {
+func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, opt BestOptions) (*Found,
+	error) {
 	if err := checkBatch(batch); err != nil {
 		return nil, err
 	}
@@ -119,7 +120,8 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 		return nil, err
 	}
 	if opt.Clusters != OverBatch {
-		return nil, fmt.Errorf("clusters is %q, expected %q: the search divides the batch over them", opt.Clusters.Name(), OverBatch.Name())
+		return nil, fmt.Errorf("clusters is %q, expected %q: the search divides the batch over them", opt.Clusters.Name(),
+			OverBatch.Name())
 	}
 	if opt.Threads < 0 {
 		return nil, fmt.Errorf("threads is %d, expected 0 or more", opt.Threads)
@@ -143,7 +145,8 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 	}
 	opt.TimeLimit, opt.TimeLimitOnly = 0, false // of the exact strategies, which end at a number of states
 	opt.Options.Progress = nil
-	s := &seeker{w: newProblem(net, machine, spec, batch, opt.Options), opt: opt, began: time.Now(), until: until, found: &Found{}, starts: map[int64]startAt{}}
+	s := &seeker{w: newProblem(net, machine, spec, batch, opt.Options), opt: opt, began: time.Now(), until: until,
+		found: &Found{}, starts: map[int64]startAt{}}
 	s.found.problem = s.w
 	err = s.all(limited, chunks)
 	switch {
@@ -164,13 +167,15 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 }
 
 // whole is the answer of a recipe that improves what it begins with.
-func (r Recipe) whole(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, opt Options) (*Result, error) {
+func (r Recipe) whole(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64,
+	opt Options) (*Result, error) {
 	opt.TimeLimit = 0 // it is of single decisions
 	first, err := Lookup(greedyRecipe)
 	if err != nil {
 		return nil, err
 	}
-	found, err := Best(ctx, net, machine, batch, BestOptions{Options: opt, Recipes: []Recipe{first}, Evaluations: r.evaluations, few: true})
+	found, err := Best(ctx, net, machine, batch, BestOptions{Options: opt, Recipes: []Recipe{first},
+		Evaluations: r.evaluations, few: true})
 	if err == nil {
 		err = ctx.Err() // the answer would depend on when it was
 	}
@@ -475,7 +480,8 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 			return err
 		}
 	}
-	return s.startAll(ctx, stages[2], slices.DeleteFunc(slices.Clone(chunks), func(c int64) bool { return slices.Contains(first, c) }))
+	return s.startAll(ctx, stages[2], slices.DeleteFunc(slices.Clone(chunks),
+		func(c int64) bool { return slices.Contains(first, c) }))
 }
 
 // A budget ends at a number of evaluations, or at a time if that is not zero.

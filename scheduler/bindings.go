@@ -255,7 +255,8 @@ func bindings(r model.Region, cores int64, uneven bool) []schedule.Binding {
 }
 
 // bindingsOf are those that a layer may have of which an instance computes a box of its result.
-func bindingsOf(s *schedule.Schedule, layer *schedule.Layer, out model.TensorID, region model.Region) []schedule.Binding {
+func bindingsOf(s *schedule.Schedule, layer *schedule.Layer, out model.TensorID,
+	region model.Region) []schedule.Binding {
 	cores, forbidden := schedule.CoresWithLB(s.Spec), schedule.Forbidden(s.Graph, layer.Ops, out)
 	return slices.DeleteFunc(bindings(region, cores, s.UnevenCores), func(b schedule.Binding) bool {
 		return schedule.CheckBinding(region, b, forbidden, cores) != nil
@@ -294,7 +295,8 @@ func (s *searcher) moveLayer() (candidate, bool) {
 		}
 		boxes := schedule.Regions{out: schedule.Slice(region, b, g.Tensor(out).Layout, 0)}
 		schedule.BackPropagate(g, layer.Ops, boxes)
-		cycles := s.cost.LayerCycles(cost.Layer{Graph: g, Ops: layer.Ops, Anchor: layer.Anchor, Boxes: boxes, Output: out, Cores: b.Cores()})
+		cycles := s.cost.LayerCycles(cost.Layer{Graph: g, Ops: layer.Ops, Anchor: layer.Anchor, Boxes: boxes, Output: out,
+			Cores: b.Cores()})
 		if c := float64(cycles) * math.Exp(0.3*s.rng.NormFloat64()); c < least {
 			own, least = b, c
 		}
@@ -327,7 +329,8 @@ func (s *searcher) layerCosts(k int) *layerCosts {
 	}
 	made := s.at.s
 	inst := made.Instances.First[k] + int(made.Grouping.Groups[k].Factor()/2)
-	l, err := binding.LayersOf(made, inst, s.cost, func(layer *schedule.Layer, t model.TensorID, region model.Region) []schedule.Binding {
+	l, err := binding.LayersOf(made, inst, s.cost, func(layer *schedule.Layer, t model.TensorID,
+		region model.Region) []schedule.Binding {
 		return bindingsOf(made, layer, t, region)
 	})
 	var costs *layerCosts // none: it can't be had
@@ -374,11 +377,13 @@ func (s *searcher) moveLayers() (candidate, bool) {
 
 var plainBinding = Strategy{Name: "plain", Description: "the outermost dimensions",
 	Decide: func(_ context.Context, d *Draft) error {
-		d.Bindings, d.Scopes = graphturbo.PlainBindGrid(d.Graph, d.Grouping, d.Instances, schedule.Grid(d.Spec), d.UnevenCores)
+		d.Bindings, d.Scopes = graphturbo.PlainBindGrid(d.Graph, d.Grouping, d.Instances, schedule.Grid(d.Spec),
+			d.UnevenCores)
 		return nil
 	}}
 
-var blockLocality = Strategy{Name: "block-local", Description: "plain; only what a core itself reads again stays with it",
+var blockLocality = Strategy{Name: "block-local",
+	Description: "plain; only what a core itself reads again stays with it",
 	Decide: func(ctx context.Context, d *Draft) error {
 		err := plainBinding.Decide(ctx, d)
 		d.Scopes = astitch.Scopes(len(d.Scopes))
@@ -387,14 +392,16 @@ var blockLocality = Strategy{Name: "block-local", Description: "plain; only what
 
 var algorithm4 = Strategy{Name: "alg4", Alias: "greedy", Description: "Algorithm 4 of the paper, an instance at a time",
 	Decide: func(_ context.Context, d *Draft) error {
-		d.Bindings, d.Scopes = graphturbo.BindGrid(d.Graph, d.Grouping, d.Instances, d.Order, schedule.Grid(d.Spec), d.UnevenCores)
+		d.Bindings, d.Scopes = graphturbo.BindGrid(d.Graph, d.Grouping, d.Instances, d.Order, schedule.Grid(d.Spec),
+			d.UnevenCores)
 		return nil
 	}}
 
 var exactBinding = Strategy{Name: "search", Description: "least cost, by dynamic programming", Exact: true,
 	Decide: func(ctx context.Context, d *Draft) error { return d.leastBinding(ctx, "search") }}
 
-var ilpBinding = Strategy{Name: "ilp", Description: "least cost, by integer program (HiGHS)", NeedsSolver: true, Exact: true,
+var ilpBinding = Strategy{Name: "ilp", Description: "least cost, by integer program (HiGHS)", NeedsSolver: true,
+	Exact:  true,
 	Decide: func(ctx context.Context, d *Draft) error { return d.leastBinding(ctx, "ilp") }}
 
 // solverMemory keeps an integer program below what a small machine has.
@@ -402,7 +409,8 @@ const solverMemory = 4 << 30
 
 // bindingOptions are those of a binding problem.
 func (o Options) bindingOptions(n *binding.Network) binding.Options {
-	return binding.Options{TimeLimit: o.TimeLimit, MemoryBytes: solverMemory, Start: n.Given, Solver: o.Solver, Progress: o.report("bind")}
+	return binding.Options{TimeLimit: o.TimeLimit, MemoryBytes: solverMemory, Start: n.Given, Solver: o.Solver,
+		Progress: o.report("bind")}
 }
 
 // leastBinding gives a draft with an order the bindings and scopes of least cost.
@@ -451,7 +459,8 @@ var joins = Strategy{Name: "derived", Description: "from bindings and scopes, §
 func checkBindings(s *schedule.Schedule) error {
 	n := len(s.Instances.Instances)
 	if len(s.Bindings) != n || len(s.Scopes) != n {
-		return fmt.Errorf("%d bindings and %d scopes, expected %d, the number of instances", len(s.Bindings), len(s.Scopes), n)
+		return fmt.Errorf("%d bindings and %d scopes, expected %d, the number of instances", len(s.Bindings), len(s.Scopes),
+			n)
 	}
 	cores := schedule.CoresWithLB(s.Spec)
 	for i := range s.Instances.Instances {

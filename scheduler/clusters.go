@@ -37,7 +37,8 @@ func Divisions() []string { return []string{"batch", string(Pipelined), string(O
 // LookupDivision finds a division by its name.
 func LookupDivision(name string) (Division, error) {
 	if !slices.Contains(Divisions(), name) {
-		return "", fmt.Errorf("unknown division of the clusters' work %q%s, expected one of %s", name, spell.Hint(name, Divisions()), strings.Join(Divisions(), ", "))
+		return "", fmt.Errorf("unknown division of the clusters' work %q%s, expected one of %s", name,
+			spell.Hint(name, Divisions()), strings.Join(Divisions(), ", "))
 	}
 	if name == "batch" {
 		return OverBatch, nil
@@ -111,7 +112,8 @@ func (r *Result) together(ctx context.Context, net network.Network, recipe Recip
 // divided makes all decisions for a chunk: first those on the whole network up to bindings, as
 // if for one cluster, then for each cluster what follows from them for its part. whole is their
 // sum.
-func divided(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, opt run) (whole *schedule.Schedule, parts []*Draft, err error) {
+func divided(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, opt run) (whole *schedule.Schedule,
+	parts []*Draft, err error) {
 	var home func(sg *schedule.SubGraph, index int64) int // the cluster of an instance
 	switch opt.Clusters {
 	case Pipelined:
@@ -182,8 +184,10 @@ func joined(order []int, parts []*schedule.Schedule) (*schedule.Schedule, error)
 	sum.Order, sum.Cluster = order, 0
 	sum.Joins, sum.Steps, sum.Values, sum.Spills = nil, nil, nil, nil
 	for _, part := range parts {
-		if !reflect.DeepEqual(part.LayerBindings, sum.LayerBindings) || !reflect.DeepEqual(part.Bindings, sum.Bindings) || !slices.Equal(part.Scopes, sum.Scopes) {
-			return nil, fmt.Errorf("clusters %d and %d, which divide a network, are bound in different ways", parts[0].Cluster, part.Cluster)
+		if !reflect.DeepEqual(part.LayerBindings, sum.LayerBindings) || !reflect.DeepEqual(part.Bindings, sum.Bindings) ||
+			!slices.Equal(part.Scopes, sum.Scopes) {
+			return nil, fmt.Errorf("clusters %d and %d, which divide a network, are bound in different ways", parts[0].Cluster,
+				part.Cluster)
 		}
 		for _, sp := range part.Spills {
 			sp.Value += len(sum.Values)
@@ -298,7 +302,8 @@ func stages(ctx context.Context, g *model.Graph, spec *hardware.Spec, opt run) (
 		l := &layers[a]
 		reg := schedule.InstanceRegions(g, l.Ops, l.Outputs, -1, 1, 0)
 		seconds := math.Max(prices.Layer(a, reg), float64(spec.Clusters)*ddrSeconds(spec, constantBytes(g, l, reg), 0))
-		p.Nodes = append(p.Nodes, partition.Node{ID: a, Name: l.Name, Supported: true, AcceleratorLatency: seconds * 1e6, Color: partition.NoColor})
+		p.Nodes = append(p.Nodes, partition.Node{ID: a, Name: l.Name, Supported: true, AcceleratorLatency: seconds * 1e6,
+			Color: partition.NoColor})
 		out := int64(0)
 		for _, t := range l.Outputs {
 			out += g.Tensor(t).Bytes()
@@ -335,7 +340,8 @@ func stages(ctx context.Context, g *model.Graph, spec *hardware.Spec, opt run) (
 			}
 		}
 	}
-	note = fmt.Sprintf("stages of %s layers, the largest load %.4g us by the formulas", strings.Join(sizes, ", "), r.MaxLoad)
+	note = fmt.Sprintf("stages of %s layers, the largest load %.4g us by the formulas", strings.Join(sizes, ", "),
+		r.MaxLoad)
 	if r.Status != milp.Optimal {
 		note += fmt.Sprintf(", not proven to be the least (bound %.4g us)", r.Bound)
 	}
@@ -400,7 +406,8 @@ func spread(d *Draft, weight float64) (*schedule.Grouping, error) {
 			whole := schedule.InstanceRegions(g, l.Ops, l.Outputs, -1, 1, 0)
 			alone, weights = alone+prices.Layer(first, whole), weights+constantBytes(g, l, whole)
 			ops = append(ops, l.Ops...)
-			sg := &schedule.SubGraph{Ops: slices.SortedFunc(slices.Values(ops), func(a, b model.OpID) int { return rank[a] - rank[b] })}
+			sg := &schedule.SubGraph{Ops: slices.SortedFunc(slices.Values(ops),
+				func(a, b model.OpID) int { return rank[a] - rank[b] })}
 			sg.Inputs, sg.Outputs = schedule.Boundary(g, sg.Ops)
 			try := func(sg *schedule.SubGraph, s float64) {
 				if s += best[first]; s < best[to] {

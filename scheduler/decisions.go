@@ -125,7 +125,8 @@ func (p *Decisions) unless(x Decision) *Decisions {
 func decisionsOf(r *Result, inPlace, all bool) *Decisions {
 	_, slow := r.Recipe.greedy()
 	all = all || slow || r.Recipe.stages != nil || r.Recipe.evaluations > 0
-	for _, stage := range []string{"join", "spill", "address", "nest"} { // a rule does not give again what is the caller's own
+	// a rule does not give again what is the caller's own
+	for _, stage := range []string{"join", "spill", "address", "nest"} {
 		_, own := r.Recipe.own[stage]
 		all = all || own
 	}
@@ -299,7 +300,8 @@ func (s *Setting[T]) Stage() Stage {
 	var all []func(*Decisions) *Decisions
 	for _, c := range s.Choices {
 		x := plain[T]{s, c.Value}
-		st.Strategies = append(st.Strategies, Strategy{Name: c.Name, Description: c.Description, Decide: func(ctx context.Context, d *Draft) error { return x.Apply(ctx, d) }})
+		st.Strategies = append(st.Strategies, Strategy{Name: c.Name, Description: c.Description,
+			Decide: func(ctx context.Context, d *Draft) error { return x.Apply(ctx, d) }})
 		all = append(all, func(p *Decisions) *Decisions { return p.unless(x) })
 	}
 	if len(all) > 1 {

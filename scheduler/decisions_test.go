@@ -28,7 +28,8 @@ func TestOutlineTakesAsLong(t *testing.T) {
 		network, machine string
 		batch, chunk     int64
 	}{
-		{"toy-fig3", "stcp920", 16, 2}, {"resnet18", "stcp920", 4, 1}, {"mobilenetv2", "stcp920", 11, 2}, {"toy-fig3", "ipu", 5, 1},
+		{"toy-fig3", "stcp920", 16, 2}, {"resnet18", "stcp920", 4, 1}, {"mobilenetv2", "stcp920", 11, 2},
+		{"toy-fig3", "ipu", 5, 1},
 		{"squeezenet", "goya", 3, 2}, {"dlrm", "stcp920", 66, 16},
 	} {
 		net, err := network.Open(c.network, network.Options{})
@@ -209,7 +210,8 @@ func TestDecisionNames(t *testing.T) {
 		change(func(p *Decisions) { p.inPlace = true }),
 		plain.with(split),
 		layered(schedule.Binding{2, 1}), layered(schedule.Binding{1, 2}), forced(true), hoist(1), begins(true),
-		bound(groupBinding{binding: binding}), bound(groupBinding{scope: &level}), bound(groupBinding{binding: binding, scope: &level})}
+		bound(groupBinding{binding: binding}), bound(groupBinding{scope: &level}),
+		bound(groupBinding{binding: binding, scope: &level})}
 	for i, a := range list {
 		for j, b := range list[:i] {
 			if a.name() == b.name() {
@@ -302,8 +304,10 @@ func TestDecidedNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &seeker{w: newProblem(net, chip, made.Spec, c.batch, Options{}), opt: BestOptions{Objective: ByLatency}, found: &Found{}}
-		x := &searcher{seeker: s, start: startAt{Decisions: decisionsOf(made, false, false)}, rng: rand.New(rand.NewPCG(3, 0))}
+		s := &seeker{w: newProblem(net, chip, made.Spec, c.batch, Options{}), opt: BestOptions{Objective: ByLatency},
+			found: &Found{}}
+		x := &searcher{seeker: s, start: startAt{Decisions: decisionsOf(made, false, false)},
+			rng: rand.New(rand.NewPCG(3, 0))}
 		if err := x.begin(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -366,13 +370,15 @@ func TestBindingsOfOtherRank(t *testing.T) {
 		t.Fatal(err)
 	}
 	anchor := made.Schedule.Layers[0][0].Anchor
-	p := alter(func(x *spreading) { x.layerBindings = map[model.OpID]schedule.Binding{anchor: {2, 1}} })(decisionsOf(made, false, false))
+	p := alter(func(x *spreading) { x.layerBindings = map[model.OpID]schedule.Binding{anchor: {2, 1}} })(decisionsOf(made,
+		false, false))
 	w := newProblem(net, chip, made.Spec, 8, Options{})
 	r, err := w.result(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if back, err := Restore(t.Context(), File(r, schedulefile.Origin{}), chip); err != nil || back.Sim.TotalPs != r.Sim.TotalPs {
+	if back, err := Restore(t.Context(), File(r, schedulefile.Origin{}), chip); err != nil ||
+		back.Sim.TotalPs != r.Sim.TotalPs {
 		t.Errorf("it does not come back: %v", err)
 	}
 }
@@ -405,7 +411,8 @@ func TestPlanOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if back.Sim.TotalPs != r.Sim.TotalPs || !of[placement](decisionsOf(back, false, true)).overwrite || of[placement](decisionsOf(made, false, false)).overwrite {
+	if back.Sim.TotalPs != r.Sim.TotalPs || !of[placement](decisionsOf(back, false, true)).overwrite ||
+		of[placement](decisionsOf(made, false, false)).overwrite {
 		t.Errorf("%d ps, from its file %d", r.Sim.TotalPs, back.Sim.TotalPs)
 	}
 	for i := range s.Steps {

@@ -53,7 +53,8 @@ type problem struct {
 }
 
 func newProblem(net network.Network, machine, spec *hardware.Spec, batch int64, opt Options) *problem {
-	return &problem{net: net, machine: machine, spec: spec, batch: batch, shares: Shares(batch, spec.Clusters), opt: run{Options: opt},
+	return &problem{net: net, machine: machine, spec: spec, batch: batch, shares: Shares(batch, spec.Clusters),
+		opt:    run{Options: opt},
 		graphs: map[int64]*model.Graph{}, memos: map[memoKey]*schedule.Memo{}, groups: map[grouped]*schedule.Schedule{}}
 }
 
@@ -78,9 +79,11 @@ func (w *problem) give(m *lower.Memory) {
 
 // prepare makes the schedule of a batch in chunks, in the name of a recipe, by the decisions for each size and, where
 // they leave something open, by another recipe.
-func (w *problem) prepare(ctx context.Context, named, r Recipe, chunk int64, opt run, of func(size int64) *Decisions) (*Result, error) {
+func (w *problem) prepare(ctx context.Context, named, r Recipe, chunk int64, opt run,
+	of func(size int64) *Decisions) (*Result, error) {
 	opt.Chunk = chunk
-	made := &Result{Recipe: named, Source: w.net.Name, Machine: w.machine, Spec: w.spec, Batch: w.batch, Chunk: chunk, Shares: w.shares, Uneven: opt.Uneven.Alternatives()[0], level: opt.Level}
+	made := &Result{Recipe: named, Source: w.net.Name, Machine: w.machine, Spec: w.spec, Batch: w.batch, Chunk: chunk,
+		Shares: w.shares, Uneven: opt.Uneven.Alternatives()[0], level: opt.Level}
 	made.assume(w.net)
 	opt.note = func(text string) { made.Notes = append(made.Notes, text) }
 	idle, err := made.plan(func(size, _ int64) (*Draft, error) {
@@ -267,18 +270,18 @@ func (w *problem) memo(size int64, uneven schedule.Uneven) *schedule.Memo {
 	return w.memos[key]
 }
 
-// An outcome is what the simulator says of a plan.
+// An outcome is what the simulator says of decisions.
 type outcome struct {
 	outline
 	err error
-	// Of a plan that was simulated to its end, what each group's kernels took on the first
-	// cluster, over all chunks but those of another size.
+	// took is the time of each group's kernels on the first cluster, over all chunks but those of another size; nil: the
+	// simulation was given up.
 	took []int64
 	s    *schedule.Schedule
 }
 
-// decided is a plan with all decisions, without checks: those are for the answer. What has the
-// same name is lowered to the same commands.
+// decided makes the schedule of decisions without checks: those are for the answer. Schedules of the same name are
+// lowered to the same commands.
 func (w *problem) decided(ctx context.Context, p *Decisions) (r *Result, name [sha256.Size]byte, err error) {
 	opt := w.opt
 	opt.InPlace, opt.Uneven, opt.unchecked = p.inPlace, p.uneven, true
@@ -328,13 +331,14 @@ func (b *Key) schedule(s *schedule.Schedule) {
 	}
 	for i := range s.Values {
 		v := &s.Values[i]
-		b.Add(int64(v.Tensor), int64(v.Instance), int64(v.Level), v.Address, v.Bytes, v.CoreBytes, int64(v.Def), int64(v.Last))
+		b.Add(int64(v.Tensor), int64(v.Instance), int64(v.Level), v.Address, v.Bytes, v.CoreBytes, int64(v.Def),
+			int64(v.Last))
 		b.region(v.Region)
 		b.binding(v.Binding)
 	}
 }
 
-// evaluate simulates a plan.
+// evaluate makes and simulates a schedule.
 func (w *problem) evaluate(ctx context.Context, p *Decisions, limit int64) outcome {
 	r, _, err := w.decided(ctx, p)
 	if err != nil {
@@ -343,7 +347,7 @@ func (w *problem) evaluate(ctx context.Context, p *Decisions, limit int64) outco
 	return w.judge(ctx, p, r, limit)
 }
 
-// judge simulates a plan of which all is decided.
+// judge simulates the schedule that decisions gave.
 func (w *problem) judge(ctx context.Context, p *Decisions, r *Result, limit int64) outcome {
 	made, done, err := w.outlineIn(ctx, r, limit)
 	defer done()
@@ -377,7 +381,7 @@ func (w *problem) judge(ctx context.Context, p *Decisions, r *Result, limit int6
 	return o
 }
 
-// result is a plan with all checks.
+// result makes, checks and simulates a schedule.
 func (w *problem) result(ctx context.Context, p *Decisions) (*Result, error) {
 	opt := w.opt
 	opt.InPlace, opt.Uneven = p.inPlace, p.uneven

@@ -87,19 +87,22 @@ var layerKernels = Strategy{Name: "layers", Description: "a layer is a kernel", 
 		return nil
 	}}
 
-var fusedOps = Strategy{Name: "fuse-ops", Description: "operators that TVM's pass FuseOps makes one kernel", Sets: unsplitGroups,
+var fusedOps = Strategy{Name: "fuse-ops", Description: "operators that TVM's pass FuseOps makes one kernel",
+	Sets: unsplitGroups,
 	Decide: func(_ context.Context, d *Draft) error {
 		d.Grouping, d.Layers = tvm.GroupOps(d.Graph, graphturbo.ExecutionOrder(d.Graph))
 		return nil
 	}}
 
-var convPairs = Strategy{Name: "conv-pairs", Description: "a layer is a kernel, or two convolutions are", Sets: unsplitGroups,
+var convPairs = Strategy{Name: "conv-pairs", Description: "a layer is a kernel, or two convolutions are",
+	Sets: unsplitGroups,
 	Decide: func(_ context.Context, d *Draft) error {
 		d.Grouping, d.Layers = tvm.PairConvolutions(d.Graph, graphturbo.ExecutionOrder(d.Graph))
 		return nil
 	}}
 
-var stitchedKernels = Strategy{Name: "stitch", Description: "memory-intensive operators together, as AStitch", Sets: unsplitGroups,
+var stitchedKernels = Strategy{Name: "stitch", Description: "memory-intensive operators together, as AStitch",
+	Sets: unsplitGroups,
 	Decide: func(_ context.Context, d *Draft) error {
 		plan := astitch.Group(d.Graph, graphturbo.ExecutionOrder(d.Graph), d.Machine.Cores, astitch.Options{})
 		d.Grouping, d.Layers = plan.Grouping, plan.Layers
@@ -120,7 +123,8 @@ var algorithm2 = Strategy{Name: "alg2", Description: "Algorithm 2 of the paper",
 		return err
 	}}
 
-var algorithm2Divisors = Strategy{Name: "alg2-divisors", Description: "alg2 where Eq. (1) compares factors that divide the output",
+var algorithm2Divisors = Strategy{Name: "alg2-divisors",
+	Description: "alg2 where Eq. (1) compares factors that divide the output",
 	Decide: func(ctx context.Context, d *Draft) error {
 		d.Machine.Divisors = true
 		return algorithm2.Decide(ctx, d)
@@ -128,7 +132,8 @@ var algorithm2Divisors = Strategy{Name: "alg2-divisors", Description: "alg2 wher
 
 const inPlaceGroups = "alg2-in-place"
 
-var algorithm2InPlace = Strategy{Name: inPlaceGroups, Description: "alg2 with element-wise operators that overwrite their input",
+var algorithm2InPlace = Strategy{Name: inPlaceGroups,
+	Description: "alg2 with element-wise operators that overwrite their input",
 	Decide: func(ctx context.Context, d *Draft) error {
 		d.Machine.InPlace, d.Options.InPlace = true, true
 		return algorithm2.Decide(ctx, d)
@@ -146,7 +151,8 @@ func checkGroups(s *schedule.Schedule) error {
 		if sg == nil {
 			return errors.New("a group is nil")
 		}
-		if d := sg.SplitDim(); sg.Factor() > 1 && (d < 0 || len(sg.Outputs) == 0 || d >= len(s.Graph.Tensor(sg.Outputs[0]).Shape)) {
+		if d := sg.SplitDim(); sg.Factor() > 1 && (d < 0 || len(sg.Outputs) == 0 ||
+			d >= len(s.Graph.Tensor(sg.Outputs[0]).Shape)) {
 			return fmt.Errorf("%s is split in %d along dimension %d, which its output does not have", sg.Name, sg.Factor(), d)
 		}
 	}

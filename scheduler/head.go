@@ -10,10 +10,10 @@ import (
 // Networks repeat their blocks, and what is best for one is so for all of them, or nearly. So
 // where a sequence of atoms has many equal blocks the search looks for groups in the head of the
 // network: the part up to the end of some blocks, which is simulated in a fraction of the time.
-// What it finds goes on to all blocks, as a plan of the whole that is judged as any other.
+// It extends what it finds to all blocks and judges that as any other schedule.
 
-// A rhythm is a stretch of a sequence that repeats itself so often, and up to end in part.
-type rhythm struct {
+// A repetition is a stretch of a sequence that repeats itself so often, and up to end in part.
+type repetition struct {
 	from, period, times, end int
 }
 
@@ -23,8 +23,8 @@ const (
 	headBlocks = 3
 )
 
-// rhythmOf finds the stretch of equal blocks that covers most; times is 0 if there is none.
-func rhythmOf(names []int) (best rhythm) {
+// repetitionOf finds the stretch of equal blocks that covers most; times is 0 if there is none.
+func repetitionOf(names []int) (best repetition) {
 	for period := 1; leastTimes*period <= len(names); period++ {
 		run := 0 // of places that are as one period before
 		for i := period; i <= len(names); i++ {
@@ -32,7 +32,7 @@ func rhythmOf(names []int) (best rhythm) {
 				run++
 				continue
 			}
-			x := rhythm{i - run - period, period, run/period + 1, i}
+			x := repetition{i - run - period, period, run/period + 1, i}
 			if x.times >= leastTimes && x.times*x.period > best.times*best.period {
 				best = x
 			}
@@ -42,8 +42,8 @@ func rhythmOf(names []int) (best rhythm) {
 	return best
 }
 
-// rhythm is that of the sequence.
-func (g *regrouper) rhythm() rhythm {
+// repetition is that of the sequence.
+func (g *regrouper) repetition() repetition {
 	known := map[string]int{}
 	names := make([]int, len(g.seq))
 	for i, atom := range g.seq {
@@ -53,11 +53,11 @@ func (g *regrouper) rhythm() rhythm {
 		}
 		names[i] = known[name]
 	}
-	return rhythmOf(names)
+	return repetitionOf(names)
 }
 
-// headOf is the beginning of a plan with such groups, up to atom n of the sequence; nil: a group
-// that goes on there can't be cut.
+// headOf returns the decisions for the first groups, up to atom n of the sequence; nil: a group that goes on there can't
+// be cut.
 func (s *searcher) headOf(p *Decisions, spans []span, n int) *Decisions {
 	k := slices.IndexFunc(spans, func(x span) bool { return x.hi >= n })
 	head := slices.Clone(spans[:k+1])
@@ -79,18 +79,18 @@ func (s *searcher) trim(x *span, lo, hi int) bool {
 	if x.lo, x.hi = lo, hi; x.split.Factor > 1 {
 		info, ok := s.splitLike(g, x.split)
 		if !ok {
-			info = g.arms[0].Split
+			info = g.ways[0].Split
 		}
 		x.split = info
 	}
 	return true
 }
 
-// lift takes the groups of a head, found with their places in the same sequence, for the whole:
+// extendHead takes the groups of a head, found with their places in the same sequence, for the whole:
 // those of some blocks, the last ones that begin and end with groups, for all behind them. What
 // comes last, or all if there are no such blocks, has the groups of the best plan, from where both
 // have a border, or some that are proposed.
-func (s *searcher) lift(c candidate) (lifted []candidate) {
+func (s *searcher) extendHead(c candidate) (lifted []candidate) {
 	spans, from := s.repeat(c.spans)
 	add := func(n int, tail []span) {
 		if x := s.extendToNetwork(c, from[:n], append(slices.Clone(spans[:n]), tail...)); s.fresh(x.Decisions) {
@@ -171,7 +171,7 @@ func extended[K comparable, V any](m map[K]V, pairs [][2]K, set func(V) bool) ma
 // repeat continues the groups of a head with those of its own blocks; from says of each group
 // which of the head's it repeats. Both are empty if no blocks begin and end with groups.
 func (s *searcher) repeat(head []span) (spans []span, from []int) {
-	r := s.rhythm
+	r := s.repetition
 	begins := map[int]int{} // groups by their first atoms
 	for i, x := range head {
 		begins[x.lo] = i
@@ -211,9 +211,10 @@ func (s *searcher) blocks(ctx context.Context, b budget) (bool, error) {
 	if s.whole != nil {
 		return false, nil
 	}
-	r := s.rhythm
+	r := s.repetition
 	n := r.from + headBlocks*r.period
-	if r.times == 0 || s.best.spans == nil || slices.ContainsFunc(s.w.shares, func(share int64) bool { return share%s.best.chunk != 0 }) {
+	if r.times == 0 || s.best.spans == nil || slices.ContainsFunc(s.w.shares,
+		func(share int64) bool { return share%s.best.chunk != 0 }) {
 		return false, nil
 	}
 	p := s.headOf(s.best.Decisions, s.best.spans, n)
@@ -234,7 +235,7 @@ func (s *searcher) blocks(ctx context.Context, b budget) (bool, error) {
 		}
 	} else if p != nil {
 		again := []candidate{{Decisions: p, spans: s.head.g.spans(p)}}
-		if err := s.simulate(ctx, again, 0); err != nil {
+		if err := s.simulateAll(ctx, again, 0); err != nil {
 			return false, err
 		}
 		if _, err := s.head.consider(ctx, again[0]); err != nil {
@@ -249,8 +250,8 @@ func (s *searcher) blocks(ctx context.Context, b budget) (bool, error) {
 	if err := s.head.polish(ctx, all.part(0.5), s.head.best); err != nil {
 		return false, err
 	}
-	list := s.lift(s.head.best)
-	if err := s.simulate(ctx, list, 0); err != nil {
+	list := s.extendHead(s.head.best)
+	if err := s.simulateAll(ctx, list, 0); err != nil {
 		return false, err
 	}
 	for _, c := range list {

@@ -16,7 +16,8 @@ type layering struct {
 	layerStarts map[model.OpID]bool // operators with which a layer begins, though they could join one
 }
 
-var derivedLayers = Strategy{Name: "derived", Description: "an operator with weights begins one, as schedule.Layers has it",
+var derivedLayers = Strategy{Name: "derived",
+	Description: "an operator with weights begins one, as schedule.Layers has it",
 	Decide: func(_ context.Context, d *Draft) error {
 		deriveLayers(d.Schedule)
 		return nil
@@ -124,7 +125,8 @@ func (x layering) of(g *model.Graph, ops []model.OpID) []schedule.Layer {
 	var list []schedule.Layer
 	for _, l := range x.parts(g, schedule.Layers(g, ops)) {
 		at := len(list)
-		for n := x.hoist[l.Anchor]; n > 0 && at > 0 && !slices.ContainsFunc(l.Inputs, func(t model.TensorID) bool { return slices.Contains(list[at-1].Outputs, t) }); n-- {
+		for n := x.hoist[l.Anchor]; n > 0 && at > 0 && !slices.ContainsFunc(l.Inputs,
+			func(t model.TensorID) bool { return slices.Contains(list[at-1].Outputs, t) }); n-- {
 			at--
 		}
 		list = slices.Insert(list, at, l)

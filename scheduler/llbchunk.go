@@ -13,7 +13,8 @@ import (
 // ChunkByLLB is a rule for [Options.Chunk]: the largest divisor of a cluster's share of the batch
 // with which each kernel's inputs and outputs, without weights, are in the LLB together; 1 if
 // none is. bytes is what the largest kernel then needs.
-func ChunkByLLB(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe, opt Options) (chunk, bytes int64, err error) {
+func ChunkByLLB(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe,
+	opt Options) (chunk, bytes int64, err error) {
 	if err := checkBatch(batch); err != nil {
 		return 0, 0, err
 	}

@@ -29,12 +29,13 @@ func (x sequence) Apply(ctx context.Context, d *Draft) error {
 		d.Order, d.OrderName = x.order, x.name
 		return nil
 	}
-	if x.strategy.Decide == nil {
-		if x.strategy = d.Recipe.at("order"); x.strategy.Exact {
-			x.strategy = algorithm3
+	by := x.strategy
+	if by.Decide == nil {
+		if by = d.Recipe.at("order"); by.Exact {
+			by = algorithm3
 		}
 	}
-	return x.strategy.Decide(ctx, d)
+	return by.Decide(ctx, d)
 }
 
 // Key has the order, or who makes it.
@@ -113,21 +114,26 @@ func fixedOrder(name, description, orderName string, order func(*schedule.Schedu
 }
 
 var (
-	layerByLayer = fixedOrder("layer-by-layer", "all instances of a group before the next group", "groups", func(s *schedule.Schedule) []int {
-		order := make([]int, len(s.Instances.Instances))
-		for i := range order {
-			order[i] = i
-		}
-		return order
-	})
-	chunkByChunk = fixedOrder("chunk-by-chunk", "an instance of every group before the next ones", "chunks", func(s *schedule.Schedule) []int {
-		return chunkOrder(s.Grouping, s.Instances)
-	})
-	breadthFirst = fixedOrder("bfs", "breadth first", "bfs", func(s *schedule.Schedule) []int { return graphturbo.BFS(s.Instances) })
-	depthFirst   = fixedOrder("dfs", "depth first", "dfs", func(s *schedule.Schedule) []int { return graphturbo.DFS(s.Instances) })
+	layerByLayer = fixedOrder("layer-by-layer", "all instances of a group before the next group", "groups",
+		func(s *schedule.Schedule) []int {
+			order := make([]int, len(s.Instances.Instances))
+			for i := range order {
+				order[i] = i
+			}
+			return order
+		})
+	chunkByChunk = fixedOrder("chunk-by-chunk", "an instance of every group before the next ones", "chunks",
+		func(s *schedule.Schedule) []int {
+			return chunkOrder(s.Grouping, s.Instances)
+		})
+	breadthFirst = fixedOrder("bfs", "breadth first", "bfs",
+		func(s *schedule.Schedule) []int { return graphturbo.BFS(s.Instances) })
+	depthFirst = fixedOrder("dfs", "depth first", "dfs",
+		func(s *schedule.Schedule) []int { return graphturbo.DFS(s.Instances) })
 )
 
-var algorithm3 = Strategy{Name: "alg3", Alias: "greedy", Description: "Algorithm 3 of the paper: the better of bfs and dfs",
+var algorithm3 = Strategy{Name: "alg3", Alias: "greedy",
+	Description: "Algorithm 3 of the paper: the better of bfs and dfs",
 	Decide: func(_ context.Context, d *Draft) error {
 		d.Order, d.OrderName, d.Costs = graphturbo.Order(d.Instances, OrderItems(d.Schedule, d.Machine), d.Machine.LBBytes)
 		return nil
@@ -158,7 +164,8 @@ var heaviestFirst = Strategy{Name: "heavy", Description: "what frees most first,
 var exactOrder = Strategy{Name: "search", Description: "least traffic, by state-space search", Exact: true,
 	Decide: func(ctx context.Context, d *Draft) error { return d.leastTraffic(ctx, "search") }}
 
-var ilpOrder = Strategy{Name: "ilp", Description: "least traffic, by integer program (HiGHS)", NeedsSolver: true, Exact: true,
+var ilpOrder = Strategy{Name: "ilp", Description: "least traffic, by integer program (HiGHS)", NeedsSolver: true,
+	Exact:  true,
 	Decide: func(ctx context.Context, d *Draft) error { return d.leastTraffic(ctx, "ilp") }}
 
 // searchStates bounds the search for an order, so that it ends anywhere at the same
@@ -186,7 +193,8 @@ func (d *Draft) leastTraffic(ctx context.Context, method string) error {
 		start = nil // the memory plan spills more than the problem allows
 	}
 	var r *ordering.Result
-	opts := ordering.Options{TimeLimit: d.Options.TimeLimit, Start: start, Solver: d.Options.Solver, Progress: d.Options.report("order")}
+	opts := ordering.Options{TimeLimit: d.Options.TimeLimit, Start: start, Solver: d.Options.Solver,
+		Progress: d.Options.report("order")}
 	if method == "ilp" {
 		r, err = ordering.CountingILP(ctx, p, ordering.Traffic, ordering.ILPOptions{Options: opts})
 	} else {
@@ -208,7 +216,8 @@ func (d *Draft) leastTraffic(ctx context.Context, method string) error {
 		return nil
 	}
 	d.solve("order", bytesUnit, r.Outcome(), "")
-	if better := orderOf(d.Schedule, r.Steps); !given.HasOrder() || r.Cost < given.Cost && (posed || d.orderCost(better).Less(d.orderCost(d.Order))) {
+	if better := orderOf(d.Schedule, r.Steps); !given.HasOrder() || r.Cost < given.Cost &&
+		(posed || d.orderCost(better).Less(d.orderCost(d.Order))) {
 		d.reorder(better, method)
 	}
 	return nil

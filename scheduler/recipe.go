@@ -78,7 +78,8 @@ func Baselines() []Recipe {
 		parse("tvm-fuse", "tvm with the kernels of TVM's pass FuseOps", "group=fuse-ops"),
 		parse("astitch", "TVM's kernels; those without a matrix operator stitched, results inside in the L1",
 			"group=stitch outputs=l1 bind=block-local"),
-		parse("astitch-fuse", "astitch beginning with the kernels of tvm-fuse", "group=stitch-ops outputs=l1 bind=block-local"),
+		parse("astitch-fuse", "astitch beginning with the kernels of tvm-fuse",
+			"group=stitch-ops outputs=l1 bind=block-local"),
 	}
 }
 
@@ -93,7 +94,8 @@ func Exact() []Recipe {
 		}
 		return r
 	}
-	all := row("exact-all", "cross-layer with every decision exact, or the fastest of cross-layer and the other exact ones where that is slower",
+	all := row("exact-all", "cross-layer with every decision exact, or the fastest of cross-layer and the other "+
+		"exact ones where that is slower",
 		"split=search order=joint bind=joint spill=search")
 	all.Fallback = []string{"cross-layer", "exact-split", "exact-order", "exact-bind", "exact-memory", "exact-joint"}
 	return []Recipe{
@@ -111,7 +113,8 @@ func Exact() []Recipe {
 // those of the rules.
 func Searched() []Recipe {
 	var list []Recipe
-	for _, x := range [][3]string{{"tvm", "ansor", "TVM's kernels with loops searched by Ansor"}, {"cross-layer", "graphturbo+ansor", "GraphTurbo's kernels with loops searched by Ansor"}} {
+	for _, x := range [][3]string{{"tvm", "ansor", "TVM's kernels with loops searched by Ansor"},
+		{"cross-layer", "graphturbo+ansor", "GraphTurbo's kernels with loops searched by Ansor"}} {
 		r := Table()[slices.IndexFunc(Table(), func(r Recipe) bool { return r.Name == x[0] })]
 		r.Name, r.Description, r.Fallback = x[1], x[2], []string{r.Name}
 		r.set(Pick{"nest", "ansor"})
@@ -126,7 +129,8 @@ func Searched() []Recipe {
 // Whole is the recipe whose decisions are made together, by the simulator's judgement.
 func Whole() Recipe {
 	r := Table()[slices.IndexFunc(Table(), func(r Recipe) bool { return r.Name == greedyRecipe })]
-	r.Name, r.Description = "best", "cross-layer improved as a whole, in 400 simulated schedules ('dsasched best' simulates more)"
+	r.Name, r.Description = "best",
+		"cross-layer improved as a whole, in 400 simulated schedules ('dsasched best' simulates more)"
 	r.evaluations = 400
 	return r
 }
@@ -141,7 +145,8 @@ func Known() []Recipe { return append(append(All(), Searched()...), Whole()) }
 // ConvFusion is the baseline with convolutions fused in pairs, which the paper compares
 // with on a GPU (§5.6). It is no step of the breakdown, so it is not in the table.
 func ConvFusion() Recipe {
-	return parse("conv-fusion", "a kernel per layer, but one for a convolution and the 1x1 convolution behind it (CUTLASS)",
+	return parse("conv-fusion", "a kernel per layer, but one for a convolution and the 1x1 convolution behind it "+
+		"(CUTLASS)",
 		"group=conv-pairs outputs=l1-inside")
 }
 
@@ -154,7 +159,8 @@ func Lookup(name string) (Recipe, error) {
 		}
 		names = append(names, r.Name)
 	}
-	return Recipe{}, fmt.Errorf("unknown variant %q%s, expected one of %s", name, spell.Hint(name, names), strings.Join(names, ", "))
+	return Recipe{}, fmt.Errorf("unknown variant %q%s, expected one of %s", name, spell.Hint(name, names),
+		strings.Join(names, ", "))
 }
 
 // Pick returns the name of the strategy for a stage, "" if there is no such stage.

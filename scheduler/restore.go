@@ -32,7 +32,8 @@ func File(r *Result, origin schedulefile.Origin) *schedulefile.File {
 		origin.Tuned = append(origin.Tuned, x)
 	}
 	f := &schedulefile.File{Kind: schedulefile.Kind, Version: schedulefile.Version, Origin: &origin, Batch: r.Batch,
-		Hardware:  schedulefile.Hardware{Name: r.Machine.Name, Level: string(LevelLB), Fingerprint: schedulefile.Fingerprint(r.Machine)},
+		Hardware: schedulefile.Hardware{Name: r.Machine.Name, Level: string(LevelLB),
+			Fingerprint: schedulefile.Fingerprint(r.Machine)},
 		Generator: r.Lower.Generator,
 		Clusters:  [][]schedulefile.Segment{}, Schedules: []schedulefile.Plan{}}
 	if r.Spec != r.Machine {
@@ -172,7 +173,8 @@ func Restore(ctx context.Context, f *schedulefile.File, described *hardware.Spec
 	if f.Origin != nil {
 		origin = *f.Origin
 	}
-	r := &Result{Recipe: recipeOf(origin), Source: origin.Source, Machine: described, Spec: spec, Batch: f.Batch, Uneven: schedule.UnevenAll, level: Level(f.Hardware.Level)}
+	r := &Result{Recipe: recipeOf(origin), Source: origin.Source, Machine: described, Spec: spec, Batch: f.Batch,
+		Uneven: schedule.UnevenAll, level: Level(f.Hardware.Level)}
 	if !f.Schedules[0].UnevenCores {
 		r.Uneven = schedule.UnevenOutputs
 	}
@@ -248,7 +250,8 @@ func Restore(ctx context.Context, f *schedulefile.File, described *hardware.Spec
 }
 
 // restoreTogether is Restore of clusters that divide chunks.
-func (r *Result) restoreTogether(ctx context.Context, f *schedulefile.File, get func(i, cluster int) (*schedule.Schedule, error)) (*Result, error) {
+func (r *Result) restoreTogether(ctx context.Context, f *schedulefile.File,
+	get func(i, cluster int) (*schedule.Schedule, error)) (*Result, error) {
 	made, wholes := make([][]*schedule.Schedule, len(f.Schedules)), make([]*schedule.Schedule, len(f.Schedules))
 	busy := make([]bool, r.Spec.AllClusters())
 	for i := range made {

@@ -55,7 +55,8 @@ func TestRestore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := scheduler.Run(context.Background(), src, spec, c.batch, v, scheduler.Options{Chunk: c.chunk, Clusters: c.clusters})
+			r, err := scheduler.Run(context.Background(), src, spec, c.batch, v,
+				scheduler.Options{Chunk: c.chunk, Clusters: c.clusters})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +81,8 @@ func TestRestore(t *testing.T) {
 			// Of how stages were chosen the file says nothing.
 			told := slices.DeleteFunc(slices.Clone(r.Notes), func(n string) bool { return strings.Contains(n, "stages of ") })
 			if !slices.Equal(again.Notes, told) || !reflect.DeepEqual(again.Shares, r.Shares) || again.Chunk != r.Chunk {
-				t.Errorf("notes %q, shares %v, chunk %d; want %q, %v, %d", again.Notes, again.Shares, again.Chunk, told, r.Shares, r.Chunk)
+				t.Errorf("notes %q, shares %v, chunk %d; want %q, %v, %d", again.Notes, again.Shares, again.Chunk, told, r.Shares,
+					r.Chunk)
 			}
 			second, err := scheduler.File(again, *f.Origin).Write()
 			if err != nil {
@@ -111,7 +113,8 @@ func TestNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := scheduler.Replace(base, scheduler.Options{}, scheduler.Pick{Stage: "split", Strategy: "search"}, scheduler.Pick{Stage: "order", Strategy: "dfs"})
+	v, err := scheduler.Replace(base, scheduler.Options{}, scheduler.Pick{Stage: "split", Strategy: "search"},
+		scheduler.Pick{Stage: "order", Strategy: "dfs"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +144,8 @@ func TestNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := again.Recipe; got.Name != c.variant || (picks{got.Pick("group"), got.Pick("split"), got.Pick("order")}) != c.want {
+		if got := again.Recipe; got.Name != c.variant || (picks{got.Pick("group"), got.Pick("split"),
+			got.Pick("order")}) != c.want {
 			t.Errorf("%s, %s has come back as %+v", c.variant, c.recipe, got)
 		}
 	}
@@ -151,7 +155,8 @@ func TestNamed(t *testing.T) {
 func TestRestoreKeepsTheLevel(t *testing.T) {
 	one := load(t, "stcp920")
 	one.CoreTypes[0].Count = 1 // a machine that is raised by itself
-	want, err := scheduler.Run(context.Background(), open(t, "toy-fig5"), one, 8, last(t), scheduler.Options{Chunk: 1, Level: scheduler.LevelLB})
+	want, err := scheduler.Run(context.Background(), open(t, "toy-fig5"), one, 8, last(t),
+		scheduler.Options{Chunk: 1, Level: scheduler.LevelLB})
 	if err != nil {
 		t.Fatal(err)
 	}

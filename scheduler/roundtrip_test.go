@@ -35,7 +35,8 @@ func TestDecisionsComeBack(t *testing.T) {
 			}
 			for i, r := range Known() {
 				// Exact spills and searched loops that no rule gives.
-				also := slices.Contains([]string{"squeezenet/stcp920-paper/exact-all", "squeezenet/ipu/graphturbo+ansor"}, n.name+"/"+name+"/"+r.Name)
+				also := slices.Contains([]string{"squeezenet/stcp920-paper/exact-all", "squeezenet/ipu/graphturbo+ansor"},
+					n.name+"/"+name+"/"+r.Name)
 				slow := r.Exact() || r.Pick("nest") != ruleNests.Name || r.evaluations > 0
 				if every := 1 + 5*k; !full && !also && ((m*7+i)%every != 0 || slow && (k > 0 || (m+i)%3 != 0)) {
 					continue
@@ -69,7 +70,8 @@ func comeBack(t *testing.T, name string, machine *hardware.Spec, batch, chunk in
 	if again.Sim.TotalPs != made.Sim.TotalPs {
 		t.Errorf("%d ps, from its decisions %d", made.Sim.TotalPs, again.Sim.TotalPs)
 	}
-	if !reflect.DeepEqual(again.Schedule.Steps, made.Schedule.Steps) || !reflect.DeepEqual(again.Schedule.Values, made.Schedule.Values) {
+	if !reflect.DeepEqual(again.Schedule.Steps, made.Schedule.Steps) ||
+		!reflect.DeepEqual(again.Schedule.Values, made.Schedule.Values) {
 		t.Error("other steps or values from its decisions")
 	}
 	write := func(r *Result) []byte {

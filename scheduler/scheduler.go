@@ -278,7 +278,8 @@ func Divisors(n, most int64) []int64 {
 // clusters, tries every divisor of a cluster's share as chunk unless Options.Chunk says
 // one, and keeps the fastest. If ctx ends first, it returns its error. Recipes that it falls
 // back to run side by side: Options.Cost and Options.Solver may be called by two at a time.
-func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe, options Options) (*Result, error) {
+func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe,
+	options Options) (*Result, error) {
 	opt := run{Options: options}
 	if err := checkBatch(batch); err != nil {
 		return nil, err
@@ -365,7 +366,8 @@ func (r Recipe) alternatives(opt Options) ([]Recipe, error) {
 
 // fastest makes the schedule of a chunk by some recipes and gives the fastest, which takes ps, the first one's name. If
 // it is to be compared with no other result, and there is but one, ps is 0.
-func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, recipes []Recipe, opt run, compared bool) (best *Result, ps int64, err error) {
+func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, recipes []Recipe, opt run,
+	compared bool) (best *Result, ps int64, err error) {
 	net.Graph = once(net.Graph)
 	c := &contest{recipes: recipes, weights: opt.Clusters.weights(machine), opt: opt, compared: compared,
 		make: func(ctx context.Context, r Recipe, opt run) (*Result, error) {
@@ -381,7 +383,8 @@ func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	}
 	if first, from := recipes[0], best.Recipe.Name; from != first.Name {
 		best.Recipe = first
-		best.Notes = append(best.Notes, fmt.Sprintf("%s: the schedule is that of %s, the fastest of %d", first.Name, from, len(recipes)))
+		best.Notes = append(best.Notes, fmt.Sprintf("%s: the schedule is that of %s, the fastest of %d", first.Name, from,
+			len(recipes)))
 	}
 	return best, t.ps, nil
 }
@@ -405,7 +408,8 @@ func once(graph func(int64) (*model.Graph, error)) func(int64) (*model.Graph, er
 
 // latency is how long the plans take, in picoseconds; math.MaxInt64 above a limit.
 func (r *Result) latency(ctx context.Context, limit int64) (ps int64, err error) {
-	p, made, err := stream(ctx, r.programName(), r.Spec, r.Plans, r.Lower, sim.Options{TimesOnly: !r.measured, LimitPs: limit}, nil)
+	p, made, err := stream(ctx, r.programName(), r.Spec, r.Plans, r.Lower,
+		sim.Options{TimesOnly: !r.measured, LimitPs: limit}, nil)
 	if made != nil && r.measured {
 		r.Program, r.Sim = p, made
 	}
@@ -428,11 +432,13 @@ func (r *Result) latency(ctx context.Context, limit int64) (ps int64, err error)
 // Prepare makes all decisions of [Run] for a given chunk, by the recipe itself and not by
 // what it falls back to, and simulates nothing: Program and Sim are nil, until
 // [Result.On] gives them.
-func Prepare(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe, opt Options) (*Result, error) {
+func Prepare(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe,
+	opt Options) (*Result, error) {
 	return prepare(ctx, net, machine, batch, r, run{Options: opt})
 }
 
-func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe, opt run) (*Result, error) {
+func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe, opt run) (*Result,
+	error) {
 	if err := checkBatch(batch); err != nil {
 		return nil, err
 	}
@@ -442,7 +448,8 @@ func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	}
 	shares := opt.Clusters.shares(batch, spec.AllClusters())
 	if opt.Chunk < 1 || opt.Chunk > shares[0] {
-		return nil, fmt.Errorf("chunk is %d, expected 1 to %d, the batch elements %s", opt.Chunk, shares[0], opt.Clusters.whose())
+		return nil, fmt.Errorf("chunk is %d, expected 1 to %d, the batch elements %s", opt.Chunk, shares[0],
+			opt.Clusters.whose())
 	}
 	if r.evaluations > 0 {
 		made, err := r.whole(ctx, net, machine, batch, opt.Options)
@@ -451,7 +458,8 @@ func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		}
 		return made, err
 	}
-	out := &Result{Recipe: r, Source: net.Name, Machine: machine, Spec: spec, Batch: batch, Chunk: opt.Chunk, Shares: shares, Clusters: opt.Clusters,
+	out := &Result{Recipe: r, Source: net.Name, Machine: machine, Spec: spec, Batch: batch, Chunk: opt.Chunk,
+		Shares: shares, Clusters: opt.Clusters,
 		Uneven: opt.Uneven.Alternatives()[0], level: opt.Level, figures: opt.Figures, measured: opt.measured}
 	out.assume(net)
 	opt.Uneven, opt.note = out.Uneven, func(text string) { out.Notes = append(out.Notes, text) }
@@ -558,7 +566,8 @@ func (r *Result) sizes() map[*schedule.Schedule]int64 {
 	return sizes
 }
 
-func runChunk(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe, opt Options) (*Result, error) {
+func runChunk(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe,
+	opt Options) (*Result, error) {
 	made, _, err := fastest(ctx, net, machine, batch, []Recipe{r}, run{Options: opt}, false)
 	if err != nil {
 		return nil, err
@@ -580,17 +589,20 @@ func (r *Result) describe(idle int) error {
 		r.Notes = append(r.Notes, fmt.Sprintf("batch %d leaves %d of %d clusters idle", r.Batch, idle, len(r.Shares)))
 	}
 	if r.Schedule.Place == nil && r.Batch%int64(len(r.Shares)) != 0 && idle == 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("batch %d does not divide over %d clusters: they take %v", r.Batch, len(r.Shares), r.Shares))
+		r.Notes = append(r.Notes, fmt.Sprintf("batch %d does not divide over %d clusters: they take %v", r.Batch,
+			len(r.Shares), r.Shares))
 	}
 	m, err := cost.NewWith(r.Spec, r.Lower.Cost)
 	if err != nil {
 		return err
 	}
 	if dt := lower.ComputeType(r.Schedule.Graph); !m.Native(dt) {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s gives no matrix rate for %v; it is derived from another type's by element size", r.Machine.Name, dt))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s gives no matrix rate for %v; it is derived from another type's by "+
+			"element size", r.Machine.Name, dt))
 	}
 	if need, size := r.ddrBytes(), int64(r.Spec.DDR.SizeBytes)*int64(r.Spec.ChipCount()); need > size {
-		r.Notes = append(r.Notes, fmt.Sprintf("parameters, inputs, outputs and what lies there between groups take at least %d bytes of the DDR, which has %d: %d too many", need, size, need-size))
+		r.Notes = append(r.Notes, fmt.Sprintf("parameters, inputs, outputs and what lies there between groups take at "+
+			"least %d bytes of the DDR, which has %d: %d too many", need, size, need-size))
 	}
 	return nil
 }
@@ -667,21 +679,23 @@ const lookAhead = 1 << 13
 // wanted. seen, if not nil, is called with commands before they run, and the number of those before
 // them; commands come anew from the first if too few were known. There is no result if clusters
 // do different things.
-func stream(ctx context.Context, name string, spec *hardware.Spec, plans [][]lower.Segment, opt lower.Options, measure sim.Options, seen func(first int, commands []isa.Command)) (p *isa.Program, made *sim.Result, err error) {
+func stream(ctx context.Context, name string, spec *hardware.Spec, plans [][]lower.Segment, opt lower.Options,
+	measure sim.Options, seen func(first int, commands []isa.Command)) (p *isa.Program, made *sim.Result, err error) {
 	for ahead := lookAhead; ; ahead *= 4 {
 		var s *sim.Stream
 		n := 0
-		ok, err := lower.Stream(name, spec, plans, opt, !measure.TimesOnly, func(program *isa.Program) (feed func([]isa.Command) error, err error) {
-			p = program
-			s, err = sim.NewStream(p, ahead, measure)
-			return func(commands []isa.Command) error {
-				if seen != nil {
-					seen(n, commands)
-				}
-				n += len(commands)
-				return s.Feed(ctx, commands)
-			}, err
-		})
+		ok, err := lower.Stream(name, spec, plans, opt, !measure.TimesOnly,
+			func(program *isa.Program) (feed func([]isa.Command) error, err error) {
+				p = program
+				s, err = sim.NewStream(p, ahead, measure)
+				return func(commands []isa.Command) error {
+					if seen != nil {
+						seen(n, commands)
+					}
+					n += len(commands)
+					return s.Feed(ctx, commands)
+				}, err
+			})
 		var late *sim.LateError
 		if errors.As(err, &late) {
 			continue
@@ -735,7 +749,8 @@ func (r *Result) LatencyOn(ctx context.Context, spec *hardware.Spec) (float64, e
 
 // Replay simulates a schedule of one cluster's chunk that every busy cluster runs
 // a number of times.
-func Replay(ctx context.Context, name string, s *schedule.Schedule, clusters int, iterations int, opt lower.Options) (*sim.Result, error) {
+func Replay(ctx context.Context, name string, s *schedule.Schedule, clusters int, iterations int,
+	opt lower.Options) (*sim.Result, error) {
 	plans := make([][]lower.Segment, s.Spec.Clusters)
 	for k := range min(clusters, len(plans)) {
 		plans[k] = []lower.Segment{{Schedule: s, Iterations: iterations}}

@@ -19,11 +19,10 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// perRound is how many plans are simulated at a time; what is found does not depend on how
-// many there are cores for.
+// perRound is how many candidates are simulated at a time. The answer does not depend on the number of cores.
 const perRound = 8
 
-// A candidate is a plan under consideration.
+// A candidate is a schedule under consideration.
 type candidate struct {
 	*Decisions
 	spans []span
@@ -32,38 +31,45 @@ type candidate struct {
 	outcome
 }
 
-// searcher improves plans of one chunk, in two phases: groups that a [regrouper] proposes,
-// then changes of one decision after the other, at one place or at all that are alike.
+// searcher improves the schedule of one chunk in two phases. First a [regrouper] proposes groups, then moves change one
+// decision after the other, at one place or at all that are alike. Moves are drawn like the options of a bandit: those
+// that have improved more often are likelier.
 type searcher struct {
 	*seeker
-	start  startAt
-	cost   *cost.Model
-	rng    *rand.Rand
-	g      *regrouper // nil: it has not begun
-	whole  *searcher  // of which this searches the head; nil: none
-	head   *searcher  // see blocks; nil: not begun, or none
-	rhythm rhythm     // of the whole
-	best   candidate
-	at     candidate // what moves start from; as good as best, or nearly
-	layers map[kindOf]*layerCosts
-	tuned  bool                       // the settings were tried
-	known  map[[sha256.Size]byte]bool // plans, and what is decided by them, by name, that were simulated
-	moves  []move                     // of the rows
+	start      startAt
+	cost       *cost.Model
+	rng        *rand.Rand
+	g          *regrouper // nil: it has not begun
+	whole      *searcher  // of which this searches the head; nil: none
+	head       *searcher  // see blocks; nil: not begun, or none
+	repetition repetition // of the whole
+	best       candidate
+	at         candidate // what moves start from; as good as best, or nearly
+	layers     map[kindOf]*layerCosts
+	tuned      bool                       // the settings were tried
+	known      map[[sha256.Size]byte]bool // plans, and what is decided by them, by name, that were simulated
+	moves      []move                     // of the rows
 	// options are changes of decisions: of each setting all values.
 	options [][]func(*Decisions) *Decisions
 	// of each move, how often it was tried and gave something better
 	tried, won []float64
 }
 
-// simulate finds the latencies of candidates, in parallel; those above the limit are given up.
-func (s *searcher) simulate(ctx context.Context, list []candidate, limit int64) error {
-	_, err := s.simulateNew(ctx, list, limit, true)
+// simulateAll lowers and simulates candidates, in parallel; those above the limit are given up.
+func (s *searcher) simulateAll(ctx context.Context, list []candidate, limit int64) error {
+	_, err := s.simulate(ctx, list, limit, func(bool) bool { return true })
 	return err
 }
 
-// simulateNew is simulate of those that become another program than any before them, which it
-// returns, or, if asked for, of all.
-func (s *searcher) simulateNew(ctx context.Context, list []candidate, limit int64, all bool) ([]candidate, error) {
+// simulateNew lowers the candidates, drops those whose program was simulated before, simulates the rest and returns
+// them.
+func (s *searcher) simulateNew(ctx context.Context, list []candidate, limit int64) ([]candidate, error) {
+	return s.simulate(ctx, list, limit, func(known bool) bool { return !known })
+}
+
+// simulate lowers candidates and simulates those that are wanted; known says that their program was simulated before.
+func (s *searcher) simulate(ctx context.Context, list []candidate, limit int64,
+	wanted func(known bool) bool) ([]candidate, error) {
 	made, names := make([]*Result, len(list)), make([][sha256.Size]byte, len(list))
 	each := func(do func(i int)) error {
 		var workers errgroup.Group
@@ -88,9 +94,9 @@ func (s *searcher) simulateNew(ctx context.Context, list []candidate, limit int6
 	n := 0
 	for i, c := range list {
 		if made[i] == nil && c.err == nil {
-			return nil, errors.New("internal error, a plan has neither decisions nor an error")
+			return nil, errors.New("internal error, a candidate has neither decisions nor an error")
 		}
-		if again := c.err == nil && s.known[names[i]]; again && !all {
+		if !wanted(c.err == nil && s.known[names[i]]) {
 			continue
 		}
 		if c.err == nil {
@@ -108,11 +114,11 @@ func (s *searcher) simulateNew(ctx context.Context, list []candidate, limit int6
 	})
 }
 
-// leastSettings is of how many evaluations some go to the generator's settings first; they are
-// tried on the head of a network that is simulated less often than headSettings by default.
+// minEvalsForSettings is the number of evaluations from which the search tunes the settings first. It tunes them on the
+// head of a network that is simulated less often than headSettings by default.
 const (
-	leastSettings = 60
-	headSettings  = 400
+	minEvalsForSettings = 60
+	headSettings        = 400
 )
 
 // improve proposes groups for half of a budget and makes moves for the rest.
@@ -124,7 +130,7 @@ func (s *searcher) improve(ctx context.Context, b budget) error {
 	}
 	before := s.found.Evaluations
 	settings := func() error {
-		if s.tuned || b.evaluations < leastSettings {
+		if s.tuned || b.evaluations < minEvalsForSettings {
 			return nil
 		}
 		s.tuned = true
@@ -190,7 +196,7 @@ const (
 func (s *searcher) begin(ctx context.Context) (err error) {
 	start := s.start.Decisions
 	first := []candidate{{Decisions: start, move: "start"}}
-	if err := s.simulate(ctx, first, 0); err != nil {
+	if err := s.simulateAll(ctx, first, 0); err != nil {
 		return err
 	}
 	if err := first[0].err; err != nil {
@@ -211,7 +217,7 @@ func (s *searcher) begin(ctx context.Context) (err error) {
 		return err
 	}
 	s.prepare(n, n.Namer(), &costs{kinds: map[string]*kind{}})
-	s.rhythm = s.g.rhythm()
+	s.repetition = s.g.repetition()
 	return ctx.Err()
 }
 
@@ -237,7 +243,7 @@ func (s *searcher) count() {
 	s.simulated -= math.Floor(s.simulated)
 }
 
-// fresh reports whether a plan was not simulated before, and takes it for simulated.
+// fresh reports whether decisions were not simulated before, and notes them as simulated.
 func (s *searcher) fresh(p *Decisions) bool {
 	name := p.name()
 	if s.known[name] {
@@ -288,7 +294,7 @@ func (s *searcher) regroup(ctx context.Context, b budget) (other candidate, err 
 		if len(list) == 0 {
 			return other, nil
 		}
-		if list, err = s.simulateNew(ctx, list, 0, false); err != nil {
+		if list, err = s.simulateNew(ctx, list, 0); err != nil {
 			return other, err
 		}
 		for _, c := range list {
@@ -323,7 +329,8 @@ func (s *searcher) consider(ctx context.Context, c candidate) (better bool, err 
 		}
 		return !known, nil
 	}
-	if known && (!s.opt.Front || c.ps == math.MaxInt64 || s.found.Front.beats(Point{float64(c.ps) * 1e-12, c.joules, ""})) {
+	if known && (!s.opt.Front || c.ps == math.MaxInt64 || s.found.Front.beats(Point{float64(c.ps) * 1e-12, c.joules,
+		""})) {
 		return false, nil
 	}
 	r, err := s.w.result(ctx, c.Decisions)
@@ -352,7 +359,7 @@ const (
 	slack   = 0.05
 )
 
-// polish makes moves from a plan on.
+// polish makes moves from a candidate on.
 func (s *searcher) polish(ctx context.Context, b budget, top candidate) error {
 	s.at = top
 	idle := 0
@@ -371,7 +378,7 @@ func (s *searcher) polish(ctx context.Context, b budget, top candidate) error {
 			return nil
 		}
 		var err error
-		if list, err = s.simulateNew(ctx, list, s.opt.Objective.longest(top.score*(1+slack), s.w.spec), false); err != nil {
+		if list, err = s.simulateNew(ctx, list, s.opt.Objective.longest(top.score*(1+slack), s.w.spec)); err != nil {
 			return err
 		}
 		done += max(1, len(list))
@@ -548,8 +555,8 @@ func (s *searcher) carry(c *candidate) {
 // draw is a way to split a group, another than not: cheap ones are likelier.
 func (s *searcher) draw(g *group, not schedule.SplitInfo) schedule.SplitInfo {
 	mean, deviation := s.g.scale()
-	best, least := g.arms[0].Split, math.Inf(1)
-	for _, a := range g.arms {
+	best, least := g.ways[0].Split, math.Inf(1)
+	for _, a := range g.ways {
 		cost := a.mean
 		if a.times == 0 {
 			cost = a.Seconds * math.Exp(mean)
@@ -675,10 +682,11 @@ func (s *searcher) moveDivide() (candidate, bool) {
 // another's, as far as it has one.
 func (s *searcher) splitLike(g *group, like schedule.SplitInfo) (schedule.SplitInfo, bool) {
 	out := s.outputOf(g)
-	if like.Factor <= 1 || like.Dim < 0 || like.Dim >= len(out.Shape) || model.Pieces(out.Shape[like.Dim], like.Factor) != like.Factor {
+	if like.Factor <= 1 || like.Dim < 0 || like.Dim >= len(out.Shape) ||
+		model.Pieces(out.Shape[like.Dim], like.Factor) != like.Factor {
 		return schedule.SplitInfo{}, false
 	}
-	for _, a := range g.arms {
+	for _, a := range g.ways {
 		if a.Split.Dim == like.Dim && a.Split.Factor > 1 {
 			info := a.Split
 			info.Factor = like.Factor
@@ -771,7 +779,7 @@ func (s *searcher) settings(ctx context.Context) error {
 			}
 		}
 	}
-	if err := s.simulate(ctx, list, s.opt.Objective.longest(base.score, s.w.spec)); err != nil {
+	if err := s.simulateAll(ctx, list, s.opt.Objective.longest(base.score, s.w.spec)); err != nil {
 		return err
 	}
 	for i, c := range list {
@@ -789,7 +797,7 @@ func (s *searcher) settings(ctx context.Context) error {
 		done[g.setting] = true
 		c, _ := s.set(s.best, g.set)
 		one := []candidate{c}
-		if err := s.simulate(ctx, one, 0); err != nil {
+		if err := s.simulateAll(ctx, one, 0); err != nil {
 			return err
 		}
 		if _, err := s.consider(ctx, one[0]); err != nil {

@@ -31,7 +31,8 @@ type draftKey struct {
 }
 
 func keyOfDraft(s *schedule.Schedule, stage int, r Recipe, opt Options) draftKey {
-	return draftKey{graph: s.Graph, machine: schedulefile.Fingerprint(s.Spec), uneven: opt.Uneven.Alternatives()[0], stages: r.until(stage)}
+	return draftKey{graph: s.Graph, machine: schedulefile.Fingerprint(s.Spec), uneven: opt.Uneven.Alternatives()[0],
+		stages: r.until(stage)}
 }
 
 // first names the strategies up to the first of sharedStages.
@@ -89,9 +90,10 @@ func (m *shared) begun(from *schedule.Schedule, last int, r Recipe, opt Options)
 	return &Draft{Schedule: from}, last
 }
 
-// keep keeps what a draft has after a stage.
+// keep caches a draft after a stage, for recipes that share its first decisions.
 func (m *shared) keep(d *Draft, stage int) {
-	if m == nil || len(d.Recipe.own) > 0 || d.Recipe.stages != nil || !slices.Contains(sharedStages, Stages()[stage].Name) || d.Recipe.choice(Stages()[stage]).Exact {
+	if m == nil || len(d.Recipe.own) > 0 || d.Recipe.stages != nil ||
+		!slices.Contains(sharedStages, Stages()[stage].Name) || d.Recipe.choice(Stages()[stage]).Exact {
 		return
 	}
 	kept, err := newDraft(d.Schedule, stage, d.Recipe, run{d.Options, d.state})

@@ -77,8 +77,10 @@ func NewSpillProblem(s *schedule.Schedule) *SpillProblem {
 			continue
 		}
 		last := min(v.Last, len(s.Steps)-1)
-		p.Buffers = append(p.Buffers, allocate.Buffer{ID: fmt.Sprintf("%s of instance %d", s.Graph.Tensor(v.Tensor).Name, v.Instance),
-			Lifetime: allocate.Interval{Lower: int64(v.Def), Upper: int64(last) + 1}, Size: v.CoreBytes, Alignment: 64, SpillCost: &costs[i]})
+		p.Buffers = append(p.Buffers, allocate.Buffer{ID: fmt.Sprintf("%s of instance %d", s.Graph.Tensor(v.Tensor).Name,
+			v.Instance),
+			Lifetime: allocate.Interval{Lower: int64(v.Def), Upper: int64(last) + 1}, Size: v.CoreBytes, Alignment: 64,
+			SpillCost: &costs[i]})
 		p.Value = append(p.Value, i)
 	}
 	work := unspilled(s)
@@ -229,7 +231,8 @@ const spillRounds, betterRounds = 20, 5
 // stages of what is spilled take more than that, the choice is made again with the demands as they then
 // are, so that the cost is one that can be had, if offsets can. Without an answer
 // the status is Limit or Infeasible: a stage does not fit by itself.
-func ChooseSpills(ctx context.Context, s *schedule.Schedule, opts allocate.SweepOptions) (spills []int, sol *allocate.SpillResult, err error) {
+func ChooseSpills(ctx context.Context, s *schedule.Schedule, opts allocate.SweepOptions) (spills []int,
+	sol *allocate.SpillResult, err error) {
 	p := NewSpillProblem(s)
 	ctx, cancel := opts.Begin(ctx)
 	defer cancel()
@@ -264,7 +267,8 @@ func ChooseSpills(ctx context.Context, s *schedule.Schedule, opts allocate.Sweep
 		}
 		cost, ok := allocate.SweepCost(p.Problem, p.CapacityBytes, real, next.Spilled)
 		if ok && (sol == nil || cost < sol.Cost) {
-			spills, sol = out, &allocate.SpillResult{Status: milp.Feasible, Spilled: next.Spilled, Cost: cost, Bound: bound, Nodes: next.Nodes}
+			spills, sol = out, &allocate.SpillResult{Status: milp.Feasible, Spilled: next.Spilled, Cost: cost, Bound: bound,
+				Nodes: next.Nodes}
 		}
 		if ok && cost == next.Cost {
 			break // nothing that counts was left out
@@ -419,7 +423,8 @@ var (
 )
 
 // addresses says where in the L1 what stays there lies.
-var addresses = Setting[bool]{Name: "address", Description: "where in the L1 what stays there lies", inPlan: true, text: addressText,
+var addresses = Setting[bool]{Name: "address", Description: "where in the L1 what stays there lies", inPlan: true,
+	text: addressText,
 	Choices: []Choice[bool]{
 		{"lowest", "as low as there is room, as the memory plan found it", false},
 		{"apart", "such as were left longer before, so that less waits for what was there", true},
@@ -479,7 +484,8 @@ func pack(ctx context.Context, list []graphturbo.Extent, capacity int64) ([]int6
 	}
 	p := &allocate.Problem{}
 	for i, x := range list {
-		p.Buffers = append(p.Buffers, allocate.Buffer{ID: fmt.Sprint(i), Lifetime: allocate.Interval{Lower: int64(x.First), Upper: int64(x.Last) + 1}, Size: x.Bytes, Alignment: 64})
+		p.Buffers = append(p.Buffers, allocate.Buffer{ID: fmt.Sprint(i),
+			Lifetime: allocate.Interval{Lower: int64(x.First), Upper: int64(x.Last) + 1}, Size: x.Bytes, Alignment: 64})
 	}
 	sol, err := allocate.Fit(ctx, p, capacity, allocate.SearchOptions{Options: allocate.Options{WorkLimit: packNodes}})
 	if err != nil || !sol.Status.HasValues() {

@@ -99,7 +99,8 @@ type Draft struct {
 // solve keeps what an exact strategy says of its answer to a stage.
 func (d *Draft) solve(stage, unit string, answer solve.Outcome, note string) {
 	if answer.Status == milp.Feasible || answer.Status == milp.Limit {
-		d.state.tell(fmt.Sprintf("%s by %s: not proven to be the best (%s): %.4g %s, bound %.4g", stage, d.method, answer.Stop, answer.Objective, unit, answer.Bound))
+		d.state.tell(fmt.Sprintf("%s by %s: not proven to be the best (%s): %.4g %s, bound %.4g", stage, d.method,
+			answer.Stop, answer.Objective, unit, answer.Bound))
 	}
 	if d.answers == nil {
 		d.answers = map[string]Solved{}
@@ -126,9 +127,10 @@ type Solved struct {
 func Stages() []Stage {
 	return []Stage{
 		{Name: "group", Description: "which operators become one kernel",
-			Strategies: []Strategy{layerKernels, fusedOps, convPairs, stitchedKernels, stitchedOps, algorithm2, algorithm2Divisors, algorithm2InPlace},
-			keep:       keepGroups,
-			check:      by(checkGroups), take: takeGroups, moves: groupMoves, text: groupText},
+			Strategies: []Strategy{layerKernels, fusedOps, convPairs, stitchedKernels, stitchedOps, algorithm2,
+				algorithm2Divisors, algorithm2InPlace},
+			keep:  keepGroups,
+			check: by(checkGroups), take: takeGroups, moves: groupMoves, text: groupText},
 		{Name: "split", Description: "how a group is cut into instances",
 			Strategies: []Strategy{noSplit, oneFactorForAll, algorithm1, exactSplit},
 			keep:       func(_, _ *schedule.Schedule) {}, // the groups have it
@@ -145,16 +147,19 @@ func Stages() []Stage {
 			Strategies: []Strategy{outputsDDR, outputsLLB, outputsL1, outputsInside},
 			check:      checkOutputs, take: takeOutputs, text: outputsText},
 		{Name: "order", Description: "the order of the instances",
-			Strategies: []Strategy{layerByLayer, chunkByChunk, breadthFirst, depthFirst, heaviestFirst, algorithm3, exactOrder, ilpOrder, jointOrder},
+			Strategies: []Strategy{layerByLayer, chunkByChunk, breadthFirst, depthFirst, heaviestFirst, algorithm3, exactOrder,
+				ilpOrder, jointOrder},
 			keep: func(to, from *schedule.Schedule) {
 				to.Order, to.OrderName, to.Costs = slices.Clone(from.Order), from.OrderName, slices.Clone(from.Costs)
 				to.Place, to.Cluster = from.Place, from.Cluster
 			},
 			check: by(schedule.CheckOwnOrder), take: takeOrder, moves: orderMoves, text: orderText},
 		{Name: "bind", Description: "over which cores an output is spread, and its scope",
-			Strategies: []Strategy{plainBinding, blockLocality, algorithm4, insideBinding, exactBinding, ilpBinding, jointBinding},
+			Strategies: []Strategy{plainBinding, blockLocality, algorithm4, insideBinding, exactBinding, ilpBinding,
+				jointBinding},
 			keep: func(to, from *schedule.Schedule) {
-				to.Bindings, to.Scopes, to.LayerBindings = slices.Clone(from.Bindings), slices.Clone(from.Scopes), from.LayerBindings
+				to.Bindings, to.Scopes, to.LayerBindings = slices.Clone(from.Bindings), slices.Clone(from.Scopes),
+					from.LayerBindings
 			},
 			check: by(checkBindings), take: takeBindings, moves: bindMoves, text: bindText},
 		{Name: "join", Description: "the copies and redistributions that follow, and the steps of the kernels",
@@ -162,10 +167,12 @@ func Stages() []Stage {
 			check:      by(schedule.CheckSteps), text: joinText},
 		{Name: "spill", Description: "what leaves a full memory first",
 			Strategies: []Strategy{longestLifetime, largestFirst, exactSpills},
-			check:      by(schedule.CheckPlan), take: takePlacement, moves: placementMoves, settings: placementSettings, text: spillText},
+			check:      by(schedule.CheckPlan), take: takePlacement, moves: placementMoves, settings: placementSettings,
+			text: spillText},
 		addresses.Stage(),
 		{Name: "issue", Description: "what the commands of a kernel may overtake",
-			Strategies: []Strategy{inOrder, exposed, crossLayer}, take: takeGenerator, settings: generatorSettings, text: generatorText},
+			Strategies: []Strategy{inOrder, exposed, crossLayer}, take: takeGenerator, settings: generatorSettings,
+			text: generatorText},
 		{Name: "prefetch", Description: "what loads from the DDR wait for",
 			Strategies: []Strategy{loadsWait, loadsAhead, loadsAtStart}, heldBy: "issue", text: generatorText},
 		{Name: "weights", Description: "whether weights stay in the LLB from kernel to kernel",
@@ -202,7 +209,8 @@ func lookupStage(list []Stage, name string) (Stage, error) {
 		}
 		names = append(names, st.Name)
 	}
-	return Stage{}, fmt.Errorf("unknown stage %q%s, expected one of %s", name, spell.Hint(name, names), strings.Join(names, ", "))
+	return Stage{}, fmt.Errorf("unknown stage %q%s, expected one of %s", name, spell.Hint(name, names),
+		strings.Join(names, ", "))
 }
 
 // Lookup finds a strategy by its name or alias.
@@ -217,11 +225,13 @@ func (st Stage) Lookup(name string) (Strategy, error) {
 			known = append(known, s.Alias)
 		}
 	}
-	return Strategy{}, fmt.Errorf("%s is %q%s, expected one of %s", st.Name, name, spell.Hint(name, known), strings.Join(names, ", "))
+	return Strategy{}, fmt.Errorf("%s is %q%s, expected one of %s", st.Name, name, spell.Hint(name, known),
+		strings.Join(names, ", "))
 }
 
 // Schedule makes all decisions for one chunk.
-func Schedule(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, opt Options) (*schedule.Schedule, error) {
+func Schedule(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, opt Options) (*schedule.Schedule,
+	error) {
 	d, err := draft(ctx, g, spec, r, run{Options: opt})
 	if err != nil {
 		return nil, err
@@ -237,7 +247,8 @@ func draft(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, o
 		}
 	}
 	if spec.Chips != nil && opt.Clusters != Pipelined {
-		return nil, fmt.Errorf("%s has %d chips: clusters is %q, expected %q, or one chip", spec.Name, spec.Chips.Count, opt.Clusters.Name(), Pipelined)
+		return nil, fmt.Errorf("%s has %d chips: clusters is %q, expected %q, or one chip", spec.Name, spec.Chips.Count,
+			opt.Clusters.Name(), Pipelined)
 	}
 	return decide(ctx, &schedule.Schedule{Graph: g, Spec: spec}, -1, r, opt)
 }
@@ -246,7 +257,8 @@ func draft(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, o
 // those of the stage after, and makes all else anew, as the recipe says. Groups come with
 // their factors, which alg1 leaves as they are. Layers that are nil follow from the
 // groups. The schedule that it starts from is not changed; what it lacks is an error.
-func Continue(ctx context.Context, from *schedule.Schedule, after string, r Recipe, opt Options) (*schedule.Schedule, error) {
+func Continue(ctx context.Context, from *schedule.Schedule, after string, r Recipe, opt Options) (*schedule.Schedule,
+	error) {
 	d, err := resume(ctx, from, after, r, run{Options: opt})
 	if err != nil {
 		return nil, err
@@ -361,13 +373,15 @@ func newDraft(from *schedule.Schedule, last int, r Recipe, opt run) (*Draft, err
 		return nil, err
 	}
 	opt.Uneven = opt.Uneven.Alternatives()[0]
-	s := &schedule.Schedule{Graph: from.Graph, Spec: from.Spec, UnevenCores: opt.Uneven == schedule.UnevenAll, Memo: opt.memo}
+	s := &schedule.Schedule{Graph: from.Graph, Spec: from.Spec, UnevenCores: opt.Uneven == schedule.UnevenAll,
+		Memo: opt.memo}
 	for i, st := range r.table() {
 		if i <= last && st.keep != nil {
 			st.keep(s, from)
 		}
 	}
-	return &Draft{Schedule: s, refine: r.at("bind").Refine, Recipe: r, Options: opt.Options, state: opt.state, Cost: m, Machine: splitOptions(s, m, opt.Options), Lower: lower.Options{Cost: opt.Cost}}, nil
+	return &Draft{Schedule: s, refine: r.at("bind").Refine, Recipe: r, Options: opt.Options, state: opt.state, Cost: m,
+		Machine: splitOptions(s, m, opt.Options), Lower: lower.Options{Cost: opt.Cost}}, nil
 }
 
 // splitOptions are the machine and the switches as Algorithm 1 sees them.

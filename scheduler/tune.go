@@ -114,8 +114,10 @@ func TaskName(key string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte
 // bindings and memory plan are those that the loops are found for. Equal kernels of one or
 // several networks are one task, whose weights are runs for the first cluster's share of
 // each batch. from says for what.
-func TuningTasks(ctx context.Context, nets []network.Network, machine *hardware.Spec, batch int64, r Recipe, opt Options) (tasks []*ansor.Task, from TunedFrom, err error) {
-	from = TunedFrom{Kind: TunedKind, Version: TunedVersion, Batch: batch, Chunk: opt.Chunk, Variant: r.Name, InPlace: opt.InPlace, Hardware: machine.Name}
+func TuningTasks(ctx context.Context, nets []network.Network, machine *hardware.Spec, batch int64, r Recipe,
+	opt Options) (tasks []*ansor.Task, from TunedFrom, err error) {
+	from = TunedFrom{Kind: TunedKind, Version: TunedVersion, Batch: batch, Chunk: opt.Chunk, Variant: r.Name,
+		InPlace: opt.InPlace, Hardware: machine.Name}
 	if opt.Uneven != schedule.UnevenFastest {
 		from.Uneven = opt.Uneven.String()
 	}
@@ -154,7 +156,8 @@ func TuningTasks(ctx context.Context, nets []network.Network, machine *hardware.
 
 // Tune searches for the loops of all kernels of networks. If ctx ends first, the answer is
 // what was found, and the error ctx's.
-func Tune(ctx context.Context, nets []network.Network, machine *hardware.Spec, batch int64, r Recipe, opt Options, set TuneSettings) (*Tuned, error) {
+func Tune(ctx context.Context, nets []network.Network, machine *hardware.Spec, batch int64, r Recipe, opt Options,
+	set TuneSettings) (*Tuned, error) {
 	tasks, from, err := TuningTasks(ctx, nets, machine, batch, r, opt)
 	if err != nil {
 		return nil, err
@@ -166,7 +169,8 @@ func Tune(ctx context.Context, nets []network.Network, machine *hardware.Spec, b
 func TuneTasks(ctx context.Context, tasks []*ansor.Task, from TunedFrom, set TuneSettings) (*Tuned, error) {
 	out := &Tuned{TunedFrom: from}
 	out.Enough = set.Enough
-	out.Seed, out.Objective, out.Scheduler = set.Seed, cmp.Or(set.Objective, ansor.Objectives[0]), cmp.Or(set.Scheduler, ansor.Schedulers[0])
+	out.Seed, out.Objective, out.Scheduler = set.Seed, cmp.Or(set.Objective, ansor.Objectives[0]),
+		cmp.Or(set.Scheduler, ansor.Schedulers[0])
 	if err := out.resume(&set); err != nil {
 		return nil, err
 	}
@@ -188,7 +192,8 @@ func (t *Tuned) fill(found *ansor.Outcome) {
 		x := TunedTask{Task: TaskName(a.Key), Name: a.Name, Weights: a.Weights, Operations: a.Operations, Trials: a.Trials,
 			RuleSeconds: a.RuleSeconds, Seconds: a.Seconds, FloorSecs: a.Floor, Rounds: a.Best}
 		for i, n := range a.Program {
-			x.Layers = append(x.Layers, TunedLayer{a.Layer(i), strings.Split(strings.TrimSuffix(n.Text(a.Output(i)), "\n"), "\n")})
+			x.Layers = append(x.Layers, TunedLayer{a.Layer(i), strings.Split(strings.TrimSuffix(n.Text(a.Output(i)), "\n"),
+				"\n")})
 		}
 		for j, w := range a.Weights {
 			t.Result[j].RuleSeconds += float64(w) * a.RuleSeconds
@@ -311,7 +316,8 @@ func ReadTuned(data []byte) (*Tuned, error) {
 		return nil, fmt.Errorf("no file of tuned kernels: %w", err)
 	}
 	if t.Kind != TunedKind || t.Version != TunedVersion {
-		return nil, fmt.Errorf("kind is %q in version %d, expected %q in version %d", t.Kind, t.Version, TunedKind, TunedVersion)
+		return nil, fmt.Errorf("kind is %q in version %d, expected %q in version %d", t.Kind, t.Version, TunedKind,
+			TunedVersion)
 	}
 	seen := map[string]bool{}
 	for i, x := range t.Tasks {
@@ -359,8 +365,10 @@ func (t *Tuned) program(task *ansor.Task) (ansor.Program, bool, error) {
 const defaultTrials = 32
 
 var (
-	ruleNests  = Strategy{Name: "rules", Description: "by the kernel generator's rules", Decide: func(context.Context, *Draft) error { return nil }}
-	ansorNests = Strategy{Name: "ansor", Description: "searched by Ansor, or those of a file of tuned kernels", Trials: true, Decide: tunedNests}
+	ruleNests = Strategy{Name: "rules", Description: "by the kernel generator's rules",
+		Decide: func(context.Context, *Draft) error { return nil }}
+	ansorNests = Strategy{Name: "ansor", Description: "searched by Ansor, or those of a file of tuned kernels",
+		Trials: true, Decide: tunedNests}
 )
 
 // loops are the nests of layers that do not run by the generator's rules.
@@ -472,7 +480,8 @@ func tunedNests(ctx context.Context, d *Draft) error {
 		}
 	}
 	if large := len(kernels) - small; large > 0 {
-		d.state.tell(fmt.Sprintf("%d of %d kernels have more than %d layers, whose loops are not searched", large, len(kernels), ansor.MaxLayers))
+		d.state.tell(fmt.Sprintf("%d of %d kernels have more than %d layers, whose loops are not searched", large,
+			len(kernels), ansor.MaxLayers))
 	}
 	if t := d.Options.Tuned; t != nil {
 		missing := 0
@@ -491,17 +500,21 @@ func tunedNests(ctx context.Context, d *Draft) error {
 			}
 		}
 		if found := schedulefile.Fingerprint(d.Spec); found != t.Fingerprint {
-			return fmt.Errorf("the tuned kernels are for %s as described then (hardware_fingerprint %s), this is %s (%s)", t.Hardware, t.Fingerprint, d.Spec.Name, found)
+			return fmt.Errorf("the tuned kernels are for %s as described then (hardware_fingerprint %s), this is %s (%s)",
+				t.Hardware, t.Fingerprint, d.Spec.Name, found)
 		}
 		if missing == small && missing > 0 && !slices.Contains(t.Graphs, d.Graph.Name) {
-			return fmt.Errorf("the tuned kernels are of %s on %s by %s, batch %d in chunks of %d: none of the %d kernels is among them",
+			return fmt.Errorf("the tuned kernels are of %s on %s by %s, batch %d in chunks of %d: none of the %d kernels "+
+				"is among them",
 				strings.Join(t.Networks, ", "), t.Hardware, t.Variant, t.Batch, t.Chunk, missing)
 		}
-		if d.LayerBindings == nil && slices.ContainsFunc(t.Bindings, func(b TunedBinding) bool { return b.Graph == d.Graph.Name }) {
+		if d.LayerBindings == nil && slices.ContainsFunc(t.Bindings,
+			func(b TunedBinding) bool { return b.Graph == d.Graph.Name }) {
 			d.state.tell("the tuned file's bindings of layers inside kernels are left out, as bind is not inside")
 		}
 		if missing > 0 {
-			d.state.tell(fmt.Sprintf("%d of %d kernels are not among the tuned ones and run by the generator's rules", missing, len(kernels)))
+			d.state.tell(fmt.Sprintf("%d of %d kernels are not among the tuned ones and run by the generator's rules", missing,
+				len(kernels)))
 		}
 	} else {
 		var tasks []*ansor.Task
@@ -631,10 +644,12 @@ func (d *Draft) adopt(ctx context.Context, kernels []*ansor.Task, programs map[*
 		}
 	}
 	if len(noRoom) > 0 {
-		d.state.tell(fmt.Sprintf("%d of %d layers keep the loops of the generator's rules: in their place, the memories have no room for the tuned ones", len(noRoom), len(d.Steps)))
+		d.state.tell(fmt.Sprintf("%d of %d layers keep the loops of the generator's rules: in their place, the "+
+			"memories have no room for the tuned ones", len(noRoom), len(d.Steps)))
 	}
 	if rejected > 0 {
-		d.state.tell(fmt.Sprintf("%d of %d tuned kernels keep the loops of the generator's rules: beside the others, those are faster", rejected, len(tasks)))
+		d.state.tell(fmt.Sprintf("%d of %d tuned kernels keep the loops of the generator's rules: beside the others, "+
+			"those are faster", rejected, len(tasks)))
 	}
 	return nil
 }

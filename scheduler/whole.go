@@ -57,7 +57,8 @@ func wholeProblem(ctx context.Context, s, start *schedule.Schedule, opt Options,
 			CapacityBytes: schedule.DataBytes(s.Spec) * schedule.CoresWithLB(s.Spec), MoveSeconds: secondsPerByte(s.Spec)}}
 	add := func(atoms []int, info schedule.SplitInfo) int {
 		for k := range w.cuts {
-			if x := w.cuts[k].split; slices.Equal(w.Problem.Parts[k].Atoms, atoms) && x.Factor == info.Factor && (x.Dim == info.Dim || x.Factor == 1) {
+			if x := w.cuts[k].split; slices.Equal(w.Problem.Parts[k].Atoms, atoms) && x.Factor == info.Factor &&
+				(x.Dim == info.Dim || x.Factor == 1) {
 				return k
 			}
 		}
@@ -88,7 +89,8 @@ func wholeProblem(ctx context.Context, s, start *schedule.Schedule, opt Options,
 		}
 		if all > MaxWhole {
 			if w.Ways--; w.Ways == 0 {
-				return nil, fmt.Errorf("%s has %d sets of layers that can be a sub-graph, expected at most %d", s.Graph.Name, len(sets), MaxWhole)
+				return nil, fmt.Errorf("%s has %d sets of layers that can be a sub-graph, expected at most %d", s.Graph.Name,
+					len(sets), MaxWhole)
 			}
 			break
 		}
@@ -108,7 +110,8 @@ func wholeProblem(ctx context.Context, s, start *schedule.Schedule, opt Options,
 		for _, sg := range s.Grouping.Groups {
 			atoms, info := n.AtomsOf(sg.Ops), sg.Split
 			if found, all := len(sg.Ops), len(n.Operators(atoms)); found != all {
-				return nil, fmt.Errorf("the schedule to start from: group %q: found %d operators, expected the %d of the layers that they are of", sg.Name, found, all)
+				return nil, fmt.Errorf("the schedule to start from: group %q: found %d operators, expected the %d of the "+
+					"layers that they are of", sg.Name, found, all)
 			}
 			info.Factor = sg.Factor()
 			parts = append(parts, add(atoms, info))
@@ -265,7 +268,8 @@ func (p *poser) take(ctx context.Context, cuts []cut, at map[int]int) error {
 		first := d.Instances.First[at[o]]
 		for i := first; i < first+int(d.Grouping.Groups[at[o]].Factor()); i++ {
 			node := m.Problem.Nodes[i]
-			list = append(list, whole.Instance{OutputBytes: items[i].OutputBytes, WorkspaceBytes: items[i].WorkspaceBytes, Labels: node.Labels, Cost: node.Cost})
+			list = append(list, whole.Instance{OutputBytes: items[i].OutputBytes, WorkspaceBytes: items[i].WorkspaceBytes,
+				Labels: node.Labels, Cost: node.Cost})
 		}
 		if x := &p.Problem.Parts[o]; x.Instances == nil {
 			x.Instances, x.Seconds = list, p.s.Spec.LaunchSeconds*float64(len(list))
@@ -280,7 +284,8 @@ func (p *poser) take(ctx context.Context, cuts []cut, at map[int]int) error {
 		if !one || !two || !p.todo[[2]int{a, b}] {
 			continue
 		}
-		p.Problem.Edges = append(p.Problem.Edges, whole.Edge{From: [2]int{a, int(from.Index)}, To: [2]int{b, int(to.Index)}, Cost: e.Cost})
+		p.Problem.Edges = append(p.Problem.Edges, whole.Edge{From: [2]int{a, int(from.Index)}, To: [2]int{b, int(to.Index)},
+			Cost: e.Cost})
 	}
 	for x := range p.todo {
 		if _, one := at[x[0]]; one {
@@ -310,7 +315,8 @@ func (w *WholeNetwork) instances(ctx context.Context, cuts []cut) (made *Draft, 
 		return nil
 	}})
 	r = r.With("bind", Strategy{Name: "posed", Decide: func(_ context.Context, d *Draft) error {
-		d.Bindings, d.Scopes = make([]schedule.Binding, len(d.Instances.Instances)), make([]schedule.Level, len(d.Instances.Instances))
+		d.Bindings, d.Scopes = make([]schedule.Binding, len(d.Instances.Instances)),
+			make([]schedule.Level, len(d.Instances.Instances))
 		for i := range d.Instances.Instances {
 			inst := &d.Instances.Instances[i]
 			d.Bindings[i] = schedule.One(len(inst.Regions[d.Grouping.Groups[inst.Group].Outputs[0]]))
@@ -321,7 +327,8 @@ func (w *WholeNetwork) instances(ctx context.Context, cuts []cut) (made *Draft, 
 		}
 		return errPosed
 	}})
-	_, err = resume(ctx, &schedule.Schedule{Graph: w.s.Graph, Spec: w.s.Spec, Grouping: groups(cuts).grouping(w.s.Graph)}, "split", r, w.opt)
+	_, err = resume(ctx, &schedule.Schedule{Graph: w.s.Graph, Spec: w.s.Spec, Grouping: groups(cuts).grouping(w.s.Graph)},
+		"split", r, w.opt)
 	if errors.Is(err, errPosed) {
 		err = nil
 	}
@@ -408,7 +415,8 @@ type AloneWhole struct {
 // Together chooses groups, factors, order, bindings and scopes together by a method of
 // whole.Methods, from the greedy schedule on. It is for small networks. When ctx or the time limit ends,
 // the answer is the best choice so far.
-func Together(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, method string, opt AloneOptions) (*AloneWhole, error) {
+func Together(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, method string,
+	opt AloneOptions) (*AloneWhole, error) {
 	base, c, err := alone(ctx, net, machine, batch, method, opt)
 	if err != nil {
 		return nil, err
@@ -431,13 +439,15 @@ func Together(ctx context.Context, net network.Network, machine *hardware.Spec, 
 	if err != nil {
 		return nil, base.wrap(err)
 	}
-	a := &AloneWhole{Alone: *base, Layers: w.Problem.Atoms, Parts: len(w.Problem.Parts), Pairs: len(w.Problem.Edges), Groups: []GroupCut{}}
+	a := &AloneWhole{Alone: *base, Layers: w.Problem.Atoms, Parts: len(w.Problem.Parts), Pairs: len(w.Problem.Edges),
+		Groups: []GroupCut{}}
 	for _, o := range w.Problem.Parts {
 		a.Instances += len(o.Instances)
 	}
 	a.Program = func() (*milp.Model, error) { return whole.Formulate(w.Problem) }
 	if w.Ways > 0 {
-		a.Notes = append(a.Notes, fmt.Sprintf("of each sub-graph's ways to be split, the %d with the least cost by themselves are candidates", w.Ways))
+		a.Notes = append(a.Notes, fmt.Sprintf("of each sub-graph's ways to be split, the %d with the least cost by "+
+			"themselves are candidates", w.Ways))
 	}
 	from := w.Given
 	if w.Given == nil {
@@ -459,7 +469,8 @@ func Together(ctx context.Context, net network.Network, machine *hardware.Spec, 
 			return nil, a.wrap(err)
 		}
 	} else {
-		a.Notes = append(a.Notes, "the problem was not posed in time: the bound is a launch and all products at the peak rate")
+		a.Notes = append(a.Notes, "the problem was not posed in time: the bound is a launch and all products at the "+
+			"peak rate")
 		r = &whole.Result{}
 		if r.Bound, err = c.leastSeconds(); err != nil {
 			return nil, a.wrap(err)

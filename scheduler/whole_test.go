@@ -26,7 +26,8 @@ func convChain(layers int) network.Network {
 		x := b.Input("x", model.F16, batch, 8, 16, 16)
 		before := x
 		for k := range layers {
-			y := b.Op("Conv", fmt.Sprintf("conv%d", k), model.Attr{Strides: []int64{1, 1}, Dilations: []int64{1, 1}, Pads: []int64{1, 1, 1, 1}, Group: 1},
+			y := b.Op("Conv", fmt.Sprintf("conv%d", k), model.Attr{Strides: []int64{1, 1}, Dilations: []int64{1, 1},
+				Pads: []int64{1, 1, 1, 1}, Group: 1},
 				x, b.Param(fmt.Sprintf("w%d", k), model.F16, 8, 8, 3, 3))
 			if k%3 == 2 {
 				y = b.Op("Add", fmt.Sprintf("add%d", k), model.Attr{}, y, before)
@@ -66,11 +67,13 @@ func TestTogether(t *testing.T) {
 			if method.NeedsSolver && (missing != nil || layers > 2) {
 				continue
 			}
-			a, err := scheduler.Together(ctx, net, spec, 1, method.Name, scheduler.AloneOptions{Options: scheduler.Options{Solver: solver, TimeLimit: time.Minute}})
+			a, err := scheduler.Together(ctx, net, spec, 1, method.Name,
+				scheduler.AloneOptions{Options: scheduler.Options{Solver: solver, TimeLimit: time.Minute}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if a.Status != milp.Optimal.String() || a.ThroughputPerSecond == nil || a.Objective > a.Greedy*(1+1e-9) && a.Greedy > 0 {
+			if a.Status != milp.Optimal.String() || a.ThroughputPerSecond == nil || a.Objective > a.Greedy*(1+1e-9) &&
+				a.Greedy > 0 {
 				t.Errorf("%d layers by %s: %+v", layers, method.Name, a)
 				continue
 			}
@@ -96,7 +99,8 @@ func BenchmarkTogether(b *testing.B) {
 		for _, method := range []string{"search", "ilp"} {
 			b.Run(fmt.Sprintf("layers=%d/%s", layers, method), func(b *testing.B) {
 				for range b.N {
-					a, err := scheduler.Together(ctx, convChain(layers), narrow(b), 1, method, scheduler.AloneOptions{Options: scheduler.Options{Solver: solver, TimeLimit: time.Minute}})
+					a, err := scheduler.Together(ctx, convChain(layers), narrow(b), 1, method,
+						scheduler.AloneOptions{Options: scheduler.Options{Solver: solver, TimeLimit: time.Minute}})
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -131,11 +135,13 @@ func TestTogetherInNoTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := scheduler.Together(t.Context(), net, spec, 1, "search", scheduler.AloneOptions{Options: scheduler.Options{TimeLimit: 1}})
+	a, err := scheduler.Together(t.Context(), net, spec, 1, "search",
+		scheduler.AloneOptions{Options: scheduler.Options{TimeLimit: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.Status != milp.Feasible.String() || a.Stop != milp.StopTime.String() || a.Objective != full.Greedy || a.Bound <= 0 || a.Bound > full.Objective || a.ThroughputPerSecond == nil {
+	if a.Status != milp.Feasible.String() || a.Stop != milp.StopTime.String() || a.Objective != full.Greedy ||
+		a.Bound <= 0 || a.Bound > full.Objective || a.ThroughputPerSecond == nil {
 		t.Errorf("%+v, with time %+v", a, full)
 	}
 }
@@ -180,11 +186,14 @@ func TestAloneStart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if with.Objective >= without.Objective && without.Status != milp.Optimal.String() || with.Bound > with.Objective || with.Greedy != without.Greedy {
-			t.Errorf("%s: from its answer %g (%s), from the greedy one %g (%s)", variant, with.Objective, with.Status, without.Objective, without.Status)
+		if with.Objective >= without.Objective && without.Status != milp.Optimal.String() || with.Bound > with.Objective ||
+			with.Greedy != without.Greedy {
+			t.Errorf("%s: from its answer %g (%s), from the greedy one %g (%s)", variant, with.Objective, with.Status,
+				without.Objective, without.Status)
 		}
 		from.Chunk = 4
-		if _, err := solve(from); err == nil || !strings.Contains(err.Error(), "the schedule to start from: chunk: found 8, expected one of [4]") {
+		if _, err := solve(from); err == nil || !strings.Contains(err.Error(),
+			"the schedule to start from: chunk: found 8, expected one of [4]") {
 			t.Errorf("%s: a schedule of another chunk: %v", variant, err)
 		}
 	}
@@ -195,7 +204,8 @@ func TestAloneStart(t *testing.T) {
 	if opt.Start, err = scheduler.Run(ctx, net, chip, 32, recipe, scheduler.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := scheduler.Bind(ctx, net, chip, 32, "search", opt); err == nil || !strings.Contains(err.Error(), "the schedule to start from: group") {
+	if _, err := scheduler.Bind(ctx, net, chip, 32, "search", opt); err == nil ||
+		!strings.Contains(err.Error(), "the schedule to start from: group") {
 		t.Errorf("other groups: %v", err)
 	}
 }

@@ -64,7 +64,8 @@ func TestMethods(t *testing.T) {
 				for _, k := range r.Kernels {
 					sum += k.Seconds
 				}
-				if math.Abs(sum-r.Summary.Seconds) > 1e-9*sum || r.Summary.MemoryKernels+r.Summary.LibraryKernels != len(r.Kernels) {
+				if math.Abs(sum-r.Summary.Seconds) > 1e-9*sum ||
+					r.Summary.MemoryKernels+r.Summary.LibraryKernels != len(r.Kernels) {
 					t.Errorf("%s on %s, %s: %+v, the kernels take %g s", name, preset, method, r.Summary, sum)
 				}
 				if err := r.Check(); err != nil {
@@ -73,7 +74,8 @@ func TestMethods(t *testing.T) {
 				memory[method] = r.Summary.MemorySeconds
 				if e := r.Exact; (e != nil) != (method == "exact") {
 					t.Errorf("%s on %s, %s: exact %+v", name, preset, method, e)
-				} else if e != nil && (math.Abs(e.Best-r.Summary.MemorySeconds) > 1e-9*e.Best || e.Bound > e.Best*(1+1e-9) || e.Rule < e.Best*(1-1e-9) ||
+				} else if e != nil && (math.Abs(e.Best-r.Summary.MemorySeconds) > 1e-9*e.Best || e.Bound > e.Best*(1+1e-9) ||
+					e.Rule < e.Best*(1-1e-9) ||
 					e.Kernels < e.Best*(1-1e-9) || e.Schemes < e.Best*(1-1e-9)) {
 					t.Errorf("%s on %s: %+v, the plan takes %g s", name, preset, e, r.Summary.MemorySeconds)
 				}
@@ -109,7 +111,8 @@ func TestExactParts(t *testing.T) {
 	m.LaunchSeconds = 1e-7
 	g := heavy(t)
 	r := run(t, g, m, "exact", kernels.Options{})
-	if r.Exact.Status != milp.Optimal || !(r.Exact.Best < r.Exact.Rule) || len(r.Kernels) < 2 || !(r.Exact.Rule-r.Exact.Kernels > 0) {
+	if r.Exact.Status != milp.Optimal || !(r.Exact.Best < r.Exact.Rule) || len(r.Kernels) < 2 ||
+		!(r.Exact.Rule-r.Exact.Kernels > 0) {
 		t.Errorf("%d kernels, %+v; want several, better than the rules", len(r.Kernels), r.Exact)
 	}
 	solver, err := highs.New()
@@ -132,7 +135,8 @@ func TestCancelled(t *testing.T) {
 		t.Fatal(err)
 	}
 	rule := run(t, g, m, "astitch", kernels.Options{})
-	if e := r.Exact; e.Status != milp.Feasible || e.Proof != "feasible (cancelled)" || !(e.Bound < e.Best) || math.Abs(e.Best-rule.Summary.MemorySeconds) > 1e-9*e.Best {
+	if e := r.Exact; e.Status != milp.Feasible || e.Proof != "feasible (cancelled)" || !(e.Bound < e.Best) ||
+		math.Abs(e.Best-rule.Summary.MemorySeconds) > 1e-9*e.Best {
 		t.Errorf("%+v, AStitch %g s", e, rule.Summary.MemorySeconds)
 	}
 	if _, err := kernels.Run(ctx, g, m, "astitch", kernels.Options{}); !errors.Is(err, context.Canceled) {
@@ -174,7 +178,8 @@ func TestExplain(t *testing.T) {
 			}
 		}
 	}
-	if _, err := kernels.Explain(run(t, g, m, "xla", kernels.Options{}).Plan, exp+"p"); err == nil || !strings.Contains(err.Error(), exp) {
+	if _, err := kernels.Explain(run(t, g, m, "xla", kernels.Options{}).Plan, exp+"p"); err == nil ||
+		!strings.Contains(err.Error(), exp) {
 		t.Errorf("an operator that is not there: %v", err)
 	}
 }
@@ -248,13 +253,15 @@ func TestViews(t *testing.T) {
 			t.Error("another answer to the same question")
 		}
 	}
-	if n := strings.Count(first[1], "subgraph cluster_"); n < 50 || strings.Count(first[1], "{") != strings.Count(first[1], "}") {
+	if n := strings.Count(first[1], "subgraph cluster_"); n < 50 ||
+		strings.Count(first[1], "{") != strings.Count(first[1], "}") {
 		t.Errorf("DOT with %d clusters", n)
 	}
 }
 
 func TestUnknownMethod(t *testing.T) {
-	_, err := kernels.Run(context.Background(), open(t, "squeezenet", 1), machine(t, "v100-simt"), "astich", kernels.Options{})
+	_, err := kernels.Run(context.Background(), open(t, "squeezenet", 1), machine(t, "v100-simt"), "astich",
+		kernels.Options{})
 	if err == nil || !strings.Contains(err.Error(), `did you mean astitch`) {
 		t.Errorf("%v", err)
 	}
