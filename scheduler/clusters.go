@@ -94,6 +94,7 @@ func (r *Result) together(ctx context.Context, net network.Network, recipe Recip
 		if r.Schedule == nil {
 			r.Schedule, r.Outputs, r.Lower, r.answers = whole, parts[0].Outputs, parts[0].Lower, parts[0].answers
 		}
+		r.keep(whole, parts[0].values)
 		r.wholes = append(r.wholes, whole)
 		for k, d := range parts {
 			// A cluster without work counts chunks all the same.

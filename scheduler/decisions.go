@@ -304,6 +304,9 @@ func (s *Setting[T]) Stage() Stage {
 			Decide: func(ctx context.Context, d *Draft) error { return x.Apply(ctx, d) }})
 		all = append(all, func(p *Decisions) *Decisions { return p.unless(x) })
 	}
+	if len(all) == 0 {
+		st.Strategies = []Strategy{{Name: "none", Decide: func(context.Context, *Draft) error { return nil }}}
+	}
 	if len(all) > 1 {
 		st.settings = append(st.settings, all)
 	}

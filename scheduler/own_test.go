@@ -341,9 +341,24 @@ func TestOwnStage(t *testing.T) {
 	if got, err := scheduler.File(back, schedulefile.Origin{}).Write(); err != nil || string(got) != string(want) {
 		t.Errorf("another file when it is written again: %v", err)
 	}
+	for _, c := range []struct {
+		before string
+		stage  scheduler.Stage
+		want   string
+	}{
+		{"ordre", late.Stage(), `unknown stage "ordre"`},
+		{"order", scheduler.Stage{Name: "empty"}, `stage "empty" has no strategy`},
+		{"order", scheduler.Stage{Name: "bind", Strategies: late.Stage().Strategies}, `there are two stages "bind"`},
+	} {
+		_, err := scheduler.Run(t.Context(), open(t, "toy-fig3"), load(t, "stcp920"), 8, last(t).WithStage(c.before, c.stage),
+			scheduler.Options{})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("stage %s in front of %s: %v, expected %q", c.stage.Name, c.before, err, c.want)
+		}
+	}
+	empty := scheduler.Setting[int]{Name: "nothing"}
 	if _, err := scheduler.Run(t.Context(), open(t, "toy-fig3"), load(t, "stcp920"), 8,
-		last(t).WithStage("ordre", late.Stage()), scheduler.Options{}); err == nil ||
-		!strings.Contains(err.Error(), `unknown stage "ordre"`) {
-		t.Errorf("a stage in front of none: %v", err)
+		last(t).WithStage("order", empty.Stage()), scheduler.Options{}); err != nil {
+		t.Errorf("a setting without choices: %v", err)
 	}
 }

@@ -276,6 +276,9 @@ func (r Recipe) choice(st Stage) Strategy {
 			return s
 		}
 	}
+	if len(st.Strategies) == 0 {
+		return Strategy{}
+	}
 	return st.Strategies[0]
 }
 
@@ -285,6 +288,13 @@ var ErrNoSolver = errors.New("needs an integer-programming solver")
 // validate reports what makes a recipe unusable, before any work: a stage or strategy
 // that does not exist, a missing solver, strategies that do not go together.
 func (r Recipe) validate(opt Options) error {
+	seen := map[string]bool{}
+	for _, st := range r.stages {
+		if seen[st.Name] {
+			return fmt.Errorf("variant %s: there are two stages %q", r.Name, st.Name)
+		}
+		seen[st.Name] = true
+	}
 	for _, p := range r.Picks {
 		st, err := r.stage(p.Stage)
 		if err != nil {
@@ -300,6 +310,9 @@ func (r Recipe) validate(opt Options) error {
 	}
 	for _, st := range r.table() {
 		s := r.choice(st)
+		if s.Decide == nil {
+			return fmt.Errorf("variant %s: stage %q has no strategy %q that decides", r.Name, st.Name, s.Name)
+		}
 		if s.NeedsSolver && opt.Solver == nil {
 			return fmt.Errorf("%s %s %w", st.Name, s.Name, ErrNoSolver)
 		}

@@ -54,7 +54,9 @@ func File(r *Result, origin schedulefile.Origin) *schedulefile.File {
 				batch = rest / times
 			}
 			rest -= batch * times
-			f.Schedules = append(f.Schedules, schedulefile.NewPlan(whole, batch, r.Outputs, parts...))
+			p := schedulefile.NewPlan(whole, batch, r.Outputs, parts...)
+			p.Decisions = r.written(whole)
+			f.Schedules = append(f.Schedules, p)
 			segments = append(segments, schedulefile.Segment{Schedule: j, Iterations: times})
 		}
 		for range r.Plans {
@@ -135,7 +137,7 @@ func (x unread) Key(b *Key, _ *Decisions)            { b.Text(x.value) }
 func (x unread) MarshalJSON() ([]byte, error)        { return []byte(x.value), nil }
 
 // readValues takes over what a file says of settings.
-func (r *Result) readValues(s *schedule.Schedule, at string, all []schedulefile.Decision) error {
+func (r *Result) readValues(s *schedule.Schedule, number int, all []schedulefile.Decision) error {
 	for i, y := range all {
 		var x Decision = unread{y.Stage, y.Value}
 		st, err := r.Recipe.stage(y.Stage)
@@ -151,7 +153,7 @@ func (r *Result) readValues(s *schedule.Schedule, at string, all []schedulefile.
 			err = nil
 		}
 		if err != nil {
-			return &ViolationsError{[]schedulefile.Violation{{At: fmt.Sprintf("%s[%d]", at, i), What: err.Error()}}}
+			return &ViolationsError{[]schedulefile.Violation{{At: fmt.Sprintf("schedules[%d].decisions[%d]", number, i), What: err.Error()}}}
 		}
 		r.keep(s, map[string]Decision{y.Stage: x})
 	}
@@ -220,7 +222,7 @@ func Restore(ctx context.Context, f *schedulefile.File, described *hardware.Spec
 		if schedules[i], err = get(i, 0); err != nil {
 			return nil, err
 		}
-		if err = r.readValues(schedules[i], fmt.Sprintf("schedules[%d].decisions", i), f.Schedules[i].Decisions); err != nil {
+		if err = r.readValues(schedules[i], i, f.Schedules[i].Decisions); err != nil {
 			return nil, err
 		}
 	}
@@ -273,6 +275,9 @@ func (r *Result) restoreTogether(ctx context.Context, f *schedulefile.File,
 			return nil, err
 		}
 		wholes[i] = whole
+		if err := r.readValues(whole, i, f.Schedules[i].Decisions); err != nil {
+			return nil, err
+		}
 	}
 	idle := 0
 	for k, segments := range f.Clusters {
