@@ -124,11 +124,9 @@ func (p *Decisions) unless(x Decision) *Decisions {
 // left to them, unless all is asked for, as of a file.
 func decisionsOf(r *Result, inPlace, all bool) *Decisions {
 	_, slow := r.Recipe.greedy()
-	all = all || slow || r.Recipe.stages != nil || r.Recipe.evaluations > 0
-	// a rule does not give again what is the caller's own
+	all = all || r.Recipe.stages != nil || r.Recipe.evaluations > 0
 	for _, stage := range []string{"join", "spill", "address", "nest"} {
-		_, own := r.Recipe.own[stage]
-		all = all || own
+		all = all || !r.Recipe.byRule(stage)
 	}
 	by := r.Recipe
 	by.Fallback, by.evaluations = nil, 0
@@ -145,7 +143,7 @@ func decisionsOf(r *Result, inPlace, all bool) *Decisions {
 		return p
 	}
 	p := take(r.Schedule, r.Chunk)
-	if all {
+	if all || slow {
 		p.rest = map[int64]*Decisions{}
 		for s, size := range r.sizes() {
 			if size != r.Chunk {
@@ -154,6 +152,13 @@ func decisionsOf(r *Result, inPlace, all bool) *Decisions {
 		}
 	}
 	return p
+}
+
+// byRule reports whether a rule of the table decides a stage, so that it decides the same again at once.
+func (r Recipe) byRule(stage string) bool {
+	s := r.at(stage)
+	_, own := r.own[stage]
+	return !own && s.Decide != nil && !s.Exact && !s.Trials
 }
 
 // by returns the decisions with another recipe for what they leave open.

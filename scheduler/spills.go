@@ -308,7 +308,7 @@ type valueKey struct {
 	tensor   model.TensorID
 }
 
-func takePlacement(d *Draft, all bool) Decision {
+func takePlacement(d *Draft, _ bool) Decision {
 	x := placement{rule: graphturbo.LongestLifetime, forceLLB: map[model.TensorID]bool{}}
 	if d.Recipe.Pick("spill") == string(graphturbo.LargestFirst) {
 		x.rule = graphturbo.LargestFirst
@@ -317,8 +317,7 @@ func takePlacement(d *Draft, all bool) Decision {
 		from, _ := d.Overwritten(&d.Steps[i])
 		x.overwrite = x.overwrite || from != nil
 	}
-	_, own := d.Recipe.own["spill"]
-	if !x.overwrite && (all || own || d.Recipe.at("spill").Exact) {
+	if !x.overwrite && !d.Recipe.byRule("spill") {
 		x.spilled = map[valueKey]bool{}
 	}
 	for i := range d.Values {
