@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -416,9 +417,18 @@ func (x loops) Apply(_ context.Context, d *Draft) error {
 	return nil
 }
 
-// Key tells nests from none: they are never changed.
+// Key has the nests. Steps and values that were made are those of one schedule.
 func (x loops) Key(b *Key, _ *Decisions) {
-	addMap(b, map[int]bool{0: len(x.nests) > 0, 1: x.made != nil}, is)
+	b.Add(int64(len(x.nests)))
+	for _, k := range slices.SortedFunc(maps.Keys(x.nests), func(a, b stepKey) int {
+		return cmp.Or(a.instance-b.instance, a.layer-b.layer)
+	}) {
+		b.Add(int64(k.instance), int64(k.layer))
+		b.Text(fmt.Sprintf("%+v", x.nests[k]))
+	}
+	if x.made != nil {
+		b.Add(-1)
+	}
 }
 
 // After drops what was made for other layers or memories.
