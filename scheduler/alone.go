@@ -104,7 +104,8 @@ type GroupCut struct {
 }
 
 // alone makes the greedy schedule of a cluster's chunk.
-func alone(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, method string, opt AloneOptions) (*Alone, *comparer, error) {
+func alone(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, method string,
+	opt AloneOptions) (*Alone, *comparer, error) {
 	if err := checkBatch(batch); err != nil {
 		return nil, nil, err
 	}
@@ -120,21 +121,24 @@ func alone(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 		return nil, nil, err
 	}
 	shares := Shares(batch, spec.Clusters)
-	c := &comparer{net: net, machine: machine, recipe: r, opt: CompareOptions{Options: opt.Options}, batch: batch, share: shares[0], seen: map[string]rated{}}
+	c := &comparer{net: net, machine: machine, recipe: r, opt: CompareOptions{Options: opt.Options}, batch: batch,
+		share: shares[0], seen: map[string]rated{}}
 	if c.opt.Chunk == 0 {
 		c.opt.Chunk = c.share
 	}
 	if c.opt.Chunk < 1 || c.opt.Chunk > c.share {
 		return nil, nil, fmt.Errorf("chunk is %d, expected 1 to %d, the batch elements of a cluster", c.opt.Chunk, c.share)
 	}
-	a := &Alone{Model: net.Name, Hardware: machine.Name, InPlace: opt.InPlace, Batch: batch, Chunk: c.opt.Chunk, Method: method, Notes: []string{}}
+	a := &Alone{Model: net.Name, Hardware: machine.Name, InPlace: opt.InPlace, Batch: batch, Chunk: c.opt.Chunk,
+		Method: method, Notes: []string{}}
 	for _, n := range shares {
 		if n > 0 {
 			c.busy++
 		}
 		if n > 0 && (n != c.share || n%c.opt.Chunk != 0) {
 			c.busy = -1
-			a.Notes = append(a.Notes, fmt.Sprintf("not simulated: the clusters' shares %v are not all the same number of chunks of %d", shares, c.opt.Chunk))
+			a.Notes = append(a.Notes, fmt.Sprintf("not simulated: the clusters' shares %v are not all the same number of "+
+				"chunks of %d", shares, c.opt.Chunk))
 			break
 		}
 	}
@@ -147,7 +151,7 @@ func alone(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 			return nil, nil, err
 		}
 	}
-	if c.base, err = draft(ctx, g, spec, r, c.opt.Options); err != nil {
+	if c.base, err = draft(ctx, g, spec, r, run{Options: c.opt.Options}); err != nil {
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}
@@ -159,7 +163,8 @@ func alone(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 func (a *Alone) wrap(err error) error { return fmt.Errorf("%s on %s: %w", a.Model, a.Hardware, err) }
 
 func (a *Alone) solved(status milp.Status, stop milp.Stop, objective, bound float64, began time.Time) {
-	a.Status, a.Stop, a.Objective, a.Bound, a.Seconds = status.String(), stop.String(), objective, bound, time.Since(began).Seconds()
+	a.Status, a.Stop, a.Objective, a.Bound, a.Seconds = status.String(), stop.String(), objective, bound,
+		time.Since(began).Seconds()
 	if gap := (&milp.Solution{Objective: objective, Bound: bound}).Gap(); !math.IsInf(gap, 0) {
 		a.Gap = &gap
 	}
@@ -187,7 +192,8 @@ func (a *Alone) simulate(ctx context.Context, c *comparer, s *schedule.Schedule,
 // Bind chooses core bindings and scopes for the groups, factors and order of the greedy
 // schedule by a method of binding.Methods. When ctx or the time limit ends, the answer
 // is the best choice so far.
-func Bind(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, method string, opt AloneOptions) (*AloneBinding, error) {
+func Bind(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, method string,
+	opt AloneOptions) (*AloneBinding, error) {
 	base, c, err := alone(ctx, net, machine, batch, method, opt)
 	if err != nil {
 		return nil, err
@@ -253,7 +259,8 @@ func sameGroups(s, as *schedule.Schedule) error {
 		return fmt.Errorf("found %d groups, expected the %d of the greedy schedule", len(found), len(expected))
 	}
 	for k, want := range expected {
-		if got := found[k]; got.First != want.First || got.Last != want.Last || got.Operators != want.Operators || got.Factor != want.Factor || got.Dimension != want.Dimension {
+		if got := found[k]; got.First != want.First || got.Last != want.Last || got.Operators != want.Operators ||
+			got.Factor != want.Factor || got.Dimension != want.Dimension {
 			return fmt.Errorf("group %d: found %+v, expected %+v as in the greedy schedule", k, got, want)
 		}
 	}
@@ -263,7 +270,8 @@ func sameGroups(s, as *schedule.Schedule) error {
 // Split chooses sub-graphs and split factors by a method of split.Methods; order,
 // bindings and memory plan are those that the greedy methods make for them. When ctx
 // or the time limit ends, the answer is the best choice so far.
-func Split(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, method string, opt AloneOptions) (*AloneSplit, error) {
+func Split(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, method string,
+	opt AloneOptions) (*AloneSplit, error) {
 	base, c, err := alone(ctx, net, machine, batch, method, opt)
 	if err != nil {
 		return nil, err
@@ -286,7 +294,8 @@ func Split(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 	a.Greedy = n.GivenSeconds
 	a.Program = func() (*milp.Model, error) { return split.Formulate(p, split.ILPOptions{}) }
 	began := time.Now()
-	r, err := split.Solve(ctx, p, method, split.Options{TimeLimit: opt.TimeLimit, MemoryBytes: solverMemory, Start: start, Solver: opt.Solver, Progress: opt.report("split")})
+	r, err := split.Solve(ctx, p, method, split.Options{TimeLimit: opt.TimeLimit, MemoryBytes: solverMemory, Start: start,
+		Solver: opt.Solver, Progress: opt.report("split")})
 	if err != nil {
 		return nil, a.wrap(err)
 	}
@@ -307,7 +316,8 @@ func Split(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 		a.ThroughputPerSecond = a.GreedyThroughputPerSecond
 		return a, nil
 	}
-	made, err := Continue(context.WithoutCancel(ctx), &schedule.Schedule{Graph: c.base.Graph, Spec: c.base.Spec, Grouping: groups}, "split", c.recipe, opt.Options)
+	made, err := Continue(context.WithoutCancel(ctx), &schedule.Schedule{Graph: c.base.Graph, Spec: c.base.Spec,
+		Grouping: groups}, "split", c.recipe, opt.Options)
 	a.ThroughputPerSecond = a.simulate(ctx, c, made, err)
 	return a, nil
 }
@@ -315,7 +325,8 @@ func Split(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 func groupCuts(s *schedule.Schedule, groups *schedule.Grouping) []GroupCut {
 	list := []GroupCut{}
 	for _, sg := range groups.Groups {
-		x := GroupCut{Group: sg.Name, First: s.Graph.Op(sg.Ops[0]).Name, Last: s.Graph.Op(sg.Ops[len(sg.Ops)-1]).Name, Operators: len(sg.Ops), Factor: sg.Factor()}
+		x := GroupCut{Group: sg.Name, First: s.Graph.Op(sg.Ops[0]).Name, Last: s.Graph.Op(sg.Ops[len(sg.Ops)-1]).Name,
+			Operators: len(sg.Ops), Factor: sg.Factor()}
 		if d := sg.SplitDim(); d >= 0 {
 			x.Dimension = s.Graph.Tensor(sg.Outputs[0]).DimName(d)
 		}

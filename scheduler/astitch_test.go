@@ -121,7 +121,8 @@ func TestAStitchSchemes(t *testing.T) {
 			want: []link{{"s", "n", astitch.Global}}, writes: [3]int64{0, 0, 2}},
 		{name: "independent", hardware: "stcp920",
 			build: func(b *model.Builder, n int64) {
-				b.Output(b.Op("Softmax", "s", last, b.Input("x", model.F16, n, 16, 64)), b.Op("Softmax", "t", last, b.Input("y", model.F16, n, 4, 32)))
+				b.Output(b.Op("Softmax", "s", last, b.Input("x", model.F16, n, 16, 64)),
+					b.Op("Softmax", "t", last, b.Input("y", model.F16, n, 4, 32)))
 			},
 			want: []link{{"s", "t", astitch.Independent}}, writes: [3]int64{0, 0, 2}},
 	} {
@@ -167,7 +168,8 @@ func decomposedBERT(layers int, seq int64) network.Network {
 		rows := func(rank int64) model.Attr { return model.Attr{Axes: []int64{rank - 1}, KeepDims: true} }
 		param := func(name string, shape ...int64) model.TensorID { return b.Param(name, model.F16, shape...) }
 		dense := func(name string, x model.TensorID, in, out int64) model.TensorID {
-			return b.Op("Add", name+".bias", none, b.Op("MatMul", name, none, x, param(name+".w", in, out)), param(name+".b", out))
+			return b.Op("Add", name+".bias", none, b.Op("MatMul", name, none, x, param(name+".w", in, out)),
+				param(name+".b", out))
 		}
 		norm := func(name string, x model.TensorID) model.TensorID {
 			d := b.Op("Sub", name+".centre", none, x, b.Op("ReduceMean", name+".mean", rows(3), x))
@@ -180,7 +182,8 @@ func decomposedBERT(layers int, seq int64) network.Network {
 		for i := 0; i < layers; i++ {
 			at := func(s string) string { return fmt.Sprintf("l%d.%s", i, s) }
 			head := func(name string, perm []int64) model.TensorID {
-				h := b.Op("Reshape", at(name+".heads"), model.Attr{Shape: []int64{n, seq, heads, hidden / heads}}, dense(at(name), x, hidden, hidden))
+				h := b.Op("Reshape", at(name+".heads"), model.Attr{Shape: []int64{n, seq, heads, hidden / heads}},
+					dense(at(name), x, hidden, hidden))
 				return b.Op("Transpose", at(name+".order"), model.Attr{Perm: perm}, h)
 			}
 			q, k, v := head("q", []int64{0, 2, 1, 3}), head("k", []int64{0, 2, 3, 1}), head("v", []int64{0, 2, 1, 3})
@@ -191,7 +194,8 @@ func decomposedBERT(layers int, seq int64) network.Network {
 			o := dense(at("out"), b.Op("Reshape", at("merge"), model.Attr{Shape: []int64{n, seq, hidden}}, c), hidden, hidden)
 			x = norm(at("norm1"), b.Op("Add", at("residual1"), none, o, x))
 			u := dense(at("up"), x, hidden, wide)
-			f := b.Op("Add", at("erf.one"), none, b.Op("Erf", at("erf"), none, b.Op("Mul", at("erf.root"), none, u, param(at("r2"), 1))), param(at("one"), 1))
+			f := b.Op("Add", at("erf.one"), none, b.Op("Erf", at("erf"), none,
+				b.Op("Mul", at("erf.root"), none, u, param(at("r2"), 1))), param(at("one"), 1))
 			f = b.Op("Mul", at("gelu.half"), none, b.Op("Mul", at("gelu"), none, u, f), param(at("half"), 1))
 			x = norm(at("norm2"), b.Op("Add", at("residual2"), none, dense(at("down"), f, wide, hidden), x))
 		}
@@ -214,7 +218,8 @@ func TestAStitchOnReductionsInParts(t *testing.T) {
 			t.Fatal(err)
 		}
 		result[name] = r
-		t.Logf("%s: %d kernels, %.0f/s, %d MB through the DDR", name, r.Schedule.Kernels(), r.ThroughputPerSecond(), r.Sim.Dynamic.LevelBytes[isa.DDR]>>20)
+		t.Logf("%s: %d kernels, %.0f/s, %d MB through the DDR", name, r.Schedule.Kernels(), r.ThroughputPerSecond(),
+			r.Sim.Dynamic.LevelBytes[isa.DDR]>>20)
 	}
 	tvm, as := result["tvm"], result["astitch"]
 	// Per layer eight products, and one stitch operator each for softmax, GELU and the
@@ -225,6 +230,7 @@ func TestAStitchOnReductionsInParts(t *testing.T) {
 		t.Errorf("%d kernels, TVM %d; want 29 and 43", a, b)
 	}
 	if tvm.Sim.Dynamic.LevelBytes[isa.DDR] <= as.Sim.Dynamic.LevelBytes[isa.DDR] || tvm.Sim.TotalPs <= as.Sim.TotalPs {
-		t.Errorf("TVM: %d bytes of DDR traffic, %d ps; stitched %d and %d", tvm.Sim.Dynamic.LevelBytes[isa.DDR], tvm.Sim.TotalPs, as.Sim.Dynamic.LevelBytes[isa.DDR], as.Sim.TotalPs)
+		t.Errorf("TVM: %d bytes of DDR traffic, %d ps; stitched %d and %d", tvm.Sim.Dynamic.LevelBytes[isa.DDR],
+			tvm.Sim.TotalPs, as.Sim.Dynamic.LevelBytes[isa.DDR], as.Sim.TotalPs)
 	}
 }

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -62,10 +63,19 @@ type Found struct {
 	Trajectory  []Improvement
 	// Front has the schedules that none that the search saw beats in both latency and energy, by
 	// latency; nil: not asked for, or no figures of energy.
-	Front Front
-	plan  *plan // of the result
-	world *world
-	Stop  milp.Stop // complete, or time or cancelled: then the answer depends on when that was
+	Front     Front
+	decisions *Decisions // of the result
+	problem   *problem
+	Stop      milp.Stop // complete, or time or cancelled: then the answer depends on when that was
+}
+
+// Decided is the value of a stage as JSON; "": it has none that can be written so.
+func (r *Result) Decided(stage string) string {
+	data, err := json.Marshal(r.values[r.Schedule][stage])
+	if err != nil || r.values[r.Schedule][stage] == nil {
+		return ""
+	}
+	return string(data)
 }
 
 // An Improvement of the search is a schedule that is better than all before it.
@@ -97,7 +107,8 @@ const (
 // all chunks, with operators in place and not, and runs all other recipes as well, so that it is
 // never worse than any of them. If ctx or the time limit ends, it returns the best so far, if
 // there is one.
-func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, opt BestOptions) (*Found, error) {
+func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, opt BestOptions) (*Found,
+	error) {
 	if err := checkBatch(batch); err != nil {
 		return nil, err
 	}
@@ -109,7 +120,8 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 		return nil, err
 	}
 	if opt.Clusters != OverBatch {
-		return nil, fmt.Errorf("clusters is %q, expected %q: the search divides the batch over them", opt.Clusters.Name(), OverBatch.Name())
+		return nil, fmt.Errorf("clusters is %q, expected %q: the search divides the batch over them", opt.Clusters.Name(),
+			OverBatch.Name())
 	}
 	if opt.Threads < 0 {
 		return nil, fmt.Errorf("threads is %d, expected 0 or more", opt.Threads)
@@ -133,8 +145,9 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 	}
 	opt.TimeLimit, opt.TimeLimitOnly = 0, false // of the exact strategies, which end at a number of states
 	opt.Options.Progress = nil
-	s := &seeker{w: newWorld(net, machine, spec, batch, opt.Options), opt: opt, began: time.Now(), until: until, found: &Found{}, starts: map[int64]startAt{}}
-	s.found.world = s.w
+	s := &seeker{w: newProblem(net, machine, spec, batch, opt.Options), opt: opt, began: time.Now(), until: until,
+		found: &Found{}, starts: map[int64]startAt{}}
+	s.found.problem = s.w
 	err = s.all(limited, chunks)
 	switch {
 	case ctx.Err() != nil:
@@ -154,13 +167,15 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 }
 
 // whole is the answer of a recipe that improves what it begins with.
-func (r Recipe) whole(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, opt Options) (*Result, error) {
+func (r Recipe) whole(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64,
+	opt Options) (*Result, error) {
 	opt.TimeLimit = 0 // it is of single decisions
 	first, err := Lookup(greedyRecipe)
 	if err != nil {
 		return nil, err
 	}
-	found, err := Best(ctx, net, machine, batch, BestOptions{Options: opt, Recipes: []Recipe{first}, Evaluations: r.evaluations, few: true})
+	found, err := Best(ctx, net, machine, batch, BestOptions{Options: opt, Recipes: []Recipe{first},
+		Evaluations: r.evaluations, few: true})
 	if err == nil {
 		err = ctx.Err() // the answer would depend on when it was
 	}
@@ -174,7 +189,7 @@ func (r Recipe) whole(ctx context.Context, net network.Network, machine *hardwar
 
 // seeker is a search under way.
 type seeker struct {
-	w      *world
+	w      *problem
 	opt    BestOptions
 	began  time.Time
 	until  time.Time // zero: no limit
@@ -198,7 +213,7 @@ func (s *seeker) promise(chunk int64, score float64) float64 {
 
 // startAt is what a recipe gives.
 type startAt struct {
-	*plan
+	*Decisions
 	outline
 }
 
@@ -225,8 +240,8 @@ func (s *seeker) startAll(ctx context.Context, recipes []Recipe, chunks []int64)
 			}
 			large := len(g.Ops) > mostInPlace
 			for _, inPlace := range []bool{false, true} {
-				if inPlace && (r.Pick("group") != "alg2" || large) {
-					continue // it makes no difference, or takes too long
+				if _, own := r.own["group"]; inPlace && (large || !own && r.Pick("split") == noSplit.Name) {
+					continue // it takes too long, or makes no difference
 				}
 				starts = append(starts, start{recipe: r, inPlace: inPlace, chunk: chunk})
 			}
@@ -260,8 +275,8 @@ func (s *seeker) startAll(ctx context.Context, recipes []Recipe, chunks []int64)
 			s.found.Evaluations++
 			rate := float64(s.w.batch) / (float64(x.ps) * 1e-12)
 			s.start(Start{x.recipe.Name, x.inPlace, x.chunk, rate})
-			p := planOf(x.made, x.inPlace)
-			if best := s.starts[x.chunk]; x.recipe.Pick("group") == "alg2" && (best.plan == nil || x.score < best.score) {
+			p := decisionsOf(x.made, x.inPlace, false)
+			if best := s.starts[x.chunk]; best.Decisions == nil || x.score < best.score {
 				s.starts[x.chunk] = startAt{p, x.outline}
 			}
 			g := s.found.Greedy
@@ -274,7 +289,7 @@ func (s *seeker) startAll(ctx context.Context, recipes []Recipe, chunks []int64)
 			}
 			made, err := x.made, error(nil)
 			if x.made = nil; !x.recipe.Exact() {
-				opt := s.opt.Options
+				opt := run{Options: s.opt.Options}
 				opt.InPlace, opt.Uneven = x.inPlace, made.Uneven
 				made, err = s.w.recipe(ctx, x.recipe, x.chunk, opt)
 			}
@@ -314,15 +329,16 @@ func (s *seeker) startFrom(ctx context.Context, chunks []int64) error {
 	if err != nil {
 		return err
 	}
-	p := planOf(r, s.opt.InPlace)
-	if p.recipe, err = Lookup(greedyRecipe); err != nil {
+	greedy, err := s.own()
+	if err != nil {
 		return err
 	}
-	p.pin()
+	p := decisionsOf(r, s.opt.InPlace, true).by(greedy)
+	p.amend(of[spreading](p).pinned(p.groups()))
 	s.found.Evaluations++
 	s.start(Start{"start", s.opt.InPlace, r.Chunk, r.ThroughputPerSecond()})
 	s.offer(r, p, "start")
-	opt := s.opt.Options
+	opt := run{Options: s.opt.Options}
 	opt.Uneven = r.Uneven
 	made, err := p.prepare(ctx, s.w, opt)
 	var x outline
@@ -333,10 +349,19 @@ func (s *seeker) startFrom(ctx context.Context, chunks []int64) error {
 		return ctx.Err()
 	}
 	x.score = s.opt.Objective.score(x.ps, x.joules)
-	if best := s.starts[r.Chunk]; best.plan == nil || x.score < best.score {
+	if best := s.starts[r.Chunk]; best.Decisions == nil || x.score < best.score {
 		s.starts[r.Chunk] = startAt{p, x}
 	}
 	return nil
+}
+
+// own is the recipe that decides what a schedule to go on from leaves open.
+func (s *seeker) own() (Recipe, error) {
+	list := s.opt.Recipes
+	if len(list) > 0 && !slices.ContainsFunc(list, func(r Recipe) bool { return r.Name == greedyRecipe }) {
+		return list[0], nil
+	}
+	return Lookup(greedyRecipe)
 }
 
 // fits reports what keeps a schedule from being one to start from.
@@ -375,14 +400,14 @@ func (s *seeker) start(x Start) {
 }
 
 // offer takes a result if it is better than all before it.
-func (s *seeker) offer(r *Result, p *plan, move string) {
+func (s *seeker) offer(r *Result, p *Decisions, move string) {
 	if s.opt.Front {
 		s.found.Front.Join(Point{r.LatencySeconds(), r.joules(), move})
 	}
 	if s.found.Result != nil && s.score(r) >= s.score(s.found.Result) {
 		return
 	}
-	s.found.Result, s.found.plan = r, p
+	s.found.Result, s.found.decisions = r, p
 	s.found.Trajectory = append(s.found.Trajectory, Improvement{s.found.Evaluations, r.LatencySeconds(), r.joules(), move})
 	if s.opt.Better != nil {
 		s.opt.Better(milp.Progress{Seconds: time.Since(s.began).Seconds(), Objective: r.LatencySeconds(), Improved: true})
@@ -425,7 +450,7 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 			return err
 		}
 	}
-	promising := slices.DeleteFunc(slices.Clone(chunks), func(c int64) bool { return s.starts[c].plan == nil })
+	promising := slices.DeleteFunc(slices.Clone(chunks), func(c int64) bool { return s.starts[c].Decisions == nil })
 	floors := map[int64]float64{}
 	for _, c := range promising {
 		var err error
@@ -450,12 +475,13 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 			return err
 		}
 	}
-	if best != nil && (!s.until.IsZero() || s.found.plan != best.best.plan) {
+	if best != nil && (!s.until.IsZero() || s.found.decisions != best.best.Decisions) {
 		if err := s.again(ctx, best); err != nil {
 			return err
 		}
 	}
-	return s.startAll(ctx, stages[2], slices.DeleteFunc(slices.Clone(chunks), func(c int64) bool { return slices.Contains(first, c) }))
+	return s.startAll(ctx, stages[2], slices.DeleteFunc(slices.Clone(chunks),
+		func(c int64) bool { return slices.Contains(first, c) }))
 }
 
 // A budget ends at a number of evaluations, or at a time if that is not zero.
@@ -498,7 +524,7 @@ func (s *seeker) budget(first startAt) budget {
 	}
 	if s.opt.few { // large graphs take longer to decide for than to simulate
 		operators := 1
-		for _, c := range first.cuts {
+		for _, c := range first.groups() {
 			operators += len(c.ops)
 		}
 		b.evaluations = min(b.evaluations, fewOperators/operators)
@@ -555,8 +581,8 @@ func (s *seeker) again(ctx context.Context, x *searcher) error {
 		all.evaluations /= 5
 	}
 	all.end = s.until
-	if p := s.found.plan; p != x.best.plan {
-		x = &searcher{seeker: s, start: startAt{plan: p}, rng: x.rng}
+	if p := s.found.decisions; p != x.best.Decisions {
+		x = &searcher{seeker: s, start: startAt{Decisions: p}, rng: x.rng}
 	}
 	return x.improve(ctx, all)
 }

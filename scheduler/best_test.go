@@ -37,8 +37,10 @@ func TestBestIsNotWorseThanAnyRecipe(t *testing.T) {
 		}
 	}
 	last := found.Trajectory[len(found.Trajectory)-1]
-	if found.Stop != milp.Complete || last.LatencySeconds != found.LatencySeconds() || last.Evaluations > found.Evaluations {
-		t.Errorf("%v after %d evaluations, the last better one %+v, found %v s", found.Stop, found.Evaluations, last, found.LatencySeconds())
+	if found.Stop != milp.Complete || last.LatencySeconds != found.LatencySeconds() ||
+		last.Evaluations > found.Evaluations {
+		t.Errorf("%v after %d evaluations, the last better one %+v, found %v s", found.Stop, found.Evaluations, last,
+			found.LatencySeconds())
 	}
 }
 
@@ -100,7 +102,8 @@ func TestBestRepeats(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if at := slices.IndexFunc(on.Trajectory, func(x scheduler.Improvement) bool { return x.Move == "start" }); at < 0 || on.Trajectory[at].LatencySeconds != first.LatencySeconds() || on.Sim.TotalPs > first.Sim.TotalPs {
+		if at := slices.IndexFunc(on.Trajectory, func(x scheduler.Improvement) bool { return x.Move == "start" }); at < 0 ||
+			on.Trajectory[at].LatencySeconds != first.LatencySeconds() || on.Sim.TotalPs > first.Sim.TotalPs {
 			t.Errorf("%s: from %d ps to %d by %+v", name, first.Sim.TotalPs, on.Sim.TotalPs, on.Trajectory)
 		}
 		for _, c := range []struct {
@@ -114,7 +117,8 @@ func TestBestRepeats(t *testing.T) {
 			{name, "stcp920-paper", 8, 2, "accelerator: found"},
 		} {
 			opt.Chunk = c.chunk
-			if _, err := scheduler.Best(t.Context(), open(t, c.net), load(t, c.machine), c.batch, opt); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := scheduler.Best(t.Context(), open(t, c.net), load(t, c.machine), c.batch, opt); err == nil ||
+				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s to %+v: %v", name, c, err)
 			}
 		}
@@ -163,17 +167,19 @@ func TestLayerBindings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bind := recipe.With("bind", scheduler.Strategy{Name: "rows", Decide: func(_ context.Context, d *scheduler.Draft) error {
-		d.Bindings, d.Scopes = graphturbo.PlainBindGrid(d.Graph, d.Grouping, d.Instances, schedule.Grid(d.Spec), d.UnevenCores)
-		for _, layers := range d.Layers {
-			list := make([]schedule.Binding, len(layers))
-			for l := range list {
-				list[l] = schedule.Binding{1, 1, 8, 1}
+	bind := recipe.With("bind", scheduler.Strategy{Name: "rows",
+		Decide: func(_ context.Context, d *scheduler.Draft) error {
+			d.Bindings, d.Scopes = graphturbo.PlainBindGrid(d.Graph, d.Grouping, d.Instances, schedule.Grid(d.Spec),
+				d.UnevenCores)
+			for _, layers := range d.Layers {
+				list := make([]schedule.Binding, len(layers))
+				for l := range list {
+					list[l] = schedule.Binding{1, 1, 8, 1}
+				}
+				d.LayerBindings = append(d.LayerBindings, list)
 			}
-			d.LayerBindings = append(d.LayerBindings, list)
-		}
-		return nil
-	}})
+			return nil
+		}})
 	made, err := scheduler.Run(t.Context(), net, chip, 8, bind, scheduler.Options{Chunk: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -217,7 +223,8 @@ func TestLosses(t *testing.T) {
 	for _, x := range losses {
 		differs = differs || x.SetBack != nil && *x.SetBack < found.ThroughputPerSecond()
 		if x.SetToBest != nil && *x.SetToBest > found.ThroughputPerSecond() {
-			t.Errorf("greedy with the best %s alone is faster than the best: %v, %v per s", x.Decision, *x.SetToBest, found.ThroughputPerSecond())
+			t.Errorf("greedy with the best %s alone is faster than the best: %v, %v per s", x.Decision, *x.SetToBest,
+				found.ThroughputPerSecond())
 		}
 	}
 	if !differs || len(losses) == 0 {

@@ -37,7 +37,8 @@ func Divisions() []string { return []string{"batch", string(Pipelined), string(O
 // LookupDivision finds a division by its name.
 func LookupDivision(name string) (Division, error) {
 	if !slices.Contains(Divisions(), name) {
-		return "", fmt.Errorf("unknown division of the clusters' work %q%s, expected one of %s", name, spell.Hint(name, Divisions()), strings.Join(Divisions(), ", "))
+		return "", fmt.Errorf("unknown division of the clusters' work %q%s, expected one of %s", name,
+			spell.Hint(name, Divisions()), strings.Join(Divisions(), ", "))
 	}
 	if name == "batch" {
 		return OverBatch, nil
@@ -71,7 +72,7 @@ func (d Division) whose() string {
 
 // together plans the work of clusters that each have a part of the network. idle counts those
 // without one.
-func (r *Result) together(ctx context.Context, net network.Network, recipe Recipe, opt Options) (idle int, err error) {
+func (r *Result) together(ctx context.Context, net network.Network, recipe Recipe, opt run) (idle int, err error) {
 	r.Plans = make([][]lower.Segment, r.Spec.AllClusters())
 	busy := make([]bool, r.Spec.AllClusters())
 	note := opt.note
@@ -93,6 +94,7 @@ func (r *Result) together(ctx context.Context, net network.Network, recipe Recip
 		if r.Schedule == nil {
 			r.Schedule, r.Outputs, r.Lower, r.answers = whole, parts[0].Outputs, parts[0].Lower, parts[0].answers
 		}
+		r.keep(whole, parts[0].values)
 		r.wholes = append(r.wholes, whole)
 		for k, d := range parts {
 			// A cluster without work counts chunks all the same.
@@ -111,7 +113,8 @@ func (r *Result) together(ctx context.Context, net network.Network, recipe Recip
 // divided makes all decisions for a chunk: first those on the whole network up to bindings, as
 // if for one cluster, then for each cluster what follows from them for its part. whole is their
 // sum.
-func divided(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, opt Options) (whole *schedule.Schedule, parts []*Draft, err error) {
+func divided(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, opt run) (whole *schedule.Schedule,
+	parts []*Draft, err error) {
 	var home func(sg *schedule.SubGraph, index int64) int // the cluster of an instance
 	switch opt.Clusters {
 	case Pipelined:
@@ -160,7 +163,7 @@ func divided(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe,
 				own.Order = append(own.Order, i)
 			}
 		}
-		at, err := position("bind")
+		at, err := r.position("bind")
 		if err != nil {
 			return nil, nil, err
 		}
@@ -170,19 +173,22 @@ func divided(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe,
 		}
 		parts, made = append(parts, part), append(made, part.Schedule)
 	}
-	return joined(d.Order, made), parts, nil
+	whole, err = joined(d.Order, made)
+	return whole, parts, err
 }
 
 // joined is the sum of what clusters run of a chunk, for reports and files: its steps and
 // addresses are those of the parts and not its own. Bindings and scopes are decided for all of
 // them together.
-func joined(order []int, parts []*schedule.Schedule) *schedule.Schedule {
+func joined(order []int, parts []*schedule.Schedule) (*schedule.Schedule, error) {
 	sum := *parts[0]
 	sum.Order, sum.Cluster = order, 0
 	sum.Joins, sum.Steps, sum.Values, sum.Spills = nil, nil, nil, nil
 	for _, part := range parts {
-		if !reflect.DeepEqual(part.LayerBindings, sum.LayerBindings) || !reflect.DeepEqual(part.Bindings, sum.Bindings) || !slices.Equal(part.Scopes, sum.Scopes) {
-			panic("scheduler: clusters that divide a network are bound in different ways, which no file can say")
+		if !reflect.DeepEqual(part.LayerBindings, sum.LayerBindings) || !reflect.DeepEqual(part.Bindings, sum.Bindings) ||
+			!slices.Equal(part.Scopes, sum.Scopes) {
+			return nil, fmt.Errorf("clusters %d and %d, which divide a network, are bound in different ways", parts[0].Cluster,
+				part.Cluster)
 		}
 		for _, sp := range part.Spills {
 			sp.Value += len(sum.Values)
@@ -195,7 +201,7 @@ func joined(order []int, parts []*schedule.Schedule) *schedule.Schedule {
 		sum.Joins = append(sum.Joins, part.Joins...)
 		sum.GBActivationBytes = max(sum.GBActivationBytes, part.GBActivationBytes)
 	}
-	return &sum
+	return &sum, nil
 }
 
 // cutGroups cuts the groups of a draft where stages end, and leaves it to the next stage how
@@ -272,7 +278,7 @@ const stageIdeals = 1 << 18
 // weights from the DDR, of which each cluster has its share; passing a result takes its share of
 // the DDR on both sides. With a weight, chips have equally many stages, and passing may also take
 // the link between chips, where that is longer.
-func stages(ctx context.Context, g *model.Graph, spec *hardware.Spec, opt Options) (stage []int, note string, err error) {
+func stages(ctx context.Context, g *model.Graph, spec *hardware.Spec, opt run) (stage []int, note string, err error) {
 	layers := schedule.Layers(g, graphturbo.ExecutionOrder(g))
 	prices, err := split.NewPrices(g, spec, layers, opt.prices())
 	if err != nil {
@@ -297,7 +303,8 @@ func stages(ctx context.Context, g *model.Graph, spec *hardware.Spec, opt Option
 		l := &layers[a]
 		reg := schedule.InstanceRegions(g, l.Ops, l.Outputs, -1, 1, 0)
 		seconds := math.Max(prices.Layer(a, reg), float64(spec.Clusters)*ddrSeconds(spec, constantBytes(g, l, reg), 0))
-		p.Nodes = append(p.Nodes, partition.Node{ID: a, Name: l.Name, Supported: true, AcceleratorLatency: seconds * 1e6, Color: partition.NoColor})
+		p.Nodes = append(p.Nodes, partition.Node{ID: a, Name: l.Name, Supported: true, AcceleratorLatency: seconds * 1e6,
+			Color: partition.NoColor})
 		out := int64(0)
 		for _, t := range l.Outputs {
 			out += g.Tensor(t).Bytes()
@@ -334,7 +341,8 @@ func stages(ctx context.Context, g *model.Graph, spec *hardware.Spec, opt Option
 			}
 		}
 	}
-	note = fmt.Sprintf("stages of %s layers, the largest load %.4g us by the formulas", strings.Join(sizes, ", "), r.MaxLoad)
+	note = fmt.Sprintf("stages of %s layers, the largest load %.4g us by the formulas", strings.Join(sizes, ", "),
+		r.MaxLoad)
 	if r.Status != milp.Optimal {
 		note += fmt.Sprintf(", not proven to be the least (bound %.4g us)", r.Bound)
 	}
@@ -399,7 +407,8 @@ func spread(d *Draft, weight float64) (*schedule.Grouping, error) {
 			whole := schedule.InstanceRegions(g, l.Ops, l.Outputs, -1, 1, 0)
 			alone, weights = alone+prices.Layer(first, whole), weights+constantBytes(g, l, whole)
 			ops = append(ops, l.Ops...)
-			sg := &schedule.SubGraph{Ops: slices.SortedFunc(slices.Values(ops), func(a, b model.OpID) int { return rank[a] - rank[b] })}
+			sg := &schedule.SubGraph{Ops: slices.SortedFunc(slices.Values(ops),
+				func(a, b model.OpID) int { return rank[a] - rank[b] })}
 			sg.Inputs, sg.Outputs = schedule.Boundary(g, sg.Ops)
 			try := func(sg *schedule.SubGraph, s float64) {
 				if s += best[first]; s < best[to] {

@@ -31,7 +31,7 @@ func TestStagesOfManyBranches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stage, note, err := stages(t.Context(), g, chip, Options{Clusters: Pipelined})
+	stage, note, err := stages(t.Context(), g, chip, run{Options: Options{Clusters: Pipelined}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,11 @@ func TestBindingsOfClusters(t *testing.T) {
 	if len(whole.Grouping.Groups) < 2 {
 		t.Fatal("one group has no order")
 	}
-	for _, sum := range []*schedule.Schedule{whole, joined(backward, parts)} {
+	sum, err := joined(backward, parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sum := range []*schedule.Schedule{whole, sum} {
 		for k := range whole.Grouping.Groups {
 			for c, part := range parts {
 				if !reflect.DeepEqual(sum.LayerBindings[k], part.LayerBindings[k]) {
@@ -170,7 +174,8 @@ func TestStagesOverChips(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Run(t.Context(), net, machine, 16, recipe, Options{Chunk: 1}); err == nil || !strings.Contains(err.Error(), `clusters is "batch", expected "pipeline"`) {
+	if _, err := Run(t.Context(), net, machine, 16, recipe, Options{Chunk: 1}); err == nil ||
+		!strings.Contains(err.Error(), `clusters is "batch", expected "pipeline"`) {
 		t.Errorf("by the batch: %v", err)
 	}
 	r, err := Run(t.Context(), net, machine, 2, recipe, Options{Chunk: 1, Clusters: Pipelined})
@@ -210,7 +215,8 @@ func TestStagesOverChips(t *testing.T) {
 			}
 		}
 		if !slices.Equal(chips, want) || c.DurationPs != int64(math.Ceil(latency*1e12)) {
-			t.Fatalf("command %d of chip %d moves what chip %d has over %v in %d ps and more, expected %v and %g s", i, here, from, chips, c.DurationPs, want, latency)
+			t.Fatalf("command %d of chip %d moves what chip %d has over %v in %d ps and more, expected %v and %g s", i, here,
+				from, chips, c.DurationPs, want, latency)
 		}
 	}
 	for k := range machine.Chips.Count {
@@ -223,7 +229,8 @@ func TestStagesOverChips(t *testing.T) {
 	for _, c := range []struct {
 		link   hardware.Link
 		faster bool
-	}{{hardware.Link{BandwidthBytesPerSecond: 1e9, LatencySeconds: 1e-3}, false}, {hardware.Link{BandwidthBytesPerSecond: 1e12}, true}} {
+	}{{hardware.Link{BandwidthBytesPerSecond: 1e9, LatencySeconds: 1e-3}, false},
+		{hardware.Link{BandwidthBytesPerSecond: 1e12}, true}} {
 		other := *machine
 		other.Chips = &hardware.Chips{Count: machine.Chips.Count, Link: c.link}
 		seconds, err := r.LatencyOn(t.Context(), &other)

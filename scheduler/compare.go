@@ -62,14 +62,16 @@ type comparison struct {
 
 func comparisons() []comparison {
 	return []comparison{
-		{name: "split", stage: "split", unit: secondsUnit, objective: func(_ context.Context, s *schedule.Schedule, opt Options) (float64, error) {
+		{name: "split", stage: "split", unit: secondsUnit, objective: func(_ context.Context, s *schedule.Schedule,
+			opt Options) (float64, error) {
 			n, err := SplitProblem(s, opt)
 			if err != nil {
 				return 0, err
 			}
 			return n.GivenSeconds, nil
 		}},
-		{name: "order", stage: "order", unit: bytesUnit, objective: func(_ context.Context, s *schedule.Schedule, opt Options) (float64, error) {
+		{name: "order", stage: "order", unit: bytesUnit, objective: func(_ context.Context, s *schedule.Schedule,
+			opt Options) (float64, error) {
 			p, _, err := OrderProblem(s, opt)
 			if err != nil {
 				return 0, err
@@ -84,7 +86,8 @@ func comparisons() []comparison {
 			}
 			return r.Cost, nil
 		}},
-		{name: "bind", stage: "bind", unit: secondsUnit, objective: func(ctx context.Context, s *schedule.Schedule, opt Options) (float64, error) {
+		{name: "bind", stage: "bind", unit: secondsUnit, objective: func(ctx context.Context, s *schedule.Schedule,
+			opt Options) (float64, error) {
 			m, err := costModel(s, opt)
 			if err != nil {
 				return 0, err
@@ -95,11 +98,13 @@ func comparisons() []comparison {
 			}
 			return n.Problem.Seconds(n.Given), nil
 		}},
-		{name: "memory", stage: "spill", unit: bytesUnit, objective: func(_ context.Context, s *schedule.Schedule, _ Options) (float64, error) {
+		{name: "memory", stage: "spill", unit: bytesUnit, objective: func(_ context.Context, s *schedule.Schedule,
+			_ Options) (float64, error) {
 			return float64(moved(s)), nil
 		}},
 		{name: "issue", stage: "issue", run: (*comparer).issue},
-		{name: "joint", stage: "order", unit: secondsUnit, objective: func(ctx context.Context, s *schedule.Schedule, opt Options) (float64, error) {
+		{name: "joint", stage: "order", unit: secondsUnit, objective: func(ctx context.Context, s *schedule.Schedule,
+			opt Options) (float64, error) {
 			n, err := JointProblem(ctx, s, opt)
 			if err != nil {
 				return 0, err
@@ -144,10 +149,12 @@ type comparer struct {
 // Compare puts the answers of all strategies beside the greedy ones of GraphTurbo's full
 // schedule, decision by decision: objective, bound, and the throughput when only that
 // decision is replaced. If ctx ends first, it returns the rows so far and its error.
-func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, opt CompareOptions) ([]Compared, error) {
+func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64,
+	opt CompareOptions) ([]Compared, error) {
 	for _, d := range opt.Decisions {
 		if !slices.Contains(Comparisons(), d) {
-			return nil, fmt.Errorf("unknown decision %q%s, expected some of %s", d, spell.Hint(d, Comparisons()), strings.Join(Comparisons(), ", "))
+			return nil, fmt.Errorf("unknown decision %q%s, expected some of %s", d, spell.Hint(d, Comparisons()),
+				strings.Join(Comparisons(), ", "))
 		}
 	}
 	if err := checkBatch(batch); err != nil {
@@ -163,7 +170,8 @@ func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	}
 	shares := Shares(batch, spec.Clusters)
 	opt.TimeLimitOnly = opt.TimeLimit > 0
-	c := &comparer{net: net, machine: machine, recipe: r, opt: opt, batch: batch, share: shares[0], seen: map[string]rated{}}
+	c := &comparer{net: net, machine: machine, recipe: r, opt: opt, batch: batch, share: shares[0],
+		seen: map[string]rated{}}
 	if c.opt.Chunk != 0 && (c.opt.Chunk < 1 || c.opt.Chunk > c.share || c.share%c.opt.Chunk != 0) {
 		return nil, fmt.Errorf("chunk is %d, expected a divisor of %d, the batch elements of a cluster", c.opt.Chunk, c.share)
 	}
@@ -176,7 +184,8 @@ func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		}
 	}
 	if c.opt.Chunk == 0 {
-		greedy, err := Run(ctx, net, machine, batch, r, Options{Level: opt.Level, InPlace: opt.InPlace, Uneven: opt.Uneven, Cost: opt.Cost})
+		greedy, err := Run(ctx, net, machine, batch, r, Options{Level: opt.Level, InPlace: opt.InPlace, Uneven: opt.Uneven,
+			Cost: opt.Cost})
 		if err != nil {
 			return nil, err
 		}
@@ -186,12 +195,12 @@ func Compare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	if err != nil {
 		return nil, err
 	}
-	made, _, err := fastest(ctx, net, machine, batch, []Recipe{r}, c.opt.Options, false)
+	made, _, err := fastest(ctx, net, machine, batch, []Recipe{r}, run{Options: c.opt.Options}, false)
 	if err != nil {
 		return nil, err
 	}
 	c.opt.Uneven = made.Uneven
-	if c.base, err = draft(ctx, g, spec, r, c.opt.Options); err != nil {
+	if c.base, err = draft(ctx, g, spec, r, run{Options: c.opt.Options}); err != nil {
 		return nil, err
 	}
 	for _, d := range comparisons() {
@@ -318,11 +327,11 @@ func (c *comparer) stage(ctx context.Context, d comparison) error {
 			if err != nil {
 				return err
 			}
-			at, err := position(after)
+			at, err := c.recipe.position(after)
 			if err != nil {
 				return err
 			}
-			draft, err = decide(ctx, c.base.Schedule, at, r, c.opt.Options)
+			draft, err = decide(ctx, c.base.Schedule, at, r, run{Options: c.opt.Options})
 			if err != nil {
 				if ctx.Err() != nil {
 					return ctx.Err()
@@ -403,13 +412,15 @@ func (c *comparer) issue(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	note := fmt.Sprintf("one kernel of %d commands; the bound is that of a relaxation, so the gap is the most that reordering can save", x.Commands)
+	note := fmt.Sprintf("one kernel of %d commands; the bound is that of a relaxation, so the gap is the most that "+
+		"reordering can save", x.Commands)
 	row := func(method, status string, ps int64, took float64) error {
 		objective, bound := round(float64(ps)*1e-12), round(float64(x.BoundPs)*1e-12)
 		if ps <= x.BoundPs {
 			status = "optimal"
 		}
-		return c.add(ctx, Compared{Decision: "issue", Method: method, Unit: secondsUnit, Objective: &objective, Bound: &bound, Status: status, Note: note, Seconds: took}, nil)
+		return c.add(ctx, Compared{Decision: "issue", Method: method, Unit: secondsUnit, Objective: &objective, Bound: &bound,
+			Status: status, Note: note, Seconds: took}, nil)
 	}
 	if err := row("in-order", "greedy", x.InOrderPs, 0); err != nil {
 		return err
@@ -420,7 +431,8 @@ func (c *comparer) issue(ctx context.Context) error {
 // all compares the greedy recipe with exact-all: the fastest of every decision exact
 // and of what it falls back to.
 func (c *comparer) all(ctx context.Context) error {
-	if err := c.add(ctx, Compared{Decision: "all", Method: "greedy", Unit: secondsUnit, Status: "greedy"}, c.base); err != nil {
+	if err := c.add(ctx, Compared{Decision: "all", Method: "greedy", Unit: secondsUnit, Status: "greedy"},
+		c.base); err != nil {
 		return err
 	}
 	began := time.Now()
@@ -437,7 +449,7 @@ func (c *comparer) all(ctx context.Context) error {
 	for _, r := range recipes {
 		t, ok := c.seen[picksOf(r)]
 		if !ok {
-			d, err := decide(ctx, &schedule.Schedule{Graph: c.base.Graph, Spec: c.base.Spec}, -1, r, c.opt.Options)
+			d, err := decide(ctx, &schedule.Schedule{Graph: c.base.Graph, Spec: c.base.Spec}, -1, r, run{Options: c.opt.Options})
 			if err == nil {
 				t, err = c.throughput(ctx, d)
 			}
@@ -455,12 +467,14 @@ func (c *comparer) all(ctx context.Context) error {
 			best, from = t, r.Name
 		}
 	}
-	row := Compared{Decision: "all", Method: "search", Unit: secondsUnit, Status: "feasible", Seconds: time.Since(began).Seconds()}
+	row := Compared{Decision: "all", Method: "search", Unit: secondsUnit, Status: "feasible",
+		Seconds: time.Since(began).Seconds()}
 	if from == "" {
 		row.Status, row.Note = "limit", "not simulated: "+failed.Error()
 	} else {
 		row.ThroughputPerSecond, row.EnergyJoules = &best.perSecond, best.joules
-		row.Note = fmt.Sprintf("the schedule is that of %s, the fastest of %d; nothing is proven of all decisions together", from, len(recipes))
+		row.Note = fmt.Sprintf("the schedule is that of %s, the fastest of %d; nothing is proven of all decisions together",
+			from, len(recipes))
 		if failed != nil {
 			row.Note += "; " + failed.Error()
 		}

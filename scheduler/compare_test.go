@@ -79,7 +79,8 @@ func TestCompare(t *testing.T) {
 		{32, scheduler.CompareOptions{Options: scheduler.Options{Chunk: 3}}, "chunk is 3"},
 		{30, scheduler.CompareOptions{}, "does not divide evenly"},
 	} {
-		if _, err := scheduler.Compare(context.Background(), src, spec, tt.batch, tt.opt); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := scheduler.Compare(context.Background(), src, spec, tt.batch, tt.opt); err == nil ||
+			!strings.Contains(err.Error(), tt.want) {
 			t.Errorf("batch %d, %+v: %v, want %q", tt.batch, tt.opt, err, tt.want)
 		}
 	}

@@ -48,7 +48,8 @@ func TestContinueKeepsTheSplit(t *testing.T) {
 			t.Errorf("%s after group: %v", name, err)
 		}
 	}
-	if again, err := scheduler.Schedule(ctx, g, from.Spec, last(t), scheduler.Options{}); err != nil || !reflect.DeepEqual(from, again) {
+	if again, err := scheduler.Schedule(ctx, g, from.Spec, last(t), scheduler.Options{}); err != nil ||
+		!reflect.DeepEqual(from, again) {
 		t.Errorf("the schedule has changed (%v)", err)
 	}
 }
@@ -70,13 +71,15 @@ func TestContinueWithoutADecision(t *testing.T) {
 	}{
 		{"group", "group of the schedule to continue: there are no groups", func(s *schedule.Schedule) { s.Grouping = nil }},
 		{"bind", "group of the schedule to continue: there are no groups", func(s *schedule.Schedule) { s.Grouping = nil }},
-		{"instances", "instances of the schedule to continue: there are no instances", func(s *schedule.Schedule) { s.Instances = nil }},
+		{"instances", "instances of the schedule to continue: there are no instances",
+			func(s *schedule.Schedule) { s.Instances = nil }},
 		{"bind", "order of the schedule to continue: ", func(s *schedule.Schedule) { s.Order = nil }},
 		{"spill", "bind of the schedule to continue: ", func(s *schedule.Schedule) { s.Scopes = nil }},
 	} {
 		s := *full
 		c.remove(&s)
-		if _, err := scheduler.Continue(ctx, &s, c.after, last(t), scheduler.Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := scheduler.Continue(ctx, &s, c.after, last(t), scheduler.Options{}); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("after %s: the error is %v, want %q in it", c.after, err, c.want)
 		}
 	}
@@ -89,7 +92,8 @@ func TestBatchAndChunk(t *testing.T) {
 		batch, chunk int64
 		want         string
 	}{
-		{0, 0, "batch is 0, expected 1 to"}, {-5, 0, "batch is -5, expected 1 to"}, {1 << 40, 1, "batch is 1099511627776, expected 1 to"},
+		{0, 0, "batch is 0, expected 1 to"}, {-5, 0, "batch is -5, expected 1 to"},
+		{1 << 40, 1, "batch is 1099511627776, expected 1 to"},
 		{8, -1, "chunk is -1, expected "}, {8, 3, "chunk is 3, expected "},
 	} {
 		opt := scheduler.Options{Chunk: c.chunk}
@@ -98,7 +102,8 @@ func TestBatchAndChunk(t *testing.T) {
 		_, compare := scheduler.Compare(ctx, net, chip, c.batch, scheduler.CompareOptions{Options: opt})
 		_, bind := scheduler.Bind(ctx, net, chip, c.batch, "greedy", scheduler.AloneOptions{Options: opt})
 		_, split := scheduler.Split(ctx, net, chip, c.batch, "greedy", scheduler.AloneOptions{Options: opt})
-		for name, err := range map[string]error{"Run": run, "Prepare": prepare, "Compare": compare, "Bind": bind, "Split": split} {
+		for name, err := range map[string]error{"Run": run, "Prepare": prepare, "Compare": compare, "Bind": bind,
+			"Split": split} {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s, batch %d, chunk %d: the error is %v, want %q in it", name, c.batch, c.chunk, err, c.want)
 			}

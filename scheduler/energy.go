@@ -19,7 +19,8 @@ func energyOf(spec *hardware.Spec, g *model.Graph, r *sim.Result) *cost.Energy {
 	return energyOfWork(spec, g, r.MACs, r.VectorOps, r.Dynamic.AccessBytes, r.TotalPs)
 }
 
-func energyOfWork(spec *hardware.Spec, g *model.Graph, macs, vectorOps int64, bytes [isa.NumLevels]int64, ps int64) *cost.Energy {
+func energyOfWork(spec *hardware.Spec, g *model.Graph, macs, vectorOps int64, bytes [isa.NumLevels]int64,
+	ps int64) *cost.Energy {
 	return cost.EnergyOf(spec, lower.ComputeType(g), cost.Work{MACs: macs, VectorOps: vectorOps,
 		LBBytes: bytes[isa.LB], GBBytes: bytes[isa.GB], DDRBytes: bytes[isa.DDR], Seconds: float64(ps) * 1e-12})
 }

@@ -18,7 +18,8 @@ func TestEnergyFromSchedule(t *testing.T) {
 	for _, c := range []struct {
 		network, variant string
 		chunk            int64
-	}{{"toy-fig3", "tvm", 4}, {"toy-fig3", "llb", 1}, {"toy-fig3", "cross-layer", 1}, {"alexnet", "cross-layer", 2}, {"toy-fig5", "cross-layer", 2}} {
+	}{{"toy-fig3", "tvm", 4}, {"toy-fig3", "llb", 1}, {"toy-fig3", "cross-layer", 1}, {"alexnet", "cross-layer", 2},
+		{"toy-fig5", "cross-layer", 2}} {
 		variant := c.network + " " + c.variant
 		recipe, err := scheduler.Lookup(c.variant)
 		if err != nil {
@@ -26,7 +27,8 @@ func TestEnergyFromSchedule(t *testing.T) {
 		}
 		machine := load(t, "stcp920")
 		machine.GB.SizeBytes = 64 << 20 // no weights go and come again
-		r, err := scheduler.Run(t.Context(), open(t, c.network), machine, 4*c.chunk, recipe, scheduler.Options{Chunk: c.chunk})
+		r, err := scheduler.Run(t.Context(), open(t, c.network), machine, 4*c.chunk, recipe,
+			scheduler.Options{Chunk: c.chunk})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +89,8 @@ func TestEnergyFromSchedule(t *testing.T) {
 		}
 		e := machine.Energy
 		want := e.MAC["f16"]*float64(clusters*s.Graph.MACs()) + e.Vector["f16"]*float64(r.Sim.VectorOps) +
-			e.DDR*float64(clusters*ddr) + e.GB*float64(clusters*gb) + e.LB*float64(clusters*lb) + e.StaticWatts*r.LatencySeconds()
+			e.DDR*float64(clusters*ddr) + e.GB*float64(clusters*gb) + e.LB*float64(clusters*lb) +
+			e.StaticWatts*r.LatencySeconds()
 		if total := r.Energy().Total(); math.Abs(total/want-1) > 1e-12 {
 			t.Errorf("%s: %v J, want %v", variant, total, want)
 		}
@@ -115,7 +118,8 @@ func TestNoFiguresOfEnergy(t *testing.T) {
 		t.Errorf("%v, %v, want no energy", r.Energy(), err)
 	}
 	want := `objective is energy, expected latency: the description of accelerator "stcp920" has no figures of energy`
-	if _, err := scheduler.Best(t.Context(), open(t, "toy-fig3"), machine, 4, scheduler.BestOptions{Objective: scheduler.ByEnergy}); err == nil || err.Error() != want {
+	if _, err := scheduler.Best(t.Context(), open(t, "toy-fig3"), machine, 4,
+		scheduler.BestOptions{Objective: scheduler.ByEnergy}); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
@@ -135,9 +139,11 @@ func TestBestObjectives(t *testing.T) {
 		}
 		least := math.Inf(1)
 		for i, x := range found.Front {
-			value := map[scheduler.Objective]float64{scheduler.ByLatency: x.LatencySeconds, scheduler.ByEnergy: x.EnergyJoules, scheduler.ByEDP: x.LatencySeconds * x.EnergyJoules}[o]
+			value := map[scheduler.Objective]float64{scheduler.ByLatency: x.LatencySeconds, scheduler.ByEnergy: x.EnergyJoules,
+				scheduler.ByEDP: x.LatencySeconds * x.EnergyJoules}[o]
 			least = min(least, value)
-			if i > 0 && (x.LatencySeconds <= found.Front[i-1].LatencySeconds || x.EnergyJoules >= found.Front[i-1].EnergyJoules) {
+			if i > 0 && (x.LatencySeconds <= found.Front[i-1].LatencySeconds ||
+				x.EnergyJoules >= found.Front[i-1].EnergyJoules) {
 				t.Errorf("%s: %+v behind %+v", o, x, found.Front[i-1])
 			}
 		}

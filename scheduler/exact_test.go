@@ -45,13 +45,15 @@ func TestExactVariants(t *testing.T) {
 			}
 			if len(v.Fallback) > 0 {
 				if got.Sim.TotalPs > want.Sim.TotalPs {
-					t.Errorf("%s, %s takes %d ps, the greedy recipe that it falls back to %d", name, v.Name, got.Sim.TotalPs, want.Sim.TotalPs)
+					t.Errorf("%s, %s takes %d ps, the greedy recipe that it falls back to %d", name, v.Name, got.Sim.TotalPs,
+						want.Sim.TotalPs)
 				}
 				continue // its parts were run twice
 			}
 			again, err := scheduler.Run(context.Background(), src, spec, 32, v, scheduler.Options{Chunk: 8})
 			if err != nil || again.Sim.TotalPs != got.Sim.TotalPs {
-				t.Errorf("%s, %s: the second run takes %d ps, the first %d (%v)", name, v.Name, again.Sim.TotalPs, got.Sim.TotalPs, err)
+				t.Errorf("%s, %s: the second run takes %d ps, the first %d (%v)", name, v.Name, again.Sim.TotalPs, got.Sim.TotalPs,
+					err)
 			}
 		}
 		p, _, err := scheduler.OrderProblem(want.Schedule, scheduler.Options{})
@@ -100,7 +102,8 @@ func TestSharedSplits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slower, err := scheduler.Replace(searched(t, "exact-split"), opt, scheduler.Pick{Stage: "issue", Strategy: "in-order"}, scheduler.Pick{Stage: "prefetch", Strategy: "wait"})
+	slower, err := scheduler.Replace(searched(t, "exact-split"), opt, scheduler.Pick{Stage: "issue", Strategy: "in-order"},
+		scheduler.Pick{Stage: "prefetch", Strategy: "wait"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +112,8 @@ func TestSharedSplits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(shared.Schedule.Grouping, alone.Schedule.Grouping) || shared.Sim.TotalPs != alone.Sim.TotalPs || len(shared.Notes) == 0 {
+	if !reflect.DeepEqual(shared.Schedule.Grouping, alone.Schedule.Grouping) || shared.Sim.TotalPs != alone.Sim.TotalPs ||
+		len(shared.Notes) == 0 {
 		t.Errorf("%d ps as a fallback, %d ps alone (%v)", shared.Sim.TotalPs, alone.Sim.TotalPs, shared.Notes)
 	}
 }

@@ -31,7 +31,8 @@ func Open(path, accelerator string) (*Opened, error) {
 	}
 	o := &Opened{Path: path, File: f}
 	if accelerator == "" && !slices.Contains(slices.Concat(hardware.Presets(), server.Presets()), f.Hardware.Name) {
-		return nil, fmt.Errorf("%s: hardware.name: found %q, which is not built in: give --hardware with its file", path, f.Hardware.Name)
+		return nil, fmt.Errorf("%s: hardware.name: found %q, which is not built in: give the file of its description", path,
+			f.Hardware.Name)
 	}
 	if o.Spec, err = OpenMachine(cmp.Or(accelerator, f.Hardware.Name)); err != nil {
 		return nil, err
@@ -61,7 +62,8 @@ func (o *Opened) Check() (*Checked, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: hardware.level: %w", o.Path, err)
 	}
-	c := &Checked{File: o.Path, Hardware: o.Spec.Name, Violations: append([]schedulefile.Violation{}, schedulefile.Check(o.File, machine)...),
+	c := &Checked{File: o.Path, Hardware: o.Spec.Name, Violations: append([]schedulefile.Violation{},
+		schedulefile.Check(o.File, machine)...),
 		Schedules: len(o.File.Schedules), MemoryPlan: true, Notes: []string{}}
 	c.OK = len(c.Violations) == 0
 	for i := range o.File.Schedules {

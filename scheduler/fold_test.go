@@ -73,7 +73,8 @@ func TestFoldedProgram(t *testing.T) {
 			t.Errorf("%v: the simulator says\n%+v\nof the folded program, want\n%+v", c, got, want)
 		}
 		var heard int
-		if _, err := sim.Run(ctx, folded, sim.Options{OnCommand: func(int, int64, int64) { heard++ }}); err != nil || heard != len(folded.Commands) {
+		if _, err := sim.Run(ctx, folded, sim.Options{OnCommand: func(int, int64, int64) { heard++ }}); err != nil ||
+			heard != len(folded.Commands) {
 			t.Errorf("%v: heard of %d commands of %d (%v)", c, heard, len(folded.Commands), err)
 		}
 	}

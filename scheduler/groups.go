@@ -5,12 +5,79 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/dsasched/dsasched/heuristics/astitch"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/heuristics/tvm"
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
+
+// groups are the kernels that a network is cut into, each with the way in which it is split.
+type groups []cut
+
+// A cut is a group with the way in which it is split.
+type cut struct {
+	ops   []model.OpID
+	split schedule.SplitInfo
+}
+
+// A piece names a group whose instances are all of a kind, whatever groups stand beside it.
+type piece struct {
+	first, last model.OpID
+	ops         int
+	dim         int
+	factor      int64
+}
+
+func (c *cut) piece() piece {
+	return piece{c.ops[0], c.ops[len(c.ops)-1], len(c.ops), c.split.Dim, c.split.Factor}
+}
+
+func takeGroups(d *Draft, _ bool) Decision {
+	var list groups
+	for _, sg := range d.Grouping.Groups {
+		list = append(list, cut{sg.Ops, sg.Split})
+	}
+	return list
+}
+
+// Stage names the row, which holds the split as well.
+func (list groups) Stage() string { return "group" }
+
+// Apply makes the groups.
+func (list groups) Apply(_ context.Context, d *Draft) error {
+	d.Grouping, d.Layers = list.grouping(d.Graph), nil
+	return nil
+}
+
+// Key has the operators and splits.
+func (list groups) Key(b *Key, _ *Decisions) {
+	for i := range list {
+		c := &list[i]
+		b.Add(int64(len(c.ops)), int64(c.split.Dim), c.split.Factor)
+		for _, id := range c.ops {
+			b.Add(int64(id))
+		}
+	}
+	b.Add(-1)
+}
+
+func (list groups) grouping(g *model.Graph) *schedule.Grouping {
+	gr := &schedule.Grouping{Groups: make([]*schedule.SubGraph, len(list))}
+	for k, c := range list {
+		sg := &schedule.SubGraph{ID: k, Name: "g" + strconv.Itoa(k), Ops: c.ops, Split: c.split}
+		sg.Inputs, sg.Outputs = schedule.Boundary(g, c.ops)
+		gr.Groups[k] = sg
+	}
+	return gr
+}
+
+// same reports whether others are the same groups, split in the same way.
+func (list groups) same(others groups) bool {
+	return slices.EqualFunc(list, others, func(a, b cut) bool { return a.piece() == b.piece() })
+}
 
 var unsplitGroups = []Pick{{"split", "none"}}
 
@@ -20,19 +87,22 @@ var layerKernels = Strategy{Name: "layers", Description: "a layer is a kernel", 
 		return nil
 	}}
 
-var fusedOps = Strategy{Name: "fuse-ops", Description: "operators that TVM's pass FuseOps makes one kernel", Sets: unsplitGroups,
+var fusedOps = Strategy{Name: "fuse-ops", Description: "operators that TVM's pass FuseOps makes one kernel",
+	Sets: unsplitGroups,
 	Decide: func(_ context.Context, d *Draft) error {
 		d.Grouping, d.Layers = tvm.GroupOps(d.Graph, graphturbo.ExecutionOrder(d.Graph))
 		return nil
 	}}
 
-var convPairs = Strategy{Name: "conv-pairs", Description: "a layer is a kernel, or two convolutions are", Sets: unsplitGroups,
+var convPairs = Strategy{Name: "conv-pairs", Description: "a layer is a kernel, or two convolutions are",
+	Sets: unsplitGroups,
 	Decide: func(_ context.Context, d *Draft) error {
 		d.Grouping, d.Layers = tvm.PairConvolutions(d.Graph, graphturbo.ExecutionOrder(d.Graph))
 		return nil
 	}}
 
-var stitchedKernels = Strategy{Name: "stitch", Description: "memory-intensive operators together, as AStitch", Sets: unsplitGroups,
+var stitchedKernels = Strategy{Name: "stitch", Description: "memory-intensive operators together, as AStitch",
+	Sets: unsplitGroups,
 	Decide: func(_ context.Context, d *Draft) error {
 		plan := astitch.Group(d.Graph, graphturbo.ExecutionOrder(d.Graph), d.Machine.Cores, astitch.Options{})
 		d.Grouping, d.Layers = plan.Grouping, plan.Layers
@@ -53,7 +123,8 @@ var algorithm2 = Strategy{Name: "alg2", Description: "Algorithm 2 of the paper",
 		return err
 	}}
 
-var algorithm2Divisors = Strategy{Name: "alg2-divisors", Description: "alg2 where Eq. (1) compares factors that divide the output",
+var algorithm2Divisors = Strategy{Name: "alg2-divisors",
+	Description: "alg2 where Eq. (1) compares factors that divide the output",
 	Decide: func(ctx context.Context, d *Draft) error {
 		d.Machine.Divisors = true
 		return algorithm2.Decide(ctx, d)
@@ -61,7 +132,8 @@ var algorithm2Divisors = Strategy{Name: "alg2-divisors", Description: "alg2 wher
 
 const inPlaceGroups = "alg2-in-place"
 
-var algorithm2InPlace = Strategy{Name: inPlaceGroups, Description: "alg2 with element-wise operators that overwrite their input",
+var algorithm2InPlace = Strategy{Name: inPlaceGroups,
+	Description: "alg2 with element-wise operators that overwrite their input",
 	Decide: func(ctx context.Context, d *Draft) error {
 		d.Machine.InPlace, d.Options.InPlace = true, true
 		return algorithm2.Decide(ctx, d)
@@ -79,7 +151,8 @@ func checkGroups(s *schedule.Schedule) error {
 		if sg == nil {
 			return errors.New("a group is nil")
 		}
-		if d := sg.SplitDim(); sg.Factor() > 1 && (d < 0 || len(sg.Outputs) == 0 || d >= len(s.Graph.Tensor(sg.Outputs[0]).Shape)) {
+		if d := sg.SplitDim(); sg.Factor() > 1 && (d < 0 || len(sg.Outputs) == 0 ||
+			d >= len(s.Graph.Tensor(sg.Outputs[0]).Shape)) {
 			return fmt.Errorf("%s is split in %d along dimension %d, which its output does not have", sg.Name, sg.Factor(), d)
 		}
 	}

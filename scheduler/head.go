@@ -2,17 +2,18 @@ package scheduler
 
 import (
 	"context"
-	"maps"
 	"slices"
+
+	"github.com/dsasched/dsasched/model"
 )
 
 // Networks repeat their blocks, and what is best for one is so for all of them, or nearly. So
 // where a sequence of atoms has many equal blocks the search looks for groups in the head of the
 // network: the part up to the end of some blocks, which is simulated in a fraction of the time.
-// What it finds goes on to all blocks, as a plan of the whole that is judged as any other.
+// It extends what it finds to all blocks and judges that as any other schedule.
 
-// A rhythm is a stretch of a sequence that repeats itself so often, and up to end in part.
-type rhythm struct {
+// A repetition is a stretch of a sequence that repeats itself so often, and up to end in part.
+type repetition struct {
 	from, period, times, end int
 }
 
@@ -22,8 +23,8 @@ const (
 	headBlocks = 3
 )
 
-// rhythmOf finds the stretch of equal blocks that covers most; times is 0 if there is none.
-func rhythmOf(names []int) (best rhythm) {
+// repetitionOf finds the stretch of equal blocks that covers most; times is 0 if there is none.
+func repetitionOf(names []int) (best repetition) {
 	for period := 1; leastTimes*period <= len(names); period++ {
 		run := 0 // of places that are as one period before
 		for i := period; i <= len(names); i++ {
@@ -31,7 +32,7 @@ func rhythmOf(names []int) (best rhythm) {
 				run++
 				continue
 			}
-			x := rhythm{i - run - period, period, run/period + 1, i}
+			x := repetition{i - run - period, period, run/period + 1, i}
 			if x.times >= leastTimes && x.times*x.period > best.times*best.period {
 				best = x
 			}
@@ -41,8 +42,8 @@ func rhythmOf(names []int) (best rhythm) {
 	return best
 }
 
-// rhythm is that of the sequence.
-func (g *regrouper) rhythm() rhythm {
+// repetition is that of the sequence.
+func (g *regrouper) repetition() repetition {
 	known := map[string]int{}
 	names := make([]int, len(g.seq))
 	for i, atom := range g.seq {
@@ -52,12 +53,12 @@ func (g *regrouper) rhythm() rhythm {
 		}
 		names[i] = known[name]
 	}
-	return rhythmOf(names)
+	return repetitionOf(names)
 }
 
-// headOf is the beginning of a plan with such groups, up to atom n of the sequence; nil: a group
-// that goes on there can't be cut.
-func (s *searcher) headOf(p *plan, spans []span, n int) *plan {
+// headOf returns the decisions for the first groups, up to atom n of the sequence; nil: a group that goes on there can't
+// be cut.
+func (s *searcher) headOf(p *Decisions, spans []span, n int) *Decisions {
 	k := slices.IndexFunc(spans, func(x span) bool { return x.hi >= n })
 	head := slices.Clone(spans[:k+1])
 	if !s.trim(&head[k], head[k].lo, n) {
@@ -78,21 +79,21 @@ func (s *searcher) trim(x *span, lo, hi int) bool {
 	if x.lo, x.hi = lo, hi; x.split.Factor > 1 {
 		info, ok := s.splitLike(g, x.split)
 		if !ok {
-			info = g.arms[0].Split
+			info = g.ways[0].Split
 		}
 		x.split = info
 	}
 	return true
 }
 
-// lift takes the groups of a head, found with their places in the same sequence, for the whole:
+// extendHead takes the groups of a head, found with their places in the same sequence, for the whole:
 // those of some blocks, the last ones that begin and end with groups, for all behind them. What
 // comes last, or all if there are no such blocks, has the groups of the best plan, from where both
 // have a border, or some that are proposed.
-func (s *searcher) lift(c candidate) (lifted []candidate) {
+func (s *searcher) extendHead(c candidate) (lifted []candidate) {
 	spans, from := s.repeat(c.spans)
 	add := func(n int, tail []span) {
-		if x := s.carryOn(c, from[:n], append(slices.Clone(spans[:n]), tail...)); s.fresh(x.plan) {
+		if x := s.extendToNetwork(c, from[:n], append(slices.Clone(spans[:n]), tail...)); s.fresh(x.Decisions) {
 			lifted = append(lifted, x)
 		}
 	}
@@ -120,43 +121,57 @@ func (s *searcher) lift(c candidate) (lifted []candidate) {
 	return lifted
 }
 
-// carryOn is a plan of the whole whose first groups have all that is decided for those of a head
-// that they come from.
-func (s *searcher) carryOn(c candidate, from []int, spans []span) candidate {
-	p := *s.afresh(s.best.plan, spans)
-	p.order, p.rule, p.lower, p.apart, p.over = c.order, c.rule, c.lower, c.apart, c.over
-	p.bound, p.inner, p.down = maps.Clone(c.bound), maps.Clone(c.inner), maps.Clone(c.down)
-	p.sooner, p.alone = maps.Clone(c.sooner), maps.Clone(c.alone)
-	g := s.best.s.Graph
+// extendToNetwork is a candidate of the whole network whose first groups have all that is decided for those of a head
+// that they repeat.
+func (s *searcher) extendToNetwork(c candidate, from []int, spans []span) candidate {
+	p := s.afresh(s.best.Decisions, spans)
+	g, head, all := s.best.s.Graph, c.groups(), p.groups()
+	e := &extension{}
 	for i, k := range from {
-		a, b := &c.cuts[k], &p.cuts[i]
-		if x, ok := c.bound[a.piece()]; ok {
-			p.bound[b.piece()] = x
-		}
-		for n, id := range a.ops {
-			if own := c.inner[id]; own != nil {
-				p.inner[b.ops[n]] = own
-			}
-			if by := c.sooner[id]; by > 0 {
-				p.sooner[b.ops[n]] = by
-			}
-			if c.alone[id] {
-				p.alone[b.ops[n]] = true
-			}
+		e.pieces = append(e.pieces, [2]piece{head[k].piece(), all[i].piece()})
+		for n, id := range head[k].ops {
+			to := all[i].ops[n]
+			e.ops = append(e.ops, [2]model.OpID{id, to})
 			for m, t := range g.Op(id).Outputs {
-				if c.down[t] {
-					p.down[g.Op(b.ops[n]).Outputs[m]] = true
-				}
+				e.tensors = append(e.tensors, [2]model.TensorID{t, g.Op(to).Outputs[m]})
 			}
 		}
 	}
-	return candidate{plan: &p, spans: s.g.spans(&p), move: "blocks"}
+	p.values = slices.Clone(p.values)
+	for i, v := range c.values {
+		switch x := v.(type) {
+		case groups:
+		case extender:
+			p.values[i] = x.extend(e)
+		default:
+			p.values[i] = v
+		}
+	}
+	return candidate{Decisions: p, spans: s.g.spans(p), move: "blocks"}
+}
+
+// An extension says what in a network repeats what in its head, itself among it.
+type extension struct {
+	pieces  [][2]piece
+	ops     [][2]model.OpID
+	tensors [][2]model.TensorID
+}
+
+// extended is a map with the values that are set in a head for all that repeats it.
+func extended[K comparable, V any](m map[K]V, pairs [][2]K, set func(V) bool) map[K]V {
+	all := cloned(m)
+	for _, x := range pairs {
+		if v := m[x[0]]; set(v) {
+			all[x[1]] = v
+		}
+	}
+	return all
 }
 
 // repeat continues the groups of a head with those of its own blocks; from says of each group
 // which of the head's it repeats. Both are empty if no blocks begin and end with groups.
 func (s *searcher) repeat(head []span) (spans []span, from []int) {
-	r := s.rhythm
+	r := s.repetition
 	begins := map[int]int{} // groups by their first atoms
 	for i, x := range head {
 		begins[x.lo] = i
@@ -196,30 +211,31 @@ func (s *searcher) blocks(ctx context.Context, b budget) (bool, error) {
 	if s.whole != nil {
 		return false, nil
 	}
-	r := s.rhythm
+	r := s.repetition
 	n := r.from + headBlocks*r.period
-	if r.times == 0 || s.best.spans == nil || slices.ContainsFunc(s.w.shares, func(share int64) bool { return share%s.best.chunk != 0 }) {
+	if r.times == 0 || s.best.spans == nil || slices.ContainsFunc(s.w.shares,
+		func(share int64) bool { return share%s.best.chunk != 0 }) {
 		return false, nil
 	}
-	p := s.headOf(s.best.plan, s.best.spans, n)
+	p := s.headOf(s.best.Decisions, s.best.spans, n)
 	if s.head == nil {
 		if p == nil {
 			return false, nil
 		}
-		head := &searcher{seeker: s.seeker, start: startAt{plan: p}, rng: s.rng, whole: s}
+		head := &searcher{seeker: s.seeker, start: startAt{Decisions: p}, rng: s.rng, whole: s}
 		if err := head.begin(ctx); err != nil || !slices.Equal(head.g.seq, s.g.seq[:n]) {
 			return false, ctx.Err()
 		}
 		s.head = head
-		if !s.set {
-			s.set = true
+		if !s.tuned {
+			s.tuned = true
 			if err := head.settings(ctx); err != nil {
 				return false, err
 			}
 		}
 	} else if p != nil {
-		again := []candidate{{plan: p, spans: s.head.g.spans(p)}}
-		if err := s.simulate(ctx, again, 0); err != nil {
+		again := []candidate{{Decisions: p, spans: s.head.g.spans(p)}}
+		if err := s.simulateAll(ctx, again, 0); err != nil {
 			return false, err
 		}
 		if _, err := s.head.consider(ctx, again[0]); err != nil {
@@ -234,8 +250,8 @@ func (s *searcher) blocks(ctx context.Context, b budget) (bool, error) {
 	if err := s.head.polish(ctx, all.part(0.5), s.head.best); err != nil {
 		return false, err
 	}
-	list := s.lift(s.head.best)
-	if err := s.simulate(ctx, list, 0); err != nil {
+	list := s.extendHead(s.head.best)
+	if err := s.simulateAll(ctx, list, 0); err != nil {
 		return false, err
 	}
 	for _, c := range list {

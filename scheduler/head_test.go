@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The rhythm that is found covers as much as any that there is.
-func TestRhythm(t *testing.T) {
+// The repetition that is found covers as much as any that there is.
+func TestRepetition(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 0))
 	for range 2000 {
 		names := make([]int, r.IntN(40))
@@ -34,7 +34,7 @@ func TestRhythm(t *testing.T) {
 				}
 			}
 		}
-		x := rhythmOf(names)
+		x := repetitionOf(names)
 		if x.period*x.times != most || most > 0 && !repeats(x.from, x.period, x.times) {
 			t.Fatalf("%v: %+v covers %d, expected %d", names, x, x.period*x.times, most)
 		}
@@ -48,7 +48,8 @@ func TestBlocks(t *testing.T) {
 	for _, name := range []string{"bert-128", "vit-b16"} {
 		net, chip, recipe := greedyOn(t, name)
 		const batch, chunk = 8, 2
-		s := &seeker{w: newWorld(net, chip, chip, batch, Options{}), began: time.Now(), found: &Found{}, starts: map[int64]startAt{}}
+		s := &seeker{w: newProblem(net, chip, chip, batch, Options{}), began: time.Now(), found: &Found{},
+			starts: map[int64]startAt{}}
 		if err := s.startAll(t.Context(), []Recipe{recipe}, []int64{chunk}); err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +57,7 @@ func TestBlocks(t *testing.T) {
 		if err := x.begin(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		r := x.rhythm
+		r := x.repetition
 		if r.times != 12 && r.times != 11 {
 			t.Fatalf("%s: %+v, expected 11 or 12 blocks", name, r)
 		}
@@ -69,8 +70,8 @@ func TestBlocks(t *testing.T) {
 		if x.best.score < before {
 			better++
 		}
-		for _, c := range x.lift(x.head.best) {
-			made, err := s.w.result(t.Context(), c.plan)
+		for _, c := range x.extendHead(x.head.best) {
+			made, err := s.w.result(t.Context(), c.Decisions)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -99,14 +100,16 @@ func TestBlocks(t *testing.T) {
 		}
 	}
 	if better == 0 || repeated == 0 {
-		t.Errorf("of two networks, %d got better and %d have blocks that are repeated, expected both of one at least", better, repeated)
+		t.Errorf("of two networks, %d got better and %d have blocks that are repeated, expected both of one at least", better,
+			repeated)
 	}
 }
 
 // A network can be cut anywhere, also in groups that are split, and before any move was made.
 func TestHeadOf(t *testing.T) {
 	net, chip, recipe := greedyOn(t, "gpt2-prefill")
-	s := &seeker{w: newWorld(net, chip, chip, 1, Options{}), began: time.Now(), found: &Found{}, starts: map[int64]startAt{}}
+	s := &seeker{w: newProblem(net, chip, chip, 1, Options{}), began: time.Now(), found: &Found{},
+		starts: map[int64]startAt{}}
 	if err := s.startAll(t.Context(), []Recipe{recipe}, []int64{1}); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +119,7 @@ func TestHeadOf(t *testing.T) {
 	}
 	cut := 0
 	for n := 1; n <= len(x.g.seq); n++ {
-		p := x.headOf(x.best.plan, x.best.spans, n)
+		p := x.headOf(x.best.Decisions, x.best.spans, n)
 		if p == nil {
 			continue
 		}
@@ -125,7 +128,8 @@ func TestHeadOf(t *testing.T) {
 		if last.hi != n {
 			t.Fatalf("a head of %d atoms ends at %d", n, last.hi)
 		}
-		if i := slices.IndexFunc(x.best.spans, func(y span) bool { return y.hi >= n }); x.best.spans[i].hi > n && x.best.spans[i].split.Factor > 1 {
+		if i := slices.IndexFunc(x.best.spans, func(y span) bool { return y.hi >= n }); x.best.spans[i].hi > n &&
+			x.best.spans[i].split.Factor > 1 {
 			cut++
 		}
 	}
@@ -137,7 +141,8 @@ func TestHeadOf(t *testing.T) {
 // Proposals consist of all that they are asked for, also before all groups have a price.
 func TestProposeAll(t *testing.T) {
 	net, chip, recipe := greedyOn(t, "bert-large-384")
-	s := &seeker{w: newWorld(net, chip, chip, 4, Options{}), began: time.Now(), found: &Found{}, starts: map[int64]startAt{}}
+	s := &seeker{w: newProblem(net, chip, chip, 4, Options{}), began: time.Now(), found: &Found{},
+		starts: map[int64]startAt{}}
 	if err := s.startAll(t.Context(), []Recipe{recipe}, []int64{1}); err != nil {
 		t.Fatal(err)
 	}

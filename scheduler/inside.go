@@ -15,8 +15,9 @@ import (
 
 // insideBinding is for kernels whose loops are searched: what stays in the L1 between two of
 // their layers binds both, so that no search of one layer's loops can change it.
-var insideBinding = Strategy{Name: "inside", Description: "alg4; layers inside kernels in other ways where trials are faster, or as --tuned says",
-	Trials: true, Decide: bindInside}
+var insideBinding = Strategy{Name: "inside",
+	Description: "alg4; layers inside kernels in other ways where trials are faster, or those of a file of tuned kernels",
+	Trials:      true, Decide: bindInside}
 
 // insideTrials is how many other ways are simulated for each layer of a kernel of several, and
 // maxInside in all, fewer where they would be more than insideSteps steps.
@@ -45,7 +46,7 @@ func bindInside(ctx context.Context, d *Draft) error {
 	}
 	rules := d.Recipe
 	rules.Picks = slices.DeleteFunc(slices.Clone(rules.Picks), func(p Pick) bool { return p.Stage == "nest" })
-	opt := d.Options
+	opt := run{d.Options, d.state}
 	opt.note, opt.unchecked, opt.memo = nil, true, schedule.NewMemo()
 	memory, steps := &lower.Memory{}, 0
 	latency := func(own [][]schedule.Binding, limit int64) (int64, error) {
@@ -56,7 +57,8 @@ func bindInside(ctx context.Context, d *Draft) error {
 			return 0, err
 		}
 		made.Lower.Memory, steps = memory, len(made.Steps)
-		p, alike, err := lower.Outline("", d.Spec, slices.Repeat([][]lower.Segment{{{Schedule: made.Schedule, Iterations: d.inRow()}}}, d.Spec.Clusters), made.Lower)
+		p, alike, err := lower.Outline("", d.Spec, slices.Repeat([][]lower.Segment{{{Schedule: made.Schedule,
+			Iterations: d.inRow()}}}, d.Spec.Clusters), made.Lower)
 		if err != nil {
 			return 0, err
 		}
@@ -120,7 +122,8 @@ func bindInside(ctx context.Context, d *Draft) error {
 	}
 	d.LayerBindings = own
 	if changed > 0 {
-		d.Options.tell(fmt.Sprintf("%d changes of bindings inside kernels make a chunk %.2f %% faster", changed, 100*(1-float64(best)/float64(began))))
+		d.state.tell(fmt.Sprintf("%d changes of bindings inside kernels make a chunk %.2f %% faster", changed,
+			100*(1-float64(best)/float64(began))))
 	}
 	return nil
 }
@@ -128,7 +131,7 @@ func bindInside(ctx context.Context, d *Draft) error {
 // inRow is how many chunks behind each other are simulated to judge one: what overlaps between
 // chunks counts, if a cluster runs several.
 func (d *Draft) inRow() int {
-	if d.Options.times == 1 {
+	if d.state.times == 1 {
 		return 1
 	}
 	return 2
@@ -161,8 +164,10 @@ func (d *Draft) bindAs(list []TunedBinding) error {
 				if len(layers[l].Outputs) > 0 {
 					shape = d.Graph.Tensor(layers[l].Outputs[0]).Shape
 				}
-				if len(b.Cores) != len(shape) || slices.ContainsFunc(b.Cores, func(f int64) bool { return f < 1 }) || b.Cores.Cores() > schedule.CoresWithLB(d.Spec) {
-					return fmt.Errorf("bindings[%d].cores is %v, expected a factor for each of %d dimensions, together at most %d", i, b.Cores, len(shape), schedule.CoresWithLB(d.Spec))
+				if len(b.Cores) != len(shape) || slices.ContainsFunc(b.Cores, func(f int64) bool { return f < 1 }) ||
+					b.Cores.Cores() > schedule.CoresWithLB(d.Spec) {
+					return fmt.Errorf("bindings[%d].cores is %v, expected a factor for each of %d dimensions, together at most %d", i,
+						b.Cores, len(shape), schedule.CoresWithLB(d.Spec))
 				}
 				if d.LayerBindings == nil {
 					d.LayerBindings = make([][]schedule.Binding, len(d.Layers))

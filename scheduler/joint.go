@@ -39,7 +39,8 @@ func newJointProblem(s *schedule.Schedule, n *binding.Network, opt Options) (*Jo
 	if err != nil {
 		return nil, err
 	}
-	return &JointNetwork{&joint.Problem{Order: p, Labels: n.Problem, SecondsPerCost: secondsPerByte(s.Spec)}, n, ordering.NewGraph(p).Obey(s.Order)}, nil
+	return &JointNetwork{&joint.Problem{Order: p, Labels: n.Problem, SecondsPerCost: secondsPerByte(s.Spec)}, n,
+		ordering.NewGraph(p).Obey(s.Order)}, nil
 }
 
 // secondsPerByte is what a byte takes between the LBs of a cluster and the next level,
@@ -75,8 +76,9 @@ func (n *JointNetwork) Given() (float64, bool, error) {
 	return labels + moves, err == nil, err
 }
 
-var jointOrder = Strategy{Name: "joint", Description: "order, bindings and scopes of least cost together, by search", Exact: true,
-	Sets: []Pick{{"bind", "joint"}}, Needs: []Pick{{"bind", "joint"}},
+var jointOrder = Strategy{Name: "joint", Description: "order, bindings and scopes of least cost together, by search",
+	Exact: true,
+	Sets:  []Pick{{"bind", "joint"}}, Needs: []Pick{{"bind", "joint"}},
 	Decide: func(ctx context.Context, d *Draft) error {
 		if err := algorithm3.Decide(ctx, d); err != nil {
 			return err
@@ -84,7 +86,7 @@ var jointOrder = Strategy{Name: "joint", Description: "order, bindings and scope
 		if err := algorithm4.Decide(ctx, d); err != nil {
 			return err
 		}
-		labels, err := d.Options.shared.bindings(ctx, d)
+		labels, err := d.state.shared.bindings(ctx, d)
 		if err != nil {
 			return err
 		}
@@ -94,7 +96,8 @@ var jointOrder = Strategy{Name: "joint", Description: "order, bindings and scope
 		}
 		// Limits under which the search ends anywhere at the same place; under a limit of
 		// time, one part that is hard by itself must not take all of it.
-		opts := joint.SearchOptions{Options: joint.Options{WorkLimit: 64, TimeLimit: d.Options.searchLimit()}, MaxStates: searchStates, NoBranchLabels: true}
+		opts := joint.SearchOptions{Options: joint.Options{WorkLimit: 64, TimeLimit: d.Options.searchLimit()},
+			MaxStates: searchStates, NoBranchLabels: true}
 		if d.Options.TimeLimitOnly {
 			opts.WorkLimit = 0
 		}

@@ -77,7 +77,8 @@ func TestJointOnNetworks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := n.Search(context.Background(), joint.SearchOptions{Options: joint.Options{WorkLimit: 64}, MaxStates: 200_000, NoBranchLabels: true})
+		r, err := n.Search(context.Background(), joint.SearchOptions{Options: joint.Options{WorkLimit: 64},
+			MaxStates: 200_000, NoBranchLabels: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +100,8 @@ func TestJointOnNetworks(t *testing.T) {
 		}
 		labels, moves, err = n.Problem.Seconds(alone.Choice, steps)
 		if err != nil || labels+moves < r.Objective-1e-12 || r.Bound < alone.Bound-1e-12 {
-			t.Errorf("%s: one after the other %g, joint %g; bound of labels %g, of both %g (%v)", c.network, labels+moves, r.Objective, alone.Bound, r.Bound, err)
+			t.Errorf("%s: one after the other %g, joint %g; bound of labels %g, of both %g (%v)", c.network, labels+moves,
+				r.Objective, alone.Bound, r.Bound, err)
 		}
 		if r.Status == milp.Optimal {
 			proven++

@@ -23,7 +23,8 @@ func (r *Result) Limit() (name string, share float64) {
 		return LimitNothing, 0
 	}
 	if b.Resource >= 0 {
-		name, share = words(resourceWords, r.Program.Resources[b.Resource].Kind, r.Program.Resources[b.Resource].Name), float64(b.ResourcePs)/total
+		name, share = words(resourceWords, r.Program.Resources[b.Resource].Kind, r.Program.Resources[b.Resource].Name),
+			float64(b.ResourcePs)/total
 	}
 	if s := float64(b.QueuePs) / total; b.Queue >= 0 && s > share {
 		name, share = words(queueWords, r.Program.Queues[b.Queue].Kind, r.Program.Queues[b.Queue].Name), s
@@ -42,7 +43,8 @@ func (r *Result) LimitText() string {
 	case LimitNothing:
 		return "nothing runs"
 	case LimitDependencies:
-		return fmt.Sprintf("dependencies: no unit is busy for half of the time; the longest chain takes %.0f %% of it", 100*share)
+		return fmt.Sprintf("dependencies: no unit is busy for half of the time; the longest chain takes %.0f %% of it",
+			100*share)
 	default:
 		return fmt.Sprintf("%s, busy for %.0f %% of the time", what, 100*share)
 	}
@@ -51,11 +53,13 @@ func (r *Result) LimitText() string {
 // Words for the kinds of resource and of queue.
 var (
 	resourceWords = map[isa.ResourceKind]string{
-		isa.DDRBandwidth: "DDR bandwidth", isa.DDRPort: "DDR port", isa.GBBandwidth: "LLB bandwidth", isa.LinkIn: "links into the cores", isa.LinkOut: "links out of the cores",
+		isa.DDRBandwidth: "DDR bandwidth", isa.DDRPort: "DDR port", isa.GBBandwidth: "LLB bandwidth",
+		isa.LinkIn: "links into the cores", isa.LinkOut: "links out of the cores",
 		isa.ToChips: "links between chips", isa.FromChips: "links between chips",
 	}
 	queueWords = map[isa.QueueKind]string{
-		isa.ControlQueue: "launches", isa.DDRLoadQueue: "DDR loads", isa.DDRStoreQueue: "DDR stores", isa.InQueue: "LLB to L1 moves", isa.OutQueue: "L1 to LLB moves",
+		isa.ControlQueue: "launches", isa.DDRLoadQueue: "DDR loads", isa.DDRStoreQueue: "DDR stores",
+		isa.InQueue: "LLB to L1 moves", isa.OutQueue: "L1 to LLB moves",
 		isa.MatrixQueue: "matrix unit", isa.VectorQueue: "vector unit", isa.SpecialQueue: "special unit",
 	}
 )

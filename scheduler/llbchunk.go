@@ -13,7 +13,8 @@ import (
 // ChunkByLLB is a rule for [Options.Chunk]: the largest divisor of a cluster's share of the batch
 // with which each kernel's inputs and outputs, without weights, are in the LLB together; 1 if
 // none is. bytes is what the largest kernel then needs.
-func ChunkByLLB(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe, opt Options) (chunk, bytes int64, err error) {
+func ChunkByLLB(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe,
+	opt Options) (chunk, bytes int64, err error) {
 	if err := checkBatch(batch); err != nil {
 		return 0, 0, err
 	}
@@ -27,12 +28,12 @@ func ChunkByLLB(ctx context.Context, net network.Network, machine *hardware.Spec
 	if err := r.validate(opt); err != nil {
 		return 0, 0, err
 	}
-	for _, chunk := range slices.Backward(Divisors(Shares(batch, spec.Clusters)[0], MaxTunedChunk)) {
+	for _, chunk = range slices.Backward(Divisors(Shares(batch, spec.Clusters)[0], MaxTunedChunk)) {
 		g, err := net.Graph(chunk)
 		if err != nil {
 			return 0, 0, err
 		}
-		d, err := newDraft(&schedule.Schedule{Graph: g, Spec: spec}, -1, r, opt)
+		d, err := newDraft(&schedule.Schedule{Graph: g, Spec: spec}, -1, r, run{Options: opt})
 		if err != nil {
 			return 0, 0, err
 		}
@@ -47,9 +48,9 @@ func ChunkByLLB(ctx context.Context, net network.Network, machine *hardware.Spec
 			}
 			bytes = max(bytes, n)
 		}
-		if bytes <= int64(spec.GB.SizeBytes) || chunk == 1 {
-			return chunk, bytes, nil
+		if bytes <= int64(spec.GB.SizeBytes) {
+			break
 		}
 	}
-	panic("scheduler: 1 divides every share")
+	return chunk, bytes, nil // 1 divides every share
 }

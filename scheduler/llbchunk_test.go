@@ -70,7 +70,8 @@ func TestChunkByLLB(t *testing.T) {
 		}
 	}
 	r, _ := scheduler.Lookup("tvm")
-	if _, _, err := scheduler.ChunkByLLB(ctx, open(t, "resnet18"), load(t, "ipu"), 4, r, scheduler.Options{}); err == nil || !strings.Contains(err.Error(), "no LLB") {
+	if _, _, err := scheduler.ChunkByLLB(ctx, open(t, "resnet18"), load(t, "ipu"), 4, r,
+		scheduler.Options{}); err == nil || !strings.Contains(err.Error(), "no LLB") {
 		t.Errorf("a machine without LLB: %v", err)
 	}
 }

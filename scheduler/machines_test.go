@@ -108,12 +108,14 @@ func TestAcrossClusters(t *testing.T) {
 	spec := load(t, "stcp920")
 	small := load(t, "stcp920-paper")
 	for _, v := range scheduler.Table() {
-		r, err := scheduler.Run(context.Background(), open(t, "resnet50"), spec, 1, v, scheduler.Options{Level: scheduler.LevelGB})
+		r, err := scheduler.Run(context.Background(), open(t, "resnet50"), spec, 1, v,
+			scheduler.Options{Level: scheduler.LevelGB})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(r.Shares) != 1 || r.Schedule.LBCapacity > int64(spec.GB.SizeBytes) {
-			t.Errorf("%s: shares %v and an LB of %d bytes, want one share and at most the GB's %v", v.Name, r.Shares, r.Schedule.LBCapacity, spec.GB.SizeBytes)
+			t.Errorf("%s: shares %v and an LB of %d bytes, want one share and at most the GB's %v", v.Name, r.Shares,
+				r.Schedule.LBCapacity, spec.GB.SizeBytes)
 		}
 		most := int64(0)
 		for i := range r.Schedule.Steps {
@@ -122,7 +124,8 @@ func TestAcrossClusters(t *testing.T) {
 		if most != int64(spec.Clusters) {
 			t.Errorf("%s: at most %d clusters work on the image, want %d", v.Name, most, spec.Clusters)
 		}
-		other, err := scheduler.Run(context.Background(), open(t, "resnet50"), small, 1, v, scheduler.Options{Level: scheduler.LevelGB})
+		other, err := scheduler.Run(context.Background(), open(t, "resnet50"), small, 1, v,
+			scheduler.Options{Level: scheduler.LevelGB})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +137,8 @@ func TestAcrossClusters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := scheduler.Run(context.Background(), open(t, "toy-fig3"), spec, 1, v, scheduler.Options{Level: "l2"}); err == nil || !strings.Contains(err.Error(), `"l2"`) {
+	if _, err := scheduler.Run(context.Background(), open(t, "toy-fig3"), spec, 1, v,
+		scheduler.Options{Level: "l2"}); err == nil || !strings.Contains(err.Error(), `"l2"`) {
 		t.Errorf("an unknown level gives %v", err)
 	}
 }
@@ -164,7 +168,8 @@ func TestLargeLB(t *testing.T) {
 			}
 		}
 		if ps["cross-layer"] >= ps["ordering"] || ps["ordering"] >= ps["tvm"] {
-			t.Errorf("%s: %d ps of tvm, %d of ordering, %d of cross-layer, want each faster than the one before", name, ps["tvm"], ps["ordering"], ps["cross-layer"])
+			t.Errorf("%s: %d ps of tvm, %d of ordering, %d of cross-layer, want each faster than the one before", name,
+				ps["tvm"], ps["ordering"], ps["cross-layer"])
 		}
 	}
 }

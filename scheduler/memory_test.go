@@ -29,7 +29,8 @@ func crossLayerOf(t *testing.T, name string, spec *hardware.Spec, elements int64
 	return scheduled(t, g, spec, "cross-layer", scheduler.Options{})
 }
 
-func scheduled(t *testing.T, g *model.Graph, spec *hardware.Spec, name string, opt scheduler.Options) *schedule.Schedule {
+func scheduled(t *testing.T, g *model.Graph, spec *hardware.Spec, name string,
+	opt scheduler.Options) *schedule.Schedule {
 	t.Helper()
 	v, err := scheduler.Lookup(name)
 	if err != nil {
@@ -70,8 +71,10 @@ func TestExactMemory(t *testing.T) {
 		}
 		plan := scheduled(t, s.Graph, spec, "exact-memory", scheduler.Options{})
 		least := movedBy(plan)
-		if least < sol.Bound || sol.Cost < sol.Bound || (sol.Status == milp.Optimal) != (sol.Cost == sol.Bound) || len(spills) == 0 {
-			t.Errorf("%s: %v, cost %d, bound %d, %d spills; the plan moves %d", name, sol.Status, sol.Cost, sol.Bound, len(spills), least)
+		if least < sol.Bound || sol.Cost < sol.Bound || (sol.Status == milp.Optimal) != (sol.Cost == sol.Bound) ||
+			len(spills) == 0 {
+			t.Errorf("%s: %v, cost %d, bound %d, %d spills; the plan moves %d", name, sol.Status, sol.Cost, sol.Bound,
+				len(spills), least)
 		}
 		if least != sol.Cost && least != movedBy(s) {
 			t.Errorf("%s: the plan moves %d bytes, chosen was %d, the rule's %d", name, least, sol.Cost, movedBy(s))
@@ -156,7 +159,8 @@ func TestExactMemoryAgainstAllChoices(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := scheduler.NewSpillProblem(&fresh)
-		without, err := allocate.SpillSweep(context.Background(), p.Problem, p.CapacityBytes, allocate.SweepOptions{Demands: p.Demands})
+		without, err := allocate.SpillSweep(context.Background(), p.Problem, p.CapacityBytes,
+			allocate.SweepOptions{Demands: p.Demands})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +205,8 @@ func TestExactMemoryAgainstAllChoices(t *testing.T) {
 		}
 	}
 	if tried < 20 || spilling < 10 || proven < 10 || raised < 5 {
-		t.Errorf("%d cases could be placed, %d of them had to spill, %d were proven; what spilled values add to stages raises the bound in %d cases", tried, spilling, proven, raised)
+		t.Errorf("%d cases could be placed, %d of them had to spill, %d were proven; what spilled values add to stages "+
+			"raises the bound in %d cases", tried, spilling, proven, raised)
 	}
 	t.Logf("%d tried, %d spill, %d proven, %d bounds raised", tried, spilling, proven, raised)
 }
@@ -272,7 +277,8 @@ func TestApart(t *testing.T) {
 				moved++
 			}
 			if a.Tiles != b.Tiles || a.StageBytes != b.StageBytes {
-				t.Errorf("%s: step %d works in %d tiles in %d bytes, with the lowest addresses in %d in %d", c.name, i, a.Tiles, a.StageBytes, b.Tiles, b.StageBytes)
+				t.Errorf("%s: step %d works in %d tiles in %d bytes, with the lowest addresses in %d in %d", c.name, i, a.Tiles,
+					a.StageBytes, b.Tiles, b.StageBytes)
 			}
 		}
 		if moved == 0 {

@@ -30,7 +30,8 @@ func (o Objective) check(spec *hardware.Spec) error {
 	case !slices.Contains(Objectives, o):
 		return fmt.Errorf("objective is %q, expected %v", o, Objectives)
 	case spec.Energy == nil:
-		return fmt.Errorf("objective is %s, expected %s: the description of accelerator %q has no figures of energy", o, ByLatency, spec.Name)
+		return fmt.Errorf("objective is %s, expected %s: the description of accelerator %q has no figures of energy", o,
+			ByLatency, spec.Name)
 	}
 	return nil
 }
@@ -92,7 +93,10 @@ func (f *Front) Join(x Point) {
 	*f = slices.DeleteFunc(*f, func(y Point) bool {
 		return x.LatencySeconds <= y.LatencySeconds && x.EnergyJoules <= y.EnergyJoules
 	})
-	at, _ := slices.BinarySearchFunc(*f, x, func(a, b Point) int { return cmp.Compare(a.LatencySeconds, b.LatencySeconds) })
+	at, _ := slices.BinarySearchFunc(*f, x, func(a, b Point) int {
+		return cmp.Compare(a.LatencySeconds,
+			b.LatencySeconds)
+	})
 	*f = slices.Insert(*f, at, x)
 }
 

@@ -17,20 +17,24 @@ func TestOnIsRun(t *testing.T) {
 	for _, c := range []struct {
 		network, variant string
 		batch, chunk     int64
-	}{{"resnet18", "tvm", 16, 2}, {"resnet18", "cross-layer", 32, 8}, {"mobilenetv2", "astitch", 16, 2}, {"bert-128", "cross-layer", 16, 2}} {
+	}{{"resnet18", "tvm", 16, 2}, {"resnet18", "cross-layer", 32, 8}, {"mobilenetv2", "astitch", 16, 2},
+		{"bert-128", "cross-layer", 16, 2}} {
 		v, err := scheduler.Lookup(c.variant)
 		if err != nil {
 			t.Fatal(err)
 		}
 		first := run(t, c.network, "stcp920", c.batch, c.chunk, c.variant)
-		prepared, err := scheduler.Prepare(context.Background(), open(t, c.network), load(t, "stcp920"), c.batch, v, scheduler.Options{Chunk: c.chunk})
+		prepared, err := scheduler.Prepare(context.Background(), open(t, c.network), load(t, "stcp920"), c.batch, v,
+			scheduler.Options{Chunk: c.chunk})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if simulated, err := prepared.On(context.Background(), load(t, "stcp920")); err != nil || simulated.Sim.TotalPs != first.Sim.TotalPs {
+		if simulated, err := prepared.On(context.Background(), load(t, "stcp920")); err != nil ||
+			simulated.Sim.TotalPs != first.Sim.TotalPs {
 			t.Errorf("%s, %s: what was prepared runs otherwise (%v)", c.network, c.variant, err)
 		}
-		want, err := scheduler.Run(context.Background(), open(t, c.network), spec, c.batch, v, scheduler.Options{Chunk: c.chunk})
+		want, err := scheduler.Run(context.Background(), open(t, c.network), spec, c.batch, v,
+			scheduler.Options{Chunk: c.chunk})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +60,8 @@ func TestPrepareChecksTheChunk(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, chunk := range []int64{-1, 0, 3} {
-		if _, err := scheduler.Prepare(context.Background(), open(t, "resnet18"), load(t, "stcp920"), 8, v, scheduler.Options{Chunk: chunk}); err == nil {
+		if _, err := scheduler.Prepare(context.Background(), open(t, "resnet18"), load(t, "stcp920"), 8, v,
+			scheduler.Options{Chunk: chunk}); err == nil {
 			t.Errorf("chunk %d of 2 is taken", chunk)
 		}
 	}

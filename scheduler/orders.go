@@ -11,6 +11,100 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
+// sequence is the order of the instances.
+type sequence struct {
+	strategy Strategy // none: the recipe's, Algorithm 3 in the place of an exact one
+	order    []int    // nil: by the strategy
+	name     string   // of the order
+}
+
+func takeOrder(d *Draft, _ bool) Decision { return sequence{order: d.Order, name: d.OrderName} }
+
+// Stage names the row.
+func (x sequence) Stage() string { return "order" }
+
+// Apply orders the instances.
+func (x sequence) Apply(ctx context.Context, d *Draft) error {
+	if x.order != nil {
+		d.Order, d.OrderName = x.order, x.name
+		return nil
+	}
+	by := x.strategy
+	if by.Decide == nil {
+		if by = d.Recipe.at("order"); by.Exact {
+			by = algorithm3
+		}
+	}
+	return by.Decide(ctx, d)
+}
+
+// Key has the order, or who makes it.
+func (x sequence) Key(b *Key, _ *Decisions) {
+	b.Add(int64(len(x.order)))
+	for _, id := range x.order {
+		b.Add(int64(id))
+	}
+	b.Text(x.strategy.Name)
+}
+
+// After drops the order unless it is of the same instances all the same.
+func (x sequence) After(changed string, _, _ *Decisions) Decision {
+	if changed != "layers" && changed != "outputs" {
+		x.order = nil
+	}
+	return x
+}
+
+func (x sequence) extend(*extension) Decision {
+	x.order = nil
+	return x
+}
+
+// orders are those that the instances of a searched schedule may have: the recipe's own, if it is a caller's, first.
+func (p *Decisions) orders() []Strategy {
+	list := []Strategy{algorithm3, depthFirst, breadthFirst, layerByLayer, chunkByChunk}
+	if own, ok := p.recipe.own["order"]; ok {
+		list = append([]Strategy{own}, list...)
+	}
+	return list
+}
+
+var orderMoves = []move{
+	{"order", 1, (*searcher).moveOrder},
+	{"position", 1, (*searcher).movePosition},
+}
+
+func (s *searcher) moveOrder() (candidate, bool) {
+	orders := s.at.orders()
+	return s.having(sequence{strategy: orders[s.rng.IntN(len(orders))]}), true
+}
+
+// movePosition lets an instance run sooner or later, as far as what it reads and who reads
+// it allow.
+func (s *searcher) movePosition() (candidate, bool) {
+	made := s.at.s
+	from := s.rng.IntN(len(made.Order))
+	id := made.Order[from]
+	at := make([]int, len(made.Order))
+	for i, x := range made.Order {
+		at[x] = i
+	}
+	first, last := 0, len(made.Order)-1
+	for _, d := range made.Instances.Instances[id].Deps {
+		first = max(first, at[d.From]+1)
+	}
+	for _, c := range made.Instances.Consumers[id] {
+		last = min(last, at[c]-1)
+	}
+	to := first + s.rng.IntN(last-first+1)
+	if to == from {
+		return candidate{}, false
+	}
+	x := of[sequence](s.at.Decisions)
+	x.order, x.name = slices.Insert(slices.Delete(slices.Clone(made.Order), from, from+1), to, id), "best"
+	return s.having(x), true
+}
+
 // fixedOrder is a strategy that looks at groups and instances only.
 func fixedOrder(name, description, orderName string, order func(*schedule.Schedule) []int) Strategy {
 	return Strategy{Name: name, Description: description, Decide: func(_ context.Context, d *Draft) error {
@@ -20,21 +114,26 @@ func fixedOrder(name, description, orderName string, order func(*schedule.Schedu
 }
 
 var (
-	layerByLayer = fixedOrder("layer-by-layer", "all instances of a group before the next group", "groups", func(s *schedule.Schedule) []int {
-		order := make([]int, len(s.Instances.Instances))
-		for i := range order {
-			order[i] = i
-		}
-		return order
-	})
-	chunkByChunk = fixedOrder("chunk-by-chunk", "an instance of every group before the next ones", "chunks", func(s *schedule.Schedule) []int {
-		return chunkOrder(s.Grouping, s.Instances)
-	})
-	breadthFirst = fixedOrder("bfs", "breadth first", "bfs", func(s *schedule.Schedule) []int { return graphturbo.BFS(s.Instances) })
-	depthFirst   = fixedOrder("dfs", "depth first", "dfs", func(s *schedule.Schedule) []int { return graphturbo.DFS(s.Instances) })
+	layerByLayer = fixedOrder("layer-by-layer", "all instances of a group before the next group", "groups",
+		func(s *schedule.Schedule) []int {
+			order := make([]int, len(s.Instances.Instances))
+			for i := range order {
+				order[i] = i
+			}
+			return order
+		})
+	chunkByChunk = fixedOrder("chunk-by-chunk", "an instance of every group before the next ones", "chunks",
+		func(s *schedule.Schedule) []int {
+			return chunkOrder(s.Grouping, s.Instances)
+		})
+	breadthFirst = fixedOrder("bfs", "breadth first", "bfs",
+		func(s *schedule.Schedule) []int { return graphturbo.BFS(s.Instances) })
+	depthFirst = fixedOrder("dfs", "depth first", "dfs",
+		func(s *schedule.Schedule) []int { return graphturbo.DFS(s.Instances) })
 )
 
-var algorithm3 = Strategy{Name: "alg3", Alias: "greedy", Description: "Algorithm 3 of the paper: the better of bfs and dfs",
+var algorithm3 = Strategy{Name: "alg3", Alias: "greedy",
+	Description: "Algorithm 3 of the paper: the better of bfs and dfs",
 	Decide: func(_ context.Context, d *Draft) error {
 		d.Order, d.OrderName, d.Costs = graphturbo.Order(d.Instances, OrderItems(d.Schedule, d.Machine), d.Machine.LBBytes)
 		return nil
@@ -65,7 +164,8 @@ var heaviestFirst = Strategy{Name: "heavy", Description: "what frees most first,
 var exactOrder = Strategy{Name: "search", Description: "least traffic, by state-space search", Exact: true,
 	Decide: func(ctx context.Context, d *Draft) error { return d.leastTraffic(ctx, "search") }}
 
-var ilpOrder = Strategy{Name: "ilp", Description: "least traffic, by integer program (HiGHS)", NeedsSolver: true, Exact: true,
+var ilpOrder = Strategy{Name: "ilp", Description: "least traffic, by integer program (HiGHS)", NeedsSolver: true,
+	Exact:  true,
 	Decide: func(ctx context.Context, d *Draft) error { return d.leastTraffic(ctx, "ilp") }}
 
 // searchStates bounds the search for an order, so that it ends anywhere at the same
@@ -93,7 +193,8 @@ func (d *Draft) leastTraffic(ctx context.Context, method string) error {
 		start = nil // the memory plan spills more than the problem allows
 	}
 	var r *ordering.Result
-	opts := ordering.Options{TimeLimit: d.Options.TimeLimit, Start: start, Solver: d.Options.Solver, Progress: d.Options.report("order")}
+	opts := ordering.Options{TimeLimit: d.Options.TimeLimit, Start: start, Solver: d.Options.Solver,
+		Progress: d.Options.report("order")}
 	if method == "ilp" {
 		r, err = ordering.CountingILP(ctx, p, ordering.Traffic, ordering.ILPOptions{Options: opts})
 	} else {
@@ -115,7 +216,8 @@ func (d *Draft) leastTraffic(ctx context.Context, method string) error {
 		return nil
 	}
 	d.solve("order", bytesUnit, r.Outcome(), "")
-	if better := orderOf(d.Schedule, r.Steps); !given.HasOrder() || r.Cost < given.Cost && (posed || d.orderCost(better).Less(d.orderCost(d.Order))) {
+	if better := orderOf(d.Schedule, r.Steps); !given.HasOrder() || r.Cost < given.Cost &&
+		(posed || d.orderCost(better).Less(d.orderCost(d.Order))) {
 		d.reorder(better, method)
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/dsasched/dsasched/heuristics/tvm"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -37,7 +38,8 @@ func TestOwnDecisionsAreThoseOfTheName(t *testing.T) {
 			return nil
 		})},
 		{"bind", "plain", strategy(func(d *scheduler.Draft) error {
-			d.Bindings, d.Scopes = graphturbo.PlainBindGrid(d.Graph, d.Grouping, d.Instances, schedule.Grid(d.Spec), d.UnevenCores)
+			d.Bindings, d.Scopes = graphturbo.PlainBindGrid(d.Graph, d.Grouping, d.Instances, schedule.Grid(d.Spec),
+				d.UnevenCores)
 			return nil
 		})},
 		{"weights", "reload", strategy(func(d *scheduler.Draft) error {
@@ -52,7 +54,8 @@ func TestOwnDecisionsAreThoseOfTheName(t *testing.T) {
 			}
 			got := last(t).With(c.stage, c.own)
 			if c.stage == "group" {
-				if got, err = scheduler.Replace(got, scheduler.Options{}, scheduler.Pick{Stage: "split", Strategy: "none"}); err != nil {
+				if got, err = scheduler.Replace(got, scheduler.Options{},
+					scheduler.Pick{Stage: "split", Strategy: "none"}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -65,7 +68,8 @@ func TestOwnDecisionsAreThoseOfTheName(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !slices.Equal(g.Schedule.Order, w.Schedule.Order) || !reflect.DeepEqual(g.Schedule.Bindings, w.Schedule.Bindings) || g.Sim.TotalPs != w.Sim.TotalPs {
+			if !slices.Equal(g.Schedule.Order, w.Schedule.Order) ||
+				!reflect.DeepEqual(g.Schedule.Bindings, w.Schedule.Bindings) || g.Sim.TotalPs != w.Sim.TotalPs {
 				t.Errorf("%d ps in order %v, want %d ps in %v", g.Sim.TotalPs, g.Schedule.Order, w.Sim.TotalPs, w.Schedule.Order)
 			}
 		})
@@ -85,8 +89,10 @@ func TestOwnMistakes(t *testing.T) {
 			d.Grouping.Groups = d.Grouping.Groups[:len(d.Grouping.Groups)-1]
 			return nil
 		}), `group by mine: operator "`},
-		{"no groups", "group", strategy(func(*scheduler.Draft) error { return errors.New("not today") }), "group by mine: not today"},
-		{"nothing at all", "group", strategy(func(*scheduler.Draft) error { return nil }), "group by mine: there are no groups"},
+		{"no groups", "group", strategy(func(*scheduler.Draft) error { return errors.New("not today") }),
+			"group by mine: not today"},
+		{"nothing at all", "group", strategy(func(*scheduler.Draft) error { return nil }),
+			"group by mine: there are no groups"},
 		{"a group that is nil", "group", strategy(func(d *scheduler.Draft) error {
 			d.Grouping = &schedule.Grouping{Groups: []*schedule.SubGraph{nil}}
 			return nil
@@ -95,7 +101,8 @@ func TestOwnMistakes(t *testing.T) {
 			d.Grouping.Groups[0].Split.Factor, d.Grouping.Groups[0].Split.Dim = 7919, 0
 			return nil
 		}), "split by mine: "},
-		{"no instances", "instances", strategy(func(*scheduler.Draft) error { return nil }), "instances by mine: there are no instances"},
+		{"no instances", "instances", strategy(func(*scheduler.Draft) error { return nil }),
+			"instances by mine: there are no instances"},
 		{"outputs nowhere", "outputs", strategy(func(d *scheduler.Draft) error {
 			d.Outputs = 9
 			return nil
@@ -105,24 +112,29 @@ func TestOwnMistakes(t *testing.T) {
 			slices.Reverse(d.Order)
 			return nil
 		}), "order by mine: instance "},
-		{"nothing bound", "bind", strategy(func(*scheduler.Draft) error { return nil }), "bind by mine: 0 bindings and 0 scopes, expected "},
+		{"nothing bound", "bind", strategy(func(*scheduler.Draft) error { return nil }),
+			"bind by mine: 0 bindings and 0 scopes, expected "},
 		{"too many cores", "bind", strategy(func(d *scheduler.Draft) error {
-			d.Bindings, d.Scopes = graphturbo.PlainBindGrid(d.Graph, d.Grouping, d.Instances, schedule.Grid(d.Spec), d.UnevenCores)
+			d.Bindings, d.Scopes = graphturbo.PlainBindGrid(d.Graph, d.Grouping, d.Instances, schedule.Grid(d.Spec),
+				d.UnevenCores)
 			d.Bindings[0] = slices.Clone(d.Bindings[0])
 			d.Bindings[0][0] = 1 << 20
 			return nil
 		}), "bind by mine: instance 0 of g0: "},
 		{"a level that does not exist", "bind", strategy(func(d *scheduler.Draft) error {
-			d.Bindings, d.Scopes = graphturbo.PlainBindGrid(d.Graph, d.Grouping, d.Instances, schedule.Grid(d.Spec), d.UnevenCores)
+			d.Bindings, d.Scopes = graphturbo.PlainBindGrid(d.Graph, d.Grouping, d.Instances, schedule.Grid(d.Spec),
+				d.UnevenCores)
 			d.Scopes[0] = 7
 			return nil
 		}), "scope 7, expected LB, GB or DDR"},
 		{"no memory plan", "spill", strategy(func(*scheduler.Draft) error { return nil }), "spill by mine: "},
 		{"no function", "order", scheduler.Strategy{Name: "mine"}, "order mine has no function Decide"},
-		{"no such stage", "ordre", strategy(func(*scheduler.Draft) error { return nil }), `unknown stage "ordre" (did you mean order?)`},
+		{"no such stage", "ordre", strategy(func(*scheduler.Draft) error { return nil }),
+			`unknown stage "ordre" (did you mean order?)`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := scheduler.Run(context.Background(), open(t, "resnet50"), load(t, "stcp920"), 8, last(t).With(c.stage, c.own), scheduler.Options{Chunk: 2})
+			_, err := scheduler.Run(context.Background(), open(t, "resnet50"), load(t, "stcp920"), 8,
+				last(t).With(c.stage, c.own), scheduler.Options{Chunk: 2})
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "internal error") {
 				t.Errorf("the error is %v, want %q in it", err, c.want)
 			}
@@ -141,7 +153,8 @@ func TestOwnGroupsAreSplit(t *testing.T) {
 		}
 		return nil
 	}))
-	r, err := scheduler.Run(context.Background(), open(t, "squeezenet"), load(t, "stcp920"), 32, mine, scheduler.Options{Chunk: 8})
+	r, err := scheduler.Run(context.Background(), open(t, "squeezenet"), load(t, "stcp920"), 32, mine,
+		scheduler.Options{Chunk: 8})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +182,8 @@ func TestFallbackHidesNoMistake(t *testing.T) {
 		t.Errorf("falls back to %v, from a recipe with %v", r.Fallback, all.Fallback)
 	}
 	r.Fallback = []string{"tvm"}
-	_, err = scheduler.Run(context.Background(), open(t, "toy-fig3"), load(t, "stcp920"), 8, r, scheduler.Options{Chunk: 1})
+	_, err = scheduler.Run(context.Background(), open(t, "toy-fig3"), load(t, "stcp920"), 8, r,
+		scheduler.Options{Chunk: 1})
 	if err == nil || !strings.Contains(err.Error(), "order by mine: not today") {
 		t.Errorf("the error is %v", err)
 	}
@@ -182,11 +196,13 @@ func TestFallbackKeepsTheName(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Name, r.Fallback = "slow or fast", []string{"cross-layer"}
-	got, err := scheduler.Run(context.Background(), open(t, "squeezenet"), load(t, "stcp920"), 8, r, scheduler.Options{Chunk: 1})
+	got, err := scheduler.Run(context.Background(), open(t, "squeezenet"), load(t, "stcp920"), 8, r,
+		scheduler.Options{Chunk: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Contains(got.Notes, "slow or fast: the schedule is that of cross-layer, the fastest of 2") || got.Program.Name != "squeezenet/stcp920/slow or fast" {
+	if !slices.Contains(got.Notes, "slow or fast: the schedule is that of cross-layer, the fastest of 2") ||
+		got.Program.Name != "squeezenet/stcp920/slow or fast" {
 		t.Errorf("program %q, notes %q", got.Program.Name, got.Notes)
 	}
 }
@@ -199,17 +215,20 @@ func TestReplaceKeepsOwnStrategies(t *testing.T) {
 		d.Order = graphturbo.DFS(d.Instances)
 		return nil
 	})
-	v, err := scheduler.Replace(last(t).With("order", mine), scheduler.Options{}, scheduler.Pick{Stage: "spill", Strategy: "largest-first"})
+	v, err := scheduler.Replace(last(t).With("order", mine), scheduler.Options{},
+		scheduler.Pick{Stage: "spill", Strategy: "largest-first"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if v.Pick("order") != "mine" || v.Name != "cross-layer+spill=largest-first" {
 		t.Errorf("%s with order %s", v.Name, v.Pick("order"))
 	}
-	if _, err := scheduler.Run(context.Background(), open(t, "toy-fig3"), load(t, "stcp920"), 8, v, scheduler.Options{Chunk: 2}); err != nil || len(calls) != 1 {
+	if _, err := scheduler.Run(context.Background(), open(t, "toy-fig3"), load(t, "stcp920"), 8, v,
+		scheduler.Options{Chunk: 2}); err != nil || len(calls) != 1 {
 		t.Errorf("%d calls, %v", len(calls), err)
 	}
-	if v, err = scheduler.Replace(v, scheduler.Options{}, scheduler.Pick{Stage: "order", Strategy: "bfs"}); err != nil || v.Pick("order") != "bfs" {
+	if v, err = scheduler.Replace(v, scheduler.Options{}, scheduler.Pick{Stage: "order", Strategy: "bfs"}); err != nil ||
+		v.Pick("order") != "bfs" {
 		t.Errorf("order %s, %v", v.Pick("order"), err)
 	}
 }
@@ -247,5 +266,99 @@ func TestOwnCost(t *testing.T) {
 				t.Errorf("%s on %s: %d ps with slower products, %d ps without", name, hw, total[1], total[0])
 			}
 		}
+	}
+}
+
+// A caller's own grouping is searched like the built-in one: the same function under another name gives the same
+// search.
+func TestOwnGroupsAreSearched(t *testing.T) {
+	built, err := scheduler.LookupStage("group")
+	if err != nil {
+		t.Fatal(err)
+	}
+	alg2, err := built.Lookup("alg2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []*scheduler.Found
+	for _, r := range []scheduler.Recipe{last(t), last(t).With("group",
+		scheduler.Strategy{Name: "mine", Decide: alg2.Decide})} {
+		r.Name = "searched"
+		x, err := scheduler.Best(t.Context(), open(t, "squeezenet"), load(t, "stcp920"), 8,
+			scheduler.BestOptions{Options: scheduler.Options{Chunk: 2}, Recipes: []scheduler.Recipe{r}, Evaluations: 60,
+				Seed: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, x)
+	}
+	a, b := found[0], found[1]
+	if a.Sim.TotalPs != b.Sim.TotalPs || a.Evaluations != b.Evaluations || !slices.Equal(a.Trajectory, b.Trajectory) ||
+		len(a.Trajectory) < 4 {
+		t.Errorf("%d ps after %d evaluations by %v, of the caller's own %d after %d by %v",
+			a.Sim.TotalPs, a.Evaluations, a.Trajectory, b.Sim.TotalPs, b.Evaluations, b.Trajectory)
+	}
+}
+
+// A caller's own stage is decided, searched, written to files and read again.
+func TestOwnStage(t *testing.T) {
+	late := scheduler.Setting[int]{Name: "late", Choices: []scheduler.Choice[int]{{Name: "first", Value: 0},
+		{Name: "second", Value: 1}}}
+	asked := map[int]bool{}
+	order := scheduler.Strategy{Name: "swapped", Decide: func(_ context.Context, d *scheduler.Draft) error {
+		asked[late.Of(d)] = true
+		d.Order = graphturbo.BFS(d.Instances)
+		if late.Of(d) == 0 {
+			d.Order = graphturbo.DFS(d.Instances)
+		}
+		return nil
+	}}
+	r := last(t).With("order", order).WithStage("order", late.Stage())
+	found, err := scheduler.Best(t.Context(), open(t, "squeezenet"), load(t, "stcp920"), 8,
+		scheduler.BestOptions{Options: scheduler.Options{Chunk: 2}, Recipes: []scheduler.Recipe{r}, Evaluations: 60, Seed: 3,
+			Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !asked[0] || !asked[1] {
+		t.Errorf("asked for %v, expected both values", asked)
+	}
+	f := scheduler.File(found.Result, schedulefile.Origin{})
+	if d := f.Schedules[0].Decisions; len(d) != 1 || d[0].Stage != "late" {
+		t.Fatalf("the file has %s", f.Schedules[0].Decisions)
+	}
+	want, err := f.Write()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f, err = schedulefile.Read("", want); err != nil {
+		t.Fatal(err)
+	}
+	back, err := scheduler.Restore(t.Context(), f, load(t, "stcp920"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := scheduler.File(back, schedulefile.Origin{}).Write(); err != nil || string(got) != string(want) {
+		t.Errorf("another file when it is written again: %v", err)
+	}
+	for _, c := range []struct {
+		before string
+		stage  scheduler.Stage
+		want   string
+	}{
+		{"ordre", late.Stage(), `unknown stage "ordre"`},
+		{"order", scheduler.Stage{Name: "empty"}, `stage "empty" has no strategy`},
+		{"order", scheduler.Stage{Name: "bind", Strategies: late.Stage().Strategies}, `there are two stages "bind"`},
+	} {
+		_, err := scheduler.Run(t.Context(), open(t, "toy-fig3"), load(t, "stcp920"), 8, last(t).WithStage(c.before, c.stage),
+			scheduler.Options{})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("stage %s in front of %s: %v, expected %q", c.stage.Name, c.before, err, c.want)
+		}
+	}
+	empty := scheduler.Setting[int]{Name: "nothing"}
+	if _, err := scheduler.Run(t.Context(), open(t, "toy-fig3"), load(t, "stcp920"), 8,
+		last(t).WithStage("order", empty.Stage()), scheduler.Options{}); err != nil {
+		t.Errorf("a setting without choices: %v", err)
 	}
 }

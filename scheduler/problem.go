@@ -53,7 +53,8 @@ func OrderProblem(s *schedule.Schedule, opt Options) (p *ordering.Problem, notes
 					*r = [2]int{at, at + 1}
 				default:
 					if at > r[1] {
-						notes = append(notes, fmt.Sprintf("instance %d of %q reads %q with gaps; the gaps count as read", q, sg.Name, s.Grouping.Groups[from].Name))
+						notes = append(notes, fmt.Sprintf("instance %d of %q reads %q with gaps; the gaps count as read", q, sg.Name,
+							s.Grouping.Groups[from].Name))
 					}
 					*r = [2]int{min(r[0], at), max(r[1], at+1)}
 				}
@@ -63,7 +64,8 @@ func OrderProblem(s *schedule.Schedule, opt Options) (p *ordering.Problem, notes
 			if ranges != nil {
 				ranges, wider := monotone(ranges)
 				if wider {
-					notes = append(notes, fmt.Sprintf("instances of %q read %q in another order than they are numbered; what lies between counts as read", sg.Name, s.Grouping.Groups[from].Name))
+					notes = append(notes, fmt.Sprintf("instances of %q read %q in another order than they are numbered; what "+
+						"lies between counts as read", sg.Name, s.Grouping.Groups[from].Name))
 				}
 				p.Arcs = append(p.Arcs, ordering.Arc{From: from, To: k, Reads: ranges})
 			}

@@ -53,7 +53,8 @@ func TestOrderProblem(t *testing.T) {
 			}
 			for i, it := range items {
 				if og.Output[i] != it.OutputBytes || og.Work[i] < it.WorkspaceBytes || !slices.Equal(og.Reads[i], it.Reads) {
-					t.Errorf("instance %d: output %d, workspace %d, reads %v; the scheduler has %+v", i, og.Output[i], og.Work[i], og.Reads[i], it)
+					t.Errorf("instance %d: output %d, workspace %d, reads %v; the scheduler has %+v", i, og.Output[i], og.Work[i],
+						og.Reads[i], it)
 				}
 				it.WorkspaceBytes = og.Work[i]
 				items[i] = it

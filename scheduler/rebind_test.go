@@ -45,7 +45,8 @@ func TestRebindToItself(t *testing.T) {
 
 	unbound := *r.Schedule
 	unbound.Bindings, unbound.Scopes = nil, nil
-	if _, err := scheduler.Continue(ctx, &unbound, "bind", v, scheduler.Options{}); err == nil || !strings.Contains(err.Error(), "0 bindings and 0 scopes, expected") {
+	if _, err := scheduler.Continue(ctx, &unbound, "bind", v, scheduler.Options{}); err == nil ||
+		!strings.Contains(err.Error(), "0 bindings and 0 scopes, expected") {
 		t.Errorf("no bindings: got %v", err)
 	}
 }

@@ -19,7 +19,8 @@ type Recipe struct {
 	// Fallback names recipes that [Run] tries as well; the fastest is the result.
 	Fallback []string `json:"fallback,omitempty"`
 
-	own map[string]Strategy // the caller's, by stage
+	own    map[string]Strategy // the caller's, by stage
+	stages []Stage             // with the caller's; nil: those of the table
 	// evaluations is how many schedules [Best] simulates to improve what the picks give; 0: that
 	// is the answer.
 	evaluations int
@@ -33,7 +34,16 @@ type Pick struct {
 
 func (p Pick) String() string { return p.Stage + "=" + p.Strategy }
 
-// parse reads a recipe's picks, such as "group=alg2 order=dfs".
+// Text writes the picks as parse reads them: "group=alg2 order=dfs".
+func (r Recipe) Text() string {
+	words := make([]string, len(r.Picks))
+	for i, p := range r.Picks {
+		words[i] = p.String()
+	}
+	return strings.Join(words, " ")
+}
+
+// parse reads a recipe's picks.
 func parse(name, description, picks string) Recipe {
 	r := Recipe{Name: name, Description: description}
 	for _, word := range strings.Fields(picks) {
@@ -68,7 +78,8 @@ func Baselines() []Recipe {
 		parse("tvm-fuse", "tvm with the kernels of TVM's pass FuseOps", "group=fuse-ops"),
 		parse("astitch", "TVM's kernels; those without a matrix operator stitched, results inside in the L1",
 			"group=stitch outputs=l1 bind=block-local"),
-		parse("astitch-fuse", "astitch beginning with the kernels of tvm-fuse", "group=stitch-ops outputs=l1 bind=block-local"),
+		parse("astitch-fuse", "astitch beginning with the kernels of tvm-fuse",
+			"group=stitch-ops outputs=l1 bind=block-local"),
 	}
 }
 
@@ -83,7 +94,8 @@ func Exact() []Recipe {
 		}
 		return r
 	}
-	all := row("exact-all", "cross-layer with every decision exact, or the fastest of cross-layer and the other exact ones where that is slower",
+	all := row("exact-all", "cross-layer with every decision exact, or the fastest of cross-layer and the other "+
+		"exact ones where that is slower",
 		"split=search order=joint bind=joint spill=search")
 	all.Fallback = []string{"cross-layer", "exact-split", "exact-order", "exact-bind", "exact-memory", "exact-joint"}
 	return []Recipe{
@@ -101,7 +113,8 @@ func Exact() []Recipe {
 // those of the rules.
 func Searched() []Recipe {
 	var list []Recipe
-	for _, x := range [][3]string{{"tvm", "ansor", "TVM's kernels with loops searched by Ansor"}, {"cross-layer", "graphturbo+ansor", "GraphTurbo's kernels with loops searched by Ansor"}} {
+	for _, x := range [][3]string{{"tvm", "ansor", "TVM's kernels with loops searched by Ansor"},
+		{"cross-layer", "graphturbo+ansor", "GraphTurbo's kernels with loops searched by Ansor"}} {
 		r := Table()[slices.IndexFunc(Table(), func(r Recipe) bool { return r.Name == x[0] })]
 		r.Name, r.Description, r.Fallback = x[1], x[2], []string{r.Name}
 		r.set(Pick{"nest", "ansor"})
@@ -116,7 +129,8 @@ func Searched() []Recipe {
 // Whole is the recipe whose decisions are made together, by the simulator's judgement.
 func Whole() Recipe {
 	r := Table()[slices.IndexFunc(Table(), func(r Recipe) bool { return r.Name == greedyRecipe })]
-	r.Name, r.Description = "best", "cross-layer improved as a whole, in 400 simulated schedules ('dsasched best' simulates more)"
+	r.Name, r.Description = "best",
+		"cross-layer improved as a whole, in 400 simulated schedules ('dsasched best' simulates more)"
 	r.evaluations = 400
 	return r
 }
@@ -131,7 +145,8 @@ func Known() []Recipe { return append(append(All(), Searched()...), Whole()) }
 // ConvFusion is the baseline with convolutions fused in pairs, which the paper compares
 // with on a GPU (§5.6). It is no step of the breakdown, so it is not in the table.
 func ConvFusion() Recipe {
-	return parse("conv-fusion", "a kernel per layer, but one for a convolution and the 1x1 convolution behind it (CUTLASS)",
+	return parse("conv-fusion", "a kernel per layer, but one for a convolution and the 1x1 convolution behind it "+
+		"(CUTLASS)",
 		"group=conv-pairs outputs=l1-inside")
 }
 
@@ -144,12 +159,13 @@ func Lookup(name string) (Recipe, error) {
 		}
 		names = append(names, r.Name)
 	}
-	return Recipe{}, fmt.Errorf("unknown variant %q%s, expected one of %s", name, spell.Hint(name, names), strings.Join(names, ", "))
+	return Recipe{}, fmt.Errorf("unknown variant %q%s, expected one of %s", name, spell.Hint(name, names),
+		strings.Join(names, ", "))
 }
 
 // Pick returns the name of the strategy for a stage, "" if there is no such stage.
 func (r Recipe) Pick(stage string) string {
-	st, err := LookupStage(stage)
+	st, err := r.stage(stage)
 	if err != nil {
 		return ""
 	}
@@ -159,7 +175,7 @@ func (r Recipe) Pick(stage string) string {
 // Strategies lists the strategy of every stage where there is a choice.
 func (r Recipe) Strategies() []Pick {
 	var list []Pick
-	for _, st := range Choices() {
+	for _, st := range choices(r.table()) {
 		list = append(list, Pick{st.Name, r.choice(st).Name})
 	}
 	return list
@@ -167,7 +183,7 @@ func (r Recipe) Strategies() []Pick {
 
 // Exact reports whether any of its strategies looks for an optimum.
 func (r Recipe) Exact() bool {
-	return slices.ContainsFunc(Stages(), func(st Stage) bool { return r.choice(st).Exact })
+	return slices.ContainsFunc(r.table(), func(st Stage) bool { return r.choice(st).Exact })
 }
 
 // With returns the recipe with a strategy of the caller's own for a stage; [Replace]
@@ -186,6 +202,33 @@ func (r Recipe) With(stage string, s Strategy) Recipe {
 	return r
 }
 
+// WithStage returns the recipe with a stage of the caller's own in front of another one, or at the end if that is "".
+// Best searches the decision as it does those of the table. A stage that does not exist is an error of every function
+// that gets the recipe.
+func (r Recipe) WithStage(before string, st Stage) Recipe {
+	list := r.table()
+	at := slices.IndexFunc(list, func(x Stage) bool { return x.Name == before })
+	if at < 0 {
+		at = len(list)
+		if before != "" {
+			r.Picks = append(slices.Clone(r.Picks), Pick{before, ""}) // validate refuses it
+		}
+	}
+	r.stages, r.Fallback, r.evaluations = slices.Insert(list, at, st), nil, 0
+	return r
+}
+
+// table lists the stages of the recipe.
+func (r Recipe) table() []Stage {
+	if r.stages == nil {
+		return Stages()
+	}
+	return slices.Clone(r.stages)
+}
+
+// stage finds one of the recipe's stages by name.
+func (r Recipe) stage(name string) (Stage, error) { return lookupStage(r.table(), name) }
+
 // set puts a pick into its place.
 func (r *Recipe) set(p Pick) {
 	if i := slices.IndexFunc(r.Picks, func(q Pick) bool { return q.Stage == p.Stage }); i >= 0 {
@@ -200,7 +243,7 @@ func (r *Recipe) set(p Pick) {
 func (r Recipe) greedy() (g Recipe, slow bool) {
 	rules := Table()[len(Table())-1]
 	g, g.Picks = r, slices.Clone(r.Picks)
-	for _, st := range Stages() {
+	for _, st := range r.table() {
 		if s := r.choice(st); s.Exact || s.Trials {
 			slow = true
 			g.set(Pick{st.Name, rules.choice(st).Name})
@@ -211,9 +254,9 @@ func (r Recipe) greedy() (g Recipe, slow bool) {
 
 // at is the strategy for the stage of a name.
 func (r Recipe) at(stage string) Strategy {
-	st, err := LookupStage(stage)
+	st, err := r.stage(stage)
 	if err != nil {
-		panic("scheduler: " + err.Error())
+		return Strategy{} // the table has those that this package asks for
 	}
 	return r.choice(st)
 }
@@ -233,6 +276,9 @@ func (r Recipe) choice(st Stage) Strategy {
 			return s
 		}
 	}
+	if len(st.Strategies) == 0 {
+		return Strategy{}
+	}
 	return st.Strategies[0]
 }
 
@@ -242,8 +288,15 @@ var ErrNoSolver = errors.New("needs an integer-programming solver")
 // validate reports what makes a recipe unusable, before any work: a stage or strategy
 // that does not exist, a missing solver, strategies that do not go together.
 func (r Recipe) validate(opt Options) error {
+	seen := map[string]bool{}
+	for _, st := range r.stages {
+		if seen[st.Name] {
+			return fmt.Errorf("variant %s: there are two stages %q", r.Name, st.Name)
+		}
+		seen[st.Name] = true
+	}
 	for _, p := range r.Picks {
-		st, err := LookupStage(p.Stage)
+		st, err := r.stage(p.Stage)
 		if err != nil {
 			return fmt.Errorf("variant %s: %w", r.Name, err)
 		}
@@ -255,8 +308,11 @@ func (r Recipe) validate(opt Options) error {
 			return fmt.Errorf("variant %s: %w", r.Name, err)
 		}
 	}
-	for _, st := range Stages() {
+	for _, st := range r.table() {
 		s := r.choice(st)
+		if s.Decide == nil {
+			return fmt.Errorf("variant %s: stage %q has no strategy %q that decides", r.Name, st.Name, s.Name)
+		}
 		if s.NeedsSolver && opt.Solver == nil {
 			return fmt.Errorf("%s %s %w", st.Name, s.Name, ErrNoSolver)
 		}
@@ -264,7 +320,7 @@ func (r Recipe) validate(opt Options) error {
 		for _, p := range s.Needs {
 			needs[p.Stage] = append(needs[p.Stage], p.Strategy)
 		}
-		for _, other := range Stages() {
+		for _, other := range r.table() {
 			_, own := r.own[other.Name] // may be what is needed
 			if want := needs[other.Name]; want != nil && !own && !slices.Contains(want, r.choice(other).Name) {
 				return fmt.Errorf("%s is %s, which does not go with %s %s: expected %s %s",
@@ -281,7 +337,7 @@ func (r Recipe) validate(opt Options) error {
 func Replace(r Recipe, opt Options, picks ...Pick) (Recipe, error) {
 	asked := map[string]string{} // by stage
 	for _, p := range picks {
-		st, err := LookupStage(p.Stage)
+		st, err := r.stage(p.Stage)
 		if err != nil {
 			return Recipe{}, err
 		}
@@ -303,7 +359,7 @@ func Replace(r Recipe, opt Options, picks ...Pick) (Recipe, error) {
 	}
 	made.Fallback = r.Fallback
 	name := r.Name
-	for _, st := range Stages() {
+	for _, st := range r.table() {
 		strategy, ok := asked[st.Name]
 		if !ok {
 			continue

@@ -39,8 +39,8 @@ type regrouper struct {
 // costs are what is known of groups, for all sequences of a network.
 type costs struct {
 	kinds map[string]*kind // of groups that do the same
-	list  []*arm           // in the order in which they were made
-	// of the simulated arms, the logarithm of cost over price
+	list  []*option        // in the order in which they were made
+	// of the simulated ways, the logarithm of cost over price
 	logs, squares, count float64
 }
 
@@ -52,11 +52,11 @@ type group struct {
 
 type kind struct {
 	number int
-	arms   []*arm
+	ways   []*option
 }
 
-// An arm is a way to split groups of a kind.
-type arm struct {
+// An option is a way to split groups of a kind.
+type option struct {
 	split.Way
 	times float64
 	mean  float64 // of times simulated costs, in seconds
@@ -66,18 +66,18 @@ type arm struct {
 // maxIntervals bounds the groups that are priced, as split.DefaultMaxGroups does.
 const maxIntervals = 4000
 
-func newRegrouper(n *split.Network, namer *split.Namer, p *plan, known *costs) *regrouper {
+func newRegrouper(n *split.Network, namer *split.Namer, p *Decisions, known *costs) *regrouper {
 	g := &regrouper{net: n, namer: namer, at: map[[2]int]*group{}, ends: map[int][]int{}, costs: known}
-	for _, c := range p.cuts {
+	for _, c := range p.groups() {
 		g.seq = append(g.seq, n.AtomsOf(c.ops)...)
 	}
 	// How far each place is from the end of a group.
-	far := make([]int, len(g.seq)+1)
+	distance := make([]int, len(g.seq)+1)
 	at := 0
-	for _, c := range p.cuts {
+	for _, c := range p.groups() {
 		next := at + len(n.AtomsOf(c.ops))
 		for i := at; i <= next; i++ {
-			far[i] = min(i-at, next-i)
+			distance[i] = min(i-at, next-i)
 		}
 		at = next
 	}
@@ -89,13 +89,13 @@ func newRegrouper(n *split.Network, namer *split.Namer, p *plan, known *costs) *
 			g.queue = append(g.queue, [2]int{lo, lo + length})
 		}
 	}
-	odd := func(x [2]int) int {
+	badness := func(x [2]int) int {
 		if x[1]-x[0] <= short {
 			return 0
 		}
-		return far[x[0]] + far[x[1]]
+		return distance[x[0]] + distance[x[1]]
 	}
-	slices.SortStableFunc(g.queue, func(a, b [2]int) int { return odd(a) - odd(b) })
+	slices.SortStableFunc(g.queue, func(a, b [2]int) int { return badness(a) - badness(b) })
 	return g
 }
 
@@ -125,37 +125,37 @@ func (g *regrouper) group(lo, hi int) *group {
 		k = &kind{number: len(g.kinds)}
 		g.kinds[name] = k
 		for _, w := range g.net.Ways(atoms) {
-			a := &arm{Way: w}
-			k.arms = append(k.arms, a)
+			a := &option{Way: w}
+			k.ways = append(k.ways, a)
 			g.list = append(g.list, a)
 		}
 	}
-	if len(k.arms) > 0 {
+	if len(k.ways) > 0 {
 		g.at[key] = &group{atoms, k}
 		g.ends[lo] = append(g.ends[lo], hi)
 	}
 	return g.at[key]
 }
 
-// arm is the way of a kind to split, made if it is a new one.
-func (g *regrouper) arm(x *group, info schedule.SplitInfo) *arm {
-	for _, a := range x.arms {
+// option is the way of a kind to split, made if it is a new one.
+func (g *regrouper) option(x *group, info schedule.SplitInfo) *option {
+	for _, a := range x.ways {
 		if a.Split.Factor == info.Factor && (a.Split.Dim == info.Dim || info.Factor <= 1) {
 			return a
 		}
 	}
-	a := &arm{Way: split.Way{Split: info, Seconds: x.arms[0].Seconds}}
-	x.arms = append(x.arms, a)
+	a := &option{Way: split.Way{Split: info, Seconds: x.ways[0].Seconds}}
+	x.ways = append(x.ways, a)
 	g.list = append(g.list, a)
 	return a
 }
 
 // spans are the groups of a plan whose atoms are those of the sequence; nil if they are not
 // intervals of it.
-func (g *regrouper) spans(p *plan) []span {
+func (g *regrouper) spans(p *Decisions) []span {
 	var list []span
 	at := 0
-	for _, c := range p.cuts {
+	for _, c := range p.groups() {
 		atoms := g.net.AtomsOf(c.ops)
 		if at+len(atoms) > len(g.seq) || !slices.Equal(atoms, slices.Sorted(slices.Values(g.seq[at:at+len(atoms)]))) {
 			return nil
@@ -167,8 +167,8 @@ func (g *regrouper) spans(p *plan) []span {
 }
 
 // cuts are spans as groups of operators.
-func (g *regrouper) cuts(list []span) []cut {
-	cuts := make([]cut, len(list))
+func (g *regrouper) cuts(list []span) groups {
+	cuts := make(groups, len(list))
 	for i, x := range list {
 		cuts[i] = cut{g.net.Operators(slices.Sorted(slices.Values(g.seq[x.lo:x.hi]))), x.split}
 	}
@@ -182,7 +182,7 @@ func (g *regrouper) learn(list []span, ps []int64) {
 		if grp == nil || ps[i] <= 0 {
 			continue
 		}
-		a := g.arm(grp, x.split)
+		a := g.option(grp, x.split)
 		s := float64(ps[i]) * 1e-12
 		a.times++
 		a.mean += (s - a.mean) / a.times
@@ -197,7 +197,7 @@ func (g *regrouper) learn(list []span, ps []int64) {
 func (g *regrouper) avoid(list []span) {
 	for _, x := range list {
 		if grp := g.group(x.lo, x.hi); grp != nil {
-			if a := g.arm(grp, x.split); a.times == 0 {
+			if a := g.option(grp, x.split); a.times == 0 {
 				a.Seconds *= 1.5
 			}
 		}
@@ -253,7 +253,7 @@ func (g *regrouper) proposeFrom(first int, rng *rand.Rand, boldness float64) []s
 			continue
 		}
 		for _, hi := range g.ends[lo] {
-			for _, a := range g.at[[2]int{lo, hi}].arms {
+			for _, a := range g.at[[2]int{lo, hi}].ways {
 				if c := best[lo] + a.drawn; c < best[hi] {
 					best[hi], from[hi] = c, span{lo, hi, a.Split}
 				}

@@ -217,9 +217,11 @@ func (r *Result) Report(origin schedulefile.Origin) *Report {
 	s, sr := r.Schedule, r.Sim
 	const ps = 1e-12
 	a := &Report{
-		Model: origin.Model, Hardware: r.Machine.Name, Level: LevelLB, Variant: r.Recipe.Name, DType: origin.DType, InPlace: origin.InPlace, Spill: origin.Spill,
+		Model: origin.Model, Hardware: r.Machine.Name, Level: LevelLB, Variant: r.Recipe.Name, DType: origin.DType,
+		InPlace: origin.InPlace, Spill: origin.Spill,
 		Batch: r.Batch, Shares: r.Shares, Chunk: r.Chunk, Clusters: r.Clusters.Name(),
-		ThroughputPerSecond: r.ThroughputPerSecond(), LatencySeconds: r.LatencySeconds(), LimitedBy: r.LimitText(), BoundSeconds: float64(sr.Bound.Ps()) * ps,
+		ThroughputPerSecond: r.ThroughputPerSecond(), LatencySeconds: r.LatencySeconds(), LimitedBy: r.LimitText(),
+		BoundSeconds:   float64(sr.Bound.Ps()) * ps,
 		MMEUtilization: sr.MACUtilization, VMEUtilization: sr.VectorUtilization, MACs: sr.MACs, VectorOps: sr.VectorOps,
 		Groups: reportGroups(s), Order: reportOrder(s), Joins: reportJoins(s), Spills: []SpillReport{},
 		Kernels: sr.Static.Commands[isa.Launch],
@@ -240,11 +242,13 @@ func (r *Result) Report(origin schedulefile.Origin) *Report {
 		c := &sr.Clusters[i]
 		a.Memory.L1.raise(c.Memory[isa.LB].PeakBytes, c.Memory[isa.LB].MeanBytes)
 		a.Memory.LLB.raise(c.Memory[isa.GB].PeakBytes, c.Memory[isa.GB].MeanBytes)
-		a.Time = append(a.Time, TimeReport{i, float64(c.Time.ComputePs) * ps, float64(c.Time.MovePs) * ps, float64(c.Time.LaunchPs) * ps, float64(c.Time.IdlePs) * ps})
+		a.Time = append(a.Time, TimeReport{i, float64(c.Time.ComputePs) * ps, float64(c.Time.MovePs) * ps,
+			float64(c.Time.LaunchPs) * ps, float64(c.Time.IdlePs) * ps})
 	}
 	for _, sp := range s.Spills {
 		v := &s.Values[sp.Value]
-		x := SpillReport{Tensor: s.Graph.Tensor(v.Tensor).Name, From: LevelName(sp.From), To: LevelName(sp.To), Bytes: sp.Bytes}
+		x := SpillReport{Tensor: s.Graph.Tensor(v.Tensor).Name, From: LevelName(sp.From), To: LevelName(sp.To),
+			Bytes: sp.Bytes}
 		if v.Instance >= 0 {
 			inst := &s.Instances.Instances[v.Instance]
 			x.Group, x.Instance = s.Grouping.Groups[inst.Group].Name, inst.Index
@@ -252,10 +256,12 @@ func (r *Result) Report(origin schedulefile.Origin) *Report {
 		a.Spills = append(a.Spills, x)
 	}
 	for k := range isa.NumKinds {
-		a.Commands = append(a.Commands, CommandReport{k.String(), sr.Static.Commands[k], sr.Dynamic.Commands[k], float64(sr.Clusters[0].KindPs[k]) * ps})
+		a.Commands = append(a.Commands, CommandReport{k.String(), sr.Static.Commands[k], sr.Dynamic.Commands[k],
+			float64(sr.Clusters[0].KindPs[k]) * ps})
 	}
 	for i, res := range r.Program.Resources {
-		a.Resources = append(a.Resources, ResourceReport{res.Name, sr.Resources[i].Bytes, res.BytesPerSecond, sr.Resources[i].Utilization})
+		a.Resources = append(a.Resources, ResourceReport{res.Name, sr.Resources[i].Bytes, res.BytesPerSecond,
+			sr.Resources[i].Utilization})
 	}
 	writes := func(l isa.Level) Counts { return Counts{sr.Static.TensorWrites[l], sr.Dynamic.TensorWrites[l]} }
 	moved := func(l isa.Level) ByteCounts { return ByteCounts{sr.Static.LevelBytes[l], sr.Dynamic.LevelBytes[l]} }

@@ -3,8 +3,10 @@ package scheduler
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,7 +20,10 @@ import (
 // File puts a result into the words of the schedule file. origin is kept but for what
 // the result knows better.
 func File(r *Result, origin schedulefile.Origin) *schedulefile.File {
-	origin.Source, origin.Variant, origin.Tuned = r.Source, r.Recipe.Name, nil
+	origin.Source, origin.Variant, origin.Recipe, origin.Tuned = r.Source, r.Recipe.Name, "", nil
+	if known := recipeOf(origin); known.Text() != r.Recipe.Text() {
+		origin.Recipe = r.Recipe.Text()
+	}
 	for _, t := range r.Tried {
 		x := schedulefile.Trial{Chunk: t.Chunk, ThroughputPerSecond: t.ThroughputPerSecond}
 		if t.Err != nil {
@@ -27,8 +32,9 @@ func File(r *Result, origin schedulefile.Origin) *schedulefile.File {
 		origin.Tuned = append(origin.Tuned, x)
 	}
 	f := &schedulefile.File{Kind: schedulefile.Kind, Version: schedulefile.Version, Origin: &origin, Batch: r.Batch,
-		Hardware:  schedulefile.Hardware{Name: r.Machine.Name, Level: string(LevelLB), Fingerprint: schedulefile.Fingerprint(r.Machine)},
-		Generator: schedulefile.Generator{KeepWeights: r.Lower.KeepWeights, CrossLayer: r.Lower.CrossLayer, Exposed: r.Lower.Exposed, Prefetch: r.Lower.Prefetch, BeforeFirst: r.Lower.BeforeFirst, KeepQuarters: r.Lower.KeepQuarters, Pieces: r.Lower.Pieces, WeightTiles: r.Lower.WeightTiles, LoadTiles: r.Lower.LoadTiles, WeightsFirst: r.Lower.WeightsFirst, StorePieces: r.Lower.StorePieces},
+		Hardware: schedulefile.Hardware{Name: r.Machine.Name, Level: string(LevelLB),
+			Fingerprint: schedulefile.Fingerprint(r.Machine)},
+		Generator: r.Lower.Generator,
 		Clusters:  [][]schedulefile.Segment{}, Schedules: []schedulefile.Plan{}}
 	if r.Spec != r.Machine {
 		f.Hardware.Level = string(LevelGB)
@@ -48,7 +54,9 @@ func File(r *Result, origin schedulefile.Origin) *schedulefile.File {
 				batch = rest / times
 			}
 			rest -= batch * times
-			f.Schedules = append(f.Schedules, schedulefile.NewPlan(whole, batch, r.Outputs, parts...))
+			p := schedulefile.NewPlan(whole, batch, r.Outputs, parts...)
+			p.Decisions = r.written(whole)
+			f.Schedules = append(f.Schedules, p)
 			segments = append(segments, schedulefile.Segment{Schedule: j, Iterations: times})
 		}
 		for range r.Plans {
@@ -56,23 +64,18 @@ func File(r *Result, origin schedulefile.Origin) *schedulefile.File {
 		}
 		return f
 	}
-	known := map[*schedule.Schedule]int{}
-	for k, plan := range r.Plans {
+	known, sizes := map[*schedule.Schedule]int{}, r.sizes()
+	for _, plan := range r.Plans {
 		segments := []schedulefile.Segment{}
-		rest := r.Shares[k] // that later segments work on
-		for i, seg := range plan {
+		for _, seg := range plan {
 			at, ok := known[seg.Schedule]
 			if !ok {
 				at = len(f.Schedules)
 				known[seg.Schedule] = at
-				// Whole chunks first, then what is left.
-				batch := rest / int64(seg.Iterations)
-				if i == 0 {
-					batch = min(r.Chunk, r.Shares[k])
-				}
-				f.Schedules = append(f.Schedules, schedulefile.NewPlan(seg.Schedule, batch, r.Outputs))
+				p := schedulefile.NewPlan(seg.Schedule, sizes[seg.Schedule], r.Outputs)
+				p.Decisions = r.written(seg.Schedule)
+				f.Schedules = append(f.Schedules, p)
 			}
-			rest -= f.Schedules[at].Batch * int64(seg.Iterations)
 			segments = append(segments, schedulefile.Segment{Schedule: at, Iterations: int64(seg.Iterations)})
 		}
 		f.Clusters = append(f.Clusters, segments)
@@ -96,33 +99,65 @@ func MachineOf(f *schedulefile.File, described *hardware.Spec) (*hardware.Spec, 
 	return Machine(described, Level(f.Hardware.Level))
 }
 
-// named is the variant of a name, one of Replace among them. The strategies of an
-// outsider's are not known: their names are empty.
-func named(name string) Recipe {
-	unknown := Recipe{Name: name}
-	for _, st := range Stages() {
-		unknown.set(Pick{Stage: st.Name})
-	}
-	if v, err := Lookup(name); err == nil {
-		return v // whose own name may have a plus
-	}
-	base, rest, replaced := strings.Cut(name, "+")
-	v, err := Lookup(base)
+// recipeOf is the recipe that a file says it was made by. Strategies that nobody knows have their names only; of a
+// variant that nobody knows, the names are empty.
+func recipeOf(o schedulefile.Origin) Recipe {
+	r, err := Lookup(o.Variant)
 	switch {
+	case o.Recipe != "":
+		return parse(o.Variant, "", o.Recipe)
 	case err != nil:
-		return unknown
-	case !replaced:
-		return v
+		r = Recipe{Name: o.Variant}
+		for _, st := range Stages() {
+			r.set(Pick{Stage: st.Name})
+		}
 	}
-	var picks []Pick
-	for part := range strings.SplitSeq(rest, "+") {
-		decision, strategy, _ := strings.Cut(part, "=")
-		picks = append(picks, Pick{decision, strategy})
+	return r
+}
+
+// written are the values of a schedule's settings for which the file has no words of its own.
+func (r *Result) written(s *schedule.Schedule) (all []schedulefile.Decision) {
+	for _, name := range slices.Sorted(maps.Keys(r.values[s])) {
+		if st, err := r.Recipe.stage(name); err == nil && st.inPlan {
+			continue
+		}
+		if data, err := json.Marshal(r.values[s][name]); err == nil { // else no JSON can say it
+			all = append(all, schedulefile.Decision{Stage: name, Value: string(data)})
+		}
 	}
-	if v, err = Replace(v, Options{}, picks...); err != nil && !errors.Is(err, ErrNoSolver) || v.Name != name {
-		return unknown
+	return all
+}
+
+// unread is the decision of a stage that the reader of a file does not have. The schedule does not need it.
+type unread struct{ stage, value string }
+
+func (x unread) Stage() string                       { return x.stage }
+func (x unread) Apply(context.Context, *Draft) error { return nil }
+func (x unread) Key(b *Key, _ *Decisions)            { b.Text(x.value) }
+func (x unread) MarshalJSON() ([]byte, error)        { return []byte(x.value), nil }
+
+// readValues takes over what a file says of settings.
+func (r *Result) readValues(s *schedule.Schedule, number int, all []schedulefile.Decision) error {
+	for i, y := range all {
+		var x Decision = unread{y.Stage, y.Value}
+		st, err := r.Recipe.stage(y.Stage)
+		_, twice := r.values[s][y.Stage]
+		switch {
+		case twice:
+			err = fmt.Errorf("%q stands there twice", y.Stage)
+		case !json.Valid([]byte(y.Value)):
+			err = fmt.Errorf("value is %q, expected JSON", y.Value)
+		case err == nil && st.read != nil:
+			x, err = st.read([]byte(y.Value))
+		default:
+			err = nil
+		}
+		if err != nil {
+			return &ViolationsError{[]schedulefile.Violation{{At: fmt.Sprintf("schedules[%d].decisions[%d]", number, i), What: err.Error()}}}
+		}
+		r.keep(s, map[string]Decision{y.Stage: x})
 	}
-	return v
+	return nil
 }
 
 // Restore simulates the schedule of a file on a machine, after it was checked. A
@@ -140,12 +175,13 @@ func Restore(ctx context.Context, f *schedulefile.File, described *hardware.Spec
 	if f.Origin != nil {
 		origin = *f.Origin
 	}
-	r := &Result{Recipe: named(origin.Variant), Source: origin.Source, Machine: described, Spec: spec, Batch: f.Batch, Uneven: schedule.UnevenAll, level: Level(f.Hardware.Level)}
+	r := &Result{Recipe: recipeOf(origin), Source: origin.Source, Machine: described, Spec: spec, Batch: f.Batch,
+		Uneven: schedule.UnevenAll, level: Level(f.Hardware.Level)}
 	if !f.Schedules[0].UnevenCores {
 		r.Uneven = schedule.UnevenOutputs
 	}
 	r.Outputs = f.Schedules[0].OutputLevel()
-	r.Lower = lower.Options{KeepWeights: f.Generator.KeepWeights, CrossLayer: f.Generator.CrossLayer, Exposed: f.Generator.Exposed, Prefetch: f.Generator.Prefetch, BeforeFirst: f.Generator.BeforeFirst, KeepQuarters: f.Generator.KeepQuarters, Pieces: f.Generator.Pieces, WeightTiles: f.Generator.WeightTiles, LoadTiles: f.Generator.LoadTiles, WeightsFirst: f.Generator.WeightsFirst, StorePieces: f.Generator.StorePieces}
+	r.Lower = lower.Options{Generator: f.Generator}
 	for _, t := range origin.Tuned {
 		x := Trial{Chunk: t.Chunk, ThroughputPerSecond: t.ThroughputPerSecond}
 		if t.Error != "" {
@@ -186,6 +222,9 @@ func Restore(ctx context.Context, f *schedulefile.File, described *hardware.Spec
 		if schedules[i], err = get(i, 0); err != nil {
 			return nil, err
 		}
+		if err = r.readValues(schedules[i], i, f.Schedules[i].Decisions); err != nil {
+			return nil, err
+		}
 	}
 	idle := 0
 	for _, segments := range f.Clusters {
@@ -213,7 +252,8 @@ func Restore(ctx context.Context, f *schedulefile.File, described *hardware.Spec
 }
 
 // restoreTogether is Restore of clusters that divide chunks.
-func (r *Result) restoreTogether(ctx context.Context, f *schedulefile.File, get func(i, cluster int) (*schedule.Schedule, error)) (*Result, error) {
+func (r *Result) restoreTogether(ctx context.Context, f *schedulefile.File,
+	get func(i, cluster int) (*schedule.Schedule, error)) (*Result, error) {
 	made, wholes := make([][]*schedule.Schedule, len(f.Schedules)), make([]*schedule.Schedule, len(f.Schedules))
 	busy := make([]bool, r.Spec.AllClusters())
 	for i := range made {
@@ -230,7 +270,14 @@ func (r *Result) restoreTogether(ctx context.Context, f *schedulefile.File, get 
 		for _, x := range f.Schedules[i].Order {
 			order = append(order, made[i][0].Instances.First[x[0]]+x[1])
 		}
-		wholes[i] = joined(order, made[i])
+		whole, err := joined(order, made[i])
+		if err != nil {
+			return nil, err
+		}
+		wholes[i] = whole
+		if err := r.readValues(whole, i, f.Schedules[i].Decisions); err != nil {
+			return nil, err
+		}
 	}
 	idle := 0
 	for k, segments := range f.Clusters {

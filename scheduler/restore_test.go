@@ -55,7 +55,8 @@ func TestRestore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := scheduler.Run(context.Background(), src, spec, c.batch, v, scheduler.Options{Chunk: c.chunk, Clusters: c.clusters})
+			r, err := scheduler.Run(context.Background(), src, spec, c.batch, v,
+				scheduler.Options{Chunk: c.chunk, Clusters: c.clusters})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +81,8 @@ func TestRestore(t *testing.T) {
 			// Of how stages were chosen the file says nothing.
 			told := slices.DeleteFunc(slices.Clone(r.Notes), func(n string) bool { return strings.Contains(n, "stages of ") })
 			if !slices.Equal(again.Notes, told) || !reflect.DeepEqual(again.Shares, r.Shares) || again.Chunk != r.Chunk {
-				t.Errorf("notes %q, shares %v, chunk %d; want %q, %v, %d", again.Notes, again.Shares, again.Chunk, told, r.Shares, r.Chunk)
+				t.Errorf("notes %q, shares %v, chunk %d; want %q, %v, %d", again.Notes, again.Shares, again.Chunk, told, r.Shares,
+					r.Chunk)
 			}
 			second, err := scheduler.File(again, *f.Origin).Write()
 			if err != nil {
@@ -97,7 +99,7 @@ func TestRestore(t *testing.T) {
 }
 
 // A file of another maker, with no word on how it came about, is written again as it is.
-// A name that Replace has given stands for the same decisions again.
+// The text of a recipe stands for the same decisions again, whatever its name.
 func TestNamed(t *testing.T) {
 	src, err := network.Open("toy-fig5", network.Options{})
 	if err != nil {
@@ -111,7 +113,8 @@ func TestNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := scheduler.Replace(base, scheduler.Options{}, scheduler.Pick{Stage: "split", Strategy: "search"}, scheduler.Pick{Stage: "order", Strategy: "dfs"})
+	v, err := scheduler.Replace(base, scheduler.Options{}, scheduler.Pick{Stage: "split", Strategy: "search"},
+		scheduler.Pick{Stage: "order", Strategy: "dfs"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,22 +123,30 @@ func TestNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := scheduler.File(r, schedulefile.Origin{})
+	if f.Origin.Variant != v.Name || f.Origin.Recipe != v.Text() {
+		t.Errorf("the file is of %s, %q, expected %s, %q", f.Origin.Variant, f.Origin.Recipe, v.Name, v.Text())
+	}
 	type picks struct{ group, split, order string }
-	for name, want := range map[string]picks{
-		v.Name:                          {"alg2", "search", "dfs"},
-		"cross-layer+order=ilp":         {"alg2", "alg1", "ilp"}, // no solver is needed to read a file
-		"of another maker":              {},
-		"cross-layer+order=dfs+split=x": {},
-		"cross-layer+":                  {},
-		"cross-layer+order=alg3":        {}, // what it has anyhow is not in a name
+	for _, c := range []struct {
+		variant, recipe string
+		want            picks
+	}{
+		{v.Name, v.Text(), picks{"alg2", "search", "dfs"}},
+		{"cross-layer", "", picks{"alg2", "alg1", "alg3"}},
+		{"mine", "group=alg2 split=alg1 order=ilp", picks{"alg2", "alg1", "ilp"}}, // no solver is needed to read a file
+		{"of another maker", "", picks{}},
+		{"cross-layer+order=dfs", "", picks{}},                     // a name says nothing
+		{"mine", "order=dfs split=x", picks{"layers", "x", "dfs"}}, // of which nobody knows more than the name
+		{"mine", "ordre=dfs order", picks{"layers", "none", ""}},
 	} {
-		f.Origin.Variant = name
+		f.Origin.Variant, f.Origin.Recipe = c.variant, c.recipe
 		again, err := scheduler.Restore(context.Background(), f, spec)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := again.Recipe; got.Name != name || (picks{got.Pick("group"), got.Pick("split"), got.Pick("order")}) != want {
-			t.Errorf("%s has come back as %+v", name, got)
+		if got := again.Recipe; got.Name != c.variant || (picks{got.Pick("group"), got.Pick("split"),
+			got.Pick("order")}) != c.want {
+			t.Errorf("%s, %s has come back as %+v", c.variant, c.recipe, got)
 		}
 	}
 }
@@ -144,7 +155,8 @@ func TestNamed(t *testing.T) {
 func TestRestoreKeepsTheLevel(t *testing.T) {
 	one := load(t, "stcp920")
 	one.CoreTypes[0].Count = 1 // a machine that is raised by itself
-	want, err := scheduler.Run(context.Background(), open(t, "toy-fig5"), one, 8, last(t), scheduler.Options{Chunk: 1, Level: scheduler.LevelLB})
+	want, err := scheduler.Run(context.Background(), open(t, "toy-fig5"), one, 8, last(t),
+		scheduler.Options{Chunk: 1, Level: scheduler.LevelLB})
 	if err != nil {
 		t.Fatal(err)
 	}

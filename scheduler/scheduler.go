@@ -31,16 +31,14 @@
 package scheduler
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
@@ -93,6 +91,19 @@ type Options struct {
 	// see milp.Options.
 	Progress func(stage string, p milp.Progress) `json:"-"`
 
+	// Deciding, if not nil, is called before a strategy decides a stage, and what it returns afterwards; of recipes side
+	// by side, by two at a time.
+	Deciding func(stage, strategy string) (decided func()) `json:"-"`
+}
+
+// A run is a caller's options with the state of what is under way.
+type run struct {
+	Options
+	state
+}
+
+// A state is what strategies share beside the options.
+type state struct {
 	note          func(string) // sink of Result.Notes
 	unchecked     bool         // leave the stages' checks out: the answer is checked later
 	times         int64        // how often a cluster runs the chunk, at most; 0: not known
@@ -100,18 +111,27 @@ type Options struct {
 	mostInstances int          // that splits may give; 0: no limit
 	ddrWeight     float64      // see spread
 	memo          *schedule.Memo
-	measured      bool // see Result
+	given         *Decisions // that the recipe need not make; nil: none
+	measured      bool       // see Result
+}
+
+// deciding tells who listens that a strategy begins with a stage.
+func (o Options) deciding(stage, strategy string) (decided func()) {
+	if o.Deciding == nil {
+		return func() {}
+	}
+	return o.Deciding(stage, strategy)
 }
 
 // tell passes a note on if a sink is set.
-func (o Options) tell(note string) {
+func (o state) tell(note string) {
 	if o.note != nil {
 		o.note(note)
 	}
 }
 
 // oneAtATime are the options for recipes side by side, of which one reports at a time.
-func (o Options) oneAtATime() Options {
+func (o run) oneAtATime() run {
 	if report := o.Progress; report != nil {
 		var mu sync.Mutex
 		o.Progress = func(stage string, p milp.Progress) {
@@ -193,6 +213,8 @@ type Result struct {
 	// measured says that latency measures all, as simulate would, which then need not.
 	measured bool
 	answers  map[string]Solved // of the exact strategies, by stage
+	// values are those of settings, by schedule and stage.
+	values map[*schedule.Schedule]map[string]Decision
 }
 
 // Trial is a chunk size and what it gave.
@@ -256,12 +278,14 @@ func Divisors(n, most int64) []int64 {
 // clusters, tries every divisor of a cluster's share as chunk unless Options.Chunk says
 // one, and keeps the fastest. If ctx ends first, it returns its error. Recipes that it falls
 // back to run side by side: Options.Cost and Options.Solver may be called by two at a time.
-func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe, opt Options) (*Result, error) {
+func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe,
+	options Options) (*Result, error) {
+	opt := run{Options: options}
 	if err := checkBatch(batch); err != nil {
 		return nil, err
 	}
 	if r.evaluations > 0 {
-		return r.whole(ctx, net, machine, batch, opt)
+		return r.whole(ctx, net, machine, batch, options)
 	}
 	share := int64(0)
 	if spec, err := Machine(machine, opt.Level); err != nil {
@@ -269,7 +293,7 @@ func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch
 	} else {
 		share = opt.Clusters.shares(batch, spec.AllClusters())[0]
 	}
-	recipes, err := r.alternatives(opt)
+	recipes, err := r.alternatives(options)
 	if err != nil {
 		return nil, err
 	}
@@ -340,119 +364,29 @@ func (r Recipe) alternatives(opt Options) ([]Recipe, error) {
 	return list, nil
 }
 
-// fastest prepares a chunk by the first recipe and by those that it falls back to, and
-// gives the fastest result, which takes ps, the first one's name. If it is to be compared with
-// no other result, and there is but one, ps is 0.
-func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, recipes []Recipe, opt Options, compared bool) (best *Result, ps int64, err error) {
+// fastest makes the schedule of a chunk by some recipes and gives the fastest, which takes ps, the first one's name. If
+// it is to be compared with no other result, and there is but one, ps is 0.
+func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, recipes []Recipe, opt run,
+	compared bool) (best *Result, ps int64, err error) {
 	net.Graph = once(net.Graph)
-	if len(recipes) > 1 {
-		opt = opt.oneAtATime()
+	c := &contest{recipes: recipes, weights: opt.Clusters.weights(machine), opt: opt, compared: compared,
+		make: func(ctx context.Context, r Recipe, opt run) (*Result, error) {
+			return prepare(ctx, net, machine, batch, r, opt)
+		},
+		measure: func(ctx context.Context, made *Result, limit int64) (int64, error) { return made.latency(ctx, limit) }}
+	t := c.fastest(ctx, opt.Chunk)
+	if best = t.made; best == nil {
+		return nil, 0, t.err
 	}
-	lanes := lanesOf(recipes, opt)
-	// Recipes that differ in what is exact alone are settled by the same greedy one.
-	type settled struct {
-		uneven schedule.Uneven
-		err    error
-	}
-	known := map[string]settled{}
-	settles := func(greedy Recipe) string { // the first one alone may have strategies of the caller's own
-		return fmt.Sprint(greedy.Strategies(), len(greedy.own))
-	}
-	for _, r := range recipes {
-		greedy, slow := r.greedy()
-		key := settles(greedy)
-		if _, there := known[key]; there || !slow || len(opt.Uneven.Alternatives()) == 1 {
-			continue
-		}
-		alone := opt
-		if at := slices.IndexFunc(lanes, func(l lane) bool { return l.first == greedy.first() }); at >= 0 {
-			alone = lanes[at].opt
-		}
-		made, _, err := fastest(ctx, net, machine, batch, []Recipe{greedy}, alone, false)
-		known[key] = settled{err: err}
-		if err == nil {
-			known[key] = settled{uneven: made.Uneven}
-		}
-	}
-	settle := func(greedy Recipe) (*Result, error) {
-		answer := known[settles(greedy)]
-		return &Result{Uneven: answer.uneven}, answer.err
-	}
-	attempt := func(r Recipe, opt Options, limit int64) (best *Result, ps int64, err error) {
-		ps = limit
-		err = opt.eachPieces(ctx, r, settle, func(opt Options, last func(*Result) bool) (any *Result, firstErr error) {
-			weights := opt.Clusters.weights(machine)
-			for _, opt.ddrWeight = range weights {
-				made, err := Prepare(ctx, net, machine, batch, r, opt)
-				var took int64
-				if err == nil && (compared || best != nil || len(recipes)+len(weights) > 2 || !last(made)) {
-					took, err = made.latency(ctx, ps)
-				}
-				if err != nil {
-					if fatal(ctx, err) {
-						return nil, err
-					}
-					firstErr = cmp.Or(firstErr, err)
-					continue
-				}
-				if any = made; took < ps {
-					best, ps = made, took
-				}
-			}
-			if any != nil {
-				firstErr = nil
-			}
-			return any, firstErr
-		})
-		return best, ps, err
-	}
-	type attempted struct {
-		made *Result
-		ps   int64
-		err  error
-	}
-	tried := make([]attempted, len(recipes))
-	var side errgroup.Group
-	side.SetLimit(2) // memory
-	for _, l := range lanes {
-		side.Go(func() error {
-			kept, limit := &attempted{}, int64(math.MaxInt64)
-			for _, i := range l.recipes {
-				t := &tried[i]
-				if t.made, t.ps, t.err = attempt(recipes[i], l.opt, limit); fatal(ctx, t.err) {
-					break
-				}
-				if t.made != nil {
-					kept.made = nil // of the memory that results take
-					kept, limit = t, t.ps
-				}
-			}
-			return nil
-		})
-	}
-	_ = side.Wait()
-	ps = math.MaxInt64
-	var firstErr error
-	for _, t := range tried {
-		if fatal(ctx, t.err) {
-			return nil, 0, t.err
-		}
-		firstErr = cmp.Or(firstErr, t.err)
-		if t.made != nil && t.ps < ps {
-			best, ps = t.made, t.ps
-		}
-	}
-	if best == nil {
-		return nil, 0, firstErr
-	}
-	if best.Uneven != opt.Uneven.Alternatives()[0] {
-		best.Notes = append(best.Notes, fmt.Sprintf("pieces as with --uneven %v, which is faster than %v", best.Uneven, opt.Uneven.Alternatives()[0]))
+	if was := opt.Uneven.Alternatives()[0]; best.Uneven != was {
+		best.Notes = append(best.Notes, fmt.Sprintf("uneven pieces: %v, which is faster than %v", best.Uneven, was))
 	}
 	if first, from := recipes[0], best.Recipe.Name; from != first.Name {
 		best.Recipe = first
-		best.Notes = append(best.Notes, fmt.Sprintf("%s: the schedule is that of %s, the fastest of %d", first.Name, from, len(recipes)))
+		best.Notes = append(best.Notes, fmt.Sprintf("%s: the schedule is that of %s, the fastest of %d", first.Name, from,
+			len(recipes)))
 	}
-	return best, ps, nil
+	return best, t.ps, nil
 }
 
 // once keeps the graphs that it is asked for.
@@ -472,43 +406,10 @@ func once(graph func(int64) (*model.Graph, error)) func(int64) (*model.Graph, er
 	}
 }
 
-// eachPieces calls try for each setting of uneven pieces that opt leaves open, until the others
-// would nearly always give the same; last says so of a result. A recipe that takes long is tried
-// with the pieces of what settle makes of a quick one. The error is of a result that can't be
-// had, and ends the rest only if it is not that it is too large.
-func (opt Options) eachPieces(ctx context.Context, r Recipe, settle func(Recipe) (*Result, error), try func(opt Options, last func(*Result) bool) (*Result, error)) (firstErr error) {
-	uneven := opt.Uneven.Alternatives()
-	if greedy, slow := r.greedy(); slow && len(uneven) > 1 {
-		uneven = uneven[:1]
-		if made, err := settle(greedy); err == nil {
-			uneven[0] = made.Uneven
-		} else if fatal(ctx, err) {
-			return err
-		}
-	}
-	for i, u := range uneven {
-		opt.Uneven = u
-		last := func(made *Result) bool { return i == len(uneven)-1 || !made.Schedule.Uneven() }
-		made, err := try(opt, last)
-		if err != nil {
-			if fatal(ctx, err) {
-				return err
-			}
-			firstErr = cmp.Or(firstErr, err)
-			continue
-		}
-		if last(made) {
-			break
-		}
-		// With many times more instances, pieces are too small to be faster.
-		opt.mostInstances = 4 * len(made.Schedule.Instances.Instances)
-	}
-	return firstErr
-}
-
 // latency is how long the plans take, in picoseconds; math.MaxInt64 above a limit.
 func (r *Result) latency(ctx context.Context, limit int64) (ps int64, err error) {
-	p, made, err := stream(ctx, r.programName(), r.Spec, r.Plans, r.Lower, sim.Options{TimesOnly: !r.measured, LimitPs: limit}, nil)
+	p, made, err := stream(ctx, r.programName(), r.Spec, r.Plans, r.Lower,
+		sim.Options{TimesOnly: !r.measured, LimitPs: limit}, nil)
 	if made != nil && r.measured {
 		r.Program, r.Sim = p, made
 	}
@@ -531,7 +432,13 @@ func (r *Result) latency(ctx context.Context, limit int64) (ps int64, err error)
 // Prepare makes all decisions of [Run] for a given chunk, by the recipe itself and not by
 // what it falls back to, and simulates nothing: Program and Sim are nil, until
 // [Result.On] gives them.
-func Prepare(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe, opt Options) (*Result, error) {
+func Prepare(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe,
+	opt Options) (*Result, error) {
+	return prepare(ctx, net, machine, batch, r, run{Options: opt})
+}
+
+func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe, opt run) (*Result,
+	error) {
 	if err := checkBatch(batch); err != nil {
 		return nil, err
 	}
@@ -541,16 +448,18 @@ func Prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	}
 	shares := opt.Clusters.shares(batch, spec.AllClusters())
 	if opt.Chunk < 1 || opt.Chunk > shares[0] {
-		return nil, fmt.Errorf("chunk is %d, expected 1 to %d, the batch elements %s", opt.Chunk, shares[0], opt.Clusters.whose())
+		return nil, fmt.Errorf("chunk is %d, expected 1 to %d, the batch elements %s", opt.Chunk, shares[0],
+			opt.Clusters.whose())
 	}
 	if r.evaluations > 0 {
-		made, err := r.whole(ctx, net, machine, batch, opt)
+		made, err := r.whole(ctx, net, machine, batch, opt.Options)
 		if err == nil {
 			made.Program, made.Sim = nil, nil
 		}
 		return made, err
 	}
-	out := &Result{Recipe: r, Source: net.Name, Machine: machine, Spec: spec, Batch: batch, Chunk: opt.Chunk, Shares: shares, Clusters: opt.Clusters,
+	out := &Result{Recipe: r, Source: net.Name, Machine: machine, Spec: spec, Batch: batch, Chunk: opt.Chunk,
+		Shares: shares, Clusters: opt.Clusters,
 		Uneven: opt.Uneven.Alternatives()[0], level: opt.Level, figures: opt.Figures, measured: opt.measured}
 	out.assume(net)
 	opt.Uneven, opt.note = out.Uneven, func(text string) { out.Notes = append(out.Notes, text) }
@@ -616,6 +525,7 @@ func (r *Result) plan(get func(size, times int64) (*Draft, error)) (idle int, er
 					return 0, err
 				}
 				drafts[part.size] = d
+				r.keep(d.Schedule, d.values)
 			}
 			if r.Schedule == nil {
 				r.Schedule, r.Outputs, r.Lower, r.answers = d.Schedule, d.Outputs, d.Lower, d.answers
@@ -627,8 +537,38 @@ func (r *Result) plan(get func(size, times int64) (*Draft, error)) (idle int, er
 	return idle, nil
 }
 
-func runChunk(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe, opt Options) (*Result, error) {
-	made, _, err := fastest(ctx, net, machine, batch, []Recipe{r}, opt, false)
+// keep notes values of a schedule's settings.
+func (r *Result) keep(s *schedule.Schedule, values map[string]Decision) {
+	if r.values == nil {
+		r.values = map[*schedule.Schedule]map[string]Decision{}
+	}
+	if r.values[s] == nil {
+		r.values[s] = map[string]Decision{}
+	}
+	maps.Copy(r.values[s], values)
+}
+
+// sizes are the batch elements of the schedules of clusters that divide the batch: whole chunks first, then what is
+// left.
+func (r *Result) sizes() map[*schedule.Schedule]int64 {
+	sizes := map[*schedule.Schedule]int64{}
+	for k, plan := range r.Plans {
+		rest := r.Shares[k]
+		for i, seg := range plan {
+			if _, known := sizes[seg.Schedule]; !known {
+				if sizes[seg.Schedule] = rest / int64(seg.Iterations); i == 0 {
+					sizes[seg.Schedule] = min(r.Chunk, r.Shares[k])
+				}
+			}
+			rest -= sizes[seg.Schedule] * int64(seg.Iterations)
+		}
+	}
+	return sizes
+}
+
+func runChunk(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe,
+	opt Options) (*Result, error) {
+	made, _, err := fastest(ctx, net, machine, batch, []Recipe{r}, run{Options: opt}, false)
 	if err != nil {
 		return nil, err
 	}
@@ -649,17 +589,20 @@ func (r *Result) describe(idle int) error {
 		r.Notes = append(r.Notes, fmt.Sprintf("batch %d leaves %d of %d clusters idle", r.Batch, idle, len(r.Shares)))
 	}
 	if r.Schedule.Place == nil && r.Batch%int64(len(r.Shares)) != 0 && idle == 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("batch %d does not divide over %d clusters: they take %v", r.Batch, len(r.Shares), r.Shares))
+		r.Notes = append(r.Notes, fmt.Sprintf("batch %d does not divide over %d clusters: they take %v", r.Batch,
+			len(r.Shares), r.Shares))
 	}
 	m, err := cost.NewWith(r.Spec, r.Lower.Cost)
 	if err != nil {
 		return err
 	}
 	if dt := lower.ComputeType(r.Schedule.Graph); !m.Native(dt) {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s gives no matrix rate for %v; it is derived from another type's by element size", r.Machine.Name, dt))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s gives no matrix rate for %v; it is derived from another type's by "+
+			"element size", r.Machine.Name, dt))
 	}
 	if need, size := r.ddrBytes(), int64(r.Spec.DDR.SizeBytes)*int64(r.Spec.ChipCount()); need > size {
-		r.Notes = append(r.Notes, fmt.Sprintf("parameters, inputs, outputs and what lies there between groups take at least %d bytes of the DDR, which has %d: %d too many", need, size, need-size))
+		r.Notes = append(r.Notes, fmt.Sprintf("parameters, inputs, outputs and what lies there between groups take at "+
+			"least %d bytes of the DDR, which has %d: %d too many", need, size, need-size))
 	}
 	return nil
 }
@@ -736,21 +679,23 @@ const lookAhead = 1 << 13
 // wanted. seen, if not nil, is called with commands before they run, and the number of those before
 // them; commands come anew from the first if too few were known. There is no result if clusters
 // do different things.
-func stream(ctx context.Context, name string, spec *hardware.Spec, plans [][]lower.Segment, opt lower.Options, measure sim.Options, seen func(first int, commands []isa.Command)) (p *isa.Program, made *sim.Result, err error) {
+func stream(ctx context.Context, name string, spec *hardware.Spec, plans [][]lower.Segment, opt lower.Options,
+	measure sim.Options, seen func(first int, commands []isa.Command)) (p *isa.Program, made *sim.Result, err error) {
 	for ahead := lookAhead; ; ahead *= 4 {
 		var s *sim.Stream
 		n := 0
-		ok, err := lower.Stream(name, spec, plans, opt, !measure.TimesOnly, func(program *isa.Program) (feed func([]isa.Command) error, err error) {
-			p = program
-			s, err = sim.NewStream(p, ahead, measure)
-			return func(commands []isa.Command) error {
-				if seen != nil {
-					seen(n, commands)
-				}
-				n += len(commands)
-				return s.Feed(ctx, commands)
-			}, err
-		})
+		ok, err := lower.Stream(name, spec, plans, opt, !measure.TimesOnly,
+			func(program *isa.Program) (feed func([]isa.Command) error, err error) {
+				p = program
+				s, err = sim.NewStream(p, ahead, measure)
+				return func(commands []isa.Command) error {
+					if seen != nil {
+						seen(n, commands)
+					}
+					n += len(commands)
+					return s.Feed(ctx, commands)
+				}, err
+			})
 		var late *sim.LateError
 		if errors.As(err, &late) {
 			continue
@@ -807,7 +752,8 @@ func (r *Result) LatencyOn(ctx context.Context, spec *hardware.Spec) (float64, e
 
 // Replay simulates a schedule of one cluster's chunk that every busy cluster runs
 // a number of times.
-func Replay(ctx context.Context, name string, s *schedule.Schedule, clusters int, iterations int, opt lower.Options) (*sim.Result, error) {
+func Replay(ctx context.Context, name string, s *schedule.Schedule, clusters int, iterations int,
+	opt lower.Options) (*sim.Result, error) {
 	plans := make([][]lower.Segment, s.Spec.Clusters)
 	for k := range min(clusters, len(plans)) {
 		plans[k] = []lower.Segment{{Schedule: s, Iterations: iterations}}

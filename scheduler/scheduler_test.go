@@ -162,11 +162,13 @@ func testPhysics(t *testing.T, src network.Network, spec *hardware.Spec, batch, 
 		}
 		if _, ok := spec.UnitOf(hardware.Matrix); ok {
 			if bound := float64(macs) / m.PeakMACsPerSecond(dt) * float64(spec.Clusters); busy[isa.Matrix] < bound {
-				t.Errorf("%s: matrix units are busy for %g s over all clusters, MACs over peak are %g s", v.Name, busy[isa.Matrix], bound)
+				t.Errorf("%s: matrix units are busy for %g s over all clusters, MACs over peak are %g s", v.Name, busy[isa.Matrix],
+					bound)
 			}
 		}
 		if bound := float64(vectors) / m.PeakVectorOpsPerSecond(dt) * float64(spec.Clusters); busy[isa.Vector]+busy[isa.Special] < bound {
-			t.Errorf("%s: vector units are busy for %g s over all clusters, operations over peak are %g s", v.Name, busy[isa.Vector]+busy[isa.Special], bound)
+			t.Errorf("%s: vector units are busy for %g s over all clusters, operations over peak are %g s", v.Name,
+				busy[isa.Vector]+busy[isa.Special], bound)
 		}
 		if u := r.Sim.MACUtilization; u <= 0 || u > 1 {
 			t.Errorf("%s: utilisation %g", v.Name, u)
@@ -197,16 +199,19 @@ func TestUnusualGraphs(t *testing.T) {
 			b.Output(b.Op("Tanh", "a", model.Attr{}, s[0]), b.Op("Relu", "b", model.Attr{}, s[1]))
 		}),
 		built("one part of a split", func(b *model.Builder, n int64) {
-			s := b.OpN("Split", "s", model.Attr{Axis: 1, Splits: []int64{128, 128}}, b.Op("Relu", "r", model.Attr{}, b.Input("x", model.F16, n, 256)))
+			s := b.OpN("Split", "s", model.Attr{Axis: 1, Splits: []int64{128, 128}},
+				b.Op("Relu", "r", model.Attr{}, b.Input("x", model.F16, n, 256)))
 			b.Output(b.Op("Relu", "b", model.Attr{}, s[1]))
 		}),
 		built("split along the batch and back", func(b *model.Builder, n int64) {
 			x := b.Op("Relu", "r", model.Attr{}, b.Input("x", model.F16, 2*n, 1024, 2048))
 			s := b.OpN("Split", "s", model.Attr{Axis: 0, Splits: []int64{n, n}}, x)
-			b.Output(b.Op("Concat", "c", model.Attr{Axis: 0}, b.Op("Relu", "a", model.Attr{}, s[0]), b.Op("Tanh", "b", model.Attr{}, s[1])))
+			b.Output(b.Op("Concat", "c", model.Attr{Axis: 0}, b.Op("Relu", "a", model.Attr{}, s[0]),
+				b.Op("Tanh", "b", model.Attr{}, s[1])))
 		}),
 		built("a scalar result", func(b *model.Builder, n int64) {
-			b.Output(b.Op("ReduceSum", "sum", model.Attr{Axes: []int64{0, 1}}, b.Op("Relu", "r", model.Attr{}, b.Input("x", model.F16, n, 64))))
+			b.Output(b.Op("ReduceSum", "sum", model.Attr{Axes: []int64{0, 1}},
+				b.Op("Relu", "r", model.Attr{}, b.Input("x", model.F16, n, 64))))
 		}),
 		built("an output that is read on", func(b *model.Builder, n int64) {
 			x := b.Op("Relu", "r", model.Attr{}, b.Input("x", model.F16, n, 64))
@@ -216,13 +221,16 @@ func TestUnusualGraphs(t *testing.T) {
 			b.Output(b.Op("Relu", "r", model.Attr{}, b.Input("x", model.F16, n, 2048, 4096)))
 		}),
 		built("outputs larger than inputs", func(b *model.Builder, n int64) {
-			b.Output(b.Op("Conv", "c", attr1x1(), b.Input("x", model.F16, n, 8, 256, 256), b.Param("w", model.F16, 512, 8, 1, 1)))
+			b.Output(b.Op("Conv", "c", attr1x1(), b.Input("x", model.F16, n, 8, 256, 256),
+				b.Param("w", model.F16, 512, 8, 1, 1)))
 		}),
 		built("a constant first operand", func(b *model.Builder, n int64) {
-			b.Output(b.Op("MatMul", "m", model.Attr{}, b.Const("w", model.F16, nil, 4096, 512), b.Input("x", model.F16, n, 512, 64)))
+			b.Output(b.Op("MatMul", "m", model.Attr{}, b.Const("w", model.F16, nil, 4096, 512),
+				b.Input("x", model.F16, n, 512, 64)))
 		}),
 		built("a long reduction", func(b *model.Builder, n int64) {
-			b.Output(b.Op("MatMul", "m", model.Attr{}, b.Input("x", model.F16, n, 4, 16384), b.Param("w", model.F16, 16384, 4096)))
+			b.Output(b.Op("MatMul", "m", model.Attr{}, b.Input("x", model.F16, n, 4, 16384),
+				b.Param("w", model.F16, 16384, 4096)))
 		}),
 		built("a product of activations", func(b *model.Builder, n int64) {
 			x := b.Op("Relu", "r", model.Attr{}, b.Input("x", model.F16, n, 4, 256, 64))
@@ -242,12 +250,15 @@ func TestUnusualGraphs(t *testing.T) {
 		}),
 		built("up and down", func(b *model.Builder, n int64) {
 			x := b.Op("Relu", "r", model.Attr{}, b.Input("x", model.F16, n, 64, 64, 64))
-			d := b.Op("MaxPool", "down", model.Attr{Kernel: []int64{2, 2}, Strides: []int64{2, 2}, Dilations: []int64{1, 1}, Pads: make([]int64, 4)}, x)
-			u := b.Op("Resize", "up", model.Attr{Shape: []int64{n, 64, 64, 64}, Kernel: []int64{1, 1, 1, 1}}, b.Op("Tanh", "t", model.Attr{}, d))
+			d := b.Op("MaxPool", "down", model.Attr{Kernel: []int64{2, 2}, Strides: []int64{2, 2}, Dilations: []int64{1, 1},
+				Pads: make([]int64, 4)}, x)
+			u := b.Op("Resize", "up", model.Attr{Shape: []int64{n, 64, 64, 64}, Kernel: []int64{1, 1, 1, 1}},
+				b.Op("Tanh", "t", model.Attr{}, d))
 			b.Output(b.Op("Concat", "skip", model.Attr{Axis: 1}, x, u))
 		}),
 	} {
-		for _, hw := range []string{"stcp920", "stcp920-paper", "../hardware/testdata/ipu.yaml", "../hardware/testdata/goya.yaml"} {
+		for _, hw := range []string{"stcp920", "stcp920-paper", "../hardware/testdata/ipu.yaml",
+			"../hardware/testdata/goya.yaml"} {
 			spec := load(t, hw)
 			for _, v := range append(scheduler.Table(), scheduler.Baselines()...) {
 				r, err := scheduler.Run(context.Background(), src, spec, 7, v, scheduler.Options{})
@@ -281,7 +292,8 @@ func checkFlow(t *testing.T, name string, r *scheduler.Result) {
 	}
 	for label, end := range lastLoad {
 		if start, ok := lastCompute[label]; ok && start < end {
-			t.Errorf("%s: the last computation of %q starts at %d ps, before its last input arrives at %d", name, r.Program.Labels[label], start, end)
+			t.Errorf("%s: the last computation of %q starts at %d ps, before its last input arrives at %d", name,
+				r.Program.Labels[label], start, end)
 		}
 	}
 }
@@ -391,7 +403,8 @@ func TestShares(t *testing.T) {
 	}
 	r := run(t, "resnet50", "stcp920", 1, 1, "cross-layer")
 	if len(r.Notes) != 1 || r.Sim.Clusters[3].Time.IdlePs != r.Sim.TotalPs {
-		t.Errorf("batch 1: notes %q, cluster 3 is idle for %d of %d ps", r.Notes, r.Sim.Clusters[3].Time.IdlePs, r.Sim.TotalPs)
+		t.Errorf("batch 1: notes %q, cluster 3 is idle for %d of %d ps", r.Notes, r.Sim.Clusters[3].Time.IdlePs,
+			r.Sim.TotalPs)
 	}
 	if r := run(t, "resnet50", "stcp920", 7, 2, "tvm"); len(r.Notes) != 1 {
 		t.Errorf("batch 7: notes %q", r.Notes)
@@ -415,7 +428,8 @@ func TestSmallDDR(t *testing.T) {
 		return r.Notes
 	}
 	var need, size, over int64
-	const format = "parameters, inputs, outputs and what lies there between groups take at least %d bytes of the DDR, which has %d: %d too many"
+	const format = "parameters, inputs, outputs and what lies there between groups take at least %d bytes of the " +
+		"DDR, which has %d: %d too many"
 	told := notes(64 << 20)
 	if len(told) != 0 {
 		t.Fatalf("64 MiB: %q", told)
@@ -424,7 +438,8 @@ func TestSmallDDR(t *testing.T) {
 	if len(told) != 1 {
 		t.Fatalf("1 MiB: %q", told)
 	}
-	if _, err := fmt.Sscanf(told[0], format, &need, &size, &over); err != nil || size != 1<<20 || over != need-size || need < 51_000_000+8*224*224*3*2 {
+	if _, err := fmt.Sscanf(told[0], format, &need, &size, &over); err != nil || size != 1<<20 || over != need-size ||
+		need < 51_000_000+8*224*224*3*2 {
 		t.Errorf("%q: %v", told[0], err)
 	}
 	if told := notes(need); len(told) != 0 {
@@ -450,8 +465,10 @@ func TestBadInput(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		batch, chunk int64
-	}{{"batch 0", 0, 0}, {"negative batch", -4, 0}, {"absurd batch", 1 << 40, 0}, {"too many chunks to simulate", 1 << 20, 1}, {"chunk above the share", 8, 3}, {"negative chunk", 8, -1}} {
-		if _, err := scheduler.Run(context.Background(), open(t, "resnet50"), load(t, "stcp920"), c.batch, v, scheduler.Options{Chunk: c.chunk}); err == nil {
+	}{{"batch 0", 0, 0}, {"negative batch", -4, 0}, {"absurd batch", 1 << 40, 0},
+		{"too many chunks to simulate", 1 << 20, 1}, {"chunk above the share", 8, 3}, {"negative chunk", 8, -1}} {
+		if _, err := scheduler.Run(context.Background(), open(t, "resnet50"), load(t, "stcp920"), c.batch, v,
+			scheduler.Options{Chunk: c.chunk}); err == nil {
 			t.Errorf("%s: no error", c.name)
 		}
 	}
@@ -486,7 +503,8 @@ func TestSpillRules(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := scheduler.Run(context.Background(), open(t, "bert-128"), load(t, "stcp920"), 32, v, scheduler.Options{Chunk: 8})
+		r, err := scheduler.Run(context.Background(), open(t, "bert-128"), load(t, "stcp920"), 32, v,
+			scheduler.Options{Chunk: 8})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -503,7 +521,10 @@ func TestChecksFindFaults(t *testing.T) {
 		name  string
 		fault func(*schedule.Schedule)
 	}{
-		{"an instance runs before its producer", func(s *schedule.Schedule) { s.Order[0], s.Order[len(s.Order)-1] = s.Order[len(s.Order)-1], s.Order[0] }},
+		{"an instance runs before its producer", func(s *schedule.Schedule) {
+			s.Order[0],
+				s.Order[len(s.Order)-1] = s.Order[len(s.Order)-1], s.Order[0]
+		}},
 		{"an operator is in two sub-graphs", func(s *schedule.Schedule) {
 			s.Grouping.Groups[1].Ops = append(s.Grouping.Groups[1].Ops, s.Grouping.Groups[0].Ops[0])
 		}},
@@ -550,7 +571,8 @@ func BenchmarkSchedule(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		split := graphturbo.SplitOptions{LBBytes: 8 << 20, Cores: 8, MACsPerSecond: 16e12, VectorOpsPerSecond: 5e11, GBBytesPerSecond: 256e9}
+		split := graphturbo.SplitOptions{LBBytes: 8 << 20, Cores: 8, MACsPerSecond: 16e12, VectorOpsPerSecond: 5e11,
+			GBBytesPerSecond: 256e9}
 		b.Run(c.model+"/build", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -609,7 +631,8 @@ func BenchmarkSchedule(b *testing.B) {
 		b.Run(c.model+"/all", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := scheduler.Run(context.Background(), src, spec, c.chunk*4, v, scheduler.Options{Chunk: c.chunk}); err != nil {
+				if _, err := scheduler.Run(context.Background(), src, spec, c.chunk*4, v,
+					scheduler.Options{Chunk: c.chunk}); err != nil {
 					b.Fatal(err)
 				}
 			}

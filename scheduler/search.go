@@ -6,14 +6,12 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/dsasched/dsasched/formulation/binding"
 	"github.com/dsasched/dsasched/formulation/split"
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
@@ -21,48 +19,57 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// perRound is how many plans are simulated at a time; what is found does not depend on how
-// many there are cores for.
+// perRound is how many candidates are simulated at a time. The answer does not depend on the number of cores.
 const perRound = 8
 
-// A candidate is a plan under consideration.
+// A candidate is a schedule under consideration.
 type candidate struct {
-	*plan
+	*Decisions
 	spans []span
 	move  string
 	by    int // the move's number
 	outcome
 }
 
-// searcher improves plans of one chunk, in two phases: groups that a [regrouper] proposes,
-// then changes of one decision after the other, at one place or at all that are alike.
+// searcher improves the schedule of one chunk in two phases. First a [regrouper] proposes groups, then moves change one
+// decision after the other, at one place or at all that are alike. Moves are drawn like the options of a bandit: those
+// that have improved more often are likelier.
 type searcher struct {
 	*seeker
-	start  startAt
-	cost   *cost.Model
-	rng    *rand.Rand
-	g      *regrouper // nil: it has not begun
-	whole  *searcher  // of which this searches the head; nil: none
-	head   *searcher  // see blocks; nil: not begun, or none
-	rhythm rhythm     // of the whole
-	best   candidate
-	at     candidate // what moves start from; as good as best, or nearly
-	layers map[kindOf]*layerCosts
-	set    bool                       // the generator's settings were tried
-	known  map[[sha256.Size]byte]bool // plans, and what is decided by them, by name, that were simulated
+	start      startAt
+	cost       *cost.Model
+	rng        *rand.Rand
+	g          *regrouper // nil: it has not begun
+	whole      *searcher  // of which this searches the head; nil: none
+	head       *searcher  // see blocks; nil: not begun, or none
+	repetition repetition // of the whole
+	best       candidate
+	at         candidate // what moves start from; as good as best, or nearly
+	layers     map[kindOf]*layerCosts
+	tuned      bool                       // the settings were tried
+	known      map[[sha256.Size]byte]bool // plans, and what is decided by them, by name, that were simulated
+	moves      []move                     // of the rows
+	// options are changes of decisions: of each setting all values.
+	options [][]func(*Decisions) *Decisions
 	// of each move, how often it was tried and gave something better
 	tried, won []float64
 }
 
-// simulate finds the latencies of candidates, in parallel; those above the limit are given up.
-func (s *searcher) simulate(ctx context.Context, list []candidate, limit int64) error {
-	_, err := s.simulateNew(ctx, list, limit, true)
+// simulateAll lowers and simulates candidates, in parallel; those above the limit are given up.
+func (s *searcher) simulateAll(ctx context.Context, list []candidate, limit int64) error {
+	_, err := s.simulate(ctx, list, limit, func(bool) bool { return true })
 	return err
 }
 
-// simulateNew is simulate of those that become another program than any before them, which it
-// returns, or, if asked for, of all.
-func (s *searcher) simulateNew(ctx context.Context, list []candidate, limit int64, all bool) ([]candidate, error) {
+// simulateNew lowers the candidates, drops those whose program was simulated before, simulates the rest and returns
+// them.
+func (s *searcher) simulateNew(ctx context.Context, list []candidate, limit int64) ([]candidate, error) {
+	return s.simulate(ctx, list, limit, func(known bool) bool { return !known })
+}
+
+// simulate lowers candidates and simulates those that are wanted; known says that their program was simulated before.
+func (s *searcher) simulate(ctx context.Context, list []candidate, limit int64,
+	wanted func(known bool) bool) ([]candidate, error) {
 	made, names := make([]*Result, len(list)), make([][sha256.Size]byte, len(list))
 	each := func(do func(i int)) error {
 		var workers errgroup.Group
@@ -81,15 +88,15 @@ func (s *searcher) simulateNew(ctx context.Context, list []candidate, limit int6
 	if s.known == nil {
 		s.known = map[[sha256.Size]byte]bool{}
 	}
-	if err := each(func(i int) { made[i], names[i], list[i].err = s.w.decided(ctx, list[i].plan) }); err != nil {
+	if err := each(func(i int) { made[i], names[i], list[i].err = s.w.decided(ctx, list[i].Decisions) }); err != nil {
 		return nil, err
 	}
 	n := 0
 	for i, c := range list {
 		if made[i] == nil && c.err == nil {
-			return nil, errors.New("internal error, a plan has neither decisions nor an error")
+			return nil, errors.New("internal error, a candidate has neither decisions nor an error")
 		}
-		if again := c.err == nil && s.known[names[i]]; again && !all {
+		if !wanted(c.err == nil && s.known[names[i]]) {
 			continue
 		}
 		if c.err == nil {
@@ -101,17 +108,17 @@ func (s *searcher) simulateNew(ctx context.Context, list []candidate, limit int6
 	list = list[:n]
 	return list, each(func(i int) {
 		if list[i].err == nil {
-			list[i].outcome = s.w.judge(ctx, list[i].plan, made[i], limit)
+			list[i].outcome = s.w.judge(ctx, list[i].Decisions, made[i], limit)
 			list[i].score = s.opt.Objective.score(list[i].ps, list[i].joules)
 		}
 	})
 }
 
-// leastSettings is of how many evaluations some go to the generator's settings first; they are
-// tried on the head of a network that is simulated less often than headSettings by default.
+// minEvalsForSettings is the number of evaluations from which the search tunes the settings first. It tunes them on the
+// head of a network that is simulated less often than headSettings by default.
 const (
-	leastSettings = 60
-	headSettings  = 400
+	minEvalsForSettings = 60
+	headSettings        = 400
 )
 
 // improve proposes groups for half of a budget and makes moves for the rest.
@@ -123,10 +130,10 @@ func (s *searcher) improve(ctx context.Context, b budget) error {
 	}
 	before := s.found.Evaluations
 	settings := func() error {
-		if s.set || b.evaluations < leastSettings {
+		if s.tuned || b.evaluations < minEvalsForSettings {
 			return nil
 		}
-		s.set = true
+		s.tuned = true
 		return s.settings(ctx)
 	}
 	if s.start.commands < defaultCommands/headSettings {
@@ -164,7 +171,7 @@ func (s *searcher) improve(ctx context.Context, b budget) error {
 			return err
 		}
 		from := s.best
-		if again%2 == 1 && other.plan != nil && other.score < from.score*(1+detour) {
+		if again%2 == 1 && other.Decisions != nil && other.score < from.score*(1+detour) {
 			from = other
 		}
 		if err := s.polish(ctx, now.rest(s.found.Evaluations-began), from); err != nil {
@@ -187,9 +194,9 @@ const (
 
 // begin simulates a start and poses its groups.
 func (s *searcher) begin(ctx context.Context) (err error) {
-	start := s.start.plan
-	first := []candidate{{plan: start, move: "start"}}
-	if err := s.simulate(ctx, first, 0); err != nil {
+	start := s.start.Decisions
+	first := []candidate{{Decisions: start, move: "start"}}
+	if err := s.simulateAll(ctx, first, 0); err != nil {
 		return err
 	}
 	if err := first[0].err; err != nil {
@@ -210,17 +217,21 @@ func (s *searcher) begin(ctx context.Context) (err error) {
 		return err
 	}
 	s.prepare(n, n.Namer(), &costs{kinds: map[string]*kind{}})
-	s.rhythm = s.g.rhythm()
+	s.repetition = s.g.repetition()
 	return ctx.Err()
 }
 
 // prepare makes what the search learns.
 func (s *searcher) prepare(n *split.Network, namer *split.Namer, known *costs) {
-	s.g, s.layers = newRegrouper(n, namer, s.start.plan, known), map[kindOf]*layerCosts{}
-	s.best.spans = s.g.spans(s.start.plan)
-	s.g.learn(s.best.spans, s.best.groups)
+	s.g, s.layers = newRegrouper(n, namer, s.start.Decisions, known), map[kindOf]*layerCosts{}
+	s.best.spans = s.g.spans(s.start.Decisions)
+	s.g.learn(s.best.spans, s.best.took)
 	s.g.prices(firstPrices)
-	s.tried, s.won = make([]float64, len(moves)), make([]float64, len(moves))
+	for _, st := range s.start.stages {
+		s.moves, s.options = append(s.moves, st.moves...), append(s.options, st.settings...)
+	}
+	s.moves = append(s.moves, move{"generator", 1, (*searcher).moveGenerator})
+	s.tried, s.won = make([]float64, len(s.moves)), make([]float64, len(s.moves))
 	s.known[s.best.name()] = true
 	s.count()
 }
@@ -232,8 +243,8 @@ func (s *searcher) count() {
 	s.simulated -= math.Floor(s.simulated)
 }
 
-// fresh reports whether a plan was not simulated before, and takes it for simulated.
-func (s *searcher) fresh(p *plan) bool {
+// fresh reports whether decisions were not simulated before, and notes them as simulated.
+func (s *searcher) fresh(p *Decisions) bool {
 	name := p.name()
 	if s.known[name] {
 		return false
@@ -252,14 +263,12 @@ func (s *searcher) part() float64 {
 
 // afresh is a plan with other groups, whose results take the place of operands where they can:
 // more fits the L1, and larger groups with it.
-func (s *searcher) afresh(p *plan, spans []span) *plan {
-	q := p.regroup(s.g.cuts(spans))
-	q.over = true
-	return q
+func (s *searcher) afresh(p *Decisions, spans []span) *Decisions {
+	q := p.with(s.g.cuts(spans))
+	x := of[placement](q)
+	x.overwrite = true
+	return q.with(x)
 }
-
-// orders are those that a plan may have its instances in.
-var orders = []Strategy{algorithm3, depthFirst, breadthFirst, layerByLayer, chunkByChunk}
 
 // regroup simulates proposed groups; the best of these is returned, that of the search aside.
 func (s *searcher) regroup(ctx context.Context, b budget) (other candidate, err error) {
@@ -272,19 +281,20 @@ func (s *searcher) regroup(ctx context.Context, b budget) (other candidate, err 
 			if spans == nil {
 				continue
 			}
-			p := s.afresh(s.best.plan, spans)
-			p.order = orders[0]
+			p, orders := s.afresh(s.best.Decisions, spans), s.best.orders()
+			order := orders[0]
 			if s.rng.IntN(3) == 0 {
-				p.order = orders[s.rng.IntN(len(orders))]
+				order = orders[s.rng.IntN(len(orders))]
 			}
+			p = p.with(sequence{strategy: order})
 			if s.fresh(p) {
-				list = append(list, candidate{plan: p, spans: spans, move: "groups"})
+				list = append(list, candidate{Decisions: p, spans: spans, move: "groups"})
 			}
 		}
 		if len(list) == 0 {
 			return other, nil
 		}
-		if list, err = s.simulateNew(ctx, list, 0, false); err != nil {
+		if list, err = s.simulateNew(ctx, list, 0); err != nil {
 			return other, err
 		}
 		for _, c := range list {
@@ -292,7 +302,7 @@ func (s *searcher) regroup(ctx context.Context, b budget) (other candidate, err 
 			if err != nil {
 				return other, err
 			}
-			if c.err == nil && !better && (other.plan == nil || c.score < other.score) {
+			if c.err == nil && !better && (other.Decisions == nil || c.score < other.score) {
 				other = c
 			}
 		}
@@ -309,8 +319,8 @@ func (s *searcher) consider(ctx context.Context, c candidate) (better bool, err 
 		s.g.avoid(c.spans)
 		return false, nil
 	}
-	if c.groups != nil {
-		s.g.learn(c.spans, c.groups)
+	if c.took != nil {
+		s.g.learn(c.spans, c.took)
 	}
 	known := c.score >= s.best.score
 	if s.whole != nil {
@@ -319,10 +329,11 @@ func (s *searcher) consider(ctx context.Context, c candidate) (better bool, err 
 		}
 		return !known, nil
 	}
-	if known && (!s.opt.Front || c.ps == math.MaxInt64 || s.found.Front.beats(Point{float64(c.ps) * 1e-12, c.joules, ""})) {
+	if known && (!s.opt.Front || c.ps == math.MaxInt64 || s.found.Front.beats(Point{float64(c.ps) * 1e-12, c.joules,
+		""})) {
 		return false, nil
 	}
-	r, err := s.w.result(ctx, c.plan)
+	r, err := s.w.result(ctx, c.Decisions)
 	switch {
 	case ctx.Err() != nil:
 		return false, ctx.Err()
@@ -332,7 +343,7 @@ func (s *searcher) consider(ctx context.Context, c candidate) (better bool, err 
 	case r.Sim.TotalPs != c.ps:
 		return false, fmt.Errorf("internal error, a schedule takes %d ps, its outline %d", r.Sim.TotalPs, c.ps)
 	}
-	s.offer(r, c.plan, c.move)
+	s.offer(r, c.Decisions, c.move)
 	if known { // a point of the front
 		return false, nil
 	}
@@ -348,7 +359,7 @@ const (
 	slack   = 0.05
 )
 
-// polish makes moves from a plan on.
+// polish makes moves from a candidate on.
 func (s *searcher) polish(ctx context.Context, b budget, top candidate) error {
 	s.at = top
 	idle := 0
@@ -357,8 +368,8 @@ func (s *searcher) polish(ctx context.Context, b budget, top candidate) error {
 		var list []candidate
 		for try := 0; len(list) < perRound && try < 20*perRound; try++ {
 			m := s.pick()
-			if c, ok := moves[m].make(s); ok && s.fresh(c.plan) {
-				c.move, c.by = moves[m].name, m
+			if c, ok := s.moves[m].make(s); ok && s.fresh(c.Decisions) {
+				c.move, c.by = s.moves[m].name, m
 				list = append(list, c)
 				s.tried[m]++
 			}
@@ -367,7 +378,7 @@ func (s *searcher) polish(ctx context.Context, b budget, top candidate) error {
 			return nil
 		}
 		var err error
-		if list, err = s.simulateNew(ctx, list, s.opt.Objective.longest(top.score*(1+slack), s.w.spec), false); err != nil {
+		if list, err = s.simulateNew(ctx, list, s.opt.Objective.longest(top.score*(1+slack), s.w.spec)); err != nil {
 			return err
 		}
 		done += max(1, len(list))
@@ -400,9 +411,9 @@ func (s *searcher) polish(ctx context.Context, b budget, top candidate) error {
 
 // pick draws a move, those that have won more often than others.
 func (s *searcher) pick() int {
-	weights, sum := make([]float64, len(moves)), 0.0
-	for m := range moves {
-		weights[m] = moves[m].weight * (s.won[m] + 1) / (s.tried[m] + 20)
+	weights, sum := make([]float64, len(s.moves)), 0.0
+	for m := range s.moves {
+		weights[m] = s.moves[m].weight * (s.won[m] + 1) / (s.tried[m] + 20)
 		sum += weights[m]
 	}
 	x := s.rng.Float64() * sum
@@ -411,15 +422,17 @@ func (s *searcher) pick() int {
 			return m
 		}
 	}
-	return len(moves) - 1
+	return len(s.moves) - 1
 }
 
-// moves change one decision of the plan at hand; false: this one can't be changed so.
-var moves = []struct {
+// A move changes one decision of the schedule at hand; false: this one can't be changed so.
+type move struct {
 	name   string
 	weight float64
 	make   func(*searcher) (candidate, bool)
-}{
+}
+
+var groupMoves = []move{
 	{"split", 2, (*searcher).moveSplit},
 	{"merge", 2, (*searcher).moveMerge},
 	{"cut", 2, (*searcher).moveCut},
@@ -427,16 +440,11 @@ var moves = []struct {
 	{"divide", 2, (*searcher).moveDivide},
 	{"factor", 2, (*searcher).moveFactor},
 	{"groups", 2, (*searcher).moveGroups},
-	{"bind", 3, (*searcher).moveBinding},
-	{"layer", 4, (*searcher).moveLayer},
-	{"layers", 4, (*searcher).moveLayers},
-	{"sequence", 2, (*searcher).moveSequence},
-	{"alone", 1, (*searcher).moveAlone},
-	{"scope", 1, (*searcher).moveScope},
-	{"spill", 1, (*searcher).moveDown},
-	{"order", 1, (*searcher).moveOrder},
-	{"position", 1, (*searcher).movePosition},
-	{"generator", 1, (*searcher).moveGenerator},
+}
+
+// having is the candidate at hand with another value of a decision.
+func (s *searcher) having(x Decision) candidate {
+	return candidate{Decisions: s.at.with(x), spans: s.at.spans}
 }
 
 // kindOf is what a span has in common with those that are alike.
@@ -520,66 +528,35 @@ func (s *searcher) replace(k, m int, ends []int, infos []schedule.SplitInfo) (ca
 	if slices.Equal(made, spans) {
 		return candidate{}, false
 	}
-	c := candidate{plan: s.afresh(s.at.plan, made), spans: made}
+	c := candidate{Decisions: s.afresh(s.at.Decisions, made), spans: made}
 	if s.rng.IntN(2) == 0 {
-		s.carry(c)
+		s.carry(&c)
 	}
 	return c, true
 }
 
-// carry gives groups that are new in a plan the layers that they have at hand, with their bindings.
-func (s *searcher) carry(c candidate) {
-	made := s.at.s
-	first := map[model.OpID]bool{}           // of a layer
-	has := map[model.OpID]schedule.Binding{} // by anchor
-	of := map[model.OpID]model.OpID{}        // anchors by operator
-	for i := range made.Steps {
-		st := &made.Steps[i]
-		inst := &made.Instances.Instances[st.Instance]
-		if layer := &made.Layers[inst.Group][st.Layer]; inst.Index == made.Grouping.Groups[inst.Group].Factor()/2 {
-			has[layer.Anchor], first[layer.Ops[0]] = st.Binding, true
-			for _, id := range layer.Ops {
-				of[id] = layer.Anchor
-			}
-		}
-	}
+// carry gives groups that are new in a candidate what they have at hand in others.
+func (s *searcher) carry(c *candidate) {
 	old := map[piece]bool{}
-	for i := range s.at.cuts {
-		old[s.at.cuts[i].piece()] = true
+	for _, x := range s.at.groups() {
+		old[x.piece()] = true
 	}
-	c.inner, c.bound, c.alone = maps.Clone(c.inner), maps.Clone(c.bound), maps.Clone(c.alone)
-	if c.inner == nil {
-		c.inner = map[model.OpID]schedule.Binding{}
-	}
-	if c.alone == nil {
-		c.alone = map[model.OpID]bool{}
-	}
-	for i := range c.cuts {
-		x := &c.cuts[i]
-		if old[x.piece()] {
-			continue
-		}
-		for _, id := range x.ops {
-			if b := has[id]; b != nil {
-				c.inner[id] = b
-			}
-			if first[id] {
-				c.alone[id] = true
-			}
-		}
-		_, outputs := schedule.Boundary(made.Graph, x.ops)
-		b := c.bound[x.piece()]
-		if b.binding = has[of[made.Graph.Tensor(outputs[0]).Producer]]; b.binding != nil {
-			c.bound[x.piece()] = b
+	fresh := slices.DeleteFunc(slices.Clone(c.groups()), func(x cut) bool { return old[x.piece()] })
+	p := *c.Decisions
+	p.values = slices.Clone(p.values)
+	for i, v := range p.values {
+		if x, ok := v.(inheritor); ok {
+			p.values[i] = x.inherit(s.at.s, fresh)
 		}
 	}
+	c.Decisions = &p
 }
 
 // draw is a way to split a group, another than not: cheap ones are likelier.
 func (s *searcher) draw(g *group, not schedule.SplitInfo) schedule.SplitInfo {
 	mean, deviation := s.g.scale()
-	best, least := g.arms[0].Split, math.Inf(1)
-	for _, a := range g.arms {
+	best, least := g.ways[0].Split, math.Inf(1)
+	for _, a := range g.ways {
 		cost := a.mean
 		if a.times == 0 {
 			cost = a.Seconds * math.Exp(mean)
@@ -595,11 +572,11 @@ func (s *searcher) draw(g *group, not schedule.SplitInfo) schedule.SplitInfo {
 // place draws one of the first n groups: half of the time all alike, else by what their kernels take.
 func (s *searcher) place(n int) int {
 	x := 0.0
-	for _, ps := range s.at.groups[:n] {
+	for _, ps := range s.at.took[:n] {
 		x += float64(ps)
 	}
 	if x *= s.rng.Float64(); s.rng.IntN(2) > 0 {
-		for k, ps := range s.at.groups[:n] {
+		for k, ps := range s.at.took[:n] {
 			if x -= float64(ps); x < 0 {
 				return k
 			}
@@ -696,7 +673,7 @@ func (s *searcher) moveDivide() (candidate, bool) {
 	}
 	c, ok := s.replace(k, 1, ends, infos)
 	if ok && s.rng.IntN(2) == 0 {
-		c.order = breadthFirst
+		c.Decisions = c.with(sequence{strategy: breadthFirst})
 	}
 	return c, ok
 }
@@ -705,10 +682,11 @@ func (s *searcher) moveDivide() (candidate, bool) {
 // another's, as far as it has one.
 func (s *searcher) splitLike(g *group, like schedule.SplitInfo) (schedule.SplitInfo, bool) {
 	out := s.outputOf(g)
-	if like.Factor <= 1 || like.Dim < 0 || like.Dim >= len(out.Shape) || model.Pieces(out.Shape[like.Dim], like.Factor) != like.Factor {
+	if like.Factor <= 1 || like.Dim < 0 || like.Dim >= len(out.Shape) ||
+		model.Pieces(out.Shape[like.Dim], like.Factor) != like.Factor {
 		return schedule.SplitInfo{}, false
 	}
-	for _, a := range g.arms {
+	for _, a := range g.ways {
 		if a.Split.Dim == like.Dim && a.Split.Factor > 1 {
 			info := a.Split
 			info.Factor = like.Factor
@@ -760,332 +738,27 @@ func (s *searcher) moveGroups() (candidate, bool) {
 	if spans == nil {
 		return candidate{}, false
 	}
-	return candidate{plan: s.afresh(s.at.plan, spans), spans: spans}, true
-}
-
-// choose changes what is decided for a group and for those that are alike.
-func (s *searcher) choose(k int, change func(c *choice, k int) bool) (candidate, bool) {
-	p := *s.at.plan
-	p.bound = maps.Clone(p.bound)
-	for _, i := range s.alike(s.at.spans, k, 1, s.rng.IntN(3) > 0) {
-		key := p.cuts[i].piece()
-		c := p.bound[key]
-		if !change(&c, i) {
-			return candidate{}, false
-		}
-		p.bound[key] = c
-	}
-	return candidate{plan: &p, spans: s.at.spans}, true
-}
-
-func (s *searcher) moveBinding() (candidate, bool) {
-	k := s.place(len(s.at.spans))
-	made := s.at.s
-	sg := made.Grouping.Groups[k]
-	inst := &made.Instances.Instances[made.Instances.First[k]+int(sg.Factor()/2)]
-	list := bindings(inst.Regions[sg.Outputs[0]], schedule.CoresWithLB(made.Spec), made.UnevenCores)
-	b := list[s.rng.IntN(len(list))]
-	if b.Equal(made.Bindings[inst.ID]) {
-		return candidate{}, false
-	}
-	return s.choose(k, func(c *choice, _ int) bool {
-		c.binding = b
-		return true
-	})
-}
-
-// bindings lists those of a box that use at least half of the cores, or the most that can.
-func bindings(r model.Region, cores int64, uneven bool) []schedule.Binding {
-	var list []schedule.Binding
-	var fill func(b schedule.Binding, left int64)
-	fill = func(b schedule.Binding, left int64) {
-		if len(b) == len(r) {
-			list = append(list, slices.Clone(b))
-			return
-		}
-		for f := int64(1); f <= left; f++ {
-			if n := r[len(b)].Len(); left%f == 0 && (n%f == 0 || uneven && model.Pieces(n, f) == f) {
-				fill(append(b, f), left/f)
-			}
-		}
-	}
-	fill(nil, cores)
-	most := int64(1)
-	for _, b := range list {
-		most = max(most, b.Cores())
-	}
-	return slices.DeleteFunc(list, func(b schedule.Binding) bool { return 2*b.Cores() < most })
-}
-
-// bindingsOf are those that a layer may have of which an instance computes a box of its result.
-func bindingsOf(s *schedule.Schedule, layer *schedule.Layer, out model.TensorID, region model.Region) []schedule.Binding {
-	cores, forbidden := schedule.CoresWithLB(s.Spec), schedule.Forbidden(s.Graph, layer.Ops, out)
-	return slices.DeleteFunc(bindings(region, cores, s.UnevenCores), func(b schedule.Binding) bool {
-		return schedule.CheckBinding(region, b, forbidden, cores) != nil
-	})
-}
-
-func (s *searcher) moveScope() (candidate, bool) {
-	k := s.place(len(s.at.spans))
-	made := s.at.s
-	to := schedule.LB
-	if made.Scopes[made.Instances.First[k]] == schedule.LB {
-		to = schedule.GB
-	}
-	return s.choose(k, func(c *choice, _ int) bool {
-		c.scope = &to
-		return true
-	})
+	return candidate{Decisions: s.afresh(s.at.Decisions, spans), spans: spans}, true
 }
 
 // places lists a position among the operators of a group, and of groups that are alike.
 func (s *searcher) places(k, n int) []model.OpID {
 	var list []model.OpID
 	for _, i := range s.alike(s.at.spans, k, 1, s.rng.IntN(3) > 0) {
-		list = append(list, s.at.cuts[i].ops[n])
+		list = append(list, s.at.groups()[i].ops[n])
 	}
 	return list
 }
 
-// moveDown lets a result go to the GB, or stay.
-func (s *searcher) moveDown() (candidate, bool) {
-	k := s.place(len(s.at.spans))
-	g := s.at.s.Graph
-	n := s.rng.IntN(len(s.at.cuts[k].ops))
-	if s.at.s.Spec.GB == nil || g.Op(s.at.cuts[k].ops[n]).Class() == model.ViewClass {
-		return candidate{}, false
-	}
-	p := *s.at.plan
-	p.down = maps.Clone(p.down)
-	if p.down == nil {
-		p.down = map[model.TensorID]bool{}
-	}
-	down := !p.down[g.Op(s.at.cuts[k].ops[n]).Outputs[0]]
-	for _, id := range s.places(k, n) {
-		p.down[g.Op(id).Outputs[0]] = down
-	}
-	return candidate{plan: &p, spans: s.at.spans}, true
-}
-
-// moveLayer spreads a layer over the cores in another way than its group: such as take few
-// cycles are likelier.
-func (s *searcher) moveLayer() (candidate, bool) {
-	made := s.at.s
-	k := s.place(len(s.at.spans))
-	l := s.rng.IntN(len(made.Layers[k]))
-	layer := &made.Layers[k][l]
-	inst := &made.Instances.Instances[made.Instances.First[k]+int(made.Grouping.Groups[k].Factor()/2)]
-	if len(layer.Outputs) == 0 || inst.Regions[layer.Outputs[0]].Elements() == 0 {
-		return candidate{}, false
-	}
-	g, out := made.Graph, layer.Outputs[0]
-	region := inst.Regions[out]
-	var own schedule.Binding
-	least := math.Inf(1)
-	for _, b := range bindingsOf(made, layer, out, region) {
-		if b.Equal(s.at.inner[layer.Anchor]) {
-			continue
-		}
-		boxes := schedule.Regions{out: schedule.Slice(region, b, g.Tensor(out).Layout, 0)}
-		schedule.BackPropagate(g, layer.Ops, boxes)
-		cycles := s.cost.LayerCycles(cost.Layer{Graph: g, Ops: layer.Ops, Anchor: layer.Anchor, Boxes: boxes, Output: out, Cores: b.Cores()})
-		if c := float64(cycles) * math.Exp(0.3*s.rng.NormFloat64()); c < least {
-			own, least = b, c
-		}
-	}
-	if own == nil {
-		return candidate{}, false
-	}
-	if s.at.inner[layer.Anchor] != nil && s.rng.IntN(4) == 0 {
-		own = nil // as its group
-	}
-	p := *s.at.plan
-	p.inner = maps.Clone(p.inner)
-	if p.inner == nil {
-		p.inner = map[model.OpID]schedule.Binding{}
-	}
-	for _, id := range s.places(k, slices.Index(s.at.cuts[k].ops, layer.Anchor)) {
-		p.inner[id] = own
-	}
-	return candidate{plan: &p, spans: s.at.spans}, true
-}
-
-// layerCosts are what the layers of a kind of group cost under each of their bindings; places
-// are their anchors' among the group's operators.
-type layerCosts struct {
-	*binding.Layers
-	places []int
-}
-
-// layerCosts is that of a group in the schedule in which it was asked for first.
-func (s *searcher) layerCosts(k int) *layerCosts {
-	kind := s.kindOf(s.at.spans[k])
-	if known, there := s.layers[kind]; there {
-		return known
-	}
-	made := s.at.s
-	inst := made.Instances.First[k] + int(made.Grouping.Groups[k].Factor()/2)
-	l, err := binding.LayersOf(made, inst, s.cost, func(layer *schedule.Layer, t model.TensorID, region model.Region) []schedule.Binding {
-		return bindingsOf(made, layer, t, region)
-	})
-	var costs *layerCosts // none: it can't be had
-	if err == nil {
-		costs = &layerCosts{Layers: l}
-		for _, anchor := range l.Anchors {
-			costs.places = append(costs.places, slices.Index(s.at.cuts[k].ops, anchor))
-		}
-	}
-	s.layers[kind] = costs
-	return costs
-}
-
-// moveLayers spreads all layers of a group over the cores at once: the best for costs that are
-// drawn around what is known of them, by dynamic programming.
-func (s *searcher) moveLayers() (candidate, bool) {
-	k := s.place(len(s.at.spans))
-	if len(s.at.s.Layers[k]) < 2 {
-		return candidate{}, false
-	}
-	l := s.layerCosts(k)
-	if l == nil {
-		return candidate{}, false
-	}
-	draw := func(deviation float64) float64 { return math.Exp(deviation * s.rng.NormFloat64()) }
-	problem := l.Problem(binding.Weights{Weights: draw(0.5), Moves: 0.7 * draw(0.7)}, func() float64 { return draw(0.05) })
-	found, err := binding.Search(context.Background(), problem, binding.SearchOptions{NoBranch: true, MaxTable: 1 << 14})
-	if err != nil || found.Choice == nil {
-		return candidate{}, false
-	}
-	p := *s.at.plan
-	p.inner = maps.Clone(p.inner)
-	if p.inner == nil {
-		p.inner = map[model.OpID]schedule.Binding{}
-	}
-	changed := false
-	for _, i := range s.alike(s.at.spans, k, 1, s.rng.IntN(3) > 0) {
-		for n, place := range l.places {
-			anchor := s.at.cuts[i].ops[place]
-			own := l.Bindings[n][found.Choice[n]]
-			changed = changed || !own.Equal(p.inner[anchor])
-			p.inner[anchor] = own
-		}
-	}
-	return candidate{plan: &p, spans: s.at.spans}, changed
-}
-
-// moveSequence lets a layer of a kernel run sooner or later.
-func (s *searcher) moveSequence() (candidate, bool) {
-	k := s.place(len(s.at.spans))
-	layers := s.at.s.Layers[k]
-	if len(layers) < 2 || s.at.layers != nil {
-		return candidate{}, false
-	}
-	anchor := layers[s.rng.IntN(len(layers))].Anchor
-	p := *s.at.plan
-	p.sooner = maps.Clone(p.sooner)
-	if p.sooner == nil {
-		p.sooner = map[model.OpID]int{}
-	}
-	by := (p.sooner[anchor] + 1 + s.rng.IntN(3)) % 4
-	for _, id := range s.places(k, slices.Index(s.at.cuts[k].ops, anchor)) {
-		p.sooner[id] = by
-	}
-	same := func(a, b schedule.Layer) bool { return a.Anchor == b.Anchor }
-	return candidate{plan: &p, spans: s.at.spans}, !slices.EqualFunc(layers, p.layersOf(s.at.s.Graph, s.at.cuts[k].ops), same)
-}
-
-// moveAlone lets an operator begin a layer of its kernel, or join one again.
-func (s *searcher) moveAlone() (candidate, bool) {
-	k := s.place(len(s.at.spans))
-	var could []model.OpID
-	for _, l := range schedule.Layers(s.at.s.Graph, s.at.cuts[k].ops) {
-		could = append(could, l.Ops[1:]...)
-	}
-	if len(could) == 0 || s.at.layers != nil {
-		return candidate{}, false
-	}
-	id := could[s.rng.IntN(len(could))]
-	p := *s.at.plan
-	p.alone = maps.Clone(p.alone)
-	if p.alone == nil {
-		p.alone = map[model.OpID]bool{}
-	}
-	now := !p.alone[id]
-	for _, id := range s.places(k, slices.Index(s.at.cuts[k].ops, id)) {
-		p.alone[id] = now
-	}
-	return candidate{plan: &p, spans: s.at.spans}, true
-}
-
-func (s *searcher) moveOrder() (candidate, bool) {
-	p := *s.at.plan
-	p.own, p.order = nil, orders[s.rng.IntN(len(orders))]
-	if p.bindings != nil { // they were made for an order
-		p = *p.regroup(p.cuts)
-	}
-	return candidate{plan: &p, spans: s.at.spans}, true
-}
-
-// movePosition lets an instance run sooner or later, as far as what it reads and who reads
-// it allow.
-func (s *searcher) movePosition() (candidate, bool) {
-	made := s.at.s
-	from := s.rng.IntN(len(made.Order))
-	id := made.Order[from]
-	at := make([]int, len(made.Order))
-	for i, x := range made.Order {
-		at[x] = i
-	}
-	first, last := 0, len(made.Order)-1
-	for _, d := range made.Instances.Instances[id].Deps {
-		first = max(first, at[d.From]+1)
-	}
-	for _, c := range made.Instances.Consumers[id] {
-		last = min(last, at[c]-1)
-	}
-	to := first + s.rng.IntN(last-first+1)
-	if to == from {
-		return candidate{}, false
-	}
-	p := *s.at.plan
-	p.own = slices.Insert(slices.Delete(slices.Clone(made.Order), from, from+1), to, id)
-	return candidate{plan: &p, spans: s.at.spans}, true
-}
-
-// generator lists what the kernel generator may do: of each setting all values.
-var generator = [][]func(*plan){
-	values(func(p *plan, x int64) { p.lower.WeightTiles = x }, 0, 2, 3, 4, 6),
-	values(func(p *plan, x int64) { p.lower.LoadTiles = x }, 0, 2, 4, 8),
-	values(func(p *plan, x bool) { p.apart = x }, false, true),
-	values(func(p *plan, x bool) { p.over = x }, false, true),
-	values(func(p *plan, x bool) { p.lower.WeightsFirst = x }, false, true),
-	values(func(p *plan, x bool) { p.lower.StorePieces = x }, false, true),
-	values(func(p *plan, x bool) { p.lower.KeepWeights = x }, false, true),
-	values(func(p *plan, x int) { p.lower.KeepQuarters = x }, 1, 2, 3, 4),
-	values(func(p *plan, x int64) { p.lower.Pieces = x }, 4, 6, 8, 12, 16, 24, 32),
-	values(func(p *plan, x bool) { p.lower.BeforeFirst = x }, false, true),
-	values(func(p *plan, x bool) { p.lower.CrossLayer = x }, false, true),
-	values(func(p *plan, x bool) { p.lower.Prefetch = x }, false, true),
-	values(func(p *plan, x graphturbo.SpillRule) { p.rule = x }, graphturbo.LongestLifetime, graphturbo.LargestFirst),
-}
-
-func values[T any](set func(*plan, T), list ...T) (of []func(*plan)) {
-	for _, x := range list {
-		of = append(of, func(p *plan) { set(p, x) })
-	}
-	return of
-}
-
 func (s *searcher) moveGenerator() (candidate, bool) {
-	list := generator[s.rng.IntN(len(generator))]
-	return s.with(s.at, list[s.rng.IntN(len(list))])
+	list := s.options[s.rng.IntN(len(s.options))]
+	return s.set(s.at, list[s.rng.IntN(len(list))])
 }
 
-// with is a plan with another setting; false: it has it.
-func (s *searcher) with(c candidate, set func(*plan)) (candidate, bool) {
-	p := *c.plan
-	set(&p)
-	return candidate{plan: &p, spans: c.spans, move: "generator"}, p.rule != c.rule || p.apart != c.apart || p.over != c.over || p.lower != c.lower
+// set is a candidate with another setting; false: it has it.
+func (s *searcher) set(c candidate, change func(*Decisions) *Decisions) (candidate, bool) {
+	p := change(c.Decisions)
+	return candidate{Decisions: p, spans: c.spans, move: "generator"}, p != c.Decisions
 }
 
 // settings tries each of the generator's settings by itself, and then those that gain something
@@ -1094,19 +767,19 @@ func (s *searcher) settings(ctx context.Context) error {
 	base := s.best
 	type gain struct {
 		setting int
-		set     func(*plan)
+		set     func(*Decisions) *Decisions
 		score   float64
 	}
 	var gains []gain
 	var list []candidate
-	for k, values := range generator {
+	for k, values := range s.options {
 		for _, set := range values {
-			if c, ok := s.with(base, set); ok {
+			if c, ok := s.set(base, set); ok {
 				list, gains = append(list, c), append(gains, gain{setting: k, set: set})
 			}
 		}
 	}
-	if err := s.simulate(ctx, list, s.opt.Objective.longest(base.score, s.w.spec)); err != nil {
+	if err := s.simulateAll(ctx, list, s.opt.Objective.longest(base.score, s.w.spec)); err != nil {
 		return err
 	}
 	for i, c := range list {
@@ -1122,9 +795,9 @@ func (s *searcher) settings(ctx context.Context) error {
 			continue
 		}
 		done[g.setting] = true
-		c, _ := s.with(s.best, g.set)
+		c, _ := s.set(s.best, g.set)
 		one := []candidate{c}
-		if err := s.simulate(ctx, one, 0); err != nil {
+		if err := s.simulateAll(ctx, one, 0); err != nil {
 			return err
 		}
 		if _, err := s.consider(ctx, one[0]); err != nil {

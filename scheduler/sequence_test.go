@@ -33,16 +33,16 @@ func TestSequence(t *testing.T) {
 				ops = append(ops, g.Ops[i].ID)
 			}
 			derived := schedule.Layers(g, ops)
-			p := &plan{sooner: map[model.OpID]int{}, alone: map[model.OpID]bool{}}
+			p := layering{hoist: map[model.OpID]int{}, layerStarts: map[model.OpID]bool{}}
 			for _, l := range derived {
 				for _, id := range l.Ops[1:] {
-					p.alone[id] = r.IntN(4) == 0
+					p.layerStarts[id] = r.IntN(4) == 0
 				}
 				if r.IntN(2) == 0 {
-					p.sooner[l.Anchor] = r.IntN(4)
+					p.hoist[l.Anchor] = r.IntN(4)
 				}
 			}
-			list := p.layersOf(g, ops)
+			list := p.of(g, ops)
 			made := map[model.TensorID]bool{}
 			for _, l := range list {
 				for _, o := range l.Outputs {
@@ -69,11 +69,11 @@ func TestSequence(t *testing.T) {
 			if !slices.Equal(want, anchors(derived)) {
 				changed++
 			}
-			q := &plan{sooner: map[model.OpID]int{}, alone: map[model.OpID]bool{}}
+			q := layering{hoist: map[model.OpID]int{}, layerStarts: map[model.OpID]bool{}}
 			if !q.adopt(g, ops, list) {
 				t.Fatalf("%s: parts of layers in another order count as other layers", name)
 			}
-			if got := anchors(q.layersOf(g, ops)); !slices.Equal(got, want) {
+			if got := anchors(q.of(g, ops)); !slices.Equal(got, want) {
 				t.Errorf("%s: order %v, had again %v", name, want, got)
 			}
 		}
@@ -102,12 +102,12 @@ func TestPlanOfFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := planOf(r, found.plan.inPlace)
-		if p.recipe, err = Lookup(greedyRecipe); err != nil {
+		greedy, err := Lookup(greedyRecipe)
+		if err != nil {
 			t.Fatal(err)
 		}
-		p.pin()
-		o := newWorld(net, chip, chip, 4, Options{}).evaluate(t.Context(), p, 0)
+		p := decisionsOf(r, found.decisions.inPlace, true).by(greedy)
+		o := newProblem(net, chip, chip, 4, Options{}).evaluate(t.Context(), p, 0)
 		if o.err != nil || o.ps != found.Sim.TotalPs {
 			t.Errorf("%s: %d ps, from its file %d, %v", name, found.Sim.TotalPs, o.ps, o.err)
 		}

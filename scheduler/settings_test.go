@@ -10,7 +10,8 @@ import (
 )
 
 // replaced runs a variant with other strategies.
-func replaced(t testing.TB, network string, batch, chunk int64, variant string, picks ...scheduler.Pick) *scheduler.Result {
+func replaced(t testing.TB, network string, batch, chunk int64, variant string,
+	picks ...scheduler.Pick) *scheduler.Result {
 	t.Helper()
 	v, err := scheduler.Lookup(variant)
 	if err != nil {
@@ -19,7 +20,8 @@ func replaced(t testing.TB, network string, batch, chunk int64, variant string, 
 	if v, err = scheduler.Replace(v, scheduler.Options{}, picks...); err != nil {
 		t.Fatal(err)
 	}
-	r, err := scheduler.Run(context.Background(), open(t, network), load(t, "stcp920"), batch, v, scheduler.Options{Chunk: chunk})
+	r, err := scheduler.Run(context.Background(), open(t, network), load(t, "stcp920"), batch, v,
+		scheduler.Options{Chunk: chunk})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +41,8 @@ func TestWhatLoadsOvertake(t *testing.T) {
 		{"cross-layer", "ahead", false, false, true},
 		{"cross-layer", "at-start", false, false, false},
 	} {
-		r := replaced(t, "resnet18", 16, 4, "ordering", scheduler.Pick{Stage: "issue", Strategy: c.issue}, scheduler.Pick{Stage: "prefetch", Strategy: c.prefetch})
+		r := replaced(t, "resnet18", 16, 4, "ordering", scheduler.Pick{Stage: "issue", Strategy: c.issue},
+			scheduler.Pick{Stage: "prefetch", Strategy: c.prefetch})
 		exposed, waits, paysLaunch := true, true, true
 		launched, first := int64(0), int64(-1)
 		for i, cmd := range r.Program.Commands {
@@ -62,7 +65,8 @@ func TestWhatLoadsOvertake(t *testing.T) {
 			}
 			for k, other := range r.Program.Commands {
 				computes := other.Kind == isa.Matrix || other.Kind == isa.Vector || other.Kind == isa.Special
-				if computes && r.Program.Queues[other.Queue].Cluster == 0 && r.Sim.Start[k] < r.Sim.End[i] && r.Sim.Start[i] < r.Sim.End[k] {
+				if computes && r.Program.Queues[other.Queue].Cluster == 0 && r.Sim.Start[k] < r.Sim.End[i] &&
+					r.Sim.Start[i] < r.Sim.End[k] {
 					exposed = false
 				}
 			}
@@ -84,7 +88,8 @@ func TestInPlaceByRecipe(t *testing.T) {
 		}
 		var took []int64
 		for _, group := range []string{"alg2", "alg2-in-place"} {
-			v, err := scheduler.Replace(r, scheduler.Options{}, scheduler.Pick{Stage: "group", Strategy: group}, scheduler.Pick{Stage: "split", Strategy: split})
+			v, err := scheduler.Replace(r, scheduler.Options{}, scheduler.Pick{Stage: "group", Strategy: group},
+				scheduler.Pick{Stage: "split", Strategy: split})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,7 +102,8 @@ func TestInPlaceByRecipe(t *testing.T) {
 			}
 		}
 		if took[0] == took[1] || took[1] != took[2] || took[2] != took[3] {
-			t.Errorf("split %s: %d ps, with the option %d, by the strategy %d, with both %d", split, took[0], took[1], took[2], took[3])
+			t.Errorf("split %s: %d ps, with the option %d, by the strategy %d, with both %d", split, took[0], took[1], took[2],
+				took[3])
 		}
 	}
 }

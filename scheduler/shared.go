@@ -31,17 +31,18 @@ type draftKey struct {
 }
 
 func keyOfDraft(s *schedule.Schedule, stage int, r Recipe, opt Options) draftKey {
-	return draftKey{graph: s.Graph, machine: schedulefile.Fingerprint(s.Spec), uneven: opt.Uneven.Alternatives()[0], stages: r.until(stage)}
+	return draftKey{graph: s.Graph, machine: schedulefile.Fingerprint(s.Spec), uneven: opt.Uneven.Alternatives()[0],
+		stages: r.until(stage)}
 }
 
 // first names the strategies up to the first of sharedStages.
 func (r Recipe) first() string {
-	return r.until(slices.IndexFunc(Stages(), func(st Stage) bool { return st.Name == sharedStages[0] }))
+	return r.until(slices.IndexFunc(r.table(), func(st Stage) bool { return st.Name == sharedStages[0] }))
 }
 
 // until names the strategies up to a stage.
 func (r Recipe) until(stage int) (names string) {
-	for _, st := range Stages()[:stage+1] {
+	for _, st := range r.table()[:stage+1] {
 		names += r.choice(st).Name + " "
 	}
 	return names
@@ -52,11 +53,11 @@ func (r Recipe) until(stage int) (names string) {
 type lane struct {
 	first   string // strategies up to the first of sharedStages
 	recipes []int
-	opt     Options
+	opt     run
 }
 
 // lanesOf divides recipes into lanes.
-func lanesOf(recipes []Recipe, opt Options) (lanes []lane) {
+func lanesOf(recipes []Recipe, opt run) (lanes []lane) {
 	for i, r := range recipes {
 		first := r.first()
 		at := slices.IndexFunc(lanes, func(l lane) bool { return l.first == first })
@@ -77,7 +78,7 @@ var sharedStages = []string{"instances", "order"}
 // begun is the draft from which a recipe goes on, and its last stage: from itself, unless
 // more is known.
 func (m *shared) begun(from *schedule.Schedule, last int, r Recipe, opt Options) (*Draft, int) {
-	if m != nil && last < 0 && len(r.own) == 0 {
+	if m != nil && last < 0 && len(r.own) == 0 && r.stages == nil {
 		for i, st := range slices.Backward(Stages()) {
 			if slices.Contains(sharedStages, st.Name) {
 				if d := m.drafts[keyOfDraft(from, i, r, opt)]; d != nil {
@@ -89,12 +90,13 @@ func (m *shared) begun(from *schedule.Schedule, last int, r Recipe, opt Options)
 	return &Draft{Schedule: from}, last
 }
 
-// keep keeps what a draft has after a stage.
+// keep caches a draft after a stage, for recipes that share its first decisions.
 func (m *shared) keep(d *Draft, stage int) {
-	if m == nil || len(d.Recipe.own) > 0 || !slices.Contains(sharedStages, Stages()[stage].Name) || d.Recipe.choice(Stages()[stage]).Exact {
+	if m == nil || len(d.Recipe.own) > 0 || d.Recipe.stages != nil ||
+		!slices.Contains(sharedStages, Stages()[stage].Name) || d.Recipe.choice(Stages()[stage]).Exact {
 		return
 	}
-	kept, err := newDraft(d.Schedule, stage, d.Recipe, d.Options)
+	kept, err := newDraft(d.Schedule, stage, d.Recipe, run{d.Options, d.state})
 	if err != nil {
 		return
 	}

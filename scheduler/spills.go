@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/dsasched/dsasched/formulation/allocate"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
-
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -76,8 +77,10 @@ func NewSpillProblem(s *schedule.Schedule) *SpillProblem {
 			continue
 		}
 		last := min(v.Last, len(s.Steps)-1)
-		p.Buffers = append(p.Buffers, allocate.Buffer{ID: fmt.Sprintf("%s of instance %d", s.Graph.Tensor(v.Tensor).Name, v.Instance),
-			Lifetime: allocate.Interval{Lower: int64(v.Def), Upper: int64(last) + 1}, Size: v.CoreBytes, Alignment: 64, SpillCost: &costs[i]})
+		p.Buffers = append(p.Buffers, allocate.Buffer{ID: fmt.Sprintf("%s of instance %d", s.Graph.Tensor(v.Tensor).Name,
+			v.Instance),
+			Lifetime: allocate.Interval{Lower: int64(v.Def), Upper: int64(last) + 1}, Size: v.CoreBytes, Alignment: 64,
+			SpillCost: &costs[i]})
 		p.Value = append(p.Value, i)
 	}
 	work := unspilled(s)
@@ -228,7 +231,8 @@ const spillRounds, betterRounds = 20, 5
 // stages of what is spilled take more than that, the choice is made again with the demands as they then
 // are, so that the cost is one that can be had, if offsets can. Without an answer
 // the status is Limit or Infeasible: a stage does not fit by itself.
-func ChooseSpills(ctx context.Context, s *schedule.Schedule, opts allocate.SweepOptions) (spills []int, sol *allocate.SpillResult, err error) {
+func ChooseSpills(ctx context.Context, s *schedule.Schedule, opts allocate.SweepOptions) (spills []int,
+	sol *allocate.SpillResult, err error) {
 	p := NewSpillProblem(s)
 	ctx, cancel := opts.Begin(ctx)
 	defer cancel()
@@ -263,7 +267,8 @@ func ChooseSpills(ctx context.Context, s *schedule.Schedule, opts allocate.Sweep
 		}
 		cost, ok := allocate.SweepCost(p.Problem, p.CapacityBytes, real, next.Spilled)
 		if ok && (sol == nil || cost < sol.Cost) {
-			spills, sol = out, &allocate.SpillResult{Status: milp.Feasible, Spilled: next.Spilled, Cost: cost, Bound: bound, Nodes: next.Nodes}
+			spills, sol = out, &allocate.SpillResult{Status: milp.Feasible, Spilled: next.Spilled, Cost: cost, Bound: bound,
+				Nodes: next.Nodes}
 		}
 		if ok && cost == next.Cost {
 			break // nothing that counts was left out
@@ -287,6 +292,124 @@ func ChooseSpills(ctx context.Context, s *schedule.Schedule, opts allocate.Sweep
 	return spills, sol, nil
 }
 
+// placement is what leaves the LB.
+type placement struct {
+	rule      graphturbo.SpillRule
+	overwrite bool // see graphturbo.PlaceOver
+	// forceLLB are results that go to the GB, though there may be room in the LB.
+	forceLLB map[model.TensorID]bool
+	// spilled are the values that leave the LB, where others than by the rule do; nil: by the rule.
+	spilled map[valueKey]bool
+}
+
+// A valueKey names a value among those of the same groups.
+type valueKey struct {
+	instance int
+	tensor   model.TensorID
+}
+
+func takePlacement(d *Draft, _ bool) Decision {
+	x := placement{rule: graphturbo.LongestLifetime, forceLLB: map[model.TensorID]bool{}}
+	if d.Recipe.Pick("spill") == string(graphturbo.LargestFirst) {
+		x.rule = graphturbo.LargestFirst
+	}
+	for i := range d.Steps {
+		from, _ := d.Overwritten(&d.Steps[i])
+		x.overwrite = x.overwrite || from != nil
+	}
+	if !x.overwrite && !d.Recipe.byRule("spill") {
+		x.spilled = map[valueKey]bool{}
+	}
+	for i := range d.Values {
+		v := &d.Values[i]
+		if x.spilled != nil && spilled(v) {
+			x.spilled[valueKey{v.Instance, v.Tensor}] = true
+		}
+		if v.Instance < 0 || v.Wanted != schedule.GB {
+			continue
+		}
+		sg := d.Grouping.Groups[d.Instances.Instances[v.Instance].Group]
+		if d.Scopes[v.Instance] != schedule.GB || !slices.Contains(sg.Outputs, v.Tensor) {
+			x.forceLLB[v.Tensor] = true
+		}
+	}
+	return x
+}
+
+// Stage names the row.
+func (x placement) Stage() string { return "spill" }
+
+// Apply makes the memory plan.
+func (x placement) Apply(ctx context.Context, d *Draft) error {
+	var out []int
+	for i := range d.Values {
+		v := &d.Values[i]
+		if v.Instance >= 0 && v.Level == schedule.LB && x.forceLLB[v.Tensor] && d.Spec.GB != nil {
+			v.Wanted, v.Level = schedule.GB, schedule.GB
+		}
+		if x.spilled[valueKey{v.Instance, v.Tensor}] {
+			out = append(out, i)
+		}
+	}
+	switch {
+	case x.overwrite:
+		return graphturbo.PlaceOver(d.Schedule, x.rule)
+	case x.spilled != nil:
+		return graphturbo.PlaceSpilled(d.Schedule, out, x.rule, packer(ctx))
+	}
+	return graphturbo.Place(d.Schedule, x.rule)
+}
+
+// Key has the rule and what differs from it.
+func (x placement) Key(b *Key, _ *Decisions) {
+	b.Text(string(x.rule))
+	addMap(b, map[int]bool{0: x.overwrite, 1: x.spilled != nil}, is)
+	addMap(b, x.forceLLB, is)
+	for _, v := range slices.SortedFunc(maps.Keys(x.spilled), func(v, w valueKey) int {
+		return cmp.Or(v.instance-w.instance, int(v.tensor-w.tensor))
+	}) {
+		b.Add(int64(v.instance), int64(v.tensor))
+	}
+}
+
+// After drops what was chosen for values of other instances.
+func (x placement) After(changed string, _, _ *Decisions) Decision {
+	if changed == "group" || changed == "layers" {
+		x.spilled = nil
+	}
+	return x
+}
+
+func (x placement) extend(e *extension) Decision {
+	x.spilled, x.forceLLB = nil, extended(x.forceLLB, e.tensors, is)
+	return x
+}
+
+var placementMoves = []move{{"spill", 1, (*searcher).moveDown}}
+
+var placementSettings = [][]func(*Decisions) *Decisions{
+	values(func(x *placement, over bool) { x.overwrite = over }, false, true),
+	values(func(x *placement, rule graphturbo.SpillRule) { x.rule, x.spilled = rule, nil },
+		graphturbo.LongestLifetime, graphturbo.LargestFirst),
+}
+
+// moveDown lets a result go to the GB, or stay.
+func (s *searcher) moveDown() (candidate, bool) {
+	k := s.place(len(s.at.spans))
+	g, ops := s.at.s.Graph, s.at.groups()[k].ops
+	n := s.rng.IntN(len(ops))
+	if s.at.s.Spec.GB == nil || g.Op(ops[n]).Class() == model.ViewClass {
+		return candidate{}, false
+	}
+	x := of[placement](s.at.Decisions)
+	x.forceLLB = cloned(x.forceLLB)
+	down := !x.forceLLB[g.Op(ops[n]).Outputs[0]]
+	for _, id := range s.places(k, n) {
+		x.forceLLB[g.Op(id).Outputs[0]] = down
+	}
+	return s.having(x), true
+}
+
 // spillByRule is the paper's memory plan (§4.3) with a rule for what leaves first.
 func spillByRule(rule graphturbo.SpillRule, description string) Strategy {
 	return Strategy{Name: string(rule), Description: description,
@@ -298,16 +421,19 @@ var (
 	largestFirst    = spillByRule(graphturbo.LargestFirst, "the largest")
 )
 
-// The addresses in the LB that a value or stage may get.
-var (
-	lowestAddress = Strategy{Name: "lowest", Description: "as low as there is room, as the memory plan found it",
-		Decide: func(context.Context, *Draft) error { return nil }}
-	apartAddress = Strategy{Name: "apart", Description: "such as were left longer before, so that less waits for what was there",
-		Decide: func(_ context.Context, d *Draft) error {
+// addresses says where in the L1 what stays there lies.
+var addresses = Setting[bool]{Name: "address", Description: "where in the L1 what stays there lies", inPlan: true,
+	text: addressText,
+	Choices: []Choice[bool]{
+		{"lowest", "as low as there is room, as the memory plan found it", false},
+		{"apart", "such as were left longer before, so that less waits for what was there", true},
+	},
+	Apply: func(d *Draft, apart bool) error {
+		if apart {
 			graphturbo.Apart(d.Schedule)
-			return nil
-		}}
-)
+		}
+		return nil
+	}}
 
 var exactSpills = Strategy{Name: "search", Description: "what moves least, by dynamic programming", Exact: true,
 	Decide: func(ctx context.Context, d *Draft) error {
@@ -357,7 +483,8 @@ func pack(ctx context.Context, list []graphturbo.Extent, capacity int64) ([]int6
 	}
 	p := &allocate.Problem{}
 	for i, x := range list {
-		p.Buffers = append(p.Buffers, allocate.Buffer{ID: fmt.Sprint(i), Lifetime: allocate.Interval{Lower: int64(x.First), Upper: int64(x.Last) + 1}, Size: x.Bytes, Alignment: 64})
+		p.Buffers = append(p.Buffers, allocate.Buffer{ID: fmt.Sprint(i),
+			Lifetime: allocate.Interval{Lower: int64(x.First), Upper: int64(x.Last) + 1}, Size: x.Bytes, Alignment: 64})
 	}
 	sol, err := allocate.Fit(ctx, p, capacity, allocate.SearchOptions{Options: allocate.Options{WorkLimit: packNodes}})
 	if err != nil || !sol.Status.HasValues() {

@@ -43,13 +43,15 @@ var algorithm1 = Strategy{Name: "alg1", Description: "Algorithm 1 of the paper, 
 		return nil
 	}}
 
-var exactSplit = Strategy{Name: "search", Description: "groups and factors of least cost, by search", Needs: splittable, Exact: true,
+var exactSplit = Strategy{Name: "search", Description: "groups and factors of least cost, by search", Needs: splittable,
+	Exact: true,
 	Decide: func(ctx context.Context, d *Draft) error {
 		n, err := SplitProblem(d.Schedule, d.Options)
 		if err != nil {
 			return err
 		}
-		opts := split.SearchOptions{Options: split.Options{Start: n.Given, TimeLimit: d.Options.searchLimit(), Progress: d.Options.report("split")}}
+		opts := split.SearchOptions{Options: split.Options{Start: n.Given, TimeLimit: d.Options.searchLimit(),
+			Progress: d.Options.report("split")}}
 		if d.Options.TimeLimitOnly {
 			opts.WorkLimit = timedSplitStates
 		}
@@ -69,32 +71,19 @@ const timedSplitStates = 10 * split.DefaultMaxStates
 // SplitProblem is the choice of groups and factors that a network poses, on the
 // accelerator as the decisions see it; that of s is its start.
 func SplitProblem(s *schedule.Schedule, opt Options) (*split.Network, error) {
-	return split.FromGraph(s.Graph, graphturbo.ExecutionOrder(s.Graph), s.Grouping, s.Spec, split.NetworkOptions{InPlace: opt.InPlace, Uneven: opt.Uneven.Alternatives()[0], Cost: opt.Cost})
+	return split.FromGraph(s.Graph, graphturbo.ExecutionOrder(s.Graph), s.Grouping, s.Spec,
+		split.NetworkOptions{InPlace: opt.InPlace, Uneven: opt.Uneven.Alternatives()[0], Cost: opt.Cost})
 }
 
 var instances = Strategy{Name: "derived", Description: "from groups and factors",
 	Decide: func(_ context.Context, d *Draft) error {
-		deriveLayers(d.Schedule)
 		d.Instances = schedule.NewInstanceGraph(d.Graph, d.Grouping)
 		return nil
 	}}
 
-// deriveLayers gives groups without layers those of schedule.Layers.
-func deriveLayers(s *schedule.Schedule) {
-	if s.Layers != nil || s.Grouping == nil {
-		return
-	}
-	for _, sg := range s.Grouping.Groups {
-		s.Layers = append(s.Layers, schedule.Layers(s.Graph, sg.Ops))
-	}
-}
-
 func checkInstances(s *schedule.Schedule) error {
 	if s.Instances == nil {
 		return errors.New("there are no instances")
-	}
-	if err := schedule.CheckLayers(s); err != nil {
-		return err
 	}
 	return schedule.CheckInstances(s.Graph, s.Grouping, s.Instances)
 }

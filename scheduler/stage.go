@@ -27,6 +27,16 @@ type Stage struct {
 
 	keep  func(to, from *schedule.Schedule) // copies the decision; nil: it is always made anew
 	check func(d *Draft) error              // judges what the stage leaves behind; nil: nothing can be wrong
+
+	// What follows is of decisions that a search changes. take is the decision of a finished schedule, as far as the
+	// recipe's own strategies do not make it again at once, or all of it; nil: row heldBy has it, or it follows.
+	take     func(d *Draft, all bool) Decision
+	heldBy   string                              // an earlier row, which decides this one, too
+	settings [][]func(*Decisions) *Decisions     // changes of decisions: of each setting all values
+	moves    []move                              // other changes that a search tries
+	read     func(data []byte) (Decision, error) // of a schedule file, as encoding/json has written it
+	text     func(b *strings.Builder, d *Draft)  // a line for each thing decided; nil: the JSON of take
+	inPlan   bool                                // the schedule file has the decision in words of its own
 }
 
 // by is a check that looks at the schedule only.
@@ -76,18 +86,21 @@ type Draft struct {
 	Between schedule.Level          // where results pass from kernel to kernel, if not where Outputs and scopes say (LB)
 	Lower   lower.Options           // what the kernel generator may do
 
+	state   state
 	refine  func(*schedule.Schedule) // of the recipe's binding
+	values  map[string]Decision      // of settings, by stage; never written to
 	answers map[string]Solved        // by stage
 	method  string                   // the strategy at work
 	// again is Continue with another answer, for strategies, which can't know the table of
 	// stages that they stand in.
-	again func(ctx context.Context, from *schedule.Schedule, after string, r Recipe, opt Options) (*Draft, error)
+	again func(ctx context.Context, from *schedule.Schedule, after string, r Recipe, opt run) (*Draft, error)
 }
 
 // solve keeps what an exact strategy says of its answer to a stage.
 func (d *Draft) solve(stage, unit string, answer solve.Outcome, note string) {
 	if answer.Status == milp.Feasible || answer.Status == milp.Limit {
-		d.Options.tell(fmt.Sprintf("%s by %s: not proven to be the best (%s): %.4g %s, bound %.4g", stage, d.method, answer.Stop, answer.Objective, unit, answer.Bound))
+		d.state.tell(fmt.Sprintf("%s by %s: not proven to be the best (%s): %.4g %s, bound %.4g", stage, d.method,
+			answer.Stop, answer.Objective, unit, answer.Bound))
 	}
 	if d.answers == nil {
 		d.answers = map[string]Solved{}
@@ -114,80 +127,90 @@ type Solved struct {
 func Stages() []Stage {
 	return []Stage{
 		{Name: "group", Description: "which operators become one kernel",
-			Strategies: []Strategy{layerKernels, fusedOps, convPairs, stitchedKernels, stitchedOps, algorithm2, algorithm2Divisors, algorithm2InPlace},
-			keep:       keepGroups,
-			check:      by(checkGroups)},
+			Strategies: []Strategy{layerKernels, fusedOps, convPairs, stitchedKernels, stitchedOps, algorithm2,
+				algorithm2Divisors, algorithm2InPlace},
+			keep:  keepGroups,
+			check: by(checkGroups), take: takeGroups, moves: groupMoves, text: groupText},
 		{Name: "split", Description: "how a group is cut into instances",
 			Strategies: []Strategy{noSplit, oneFactorForAll, algorithm1, exactSplit},
 			keep:       func(_, _ *schedule.Schedule) {}, // the groups have it
-			check:      by(checkGroups)},
+			check:      by(checkGroups), heldBy: "group", text: splitText},
+		{Name: "layers", Description: "where the layers of a kernel begin, and in which order they run",
+			Strategies: []Strategy{derivedLayers},
+			keep:       func(to, _ *schedule.Schedule) { deriveLayers(to) }, // the groups have them
+			check:      by(schedule.CheckLayers), take: takeLayers, moves: layerMoves, text: layersText},
 		{Name: "instances", Description: "the instances that follow, and what they read of each other",
 			Strategies: []Strategy{instances},
-			keep: func(to, from *schedule.Schedule) {
-				to.Instances = from.Instances
-				deriveLayers(to)
-			},
-			check: by(checkInstances)},
+			keep:       func(to, from *schedule.Schedule) { to.Instances = from.Instances },
+			check:      by(checkInstances), text: instancesText},
 		{Name: "outputs", Description: "the memory where a layer's output should stay",
 			Strategies: []Strategy{outputsDDR, outputsLLB, outputsL1, outputsInside},
-			check:      checkOutputs},
+			check:      checkOutputs, take: takeOutputs, text: outputsText},
 		{Name: "order", Description: "the order of the instances",
-			Strategies: []Strategy{layerByLayer, chunkByChunk, breadthFirst, depthFirst, heaviestFirst, algorithm3, exactOrder, ilpOrder, jointOrder},
+			Strategies: []Strategy{layerByLayer, chunkByChunk, breadthFirst, depthFirst, heaviestFirst, algorithm3, exactOrder,
+				ilpOrder, jointOrder},
 			keep: func(to, from *schedule.Schedule) {
 				to.Order, to.OrderName, to.Costs = slices.Clone(from.Order), from.OrderName, slices.Clone(from.Costs)
 				to.Place, to.Cluster = from.Place, from.Cluster
 			},
-			check: by(schedule.CheckOwnOrder)},
+			check: by(schedule.CheckOwnOrder), take: takeOrder, moves: orderMoves, text: orderText},
 		{Name: "bind", Description: "over which cores an output is spread, and its scope",
-			Strategies: []Strategy{plainBinding, blockLocality, algorithm4, insideBinding, exactBinding, ilpBinding, jointBinding},
+			Strategies: []Strategy{plainBinding, blockLocality, algorithm4, insideBinding, exactBinding, ilpBinding,
+				jointBinding},
 			keep: func(to, from *schedule.Schedule) {
-				to.Bindings, to.Scopes, to.LayerBindings = slices.Clone(from.Bindings), slices.Clone(from.Scopes), from.LayerBindings
+				to.Bindings, to.Scopes, to.LayerBindings = slices.Clone(from.Bindings), slices.Clone(from.Scopes),
+					from.LayerBindings
 			},
-			check: by(checkBindings)},
+			check: by(checkBindings), take: takeBindings, moves: bindMoves, text: bindText},
 		{Name: "join", Description: "the copies and redistributions that follow, and the steps of the kernels",
 			Strategies: []Strategy{joins},
-			check:      by(schedule.CheckSteps)},
+			check:      by(schedule.CheckSteps), text: joinText},
 		{Name: "spill", Description: "what leaves a full memory first",
 			Strategies: []Strategy{longestLifetime, largestFirst, exactSpills},
-			check:      by(schedule.CheckPlan)},
-		{Name: "address", Description: "where in the L1 what stays there lies",
-			Strategies: []Strategy{lowestAddress, apartAddress},
-			check:      by(schedule.CheckPlan)},
+			check:      by(schedule.CheckPlan), take: takePlacement, moves: placementMoves, settings: placementSettings,
+			text: spillText},
+		addresses.Stage(),
 		{Name: "issue", Description: "what the commands of a kernel may overtake",
-			Strategies: []Strategy{inOrder, exposed, crossLayer}},
+			Strategies: []Strategy{inOrder, exposed, crossLayer}, take: takeGenerator, settings: generatorSettings,
+			text: generatorText},
 		{Name: "prefetch", Description: "what loads from the DDR wait for",
-			Strategies: []Strategy{loadsWait, loadsAhead, loadsAtStart}},
+			Strategies: []Strategy{loadsWait, loadsAhead, loadsAtStart}, heldBy: "issue", text: generatorText},
 		{Name: "weights", Description: "whether weights stay in the LLB from kernel to kernel",
-			Strategies: []Strategy{reloadWeights, keepWeights}},
+			Strategies: []Strategy{reloadWeights, keepWeights}, heldBy: "issue", text: generatorText},
 		{Name: "nest", Description: "the loops in which the cores run a layer",
 			Strategies: []Strategy{ruleNests, ansorNests},
-			check:      by(schedule.CheckPlan)},
+			check:      by(schedule.CheckPlan), take: takeLoops, text: nestText},
 	}
 }
 
 // Choices lists the stages that have more than one strategy.
-func Choices() []Stage {
-	return slices.DeleteFunc(Stages(), func(st Stage) bool { return len(st.Strategies) < 2 })
+func Choices() []Stage { return choices(Stages()) }
+
+func choices(list []Stage) []Stage {
+	return slices.DeleteFunc(list, func(st Stage) bool { return len(st.Strategies) < 2 })
 }
 
 // position is the number of a stage in the table.
-func position(name string) (int, error) {
-	if _, err := LookupStage(name); err != nil {
+func (r Recipe) position(name string) (int, error) {
+	if _, err := r.stage(name); err != nil {
 		return 0, err
 	}
-	return slices.IndexFunc(Stages(), func(st Stage) bool { return st.Name == name }), nil
+	return slices.IndexFunc(r.table(), func(st Stage) bool { return st.Name == name }), nil
 }
 
 // LookupStage finds a stage by name.
-func LookupStage(name string) (Stage, error) {
+func LookupStage(name string) (Stage, error) { return lookupStage(Stages(), name) }
+
+func lookupStage(list []Stage, name string) (Stage, error) {
 	var names []string
-	for _, st := range Stages() {
+	for _, st := range list {
 		if st.Name == name {
 			return st, nil
 		}
 		names = append(names, st.Name)
 	}
-	return Stage{}, fmt.Errorf("unknown stage %q%s, expected one of %s", name, spell.Hint(name, names), strings.Join(names, ", "))
+	return Stage{}, fmt.Errorf("unknown stage %q%s, expected one of %s", name, spell.Hint(name, names),
+		strings.Join(names, ", "))
 }
 
 // Lookup finds a strategy by its name or alias.
@@ -202,12 +225,14 @@ func (st Stage) Lookup(name string) (Strategy, error) {
 			known = append(known, s.Alias)
 		}
 	}
-	return Strategy{}, fmt.Errorf("%s is %q%s, expected one of %s", st.Name, name, spell.Hint(name, known), strings.Join(names, ", "))
+	return Strategy{}, fmt.Errorf("%s is %q%s, expected one of %s", st.Name, name, spell.Hint(name, known),
+		strings.Join(names, ", "))
 }
 
 // Schedule makes all decisions for one chunk.
-func Schedule(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, opt Options) (*schedule.Schedule, error) {
-	d, err := draft(ctx, g, spec, r, opt)
+func Schedule(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, opt Options) (*schedule.Schedule,
+	error) {
+	d, err := draft(ctx, g, spec, r, run{Options: opt})
 	if err != nil {
 		return nil, err
 	}
@@ -215,14 +240,15 @@ func Schedule(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe
 }
 
 // draft is Schedule with what a schedule does not keep.
-func draft(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, opt Options) (*Draft, error) {
+func draft(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, opt run) (*Draft, error) {
 	for _, op := range g.Ops {
 		if dead(g, op) {
 			return nil, fmt.Errorf("operator %q has no reader; simplify the graph before it is scheduled", op.Name)
 		}
 	}
 	if spec.Chips != nil && opt.Clusters != Pipelined {
-		return nil, fmt.Errorf("%s has %d chips: clusters is %q, expected %q, or one chip", spec.Name, spec.Chips.Count, opt.Clusters.Name(), Pipelined)
+		return nil, fmt.Errorf("%s has %d chips: clusters is %q, expected %q, or one chip", spec.Name, spec.Chips.Count,
+			opt.Clusters.Name(), Pipelined)
 	}
 	return decide(ctx, &schedule.Schedule{Graph: g, Spec: spec}, -1, r, opt)
 }
@@ -231,16 +257,17 @@ func draft(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Recipe, o
 // those of the stage after, and makes all else anew, as the recipe says. Groups come with
 // their factors, which alg1 leaves as they are. Layers that are nil follow from the
 // groups. The schedule that it starts from is not changed; what it lacks is an error.
-func Continue(ctx context.Context, from *schedule.Schedule, after string, r Recipe, opt Options) (*schedule.Schedule, error) {
-	d, err := resume(ctx, from, after, r, opt)
+func Continue(ctx context.Context, from *schedule.Schedule, after string, r Recipe, opt Options) (*schedule.Schedule,
+	error) {
+	d, err := resume(ctx, from, after, r, run{Options: opt})
 	if err != nil {
 		return nil, err
 	}
 	return d.Schedule, nil
 }
 
-func resume(ctx context.Context, from *schedule.Schedule, after string, r Recipe, opt Options) (*Draft, error) {
-	at, err := position(after)
+func resume(ctx context.Context, from *schedule.Schedule, after string, r Recipe, opt run) (*Draft, error) {
+	at, err := r.position(after)
 	if err != nil {
 		return nil, err
 	}
@@ -249,31 +276,38 @@ func resume(ctx context.Context, from *schedule.Schedule, after string, r Recipe
 
 // decide runs the stages behind number last on what from has of those before, and
 // judges each of them.
-func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, opt Options) (*Draft, error) {
-	if err := r.validate(opt); err != nil {
+func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, opt run) (*Draft, error) {
+	if err := r.validate(opt.Options); err != nil {
 		return nil, err
 	}
 	if r.evaluations > 0 {
 		return nil, fmt.Errorf("variant %s makes all decisions together, expected one that goes stage by stage", r.Name)
 	}
-	begun, last := opt.shared.begun(from, last, r, opt)
+	begun, last := opt.shared.begun(from, last, r, opt.Options)
 	d, err := newDraft(begun.Schedule, last, r, opt)
 	if err != nil {
 		return nil, err
 	}
 	d.again = resume
-	for _, st := range Stages() { // in order, as they were told
+	for _, st := range r.table() { // in order, as they were told
 		if a, there := begun.answers[st.Name]; there {
 			d.method = r.choice(st).Name
 			d.solve(st.Name, a.Unit, a.Outcome, a.Note)
 		}
 	}
-	for i, st := range Stages() {
+	for i, st := range r.table() {
 		s := r.choice(st)
 		made := i > last || st.keep == nil
 		if made {
 			d.method = s.Name
-			if err := s.Decide(ctx, d); err != nil {
+			decide := s.Decide
+			if x := opt.given.decided(st); x != nil {
+				decide = x.Apply
+			}
+			decided := opt.deciding(st.Name, s.Name)
+			err := decide(ctx, d)
+			decided()
+			if err != nil {
 				return nil, r.blame(st, err)
 			}
 		}
@@ -303,6 +337,27 @@ func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, op
 	return d, nil
 }
 
+// decided is what decisions say of a stage; nil: nothing.
+func (p *Decisions) decided(st Stage) Decision {
+	if p == nil {
+		return nil
+	}
+	if x := p.value(st.Name); x != nil {
+		return x
+	}
+	if p.value(st.heldBy) != nil {
+		return held{}
+	}
+	return nil
+}
+
+// held is the decision of a stage that an earlier one has made.
+type held struct{}
+
+func (held) Stage() string                       { return "" }
+func (held) Apply(context.Context, *Draft) error { return nil }
+func (held) Key(*Key, *Decisions)                {}
+
 // instancesOf counts the instances that groups will have.
 func instancesOf(gr *schedule.Grouping) (n int) {
 	for _, sg := range gr.Groups {
@@ -312,19 +367,21 @@ func instancesOf(gr *schedule.Grouping) (n int) {
 }
 
 // newDraft copies what the stages up to number last have decided.
-func newDraft(from *schedule.Schedule, last int, r Recipe, opt Options) (*Draft, error) {
+func newDraft(from *schedule.Schedule, last int, r Recipe, opt run) (*Draft, error) {
 	m, err := cost.NewWith(from.Spec, opt.Cost)
 	if err != nil {
 		return nil, err
 	}
 	opt.Uneven = opt.Uneven.Alternatives()[0]
-	s := &schedule.Schedule{Graph: from.Graph, Spec: from.Spec, UnevenCores: opt.Uneven == schedule.UnevenAll, Memo: opt.memo}
-	for i, st := range Stages() {
+	s := &schedule.Schedule{Graph: from.Graph, Spec: from.Spec, UnevenCores: opt.Uneven == schedule.UnevenAll,
+		Memo: opt.memo}
+	for i, st := range r.table() {
 		if i <= last && st.keep != nil {
 			st.keep(s, from)
 		}
 	}
-	return &Draft{Schedule: s, refine: r.at("bind").Refine, Recipe: r, Options: opt, Cost: m, Machine: splitOptions(s, m, opt), Lower: lower.Options{Cost: opt.Cost}}, nil
+	return &Draft{Schedule: s, refine: r.at("bind").Refine, Recipe: r, Options: opt.Options, state: opt.state, Cost: m,
+		Machine: splitOptions(s, m, opt.Options), Lower: lower.Options{Cost: opt.Cost}}, nil
 }
 
 // splitOptions are the machine and the switches as Algorithm 1 sees them.

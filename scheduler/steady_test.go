@@ -52,7 +52,8 @@ func TestSteadyRate(t *testing.T) {
 			t.Errorf("%s by %s: steady rate %g/s, one batch %g/s", c.model, c.variant, got, r.ThroughputPerSecond())
 		}
 		if alone := math.Abs(got/r.ThroughputPerSecond()-1) < 0.001; alone != c.alone {
-			t.Errorf("%s by %s: steady rate %g/s, one batch %g/s; expected the same: %t", c.model, c.variant, got, r.ThroughputPerSecond(), c.alone)
+			t.Errorf("%s by %s: steady rate %g/s, one batch %g/s; expected the same: %t", c.model, c.variant, got,
+				r.ThroughputPerSecond(), c.alone)
 		}
 	}
 }

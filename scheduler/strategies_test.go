@@ -38,7 +38,8 @@ func TestEveryStrategy(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%s=%s", c.model, d.Name, s.Name), func(t *testing.T) {
 					opt := opt
 					if s.NeedsSolver {
-						if _, err := scheduler.Replace(last(t), opt, scheduler.Pick{Stage: d.Name, Strategy: s.Name}); !errors.Is(err, scheduler.ErrNoSolver) {
+						if _, err := scheduler.Replace(last(t), opt, scheduler.Pick{Stage: d.Name, Strategy: s.Name}); !errors.Is(err,
+							scheduler.ErrNoSolver) {
 							t.Errorf("without a solver: %v", err)
 						}
 						if missing != nil {
@@ -112,7 +113,8 @@ func TestReplaceNamesWhatChanges(t *testing.T) {
 		{pick("bind", "greedy", "order", "bfs"), "cross-layer+order=bfs", false},
 		{pick("spill", "largest-first", "order", "search"), "cross-layer+order=search+spill=largest-first", false},
 		{pick("group", "layers"), "cross-layer+group=layers", false},
-		{pick("group", "layers", "split", "one-factor"), "split is one-factor, which does not go with group layers: expected group alg2", true},
+		{pick("group", "layers", "split", "one-factor"),
+			"split is one-factor, which does not go with group layers: expected group alg2", true},
 		{pick("order", "dfs", "order", "bfs"), "order is both dfs and bfs", true},
 		{pick("order", "greedy", "order", "alg3"), "cross-layer", false},
 		{pick("order", "serach"), `order is "serach" (did you mean search?), expected one of layer-by-layer, `, true},
@@ -167,7 +169,8 @@ func TestProgressOfDecisions(t *testing.T) {
 type content struct{}
 
 func (content) Solve(_ context.Context, m *milp.Model, opts milp.Options) (*milp.Solution, error) {
-	return &milp.Solution{Status: milp.Feasible, Values: opts.Start, Objective: m.Objective(opts.Start), Stop: milp.StopTime}, nil
+	return &milp.Solution{Status: milp.Feasible, Values: opts.Start, Objective: m.Objective(opts.Start),
+		Stop: milp.StopTime}, nil
 }
 
 // A solve that a limit ends says so in the notes, and leaves the greedy decision.

@@ -8,12 +8,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/hardware/sim"
 	"github.com/dsasched/dsasched/heuristics/ansor"
@@ -115,8 +115,10 @@ func TaskName(key string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte
 // bindings and memory plan are those that the loops are found for. Equal kernels of one or
 // several networks are one task, whose weights are runs for the first cluster's share of
 // each batch. from says for what.
-func TuningTasks(ctx context.Context, nets []network.Network, machine *hardware.Spec, batch int64, r Recipe, opt Options) (tasks []*ansor.Task, from TunedFrom, err error) {
-	from = TunedFrom{Kind: TunedKind, Version: TunedVersion, Batch: batch, Chunk: opt.Chunk, Variant: r.Name, InPlace: opt.InPlace, Hardware: machine.Name}
+func TuningTasks(ctx context.Context, nets []network.Network, machine *hardware.Spec, batch int64, r Recipe,
+	opt Options) (tasks []*ansor.Task, from TunedFrom, err error) {
+	from = TunedFrom{Kind: TunedKind, Version: TunedVersion, Batch: batch, Chunk: opt.Chunk, Variant: r.Name,
+		InPlace: opt.InPlace, Hardware: machine.Name}
 	if opt.Uneven != schedule.UnevenFastest {
 		from.Uneven = opt.Uneven.String()
 	}
@@ -125,7 +127,7 @@ func TuningTasks(ctx context.Context, nets []network.Network, machine *hardware.
 	r.Fallback = nil
 	known := map[string]*ansor.Task{}
 	for j, net := range nets {
-		made, _, err := fastest(ctx, net, machine, batch, []Recipe{r}, opt, false)
+		made, _, err := fastest(ctx, net, machine, batch, []Recipe{r}, run{Options: opt}, false)
 		if err != nil {
 			return nil, from, err
 		}
@@ -155,7 +157,8 @@ func TuningTasks(ctx context.Context, nets []network.Network, machine *hardware.
 
 // Tune searches for the loops of all kernels of networks. If ctx ends first, the answer is
 // what was found, and the error ctx's.
-func Tune(ctx context.Context, nets []network.Network, machine *hardware.Spec, batch int64, r Recipe, opt Options, set TuneSettings) (*Tuned, error) {
+func Tune(ctx context.Context, nets []network.Network, machine *hardware.Spec, batch int64, r Recipe, opt Options,
+	set TuneSettings) (*Tuned, error) {
 	tasks, from, err := TuningTasks(ctx, nets, machine, batch, r, opt)
 	if err != nil {
 		return nil, err
@@ -167,7 +170,8 @@ func Tune(ctx context.Context, nets []network.Network, machine *hardware.Spec, b
 func TuneTasks(ctx context.Context, tasks []*ansor.Task, from TunedFrom, set TuneSettings) (*Tuned, error) {
 	out := &Tuned{TunedFrom: from}
 	out.Enough = set.Enough
-	out.Seed, out.Objective, out.Scheduler = set.Seed, cmp.Or(set.Objective, ansor.Objectives[0]), cmp.Or(set.Scheduler, ansor.Schedulers[0])
+	out.Seed, out.Objective, out.Scheduler = set.Seed, cmp.Or(set.Objective, ansor.Objectives[0]),
+		cmp.Or(set.Scheduler, ansor.Schedulers[0])
 	if err := out.resume(&set); err != nil {
 		return nil, err
 	}
@@ -189,7 +193,8 @@ func (t *Tuned) fill(found *ansor.Outcome) {
 		x := TunedTask{Task: TaskName(a.Key), Name: a.Name, Weights: a.Weights, Operations: a.Operations, Trials: a.Trials,
 			RuleSeconds: a.RuleSeconds, Seconds: a.Seconds, FloorSecs: a.Floor, Rounds: a.Best}
 		for i, n := range a.Program {
-			x.Layers = append(x.Layers, TunedLayer{a.Layer(i), strings.Split(strings.TrimSuffix(n.Text(a.Output(i)), "\n"), "\n")})
+			x.Layers = append(x.Layers, TunedLayer{a.Layer(i), strings.Split(strings.TrimSuffix(n.Text(a.Output(i)), "\n"),
+				"\n")})
 		}
 		for j, w := range a.Weights {
 			t.Result[j].RuleSeconds += float64(w) * a.RuleSeconds
@@ -312,7 +317,8 @@ func ReadTuned(data []byte) (*Tuned, error) {
 		return nil, fmt.Errorf("no file of tuned kernels: %w", err)
 	}
 	if t.Kind != TunedKind || t.Version != TunedVersion {
-		return nil, fmt.Errorf("kind is %q in version %d, expected %q in version %d", t.Kind, t.Version, TunedKind, TunedVersion)
+		return nil, fmt.Errorf("kind is %q in version %d, expected %q in version %d", t.Kind, t.Version, TunedKind,
+			TunedVersion)
 	}
 	seen := map[string]bool{}
 	for i, x := range t.Tasks {
@@ -360,9 +366,116 @@ func (t *Tuned) program(task *ansor.Task) (ansor.Program, bool, error) {
 const defaultTrials = 32
 
 var (
-	ruleNests  = Strategy{Name: "rules", Description: "by the kernel generator's rules", Decide: func(context.Context, *Draft) error { return nil }}
-	ansorNests = Strategy{Name: "ansor", Description: "searched by Ansor, or as --tuned says", Trials: true, Decide: tunedNests}
+	ruleNests = Strategy{Name: "rules", Description: "by the kernel generator's rules",
+		Decide: func(context.Context, *Draft) error { return nil }}
+	ansorNests = Strategy{Name: "ansor", Description: "searched by Ansor, or those of a file of tuned kernels",
+		Trials: true, Decide: tunedNests}
 )
+
+// loops are the nests of layers that do not run by the generator's rules.
+type loops struct {
+	nests map[stepKey]*schedule.Nest
+	// made has the steps and values that all decisions together have given; nil: they are made anew.
+	made *schedule.Schedule
+}
+
+// A stepKey names a step among those of the same groups and layers.
+type stepKey struct{ instance, layer int }
+
+func takeLoops(d *Draft, all bool) Decision {
+	x := loops{nests: map[stepKey]*schedule.Nest{}}
+	for i := range d.Steps {
+		if st := &d.Steps[i]; st.Nest != nil {
+			x.nests[stepKey{st.Instance, st.Layer}] = st.Nest
+		}
+	}
+	if all {
+		x.made = d.Schedule
+	}
+	return x
+}
+
+// Stage names the row.
+func (x loops) Stage() string { return "nest" }
+
+// Apply gives the steps their nests, as far as they fit.
+func (x loops) Apply(_ context.Context, d *Draft) error {
+	if x.made != nil {
+		d.Steps, d.Values = slices.Clone(x.made.Steps), slices.Clone(x.made.Values)
+		d.Spills, d.GBActivationBytes = x.made.Spills, x.made.GBActivationBytes
+		return nil
+	}
+	if len(x.nests) == 0 {
+		return nil
+	}
+	d.Index()
+	for i := range d.Steps {
+		if n := x.nests[stepKey{d.Steps[i].Instance, d.Steps[i].Layer}]; n != nil {
+			d.follow(i, n)
+		}
+	}
+	return nil
+}
+
+// Key has the nests. Steps and values that were made are those of one schedule.
+func (x loops) Key(b *Key, _ *Decisions) {
+	b.Add(int64(len(x.nests)))
+	for _, k := range slices.SortedFunc(maps.Keys(x.nests), func(a, b stepKey) int {
+		return cmp.Or(a.instance-b.instance, a.layer-b.layer)
+	}) {
+		b.Add(int64(k.instance), int64(k.layer))
+		b.Text(fmt.Sprintf("%+v", x.nests[k]))
+	}
+	if x.made != nil {
+		b.Add(-1)
+	}
+}
+
+// After drops what was made for other layers or memories.
+func (x loops) After(changed string, _, _ *Decisions) Decision {
+	switch changed {
+	case "issue": // all of the generator's settings
+		return x
+	case "group", "layers":
+		x.nests = nil
+	}
+	x.made = nil
+	return x
+}
+
+func (x loops) extend(*extension) Decision { return loops{} }
+
+// follow lets a step run by a nest, if memories and loops allow: equal kernels differ in what others keep there.
+func (d *Draft) follow(i int, n *schedule.Nest) bool {
+	step, restore := d.Steps[i], d.save(i)
+	checks := lower.LoopsOf(d.Schedule, i, d.Cost)
+	err := d.Follow(i, n)
+	if err == nil {
+		if n.Cores != nil && !n.Cores.Equal(step.Binding) {
+			checks = lower.LoopsOf(d.Schedule, i, d.Cost)
+		}
+		err = checks.Check(d.Schedule, i)
+	}
+	if err != nil {
+		restore()
+	}
+	return err == nil
+}
+
+// save returns what puts a step back, with the values that it writes.
+func (d *Draft) save(i int) (restore func()) {
+	step := d.Steps[i]
+	var values []schedule.Value
+	for _, w := range step.Writes {
+		values = append(values, d.Values[w])
+	}
+	return func() {
+		d.Steps[i] = step
+		for k, w := range step.Writes {
+			d.Values[w] = values[k]
+		}
+	}
+}
 
 // tunedNests gives every kernel the nests of a file, or looks for some.
 func tunedNests(ctx context.Context, d *Draft) error {
@@ -377,7 +490,8 @@ func tunedNests(ctx context.Context, d *Draft) error {
 		}
 	}
 	if large := len(kernels) - small; large > 0 {
-		d.Options.tell(fmt.Sprintf("%d of %d kernels have more than %d layers, whose loops are not searched", large, len(kernels), ansor.MaxLayers))
+		d.state.tell(fmt.Sprintf("%d of %d kernels have more than %d layers, whose loops are not searched", large,
+			len(kernels), ansor.MaxLayers))
 	}
 	if t := d.Options.Tuned; t != nil {
 		missing := 0
@@ -396,17 +510,21 @@ func tunedNests(ctx context.Context, d *Draft) error {
 			}
 		}
 		if found := schedulefile.Fingerprint(d.Spec); found != t.Fingerprint {
-			return fmt.Errorf("the tuned kernels are for %s as described then (hardware_fingerprint %s), this is %s (%s)", t.Hardware, t.Fingerprint, d.Spec.Name, found)
+			return fmt.Errorf("the tuned kernels are for %s as described then (hardware_fingerprint %s), this is %s (%s)",
+				t.Hardware, t.Fingerprint, d.Spec.Name, found)
 		}
 		if missing == small && missing > 0 && !slices.Contains(t.Graphs, d.Graph.Name) {
-			return fmt.Errorf("the tuned kernels are of %s on %s by %s, batch %d in chunks of %d: none of the %d kernels is among them",
+			return fmt.Errorf("the tuned kernels are of %s on %s by %s, batch %d in chunks of %d: none of the %d kernels "+
+				"is among them",
 				strings.Join(t.Networks, ", "), t.Hardware, t.Variant, t.Batch, t.Chunk, missing)
 		}
-		if d.LayerBindings == nil && slices.ContainsFunc(t.Bindings, func(b TunedBinding) bool { return b.Graph == d.Graph.Name }) {
-			d.Options.tell("the tuned file's bindings of layers inside kernels are left out, as --bind inside has not been chosen")
+		if d.LayerBindings == nil && slices.ContainsFunc(t.Bindings,
+			func(b TunedBinding) bool { return b.Graph == d.Graph.Name }) {
+			d.state.tell("the tuned file's bindings of layers inside kernels are left out, as bind is not inside")
 		}
 		if missing > 0 {
-			d.Options.tell(fmt.Sprintf("%d of %d kernels are not among the tuned ones and run by the generator's rules", missing, len(kernels)))
+			d.state.tell(fmt.Sprintf("%d of %d kernels are not among the tuned ones and run by the generator's rules", missing,
+				len(kernels)))
 		}
 	} else {
 		var tasks []*ansor.Task
@@ -427,7 +545,7 @@ func tunedNests(ctx context.Context, d *Draft) error {
 		if found.Stopped != nil {
 			return found.Stopped
 		}
-		d.Options.tell(fmt.Sprintf("loops searched in %d trials with seed 1; 'dsasched tune' searches longer", found.Trials))
+		d.state.tell(fmt.Sprintf("loops searched in %d trials with seed 1; 'dsasched tune' searches longer", found.Trials))
 		for _, a := range found.Answers {
 			programs[a.Task] = a.Program
 		}
@@ -477,41 +595,7 @@ func (d *Draft) adopt(ctx context.Context, kernels []*ansor.Task, programs map[*
 	if err != nil {
 		return err
 	}
-	m, err := cost.NewWith(d.Spec, d.Lower.Cost)
-	if err != nil {
-		return err
-	}
-	// save returns what puts a step back, with the values that it writes.
-	save := func(i int) (restore func()) {
-		step := d.Steps[i]
-		var values []schedule.Value
-		for _, w := range step.Writes {
-			values = append(values, d.Values[w])
-		}
-		return func() {
-			d.Steps[i] = step
-			for k, w := range step.Writes {
-				d.Values[w] = values[k]
-			}
-		}
-	}
-	// fits tries a nest on a step: equal kernels differ in what others keep in the memories.
 	noRoom := map[int]bool{}
-	fits := func(i int, n *schedule.Nest) bool {
-		step, restore := d.Steps[i], save(i)
-		loops := lower.LoopsOf(d.Schedule, i, m)
-		err := d.Follow(i, n)
-		if err == nil {
-			if n.Cores != nil && !n.Cores.Equal(step.Binding) {
-				loops = lower.LoopsOf(d.Schedule, i, m)
-			}
-			err = loops.Check(d.Schedule, i)
-		}
-		if err != nil {
-			restore()
-		}
-		return err == nil
-	}
 	type place struct{ step, layer int }
 	places := map[*ansor.Task][]place{}
 	next := map[int]int{} // layer of each instance
@@ -526,8 +610,8 @@ func (d *Draft) adopt(ctx context.Context, kernels []*ansor.Task, programs map[*
 		for _, k := range tasks {
 			for _, at := range places[k] {
 				if wanted(at.layer) {
-					restore = append(restore, save(at.step))
-					if !fits(at.step, programs[k][at.layer]) {
+					restore = append(restore, d.save(at.step))
+					if !d.follow(at.step, programs[k][at.layer]) {
 						noRoom[at.step] = true
 					}
 				}
@@ -570,10 +654,12 @@ func (d *Draft) adopt(ctx context.Context, kernels []*ansor.Task, programs map[*
 		}
 	}
 	if len(noRoom) > 0 {
-		d.Options.tell(fmt.Sprintf("%d of %d layers keep the loops of the generator's rules: in their place, the memories have no room for the tuned ones", len(noRoom), len(d.Steps)))
+		d.state.tell(fmt.Sprintf("%d of %d layers keep the loops of the generator's rules: in their place, the "+
+			"memories have no room for the tuned ones", len(noRoom), len(d.Steps)))
 	}
 	if rejected > 0 {
-		d.Options.tell(fmt.Sprintf("%d of %d tuned kernels keep the loops of the generator's rules: beside the others, those are faster", rejected, len(tasks)))
+		d.state.tell(fmt.Sprintf("%d of %d tuned kernels keep the loops of the generator's rules: beside the others, "+
+			"those are faster", rejected, len(tasks)))
 	}
 	return nil
 }

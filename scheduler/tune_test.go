@@ -65,7 +65,8 @@ func TestTune(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rules, err := scheduler.Run(t.Context(), nets[0], machine, 16, searched(t, recipe.Fallback[0]), scheduler.Options{Chunk: 2})
+		rules, err := scheduler.Run(t.Context(), nets[0], machine, 16, searched(t, recipe.Fallback[0]),
+			scheduler.Options{Chunk: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +128,8 @@ func TestRoomOfTasks(t *testing.T) {
 		one = tasks[1]
 	}
 	opt.Tuned = &scheduler.Tuned{TunedFrom: from, Tasks: []scheduler.TunedTask{{Task: scheduler.TaskName(one.Key),
-		Layers: []scheduler.TunedLayer{{Layer: one.Layer(0), Nest: strings.Split(strings.TrimSuffix(p[0].Text(one.Output(0)), "\n"), "\n")}}}}}
+		Layers: []scheduler.TunedLayer{{Layer: one.Layer(0), Nest: strings.Split(strings.TrimSuffix(p[0].Text(one.Output(0)),
+			"\n"), "\n")}}}}}
 	made, err := scheduler.Run(t.Context(), net, machine, 32, recipe, opt)
 	if err != nil {
 		t.Fatal(err)
@@ -137,24 +139,27 @@ func TestRoomOfTasks(t *testing.T) {
 	}
 	// Given to both, the loops stay where there is room; the other keeps the rules', and the
 	// schedule is that of the first alone.
-	fallback := recipe.With("nest", scheduler.Strategy{Name: "both", Decide: func(ctx context.Context, d *scheduler.Draft) error {
-		kernels, err := ansor.Kernels(ctx, d.Schedule, d.Spec.Clusters, d.Lower)
-		if err != nil {
-			return err
-		}
-		programs := map[*ansor.Task]ansor.Program{}
-		for _, k := range kernels {
-			if k.Key == one.Key || k.Key == other.Key {
-				programs[k] = p
+	fallback := recipe.With("nest", scheduler.Strategy{Name: "both",
+		Decide: func(ctx context.Context, d *scheduler.Draft) error {
+			kernels, err := ansor.Kernels(ctx, d.Schedule, d.Spec.Clusters, d.Lower)
+			if err != nil {
+				return err
 			}
-		}
-		return d.Adopt(ctx, kernels, programs)
-	}})
+			programs := map[*ansor.Task]ansor.Program{}
+			for _, k := range kernels {
+				if k.Key == one.Key || k.Key == other.Key {
+					programs[k] = p
+				}
+			}
+			return d.Adopt(ctx, kernels, programs)
+		}})
 	both, err := scheduler.Run(t.Context(), net, machine, 32, fallback, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if notes := strings.Join(both.Notes, "; "); !strings.Contains(notes, "layers keep the loops of the generator's rules: in their place, the memories have no room") || both.Sim.TotalPs != made.Sim.TotalPs {
+	if notes := strings.Join(both.Notes, "; "); !strings.Contains(notes,
+		"layers keep the loops of the generator's rules: in their place, the memories have no room") ||
+		both.Sim.TotalPs != made.Sim.TotalPs {
 		t.Errorf("%d ps, want %d ps and a note of the layers without room: %s", both.Sim.TotalPs, made.Sim.TotalPs, notes)
 	}
 }
@@ -164,7 +169,8 @@ func TestTunedRefuses(t *testing.T) {
 	machine, net, recipe := load(t, "stcp920"), open(t, "toy-fig3"), searched(t, "ansor")
 	opt := scheduler.Options{Chunk: 2}
 	var log bytes.Buffer
-	tuned, err := scheduler.Tune(t.Context(), []network.Network{net}, machine, 16, recipe, opt, scheduler.TuneSettings{Options: ansor.Options{Trials: 8, Seed: 1}, Log: &log})
+	tuned, err := scheduler.Tune(t.Context(), []network.Network{net}, machine, 16, recipe, opt,
+		scheduler.TuneSettings{Options: ansor.Options{Trials: 8, Seed: 1}, Log: &log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,16 +216,20 @@ func TestTunedRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	opt.Tuned.Name = "tuned.json"
-	if _, err := scheduler.Run(t.Context(), net, machine, 16, recipe, opt); err == nil || !strings.Contains(err.Error(), "tuned.json: tasks[0]") {
+	if _, err := scheduler.Run(t.Context(), net, machine, 16, recipe, opt); err == nil ||
+		!strings.Contains(err.Error(), "tuned.json: tasks[0]") {
 		t.Errorf("%v, want the file's name", err)
 	}
 	opt.Tuned = nil
-	other := scheduler.TuneSettings{Options: ansor.Options{Trials: 8, Seed: 2}, Before: bytes.NewReader(log.Bytes()), Name: "trials.jsonl"}
-	if _, err := scheduler.Tune(t.Context(), []network.Network{net}, machine, 16, recipe, opt, other); err == nil || !strings.Contains(err.Error(), "trials.jsonl: log: line 1 is of another tuning: seed is 1, expected 2") {
+	other := scheduler.TuneSettings{Options: ansor.Options{Trials: 8, Seed: 2}, Before: bytes.NewReader(log.Bytes()),
+		Name: "trials.jsonl"}
+	if _, err := scheduler.Tune(t.Context(), []network.Network{net}, machine, 16, recipe, opt, other); err == nil ||
+		!strings.Contains(err.Error(), "trials.jsonl: log: line 1 is of another tuning: seed is 1, expected 2") {
 		t.Errorf("a log of another seed: %v", err)
 	}
 	other.Seed, other.Before = 1, bytes.NewReader(log.Bytes())
-	if _, err := scheduler.Tune(t.Context(), []network.Network{open(t, "squeezenet")}, machine, 16, recipe, opt, other); err == nil || !strings.Contains(err.Error(), `networks is ["toy-fig3"], expected ["squeezenet"]`) {
+	if _, err := scheduler.Tune(t.Context(), []network.Network{open(t, "squeezenet")}, machine, 16, recipe, opt,
+		other); err == nil || !strings.Contains(err.Error(), `networks is ["toy-fig3"], expected ["squeezenet"]`) {
 		t.Errorf("a log of another network: %v", err)
 	}
 }
@@ -253,7 +263,8 @@ func TestBindInside(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if left := strings.Contains(strings.Join(made.Notes, "; "), "bindings of layers inside kernels are left out"); left != (variant == "ansor") {
+		if left := strings.Contains(strings.Join(made.Notes, "; "),
+			"bindings of layers inside kernels are left out"); left != (variant == "ansor") {
 			t.Errorf("%s: %q", variant, made.Notes)
 		}
 	}
@@ -262,8 +273,9 @@ func TestBindInside(t *testing.T) {
 		t.Errorf("%v, %d ps, by Algorithm 4 %d ps", err, found.Sim.TotalPs, greedy.Sim.TotalPs)
 	}
 	for want, b := range map[string]scheduler.TunedBinding{
-		`bindings[0].layer is "nothing"`:      {Graph: from.Bindings[0].Graph, Layer: "nothing"},
-		"bindings[0].cores is [99], expected": {Graph: from.Bindings[0].Graph, Layer: from.Bindings[0].Layer, Cores: []int64{99}},
+		`bindings[0].layer is "nothing"`: {Graph: from.Bindings[0].Graph, Layer: "nothing"},
+		"bindings[0].cores is [99], expected": {Graph: from.Bindings[0].Graph, Layer: from.Bindings[0].Layer,
+			Cores: []int64{99}},
 	} {
 		opt.Tuned.Bindings = []scheduler.TunedBinding{b}
 		if _, err := run(only, opt); err == nil || !strings.Contains(err.Error(), want) {

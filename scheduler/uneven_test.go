@@ -27,7 +27,8 @@ func TestFastestPieces(t *testing.T) {
 			t.Fatal(err)
 		}
 		run := func(u schedule.Uneven) *scheduler.Result {
-			r, err := scheduler.Run(ctx, open(t, c.network), load(t, c.machine), c.batch, recipe, scheduler.Options{Chunk: c.chunk, Uneven: u})
+			r, err := scheduler.Run(ctx, open(t, c.network), load(t, c.machine), c.batch, recipe,
+				scheduler.Options{Chunk: c.chunk, Uneven: u})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,7 +47,8 @@ func TestFastestPieces(t *testing.T) {
 		}
 		all := run(schedule.UnevenAll)
 		if same := all.Sim.TotalPs == even.Sim.TotalPs; same == all.Schedule.Uneven() {
-			t.Errorf("%s on %s: uneven pieces are %v, but with and without them the latency is %d and %d ps", c.network, c.machine, all.Schedule.Uneven(), all.Sim.TotalPs, even.Sim.TotalPs)
+			t.Errorf("%s on %s: uneven pieces are %v, but with and without them the latency is %d and %d ps", c.network,
+				c.machine, all.Schedule.Uneven(), all.Sim.TotalPs, even.Sim.TotalPs)
 		}
 	}
 }

@@ -249,13 +249,14 @@ type recipeFlags struct {
 	limit     *limit
 	tuned     *string
 	figures   bool // the program's commands are not wanted
+	deciding  func(stage, strategy string) (decided func())
 }
 
 // addRecipe adds the flags of addScheduling, --variant, a flag for each decision, and
 // --time-limit.
 func addRecipe(cmd *cobra.Command) *recipeFlags {
 	r := &recipeFlags{addScheduling(cmd, "tune"), &choice{value: "cross-layer", kind: "VARIANT", words: variantNames()}, addDecisions(cmd), nil, addLimit(cmd, time.Minute, "time for each integer program, such as 60s"),
-		cmd.Flags().String("tuned", "", "`file` of 'dsasched tune' that has the loops for --nest ansor"), false}
+		cmd.Flags().String("tuned", "", "`file` of 'dsasched tune' that has the loops for --nest ansor"), false, nil}
 	addChoice(cmd, r.variant, "variant", "variant of the scheduler, as 'dsasched variants' lists them")
 	return r
 }
@@ -271,7 +272,7 @@ func (f *recipeFlags) run(cmd *cobra.Command, name string, show *status) (schedu
 	if err != nil {
 		return none, nil, err
 	}
-	opt := scheduler.Options{InPlace: *f.inPlace, Uneven: unevenOf(f.uneven), Chunk: f.chunk.value, TimeLimit: f.limit.value, Progress: show.decision(), Figures: f.figures}
+	opt := scheduler.Options{InPlace: *f.inPlace, Uneven: unevenOf(f.uneven), Chunk: f.chunk.value, TimeLimit: f.limit.value, Progress: show.decision(), Figures: f.figures, Deciding: f.deciding}
 	if f.clusters != nil {
 		if opt.Clusters, err = scheduler.LookupDivision(f.clusters.value); err != nil {
 			return none, nil, err

@@ -7,6 +7,9 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -46,6 +49,9 @@ share, DDR the off-chip memory. A dimension of an image is n, c, h or
 w, of another tensor i0, i1, ... 'Static' counts are of one cluster's program with
 the loop over chunks counted once, 'dynamic' ones of all that ran.
 
+--dump prints what one stage has decided, a line for each thing that it decides, and
+--times what strategies took.
+
 --variant names a choice for every decision; --group, --split, --outputs, --order,
 --bind, --spill, --issue and --weights replace one each by another strategy.`,
 		Example: `  dsasched schedule resnet50 --batch 4
@@ -54,6 +60,7 @@ the loop over chunks counted once, 'dynamic' ones of all that ran.
   dsasched schedule resnet50 --batch 4 --clusters pipeline
   dsasched schedule resnet50 --batch 4 --clusters pipeline --hardware stcp920x4
   dsasched schedule ./net.onnx --order search --bind search --batch 8
+  dsasched schedule resnet50 --batch 4 --dump order --times
   dsasched schedule resnet50 --batch 8 -o resnet50.schedule.json --trace resnet50.trace.json
   dsasched schedule bert-128 --batch 4 --gantt units.svg --gantt-range 1ms:2ms --memory addresses.svg --graph bert.dot`,
 	}
@@ -63,6 +70,12 @@ the loop over chunks counted once, 'dynamic' ones of all that ran.
 	recipe.clusters = &choice{value: "batch", kind: "WHAT", words: scheduler.Divisions()}
 	addChoice(cmd, recipe.clusters, "clusters", "what the clusters divide between them: "+strings.Join(recipe.clusters.words, ", "))
 	out := addFile(cmd, "o out", "write the whole schedule to this `file`")
+	dump := &choice{kind: "STAGE"}
+	for _, st := range scheduler.Stages() {
+		dump.words = append(dump.words, cobra.CompletionWithDesc(st.Name, st.Description))
+	}
+	addChoice(cmd, dump, "dump", "print what a stage has decided, line by line, in place of the sum: "+strings.Join(plain(dump.words), ", "))
+	times := cmd.Flags().Bool("times", false, "print the CPU seconds of each stage and strategy to the standard error")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := draw.check(); err != nil {
 			return err
@@ -77,11 +90,23 @@ the loop over chunks counted once, 'dynamic' ones of all that ran.
 		recipe.figures = draw.trace.name == "" && draw.gantt.name == "" && draw.memory.name == ""
 		show := newStatus(cmd, *quiet)
 		defer show.end()
+		if *asJSON && dump.value != "" {
+			return usagef("--json and --dump exclude each other")
+		}
+		clock := &stageClock{}
+		if *times {
+			recipe.deciding = clock.deciding
+		}
 		origin, r, err := recipe.run(cmd, args[0], show)
 		if err != nil {
 			return err
 		}
 		show.end()
+		if *times {
+			if _, err := cmd.ErrOrStderr().Write(clock.table()); err != nil {
+				return err
+			}
+		}
 		if out.name != "" {
 			data, err := scheduler.File(r, origin).Write()
 			if err != nil {
@@ -91,9 +116,70 @@ the loop over chunks counted once, 'dynamic' ones of all that ran.
 				return err
 			}
 		}
+		if dump.value != "" {
+			if err := draw.draw(cmd.Context(), r); err != nil {
+				return err
+			}
+			text, err := r.Dump(dump.value)
+			if err == nil {
+				_, err = cmd.OutOrStdout().Write([]byte(text))
+			}
+			return err
+		}
 		return printResult(cmd, origin, r, draw, *asJSON, *full)
 	}
 	return cmd
+}
+
+// A stageClock adds up the CPU time of strategies. That of strategies at work side by side counts for each.
+type stageClock struct {
+	mu    sync.Mutex
+	spent []stageTime
+}
+
+type stageTime struct {
+	stage, strategy string
+	times           int
+	cpu             time.Duration
+}
+
+func (c *stageClock) deciding(stage, strategy string) (decided func()) {
+	began := cpuTime()
+	return func() {
+		took := cpuTime() - began
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		at := slices.IndexFunc(c.spent, func(x stageTime) bool { return x.stage == stage && x.strategy == strategy })
+		if at < 0 {
+			at, c.spent = len(c.spent), append(c.spent, stageTime{stage: stage, strategy: strategy})
+		}
+		c.spent[at].times++
+		c.spent[at].cpu += took
+	}
+}
+
+// table lists the stages in their order.
+func (c *stageClock) table() []byte {
+	var rows [][]string
+	for _, st := range scheduler.Stages() {
+		for _, x := range c.spent {
+			if x.stage == st.Name {
+				rows = append(rows, []string{x.stage, x.strategy, fmt.Sprint(x.times), fmt.Sprintf("%.3f", x.cpu.Seconds())})
+			}
+		}
+	}
+	var b bytes.Buffer
+	writeTable(&b, "llrr", []string{"stage", "strategy", "times", "CPU s"}, rows)
+	return b.Bytes()
+}
+
+// cpuTime is what this process has used so far.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func addFull(cmd *cobra.Command) *bool {

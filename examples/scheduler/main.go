@@ -1,5 +1,6 @@
-// Command scheduler puts an order of its own in the place of GraphTurbo's Algorithm 3
-// and compares the two.
+// Command scheduler puts an order of its own in the place of GraphTurbo's Algorithm 3,
+// compares the two, and lets the search for the best schedule improve its order by a decision
+// of its own.
 package main
 
 import (
@@ -15,13 +16,17 @@ import (
 
 // frugal is a strategy for the order that runs, of the instances whose producers have run, the one after which the local
 // buffers hold least: it is charged for what it writes and credited with what nobody
-// reads after it.
+// reads after it, as far as credit says.
 var frugal = scheduler.Strategy{Name: "frugal", Decide: func(_ context.Context, d *scheduler.Draft) error {
-	d.OrderName, d.Order = "frugal", leastLeft(d.Schedule)
+	d.OrderName, d.Order = "frugal", leastLeft(d.Schedule, credit.Of(d))
 	return nil
 }}
 
-func leastLeft(s *schedule.Schedule) []int {
+// credit is a decision in front of the order: what a byte that is freed counts against one that is written.
+var credit = scheduler.Setting[int64]{Name: "credit", Description: "what a freed byte counts against a written one",
+	Choices: []scheduler.Choice[int64]{{Name: "alike", Value: 1}, {Name: "nothing", Value: 0}, {Name: "more", Value: 4}}}
+
+func leastLeft(s *schedule.Schedule, credit int64) []int {
 	all := s.Instances.Instances
 	writes := make([]int64, len(all))
 	producers, readers := make([]int, len(all)), make([]int, len(all)) // yet to run
@@ -48,7 +53,7 @@ func leastLeft(s *schedule.Schedule) []int {
 		n := writes[i]
 		for _, p := range reads[i] {
 			if readers[p] == 1 {
-				n -= writes[p]
+				n -= credit * writes[p]
 			}
 		}
 		return n
@@ -83,7 +88,7 @@ func main() {
 	graphTurbo, err := scheduler.Lookup("cross-layer")
 	check(err)
 
-	mine := graphTurbo.With("order", frugal)
+	mine := graphTurbo.With("order", frugal).WithStage("order", credit.Stage())
 	mine.Name = "frugal"
 
 	for _, v := range []scheduler.Recipe{graphTurbo, mine} {
@@ -92,6 +97,14 @@ func main() {
 		fmt.Printf("%s: order %s, %d instances, %d spills\n", v.Name, r.Schedule.OrderName, len(r.Schedule.Order), len(r.Schedule.Spills))
 		log.Printf("%s: %.0f images/s", v.Name, r.ThroughputPerSecond())
 	}
+
+	larger, err := network.Open("inception-v3", network.Options{})
+	check(err)
+	found, err := scheduler.Best(context.Background(), larger, chip, 32, scheduler.BestOptions{Options: scheduler.Options{Chunk: 8},
+		Recipes: []scheduler.Recipe{mine}, Evaluations: 80, Seed: 1})
+	check(err)
+	fmt.Printf("best: credit %s\n", found.Decided("credit"))
+	log.Printf("best: %.0f images/s", found.ThroughputPerSecond())
 }
 
 func check(err error) {

@@ -58,8 +58,10 @@ func TestSpillProblemByILP(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The solver's tolerances are relative to costs of 1e8 bytes and more.
-		if ilp.Cost < sweep.Cost || ilp.Status == milp.Optimal && float64(ilp.Cost-sweep.Cost) > 1e-4*float64(sweep.Cost) || ilp.Status != milp.Optimal && ilp.Bound > sweep.Cost {
-			t.Errorf("%s: the integer program finds %v, %d, bound %d, the sweep %d", name, ilp.Status, ilp.Cost, ilp.Bound, sweep.Cost)
+		if ilp.Cost < sweep.Cost || ilp.Status == milp.Optimal && float64(ilp.Cost-sweep.Cost) > 1e-4*float64(sweep.Cost) ||
+			ilp.Status != milp.Optimal && ilp.Bound > sweep.Cost {
+			t.Errorf("%s: the integer program finds %v, %d, bound %d, the sweep %d", name, ilp.Status, ilp.Cost, ilp.Bound,
+				sweep.Cost)
 		}
 		t.Logf("%s: %v", name, ilp.Status)
 	}

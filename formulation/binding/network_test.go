@@ -167,11 +167,11 @@ func TestBERTFeedForward(t *testing.T) {
 		return gb
 	}
 	best := checkChoice(t, c, s, n, m, got.Choice)
-	before, err := scheduler.Replay(context.Background(), "greedy", s, 4, 1, lower.Options{KeepWeights: true, CrossLayer: true, Prefetch: true})
+	before, err := scheduler.Replay(context.Background(), "greedy", s, 4, 1, lower.Options{Generator: schedule.Generator{KeepWeights: true, CrossLayer: true, Prefetch: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := scheduler.Replay(context.Background(), "best", best, 4, 1, lower.Options{KeepWeights: true, CrossLayer: true, Prefetch: true})
+	after, err := scheduler.Replay(context.Background(), "best", best, 4, 1, lower.Options{Generator: schedule.Generator{KeepWeights: true, CrossLayer: true, Prefetch: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

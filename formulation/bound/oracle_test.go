@@ -191,7 +191,7 @@ func recipeOf(t *testing.T, choose func(int) int) scheduler.Recipe {
 		return nil
 	})
 	own("weights", func(d *scheduler.Draft) error {
-		d.Lower = lower.Options{CrossLayer: choose(2) == 1, KeepWeights: true, Prefetch: true}
+		d.Lower = lower.Options{Generator: schedule.Generator{CrossLayer: choose(2) == 1, KeepWeights: true, Prefetch: true}}
 		return nil
 	})
 	return recipe

@@ -12,10 +12,10 @@ import (
 	"github.com/dsasched/dsasched/formulation/ordering"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/interp"
-	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -23,7 +23,7 @@ import (
 // anyOptions draws what the generator may be told and no recipe tells it.
 func anyOptions(r *rand.Rand, recipe scheduler.Recipe) scheduler.Recipe {
 	apart, over := r.IntN(2) == 0, r.IntN(2) == 0
-	o := lower.Options{CrossLayer: r.IntN(4) > 0, KeepWeights: r.IntN(4) > 0, Prefetch: r.IntN(4) > 0, BeforeFirst: r.IntN(2) == 0,
+	o := schedule.Generator{CrossLayer: r.IntN(4) > 0, KeepWeights: r.IntN(4) > 0, Prefetch: r.IntN(4) > 0, BeforeFirst: r.IntN(2) == 0,
 		KeepQuarters: r.IntN(5), Pieces: pick(r, int64(0), 1, 2, 8, 64), WeightTiles: pick(r, int64(0), 2, 4), LoadTiles: pick(r, int64(0), 2, 4, 64),
 		WeightsFirst: r.IntN(2) == 0, StorePieces: r.IntN(2) == 0}
 	if over {
@@ -35,7 +35,7 @@ func anyOptions(r *rand.Rand, recipe scheduler.Recipe) scheduler.Recipe {
 		recipe = recipe.With("address", otherwise)
 	}
 	return recipe.With("weights", scheduler.Strategy{Name: "any", Decide: func(_ context.Context, d *scheduler.Draft) error {
-		d.Lower = o
+		d.Lower.Generator = o
 		return nil
 	}})
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -28,7 +29,7 @@ func BenchmarkProgram(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := lower.Program(name, spec, r.Plans, lower.Options{KeepWeights: true, CrossLayer: true, Prefetch: true}); err != nil {
+				if _, err := lower.Program(name, spec, r.Plans, lower.Options{Generator: schedule.Generator{KeepWeights: true, CrossLayer: true, Prefetch: true}}); err != nil {
 					b.Fatal(err)
 				}
 			}

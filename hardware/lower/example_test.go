@@ -8,6 +8,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -34,7 +35,7 @@ func ExampleProgram() {
 	}
 	plans := make([][]lower.Segment, chip.Clusters)
 	plans[0] = []lower.Segment{{Schedule: s, Iterations: 3}}
-	p, err := lower.Program("example", chip, plans, lower.Options{KeepWeights: true, CrossLayer: true, Prefetch: true})
+	p, err := lower.Program("example", chip, plans, lower.Options{Generator: schedule.Generator{KeepWeights: true, CrossLayer: true, Prefetch: true}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -33,12 +33,14 @@ type File struct {
 
 // Origin is how a schedule came about.
 type Origin struct {
-	MadeBy  string  `json:"made_by,omitempty"`
-	Model   string  `json:"model,omitempty"`  // as it was asked for
-	Source  string  `json:"source,omitempty"` // its short name
-	DType   string  `json:"dtype,omitempty"`
-	Grain   string  `json:"grain,omitempty"` // how far operators were taken apart, if at all
-	Variant string  `json:"variant,omitempty"`
+	MadeBy  string `json:"made_by,omitempty"`
+	Model   string `json:"model,omitempty"`  // as it was asked for
+	Source  string `json:"source,omitempty"` // its short name
+	DType   string `json:"dtype,omitempty"`
+	Grain   string `json:"grain,omitempty"`   // how far operators were taken apart, if at all
+	Variant string `json:"variant,omitempty"` // as people call it
+	// Recipe has the strategies of a variant that has no row of its own: STAGE=STRATEGY, separated by spaces.
+	Recipe  string  `json:"recipe,omitempty"`
 	InPlace bool    `json:"in_place,omitempty"`
 	Spill   string  `json:"spill,omitempty"` // rule
 	Tuned   []Trial `json:"tuned,omitempty"` // chunks that were tried
@@ -61,26 +63,8 @@ type Hardware struct {
 	Fingerprint string `json:"fingerprint,omitempty"`
 }
 
-// Generator are the liberties of the kernel generator.
-type Generator struct {
-	KeepWeights bool `json:"keep_weights"`
-	CrossLayer  bool `json:"cross_layer"`
-	Exposed     bool `json:"exposed,omitempty"`
-	Prefetch    bool `json:"prefetch"`
-	BeforeFirst bool `json:"before_first_launch,omitempty"`
-	// KeepQuarters is how many quarters of the free LLB kept weights may take; 0 is 2.
-	KeepQuarters int `json:"keep_quarters,omitempty"`
-	// Pieces is how many pieces a layer is cut into; 0 is 4.
-	Pieces int64 `json:"pieces,omitempty"`
-	// WeightTiles is how many tiles of weights their buffer has room for at least; 0: two on average.
-	WeightTiles int64 `json:"weight_tiles,omitempty"`
-	// LoadTiles is how many tiles of weights one load brings to the LLB; 0: one.
-	LoadTiles int64 `json:"load_tiles,omitempty"`
-	// WeightsFirst: the first of a layer comes to the L1 in front of the layer's inputs.
-	WeightsFirst bool `json:"weights_first,omitempty"`
-	// StorePieces: results leave the L1 behind each piece of rows.
-	StorePieces bool `json:"store_pieces,omitempty"`
-}
+// Generator is what the kernel generator may do.
+type Generator = schedule.Generator
 
 // Segment is one of the schedules, run a number of times.
 type Segment struct {
@@ -110,6 +94,15 @@ type Plan struct {
 	// Nests are the loops of layers that do not run by the kernel generator's rules.
 	Nests  []Nest  `json:"nests,omitempty"`
 	Merges []Merge `json:"merges,omitempty"`
+	// Decisions are those of stages for which this format has no words of its own. The schedule is complete without
+	// them.
+	Decisions []Decision `json:"decisions,omitempty"`
+}
+
+// Decision is the value of a stage.
+type Decision struct {
+	Stage string `json:"stage"`
+	Value string `json:"value"` // JSON as text
 }
 
 // Graph is a network at one batch size.

@@ -63,9 +63,11 @@ func TestLayerOperators(t *testing.T) {
 				t.Errorf("%s, %s: %d of %d operators", name, m.Name, n, len(ops))
 			}
 		}
-		t.Logf("%s: sequential %.4g, greedy %.4g, mofang %.4g, exact %.4g ms, %d sets", name, 1e3*got["sequential"].Seconds, 1e3*got["greedy"].Seconds, 1e3*got["mofang"].Seconds, 1e3*got["exact"].Seconds, got["exact"].Sets)
+		t.Logf("%s: sequential %.4g, greedy %.4g, mofang %.4g, exact %.4g ms, %d sets", name, 1e3*got["sequential"].Seconds,
+			1e3*got["greedy"].Seconds, 1e3*got["mofang"].Seconds, 1e3*got["exact"].Seconds, got["exact"].Sets)
 		const eps = 1 + 1e-9
-		if e := got["exact"]; e.Status != milp.Optimal || e.Seconds > eps*got["mofang"].Seconds || got["mofang"].Seconds > eps*got["greedy"].Seconds {
+		if e := got["exact"]; e.Status != milp.Optimal || e.Seconds > eps*got["mofang"].Seconds ||
+			got["mofang"].Seconds > eps*got["greedy"].Seconds {
 			t.Errorf("%s: %s %v, mofang %v, greedy %v", name, e.Status, e.Seconds, got["mofang"].Seconds, got["greedy"].Seconds)
 		}
 	}
@@ -175,19 +177,22 @@ func TestPipeline(t *testing.T) {
 			}
 		}
 	}
-	if _, err := c.Pipeline(context.Background(), 17, "exact", solve.Options[*pipelining.Plan]{}); err == nil || !strings.Contains(err.Error(), "found 17 devices") {
+	if _, err := c.Pipeline(context.Background(), 17, "exact", solve.Options[*pipelining.Plan]{}); err == nil ||
+		!strings.Contains(err.Error(), "found 17 devices") {
 		t.Errorf("17 devices: %v", err)
 	}
 	for _, m := range []string{"exact", "gpipe", "mofang"} {
 		c.MemoryBytes = 1e6
-		if _, err := c.Pipeline(context.Background(), 4, m, solve.Options[*pipelining.Plan]{}); err == nil || !strings.Contains(err.Error(), `operator "stem.conv": found 411155456 bytes for a batch of 64`) {
+		if _, err := c.Pipeline(context.Background(), 4, m, solve.Options[*pipelining.Plan]{}); err == nil ||
+			!strings.Contains(err.Error(), `operator "stem.conv": found 411155456 bytes for a batch of 64`) {
 			t.Errorf("%s, 1 MB: %v", m, err)
 		}
 	}
 	c.MemoryBytes = 2e9 // for each operator, not for a stage
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if p, err := c.Pipeline(ctx, 4, "mofang", solve.Options[*pipelining.Plan]{}); err != nil || p.Fits || p.Status != milp.Limit {
+	if p, err := c.Pipeline(ctx, 4, "mofang", solve.Options[*pipelining.Plan]{}); err != nil || p.Fits ||
+		p.Status != milp.Limit {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
@@ -242,7 +247,8 @@ func TestDivision(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Logf("%s, %s: %d nodes, %d classes, %d ideals: %s %.4g ms, bound %.4g, %.2f s", c.name, m, len(p.Nodes), r.Classes, r.Ideals, r.Status, 1e3*r.MaxLoad, 1e3*r.Bound, r.Seconds)
+			t.Logf("%s, %s: %d nodes, %d classes, %d ideals: %s %.4g ms, bound %.4g, %.2f s", c.name, m, len(p.Nodes), r.Classes,
+				r.Ideals, r.Status, 1e3*r.MaxLoad, 1e3*r.Bound, r.Seconds)
 			if r.HasDivision() {
 				if err := p.Check(r.Division()); err != nil {
 					t.Error(err)

@@ -13,7 +13,8 @@ import (
 
 // LayerMethods are the ways to divide operators into layers.
 func LayerMethods() []solve.Method {
-	return append([]solve.Method{{Name: "mofang", Description: "split again and again, after the balance of work (Mofang, Algorithm 1)"}}, layering.Methods()...)
+	return append([]solve.Method{{Name: "mofang",
+		Description: "split again and again, after the balance of work (Mofang, Algorithm 1)"}}, layering.Methods()...)
 }
 
 // A Layering is operators divided into layers.
@@ -52,7 +53,8 @@ type LayerOptions struct {
 // LayerOperators divides operators by the named method. The exact method starts from
 // Mofang's layers. If ctx or a limit ends, the best layers so far come with a status
 // that says so.
-func LayerOperators(ctx context.Context, name string, m *streams.Machine, ops []streams.Operator, method string, opt LayerOptions) (*Layering, error) {
+func LayerOperators(ctx context.Context, name string, m *streams.Machine, ops []streams.Operator, method string,
+	opt LayerOptions) (*Layering, error) {
 	if err := streams.Validate(ops); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -71,7 +73,8 @@ func LayerOperators(ctx context.Context, name string, m *streams.Machine, ops []
 		all[i], after[i] = i, op.After
 	}
 	out := &Layering{Method: method, Status: milp.Feasible,
-		Sequential: streams.Seconds(m.Run(ops, all, streams.OneByOne)), Greedy: streams.Seconds(m.Run(ops, all, streams.SideBySide))}
+		Sequential: streams.Seconds(m.Run(ops, all, streams.OneByOne)),
+		Greedy:     streams.Seconds(m.Run(ops, all, streams.SideBySide))}
 	bound := func(set []int) float64 { return m.Bound(ops, set) }
 	var layers [][]int
 	switch method {

@@ -67,7 +67,8 @@ func NewChain(net network.Network, n *server.Server, batch int, efficiency float
 		}
 	}
 	if len(first) != len(last) {
-		return nil, fmt.Errorf("%s: found %d operators at batch 1 and %d at %d, expected as many", net.Name, len(first), len(last), batch)
+		return nil, fmt.Errorf("%s: found %d operators at batch 1 and %d at %d, expected as many", net.Name, len(first),
+			len(last), batch)
 	}
 	c := &Chain{Name: net.Name, Batch: batch, Server: n, MemoryBytes: float64(spec.DDR.SizeBytes)}
 	weights, outputs, boundary := bytes(one, first)
@@ -172,12 +173,14 @@ const DeviceBatch = 64
 
 // Pipeline divides the chain over at most so many devices by the named method and
 // simulates the batch in GPipe's order.
-func (c *Chain) Pipeline(ctx context.Context, devices int, method string, opt solve.Options[*pipelining.Plan]) (*Pipeline, error) {
+func (c *Chain) Pipeline(ctx context.Context, devices int, method string,
+	opt solve.Options[*pipelining.Plan]) (*Pipeline, error) {
 	if _, err := solve.Find(PipelineMethods(), method, nil); err != nil {
 		return nil, fmt.Errorf("pipeline: %w", err)
 	}
 	if devices < 1 || devices > c.Server.Devices {
-		return nil, fmt.Errorf("pipeline: found %d devices, expected 1 to %d, which %s has", devices, c.Server.Devices, c.Server.Name)
+		return nil, fmt.Errorf("pipeline: found %d devices, expected 1 to %d, which %s has", devices, c.Server.Devices,
+			c.Server.Name)
 	}
 	for i, cost := range c.Costs {
 		if need := cost.WeightBytes + float64(c.Batch)*cost.ActivationBytes; need > c.MemoryBytes {
@@ -219,7 +222,8 @@ func (c *Chain) Pipeline(ctx context.Context, devices int, method string, opt so
 		}
 		plan = pipelining.Measure(c.Costs, ends, c.Batch, b)
 	}
-	out.BatchSeconds, out.MicroBatches, out.Samples, out.Bytes = plan.BatchSeconds, plan.MicroBatches, plan.Samples, plan.Bytes
+	out.BatchSeconds, out.MicroBatches, out.Samples, out.Bytes = plan.BatchSeconds, plan.MicroBatches, plan.Samples,
+		plan.Bytes
 	if out.Fits = plan.Bytes <= c.MemoryBytes; !out.Fits {
 		out.Status = milp.Limit // what the method found is no answer
 	}
@@ -234,10 +238,12 @@ func (c *Chain) Pipeline(ctx context.Context, devices int, method string, opt so
 			stage.LinkSeconds = c.Server.LinkSeconds + float64(plan.Samples)*c.BoundaryBytes[r[1]-1]/c.Server.LinkBytesPerSecond
 		}
 		out.Stages = append(out.Stages, stage)
-		s.Stages = append(s.Stages, pipeline.Stage{Name: fmt.Sprintf("%s to %s", stage.First, stage.Last), ForwardSeconds: t / 3, BackwardSeconds: 2 * t / 3, LinkSeconds: stage.LinkSeconds})
+		s.Stages = append(s.Stages, pipeline.Stage{Name: fmt.Sprintf("%s to %s", stage.First, stage.Last),
+			ForwardSeconds: t / 3, BackwardSeconds: 2 * t / 3, LinkSeconds: stage.LinkSeconds})
 	}
 	var err error
-	if out.Simulated, err = pipeline.Simulate(s, pipeline.Power{IdleWatts: c.Server.IdleWatts, BusyWatts: c.Server.BusyWatts}); err != nil {
+	if out.Simulated, err = pipeline.Simulate(s, pipeline.Power{IdleWatts: c.Server.IdleWatts,
+		BusyWatts: c.Server.BusyWatts}); err != nil {
 		return nil, err
 	}
 	out.Schedule = s

@@ -54,7 +54,8 @@ func Division(net *model.Graph, s *server.Server, devices int, efficiency float6
 		}
 		p.Nodes = append(p.Nodes, v)
 		for _, h := range n.After {
-			p.Edges = append(p.Edges, partition.Edge{From: h, To: i, Cost: s.LinkSeconds + float64(step.Nodes[h].OutputBytes)/s.LinkBytesPerSecond})
+			p.Edges = append(p.Edges, partition.Edge{From: h, To: i,
+				Cost: s.LinkSeconds + float64(step.Nodes[h].OutputBytes)/s.LinkBytesPerSecond})
 		}
 	}
 	return p, p.Validate()

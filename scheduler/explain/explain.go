@@ -180,7 +180,8 @@ func (e *Explainer) Overview() Overview {
 			shared += max(0, took-c.DurationPs-alone)
 		}
 	}
-	o.PathByKind, o.PathByResource, o.PathByGroup = kinds.shares(o.TotalSeconds), resources.shares(o.TotalSeconds), []GroupShare{}
+	o.PathByKind, o.PathByResource, o.PathByGroup = kinds.shares(o.TotalSeconds), resources.shares(o.TotalSeconds),
+		[]GroupShare{}
 	for _, s := range groups.shares(o.TotalSeconds) {
 		o.PathByGroup = append(o.PathByGroup, GroupShare{s, inside[s.What].shares(o.TotalSeconds)})
 	}
@@ -408,8 +409,11 @@ func (e *Explainer) Group(name string) (*Group, error) {
 		})
 	}
 	sg := e.s.Grouping.Groups[k]
-	x := &Group{Name: name, Operators: len(sg.Ops), First: g.Op(sg.Ops[0]).Name, Last: g.Op(sg.Ops[len(sg.Ops)-1]).Name, LayerCount: len(e.s.Layers[k]),
-		GroupedBy: e.r.Recipe.Pick("group"), SplitBy: e.r.Recipe.Pick("split"), Factor: sg.Factor(), TooBig: sg.Split.Factor == schedule.Unsplittable, Footprints: []Footprint{}, Choices: []Choice{}, Merges: []Merge{}, Stops: []Merge{}, Instances: []Instance{}}
+	x := &Group{Name: name, Operators: len(sg.Ops), First: g.Op(sg.Ops[0]).Name, Last: g.Op(sg.Ops[len(sg.Ops)-1]).Name,
+		LayerCount: len(e.s.Layers[k]),
+		GroupedBy:  e.r.Recipe.Pick("group"), SplitBy: e.r.Recipe.Pick("split"), Factor: sg.Factor(),
+		TooBig: sg.Split.Factor == schedule.Unsplittable, Footprints: []Footprint{}, Choices: []Choice{}, Merges: []Merge{},
+		Stops: []Merge{}, Instances: []Instance{}}
 	opt, err := scheduler.SplitOptions(e.s, e.opt)
 	if err != nil {
 		return nil, err
@@ -448,7 +452,8 @@ func (e *Explainer) Group(name string) (*Group, error) {
 		if inst.Group != k {
 			continue
 		}
-		run := Instance{Name: e.instanceName(i), Position: pos, Cores: append([]int64{}, e.s.Bindings[i]...), Scope: e.s.Scopes[i].String()}
+		run := Instance{Name: e.instanceName(i), Position: pos, Cores: append([]int64{}, e.s.Bindings[i]...),
+			Scope: e.s.Scopes[i].String()}
 		for n, kernel := range e.kernels {
 			if kernel.Instance == i { // of the first iteration
 				run.Start, run.Took = float64(kernel.FromPs)*second, float64(kernel.ToPs-kernel.FromPs)*second
@@ -565,7 +570,8 @@ func (e *Explainer) Op(name string) (*Op, error) {
 	op := g.Ops[at]
 	k, l := e.groupOf[at], e.layerOf[at]
 	layer := &e.s.Layers[k][l]
-	x := &Op{Name: name, Kind: string(op.Kind), Group: e.s.Grouping.Groups[k].Name, Layer: layer.Name, With: []string{}, Merges: []Merge{}, Inputs: []string{}, Outputs: []string{}, Runs: []Run{}}
+	x := &Op{Name: name, Kind: string(op.Kind), Group: e.s.Grouping.Groups[k].Name, Layer: layer.Name, With: []string{},
+		Merges: []Merge{}, Inputs: []string{}, Outputs: []string{}, Runs: []Run{}}
 	for _, id := range layer.Ops {
 		x.With = append(x.With, g.Op(id).Name)
 	}
@@ -697,7 +703,8 @@ func (e *Explainer) stepName(i int) string {
 		return "the end"
 	}
 	st := &e.s.Steps[i]
-	return fmt.Sprintf("%s of %s", e.s.Layers[e.s.Instances.Instances[st.Instance].Group][st.Layer].Name, e.instanceName(st.Instance))
+	return fmt.Sprintf("%s of %s", e.s.Layers[e.s.Instances.Instances[st.Instance].Group][st.Layer].Name,
+		e.instanceName(st.Instance))
 }
 
 // Tensor explains the tensor of a name.
@@ -714,7 +721,8 @@ func (e *Explainer) Tensor(name string) (*Tensor, error) {
 		})
 	}
 	t := g.Tensors[id]
-	x := &Tensor{Name: name, Shape: append([]int64{}, t.Shape...), DType: t.DType.String(), Bytes: t.Bytes(), Role: t.Role.String(), Readers: []string{}, Places: []Place{}}
+	x := &Tensor{Name: name, Shape: append([]int64{}, t.Shape...), DType: t.DType.String(), Bytes: t.Bytes(),
+		Role: t.Role.String(), Readers: []string{}, Places: []Place{}}
 	if t.Producer != model.NoOp {
 		x.Producer = g.Op(t.Producer).Name
 	}
@@ -735,7 +743,8 @@ func (e *Explainer) Tensor(name string) (*Tensor, error) {
 		if int(v.Tensor) != id || v.Instance < 0 {
 			continue
 		}
-		x.Places = append(x.Places, Place{Instance: e.instanceName(v.Instance), Bytes: v.Bytes, CoreBytes: v.CoreBytes, Wanted: v.Wanted.String(), Level: v.Level.String(),
+		x.Places = append(x.Places, Place{Instance: e.instanceName(v.Instance), Bytes: v.Bytes, CoreBytes: v.CoreBytes,
+			Wanted: v.Wanted.String(), Level: v.Level.String(),
 			Address: v.Address, From: e.stepName(v.Def), To: e.stepName(v.Last), Lives: v.Last - v.Def + 1, Spill: spills[i]})
 	}
 	switch {
@@ -745,7 +754,8 @@ func (e *Explainer) Tensor(name string) (*Tensor, error) {
 		x.Why = "a network output: it ends in the DDR"
 	case slices.ContainsFunc(x.Places, func(p Place) bool { return p.Spill != nil }):
 		x.Why = "spilled: there was no room at its wanted level"
-	case slices.ContainsFunc(x.Places, func(p Place) bool { return p.Wanted == schedule.GB.String() }) && e.r.Outputs == schedule.LB:
+	case slices.ContainsFunc(x.Places, func(p Place) bool { return p.Wanted == schedule.GB.String() }) &&
+		e.r.Outputs == schedule.LB:
 		x.Why = "declared in the LLB: its readers ask for different bindings to cores"
 	case slices.ContainsFunc(x.Places, func(p Place) bool { return p.Wanted != schedule.LB.String() }):
 		x.Why = "the variant keeps outputs there"
@@ -813,7 +823,8 @@ func (e *Explainer) spills() map[int]*Spill {
 		case x.Over > 0:
 			x.Why = "no room"
 		case x.Tiles > 1 && x.WeightBytes > x.BufferBytes:
-			x.Why = fmt.Sprintf("there was room for the layer in %d tiles, but its weights are larger than their buffer and would pass once per tile, which takes longer than the spill", x.Tiles)
+			x.Why = fmt.Sprintf("there was room for the layer in %d tiles, but its weights are larger than their buffer "+
+				"and would pass once per tile, which takes longer than the spill", x.Tiles)
 		default:
 			x.Why = "there was room by bytes, but no free stretch of addresses was long enough"
 		}

@@ -48,13 +48,15 @@ func sum(list []Share) float64 {
 // The gains of all groups are the difference of the times, and each is that of its commands;
 // groups that both schedules have stand side by side, others on their own.
 func TestCompareAddsUp(t *testing.T) {
-	greedy, layers, again := explainer(t, "resnet50", "stcp920", "cross-layer", 16), explainer(t, "resnet50", "stcp920", "tvm", 16), explainer(t, "resnet50", "stcp920", "ordering", 16)
+	greedy, layers, again := explainer(t, "resnet50", "stcp920", "cross-layer", 16),
+		explainer(t, "resnet50", "stcp920", "tvm", 16), explainer(t, "resnet50", "stcp920", "ordering", 16)
 	for _, c := range [][2]*Explainer{{greedy, layers}, {layers, greedy}, {greedy, again}, {greedy, greedy}} {
 		list := Compare(c[0], c[1])
 		before, after, both := 0.0, 0.0, 0
 		for _, x := range list {
 			for _, d := range x.By {
-				x.BeforeSeconds, x.AfterSeconds, before, after = x.BeforeSeconds-d.BeforeSeconds, x.AfterSeconds-d.AfterSeconds, before+d.BeforeSeconds, after+d.AfterSeconds
+				x.BeforeSeconds, x.AfterSeconds, before, after = x.BeforeSeconds-d.BeforeSeconds, x.AfterSeconds-d.AfterSeconds,
+					before+d.BeforeSeconds, after+d.AfterSeconds
 			}
 			if math.Abs(x.BeforeSeconds)+math.Abs(x.AfterSeconds) > 1e-9 {
 				t.Errorf("group %q: %g and %g s are of no command", x.Group, x.BeforeSeconds, x.AfterSeconds)
@@ -82,7 +84,8 @@ func TestOverviewAddsUp(t *testing.T) {
 	for _, c := range []struct {
 		model, machine, variant string
 		batch                   int64
-	}{{"resnet50", "stcp920", "cross-layer", 64}, {"resnet50", "stcp920", "tvm", 4}, {"toy-fig5", "goya", "cross-layer", 2}, {"bert-128", "stcp920", "astitch", 5}} {
+	}{{"resnet50", "stcp920", "cross-layer", 64}, {"resnet50", "stcp920", "tvm", 4},
+		{"toy-fig5", "goya", "cross-layer", 2}, {"bert-128", "stcp920", "astitch", 5}} {
 		o := explainer(t, c.model, c.machine, c.variant, c.batch).Overview()
 		near := func(what string, got float64) {
 			if math.Abs(got-o.TotalSeconds) > 1e-9*o.TotalSeconds {

@@ -65,7 +65,8 @@ type SpanError struct {
 }
 
 func (e *SpanError) Error() string {
-	return fmt.Sprintf("program %q: found a span of commands %d to before %d, expected one within 0 to %d", e.Program, e.Span.First, e.Span.Last, e.Commands)
+	return fmt.Sprintf("program %q: found a span of commands %d to before %d, expected one within 0 to %d", e.Program,
+		e.Span.First, e.Span.Last, e.Commands)
 }
 
 // Project turns commands of a program that passes its Check into a project, with or
@@ -130,7 +131,8 @@ func alone(p *isa.Program, i int) (int64, error) {
 }
 
 func tooLong(p *isa.Program, i int) error {
-	return &isa.ProblemError{Program: p.Name, Index: i, What: fmt.Sprintf("takes longer than the %d ps that a project can", rcpsp.MaxHorizon)}
+	return &isa.ProblemError{Program: p.Name, Index: i, What: fmt.Sprintf("takes longer than the %d ps that a project can",
+		rcpsp.MaxHorizon)}
 }
 
 // A Comparison is of one span; times are in picoseconds.

@@ -39,7 +39,8 @@ func TestProject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := ordered.Activities[0]; a.Name != "0 ddr.load a" || a.Duration != 10+34 || !slices.Equal(a.Demand, []int64{1, 0}) {
+	if a := ordered.Activities[0]; a.Name != "0 ddr.load a" || a.Duration != 10+34 ||
+		!slices.Equal(a.Demand, []int64{1, 0}) {
 		t.Errorf("%+v", a)
 	}
 	if a := ordered.Activities[2]; !slices.Equal(a.After, []int{1}) || !slices.Equal(a.Demand, []int64{0, 1}) {
@@ -50,11 +51,13 @@ func TestProject(t *testing.T) {
 		t.Fatal(err)
 	}
 	// In order 44 + 20 + 30; else the second product fills the wait.
-	if c.InOrderPs != 94 || c.ListPs != 64 || c.ExactPs != 64 || c.BoundPs != 64 || c.Commands != 3 || math.Abs(c.GapAtMost()-30.0/94) > 1e-12 {
+	if c.InOrderPs != 94 || c.ListPs != 64 || c.ExactPs != 64 || c.BoundPs != 64 || c.Commands != 3 ||
+		math.Abs(c.GapAtMost()-30.0/94) > 1e-12 {
 		t.Errorf("%+v", c)
 	}
 	// Without the load there is nothing to wait for.
-	if c, err = issue.Compare(context.Background(), p, issue.Span{1, 3}, rcpsp.SearchOptions{}); err != nil || c.InOrderPs != 50 || c.ExactPs != 50 {
+	if c, err = issue.Compare(context.Background(), p, issue.Span{1, 3}, rcpsp.SearchOptions{}); err != nil ||
+		c.InOrderPs != 50 || c.ExactPs != 50 {
 		t.Errorf("%+v, %v", c, err)
 	}
 	var span *issue.SpanError
@@ -102,7 +105,8 @@ func TestResNet50(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := issue.Compare(context.Background(), r.Program, s, rcpsp.SearchOptions{Options: rcpsp.Options{WorkLimit: 2000}})
+		c, err := issue.Compare(context.Background(), r.Program, s,
+			rcpsp.SearchOptions{Options: rcpsp.Options{WorkLimit: 2000}})
 		if err != nil {
 			t.Fatal(err)
 		}

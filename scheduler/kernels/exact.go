@@ -132,7 +132,10 @@ func (s *scope) kernel(units []int, choice int) (fusion.Kernel, bool) {
 			global[root] = choice>>(i+1)&1 == 1
 		}
 	}
-	return astitch.Kernel(s.g, s.m, ops, opt, func(_ model.OpID, t model.TensorID) bool { return global[fusion.Root(s.g, t)] })
+	return astitch.Kernel(s.g, s.m, ops, opt, func(_ model.OpID,
+		t model.TensorID) bool {
+		return global[fusion.Root(s.g, t)]
+	})
 }
 
 // Seconds prices one.
@@ -240,7 +243,8 @@ func (s *scope) solve(ctx context.Context) (*solved, error) {
 	}
 	out.rule, out.schemes, out.kernels = rule, rule, rule
 	if p.Units > stitch.MaxUnits {
-		out.best = &stitch.Result{Status: milp.Feasible, Stop: milp.StopMemory, Seconds: rule, Bound: math.Min(rule, p.Floor), Kernels: []stitch.Kernel{{Units: all}}}
+		out.best = &stitch.Result{Status: milp.Feasible, Stop: milp.StopMemory, Seconds: rule, Bound: math.Min(rule, p.Floor),
+			Kernels: []stitch.Kernel{{Units: all}}}
 		return out, nil
 	}
 	var err error
@@ -297,7 +301,8 @@ func exact(ctx context.Context, g *model.Graph, m *simt.Machine) (*Result, error
 			e.Proven++
 		} else {
 			e.Status = milp.Feasible
-			stops[map[milp.Stop]string{milp.StopTime: "time", milp.StopCancelled: "cancelled", milp.StopMemory: "too many sets of operators", milp.StopWork: "too many kernels to price"}[answer.best.Stop]] = true
+			stops[map[milp.Stop]string{milp.StopTime: "time", milp.StopCancelled: "cancelled",
+				milp.StopMemory: "too many sets of operators", milp.StopWork: "too many kernels to price"}[answer.best.Stop]] = true
 		}
 		for _, k := range answer.best.Kernels {
 			kernel, ok := s.kernel(k.Units, k.Choice)

@@ -31,24 +31,29 @@ type Result struct {
 }
 
 var methods = []Method{
-	{"astitch", "AStitch: stitching scopes, dominants, adaptive mappings", rule(func(g *model.Graph, m *simt.Machine) (*fusion.Plan, error) {
-		return astitch.Stitch(g, m, astitch.SIMTOptions{})
-	})},
-	{"xla", "XLA: producers fused into consumers, no reduction in the middle", rule(func(g *model.Graph, m *simt.Machine) (*fusion.Plan, error) {
-		return xla.Fuse(g, m, xla.Options{})
-	})},
+	{"astitch", "AStitch: stitching scopes, dominants, adaptive mappings",
+		rule(func(g *model.Graph, m *simt.Machine) (*fusion.Plan, error) {
+			return astitch.Stitch(g, m, astitch.SIMTOptions{})
+		})},
+	{"xla", "XLA: producers fused into consumers, no reduction in the middle",
+		rule(func(g *model.Graph, m *simt.Machine) (*fusion.Plan, error) {
+			return xla.Fuse(g, m, xla.Options{})
+		})},
 	{"tvm", "TVM: operators fused with their post-dominators", rule(tvm.FuseSIMT)},
 	{"exact", "best kernels and schemes within AStitch's scopes, with proof", exact},
 	// The steps of AStitch's ablation between XLA and the whole method.
-	{"xla-mapping", "XLA's kernels with AStitch's mappings", rule(func(g *model.Graph, m *simt.Machine) (*fusion.Plan, error) {
-		return xla.Fuse(g, m, xla.Options{Adaptive: true})
-	})},
-	{"astitch-unmerged", "AStitch with every candidate dominant a group of its own", rule(func(g *model.Graph, m *simt.Machine) (*fusion.Plan, error) {
-		return astitch.Stitch(g, m, astitch.SIMTOptions{NoMerging: true})
-	})},
-	{"astitch-nearby", "AStitch without remote stitching", rule(func(g *model.Graph, m *simt.Machine) (*fusion.Plan, error) {
-		return astitch.Stitch(g, m, astitch.SIMTOptions{NoRemote: true})
-	})},
+	{"xla-mapping", "XLA's kernels with AStitch's mappings",
+		rule(func(g *model.Graph, m *simt.Machine) (*fusion.Plan, error) {
+			return xla.Fuse(g, m, xla.Options{Adaptive: true})
+		})},
+	{"astitch-unmerged", "AStitch with every candidate dominant a group of its own",
+		rule(func(g *model.Graph, m *simt.Machine) (*fusion.Plan, error) {
+			return astitch.Stitch(g, m, astitch.SIMTOptions{NoMerging: true})
+		})},
+	{"astitch-nearby", "AStitch without remote stitching",
+		rule(func(g *model.Graph, m *simt.Machine) (*fusion.Plan, error) {
+			return astitch.Stitch(g, m, astitch.SIMTOptions{NoRemote: true})
+		})},
 }
 
 // Methods lists the methods.
@@ -109,5 +114,6 @@ func Run(ctx context.Context, g *model.Graph, m *simt.Machine, method string) (*
 			return r, nil
 		}
 	}
-	return nil, fmt.Errorf("unknown method %q%s, expected one of %s", method, spell.Hint(method, MethodNames()), strings.Join(MethodNames(), ", "))
+	return nil, fmt.Errorf("unknown method %q%s, expected one of %s", method, spell.Hint(method, MethodNames()),
+		strings.Join(MethodNames(), ", "))
 }

@@ -63,7 +63,8 @@ func TestMethods(t *testing.T) {
 				for _, k := range r.Kernels {
 					sum += k.Seconds
 				}
-				if math.Abs(sum-r.Summary.Seconds) > 1e-9*sum || r.Summary.MemoryKernels+r.Summary.LibraryKernels != len(r.Kernels) {
+				if math.Abs(sum-r.Summary.Seconds) > 1e-9*sum ||
+					r.Summary.MemoryKernels+r.Summary.LibraryKernels != len(r.Kernels) {
 					t.Errorf("%s on %s, %s: %+v, the kernels take %g s", name, preset, method, r.Summary, sum)
 				}
 				if err := r.Check(); err != nil {
@@ -72,7 +73,8 @@ func TestMethods(t *testing.T) {
 				memory[method] = r.Summary.MemorySeconds
 				if e := r.Exact; (e != nil) != (method == "exact") {
 					t.Errorf("%s on %s, %s: exact %+v", name, preset, method, e)
-				} else if e != nil && (math.Abs(e.Best-r.Summary.MemorySeconds) > 1e-9*e.Best || e.Bound > e.Best*(1+1e-9) || e.Rule < e.Best*(1-1e-9) ||
+				} else if e != nil && (math.Abs(e.Best-r.Summary.MemorySeconds) > 1e-9*e.Best || e.Bound > e.Best*(1+1e-9) ||
+					e.Rule < e.Best*(1-1e-9) ||
 					e.Kernels < e.Best*(1-1e-9) || e.Schemes < e.Best*(1-1e-9)) {
 					t.Errorf("%s on %s: %+v, the plan takes %g s", name, preset, e, r.Summary.MemorySeconds)
 				}
@@ -238,7 +240,8 @@ func TestViews(t *testing.T) {
 			t.Error("another answer to the same question")
 		}
 	}
-	if n := strings.Count(first[1], "subgraph cluster_"); n < 50 || strings.Count(first[1], "{") != strings.Count(first[1], "}") {
+	if n := strings.Count(first[1], "subgraph cluster_"); n < 50 ||
+		strings.Count(first[1], "{") != strings.Count(first[1], "}") {
 		t.Errorf("DOT with %d clusters", n)
 	}
 }

@@ -45,12 +45,14 @@ func Explain(p *fusion.Plan, name string) (*Explanation, error) {
 	if id == model.NoOp {
 		return nil, fmt.Errorf("%s has no operator %q%s", p.Network, name, spell.Hint(name, names))
 	}
-	e := &Explanation{Operator: name, Kind: p.Graph.Op(id).Kind, Kernels: []Place{}, Links: []fusion.Link{}, Cuts: []fusion.Cut{}}
+	e := &Explanation{Operator: name, Kind: p.Graph.Op(id).Kind, Kernels: []Place{}, Links: []fusion.Link{},
+		Cuts: []fusion.Cut{}}
 	for i, k := range p.Kernels {
 		for j, gr := range k.Groups {
 			for _, o := range gr.Ops {
 				if o == id {
-					e.Kernels = append(e.Kernels, Place{Kernel: i, Library: k.Library, Group: j, Dominant: gr.DominantName, Phase: gr.Phase})
+					e.Kernels = append(e.Kernels, Place{Kernel: i, Library: k.Library, Group: j, Dominant: gr.DominantName,
+						Phase: gr.Phase})
 				}
 			}
 		}
@@ -88,7 +90,8 @@ func WriteDOT(w io.Writer, p *fusion.Plan) error {
 		}
 		fmt.Fprintf(&b, "  subgraph cluster_%d {\n    label=%s; style=filled; color=\"#e8e8e8\";\n", i, quote(label))
 		for j, gr := range k.Groups {
-			fmt.Fprintf(&b, "    subgraph cluster_%d_%d {\n      label=%s; style=filled; color=\"#cfe2f0\";\n", i, j, quote(fmt.Sprintf("phase %d", gr.Phase)))
+			fmt.Fprintf(&b, "    subgraph cluster_%d_%d {\n      label=%s; style=filled; color=\"#cfe2f0\";\n", i, j,
+				quote(fmt.Sprintf("phase %d", gr.Phase)))
 			for n, id := range gr.Ops {
 				fmt.Fprintf(&b, "      %s [label=%s];\n", node(i, id), quote(gr.Operators[n]))
 			}
@@ -96,12 +99,14 @@ func WriteDOT(w io.Writer, p *fusion.Plan) error {
 		}
 		for _, l := range k.Links {
 			colour := map[fusion.Scheme]string{fusion.Local: "black", fusion.Regional: "blue", fusion.Global: "red"}[l.Scheme]
-			fmt.Fprintf(&b, "    %s -> %s [color=%s, label=%s];\n", node(i, l.From), node(i, l.To), colour, quote(l.Scheme.String()))
+			fmt.Fprintf(&b, "    %s -> %s [color=%s, label=%s];\n", node(i, l.From), node(i, l.To), colour,
+				quote(l.Scheme.String()))
 		}
 		b.WriteString("  }\n")
 	}
 	for _, c := range p.Cuts {
-		fmt.Fprintf(&b, "  %s -> %s [style=dashed, label=%s];\n", node(c.First, c.From), node(c.Second, c.To), quote(fmt.Sprintf("%d B", c.Bytes)))
+		fmt.Fprintf(&b, "  %s -> %s [style=dashed, label=%s];\n", node(c.First, c.From), node(c.Second, c.To),
+			quote(fmt.Sprintf("%d B", c.Bytes)))
 	}
 	b.WriteString("}\n")
 	_, err := w.Write(b.Bytes())
@@ -120,7 +125,8 @@ func Picture(p *fusion.Plan) (*plots.Figure, error) {
 			row, colour = &t.Rows[1], 1
 		}
 		begun, end := at+k.Time.Launch*1e6, at+k.Seconds*1e6
-		row.Bars = append(row.Bars, plots.TimelineBar{Start: at, End: begun, Colour: colour, Pale: true}, plots.TimelineBar{Start: begun, End: end, Colour: colour})
+		row.Bars = append(row.Bars, plots.TimelineBar{Start: at, End: begun, Colour: colour, Pale: true},
+			plots.TimelineBar{Start: begun, End: end, Colour: colour})
 		at = end
 	}
 	return plots.Gantt(t, "time (us); pale: launches", []string{"memory-intensive", "library call"})

@@ -77,7 +77,8 @@ func nearest(r *scheduler.Result) string {
 // queueNames are what readers call the queues.
 var queueNames = [isa.NumQueueKinds]string{
 	isa.OtherQueue: "other", isa.ControlQueue: "launch", isa.DDRLoadQueue: "DDR load", isa.DDRStoreQueue: "DDR store",
-	isa.InQueue: "to L1", isa.OutQueue: "from L1", isa.MatrixQueue: "matrix", isa.VectorQueue: "vector", isa.SpecialQueue: "special",
+	isa.InQueue: "to L1", isa.OutQueue: "from L1", isa.MatrixQueue: "matrix", isa.VectorQueue: "vector",
+	isa.SpecialQueue: "special",
 }
 
 // colours names the groups for a legend, if there are no more than colours.
@@ -129,7 +130,8 @@ func Gantt(r *scheduler.Result, from, to int64) (*plots.Figure, error) {
 	}
 	time := func(ps int64) float64 { return float64(ps) / per }
 	t := plots.Timeline{Start: time(from), End: time(to),
-		Title: fmt.Sprintf("%s on %s, %s, batch %d: cluster %d", r.Source, r.Machine.Name, r.Recipe.Name, r.Batch, Cluster(r))}
+		Title: fmt.Sprintf("%s on %s, %s, batch %d: cluster %d", r.Source, r.Machine.Name, r.Recipe.Name, r.Batch,
+			Cluster(r))}
 
 	row := plots.TimelineRow{Name: "kernel"}
 	for i, k := range kernels {
@@ -186,7 +188,8 @@ func Gantt(r *scheduler.Result, from, to int64) (*plots.Figure, error) {
 				}
 			}
 			if most > 0 {
-				row.Bars = append(row.Bars, plots.TimelineBar{Start: time(lo), End: time(hi), Colour: plots.PaletteSize - 1, Height: min(1, float64(most)/float64(capacity))})
+				row.Bars = append(row.Bars, plots.TimelineBar{Start: time(lo), End: time(hi), Colour: plots.PaletteSize - 1,
+					Height: min(1, float64(most)/float64(capacity))})
 			}
 		}
 		t.Rows = append(t.Rows, row)
@@ -214,7 +217,8 @@ func Memory(r *scheduler.Result) (*plots.Figure, error) {
 		if n := len(m.Spans); n > 0 && s.Steps[i-1].Instance == inst.ID {
 			m.Spans[n-1].End = i + 1
 		} else {
-			m.Spans = append(m.Spans, plots.Span{Name: fmt.Sprintf("%s/%d", s.Grouping.Groups[inst.Group].Name, inst.Index), First: i, End: i + 1})
+			m.Spans = append(m.Spans, plots.Span{Name: fmt.Sprintf("%s/%d", s.Grouping.Groups[inst.Group].Name, inst.Index),
+				First: i, End: i + 1})
 		}
 	}
 	lb := plots.MemoryLevel{Name: nearest(r), CapacityBytes: s.LBCapacity}
@@ -223,7 +227,8 @@ func Memory(r *scheduler.Result) (*plots.Figure, error) {
 	for i := range s.Steps {
 		if st := &s.Steps[i]; st.StageBytes > 0 {
 			keys.White = "passing through"
-			lb.Boxes = append(lb.Boxes, plots.MemoryBox{Start: float64(i), End: float64(i + 1), Address: st.StageAddress, Size: st.StageBytes, Colour: plots.NoColour})
+			lb.Boxes = append(lb.Boxes, plots.MemoryBox{Start: float64(i), End: float64(i + 1), Address: st.StageAddress,
+				Size: st.StageBytes, Colour: plots.NoColour})
 		}
 	}
 	for i := range s.Values {
@@ -231,7 +236,8 @@ func Memory(r *scheduler.Result) (*plots.Figure, error) {
 		if v.Instance < 0 || v.Level == schedule.DDR {
 			continue
 		}
-		b := plots.MemoryBox{Start: float64(v.Def), End: float64(min(v.Last+1, len(s.Steps))), Address: v.Address, Size: v.CoreBytes,
+		b := plots.MemoryBox{Start: float64(v.Def), End: float64(min(v.Last+1, len(s.Steps))), Address: v.Address,
+			Size:   v.CoreBytes,
 			Colour: s.Instances.Instances[v.Instance].Group % plots.PaletteSize, Text: short(s.Graph.Tensor(v.Tensor).Name)}
 		if v.Level == schedule.LB {
 			lb.Boxes = append(lb.Boxes, b)

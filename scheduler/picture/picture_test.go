@@ -95,7 +95,8 @@ func TestGantt(t *testing.T) {
 	r := simulated(t, "resnet50", "stcp920", 64)
 	f, err := Gantt(r, 0, 0)
 	whole := svg(t, f, err)
-	for _, w := range []string{"resnet50 on stcp920, cross-layer, batch 64: cluster 0", "matrix", "DDR load", "L1 in use", "Time (ms)", "g3/1", "g0: stem.conv .. stage1.block2.add"} {
+	for _, w := range []string{"resnet50 on stcp920, cross-layer, batch 64: cluster 0", "matrix", "DDR load", "L1 in use",
+		"Time (ms)", "g3/1", "g0: stem.conv .. stage1.block2.add"} {
 		if !strings.Contains(whole, ">"+w+"<") {
 			t.Errorf("the chart has no %q", w)
 		}
@@ -127,7 +128,8 @@ func TestMemory(t *testing.T) {
 	r := simulated(t, "resnet50", "stcp920", 64)
 	f, err := Memory(r)
 	s := svg(t, f, err)
-	for _, w := range []string{"L1 address (MiB)", "LLB address (MiB)", "spilled from the L1", "when it was spilled", "stage3.block5.add", "g1/7"} {
+	for _, w := range []string{"L1 address (MiB)", "LLB address (MiB)", "spilled from the L1", "when it was spilled",
+		"stage3.block5.add", "g1/7"} {
 		if !strings.Contains(s, ">"+w+"<") {
 			t.Errorf("the map has no %q", w)
 		}
@@ -138,12 +140,14 @@ func TestMemory(t *testing.T) {
 	}
 	// A GB of which the plan keeps nothing takes no room.
 	f, err = Memory(simulated(t, "resnet50", "stcp920", 16))
-	if s := svg(t, f, err); strings.Contains(s, "LLB address") || !strings.Contains(s, "; no value has its place in the LLB<") {
+	if s := svg(t, f, err); strings.Contains(s, "LLB address") ||
+		!strings.Contains(s, "; no value has its place in the LLB<") {
 		t.Error("an LLB without values has a field of its own")
 	}
 	// On a machine whose GB plays the LB, there is nothing beside it.
 	f, err = Memory(simulated(t, "toy-fig5", "goya", 2))
-	if s := svg(t, f, err); !strings.Contains(s, ">LLB address (MiB)<") || strings.Contains(s, "L1 address") || bytes.Contains([]byte(s), []byte("spilled from")) {
+	if s := svg(t, f, err); !strings.Contains(s, ">LLB address (MiB)<") || strings.Contains(s, "L1 address") ||
+		bytes.Contains([]byte(s), []byte("spilled from")) {
 		t.Error("a machine without a second level has one in the map")
 	}
 }

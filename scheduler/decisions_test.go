@@ -28,7 +28,8 @@ func TestOutlineTakesAsLong(t *testing.T) {
 		network, machine string
 		batch, chunk     int64
 	}{
-		{"toy-fig3", "stcp920", 16, 2}, {"resnet18", "stcp920", 4, 1}, {"mobilenetv2", "stcp920", 11, 2}, {"toy-fig3", "ipu", 5, 1},
+		{"toy-fig3", "stcp920", 16, 2}, {"resnet18", "stcp920", 4, 1}, {"mobilenetv2", "stcp920", 11, 2},
+		{"toy-fig3", "ipu", 5, 1},
 		{"squeezenet", "goya", 3, 2}, {"dlrm", "stcp920", 66, 16},
 	} {
 		net, err := network.Open(c.network, network.Options{})
@@ -135,7 +136,7 @@ func TestMemo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		opt := Options{}
+		opt := run{}
 		memo := schedule.NewMemo()
 		for range 2 {
 			for _, recipe := range []string{"ordering", "cross-layer", "tvm", "exact-bind"} {
@@ -144,12 +145,12 @@ func TestMemo(t *testing.T) {
 					t.Fatal(err)
 				}
 				opt.memo = nil
-				plain, err := Schedule(t.Context(), g, chip, r, opt)
+				plain, err := draft(t.Context(), g, chip, r, opt)
 				if err != nil {
 					t.Fatal(err)
 				}
 				opt.memo = memo
-				again, err := Schedule(t.Context(), g, chip, r, opt)
+				again, err := draft(t.Context(), g, chip, r, opt)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -161,63 +162,69 @@ func TestMemo(t *testing.T) {
 	}
 }
 
-// Plans have the same name if, and only if, they decide the same.
-func TestPlanNames(t *testing.T) {
+// Decisions have the same name if, and only if, they decide the same.
+func TestDecisionNames(t *testing.T) {
 	net, chip, recipe := greedyOn(t, "toy-fig3")
 	made, err := Run(t.Context(), net, chip, 8, recipe, Options{Chunk: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := planOf(made, false)
-	plain := first.regroup(first.cuts)
-	change := func(set func(*plan)) *plan {
+	first := decisionsOf(made, false, false)
+	plain := first.with(first.groups())
+	op, level := plain.groups()[0].ops[0], schedule.GB
+	change := func(set func(*Decisions)) *Decisions {
 		p := *plain
 		set(&p)
 		return &p
 	}
-	op, level := plain.cuts[0].ops[0], schedule.GB
-	of := func(x choice) func(*plan) {
-		return func(p *plan) { p.bound = map[piece]choice{p.cuts[0].piece(): x} }
+	bound := func(x groupBinding) *Decisions {
+		return alter(func(s *spreading) { s.groupBindings = map[piece]groupBinding{plain.groups()[0].piece(): x} })(plain)
+	}
+	split := slices.Clone(plain.groups())
+	split[0].split.Factor = 3
+	layered := func(b schedule.Binding) *Decisions {
+		return alter(func(x *spreading) { x.layerBindings = map[model.OpID]schedule.Binding{op: b} })(plain)
+	}
+	forced := func(down bool) *Decisions {
+		return alter(func(x *placement) { x.forceLLB = map[model.TensorID]bool{1: down} })(plain)
+	}
+	hoist := func(n int) *Decisions {
+		return alter(func(x *layering) { x.hoist = map[model.OpID]int{op: n} })(plain)
+	}
+	begins := func(begins bool) *Decisions {
+		return alter(func(x *layering) { x.layerStarts = map[model.OpID]bool{op: begins} })(plain)
 	}
 	binding := schedule.Binding{1, 2, 1, 1}
-	list := []*plan{first, plain,
-		change(func(p *plan) { p.own = slices.Clone(made.Schedule.Order) }),
-		change(func(p *plan) { p.order = depthFirst }),
-		change(func(p *plan) { p.rule = "largest-first" }),
-		change(func(p *plan) { p.lower.Pieces = 6 }),
-		change(func(p *plan) { p.inPlace = true }),
-		change(func(p *plan) { p.cuts = slices.Clone(p.cuts); p.cuts[0].split.Factor = 3 }),
-		change(func(p *plan) { p.inner = map[model.OpID]schedule.Binding{op: {2, 1}} }),
-		change(func(p *plan) { p.inner = map[model.OpID]schedule.Binding{op: {1, 2}} }),
-		change(func(p *plan) { p.down = map[model.TensorID]bool{1: true} }),
-		change(func(p *plan) { p.sooner = map[model.OpID]int{op: 1} }),
-		change(func(p *plan) { p.alone = map[model.OpID]bool{op: true} }),
-		change(func(p *plan) { p.apart = true }),
-		change(func(p *plan) { p.over = true }),
-		change(of(choice{binding: binding})), change(of(choice{scope: &level})), change(of(choice{binding: binding, scope: &level}))}
-	fields := []string{"recipe", "inPlace", "uneven", "chunk", "cuts", "layers", "order", "own", "bindings", "scopes", "inner", "down", "bound", "sooner", "alone", "rule", "apart", "over", "lower"}
-	for i := range reflect.TypeFor[plan]().NumField() {
-		if f := reflect.TypeFor[plan]().Field(i).Name; !slices.Contains(fields, f) {
-			t.Errorf("plan.%s is new, expected in the name and here", f)
-		}
-	}
+	list := []*Decisions{first, plain,
+		plain.with(sequence{order: made.Schedule.Order}),
+		plain.with(sequence{strategy: depthFirst}),
+		alter(func(x *placement) { x.rule = "largest-first" })(plain),
+		alter(func(x *placement) { x.overwrite = true })(plain),
+		alter(func(x *placement) { x.spilled = map[valueKey]bool{} })(plain),
+		alter(func(x *placement) { x.spilled = map[valueKey]bool{{1, 2}: true} })(plain),
+		alter(func(x *generating) { x.Pieces = 6 })(plain),
+		alter(func(x *loops) { x.nests = map[stepKey]*schedule.Nest{{}: nil} })(plain),
+		alter(func(x *loops) { x.made = made.Schedule })(plain),
+		plain.with(residence{outputs: schedule.DDR}),
+		plain.with(plain.stages[plain.row("address")].take(&Draft{Recipe: parse("", "", "address=apart")}, false)),
+		change(func(p *Decisions) { p.inPlace = true }),
+		plain.with(split),
+		layered(schedule.Binding{2, 1}), layered(schedule.Binding{1, 2}), forced(true), hoist(1), begins(true),
+		bound(groupBinding{binding: binding}), bound(groupBinding{scope: &level}),
+		bound(groupBinding{binding: binding, scope: &level})}
 	for i, a := range list {
 		for j, b := range list[:i] {
 			if a.name() == b.name() {
-				t.Errorf("plans %d and %d have one name", j, i)
+				t.Errorf("decisions %d and %d have one name", j, i)
 			}
 		}
 	}
-	for _, same := range []func(*plan){
-		func(p *plan) { p.cuts = slices.Clone(p.cuts) },
-		func(p *plan) { p.inner = map[model.OpID]schedule.Binding{op: nil} },
-		func(p *plan) { p.down = map[model.TensorID]bool{1: false} },
-		func(p *plan) { p.sooner = map[model.OpID]int{op: 0} },
-		func(p *plan) { p.alone = map[model.OpID]bool{op: false} },
-		func(p *plan) { p.bound = map[piece]choice{{factor: -1}: {scope: &level}} },
+	for _, same := range []*Decisions{
+		plain.with(slices.Clone(plain.groups())), layered(nil), forced(false), hoist(0), begins(false),
+		alter(func(s *spreading) { s.groupBindings = map[piece]groupBinding{{factor: -1}: {scope: &level}} })(plain),
 	} {
-		if change(same).name() != plain.name() {
-			t.Error("plans that decide the same have two names")
+		if same.name() != plain.name() {
+			t.Error("decisions that are the same have two names")
 		}
 	}
 }
@@ -245,10 +252,11 @@ func BenchmarkEvaluate(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		w := newWorld(net, chip, made.Spec, c.batch, Options{})
+		w := newProblem(net, chip, made.Spec, c.batch, Options{})
 		name := fmt.Sprintf("%s/%d", c.network, c.batch)
 		b.Run(name+"/search", func(b *testing.B) {
-			p := planOf(made, false).regroup(planOf(made, false).cuts)
+			p := decisionsOf(made, false, false)
+			p = p.with(p.groups())
 			for b.Loop() {
 				if o := w.evaluate(b.Context(), p, 0); o.err != nil {
 					b.Fatal(o.err)
@@ -256,7 +264,8 @@ func BenchmarkEvaluate(b *testing.B) {
 			}
 		})
 		b.Run(name+"/known", func(b *testing.B) {
-			p := planOf(made, false).regroup(planOf(made, false).cuts)
+			p := decisionsOf(made, false, false)
+			p = p.with(p.groups())
 			for b.Loop() {
 				if _, _, err := w.decided(b.Context(), p); err != nil {
 					b.Fatal(err)
@@ -295,23 +304,25 @@ func TestDecidedNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &seeker{w: newWorld(net, chip, made.Spec, c.batch, Options{}), opt: BestOptions{Objective: ByLatency}, found: &Found{}}
-		x := &searcher{seeker: s, start: startAt{plan: planOf(made, false)}, rng: rand.New(rand.NewPCG(3, 0))}
+		s := &seeker{w: newProblem(net, chip, made.Spec, c.batch, Options{}), opt: BestOptions{Objective: ByLatency},
+			found: &Found{}}
+		x := &searcher{seeker: s, start: startAt{Decisions: decisionsOf(made, false, false)},
+			rng: rand.New(rand.NewPCG(3, 0))}
 		if err := x.begin(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		x.at = x.best
 		times, again := map[[sha256.Size]byte]int64{}, 0
 		for range 80 {
-			m, ok := moves[x.pick()].make(x)
+			m, ok := x.moves[x.pick()].make(x)
 			if !ok {
 				continue
 			}
-			r, name, err := s.w.decided(t.Context(), m.plan)
+			r, name, err := s.w.decided(t.Context(), m.Decisions)
 			if err != nil {
 				continue
 			}
-			o := s.w.judge(t.Context(), m.plan, r, 0)
+			o := s.w.judge(t.Context(), m.Decisions, r, 0)
 			if o.err != nil {
 				t.Fatal(o.err)
 			}
@@ -335,17 +346,16 @@ func TestPlanSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(net, chip, made.Spec, 8, Options{})
-	for _, list := range generator {
+	w := newProblem(net, chip, made.Spec, 8, Options{})
+	for _, list := range generatorSettings {
 		for i, set := range list {
-			p := planOf(made, false)
-			set(p)
+			p := set(decisionsOf(made, false, false))
 			r, err := w.result(t.Context(), p)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !reflect.DeepEqual(r.Lower, p.lower) {
-				t.Errorf("value %d: the schedule is made with %+v, expected %+v", i, r.Lower, p.lower)
+			if r.Lower.Generator != schedule.Generator(of[generating](p)) {
+				t.Errorf("value %d: the schedule is made with %+v, expected %+v", i, r.Lower, of[generating](p))
 			}
 		}
 	}
@@ -359,15 +369,16 @@ func TestBindingsOfOtherRank(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := planOf(made, false)
 	anchor := made.Schedule.Layers[0][0].Anchor
-	p.inner[anchor] = schedule.Binding{2, 1}
-	w := newWorld(net, chip, made.Spec, 8, Options{})
+	p := alter(func(x *spreading) { x.layerBindings = map[model.OpID]schedule.Binding{anchor: {2, 1}} })(decisionsOf(made,
+		false, false))
+	w := newProblem(net, chip, made.Spec, 8, Options{})
 	r, err := w.result(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if back, err := Restore(t.Context(), File(r, schedulefile.Origin{}), chip); err != nil || back.Sim.TotalPs != r.Sim.TotalPs {
+	if back, err := Restore(t.Context(), File(r, schedulefile.Origin{}), chip); err != nil ||
+		back.Sim.TotalPs != r.Sim.TotalPs {
 		t.Errorf("it does not come back: %v", err)
 	}
 }
@@ -380,9 +391,8 @@ func TestPlanOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := planOf(made, false)
-	p.over = true
-	w := newWorld(net, chip, made.Spec, 8, Options{})
+	p := alter(func(x *placement) { x.overwrite = true })(decisionsOf(made, false, false))
+	w := newProblem(net, chip, made.Spec, 8, Options{})
 	r, err := w.result(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)
@@ -401,7 +411,8 @@ func TestPlanOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if back.Sim.TotalPs != r.Sim.TotalPs || !planOf(back, false).over || planOf(made, false).over {
+	if back.Sim.TotalPs != r.Sim.TotalPs || !of[placement](decisionsOf(back, false, true)).overwrite ||
+		of[placement](decisionsOf(made, false, false)).overwrite {
 		t.Errorf("%d ps, from its file %d", r.Sim.TotalPs, back.Sim.TotalPs)
 	}
 	for i := range s.Steps {

@@ -1,0 +1,36 @@
+package schedule
+
+// Generator is what the kernel generator may do.
+type Generator struct {
+	// KeepWeights keeps weights in the GB from kernel to kernel.
+	KeepWeights bool `json:"keep_weights"`
+	// CrossLayer lets loads and units overlap across the layers of a kernel (§4.4).
+	CrossLayer bool `json:"cross_layer"`
+	// Exposed makes the promotion of weights wait for all computation in front of it, and
+	// so shows its latency, without CrossLayer.
+	Exposed bool `json:"exposed,omitempty"`
+	// Prefetch lets loads of weights from the DDR to the GB run ahead of the launch of
+	// the kernel that uses them: the DMA engine works on while kernels change.
+	Prefetch bool `json:"prefetch"`
+	// BeforeFirst lets such loads run ahead of a cluster's first launch, too, which then
+	// costs nothing where loads take as long.
+	BeforeFirst bool `json:"before_first_launch,omitempty"`
+	// KeepQuarters is how many quarters of the pages that values leave free kept weights may
+	// take: 1 to 4; 0 is 2.
+	KeepQuarters int `json:"keep_quarters,omitempty"`
+	// Pieces is how many pieces a layer is cut into, where its extents allow; 0 is 4. The last
+	// one's vector work overlaps with nothing, and each takes commands of its own.
+	Pieces int64 `json:"pieces,omitempty"`
+	// WeightTiles is how many tiles of weights their buffer has room for at least, where the
+	// matrix unit's geometry allows; 0: two, if all were alike.
+	WeightTiles int64 `json:"weight_tiles,omitempty"`
+	// LoadTiles is how many tiles of a layer's weights one load brings from the DDR to the GB, as
+	// far as they fit there: each load has the DDR's latency. 0: one.
+	LoadTiles int64 `json:"load_tiles,omitempty"`
+	// WeightsFirst brings a layer's first tile of weights to the L1 in front of its inputs, which
+	// may have to wait for room there.
+	WeightsFirst bool `json:"weights_first,omitempty"`
+	// StorePieces stores results behind each piece of rows; else behind the columns of a
+	// product and behind the tile of a layer without one.
+	StorePieces bool `json:"store_pieces,omitempty"`
+}
