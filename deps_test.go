@@ -52,7 +52,7 @@ var mayImport = map[string][]string{
 	"formulation/solve":               {"formulation/milp"},
 	"formulation/split":               {"formulation/milp", "formulation/solve", "hardware", "hardware/cost", "model", "model/schedule"},
 	"formulation/stitch":              {"formulation/milp", "formulation/solve"},
-	"formulation/tiling":              {"formulation/milp", "formulation/solve", "heap"},
+	"formulation/tiling":              {"formulation/milp", "formulation/solve", "hardware", "hardware/cost", "heap", "model", "model/schedule"},
 	"formulation/whole":               {"formulation/binding", "formulation/joint", "formulation/milp", "formulation/ordering", "formulation/solve", "heap", "model/schedule"},
 	"hardware":                        {"regular", "spell"},
 	"hardware/cost":                   {"hardware", "model"},

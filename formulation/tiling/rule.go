@@ -1,0 +1,381 @@
+package tiling
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// extents lists the largest parts of n in each number of parts that are multiples of a grain, from all
+// of it down.
+func extents(n, grain int64) (list []int64) {
+	blocks := ceilDiv(n, grain)
+	for e := blocks; ; e = ceilDiv(blocks, ceilDiv(blocks, e-1)) {
+		if list = append(list, e*grain); e == 1 {
+			return list
+		}
+	}
+}
+
+// thin keeps the extents that differ by a quarter at least, and the last.
+func thin(list []int64) []int64 {
+	kept := list[:1:1]
+	for i, e := range list[1:] {
+		if e*5 <= kept[len(kept)-1]*4 || i == len(list)-2 {
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
+
+// split is a way to divide a product over cores.
+type split struct {
+	cores [3]int64
+	floor float64
+}
+
+// splits lists the ways to divide a product over cores, the least first bound ahead. Of several numbers of parts with
+// the same largest part, the least is listed.
+func (p *Problem) splits() (list []split) {
+	least := func(n, parts int64) int64 { return ceilDiv(n, ceilDiv(n, parts)) }
+	for pr := int64(1); pr <= min(p.Reps, p.Cores); pr++ {
+		if least(p.Reps, pr) != pr {
+			continue
+		}
+		for pm := int64(1); pm <= min(p.M, p.Cores/pr); pm++ {
+			if least(p.M, pm) != pm {
+				continue
+			}
+			for most := p.Cores / pr / pm; most > 0; most /= 2 {
+				cores := [3]int64{pr, pm, least(p.N, min(p.N, most))}
+				list = append(list, split{cores, p.floor(cores)})
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b split) int {
+		return cmp.Or(cmp.Compare(a.floor, b.floor), slices.Compare(a.cores[:], b.cores[:]))
+	})
+	return slices.CompactFunc(list, func(a, b split) bool { return a.cores == b.cores })
+}
+
+// floor is what no tiling takes less than with these cores, see the package comment.
+func (p *Problem) floor(cores [3]int64) float64 {
+	reps, m, n := p.part(cores)
+	return p.floorOf(cores, float64(reps), float64(m), float64(n), float64(m), float64(n), 1)
+}
+
+// floorOf is the bound for rows m and columns n of a core and tiles of at most tm x tn, with so many commands.
+func (p *Problem) floorOf(cores [3]int64, reps, m, n, tm, tn, commands float64) float64 {
+	k := float64(p.K)
+	pr, pm, pn := float64(min(cores[0], p.Reps)), float64(min(cores[1], p.M)), float64(min(cores[2], p.N))
+	share := float64(ceilDiv(int64(pr*pm*pn), p.MatrixUnits))
+	blocks := math.Ceil(n/float64(p.Machine.Columns)) * math.Ceil(k/float64(p.Machine.Rows))
+	unit := (reps*blocks*max(m*p.Row, p.Load*math.Ceil(m/tm)) + commands*p.Fill) * share / p.Clock
+
+	// Each operand once.
+	var in, llb, ddr, weights float64
+	rows, columns := reps*m*k*float64(p.RowBytes), reps*k*n*float64(p.ColumnBytes)
+	if w := p.Window; w != nil { // windows share what they overlap by
+		rows *= float64(min(w.Height, w.StrideHeight)*min(w.Width, w.StrideWidth)) / float64(w.Height*w.Width)
+	}
+	move := func(from Level, core, count, others float64) {
+		all := core * count
+		read := all * others
+		if p.Broadcast {
+			read = all
+		}
+		switch {
+		case from == L1:
+		case p.LLB == 0:
+			in, ddr = in+core, ddr+read
+		default:
+			in, llb = in+core, llb+read
+			if from == DDR {
+				ddr, llb = ddr+all, llb+all
+			}
+		}
+	}
+	move(p.RowsFrom, rows, pr*pm, pn)
+	activations := ddr
+	move(p.ColumnsFrom, columns, pr*pn, pm)
+	if p.Constant {
+		weights = ddr - activations
+	} else {
+		activations = ddr
+	}
+	out, results := 0.0, reps*m*n*float64(p.ResultBytes)
+	if p.To != L1 {
+		out = results
+		if p.LLB > 0 {
+			llb += results * pr * pm * pn
+		}
+		if p.To == DDR {
+			activations += results * pr * pm * pn
+			llb += results * pr * pm * pn
+		}
+	}
+	return max(unit, in/p.In, out/p.Out, llb/p.LLBRate, activations/p.DDRActivations+weights/p.DDRWeights)
+}
+
+// Rule chooses a tiling by the closed form: a coarse lattice of tiles for the divisions over cores
+// with the least floors, and then, from the best few, steps to neighbours while one is better.
+func Rule(p *Problem) (Blocks, error) {
+	if err := p.Check(); err != nil {
+		return Blocks{}, err
+	}
+	r := ruler{p: p}
+	for _, s := range p.splits() {
+		if s.floor >= r.worst() || r.tried > ruleTimes {
+			break
+		}
+		r.coarse(s)
+	}
+	if len(r.best) == 0 {
+		return Blocks{}, fmt.Errorf("tiling: no tile of a product of %d x %d x %d fits into %d bytes of the L1 and a ring of %d for weights", p.M, p.K, p.N, p.Data, p.Ring)
+	}
+	for i := range r.best {
+		r.climb(&r.best[i])
+	}
+	slices.SortFunc(r.best, compare)
+	return r.best[0].Blocks, nil
+}
+
+const (
+	ruleTimes = 6000 // evaluations of the closed form in the coarse lattice
+	ruleKept  = 3    // tilings that are improved
+)
+
+// timed is a tiling with its time.
+type timed struct {
+	Blocks
+	seconds float64
+}
+
+// compare orders tilings by time, and equal ones by what they are, so that the order is total.
+func compare(a, b timed) int {
+	flag := func(x bool) int {
+		if x {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(cmp.Compare(a.seconds, b.seconds), slices.Compare(a.Cores[:], b.Cores[:]), cmp.Compare(a.Rows, b.Rows),
+		cmp.Compare(b.Columns, a.Columns), cmp.Compare(b.Reduction, a.Reduction), flag(a.ColumnsFirst)-flag(b.ColumnsFirst), flag(a.Stay)-flag(b.Stay),
+		cmp.Compare(a.RoomRows, b.RoomRows), cmp.Compare(a.RoomColumns, b.RoomColumns), cmp.Compare(a.Sums, b.Sums), slices.Compare(a.Group[:], b.Group[:]), flag(a.Once)-flag(b.Once))
+}
+
+// ruler is Rule at work.
+type ruler struct {
+	p     *Problem
+	best  []timed // of different divisions over cores, the best first
+	tried int
+}
+
+func (r *ruler) worst() float64 {
+	if len(r.best) == 0 {
+		return math.Inf(1)
+	}
+	return r.best[0].seconds
+}
+
+// try notes a tiling if it fits and is among the best.
+func (r *ruler) try(b Blocks) {
+	w := r.p.cut(&b)
+	if !r.p.fits(&b, &w) {
+		return
+	}
+	r.tried++
+	t, _ := r.p.time(&b, &w)
+	x := timed{b, t}
+	if len(r.best) == ruleKept && compare(x, r.best[ruleKept-1]) >= 0 {
+		return
+	}
+	if i := slices.IndexFunc(r.best, func(o timed) bool { return o.Cores == b.Cores }); i >= 0 {
+		if compare(x, r.best[i]) >= 0 {
+			return
+		}
+		r.best = slices.Delete(r.best, i, i+1)
+	}
+	i, _ := slices.BinarySearchFunc(r.best, x, compare)
+	r.best = slices.Insert(r.best, i, x)
+	r.best = r.best[:min(ruleKept, len(r.best))]
+}
+
+// coarse tries tiles for a division over cores.
+func (r *ruler) coarse(s split) {
+	p := r.p
+	reps, m, n := p.part(s.cores)
+	ks := thin(extents(p.K, p.grain()))
+	for _, tn := range thin(extents(n, p.Machine.Columns)) {
+		for _, tm := range thin(extents(m, 1)) {
+			tiles, columns := ceilDiv(m, tm), ceilDiv(n, tn)
+			if p.floorOf(s.cores, float64(reps), float64(m), float64(n), float64(tm), float64(tn), float64(reps*tiles*columns)) >= r.worst() {
+				continue
+			}
+			for sums := int64(2); sums > 0; sums-- {
+				fitting := 0
+				for _, k := range ks {
+					before := r.tried
+					p.each(Blocks{Cores: s.cores, Rows: tiles, Columns: tn, Reduction: k, Sums: sums}, r.try)
+					if r.tried > before {
+						if fitting++; fitting == 3 {
+							break
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// each visits the ways to run tiles of given extents: orders, what stays, and loads from the DDR of a fair size.
+func (p *Problem) each(b Blocks, visit func(Blocks)) {
+	sums := ceilDiv(p.K, b.Reduction)
+	for _, columnsFirst := range []bool{false, true} {
+		reps, _, n := p.part(b.Cores)
+		if columnsFirst && (ceilDiv(n, b.Columns) == 1 || b.Rows == 1 && reps == 1) {
+			continue
+		}
+		b.ColumnsFirst = columnsFirst
+		b.Group = p.group(&b)
+		b = p.stays(b)
+		for _, room := range [2]int64{2, sums} {
+			if room == sums && sums <= 2 {
+				continue
+			}
+			x := b
+			x.RoomRows, x.RoomColumns = room, 2
+			if !p.Constant && columnsFirst {
+				x.RoomRows, x.RoomColumns = 2, room
+			}
+			if sums == 1 && reps*b.Rows == 1 {
+				x.RoomRows = 1
+			}
+			visit(x)
+			if p.LLB > 0 && (p.RowsFrom == DDR && ceilDiv(n, b.Columns) > 1 || p.ColumnsFrom == DDR && !p.Constant) {
+				x.Once = true
+				visit(x)
+			}
+		}
+	}
+}
+
+// stays is a tiling whose weights stay in the ring if they can.
+func (p *Problem) stays(b Blocks) Blocks {
+	w := p.cut(&b)
+	n := w.sums
+	if !b.ColumnsFirst {
+		n *= w.columns
+	}
+	b.Stay = p.Constant && w.tiles > 1 && n*w.colElements*p.ColumnBytes <= p.Ring
+	return b
+}
+
+// group is the least number of tiles that make loads from the DDR which are long beside its latency and the
+// pages of the LLB, of each operand.
+func (p *Problem) group(b *Blocks) [2]int64 {
+	g := [2]int64{1, 1}
+	if p.LLB == 0 {
+		return g
+	}
+	one := *b
+	one.Group = g
+	w := p.cut(&one)
+	rows, columns := p.far(&one, &w)
+	enough := max(float64(p.Page), 4*p.DDRLatency*p.DDRWeights)
+	for i, bytes := range [2]int64{rows, columns} {
+		for d := int64(1); d <= w.sums; d++ {
+			if w.sums%d == 0 {
+				if d > 1 && float64(bytes*d) > float64(p.LLB)/16 {
+					break
+				}
+				if g[i] = d; float64(bytes*d) >= enough {
+					break
+				}
+			}
+		}
+	}
+	return g
+}
+
+// climb goes to the best neighbour while that is better.
+func (r *ruler) climb(x *timed) {
+	for range 40 {
+		best := *x
+		r.p.neighbours(x.Blocks, func(b Blocks) {
+			w := r.p.cut(&b)
+			if !r.p.fits(&b, &w) {
+				return
+			}
+			t, _ := r.p.time(&b, &w)
+			if y := (timed{b, t}); compare(y, best) < 0 {
+				best = y
+			}
+		})
+		if compare(best, *x) == 0 {
+			return
+		}
+		*x = best
+	}
+}
+
+// neighbours visits the tilings that differ in one extent, or in how tiles are run.
+func (p *Problem) neighbours(b Blocks, visit func(Blocks)) {
+	_, m, n := p.part(b.Cores)
+	again := func(x Blocks) {
+		sums := ceilDiv(p.K, x.Reduction)
+		if x.RoomRows == ceilDiv(p.K, b.Reduction) && x.RoomRows > 2 {
+			x.RoomRows = sums
+		}
+		x.RoomRows = max(x.RoomRows, min(2, sums))
+		x.Group = p.group(&x)
+		visit(p.stays(x))
+	}
+	step := func(list []int64, at int64, set func(e int64)) {
+		i := slices.Index(list, at)
+		for _, d := range []int{-4, -2, -1, 1, 2, 4} {
+			if k := i + d; k >= 0 && k < len(list) {
+				set(list[k])
+			}
+		}
+	}
+	rows := extents(m, 1)
+	step(rows, ceilDiv(m, b.Rows), func(e int64) { x := b; x.Rows = ceilDiv(m, e); again(x) })
+	step(extents(n, p.Machine.Columns), b.Columns, func(e int64) { x := b; x.Columns = e; again(x) })
+	step(extents(p.K, p.grain()), b.Reduction, func(e int64) { x := b; x.Reduction = e; again(x) })
+	p.each(b, visit)
+	for sums := int64(1); sums <= 2; sums++ {
+		x := b
+		x.Sums = sums
+		visit(x)
+	}
+	count := ceilDiv(p.K, b.Reduction)
+	for i := range 2 {
+		for d := int64(1); d <= count && p.LLB > 0; d++ {
+			if count%d == 0 {
+				x := b
+				x.Group[i] = d
+				visit(x)
+			}
+		}
+	}
+	for _, d := range []int64{-2, -1, 1, 2} {
+		pm := b.Cores[1] + d
+		if pm < 1 || pm > p.M || b.Cores[0]*pm > p.Cores {
+			continue
+		}
+		pn := min(p.N, p.Cores/b.Cores[0]/pm)
+		for _, pn := range []int64{pn, b.Cores[2]} {
+			if b.Cores[0]*pm*pn > p.Cores {
+				continue
+			}
+			x := b
+			x.Cores[1], x.Cores[2] = pm, ceilDiv(p.N, ceilDiv(p.N, pn))
+			_, xm, xn := p.part(x.Cores)
+			x.Rows = min(ceilDiv(xm, ceilDiv(m, b.Rows)), xm)
+			x.Columns = ceilDiv(ceilDiv(xn, p.Machine.Columns), ceilDiv(xn, b.Columns)) * p.Machine.Columns
+			again(x)
+		}
+	}
+}
