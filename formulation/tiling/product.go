@@ -79,8 +79,8 @@ type Machine struct {
 	Clock                                          float64 // cycles per second
 
 	// Bytes of the L1 for data, and of the ring that weights pass; of the LLB, which values of others may
-	// leave less of, and its pages. An LLB of 0 is none.
-	Data, Ring, LLB, Page int64
+	// leave less of, and its pages. An LLB of 0 is none; then Home is where weights stay in the L1 for their next use.
+	Data, Ring, Home, LLB, Page int64
 	// Bytes per second into a core and out of it, of the LLB, and of the DDR for weights and for activations.
 	In, Out, LLBRate, DDRWeights, DDRActivations float64
 	// Seconds that each move takes beside its bytes.
@@ -95,7 +95,7 @@ func NewMachine(c *cost.Model, product, vector model.DType) *Machine {
 	m := &Machine{
 		Cores: schedule.CoresWithLB(s), Rows: 1, Columns: 1, Clock: s.ClockHz,
 		Simple: c.LaneCycles(hardware.OpSimple, vector), Special: c.LaneCycles(hardware.OpSpecial, vector), Move: c.LaneCycles(hardware.OpMove, vector),
-		Serial: c.SharedVector(), Data: schedule.DataBytes(s), Ring: schedule.WeightRingBytes(s),
+		Serial: c.SharedVector(), Data: schedule.DataBytes(s), Ring: schedule.WeightRingBytes(s), Home: schedule.WeightHomeBytes(s),
 		Broadcast: s.CoreLink.Broadcast, L1Latency: s.CoreLink.LatencySeconds, DDRLatency: s.DDR.LatencySeconds + s.DDRLink.LatencySeconds,
 	}
 	m.Row, m.Load, m.Gap = c.MatrixRate(product)
@@ -154,8 +154,8 @@ type Blocks struct {
 	Once bool
 }
 
-// grain is what tiles of the reduction are multiples of.
-func (p *Problem) grain() int64 {
+// Grain is what tiles of the reduction are multiples of.
+func (p *Problem) Grain() int64 {
 	if p.Window == nil {
 		return p.Machine.Rows
 	}

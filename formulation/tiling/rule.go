@@ -206,7 +206,7 @@ func (r *ruler) try(b Blocks) {
 func (r *ruler) coarse(s split) {
 	p := r.p
 	reps, m, n := p.part(s.cores)
-	ks := thin(extents(p.K, p.grain()))
+	ks := thin(extents(p.K, p.Grain()))
 	for _, tn := range thin(extents(n, p.Machine.Columns)) {
 		for _, tm := range thin(extents(m, 1)) {
 			tiles, columns := ceilDiv(m, tm), ceilDiv(n, tn)
@@ -343,7 +343,7 @@ func (p *Problem) neighbours(b Blocks, visit func(Blocks)) {
 	rows := extents(m, 1)
 	step(rows, ceilDiv(m, b.Rows), func(e int64) { x := b; x.Rows = ceilDiv(m, e); again(x) })
 	step(extents(n, p.Machine.Columns), b.Columns, func(e int64) { x := b; x.Columns = e; again(x) })
-	step(extents(p.K, p.grain()), b.Reduction, func(e int64) { x := b; x.Reduction = e; again(x) })
+	step(extents(p.K, p.Grain()), b.Reduction, func(e int64) { x := b; x.Reduction = e; again(x) })
 	p.each(b, visit)
 	for sums := int64(1); sums <= 2; sums++ {
 		x := b

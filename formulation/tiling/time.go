@@ -121,7 +121,7 @@ func (p *Problem) fits(b *Blocks, w *work) bool {
 			}
 			need += loads * ceilDiv(columns, p.Page)
 		}
-		if need > pages/2 && (b.Once || b.Group != [2]int64{1, 1}) {
+		if need > pages*3/8 && (b.Once || b.Group != [2]int64{1, 1}) {
 			return false
 		}
 	}
@@ -184,6 +184,17 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 	rowPasses, colPasses := p.loads(b, w)
 	var kinds [4]float64
 	both := min(rowPasses, colPasses)
+	reused := 0.0 // passes whose weights come from other cores
+	if p.Constant && p.LLB == 0 && colPasses > columns {
+		all, home := colBytes*sums*columns, float64(p.Home)
+		if p.Broadcast {
+			all, home = all*pn, home*float64(p.Cores)
+		}
+		if reused = (colPasses - columns) * min(1, home/all); !p.Broadcast { // they are there
+			colPasses, reused = colPasses-reused, 0
+			both = min(rowPasses, colPasses)
+		}
+	}
 	switch {
 	case p.RowsFrom == L1:
 		rowPasses, both = 0, 0
@@ -247,7 +258,7 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 	}
 
 	// The LLB: all bytes that pass it, and those that go on to the L1.
-	inBytes := rowPasses*sums*rowsShared + colPasses*sums*colsShared + passes*extraLLB
+	inBytes := rowPasses*sums*rowsShared + (colPasses-reused)*sums*colsShared + passes*extraLLB
 	firstRows, firstCols := rowPasses, colPasses // passes that load from the DDR
 	if p.Constant && p.LLB > 0 {
 		if once := columns; firstCols > once {
@@ -274,10 +285,13 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 		}
 	}
 	crowd := 1.0
-	if inBytes > 0 {
-		crowd = llbBytes / inBytes
-	}
 	latency := p.L1Latency
+	if inBytes > 0 {
+		// Others take their share while loads flow, not while they begin.
+		flow := inBytes / p.LLBRate
+		waits := (rowPasses*sums + colPasses*sums + passes*extraCount) * latency
+		crowd = 1 + (llbBytes-inBytes)/inBytes*flow/(flow+waits)
+	}
 	rowRate, colRate := p.LLBRate/crowd, p.LLBRate/crowd
 	if p.LLB == 0 { // straight from the DDR
 		latency += p.DDRLatency
@@ -293,6 +307,9 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 	}
 	inRow := latency + max(rowBytes/p.In, rowsShared/rowRate)
 	inCol := latency + max(colBytes/p.In, colsShared/colRate)
+	if reused > 0 {
+		inCol += reused / colPasses * (p.L1Latency + colBytes/p.In - inCol)
+	}
 	if p.RowsFrom == L1 {
 		inRow = 0
 	}
@@ -317,7 +334,7 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 			return max(t, vector, out, (t+behind)/2)
 		}
 		ahead := min(behind, min(sums, 2)*max(0, in-unitStep))
-		return t + behind - ahead
+		return t + behind - ahead/2
 	}
 	both2, rows2, cols2, none2 := pass(inRow+inCol), pass(inRow), pass(inCol), pass(0)
 	cores := kinds[3]*both2 + kinds[loadsRows]*rows2 + kinds[loadsColumns]*cols2 + kinds[0]*none2
@@ -379,6 +396,9 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 		}
 		first := (inRow + inCol) + math.Max(float64(b.Group[0]), float64(b.Group[1]))*step
 		total = max(start+total, d1+first+c2+rest, d1+d2+first+rest, ddrAll+first)
+		if p.To == DDR {
+			total = max(total, start+both2+(passes-1)*(p.DDRLatency+dStore))
+		}
 		far = ddrAll
 	}
 	total += drain
