@@ -31,11 +31,11 @@ func thin(list []int64) []int64 {
 
 // split is a way to divide a product over cores.
 type split struct {
-	cores [3]int64
-	floor float64
+	cores       [3]int64
+	floor, hope float64
 }
 
-// splits lists the ways to divide a product over cores, the least first bound ahead. Of several numbers of parts with
+// splits lists the ways to divide a product over cores, the most hopeful ahead. Of several numbers of parts with
 // the same largest part, the least is listed.
 func (p *Problem) splits() (list []split) {
 	least := func(n, parts int64) int64 { return ceilDiv(n, ceilDiv(n, parts)) }
@@ -49,73 +49,186 @@ func (p *Problem) splits() (list []split) {
 			}
 			for most := p.Cores / pr / pm; most > 0; most /= 2 {
 				cores := [3]int64{pr, pm, least(p.N, min(p.N, most))}
-				list = append(list, split{cores, p.floor(cores)})
+				floor, hope := p.floor(cores)
+				list = append(list, split{cores, floor, hope})
 			}
 		}
 	}
 	slices.SortFunc(list, func(a, b split) int {
-		return cmp.Or(cmp.Compare(a.floor, b.floor), slices.Compare(a.cores[:], b.cores[:]))
+		return cmp.Or(cmp.Compare(a.hope, b.hope), slices.Compare(a.cores[:], b.cores[:]))
 	})
 	return slices.CompactFunc(list, func(a, b split) bool { return a.cores == b.cores })
 }
 
-// floor is what no tiling takes less than with these cores, see the package comment.
-func (p *Problem) floor(cores [3]int64) float64 {
-	reps, m, n := p.part(cores)
-	return p.floorOf(cores, float64(reps), float64(m), float64(n), float64(m), float64(n), 1)
-}
-
-// floorOf is the bound for rows m and columns n of a core and tiles of at most tm x tn, with so many commands.
-func (p *Problem) floorOf(cores [3]int64, reps, m, n, tm, tn, commands float64) float64 {
-	k := float64(p.K)
-	pr, pm, pn := float64(min(cores[0], p.Reps)), float64(min(cores[1], p.M)), float64(min(cores[2], p.N))
-	share := float64(ceilDiv(int64(pr*pm*pn), p.MatrixUnits))
-	blocks := math.Ceil(n/float64(p.Machine.Columns)) * math.Ceil(k/float64(p.Machine.Rows))
-	unit := (reps*blocks*max(m*p.Row, p.Load*math.Ceil(m/tm)) + commands*p.Fill) * share / p.Clock
-
-	// Each operand once.
-	var in, llb, ddr, weights float64
-	rows, columns := reps*m*k*float64(p.RowBytes), reps*k*n*float64(p.ColumnBytes)
-	if w := p.Window; w != nil { // windows share what they overlap by
-		rows *= float64(min(w.Height, w.StrideHeight)*min(w.Width, w.StrideWidth)) / float64(w.Height*w.Width)
-	}
-	move := func(from Level, core, count, others float64) {
-		all := core * count
-		read := all * others
-		if p.Broadcast {
-			read = all
+// floor is what no tiling takes less than with these cores: all products in blocks of the unit, each operand and
+// result once. The hope is more by a part of what is not the longest: what cores wait for adds to what they do.
+func (p *Problem) floor(cores [3]int64) (floor, hope float64) {
+	r, m, n := p.part(cores)
+	reps, rows, columns := p.bytes(r, m, n)
+	pr, pm, pn := p.spread(cores)
+	var in, llb, activations, weights float64
+	move := func(from Level, core, count, others float64, ddr *float64) {
+		all, read := core*count, core*count
+		if !p.Broadcast {
+			read *= others
 		}
 		switch {
 		case from == L1:
 		case p.LLB == 0:
-			in, ddr = in+core, ddr+read
+			in, *ddr = in+core, *ddr+read
 		default:
 			in, llb = in+core, llb+read
 			if from == DDR {
-				ddr, llb = ddr+all, llb+all
+				*ddr, llb = *ddr+all, llb+all
 			}
 		}
 	}
-	move(p.RowsFrom, rows, pr*pm, pn)
-	activations := ddr
-	move(p.ColumnsFrom, columns, pr*pn, pm)
+	move(p.RowsFrom, rows, pr*pm, pn, &activations)
 	if p.Constant {
-		weights = ddr - activations
+		move(p.ColumnsFrom, columns, pr*pn, pm, &weights)
 	} else {
-		activations = ddr
+		move(p.ColumnsFrom, columns, pr*pn, pm, &activations)
 	}
-	out, results := 0.0, reps*m*n*float64(p.ResultBytes)
+	out, results := 0.0, reps*float64(m*n*p.ResultBytes)
 	if p.To != L1 {
-		out = results
-		if p.LLB > 0 {
-			llb += results * pr * pm * pn
-		}
+		out, llb = results, llb+results*pr*pm*pn
 		if p.To == DDR {
-			activations += results * pr * pm * pn
-			llb += results * pr * pm * pn
+			activations, llb = activations+results*pr*pm*pn, llb+results*pr*pm*pn
 		}
 	}
-	return max(unit, in/p.In, out/p.Out, llb/p.LLBRate, activations/p.DDRActivations+weights/p.DDRWeights)
+	unit := p.unitFloor(cores, m, 1, 0)
+	floor = max(unit, in/p.In, out/p.Out, llb/p.LLBRate, activations/p.DDRActivations+weights/p.DDRWeights)
+	return floor, floor + (unit+max(in/p.In, llb/p.LLBRate)+out/p.Out)/8
+}
+
+// bytes are those of the operands of a core, each once.
+func (p *Problem) bytes(r, m, n int64) (reps, rows, columns float64) {
+	reps, rows, columns = float64(r), float64(r*m*p.K*p.RowBytes), float64(r*n*p.K*p.ColumnBytes)
+	if w := p.Window; w != nil { // windows share what they overlap by
+		rows *= float64(min(w.Height, w.StrideHeight)*min(w.Width, w.StrideWidth)) / float64(w.Height*w.Width)
+	}
+	return reps, rows, columns
+}
+
+// spread is over how many cores each part is divided, as numbers.
+func (p *Problem) spread(cores [3]int64) (pr, pm, pn float64) {
+	return float64(min(cores[0], p.Reps)), float64(min(cores[1], p.M)), float64(min(cores[2], p.N))
+}
+
+// unitFloor is the least time of the matrix unit with rows in so many tiles and so many commands.
+func (p *Problem) unitFloor(cores [3]int64, m, tiles int64, commands float64) float64 {
+	pr, pm, pn := p.spread(cores)
+	reps, _, n := p.part(cores)
+	blocks := float64(ceilDiv(n, p.Machine.Columns) * ceilDiv(p.K, p.Machine.Rows))
+	share := float64(ceilDiv(int64(pr*pm*pn), p.MatrixUnits))
+	return (float64(reps)*blocks*max(float64(m)*p.Row, p.Load*float64(tiles)) + commands*p.Fill) * share / p.Clock
+}
+
+// tileFloor is what no tiling takes less than with these cores and largest tiles of rows and columns;
+// +Inf: none fits. The tile of the reduction is as long as the L1 and the ring allow, and
+// operands pass as often as the better order of the loops has it.
+func (p *Problem) tileFloor(cores [3]int64, tm, tn int64) float64 {
+	r, m, n := p.part(cores)
+	tiles, columns := ceilDiv(m, tm), ceilDiv(n, tn)
+	free := p.Data
+	if p.To != L1 {
+		free -= tm * tn * p.ResultBytes
+	}
+	if free < 0 {
+		return math.Inf(1)
+	}
+	reps, rows, cols := p.bytes(r, m, n)
+	row, col := rows/(reps*float64(m*p.K)), float64(p.ColumnBytes) // bytes of an element
+	k := float64(p.K)
+	long := k
+	if p.RowsFrom != L1 {
+		if most := float64(free) / (float64(tm) * row); most < k {
+			long = min(long, most/2)
+		}
+	}
+	if p.ColumnsFrom != L1 {
+		room := p.Ring
+		if !p.Constant {
+			room = free
+		}
+		if most := float64(room) / (float64(tn) * col); most < k {
+			long = min(long, most/2)
+		}
+	}
+	if long < k && long < float64(p.Grain()) {
+		return math.Inf(1)
+	}
+	sums := math.Ceil(k / long)
+	commands := float64(r*tiles*columns) * sums
+	unit := p.unitFloor(cores, m, tiles, commands)
+
+	// Loads by order: an operand comes once if all of it that comes round stays.
+	again := func(stays bool, times int64) float64 {
+		if stays {
+			return 1
+		}
+		return float64(times)
+	}
+	room := p.Ring
+	if !p.Constant {
+		room = free
+	}
+	fitsRows := func(m int64) bool { return float64(m)*k*row <= float64(free) }
+	fitsCols := func(n int64) bool { return float64(n)*k*col <= float64(room) || p.LLB == 0 && p.Home > 0 }
+	pr, pm, pn := p.spread(cores)
+	best := math.Inf(1)
+	for _, columnsFirst := range []bool{false, true} {
+		var rowTimes, colTimes float64
+		if columnsFirst {
+			rowTimes, colTimes = again(columns == 1 || fitsRows(m*r), columns), again(tiles == 1 || fitsCols(tn), tiles)
+		} else {
+			rowTimes, colTimes = again(columns == 1 || fitsRows(tm), columns), again(tiles == 1 || fitsCols(n), tiles)
+		}
+		t, llb := 0.0, 0.0
+		if p.RowsFrom != L1 {
+			t += rowTimes * (rows/p.In + reps*float64(tiles)*sums*p.L1Latency)
+			llb += rowTimes * rows * pr * pm * again(p.Broadcast, int64(pn))
+		}
+		if p.ColumnsFrom != L1 {
+			t += colTimes * (cols/p.In + reps*float64(columns)*sums*p.L1Latency)
+			llb += colTimes * cols * pr * pn * again(p.Broadcast, int64(pm))
+		}
+		best = min(best, max(t, llb/p.LLBRate, p.ddrFloor(rows*pr*pm, cols*pr*pn, reps*float64(m*n*p.ResultBytes)*pr*pm*pn, rowTimes, colTimes, float64(columns), columnsFirst)))
+	}
+	return max(unit, best)
+}
+
+// ddrFloor is the least time of the DDR behind an LLB for the bytes of rows, columns and results of all cores, where operands
+// pass so often: what the LLB can hold need not come again.
+func (p *Problem) ddrFloor(rows, cols, results, rowTimes, colTimes, columns float64, columnsFirst bool) float64 {
+	if p.LLB == 0 {
+		return 0
+	}
+	t := 0.0
+	if p.To == DDR {
+		t += results / p.DDRActivations
+	}
+	if p.RowsFrom == DDR {
+		if rows <= float64(p.LLB)/2 {
+			rowTimes = 1
+		}
+		t += rows * rowTimes / p.DDRActivations
+	}
+	if p.ColumnsFrom == DDR {
+		switch {
+		case p.Constant:
+			round := cols
+			if columnsFirst {
+				round /= columns
+			}
+			t += cols * (1 + (colTimes-1)*max(0, 1-float64(p.LLB)/2/round)) / p.DDRWeights
+		case cols <= float64(p.LLB)/2:
+			t += cols / p.DDRActivations
+		default:
+			t += cols * colTimes / p.DDRActivations
+		}
+	}
+	return t
 }
 
 // Rule chooses a tiling by the closed form: a coarse lattice of tiles for the divisions over cores
@@ -126,10 +239,16 @@ func Rule(p *Problem) (Blocks, error) {
 	}
 	r := ruler{p: p}
 	for _, s := range p.splits() {
-		if s.floor >= r.worst() || r.tried > ruleTimes {
+		if r.tried > ruleTimes {
 			break
 		}
-		r.coarse(s)
+		if s.floor < r.least() {
+			r.coarse(s.cores, rulePairs)
+		}
+	}
+	for _, x := range slices.Clone(r.best) {
+		r.tried = 0
+		r.coarse(x.Cores, math.MaxInt)
 	}
 	if len(r.best) == 0 {
 		return Blocks{}, fmt.Errorf("tiling: no tile of a product of %d x %d x %d fits into %d bytes of the L1 and a ring of %d for weights", p.M, p.K, p.N, p.Data, p.Ring)
@@ -141,9 +260,11 @@ func Rule(p *Problem) (Blocks, error) {
 	return r.best[0].Blocks, nil
 }
 
-const (
-	ruleTimes = 6000 // evaluations of the closed form in the coarse lattice
-	ruleKept  = 3    // tilings that are improved
+var (
+	ruleTimes   = 2000 // evaluations of the closed form in the coarse lattice
+	ruleLengths = 2    // tiles of the reduction for each tile of rows and columns, from the longest that fits
+	rulePairs   = 3    // extents of tiles for each division over cores
+	ruleKept    = 3    // tilings that are improved
 )
 
 // timed is a tiling with its time.
@@ -170,9 +291,17 @@ type ruler struct {
 	p     *Problem
 	best  []timed // of different divisions over cores, the best first
 	tried int
+	pairs []pair
 }
 
-func (r *ruler) worst() float64 {
+// pair is the extents of a tile of results, and what no tiling with them is below.
+type pair struct {
+	floor         float64
+	rows, columns int64
+}
+
+// least is the time of the best.
+func (r *ruler) least() float64 {
 	if len(r.best) == 0 {
 		return math.Inf(1)
 	}
@@ -202,29 +331,46 @@ func (r *ruler) try(b Blocks) {
 	r.best = r.best[:min(ruleKept, len(r.best))]
 }
 
-// coarse tries tiles for a division over cores.
-func (r *ruler) coarse(s split) {
+// coarse tries tiles for a division over cores: so many extents of rows and columns, the least floors ahead.
+func (r *ruler) coarse(cores [3]int64, pairs int) {
 	p := r.p
-	reps, m, n := p.part(s.cores)
-	ks := thin(extents(p.K, p.Grain()))
+	_, m, n := p.part(cores)
+	r.pairs = r.pairs[:0]
+	rows := thin(extents(m, 1))
 	for _, tn := range thin(extents(n, p.Machine.Columns)) {
-		for _, tm := range thin(extents(m, 1)) {
-			tiles, columns := ceilDiv(m, tm), ceilDiv(n, tn)
-			if p.floorOf(s.cores, float64(reps), float64(m), float64(n), float64(tm), float64(tn), float64(reps*tiles*columns)) >= r.worst() {
-				continue
+		for _, tm := range rows {
+			if floor := p.tileFloor(cores, tm, tn); floor < r.least() {
+				r.pairs = append(r.pairs, pair{floor, tm, tn})
 			}
-			for sums := int64(2); sums > 0; sums-- {
-				fitting := 0
-				for _, k := range ks {
-					before := r.tried
-					p.each(Blocks{Cores: s.cores, Rows: tiles, Columns: tn, Reduction: k, Sums: sums}, r.try)
-					if r.tried > before {
-						if fitting++; fitting == 3 {
-							break
-						}
-					}
+		}
+	}
+	slices.SortFunc(r.pairs, func(a, b pair) int {
+		return cmp.Or(cmp.Compare(a.floor, b.floor), cmp.Compare(b.rows, a.rows), cmp.Compare(b.columns, a.columns))
+	})
+	ks := thin(extents(p.K, p.Grain()))
+	for _, x := range r.pairs {
+		if x.floor >= r.least() || r.tried > ruleTimes || pairs == 0 {
+			return
+		}
+		before := r.tried
+		for sums := int64(2); sums > 0; sums-- {
+			fitting := 0
+			for _, k := range ks {
+				b := Blocks{Cores: cores, Rows: ceilDiv(m, x.rows), Columns: x.columns, Reduction: k, RoomRows: 1, RoomColumns: 1, Sums: sums, Group: [2]int64{1, 1}}
+				if k < p.K {
+					b.RoomRows, b.RoomColumns = 2, 2
+				}
+				if !p.Fits(&b) {
+					continue
+				}
+				p.each(b, r.try)
+				if fitting++; fitting == ruleLengths {
+					break
 				}
 			}
+		}
+		if r.tried > before {
+			pairs--
 		}
 	}
 }
