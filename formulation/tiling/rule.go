@@ -125,11 +125,12 @@ func (p *Problem) unitFloor(cores [3]int64, m, tiles int64, commands float64) fl
 }
 
 // tileFloor is what no tiling takes less than with these cores and largest tiles of rows and columns;
-// +Inf: none fits. The tile of the reduction is as long as the L1 and the ring allow, and
+// +Inf: none fits. The tile of the reduction is tk or, if that is 0, as long as the L1 and the ring allow, and
 // operands pass as often as the better order of the loops has it.
-func (p *Problem) tileFloor(cores [3]int64, tm, tn int64) float64 {
+func (p *Problem) tileFloor(cores [3]int64, tm, tn, tk int64) float64 {
 	r, m, n := p.part(cores)
 	tiles, columns := ceilDiv(m, tm), ceilDiv(n, tn)
+	tn, tk = min(tn, n), min(tk, p.K)
 	free := p.Data
 	if p.To != L1 {
 		free -= tm * tn * p.ResultBytes
@@ -157,6 +158,12 @@ func (p *Problem) tileFloor(cores [3]int64, tm, tn int64) float64 {
 	}
 	if long < k && long < float64(p.Grain()) {
 		return math.Inf(1)
+	}
+	if tk > 0 {
+		if float64(tk) > long && long < k {
+			return math.Inf(1)
+		}
+		long = float64(tk)
 	}
 	sums := math.Ceil(k / long)
 	commands := float64(r*tiles*columns) * sums
@@ -195,7 +202,21 @@ func (p *Problem) tileFloor(cores [3]int64, tm, tn int64) float64 {
 		}
 		best = min(best, max(t, llb/p.LLBRate, p.ddrFloor(rows*pr*pm, cols*pr*pn, reps*float64(m*n*p.ResultBytes)*pr*pm*pn, rowTimes, colTimes, float64(columns), columnsFirst)))
 	}
-	return max(unit, best)
+	// The first loads come before all that, the last results behind.
+	ends := 0.0
+	if p.LLB > 0 && p.RowsFrom == DDR {
+		ends += min(p.DDRLatency, p.L1Latency)
+	}
+	if p.LLB > 0 && p.ColumnsFrom == DDR {
+		ends += min(p.DDRLatency, p.L1Latency)
+	}
+	if p.To != L1 {
+		ends += p.L1Latency + float64(m*n*p.ResultBytes)/float64(ceilDiv(m, tm)*columns)/p.Out
+		if p.LLB > 0 && p.To == DDR {
+			ends += p.DDRLatency
+		}
+	}
+	return max(unit, best) + ends
 }
 
 // ddrFloor is the least time of the DDR behind an LLB for the bytes of rows, columns and results of all cores, where operands
@@ -260,7 +281,7 @@ func Rule(p *Problem) (Blocks, error) {
 	return r.best[0].Blocks, nil
 }
 
-var (
+const (
 	ruleTimes   = 2000 // evaluations of the closed form in the coarse lattice
 	ruleLengths = 2    // tiles of the reduction for each tile of rows and columns, from the longest that fits
 	rulePairs   = 3    // extents of tiles for each division over cores
@@ -339,7 +360,7 @@ func (r *ruler) coarse(cores [3]int64, pairs int) {
 	rows := thin(extents(m, 1))
 	for _, tn := range thin(extents(n, p.Machine.Columns)) {
 		for _, tm := range rows {
-			if floor := p.tileFloor(cores, tm, tn); floor < r.least() {
+			if floor := p.tileFloor(cores, tm, tn, 0); floor < r.least() {
 				r.pairs = append(r.pairs, pair{floor, tm, tn})
 			}
 		}
@@ -356,10 +377,7 @@ func (r *ruler) coarse(cores [3]int64, pairs int) {
 		for sums := int64(2); sums > 0; sums-- {
 			fitting := 0
 			for _, k := range ks {
-				b := Blocks{Cores: cores, Rows: ceilDiv(m, x.rows), Columns: x.columns, Reduction: k, RoomRows: 1, RoomColumns: 1, Sums: sums, Group: [2]int64{1, 1}}
-				if k < p.K {
-					b.RoomRows, b.RoomColumns = 2, 2
-				}
+				b := p.rooms(Blocks{Cores: cores, Rows: ceilDiv(m, x.rows), Columns: x.columns, Reduction: k, Sums: sums, Group: [2]int64{1, 1}}, false)
 				if !p.Fits(&b) {
 					continue
 				}
@@ -375,36 +393,55 @@ func (r *ruler) coarse(cores [3]int64, pairs int) {
 	}
 }
 
-// each visits the ways to run tiles of given extents: orders, what stays, and loads from the DDR of a fair size.
+// each visits the ways to run tiles of given extents with given sums: orders, what stays, and loads from the DDR of a
+// fair size.
 func (p *Problem) each(b Blocks, visit func(Blocks)) {
-	sums := ceilDiv(p.K, b.Reduction)
+	p.orders(b, func(b Blocks) {
+		b.Group = p.group(&b)
+		visit(b)
+	})
+}
+
+// orders is each but for the loads from the DDR.
+func (p *Problem) orders(b Blocks, visit func(Blocks)) {
+	reps, _, n := p.part(b.Cores)
+	sums, columns := ceilDiv(p.K, b.Reduction), ceilDiv(n, b.Columns)
 	for _, columnsFirst := range []bool{false, true} {
-		reps, _, n := p.part(b.Cores)
-		if columnsFirst && (ceilDiv(n, b.Columns) == 1 || b.Rows == 1 && reps == 1) {
+		if columnsFirst && (columns == 1 || b.Rows == 1 && reps == 1) {
 			continue
 		}
 		b.ColumnsFirst = columnsFirst
-		b.Group = p.group(&b)
 		b = p.stays(b)
-		for _, room := range [2]int64{2, sums} {
-			if room == sums && sums <= 2 {
+		for _, panel := range []bool{false, true} {
+			if panel && sums <= 2 {
 				continue
 			}
-			x := b
-			x.RoomRows, x.RoomColumns = room, 2
-			if !p.Constant && columnsFirst {
-				x.RoomRows, x.RoomColumns = 2, room
-			}
-			if sums == 1 && reps*b.Rows == 1 {
-				x.RoomRows = 1
-			}
+			x := p.rooms(b, panel)
+			x.Once = false
 			visit(x)
-			if p.LLB > 0 && (p.RowsFrom == DDR && ceilDiv(n, b.Columns) > 1 || p.ColumnsFrom == DDR && !p.Constant) {
+			if p.LLB > 0 && (p.RowsFrom == DDR && columns > 1 || p.ColumnsFrom == DDR && !p.Constant) {
 				x.Once = true
 				visit(x)
 			}
 		}
 	}
+}
+
+// rooms is a tiling with room for two tiles of each operand or, of the one that passes again, for a panel along all of
+// the reduction.
+func (p *Problem) rooms(b Blocks, panel bool) Blocks {
+	reps, _, _ := p.part(b.Cores)
+	sums := ceilDiv(p.K, b.Reduction)
+	b.RoomRows, b.RoomColumns = 2, 2
+	switch {
+	case sums == 1 && reps*b.Rows == 1:
+		b.RoomRows = 1
+	case panel && !p.Constant && b.ColumnsFirst:
+		b.RoomColumns = max(2, sums)
+	case panel:
+		b.RoomRows = max(2, sums)
+	}
+	return b
 }
 
 // stays is a tiling whose weights stay in the ring if they can.
@@ -470,13 +507,9 @@ func (r *ruler) climb(x *timed) {
 func (p *Problem) neighbours(b Blocks, visit func(Blocks)) {
 	_, m, n := p.part(b.Cores)
 	again := func(x Blocks) {
-		sums := ceilDiv(p.K, x.Reduction)
-		if x.RoomRows == ceilDiv(p.K, b.Reduction) && x.RoomRows > 2 {
-			x.RoomRows = sums
-		}
-		x.RoomRows = max(x.RoomRows, min(2, sums))
+		x = p.stays(p.rooms(x, b.RoomRows > 2 || b.RoomColumns > 2))
 		x.Group = p.group(&x)
-		visit(p.stays(x))
+		visit(x)
 	}
 	step := func(list []int64, at int64, set func(e int64)) {
 		i := slices.Index(list, at)
@@ -506,22 +539,29 @@ func (p *Problem) neighbours(b Blocks, visit func(Blocks)) {
 			}
 		}
 	}
-	for _, d := range []int64{-2, -1, 1, 2} {
-		pm := b.Cores[1] + d
-		if pm < 1 || pm > p.M || b.Cores[0]*pm > p.Cores {
-			continue
+	step(extents(p.M, 1), ceilDiv(p.M, b.Cores[1]), func(e int64) {
+		pm := ceilDiv(p.M, e)
+		most := p.Cores / b.Cores[0] / pm
+		if most == 0 {
+			return
 		}
-		pn := min(p.N, p.Cores/b.Cores[0]/pm)
-		for _, pn := range []int64{pn, b.Cores[2]} {
-			if b.Cores[0]*pm*pn > p.Cores {
-				continue
-			}
+		for _, pn := range []int64{most, min(most, b.Cores[2])} {
 			x := b
 			x.Cores[1], x.Cores[2] = pm, ceilDiv(p.N, ceilDiv(p.N, pn))
 			_, xm, xn := p.part(x.Cores)
-			x.Rows = min(ceilDiv(xm, ceilDiv(m, b.Rows)), xm)
-			x.Columns = ceilDiv(ceilDiv(xn, p.Machine.Columns), ceilDiv(xn, b.Columns)) * p.Machine.Columns
+			x.Rows = ceilDiv(xm, nearest(extents(xm, 1), ceilDiv(m, b.Rows)))
+			x.Columns = nearest(extents(xn, p.Machine.Columns), b.Columns)
 			again(x)
 		}
+	})
+}
+
+// nearest is the longest extent that is no longer than one, or the shortest.
+func nearest(list []int64, e int64) int64 {
+	for _, x := range list {
+		if x <= e {
+			return x
+		}
 	}
+	return list[len(list)-1]
 }

@@ -295,15 +295,15 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 	rowRate, colRate := p.LLBRate/crowd, p.LLBRate/crowd
 	if p.LLB == 0 { // straight from the DDR
 		latency += p.DDRLatency
-		if p.To == DDR && inBytes > 0 {
-			crowd = 1 + passes*resultsAll/inBytes
-		} else {
-			crowd = 1
-		}
-		rowRate, colRate = p.DDRActivations/crowd, p.DDRActivations/crowd
+		crowd = 1
+		rowRate, colRate = p.DDRActivations, p.DDRActivations
 		if p.Constant {
-			colRate = p.DDRWeights / crowd
+			colRate = p.DDRWeights
 		}
+		if in := rowPasses*sums*rowsShared/rowRate + (colPasses-reused)*sums*colsShared/colRate; p.To == DDR && in > 0 {
+			crowd += passes * resultsAll / p.DDRActivations / in
+		}
+		rowRate, colRate = rowRate/crowd, colRate/crowd
 	}
 	inRow := latency + max(rowBytes/p.In, rowsShared/rowRate)
 	inCol := latency + max(colBytes/p.In, colsShared/colRate)
