@@ -148,7 +148,10 @@ func (s study) measure(ctx context.Context, spec *hardware.Spec, recipe schedule
 	for _, k := range f.Kernels {
 		macs, bytes := k.work(machine, dt)
 		p := point{kernel: k, MACs: macs, Intensity: harness.Round(macs / bytes)}
-		problem := k.problem(c, dt)
+		problem, err := k.problem(machine, dt)
+		if err != nil {
+			return nil, err
+		}
 		if b, err := tiling.Rule(problem); err == nil {
 			x, limit := problem.Time(&b)
 			p.Rule, p.Limit = harness.Round(x+machine.LaunchSeconds), limit.String()

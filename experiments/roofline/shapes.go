@@ -118,16 +118,32 @@ func (k kernel) network(dt model.DType) network.Network {
 	}}
 }
 
-// problem is the largest share of a cluster as the rule sees it: from the DDR and to it.
-func (k kernel) problem(c *cost.Model, dt model.DType) *tiling.Problem {
-	share := slices.Max(scheduler.Shares(k.Batch, c.Spec().Clusters))
+// problem is the largest share of a cluster as the rule sees it: from the DDR, which those that have a share use together, and
+// to it.
+func (k kernel) problem(machine *hardware.Spec, dt model.DType) (*tiling.Problem, error) {
+	active := machine.Clone()
+	active.Clusters = int(min(k.Batch, int64(machine.Clusters)))
+	c, err := cost.New(active)
+	if err != nil {
+		return nil, err
+	}
+	share := slices.Max(scheduler.Shares(k.Batch, active.Clusters))
 	size := dt.Bytes()
 	p := &tiling.Problem{Product: tiling.Product{Reps: 1, M: share * k.M, N: k.N, K: k.K, RowBytes: size, ColumnBytes: size, ResultBytes: size, Constant: true},
 		Machine: *tiling.NewMachine(c, dt, dt)}
 	if v := k.Conv; v != nil && len(v.Attr.Strides) == 2 {
 		p.Window = &tiling.Window{Height: v.Kernel[0], Width: v.Kernel[1], StrideHeight: v.Attr.Strides[0], StrideWidth: v.Attr.Strides[1], OutputWidth: v.Output[1]}
 	}
-	return p
+	return p, nil
+}
+
+// reads is how much of the input's height or width some window covers.
+func (c *conv) reads(d int) int64 {
+	stride := int64(1)
+	if len(c.Attr.Strides) == 2 {
+		stride = c.Attr.Strides[d]
+	}
+	return min(c.Size[d], c.Output[d]*c.Kernel[d], (c.Output[d]-1)*stride+c.Kernel[d])
 }
 
 // work is the multiply-accumulates of a kernel, and the bytes that must cross the DDR's bus.
@@ -135,7 +151,7 @@ func (k kernel) work(spec *hardware.Spec, dt model.DType) (macs, bytes float64) 
 	rows := float64(k.Batch * k.M)
 	input := float64(k.Batch * k.K)
 	if c := k.Conv; c != nil {
-		input = float64(k.Batch * c.Channels * c.Size[0] * c.Size[1])
+		input = float64(k.Batch * c.Channels * c.reads(0) * c.reads(1))
 	}
 	copies := min(k.Batch, int64(spec.Clusters)) // of the weights
 	return rows * float64(k.N*k.K), float64(dt.Bytes()) * (input + float64(copies*k.N*k.K) + rows*float64(k.N))

@@ -47,7 +47,7 @@ func (p *Problem) splits() (list []split) {
 			if least(p.M, pm) != pm {
 				continue
 			}
-			for most := p.Cores / pr / pm; most > 0; most /= 2 {
+			for most := p.Cores / pr / pm; most > 0; most = most * 3 / 4 {
 				cores := [3]int64{pr, pm, least(p.N, min(p.N, most))}
 				floor, hope := p.floor(cores)
 				list = append(list, split{cores, floor, hope})
@@ -101,11 +101,11 @@ func (p *Problem) floor(cores [3]int64) (floor, hope float64) {
 	return floor, floor + (unit+max(in/p.In, llb/p.LLBRate)+out/p.Out)/8
 }
 
-// bytes are those of the operands of a core, each once.
+// bytes are those of the operands of a core, each once: tiles of a convolution need no less than all its rows at a time.
 func (p *Problem) bytes(r, m, n int64) (reps, rows, columns float64) {
 	reps, rows, columns = float64(r), float64(r*m*p.K*p.RowBytes), float64(r*n*p.K*p.ColumnBytes)
-	if w := p.Window; w != nil { // windows share what they overlap by
-		rows *= float64(min(w.Height, w.StrideHeight)*min(w.Width, w.StrideWidth)) / float64(w.Height*w.Width)
+	if p.Window != nil {
+		rows = float64(r * p.Window.elements(m, p.K) * p.RowBytes)
 	}
 	return reps, rows, columns
 }
@@ -139,7 +139,11 @@ func (p *Problem) tileFloor(cores [3]int64, tm, tn, tk int64) float64 {
 		return math.Inf(1)
 	}
 	reps, rows, cols := p.bytes(r, m, n)
-	row, col := rows/(reps*float64(m*p.K)), float64(p.ColumnBytes) // bytes of an element
+	row, col := float64(p.RowBytes), float64(p.ColumnBytes) // bytes of an element
+	if p.Window != nil {                                    // with halos
+		tile := float64(p.Window.elements(tm, p.K) * p.RowBytes)
+		row, rows = tile/float64(tm*p.K), float64(r*tiles)*tile
+	}
 	k := float64(p.K)
 	long := k
 	if p.RowsFrom != L1 {
@@ -282,10 +286,9 @@ func Rule(p *Problem) (Blocks, error) {
 }
 
 const (
-	ruleTimes   = 2000 // evaluations of the closed form in the coarse lattice
-	ruleLengths = 2    // tiles of the reduction for each tile of rows and columns, from the longest that fits
-	rulePairs   = 3    // extents of tiles for each division over cores
-	ruleKept    = 3    // tilings that are improved
+	ruleTimes = 2000 // evaluations of the closed form in the coarse lattice
+	rulePairs = 3    // extents of tiles for each division over cores
+	ruleKept  = 3    // tilings that are improved
 )
 
 // timed is a tiling with its time.
@@ -375,16 +378,20 @@ func (r *ruler) coarse(cores [3]int64, pairs int) {
 		}
 		before := r.tried
 		for sums := int64(2); sums > 0; sums-- {
-			fitting := 0
+			longest := int64(0)
 			for _, k := range ks {
+				if longest > 0 && k*3 > longest {
+					continue
+				}
 				b := p.rooms(Blocks{Cores: cores, Rows: ceilDiv(m, x.rows), Columns: x.columns, Reduction: k, Sums: sums, Group: [2]int64{1, 1}}, false)
 				if !p.Fits(&b) {
 					continue
 				}
 				p.each(b, r.try)
-				if fitting++; fitting == ruleLengths {
+				if longest > 0 {
 					break
 				}
+				longest = k
 			}
 		}
 		if r.tried > before {
@@ -455,8 +462,8 @@ func (p *Problem) stays(b Blocks) Blocks {
 	return b
 }
 
-// group is the least number of tiles that make loads from the DDR which are long beside its latency and the
-// pages of the LLB, of each operand.
+// group is how many tiles of each operand a load from the DDR had better bring: the fewer loads, the less latency; the
+// smaller the first, the sooner the cores begin. Loads fill pages of the LLB where they can.
 func (p *Problem) group(b *Blocks) [2]int64 {
 	g := [2]int64{1, 1}
 	if p.LLB == 0 {
@@ -466,16 +473,18 @@ func (p *Problem) group(b *Blocks) [2]int64 {
 	one.Group = g
 	w := p.cut(&one)
 	rows, columns := p.far(&one, &w)
-	enough := max(float64(p.Page), 4*p.DDRLatency*p.DDRWeights)
-	for i, bytes := range [2]int64{rows, columns} {
-		for d := int64(1); d <= w.sums; d++ {
-			if w.sums%d == 0 {
-				if d > 1 && float64(bytes*d) > float64(p.LLB)/16 {
-					break
-				}
-				if g[i] = d; float64(bytes*d) >= enough {
-					break
-				}
+	for i, load := range [2]struct {
+		bytes, times int64
+		rate         float64
+	}{{rows, w.tiles, p.DDRActivations}, {columns, w.columns, p.DDRWeights}} {
+		best := math.Inf(1)
+		for d := int64(1); d <= w.sums && (d == 1 || load.bytes*d <= p.LLB/8); d++ {
+			if w.sums%d != 0 {
+				continue
+			}
+			t := float64(load.times*w.sums/d)*p.DDRLatency + float64(load.bytes*d)/load.rate
+			if t < best || load.bytes*g[i] < p.Page {
+				best, g[i] = t, d
 			}
 		}
 	}
@@ -506,28 +515,42 @@ func (r *ruler) climb(x *timed) {
 // neighbours visits the tilings that differ in one extent, or in how tiles are run.
 func (p *Problem) neighbours(b Blocks, visit func(Blocks)) {
 	_, m, n := p.part(b.Cores)
+	ks := extents(p.K, p.Grain())
 	again := func(x Blocks) {
-		x = p.stays(p.rooms(x, b.RoomRows > 2 || b.RoomColumns > 2))
-		x.Group = p.group(&x)
-		visit(x)
+		// Where larger tiles do not fit, those of the reduction are as long as the others allow.
+		for _, k := range ks {
+			if k > x.Reduction {
+				continue
+			}
+			x.Reduction, x.Group = k, [2]int64{1, 1}
+			x = p.stays(p.rooms(x, b.RoomRows > 2 || b.RoomColumns > 2))
+			if p.Fits(&x) {
+				x.Group = p.group(&x)
+				visit(x)
+				return
+			}
+		}
 	}
 	step := func(list []int64, at int64, set func(e int64)) {
 		i := slices.Index(list, at)
-		for _, d := range []int{-4, -2, -1, 1, 2, 4} {
+		for _, d := range []int{-2, -1, 1, 2} {
 			if k := i + d; k >= 0 && k < len(list) {
 				set(list[k])
 			}
+		}
+		for _, e := range thin(list) {
+			set(e)
 		}
 	}
 	rows := extents(m, 1)
 	step(rows, ceilDiv(m, b.Rows), func(e int64) { x := b; x.Rows = ceilDiv(m, e); again(x) })
 	step(extents(n, p.Machine.Columns), b.Columns, func(e int64) { x := b; x.Columns = e; again(x) })
-	step(extents(p.K, p.Grain()), b.Reduction, func(e int64) { x := b; x.Reduction = e; again(x) })
+	step(ks, b.Reduction, func(e int64) { x := b; x.Reduction = e; again(x) })
 	p.each(b, visit)
 	for sums := int64(1); sums <= 2; sums++ {
 		x := b
 		x.Sums = sums
-		visit(x)
+		again(x)
 	}
 	count := ceilDiv(p.K, b.Reduction)
 	for i := range 2 {
