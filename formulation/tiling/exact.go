@@ -179,17 +179,9 @@ func (p *Problem) leaves(cores [3]int64, tm, tn, tk int64, visit func(b Blocks, 
 // divisions lists all ways to divide a product over cores; of several numbers of parts with the same largest
 // part, the least.
 func (p *Problem) divisions() (list []split) {
-	parts := func(n, most int64) (list []int64) {
-		for _, e := range extents(n, 1) {
-			if parts := ceilDiv(n, e); parts <= most {
-				list = append(list, parts)
-			}
-		}
-		return list
-	}
-	for _, pr := range parts(p.Reps, p.Cores) {
-		for _, pm := range parts(p.M, p.Cores/pr) {
-			for _, pn := range parts(p.N, p.Cores/pr/pm) {
+	for _, pr := range parts(p.Reps, p.Cores, nil) {
+		for _, pm := range parts(p.M, p.Cores/pr, p.rowParts) {
+			for _, pn := range parts(p.N, p.Cores/pr/pm, p.columnParts) {
 				floor, hope := p.floor([3]int64{pr, pm, pn})
 				list = append(list, split{[3]int64{pr, pm, pn}, floor, hope})
 			}

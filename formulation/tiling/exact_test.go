@@ -46,6 +46,14 @@ func small(r *rand.Rand) *Problem {
 		p.Window = &Window{Height: pick(1, 3), Width: pick(1, 3), StrideHeight: pick(1, 2), StrideWidth: pick(1, 2), OutputWidth: 1 + r.Int64N(8)}
 		p.K = p.Window.Height * p.Window.Width * (1 + r.Int64N(6))
 	}
+	if r.IntN(4) == 0 {
+		p.Most = 1 + r.Int64N(30)
+	}
+	if r.IntN(3) == 0 {
+		outer, inner := 1+r.Int64N(5), 1+r.Int64N(5)
+		p.M = outer * inner
+		p.Divide([]int64{outer, inner}, []int64{p.N}, p.Cores)
+	}
 	return p
 }
 

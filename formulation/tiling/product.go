@@ -36,6 +36,54 @@ type Product struct {
 	// Window, if the product is a convolution: rows are positions of its output, the reduction is
 	// channels x window.
 	Window *Window
+	// Most is how many products of tiles there may be; 0: any number.
+	Most int64
+
+	rowParts, columnParts []int64 // see Divide
+}
+
+// Divide says that rows and columns are those of several dimensions, the outermost first, of which cores
+// take whole indices: rows along any of them, columns along the first.
+func (p *Product) Divide(rows, columns []int64, cores int64) {
+	p.rowParts = make([]int64, cores+1)
+	for n := range p.rowParts {
+		p.rowParts[n] = 1
+	}
+	for _, extent := range rows {
+		next := make([]int64, cores+1)
+		for n := int64(1); n <= cores; n++ {
+			next[n] = extent * p.rowParts[n]
+			for f := int64(2); f <= min(n, extent); f++ {
+				next[n] = min(next[n], ceilDiv(extent, f)*p.rowParts[n/f])
+			}
+		}
+		p.rowParts = next
+	}
+	inner := p.N / columns[0]
+	p.columnParts = make([]int64, cores+1)
+	for n := int64(1); n <= cores; n++ {
+		p.columnParts[n] = ceilDiv(columns[0], min(n, columns[0])) * inner
+	}
+}
+
+// share is the largest of so many parts of an extent, where a table does not say otherwise.
+func share(extent, parts int64, table []int64) int64 {
+	if table == nil {
+		return ceilDiv(extent, parts)
+	}
+	return table[min(parts, int64(len(table))-1)]
+}
+
+// fewest is the least number of parts with the same largest part.
+func fewest(extent, parts int64, table []int64) int64 {
+	if table == nil {
+		return ceilDiv(extent, ceilDiv(extent, parts))
+	}
+	parts = min(parts, int64(len(table))-1)
+	for parts > 1 && table[parts-1] == table[parts] {
+		parts--
+	}
+	return parts
 }
 
 // Extra is an operand of the vector work with an element for each result.
@@ -172,7 +220,7 @@ func gcd(a, b int64) int64 {
 
 // part is what the busiest core has of the products, their rows and their columns.
 func (p *Problem) part(cores [3]int64) (reps, rows, columns int64) {
-	return ceilDiv(p.Reps, cores[0]), ceilDiv(p.M, cores[1]), ceilDiv(p.N, cores[2])
+	return ceilDiv(p.Reps, cores[0]), share(p.M, cores[1], p.rowParts), share(p.N, cores[2], p.columnParts)
 }
 
 // Check reports what a problem lacks.

@@ -35,20 +35,23 @@ type split struct {
 	floor, hope float64
 }
 
+// parts lists the numbers of parts, up to so many, that no lesser number has the same largest part of.
+func parts(extent, most int64, table []int64) (list []int64) {
+	for n := int64(1); n <= min(extent, most); n++ {
+		if fewest(extent, n, table) == n {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
 // splits lists the ways to divide a product over cores, the most hopeful ahead. Of several numbers of parts with
 // the same largest part, the least is listed.
 func (p *Problem) splits() (list []split) {
-	least := func(n, parts int64) int64 { return ceilDiv(n, ceilDiv(n, parts)) }
-	for pr := int64(1); pr <= min(p.Reps, p.Cores); pr++ {
-		if least(p.Reps, pr) != pr {
-			continue
-		}
-		for pm := int64(1); pm <= min(p.M, p.Cores/pr); pm++ {
-			if least(p.M, pm) != pm {
-				continue
-			}
+	for _, pr := range parts(p.Reps, p.Cores, nil) {
+		for _, pm := range parts(p.M, p.Cores/pr, p.rowParts) {
 			for most := p.Cores / pr / pm; most > 0; most = most * 3 / 4 {
-				cores := [3]int64{pr, pm, least(p.N, min(p.N, most))}
+				cores := [3]int64{pr, pm, fewest(p.N, min(p.N, most), p.columnParts)}
 				floor, hope := p.floor(cores)
 				list = append(list, split{cores, floor, hope})
 			}
@@ -562,15 +565,11 @@ func (p *Problem) neighbours(b Blocks, visit func(Blocks)) {
 			}
 		}
 	}
-	step(extents(p.M, 1), ceilDiv(p.M, b.Cores[1]), func(e int64) {
-		pm := ceilDiv(p.M, e)
-		most := p.Cores / b.Cores[0] / pm
-		if most == 0 {
-			return
-		}
+	step(parts(p.M, p.Cores/b.Cores[0], p.rowParts), b.Cores[1], func(pm int64) {
+		most := min(p.N, p.Cores/b.Cores[0]/pm)
 		for _, pn := range []int64{most, min(most, b.Cores[2])} {
 			x := b
-			x.Cores[1], x.Cores[2] = pm, ceilDiv(p.N, ceilDiv(p.N, pn))
+			x.Cores[1], x.Cores[2] = pm, fewest(p.N, pn, p.columnParts)
 			_, xm, xn := p.part(x.Cores)
 			x.Rows = ceilDiv(xm, nearest(extents(xm, 1), ceilDiv(m, b.Rows)))
 			x.Columns = nearest(extents(xn, p.Machine.Columns), b.Columns)

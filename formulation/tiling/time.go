@@ -82,7 +82,7 @@ func (p *Problem) Fits(b *Blocks) bool {
 }
 
 func (p *Problem) fits(b *Blocks, w *work) bool {
-	if p.stage(b, w) > p.Data {
+	if p.stage(b, w) > p.Data || p.Most > 0 && w.tiles*w.columns*w.sums > p.Most {
 		return false
 	}
 	if p.Constant && p.ColumnsFrom != L1 {
