@@ -118,6 +118,9 @@ func (k kernel) network(dt model.DType) network.Network {
 	}}
 }
 
+// mostProducts is how many products of tiles a kernel may have: a program has a command for each.
+const mostProducts = 32 << 10
+
 // problem is the largest share of a cluster as the rule sees it: from the DDR, which those that have a share use together, and
 // to it.
 func (k kernel) problem(machine *hardware.Spec, dt model.DType) (*tiling.Problem, error) {
@@ -131,6 +134,10 @@ func (k kernel) problem(machine *hardware.Spec, dt model.DType) (*tiling.Problem
 	size := dt.Bytes()
 	p := &tiling.Problem{Product: tiling.Product{Reps: 1, M: share * k.M, N: k.N, K: k.K, RowBytes: size, ColumnBytes: size, ResultBytes: size, Constant: true},
 		Machine: *tiling.NewMachine(c, dt, dt)}
+	p.Most = mostProducts
+	if v := k.Conv; v != nil {
+		p.Divide([]int64{share, v.Output[0], v.Output[1]}, []int64{k.N}, p.Cores)
+	}
 	if v := k.Conv; v != nil && len(v.Attr.Strides) == 2 {
 		p.Window = &tiling.Window{Height: v.Kernel[0], Width: v.Kernel[1], StrideHeight: v.Attr.Strides[0], StrideWidth: v.Attr.Strides[1], OutputWidth: v.Output[1]}
 	}

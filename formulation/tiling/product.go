@@ -49,9 +49,13 @@ func (p *Product) Divide(rows, columns []int64, cores int64) {
 	for n := range p.rowParts {
 		p.rowParts[n] = 1
 	}
-	for _, extent := range rows {
+	for d, extent := range rows {
 		next := make([]int64, cores+1)
 		for n := int64(1); n <= cores; n++ {
+			if d == 0 {
+				next[n] = ceilDiv(extent, min(n, extent))
+				continue
+			}
 			next[n] = extent * p.rowParts[n]
 			for f := int64(2); f <= min(n, extent); f++ {
 				next[n] = min(next[n], ceilDiv(extent, f)*p.rowParts[n/f])
