@@ -31,7 +31,8 @@ func Rooflines(panels ...Roofline) (*Figure, error) {
 	xs, ys := [2]float64{math.Inf(1), 0}, [2]float64{math.Inf(1), 1}
 	for _, r := range panels {
 		if len(r.Clouds) == 0 || len(r.Clouds) > len(seriesColours) || len(r.Clouds) != len(panels[0].Clouds) {
-			return nil, fmt.Errorf("plots: %s has %d clouds, expected 1 to %d and as many as the first panel", r.Title, len(r.Clouds), len(seriesColours))
+			return nil, fmt.Errorf("plots: %s has %d clouds, expected 1 to %d and as many as the first panel",
+				r.Title, len(r.Clouds), len(seriesColours))
 		}
 		for _, c := range r.Clouds {
 			if len(c.X) != len(c.Y) {
@@ -49,10 +50,16 @@ func Rooflines(panels ...Roofline) (*Figure, error) {
 	}
 	var list []panel
 	for _, r := range panels {
-		p := newPanel(r.Title, r.YLabel, nil, min(xs[0], 0.5)/1.4, max(xs[1], 2)*1.4, 1)
-		p.Y.Min, p.Y.Max = ys[0]/1.4, ys[1]*1.3
-		p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
-		p.X.Tick.Marker, p.Y.Tick.Marker = plot.ConstantTicks(decades(p.X.Min, p.X.Max)), plot.ConstantTicks(decades(p.Y.Min, p.Y.Max))
+		// The x axis is of logarithms: plot takes the label of a logarithmic one to stand far to the right.
+		low, high := min(xs[0], 0.5)/1.4, max(xs[1], 2)*1.4
+		p := newPanel(r.Title, r.YLabel, nil, math.Log10(low), math.Log10(high), 1)
+		ticks := decades(low, high)
+		for i := range ticks {
+			ticks[i].Value = math.Log10(ticks[i].Value)
+		}
+		p.Y.Min, p.Y.Max, p.Y.Scale = ys[0]/1.4, ys[1]*1.3, plot.LogScale{}
+		p.X.Tick.Marker = plot.ConstantTicks(ticks)
+		p.Y.Tick.Marker = plot.ConstantTicks(decades(p.Y.Min, p.Y.Max))
 		p.X.Tick.Label = textStyle(tickSize, text.XCenter, text.YTop)
 		p.X.Label.Text = r.XLabel
 		p.X.Label.TextStyle = textStyle(labelSize, text.XCenter, text.YBottom)
@@ -78,10 +85,11 @@ func cloudGlyph(i int) draw.GlyphStyle {
 type clouds Roofline
 
 func (r clouds) Plot(c draw.Canvas, p *plot.Plot) {
-	x, y := p.Transforms(&c)
+	logs, y := p.Transforms(&c)
+	x := func(v float64) vg.Length { return logs(math.Log10(v)) }
 	roof := draw.LineStyle{Color: black, Width: 0.9}
-	from := max(p.X.Min, p.Y.Min)
-	c.StrokeLines(roof, []vg.Point{{X: x(from), Y: y(from)}, {X: x(1), Y: y(1)}, {X: x(p.X.Max), Y: y(1)}})
+	from := max(math.Pow(10, p.X.Min), p.Y.Min)
+	c.StrokeLines(roof, []vg.Point{{X: x(from), Y: y(from)}, {X: x(1), Y: y(1)}, {X: logs(p.X.Max), Y: y(1)}})
 	// In turn, so that no cloud covers all of another.
 	for k, more := 0, true; more; k++ {
 		more = false

@@ -61,9 +61,11 @@ func quick() study {
 
 // Experiment is the experiment.
 func Experiment() harness.Experiment {
-	return harness.Experiment{Name: "kernels", Description: "products and convolutions alone: the rule for tiles, the best tiling, the simulated time, the bound",
-		Paper: "none; the kernels of today's networks, on machines of six vendors",
-		Plan:  func() (*harness.Plan, error) { return full().plan() }, Heuristic: func() (*harness.Plan, error) { return quick().plan() }}
+	return harness.Experiment{Name: "kernels",
+		Description: "products and convolutions alone: the rule for tiles, the best tiling, the simulated time, the bound",
+		Paper:       "none; the kernels of today's networks, on machines of six vendors",
+		Plan:        func() (*harness.Plan, error) { return full().plan() },
+		Heuristic:   func() (*harness.Plan, error) { return quick().plan() }}
 }
 
 // point is a kernel on a machine. Times have the launch.
@@ -83,7 +85,7 @@ type point struct {
 	Bound     float64 `json:"certified_lower_bound_s"`
 }
 
-// cell is a family on a machine. The times of the search are wall times: they do not repeat, and stand in no table.
+// cell is a family on a machine.
 type cell struct {
 	Ridge  float64 `json:"ridge_macs_per_byte"`
 	Peak   float64 `json:"peak_macs_per_second"`
@@ -163,7 +165,9 @@ func (s study) measure(ctx context.Context, spec *hardware.Spec, recipe schedule
 				if err := ctx.Err(); err != nil {
 					return nil, err
 				}
-				p.Exact, p.Floor, p.Proven = harness.Round(best.Objective+machine.LaunchSeconds), harness.Round(best.Bound+machine.LaunchSeconds), best.Status == milp.Optimal
+				p.Exact = harness.Round(best.Objective + machine.LaunchSeconds)
+				p.Floor = harness.Round(best.Bound + machine.LaunchSeconds)
+				p.Proven = best.Status == milp.Optimal
 			}
 		}
 		net := k.network(dt)
@@ -212,10 +216,15 @@ func (r ratios) text() []string {
 
 func (s study) report(families []family, cells []cell) (*harness.Report, error) {
 	d := harness.NewDocument(Experiment(), s.machines...)
-	summary := harness.Table{Name: "kernels", Title: "Kernels alone: geometric mean and worst", Columns: []harness.Column{{Name: "Accelerator", Text: true}, {Name: "Kernels", Text: true}, {Name: "n"},
-		{Group: "rule over bound", Name: "mean"}, {Group: "rule over bound", Name: "worst"}, {Group: "rule over best", Name: "mean"}, {Group: "rule over best", Name: "worst"}, {Name: "proven"},
-		{Group: variant + " over bound", Name: "mean"}, {Group: variant + " over bound", Name: "worst"}, {Group: "of 10 us and more", Name: "rule, worst"}, {Group: "of 10 us and more", Name: variant + ", worst"}}}
-	all := harness.Table{Name: "all", Title: "All kernels", Columns: []harness.Column{{Name: "Accelerator", Text: true}, {Name: "Kernels", Text: true}, {Name: "Kernel", Text: true}, {Name: "MAC/B"},
+	overBound, long := variant+" over bound", "of 10 us and more"
+	summary := harness.Table{Name: "kernels", Title: "Kernels alone: geometric mean and worst", Columns: []harness.Column{
+		{Name: "Accelerator", Text: true}, {Name: "Kernels", Text: true}, {Name: "n"},
+		{Group: "rule over bound", Name: "mean"}, {Group: "rule over bound", Name: "worst"},
+		{Group: "rule over best", Name: "mean"}, {Group: "rule over best", Name: "worst"}, {Name: "proven"},
+		{Group: overBound, Name: "mean"}, {Group: overBound, Name: "worst"},
+		{Group: long, Name: "rule, worst"}, {Group: long, Name: variant + ", worst"}}}
+	all := harness.Table{Name: "all", Title: "All kernels", Columns: []harness.Column{
+		{Name: "Accelerator", Text: true}, {Name: "Kernels", Text: true}, {Name: "Kernel", Text: true}, {Name: "MAC/B"},
 		{Group: "us", Name: "rule"}, {Group: "us", Name: "best"}, {Group: "us", Name: variant}, {Group: "us", Name: "bound"}, {Name: "limit", Text: true}}}
 	byRule := plots.Roofline{Title: "Tiles by rule, closed form"}
 	simulated := plots.Roofline{Title: variant + ", simulated"}
@@ -261,22 +270,28 @@ func (s study) report(families []family, cells []cell) (*harness.Report, error) 
 				}
 				rule.X, rule.Y = append(rule.X, p.Intensity/c.Ridge), append(rule.Y, rate(p.Rule))
 				sim.X, sim.Y = append(sim.X, p.Intensity/c.Ridge), append(sim.Y, rate(p.Simulated))
-				all.Rows = append(all.Rows, []string{name, f.Name, p.Name, harness.Significant(p.Intensity), micro(p.Rule), micro(p.Exact), micro(p.Simulated), micro(p.Bound), p.Limit})
+				all.Rows = append(all.Rows, []string{name, f.Name, p.Name, harness.Significant(p.Intensity),
+					micro(p.Rule), micro(p.Exact), micro(p.Simulated), micro(p.Bound), p.Limit})
 			}
 			share := "–"
 			if s.leaves > 0 {
 				share = fmt.Sprintf("%d", proven)
 			}
-			summary.Rows = append(summary.Rows, slices.Concat([]string{name, f.Name, fmt.Sprint(len(c.Points))}, overBound.text(), overBest.text(), []string{share}, simOver.text(), longRule.text()[1:], longSim.text()[1:]))
+			summary.Rows = append(summary.Rows, slices.Concat([]string{name, f.Name, fmt.Sprint(len(c.Points))},
+				overBound.text(), overBest.text(), []string{share}, simOver.text(), longRule.text()[1:], longSim.text()[1:]))
 		}
 		byRule.Clouds, simulated.Clouds = append(byRule.Clouds, rule), append(simulated.Clouds, sim)
 	}
-	summary.Notes = []string{"Rule: the tiles of the rule by its closed form, with the launch. Best: the least over the rule's space by branch and bound, ended after so many leaves; proven says for how many that is the least. Bound: what no schedule is below (dsasched bound). Depthwise convolutions are no products and are left out."}
+	summary.Notes = []string{"Rule: the tiles of the rule by its closed form, with the launch. " +
+		fmt.Sprintf("Best: the least over the rule's space by branch and bound, of at most %d leaves; ", s.leaves) +
+		"proven says for how many that is the least. Bound: what no schedule is below (dsasched bound). " +
+		"Depthwise convolutions are no products and are left out."}
 	if err := d.Table(summary); err != nil {
 		return nil, err
 	}
 	fig, err := plots.Rooflines(byRule, simulated)
-	if err := d.Figure("roofline", "Arithmetic intensity against the reached rate, a point for each kernel", fig, err); err != nil {
+	err = d.Figure("roofline", "Arithmetic intensity against the reached rate, a point for each kernel", fig, err)
+	if err != nil {
 		return nil, err
 	}
 	if err := d.Table(all); err != nil {

@@ -63,7 +63,8 @@ func products() family {
 			add(m, x[0], x[1])
 		}
 	}
-	for _, x := range [][3]int64{{512, 12288, 12288}, {2048, 12288, 12288}, {2048, 4096, 11008}, {2048, 11008, 4096}, {197, 768, 3072}, {333, 1000, 777}, {1536, 8192, 3072}, {4096, 256, 8192}} {
+	for _, x := range [][3]int64{{512, 12288, 12288}, {2048, 12288, 12288}, {2048, 4096, 11008}, {2048, 11008, 4096},
+		{197, 768, 3072}, {333, 1000, 777}, {1536, 8192, 3072}, {4096, 256, 8192}} {
 		add(x[0], x[1], x[2])
 	}
 	return f
@@ -90,8 +91,10 @@ func convolutions(name string, batch int64) (f family, err error) {
 		if len(x) != 4 {
 			continue
 		}
-		c := &conv{Channels: x[1], Size: [2]int64{x[2], x[3]}, Output: [2]int64{y[2], y[3]}, Kernel: [2]int64{w[2], w[3]}, Attr: *op.Attr}
-		k := kernel{Name: fmt.Sprintf("%dx%dx%d, %d of %dx%d", x[1], x[2], x[3], w[0], w[2], w[3]), Batch: batch, M: y[2] * y[3], N: w[0], K: w[1] * w[2] * w[3], Conv: c}
+		k := kernel{Name: fmt.Sprintf("%dx%dx%d, %d of %dx%d", x[1], x[2], x[3], w[0], w[2], w[3]),
+			Batch: batch, M: y[2] * y[3], N: w[0], K: w[1] * w[2] * w[3]}
+		k.Conv = &conv{Channels: x[1], Size: [2]int64{x[2], x[3]}, Output: [2]int64{y[2], y[3]},
+			Kernel: [2]int64{w[2], w[3]}, Attr: *op.Attr}
 		if s := op.Attr.Strides; len(s) == 2 && s[0] > 1 {
 			k.Name += fmt.Sprintf(", stride %d", s[0])
 		}
@@ -121,8 +124,8 @@ func (k kernel) network(dt model.DType) network.Network {
 // mostProducts is how many products of tiles a kernel may have: a program has a command for each.
 const mostProducts = 32 << 10
 
-// problem is the largest share of a cluster as the rule sees it: from the DDR, which those that have a share use together, and
-// to it.
+// problem is the largest share of a cluster as the rule sees it: from the DDR, which those that have a share use
+// together, and to it.
 func (k kernel) problem(machine *hardware.Spec, dt model.DType) (*tiling.Problem, error) {
 	active := machine.Clone()
 	active.Clusters = int(min(k.Batch, int64(machine.Clusters)))
@@ -132,14 +135,16 @@ func (k kernel) problem(machine *hardware.Spec, dt model.DType) (*tiling.Problem
 	}
 	share := slices.Max(scheduler.Shares(k.Batch, active.Clusters))
 	size := dt.Bytes()
-	p := &tiling.Problem{Product: tiling.Product{Reps: 1, M: share * k.M, N: k.N, K: k.K, RowBytes: size, ColumnBytes: size, ResultBytes: size, Constant: true},
+	p := &tiling.Problem{Product: tiling.Product{Reps: 1, M: share * k.M, N: k.N, K: k.K,
+		RowBytes: size, ColumnBytes: size, ResultBytes: size, Constant: true},
 		Machine: *tiling.NewMachine(c, dt, dt)}
 	p.Most = mostProducts
 	if v := k.Conv; v != nil {
 		p.Divide([]int64{share, v.Output[0], v.Output[1]}, []int64{k.N}, p.Cores)
 	}
 	if v := k.Conv; v != nil && len(v.Attr.Strides) == 2 {
-		p.Window = &tiling.Window{Height: v.Kernel[0], Width: v.Kernel[1], StrideHeight: v.Attr.Strides[0], StrideWidth: v.Attr.Strides[1], OutputWidth: v.Output[1]}
+		p.Window = &tiling.Window{Height: v.Kernel[0], Width: v.Kernel[1],
+			StrideHeight: v.Attr.Strides[0], StrideWidth: v.Attr.Strides[1], OutputWidth: v.Output[1]}
 	}
 	return p, nil
 }

@@ -20,9 +20,9 @@ type Best struct {
 // prunings can be left out by tests: each must not change the answer.
 type prunings struct{ noDivisions, noTiles, noLengths bool }
 
-// Exact finds the best tiling by branch and bound over the space that Rule chooses from, all of it: divisions over cores,
-// extents of tiles, and ways to run them. See the package comment for the bounds. The work that is limited is
-// leaves, each of the ways to run tiles of given extents. Without a start it begins with Rule's tiling.
+// Exact finds the best tiling by branch and bound over the space that Rule chooses from, all of it: divisions over
+// cores, extents of tiles, and ways to run them. See the package comment for the bounds. The work that is limited
+// is leaves, each of the ways to run tiles of given extents. Without a start it begins with Rule's tiling.
 func Exact(ctx context.Context, p *Problem, opt solve.Options[*Blocks]) (*Best, error) {
 	return p.exact(ctx, opt, prunings{})
 }
@@ -49,7 +49,7 @@ func (p *Problem) exact(ctx context.Context, opt solve.Options[*Blocks], without
 			switch {
 			case len(prefix) == 0:
 				return 0
-			case len(prefix) == 1 && without.noDivisions, len(prefix) == 2 && without.noTiles, len(prefix) == 3 && without.noLengths:
+			case []bool{without.noDivisions, without.noTiles, without.noLengths}[len(prefix)-1]:
 				return 0
 			case len(prefix) == 1:
 				return x.divisions[prefix[0]].floor
@@ -86,7 +86,8 @@ func (x *exact) known(b *Blocks) []int {
 	}
 	_, m, _ := p.part(b.Cores)
 	rows, columns := x.tiles(b.Cores)
-	row, column, length := slices.Index(rows, ceilDiv(m, b.Rows)), slices.Index(columns, b.Columns), slices.Index(x.ks, b.Reduction)
+	row, column := slices.Index(rows, ceilDiv(m, b.Rows)), slices.Index(columns, b.Columns)
+	length := slices.Index(x.ks, b.Reduction)
 	if row < 0 || column < 0 || length < 0 {
 		return nil
 	}
@@ -153,8 +154,9 @@ func (p *Problem) leaves(cores [3]int64, tm, tn, tk int64, visit func(b Blocks, 
 	_, m, _ := p.part(cores)
 	count := ceilDiv(p.K, tk)
 	for sums := int64(1); sums <= 2; sums++ {
-		p.orders(Blocks{Cores: cores, Rows: ceilDiv(m, tm), Columns: tn, Reduction: tk, Sums: sums, Group: [2]int64{1, 1}}, func(b Blocks) {
-			if w := p.cut(&b); !p.fits(&b, &w) && b.Once == false {
+		first := Blocks{Cores: cores, Rows: ceilDiv(m, tm), Columns: tn, Reduction: tk, Sums: sums, Group: [2]int64{1, 1}}
+		p.orders(first, func(b Blocks) {
+			if w := p.cut(&b); !p.fits(&b, &w) && !b.Once {
 				return // more at a time needs no less room
 			}
 			for i := int64(1); i <= count; i++ {

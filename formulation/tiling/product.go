@@ -146,16 +146,19 @@ func NewMachine(c *cost.Model, product, vector model.DType) *Machine {
 	s := c.Spec()
 	m := &Machine{
 		Cores: schedule.CoresWithLB(s), Rows: 1, Columns: 1, Clock: s.ClockHz,
-		Simple: c.LaneCycles(hardware.OpSimple, vector), Special: c.LaneCycles(hardware.OpSpecial, vector), Move: c.LaneCycles(hardware.OpMove, vector),
-		Serial: c.SharedVector(), Data: schedule.DataBytes(s), Ring: schedule.WeightRingBytes(s), Home: schedule.WeightHomeBytes(s),
-		Broadcast: s.CoreLink.Broadcast, L1Latency: s.CoreLink.LatencySeconds, DDRLatency: s.DDR.LatencySeconds + s.DDRLink.LatencySeconds,
+		Simple: c.LaneCycles(hardware.OpSimple, vector), Special: c.LaneCycles(hardware.OpSpecial, vector),
+		Move: c.LaneCycles(hardware.OpMove, vector), Serial: c.SharedVector(),
+		Data: schedule.DataBytes(s), Ring: schedule.WeightRingBytes(s), Home: schedule.WeightHomeBytes(s),
+		Broadcast: s.CoreLink.Broadcast, L1Latency: s.CoreLink.LatencySeconds,
+		DDRLatency: s.DDR.LatencySeconds + s.DDRLink.LatencySeconds,
 	}
 	m.Row, m.Load, m.Gap = c.MatrixRate(product)
 	m.Fill, m.VectorFill, m.SpecialFill = c.Fills()
 	if c.HasMatrix() {
 		m.Rows, m.Columns = c.MatrixRows(), c.MatrixCols()
 	}
-	m.MatrixUnits, m.VectorUnits, m.SpecialUnits = c.Units(hardware.Matrix, m.Cores), c.Units(hardware.Vector, m.Cores), c.Units(hardware.Special, m.Cores)
+	m.MatrixUnits, m.VectorUnits = c.Units(hardware.Matrix, m.Cores), c.Units(hardware.Vector, m.Cores)
+	m.SpecialUnits = c.Units(hardware.Special, m.Cores)
 	m.In, m.Out = unlimited(s.CoreLink.BandwidthBytesPerSecond), unlimited(s.CoreLink.BandwidthBytesPerSecond)
 	ddr := min(s.DDR.BandwidthBytesPerSecond/float64(s.Clusters), unlimited(s.DDRLink.BandwidthBytesPerSecond))
 	m.DDRWeights, m.DDRActivations, m.LLBRate = ddr, ddr, math.Inf(1)
@@ -233,7 +236,8 @@ func (p *Problem) Check() error {
 	for _, x := range []struct {
 		name string
 		n    int64
-	}{{"Reps", pr.Reps}, {"M", pr.M}, {"N", pr.N}, {"K", pr.K}, {"RowBytes", pr.RowBytes}, {"ColumnBytes", pr.ColumnBytes}, {"ResultBytes", pr.ResultBytes},
+	}{{"Reps", pr.Reps}, {"M", pr.M}, {"N", pr.N}, {"K", pr.K},
+		{"RowBytes", pr.RowBytes}, {"ColumnBytes", pr.ColumnBytes}, {"ResultBytes", pr.ResultBytes},
 		{"Cores", m.Cores}, {"Rows", m.Rows}, {"Columns", m.Columns}, {"MatrixUnits", m.MatrixUnits}} {
 		if x.n < 1 || x.n > 1<<40 {
 			return fmt.Errorf("tiling: %s is %d, expected 1 to %d", x.name, x.n, int64(1)<<40)
@@ -245,7 +249,8 @@ func (p *Problem) Check() error {
 	if m.LLB == 0 && (pr.RowsFrom == LLB || pr.ColumnsFrom == LLB || pr.To == LLB) {
 		return fmt.Errorf("tiling: an operand or result in the LLB of a machine that has none")
 	}
-	if w := pr.Window; w != nil && (min(w.Height, w.Width, w.StrideHeight, w.StrideWidth, w.OutputWidth) < 1 || pr.K%(w.Height*w.Width) != 0) {
+	if w := pr.Window; w != nil &&
+		(min(w.Height, w.Width, w.StrideHeight, w.StrideWidth, w.OutputWidth) < 1 || pr.K%(w.Height*w.Width) != 0) {
 		return fmt.Errorf("tiling: a window %+v of a reduction of %d, expected extents of 1 or more that divide it", *w, pr.K)
 	}
 	return nil

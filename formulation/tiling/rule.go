@@ -104,7 +104,8 @@ func (p *Problem) floor(cores [3]int64) (floor, hope float64) {
 	return floor, floor + (unit+max(in/p.In, llb/p.LLBRate)+out/p.Out)/8
 }
 
-// bytes are those of the operands of a core, each once: tiles of a convolution need no less than all its rows at a time.
+// bytes are those of the operands of a core, each once: tiles of a convolution need no less than all its rows at a
+// time.
 func (p *Problem) bytes(r, m, n int64) (reps, rows, columns float64) {
 	reps, rows, columns = float64(r), float64(r*m*p.K*p.RowBytes), float64(r*n*p.K*p.ColumnBytes)
 	if p.Window != nil {
@@ -207,7 +208,9 @@ func (p *Problem) tileFloor(cores [3]int64, tm, tn, tk int64) float64 {
 			t += colTimes * (cols/p.In + reps*float64(columns)*sums*p.L1Latency)
 			llb += colTimes * cols * pr * pn * again(p.Broadcast, int64(pm))
 		}
-		best = min(best, max(t, llb/p.LLBRate, p.ddrFloor(rows*pr*pm, cols*pr*pn, reps*float64(m*n*p.ResultBytes)*pr*pm*pn, rowTimes, colTimes, float64(columns), columnsFirst)))
+		results := reps * float64(m*n*p.ResultBytes) * pr * pm * pn
+		ddr := p.ddrFloor(rows*pr*pm, cols*pr*pn, results, rowTimes, colTimes, float64(columns), columnsFirst)
+		best = min(best, max(t, llb/p.LLBRate, ddr))
 	}
 	// The first loads come before all that, the last results behind.
 	ends := 0.0
@@ -226,8 +229,8 @@ func (p *Problem) tileFloor(cores [3]int64, tm, tn, tk int64) float64 {
 	return max(unit, best) + ends
 }
 
-// ddrFloor is the least time of the DDR behind an LLB for the bytes of rows, columns and results of all cores, where operands
-// pass so often: what the LLB can hold need not come again.
+// ddrFloor is the least time of the DDR behind an LLB for the bytes of rows, columns and results of all cores,
+// where operands pass so often: what the LLB can hold need not come again.
 func (p *Problem) ddrFloor(rows, cols, results, rowTimes, colTimes, columns float64, columnsFirst bool) float64 {
 	if p.LLB == 0 {
 		return 0
@@ -279,7 +282,8 @@ func Rule(p *Problem) (Blocks, error) {
 		r.coarse(x.Cores, math.MaxInt)
 	}
 	if len(r.best) == 0 {
-		return Blocks{}, fmt.Errorf("tiling: no tile of a product of %d x %d x %d fits into %d bytes of the L1 and a ring of %d for weights", p.M, p.K, p.N, p.Data, p.Ring)
+		return Blocks{}, fmt.Errorf("tiling: no tile of a product of %d x %d x %d fits into %d bytes of the L1 and a ring of %d for weights",
+			p.M, p.K, p.N, p.Data, p.Ring)
 	}
 	for i := range r.best {
 		r.climb(&r.best[i])
@@ -309,8 +313,10 @@ func compare(a, b timed) int {
 		return 0
 	}
 	return cmp.Or(cmp.Compare(a.seconds, b.seconds), slices.Compare(a.Cores[:], b.Cores[:]), cmp.Compare(a.Rows, b.Rows),
-		cmp.Compare(b.Columns, a.Columns), cmp.Compare(b.Reduction, a.Reduction), flag(a.ColumnsFirst)-flag(b.ColumnsFirst), flag(a.Stay)-flag(b.Stay),
-		cmp.Compare(a.RoomRows, b.RoomRows), cmp.Compare(a.RoomColumns, b.RoomColumns), cmp.Compare(a.Sums, b.Sums), slices.Compare(a.Group[:], b.Group[:]), flag(a.Once)-flag(b.Once))
+		cmp.Compare(b.Columns, a.Columns), cmp.Compare(b.Reduction, a.Reduction),
+		flag(a.ColumnsFirst)-flag(b.ColumnsFirst), flag(a.Stay)-flag(b.Stay),
+		cmp.Compare(a.RoomRows, b.RoomRows), cmp.Compare(a.RoomColumns, b.RoomColumns), cmp.Compare(a.Sums, b.Sums),
+		slices.Compare(a.Group[:], b.Group[:]), flag(a.Once)-flag(b.Once))
 }
 
 // ruler is Rule at work.
@@ -386,7 +392,8 @@ func (r *ruler) coarse(cores [3]int64, pairs int) {
 				if longest > 0 && k*3 > longest {
 					continue
 				}
-				b := p.rooms(Blocks{Cores: cores, Rows: ceilDiv(m, x.rows), Columns: x.columns, Reduction: k, Sums: sums, Group: [2]int64{1, 1}}, false)
+				b := p.rooms(Blocks{Cores: cores, Rows: ceilDiv(m, x.rows), Columns: x.columns, Reduction: k,
+					Sums: sums, Group: [2]int64{1, 1}}, false)
 				if !p.Fits(&b) {
 					continue
 				}

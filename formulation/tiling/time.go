@@ -103,7 +103,8 @@ func (p *Problem) fits(b *Blocks, w *work) bool {
 		// A load takes a quarter of the pages at most, and two operands gather in half of them.
 		rows, columns := p.far(b, w)
 		pages := p.LLB / p.Page
-		if p.RowsFrom == DDR && ceilDiv(rows, p.Page) > pages/4 || p.ColumnsFrom == DDR && ceilDiv(columns, p.Page) > pages/4 {
+		large := func(from Level, bytes int64) bool { return from == DDR && ceilDiv(bytes, p.Page) > pages/4 }
+		if large(p.RowsFrom, rows) || large(p.ColumnsFrom, columns) {
 			return false
 		}
 		need := int64(0)
@@ -131,7 +132,9 @@ func (p *Problem) fits(b *Blocks, w *work) bool {
 // far is how many bytes one load from the DDR brings, of rows and of columns.
 func (p *Problem) far(b *Blocks, w *work) (rows, columns int64) {
 	reps := min(b.Cores[0], p.Reps)
-	return reps * min(b.Cores[1], p.M) * w.rowElements * b.Group[0] * p.RowBytes, reps * min(b.Cores[2], p.N) * w.colElements * b.Group[1] * p.ColumnBytes
+	rows = reps * min(b.Cores[1], p.M) * w.rowElements * b.Group[0] * p.RowBytes
+	columns = reps * min(b.Cores[2], p.N) * w.colElements * b.Group[1] * p.ColumnBytes
+	return rows, columns
 }
 
 // kinds of passes: over one tile of rows and one of columns, by the operands that they load.
@@ -158,7 +161,8 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 	longer := w.m - w.m/b.Rows*b.Rows // row tiles of the larger size
 	lower := w.m / b.Rows
 	per := float64(longer)*max(float64(lower+1)*p.Row, p.Load) + float64(b.Rows-longer)*max(float64(lower)*p.Row, p.Load)
-	unit := float64(w.reps) * (per*blocks + float64(b.Rows)*(p.Gap*(blocks-float64(w.columns)*sums)+p.Fill*float64(w.columns)*sums)) * share * cycle / passes
+	commands := float64(w.columns) * sums // for each tile of rows
+	unit := float64(w.reps) * (per*blocks + float64(b.Rows)*(p.Gap*(blocks-commands)+p.Fill*commands)) * share * cycle / passes
 	unitStep := unit / sums
 
 	// Moves into the L1: of a tile of rows x reduction, of one of reduction x columns, of operands of the
@@ -406,7 +410,10 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 	for _, x := range []struct {
 		l Limit
 		t float64
-	}{{In, rowPasses*sums*inRow + colPasses*sums*inCol + passes*inExtra}, {Out, passes * out}, {LLBLimit, llbBytes / p.LLBRate}, {DDRLimit, far}, {Vector, passes * vector}} {
+	}{
+		{In, rowPasses*sums*inRow + colPasses*sums*inCol + passes*inExtra}, {Out, passes * out},
+		{LLBLimit, llbBytes / p.LLBRate}, {DDRLimit, far}, {Vector, passes * vector},
+	} {
 		if x.t > most {
 			limit, most = x.l, x.t
 		}
@@ -427,7 +434,8 @@ func (p *Problem) loads(b *Blocks, w *work) (rows, columns float64) {
 		if w.tiles == 1 || b.Stay || w.columns*w.sums == 1 {
 			columns = cols
 		}
-	} else if perRep == 1 || b.ColumnsFirst && b.RoomColumns >= w.sums && w.reps == 1 || b.RoomColumns >= w.columns*w.sums {
+	} else if perRep == 1 || b.RoomColumns >= w.columns*w.sums ||
+		b.ColumnsFirst && b.RoomColumns >= w.sums && w.reps == 1 {
 		columns = float64(w.reps) * cols
 	}
 	return rows, columns
@@ -438,7 +446,8 @@ func (p *Problem) vector(rows, columns *int64, cores int64) float64 {
 	n := float64(*rows * *columns)
 	simple, special := 0.0, 0.0
 	if p.Product.Simple+p.Product.Move > 0 {
-		simple = (n*(p.Product.Simple*p.Machine.Simple+p.Product.Move*p.Machine.Move) + p.VectorFill) * float64(ceilDiv(cores, max(1, p.VectorUnits)))
+		simple = n*(p.Product.Simple*p.Machine.Simple+p.Product.Move*p.Machine.Move) + p.VectorFill
+		simple *= float64(ceilDiv(cores, max(1, p.VectorUnits)))
 	}
 	if p.Product.Special > 0 {
 		special = (n*p.Product.Special*p.Machine.Special + p.SpecialFill) * float64(ceilDiv(cores, max(1, p.SpecialUnits)))
