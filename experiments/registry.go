@@ -14,6 +14,7 @@ import (
 	"github.com/dsasched/dsasched/experiments/paperfigs"
 	"github.com/dsasched/dsasched/experiments/readings"
 	"github.com/dsasched/dsasched/experiments/report"
+	"github.com/dsasched/dsasched/experiments/roofline"
 	"github.com/dsasched/dsasched/experiments/stitching"
 	"github.com/dsasched/dsasched/experiments/systems"
 	"github.com/dsasched/dsasched/experiments/timeline"
@@ -51,6 +52,7 @@ func registry() []harness.Experiment {
 		tuning.Table5(),
 		timeline.Experiment(),
 		systems.Experiment(),
+		roofline.Experiment(),
 		stitching.Kernels(),
 		stitching.Speedup(),
 		stitching.Ablation(),

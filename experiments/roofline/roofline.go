@@ -1,0 +1,303 @@
+package roofline
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/formulation/bound"
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/solve"
+	"github.com/dsasched/dsasched/formulation/tiling"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// variant is the recipe whose kernels are simulated.
+const variant = "cross-layer"
+
+// short is the time below which launches and latencies decide.
+const short = 10e-6
+
+// study is the experiment: kernels on machines.
+type study struct {
+	machines []string
+	families func() ([]family, error)
+	leaves   int64 // of the exact search for each kernel; 0: none
+}
+
+func full() study {
+	return study{machines: []string{"a100", "ascend910", "goya", "ipu", "stcp920", "tpu-v4i", "v100"}, leaves: 5000,
+		families: func() ([]family, error) {
+			list := []family{products()}
+			for _, n := range []struct {
+				name  string
+				batch int64
+			}{{"resnet50", 16}, {"mobilenetv2", 16}, {"sd-unet", 4}} {
+				f, err := convolutions(n.name, n.batch)
+				if err != nil {
+					return nil, err
+				}
+				list = append(list, f)
+			}
+			return list, nil
+		}}
+}
+
+// quick is full without the exact search.
+func quick() study {
+	s := full()
+	s.leaves = 0
+	return s
+}
+
+// Experiment is the experiment.
+func Experiment() harness.Experiment {
+	return harness.Experiment{Name: "kernels",
+		Description: "products and convolutions alone: the rule for tiles, the best tiling, the simulated time, the bound",
+		Paper:       "none; the kernels of today's networks, on machines of six vendors",
+		Plan:        func() (*harness.Plan, error) { return full().plan() },
+		Heuristic:   func() (*harness.Plan, error) { return quick().plan() }}
+}
+
+// point is a kernel on a machine. Times have the launch.
+type point struct {
+	kernel
+	MACs float64 `json:"macs"`
+	// Intensity is multiply-accumulates for each byte that must cross the DDR's bus.
+	Intensity float64 `json:"macs_per_byte"`
+	Rule      float64 `json:"rule_s,omitempty"` // by the closed form; 0: no tile fits
+	Limit     string  `json:"limit,omitempty"`
+	// Exact is the best tiling's time and Floor what none of the space is below, if they were searched.
+	Exact     float64 `json:"exact_s,omitempty"`
+	Floor     float64 `json:"exact_bound_s,omitempty"`
+	Proven    bool    `json:"proven,omitempty"`
+	Simulated float64 `json:"simulated_s,omitempty"` // 0: it can't run
+	Error     string  `json:"error,omitempty"`
+	Bound     float64 `json:"certified_lower_bound_s"`
+}
+
+// cell is a family on a machine.
+type cell struct {
+	Ridge  float64 `json:"ridge_macs_per_byte"`
+	Peak   float64 `json:"peak_macs_per_second"`
+	Points []point `json:"points"`
+}
+
+func (s study) plan() (*harness.Plan, error) {
+	families, err := s.families()
+	if err != nil {
+		return nil, err
+	}
+	recipe, err := scheduler.Lookup(variant)
+	if err != nil {
+		return nil, err
+	}
+	pl := &harness.Plan{}
+	for _, name := range s.machines {
+		spec, err := hardware.Load(name)
+		if err != nil {
+			return nil, err
+		}
+		hash, err := harness.Hash(spec)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range families {
+			pl.Cells = append(pl.Cells, harness.Cell{Key: f.Name + "-" + name, Label: f.Name + " on " + name,
+				Inputs: struct {
+					Kernels      []kernel         `json:"kernels"`
+					HardwareHash string           `json:"hardware_sha256"`
+					Variant      scheduler.Recipe `json:"variant"`
+					Leaves       int64            `json:"leaves"`
+				}{f.Kernels, hash, recipe, s.leaves},
+				Run: func(ctx context.Context) (any, error) { return s.measure(ctx, spec, recipe, f) }})
+		}
+	}
+	pl.Report = func(results []json.RawMessage) (*harness.Report, error) {
+		cells := make([]cell, len(results))
+		for i := range results {
+			if err := json.Unmarshal(results[i], &cells[i]); err != nil {
+				return nil, fmt.Errorf("a result can't be read: %w", err)
+			}
+		}
+		return s.report(families, cells)
+	}
+	return pl, nil
+}
+
+// measure is a cell.
+func (s study) measure(ctx context.Context, spec *hardware.Spec, recipe scheduler.Recipe, f family) (*cell, error) {
+	machine, err := scheduler.Machine(spec, scheduler.LevelAuto)
+	if err != nil {
+		return nil, err
+	}
+	dt := harness.Precision(spec)
+	c, err := cost.New(machine)
+	if err != nil {
+		return nil, err
+	}
+	peak := c.PeakMACsPerSecond(dt)
+	out := &cell{Peak: peak, Ridge: harness.Round(peak / spec.DDR.BandwidthBytesPerSecond)}
+	for _, k := range f.Kernels {
+		macs, bytes := k.work(machine, dt)
+		p := point{kernel: k, MACs: macs, Intensity: harness.Round(macs / bytes)}
+		problem, err := k.problem(machine, dt)
+		if err != nil {
+			return nil, err
+		}
+		if b, err := tiling.Rule(problem); err == nil {
+			x, limit := problem.Time(&b)
+			p.Rule, p.Limit = harness.Round(x+machine.LaunchSeconds), limit.String()
+			if s.leaves > 0 {
+				best, err := tiling.Exact(ctx, problem, solve.Options[*tiling.Blocks]{WorkLimit: s.leaves, Start: &b})
+				if err != nil {
+					return nil, err
+				}
+				if err := ctx.Err(); err != nil {
+					return nil, err
+				}
+				p.Exact = harness.Round(best.Objective + machine.LaunchSeconds)
+				p.Floor = harness.Round(best.Bound + machine.LaunchSeconds)
+				p.Proven = best.Status == milp.Optimal
+			}
+		}
+		net := k.network(dt)
+		opt := scheduler.Options{Chunk: slices.Max(scheduler.Shares(k.Batch, machine.Clusters))}
+		made, err := scheduler.Run(ctx, net, spec, k.Batch, recipe, opt)
+		var large *lower.TooLargeError
+		var misfit *graphturbo.DoesNotFitError
+		switch {
+		case errors.As(err, &large) || errors.As(err, &misfit):
+			p.Error = err.Error()
+		case err != nil:
+			return nil, fmt.Errorf("%s on %s: %w", k.Name, spec.Name, err)
+		default:
+			p.Simulated = harness.Round(made.LatencySeconds())
+		}
+		b, err := bound.Cold(ctx, net, machine, k.Batch)
+		if err != nil {
+			return nil, err
+		}
+		p.Bound = harness.Round(b.Seconds)
+		out.Points = append(out.Points, p)
+	}
+	return out, nil
+}
+
+// ratios are quotients of times.
+type ratios []float64
+
+func (r *ratios) add(a, b float64) {
+	if a > 0 && b > 0 {
+		*r = append(*r, a/b)
+	}
+}
+
+// text is the geometric mean and the largest.
+func (r ratios) text() []string {
+	if len(r) == 0 {
+		return []string{"–", "–"}
+	}
+	logs := 0.0
+	for _, x := range r {
+		logs += math.Log(x)
+	}
+	return []string{harness.Fixed(math.Exp(logs/float64(len(r))), 3), harness.Fixed(slices.Max(r), 2)}
+}
+
+func (s study) report(families []family, cells []cell) (*harness.Report, error) {
+	d := harness.NewDocument(Experiment(), s.machines...)
+	overBound, long := variant+" over bound", "of 10 us and more"
+	summary := harness.Table{Name: "kernels", Title: "Kernels alone: geometric mean and worst", Columns: []harness.Column{
+		{Name: "Accelerator", Text: true}, {Name: "Kernels", Text: true}, {Name: "n"},
+		{Group: "rule over bound", Name: "mean"}, {Group: "rule over bound", Name: "worst"},
+		{Group: "rule over best", Name: "mean"}, {Group: "rule over best", Name: "worst"}, {Name: "proven"},
+		{Group: overBound, Name: "mean"}, {Group: overBound, Name: "worst"},
+		{Group: long, Name: "rule, worst"}, {Group: long, Name: variant + ", worst"}}}
+	all := harness.Table{Name: "all", Title: "All kernels", Columns: []harness.Column{
+		{Name: "Accelerator", Text: true}, {Name: "Kernels", Text: true}, {Name: "Kernel", Text: true}, {Name: "MAC/B"},
+		{Group: "us", Name: "rule"}, {Group: "us", Name: "best"}, {Group: "us", Name: variant}, {Group: "us", Name: "bound"}, {Name: "limit", Text: true}}}
+	byRule := plots.Roofline{Title: "Tiles by rule, closed form"}
+	simulated := plots.Roofline{Title: variant + ", simulated"}
+	for _, r := range []*plots.Roofline{&byRule, &simulated} {
+		r.XLabel, r.YLabel = "Arithmetic intensity over that of the ridge", "Share of the peak"
+	}
+	micro := func(x float64) string {
+		if x == 0 {
+			return "–"
+		}
+		return harness.Significant(x * 1e6)
+	}
+	type answer struct {
+		Accelerator string `json:"accelerator"`
+		Kernels     string `json:"kernels"`
+		cell
+	}
+	var list []answer
+	for m, name := range s.machines {
+		var rule, sim plots.Cloud
+		rule.Name, sim.Name = name, name
+		for i, f := range families {
+			c := cells[m*len(families)+i]
+			list = append(list, answer{name, f.Name, c})
+			var overBound, overBest, simOver, longRule, longSim ratios
+			proven := 0
+			for _, p := range c.Points {
+				overBound.add(p.Rule, p.Bound)
+				overBest.add(p.Rule, p.Exact)
+				simOver.add(p.Simulated, p.Bound)
+				if p.Bound >= short {
+					longRule.add(p.Rule, p.Bound)
+					longSim.add(p.Simulated, p.Bound)
+				}
+				if p.Proven {
+					proven++
+				}
+				rate := func(seconds float64) float64 {
+					if seconds == 0 {
+						return 0
+					}
+					return p.MACs / seconds / c.Peak
+				}
+				rule.X, rule.Y = append(rule.X, p.Intensity/c.Ridge), append(rule.Y, rate(p.Rule))
+				sim.X, sim.Y = append(sim.X, p.Intensity/c.Ridge), append(sim.Y, rate(p.Simulated))
+				all.Rows = append(all.Rows, []string{name, f.Name, p.Name, harness.Significant(p.Intensity),
+					micro(p.Rule), micro(p.Exact), micro(p.Simulated), micro(p.Bound), p.Limit})
+			}
+			share := "–"
+			if s.leaves > 0 {
+				share = fmt.Sprintf("%d", proven)
+			}
+			summary.Rows = append(summary.Rows, slices.Concat([]string{name, f.Name, fmt.Sprint(len(c.Points))},
+				overBound.text(), overBest.text(), []string{share}, simOver.text(), longRule.text()[1:], longSim.text()[1:]))
+		}
+		byRule.Clouds, simulated.Clouds = append(byRule.Clouds, rule), append(simulated.Clouds, sim)
+	}
+	summary.Notes = []string{"Rule: the tiles of the rule by its closed form, with the launch. " +
+		fmt.Sprintf("Best: the least over the rule's space by branch and bound, of at most %d leaves; ", s.leaves) +
+		"proven says for how many that is the least. Bound: what no schedule is below (dsasched bound). " +
+		"Depthwise convolutions are no products and are left out."}
+	if err := d.Table(summary); err != nil {
+		return nil, err
+	}
+	fig, err := plots.Rooflines(byRule, simulated)
+	err = d.Figure("roofline", "Arithmetic intensity against the reached rate, a point for each kernel", fig, err)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.Table(all); err != nil {
+		return nil, err
+	}
+	return d.Report(struct {
+		Results []answer `json:"results"`
+	}{list})
+}

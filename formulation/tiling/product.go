@@ -1,0 +1,262 @@
+package tiling
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// Level is a memory in which an operand or a result of a product lives.
+type Level uint8
+
+// The levels.
+const (
+	DDR Level = iota
+	LLB
+	L1 // where the cores need it: nothing moves
+)
+
+// Product is Reps products of M x K with K x N on one cluster, and what happens to their results.
+type Product struct {
+	Reps, M, N, K int64
+	// Bytes of an element of the M x K operand, of the K x N operand and of a result.
+	RowBytes, ColumnBytes, ResultBytes int64
+	RowsFrom, ColumnsFrom, To          Level
+	// Constant: the K x N operand is weights, which pass through the weight ring. Then there is
+	// one product.
+	Constant bool
+	// Operations of the vector work behind each result, by class.
+	Simple, Special, Move float64
+	// Extra are operands of the vector work, a tile of which each tile of results needs.
+	Extra []Extra
+	// Window, if the product is a convolution: rows are positions of its output, the reduction is
+	// channels x window.
+	Window *Window
+	// Most is how many products of tiles there may be; 0: any number.
+	Most int64
+
+	rowParts, columnParts []int64 // see Divide
+}
+
+// Divide says that rows and columns are those of several dimensions, the outermost first, of which cores
+// take whole indices: rows along any of them, columns along the first.
+func (p *Product) Divide(rows, columns []int64, cores int64) {
+	p.rowParts = make([]int64, cores+1)
+	for n := range p.rowParts {
+		p.rowParts[n] = 1
+	}
+	for d, extent := range rows {
+		next := make([]int64, cores+1)
+		for n := int64(1); n <= cores; n++ {
+			if d == 0 {
+				next[n] = ceilDiv(extent, min(n, extent))
+				continue
+			}
+			next[n] = extent * p.rowParts[n]
+			for f := int64(2); f <= min(n, extent); f++ {
+				next[n] = min(next[n], ceilDiv(extent, f)*p.rowParts[n/f])
+			}
+		}
+		p.rowParts = next
+	}
+	inner := p.N / columns[0]
+	p.columnParts = make([]int64, cores+1)
+	for n := int64(1); n <= cores; n++ {
+		p.columnParts[n] = ceilDiv(columns[0], min(n, columns[0])) * inner
+	}
+}
+
+// share is the largest of so many parts of an extent, where a table does not say otherwise.
+func share(extent, parts int64, table []int64) int64 {
+	if table == nil {
+		return ceilDiv(extent, parts)
+	}
+	return table[min(parts, int64(len(table))-1)]
+}
+
+// fewest is the least number of parts with the same largest part.
+func fewest(extent, parts int64, table []int64) int64 {
+	if table == nil {
+		return ceilDiv(extent, ceilDiv(extent, parts))
+	}
+	parts = min(parts, int64(len(table))-1)
+	for parts > 1 && table[parts-1] == table[parts] {
+		parts--
+	}
+	return parts
+}
+
+// Extra is an operand of the vector work with an element for each result.
+type Extra struct {
+	Bytes int64
+	From  Level
+}
+
+// Window is that of a convolution, over outputs that are Width wide.
+type Window struct {
+	Height, Width             int64
+	StrideHeight, StrideWidth int64
+	OutputWidth               int64
+}
+
+// elements is how many elements of the input rows positions of the output need, of so many of
+// the reduction; rows begin where a line does.
+func (w *Window) elements(rows, k int64) int64 {
+	lines, across := ceilDiv(rows, w.OutputWidth), min(rows, w.OutputWidth)
+	return ceilDiv(k, w.Height*w.Width) * w.span(lines, w.StrideHeight, w.Height) * w.span(across, w.StrideWidth, w.Width)
+}
+
+func (*Window) span(n, stride, window int64) int64 {
+	return min((n-1)*stride+window, n*max(stride, window))
+}
+
+// Machine is what the time of a product depends on: one cluster.
+type Machine struct {
+	Cores int64
+	// The matrix unit: Rows along the reduction, Columns of results. A command takes, for each block
+	// of Rows x Columns, Row cycles for each of its rows and at least Load, Gap between blocks, and Fill once.
+	// Without a matrix unit, Rows and Columns are 1.
+	Rows, Columns        int64
+	Row, Load, Gap, Fill float64
+	MatrixUnits          int64
+	// Cycles of the vector work by operation, and of each command; Serial: special functions take
+	// the vector unit's time.
+	Simple, Special, Move, VectorFill, SpecialFill float64
+	Serial                                         bool
+	VectorUnits, SpecialUnits                      int64
+	Clock                                          float64 // cycles per second
+
+	// Bytes of the L1 for data, and of the ring that weights pass; of the LLB, which values of others may
+	// leave less of, and its pages. An LLB of 0 is none; then Home is where weights stay in the L1 for their next use.
+	Data, Ring, Home, LLB, Page int64
+	// Bytes per second into a core and out of it, of the LLB, and of the DDR for weights and for activations.
+	In, Out, LLBRate, DDRWeights, DDRActivations float64
+	// Seconds that each move takes beside its bytes.
+	L1Latency, DDRLatency float64
+	Broadcast             bool
+}
+
+// NewMachine is a cluster of a machine whose clusters all do the same, for products of one type and
+// vector work of another.
+func NewMachine(c *cost.Model, product, vector model.DType) *Machine {
+	s := c.Spec()
+	m := &Machine{
+		Cores: schedule.CoresWithLB(s), Rows: 1, Columns: 1, Clock: s.ClockHz,
+		Simple: c.LaneCycles(hardware.OpSimple, vector), Special: c.LaneCycles(hardware.OpSpecial, vector),
+		Move: c.LaneCycles(hardware.OpMove, vector), Serial: c.SharedVector(),
+		Data: schedule.DataBytes(s), Ring: schedule.WeightRingBytes(s), Home: schedule.WeightHomeBytes(s),
+		Broadcast: s.CoreLink.Broadcast, L1Latency: s.CoreLink.LatencySeconds,
+		DDRLatency: s.DDR.LatencySeconds + s.DDRLink.LatencySeconds,
+	}
+	m.Row, m.Load, m.Gap = c.MatrixRate(product)
+	m.Fill, m.VectorFill, m.SpecialFill = c.Fills()
+	if c.HasMatrix() {
+		m.Rows, m.Columns = c.MatrixRows(), c.MatrixCols()
+	}
+	m.MatrixUnits, m.VectorUnits = c.Units(hardware.Matrix, m.Cores), c.Units(hardware.Vector, m.Cores)
+	m.SpecialUnits = c.Units(hardware.Special, m.Cores)
+	m.In, m.Out = unlimited(s.CoreLink.BandwidthBytesPerSecond), unlimited(s.CoreLink.BandwidthBytesPerSecond)
+	ddr := min(s.DDR.BandwidthBytesPerSecond/float64(s.Clusters), unlimited(s.DDRLink.BandwidthBytesPerSecond))
+	m.DDRWeights, m.DDRActivations, m.LLBRate = ddr, ddr, math.Inf(1)
+	if e := s.DDRActivationEfficiency; e > 0 {
+		m.DDRActivations = min(ddr, s.DDR.BandwidthBytesPerSecond/float64(s.Clusters)*e)
+	}
+	if s.GB != nil {
+		m.LLB, m.LLBRate = int64(s.GB.SizeBytes), s.GB.BandwidthBytesPerSecond
+		m.L1Latency += s.GB.LatencySeconds
+		if m.Page = m.LLB / 256 / 64 * 64; m.Page == 0 {
+			m.Page = max(1, m.LLB/256)
+		}
+	}
+	return m
+}
+
+func unlimited(rate float64) float64 {
+	if rate == 0 {
+		return math.Inf(1)
+	}
+	return rate
+}
+
+// Problem is a product to be tiled for a machine.
+type Problem struct {
+	Product
+	Machine
+}
+
+// Blocks is a tiling: how the cores divide a product, and in which tiles each works on its part.
+type Blocks struct {
+	// Cores divide the products, their rows and their columns; the last parts may be smaller.
+	Cores [3]int64
+	// Rows is how many tiles the rows of a core's product are cut into, as equal as whole rows
+	// allow. Columns and Reduction are the largest extents of tiles, multiples of the unit's.
+	Rows, Columns, Reduction int64
+	// ColumnsFirst: tiles of rows change inside of those of columns. The reduction is innermost.
+	ColumnsFirst bool
+	// Stay: weights are loaded for the first tile of rows only, and stay in the ring.
+	Stay bool
+	// Room is how many tiles of rows x reduction, and of columns that are no weights x reduction, the L1 has
+	// space for; Sums is how many tiles of results, 1 or 2.
+	RoomRows, RoomColumns, Sums int64
+	// Group is how many tiles of the reduction one load brings from the DDR to the LLB, of rows and
+	// of columns; a divisor of the tiles there are.
+	Group [2]int64
+	// Once: operands that are no weights come from the DDR once, and stay in the LLB.
+	Once bool
+}
+
+// Grain is what tiles of the reduction are multiples of.
+func (p *Problem) Grain() int64 {
+	if p.Window == nil {
+		return p.Machine.Rows
+	}
+	w := p.Window.Height * p.Window.Width
+	return w / gcd(w, p.Machine.Rows) * p.Machine.Rows
+}
+
+func gcd(a, b int64) int64 {
+	for b > 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// part is what the busiest core has of the products, their rows and their columns.
+func (p *Problem) part(cores [3]int64) (reps, rows, columns int64) {
+	return ceilDiv(p.Reps, cores[0]), share(p.M, cores[1], p.rowParts), share(p.N, cores[2], p.columnParts)
+}
+
+// Check reports what a problem lacks.
+func (p *Problem) Check() error {
+	pr, m := &p.Product, &p.Machine
+	for _, x := range []struct {
+		name string
+		n    int64
+	}{{"Reps", pr.Reps}, {"M", pr.M}, {"N", pr.N}, {"K", pr.K},
+		{"RowBytes", pr.RowBytes}, {"ColumnBytes", pr.ColumnBytes}, {"ResultBytes", pr.ResultBytes},
+		{"Cores", m.Cores}, {"Rows", m.Rows}, {"Columns", m.Columns}, {"MatrixUnits", m.MatrixUnits}} {
+		if x.n < 1 || x.n > 1<<40 {
+			return fmt.Errorf("tiling: %s is %d, expected 1 to %d", x.name, x.n, int64(1)<<40)
+		}
+	}
+	if pr.Constant && pr.Reps > 1 {
+		return fmt.Errorf("tiling: %d products with constant weights, expected one", pr.Reps)
+	}
+	if m.LLB == 0 && (pr.RowsFrom == LLB || pr.ColumnsFrom == LLB || pr.To == LLB) {
+		return fmt.Errorf("tiling: an operand or result in the LLB of a machine that has none")
+	}
+	if w := pr.Window; w != nil &&
+		(min(w.Height, w.Width, w.StrideHeight, w.StrideWidth, w.OutputWidth) < 1 || pr.K%(w.Height*w.Width) != 0) {
+		return fmt.Errorf("tiling: a window %+v of a reduction of %d, expected extents of 1 or more that divide it", *w, pr.K)
+	}
+	return nil
+}
+
+func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
+
+// align rounds a size up as the L1's addresses do.
+func align(bytes int64) int64 { return schedule.Align(bytes) }

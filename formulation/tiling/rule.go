@@ -1,0 +1,596 @@
+package tiling
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// extents lists the largest parts of n in each number of parts that are multiples of a grain, from all
+// of it down.
+func extents(n, grain int64) (list []int64) {
+	blocks := ceilDiv(n, grain)
+	for e := blocks; ; e = ceilDiv(blocks, ceilDiv(blocks, e-1)) {
+		if list = append(list, e*grain); e == 1 {
+			return list
+		}
+	}
+}
+
+// thin keeps the extents that differ by a quarter at least, and the last.
+func thin(list []int64) []int64 {
+	kept := list[:1:1]
+	for i, e := range list[1:] {
+		if e*5 <= kept[len(kept)-1]*4 || i == len(list)-2 {
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
+
+// split is a way to divide a product over cores.
+type split struct {
+	cores       [3]int64
+	floor, hope float64
+}
+
+// parts lists the numbers of parts, up to so many, that no lesser number has the same largest part of.
+func parts(extent, most int64, table []int64) (list []int64) {
+	for n := int64(1); n <= min(extent, most); n++ {
+		if fewest(extent, n, table) == n {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// splits lists the ways to divide a product over cores, the most hopeful ahead. Of several numbers of parts with
+// the same largest part, the least is listed.
+func (p *Problem) splits() (list []split) {
+	for _, pr := range parts(p.Reps, p.Cores, nil) {
+		for _, pm := range parts(p.M, p.Cores/pr, p.rowParts) {
+			for most := p.Cores / pr / pm; most > 0; most = most * 3 / 4 {
+				cores := [3]int64{pr, pm, fewest(p.N, min(p.N, most), p.columnParts)}
+				floor, hope := p.floor(cores)
+				list = append(list, split{cores, floor, hope})
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b split) int {
+		return cmp.Or(cmp.Compare(a.hope, b.hope), slices.Compare(a.cores[:], b.cores[:]))
+	})
+	return slices.CompactFunc(list, func(a, b split) bool { return a.cores == b.cores })
+}
+
+// floor is what no tiling takes less than with these cores: all products in blocks of the unit, each operand and
+// result once. The hope is more by a part of what is not the longest: what cores wait for adds to what they do.
+func (p *Problem) floor(cores [3]int64) (floor, hope float64) {
+	r, m, n := p.part(cores)
+	reps, rows, columns := p.bytes(r, m, n)
+	pr, pm, pn := p.spread(cores)
+	var in, llb, activations, weights float64
+	move := func(from Level, core, count, others float64, ddr *float64) {
+		all, read := core*count, core*count
+		if !p.Broadcast {
+			read *= others
+		}
+		switch {
+		case from == L1:
+		case p.LLB == 0:
+			in, *ddr = in+core, *ddr+read
+		default:
+			in, llb = in+core, llb+read
+			if from == DDR {
+				*ddr, llb = *ddr+all, llb+all
+			}
+		}
+	}
+	move(p.RowsFrom, rows, pr*pm, pn, &activations)
+	if p.Constant {
+		move(p.ColumnsFrom, columns, pr*pn, pm, &weights)
+	} else {
+		move(p.ColumnsFrom, columns, pr*pn, pm, &activations)
+	}
+	out, results := 0.0, reps*float64(m*n*p.ResultBytes)
+	if p.To != L1 {
+		out, llb = results, llb+results*pr*pm*pn
+		if p.To == DDR {
+			activations, llb = activations+results*pr*pm*pn, llb+results*pr*pm*pn
+		}
+	}
+	unit := p.unitFloor(cores, m, 1, 0)
+	floor = max(unit, in/p.In, out/p.Out, llb/p.LLBRate, activations/p.DDRActivations+weights/p.DDRWeights)
+	return floor, floor + (unit+max(in/p.In, llb/p.LLBRate)+out/p.Out)/8
+}
+
+// bytes are those of the operands of a core, each once: tiles of a convolution need no less than all its rows at a
+// time.
+func (p *Problem) bytes(r, m, n int64) (reps, rows, columns float64) {
+	reps, rows, columns = float64(r), float64(r*m*p.K*p.RowBytes), float64(r*n*p.K*p.ColumnBytes)
+	if p.Window != nil {
+		rows = float64(r * p.Window.elements(m, p.K) * p.RowBytes)
+	}
+	return reps, rows, columns
+}
+
+// spread is over how many cores each part is divided, as numbers.
+func (p *Problem) spread(cores [3]int64) (pr, pm, pn float64) {
+	return float64(min(cores[0], p.Reps)), float64(min(cores[1], p.M)), float64(min(cores[2], p.N))
+}
+
+// unitFloor is the least time of the matrix unit with rows in so many tiles and so many commands.
+func (p *Problem) unitFloor(cores [3]int64, m, tiles int64, commands float64) float64 {
+	pr, pm, pn := p.spread(cores)
+	reps, _, n := p.part(cores)
+	blocks := float64(ceilDiv(n, p.Machine.Columns) * ceilDiv(p.K, p.Machine.Rows))
+	share := float64(ceilDiv(int64(pr*pm*pn), p.MatrixUnits))
+	return (float64(reps)*blocks*max(float64(m)*p.Row, p.Load*float64(tiles)) + commands*p.Fill) * share / p.Clock
+}
+
+// tileFloor is what no tiling takes less than with these cores and largest tiles of rows and columns;
+// +Inf: none fits. The tile of the reduction is tk or, if that is 0, as long as the L1 and the ring allow, and
+// operands pass as often as the better order of the loops has it.
+func (p *Problem) tileFloor(cores [3]int64, tm, tn, tk int64) float64 {
+	r, m, n := p.part(cores)
+	tiles, columns := ceilDiv(m, tm), ceilDiv(n, tn)
+	tn, tk = min(tn, n), min(tk, p.K)
+	free := p.Data
+	if p.To != L1 {
+		free -= tm * tn * p.ResultBytes
+	}
+	if free < 0 {
+		return math.Inf(1)
+	}
+	reps, rows, cols := p.bytes(r, m, n)
+	row, col := float64(p.RowBytes), float64(p.ColumnBytes) // bytes of an element
+	if p.Window != nil {                                    // with halos
+		tile := float64(p.Window.elements(tm, p.K) * p.RowBytes)
+		row, rows = tile/float64(tm*p.K), float64(r*tiles)*tile
+	}
+	k := float64(p.K)
+	long := k
+	if p.RowsFrom != L1 {
+		if most := float64(free) / (float64(tm) * row); most < k {
+			long = min(long, most/2)
+		}
+	}
+	if p.ColumnsFrom != L1 {
+		room := p.Ring
+		if !p.Constant {
+			room = free
+		}
+		if most := float64(room) / (float64(tn) * col); most < k {
+			long = min(long, most/2)
+		}
+	}
+	if long < k && long < float64(p.Grain()) {
+		return math.Inf(1)
+	}
+	if tk > 0 {
+		if float64(tk) > long && long < k {
+			return math.Inf(1)
+		}
+		long = float64(tk)
+	}
+	sums := math.Ceil(k / long)
+	commands := float64(r*tiles*columns) * sums
+	unit := p.unitFloor(cores, m, tiles, commands)
+
+	// Loads by order: an operand comes once if all of it that comes round stays.
+	again := func(stays bool, times int64) float64 {
+		if stays {
+			return 1
+		}
+		return float64(times)
+	}
+	room := p.Ring
+	if !p.Constant {
+		room = free
+	}
+	fitsRows := func(m int64) bool { return float64(m)*k*row <= float64(free) }
+	fitsCols := func(n int64) bool { return float64(n)*k*col <= float64(room) || p.LLB == 0 && p.Home > 0 }
+	pr, pm, pn := p.spread(cores)
+	best := math.Inf(1)
+	for _, columnsFirst := range []bool{false, true} {
+		var rowTimes, colTimes float64
+		if columnsFirst {
+			rowTimes, colTimes = again(columns == 1 || fitsRows(m*r), columns), again(tiles == 1 || fitsCols(tn), tiles)
+		} else {
+			rowTimes, colTimes = again(columns == 1 || fitsRows(tm), columns), again(tiles == 1 || fitsCols(n), tiles)
+		}
+		t, llb := 0.0, 0.0
+		if p.RowsFrom != L1 {
+			t += rowTimes * (rows/p.In + reps*float64(tiles)*sums*p.L1Latency)
+			llb += rowTimes * rows * pr * pm * again(p.Broadcast, int64(pn))
+		}
+		if p.ColumnsFrom != L1 {
+			t += colTimes * (cols/p.In + reps*float64(columns)*sums*p.L1Latency)
+			llb += colTimes * cols * pr * pn * again(p.Broadcast, int64(pm))
+		}
+		results := reps * float64(m*n*p.ResultBytes) * pr * pm * pn
+		ddr := p.ddrFloor(rows*pr*pm, cols*pr*pn, results, rowTimes, colTimes, float64(columns), columnsFirst)
+		best = min(best, max(t, llb/p.LLBRate, ddr))
+	}
+	// The first loads come before all that, the last results behind.
+	ends := 0.0
+	if p.LLB > 0 && p.RowsFrom == DDR {
+		ends += min(p.DDRLatency, p.L1Latency)
+	}
+	if p.LLB > 0 && p.ColumnsFrom == DDR {
+		ends += min(p.DDRLatency, p.L1Latency)
+	}
+	if p.To != L1 {
+		ends += p.L1Latency + float64(m*n*p.ResultBytes)/float64(ceilDiv(m, tm)*columns)/p.Out
+		if p.LLB > 0 && p.To == DDR {
+			ends += p.DDRLatency
+		}
+	}
+	return max(unit, best) + ends
+}
+
+// ddrFloor is the least time of the DDR behind an LLB for the bytes of rows, columns and results of all cores,
+// where operands pass so often: what the LLB can hold need not come again.
+func (p *Problem) ddrFloor(rows, cols, results, rowTimes, colTimes, columns float64, columnsFirst bool) float64 {
+	if p.LLB == 0 {
+		return 0
+	}
+	t := 0.0
+	if p.To == DDR {
+		t += results / p.DDRActivations
+	}
+	if p.RowsFrom == DDR {
+		if rows <= float64(p.LLB)/2 {
+			rowTimes = 1
+		}
+		t += rows * rowTimes / p.DDRActivations
+	}
+	if p.ColumnsFrom == DDR {
+		switch {
+		case p.Constant:
+			round := cols
+			if columnsFirst {
+				round /= columns
+			}
+			t += cols * (1 + (colTimes-1)*max(0, 1-float64(p.LLB)/2/round)) / p.DDRWeights
+		case cols <= float64(p.LLB)/2:
+			t += cols / p.DDRActivations
+		default:
+			t += cols * colTimes / p.DDRActivations
+		}
+	}
+	return t
+}
+
+// Rule chooses a tiling by the closed form: a coarse lattice of tiles for the divisions over cores
+// with the least floors, and then, from the best few, steps to neighbours while one is better.
+func Rule(p *Problem) (Blocks, error) {
+	if err := p.Check(); err != nil {
+		return Blocks{}, err
+	}
+	r := ruler{p: p}
+	for _, s := range p.splits() {
+		if r.tried > ruleTimes {
+			break
+		}
+		if s.floor < r.least() {
+			r.coarse(s.cores, rulePairs)
+		}
+	}
+	for _, x := range slices.Clone(r.best) {
+		r.tried = 0
+		r.coarse(x.Cores, math.MaxInt)
+	}
+	if len(r.best) == 0 {
+		return Blocks{}, fmt.Errorf("tiling: no tile of a product of %d x %d x %d fits into %d bytes of the L1 and a ring of %d for weights",
+			p.M, p.K, p.N, p.Data, p.Ring)
+	}
+	for i := range r.best {
+		r.climb(&r.best[i])
+	}
+	slices.SortFunc(r.best, compare)
+	return r.best[0].Blocks, nil
+}
+
+const (
+	ruleTimes = 2000 // evaluations of the closed form in the coarse lattice
+	rulePairs = 3    // extents of tiles for each division over cores
+	ruleKept  = 3    // tilings that are improved
+)
+
+// timed is a tiling with its time.
+type timed struct {
+	Blocks
+	seconds float64
+}
+
+// compare orders tilings by time, and equal ones by what they are, so that the order is total.
+func compare(a, b timed) int {
+	flag := func(x bool) int {
+		if x {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(cmp.Compare(a.seconds, b.seconds), slices.Compare(a.Cores[:], b.Cores[:]), cmp.Compare(a.Rows, b.Rows),
+		cmp.Compare(b.Columns, a.Columns), cmp.Compare(b.Reduction, a.Reduction),
+		flag(a.ColumnsFirst)-flag(b.ColumnsFirst), flag(a.Stay)-flag(b.Stay),
+		cmp.Compare(a.RoomRows, b.RoomRows), cmp.Compare(a.RoomColumns, b.RoomColumns), cmp.Compare(a.Sums, b.Sums),
+		slices.Compare(a.Group[:], b.Group[:]), flag(a.Once)-flag(b.Once))
+}
+
+// ruler is Rule at work.
+type ruler struct {
+	p     *Problem
+	best  []timed // of different divisions over cores, the best first
+	tried int
+	pairs []pair
+}
+
+// pair is the extents of a tile of results, and what no tiling with them is below.
+type pair struct {
+	floor         float64
+	rows, columns int64
+}
+
+// least is the time of the best.
+func (r *ruler) least() float64 {
+	if len(r.best) == 0 {
+		return math.Inf(1)
+	}
+	return r.best[0].seconds
+}
+
+// try notes a tiling if it fits and is among the best.
+func (r *ruler) try(b Blocks) {
+	w := r.p.cut(&b)
+	if !r.p.fits(&b, &w) {
+		return
+	}
+	r.tried++
+	t, _ := r.p.time(&b, &w)
+	x := timed{b, t}
+	if len(r.best) == ruleKept && compare(x, r.best[ruleKept-1]) >= 0 {
+		return
+	}
+	if i := slices.IndexFunc(r.best, func(o timed) bool { return o.Cores == b.Cores }); i >= 0 {
+		if compare(x, r.best[i]) >= 0 {
+			return
+		}
+		r.best = slices.Delete(r.best, i, i+1)
+	}
+	i, _ := slices.BinarySearchFunc(r.best, x, compare)
+	r.best = slices.Insert(r.best, i, x)
+	r.best = r.best[:min(ruleKept, len(r.best))]
+}
+
+// coarse tries tiles for a division over cores: so many extents of rows and columns, the least floors ahead.
+func (r *ruler) coarse(cores [3]int64, pairs int) {
+	p := r.p
+	_, m, n := p.part(cores)
+	r.pairs = r.pairs[:0]
+	rows := thin(extents(m, 1))
+	for _, tn := range thin(extents(n, p.Machine.Columns)) {
+		for _, tm := range rows {
+			if floor := p.tileFloor(cores, tm, tn, 0); floor < r.least() {
+				r.pairs = append(r.pairs, pair{floor, tm, tn})
+			}
+		}
+	}
+	slices.SortFunc(r.pairs, func(a, b pair) int {
+		return cmp.Or(cmp.Compare(a.floor, b.floor), cmp.Compare(b.rows, a.rows), cmp.Compare(b.columns, a.columns))
+	})
+	ks := thin(extents(p.K, p.Grain()))
+	for _, x := range r.pairs {
+		if x.floor >= r.least() || r.tried > ruleTimes || pairs == 0 {
+			return
+		}
+		before := r.tried
+		for sums := int64(2); sums > 0; sums-- {
+			longest := int64(0)
+			for _, k := range ks {
+				if longest > 0 && k*3 > longest {
+					continue
+				}
+				b := p.rooms(Blocks{Cores: cores, Rows: ceilDiv(m, x.rows), Columns: x.columns, Reduction: k,
+					Sums: sums, Group: [2]int64{1, 1}}, false)
+				if !p.Fits(&b) {
+					continue
+				}
+				p.each(b, r.try)
+				if longest > 0 {
+					break
+				}
+				longest = k
+			}
+		}
+		if r.tried > before {
+			pairs--
+		}
+	}
+}
+
+// each visits the ways to run tiles of given extents with given sums: orders, what stays, and loads from the DDR of a
+// fair size.
+func (p *Problem) each(b Blocks, visit func(Blocks)) {
+	p.orders(b, func(b Blocks) {
+		b.Group = p.group(&b)
+		visit(b)
+	})
+}
+
+// orders is each but for the loads from the DDR.
+func (p *Problem) orders(b Blocks, visit func(Blocks)) {
+	reps, _, n := p.part(b.Cores)
+	sums, columns := ceilDiv(p.K, b.Reduction), ceilDiv(n, b.Columns)
+	for _, columnsFirst := range []bool{false, true} {
+		if columnsFirst && (columns == 1 || b.Rows == 1 && reps == 1) {
+			continue
+		}
+		b.ColumnsFirst = columnsFirst
+		b = p.stays(b)
+		for _, panel := range []bool{false, true} {
+			if panel && sums <= 2 {
+				continue
+			}
+			x := p.rooms(b, panel)
+			x.Once = false
+			visit(x)
+			if p.LLB > 0 && (p.RowsFrom == DDR && columns > 1 || p.ColumnsFrom == DDR && !p.Constant) {
+				x.Once = true
+				visit(x)
+			}
+		}
+	}
+}
+
+// rooms is a tiling with room for two tiles of each operand or, of the one that passes again, for a panel along all of
+// the reduction.
+func (p *Problem) rooms(b Blocks, panel bool) Blocks {
+	reps, _, _ := p.part(b.Cores)
+	sums := ceilDiv(p.K, b.Reduction)
+	b.RoomRows, b.RoomColumns = 2, 2
+	switch {
+	case sums == 1 && reps*b.Rows == 1:
+		b.RoomRows = 1
+	case panel && !p.Constant && b.ColumnsFirst:
+		b.RoomColumns = max(2, sums)
+	case panel:
+		b.RoomRows = max(2, sums)
+	}
+	return b
+}
+
+// stays is a tiling whose weights stay in the ring if they can.
+func (p *Problem) stays(b Blocks) Blocks {
+	w := p.cut(&b)
+	n := w.sums
+	if !b.ColumnsFirst {
+		n *= w.columns
+	}
+	b.Stay = p.Constant && w.tiles > 1 && n*w.colElements*p.ColumnBytes <= p.Ring
+	return b
+}
+
+// group is how many tiles of each operand a load from the DDR had better bring: the fewer loads, the less latency; the
+// smaller the first, the sooner the cores begin. Loads fill pages of the LLB where they can.
+func (p *Problem) group(b *Blocks) [2]int64 {
+	g := [2]int64{1, 1}
+	if p.LLB == 0 {
+		return g
+	}
+	one := *b
+	one.Group = g
+	w := p.cut(&one)
+	rows, columns := p.far(&one, &w)
+	for i, load := range [2]struct {
+		bytes, times int64
+		rate         float64
+	}{{rows, w.tiles, p.DDRActivations}, {columns, w.columns, p.DDRWeights}} {
+		best := math.Inf(1)
+		for d := int64(1); d <= w.sums && (d == 1 || load.bytes*d <= p.LLB/8); d++ {
+			if w.sums%d != 0 {
+				continue
+			}
+			t := float64(load.times*w.sums/d)*p.DDRLatency + float64(load.bytes*d)/load.rate
+			if t < best || load.bytes*g[i] < p.Page {
+				best, g[i] = t, d
+			}
+		}
+	}
+	return g
+}
+
+// climb goes to the best neighbour while that is better.
+func (r *ruler) climb(x *timed) {
+	for range 40 {
+		best := *x
+		r.p.neighbours(x.Blocks, func(b Blocks) {
+			w := r.p.cut(&b)
+			if !r.p.fits(&b, &w) {
+				return
+			}
+			t, _ := r.p.time(&b, &w)
+			if y := (timed{b, t}); compare(y, best) < 0 {
+				best = y
+			}
+		})
+		if compare(best, *x) == 0 {
+			return
+		}
+		*x = best
+	}
+}
+
+// neighbours visits the tilings that differ in one extent, or in how tiles are run.
+func (p *Problem) neighbours(b Blocks, visit func(Blocks)) {
+	_, m, n := p.part(b.Cores)
+	ks := extents(p.K, p.Grain())
+	again := func(x Blocks) {
+		// Where larger tiles do not fit, those of the reduction are as long as the others allow.
+		for _, k := range ks {
+			if k > x.Reduction {
+				continue
+			}
+			x.Reduction, x.Group = k, [2]int64{1, 1}
+			x = p.stays(p.rooms(x, b.RoomRows > 2 || b.RoomColumns > 2))
+			if p.Fits(&x) {
+				x.Group = p.group(&x)
+				visit(x)
+				return
+			}
+		}
+	}
+	step := func(list []int64, at int64, set func(e int64)) {
+		i := slices.Index(list, at)
+		for _, d := range []int{-2, -1, 1, 2} {
+			if k := i + d; k >= 0 && k < len(list) {
+				set(list[k])
+			}
+		}
+		for _, e := range thin(list) {
+			set(e)
+		}
+	}
+	rows := extents(m, 1)
+	step(rows, ceilDiv(m, b.Rows), func(e int64) { x := b; x.Rows = ceilDiv(m, e); again(x) })
+	step(extents(n, p.Machine.Columns), b.Columns, func(e int64) { x := b; x.Columns = e; again(x) })
+	step(ks, b.Reduction, func(e int64) { x := b; x.Reduction = e; again(x) })
+	p.each(b, visit)
+	for sums := int64(1); sums <= 2; sums++ {
+		x := b
+		x.Sums = sums
+		again(x)
+	}
+	count := ceilDiv(p.K, b.Reduction)
+	for i := range 2 {
+		for d := int64(1); d <= count && p.LLB > 0; d++ {
+			if count%d == 0 {
+				x := b
+				x.Group[i] = d
+				visit(x)
+			}
+		}
+	}
+	step(parts(p.M, p.Cores/b.Cores[0], p.rowParts), b.Cores[1], func(pm int64) {
+		most := min(p.N, p.Cores/b.Cores[0]/pm)
+		for _, pn := range []int64{most, min(most, b.Cores[2])} {
+			x := b
+			x.Cores[1], x.Cores[2] = pm, fewest(p.N, pn, p.columnParts)
+			_, xm, xn := p.part(x.Cores)
+			x.Rows = ceilDiv(xm, nearest(extents(xm, 1), ceilDiv(m, b.Rows)))
+			x.Columns = nearest(extents(xn, p.Machine.Columns), b.Columns)
+			again(x)
+		}
+	})
+}
+
+// nearest is the longest extent that is no longer than one, or the shortest.
+func nearest(list []int64, e int64) int64 {
+	for _, x := range list {
+		if x <= e {
+			return x
+		}
+	}
+	return list[len(list)-1]
+}

@@ -1,0 +1,456 @@
+package tiling
+
+import (
+	"math"
+)
+
+// Limit names what bounds a product's time.
+type Limit uint8
+
+// The limits.
+const (
+	Unit Limit = iota
+	In
+	Out
+	LLBLimit
+	DDRLimit
+	Vector
+)
+
+func (l Limit) String() string {
+	return [...]string{"unit", "in", "out", "LLB", "DDR", "vector"}[l]
+}
+
+// work is a product on the busiest core in tiles: what does not depend on how they are bought.
+type work struct {
+	reps, m, n, k            int64 // of the core
+	cores                    int64
+	tiles, columns, sums     int64 // of rows in all, of columns, of the reduction
+	rowTile, nTile, kTile    int64 // largest extents
+	rowElements, colElements int64 // of one tile
+}
+
+// cut is the work of a tiling.
+func (p *Problem) cut(b *Blocks) (w work) {
+	w.reps, w.m, w.n = p.part(b.Cores)
+	w.k = p.K
+	w.cores = min(b.Cores[0], p.Reps) * min(b.Cores[1], p.M) * min(b.Cores[2], p.N)
+	w.rowTile = ceilDiv(w.m, b.Rows)
+	w.nTile, w.kTile = min(b.Columns, w.n), min(b.Reduction, w.k)
+	w.tiles, w.columns, w.sums = w.reps*b.Rows, ceilDiv(w.n, b.Columns), ceilDiv(w.k, b.Reduction)
+	w.rowElements, w.colElements = w.rowTile*w.kTile, w.kTile*w.nTile
+	if p.Window != nil {
+		w.rowElements = p.Window.elements(w.rowTile, w.kTile)
+	}
+	return w
+}
+
+// StageBytes is what tiles take of the L1 beside weights.
+func (p *Problem) StageBytes(b *Blocks) int64 {
+	w := p.cut(b)
+	return p.stage(b, &w)
+}
+
+func (p *Problem) stage(b *Blocks, w *work) (bytes int64) {
+	if p.RowsFrom != L1 {
+		bytes += b.RoomRows * align(w.rowElements*p.RowBytes)
+	}
+	if !p.Constant && p.ColumnsFrom != L1 {
+		bytes += b.RoomColumns * align(w.colElements*p.ColumnBytes)
+	}
+	tile := w.rowTile * w.nTile
+	for _, x := range p.Extra {
+		if x.From != L1 {
+			bytes += 2 * align(tile*x.Bytes)
+		}
+	}
+	results := int64(0)
+	if p.To != L1 {
+		results = b.Sums * align(tile*p.ResultBytes)
+	}
+	if w.sums > 1 {
+		results = max(results, b.Sums*align(tile*4))
+	}
+	return bytes + results
+}
+
+// Fits reports whether a tiling can run: its tiles have room in the L1, in the ring of weights and
+// in the LLB.
+func (p *Problem) Fits(b *Blocks) bool {
+	w := p.cut(b)
+	return p.fits(b, &w)
+}
+
+func (p *Problem) fits(b *Blocks, w *work) bool {
+	if p.stage(b, w) > p.Data || p.Most > 0 && w.tiles*w.columns*w.sums > p.Most {
+		return false
+	}
+	if p.Constant && p.ColumnsFrom != L1 {
+		tiles := int64(2)
+		if b.Stay {
+			if tiles = w.sums; !b.ColumnsFirst {
+				tiles *= w.columns
+			}
+		}
+		if w.columns*w.sums == 1 {
+			tiles = 1
+		}
+		if tiles*w.colElements*p.ColumnBytes > p.Ring {
+			return false
+		}
+	}
+	if p.LLB > 0 {
+		// A load takes a quarter of the pages at most, and two operands gather in half of them.
+		rows, columns := p.far(b, w)
+		pages := p.LLB / p.Page
+		large := func(from Level, bytes int64) bool { return from == DDR && ceilDiv(bytes, p.Page) > pages/4 }
+		if large(p.RowsFrom, rows) || large(p.ColumnsFrom, columns) {
+			return false
+		}
+		need := int64(0)
+		if p.RowsFrom == DDR {
+			loads := int64(2)
+			if b.Once {
+				loads = w.tiles * (w.sums / b.Group[0])
+			}
+			need += loads * ceilDiv(rows, p.Page)
+		}
+		if p.ColumnsFrom == DDR && !p.Constant {
+			loads := int64(2)
+			if b.Once {
+				loads = w.reps * w.columns * (w.sums / b.Group[1])
+			}
+			need += loads * ceilDiv(columns, p.Page)
+		}
+		if need > pages*3/8 && (b.Once || b.Group != [2]int64{1, 1}) {
+			return false
+		}
+	}
+	return true
+}
+
+// far is how many bytes one load from the DDR brings, of rows and of columns.
+func (p *Problem) far(b *Blocks, w *work) (rows, columns int64) {
+	reps := min(b.Cores[0], p.Reps)
+	rows = reps * min(b.Cores[1], p.M) * w.rowElements * b.Group[0] * p.RowBytes
+	columns = reps * min(b.Cores[2], p.N) * w.colElements * b.Group[1] * p.ColumnBytes
+	return rows, columns
+}
+
+// kinds of passes: over one tile of rows and one of columns, by the operands that they load.
+const (
+	loadsRows = 1 << iota
+	loadsColumns
+)
+
+// Time is how many seconds the product takes in a tiling that fits, without the launch, and what
+// limits it. See the package comment for the formula.
+func (p *Problem) Time(b *Blocks) (float64, Limit) {
+	w := p.cut(b)
+	return p.time(b, &w)
+}
+
+func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
+	passes := float64(w.tiles * w.columns)
+	sums := float64(w.sums)
+	cycle := 1 / p.Clock
+
+	// The matrix unit: all passes, and the largest command.
+	share := float64(ceilDiv(w.cores, p.MatrixUnits))
+	blocks := float64(ceilDiv(w.n, p.Machine.Columns) * ceilDiv(w.k, p.Machine.Rows))
+	longer := w.m - w.m/b.Rows*b.Rows // row tiles of the larger size
+	lower := w.m / b.Rows
+	per := float64(longer)*max(float64(lower+1)*p.Row, p.Load) + float64(b.Rows-longer)*max(float64(lower)*p.Row, p.Load)
+	commands := float64(w.columns) * sums // for each tile of rows
+	unit := float64(w.reps) * (per*blocks + float64(b.Rows)*(p.Gap*(blocks-commands)+p.Fill*commands)) * share * cycle / passes
+	unitStep := unit / sums
+
+	// Moves into the L1: of a tile of rows x reduction, of one of reduction x columns, of operands of the
+	// vector work. Bytes are averages over the tiles.
+	reps := float64(min(b.Cores[0], p.Reps))
+	pm, pn := float64(min(b.Cores[1], p.M)), float64(min(b.Cores[2], p.N))
+	rowBytes := float64(w.m*w.k) / float64(b.Rows) / sums * float64(p.RowBytes)
+	if p.Window != nil {
+		rowBytes = float64(p.Window.elements(w.rowTile, w.k)) / sums * float64(p.RowBytes)
+	}
+	colBytes := float64(w.k*w.n) / (sums * float64(w.columns)) * float64(p.ColumnBytes)
+	rowsAll, colsAll := reps*pm*rowBytes, reps*pn*colBytes // each byte once
+	rowsShared, colsShared := rowsAll*pn, colsAll*pm       // to each core that needs it
+	if p.Broadcast {
+		rowsShared, colsShared = rowsAll, colsAll
+	}
+	resultBytes := float64(w.m) / float64(b.Rows) * float64(w.n) / float64(w.columns)
+	results := resultBytes * float64(p.ResultBytes)
+	resultsAll := reps * pm * pn * results
+
+	// How many passes load which operand.
+	tiles, columns, again := float64(w.tiles), float64(w.columns), float64(w.reps)
+	rowPasses, colPasses := p.loads(b, w)
+	var kinds [4]float64
+	both := min(rowPasses, colPasses)
+	reused := 0.0 // passes whose weights come from other cores
+	if p.Constant && p.LLB == 0 && colPasses > columns {
+		all, home := colBytes*sums*columns, float64(p.Home)
+		if p.Broadcast {
+			all, home = all*pn, home*float64(p.Cores)
+		}
+		if reused = (colPasses - columns) * min(1, home/all); !p.Broadcast { // they are there
+			colPasses, reused = colPasses-reused, 0
+			both = min(rowPasses, colPasses)
+		}
+	}
+	switch {
+	case p.RowsFrom == L1:
+		rowPasses, both = 0, 0
+	case p.ColumnsFrom == L1:
+		colPasses, both = 0, 0
+	}
+	// A pass that loads the operand that rarely comes usually loads the other as well; where each
+	// comes once for each tile of its own, they meet once for each product.
+	if rowPasses < passes && colPasses < passes {
+		both = min(both, again)
+	}
+	kinds[loadsRows|loadsColumns] = both
+	kinds[loadsRows], kinds[loadsColumns] = rowPasses-both, colPasses-both
+	kinds[0] = passes - rowPasses - colPasses + both
+
+	extra, extraLLB, extraDDR, extraCount := 0.0, 0.0, 0.0, 0.0
+	for _, x := range p.Extra {
+		if x.From == L1 {
+			continue
+		}
+		extraCount++
+		extra += resultBytes * float64(x.Bytes)
+		extraLLB += resultBytes * float64(x.Bytes) * reps * pm * pn
+		if x.From == DDR {
+			extraDDR += resultBytes * float64(x.Bytes) * reps * pm * pn
+		}
+	}
+
+	// Traffic of the DDR by kind of load.
+	dRow, dCol, dExtra, dStore := 0.0, 0.0, 0.0, 0.0 // seconds of a pass that loads it
+	missed := 1.0                                    // share of weights that come again from the DDR
+	if p.RowsFrom == DDR {
+		dRow = sums/float64(b.Group[0])*p.DDRLatency + rowsAll*sums/p.DDRActivations
+	}
+	if p.ColumnsFrom == DDR {
+		rate := p.DDRActivations
+		if p.Constant {
+			rate = p.DDRWeights
+			if p.LLB > 0 {
+				_, load := p.far(b, w)
+				pages := p.LLB / p.Page
+				entries := w.columns * (w.sums / b.Group[1])
+				kept := (pages / 2) / ceilDiv(load, p.Page)
+				missed = max(0, 1-float64(kept)/float64(entries))
+				if b.ColumnsFirst { // the panel alone is used again
+					missed = max(0, 1-float64(kept)/(float64(w.sums/b.Group[1])))
+				}
+			}
+		}
+		dCol = sums/float64(b.Group[1])*p.DDRLatency + colsAll*sums/rate
+	}
+	if extraDDR > 0 {
+		dExtra = extraCount*p.DDRLatency + extraDDR/p.DDRActivations
+	}
+	storeLatency, storeRate := p.L1Latency, p.LLBRate
+	if p.To == DDR {
+		dStore = resultsAll / p.DDRActivations
+		if p.LLB == 0 {
+			storeLatency, storeRate = storeLatency+p.DDRLatency, p.DDRActivations
+		}
+	}
+
+	// The LLB: all bytes that pass it, and those that go on to the L1.
+	inBytes := rowPasses*sums*rowsShared + (colPasses-reused)*sums*colsShared + passes*extraLLB
+	firstRows, firstCols := rowPasses, colPasses // passes that load from the DDR
+	if p.Constant && p.LLB > 0 {
+		if once := columns; firstCols > once {
+			firstCols = once + (firstCols-once)*missed
+		}
+	} else if b.Once && p.LLB > 0 {
+		firstCols = min(firstCols, again*columns)
+	}
+	if b.Once && p.LLB > 0 {
+		firstRows = min(firstRows, tiles)
+	}
+	llbBytes := inBytes
+	if p.RowsFrom == DDR {
+		llbBytes += firstRows * sums * rowsAll
+	}
+	if p.ColumnsFrom == DDR {
+		llbBytes += firstCols * sums * colsAll
+	}
+	llbBytes += passes * extraDDR
+	if p.To != L1 {
+		llbBytes += passes * resultsAll
+		if p.To == DDR {
+			llbBytes += passes * resultsAll
+		}
+	}
+	crowd := 1.0
+	latency := p.L1Latency
+	if inBytes > 0 {
+		// Others take their share while loads flow, not while they begin.
+		flow := inBytes / p.LLBRate
+		waits := (rowPasses*sums + colPasses*sums + passes*extraCount) * latency
+		crowd = 1 + (llbBytes-inBytes)/inBytes*flow/(flow+waits)
+	}
+	rowRate, colRate := p.LLBRate/crowd, p.LLBRate/crowd
+	if p.LLB == 0 { // straight from the DDR
+		latency += p.DDRLatency
+		crowd = 1
+		rowRate, colRate = p.DDRActivations, p.DDRActivations
+		if p.Constant {
+			colRate = p.DDRWeights
+		}
+		if in := rowPasses*sums*rowsShared/rowRate + (colPasses-reused)*sums*colsShared/colRate; p.To == DDR && in > 0 {
+			crowd += passes * resultsAll / p.DDRActivations / in
+		}
+		rowRate, colRate = rowRate/crowd, colRate/crowd
+	}
+	inRow := latency + max(rowBytes/p.In, rowsShared/rowRate)
+	inCol := latency + max(colBytes/p.In, colsShared/colRate)
+	if reused > 0 {
+		inCol += reused / colPasses * (p.L1Latency + colBytes/p.In - inCol)
+	}
+	if p.RowsFrom == L1 {
+		inRow = 0
+	}
+	if p.ColumnsFrom == L1 {
+		inCol = 0
+	}
+	inExtra := extraCount*latency + max(extra/p.In, extraLLB/rowRate)
+
+	// Behind the sums of a pass: vector work and the way out.
+	vector := p.vector(&w.rowTile, &w.nTile, w.cores)
+	out := 0.0
+	if p.To != L1 {
+		out = storeLatency + max(results/p.Out, resultsAll/storeRate)
+	}
+	behind := vector + out
+
+	// The cores: passes by kind, each as long as its slowest queue.
+	pass := func(in float64) float64 {
+		steps := in * sums
+		t := max(steps+inExtra, unit)
+		if b.Sums > 1 {
+			return max(t, vector, out, (t+behind)/2)
+		}
+		ahead := min(behind, min(sums, 2)*max(0, in-unitStep))
+		return t + behind - ahead/2
+	}
+	both2, rows2, cols2, none2 := pass(inRow+inCol), pass(inRow), pass(inCol), pass(0)
+	cores := kinds[3]*both2 + kinds[loadsRows]*rows2 + kinds[loadsColumns]*cols2 + kinds[0]*none2
+	step := max(inRow+inCol, unitStep)
+
+	// The DDR, in front of the cores: what it brings before the first pass ends, in the first round of
+	// the outer loop, and then. At each of these points, what it has brought and what the cores
+	// have left to do add up.
+	start, drain := 0.0, behind
+	far := 0.0
+	total := cores + min(inRow+inCol, unitStep)
+	if p.LLB > 0 {
+		inner, outer := columns, tiles
+		if b.ColumnsFirst {
+			inner, outer = tiles, columns
+		}
+		ddrAll := firstRows*dRow + firstCols*dCol + passes*(dExtra+dStore)
+		if p.RowsFrom == DDR {
+			start += p.DDRLatency + rowsAll*float64(b.Group[0])/p.DDRActivations
+		}
+		if p.ColumnsFrom == DDR {
+			start += p.DDRLatency + colsAll*float64(b.Group[1])/p.DDRWeights
+		}
+		if p.To == DDR {
+			drain += p.DDRLatency + dStore
+		}
+		d1 := dRow + dCol + dExtra
+		c1 := both2
+		// The first round: one tile of the outer loop, all of the inner.
+		d2, c2 := 0.0, 0.0
+		if inner > 1 {
+			n := inner - 1
+			if b.ColumnsFirst {
+				d2 = n * dRow
+				c2 = n * rows2
+				if rowPasses >= passes && colPasses >= passes {
+					c2 = n * both2
+				}
+				if !p.Constant && !b.Once && colPasses >= passes {
+					d2 += n * dCol
+				} else if p.Constant && colPasses >= passes {
+					d2 += n * dCol * missed
+				}
+			} else {
+				d2 = n * dCol
+				c2 = n * cols2
+				if rowPasses >= passes {
+					c2 = n * both2
+					if !b.Once {
+						d2 += n * dRow
+					}
+				}
+			}
+			d2 += n * (dExtra + dStore)
+		}
+		rest := max(0, cores-c1-c2)
+		if outer == 1 {
+			rest = 0
+		}
+		first := (inRow + inCol) + math.Max(float64(b.Group[0]), float64(b.Group[1]))*step
+		total = max(start+total, d1+first+c2+rest, d1+d2+first+rest, ddrAll+first)
+		if p.To == DDR {
+			total = max(total, start+both2+(passes-1)*(p.DDRLatency+dStore))
+		}
+		far = ddrAll
+	}
+	total += drain
+	limit, most := Unit, passes*unit
+	for _, x := range []struct {
+		l Limit
+		t float64
+	}{
+		{In, rowPasses*sums*inRow + colPasses*sums*inCol + passes*inExtra}, {Out, passes * out},
+		{LLBLimit, llbBytes / p.LLBRate}, {DDRLimit, far}, {Vector, passes * vector},
+	} {
+		if x.t > most {
+			limit, most = x.l, x.t
+		}
+	}
+	return max(total, most), limit
+}
+
+// loads is how many passes load a tile of rows, and how many one of columns.
+func (p *Problem) loads(b *Blocks, w *work) (rows, columns float64) {
+	tiles, cols, passes := float64(w.tiles), float64(w.columns), float64(w.tiles*w.columns)
+	rows, columns = passes, passes
+	perRep := w.tiles / w.reps
+	// Slots are taken in turn: what comes round again is there if all that came between is.
+	if w.columns == 1 || !b.ColumnsFirst && b.RoomRows >= w.sums || b.ColumnsFirst && b.RoomRows >= w.tiles*w.sums {
+		rows = tiles
+	}
+	if p.Constant {
+		if w.tiles == 1 || b.Stay || w.columns*w.sums == 1 {
+			columns = cols
+		}
+	} else if perRep == 1 || b.RoomColumns >= w.columns*w.sums ||
+		b.ColumnsFirst && b.RoomColumns >= w.sums && w.reps == 1 {
+		columns = float64(w.reps) * cols
+	}
+	return rows, columns
+}
+
+// vector is how long the vector work of a tile takes.
+func (p *Problem) vector(rows, columns *int64, cores int64) float64 {
+	n := float64(*rows * *columns)
+	simple, special := 0.0, 0.0
+	if p.Product.Simple+p.Product.Move > 0 {
+		simple = n*(p.Product.Simple*p.Machine.Simple+p.Product.Move*p.Machine.Move) + p.VectorFill
+		simple *= float64(ceilDiv(cores, max(1, p.VectorUnits)))
+	}
+	if p.Product.Special > 0 {
+		special = (n*p.Product.Special*p.Machine.Special + p.SpecialFill) * float64(ceilDiv(cores, max(1, p.SpecialUnits)))
+	}
+	return (simple + special) / p.Clock
+}

@@ -1,0 +1,105 @@
+package plots
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Roofline is points below the roof that memory and units are: arithmetic intensity over that at which
+// the two meet, and the reached rate over the units' peak.
+type Roofline struct {
+	Title, XLabel, YLabel string
+	Clouds                []Cloud
+}
+
+// Cloud is points of one colour; those that are not positive are left out.
+type Cloud struct {
+	Name string
+	X, Y []float64
+}
+
+// Rooflines draws panels one above the other, over common axes; all have the same clouds.
+func Rooflines(panels ...Roofline) (*Figure, error) {
+	if len(panels) == 0 {
+		return nil, fmt.Errorf("plots: there are no rooflines to draw")
+	}
+	xs, ys := [2]float64{math.Inf(1), 0}, [2]float64{math.Inf(1), 1}
+	for _, r := range panels {
+		if len(r.Clouds) == 0 || len(r.Clouds) > len(seriesColours) || len(r.Clouds) != len(panels[0].Clouds) {
+			return nil, fmt.Errorf("plots: %s has %d clouds, expected 1 to %d and as many as the first panel",
+				r.Title, len(r.Clouds), len(seriesColours))
+		}
+		for _, c := range r.Clouds {
+			if len(c.X) != len(c.Y) {
+				return nil, fmt.Errorf("plots: %s, %s has %d values along x and %d along y", r.Title, c.Name, len(c.X), len(c.Y))
+			}
+			for i, x := range c.X {
+				if y := c.Y[i]; drawable(x) && drawable(y) {
+					xs, ys = [2]float64{min(xs[0], x), max(xs[1], x)}, [2]float64{min(ys[0], y), max(ys[1], y)}
+				}
+			}
+		}
+	}
+	if xs[1] == 0 {
+		return nil, fmt.Errorf("plots: %s has no point above zero", panels[0].Title)
+	}
+	var list []panel
+	for _, r := range panels {
+		// The x axis is of logarithms: plot takes the label of a logarithmic one to stand far to the right.
+		low, high := min(xs[0], 0.5)/1.4, max(xs[1], 2)*1.4
+		p := newPanel(r.Title, r.YLabel, nil, math.Log10(low), math.Log10(high), 1)
+		ticks := decades(low, high)
+		for i := range ticks {
+			ticks[i].Value = math.Log10(ticks[i].Value)
+		}
+		p.Y.Min, p.Y.Max, p.Y.Scale = ys[0]/1.4, ys[1]*1.3, plot.LogScale{}
+		p.X.Tick.Marker = plot.ConstantTicks(ticks)
+		p.Y.Tick.Marker = plot.ConstantTicks(decades(p.Y.Min, p.Y.Max))
+		p.X.Tick.Label = textStyle(tickSize, text.XCenter, text.YTop)
+		p.X.Label.Text = r.XLabel
+		p.X.Label.TextStyle = textStyle(labelSize, text.XCenter, text.YBottom)
+		p.X.Label.Padding = 2
+		p.Add(grid{}, clouds(r))
+		list = append(list, p)
+	}
+	var keys []key
+	for i, c := range panels[0].Clouds {
+		keys = append(keys, markKey(cloudGlyph(i), c.Name))
+	}
+	f := stack(list, 150, keys, 4)
+	f.width = pageWidth * 0.72
+	return f, nil
+}
+
+func drawable(v float64) bool { return v > 0 && !math.IsInf(v, 0) }
+
+func cloudGlyph(i int) draw.GlyphStyle {
+	return draw.GlyphStyle{Color: seriesColours[i], Radius: 1.6, Shape: curveShapes[i]}
+}
+
+type clouds Roofline
+
+func (r clouds) Plot(c draw.Canvas, p *plot.Plot) {
+	logs, y := p.Transforms(&c)
+	x := func(v float64) vg.Length { return logs(math.Log10(v)) }
+	roof := draw.LineStyle{Color: black, Width: 0.9}
+	from := max(math.Pow(10, p.X.Min), p.Y.Min)
+	c.StrokeLines(roof, []vg.Point{{X: x(from), Y: y(from)}, {X: x(1), Y: y(1)}, {X: logs(p.X.Max), Y: y(1)}})
+	// In turn, so that no cloud covers all of another.
+	for k, more := 0, true; more; k++ {
+		more = false
+		for i, cloud := range r.Clouds {
+			if k < len(cloud.X) {
+				more = true
+				if drawable(cloud.X[k]) && drawable(cloud.Y[k]) {
+					c.DrawGlyph(cloudGlyph(i), vg.Point{X: x(cloud.X[k]), Y: y(cloud.Y[k])})
+				}
+			}
+		}
+	}
+}
