@@ -1,0 +1,181 @@
+package interp_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/dsasched/dsasched/hardware/interp"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/simplify"
+	"github.com/dsasched/dsasched/model/zoo"
+)
+
+// attentions is a network of one attention, in one of the forms that networks have, and whether its mask is causal.
+func attentions(seed uint64, batch int64) (*model.Graph, error) {
+	r := rand.New(rand.NewPCG(seed, 21))
+	g := &grower{Rand: r, b: model.NewBuilder("attention")}
+	heads, group := 1+r.Int64N(3), pick(r, int64(1), 1, 2, 3)
+	rows, depth, width := 1+r.Int64N(9), 1+r.Int64N(8), 1+r.Int64N(8)
+	keys := rows + pick(r, 0, 0, r.Int64N(8))
+	of := func(name string, shape ...int64) model.TensorID {
+		return g.op("Relu", model.Attr{}, g.b.Input(name, model.F16, shape...))
+	}
+	shaped := func(x model.TensorID, shape ...int64) model.TensorID {
+		return g.op("Reshape", model.Attr{Shape: shape}, x)
+	}
+	all := heads * group
+	q, k, v := of("q", batch, all, rows, depth), of("k", batch, heads, keys, depth), of("v", batch, heads, keys, width)
+	columns := func(x model.TensorID) model.TensorID {
+		perm := []int64{0, 1, 3, 2}
+		if len(g.shape(x)) == 5 {
+			perm = []int64{0, 1, 2, 4, 3}
+		}
+		return g.op("Transpose", model.Attr{Perm: perm}, x)
+	}
+	form := 0
+	if group > 1 {
+		form = 1 + r.IntN(3)
+	}
+	scores, back := []int64{batch, all, rows, keys}, func(x model.TensorID) model.TensorID { return x }
+	switch form {
+	case 0:
+		if r.IntN(2) == 0 {
+			k = g.op("Relu", model.Attr{}, columns(k))
+		} else {
+			k = columns(k)
+		}
+	case 1: // heads that share keys in one product
+		q, k = shaped(q, batch, heads, group*rows, depth), columns(k)
+		back = func(x model.TensorID) model.TensorID { return shaped(x, batch, heads, group*rows, keys) }
+	case 2: // a dimension of their own
+		q, k, v = shaped(q, batch, heads, group, rows, depth), columns(shaped(k, batch, heads, 1, keys, depth)), shaped(v, batch, heads, 1, keys, width)
+		back = func(x model.TensorID) model.TensorID { return shaped(x, batch, heads, group, rows, keys) }
+	case 3: // copies
+		copies := func(x model.TensorID, n int64) model.TensorID {
+			x = g.op("Expand", model.Attr{Shape: []int64{batch, heads, group, keys, n}}, shaped(x, batch, heads, 1, keys, n))
+			return shaped(x, batch, all, keys, n)
+		}
+		k, v = columns(copies(k, depth)), copies(v, width)
+	}
+	p := g.op("MatMul", model.Attr{}, q, k)
+	apart := func() {
+		if form == 1 || form == 2 {
+			p = shaped(p, scores...)
+		}
+	}
+	if r.IntN(4) > 0 {
+		p = g.op(pick[model.Kind](r, "Mul", "Div"), model.Attr{}, p, g.b.Const("scale", model.F16, nil, pick(r, []int64{1}, []int64{})...))
+	}
+	masked := r.IntN(4) > 0
+	if masked {
+		apart()
+		for range 1 + r.IntN(2) {
+			switch r.IntN(5) {
+			case 0, 1:
+				m := g.b.Const("causal", model.F16, nil, rows, keys)
+				g.b.Tensor(m).Causal = true
+				p = g.op("Add", model.Attr{}, p, m)
+			case 2:
+				p = g.op("Add", model.Attr{}, p, g.b.Input("padding", model.F16, batch, 1, 1, keys))
+			case 3:
+				p = g.op("Add", model.Attr{}, p, g.param(all, rows, keys))
+			case 4:
+				m := g.b.Const("shown", model.Bool, nil, rows, keys)
+				g.b.Tensor(m).Causal = r.IntN(2) == 0
+				p = g.op("Where", model.Attr{}, m, p, g.b.Const("low", model.F16, nil, 1))
+			}
+		}
+	}
+	if r.IntN(8) == 0 {
+		p = g.op("Tanh", model.Attr{}, p)
+	}
+	p = g.op("Softmax", model.Attr{Axis: int64(len(g.shape(p)) - 1)}, p)
+	if masked {
+		p = back(p)
+	}
+	y := g.op("MatMul", model.Attr{}, p, v)
+	if form == 1 || form == 2 && r.IntN(2) == 0 {
+		y = shaped(y, batch, all, rows, width)
+	}
+	if len(g.shape(y)) == 4 && r.IntN(2) == 0 {
+		y = shaped(g.op("Transpose", model.Attr{Perm: []int64{0, 2, 1, 3}}, y), batch, rows, all*width)
+	}
+	g.b.Output(y)
+	return g.b.Build()
+}
+
+// One operator gives the values of those that it stands for, and its work is what its queries see.
+func TestFusedAttention(t *testing.T) {
+	causal := 0
+	for seed := range uint64(2000) {
+		g, err := attentions(seed, 1+int64(seed%2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, n, err := simplify.FuseAttention(g)
+		if err != nil || n != 1 {
+			t.Fatalf("seed %d: %d attentions, %v", seed, n, err)
+		}
+		of := func(t *model.Tensor, i int64) uint64 { return interp.Source(seed, t, i) }
+		want, got := interp.Evaluate(g, of), interp.Evaluate(f, of)
+		for k, o := range f.Outputs {
+			if a, b := fmt.Sprint(want[g.Outputs[k]]), fmt.Sprint(got[o]); a != b {
+				t.Errorf("seed %d: other values than of the operators one by one", seed)
+			}
+		}
+		for _, op := range f.Ops {
+			if op.Kind != "Attention" {
+				continue
+			}
+			shape := f.Tensor(op.Outputs[0]).Shape
+			d := len(shape)
+			rows, width, keys := shape[d-2], shape[d-1], f.Tensor(op.Inputs[2]).Shape[d-2]
+			depth, products := f.Tensor(op.Inputs[0]).Shape[d-1], shape[:d-2].Elements()
+			seen := rows * keys
+			if op.Attr.Causal {
+				causal++
+				seen = 0
+				for i := range rows {
+					seen += i + 1 + keys - rows
+				}
+			}
+			if macs := f.Work(op, nil).MACs; macs != seen*products*(depth+width) {
+				t.Errorf("seed %d: %d multiplications of %d pairs in %d products of depth %d and width %d", seed, macs, seen, products, depth, width)
+			}
+		}
+	}
+	if causal < 300 {
+		t.Errorf("%d causal ones", causal)
+	}
+}
+
+// Which networks have how many attentions.
+func TestAttentionsOfNetworks(t *testing.T) {
+	for name, want := range map[string][2]int{ // all, causal ones
+		"bert-128": {12}, "bert-large-384": {24}, "vit-b16": {12}, "swin-t": {12}, "sd-unet": {32}, "gpt2-prefill": {12, 12}, "gpt2-decode": {12},
+		"llama2-7b-prefill": {32, 32}, "llama3-8b-prefill": {32, 32}, "llama3-8b-decode": {32}, "mixtral-8x7b-prefill": {32, 32}, "gpt3-175b-prefill": {1},
+		"asr-encoder": {12}, "transformer": {150}, "conformer-s": {}, "resnet50": {}, "mamba-130m": {},
+	} {
+		g, err := zoo.Build(name, zoo.Options{Batch: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, n, err := simplify.FuseAttention(g)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		causal := 0
+		for _, op := range f.Ops {
+			if op.Kind == "Attention" && op.Attr.Causal {
+				causal++
+			}
+		}
+		if n != want[0] || causal != want[1] {
+			t.Errorf("%s: %d attentions, %d causal, want %v", name, n, causal, want)
+		}
+		if w := f.MACs(); n > 0 && causal == 0 && w != g.MACs() {
+			t.Errorf("%s: %d multiplications, before %d", name, w, g.MACs())
+		}
+	}
+}
