@@ -77,7 +77,7 @@ var mayImport = map[string][]string{
 	"model/grain":                     {"model"},
 	"model/network":                   {"model", "model/grain", "model/onnx", "model/simplify", "model/zoo"},
 	"model/onnx":                      {"model", "regular"},
-	"model/schedule":                  {"hardware", "heap", "model"},
+	"model/schedule":                  {"hardware", "hardware/cost", "heap", "model"},
 	"model/schedulefile":              {"hardware", "model", "model/schedule", "regular"},
 	"model/simplify":                  {"model"},
 	"model/structure":                 {"model", "model/schedule", "model/simplify"},

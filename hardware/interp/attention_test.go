@@ -1,15 +1,28 @@
 package interp_test
 
 import (
+	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
+	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware/interp"
+	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/hardware/sim"
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/simplify"
 	"github.com/dsasched/dsasched/model/zoo"
+	"github.com/dsasched/dsasched/scheduler"
 )
+
+var attentionPrograms = flag.Int("attentions", 300, "how many programs of attentions to execute")
 
 // attentions is a network of one attention, in one of the forms that networks have, and whether its mask is causal.
 func attentions(seed uint64, batch int64) (*model.Graph, error) {
@@ -178,4 +191,122 @@ func TestAttentionsOfNetworks(t *testing.T) {
 			t.Errorf("%s: %d multiplications, before %d", name, w, g.MACs())
 		}
 	}
+}
+
+// fused is a network of one attention as one operator, with or without products around it.
+func fused(seed uint64) network.Network {
+	return network.Network{Name: fmt.Sprintf("attention-%d", seed), Graph: func(batch int64) (*model.Graph, error) {
+		g, err := attentions(seed, batch)
+		if err != nil {
+			return nil, err
+		}
+		f, n, err := simplify.FuseAttention(g)
+		if n != 1 {
+			return nil, fmt.Errorf("%d attentions", n)
+		}
+		return f, err
+	}}
+}
+
+// otherTiles lets attentions run by random tiles where those have room.
+func otherTiles(t *testing.T, made *scheduler.Result, r *rand.Rand) {
+	known := map[*schedule.Schedule]bool{}
+	for _, plan := range made.Plans {
+		for _, seg := range plan {
+			s := seg.Schedule
+			for i := range s.Steps {
+				a := s.Steps[i].Attending
+				if a == nil || known[s] {
+					continue
+				}
+				tiles := schedule.AttentionTiles{Products: 1, Positions: 1 + r.Int64N(a.Positions), Keys: 1 + r.Int64N(a.Keys)}
+				if r.IntN(3) == 0 {
+					tiles.Products, tiles.Positions = 1+r.Int64N(a.Products), a.Positions
+				}
+				_ = s.Follow(i, &schedule.Nest{Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile, Attention: &tiles}) // or there is no room
+			}
+			known[s] = true
+			if err := schedule.CheckPlan(s); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var err error
+	if made.Program, err = lower.Program(made.Program.Name, made.Spec, made.Plans, made.Lower); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Programs of random attentions on random machines compute what the network says, with scores nowhere but in
+// the L1, and take no less than the bound.
+func TestAttentionPrograms(t *testing.T) {
+	recipes := scheduler.All()
+	inside := 0
+	done, small, coarse, tight, reports := 0, 0, map[string]int{}, 0.0, interp.Report{}
+	for seed := range uint64(*attentionPrograms) {
+		r := rand.New(rand.NewPCG(seed, 22))
+		spec := machine(r)
+		if r.IntN(2) == 0 {
+			spec = anyMachine(r)
+		}
+		recipe := recipes[int(seed)%len(recipes)]
+		batch := pick(r, int64(1), 2, 3)
+		what := fmt.Sprintf("seed %d: %s, batch %d, %d bytes of L1", seed, recipe.Name, batch, spec.LB.SizeBytes)
+		src := fused(seed)
+		if seed%4 == 1 { // among other layers
+			src = network.FuseAttention(pick(r, net(seed, false), net(seed, true), shared(seed)))
+			g, err := src.Graph(1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.ContainsFunc(g.Ops, func(op *model.Op) bool { return op.Kind == "Attention" }) {
+				continue
+			}
+			inside++
+		}
+		made, err := scheduler.Run(context.Background(), src, spec, batch, recipe, scheduler.Options{Chunk: pick(r, int64(0), 1)})
+		var tooBig *graphturbo.DoesNotFitError
+		if errors.As(err, &tooBig) {
+			small++
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if seed%3 == 0 {
+			otherTiles(t, made, r)
+			what += ", random tiles"
+		}
+		report, err := interp.Run(made.Program, graphs(made.Plans), seed)
+		var part *interp.CoarseError
+		if errors.As(err, &part) {
+			coarse[part.What]++
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+			continue
+		}
+		reports.Stages, reports.Pages = reports.Stages+report.Stages, reports.Pages+report.Pages
+		result, err := sim.Run(context.Background(), made.Program, sim.Options{})
+		if err == nil {
+			err = sim.CheckBuffers(made.Program, result)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		done++
+		b, err := bound.Cold(context.Background(), src, made.Spec, batch)
+		if err != nil || bound.Covers(made.Schedule) != nil {
+			coarse["no bound"]++
+			continue
+		}
+		for _, term := range b.Terms {
+			if term.Seconds > float64(result.TotalPs)*1e-12 {
+				t.Errorf("%s: %+v, simulated in %d ps", what, term, result.TotalPs)
+			}
+		}
+		tight = max(tight, b.Seconds/float64(result.TotalPs)*1e12)
+	}
+	t.Logf("%d agree, %d of them among other layers, %d do not fit, %v; the bound is up to %.2f of the time; beyond: %+v", done, inside, small, coarse, tight, reports)
 }

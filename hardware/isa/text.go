@@ -240,6 +240,11 @@ func (l *textLine) task(t *Task) {
 	l.may("repeat", int64(t.Repeat))
 	l.may("depth", int64(t.Depth))
 	l.may("slices", int64(t.Slices))
+	l.may("products", int64(t.Products))
+	l.may("positions", int64(t.Positions))
+	l.may("keys", int64(t.Keys))
+	l.may("slots", int64(t.Slots))
+	l.may("query-slots", int64(t.QuerySlots))
 }
 
 func (l *textLine) command(p *Program, c *Command) {
@@ -636,6 +641,16 @@ func (t *textParser) task() error {
 			return set32(&task.Depth, value)
 		case "slices":
 			return set32(&task.Slices, value)
+		case "products":
+			return set32(&task.Products, value)
+		case "positions":
+			return set32(&task.Positions, value)
+		case "keys":
+			return set32(&task.Keys, value)
+		case "slots":
+			return set32(&task.Slots, value)
+		case "query-slots":
+			return set32(&task.QuerySlots, value)
 		}
 		return errUnknownField
 	})

@@ -202,6 +202,9 @@ func (b *StepBuilder) build(layer *Layer, st *Step, sources [][]int) {
 		}
 	}
 	b.reads(layer, st, need, sources)
+	if st.Attending = b.attending(layer, st.Cores, need, b.want); st.Attending != nil {
+		st.Attending.tilings()
+	}
 }
 
 // binding is a layer's own, if it can have that, or follows from its instance's.
@@ -209,6 +212,11 @@ func (b *StepBuilder) binding(layer *Layer, t model.TensorID, region model.Regio
 	find := func() Binding {
 		if own != nil && CheckBinding(region, own, Forbidden(b.Graph, layer.Ops, t), b.cores) == nil {
 			return own
+		}
+		if b.Graph.Op(layer.Anchor).Kind == "Attention" {
+			if made := b.attentionBinding(layer, t, region); made != nil {
+				return made
+			}
 		}
 		if *b.inference == nil {
 			*b.inference = NewInference(b.Graph, b.Grouping.Groups[b.inst.Group])
