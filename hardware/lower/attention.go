@@ -124,7 +124,6 @@ type attending struct {
 	prior                 int32                        // the product with values before
 	written               bool
 	matrixIndex, vecIndex int64
-	vecParts              int64
 }
 
 // users are the commands that read the tiles of an operand, by place, and how many tiles have come.
