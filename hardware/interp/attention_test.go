@@ -17,6 +17,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/model/simplify"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/scheduler"
@@ -296,6 +297,15 @@ func TestAttentionPrograms(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 		done++
+		if data, err := scheduler.File(made, schedulefile.Origin{}).Write(); err != nil {
+			t.Errorf("%s: %v", what, err)
+		} else if f, err := schedulefile.Read("file", data); err != nil {
+			t.Errorf("%s: %v", what, err)
+		} else if again, err := scheduler.Restore(context.Background(), f, spec); err != nil {
+			t.Errorf("%s: %v", what, err)
+		} else if r, err := sim.Run(context.Background(), again.Program, sim.Options{}); err != nil || r.TotalPs != result.TotalPs {
+			t.Errorf("%s: %d ps, of the file %d ps, %v", what, result.TotalPs, r.TotalPs, err)
+		}
 		b, err := bound.Cold(context.Background(), src, made.Spec, batch)
 		if err != nil || bound.Covers(made.Schedule) != nil {
 			coarse["no bound"]++
