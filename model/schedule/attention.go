@@ -299,6 +299,22 @@ func (s *Schedule) attending(layer *Layer, cores int64, need []Regions, want Lev
 	return a
 }
 
+// attentionKey is what layers with an attention share that are alike but for names.
+func (b *StepBuilder) attentionKey(layer *Layer, t model.TensorID, region model.Region) string {
+	var key []byte
+	for _, id := range layer.Ops {
+		op := b.Graph.Op(id)
+		key = op.Attr.AppendKey(append(key, op.Kind...))
+		for _, list := range [...][]model.TensorID{op.Inputs, op.Outputs} {
+			for _, x := range list {
+				tensor := b.Graph.Tensor(x)
+				key = fmt.Append(key, tensor.Shape, tensor.DType, tensor.Role, tensor.Layout, x == t, slices.Index(list, x))
+			}
+		}
+	}
+	return string(fmt.Append(key, region))
+}
+
 // attentionBinding spreads the result of a layer with an attention over the cores in the way that takes least by
 // the estimate, with all of the L1's data for it; nil if there is nothing to choose.
 func (b *StepBuilder) attentionBinding(layer *Layer, t model.TensorID, region model.Region) Binding {

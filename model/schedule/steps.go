@@ -51,6 +51,9 @@ type StepBuilder struct {
 	group     int64                   // the sub-graph's number in the memo
 	key       keyed                   // room for one
 	need      []Regions               // of a step, see needs
+	// What has been found for attentions that are alike.
+	attentionCores map[string]Binding
+	attentionTiles map[string][]AttentionTiles
 }
 
 // Builders are for schedules that differ in bindings and scopes alone, which begin anew.
@@ -203,7 +206,14 @@ func (b *StepBuilder) build(layer *Layer, st *Step, sources [][]int) {
 	}
 	b.reads(layer, st, need, sources)
 	if st.Attending = b.attending(layer, st.Cores, need, b.want); st.Attending != nil {
-		st.Attending.tilings()
+		key := b.attentionKey(layer, st.Output, region) + fmt.Sprint(st.Binding)
+		if st.Attending.Tilings = b.attentionTiles[key]; st.Attending.Tilings == nil {
+			st.Attending.tilings()
+			if b.attentionTiles == nil {
+				b.attentionTiles = map[string][]AttentionTiles{}
+			}
+			b.attentionTiles[key] = st.Attending.Tilings
+		}
 	}
 }
 
@@ -214,8 +224,17 @@ func (b *StepBuilder) binding(layer *Layer, t model.TensorID, region model.Regio
 			return own
 		}
 		if b.Graph.Op(layer.Anchor).Kind == "Attention" {
-			if made := b.attentionBinding(layer, t, region); made != nil {
-				return made
+			key := b.attentionKey(layer, t, region)
+			made, known := b.attentionCores[key]
+			if !known {
+				made = b.attentionBinding(layer, t, region)
+				if b.attentionCores == nil {
+					b.attentionCores = map[string]Binding{}
+				}
+				b.attentionCores[key] = made
+			}
+			if made != nil {
+				return slices.Clone(made)
 			}
 		}
 		if *b.inference == nil {
