@@ -39,6 +39,9 @@ type Tensor struct {
 	// Learned marks a constant that training sets (weights, biases, scales), as
 	// opposed to literals and precomputed tables. Parameter counts add these up.
 	Learned bool
+	// Causal marks a mask of constants that shows row i of queries the first i + 1 + columns - rows columns
+	// and hides the others.
+	Causal bool
 	// Ints holds the value of a small integer constant when it is known (shape
 	// arithmetic); nil otherwise.
 	Ints []int64
@@ -89,6 +92,10 @@ type Attr struct {
 	Splits                     []int64 // Split: extents along Axis; TopK: how many
 	Starts, Steps              []int64 // Slice: per dimension of the input
 	OutputPadding              []int64
+	// Attention: what is done to the scores, and whether a softmax follows; query i sees no keys
+	// behind the first i + 1 + keys - queries.
+	Scores          []ScoreOp
+	Softmax, Causal bool
 	// Variant is whatever else decides the values, but neither shape nor cost
 	// (limits, epsilon, rounding mode), in any canonical spelling. Two operators
 	// compute the same only if it is equal.
@@ -104,14 +111,22 @@ func (a *Attr) AppendKey(k []byte) []byte {
 			k = binary.AppendVarint(k, v)
 		}
 	}
-	for _, b := range [...]bool{a.CeilMode, a.KeepDims, a.TransA, a.TransB} {
+	for _, b := range [...]bool{a.CeilMode, a.KeepDims, a.TransA, a.TransB, a.Softmax, a.Causal} {
 		if b {
 			k = append(k, 1)
 		} else {
 			k = append(k, 0)
 		}
 	}
-	return append(binary.AppendVarint(k, int64(len(a.Variant))), a.Variant...)
+	text := func(s string) { k = append(binary.AppendVarint(k, int64(len(s))), s...) }
+	for _, s := range a.Scores {
+		text(string(s.Kind))
+		text(s.Variant)
+		k = binary.AppendVarint(binary.AppendVarint(k, int64(s.At)), int64(s.Operands))
+	}
+	k = binary.AppendVarint(k, int64(len(a.Scores)))
+	text(a.Variant)
+	return k
 }
 
 // Graph is a network at one batch size. Build one with a Builder.

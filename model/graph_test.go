@@ -426,6 +426,10 @@ func TestAttrKey(t *testing.T) {
 		f := reflect.ValueOf(&a).Elem().Field(i)
 		switch f.Kind() {
 		case reflect.Slice:
+			if f.Type() == reflect.TypeFor[[]ScoreOp]() {
+				f.Set(reflect.ValueOf([]ScoreOp{{Kind: "7"}}))
+				break
+			}
 			f.Set(reflect.ValueOf([]int64{7}))
 		case reflect.Int64:
 			f.SetInt(7)

@@ -42,6 +42,8 @@ type KindInfo struct {
 	// work per output element
 	macs   func(op *Op, in []*Tensor, out Shape) int64
 	vector func(op *Op, in []*Tensor, out Shape) VectorWork
+	// work of a box, where elements differ in it; nil: as per element
+	work func(op *Op, in []*Tensor, r Region) Work
 }
 
 // VectorWork counts vector operations by class.
@@ -78,6 +80,12 @@ func (g *Graph) Work(op *Op, r Region) Work {
 		in[i] = g.Tensors[id]
 	}
 	out := g.Tensors[op.Outputs[0]].Shape
+	if info.work != nil && (r == nil || len(r) == len(out)) {
+		if r == nil {
+			r = Whole(out)
+		}
+		return info.work(op, in, r)
+	}
 	n := int64(0)
 	if r != nil {
 		n = r.Elements()
@@ -125,6 +133,9 @@ func (g *Graph) MatrixDims(op *Op, r Region) (MatrixDims, bool) {
 		perGroup := max(1, g.Tensors[op.Outputs[0]].Shape[1]/op.Attr.Group)
 		reps := (r[1].Hi-1)/perGroup - r[1].Lo/perGroup + 1 // groups that the box meets
 		return MatrixDims{reps, m, (r[1].Len() + reps - 1) / reps, k}, true
+	case "Attention": // both products as one, of the keys that a row sees on average
+		d := g.AttentionDims(op, r)
+		return MatrixDims{d.Products, d.Rows, max(1, d.Seen/(d.Products*d.Rows)), d.Depth + d.Width}, true
 	default: // MatMul, Gemm
 		// A vector on either side has no row, or no column, in the output.
 		m, n := int64(1), int64(1)
@@ -365,6 +376,7 @@ func (g *Graph) setLayouts() {
 
 func init() {
 	registerMatrix()
+	registerAttention()
 	registerElementwise()
 	registerReductions()
 	registerMoves()

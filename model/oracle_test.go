@@ -336,6 +336,44 @@ func oracles() []oracle {
 	list := []oracle{
 		{kind: "Conv", gen: genConv, reads: convReads, tight: convTight},
 		{kind: "ConvTranspose", gen: genConvTranspose, reads: convTransposeReads, tight: convTransposeTight},
+		{kind: "Attention",
+			gen: func(r *rand.Rand) (Attr, []Shape) {
+				a := Attr{Group: between(r, 1, 3), TransB: r.Intn(2) == 0, Softmax: true, Causal: r.Intn(2) == 0, Scores: []ScoreOp{{Kind: "Add", Operands: 2}}}
+				batch, heads, rows, depth, width := between(r, 1, 2), between(r, 1, 2), between(r, 1, 5), between(r, 1, 4), between(r, 1, 4)
+				keys := rows + between(r, 0, 3)
+				k := Shape{batch, heads, keys, depth}
+				if a.TransB {
+					k = Shape{batch, heads, depth, keys}
+				}
+				scores := Shape{batch, heads * a.Group, rows, keys}
+				return a, []Shape{{batch, heads * a.Group, rows, depth}, k, {batch, heads, keys, width}, shrink(r, scores)}
+			},
+			reads: func(p *probe, _ int, o []int64, in int, emit func(...int64)) {
+				a, keys := p.op.Attr, p.in[2][2]
+				if a.Causal {
+					keys = o[2] + 1 + keys - p.in[0][2]
+				}
+				head := o[1] / a.Group
+				for k := range keys {
+					switch {
+					case in == 2:
+						emit(o[0], head, k, o[3])
+					case in == 3:
+						broadcastRead(p, 0, []int64{o[0], o[1], o[2], k}, 3, emit)
+					default:
+						for d := range p.in[0][3] {
+							switch {
+							case in == 0:
+								emit(o[0], o[1], o[2], d)
+							case a.TransB:
+								emit(o[0], head, d, k)
+							default:
+								emit(o[0], head, k, d)
+							}
+						}
+					}
+				}
+			}},
 		{kind: "MatMul",
 			gen: func(r *rand.Rand) (Attr, []Shape) {
 				lead := randomShape(r, 0, 2, 3)

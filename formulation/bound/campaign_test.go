@@ -350,11 +350,11 @@ func (c *campaign) hold(how string, b *bound.Bound, any float64, r *scheduler.Re
 
 // anyOptions draws what the generator may be told and no recipe tells it.
 func anyOptions(recipe scheduler.Recipe, r *rand.Rand) scheduler.Recipe {
-	o := lower.Options{CrossLayer: r.IntN(4) > 0, KeepWeights: r.IntN(4) > 0, Prefetch: r.IntN(4) > 0,
+	o := lower.Options{Generator: schedule.Generator{CrossLayer: r.IntN(4) > 0, KeepWeights: r.IntN(4) > 0, Prefetch: r.IntN(4) > 0,
 		BeforeFirst: r.IntN(2) == 0, Exposed: r.IntN(3) == 0,
 		KeepQuarters: r.IntN(5), Pieces: pick(r, int64(0), 1, 2, 8, 64), WeightTiles: pick(r, int64(0), 2, 4),
 		LoadTiles:    pick(r, int64(0), 2, 4, 64),
-		WeightsFirst: r.IntN(2) == 0, StorePieces: r.IntN(2) == 0}
+		WeightsFirst: r.IntN(2) == 0, StorePieces: r.IntN(2) == 0}}
 	return recipe.With("weights", scheduler.Strategy{Name: "any", Decide: func(_ context.Context,
 		d *scheduler.Draft) error {
 		d.Lower = o

@@ -86,7 +86,7 @@ func anyRecipe(recipe scheduler.Recipe, r *rand.Rand) scheduler.Recipe {
 	}
 	return recipe.With("weights", scheduler.Strategy{Name: "any", Decide: func(_ context.Context,
 		d *scheduler.Draft) error {
-		d.Lower = lower.Options{CrossLayer: true, KeepWeights: true, Prefetch: true, BeforeFirst: true}
+		d.Lower = lower.Options{Generator: schedule.Generator{CrossLayer: true, KeepWeights: true, Prefetch: true, BeforeFirst: true}}
 		return nil
 	}})
 }

@@ -101,6 +101,12 @@ func (w *work) commands(m *cost.Model) {
 		case v.Special > 0:
 			w.tail[i] = sp / clock
 		}
+		if op.Kind == "Attention" { // what is behind its last command is the division of a tile
+			if !op.Attr.Softmax {
+				w.tail[i] = 0
+			}
+			continue
+		}
 		behind := 0.0
 		for at := op; ; {
 			behind += w.ops[at.ID][vector] + w.ops[at.ID][special]
@@ -191,6 +197,9 @@ func (p *pricer) operator(op *model.Op, box func(model.TensorID) model.Region) (
 // which a box of the output is computed, without those of one command beside its blocks: rows and blocks
 // add up to at least the whole's, however it is cut, since rounding up is subadditive.
 func (p *pricer) product(op *model.Op, r model.Region) float64 {
+	if op.Kind == "Attention" {
+		return p.attention(op, r)
+	}
 	d, ok := p.g.MatrixDims(op, r)
 	if !ok {
 		return 0
@@ -208,6 +217,38 @@ func (p *pricer) product(op *model.Op, r model.Region) float64 {
 	p.peak += float64(d.Reps*d.M) * row * float64(d.N) * float64(d.K) / float64(p.m.MatrixRows()*p.m.MatrixCols())
 	p.rows += blocks * float64(d.M) * row
 	return blocks * (math.Max(float64(d.M)*row, load) + gap)
+}
+
+// attention is product of both products of an attention. With a causal mask each row passes at least the blocks of the
+// keys that it sees; blocks are loaded at least for the row that sees most.
+func (p *pricer) attention(op *model.Op, r model.Region) float64 {
+	all := p.g.AttentionDims(op, r)
+	row, load, gap := p.m.MatrixRate(p.g.Tensor(op.Inputs[0]).DType)
+	if all.Products == 0 {
+		return 0
+	}
+	if !p.m.HasMatrix() {
+		return float64(all.Seen*(all.Depth+all.Width)) * row
+	}
+	rows, columns := p.m.MatrixRows(), p.m.MatrixCols()
+	blocks := func(keys int64) (n float64) {
+		return float64(ceilDiv(keys, columns)*ceilDiv(all.Depth, rows) + ceilDiv(keys, rows)*ceilDiv(all.Width, columns))
+	}
+	passes, n := 0.0, len(r)
+	for i := range r[n-2].Len() {
+		one := r.Clone()
+		one[n-2] = model.Interval{Lo: r[n-2].Lo + i, Hi: r[n-2].Lo + i + 1}
+		d := p.g.AttentionDims(op, one)
+		passes += float64(d.Seen/d.Keys) * blocks(d.Keys)
+		if !op.Attr.Causal {
+			passes *= float64(r[n-2].Len())
+			break
+		}
+	}
+	p.peak += float64(all.Seen*(all.Depth+all.Width)) / float64(rows*columns) * row
+	p.rows += passes * row
+	most := float64(all.Products) * blocks(all.Keys)
+	return math.Max(passes*row, most*load) + most*gap
 }
 
 // lane is the least time of one operation of the types that may be the widest of a layer

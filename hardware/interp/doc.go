@@ -37,9 +37,19 @@
 // A product adds a tile's terms to the sums that its part needs. Where special functions,
 // vector work and products serve one part, the last of them writes the results.
 //
+// # Attention
+//
+// An attention gives the values of the operators that it stands for: a softmax is a hash of a row of
+// scores, which no running maximum gives. So commands note what they read for a tile of queries, out
+// of the places in the L1 where loads have put it, and the division computes its results from
+// that alone. Faults are, beside the others: a key or a value that no command has read for a query that sees it, scores
+// over those that may still be in use, sums that have not been rescaled, or are taken before all
+// keys have been added. A mask that is known to be causal hides scores: they are one number
+// whatever is done to them, and a softmax makes 0 of it.
+//
 // # What it does not show
 //
-// Sums before vector work, rows looked up in tables, and constants in the DDR have no
+// Sums before vector work, scores of an attention, rows looked up in tables, and constants in the DDR have no
 // address; special functions followed by vector work are not told apart from it. Sizes and
 // durations of commands are not compared with what they move: the generator counts
 // equal pieces where halos make the first one larger, and what then passes the end of a

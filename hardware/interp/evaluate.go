@@ -2,6 +2,7 @@ package interp
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/dsasched/dsasched/model"
 )
@@ -55,8 +56,43 @@ func newOperator(g *model.Graph, op *model.Op) *operator {
 	for _, t := range op.Outputs {
 		o.out = append(o.out, g.Tensor(t).Shape)
 	}
-	o.seed = mixString(mixString(1, string(op.Kind)), op.Attr.Variant)
+	o.seed = seedOf(op.Kind, op.Attr.Variant)
 	return o
+}
+
+func seedOf(kind model.Kind, variant string) uint64 {
+	return mixString(mixString(1, string(kind)), variant)
+}
+
+// hidden is what a causal mask has where it hides a score, and 0 where it shows it. What is done to it before a
+// softmax leaves it as it is, and then it is 0.
+const hidden = prime - 1
+
+// pointwise is an element-wise operator on one element of each of its operands.
+func pointwise(kind model.Kind, variant string, of []uint64) uint64 {
+	if slices.Contains(of, hidden) {
+		return hidden
+	}
+	r := of[0]
+	switch kind {
+	case "Add":
+		for _, x := range of[1:] {
+			r = add(r, x)
+		}
+		return r
+	case "Mul":
+		for _, x := range of[1:] {
+			r = mul(r, x)
+		}
+		return r
+	case "Sub":
+		return add(r, prime-of[1])
+	case "Where":
+		if r == 0 { // a causal mask's
+			return of[1]
+		}
+	}
+	return mix(mix(seedOf(kind, variant), 0), of...) % prime
 }
 
 // value computes an element of one of the outputs. Sums of products, sums and moves are
@@ -64,6 +100,13 @@ func newOperator(g *model.Graph, op *model.Op) *operator {
 // and of where in it the element stands.
 func (o *operator) value(output int, at []int64, read reader) uint64 {
 	a := o.op.Attr
+	if model.OnScores(o.op.Kind) {
+		of := make([]uint64, len(o.in))
+		for k := range of {
+			of[k] = read(k, o.operand(output, k, at))
+		}
+		return pointwise(o.op.Kind, a.Variant, of)
+	}
 	switch o.op.Kind {
 	case "Conv", "ConvTranspose", "MatMul", "Gemm":
 		sum := uint64(0)
@@ -73,22 +116,8 @@ func (o *operator) value(output int, at []int64, read reader) uint64 {
 			}
 		})
 		return add(sum, o.bias(at, read))
-	case "Add", "Mul":
-		r := uint64(0)
-		for k := range o.in {
-			x := read(k, o.operand(output, k, at))
-			switch {
-			case k == 0:
-				r = x
-			case o.op.Kind == "Add":
-				r = add(r, x)
-			default:
-				r = mul(r, x)
-			}
-		}
-		return r
-	case "Sub":
-		return add(read(0, o.operand(output, 0, at)), prime-read(1, o.operand(output, 1, at)))
+	case "Attention":
+		return o.attend(at, read)
 	case "Identity", "Dropout", "Transpose", "Split", "Expand":
 		return read(0, o.operand(output, 0, at))
 	case "Reshape":
@@ -115,6 +144,9 @@ func (o *operator) value(output int, at []int64, read reader) uint64 {
 		sum := uint64(0)
 		each(o.needs(output, 0, at), func(x []int64) { sum = add(sum, read(0, x)) })
 		return sum
+	}
+	if o.op.Kind == "Softmax" && read(0, at) == hidden {
+		return 0
 	}
 	h := mix(o.seed, uint64(output))
 	for k := range o.in {
@@ -296,6 +328,13 @@ func source(seed uint64, t *model.Tensor, cluster, iteration int32, element int6
 	h := mixString(seed, t.Name)
 	if t.Role != model.Constant {
 		h = mix(h, uint64(cluster), uint64(iteration))
+	}
+	if t.Causal {
+		rows, columns := t.Shape[len(t.Shape)-2], t.Shape[len(t.Shape)-1]
+		if row, column := element/columns%rows, element%columns; column > row+columns-rows {
+			return hidden
+		}
+		return 0
 	}
 	return mix(h, uint64(element)) % prime
 }

@@ -45,6 +45,8 @@ type execution struct {
 	stages []map[int32]*stage // of each core, by tensor
 	sums   []map[int64]*sum
 	rows   []map[key]*cell // of tables
+	// attention is nil in tasks without one
+	attention *attending
 }
 
 // sum is a product's element before all of the reduction has been added.
@@ -95,7 +97,9 @@ func (m *machine) task(i int32, g *model.Graph) *task {
 		}
 		if t.anchor == nil && g.OnMatrixUnit(g.Ops[k]) {
 			t.anchor = op
-			t.terms = op.reduction()
+			if op.op.Kind != "Attention" {
+				t.terms = op.reduction()
+			}
 		}
 	}
 	for c := range t.cores {
@@ -213,6 +217,10 @@ func (m *machine) execute(c *isa.Command) {
 		cl.tasks[c.Task] = x
 	}
 	w := &work{machine: m, c: c, k: k, cl: cl, t: t, x: x}
+	if t.Keys > 0 {
+		w.attend()
+		return
+	}
 	switch {
 	case c.Kind.Stores():
 		w.storeResults()
@@ -792,7 +800,9 @@ func (w *work) element(id model.TensorID, at []int64) uint64 {
 	}
 	read := func(input int, x []int64) uint64 { return w.element(from.o.op.Inputs[input], slices.Clone(x)) }
 	var v uint64
-	if from.o == w.t.anchor {
+	if w.t.Keys > 0 && from.o == w.t.anchor {
+		v = w.attentionAt(at)
+	} else if from.o == w.t.anchor {
 		s := w.x.sums[w.core][k.element]
 		if s == nil || slices.Contains(s.seen, false) {
 			fail("needs element %d of %q, of which not all products have been added", k.element, from.o.op.Name)

@@ -55,6 +55,13 @@ type Task struct {
 	// more the second, and so on; Columns and Reduction cut each slice. The first gather the
 	// sums of the others by exchanges whose operand is len(Reads), and write the results.
 	Slices int32
+	// Keys, if not zero, says that the task is an attention: the cores go over tiles of queries, each of Products
+	// heads of keys and Positions positions of all their heads of queries, and in each over tiles of Keys keys. Of
+	// its commands Part counts the tiles of queries, and Tile those of keys from 1; a product that has Operand 1
+	// makes scores, one that has 2 is with the values. Slots tiles of each operand
+	// have room. A load of keys or values with Tiles brings what all positions need of so many.
+	// Of queries and results, QuerySlots tiles have room.
+	Products, Positions, Keys, Slots, QuerySlots int32
 }
 
 // Portion is the share that a command has of its task.
@@ -184,7 +191,7 @@ func (p *Program) checkData() (item string, index int, what string) {
 	}
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
-		if t.Tiles < 0 || t.Repeat < 0 || t.Depth < 0 || t.Slices < 0 {
+		if t.Tiles < 0 || t.Repeat < 0 || t.Depth < 0 || t.Slices < 0 || min(t.Products, t.Positions, t.Keys, t.Slots, t.QuerySlots) < 0 || t.Keys > 0 && min(t.Products, t.Positions, t.Slots, t.QuerySlots) < 1 {
 			return "task", i, fmt.Sprintf("is cut into %d tiles, of %d each, with room for %d", t.Tiles, t.Repeat, t.Depth)
 		}
 		for _, op := range t.Operators {
@@ -234,6 +241,9 @@ func (p *Program) checkPortion(c *Command) string {
 	}
 	t := &p.Tasks[c.Task-1]
 	operands := 1
+	if t.Keys > 0 && c.Kind.IsCompute() {
+		operands = 3
+	}
 	if c.Kind.Stores() {
 		operands = len(t.Writes)
 	} else if c.Kind.IsMove() {
@@ -245,7 +255,9 @@ func (p *Program) checkPortion(c *Command) string {
 	if c.Operand < 0 || int(c.Operand) >= operands {
 		return fmt.Sprintf("operand %d of %d", c.Operand, operands)
 	}
-	if tiles := int64(len(t.Columns)) * int64(len(t.Reduction)); c.Tile < 0 || c.Tiles < 0 || int64(c.Tile)+int64(max(1, c.Tiles))-1 > tiles {
+	if tiles := int64(len(t.Columns)) * int64(len(t.Reduction)); t.Keys > 0 && c.Tile >= 0 && c.Tiles >= 0 {
+		return ""
+	} else if c.Tile < 0 || c.Tiles < 0 || int64(c.Tile)+int64(max(1, c.Tiles))-1 > tiles {
 		return fmt.Sprintf("tile %d of %d", int64(c.Tile)+int64(max(1, c.Tiles))-1, tiles)
 	}
 	return ""

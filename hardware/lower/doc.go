@@ -43,6 +43,12 @@
 // tiles used first stay, others pass through the rest. With broadcast the cores share
 // the home; without, each has its own copy.
 //
+// # Attention
+//
+// A layer whose anchor is an attention (model kind Attention) has loops over tiles of queries
+// and, inside, of keys; see attention.go. What passes through its stage are tiles of queries,
+// keys, values and masks, two at a time; scores, sums and maxima stay there.
+//
 // # Long loops
 //
 // A layer whose loops have more iterations than the limits in tiles.go is issued in

@@ -35,6 +35,11 @@ func LoopsOf(s *schedule.Schedule, i int, m *cost.Model) *Loops {
 	st := s.Steps[i]
 	st.Nest = nil
 	lp, ring := prepare(s, &st, grainFor(1)), schedule.WeightRingBytes(s.Spec)
+	if st.Attending != nil {
+		t := st.AttentionTiles()
+		return &Loops{Rule: &schedule.Nest{Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile, Attention: &t}, Dims: lp.dims, DType: lp.dtype,
+			Elements: st.CoreOutput.Elements(), MACs: lp.macs, Vector: lp.vector, base: lp}
+	}
 	return &Loops{Rule: lp.rules(m, ring, grainFor(1), 0), Dims: lp.dims, DType: lp.dtype, Weights: lp.weightTotal, Buffer: ring, UnitRows: m.MatrixRows(), UnitColumns: m.MatrixCols(),
 		Elements: st.CoreOutput.Elements(), MACs: lp.macs, Vector: lp.vector, base: lp}
 }
@@ -44,6 +49,9 @@ func LoopsOf(s *schedule.Schedule, i int, m *cost.Model) *Loops {
 func (l *Loops) Check(s *schedule.Schedule, i int) error {
 	lp := *l.base
 	lp.step, lp.nest = &s.Steps[i], s.Steps[i].Nest
+	if lp.step.Attending != nil {
+		return planAttention(s, lp.step, &lp)
+	}
 	lp.slice()
 	return lp.check(s, l.Rule)
 }

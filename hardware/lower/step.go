@@ -128,6 +128,11 @@ func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState)
 	l.operands(s)
 	l.places(s)
 	l.loadAhead()
+	if lp.attention != nil {
+		l.attend(s)
+		l.complete()
+		return
+	}
 	l.loadParams()
 	l.lookUpRows()
 	l.divideVectorWork()

@@ -104,6 +104,9 @@ func (t *tables) task(s *schedule.Schedule, lp *layerPlan) int32 {
 	if n := st.Slices(); n > 1 {
 		task.Slices = int32(n)
 	}
+	if a := lp.attention; a != nil {
+		task.Products, task.Positions, task.Keys, task.Slots, task.QuerySlots = int32(a.tiles.Products), int32(a.tiles.Positions), int32(a.tiles.Keys), int32(a.Slots(a.tiles)), int32(a.QuerySlots(a.tiles))
+	}
 	t.places(s, st, &task)
 	t.p.Tasks = append(t.p.Tasks, task)
 	t.tasks[st] = int32(len(t.p.Tasks))
@@ -135,7 +138,14 @@ func (t *tables) places(s *schedule.Schedule, st *schedule.Step, task *isa.Task)
 	for _, part := range s.Staged(st) {
 		n := st.Space(part)
 		if part.From < 0 && part.To < 0 {
-			continue // sums have no tensor
+			for i := range st.Params { // sums have no tensor, but constants may be behind them
+				if a := st.Attending; a != nil {
+					offset, bytes := a.Constant(st.Params[i].Tensor, st.AttentionTiles())
+					task.Reads[len(st.Reads)+i].Stage, task.Reads[len(st.Reads)+i].StageBytes = at+offset, bytes
+				}
+			}
+			at += n
+			continue
 		} else if part.From < 0 {
 			written[part.To].Stage, written[part.To].StageBytes = at, n
 		} else {

@@ -100,6 +100,8 @@ type layerPlan struct {
 	pieces    int64            // row pieces within a tile
 	// What the rest is cut by: the step's, or what rules make.
 	nest *schedule.Nest
+	// attention is the step's, if it runs one
+	attention *attention
 	// weights along columns, then reduction; nil if the anchor has none
 	constant    *schedule.ParamRead // the anchor's weights
 	operand     int32               // of the task that they are
@@ -119,6 +121,15 @@ func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 // the number of commands.
 func plan(s *schedule.Schedule, st *schedule.Step, m *cost.Model, fine grain) (*layerPlan, error) {
 	lp := prepare(s, st, fine)
+	if st.Attending != nil {
+		if err := planAttention(s, st, lp); err != nil {
+			return nil, fmt.Errorf("nest of %q: %w", lp.layer.Name, err)
+		}
+		return lp, nil
+	}
+	if st.Nest != nil && st.Nest.Attention != nil {
+		return nil, fmt.Errorf("nest of %q: has loops over queries and keys, the layer is no attention", lp.layer.Name)
+	}
 	_, whole := s.Overwritten(st)
 	rule := lp.rules(m, schedule.WeightRingBytes(s.Spec), fine, whole)
 	lp.slice()
@@ -136,7 +147,9 @@ func prepare(s *schedule.Schedule, st *schedule.Step, fine grain) *layerPlan {
 	inst := &s.Instances.Instances[st.Instance]
 	lp := &layerPlan{step: st, layer: &s.Layers[inst.Group][st.Layer]}
 	lp.addWork(s, inst)
-	lp.cutConstants(s, fine)
+	if st.Attending == nil {
+		lp.cutConstants(s, fine)
+	}
 	return lp
 }
 

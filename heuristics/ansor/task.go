@@ -81,6 +81,9 @@ func Kernels(ctx context.Context, s *schedule.Schedule, clusters int, opt lower.
 			return
 		}
 		kernel := kernelAlone()
+		if slices.ContainsFunc(kernel.Steps, func(st schedule.Step) bool { return st.Attending != nil }) {
+			return // loops over queries and keys are by rule
+		}
 		kernel.Spec = alone
 		key := keyOf(kernel)
 		if tasks[k] = known[key]; tasks[k] == nil {

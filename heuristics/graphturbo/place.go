@@ -145,7 +145,7 @@ type Tiling struct{ Tiles, StageBytes int64 }
 
 // Tilings lists those that Place tries, from one tile on; the space does not grow.
 func Tilings(s *schedule.Schedule, st *schedule.Step) []Tiling {
-	most := maxTiles(s, st)
+	most := st.MostTiles()
 	list := []Tiling{{1, stage(s, st, 1)}}
 	for n := int64(1); n < most; {
 		n = nextTiles(n, most)
@@ -164,7 +164,7 @@ func PassesAgain(s *schedule.Schedule, st *schedule.Step) int64 {
 		}
 	}
 	layer := &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]
-	if s.Graph.Op(layer.Anchor).Class() != model.MatrixClass || weights <= schedule.WeightRingBytes(s.Spec) {
+	if s.Graph.Op(layer.Anchor).Class() != model.MatrixClass || st.Attending != nil || weights <= schedule.WeightRingBytes(s.Spec) {
 		return 0
 	}
 	return weights
@@ -192,18 +192,6 @@ func stage(s *schedule.Schedule, st *schedule.Step, tiles int64) int64 {
 		total += p.Space(tiles)
 	}
 	return total
-}
-
-// maxTiles is into how many pieces a step's output can be cut. The paper tiles the
-// two outermost loop dimensions of what a core computes; where these are too small
-// for the buffer, this goes on inward.
-func maxTiles(s *schedule.Schedule, st *schedule.Step) int64 {
-	t := s.Graph.Tensor(st.Output)
-	n := int64(1)
-	for _, d := range t.Layout {
-		n *= st.CoreOutput[d].Len()
-	}
-	return n
 }
 
 func (p *placer) live(level schedule.Level, step int, visit func(*schedule.Value)) {
@@ -261,7 +249,7 @@ func (p *placer) levels() error {
 		for t := range s.Steps {
 			st := &s.Steps[t]
 			for {
-				need := lb[t] + stage(s, st, maxTiles(s, st))
+				need := lb[t] + stage(s, st, st.MostTiles())
 				if need <= s.LBCapacity {
 					break
 				}
@@ -305,7 +293,7 @@ func (p *placer) cheaper(st *schedule.Step, used int64) []*schedule.Value {
 	}
 	again := float64(weights) / s.Spec.CoreLink.BandwidthBytesPerSecond
 	tilesFor := func() int64 {
-		most := maxTiles(s, st)
+		most := st.MostTiles()
 		n := int64(1)
 		for n < most && used+stage(s, st, n) > s.LBCapacity {
 			n = nextTiles(n, most)
@@ -439,7 +427,7 @@ func (p *placer) addresses() error {
 		values, again := len(bufs), false
 		for t := range s.Steps {
 			st := &s.Steps[t]
-			most := maxTiles(s, st)
+			most := st.MostTiles()
 			st.Tiles = 1
 			for stage(s, st, st.Tiles) > s.LBCapacity-lb[t] && st.Tiles < most {
 				st.Tiles = nextTiles(st.Tiles, most)
@@ -465,7 +453,7 @@ func (p *placer) addresses() error {
 			if b.step == nil {
 				return false
 			}
-			most := maxTiles(s, b.step)
+			most := b.step.MostTiles()
 			if b.step.Tiles >= most {
 				return false
 			}
@@ -641,7 +629,7 @@ func (p *placer) packed(bufs []*buffer) bool {
 			if b.step == nil || PassesAgain(s, b.step) > 0 {
 				continue
 			}
-			if most := maxTiles(s, b.step); tiles[i] < most {
+			if most := b.step.MostTiles(); tiles[i] < most {
 				tiles[i] = nextTiles(tiles[i], most)
 				list[i].Bytes, changed = stage(s, b.step, tiles[i]), true
 			}

@@ -148,6 +148,23 @@ func Open(name string, opt Options) (Network, error) {
 	}}, nil
 }
 
+// FuseAttention is a network with an operator in the place of each attention; see [simplify.FuseAttention].
+func FuseAttention(n Network) Network {
+	of := n.Graph
+	n.Graph = func(batch int64) (*model.Graph, error) {
+		g, err := of(batch)
+		if err != nil {
+			return nil, err
+		}
+		g, _, err = simplify.FuseAttention(g)
+		if err == nil {
+			g.Remember()
+		}
+		return g, err
+	}
+	return n
+}
+
 // suffix is what the name of a network says of its grain, such as @framework.
 func suffix(g grain.Grain) string {
 	if g == "" || g == grain.Given {

@@ -122,6 +122,9 @@ var forms = map[model.Kind]form{
 			n.fail("operator set %d has no TensorScatter", exportOpset)
 		}
 	}},
+	"Attention": {"", nil, func(n *nodeWriter) {
+		n.fail("an attention has no form of its own: export the network before its operators are put together")
+	}},
 	"Unknown": {"", nil, func(n *nodeWriter) { n.fail("nothing is known of this operator but its shape") }},
 }
 

@@ -54,6 +54,8 @@ type Nest struct {
 	// whose end results leave the LB.
 	Vector Attach `json:"vector"`
 	Store  Attach `json:"store"`
+	// Attention are the loops of an attention, which have no others.
+	Attention *AttentionTiles `json:"attention,omitempty"`
 }
 
 // Attach is a loop to whose body work is attached.
@@ -138,6 +140,14 @@ func (s *Schedule) Follow(i int, n *Nest) error {
 		}
 	}
 	was := *st
+	if n.Attention != nil {
+		if st.Attending == nil {
+			return fmt.Errorf("has loops over queries and keys, but the step has no attention")
+		}
+		if err := st.Attending.CheckAttention(*n.Attention); err != nil {
+			return err
+		}
+	}
 	st.Nest, st.Tiles, st.StageBytes = n, n.Tiles, 0
 	for _, p := range s.Staged(st) {
 		st.StageBytes += st.Space(p)
@@ -232,6 +242,16 @@ func (s *Schedule) Room(i int) (bytes int64) {
 //	        vector              or behind another loop's body
 //	    store
 //
+// and that of an attention as
+//
+//	for queries in 1 64           tiles of products and of positions of each
+//	  for keys in 128
+//	    multiply
+//	    vector                    of the scores
+//	    multiply
+//	  vector
+//	  store
+//
 // [ParseNest] reads it back.
 func (n *Nest) Text(output *model.Tensor) string {
 	var b strings.Builder
@@ -264,6 +284,17 @@ func (n *Nest) lines(output *model.Tensor) (list []nestLine) {
 	}
 	if n.Rfactor > 0 {
 		say("rfactor %d", n.Rfactor)
+	}
+	if t := n.Attention; t != nil {
+		loop("queries in %d %d", t.Products, t.Positions)
+		loop("keys in %d", t.Keys)
+		for _, what := range [...]string{"multiply", "vector", "multiply"} {
+			say("%s", what)
+		}
+		depth--
+		say("vector")
+		say("store")
+		return list
 	}
 	columns := func() {
 		if len(n.Columns) > 0 {
@@ -393,6 +424,9 @@ func ParseNest(text string, output *model.Tensor) (*Nest, error) {
 			return bad(err)
 		}
 	}
+	if n.Attention != nil {
+		n.Tiles, n.Depth, n.Loads, n.Pieces, n.Vector, n.Store = 1, 1, 1, 1, AtPiece, AtTile
+	}
 	if n.Tiles == 0 || n.Pieces == 0 || n.Loads == 0 || (len(n.Columns) > 0) != (len(n.Reduction) > 0) {
 		return nil, fmt.Errorf("found loops over %s, expected \"for tile\", \"bring\", \"for piece\" and, for a product, \"for columns\" and \"for reduction\"", loopsOf(found))
 	}
@@ -430,6 +464,16 @@ func (n *Nest) readLoop(words []string, around string) (err error) {
 			return fmt.Errorf("found %q, expected \"for tile in TILES of ROOM\"", strings.Join(words, " "))
 		}
 		n.Tiles, n.Depth, n.ColumnsFirst = list[0], list[1], around == "columns"
+	case "queries":
+		if len(list) != 2 {
+			return fmt.Errorf("found %q, expected \"for queries in PRODUCTS POSITIONS\"", strings.Join(words, " "))
+		}
+		n.Attention = &AttentionTiles{Products: list[0], Positions: list[1]}
+	case "keys":
+		if n.Attention == nil || len(list) != 1 {
+			return fmt.Errorf("found %q, expected \"for keys in KEYS\" inside of a loop over queries", strings.Join(words, " "))
+		}
+		n.Attention.Keys = list[0]
 	case "columns":
 		n.Columns = list
 	case "reduction":
@@ -439,7 +483,7 @@ func (n *Nest) readLoop(words []string, around string) (err error) {
 			n.Pieces = list[0]
 		}
 	default:
-		return fmt.Errorf("found a loop over %q, expected tile, columns, reduction or piece", words[1])
+		return fmt.Errorf("found a loop over %q, expected tile, columns, reduction, piece, queries or keys", words[1])
 	}
 	return nil
 }
@@ -549,6 +593,9 @@ func (s *Schedule) Rebind(i int, to Binding) error {
 		rd.ElementBytes = element[t].Elements() * size
 		b.tileNeeds(layer, t, need[0], &rd)
 		st.Reads = append(st.Reads, rd)
+	}
+	if st.Attending = s.attending(layer, st.Cores, need, LB); st.Attending != nil {
+		st.Attending.tilings()
 	}
 	s.Steps[i] = st
 	return nil

@@ -12,7 +12,7 @@ import (
 // rows a core makes that no part of the step may cut; 0: each element follows from the one in its
 // place. nil: there is none.
 func (s *Schedule) Overwritable(st *Step) (from *Value, rows int64) {
-	if len(st.Writes) != 1 || st.Nest != nil {
+	if len(st.Writes) != 1 || st.Nest != nil || st.Attending != nil {
 		return nil, 0
 	}
 	to := &s.Values[st.Writes[0]]

@@ -128,6 +128,8 @@ type Step struct {
 	Tiles        int64
 	// Nest is the loop nest that the cores run; nil: that of the kernel generator's rules.
 	Nest *Nest
+	// Attending is the attention that the step runs; nil: none.
+	Attending *Attending
 }
 
 // Schedule is the complete answer for one cluster working on one chunk of its
@@ -285,6 +287,8 @@ type StagePart struct {
 	Bytes    int64
 	Least    int64 // no tile needs less
 	Whole    bool
+	// Sizes, if not nil, are the space by the binary logarithm of the tiles.
+	Sizes []int64
 }
 
 // Space is the LB space that the part takes when it passes in the given number of
@@ -292,6 +296,9 @@ type StagePart struct {
 func (p StagePart) Space(tiles int64) int64 { return p.space(tiles, stageDepth) }
 
 func (p StagePart) space(tiles, depth int64) int64 {
+	if p.Sizes != nil {
+		return p.Sizes[logarithm(tiles, len(p.Sizes))]
+	}
 	n := p.Bytes
 	if tiles > 1 && !p.Whole {
 		n = min(n, max(depth*((n+tiles-1)/tiles), p.Least))
@@ -318,6 +325,9 @@ func (st *Step) Whole(r *Read) bool {
 // inputs from other cores and other levels, and outputs for other levels. All
 // values of one input tensor share a part, since a core needs some of them only.
 func (s *Schedule) Staged(st *Step) []StagePart {
+	if st.Attending != nil {
+		return s.attended(st)
+	}
 	var parts []StagePart
 	for i := 0; i < len(st.Reads); {
 		t := s.Values[st.Reads[i].Value].Tensor

@@ -51,6 +51,9 @@ type StepBuilder struct {
 	group     int64                   // the sub-graph's number in the memo
 	key       keyed                   // room for one
 	need      []Regions               // of a step, see needs
+	// What has been found for attentions that are alike.
+	attentionCores map[string]Binding
+	attentionTiles map[string][]AttentionTiles
 }
 
 // Builders are for schedules that differ in bindings and scopes alone, which begin anew.
@@ -202,6 +205,16 @@ func (b *StepBuilder) build(layer *Layer, st *Step, sources [][]int) {
 		}
 	}
 	b.reads(layer, st, need, sources)
+	if st.Attending = b.attending(layer, st.Cores, need, b.want); st.Attending != nil {
+		key := b.attentionKey(layer, st.Output, region) + fmt.Sprint(st.Binding)
+		if st.Attending.Tilings = b.attentionTiles[key]; st.Attending.Tilings == nil {
+			st.Attending.tilings()
+			if b.attentionTiles == nil {
+				b.attentionTiles = map[string][]AttentionTiles{}
+			}
+			b.attentionTiles[key] = st.Attending.Tilings
+		}
+	}
 }
 
 // binding is a layer's own, if it can have that, or follows from its instance's.
@@ -209,6 +222,20 @@ func (b *StepBuilder) binding(layer *Layer, t model.TensorID, region model.Regio
 	find := func() Binding {
 		if own != nil && CheckBinding(region, own, Forbidden(b.Graph, layer.Ops, t), b.cores) == nil {
 			return own
+		}
+		if b.Graph.Op(layer.Anchor).Kind == "Attention" {
+			key := b.attentionKey(layer, t, region)
+			made, known := b.attentionCores[key]
+			if !known {
+				made = b.attentionBinding(layer, t, region)
+				if b.attentionCores == nil {
+					b.attentionCores = map[string]Binding{}
+				}
+				b.attentionCores[key] = made
+			}
+			if made != nil {
+				return slices.Clone(made)
+			}
 		}
 		if *b.inference == nil {
 			*b.inference = NewInference(b.Graph, b.Grouping.Groups[b.inst.Group])

@@ -123,6 +123,7 @@ type Tensor struct {
 	Role    string  `json:"role"` // activation, input or constant
 	Learned bool    `json:"learned,omitempty"`
 	Ints    []int64 `json:"ints,omitempty"`
+	Causal  bool    `json:"causal,omitempty"`
 }
 
 // Operator is an operator of the graph.
@@ -155,6 +156,18 @@ type Attribute struct {
 	Steps         []int64 `json:"steps,omitempty"`
 	OutputPadding []int64 `json:"output_padding,omitempty"`
 	Variant       string  `json:"variant,omitempty"`
+	// Of an attention.
+	Scores  []ScoreOp `json:"scores,omitempty"`
+	Softmax bool      `json:"softmax,omitempty"`
+	Causal  bool      `json:"causal,omitempty"`
+}
+
+// ScoreOp is an operator on the scores of an attention; see model.ScoreOp.
+type ScoreOp struct {
+	Kind     string `json:"kind"`
+	Variant  string `json:"variant,omitempty"`
+	At       int    `json:"at,omitempty"`
+	Operands int    `json:"operands"`
 }
 
 // Group is a sub-graph: one kernel for each of its instances.

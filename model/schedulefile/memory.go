@@ -215,10 +215,7 @@ func (b *builder) stages() {
 			continue
 		}
 		field[i] = at
-		most := int64(1)
-		for _, iv := range st.CoreOutput {
-			most *= iv.Len()
-		}
+		most := st.MostTiles()
 		if x.Tiles < 1 || x.Tiles > most {
 			b.say(at+".tiles", "is %d, expected 1 to %d, the elements that a core makes", x.Tiles, most)
 			continue

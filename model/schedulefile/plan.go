@@ -150,13 +150,16 @@ func numbers[T ~int](ids []T) []int {
 func newGraph(g *model.Graph) Graph {
 	gr := Graph{Name: g.Name, Inputs: numbers(g.Inputs), Outputs: numbers(g.Outputs), Tensors: []Tensor{}, Ops: []Operator{}}
 	for i, t := range g.Tensors {
-		gr.Tensors = append(gr.Tensors, Tensor{i, t.Name, append([]int64{}, t.Shape...), t.DType.String(), t.Role.String(), t.Learned, append([]int64(nil), t.Ints...)})
+		gr.Tensors = append(gr.Tensors, Tensor{i, t.Name, append([]int64{}, t.Shape...), t.DType.String(), t.Role.String(), t.Learned, append([]int64(nil), t.Ints...), t.Causal})
 	}
 	for i, op := range g.Ops {
 		o := Operator{ID: i, Name: op.Name, Kind: string(op.Kind), Inputs: numbers(op.Inputs), Outputs: numbers(op.Outputs)}
 		a := op.Attr
 		attr := Attribute{a.Kernel, a.Strides, a.Dilations, a.Pads, a.Group, a.CeilMode, a.Axis, a.Axes, a.KeepDims, a.Perm, a.TransA, a.TransB,
-			a.Shape, a.Splits, a.Starts, a.Steps, a.OutputPadding, a.Variant}
+			a.Shape, a.Splits, a.Starts, a.Steps, a.OutputPadding, a.Variant, nil, a.Softmax, a.Causal}
+		for _, x := range a.Scores {
+			attr.Scores = append(attr.Scores, ScoreOp{string(x.Kind), x.Variant, x.At, x.Operands})
+		}
 		if data, err := json.Marshal(attr); err != nil || string(data) != "{}" {
 			o.Attr = &attr
 		}

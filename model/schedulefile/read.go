@@ -130,7 +130,7 @@ func (gr *Graph) build(file, at string) (g *model.Graph, err error) {
 		if err != nil {
 			return nil, bad(field+".dtype", strict.Quote(t.DType), "an element type, such as f16")
 		}
-		u := &model.Tensor{ID: model.TensorID(i), Name: t.Name, Shape: t.Shape, DType: dt, Learned: t.Learned, Ints: t.Ints}
+		u := &model.Tensor{ID: model.TensorID(i), Name: t.Name, Shape: t.Shape, DType: dt, Learned: t.Learned, Ints: t.Ints, Causal: t.Causal}
 		switch t.Role {
 		case model.Activation.String():
 		case model.Input.String():
@@ -161,7 +161,11 @@ func (gr *Graph) build(file, at string) (g *model.Graph, err error) {
 			a := o.Attr
 			op.Attr = &model.Attr{Kernel: a.Kernel, Strides: a.Strides, Dilations: a.Dilations, Pads: a.Pads, Group: a.Group, CeilMode: a.CeilMode,
 				Axis: a.Axis, Axes: a.Axes, KeepDims: a.KeepDims, Perm: a.Perm, TransA: a.TransA, TransB: a.TransB, Shape: a.Shape, Splits: a.Splits,
-				Starts: a.Starts, Steps: a.Steps, OutputPadding: a.OutputPadding, Variant: a.Variant}
+				Starts: a.Starts, Steps: a.Steps, OutputPadding: a.OutputPadding, Variant: a.Variant,
+				Softmax: a.Softmax, Causal: a.Causal}
+			for _, x := range a.Scores {
+				op.Attr.Scores = append(op.Attr.Scores, model.ScoreOp{Kind: model.Kind(x.Kind), Variant: x.Variant, At: x.At, Operands: x.Operands})
+			}
 		}
 		if op.Inputs, err = ids(o.Inputs, field+".inputs"); err != nil {
 			return nil, err

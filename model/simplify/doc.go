@@ -16,6 +16,10 @@
 //   - Shapes and types of all tensors that remain.
 //   - MACs, except those of duplicates, of dead code and of products of constants.
 //
+// # Attention
+//
+// [FuseAttention] is no pass of Run: it puts one operator in the place of an attention's.
+//
 // # What changes
 //
 // Payloads of constants are not kept in a graph, so folding records only that a

@@ -167,13 +167,18 @@ func (e *editor) replace(old, new model.TensorID) {
 
 // constant adds a constant with a name of its own.
 func (e *editor) constant(t model.Tensor) model.TensorID {
+	t.Role = model.Constant
+	return e.tensor(t)
+}
+
+// tensor adds a tensor with a name of its own.
+func (e *editor) tensor(t model.Tensor) model.TensorID {
 	base := t.Name
 	for n := 1; e.names[t.Name]; n++ {
 		t.Name = fmt.Sprintf("%s.%d", base, n)
 	}
 	e.names[t.Name] = true
 	t.ID = model.TensorID(len(e.g.Tensors))
-	t.Role = model.Constant
 	t.Producer = model.NoOp
 	t.Consumers = nil
 	e.g.Tensors = append(e.g.Tensors, &t)

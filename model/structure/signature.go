@@ -130,7 +130,7 @@ func relativeAttr(g *model.Graph, op *model.Op) string {
 		}
 	}
 	return fmt.Sprintf("%v", []any{a.Kernel, a.Strides, a.Dilations, a.Pads, group, a.CeilMode, a.Axis, a.Axes, a.KeepDims, a.Perm,
-		a.TransA, a.TransB, starts, a.Steps, a.OutputPadding, a.Variant, kernelOf(g, op)})
+		a.TransA, a.TransB, starts, a.Steps, a.OutputPadding, a.Variant, kernelOf(g, op), a.Scores, a.Softmax, a.Causal})
 }
 
 // kernelOf is the kernel of a convolution, which has no attribute for it.

@@ -67,6 +67,7 @@ func (d *decoding) width() int64 { return d.Hidden / d.Heads }
 func (d *decoding) constants() {
 	if d.Tokens > 1 {
 		d.mask = d.Const("mask", d.dtype, nil, d.Tokens, d.Tokens+d.Cached)
+		d.Tensor(d.mask).Causal = true
 	}
 	if d.Positions == 0 {
 		d.cos, d.sin = d.Const("cos", d.dtype, nil, d.Tokens, d.width()), d.Const("sin", d.dtype, nil, d.Tokens, d.width())

@@ -797,10 +797,7 @@ func (e *Explainer) spills() map[int]*Spill {
 		}
 		slices.SortStableFunc(x.Live, func(a, b Live) int { return b.Lives - a.Lives })
 		if sp.From == schedule.LB {
-			most := int64(1)
-			for _, iv := range st.CoreOutput {
-				most *= iv.Len()
-			}
+			most := st.MostTiles()
 			stage := func(tiles int64) (n int64) {
 				for _, part := range s.Staged(&st) {
 					n += part.Space(tiles)

@@ -1,0 +1,601 @@
+package lower
+
+import (
+	"fmt"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// Attention as one nest (Dao et al., 2022; Milakov and Gimelshein, 2018). Each core goes over tiles of its queries, and
+// in each over tiles of the keys that any of them sees:
+//
+//	visit   scores = queries x keys             matrix unit
+//	        scale, mask, maximum, exponential, sum    vector and special units
+//	        results = results x factor          vector unit: where the maximum has grown
+//	        results += scores x values          matrix unit
+//	behind  results / sum, and what follows in the layer; the tile leaves the L1
+//
+// The scores of a visit are made while those of the one before are at the vector units and go with their values:
+// each unit has its part of two visits at hand, and of the scores two tiles have room. Keys and values come to two
+// places in turn; where all tiles of a product have room they come once for all of its queries. From the DDR they
+// come once if the LLB has room for them.
+
+// attention is the plan of such a step.
+type attention struct {
+	*schedule.Attending
+	tiles  schedule.AttentionTiles
+	behind model.VectorWork // of the busiest core: what follows in the layer
+}
+
+// planAttention is plan for a step with an attention.
+func planAttention(s *schedule.Schedule, st *schedule.Step, lp *layerPlan) error {
+	a := &attention{Attending: st.Attending, tiles: st.AttentionTiles()}
+	if lp.layer.Ops[0] != a.Op.ID {
+		return fmt.Errorf("%q comes before the attention of its layer", s.Graph.Op(lp.layer.Ops[0]).Name)
+	}
+	if n := st.Nest; n != nil {
+		stage := int64(0)
+		for _, p := range s.Staged(st) {
+			stage += st.Space(p)
+		}
+		switch {
+		case n.Attention == nil:
+			return fmt.Errorf("has loops over tiles, the layer is an attention, which has loops over queries and keys")
+		case n.Cores != nil && !n.Cores.Equal(st.Binding):
+			return fmt.Errorf("is for cores %v, the step is bound to %v", n.Cores, st.Binding)
+		case stage > st.StageBytes:
+			return fmt.Errorf("the loop over queries takes %d bytes of the L1 in tiles of %d products, %d positions and %d keys, there are %d",
+				stage, a.tiles.Products, a.tiles.Positions, a.tiles.Keys, st.StageBytes)
+		}
+		if err := a.CheckAttention(a.tiles); err != nil {
+			return err
+		}
+	}
+	lp.attention = a
+	tiles := a.tiles
+	lp.nest = &schedule.Nest{Cores: lp.nestCores(), Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile, Attention: &tiles}
+	lp.tiles, lp.repeat, lp.pieces, lp.kTiles = 1, 1, 1, 1
+	for core := range st.Cores {
+		reg := lp.regions(s, core)
+		var v model.VectorWork
+		for _, id := range lp.layer.Ops[1:] {
+			op := s.Graph.Op(id)
+			if r := reg[op.Outputs[0]]; r.Elements() > 0 {
+				v = v.Add(s.Graph.Work(op, r).Vector)
+			}
+		}
+		if v.Total() > a.behind.Total() {
+			a.behind = v
+		}
+	}
+	return nil
+}
+
+func (lp *layerPlan) nestCores() schedule.Binding {
+	if lp.step.Nest != nil {
+		return lp.step.Nest.Cores
+	}
+	return nil
+}
+
+// regions are the boxes that a core computes.
+func (lp *layerPlan) regions(s *schedule.Schedule, core int64) schedule.Regions {
+	reg := schedule.Regions{}
+	for _, w := range lp.step.Writes {
+		v := &s.Values[w]
+		if r := schedule.Slice(v.Region, v.Binding, s.Graph.Tensor(v.Tensor).Layout, core); r != nil {
+			reg[v.Tensor] = r
+		}
+	}
+	schedule.BackPropagate(s.Graph, lp.layer.Ops, reg)
+	return reg
+}
+
+// visit is a tile of queries with a tile of keys.
+type visit struct {
+	block, i, j               int64
+	products, positions, keys int64
+	number                    int64 // of all
+	last                      bool  // of its queries
+	soft                      []int32
+	place                     int64 // of its values
+}
+
+// attending is the step on its way into commands.
+type attending struct {
+	*lowering
+	*attention
+	s      *schedule.Schedule
+	visits int64 // in all
+	boxes  []model.Region
+
+	ready                 []int32 // all inputs
+	scratchDeps           []int32 // before the first write there
+	whole                 []int32 // loads of what is there from the start
+	queries               []int32 // loads of the present tile
+	byTensor              map[model.TensorID]*users
+	kept                  map[model.TensorID][][]int32 // loads of the tiles of the block that stay
+	staged                map[model.TensorID][]*entry  // in the LLB, of the block
+	scores, results       [][]int32                    // last users of the places of scores, of results on their way out
+	sums                  []int32                      // and of the sums
+	prior                 int32                        // the product with values before
+	written               bool
+	matrixIndex, vecIndex int64
+}
+
+// users are the commands that read the tiles of an operand, by place, and how many tiles have come.
+type users struct {
+	of    [][]int32
+	count int64
+}
+
+// attend lowers an attention.
+func (l *lowering) attend(s *schedule.Schedule) {
+	a := &attending{lowering: l, attention: l.lp.attention, s: s, prior: -1, byTensor: map[model.TensorID]*users{}, staged: map[model.TensorID][]*entry{}, kept: map[model.TensorID][][]int32{}}
+	slots := a.Slots(a.tiles)
+	for _, o := range a.Operands {
+		n := slots
+		if o.Input == 0 {
+			n = a.QuerySlots(a.tiles)
+		}
+		a.byTensor[o.Tensor] = &users{of: make([][]int32, n)}
+	}
+	a.scores, a.results = make([][]int32, slots), make([][]int32, a.QuerySlots(a.tiles))
+	for i := range a.Steps(a.tiles) {
+		a.visits += ceilDiv(a.Visible(a.tiles, i), a.tiles.Keys)
+	}
+	a.visits *= a.Blocks(a.tiles)
+	for _, in := range l.ins {
+		a.ready = append(a.ready, in.state.ready...)
+	}
+	a.scratchDeps = l.sumsDeps
+	a.bringWhole()
+	var before *visit
+	number := int64(0)
+	for block := range a.Blocks(a.tiles) {
+		a.enter(block)
+		for i := range a.Steps(a.tiles) {
+			seen := a.Visible(a.tiles, i)
+			for j := int64(0); j*a.tiles.Keys < seen; j++ {
+				v := &visit{block: block, i: i, j: j, number: number, products: min(a.tiles.Products, a.Products-block*a.tiles.Products),
+					positions: min(a.tiles.Positions, a.Positions-i*a.tiles.Positions), keys: min(a.tiles.Keys, seen-j*a.tiles.Keys), last: (j+1)*a.tiles.Keys >= seen}
+				number++
+				a.visit(v, before)
+				before = v
+			}
+		}
+	}
+	a.weigh(before)
+	a.finish(before)
+	a.enter(0) // leaves what is in the LLB
+	l.recordStretch(l.sums, isa.LB)
+	for _, in := range l.ins {
+		if in.place != nil {
+			l.recordStretch(in.place, isa.LB)
+		}
+	}
+}
+
+// visit brings what a visit needs and makes its scores, and takes those of the one before to their values.
+func (a *attending) visit(v, before *visit) {
+	slot := v.number % int64(len(a.scores))
+	weigh := before != nil
+	if weigh && v.block != before.block && a.tiles.Keys < a.Keys && a.Stay(a.tiles) { // its values are where those of v go
+		a.weigh(before)
+		weigh = false
+	}
+	if v.j == 0 {
+		a.queries = a.bring(0, v)
+	}
+	keys := a.bring(1, v)
+	values := a.bring(2, v)
+	v.place = a.place(2, v)
+	var masks []int32
+	for i := range a.Operands {
+		if o := &a.Operands[i]; o.Input > 2 && o.Tiled {
+			masks = append(masks, a.bring(o.Input, v)...)
+		}
+	}
+	deps := [][]int32{a.queries, keys, a.scores[slot]}
+	if v.number == 0 {
+		deps = append(deps, a.ready, a.scratchDeps)
+	}
+	scores := a.multiply(1, v, v.keys, a.Depth, deps...)
+	a.read(0, scores, v)
+	a.read(1, scores, v)
+	if weigh {
+		a.weigh(before)
+	}
+	deps = [][]int32{{scores}, masks}
+	if v.number == 0 {
+		deps = append(deps, a.whole, a.ready)
+	}
+	work := model.ScoreWork(a.Op)
+	n := v.products * a.Heads * v.positions * v.keys
+	v.soft = a.compute(1, v, model.VectorWork{Simple: work.Simple * n, Special: work.Special * n}, deps...)
+	for i := range a.Operands {
+		if o := &a.Operands[i]; o.Input > 2 && o.Tiled {
+			a.read(o.Input, v.soft[len(v.soft)-1], v)
+		}
+	}
+	v.soft = append(v.soft, values...)
+	if before != nil && before.last {
+		a.finish(before)
+	}
+}
+
+// weigh multiplies the scores of a visit with their values and adds them to the sums.
+func (a *attending) weigh(v *visit) {
+	deps := [][]int32{v.soft}
+	if v.j == 0 {
+		deps = append(deps, a.sums)
+	} else if a.Op.Attr.Softmax {
+		rows := v.products * a.Heads * v.positions
+		deps = append(deps, a.compute(2, v, model.VectorWork{Simple: rows * a.Width, Special: rows}, v.soft, []int32{a.prior}))
+	}
+	a.prior = a.multiply(2, v, a.Width, v.keys, deps...)
+	a.scores[v.number%int64(len(a.scores))] = []int32{a.prior}
+	a.readAt(2, v.place, a.prior)
+}
+
+// finish divides the sums of a tile of queries and stores it.
+func (a *attending) finish(v *visit) {
+	q := v.block*a.Steps(a.tiles) + v.i
+	all := a.Blocks(a.tiles) * a.Steps(a.tiles)
+	w := model.VectorWork{Simple: ceilDiv(a.behind.Simple, all), Special: ceilDiv(a.behind.Special, all), Move: ceilDiv(a.behind.Move, all)}
+	if rows := v.products * a.Heads * v.positions; a.Op.Attr.Softmax {
+		w.Simple, w.Special = w.Simple+rows*a.Width, w.Special+rows
+	}
+	place := q % int64(len(a.results))
+	deps := [][]int32{{a.prior}, a.results[place], a.whole}
+	if !a.written {
+		a.written = true
+		deps = append(deps, a.outDeps)
+	}
+	end := *v
+	end.j = -1
+	cs := a.compute(0, &end, w, deps...)
+	a.sums, a.writers = cs, cs
+	for _, o := range a.outs {
+		o.place.use(cs...)
+	}
+	a.results[place] = a.store(q, all, 0)
+	if len(a.results[place]) == 0 { // they stay
+		a.results[place] = nil
+	}
+}
+
+// portion is that of a visit; with j less than 0 of its queries.
+func (a *attending) portion(operand int32, v *visit) isa.Portion {
+	p := isa.Portion{Operand: operand, Part: int32(v.block*a.Steps(a.tiles) + v.i), Parts: int32(a.Blocks(a.tiles) * a.Steps(a.tiles))}
+	if v.j >= 0 {
+		p.Tile = int32(v.j) + 1
+	}
+	return p
+}
+
+// multiply is a command of the matrix unit.
+func (a *attending) multiply(operand int32, v *visit, n, k int64, deps ...[]int32) int32 {
+	cycles := a.cost.MatrixCycles(model.MatrixDims{Reps: v.products, M: a.Heads * v.positions, N: n, K: k}, a.lp.dtype) * hardware.Cycles(a.sharing(hardware.Matrix, a.active))
+	a.matrixIndex++
+	c := a.add(qMatrix, isa.Command{Kind: isa.Matrix, Portion: a.portion(operand, v), Cores: int32(a.active), MACs: piece(a.lp.macs, a.matrixIndex-1, 2*a.visits),
+		DurationPs: a.cost.Picoseconds(cycles)}, deps...)
+	a.l1(c)
+	return c
+}
+
+// compute are commands of the vector units, special functions first; the list ends with the last.
+func (a *attending) compute(operand int32, v *visit, w model.VectorWork, deps ...[]int32) []int32 {
+	vector, special := a.cost.VectorCycles(w, a.lp.vectorType)
+	vector *= hardware.Cycles(a.sharing(hardware.Vector, a.cores))
+	special *= hardware.Cycles(a.sharing(hardware.Special, a.cores))
+	portion := a.portion(operand, v)
+	ops := int64(0)
+	if operand == 1 { // the useful work counts with the scores
+		ops = piece(a.lp.vecOps, a.vecIndex, a.visits)
+		a.vecIndex++
+	}
+	some := ops * w.Special / max(1, w.Total())
+	var cs []int32
+	if special > 0 {
+		q := qSpecial
+		if a.cost.SharedVector() {
+			q = qVector
+		}
+		cs = append(cs, a.add(q, isa.Command{Kind: isa.Special, Portion: portion, Cores: int32(a.cores), DurationPs: a.cost.Picoseconds(special), VectorOps: some}, deps...))
+		a.l1(cs[0])
+	}
+	if vector > 0 || len(cs) == 0 || operand == 0 {
+		cs = append(cs, a.add(qVector, isa.Command{Kind: isa.Vector, Portion: portion, Cores: int32(a.cores), DurationPs: a.cost.Picoseconds(vector), VectorOps: ops - some}, append(deps, cs)...))
+		a.l1(cs[len(cs)-1])
+	}
+	return cs
+}
+
+// l1 notes a command as a user of what the step has in the L1.
+func (a *attending) l1(c int32) {
+	a.lowering.sums.use(c)
+	for _, in := range a.ins {
+		if in.place != nil {
+			in.place.use(c)
+		}
+		if in.val.Level == schedule.LB {
+			in.state.place.use(c)
+		}
+	}
+}
+
+// read notes that a command reads the present tile of an operand.
+func (a *attending) read(input int, c int32, v *visit) { a.readAt(input, a.place(input, v), c) }
+
+func (a *attending) readAt(input int, place int64, c int32) {
+	u := a.byTensor[a.Op.Inputs[input]]
+	u.of[place] = append(u.of[place], c)
+	if n := len(u.of[place]); n > longList {
+		u.of[place] = a.queues.latest(u.of[place])
+	}
+}
+
+// place is where the tile of a visit is: the latest, or that of its keys if they stay.
+func (a *attending) place(input int, v *visit) int64 {
+	u := a.byTensor[a.Op.Inputs[input]]
+	n := int64(len(u.of))
+	if kept := a.kept[a.Op.Inputs[input]]; kept != nil && (input == 1 || input == 2) {
+		return (u.count - int64(len(kept)) + v.j + n*int64(len(kept))) % n
+	}
+	return (u.count - 1 + n) % n
+}
+
+// enter begins a tile of products.
+func (a *attending) enter(block int64) {
+	for _, in := range a.ins { // in an order of their own
+		for _, ent := range a.staged[in.val.Tensor] {
+			if ent != nil {
+				a.pages.pin(ent, false)
+			}
+		}
+		delete(a.staged, in.val.Tensor)
+	}
+	clear(a.kept)
+}
+
+// operand is the one that an input is, and the reads that have it.
+func (a *attending) operand(input int) (o *schedule.AttendedOperand, ins []*incoming) {
+	t := a.Op.Inputs[input]
+	for _, in := range a.ins {
+		if in.val.Tensor == t {
+			ins = append(ins, in)
+		}
+	}
+	return a.Of(t), ins
+}
+
+// bring loads the tile of an operand that a visit needs, unless it is there, and returns what it waits for.
+func (a *attending) bring(input int, v *visit) []int32 {
+	o, ins := a.operand(input)
+	tiled := o.Constant
+	for _, in := range ins {
+		tiled = tiled || in.val.Level != schedule.LB
+	}
+	if !tiled {
+		return a.whole
+	}
+	u := a.byTensor[o.Tensor]
+	keys := input == 1 || input == 2
+	stay := keys && a.Stay(a.tiles)
+	if stay && v.j < int64(len(a.kept[o.Tensor])) {
+		return a.kept[o.Tensor][v.j]
+	}
+	at := *v
+	if stay {
+		at.i, at.keys = -1, min(a.tiles.Keys, a.Keys-v.j*a.tiles.Keys)
+	}
+	place := u.count % int64(len(u.of))
+	u.count++
+	free := u.of[place]
+	u.of[place] = nil
+	elements := a.Elements(o, schedule.AttentionTiles{Products: v.products, Positions: v.positions, Keys: at.keys})
+	portion := a.portion(0, v)
+	if input == 0 {
+		portion.Tile = 0
+	}
+	if stay {
+		portion.Tiles = 1
+	}
+	var loads []int32
+	if o.Constant {
+		loads = append(loads, a.bringConstant(o, portion, elements*o.Element, free))
+	}
+	for _, in := range ins {
+		if in.val.Level == schedule.LB {
+			continue
+		}
+		portion.Operand = in.operand
+		core, need, union := a.share(in, input, &at, elements*o.Element)
+		if core > 0 {
+			loads = append(loads, a.load(in, portion, core, need, union, free, keys && !stay, &at))
+		}
+	}
+	if len(loads) > 0 && !a.allElsewhere(ins) {
+		loads = append(loads, a.whole...)
+	}
+	if stay {
+		a.kept[o.Tensor] = append(a.kept[o.Tensor], loads)
+	}
+	return loads
+}
+
+// allElsewhere reports whether none of some reads is of a value in the L1.
+func (a *attending) allElsewhere(ins []*incoming) bool {
+	for _, in := range ins {
+		if in.val.Level == schedule.LB {
+			return false
+		}
+	}
+	return true
+}
+
+// share is what a load of a value brings of a tile: bytes of the busiest core, of all cores, and each once.
+func (a *attending) share(in *incoming, input int, v *visit, bytes int64) (core, need, union int64) {
+	r := in.read
+	if _, ins := a.operand(input); len(ins) == 1 {
+		core = min(bytes, r.CoreNeedBytes)
+		return core, mulDiv(r.NeedBytes, core, r.CoreNeedBytes), max(1, mulDiv(r.UnionBytes, core, r.CoreNeedBytes))
+	}
+	if a.boxes == nil {
+		for core := range a.lp.step.Cores {
+			a.boxes = append(a.boxes, a.lp.regions(a.s, core)[a.Op.Outputs[0]])
+		}
+	}
+	t := &schedule.Tiler{Graph: a.s.Graph, Op: a.Op, Tiles: a.tiles}
+	size := a.s.Graph.Tensor(in.val.Tensor).DType.Bytes()
+	var previous []model.Region
+	for _, box := range a.boxes {
+		if box.Elements() == 0 {
+			continue
+		}
+		n := int64(0)
+		list := t.Boxes(input, box, v.block, v.i, v.j)
+		same := len(list) == len(previous)
+		for k, b := range list {
+			n += b.Overlap(in.val.Region) * size
+			same = same && b.Equal(previous[k])
+		}
+		core, need = max(core, n), need+n
+		if !same {
+			union += n
+		}
+		previous = list
+	}
+	return core, need, min(union, r.UnionBytes)
+}
+
+// load brings a tile of a value; with once, what comes from the DDR stays in the LLB for the products, if there is
+// room.
+func (a *attending) load(in *incoming, portion isa.Portion, core, need, union int64, free []int32, once bool, v *visit) int32 {
+	gb := need
+	if a.spec.CoreLink.Broadcast {
+		gb = union
+	}
+	from := a.cmds.n
+	var c int32
+	switch {
+	case in.val.Level == schedule.GB:
+		c = a.add(qIn, isa.Command{Kind: isa.LBLoad, Portion: portion, Bytes: need, DurationPs: a.lbLatency(), Uses: a.moveIn(gb, core)}, in.deps, free, in.state.ready)
+		in.state.place.use(c)
+	case a.pages == nil:
+		c = a.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: portion, Bytes: union, DurationPs: a.ddrLatency() + a.lbLatency(),
+			Uses: a.activationUses(gb, 0, core, 0)}, in.deps, free, in.state.ready)
+	default:
+		if ent := a.stageOf(in, portion, once, v); ent != nil {
+			c = a.add(qIn, isa.Command{Kind: isa.LBLoad, Portion: portion, Bytes: union, DurationPs: a.lbLatency(), Uses: a.moveIn(gb, core)}, in.deps, free, []int32{ent.load})
+			a.cmds.at(c).from = ent.at
+			a.pages.use(ent, c)
+			break
+		}
+		a.scratch = append(append(a.scratch[:0], in.deps...), free...)
+		c = a.stream(streamed{part: portion, roam: in.val.Instance < 0, bytes: union, gbBytes: gb, coreBytes: core, after: in.state.ready, free: a.scratch})
+	}
+	a.fetchAway(from, in)
+	in.place.use(c)
+	return c
+}
+
+// stageOf is the tile of keys or values of the present products in the LLB, brought there if it is not; nil: there
+// is no room for those of all keys, or no use for it there.
+func (a *attending) stageOf(in *incoming, portion isa.Portion, once bool, v *visit) *entry {
+	input := a.inputOf(in)
+	if _, ins := a.operand(input); !once || a.Steps(a.tiles) == 1 || len(ins) > 1 {
+		return nil
+	}
+	all := *v
+	all.i = -1
+	o := a.Of(in.val.Tensor)
+	size := func(keys int64) int64 {
+		_, _, union := a.share(in, input, &all, o.Element*a.Elements(o, schedule.AttentionTiles{Products: v.products, Positions: 1, Keys: keys}))
+		return union
+	}
+	// Several tiles where one does not fill a page; as much for the values as for the keys.
+	full, tiles := size(a.tiles.Keys), ceilDiv(a.Keys, a.tiles.Keys)
+	together := min(tiles, max(1, a.pages.pageBytes/full))
+	if 2*ceilDiv(tiles, together)*int64(a.pages.need(together*full)) > int64(a.pages.stageable()) || together*full > a.pages.largest() {
+		return nil
+	}
+	list := a.staged[in.val.Tensor]
+	at := v.j / together
+	for int64(len(list)) <= at {
+		list = append(list, nil)
+	}
+	a.staged[in.val.Tensor] = list
+	if list[at] == nil {
+		first := at * together
+		portion.Tile, portion.Tiles = int32(first)+1, int32(min(together, tiles-first))
+		bytes := size(min(together*a.tiles.Keys, a.Keys-first*a.tiles.Keys))
+		ent, deps := a.pages.add(0, bytes, never)
+		a.pages.pin(ent, true)
+		a.pages.bring(ent, a.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: portion, Bytes: bytes, DurationPs: a.ddrLatency(),
+			Uses: a.activationUses(bytes, bytes, 0, 0)}, deps, in.state.ready))
+		a.cmds.at(ent.load).roam = a.opt.Prefetch && in.val.Instance < 0
+		a.cmds.at(ent.load).to = ent.at
+		list[at] = ent
+	}
+	return list[at]
+}
+
+func (a *attending) inputOf(in *incoming) int {
+	for k, t := range a.Op.Inputs {
+		if t == in.val.Tensor {
+			return k
+		}
+	}
+	return -1
+}
+
+// bringWhole loads what is there for all tiles: what exchanges bring from other cores, and small operands.
+func (a *attending) bringWhole() {
+	for i := range a.Operands {
+		o := &a.Operands[i]
+		if o.Constant {
+			if !o.Tiled {
+				a.whole = append(a.whole, a.bringConstant(o, isa.Portion{}, o.Bytes, nil))
+			}
+			continue
+		}
+		for _, in := range a.ins {
+			if in.val.Tensor == o.Tensor && (!o.Tiled || in.val.Level == schedule.LB) {
+				in.whole = true
+				a.lowering.bring(in, 0, 1, nil)
+				a.whole = in.after(a.whole, 0, 1)
+			}
+		}
+	}
+}
+
+// bringConstant loads some of a constant to its place behind the scores.
+func (a *attending) bringConstant(o *schedule.AttendedOperand, portion isa.Portion, core int64, free []int32) int32 {
+	for i := range a.lp.step.Params {
+		p := &a.lp.step.Params[i]
+		if p.Tensor != o.Tensor {
+			continue
+		}
+		portion.Operand = int32(len(a.lp.step.Reads) + i)
+		union := max(1, mulDiv(p.UnionBytes, core, p.CoreBytes))
+		gb := core * a.active
+		if a.spec.CoreLink.Broadcast {
+			gb = union
+		}
+		deps := append(append([]int32{}, a.scratchDeps...), free...)
+		var c int32
+		if a.pages == nil {
+			c = a.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: portion, Bytes: union, DurationPs: a.ddrLatency() + a.lbLatency(), Uses: a.moves(gb, 0, core, 0)}, deps)
+		} else {
+			c = a.stream(streamed{part: portion, key: -1, roam: true, bytes: union, gbBytes: gb, coreBytes: core, free: deps})
+		}
+		a.lowering.sums.use(c)
+		return c
+	}
+	return -1
+}

@@ -1,0 +1,204 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A ScoreOp is an element-wise operator that an attention runs on its scores: in place At of the
+// operator's operands it reads them, and in the others inputs of the attention, in turn.
+type ScoreOp struct {
+	Kind     Kind
+	Variant  string // as Attr.Variant has it
+	At       int
+	Operands int // all, the scores among them
+}
+
+// extra is how many inputs the score operators read.
+func (a *Attr) extra() int {
+	n := 0
+	for _, s := range a.Scores {
+		n += s.Operands - 1
+	}
+	return n
+}
+
+// scoreKinds are the kinds that score operators may be.
+var scoreKinds = []Kind{"Add", "Sub", "Mul", "Div", "Max", "Min", "Where", "Tanh", "Exp", "Clip"}
+
+// OnScores reports whether operators of a kind may be score operators.
+func OnScores(k Kind) bool { return slices.Contains(scoreKinds, k) }
+
+// registerAttention lists attention as one operator: scores Q K^T, what Attr.Scores names, with
+// Attr.Softmax a softmax over the keys, and the product with V. Inputs: Q [.., heads, queries, depth], K [.., heads / Group, keys, depth] or, with
+// TransB, [.., depth, keys], V [.., heads / Group, keys, width], and what the score operators read, each broadcast
+// to [.., heads, queries, keys]. With Causal query i sees the first i + 1 + keys - queries keys.
+func registerAttention() {
+	register(&KindInfo{Kind: "Attention", Class: MatrixClass, Doc: "attention: softmax of the scores of queries and keys, times values; Group heads of queries share one of keys", minIn: 3, maxIn: -1,
+		infer:      inferAttention,
+		access:     attentionAccess,
+		sequential: func(_ *Op, out Shape) []int64 { return []int64{int64(len(out)) - 1} },
+		macs: func(op *Op, in []*Tensor, out Shape) int64 {
+			return max(1, attentionWork(op, in, Whole(out)).MACs/out.Elements())
+		},
+		vector: func(op *Op, in []*Tensor, out Shape) VectorWork {
+			w, n := attentionWork(op, in, Whole(out)).Vector, out.Elements()
+			return VectorWork{Simple: w.Simple/n + min(1, w.Simple%n), Special: w.Special/n + min(1, w.Special%n)}
+		},
+		work: attentionWork,
+	})
+}
+
+// keysOf is the extent and the place of the keys among K's dimensions.
+func keysOf(op *Op, k Shape) (n int64, dim int) {
+	if dim = len(k) - 2; op.Attr.TransB {
+		dim++
+	}
+	return k[dim], dim
+}
+
+func inferAttention(op *Op, in []*Tensor) ([]Shape, error) {
+	q, k, v, a := in[0].Shape, in[1].Shape, in[2].Shape, op.Attr
+	n := len(q)
+	if n < 3 || len(k) != n || len(v) != n {
+		return nil, fmt.Errorf("queries %v, keys %v and values %v, expected three dimensions or more, as many of each", q, k, v)
+	}
+	keys, dim := keysOf(op, k)
+	depth := k[2*n-3-dim]
+	if a.Group < 1 || q[n-3] != k[n-3]*a.Group || k[n-3] != v[n-3] || !slices.Equal(q[:n-3], k[:n-3]) || !slices.Equal(q[:n-3], v[:n-3]) {
+		return nil, fmt.Errorf("queries %v, keys %v and values %v do not fit for %d heads of queries to one of keys", q, k, v, a.Group)
+	}
+	if depth != q[n-1] || keys != v[n-2] {
+		return nil, fmt.Errorf("queries %v, keys %v and values %v: depths %d and %d, keys %d and %d, expected equal ones", q, k, v, q[n-1], depth, keys, v[n-2])
+	}
+	if a.Causal && !a.Softmax {
+		return nil, fmt.Errorf("hides keys without a softmax over them")
+	}
+	if a.Causal && keys < q[n-2] {
+		return nil, fmt.Errorf("%d queries see what comes before of %d keys, expected no more queries than keys", q[n-2], keys)
+	}
+	for i, s := range a.Scores {
+		info := kinds[s.Kind]
+		if !OnScores(s.Kind) || s.Operands < info.minIn || info.maxIn >= 0 && s.Operands > info.maxIn || s.At < 0 || s.At >= s.Operands {
+			return nil, fmt.Errorf("score operator %d is %q with the scores in place %d of %d operands, expected one of %v", i, s.Kind, s.At, s.Operands, scoreKinds)
+		}
+	}
+	if want := 3 + a.extra(); len(in) != want {
+		return nil, fmt.Errorf("has %d inputs, expected %d", len(in), want)
+	}
+	scores := append(q[:n-1].Clone(), keys)
+	for _, t := range in[3:] {
+		if s, err := broadcast(scores, t.Shape); err != nil || !s.Equal(scores) {
+			return nil, fmt.Errorf("operand %v of the scores does not broadcast to %v", t.Shape, scores)
+		}
+	}
+	return []Shape{append(q[:n-1].Clone(), v[n-1])}, nil
+}
+
+func attentionAccess(op *Op, in []*Tensor, out Shape, _, idx int) []Access {
+	n := len(out)
+	s := in[idx].Shape
+	keys, dim := keysOf(op, in[1].Shape)
+	seen := full()
+	if op.Attr.Causal {
+		seen = Access{Out: n - 2, Num: 1, Den: 1, A: -keys, B: keys - out[n-2]}
+	}
+	acc := make([]Access, len(s))
+	if idx > 2 {
+		acc = broadcastAccess(s, append(out[:n-1].Clone(), keys))
+		if last := len(s) - 1; last >= 0 {
+			if acc[last] = full(); s[last] == keys {
+				acc[last] = seen
+			}
+		}
+		return acc
+	}
+	for d := range acc {
+		acc[d] = identity(d)
+	}
+	if idx == 0 {
+		acc[n-1] = full()
+		return acc
+	}
+	if op.Attr.Group > 1 {
+		acc[n-3] = blocks(n-3, 1, op.Attr.Group)
+	}
+	if idx == 2 {
+		acc[n-2] = seen
+		return acc
+	}
+	acc[dim], acc[2*n-3-dim] = seen, full()
+	return acc
+}
+
+// AttentionDims is (a box of) an attention as the cores see it: Products of Rows queries, of all heads that share
+// the keys, with up to Keys keys.
+type AttentionDims struct {
+	Products, Rows, Keys, Depth, Width int64
+	// Heads of queries that share keys; Rows are of all of them.
+	Heads int64
+	// Seen counts the pairs of a query and a key that it sees, of all products.
+	Seen int64
+}
+
+// AttentionDims returns those of the box r of op's output; nil: all of it.
+func (g *Graph) AttentionDims(op *Op, r Region) AttentionDims {
+	in := make([]*Tensor, len(op.Inputs))
+	for i, id := range op.Inputs {
+		in[i] = g.Tensors[id]
+	}
+	if r == nil {
+		r = Whole(g.Tensors[op.Outputs[0]].Shape)
+	}
+	return attentionDims(op, in, r)
+}
+
+func attentionDims(op *Op, in []*Tensor, r Region) AttentionDims {
+	n := len(r)
+	keys, _ := keysOf(op, in[1].Shape)
+	if r.Elements() == 0 {
+		return AttentionDims{}
+	}
+	heads, group, rows := r[n-3], op.Attr.Group, r[n-2]
+	d := AttentionDims{Products: (heads.Hi-1)/group - heads.Lo/group + 1, Keys: keys, Depth: in[0].Shape[n-1], Width: r[n-1].Len()}
+	d.Heads = (heads.Len() + d.Products - 1) / d.Products
+	d.Rows = d.Heads * rows.Len()
+	all := heads.Len()
+	for _, iv := range r[:n-3] {
+		d.Products *= iv.Len()
+		all *= iv.Len()
+	}
+	d.Seen = all * rows.Len() * keys
+	if op.Attr.Causal {
+		first := rows.Lo + 1 + keys - in[0].Shape[n-2] // of the first row
+		d.Keys = first + rows.Len() - 1
+		d.Seen = all * (rows.Len()*first + rows.Len()*(rows.Len()-1)/2)
+	}
+	return d
+}
+
+// attentionWork is that of a box of the output, of a row of which all or nothing is computed: both products,
+// and of each score the operators on it, its maximum, the difference from that, the exponential and the sum; of each
+// element a division by the sum. What rescales sums is not among it.
+func attentionWork(op *Op, in []*Tensor, r Region) Work {
+	d := attentionDims(op, in, r)
+	w := Work{MACs: d.Seen * (d.Depth + d.Width)}
+	w.Vector = ScoreWork(op).times(d.Seen)
+	if op.Attr.Softmax {
+		w.Vector.Simple += r.Elements()
+		w.Vector.Special += r.Elements() / max(1, d.Width)
+	}
+	return w
+}
+
+// ScoreWork is what the vector units do for one score of an attention.
+func ScoreWork(op *Op) VectorWork {
+	w := VectorWork{}
+	if op.Attr.Softmax {
+		w = VectorWork{Simple: 3, Special: 1}
+	}
+	for _, s := range op.Attr.Scores {
+		w = w.Add(kinds[s.Kind].vector(op, make([]*Tensor, s.Operands), nil))
+	}
+	return w
+}

@@ -1,0 +1,675 @@
+package schedule
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/model"
+)
+
+// AttentionTiles are the loops of a core's attention: tiles of queries, each of so many products (heads of keys) and
+// so many positions of all their heads of queries, and inside of them tiles of keys. The scores of a tile of
+// queries and keys are in the L1 and nowhere else: the maximum and the sum of a row go along with the keys.
+type AttentionTiles struct {
+	Products  int64 `json:"products"`
+	Positions int64 `json:"positions"`
+	Keys      int64 `json:"keys"`
+}
+
+// Attending is the attention that a step runs, as its cores see it.
+type Attending struct {
+	Op *model.Op
+	// Of the busiest core: heads of keys, heads of queries that share one, positions, keys that are seen.
+	Products, Heads, Positions, Keys int64
+	Depth, Width                     int64
+	// Rows are the cores' positions, each interval once; with Causal a position sees First keys more than its number.
+	Rows   []model.Interval
+	Causal bool
+	First  int64
+	// Operands are those of the step's reads, by tensor, then its constants.
+	Operands []AttendedOperand
+	// Tilings are by the binary logarithm of Step.Tiles, of less and less room.
+	Tilings []AttentionTiles
+
+	g            *model.Graph
+	spec         *hardware.Spec
+	size, result int64 // bytes of an element of operands and of results
+	cores        int64
+	far          bool // keys and values come from the DDR, through the LLB
+}
+
+// AttendedOperand is a tensor that a step with an attention reads.
+type AttendedOperand struct {
+	Tensor model.TensorID
+	Input  int   // of the attention; -1: of what follows it
+	Bytes  int64 // that the busiest core needs
+	// Tiled: it passes tile by tile of queries, or of keys, or of both; else it is there from the start.
+	Tiled bool
+	// Constant: it is one of the network's. Element is the bytes of an element.
+	Constant bool
+	Element  int64
+
+	lead, positions, keys bool  // what it depends on: the head, the position, the key
+	remote                int64 // of Bytes, what exchanges bring from other cores
+}
+
+// Visible is how many keys any core sees of tile i of positions.
+func (a *Attending) Visible(t AttentionTiles, i int64) (keys int64) {
+	if !a.Causal {
+		return a.Keys
+	}
+	for _, r := range a.Rows {
+		if at := r.Lo + i*t.Positions; at < r.Hi {
+			keys = max(keys, min(at+t.Positions, r.Hi)+a.First)
+		}
+	}
+	return keys
+}
+
+// Blocks and Steps are how many tiles of products and of positions there are.
+func (a *Attending) Blocks(t AttentionTiles) int64 { return ceil(a.Products, t.Products) }
+func (a *Attending) Steps(t AttentionTiles) int64  { return ceil(a.Positions, t.Positions) }
+
+// QuerySlots is how many tiles of queries, and of results on their way out, have room: one where there are enough tiles of
+// keys that what comes and goes between tiles of queries takes little.
+func (a *Attending) QuerySlots(t AttentionTiles) int64 {
+	if ceil(a.Keys, t.Keys) > 2 {
+		return 1
+	}
+	return a.Slots(t)
+}
+
+// Slots is how many tiles of keys, values and scores have room: one if there is one, else two.
+func (a *Attending) Slots(t AttentionTiles) int64 {
+	if a.Blocks(t)*a.Steps(t) == 1 && t.Keys >= a.Keys {
+		return 1
+	}
+	return 2
+}
+
+// Stay reports whether the keys and values of a tile of products stay in the L1 for all positions.
+func (a *Attending) Stay(t AttentionTiles) bool { return ceil(a.Keys, t.Keys) <= a.Slots(t) }
+
+// SlotBytes is the room that one tile of an operand takes.
+func (a *Attending) SlotBytes(o *AttendedOperand, t AttentionTiles) int64 {
+	if !o.Tiled {
+		return Align(o.Bytes)
+	}
+	n := a.Elements(o, t)
+	return Align(n * o.Element)
+}
+
+// Elements is how many elements of a tiled operand such tiles need.
+func (a *Attending) Elements(o *AttendedOperand, t AttentionTiles) int64 {
+	switch o.Input {
+	case 0:
+		return t.Products * a.Heads * t.Positions * a.Depth
+	case 1:
+		return t.Products * t.Keys * a.Depth
+	case 2:
+		return t.Products * t.Keys * a.Width
+	}
+	n := int64(1)
+	if o.lead {
+		n *= t.Products * a.Heads
+	}
+	if o.positions {
+		n *= t.Positions
+	}
+	if o.keys {
+		n *= t.Keys
+	}
+	return n
+}
+
+// scratch is what scores, sums, maxima and constants take in the L1.
+func (a *Attending) scratch(t AttentionTiles) (bytes int64) {
+	rows := t.Products * a.Heads * t.Positions
+	bytes = a.Slots(t)*Align(4*rows*t.Keys) + Align(4*rows*a.Width) + 2*Align(4*rows)
+	for i := range a.Operands {
+		if o := &a.Operands[i]; o.Constant {
+			bytes += a.room(o, t)
+		}
+	}
+	return bytes
+}
+
+// room is what an operand takes in the stage.
+func (a *Attending) room(o *AttendedOperand, t AttentionTiles) int64 {
+	if !o.Tiled {
+		return Align(o.Bytes)
+	}
+	slots := a.Slots(t)
+	if o.Input == 0 {
+		slots = a.QuerySlots(t)
+	}
+	return slots*a.SlotBytes(o, t) + Align(o.remote)
+}
+
+// outSlot is the room of a tile of results.
+func (a *Attending) outSlot(t AttentionTiles, coreBytes int64) int64 {
+	return min(Align(coreBytes), Align(t.Products*a.Heads*t.Positions*a.Width*a.result))
+}
+
+// Constant is where in the stage, behind the scores and sums, the place of a constant is.
+func (a *Attending) Constant(tensor model.TensorID, t AttentionTiles) (offset, bytes int64) {
+	offset = a.scratch(t)
+	for i := range slices.Backward(a.Operands) {
+		if o := &a.Operands[i]; o.Constant {
+			bytes = a.room(o, t)
+			if offset -= bytes; o.Tensor == tensor {
+				return offset, bytes
+			}
+		}
+	}
+	panic("schedule: no such constant")
+}
+
+// Of is the operand that a tensor is.
+func (a *Attending) Of(t model.TensorID) *AttendedOperand {
+	i := slices.IndexFunc(a.Operands, func(o AttendedOperand) bool { return o.Tensor == t })
+	return &a.Operands[i]
+}
+
+// AttentionTiles are those of the step's own nest, or of as much room as its number of tiles stands for.
+func (st *Step) AttentionTiles() AttentionTiles {
+	if st.Nest != nil && st.Nest.Attention != nil {
+		return *st.Nest.Attention
+	}
+	return st.Attending.Tilings[logarithm(st.Tiles, len(st.Attending.Tilings))]
+}
+
+func logarithm(tiles int64, n int) int { return min(n, bits.Len64(uint64(max(1, tiles)))) - 1 }
+
+// MostTiles is into how many pieces a step's output can be cut. The paper tiles the two outermost loop dimensions of
+// what a core computes; where these are too small for the buffer, this goes on inward. Tiles of an attention stand for
+// those of less and less room.
+func (st *Step) MostTiles() int64 {
+	if st.Attending != nil {
+		return 1 << (len(st.Attending.Tilings) - 1)
+	}
+	n := int64(1)
+	for _, iv := range st.CoreOutput {
+		n *= iv.Len()
+	}
+	return n
+}
+
+// attended lists the stage of a step with an attention.
+func (s *Schedule) attended(st *Step) []StagePart {
+	a := st.Attending
+	tilings := a.Tilings
+	if st.Nest != nil && st.Nest.Attention != nil {
+		tilings = []AttentionTiles{*st.Nest.Attention}
+	}
+	part := func(from, to int, of func(t AttentionTiles) int64) StagePart {
+		p := StagePart{From: from, To: to, Whole: true}
+		for _, t := range tilings {
+			p.Sizes = append(p.Sizes, of(t))
+		}
+		return p
+	}
+	var parts []StagePart
+	for i := 0; i < len(st.Reads); {
+		from, t := i, s.Values[st.Reads[i].Value].Tensor
+		o := *a.Of(t)
+		elsewhere := false
+		o.remote = 0
+		for ; i < len(st.Reads) && s.Values[st.Reads[i].Value].Tensor == t; i++ {
+			if s.Values[st.Reads[i].Value].Level == LB {
+				o.remote += st.Reads[i].CoreRemoteBytes
+			} else {
+				elsewhere = true
+			}
+		}
+		switch {
+		case elsewhere:
+			parts = append(parts, part(from, i, func(t AttentionTiles) int64 { return a.room(&o, t) }))
+		case o.remote > 0:
+			parts = append(parts, part(from, i, func(AttentionTiles) int64 { return Align(min(o.remote, o.Bytes)) }))
+		}
+	}
+	parts = append(parts, part(-1, -1, a.scratch))
+	for _, w := range st.Writes {
+		if v := &s.Values[w]; v.Level != LB {
+			parts = append(parts, part(-1, w, func(t AttentionTiles) int64 { return a.QuerySlots(t) * a.outSlot(t, v.CoreBytes) }))
+		}
+	}
+	return parts
+}
+
+// attending describes the attention of a layer, if it is one, of which cores compute these boxes; want is where values
+// are wanted that others make.
+func (s *Schedule) attending(layer *Layer, cores int64, need []Regions, want Level) *Attending {
+	g := s.Graph
+	op := g.Op(layer.Anchor)
+	if op.Kind != "Attention" {
+		return nil
+	}
+	q := g.Tensor(op.Inputs[0])
+	n := len(q.Shape)
+	a := &Attending{Op: op, Causal: op.Attr.Causal, g: g, spec: s.Spec, size: q.DType.Bytes(), result: g.Tensor(layer.Outputs[0]).DType.Bytes(), cores: cores}
+	for _, reg := range need {
+		r := reg[op.Outputs[0]]
+		if r.Elements() == 0 {
+			continue
+		}
+		d := g.AttentionDims(op, r)
+		a.Products, a.Heads, a.Keys = max(a.Products, d.Products), max(a.Heads, d.Heads), max(a.Keys, d.Keys)
+		a.Depth, a.Width = d.Depth, max(a.Width, d.Width)
+		a.Positions = max(a.Positions, r[n-2].Len())
+		if !slices.Contains(a.Rows, r[n-2]) {
+			a.Rows = append(a.Rows, r[n-2])
+		}
+	}
+	a.First = g.Tensor(op.Inputs[2]).Shape[n-2] - q.Shape[n-2]
+	a.far = s.Spec.GB != nil && (want == DDR || g.Tensor(op.Inputs[1]).Producer == model.NoOp)
+	limit := DataBytes(s.Spec) / 16
+	for _, t := range slices.Concat(layer.Inputs, layer.Constants) {
+		x := g.Tensor(t)
+		o := AttendedOperand{Tensor: t, Input: slices.Index(op.Inputs, t), Constant: x.Role == model.Constant, Element: x.DType.Bytes()}
+		for _, reg := range need {
+			o.Bytes = max(o.Bytes, reg[t].Elements()*o.Element)
+		}
+		switch {
+		case o.Input < 0:
+		case o.Input < 3:
+			o.Tiled = true
+		default:
+			for d, extent := range x.Shape {
+				if extent > 1 {
+					switch at := n - len(x.Shape) + d; at {
+					case n - 1:
+						o.keys = true
+					case n - 2:
+						o.positions = true
+					default:
+						o.lead = true
+					}
+				}
+			}
+			o.Tiled = o.Bytes > limit
+		}
+		a.Operands = append(a.Operands, o)
+	}
+	return a
+}
+
+// attentionKey is what layers with an attention share that are alike but for names.
+func (b *StepBuilder) attentionKey(layer *Layer, t model.TensorID, region model.Region) string {
+	var key []byte
+	for _, id := range layer.Ops {
+		op := b.Graph.Op(id)
+		key = op.Attr.AppendKey(append(key, op.Kind...))
+		for _, list := range [...][]model.TensorID{op.Inputs, op.Outputs} {
+			for _, x := range list {
+				tensor := b.Graph.Tensor(x)
+				key = fmt.Append(key, tensor.Shape, tensor.DType, tensor.Role, tensor.Layout, x == t, slices.Index(list, x))
+			}
+		}
+	}
+	return string(fmt.Append(key, region))
+}
+
+// attentionBinding spreads the result of a layer with an attention over the cores in the way that takes least by
+// the estimate, with all of the L1's data for it; nil if there is nothing to choose.
+func (b *StepBuilder) attentionBinding(layer *Layer, t model.TensorID, region model.Region) Binding {
+	g := b.Graph
+	layout, forbidden := g.Tensor(t).Layout, Forbidden(g, layer.Ops, t)
+	m, err := cost.New(b.Spec)
+	if err != nil {
+		return nil
+	}
+	factors := make([][]int64, len(region))
+	for d, iv := range region {
+		factors[d] = []int64{1}
+		add := func(f int64) {
+			if f > 1 && f <= b.cores && cuts(iv.Len(), f, b.UnevenCores) && !slices.Contains(factors[d], f) {
+				factors[d] = append(factors[d], f)
+			}
+		}
+		if d < len(forbidden) && forbidden[d] {
+			continue
+		}
+		for k := int64(1); k <= min(8, b.cores); k++ {
+			add(b.cores / k)
+			add(model.Pieces(iv.Len(), b.cores/k))
+		}
+		for f := int64(2); f <= b.cores; f *= 2 {
+			add(f)
+		}
+		add(iv.Len())
+	}
+	var best Binding
+	least := math.Inf(1)
+	now := One(len(region))
+	var extend func(i int)
+	extend = func(i int) {
+		if i < len(layout) {
+			for _, f := range factors[layout[i]] {
+				if now[layout[i]] = f; now.Cores() <= b.cores {
+					extend(i + 1)
+				}
+			}
+			now[layout[i]] = 1
+			return
+		}
+		if now.Cores()*4 < b.cores && now.Busy(region) > 1 || CheckBinding(region, now, forbidden, b.cores) != nil {
+			return
+		}
+		need := make([]Regions, 0, 2)
+		for _, core := range [...]int64{0, now.Cores() - 1} { // the largest parts, and with a causal mask the last
+			reg := Regions{t: Slice(region, now, layout, core)}
+			BackPropagate(g, layer.Ops, reg)
+			need = append(need, reg)
+		}
+		a := b.attending(layer, now.Cores(), need, b.want)
+		for _, x := range a.lattice() {
+			if a.stage(x) > DataBytes(b.Spec) {
+				continue
+			}
+			if s := a.seconds(x, m); s < least {
+				least, best = s, slices.Clone(now)
+			}
+		}
+	}
+	extend(0)
+	return best
+}
+
+// stage is the room that tiles take if nothing is in the L1 before.
+func (a *Attending) stage(t AttentionTiles) int64 {
+	n := a.scratch(t) + a.QuerySlots(t)*a.outSlot(t, math.MaxInt64/2)
+	for i := range a.Operands {
+		if o := &a.Operands[i]; !o.Constant {
+			n += a.room(o, t)
+		}
+	}
+	return n
+}
+
+// depths is how many tilings of less and less room there are, each of half of the room before.
+const depths = 6
+
+// tilings finds the best tiles for the data's part of the L1, half of it and so on, and last the smallest.
+func (a *Attending) tilings() {
+	m, err := cost.New(a.spec)
+	if err != nil {
+		panic("schedule: " + err.Error()) // whoever made the schedule has one
+	}
+	var list []AttentionTiles
+	seconds := map[AttentionTiles]float64{}
+	for _, t := range a.lattice() {
+		seconds[t] = a.seconds(t, m)
+		list = append(list, t)
+	}
+	least := AttentionTiles{1, 1, 1}
+	for room, i := DataBytes(a.spec), 0; i < depths; room, i = room/2, i+1 {
+		best := least
+		for _, t := range list {
+			if a.stage(t) <= room && (best == least || seconds[t] < seconds[best]) {
+				best = t
+			}
+		}
+		if k := len(a.Tilings); k == 0 || a.stage(best) < a.stage(a.Tilings[k-1]) {
+			a.Tilings = append(a.Tilings, best)
+		}
+	}
+	if last := a.Tilings[len(a.Tilings)-1]; a.stage(least) < a.stage(last) {
+		a.Tilings = append(a.Tilings, least)
+	}
+}
+
+// lattice lists tiles: of a part of a product's positions, or of whole products.
+func (a *Attending) lattice() (list []AttentionTiles) {
+	unit, _ := a.spec.UnitOf(hardware.Matrix)
+	grain := int64(max(1, unit.Cols))
+	var keys []int64
+	for parts := int64(1); ; parts++ {
+		n := a.Keys
+		if parts > 1 {
+			n = min(a.Keys, ceil(ceil(a.Keys, parts), grain)*grain)
+		}
+		if len(keys) == 0 || n < keys[len(keys)-1] {
+			keys = append(keys, n)
+		}
+		if n <= grain || parts > 8 && n <= 4*grain {
+			break
+		}
+		if parts >= 8 { // then by powers of two
+			parts = 2*parts - 1
+		}
+	}
+	if a.Keys > grain && keys[len(keys)-1] > grain {
+		keys = append(keys, grain)
+	}
+	add := func(products, positions int64) {
+		for _, n := range keys {
+			list = append(list, AttentionTiles{products, positions, n})
+		}
+	}
+	for parts := int64(1); ; parts = max(parts+1, parts*5/4) {
+		positions := ceil(a.Positions, parts)
+		add(1, positions)
+		if positions == 1 {
+			break
+		}
+	}
+	for parts := int64(1); parts < a.Products; parts = max(parts+1, parts*3/2) {
+		if p := ceil(a.Products, parts); p > 1 {
+			add(p, a.Positions)
+		}
+	}
+	return list
+}
+
+// seconds is about what tiles take: visits of the units and of the loads side by side, and what is before and
+// behind.
+func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
+	dt := a.g.Tensor(a.Op.Inputs[0]).DType
+	clock := a.spec.ClockHz
+	rows := t.Products * a.Heads * t.Positions
+	score := model.ScoreWork(a.Op)
+	latency := a.spec.CoreLink.LatencySeconds
+	if a.spec.GB != nil {
+		latency += a.spec.GB.LatencySeconds
+	} else {
+		latency += a.spec.DDR.LatencySeconds + a.spec.DDRLink.LatencySeconds
+	}
+	// Cores with heads of their own.
+	lo, hi := a.Rows[0].Lo, a.Rows[0].Hi
+	for _, r := range a.Rows {
+		lo, hi = min(lo, r.Lo), max(hi, r.Hi)
+	}
+	apart := math.Max(1, float64(a.cores)/float64(ceil(hi-lo, a.Positions)))
+	rate := func(bytes int64) float64 {
+		x := float64(bytes) / a.spec.CoreLink.BandwidthBytesPerSecond
+		each := float64(a.cores)
+		if a.spec.CoreLink.Broadcast {
+			each = apart
+		}
+		switch {
+		case a.spec.GB != nil:
+			x = math.Max(x, each*float64(bytes)/a.spec.GB.BandwidthBytesPerSecond)
+		default:
+			x = math.Max(x, each*float64(bytes)*float64(a.spec.Clusters)/a.spec.DDR.BandwidthBytesPerSecond)
+		}
+		return x
+	}
+	// Keys and values that the LLB has no room for come from the DDR again for each tile of positions.
+	again := 0.0
+	if a.far && a.Steps(t) > 1 && !a.Stay(t) {
+		tile := apart * float64(t.Products*t.Keys*(a.Depth+a.Width)*a.size)
+		if tile*float64(ceil(a.Keys, t.Keys)) > float64(a.spec.GB.SizeBytes)*0.45 || tile > float64(a.spec.GB.SizeBytes)/4 {
+			again = tile*float64(a.spec.Clusters)/a.spec.DDR.BandwidthBytesPerSecond + 2*(a.spec.DDR.LatencySeconds+a.spec.DDRLink.LatencySeconds)
+		}
+	}
+	// One visit with so many keys: of the matrix unit, of the vector units, of the way in.
+	visit := func(keys int64) (total, first float64) {
+		product := func(n, k int64) float64 {
+			return float64(m.MatrixCycles(model.MatrixDims{Reps: t.Products, M: a.Heads * t.Positions, N: n, K: k}, dt)) / clock
+		}
+		matrix := product(keys, a.Depth) + product(a.Width, keys)
+		w := model.VectorWork{Simple: score.Simple * rows * keys, Special: score.Special * rows * keys}
+		v, sp := m.VectorCycles(w, dt)
+		if a.Op.Attr.Softmax {
+			r, x := m.VectorCycles(model.VectorWork{Simple: rows * a.Width, Special: rows}, dt)
+			v, sp = v+r, sp+x
+		}
+		vector := float64(max(v, sp)) / clock
+		if m.SharedVector() {
+			vector = float64(v+sp) / clock
+		}
+		in := 2*latency + rate(t.Products*keys*(a.Depth+a.Width)*a.size)
+		if a.Stay(t) {
+			in /= float64(a.Steps(t))
+		}
+		for i := range a.Operands {
+			if o := &a.Operands[i]; o.Input > 2 && o.Tiled {
+				in += latency + rate(a.SlotBytes(o, t))
+			}
+		}
+		in = math.Max(in, again*float64(keys)/float64(t.Keys))
+		return math.Max(math.Max(matrix, vector), in), matrix + float64(v+sp)/clock + 2*latency + rate(t.Products*keys*(a.Depth+a.Width)*a.size)
+	}
+	total, first := 0.0, 0.0
+	full, alone := visit(min(t.Keys, a.Keys))
+	steps := a.Steps(t)
+	tried := steps // of them alike
+	if !a.Causal {
+		tried = 1
+	}
+	tried = min(tried, 32)
+	for k := range tried {
+		seen := a.Visible(t, k*steps/tried)
+		total += full * float64(seen/t.Keys)
+		if rest := seen % t.Keys; rest > 0 {
+			x, _ := visit(rest)
+			total += x
+		}
+		v, sp := m.VectorCycles(model.VectorWork{Simple: rows * a.Width, Special: rows}, dt)
+		total += float64(v+sp) / clock
+	}
+	total *= float64(steps) / float64(tried)
+	first = alone + rate(rows*a.Depth*a.size)
+	return total*float64(a.Blocks(t)) + first
+}
+
+// CheckAttention reports why a step can't run its attention in such tiles.
+func (a *Attending) CheckAttention(t AttentionTiles) error {
+	for _, x := range []struct {
+		loop      string
+		have, all int64
+	}{{"products", t.Products, a.Products}, {"positions", t.Positions, a.Positions}, {"keys", t.Keys, a.Keys}} {
+		if x.have < 1 || x.have > x.all {
+			return fmt.Errorf("the loop over %s has tiles of %d, expected 1 to the %d of a core", x.loop, x.have, x.all)
+		}
+	}
+	if t.Products > 1 && t.Positions < a.Positions {
+		return fmt.Errorf("the loop over queries has tiles of %d products with %d of their %d positions, expected all, or one product", t.Products, t.Positions, a.Positions)
+	}
+	return nil
+}
+
+func ceil(a, b int64) int64 { return (a + b - 1) / b }
+
+// A Tiler finds what a core needs for tiles of an attention, of which it has the box r of the results.
+type Tiler struct {
+	Graph *model.Graph
+	Op    *model.Op
+	Tiles AttentionTiles
+}
+
+// products lists the boxes of lead dimensions and heads of queries of the tile of products with this number.
+func (t *Tiler) products(r model.Region, block int64, visit func(lead model.Region, kv int64, heads model.Interval)) {
+	n, group := len(r), t.Op.Attr.Group
+	if r.Elements() == 0 {
+		return
+	}
+	first, last := r[n-3].Lo/group, (r[n-3].Hi-1)/group+1
+	each := last - first
+	all := each
+	for _, iv := range r[:n-3] {
+		all *= iv.Len()
+	}
+	for p := block * t.Tiles.Products; p < min(all, (block+1)*t.Tiles.Products); p++ {
+		kv, at := first+p%each, p/each
+		lead := r[:n-3].Clone()
+		for d := n - 4; d >= 0; d-- {
+			k := lead[d].Lo + at%lead[d].Len()
+			at /= lead[d].Len()
+			lead[d] = model.Interval{Lo: k, Hi: k + 1}
+		}
+		visit(lead, kv, model.Interval{Lo: kv * group, Hi: (kv + 1) * group}.Intersect(r[n-3]))
+	}
+}
+
+// Sees is how many keys a core sees of tile i of positions, or, less than 0, of all.
+func (t *Tiler) Sees(r model.Region, i int64) int64 {
+	n := len(r)
+	keys := t.Graph.Tensor(t.Op.Inputs[2]).Shape[n-2]
+	if t.Op.Attr.Causal {
+		if p := t.positions(r, i); p.Len() > 0 {
+			return p.Hi + keys - t.Graph.Tensor(t.Op.Inputs[0]).Shape[n-2]
+		}
+		return 0
+	}
+	return keys
+}
+
+func (t *Tiler) positions(r model.Region, i int64) model.Interval {
+	p := r[len(r)-2]
+	if i < 0 {
+		return p
+	}
+	return model.Interval{Lo: p.Lo + i*t.Tiles.Positions, Hi: p.Lo + (i+1)*t.Tiles.Positions}.Intersect(p)
+}
+
+// Boxes are those of an input, or, of -1, of the results, that tile i of positions of a tile of products needs
+// with tile j of keys; of keys and values with i less than 0 for all positions.
+func (t *Tiler) Boxes(input int, r model.Region, block, i, j int64) (list []model.Region) {
+	positions := t.positions(r, i)
+	keys := model.Interval{Lo: j * t.Tiles.Keys, Hi: min((j+1)*t.Tiles.Keys, t.Sees(r, i))}
+	if positions.Len() == 0 || input > 0 && keys.Len() == 0 {
+		return nil
+	}
+	width := r[len(r)-1]
+	t.products(r, block, func(lead model.Region, kv int64, heads model.Interval) {
+		b := lead
+		head := model.Interval{Lo: kv, Hi: kv + 1}
+		var shape model.Shape
+		if input >= 0 {
+			shape = t.Graph.Tensor(t.Op.Inputs[input]).Shape
+		}
+		switch {
+		case input < 0:
+			b = append(b, heads, positions, width)
+		case input == 0:
+			b = append(b, heads, positions, model.Interval{Hi: shape[len(shape)-1]})
+		case input == 1 && t.Op.Attr.TransB:
+			b = append(b, head, model.Interval{Hi: shape[len(shape)-2]}, keys)
+		case input == 1:
+			b = append(b, head, keys, model.Interval{Hi: shape[len(shape)-1]})
+		case input == 2:
+			b = append(b, head, keys, width)
+		default:
+			b = append(b, heads, positions, keys)[len(b)+3-len(shape):]
+			for d := range b {
+				if shape[d] == 1 {
+					b[d] = model.Interval{Hi: 1}
+				}
+			}
+			for _, other := range list { // what does not depend on the head
+				if other.Equal(b) {
+					return
+				}
+			}
+		}
+		list = append(list, b)
+	})
+	return list
+}

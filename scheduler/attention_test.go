@@ -1,0 +1,66 @@
+package scheduler_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/dsasched/dsasched/formulation/bound"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/zoo"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// alone is one attention as one operator.
+func alone(a zoo.Attention) network.Network {
+	return network.FuseAttention(network.Network{Name: "attention", Graph: func(batch int64) (*model.Graph, error) {
+		return a.Build(zoo.Options{Batch: batch})
+	}})
+}
+
+// Attention as one operator is close to its bound where the cores' L1 holds tiles large enough for its links, and moves no
+// more than queries, keys, values and results, some of them again.
+func TestAttentionAlone(t *testing.T) {
+	recipe, err := scheduler.Lookup("tvm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		machine string
+		zoo.Attention
+		over float64 // the bound, at most
+	}{
+		{"stcp920", zoo.Attention{Heads: 16, Tokens: 512, Width: 64}, 1.15},
+		{"stcp920", zoo.Attention{Heads: 16, Tokens: 2048, Width: 128}, 1.15},
+		{"stcp920", zoo.Attention{Heads: 16, Tokens: 2048, Width: 64, Causal: true}, 1.2},
+		{"tpu-v4i", zoo.Attention{Heads: 16, Tokens: 2048, Width: 64}, 1.05},
+		{"tpu-v4i", zoo.Attention{Heads: 16, Tokens: 8192, Width: 128, Causal: true}, 1.1},
+		{"tpu-v4i", zoo.Attention{Heads: 32, KeyHeads: 8, Tokens: 2048, Width: 128, Causal: true}, 1.15},
+		{"ascend910", zoo.Attention{Heads: 16, Tokens: 2048, Width: 64}, 1.1},
+		{"goya", zoo.Attention{Heads: 16, Tokens: 2048, Width: 64}, 1.1},
+		{"a100", zoo.Attention{Heads: 16, Tokens: 8192, Width: 64}, 1.3},
+	} {
+		spec, err := hardware.Load(c.machine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		net, batch := alone(c.Attention), int64(spec.Clusters)
+		made, err := scheduler.Run(context.Background(), net, spec, batch, recipe, scheduler.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := bound.Cold(context.Background(), net, made.Spec, batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		over := made.LatencySeconds() / b.Seconds
+		t.Logf("%s %+v: %.3g ms, %.2f of the bound (%s), tiles %+v", c.machine, c.Attention, made.LatencySeconds()*1e3, over, b.Term, made.Schedule.Steps[0].AttentionTiles())
+		if over < 1 || over > c.over {
+			t.Errorf("%s %+v: %.3f of the bound, expected up to %.2f", c.machine, c.Attention, over, c.over)
+		}
+		if n := len(made.Schedule.Values); n != 4 {
+			t.Errorf("%s: %d values, expected queries, keys, values and results", c.machine, n)
+		}
+	}
+}
