@@ -62,6 +62,8 @@ type stage struct {
 	next  int64
 	free  []int64
 	tiles []int32 // that it has served, the latest last
+
+	blocks []*block // of a task with sums, the latest last
 }
 
 func (m *machine) task(i int32, g *model.Graph) *task {
@@ -133,12 +135,19 @@ func (t *task) in(core int, term int64) bool {
 func (m *machine) regions(t *task, core int, p isa.Portion) schedule.Regions {
 	core %= t.makers
 	k := portion{core, p.Part, p.Parts, 0}
+	if t.Sums > 0 {
+		k.tile = p.Tile
+	}
 	if reg := t.parts[k]; reg != nil {
 		return reg
 	}
 	reg := schedule.Regions{}
 	for i := range t.Writes {
-		if b := m.box(&t.Writes[i], p, core); b.Elements() > 0 {
+		b := m.box(&t.Writes[i], p, core)
+		if k.tile > 0 && b.Elements() > 0 {
+			m.columnsOf(t, &t.Writes[i], b, k.tile)
+		}
+		if b.Elements() > 0 {
 			reg[t.writes[i]] = b
 		}
 	}
@@ -253,6 +262,10 @@ type work struct {
 func (w *work) bringOperand() {
 	o := &w.t.Reads[w.c.Operand]
 	id := w.t.reads[w.c.Operand]
+	if w.t.Sums > 0 && w.t.g.Tensor(id).Role != model.Constant {
+		w.bringTile(o, id)
+		return
+	}
 	want := make([][]key, w.t.cores)
 	rows := w.gathers(id)
 	switch {
@@ -640,7 +653,7 @@ func (w *work) column(core int, at []int64) int {
 		i = at[1]/n - whole[1].Lo/n
 	case conv:
 		i = at[1] - whole[1].Lo
-	case dims.Reps > 1:
+	case dims.Reps > 1 && w.t.Sums == 0:
 		lead := len(at) - min(1, len(a.in[1])-1) - min(1, len(a.in[0])-1)
 		for d := range lead {
 			i = i*whole[d].Len() + at[d] - whole[d].Lo
@@ -858,6 +871,9 @@ func (w *work) operand(id model.TensorID, at []int64) uint64 {
 			}
 		}
 		if st := w.x.stages[w.core][o.Tensor]; st != nil {
+			if addr, ok := w.inBlocks(st, k); ok {
+				return w.load(&w.cl.lb[w.core], addr, k)
+			}
 			if addr, ok := st.held[k]; ok {
 				return w.load(&w.cl.lb[w.core], addr, k)
 			}
@@ -892,8 +908,7 @@ func (w *work) results(write, core int, p isa.Portion, visit func(i int64, at []
 	if own == nil {
 		return
 	}
-	total := own.Elements()
-	lo, hi := cut(int(total), p.Part, p.Parts), cut(int(total), p.Part+1, p.Parts)
+	lo, hi := w.rowsCut(o, own, p.Part, p.Parts), w.rowsCut(o, own, p.Part+1, p.Parts)
 	w.inOrder(own, o.Tensor, func(i int64, at []int64) {
 		if i >= int64(lo) && i < int64(hi) && (p.Tile == 0 || w.endsIn(write, core, at) == w.columnTile(p.Tile)) {
 			visit(i, at, own)
@@ -960,6 +975,9 @@ func (w *work) resultAt(o *isa.Operand, own model.Region, n int64) int64 {
 	size := w.p.Tensors[o.Tensor].ElementBytes
 	if o.Level == isa.LB {
 		return o.Address + n*size
+	}
+	if w.t.Sums > 0 {
+		return w.tileAt(o, own, n)
 	}
 	total := own.Elements()
 	if total*size <= o.StageBytes || w.t.Tiles <= 1 {

@@ -34,6 +34,9 @@ type Operand struct {
 	// value from elsewhere take it, or through which a written one leaves. Where the
 	// bytes are too few for all, tiles take turns in them, two at a time.
 	Stage, StageBytes int64
+	// Row, if not zero, is how many of the innermost dimensions a row has, which no part cuts: see
+	// Task.Sums.
+	Row int32
 }
 
 // Task is one layer of one instance.
@@ -55,6 +58,15 @@ type Task struct {
 	// more the second, and so on; Columns and Reduction cut each slice. The first gather the
 	// sums of the others by exchanges whose operand is len(Reads), and write the results.
 	Slices int32
+	// Sums, if not zero, says that the results are made in tiles of whole rows (see
+	// Operand.Row) and of Columns, in the LB, where so many have room: those of
+	// all columns for each of Tiles tiles of rows or, with ColumnsFirst, of all rows for each tile
+	// of columns. A load of a portion brings all that its part of the results needs of its tiles
+	// of columns and reduction, in place of what such a load brought Depth loads before; of the
+	// product's second operand ColumnDepth, of one beside the product two.
+	Sums         int32
+	ColumnDepth  int32
+	ColumnsFirst bool
 	// Keys, if not zero, says that the task is an attention: the cores go over tiles of queries, each of Products
 	// heads of keys and Positions positions of all their heads of queries, and in each over tiles of Keys keys. Of
 	// its commands Part counts the tiles of queries, and Tile those of keys from 1; a product that has Operand 1
@@ -137,9 +149,10 @@ func (p *Program) Part(o Operand, portion Portion, core int64) []Range {
 	if portion.Parts <= 1 {
 		return box
 	}
+	order = order[:len(order)-int(o.Row)]
 	total := int64(1)
-	for _, r := range box {
-		total *= r.Hi - r.Lo
+	for _, d := range order {
+		total *= box[d].Hi - box[d].Lo
 	}
 	lo, hi := share(total, portion.Part, portion.Parts), share(total, portion.Part+1, portion.Parts)
 	if lo == hi {
@@ -191,8 +204,9 @@ func (p *Program) checkData() (item string, index int, what string) {
 	}
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
-		if t.Tiles < 0 || t.Repeat < 0 || t.Depth < 0 || t.Slices < 0 || min(t.Products, t.Positions, t.Keys, t.Slots, t.QuerySlots) < 0 || t.Keys > 0 && min(t.Products, t.Positions, t.Slots, t.QuerySlots) < 1 {
-			return "task", i, fmt.Sprintf("is cut into %d tiles, of %d each, with room for %d", t.Tiles, t.Repeat, t.Depth)
+		if min(t.Tiles, t.Repeat, t.Depth, t.Slices, t.Sums, t.Products, t.Positions, t.Keys, t.Slots, t.QuerySlots) < 0 ||
+			t.Keys > 0 && min(t.Products, t.Positions, t.Slots, t.QuerySlots) < 1 {
+			return "task", i, fmt.Sprintf("is cut into %d tiles, of %d each, with room for %d, and for sums of %d", t.Tiles, t.Repeat, t.Depth, t.Sums)
 		}
 		for _, op := range t.Operators {
 			if op < 0 || int(op) >= len(p.Operators) {
@@ -213,7 +227,7 @@ func (p *Program) checkData() (item string, index int, what string) {
 				if o.Level >= NumLevels || o.Address < 0 || o.Stage < 0 || o.StageBytes < 0 {
 					return "task", i, fmt.Sprintf("has data at address %d of level %v, with a stage of %d bytes at %d", o.Address, o.Level, o.StageBytes, o.Stage)
 				}
-				if !ok {
+				if ok = ok && 0 <= o.Row && int(o.Row) <= len(shape); !ok {
 					return "task", i, fmt.Sprintf("has the box %v of a tensor of shape %v, spread over %v cores", o.Box, shape, o.Spread)
 				}
 			}

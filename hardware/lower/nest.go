@@ -49,6 +49,9 @@ func LoopsOf(s *schedule.Schedule, i int, m *cost.Model) *Loops {
 func (l *Loops) Check(s *schedule.Schedule, i int) error {
 	lp := *l.base
 	lp.step, lp.nest = &s.Steps[i], s.Steps[i].Nest
+	if lp.nest.Blocked() {
+		return lp.checkBlocked(s)
+	}
 	if lp.step.Attending != nil {
 		return planAttention(s, lp.step, &lp)
 	}
@@ -74,6 +77,20 @@ func Alone(s *schedule.Schedule, instance int) *schedule.Schedule {
 		all[i] = i
 	}
 	return alone(s, instance, first, last, all)
+}
+
+// StepAlone is the schedule of one step: [Alone], of a kernel that has no other.
+func StepAlone(s *schedule.Schedule, step int) *schedule.Schedule {
+	var values []int
+	for v := range s.Near(step) {
+		values = append(values, v.ID)
+	}
+	for _, r := range s.Steps[step].Reads {
+		values = append(values, r.Value)
+	}
+	values = append(values, s.Steps[step].Writes...)
+	slices.Sort(values)
+	return alone(s, s.Steps[step].Instance, step, step, slices.Compact(values))
 }
 
 // EachAlone calls f with the steps of each instance in the order of a schedule, from the first to

@@ -137,6 +137,10 @@ func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState)
 	l.lookUpRows()
 	l.divideVectorWork()
 	l.resident = make([]tileInLB, len(lp.weights))
+	if lp.nest.Blocked() {
+		l.blocked(s)
+		return
+	}
 	l.computed, l.drained = make([][]int32, lp.nest.Depth), make([][]int32, lp.nest.Depth)
 	lp.eachVisit(l.outerTile)
 	l.complete()
@@ -189,23 +193,22 @@ func (l *lowering) operands(s *schedule.Schedule) {
 func (l *lowering) places(s *schedule.Schedule) {
 	st := l.lp.step
 	at := st.StageAddress
-	stage := func(p schedule.StagePart) (*stretch, []int32) {
-		n := st.Space(p)
-		at += n
-		return l.lb.take(at-n, n, l.label)
-	}
-	leaving := map[int]schedule.StagePart{}
+	type leaving struct{ at, bytes int64 }
+	leave := map[int]leaving{} // by value
 	for _, part := range s.Staged(st) {
+		n := st.Space(part)
+		at += n
+		stage := func() (*stretch, []int32) { return l.lb.take(at-n, n, l.label) }
 		if part.From < 0 && part.To < 0 {
 			l.sumBytes = part.Bytes
-			l.sums, l.sumsDeps = stage(part)
+			l.sums, l.sumsDeps = stage()
 			continue
 		}
 		if part.From < 0 {
-			leaving[part.To] = part
+			leave[part.To] = leaving{at - n, n}
 			continue
 		}
-		place, deps := stage(part)
+		place, deps := stage()
 		for _, in := range l.ins[part.From:part.To] {
 			in.place, in.deps = place, deps
 		}
@@ -220,8 +223,8 @@ func (l *lowering) places(s *schedule.Schedule) {
 				o.place, o.deps = l.lb.take(v.Address, v.CoreBytes, l.label)
 			}
 			l.values[v.ID].place = o.place
-		} else if part, ok := leaving[v.ID]; ok {
-			o.place, o.deps = stage(part)
+		} else if x, ok := leave[v.ID]; ok {
+			o.place, o.deps = l.lb.take(x.at, x.bytes, l.label)
 		}
 		if v.Level == schedule.GB {
 			o.far, o.fdeps = l.gbActs.take(v.Address, schedule.Align(v.Bytes), l.label)
@@ -295,6 +298,9 @@ func (l *lowering) lookUpRows() {
 
 // columnTiles is how many tiles of columns the rows of an outer tile pass by.
 func (lp *layerPlan) columnTiles() int64 {
+	if lp.nest.Blocked() {
+		return lp.nest.ColumnTiles()
+	}
 	if lp.matrix && len(lp.weights) > 0 {
 		return int64(len(lp.weights) / lp.kTiles)
 	}

@@ -101,6 +101,13 @@ func (t *tables) task(s *schedule.Schedule, lp *layerPlan) int32 {
 			task.Depth = int32(d)
 		}
 	}
+	if n := st.Nest; n.Blocked() {
+		task.Tiles, task.Depth, task.Sums, task.ColumnsFirst = int32(n.Tiles), int32(n.Depth), int32(n.Sums), n.ColumnsFirst
+		task.ColumnDepth = int32(n.RoomFor(schedule.ColumnsOperand))
+		for i := range task.Writes {
+			task.Writes[i].Row = int32(s.RowDims(st, lp.dims.N))
+		}
+	}
 	if n := st.Slices(); n > 1 {
 		task.Slices = int32(n)
 	}
@@ -137,21 +144,13 @@ func (t *tables) places(s *schedule.Schedule, st *schedule.Step, task *isa.Task)
 	at := st.StageAddress
 	for _, part := range s.Staged(st) {
 		n := st.Space(part)
-		if part.From < 0 && part.To < 0 {
-			for i := range st.Params { // sums have no tensor, but constants may be behind them
-				if a := st.Attending; a != nil {
-					offset, bytes := a.Constant(st.Params[i].Tensor, st.AttentionTiles())
-					task.Reads[len(st.Reads)+i].Stage, task.Reads[len(st.Reads)+i].StageBytes = at+offset, bytes
-				}
-			}
-			at += n
-			continue
-		} else if part.From < 0 {
-			written[part.To].Stage, written[part.To].StageBytes = at, n
-		} else {
+		switch {
+		case part.From >= 0:
 			for i := part.From; i < part.To; i++ {
 				task.Reads[i].Stage, task.Reads[i].StageBytes = at, n
 			}
+		case part.To >= 0:
+			written[part.To].Stage, written[part.To].StageBytes = at, n
 		}
 		at += n
 	}

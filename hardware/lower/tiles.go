@@ -121,6 +121,14 @@ func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 // the number of commands.
 func plan(s *schedule.Schedule, st *schedule.Step, m *cost.Model, fine grain) (*layerPlan, error) {
 	lp := prepare(s, st, fine)
+	if st.Nest.Blocked() {
+		lp.nest = st.Nest
+		if err := lp.checkBlocked(s); err != nil {
+			return nil, fmt.Errorf("nest of %q: %w", lp.layer.Name, err)
+		}
+		lp.followBlocked()
+		return lp, nil
+	}
 	if st.Attending != nil {
 		if err := planAttention(s, st, lp); err != nil {
 			return nil, fmt.Errorf("nest of %q: %w", lp.layer.Name, err)

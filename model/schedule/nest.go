@@ -54,6 +54,15 @@ type Nest struct {
 	// whose end results leave the LB.
 	Vector Attach `json:"vector"`
 	Store  Attach `json:"store"`
+	// Sums, if not zero, makes the nest a blocked one: both operands of the product pass in
+	// tiles of Columns and Reduction, the row operand in tiles of rows and Reduction, Depth of
+	// which have room at a time, and Sums tiles of rows x columns are added up in the L1, in 4
+	// bytes a sum. Then the reduction is the innermost loop, vector work and stores are behind the
+	// tile of columns, Loads and Pieces are 1, and Stage is how many tiles of the reduction one
+	// load brings from the DDR into the LLB (0: each alone), with Once for all tiles at a time.
+	Sums int64 `json:"sums,omitempty"`
+	// ColumnDepth is the room for tiles of a second operand that is no constant; 0: Depth.
+	ColumnDepth int64 `json:"column_depth,omitempty"`
 	// Attention are the loops of an attention, which have no others.
 	Attention *AttentionTiles `json:"attention,omitempty"`
 }
@@ -242,6 +251,20 @@ func (s *Schedule) Room(i int) (bytes int64) {
 //	        vector              or behind another loop's body
 //	    store
 //
+// A blocked nest (see Sums) has both operands in the loop over the reduction:
+//
+//	cores m:4 n:27
+//	for tile in 4 of 2
+//	  for columns in 112 112
+//	    sums of 2
+//	    for reduction in 64 64
+//	      bring by 8              from the DDR eight tiles at a time; "bring once by 8"
+//	      columns of 4            room for tiles of a second operand that is no constant
+//	      weights by 8
+//	      multiply
+//	    vector
+//	    store
+//
 // and that of an attention as
 //
 //	for queries in 1 64           tiles of products and of positions of each
@@ -314,6 +337,29 @@ func (n *Nest) lines(output *model.Tensor) (list []nestLine) {
 			say("stage in %d", n.Stage)
 		}
 	}
+	if n.Blocked() {
+		tiles := func() { loop("tile in %d of %d", n.Tiles, n.Depth) }
+		if !n.ColumnsFirst {
+			tiles()
+		}
+		columns()
+		if n.ColumnsFirst {
+			tiles()
+		}
+		say("sums of %d", n.Sums)
+		inside := depth
+		loop("reduction in%s", numbers(n.Reduction))
+		say("%s", words("bring", n.Once, "once", n.Stage > 0, fmt.Sprintf("by %d", n.Stage)))
+		if n.ColumnDepth > 0 {
+			say("columns of %d", n.ColumnDepth)
+		}
+		say("%s", words("weights", n.Group > 0, fmt.Sprintf("by %d", n.Group), n.Stay, "stay"))
+		say("multiply")
+		depth = inside
+		say("vector")
+		say("store")
+		return list
+	}
 	stage(true)
 	if n.ColumnsFirst {
 		columns()
@@ -349,9 +395,34 @@ func (n *Nest) lines(output *model.Tensor) (list []nestLine) {
 	return list
 }
 
+// words joins a word with those of two that are said.
+func words(first string, sayA bool, a string, sayB bool, b string) string {
+	if sayA {
+		first += " " + a
+	}
+	if sayB {
+		first += " " + b
+	}
+	return first
+}
+
+// longRun is the number of equal extents in a row from which they are written as one: 64x12.
+const longRun = 4
+
 func numbers(list []int64) (text string) {
-	for _, n := range list {
-		text += " " + strconv.FormatInt(n, 10)
+	for len(list) > 0 {
+		n := 1
+		for n < len(list) && list[n] == list[0] {
+			n++
+		}
+		if n < longRun {
+			n = 1
+		}
+		text += " " + strconv.FormatInt(list[0], 10)
+		if n > 1 {
+			text += "x" + strconv.Itoa(n)
+		}
+		list = list[n:]
 	}
 	return text
 }
@@ -402,8 +473,17 @@ func ParseNest(text string, output *model.Tensor) (*Nest, error) {
 			n.Cores, err = readCores(words[1:], output)
 		case "rfactor":
 			n.Rfactor, err = readExtent(words[len(words)-1])
+		case "sums":
+			n.Sums, err = readExtent(words[len(words)-1])
+			n.Loads, n.Pieces, n.Vector, n.Store = 1, 1, AtColumns, AtColumns
 		case "bring":
-			n.Loads, err = readExtent(words[len(words)-1])
+			switch {
+			case !n.Blocked():
+				n.Loads, err = readExtent(words[len(words)-1])
+			case len(words) > 1:
+				n.Once = words[1] == "once"
+				n.Stage, err = readExtent(words[len(words)-1])
+			}
 		case "stage":
 			n.Stage, err = readExtent(words[len(words)-1])
 			n.Once = around == ""
@@ -412,13 +492,19 @@ func ParseNest(text string, output *model.Tensor) (*Nest, error) {
 			if len(words) > 2 {
 				n.Group, err = readExtent(words[2])
 			}
+		case "columns":
+			n.ColumnDepth, err = readExtent(words[len(words)-1])
 		case "multiply":
 		case "vector":
-			n.Vector = attachTo(around, n.ColumnsFirst)
+			if !n.Blocked() {
+				n.Vector = attachTo(around, n.ColumnsFirst)
+			}
 		case "store":
-			n.Store = attachTo(around, n.ColumnsFirst)
+			if !n.Blocked() {
+				n.Store = attachTo(around, n.ColumnsFirst)
+			}
 		default:
-			err = fmt.Errorf("found %q, expected cores, rfactor, for LOOP in, stage, bring, weights, multiply, vector or store", words[0])
+			err = fmt.Errorf("found %q, expected cores, rfactor, for LOOP in, sums, stage, bring, columns, weights, multiply, vector or store", words[0])
 		}
 		if err != nil {
 			return bad(err)
@@ -452,11 +538,21 @@ func (n *Nest) readLoop(words []string, around string) (err error) {
 		if words[1] == "tile" && w == "of" {
 			continue
 		}
+		w, many, run := strings.Cut(w, "x")
 		x, err := readExtent(w)
 		if err != nil {
 			return err
 		}
-		list = append(list, x)
+		n := int64(1)
+		if run {
+			if n, err = readExtent(many); err != nil {
+				return err
+			}
+		}
+		if int64(len(list))+n > maxNestText {
+			return fmt.Errorf("found more than %d tiles of a loop over %s", maxNestText, words[1])
+		}
+		list = append(list, slices.Repeat([]int64{x}, int(n))...)
 	}
 	switch words[1] {
 	case "tile":

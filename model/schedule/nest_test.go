@@ -55,6 +55,50 @@ func TestParseNest(t *testing.T) {
 	}
 }
 
+const blockedText = `cores n:2 h:4
+for columns in 32 64x5 16
+  for tile in 4 of 3
+    sums of 2
+    for reduction in 64x9
+      bring once by 3
+      weights by 9
+      multiply
+    vector
+    store
+`
+
+func TestParseBlockedNest(t *testing.T) {
+	n, err := schedule.ParseNest(blockedText, image())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n.Text(image()) != blockedText || !n.Blocked() || !n.ColumnsFirst || n.Tiles != 4 || n.Depth != 3 || n.Sums != 2 || !n.Once || n.Stage != 3 ||
+		n.Group != 9 || n.Stay || len(n.Columns) != 7 || len(n.Reduction) != 9 || n.Loads != 1 || n.Vector != schedule.AtColumns {
+		t.Errorf("%+v", n)
+	}
+	for _, c := range []struct{ old, new, want string }{
+		{"bring once by 3", "bring", ""},
+		{"bring once by 3", "bring by 3", ""},
+		{"weights by 9", "weights stay", ""},
+		{"      weights by 9", "      columns of 5\n      weights", ""},
+		{"for columns in 32 64x5 16\n  for tile in 4 of 3", "for tile in 4 of 3\n  for columns in 32 64x5 16", ""},
+		{"bring once by 3", "bring once", `found "once", expected a number`},
+		{"    vector\n", "", `expected "vector" in 2 loops`},
+		{"64x9", "64x0", `found "0", expected a number`},
+		{"64x9", "64x99999", "more than 65536 tiles"},
+		{"    sums of 2\n", "", "found loops over"},
+	} {
+		text := strings.Replace(blockedText, c.old, c.new, 1)
+		n, err := schedule.ParseNest(text, image())
+		if c.want == "" && (err != nil || n.Text(image()) != text) {
+			t.Errorf("%q in the place of %q: %+v, %v", c.new, c.old, n, err)
+		}
+		if c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%q in the place of %q: %+v, %v; want %q", c.new, c.old, n, err, c.want)
+		}
+	}
+}
+
 func TestParseNestRefuses(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"cores n:2 h:4", "cores k:2", `line 1: found dimension "k", expected one of n, h, w, c`},
@@ -81,6 +125,7 @@ func TestParseNestRefuses(t *testing.T) {
 
 // What is read is written and read again as the same.
 func FuzzParseNest(f *testing.F) {
+	f.Add(blockedText)
 	f.Add(nestText)
 	f.Add("stage in 2\nfor tile in 2 of 2\n stage in 1\n bring in 2\n for columns in 4\n  for reduction in 3 3\n   weights by 2 stay\n   for piece in 1\n    multiply\n  vector\n  store\n")
 	f.Add("for tile in 1 of 2\n bring in 1\n for piece in 1\n  vector\n store\n")

@@ -325,6 +325,9 @@ func (st *Step) Whole(r *Read) bool {
 // inputs from other cores and other levels, and outputs for other levels. All
 // values of one input tensor share a part, since a core needs some of them only.
 func (s *Schedule) Staged(st *Step) []StagePart {
+	if st.Nest.Blocked() {
+		return s.blockedStage(st)
+	}
 	if st.Attending != nil {
 		return s.attended(st)
 	}

@@ -1,0 +1,215 @@
+package interp_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/hardware/interp"
+	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/hardware/sim"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// blockedNet is a layer with a product: constant or computed second operand, products of images,
+// a residual or a bias behind it.
+func blockedNet(r *rand.Rand, name string) network.Network {
+	kind, extra, heads := r.IntN(5), r.IntN(4), 1+r.Int64N(4)
+	m, n, k, reps := 1+r.Int64N(20), 1+r.Int64N(16), 1+r.Int64N(24), 1+r.Int64N(4)
+	kernel, stride := 1+r.Int64N(3), 1+r.Int64N(2)
+	return network.Network{Name: name, Graph: func(batch int64) (*model.Graph, error) {
+		b := model.NewBuilder(name)
+		var y model.TensorID
+		switch kind {
+		case 0:
+			x := b.Input("x", model.F16, batch, m, k)
+			y = b.Op("MatMul", "product", model.Attr{}, x, b.Param("w", model.F16, k, n))
+		case 1:
+			x := b.Input("x", model.F16, batch, reps, m, k)
+			y = b.Op("MatMul", "product", model.Attr{}, x, b.Input("z", model.F16, batch, reps, k, n))
+		case 2:
+			x := b.Input("x", model.F16, batch*m, k)
+			y = b.Op("Gemm", "product", model.Attr{TransB: true}, x, b.Param("w", model.F16, n, k), b.Param("bias", model.F16, n))
+		case 3:
+			x := b.Input("x", model.F16, batch, m, k)
+			y = b.Op("MatMul", "product", model.Attr{}, x, b.Param("w", model.F16, k, heads*n))
+			y = b.Op("Reshape", "heads", model.Attr{Shape: []int64{batch, m, heads, n}}, y)
+		default:
+			x := b.Input("x", model.F16, batch, k, 3+m/2, kernel+reps)
+			y = b.Op("Conv", "product", model.Attr{Strides: []int64{stride, stride}, Dilations: []int64{1, 1},
+				Pads: []int64{kernel / 2, kernel / 2, kernel / 2, kernel / 2}, Group: 1}, x, b.Param("w", model.F16, n, k, kernel, kernel), b.Param("bias", model.F16, n))
+		}
+		switch extra {
+		case 1:
+			y = b.Op("Relu", "relu", model.Attr{}, y)
+		case 2:
+			y = b.Op("Add", "sum", model.Attr{}, y, b.Input("residual", model.F16, b.Tensor(y).Shape...))
+		}
+		b.Output(y)
+		return b.Build()
+	}}
+}
+
+// randomBlocked is some blocked nest of a step: most can run.
+func randomBlocked(r *rand.Rand, l *lower.Loops, rows int64, window int64) *schedule.Nest {
+	cut := func(n, unit int64) []int64 {
+		var list []int64
+		for at := int64(0); at < n; {
+			size := min(n-at, unit*(1+r.Int64N(max(1, n/unit))))
+			list = append(list, size)
+			at += size
+		}
+		return list
+	}
+	d := l.Dims
+	nest := &schedule.Nest{Tiles: d.Reps * (1 + r.Int64N(max(1, min(6, rows/d.Reps)))), Depth: 1 + r.Int64N(4), Loads: 1, Pieces: 1, Vector: schedule.AtColumns, Store: schedule.AtColumns,
+		Columns: cut(d.N, 1), Reduction: cut(d.K, window), ColumnsFirst: r.IntN(2) == 0, Sums: 1 + r.Int64N(2)}
+	if l.Weights == 0 {
+		nest.ColumnDepth = r.Int64N(4)
+	} else {
+		nest.Stay = r.IntN(3) == 0
+		if n := nest.ReductionTiles(); n%2 == 0 && r.IntN(2) == 0 {
+			nest.Group = 2
+		}
+	}
+	switch n := nest.ReductionTiles(); r.IntN(4) {
+	case 0:
+		nest.Stage = 1
+	case 1:
+		nest.Stage = n
+	}
+	nest.Once = nest.Stage > 0 && r.IntN(2) == 0
+	return nest
+}
+
+// blockedCase makes a random layer with a blocked nest; nil: the nest can't run.
+func blockedCase(t *testing.T, seed uint64) ([][]lower.Segment, *isa.Program, *schedule.Nest) {
+	r := rand.New(rand.NewPCG(seed, 7))
+	spec := machine(r)
+	spec.Clusters = 1
+	spec.CoreTypes[0].Count = pick(r, 1, 2, 3, 4, 6)
+	spec.LB.SizeBytes, spec.LBWeightBytes = hardware.Bytes(pick(r, 1, 4, 16)<<10), hardware.Bytes(pick(r, 1, 4)<<10)
+	recipe, err := scheduler.Lookup(pick(r, "tvm", "tvm-llb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	net := blockedNet(r, fmt.Sprintf("blocked-%d", seed))
+	made, err := scheduler.Run(context.Background(), net, spec, 1+r.Int64N(2), recipe, scheduler.Options{Uneven: schedule.UnevenAll})
+	if err != nil {
+		return nil, nil, nil
+	}
+	s := *made.Plans[0][0].Schedule
+	s.Steps, s.Values = slices.Clone(s.Steps), slices.Clone(s.Values)
+	i := slices.IndexFunc(s.Steps, func(st schedule.Step) bool {
+		return s.Graph.OnMatrixUnit(s.Graph.Op(s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer].Anchor))
+	})
+	if i < 0 {
+		return nil, nil, nil
+	}
+	st := &s.Steps[i]
+	cores := schedule.One(len(st.Binding))
+	for d := range cores {
+		cores[d] = 1 + r.Int64N(3)
+	}
+	if s.Rebind(i, cores) != nil {
+		cores = st.Binding
+	}
+	m, err := cost.New(s.Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := lower.LoopsOf(&s, i, m)
+	if l.Dims.N == 0 {
+		return nil, nil, nil
+	}
+	window := int64(1)
+	if a := s.Graph.Op(s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer].Anchor); a.Kind == "Conv" {
+		for _, x := range s.Graph.Tensor(a.Inputs[1]).Shape[2:] {
+			window *= x
+		}
+	}
+	nest := randomBlocked(r, l, st.CoreOutput.Elements()/l.Dims.N, window)
+	nest.Cores = cores
+	if s.Follow(i, nest) != nil {
+		return nil, nil, nest
+	}
+	plans := [][]lower.Segment{{{Schedule: &s, Iterations: 1}}}
+	p, err := lower.Program(s.Graph.Name, s.Spec, plans, made.Lower)
+	if err != nil {
+		return nil, nil, nest
+	}
+	return plans, p, nest
+}
+
+// Blocked nests of products and convolutions compute what the network says.
+func TestBlockedNests(t *testing.T) {
+	ran := 0
+	for seed := range uint64(700) {
+		plans, p, nest := blockedCase(t, seed)
+		if p == nil {
+			continue
+		}
+		ran++
+		if err := sim.CheckBuffers(p, simulated(t, p)); err != nil {
+			t.Fatalf("seed %d, %+v: %v", seed, *nest, err)
+		}
+		if _, err := interp.Run(p, graphs(plans), seed); err != nil {
+			t.Fatalf("seed %d, %+v: %v", seed, *nest, err)
+		}
+	}
+	if ran < 250 {
+		t.Errorf("%d of the nests can run, expected 250", ran)
+	}
+}
+
+func simulated(t *testing.T, p *isa.Program) *sim.Result {
+	t.Helper()
+	r, err := sim.Run(context.Background(), p, sim.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// Whatever command of a blocked nest is left out is missed.
+func TestBlockedNestsLeftOut(t *testing.T) {
+	tried := map[isa.Kind]int{}
+	for seed := range uint64(60) {
+		plans, p, nest := blockedCase(t, seed)
+		if p == nil || len(p.Commands) > 100 {
+			continue
+		}
+		for i := range p.Commands {
+			c := &p.Commands[i]
+			if c.Kind < isa.DDRLoad || c.Kind == isa.Vector && nest.Tiles*nest.ColumnTiles() == 1 {
+				continue // without any vector work the product's results count
+			}
+			// Weights that are loaded again may lie elsewhere in their ring.
+			if o := p.Tasks[c.Task-1].Reads; c.Kind == isa.DDRLoad || c.Kind == isa.LBLoad {
+				if name := p.Tensors[o[c.Operand].Tensor].Name; name == "w" || name == "bias" {
+					continue
+				}
+			}
+			without := *p
+			without.Commands = slices.Clone(p.Commands)
+			nothing(&without, i)
+			tried[c.Kind]++
+			if _, err := interp.Run(&without, graphs(plans), seed); err == nil {
+				t.Errorf("seed %d, %+v: nothing is missed without command %d, %v of %+v", seed, *nest, i, c.Kind, c.Portion)
+			}
+		}
+	}
+	for _, k := range []isa.Kind{isa.DDRLoad, isa.LBLoad, isa.LBStore, isa.DDRStore, isa.Matrix, isa.Vector} {
+		if tried[k] < 30 {
+			t.Errorf("%d commands %v were left out, expected 30", tried[k], k)
+		}
+	}
+}

@@ -1,0 +1,619 @@
+package lower
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// MaxBlocks is how many products of tiles a blocked nest may have.
+const MaxBlocks = 1 << 16
+
+// A tensorIn is an input tensor of a blocked step: its values, and where its tiles take turns in the
+// L1 and gather in the LLB.
+type tensorIn struct {
+	ins   []*incoming
+	role  schedule.OperandRole
+	size  int64 // of a slot in the L1
+	at    int64 // address of the first slot
+	slots []slot
+	next  int
+	// core is what the busiest core needs for each tile of rows, in bytes, for all columns and all of
+	// the reduction. broadcast: each column needs all of it.
+	core      []int64
+	broadcast bool
+	far       map[blockKey]*gathered
+	open      []*gathered // pinned
+}
+
+// blockKey is a tile of an operand: of rows, columns and reduction; -1: all.
+type blockKey struct{ row, column, sum int64 }
+
+type slot struct {
+	blockKey
+	loads []int32
+	place *stretch
+	full  bool
+}
+
+// gathered is what one load has brought into the LLB for several tiles.
+type gathered struct {
+	entries []*entry // by value
+	pages   int      // that they take
+	left    int      // tiles that have not been taken
+}
+
+// followBlocked is follow for a blocked nest.
+func (lp *layerPlan) followBlocked() {
+	n := lp.nest
+	lp.tiles, lp.pieces, lp.kTiles = n.Tiles, 1, int(n.ReductionTiles())
+	lp.columns, lp.reduction = ends(n.Columns), ends(n.Reduction)
+	lp.repeat = 1
+	if lp.constant == nil {
+		return
+	}
+	lp.again = !n.Stay
+	lp.cutWeights(n.Columns, n.Reduction)
+	lp.groupWeights(int(n.Group))
+}
+
+// eachBlock visits the tiles of rows and columns of a blocked nest in order.
+func (lp *layerPlan) eachBlock(visit func(row, column int64)) {
+	n := lp.nest
+	if n.ColumnsFirst {
+		for j := range n.ColumnTiles() {
+			for p := range n.Tiles {
+				visit(p, j)
+			}
+		}
+		return
+	}
+	for p := range n.Tiles {
+		for j := range n.ColumnTiles() {
+			visit(p, j)
+		}
+	}
+}
+
+// loadsWeights reports whether a tile of rows brings the tiles of a column's weights.
+func (lp *layerPlan) loadsWeights(row int64) bool { return lp.again || row == 0 }
+
+// eachBlockUse is eachUse of the weights of a blocked nest.
+func (lp *layerPlan) eachBlockUse(visit func(*weightTile)) {
+	if lp.constant == nil {
+		return
+	}
+	lp.eachBlock(func(p, j int64) {
+		for k := range int64(lp.kTiles) {
+			if lp.loadsWeights(p) {
+				visit(&lp.weights[j*int64(lp.kTiles)+k])
+			}
+		}
+	})
+}
+
+// checkBlocked reports what a blocked nest asks for that can't be had.
+func (lp *layerPlan) checkBlocked(s *schedule.Schedule) error {
+	n, st := lp.nest, lp.step
+	if !lp.matrix || st.Attending != nil {
+		return fmt.Errorf("has sums of %d tiles, but the layer has no product on a matrix unit", n.Sums)
+	}
+	anchor := s.Graph.Op(lp.layer.Anchor)
+	rows := int64(1)
+	if lp.dims.N > 0 {
+		rows = st.CoreOutput.Elements() / lp.dims.N
+	}
+	window := int64(1)
+	if w := s.Graph.Tensor(anchor.Inputs[1]).Shape; anchor.Kind == "Conv" {
+		for _, x := range w[2:] {
+			window *= x
+		}
+	}
+	switch {
+	case n.Rfactor > 0 || n.Loads != 1 || n.Pieces != 1 || n.Vector != schedule.AtColumns || n.Store != schedule.AtColumns:
+		return fmt.Errorf("has sums of %d tiles with rfactor %d, %d loads, %d pieces, vector work behind each %v and stores behind each %v, expected none, 1, 1, and both behind each columns",
+			n.Sums, n.Rfactor, n.Loads, n.Pieces, n.Vector, n.Store)
+	case n.Sums > 2:
+		return fmt.Errorf("has sums of %d tiles, expected 1 or 2", n.Sums)
+	case n.Cores != nil && !n.Cores.Equal(st.Binding):
+		return fmt.Errorf("is for cores %v, the step is bound to %v", n.Cores, st.Binding)
+	case anchor.Kind == "ConvTranspose" || len(lp.rowBlocks) > 0 || len(lp.rows) > 0 || anchor.Inputs[0] == anchor.Inputs[1]:
+		return fmt.Errorf("has sums of %d tiles, but %q of %q is a constant, looks up rows, is both operands or of a transposed convolution",
+			n.Sums, s.Graph.Tensor(anchor.Inputs[0]).Name, anchor.Name)
+	case n.Tiles != st.Tiles || n.Tiles < 1 || n.Tiles > rows:
+		return fmt.Errorf("has %d tiles, expected the step's %d, and 1 to %d", n.Tiles, st.Tiles, rows)
+	case lp.dims.Reps > 1 && lp.constant != nil:
+		return fmt.Errorf("has sums of %d tiles, but the layer is %d products with constant weights", n.Sums, lp.dims.Reps)
+	case n.Tiles%lp.dims.Reps != 0:
+		return fmt.Errorf("has %d tiles of rows, expected as many for each of %d products", n.Tiles, lp.dims.Reps)
+	case n.Tiles > MaxBlocks || n.Tiles*n.ColumnTiles() > MaxBlocks || n.Tiles*n.ColumnTiles()*n.ReductionTiles() > MaxBlocks:
+		return fmt.Errorf("has %d x %d x %d tiles of rows, columns and reduction, expected at most %d products of them",
+			n.Tiles, n.ColumnTiles(), n.ReductionTiles(), MaxBlocks)
+	case n.Depth < 1:
+		return fmt.Errorf("has room for %d tiles of an operand, expected 1 or more", n.Depth)
+	case sum(n.Columns) != lp.dims.N || sum(n.Reduction) != lp.dims.K:
+		return fmt.Errorf("has columns of %d and a reduction of %d in all, expected %d and %d", sum(n.Columns), sum(n.Reduction), lp.dims.N, lp.dims.K)
+	case n.ColumnDepth < 0 || n.ColumnDepth > 0 && lp.constant != nil:
+		return fmt.Errorf("has room for %d tiles of columns, expected 0 or more, and none for weights", n.ColumnDepth)
+	case n.Stay && lp.constant == nil:
+		return fmt.Errorf("lets weights stay, but has none")
+	case n.Group != 0 && (lp.constant == nil || s.Spec.GB == nil || n.Group < 2 || n.ReductionTiles()%n.Group != 0):
+		return fmt.Errorf("brings tiles of weights to the LLB by %d, expected a divisor of the %d of the reduction, above 1, weights and an LLB", n.Group, n.ReductionTiles())
+	case n.Stage != 0 && (s.Spec.GB == nil || n.Stage < 1 || n.ReductionTiles()%n.Stage != 0):
+		return fmt.Errorf("gathers tiles of operands in the LLB by %d, expected a divisor of the %d of the reduction, and an LLB", n.Stage, n.ReductionTiles())
+	case n.Once && n.Stage == 0:
+		return fmt.Errorf("gathers operands in the LLB once, but by no number of tiles")
+	}
+	for _, in := range anchor.Inputs[:2] {
+		if p := s.Graph.Tensor(in).Producer; p != model.NoOp && slices.Contains(lp.layer.Ops, p) {
+			return fmt.Errorf("has sums of %d tiles, but the layer makes %q, an operand of the product", n.Sums, s.Graph.Tensor(in).Name)
+		}
+		for _, id := range lp.layer.Ops {
+			if id != anchor.ID && slices.Contains(s.Graph.Op(id).Inputs, in) && s.Graph.Tensor(in).Role != model.Constant {
+				return fmt.Errorf("has sums of %d tiles, but %q reads %q, an operand of the product, as well", n.Sums, s.Graph.Op(id).Name, s.Graph.Tensor(in).Name)
+			}
+		}
+	}
+	for _, k := range n.Reduction[:max(0, len(n.Reduction)-1)] {
+		if k%window != 0 {
+			return fmt.Errorf("has a tile of %d of the reduction, expected a multiple of the %d elements of a window", k, window)
+		}
+	}
+	if err := s.CheckRows(st, lp.dims); err != nil {
+		return err
+	}
+	stage := int64(0)
+	for _, p := range s.Staged(st) {
+		stage += st.Space(p)
+	}
+	if stage > st.StageBytes {
+		return fmt.Errorf("takes %d bytes of the L1 in %d tiles of rows, with room for %d of operands and %d of sums, there are %d", stage, n.Tiles, n.Depth, n.Sums, st.StageBytes)
+	}
+	if lp.constant != nil {
+		ring, largest, column, all := schedule.WeightRingBytes(s.Spec), int64(0), int64(0), int64(0)
+		lp.eachWeights(n.Columns, n.Reduction, func(i int, core, _ int64) {
+			if n.ColumnsFirst && i%len(n.Reduction) == 0 {
+				column = 0
+			}
+			column += core
+			all, largest = max(all, column), max(largest, core)
+		})
+		switch {
+		case largest > ring:
+			return fmt.Errorf("has a tile of weights of %d bytes, their buffer has %d", largest, ring)
+		case n.Stay && all > ring:
+			return fmt.Errorf("keeps %d bytes of weights in a buffer of %d", all, ring)
+		}
+	}
+	if s.Spec.GB != nil {
+		free, page := freePages(s, st)
+		if err := lp.checkLoads(s, max(1, free/4)*page); err != nil {
+			return err
+		}
+		if need := lp.gatherPages(s, page); n.Stage > 0 && need > free/2 {
+			return fmt.Errorf("gathers %d bytes in the LLB, half of what values leave is %d", need*page, free/2*page)
+		}
+	}
+	return lp.checkParams(paramBytes(s))
+}
+
+// checkLoads verifies that what one load brings from the DDR fits into so many bytes of the LLB.
+func (lp *layerPlan) checkLoads(s *schedule.Schedule, room int64) error {
+	n, st := lp.nest, lp.step
+	all := model.Interval{Hi: lp.dims.N}
+	for i := range st.Reads {
+		r := &st.Reads[i]
+		v := &s.Values[r.Value]
+		if v.Level != schedule.DDR {
+			continue
+		}
+		size, most := s.Graph.Tensor(v.Tensor).DType.Bytes(), int64(0)
+		for p := range n.Tiles {
+			most = max(most, s.TileElements(st, p, all)[v.Tensor].Elements()*size)
+		}
+		union := mulDiv(r.UnionBytes, most, max(1, r.CoreNeedBytes))
+		switch s.RoleOf(st, v.Tensor) {
+		case schedule.BesideOperand:
+			wide := s.TileElements(st, 0, all)[v.Tensor].Elements()
+			union = mulDiv(union, s.TileElements(st, 0, model.Interval{Hi: slices.Max(n.Columns)})[v.Tensor].Elements(), max(1, wide))
+		case schedule.ColumnsOperand:
+			union = mulDiv(union, slices.Max(n.Columns)*slices.Max(n.Reduction), lp.dims.N*lp.dims.K)
+		case schedule.RowsOperand:
+			union = mulDiv(union, slices.Max(n.Reduction), lp.dims.K)
+		}
+		if min(union, r.UnionBytes) > room {
+			return fmt.Errorf("brings %d bytes of %q from the DDR together, a quarter of what values leave of the LLB is %d", min(union, r.UnionBytes), s.Graph.Tensor(v.Tensor).Name, room)
+		}
+	}
+	return nil
+}
+
+// gatherPages is how many pages of the LLB the operands of a blocked nest gather in.
+func (lp *layerPlan) gatherPages(s *schedule.Schedule, page int64) (need int64) {
+	n, st := lp.nest, lp.step
+	for i := range st.Reads {
+		r := &st.Reads[i]
+		v := &s.Values[r.Value]
+		role := s.RoleOf(st, v.Tensor)
+		if v.Level != schedule.DDR || role == schedule.BesideOperand {
+			continue
+		}
+		tiles := n.Tiles
+		if role == schedule.ColumnsOperand {
+			tiles = lp.dims.Reps * n.ColumnTiles()
+		}
+		groups := n.ReductionTiles() / max(1, n.Stage)
+		loads := int64(2) // one is read while the next arrives
+		if n.Once {
+			loads = tiles * groups
+		}
+		need += loads * ceilDiv(ceilDiv(r.UnionBytes, tiles*groups), page)
+	}
+	return need
+}
+
+// blocked lowers a step with a blocked nest.
+func (l *lowering) blocked(s *schedule.Schedule) {
+	lp, n := l.lp, l.lp.nest
+	tensors := l.tensorsIn(s)
+	free := make([][]int32, n.Sums) // by place of sums: what its next ones wait for
+	kTiles, turn := int64(lp.kTiles), int64(0)
+	lp.eachBlock(func(p, j int64) {
+		if lp.constant != nil && p == 0 && (n.ColumnsFirst || j == 0) {
+			to := n.ColumnTiles()
+			if n.ColumnsFirst {
+				to = j + 1
+			}
+			l.keepTogether(j, to)
+		}
+		place, last := turn%n.Sums, int32(-1)
+		for k := range kTiles {
+			deps := append(l.scratch[:0], free[place]...)
+			if turn == 0 && k == 0 {
+				deps = append(append(deps, l.outDeps...), l.sumsDeps...)
+			}
+			var used []*stretch
+			for _, t := range tensors {
+				if t.role != schedule.BesideOperand {
+					loads, place := l.bringBlock(t, p, j, k)
+					deps, used = append(deps, loads...), append(used, place)
+				}
+			}
+			if w := j*kTiles + k; lp.constant != nil {
+				if lp.loadsWeights(p) {
+					l.bringWeights(w)
+				}
+				deps, used = append(deps, l.resident[w].load), append(used, l.resident[w].place)
+			}
+			last = l.blockProduct(p, j, k, deps)
+			l.scratch = deps
+			for _, place := range used {
+				if place != nil {
+					place.use(last)
+				}
+			}
+		}
+		free[place] = l.blockResults(tensors, p, j, last)
+		turn++
+	})
+	for _, t := range tensors {
+		for _, g := range t.open {
+			l.unpin(g)
+		}
+	}
+	if l.sums != nil {
+		l.recordStretch(l.sums, isa.LB)
+	}
+	l.complete()
+}
+
+// tensorsIn groups what a blocked step reads by tensor.
+func (l *lowering) tensorsIn(s *schedule.Schedule) (list []*tensorIn) {
+	st, n := l.lp.step, l.lp.nest
+	all := model.Interval{Hi: l.lp.dims.N}
+	at := map[int]schedule.StagePart{}
+	address := map[int]int64{}
+	next := st.StageAddress
+	for _, part := range s.Staged(st) {
+		if part.From >= 0 {
+			at[part.From], address[part.From] = part, next
+		}
+		next += st.Space(part)
+	}
+	var needs []schedule.Regions
+	for p := range n.Tiles {
+		needs = append(needs, s.TileElements(st, p, all))
+	}
+	for i := 0; i < len(l.ins); {
+		in := l.ins[i]
+		t := &tensorIn{role: s.RoleOf(st, in.val.Tensor), far: map[blockKey]*gathered{}, at: address[i]}
+		slots := n.RoomFor(t.role)
+		if part, ok := at[i]; ok {
+			t.size = part.Bytes / slots
+		}
+		t.slots = make([]slot, slots)
+		size := s.Graph.Tensor(in.val.Tensor).DType.Bytes()
+		for p := range n.Tiles {
+			t.core = append(t.core, needs[p][in.val.Tensor].Elements()*size)
+		}
+		if t.role == schedule.BesideOperand {
+			t.broadcast = s.TileElements(st, 0, model.Interval{Hi: 1})[in.val.Tensor].Elements() == needs[0][in.val.Tensor].Elements()
+		}
+		for ; i < len(l.ins) && l.ins[i].val.Tensor == in.val.Tensor; i++ {
+			t.ins = append(t.ins, l.ins[i])
+		}
+		list = append(list, t)
+	}
+	return list
+}
+
+// key is the tile of an operand that a product of tiles needs.
+func (l *lowering) key(t *tensorIn, p, j, k int64) blockKey {
+	switch t.role {
+	case schedule.RowsOperand:
+		return blockKey{p, -1, k}
+	case schedule.ColumnsOperand:
+		return blockKey{p * l.lp.dims.Reps / l.lp.nest.Tiles, j, k}
+	}
+	if t.broadcast {
+		j = -1
+	}
+	return blockKey{p, j, -1}
+}
+
+// rowsCut is the part of a portion that tile p of rows needs: of the second operand all rows of a product
+// need the same.
+func (l *lowering) rowsCut(t *tensorIn, portion isa.Portion, p int64) isa.Portion {
+	n, reps := l.lp.nest.Tiles, l.lp.dims.Reps
+	if t.role == schedule.ColumnsOperand {
+		return portion.Cut(p*reps/n, reps)
+	}
+	return portion.Cut(p, n)
+}
+
+// bytes is what the busiest core needs of a tensor for so many tiles of the reduction.
+func (l *lowering) bytes(t *tensorIn, p, j, k, many int64) int64 {
+	dims := l.lp.dims
+	cut := func(bytes int64, ends []int64, i, many, all int64) int64 {
+		lo := int64(0)
+		if i > 0 {
+			lo = ends[i-1]
+		}
+		return mulDiv(bytes, ends[i+many-1], all) - mulDiv(bytes, lo, all)
+	}
+	b := t.core[p]
+	switch t.role {
+	case schedule.RowsOperand:
+		return cut(b, l.lp.reduction, k, many, dims.K)
+	case schedule.ColumnsOperand:
+		return cut(cut(b, l.lp.columns, j, 1, dims.N), l.lp.reduction, k, many, dims.K)
+	}
+	if t.broadcast {
+		return b
+	}
+	return cut(b, l.lp.columns, j, 1, dims.N)
+}
+
+// bringBlock loads the tile of an operand that a product of tiles needs, unless it is there, and
+// returns what that waits for and where the tile is.
+func (l *lowering) bringBlock(t *tensorIn, p, j, k int64) (after []int32, place *stretch) {
+	key := l.key(t, p, j, k)
+	inPlace := true
+	for _, in := range t.ins {
+		if in.val.Level == schedule.LB {
+			after = append(after, in.state.ready...)
+		}
+		inPlace = inPlace && in.val.Level == schedule.LB && in.read.RemoteBytes == 0
+	}
+	if inPlace {
+		return after, nil
+	}
+	for i := range t.slots {
+		if s := &t.slots[i]; s.full && s.blockKey == key {
+			return append(after, s.loads...), s.place
+		}
+	}
+	s := &t.slots[t.next]
+	first := s.place == nil // what was there before the step, places has taken note of
+	at := t.at + int64(t.next)*t.size
+	t.next = (t.next + 1) % len(t.slots)
+	var free []int32
+	if s.place, free = l.lb.take(at, t.size, l.label); first {
+		free = append(free, t.ins[0].deps...)
+	}
+	s.blockKey, s.full, s.loads = key, true, s.loads[:0:0]
+	bytes := l.bytes(t, p, j, k, 1)
+	for _, in := range t.ins {
+		s.loads = append(s.loads, l.bringPart(t, in, p, j, k, bytes, free)...)
+	}
+	s.place.use(s.loads...)
+	l.recordStretch(s.place, isa.LB)
+	return append(after, s.loads...), s.place
+}
+
+// bringPart loads the part of a tile that lies in one value, of which the busiest core needs bytes if it
+// is all of the tensor.
+func (l *lowering) bringPart(t *tensorIn, in *incoming, p, j, k, bytes int64, free []int32) []int32 {
+	n, r, from := l.lp.nest, in.read, l.cmds.n
+	core := bytes
+	if len(t.ins) > 1 { // a share of the tensor's
+		core = mulDiv(bytes, r.CoreNeedBytes, max(1, r.TensorCoreBytes))
+	}
+	scaled := func(all, core int64) int64 {
+		return max(1, min(mulDiv(all, core, max(1, r.CoreNeedBytes)), all))
+	}
+	need, union := max(1, mulDiv(r.NeedBytes, core, max(1, r.CoreNeedBytes))), scaled(r.UnionBytes, core)
+	gb := need
+	if l.spec.CoreLink.Broadcast {
+		gb = union
+	}
+	portion := isa.Portion{Operand: in.operand, Tile: int32(j*int64(l.lp.kTiles)+k) + 1}
+	switch {
+	case t.broadcast:
+		portion.Tile = 0
+	case t.role == schedule.BesideOperand:
+		portion.Tile = int32((j + 1) * int64(l.lp.kTiles))
+	}
+	portion = l.rowsCut(t, portion, p)
+	c := isa.Command{Portion: portion, Bytes: union}
+	defer l.fetchAway(from, in)
+	switch {
+	case in.val.Level == schedule.LB:
+		c.Kind, c.Bytes = isa.Exchange, scaled(r.RemoteBytes, core)
+		if r.RemoteBytes == 0 {
+			return nil
+		}
+		c.DurationPs = 2*l.lbLatency() + seconds(l.spec.SyncSeconds)
+		c.Uses = l.moves(0, 2*c.Bytes, scaled(r.CoreRemoteBytes, core), ceilDiv(c.Bytes, max(1, in.val.Binding.Cores())))
+		moved := l.add(qOut, c, free, in.state.ready)
+		in.state.place.use(moved)
+		return []int32{moved}
+	case in.val.Level == schedule.GB:
+		c.Kind, c.Bytes = isa.LBLoad, need
+		c.DurationPs, c.Uses = l.lbLatency(), l.moveIn(gb, core)
+		moved := l.add(qIn, c, free, in.state.ready)
+		in.state.place.use(moved)
+		return []int32{moved}
+	case l.pages == nil:
+		c.Kind, c.DurationPs = isa.DDRLoad, l.ddrLatency()+l.lbLatency()
+		c.Uses = l.activationUses(gb, 0, core, 0)
+		return []int32{l.add(qDDRLoad, c, free, in.state.ready)}
+	}
+	if g := l.gatherBlock(t, p, j, k); g != nil {
+		ent := g.entries[slices.Index(t.ins, in)]
+		c.Kind, c.DurationPs, c.Uses = isa.LBLoad, l.lbLatency(), l.moveIn(gb, core)
+		moved := l.add(qIn, c, free, []int32{ent.load})
+		l.cmds.at(moved).from = ent.at
+		l.pages.use(ent, moved)
+		if in == t.ins[len(t.ins)-1] {
+			if g.left--; g.left <= 0 && !n.Once {
+				l.unpin(g)
+				t.open = slices.DeleteFunc(t.open, func(o *gathered) bool { return o == g })
+			}
+		}
+		return []int32{moved}
+	}
+	return []int32{l.stream(streamed{part: portion, roam: in.val.Instance < 0, bytes: union, gbBytes: gb, coreBytes: core,
+		after: in.state.ready, free: free})}
+}
+
+func (l *lowering) unpin(g *gathered) {
+	l.pinned -= g.pages
+	for _, ent := range g.entries {
+		l.pages.pin(ent, false)
+	}
+}
+
+// gatherBlock returns what brings an operand's tiles from the DDR together; nil: each passes by itself.
+func (l *lowering) gatherBlock(t *tensorIn, p, j, k int64) *gathered {
+	n := l.lp.nest
+	if n.Stage == 0 || t.role == schedule.BesideOperand {
+		return nil
+	}
+	first := k / n.Stage * n.Stage
+	key := l.key(t, p, j, first)
+	if g := t.far[key]; g != nil && (n.Once || g.left > 0) {
+		return g
+	}
+	bytes := l.bytes(t, p, j, first, n.Stage)
+	g := &gathered{left: int(n.Stage)}
+	unions := make([]int64, len(t.ins))
+	for i, in := range t.ins {
+		r := in.read
+		core := bytes
+		if len(t.ins) > 1 {
+			core = mulDiv(bytes, r.CoreNeedBytes, max(1, r.TensorCoreBytes))
+		}
+		unions[i] = max(1, min(r.UnionBytes, mulDiv(r.UnionBytes, core, max(1, r.CoreNeedBytes))))
+		g.pages += l.pages.need(unions[i])
+	}
+	if l.pinned+g.pages > l.pages.stageable() {
+		return nil
+	}
+	l.pinned += g.pages
+	for i, in := range t.ins {
+		from := l.cmds.n
+		portion := isa.Portion{Operand: in.operand, Tile: int32(j*int64(l.lp.kTiles)+first) + 1, Tiles: int32(n.Stage)}
+		if n.Stage == 1 {
+			portion.Tiles = 0
+		}
+		ent, deps := l.pages.add(0, unions[i], never)
+		l.pages.pin(ent, true)
+		l.pages.bring(ent, l.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: l.rowsCut(t, portion, p), Bytes: unions[i],
+			DurationPs: l.ddrLatency(), Uses: l.activationUses(unions[i], unions[i], 0, 0)}, deps, in.state.ready))
+		l.cmds.at(ent.load).roam = l.opt.Prefetch && in.val.Instance < 0
+		l.cmds.at(ent.load).to = ent.at
+		l.fetchAway(from, in)
+		g.entries = append(g.entries, ent)
+	}
+	t.far[key] = g
+	t.open = append(t.open, g)
+	return g
+}
+
+// blockProduct multiplies tile k of the reduction, of tile p of rows and j of columns.
+func (l *lowering) blockProduct(p, j, k int64, deps []int32) int32 {
+	lp, n := l.lp, l.lp.nest
+	rows := lp.dims.Reps * lp.dims.M
+	m := rows*(p+1)/n.Tiles - rows*p/n.Tiles
+	cycles := l.cost.MatrixCycles(model.MatrixDims{Reps: 1, M: m, N: n.Columns[j], K: n.Reduction[k]}, lp.dtype)
+	portion := isa.Portion{Tile: int32(j*int64(lp.kTiles)+k) + 1}.Cut(p, n.Tiles)
+	macs := piece(lp.macs, l.macIndex, n.Tiles*n.ColumnTiles()*n.ReductionTiles())
+	l.macIndex++
+	c := l.add(qMatrix, isa.Command{Kind: isa.Matrix, Portion: portion, Cores: int32(l.active), MACs: macs,
+		DurationPs: l.cost.Picoseconds(cycles * hardware.Cycles(l.sharing(hardware.Matrix, l.active)))}, deps)
+	for _, in := range l.ins {
+		if in.anchor && in.val.Level == schedule.LB {
+			in.state.place.use(c)
+		}
+	}
+	for _, o := range l.outs {
+		o.place.use(c)
+	}
+	if l.sums != nil {
+		l.sums.use(c)
+	}
+	return c
+}
+
+// blockResults runs the vector work behind the sums of a tile of rows and columns, and stores it. It
+// returns what the next sums in the same place wait for.
+func (l *lowering) blockResults(tensors []*tensorIn, p, j int64, last int32) (free []int32) {
+	lp, n := l.lp, l.lp.nest
+	tile := int32((j + 1) * int64(lp.kTiles))
+	l.writers = []int32{last}
+	if lp.vector.Total() > 0 {
+		deps := []int32{last}
+		var used []*stretch
+		for _, t := range tensors {
+			if t.role == schedule.BesideOperand {
+				loads, place := l.bringBlock(t, p, j, 0)
+				deps, used = append(deps, loads...), append(used, place)
+			}
+		}
+		from, to := l.nextParams()
+		deps = append(deps, l.paramBlocks.loads[from:to]...)
+		l.writers = l.vectorCommands(isa.Portion{Tile: tile}.Cut(p, n.Tiles), deps)
+		for _, place := range used {
+			if place != nil {
+				place.use(l.writers...)
+			}
+		}
+		l.useInputs(false, l.writers...)
+		for _, place := range l.paramBlocks.places[from:to] {
+			place.use(l.writers...)
+		}
+		for _, o := range l.outs {
+			o.place.use(l.writers...)
+		}
+		if l.sums != nil {
+			l.sums.use(l.writers...)
+		}
+	}
+	free = append(free, l.writers...)
+	return append(free, l.store(p, n.Tiles, tile)...)
+}

@@ -1,0 +1,202 @@
+package schedule
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/dsasched/dsasched/model"
+)
+
+// Blocked reports whether a product runs in tiles of rows, columns and reduction, with sums
+// that stay in the L1: see Nest.Sums.
+func (n *Nest) Blocked() bool { return n != nil && n.Sums > 0 }
+
+// accumulatorBytes is the size of a sum that is not complete.
+const accumulatorBytes = 4
+
+// ReductionTiles is how many tiles a nest cuts the reduction into; at least 1.
+func (n *Nest) ReductionTiles() int64 { return int64(max(1, len(n.Reduction))) }
+
+// ColumnTiles is how many tiles a nest cuts the columns into; at least 1.
+func (n *Nest) ColumnTiles() int64 { return int64(max(1, len(n.Columns))) }
+
+// RoomFor is how many tiles of an operand the L1 has room for.
+func (n *Nest) RoomFor(role OperandRole) int64 {
+	switch role {
+	case RowsOperand:
+		return n.Depth
+	case ColumnsOperand:
+		return cmp.Or(n.ColumnDepth, n.Depth)
+	}
+	return 2
+}
+
+// RowDims is how many of the innermost dimensions of a step's output make up a row: those along
+// which a core makes as many elements as its product has columns. 0: there is no such number.
+func (s *Schedule) RowDims(st *Step, columns int64) int {
+	layout := s.Graph.Tensor(st.Output).Layout
+	n := int64(1)
+	for k := len(layout) - 1; k >= 0; k-- {
+		if n *= st.CoreOutput[layout[k]].Len(); n == columns {
+			return len(layout) - k
+		}
+	}
+	return 0
+}
+
+// narrow keeps elements lo to hi, in the order of memory, of some dimensions of a box, or the smallest box
+// around them.
+func narrow(box model.Region, dims []int, lo, hi int64) {
+	left := int64(1)
+	for _, d := range dims {
+		left *= box[d].Len()
+	}
+	for _, d := range dims {
+		left /= box[d].Len()
+		first, last := lo/left, (hi-1)/left
+		box[d] = model.Interval{Lo: box[d].Lo + first, Hi: box[d].Lo + last + 1}
+		if first != last {
+			break
+		}
+		lo, hi = lo-first*left, hi-first*left
+	}
+}
+
+// RowTile returns the box of the busiest core's output that part p of n whole rows makes. Of the
+// columns it has those in cols.
+func (s *Schedule) RowTile(st *Step, p, n int64, cols model.Interval) model.Region {
+	layout := s.Graph.Tensor(st.Output).Layout
+	at := len(layout) - s.RowDims(st, total(st.Nest.Columns))
+	rows := st.CoreOutput.Elements() / total(st.Nest.Columns)
+	box := st.CoreOutput.Clone()
+	narrow(box, layout[:at], rows*p/n, rows*(p+1)/n)
+	narrow(box, layout[at:], cols.Lo, cols.Hi)
+	return box
+}
+
+// An OperandRole says how the tiles of a blocked nest cut an input.
+type OperandRole uint8
+
+// The roles.
+const (
+	BesideOperand  OperandRole = iota // of the vector work: by rows and columns
+	RowsOperand                       // of the product: by rows and reduction
+	ColumnsOperand                    // of the product: by reduction and columns
+)
+
+// RoleOf is the role of an input tensor of a step's layer.
+func (s *Schedule) RoleOf(st *Step, t model.TensorID) OperandRole {
+	anchor := s.Graph.Op(s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer].Anchor)
+	switch {
+	case t == anchor.Inputs[0]:
+		return RowsOperand
+	case len(anchor.Inputs) > 1 && t == anchor.Inputs[1]:
+		return ColumnsOperand
+	}
+	return BesideOperand
+}
+
+// TileElements is how many elements of each input the busiest core needs for part p of the
+// rows and columns in cols.
+func (s *Schedule) TileElements(st *Step, p int64, cols model.Interval) Regions {
+	reg := Regions{st.Output: s.RowTile(st, p, st.Nest.Tiles, cols)}
+	BackPropagate(s.Graph, s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer].Ops, reg)
+	return reg
+}
+
+func total(list []int64) (n int64) {
+	for _, x := range list {
+		n += x
+	}
+	return n
+}
+
+func largest(list []int64) (most int64) {
+	for _, n := range list {
+		most = max(most, n)
+	}
+	return most
+}
+
+// blockedStage is Staged of a step with a blocked nest: slots for tiles of what passes, results on their
+// way out, and sums.
+func (s *Schedule) blockedStage(st *Step) (parts []StagePart) {
+	n := st.Nest
+	all := model.Interval{Hi: total(n.Columns)}
+	share := func(elements, part, of int64) int64 { return (elements*part + of - 1) / max(1, of) }
+	var tiles []Regions // by part, all columns
+	for i := 0; i < len(st.Reads); {
+		v := &s.Values[st.Reads[i].Value]
+		t, from, away := v.Tensor, i, false
+		for ; i < len(st.Reads) && s.Values[st.Reads[i].Value].Tensor == t; i++ {
+			r := &st.Reads[i]
+			away = away || s.Values[r.Value].Level != LB || r.RemoteBytes > 0
+		}
+		if !away {
+			continue
+		}
+		if tiles == nil {
+			for p := range n.Tiles {
+				tiles = append(tiles, s.TileElements(st, p, all))
+			}
+		}
+		elements, slots := int64(0), n.Depth
+		for _, reg := range tiles {
+			elements = max(elements, reg[t].Elements())
+		}
+		switch s.RoleOf(st, t) {
+		case RowsOperand:
+			elements = share(elements, largest(n.Reduction), total(n.Reduction))
+		case ColumnsOperand:
+			slots = n.RoomFor(ColumnsOperand)
+			elements = share(share(elements, largest(n.Columns), all.Hi), largest(n.Reduction), total(n.Reduction))
+		default:
+			// What all columns need alike, each tile of columns does.
+			narrow := s.TileElements(st, 0, model.Interval{Hi: largest(n.Columns)})[t].Elements()
+			elements, slots = share(elements, narrow, tiles[0][t].Elements()), n.RoomFor(BesideOperand)
+		}
+		bytes := elements * s.Graph.Tensor(t).DType.Bytes()
+		parts = append(parts, StagePart{From: from, To: i, Bytes: slots * Align(bytes), Whole: true})
+	}
+	rows := st.CoreOutput.Elements() / max(1, all.Hi)
+	tile := (rows + n.Tiles - 1) / n.Tiles * largest(n.Columns)
+	least := int64(0) // room that sums may take of results
+	for _, w := range st.Writes {
+		if v := &s.Values[w]; v.Level != LB {
+			bytes := n.Sums * Align(tile*s.Graph.Tensor(v.Tensor).DType.Bytes())
+			parts = append(parts, StagePart{From: -1, To: w, Bytes: bytes, Whole: true})
+			least = bytes
+		}
+	}
+	if sums := n.Sums*Align(tile*accumulatorBytes) - least; n.ReductionTiles() > 1 && sums > 0 {
+		parts = append(parts, StagePart{From: -1, To: -1, Bytes: sums, Whole: true})
+	}
+	return parts
+}
+
+// CheckRows verifies that the rows and columns of a layer's product are those of what the
+// step writes, so that tiles of one are tiles of the other.
+func (s *Schedule) CheckRows(st *Step, dims model.MatrixDims) error {
+	t := s.Graph.Tensor(st.Output)
+	n := s.RowDims(st, dims.N)
+	if n == 0 || st.CoreOutput.Elements() != dims.Reps*dims.M*dims.N {
+		return fmt.Errorf("%q has %d elements a core, of dimensions %v, expected rows of the product's %d columns and %d sums",
+			t.Name, st.CoreOutput.Elements(), st.CoreOutput, dims.N, dims.Reps*dims.M*dims.N)
+	}
+	// Between cores, columns may be cut along the outermost dimension of a row alone.
+	for _, d := range t.Layout[len(t.Layout)-n+1:] {
+		if st.Binding[d] > 1 {
+			return fmt.Errorf("%q is spread over %d cores along dimension %d, inside of rows of %d elements", t.Name, st.Binding[d], d, dims.N)
+		}
+	}
+	for _, w := range st.Writes {
+		if v := &s.Values[w]; v.Tensor != st.Output {
+			o := s.Graph.Tensor(v.Tensor)
+			if !v.Region.Equal(s.Instances.Instances[st.Instance].Regions[st.Output]) || !slices.Equal(o.Layout, t.Layout) || !v.Binding.Equal(st.Binding) {
+				return fmt.Errorf("the layer also writes %q, whose rows are not those of %q", o.Name, t.Name)
+			}
+		}
+	}
+	return nil
+}
