@@ -53,6 +53,7 @@ func registry() []harness.Experiment {
 		timeline.Experiment(),
 		systems.Experiment(),
 		roofline.Experiment(),
+		roofline.Networks(),
 		stitching.Kernels(),
 		stitching.Speedup(),
 		stitching.Ablation(),

@@ -82,6 +82,9 @@ func (c *contest) fastest(ctx context.Context, chunk int64) tried {
 func (c *contest) attempts(ctx context.Context, lanes []lane) (list []attempt, err error) {
 	for i, r := range c.recipes {
 		all := c.opt.Uneven.Alternatives()
+		if r.Pick("bind") == evenBinding.Name { // whose pieces differ anyway
+			all = all[:1]
+		}
 		if greedy, slow := r.greedy(); slow && len(all) > 1 {
 			// The first recipe alone may have strategies of the caller's own.
 			key := fmt.Sprint(c.opt.Chunk, greedy.Strategies(), len(greedy.own))

@@ -273,6 +273,10 @@ func (s *seeker) startAll(ctx context.Context, recipes []Recipe, chunks []int64)
 				continue
 			}
 			s.found.Evaluations++
+			if g, err := s.w.graph(x.chunk); err != nil || len(g.Ops) != len(x.made.Schedule.Graph.Ops) {
+				x.made = nil // of another graph, in which an attention is an operator
+				continue
+			}
 			rate := float64(s.w.batch) / (float64(x.ps) * 1e-12)
 			s.start(Start{x.recipe.Name, x.inPlace, x.chunk, rate})
 			p := decisionsOf(x.made, x.inPlace, false)

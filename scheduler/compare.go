@@ -306,7 +306,9 @@ func (c *comparer) stage(ctx context.Context, d comparison) error {
 	methods := []Strategy{greedy}
 	for _, s := range st.Strategies {
 		joint := len(s.Sets) > 0
-		if s.Name != greedy.Name && !s.NeedsSolver && !s.Trials && (d.name == "joint") == joint && s.Refine == nil {
+		// The problem of bindings does not have all that even may choose.
+		if s.Name != greedy.Name && s.Name != evenBinding.Name && !s.NeedsSolver && !s.Trials &&
+			(d.name == "joint") == joint && s.Refine == nil {
 			methods = append(methods, s)
 		}
 	}

@@ -135,9 +135,26 @@ func Whole() Recipe {
 	return r
 }
 
+// Tiled lists this project's own greedy recipes, the one that takes the fastest of them first: the whole network as a
+// kernel, attention as an operator, and products in tiles at each level of memory.
+func Tiled() []Recipe {
+	row := func(name, description, picks string) Recipe {
+		return parse(name, description, picks+" issue=cross-layer prefetch=ahead weights=keep nest=tiles")
+	}
+	list := []Recipe{
+		row("tiled", "the fastest of tiled-llb, tiled-l1 and tiled-groups", "group=one split=none outputs=llb bind=even"),
+		row("tiled-llb", "one kernel, attention as an operator, results in the LLB, products in tiles of rows, columns and reduction",
+			"group=one split=none outputs=llb bind=even"),
+		row("tiled-l1", "tiled-llb with results in the L1s where they fit", "group=one split=none outputs=l1 bind=even"),
+		row("tiled-groups", "tiled-llb with the kernels of cross-layer", "group=alg2 split=alg1 outputs=l1 order=alg3 bind=alg4"),
+	}
+	list[0].Fallback = []string{"tiled-l1", "tiled-groups"}
+	return list
+}
+
 // All lists the table's recipes, then the other baselines, then those with exact
 // decisions: all that need no trials.
-func All() []Recipe { return slices.Concat(Table(), Baselines(), Exact()) }
+func All() []Recipe { return slices.Concat(Table(), Baselines(), Exact(), Tiled()) }
 
 // Known lists all recipes, the searched ones last.
 func Known() []Recipe { return append(append(All(), Searched()...), Whole()) }

@@ -128,7 +128,7 @@ func Stages() []Stage {
 	return []Stage{
 		{Name: "group", Description: "which operators become one kernel",
 			Strategies: []Strategy{layerKernels, fusedOps, convPairs, stitchedKernels, stitchedOps, algorithm2,
-				algorithm2Divisors, algorithm2InPlace},
+				algorithm2Divisors, algorithm2InPlace, oneKernel},
 			keep:  keepGroups,
 			check: by(checkGroups), take: takeGroups, moves: groupMoves, text: groupText},
 		{Name: "split", Description: "how a group is cut into instances",
@@ -155,7 +155,7 @@ func Stages() []Stage {
 			},
 			check: by(schedule.CheckOwnOrder), take: takeOrder, moves: orderMoves, text: orderText},
 		{Name: "bind", Description: "over which cores an output is spread, and its scope",
-			Strategies: []Strategy{plainBinding, blockLocality, algorithm4, insideBinding, exactBinding, ilpBinding,
+			Strategies: []Strategy{plainBinding, evenBinding, blockLocality, algorithm4, insideBinding, exactBinding, ilpBinding,
 				jointBinding},
 			keep: func(to, from *schedule.Schedule) {
 				to.Bindings, to.Scopes, to.LayerBindings = slices.Clone(from.Bindings), slices.Clone(from.Scopes),
@@ -178,7 +178,7 @@ func Stages() []Stage {
 		{Name: "weights", Description: "whether weights stay in the LLB from kernel to kernel",
 			Strategies: []Strategy{reloadWeights, keepWeights}, heldBy: "issue", text: generatorText},
 		{Name: "nest", Description: "the loops in which the cores run a layer",
-			Strategies: []Strategy{ruleNests, ansorNests},
+			Strategies: []Strategy{ruleNests, ansorNests, tiledNests},
 			check:      by(schedule.CheckPlan), take: takeLoops, text: nestText},
 	}
 }

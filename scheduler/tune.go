@@ -424,7 +424,13 @@ func (x loops) Key(b *Key, _ *Decisions) {
 		return cmp.Or(a.instance-b.instance, a.layer-b.layer)
 	}) {
 		b.Add(int64(k.instance), int64(k.layer))
-		b.Text(fmt.Sprintf("%+v", x.nests[k]))
+		n := x.nests[k]
+		if n != nil && n.Attention != nil {
+			b.Text(fmt.Sprintf("%+v", *n.Attention))
+			outer := *n
+			outer.Attention, n = nil, &outer
+		}
+		b.Text(fmt.Sprintf("%+v", n))
 	}
 	if x.made != nil {
 		b.Add(-1)

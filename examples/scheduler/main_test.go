@@ -5,5 +5,5 @@ func Example() {
 	// Output:
 	// cross-layer: order bfs, 15 instances, 9 spills
 	// frugal: order frugal, 15 instances, 8 spills
-	// best: credit 4
+	// best: credit 1
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/dsasched/dsasched/experiments/harness"
@@ -22,7 +21,7 @@ import (
 )
 
 // variant is the recipe whose kernels are simulated.
-const variant = "cross-layer"
+const variant = "tiled-llb"
 
 // short is the time below which launches and latencies decide.
 const short = 10e-6
@@ -207,11 +206,7 @@ func (r ratios) text() []string {
 	if len(r) == 0 {
 		return []string{"–", "–"}
 	}
-	logs := 0.0
-	for _, x := range r {
-		logs += math.Log(x)
-	}
-	return []string{harness.Fixed(math.Exp(logs/float64(len(r))), 3), harness.Fixed(slices.Max(r), 2)}
+	return []string{harness.Fixed(r.mean(), 3), harness.Fixed(slices.Max(r), 2)}
 }
 
 func (s study) report(families []family, cells []cell) (*harness.Report, error) {

@@ -12,7 +12,7 @@ import (
 
 // Scope says in a line which schedules a bound is of.
 const Scope = "schedules that divide the batch evenly over all clusters of one chip, by the same plan where clusters " +
-	"have as much to do, in layers that are straight lines of operators"
+	"have as much to do, in layers that are straight lines of the network's own operators"
 
 // Check is an error if a schedule that the bound is of takes less, so that one of the two is wrong.
 func (b *Bound) Check(latencySeconds float64) error {

@@ -1,0 +1,216 @@
+package roofline
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/formulation/bound"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/plots"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// recipes are compared on networks of today, the project's own first.
+var recipes = []string{"tiled", "cross-layer", "tvm"}
+
+// current is the experiment: networks of today on machines.
+type current struct{ machines, networks []string }
+
+func (c current) quick() current {
+	c.networks = slices.DeleteFunc(slices.Clone(c.networks), func(n string) bool { return n == "llama2-7b-prefill" })
+	return c
+}
+
+// Networks is the experiment on networks of today.
+func Networks() harness.Experiment {
+	all := current{machines: []string{"a100", "ascend910", "goya", "ipu", "stcp920", "tpu-v4i", "v100"},
+		networks: []string{"gpt2-prefill", "gpt2-decode", "llama2-7b-prefill", "mamba-130m", "sd-unet", "vit-b16", "swin-t",
+			"resnet50"}}
+	return harness.Experiment{Name: "networks-now",
+		Description: "decoders, diffusion and vision: the project's own recipe, GraphTurbo and TVM over the bound, and what limits",
+		Paper:       "none; networks of today, on machines of six vendors",
+		Plan:        func() (*harness.Plan, error) { return all.plan() },
+		Heuristic:   func() (*harness.Plan, error) { return all.quick().plan() }}
+}
+
+// networkCell is a network on a machine. Its bound is the lesser of those of the network and of the one with attention
+// as an operator, of which tiled makes a schedule.
+type networkCell struct {
+	Batch   int64              `json:"batch"`
+	Bound   float64            `json:"certified_lower_bound_s"`
+	Term    string             `json:"term"`
+	Limited string             `json:"limited_by"` // tiled
+	Seconds map[string]float64 `json:"seconds"`    // by recipe; none: it can't run
+	Errors  map[string]string  `json:"errors,omitempty"`
+}
+
+func (c current) plan() (*harness.Plan, error) {
+	pl := &harness.Plan{}
+	for _, machine := range c.machines {
+		spec, err := hardware.Load(machine)
+		if err != nil {
+			return nil, err
+		}
+		hash, err := harness.Hash(spec)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range c.networks {
+			net, err := network.Open(name, network.Options{DType: harness.Precision(spec)})
+			if err != nil {
+				return nil, err
+			}
+			var picks []scheduler.Recipe
+			for _, r := range recipes {
+				x, err := scheduler.Lookup(r)
+				if err != nil {
+					return nil, err
+				}
+				picks = append(picks, x)
+			}
+			pl.Cells = append(pl.Cells, harness.Cell{Key: name + "-" + machine, Label: name + " on " + machine,
+				Inputs: struct {
+					Network      string             `json:"network"`
+					HardwareHash string             `json:"hardware_sha256"`
+					Variants     []scheduler.Recipe `json:"variants"`
+				}{name, hash, picks},
+				Run: func(ctx context.Context) (any, error) { return measureNetwork(ctx, net, spec, picks) }})
+		}
+	}
+	pl.Report = func(results []json.RawMessage) (*harness.Report, error) {
+		cells := make([]networkCell, len(results))
+		for i := range results {
+			if err := json.Unmarshal(results[i], &cells[i]); err != nil {
+				return nil, fmt.Errorf("a result can't be read: %w", err)
+			}
+		}
+		return c.report(cells)
+	}
+	return pl, nil
+}
+
+// measureNetwork is a cell: one element for each cluster.
+func measureNetwork(ctx context.Context, net network.Network, spec *hardware.Spec, picks []scheduler.Recipe) (*networkCell, error) {
+	machine, err := scheduler.Machine(spec, scheduler.LevelAuto)
+	if err != nil {
+		return nil, err
+	}
+	out := &networkCell{Batch: int64(machine.Clusters), Seconds: map[string]float64{}, Errors: map[string]string{}}
+	for _, n := range []network.Network{net, network.FuseAttention(net)} {
+		b, err := bound.Cold(ctx, n, machine, out.Batch)
+		if err != nil {
+			return nil, err
+		}
+		if x := harness.Round(b.Seconds); out.Bound == 0 || x < out.Bound {
+			out.Bound, out.Term = x, b.Term
+		}
+	}
+	for _, r := range picks {
+		made, err := scheduler.Run(ctx, net, spec, out.Batch, r, scheduler.Options{Chunk: 1})
+		var large *lower.TooLargeError
+		var misfit *graphturbo.DoesNotFitError
+		switch {
+		case errors.As(err, &large) || errors.As(err, &misfit):
+			out.Errors[r.Name] = err.Error()
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", r.Name, err)
+		default:
+			out.Seconds[r.Name] = harness.Round(made.LatencySeconds())
+			if made.LatencySeconds() < out.Bound {
+				return nil, fmt.Errorf("%s takes %g s, its bound is %g s", r.Name, made.LatencySeconds(), out.Bound)
+			}
+			if r.Name == picks[0].Name {
+				out.Limited = made.LimitText()
+			}
+		}
+	}
+	return out, nil
+}
+
+func (c current) report(cells []networkCell) (*harness.Report, error) {
+	d := harness.NewDocument(Networks(), c.machines...)
+	table := harness.Table{Name: "networks-now", Title: "Networks of today: time over the bound", Columns: []harness.Column{
+		{Name: "Accelerator", Text: true}, {Name: "Network", Text: true}, {Name: "Batch"}, {Group: "ms", Name: "bound"}, {Group: "ms", Name: recipes[0]}}}
+	for _, r := range recipes {
+		table.Columns = append(table.Columns, harness.Column{Group: "over the bound", Name: r})
+	}
+	table.Columns = append(table.Columns, harness.Column{Name: "Bound by", Text: true}, harness.Column{Name: recipes[0] + " limited by", Text: true})
+	means := harness.Table{Name: "means", Title: "Geometric means over the networks", Columns: []harness.Column{{Name: "Accelerator", Text: true}}}
+	for _, r := range recipes {
+		means.Columns = append(means.Columns, harness.Column{Group: "over the bound", Name: r})
+	}
+	chart := plots.Groups{Title: "Networks of today", YLabel: "Time over the bound", Log: true, Line: 1, Categories: c.machines}
+	values := map[string][]float64{}
+	type answer struct {
+		Accelerator string `json:"accelerator"`
+		Network     string `json:"network"`
+		networkCell
+	}
+	var list []answer
+	for m, machine := range c.machines {
+		over := map[string]ratios{}
+		for k, name := range c.networks {
+			x := cells[m*len(c.networks)+k]
+			list = append(list, answer{machine, name, x})
+			row := []string{machine, name, fmt.Sprint(x.Batch), harness.Significant(x.Bound * 1e3), "–"}
+			if s := x.Seconds[recipes[0]]; s > 0 {
+				row[4] = harness.Significant(s * 1e3)
+			}
+			for _, r := range recipes {
+				s := x.Seconds[r]
+				if s == 0 {
+					row = append(row, "–")
+					continue
+				}
+				row = append(row, harness.Fixed(s/x.Bound, 2))
+				all := over[r]
+				all.add(s, x.Bound)
+				over[r] = all
+			}
+			table.Rows = append(table.Rows, append(row, x.Term, x.Limited))
+		}
+		row := []string{machine}
+		for _, r := range recipes {
+			row = append(row, over[r].text()[0])
+			values[r] = append(values[r], over[r].mean())
+		}
+		means.Rows = append(means.Rows, row)
+	}
+	for _, r := range recipes {
+		chart.Series = append(chart.Series, plots.Series{Name: r, Values: values[r]})
+	}
+	means.Notes = []string{"Each recipe over the networks that it can run. A dash: a layer of the network does not fit the machine."}
+	if err := d.Table(means); err != nil {
+		return nil, err
+	}
+	fig, err := plots.GroupedBars(chart)
+	if err := d.Figure("networks-now", "Time over the bound by machine", fig, err); err != nil {
+		return nil, err
+	}
+	if err := d.Table(table); err != nil {
+		return nil, err
+	}
+	return d.Report(struct {
+		Results []answer `json:"results"`
+	}{list})
+}
+
+// mean is the geometric mean, 0 of nothing.
+func (r ratios) mean() float64 {
+	if len(r) == 0 {
+		return 0
+	}
+	logs := 0.0
+	for _, x := range r {
+		logs += math.Log(x)
+	}
+	return math.Exp(logs / float64(len(r)))
+}
