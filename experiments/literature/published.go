@@ -81,8 +81,8 @@ var (
 	BertCraftedLatency    = Figure{"Table 1", "BERT-128 batch 32 vendor-crafted latency", 7.62, "ms"}
 )
 
-// PublishedFigures lists them.
-var figures = []Figure{
+// Figures lists them.
+var Figures = []Figure{
 	MeanSpeedup, MeanOverAStitch, StageSpeedup, MeanL1, MeanOrder, MeanCross,
 	BertTVMThroughput, BertTVMLatency, BertThroughput, BertLatency, BertCraftedThroughput, BertCraftedLatency,
 }

@@ -56,7 +56,7 @@ func TestPublishedFigures(t *testing.T) {
 			file[Figure{r["figure"], r["what"], parse(t, r["value"]), r["unit"]}] = true
 		}
 	}
-	for _, f := range figures {
+	for _, f := range Figures {
 		if !file[f] {
 			t.Errorf("%+v is not in the file", f)
 		}
