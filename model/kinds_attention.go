@@ -30,7 +30,8 @@ var scoreKinds = []Kind{"Add", "Sub", "Mul", "Div", "Max", "Min", "Where", "Tanh
 func OnScores(k Kind) bool { return slices.Contains(scoreKinds, k) }
 
 // registerAttention lists attention as one operator: scores Q K^T, what Attr.Scores names, with
-// Attr.Softmax a softmax over the keys, and the product with V. Inputs: Q [.., heads, queries, depth], K [.., heads / Group, keys, depth] or, with
+// Attr.Softmax a softmax over the keys, and the product with V. Inputs: Q [.., heads, queries, depth], K [.., heads
+// / Group, keys, depth] or, with
 // TransB, [.., depth, keys], V [.., heads / Group, keys, width], and what the score operators read, each broadcast
 // to [.., heads, queries, keys]. With Causal query i sees the first i + 1 + keys - queries keys.
 func registerAttention() {
@@ -61,26 +62,33 @@ func inferAttention(op *Op, in []*Tensor) ([]Shape, error) {
 	q, k, v, a := in[0].Shape, in[1].Shape, in[2].Shape, op.Attr
 	n := len(q)
 	if n < 3 || len(k) != n || len(v) != n {
-		return nil, fmt.Errorf("queries %v, keys %v and values %v, expected three dimensions or more, as many of each", q, k, v)
+		return nil, fmt.Errorf("queries %v, keys %v and values %v, expected three dimensions or more, as many of each", q,
+			k, v)
 	}
 	keys, dim := keysOf(op, k)
 	depth := k[2*n-3-dim]
-	if a.Group < 1 || q[n-3] != k[n-3]*a.Group || k[n-3] != v[n-3] || !slices.Equal(q[:n-3], k[:n-3]) || !slices.Equal(q[:n-3], v[:n-3]) {
-		return nil, fmt.Errorf("queries %v, keys %v and values %v do not fit for %d heads of queries to one of keys", q, k, v, a.Group)
+	if a.Group < 1 || q[n-3] != k[n-3]*a.Group || k[n-3] != v[n-3] || !slices.Equal(q[:n-3], k[:n-3]) ||
+		!slices.Equal(q[:n-3], v[:n-3]) {
+		return nil, fmt.Errorf("queries %v, keys %v and values %v do not fit for %d heads of queries to one of keys", q, k,
+			v, a.Group)
 	}
 	if depth != q[n-1] || keys != v[n-2] {
-		return nil, fmt.Errorf("queries %v, keys %v and values %v: depths %d and %d, keys %d and %d, expected equal ones", q, k, v, q[n-1], depth, keys, v[n-2])
+		return nil, fmt.Errorf("queries %v, keys %v and values %v: depths %d and %d, keys %d and %d, expected equal ones",
+			q, k, v, q[n-1], depth, keys, v[n-2])
 	}
 	if a.Causal && !a.Softmax {
 		return nil, fmt.Errorf("hides keys without a softmax over them")
 	}
 	if a.Causal && keys < q[n-2] {
-		return nil, fmt.Errorf("%d queries see what comes before of %d keys, expected no more queries than keys", q[n-2], keys)
+		return nil, fmt.Errorf("%d queries see what comes before of %d keys, expected no more queries than keys", q[n-2],
+			keys)
 	}
 	for i, s := range a.Scores {
 		info := kinds[s.Kind]
-		if !OnScores(s.Kind) || s.Operands < info.minIn || info.maxIn >= 0 && s.Operands > info.maxIn || s.At < 0 || s.At >= s.Operands {
-			return nil, fmt.Errorf("score operator %d is %q with the scores in place %d of %d operands, expected one of %v", i, s.Kind, s.At, s.Operands, scoreKinds)
+		if !OnScores(s.Kind) || s.Operands < info.minIn || info.maxIn >= 0 && s.Operands > info.maxIn || s.At < 0 ||
+			s.At >= s.Operands {
+			return nil, fmt.Errorf("score operator %d is %q with the scores in place %d of %d operands, expected one of %v",
+				i, s.Kind, s.At, s.Operands, scoreKinds)
 		}
 	}
 	if want := 3 + a.extra(); len(in) != want {
@@ -160,7 +168,8 @@ func attentionDims(op *Op, in []*Tensor, r Region) AttentionDims {
 		return AttentionDims{}
 	}
 	heads, group, rows := r[n-3], op.Attr.Group, r[n-2]
-	d := AttentionDims{Products: (heads.Hi-1)/group - heads.Lo/group + 1, Keys: keys, Depth: in[0].Shape[n-1], Width: r[n-1].Len()}
+	d := AttentionDims{Products: (heads.Hi-1)/group - heads.Lo/group + 1, Keys: keys, Depth: in[0].Shape[n-1],
+		Width: r[n-1].Len()}
 	d.Heads = (heads.Len() + d.Products - 1) / d.Products
 	d.Rows = d.Heads * rows.Len()
 	all := heads.Len()

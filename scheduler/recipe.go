@@ -146,7 +146,8 @@ func Tiled() []Recipe {
 		row("tiled-llb", "one kernel, attention as an operator, results in the LLB, products in tiles of rows, columns and reduction",
 			"group=one split=none outputs=llb bind=even"),
 		row("tiled-l1", "tiled-llb with results in the L1s where they fit", "group=one split=none outputs=l1 bind=even"),
-		row("tiled-groups", "tiled-llb with the kernels of cross-layer", "group=alg2 split=alg1 outputs=l1 order=alg3 bind=alg4"),
+		row("tiled-groups", "tiled-llb with the kernels of cross-layer",
+			"group=alg2 split=alg1 outputs=l1 order=alg3 bind=alg4"),
 	}
 	list[0].Fallback = []string{"tiled-l1", "tiled-groups"}
 	return list

@@ -161,7 +161,8 @@ func (t *tiler) problem(i int) (*tiling.Problem, bool) {
 		if len(shape) != 4 || len(a.Strides) != 2 {
 			return nil, false
 		}
-		p.Window = &tiling.Window{Height: shape[2], Width: shape[3], StrideHeight: a.Strides[0], StrideWidth: a.Strides[1], OutputWidth: reg[anchor.Outputs[0]][3].Len()}
+		p.Window = &tiling.Window{Height: shape[2], Width: shape[3], StrideHeight: a.Strides[0], StrideWidth: a.Strides[1],
+			OutputWidth: reg[anchor.Outputs[0]][3].Len()}
 	}
 	for k := range st.Reads {
 		r := &st.Reads[k]
@@ -255,7 +256,8 @@ func (t *tiler) nest(st *schedule.Step, p *tiling.Problem, b tiling.Blocks) *sch
 		dims *= core[d].Len()
 	}
 	m := core.Elements() / columns / dims
-	n := &schedule.Nest{Cores: cores, Tiles: dims * min(m, b.Rows), Depth: b.RoomRows, Loads: 1, Pieces: 1, Vector: schedule.AtColumns, Store: schedule.AtColumns,
+	n := &schedule.Nest{Cores: cores, Tiles: dims * min(m, b.Rows), Depth: b.RoomRows, Loads: 1, Pieces: 1,
+		Vector: schedule.AtColumns, Store: schedule.AtColumns,
 		ColumnsFirst: b.ColumnsFirst, Sums: b.Sums, Stay: b.Stay, Once: b.Once,
 		Columns:   lower.Cut(columns, p.Machine.Columns, (columns+b.Columns-1)/b.Columns),
 		Reduction: lower.Cut(p.K, p.Grain(), (p.K+b.Reduction-1)/b.Reduction)}

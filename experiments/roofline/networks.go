@@ -98,7 +98,8 @@ func (c current) plan() (*harness.Plan, error) {
 }
 
 // measureNetwork is a cell: one element for each cluster.
-func measureNetwork(ctx context.Context, net network.Network, spec *hardware.Spec, picks []scheduler.Recipe) (*networkCell, error) {
+func measureNetwork(ctx context.Context, net network.Network, spec *hardware.Spec,
+	picks []scheduler.Recipe) (*networkCell, error) {
 	machine, err := scheduler.Machine(spec, scheduler.LevelAuto)
 	if err != nil {
 		return nil, err
@@ -137,17 +138,22 @@ func measureNetwork(ctx context.Context, net network.Network, spec *hardware.Spe
 
 func (c current) report(cells []networkCell) (*harness.Report, error) {
 	d := harness.NewDocument(Networks(), c.machines...)
-	table := harness.Table{Name: "networks-now", Title: "Networks of today: time over the bound", Columns: []harness.Column{
-		{Name: "Accelerator", Text: true}, {Name: "Network", Text: true}, {Name: "Batch"}, {Group: "ms", Name: "bound"}, {Group: "ms", Name: recipes[0]}}}
+	table := harness.Table{Name: "networks-now", Title: "Networks of today: time over the bound",
+		Columns: []harness.Column{
+			{Name: "Accelerator", Text: true}, {Name: "Network", Text: true}, {Name: "Batch"}, {Group: "ms",
+				Name: "bound"}, {Group: "ms", Name: recipes[0]}}}
 	for _, r := range recipes {
 		table.Columns = append(table.Columns, harness.Column{Group: "over the bound", Name: r})
 	}
-	table.Columns = append(table.Columns, harness.Column{Name: "Bound by", Text: true}, harness.Column{Name: recipes[0] + " limited by", Text: true})
-	means := harness.Table{Name: "means", Title: "Geometric means over the networks", Columns: []harness.Column{{Name: "Accelerator", Text: true}}}
+	table.Columns = append(table.Columns, harness.Column{Name: "Bound by", Text: true},
+		harness.Column{Name: recipes[0] + " limited by", Text: true})
+	means := harness.Table{Name: "means", Title: "Geometric means over the networks",
+		Columns: []harness.Column{{Name: "Accelerator", Text: true}}}
 	for _, r := range recipes {
 		means.Columns = append(means.Columns, harness.Column{Group: "over the bound", Name: r})
 	}
-	chart := plots.Groups{Title: "Networks of today", YLabel: "Time over the bound", Log: true, Line: 1, Categories: c.machines}
+	chart := plots.Groups{Title: "Networks of today", YLabel: "Time over the bound", Log: true, Line: 1,
+		Categories: c.machines}
 	values := map[string][]float64{}
 	type answer struct {
 		Accelerator string `json:"accelerator"`

@@ -220,7 +220,8 @@ func (s study) report(families []family, cells []cell) (*harness.Report, error) 
 		{Group: long, Name: "rule, worst"}, {Group: long, Name: variant + ", worst"}}}
 	all := harness.Table{Name: "all", Title: "All kernels", Columns: []harness.Column{
 		{Name: "Accelerator", Text: true}, {Name: "Kernels", Text: true}, {Name: "Kernel", Text: true}, {Name: "MAC/B"},
-		{Group: "us", Name: "rule"}, {Group: "us", Name: "best"}, {Group: "us", Name: variant}, {Group: "us", Name: "bound"}, {Name: "limit", Text: true}}}
+		{Group: "us", Name: "rule"}, {Group: "us", Name: "best"}, {Group: "us", Name: variant}, {Group: "us",
+			Name: "bound"}, {Name: "limit", Text: true}}}
 	byRule := plots.Roofline{Title: "Tiles by rule, closed form"}
 	simulated := plots.Roofline{Title: variant + ", simulated"}
 	for _, r := range []*plots.Roofline{&byRule, &simulated} {

@@ -66,7 +66,8 @@ func (w *work) attending() *attending {
 // tiler is that of the task.
 func (w *work) tiler() *schedule.Tiler {
 	t := w.t.Task
-	return &schedule.Tiler{Graph: w.t.g, Op: w.t.anchor.op, Tiles: schedule.AttentionTiles{Products: int64(t.Products), Positions: int64(t.Positions), Keys: int64(t.Keys)}}
+	return &schedule.Tiler{Graph: w.t.g, Op: w.t.anchor.op, Tiles: schedule.AttentionTiles{Products: int64(t.Products),
+		Positions: int64(t.Positions), Keys: int64(t.Keys)}}
 }
 
 // steps and blocks are how many tiles of positions and of products the busiest core has.
@@ -78,7 +79,8 @@ func (w *work) steps() (steps, blocks int64) {
 		}
 		n := len(r)
 		d := w.t.g.AttentionDims(w.t.anchor.op, r)
-		steps, blocks = max(steps, (r[n-2].Len()+int64(w.t.Positions)-1)/int64(w.t.Positions)), max(blocks, (d.Products+int64(w.t.Products)-1)/int64(w.t.Products))
+		steps, blocks = max(steps, (r[n-2].Len()+int64(w.t.Positions)-1)/int64(w.t.Positions)), max(blocks,
+			(d.Products+int64(w.t.Products)-1)/int64(w.t.Products))
 	}
 	return steps, blocks
 }
@@ -132,7 +134,8 @@ func (w *work) boxes(core, input int, tile, keys int32, all bool) []model.Region
 func (w *work) makeScores(tile int32) {
 	a, c := w.attending(), w.c
 	if n := len(a.visits) - int(w.t.Slots); n >= 0 && (a.visits[n].times < 0 || !w.ended(a.visits[n].times)) {
-		fail("writes scores over those of tile %d of queries with tile %d of keys, which may still be in use", a.visits[n].tile, a.visits[n].keys)
+		fail("writes scores over those of tile %d of queries with tile %d of keys, which may still be in use",
+			a.visits[n].tile, a.visits[n].keys)
 	}
 	at := [2]int32{tile, c.Tile}
 	if a.of[at] != nil {
@@ -405,7 +408,8 @@ func (w *work) attentionAt(at []int64) uint64 {
 	return o.value(0, at, func(input int, x []int64) uint64 {
 		v, ok := a.seen[w.core][seenAt{tile, input, ravel(x, o.in[input])}]
 		if !ok {
-			fail("needs element %v of %q for tile %d of queries, which no command has read", x, w.t.g.Tensor(o.op.Inputs[input]).Name, tile)
+			fail("needs element %v of %q for tile %d of queries, which no command has read", x,
+				w.t.g.Tensor(o.op.Inputs[input]).Name, tile)
 		}
 		return v
 	})

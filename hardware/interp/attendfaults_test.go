@@ -37,7 +37,8 @@ func attended(t *testing.T, causal bool) *scheduler.Result {
 		t.Fatal(err)
 	}
 	s := made.Plans[0][0].Schedule
-	if err := s.Follow(0, &schedule.Nest{Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile, Attention: &schedule.AttentionTiles{Products: 1, Positions: 3, Keys: 3}}); err != nil {
+	if err := s.Follow(0, &schedule.Nest{Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile,
+		Attention: &schedule.AttentionTiles{Products: 1, Positions: 3, Keys: 3}}); err != nil {
 		t.Fatal(err)
 	}
 	if made.Program, err = lower.Program("attention", spec, made.Plans, made.Lower); err != nil {
@@ -61,25 +62,37 @@ func unbound(p *isa.Program, i int) { p.Commands[i].Deps = nil }
 var attentionFaults = []planted{
 	{"keys that do not come", attends(isa.LBLoad, 1), nothing, []string{"has not been brought"}},
 	{"values that do not come", attends(isa.LBLoad, 2), nothing, []string{"has not been brought"}},
-	{"keys of another tile", attends(isa.LBLoad, 1), func(p *isa.Program, i int) { p.Commands[i].Tile++ }, []string{"has not been brought", "where nobody"}},
+	{"keys of another tile", attends(isa.LBLoad, 1), func(p *isa.Program, i int) { p.Commands[i].Tile++ },
+		[]string{"has not been brought", "where nobody"}},
 	{"scores that are not made", attends(isa.Matrix, 1), nothing, []string{"no scores"}},
-	{"scores made twice", attends(isa.Matrix, 1), func(p *isa.Program, i int) { p.Commands[i].Operand = 2 }, []string{"no scores", "before the vector work", "may not be there"}},
-	{"values that are not added", attends(isa.Matrix, 2), nothing, []string{"may not have been added", "may not be there", "may still be in use"}},
-	{"another tile of keys in place of one", attends(isa.Matrix, 2), func(p *isa.Program, i int) { p.Commands[i].Tile = p.Commands[i].Tile%2 + 1 }, []string{"or twice", "may not be there", "no scores"}},
+	{"scores made twice", attends(isa.Matrix, 1), func(p *isa.Program, i int) { p.Commands[i].Operand = 2 },
+		[]string{"no scores", "before the vector work", "may not be there"}},
+	{"values that are not added", attends(isa.Matrix, 2), nothing, []string{"may not have been added",
+		"may not be there", "may still be in use"}},
+	{"another tile of keys in place of one", attends(isa.Matrix, 2), func(p *isa.Program,
+		i int) {
+		p.Commands[i].Tile = p.Commands[i].Tile%2 + 1
+	}, []string{"or twice", "may not be there", "no scores"}},
 	{"no vector work on scores", attends(isa.Vector, 1), nothing, []string{"before the vector work"}},
 	{"no rescaling", attends(isa.Vector, 2), nothing, []string{"the rescaled sums"}},
-	{"a tile of results that is not divided", attends(isa.Vector, 0), nothing, []string{"where nobody", "finds", "may not be there", "may still be reading"}},
-	{"a store of another tile", func(_ *isa.Program, c *isa.Command) bool { return c.Kind == isa.LBStore }, func(p *isa.Program, i int) {
-		p.Commands[i].Part = (p.Commands[i].Part + 1) % p.Commands[i].Parts
-	}, []string{"where nobody", "finds", "may still", "twice"}},
-	{"a product that does not wait", attends(isa.Matrix, 2), unbound, []string{"may not be there", "may still be writing"}},
+	{"a tile of results that is not divided", attends(isa.Vector, 0), nothing, []string{"where nobody", "finds",
+		"may not be there", "may still be reading"}},
+	{"a store of another tile", func(_ *isa.Program, c *isa.Command) bool { return c.Kind == isa.LBStore },
+		func(p *isa.Program, i int) {
+			p.Commands[i].Part = (p.Commands[i].Part + 1) % p.Commands[i].Parts
+		}, []string{"where nobody", "finds", "may still", "twice"}},
+	{"a product that does not wait", attends(isa.Matrix, 2), unbound, []string{"may not be there",
+		"may still be writing"}},
 	{"scores that do not wait for their place", func(p *isa.Program, c *isa.Command) bool {
 		return attends(isa.Matrix, 1)(p, c) && c.Part > 0
 	}, unbound, []string{"may still be writing", "may still be in use"}},
 	{"a load that does not wait for its place", func(p *isa.Program, c *isa.Command) bool {
 		return attends(isa.LBLoad, 2)(p, c) && c.Part > 1
 	}, unbound, []string{"may still be reading", "may still be writing"}},
-	{"one place for two tiles", attends(isa.Matrix, 1), func(p *isa.Program, i int) { p.Tasks[p.Commands[i].Task-1].Slots = 1 },
+	{"one place for two tiles", attends(isa.Matrix, 1), func(p *isa.Program,
+		i int) {
+		p.Tasks[p.Commands[i].Task-1].Slots = 1
+	},
 		[]string{"may still be", "has not been brought"}},
 }
 
@@ -129,9 +142,11 @@ func TestAttentionNests(t *testing.T) {
 		tiles schedule.AttentionTiles
 		want  string
 	}{
-		{schedule.AttentionTiles{Products: 1, Positions: 3, Keys: 13}, "the loop over keys has tiles of 13, expected 1 to the 12 of a core"},
+		{schedule.AttentionTiles{Products: 1, Positions: 3, Keys: 13},
+			"the loop over keys has tiles of 13, expected 1 to the 12 of a core"},
 		{schedule.AttentionTiles{Products: 0, Positions: 3, Keys: 3}, "the loop over products has tiles of 0, expected 1 to"},
-		{schedule.AttentionTiles{Products: 1, Positions: 300, Keys: 3}, "the loop over positions has tiles of 300, expected 1 to"},
+		{schedule.AttentionTiles{Products: 1, Positions: 300, Keys: 3},
+			"the loop over positions has tiles of 300, expected 1 to"},
 	} {
 		n := &schedule.Nest{Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile, Attention: &tt.tiles}
 		if err := s.Follow(0, n); err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -63,7 +63,8 @@ func attentions(seed uint64, batch int64) (*model.Graph, error) {
 		q, k = shaped(q, batch, heads, group*rows, depth), columns(k)
 		back = func(x model.TensorID) model.TensorID { return shaped(x, batch, heads, group*rows, keys) }
 	case 2: // a dimension of their own
-		q, k, v = shaped(q, batch, heads, group, rows, depth), columns(shaped(k, batch, heads, 1, keys, depth)), shaped(v, batch, heads, 1, keys, width)
+		q, k, v = shaped(q, batch, heads, group, rows, depth), columns(shaped(k, batch, heads, 1, keys, depth)), shaped(v,
+			batch, heads, 1, keys, width)
 		back = func(x model.TensorID) model.TensorID { return shaped(x, batch, heads, group, rows, keys) }
 	case 3: // copies
 		copies := func(x model.TensorID, n int64) model.TensorID {
@@ -79,7 +80,8 @@ func attentions(seed uint64, batch int64) (*model.Graph, error) {
 		}
 	}
 	if r.IntN(4) > 0 {
-		p = g.op(pick[model.Kind](r, "Mul", "Div"), model.Attr{}, p, g.b.Const("scale", model.F16, nil, pick(r, []int64{1}, []int64{})...))
+		p = g.op(pick[model.Kind](r, "Mul", "Div"), model.Attr{}, p, g.b.Const("scale", model.F16, nil, pick(r, []int64{1},
+			[]int64{})...))
 	}
 	masked := r.IntN(4) > 0
 	if masked {
@@ -155,7 +157,8 @@ func TestFusedAttention(t *testing.T) {
 				}
 			}
 			if macs := f.Work(op, nil).MACs; macs != seen*products*(depth+width) {
-				t.Errorf("seed %d: %d multiplications of %d pairs in %d products of depth %d and width %d", seed, macs, seen, products, depth, width)
+				t.Errorf("seed %d: %d multiplications of %d pairs in %d products of depth %d and width %d", seed, macs, seen,
+					products, depth, width)
 			}
 		}
 	}
@@ -167,7 +170,8 @@ func TestFusedAttention(t *testing.T) {
 // Which networks have how many attentions.
 func TestAttentionsOfNetworks(t *testing.T) {
 	for name, want := range map[string][2]int{ // all, causal ones
-		"bert-128": {12}, "bert-large-384": {24}, "vit-b16": {12}, "swin-t": {12}, "sd-unet": {32}, "gpt2-prefill": {12, 12}, "gpt2-decode": {12},
+		"bert-128": {12}, "bert-large-384": {24}, "vit-b16": {12}, "swin-t": {12}, "sd-unet": {32}, "gpt2-prefill": {12,
+			12}, "gpt2-decode": {12},
 		"llama2-7b-prefill": {32, 32}, "llama3-8b-prefill": {32, 32}, "llama3-8b-decode": {32}, "mixtral-8x7b-prefill": {32, 32}, "gpt3-175b-prefill": {1},
 		"asr-encoder": {12}, "transformer": {150}, "conformer-s": {}, "resnet50": {}, "mamba-130m": {},
 	} {
@@ -224,7 +228,8 @@ func otherTiles(t *testing.T, made *scheduler.Result, r *rand.Rand) {
 				if r.IntN(3) == 0 {
 					tiles.Products, tiles.Positions = 1+r.Int64N(a.Products), a.Positions
 				}
-				_ = s.Follow(i, &schedule.Nest{Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile, Attention: &tiles}) // or there is no room
+				_ = s.Follow(i, &schedule.Nest{Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile,
+					Attention: &tiles}) // or there is no room
 			}
 			known[s] = true
 			if err := schedule.CheckPlan(s); err != nil {
@@ -265,7 +270,8 @@ func TestAttentionPrograms(t *testing.T) {
 			}
 			inside++
 		}
-		made, err := scheduler.Run(context.Background(), src, spec, batch, recipe, scheduler.Options{Chunk: pick(r, int64(0), 1)})
+		made, err := scheduler.Run(context.Background(), src, spec, batch, recipe, scheduler.Options{Chunk: pick(r,
+			int64(0), 1)})
 		var tooBig *graphturbo.DoesNotFitError
 		if errors.As(err, &tooBig) {
 			small++
@@ -303,7 +309,8 @@ func TestAttentionPrograms(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		} else if again, err := scheduler.Restore(context.Background(), f, spec); err != nil {
 			t.Errorf("%s: %v", what, err)
-		} else if r, err := sim.Run(context.Background(), again.Program, sim.Options{}); err != nil || r.TotalPs != result.TotalPs {
+		} else if r, err := sim.Run(context.Background(), again.Program, sim.Options{}); err != nil ||
+			r.TotalPs != result.TotalPs {
 			t.Errorf("%s: %d ps, of the file %d ps, %v", what, result.TotalPs, r.TotalPs, err)
 		}
 		b, err := bound.Cold(context.Background(), src, made.Spec, batch)

@@ -37,7 +37,8 @@ func blockedNet(r *rand.Rand, name string) network.Network {
 			y = b.Op("MatMul", "product", model.Attr{}, x, b.Input("z", model.F16, batch, reps, k, n))
 		case 2:
 			x := b.Input("x", model.F16, batch*m, k)
-			y = b.Op("Gemm", "product", model.Attr{TransB: true}, x, b.Param("w", model.F16, n, k), b.Param("bias", model.F16, n))
+			y = b.Op("Gemm", "product", model.Attr{TransB: true}, x, b.Param("w", model.F16, n, k), b.Param("bias", model.F16,
+				n))
 		case 3:
 			x := b.Input("x", model.F16, batch, m, k)
 			y = b.Op("MatMul", "product", model.Attr{}, x, b.Param("w", model.F16, k, heads*n))
@@ -70,7 +71,8 @@ func randomBlocked(r *rand.Rand, l *lower.Loops, rows int64, window int64) *sche
 		return list
 	}
 	d := l.Dims
-	nest := &schedule.Nest{Tiles: d.Reps * (1 + r.Int64N(max(1, min(6, rows/d.Reps)))), Depth: 1 + r.Int64N(4), Loads: 1, Pieces: 1, Vector: schedule.AtColumns, Store: schedule.AtColumns,
+	nest := &schedule.Nest{Tiles: d.Reps * (1 + r.Int64N(max(1, min(6, rows/d.Reps)))), Depth: 1 + r.Int64N(4),
+		Loads: 1, Pieces: 1, Vector: schedule.AtColumns, Store: schedule.AtColumns,
 		Columns: cut(d.N, 1), Reduction: cut(d.K, window), ColumnsFirst: r.IntN(2) == 0, Sums: 1 + r.Int64N(2)}
 	if l.Weights == 0 {
 		nest.ColumnDepth = r.Int64N(4)
@@ -102,7 +104,8 @@ func blockedCase(t *testing.T, seed uint64) ([][]lower.Segment, *isa.Program, *s
 		t.Fatal(err)
 	}
 	net := blockedNet(r, fmt.Sprintf("blocked-%d", seed))
-	made, err := scheduler.Run(context.Background(), net, spec, 1+r.Int64N(2), recipe, scheduler.Options{Uneven: schedule.UnevenAll})
+	made, err := scheduler.Run(context.Background(), net, spec, 1+r.Int64N(2), recipe,
+		scheduler.Options{Uneven: schedule.UnevenAll})
 	if err != nil {
 		return nil, nil, nil
 	}

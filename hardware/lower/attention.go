@@ -56,7 +56,8 @@ func planAttention(s *schedule.Schedule, st *schedule.Step, lp *layerPlan) error
 	}
 	lp.attention = a
 	tiles := a.tiles
-	lp.nest = &schedule.Nest{Cores: lp.nestCores(), Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile, Attention: &tiles}
+	lp.nest = &schedule.Nest{Cores: lp.nestCores(), Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile,
+		Attention: &tiles}
 	lp.tiles, lp.repeat, lp.pieces, lp.kTiles = 1, 1, 1, 1
 	for core := range st.Cores {
 		reg := lp.regions(s, core)
@@ -134,7 +135,8 @@ type users struct {
 
 // attend lowers an attention.
 func (l *lowering) attend(s *schedule.Schedule) {
-	a := &attending{lowering: l, attention: l.lp.attention, s: s, prior: -1, byTensor: map[model.TensorID]*users{}, staged: map[model.TensorID][]*entry{}, kept: map[model.TensorID][][]int32{}}
+	a := &attending{lowering: l, attention: l.lp.attention, s: s, prior: -1, byTensor: map[model.TensorID]*users{},
+		staged: map[model.TensorID][]*entry{}, kept: map[model.TensorID][][]int32{}}
 	slots := a.Slots(a.tiles)
 	for _, o := range a.Operands {
 		n := slots
@@ -160,8 +162,10 @@ func (l *lowering) attend(s *schedule.Schedule) {
 		for i := range a.Steps(a.tiles) {
 			seen := a.Visible(a.tiles, i)
 			for j := int64(0); j*a.tiles.Keys < seen; j++ {
-				v := &visit{block: block, i: i, j: j, number: number, products: min(a.tiles.Products, a.Products-block*a.tiles.Products),
-					positions: min(a.tiles.Positions, a.Positions-i*a.tiles.Positions), keys: min(a.tiles.Keys, seen-j*a.tiles.Keys), last: (j+1)*a.tiles.Keys >= seen}
+				v := &visit{block: block, i: i, j: j, number: number, products: min(a.tiles.Products,
+					a.Products-block*a.tiles.Products),
+					positions: min(a.tiles.Positions, a.Positions-i*a.tiles.Positions), keys: min(a.tiles.Keys,
+						seen-j*a.tiles.Keys), last: (j+1)*a.tiles.Keys >= seen}
 				number++
 				a.visit(v, before)
 				before = v
@@ -234,7 +238,8 @@ func (a *attending) weigh(v *visit) {
 		deps = append(deps, a.sums)
 	} else if a.Op.Attr.Softmax {
 		rows := v.products * a.Heads * v.positions
-		deps = append(deps, a.compute(2, v, model.VectorWork{Simple: rows * a.Width, Special: rows}, v.soft, []int32{a.prior}))
+		deps = append(deps, a.compute(2, v, model.VectorWork{Simple: rows * a.Width, Special: rows}, v.soft,
+			[]int32{a.prior}))
 	}
 	a.prior = a.multiply(2, v, a.Width, v.keys, deps...)
 	a.scores[v.number%int64(len(a.scores))] = []int32{a.prior}
@@ -245,7 +250,8 @@ func (a *attending) weigh(v *visit) {
 func (a *attending) finish(v *visit) {
 	q := v.block*a.Steps(a.tiles) + v.i
 	all := a.Blocks(a.tiles) * a.Steps(a.tiles)
-	w := model.VectorWork{Simple: ceilDiv(a.behind.Simple, all), Special: ceilDiv(a.behind.Special, all), Move: ceilDiv(a.behind.Move, all)}
+	w := model.VectorWork{Simple: ceilDiv(a.behind.Simple, all), Special: ceilDiv(a.behind.Special, all),
+		Move: ceilDiv(a.behind.Move, all)}
 	if rows := v.products * a.Heads * v.positions; a.Op.Attr.Softmax {
 		w.Simple, w.Special = w.Simple+rows*a.Width, w.Special+rows
 	}
@@ -270,7 +276,8 @@ func (a *attending) finish(v *visit) {
 
 // portion is that of a visit; with j less than 0 of its queries.
 func (a *attending) portion(operand int32, v *visit) isa.Portion {
-	p := isa.Portion{Operand: operand, Part: int32(v.block*a.Steps(a.tiles) + v.i), Parts: int32(a.Blocks(a.tiles) * a.Steps(a.tiles))}
+	p := isa.Portion{Operand: operand, Part: int32(v.block*a.Steps(a.tiles) + v.i),
+		Parts: int32(a.Blocks(a.tiles) * a.Steps(a.tiles))}
 	if v.j >= 0 {
 		p.Tile = int32(v.j) + 1
 	}
@@ -279,9 +286,11 @@ func (a *attending) portion(operand int32, v *visit) isa.Portion {
 
 // multiply is a command of the matrix unit.
 func (a *attending) multiply(operand int32, v *visit, n, k int64, deps ...[]int32) int32 {
-	cycles := a.cost.MatrixCycles(model.MatrixDims{Reps: v.products, M: a.Heads * v.positions, N: n, K: k}, a.lp.dtype) * hardware.Cycles(a.sharing(hardware.Matrix, a.active))
+	cycles := a.cost.MatrixCycles(model.MatrixDims{Reps: v.products, M: a.Heads * v.positions, N: n, K: k},
+		a.lp.dtype) * hardware.Cycles(a.sharing(hardware.Matrix, a.active))
 	a.matrixIndex++
-	c := a.add(qMatrix, isa.Command{Kind: isa.Matrix, Portion: a.portion(operand, v), Cores: int32(a.active), MACs: piece(a.lp.macs, a.matrixIndex-1, 2*a.visits),
+	c := a.add(qMatrix, isa.Command{Kind: isa.Matrix, Portion: a.portion(operand, v), Cores: int32(a.active),
+		MACs:       piece(a.lp.macs, a.matrixIndex-1, 2*a.visits),
 		DurationPs: a.cost.Picoseconds(cycles)}, deps...)
 	a.l1(c)
 	return c
@@ -305,11 +314,13 @@ func (a *attending) compute(operand int32, v *visit, w model.VectorWork, deps ..
 		if a.cost.SharedVector() {
 			q = qVector
 		}
-		cs = append(cs, a.add(q, isa.Command{Kind: isa.Special, Portion: portion, Cores: int32(a.cores), DurationPs: a.cost.Picoseconds(special), VectorOps: some}, deps...))
+		cs = append(cs, a.add(q, isa.Command{Kind: isa.Special, Portion: portion, Cores: int32(a.cores),
+			DurationPs: a.cost.Picoseconds(special), VectorOps: some}, deps...))
 		a.l1(cs[0])
 	}
 	if vector > 0 || len(cs) == 0 || operand == 0 {
-		cs = append(cs, a.add(qVector, isa.Command{Kind: isa.Vector, Portion: portion, Cores: int32(a.cores), DurationPs: a.cost.Picoseconds(vector), VectorOps: ops - some}, append(deps, cs)...))
+		cs = append(cs, a.add(qVector, isa.Command{Kind: isa.Vector, Portion: portion, Cores: int32(a.cores),
+			DurationPs: a.cost.Picoseconds(vector), VectorOps: ops - some}, append(deps, cs)...))
 		a.l1(cs[len(cs)-1])
 	}
 	return cs
@@ -475,7 +486,8 @@ func (a *attending) share(in *incoming, input int, v *visit, bytes int64) (core,
 
 // load brings a tile of a value; with once, what comes from the DDR stays in the LLB for the products, if there is
 // room.
-func (a *attending) load(in *incoming, portion isa.Portion, core, need, union int64, free []int32, once bool, v *visit) int32 {
+func (a *attending) load(in *incoming, portion isa.Portion, core, need, union int64, free []int32, once bool,
+	v *visit) int32 {
 	gb := need
 	if a.spec.CoreLink.Broadcast {
 		gb = union
@@ -484,20 +496,24 @@ func (a *attending) load(in *incoming, portion isa.Portion, core, need, union in
 	var c int32
 	switch {
 	case in.val.Level == schedule.GB:
-		c = a.add(qIn, isa.Command{Kind: isa.LBLoad, Portion: portion, Bytes: need, DurationPs: a.lbLatency(), Uses: a.moveIn(gb, core)}, in.deps, free, in.state.ready)
+		c = a.add(qIn, isa.Command{Kind: isa.LBLoad, Portion: portion, Bytes: need, DurationPs: a.lbLatency(),
+			Uses: a.moveIn(gb, core)}, in.deps, free, in.state.ready)
 		in.state.place.use(c)
 	case a.pages == nil:
-		c = a.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: portion, Bytes: union, DurationPs: a.ddrLatency() + a.lbLatency(),
-			Uses: a.activationUses(gb, 0, core, 0)}, in.deps, free, in.state.ready)
+		c = a.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: portion, Bytes: union,
+			DurationPs: a.ddrLatency() + a.lbLatency(),
+			Uses:       a.activationUses(gb, 0, core, 0)}, in.deps, free, in.state.ready)
 	default:
 		if ent := a.stageOf(in, portion, once, v); ent != nil {
-			c = a.add(qIn, isa.Command{Kind: isa.LBLoad, Portion: portion, Bytes: union, DurationPs: a.lbLatency(), Uses: a.moveIn(gb, core)}, in.deps, free, []int32{ent.load})
+			c = a.add(qIn, isa.Command{Kind: isa.LBLoad, Portion: portion, Bytes: union, DurationPs: a.lbLatency(),
+				Uses: a.moveIn(gb, core)}, in.deps, free, []int32{ent.load})
 			a.cmds.at(c).from = ent.at
 			a.pages.use(ent, c)
 			break
 		}
 		a.scratch = append(append(a.scratch[:0], in.deps...), free...)
-		c = a.stream(streamed{part: portion, roam: in.val.Instance < 0, bytes: union, gbBytes: gb, coreBytes: core, after: in.state.ready, free: a.scratch})
+		c = a.stream(streamed{part: portion, roam: in.val.Instance < 0, bytes: union, gbBytes: gb, coreBytes: core,
+			after: in.state.ready, free: a.scratch})
 	}
 	a.fetchAway(from, in)
 	in.place.use(c)
@@ -515,13 +531,15 @@ func (a *attending) stageOf(in *incoming, portion isa.Portion, once bool, v *vis
 	all.i = -1
 	o := a.Of(in.val.Tensor)
 	size := func(keys int64) int64 {
-		_, _, union := a.share(in, input, &all, o.Element*a.Elements(o, schedule.AttentionTiles{Products: v.products, Positions: 1, Keys: keys}))
+		_, _, union := a.share(in, input, &all, o.Element*a.Elements(o, schedule.AttentionTiles{Products: v.products,
+			Positions: 1, Keys: keys}))
 		return union
 	}
 	// Several tiles where one does not fill a page; as much for the values as for the keys.
 	full, tiles := size(a.tiles.Keys), ceilDiv(a.Keys, a.tiles.Keys)
 	together := min(tiles, max(1, a.pages.pageBytes/full))
-	if 2*ceilDiv(tiles, together)*int64(a.pages.need(together*full)) > int64(a.pages.stageable()) || together*full > a.pages.largest() {
+	if 2*ceilDiv(tiles, together)*int64(a.pages.need(together*full)) > int64(a.pages.stageable()) ||
+		together*full > a.pages.largest() {
 		return nil
 	}
 	list := a.staged[in.val.Tensor]
@@ -536,8 +554,9 @@ func (a *attending) stageOf(in *incoming, portion isa.Portion, once bool, v *vis
 		bytes := size(min(together*a.tiles.Keys, a.Keys-first*a.tiles.Keys))
 		ent, deps := a.pages.add(0, bytes, never)
 		a.pages.pin(ent, true)
-		a.pages.bring(ent, a.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: portion, Bytes: bytes, DurationPs: a.ddrLatency(),
-			Uses: a.activationUses(bytes, bytes, 0, 0)}, deps, in.state.ready))
+		a.pages.bring(ent, a.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: portion, Bytes: bytes,
+			DurationPs: a.ddrLatency(),
+			Uses:       a.activationUses(bytes, bytes, 0, 0)}, deps, in.state.ready))
 		a.cmds.at(ent.load).roam = a.opt.Prefetch && in.val.Instance < 0
 		a.cmds.at(ent.load).to = ent.at
 		list[at] = ent
@@ -590,7 +609,8 @@ func (a *attending) bringConstant(o *schedule.AttendedOperand, portion isa.Porti
 		deps := append(append([]int32{}, a.scratchDeps...), free...)
 		var c int32
 		if a.pages == nil {
-			c = a.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: portion, Bytes: union, DurationPs: a.ddrLatency() + a.lbLatency(), Uses: a.moves(gb, 0, core, 0)}, deps)
+			c = a.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: portion, Bytes: union,
+				DurationPs: a.ddrLatency() + a.lbLatency(), Uses: a.moves(gb, 0, core, 0)}, deps)
 		} else {
 			c = a.stream(streamed{part: portion, key: -1, roam: true, bytes: union, gbBytes: gb, coreBytes: core, free: deps})
 		}

@@ -121,7 +121,8 @@ func (lp *layerPlan) checkBlocked(s *schedule.Schedule) error {
 		return fmt.Errorf("has sums of %d tiles, expected 1 or 2", n.Sums)
 	case n.Cores != nil && !n.Cores.Equal(st.Binding):
 		return fmt.Errorf("is for cores %v, the step is bound to %v", n.Cores, st.Binding)
-	case anchor.Kind == "ConvTranspose" || len(lp.rowBlocks) > 0 || len(lp.rows) > 0 || anchor.Inputs[0] == anchor.Inputs[1]:
+	case anchor.Kind == "ConvTranspose" || len(lp.rowBlocks) > 0 || len(lp.rows) > 0 ||
+		anchor.Inputs[0] == anchor.Inputs[1]:
 		return fmt.Errorf("has sums of %d tiles, but %q of %q is a constant, looks up rows, is both operands or of a transposed convolution",
 			n.Sums, s.Graph.Tensor(anchor.Inputs[0]).Name, anchor.Name)
 	case n.Tiles != st.Tiles || n.Tiles < 1 || n.Tiles > rows:
@@ -130,13 +131,15 @@ func (lp *layerPlan) checkBlocked(s *schedule.Schedule) error {
 		return fmt.Errorf("has sums of %d tiles, but the layer is %d products with constant weights", n.Sums, lp.dims.Reps)
 	case n.Tiles%lp.dims.Reps != 0:
 		return fmt.Errorf("has %d tiles of rows, expected as many for each of %d products", n.Tiles, lp.dims.Reps)
-	case n.Tiles > MaxBlocks || n.Tiles*n.ColumnTiles() > MaxBlocks || n.Tiles*n.ColumnTiles()*n.ReductionTiles() > MaxBlocks:
+	case n.Tiles > MaxBlocks || n.Tiles*n.ColumnTiles() > MaxBlocks ||
+		n.Tiles*n.ColumnTiles()*n.ReductionTiles() > MaxBlocks:
 		return fmt.Errorf("has %d x %d x %d tiles of rows, columns and reduction, expected at most %d products of them",
 			n.Tiles, n.ColumnTiles(), n.ReductionTiles(), MaxBlocks)
 	case n.Depth < 1:
 		return fmt.Errorf("has room for %d tiles of an operand, expected 1 or more", n.Depth)
 	case sum(n.Columns) != lp.dims.N || sum(n.Reduction) != lp.dims.K:
-		return fmt.Errorf("has columns of %d and a reduction of %d in all, expected %d and %d", sum(n.Columns), sum(n.Reduction), lp.dims.N, lp.dims.K)
+		return fmt.Errorf("has columns of %d and a reduction of %d in all, expected %d and %d", sum(n.Columns),
+			sum(n.Reduction), lp.dims.N, lp.dims.K)
 	case n.ColumnDepth < 0 || n.ColumnDepth > 0 && lp.constant != nil:
 		return fmt.Errorf("has room for %d tiles of columns, expected 0 or more, and none for weights", n.ColumnDepth)
 	case n.Stay && lp.constant == nil:
@@ -150,11 +153,13 @@ func (lp *layerPlan) checkBlocked(s *schedule.Schedule) error {
 	}
 	for _, in := range anchor.Inputs[:2] {
 		if p := s.Graph.Tensor(in).Producer; p != model.NoOp && slices.Contains(lp.layer.Ops, p) {
-			return fmt.Errorf("has sums of %d tiles, but the layer makes %q, an operand of the product", n.Sums, s.Graph.Tensor(in).Name)
+			return fmt.Errorf("has sums of %d tiles, but the layer makes %q, an operand of the product", n.Sums,
+				s.Graph.Tensor(in).Name)
 		}
 		for _, id := range lp.layer.Ops {
 			if id != anchor.ID && slices.Contains(s.Graph.Op(id).Inputs, in) && s.Graph.Tensor(in).Role != model.Constant {
-				return fmt.Errorf("has sums of %d tiles, but %q reads %q, an operand of the product, as well", n.Sums, s.Graph.Op(id).Name, s.Graph.Tensor(in).Name)
+				return fmt.Errorf("has sums of %d tiles, but %q reads %q, an operand of the product, as well", n.Sums,
+					s.Graph.Op(id).Name, s.Graph.Tensor(in).Name)
 			}
 		}
 	}
@@ -219,14 +224,16 @@ func (lp *layerPlan) checkLoads(s *schedule.Schedule, room int64) error {
 		switch s.RoleOf(st, v.Tensor) {
 		case schedule.BesideOperand:
 			wide := s.TileElements(st, 0, all)[v.Tensor].Elements()
-			union = mulDiv(union, s.TileElements(st, 0, model.Interval{Hi: slices.Max(n.Columns)})[v.Tensor].Elements(), max(1, wide))
+			union = mulDiv(union, s.TileElements(st, 0, model.Interval{Hi: slices.Max(n.Columns)})[v.Tensor].Elements(),
+				max(1, wide))
 		case schedule.ColumnsOperand:
 			union = mulDiv(union, slices.Max(n.Columns)*slices.Max(n.Reduction), lp.dims.N*lp.dims.K)
 		case schedule.RowsOperand:
 			union = mulDiv(union, slices.Max(n.Reduction), lp.dims.K)
 		}
 		if min(union, r.UnionBytes) > room {
-			return fmt.Errorf("brings %d bytes of %q from the DDR together, a quarter of what values leave of the LLB is %d", min(union, r.UnionBytes), s.Graph.Tensor(v.Tensor).Name, room)
+			return fmt.Errorf("brings %d bytes of %q from the DDR together, a quarter of what values leave of the LLB is %d",
+				min(union, r.UnionBytes), s.Graph.Tensor(v.Tensor).Name, room)
 		}
 	}
 	return nil

@@ -74,7 +74,8 @@ func (a *Attending) Visible(t AttentionTiles, i int64) (keys int64) {
 func (a *Attending) Blocks(t AttentionTiles) int64 { return ceil(a.Products, t.Products) }
 func (a *Attending) Steps(t AttentionTiles) int64  { return ceil(a.Positions, t.Positions) }
 
-// QuerySlots is how many tiles of queries, and of results on their way out, have room: one where there are enough tiles of
+// QuerySlots is how many tiles of queries, and of results on their way out, have room: one where there are enough
+// tiles of
 // keys that what comes and goes between tiles of queries takes little.
 func (a *Attending) QuerySlots(t AttentionTiles) int64 {
 	if ceil(a.Keys, t.Keys) > 2 {
@@ -236,7 +237,10 @@ func (s *Schedule) attended(st *Step) []StagePart {
 	parts = append(parts, part(-1, -1, a.scratch))
 	for _, w := range st.Writes {
 		if v := &s.Values[w]; v.Level != LB {
-			parts = append(parts, part(-1, w, func(t AttentionTiles) int64 { return a.QuerySlots(t) * a.outSlot(t, v.CoreBytes) }))
+			parts = append(parts, part(-1, w, func(t AttentionTiles) int64 {
+				return a.QuerySlots(t) * a.outSlot(t,
+					v.CoreBytes)
+			}))
 		}
 	}
 	return parts
@@ -252,7 +256,8 @@ func (s *Schedule) attending(layer *Layer, cores int64, need []Regions, want Lev
 	}
 	q := g.Tensor(op.Inputs[0])
 	n := len(q.Shape)
-	a := &Attending{Op: op, Causal: op.Attr.Causal, g: g, spec: s.Spec, size: q.DType.Bytes(), result: g.Tensor(layer.Outputs[0]).DType.Bytes(), cores: cores}
+	a := &Attending{Op: op, Causal: op.Attr.Causal, g: g, spec: s.Spec, size: q.DType.Bytes(),
+		result: g.Tensor(layer.Outputs[0]).DType.Bytes(), cores: cores}
 	for _, reg := range need {
 		r := reg[op.Outputs[0]]
 		if r.Elements() == 0 {
@@ -271,7 +276,8 @@ func (s *Schedule) attending(layer *Layer, cores int64, need []Regions, want Lev
 	limit := DataBytes(s.Spec) / 16
 	for _, t := range slices.Concat(layer.Inputs, layer.Constants) {
 		x := g.Tensor(t)
-		o := AttendedOperand{Tensor: t, Input: slices.Index(op.Inputs, t), Constant: x.Role == model.Constant, Element: x.DType.Bytes()}
+		o := AttendedOperand{Tensor: t, Input: slices.Index(op.Inputs, t), Constant: x.Role == model.Constant,
+			Element: x.DType.Bytes()}
 		for _, reg := range need {
 			o.Bytes = max(o.Bytes, reg[t].Elements()*o.Element)
 		}

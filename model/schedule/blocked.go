@@ -187,13 +187,15 @@ func (s *Schedule) CheckRows(st *Step, dims model.MatrixDims) error {
 	// Between cores, columns may be cut along the outermost dimension of a row alone.
 	for _, d := range t.Layout[len(t.Layout)-n+1:] {
 		if st.Binding[d] > 1 {
-			return fmt.Errorf("%q is spread over %d cores along dimension %d, inside of rows of %d elements", t.Name, st.Binding[d], d, dims.N)
+			return fmt.Errorf("%q is spread over %d cores along dimension %d, inside of rows of %d elements", t.Name,
+				st.Binding[d], d, dims.N)
 		}
 	}
 	for _, w := range st.Writes {
 		if v := &s.Values[w]; v.Tensor != st.Output {
 			o := s.Graph.Tensor(v.Tensor)
-			if !v.Region.Equal(s.Instances.Instances[st.Instance].Regions[st.Output]) || !slices.Equal(o.Layout, t.Layout) || !v.Binding.Equal(st.Binding) {
+			if !v.Region.Equal(s.Instances.Instances[st.Instance].Regions[st.Output]) || !slices.Equal(o.Layout, t.Layout) ||
+				!v.Binding.Equal(st.Binding) {
 				return fmt.Errorf("the layer also writes %q, whose rows are not those of %q", o.Name, t.Name)
 			}
 		}

@@ -72,7 +72,8 @@ func (e *editor) attention(context *model.Op) *found {
 		if len(a.between) > 0 {
 			reader = a.between[len(a.between)-1]
 		}
-		if t.Producer == model.NoOp || e.only(at) != reader || len(t.Shape) < 2 || t.Shape[len(t.Shape)-1] != keys[len(keys)-1] {
+		if t.Producer == model.NoOp || e.only(at) != reader || len(t.Shape) < 2 ||
+			t.Shape[len(t.Shape)-1] != keys[len(keys)-1] {
 			return nil
 		}
 		op := g.Ops[t.Producer]
@@ -83,7 +84,8 @@ func (e *editor) attention(context *model.Op) *found {
 		case op.Kind == "Reshape" || op.Kind == "Identity" || op.Kind == "Dropout":
 			at = op.Inputs[0]
 		case op.Kind == "Softmax":
-			if a.attr.Softmax || len(a.attr.Scores) > 0 || op.Attr.Axis != last || len(op.Attr.Axes) > 0 && !slices.Equal(op.Attr.Axes, []int64{last}) {
+			if a.attr.Softmax || len(a.attr.Scores) > 0 || op.Attr.Axis != last || len(op.Attr.Axes) > 0 &&
+				!slices.Equal(op.Attr.Axes, []int64{last}) {
 				return nil
 			}
 			a.attr.Softmax, a.attr.Variant = true, op.Attr.Variant
@@ -93,7 +95,8 @@ func (e *editor) attention(context *model.Op) *found {
 			if place < 0 {
 				return nil
 			}
-			a.attr.Scores = append(a.attr.Scores, model.ScoreOp{Kind: op.Kind, Variant: op.Attr.Variant, At: place, Operands: len(op.Inputs)})
+			a.attr.Scores = append(a.attr.Scores, model.ScoreOp{Kind: op.Kind, Variant: op.Attr.Variant, At: place,
+				Operands: len(op.Inputs)})
 			var others []model.TensorID
 			for k, in := range op.Inputs {
 				if k != place {
@@ -220,7 +223,8 @@ func (e *editor) trailing(a *found, i int) bool {
 		return false
 	}
 	for d := range n {
-		if s[d] != 1 && (at[len(at)-n+d] != s[d] || a.shape[len(a.shape)-n+d] != s[d]) || at[len(at)-n+d] != a.shape[len(a.shape)-n+d] && s[1:].Elements() > 1 {
+		if s[d] != 1 && (at[len(at)-n+d] != s[d] || a.shape[len(a.shape)-n+d] != s[d]) ||
+			at[len(at)-n+d] != a.shape[len(a.shape)-n+d] && s[1:].Elements() > 1 {
 			return false
 		}
 	}
@@ -278,7 +282,8 @@ func (e *editor) source(op *model.Op) (t model.TensorID, copies int64, swapped b
 	}
 	from, many, to := g.Tensors[expand.Inputs[0]].Shape, g.Tensors[merge.Inputs[0]].Shape, g.Tensors[t].Shape
 	n := len(many)
-	if len(from) != n || n < 4 || len(to) != n-1 || from[n-3] != 1 || to[n-4] != many[n-4]*many[n-3] || !slices.Equal(to[n-3:], many[n-2:]) || !slices.Equal(to[:n-4], many[:n-4]) {
+	if len(from) != n || n < 4 || len(to) != n-1 || from[n-3] != 1 || to[n-4] != many[n-4]*many[n-3] ||
+		!slices.Equal(to[n-3:], many[n-2:]) || !slices.Equal(to[:n-4], many[:n-4]) {
 		return t, 1, swapped
 	}
 	for d := range from {
@@ -302,7 +307,8 @@ func (e *editor) causal(a *found) {
 		if others > 0 {
 			mask = e.g.Tensors[a.operands[k]]
 		}
-		if mask != nil && mask.Causal && a.shape[n-2] <= a.shape[n-1] && len(mask.Shape) > 1 && mask.Shape.Elements() == a.shape[n-2]*a.shape[n-1] &&
+		if mask != nil && mask.Causal && a.shape[n-2] <= a.shape[n-1] && len(mask.Shape) > 1 &&
+			mask.Shape.Elements() == a.shape[n-2]*a.shape[n-1] &&
 			mask.Shape[len(mask.Shape)-1] == a.shape[n-1] && (s.Kind == "Add" && others == 1 || s.Kind == "Where" && s.At == 1) {
 			a.attr.Causal = true
 			a.attr.Scores = slices.Delete(a.attr.Scores, i, i+1)
@@ -334,7 +340,8 @@ func (e *editor) fuse(a *found) {
 	if swapped { // as it is
 		value = a.context.Inputs[1]
 	}
-	inputs := []model.TensorID{like(a.scores.Inputs[0], heads, rows, depth), key, like(value, heads/a.attr.Group, keys, width)}
+	inputs := []model.TensorID{like(a.scores.Inputs[0], heads, rows, depth), key, like(value, heads/a.attr.Group, keys,
+		width)}
 	attr := a.attr
 	for _, op := range append(a.between, a.scores) {
 		e.dead[op.ID] = true
@@ -345,8 +352,10 @@ func (e *editor) fuse(a *found) {
 		e.dead[r.ID] = true
 		out = r.Outputs[0]
 	} else if !g.Tensors[out].Shape.Equal(shape) {
-		own := e.tensor(model.Tensor{Name: g.Tensors[out].Name + ".heads", Shape: shape, DType: g.Tensors[out].DType, Role: model.Activation})
-		e.add(&model.Op{Name: a.context.Name + ".shape", Kind: "Reshape", Attr: &model.Attr{Shape: g.Tensors[out].Shape.Clone()}, Inputs: []model.TensorID{own}, Outputs: []model.TensorID{out}})
+		own := e.tensor(model.Tensor{Name: g.Tensors[out].Name + ".heads", Shape: shape, DType: g.Tensors[out].DType,
+			Role: model.Activation})
+		e.add(&model.Op{Name: a.context.Name + ".shape", Kind: "Reshape",
+			Attr: &model.Attr{Shape: g.Tensors[out].Shape.Clone()}, Inputs: []model.TensorID{own}, Outputs: []model.TensorID{out}})
 		out = own
 	}
 	a.context.Kind, a.context.Attr = "Attention", &attr
@@ -377,11 +386,13 @@ func (e *editor) reshaped(t model.TensorID, shape model.Shape) model.TensorID {
 	if x.Shape.Equal(shape) {
 		return t
 	}
-	if p := x.Producer; p != model.NoOp && e.g.Ops[p].Kind == "Reshape" && e.g.Tensors[e.g.Ops[p].Inputs[0]].Shape.Equal(shape) {
+	if p := x.Producer; p != model.NoOp && e.g.Ops[p].Kind == "Reshape" &&
+		e.g.Tensors[e.g.Ops[p].Inputs[0]].Shape.Equal(shape) {
 		return e.g.Ops[p].Inputs[0]
 	}
 	out := e.tensor(model.Tensor{Name: x.Name + ".heads", Shape: shape, DType: x.DType, Role: model.Activation})
-	e.add(&model.Op{Name: x.Name + ".heads", Kind: "Reshape", Attr: &model.Attr{Shape: shape.Clone()}, Inputs: []model.TensorID{t}, Outputs: []model.TensorID{out}})
+	e.add(&model.Op{Name: x.Name + ".heads", Kind: "Reshape", Attr: &model.Attr{Shape: shape.Clone()},
+		Inputs: []model.TensorID{t}, Outputs: []model.TensorID{out}})
 	return out
 }
 
