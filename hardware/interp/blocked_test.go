@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware"
@@ -170,6 +171,63 @@ func TestBlockedNests(t *testing.T) {
 	}
 	if ran < 250 {
 		t.Errorf("%d of the nests can run, expected 250", ran)
+	}
+}
+
+// A blocked nest that can't run is refused with the loop, what it needs and what there is.
+func TestBlockedNestsRefused(t *testing.T) {
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	net := network.Network{Name: "one", Graph: func(batch int64) (*model.Graph, error) {
+		b := model.NewBuilder("one")
+		x := b.Input("x", model.F16, batch, 512, 4096)
+		b.Output(b.Op("MatMul", "product", model.Attr{}, x, b.Param("w", model.F16, 4096, 1024)))
+		return b.Build()
+	}}
+	recipe, err := scheduler.Lookup("tvm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := scheduler.Run(context.Background(), net, spec, 1, recipe, scheduler.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		change func(n *schedule.Nest)
+		want   string // "": it can run
+	}{
+		{func(*schedule.Nest) {}, ""},
+		{func(n *schedule.Nest) { n.Columns = []int64{256, 256} },
+			"has columns of 512 and a reduction of 4096 in all, expected 1024 and 4096"},
+		{func(n *schedule.Nest) { n.Reduction = []int64{64} }, "has columns of 1024 and a reduction of 64 in all"},
+		{func(n *schedule.Nest) { n.Tiles = 1000 }, "has 1000 tiles, expected the step's 1000, and 1 to 64"},
+		{func(n *schedule.Nest) { n.Tiles = 1 << 50 }, "tiles, expected"},
+		{func(n *schedule.Nest) { n.Sums = 3 }, "has sums of 3 tiles, expected 1 or 2"},
+		{func(n *schedule.Nest) { n.Depth = 0 }, "has room for 0 tiles of an operand"},
+		{func(n *schedule.Nest) { n.Depth = 500 }, "of the L1, there is room for"},
+		{func(n *schedule.Nest) { n.Reduction = []int64{2048, 2048} }, "their buffer has 196608"},
+		{func(n *schedule.Nest) { n.Stay = true }, "bytes of weights in a buffer of 196608"},
+		{func(n *schedule.Nest) { n.Group = 3 }, "brings tiles of weights to the LLB by 3, expected a divisor of the 64"},
+		{func(n *schedule.Nest) { n.Stage = 5 }, "gathers tiles of operands in the LLB by 5, expected a divisor of the 64"},
+		{func(n *schedule.Nest) { n.Once = true }, "gathers operands in the LLB once, but by no number of tiles"},
+		{func(n *schedule.Nest) { n.ColumnDepth = 2 }, "has room for 2 tiles of columns, expected 0 or more, and none for weights"},
+		{func(n *schedule.Nest) { n.Rfactor = 2 }, "with rfactor 2"},
+	} {
+		s := *made.Plans[0][0].Schedule
+		s.Steps, s.Values = slices.Clone(s.Steps), slices.Clone(s.Values)
+		n := &schedule.Nest{Tiles: 2, Depth: 2, Loads: 1, Pieces: 1, Vector: schedule.AtColumns, Store: schedule.AtColumns,
+			Sums:    1,
+			Columns: []int64{512, 512}, Reduction: slices.Repeat([]int64{64}, 64)}
+		c.change(n)
+		err := s.Follow(0, n)
+		if err == nil {
+			_, err = lower.Program("one", s.Spec, [][]lower.Segment{{{Schedule: &s, Iterations: 1}}}, made.Lower)
+		}
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
 	}
 }
 

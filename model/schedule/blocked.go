@@ -89,7 +89,7 @@ const (
 func (s *Schedule) RoleOf(st *Step, t model.TensorID) OperandRole {
 	anchor := s.Graph.Op(s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer].Anchor)
 	switch {
-	case t == anchor.Inputs[0]:
+	case len(anchor.Inputs) > 0 && t == anchor.Inputs[0]:
 		return RowsOperand
 	case len(anchor.Inputs) > 1 && t == anchor.Inputs[1]:
 		return ColumnsOperand
@@ -124,6 +124,9 @@ func largest(list []int64) (most int64) {
 func (s *Schedule) blockedStage(st *Step) (parts []StagePart) {
 	n := st.Nest
 	all := model.Interval{Hi: total(n.Columns)}
+	if all.Hi < 1 || n.Tiles < 1 || n.Tiles > st.CoreOutput.Elements()/all.Hi || s.RowDims(st, all.Hi) == 0 {
+		return nil // the generator refuses it, and says why
+	}
 	share := func(elements, part, of int64) int64 { return (elements*part + of - 1) / max(1, of) }
 	var tiles []Regions // by part, all columns
 	for i := 0; i < len(st.Reads); {
