@@ -56,9 +56,10 @@ place and not. It changes groups and how they are split, bindings, scopes, spill
 the order of instances and what the kernel generator may do, for --evaluations
 schedules, each of which is simulated; chunks that promise less are left one after
 the other. Then it runs every other variant at every chunk, so that its answer is
-never worse than any of them, and goes on from the best. The same seed gives the same
-answer anywhere, unless --time-limit or Ctrl-C ends the search; then the best
-schedule so far is printed.
+never worse than any of them, and goes on from the best; but for those that make an
+operator of each attention (tiled), which are another network's. The same seed gives
+the same answer anywhere, unless --time-limit or Ctrl-C ends the search; then the
+best schedule so far is printed.
 
 Bound is what no schedule is faster than that divides the batch evenly over all
 clusters ('dsasched bound'), gap the latency over the bound, less 1. Greedy is the
