@@ -18,7 +18,7 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-// aloneSettings are those of `dsasched solve bind` and `dsasched solve split`.
+// aloneSettings holds the settings of `dsasched solve bind` and `dsasched solve split`.
 type aloneSettings struct {
 	net    network.Network
 	dtype  string

@@ -173,7 +173,7 @@ func (c *stageClock) table() []byte {
 	return b.Bytes()
 }
 
-// cpuTime is what this process has used so far.
+// cpuTime returns the processor time that this process has used so far.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -70,7 +70,7 @@ func products() family {
 	return f
 }
 
-// convolutions are those of a network that are a product, each shape once.
+// convolutions lists the convolutions of a network that run as products, each shape once.
 func convolutions(name string, batch int64) (f family, err error) {
 	f.Name = name
 	net, err := network.Open(name, network.Options{})

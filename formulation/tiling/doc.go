@@ -46,7 +46,7 @@
 // Against the simulator: of 966 kernels (60 products and the convolutions of ResNet-50, MobileNetV2 and Stable
 // Diffusion's U-Net on seven presets, by rule, on the commit that first ran the rule's tiles) the closed form is
 // 1.4 % above the simulated time in the median, within -6 % and +12 % for eight of ten, and at -43 % and +68 % at
-// the ends. It is lowest for 1x1 convolutions, where rows of whole lines leave the last tiles smaller.
+// the ends, on the same presets that the formula was written beside. Why the ends are so far off is not known.
 //
 // # Products: the lower bounds
 //

@@ -302,16 +302,7 @@ func (w *work) bringAttended(tile int32) {
 		n := len(want[core])
 		want[core] = want[core][cut(n, part, parts):cut(n, part+1, parts)]
 	}
-	if w.c.Kind == isa.DDRLoad && w.c.To > 0 && w.p.Buffers[w.c.To-1].Level == isa.GB {
-		done := map[key]bool{}
-		for _, ks := range want {
-			for _, k := range ks {
-				if !done[k] {
-					done[k] = true
-					w.put(w.cl, w.c.To, 0, k, w.fetch(k, w.k))
-				}
-			}
-		}
+	if w.toLLB(want) {
 		return
 	}
 	slots := int64(w.t.Slots)

@@ -21,16 +21,7 @@ func (w *work) bringTile(o *isa.Operand, id model.TensorID) {
 	for core := range want {
 		want[core] = w.inTiles(o, id, core)
 	}
-	if w.c.Kind == isa.DDRLoad && w.c.To > 0 && w.p.Buffers[w.c.To-1].Level == isa.GB {
-		done := map[key]bool{}
-		for _, ks := range want {
-			for _, k := range ks {
-				if !done[k] {
-					done[k] = true
-					w.put(w.cl, w.c.To, 0, k, w.fetch(k, w.k))
-				}
-			}
-		}
+	if w.toLLB(want) {
 		return
 	}
 	slots := 2

@@ -282,16 +282,7 @@ func (w *work) bringOperand() {
 		}
 	}
 	c := w.c
-	if c.Kind == isa.DDRLoad && c.To > 0 && w.p.Buffers[c.To-1].Level == isa.GB {
-		done := map[key]bool{}
-		for _, ks := range want {
-			for _, k := range ks {
-				if !done[k] {
-					done[k] = true
-					w.put(w.cl, c.To, 0, k, w.fetch(k, w.k))
-				}
-			}
-		}
+	if w.toLLB(want) {
 		return
 	}
 	kept := map[key]bool{}
@@ -312,6 +303,24 @@ func (w *work) bringOperand() {
 			}
 		}
 	}
+}
+
+// toLLB fetches what cores want into the LLB, each element once, if the command loads there.
+func (w *work) toLLB(want [][]key) bool {
+	c := w.c
+	if c.Kind != isa.DDRLoad || c.To == 0 || w.p.Buffers[c.To-1].Level != isa.GB {
+		return false
+	}
+	done := map[key]bool{}
+	for _, ks := range want {
+		for _, k := range ks {
+			if !done[k] {
+				done[k] = true
+				w.put(w.cl, c.To, 0, k, w.fetch(k, w.k))
+			}
+		}
+	}
+	return true
 }
 
 // note notes where in a core the command has put an element of a constant.
