@@ -13,9 +13,9 @@ func Example() {
 	check(err)
 	chip, err := scheduler.OpenMachine("stcp920") // or the path of a .yaml file
 	check(err)
-	graphTurbo, err := scheduler.Lookup("cross-layer")
+	recipe, err := scheduler.Lookup(scheduler.Default)
 	check(err)
-	r, err := scheduler.Run(context.Background(), net, chip, 32, graphTurbo, scheduler.Options{})
+	r, err := scheduler.Run(context.Background(), net, chip, 32, recipe, scheduler.Options{})
 	check(err)
 	for _, g := range r.Schedule.Grouping.Groups {
 		fmt.Printf("%s: %d operators, %d instances\n", g.Name, len(g.Ops), g.Factor())

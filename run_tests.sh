@@ -15,7 +15,8 @@ usage() {
 		and executes the notebooks. Stops at the first step that fails.
 
 		  --full   race detector also where work is run in parallel from outside, in
-		           the commands and the experiments (takes twice as long)
+		           the commands and the experiments (takes twice as long); the second
+		           checker of certificates, for which python3 must be there, on more networks
 	END
 }
 
@@ -39,8 +40,16 @@ staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # Packages that start goroutines are tested with the race detector, which takes 5 to 15
 # times as long. Patterns as for go list.
-race=(./experiments/harness ./formulation/highs ./formulation/solve ./model/network)
-if [[ -n $full ]]; then race+=(./cmd/... ./experiments/...); fi
+race=(./internal/harness ./formulation/highs ./formulation/solve ./model/network)
+if [[ -n $full ]]; then
+	race+=(./cmd/... ./experiments/...)
+	# The second checker of certificates is a Python program.
+	export DSASCHED_PYTHON=required
+	if ! command -v python3 >/dev/null; then
+		echo "run_tests.sh --full: python3 is not on the PATH, which scripts/check_certificate.py needs"
+		exit 1
+	fi
+fi
 
 step() { printf '\n== %s\n' "$*"; }
 

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dsasched/dsasched/experiments/ablation"
 	"github.com/dsasched/dsasched/experiments/balancing"
-	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/loops"
 	"github.com/dsasched/dsasched/experiments/optimality"
 	"github.com/dsasched/dsasched/experiments/paperfigs"
@@ -19,6 +19,7 @@ import (
 	"github.com/dsasched/dsasched/experiments/systems"
 	"github.com/dsasched/dsasched/experiments/timeline"
 	"github.com/dsasched/dsasched/experiments/tuning"
+	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/spell"
 )
 
@@ -82,12 +83,14 @@ func Names() []string {
 
 // Lookup finds an experiment by its name.
 func Lookup(name string) (Experiment, error) {
+	var known []string
 	for _, e := range registry() {
-		if e.Name == name {
+		known = append(append(known, e.Name), e.Also...)
+		if e.Name == name || slices.Contains(e.Also, name) {
 			return Experiment{e}, nil
 		}
 	}
-	return Experiment{}, fmt.Errorf("unknown experiment %q%s, expected one of: %s", name, spell.Hint(name, Names()), strings.Join(Names(), ", "))
+	return Experiment{}, fmt.Errorf("unknown experiment %q%s, expected one of: %s", name, spell.Hint(name, known), strings.Join(Names(), ", "))
 }
 
 // Run runs the experiments of these names, all if there is none, and writes
@@ -113,8 +116,8 @@ func Select(names []string, noExact bool) ([]harness.Experiment, error) {
 		if e.Exact && noExact {
 			return nil, fmt.Errorf("nothing is left of %s without exact methods", name)
 		}
-		if !seen[name] {
-			seen[name] = true
+		if !seen[e.Name] {
+			seen[e.Name] = true
 			list = append(list, e.Experiment)
 		}
 	}

@@ -6,10 +6,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/internal/harness"
 )
 
 func TestRunArguments(t *testing.T) {
@@ -80,5 +81,22 @@ func TestNoExact(t *testing.T) {
 	err := Run(context.Background(), []string{"optimality"}, harness.Options{Out: t.TempDir(), NoExact: true})
 	if err == nil || !strings.Contains(err.Error(), "optimality") {
 		t.Errorf("optimality without exact methods: %v", err)
+	}
+}
+
+// The names of the paper's figures and tables lead to the experiments that hold them, and are nobody else's.
+func TestOtherNames(t *testing.T) {
+	names := Names()
+	for _, e := range All() {
+		for _, also := range e.Also {
+			got, err := Lookup(also)
+			if err != nil || got.Name != e.Name || slices.Contains(names, also) {
+				t.Errorf("%s is %s (%v), want %s", also, got.Name, err, e.Name)
+			}
+			names = append(names, also)
+		}
+	}
+	if both, err := Select([]string{"fig6", "fig7", "fig3"}, false); err != nil || len(both) != 1 {
+		t.Errorf("%d experiments (%v), want one", len(both), err)
 	}
 }

@@ -36,14 +36,13 @@
 //	d  Spec.Clusters         c  Spec.Cores()        u  len(CoreType.Units)
 //
 // Sizes are in bytes, times in seconds, bandwidths in bytes per second, rates
-// and overheads of units in cycles of Spec.ClockHz. The bandwidth of a memory
+// and overheads of units in cycles of Spec.ClockHz, or of the unit's own clock. The bandwidth of a memory
 // counts reads and writes together; that of a link holds for each direction. The
 // latency of a move is that of the link plus those of the memories at its ends:
 // what is known only as a whole stands in one of them, the others are zero.
 //
 // # Assumptions
 //
-// One clock for the whole chip; a unit with another clock has it in its rates.
 // Memories have no banks and links no packets. One kernel at a time runs on a
 // cluster.
 //
@@ -109,11 +108,22 @@
 //	launch: 10us                # start of a kernel on a cluster
 //	sync: 100cycles             # barrier over the cores of a cluster
 //
-// Two fields may be added. A matrix unit's "block: 3.5cycles" is what it loses at each
+// These fields may be added. A matrix unit's "block: 3.5cycles" is what it loses at each
 // change of the block of its stationary operand within an operation; without it blocks
 // follow each other at once. The DDR's "activation_efficiency: 0.8" is the share of its
 // bandwidth that moves of activations reach; without it they reach all of it, as
-// weights do.
+// weights do. A unit's "clock: 2.8GHz" is its own, of which its cycles are (the engines of
+// AWS Inferentia2 have three). Its "least: 64cycles" is what an instruction takes at least:
+// each block of a matrix unit, each command of another (Inferentia2 too). A matrix unit's
+// "operands: 80B/cycle" and "results: 8192" say that its operands come from the LB in turn
+// with computing, once for each tile of so many results, which it adds up itself (Wormhole's
+// unpackers, and its eight tiles of 32 x 32). The machine's
+// "gap: 800ns" is from the end of a layer to the start of the next within a kernel, where
+// each layer is a program of its own that the device starts (the operators of a replayed
+// trace on Tenstorrent's Wormhole, the nodes of a graph on a GPU); nothing overlaps with it.
+// Its "host: 160us" is what a call of the host takes beside the program (Inferentia2); no
+// simulated time has it. Lower bounds know a unit's clock and a matrix unit's least, and leave
+// gaps and the least of other units out, so that they stay below.
 //
 // What work takes beside time may stand in a mapping energy, all of it or none; without it
 // nothing is said of energy:

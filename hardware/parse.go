@@ -303,6 +303,8 @@ func (f *fields) scaled(key, expected string, parse func(string, float64) (float
 	return v
 }
 
+func clockOf(text string, _ float64) (float64, bool) { return parseClock(text) }
+
 func (f *fields) bandwidth(key string) float64 { return f.scaled(key, expectBandwidth, parseBandwidth) }
 
 func (f *fields) time(key string) float64 { return f.scaled(key, expectTime, parseTime) }
@@ -420,7 +422,7 @@ func (f *fields) numbers(key, noun string, known []string) map[string]float64 {
 
 var specFields = []string{
 	"name", "description", "clock", "clusters", "core_types",
-	"lb", "gb", "ddr", "core_link", "ddr_link", "launch", "sync", "energy",
+	"lb", "gb", "ddr", "core_link", "ddr_link", "launch", "sync", "gap", "host", "energy",
 }
 
 func (d *decoder) spec(root *yaml.Node) *Spec {
@@ -434,7 +436,7 @@ func (d *decoder) spec(root *yaml.Node) *Spec {
 		s.Description = strings.TrimRight(f.name("description", "one line of text"), "\n")
 	}
 	// The clock comes first: other values may be given in its cycles.
-	s.ClockHz = f.scaled("clock", expectClock, func(t string, _ float64) (float64, bool) { return parseClock(t) })
+	s.ClockHz = f.scaled("clock", expectClock, clockOf)
 	if s.ClockHz >= minClock && s.ClockHz <= maxClock {
 		d.clockHz = s.ClockHz
 	}
@@ -452,6 +454,12 @@ func (d *decoder) spec(root *yaml.Node) *Spec {
 	s.DDRLink = d.link(f, "ddr_link", false)
 	s.LaunchSeconds = f.time("launch")
 	s.SyncSeconds = f.time("sync")
+	if f.has("gap") {
+		s.GapSeconds = f.time("gap")
+	}
+	if f.has("host") {
+		s.HostSeconds = f.time("host")
+	}
 	s.Energy = d.energy(f, s.LB != nil, s.GB != nil)
 	return s
 }
@@ -476,7 +484,8 @@ func (d *decoder) coreType(n *yaml.Node, path string, hasLB bool) CoreType {
 }
 
 func (d *decoder) unit(n *yaml.Node, path string) Unit {
-	f := d.item(n, path, []string{"name", "kind", "shares_with", "rows", "cols", "lanes", "rate", "fill", "block", "cycles_per_op"})
+	f := d.item(n, path, []string{"name", "kind", "shares_with", "clock", "rows", "cols", "lanes", "rate", "fill", "block",
+		"least", "operands", "results", "cycles_per_op"})
 	if f == nil {
 		return Unit{}
 	}
@@ -494,6 +503,17 @@ func (d *decoder) unit(n *yaml.Node, path string) Unit {
 	u.FillCycles = f.cycles("fill")
 	if f.has("block") {
 		u.BlockCycles = f.fraction("block", expectBlock, "cycles")
+	}
+	if f.has("operands") || f.has("results") {
+		u.OperandBytesPerSecond, u.ResultsHeld = f.bandwidth("operands"), f.count("results", maxResults)
+	}
+	if f.has("least") {
+		u.LeastCycles = f.cycles("least")
+	}
+	if f.has("clock") {
+		if u.ClockHz = f.scaled("clock", expectClock, clockOf); u.ClockHz == 0 && !d.check.isBad(f.at("clock")) {
+			f.wrong("clock", expectClock) // in the Spec, 0 stands for the chip's
+		}
 	}
 	// What the kind calls for must be there. The rest is read if it is there,
 	// so that the check can say why it should not be.

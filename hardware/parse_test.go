@@ -100,6 +100,16 @@ func TestParseForms(t *testing.T) {
 		{"plain fill", with(t, "25cycles", "25"), func(s *Spec) bool { return s.CoreTypes[0].Units[0].FillCycles == 25 }},
 		{"no fill", with(t, "25cycles", "0cycles"), func(s *Spec) bool { return s.CoreTypes[0].Units[0].FillCycles == 0 }},
 		{"a gap between blocks", with(t, "25cycles", "25cycles\n        block: 3.5cycles"), func(s *Spec) bool { return s.CoreTypes[0].Units[0].BlockCycles == 3.5 }},
+		{"a clock and least cycles of a unit", with(t, "25cycles", "25cycles\n        clock: 2GHz\n        least: 64cycles"),
+			func(s *Spec) bool {
+				return s.CoreTypes[0].Units[0].ClockHz == 2e9 && s.CoreTypes[0].Units[0].LeastCycles == 64
+			}},
+		{"operands in turn", with(t, "25cycles", "25cycles\n        operands: 80GB/s\n        results: 8192"), func(s *Spec) bool {
+			return s.CoreTypes[0].Units[0].OperandBytesPerSecond == 80e9 && s.CoreTypes[0].Units[0].ResultsHeld == 8192
+		}},
+		{"a gap between layers and a host", example(t) + "gap: 800ns\nhost: 0.1ms\n", func(s *Spec) bool {
+			return s.GapSeconds == 800e-9 && s.HostSeconds == 1e-4
+		}},
 		{"no gap between blocks", with(t, "25cycles", "25cycles\n        block: 0"), func(s *Spec) bool { return s.CoreTypes[0].Units[0].BlockCycles == 0 }},
 		{"a share for activations", with(t, "150ns", "150ns\n  activation_efficiency: 0.8"), func(s *Spec) bool { return s.DDRActivationEfficiency == 0.8 }},
 		{"all of it for activations", with(t, "150ns", "150ns\n  activation_efficiency: 1"), func(s *Spec) bool { return s.DDRActivationEfficiency == 1 }},
@@ -151,19 +161,19 @@ func TestParseErrors(t *testing.T) {
 		// Fields.
 		{"unknown field", with(t, "clusters:", "cluster:"),
 			"my.yaml:1: clusters: missing, expected a whole number from 1 to 1024\n" +
-				`my.yaml:4: cluster: found an unknown field, expected one of name, description, clock, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync, energy`},
+				`my.yaml:4: cluster: found an unknown field, expected one of name, description, clock, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync, gap, host, energy`},
 		{"unknown field below", with(t, "  latency: 76cycles", "  delay: 76cycles"),
 			"my.yaml:47: core_link.latency: missing, expected a time such as 84ns, 10us or 84cycles\n" +
 				"my.yaml:49: core_link.delay: found an unknown field, expected one of bandwidth, latency, broadcast"},
 		{"unknown field in a unit", with(t, "        rows: 64", "        row: 64"),
 			"my.yaml:11: core_types[0].units[0].rows: missing, expected a whole number from 1 to 65536\n" +
-				"my.yaml:13: core_types[0].units[0].row: found an unknown field, expected one of name, kind, shares_with, rows, cols, lanes, rate, fill, block, cycles_per_op"},
+				"my.yaml:13: core_types[0].units[0].row: found an unknown field, expected one of name, kind, shares_with, clock, rows, cols, lanes, rate, fill, block, least, operands, results, cycles_per_op"},
 		{"weights of GB", with(t, "  size: 8MiB", "  size: 8MiB\n  weights: 1MiB"),
 			"my.yaml:39: gb.weights: found an unknown field, expected one of size, bandwidth, latency"},
 		{"strange key", with(t, "clusters:", "\"a\\nb\": 1\nclusters:"),
-			`my.yaml:4: "a\nb": found an unknown field, expected one of name, description, clock, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync, energy`},
+			`my.yaml:4: "a\nb": found an unknown field, expected one of name, description, clock, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync, gap, host, energy`},
 		{"list as key", with(t, "clusters:", "[a, b]: 1\nclusters:"),
-			"my.yaml:4: found a list as a key, expected one of name, description, clock, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync, energy"},
+			"my.yaml:4: found a list as a key, expected one of name, description, clock, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync, gap, host, energy"},
 		{"duplicate key", with(t, "launch:", "clock: 2GHz\nlaunch:"),
 			"my.yaml:56: clock: found a duplicate, expected it only once (first in line 3)"},
 		{"duplicate key below", with(t, "  size: 16GiB", "  size: 16GiB\n  size: 16GiB"),
@@ -260,6 +270,8 @@ func TestParseErrors(t *testing.T) {
 		{"zero lanes", with(t, "64           # elements per", "0 # elements per"), `my.yaml:19: core_types[0].units[1].lanes: found "0", expected a whole number from 1 to 65536`},
 		{"negative fill", with(t, "25cycles", "-25cycles"), `my.yaml:16: core_types[0].units[0].fill: found "-25cycles", expected from 0cycles to 1000000000cycles`},
 		{"fill in time", with(t, "25cycles", "25ns"), `my.yaml:16: core_types[0].units[0].fill: found "25ns", expected a whole number of cycles such as 24cycles`},
+		{"no clock", with(t, "25cycles", "25cycles\n        clock: 0Hz"), `my.yaml:17: core_types[0].units[0].clock: found "0Hz", expected a clock such as 1.0GHz`},
+		{"operands without results", with(t, "25cycles", "25cycles\n        operands: 80GB/s"), `my.yaml:11: core_types[0].units[0].results: missing, expected a whole number from 1 to 1073741824`},
 		{"negative gap", with(t, "25cycles", "25cycles\n        block: -1cycles"), `my.yaml:17: core_types[0].units[0].block: found "-1cycles", expected from 0cycles to 1000000000cycles`},
 		{"gap in time", with(t, "25cycles", "25cycles\n        block: 4ns"), `my.yaml:17: core_types[0].units[0].block: found "4ns", expected a number of cycles of zero or more such as 3.5cycles`},
 		{"gap in a vector unit", with(t, "10cycles", "10cycles\n        block: 4cycles"), `my.yaml:22: core_types[0].units[1].block: found "4cycles", expected none in a vector unit: it has lanes`},
@@ -322,9 +334,9 @@ func TestParseErrors(t *testing.T) {
 		// The file as a whole.
 		{"empty", "", "my.yaml:1: found an empty file, expected a description of an accelerator"},
 		{"only comments", "# a\n# b\n", "my.yaml:1: found an empty file, expected a description of an accelerator"},
-		{"a list", "- a\n", "my.yaml:1: found a list, expected a description: a mapping with name, description, clock, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync, energy"},
-		{"a word", "stcp920\n", `my.yaml:1: found "stcp920", expected a description: a mapping with name, description, clock, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync, energy`},
-		{"nothing", "---\n", "my.yaml:2: found nothing, expected a description: a mapping with name, description, clock, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync, energy"},
+		{"a list", "- a\n", "my.yaml:1: found a list, expected a description: a mapping with name, description, clock, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync, gap, host, energy"},
+		{"a word", "stcp920\n", `my.yaml:1: found "stcp920", expected a description: a mapping with name, description, clock, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync, gap, host, energy`},
+		{"nothing", "---\n", "my.yaml:2: found nothing, expected a description: a mapping with name, description, clock, clusters, core_types, lb, gb, ddr, core_link, ddr_link, launch, sync, gap, host, energy"},
 		{"two documents", example(t) + "---\nname: b\n", "my.yaml:58: found a second document, expected only one in a file"},
 		{"no YAML", with(t, "clusters: 4", "clusters: [4"), "my.yaml:4: not valid YAML: did not find expected ',' or ']'"},
 		{"tab", with(t, "  size: 16GiB", "\tsize: 16GiB"), "my.yaml:43: not valid YAML: found character that cannot start any token"},

@@ -20,6 +20,8 @@ type Sheet struct {
 	DDRLink       SheetLink    `json:"ddr_link"`
 	LaunchSeconds float64      `json:"launch_s"`
 	SyncSeconds   float64      `json:"sync_s"`
+	GapSeconds    float64      `json:"gap_s,omitempty"`
+	HostSeconds   float64      `json:"host_s,omitempty"`
 	Peaks         []SheetPeak  `json:"peaks"`  // of the chip
 	Energy        *SheetEnergy `json:"energy"` // null: no figures
 }
@@ -41,6 +43,8 @@ type SheetUnit struct {
 	Cols       int             `json:"cols,omitempty"`
 	Lanes      int             `json:"lanes,omitempty"`
 	FillCycles Cycles          `json:"fill_cycles"`
+	ClockHz    float64         `json:"clock_hz,omitempty"`
+	Least      Cycles          `json:"least_cycles,omitempty"`
 	Peaks      []SheetUnitPeak `json:"peaks"`
 }
 
@@ -123,7 +127,8 @@ func (s *Spec) Sheet() *Sheet {
 	a := &Sheet{
 		Name: s.Name, Description: s.Description, ClockHz: s.ClockHz, Clusters: s.Clusters, Cores: s.Cores(),
 		LB: (*SheetMemory)(s.LB), LBWeightBytes: s.LBWeightBytes, GB: (*SheetMemory)(s.GB), DDR: (*SheetMemory)(s.DDR),
-		CoreLink: link(s.CoreLink), DDRLink: link(s.DDRLink), LaunchSeconds: s.LaunchSeconds, SyncSeconds: s.SyncSeconds, Peaks: []SheetPeak{}, Energy: s.Energy.sheet(),
+		CoreLink: link(s.CoreLink), DDRLink: link(s.DDRLink), LaunchSeconds: s.LaunchSeconds, SyncSeconds: s.SyncSeconds,
+		GapSeconds: s.GapSeconds, HostSeconds: s.HostSeconds, Peaks: []SheetPeak{}, Energy: s.Energy.sheet(),
 	}
 	for _, d := range sheetTypes {
 		if p := s.PeakMACsPerSecond(d); p > 0 {
@@ -133,7 +138,8 @@ func (s *Spec) Sheet() *Sheet {
 	for _, t := range s.CoreTypes {
 		c := SheetCores{Name: t.Name, Count: t.Count, HasLB: t.HasLB}
 		for _, u := range t.Units {
-			x := SheetUnit{Name: u.Name, Kind: u.Kind, SharesWith: u.SharesWith, Rows: u.Rows, Cols: u.Cols, Lanes: u.Lanes, FillCycles: u.FillCycles}
+			x := SheetUnit{Name: u.Name, Kind: u.Kind, SharesWith: u.SharesWith, Rows: u.Rows, Cols: u.Cols, Lanes: u.Lanes, FillCycles: u.FillCycles,
+				ClockHz: u.ClockHz, Least: u.LeastCycles}
 			for _, d := range sheetTypes {
 				if !u.Supports(d) {
 					continue

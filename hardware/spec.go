@@ -48,12 +48,12 @@ type Spec struct {
 	CoreTypes []CoreType `json:"core_types"`
 
 	// LB is the data part of one core's local buffer; nil if cores have none.
-	LB *Memory `json:"lb"`
+	LB *Memory `json:"lb" words:"null"`
 	// LBWeightBytes is a separate buffer for weights beside LB, also per
 	// core. If 0, weights share LB with the data.
 	LBWeightBytes Bytes `json:"lb_weight_bytes"`
 	// GB is the buffer that the cores of one cluster share; nil if none.
-	GB *Memory `json:"gb"`
+	GB *Memory `json:"gb" words:"null"`
 	// DDR is the off-chip memory of the whole chip; never nil.
 	DDR *Memory `json:"ddr"`
 	// DDRActivationEfficiency is the share of the DDR's bandwidth that moves of
@@ -71,6 +71,11 @@ type Spec struct {
 
 	LaunchSeconds float64 `json:"launch_seconds"` // start of one kernel on a cluster
 	SyncSeconds   float64 `json:"sync_seconds"`   // barrier over the cores of one cluster
+	// GapSeconds is from the end of a layer to the start of the next in a kernel, on machines
+	// that run each layer as a program of its own; 0: layers overlap as data allows.
+	GapSeconds float64 `json:"gap_seconds,omitempty"`
+	// HostSeconds is what a call of the host takes beside the program. No simulated time has it.
+	HostSeconds float64 `json:"host_seconds,omitempty"`
 
 	// Chips are what the chip is one of; nil: it is alone. What is said of a chip, its DDR
 	// among it, each of them has for itself.
@@ -140,6 +145,9 @@ type Unit struct {
 	// so that only one of the two runs at a time; "" if there is none.
 	SharesWith string `json:"shares_with,omitempty"`
 
+	// ClockHz is the unit's own clock, of which its cycles are; 0: the chip's.
+	ClockHz float64 `json:"clock_hz,omitempty"`
+
 	// Rows and Cols are the geometry of a matrix unit, a weight-stationary
 	// array: each cycle it takes Rows elements along the reduction and adds
 	// to Cols outputs, times the dtype's Rate.
@@ -158,6 +166,15 @@ type Unit struct {
 	// of its stationary operand within an operation; 0 if blocks follow each other
 	// without a gap.
 	BlockCycles float64 `json:"block_cycles,omitempty"`
+	// LeastCycles is how long an instruction takes at least: each block of a matrix unit's
+	// stationary operand, each command of another unit.
+	LeastCycles Cycles `json:"least_cycles,omitempty"`
+
+	// OperandBytesPerSecond is what a matrix unit reads of its operands from the LB, in turn with
+	// computing, for tiles of at most ResultsHeld results, which it adds up by itself; 0: both
+	// operands are there when it needs them.
+	OperandBytesPerSecond float64 `json:"operand_bytes_per_second,omitempty"`
+	ResultsHeld           int     `json:"results_held,omitempty"`
 
 	// Lanes is the width of a vector or special unit at rate 1.
 	Lanes int `json:"lanes,omitempty"`
@@ -309,7 +326,7 @@ func (s *Spec) PeakMACsPerSecond(dtype string) float64 {
 			for i, g := range t.sharing() {
 				u := t.Units[i]
 				if (u.Kind == Matrix) == matrix {
-					best[g] = max(best[g], u.MACsPerCycle(dtype))
+					best[g] = max(best[g], u.MACsPerCycle(dtype)/u.ClockRatio(s))
 				}
 			}
 			for _, b := range best {
@@ -322,6 +339,14 @@ func (s *Spec) PeakMACsPerSecond(dtype string) float64 {
 		return p
 	}
 	return peak(false)
+}
+
+// ClockRatio is how many of the chip's cycles one of the unit's takes.
+func (u Unit) ClockRatio(s *Spec) float64 {
+	if u.ClockHz == 0 {
+		return 1
+	}
+	return s.ClockHz / u.ClockHz
 }
 
 // Supports reports whether the unit computes with a dtype natively.
@@ -402,6 +427,12 @@ func (s *Spec) Describe() string {
 	line("DDR link", "%s", link(s.DDRLink))
 	line("launch", "%s", formatSeconds(s.LaunchSeconds))
 	line("sync", "%s", formatSeconds(s.SyncSeconds))
+	if s.GapSeconds > 0 {
+		line("gap", "%s between layers", formatSeconds(s.GapSeconds))
+	}
+	if s.HostSeconds > 0 {
+		line("host", "%s for each call", formatSeconds(s.HostSeconds))
+	}
 	if s.Energy != nil {
 		line("energy", "%s", s.Energy.describe())
 	} else {
@@ -445,6 +476,15 @@ func (u Unit) describe() string {
 	fmt.Fprintf(&b, "; fill %v", u.FillCycles)
 	if u.BlockCycles > 0 {
 		fmt.Fprintf(&b, "; block %gcycles", u.BlockCycles)
+	}
+	if u.OperandBytesPerSecond > 0 {
+		fmt.Fprintf(&b, "; operands %s for %d results", formatSI(u.OperandBytesPerSecond, "B/s"), u.ResultsHeld)
+	}
+	if u.LeastCycles > 0 {
+		fmt.Fprintf(&b, "; at least %v", u.LeastCycles)
+	}
+	if u.ClockHz > 0 {
+		fmt.Fprintf(&b, "; clock %s", formatSI(u.ClockHz, "Hz"))
 	}
 	if len(u.CyclesPerOp) > 0 {
 		b.WriteString("; cycles per operation")

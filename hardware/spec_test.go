@@ -124,6 +124,17 @@ func TestOtherMachines(t *testing.T) {
 		{"ipu", 2, 1216, map[string]float64{"f16": 2 * 124.5, "f32": 2 * 31.1}, 256 << 10, 0, 32e9},
 		{"a100", 1, 108, map[string]float64{"f16": 312, "i8": 624}, 164 << 10, 40 << 20, 1555e9},
 		{"v100", 1, 80, map[string]float64{"f16": 125, "i8": 62}, 96 << 10, 6 << 20, 900e9},
+		{"inferentia2", 2, 1, map[string]float64{"bf16": 2 * 92, "i8": 2 * 184, "f32": 2 * 23}, 24 << 20, 0, 820e9},
+		{"trainium1", 2, 1, map[string]float64{"bf16": 2 * 92, "i8": 2 * 184, "f32": 2 * 23}, 24 << 20, 0, 820e9},
+		{"wormhole-n150", 1, 64, map[string]float64{"f8": 262, "bf16": 65.5}, 1464 << 10, 0, 267e9},
+		{"ascend310p", 1, 8, map[string]float64{"f16": 69.5, "i8": 139}, 1 << 20, 16 << 20, 144e9},
+		{"ascend910a", 1, 32, map[string]float64{"f16": 262, "i8": 524}, 1 << 20, 32 << 20, 1.02e12},
+		{"a100-80gb", 1, 108, map[string]float64{"bf16": 312, "f32": 156}, 292 << 10, 40 << 20, 1740e9},
+		{"mi210", 1, 104, map[string]float64{"f16": 149}, 320 << 10, 8 << 20, 1530e9},
+		{"t4", 1, 40, map[string]float64{"f16": 65, "i8": 130}, 192 << 10, 4 << 20, 260e9},
+		{"ipu-mk2", 1, 1472, map[string]float64{"f16": 280, "f8": 560, "f32": 70}, 624 << 10, 0, 32e9},
+		{"gaudi2", 1, 26, map[string]float64{"bf16": 433, "f8": 866, "f32": 116}, 80 << 10, 48_000_000, 2450e9},
+		{"tpu-v3", 2, 1, map[string]float64{"bf16": 123}, 16 << 20, 0, 900e9},
 	} {
 		s := load(t, c.name)
 		if s.Clusters != c.clusters || s.Cores() != c.cores {
@@ -157,7 +168,7 @@ func TestOtherMachines(t *testing.T) {
 // Each figure of a preset says where it is from, in its line or in a comment
 // above it, with no other comment or empty line between.
 func TestPresetsGiveSources(t *testing.T) {
-	marks := []string{"published", "second hand", "single source", "derived", "recalled", "ESTIMATE", "fitted", "contained in", "the paper tells", "Published"}
+	marks := []string{"published", "second hand", "single source", "derived", "recalled", "ESTIMATE", "fitted", "measured", "contained in", "the paper tells", "Published"}
 	marked := func(line string) bool {
 		_, comment, ok := strings.Cut(line, "#")
 		return ok && slices.ContainsFunc(marks, func(m string) bool { return strings.Contains(comment, m) })
@@ -418,5 +429,27 @@ sync        100ns
 	}
 	if ipu := load(t, "testdata/ipu.yaml").Describe(); !strings.Contains(ipu, "LLB         none") {
 		t.Errorf("the LLB is not said to be missing:\n%s", ipu)
+	}
+}
+
+// Units of one kind are the same in all core types, so that which type comes first changes nothing.
+func TestUnitsOfOneKindAreAlike(t *testing.T) {
+	s := load(t, "stcp920")
+	small := s.Clone().CoreTypes[0]
+	small.Name = "small"
+	s.CoreTypes = append(s.CoreTypes, small)
+	if err := s.Validate(); err != nil {
+		t.Errorf("two types with the same units: %v", err)
+	}
+	for i, u := range small.Units {
+		if u.Kind == Vector {
+			small.Units[i].Lanes = 16
+		}
+	}
+	for range 2 {
+		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "expected the same unit in all core types") {
+			t.Errorf("two types with other vector units: %v", err)
+		}
+		slices.Reverse(s.CoreTypes)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ const (
 	maxCores             = 1 << 20 // of the chip
 	maxWidth             = 1 << 16 // rows, columns, lanes
 	maxFill      Cycles  = 1e9
+	maxResults           = 1 << 30 // that a matrix unit holds
 	minClock     float64 = 1e6
 	maxClock     float64 = 1e11
 	minBandwidth float64 = 1e6
@@ -144,6 +146,7 @@ func (c *checker) spec(s *Spec) {
 	if known && !kinds[Matrix] && !kinds[Vector] {
 		c.fail("core_types", "no matrix unit and no vector unit", "at least one of them")
 	}
+	c.alike(s.CoreTypes)
 	if n := int64(cores) * int64(max(1, min(s.Clusters, maxClusters))); n > maxCores {
 		c.fail("core_types", fmt.Sprintf("%d cores or more on the chip", n), fmt.Sprintf("at most %d", maxCores))
 	}
@@ -189,7 +192,29 @@ func (c *checker) spec(s *Spec) {
 	}
 	c.time("launch", s.LaunchSeconds)
 	c.time("sync", s.SyncSeconds)
+	c.time("gap", s.GapSeconds)
+	c.time("host", s.HostSeconds)
 	c.energy(s)
+}
+
+// alike refuses units of one kind that differ from core to core: a layer is divided evenly over all cores that have
+// the kind, and costs what the first one takes.
+func (c *checker) alike(types []CoreType) {
+	first := map[UnitKind]Unit{}
+	of := map[UnitKind]string{}
+	for i, t := range types {
+		for j, u := range t.Units {
+			path := fmt.Sprintf("core_types[%d].units[%d]", i, j)
+			was, there := first[u.Kind]
+			switch {
+			case !there:
+				first[u.Kind], of[u.Kind] = u, t.Name
+			case of[u.Kind] != t.Name && !reflect.DeepEqual(was, u):
+				c.fail(path, fmt.Sprintf("another %s unit than that of %s", u.Kind, quote(of[u.Kind])),
+					"the same unit in all core types that have the kind")
+			}
+		}
+	}
 }
 
 func (c *checker) coreType(path string, t CoreType, names map[string]bool) {
@@ -264,6 +289,19 @@ func (c *checker) unit(path string, u Unit) {
 	}
 	if !(u.BlockCycles >= 0 && u.BlockCycles <= float64(maxFill)) {
 		c.fail(path+".block", fmt.Sprint(u.BlockCycles), fmt.Sprintf("from 0cycles to %v", maxFill))
+	}
+	if u.OperandBytesPerSecond != 0 || u.ResultsHeld != 0 {
+		if u.Kind != Matrix && u.Kind != "" {
+			c.fail(path+".operands", formatSI(u.OperandBytesPerSecond, "B/s"), fmt.Sprintf("none in a %s unit: it has lanes", u.Kind))
+		}
+		c.bandwidth(path+".operands", u.OperandBytesPerSecond)
+		c.count(path+".results", u.ResultsHeld, maxResults)
+	}
+	if u.LeastCycles < 0 || u.LeastCycles > maxFill {
+		c.fail(path+".least", u.LeastCycles.String(), fmt.Sprintf("from 0cycles to %v", maxFill))
+	}
+	if u.ClockHz != 0 {
+		c.inRange(path+".clock", u.ClockHz, minClock, maxClock, expectClock, func(v float64) string { return formatSI(v, "Hz") })
 	}
 	switch u.Kind {
 	case Matrix:

@@ -94,6 +94,11 @@ func inferAttention(op *Op, in []*Tensor) ([]Shape, error) {
 	if want := 3 + a.extra(); len(in) != want {
 		return nil, fmt.Errorf("has %d inputs, expected %d", len(in), want)
 	}
+	for i, t := range in {
+		if k := slices.Index(in[:min(i, 3)], t); k >= 0 { // each has tiles of its own
+			return nil, fmt.Errorf("reads %q as inputs %d and %d, expected different tensors", t.Name, k, i)
+		}
+	}
 	scores := append(q[:n-1].Clone(), keys)
 	for _, t := range in[3:] {
 		if s, err := broadcast(scores, t.Shape); err != nil || !s.Equal(scores) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,7 +22,8 @@ type Groups struct {
 	Series        []Series
 	// Marks are published values.
 	Marks []GroupMark
-	// Log draws a logarithmic axis, which ratios over orders of magnitude need.
+	// Log draws a logarithmic axis, which ratios over orders of magnitude need, and dots: heights of bars would mean
+	// nothing there.
 	Log bool
 	// Line is a value drawn across; 0: none.
 	Line float64
@@ -37,10 +39,6 @@ type Series struct {
 type GroupMark struct {
 	Category, Series int
 	Value            float64
-}
-
-var seriesColours = []color.NRGBA{
-	{0x99, 0x99, 0x99, 0xff}, {0x56, 0xb4, 0xe9, 0xff}, blue, orange, {0x00, 0x9e, 0x73, 0xff}, {0xcc, 0x79, 0xa7, 0xff}, black,
 }
 
 const pageWidth = 7.0 * vg.Inch
@@ -100,8 +98,14 @@ func GroupedBars(panels ...Groups) (*Figure, error) {
 		list = append(list, p)
 	}
 	var keys []key
+	fill := colours(seriesNames(panels[0].Series))
+	dots := !slices.ContainsFunc(panels, func(g Groups) bool { return !g.Log })
 	for i, s := range panels[0].Series {
-		keys = append(keys, barKey(seriesColours[i], s.Name))
+		k := barKey(fill[i], s.Name)
+		if dots {
+			k = markKey(dot(fill[i]), s.Name)
+		}
+		keys = append(keys, k)
 	}
 	if marked {
 		keys = append(keys, markKey(markStyles[Published], "published"))
@@ -140,6 +144,19 @@ func tickNumber(v float64) string {
 	return whole
 }
 
+// seriesNames lists them.
+func seriesNames(list []Series) []string {
+	var out []string
+	for _, s := range list {
+		out = append(out, s.Name)
+	}
+	return out
+}
+
+func dot(fill color.NRGBA) draw.GlyphStyle {
+	return draw.GlyphStyle{Color: fill, Radius: 2.2, Shape: draw.CircleGlyph{}}
+}
+
 type groups Groups
 
 func (g groups) Plot(c draw.Canvas, p *plot.Plot) {
@@ -149,10 +166,13 @@ func (g groups) Plot(c draw.Canvas, p *plot.Plot) {
 	at := func(category, series int) float64 {
 		return float64(category) + width*(float64(series)-float64(len(g.Series)-1)/2)
 	}
+	fill := colours(seriesNames(g.Series))
 	for k, s := range g.Series {
 		for i, v := range s.Values {
-			if v > 0 && !math.IsInf(v, 0) {
-				fillBox(&c, seriesColours[k], x(at(i, k)-0.46*width), base, x(at(i, k)+0.46*width), y(max(v, p.Y.Min)))
+			if g.Log && v > 0 && !math.IsInf(v, 0) {
+				c.DrawGlyphNoClip(dot(fill[k]), vg.Point{X: x(at(i, k)), Y: y(v)})
+			} else if v > 0 && !math.IsInf(v, 0) {
+				fillBox(&c, fill[k], x(at(i, k)-0.46*width), base, x(at(i, k)+0.46*width), y(max(v, p.Y.Min)))
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package plots
 
 import (
 	"fmt"
+	"image/color"
 	"math"
 
 	"gonum.org/v1/plot"
@@ -89,10 +90,11 @@ func Lines(panels ...Curves) (*Figure, error) {
 		list = append(list, p)
 	}
 	var keys []key
+	fill := colours(seriesNames(panels[0].Series))
 	for i, s := range panels[0].Series {
 		keys = append(keys, key{func(c *draw.Canvas, pt vg.Point) {
-			c.StrokeLine2(curveStyle(i), pt.X-7, pt.Y, pt.X+7, pt.Y)
-			c.DrawGlyphNoClip(curveGlyph(i), pt)
+			c.StrokeLine2(curveStyle(fill[i], i), pt.X-7, pt.Y, pt.X+7, pt.Y)
+			c.DrawGlyphNoClip(curveGlyph(fill[i], i), pt)
 		}, s.Name})
 	}
 	f := stack(list, 128, keys, 4)
@@ -115,12 +117,12 @@ func (g Curves) ticks() []plot.Tick {
 	return ticks
 }
 
-func curveStyle(i int) draw.LineStyle {
-	return draw.LineStyle{Color: seriesColours[i], Width: 1.1, Dashes: curveDashes[i]}
+func curveStyle(c color.NRGBA, i int) draw.LineStyle {
+	return draw.LineStyle{Color: c, Width: 1.1, Dashes: curveDashes[i]}
 }
 
-func curveGlyph(i int) draw.GlyphStyle {
-	return draw.GlyphStyle{Color: seriesColours[i], Radius: 2.2, Shape: curveShapes[i]}
+func curveGlyph(c color.NRGBA, i int) draw.GlyphStyle {
+	return draw.GlyphStyle{Color: c, Radius: 2.2, Shape: curveShapes[i]}
 }
 
 type curves Curves
@@ -130,6 +132,7 @@ func (g curves) Plot(c draw.Canvas, p *plot.Plot) {
 	if g.Line > 0 {
 		c.StrokeLine2(draw.LineStyle{Color: black, Width: 0.6, Dashes: []vg.Length{3, 2}}, c.Min.X, y(g.Line), c.Max.X, y(g.Line))
 	}
+	fill := colours(seriesNames(g.Series))
 	for i, s := range g.Series {
 		var last *vg.Point
 		for k, v := range s.Values {
@@ -138,9 +141,9 @@ func (g curves) Plot(c draw.Canvas, p *plot.Plot) {
 			}
 			pt := vg.Point{X: x(g.X[k]), Y: y(v)}
 			if last != nil {
-				c.StrokeLine2(curveStyle(i), last.X, last.Y, pt.X, pt.Y)
+				c.StrokeLine2(curveStyle(fill[i], i), last.X, last.Y, pt.X, pt.Y)
 			}
-			c.DrawGlyphNoClip(curveGlyph(i), pt)
+			c.DrawGlyphNoClip(curveGlyph(fill[i], i), pt)
 			last = &pt
 		}
 	}

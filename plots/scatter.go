@@ -2,7 +2,9 @@ package plots
 
 import (
 	"fmt"
+	"image/color"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
@@ -14,8 +16,13 @@ import (
 // the two meet, and the reached rate over the units' peak.
 type Roofline struct {
 	Title, XLabel, YLabel string
-	Clouds                []Cloud
+	// Diagonal: x and y are the same quantity, and a line says where they agree, in place of the roof.
+	Diagonal bool
+	Clouds   []Cloud
 }
+
+// cloudColours are those of series and three more.
+var cloudColours = append(slices.Clone(seriesColours), vermillion, color.NRGBA{0x8c, 0x51, 0x0a, 0xff}, color.NRGBA{0x66, 0x3d, 0x99, 0xff})
 
 // Cloud is points of one colour; those that are not positive are left out.
 type Cloud struct {
@@ -30,9 +37,9 @@ func Rooflines(panels ...Roofline) (*Figure, error) {
 	}
 	xs, ys := [2]float64{math.Inf(1), 0}, [2]float64{math.Inf(1), 1}
 	for _, r := range panels {
-		if len(r.Clouds) == 0 || len(r.Clouds) > len(seriesColours) || len(r.Clouds) != len(panels[0].Clouds) {
+		if len(r.Clouds) == 0 || len(r.Clouds) > len(cloudColours) || len(r.Clouds) != len(panels[0].Clouds) {
 			return nil, fmt.Errorf("plots: %s has %d clouds, expected 1 to %d and as many as the first panel",
-				r.Title, len(r.Clouds), len(seriesColours))
+				r.Title, len(r.Clouds), len(cloudColours))
 		}
 		for _, c := range r.Clouds {
 			if len(c.X) != len(c.Y) {
@@ -79,7 +86,7 @@ func Rooflines(panels ...Roofline) (*Figure, error) {
 func drawable(v float64) bool { return v > 0 && !math.IsInf(v, 0) }
 
 func cloudGlyph(i int) draw.GlyphStyle {
-	return draw.GlyphStyle{Color: seriesColours[i], Radius: 1.6, Shape: curveShapes[i]}
+	return draw.GlyphStyle{Color: cloudColours[i], Radius: 1.6, Shape: curveShapes[i%len(curveShapes)]}
 }
 
 type clouds Roofline
@@ -89,7 +96,11 @@ func (r clouds) Plot(c draw.Canvas, p *plot.Plot) {
 	x := func(v float64) vg.Length { return logs(math.Log10(v)) }
 	roof := draw.LineStyle{Color: black, Width: 0.9}
 	from := max(math.Pow(10, p.X.Min), p.Y.Min)
-	c.StrokeLines(roof, []vg.Point{{X: x(from), Y: y(from)}, {X: x(1), Y: y(1)}, {X: logs(p.X.Max), Y: y(1)}})
+	if low, high := from, min(math.Pow(10, p.X.Max), p.Y.Max); r.Diagonal {
+		c.StrokeLines(roof, []vg.Point{{X: x(low), Y: y(low)}, {X: x(high), Y: y(high)}})
+	} else {
+		c.StrokeLines(roof, []vg.Point{{X: x(from), Y: y(from)}, {X: x(1), Y: y(1)}, {X: logs(p.X.Max), Y: y(1)}})
+	}
 	// In turn, so that no cloud covers all of another.
 	for k, more := 0, true; more; k++ {
 		more = false

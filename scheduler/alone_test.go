@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/internal/answers"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -13,15 +14,15 @@ import (
 func TestAloneStart(t *testing.T) {
 	ctx, chip, net := t.Context(), load(t, "stcp920"), open(t, "bert-128")
 	opt := scheduler.AloneOptions{Options: scheduler.Options{TimeLimit: 1}}
-	methods := map[string]func(opt scheduler.AloneOptions) (*scheduler.Alone, error){
-		"exact-bind": func(opt scheduler.AloneOptions) (*scheduler.Alone, error) {
+	methods := map[string]func(opt scheduler.AloneOptions) (*answers.Alone, error){
+		"exact-bind": func(opt scheduler.AloneOptions) (*answers.Alone, error) {
 			a, err := scheduler.Bind(ctx, net, chip, 32, "search", opt)
 			if err != nil {
 				return nil, err
 			}
 			return &a.Alone, nil
 		},
-		"exact-split": func(opt scheduler.AloneOptions) (*scheduler.Alone, error) {
+		"exact-split": func(opt scheduler.AloneOptions) (*answers.Alone, error) {
 			a, err := scheduler.Split(ctx, net, chip, 32, "search", opt)
 			if err != nil {
 				return nil, err

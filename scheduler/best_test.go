@@ -10,8 +10,10 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/internal/pipeline"
+	"github.com/dsasched/dsasched/internal/schedulefile"
+	"github.com/dsasched/dsasched/internal/search"
 	"github.com/dsasched/dsasched/model/schedule"
-	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -22,7 +24,7 @@ func TestBestIsNotWorseThanAnyRecipe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range scheduler.All() {
+	for _, r := range pipeline.All() {
 		for _, inPlace := range []bool{false, true} {
 			made, err := scheduler.Run(t.Context(), net, machine, 8, r, scheduler.Options{InPlace: inPlace})
 			if err != nil {
@@ -102,7 +104,7 @@ func TestBestRepeats(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if at := slices.IndexFunc(on.Trajectory, func(x scheduler.Improvement) bool { return x.Move == "start" }); at < 0 ||
+		if at := slices.IndexFunc(on.Trajectory, func(x search.Improvement) bool { return x.Move == "start" }); at < 0 ||
 			on.Trajectory[at].LatencySeconds != first.LatencySeconds() || on.Sim.TotalPs > first.Sim.TotalPs {
 			t.Errorf("%s: from %d ps to %d by %+v", name, first.Sim.TotalPs, on.Sim.TotalPs, on.Trajectory)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/answers"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -48,7 +49,7 @@ func TestCompare(t *testing.T) {
 				}
 			}
 		}
-		for _, decision := range scheduler.Comparisons() {
+		for _, decision := range answers.Comparisons() {
 			if !seen[decision] {
 				t.Errorf("%s: no answer for %s", name, decision)
 			}

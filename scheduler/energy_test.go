@@ -7,6 +7,9 @@ import (
 
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/hardware/sim"
+	"github.com/dsasched/dsasched/internal/pipeline"
+	"github.com/dsasched/dsasched/internal/search"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
@@ -99,7 +102,9 @@ func TestEnergyFromSchedule(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if joules := scheduler.OutlineJoules(r, p, alike); joules != r.Energy().Total() {
+		macs, ops, bytes := sim.Accesses(p, alike)
+		outlined := pipeline.EnergyOfWork(r.Spec, r.Schedule.Graph, macs, ops, bytes, r.Sim.TotalPs)
+		if joules := outlined.Total(); joules != r.Energy().Total() {
 			t.Errorf("%s: the outline takes %v J, the program %v", variant, joules, r.Energy().Total())
 		}
 	}
@@ -131,7 +136,7 @@ func TestBestObjectives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range scheduler.Objectives {
+	for _, o := range search.Objectives {
 		found, err := scheduler.Best(t.Context(), open(t, "toy-fig3"), load(t, "stcp920"), 16,
 			scheduler.BestOptions{Recipes: []scheduler.Recipe{recipe}, Evaluations: 40, Objective: o, Front: true})
 		if err != nil {
@@ -157,14 +162,14 @@ func TestBestObjectives(t *testing.T) {
 
 // By hand: of five points two beat the others, or are the same.
 func TestFront(t *testing.T) {
-	p := func(latency, energy float64) scheduler.Point {
-		return scheduler.Point{LatencySeconds: latency, EnergyJoules: energy}
+	p := func(latency, energy float64) search.Point {
+		return search.Point{LatencySeconds: latency, EnergyJoules: energy}
 	}
-	var got scheduler.Front
-	for _, x := range []scheduler.Point{p(2, 3), p(1, 4), p(3, 3), p(1, 5), p(2, 3)} {
+	var got search.Front
+	for _, x := range []search.Point{p(2, 3), p(1, 4), p(3, 3), p(1, 5), p(2, 3)} {
 		got.Join(x)
 	}
-	if want := (scheduler.Front{p(1, 4), p(2, 3)}); !slices.Equal(got, want) {
+	if want := (search.Front{p(1, 4), p(2, 3)}); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -31,7 +32,7 @@ func TestJointOwnCost(t *testing.T) {
 	}
 	var given [2]float64
 	for i, c := range []cost.Custom{nil, slow{}} {
-		n, err := scheduler.JointProblem(t.Context(), s, scheduler.Options{Cost: c})
+		n, err := pipeline.JointProblem(t.Context(), s, scheduler.Options{Cost: c})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +74,7 @@ func TestJointOnNetworks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n, err := scheduler.JointProblem(t.Context(), s, scheduler.Options{})
+		n, err := pipeline.JointProblem(t.Context(), s, scheduler.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

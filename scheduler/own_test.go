@@ -12,9 +12,10 @@ import (
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/heuristics/tvm"
+	"github.com/dsasched/dsasched/internal/pipeline"
+	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
-	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -272,7 +273,7 @@ func TestOwnCost(t *testing.T) {
 // A caller's own grouping is searched like the built-in one: the same function under another name gives the same
 // search.
 func TestOwnGroupsAreSearched(t *testing.T) {
-	built, err := scheduler.LookupStage("group")
+	built, err := pipeline.LookupStage("group")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -33,7 +34,7 @@ func TestEveryStrategy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, d := range scheduler.Choices() {
+		for _, d := range pipeline.Choices() {
 			for _, s := range d.Strategies {
 				t.Run(fmt.Sprintf("%s/%s=%s", c.model, d.Name, s.Name), func(t *testing.T) {
 					opt := opt
@@ -135,7 +136,7 @@ func TestReplaceNamesWhatChanges(t *testing.T) {
 
 // Searches report bounds that hold and of objectives that only get better.
 func TestProgressOfDecisions(t *testing.T) {
-	for _, p := range []scheduler.Pick{{"order", "search"}, {"bind", "search"}} {
+	for _, p := range []scheduler.Pick{{Stage: "order", Strategy: "search"}, {Stage: "bind", Strategy: "search"}} {
 		opt := scheduler.Options{Chunk: 4}
 		v, err := scheduler.Replace(last(t), opt, p)
 		if err != nil {
@@ -175,7 +176,7 @@ func (content) Solve(_ context.Context, m *milp.Model, opts milp.Options) (*milp
 
 // A solve that a limit ends says so in the notes, and leaves the greedy decision.
 func TestLimitIsNoted(t *testing.T) {
-	for _, p := range []scheduler.Pick{{"bind", "ilp"}, {"order", "ilp"}} {
+	for _, p := range []scheduler.Pick{{Stage: "bind", Strategy: "ilp"}, {Stage: "order", Strategy: "ilp"}} {
 		opt := scheduler.Options{Chunk: 8, Solver: content{}}
 		v, err := scheduler.Replace(last(t), opt, p)
 		if err != nil {

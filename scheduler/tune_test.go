@@ -10,8 +10,10 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/heuristics/ansor"
+	"github.com/dsasched/dsasched/internal/answers"
+	"github.com/dsasched/dsasched/internal/pipeline"
+	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/model/network"
-	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -97,7 +99,7 @@ func TestTune(t *testing.T) {
 func TestRoomOfTasks(t *testing.T) {
 	machine, net, recipe := load(t, "stcp920"), open(t, "bert-128"), searched(t, "graphturbo+ansor")
 	opt := scheduler.Options{Chunk: 8, Tuned: &scheduler.Tuned{}} // no other bindings
-	all, from, err := scheduler.TuningTasks(t.Context(), []network.Network{net}, machine, 32, recipe, opt)
+	all, from, err := answers.TuningTasks(t.Context(), []network.Network{net}, machine, 32, recipe, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,8 +129,8 @@ func TestRoomOfTasks(t *testing.T) {
 	if one == other {
 		one = tasks[1]
 	}
-	opt.Tuned = &scheduler.Tuned{TunedFrom: from, Tasks: []scheduler.TunedTask{{Task: scheduler.TaskName(one.Key),
-		Layers: []scheduler.TunedLayer{{Layer: one.Layer(0), Nest: strings.Split(strings.TrimSuffix(p[0].Text(one.Output(0)),
+	opt.Tuned = &scheduler.Tuned{TunedFrom: from, Tasks: []pipeline.TunedTask{{Task: pipeline.TaskName(one.Key),
+		Layers: []pipeline.TunedLayer{{Layer: one.Layer(0), Nest: strings.Split(strings.TrimSuffix(p[0].Text(one.Output(0)),
 			"\n"), "\n")}}}}}
 	made, err := scheduler.Run(t.Context(), net, machine, 32, recipe, opt)
 	if err != nil {
@@ -151,7 +153,7 @@ func TestRoomOfTasks(t *testing.T) {
 					programs[k] = p
 				}
 			}
-			return d.Adopt(ctx, kernels, programs)
+			return pipeline.Adopt(ctx, d, kernels, programs)
 		}})
 	both, err := scheduler.Run(t.Context(), net, machine, 32, fallback, opt)
 	if err != nil {
@@ -201,7 +203,7 @@ func TestTunedRefuses(t *testing.T) {
 	for want, err := range map[string]error{
 		"none of the":                     run(text, open(t, "squeezenet"), "stcp920"),
 		"as described then":               run(edit(tuned.Fingerprint, "0000000000000000"), net, "stcp920"),
-		"kind is":                         run(edit(scheduler.TunedKind, "something"), net, "stcp920"),
+		"kind is":                         run(edit(pipeline.TunedKind, "something"), net, "stcp920"),
 		"unknown field":                   run(edit(`"trials"`, `"trails"`), net, "stcp920"),
 		"tasks[0].layers[0].nest: line 2": run(edit(tile, "for tile in none of 2"), net, "stcp920"),
 		"there is room for":               run(edit(tile, "for tile in 2 of 9"), net, "stcp920"),
@@ -250,7 +252,7 @@ func TestBindInside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, from, err := scheduler.TuningTasks(t.Context(), []network.Network{net}, machine, 16, recipe, opt)
+	_, from, err := answers.TuningTasks(t.Context(), []network.Network{net}, machine, 16, recipe, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,12 +274,12 @@ func TestBindInside(t *testing.T) {
 	if err != nil || found.Sim.TotalPs >= greedy.Sim.TotalPs {
 		t.Errorf("%v, %d ps, by Algorithm 4 %d ps", err, found.Sim.TotalPs, greedy.Sim.TotalPs)
 	}
-	for want, b := range map[string]scheduler.TunedBinding{
+	for want, b := range map[string]pipeline.TunedBinding{
 		`bindings[0].layer is "nothing"`: {Graph: from.Bindings[0].Graph, Layer: "nothing"},
 		"bindings[0].cores is [99], expected": {Graph: from.Bindings[0].Graph, Layer: from.Bindings[0].Layer,
 			Cores: []int64{99}},
 	} {
-		opt.Tuned.Bindings = []scheduler.TunedBinding{b}
+		opt.Tuned.Bindings = []pipeline.TunedBinding{b}
 		if _, err := run(only, opt); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Interprets random programs: see hardware/interp.
+# Interprets random programs: see internal/interp.
 
 set -euo pipefail
 
@@ -34,4 +34,4 @@ done
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/env.sh
 . scripts/env.sh
-go test ./hardware/interp -run "^$test\$" -v -timeout 0 -args "$count" "${1:-10000}" -seed "${2:-0}"
+go test ./internal/interp -run "^$test\$" -v -timeout 0 -args "$count" "${1:-10000}" -seed "${2:-0}"

@@ -11,10 +11,10 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/pipelining"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/hardware/server"
-	"github.com/dsasched/dsasched/hardware/streams"
+	"github.com/dsasched/dsasched/internal/balance"
+	"github.com/dsasched/dsasched/internal/server"
+	"github.com/dsasched/dsasched/internal/streams"
 	"github.com/dsasched/dsasched/model/network"
-	"github.com/dsasched/dsasched/scheduler/balance"
 )
 
 // layeringJSON is the answer of `dsasched solve layering`.
@@ -147,13 +147,15 @@ func newPipeline() *cobra.Command {
 		Use:   "pipeline NETWORK",
 		Short: "Divide a training batch over devices and simulate the pipeline",
 		Long: `Divide a network into stages for several devices and a training batch into
-micro-batches, and simulate the pipeline: all forward passes, then all backward ones.
+micro-batches, and simulate the pipeline in the order of passes that --order says.
 
 mofang merges the shortest neighbours and finds the number of micro-batches by
 bisection, gpipe has stages of equal numbers of operators and four micro-batches for
 each, exact chooses stages and micro-batches within the memory of the devices so that
-(micro-batches + stages - 1) times the longest stage is least, with proof. A backward
-pass takes twice its forward pass; what crosses between stages takes the link's time.`,
+the simulated batch takes least in the order gpipe, with proof: never more than with
+fewer devices. A
+backward pass takes twice its forward pass; what crosses between stages takes the
+link's time.`,
 		Example: `  dsasched solve pipeline resnet50 --devices 4 --batch 256
   dsasched solve pipeline bert-128 --devices 8 --batch 64 --method exact --json
   dsasched solve pipeline resnet50 --devices 4 --batch 64 --trace pipeline.json`,
@@ -170,6 +172,8 @@ pass takes twice its forward pass; what crosses between stages takes the link's 
 	cmd.Flags().Var(devices, "devices", "number of devices, a stage each at most")
 	cmd.Flags().Var(batch, "batch", "batch size of a training step")
 	read, share := addNetwork(cmd), addEfficiency(cmd)
+	order := &choice{value: "gpipe", kind: "ORDER", words: balance.Orders()}
+	addChoice(cmd, order, "order", "order of passes: gpipe (all forward ones first), 1f1b (each backward one as soon as may be), interleaved (1f1b with two stages on each device)")
 	trace := addFile(cmd, "trace", "write the simulated tasks into this Perfetto `file`", ".json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := checkEfficiency(*share); err != nil {
@@ -195,7 +199,7 @@ pass takes twice its forward pass; what crosses between stages takes the link's 
 			return err
 		}
 		defer show.end()
-		a, err := chain.Pipeline(cmd.Context(), int(devices.value), f.method.value, opts)
+		a, err := chain.Pipeline(cmd.Context(), int(devices.value), f.method.value, order.value, opts)
 		if err != nil {
 			return err
 		}
@@ -223,7 +227,7 @@ pass takes twice its forward pass; what crosses between stages takes the link's 
 
 func (a *pipelineJSON) write(b *bytes.Buffer) {
 	row(b, "model", "%s (%s) on %d devices of %s, batch %d", printable(a.Model), a.DType, a.Devices, printable(a.Server), a.Batch)
-	row(b, "method", "%s", a.Method)
+	row(b, "method", "%s, passes in the order %s", a.Method, a.Order)
 	row(b, "status", "%s", a.Status)
 	if a.Stop != milp.Complete {
 		row(b, "stopped by", "%s", a.Stop)

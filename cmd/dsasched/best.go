@@ -13,35 +13,37 @@ import (
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/certificate"
+	"github.com/dsasched/dsasched/internal/pipeline"
+	"github.com/dsasched/dsasched/internal/schedulefile"
+	"github.com/dsasched/dsasched/internal/search"
 	"github.com/dsasched/dsasched/model/network"
-	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
-	"github.com/dsasched/dsasched/scheduler/certificate"
 )
 
 // bestJSON is the answer of `dsasched best`.
 type bestJSON struct {
-	Model                     string                  `json:"model"`
-	Hardware                  string                  `json:"hardware"`
-	DType                     string                  `json:"dtype"`
-	Batch                     int64                   `json:"batch"`
-	Chunk                     int64                   `json:"chunk"`
-	ThroughputPerSecond       float64                 `json:"throughput_per_s"`
-	LatencySeconds            float64                 `json:"latency_s"`
-	EnergyJoules              *float64                `json:"energy_j"` // null: the accelerator's description has no figures
-	AveragePowerWatts         *float64                `json:"average_power_w"`
-	Objective                 string                  `json:"objective"`
-	CertifiedBoundSeconds     float64                 `json:"certified_lower_bound_s"`
-	Scope                     string                  `json:"scope"`                   // of the bound
-	Gap                       float64                 `json:"gap"`                     // latency over bound, less 1
-	GreedyThroughputPerSecond *float64                `json:"greedy_throughput_per_s"` // null: that variant fails
-	Seed                      uint64                  `json:"seed"`
-	Evaluations               int                     `json:"evaluations"`
-	Stop                      string                  `json:"stop"`
-	Starts                    []scheduler.Start       `json:"starts"`
-	Trajectory                []scheduler.Improvement `json:"trajectory"`
-	Front                     []scheduler.Point       `json:"front,omitempty"` // with --front
-	Notes                     []string                `json:"notes"`
+	Model                     string               `json:"model"`
+	Hardware                  string               `json:"hardware"`
+	DType                     string               `json:"dtype"`
+	Batch                     int64                `json:"batch"`
+	Chunk                     int64                `json:"chunk"`
+	ThroughputPerSecond       float64              `json:"throughput_per_s"`
+	LatencySeconds            float64              `json:"latency_s"`
+	EnergyJoules              *float64             `json:"energy_j"` // null: the accelerator's description has no figures
+	AveragePowerWatts         *float64             `json:"average_power_w"`
+	Objective                 string               `json:"objective"`
+	CertifiedBoundSeconds     float64              `json:"certified_lower_bound_s"`
+	Scope                     string               `json:"scope"`                   // of the bound
+	Gap                       float64              `json:"gap"`                     // latency over bound, less 1
+	GreedyThroughputPerSecond *float64             `json:"greedy_throughput_per_s"` // null: that variant fails
+	Seed                      uint64               `json:"seed"`
+	Evaluations               int                  `json:"evaluations"`
+	Stop                      string               `json:"stop"`
+	Starts                    []search.Start       `json:"starts"`
+	Trajectory                []search.Improvement `json:"trajectory"`
+	Front                     []search.Point       `json:"front,omitempty"` // with --front
+	Notes                     []string             `json:"notes"`
 }
 
 func newBest() *cobra.Command {
@@ -85,7 +87,7 @@ saw.`,
 	cmd.Flags().Var(threads, "threads", "schedules simulated at a time, which changes nothing of what is found; 0: one a core")
 	start := cmd.Flags().String("start", "", "schedule of the same network, batch and accelerator to go on from, a `file` of -o")
 	objective := &choice{value: string(scheduler.ByLatency), kind: "objective"}
-	for _, o := range scheduler.Objectives {
+	for _, o := range search.Objectives {
 		objective.words = append(objective.words, string(o))
 	}
 	addChoice(cmd, objective, "objective", "what is made least: "+oneOf(plain(objective.words)))
@@ -108,7 +110,7 @@ saw.`,
 		if err != nil {
 			return err
 		}
-		machine, err := scheduler.Machine(spec, scheduler.LevelAuto)
+		machine, err := pipeline.Machine(spec, scheduler.LevelAuto)
 		if err != nil {
 			return err
 		}
@@ -122,7 +124,7 @@ saw.`,
 		opt := scheduler.BestOptions{Options: scheduler.Options{Chunk: chunk.value, TimeLimit: limit.value}, Evaluations: int(evaluations.value), Seed: uint64(seed.value), Threads: int(threads.value),
 			Objective: scheduler.Objective(objective.value), Front: *front}
 		if *start != "" {
-			opened, err := scheduler.Open(*start, *accelerator)
+			opened, err := pipeline.Open(*start, *accelerator)
 			if err != nil {
 				return err
 			}

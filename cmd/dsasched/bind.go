@@ -14,6 +14,8 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/answers"
+	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -49,7 +51,7 @@ After Ctrl-C, as after --time-limit, the best choice so far is printed.`,
   dsasched solve bind bert-128 --batch 8 --method ilp --time-limit 60s --json
   dsasched solve bind net.onnx --hardware my-npu.yaml --method greedy`,
 	}
-	addSolving(cmd, binding.Methods(), func(ctx context.Context, set aloneSettings) (*scheduler.Alone, any, func(*bytes.Buffer), error) {
+	addSolving(cmd, binding.Methods(), func(ctx context.Context, set aloneSettings) (*answers.Alone, any, func(*bytes.Buffer), error) {
 		a, err := scheduler.Bind(ctx, set.net, set.spec, set.batch, set.method, set.opt)
 		if err != nil {
 			return nil, nil, nil, err
@@ -61,7 +63,7 @@ After Ctrl-C, as after --time-limit, the best choice so far is printed.`,
 
 // addSolving makes a command of a decision that run makes: its flags, its progress
 // and the printing of the answer.
-func addSolving(cmd *cobra.Command, methods []solve.Method, run func(context.Context, aloneSettings) (common *scheduler.Alone, answer any, write func(*bytes.Buffer), err error)) {
+func addSolving(cmd *cobra.Command, methods []solve.Method, run func(context.Context, aloneSettings) (common *answers.Alone, answer any, write func(*bytes.Buffer), err error)) {
 	takesModel(cmd)
 	asJSON, quiet, common := addJSON(cmd), addQuiet(cmd), addScheduling(cmd, "its share")
 	method := &choice{value: "search", kind: "METHOD", words: methodWords(methods)}
@@ -86,7 +88,7 @@ func addSolving(cmd *cobra.Command, methods []solve.Method, run func(context.Con
 			if err := needsExact(methods, method.value); err != nil {
 				return err
 			}
-			opened, err := scheduler.Open(*start, *common.accelerator)
+			opened, err := pipeline.Open(*start, *common.accelerator)
 			if err != nil {
 				return err
 			}
@@ -159,7 +161,7 @@ func stageProgress(show func(milp.Progress)) func(string, milp.Progress) {
 }
 
 // writeAlone writes what a method says of its answer.
-func writeAlone(b *bytes.Buffer, a *scheduler.Alone) {
+func writeAlone(b *bytes.Buffer, a *answers.Alone) {
 	writeSolved(b, a.Method, a.Status, a.Stop, a.Seconds, a.Objective, a.Bound, a.Gap, a.Greedy)
 	if a.ThroughputPerSecond != nil && a.GreedyThroughputPerSecond != nil {
 		row(b, "simulated", "%s, greedy %s", perSecond(*a.ThroughputPerSecond), perSecond(*a.GreedyThroughputPerSecond))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -51,7 +52,7 @@ It is not the lower_bound_s of other commands, which is of one program.`,
 		if err != nil {
 			return err
 		}
-		machine, err := scheduler.Machine(spec, scheduler.LevelAuto)
+		machine, err := pipeline.Machine(spec, scheduler.LevelAuto)
 		if err != nil {
 			return err
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/formulation/bound"
-	"github.com/dsasched/dsasched/scheduler/certificate"
+	"github.com/dsasched/dsasched/internal/certificate"
 )
 
 func newCertify() *cobra.Command {

@@ -6,15 +6,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dsasched/dsasched/internal/certificate"
+	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model/network"
-	"github.com/dsasched/dsasched/scheduler"
-	"github.com/dsasched/dsasched/scheduler/certificate"
 )
 
 // certificateOf certifies the greedy schedule of a file.
 func certificateOf(t *testing.T, model, schedule, out string) {
 	t.Helper()
-	o, err := scheduler.Open(schedule, "")
+	o, err := pipeline.Open(schedule, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,9 @@ import (
 	"github.com/dsasched/dsasched/experiments"
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/hardware/server"
-	"github.com/dsasched/dsasched/hardware/simt"
+	"github.com/dsasched/dsasched/internal/answers"
+	"github.com/dsasched/dsasched/internal/server"
+	"github.com/dsasched/dsasched/internal/simt"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -58,16 +59,17 @@ func TestTexts(t *testing.T) {
 		{"inspect a file", []string{"inspect", "net.onnx"}, []string{`parameters +768 \(1\.500 KiB\)`, `work +768 MAC, 32 vector`, `MatMul +matrix +2 +2`, `x +\[1,16\]`}},
 		{"inspect another type", []string{"inspect", "net.onnx", "--dtype", "f32", "--batch", "3"}, []string{`x +\[3,16\] +f32 +192 B`}},
 		{"inspect a hostile name", []string{"schedule", "escape.onnx"}, []string{`re\?\[31mlu\?`}},
-		{"schedule a file", []string{"schedule", "net.onnx"}, []string{`net\.onnx \(f16\) on stcp920, batch 1, variant cross-layer`,
+		{"schedule a file", []string{"schedule", "net.onnx"}, []string{`net\.onnx \(f16\) on stcp920, batch 1, variant tiled`,
 			`batch 1 leaves 3 of 4 clusters idle`, `first \.\. second`, `1 on 1 cluster, 0 on 3 clusters, in chunks of 1`}},
 		{"schedule with all flags", strings.Fields("schedule net.onnx --hardware my-npu.yaml --batch 16 --variant ordering --chunk 2 --dtype f32 --in-place --spill largest-first --full"),
 			[]string{`\(f32\) on stcp920, batch 16, variant ordering`, `4 on 4 clusters, in chunks of 2`}},
 		{"schedule unequal shares", []string{"schedule", "net.onnx", "--batch", "6"}, []string{`2 on 2 clusters, 1 on 2 clusters, in chunks of 2`,
 			`does not divide`, `tuned chunk +1: \d+/s, 2: \d+/s \(kept\)`}},
-		{"schedule", []string{"schedule", "resnet50", "--batch", "8"}, []string{`throughput +\d+/s`, `latency +[\d.]+ ms`, `utilisation +matrix [\d.]+ %`,
+		{"schedule", []string{"schedule", "resnet50", "--batch", "8", "--variant", "cross-layer"}, []string{`throughput +\d+/s`, `latency +[\d.]+ ms`, `utilisation +matrix [\d.]+ %`,
 			`limited by +\S`, `time +compute [\d.]+ %, else moves`, `busy +launch`, `kernels +\d+ launches`, `(?m)^\d+ groups, \d+ instances$`, `g0 +stem\.conv \.\. stage\S+ +\d+ +n in 2 +2 `,
 			`Order: [bd]fs`, `(?m)^ 2\*0 [-\d* ]*\d$`, `(?m)^ bfs .*MiB`, `(?m)^ dfs .*MiB`, `joins +concat \d+, split \d+`, `L1 +peak .* of 1\.250 MiB per core`,
 			`LLB +peak .* of 8 MiB per cluster`, `spills`, `(?m)^ DDR +1 +4 `, `(?m)^ LLB `, `(?m)^ L1 `}},
+		{"the fastest of several", []string{"schedule", "resnet50", "--batch", "8"}, []string{`(?m)variant tiled$`, `note +tiled: the schedule is that of tiled-l1, the fastest of 3`}},
 		{"schedule many groups", []string{"schedule", "resnet50", "--variant", "tvm"}, []string{`57 groups`, `\d+ more: --full shows them`, `k56 +head.softmax.* DDR`, `(?m)^ 0-56$`}},
 		{"schedule in full", []string{"schedule", "resnet50", "--variant", "tvm", "--full"}, []string{`k30 `}},
 		{"variants", []string{"variants"}, []string{`(?m)^ tvm +layers +none +ddr +layer-by-layer +plain$`, `(?m)^ tvm +longest-lifetime +lowest +in-order +wait +reload$`, `(?m)^ cross-layer +alg2 +alg1 +l1 +alg3 +alg4$`, `(?m)^ exact-memory +search +lowest +cross-layer +\S+ +keep$`, `(?m)^ graphturbo\+ansor +ansor$`, `(?m)^ tvm +a kernel per layer`}},
@@ -198,12 +200,12 @@ func TestScheduleJSONAddsUp(t *testing.T) {
 				t.Errorf("%d orders chosen", chosen)
 			}
 
-			for name, l := range map[string]scheduler.BufferReport{"l1": a.Memory.L1, "llb": a.Memory.LLB} {
+			for name, l := range map[string]answers.BufferReport{"l1": a.Memory.L1, "llb": a.Memory.LLB} {
 				if l.PeakBytes > l.CapacityBytes || l.MeanBytes > float64(l.PeakBytes) {
 					t.Errorf("%s: %+v", name, l)
 				}
 			}
-			for name, w := range map[string]scheduler.Counts{"ddr": a.TensorWrites.DDR, "llb": a.TensorWrites.LLB, "l1": a.TensorWrites.L1} {
+			for name, w := range map[string]answers.Counts{"ddr": a.TensorWrites.DDR, "llb": a.TensorWrites.LLB, "l1": a.TensorWrites.L1} {
 				if w.Static > w.Dynamic {
 					t.Errorf("tensor writes to %s: %d static, %d dynamic", name, w.Static, w.Dynamic)
 				}
@@ -211,7 +213,7 @@ func TestScheduleJSONAddsUp(t *testing.T) {
 			if a.TensorWrites.DDR.Static < 1 {
 				t.Error("nothing is written to the DDR, not even the result")
 			}
-			kept := slices.IndexFunc(a.Tuned, func(t scheduler.TrialReport) bool { return t.Chosen })
+			kept := slices.IndexFunc(a.Tuned, func(t answers.TrialReport) bool { return t.Chosen })
 			if len(a.Tuned) > 0 {
 				near("the throughput of the kept chunk", *a.Tuned[kept].ThroughputPerSecond, a.ThroughputPerSecond)
 				for _, x := range a.Tuned {

@@ -7,8 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/answers"
+	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -29,9 +30,10 @@ func newCompare() *cobra.Command {
 time by the answers of other methods: sub-graphs and split factors, the order of
 instances, bindings and scopes, what is spilled, the issue of a kernel's commands;
 then order, bindings and scopes by one search (joint), and all but the issue, each
-for the choices before it (all). Each row has the objective of the decision, a proven
-bound, and the simulated throughput if only that decision is replaced. Without
---chunk all are made for the chunk at which the greedy schedule is fastest.
+for the choices before it (all). Beside the last stands tiled, the variant of
+'dsasched schedule', at the same chunk. Each row has the objective of the decision,
+a proven bound, and the simulated throughput if only that decision is replaced.
+Without --chunk all are made for the chunk at which the greedy schedule is fastest.
 
 An objective is a proxy for time: the simulator overlaps moves with work, so the
 best choice of a proxy may not be the fastest.`,
@@ -44,11 +46,11 @@ best choice of a proxy may not be the fastest.`,
 	limit := addLimit(cmd, 0, "time for each exact method, such as 60s (default: limits that do not depend on the machine)")
 	limit.orNever = true
 	cmd.Flags().StringSliceVar(&decisions, "decision", nil, "decisions to compare, with commas between: split, order, bind, memory, issue, joint, all (default: each)")
-	completeFlag(cmd, "decision", cobra.FixedCompletions(scheduler.Comparisons(), cobra.ShellCompDirectiveNoFileComp))
+	completeFlag(cmd, "decision", cobra.FixedCompletions(answers.Comparisons(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, d := range decisions {
-			if !slices.Contains(scheduler.Comparisons(), d) {
-				return usagef("--decision %q, expected some of %s", d, quoted(scheduler.Comparisons()))
+			if !slices.Contains(answers.Comparisons(), d) {
+				return usagef("--decision %q, expected some of %s", d, quoted(answers.Comparisons()))
 			}
 		}
 		spec, err := hardware.Load(*accelerator)
@@ -62,7 +64,7 @@ best choice of a proxy may not be the fastest.`,
 		show := newStatus(cmd, *quiet)
 		total := len(decisions)
 		if total == 0 {
-			total = len(scheduler.Comparisons())
+			total = len(answers.Comparisons())
 		}
 		cells := harness.NewTracker("", 0, total, show.cells)
 		list, err := scheduler.Compare(cmd.Context(), src, spec, batch.value, scheduler.CompareOptions{Decisions: decisions,

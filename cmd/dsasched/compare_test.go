@@ -66,8 +66,8 @@ func TestCompareSplitAndMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	split := slices.IndexFunc(a.Rows, func(d scheduler.Compared) bool { return d.Decision == "memory" })
-	if split < 2 || len(a.Rows)-split != 3 {
-		t.Fatalf("%d rows, %d of them of split, want more of those and three of memory: %+v", len(a.Rows), split, a.Rows)
+	if split < 2 || len(a.Rows)-split != 4 {
+		t.Fatalf("%d rows, %d of them of split, want more of those and four of memory: %+v", len(a.Rows), split, a.Rows)
 	}
 	for _, rows := range [][]scheduler.Compared{a.Rows[:split], a.Rows[split:]} {
 		exact := rows[len(rows)-1]

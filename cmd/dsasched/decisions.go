@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/formulation/highs"
+	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/spell"
 )
@@ -40,7 +41,7 @@ func (f *strategyFlag) Set(text string) error {
 // addDecisions adds the flags; help and completion come from the decisions' rows.
 func addDecisions(cmd *cobra.Command) *decisionFlags {
 	d := &decisionFlags{}
-	for _, decision := range scheduler.Choices() {
+	for _, decision := range pipeline.Choices() {
 		if cmd.Flags().Lookup(decision.Name) != nil {
 			continue // the command has another use for the name
 		}

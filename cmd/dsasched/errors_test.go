@@ -195,7 +195,7 @@ func TestBadInput(t *testing.T) {
 		{"solve layering nosuch", 1, `unknown model "nosuch"`},
 		{"solve pipeline net.onnx --devices 17", 1, `found 17 devices, expected 1 to 16, which v100x16 has`},
 		{"solve pipeline net.onnx --server v100x17", 1, `unknown machine of several devices "v100x17"`},
-		{"solve rcpsp project.sm --method cp", 2, `"cp" for "--method" flag: expected one of list, ilp, search`},
+		{"solve rcpsp project.sm --method cp", 2, `"cp" for "--method" flag: expected one of list, ilp`},
 		{"solve rcpsp project.sm --time-limit -1s", 2, `"-1s" for "--time-limit" flag: expected a time such as 60s`},
 		{"solve rcpsp project.sm --out=", 2, `"" for "-o, --out" flag: expected a file name`},
 		{"solve rcpsp project.sm -o project.sm", 2, `--out: project\.sm is the file that is read`},

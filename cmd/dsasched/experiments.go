@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -31,6 +32,9 @@ func newList() *cobra.Command {
 			var rows [][]string
 			for _, e := range answer.Experiments {
 				rows = append(rows, []string{e.Name, e.Description})
+				if len(e.Also) > 0 {
+					rows = append(rows, []string{"", "also named " + strings.Join(e.Also, ", ")})
+				}
 				if e.Paper != "" {
 					rows = append(rows, []string{"", "reproduces " + e.Paper})
 				}

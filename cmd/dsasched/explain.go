@@ -10,9 +10,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/internal/explain"
+	"github.com/dsasched/dsasched/internal/pipeline"
+	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
-	"github.com/dsasched/dsasched/scheduler/explain"
 )
 
 // explainRows is how many rows of a table are printed; the others are in --json.
@@ -60,7 +61,7 @@ it was spilled, what was in the memory when there was no room. --against shows w
 groups gain over another schedule of the same batch, by their commands on both
 critical paths: the gains add up to the whole.`,
 		Example: `  dsasched explain net.schedule.json
-  dsasched explain resnet50 --batch 8 --group g1
+  dsasched explain resnet50 --batch 8 --variant cross-layer --group g1
   dsasched explain resnet50 --batch 8 --op stage2.block0.conv1
   dsasched explain bert-128 --batch 4 --tensor encoder.layer0.ffn.gelu --json
   dsasched explain resnet50 --batch 8 --against other.schedule.json`,
@@ -72,7 +73,7 @@ critical paths: the gains add up to the whole.`,
 	op := f.String("op", "", "explain the operator of this `name`")
 	group := f.String("group", "", "explain the group of this `name`, such as g1")
 	against := f.String("against", "", "compare with the schedule of this `file`")
-	asJSON, quiet, recipe := addJSON(cmd), addQuiet(cmd), addRecipe(cmd)
+	asJSON, quiet, recipe := addJSON(cmd), addQuiet(cmd), addRecipe(cmd, scheduler.Default)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		about := ""
 		for _, name := range []string{"tensor", "op", "group", "against"} {
@@ -255,7 +256,7 @@ func mergeLines(b *bytes.Buffer, list []explain.Merge, most int) {
 
 // strategyText is a strategy of a decision with its description: "search: ...".
 func strategyText(decision, strategy string) string {
-	if d, err := scheduler.LookupStage(decision); err == nil {
+	if d, err := pipeline.LookupStage(decision); err == nil {
 		if s, err := d.Lookup(strategy); err == nil {
 			return s.Name + ": " + s.Description
 		}

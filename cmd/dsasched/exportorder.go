@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/formulation/ordering"
+	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -38,7 +39,7 @@ The problem goes to the standard output, or with -o to a file.`,
   dsasched export order bert-128 --batch 4 > bert.json`,
 	}
 	takesModel(cmd)
-	asJSON, quiet, recipe := addJSON(cmd), addQuiet(cmd), addRecipe(cmd)
+	asJSON, quiet, recipe := addJSON(cmd), addQuiet(cmd), addRecipe(cmd, stepByStep)
 	out := addFile(cmd, "o out", "`file` to write")
 	out.stdout = true
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -49,7 +50,7 @@ The problem goes to the standard output, or with -o to a file.`,
 			return err
 		}
 		show.end()
-		p, notes, err := scheduler.OrderProblem(r.Schedule, scheduler.Options{InPlace: *recipe.inPlace || r.Recipe.InPlace(), Uneven: unevenOf(recipe.uneven), Chunk: recipe.chunk.value})
+		p, notes, err := pipeline.OrderProblem(r.Schedule, scheduler.Options{InPlace: *recipe.inPlace || r.Recipe.InPlace(), Uneven: unevenOf(recipe.uneven), Chunk: recipe.chunk.value})
 		if err != nil {
 			return err
 		}

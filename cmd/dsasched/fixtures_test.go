@@ -137,6 +137,15 @@ func perceptron() []byte {
 // fiveJobs is a project whose one scarce resource keeps four of five jobs apart.
 var fiveJobs, _ = filepath.Abs("../../formulation/rcpsp/testdata/five.sm")
 
+// accelForge is an accelerator in AccelForge's syntax.
+const accelForge = `arch:
+  nodes:
+  - !Memory {name: Main, size: inf, actions: [{name: read, energy: 1e-12, throughput: 8e9}, {name: write, energy: 1e-12, throughput: 8e9}]}
+  - !Memory {name: Local, size: 8*1024, actions: [{name: read, energy: 1e-13, throughput: 8e9}, {name: write, energy: 1e-13, throughput: 8e9}]}
+  - !Container {name: PE, spatial: [{name: c, fanout: 32, reuse: input}, {name: r, fanout: 16, reuse: output}]}
+  - !Compute {name: MAC, actions: [{name: compute, energy: 1e-13, throughput: 1e9}]}
+`
+
 // workspace makes an empty folder with a few inputs the working directory.
 func workspace(t *testing.T) {
 	t.Helper()
@@ -171,6 +180,7 @@ func workspace(t *testing.T) {
 		"escape.onnx": onnxFile(node("Relu", "re\x1b[31mlu\n", "y", "x"),
 			valueInfo(11, "x", 1, 16), valueInfo(12, "y", 1, 16)),
 		"my-npu.yaml":   preset,
+		"theirs.yaml":   []byte(accelForge),
 		"mistakes.yaml": replace("\nclusters: 4", "\nclusters: zero", "\nlaunch:", "\nlunch:"),
 		"syntax.yaml":   []byte("name: a\nlb: [1\n"),
 		"tiny.yaml":     replace("size: 1MiB", "size: 64B", "weights: 256KiB", "weights: 64B"),
@@ -194,7 +204,7 @@ func workspace(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	answer(t, "schedule", "net.onnx", "-o", "net.schedule.json")
+	answer(t, "schedule", "net.onnx", "--variant", "cross-layer", "-o", "net.schedule.json")
 	certificateOf(t, "net.onnx", "net.schedule.json", "net.certificate.json")
 	experimentResults(t, filepath.Join("results", "fig14"), "fig14")
 }

@@ -14,11 +14,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/grain"
+	"github.com/dsasched/dsasched/internal/pipeline"
+	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/model"
-	"github.com/dsasched/dsasched/model/grain"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
-	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/spell"
@@ -252,13 +253,34 @@ type recipeFlags struct {
 	deciding  func(stage, strategy string) (decided func())
 }
 
-// addRecipe adds the flags of addScheduling, --variant, a flag for each decision, and
-// --time-limit.
-func addRecipe(cmd *cobra.Command) *recipeFlags {
-	r := &recipeFlags{addScheduling(cmd, "tune"), &choice{value: "cross-layer", kind: "VARIANT", words: variantNames()}, addDecisions(cmd), nil, addLimit(cmd, time.Minute, "time for each integer program, such as 60s"),
+// stepByStep is the variant whose decisions are replaced where a strategy is named and no variant: tiled takes the
+// fastest of several as a whole.
+const stepByStep = "cross-layer"
+
+// addRecipe adds the flags of addScheduling, --variant, which is a variant of this name by default, a flag for each
+// decision, and --time-limit.
+func addRecipe(cmd *cobra.Command, variant string) *recipeFlags {
+	r := &recipeFlags{addScheduling(cmd, "tune"), &choice{value: variant, kind: "VARIANT", words: variantNames()}, addDecisions(cmd), nil, addLimit(cmd, time.Minute, "time for each integer program, such as 60s"),
 		cmd.Flags().String("tuned", "", "`file` of 'dsasched tune' that has the loops for --nest ansor"), false, nil}
-	addChoice(cmd, r.variant, "variant", "variant of the scheduler, as 'dsasched variants' lists them")
+	usage := "variant of the scheduler, as 'dsasched variants' lists them"
+	if variant != stepByStep {
+		usage += "; with a strategy of its own for a decision: " + stepByStep
+	}
+	addChoice(cmd, r.variant, "variant", usage)
 	return r
+}
+
+// recipe is the variant with the decisions that the flags name.
+func (f *recipeFlags) recipe(cmd *cobra.Command, opt scheduler.Options) (scheduler.Recipe, scheduler.Options, error) {
+	name := f.variant.value
+	if !cmd.Flags().Changed("variant") && len(f.decisions.picks()) > 0 {
+		name = stepByStep
+	}
+	v, err := scheduler.Lookup(name)
+	if err != nil {
+		return v, opt, err
+	}
+	return f.decisions.apply(v, opt)
 }
 
 // run schedules a network and simulates the result.
@@ -268,17 +290,14 @@ func (f *recipeFlags) run(cmd *cobra.Command, name string, show *status) (schedu
 	if err != nil {
 		return none, nil, err
 	}
-	v, err := scheduler.Lookup(f.variant.value)
-	if err != nil {
-		return none, nil, err
-	}
 	opt := scheduler.Options{InPlace: *f.inPlace, Uneven: unevenOf(f.uneven), Chunk: f.chunk.value, TimeLimit: f.limit.value, Progress: show.decision(), Figures: f.figures, Deciding: f.deciding}
 	if f.clusters != nil {
-		if opt.Clusters, err = scheduler.LookupDivision(f.clusters.value); err != nil {
+		if opt.Clusters, err = pipeline.LookupDivision(f.clusters.value); err != nil {
 			return none, nil, err
 		}
 	}
-	if v, opt, err = f.decisions.apply(v, opt); err != nil {
+	v, opt, err := f.recipe(cmd, opt)
+	if err != nil {
 		return none, nil, err
 	}
 	if *f.tuned != "" {

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/hardware/server"
-	"github.com/dsasched/dsasched/hardware/simt"
+	"github.com/dsasched/dsasched/internal/server"
+	"github.com/dsasched/dsasched/internal/simt"
 	"github.com/dsasched/dsasched/model"
 )
 

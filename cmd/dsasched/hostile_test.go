@@ -52,7 +52,7 @@ func TestHostileFiles(t *testing.T) {
 		{"lists.json", lists, "solve partition lists.json"},
 		{"lists.json", lists, "check schedule lists.json"},
 		{"devices.json", strings.Replace(graphProblem, `"maxFPGAs": 2`, `"maxFPGAs": 1099511627776`, 1), "solve partition devices.json"},
-		{"nested.json", nested, "solve rcpsp project.sm --start nested.json"},
+		{"nested.json", nested, "solve rcpsp project.sm --method ilp --start nested.json"},
 		{"results/fig14/origin.json", nested, "report results"},
 	} {
 		if err := os.WriteFile(c.name, []byte(c.text), 0o666); err != nil {

@@ -69,7 +69,7 @@ func TestJSON(t *testing.T) {
 		"schedule resnet50 --batch 8", "schedule squeezenet --batch 4 --hardware stcp920-paper", "schedule resnet50 --variant tvm",
 		"schedule net.onnx --batch 3 --dtype f32", "schedule bert-128 --batch 2",
 		"variants", "list", "version", "run ablation --quiet", "report results", "check schedule net.schedule.json", "simulate net.schedule.json", "explain net.schedule.json", "explain resnet50 --batch 64 --chunk 16 --tensor stage3.block5.add",
-		"explain resnet50 --batch 8 --op stage2.block0.conv1", "explain resnet50 --batch 8 --group g0", "explain net.schedule.json --against net.schedule.json",
+		"explain resnet50 --batch 8 --op stage2.block0.conv1", "explain resnet50 --batch 8 --variant cross-layer --group g0", "explain net.schedule.json --against net.schedule.json",
 		"completion bash", "completion zsh", "completion fish",
 		"solve stitch squeezenet", "solve stitch squeezenet --method exact --hardware t4-simt", "solve stitch net.onnx --method xla", "solve stitch bert-128 --method tvm --explain encoder.layer0.attention.softmax/exp",
 	} {

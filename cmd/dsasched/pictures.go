@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/hardware/sim/trace"
+	"github.com/dsasched/dsasched/internal/trace"
 	"github.com/dsasched/dsasched/model/structure"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
@@ -20,14 +20,15 @@ import (
 
 // pictures are what a command can draw of a simulated schedule.
 type pictures struct {
-	trace, gantt, memory, graph *outFile
-	stretch                     *string // of the Gantt chart, FROM:TO
-	from, to                    int64   // the same in picoseconds
+	trace, chakra, gantt, memory, graph *outFile
+	stretch                             *string // of the Gantt chart, FROM:TO
+	from, to                            int64   // the same in picoseconds
 }
 
 func addPictures(cmd *cobra.Command) *pictures {
 	d := &pictures{
 		trace:  addFile(cmd, "trace", "write the simulation as Chrome trace events to this `file` (.json), for ui.perfetto.dev or chrome://tracing"),
+		chakra: addFile(cmd, "chakra", "write a Chakra execution trace of each cluster, a rank, for ASTRA-sim: of `file` NAME.et NAME.0.et, ...", ".et"),
 		gantt:  addFigure(cmd, "gantt", "draw what the first cluster's units did into this `file`"),
 		memory: addFigure(cmd, "memory", "draw lifetimes by address into this `file`"),
 		graph:  addFile(cmd, "graph", "write groups and instances for Graphviz to this `file` (.dot)"),
@@ -81,6 +82,19 @@ func (d *pictures) draw(ctx context.Context, r *scheduler.Result) error {
 			continue
 		}
 		if _, err := writeFile(c.file.name, c.write); err != nil {
+			return err
+		}
+	}
+	if d.chakra.name == "" {
+		return nil
+	}
+	ranks, err := trace.Chakra(ctx, r.Program)
+	if err != nil {
+		return err
+	}
+	prefix := d.chakra.name[:len(d.chakra.name)-len(filepath.Ext(d.chakra.name))]
+	for i, data := range ranks {
+		if err := replaceFile(fmt.Sprintf("%s.%d.et", prefix, i), data); err != nil {
 			return err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/dsasched/dsasched/experiments"
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -269,7 +270,7 @@ func TestSweepOfWhatDoesNotFit(t *testing.T) {
 // where there is none.
 func TestDecisionFlags(t *testing.T) {
 	workspace(t)
-	for _, d := range scheduler.Choices() {
+	for _, d := range pipeline.Choices() {
 		for _, s := range d.Strategies {
 			args := []string{"schedule", "net.onnx", "--batch", "8", "--chunk", "2", "--" + d.Name, s.Name, "--json"}
 			r := call(t, args...)

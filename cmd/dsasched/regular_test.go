@@ -72,7 +72,7 @@ func TestNoRegularFile(t *testing.T) {
 		"solve partition FILE",
 		"solve partition graph.json --start FILE",
 		"solve rcpsp FILE",
-		"solve rcpsp project.sm --start FILE",
+		"solve rcpsp project.sm --method ilp --start FILE",
 		"solve allocate FILE --minimize",
 		"solve allocate buffers.csv --minimize --start FILE",
 		"solve layering ./FILE",

@@ -14,7 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/hardware/isa"
-	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/internal/answers"
+	"github.com/dsasched/dsasched/internal/pipeline"
+	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -53,7 +55,9 @@ the loop over chunks counted once, 'dynamic' ones of all that ran.
 --times what strategies took.
 
 --variant names a choice for every decision; --group, --split, --outputs, --order,
---bind, --spill, --issue and --weights replace one each by another strategy.`,
+--bind, --spill, --issue and --weights replace one each by another strategy.
+Without --variant it is tiled, the fastest of this project's own; where a strategy is
+named, it is cross-layer, all of GraphTurbo, whose decisions are made one by one.`,
 		Example: `  dsasched schedule resnet50 --batch 4
   dsasched schedule bert-128 --batch 4 --variant tvm --json
   dsasched schedule ./net.onnx --hardware ./my-npu.yaml --spill largest-first
@@ -66,8 +70,8 @@ the loop over chunks counted once, 'dynamic' ones of all that ran.
 	}
 	takesModel(cmd)
 	asJSON, quiet, full := addJSON(cmd), addQuiet(cmd), addFull(cmd)
-	recipe, draw := addRecipe(cmd), addPictures(cmd)
-	recipe.clusters = &choice{value: "batch", kind: "WHAT", words: scheduler.Divisions()}
+	recipe, draw := addRecipe(cmd, scheduler.Default), addPictures(cmd)
+	recipe.clusters = &choice{value: "batch", kind: "WHAT", words: pipeline.Divisions()}
 	addChoice(cmd, recipe.clusters, "clusters", "what the clusters divide between them: "+strings.Join(recipe.clusters.words, ", "))
 	out := addFile(cmd, "o out", "write the whole schedule to this `file`")
 	dump := &choice{kind: "STAGE"}
@@ -82,12 +86,12 @@ the loop over chunks counted once, 'dynamic' ones of all that ran.
 		}
 		if os.Getenv("GOMEMLIMIT") == "" {
 			limit := int64(3 << 30) // for networks of a million operators
-			if v, err := scheduler.Lookup(recipe.variant.value); err == nil && (len(v.Fallback) > 1 || v.Name == scheduler.Whole().Name) {
+			if v, err := scheduler.Lookup(recipe.variant.value); err == nil && (len(v.Fallback) > 1 || v.Name == pipeline.Whole().Name) {
 				limit = 1750 << 20 // for two schedules at a time, of a hundred thousand
 			}
 			defer debug.SetMemoryLimit(debug.SetMemoryLimit(limit))
 		}
-		recipe.figures = draw.trace.name == "" && draw.gantt.name == "" && draw.memory.name == ""
+		recipe.figures = draw.trace.name == "" && draw.chakra.name == "" && draw.gantt.name == "" && draw.memory.name == ""
 		show := newStatus(cmd, *quiet)
 		defer show.end()
 		if *asJSON && dump.value != "" {
@@ -191,7 +195,7 @@ func printResult(cmd *cobra.Command, origin schedulefile.Origin, r *scheduler.Re
 	if err := draw.draw(cmd.Context(), r); err != nil {
 		return err
 	}
-	answer := r.Report(origin)
+	answer := scheduler.NewReport(r, origin)
 	if err := answer.AddSteady(cmd.Context(), r); err != nil {
 		return err
 	}
@@ -338,8 +342,8 @@ func writeReport(b *bytes.Buffer, a *scheduler.Report, full bool) {
 	row(b, "spills", "%s", spillText(a.Spills))
 
 	b.WriteByte('\n')
-	counts := func(c scheduler.Counts) []string { return []string{fmt.Sprint(c.Static), fmt.Sprint(c.Dynamic)} }
-	moved := func(c scheduler.ByteCounts) string { return size(c.Dynamic) }
+	counts := func(c answers.Counts) []string { return []string{fmt.Sprint(c.Static), fmt.Sprint(c.Dynamic)} }
+	moved := func(c answers.ByteCounts) string { return size(c.Dynamic) }
 	writeTable(b, "lrrr", []string{"", "tensor writes: static", "dynamic", "bytes moved"}, [][]string{
 		append(append([]string{"DDR"}, counts(a.TensorWrites.DDR)...), moved(a.Traffic.DDR)),
 		append(append([]string{"LLB"}, counts(a.TensorWrites.LLB)...), moved(a.Traffic.LLB)),
@@ -347,7 +351,7 @@ func writeReport(b *bytes.Buffer, a *scheduler.Report, full bool) {
 	})
 }
 
-func writeGroups(b *bytes.Buffer, groups []scheduler.GroupReport, full bool) {
+func writeGroups(b *bytes.Buffer, groups []answers.GroupReport, full bool) {
 	var rows [][]string
 	skip := len(groups) - groupRows
 	for k, g := range groups {
@@ -384,7 +388,7 @@ func writeGroups(b *bytes.Buffer, groups []scheduler.GroupReport, full bool) {
 	writeTable(b, "llrlrll", []string{"name", "operators", "ops", "split", "inst.", "cores", "output"}, rows)
 }
 
-func bufferText(l scheduler.BufferReport, per string) string {
+func bufferText(l answers.BufferReport, per string) string {
 	if l.CapacityBytes == 0 {
 		return "none"
 	}
@@ -392,7 +396,7 @@ func bufferText(l scheduler.BufferReport, per string) string {
 		percent(float64(l.PeakBytes)/float64(l.CapacityBytes)), size(int64(l.MeanBytes)))
 }
 
-func spillText(spills []scheduler.SpillReport) string {
+func spillText(spills []answers.SpillReport) string {
 	if len(spills) == 0 {
 		return "none"
 	}

@@ -7,7 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/internal/pipeline"
+	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -64,7 +65,7 @@ Exit status: 1 if a rule is broken.`,
 	asJSON := addJSON(cmd)
 	accelerator := addScheduleHardware(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		f, err := scheduler.Open(args[0], *accelerator)
+		f, err := pipeline.Open(args[0], *accelerator)
 		if err != nil {
 			return err
 		}
@@ -83,7 +84,7 @@ Exit status: 1 if a rule is broken.`,
 	return cmd
 }
 
-func writeChecked(b *bytes.Buffer, a *scheduler.Checked) {
+func writeChecked(b *bytes.Buffer, a *pipeline.Checked) {
 	for _, v := range a.Violations {
 		fmt.Fprintf(b, "%s\n", printable(v.String()))
 	}
@@ -130,7 +131,7 @@ that it was made for, as far as it fits there.`,
 
 // restore simulates the schedule of a file.
 func restore(ctx context.Context, path, accelerator string) (schedulefile.Origin, *scheduler.Result, error) {
-	f, err := scheduler.Open(path, accelerator)
+	f, err := pipeline.Open(path, accelerator)
 	if err != nil {
 		return schedulefile.Origin{}, nil, err
 	}

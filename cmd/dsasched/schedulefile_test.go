@@ -11,7 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/internal/pipeline"
+	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -23,7 +24,8 @@ func TestSimulateAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range []string{
-		"resnet50 --batch 32",
+		"resnet50 --batch 32 --variant cross-layer",
+		"bert-128 --batch 4 --hardware a100",
 		"net.onnx --batch 6 --dtype f32 --variant exact-all",
 		"bert-128 --batch 4 --spill largest-first --in-place",
 		"net.onnx --batch 8 --order dfs --bind search --split search",
@@ -149,7 +151,7 @@ func TestEditedSchedules(t *testing.T) {
 					t.Errorf("check schedule says nothing of %q:\n%s", w, r.stdout)
 				}
 			}
-			v := decode[scheduler.Checked](t, call(t, "check", "schedule", "b.json", "--json").stdout)
+			v := decode[pipeline.Checked](t, call(t, "check", "schedule", "b.json", "--json").stdout)
 			if v.OK || len(v.Violations) != strings.Count(r.stdout, "\n") {
 				t.Errorf("%d violations in JSON, %d lines of text", len(v.Violations), strings.Count(r.stdout, "\n"))
 			}
@@ -258,7 +260,7 @@ func TestExplainTexts(t *testing.T) {
 		want []string
 	}{
 		{"net.schedule.json", []string{"limited by", "Critical path", "by command", "waited for", "mme "}},
-		{"resnet50 --batch 64 --chunk 16 --group g1", []string{"29 operators", "dimension n in 8", "does not fit", "fits", "rule (i)", "Stopped at its borders", "first condition", "g1/7", "vector of"}},
+		{"resnet50 --batch 64 --chunk 16 --variant cross-layer --group g1", []string{"29 operators", "dimension n in 8", "does not fit", "fits", "rule (i)", "Stopped at its borders", "first condition", "g1/7", "vector of"}},
 		{"resnet50 --batch 64 --chunk 16 --tensor stage3.block5.add", []string{"spilled", "LLB, not L1", "98 layers", "capacity      1 MiB", "too many", "stem.pool"}},
 		{"bert-128 --batch 32 --chunk 8 --tensor encoder.layer0.ffn.gelu", []string{"in 32 tiles", "weights       4.501 MiB per core, their buffer holds 192 KiB", "0 B too many"}},
 		{"resnet50 --batch 8 --op stage2.block0.conv1", []string{"fused in it   stage2.block0.conv1", "waiting for"}},

@@ -30,8 +30,13 @@ type solverFlags struct {
 	out           *outFile
 }
 
+// addSolver adds the flags. The default method is search, or the first where there is none.
 func addSolver(cmd *cobra.Command, methods []solve.Method, out string) *solverFlags {
-	f := &solverFlags{asJSON: addJSON(cmd), quiet: addQuiet(cmd), methods: methods, method: &choice{value: "search", kind: "METHOD", words: methodWords(methods)},
+	value := methods[0].Name
+	if slices.ContainsFunc(methods, func(m solve.Method) bool { return m.Name == "search" }) {
+		value = "search"
+	}
+	f := &solverFlags{asJSON: addJSON(cmd), quiet: addQuiet(cmd), methods: methods, method: &choice{value: value, kind: "METHOD", words: methodWords(methods)},
 		limit: addLimit(cmd, time.Minute, "time for the exact methods, such as 10s; 0: no limit"), out: addFile(cmd, "o out", out)}
 	f.limit.orNever = true
 	addChoice(cmd, f.method, "method", "method: "+strings.Join(plain(f.method.words), ", "))

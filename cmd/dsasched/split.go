@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/formulation/split"
+	"github.com/dsasched/dsasched/internal/answers"
+	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -33,7 +35,7 @@ After Ctrl-C, as after --time-limit, the best choice so far is printed.`,
   dsasched solve split resnet18 --batch 8 --method ilp --time-limit 60s --json
   dsasched solve split net.onnx --hardware my-npu.yaml --method greedy`,
 	}
-	addSolving(cmd, split.Methods(), func(ctx context.Context, set aloneSettings) (*scheduler.Alone, any, func(*bytes.Buffer), error) {
+	addSolving(cmd, split.Methods(), func(ctx context.Context, set aloneSettings) (*answers.Alone, any, func(*bytes.Buffer), error) {
 		a, err := scheduler.Split(ctx, set.net, set.spec, set.batch, set.method, set.opt)
 		if err != nil {
 			return nil, nil, nil, err
@@ -55,14 +57,14 @@ func writeSplit(b *bytes.Buffer, a *scheduler.AloneSplit) {
 }
 
 // writeCuts lists groups and how each is split, those alike together.
-func writeCuts(b *bytes.Buffer, title string, groups []scheduler.GroupCut) {
+func writeCuts(b *bytes.Buffer, title string, groups []pipeline.GroupCut) {
 	fmt.Fprintf(b, "\n%s: %s\n", title, plural(len(groups), "group"))
 	// Networks repeat themselves, and so do their groups.
 	type kind struct {
 		split     string
 		operators int
 	}
-	alike := map[kind][]scheduler.GroupCut{}
+	alike := map[kind][]pipeline.GroupCut{}
 	var kinds []kind
 	for _, g := range groups {
 		k := kind{"not split", g.Operators}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/hardware/simt"
-	"github.com/dsasched/dsasched/scheduler/kernels"
+	"github.com/dsasched/dsasched/internal/kernels"
+	"github.com/dsasched/dsasched/internal/simt"
 )
 
 func newStitch() *cobra.Command {

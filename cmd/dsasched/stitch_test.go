@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/hardware/simt"
-	"github.com/dsasched/dsasched/model/fusion"
-	"github.com/dsasched/dsasched/scheduler/kernels"
+	"github.com/dsasched/dsasched/internal/fusion"
+	"github.com/dsasched/dsasched/internal/kernels"
+	"github.com/dsasched/dsasched/internal/simt"
 )
 
 // The JSON has what the text sums up, kernel by kernel.

@@ -12,9 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/tuning"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -179,7 +180,8 @@ Keys:
                   as in the file (4MiB, 108GB/s, 10us), or a multiple: *2, x0.5
   batch, chunk    batch size of the chip; elements that a cluster takes at a time
                   (0: tune)
-  dtype, variant  as --dtype and --variant of 'dsasched schedule'
+  dtype, variant  as --dtype and --variant of 'dsasched schedule', with their
+                  defaults
   group, split, outputs, order, bind, spill, issue, weights
                   a decision of the scheduler: as the flags of 'dsasched schedule'
   model           in place of MODEL
@@ -273,7 +275,7 @@ func completeSet(_ *cobra.Command, _ []string, word string) ([]cobra.Completion,
 	case "grain":
 		names = grains()
 	default:
-		if d, err := scheduler.LookupStage(key); err == nil {
+		if d, err := pipeline.LookupStage(key); err == nil {
 			for _, s := range d.Strategies {
 				names = append(names, s.Name)
 			}
@@ -367,7 +369,7 @@ even if it never waits, or dependencies if none is for half of it.`,
 	f := cmd.Flags()
 	f.StringSliceVar(&machines, "hardware", nil, "built-in accelerators or YAML `files`, with commas between (default: all built-in ones)")
 	completeFlag(cmd, "hardware", completeHardware)
-	f.StringSliceVar(&variants, "variant", []string{"cross-layer"}, "`variants` of the scheduler, with commas between")
+	f.StringSliceVar(&variants, "variant", []string{scheduler.Default}, "`variants` of the scheduler, with commas between")
 	completeFlag(cmd, "variant", cobra.FixedCompletions(variantNames(), cobra.ShellCompDirectiveNoFileComp))
 	batch, chunk := addBatch(cmd, "tune")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -17,8 +17,10 @@ import (
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/heuristics/ansor"
+	"github.com/dsasched/dsasched/internal/answers"
+	"github.com/dsasched/dsasched/internal/grain"
+	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model"
-	"github.com/dsasched/dsasched/model/grain"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/regular"
@@ -34,7 +36,7 @@ type kernelFlags struct {
 func addKernels(cmd *cobra.Command) *kernelFlags {
 	cmd.ValidArgsFunction = completeModel
 	var words []cobra.Completion
-	for _, v := range scheduler.Searched() {
+	for _, v := range pipeline.Searched() {
 		words = append(words, cobra.CompletionWithDesc(v.Name, v.Description))
 	}
 	f := &kernelFlags{addScheduling(cmd, "the one that is fastest by the generator's rules"), &choice{value: "ansor", kind: "VARIANT", words: words}}
@@ -137,13 +139,13 @@ the generator's rules make of it.`,
 		if err != nil {
 			return err
 		}
-		tasks, _, err := scheduler.TuningTasks(cmd.Context(), k.nets, k.spec, f.batch.value, k.recipe, k.opt)
+		tasks, _, err := answers.TuningTasks(cmd.Context(), k.nets, k.spec, f.batch.value, k.recipe, k.opt)
 		if err != nil {
 			return err
 		}
 		answer := tasksJSON{Model: args, Hardware: k.spec.Name, Variant: k.recipe.Name, Batch: f.batch.value, Chunk: k.opt.Chunk}
 		for _, t := range tasks {
-			x := taskJSON{Task: scheduler.TaskName(t.Key), Name: t.Name, Weights: t.Weights, Operations: t.Operations, FloorSecs: t.Floor}
+			x := taskJSON{Task: pipeline.TaskName(t.Key), Name: t.Name, Weights: t.Weights, Operations: t.Operations, FloorSecs: t.Floor}
 			if x.RuleSeconds, err = t.Seconds(cmd.Context(), t.Rule); err != nil {
 				return err
 			}
@@ -355,14 +357,14 @@ func writeTuned(b *bytes.Buffer, t *scheduler.Tuned, file string) {
 
 // kernelJSON is what 'dsasched explain-kernel' prints.
 type kernelJSON struct {
-	Task        string                 `json:"task"`
-	Name        string                 `json:"name"`
-	Seconds     float64                `json:"kernel_s"`
-	RuleSeconds float64                `json:"rule_s"`
-	FloorSecs   float64                `json:"bound_s"`
-	Layers      []scheduler.TunedLayer `json:"layers"`
-	Derivations []ansor.Derivation     `json:"derivations"`
-	Neighbours  []ansor.Neighbour      `json:"neighbours"`
+	Task        string                `json:"task"`
+	Name        string                `json:"name"`
+	Seconds     float64               `json:"kernel_s"`
+	RuleSeconds float64               `json:"rule_s"`
+	FloorSecs   float64               `json:"bound_s"`
+	Layers      []pipeline.TunedLayer `json:"layers"`
+	Derivations []ansor.Derivation    `json:"derivations"`
+	Neighbours  []ansor.Neighbour     `json:"neighbours"`
 }
 
 func newExplainKernel() *cobra.Command {
@@ -384,7 +386,7 @@ a kernel whose loops were edited shows what they are worth.`,
 		if err != nil {
 			return err
 		}
-		at := slices.IndexFunc(t.Tasks, func(x scheduler.TunedTask) bool { return x.Task == *name })
+		at := slices.IndexFunc(t.Tasks, func(x pipeline.TunedTask) bool { return x.Task == *name })
 		for i := range t.Tasks {
 			if fmt.Sprint(i) == *name {
 				at = i
@@ -462,7 +464,7 @@ func taskOf(ctx context.Context, t *scheduler.Tuned, name string) (*ansor.Task, 
 		net.Name = n
 		nets = append(nets, net)
 	}
-	tasks, from, err := scheduler.TuningTasks(ctx, nets, spec, t.Batch, recipe, scheduler.Options{Chunk: t.Chunk, InPlace: t.InPlace, Uneven: uneven, Tuned: t})
+	tasks, from, err := answers.TuningTasks(ctx, nets, spec, t.Batch, recipe, scheduler.Options{Chunk: t.Chunk, InPlace: t.InPlace, Uneven: uneven, Tuned: t})
 	if err != nil {
 		return nil, err
 	}
@@ -470,7 +472,7 @@ func taskOf(ctx context.Context, t *scheduler.Tuned, name string) (*ansor.Task, 
 		return nil, fmt.Errorf("hardware_fingerprint is %s, %s has %s: the accelerator is another one now", t.Fingerprint, t.Hardware, from.Fingerprint)
 	}
 	for _, task := range tasks {
-		if scheduler.TaskName(task.Key) == name {
+		if pipeline.TaskName(task.Key) == name {
 			return task, nil
 		}
 	}

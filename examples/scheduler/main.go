@@ -14,9 +14,8 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-// frugal is a strategy for the order that runs, of the instances whose producers have run, the one after which the local
-// buffers hold least: it is charged for what it writes and credited with what nobody
-// reads after it, as far as credit says.
+// frugal orders the instances. Of those whose producers have run it takes the one after which the local buffers hold
+// least: an instance is charged for the bytes that it writes, and credited with those that nobody reads after it.
 var frugal = scheduler.Strategy{Name: "frugal", Decide: func(_ context.Context, d *scheduler.Draft) error {
 	d.OrderName, d.Order = "frugal", leastLeft(d.Schedule, credit.Of(d))
 	return nil
@@ -94,16 +93,27 @@ func main() {
 	for _, v := range []scheduler.Recipe{graphTurbo, mine} {
 		r, err := scheduler.Run(context.Background(), net, chip, 32, v, scheduler.Options{Chunk: 8})
 		check(err)
-		fmt.Printf("%s: order %s, %d instances, %d spills\n", v.Name, r.Schedule.OrderName, len(r.Schedule.Order), len(r.Schedule.Spills))
+		fmt.Printf("%s: order %s, %d instances, %d spills\n", v.Name, r.Schedule.OrderName, len(r.Schedule.Order),
+			len(r.Schedule.Spills))
 		log.Printf("%s: %.0f images/s", v.Name, r.ThroughputPerSecond())
 	}
 
-	larger, err := network.Open("inception-v3", network.Options{})
+	// The search begins with credit 1, the first choice.
+	other, err := network.Open("resnet50", network.Options{})
 	check(err)
-	found, err := scheduler.Best(context.Background(), larger, chip, 32, scheduler.BestOptions{Options: scheduler.Options{Chunk: 8},
-		Recipes: []scheduler.Recipe{mine}, Evaluations: 80, Seed: 1})
+	options := scheduler.Options{Chunk: 4}
+	for _, choice := range []string{"alike", "nothing"} {
+		by, err := scheduler.Replace(mine, options, scheduler.Pick{Stage: "credit", Strategy: choice})
+		check(err)
+		r, err := scheduler.Run(context.Background(), other, chip, 32, by, options)
+		check(err)
+		fmt.Printf("credit %s: order %s\n", r.Decided("credit"), r.Schedule.OrderName)
+		log.Printf("credit %s: %.0f images/s", r.Decided("credit"), r.ThroughputPerSecond())
+	}
+	found, err := scheduler.Best(context.Background(), other, chip, 32, scheduler.BestOptions{Options: options,
+		Recipes: []scheduler.Recipe{mine}, Evaluations: 60, Seed: 1})
 	check(err)
-	fmt.Printf("best: credit %s\n", found.Decided("credit"))
+	fmt.Printf("best: order %s, credit %s\n", found.Schedule.OrderName, found.Decided("credit"))
 	log.Printf("best: %.0f images/s", found.ThroughputPerSecond())
 }
 

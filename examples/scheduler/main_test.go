@@ -5,5 +5,7 @@ func Example() {
 	// Output:
 	// cross-layer: order bfs, 15 instances, 9 spills
 	// frugal: order frugal, 15 instances, 8 spills
-	// best: credit 1
+	// credit 1: order frugal
+	// credit 0: order frugal
+	// best: order frugal, credit 0
 }

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/literature"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -17,7 +18,8 @@ type ablation struct {
 	hardware string
 	networks []ablationNetwork
 	variants []scheduler.Recipe
-	searched []scheduler.Recipe // with the paper's chunks only: they take trials
+	ten      []literature.Configuration // that the table's recipes run at the paper's batches
+	searched []scheduler.Recipe         // with the paper's chunks only: they take trials
 }
 
 type ablationNetwork struct {
@@ -33,7 +35,7 @@ type ablationNetwork struct {
 var exactSteps = []string{"exact-order", "exact-all"}
 
 func fullAblation() ablation {
-	a := ablation{hardware: "stcp920", variants: scheduler.Table(), searched: scheduler.Searched()}
+	a := ablation{hardware: "stcp920", variants: scheduler.Table(), ten: literature.Configurations(), searched: pipeline.Searched()}
 	for _, v := range scheduler.Exact() {
 		if slices.Contains(exactSteps, v.Name) {
 			a.variants = append(a.variants, v)
@@ -52,7 +54,7 @@ func fullAblation() ablation {
 func (a ablation) experiment() harness.Experiment {
 	return harness.Experiment{
 		Name:        "ablation",
-		Description: "what each idea of GraphTurbo is worth on ResNet-50 and BERT-128",
+		Description: "what each idea of GraphTurbo is worth: ResNet-50 and BERT-128 closely, and all ten configurations",
 		Paper:       "GraphTurbo (OSDI 2023), §5.3 and Fig. 15, with Table 1, Table 3 and Figs. 14, 16",
 		Plan:        a.plan,
 		Heuristic:   a.heuristics().plan,
@@ -68,7 +70,7 @@ func (a ablation) heuristics() ablation {
 
 // insteadOf is the step that a variant, which is no step itself, is an alternative to.
 func insteadOf(variant string) (step string, ok bool) {
-	for _, r := range scheduler.Searched() {
+	for _, r := range pipeline.Searched() {
 		if r.Name == variant {
 			return r.Fallback[0], true
 		}
@@ -112,8 +114,30 @@ func (a ablation) plan() (*harness.Plan, error) {
 			}
 		}
 	}
+	closely := len(p.Cells)
+	ten, err := a.tenCells(spec)
+	if err != nil {
+		return nil, err
+	}
+	of := map[string]int{} // index of a cell by its key
+	for i, c := range p.Cells {
+		of[c.Key] = i
+	}
+	var index []int
+	for _, c := range ten {
+		i, ok := of[c.Key]
+		if !ok {
+			i = len(p.Cells)
+			p.Cells = append(p.Cells, c)
+		}
+		index = append(index, i)
+	}
 	p.Report = harness.Of(func(rows []harness.Row) (*harness.Report, error) {
-		return a.report(rows, specHash)
+		var all []harness.Row
+		for _, i := range index {
+			all = append(all, rows[i])
+		}
+		return a.report(rows[:closely], all, spec, specHash)
 	})
 	return p, nil
 }
@@ -153,7 +177,7 @@ var ablationNotes = []string{
 }
 
 // report makes the tables, what becomes of the mechanism and the figures.
-func (a ablation) report(rows []harness.Row, hardwareHash string) (*harness.Report, error) {
+func (a ablation) report(rows, ten []harness.Row, spec *hardware.Spec, hardwareHash string) (*harness.Report, error) {
 	rated := rate(rows)
 	compared := a.compare(rows)
 	steps := slices.DeleteFunc(slices.Clone(rows), func(r harness.Row) bool { _, ok := insteadOf(r.Variant); return ok })
@@ -161,7 +185,7 @@ func (a ablation) report(rows []harness.Row, hardwareHash string) (*harness.Repo
 
 	d := harness.NewDocument(a.experiment(), fmt.Sprintf("%s (SHA-256 of its description: %s)", a.hardware, hardwareHash))
 	published := comparisonTable(compared)
-	for _, t := range append(variantTables(rated), timeTable(rows), published) {
+	for _, t := range slices.Concat(a.tenTable(ten, spec), variantTables(rated), []harness.Table{timeTable(rows), published}) {
 		if err := d.Table(t); err != nil {
 			return nil, err
 		}
@@ -187,6 +211,11 @@ func (a ablation) report(rows []harness.Row, hardwareHash string) (*harness.Repo
 	d.File("published.csv", comparisonCSV(compared))
 	d.File("published.md", []byte(published.Markdown()))
 	d.File("tuning.csv", tuningCSV(rows))
+	if len(ten) > 0 {
+		if err := a.tenFigure(d, ten, spec); err != nil {
+			return nil, err
+		}
+	}
 	if err := a.figures(d, steps); err != nil {
 		return nil, err
 	}

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/experiments/harness"
-	"github.com/dsasched/dsasched/experiments/harness/harnesstest"
+	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/internal/harness/harnesstest"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -30,7 +30,7 @@ func fakeAblation() []harness.Row {
 }
 
 func TestReport(t *testing.T) {
-	rep, err := fullAblation().report(fakeAblation(), strings.Repeat("ab", 32))
+	rep, err := fullAblation().report(fakeAblation(), nil, nil, strings.Repeat("ab", 32))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestReport(t *testing.T) {
 func TestReportIsDeterministic(t *testing.T) {
 	var first *harness.Report
 	for range 3 {
-		rep, err := fullAblation().report(fakeAblation(), "")
+		rep, err := fullAblation().report(fakeAblation(), nil, nil, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,11 +101,11 @@ func TestPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Cells) != 32 {
-		t.Errorf("%d cells, want 2 networks x (7 variants x 2 policies + 2 searched ones)", len(p.Cells))
+	if len(p.Cells) != 32+40 {
+		t.Errorf("%d cells, want 2 networks x (7 variants x 2 policies + 2 searched ones), and 8 x 5", len(p.Cells))
 	}
-	if heuristic, err := fullAblation().heuristics().plan(); err != nil || len(heuristic.Cells) != 20 {
-		t.Errorf("without exact methods: %v, want 2 networks x 5 variants x 2 policies", err)
+	if heuristic, err := fullAblation().heuristics().plan(); err != nil || len(heuristic.Cells) != 20+40 {
+		t.Errorf("without exact methods: %v, want 2 networks x 5 variants x 2 policies, and 8 x 5", err)
 	}
 	chunks := map[string]int64{}
 	for _, c := range p.Cells {

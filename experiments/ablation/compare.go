@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/literature"
+	"github.com/dsasched/dsasched/internal/harness"
 )
 
 // comparison is a number of ours beside a published one.

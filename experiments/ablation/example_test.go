@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/dsasched/dsasched/experiments/ablation"
-	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/internal/harness"
 )
 
 func ExampleCheckMechanism() {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/literature"
+	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/plots"
 )
 
@@ -21,7 +21,9 @@ func (a ablation) figures(d *harness.Document, rows []harness.Row) error {
 	if err := d.Figure("throughput", "Throughput by variant", f, err); err != nil {
 		return err
 	}
-	d.Lead("throughput", "What each idea is worth", steps(rows))
+	if len(a.ten) == 0 {
+		d.Lead("throughput", "What each idea is worth", steps(rows))
+	}
 	f, err = plots.Utilization(networks)
 	return d.Figure("utilization", "Utilisation of MME and VME by variant", f, err)
 }

@@ -4,8 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -20,7 +21,7 @@ var (
 	clustersNetworks = []string{"resnet50", "bert-128", "gpt3-175b-decode"}
 	clustersBatches  = []int64{1, 2, 4, 8}
 	clustersWays     = func() (ways []way) {
-		for _, by := range scheduler.Divisions() {
+		for _, by := range pipeline.Divisions() {
 			ways = append(ways, way{by, by, clustersMachine})
 		}
 		return append(ways, way{"pipeline, 4 chips", string(scheduler.Pipelined), chipsMachine})
@@ -62,9 +63,9 @@ func divide(ctx context.Context, name string, batch int64, machine string, by sc
 	}
 	share := batch
 	if by == scheduler.OverBatch {
-		share = scheduler.Shares(batch, spec.Clusters)[0]
+		share = pipeline.Shares(batch, spec.Clusters)[0]
 	}
-	chunks := scheduler.Divisors(share, scheduler.MaxTunedChunk)
+	chunks := pipeline.Divisors(share, pipeline.MaxTunedChunk)
 	d := &division{Model: name, Batch: batch, Machine: machine, Clusters: by.Name()}
 	for _, chunk := range chunks {
 		r, err := scheduler.Run(ctx, net, spec, batch, recipe, scheduler.Options{Chunk: chunk, Clusters: by})
@@ -101,7 +102,7 @@ func clusters() harness.Experiment {
 		for _, name := range clustersNetworks {
 			for _, batch := range clustersBatches {
 				for _, w := range clustersWays {
-					d, err := scheduler.LookupDivision(w.by)
+					d, err := pipeline.LookupDivision(w.by)
 					if err != nil {
 						return nil, err
 					}

@@ -4,14 +4,14 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/pipelining"
-	"github.com/dsasched/dsasched/hardware/server"
 	"github.com/dsasched/dsasched/heuristics/mofang"
+	"github.com/dsasched/dsasched/internal/balance"
+	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/internal/server"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
-	"github.com/dsasched/dsasched/scheduler/balance"
 )
 
 // The machine of the paper, and what it trains with: single precision, as TensorFlow
@@ -108,7 +108,9 @@ func threads(name, net string, figure, published int) harness.Experiment {
 				return err
 			}
 			d.Claim("threads that Mofang chooses", fmt.Sprint(published), fmt.Sprint(t.Mofang), harness.Agreement(t.Mofang == published))
+			d.Given()
 			d.Claim("threads by trying all", fmt.Sprint(t.Mofang), fmt.Sprint(t.Scan), harness.Agreement(t.Mofang == t.Scan))
+			d.Given()
 			c := plots.Curves{Title: t.Model, XLabel: "Threads", YLabel: "Images/s", Series: []plots.Series{{Name: "loading"}, {Name: "together"}}}
 			for _, r := range t.Rows {
 				c.X = append(c.X, float64(r.Threads))
@@ -169,6 +171,7 @@ func scaling() harness.Experiment {
 				return err
 			}
 			d.Number("largest gain over other frameworks", "%", 3, 100*largestGain(rows))
+			d.Given()
 			d.Why("the baseline here starts all threads of the host; what else differs between the frameworks is not modelled")
 			return nil
 		})

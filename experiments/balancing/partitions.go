@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/partition"
-	"github.com/dsasched/dsasched/hardware/server"
+	"github.com/dsasched/dsasched/internal/balance"
+	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/internal/server"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
-	"github.com/dsasched/dsasched/scheduler/balance"
 )
 
 // divided is a graph divided by each method.

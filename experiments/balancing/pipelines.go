@@ -5,19 +5,19 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/pipelining"
-	"github.com/dsasched/dsasched/hardware/pipeline"
 	"github.com/dsasched/dsasched/heuristics/mofang"
+	"github.com/dsasched/dsasched/internal/devicepipe"
+	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/plots"
 )
 
 // simulated is a pipeline of equal stages.
 type simulated struct {
-	Stages       int              `json:"stages"`
-	MicroBatches int              `json:"micro_batches"`
-	Result       *pipeline.Result `json:"result"`
-	Rows         [][]stretch      `json:"rows"`
+	Stages       int                `json:"stages"`
+	MicroBatches int                `json:"micro_batches"`
+	Result       *devicepipe.Result `json:"result"`
+	Rows         [][]stretch        `json:"rows"`
 }
 
 type stretch struct {
@@ -32,11 +32,11 @@ type stretch struct {
 func bubbles(name string, figure, stages, micro int, published float64) harness.Experiment {
 	return single(name, fmt.Sprintf("a pipeline of %d stages and %d micro-batches", stages, micro), fmt.Sprintf("%s§3.4 and Fig. %d", paper, figure), [2]int{stages, micro},
 		func(context.Context) (simulated, error) {
-			s := &pipeline.Schedule{Tasks: pipeline.GPipe(stages, micro, true)}
+			s := &devicepipe.Schedule{Tasks: devicepipe.GPipe(stages, micro, true)}
 			for i := range stages {
-				s.Stages = append(s.Stages, pipeline.Stage{Name: fmt.Sprint("stage ", i+1), ForwardSeconds: 1, BackwardSeconds: 2})
+				s.Stages = append(s.Stages, devicepipe.Stage{Name: fmt.Sprint("stage ", i+1), ForwardSeconds: 1, BackwardSeconds: 2})
 			}
-			r, err := pipeline.Simulate(s, pipeline.Power{})
+			r, err := devicepipe.Simulate(s, devicepipe.Power{})
 			if err != nil {
 				return simulated{}, err
 			}
@@ -54,6 +54,7 @@ func bubbles(name string, figure, stages, micro int, published float64) harness.
 				return err
 			}
 			d.Number("idle share", "%", 100*published, 100*v.Result.IdleShare)
+			d.Given()
 			line := plots.Timeline{}
 			for i, row := range v.Rows {
 				r := plots.TimelineRow{Name: fmt.Sprint("stage ", i+1)}
@@ -112,7 +113,9 @@ func microBatches() harness.Experiment {
 				return err
 			}
 			d.Claim(fmt.Sprintf("bisection, scan and formula for 2 to %d stages", most), "alike", map[bool]string{true: "alike", false: "not alike"}[same], harness.Agreement(same))
+			d.Given()
 			d.Claim("micro-batches for 3 stages (Fig. 21)", "6", fmt.Sprint(rows[1].Scan), harness.Agreement(rows[1].Scan == 6))
+			d.Given()
 			var layers []mofang.Layer
 			var exact []pipelining.Layer
 			for _, u := range []float64{.5, .4, .3, .4, .5, .4} {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/internal/harness"
 )
 
 // Experiments lists those of the package, in the order of the paper's figures.

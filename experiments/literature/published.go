@@ -1,6 +1,6 @@
 package literature
 
-import "github.com/dsasched/dsasched/experiments/harness"
+import "github.com/dsasched/dsasched/internal/harness"
 
 // The published figures, as data. What is not published is not here; nothing is
 // read off a picture or made up.

@@ -7,12 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/heuristics/ansor"
+	"github.com/dsasched/dsasched/internal/answers"
+	"github.com/dsasched/dsasched/internal/explain"
+	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
-	"github.com/dsasched/dsasched/scheduler/explain"
 )
 
 // grouped is a network by GraphTurbo, and with the loops and bindings inside its kernels
@@ -76,11 +77,11 @@ func (s study) groups() harness.Experiment {
 				if err != nil {
 					return nil, err
 				}
-				tasks, from, err := scheduler.TuningTasks(ctx, []network.Network{net}, spec, x.batch, recipe, opt)
+				tasks, from, err := answers.TuningTasks(ctx, []network.Network{net}, spec, x.batch, recipe, opt)
 				if err != nil {
 					return nil, err
 				}
-				opt.Tuned, err = scheduler.TuneTasks(ctx, tasks, from, scheduler.TuneSettings{Options: ansor.Options{Trials: s.grouped * len(tasks), Seed: 1}})
+				opt.Tuned, err = answers.TuneTasks(ctx, tasks, from, scheduler.TuneSettings{Options: ansor.Options{Trials: s.grouped * len(tasks), Seed: 1}})
 				if err != nil {
 					return nil, err
 				}

@@ -9,12 +9,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/formulation/tiling"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/heuristics/ansor"
+	"github.com/dsasched/dsasched/internal/answers"
+	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
@@ -73,7 +74,7 @@ func (s study) kernels(ctx context.Context, variant string, names ...string) ([]
 		nets = append(nets, net)
 	}
 	opt := scheduler.Options{Chunk: s.chunk, Tuned: &scheduler.Tuned{}} // no other bindings
-	tasks, _, err := scheduler.TuningTasks(ctx, nets, spec, s.chunk*int64(spec.Clusters), recipe, opt)
+	tasks, _, err := answers.TuningTasks(ctx, nets, spec, s.chunk*int64(spec.Clusters), recipe, opt)
 	return tasks, err
 }
 
@@ -141,7 +142,7 @@ func experiment[T any](s study, name, description, where string, cells func() ([
 func Experiments() []harness.Experiment { return full().experiments() }
 
 func (s study) experiments() []harness.Experiment {
-	return []harness.Experiment{s.ops(), s.ablation(), s.match(), s.model(), s.optimal(), s.allocation(), s.groups()}
+	return []harness.Experiment{s.ops(), s.ablation(), s.match(), s.model(), s.optimal(), s.allocation(), s.groups(), s.climbing()}
 }
 
 func geomean(list []float64) float64 { return stat.GeometricMean(list, nil) }
@@ -157,7 +158,7 @@ type operator struct {
 
 // ops: what tuning makes of single kernels.
 func (s study) ops() harness.Experiment {
-	return experiment(s, "ansor-ops", "what searched loops gain on single kernels", "Fig. 6", func() ([]harness.Cell, error) {
+	return experiment(s, "ansor-ops", "what searched loops gain on the kernels of networks", "§7.3 and Fig. 9", func() ([]harness.Cell, error) {
 		return s.perNetwork(func(ctx context.Context, n string, tasks []*ansor.Task) (any, error) {
 			out, err := ansor.Tune(ctx, tasks, ansor.Options{Trials: s.trials * len(tasks), Scheduler: "round-robin", Seed: 1})
 			if err != nil {
@@ -184,7 +185,7 @@ func (s study) ops() harness.Experiment {
 		if err := d.Table(t); err != nil {
 			return err
 		}
-		d.Number("most that a kernel gains over the best alternative (Intel)", "x", 3.8, slices.Max(gains))
+		d.Number("most that a network gains over the best alternative (Intel); ours: a kernel", "x", 3.8, slices.Max(gains))
 		d.Why("the alternative here is the project's own generator, whose tiles fit the memories, and most kernels of TVM's recipe wait for the DDR whatever their loops")
 		d.Note("Geometric mean over %d kernels: %.3fx, %d trials each.", len(gains), geomean(gains), s.trials)
 		return nil
@@ -213,7 +214,7 @@ type matched struct {
 
 // match: trials that a search that does not know the rules needs to match them.
 func (s study) match() harness.Experiment {
-	return experiment(s, "ansor-match", "trials that match the generator's rules", "Fig. 11", func() (cells []harness.Cell, err error) {
+	return experiment(s, "ansor-match", "trials that match the generator's rules", "Table 3 of the appendix", func() (cells []harness.Cell, err error) {
 		for _, kernels := range [][2]string{{"ansor", "tvm"}, {"graphturbo+ansor", "cross-layer"}} {
 			for _, n := range s.networks {
 				c, failed := s.cell(kernels[1]+"-"+n, nil, func(ctx context.Context) (any, error) { return s.matches(ctx, n, kernels[0], kernels[1]) })
@@ -274,7 +275,7 @@ type ranked struct {
 
 // model: how well the learned cost ranks programs of kernels that it has not seen.
 func (s study) model() harness.Experiment {
-	return experiment(s, "ansor-model", "how well the learned cost ranks programs of kernels left out", "Table 3 of the appendix", func() ([]harness.Cell, error) {
+	return experiment(s, "ansor-model", "how well the learned cost ranks programs of kernels left out", "Fig. 11", func() ([]harness.Cell, error) {
 		c, err := s.cell("model", nil, func(ctx context.Context) (any, error) {
 			tasks, err := s.tasks(ctx, s.networks...)
 			if err != nil {
@@ -438,7 +439,7 @@ func (s study) optimal() harness.Experiment {
 				var tasks []*ansor.Task
 				limit, counts, seeds := int64(maxSmall), s.optimum, s.proofs
 				if on == "small" {
-					tasks, _, err = scheduler.TuningTasks(ctx, []network.Network{smallNetwork(s.small)}, spec, int64(spec.Clusters), recipe, scheduler.Options{Chunk: 1})
+					tasks, _, err = answers.TuningTasks(ctx, []network.Network{smallNetwork(s.small)}, spec, int64(spec.Clusters), recipe, scheduler.Options{Chunk: 1})
 				} else if tasks, err = s.tasks(ctx, on); err == nil {
 					tasks, limit = tasks[:s.large], maxLarge
 					counts, seeds = counts[:min(2, len(counts))], s.seeds // trials of these take longer

@@ -8,9 +8,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/heuristics/ansor"
+	"github.com/dsasched/dsasched/internal/answers"
+	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
 
@@ -86,6 +88,11 @@ func TestExperiments(t *testing.T) {
 			g := decoded[grouped](t, results[0])
 			if g.Searched.LatencySeconds > g.Greedy.LatencySeconds*1.01 {
 				t.Errorf("%s: %g s searched, %g s by the rules", e.Name, g.Searched.LatencySeconds, g.Greedy.LatencySeconds)
+			}
+		case "ansor-climbing":
+			r := decoded[climbed](t, results[0])
+			if last := len(r.Trials) - 1; r.Found[ansor.Evolution][0][last] > r.Found[ansor.Climb][0][last]*1.005 || r.Found[ansor.Random][0][last] > r.Rule {
+				t.Errorf("%s: %+v", e.Name, r)
 			}
 		case "ansor-allocation":
 			for _, raw := range results {
@@ -200,7 +207,7 @@ func TestBest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tasks, _, err := scheduler.TuningTasks(t.Context(), []network.Network{smallNetwork(20)}, spec, int64(spec.Clusters), recipe, scheduler.Options{Chunk: 1})
+	tasks, _, err := answers.TuningTasks(t.Context(), []network.Network{smallNetwork(20)}, spec, int64(spec.Clusters), recipe, scheduler.Options{Chunk: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,10 +7,11 @@ import (
 	"math"
 	"slices"
 
-	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/literature"
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/internal/search"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
@@ -44,16 +45,16 @@ func (w wholeSchedules) experiment() harness.Experiment {
 
 // wholeSchedule is the answer for a network; rates are per second.
 type wholeSchedule struct {
-	Greedy      float64                 `json:"greedy_per_s"`
-	Best        float64                 `json:"best_per_s"`
-	Bound       float64                 `json:"bound_per_s"` // no schedule has more
-	Evaluations int                     `json:"evaluations"`
-	Trajectory  []scheduler.Improvement `json:"trajectory"`
-	Losses      []scheduler.Loss        `json:"losses"`
-	Machines    []otherMachine          `json:"machines"`
+	Greedy      float64              `json:"greedy_per_s"`
+	Best        float64              `json:"best_per_s"`
+	Bound       float64              `json:"bound_per_s"` // no schedule has more
+	Evaluations int                  `json:"evaluations"`
+	Trajectory  []search.Improvement `json:"trajectory"`
+	Losses      []search.Loss        `json:"losses"`
+	Machines    []otherMachine       `json:"machines"`
 	// Front has the schedules that none beats in both latency and energy, of those that the
 	// search for the least latency and a shorter one for the least energy saw.
-	Front scheduler.Front `json:"front"`
+	Front search.Front `json:"front"`
 }
 
 // otherMachine is what both schedules, not made again, reach on a changed machine.
@@ -281,7 +282,7 @@ func (w wholeSchedules) fronts(all []wholeSchedule) harness.Table {
 // of the fronts has two points or more.
 func (w wholeSchedules) frontFigure(all []wholeSchedule) (*plots.Figure, error) {
 	c := plots.Curves{Title: "Energy saved for more latency, against the schedule of least latency", XLabel: "More latency (%)", YLabel: "Energy saved (%)"}
-	more := func(f scheduler.Front, p scheduler.Point) float64 {
+	more := func(f search.Front, p search.Point) float64 {
 		return 100 * (p.LatencySeconds/f[0].LatencySeconds - 1)
 	}
 	for _, a := range all {

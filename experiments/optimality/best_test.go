@@ -5,8 +5,8 @@ import (
 
 	"github.com/dsasched/dsasched/experiments/literature"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/search"
 	"github.com/dsasched/dsasched/model/network"
-	"github.com/dsasched/dsasched/scheduler"
 )
 
 // Machines change in what they say, and in nothing else that the report relies on.
@@ -53,7 +53,7 @@ func TestBestExperiment(t *testing.T) {
 	if len(a.Front) == 0 || a.Front[0].LatencySeconds > 8/a.Best*(1+1e-9) {
 		t.Errorf("the front is %+v, the best has %v s", a.Front, 8/a.Best)
 	}
-	two := wholeSchedule{Front: scheduler.Front{{LatencySeconds: 1, EnergyJoules: 2}, {LatencySeconds: 2, EnergyJoules: 1}}}
+	two := wholeSchedule{Front: search.Front{{LatencySeconds: 1, EnergyJoules: 2}, {LatencySeconds: 2, EnergyJoules: 1}}}
 	if _, err := w.frontFigure([]wholeSchedule{two}); err != nil {
 		t.Error(err)
 	}

@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/literature"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
@@ -114,7 +114,7 @@ func value(x *float64) float64 {
 }
 
 func isGreedy(d scheduler.Compared) bool { return !isExact(d) }
-func isExact(d scheduler.Compared) bool  { return d.Method == "search" }
+func isExact(d scheduler.Compared) bool  { return d.Method == "search" || d.Method == "list" }
 
 func (o againstExact) report(all [][]scheduler.Compared, b *harness.Document) error {
 	t := harness.Table{Name: "decisions", Title: "Greedy against exact, at the batches per cluster at which greedy is fastest",

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/ordering"
+	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/plots"
 )
 

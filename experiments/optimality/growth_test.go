@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dsasched/dsasched/experiments/harness"
-	"github.com/dsasched/dsasched/experiments/harness/harnesstest"
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/internal/harness/harnesstest"
 )
 
 // unable is a solver that never finds anything, and counts how often it was asked.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
@@ -31,7 +31,7 @@ func fig10() unfolding {
 
 func (f unfolding) experiment() harness.Experiment {
 	return harness.Experiment{
-		Name:        "fig10",
+		Name: "fig10", Also: []string{"fig11"},
 		Description: "one instance of ResNet-50's second stage as blocks, layers, operators and loop nests, beside TVM's kernels",
 		Paper:       "GraphTurbo (OSDI 2023), §4.1, §4.2 and Figs. 10, 11",
 		Plan:        f.plan,

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/allocate"
+	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
@@ -92,13 +93,13 @@ type spillValue struct {
 func explainSpills(ctx context.Context, r *scheduler.Result, method spillMethod, values bool) (any, error) {
 	s := r.Schedule
 	run := spillRun{Model: r.Source, PerCluster: r.Chunk, Method: method.name, Throughput: harness.Round(r.ThroughputPerSecond()), Steps: len(s.Steps), FullAt: -1}
-	run.MovedBytes, run.AgainBytes = scheduler.MovedBytes(s)
+	run.MovedBytes, run.AgainBytes = pipeline.MovedBytes(s)
 	if method.bound {
 		fresh := *s
 		if err := fresh.BuildSteps(r.Outputs); err != nil {
 			return nil, err
 		}
-		_, best, err := scheduler.ChooseSpills(ctx, &fresh, allocate.SweepOptions{})
+		_, best, err := pipeline.ChooseSpills(ctx, &fresh, allocate.SweepOptions{})
 		if err != nil {
 			return nil, err
 		}

@@ -7,11 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/literature"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/plots"
@@ -34,7 +35,7 @@ func fig3() fourStages {
 
 func (f fourStages) experiment() harness.Experiment {
 	return harness.Experiment{
-		Name:        "fig3",
+		Name: "fig3", Also: []string{"fig6", "fig7"},
 		Description: "the four-stage example: instances, their orders, the L1 over time, and the speedup over TVM",
 		Paper:       "GraphTurbo (OSDI 2023), §2.1, §3.3 and Figs. 3, 6, 7",
 		Plan:        f.plan,
@@ -98,7 +99,7 @@ func explainOrder(_ context.Context, r *scheduler.Result) (any, error) {
 		return nil, fmt.Errorf("cluster 0 has %d launches, expected %d, one for each instance", len(starts), len(s.Order))
 	}
 	// Rates do not matter to what is read here.
-	items := scheduler.OrderItems(s, graphturbo.SplitOptions{MACsPerSecond: 1, VectorOpsPerSecond: 1})
+	items := pipeline.OrderItems(s, graphturbo.SplitOptions{MACsPerSecond: 1, VectorOpsPerSecond: 1})
 	weight, total := 0.0, 0.0
 	for k, id := range s.Order {
 		inst := &s.Instances.Instances[id]

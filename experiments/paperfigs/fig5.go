@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/plots"
@@ -26,7 +26,7 @@ func fig5() merging { return merging{"stcp920", "toy-fig5", []int64{8, 2}} }
 
 func (f merging) experiment() harness.Experiment {
 	return harness.Experiment{
-		Name:        "fig5",
+		Name: "fig5", Also: []string{"fig4"},
 		Description: "a conv and an identity block while Algorithm 2 merges them: patterns, rules and the graph after each step",
 		Paper:       "GraphTurbo (OSDI 2023), §3.2 and Figs. 4, 5",
 		Plan:        f.plan,

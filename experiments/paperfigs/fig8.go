@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/plots"
@@ -28,7 +28,7 @@ func fig8() joining { return joining{"stcp920", "toy-fig3", "bert-128", 8, 4} }
 
 func (f joining) experiment() harness.Experiment {
 	return harness.Experiment{
-		Name:        "fig8",
+		Name: "fig8", Also: []string{"fig9"},
 		Description: "where concat, split, copy and redistribute operators are put between instances, and why",
 		Paper:       "GraphTurbo (OSDI 2023), §3.4, §3.5 and Figs. 8, 9",
 		Plan:        f.plan,

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/literature"
-	"github.com/dsasched/dsasched/model/grain"
+	"github.com/dsasched/dsasched/internal/grain"
+	"github.com/dsasched/dsasched/internal/harness"
 	"gonum.org/v1/gonum/stat"
 )
 

@@ -2,10 +2,11 @@ package paperfigs
 
 import (
 	"fmt"
+	"slices"
 
-	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/literature"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -15,6 +16,7 @@ type grid struct {
 	name, description, paper string
 	hardware                 string
 	variants                 []string
+	more                     []scheduler.Recipe // beside those
 	policies                 []harness.ChunkPolicy
 	configurations           func() []literature.Configuration
 	leaves                   func(c literature.Configuration, variant string) bool // out; nil: nothing
@@ -47,13 +49,17 @@ func (g grid) plan() (*harness.Plan, error) {
 		if err != nil {
 			return nil, err
 		}
+		recipes := slices.Clone(g.more)
 		for _, name := range g.variants {
-			if g.leaves != nil && g.leaves(c, name) {
-				continue
-			}
 			v, err := scheduler.Lookup(name)
 			if err != nil {
 				return nil, err
+			}
+			recipes = append(recipes, v)
+		}
+		for _, v := range recipes {
+			if g.leaves != nil && g.leaves(c, v.Name) {
+				continue
 			}
 			for _, policy := range g.policies {
 				chunk := int64(0)

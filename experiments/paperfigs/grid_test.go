@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/experiments/harness"
-	"github.com/dsasched/dsasched/experiments/harness/harnesstest"
 	"github.com/dsasched/dsasched/experiments/literature"
+	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/internal/harness/harnesstest"
 )
 
 // A reduced grid runs, writes what it says and the same again from kept cells.

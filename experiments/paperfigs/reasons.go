@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/literature"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/harness"
 	"gonum.org/v1/gonum/stat"
 )
 

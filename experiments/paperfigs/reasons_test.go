@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/literature"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/harness"
 )
 
 func TestReasonTVM(t *testing.T) {

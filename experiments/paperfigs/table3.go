@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/literature"
+	"github.com/dsasched/dsasched/internal/harness"
 )
 
 // table3 counts where results are written.
@@ -98,4 +98,8 @@ func reportBatchSelect(rows gridRows, b *harness.Document) error {
 func Table3() harness.Experiment { return table3().experiment() }
 
 // BatchSelect looks for the best batches per cluster.
-func BatchSelect() harness.Experiment { return batchSelect().experiment() }
+func BatchSelect() harness.Experiment {
+	e := batchSelect().experiment()
+	e.Also = []string{"table2"}
+	return e
+}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/literature"
+	"github.com/dsasched/dsasched/internal/harness"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -133,14 +133,17 @@ func geometricError(list []number, r results) float64 {
 	return math.Exp(sum / float64(n))
 }
 
-// within counts the numbers that are within 20 %; zeros in both count, what is missing
-// does not.
-func within(list []number, r results) int {
-	n := 0
+// within counts the numbers that are within 20 %, of those that are not zero in both; what is missing is not within.
+func within(list []number, r results) string {
+	n, of := 0, 0
 	for _, x := range list {
-		if l := x.line(r); !math.IsNaN(l.Ours) && l.Verdict() == harness.Verdicts[0] {
-			n++
+		l := x.line(r)
+		if l.Predicted() {
+			of++
+			if !math.IsNaN(l.Ours) && l.Verdict() == harness.Verdicts[0] {
+				n++
+			}
 		}
 	}
-	return n
+	return fmt.Sprintf("%d of %d", n, of)
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/internal/harness"
 )
 
 // Every choice that is not in force changes a run or a mean, and what was before is a choice.
@@ -20,6 +20,9 @@ func TestEveryChoiceMatters(t *testing.T) {
 	for _, r := range readings() {
 		if len(r.Choices) < 2 || r.Name == "" || !strings.HasSuffix(r.Question, "?") || r.Source == "" || r.Choices[0].Change.String() != (change{}).String() {
 			t.Errorf("%q is incomplete", r.Name)
+		}
+		if r.Evidence != "" && !slices.ContainsFunc(r.Choices[1:], func(c choice) bool { return c.Name == r.Evidence }) {
+			t.Errorf("%s: no choice %q", r.Name, r.Evidence)
 		}
 		if r.Before != "" && !slices.ContainsFunc(r.Choices[1:], func(c choice) bool { return c.Name == r.Before }) {
 			t.Errorf("%s: no choice %q", r.Name, r.Before)
@@ -74,7 +77,7 @@ func TestReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"is too large", "in force", "all new", "C: GraphTurbo to LLB", "mean over TVM"} {
+	for _, want := range []string{"is too large", "in force", "by the evidence", "C: GraphTurbo to LLB", "mean over TVM"} {
 		if !strings.Contains(r.Text, want) {
 			t.Errorf("%q is not in the report", want)
 		}
@@ -94,17 +97,17 @@ func TestErrors(t *testing.T) {
 	if got, want := geometricError(list, results{}), math.Pow(2*8*10.0/9, 1.0/3); math.Abs(got-want) > 1e-12 {
 		t.Errorf("error is %v, want %v", got, want)
 	}
-	if got := within(list, results{}); got != 2 { // zero in both, and 9 for 10
-		t.Errorf("%d within 20 %%, want 2", got)
+	if got := within(list, results{}); got != "1 of 4" { // 9 for 10; zero in both does not count
+		t.Errorf("%s within 20 %%, want 1 of 4", got)
 	}
 }
 
-// All new takes the first other choice of readings that stand as they were, all as before what
+// The evidence takes what readings name, all as before what
 // the others had.
 func TestSettings(t *testing.T) {
 	list := []reading{
 		{Name: "a", Choices: []choice{{Name: "x"}, {"y", change{InPlace: true}}, {"z", change{LaunchMicroseconds: 9}}}, Before: "z"},
-		{Name: "b", Choices: []choice{{Name: "x"}, {"y", change{Networks: map[string]string{"D": "bert-384"}}}}},
+		{Name: "b", Choices: []choice{{Name: "x"}, {"y", change{Networks: map[string]string{"D": "bert-384"}}}}, Evidence: "y"},
 		{Name: "c", Choices: []choice{{Name: "x"}, {"y", change{Networks: map[string]string{"H": "vit-s16"}}}}, Before: "y"},
 	}
 	var got []string
@@ -112,7 +115,7 @@ func TestSettings(t *testing.T) {
 		got = append(got, s.Name+" = "+s.Change.String())
 	}
 	want := []string{"in force = as it is", "a: y = --in-place", "a: z = launch: 9us", "b: y = D = bert-384", "c: y = H = vit-s16",
-		"all new = D = bert-384", "all as before = H = vit-s16, launch: 9us"}
+		"by the evidence = D = bert-384", "all as before = H = vit-s16, launch: 9us"}
 	if !slices.Equal(got, want) {
 		t.Errorf("settings are\n%s", strings.Join(got, "\n"))
 	}

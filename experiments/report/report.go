@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dsasched/dsasched/experiments/harness"
+	"github.com/dsasched/dsasched/internal/harness"
 )
 
 // reportPreface is what a reader of the comparison must know.
-const reportPreface = "Constants of the accelerator are fitted (dsasched calibrate), to TVM's throughputs of ResNet-50, MobileNet-v2 and DenseNet and GraphTurbo's of BERT-128. Numbers marked † are these, or of the two networks of the ablation: the fit or the choice of mechanisms saw them (docs/deviations.md). All others are the evaluation set: they were compared afterwards."
+const reportPreface = "Constants of the accelerator are fitted (dsasched calibrate), to TVM's throughputs of ResNet-50, MobileNet-v2 and DenseNet and GraphTurbo's of BERT-128. Numbers marked † are these, or of the two networks of the ablation: the fit or the choice of mechanisms saw them (docs/deviations.md); or they are inputs, or what a definition says. They and zeros on both sides are not counted. All others are the evaluation set: they were compared afterwards. Of a gain (×) the verdict compares what is beyond 1."
 
 // writeReport gathers the published numbers beside ours from the experiments that
 // have results in a folder, and writes report.md and report.html there. They depend on

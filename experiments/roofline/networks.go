@@ -8,11 +8,12 @@ import (
 	"math"
 	"slices"
 
-	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
@@ -100,7 +101,7 @@ func (c current) plan() (*harness.Plan, error) {
 // measureNetwork is a cell: one element for each cluster.
 func measureNetwork(ctx context.Context, net network.Network, spec *hardware.Spec,
 	picks []scheduler.Recipe) (*networkCell, error) {
-	machine, err := scheduler.Machine(spec, scheduler.LevelAuto)
+	machine, err := pipeline.Machine(spec, scheduler.LevelAuto)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
@@ -16,6 +15,8 @@ import (
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -135,7 +136,7 @@ func (s study) plan() (*harness.Plan, error) {
 
 // measure is a cell.
 func (s study) measure(ctx context.Context, spec *hardware.Spec, recipe scheduler.Recipe, f family) (*cell, error) {
-	machine, err := scheduler.Machine(spec, scheduler.LevelAuto)
+	machine, err := pipeline.Machine(spec, scheduler.LevelAuto)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +171,7 @@ func (s study) measure(ctx context.Context, spec *hardware.Spec, recipe schedule
 			}
 		}
 		net := k.network(dt)
-		opt := scheduler.Options{Chunk: slices.Max(scheduler.Shares(k.Batch, machine.Clusters))}
+		opt := scheduler.Options{Chunk: slices.Max(pipeline.Shares(k.Batch, machine.Clusters))}
 		made, err := scheduler.Run(ctx, net, spec, k.Batch, recipe, opt)
 		var large *lower.TooLargeError
 		var misfit *graphturbo.DoesNotFitError

@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/experiments/literature"
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
@@ -34,7 +35,7 @@ type systems struct {
 }
 
 func full() systems {
-	plain := slices.Concat(scheduler.Table(), scheduler.Baselines(), []scheduler.Recipe{scheduler.ConvFusion()})
+	plain := slices.Concat(scheduler.Table(), scheduler.Baselines(), []scheduler.Recipe{pipeline.ConvFusion()})
 	return systems{machines: []string{"stcp920", "ascend910", "goya"}, configurations: literature.Configurations(),
 		first: plain, others: plain, searched: []string{"A", "B", "G"}, evaluations: 100}
 }
@@ -52,7 +53,7 @@ func quick() systems {
 
 // Experiment is the experiment.
 func Experiment() harness.Experiment {
-	return harness.Experiment{Name: "systems", Description: "all systems and recipes side by side: throughput, energy, kernels, bytes, gap to the bound",
+	return harness.Experiment{Name: "systems", Also: []string{"benchmark-tables"}, Description: "all systems and recipes side by side: throughput, energy, kernels, bytes, gap to the bound",
 		Paper: "none; the ten configurations, on machines of three vendors",
 		Plan:  func() (*harness.Plan, error) { return full().plan() }, Heuristic: func() (*harness.Plan, error) { return quick().plan() }}
 }
@@ -69,12 +70,12 @@ type place struct {
 // atATime is how many batch elements a cluster has at a time: the chip as many as the paper's
 // STCP920, with its 4 clusters.
 func (p *place) atATime(r scheduler.Recipe) int64 {
-	share := scheduler.Shares(p.configuration.BatchSize, p.clusters())[0]
+	share := pipeline.Shares(p.configuration.BatchSize, p.clusters())[0]
 	return min(share, max(1, 4*p.configuration.PaperChunk(r)/int64(p.clusters())))
 }
 
 func (p *place) clusters() int {
-	if machine, err := scheduler.Machine(p.spec, scheduler.LevelAuto); err == nil {
+	if machine, err := pipeline.Machine(p.spec, scheduler.LevelAuto); err == nil {
 		return machine.Clusters
 	}
 	return p.spec.Clusters
@@ -114,7 +115,7 @@ func (s systems) recipes(p *place) []scheduler.Recipe {
 		list = s.first
 	}
 	if p.first && p.searched && s.evaluations > 0 {
-		list = slices.Concat(list, scheduler.Exact(), scheduler.Searched())
+		list = slices.Concat(list, scheduler.Exact(), pipeline.Searched())
 	}
 	return list
 }
@@ -183,7 +184,7 @@ func (s systems) plan() (*harness.Plan, error) {
 			})
 		}
 		own("bound", "bound", 0, greedy, func(ctx context.Context) (any, error) {
-			machine, err := scheduler.Machine(p.spec, scheduler.LevelAuto)
+			machine, err := pipeline.Machine(p.spec, scheduler.LevelAuto)
 			if err != nil {
 				return nil, err
 			}

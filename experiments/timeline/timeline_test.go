@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/experiments/harness"
-	"github.com/dsasched/dsasched/experiments/harness/harnesstest"
 	"github.com/dsasched/dsasched/experiments/literature"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/internal/harness/harnesstest"
 	"github.com/dsasched/dsasched/scheduler"
 )
 

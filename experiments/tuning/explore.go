@@ -11,10 +11,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/grain"
+	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model"
-	"github.com/dsasched/dsasched/model/grain"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
 	"github.com/dsasched/dsasched/spell"
@@ -39,7 +40,11 @@ type Grid struct {
 }
 
 // gridDefaults are the values of axes that a grid does not have; "" are not printed.
-var gridDefaults = []Axis{{"hardware", []string{"stcp920"}}, {"dtype", []string{"f16"}}, {"batch", []string{"1"}}, {"variant", []string{"cross-layer"}}}
+var gridDefaults = []Axis{{"hardware", []string{"stcp920"}}, {"dtype", []string{"f16"}}, {"batch", []string{"1"}}, {"variant", []string{scheduler.Default}}}
+
+// stepByStep is the variant whose decisions an axis sets where the grid names none: the default takes the fastest of
+// several as a whole.
+var stepByStep = []string{"cross-layer"}
 
 const (
 	// maxPoints is the most points that a grid may have.
@@ -48,10 +53,16 @@ const (
 	hardwareField = "hardware."
 )
 
+// decides reports whether an axis sets a decision of the scheduler.
+func (a Axis) decides() bool {
+	_, err := pipeline.LookupStage(a.Key)
+	return err == nil
+}
+
 // GridKeys lists what an axis may be called, but for the fields of accelerators.
 func GridKeys() []string {
 	keys := []string{"model", "hardware", "batch", "chunk", "dtype", "grain", "variant"}
-	for _, st := range scheduler.Choices() {
+	for _, st := range pipeline.Choices() {
 		keys = append(keys, st.Name)
 	}
 	return keys
@@ -99,6 +110,9 @@ func (g Grid) Plan() (*Plan, error) {
 	p := &Plan{}
 	for _, d := range gridDefaults {
 		if !slices.ContainsFunc(g.Axes, func(a Axis) bool { return a.Key == d.Key }) {
+			if d.Key == "variant" && slices.ContainsFunc(g.Axes, Axis.decides) {
+				d.Values = stepByStep
+			}
 			p.Axes = append(p.Axes, d)
 		}
 	}
@@ -213,7 +227,7 @@ func (b *builder) point(at []int) (*point, error) {
 	}
 	var picks []scheduler.Pick
 	for _, a := range b.axes {
-		if st, err := scheduler.LookupStage(a.Key); err == nil {
+		if st, err := pipeline.LookupStage(a.Key); err == nil {
 			if _, err := st.Lookup(set[a.Key]); err != nil {
 				return nil, &GridError{a.Key, set[a.Key], err}
 			}

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/dsasched/dsasched/experiments/harness"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/scheduler"
 )
 

@@ -11,6 +11,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/highs"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
@@ -46,7 +47,7 @@ func TestSpillProblemByILP(t *testing.T) {
 		if err := s.BuildSteps(schedule.LB); err != nil {
 			t.Fatal(err)
 		}
-		p := scheduler.NewSpillProblem(s)
+		p := pipeline.NewSpillProblem(s)
 		opts := allocate.SweepOptions{Demands: p.Demands}
 		sweep, err := allocate.SpillSweep(context.Background(), p.Problem, p.CapacityBytes, opts)
 		if err != nil || sweep.Status != milp.Optimal {

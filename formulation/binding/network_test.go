@@ -15,6 +15,7 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/scheduler"
@@ -167,11 +168,11 @@ func TestBERTFeedForward(t *testing.T) {
 		return gb
 	}
 	best := checkChoice(t, c, s, n, m, got.Choice)
-	before, err := scheduler.Replay(context.Background(), "greedy", s, 4, 1, lower.Options{Generator: schedule.Generator{KeepWeights: true, CrossLayer: true, Prefetch: true}})
+	before, err := pipeline.Replay(context.Background(), "greedy", s, 4, 1, lower.Options{Generator: schedule.Generator{KeepWeights: true, CrossLayer: true, Prefetch: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := scheduler.Replay(context.Background(), "best", best, 4, 1, lower.Options{Generator: schedule.Generator{KeepWeights: true, CrossLayer: true, Prefetch: true}})
+	after, err := pipeline.Replay(context.Background(), "best", best, 4, 1, lower.Options{Generator: schedule.Generator{KeepWeights: true, CrossLayer: true, Prefetch: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,31 +16,6 @@ type pricer struct {
 	cores int64
 }
 
-// Seconds is the cost of a schedule whose steps are built, added up over its steps
-// as they are: the same sum as [Problem.Seconds] of its choice, found another way.
-func Seconds(s *schedule.Schedule, m *cost.Model) float64 {
-	p := &pricer{s: s, m: m, cores: schedule.CoresWithLB(s.Spec)}
-	level := func(v *schedule.Value) schedule.Level {
-		if v.Instance < 0 {
-			return v.Level
-		}
-		return p.level(v, s.Scopes[v.Instance], s)
-	}
-	sum := 0.0
-	for i := range s.Steps {
-		st := &s.Steps[i]
-		sum += p.work(s, st)
-		for k := range st.Reads {
-			v := &s.Values[st.Reads[k].Value]
-			sum += p.read(&st.Reads[k], v, level(v))
-		}
-		for _, w := range st.Writes {
-			sum += p.write(&s.Values[w], level(&s.Values[w]))
-		}
-	}
-	return sum
-}
-
 // level is where a value is priced: network outputs in the DDR, what other
 // sub-graphs read at the scope of its instance, the rest in the LB; and in the GB,
 // whatever the scope, if a core's part alone passes the LB.

@@ -97,25 +97,27 @@ func (b *Bound) add(name, resource string, seconds float64) {
 // decisions see the machine (see [hardware.Raise]), from a chip on which nothing is loaded. It
 // holds for every schedule that the package's text describes.
 func Cold(ctx context.Context, net network.Network, spec *hardware.Spec, batch int64) (*Bound, error) {
-	b, _, err := bounds(ctx, net, spec, batch)
+	b, _, _, err := bounds(ctx, net, spec, batch)
 	return b, err
 }
 
 // Steady bounds the time per batch where many follow each other, in the same sense: what
 // weights the memories of a cluster can hold from batch to batch need not be loaded again.
 func Steady(ctx context.Context, net network.Network, spec *hardware.Spec, batch int64) (*Bound, error) {
-	_, b, err := bounds(ctx, net, spec, batch)
+	_, b, _, err := bounds(ctx, net, spec, batch)
 	return b, err
 }
 
-func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch int64) (cold, steady *Bound, err error) {
+func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch int64) (cold, steady *Bound, proof *Witness,
+	err error) {
 	if err := valid(spec, batch); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	m, err := cost.New(spec)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
+	proof = &Witness{}
 	cold = &Bound{Scope: Scope, Batch: batch, Shares: make([]int64, spec.Clusters)}
 	for k := range cold.Shares {
 		cold.Shares[k] = batch / int64(spec.Clusters)
@@ -135,7 +137,10 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 		}
 		w, err := of(n)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
+		}
+		if len(works) == 0 || w != works[len(works)-1] {
+			proof.Shares = append(proof.Shares, w.share(n, spec))
 		}
 		works = append(works, w)
 		moved += (w.in + w.out + w.rows) / eff
@@ -237,7 +242,8 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 	cold.add("kernels", "launches, DDR bandwidth and memories", kernels.seconds)
 	cold.explain(launch, busy*weights, ddr, first, kernels)
 	steady.explain(launch, busy*math.Max(0, weights-kept), ddr, first, nil)
-	return cold, steady, nil
+	proof.Prices = kernels.prices
+	return cold, steady, proof, nil
 }
 
 // measures gives what so many batch elements take of a cluster, and remembers it.

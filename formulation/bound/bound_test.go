@@ -10,7 +10,8 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/model/schedulefile"
+	"github.com/dsasched/dsasched/internal/pipeline"
+	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -36,7 +37,7 @@ func TestNoScheduleIsFaster(t *testing.T) {
 	recipes := []string{"tvm", "cross-layer"}
 	if *all {
 		cells, recipes = nil, nil
-		for _, r := range scheduler.All() {
+		for _, r := range pipeline.All() {
 			if !r.Exact() || r.Name == "exact-bind" {
 				recipes = append(recipes, r.Name)
 			}

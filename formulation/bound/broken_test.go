@@ -4,13 +4,16 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/dsasched/dsasched/formulation/bound"
+	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/internal/schedulefile"
+	"github.com/dsasched/dsasched/internal/simplify"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
-	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -171,5 +174,60 @@ func TestTwoResultsOfOneLayer(t *testing.T) {
 	}
 	if err := b.Check(made.LatencySeconds()); err != nil {
 		t.Error(err)
+	}
+}
+
+// What tiles bring of a tensor adds up to all of it.
+func TestTilesBringAll(t *testing.T) {
+	net := sketched("attention", func(s *sketch) {
+		x, y := s.Input("x", model.F16, s.batch, 2, 64, 64), s.Input("y", model.F16, s.batch, 2, 64, 64)
+		s.Output(s.op("Attention", model.Attr{Group: 1, Softmax: true}, x, y, s.weights(s.batch, 2, 64, 5)))
+	})
+	chip, err := scheduler.OpenMachine("ipu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	chip.Clusters = 1
+	recipe, err := scheduler.Lookup("tiled-l1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := scheduler.Run(t.Context(), net, chip, 200, recipe, scheduler.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	brought := map[int32]int64{}
+	for _, c := range made.Program.Commands {
+		if c.Kind == isa.DDRLoad {
+			brought[c.Operand] += c.Bytes
+		}
+	}
+	for operand, want := range []int64{200 * 2 * 64 * 64 * 2, 200 * 2 * 64 * 64 * 2, 200 * 2 * 64 * 5 * 2} {
+		if n := brought[int32(operand)]; n < want {
+			t.Errorf("%d bytes come of operand %d, expected at least its %d", n, operand, want)
+		}
+	}
+}
+
+// An attention has tiles of its own of each of its operands, and so no two of them are one tensor.
+func TestAttentionOfItself(t *testing.T) {
+	whole := sketched("one operator", func(s *sketch) {
+		x := s.Input("x", model.F16, s.batch, 2, 64, 64)
+		s.Output(s.op("Attention", model.Attr{Group: 1, Softmax: true}, x, x, s.weights(s.batch, 2, 64, 5)))
+	})
+	if _, err := whole.Graph(1); err == nil || !strings.Contains(err.Error(), `reads "x" as inputs 0 and 1`) {
+		t.Errorf("got %v, expected the second operand to be refused", err)
+	}
+	g, err := sketched("several", func(s *sketch) {
+		x := s.Input("x", model.F16, s.batch, 2, 64, 64)
+		y := s.op("MatMul", model.Attr{}, x, s.op("Transpose", model.Attr{Perm: []int64{0, 1, 3, 2}}, x))
+		s.Output(s.op("MatMul", model.Attr{}, s.op("Softmax", model.Attr{Axis: 3}, y), s.Input("v", model.F16, s.batch, 2, 64,
+			8)))
+	}).Graph(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, n, err := simplify.FuseAttention(g); n > 0 || err != nil {
+		t.Errorf("%d attentions are put together (%v), expected none", n, err)
 	}
 }

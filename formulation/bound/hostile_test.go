@@ -5,9 +5,9 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/dsasched/dsasched/internal/simplify"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
-	"github.com/dsasched/dsasched/model/simplify"
 )
 
 // pick is one of some choices.
@@ -70,6 +70,17 @@ func (g *grower) grow() {
 	for range 1 + g.IntN(3) {
 		g.input(1 + g.IntN(4))
 	}
+	if g.IntN(6) == 0 { // queries
+		x := &grown{dt: g.types[0], role: model.Input, shape: []int64{1, pick(g.Rand, 1, 2, 4, g.size()), g.size(), g.size()}}
+		if g.count++; fits(x.shape) {
+			x.id = g.b.Input("queries", x.dt, x.at(g.n)...)
+			g.pool = append(g.pool, x)
+			g.attention(x)
+		}
+	}
+	if g.IntN(8) == 0 {
+		g.scan()
+	}
 	kinds := model.Kinds()
 	favourite := pick(g.Rand, kinds...)
 	for made, most := 0, 1+g.IntN(pick(g.Rand, 3, 8, 16)); made < most && g.count < 400; g.count++ {
@@ -77,7 +88,7 @@ func (g *grower) grow() {
 		switch g.IntN(6) {
 		case 0, 1:
 			kind = pick[model.Kind](g.Rand, "MatMul", "Gemm", "Conv", "MatMul", "Gemm", "Softmax", "Relu", "Add", "Transpose",
-				"Pad", "Slice", "Split", "Concat", "Reshape")
+				"Pad", "Slice", "Split", "Concat", "Reshape", "Attention")
 		case 2:
 			kind = favourite
 		}
@@ -409,6 +420,8 @@ func (g *grower) propose(kind model.Kind) {
 		default:
 			g.try(kind, nil, x, g.constant(x.dt, -1, k, n))
 		}
+	case "Attention":
+		g.attention(x)
 	case "Gemm":
 		if rank != 2 {
 			return
@@ -727,4 +740,108 @@ func (g *grower) reshape(x *grown) {
 		}
 	}
 	g.try("Reshape", func(batch int64) model.Attr { return model.Attr{Shape: to.at(batch)} }, x)
+}
+
+// scan adds running sums between light operators, and a sum over another axis at their end.
+func (g *grower) scan() {
+	x := &grown{dt: g.types[0], role: model.Input, shape: []int64{1, pick(g.Rand, g.size(), 64, 200), g.size(), g.size()}}
+	if g.count++; !fits(x.shape) {
+		return
+	}
+	x.id = g.b.Input("steps", x.dt, x.at(g.n)...)
+	g.pool = append(g.pool, x)
+	light := func() {
+		for range g.IntN(3) {
+			kind := pick[model.Kind](g.Rand, "Exp", "Neg", "Mul", "Add")
+			in := []*grown{x}
+			if kind == "Mul" || kind == "Add" {
+				in = append(in, pick(g.Rand, g.pool[len(g.pool)-1], g.constant(x.dt, -1, x.shape[3])))
+			}
+			if y := g.try(kind, nil, in...); y != nil {
+				x = y[0]
+			}
+		}
+	}
+	axis := 1 + g.IntN(3)
+	for range 1 + g.IntN(2) {
+		light()
+		if y := g.try("CumSum", fixed(model.Attr{Axis: int64(axis)}), x); y != nil {
+			x = y[0]
+		}
+	}
+	light()
+	g.try("ReduceSum", fixed(model.Attr{Axes: []int64{int64(1 + axis%3)}, KeepDims: g.IntN(2) == 0}), x)
+}
+
+// attention adds one of a tensor's queries, as an operator or as those that it stands for.
+func (g *grower) attention(q *grown) {
+	rank := len(q.shape)
+	if rank < 3 || q.batch >= rank-2 {
+		return
+	}
+	heads, rows, depth := q.shape[rank-3], q.shape[rank-2], q.shape[rank-1]
+	a := model.Attr{Group: 1, Softmax: g.IntN(4) > 0, TransB: g.IntN(2) == 0}
+	whole := g.IntN(2) == 0
+	if whole && q.batch != rank-3 {
+		for _, n := range []int64{2, 3, 4, heads} {
+			if heads%n == 0 && g.IntN(3) == 0 {
+				a.Group = n
+			}
+		}
+	}
+	lead := append(slices.Clone(q.shape[:rank-3]), heads/a.Group)
+	keys, width := pick(g.Rand, rows, rows, g.size()), pick(g.Rand, depth, g.size())
+	a.Causal = whole && a.Softmax && keys >= rows && g.IntN(2) == 0
+	other := func(shape ...int64) *grown {
+		for range 4 {
+			if y := g.some(); g.IntN(2) == 0 && y.batch == q.batch && slices.Equal(y.shape, shape) {
+				return y
+			}
+		}
+		y := g.constant(q.dt, q.batch, shape...)
+		if y.role == model.Constant && g.IntN(8) > 0 { // constants are not put together
+			if z := g.try("Relu", nil, y); z != nil {
+				return z[0]
+			}
+		}
+		return y
+	}
+	k := append(slices.Clone(lead), keys, depth)
+	if a.TransB || !whole {
+		k = append(slices.Clone(lead), depth, keys)
+	}
+	kt, v := other(k...), other(append(slices.Clone(lead), keys, width)...)
+	scores := &grown{shape: append(slices.Clone(q.shape[:rank-1]), keys), batch: q.batch, dt: q.dt}
+	mask := g.like(scores)
+	if mask == scores { // there is no such tensor
+		mask = g.constant(q.dt, q.batch, scores.shape...)
+	}
+	if !whole {
+		from := len(g.pool)
+		p := g.try("MatMul", nil, q, kt)
+		if p != nil && g.IntN(2) == 0 {
+			p = g.try("Mul", nil, p[0], g.constant(q.dt, -1, 1))
+		}
+		if p != nil && g.IntN(2) == 0 {
+			p = g.try("Add", nil, p[0], mask)
+		}
+		if p != nil && a.Softmax {
+			p = g.try("Softmax", fixed(model.Attr{Axis: int64(rank - 1)}), p[0])
+		}
+		if p != nil && g.try("MatMul", nil, p[0], v) != nil && g.IntN(8) > 0 { // nothing else reads the scores
+			g.pool = slices.Delete(g.pool, from, len(g.pool)-1)
+		}
+		return
+	}
+	in := []*grown{q, kt, v}
+	for g.IntN(2) == 0 {
+		if g.IntN(2) == 0 {
+			a.Scores = append(a.Scores, model.ScoreOp{Kind: "Tanh", Operands: 1})
+			continue
+		}
+		at := g.IntN(2)
+		a.Scores, in = append(a.Scores, model.ScoreOp{Kind: pick[model.Kind](g.Rand, "Add", "Mul", "Max"), At: at,
+			Operands: 2}), append(in, mask)
+	}
+	g.try("Attention", fixed(a), in...)
 }

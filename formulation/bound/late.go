@@ -1,5 +1,7 @@
 package bound
 
+import "slices"
+
 // late gives for each cut of a row, but for the end, the bytes of constants that products use
 // after the last needed element of the cut is there for the first time: products of which each
 // of these elements is needed by some element, and so by all along the dimensions on
@@ -24,7 +26,7 @@ func (w *work) late(row []cut) []float64 {
 				continue
 			}
 			t := g.Op(c.op).Outputs[0]
-			if n := need[t].elements(); n == 0 || n != w.need[t].elements() {
+			if need[t].elements() == 0 || !slices.EqualFunc(need[t], w.need[t], slices.Equal[set]) {
 				continue
 			}
 			full := uint64(0)

@@ -361,13 +361,16 @@ type spent struct {
 }
 
 // A mean is a bound by weighted means, and what its parts add to it.
-type mean struct{ seconds, work, ddr float64 }
+type mean struct {
+	seconds, work, ddr float64
+	prices             Prices
+}
 
 // trade is the largest bound that weighted means give: of the clusters' work, of their matrix
 // units', each with launches, and of the time in which the DDR moves what all must move.
 func trade(clusters []spent, ddr float64) *mean {
 	at := func(bytes, products float64) *mean {
-		m := &mean{ddr: bytes * ddr}
+		m := &mean{ddr: bytes * ddr, prices: Prices{bytes, products}}
 		m.seconds = m.ddr
 		for _, c := range clusters {
 			share := 1 / float64(len(clusters))

@@ -2,15 +2,18 @@ package bound_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
+	"strconv"
 
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/heuristics/ansor"
+	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
-	"github.com/dsasched/dsasched/model/schedulefile"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -91,7 +94,7 @@ func anyRecipe(recipe scheduler.Recipe, r *rand.Rand) scheduler.Recipe {
 	}})
 }
 
-// anyNests runs some layers by nests at random.
+// anyNests runs some layers by nests at random: with tiles of rows and weights, blocked ones, loops over queries and keys.
 func anyNests(recipe scheduler.Recipe, r *rand.Rand) scheduler.Recipe {
 	return recipe.With("nest", scheduler.Strategy{Name: "any", Decide: func(_ context.Context, d *scheduler.Draft) error {
 		m, err := cost.New(d.Spec)
@@ -99,13 +102,13 @@ func anyNests(recipe scheduler.Recipe, r *rand.Rand) scheduler.Recipe {
 			return err
 		}
 		for i := range d.Steps {
-			for range r.IntN(4) {
+			for range r.IntN(8) {
 				steps, values := slices.Clone(d.Steps), slices.Clone(d.Values)
-				n := ansor.Sample(d.Schedule, i, m, r)
+				n := anyNest(d.Schedule, i, m, r)
 				if n == nil || n.Cores != nil && !n.Cores.Equal(d.Steps[i].Binding) {
 					continue // the bindings are another stage's
 				}
-				if d.Schedule.Follow(i, n) == nil {
+				if d.Schedule.Follow(i, n) == nil && lower.LoopsOf(d.Schedule, i, m).Check(d.Schedule, i) == nil {
 					break
 				}
 				d.Steps, d.Values = steps, values
@@ -113,6 +116,79 @@ func anyNests(recipe scheduler.Recipe, r *rand.Rand) scheduler.Recipe {
 		}
 		return nil
 	}})
+}
+
+// anyNest is a nest for a step that may run by it or not.
+func anyNest(s *schedule.Schedule, i int, m *cost.Model, r *rand.Rand) *schedule.Nest {
+	if a := s.Steps[i].Attending; a != nil {
+		return &schedule.Nest{Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile,
+			Attention: &schedule.AttentionTiles{Products: pick(r, 1, 1, 1+r.Int64N(a.Products)),
+				Positions: pick(r, a.Positions, 1+r.Int64N(a.Positions)), Keys: pick(r, a.Keys, 1+r.Int64N(a.Keys))}}
+	}
+	n := ansor.Sample(s, i, m, r)
+	if n == nil || r.IntN(2) == 0 {
+		return n
+	}
+	l := lower.LoopsOf(s, i, m)
+	if l.Dims.M == 0 {
+		return n
+	}
+	window := int64(1) // reductions are cut between channels
+	if op := s.Graph.Op(s.Layers[s.Instances.Instances[s.Steps[i].Instance].Group][s.Steps[i].Layer].Anchor); op.Kind == "Conv" {
+		window = model.Shape(s.Graph.Tensor(op.Inputs[1]).Shape[2:]).Elements()
+	}
+	blocked := schedule.Nest{Loads: 1, Pieces: 1, Vector: schedule.AtColumns, Store: schedule.AtColumns, Sums: 1 + r.Int64N(2),
+		Tiles: l.Dims.Reps * pick(r, 1, 2, 4, l.Dims.M, 1+r.Int64N(l.Dims.M)), Depth: 1 + r.Int64N(3), ColumnsFirst: r.IntN(2) == 0,
+		Columns:   lower.Cut(l.Dims.N, pick(r, 1, l.UnitColumns), 1+r.Int64N(4)),
+		Reduction: lower.Cut(l.Dims.K, window*pick(r, 1, l.UnitRows), 1+r.Int64N(4))}
+	if k := pick(r, int64(2), 3, 4); r.IntN(4) == 0 && l.Dims.K%k == 0 {
+		blocked.Rfactor, blocked.Reduction = k, lower.Cut(l.Dims.K/k, window*pick(r, 1, l.UnitRows), 1+r.Int64N(3))
+	}
+	divisor := func() int64 { // of the tiles of the reduction
+		if d, n := 1+r.Int64N(4), int64(len(blocked.Reduction)); n%d == 0 {
+			return d
+		}
+		return 1
+	}
+	if s.Spec.GB != nil && r.IntN(2) == 0 {
+		blocked.Stage, blocked.Once = divisor(), r.IntN(2) == 0
+	}
+	if l.Weights == 0 {
+		blocked.ColumnDepth = pick(r, int64(0), 1, 2, 4)
+	} else if blocked.Stay = r.IntN(4) == 0; s.Spec.GB != nil {
+		if d := divisor(); d > 1 {
+			blocked.Group = d
+		}
+	}
+	return &blocked
+}
+
+// number finds the numbers of a nest's lines.
+var number = regexp.MustCompile(`[0-9]+`)
+
+// mutateNest changes a number of a nest, adds one, cuts one in two, or takes a line away.
+func mutateNest(lines []string, r *rand.Rand) []string {
+	lines = slices.Clone(lines)
+	at := r.IntN(len(lines))
+	places := number.FindAllStringIndex(lines[at], -1)
+	if len(places) == 0 {
+		if r.IntN(4) == 0 {
+			lines = slices.Delete(lines, at, at+1)
+		}
+		return lines
+	}
+	x := places[r.IntN(len(places))]
+	n, _ := strconv.ParseInt(lines[at][x[0]:x[1]], 10, 64)
+	to := fmt.Sprint(pick(r, 1, 2, 2*n, n/2, n+1, n-1))
+	switch {
+	case r.IntN(3) == 0 && n > 1:
+		first := 1 + r.Int64N(n-1)
+		to = fmt.Sprint(first, n-first)
+	case r.IntN(8) == 0:
+		to = fmt.Sprint(n, n)
+	}
+	lines[at] = lines[at][:x[0]] + to + lines[at][x[1]:]
+	return lines
 }
 
 // mutate edits a schedule file as someone may by hand, who hopes for a faster one.
@@ -126,6 +202,11 @@ func mutate(f *schedulefile.File, r *rand.Rand) {
 	inst := &p.Instances[r.IntN(len(p.Instances))]
 	forget := func() { // what depends on groups and instances
 		p.Memory, p.Nests = nil, nil
+	}
+	if n := len(p.Nests); n > 0 && r.IntN(2) == 0 {
+		x := &p.Nests[r.IntN(n)]
+		x.Lines = mutateNest(x.Lines, r)
+		return
 	}
 	switch r.IntN(16) {
 	case 0:

@@ -9,7 +9,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/ordering"
 	"github.com/dsasched/dsasched/formulation/solve"
-	"github.com/dsasched/dsasched/heap"
+	"github.com/dsasched/dsasched/internal/heap"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -327,8 +327,7 @@ func (s *searcher) order(gb []bool) (*order, error) {
 	}
 	q := s.p.moves(s.graph, gb, everyone(s.graph))
 	r, err := ordering.Search(s.ctx, q, ordering.Traffic, ordering.SearchOptions{
-		Options:  ordering.Options{WorkLimit: int64(s.opts.MaxStates), Start: s.start},
-		NoAnneal: s.best.Branches > 0, // it raises no bound, and takes most of the time
+		Options: ordering.Options{WorkLimit: int64(s.opts.MaxStates), Start: s.start},
 	})
 	if err != nil {
 		return nil, err

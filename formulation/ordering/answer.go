@@ -85,7 +85,6 @@ type answer struct {
 	bound     int64
 	peak      int64
 	cones     []cone
-	windows   []window
 }
 
 // begin takes the better of the start and of the topological order.

@@ -173,22 +173,6 @@
 // first. This bound is used to drop states and as the bound at the root; it does not
 // rank them, since it falls by more than is paid when work on a cone begins.
 //
-// # Windows
-//
-// Cones end at shared outputs, so that they say nothing where all are shared, as with
-// halos. A window is any set of instances of which none has run. Restricted to it, what
-// follows is an order of the window alone, where outputs of others that its instances
-// read are workspace, and outputs that only others read leave at once: the LB holds no
-// more at any time, and the moves are those of the window's outputs. So they cost the
-// window's optimum at least. Windows that have no instance in common add up, and like
-// cones they can be added to what is paid and to the loads of what is in the GB only,
-// which are of instances that have run. The larger of the two sums counts.
-//
-// The instances are lined up by where in their sub-graph they are, so that neighbours
-// in a halo are neighbours in the line, and cut into windows of equal size; of some
-// sizes the one with the largest sum is kept. Windows are solved by the same search, with
-// a limit on its states, alike ones once.
-//
 // # Search
 //
 // First a beam: depth by depth, only the states with the least estimate are kept;

@@ -9,7 +9,7 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
-	"github.com/dsasched/dsasched/heap"
+	"github.com/dsasched/dsasched/internal/heap"
 )
 
 // SearchOptions are the settings of [Search]. The zero value asks for a proof
@@ -22,9 +22,6 @@ type SearchOptions struct {
 	// BeamWidth is how many states per depth the first, incomplete search keeps;
 	// 0 chooses by the number of instances.
 	BeamWidth int
-	// Anneal is how many orders are tried by annealing before the proof; 0 chooses by the number
-	// of instances, none where there are few.
-	Anneal int
 
 	NoParts     bool // solve connected components jointly
 	NoClasses   bool // tell all instances apart
@@ -33,9 +30,7 @@ type SearchOptions struct {
 	NoRunAtOnce bool // always branch over all instances that can run
 	NoBound     bool // best first by cost alone
 	NoCones     bool // bound without cones
-	NoWindows   bool // bound without windows
 	NoBeam      bool // skip the incomplete search
-	NoAnneal    bool // skip annealing
 }
 
 // defaultMaxBytes keeps a search well below 4 GB, with what the collector takes
@@ -81,23 +76,9 @@ func Search(ctx context.Context, p *Problem, objective Objective, opts SearchOpt
 			}
 		}
 	}
-	if !opts.NoWindows && !opts.NoBound {
-		values := coneValues{}
-		for _, a := range distinct {
-			if a.cost > a.bound {
-				a.windows = a.findWindows(stop, opts, values)
-				a.bound = max(a.bound, a.windowBound(make([]int, len(a.classes))))
-			}
-		}
-	}
 	if !opts.NoBeam {
 		for _, a := range distinct {
 			a.beam(stop, opts, len(g.Refs))
-		}
-	}
-	if !opts.NoAnneal {
-		for _, a := range distinct {
-			a.anneal(stop, opts)
 		}
 	}
 	reason := milp.Complete
@@ -407,7 +388,7 @@ func (s *space) add(parent, class int32, depth int32, cost int64) int32 {
 		estimate += s.reloads(s.childAt)
 		least = estimate
 		if s.complete {
-			least += max(s.coneBound(s.childRan), s.windowBound(s.childRan))
+			least += s.coneBound(s.childRan)
 		}
 	}
 	if least >= s.upper {

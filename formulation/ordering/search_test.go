@@ -39,7 +39,6 @@ var switches = []struct {
 	{"no run at once", SearchOptions{NoRunAtOnce: true}},
 	{"no bound", SearchOptions{NoBound: true}},
 	{"no cones", SearchOptions{NoCones: true}},
-	{"no windows", SearchOptions{NoWindows: true}},
 	{"no beam", SearchOptions{NoBeam: true}},
 	{"classes only", SearchOptions{NoParts: true, NoDominance: true, NoRunAtOnce: true, NoBound: true, NoBeam: true}},
 	{"all off", SearchOptions{NoParts: true, NoClasses: true, NoDominance: true, NoRunAtOnce: true, NoBound: true, NoBeam: true}},
@@ -264,7 +263,7 @@ func TestTwinsAreOneClass(t *testing.T) {
 	}
 	p := twins(20)
 	// Without bounds, so that the states are seen.
-	res := mustSearch(t, p, Traffic, SearchOptions{Options: Options{WorkLimit: 2000}, NoWindows: true, NoCones: true, NoBeam: true})
+	res := mustSearch(t, p, Traffic, SearchOptions{Options: Options{WorkLimit: 2000}, NoCones: true, NoBeam: true})
 	if res.Status != milp.Optimal || res.Cost != 4 {
 		t.Errorf("%s: %v, cost %v, bound %v within 2000 states, want 4", p.Name, res.Status, res.Cost, res.Bound)
 	}
@@ -313,7 +312,7 @@ func TestTwinsAgainstBruteForce(t *testing.T) {
 		if traffic > 0 {
 			moved++
 		}
-		for _, opts := range []SearchOptions{{}, {NoBeam: true, NoCones: true, NoWindows: true}, {NoBeam: true, NoRunAtOnce: true, NoBound: true}, {NoTwins: true}} {
+		for _, opts := range []SearchOptions{{}, {NoBeam: true, NoCones: true}, {NoBeam: true, NoRunAtOnce: true, NoBound: true}, {NoTwins: true}} {
 			if res := mustSearch(t, p, Traffic, opts); res.Status != milp.Optimal || res.Cost != traffic {
 				t.Fatalf("%+v: %s, cost %v, brute force finds %v\n%+v", opts, res.Status, res.Cost, traffic, p)
 			}

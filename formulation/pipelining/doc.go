@@ -52,9 +52,12 @@
 // takes f_i + (B / b) s_i seconds for a micro-batch, forward and backward; its device
 // holds its weights and, until the backward pass, its activations of all micro-batches:
 //
-//	minimise    (b + p - 1) max over stages of the sum of f_i + ceil(B / b) s_i
+//	minimise    sum t_i + 2 sum of l over the ends of stages + (b - 1) max over stages of the sum of t_i
 //	subject to  weights of a stage + b ceil(B / b) activations <= memory   for all stages
 //	            p <= P, 1 <= b <= B
 //
-// for each p and b by a dynamic programme over intervals.
+// with t_i = f_i + ceil(B / b) s_i, and l what a micro-batch takes to the next stage. So long takes a batch in GPipe's
+// order, where all forward passes come before all backward ones: both phases are rows of b equal micro-batches, and each
+// stage spends the same part of its time in each. For each b a dynamic programme over the first layers and stages
+// keeps the pairs of longest stage and links of which none is worse in both.
 package pipelining

@@ -230,6 +230,15 @@ type Cost struct {
 	SampleSeconds   float64 `json:"sample_seconds"`   // of each sample
 	WeightBytes     float64 `json:"weight_bytes"`     // with gradients and optimiser state
 	ActivationBytes float64 `json:"activation_bytes"` // of each sample, until its backward pass
+	// What a micro-batch takes to the next stage if this is the last layer of one, and its gradient back.
+	LinkFixedSeconds  float64 `json:"link_fixed_seconds"`
+	LinkSampleSeconds float64 `json:"link_sample_seconds"`
+}
+
+func (c *Cost) seconds(samples int) float64 { return c.FixedSeconds + float64(samples)*c.SampleSeconds }
+
+func (c *Cost) link(samples int) float64 {
+	return c.LinkFixedSeconds + float64(samples)*c.LinkSampleSeconds
 }
 
 // A Plan is a choice of stages and micro-batches.
@@ -238,27 +247,30 @@ type Plan struct {
 	MicroBatches int      `json:"micro_batches"`
 	Samples      int      `json:"samples"`       // of the largest micro-batch
 	StageSeconds float64  `json:"stage_seconds"` // of the longest stage, for a micro-batch
-	BatchSeconds float64  `json:"batch_seconds"`
-	Bytes        float64  `json:"bytes"` // of the fullest device
+	BatchSeconds float64  `json:"batch_seconds"` // in GPipe's order, with links
+	Bytes        float64  `json:"bytes"`         // of the fullest device
 }
 
 // Measure is the plan with stages that end before the given layers, whatever memory it
 // needs.
 func Measure(costs []Cost, ends []int, batch, b int) *Plan {
 	p := &Plan{MicroBatches: b, Samples: (batch + b - 1) / b}
-	from := 0
+	from, once := 0, 0.0
 	for _, to := range ends {
 		t, bytes := 0.0, 0.0
 		for _, c := range costs[from:to] {
-			t += c.FixedSeconds + float64(p.Samples)*c.SampleSeconds
+			t += c.seconds(p.Samples)
 			bytes += c.WeightBytes + float64(b*p.Samples)*c.ActivationBytes
 		}
 		p.Stages = append(p.Stages, [2]int{from, to})
 		p.StageSeconds = max(p.StageSeconds, t)
 		p.Bytes = max(p.Bytes, bytes)
+		if once += t; to < len(costs) {
+			once += 2 * costs[to-1].link(p.Samples)
+		}
 		from = to
 	}
-	p.BatchSeconds = float64(b+len(ends)-1) * p.StageSeconds
+	p.BatchSeconds = once + float64(b-1)*p.StageSeconds
 	return p
 }
 
@@ -270,7 +282,7 @@ func Jointly(ctx context.Context, costs []Cost, devices, batch int, memory float
 		return nil, strict.Error("", "plan", fmt.Sprintf("%d layers, %d devices, a batch of %d", len(costs), devices, batch), "at least one of each")
 	}
 	for i, c := range costs {
-		for _, x := range []float64{c.FixedSeconds, c.SampleSeconds, c.WeightBytes, c.ActivationBytes} {
+		for _, x := range []float64{c.FixedSeconds, c.SampleSeconds, c.WeightBytes, c.ActivationBytes, c.LinkFixedSeconds, c.LinkSampleSeconds} {
 			if !(x >= 0) || math.IsInf(x, 1) {
 				return nil, strict.Error("", fmt.Sprintf("layer %d", i), fmt.Sprint(x), "numbers of at least 0")
 			}
@@ -290,42 +302,75 @@ func Jointly(ctx context.Context, costs []Cost, devices, batch int, memory float
 		if b > 1 && (batch+b-2)/(b-1) == samples {
 			continue // as large micro-batches, and more of them
 		}
-		// least[p][j] is the least time of the longest of p stages of the first j layers.
-		least := make([][]float64, devices+1)
-		from := make([][]int, devices+1)
-		for p := range least {
-			least[p], from[p] = make([]float64, n+1), make([]int, n+1)
-			for j := range least[p] {
-				least[p][j] = math.Inf(1)
-			}
+		all := 0.0
+		for i := range costs {
+			all += costs[i].seconds(samples)
 		}
-		least[0][0] = 0
+		// labels[p][j] are p stages of the first j layers, of which none is worse in both the longest stage and
+		// the links between them, in ascending order of the former.
+		type label struct {
+			longest, links float64
+			from, before   int // layer where the last stage begins, label there
+		}
+		worth := func(l label, left float64, stages int) bool { // what is left is divided over at most so many
+			longest := l.longest
+			if stages > 0 {
+				longest = max(longest, left/float64(stages))
+			}
+			return best == nil || all+l.links+float64(b-1)*longest < best.BatchSeconds*(1-slack)
+		}
+		labels := make([][][]label, devices+1)
+		for p := range labels {
+			labels[p] = make([][]label, n+1)
+		}
+		labels[0][0] = []label{{}}
 		for p := 1; p <= devices; p++ {
+			left := all
 			for j := 1; j <= n; j++ {
+				left -= costs[j-1].seconds(samples)
+				if p == devices && j < n {
+					continue
+				}
+				var found []label
 				t, bytes := 0.0, 0.0
 				for i := j - 1; i >= 0; i-- {
-					c := costs[i]
-					t += c.FixedSeconds + float64(samples)*c.SampleSeconds
+					c := &costs[i]
+					t += c.seconds(samples)
 					if bytes += c.WeightBytes + float64(b*samples)*c.ActivationBytes; bytes > memory {
 						break
 					}
-					if v := max(least[p-1][i], t); v < least[p][j] {
-						least[p][j], from[p][j] = v, i
+					link := 0.0
+					if j < n {
+						link = 2 * costs[j-1].link(samples)
+					}
+					for k, l := range labels[p-1][i] {
+						if x := (label{max(l.longest, t), l.links + link, i, k}); worth(x, left, devices-p) {
+							found = append(found, x)
+						}
+					}
+				}
+				slices.SortStableFunc(found, func(a, b label) int {
+					return cmp.Or(cmp.Compare(a.longest, b.longest), cmp.Compare(a.links, b.links))
+				})
+				for _, x := range found {
+					if list := labels[p][j]; len(list) == 0 || x.links < list[len(list)-1].links {
+						labels[p][j] = append(list, x)
 					}
 				}
 			}
-		}
-		for p := 1; p <= devices; p++ {
-			if v := float64(b+p-1) * least[p][n]; math.IsInf(v, 1) || best != nil && v >= best.BatchSeconds*(1-slack) {
-				continue
+			for k, l := range labels[p][n] {
+				if !worth(l, 0, 0) {
+					continue
+				}
+				var ends []int
+				for q, j := p, n; q > 0; q-- {
+					ends = append(ends, j)
+					l := labels[q][j][k]
+					j, k = l.from, l.before
+				}
+				slices.Reverse(ends)
+				best = Measure(costs, ends, batch, b)
 			}
-			var ends []int
-			for q, j := p, n; q > 0; q-- {
-				ends = append(ends, j)
-				j = from[q][j]
-			}
-			slices.Reverse(ends)
-			best = Measure(costs, ends, batch, b)
 		}
 	}
 	if best == nil {

@@ -112,7 +112,7 @@ func TestJointly(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		var costs []Cost
 		for range 1 + rng.IntN(6) {
-			costs = append(costs, Cost{float64(rng.IntN(3)), float64(rng.IntN(5)), float64(rng.IntN(9)), float64(rng.IntN(3))})
+			costs = append(costs, Cost{float64(rng.IntN(3)), float64(rng.IntN(5)), float64(rng.IntN(9)), float64(rng.IntN(3)), float64(rng.IntN(2)), float64(rng.IntN(3)) / 2})
 		}
 		devices, batch, memory := 1+rng.IntN(4), 1+rng.IntN(12), float64(20+rng.IntN(60))
 		best := math.Inf(1)

@@ -1,8 +1,7 @@
 // Package rcpsp states and solves resource-constrained project scheduling: activities
 // with durations and precedence share renewable resources, and the last of them is to
 // end as early as possible. [Methods] lists what solves it and [Solve] runs one: list
-// scheduling ([Best]), which proves nothing; a search that needs no solver; and an
-// integer linear program.
+// scheduling ([Best]) beside the lower [Bounds], and an integer linear program.
 //
 // Commands of a kernel on units and DMA queues are such a project, and so are the
 // published test problems of project scheduling. Units of time and of resources are
@@ -74,55 +73,4 @@
 //
 // Source: A. A. B. Pritsker, L. J. Watters and P. M. Wolfe, Management Science 16, 1969;
 // N. Christofides, R. Alvarez-Valdes and J. M. Tamarit, EJOR 29, 1987 (form 2).
-//
-// # The search ([Search])
-//
-// Search is constraint propagation that learns from its dead ends (lazy clause
-// generation), with bounds in place of Boolean variables:
-//
-//   - A literal is "x is at least v". Each start time s_i is a pair of variables, s_i
-//     and -s_i, so that both of its bounds are such literals; so is the makespan, and
-//     for each two activities that a resource keeps apart there is one with values 0
-//     and 1 for which is first. Nothing is enumerated over time: durations may be
-//     picoseconds.
-//   - Propagation raises bounds: along precedence; by timetables, one per resource
-//     (where activities that surely run leave too little, no other can run); at the root
-//     and under a supposed makespan by time-table edge-finding (what must run within an
-//     interval takes no more than there is); and by
-//     learnt clauses. Each raise is an event that knows true literals that imply it.
-//   - In a dead end, these reasons are followed back, from the latest event on, until
-//     one literal of the current level is left (the first unique implication point).
-//     What then is known to exclude each other is learnt as a clause, less the literals
-//     that the others imply. A reason is asked only for what is needed of an event, not
-//     for all of it, which makes clauses more general. The search goes back to where
-//     the clause says something new.
-//   - It starts anew every so often (Luby's sequence) and keeps what it has learnt, up
-//     to a limit. Schedules found tighten the makespan for good.
-//   - Every fourth run first supposes that the makespan is at the lower bound, or a
-//     little above where the bounds are far apart. If that fails, a clause says so,
-//     and the bound is higher: so there is a bound when time runs out.
-//
-// Decisions are "s_i is as early as it can be" for the activity that can start
-// earliest, and after some hundred conflicts "x is below v" for the value v that learnt
-// conflicts turned on most of late.
-//
-//	time       0         t
-//	a (2 of 3) [=========]            a surely runs at t since its latest start is
-//	b (2 of 3)      [....->]          before and its earliest end after it: b, if it is
-//	                                  not over by then, starts after t. Reason: two
-//	                                  bounds of a, one of b.
-//
-// Of an interval [p, q) activity i of duration d takes at least m units of time if it
-// starts in [p+m-d, q-m]. These two bounds of each activity, with m no larger than it must
-// be, are the reason of an interval that is too full; and where i in [p+m-d, q-m] would make
-// it so, s_i >= p+m-d has the consequence s_i > q-m.
-//
-// It ends when the makespan is proven, or says feasible with its bound at a limit.
-//
-// Sources: A. Schutt, T. Feydy, P. J. Stuckey and M. G. Wallace, Explaining the
-// cumulative propagator, Constraints 16, 2011; P. Vilím, Timetable edge finding filtering
-// algorithm for discrete cumulative resources, CPAIOR 2011; A. Schutt, T. Feydy and P. J.
-// Stuckey, Explaining time-table-edge-finding propagation for the cumulative resource
-// constraint, CPAIOR 2013; A. Bit-Monnot, Enhancing hybrid CP-SAT
-// search for disjunctive scheduling, ECAI 2023 (bounds as literals, watched by value).
 package rcpsp

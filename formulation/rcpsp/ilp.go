@@ -29,7 +29,7 @@ type SizeError struct {
 }
 
 func (e *SizeError) Error() string {
-	return fmt.Sprintf("project %q: an integer program of about %.3g coefficients, expected at most %d: use the search, or coarser units of time", e.Project, e.Cells, maxCells)
+	return fmt.Sprintf("project %q: an integer program of about %.3g coefficients, expected at most %d: use method list, or coarser units of time", e.Project, e.Cells, maxCells)
 }
 
 // ILP finds a shortest schedule by the integer linear program of the package's
@@ -222,6 +222,16 @@ func (f *ilp) decode(sol *milp.Solution) []int64 {
 		}
 	}
 	return start
+}
+
+// clash says that a resource keeps i and j apart.
+func clash(p *Project, i, j int) bool {
+	for k, r := range p.Resources {
+		if p.Activities[i].Demand[k]+p.Activities[j].Demand[k] > r.Capacity {
+			return true
+		}
+	}
+	return false
 }
 
 // cliques finds for each activity, greedily, a set with it of which no two can run side

@@ -3,11 +3,61 @@ package rcpsp
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
 )
+
+// Options are what every method takes; a start is the start times of a schedule.
+type Options = solve.Options[[]int64]
+
+// A Result is a method's answer. Times are in the project's unit.
+type Result struct {
+	Method   string      `json:"method"`
+	Status   milp.Status `json:"status"` // Optimal, Feasible, or Limit where nothing was found
+	Stop     milp.Stop   `json:"stop"`
+	Makespan int64       `json:"makespan"`
+	Bound    int64       `json:"bound"`   // no makespan is below it
+	Seconds  float64     `json:"seconds"` // that the method took
+	Start    []int64     `json:"start"`   // of the activities; nil where nothing was found
+}
+
+// Outcome is what the answer says of itself, in the project's unit of time.
+func (r *Result) Outcome() solve.Outcome {
+	o := solve.Outcome{Status: r.Status, Objective: float64(r.Makespan), Bound: float64(r.Bound), Stop: r.Stop}
+	if r.Start == nil {
+		o.Objective = math.Inf(1)
+	}
+	return o
+}
+
+// answer is what is known of a schedule, nil for none.
+func (p *Project) answer(method string, start []int64, bound int64, stop milp.Stop, began time.Time) *Result {
+	r := &Result{Method: method, Start: start, Bound: bound, Seconds: time.Since(began).Seconds()}
+	if start != nil {
+		r.Makespan = p.Makespan(start)
+		r.Bound = min(r.Bound, r.Makespan)
+	}
+	r.Status, r.Stop = solve.Judge(start != nil, r.Bound == r.Makespan, stop)
+	return r
+}
+
+func validate(p *Project, opt *Options) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	if err := opt.Validate(); err != nil {
+		return fmt.Errorf("project %q: %w", p.Name, err)
+	}
+	if opt.Start != nil {
+		if err := p.Check(opt.Start); err != nil {
+			return fmt.Errorf("the schedule to start from: %w", err)
+		}
+	}
+	return nil
+}
 
 // run is what takes a schedule to better ones.
 type run = func(ctx context.Context, p *Project, opt Options) (*Result, error) // nil: nothing to better
@@ -18,13 +68,9 @@ var rows = solve.Table[run]{
 		Run: func(ctx context.Context, p *Project, opt Options) (*Result, error) {
 			return ILP(ctx, p, ILPOptions{Options: opt})
 		}},
-	{Method: solve.Method{Name: "search", Description: "constraint propagation that learns from dead ends", Exact: true},
-		Run: func(ctx context.Context, p *Project, opt Options) (*Result, error) {
-			return Search(ctx, p, SearchOptions{Options: opt})
-		}},
 }
 
-// Methods lists list scheduling and the exact methods.
+// Methods lists list scheduling and the integer program.
 func Methods() []solve.Method { return rows.Methods() }
 
 // Solve schedules a project by the method of that name. Without a start it begins with

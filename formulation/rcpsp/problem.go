@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/dsasched/dsasched/heap"
+	"github.com/dsasched/dsasched/internal/heap"
 	"github.com/dsasched/dsasched/internal/strict"
 )
 

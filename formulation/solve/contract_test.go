@@ -143,9 +143,6 @@ func methods(t *testing.T) []method {
 	add(rcpsp.Methods(), "rcpsp", float64(project.Makespan(serial)), func(ctx context.Context, name string, set settings) (solve.Outcome, error) {
 		if !set.start {
 			// Solve always has a schedule, and so a start.
-			if name == "search" {
-				return outcome(rcpsp.Search(ctx, project, rcpsp.SearchOptions{Options: with(set, serial, solver)}))
-			}
 			return outcome(rcpsp.ILP(ctx, project, rcpsp.ILPOptions{Options: with(set, serial, solver)}))
 		}
 		return outcome(rcpsp.Solve(ctx, project, name, with(set, serial, solver)))

@@ -11,6 +11,7 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -57,7 +58,7 @@ func pose(t *testing.T, c networkCase) (*schedule.Schedule, *split.Network) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := scheduler.SplitProblem(s, opt)
+	n, err := pipeline.SplitProblem(s, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +183,7 @@ func TestOperatorCost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := scheduler.SplitProblem(s, scheduler.Options{Cost: doubled{}})
+	again, err := pipeline.SplitProblem(s, scheduler.Options{Cost: doubled{}})
 	if err != nil {
 		t.Fatal(err)
 	}

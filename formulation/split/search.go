@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dsasched/dsasched/heap"
+	"github.com/dsasched/dsasched/internal/heap"
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"

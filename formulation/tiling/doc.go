@@ -8,7 +8,7 @@
 // output and whose reduction is channels x window. A tiling ([Blocks]) says
 //
 //   - over how many cores products, rows and columns are divided, by any factors; the busiest core has the parts
-//     rounded up;
+//     rounded up; and over how many the reduction, by a divisor of its extent, where the second operand is weights;
 //   - into how many tiles a core's rows are cut, and how long tiles of columns and of the reduction are, multiples
 //     of the matrix unit's sides (of the reduction of a convolution: of whole windows as well);
 //   - whether tiles of rows or of columns change first; the reduction is innermost, its sums stay in the L1;
@@ -23,6 +23,7 @@
 //	    for each tile of the reduction:
 //	        load rows x reduction, unless there; load reduction x columns, unless there
 //	        multiply, add to the sums
+//	    gather the sums of cores that share the reduction, and add them
 //	    vector work on the sums; store the results
 //
 // # Products: the formula
@@ -31,7 +32,8 @@
 // latency or its pipeline's filling. A pass is one tile of rows and one of columns. Let u be its time on the
 // matrix unit (each command: blocks x the longer of the rows' passage and the block's load, and the fill), i that
 // of its loads into the L1 (each: latency and the longer of the core's bytes over its link and all cores' bytes
-// over the LLB, of which other moves take their share), v of its vector work and o of its store. With room for two
+// over the LLB, of which other moves take their share), v of its vector work and o of its store, with the
+// exchange of sums if several cores share the reduction (two latencies, a barrier, the bytes). With room for two
 // tiles of sums a pass lasts
 //
 //	max(i, u, v, o, (max(i, u) + v + o) / 2)
@@ -68,15 +70,16 @@
 // Each is at most [Problem.Time] of all tilings behind it, which the tests verify by enumeration with and without
 // each. They are not bounds on other kernels: package bound has those.
 //
-// [Rule] looks at the divisions over cores in the order of bound 1 and a part of what does not limit, at the tiles
+// [Rule] looks at the divisions over cores in the order of bound 1 and a part of what does not limit, first those
+// that leave the reduction whole and then those that do not; at the tiles
 // of the least bounds 2 for each, on a lattice of extents a quarter apart, at the longest reduction that fits and
 // one of a third; and goes from the three best to the best neighbour as long as there is a better one. It takes
-// some 2000 evaluations, a millisecond or two, and is deterministic; ties go to the smaller choices.
+// some 2000 to 4000 evaluations, a few milliseconds, and is deterministic; ties go to the smaller choices.
 //
 // # Products: what is left out
 //
-// The reduction is never divided over cores, nor its sums taken out of the L1 half-way: deep products with few
-// results leave cores idle. The ring of weights has a fixed size. All cores have what the busiest has. Tiles of a
+// Sums are never taken out of the L1 half-way but to be added by another core, and one core adds those of all
+// that share a reduction. The ring of weights has a fixed size. All cores have what the busiest has. Tiles of a
 // convolution's rows are whole lines where they are longer than one, and halos are read again by each tile.
 // Operands in other cores' L1 are not known.
 //

@@ -31,7 +31,7 @@ func (p *Problem) exact(ctx context.Context, opt solve.Options[*Blocks], without
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	x := &exact{p: p, best: timed{seconds: math.Inf(1)}, divisions: p.divisions(), ks: extents(p.K, p.Grain())}
+	x := &exact{p: p, best: timed{seconds: math.Inf(1)}, divisions: p.divisions()}
 	start := opt.Start
 	if start == nil {
 		if b, err := Rule(p); err == nil {
@@ -85,9 +85,9 @@ func (x *exact) known(b *Blocks) []int {
 		return nil
 	}
 	_, m, _ := p.part(b.Cores)
-	rows, columns := x.tiles(b.Cores)
+	rows, columns, ks := x.tiles(b.Cores)
 	row, column := slices.Index(rows, ceilDiv(m, b.Rows)), slices.Index(columns, b.Columns)
-	length := slices.Index(x.ks, b.Reduction)
+	length := slices.Index(ks, b.Reduction)
 	if row < 0 || column < 0 || length < 0 {
 		return nil
 	}
@@ -99,19 +99,20 @@ type exact struct {
 	p         *Problem
 	best      timed
 	divisions []split
-	ks        []int64
-	cores     [3]int64 // of the lists below
+	cores     [4]int64 // of the lists below
 	rows      []int64
 	columns   []int64
+	ks        []int64
 }
 
-// tiles are the extents of rows and columns that a division over cores allows.
-func (x *exact) tiles(cores [3]int64) (rows, columns []int64) {
+// tiles are the extents of rows, columns and reduction that a division over cores allows.
+func (x *exact) tiles(cores [4]int64) (rows, columns, ks []int64) {
 	if x.cores != cores {
 		_, m, n := x.p.part(cores)
 		x.cores, x.rows, x.columns = cores, extents(m, 1), extents(n, x.p.Machine.Columns)
+		x.ks = extents(x.p.depth(cores), x.p.Grain())
 	}
-	return x.rows, x.columns
+	return x.rows, x.columns, x.ks
 }
 
 // choices is how many there are behind some.
@@ -119,26 +120,27 @@ func (x *exact) choices(prefix []int) int {
 	switch len(prefix) {
 	case 0:
 		return len(x.divisions)
-	case 1:
-		rows, columns := x.tiles(x.divisions[prefix[0]].cores)
+	}
+	rows, columns, ks := x.tiles(x.divisions[prefix[0]].cores)
+	if len(prefix) == 1 {
 		return len(rows) * len(columns)
 	}
-	return len(x.ks)
+	return len(ks)
 }
 
 // chosen is what two or three choices stand for; tk is 0 where that is open.
-func (x *exact) chosen(prefix []int) (cores [3]int64, tm, tn, tk int64) {
+func (x *exact) chosen(prefix []int) (cores [4]int64, tm, tn, tk int64) {
 	cores = x.divisions[prefix[0]].cores
-	rows, columns := x.tiles(cores)
+	rows, columns, ks := x.tiles(cores)
 	tm, tn = rows[prefix[1]%len(rows)], columns[prefix[1]/len(rows)]
 	if len(prefix) > 2 {
-		tk = x.ks[prefix[2]]
+		tk = ks[prefix[2]]
 	}
 	return cores, tm, tn, tk
 }
 
 // leaf is the least time of the ways to run tiles of given extents; +Inf: none fits.
-func (x *exact) leaf(cores [3]int64, tm, tn, tk int64) float64 {
+func (x *exact) leaf(cores [4]int64, tm, tn, tk int64) float64 {
 	best := math.Inf(1)
 	x.p.leaves(cores, tm, tn, tk, func(b Blocks, seconds float64) {
 		best = min(best, seconds)
@@ -150,9 +152,9 @@ func (x *exact) leaf(cores [3]int64, tm, tn, tk int64) float64 {
 }
 
 // leaves visits the ways to run tiles of given extents that fit.
-func (p *Problem) leaves(cores [3]int64, tm, tn, tk int64, visit func(b Blocks, seconds float64)) {
+func (p *Problem) leaves(cores [4]int64, tm, tn, tk int64, visit func(b Blocks, seconds float64)) {
 	_, m, _ := p.part(cores)
-	count := ceilDiv(p.K, tk)
+	count := ceilDiv(p.depth(cores), tk)
 	for sums := int64(1); sums <= 2; sums++ {
 		first := Blocks{Cores: cores, Rows: ceilDiv(m, tm), Columns: tn, Reduction: tk, Sums: sums, Group: [2]int64{1, 1}}
 		p.orders(first, func(b Blocks) {
@@ -181,11 +183,14 @@ func (p *Problem) leaves(cores [3]int64, tm, tn, tk int64, visit func(b Blocks, 
 // divisions lists all ways to divide a product over cores; of several numbers of parts with the same largest
 // part, the least.
 func (p *Problem) divisions() (list []split) {
-	for _, pr := range parts(p.Reps, p.Cores, nil) {
-		for _, pm := range parts(p.M, p.Cores/pr, p.rowParts) {
-			for _, pn := range parts(p.N, p.Cores/pr/pm, p.columnParts) {
-				floor, hope := p.floor([3]int64{pr, pm, pn})
-				list = append(list, split{[3]int64{pr, pm, pn}, floor, hope})
+	for _, ps := range p.slices() {
+		for _, pr := range parts(p.Reps, p.Cores/ps, nil) {
+			for _, pm := range parts(p.M, p.Cores/ps/pr, p.rowParts) {
+				for _, pn := range parts(p.N, p.Cores/ps/pr/pm, p.columnParts) {
+					cores := [4]int64{pr, pm, pn, ps}
+					floor, hope := p.floor(cores)
+					list = append(list, split{cores, floor, hope})
+				}
 			}
 		}
 	}

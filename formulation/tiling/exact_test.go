@@ -46,6 +46,13 @@ func small(r *rand.Rand) *Problem {
 		p.Window = &Window{Height: pick(1, 3), Width: pick(1, 3), StrideHeight: pick(1, 2), StrideWidth: pick(1, 2), OutputWidth: 1 + r.Int64N(8)}
 		p.K = p.Window.Height * p.Window.Width * (1 + r.Int64N(6))
 	}
+	if p.Constant && p.RowsFrom != L1 && r.IntN(2) == 0 {
+		p.Deep = p.K
+		if w := p.Window; w != nil {
+			p.Deep /= w.Height * w.Width
+		}
+		p.Sync = float64(pick(0, 50)) * 1e-9
+	}
 	if r.IntN(4) == 0 {
 		p.Most = 1 + r.Int64N(30)
 	}
@@ -64,12 +71,17 @@ func enumerated(p *Problem) float64 {
 	for pr := int64(1); pr <= min(p.Reps, p.Cores); pr++ {
 		for pm := int64(1); pm <= min(p.M, p.Cores/pr); pm++ {
 			for pn := int64(1); pn <= min(p.N, p.Cores/pr/pm); pn++ {
-				cores := [3]int64{pr, pm, pn}
-				_, m, n := p.part(cores)
-				for tm := int64(1); tm <= m; tm++ {
-					for tn := int64(1); tn <= ceilDiv(n, p.Machine.Columns); tn++ {
-						for tk := int64(1); tk <= ceilDiv(p.K, p.Grain()); tk++ {
-							p.leaves(cores, tm, tn*p.Machine.Columns, tk*p.Grain(), func(_ Blocks, seconds float64) { best = min(best, seconds) })
+				for ps := int64(1); ps <= max(1, min(p.Deep, p.Cores/pr/pm/pn)); ps++ {
+					if ps > 1 && p.Deep%ps != 0 || ps*p.Grain() > max(p.K, p.Grain()) {
+						continue
+					}
+					cores := [4]int64{pr, pm, pn, ps}
+					_, m, n := p.part(cores)
+					for tm := int64(1); tm <= m; tm++ {
+						for tn := int64(1); tn <= ceilDiv(n, p.Machine.Columns); tn++ {
+							for tk := int64(1); tk <= ceilDiv(p.depth(cores), p.Grain()); tk++ {
+								p.leaves(cores, tm, tn*p.Machine.Columns, tk*p.Grain(), func(_ Blocks, seconds float64) { best = min(best, seconds) })
+							}
 						}
 					}
 				}

@@ -33,6 +33,8 @@ type Product struct {
 	Simple, Special, Move float64
 	// Extra are operands of the vector work, a tile of which each tile of results needs.
 	Extra []Extra
+	// Deep is the extent of the reduction of which cores may take slices, by a divisor of it; 0: they may not.
+	Deep int64
 	// Window, if the product is a convolution: rows are positions of its output, the reduction is
 	// channels x window.
 	Window *Window
@@ -137,6 +139,7 @@ type Machine struct {
 	In, Out, LLBRate, DDRWeights, DDRActivations float64
 	// Seconds that each move takes beside its bytes.
 	L1Latency, DDRLatency float64
+	Sync                  float64 // before cores have each other's sums
 	Broadcast             bool
 }
 
@@ -149,7 +152,7 @@ func NewMachine(c *cost.Model, product, vector model.DType) *Machine {
 		Simple: c.LaneCycles(hardware.OpSimple, vector), Special: c.LaneCycles(hardware.OpSpecial, vector),
 		Move: c.LaneCycles(hardware.OpMove, vector), Serial: c.SharedVector(),
 		Data: schedule.DataBytes(s), Ring: schedule.WeightRingBytes(s), Home: schedule.WeightHomeBytes(s),
-		Broadcast: s.CoreLink.Broadcast, L1Latency: s.CoreLink.LatencySeconds,
+		Broadcast: s.CoreLink.Broadcast, L1Latency: s.CoreLink.LatencySeconds, Sync: s.SyncSeconds,
 		DDRLatency: s.DDR.LatencySeconds + s.DDRLink.LatencySeconds,
 	}
 	m.Row, m.Load, m.Gap = c.MatrixRate(product)
@@ -190,8 +193,9 @@ type Problem struct {
 
 // Blocks is a tiling: how the cores divide a product, and in which tiles each works on its part.
 type Blocks struct {
-	// Cores divide the products, their rows and their columns; the last parts may be smaller.
-	Cores [3]int64
+	// Cores divide the products, their rows and their columns, the last parts of which may be smaller, and the
+	// reduction.
+	Cores [4]int64
 	// Rows is how many tiles the rows of a core's product are cut into, as equal as whole rows
 	// allow. Columns and Reduction are the largest extents of tiles, multiples of the unit's.
 	Rows, Columns, Reduction int64
@@ -226,7 +230,7 @@ func gcd(a, b int64) int64 {
 }
 
 // part is what the busiest core has of the products, their rows and their columns.
-func (p *Problem) part(cores [3]int64) (reps, rows, columns int64) {
+func (p *Problem) part(cores [4]int64) (reps, rows, columns int64) {
 	return ceilDiv(p.Reps, cores[0]), share(p.M, cores[1], p.rowParts), share(p.N, cores[2], p.columnParts)
 }
 
@@ -249,11 +253,24 @@ func (p *Problem) Check() error {
 	if m.LLB == 0 && (pr.RowsFrom == LLB || pr.ColumnsFrom == LLB || pr.To == LLB) {
 		return fmt.Errorf("tiling: an operand or result in the LLB of a machine that has none")
 	}
+	if pr.Deep > 0 && (!pr.Constant || pr.RowsFrom == L1 || pr.K%pr.Deep != 0) {
+		return fmt.Errorf("tiling: slices of %d of a reduction of %d, expected a divisor, weights and rows that are not in the L1", pr.Deep, pr.K)
+	}
 	if w := pr.Window; w != nil &&
 		(min(w.Height, w.Width, w.StrideHeight, w.StrideWidth, w.OutputWidth) < 1 || pr.K%(w.Height*w.Width) != 0) {
 		return fmt.Errorf("tiling: a window %+v of a reduction of %d, expected extents of 1 or more that divide it", *w, pr.K)
 	}
 	return nil
+}
+
+// sharers is how many cores share a reduction, depth the part of it that each has.
+func sharers(cores [4]int64) int64 { return max(1, cores[3]) }
+
+func (p *Problem) depth(cores [4]int64) int64 { return p.K / sharers(cores) }
+
+// others is how many bytes of other cores' sums a core that makes results adds to so many of its own.
+func (p *Problem) others(cores [4]int64, sums int64) float64 {
+	return float64((sharers(cores) - 1) * sums * schedule.AccumulatorBytes)
 }
 
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }

@@ -31,7 +31,7 @@ func thin(list []int64) []int64 {
 
 // split is a way to divide a product over cores.
 type split struct {
-	cores       [3]int64
+	cores       [4]int64
 	floor, hope float64
 }
 
@@ -47,13 +47,15 @@ func parts(extent, most int64, table []int64) (list []int64) {
 
 // splits lists the ways to divide a product over cores, the most hopeful ahead. Of several numbers of parts with
 // the same largest part, the least is listed.
-func (p *Problem) splits() (list []split) {
-	for _, pr := range parts(p.Reps, p.Cores, nil) {
-		for _, pm := range parts(p.M, p.Cores/pr, p.rowParts) {
-			for most := p.Cores / pr / pm; most > 0; most = most * 3 / 4 {
-				cores := [3]int64{pr, pm, fewest(p.N, min(p.N, most), p.columnParts)}
-				floor, hope := p.floor(cores)
-				list = append(list, split{cores, floor, hope})
+func (p *Problem) splits(slicings []int64) (list []split) {
+	for _, ps := range slicings {
+		for _, pr := range parts(p.Reps, p.Cores/ps, nil) {
+			for _, pm := range parts(p.M, p.Cores/ps/pr, p.rowParts) {
+				for most := p.Cores / ps / pr / pm; most > 0; most = most * 3 / 4 {
+					cores := [4]int64{pr, pm, fewest(p.N, min(p.N, most), p.columnParts), ps}
+					floor, hope := p.floor(cores)
+					list = append(list, split{cores, floor, hope})
+				}
 			}
 		}
 	}
@@ -63,12 +65,23 @@ func (p *Problem) splits() (list []split) {
 	return slices.CompactFunc(list, func(a, b split) bool { return a.cores == b.cores })
 }
 
+// slices lists into how many slices cores may divide the reduction, the most first: each has a tile of it at least.
+func (p *Problem) slices() (list []int64) {
+	for n := min(p.Deep, p.Cores, p.K/p.Grain()); n > 1; n-- {
+		if p.Deep%n == 0 {
+			list = append(list, n)
+		}
+	}
+	return append(list, 1)
+}
+
 // floor is what no tiling takes less than with these cores: all products in blocks of the unit, each operand and
 // result once. The hope is more by a part of what is not the longest: what cores wait for adds to what they do.
-func (p *Problem) floor(cores [3]int64) (floor, hope float64) {
+func (p *Problem) floor(cores [4]int64) (floor, hope float64) {
 	r, m, n := p.part(cores)
-	reps, rows, columns := p.bytes(r, m, n)
+	reps, rows, columns := p.bytes(r, m, n, p.depth(cores))
 	pr, pm, pn := p.spread(cores)
+	ps := float64(sharers(cores))
 	var in, llb, activations, weights float64
 	move := func(from Level, core, count, others float64, ddr *float64) {
 		all, read := core*count, core*count
@@ -86,11 +99,11 @@ func (p *Problem) floor(cores [3]int64) (floor, hope float64) {
 			}
 		}
 	}
-	move(p.RowsFrom, rows, pr*pm, pn, &activations)
+	move(p.RowsFrom, rows, pr*pm*ps, pn, &activations)
 	if p.Constant {
-		move(p.ColumnsFrom, columns, pr*pn, pm, &weights)
+		move(p.ColumnsFrom, columns, pr*pn*ps, pm, &weights)
 	} else {
-		move(p.ColumnsFrom, columns, pr*pn, pm, &activations)
+		move(p.ColumnsFrom, columns, pr*pn*ps, pm, &activations)
 	}
 	out, results := 0.0, reps*float64(m*n*p.ResultBytes)
 	if p.To != L1 {
@@ -100,55 +113,60 @@ func (p *Problem) floor(cores [3]int64) (floor, hope float64) {
 		}
 	}
 	unit := p.unitFloor(cores, m, 1, 0)
-	floor = max(unit, in/p.In, out/p.Out, llb/p.LLBRate, activations/p.DDRActivations+weights/p.DDRWeights)
-	return floor, floor + (unit+max(in/p.In, llb/p.LLBRate)+out/p.Out)/8
+	gather := 0.0
+	if ps > 1 {
+		sums := p.others(cores, r*m*n)
+		gather, llb = 2*p.L1Latency+p.Sync+sums/p.In, llb+2*sums*pr*pm*pn
+	}
+	floor = max(unit, in/p.In, out/p.Out+gather, llb/p.LLBRate, activations/p.DDRActivations+weights/p.DDRWeights)
+	return floor, floor + (unit+max(in/p.In, llb/p.LLBRate)+out/p.Out)/8 + gather
 }
 
 // bytes are those of the operands of a core, each once: tiles of a convolution need no less than all its rows at a
 // time.
-func (p *Problem) bytes(r, m, n int64) (reps, rows, columns float64) {
-	reps, rows, columns = float64(r), float64(r*m*p.K*p.RowBytes), float64(r*n*p.K*p.ColumnBytes)
+func (p *Problem) bytes(r, m, n, k int64) (reps, rows, columns float64) {
+	reps, rows, columns = float64(r), float64(r*m*k*p.RowBytes), float64(r*n*k*p.ColumnBytes)
 	if p.Window != nil {
-		rows = float64(r * p.Window.elements(m, p.K) * p.RowBytes)
+		rows = float64(r * p.Window.elements(m, k) * p.RowBytes)
 	}
 	return reps, rows, columns
 }
 
 // spread is over how many cores each part is divided, as numbers.
-func (p *Problem) spread(cores [3]int64) (pr, pm, pn float64) {
+func (p *Problem) spread(cores [4]int64) (pr, pm, pn float64) {
 	return float64(min(cores[0], p.Reps)), float64(min(cores[1], p.M)), float64(min(cores[2], p.N))
 }
 
 // unitFloor is the least time of the matrix unit with rows in so many tiles and so many commands.
-func (p *Problem) unitFloor(cores [3]int64, m, tiles int64, commands float64) float64 {
+func (p *Problem) unitFloor(cores [4]int64, m, tiles int64, commands float64) float64 {
 	pr, pm, pn := p.spread(cores)
 	reps, _, n := p.part(cores)
-	blocks := float64(ceilDiv(n, p.Machine.Columns) * ceilDiv(p.K, p.Machine.Rows))
-	share := float64(ceilDiv(int64(pr*pm*pn), p.MatrixUnits))
+	blocks := float64(ceilDiv(n, p.Machine.Columns) * ceilDiv(p.depth(cores), p.Machine.Rows))
+	share := float64(ceilDiv(int64(pr*pm*pn)*sharers(cores), p.MatrixUnits))
 	return (float64(reps)*blocks*max(float64(m)*p.Row, p.Load*float64(tiles)) + commands*p.Fill) * share / p.Clock
 }
 
 // tileFloor is what no tiling takes less than with these cores and largest tiles of rows and columns;
 // +Inf: none fits. The tile of the reduction is tk or, if that is 0, as long as the L1 and the ring allow, and
 // operands pass as often as the better order of the loops has it.
-func (p *Problem) tileFloor(cores [3]int64, tm, tn, tk int64) float64 {
+func (p *Problem) tileFloor(cores [4]int64, tm, tn, tk int64) float64 {
 	r, m, n := p.part(cores)
-	tiles, columns := ceilDiv(m, tm), ceilDiv(n, tn)
-	tn, tk = min(tn, n), min(tk, p.K)
-	free := p.Data
+	tiles, columns, depth := ceilDiv(m, tm), ceilDiv(n, tn), p.depth(cores)
+	tn, tk = min(tn, n), min(tk, depth)
+	free := p.Data - int64(p.others(cores, tm*tn))
 	if p.To != L1 {
 		free -= tm * tn * p.ResultBytes
 	}
 	if free < 0 {
 		return math.Inf(1)
 	}
-	reps, rows, cols := p.bytes(r, m, n)
+	reps, rows, cols := p.bytes(r, m, n, depth)
 	row, col := float64(p.RowBytes), float64(p.ColumnBytes) // bytes of an element
 	if p.Window != nil {                                    // with halos
-		tile := float64(p.Window.elements(tm, p.K) * p.RowBytes)
-		row, rows = tile/float64(tm*p.K), float64(r*tiles)*tile
+		tile := float64(p.Window.elements(tm, depth) * p.RowBytes)
+		row, rows = tile/float64(tm*depth), float64(r*tiles)*tile
 	}
-	k := float64(p.K)
+	k, ps := float64(depth), float64(sharers(cores))
 	long := k
 	if p.RowsFrom != L1 {
 		if most := float64(free) / (float64(tm) * row); most < k {
@@ -202,14 +220,14 @@ func (p *Problem) tileFloor(cores [3]int64, tm, tn, tk int64) float64 {
 		t, llb := 0.0, 0.0
 		if p.RowsFrom != L1 {
 			t += rowTimes * (rows/p.In + reps*float64(tiles)*sums*p.L1Latency)
-			llb += rowTimes * rows * pr * pm * again(p.Broadcast, int64(pn))
+			llb += rowTimes * rows * pr * pm * ps * again(p.Broadcast, int64(pn))
 		}
 		if p.ColumnsFrom != L1 {
 			t += colTimes * (cols/p.In + reps*float64(columns)*sums*p.L1Latency)
-			llb += colTimes * cols * pr * pn * again(p.Broadcast, int64(pm))
+			llb += colTimes * cols * pr * pn * ps * again(p.Broadcast, int64(pm))
 		}
 		results := reps * float64(m*n*p.ResultBytes) * pr * pm * pn
-		ddr := p.ddrFloor(rows*pr*pm, cols*pr*pn, results, rowTimes, colTimes, float64(columns), columnsFirst)
+		ddr := p.ddrFloor(rows*pr*pm*ps, cols*pr*pn*ps, results, rowTimes, colTimes, float64(columns), columnsFirst)
 		best = min(best, max(t, llb/p.LLBRate, ddr))
 	}
 	// The first loads come before all that, the last results behind.
@@ -225,6 +243,9 @@ func (p *Problem) tileFloor(cores [3]int64, tm, tn, tk int64) float64 {
 		if p.LLB > 0 && p.To == DDR {
 			ends += p.DDRLatency
 		}
+	}
+	if ps > 1 {
+		ends += 2*p.L1Latency + p.Sync
 	}
 	return max(unit, best) + ends
 }
@@ -268,9 +289,30 @@ func Rule(p *Problem) (Blocks, error) {
 	if err := p.Check(); err != nil {
 		return Blocks{}, err
 	}
-	r := ruler{p: p}
-	for _, s := range p.splits() {
-		if r.tried > ruleTimes {
+	best := timed{seconds: math.Inf(1)}
+	for _, deep := range [][]int64{{1}, thin(p.slices())} { // those who share a reduction do not crowd the others out
+		if deep[0] == 1 && best.Rows > 0 {
+			break
+		}
+		r := ruler{p: p, limit: best.seconds}
+		r.search(deep)
+		for _, x := range r.best {
+			if compare(x, best) < 0 {
+				best = x
+			}
+		}
+	}
+	if best.Rows == 0 {
+		return Blocks{}, fmt.Errorf("tiling: no tile of a product of %d x %d x %d fits into %d bytes of the L1 and a ring of %d for weights",
+			p.M, p.K, p.N, p.Data, p.Ring)
+	}
+	return best.Blocks, nil
+}
+
+// search finds the best few tilings that divide the reduction over so many cores.
+func (r *ruler) search(slicings []int64) {
+	for _, s := range r.p.splits(slicings) {
+		if r.tried > ruleTimes || s.hope >= 2*r.limit {
 			break
 		}
 		if s.floor < r.least() {
@@ -281,15 +323,9 @@ func Rule(p *Problem) (Blocks, error) {
 		r.tried = 0
 		r.coarse(x.Cores, math.MaxInt)
 	}
-	if len(r.best) == 0 {
-		return Blocks{}, fmt.Errorf("tiling: no tile of a product of %d x %d x %d fits into %d bytes of the L1 and a ring of %d for weights",
-			p.M, p.K, p.N, p.Data, p.Ring)
-	}
 	for i := range r.best {
 		r.climb(&r.best[i])
 	}
-	slices.SortFunc(r.best, compare)
-	return r.best[0].Blocks, nil
 }
 
 const (
@@ -322,6 +358,7 @@ func compare(a, b timed) int {
 // ruler is Rule at work.
 type ruler struct {
 	p     *Problem
+	limit float64 // of no interest is what takes as long
 	best  []timed // of different divisions over cores, the best first
 	tried int
 	pairs []pair
@@ -336,7 +373,7 @@ type pair struct {
 // least is the time of the best.
 func (r *ruler) least() float64 {
 	if len(r.best) == 0 {
-		return math.Inf(1)
+		return r.limit
 	}
 	return r.best[0].seconds
 }
@@ -365,7 +402,7 @@ func (r *ruler) try(b Blocks) {
 }
 
 // coarse tries tiles for a division over cores: so many extents of rows and columns, the least floors ahead.
-func (r *ruler) coarse(cores [3]int64, pairs int) {
+func (r *ruler) coarse(cores [4]int64, pairs int) {
 	p := r.p
 	_, m, n := p.part(cores)
 	r.pairs = r.pairs[:0]
@@ -380,7 +417,7 @@ func (r *ruler) coarse(cores [3]int64, pairs int) {
 	slices.SortFunc(r.pairs, func(a, b pair) int {
 		return cmp.Or(cmp.Compare(a.floor, b.floor), cmp.Compare(b.rows, a.rows), cmp.Compare(b.columns, a.columns))
 	})
-	ks := thin(extents(p.K, p.Grain()))
+	ks := thin(extents(p.depth(cores), p.Grain()))
 	for _, x := range r.pairs {
 		if x.floor >= r.least() || r.tried > ruleTimes || pairs == 0 {
 			return
@@ -422,7 +459,7 @@ func (p *Problem) each(b Blocks, visit func(Blocks)) {
 // orders is each but for the loads from the DDR.
 func (p *Problem) orders(b Blocks, visit func(Blocks)) {
 	reps, _, n := p.part(b.Cores)
-	sums, columns := ceilDiv(p.K, b.Reduction), ceilDiv(n, b.Columns)
+	sums, columns := ceilDiv(p.depth(b.Cores), b.Reduction), ceilDiv(n, b.Columns)
 	for _, columnsFirst := range []bool{false, true} {
 		if columnsFirst && (columns == 1 || b.Rows == 1 && reps == 1) {
 			continue
@@ -448,7 +485,7 @@ func (p *Problem) orders(b Blocks, visit func(Blocks)) {
 // the reduction.
 func (p *Problem) rooms(b Blocks, panel bool) Blocks {
 	reps, _, _ := p.part(b.Cores)
-	sums := ceilDiv(p.K, b.Reduction)
+	sums := ceilDiv(p.depth(b.Cores), b.Reduction)
 	b.RoomRows, b.RoomColumns = 2, 2
 	switch {
 	case sums == 1 && reps*b.Rows == 1:
@@ -525,10 +562,10 @@ func (r *ruler) climb(x *timed) {
 // neighbours visits the tilings that differ in one extent, or in how tiles are run.
 func (p *Problem) neighbours(b Blocks, visit func(Blocks)) {
 	_, m, n := p.part(b.Cores)
-	ks := extents(p.K, p.Grain())
+	ks := extents(p.depth(b.Cores), p.Grain())
 	again := func(x Blocks) {
 		// Where larger tiles do not fit, those of the reduction are as long as the others allow.
-		for _, k := range ks {
+		for _, k := range extents(p.depth(x.Cores), p.Grain()) {
 			if k > x.Reduction {
 				continue
 			}
@@ -562,7 +599,7 @@ func (p *Problem) neighbours(b Blocks, visit func(Blocks)) {
 		x.Sums = sums
 		again(x)
 	}
-	count := ceilDiv(p.K, b.Reduction)
+	count := ceilDiv(p.depth(b.Cores), b.Reduction)
 	for i := range 2 {
 		for d := int64(1); d <= count && p.LLB > 0; d++ {
 			if count%d == 0 {
@@ -572,8 +609,9 @@ func (p *Problem) neighbours(b Blocks, visit func(Blocks)) {
 			}
 		}
 	}
-	step(parts(p.M, p.Cores/b.Cores[0], p.rowParts), b.Cores[1], func(pm int64) {
-		most := min(p.N, p.Cores/b.Cores[0]/pm)
+	ps := sharers(b.Cores)
+	step(parts(p.M, p.Cores/ps/b.Cores[0], p.rowParts), b.Cores[1], func(pm int64) {
+		most := min(p.N, p.Cores/ps/b.Cores[0]/pm)
 		for _, pn := range []int64{most, min(most, b.Cores[2])} {
 			x := b
 			x.Cores[1], x.Cores[2] = pm, fewest(p.N, pn, p.columnParts)

@@ -32,7 +32,7 @@ func machine(t testing.TB, name string) (*Machine, int64) {
 
 // matmul is a product of f16 with weights, divided over clusters by rows, from the DDR and to it.
 func matmul(m *Machine, clusters int64, rows, n, k int64) *Problem {
-	return &Problem{Product{Reps: 1, M: ceilDiv(rows, clusters), N: n, K: k, RowBytes: 2, ColumnBytes: 2, ResultBytes: 2, Constant: true}, *m}
+	return &Problem{Product{Reps: 1, M: ceilDiv(rows, clusters), N: n, K: k, RowBytes: 2, ColumnBytes: 2, ResultBytes: 2, Constant: true, Deep: k}, *m}
 }
 
 func TestRule(t *testing.T) {
@@ -59,6 +59,32 @@ func TestRule(t *testing.T) {
 	}
 }
 
+// A deep product with few results has its reduction divided over cores, and is faster for it; a wide one is as
+// fast as without slices.
+func TestRuleSlices(t *testing.T) {
+	m, clusters := machine(t, "a100")
+	for _, c := range []struct {
+		rows, n, k int64
+		sliced     bool
+	}{{64, 64, 16384, true}, {333, 64, 16384, true}, {2048, 4096, 4096, false}} {
+		p := matmul(m, clusters, c.rows, c.n, c.k)
+		b, err := Rule(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		with, _ := p.Time(&b)
+		p.Deep = 0
+		whole, err := Rule(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		without, _ := p.Time(&whole)
+		if sliced := b.Cores[3] > 1; sliced != c.sliced || with > without || sliced && with > 0.9*without {
+			t.Errorf("%d x %d x %d: cores %v, %g s, and %g s where none share a reduction", c.rows, c.k, c.n, b.Cores, with, without)
+		}
+	}
+}
+
 func BenchmarkRule(b *testing.B) {
 	for _, name := range machines {
 		m, clusters := machine(b, name)
@@ -76,7 +102,7 @@ func BenchmarkRule(b *testing.B) {
 // least is what no tiling over any cores is below.
 func least(p *Problem) float64 {
 	floor := math.Inf(1)
-	for _, s := range p.splits() {
+	for _, s := range p.splits(p.slices()) {
 		floor = min(floor, s.floor)
 	}
 	return floor

@@ -2,6 +2,8 @@ package tiling
 
 import (
 	"math"
+
+	"github.com/dsasched/dsasched/model/schedule"
 )
 
 // Limit names what bounds a product's time.
@@ -24,7 +26,7 @@ func (l Limit) String() string {
 // work is a product on the busiest core in tiles: what does not depend on how they are bought.
 type work struct {
 	reps, m, n, k            int64 // of the core
-	cores                    int64
+	cores, makers            int64 // all, and those that make results
 	tiles, columns, sums     int64 // of rows in all, of columns, of the reduction
 	rowTile, nTile, kTile    int64 // largest extents
 	rowElements, colElements int64 // of one tile
@@ -33,8 +35,9 @@ type work struct {
 // cut is the work of a tiling.
 func (p *Problem) cut(b *Blocks) (w work) {
 	w.reps, w.m, w.n = p.part(b.Cores)
-	w.k = p.K
-	w.cores = min(b.Cores[0], p.Reps) * min(b.Cores[1], p.M) * min(b.Cores[2], p.N)
+	w.k = p.depth(b.Cores)
+	w.makers = min(b.Cores[0], p.Reps) * min(b.Cores[1], p.M) * min(b.Cores[2], p.N)
+	w.cores = w.makers * sharers(b.Cores)
 	w.rowTile = ceilDiv(w.m, b.Rows)
 	w.nTile, w.kTile = min(b.Columns, w.n), min(b.Reduction, w.k)
 	w.tiles, w.columns, w.sums = w.reps*b.Rows, ceilDiv(w.n, b.Columns), ceilDiv(w.k, b.Reduction)
@@ -68,10 +71,11 @@ func (p *Problem) stage(b *Blocks, w *work) (bytes int64) {
 	if p.To != L1 {
 		results = b.Sums * align(tile*p.ResultBytes)
 	}
-	if w.sums > 1 {
-		results = max(results, b.Sums*align(tile*4))
+	others := sharers(b.Cores) - 1
+	if w.sums > 1 || others > 0 {
+		results = max(results, b.Sums*align(tile*schedule.AccumulatorBytes))
 	}
-	return bytes + results
+	return bytes + results + others*align(tile*schedule.AccumulatorBytes)
 }
 
 // Fits reports whether a tiling can run: its tiles have room in the L1, in the ring of weights and
@@ -132,6 +136,7 @@ func (p *Problem) fits(b *Blocks, w *work) bool {
 // far is how many bytes one load from the DDR brings, of rows and of columns.
 func (p *Problem) far(b *Blocks, w *work) (rows, columns int64) {
 	reps := min(b.Cores[0], p.Reps)
+	reps *= sharers(b.Cores)
 	rows = reps * min(b.Cores[1], p.M) * w.rowElements * b.Group[0] * p.RowBytes
 	columns = reps * min(b.Cores[2], p.N) * w.colElements * b.Group[1] * p.ColumnBytes
 	return rows, columns
@@ -174,8 +179,9 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 		rowBytes = float64(p.Window.elements(w.rowTile, w.k)) / sums * float64(p.RowBytes)
 	}
 	colBytes := float64(w.k*w.n) / (sums * float64(w.columns)) * float64(p.ColumnBytes)
-	rowsAll, colsAll := reps*pm*rowBytes, reps*pn*colBytes // each byte once
-	rowsShared, colsShared := rowsAll*pn, colsAll*pm       // to each core that needs it
+	ps := float64(sharers(b.Cores))
+	rowsAll, colsAll := reps*pm*ps*rowBytes, reps*pn*ps*colBytes // each byte once
+	rowsShared, colsShared := rowsAll*pn, colsAll*pm             // to each core that needs it
 	if p.Broadcast {
 		rowsShared, colsShared = rowsAll, colsAll
 	}
@@ -192,7 +198,7 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 	if p.Constant && p.LLB == 0 && colPasses > columns {
 		all, home := colBytes*sums*columns, float64(p.Home)
 		if p.Broadcast {
-			all, home = all*pn, home*float64(p.Cores)
+			all, home = all*pn*ps, home*float64(p.Cores)
 		}
 		if reused = (colPasses - columns) * min(1, home/all); !p.Broadcast { // they are there
 			colPasses, reused = colPasses-reused, 0
@@ -282,6 +288,7 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 		llbBytes += firstCols * sums * colsAll
 	}
 	llbBytes += passes * extraDDR
+	llbBytes += 2 * passes * p.others(b.Cores, 1) * resultBytes * float64(w.makers)
 	if p.To != L1 {
 		llbBytes += passes * resultsAll
 		if p.To == DDR {
@@ -323,10 +330,14 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 	inExtra := extraCount*latency + max(extra/p.In, extraLLB/rowRate)
 
 	// Behind the sums of a pass: vector work and the way out.
-	vector := p.vector(&w.rowTile, &w.nTile, w.cores)
+	vector := p.vector(&w.rowTile, &w.nTile, w.makers, ps-1)
 	out := 0.0
 	if p.To != L1 {
 		out = storeLatency + max(results/p.Out, resultsAll/storeRate)
+	}
+	if ps > 1 { // and the sums of other cores
+		sums := p.others(b.Cores, w.rowTile*w.nTile)
+		out += 2*p.L1Latency + p.Sync + max(sums/p.In, 2*sums*float64(w.makers)/p.LLBRate)
 	}
 	behind := vector + out
 
@@ -441,12 +452,12 @@ func (p *Problem) loads(b *Blocks, w *work) (rows, columns float64) {
 	return rows, columns
 }
 
-// vector is how long the vector work of a tile takes.
-func (p *Problem) vector(rows, columns *int64, cores int64) float64 {
+// vector is how long the vector work of a tile takes, with so many more simple operations on each result.
+func (p *Problem) vector(rows, columns *int64, cores int64, more float64) float64 {
 	n := float64(*rows * *columns)
 	simple, special := 0.0, 0.0
-	if p.Product.Simple+p.Product.Move > 0 {
-		simple = n*(p.Product.Simple*p.Machine.Simple+p.Product.Move*p.Machine.Move) + p.VectorFill
+	if more += p.Product.Simple; more+p.Product.Move > 0 {
+		simple = n*(more*p.Machine.Simple+p.Product.Move*p.Machine.Move) + p.VectorFill
 		simple *= float64(ceilDiv(cores, max(1, p.VectorUnits)))
 	}
 	if p.Product.Special > 0 {

@@ -116,10 +116,35 @@ func (m *Model) MatrixCycles(d model.MatrixDims, dt model.DType) hardware.Cycles
 		return m.lanes(m.vector, hardware.OpSimple, d.Reps*d.M*d.N*d.K, dt)
 	}
 	r, _ := rate(m.matrix, dt)
-	rows, cols := int64(m.matrix.Rows), int64(m.matrix.Cols)
-	load := m.loadCyclesPerByte * float64(rows*cols*dt.Bytes())
-	blocks := float64(d.Reps) * float64(ceilDiv(d.K, rows)*ceilDiv(d.N, cols))
-	return hardware.Cycles(math.Ceil(blocks*math.Max(float64(d.M)/r, load)+(blocks-1)*m.matrix.BlockCycles)) + m.matrix.FillCycles
+	ratio := m.matrix.ClockRatio(m.spec)
+	blocks := float64(d.Reps) * float64(ceilDiv(d.K, int64(m.matrix.Rows))*ceilDiv(d.N, int64(m.matrix.Cols)))
+	each := math.Max(float64(d.M)*(ratio/r+m.feed(float64(d.M), float64(d.N), dt)), m.blockCycles(dt))
+	return hardware.Cycles(math.Ceil(blocks*each+(blocks-1)*m.matrix.BlockCycles*ratio)) + m.fill(m.matrix)
+}
+
+// blockCycles is what each block of the matrix unit's stationary operand takes at least.
+func (m *Model) blockCycles(dt model.DType) float64 {
+	load := m.loadCyclesPerByte * float64(int64(m.matrix.Rows)*int64(m.matrix.Cols)*dt.Bytes())
+	return math.Max(load, float64(m.matrix.LeastCycles)*m.matrix.ClockRatio(m.spec))
+}
+
+// feed is how long the operands of a row and a block take to the matrix unit where it takes them in turn with
+// computing. Of the tiles of results that it holds, it is least for squares, or for all of the shorter side.
+func (m *Model) feed(rows, columns float64, dt model.DType) float64 {
+	u := &m.matrix
+	if u.OperandBytesPerSecond == 0 {
+		return 0
+	}
+	held := float64(u.ResultsHeld)
+	high := math.Min(rows, math.Max(math.Sqrt(held), held/columns))
+	wide := math.Min(columns, held/high)
+	bytes := float64(int64(u.Rows)*int64(u.Cols)*dt.Bytes()) * (1/high + 1/wide)
+	return bytes / u.OperandBytesPerSecond * m.spec.ClockHz
+}
+
+// fill is a unit's fill in the chip's cycles.
+func (m *Model) fill(u hardware.Unit) hardware.Cycles {
+	return hardware.Cycles(math.Ceil(float64(u.FillCycles) * u.ClockRatio(m.spec)))
 }
 
 // VectorCycles is the time of a vector command's simple operations and moves on
@@ -135,7 +160,7 @@ func (m *Model) VectorCycles(w model.VectorWork, dt model.DType) (vector, specia
 		vector += m.lanes(m.vector, hardware.OpMove, w.Move, dt)
 	}
 	if w.Simple > 0 && w.Move > 0 {
-		vector -= m.vector.FillCycles
+		vector -= m.fill(m.vector)
 	}
 	if w.Special > 0 {
 		special = m.lanes(m.special, hardware.OpSpecial, w.Special, dt)
@@ -149,8 +174,9 @@ func (m *Model) lanes(u hardware.Unit, class string, n int64, dt model.DType) ha
 	if !ok {
 		c = 1
 	}
-	lanes := float64(u.Lanes) * r
-	return hardware.Cycles(math.Ceil(math.Ceil(float64(n)/lanes)*c)) + u.FillCycles
+	lanes, ratio := float64(u.Lanes)*r, u.ClockRatio(m.spec)
+	work := math.Ceil(math.Ceil(float64(n)/lanes) * c * ratio)
+	return hardware.Cycles(math.Max(work, math.Ceil(float64(u.LeastCycles)*ratio))) + m.fill(u)
 }
 
 // SharedVector reports whether special functions run on the vector unit's hardware,
@@ -181,7 +207,7 @@ func (m *Model) PeakVectorOpsPerSecond(dt model.DType) float64 {
 	if c == 0 {
 		c = 1
 	}
-	return float64(m.spec.Clusters*n) * float64(m.vector.Lanes) * r / c * m.spec.ClockHz
+	return float64(m.spec.Clusters*n) * float64(m.vector.Lanes) * r / c * m.spec.ClockHz / m.vector.ClockRatio(m.spec)
 }
 
 // PeakMACsPerSecond is the chip's rate of multiply-accumulates.
@@ -191,5 +217,5 @@ func (m *Model) PeakMACsPerSecond(dt model.DType) float64 {
 	}
 	r, _ := rate(m.matrix, dt)
 	n := m.spec.CoresWith(hardware.Matrix)
-	return float64(m.spec.Clusters*n) * float64(m.matrix.Rows*m.matrix.Cols) * r * m.spec.ClockHz
+	return float64(m.spec.Clusters*n) * float64(m.matrix.Rows*m.matrix.Cols) * r * m.spec.ClockHz / m.matrix.ClockRatio(m.spec)
 }

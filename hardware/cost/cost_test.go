@@ -146,3 +146,69 @@ func ExampleModel_MatrixCycles() {
 	fmt.Println(m.MatrixCycles(model.MatrixDims{Reps: 1, M: 7 * 56, N: 64, K: 64 * 9}, model.F16))
 	// Output: 7081cycles
 }
+
+// By hand, on an array of 64 x 32 whose cycles are half of the chip's.
+func TestOwnClockAndLeast(t *testing.T) {
+	spec := stcp920(t).Spec().Clone()
+	u := &spec.CoreTypes[0].Units[0]
+	u.ClockHz, u.LeastCycles = 2*spec.ClockHz, 64
+	v := &spec.CoreTypes[0].Units[1]
+	v.ClockHz, v.LeastCycles = spec.ClockHz/2, 8
+	m, err := cost.New(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		dims model.MatrixDims
+		want hardware.Cycles
+	}{
+		{"at twice the clock, with the fill", model.MatrixDims{Reps: 1, M: 100, N: 32, K: 64}, 50 + 13},
+		{"no block is shorter than the least", model.MatrixDims{Reps: 1, M: 10, N: 64, K: 128}, 4*32 + 13},
+	} {
+		if got := m.MatrixCycles(c.dims, model.F16); got != c.want {
+			t.Errorf("%s: %d cycles, want %d", c.name, got, c.want)
+		}
+	}
+	if row, load, _ := m.MatrixRate(model.F16); row != 0.5 || load != 32 {
+		t.Errorf("a row takes %g and a block at least %g cycles, want 0.5 and 32", row, load)
+	}
+	if got, _ := m.VectorCycles(model.VectorWork{Simple: 64}, model.F16); got != 16+20 {
+		t.Errorf("a short command takes %d cycles, want the least and the fill at half the clock, 36", got)
+	}
+	if got, _ := m.VectorCycles(model.VectorWork{Simple: 64 * 20}, model.F16); got != 40+20 {
+		t.Errorf("20 groups of lanes take %d cycles, want 60", got)
+	}
+	if got, want := m.PeakMACsPerSecond(model.F16), spec.PeakMACsPerSecond("f16"); got != want ||
+		got != 2*64*32*float64(spec.Clusters*spec.Cores())*spec.ClockHz {
+		t.Errorf("the peaks are %g and %g, want twice as much as at the chip's clock", got, want)
+	}
+}
+
+// Operands of 16-bit elements at 64 bytes per cycle, for 1024 results: squares of 32 x 32 move
+// 2 x 2 / 32 bytes for each multiply-accumulate, 2048 of them for each row of a block of 64 x 32.
+func TestOperandsInTurn(t *testing.T) {
+	spec := stcp920(t).Spec().Clone()
+	u := &spec.CoreTypes[0].Units[0]
+	u.OperandBytesPerSecond, u.ResultsHeld = 64*spec.ClockHz, 1024
+	m, err := cost.New(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		dims model.MatrixDims
+		want hardware.Cycles
+	}{
+		{"squares", model.MatrixDims{Reps: 1, M: 64, N: 64, K: 64}, 2*64*(1+4) + 25},
+		{"a narrow result", model.MatrixDims{Reps: 1, M: 64, N: 16, K: 64}, 64*(1+5) + 25}, // 64 x 16 held
+		{"few rows", model.MatrixDims{Reps: 1, M: 4, N: 32, K: 64}, 4*(1+18) + 25},         // 4 x 32
+	} {
+		if got := m.MatrixCycles(c.dims, model.F16); got != c.want {
+			t.Errorf("%s: %d cycles, want %d", c.name, got, c.want)
+		}
+	}
+	if row, _, _ := m.MatrixRate(model.F16); row != 5 {
+		t.Errorf("a row takes at least %g cycles, want 5", row)
+	}
+}

@@ -9,9 +9,12 @@
 //
 //	blocks = ceil(K/R) * ceil(N/C)                          edge waste
 //	cycles = Reps * blocks * max(M / rate, L) + (Reps * blocks - 1) * gap + fill
-//	L      = R * C * element bytes / LB bytes per cycle     loading the next block
+//	L      = R * C * element bytes / LB bytes per cycle     loading the next block, or the
+//	         unit's "least" if that is more                 issuing it
 //
-// where rate is the dtype's multiplier (2 for INT8 on the STCP920), fill the latency
+// Where the unit has "operands", of B bytes per cycle, and holds H "results", each row takes the time of
+// its operands besides: R * C * element bytes * (1/h + 1/w) / B, with tiles of h x w <= H results, as square
+// as M and N let them be. Here rate is the dtype's multiplier (2 for INT8 on the STCP920), fill the latency
 // of one operation, and gap what is lost between two blocks (the unit's "block"). A
 // block loads while the one before it computes, hence the maximum.
 //
@@ -20,11 +23,13 @@
 // Simple operations and moves run on the vector unit, special functions on the
 // special unit (on the vector unit if there is none):
 //
-//	cycles = ceil(operations / (lanes * rate)) * cycles per operation + fill
+//	cycles = max(ceil(operations / (lanes * rate)) * cycles per operation, least) + fill
 //
 // where an operator's operations per output element are in package model
 // (a softmax: 4 simple and 1 special). Operations of one class in one command pay
 // fill once.
+//
+// A unit with a clock of its own takes that many times more or fewer of the chip's cycles.
 //
 // # Moves
 //

@@ -9,15 +9,15 @@ import (
 
 // MatrixRate is what the formula of [Model.MatrixCycles] consists of, for bounds on sums
 // of commands: cycles for a row that passes a block of weights, and least cycles for
-// a block, to load it and to go on to it from the one before. Without a matrix unit
+// a block, to load it or to issue it and to go on to it from the one before. Without a matrix unit
 // row is for one multiply-accumulate, and there are no blocks.
 func (m *Model) MatrixRate(dt model.DType) (row, load, gap float64) {
 	if !m.hasMatrix {
 		return m.LaneCycles(hardware.OpSimple, dt), 0, 0
 	}
 	r, _ := rate(m.matrix, dt)
-	return 1 / r, m.loadCyclesPerByte * float64(int64(m.matrix.Rows)*int64(m.matrix.Cols)*dt.Bytes()),
-		math.Min(m.matrix.BlockCycles, float64(m.matrix.FillCycles))
+	ratio := m.matrix.ClockRatio(m.spec)
+	return ratio/r + m.feed(math.Inf(1), math.Inf(1), dt), m.blockCycles(dt), math.Min(m.matrix.BlockCycles, float64(m.matrix.FillCycles)) * ratio
 }
 
 // HasMatrix reports whether there is a matrix unit.
@@ -34,7 +34,7 @@ func (m *Model) LaneCycles(class string, dt model.DType) float64 {
 	if !ok {
 		c = 1
 	}
-	return c / (float64(u.Lanes) * r)
+	return c / (float64(u.Lanes) * r) * u.ClockRatio(m.spec)
 }
 
 // Units is the largest number of cores of a cluster whose parts of a layer the units of
@@ -49,9 +49,9 @@ func (m *Model) Units(kind hardware.UnitKind, cores int64) int64 {
 
 // Fills are what each command takes at least on top of its work, in cycles, on each kind of unit.
 func (m *Model) Fills() (matrix, vector, special float64) {
-	matrix = float64(m.matrix.FillCycles)
+	matrix = float64(m.fill(m.matrix))
 	if !m.hasMatrix {
-		matrix = float64(m.vector.FillCycles)
+		matrix = float64(m.fill(m.vector))
 	}
-	return matrix, float64(m.vector.FillCycles), float64(m.special.FillCycles)
+	return matrix, float64(m.fill(m.vector)), float64(m.fill(m.special))
 }

@@ -454,7 +454,7 @@ func (a *attending) share(in *incoming, input int, v *visit, bytes int64) (core,
 	r := in.read
 	if _, ins := a.operand(input); len(ins) == 1 {
 		core = min(bytes, r.CoreNeedBytes)
-		return core, mulDiv(r.NeedBytes, core, r.CoreNeedBytes), max(1, mulDiv(r.UnionBytes, core, r.CoreNeedBytes))
+		return core, shareOf(r.NeedBytes, core, max(1, r.CoreNeedBytes)), max(1, shareOf(r.UnionBytes, core, max(1, r.CoreNeedBytes)))
 	}
 	if a.boxes == nil {
 		for core := range a.lp.step.Cores {
@@ -601,7 +601,7 @@ func (a *attending) bringConstant(o *schedule.AttendedOperand, portion isa.Porti
 			continue
 		}
 		portion.Operand = int32(len(a.lp.step.Reads) + i)
-		union := max(1, mulDiv(p.UnionBytes, core, p.CoreBytes))
+		union := max(1, shareOf(p.UnionBytes, core, max(1, p.CoreBytes)))
 		gb := core * a.active
 		if a.spec.CoreLink.Broadcast {
 			gb = union

@@ -114,9 +114,9 @@ func (lp *layerPlan) checkBlocked(s *schedule.Schedule) error {
 		}
 	}
 	switch {
-	case n.Rfactor > 0 || n.Loads != 1 || n.Pieces != 1 || n.Vector != schedule.AtColumns || n.Store != schedule.AtColumns:
-		return fmt.Errorf("has sums of %d tiles with rfactor %d, %d loads, %d pieces, vector work behind each %v and stores behind each %v, expected none, 1, 1, and both behind each columns",
-			n.Sums, n.Rfactor, n.Loads, n.Pieces, n.Vector, n.Store)
+	case n.Loads != 1 || n.Pieces != 1 || n.Vector != schedule.AtColumns || n.Store != schedule.AtColumns:
+		return fmt.Errorf("has sums of %d tiles with %d loads, %d pieces, vector work behind each %v and stores behind each %v, expected 1, 1, and both behind each columns",
+			n.Sums, n.Loads, n.Pieces, n.Vector, n.Store)
 	case n.Sums > 2:
 		return fmt.Errorf("has sums of %d tiles, expected 1 or 2", n.Sums)
 	case n.Cores != nil && !n.Cores.Equal(st.Binding):
@@ -171,6 +171,9 @@ func (lp *layerPlan) checkBlocked(s *schedule.Schedule) error {
 	if err := s.CheckRows(st, lp.dims); err != nil {
 		return err
 	}
+	if err := lp.checkSlices(s); err != nil {
+		return err
+	}
 	stage := int64(0)
 	for _, p := range s.Staged(st) {
 		stage += st.Space(p)
@@ -220,16 +223,16 @@ func (lp *layerPlan) checkLoads(s *schedule.Schedule, room int64) error {
 		for p := range n.Tiles {
 			most = max(most, s.TileElements(st, p, all)[v.Tensor].Elements()*size)
 		}
-		union := mulDiv(r.UnionBytes, most, max(1, r.CoreNeedBytes))
+		union := shareOf(r.UnionBytes, most, max(1, r.CoreNeedBytes))
 		switch s.RoleOf(st, v.Tensor) {
 		case schedule.BesideOperand:
 			wide := s.TileElements(st, 0, all)[v.Tensor].Elements()
-			union = mulDiv(union, s.TileElements(st, 0, model.Interval{Hi: slices.Max(n.Columns)})[v.Tensor].Elements(),
+			union = shareOf(union, s.TileElements(st, 0, model.Interval{Hi: slices.Max(n.Columns)})[v.Tensor].Elements(),
 				max(1, wide))
 		case schedule.ColumnsOperand:
-			union = mulDiv(union, slices.Max(n.Columns)*slices.Max(n.Reduction), lp.dims.N*lp.dims.K)
+			union = shareOf(union, slices.Max(n.Columns)*slices.Max(n.Reduction), lp.dims.N*lp.dims.K)
 		case schedule.RowsOperand:
-			union = mulDiv(union, slices.Max(n.Reduction), lp.dims.K)
+			union = shareOf(union, slices.Max(n.Reduction), lp.dims.K)
 		}
 		if min(union, r.UnionBytes) > room {
 			return fmt.Errorf("brings %d bytes of %q from the DDR together, a quarter of what values leave of the LLB is %d",
@@ -316,6 +319,7 @@ func (l *lowering) blocked(s *schedule.Schedule) {
 		l.recordStretch(l.sums, isa.LB)
 	}
 	l.complete()
+	l.home.leave()
 }
 
 // tensorsIn groups what a blocked step reads by tensor.
@@ -382,6 +386,14 @@ func (l *lowering) rowsCut(t *tensorIn, portion isa.Portion, p int64) isa.Portio
 	return portion.Cut(p, n)
 }
 
+// slices is how many cores that make the same part of the results need different parts of an operand.
+func (l *lowering) slices(t *tensorIn) int64 {
+	if t.role == schedule.BesideOperand {
+		return 1
+	}
+	return l.lp.step.Slices()
+}
+
 // bytes is what the busiest core needs of a tensor for so many tiles of the reduction.
 func (l *lowering) bytes(t *tensorIn, p, j, k, many int64) int64 {
 	dims := l.lp.dims
@@ -392,7 +404,7 @@ func (l *lowering) bytes(t *tensorIn, p, j, k, many int64) int64 {
 		}
 		return mulDiv(bytes, ends[i+many-1], all) - mulDiv(bytes, lo, all)
 	}
-	b := t.core[p]
+	b := ceilDiv(t.core[p], l.slices(t))
 	switch t.role {
 	case schedule.RowsOperand:
 		return cut(b, l.lp.reduction, k, many, dims.K)
@@ -448,12 +460,13 @@ func (l *lowering) bringPart(t *tensorIn, in *incoming, p, j, k, bytes int64, fr
 	n, r, from := l.lp.nest, in.read, l.cmds.n
 	core := bytes
 	if len(t.ins) > 1 { // a share of the tensor's
-		core = mulDiv(bytes, r.CoreNeedBytes, max(1, r.TensorCoreBytes))
+		core = shareOf(bytes, r.CoreNeedBytes, max(1, r.TensorCoreBytes))
 	}
 	scaled := func(all, core int64) int64 {
-		return max(1, min(mulDiv(all, core, max(1, r.CoreNeedBytes)), all))
+		return max(1, min(shareOf(all, core, max(1, r.CoreNeedBytes)), all))
 	}
-	need, union := max(1, mulDiv(r.NeedBytes, core, max(1, r.CoreNeedBytes))), scaled(r.UnionBytes, core)
+	every := core * l.slices(t) // of the cores that share a part of the results
+	need, union := max(1, shareOf(r.NeedBytes, every, max(1, r.CoreNeedBytes))), scaled(r.UnionBytes, every)
 	gb := need
 	if l.spec.CoreLink.Broadcast {
 		gb = union
@@ -533,9 +546,9 @@ func (l *lowering) gatherBlock(t *tensorIn, p, j, k int64) *gathered {
 		r := in.read
 		core := bytes
 		if len(t.ins) > 1 {
-			core = mulDiv(bytes, r.CoreNeedBytes, max(1, r.TensorCoreBytes))
+			core = shareOf(bytes, r.CoreNeedBytes, max(1, r.TensorCoreBytes))
 		}
-		unions[i] = max(1, min(r.UnionBytes, mulDiv(r.UnionBytes, core, max(1, r.CoreNeedBytes))))
+		unions[i] = max(1, min(r.UnionBytes, shareOf(r.UnionBytes, core*l.slices(t), max(1, r.CoreNeedBytes))))
 		g.pages += l.pages.need(unions[i])
 	}
 	if l.pinned+g.pages > l.pages.stageable() {
@@ -592,6 +605,9 @@ func (l *lowering) blockProduct(p, j, k int64, deps []int32) int32 {
 func (l *lowering) blockResults(tensors []*tensorIn, p, j int64, last int32) (free []int32) {
 	lp, n := l.lp, l.lp.nest
 	tile := int32((j + 1) * int64(lp.kTiles))
+	if lp.step.Slices() > 1 {
+		last = l.addSlices(p, j, last)
+	}
 	l.writers = []int32{last}
 	if lp.vector.Total() > 0 {
 		deps := []int32{last}
@@ -621,6 +637,20 @@ func (l *lowering) blockResults(tensors []*tensorIn, p, j int64, last int32) (fr
 			l.sums.use(l.writers...)
 		}
 	}
+	l.added = l.writers
 	free = append(free, l.writers...)
 	return append(free, l.store(p, n.Tiles, tile)...)
+}
+
+// addSlices brings the sums of other cores for a tile of rows and columns to those that make the results: the
+// place for them is free once what was there has been added.
+func (l *lowering) addSlices(p, j int64, last int32) int32 {
+	lp, n := l.lp, l.lp.nest
+	others := lp.step.Slices() - 1
+	m := lp.dims.M*(p+1)/n.Tiles - lp.dims.M*p/n.Tiles
+	core := others * m * n.Columns[j] * schedule.AccumulatorBytes
+	c := l.gatherSums(isa.Portion{Tile: int32((j + 1) * int64(lp.kTiles))}.Cut(p, n.Tiles), core)
+	moved := l.add(qOut, c, []int32{last}, l.added)
+	l.sums.use(moved)
+	return moved
 }

@@ -40,7 +40,8 @@
 // the free pages or as much as Options.KeepQuarters says. The rest is first in, first out and lets loads run ahead.
 //
 // Where there is no GB, most of each core's weight buffer is a home for weights: the
-// tiles used first stay, others pass through the rest. With broadcast the cores share
+// tiles used first stay, others pass through the rest. What a blocked nest uses last leaves
+// with it. With broadcast the cores share
 // the home; without, each has its own copy.
 //
 // # Attention

@@ -31,6 +31,7 @@ type emitter struct {
 	opt     Options
 	chips   int32
 	cluster int32
+	layers  int  // of all iterations of clusters that differ
 	alike   int  // clusters with the same work, for which this one stands
 	outline bool // see Outline
 	bare    bool // without names and tasks
@@ -205,15 +206,27 @@ func (e *emitter) run(segments []Segment) error {
 					e.kernelEnd, e.keepEnd = kernelEnds[kernel], kernelEnds[kernel/batch*batch+batch-1]
 					kernel++
 					e.launch(s, lp.step.Instance)
-				} else if !e.opt.CrossLayer {
-					e.open(isa.Barrier, lp.layer.Name, e.spec.SyncSeconds)
+				} else if gap := e.spec.GapSeconds; gap > 0 || !e.opt.CrossLayer {
+					e.open(isa.Barrier, lp.layer.Name, max(gap, e.spec.SyncSeconds))
 				}
 				e.releaseDead(k)
 				e.coming = plans[i][k:]
 				e.step(s, lp, values)
 				e.leave(s, k, values)
-				if n, most := e.commands(); len(e.p.Commands)+n > most {
+				n, most := e.commands()
+				n += len(e.p.Commands)
+				if n > most {
 					return &TooLargeError{e.p.Name, fmt.Sprintf("have more than %d commands", most)}
+				}
+				// The third iteration is like the second: far too many commands are known to be before they are made.
+				if all := float64(n) / float64(2*len(s.Steps)) * float64(e.layers); i == 0 && iteration == 1 &&
+					k == len(s.Steps)-1 && len(e.p.Commands) == 0 && all > 1.25*float64(most) {
+					return &TooLargeError{e.p.Name, fmt.Sprintf("have about %.0f million commands, more than %d", all/1e6, most)}
+				}
+				if e.opt.Stopped != nil {
+					if err := e.opt.Stopped(); err != nil {
+						return err
+					}
 				}
 				if iteration == seg.Iterations-1 && k > 0 {
 					plans[i][k-1] = nil // one by one, since all of them take much memory
@@ -329,8 +342,8 @@ func (e *emitter) divideBuffers(segments []Segment) {
 		return
 	}
 	e.home.log, e.home.tiles = &e.queues, map[tileKey]resident{}
-	e.home.next = e.weights.base + weightRing
-	e.home.end = e.home.next + home
+	lo := e.weights.base + weightRing
+	e.home.gaps = []gap{{lo, lo + home}}
 }
 
 // eachUse visits the weight tiles of a step in the order in which they pass.
@@ -490,6 +503,7 @@ func (e *emitter) settle(to []isa.Command, base int32) []isa.Command {
 		pc := e.cmds.at(i)
 		own := e.queues.queue[i]
 		block := e.blocks.more()
+		pc.roam = pc.roam && e.spec.GapSeconds == 0
 		if *block = pc.block; pc.roam {
 			*block = -1
 		}

@@ -29,6 +29,8 @@ type Options struct {
 	// Cost gives the durations of commands in place of the formulas of package cost; nil:
 	// the formulas.
 	Cost cost.Custom `json:"-"`
+	// Stopped, if not nil, is asked before each layer; its error ends the work.
+	Stopped func() error `json:"-"`
 	// Memory, if not nil, is what an Outline is made in, which ends with the next one made in it.
 	Memory *Memory `json:"-"`
 }
@@ -244,7 +246,7 @@ func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, op
 	n := chips(spec, clusters)
 	p.PeakMACsPerSecond = float64(n) * m.PeakMACsPerSecond(dtype)
 	p.PeakVectorOpsPerSecond = float64(n) * m.PeakVectorOpsPerSecond(dtype)
-	e := &emitter{p: p, chips: n, spec: spec, cost: m, opt: opt, tables: newTables(p), mem: newMemory(), fine: fine}
+	e := &emitter{p: p, layers: own, chips: n, spec: spec, cost: m, opt: opt, tables: newTables(p), mem: newMemory(), fine: fine}
 	for _, segments := range plans {
 		for _, seg := range segments {
 			if seg.Schedule.Place != nil && e.passing == nil {

@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -146,12 +147,17 @@ func (r *ring) next(bytes int64, label int32) (*stretch, []int32) {
 
 // home is the part of the cores' weight buffers in which weights stay where there is
 // no GB. Uses come round and round in the same order, so that what came first is as
-// good to keep as anything, and nothing is evicted.
+// good to keep as anything: it leaves with its last use, and only from blocked nests, which
+// use their own weights again and again.
 type home struct {
 	space
-	next, end int64
-	tiles     map[tileKey]resident
+	gaps  []gap // ascending, none next to another
+	tiles map[tileKey]resident
+	over  []tileKey // whose last use is in the present step
 }
+
+// gap is a range of addresses that nothing holds.
+type gap struct{ lo, hi int64 }
 
 // resident is a weight tile that stays, or a core's share of it.
 type resident struct {
@@ -161,14 +167,38 @@ type resident struct {
 	step      *schedule.Step // that it was brought for
 }
 
-// keep gives out space for what is used again, or nil.
-func (h *home) keep(bytes int64, again bool, label int32) *stretch {
-	if !again || h.next+bytes > h.end {
-		return nil
+// keep gives out space for what is used again, or nil, and what its first writer must wait for.
+func (h *home) keep(bytes int64, again bool, label int32) (*stretch, []int32) {
+	for i := range h.gaps {
+		if g := &h.gaps[i]; again && g.hi-g.lo >= bytes {
+			g.lo += bytes
+			return h.take(g.lo-bytes, bytes, label)
+		}
 	}
-	s, _ := h.take(h.next, bytes, label)
-	h.next += bytes
-	return s
+	return nil, nil
+}
+
+// leave gives back the space of what the step before has used for the last time.
+func (h *home) leave() {
+	for _, key := range h.over {
+		if x, there := h.tiles[key]; there {
+			h.gaps = append(h.gaps, gap{x.place.lo, x.place.hi})
+			delete(h.tiles, key)
+		}
+	}
+	if h.over = h.over[:0]; len(h.gaps) < 2 {
+		return
+	}
+	slices.SortFunc(h.gaps, func(a, b gap) int { return cmp.Compare(a.lo, b.lo) })
+	joined := h.gaps[:1]
+	for _, g := range h.gaps[1:] {
+		if last := &joined[len(joined)-1]; last.hi == g.lo {
+			last.hi = g.hi
+		} else {
+			joined = append(joined, g)
+		}
+	}
+	h.gaps = joined
 }
 
 const never = math.MaxInt64

@@ -82,15 +82,18 @@ func (e *emitter) loadHome(t *weightTile, through *ring, far int64, again bool) 
 	coreBytes := t.coreBytes * t.times
 	latency := e.ddrLatency() + e.lbLatency()
 	kept, ok := e.home.tiles[t.key]
+	if ok && !again && e.running.Nest.Blocked() {
+		e.home.over = append(e.home.over, t.key)
+	}
 	// Without broadcast, each core keeps its own copy and uses it where it lies.
 	if !e.spec.CoreLink.Broadcast {
 		ok = ok && kept.coreBytes == t.coreBytes && (t.coreBytes == t.unionBytes && kept.step.Active() >= e.running.Active() || cutAlike(kept.step, e.running))
 		if ok {
 			return kept.load, kept.place
 		}
-		if place := e.home.keep(t.coreBytes, again, e.label); place != nil {
+		if place, free := e.home.keep(t.coreBytes, again, e.label); place != nil {
 			c := e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: t.portion, Bytes: t.unionBytes, DurationPs: latency,
-				Uses: e.moves(far/t.times, 0, t.coreBytes, 0)})
+				Uses: e.moves(far/t.times, 0, t.coreBytes, 0)}, free)
 			e.cmds.at(c).roam, e.cmds.at(c).to = e.opt.Prefetch, place
 			e.keep(t, place, c)
 			return c, place
@@ -108,14 +111,16 @@ func (e *emitter) loadHome(t *weightTile, through *ring, far int64, again bool) 
 		e.cmds.at(c).from = kept.place
 		kept.place.use(c)
 	} else {
-		c = e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: t.portion, Bytes: t.unionBytes * t.times, DurationPs: latency,
-			Uses: e.moves(far, 0, coreBytes, 0)}, free)
-		e.cmds.at(c).roam = e.opt.Prefetch
+		var own *stretch
+		var there []int32
 		if e.spec.CoreLink.Broadcast {
-			if own := e.home.keep(share, again, e.label); own != nil {
-				e.cmds.at(c).from = own
-				e.keep(t, own, c)
-			}
+			own, there = e.home.keep(share, again, e.label)
+		}
+		c = e.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: t.portion, Bytes: t.unionBytes * t.times, DurationPs: latency,
+			Uses: e.moves(far, 0, coreBytes, 0)}, free, there)
+		if e.cmds.at(c).roam = e.opt.Prefetch; own != nil {
+			e.cmds.at(c).from = own
+			e.keep(t, own, c)
 		}
 	}
 	e.cmds.at(c).to = place

@@ -49,13 +49,13 @@ func LoopsOf(s *schedule.Schedule, i int, m *cost.Model) *Loops {
 func (l *Loops) Check(s *schedule.Schedule, i int) error {
 	lp := *l.base
 	lp.step, lp.nest = &s.Steps[i], s.Steps[i].Nest
-	if lp.nest.Blocked() {
-		return lp.checkBlocked(s)
-	}
-	if lp.step.Attending != nil {
+	if lp.step.Attending != nil && !lp.nest.Blocked() {
 		return planAttention(s, lp.step, &lp)
 	}
 	lp.slice()
+	if lp.nest.Blocked() {
+		return lp.checkBlocked(s)
+	}
 	return lp.check(s, l.Rule)
 }
 

@@ -79,6 +79,7 @@ type lowering struct {
 	sums     *stretch
 	sumsDeps []int32
 	sumBytes int64
+	added    []int32 // of a blocked nest: what has read the sums of other cores
 
 	ins     []*incoming
 	outs    []*outgoing
@@ -641,9 +642,7 @@ func (l *lowering) addUp(i, n int64, tile int32, deps []int32) int32 {
 	// What the place held is added up: the tile that was there has been computed.
 	deps = append(slices.Clone(deps), l.sumsDeps...)
 	deps = append(deps, l.computed[i*l.lp.tiles/n%l.lp.nest.Depth]...)
-	core := piece(l.sumBytes, l.vectorIndex, l.vector.parts)
-	c := isa.Command{Kind: isa.Exchange, Portion: isa.Portion{Operand: int32(len(l.lp.step.Reads) + len(l.lp.step.Params)), Tile: tile}.Cut(i, n), Bytes: core * l.cores,
-		DurationPs: 2*l.lbLatency() + seconds(l.spec.SyncSeconds), Uses: l.moves(0, 2*core*l.cores, core, ceilDiv(core, l.lp.step.Slices()-1))}
+	c := l.gatherSums(isa.Portion{Tile: tile}.Cut(i, n), piece(l.sumBytes, l.vectorIndex, l.vector.parts))
 	moved := l.add(qOut, c, deps)
 	l.sums.use(moved)
 	for _, o := range l.outs {
@@ -653,6 +652,14 @@ func (l *lowering) addUp(i, n int64, tile int32, deps []int32) int32 {
 		l.recordStretch(l.sums, isa.LB)
 	}
 	return moved
+}
+
+// gatherSums is the command that brings each core that makes results so many bytes of other cores' sums.
+func (l *lowering) gatherSums(portion isa.Portion, core int64) isa.Command {
+	portion.Operand = int32(len(l.lp.step.Reads) + len(l.lp.step.Params))
+	return isa.Command{Kind: isa.Exchange, Portion: portion, Bytes: core * l.cores,
+		DurationPs: 2*l.lbLatency() + seconds(l.spec.SyncSeconds),
+		Uses:       l.moves(0, 2*core*l.cores, core, ceilDiv(core, l.lp.step.Slices()-1))}
 }
 
 // nextParams is the range of parameters that the next part of the vector work needs; it

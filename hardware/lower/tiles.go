@@ -2,6 +2,7 @@ package lower
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"github.com/dsasched/dsasched/hardware/cost"
@@ -123,6 +124,7 @@ func plan(s *schedule.Schedule, st *schedule.Step, m *cost.Model, fine grain) (*
 	lp := prepare(s, st, fine)
 	if st.Nest.Blocked() {
 		lp.nest = st.Nest
+		lp.slice()
 		if err := lp.checkBlocked(s); err != nil {
 			return nil, fmt.Errorf("nest of %q: %w", lp.layer.Name, err)
 		}
@@ -769,6 +771,17 @@ func ends(extents []int64) []int64 {
 // mulDiv is a*b/c for factors whose product may pass 63 bits.
 func mulDiv(a, b, c int64) int64 {
 	return int64(float64(a) * (float64(b) / float64(c)))
+}
+
+// shareOf is a*b/c, rounded up so that the shares of parts add up to at least the whole's, for numbers that are not
+// negative and a quotient of 63 bits.
+func shareOf(a, b, c int64) int64 {
+	hi, lo := bits.Mul64(uint64(a), uint64(b))
+	q, rest := bits.Div64(hi, lo, uint64(c))
+	if rest > 0 {
+		q++
+	}
+	return int64(q)
 }
 
 // even cuts n into at least parts pieces, multiples of grain but for the last, as

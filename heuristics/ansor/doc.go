@@ -4,11 +4,11 @@
 // its operands lie, is given.
 //
 //	Task       a kernel and its shapes, with the number of times that networks run it
-//	Rule       a step of derivation (§4.1): asks model.Access, leaves Sketches
+//	Sketch     what derivation (§4.1) leaves, which asks model.Access
 //	Program    a nest for each layer: a sketch with its factors annotated (§4.2)
 //	trial      lower the kernel alone and simulate it: the hardware that measures
 //	Trees      the learned cost of a program (§5.2), the sum over its layers
-//	Tune       rounds of evolution (§5.1), given to tasks by a scheduler of trials (§6)
+//	Tune       rounds of evolution (§5.1) and climbing, given to tasks by a scheduler of trials (§6)
 //
 // # What differs
 //

@@ -2,6 +2,7 @@ package ansor
 
 import (
 	"cmp"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -14,20 +15,21 @@ type Method string
 
 // The methods; all but the first are for comparison (the paper's §7.1, Fig. 7).
 const (
-	// Evolution is the paper's: random programs and the best so far, mutated and crossed
-	// over for some generations, ranked by the learned cost.
+	// Evolution is the paper's with climbing in it: the best programs so far, mutated and crossed
+	// over for some generations, ranked by the learned cost; and the best with a step, in shares that
+	// follow what each way has found.
 	Evolution Method = "evolution"
+	// Climb measures one step of the best program after the other, and learns no cost.
+	Climb Method = "climb"
 	// Beam decides a program decision by decision and goes on with the programs that the
 	// learned cost finds best, undecided ones being the rule's, or of a Blind search random.
 	Beam Method = "beam"
-	// Ranked measures those of random programs that the learned cost finds best.
-	Ranked Method = "ranked"
 	// Random measures random programs: the paper's "no fine-tuning".
 	Random Method = "random"
 )
 
 // Methods lists them.
-var Methods = []Method{Evolution, Beam, Ranked, Random}
+var Methods = []Method{Evolution, Climb, Beam, Random}
 
 // state is a task in tuning.
 type state struct {
@@ -39,8 +41,25 @@ type state struct {
 	best   []int64
 	chosen Program
 	rounds int
-	done   bool // no program is left that has not been measured, as far as sampling finds
+	done   bool    // no program is left that has not been measured, as far as sampling finds
+	alike  [][]int // for each layer, those that may run alike
+	// tried and found count the programs of each source, and those that were the best so far.
+	tried, found, shares [sources]float64
 }
+
+// A source of programs to measure.
+type source int
+
+// The sources: random programs, those that the learned cost prefers, and the best program so far
+// with a step in one layer, in several, or in all layers that are alike.
+const (
+	drawn source = iota
+	preferred
+	oneStep
+	manySteps
+	alikeStep
+	sources
+)
 
 // trial is a measured program.
 type trial struct {
@@ -139,60 +158,126 @@ type candidate struct {
 	score   float64
 }
 
-// propose finds up to n programs that have not been measured. It depends on what has been
-// measured and on r only.
-func (s *state) propose(r *rand.Rand, n int, model *Trees, o *Options) []Program {
-	rules := len(s.trials) == 0 && !o.Blind
-	if rules {
-		n-- // the rule's is one of the first
-	}
-	var found []candidate
-	switch method := o.Method; {
-	case len(model.trees) == 0 || method == Random:
-	case method == Beam:
-		found = s.beam(r, model, o)
-	case method == Ranked:
-		found = s.scored(s.population(r, o.Population*(1+o.Generations), o), model)
+// ranked are programs in the order of the learned cost, as many as are asked for and more; nil if
+// there is none.
+func (s *state) ranked(r *rand.Rand, n int, model *Trees, o *Options) (list []candidate) {
+	switch {
+	case len(model.trees) == 0 || o.Method == Random || o.Method == Climb:
+		return nil
+	case o.Method == Beam:
+		list = s.beam(r, model, o)
 	default:
-		found = s.evolve(r, model, o)
+		list = s.evolve(r, min(o.Population, max(16, 8*n)), model, o)
 	}
-	var list []Program
-	taken := map[string]bool{}
-	take := func(p Program, id string) {
-		if !taken[id] && !s.measured[id] {
-			taken[id] = true
-			list = append(list, p)
-		}
-	}
-	if rules {
-		rule := s.settled(slices.Clone(s.Rule))
-		take(rule, rule.id())
-		n++
-	}
-	// Random programs in the place of some that the learned cost prefers: one in 1/epsilon.
-	ranked := n
-	for range n {
+	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id)) })
+	return list
+}
+
+// source draws where the next program is from.
+func (s *state) source(r *rand.Rand, o *Options) source {
+	switch {
+	case s.chosen == nil:
+		return drawn
+	case o.Method == Climb:
+		return oneStep
+	case o.Method != Evolution:
 		if r.Float64() < o.Epsilon {
-			ranked--
+			return drawn
+		}
+		return preferred
+	}
+	x := r.Float64()
+	for of := range sources {
+		if x -= s.shares[of]; x < 0 {
+			return of
 		}
 	}
-	slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id)) })
-	for _, c := range found {
-		if len(list) < ranked {
-			take(c.program, c.id)
+	return oneStep
+}
+
+// proposal is a program to measure.
+type proposal struct {
+	candidate
+	of source
+}
+
+// propose finds up to n programs that have not been measured, of which the learned cost prefers those of the
+// queue. It depends on what has been measured and on r only.
+func (s *state) propose(r *rand.Rand, n int, queue *[]candidate, o *Options) (list []proposal) {
+	taken := map[string]bool{}
+	take := func(p Program, of source) {
+		if p == nil {
+			return
+		}
+		if id := p.id(); !taken[id] && !s.measured[id] {
+			taken[id] = true
+			list = append(list, proposal{candidate{program: p, id: id}, of})
 		}
 	}
-	for tries := 0; len(list) < n && tries < 20*n; tries++ {
-		p := s.sampled(r, o)
-		take(p, p.id())
+	if len(s.trials) == 0 && !o.Blind {
+		take(s.settled(slices.Clone(s.Rule)), drawn) // one of the first
+	}
+	for of, tries := s.source(r, o), 0; len(list) < n && tries < 20*n; tries++ {
+		if of == preferred && len(*queue) == 0 {
+			if of = drawn; o.Method == Evolution {
+				of = oneStep
+			}
+		}
+		before := len(list)
+		switch of {
+		case preferred:
+			for ; len(*queue) > 0 && len(list) == before; *queue = (*queue)[1:] {
+				take((*queue)[0].program, of)
+			}
+		case drawn:
+			take(s.sampled(r, o), of)
+		default:
+			take(s.stepped(r, s.chosen, of), of)
+		}
+		if len(list) > before || tries%10 == 9 { // what is hard to find has its share, too
+			of = s.source(r, o)
+		}
 	}
 	return list
 }
 
-func (s *state) population(r *rand.Rand, n int, o *Options) []Program {
-	list := make([]Program, n)
-	for i := range list {
-		list[i] = s.sampled(r, o)
+// stepped is a program with steps in one layer or several; nil if it can't run.
+func (s *state) stepped(r *rand.Rand, p Program, how source) Program {
+	made := s.mutated(r, p)
+	switch how {
+	case manySteps:
+		for n := 1 + r.IntN(3); n > 0 && made != nil; n-- {
+			made = s.mutated(r, made)
+		}
+	case alikeStep:
+		if made == nil {
+			return nil
+		}
+		for i, n := range made {
+			if n == p[i] {
+				continue
+			}
+			for _, k := range s.alike[i] {
+				if s.space[k].allowed(n) {
+					made[k] = n
+				}
+			}
+			break
+		}
+	}
+	return made
+}
+
+// likeLayers lists, for each layer, those of the same extents and rules, itself too.
+func (t *Task) likeLayers() [][]int {
+	list, known := make([][]int, len(t.space)), map[string][]int{}
+	keys := make([]string, len(t.space))
+	for i, sp := range t.space {
+		keys[i] = fmt.Sprint(sp.loops.Dims, sp.loops.Elements, sp.loops.Vector, Program{sp.rule}.id())
+		known[keys[i]] = append(known[keys[i]], i)
+	}
+	for i, key := range keys {
+		list[i] = known[key]
 	}
 	return list
 }
@@ -202,7 +287,7 @@ func (s *state) population(r *rand.Rand, n int, o *Options) []Program {
 // where there is no fine-tuning, or the rules are not to be known.
 func (s *state) sampled(r *rand.Rand, o *Options) Program {
 	n := len(s.space)
-	if n < 3 || o.Method == Random || o.Method == Ranked || o.Blind && s.chosen == nil {
+	if n < 3 || o.Method == Random || o.Blind && s.chosen == nil {
 		return s.random(r)
 	}
 	p := slices.Clone(s.Rule)
@@ -225,14 +310,23 @@ func (s *state) scored(programs []Program, model *Trees) []candidate {
 	return list
 }
 
-// evolve lets a population of random programs and of the best measured ones have offspring
+// evolve lets a population of the best measured programs, of these with a step, and of random ones have offspring
 // in proportion to what the learned cost says.
-func (s *state) evolve(r *rand.Rand, model *Trees, o *Options) []candidate {
+func (s *state) evolve(r *rand.Rand, population int, model *Trees, o *Options) []candidate {
 	var programs []Program
-	for _, t := range s.trials[:min(len(s.trials), o.Population/5+1)] {
+	for _, t := range s.trials[:min(len(s.trials), population/5+1)] {
 		programs = append(programs, t.program)
 	}
-	programs = append(programs, s.population(r, o.Population-len(programs), o)...)
+	for best := len(programs); best > 0 && len(programs) < 4*population/5; {
+		made := s.stepped(r, programs[r.IntN(best)], oneStep+source(r.IntN(3)))
+		if made == nil {
+			made = s.sampled(r, o)
+		}
+		programs = append(programs, made)
+	}
+	for len(programs) < population {
+		programs = append(programs, s.sampled(r, o))
+	}
 	scores := map[string]float64{}
 	var all []candidate
 	for generation := 0; ; generation++ {
@@ -263,11 +357,10 @@ func (s *state) evolve(r *rand.Rand, model *Trees, o *Options) []candidate {
 		next := make([]Program, 0, len(programs))
 		for len(next) < len(programs) {
 			p := parent()
-			made := p
-			switch x := r.Float64(); {
-			case x < o.Mutation:
+			var made Program
+			if r.Float64() < o.Mutation {
 				made = s.mutated(r, p)
-			case !o.NoCrossover:
+			} else {
 				made = s.crossed(r, p, parent())
 			}
 			if made == nil {

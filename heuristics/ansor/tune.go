@@ -46,17 +46,16 @@ type Options struct {
 	// Batch is the trials of a round; 0: 64, or fewer if each task would else have
 	// fewer than four rounds.
 	Batch int
-	// Population and Generations of the evolution; 0: eight for each trial of a round, from
-	// 16 to 128, and 4. Mutation is the share of
-	// mutated offspring, 0: .85; of the others, those are crossed over unless NoCrossover.
+	// Population and Generations of the evolution; 0: eight for each trial of a round that it may
+	// have, from 16 to 128, and 4. Mutation is the share of mutated offspring, 0: .85; the others
+	// are crossed over.
 	Population, Generations int
 	Mutation                float64
-	NoCrossover             bool
 	// Blind leaves the rules' program out of the search, to see how many trials it takes to
 	// match it.
 	Blind bool
-	// Epsilon is the share of random programs among those of a round, and of random tasks
-	// among those chosen by gradient; 0: .05.
+	// Epsilon is the share of random programs among those of a round of Beam, and of random
+	// tasks among those chosen by gradient; 0: .05.
 	Epsilon float64
 	// Workers measure at the same time; 0: one for each processor. They change nothing else.
 	Workers int
@@ -168,7 +167,7 @@ func Tune(ctx context.Context, tasks []*Task, o Options) (*Outcome, error) {
 	}
 	t := &tuner{Options: o, out: &Outcome{}, model: &Trees{}}
 	for i, task := range tasks {
-		s := &state{Task: task, index: i, measured: map[string]bool{}}
+		s := &state{Task: task, index: i, measured: map[string]bool{}, alike: task.likeLayers()}
 		if o.Limited {
 			limited := *task
 			limited.space = nil
@@ -238,49 +237,104 @@ func (t *tuner) round(ctx context.Context, s *state) error {
 	}
 	s.rounds++
 	r := rand.New(rand.NewPCG(t.Seed, uint64(s.index+1)<<32|uint64(s.rounds)))
-	list := s.propose(r, min(t.Batch, t.Trials-t.trials), t.model, &t.Options)
+	n := min(t.Batch, t.Trials-t.trials)
+	expected := n
+	if t.Method == Evolution {
+		s.shares = t.shares(s)
+		expected = int(math.Ceil(float64(n) * s.shares[preferred]))
+	}
+	queue := s.ranked(r, expected, t.model, &t.Options)
+	left := n
+	for left > 0 {
+		step := left
+		switch t.Method {
+		case Climb:
+			step = 1
+		case Evolution:
+			if step = min(left, steps); s.chosen == nil && !t.Blind {
+				step = 1
+			}
+		}
+		list := s.propose(r, step, &queue, &t.Options)
+		if len(list) == 0 {
+			break
+		}
+		left -= len(list)
+		if err := t.trial(ctx, s, list); err != nil {
+			return err
+		}
+	}
+	s.best = append(s.best, s.trials[0].ps)
+	s.done = left == n
+	f := t.objective()
+	t.out.Curve = append(t.out.Curve, Point{t.trials, f})
+	if t.Progress != nil {
+		t.Progress(Progress{t.trials, t.Trials, s.Task, s.seconds(s.trials[0].ps), s.seconds(s.best[0]), f})
+	}
+	return nil
+}
+
+// steps is how many programs are measured before the best of them is gone on with, whatever the number of workers.
+const steps = 4
+
+// shares are the parts of a task's trials that the sources of the evolution have: by the squares of how often their
+// programs were better than the best before, of this task and of all. None has nothing.
+func (t *tuner) shares(s *state) (list [sources]float64) {
+	const trust = 16 // in what other tasks found, in trials
+	sum := 0.0
+	for x := range sources {
+		found, tried := 1., 8.
+		for _, other := range t.tasks {
+			found, tried = found+other.found[x], tried+other.tried[x]
+		}
+		rate := (s.found[x] + trust*found/tried) / (s.tried[x] + trust)
+		list[x] = rate * rate
+		sum += list[x]
+	}
+	for x := range list {
+		list[x] /= sum
+	}
+	return list
+}
+
+// trial measures programs of a task.
+func (t *tuner) trial(ctx context.Context, s *state, list []proposal) error {
 	ps := make([]int64, len(list))
 	var pool errgroup.Group
 	pool.SetLimit(t.Workers)
 	for i, p := range list {
 		if t.Known != nil {
-			if known, ok := t.Known(s.Key, p.id()); ok {
+			if known, ok := t.Known(s.Key, p.id); ok {
 				ps[i] = known
 				continue
 			}
 		}
 		pool.Go(func() (err error) {
-			ps[i], err = s.measure(ctx, p)
+			ps[i], err = s.measure(ctx, p.program)
 			return err
 		})
 	}
 	if err := pool.Wait(); err != nil {
 		return err
 	}
-	first := len(s.trials) == 0
 	for i, p := range list {
-		id := p.id()
-		s.measured[id] = true
-		s.trials = append(s.trials, trial{p, s.Features(p), ps[i]})
 		if t.Record != nil {
-			if err := t.Record(Trial{s.Task, s.rounds, p, id, ps[i], s.passes}); err != nil {
+			if err := t.Record(Trial{s.Task, s.rounds, p.program, p.id, ps[i], s.passes}); err != nil {
 				return err
 			}
 		}
-		if first && i == 0 {
+		if len(s.trials) == 0 {
 			s.best = append(s.best, ps[0])
+		} else if ps[i] < s.trials[0].ps {
+			s.found[p.of]++
 		}
+		s.tried[p.of]++
+		s.measured[p.id] = true
+		at, _ := slices.BinarySearchFunc(s.trials, ps[i]+1, func(x trial, ps int64) int { return cmp.Compare(x.ps, ps) })
+		s.trials = slices.Insert(s.trials, at, trial{p.program, s.Features(p.program), ps[i]})
 	}
-	t.trials += len(list)
-	slices.SortStableFunc(s.trials, func(a, b trial) int { return cmp.Compare(a.ps, b.ps) })
 	s.chosen = s.trials[0].program
-	s.best = append(s.best, s.trials[0].ps)
-	s.done = len(list) == 0
-	f := t.objective()
-	t.out.Curve = append(t.out.Curve, Point{t.trials, f})
-	if t.Progress != nil {
-		t.Progress(Progress{t.trials, t.Trials, s.Task, s.seconds(s.trials[0].ps), s.seconds(s.best[0]), f})
-	}
+	t.trials += len(list)
 	return nil
 }
 

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/heuristics/astitch"
+	"github.com/dsasched/dsasched/internal/simplify"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
-	"github.com/dsasched/dsasched/model/simplify"
 	"github.com/dsasched/dsasched/model/zoo"
 )
 

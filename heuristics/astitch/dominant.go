@@ -3,8 +3,8 @@ package astitch
 import (
 	"sort"
 
+	"github.com/dsasched/dsasched/internal/fusion"
 	"github.com/dsasched/dsasched/model"
-	"github.com/dsasched/dsasched/model/fusion"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 

@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"sort"
 
-	"github.com/dsasched/dsasched/hardware/simt"
+	"github.com/dsasched/dsasched/internal/fusion"
+	"github.com/dsasched/dsasched/internal/simt"
 	"github.com/dsasched/dsasched/model"
-	"github.com/dsasched/dsasched/model/fusion"
 )
 
 // This file makes AStitch's decisions on the machine that they were made for. See the
 // package documentation for the steps; graphs should be at the frameworks' grain
-// (package model/grain).
+// (package internal/grain).
 
 // SIMTOptions are switches. The zero value is the whole method.
 type SIMTOptions struct {

@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/hardware/simt"
 	"github.com/dsasched/dsasched/heuristics/astitch"
 	"github.com/dsasched/dsasched/heuristics/tvm"
 	"github.com/dsasched/dsasched/heuristics/xla"
+	"github.com/dsasched/dsasched/internal/fusion"
+	"github.com/dsasched/dsasched/internal/grain"
+	"github.com/dsasched/dsasched/internal/simplify"
+	"github.com/dsasched/dsasched/internal/simt"
 	"github.com/dsasched/dsasched/model"
-	"github.com/dsasched/dsasched/model/fusion"
-	"github.com/dsasched/dsasched/model/grain"
-	"github.com/dsasched/dsasched/model/simplify"
 	"github.com/dsasched/dsasched/model/zoo"
 )
 

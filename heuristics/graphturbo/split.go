@@ -13,6 +13,8 @@ type SplitOptions struct {
 	LBBytes int64 // of the whole cluster, for activations
 	Cores   int64
 	InPlace bool
+	// Layers leaves tensors inside a layer out of footprints (§4.1), see [schedule.PeakOptions].
+	Layers bool
 	// Divisors lets Eq. (1) compare factors that divide the output, too, where the text
 	// asks this of intermediates only (line 10).
 	Divisors bool
@@ -27,6 +29,11 @@ type SplitOptions struct {
 	GBBytesPerSecond   float64
 }
 
+// Peak says how footprints are counted.
+func (o SplitOptions) Peak() schedule.PeakOptions {
+	return schedule.PeakOptions{InPlace: o.InPlace, Layers: o.Layers}
+}
+
 // Splitter runs Algorithm 1 on sub-graphs of one graph.
 type Splitter struct {
 	g          *model.Graph
@@ -37,7 +44,7 @@ type Splitter struct {
 
 // NewSplitter prepares Algorithm 1 for a graph.
 func NewSplitter(g *model.Graph, opt SplitOptions) *Splitter {
-	return &Splitter{g, opt, schedule.PeakOptions{InPlace: opt.InPlace}, map[int64][]int64{}}
+	return &Splitter{g, opt, opt.Peak(), map[int64][]int64{}}
 }
 
 // SplitInfo is Algorithm 1: for each loop dimension of the output, the smallest

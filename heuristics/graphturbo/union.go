@@ -140,7 +140,7 @@ type summary struct {
 // single is the sub-graph of one operator.
 func (gr *grouper) single(id model.OpID) *node {
 	g, op := gr.g, gr.g.Op(id)
-	n := &node{summary: summary{op: id, n: 1, last: gr.rank[id], plain: gr.split.opt.InPlace}}
+	n := &node{summary: summary{op: id, n: 1, last: gr.rank[id], plain: gr.split.peak != schedule.PeakOptions{}}}
 	_, n.outputs = schedule.Boundary(g, []model.OpID{id})
 	n.upsamples = op.Kind == "Resize" || op.Kind == "ConvTranspose"
 	rank := int32(n.last)

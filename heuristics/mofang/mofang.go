@@ -7,7 +7,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/dsasched/dsasched/hardware/streams"
+	"github.com/dsasched/dsasched/internal/streams"
 )
 
 // A Speedup is how many times as fast as one thread several are.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/layering"
 	"github.com/dsasched/dsasched/formulation/pipelining"
-	"github.com/dsasched/dsasched/hardware/streams"
 	"github.com/dsasched/dsasched/heuristics/mofang"
+	"github.com/dsasched/dsasched/internal/streams"
 )
 
 func TestThreadsAgainstScan(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dsasched/dsasched/internal/grain"
 	"github.com/dsasched/dsasched/model"
-	"github.com/dsasched/dsasched/model/grain"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
 	"github.com/dsasched/dsasched/model/zoo"

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/dsasched/dsasched/hardware/simt"
+	"github.com/dsasched/dsasched/internal/fusion"
+	"github.com/dsasched/dsasched/internal/simt"
 	"github.com/dsasched/dsasched/model"
-	"github.com/dsasched/dsasched/model/fusion"
 )
 
 // FuseSIMT makes kernels of a graph for a SIMT machine by the rules of TVM's operator

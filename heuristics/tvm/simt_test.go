@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/hardware/simt"
 	"github.com/dsasched/dsasched/heuristics/tvm"
+	"github.com/dsasched/dsasched/internal/fusion"
+	"github.com/dsasched/dsasched/internal/simt"
 	"github.com/dsasched/dsasched/model"
-	"github.com/dsasched/dsasched/model/fusion"
 )
 
 func fuseSIMT(b *model.Builder) (*fusion.Plan, error) {

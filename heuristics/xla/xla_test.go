@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dsasched/dsasched/hardware/simt"
 	"github.com/dsasched/dsasched/heuristics/xla"
+	"github.com/dsasched/dsasched/internal/grain"
+	"github.com/dsasched/dsasched/internal/simt"
 	"github.com/dsasched/dsasched/model"
-	"github.com/dsasched/dsasched/model/grain"
 )
 
 func expanded(b *model.Builder) *model.Graph {

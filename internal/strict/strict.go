@@ -62,7 +62,7 @@ func (d *decoder) fail(at, found, expected string) error {
 
 // Decode reads JSON into the struct that v points to: every field once, unless its tag has
 // omitempty or read:"optional", and nothing else. The tag words says what a text with a type of its
-// own may be. Errors are of type [*InputError].
+// own may be; "null" lets a pointer be null. Errors are of type [*InputError].
 func Decode(file string, data []byte, v any) error {
 	d := &decoder{file, json.NewDecoder(bytes.NewReader(data))}
 	d.json.UseNumber()
@@ -88,13 +88,17 @@ func (d *decoder) token(at string) (json.Token, error) {
 
 // value reads the next value into v. words are those of a text with a type of its own.
 func (d *decoder) value(at string, v reflect.Value, words string) error {
-	if v.Kind() == reflect.Pointer {
-		v.Set(reflect.New(v.Type().Elem()))
-		v = v.Elem()
-	}
 	t, err := d.token(at)
 	if err != nil {
 		return err
+	}
+	if v.Kind() == reflect.Pointer {
+		if t == nil && words == "null" {
+			v.SetZero()
+			return nil
+		}
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
 	}
 	found := describe(t)
 	switch x := v.Addr().Interface().(type) {
@@ -136,6 +140,26 @@ func (d *decoder) value(at string, v reflect.Value, words string) error {
 		}
 		if n == 0 && v.Kind() == reflect.Slice {
 			v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+		}
+		_, err := d.token(at)
+		return err
+	case reflect.Map: // of names
+		if t != json.Delim('{') {
+			return d.fail(at, found, "an object")
+		}
+		for v.Set(reflect.MakeMap(v.Type())); d.json.More(); {
+			key, err := d.token(at)
+			if err != nil {
+				return err
+			}
+			name, item := key.(string), reflect.New(v.Type().Elem()).Elem()
+			if err := d.value(join(at, fieldName(name)), item, words); err != nil {
+				return err
+			}
+			if v.MapIndex(reflect.ValueOf(name)).IsValid() {
+				return d.fail(join(at, fieldName(name)), "the field a second time", "it once")
+			}
+			v.SetMapIndex(reflect.ValueOf(name), item)
 		}
 		_, err := d.token(at)
 		return err

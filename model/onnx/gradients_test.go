@@ -31,11 +31,11 @@ func TestTrainingStep(t *testing.T) {
 		node("Reshape", "flat.grad", in("df", "mshape"), out("dm")),
 		node("AveragePoolGrad", "average.grad", in("dm"), out("dp"), attrList("kernel_shape", 4, 4)),
 		node("MaxPoolGrad", "pool.grad", in("dp", "where"), out("dr"), two...),
-		ort("ReluGrad", "relu.grad", in("dr", "r"), out("dn")),
+		node("ReluGrad", "relu.grad", in("dr", "r"), out("dn")),
 		ort("BatchNormalizationGrad", "norm.grad", in("dn", "a", "scale", "sm", "sv"), out("da", "dscale", "dshift")),
 		ort("ConvGrad", "conv.grad", in("da", "x", "w"), out("", "dw"), three...),
 		ort("SGDOptimizer", "w.sgd", in("rate", "w", "dw"), out("w2")),
-		ort("SGDOptimizer", "v.sgd", in("rate", "v", "dv"), out("v2")),
+		node("SGDOptimizer", "v.sgd", in("rate", "v", "dv"), out("v2")),
 		ort("SGDOptimizer", "scale.sgd", in("rate", "scale", "dscale"), out("scale2")),
 		ort("SGDOptimizer", "shift.sgd", in("rate", "shift", "dshift"), out("shift2")),
 		output("l"), output("w2"), output("v2"), output("scale2"), output("shift2")), Options{})

@@ -206,6 +206,14 @@ func lookup(n *nodeProto) *row {
 			return r
 		}
 	}
+	// Some exporters write the operators of training into the default domain, where no other has these names.
+	if n.domain == "" && len(table[operator{n.domain, n.op}]) == 0 && refused[operator{n.domain, n.op}] == "" {
+		for _, known := range []operator{ms(n.op), preview(n.op)} {
+			if rows := table[known]; len(rows) > 0 {
+				return rows[0]
+			}
+		}
+	}
 	return nil
 }
 

@@ -12,8 +12,8 @@ import (
 // that stay in the L1: see Nest.Sums.
 func (n *Nest) Blocked() bool { return n != nil && n.Sums > 0 }
 
-// accumulatorBytes is the size of a sum that is not complete.
-const accumulatorBytes = 4
+// AccumulatorBytes is the size of a sum of a blocked nest that is not complete.
+const AccumulatorBytes = 4
 
 // ReductionTiles is how many tiles a nest cuts the reduction into; at least 1.
 func (n *Nest) ReductionTiles() int64 { return int64(max(1, len(n.Reduction))) }
@@ -128,6 +128,7 @@ func (s *Schedule) blockedStage(st *Step) (parts []StagePart) {
 		return nil // the generator refuses it, and says why
 	}
 	share := func(elements, part, of int64) int64 { return (elements*part + of - 1) / max(1, of) }
+	reduction := total(n.Reduction) * st.Slices()
 	var tiles []Regions // by part, all columns
 	for i := 0; i < len(st.Reads); {
 		v := &s.Values[st.Reads[i].Value]
@@ -150,10 +151,10 @@ func (s *Schedule) blockedStage(st *Step) (parts []StagePart) {
 		}
 		switch s.RoleOf(st, t) {
 		case RowsOperand:
-			elements = share(elements, largest(n.Reduction), total(n.Reduction))
+			elements = share(elements, largest(n.Reduction), reduction)
 		case ColumnsOperand:
 			slots = n.RoomFor(ColumnsOperand)
-			elements = share(share(elements, largest(n.Columns), all.Hi), largest(n.Reduction), total(n.Reduction))
+			elements = share(share(elements, largest(n.Columns), all.Hi), largest(n.Reduction), reduction)
 		default:
 			// What all columns need alike, each tile of columns does.
 			narrow := s.TileElements(st, 0, model.Interval{Hi: largest(n.Columns)})[t].Elements()
@@ -172,7 +173,12 @@ func (s *Schedule) blockedStage(st *Step) (parts []StagePart) {
 			least = bytes
 		}
 	}
-	if sums := n.Sums*Align(tile*accumulatorBytes) - least; n.ReductionTiles() > 1 && sums > 0 {
+	// Sums that are complete, and no other core's, are results.
+	sums, others := int64(0), st.Slices()-1
+	if n.ReductionTiles() > 1 || others > 0 {
+		sums = max(0, n.Sums*Align(tile*AccumulatorBytes)-least)
+	}
+	if sums += others * Align(tile*AccumulatorBytes); sums > 0 {
 		parts = append(parts, StagePart{From: -1, To: -1, Bytes: sums, Whole: true})
 	}
 	return parts

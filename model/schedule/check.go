@@ -28,6 +28,44 @@ func Check(s *Schedule) error {
 	return CheckPlan(s)
 }
 
+// TooHeavy is how many heavy operators a layer has, if they are more than one loop nest executes; else 0.
+func TooHeavy(g *model.Graph, ops []model.OpID) (heavy int) {
+	for _, id := range ops {
+		if c := g.Op(id).Class(); c == model.MatrixClass || c == model.ReductionClass {
+			heavy++
+		}
+	}
+	if heavy == 1 || onePass(g, ops) {
+		return 0
+	}
+	return heavy
+}
+
+// onePass reports whether a layer is running sums along one axis and sums over others of what they lead to: one loop nest,
+// in the order of that axis, which keeps the sums of one position.
+func onePass(g *model.Graph, ops []model.OpID) bool {
+	axis := int64(-1)
+	for _, id := range ops {
+		if op := g.Op(id); op.Kind == "CumSum" {
+			if axis >= 0 && op.Attr.Axis != axis {
+				return false
+			}
+			axis = op.Attr.Axis
+		}
+	}
+	for _, id := range ops {
+		switch op := g.Op(id); op.Class() {
+		case model.MatrixClass:
+			return false
+		case model.ReductionClass:
+			if op.Kind != "CumSum" && (op.Kind != "ReduceSum" || slices.Contains(op.Attr.Axes, axis)) {
+				return false
+			}
+		}
+	}
+	return axis >= 0
+}
+
 // CheckLayers verifies that the layers of each sub-graph partition its operators,
 // can run in their order, and hold at most one heavy operator each.
 func CheckLayers(s *Schedule) error {
@@ -41,7 +79,6 @@ func CheckLayers(s *Schedule) error {
 		}
 		done := map[model.OpID]bool{}
 		for _, l := range s.Layers[k] {
-			heavy := 0
 			if op := InFront(s.Graph, l.Ops); op != nil {
 				return fmt.Errorf("layer %q: operator %q makes what the product reads", l.Name, op.Name)
 			}
@@ -55,11 +92,8 @@ func CheckLayers(s *Schedule) error {
 					}
 				}
 				done[id] = true
-				if c := s.Graph.Op(id).Class(); c == model.MatrixClass || c == model.ReductionClass {
-					heavy++
-				}
 			}
-			if heavy > 1 {
+			if heavy := TooHeavy(s.Graph, l.Ops); heavy > 0 {
 				return fmt.Errorf("layer %q has %d heavy operators", l.Name, heavy)
 			}
 		}

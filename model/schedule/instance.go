@@ -1,9 +1,12 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"sort"
 
-	"github.com/dsasched/dsasched/heap"
+	"github.com/dsasched/dsasched/internal/heap"
 	"github.com/dsasched/dsasched/model"
 )
 
@@ -59,17 +62,24 @@ func NewInstanceGraph(g *model.Graph, gr *Grouping) *InstanceGraph {
 				}
 				from := gr.Groups[groupOf[p]]
 				need := inst.Regions[t]
-				for j := int64(0); j < from.Factor(); j++ {
-					fi := ig.First[from.ID] + int(j)
-					n := int64(0)
-					if need != nil {
-						n = need.Overlap(ig.Instances[fi].Regions[t])
+				makers := ig.Instances[ig.First[from.ID]:][:from.Factor()]
+				ig.RedundantEdges += len(makers)
+				if need == nil {
+					continue
+				}
+				// Makers stand in the order of their pieces: those before the first that is read are left out.
+				at, d := 0, from.SplitDim()
+				if d >= 0 {
+					at = sort.Search(len(makers), func(j int) bool { return makers[j].Regions[t][d].Hi > need[d].Lo })
+				}
+				for _, m := range makers[at:] {
+					if d >= 0 && m.Regions[t][d].Lo >= need[d].Hi {
+						break
 					}
-					if n == 0 {
-						ig.RedundantEdges++
-						continue
+					if n := need.Overlap(m.Regions[t]); n > 0 {
+						ig.RedundantEdges--
+						inst.Deps = append(inst.Deps, Dep{t, m.ID, n * g.Tensor(t).DType.Bytes()})
 					}
-					inst.Deps = append(inst.Deps, Dep{t, fi, n * g.Tensor(t).DType.Bytes()})
 				}
 			}
 			ig.Instances = append(ig.Instances, inst)
@@ -94,13 +104,13 @@ func CheckInstances(g *model.Graph, gr *Grouping, ig *InstanceGraph) error {
 	for k, sg := range gr.Groups {
 		for _, o := range sg.Outputs {
 			sum := int64(0)
-			for q := int64(0); q < sg.Factor(); q++ {
-				sum += ig.Instances[ig.First[k]+int(q)].Regions[o].Elements()
-				for j := int64(0); j < q; j++ {
-					if n := ig.Instances[ig.First[k]+int(q)].Regions[o].Overlap(ig.Instances[ig.First[k]+int(j)].Regions[o]); n > 0 {
-						return fmt.Errorf("instances %d and %d of %q both write %d elements of %q", j, q, sg.Name, n, g.Tensor(o).Name)
-					}
-				}
+			made := make([]model.Region, sg.Factor())
+			for q := range made {
+				made[q] = ig.Instances[ig.First[k]+q].Regions[o]
+				sum += made[q].Elements()
+			}
+			if j, q, n := firstOverlap(made, sg.SplitDim()); n > 0 {
+				return fmt.Errorf("instances %d and %d of %q both write %d elements of %q", j, q, sg.Name, n, g.Tensor(o).Name)
 			}
 			if sum != g.Tensor(o).Shape.Elements() {
 				return fmt.Errorf("instances of %q write %d elements of %q, expected %d", sg.Name, sum, g.Tensor(o).Name, g.Tensor(o).Shape.Elements())
@@ -125,6 +135,41 @@ func CheckInstances(g *model.Graph, gr *Grouping, ig *InstanceGraph) error {
 		}
 	}
 	return nil
+}
+
+// firstOverlap finds two boxes that share n elements; n is 0 if there are none. Only boxes that meet along one
+// dimension are compared, in the order of their beginnings.
+func firstOverlap(boxes []model.Region, along int) (j, q int, n int64) {
+	if along < 0 {
+		along = 0
+	}
+	var order []int
+	for i, r := range boxes {
+		if r.Elements() > 0 {
+			order = append(order, i)
+		}
+	}
+	if len(order) > 0 && len(boxes[order[0]]) == 0 { // scalars
+		along = -1
+	}
+	lo := func(i int) int64 {
+		if along < 0 {
+			return 0
+		}
+		return boxes[i][along].Lo
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(lo(a), lo(b)) })
+	for k, i := range order {
+		for _, m := range order[k+1:] {
+			if along >= 0 && boxes[m][along].Lo >= boxes[i][along].Hi {
+				break
+			}
+			if n := boxes[i].Overlap(boxes[m]); n > 0 {
+				return min(i, m), max(i, m), n
+			}
+		}
+	}
+	return 0, 0, 0
 }
 
 // CheckOrder verifies that order runs each instance once, after everything that

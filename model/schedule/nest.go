@@ -60,6 +60,7 @@ type Nest struct {
 	// bytes a sum. Then the reduction is the innermost loop, vector work and stores are behind the
 	// tile of columns, Loads and Pieces are 1, and Stage is how many tiles of the reduction one
 	// load brings from the DDR into the LLB (0: each alone), with Once for all tiles at a time.
+	// With Rfactor, Reduction cuts each core's slice, and the sums of others have room for one tile.
 	Sums int64 `json:"sums,omitempty"`
 	// ColumnDepth is the room for tiles of a second operand that is no constant; 0: Depth.
 	ColumnDepth int64 `json:"column_depth,omitempty"`
@@ -639,9 +640,29 @@ func readCores(words []string, output *model.Tensor) (Binding, error) {
 	return b, nil
 }
 
+// covered reports what cores need that reads do not have. A stride leaves out what lies between the parts of two cores,
+// which a core with both parts would need.
+func (b *StepBuilder) covered(layer *Layer, need []Regions, reads []Read) error {
+	for c, reg := range need {
+		for _, t := range layer.Inputs {
+			got := int64(0)
+			for k := range reads {
+				if v := &b.Values[reads[k].Value]; v.Tensor == t {
+					got += reg[t].Overlap(v.Region)
+				}
+			}
+			if reg[t] != nil && got != reg[t].Elements() {
+				return fmt.Errorf("core %d needs %d elements of %q, of which the step reads %d", c, reg[t].Elements(),
+					b.Graph.Tensor(t).Name, got)
+			}
+		}
+	}
+	return nil
+}
+
 // Rebind spreads what step i makes over the cores in another way, and finds anew what each
 // of them reads. Results must not stay in the LB, where readers know their places; the
-// step's stage is left as it is.
+// step's stage is left as it is. After an error, all is as it was.
 func (s *Schedule) Rebind(i int, to Binding) error {
 	old := s.Steps[i]
 	inst := &s.Instances.Instances[old.Instance]
@@ -668,10 +689,16 @@ func (s *Schedule) Rebind(i int, to Binding) error {
 		v.CoreBytes = Align(Slice(v.Region, v.Binding, t.Layout, 0).Elements() * t.DType.Bytes())
 		values[k] = v
 	}
-	for _, v := range values {
-		s.Values[v.ID] = v
+	for k, v := range values {
+		s.Values[v.ID], values[k] = v, s.Values[v.ID]
 	}
 	need := b.needs(layer, &st)
+	if err := b.covered(layer, need, old.Reads); err != nil {
+		for _, v := range values {
+			s.Values[v.ID] = v
+		}
+		return err
+	}
 	element := b.element(layer, &st)
 	st.Params, st.Reads = nil, nil
 	for _, t := range layer.Constants {

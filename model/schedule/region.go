@@ -156,6 +156,8 @@ type PeakOptions struct {
 	// InPlace lets an element-wise operator write over its first activation that
 	// ends there and has the same size.
 	InPlace bool
+	// Layers counts nothing for tensors inside a layer ([Layers]), which exist tile by tile only (§4.1).
+	Layers bool
 }
 
 // root follows reshapes, which move nothing, back to the tensor that owns the
@@ -174,31 +176,43 @@ func root(g *model.Graph, id model.TensorID, inside func(model.OpID) bool) model
 	}
 }
 
-// Peak is the largest number of bytes in use while the operators run in order:
-// external inputs from the start until their last use, live intermediates, and
+// Peak is the largest number of bytes in use while the operators, or the layers, run in
+// order: external inputs from the start until their last use, live intermediates, and
 // the outputs until the end.
 func Peak(g *model.Graph, ops []model.OpID, outputs []model.TensorID, reg Regions, opt PeakOptions) int64 {
 	first, last := ops[0], ops[0]
 	for _, id := range ops {
 		first, last = min(first, id), max(last, id)
 	}
-	at := make([]int32, last-first+1) // position+1 in ops
+	steps := len(ops)
+	at := make([]int32, last-first+1) // step+1
 	for i, id := range ops {
 		at[id-first] = int32(i + 1)
 	}
+	if opt.Layers {
+		layers := Layers(g, ops)
+		steps, ops = len(layers), make([]model.OpID, 0, len(ops))
+		for i, l := range layers {
+			for _, id := range l.Ops {
+				at[id-first] = int32(i + 1)
+			}
+			ops = append(ops, l.Ops...)
+		}
+	}
+	step := func(id model.OpID) int { return int(at[id-first]) - 1 }
 	inside := func(id model.OpID) bool { return id >= first && id <= last && at[id-first] > 0 }
 
 	lastUse := make(map[model.TensorID]int, len(ops))
 	var external []model.TensorID
 	seen := make(map[model.TensorID]bool, len(ops))
-	for i, id := range ops {
+	for _, id := range ops {
 		for _, in := range g.Op(id).Inputs {
 			t := g.Tensor(in)
 			if t.Role == model.Constant {
 				continue
 			}
 			r := root(g, in, inside)
-			lastUse[r] = i
+			lastUse[r] = max(lastUse[r], step(id))
 			if p := g.Tensor(r).Producer; (p == model.NoOp || !inside(p)) && !seen[r] {
 				seen[r] = true
 				external = append(external, r)
@@ -206,27 +220,39 @@ func Peak(g *model.Graph, ops []model.OpID, outputs []model.TensorID, reg Region
 		}
 	}
 	for _, o := range outputs {
-		lastUse[root(g, o, inside)] = len(ops)
+		lastUse[root(g, o, inside)] = steps
 	}
 	bytes := func(id model.TensorID) int64 { return reg[id].Elements() * g.Tensor(id).DType.Bytes() }
+	passing := func(id model.TensorID) bool { // made and read for the last time in one step
+		p := g.Tensor(id).Producer
+		end, read := lastUse[id]
+		return opt.Layers && read && p != model.NoOp && inside(p) && step(p) == end
+	}
 	live := int64(0)
 	for _, e := range external {
 		live += bytes(e)
 	}
 	peak := live
-	for i, id := range ops {
-		op := g.Op(id)
+	for k := 0; k < len(ops); {
+		i, from := step(ops[k]), k
 		overwritten := model.TensorID(-1)
-		if op.Class() != model.ViewClass {
+		for ; k < len(ops) && step(ops[k]) == i; k++ {
+			op := g.Op(ops[k])
+			if op.Class() == model.ViewClass {
+				continue
+			}
 			for _, o := range op.Outputs {
 				size := bytes(o)
+				if passing(o) {
+					continue
+				}
 				if opt.InPlace && overwritten < 0 && op.Class() == model.ElementwiseClass {
 					for _, in := range op.Inputs {
 						if g.Tensor(in).Role == model.Constant {
 							continue
 						}
 						r := root(g, in, inside)
-						if lastUse[r] == i && bytes(r) == size {
+						if lastUse[r] == i && bytes(r) == size && !passing(r) {
 							overwritten = r
 							break
 						}
@@ -240,20 +266,23 @@ func Peak(g *model.Graph, ops []model.OpID, outputs []model.TensorID, reg Region
 			peak = max(peak, live)
 		}
 		freed := map[model.TensorID]bool{}
-		for _, in := range op.Inputs {
-			if g.Tensor(in).Role == model.Constant {
-				continue
+		for _, id := range ops[from:k] {
+			op := g.Op(id)
+			for _, in := range op.Inputs {
+				if g.Tensor(in).Role == model.Constant {
+					continue
+				}
+				r := root(g, in, inside)
+				if lastUse[r] == i && !freed[r] && r != overwritten && !passing(r) {
+					live -= bytes(r)
+					freed[r] = true
+				}
 			}
-			r := root(g, in, inside)
-			if lastUse[r] == i && !freed[r] && r != overwritten {
-				live -= bytes(r)
-				freed[r] = true
-			}
-		}
-		// A result without a reader leaves at once.
-		for _, o := range op.Outputs {
-			if _, read := lastUse[root(g, o, inside)]; !read && op.Class() != model.ViewClass {
-				live -= bytes(o)
+			// A result without a reader leaves at once.
+			for _, o := range op.Outputs {
+				if _, read := lastUse[root(g, o, inside)]; !read && op.Class() != model.ViewClass {
+					live -= bytes(o)
+				}
 			}
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dsasched/dsasched/internal/simplify"
 	"github.com/dsasched/dsasched/model"
-	"github.com/dsasched/dsasched/model/simplify"
 )
 
 // Report is a network in numbers, and the answer of `dsasched inspect`. Learned

@@ -1,0 +1,95 @@
+package bound
+
+import (
+	"context"
+	"slices"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model/network"
+)
+
+// A Witness is what a bound is computed from, for a program that computes it by itself.
+type Witness struct {
+	// Shares are what clusters take, the largest share first, each once.
+	Shares []Share `json:"shares"`
+	Prices Prices  `json:"prices"`
+}
+
+// A Share is what a number of batch elements takes of one cluster.
+type Share struct {
+	Batch int64 `json:"batch"`
+	// Bytes that must cross the DDR: of weights, of rows that are looked up, of inputs and of outputs.
+	WeightBytes float64 `json:"weight_bytes"`
+	RowBytes    float64 `json:"row_bytes"`
+	InputBytes  float64 `json:"input_bytes"`
+	OutputBytes float64 `json:"output_bytes"`
+	// Loads from the DDR, in all and before the first result.
+	Loads       float64 `json:"loads"`
+	LoadsBefore float64 `json:"loads_before_results"`
+
+	Operators []Operator `json:"operators"`
+	Series    []Stretch  `json:"series"`
+}
+
+// An Operator is the least that one takes of each unit, and of all behind its products.
+type Operator struct {
+	Name    string  `json:"name"`
+	Needed  int64   `json:"needed_elements"` // of all outputs
+	Matrix  float64 `json:"matrix_s"`
+	Vector  float64 `json:"vector_s"`
+	Special float64 `json:"special_s"`
+	Behind  float64 `json:"behind_s"`
+}
+
+// A Stretch ends with a cut, or with the network ("").
+type Stretch struct {
+	Cut     string  `json:"cut"`
+	Seconds float64 `json:"stretch_s"`
+}
+
+// Prices are the weights of the term kernels: of bytes across the DDR and of products; those of launches are the
+// rest of the former to 1.
+type Prices struct {
+	Bytes    float64 `json:"bytes"`
+	Products float64 `json:"products"`
+}
+
+// Prove is [Cold] with its witness.
+func Prove(ctx context.Context, net network.Network, spec *hardware.Spec, batch int64) (*Bound, *Witness, error) {
+	b, _, v, err := bounds(ctx, net, spec, batch)
+	return b, v, err
+}
+
+// share is what w takes.
+func (w *work) share(batch int64, spec *hardware.Spec) Share {
+	s := Share{Batch: batch, WeightBytes: w.weightBytes(), RowBytes: w.rows, InputBytes: w.in, OutputBytes: w.out,
+		Operators: []Operator{}, Series: []Stretch{}}
+	s.Loads, s.LoadsBefore = w.loads(spec)
+	for i, op := range w.g.Ops {
+		o := Operator{Name: op.Name, Matrix: w.ops[i][matrix], Vector: w.ops[i][vector], Special: w.ops[i][special],
+			Behind: w.tail[i]}
+		for _, t := range op.Outputs {
+			o.Needed += w.need[t].elements()
+		}
+		s.Operators = append(s.Operators, o)
+	}
+	for _, c := range w.series() {
+		name := ""
+		if int(c.op) < len(w.g.Ops) {
+			name = w.g.Op(c.op).Name
+		}
+		s.Series = append(s.Series, Stretch{name, c.seconds})
+	}
+	return s
+}
+
+// Sizes are the numbers of batch elements that a bound is computed from.
+func (w *Witness) Sizes() []int64 {
+	sizes := []int64{1, 2}
+	for _, s := range w.Shares {
+		sizes = append(sizes, s.Batch)
+	}
+	most := slices.Max(sizes[2:])
+	slices.Sort(sizes)
+	return slices.DeleteFunc(slices.Compact(sizes), func(n int64) bool { return n > most })
+}

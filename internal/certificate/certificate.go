@@ -1,0 +1,441 @@
+// Package certificate writes and checks certificates: a schedule with its simulated time and
+// the bound that no schedule beats, in a file that anyone can check.
+//
+// [Check] trusts nothing in the file. It opens network and accelerator anew, computes the
+// bound from these alone (formulation/bound, which shares nothing with any search), checks
+// and simulates the schedule, and refuses what differs, field by field.
+package certificate
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dsasched/dsasched/formulation/bound"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/grain"
+	"github.com/dsasched/dsasched/internal/pipeline"
+	"github.com/dsasched/dsasched/internal/schedulefile"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/regular"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// Kind and Version are the first two fields of each file. The version changes with the
+// bound.
+const (
+	Kind    = "dsasched-certificate"
+	Version = 4
+)
+
+// A File is a certificate. Gap is latency over bound, less 1.
+type File struct {
+	Kind     string                `json:"kind"`
+	Version  int                   `json:"version"`
+	Network  Network               `json:"network"`
+	Hardware schedulefile.Hardware `json:"hardware"`
+	Batch    int64                 `json:"batch"`
+
+	ThroughputPerSecond   float64 `json:"throughput_per_s"`
+	LatencySeconds        float64 `json:"latency_s"`
+	CertifiedBoundSeconds float64 `json:"certified_lower_bound_s"`
+	Gap                   float64 `json:"gap"`
+	// GreedyThroughputPerSecond is that of the variant cross-layer with default options at
+	// its best chunk; it is left out where that fails.
+	GreedyThroughputPerSecond *float64 `json:"greedy_throughput_per_s,omitempty"`
+
+	Bound    bound.Bound       `json:"bound"`
+	Proof    Proof             `json:"proof"`
+	Schedule schedulefile.File `json:"schedule"`
+}
+
+// A Proof has what the bound is computed from, so that another program can (scripts/check_certificate.py).
+type Proof struct {
+	Witness bound.Witness `json:"witness"`
+	// Machine is the accelerator as the decisions see it (hardware.Raise).
+	Machine hardware.Spec `json:"machine"`
+	Graphs  []Graph       `json:"graphs"`
+}
+
+// A Graph is the network at a number of batch elements.
+type Graph struct {
+	Batch int64              `json:"batch"`
+	Graph schedulefile.Graph `json:"graph"`
+}
+
+// Prove bounds a network's batch, and says from what.
+func Prove(ctx context.Context, net network.Network, spec *hardware.Spec, batch int64) (*bound.Bound, *Proof, error) {
+	b, w, err := bound.Prove(ctx, net, spec, batch)
+	if err != nil {
+		return nil, nil, err
+	}
+	p := &Proof{Witness: *w, Machine: *spec}
+	p.Machine.Description = ""
+	for _, n := range w.Sizes() {
+		g, err := net.Graph(n)
+		if err != nil {
+			return nil, nil, err
+		}
+		p.Graphs = append(p.Graphs, Graph{n, schedulefile.NewGraph(g)})
+	}
+	return b, p, nil
+}
+
+// Network says how the network is opened.
+type Network struct {
+	Model        string      `json:"model"`
+	DType        string      `json:"dtype"`
+	Grain        string      `json:"grain"`
+	Dims         []Dimension `json:"dims"`
+	AllowUnknown bool        `json:"allow_unknown"`
+	// Fingerprint is of the network at batch 1; see schedulefile.GraphFingerprint.
+	Fingerprint string `json:"fingerprint"`
+}
+
+// Dimension is the size of a symbolic dimension of an ONNX file.
+type Dimension struct {
+	Name string `json:"name"`
+	Size int64  `json:"size"`
+}
+
+// New certifies a result of a network that was opened as name with the options from.
+// greedy is what cross-layer reaches, nil if it fails.
+func New(ctx context.Context, name string, from network.Options, r *scheduler.Result, greedy *float64) (*File, error) {
+	if r.Lower.Cost != nil {
+		return nil, errors.New("certificate: the schedule has operator costs of its own, which the bound does not cover")
+	}
+	net, err := network.Open(name, from)
+	if err != nil {
+		return nil, err
+	}
+	g, err := net.Graph(1)
+	if err != nil {
+		return nil, err
+	}
+	b, proof, err := Prove(ctx, net, r.Spec, r.Batch)
+	if err != nil {
+		return nil, err
+	}
+	if err := cmp.Or(Covers(r), b.Check(r.LatencySeconds())); err != nil {
+		return nil, err
+	}
+	f := &File{Kind: Kind, Version: Version, Batch: r.Batch, Bound: *b, Proof: *proof, GreedyThroughputPerSecond: greedy,
+		Network:             Network{Model: name, DType: from.DType.String(), Grain: string(cmp.Or(from.Grain, grain.Given)), Dims: []Dimension{}, AllowUnknown: from.AllowUnknown, Fingerprint: schedulefile.GraphFingerprint(g)},
+		ThroughputPerSecond: r.ThroughputPerSecond(), LatencySeconds: r.LatencySeconds(), CertifiedBoundSeconds: b.Seconds, Gap: b.Gap(r.LatencySeconds()),
+		Schedule: *scheduler.File(r, schedulefile.Origin{MadeBy: "dsasched", Model: name, DType: from.DType.String(), Grain: string(from.Grain)})}
+	f.Hardware = f.Schedule.Hardware
+	for n, size := range from.Dims {
+		f.Network.Dims = append(f.Network.Dims, Dimension{n, size})
+	}
+	slices.SortFunc(f.Network.Dims, func(a, b Dimension) int { return cmp.Compare(a.Name, b.Name) })
+	return f, nil
+}
+
+// Write returns the file as text; the same certificate gives the same bytes.
+func (f *File) Write() ([]byte, error) { return schedulefile.Encode(f) }
+
+// Load reads a certificate. Errors in it are of type [*schedulefile.InputError].
+func Load(path string) (*File, error) {
+	data, err := regular.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	return Read(path, data)
+}
+
+// Read is Load of the text of a file; path is for errors.
+func Read(path string, data []byte) (*File, error) {
+	// Of another kind or version, the other fields may be anything.
+	head := struct {
+		Kind    string
+		Version int
+	}{Kind, Version}
+	if json.Unmarshal(data, &head) == nil {
+		if err := cmp.Or(differs(path, "kind", head.Kind, Kind), differs(path, "version", head.Version, Version)); err != nil {
+			return nil, err
+		}
+	}
+	f := &File{}
+	if err := schedulefile.Decode(path, data, f); err != nil {
+		return nil, err
+	}
+	inner, err := f.Schedule.Write()
+	if err != nil {
+		return nil, err
+	}
+	_, err = schedulefile.Read(path+": schedule", inner)
+	return f, err
+}
+
+// differs is an error if a field is not what it must be.
+func differs[T comparable](path, field string, found, expected T) error {
+	if found == expected {
+		return nil
+	}
+	return &schedulefile.InputError{File: path, Field: field, Found: text(found), Expected: text(expected)}
+}
+
+func text(v any) string {
+	switch v := v.(type) {
+	case string:
+		return strconv.Quote(v)
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	return fmt.Sprint(v)
+}
+
+// A Verdict is what a certificate proves, and the answer of `dsasched certify`. All of it was
+// computed anew.
+type Verdict struct {
+	File  string `json:"file"`
+	Model string `json:"model"`
+	// Type, grain and symbolic dimensions that the network was opened with.
+	DType              string      `json:"dtype"`
+	Grain              string      `json:"grain"`
+	Dims               []Dimension `json:"dims"`
+	NetworkFingerprint string      `json:"network_fingerprint"`
+	Hardware           string      `json:"hardware"`
+	HardwareFile       string      `json:"hardware_file,omitempty"` // "": it is built in
+	// HardwareFingerprint is of the description; see schedulefile.Fingerprint.
+	HardwareFingerprint string `json:"hardware_fingerprint"`
+	// Level is the memory that is filled with instances, Chunks the batch elements of each schedule.
+	Level  string  `json:"level"`
+	Chunks []int64 `json:"chunks"`
+	// Scope says which schedules the bound is of.
+	Scope                     string   `json:"scope"`
+	Batch                     int64    `json:"batch"`
+	ThroughputPerSecond       float64  `json:"throughput_per_s"`
+	LatencySeconds            float64  `json:"latency_s"`
+	CertifiedBoundSeconds     float64  `json:"certified_lower_bound_s"`
+	Gap                       float64  `json:"gap"`
+	GreedyThroughputPerSecond *float64 `json:"greedy_throughput_per_s"`
+	// Term and Resource say what bounds; LimitedBy, what the schedule itself waits for most.
+	Term      string       `json:"term"`
+	Resource  string       `json:"resource"`
+	LimitedBy string       `json:"limited_by"`
+	Parts     []bound.Part `json:"parts"` // of the bound
+	Terms     []bound.Term `json:"terms"`
+}
+
+// Check judges a certificate that was read from path, on the accelerator of that name or file, or
+// "" for the built-in one that it names, with the network of that name, or "" likewise.
+func (f *File) Check(ctx context.Context, path, accelerator, name string) (*Verdict, error) {
+	if accelerator == "" && !slices.Contains(hardware.Presets(), f.Hardware.Name) {
+		return nil, &schedulefile.InputError{File: path, Field: "hardware.name", Found: text(f.Hardware.Name), Expected: "a built-in accelerator, or --hardware with its file"}
+	}
+	spec, err := hardware.Load(cmp.Or(accelerator, f.Hardware.Name))
+	if err != nil {
+		return nil, fmt.Errorf("%s: hardware.name: %w", path, err)
+	}
+	if err := differs(path, "hardware.fingerprint", f.Hardware.Fingerprint, schedulefile.Fingerprint(spec)); err != nil {
+		return nil, err
+	}
+	if err := differs(path, "schedule.hardware", f.Schedule.Hardware, f.Hardware); err != nil {
+		return nil, err
+	}
+	net, err := f.Network.open(path, name)
+	if err != nil {
+		return nil, err
+	}
+	machine, err := pipeline.MachineOf(&f.Schedule, spec)
+	if err != nil {
+		return nil, fmt.Errorf("%s: hardware.level: %w", path, err)
+	}
+	b, proof, err := Prove(ctx, net, machine, f.Batch)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := sameBound(path, &f.Bound, b); err != nil {
+		return nil, err
+	}
+	if err := differs(path, "certified_lower_bound_s", f.CertifiedBoundSeconds, b.Seconds); err != nil {
+		return nil, err
+	}
+	if err := sameProof(path, &f.Proof, proof); err != nil {
+		return nil, err
+	}
+	r, err := f.simulate(ctx, path, spec, net)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.Check(r.LatencySeconds()); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	v := &Verdict{File: path, Model: cmp.Or(name, f.Network.Model), DType: f.Network.DType, Grain: f.Network.Grain, Dims: f.Network.Dims, NetworkFingerprint: f.Network.Fingerprint,
+		Hardware: spec.Name, HardwareFingerprint: f.Hardware.Fingerprint, Level: f.Hardware.Level, Scope: b.Scope, Batch: f.Batch, ThroughputPerSecond: r.ThroughputPerSecond(),
+		LatencySeconds: r.LatencySeconds(), CertifiedBoundSeconds: b.Seconds, Gap: b.Gap(r.LatencySeconds()),
+		Term: b.Term, Resource: b.Resource, Terms: b.Terms, Parts: b.Parts, LimitedBy: r.LimitText()}
+	if !slices.Contains(hardware.Presets(), accelerator) {
+		v.HardwareFile = accelerator
+	}
+	for i := range f.Schedule.Schedules {
+		v.Chunks = append(v.Chunks, f.Schedule.Schedules[i].Batch)
+	}
+	for _, x := range []struct {
+		field           string
+		found, expected float64
+	}{
+		{"latency_s", f.LatencySeconds, v.LatencySeconds}, {"throughput_per_s", f.ThroughputPerSecond, v.ThroughputPerSecond}, {"gap", f.Gap, v.Gap},
+	} {
+		if err := differs(path, x.field, x.found, x.expected); err != nil {
+			return nil, err
+		}
+	}
+	if v.GreedyThroughputPerSecond, err = greedy(ctx, net, spec, f.Batch); err != nil {
+		return nil, err
+	}
+	return v, differs(path, "greedy_throughput_per_s", value(f.GreedyThroughputPerSecond), value(v.GreedyThroughputPerSecond))
+}
+
+// value is 0 for nothing.
+func value(p *float64) float64 {
+	if p == nil {
+		return 0
+	}
+	return *p
+}
+
+func greedy(ctx context.Context, net network.Network, spec *hardware.Spec, batch int64) (*float64, error) {
+	recipe, err := scheduler.Lookup("cross-layer")
+	if err != nil {
+		return nil, err
+	}
+	r, err := scheduler.Run(ctx, net, spec, batch, recipe, scheduler.Options{})
+	if err != nil {
+		return nil, ctx.Err() // nothing to compare with, unless interrupted
+	}
+	t := r.ThroughputPerSecond()
+	return &t, nil
+}
+
+// open finds the network, under another name if one is given.
+func (n *Network) open(path, name string) (network.Network, error) {
+	dtype, err := model.ParseDType(n.DType)
+	if err != nil {
+		return network.Network{}, fmt.Errorf("%s: network.dtype: %w", path, err)
+	}
+	parts, err := grain.Parse(n.Grain)
+	if err != nil {
+		return network.Network{}, fmt.Errorf("%s: network.grain: %w", path, err)
+	}
+	from := network.Options{DType: dtype, Grain: parts, AllowUnknown: n.AllowUnknown, Dims: map[string]int64{}, Warn: func(string) {}}
+	for _, d := range n.Dims {
+		from.Dims[d.Name] = d.Size
+	}
+	net, err := network.Open(cmp.Or(name, n.Model), from)
+	if err != nil {
+		return net, fmt.Errorf("%s: network.model: %w", path, err)
+	}
+	g, err := net.Graph(1)
+	if err != nil {
+		return net, err
+	}
+	return net, differs(path, "network.fingerprint", n.Fingerprint, schedulefile.GraphFingerprint(g))
+}
+
+// sameBound compares a bound with that computed anew.
+func sameBound(path string, found, expected *bound.Bound) error {
+	if err := differs(path, "bound.terms", len(found.Terms), len(expected.Terms)); err != nil {
+		return err
+	}
+	for k, t := range found.Terms {
+		if err := differs(path, fmt.Sprintf("bound.terms[%d]", k), t, expected.Terms[k]); err != nil {
+			return err
+		}
+	}
+	if err := differs(path, "bound.shares", fmt.Sprint(found.Shares), fmt.Sprint(expected.Shares)); err != nil {
+		return err
+	}
+	a, b := *found, *expected
+	a.Terms, a.Shares, b.Terms, b.Shares = nil, nil, nil, nil // compared
+	return differs(path, "bound", fmt.Sprintf("%+v", a), fmt.Sprintf("%+v", b))
+}
+
+// sameProof compares what a bound is computed from, as text.
+func sameProof(path string, found, expected *Proof) error {
+	for _, x := range []struct {
+		field           string
+		found, expected any
+	}{
+		{"proof.witness", found.Witness, expected.Witness}, {"proof.machine", found.Machine, expected.Machine},
+		{"proof.graphs", found.Graphs, expected.Graphs},
+	} {
+		a, err := schedulefile.Encode(x.found)
+		if err != nil {
+			return err
+		}
+		b, err := schedulefile.Encode(x.expected)
+		if err != nil {
+			return err
+		}
+		k := 0
+		for k < min(len(a), len(b)) && a[k] == b[k] {
+			k++
+		}
+		part := func(s []byte) string { return strings.TrimSpace(string(s[max(0, k-20):min(len(s), k+20)])) }
+		if !bytes.Equal(a, b) {
+			return differs(path, x.field, part(a), part(b))
+		}
+	}
+	return nil
+}
+
+// simulate checks the schedule, that it is of the network, and simulates it.
+func (f *File) simulate(ctx context.Context, path string, spec *hardware.Spec, net network.Network) (*scheduler.Result, error) {
+	if err := differs(path, "schedule.batch", f.Schedule.Batch, f.Batch); err != nil {
+		return nil, err
+	}
+	r, err := scheduler.Restore(ctx, &f.Schedule, spec)
+	var bad *scheduler.ViolationsError
+	if errors.As(err, &bad) {
+		return nil, fmt.Errorf("%s: the schedule breaks a rule: %w", path, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: schedule: %w", path, err)
+	}
+	if err := Covers(r); err != nil {
+		return nil, fmt.Errorf("%s: schedule: %w", path, err)
+	}
+	for i := range f.Schedule.Schedules {
+		p := &f.Schedule.Schedules[i]
+		g, err := net.Graph(p.Batch)
+		if err != nil {
+			return nil, err
+		}
+		if err := differs(path, fmt.Sprintf("schedule.schedules[%d].graph", i), p.Graph.Fingerprint(), schedulefile.GraphFingerprint(g)); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// Covers reports what the bound does not hold for: batches that are not divided evenly, clusters
+// that do different things with as much of it, and layers other than a straight line of operators with a heavy one at most in front.
+func Covers(r *scheduler.Result) error {
+	even, shares := pipeline.Shares(r.Batch, r.Spec.Clusters), slices.Clone(r.Shares)
+	slices.SortFunc(shares, func(a, b int64) int { return cmp.Compare(b, a) })
+	if !slices.Equal(shares, even) {
+		return fmt.Errorf("clusters: found shares %v, expected %v, for which the bound holds", r.Shares, even)
+	}
+	for k, plan := range r.Plans {
+		for i := range k {
+			if r.Shares[i] == r.Shares[k] && !slices.Equal(r.Plans[i], plan) {
+				return fmt.Errorf("clusters: found different schedules for clusters %d and %d with %d batch elements each, expected the same, for which the bound holds", i, k, r.Shares[k])
+			}
+		}
+		for _, seg := range plan {
+			if err := bound.Covers(seg.Schedule); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,327 @@
+package devicepipe
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+)
+
+// A Stage is a part of the network on a device of its own.
+type Stage struct {
+	Name            string  `json:"name"`
+	ForwardSeconds  float64 `json:"forward_seconds"`  // of a micro-batch
+	BackwardSeconds float64 `json:"backward_seconds"` // 0 for inference
+	// LinkSeconds is what a micro-batch takes to the next stage, and its gradient
+	// back.
+	LinkSeconds float64 `json:"link_seconds"`
+	// Utilization of the device while the stage works, for energy; 0 counts as 1.
+	Utilization float64 `json:"utilization"`
+}
+
+// A Task is a pass of a micro-batch on a stage.
+type Task struct {
+	MicroBatch int  `json:"micro_batch"`
+	Backward   bool `json:"backward"`
+	// Chunk is which of a device's stages the pass is of.
+	Chunk int `json:"chunk,omitempty"`
+}
+
+// A Schedule is stages with the order of their tasks. With fewer lists of tasks than stages, a device has several
+// stages: stage s is chunk s/d of device s mod d.
+type Schedule struct {
+	Stages []Stage  `json:"stages"`
+	Tasks  [][]Task `json:"tasks"` // of each device, in order
+}
+
+// A Power is what a device draws, in watts.
+type Power struct{ IdleWatts, BusyWatts float64 }
+
+// A Run is one task in time.
+type Run struct {
+	Stage int // a device, where these have several stages
+	Task
+	Start, End float64
+}
+
+// A Result is a simulated batch.
+type Result struct {
+	Runs         []Run     `json:"-"` // by start, then stage
+	Seconds      float64   `json:"seconds"`
+	FillSeconds  float64   `json:"fill_seconds"`
+	DrainSeconds float64   `json:"drain_seconds"`
+	IdleShare    float64   `json:"idle_share"`
+	Bubbles      []float64 `json:"bubble_seconds"` // of each device
+	Stored       []int     `json:"stored"`         // passes of micro-batches, of each device
+	EnergyJoules float64   `json:"energy_joules"`
+}
+
+// ErrSchedule is what every error of [Simulate] is, for errors.Is.
+var ErrSchedule = errors.New("not a schedule of a pipeline")
+
+func bad(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrSchedule, fmt.Sprintf(format, args...))
+}
+
+// Simulate runs the tasks. It refuses a device that has a task twice, devices that have
+// different tasks, and orders in which tasks wait for each other.
+func Simulate(s *Schedule, power Power) (*Result, error) {
+	p := len(s.Tasks)
+	if p == 0 || len(s.Stages) == 0 || len(s.Stages)%p != 0 {
+		return nil, bad("found tasks of %d devices for %d stages, expected a divisor, and at least one of each", p, len(s.Stages))
+	}
+	for i, st := range s.Stages {
+		for _, t := range []float64{st.ForwardSeconds, st.BackwardSeconds, st.LinkSeconds, st.Utilization} {
+			if !(t >= 0) || math.IsInf(t, 1) {
+				return nil, bad("stage %d: found %v, expected times and a utilisation of at least 0", i, t)
+			}
+		}
+	}
+	end := make([]map[Task]float64, p)
+	next := make([]int, p)
+	free := make([]float64, p)
+	for i := range end {
+		end[i] = map[Task]float64{}
+		seen := map[Task]bool{}
+		for _, t := range s.Tasks[i] {
+			if seen[t] {
+				return nil, bad("stage %d has micro-batch %d twice", i, t.MicroBatch)
+			}
+			seen[t] = true
+			if t.Chunk < 0 || t.Chunk >= len(s.Stages)/p {
+				return nil, bad("stage %d has a task of chunk %d, expected 0 to %d", i, t.Chunk, len(s.Stages)/p-1)
+			}
+			if i > 0 && !slices.Contains(s.Tasks[0], t) || len(s.Tasks[i]) != len(s.Tasks[0]) {
+				return nil, bad("stages 0 and %d have different tasks", i)
+			}
+		}
+	}
+	r := &Result{}
+	for {
+		moved, left := false, false
+		for i := range p {
+			for next[i] < len(s.Tasks[i]) {
+				t := s.Tasks[i][next[i]]
+				ready, seconds, ok := s.ready(end, i, t)
+				if !ok {
+					left = true
+					break
+				}
+				start := max(free[i], ready)
+				free[i] = start + seconds
+				end[i][t] = free[i]
+				r.Runs = append(r.Runs, Run{i, t, start, free[i]})
+				next[i]++
+				moved = true
+			}
+		}
+		if !left {
+			break
+		}
+		if !moved {
+			i := slices.IndexFunc(next, func(n int) bool { return n < len(s.Tasks[0]) })
+			return nil, bad("stage %d waits for ever for the inputs of micro-batch %d", i, s.Tasks[i][next[i]].MicroBatch)
+		}
+	}
+	slices.SortFunc(r.Runs, func(a, b Run) int {
+		switch {
+		case a.Start != b.Start:
+			return sign(a.Start - b.Start)
+		case a.Stage != b.Stage:
+			return a.Stage - b.Stage
+		}
+		return sign(a.End - b.End)
+	})
+	r.measure(s, power)
+	return r, nil
+}
+
+func sign(x float64) int {
+	if x < 0 {
+		return -1
+	}
+	return 1
+}
+
+// ready is when the inputs of a task are there; ok is false while one is not known.
+func (s *Schedule) ready(end []map[Task]float64, i int, t Task) (at, seconds float64, ok bool) {
+	at, ok = 0, true
+	p := len(s.Tasks)
+	need := func(stage int, backward bool, link float64) {
+		e, known := end[stage%p][Task{t.MicroBatch, backward, stage / p}]
+		ok = ok && known
+		at = max(at, e+link)
+	}
+	k := t.Chunk*p + i
+	if !t.Backward {
+		if k > 0 {
+			need(k-1, false, s.Stages[k-1].LinkSeconds)
+		}
+		return at, s.Stages[k].ForwardSeconds, ok
+	}
+	need(k, false, 0)
+	if k+1 < len(s.Stages) {
+		need(k+1, true, s.Stages[k].LinkSeconds)
+	}
+	return at, s.Stages[k].BackwardSeconds, ok
+}
+
+func (r *Result) measure(s *Schedule, power Power) {
+	p := len(s.Tasks)
+	drawn := make([]float64, p) // busy, weighed by utilisation
+	first, last, busy := make([]float64, p), make([]float64, p), make([]float64, p)
+	for i := range first {
+		first[i] = math.Inf(1)
+	}
+	for _, run := range r.Runs {
+		r.Seconds = max(r.Seconds, run.End)
+		first[run.Stage] = min(first[run.Stage], run.Start)
+		last[run.Stage] = max(last[run.Stage], run.End)
+		busy[run.Stage] += run.End - run.Start
+		u := s.Stages[run.Chunk*p+run.Stage].Utilization
+		if u == 0 {
+			u = 1
+		}
+		drawn[run.Stage] += u * (run.End - run.Start)
+	}
+	if len(r.Runs) == 0 {
+		first = make([]float64, p)
+	}
+	r.FillSeconds = slices.Max(first)
+	r.DrainSeconds = r.Seconds - slices.Min(last)
+	all := 0.0
+	r.Stored = make([]int, p)
+	for i := range p {
+		all += busy[i]
+		r.Bubbles = append(r.Bubbles, r.Seconds-busy[i])
+		r.EnergyJoules += power.IdleWatts*r.Seconds + (power.BusyWatts-power.IdleWatts)*drawn[i]
+		held := 0
+		for _, t := range s.Tasks[i] {
+			if t.Backward {
+				held--
+			} else {
+				held++
+			}
+			r.Stored[i] = max(r.Stored[i], held)
+		}
+	}
+	if r.Seconds > 0 {
+		r.IdleShare = 1 - all/(float64(p)*r.Seconds)
+	}
+}
+
+// A Sample is how many stages work from At seconds until the next sample.
+type Sample struct {
+	At     float64
+	Stages int
+}
+
+// Busy is the number of stages that work, over time.
+func (r *Result) Busy() []Sample {
+	change := map[float64]int{}
+	for _, run := range r.Runs {
+		if run.End > run.Start {
+			change[run.Start]++
+			change[run.End]--
+		}
+	}
+	var samples []Sample
+	for at := range change {
+		samples = append(samples, Sample{At: at})
+	}
+	slices.SortFunc(samples, func(a, b Sample) int { return sign(a.At - b.At) })
+	n := 0
+	for i := range samples {
+		n += change[samples[i].At]
+		samples[i].Stages = n
+	}
+	return samples
+}
+
+// WriteTrace writes the runs as a trace for chrome://tracing and Perfetto: a thread
+// for each stage, times in microseconds.
+func (r *Result) WriteTrace(w io.Writer, s *Schedule) error {
+	type event struct {
+		Name  string         `json:"name"`
+		Phase string         `json:"ph"`
+		At    float64        `json:"ts"`
+		For   float64        `json:"dur,omitempty"`
+		PID   int            `json:"pid"`
+		TID   int            `json:"tid"`
+		Args  map[string]any `json:"args,omitempty"`
+	}
+	events := []event{{Name: "process_name", Phase: "M", Args: map[string]any{"name": "pipeline"}}}
+	for i := range s.Tasks {
+		st := s.Stages[i]
+		events = append(events, event{Name: "thread_name", Phase: "M", TID: i, Args: map[string]any{"name": fmt.Sprintf("device %d: %s", i, st.Name)}})
+	}
+	for _, run := range r.Runs {
+		name := "forward"
+		if run.Backward {
+			name = "backward"
+		}
+		events = append(events, event{Name: fmt.Sprintf("%s %d", name, run.MicroBatch), Phase: "X", At: run.Start * 1e6, For: (run.End - run.Start) * 1e6, TID: run.Stage})
+	}
+	return json.NewEncoder(w).Encode(map[string]any{"traceEvents": events})
+}
+
+// GPipe orders tasks as GPipe does: all forward passes, then all backward passes in
+// reverse.
+func GPipe(stages, microBatches int, training bool) [][]Task {
+	tasks := make([][]Task, stages)
+	for i := range tasks {
+		for m := range microBatches {
+			tasks[i] = append(tasks[i], Task{MicroBatch: m})
+		}
+		for m := microBatches - 1; m >= 0 && training; m-- {
+			tasks[i] = append(tasks[i], Task{MicroBatch: m, Backward: true})
+		}
+	}
+	return tasks
+}
+
+// OneForwardOneBackward orders tasks as PipeDream does within a batch: a stage begins
+// as many forward passes as there are stages from it to the end, then alternates.
+func OneForwardOneBackward(stages, microBatches int) [][]Task {
+	return Interleaved(stages, 1, microBatches)
+}
+
+// Interleaved is OneForwardOneBackward for devices that have several stages each, as Megatron-LM orders them
+// (D. Narayanan et al., SC 2021): micro-batches in groups of as many as there are devices, of which each passes all
+// devices before the next chunk's turn. With more than one chunk the devices must divide the micro-batches.
+func Interleaved(devices, chunks, microBatches int) [][]Task {
+	if chunks > 1 && microBatches%devices != 0 {
+		panic(fmt.Sprintf("pipeline: %d micro-batches on %d devices in %d chunks", microBatches, devices, chunks))
+	}
+	all := chunks * microBatches
+	at := func(k int, backward bool) Task {
+		if chunks == 1 {
+			return Task{MicroBatch: k, Backward: backward}
+		}
+		t := Task{MicroBatch: k/(devices*chunks)*devices + k%devices, Backward: backward, Chunk: k / devices % chunks}
+		if backward {
+			t.Chunk = chunks - 1 - t.Chunk
+		}
+		return t
+	}
+	tasks := make([][]Task, devices)
+	for i := range tasks {
+		ahead := devices - i
+		if chunks > 1 {
+			ahead = 2*(devices-i-1) + (chunks-1)*devices + 1
+		}
+		ahead = min(ahead, all)
+		for k := range ahead {
+			tasks[i] = append(tasks[i], at(k, false))
+		}
+		for k := range all {
+			tasks[i] = append(tasks[i], at(k, true))
+			if k+ahead < all {
+				tasks[i] = append(tasks[i], at(k+ahead, false))
+			}
+		}
+	}
+	return tasks
+}

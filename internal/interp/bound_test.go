@@ -1,0 +1,243 @@
+package interp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/dsasched/dsasched/formulation/bound"
+	"github.com/dsasched/dsasched/formulation/ordering"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/internal/interp"
+	"github.com/dsasched/dsasched/internal/pipeline"
+	"github.com/dsasched/dsasched/internal/schedulefile"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/model/schedule"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// anyOptions draws what the generator may be told and no recipe tells it.
+func anyOptions(r *rand.Rand, recipe scheduler.Recipe) scheduler.Recipe {
+	apart, over := r.IntN(2) == 0, r.IntN(2) == 0
+	o := schedule.Generator{CrossLayer: r.IntN(4) > 0, KeepWeights: r.IntN(4) > 0, Prefetch: r.IntN(4) > 0, BeforeFirst: r.IntN(2) == 0,
+		KeepQuarters: r.IntN(5), Pieces: pick(r, int64(0), 1, 2, 8, 64), WeightTiles: pick(r, int64(0), 2, 4), LoadTiles: pick(r, int64(0), 2, 4, 64),
+		WeightsFirst: r.IntN(2) == 0, StorePieces: r.IntN(2) == 0}
+	if over {
+		recipe = recipe.With("spill", scheduler.Strategy{Name: "over", Decide: func(_ context.Context, d *scheduler.Draft) error {
+			return graphturbo.PlaceOver(d.Schedule, graphturbo.LongestLifetime)
+		}})
+	}
+	if apart {
+		recipe = recipe.With("address", otherwise)
+	}
+	return recipe.With("weights", scheduler.Strategy{Name: "any", Decide: func(_ context.Context, d *scheduler.Draft) error {
+		d.Lower.Generator = o
+		return nil
+	}})
+}
+
+// tally is what became of random programs: how close each term of the bound came to the simulated time, how many
+// agreed with it, and why others were left out.
+type tally struct {
+	done    int
+	closest map[string]float64
+	others  map[string]int
+}
+
+// bounded schedules a random network on a random machine. No schedule is faster than the bound on all of them; its
+// program computes what the network says, and its file gives the same time.
+func bounded(t *testing.T, seed uint64, sum *tally) {
+	t.Helper()
+	ctx, recipes := context.Background(), pipeline.All()
+	r := rand.New(rand.NewPCG(seed, 3))
+	spec, src, recipe := anyMachine(r), anyNet(r, seed), recipes[int(seed)%len(recipes)]
+	if err := spec.Validate(); err != nil {
+		t.Fatalf("seed %d: %v", seed, err)
+	}
+	if r.IntN(2) == 0 {
+		recipe = anyOptions(r, recipe)
+	}
+	batch := pick(r, int64(1), 2, 3, 4, 6, 8)
+	chunk := min(pick(r, int64(0), 0, 1, 2), pipeline.Shares(batch, spec.Clusters)[0])
+	what := fmt.Sprintf("seed %d: %s of %s, batch %d, chunk %d", seed, recipe.Name, src.Name, batch, chunk)
+	made, err := scheduler.Run(ctx, src, spec, batch, recipe, scheduler.Options{InPlace: r.IntN(2) == 0, Chunk: chunk})
+	var tooBig *graphturbo.DoesNotFitError
+	if errors.As(err, &tooBig) {
+		sum.others["do not fit"]++
+		return
+	}
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
+		return
+	}
+	sum.done++
+	_, err = interp.Run(made.Program, graphs(made.Plans), seed)
+	var coarse *interp.CoarseError
+	switch {
+	case errors.As(err, &coarse):
+		sum.others[coarse.What]++
+	case err != nil:
+		t.Errorf("%s: %v", what, err)
+	}
+	if data, err := scheduler.File(made, schedulefile.Origin{}).Write(); err != nil {
+		t.Errorf("%s: %v", what, err)
+	} else if f, err := schedulefile.Read("file", data); err != nil {
+		t.Errorf("%s: %v", what, err)
+	} else if again, err := scheduler.Restore(ctx, f, spec); err != nil {
+		t.Errorf("%s: %v", what, err)
+	} else if again.LatencySeconds() != made.LatencySeconds() {
+		t.Errorf("%s: %g s, of the file %g s", what, made.LatencySeconds(), again.LatencySeconds())
+	}
+	if bound.Covers(made.Schedule) != nil {
+		sum.others["not covered"]++
+		return
+	}
+	b, err := bound.Cold(ctx, src, made.Spec, batch)
+	if err != nil {
+		sum.others[err.Error()]++
+		return
+	}
+	for _, term := range b.Terms {
+		if term.Seconds > made.LatencySeconds() {
+			t.Errorf("%s: %+v, simulated in %g s", what, term, made.LatencySeconds())
+		}
+		sum.closest[term.Name] = max(sum.closest[term.Name], term.Seconds/made.LatencySeconds())
+	}
+}
+
+func TestBoundOfRandomNetworks(t *testing.T) {
+	sum := &tally{closest: map[string]float64{}, others: map[string]int{}}
+	bounded(t, 6002091, sum) // an input of fewer bytes than parts
+	for i := *seed; sum.done < *programs; i++ {
+		bounded(t, i, sum)
+	}
+	if sum.closest["work"] < 0.3 || sum.closest["loads in a row"] < 0.3 {
+		t.Errorf("the terms are at most %v of a simulated time, expected some to be close", sum.closest)
+	}
+	t.Logf("closest %v; besides %v", sum.closest, sum.others)
+}
+
+// Heads that are read in another order than they are made: the problem has instances read what lies between, so
+// that the order to begin with is none of its orders.
+func TestOrderOfHeads(t *testing.T) {
+	const seed = 11005360
+	r := rand.New(rand.NewPCG(seed, 3))
+	spec, net, opt := anyMachine(r), anyNet(r, seed), scheduler.Options{Chunk: 8}
+	for _, name := range []string{"cross-layer", "exact-order", "exact-joint"} {
+		recipe, err := scheduler.Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := scheduler.Run(t.Context(), net, spec, 8, recipe, opt)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		p, _, err := pipeline.OrderProblem(made.Schedule, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := ordering.NewGraph(p)
+		if name == "cross-layer" && slices.Equal(g.Obey(made.Schedule.Order), made.Schedule.Order) {
+			t.Error("the order is one of the problem's")
+		}
+	}
+	if _, err := scheduler.Compare(t.Context(), net, spec, 8, scheduler.CompareOptions{Options: opt, Decisions: []string{"order", "joint"}}); err != nil {
+		t.Error(err)
+	}
+}
+
+// Of a table that a layer looks up twice, both look-ups' rows pass, but no more than a small table has.
+func TestLookUpsOfOneTable(t *testing.T) {
+	for _, rows := range []int64{4, 2000} {
+		net := network.Network{Name: "look-ups", Graph: func(batch int64) (*model.Graph, error) {
+			b := model.NewBuilder("look-ups")
+			table := b.Param("table", model.F16, rows, 16)
+			x := b.Op("Gather", "x", model.Attr{}, table, b.Input("i", model.I32, batch, 8))
+			y := b.Op("Gather", "y", model.Attr{}, table, b.Input("j", model.I32, batch, 8))
+			b.Output(b.Op("Add", "add", model.Attr{}, x, y))
+			return b.Build()
+		}}
+		for seed := range uint64(8) {
+			spec := machine(rand.New(rand.NewPCG(seed, 5)))
+			spec.DDR.BandwidthBytesPerSecond = 1e8 // all waits for it
+			for _, name := range []string{"cross-layer", "astitch"} {
+				recipe, err := scheduler.Lookup(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				made, err := scheduler.Run(context.Background(), net, spec, 6, recipe, scheduler.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := interp.Run(made.Program, graphs(made.Plans), seed); err != nil {
+					t.Errorf("%d rows, seed %d, %s: %v", rows, seed, name, err)
+				}
+				b, err := bound.Cold(context.Background(), net, made.Spec, 6)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if b.Seconds > made.LatencySeconds() {
+					t.Errorf("%d rows, seed %d, %s: the bound is %g s by %s, simulated in %g s", rows, seed, name, b.Seconds, b.Term, made.LatencySeconds())
+				}
+			}
+		}
+	}
+}
+
+// Products of fewer rows than the parameters behind them, each of which a piece brings: pieces without
+// rows take no time on the matrix unit.
+func TestBoundOfFewRows(t *testing.T) {
+	recipe, err := scheduler.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closest := 0.0
+	for i := range uint64(48) {
+		r := rand.New(rand.NewPCG(i, 4))
+		spec, rows, params := machine(r), 1+r.Int64N(5), 1+r.IntN(12)
+		spec.LaunchSeconds, spec.DDR.LatencySeconds, spec.CoreLink.LatencySeconds = 0, 0, 0
+		spec.DDR.BandwidthBytesPerSecond *= 1000
+		spec.DDRLink.BandwidthBytesPerSecond *= 1000
+		spec.CoreLink.BandwidthBytesPerSecond *= 1000
+		spec.LB.SizeBytes, spec.LBWeightBytes, spec.GB = 64<<10, 64<<10, nil
+		for k := range spec.CoreTypes[0].Units {
+			if u := &spec.CoreTypes[0].Units[k]; u.Kind == hardware.Matrix {
+				u.FillCycles, u.BlockCycles = 1000, 0
+			} else {
+				u.FillCycles, u.Lanes = 0, pick(r, 16, 64)
+			}
+		}
+		src := network.Network{Name: "few rows", Graph: func(batch int64) (*model.Graph, error) {
+			g := &grower{Rand: rand.New(rand.NewPCG(i, 4)), b: model.NewBuilder("few rows")}
+			x := g.b.Input("x", model.F16, batch, rows, 8)
+			x = g.op("MatMul", model.Attr{}, x, g.param(8, 500))
+			for range params {
+				x = g.op("Add", model.Attr{}, x, g.param(500))
+			}
+			g.b.Output(g.op("Gelu", model.Attr{}, x))
+			return g.b.Build()
+		}}
+		made, err := scheduler.Run(context.Background(), src, spec, 1, recipe, scheduler.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := bound.Cold(context.Background(), src, made.Spec, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.Seconds > made.LatencySeconds() {
+			t.Errorf("%d: %d rows, %d parameters: %s says %g s, simulated in %g s", i, rows, params, b.Term, b.Seconds, made.LatencySeconds())
+		}
+		closest = max(closest, b.Seconds/made.LatencySeconds())
+	}
+	if closest < 0.9 {
+		t.Errorf("the bound is at most %g of a simulated time, expected some to be close", closest)
+	}
+	t.Logf("the closest is %g of the simulated time", closest)
+}

@@ -1,0 +1,69 @@
+package pipeline
+
+import (
+	"math/rand/v2"
+
+	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+// A Move changes one decision of the schedule at hand.
+type Move struct {
+	Name   string
+	Weight float64                // how much likelier it is drawn than a move of weight 1, at first
+	Make   func(*Site) *Decisions // nil: that schedule can't be changed so
+}
+
+// A Site is the simulated schedule that moves start from.
+type Site struct {
+	*Decisions
+	Schedule *schedule.Schedule
+	Took     []int64 // picoseconds of each group's kernels
+	Rand     *rand.Rand
+	Cost     *cost.Model
+	Same     func(k int) []int // the groups that do the same as group k, itself among them
+	Kind     func(k int) any   // equal for groups that do the same
+	layers   map[any]*layerCosts
+}
+
+// Moves lists the moves of all rows, and of each setting the changes to all its values.
+func (p *Decisions) Moves() (moves []Move, settings [][]func(*Decisions) *Decisions) {
+	for _, st := range p.Stages {
+		moves, settings = append(moves, st.moves...), append(settings, st.settings...)
+	}
+	return moves, settings
+}
+
+// Place draws one of the first n groups: half of the time all alike, else by what their kernels take.
+func (a *Site) Place(n int) int {
+	x := 0.0
+	for _, ps := range a.Took[:n] {
+		x += float64(ps)
+	}
+	if x *= a.Rand.Float64(); a.Rand.IntN(2) > 0 {
+		for k, ps := range a.Took[:n] {
+			if x -= float64(ps); x < 0 {
+				return k
+			}
+		}
+	}
+	return a.Rand.IntN(n)
+}
+
+// alike draws whether to change a group alone or all that do the same.
+func (a *Site) alike(k int) []int {
+	if a.Rand.IntN(3) > 0 {
+		return a.Same(k)
+	}
+	return []int{k}
+}
+
+// places lists operator n of a group, and that of groups that do the same.
+func (a *Site) places(k, n int) []model.OpID {
+	var list []model.OpID
+	for _, i := range a.alike(k) {
+		list = append(list, a.Groups()[i].Ops[n])
+	}
+	return list
+}

@@ -1,0 +1,114 @@
+package pipeline
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/hardware/sim"
+)
+
+const (
+	// The first batches fill the chip, and behind the last one no loads run ahead.
+	leastBatches, mostBatches = 4, 16
+	// steadyWithin is how far the rates of both halves of the batches may differ.
+	steadyWithin = 1e-3
+)
+
+// Steady is the rate of a running server in batch elements per second: batches follow each
+// other in one program, by the rules that hold between chunks, and count from the end of
+// one to the end of another, the first and the last left out. It takes 4 batches, then 8 and
+// 16 as long as the rates of the later two halves differ by more than 0.1 %, and for each chip of
+// a machine so many. Weights stay in the
+// LLB for the next batch or, if that is faster, only as long as their own needs them; or, if that
+// is faster still, a batch begins when the one before has ended, as loads that run ahead can
+// delay those that are waited for. A program that gets too large is a [*lower.TooLargeError].
+func (r *Result) Steady(ctx context.Context) (perSecond float64, err error) {
+	perSecond, err = r.steady(ctx, false)
+	if err == nil && r.Lower.KeepWeights {
+		var fresh float64
+		fresh, err = r.steady(ctx, true)
+		perSecond = max(perSecond, fresh)
+	}
+	if err == nil && r.Sim != nil {
+		perSecond = max(perSecond, r.ThroughputPerSecond())
+	}
+	return perSecond, err
+}
+
+// steady is Steady with weights that stay for the next batch, or fresh ones.
+func (r *Result) steady(ctx context.Context, fresh bool) (perSecond float64, err error) {
+	chips := r.Spec.ChipCount()
+	for n := leastBatches * chips; ; n *= 2 {
+		ends, err := r.batchEnds(ctx, n, fresh)
+		if err != nil {
+			if perSecond > 0 && TooLarge(err) {
+				return perSecond, nil
+			}
+			return 0, err
+		}
+		first, middle, last := n/2-2, (n/2-2+n-2)/2, n-2
+		rate := func(from, to int) float64 {
+			return float64(r.Batch) * float64(to-from) / (float64(ends[to]-ends[from]) * 1e-12)
+		}
+		perSecond = rate(first, last)
+		if n >= mostBatches*chips || math.Abs(rate(first, middle)/rate(middle, last)-1) <= steadyWithin {
+			return perSecond, nil
+		}
+	}
+}
+
+// batchEnds gives the times, in picoseconds, at which each of n batches in a row is done.
+func (r *Result) batchEnds(ctx context.Context, n int, fresh bool) ([]int64, error) {
+	plans := make([][]lower.Segment, len(r.Plans))
+	var iterations []int // of a batch, for each cluster of an outline
+	for k, plan := range r.Plans {
+		if !slices.ContainsFunc(r.Plans[:k], func(other []lower.Segment) bool { return slices.Equal(plan, other) }) {
+			own := 0
+			for _, seg := range plan {
+				own += seg.Iterations
+			}
+			iterations = append(iterations, own)
+		}
+		if len(plan) == 1 {
+			plans[k] = []lower.Segment{{Schedule: plan[0].Schedule, Iterations: n * plan[0].Iterations}}
+			continue
+		}
+		for range n {
+			plans[k] = append(plans[k], plan...)
+		}
+	}
+	opt := r.Lower
+	opt.Batches, opt.Fresh = n, fresh
+	ends := make([]int64, n)
+	var of []int32 // the batch of each command
+	measure := sim.Options{TimesOnly: true, OnCommand: func(i int, _, end int64) { ends[of[i]] = max(ends[of[i]], end) }}
+	own := int32(slices.Max(iterations)) // if clusters differ, but for idle ones, there is no stream
+	_, made, err := stream(ctx, ProgramName(r), r.Spec, plans, opt, measure, func(first int, commands []isa.Command) {
+		if of = of[:first]; first == 0 {
+			clear(ends)
+		}
+		for i := range commands {
+			of = append(of, commands[i].Iteration/own)
+		}
+	})
+	if made != nil || err != nil {
+		return ends, err
+	}
+	p, alike, err := lower.Outline(ProgramName(r), r.Spec, plans, Until(ctx, opt))
+	if err != nil {
+		return nil, err
+	}
+	end, err := sim.Ends(ctx, p, alike)
+	if err != nil {
+		return nil, err
+	}
+	for i := range p.Commands {
+		c := &p.Commands[i]
+		batch := int(c.Iteration) / iterations[p.Queues[c.Queue].Cluster]
+		ends[batch] = max(ends[batch], end[i])
+	}
+	return ends, nil
+}

@@ -1,0 +1,496 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/dsasched/dsasched/formulation/tiling"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/hardware/sim"
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/internal/simplify"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/schedule"
+)
+
+var tiledNests = Strategy{Name: "tiles", Description: "products in tiles of rows, columns and reduction, by closed form",
+	Decide: func(ctx context.Context, d *Draft) error {
+		t := tiler{d: d, known: map[string]tiledStep{}}
+		for i := range d.Steps {
+			if err := t.step(ctx, i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+
+// A tiler chooses tiles for the products of a draft, once for each distinct shape.
+type tiler struct {
+	d     *Draft
+	known map[string]tiledStep
+}
+
+// tiledStep is a nest that is faster than the generator's; nil: that is the fastest.
+type tiledStep struct{ nest *schedule.Nest }
+
+// step gives a step the nest of the rule, if it is faster alone.
+func (t *tiler) step(ctx context.Context, i int) error {
+	s := t.d.Schedule
+	p, ok := t.problem(i)
+	if !ok {
+		return nil
+	}
+	st := &s.Steps[i]
+	key := fmt.Sprint(p, s.Graph.Op(t.layer(st).Anchor).Kind, st.Params, s.Room(i))
+	for _, r := range st.Reads {
+		key += fmt.Sprint(s.Values[r.Value].Level, r.NeedBytes, r.UnionBytes)
+	}
+	known, there := t.known[key]
+	if !there {
+		var err error
+		if known.nest, err = t.choose(ctx, i, p); err != nil {
+			return err
+		}
+		t.known[key] = known
+	}
+	if known.nest == nil {
+		return nil
+	}
+	_, _ = t.follow(i, known.nest) // or the generator's stays: what it reads may lack what lies between its strides
+	return nil
+}
+
+func (t *tiler) layer(st *schedule.Step) *schedule.Layer {
+	s := t.d.Schedule
+	return &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]
+}
+
+// follow makes a step run by a nest, if the generator can, and says how to undo it. After an error nothing has
+// changed.
+func (t *tiler) follow(i int, n *schedule.Nest) (undo func(), err error) {
+	s := t.d.Schedule
+	st := s.Steps[i]
+	var values []schedule.Value
+	for _, w := range st.Writes {
+		values = append(values, s.Values[w])
+	}
+	undo = func() {
+		s.Steps[i] = st
+		for k, w := range st.Writes {
+			s.Values[w] = values[k]
+		}
+	}
+	if err = s.Follow(i, n); err == nil {
+		err = lower.LoopsOf(s, i, t.d.Cost).Check(s, i)
+	}
+	if err != nil {
+		undo()
+	}
+	return undo, err
+}
+
+// mostProducts is how many products of tiles a step may have: more take long to simulate, and tiles are small
+// then.
+const mostProducts = 32 << 10
+
+// moreRows is how often the rows of a tiling that does not fit are cut again.
+const moreRows = 3
+
+// choose returns the nest of the rule for a step; nil if the step alone is as fast without.
+func (t *tiler) choose(ctx context.Context, i int, p *tiling.Problem) (*schedule.Nest, error) {
+	s := t.d.Schedule
+	b, err := tiling.Rule(p)
+	if err != nil {
+		return nil, nil // no tile fits: the generator's nest may
+	}
+	before, err := t.alone(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	// The boxes around strided windows are larger than what is read of them.
+	for range moreRows + 1 {
+		n := t.nest(&s.Steps[i], p, b)
+		undo, err := t.follow(i, n)
+		if err != nil {
+			b.Rows *= 2
+			continue
+		}
+		after, err := t.alone(ctx, i)
+		undo()
+		if err != nil || after >= before {
+			return nil, err
+		}
+		return n, nil
+	}
+	return nil, nil
+}
+
+// alone is how long step i takes with nothing beside it, in picoseconds.
+func (t *tiler) alone(ctx context.Context, i int) (int64, error) {
+	s := t.d.Schedule
+	k := lower.StepAlone(s, i)
+	// All clusters do the same, and share the DDR.
+	plans := slices.Repeat([][]lower.Segment{{{Schedule: k, Iterations: 1}}}, s.Spec.Clusters)
+	p, alike, err := lower.Outline("step", s.Spec, plans, t.d.Lower)
+	if err != nil {
+		return math.MaxInt64, nil
+	}
+	ps, _, err := sim.Latency(ctx, p, alike, math.MaxInt64)
+	return ps, err
+}
+
+// problem is the product of a step as the rule sees it; not ok: there is none that it knows.
+func (t *tiler) problem(i int) (*tiling.Problem, bool) {
+	s := t.d.Schedule
+	g, st := s.Graph, &s.Steps[i]
+	layer := t.layer(st)
+	anchor := g.Op(layer.Anchor)
+	if !g.OnMatrixUnit(anchor) || st.Attending != nil || anchor.Kind == "ConvTranspose" || len(anchor.Inputs) < 2 {
+		return nil, false
+	}
+	reg := schedule.Regions{}
+	for _, w := range st.Writes {
+		if v := &s.Values[w]; v.Level == schedule.LB {
+			return nil, false // its readers expect it where it is
+		}
+		reg[s.Values[w].Tensor] = s.Values[w].Region
+	}
+	schedule.BackPropagate(g, layer.Ops, reg)
+	dims, ok := g.MatrixDims(anchor, reg[anchor.Outputs[0]])
+	out := reg[st.Output]
+	layout := g.Tensor(st.Output).Layout
+	constant := g.Tensor(anchor.Inputs[1]).Role == model.Constant
+	row := rowDims(out, layout, dims.N)
+	if !ok || dims.Reps > 1 && constant || row == 0 || out.Elements() != dims.Reps*dims.M*dims.N {
+		return nil, false
+	}
+	loops := lower.LoopsOf(s, i, t.d.Cost)
+	sums := float64(max(1, loops.Dims.Reps*loops.Dims.M*loops.Dims.N))
+	p := &tiling.Problem{Product: tiling.Product{Reps: dims.Reps, M: dims.M, N: dims.N, K: dims.K, Constant: constant,
+		RowBytes: g.Tensor(anchor.Inputs[0]).DType.Bytes(), ColumnBytes: g.Tensor(anchor.Inputs[1]).DType.Bytes(), ResultBytes: g.Tensor(st.Output).DType.Bytes(),
+		To: levelOf(s.Values[st.Writes[0]].Level), Simple: float64(loops.Vector.Simple) / sums, Special: float64(loops.Vector.Special) / sums, Move: float64(loops.Vector.Move) / sums},
+		Machine: *tiling.NewMachine(t.d.Cost, loops.DType, g.Tensor(st.Output).DType)}
+	if anchor.Kind == "Conv" {
+		shape, a := g.Tensor(anchor.Inputs[1]).Shape, anchor.Attr
+		if len(shape) != 4 || len(a.Strides) != 2 {
+			return nil, false
+		}
+		p.Window = &tiling.Window{Height: shape[2], Width: shape[3], StrideHeight: a.Strides[0], StrideWidth: a.Strides[1],
+			OutputWidth: reg[anchor.Outputs[0]][3].Len()}
+	}
+	for k := range st.Reads {
+		r := &st.Reads[k]
+		v := &s.Values[r.Value]
+		if v.Level == schedule.LB {
+			return nil, false
+		}
+		level := levelOf(v.Level)
+		switch s.RoleOf(st, v.Tensor) {
+		case schedule.RowsOperand:
+			p.RowsFrom = level
+		case schedule.ColumnsOperand:
+			p.ColumnsFrom = level
+		default:
+			if 2*r.UnionBytes > out.Elements()*g.Tensor(v.Tensor).DType.Bytes() {
+				p.Extra = append(p.Extra, tiling.Extra{Bytes: g.Tensor(v.Tensor).DType.Bytes(), From: level})
+			}
+		}
+	}
+	if constant {
+		p.ColumnsFrom = tiling.DDR
+		if deep := lower.ReductionExtent(g, anchor); deep > 1 && g.Tensor(anchor.Inputs[0]).Role != model.Constant {
+			p.Deep = deep
+		}
+	}
+	p.Data, p.Most = min(p.Data, s.Room(i)), mostProducts
+	_, rows := t.rows(st, p.Reps, row)
+	var extents []int64
+	for _, d := range rows {
+		extents = append(extents, out[d].Len())
+	}
+	p.Divide(extents, []int64{out[layout[len(layout)-row]].Len()}, p.Cores)
+	if p.LLB > 0 {
+		for v := range s.Near(i) {
+			if v.Level == schedule.GB && v.Def <= i && i <= v.Last {
+				p.LLB -= schedule.Align(v.Bytes)
+			}
+		}
+	}
+	return p, true
+}
+
+// rowDims is how many of the innermost dimensions of a box have so many elements together; 0: none.
+func rowDims(box model.Region, layout []int, columns int64) int {
+	n := int64(1)
+	for k := len(layout) - 1; k >= 0; k-- {
+		if n *= box[layout[k]].Len(); n == columns {
+			return len(layout) - k
+		}
+	}
+	return 0
+}
+
+// rows are the dimensions of a step's output along which there are several products, and those of their rows.
+func (t *tiler) rows(st *schedule.Step, products int64, row int) (reps, rows []int) {
+	layout := t.d.Graph.Tensor(st.Output).Layout
+	box := t.d.Instances.Instances[st.Instance].Regions[st.Output]
+	for _, d := range layout[:len(layout)-row] {
+		if n := box[d].Len(); products > 1 && products%n == 0 {
+			products /= n
+			reps = append(reps, d)
+		} else {
+			rows = append(rows, d)
+		}
+	}
+	return reps, rows
+}
+
+func levelOf(l schedule.Level) tiling.Level {
+	switch l {
+	case schedule.LB:
+		return tiling.L1
+	case schedule.GB:
+		return tiling.LLB
+	}
+	return tiling.DDR
+}
+
+// nest is a tiling as a nest of a step.
+func (t *tiler) nest(st *schedule.Step, p *tiling.Problem, b tiling.Blocks) *schedule.Nest {
+	g := t.d.Graph
+	layout := g.Tensor(st.Output).Layout
+	box := t.d.Instances.Instances[st.Instance].Regions[st.Output]
+	row := rowDims(box, layout, p.N)
+	outer := layout[len(layout)-row]
+	cores := schedule.One(len(box))
+	cores[outer] = model.Pieces(box[outer].Len(), min(b.Cores[2], box[outer].Len()))
+	reps, rows := t.rows(st, p.Reps, row)
+	spreadOver(cores, box, reps, b.Cores[0])
+	spreadOver(cores, box, rows, b.Cores[1])
+	core := schedule.Slice(box, cores, layout, 0)
+	dims, columns := int64(1), p.N/box[outer].Len()*core[outer].Len()
+	for _, d := range reps {
+		dims *= core[d].Len()
+	}
+	m, depth := core.Elements()/columns/dims, p.K/max(1, b.Cores[3])
+	n := &schedule.Nest{Cores: cores, Tiles: dims * min(m, b.Rows), Depth: b.RoomRows, Loads: 1, Pieces: 1,
+		Vector: schedule.AtColumns, Store: schedule.AtColumns,
+		ColumnsFirst: b.ColumnsFirst, Sums: b.Sums, Stay: b.Stay, Once: b.Once,
+		Columns:   lower.Cut(columns, p.Machine.Columns, (columns+b.Columns-1)/b.Columns),
+		Reduction: lower.Cut(depth, p.Grain(), (depth+b.Reduction-1)/b.Reduction)}
+	if k := b.Cores[3]; k > 1 {
+		n.Rfactor = k
+	}
+	tiles := n.ReductionTiles()
+	group := func(want int64) int64 {
+		for want > 1 && tiles%want != 0 {
+			want--
+		}
+		return want
+	}
+	if p.Constant {
+		if k := group(b.Group[1]); k > 1 && p.LLB > 0 {
+			n.Group = k
+		}
+	} else {
+		n.ColumnDepth = b.RoomColumns
+	}
+	if p.LLB > 0 && (p.RowsFrom == tiling.DDR || !p.Constant && p.ColumnsFrom == tiling.DDR) {
+		if k := group(b.Group[0]); k > 1 || b.Once {
+			n.Stage = k
+		}
+	}
+	n.Once = n.Once && n.Stage > 0
+	return n
+}
+
+// spreadOver divides some dimensions of a box over at most so many cores, so that the largest
+// part has the fewest elements; of equal ones, that with most on the first dimensions.
+func spreadOver(cores schedule.Binding, box model.Region, dims []int, n int64) {
+	best, now := int64(math.MaxInt64), make([]int64, len(dims))
+	var try func(i int, left, part int64)
+	try = func(i int, left, part int64) {
+		if part >= best {
+			return
+		}
+		if i == len(dims) {
+			best = part
+			for k, d := range dims {
+				cores[d] = now[k]
+			}
+			return
+		}
+		extent := box[dims[i]].Len()
+		for f := min(left, extent); f >= 1; f-- {
+			if now[i] = model.Pieces(extent, f); now[i] == f {
+				try(i+1, left/f, part*((extent+f-1)/f))
+			}
+		}
+	}
+	try(0, n, 1)
+}
+
+var oneKernel = Strategy{Name: "one", Description: "the whole network is a kernel", Sets: unsplitGroups,
+	Decide: func(_ context.Context, d *Draft) error {
+		g, _, err := simplify.FuseAttention(d.Graph)
+		if err != nil {
+			return err
+		}
+		g, parts, err := simplify.TakeApart(g, splitsNorm(g, d.Spec), scanParts(g, d.Spec))
+		if err != nil {
+			return err
+		}
+		d.Graph = g
+		layers := layersWith(g, parts)
+		sg := &schedule.SubGraph{Name: "all", Split: schedule.SplitInfo{Ops: len(g.Ops), Factor: 1, Dim: -1}}
+		for _, l := range layers {
+			sg.Ops = append(sg.Ops, l.Ops...)
+		}
+		for _, t := range g.Inputs {
+			if len(g.Tensor(t).Consumers) > 0 {
+				sg.Inputs = append(sg.Inputs, t)
+			}
+		}
+		for _, t := range g.Outputs {
+			if g.Tensor(t).Producer != model.NoOp {
+				sg.Outputs = append(sg.Outputs, t)
+			}
+		}
+		slices.Sort(sg.Inputs)
+		slices.Sort(sg.Outputs)
+		sg.Inputs, sg.Outputs = slices.Compact(sg.Inputs), slices.Compact(sg.Outputs)
+		d.Grouping, d.Layers = &schedule.Grouping{Groups: []*schedule.SubGraph{sg}}, [][]schedule.Layer{layers}
+		return nil
+	}}
+
+var EvenBinding = Strategy{Name: "even", Description: "each layer over as many cores as leave the largest part the smallest",
+	Decide: func(ctx context.Context, d *Draft) error {
+		if err := plainBinding.Decide(ctx, d); err != nil {
+			return err
+		}
+		n := schedule.CoresWithLB(d.Spec)
+		d.LayerBindings = make([][]schedule.Binding, len(d.Layers))
+		for k, layers := range d.Layers {
+			d.LayerBindings[k] = make([]schedule.Binding, len(layers))
+			inst := &d.Instances.Instances[d.Instances.First[k]]
+			for i := range layers {
+				t := layers[i].Outputs[0]
+				box := inst.Regions[t]
+				if box.Elements() == 0 {
+					continue
+				}
+				var dims []int
+				forbidden := schedule.Forbidden(d.Graph, toward(d.Graph, layers[i].Ops, t), t)
+				for _, dim := range d.Graph.Tensor(t).Layout {
+					if !forbidden[dim] {
+						dims = append(dims, dim)
+					}
+				}
+				cores := schedule.One(len(box))
+				spreadOver(cores, box, dims, n)
+				d.LayerBindings[k][i] = cores
+			}
+		}
+		return nil
+	}}
+
+// splitsNorm says of which group normalisations there are fewer parts than cores, or larger ones than fit the L1.
+func splitsNorm(g *model.Graph, spec *hardware.Spec) func(*model.Op) bool {
+	return func(op *model.Op) bool {
+		x := g.Tensor(op.Inputs[0])
+		n, bytes := x.Shape[0], x.Bytes()/x.Shape[0]
+		if op.Attr.Group == x.Shape[1] {
+			n *= op.Attr.Group
+		}
+		return 2*n <= schedule.CoresWithLB(spec) || 2*bytes/op.Attr.Group > schedule.DataBytes(spec)
+	}
+}
+
+// scanParts says into how many parts a scan is cut, so that what each needs and makes fits the L1s.
+func scanParts(g *model.Graph, spec *hardware.Spec) func(*simplify.Scan) int64 {
+	return func(s *simplify.Scan) int64 {
+		out := g.Tensor(s.Outputs[0])
+		box := model.Whole(out.Shape)
+		cores, forbidden := schedule.One(len(box)), schedule.Forbidden(g, s.Ops, out.ID)
+		var dims []int
+		for _, d := range out.Layout {
+			if !forbidden[d] {
+				dims = append(dims, d)
+			}
+		}
+		spreadOver(cores, box, dims, schedule.CoresWithLB(spec))
+		reg := schedule.Regions{out.ID: schedule.Slice(box, cores, out.Layout, 0)}
+		passes := reg[out.ID].Elements() * out.DType.Bytes()
+		schedule.BackPropagate(g, s.Ops, reg)
+		for _, t := range s.Inputs {
+			passes += reg[t].Elements() * g.Tensor(t).DType.Bytes()
+		}
+		room := schedule.DataBytes(spec)
+		for _, id := range s.Ops {
+			if op := g.Op(id); op.Kind == "CumSum" { // the sums of the part before, and of this one
+				room -= 2 * schedule.Align(reg[op.Outputs[0]].Elements()/s.Length*g.Tensor(op.Outputs[0]).DType.Bytes())
+			}
+		}
+		return (passes + max(1, room/2) - 1) / max(1, room/2)
+	}
+}
+
+// layersWith are the layers of a graph of which some are given, each behind those that it reads of.
+func layersWith(g *model.Graph, given [][]model.OpID) []schedule.Layer {
+	order := graphturbo.ExecutionOrder(g)
+	if len(given) == 0 {
+		return schedule.FusedLayers(g, order)
+	}
+	var made []schedule.Layer
+	of := map[model.OpID]int{}
+	for i, ops := range given {
+		made = append(made, schedule.NewLayer(g, ops))
+		for _, id := range ops {
+			of[id] = i
+		}
+	}
+	rest := slices.DeleteFunc(slices.Clone(order), func(id model.OpID) bool { _, ok := of[id]; return ok })
+	for _, l := range schedule.FusedLayers(g, rest) {
+		for _, id := range l.Ops {
+			of[id] = len(made)
+		}
+		made = append(made, l)
+	}
+	var layers []schedule.Layer
+	done := make([]bool, len(made))
+	var visit func(i int)
+	visit = func(i int) {
+		if done[i] {
+			return
+		}
+		done[i] = true
+		for _, t := range made[i].Inputs {
+			if p := g.Tensor(t).Producer; p != model.NoOp {
+				visit(of[p])
+			}
+		}
+		layers = append(layers, made[i])
+	}
+	for _, id := range order {
+		visit(of[id])
+	}
+	return layers
+}
+
+// toward are those of some operators, in execution order, that a tensor is made of.
+func toward(g *model.Graph, ops []model.OpID, t model.TensorID) (list []model.OpID) {
+	needed := map[model.TensorID]bool{t: true}
+	for _, id := range slices.Backward(ops) {
+		if op := g.Op(id); slices.ContainsFunc(op.Outputs, func(o model.TensorID) bool { return needed[o] }) {
+			list = append(list, id)
+			for _, in := range op.Inputs {
+				needed[in] = true
+			}
+		}
+	}
+	slices.Reverse(list)
+	return list
+}

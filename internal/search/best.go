@@ -1,0 +1,600 @@
+// Package search improves the decisions of a schedule together, by the simulator's judgement.
+//
+// [Best] begins with the schedules of recipes. It proposes other groups at costs that it learns, changes one decision
+// after the other by the moves of the pipeline's rows, and keeps what simulates faster. docs/architecture.md has a page on
+// it.
+package search
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/dsasched/dsasched/internal/pipeline"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/model/network"
+)
+
+// BestOptions are the settings of [Best]. The zero value is the default. Of Options,
+// Chunk 0 stands for every divisor of a cluster's share, and InPlace is not looked at:
+// both are tried.
+type BestOptions struct {
+	pipeline.Options
+	// Better, if not nil, hears of each better schedule and each round of evaluations.
+	// The objective is a latency in seconds.
+	Better func(p milp.Progress) `json:"-"`
+	// Recipes are those that the search begins with; nil: all.
+	Recipes []pipeline.Recipe
+	// Start is a simulated schedule of the same network, batch and machine to go on from; nil: none.
+	Start *pipeline.Result
+	// Evaluations is how many schedules are simulated beside those of the recipes; 0: as many
+	// as take about a minute on two cores, the same everywhere.
+	Evaluations int
+	Seed        uint64 // of the random choices
+	// Threads is how many schedules are simulated at a time, which changes nothing of what is
+	// found; 0: as many as Go uses cores.
+	Threads int `json:"-"`
+	// Objective is what is made least; "": the latency. Better and Trajectory report latencies
+	// all the same.
+	Objective Objective
+	// Front collects Found.Front, for which schedules that are not the best are simulated in
+	// full, too.
+	Front bool
+
+	few bool // no more evaluations than the default
+}
+
+// Found is the answer of [Best].
+type Found struct {
+	*pipeline.Result
+	// Greedy is the recipe cross-layer with default options at its best chunk; nil if it
+	// can't be had.
+	Greedy *pipeline.Result
+	// Starts are the recipes' results that the search began with, each at its best chunk.
+	Starts []Start
+	// Evaluations counts the schedules that were simulated, Trajectory the better ones.
+	Evaluations int
+	Trajectory  []Improvement
+	// Front has the schedules that none that the search saw beats in both latency and energy, by
+	// latency; nil: not asked for, or no figures of energy.
+	Front     Front
+	decisions *pipeline.Decisions // of the result
+	problem   *pipeline.Problem
+	Stop      milp.Stop // complete, or time or cancelled: then the answer depends on when that was
+}
+
+// An Improvement of the search is a schedule that is better than all before it.
+type Improvement struct {
+	Evaluations    int     `json:"evaluations"` // up to this one
+	LatencySeconds float64 `json:"latency_s"`
+	EnergyJoules   float64 `json:"energy_j,omitempty"` // 0: no figures
+	Move           string  `json:"move"`               // what made it
+}
+
+// A Start is a schedule that a recipe made.
+type Start struct {
+	Recipe              string  `json:"variant"`
+	InPlace             bool    `json:"in_place"`
+	Chunk               int64   `json:"chunk"`
+	ThroughputPerSecond float64 `json:"throughput_per_s"`
+}
+
+// The default number of evaluations is that of schedules with so many commands for a cluster
+// together, which take about a minute on two cores, and no more than maxDefault; the variant's is
+// no more than that of graphs with fewOperators together.
+const (
+	defaultCommands = 50_000_000
+	maxDefault      = 10_000
+	fewOperators    = 500_000
+)
+
+// Best looks for the schedule of least simulated latency. It searches from the greedy recipe at
+// all chunks, with operators in place and not, and runs all other recipes as well, so that it is
+// never worse than any of them, but for those that make an operator of each attention: their schedules
+// are another graph's, which neither its decisions nor its bound are of. If ctx or the time limit ends, it returns the best so far, if
+// there is one.
+func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, opt BestOptions) (*Found,
+	error) {
+	if err := pipeline.CheckBatch(batch); err != nil {
+		return nil, err
+	}
+	spec, err := pipeline.Machine(machine, opt.Level)
+	if err != nil {
+		return nil, err
+	}
+	if err := opt.Objective.check(spec); err != nil {
+		return nil, err
+	}
+	if opt.Clusters != pipeline.OverBatch {
+		return nil, fmt.Errorf("clusters is %q, expected %q: the search divides the batch over them", opt.Clusters.Name(),
+			pipeline.OverBatch.Name())
+	}
+	if opt.Threads < 0 {
+		return nil, fmt.Errorf("threads is %d, expected 0 or more", opt.Threads)
+	}
+	opt.Front = opt.Front && spec.Energy != nil
+	share := pipeline.Shares(batch, spec.Clusters)[0]
+	chunks := []int64{opt.Chunk}
+	switch {
+	case opt.Chunk == 0:
+		chunks = pipeline.Divisors(share, pipeline.MaxTunedChunk)
+		slices.Reverse(chunks)
+	case opt.Chunk < 0 || opt.Chunk > share:
+		return nil, fmt.Errorf("chunk is %d, expected 1 to %d, the batch elements of a cluster", opt.Chunk, share)
+	}
+	limited, until, limit := ctx, time.Time{}, opt.TimeLimit
+	if limit > 0 {
+		until = time.Now().Add(limit)
+		var cancel context.CancelFunc
+		limited, cancel = context.WithDeadline(ctx, until)
+		defer cancel()
+	}
+	opt.TimeLimit, opt.TimeLimitOnly = 0, false // of the exact strategies, which end at a number of states
+	opt.Options.Progress = nil
+	s := &seeker{w: pipeline.NewProblem(net, machine, spec, batch, opt.Options), opt: opt, began: time.Now(), until: until,
+		found: &Found{}, starts: map[int64]startAt{}}
+	s.found.problem = s.w
+	err = s.all(limited, chunks)
+	switch {
+	case ctx.Err() != nil:
+		s.found.Stop = milp.StopCancelled
+	case limited.Err() != nil:
+		s.found.Stop = milp.StopTime
+	case err != nil:
+		return nil, err
+	}
+	switch {
+	case s.found.Result != nil:
+		return s.found, nil
+	case s.found.Stop == milp.StopTime:
+		return nil, fmt.Errorf("no schedule was found in %v: %w", limit, limited.Err())
+	}
+	return nil, cmp.Or(ctx.Err(), s.failed, errors.New("none of the recipes can be used with these options"))
+}
+
+// whole runs a recipe that improves what it begins with.
+func whole(ctx context.Context, r pipeline.Recipe, net network.Network, machine *hardware.Spec, batch int64,
+	opt pipeline.Options) (*pipeline.Result, error) {
+	opt.TimeLimit = 0 // it is of single decisions
+	first, err := pipeline.Lookup(pipeline.GreedyRecipe)
+	if err != nil {
+		return nil, err
+	}
+	found, err := Best(ctx, net, machine, batch, BestOptions{Options: opt, Recipes: []pipeline.Recipe{first},
+		Evaluations: pipeline.Evaluations(r), few: true})
+	if err == nil {
+		err = ctx.Err() // the answer would depend on when it was
+	}
+	if err != nil {
+		return nil, err
+	}
+	found.Recipe = r
+	found.Program.Name = pipeline.ProgramName(found.Result)
+	return found.Result, nil
+}
+
+// Run schedules and simulates a network by a recipe. It divides the batch over the
+// clusters, tries every divisor of a cluster's share as chunk unless Options.Chunk says
+// one, and keeps the fastest. If ctx ends first, it returns its error. Recipes that it falls
+// back to run side by side: Options.Cost and Options.Solver may be called by two at a time.
+func Run(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r pipeline.Recipe,
+	opt pipeline.Options) (*pipeline.Result, error) {
+	if pipeline.Evaluations(r) == 0 {
+		return pipeline.RunStages(ctx, net, machine, batch, r, opt)
+	}
+	if err := pipeline.CheckBatch(batch); err != nil {
+		return nil, err
+	}
+	return whole(ctx, r, net, machine, batch, opt)
+}
+
+// Prepare makes all decisions of [Run] for a given chunk, by the recipe itself and not by
+// what it falls back to, and simulates nothing: Program and Sim are nil, until
+// [Result.On] gives them.
+func Prepare(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r pipeline.Recipe,
+	opt pipeline.Options) (*pipeline.Result, error) {
+	if pipeline.Evaluations(r) == 0 {
+		return pipeline.PrepareStages(ctx, net, machine, batch, r, opt)
+	}
+	if _, err := pipeline.CheckChunk(machine, batch, opt); err != nil {
+		return nil, err
+	}
+	made, err := whole(ctx, r, net, machine, batch, opt)
+	if err == nil {
+		made.Program, made.Sim = nil, nil
+	}
+	return made, err
+}
+
+// seeker is a search under way.
+type seeker struct {
+	w      *pipeline.Problem
+	opt    BestOptions
+	began  time.Time
+	until  time.Time // zero: no limit
+	found  *Found
+	failed error             // the first recipe's, at its first chunk
+	starts map[int64]startAt // the best of each chunk
+	floors map[int64]float64 // picoseconds that chunks take at least
+	// simulated is the part of an evaluation that is not counted yet.
+	simulated float64
+}
+
+// threads is how many schedules are simulated at a time.
+func (s *seeker) threads() int { return cmp.Or(s.opt.Threads, runtime.GOMAXPROCS(0)) }
+
+// promise is how little a chunk may come to take, of which a schedule has a score: halfway, by
+// logarithms, to what it takes at least. Some chunks have better starts, others leave more to
+// be found.
+func (s *seeker) promise(chunk int64, score float64) float64 {
+	return math.Sqrt(score * s.floors[chunk])
+}
+
+// startAt is what a recipe gives.
+type startAt struct {
+	*pipeline.Decisions
+	pipeline.Outline
+}
+
+// mostInPlace is of how many operators networks are grouped in place to start with: groups of
+// many operators are counted anew with each that joins.
+const mostInPlace = 10_000
+
+// startAll simulates recipes at some chunks, in place and not.
+func (s *seeker) startAll(ctx context.Context, recipes []pipeline.Recipe, chunks []int64) error {
+	type start struct {
+		recipe  pipeline.Recipe
+		inPlace bool
+		chunk   int64
+		made    *pipeline.Result
+		pipeline.Outline
+		err error
+	}
+	var starts []start
+	for _, r := range recipes {
+		for _, chunk := range chunks {
+			g, err := s.w.Graph(chunk)
+			if err != nil {
+				return err
+			}
+			large := len(g.Ops) > mostInPlace
+			for _, inPlace := range []bool{false, true} {
+				if _, own := pipeline.OwnStrategy(r, "group"); inPlace && (large || !own && r.Pick("split") == pipeline.NoSplit.Name) {
+					continue // it takes too long, or makes no difference
+				}
+				starts = append(starts, start{recipe: r, inPlace: inPlace, chunk: chunk})
+			}
+		}
+	}
+	for first := 0; first < len(starts) && ctx.Err() == nil; {
+		// A round's results are looked at in order, so that none depends on which was first.
+		round := starts[first:min(first+4*s.threads(), len(starts))]
+		var workers errgroup.Group
+		workers.SetLimit(s.threads())
+		for i := range round {
+			workers.Go(func() error {
+				x := &round[i]
+				x.made, x.Outline, x.err = s.w.Fastest(ctx, x.recipe, x.inPlace, x.chunk)
+				x.Score = s.opt.Objective.score(x.Ps, x.Joules)
+				return nil
+			})
+		}
+		if err := workers.Wait(); err != nil {
+			return err
+		}
+		for i := range round {
+			x := &round[i]
+			if x.err != nil {
+				if ctx.Err() == nil && !pipeline.TooLarge(x.err) {
+					return x.err
+				}
+				s.failed = cmp.Or(s.failed, x.err)
+				continue
+			}
+			s.found.Evaluations++
+			if g, err := s.w.Graph(x.chunk); err != nil || len(g.Ops) != len(x.made.Schedule.Graph.Ops) {
+				x.made = nil // of another graph, in which an attention is an operator
+				continue
+			}
+			rate := float64(s.w.Batch) / (float64(x.Ps) * 1e-12)
+			s.start(Start{x.recipe.Name, x.inPlace, x.chunk, rate})
+			p := pipeline.DecisionsOf(x.made, x.inPlace, false)
+			if best := s.starts[x.chunk]; best.Decisions == nil || x.Score < best.Score {
+				s.starts[x.chunk] = startAt{p, x.Outline}
+			}
+			g := s.found.Greedy
+			greedy := x.recipe.Name == pipeline.GreedyRecipe && !x.inPlace && (g == nil || x.Ps < g.Sim.TotalPs)
+			better := s.found.Result == nil || x.Score < s.score(s.found.Result)
+			shown := s.opt.Front && !s.found.Front.beats(Point{float64(x.Ps) * 1e-12, x.Joules, ""})
+			if !greedy && !better && !shown {
+				x.made = nil
+				continue
+			}
+			made, err := x.made, error(nil)
+			if x.made = nil; !x.recipe.Exact() {
+				opt := s.opt.Options
+				opt.InPlace, opt.Uneven = x.inPlace, made.Uneven
+				made, err = s.w.ByRecipe(ctx, x.recipe, x.chunk, opt)
+			}
+			if err == nil {
+				err = pipeline.Simulate(ctx, made)
+			}
+			switch {
+			case err != nil:
+				return err
+			case made.Sim.TotalPs != x.Ps:
+				return fmt.Errorf("internal error, a schedule takes %d ps, its outline %d", made.Sim.TotalPs, x.Ps)
+			}
+			if greedy {
+				s.found.Greedy = made
+			}
+			if better || shown {
+				move := x.recipe.Name
+				if x.inPlace {
+					move += ", in place"
+				}
+				s.offer(made, p, fmt.Sprintf("%s, chunks of %d", move, x.chunk))
+			}
+		}
+		first += len(round)
+	}
+	return ctx.Err()
+}
+
+// startFrom takes the schedule to go on from: the answer is never worse, and its chunk is
+// searched from its decisions, if they simulate faster than what else begins there.
+func (s *seeker) startFrom(ctx context.Context, chunks []int64) error {
+	r := s.opt.Start
+	g, err := s.w.Graph(r.Chunk)
+	if err == nil {
+		err = pipeline.Fits(r, s.w.Net.Name, g, s.w.Machine, s.w.Batch, chunks)
+	}
+	if err != nil {
+		return err
+	}
+	greedy, err := s.own()
+	if err != nil {
+		return err
+	}
+	p := pipeline.DecisionsOf(r, s.opt.InPlace, true).By(greedy)
+	p.Pin()
+	s.found.Evaluations++
+	s.start(Start{"start", s.opt.InPlace, r.Chunk, r.ThroughputPerSecond()})
+	s.offer(r, p, "start")
+	opt := s.opt.Options
+	opt.Uneven = r.Uneven
+	made, err := s.w.ByDecisions(ctx, p, opt)
+	var x pipeline.Outline
+	if err == nil {
+		x, err = s.w.Outline(ctx, made, 0)
+	}
+	if err != nil { // it stays as it is: its decisions can't be made anew by the search's stages
+		return ctx.Err()
+	}
+	x.Score = s.opt.Objective.score(x.Ps, x.Joules)
+	if best := s.starts[r.Chunk]; best.Decisions == nil || x.Score < best.Score {
+		s.starts[r.Chunk] = startAt{p, x}
+	}
+	return nil
+}
+
+// own is the recipe that decides what a schedule to go on from leaves open.
+func (s *seeker) own() (pipeline.Recipe, error) {
+	list := s.opt.Recipes
+	if len(list) > 0 && !slices.ContainsFunc(list, func(r pipeline.Recipe) bool { return r.Name == pipeline.GreedyRecipe }) {
+		return list[0], nil
+	}
+	return pipeline.Lookup(pipeline.GreedyRecipe)
+}
+
+// start keeps a recipe's best result.
+func (s *seeker) start(x Start) {
+	list := s.found.Starts
+	i := slices.IndexFunc(list, func(y Start) bool { return y.Recipe == x.Recipe && y.InPlace == x.InPlace })
+	switch {
+	case i < 0:
+		s.found.Starts = append(list, x)
+	case x.ThroughputPerSecond > list[i].ThroughputPerSecond:
+		list[i] = x
+	}
+}
+
+// offer takes a result if it is better than all before it.
+func (s *seeker) offer(r *pipeline.Result, p *pipeline.Decisions, move string) {
+	if s.opt.Front {
+		s.found.Front.Join(Point{r.LatencySeconds(), pipeline.Joules(r), move})
+	}
+	if s.found.Result != nil && s.score(r) >= s.score(s.found.Result) {
+		return
+	}
+	s.found.Result, s.found.decisions = r, p
+	s.found.Trajectory = append(s.found.Trajectory, Improvement{s.found.Evaluations, r.LatencySeconds(), pipeline.Joules(r), move})
+	if s.opt.Better != nil {
+		s.opt.Better(milp.Progress{Seconds: time.Since(s.began).Seconds(), Objective: r.LatencySeconds(), Improved: true})
+	}
+}
+
+// score is what the search makes least.
+func (s *seeker) score(r *pipeline.Result) float64 {
+	return s.opt.Objective.score(r.Sim.TotalPs, pipeline.Joules(r))
+}
+
+// all begins with the greedy recipe, which is quick, and searches from there. The other recipes
+// follow, those with exact decisions last; of these the most promising chunks come first. If one
+// of them is better than what was found, the search goes on from it.
+func (s *seeker) all(ctx context.Context, chunks []int64) error {
+	recipes := slices.Clone(s.opt.Recipes)
+	if recipes == nil {
+		recipes = pipeline.All()
+	}
+	var stages [3][]pipeline.Recipe
+	for _, r := range recipes {
+		r.Fallback = nil // they are among the starts
+		if pipeline.Usable(r, s.opt.Options) != nil {
+			continue
+		}
+		k := 1
+		if r.Name == pipeline.GreedyRecipe {
+			k = 0
+		} else if r.Exact() {
+			k = 2
+		}
+		stages[k] = append(stages[k], r)
+	}
+	for k := 0; k < len(stages) && len(s.starts) == 0; k++ {
+		if err := s.startAll(ctx, stages[k], chunks); err != nil {
+			return err
+		}
+		stages[k] = nil
+	}
+	if s.opt.Start != nil {
+		if err := s.startFrom(ctx, chunks); err != nil {
+			return err
+		}
+	}
+	promising := slices.DeleteFunc(slices.Clone(chunks), func(c int64) bool { return s.starts[c].Decisions == nil })
+	floors := map[int64]float64{}
+	for _, c := range promising {
+		var err error
+		if floors[c], err = s.w.Floor(c); err != nil {
+			return err
+		}
+	}
+	s.floors = floors
+	slices.SortStableFunc(promising, func(a, b int64) int {
+		return cmp.Compare(s.promise(a, s.starts[a].Score), s.promise(b, s.starts[b].Score))
+	})
+	best, err := s.search(ctx, promising)
+	if err != nil {
+		return err
+	}
+	if err := s.startAll(ctx, stages[1], chunks); err != nil {
+		return err
+	}
+	first := promising[:min(2, len(promising))]
+	for _, c := range first {
+		if err := s.startAll(ctx, stages[2], []int64{c}); err != nil {
+			return err
+		}
+	}
+	if best != nil && (!s.until.IsZero() || s.found.decisions != best.best.Decisions) {
+		if err := s.again(ctx, best); err != nil {
+			return err
+		}
+	}
+	return s.startAll(ctx, stages[2], slices.DeleteFunc(slices.Clone(chunks),
+		func(c int64) bool { return slices.Contains(first, c) }))
+}
+
+// A budget ends at a number of evaluations, or at a time if that is not zero.
+type budget struct {
+	evaluations int
+	began, end  time.Time
+}
+
+// part is a share of it, from now on.
+func (b budget) part(share float64) budget {
+	p := budget{evaluations: int(float64(b.evaluations) * share), began: time.Now()}
+	if !b.end.IsZero() {
+		p.end = p.began.Add(time.Duration(share * float64(b.end.Sub(b.began))))
+	}
+	return p
+}
+
+// rest is what some evaluations leave, from now on.
+func (b budget) rest(evaluations int) budget {
+	return budget{b.evaluations - evaluations, time.Now(), b.end}
+}
+
+// spent is how much of it has gone after so many evaluations, 1 at the end.
+func (b budget) spent(evaluations int) float64 {
+	x := float64(evaluations) / float64(max(1, b.evaluations))
+	if !b.end.IsZero() {
+		x = max(x, float64(time.Since(b.began))/float64(max(1, b.end.Sub(b.began))))
+	}
+	return min(1, x)
+}
+
+// searchShare is the part of the time limit after which the other recipes are run.
+const searchShare = 0.9
+
+// budget is that of the search from the given starts.
+func (s *seeker) budget(first startAt) budget {
+	b := budget{evaluations: s.opt.Evaluations, began: time.Now()}
+	if b.evaluations == 0 || s.opt.few {
+		b.evaluations = min(defaultCommands/max(1, first.Commands), cmp.Or(b.evaluations, maxDefault))
+	}
+	if s.opt.few { // large graphs take longer to decide for than to simulate
+		operators := 1
+		for _, c := range first.Groups() {
+			operators += len(c.Ops)
+		}
+		b.evaluations = min(b.evaluations, fewOperators/operators)
+	}
+	if !s.until.IsZero() {
+		b.evaluations = math.MaxInt32
+		b.end = s.began.Add(time.Duration(searchShare * float64(s.until.Sub(s.began))))
+	}
+	return b
+}
+
+// searched is how many chunks are searched at first.
+const searched = 6
+
+// roundShare is the share of the evaluations that goes into each round of halving.
+const roundShare = 0.1
+
+// search improves the starts of some chunks, the best first: a share of the evaluations goes to
+// all of them alike, then the worse half goes, and so on, until one is left, which has the rest
+// (successive halving: Jamieson and Talwalkar, AISTATS 2016).
+func (s *seeker) search(ctx context.Context, chunks []int64) (*searcher, error) {
+	if len(chunks) == 0 {
+		return nil, nil
+	}
+	all := s.budget(s.starts[chunks[0]])
+	chunks = append(chunks[:1:1], slices.DeleteFunc(slices.Clone(chunks[1:]), func(c int64) bool {
+		return s.opt.Objective.byLatency() && s.floors[c] >= float64(s.found.Sim.TotalPs)
+	})...)
+	chunks = chunks[:min(len(chunks), searched, max(1, all.evaluations/(4*perRound)))]
+	var list []*searcher
+	for i, c := range chunks {
+		list = append(list, &searcher{seeker: s, start: s.starts[c], rng: rand.New(rand.NewPCG(s.opt.Seed, uint64(i)))})
+	}
+	before := s.found.Evaluations
+	for len(list) > 1 {
+		for _, x := range list {
+			if err := x.improve(ctx, all.part(roundShare/float64(len(list)))); err != nil {
+				return nil, err
+			}
+		}
+		slices.SortStableFunc(list, func(a, b *searcher) int {
+			return cmp.Compare(s.promise(a.best.Chunk, a.best.Score), s.promise(b.best.Chunk, b.best.Score))
+		})
+		list = list[:(len(list)+1)/2]
+	}
+	return list[0], list[0].improve(ctx, all.rest(s.found.Evaluations-before))
+}
+
+// again goes on from the best schedule: with what is left of the time, or, if a recipe has made
+// it after the search, a fifth of the evaluations.
+func (s *seeker) again(ctx context.Context, x *searcher) error {
+	all := s.budget(x.start)
+	if s.until.IsZero() {
+		all.evaluations /= 5
+	}
+	all.end = s.until
+	if p := s.found.decisions; p != x.best.Decisions {
+		x = &searcher{seeker: s, start: startAt{Decisions: p}, rng: x.rng}
+	}
+	return x.improve(ctx, all)
+}

@@ -1,0 +1,171 @@
+package search
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/dsasched/dsasched/internal/pipeline"
+)
+
+// The repetition that is found covers as much as any that there is.
+func TestRepetition(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 0))
+	for range 2000 {
+		names := make([]int, r.IntN(40))
+		period := 1 + r.IntN(5)
+		for i := range names {
+			if names[i] = r.IntN(2); i >= period && r.IntN(12) > 0 {
+				names[i] = names[i-period]
+			}
+		}
+		most := 0
+		repeats := func(from, period, times int) bool {
+			for i := from + period; i < from+period*times; i++ {
+				if names[i] != names[i-period] {
+					return false
+				}
+			}
+			return true
+		}
+		for from := range names {
+			for period := 1; period <= len(names); period++ {
+				for times := leastTimes; from+period*times <= len(names) && repeats(from, period, times); times++ {
+					most = max(most, period*times)
+				}
+			}
+		}
+		x := repetitionOf(names)
+		if x.period*x.times != most || most > 0 && !repeats(x.from, x.period, x.times) {
+			t.Fatalf("%v: %+v covers %d, expected %d", names, x, x.period*x.times, most)
+		}
+	}
+}
+
+// What is found for the head of a network gives all blocks the same groups, passes all checks,
+// and is a plan of the whole.
+func TestBlocks(t *testing.T) {
+	better, repeated := 0, 0
+	for _, name := range []string{"bert-128", "vit-b16"} {
+		net, chip, recipe := greedyFor(t, name)
+		const batch, chunk = 8, 2
+		s := &seeker{w: pipeline.NewProblem(net, chip, chip, batch, pipeline.Options{}), began: time.Now(), found: &Found{},
+			starts: map[int64]startAt{}}
+		if err := s.startAll(t.Context(), []pipeline.Recipe{recipe}, []int64{chunk}); err != nil {
+			t.Fatal(err)
+		}
+		x := &searcher{seeker: s, start: s.starts[chunk], rng: rand.New(rand.NewPCG(1, 0))}
+		if err := x.begin(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r := x.repetition
+		if r.times != 12 && r.times != 11 {
+			t.Fatalf("%s: %+v, expected 11 or 12 blocks", name, r)
+		}
+		before := x.best.Score
+		for range 2 { // it goes on where it was
+			if found, err := x.blocks(t.Context(), budget{evaluations: 25}); err != nil || !found {
+				t.Fatal(found, err)
+			}
+		}
+		if x.best.Score < before {
+			better++
+		}
+		for _, c := range x.extendHead(x.head.best) {
+			made, err := s.w.Result(t.Context(), c.Decisions)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if one := x.head.best.Score; one >= float64(made.Sim.TotalPs) {
+				t.Errorf("%s: the head takes %g ps, the whole %d", name, one, made.Sim.TotalPs)
+			}
+		}
+		if list, _ := x.repeat(x.head.best.spans); len(list) > 0 {
+			repeated++
+			at := map[int]span{}
+			for _, y := range list {
+				at[y.lo] = y
+			}
+			for _, y := range list {
+				next, there := at[y.lo+r.period*headBlocks*(headBlocks-1)/2] // 1 or 2 blocks are repeated
+				if there && y.lo >= r.from+headBlocks*r.period && (next.hi-next.lo != y.hi-y.lo || next.split != y.split) {
+					t.Errorf("%s: atoms %d to %d are a group, some blocks on %d to %d", name, y.lo, y.hi, next.lo, next.hi)
+				}
+			}
+			if end := list[len(list)-1].hi; end < r.from+(r.times-2)*r.period {
+				t.Errorf("%s: groups are repeated up to atom %d, the blocks end at %d", name, end, r.from+r.times*r.period)
+			}
+		}
+		if s.found.Evaluations > 80 {
+			t.Errorf("%s: %d evaluations", name, s.found.Evaluations)
+		}
+	}
+	if better == 0 || repeated == 0 {
+		t.Errorf("of two networks, %d got better and %d have blocks that are repeated, expected both of one at least", better,
+			repeated)
+	}
+}
+
+// A network can be cut anywhere, also in groups that are split, and before any move was made.
+func TestHeadOf(t *testing.T) {
+	net, chip, recipe := greedyFor(t, "gpt2-prefill")
+	s := &seeker{w: pipeline.NewProblem(net, chip, chip, 1, pipeline.Options{}), began: time.Now(), found: &Found{},
+		starts: map[int64]startAt{}}
+	if err := s.startAll(t.Context(), []pipeline.Recipe{recipe}, []int64{1}); err != nil {
+		t.Fatal(err)
+	}
+	x := &searcher{seeker: s, start: s.starts[1], rng: rand.New(rand.NewPCG(1, 0))}
+	if err := x.begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	cut := 0
+	for n := 1; n <= len(x.g.seq); n++ {
+		p := x.headOf(x.best.Decisions, x.best.spans, n)
+		if p == nil {
+			continue
+		}
+		spans := x.g.spans(p)
+		last := spans[len(spans)-1]
+		if last.hi != n {
+			t.Fatalf("a head of %d atoms ends at %d", n, last.hi)
+		}
+		if i := slices.IndexFunc(x.best.spans, func(y span) bool { return y.hi >= n }); x.best.spans[i].hi > n &&
+			x.best.spans[i].split.Factor > 1 {
+			cut++
+		}
+	}
+	if cut == 0 {
+		t.Error("no head cuts a group that is split")
+	}
+}
+
+// Proposals consist of all that they are asked for, also before all groups have a price.
+func TestProposeAll(t *testing.T) {
+	net, chip, recipe := greedyFor(t, "bert-large-384")
+	s := &seeker{w: pipeline.NewProblem(net, chip, chip, 4, pipeline.Options{}), began: time.Now(), found: &Found{},
+		starts: map[int64]startAt{}}
+	if err := s.startAll(t.Context(), []pipeline.Recipe{recipe}, []int64{1}); err != nil {
+		t.Fatal(err)
+	}
+	x := &searcher{seeker: s, start: s.starts[1], rng: rand.New(rand.NewPCG(1, 0))}
+	if err := x.begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	n := len(x.g.seq)
+	if n <= firstPrices {
+		t.Fatalf("%d atoms, expected more than the %d groups that have a price at first", n, firstPrices)
+	}
+	for _, first := range []int{n - 1, n - 5, n / 2, 0} {
+		at := first
+		for _, y := range x.g.proposeFrom(first, x.rng, 1) {
+			if y.lo != at || y.hi <= y.lo {
+				t.Fatalf("from %d: group %d to %d, expected one from %d on", first, y.lo, y.hi, at)
+			}
+			at = y.hi
+		}
+		if at != n {
+			t.Errorf("from %d: groups up to %d of %d", first, at, n)
+		}
+	}
+}

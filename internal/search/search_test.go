@@ -1,0 +1,145 @@
+package search
+
+import (
+	"crypto/sha256"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/dsasched/dsasched/internal/pipeline"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/schedulefile"
+	"github.com/dsasched/dsasched/model/network"
+)
+
+// Scores grow with latency and energy, however long the latency, and a schedule that takes
+// static power alone takes no longer than its score allows.
+func TestScores(t *testing.T) {
+	chip, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range Objectives {
+		last := 0.0
+		for ps := int64(1e6); ps < 1e18; ps *= 10 {
+			score := o.score(ps, chip.Energy.StaticWatts*float64(ps)*1e-12)
+			if score <= last || math.IsInf(score, 1) {
+				t.Errorf("%s: %g of %d ps, after %g", o, score, ps, last)
+			}
+			last = score
+			if most := o.longest(score, chip); math.Abs(float64(most)/float64(ps)-1) > 1e-5 {
+				t.Errorf("%s: at most %d ps by its score of %g, it takes %d", o, most, score, ps)
+			}
+		}
+		if x := o.score(math.MaxInt64, 0); !math.IsInf(x, 1) {
+			t.Errorf("%s: %g of more than the limit", o, x)
+		}
+	}
+}
+
+// Schedules that have one name take the same time, and moves often give one that is known.
+func TestDecidedNames(t *testing.T) {
+	recipe, err := pipeline.Lookup(pipeline.GreedyRecipe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		network, machine string
+		batch            int64
+	}{{"squeezenet", "stcp920", 8}, {"toy-fig3", "ipu", 4}, {"bert-128", "goya", 3}} {
+		net, err := network.Open(c.network, network.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		chip, err := hardware.Load(c.machine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := Run(t.Context(), net, chip, c.batch, recipe, pipeline.Options{Chunk: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &seeker{w: pipeline.NewProblem(net, chip, made.Spec, c.batch, pipeline.Options{}), opt: BestOptions{Objective: ByLatency},
+			found: &Found{}}
+		x := &searcher{seeker: s, start: startAt{Decisions: pipeline.DecisionsOf(made, false, false)},
+			rng: rand.New(rand.NewPCG(3, 0))}
+		if err := x.begin(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		x.moveFrom(x.best)
+		times, again := map[[sha256.Size]byte]int64{}, 0
+		for range 80 {
+			m, ok := x.moves[x.pick()].make(x)
+			if !ok {
+				continue
+			}
+			r, name, err := s.w.Decided(t.Context(), m.Decisions)
+			if err != nil {
+				continue
+			}
+			o := s.w.Judge(t.Context(), m.Decisions, r, 0)
+			if o.Err != nil {
+				t.Fatal(o.Err)
+			}
+			if ps, there := times[name]; there {
+				if again++; ps != o.Ps {
+					t.Errorf("%s: %d and %d ps of schedules of one name", c.network, ps, o.Ps)
+				}
+			}
+			times[name] = o.Ps
+		}
+		if again == 0 || len(times) < 10 {
+			t.Errorf("%s: %d names, %d of them known", c.network, len(times), again)
+		}
+	}
+}
+
+// The plan of a schedule that the search found, read from its file, makes the same schedule again.
+func TestPlanOfFile(t *testing.T) {
+	chip, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"bert-128", "mobilenetv2"} {
+		net, err := network.Open(name, network.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := Best(t.Context(), net, chip, 4, BestOptions{Evaluations: 60, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := pipeline.Restore(t.Context(), pipeline.File(found.Result, schedulefile.Origin{}), chip)
+		if err != nil {
+			t.Fatal(err)
+		}
+		greedy, err := pipeline.Lookup(pipeline.GreedyRecipe)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := pipeline.DecisionsOf(r, found.decisions.InPlace, true).By(greedy)
+		o := pipeline.NewProblem(net, chip, chip, 4, pipeline.Options{}).Evaluate(t.Context(), p, 0)
+		if o.Err != nil || o.Ps != found.Sim.TotalPs {
+			t.Errorf("%s: %d ps, from its file %d, %v", name, found.Sim.TotalPs, o.Ps, o.Err)
+		}
+	}
+}
+
+// greedyOn is what the greedy recipe needs for a built-in network on stcp920.
+func greedyFor(t testing.TB, name string) (network.Network, *hardware.Spec, pipeline.Recipe) {
+	t.Helper()
+	net, err := network.Open(name, network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chip, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipe, err := pipeline.Lookup(pipeline.GreedyRecipe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return net, chip, recipe
+}
