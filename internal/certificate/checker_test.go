@@ -1,0 +1,178 @@
+package certificate_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dsasched/dsasched/internal/certificate"
+	"github.com/dsasched/dsasched/internal/schedulefile"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// checker runs scripts/check_certificate.py on files, and gives what it says of each.
+func checker(t *testing.T, files ...string) []string {
+	t.Helper()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		if os.Getenv("DSASCHED_PYTHON") == "required" {
+			t.Fatal("DSASCHED_PYTHON=required, but python3 is not on the PATH")
+		}
+		t.Skip("python3 is not on the PATH, so that the second checker of certificates is not tested")
+	}
+	out, err := exec.Command(python, append([]string{"../../scripts/check_certificate.py"}, files...)...).Output()
+	if exit := (*exec.ExitError)(nil); err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1) {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if len(lines) != len(files) {
+		t.Fatalf("%d answers for %d files", len(lines), len(files))
+	}
+	return lines
+}
+
+// The paper's configurations, those that take longest only where the checker must be there.
+func TestSecondCheckerAccepts(t *testing.T) {
+	chip, err := scheduler.OpenMachine("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	var files []string
+	for _, c := range []struct {
+		label, model string
+		batch        int64
+		slow         bool
+	}{{"A", "resnet50", 64, false}, {"B", "bert-128", 32, true}, {"C", "bert-256", 16, true},
+		{"D", "bert-large-384", 8, true}, {"E", "bert-512", 8, true}, {"F", "dlrm", 1024, false},
+		{"G", "mobilenetv2", 128, false}, {"H", "vit-b16", 32, true}, {"I", "densenet121", 32, false},
+		{"J", "conformer", 12, true}} {
+		if c.slow && os.Getenv("DSASCHED_PYTHON") != "required" {
+			continue
+		}
+		net, err := scheduler.OpenNetwork(c.model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, p, err := certificate.Prove(t.Context(), net, chip, c.batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := net.Graph(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		latency := 1.25 * b.Seconds // the checker reads no schedule
+		f := &certificate.File{Kind: certificate.Kind, Version: certificate.Version, Batch: c.batch, Bound: *b, Proof: *p,
+			Network:        certificate.Network{Model: c.model, Fingerprint: schedulefile.GraphFingerprint(g)},
+			Hardware:       schedulefile.Hardware{Name: chip.Name, Level: "lb", Fingerprint: schedulefile.Fingerprint(chip)},
+			LatencySeconds: latency, ThroughputPerSecond: float64(c.batch) / latency, CertifiedBoundSeconds: b.Seconds,
+			Gap: b.Gap(latency)}
+		files = append(files, save(t, filepath.Join(dir, c.label+".json"), f))
+	}
+	for _, line := range checker(t, files...) {
+		if !strings.Contains(line, ".json: holds: ") {
+			t.Error(line)
+		}
+	}
+}
+
+func save(t *testing.T, path string, f *certificate.File) string {
+	t.Helper()
+	data, err := f.Write()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Every field that the checker reads, changed by a little, each in a file of its own.
+func TestSecondCheckerRefuses(t *testing.T) {
+	data, err := makeCertificate(t, "toy-fig3", 12).Write()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var whole any
+	if err := json.Unmarshal(data, &whole); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	good := filepath.Join(dir, "good.json")
+	if err := os.WriteFile(good, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	files, fields := []string{good}, []string{""}
+	// What it does not read: the schedule, the greedy variant, names and how the network is opened.
+	skip := []string{"schedule", "greedy_throughput_per_s", "network.model", "network.dtype", "network.grain",
+		"network.allow_unknown", "bound.parts[0].part", "bound.parts[1].part", "bound.parts[2].part", "bound.parts[3].part"}
+	number, seen := regexp.MustCompile(`[0-9]+`), map[string]int{} // fields of lists that are alike
+	var walk func(at string, v any, set func(any))
+	walk = func(at string, v any, set func(any)) {
+		if slices.Contains(skip, at) {
+			return
+		}
+		switch x := v.(type) {
+		case map[string]any:
+			for _, k := range slices.Sorted(maps.Keys(x)) {
+				walk(strings.TrimPrefix(at+"."+k, "."), x[k], func(y any) { x[k] = y })
+			}
+			return
+		case []any:
+			for k, inner := range x {
+				walk(fmt.Sprintf("%s[%d]", at, k), inner, func(y any) { x[k] = y })
+			}
+			return
+		case float64:
+			set(x*1.001 + .001)
+			if x == float64(int64(x)) {
+				set(x + 1)
+			}
+		case string:
+			set(x + "x")
+		case bool:
+			set(!x)
+		default:
+			return
+		}
+		defer set(v)
+		// Of graphs but the first, which the fingerprint is of, only sizes decide.
+		if strings.HasPrefix(at, "proof.graphs[") && !strings.HasPrefix(at, "proof.graphs[0]") && !strings.Contains(at, ".shape[") ||
+			strings.HasPrefix(at, "proof.graphs[0]") && len(files)%8 > 0 && !strings.Contains(at, ".kind") {
+			return
+		}
+		alike := number.ReplaceAllString(at, "")
+		if seen[alike]++; seen[alike] > 12 {
+			return
+		}
+		forged, err := json.Marshal(whole)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, fmt.Sprintf("%d.json", len(files)))
+		if err := os.WriteFile(path, forged, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		files, fields = append(files, path), append(fields, at)
+	}
+	walk("", whole, nil)
+	if len(files) < 200 {
+		t.Errorf("%d forged files, expected 200 at least", len(files)-1)
+	}
+	for k, line := range checker(t, files...) {
+		if k == 0 && !strings.Contains(line, ": holds: ") || k > 0 && !strings.Contains(line, ": refused: ") {
+			t.Errorf("forged %q: %s", fields[k], line)
+		}
+	}
+	t.Logf("%d forged files", len(files)-1)
+}

@@ -1,0 +1,1227 @@
+#!/usr/bin/env python3
+"""Check the bound of certificates (`dsasched best --certificate`) by a program of its own.
+
+    check_certificate.py FILE...
+
+Prints a line for each file, and exits with 1 if one is refused. It shares no code with dsasched and needs nothing but
+Python 3.8. From the network and the machine in the file it computes what each term of the bound is (docs/formulations.md,
+"A bound on all schedules"): which positions of each tensor are needed, one position after the other; what operators
+take at least; and all paths, stretches, loads and groups. What the file claims must agree, field by field.
+
+It trusts what the file says of network and machine, whose fingerprints it prints and compares, and does not simulate:
+`dsasched certify` does. Operators that it does not know (attention as one, scans, quantised numbers), machines without
+a matrix unit or with clocks or operand rates of a unit's own, and schedules across the LLBs are refused.
+"""
+
+import hashlib
+import json
+import math
+import sys
+
+BYTES = {"f16": 2, "f32": 4, "f64": 8, "bf16": 2, "i8": 1, "u8": 1, "i16": 2, "i32": 4, "i64": 8, "bool": 1, "f8": 1}
+# Simple operations, special functions and moves per element.
+UNARY = {"Relu": (1, 0, 0), "Clip": (2, 0, 0), "LeakyRelu": (2, 0, 0), "Neg": (1, 0, 0), "Abs": (1, 0, 0), "Sigmoid": (1, 1, 0),
+         "Tanh": (0, 1, 0), "Erf": (0, 1, 0), "Exp": (0, 1, 0), "Log": (0, 1, 0), "Sqrt": (0, 1, 0), "Gelu": (3, 1, 0),
+         "Silu": (1, 1, 0), "HardSigmoid": (3, 0, 0), "HardSwish": (4, 0, 0), "Softplus": (1, 2, 0), "Mish": (2, 3, 0),
+         "Sin": (0, 1, 0), "Cos": (0, 1, 0)}
+BINARY = {"Add": (1, 0), "Sub": (1, 0), "Mul": (1, 0), "Div": (0, 1), "Pow": (0, 1), "Max": (1, 0), "Min": (1, 0), "PRelu": (2, 0)}
+MOVES = {"Transpose", "Concat", "Split", "Slice", "Pad", "Gather", "Expand"}
+REDUCE = {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin"}
+POOLS = {"MaxPool", "AveragePool"}
+PRODUCTS = {"Conv", "MatMul", "Gemm"}
+OTHERS = {"Reshape", "BatchNorm", "LayerNorm", "RMSNorm", "Softmax", "LRN", "GlobalAveragePool", "GlobalMaxPool"}
+KNOWN = set(UNARY) | set(BINARY) | MOVES | REDUCE | POOLS | PRODUCTS | OTHERS
+SCOPE = ("schedules that divide the batch evenly over all clusters of one chip, by the same plan where clusters have as much to do, "
+         "in layers that are straight lines of the network's own operators")
+MATRIX, VECTOR, SPECIAL = range(3)
+UNITS = ("matrix unit", "vector unit", "special unit")
+TERMS = {"chain": "chain of layers", "series": "units and chains of layers", "ddr": "DDR bandwidth", "ddr link": "DDR link",
+         "llb": "LLB bandwidth", "loads in a row": "DDR bandwidth and latency",
+         "loads, then chain": "DDR bandwidth, then the chain of layers", "loads, then series": "DDR bandwidth, then units and chains",
+         "series, then loads": "units and chains, then DDR bandwidth", "kernels": "launches, DDR bandwidth and memories"}
+
+
+class Refused(Exception):
+    pass
+
+
+def same(field, found, expected):
+    """Refuses a field that is not what it must be; numbers may differ by what rounding does, and a picosecond."""
+    if isinstance(expected, float) and isinstance(found, (int, float)) and not isinstance(found, bool):
+        if abs(found - expected) <= 3e-9 * abs(expected) + 2e-12:
+            return
+    elif found == expected and isinstance(found, bool) == isinstance(expected, bool):
+        return
+    raise Refused("%s: found %r, expected %r" % (field, found, expected))
+
+
+def get(d, field, *kinds):
+    """A field of an object, of one of some types."""
+    name = field.split(".")[-1]
+    if not isinstance(d, dict) or name not in d:
+        raise Refused("%s: missing" % field)
+    if not isinstance(d[name], kinds) or isinstance(d[name], bool) and bool not in kinds:
+        raise Refused("%s: found %r" % (field, d[name]))
+    return d[name]
+
+
+class Number(float):
+    """A number with fraction or exponent, as it is written."""
+
+
+def number(text):
+    n = Number(text)
+    n.text = text
+    return n
+
+
+def fingerprint(v):
+    """The hash that dsasched gives a value, by its JSON."""
+    def text(v):
+        if isinstance(v, dict):
+            return "{" + ",".join(text(k) + ":" + text(x) for k, x in v.items()) + "}"
+        if isinstance(v, list):
+            return "[" + ",".join(map(text, v)) + "]"
+        if isinstance(v, Number):
+            return v.text
+        s = json.dumps(v, ensure_ascii=False)
+        for c in "<>&\u2028\u2029":
+            s = s.replace(c, "\\u%04x" % ord(c))
+        return s
+    return hashlib.sha256(text(v).encode()).hexdigest()[:16]
+
+
+def up(a, b):
+    return -(-a // b)
+
+
+def count(mask):
+    return bin(mask).count("1")
+
+
+def positions(mask):
+    """The positions of a set, which is an integer with a bit for each."""
+    text = bin(mask)[:1:-1]
+    at = text.find("1")
+    while at >= 0:
+        yield at
+        at = text.find("1", at + 1)
+
+
+def elements(box):
+    """How many elements a box has: a set of positions for each dimension."""
+    n = 1
+    for mask in box or ():
+        n *= count(mask)
+    return n if box is not None else 0
+
+
+def prod(list):
+    n = 1
+    for x in list:
+        n *= x
+    return n
+
+
+class Reads:
+    """What one operand's dimensions are read for an output: None, all of it; or (o, num, den, a, b), for position p of the
+    output's dimension o positions p//den*num+a to p//den*num+b. blocks are ranges of dimensions, of the operand and of the
+    output, whose elements are the same in the same order."""
+
+    def __init__(self, dims, shape, out, blocks=()):
+        self.dims, self.shape, self.out, self.blocks = dims, shape, out, blocks
+        self.block = {d: b for b in blocks for d in range(b[0], b[1])}
+        self.known = {}
+        self.empty = 0  # dimensions of the output of which some position reads nothing
+        self.full = []  # which of the output's must be had in full for this one to be; None: none are enough
+        self.even = True  # a share of the output reads no less than a share
+        for d, (rule, n) in enumerate(zip(dims, shape)):
+            if d in self.block:
+                _, _, lo, hi = self.block[d]
+                self.full.append((1 << hi) - (1 << lo))
+            elif rule is None:
+                self.full.append(0)
+            else:
+                o, num, _, a, b = rule
+                ends = [self.span(rule, p, n) for p in (0, out[o] - 1)]
+                if any(lo >= hi for lo, hi in ends):
+                    self.empty |= 1 << o
+                    self.full.append(None)
+                elif n == 1:
+                    self.full.append(0)
+                elif b - a + 1 < num or ends[0][0] > 0 or ends[1][1] < n:
+                    self.full.append(None)
+                else:
+                    self.full.append(1 << o)
+            if rule is not None:
+                o, num, den, a, b = rule
+                clipped = a < 0 or (out[o] - 1) // den * num + b >= n
+                self.even = self.even and (not clipped or a <= 0 and b + 1 >= num)
+
+    @staticmethod
+    def span(rule, p, n):
+        _, num, den, a, b = rule
+        return max(0, p // den * num + a), min(n, p // den * num + b + 1)
+
+    def need(self, box):
+        """The operand's positions that a box of the output needs."""
+        key = tuple(box)
+        if key in self.known:
+            return self.known[key]
+        res, driven = [], set()
+        for rule, n in zip(self.dims, self.shape):
+            mask = 0
+            if rule is None:
+                mask = (1 << n) - 1
+            elif rule[0] not in driven:
+                driven.add(rule[0])
+                if rule[1:] == (1, 1, 0, 0):
+                    mask = box[rule[0]] & ((1 << n) - 1)
+                else:
+                    for p in positions(box[rule[0]]):
+                        lo, hi = self.span(rule, p, n)
+                        if hi > lo:
+                            mask |= (1 << hi) - (1 << lo)
+            res.append(mask)
+        for first, end, lo, hi in self.blocks:
+            flat, size = 1, 1  # a bit for each element of the block
+            for d in range(hi - 1, lo - 1, -1):
+                if box[d] == (1 << self.out[d]) - 1 and flat == (1 << size) - 1:
+                    flat = (1 << size * self.out[d]) - 1
+                else:
+                    flat = sum(flat << p * size for p in positions(box[d]))
+                size *= self.out[d]
+            inner = size // self.shape[first]
+            whole = (1 << inner) - 1
+            rows = sum(1 << r for r in range(self.shape[first]) if flat >> r * inner & whole == whole)
+            if rows:
+                res[first] = rows
+                for d in range(first + 1, end):
+                    res[d] = (1 << self.shape[d]) - 1
+            else:  # one element
+                at = (flat & -flat).bit_length() - 1
+                for d in range(end - 1, first - 1, -1):
+                    res[d] = 1 << at % self.shape[d]
+                    at //= self.shape[d]
+        self.known[key] = res
+        return res
+
+    def pull(self, full):
+        """The operand's dimensions that are had in full if those of full are."""
+        return sum(1 << d for d, code in enumerate(self.full) if code is not None and not code & ~full)
+
+
+def one(o, by=0):
+    return (o, 1, 1, by, by)
+
+
+def broadcast(shape, out):
+    shift = len(out) - len(shape)
+    return [None if n == 1 and out[k + shift] != 1 else one(k + shift) for k, n in enumerate(shape)]
+
+
+def reshaped(shape, out):
+    dims, blocks, i, j = [None] * len(shape), [], 0, 0
+    while i < len(shape) and j < len(out):
+        i0, j0, a, b = i, j, shape[i], out[j]
+        i, j = i + 1, j + 1
+        while a != b:
+            if a < b and i < len(shape):
+                a, i = a * shape[i], i + 1
+            elif j < len(out):
+                b, j = b * out[j], j + 1
+            else:
+                return dims, blocks
+        while i0 < i and shape[i0] == 1:
+            i0 += 1
+        while j0 < j and out[j0] == 1:
+            j0 += 1
+        if i0 == i or j0 == j:
+            continue
+        x, y = a // shape[i0], b // out[j0]
+        if x == y:
+            dims[i0] = one(j0)
+        elif y % x == 0:
+            dims[i0] = (j0, y // x, 1, 0, y // x - 1)
+        elif x % y == 0:
+            dims[i0] = (j0, 1, x // y, 0, 0)
+        if i - i0 > 1 or j - j0 > 1:
+            blocks.append((i0, i, j0, j))
+    return dims, blocks
+
+
+class Op:
+    def __init__(self, g, i, facts):
+        self.id, self.g = i, g
+        self.name, self.kind = facts["name"], facts["kind"]
+        self.inputs, self.outputs = facts["inputs"], facts["outputs"]
+        if self.kind not in KNOWN:
+            raise Refused("operator %r: this checker does not know the kind %s" % (self.name, self.kind))
+        self.attr = facts.get("attributes", {})
+        self.light = (self.kind in UNARY or self.kind in BINARY or self.kind in MOVES | {"Reshape", "BatchNorm"}) \
+            and self.kind not in ("Gather", "Concat") and len(self.outputs) == 1
+        self.group = self.attr.get("group", 0)
+        self.product = self.kind in PRODUCTS
+        if self.kind == "Conv":
+            self.product = g.shape[self.inputs[1]][1] > 1 or self.group == 1
+        self.reads = [[self.access(o, k) for k in range(len(self.inputs))] for o in range(len(self.outputs))]
+
+    def access(self, o, k):
+        g, a, kind = self.g, self.attr, self.kind
+        ins, out = [g.shape[t] for t in self.inputs], g.shape[self.outputs[o]]
+        s = ins[k]
+        key = (kind, tuple(map(tuple, ins)), tuple(out), k, o, json.dumps(a))
+        if key in g.accesses:
+            return g.accesses[key]
+        axis, full, blocks = a.get("axis", 0), [None] * len(s), []
+        spatial = len(s) - 2
+        if kind == "Reshape":
+            dims, blocks = reshaped(s, out)
+        elif kind == "Transpose":
+            dims = full
+            for i, p in enumerate(a["perm"]):
+                dims[p] = one(i)
+        elif kind in ("Concat", "Split"):
+            before = sum(x[axis] for x in ins[:k]) if kind == "Concat" else -sum(a["splits"][:o])
+            dims = broadcast(out, out)
+            dims[axis] = one(axis, -before)
+        elif kind == "Slice":
+            dims = [(d, step, 1, lo, lo) if step > 0 else None for d, (lo, step) in enumerate(zip(a["starts"], a["steps"]))]
+        elif kind == "Pad":
+            dims = [one(d, -a["pads"][d]) for d in range(len(s))]
+        elif kind == "Gather":
+            if k == 1:
+                dims = [one(axis + d) for d in range(len(s))]
+            else:
+                dims = [None if d == axis else one(d if d < axis else d - 1 + len(ins[1])) for d in range(len(s))]
+        elif kind == "Conv" and k == 0:
+            dims = [one(0), None if self.group == 1 else (1, ins[1][1], out[1] // self.group, 0, ins[1][1] - 1)]
+            for d in range(spatial):
+                pad, reach = a["pads"][d], (ins[1][2 + d] - 1) * a["dilations"][d]
+                dims.append((2 + d, a["strides"][d], 1, -pad, reach - pad))
+        elif kind == "Conv" or kind == "BatchNorm" and k > 0:
+            dims = [one(1)] + full[1:]
+        elif kind == "MatMul":
+            if len(s) == 1:
+                dims = full
+            else:
+                lead = len(out) - sum(len(x) > 1 for x in ins)
+                shift = lead - (len(s) - 2)
+                dims = [None if n == 1 and out[d + shift] != 1 else one(d + shift) for d, n in enumerate(s[:-2])]
+                dims += [one(lead), None] if k == 0 else [None, one(len(out) - 1)]
+        elif kind == "Gemm" and k < 2:
+            turned = a.get("trans_a" if k == 0 else "trans_b", False)
+            dims = [one(k), None] if turned != (k == 0) else [None, one(k)]
+        elif kind in POOLS:
+            dims = [one(0), one(1)]
+            for d, n in enumerate(a["kernel"]):
+                pad = a["pads"][d]
+                dims.append((2 + d, a["strides"][d], 1, -pad, (n - 1) * a["dilations"][d] - pad))
+        elif kind in ("GlobalAveragePool", "GlobalMaxPool"):
+            dims = [one(0), one(1)] + full[2:]
+        elif kind in REDUCE:
+            dims, at = [], 0
+            for d in range(len(s)):
+                gone = d in a["axes"]
+                dims.append(None if gone else one(at))
+                at += not gone or a.get("keep_dims", False)
+        else:  # element by element, but for what a normalisation goes along
+            dims = broadcast(s, out)
+            if kind in ("LayerNorm", "RMSNorm") and k == 0:
+                dims[axis:] = [None] * (len(s) - axis)
+            elif kind == "Softmax":
+                for d in a.get("axes") or [axis]:
+                    dims[d] = None
+            elif kind == "LRN":
+                pad = (a["kernel"][0] - 1) // 2
+                dims[1] = (1, 1, 1, -pad, a["kernel"][0] - 1 - pad)
+        g.accesses[key] = Reads(dims, s, out, blocks)
+        return g.accesses[key]
+
+    def work(self):
+        """Multiply-accumulates, simple operations, special functions and moves per element."""
+        g, a, kind = self.g, self.attr, self.kind
+        first = g.shape[self.inputs[0]] if self.inputs else []
+        macs, vector = 0, (0, 0, 0)
+        if kind == "Conv":
+            macs = prod(g.shape[self.inputs[1]][1:])
+        elif kind == "MatMul":
+            macs = first[-1]
+        elif kind == "Gemm":
+            macs = first[0 if a.get("trans_a") else 1]
+        elif kind in UNARY:
+            vector = UNARY[kind]
+        elif kind in BINARY:
+            vector = tuple(n * (len(self.inputs) - 1) for n in BINARY[kind]) + (0,)
+        elif kind in MOVES:
+            vector = (0, 0, 1)
+        elif kind in REDUCE:
+            vector = (prod(first[d] for d in a["axes"]), 0, 0)
+        elif kind in POOLS:
+            vector = (prod(a["kernel"]), 0, 0)
+        elif kind in ("GlobalAveragePool", "GlobalMaxPool"):
+            vector = (prod(first[2:]), 0, 0)
+        elif kind != "Reshape":
+            vector = {"BatchNorm": (2, 0, 0), "LayerNorm": (7, 0, 0), "RMSNorm": (4, 0, 0), "Softmax": (4, 1, 0),
+                      "LRN": (2 * a.get("kernel", [0])[0] + 1, 2, 0)}[kind]
+        if kind in ("Conv", "Gemm") and len(self.inputs) > 2:
+            vector = (1, 0, 0)
+        return macs, vector
+
+    def dims(self, r):
+        """The products for so many positions of the output: how many, rows, columns, reduction."""
+        w = self.g.shape[self.inputs[1]]
+        if self.kind == "Conv":
+            groups = up(r[1], max(1, self.g.shape[self.outputs[0]][1] // self.group))
+            return groups, r[0] * prod(r[2:]), up(r[1], groups), self.work()[0]
+        m, n, r = 1, 1, list(r)
+        if len(w) > 1:
+            n = r.pop()
+        if len(self.g.shape[self.inputs[0]]) > 1:
+            m = r.pop()
+        reps = prod(r)
+        if prod(w[:-2]) == 1:
+            m, reps = m * reps, 1
+        return reps, m, n, self.work()[0]
+
+
+class Graph:
+    def __init__(self, facts):
+        self.tensors = facts["tensors"]
+        self.shape = [t["shape"] for t in self.tensors]
+        self.accesses = {}
+        for i, t in enumerate(self.tensors):
+            same("proof.graphs: id of a tensor", t["id"], i)
+            if t["dtype"] not in BYTES or t["role"] not in ("activation", "input", "constant") or not all(n > 0 for n in t["shape"]):
+                raise Refused("proof.graphs: tensor %r: %r, %r of %r" % (t["name"], t["role"], t["shape"], t["dtype"]))
+        self.role = [t["role"] for t in self.tensors]
+        self.size = [BYTES[t["dtype"]] for t in self.tensors]
+        self.inputs, self.outputs = facts["inputs"], facts["outputs"]
+        self.ops = [Op(self, i, o) for i, o in enumerate(facts["operators"])]
+        self.maker, self.readers = [None] * len(self.tensors), [[] for _ in self.tensors]
+        for op in self.ops:
+            for t in op.inputs:
+                if self.role[t] == "activation" and self.maker[t] is None:
+                    raise Refused("proof.graphs: operator %r reads what nothing before it makes" % op.name)
+                if op not in self.readers[t]:
+                    self.readers[t].append(op)
+            for t in op.outputs:
+                if self.maker[t] is not None or self.role[t] != "activation":
+                    raise Refused("proof.graphs: tensor %d is made twice" % t)
+                self.maker[t] = op
+
+    def back(self, need, last, skip=None):
+        """Adds to what is needed of tensors what that needs, through operators up to the last: of readers, the most."""
+        for op in reversed(self.ops[:last + 1]):
+            for o, t in enumerate(op.outputs):
+                if not elements(need[t]):
+                    continue
+                for k, i in enumerate(op.inputs):
+                    if skip and skip(op, o, k):
+                        continue
+                    box = op.reads[o][k].need(need[t])
+                    if elements(box) > elements(need[i]):
+                        need[i] = box
+        return need
+
+
+class Machine:
+    def __init__(self, spec):
+        field = lambda name, *kinds: get(spec, "proof.machine." + name, *kinds)
+        self.clock, self.clusters = field("clock_hz", int, float), field("clusters", int)
+        self.launch = field("launch_seconds", int, float)
+        self.types = field("core_types", list)
+        lb, gb, ddr, link, core = (field(n, dict, type(None)) for n in ("lb", "gb", "ddr", "ddr_link", "core_link"))
+        if spec.get("chips") or lb is None or self.clusters < 1:
+            raise Refused("proof.machine: this checker knows machines of one chip whose cores have L1s")
+        unit = lambda kind: next((u for t in self.types for u in t["units"] if u["kind"] == kind), None)
+        self.matrix, self.vector, self.special = unit("matrix"), unit("vector"), unit("special")
+        if self.matrix is None or self.vector is None and self.special is None:
+            raise Refused("proof.machine: this checker knows machines with matrix and vector units")
+        self.vector, self.special = self.vector or self.special, self.special or self.vector
+        for u in (self.matrix, self.vector, self.special):
+            if u.get("clock_hz") or u.get("operand_bytes_per_second"):
+                raise Refused("proof.machine: unit %r has a clock or an operand rate of its own, which this checker does not know" % u["name"])
+        v, s = self.vector, self.special
+        self.shared = v["name"] == s["name"] or s.get("shares_with", "") == v["name"] or v.get("shares_with", "") == s["name"]
+        self.holding = sum(t["count"] for t in self.types if t["has_lb"])
+        self.cores = max(1, self.holding)
+        self.all = sum(t["count"] for t in self.types)
+        self.link_rate = link["bandwidth_bytes_per_second"]
+        self.ddr, self.each = ddr["bandwidth_bytes_per_second"], ddr["latency_seconds"] + link["latency_seconds"]
+        self.latency = self.each + core["latency_seconds"] + (gb["latency_seconds"] if gb else 0)
+        self.efficiency = spec.get("ddr_activation_efficiency", 0) or 1
+        self.gb = gb["size_bytes"] if gb else None
+        self.gb_rate = gb["bandwidth_bytes_per_second"] if gb else None
+        own, lb_size = spec.get("lb_weight_bytes", 0), lb["size_bytes"]
+        self.weights = own or lb_size // 4  # of a core's, for weights
+        self.data = lb_size if own else lb_size - self.weights
+        self.home = 0 if gb else self.weights // 4 * 3 // 64 * 64
+        self.lb_rate = lb["bandwidth_bytes_per_second"]
+
+    def units(self, kind):
+        having = lambda k: sum(t["count"] for t in self.types if any(u["kind"] == k for u in t["units"]))
+        n = having(kind) or max(having("vector"), having("special"))
+        return max(1, min(self.cores, n))
+
+    def rate(self, unit, dtype):
+        for d in (dtype, "f16", "f32", "bf16", "i8"):
+            if d in unit["rate"]:
+                return unit["rate"][d] / (BYTES[dtype] / BYTES[d]) or 1
+        return 1
+
+    def fill(self, unit):
+        return math.ceil(unit["fill_cycles"])
+
+    def product(self, dtype):
+        """Cycles of a row in a block, at least of a block, and between blocks."""
+        u = self.matrix
+        load = self.clock / self.lb_rate * u["rows"] * u["cols"] * BYTES[dtype]
+        return (1 / self.rate(u, dtype), max(load, u.get("least_cycles", 0)),
+                min(u.get("block_cycles", 0), u["fill_cycles"]))
+
+
+def last_part(work, command):
+    """The least of one of n equal parts of some work and of n - 1 commands."""
+    if not work or not command:
+        return 0.0
+    n = max(1, math.floor(math.sqrt(work / command)))
+    return min(work / n + (n - 1) * command, work / (n + 1) + n * command)
+
+
+class Link:
+    def __init__(self, op, late, fused, gaps, reads):
+        self.op, self.late, self.fused, self.gaps, self.reads = op, late, fused, gaps, reads
+
+
+class Share:
+    """What n batch elements take of a cluster."""
+
+    def __init__(self, g, m, n, small):
+        self.g, self.m, self.n = g, m, n
+        self.count = len(g.ops)
+        need = [None] * len(g.tensors)
+        for t in g.outputs:
+            if g.maker[t]:
+                need[t] = [(1 << x) - 1 for x in g.shape[t]]
+        self.need = g.back(need, self.count - 1)
+        self.size = [elements(b) for b in self.need]
+        self.lanes = {}
+        self.ops = [self.price(op) for op in g.ops]
+        self.link()
+        for few, s in enumerate(small, 1):
+            self.uniform(s, few)
+        self.bytes(small)
+        self.shape()
+        self.tails()
+
+    def lane(self, unit, what, dtype):
+        """The least cycles of an operation, of the types that may be the widest of a layer with this one."""
+        key = unit["name"], what, dtype
+        if key not in self.lanes:
+            types = {dtype} | {t["dtype"] for t, maker in zip(self.g.tensors, self.g.maker) if maker and BYTES[t["dtype"]] >= BYTES[dtype]}
+            per = unit.get("cycles_per_op", {}).get(what, 1)
+            self.lanes[key] = min(per / (unit["lanes"] * self.m.rate(unit, d)) for d in types)
+        return self.lanes[key]
+
+    def price(self, op):
+        """Seconds of each unit, in any number of commands."""
+        g, m, t = self.g, self.m, [0.0, 0.0, 0.0]
+        if op.kind == "Reshape":
+            return t
+        macs, vector = op.work()
+        v = [0, 0, 0]
+        for k, o in enumerate(op.outputs):
+            n = self.size[o]
+            v = [x + n * y for x, y in zip(v, vector)]
+            if n and not op.product:
+                v[0] += n * macs
+            elif n and k == 0:
+                row, load, gap = m.product(g.tensors[op.inputs[0]]["dtype"])
+                r = [count(mask) for mask in self.need[o]]
+                reps, rows, columns, depth = op.dims(r)
+                across = reps * up(columns, m.matrix["cols"])
+                if op.group > 1:
+                    across = max(reps, up(r[1], m.matrix["cols"]))
+                blocks = across * up(depth, m.matrix["rows"])
+                t[MATRIX] = (blocks * (max(rows * row, load) + gap) / m.units("matrix") + m.fill(m.matrix) - gap) / m.clock
+        dtype = min((g.tensors[o]["dtype"] for o in op.outputs), key=lambda d: BYTES[d])
+        t[VECTOR] = (v[0] * self.lane(m.vector, "simple", dtype) + v[2] * self.lane(m.vector, "move", dtype)) / m.units("vector") / m.clock
+        t[SPECIAL] = v[1] * self.lane(m.special, "special", dtype) / m.units("special") / m.clock
+        if m.shared:
+            t[VECTOR], t[SPECIAL] = t[VECTOR] + t[SPECIAL], 0.0
+        return t
+
+    def alone(self, t):
+        """Whether a tensor stays between two operators."""
+        return len(self.g.readers[t]) == 1 and t not in self.g.outputs
+
+    def link(self):
+        g = self.g
+        self.links, uneven = [[] for _ in g.ops], set()
+        for op in reversed(g.ops):
+            for k, t in enumerate(op.inputs):
+                maker = g.maker[t]
+                if maker is None or not self.size[t]:
+                    continue
+                reads = [r[k] for r in op.reads]
+                fused = op.light and self.alone(t) and len(maker.outputs) == 1
+                gaps = 0
+                for r in reads:
+                    gaps |= r.empty
+                self.links[op.id].append(Link(maker.id, k > 1 and op.product, fused, gaps, reads[0] if len(reads) == 1 else None))
+                if fused and (not all(r.even for r in reads) or op.id in uneven):
+                    uneven.add(maker.id)
+        for i in uneven:
+            self.ops[i] = [0.0, 0.0, 0.0]
+
+    def uniform(self, small, few):
+        """The same network with fewer elements: work per element is the same, and extents grow evenly, one per tensor."""
+        g, other = self.g, small.g
+        ops = {op.name: op for op in other.ops}
+        inputs = {other.tensors[t]["name"]: t for t in other.inputs}
+        pairs = []
+        for op in g.ops:
+            peer = ops.get(op.name)
+            if peer is None and op.kind not in PRODUCTS and op.kind in set(UNARY) | set(BINARY) | MOVES | {"Reshape", "BatchNorm"}:
+                self.ops[op.id] = [0.0, 0.0, 0.0]
+                continue
+            if peer is None or peer.kind != op.kind or peer.work() != op.work():
+                raise Refused("proof.graphs: operator %r is another one with %d elements" % (op.name, few))
+            pairs += zip(op.outputs, peer.outputs)
+        for t in g.inputs:
+            if self.size[t]:
+                if g.tensors[t]["name"] not in inputs:
+                    raise Refused("proof.graphs: input %d is missing with %d elements" % (t, few))
+                pairs.append((t, inputs[g.tensors[t]["name"]]))
+        for t, u in pairs:
+            a, b = ([count(x) for x in box or ()] for box in (self.need[t], small.need[u]))
+            grow = [(x, y) for x, y in zip(a, b) if x != y]
+            if len(a) != len(b) or len(grow) > 1 or any(y > x or x * few > y * self.n for x, y in grow):
+                raise Refused("proof.graphs: tensor %r grows from %s to %s" % (g.tensors[t]["name"], b, a))
+
+    def constants(self):
+        return {t["name"]: self.size[i] * self.g.size[i] for i, t in enumerate(self.g.tensors) if t["role"] == "constant"}
+
+    def bytes(self, small):
+        g = self.g
+        self.weights, self.rows, self.input, self.output, self.grown, self.pieces = [0] * len(g.tensors), 0, 0, 0, 0, []
+        own, others = self.constants(), [s.constants() for s in small]
+        for i, t in enumerate(g.tensors):
+            n = self.size[i] * g.size[i]
+            if n and t["role"] == "input":
+                self.input += n
+                self.pieces.append(n / 2)
+            elif n and t["role"] == "constant":
+                name = t["name"]
+                least = min([own[name]] + [o.get(name, 0) for o in others])
+                if len(others) == 2 and own[name] - others[0].get(name, 0) != (self.n - 1) * (others[1].get(name, 0) - others[0].get(name, 0)):
+                    least = 0
+                tables = [op for op in g.readers[i] if op.kind == "Gather" and op.inputs[0] == i]
+                if len(tables) < len(g.readers[i]):
+                    self.weights[i], self.grown = least, self.grown + n - least
+                else:
+                    least = min(least, sum(self.size[op.outputs[0]] * g.size[i] for op in tables))
+                    self.rows += least
+                if least:
+                    self.pieces.append(least)
+        for t in set(g.outputs):
+            if g.maker[t]:
+                self.output += prod(g.shape[t]) * g.size[t]
+        self.all_weights = sum(self.weights)
+
+    def shape(self):
+        """What ends a layer, and which operator all paths from each one to the results pass next."""
+        g, n = self.g, self.count
+        self.ends, self.behind = [True] * n, [[] for _ in g.ops]
+        for i, links in enumerate(self.links):
+            for x in links:
+                self.ends[x.op] = self.ends[x.op] and not x.fused
+                if not x.gaps and not x.late:
+                    self.behind[x.op].append(i)
+        self.next = [n] * (n + 1)
+        depth = [0] * (n + 1)
+
+        def meet(a, b):
+            while a != b:
+                if depth[a] < depth[b]:
+                    a, b = b, a
+                a = self.next[a]
+            return a
+        for op in reversed(g.ops):
+            at = None
+            for o in op.outputs:
+                to = [n] if o in g.outputs else []
+                for c in g.readers[o]:
+                    to.append(self.next[c.id] if c.product and o not in c.inputs[:2] else c.id)
+                for x in to:
+                    at = x if at is None else meet(at, x)
+            self.next[op.id] = n if at is None else at
+            depth[op.id] = depth[self.next[op.id]] + 1
+
+    def tails(self):
+        g, m = self.g, self.m
+        self.tail = [0.0] * self.count
+        fills = m.fill(m.matrix), m.fill(m.vector), m.fill(m.special)
+        for op in g.ops:
+            t = self.ops[op.id]
+            if not t[MATRIX]:
+                continue
+            row, load, gap = m.product(g.tensors[op.inputs[0]]["dtype"])
+            t[MATRIX] = max(t[MATRIX], (fills[0] + max(row, load)) / m.clock)
+            simple, special, move = op.work()[1]
+            tail = fills[1] / m.clock if simple + move else fills[2] / m.clock if special else 0.0
+            behind, at = 0.0, op
+            while True:
+                behind += self.ops[at.id][VECTOR] + self.ops[at.id][SPECIAL]
+                out = at.outputs[0]
+                if len(at.outputs) > 1 or not self.alone(out) or not g.readers[out][0].light:
+                    break
+                at = g.readers[out][0]
+            columns = max(1, op.dims(g.shape[op.outputs[0]])[2])
+            rows = self.size[op.outputs[0]] / (columns * m.cores)
+            command = (fills[0] - gap) / m.clock
+            self.tail[op.id] = tail + min(last_part(behind, command), max(0.0, rows - 1) * command)
+
+    def needed(self, op):
+        return any(self.size[o] for o in op.outputs)
+
+    def total(self):
+        return [sum(t[u] for t in self.ops) for u in range(3)]
+
+    # Paths.
+
+    def chain(self, release, after, inside=None, to=None, before=None):
+        """The longest path, of operators inside a stretch that ends at to, or of all."""
+        g = self.g
+        solid, pending = [None] * self.count, [{} for _ in g.ops]
+        longest, early = 0.0, 0.0
+        for op in g.ops:
+            i = op.id
+            if inside is not None and i not in inside or not self.needed(op):
+                continue
+            start = release[i]
+            if i == to and self.begins(i):
+                start = max(start, early)
+            at = [start] * 3
+            for x in self.links[i]:
+                if inside is not None and x.op not in inside:
+                    continue
+                reach = lambda times: [a if u == MATRIX and x.late else max(a, b) for u, (a, b) in enumerate(zip(at, times))]
+                since = solid[x.op]
+                if since is None:
+                    continue
+                most = max(since)
+                if x.gaps and not x.fused:
+                    pending[i][x.gaps] = max(pending[i].get(x.gaps, 0.0), most)
+                elif not x.gaps:
+                    at = reach(since if x.fused else [most] * 3)
+                for old, t in pending[x.op].items():
+                    gaps = x.gaps
+                    if x.reads is None:
+                        gaps |= old
+                    else:
+                        for d, rule in enumerate(x.reads.dims):
+                            if not old >> d & 1:
+                                continue
+                            if d in x.reads.block:
+                                _, _, lo, hi = x.reads.block[d]
+                                gaps |= (1 << hi) - (1 << lo)
+                            elif rule is not None:
+                                gaps |= 1 << rule[0]
+                    if gaps:
+                        pending[i][gaps] = max(pending[i].get(gaps, 0.0), t)
+                    else:
+                        at = reach([t] * 3)
+            at = [a + b for a, b in zip(at, self.ops[i])]
+            at[MATRIX] += self.tail[i]
+            solid[i] = at
+            t = max(at + list(pending[i].values()))
+            longest = max(longest, t + after[i])
+            if before is not None:
+                early = max(early, t + before[i])
+        return longest
+
+    def begins(self, i):
+        return not any(x.fused for x in self.links[i])
+
+    def passes(self, u, to):
+        while u < to:
+            u = self.next[u]
+        return u == to
+
+    def stretch(self, first, to):
+        """What must run behind one cut (None: the begin) and before the end of the next, and takes the cluster."""
+        n = self.count
+        last = min(to, n - 1)
+        if first is None:
+            inside = {u for u in range(last + 1) if self.passes(u, to)}
+        else:
+            inside, reached = set(), {first}
+            for u in range(first, last + 1):
+                if u in reached:
+                    reached.update(self.behind[u])
+                    if u > first and self.passes(u, to):
+                        inside.add(u)
+            if to < n:
+                inside.add(to)
+        order = sorted(inside)
+
+        def most(ops):
+            ops = list(ops)
+            return max(sum(self.ops[u][k] for u in ops) for k in range(3))
+        release, after, before = [0.0] * n, [0.0] * n, [0.0] * n
+        for i in order:
+            if self.begins(i):
+                release[i] = most(u for u in order if u < i and self.passes(u, i))
+            if self.ends[i]:
+                reached = {i}
+                for u in order:
+                    if u in reached:
+                        reached.update(r for r in self.behind[u])
+                after[i] = most(u for u in order if u > i and u in reached)
+                before[i] = most(u for u in order if i < u < to and u in reached)
+        return max(most(order), self.chain(release, after, inside, to, before))
+
+    def series(self, claimed, field):
+        """The stretches between the cuts that the file names, each of which all paths pass."""
+        names = {op.name: op.id for op in self.g.ops}
+        if len(names) < self.count:
+            raise Refused("proof.graphs: operators share names")
+        row, first = [], None
+        for k, c in enumerate(claimed):
+            at = "%s[%d]" % (field, k)
+            cut = get(c, at + ".cut", str)
+            to = self.count if cut == "" and k == len(claimed) - 1 else names.get(cut)
+            if to is None or to < self.count and not self.ends[to] or first is not None and (to <= first or not self.passes(first, to)):
+                raise Refused("%s.cut: found %r, expected an operator that ends its layer and that all paths from the cut before pass" % (at, cut))
+            seconds = self.stretch(first, to)
+            same(at + ".stretch_s", get(c, at + ".stretch_s", int, float), seconds)
+            row.append((to, seconds))
+            first = to
+        if not row or first != self.count:
+            raise Refused("%s: does not end with the network" % field)
+        return row
+
+    def outer(self, launch, move):
+        """When operators can start, and what follows those that make results."""
+        g, start, after = self.g, [launch] * self.count, [0.0] * self.count
+        for op in g.ops:
+            for k, t in enumerate(op.inputs):
+                if g.role[t] == "input" and not (k > 1 and op.product) and \
+                        all(not op.reads[o][k].empty or not self.size[out] for o, out in enumerate(op.outputs)):
+                    start[op.id] = max(launch, move)
+        for t in g.outputs:
+            if g.maker[t]:
+                after[g.maker[t].id] = move
+        return start, after
+
+    # What of tensors is needed as a whole.
+
+    def whole(self, b, dims, begins):
+        """The tensors all of which is needed by whatever has some of b's output, and all along some dimensions."""
+        g = self.g
+        ones = lambda t: sum(1 << d for d, n in enumerate(g.shape[t]) if n == 1)
+        full = {g.ops[b].outputs[0]: dims | ones(g.ops[b].outputs[0])}
+        for op in reversed(g.ops[:b + 1]):
+            for o, out in enumerate(op.outputs):
+                if out not in full:
+                    continue
+                for k, t in enumerate(op.inputs):
+                    if begins and op.id == b and k > 1 and op.product:
+                        continue
+                    r = op.reads[o][k]
+                    if not r.empty & ~full[out]:
+                        full[t] = full.get(t, 0) | r.pull(full[out])
+        return {t for t, f in full.items() if f == (1 << len(g.shape[t])) - 1}
+
+    def releases(self):
+        res = [0] * self.count
+        for op in self.g.ops:
+            if len(op.outputs) == 1 and self.size[op.outputs[0]]:
+                res[op.id] = sum(self.weights[t] for t in self.whole(op.id, 0, True))
+        return res
+
+    def loads(self):
+        of = lambda n: math.ceil(4 * n / self.m.gb) if self.m.gb is not None else 1
+        every = sum(of(n) for n in self.pieces)
+        before = every
+        for o in self.g.outputs:
+            maker = self.g.maker[o]
+            if maker is None or len(maker.outputs) > 1:
+                return every, 0
+            before = min(before, sum(of(self.weights[t]) for t in self.whole(maker.id, 0, False) if self.weights[t]))
+        return every, before
+
+    def late(self, row):
+        """For each cut the bytes of constants that products use behind its last element."""
+        g, res = self.g, [0] * len(row)
+        for op in g.ops:
+            if not op.product or len(op.outputs) > 1 or not self.size[op.outputs[0]]:
+                continue
+            out = op.outputs[0]
+            mine = [t for t in op.inputs if self.weights[t] and len(g.readers[t]) == 1]
+            if not mine:
+                continue
+            skip = lambda o, n, k: o.reads[n][k].empty or o is op and k > 1 or self.gap(o, k)
+            need = [None] * len(g.tensors)
+            need[out] = self.need[out]
+            g.back(need, op.id, skip)
+            matters, known = self.matters(op, skip), {}
+            for k, (c, _) in enumerate(row):
+                if c >= op.id or len(g.ops[c].outputs) > 1:
+                    continue
+                t = g.ops[c].outputs[0]
+                if not elements(need[t]) or need[t] != self.need[t]:
+                    continue
+                full = sum(1 << d for d, mask in enumerate(self.need[out])
+                           if not matters.get(t, 0) >> d & 1 and count(mask) == g.shape[out][d])
+                if full not in known:
+                    whole = self.whole(op.id, full, False)
+                    known[full] = sum(self.weights[i] for i in op.inputs if i in mine and i in whole)
+                res[k] += known[full]
+        return res
+
+    def gap(self, op, k):
+        return any(r[k].empty for r in op.reads)
+
+    def matters(self, b, skip):
+        """For each tensor the dimensions of b's output on which it depends what is needed of the tensor."""
+        g = self.g
+        of = {b.outputs[0]: [1 << d for d in range(len(g.shape[b.outputs[0]]))]}
+        for op in reversed(g.ops[:b.id + 1]):
+            for o, out in enumerate(op.outputs):
+                if out not in of:
+                    continue
+                for k, t in enumerate(op.inputs):
+                    if skip(op, o, k):
+                        continue
+                    r = op.reads[o][k]
+                    mine = of.setdefault(t, [0] * len(r.dims))
+                    for d, rule in enumerate(r.dims):
+                        if d in r.block:
+                            _, _, lo, hi = r.block[d]
+                            for x in of[out][lo:hi]:
+                                mine[d] |= x
+                        elif rule is not None:
+                            mine[d] |= of[out][rule[0]]
+        res = {}
+        for t, masks in of.items():
+            res[t] = 0
+            if t != b.outputs[0]:
+                for x in masks:
+                    res[t] |= x
+        return res
+
+    # Launches, what memories do not hold, and products again.
+
+    def results(self):
+        """Bytes of an element of each tensor that stands for a result that lies in one piece."""
+        g, size, counted = self.g, {}, set()
+        for op in g.ops:
+            if not op.product or len(op.outputs) > 1:
+                continue
+            t = first = op.outputs[0]
+            least = g.size[t]
+            counted.add(t)
+            while self.alone(t) and g.readers[t][0].light:
+                reader = g.readers[t][0]
+                for i, r in zip(reader.inputs, reader.reads[0]):
+                    if i == t and any(g.shape[t][d] > 1 and d not in r.block and (rule is None or rule[3] != rule[4]) for d, rule in enumerate(r.dims)):
+                        least = 0
+                if not least:
+                    break
+                t = reader.outputs[0]
+                counted.add(t)
+                least = min(least, g.size[t])
+            if first not in g.outputs and g.readers[first]:
+                size[first] = least
+        for t, maker in enumerate(g.maker):
+            if maker and t not in counted and t not in g.outputs and any(c.product for c in g.readers[t]):
+                size[t] = g.size[t]
+        return size
+
+    def splits(self):
+        """For each tensor the sets of dimensions that kernels have in full, by how their group is split."""
+        g = self.g
+        sets, gaps = [[] for _ in g.tensors], set()
+
+        def add(t, full):
+            if not any(not x & ~full for x in sets[t]):
+                sets[t] = [x for x in sets[t] if full & ~x] + [full]
+        for op in reversed(g.ops):
+            for o in op.outputs:
+                every = (1 << len(g.shape[o])) - 1
+                add(o, every)
+                for d, n in enumerate(g.shape[o]):
+                    if n > 1:
+                        add(o, every & ~(1 << d))
+                if o in gaps:
+                    common = every
+                    for x in sets[o]:
+                        common &= x
+                    add(o, common)
+            for o, out in enumerate(op.outputs):
+                for k, t in enumerate(op.inputs):
+                    if g.maker[t]:
+                        r = op.reads[o][k]
+                        if out in gaps or r.empty:
+                            gaps.add(t)
+                        ones = sum(1 << d for d, n in enumerate(g.shape[t]) if n == 1)
+                        for full in list(sets[out]):
+                            add(t, r.pull(full) | ones)
+        return sets
+
+    def markers(self):
+        """The products of the path with most weights and results, and what lies between them."""
+        g, size = self.g, self.results()
+        total, before, last = [0] * self.count, [None] * self.count, None
+        product = lambda op: op.product and len(op.outputs) == 1 and self.size[op.outputs[0]]
+        for op in g.ops:
+            for x in self.links[op.id]:
+                if before[op.id] is None or total[x.op] > total[before[op.id]]:
+                    before[op.id] = x.op
+            if before[op.id] is not None:
+                total[op.id] = total[before[op.id]]
+            if product(op):
+                out = op.outputs[0]
+                total[op.id] += sum(self.weights[t] for t in op.inputs) + self.size[out] * size.get(out, 0)
+                if last is None or total[op.id] > total[last]:
+                    last = op.id
+        path, i = [], last
+        while i is not None:
+            if product(g.ops[i]):
+                path.insert(0, i)
+            i = before[i]
+        place = {i: k for k, i in enumerate(path)}
+        at = []
+        for op in g.ops:
+            at.append(max([place.get(op.id, -1)] + [at[x.op] for x in self.links[op.id]]))
+        sets, list = self.splits(), []
+        for j, b in enumerate(path):
+            out = g.ops[b].outputs[0]
+            need = [None] * len(g.tensors)
+            need[out] = self.need[out]
+            g.back(need, b)
+            kept = [(min(at[g.maker[t].id], j), elements(need[t]) * size[t]) for t in size
+                    if size[t] and elements(need[t]) and at[g.maker[t].id] >= 0]
+            ways = []
+            for full in sets[out]:
+                constants, products = [0] * (j + 2), [0.0] * (j + 2)
+                for t in self.whole(b, full, False):
+                    if not elements(need[t]):
+                        continue
+                    if g.role[t] == "constant":
+                        if len(g.readers[t]) == 1 and at[g.readers[t][0].id] >= 0:
+                            constants[min(at[g.readers[t][0].id], j)] += self.weights[t]
+                    elif g.maker[t] and at[g.maker[t].id] >= 0:
+                        products[min(at[g.maker[t].id], j)] += self.ops[g.maker[t].id][MATRIX]
+                for i in range(j, -1, -1):
+                    constants[i] += constants[i + 1]
+                    products[i] += products[i + 1]
+                ways.append((constants, products))
+            list.append((kept, ways))
+        return list
+
+    def kernels(self, busy, launches, bytes, products):
+        """The least price of the launches, bytes and products that results and weights force, over all chunks and groups."""
+        m = self.m
+        piece, stays = m.holding * m.data, m.holding * m.home
+        if m.gb is not None:
+            stays = m.gb
+            piece = max(piece, stays)
+        launches, bytes = launches * m.launch, bytes * busy / m.ddr
+        again = max(0, self.all_weights - stays)
+        sizes = min(self.n, 32)
+        grown = self.grown if self.n == sizes else 0
+        crossings = 2 / m.efficiency
+        list, least = self.markers(), [0.0]
+        for k in range(sizes):
+            part = (k + 1) / sizes if self.n == sizes else k / sizes
+            table = [self.marker(b, kept, ways, part, piece, stays, crossings, launches, bytes, products) for b, (kept, ways) in enumerate(list)]
+            alone = launches
+            if table:
+                sums = [0.0] + [math.inf] * len(table)
+                for i in range(len(table)):
+                    most = 0.0
+                    for b in range(i, len(table)):
+                        most = max(most, table[b][i])
+                        sums[b + 1] = min(sums[b + 1], sums[i] + most)
+                alone = sums[-1]
+            self.alone_cost = getattr(self, "alone_cost", {})
+            self.alone_cost[k] = alone + (bytes * grown if k == sizes - 1 else 0)
+            best = self.alone_cost[k]
+            for j in range(k):
+                best = min(best, self.alone_cost[j] + bytes * again + least[k - j])
+            least.append(best)
+        return least[-1]
+
+    @staticmethod
+    def marker(b, kept, ways, part, piece, stays, crossings, launches, bytes, products):
+        """For groups from each marker on, the least price of kernels with elements of marker b."""
+        best = [math.inf] * (b + 1)
+        most = max([n * part for _, n in kept], default=0)
+        f = 1
+        while f == 1 or most > (f - 1) * piece:
+            last = f if f <= 64 else math.floor(f * 5 / 4)
+            spilt = [0.0] * (b + 1)
+            for at, n in kept:
+                if n * part > last * piece:
+                    spilt[at] += crossings * (n * part - (last - 1) * piece)
+            sum = 0.0
+            for i in range(b, -1, -1):
+                sum += spilt[i]
+                least = min(bytes * (f - 1) * max(0, w[i] - stays) + products * (f - 1) * p[i] * part for w, p in ways)
+                best[i] = min(best[i], launches * f + bytes * sum + least)
+            f = last + 1
+        return best
+
+
+def check(path):
+    with open(path, encoding="utf-8") as f:
+        c = json.load(f, parse_float=number)
+    same("kind", get(c, "kind", str), "dsasched-certificate")
+    same("version", get(c, "version", int), 4)
+    network, hardware, claim, proof = (get(c, x, dict) for x in ("network", "hardware", "bound", "proof"))
+    spec, witness = get(proof, "proof.machine", dict), get(proof, "proof.witness", dict)
+    same("hardware.level", get(hardware, "hardware.level", str), "lb")
+    same("hardware.name", get(hardware, "hardware.name", str), get(spec, "proof.machine.name", str))
+    same("hardware.fingerprint", get(hardware, "hardware.fingerprint", str), fingerprint(spec))
+    m = Machine(spec)
+    batch = get(c, "batch", int)
+    same("bound.batch", get(claim, "bound.batch", int), batch)
+    same("bound.scope", get(claim, "bound.scope", str), SCOPE)
+    shares = [batch // m.clusters + (k < batch % m.clusters) for k in range(m.clusters)]
+    same("bound.shares", get(claim, "bound.shares", list), shares)
+    busy = [n for n in shares if n]
+    if not busy:
+        raise Refused("batch: found %d" % batch)
+    sizes = sorted({n for n in [1, 2] + busy if n <= busy[0]})
+    graphs = get(proof, "proof.graphs", list)
+    same("proof.graphs: batches", [get(g, "proof.graphs.batch", int) for g in graphs], sizes)
+    same("network.fingerprint", get(network, "network.fingerprint", str), fingerprint(graphs[0]["graph"]))
+    of = {}
+    for n, g in zip(sizes, graphs):
+        of[n] = Share(Graph(g["graph"]), m, n, [of[few] for few in (1, 2) if few < n])
+    works = [of[n] for n in busy]
+    first, last, k = works[0], works[-1], len(busy)
+    distinct = [n for i, n in enumerate(busy) if i == 0 or busy[i - 1] != n]
+    claims = get(witness, "proof.witness.shares", list)
+    same("proof.witness.shares", len(claims), len(distinct))
+    rows = [compare(of[n], x, "proof.witness.shares[%d]" % i) for i, (n, x) in enumerate(zip(distinct, claims))]
+    row, last_row = rows[0], rows[-1]
+    rows = {n: r for n, r in zip(distinct, rows)}
+
+    launch = m.launch if any(map(first.needed, first.g.ops)) else 0.0
+    m.launch = launch
+    weights, terms = first.all_weights, []
+    io = first.input + first.output + first.rows
+    moved = sum((w.input + w.output + w.rows) / m.efficiency for w in works)
+
+    def add(name, seconds, resource=None):
+        terms.append((name, resource or TERMS[name], max(0.0, seconds * (1 - 1e-9))))
+    for u, t in enumerate(first.total()):
+        if t > 0:
+            add("work", launch + t, UNITS[u])
+    add("chain", first.chain(*first.outer(launch, m.latency)))
+    add("series", launch + sum(s for _, s in row))
+    add("ddr", (k * weights + moved) / m.ddr)
+    if m.link_rate:
+        add("ddr link", (weights + io) / m.link_rate)
+    if m.gb is not None:
+        add("llb", 2 * (weights + io) / m.gb_rate)
+    if len(distinct) == 1:
+        each = m.each if m.gb is not None else m.latency
+        loads, before = first.loads()
+        add("loads in a row", max(loads * each + (k * weights + k * (first.input + first.rows) / m.efficiency) / m.ddr + m.latency,
+                                  before * each + (k * weights + moved) / m.ddr))
+    start, after = last.outer(launch, m.latency)
+    release = [max(s, k * n / m.ddr) for s, n in zip(start, last.releases())]
+    add("loads, then chain", last.chain(release, after))
+    behind = [sum(s for _, s in last_row[i + 1:]) for i in range(len(last_row))]
+    add("loads, then series", max([release[c] + behind[i] for i, (c, _) in enumerate(last_row[:-1])], default=0.0))
+    room = m.weights * m.holding + (m.gb or 0)
+    at, longest = launch, 0.0
+    for (_, seconds), bytes in zip(last_row[:-1], last.late(last_row)):
+        at += seconds
+        if bytes > room:
+            longest = max(longest, at + k * (bytes - room) / m.ddr)
+    add("series, then loads", longest)
+    prices = get(witness, "proof.witness.prices", dict)
+    by, again = (float(get(prices, "proof.witness.prices." + x, int, float)) for x in ("bytes", "products"))
+    if not (0 <= by <= 1 and 0 <= again <= 1 and by + again <= 1):
+        raise Refused("proof.witness.prices: found %r and %r, expected shares of 1" % (by, again))
+    kernels = by * (k * weights + moved) / m.ddr
+    for n in distinct:
+        w, share = of[n], busy.count(n) / k
+        none = [0.0] * w.count
+        total = w.total()
+        work = max(max(total), sum(s for _, s in rows[n]), w.chain(none, none))
+        kernels += share * ((1 - by - again) * work + again * total[MATRIX] + w.kernels(k, 1 - by, by, again))
+    add("kernels", kernels)
+
+    found = get(claim, "bound.terms", list)
+    same("bound.terms", len(found), len(terms))
+    for i, (name, resource, seconds) in enumerate(terms):
+        at = "bound.terms[%d]." % i
+        same(at + "term", get(found[i], at + "term", str), name)
+        same(at + "resource", get(found[i], at + "resource", str), resource)
+        same(at + "bound_s", get(found[i], at + "bound_s", int, float), seconds)
+    bound = max(t["bound_s"] for t in found)
+    most = next(t for t in found if t["bound_s"] == bound)
+    same("bound.certified_lower_bound_s", get(claim, "bound.certified_lower_bound_s", int, float), bound)
+    for x in "term", "resource":
+        same("bound." + x, get(claim, "bound." + x, str), most[x])
+    parts = get(claim, "bound.parts", list)
+    if any(get(p, "bound.parts.part_s", int, float) < 0 or not get(p, "bound.parts.part", str) for p in parts):
+        raise Refused("bound.parts: a part is negative or has no name")
+    same("bound.parts", sum(p["part_s"] for p in parts), float(bound))
+    same("certified_lower_bound_s", get(c, "certified_lower_bound_s", int, float), bound)
+    latency = get(c, "latency_s", int, float)
+    if latency < bound:
+        raise Refused("latency_s: found %r, less than the bound of %r" % (latency, bound))
+    same("throughput_per_s", get(c, "throughput_per_s", int, float), batch / latency)
+    same("gap", get(c, "gap", int, float), latency / bound - 1)
+    return "%s (%s) on %s (%s), batch %d: no schedule takes less than %.6f ms (%s); this one's %.6f ms are %.1f %% more" % (
+        network.get("model"), network["fingerprint"], hardware["name"], hardware["fingerprint"], batch, bound * 1e3, most["term"],
+        latency * 1e3, 100 * (latency / bound - 1))
+
+
+def compare(w, claim, field):
+    """Compares what a share takes with what the file says, and gives its series."""
+    loads, before = w.loads()
+    for name, n in (("batch", w.n), ("weight_bytes", w.all_weights), ("row_bytes", w.rows), ("input_bytes", w.input),
+                    ("output_bytes", w.output), ("loads", loads), ("loads_before_results", before)):
+        same(field + "." + name, get(claim, field + "." + name, int, float), n)
+    ops = get(claim, field + ".operators", list)
+    same(field + ".operators", len(ops), w.count)
+    for op, x in zip(w.g.ops, ops):
+        at = "%s.operators[%d]." % (field, op.id)
+        same(at + "name", get(x, at + "name", str), op.name)
+        same(at + "needed_elements", get(x, at + "needed_elements", int), sum(w.size[o] for o in op.outputs))
+        for name, t in zip(("matrix_s", "vector_s", "special_s", "behind_s"), w.ops[op.id] + [w.tail[op.id]]):
+            found = get(x, at + name, int, float)
+            if abs(found - t) > 1e-9 * t + 1e-15:
+                raise Refused("%s: found %r, expected %r" % (at + name, found, t))
+    return w.series(get(claim, field + ".series", list), field + ".series")
+
+
+def main():
+    if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
+        print(__doc__.strip())
+        return 0 if len(sys.argv) > 1 else 2
+    status = 0
+    for path in sys.argv[1:]:
+        try:
+            print("%s: holds: %s" % (path, check(path)))
+        except Refused as e:
+            status = 1
+            print("%s: refused: %s" % (path, e))
+        except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, ZeroDivisionError) as e:
+            status = 1
+            print("%s: refused: %s: %s" % (path, type(e).__name__, e))
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
