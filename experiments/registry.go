@@ -12,6 +12,7 @@ import (
 	"github.com/dsasched/dsasched/experiments/loops"
 	"github.com/dsasched/dsasched/experiments/optimality"
 	"github.com/dsasched/dsasched/experiments/paperfigs"
+	"github.com/dsasched/dsasched/experiments/peers"
 	"github.com/dsasched/dsasched/experiments/readings"
 	"github.com/dsasched/dsasched/experiments/report"
 	"github.com/dsasched/dsasched/experiments/roofline"
@@ -55,6 +56,7 @@ func registry() []harness.Experiment {
 		systems.Experiment(),
 		roofline.Experiment(),
 		roofline.Networks(),
+		peers.Experiment(),
 		stitching.Kernels(),
 		stitching.Speedup(),
 		stitching.Ablation(),

@@ -88,6 +88,7 @@ func TestCompletion(t *testing.T) {
 		"compare",
 		"compare-hardware",
 		"completion",
+		"convert",
 		"explain",
 		"explain-kernel",
 		"export",

@@ -1,0 +1,321 @@
+package convert
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A core is one of ZigZag's: its array, the buffers next to it, and the memory behind them.
+type core struct {
+	node
+	name             string
+	rows, cols, rate quantity
+	macs             float64
+	data, weights    *memory // the same, or nil
+	offChip          *memory
+	operators        []string
+	unitEnergy       float64 // joules
+}
+
+type memory struct {
+	node
+	bytes    float64
+	rate     float64 // bytes a cycle of all ports
+	energy   float64 // joules a byte, of reads and writes in the mean
+	latency  float64 // cycles
+	operands []string
+	served   []string
+}
+
+func (m *memory) holds(operand string) bool { return slices.Contains(m.operands, operand) }
+
+var memoryFields = []string{"size", "r_cost", "w_cost", "area", "latency", "auto_cost_extraction", "mem_type", "double_buffering_support",
+	"operands", "ports", "served_dimensions"}
+
+func (c *converter) memory(n node) *memory {
+	n.keys(memoryFields...)
+	m := &memory{node: n, bytes: n.at("size").number() / 8, operands: n.at("operands").words(), served: n.at("served_dimensions").words(), latency: n.at("latency").number()}
+	for _, o := range m.operands {
+		if !slices.Contains([]string{"I1", "I2", "O"}, o) {
+			n.at("operands").fail(o, "I1, I2 or O")
+		}
+	}
+	width := 0.0
+	for _, p := range n.at("ports").items() {
+		p.keys("name", "type", "bandwidth_min", "bandwidth_max", "allocation")
+		w := p.at("bandwidth_max").number() / 8
+		width = max(width, w)
+		m.rate += w
+	}
+	if n.text("auto_cost_extraction") == "True" || n.text("auto_cost_extraction") == "true" {
+		c.lose(n.at("auto_cost_extraction"), "energies come from CACTI and are not in the file")
+	} else if width > 0 {
+		m.energy = (n.at("r_cost").number() + n.at("w_cost").number()) / 2 / width * 1e-12
+	}
+	for _, k := range []string{"area", "double_buffering_support"} {
+		if n.has(k) {
+			c.lose(node{n.file, "memories.*." + k, n.Node}, "nothing here has it")
+		}
+	}
+	return m
+}
+
+// core reads a core; alone says that its outermost memory is the one off the chip.
+func (c *converter) core(n node, alone bool) *core {
+	n.keys("name", "type", "memories", "operational_array", "operator_types", "dataflows", "mapping")
+	k := &core{node: n, name: n.text("name")}
+	for _, f := range []string{"dataflows", "mapping"} {
+		if n.has(f) {
+			c.lose(n.at(f), "mappings are decisions of the scheduler")
+		}
+	}
+	if n.has("operator_types") {
+		k.operators = n.at("operator_types").words()
+	}
+	array := n.at("operational_array")
+	array.keys("input_precision", "unit_energy", "unit_area", "dimensions", "sizes")
+	c.lose(node{n.file, "operational_array.unit_area", array.Node}, "nothing here has it")
+	k.unitEnergy = array.at("unit_energy").number() * 1e-12
+	dims, sizes := array.at("dimensions").words(), array.at("sizes").items()
+	if len(dims) != len(sizes) {
+		array.at("sizes").fail(fmt.Sprintf("%d sizes", len(sizes)), fmt.Sprintf("one for each of %d dimensions", len(dims)))
+	}
+	var list []*memory
+	mems := n.at("memories")
+	for _, name := range mems.keys() {
+		list = append(list, c.memory(mems.at(name)))
+	}
+	if len(list) == 0 {
+		mems.fail("no memory", "at least one")
+	}
+	k.macs = 1
+	wide := map[string]float64{}
+	for i, s := range sizes {
+		wide[dims[i]] = s.number()
+		k.macs *= s.number()
+	}
+	if k.macs == 0 || (alone && len(list) > 1) {
+		k.offChip = list[len(list)-1]
+		list = list[:len(list)-1]
+	}
+	k.buffers(c, list, dims, wide)
+	if k.macs > 0 {
+		k.array(list, dims, wide)
+	}
+	return k
+}
+
+// buffers finds those that all of the array shares, and counts registers as a weight buffer where there is no other.
+func (k *core) buffers(c *converter, list []*memory, dims []string, wide map[string]float64) {
+	var inner []string
+	for i := len(list) - 1; i >= 0; i-- {
+		m := list[i]
+		copies := 1.0
+		for _, d := range dims {
+			if !slices.Contains(m.served, d) {
+				copies *= max(wide[d], 1)
+			}
+		}
+		data, weights := m.holds("I1") || m.holds("O"), m.holds("I2")
+		used := false
+		if copies == 1 && data && k.data == nil {
+			k.data, used = m, true
+		}
+		if weights && k.weights == nil && (copies == 1 || k.offChip != nil) {
+			all := *m
+			all.bytes, all.rate = m.bytes*copies, m.rate*copies
+			k.weights, used = &all, true
+			if m == k.data {
+				k.weights = k.data
+			}
+		}
+		if !used {
+			inner = append(inner, m.path[strings.LastIndex(m.path, ".")+1:])
+		}
+	}
+	if len(inner) > 0 {
+		slices.Reverse(inner)
+		c.lose(node{k.file, k.path, k.Node}, fmt.Sprintf("%s, between the L1 and the array: what moves there takes no time here", strings.Join(inner, ", ")))
+		if k.path == "file" {
+			c.lost[len(c.lost)-1] = strings.TrimPrefix(c.lost[len(c.lost)-1], "file: ")
+		}
+	}
+}
+
+// array gives the array's dimensions to rows, columns and pixels.
+func (k *core) array(list []*memory, dims []string, wide map[string]float64) {
+	innermost := func(operand string) []string {
+		for _, m := range list {
+			if m.holds(operand) {
+				return m.served
+			}
+		}
+		return nil
+	}
+	weights, results := innermost("I2"), innermost("O")
+	if len(weights) == len(dims) && len(results) == len(dims) { // no registers: nothing is known
+		weights, results = nil, nil
+	}
+	k.rows, k.cols, k.rate = quantity{1, "no dimension"}, quantity{1, "no dimension"}, quantity{1, "no dimension that shares weights"}
+	give := func(q *quantity, d, why string) {
+		if q.value == 1 {
+			q.origin = "operational_array.sizes, " + d
+		} else {
+			q.origin += " x " + d
+		}
+		q.value *= wide[d]
+		q.origin += why
+	}
+	var others []string
+	for _, d := range dims {
+		switch {
+		case slices.Contains(weights, d) && !slices.Contains(results, d):
+			give(&k.rate, d, ", which shares weights")
+		case slices.Contains(results, d):
+			give(&k.rows, d, ", which shares results")
+		default:
+			others = append(others, d)
+		}
+	}
+	for i, d := range others {
+		if i == 0 && len(others) > 1 && k.rows.value == 1 {
+			give(&k.rows, d, " (ASSUMED: the reduction)")
+		} else {
+			give(&k.cols, d, "")
+		}
+	}
+}
+
+const nanosecond = 1e9 // cycles a second
+
+func (m *memory) store() *store {
+	return &store{size: quantity{m.bytes, m.path + ".size"}, rate: quantity{m.rate * nanosecond, m.path + ".ports, all together"},
+		latency: quantity{0, m.path + ".latency, which moves hide there"}, energy: quantity{m.energy, m.path + ", mean of r_cost and w_cost of a port's width"}}
+}
+
+// place makes the core's buffers the L1.
+func (k *core) place(a *accelerator) {
+	if k.data == nil {
+		k.fail("no memory that all of the array shares", "one that holds I1 or O")
+	}
+	a.lb = k.data.store()
+	if k.weights != nil && k.weights != k.data {
+		a.lb.weights = quantity{k.weights.bytes, k.weights.path + ".size, all copies"}
+		a.lb.rate.value += k.weights.rate * nanosecond
+		a.lb.rate.origin += ", and " + k.weights.path
+	}
+	a.rows, a.cols, a.rate = k.rows, k.cols, k.rate
+	a.clock = quantity{nanosecond, "ASSUMED: none there; a cycle is a nanosecond"}
+	a.mac = quantity{k.unitEnergy, "operational_array.unit_energy"}
+	a.staticW = quantity{0, "ASSUMED: none there"}
+}
+
+func (c *converter) zigzag(n node, a *accelerator) {
+	k := c.core(n, true)
+	if k.offChip == nil {
+		n.at("memories").fail("one memory", "buffers, and behind them the memory off the chip")
+	}
+	a.name, a.description = k.name, "A core of ZigZag: "+k.name
+	k.place(a)
+	a.cores = quantity{1, "one core"}
+	a.lanes, a.shared = quantity{min(k.macs, 65536), "operational_array.sizes: the array does all operators"}, true
+	a.vector = a.mac
+	a.ddr = k.offChip.store()
+	a.coreLink = quantity{k.data.rate * nanosecond, k.data.path + ".ports: one core has no other to talk to"}
+	a.ddrLink.origin = "none there"
+}
+
+func (c *converter) stream(n node, a *accelerator) {
+	n.keys("name", "cores", "offchip_core_id", "unit_energy_cost", "core_connectivity", "core_memory_sharing")
+	a.name, a.description = n.text("name"), "A system of Stream: "+n.text("name")
+	ids := n.at("cores")
+	all := map[string]*core{}
+	files := map[string]string{}
+	var compute, helpers []string
+	off := n.at("offchip_core_id").Value
+	if len(ids.keys()) > 1024 {
+		ids.fail("more than 1024 cores", "fewer")
+	}
+	for _, id := range ids.keys() {
+		at := ids.at(id)
+		data, err := c.read(at.Value)
+		if err != nil {
+			at.fail(at.Value+", which can't be read: "+err.Error(), "the file of a core")
+		}
+		k := c.core(parse(at.Value, data), false)
+		all[id], files[id] = k, at.Value
+		wide := 0
+		if k.macs > 0 && k.rows.value > 1 && k.cols.value > 1 {
+			wide = 2
+		}
+		switch {
+		case id == off:
+		case len(k.operators) == 0 && wide == 2:
+			compute = append(compute, id)
+		default:
+			helpers = append(helpers, id)
+		}
+	}
+	if all[off] == nil || all[off].offChip == nil {
+		n.at("offchip_core_id").fail(off, "the id of a core whose array has no size")
+	}
+	if len(compute) == 0 {
+		ids.fail("no core with an array and without operator_types", "at least one")
+	}
+	for _, id := range compute {
+		if files[id] != files[compute[0]] {
+			ids.at(id).fail(files[id], files[compute[0]]+": cores that multiply are all alike")
+		}
+	}
+	main := all[compute[0]]
+	main.place(a)
+	a.cores = quantity{float64(len(compute)), "cores " + strings.Join(compute, ", ")}
+	vector := ""
+	for _, id := range helpers {
+		if k := all[id]; vector == "" && (len(k.operators) == 0 || slices.Contains(k.operators, "Add")) {
+			vector = id
+			continue
+		}
+		c.lose(ids.at(id), files[id]+": its operators run on the vector unit, of which there is one kind")
+	}
+	if k := all[vector]; k != nil {
+		a.lanes = quantity{min(k.macs, 65536), "sizes of " + files[vector]}
+		a.vector = quantity{k.unitEnergy, files[vector] + ", unit_energy"}
+		a.apart = quantity{1, "core " + vector}
+		if n.has("core_memory_sharing") {
+			for _, p := range n.at("core_memory_sharing").items() {
+				pair := strings.ReplaceAll(p.Value, " ", "")
+				if p.Value == "" || len(compute) > 1 || pair != compute[0]+","+vector && pair != vector+","+compute[0] {
+					p.fail(p.Value, "the one core that multiplies and the vector core: other memories are not shared here")
+				}
+				a.apart = quantity{} // one core with two units
+			}
+		}
+		if a.apart.value > 0 {
+			c.lose(ids.at(vector), files[vector]+": its memory is as large as that of the others here")
+		}
+	} else {
+		a.lanes, a.shared = quantity{min(main.macs, 65536), "ASSUMED: the array does all operators"}, true
+		a.vector = a.mac
+	}
+	a.ddr = all[off].offChip.store()
+	c.lose(n.at("unit_energy_cost"), "links take no energy here")
+	a.coreLink = quantity{main.data.rate * nanosecond, main.data.path + ".ports: no links between cores"}
+	a.ddrLink.origin = "none there"
+	const bytes = nanosecond / 8
+	between := false
+	for _, l := range n.at("core_connectivity").items() {
+		l.keys("type", "cores", "bandwidth")
+		ends, rate := l.at("cores").words(), l.at("bandwidth").number()*bytes
+		switch {
+		case slices.Contains(ends, off):
+			if !(a.ddrLink.value > rate) {
+				a.ddrLink = quantity{rate, l.path + ", " + l.text("type") + " to the memory off the chip"}
+			}
+		case !between || rate < a.coreLink.value:
+			between, a.coreLink = true, quantity{rate, l.path + ": the slowest of the links between cores"}
+		}
+	}
+	c.lose(n.at("core_connectivity"), "which cores are linked: here any two are")
+}
