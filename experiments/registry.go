@@ -10,6 +10,7 @@ import (
 	"github.com/dsasched/dsasched/experiments/ablation"
 	"github.com/dsasched/dsasched/experiments/balancing"
 	"github.com/dsasched/dsasched/experiments/loops"
+	"github.com/dsasched/dsasched/experiments/measured"
 	"github.com/dsasched/dsasched/experiments/optimality"
 	"github.com/dsasched/dsasched/experiments/paperfigs"
 	"github.com/dsasched/dsasched/experiments/peers"
@@ -56,6 +57,7 @@ func registry() []harness.Experiment {
 		systems.Experiment(),
 		roofline.Experiment(),
 		roofline.Networks(),
+		measured.Experiment(),
 		peers.Experiment(),
 		stitching.Kernels(),
 		stitching.Speedup(),

@@ -1,0 +1,218 @@
+package measured
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dsasched/dsasched/formulation/bound"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/heuristics/graphturbo"
+	"github.com/dsasched/dsasched/internal/pipeline"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// largest is the largest batch that is simulated; larger ones take as much longer as they are larger.
+const largest = 8
+
+// prediction is a row's time by the program, in seconds; none has the host's.
+type prediction struct {
+	Seconds     float64 `json:"seconds"`
+	Bound       float64 `json:"certified_lower_bound_s"`
+	Term        string  `json:"term"` // of the bound
+	HostSeconds float64 `json:"host_s"`
+	Limit       string  `json:"limited_by,omitempty"`
+	Error       string  `json:"error,omitempty"` // why there is none
+}
+
+// total has the host's part.
+func (p *prediction) total() float64 { return p.Seconds + p.HostSeconds }
+
+// machine is a row's, as the row was measured.
+func (r *row) machine() (*hardware.Spec, error) {
+	d, err := hardware.Describe(r.Machine)
+	if err != nil {
+		return nil, err
+	}
+	set := func(field, value string) {
+		if err == nil {
+			d, err = d.With(field, value)
+		}
+	}
+	rate, half := strings.CutSuffix(r.Rate, halfByte)
+	if rate != "" {
+		set("core_types[0].units[0].rate."+r.Type, rate)
+	}
+	if half {
+		for _, field := range []string{"core_types[0].units[0].operands", "lb.size", "lb.bandwidth", "ddr.bandwidth", "core_link.bandwidth"} {
+			set(field, "*2")
+		}
+	}
+	if strings.HasPrefix(r.Remark, gapsExcluded) {
+		sync, missing := d.Value("sync")
+		if missing != nil {
+			return nil, missing
+		}
+		set("gap", sync)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d.Spec()
+}
+
+// network is a row's case, the elements of its batch, and the chunk: all of it for a single operator, 0 for networks.
+func (r *row) network() (net network.Network, batch, chunk int64, err error) {
+	dt, err := model.ParseDType(r.Type)
+	if err != nil {
+		return net, 0, 0, err
+	}
+	if r.Kind == networks {
+		net, err = network.Open(r.Case, network.Options{DType: dt})
+		return net, r.Batch, 0, err
+	}
+	op, text, _ := strings.Cut(r.Case, " ")
+	reps, text, repeated := strings.Cut(text, "*")
+	if !repeated {
+		reps, text = "", reps
+	}
+	var n []int64
+	for _, s := range append(strings.Split(text, "x"), strings.Fields(reps)...) {
+		x, err := strconv.ParseInt(s, 10, 64)
+		if err != nil || x < 1 {
+			return net, 0, 0, fmt.Errorf("case %q: %q is no size", r.Case, s)
+		}
+		n = append(n, x)
+	}
+	want := map[string]int{"matmul": 3, "softmax": 2, "layernorm": 2, "gelu": 1}[op]
+	if want == 0 || len(n) < want {
+		return net, 0, 0, fmt.Errorf("case %q is not known", r.Case)
+	}
+	width := int64(1) // of elements without rows
+	switch {
+	case repeated:
+		batch = n[3]
+	case op == "gelu" && n[0]%1024 == 0:
+		width = 1024
+		batch = n[0] / width
+	default:
+		batch = n[0]
+	}
+	return network.Network{Name: r.Case, Graph: func(batch int64) (*model.Graph, error) {
+		b := model.NewBuilder(op)
+		switch {
+		case repeated:
+			b.Output(b.Op("MatMul", op, model.Attr{}, b.Input("x", dt, batch, n[0], n[1]), b.Input("y", dt, batch, n[1], n[2])))
+		case op == "matmul":
+			b.Output(b.Op("MatMul", op, model.Attr{}, b.Input("x", dt, batch, n[1]), b.Param("w", dt, n[1], n[2])))
+		case op == "softmax":
+			b.Output(b.Op("Softmax", op, model.Attr{Axis: 1}, b.Input("x", dt, batch, n[1])))
+		case op == "layernorm":
+			b.Output(b.Op("LayerNorm", op, model.Attr{Axis: 1}, b.Input("x", dt, batch, n[1]), b.Param("scale", dt, n[1]), b.Param("bias", dt, n[1])))
+		default:
+			b.Output(b.Op("Gelu", op, model.Attr{}, b.Input("x", dt, batch, width)))
+		}
+		return b.Build()
+	}}, batch, batch, nil
+}
+
+// host is how much of the measured time the file, or the row's authors, put down to the host.
+func (r *row) host(spec *hardware.Spec) (float64, error) {
+	switch {
+	case r.Host == "no" || r.hidden():
+		return 0, nil
+	case r.Host == "yes":
+		return spec.HostSeconds, nil
+	}
+	us, err := strconv.ParseFloat(r.Host, 64)
+	return us * 1e-6, err
+}
+
+// predict is a row's case in the simulator and by the bound.
+func (r *row) predict(ctx context.Context, recipe scheduler.Recipe) (*prediction, error) {
+	spec, err := r.machine()
+	if err != nil {
+		return nil, err
+	}
+	net, batch, chunk, err := r.network()
+	if err != nil {
+		return nil, err
+	}
+	scale := 1.0
+	if r.Kind == networks && batch > largest {
+		scale, batch = float64(batch)/largest, largest
+	}
+	out := &prediction{}
+	if out.HostSeconds, err = r.host(spec); err != nil {
+		return nil, err
+	}
+	batch *= r.Cores // each has one of its own
+	seen, err := pipeline.Machine(spec, pipeline.LevelAuto)
+	if err != nil {
+		return nil, err
+	}
+	least := bound.Cold
+	if r.Kind == networks {
+		least = bound.Steady
+	}
+	for _, n := range []network.Network{net, network.FuseAttention(net)} {
+		b, err := least(ctx, n, seen, batch)
+		if err != nil {
+			return nil, err
+		}
+		if x := b.Seconds * scale; out.Bound == 0 || x < out.Bound {
+			out.Bound, out.Term = x, b.Term
+		}
+	}
+	var made *scheduler.Result
+	for _, c := range chunks(chunk, slices.Max(pipeline.Shares(batch, seen.Clusters))) {
+		x, err := scheduler.Run(ctx, net, spec, batch, recipe, scheduler.Options{Chunk: c})
+		if tooLarge(err) {
+			out.Error = err.Error()
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s on %s: %w", r.Case, r.Machine, err)
+		}
+		if made == nil || x.LatencySeconds() < made.LatencySeconds() {
+			made = x
+		}
+	}
+	if made == nil {
+		return out, nil
+	}
+	out.Error, out.Limit, out.Seconds = "", made.LimitText(), made.LatencySeconds()*scale
+	if r.Kind == networks {
+		perSecond, err := made.Steady(ctx)
+		if err != nil && !tooLarge(err) {
+			return nil, err
+		}
+		if err == nil {
+			out.Seconds = math.Min(out.Seconds, float64(batch)/perSecond*scale)
+		}
+	}
+	return out, nil
+}
+
+// chunks are those that are tried: the given one, or the largest two divisors of a share.
+func chunks(given, share int64) []int64 {
+	if given > 0 {
+		return []int64{given}
+	}
+	all := pipeline.Divisors(share, pipeline.MaxTunedChunk)
+	return all[max(0, len(all)-2):]
+}
+
+// tooLarge reports whether a case can't run on a machine, which is an answer.
+func tooLarge(err error) bool {
+	var large *lower.TooLargeError
+	var misfit *graphturbo.DoesNotFitError
+	return errors.As(err, &large) || errors.As(err, &misfit)
+}
