@@ -17,14 +17,14 @@ const root = "github.com/dsasched/dsasched/"
 // model/schedule and never each other; hardware/lower knows schedules, hardware/sim
 // only programs; experiments knows all but HiGHS; the command wires everything.
 var mayImport = map[string][]string{
-	"cmd/dsasched":                 {"experiments", "experiments/tuning", "formulation/allocate", "formulation/binding", "formulation/bound", "formulation/highs", "formulation/milp", "formulation/ordering", "formulation/partition", "formulation/pipelining", "formulation/rcpsp", "formulation/solve", "formulation/split", "hardware", "hardware/convert", "hardware/isa", "heuristics/ansor", "heuristics/graphturbo", "internal/answers", "internal/balance", "internal/certificate", "internal/explain", "internal/grain", "internal/harness", "internal/kernels", "internal/pipeline", "internal/schedulefile", "internal/search", "internal/server", "internal/simplify", "internal/simt", "internal/streams", "internal/trace", "model", "model/network", "model/onnx", "model/schedule", "model/structure", "model/zoo", "plots", "regular", "scheduler", "scheduler/picture", "spell"},
+	"cmd/dsasched":                 {"experiments", "experiments/tuning", "formulation/allocate", "formulation/binding", "formulation/bound", "formulation/highs", "formulation/milp", "formulation/ordering", "formulation/partition", "formulation/pipelining", "formulation/rcpsp", "formulation/sharding", "formulation/solve", "formulation/split", "hardware", "hardware/convert", "hardware/isa", "heuristics/ansor", "heuristics/graphturbo", "internal/answers", "internal/balance", "internal/certificate", "internal/explain", "internal/grain", "internal/harness", "internal/kernels", "internal/pipeline", "internal/schedulefile", "internal/search", "internal/server", "internal/simplify", "internal/simt", "internal/streams", "internal/trace", "model", "model/network", "model/onnx", "model/schedule", "model/structure", "model/zoo", "plots", "regular", "scheduler", "scheduler/picture", "spell"},
 	"examples/accelerator":         {"hardware", "model/network", "scheduler"},
 	"examples/cost":                {"hardware", "hardware/cost", "model", "model/network", "scheduler"},
 	"examples/experiment":          {"experiments", "hardware", "model/network", "scheduler"},
 	"examples/scheduler":           {"hardware", "model/network", "model/schedule", "scheduler"},
 	"experiments":                  {"experiments/ablation", "experiments/balancing", "experiments/loops", "experiments/measured", "experiments/optimality", "experiments/paperfigs", "experiments/peers", "experiments/readings", "experiments/report", "experiments/roofline", "experiments/stitching", "experiments/systems", "experiments/timeline", "experiments/tuning", "hardware", "internal/harness", "model/network", "scheduler", "spell"},
 	"experiments/ablation":         {"experiments/literature", "hardware", "internal/harness", "internal/pipeline", "model", "plots", "scheduler"},
-	"experiments/balancing":        {"formulation/milp", "formulation/partition", "formulation/pipelining", "hardware", "hardware/isa", "heuristics/mofang", "internal/balance", "internal/devicepipe", "internal/harness", "internal/pipeline", "internal/server", "internal/streams", "model", "model/network", "plots", "scheduler"},
+	"experiments/balancing":        {"formulation/binding", "formulation/milp", "formulation/partition", "formulation/pipelining", "hardware", "hardware/isa", "heuristics/mofang", "internal/answers", "internal/balance", "internal/devicepipe", "internal/harness", "internal/pipeline", "internal/server", "internal/streams", "model", "model/network", "plots", "scheduler"},
 	"experiments/literature":       {"internal/harness", "scheduler"},
 	"experiments/loops":            {"formulation/milp", "formulation/solve", "formulation/tiling", "hardware", "heuristics/ansor", "internal/answers", "internal/explain", "internal/harness", "model", "model/network", "plots", "scheduler"},
 	"experiments/measured":         {"formulation/bound", "hardware", "hardware/lower", "heuristics/graphturbo", "internal/harness", "internal/pipeline", "model", "model/network", "plots", "scheduler"},
@@ -50,6 +50,7 @@ var mayImport = map[string][]string{
 	"formulation/partition":        {"formulation/milp", "formulation/solve", "internal/strict", "regular"},
 	"formulation/pipelining":       {"internal/strict"},
 	"formulation/rcpsp":            {"formulation/milp", "formulation/solve", "internal/heap", "internal/strict"},
+	"formulation/sharding":         {"formulation/binding", "formulation/solve", "hardware", "model", "model/schedule"},
 	"formulation/solve":            {"formulation/milp"},
 	"formulation/split":            {"formulation/milp", "formulation/solve", "hardware", "hardware/cost", "internal/heap", "model", "model/schedule"},
 	"formulation/stitch":           {"formulation/milp", "formulation/solve"},
@@ -66,7 +67,7 @@ var mayImport = map[string][]string{
 	"heuristics/mofang":            {"internal/streams"},
 	"heuristics/tvm":               {"internal/fusion", "internal/simt", "model", "model/schedule"},
 	"heuristics/xla":               {"internal/fusion", "internal/simt", "model"},
-	"internal/answers":             {"formulation/binding", "formulation/milp", "formulation/ordering", "formulation/split", "hardware", "hardware/cost", "hardware/isa", "hardware/lower", "heuristics/ansor", "internal/issue", "internal/pipeline", "internal/schedulefile", "internal/search", "model", "model/network", "model/schedule", "spell"},
+	"internal/answers":             {"formulation/binding", "formulation/milp", "formulation/ordering", "formulation/sharding", "formulation/split", "hardware", "hardware/cost", "hardware/isa", "hardware/lower", "heuristics/ansor", "internal/issue", "internal/pipeline", "internal/schedulefile", "internal/search", "model", "model/network", "model/schedule", "spell"},
 	"internal/balance":             {"formulation/layering", "formulation/milp", "formulation/partition", "formulation/pipelining", "formulation/solve", "hardware", "heuristics/mofang", "internal/devicepipe", "internal/server", "internal/streams", "internal/training", "model", "model/network"},
 	"internal/certificate":         {"formulation/bound", "hardware", "internal/grain", "internal/pipeline", "internal/schedulefile", "model", "model/network", "regular", "scheduler"},
 	"internal/devicepipe":          {},

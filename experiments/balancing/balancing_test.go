@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dsasched/dsasched/internal/answers"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/harness/harnesstest"
 	"github.com/dsasched/dsasched/internal/pipeline"
@@ -43,6 +44,21 @@ func TestClusters(t *testing.T) {
 	}
 }
 
+// Exact is never worse than greedy by the formulas, and the report has a row for each network.
+func TestTensor(t *testing.T) {
+	row, err := shard(context.Background(), "stcp920x4", "squeezenet", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if greedy, exact := row[0], row[1]; exact.Objective > greedy.Objective || exact.Status != "optimal" {
+		t.Errorf("exactly %v s, %s, greedily %v", exact.Objective, exact.Status, greedy.Objective)
+	}
+	r, err := reportTensor(tensor(), [][]answers.Sharded{row})
+	if err != nil || len(r.Files) == 0 {
+		t.Errorf("the report: %v, %v", r, err)
+	}
+}
+
 // Every experiment runs, and what is to be reached is reached.
 func TestExperiments(t *testing.T) {
 	type document struct {
@@ -51,7 +67,7 @@ func TestExperiments(t *testing.T) {
 	}
 	got := map[string]document{}
 	for _, e := range Experiments() {
-		if e.Name == "mofang-clusters" { // minutes; see TestClusters
+		if e.Name == "mofang-clusters" || e.Name == "tensor" { // minutes; see TestClusters and TestTensor
 			continue
 		}
 		p, err := e.Plan()

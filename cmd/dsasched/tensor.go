@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/sharding"
+	"github.com/dsasched/dsasched/internal/answers"
+	"github.com/dsasched/dsasched/internal/pipeline"
+	"github.com/dsasched/dsasched/internal/server"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+func newTensor() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "tensor NETWORK",
+		Short: "Divide each operator over the chips of a machine",
+		Long: `Divide the operators of a network over the chips of a machine: each is computed whole
+by all chips, or cut along a dimension of its results, or a product along its reduction,
+with the collectives that follow (all-gather, all-reduce, reduce-scatter, all-to-all).
+
+The choice is made by formulas, greedily or exactly. Then the pieces between collectives
+are scheduled by the variant and simulated on a chip, one after the other. Collectives do
+not overlap with them.`,
+		Example: `  dsasched solve tensor llama2-7b-decode
+  dsasched solve tensor bert-128 --hardware v100x16 --batch 16 --method greedy --json`,
+		Args:              oneArg("NETWORK", "give a name that 'dsasched models' lists, or the path of an ONNX file"),
+		ValidArgsFunction: completeModel,
+	}
+	f := addSolver(cmd, sharding.Methods(), "`file` to write the JSON to as well")
+	machine := cmd.Flags().String("hardware", "stcp920x4", "built-in machine of several chips or YAML `file`")
+	completeFlag(cmd, "hardware", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return server.Presets(), cobra.ShellCompDirectiveDefault
+	})
+	variant := &choice{value: scheduler.Default, kind: "VARIANT", words: variantNames()}
+	addChoice(cmd, variant, "variant", "variant that schedules the pieces, as 'dsasched variants' lists them")
+	batch := &number{value: 1, min: 1}
+	cmd.Flags().Var(batch, "batch", "batch size, of all chips together")
+	read := addNetwork(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		spec, err := server.LoadMachine(*machine)
+		if err != nil {
+			return err
+		}
+		recipe, err := scheduler.Lookup(variant.value)
+		if err != nil {
+			return err
+		}
+		net, err := network.Open(args[0], read.options())
+		if err != nil {
+			return err
+		}
+		show, opts, err := solverOptions[[]int](cmd, f)
+		if err != nil {
+			return err
+		}
+		defer show.end()
+		list, err := answers.Shard(cmd.Context(), net, spec, batch.value, []string{f.method.value}, recipe, opts, pipeline.Options{})
+		if err != nil {
+			return err
+		}
+		a := &list[0]
+		show.end()
+		a.DType = read.dtype.value
+		if err := writeJSON(f.out.name, a, "  "); err != nil {
+			return err
+		}
+		if err := emit(cmd, *f.asJSON, a, func(b *bytes.Buffer) { writeSharded(b, a) }); err != nil {
+			return err
+		}
+		return cmd.Context().Err() // what is known is printed
+	}
+	return cmd
+}
+
+func writeSharded(b *bytes.Buffer, a *answers.Sharded) {
+	row(b, "model", "%s (%s) on %s of %s, batch %d", printable(a.Model), a.DType, plural(int(a.Chips), "chip"), printable(a.Hardware), a.Batch)
+	row(b, "method", "%s", a.Method)
+	row(b, "status", "%s, %s by the formulas (bound %s)", a.Status, duration(a.Objective), duration(a.Bound))
+	if a.Stop != milp.Complete.String() {
+		row(b, "stopped by", "%s", a.Stop)
+	}
+	row(b, "latency", "%s, of which collectives take %s", duration(a.Seconds), duration(a.CollectiveSeconds))
+	row(b, "one chip", "%s (%.2f times as long)", duration(a.OneChip), a.OneChip/a.Seconds)
+	if a.BatchDivided != nil {
+		row(b, "batch divided", "%s (%.2f times as long)", duration(*a.BatchDivided), *a.BatchDivided/a.Seconds)
+	}
+	row(b, "simulated", "%s by %s, %d of them different", plural(a.Pieces, "piece"), a.Variant, a.Distinct)
+	for _, n := range a.Notes {
+		row(b, "note", "%s", printable(n))
+	}
+	b.WriteByte('\n')
+	type kind struct{ what, layout string }
+	var kinds []kind
+	count := map[kind]int{}
+	for _, o := range a.Operators {
+		k := kind{o.Kind, o.Layout}
+		if count[k]++; count[k] == 1 {
+			kinds = append(kinds, k)
+		}
+	}
+	slices.SortStableFunc(kinds, func(x, y kind) int { return count[y] - count[x] })
+	var rows [][]string
+	for _, k := range kinds {
+		rows = append(rows, []string{fmt.Sprint(count[k]), printable(k.what), k.layout})
+	}
+	writeTable(b, "rll", []string{"operators", "kind", "layout"}, rows)
+	rows = nil
+	for _, name := range []string{sharding.AllGather, sharding.AllReduce, sharding.ReduceScatter, sharding.AllToAll} {
+		n, bytes, seconds := 0, int64(0), 0.0
+		for _, m := range a.Moves {
+			if m.Kind == name {
+				n, bytes, seconds = n+1, bytes+m.Bytes, seconds+m.Seconds
+			}
+		}
+		if n > 0 {
+			rows = append(rows, []string{fmt.Sprint(n), name, size(bytes), duration(seconds)})
+		}
+	}
+	if len(rows) > 0 {
+		b.WriteByte('\n')
+		writeTable(b, "rlrr", []string{"times", "collective", "tensors", "time"}, rows)
+	}
+}

@@ -1,0 +1,93 @@
+package balancing
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/dsasched/dsasched/formulation/binding"
+	"github.com/dsasched/dsasched/internal/answers"
+	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/internal/pipeline"
+	"github.com/dsasched/dsasched/internal/server"
+	"github.com/dsasched/dsasched/model/network"
+)
+
+var (
+	tensorMachines = []string{"stcp920x4", "v100x16"}
+	tensorNetworks = []struct {
+		name  string
+		batch int64
+	}{{"resnet50", 16}, {"bert-128", 1}, {"bert-128", 16}, {"gpt2-prefill", 1}, {"gpt2-decode", 1}, {"llama2-7b-decode", 1}}
+	tensorMethods = []string{"greedy", "search"}
+)
+
+func tensor() harness.Experiment {
+	e := harness.Experiment{Name: "tensor", Description: "operators divided over the chips of a machine: greedily, and exactly by formulas, judged by the simulator",
+		Paper: "none; tensor parallelism on machines of several chips"}
+	e.Plan = func() (*harness.Plan, error) {
+		p := &harness.Plan{}
+		for _, machine := range tensorMachines {
+			for _, n := range tensorNetworks {
+				key := fmt.Sprintf("%s-%s-%d", machine, n.name, n.batch)
+				p.Cells = append(p.Cells, harness.Cell{Key: key, Label: key, Inputs: []any{machine, n.name, n.batch, tensorMethods, pipeline.Default},
+					Run: func(ctx context.Context) (any, error) { return shard(ctx, machine, n.name, n.batch) }})
+			}
+		}
+		p.Report = harness.Of(func(rows [][]answers.Sharded) (*harness.Report, error) { return reportTensor(e, rows) })
+		return p, nil
+	}
+	return e
+}
+
+func shard(ctx context.Context, machine, name string, batch int64) ([]answers.Sharded, error) {
+	spec, err := server.LoadMachine(machine)
+	if err != nil {
+		return nil, err
+	}
+	net, err := network.Open(name, network.Options{})
+	if err != nil {
+		return nil, err
+	}
+	recipe, err := pipeline.Lookup(pipeline.Default)
+	if err != nil {
+		return nil, err
+	}
+	list, err := answers.Shard(ctx, net, spec, batch, tensorMethods, recipe, binding.Options{}, pipeline.Options{})
+	for i := range list {
+		list[i].DType, list[i].Operators, list[i].Moves = "f16", nil, nil
+	}
+	return list, err
+}
+
+func reportTensor(e harness.Experiment, rows [][]answers.Sharded) (*harness.Report, error) {
+	d := harness.NewDocument(e)
+	key := []harness.Column{text("Machine"), text("Network"), number("Batch")}
+	latency := harness.Table{Title: "Latency of a batch, ms", Name: "latency", Columns: append(slices.Clone(key), number("One chip"),
+		number("Batch divided"), number("Greedy"), number("Exact"), number("Of it collectives"))}
+	ratios := harness.Table{Title: "What it gains", Name: "ratios", Columns: append(slices.Clone(key), number("One chip over exact"),
+		number("Greedy over exact"), number("The same by formulas"), number("Pieces"))}
+	for _, row := range rows {
+		greedy, exact := row[0], row[1]
+		batch := ""
+		if exact.BatchDivided != nil {
+			batch = short(*exact.BatchDivided * 1e3)
+		}
+		key := []string{exact.Hardware, exact.Model, fmt.Sprint(exact.Batch)}
+		latency.Rows = append(latency.Rows, append(slices.Clone(key), short(exact.OneChip*1e3), batch, short(greedy.Seconds*1e3),
+			short(exact.Seconds*1e3), short(exact.CollectiveSeconds*1e3)))
+		ratios.Rows = append(ratios.Rows, append(key, fmt.Sprintf("%.2f", exact.OneChip/exact.Seconds),
+			fmt.Sprintf("%.2f", greedy.Seconds/exact.Seconds), fmt.Sprintf("%.2f", greedy.Objective/exact.Objective), fmt.Sprint(exact.Pieces)))
+		if exact.Status != "optimal" {
+			d.Note("%s, batch %d on %s: the exact choice is %s, bound %s s", exact.Model, exact.Batch, exact.Hardware, exact.Status, short(exact.Bound))
+		}
+	}
+	d.Note("One chip has the whole batch; divided, each chip has its share of the batch and all weights. Greedy and exact divide operators (package formulation/sharding) and schedule the pieces between collectives by %s. Collectives follow their closed form and do not overlap with pieces.", pipeline.Default)
+	d.Note("Greedily, an operator is cut if that costs less than its inputs' layouts then do; whether all that follows can stay cut shows later. Exact choices are proven by the formulas, not in the simulator.")
+	for _, t := range []harness.Table{latency, ratios} {
+		if err := d.Table(t); err != nil {
+			return nil, err
+		}
+	}
+	return d.Report(harness.Data{Data: rows})
+}

@@ -1,0 +1,50 @@
+// Package sharding divides the operators of a network over equal chips that are joined by
+// links: tensor parallelism, operator by operator.
+//
+// # Layouts
+//
+// On p chips a tensor is [Whole] on each, or [Cut] along a dimension into p equal parts, of
+// which chip c has part c, or [Partial]: each chip has a summand of its shape, and the tensor is
+// their sum. Constants and inputs of the network may have any layout. Dimensions that grow with
+// the batch are not cut: chips that share a batch need no links.
+//
+// # Options
+//
+// An operator is computed whole by all chips, or cut along a dimension of its outputs, if part c
+// of the outputs needs, of each input, all of it or just part c along one dimension and if the
+// operator infers the right shapes from such parts. A matrix product is also cut along a
+// reduction: both operands are cut, and the result is Partial. A bias is then zero on all chips but the
+// first. A mask that marks itself as causal is not cut.
+//
+// # Costs
+//
+// Seconds. An operator takes the longest of its products at the peak rate of the matrix units,
+// its vector work at that of the vector units, and its constants from the DDR. Layouts that
+// differ between a tensor and its reader cost a collective. With n bytes, links of B bytes a
+// second in each direction between any two chips and a latency of L,
+//
+//	Whole to Cut           0, each chip takes its part
+//	Cut a to Cut b         L + n (p-1) / p^2 / B     all-to-all
+//	Cut to Whole           L + n (p-1) / p / B       all-gather
+//	Partial to Cut         L + n (p-1) / p / B       reduce-scatter
+//	Partial to Whole       the last two              all-reduce
+//
+// as each chip sends and receives (p-1)/p of n through its own link, all at once; an all-to-all
+// 1/p of that. The additions keep up with the links. Behind a collective a kernel is launched.
+// A tensor of several readers is changed
+// once, to a layout that each reader can take its part of or change again. An output of the network that is
+// Partial is summed.
+//
+// # The problem
+//
+// One label for each operator and each tensor of several readers, costs for nodes and for
+// pairs: package binding solves it by variable elimination or as an integer program, with proof.
+// Greedily, each operator in topological order takes the option of least seconds with what the
+// layouts of its inputs then cost.
+//
+// # Pieces
+//
+// The collectives cut the network into pieces: operators with equally many collectives in front
+// of them. [Pieces] gives each as a graph of one chip. Pieces and collectives follow each other,
+// so the sum of their times is that of a schedule in which they do not overlap.
+package sharding

@@ -1,0 +1,320 @@
+package sharding
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/dsasched/dsasched/formulation/binding"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/interp"
+	"github.com/dsasched/dsasched/model"
+)
+
+const prime = 1<<61 - 1 // of the values of package interp
+
+func chip(t testing.TB) *hardware.Spec {
+	t.Helper()
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spec
+}
+
+func group(chips int64) Group {
+	return Group{chips, hardware.Link{BandwidthBytesPerSecond: 25e9, LatencySeconds: 2e-6}}
+}
+
+// random is a network of blocks that transformers and convolutional networks are made of.
+func random(r *rand.Rand, batch int64) (*model.Graph, error) {
+	b := model.NewBuilder("random")
+	width := 4 * (1 + r.Int64N(2))
+	if r.IntN(3) == 0 {
+		x := b.Input("x", model.F16, batch, width, 4, 4)
+		for k := range 1 + r.IntN(3) {
+			same := model.Attr{Strides: []int64{1, 1}, Dilations: []int64{1, 1}, Pads: []int64{1, 1, 1, 1}, Group: 1}
+			in := []model.TensorID{x, b.Param(fmt.Sprint("w", k), model.F16, width, width, 3, 3)}
+			if r.IntN(2) == 0 {
+				same.Group = width
+				in[1] = b.Param(fmt.Sprint("d", k), model.F16, width, 1, 3, 3)
+			} else if r.IntN(2) == 0 {
+				in = append(in, b.Param(fmt.Sprint("b", k), model.F16, width))
+			}
+			y := b.Op("Relu", "", model.Attr{}, b.Op("Conv", "", same, in...))
+			if r.IntN(2) == 0 {
+				y = b.Op("Add", "", model.Attr{}, y, x)
+			}
+			x = y
+		}
+		b.Output(b.Op("GlobalAveragePool", "", model.Attr{}, x))
+		return b.Build()
+	}
+	x := b.Input("x", model.F16, batch, 4, width)
+	linear := func(x model.TensorID, to int64) model.TensorID {
+		from := b.Tensor(x).Shape[2]
+		return b.Op("MatMul", "", model.Attr{}, x, b.Param("w", model.F16, from, to))
+	}
+	for range 1 + r.IntN(3) {
+		y := x
+		if r.IntN(2) == 0 {
+			y = b.Op("RMSNorm", "", model.Attr{Axis: 2}, y, b.Param("scale", model.F16, width))
+		}
+		switch r.IntN(4) {
+		case 0: // a gate beside a product
+			y = b.Op("Mul", "", model.Attr{}, b.Op("Silu", "", model.Attr{}, linear(y, 2*width)), linear(y, 2*width))
+			y = linear(y, width)
+		case 1: // attention of heads
+			heads := func(x model.TensorID, perm ...int64) model.TensorID {
+				x = b.Op("Reshape", "", model.Attr{Shape: []int64{batch, 4, 4, width / 4}}, linear(x, width))
+				return b.Op("Transpose", "", model.Attr{Perm: perm}, x)
+			}
+			p := b.Op("MatMul", "", model.Attr{}, heads(y, 0, 2, 1, 3), heads(y, 0, 2, 3, 1))
+			p = b.Op("Softmax", "", model.Attr{Axis: 3}, p)
+			z := b.Op("Transpose", "", model.Attr{Perm: []int64{0, 2, 1, 3}}, b.Op("MatMul", "", model.Attr{}, p, heads(y, 0, 2, 1, 3)))
+			y = linear(b.Op("Reshape", "", model.Attr{Shape: []int64{batch, 4, width}}, z), width)
+		case 2: // a product with a bias in rows of the batch
+			z := b.Op("Reshape", "", model.Attr{Shape: []int64{batch * 4, width}}, y)
+			z = b.Op("Gemm", "", model.Attr{TransB: true}, z, b.Param("w", model.F16, width, width), b.Param("c", model.F16, width))
+			y = b.Op("Reshape", "", model.Attr{Shape: []int64{batch, 4, width}}, z)
+		case 3: // halves of a product
+			if z := b.OpN("Split", "", model.Attr{Axis: 2, Splits: []int64{width, width}}, linear(y, 2*width)); z != nil {
+				y = b.Op("Mul", "", model.Attr{}, z[0], z[1])
+			}
+		}
+		if r.IntN(2) == 0 {
+			y = b.Op("Add", "", model.Attr{}, y, x)
+		}
+		x = y
+	}
+	b.Output(x)
+	return b.Build()
+}
+
+// both are a random network at two batch sizes.
+func both(t testing.TB, seed uint64) (g, small *model.Graph) {
+	t.Helper()
+	g, err := random(rand.New(rand.NewPCG(seed, 1)), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	small, err = random(rand.New(rand.NewPCG(seed, 1)), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g, small
+}
+
+// Any choice of options computes what the network does: each chip runs its pieces on values, and
+// what the collectives pass on are these values.
+func TestValues(t *testing.T) {
+	cuts, partial, kinds := 0, 0, map[string]int{}
+	for seed := range uint64(400) {
+		g, small := both(t, seed)
+		r := rand.New(rand.NewPCG(seed, 2))
+		chips := 2 * (1 + r.Int64N(2))
+		p, err := New(g, small, chip(t), group(chips))
+		if err != nil {
+			t.Fatal(err)
+		}
+		choice := make([]int, len(p.pairs.Nodes))
+		for i, n := range p.pairs.Nodes {
+			choice[i] = r.IntN(len(n.Labels))
+		}
+		plan, err := p.Solve(context.Background(), "greedy", binding.Options{Start: choice})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range plan.Options {
+			switch {
+			case o.Out[0] >= 0:
+				cuts++
+			case o.Out[0] == Partial:
+				partial++
+			}
+		}
+		want := interp.Evaluate(g, func(s *model.Tensor, i int64) uint64 { return uint64(s.ID)*1_000_003 + uint64(i)*7919 + 5 })
+		moves := execute(t, p, plan, want, seed)
+		for _, m := range moves {
+			kinds[m.Kind]++
+		}
+	}
+	if cuts == 0 || partial == 0 || len(kinds) != 4 {
+		t.Errorf("%d operators were cut, %d along a reduction, collectives %v: expected some of each", cuts, partial, kinds)
+	}
+	t.Logf("%d operators cut, %d along a reduction, collectives %v", cuts, partial, kinds)
+}
+
+// execute runs the pieces of all chips and compares what they leave with the network's values.
+func execute(t *testing.T, p *Problem, plan *Plan, want [][]uint64, seed uint64) []Move {
+	chips := p.Group.Chips
+	pieces := make([][]Piece, chips)
+	var moves []Move
+	for c := range chips {
+		var err error
+		if pieces[c], moves, err = p.Pieces(plan, p.Graph, c); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+	}
+	// there has the values that each chip has of a tensor in a layout.
+	there := map[variant][][]uint64{}
+	for k := range pieces[0] {
+		for c := range chips {
+			piece := pieces[c][k]
+			in := map[model.TensorID][]uint64{}
+			for _, s := range piece.Sources {
+				of := p.Graph.Tensor(s.Of)
+				switch {
+				case of.Producer != model.NoOp:
+					values, ok := there[variant{s.Of, s.Layout}]
+					if !ok {
+						t.Fatalf("seed %d: piece %d reads %s %v, which nothing has left there", seed, k, of.Name, s.Layout)
+					}
+					in[s.ID] = values[c]
+				case s.Layout == first && c > 0:
+					in[s.ID] = make([]uint64, of.Shape.Elements())
+				default:
+					in[s.ID] = part(want[s.Of], of.Shape, s.Layout, c, chips)
+				}
+			}
+			values := interp.Evaluate(piece.Graph, func(s *model.Tensor, i int64) uint64 { return in[s.ID][i] })
+			for _, r := range piece.Results {
+				v := variant{r.Of, r.Layout}
+				there[v] = append(there[v], values[r.ID])
+			}
+		}
+		for _, r := range pieces[0][k].Results {
+			of, got := p.Graph.Tensor(r.Of), there[variant{r.Of, r.Layout}]
+			sum := make([]uint64, len(want[r.Of]))
+			for c := range chips {
+				if r.Layout == Partial {
+					for i, x := range got[c] {
+						sum[i] = (sum[i] + x) % prime
+					}
+					continue
+				}
+				if fmt.Sprint(got[c]) != fmt.Sprint(part(want[r.Of], of.Shape, r.Layout, c, chips)) {
+					t.Fatalf("seed %d: chip %d of %d has %s %v wrong", seed, c, chips, of.Name, r.Layout)
+				}
+			}
+			if r.Layout == Partial && fmt.Sprint(sum) != fmt.Sprint(want[r.Of]) {
+				t.Fatalf("seed %d: %d chips have %s partial wrong", seed, chips, of.Name)
+			}
+		}
+		for _, m := range moves { // of what is there, a change gives what the network has
+			if _, made := there[variant{m.Of, m.From}]; made && there[variant{m.Of, m.To}] == nil {
+				for c := range chips {
+					there[variant{m.Of, m.To}] = append(there[variant{m.Of, m.To}], part(want[m.Of], p.Graph.Tensor(m.Of).Shape, m.To, c, chips))
+				}
+			}
+		}
+	}
+	for _, out := range p.Graph.Outputs {
+		ok := false
+		for v := range there {
+			ok = ok || v.of == out && v.layout != Partial
+		}
+		if !ok {
+			t.Fatalf("seed %d: output %s is nowhere", seed, p.Graph.Tensor(out).Name)
+		}
+	}
+	return moves
+}
+
+// part is what a chip has of a tensor's values.
+func part(values []uint64, shape model.Shape, l Layout, c, chips int64) (own []uint64) {
+	if l < 0 {
+		return values
+	}
+	inner := shape[l+1:].Elements()
+	for i, x := range values {
+		if at := int64(i) / inner % shape[l]; at/(shape[l]/chips) == c {
+			own = append(own, x)
+		}
+	}
+	return own
+}
+
+// Variable elimination and the greedy rule against all choices.
+func TestExact(t *testing.T) {
+	worse := 0
+	for seed := range uint64(60) {
+		g, small := both(t, seed)
+		p, err := New(g, small, chip(t), group(2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := 1.0
+		for _, n := range p.pairs.Nodes {
+			all *= float64(len(n.Labels))
+		}
+		if all > 3e5 {
+			continue
+		}
+		least := math.Inf(1)
+		choice := make([]int, len(p.pairs.Nodes))
+		for more := true; more; {
+			least = min(least, p.pairs.Seconds(choice))
+			more = false
+			for i := range choice {
+				if choice[i]++; choice[i] < len(p.pairs.Nodes[i].Labels) {
+					more = true
+					break
+				}
+				choice[i] = 0
+			}
+		}
+		found := map[string]float64{}
+		for _, m := range []string{"whole", "greedy", "search"} {
+			plan, err := p.Solve(context.Background(), m, binding.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[m] = plan.Objective
+			moved := 0.0
+			_, moves, err := p.Pieces(plan, g, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range plan.Options {
+				moved += o.Seconds
+			}
+			for _, move := range moves {
+				moved += move.Seconds
+			}
+			if moved > plan.Objective*(1+1e-9) {
+				t.Errorf("seed %d, %s: operators and collectives take %g s, the objective is %g", seed, m, moved, plan.Objective)
+			}
+		}
+		if math.Abs(found["search"]-least) > 1e-12*least {
+			t.Errorf("seed %d: search found %g, the least of all choices is %g", seed, found["search"], least)
+		}
+		if found["greedy"] < least*(1-1e-9) || found["whole"] < least*(1-1e-9) {
+			t.Errorf("seed %d: greedy %g or whole %g below %g", seed, found["greedy"], found["whole"], least)
+		}
+		if found["greedy"] > least*(1+1e-9) {
+			worse++
+		}
+	}
+	t.Logf("greedy is worse on %d", worse)
+}
+
+func TestCollective(t *testing.T) {
+	g := Group{4, hardware.Link{BandwidthBytesPerSecond: 1e9, LatencySeconds: 1e-6}}
+	for _, c := range []struct {
+		from, to Layout
+		kind     string
+		us       float64
+	}{
+		{Whole, Whole, "", 0}, {Whole, Cut(1), "", 0}, {Cut(0), Cut(0), "", 0},
+		{Cut(0), Whole, AllGather, 1 + 6}, {Partial, Cut(0), ReduceScatter, 1 + 6}, {Partial, Whole, AllReduce, 2 + 12},
+		{Cut(0), Cut(1), AllToAll, 1 + 1.5},
+	} {
+		kind, s := g.Collective(c.from, c.to, 8000)
+		if kind != c.kind || math.Abs(s*1e6-c.us) > 1e-9 {
+			t.Errorf("%v to %v: found %q of %g us, expected %q of %g", c.from, c.to, kind, s*1e6, c.kind, c.us)
+		}
+	}
+}
