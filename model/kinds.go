@@ -27,7 +27,7 @@ func (c Class) String() string {
 	return [...]string{"matrix", "reduction", "element-wise", "injective", "view"}[c]
 }
 
-// KindInfo is what scheduling needs to know of an operator kind.
+// KindInfo holds the facts of an operator kind that scheduling needs.
 type KindInfo struct {
 	Kind       Kind
 	Class      Class

@@ -14,7 +14,7 @@ type ScoreOp struct {
 	Operands int // all, the scores among them
 }
 
-// extra is how many inputs the score operators read.
+// extra counts the inputs of the score operators.
 func (a *Attr) extra() int {
 	n := 0
 	for _, s := range a.Scores {
@@ -191,7 +191,7 @@ func attentionDims(op *Op, in []*Tensor, r Region) AttentionDims {
 	return d
 }
 
-// attentionWork is that of a box of the output, of a row of which all or nothing is computed: both products,
+// attentionWork is the work of a box of the output, of a row of which all or nothing is computed: both products,
 // and of each score the operators on it, its maximum, the difference from that, the exponential and the sum; of each
 // element a division by the sum. What rescales sums is not among it.
 func attentionWork(op *Op, in []*Tensor, r Region) Work {
@@ -205,7 +205,7 @@ func attentionWork(op *Op, in []*Tensor, r Region) Work {
 	return w
 }
 
-// ScoreWork is what the vector units do for one score of an attention.
+// ScoreWork is the vector work of one score of an attention.
 func ScoreWork(op *Op) VectorWork {
 	w := VectorWork{}
 	if op.Attr.Softmax {

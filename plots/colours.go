@@ -29,7 +29,7 @@ var systems = []struct {
 	{black, []string{"best", "exact"}},
 }
 
-// seriesColours are those of what is no system.
+// seriesColours are the colours of series that are no systems.
 var seriesColours = []color.NRGBA{grey, sky, blue, orange, green, purple, black}
 
 // colours gives each of several series its own: a system its own in all figures, paler where it comes again, and others

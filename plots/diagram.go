@@ -50,7 +50,7 @@ const NoColour = -1
 type DiagramEdge struct {
 	From, To int
 	Grey     bool
-	// Bend is how far the middle of the arrow stands off the straight line, in rows
+	// Bend is the distance of the arrow's middle from the straight line, in rows
 	// downward.
 	Bend float64
 }
@@ -189,7 +189,7 @@ func (d *Diagram) rowHeight() vg.Length {
 	return defaultSpacing
 }
 
-// head is what the title and the texts above the top row take.
+// head is the height of the title and the texts above the top row.
 func (d *Diagram) head() vg.Length {
 	h := vg.Length(0)
 	if d.Title != "" {

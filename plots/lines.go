@@ -102,10 +102,10 @@ func Lines(panels ...Curves) (*Figure, error) {
 	return f, nil
 }
 
-// maxTicks is how many words fit below a panel.
+// maxTicks is the number of words that fit below a panel.
 const maxTicks = 9
 
-// ticks are those of g.Ticks, or every few of them where they would not fit.
+// ticks are g.Ticks, or every few of them where they would not fit.
 func (g Curves) ticks() []plot.Tick {
 	step := (len(g.X) + maxTicks - 1) / maxTicks
 	var ticks []plot.Tick

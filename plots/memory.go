@@ -13,7 +13,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Memory is what a network keeps alive while it runs.
+// Memory is the live memory of a network over time.
 type Memory struct {
 	Title string
 	// LiveBytes are the bytes of live activations while each layer runs, in execution
@@ -89,7 +89,7 @@ func MemoryInUse(m Memory) (*Figure, error) {
 	return stack([]panel{p}, height+head, keys, 3), nil
 }
 
-// wholeTicks are those of niceTicks that are whole numbers.
+// wholeTicks are the whole numbers among niceTicks.
 func wholeTicks(top float64) []plot.Tick {
 	var ticks []plot.Tick
 	for _, t := range niceTicks(top) {

@@ -26,8 +26,8 @@ type ProfileBlock struct {
 	Text       string  // inside, where it fits
 }
 
-// Profiles draws profiles one below the other on a common time axis; colours are what
-// the palette's colours mean, in its order.
+// Profiles draws profiles one below the other on a common time axis; colours name
+// the palette's colours, in its order.
 func Profiles(list []Profile, xLabel, yLabel string, colours []string) (*Figure, error) {
 	if len(list) == 0 {
 		return nil, errors.New("plots: there is no profile to draw")

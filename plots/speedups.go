@@ -35,7 +35,7 @@ var seriesColors = []color.Color{
 	color.NRGBA{0xcc, 0xe3, 0xf2, 0xff}, color.NRGBA{0x56, 0xb4, 0xe9, 0xff}, blue, color.NRGBA{0x00, 0x30, 0x50, 0xff},
 }
 
-// nameSize is that of the machines' names, of which there may be many.
+// nameSize is the font size of machines' names, of which there may be many.
 const nameSize = vg.Length(5.5)
 
 // SpeedupBars draws a panel for each network. A bar stands on the line of 1 and goes

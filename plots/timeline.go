@@ -43,8 +43,8 @@ type TimelineMark struct {
 	Text string // above
 }
 
-// Timelines draws timelines one below the other; colours are what the palette's
-// colours mean, in its order.
+// Timelines draws timelines one below the other; colours name the palette's
+// colours, in its order.
 func Timelines(list []Timeline, xLabel string, rowHeight float64, colours []string) (*Figure, error) {
 	if len(list) == 0 {
 		return nil, errors.New("plots: there is no timeline to draw")

@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Network is what the variants of a schedule made of one network: a panel.
+// Network holds the results of variants on one network: a panel.
 type Network struct {
 	Title    string // such as "ResNet-50, batch 64"
 	Unit     string // of all throughputs, such as "images/s"

@@ -169,7 +169,7 @@ func rate(rows []harness.Row) []ratedRow {
 	return list
 }
 
-// ablationNotes are what a reader of the tables must know.
+// ablationNotes tell how to read the tables.
 var ablationNotes = []string{
 	"Tensor writes are the stores of output tensors in the program of one cluster: a loop over the batch counts once, instances one by one, as in the paper's Table 3. Executed are those of all clusters and all rounds of the loop.",
 	"Utilisation is useful arithmetic over what the units could do in that time (the chip's peak).",

@@ -7,7 +7,7 @@ import (
 	"github.com/dsasched/dsasched/internal/harness"
 )
 
-// Mechanism is what the paper's explanation predicts for one network, and whether
+// Mechanism is the prediction of the paper's explanation for one network, and whether
 // it came out: results no longer go through the DDR, and each of the ideas helps.
 type Mechanism struct {
 	Model       string              `json:"model"`

@@ -28,7 +28,7 @@ var (
 	}()
 )
 
-// A way is what the clusters of a machine divide.
+// A way is a division of work over the clusters of a machine.
 type way struct{ title, by, machine string }
 
 // A division is a batch of a network on a chip whose clusters divide something between them.

@@ -57,7 +57,7 @@ func choose(l *pipelining.Loading) mofang.Speedup {
 	return mofang.Threads(l.NamesSeconds, l.ItemSeconds, l.TrainSeconds, l.Batch, table)
 }
 
-// threadTable is what Figs. 13 and 14 show: rates in images per second.
+// threadTable has the numbers of Figs. 13 and 14: rates in images per second.
 type threadTable struct {
 	Model  string      `json:"model"`
 	Train  float64     `json:"train_per_s"`

@@ -188,7 +188,7 @@ func utilization() harness.Experiment {
 		})
 }
 
-// joules is what a training step of one sample takes, in three ways.
+// joules is the energy of a training step of one sample, in three ways.
 type joules struct {
 	Name    string  `json:"name"`
 	Seconds float64 `json:"step_s"`

@@ -87,7 +87,7 @@ var Figures = []Figure{
 	BertTVMThroughput, BertTVMLatency, BertThroughput, BertLatency, BertCraftedThroughput, BertCraftedLatency,
 }
 
-// Measurement is what others measured on the real chip with the vendor's software.
+// Measurement is a measurement by others on the real chip with the vendor's software.
 type Measurement struct {
 	Model, Precision    string
 	Batch               int64

@@ -43,7 +43,7 @@ var (
 	operatorSettings = slices.DeleteFunc(slices.Clone(kernelSettings), func(x setting) bool { return x.published == nil })
 )
 
-// ablated is what the settings find for a kernel, an operator of one shape or networks.
+// ablated holds the settings' results for a kernel, an operator of one shape or networks.
 type ablated struct {
 	On       string  `json:"on"`
 	Operator bool    `json:"operator,omitempty"`

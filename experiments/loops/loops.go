@@ -26,7 +26,7 @@ import (
 
 const paper = "Ansor (OSDI 2020)"
 
-// study is how much is tried.
+// study is the size of an experiment.
 type study struct {
 	hardware string
 	networks []string
@@ -55,7 +55,7 @@ func (s study) tasks(ctx context.Context, names ...string) ([]*ansor.Task, error
 	return s.kernels(ctx, "ansor", names...)
 }
 
-// kernels are those of networks by a recipe, one chunk for each cluster.
+// kernels are the kernels of networks by a recipe, one chunk for each cluster.
 func (s study) kernels(ctx context.Context, variant string, names ...string) ([]*ansor.Task, error) {
 	spec, err := hardware.Load(s.hardware)
 	if err != nil {
@@ -375,7 +375,7 @@ func rank(by string, tasks [][]ansor.Measured, score func(ansor.Measured) float6
 
 type optimum struct {
 	Kernel string `json:"kernel"`
-	// Measured is how many programs the branch and bound simulates to prove Best, or until
+	// Measured is the number of programs that the branch and bound simulates to prove Best, or until
 	// it ends with Bound below Best; both and Rule are beyond the launch.
 	Measured int64   `json:"programs_measured"`
 	Bound    float64 `json:"bound_s"`

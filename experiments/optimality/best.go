@@ -57,7 +57,7 @@ type wholeSchedule struct {
 	Front search.Front `json:"front"`
 }
 
-// otherMachine is what both schedules, not made again, reach on a changed machine.
+// otherMachine has the times of both schedules, not made again, on a changed machine.
 type otherMachine struct {
 	Change string  `json:"change"`
 	Greedy float64 `json:"greedy_per_s"`

@@ -16,7 +16,7 @@ type configured[T any] struct {
 	Hardware           string
 	Configurations     []literature.Configuration
 	suffix             string // of the cells' keys
-	// Inputs are what a result depends on beside the program.
+	// Inputs are the inputs of a result beside the program.
 	Inputs func(c literature.Configuration, hardwareHash string) any
 	Run    func(ctx context.Context, src network.Network, spec *hardware.Spec, c literature.Configuration) (T, error)
 	Report func(all []T, b *harness.Document) error

@@ -105,7 +105,7 @@ func find(list []scheduler.Compared, decision string, ok func(scheduler.Compared
 	return scheduler.Compared{}, false
 }
 
-// value is what a number that may be missing counts for.
+// value is a number, or 0 where it is missing.
 func value(x *float64) float64 {
 	if x == nil {
 		return 0
@@ -255,7 +255,7 @@ func (o againstExact) gapSentence(all [][]scheduler.Compared) string {
 	return s + "."
 }
 
-// gaps are those of the greedy answers, in percent, by decision and configuration; 0 also
+// gaps are the gaps of the greedy answers, in percent, by decision and configuration; 0 also
 // where nothing is proven.
 func (o againstExact) gaps(all [][]scheduler.Compared) []plots.Series {
 	list := []plots.Series{{Name: "split"}, {Name: "order"}, {Name: "bind"}, {Name: "memory"}, {Name: "issue"}, {Name: "joint"}}

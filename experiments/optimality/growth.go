@@ -15,7 +15,7 @@ import (
 	"github.com/dsasched/dsasched/plots"
 )
 
-// growth is how the time to order instances grows with their number. Its figures are
+// growth measures the time to order instances against their number. Its figures are
 // wall times: they are of the machine that measured them and do not repeat.
 type growth struct {
 	families []growthFamily
@@ -35,7 +35,7 @@ type growthFamily struct {
 // over in moments.
 const growthLimit = time.Second
 
-// greedyRuns is how often a greedy method orders a problem; the shortest time counts.
+// greedyRuns is the number of runs of a greedy method on a problem; the shortest time counts.
 const greedyRuns = 9
 
 func doubling(from, to int) []int {

@@ -13,7 +13,7 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-// table4 is what scheduling itself costs. Its figures are wall times: they are of
+// table4 measures the time of scheduling itself. Its figures are wall times: they are of
 // the machine that measured them and do not repeat.
 type table4 struct {
 	hardware       string
@@ -32,7 +32,7 @@ type schedulingTime struct {
 	Seconds float64 `json:"wall_time_s"` // the median of several runs
 }
 
-// schedulingRuns is how often each schedule is made. That of exact methods, which may
+// schedulingRuns is the number of times that each schedule is made. That of exact methods, which may
 // take long, is made once.
 const schedulingRuns = 3
 

@@ -64,10 +64,10 @@ type spillRun struct {
 	// them at the lower level moves; both of one chunk on one cluster.
 	SpilledBytes int64 `json:"spilled_bytes"`
 	MovedBytes   int64 `json:"moved_bytes"`
-	// AgainBytes are those of parameters that pass to the cores once more for each tile
+	// AgainBytes counts parameters that pass to the cores once more for each tile
 	// after the first.
 	AgainBytes int64 `json:"parameters_again_bytes"`
-	// BoundBytes is what no memory plan is below in the two together; only of the method
+	// BoundBytes is a lower bound on the sum of the two over all memory plans; only of the method
 	// that asks for it.
 	BoundBytes *int64 `json:"bound_bytes,omitempty"`
 	// Lifetime is the mean of the spilled values', in steps.

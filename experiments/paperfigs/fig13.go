@@ -39,7 +39,7 @@ func (f crossing) experiment() harness.Experiment {
 	}
 }
 
-// crossRun is what cluster 0 did while the two blocks ran.
+// crossRun is the activity of cluster 0 while the two blocks ran.
 type crossRun struct {
 	Variant string `json:"variant"`
 	// Times are from the start of the first block's first command; loads from the DDR do
@@ -315,7 +315,7 @@ func (f crossing) report(runs []crossRun) (*harness.Report, error) {
 	return d.Report(harness.Data{Data: runs})
 }
 
-// crossColours are those of the first and the second block and of all else.
+// crossColours are the colours of the first and the second block and of all else.
 var crossColours = [3]int{0, 1, 2}
 
 // Fig13 issues instructions across layers.

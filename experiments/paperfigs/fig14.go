@@ -42,7 +42,7 @@ func reportFig14(rows gridRows, b *harness.Document) error {
 	return m.figures(b)
 }
 
-// ratio is that of the throughputs of two variants, by configuration.
+// ratio is the ratio of two variants' throughputs, by configuration.
 func (g gridRows) ratio(to, from string, p harness.ChunkPolicy) func(literature.Configuration) float64 {
 	return func(c literature.Configuration) float64 {
 		return g.at(c, to, p).ThroughputPerSecond / g.at(c, from, p).ThroughputPerSecond

@@ -33,7 +33,7 @@ func (f stageUse) experiment() harness.Experiment {
 		Paper: "GraphTurbo (OSDI 2023), Fig. 17", Plan: f.plan}
 }
 
-// stageRow is what a stage gets of the units of a cluster.
+// stageRow is a stage's share of the units of a cluster.
 type stageRow struct {
 	Stage   string  `json:"stage"`
 	Seconds float64 `json:"time_s"` // of the whole batch

@@ -48,7 +48,7 @@ type orderedRun struct {
 	Groups        []orderedPart `json:"groups"`
 	Instances     []orderedInst `json:"instances"` // as they run
 	CapacityBytes int64         `json:"lb_capacity_bytes"`
-	// MovedBytes is what the ordering problem says of stores and loads.
+	// MovedBytes counts the stores and loads of the ordering problem.
 	MovedBytes     int64   `json:"moved_bytes"`
 	Utilization    float64 `json:"lb_utilization"` // of what the running instance touches, over time
 	MeanHeld       float64 `json:"lb_mean_held"`   // of all buffers in the simulation, over time
@@ -276,7 +276,7 @@ func (r orderedRun) touched(group int) int64 {
 	return r.Instances[slices.IndexFunc(r.Instances, func(x orderedInst) bool { return x.Group == group })].TouchedBytes
 }
 
-// shares are those of the LB that an instance of each sub-graph touches, in percent.
+// shares are the shares of the LB that an instance of each sub-graph touches, in percent.
 func (r orderedRun) shares() (list []string) {
 	for k := range r.Groups {
 		list = append(list, harness.Percent(float64(r.touched(k))/float64(r.CapacityBytes)))

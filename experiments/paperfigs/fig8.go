@@ -269,7 +269,7 @@ func (f joining) report(runs []joinRun) (*harness.Report, error) {
 	return d.Report(harness.Data{Data: runs})
 }
 
-// joinChain is what stands in front of a consumer for one tensor.
+// joinChain is the chain of joins in front of a consumer for one tensor.
 type joinChain struct {
 	consumer int
 	from     []int

@@ -166,7 +166,7 @@ func (e localBuffers) plan() (*harness.Plan, error) {
 				if err != nil {
 					return nil, err
 				}
-				if i > 0 { // the first machine is that of all experiments, which have the same cells
+				if i > 0 { // all experiments use the first machine and have the same cells
 					cell = tolerant(cell)
 				}
 				p.Cells = append(p.Cells, cell)
@@ -350,7 +350,7 @@ func writesTable(all []lbResults) harness.Table {
 	return t
 }
 
-// cell is what a table has of a row, or a dash where there is none.
+// cell is the text of a row's cell, or a dash where there is none.
 func (r lbResults) cell(c literature.Configuration, variant string, of func(harness.Row) string) string {
 	if row, ok := r.at(c, variant); ok {
 		return of(row)

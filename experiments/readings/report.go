@@ -41,7 +41,7 @@ type set struct {
 	list []number
 }
 
-// sets are those of the matrix.
+// sets are the sets of choices of the matrix.
 func sets() (out []set) {
 	for _, name := range []string{groupTVM, groupUnseen, groupMeans, groupGains, groupTable1, groupOthers, groupStages} {
 		out = append(out, set{name, of(func(n number) bool {

@@ -34,7 +34,7 @@ type run struct {
 	batch, chunk    int64
 }
 
-// runs are all that a setting needs. The networks are those of the setting.
+// runs are the runs that a setting needs. The networks are those of the setting.
 func (s setting) runs() []run {
 	var list []run
 	for _, c := range s.configurations() {

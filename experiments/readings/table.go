@@ -32,7 +32,7 @@ type choice struct {
 	Change change
 }
 
-// change is how a choice differs from what is in force; the zero value does not.
+// change is the difference of a choice from the one in force; the zero value does not.
 type change struct {
 	// Networks of the zoo in place of those that stand for configurations, by label.
 	Networks map[string]string
@@ -169,7 +169,7 @@ func (c change) recipe(name string) (scheduler.Recipe, error) {
 	return scheduler.Replace(r, scheduler.Options{}, picks...)
 }
 
-// options are those of a run of a recipe; what has no split has no footprints either.
+// options are the options of a recipe's run; what has no split has no footprints either.
 func (c change) options(r scheduler.Recipe, chunk int64) scheduler.Options {
 	return scheduler.Options{Chunk: chunk, Uneven: c.Uneven, InPlace: c.InPlace && strings.HasPrefix(r.Pick("group"), "alg2")}
 }

@@ -20,14 +20,14 @@ import (
 	"github.com/dsasched/dsasched/regular"
 )
 
-// collection is what a folder of results holds, as both reports over all experiments
+// collection is the content of a folder of results, as both reports over all experiments
 // show it. It depends on the files alone.
 type collection struct {
 	experiments []collected // in the order of the registry, then others by name
 	recording   []byte      // of the viewer; nil if there is none
 }
 
-// collected is what there is of one experiment.
+// collected is the content of one experiment.
 type collected struct {
 	name    string
 	lines   []comparedLine

@@ -11,7 +11,7 @@ import (
 	"github.com/dsasched/dsasched/internal/harness"
 )
 
-// reportPreface is what a reader of the comparison must know.
+// reportPreface tells the reader how to read the comparison.
 const reportPreface = "Constants of the accelerator are fitted (dsasched calibrate), to TVM's throughputs of ResNet-50, MobileNet-v2 and DenseNet and GraphTurbo's of BERT-128. Numbers marked † are these, or of the two networks of the ablation: the fit or the choice of mechanisms saw them (docs/deviations.md); or they are inputs, or what a definition says. They and zeros on both sides are not counted. All others are the evaluation set: they were compared afterwards. Of a gain (×) the verdict compares what is beyond 1."
 
 // writeReport gathers the published numbers beside ours from the experiments that
@@ -105,7 +105,7 @@ func reportText(c *collection) string {
 	return b.String()
 }
 
-// brief is what a reader came for: the headlines, and the leading figures with a sentence
+// brief is the first page: the headlines, and the leading figures with a sentence
 // each.
 func (c *collection) brief(b *strings.Builder) {
 	t := harness.Table{Title: "In brief", Columns: []harness.Column{{Name: "What", Text: true}, {Name: "Published"}, {Name: "Ours"}, {Name: "Unit", Text: true}, {Name: "Verdict", Text: true}, {Name: "In words", Text: true}}}

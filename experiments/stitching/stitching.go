@@ -19,10 +19,10 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// paper is what the experiments reproduce.
+// paper is the paper that the experiments reproduce.
 const paper = "AStitch (ASPLOS 2022)"
 
-// published is what the paper says of a network: over XLA (read off a figure), kernels of
+// published holds the paper's figures of a network: over XLA (read off a figure), kernels of
 // XLA and of AStitch (a table).
 type published struct {
 	title, network string
@@ -286,7 +286,7 @@ func (s study) speedup() harness.Experiment {
 		})
 }
 
-// steps are those of the paper's ablation, in ms.
+// steps are the steps of the paper's ablation, in ms.
 var steps = []struct {
 	method, title string
 	ms            float64

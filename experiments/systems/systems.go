@@ -81,7 +81,7 @@ func (p *place) clusters() int {
 	return p.spec.Clusters
 }
 
-// entry is what a recipe did at a place.
+// entry is the result of a recipe at a place.
 type entry struct {
 	Row   *harness.Row `json:"row"` // null: it fails
 	Error string       `json:"error,omitempty"`
@@ -108,7 +108,7 @@ func (s systems) places() ([]place, error) {
 	return list, nil
 }
 
-// recipes are those at a place.
+// recipes are the recipes of a place.
 func (s systems) recipes(p *place) []scheduler.Recipe {
 	list := s.others
 	if p.first {

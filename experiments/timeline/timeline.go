@@ -43,7 +43,7 @@ func (t timeline) experiment() harness.Experiment {
 // type recording is its form.
 const ViewerFile = "viewer.json"
 
-// recording is what the viewer reads. All lists of numbers are columns: decimal
+// recording is the input of the viewer. All lists of numbers are columns: decimal
 // numbers with a space between them, so that a hundred thousand commands stay small
 // and JSON stays readable. Times are in ticks.
 type recording struct {
@@ -88,7 +88,7 @@ type queueTrack struct {
 	Length string `json:"length_ticks"`
 	Label  string `json:"operator"`
 	Kind   string `json:"kind"`
-	// Amount is what a command does: bytes of a move, multiply-accumulates of a matrix
+	// Amount is the work of a command: bytes of a move, multiply-accumulates of a matrix
 	// command, operations of a vector command, else 0.
 	Amount string `json:"amount"`
 }

@@ -48,7 +48,7 @@ type Constant struct {
 	Lo, Hi float64
 	// Prior is its value where it is not fitted.
 	Prior float64
-	// Step is what the fitted value is rounded to.
+	// Step is the step to which the fitted value is rounded.
 	Step float64
 	// Why says what bounds the range, and what the prior is.
 	Why string
@@ -77,7 +77,7 @@ func launchBound() (seconds float64, label string) {
 	return seconds, label
 }
 
-// constants are those that may be fitted: one for the control, one for the memory, one for
+// constants lists the constants that may be fitted: one for the control, one for the memory, one for
 // the matrix unit.
 func constants() []Constant {
 	bound, label := launchBound()
@@ -147,7 +147,7 @@ type CalibrationFigure struct {
 	over      *calibrationRun // the figure is a quotient
 }
 
-// runs are what the figure is made of.
+// runs are the runs behind the figure.
 func (f CalibrationFigure) runs() []calibrationRun {
 	if f.over == nil {
 		return []calibrationRun{f.simulated}

@@ -34,7 +34,7 @@ type Axis struct {
 // fastest.
 type Grid struct {
 	Axes []Axis
-	// Network and Options are what the axes do not set.
+	// Network and Options hold the settings that no axis varies.
 	Network network.Options
 	Options scheduler.Options
 }
@@ -85,7 +85,7 @@ func (e *GridError) Unwrap() error { return e.Err }
 
 // Plan is a grid whose points can all be run, as far as is known without running them.
 type Plan struct {
-	// Axes are those of the grid after the defaults that it does not have. Values
+	// Axes are the axes of the grid, defaults included. Values
 	// that are multiples stand as what they come to, if that is the same everywhere.
 	Axes   []Axis
 	points []point
@@ -332,7 +332,7 @@ func (b *builder) machine(pt *point, name string) (*hardware.Spec, error) {
 type Explored struct {
 	Values []string     // on each axis of the plan
 	Row    *harness.Row // nil: no schedule, see Err
-	// LimitedBy is what keeps the throughput from being higher, and LimitShare how
+	// LimitedBy is the bottleneck, and LimitShare how
 	// much of the time it is busy; see LimitOf.
 	LimitedBy  string
 	LimitShare float64
@@ -350,7 +350,7 @@ type ExploreOptions struct {
 	Progress func(harness.Progress)
 }
 
-// kept is what is kept of a point.
+// kept is the stored part of a point.
 type kept struct {
 	Row        *harness.Row `json:"row"`
 	LimitedBy  string       `json:"limited_by"`

@@ -15,7 +15,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// sensitivity is what the headline figures become when each fitted constant is halved
+// sensitivity recomputes the headline figures with each fitted constant halved
 // and doubled. Decisions do not depend on these constants, so that each schedule is made
 // once and simulated with all of them, on one cluster.
 type sensitivity struct {
@@ -60,7 +60,7 @@ func turns(spec *hardware.Spec) []turn {
 	return list
 }
 
-// label is such as "launch at 2.5us".
+// label names the turn, such as "launch at 2.5us".
 func (t turn) label() string {
 	if t.constant < 0 {
 		return "as fitted"

@@ -70,7 +70,7 @@ func turned(s *hardware.Spec, k knob, f float64) (*hardware.Spec, float64) {
 	return &c, k.turn(&c, f)
 }
 
-// sweep is what would change the answer.
+// sweep asks which figure of the machine would change the answer.
 type sweep struct {
 	hardware string
 	networks []struct {

@@ -110,7 +110,7 @@ func (p *Problem) changes(spilled []bool) (list []usageChange) {
 	return list
 }
 
-// SpillCost is how many bytes move if the marked buffers are spilled.
+// SpillCost is the number of bytes that move if the marked buffers are spilled.
 func SpillCost(p *Problem, spilled []bool) int64 {
 	cost := int64(0)
 	for i, out := range spilled {

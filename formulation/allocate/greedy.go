@@ -80,7 +80,7 @@ func bestRule(p *Problem) ([]int64, error) {
 	return best, nil
 }
 
-// ErrClash is what [Place] returns, with more words, where fixed offsets
+// ErrClash is wrapped by the error of [Place] where fixed offsets
 // contradict each other: then there is no placement at any capacity.
 var ErrClash = errors.New("fixed offsets overlap")
 

@@ -10,7 +10,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/solve"
 )
 
-// run is what a method runs, within a capacity or [NoLimit].
+// run places buffers within a capacity or [NoLimit].
 type run = func(ctx context.Context, p *Problem, capacity int64, opts Options) (*Result, error)
 
 var rows = solve.Table[run]{
@@ -92,7 +92,7 @@ func Tighten(ctx context.Context, p *Problem, capacity int64, method string, opt
 	return least.within(capacity), nil
 }
 
-// spillRun is what chooses what to spill.
+// spillRun chooses the buffers to spill.
 type spillRun = func(ctx context.Context, p *Problem, capacity int64, opts SpillOptions) (*SpillResult, error)
 
 var spillRows = solve.Table[spillRun]{

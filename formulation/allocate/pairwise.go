@@ -11,8 +11,8 @@ import (
 // made so far; if it is right, all is done; else it branches over the two sides of
 // an interval that is hurt.
 //
-// It needs no canonical form, so it handles windows, and it is what the canonical
-// search is compared with in tests. It has no bound of its own but the capacity:
+// It needs no canonical form, so it handles windows, and tests compare the canonical
+// search with it. It has no bound of its own but the capacity:
 // it is for small problems.
 type pairwise struct {
 	p        *Problem

@@ -40,11 +40,11 @@ type option struct {
 }
 
 const (
-	// mostOptions is how many are listed in all, mostNamed how many buffers those of a row name.
+	// mostOptions bounds the options of all rows, mostNamed the buffers that a row names.
 	mostOptions, mostNamed = 4_000_000, 8
-	// mostCovers is how many choices a row is searched for at a time.
+	// mostCovers bounds the choices of a row that one search looks at.
 	mostCovers = 2000
-	// priceRounds is how often prices change at most, priceWork how many buffers and options are then
+	// priceRounds bounds the changes of prices, priceWork the buffers and options that are then
 	// looked at in all; fewestRounds come first.
 	priceRounds, priceWork, fewestRounds = 1000, 200_000_000, 30
 )
@@ -156,7 +156,7 @@ type cover struct {
 	left        int // of the choices that may be looked at
 }
 
-// part is what so much costs at least from buffers from k on: the last may go in part.
+// part is the least cost of so many bytes from buffers from k on, the last of which may go in part.
 func (c *cover) part(k int, need int64) float64 {
 	if need <= 0 {
 		return 0
@@ -190,7 +190,7 @@ func (c *cover) search(k int, need int64, paid float64) {
 	c.search(next, need, paid)
 }
 
-// least is what the row costs at least at its prices, and sets which buffers are then spilled.
+// least returns the row's least cost at its prices and marks the buffers that it spills.
 func (r *row) least(c *cover, share []bool) float64 {
 	named := len(r.live) - len(r.order)
 	slices.SortStableFunc(r.order, func(a, b int32) int {

@@ -29,7 +29,7 @@ type Gap struct {
 	Window *Interval
 }
 
-// A Buffer is what needs memory for a time.
+// A Buffer needs memory for a time.
 type Buffer struct {
 	ID       string
 	Lifetime Interval
@@ -42,7 +42,7 @@ type Buffer struct {
 	Offset *int64
 	// Hint is an offset that a solver may try first. It binds nobody.
 	Hint *int64
-	// SpillCost is how many bytes move if the buffer is not in the memory. nil:
+	// SpillCost is the number of bytes that move if the buffer is not in the memory. nil:
 	// each byte is written once and read once.
 	SpillCost *int64
 }
@@ -59,7 +59,7 @@ func (b *Buffer) Up(x int64) int64 {
 	return x
 }
 
-// Moved is how many bytes move if the buffer is spilled.
+// Moved is the number of bytes that move if the buffer is spilled.
 func (b *Buffer) Moved() int64 {
 	if b.SpillCost != nil {
 		return *b.SpillCost
@@ -162,7 +162,7 @@ const (
 	maxTotal = int64(1) << 52
 )
 
-// A fault is what is wrong with one buffer.
+// A fault is one wrong field of a buffer.
 type fault struct{ column, found, expected string }
 
 // fault returns the first thing that is wrong with the buffer by itself.

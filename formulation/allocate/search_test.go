@@ -131,7 +131,7 @@ func forRandom(t *testing.T, seeds uint64, test func(t *testing.T, p *Problem)) 
 	}
 }
 
-// peak is that of a result, -1 without.
+// peak is a result's peak, -1 without one.
 func peak(r *Result) int64 {
 	if r.Peak == nil {
 		return -1

@@ -33,7 +33,7 @@ type skyline struct {
 	isDirty []bool
 }
 
-// stand is what is known of an item before a choice.
+// stand says whether an item may be chosen next.
 type stand uint8
 
 const (

@@ -23,7 +23,7 @@ import (
 //	O  number of buffers that live at the same time at some time
 type Preorder string
 
-// letters are those that a [Preorder] may have.
+// letters may stand in a [Preorder].
 const letters = "WATSO"
 
 // preorders are the rules that are tried in turns unless others are given. Each of
@@ -55,7 +55,7 @@ type Switches struct {
 	NoSkyline bool
 }
 
-// Options are what every method takes; a start is a placement, one offset for each
+// Options are the settings of every method; a start is a placement, one offset for each
 // buffer.
 type Options = solve.Options[[]int64]
 
@@ -68,7 +68,7 @@ type SearchOptions struct {
 	Switches  Switches
 }
 
-// A Result is what is known of a placement. Capacity, peak and bound are in the unit of
+// A Result is a method's answer: a placement, if it has found one, and a bound. Capacity, peak and bound are in the unit of
 // the sizes, bytes.
 type Result struct {
 	Method  string `json:"method"`
@@ -81,7 +81,7 @@ type Result struct {
 	// method.
 	Stop     milp.Stop `json:"stop"`
 	Capacity *int64    `json:"capacity"` // nil: the least one is looked for
-	// Peak is that of Offsets, nil without. A rule's placement that passes the capacity
+	// Peak is the peak of Offsets, nil without offsets. A rule's placement that passes the capacity
 	// has both, with status Limit.
 	Peak    *int64  `json:"peak"`
 	Bound   int64   `json:"bound"` // no placement has a peak below it
@@ -92,7 +92,7 @@ type Result struct {
 	Nodes    int64     `json:"-"` // the search's partial placements
 }
 
-// Outcome is what the answer says of itself, in bytes.
+// Outcome summarises the answer, in bytes.
 func (r *Result) Outcome() solve.Outcome {
 	o := solve.Outcome{Status: r.Status, Objective: math.Inf(1), Bound: float64(r.Bound), Stop: r.Stop}
 	if r.Status.HasValues() {
@@ -119,7 +119,7 @@ type turn struct {
 	limit int64 // on nodes
 }
 
-// verdict is how a search for a placement ended.
+// verdict says how a search for a placement ended.
 type verdict int
 
 const (
@@ -228,7 +228,7 @@ func windowed(p *Problem) bool {
 // each; its answer counts if the one before has none, so that the answer is the same with
 // one core.
 func (s *search) round(capacity, budget int64) verdict {
-	// Where folding leaves little, it is what takes long searches to their end.
+	// Where folding leaves little, it is the search that ends long runs.
 	others := budget
 	if s.folding != nil && !s.folding.idle {
 		others = max(s.firstBudget(), budget/32)
@@ -367,7 +367,7 @@ func grow(budget int64) int64 {
 	return 4 * budget
 }
 
-// answer is what is known of a placement; without offsets it is a limit.
+// answer makes the result of a placement; without offsets its status is a limit.
 func (s *steps) answer(offsets []int64, bound int64, stop milp.Stop) *Result {
 	r := &Result{Buffers: len(s.p.Buffers), Bound: bound, Offsets: offsets, Seconds: time.Since(s.began).Seconds()}
 	if offsets != nil {
@@ -401,7 +401,7 @@ func (r *Result) within(capacity int64) *Result {
 	return r
 }
 
-// why is what ended the search.
+// why returns the reason for which the search ended.
 func (s *search) why() milp.Stop {
 	if stop := solve.Why(s.ctx); stop != milp.Complete {
 		return stop

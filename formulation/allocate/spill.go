@@ -34,7 +34,7 @@ type SpillOptions struct {
 	PlaceNodes int64
 }
 
-// A SpillResult is what is known of a choice.
+// A SpillResult is a method's answer: a choice, if it has found one, and a bound.
 type SpillResult struct {
 	Method string
 	// Status is Optimal if Cost and Bound meet, Feasible if not, and Limit if a
@@ -42,19 +42,19 @@ type SpillResult struct {
 	// may not be spilled.
 	Status milp.Status
 	Stop   milp.Stop
-	// Cost is how many bytes move, Bound what no choice is below.
+	// Cost counts the bytes that move, Bound is a lower bound on it.
 	Cost, Bound int64
 	Spilled     []bool   // one for each buffer if Status.HasValues(), else nil
 	Names       []string // of the buffers spilled
 	// Offsets has those of the buffers that stay, and -1 for the others; nil if they
-	// were not asked for or not found. Placement is what is known of them.
+	// were not asked for or not found. Placement is their status.
 	Offsets   []int64
 	Placement milp.Status
 	Nodes     int64 // the search's partial choices
 	Seconds   float64
 }
 
-// Outcome is what the answer says of itself, in bytes moved.
+// Outcome summarises the answer, in bytes moved.
 func (r *SpillResult) Outcome() solve.Outcome {
 	o := solve.Outcome{Status: r.Status, Objective: math.Inf(1), Bound: float64(r.Bound), Stop: r.Stop}
 	if r.Spilled != nil {

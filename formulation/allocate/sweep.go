@@ -19,7 +19,7 @@ type SweepOptions struct {
 	solve.Options[SpillStart]
 	// Stay marks buffers that may not be spilled, one bool for each; nil: none.
 	Stay []bool
-	// MaxStates is how many choices are kept side by side; 0 stands for
+	// MaxStates is the number of choices that are kept side by side; 0 stands for
 	// DefaultMaxStates, and for more after that if these don't suffice.
 	MaxStates int
 	// NoDominance keeps choices that others make useless.
@@ -43,7 +43,7 @@ type Demand struct {
 	Grown func(spilled uint64) []Tier
 }
 
-// A Tier is what a demand costs if this much is free.
+// A Tier is a demand's cost if this much is free.
 type Tier struct{ Free, Cost int64 }
 
 // cost of the demand with so much free and these buffers spilled, or false.
@@ -70,7 +70,7 @@ func (d *Demand) tiers(set uint64) []Tier {
 	return d.Grown(set)
 }
 
-// SweepCost is what a choice costs, demands included, or false if it leaves too much.
+// SweepCost returns a choice's cost, demands included, or false if it leaves too much.
 func SweepCost(p *Problem, capacity int64, demands []Demand, spilled []bool) (int64, bool) {
 	if checkSpill(p, capacity, spilled) != nil {
 		return 0, false
@@ -228,7 +228,7 @@ func (w *sweep) solve(ctx context.Context) (*SpillResult, error) {
 	return w.answer(best, bound, stop)
 }
 
-// answer is what is known of a choice, nil for none.
+// answer makes the result of a choice; nil stands for none.
 func (w *sweep) answer(spilled []bool, bound int64, stop milp.Stop) (*SpillResult, error) {
 	r := (&SpillResult{Spilled: spilled, Bound: bound}).finish(w.p, stop)
 	if spilled != nil {
@@ -305,7 +305,7 @@ type sweep struct {
 	looks      int64 // at a buffer of a choice
 	mostLooks  int64 // of sweeps after the first
 	again      bool  // the sweep is not the first
-	// pays is what each section has of the cost of those that live in it, rest what all from one on then cost at least.
+	// pays is each section's share of the cost of its live buffers, rest a lower bound on the cost from a section on.
 	pays [][]int64
 	rest []int64
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 )
 
-// mostILPNamed is how many buffers a demand of the integer program may depend on: it has a
+// mostILPNamed is the number of buffers that a demand of the integer program may depend on: it has a
 // variable for each of their sets.
 const mostILPNamed = 8
 

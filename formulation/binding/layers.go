@@ -10,7 +10,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// Layers is what the bindings of the layers inside one instance cost, all else of a schedule as
+// Layers prices the bindings of the layers inside one instance, with all else of a schedule as
 // it is: which values are where, and how other instances are bound. Its nodes are the instance's
 // steps, in order.
 type Layers struct {
@@ -23,7 +23,7 @@ type Layers struct {
 	edges []Edge // reads of one step's results by another
 }
 
-// layerCost is what each binding of a layer costs, in seconds: its units, the way of its weights
+// layerCost is the cost of each binding of a layer, in seconds: its units, the way of its weights
 // into the LB, and moves from and to what is not of the instance's own layers.
 type layerCost struct{ units, weights, moves []float64 }
 
@@ -149,7 +149,7 @@ func LayersOf(s *schedule.Schedule, instance int, m *cost.Model, candidates func
 	return l, nil
 }
 
-// Problem is that of the layers, with what each kind of cost counts, and each cost of a layer
+// Problem poses the problem of the layers, with a weight for each kind of cost, and each cost of a layer
 // times what noise gives.
 func (l *Layers) Problem(w Weights, noise func() float64) *Problem {
 	p := &Problem{}

@@ -7,7 +7,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/solve"
 )
 
-// run is what a method runs.
+// run is a method's function.
 type run = func(ctx context.Context, p *Problem, opts Options) (*Result, error)
 
 var rows = solve.Table[run]{

@@ -54,7 +54,7 @@ func (p *pricer) parts(s *schedule.Schedule, st *schedule.Step) (units, weights 
 	return float64(p.m.Picoseconds(busy)) * 1e-12, weights
 }
 
-// core is what a core makes and needs in a step.
+// core returns the regions that a core computes and reads in a step.
 func (p *pricer) core(s *schedule.Schedule, st *schedule.Step, core int64) schedule.Regions {
 	g := s.Graph
 	layer := &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]

@@ -10,12 +10,12 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// A Label is what an instance may be given: the binding of its first output and
+// A Label is a choice for an instance: the binding of its first output and
 // the scope of all its outputs.
 type Label struct {
 	Binding schedule.Binding
 	Scope   schedule.Level
-	// Output is what the first output really gets: where that uses more cores, the
+	// Output is the binding that the first output really gets: where that uses more cores, the
 	// layer that makes it takes its plain binding instead.
 	Output schedule.Binding
 }
@@ -156,7 +156,7 @@ func least(costs []float64) float64 {
 	return low
 }
 
-// Options are what every method takes; a start is a choice, one label per node.
+// Options are the settings of every method; a start is a choice, one label per node.
 type Options = solve.Options[[]int]
 
 // A Result is a method's answer.
@@ -170,7 +170,7 @@ type Result struct {
 	Choice    []int       `json:"choice"`    // one label per node; nil if none is known
 }
 
-// Outcome is what the answer says of itself, in seconds of the cost model.
+// Outcome summarises the answer, in seconds of the cost model.
 func (r *Result) Outcome() solve.Outcome {
 	o := solve.Outcome{Status: r.Status, Objective: r.Objective, Bound: r.Bound, Stop: r.Stop}
 	if r.Choice == nil {
@@ -194,7 +194,7 @@ func (p *Problem) finish(choice []int, bound float64, stop milp.Stop) *Result {
 	return r
 }
 
-// Judge is what is known of a choice that some other method has made: it costs what
+// Judge makes the result of a choice that some other method has made: it costs what
 // it costs, and no choice costs less than [Problem.Floor].
 func (p *Problem) Judge(choice []int) (*Result, error) {
 	if err := p.Validate(); err != nil {

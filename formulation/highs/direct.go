@@ -30,7 +30,7 @@ extern HighsInt Highs_setSolution(void* highs, const double* col_value, const do
 extern HighsInt Highs_setCallback(void* highs, HighsCCallbackType callback, void* user_data);
 extern HighsInt Highs_startCallback(void* highs, const int callback_type);
 
-// A watch is what HiGHS' callback knows of the run: whether it is to stop, and
+// A watch is the state that HiGHS' callback has of the run: whether it is to stop, and
 // the run's number on the Go side, 0 if no run is watched.
 typedef struct {
   int32_t stop;
@@ -121,7 +121,7 @@ func (s status) String() string {
 	return fmt.Sprintf("status %d", int(s))
 }
 
-// An outcome is what HiGHS reports of a run.
+// An outcome is HiGHS' report of a run.
 type outcome struct {
 	status   status
 	feasible bool // values are a solution

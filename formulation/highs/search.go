@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	// patience is how long HiGHS has to end by itself after a request to stop.
+	// patience is the time that HiGHS has to end by itself after a request to stop.
 	// Its own last answer is better than what its events reported, if only a little.
 	patience = 300 * time.Millisecond
 	// quiet is the least time between two reports of bounds.
 	quiet = 100 * time.Millisecond
-	// memoryPeriod is how often the memory is looked at.
+	// memoryPeriod is the time between two looks at the memory.
 	memoryPeriod = 100 * time.Millisecond
 )
 
@@ -59,7 +59,7 @@ type search struct {
 	reported  time.Time
 }
 
-// An ending is what a run that has come to its end gives.
+// An ending is the result of a run that has ended.
 type ending struct {
 	out outcome
 	err error
@@ -101,7 +101,7 @@ func (r *search) close() {
 	}
 }
 
-// why is what ended a search without a proof.
+// why returns what ended a search without a proof.
 func (r *search) why(s status) milp.Stop {
 	if s == statusSolutionLimit {
 		return milp.StopWork
@@ -229,7 +229,7 @@ func watchMemory(ctx context.Context, limit int64, full func()) {
 	}
 }
 
-// residentBytes is what the process occupies, where the system reports it.
+// residentBytes is the resident memory of the process, where the system reports it.
 func residentBytes() (int64, bool) {
 	data, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

@@ -17,7 +17,7 @@ type Problem struct {
 	Order *ordering.Problem
 	// Labels has a node for each instance of Order, sub-graph by sub-graph.
 	Labels *binding.Problem
-	// SecondsPerCost is what a cost of 1 of Order takes, in seconds (kappa).
+	// SecondsPerCost is the time of a cost of 1 in Order, in seconds (kappa).
 	SecondsPerCost float64
 }
 
@@ -103,7 +103,7 @@ func everyone(g *ordering.Graph) []int {
 // for none. Labels alone count with the topological order.
 type Start struct{ Choice, Order []int }
 
-// Options are what every method takes.
+// Options are the settings of every method.
 type Options = solve.Options[Start]
 
 // A Result is a method's answer. Costs are in seconds of the cost model.
@@ -126,7 +126,7 @@ type Result struct {
 	Infeasible *ordering.InfeasibleError `json:"infeasible,omitempty"`
 }
 
-// Outcome is what the answer says of itself, in seconds of the cost model.
+// Outcome summarises the answer, in seconds of the cost model.
 func (r *Result) Outcome() solve.Outcome {
 	o := solve.Outcome{Status: r.Status, Objective: r.Objective, Bound: r.Bound, Stop: r.Stop}
 	if r.Choice == nil {
@@ -135,7 +135,7 @@ func (r *Result) Outcome() solve.Outcome {
 	return o
 }
 
-// Gap is how far Bound is below Objective, as a share of it.
+// Gap is (Objective - Bound) / Objective.
 func (r *Result) Gap() float64 { return r.Outcome().Gap() }
 
 // tolerance is the relative distance within which an objective and a bound are the

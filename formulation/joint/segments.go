@@ -71,7 +71,7 @@ func (s *searcher) segments(line []int, most int) ([]segment, error) {
 	return all, nil
 }
 
-// A table is what segments that are alike have in common.
+// A table is shared by segments that are alike.
 type table struct {
 	ids     []int     // the instances of the first of them
 	choices []int     // positions in ids

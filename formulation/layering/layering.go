@@ -104,7 +104,7 @@ type Result struct {
 	Potentials map[uint64]float64 `json:"-"`
 }
 
-// Outcome is what the result says of itself.
+// Outcome summarises the result.
 func (r *Result) Outcome() solve.Outcome {
 	return solve.Outcome{Status: r.Status, Objective: r.Seconds, Bound: r.Bound, Stop: r.Stop}
 }
@@ -220,7 +220,7 @@ func members(set uint64) []int {
 
 const (
 	defaultTransitions = 20_000_000
-	// even is how close two times are that count as equal: sums in another order.
+	// even is the difference up to which two times count as equal: sums in another order.
 	even = 1e-12
 )
 

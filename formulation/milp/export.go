@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// maxFileName is how long a name in a file may be; the LP format ends there.
+// maxFileName bounds the length of a name in a file; the LP format ends there.
 const maxFileName = 200
 
 // ErrNoVariables says that a model is not written because it has no variables:

@@ -76,7 +76,7 @@ func Sum(vars ...Var) []Term {
 	return terms
 }
 
-// A Variable is what a model knows of a variable.
+// A Variable describes a variable of a model.
 type Variable struct {
 	Name   string
 	Type   Type
@@ -92,7 +92,7 @@ type Constraint struct {
 	Terms []Term
 }
 
-// ErrModel is what every [InputError] is, for errors.Is.
+// ErrModel is wrapped by every [InputError].
 var ErrModel = errors.New("invalid model")
 
 // An InputError says what is wrong with one variable or constraint.
@@ -309,7 +309,7 @@ func (m *Model) AddEQ(name string, terms []Term, value float64) int {
 }
 
 // collect copies terms, adding up those of one variable, and drops the zeros.
-// The order is that of each variable's first term.
+// Variables stand in the order of their first terms.
 func (m *Model) collect(row string, terms []Term) []Term {
 	sum := make([]Term, 0, len(terms))
 	for _, t := range terms {

@@ -71,11 +71,11 @@ type Solution struct {
 	// Objective is f at Values, or what no solution can be worse than: see
 	// the package's section on answers.
 	Objective float64
-	// Bound is what no solution can be better than.
+	// Bound is the value that no solution can beat.
 	Bound float64
 	// Values has one value per variable if Status.HasValues(), else it is nil.
 	Values []float64
-	// Stop is what cut the search short, Complete unless Status is Feasible or
+	// Stop says what ended the search early. It is Complete unless Status is Feasible or
 	// Limit.
 	Stop Stop
 }
@@ -126,7 +126,7 @@ func (s *Stop) UnmarshalText(text []byte) error {
 	return fmt.Errorf("milp: reason to stop %q is unknown", text)
 }
 
-// Progress is what is known at a moment of a search.
+// Progress is the state of a search at a moment.
 type Progress struct {
 	// Objective and Bound are as in a [Solution]: infinite where nothing is
 	// known yet.
@@ -136,7 +136,7 @@ type Progress struct {
 	Seconds  float64 // since the start of Solve
 }
 
-// Gap is that of a [Solution].
+// Gap is as in [Solution].
 func (p Progress) Gap() float64 {
 	return (&Solution{Objective: p.Objective, Bound: p.Bound}).Gap()
 }
@@ -196,7 +196,7 @@ type Options struct {
 	MemoryBytes int64
 }
 
-// StartTolerance is how much [Options.Start] may break a constraint by, in the
+// StartTolerance is the amount by which [Options.Start] may break a constraint, in the
 // sense of [Model.Check].
 const StartTolerance = 1e-6
 

@@ -74,7 +74,7 @@ type localStep struct {
 	store, load []int
 }
 
-// An answer is what is known of one part.
+// An answer holds the order and the bound of one part.
 type answer struct {
 	part      part
 	objective Objective

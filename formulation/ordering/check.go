@@ -7,7 +7,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 )
 
-// A Verdict is what [Check] finds by itself.
+// A Verdict is what [Check] recomputes.
 type Verdict struct {
 	Cost      float64 // of the moves; for [Peak], the capacity that is needed
 	PeakBytes int64
@@ -15,7 +15,7 @@ type Verdict struct {
 	Loads     int
 }
 
-// ErrBroken is what every error of [Check] is, for errors.Is.
+// ErrBroken is wrapped by every error of [Check].
 var ErrBroken = errors.New("the order breaks a rule")
 
 // A RuleError is the first rule that a result breaks.

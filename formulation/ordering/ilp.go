@@ -14,7 +14,7 @@ import (
 // proof with every strengthening; the switches change how long it takes and never
 // the optimum.
 type ILPOptions struct {
-	// Progress is that of the program that is being solved: of parts and cones first,
+	// Progress reports on the program that is being solved: of parts and cones first,
 	// if the problem has some.
 	Options
 	// MaxTerms is the size, in variables and terms, beyond which no program is

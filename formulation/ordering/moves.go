@@ -125,7 +125,7 @@ func checkOrder(g *Graph, order []int) error {
 }
 
 // Fixed is the result of a method that only fixes the order: [Sequence] makes
-// the moves, and the bound is what every order needs.
+// the moves, and the bound holds for every order.
 func Fixed(method string, g *Graph, order []int, objective Objective) (*Result, error) {
 	steps, cost, peak, err := Sequence(g, order, objective)
 	if err != nil {

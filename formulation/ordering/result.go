@@ -10,7 +10,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/solve"
 )
 
-// An Objective is what an order is to be best at.
+// An Objective is the quantity that an order minimises.
 type Objective string
 
 // The objectives.
@@ -19,7 +19,7 @@ const (
 	Peak    Objective = "peak"    // least capacity without any
 )
 
-// Options are what every method takes; a start is an order of all instances by ID.
+// Options are the settings of every method; a start is an order of all instances by ID.
 type Options = solve.Options[[]int]
 
 // A Step is a run of one instance, with the moves before it.
@@ -113,11 +113,11 @@ func (r *Result) finish(began time.Time, stop milp.Stop) {
 // HasOrder reports whether the result comes with an order.
 func (r *Result) HasOrder() bool { return r.Status.HasValues() }
 
-// Gap is how far Bound is below Cost, as a share of Cost: 0 where they meet,
+// Gap is (Cost - Bound) / Cost: 0 where they meet,
 // +Inf without an order.
 func (r *Result) Gap() float64 { return r.Outcome().Gap() }
 
-// Outcome is what the answer says of itself, in the unit of Cost.
+// Outcome summarises the answer, in the unit of Cost.
 func (r *Result) Outcome() solve.Outcome {
 	o := solve.Outcome{Status: r.Status, Objective: r.Cost, Bound: r.Bound, Stop: r.Stop}
 	if !r.HasOrder() {

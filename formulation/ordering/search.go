@@ -19,7 +19,7 @@ type SearchOptions struct {
 	// WorkLimit is the most states kept at a time, MemoryBytes the most memory that
 	// states take; 0 is defaultMaxBytes.
 	Options
-	// BeamWidth is how many states per depth the first, incomplete search keeps;
+	// BeamWidth is the number of states per depth that the first, incomplete search keeps;
 	// 0 chooses by the number of instances.
 	BeamWidth int
 
@@ -145,7 +145,7 @@ func (l *limits) reached(s *space) milp.Stop {
 	return l.over
 }
 
-// rootBound is what the cones say before anything has run.
+// rootBound is the cones' bound before anything has run.
 func (a *answer) rootBound() int64 {
 	if a.objective == Traffic {
 		return a.coneBound(make([]int, len(a.classes)))
@@ -355,7 +355,7 @@ func (s *space) words(id int32) []uint64 {
 	return s.packed[id/s.chunk][at : at+s.width]
 }
 
-// bytes is what the states take.
+// bytes is the memory of the states.
 func (s *space) bytes() int64 {
 	return int64(len(s.nodes))*int64(s.chunk)*int64(40+8*s.width) + 4*int64(cap(s.table)) + 24*int64(s.open.Len())
 }
@@ -365,7 +365,7 @@ func (s *space) get(w []uint64, f int) int {
 	return int(w[x.word] >> x.shift & x.mask)
 }
 
-// placeOf is that of a class in a state.
+// placeOf returns the place of a class in a state.
 func (s *space) placeOf(w []uint64, k int) place { return place{s.get(w, 3*k+1), s.get(w, 3*k+2)} }
 
 func (s *space) root() int32 {

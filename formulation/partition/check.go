@@ -11,7 +11,7 @@ type Division struct {
 	Accelerators, CPUs [][]int
 }
 
-// ErrDivision is what every [Violation] is, for errors.Is.
+// ErrDivision is wrapped by every [Violation].
 var ErrDivision = errors.New("not a division of the graph")
 
 // A Violation is a rule of the package's problem that a division breaks.
@@ -70,7 +70,7 @@ func (p *Problem) device(d int) string {
 	return fmt.Sprintf("CPU %d", d-p.Accelerators)
 }
 
-// Loads are those of the devices, accelerators first, by (1) and (2), whether or
+// Loads returns the load of each device, accelerators first, by (1) and (2), whether or
 // not the division obeys (3) to (7). The error is a *Violation of rule 0.
 func (p *Problem) Loads(d *Division) ([]float64, error) {
 	at, err := p.devices(d)
@@ -163,7 +163,7 @@ func (p *Problem) Check(d *Division) error {
 	return nil
 }
 
-// places are those of the devices in a row by (7); waits is a device that has none, or -1.
+// places returns the devices' places in a row by (7); waits is a device without one, or -1.
 func (p *Problem) places(at []int) (place []int, waits int) {
 	n := p.Accelerators + p.CPUs
 	before := make([]map[int]bool, n)

@@ -184,7 +184,7 @@ func (s *solver) cuts(ctx context.Context) error {
 	return nil
 }
 
-// places are those in the row that classes have in the best division, if any, with its load.
+// places returns the classes' places in the best division, if there is one, and its load.
 func (s *solver) places() ([]int, float64) {
 	at := make([]int, len(s.g.classes))
 	if s.best == nil {

@@ -85,7 +85,7 @@ func (s *solver) exact(ctx context.Context) error {
 	return nil
 }
 
-// left is how many more pairs may be visited.
+// left is the number of pairs that may still be visited.
 func (s *solver) left() int64 {
 	if s.opt.WorkLimit == 0 {
 		return math.MaxInt64

@@ -9,10 +9,10 @@ import (
 	"github.com/dsasched/dsasched/internal/strict"
 )
 
-// maxCells is how many coefficients the integer program has at most.
+// maxCells is the number of coefficients that the integer program has at most.
 const maxCells = 4_000_000
 
-// negligible is what a node may have of the memory and be left out of (e): far below what a
+// negligible is the share of the memory below which a node is left out of (e): far below what a
 // division may pass it by, and less than HiGHS takes as a coefficient.
 const negligible = 1e-9
 

@@ -328,7 +328,7 @@ func TestCutsAgainstLattice(t *testing.T) {
 	}
 }
 
-// Bound is what the largest load of any division of a valid problem is not below:
+// Bound is a lower bound on the largest load of any division of a valid problem:
 // the device of the largest node, and devices that share all work evenly, with
 // parts of nodes on CPUs.
 func (p *Problem) Bound() float64 { return p.contract(true).bound() }

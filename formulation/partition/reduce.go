@@ -30,7 +30,7 @@ type dropped struct {
 	pred, succ []int // nodes
 }
 
-// A contracted graph is what the search works on: classes in topological order.
+// A contracted graph has classes in place of nodes, in topological order. The search works on it.
 type contracted struct {
 	p       *Problem
 	classes []class

@@ -19,7 +19,7 @@ type Options struct {
 	// MaxIdeals bounds the memory: a graph with more ideals is searched along
 	// topological orders only. 0 is 24 million states, some 500 MB.
 	MaxIdeals int
-	// Rounds is how many times orders are drawn anew where the graph has more
+	// Rounds is the number of times that orders are drawn anew where the graph has more
 	// ideals than that. 0 is 40.
 	Rounds int
 
@@ -40,7 +40,7 @@ type Result struct {
 	// Devices has the ids of the nodes of each accelerator, then of each CPU.
 	Devices [][]int   `json:"devices"`
 	Loads   []float64 `json:"loads"`
-	// Accelerators is how many of the devices are.
+	// Accelerators is the number of accelerators among the devices.
 	Accelerators int `json:"accelerators"`
 	// Ideals is the size of the lattice that was searched, 0 where none was.
 	Ideals  int     `json:"ideals,omitempty"`
@@ -54,7 +54,7 @@ type Result struct {
 // HasDivision reports whether the result comes with a division.
 func (r *Result) HasDivision() bool { return r.Status.HasValues() }
 
-// Outcome is what the result says of itself.
+// Outcome summarises the result.
 func (r *Result) Outcome() solve.Outcome {
 	o := solve.Outcome{Status: r.Status, Objective: math.Inf(1), Bound: r.Bound, Stop: r.Stop}
 	if r.HasDivision() {
@@ -63,7 +63,7 @@ func (r *Result) Outcome() solve.Outcome {
 	return o
 }
 
-// Division is that of the result.
+// Division returns the result's division.
 func (r *Result) Division() *Division {
 	return &Division{r.Devices[:r.Accelerators], r.Devices[r.Accelerators:]}
 }
@@ -246,7 +246,7 @@ func few(list []int) string {
 	return strings.Join(words, ", ")
 }
 
-// crowded says that a valid problem without a [Problem.Misfit] has no division. Rule (3) is what
+// crowded says that a valid problem without a [Problem.Misfit] has no division. Rule (3)
 // forbids one: without it, one device could have all nodes.
 func (p *Problem) crowded() string {
 	total := 0.0

@@ -119,7 +119,7 @@ func ranked(p *Project, rank []float64) []int {
 	for n, i := range byRank {
 		place[i] = n
 	}
-	// The topological order by places is that of the project with activities renamed.
+	// The topological order by places is the order of the project with activities renamed.
 	named := &Project{Activities: make([]Activity, len(rank))}
 	for i, a := range p.Activities {
 		after := make([]int, len(a.After))

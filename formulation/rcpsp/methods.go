@@ -10,7 +10,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/solve"
 )
 
-// Options are what every method takes; a start is the start times of a schedule.
+// Options are the settings of every method; a start is the start times of a schedule.
 type Options = solve.Options[[]int64]
 
 // A Result is a method's answer. Times are in the project's unit.
@@ -24,7 +24,7 @@ type Result struct {
 	Start    []int64     `json:"start"`   // of the activities; nil where nothing was found
 }
 
-// Outcome is what the answer says of itself, in the project's unit of time.
+// Outcome summarises the answer, in the project's unit of time.
 func (r *Result) Outcome() solve.Outcome {
 	o := solve.Outcome{Status: r.Status, Objective: float64(r.Makespan), Bound: float64(r.Bound), Stop: r.Stop}
 	if r.Start == nil {
@@ -33,7 +33,7 @@ func (r *Result) Outcome() solve.Outcome {
 	return o
 }
 
-// answer is what is known of a schedule, nil for none.
+// answer makes the result of a schedule; nil stands for none.
 func (p *Project) answer(method string, start []int64, bound int64, stop milp.Stop, began time.Time) *Result {
 	r := &Result{Method: method, Start: start, Bound: bound, Seconds: time.Since(began).Seconds()}
 	if start != nil {
@@ -59,7 +59,7 @@ func validate(p *Project, opt *Options) error {
 	return nil
 }
 
-// run is what takes a schedule to better ones.
+// run improves a schedule.
 type run = func(ctx context.Context, p *Project, opt Options) (*Result, error) // nil: nothing to better
 
 var rows = solve.Table[run]{

@@ -31,7 +31,7 @@ type Activity struct {
 	After []int
 }
 
-// A Project is what is to be scheduled.
+// A Project is a set of activities to be scheduled.
 type Project struct {
 	Name       string
 	Resources  []Resource
@@ -173,7 +173,7 @@ func (p *Project) resource(k int) string {
 	return fmt.Sprintf("resource %d (%q)", k, p.Resources[k].Name)
 }
 
-// ErrSchedule is what every Violation is, for errors.Is.
+// ErrSchedule is wrapped by every Violation.
 var ErrSchedule = errors.New("not a schedule of the project")
 
 // Unrelated returns a function that reports of two activities of a valid project whether

@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// profile is what is free of each resource over time: from at[n] until at[n+1] there
+// profile is the free capacity of each resource over time: from at[n] until at[n+1] there
 // is free[n]. The last stretch never ends.
 type profile struct {
 	at   []int64

@@ -24,7 +24,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// settings are what a caller of any method sets, but for the start, of which a method
+// settings are the options of any method, but for the start, of which a method
 // here has one or none.
 type settings struct {
 	limit    time.Duration
@@ -37,7 +37,7 @@ type settings struct {
 type method struct {
 	name string
 	run  func(ctx context.Context, set settings) (solve.Outcome, error)
-	// start is what the start costs.
+	// start is the cost of the start.
 	start float64
 	// nodes: the work is a solver's, whose first node takes long.
 	nodes bool
@@ -54,7 +54,7 @@ func with[S any](set settings, start S, solver milp.Solver) solve.Options[S] {
 	return o
 }
 
-// outcome is that of a result of any package.
+// outcome is the outcome of a result of any package.
 func outcome(r interface{ Outcome() solve.Outcome }, err error) (solve.Outcome, error) {
 	if err != nil {
 		return solve.Outcome{}, err

@@ -40,7 +40,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 )
 
-// Options are what every method takes; S is a solution of its problem. The zero value
+// Options are the settings of every method; S is a solution of its problem. The zero value
 // asks for a proven answer, however long it takes.
 type Options[S any] struct {
 	// TimeLimit ends the method; 0 is no limit. The context's deadline counts as well.
@@ -148,16 +148,16 @@ func Why(ctx context.Context) milp.Stop {
 	return milp.StopCancelled
 }
 
-// An Outcome is what every answer says of itself, whatever its problem.
+// An Outcome summarises an answer to any problem.
 type Outcome struct {
 	Status milp.Status
-	// Objective is what was minimised, +Inf without a solution, and Bound what no
+	// Objective is the minimised value, +Inf without a solution, and Bound the value that no
 	// solution is below, both in the unit of the problem.
 	Objective, Bound float64
 	Stop             milp.Stop // Complete if Status is Optimal or Infeasible
 }
 
-// Gap is that of a [milp.Solution].
+// Gap is as in [milp.Solution].
 func (o Outcome) Gap() float64 {
 	return (&milp.Solution{Objective: o.Objective, Bound: o.Bound}).Gap()
 }
@@ -202,7 +202,7 @@ func (t Table[F]) Methods() []Method {
 	return list
 }
 
-// Find is the row of a name; its errors are those of [Find].
+// Find returns the row of a name, or an error as [Find] does.
 func (t Table[F]) Find(name string, solver milp.Solver) (Row[F], error) {
 	k, err := Find(t.Methods(), name, solver)
 	if err != nil {

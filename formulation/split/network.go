@@ -33,12 +33,12 @@ type Network struct {
 	Problem *Problem
 	// Splits has the best way to split each group of the problem.
 	Splits []schedule.SplitInfo
-	// Given is the choice whose groups are those given, each at its best factor, and
-	// GivenSeconds what they cost with the factors given.
+	// Given is the choice of the given groups, each at its best factor, and
+	// GivenSeconds is their cost with the given factors.
 	Given        []int
 	GivenSeconds float64
 	// Longest is the largest number of atoms of a candidate that is not one of the
-	// groups given. If it is that of all atoms, no interval was left out.
+	// groups given. If it spans all atoms, no interval was left out.
 	Longest int
 
 	g      *model.Graph
@@ -315,7 +315,7 @@ func (n *Network) describe(ops []model.OpID, classes []int) string {
 	return string(b)
 }
 
-// Choice finds the groups of a grouping among the candidates, or adds them; seconds is what they
+// Choice finds the groups of a grouping among the candidates, or adds them; seconds is their
 // cost in the way in which they are split there.
 func (n *Network) Choice(gr *schedule.Grouping) (choice []int, seconds float64, err error) {
 	index := map[string]int{}

@@ -146,7 +146,7 @@ func (p *Problem) arrange(groups []int) (order, circle []int) {
 	return nil, circle
 }
 
-// Options are what every method takes; a start is a choice of groups.
+// Options are the settings of every method; a start is a choice of groups.
 type Options = solve.Options[[]int]
 
 // A Result is a method's answer.
@@ -163,7 +163,7 @@ type Result struct {
 	States int `json:"states,omitempty"`
 }
 
-// Outcome is what the answer says of itself, in seconds of the cost model.
+// Outcome summarises the answer, in seconds of the cost model.
 func (r *Result) Outcome() solve.Outcome {
 	return solve.Outcome{Status: r.Status, Objective: r.Objective, Bound: r.Bound, Stop: r.Stop}
 }
@@ -180,7 +180,7 @@ func (p *Problem) finish(choice []int, bound float64, stop milp.Stop) *Result {
 	return r
 }
 
-// Judge is what is known of a choice that some other method has made: it costs what
+// Judge makes the result of a choice that some other method has made: it costs what
 // it costs, and the potentials say what no choice is below.
 func (p *Problem) Judge(choice []int) (*Result, error) {
 	if err := p.Validate(); err != nil {

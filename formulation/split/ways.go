@@ -15,7 +15,7 @@ type Way struct {
 	Seconds float64
 }
 
-// fewerFactors is how many factors with which instances do not fit the LB are ways, too.
+// fewerFactors is the number of factors that with which instances do not fit the LB are ways, too.
 const fewerFactors = 2
 
 // Ways lists ways to split atoms, ascending, that are to become one group: those that
@@ -81,7 +81,7 @@ func (n *Network) Ways(atoms []int) []Way {
 	return ways
 }
 
-// price is what a group costs that may not fit.
+// price is the cost of a group that may not fit.
 func (n *Network) price(q *part, info schedule.SplitInfo) float64 {
 	sg := schedule.SubGraph{Split: info}
 	again := n.p.weights(q) > n.p.keep

@@ -43,13 +43,13 @@ type Result struct {
 	Kernels []Kernel // in an order in which they can run; nil if none is known
 	Seconds float64
 	Bound   float64 // no plan costs less
-	// Stop is what cut the method short.
+	// Stop says what ended the method early.
 	Stop milp.Stop
 	// Priced counts the kernels that were priced.
 	Priced int
 }
 
-// Outcome is what the result says of itself.
+// Outcome summarises the result.
 func (r *Result) Outcome() solve.Outcome {
 	return solve.Outcome{Status: r.Status, Objective: r.Seconds, Bound: r.Bound, Stop: r.Stop}
 }
@@ -66,7 +66,7 @@ type Options struct {
 	Whole bool
 }
 
-// ErrProblem is what every error about a problem's numbers is, for errors.Is.
+// ErrProblem is wrapped by every error about a problem's numbers.
 var ErrProblem = errors.New("invalid stitching problem")
 
 // Validate reports the first thing that makes no sense.
@@ -246,7 +246,7 @@ func (p *Problem) begin(opt *Options) (*best, *Result, error) {
 	return b, r, nil
 }
 
-// seconds is what a plan costs; NaN if its kernels have no price.
+// seconds is the cost of a plan; NaN if its kernels have no price.
 func (p *Problem) seconds(kernels []Kernel) float64 {
 	sum := 0.0
 	for _, k := range kernels {

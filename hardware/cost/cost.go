@@ -80,7 +80,7 @@ func rate(u hardware.Unit, dt model.DType) (float64, bool) {
 	return r / size, u.Supports(dt.String())
 }
 
-// figure is that of a dtype, or of the first that there is of F16, F32, BF16 and I8; size is
+// figure returns the figure of a dtype, or of the first that there is of F16, F32, BF16 and I8; size is
 // how many times larger an element of the dtype is than one that the figure is for.
 func figure(m map[string]float64, dt model.DType) (f, size float64) {
 	for _, d := range []model.DType{dt, model.F16, model.F32, model.BF16, model.I8} {
@@ -122,13 +122,13 @@ func (m *Model) MatrixCycles(d model.MatrixDims, dt model.DType) hardware.Cycles
 	return hardware.Cycles(math.Ceil(blocks*each+(blocks-1)*m.matrix.BlockCycles*ratio)) + m.fill(m.matrix)
 }
 
-// blockCycles is what each block of the matrix unit's stationary operand takes at least.
+// blockCycles is the least time of a block of the matrix unit's stationary operand.
 func (m *Model) blockCycles(dt model.DType) float64 {
 	load := m.loadCyclesPerByte * float64(int64(m.matrix.Rows)*int64(m.matrix.Cols)*dt.Bytes())
 	return math.Max(load, float64(m.matrix.LeastCycles)*m.matrix.ClockRatio(m.spec))
 }
 
-// feed is how long the operands of a row and a block take to the matrix unit where it takes them in turn with
+// feed is the time that the operands of a row and a block take to the matrix unit where it loads them in turn with
 // computing. Of the tiles of results that it holds, it is least for squares, or for all of the shorter side.
 func (m *Model) feed(rows, columns float64, dt model.DType) float64 {
 	u := &m.matrix

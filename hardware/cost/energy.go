@@ -5,14 +5,14 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// Work is what a program does that takes energy.
+// Work is the work of a program that takes energy.
 type Work struct {
 	MACs, VectorOps            int64
 	LBBytes, GBBytes, DDRBytes int64 // that moves read and write there, over all cores
 	Seconds                    float64
 }
 
-// Energy is what work takes, in joules.
+// Energy is in joules, by cause.
 type Energy struct {
 	Matrix float64 `json:"matrix_j"`
 	Vector float64 `json:"vector_j"`
@@ -25,7 +25,7 @@ type Energy struct {
 // Total is the sum.
 func (e *Energy) Total() float64 { return e.Matrix + e.Vector + e.L1 + e.LLB + e.DDR + e.Static }
 
-// EnergyOf is what work in a dtype takes on a machine; nil if its description has no figures.
+// EnergyOf returns the energy of work in a dtype on a machine; nil if its description has no figures.
 // A dtype without a figure takes as many times F16's (or the first of F32's, BF16's and I8's) as
 // its elements are larger.
 func EnergyOf(spec *hardware.Spec, dt model.DType, w Work) *Energy {

@@ -69,7 +69,7 @@ func (m *Model) LayerCycles(l Layer) hardware.Cycles {
 	return busy
 }
 
-// sharing is how many cores' parts one unit works on, one after the other.
+// sharing is the number of cores whose parts one unit works on, one after the other.
 func (m *Model) sharing(kind hardware.UnitKind, cores int64) hardware.Cycles {
 	n := int64(m.spec.CoresWith(kind))
 	if n == 0 { // another kind stands in, see the package

@@ -7,7 +7,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// MatrixRate is what the formula of [Model.MatrixCycles] consists of, for bounds on sums
+// MatrixRate holds the terms of [Model.MatrixCycles], for bounds on sums
 // of commands: cycles for a row that passes a block of weights, and least cycles for
 // a block, to load it or to issue it and to go on to it from the one before. Without a matrix unit
 // row is for one multiply-accumulate, and there are no blocks.
@@ -47,7 +47,7 @@ func (m *Model) Units(kind hardware.UnitKind, cores int64) int64 {
 	return max(1, min(cores, n))
 }
 
-// Fills are what each command takes at least on top of its work, in cycles, on each kind of unit.
+// Fills returns the least overhead of a command beside its work, in cycles, on each kind of unit.
 func (m *Model) Fills() (matrix, vector, special float64) {
 	matrix = float64(m.fill(m.matrix))
 	if !m.hasMatrix {

@@ -49,11 +49,11 @@ type Task struct {
 	// the task is several products, Columns cuts the list of products. Tile 1 is the first
 	// of both, tile 2 the next along the reduction.
 	Columns, Reduction []int64
-	// Tiles is how many tiles of the results the commands are cut into that the stages hold
+	// Tiles is the number of tiles that of the results the commands are cut into that the stages hold
 	// Depth of; each stands for Repeat of those that the stages were made for. 0 is 1, and
 	// a Depth of 2.
 	Tiles, Repeat, Depth int32
-	// Slices is how many cores make each part of the results together, if more than one. As
+	// Slices is the number of cores that make each part of the results together, if more than one. As
 	// many cores as results are spread over add up the first slice of the reduction, as many
 	// more the second, and so on; Columns and Reduction cut each slice. The first gather the
 	// sums of the others by exchanges whose operand is len(Reads), and write the results.

@@ -16,7 +16,7 @@
 // with all other flowing commands, until all its bytes have passed.
 //
 // The cores of a cluster run in lockstep: one command stands for the same
-// operation on Cores cores, and its duration is that of the busiest core.
+// operation on Cores cores, and its duration is the busiest core's.
 //
 // # Data
 //
@@ -32,7 +32,7 @@ package isa
 
 import "fmt"
 
-// Kind is what a command does.
+// Kind is the kind of a command.
 type Kind uint8
 
 // The kinds of command.
@@ -87,7 +87,7 @@ func (l Level) String() string { return nameOf(l, levelNames[:], "level") }
 // Title is what people call the level: L1, LLB, DDR.
 func (l Level) Title() string { return [...]string{"none", "L1", "LLB", "DDR"}[l] }
 
-// ResourceKind is what a resource is the bandwidth of.
+// ResourceKind is the path whose bandwidth a resource stands for.
 type ResourceKind uint8
 
 // The kinds of resource; the zero value is any other. The DDR and the ways between chips are a
@@ -115,7 +115,7 @@ type Resource struct {
 	Kind           ResourceKind
 }
 
-// Use is what a command takes of a resource.
+// Use is a command's demand for a resource.
 type Use struct {
 	Resource int32
 	Bytes    int64
@@ -189,7 +189,7 @@ type Buffer struct {
 	Lasts     []int32
 }
 
-// Program is what the simulator runs.
+// Program is the input of the simulator.
 type Program struct {
 	Name      string
 	Clusters  int

@@ -72,7 +72,7 @@ func (b *bounding) count(c *isa.Command, again bool) {
 	b.chain = max(b.chain, t)
 }
 
-// bound is that of all commands, which take so much of the resources of simulated clusters.
+// bound is the bound of all commands, which use so much of the resources of simulated clusters.
 func (b *bounding) bound(resources []ResourceUse) Bound {
 	most := Bound{Resource: -1, Queue: -1, ChainPs: b.chain}
 	for i, use := range resources {

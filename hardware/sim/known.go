@@ -6,7 +6,7 @@ import "slices"
 // that few sets come again and again, and rates depend on nothing else: not on when the flows came,
 // nor on what was before.
 //
-// Clusters that do different things come together in ever new ways. So sets are those of a domain, and
+// Clusters that do different things come together in ever new ways. So a set belongs to one domain, and
 // the level at which the resource that domains share freezes its flows is a part of what they depend on.
 type known struct {
 	lists   [][]list // of each slot: the shares that its flows have had

@@ -55,7 +55,7 @@ func programOf(b *testing.B, name, variant string, clusters int) *isa.Program {
 	return p
 }
 
-// BenchmarkNetworks is how many commands the simulator gets through in a second of processor time:
+// BenchmarkNetworks is the number of commands that the simulator gets through in a second of processor time:
 // of whole runs, also judged, and for times only.
 func BenchmarkNetworks(b *testing.B) {
 	for _, name := range []string{"bert-128", "resnet50", "bert-512", "gpt2-prefill"} {

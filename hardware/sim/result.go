@@ -8,7 +8,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/isa"
 )
 
-// Result is what a program did. Times are in picoseconds, sizes in bytes.
+// Result is the outcome of a simulation. Times are in picoseconds, sizes in bytes.
 type Result struct {
 	Start, End []int64 // of each command
 	TotalPs    int64   // the end of the last command
@@ -72,7 +72,7 @@ type Counts struct {
 	// touches: DDR has loads from and stores to DDR, GB has the traffic between
 	// GB and LBs, LB what cores exchange. The sum is the payload of all moves.
 	LevelBytes [isa.NumLevels]int64
-	// AccessBytes is what moves read and write at each level, over all cores: a broadcast
+	// AccessBytes counts the bytes that moves read and write at each level, over all cores: a broadcast
 	// is read once and written by every core that takes it.
 	AccessBytes [isa.NumLevels]int64
 	// TensorWrites is the number of output tensors completed at each level.
@@ -145,7 +145,7 @@ func Accesses(p *isa.Program, alike []int) (macs, vectorOps int64, bytes [isa.Nu
 	return macs, vectorOps, n.AccessBytes
 }
 
-// Occupancy is how much of a memory the buffers of a program held.
+// Occupancy is the use of a memory by a program's buffers.
 type Occupancy struct {
 	Steps     []Step // by time; the first, if any, at 0; nil without buffers; clusters that are alike share them
 	PeakBytes int64
@@ -291,7 +291,7 @@ var classOf = func() (class [isa.NumKinds]int) {
 	return class
 }()
 
-// activity is what a cluster does, and for how long it has done what.
+// activity is the present work of a cluster and the time spent on each kind of work.
 type activity struct {
 	running [isa.NumKinds]int32 // commands
 	since   [isa.NumKinds]int64 // when the first of them began
@@ -386,7 +386,7 @@ func memory(b *isa.Buffer) int { return int(b.Cluster)*int(isa.NumLevels) + int(
 // time is bufferTime of a buffer.
 func (u *usage[T]) time(i int32) (from, to T) { return bufferTime(&u.p.Buffers[i], u.start, u.end) }
 
-// change is what a memory holds more, or less, from a time on.
+// change is the bytes that a memory holds more, or less, from a time on.
 type change struct {
 	bytes  int64
 	memory int32

@@ -174,7 +174,7 @@ func addTo(sum *int64, b, n int64) bool {
 	return true
 }
 
-// phase is what the command at the head of a queue does.
+// phase is the state of the command at the head of a queue.
 type phase uint8
 
 const (
@@ -202,7 +202,7 @@ type lane struct {
 	since int64
 }
 
-// job is what the event loop needs of a command until it has ended.
+// job is the event loop's state of a command until it has ended.
 type job struct {
 	duration int64
 	next     int32 // the next known command of its queue, or none

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// scratch is what a run needs, given to another when it has ended: else most of the time of a short one would be
+// scratch is the memory of a run, reused by the next: else most of the time of a short one would be
 // taken by the memory for it.
 type scratch struct {
 	times      []int64

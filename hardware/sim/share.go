@@ -17,7 +17,7 @@ const (
 	maxFlows = 1<<(63-coefBits) - 1
 )
 
-// share is what a flow takes of a resource per own byte.
+// share is the bytes of a resource that a flow uses per own byte.
 type share struct {
 	resource int32
 	coef     uint64
@@ -98,7 +98,7 @@ type sharing struct {
 	known known
 }
 
-// flow is what a slot moves.
+// flow is the traffic of a slot.
 type flow struct {
 	shares []share
 	own    int64 // bytes; 0: nothing flows

@@ -18,11 +18,11 @@ func (e *LateError) Error() string {
 	return fmt.Sprintf("command %d came at %d ps and should have started at %d", e.Index, e.Ps, e.ShouldPs)
 }
 
-// ErrLimit is what a [Stream] ends with after Options.LimitPs.
+// ErrLimit ends a [Stream] after Options.LimitPs.
 var ErrLimit = errors.New("the program takes longer than the limit")
 
 // Stream simulates a program whose commands come in parts, and forgets each when it has
-// ended. The result is that of [Run] with the whole program.
+// ended. The result equals that of [Run] with the whole program.
 //
 // Time goes on when so many commands are known beyond the last that has ended. If one comes
 // later than it should have started, that is a [LateError], and the program is to be

@@ -43,7 +43,7 @@ type grouper struct {
 	stopped func() bool
 }
 
-// refusal is what tells refused merges apart.
+// refusal identifies a refused merge.
 type refusal struct{ pattern, first, last, reason string }
 
 // ExecutionOrder is the topological order of Algorithm 2's first line. Of the
@@ -180,7 +180,7 @@ func (gr *grouper) along(n, m *node) int64 {
 	return n.split.Factor
 }
 
-// dimension is that of the results of n, a part of m that is not the exit, which m's split cuts.
+// dimension returns the dimension of n's results that m's split cuts; n is a part of m and not its exit.
 func (gr *grouper) dimension(n, m *node) int {
 	if m.plain {
 		if dim, ok := schedule.Track(gr.g, gr.operators(m), m.outputs, m.split.Dim).Dim[n.outputs[0]]; ok {

@@ -154,7 +154,7 @@ func Tilings(s *schedule.Schedule, st *schedule.Step) []Tiling {
 	return list
 }
 
-// PassesAgain is how many bytes of parameters pass to the busiest core for each tile
+// PassesAgain is the number of bytes that of parameters pass to the busiest core for each tile
 // of a step, 0 if they stay from tile to tile.
 func PassesAgain(s *schedule.Schedule, st *schedule.Step) int64 {
 	weights := int64(0)
@@ -280,7 +280,7 @@ func (p *placer) levels() error {
 
 // cheaper lists values to spill at a step because streaming the step's weights
 // once per tile, with too little space for the whole, would take longer than the
-// spills. used is what the live values take.
+// spills. used is the bytes of the live values.
 func (p *placer) cheaper(st *schedule.Step, used int64) []*schedule.Value {
 	s := p.s
 	weights := PassesAgain(s, st)
@@ -507,7 +507,7 @@ func (p *placer) addresses() error {
 	}
 }
 
-// buffer is that of a value in the LB and of what takes its place.
+// buffer returns the buffer of a value in the LB, which values that overwrite it share.
 func (p *placer) buffer(v *schedule.Value) *buffer {
 	b := &buffer{start: v.Def, needed: v.Def, end: v.Last, size: v.CoreBytes, value: v}
 	for p.under != nil && p.under[v.ID] >= 0 && p.s.Values[p.under[v.ID]].Level == schedule.LB {

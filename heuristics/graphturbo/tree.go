@@ -21,7 +21,7 @@ type merged[V any] interface {
 
 func leaf[V merged[V]](key int32, v V) *tree[V] { return &tree[V]{key: uint32(key), value: v} }
 
-// all is what the leaves make together.
+// all combines the values of all leaves.
 func (t *tree[V]) all() (v V) {
 	if t != nil {
 		v = t.value

@@ -41,7 +41,7 @@ type part interface {
 	follow(dim int) *cut       // along a dimension of the results
 }
 
-// cut is what Algorithm 1 asks of [schedule.Track].
+// cut is a query of Algorithm 1 to [schedule.Track].
 type cut struct {
 	splittable, recomputes bool
 	exact                  bool // but for what is read from outside
@@ -96,7 +96,7 @@ func (a cutInput) then(b cutInput) cutInput {
 
 const whole = -1 // in the place of a dimension that is cut
 
-// steps are what a footprint changes by at the ranks of some operators.
+// steps are the changes of a footprint at the ranks of some operators.
 type steps struct{ sum, most int64 }
 
 func (a steps) with(b steps) steps { return steps{a.sum + b.sum, a.most + b.most} }
@@ -123,7 +123,7 @@ func (a held) with(b held) held {
 
 func (a held) then(held) held { return held{} }
 
-// summary is what is kept of a node.
+// summary is the cached part of a node.
 type summary struct {
 	parts   []*node    // it is the union of these, the exit last; nil: one operator
 	op      model.OpID // that one

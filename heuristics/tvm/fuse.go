@@ -8,7 +8,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// pattern is what TVM's fusion sees of an operator, and of an edge to its reader. A
+// pattern is the class that TVM's fusion gives to an operator, and to an edge to its reader. A
 // larger one is harder to fuse.
 type pattern uint8
 
@@ -229,7 +229,7 @@ func (f *opsFuser) find(i int) int {
 	return i
 }
 
-// pattern is that of the kernel that node i is in.
+// pattern returns the pattern of the kernel that has node i.
 func (f *opsFuser) pattern(i int) pattern { return f.nodes[f.find(i)].fused }
 
 // fuse joins node i with its post-dominator, if it may in this round.

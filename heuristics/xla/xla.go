@@ -5,7 +5,7 @@
 //	for Memory-intensive ML Training and Inference on Modern SIMT Architectures",
 //	ASPLOS 2022, section 2.3
 //
-// It is what that paper and the documentation of XLA's GPU passes say of them, in
+// It follows that paper and the documentation of XLA's GPU passes, in
 // outline, and not their code.
 //
 // # Rules
@@ -157,7 +157,7 @@ func (x *fuser) roots() {
 	}
 }
 
-// maxCopies is how often a cheap operator may be computed: recalled to be XLA's limit on
+// maxCopies bounds the copies of a cheap operator: recalled to be XLA's limit on
 // the duplication of code. Sums that run through a whole network, as those of residual
 // connections, would otherwise be added up anew in every layer.
 const maxCopies = 15

@@ -22,7 +22,7 @@ type Layering struct {
 	Method string      `json:"method"`
 	Status milp.Status `json:"status"`
 	Stop   milp.Stop   `json:"stop"`
-	// Seconds is that of all layers; no layering takes less than Bound.
+	// Seconds is the time of all layers; no layering takes less than Bound.
 	Seconds     float64 `json:"latency_s"`
 	Bound       float64 `json:"bound_s"`
 	Sequential  float64 `json:"sequential_latency_s"`

@@ -170,7 +170,7 @@ type Stage struct {
 // micro-batches, where nothing else is said: that of the paper.
 const DeviceBatch = 64
 
-// Orders are those of a pipeline's passes: all forward passes first (the order for which exact plans), each backward
+// Orders lists the orders of a pipeline's passes: all forward passes first (the order for which exact plans), each backward
 // pass as soon as may be, and that with two stages on each device.
 func Orders() []string { return []string{"gpipe", "1f1b", "interleaved"} }
 
@@ -277,7 +277,7 @@ func (c *Chain) Pipeline(ctx context.Context, devices int, method, order string,
 	return out, nil
 }
 
-// bytes are those of the fullest device: its weights, and the activations of the micro-batches whose backward passes it
+// bytes is the memory of the fullest device: its weights, and the activations of the micro-batches whose backward passes it
 // waits for.
 func (c *Chain) bytes(plan *pipelining.Plan, s *devicepipe.Schedule) float64 {
 	devices, most := len(s.Tasks), 0.0

@@ -47,7 +47,7 @@ type File struct {
 	LatencySeconds        float64 `json:"latency_s"`
 	CertifiedBoundSeconds float64 `json:"certified_lower_bound_s"`
 	Gap                   float64 `json:"gap"`
-	// GreedyThroughputPerSecond is that of the variant cross-layer with default options at
+	// GreedyThroughputPerSecond is the throughput of variant cross-layer with default options at
 	// its best chunk; it is left out where that fails.
 	GreedyThroughputPerSecond *float64 `json:"greedy_throughput_per_s,omitempty"`
 
@@ -106,7 +106,7 @@ type Dimension struct {
 }
 
 // New certifies a result of a network that was opened as name with the options from.
-// greedy is what cross-layer reaches, nil if it fails.
+// greedy is cross-layer's throughput, nil if it fails.
 func New(ctx context.Context, name string, from network.Options, r *scheduler.Result, greedy *float64) (*File, error) {
 	if r.Lower.Cost != nil {
 		return nil, errors.New("certificate: the schedule has operator costs of its own, which the bound does not cover")
@@ -192,7 +192,7 @@ func text(v any) string {
 	return fmt.Sprint(v)
 }
 
-// A Verdict is what a certificate proves, and the answer of `dsasched certify`. All of it was
+// A Verdict is the answer of a certificate's check, and of `dsasched certify`. All of it was
 // computed anew.
 type Verdict struct {
 	File  string `json:"file"`

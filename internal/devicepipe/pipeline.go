@@ -14,7 +14,7 @@ type Stage struct {
 	Name            string  `json:"name"`
 	ForwardSeconds  float64 `json:"forward_seconds"`  // of a micro-batch
 	BackwardSeconds float64 `json:"backward_seconds"` // 0 for inference
-	// LinkSeconds is what a micro-batch takes to the next stage, and its gradient
+	// LinkSeconds is the time of a micro-batch to the next stage, and of its gradient
 	// back.
 	LinkSeconds float64 `json:"link_seconds"`
 	// Utilization of the device while the stage works, for energy; 0 counts as 1.
@@ -36,7 +36,7 @@ type Schedule struct {
 	Tasks  [][]Task `json:"tasks"` // of each device, in order
 }
 
-// A Power is what a device draws, in watts.
+// A Power is the power of a device, in watts.
 type Power struct{ IdleWatts, BusyWatts float64 }
 
 // A Run is one task in time.
@@ -58,7 +58,7 @@ type Result struct {
 	EnergyJoules float64   `json:"energy_joules"`
 }
 
-// ErrSchedule is what every error of [Simulate] is, for errors.Is.
+// ErrSchedule is wrapped by every error of [Simulate].
 var ErrSchedule = errors.New("not a schedule of a pipeline")
 
 func bad(format string, args ...any) error {

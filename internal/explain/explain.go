@@ -78,8 +78,8 @@ type Overview struct {
 	PathByKind     []Share      `json:"critical_path_by_kind"`
 	PathByGroup    []GroupShare `json:"critical_path_by_group"`
 	PathByResource []Share      `json:"critical_path_moves_by_resource"`
-	// SharedSeconds is what moves of the path lost to others on the same resources,
-	// LatencySeconds what they waited before anything flowed.
+	// SharedSeconds is the time that moves of the path lost to others on the same resources,
+	// LatencySeconds the time before anything flowed.
 	SharedSeconds  float64 `json:"critical_path_shared_s"`
 	LatencySeconds float64 `json:"critical_path_latency_s"`
 	// Waits says, for each unit, what it did and what it waited for.
@@ -99,7 +99,7 @@ type GroupShare struct {
 type UnitWaits struct {
 	Unit        string  `json:"unit"`
 	BusySeconds float64 `json:"busy_s"`
-	// Causes are what the unit's next command waited for while the unit was idle.
+	// Causes lists the reasons for which the unit's next command waited while the unit was idle.
 	Causes []Share `json:"waited_for"`
 }
 
@@ -118,7 +118,7 @@ func (t *tally) add(what string, ps int64) {
 	t.list[i].Count++
 }
 
-// shares are those of some time, largest first.
+// shares returns the shares of some time, largest first.
 func (t *tally) shares(of float64) []Share {
 	out := []Share{}
 	for _, s := range t.list {
@@ -321,17 +321,17 @@ type Group struct {
 	// schedule does not say.
 	GroupedBy string `json:"grouped_by"`
 	SplitBy   string `json:"split_by"`
-	// Choices are what Algorithm 1 offers; Eq. (1) takes the first. Another strategy
+	// Choices lists the options of Algorithm 1; Eq. (1) takes the first. Another strategy
 	// may have taken something else.
 	Choices []Choice `json:"choices"`
-	// Merges are those of which the group came, Stops those that were refused at its
+	// Merges lists the merges that made the group, Stops the merges that were refused at its
 	// borders. Both are empty if the schedule does not say.
 	Merges    []Merge    `json:"merges"`
 	Stops     []Merge    `json:"stops"`
 	Instances []Instance `json:"runs"`
 }
 
-// Footprint is what the largest instance takes at a factor.
+// Footprint is the footprint of the largest instance at a factor.
 type Footprint struct {
 	Factor int64 `json:"split_factor"`
 	Bytes  int64 `json:"bytes"`
@@ -680,7 +680,7 @@ type Spill struct {
 	LiveBytes     int64  `json:"live_bytes"`  // of values then, this one too
 	StageBytes    int64  `json:"stage_bytes"` // the least that had to pass through
 	Over          int64  `json:"missing_bytes"`
-	// Tiles are those in which the layer could have run beside the live values. If the
+	// Tiles lists the tiles in which the layer could have run beside the live values. If the
 	// layer has more weights than the weight buffer, they pass once for each.
 	Tiles       int64  `json:"tiles"`
 	WeightBytes int64  `json:"weight_bytes"` // of the layer, per core

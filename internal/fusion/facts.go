@@ -6,7 +6,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// Role is what an operator is to a SIMT machine.
+// Role is the role of an operator on a SIMT machine.
 type Role uint8
 
 // The roles.

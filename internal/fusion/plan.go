@@ -8,7 +8,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// Scheme is how a dependency within a kernel is served.
+// Scheme is the way in which a dependency within a kernel is served.
 type Scheme uint8
 
 // The schemes, in the order of the memory that they use.
@@ -72,7 +72,7 @@ type Cut struct {
 type Kernel struct {
 	// Library is set for a closed library call.
 	Library bool `json:"library"`
-	// Operators are those of all groups, in their order.
+	// Operators lists the operators of all groups, in their order.
 	Operators []string `json:"operators"`
 	Groups    []Group  `json:"groups"` // in an order in which they can run
 	Links     []Link   `json:"links,omitempty"`
@@ -102,7 +102,7 @@ func (k *Kernel) Ops() []model.OpID {
 	return ops
 }
 
-// Plan is how a graph becomes kernels.
+// Plan divides a graph into kernels.
 type Plan struct {
 	Method   string        `json:"method"`
 	Network  string        `json:"network"`

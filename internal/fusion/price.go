@@ -63,7 +63,7 @@ func WithinBlocks(g *model.Graph, op *model.Op, t model.TensorID, from, to simt.
 	return true
 }
 
-// ReadBytes is what op reads of input k: all that its outputs need, once; of a table
+// ReadBytes counts the bytes that op reads of input k: all that its outputs need, once; of a table
 // that it gathers from, a row for each position.
 func ReadBytes(g *model.Graph, op *model.Op, k int) int64 {
 	t := g.Tensor(op.Inputs[k])

@@ -139,7 +139,7 @@ func (e *expander) part(name string, kind model.Kind, attr model.Attr, in ...mod
 	return e.Op(kind, e.op.Name+"/"+name, attr, in...)
 }
 
-// last adds the operator whose result is that of the whole.
+// last adds the operator whose result is the result of the whole.
 func (e *expander) last(kind model.Kind, attr model.Attr, in ...model.TensorID) (model.TensorID, bool) {
 	out := e.OpNamed(kind, e.op.Name, attr, in, []string{e.out})
 	if len(out) != 1 {

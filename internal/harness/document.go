@@ -15,7 +15,7 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-// Claim is what the paper says of something and what came out here.
+// Claim is a statement of a paper beside the result here.
 type Claim struct {
 	Quantity string `json:"quantity"`
 	Paper    string `json:"paper"`
@@ -51,7 +51,7 @@ type Document struct {
 	Notes []string
 }
 
-// NewDocument begins the report of an experiment; accelerators are those that it is about.
+// NewDocument begins the report of an experiment on these accelerators.
 func NewDocument(e Experiment, accelerators ...string) *Document {
 	d := &Document{experiment: e, names: map[string]bool{}}
 	fmt.Fprintf(&d.text, "%s: %s\n\n", e.Name, e.Description)
@@ -190,7 +190,7 @@ func (d *Document) Lead(figure, title, sentence string) {
 	d.leads = append(d.leads, Lead{figure, title, sentence})
 }
 
-// Data is what the JSON file of most experiments holds beside what all have.
+// Data is the part of most experiments' JSON files that is their own.
 type Data struct {
 	Data any `json:"data"`
 }

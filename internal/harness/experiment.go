@@ -24,7 +24,7 @@ type Experiment struct {
 	With func(Options) (*Plan, error) `json:"-"`
 }
 
-// Plan is what an experiment consists of.
+// Plan holds the cells of an experiment and its report.
 type Plan struct {
 	Cells []Cell
 	// Report makes the output from the results of the cells, in their order. It

@@ -14,7 +14,7 @@ import (
 const (
 	columnPt = 220.0
 	pagePt   = 450.0
-	// heightPt is what rows may take of a page of article; more go to another table.
+	// heightPt is the height of rows on a page of article; more rows go to another table.
 	heightPt = 440.0
 )
 
@@ -41,7 +41,7 @@ func (s setting) limit() float64 {
 	return columnPt
 }
 
-// letterWidths are those of cmr10 in thousandths of its size.
+// letterWidths are the widths of cmr10 in thousandths of its size.
 var letterWidths = func() map[rune]float64 {
 	m := map[rune]float64{}
 	for _, x := range []struct {
@@ -59,7 +59,7 @@ var letterWidths = func() map[rune]float64 {
 	return m
 }()
 
-// width is that of a line of text in pt.
+// width is the width of a line of text in pt.
 func (s setting) width(text string) float64 {
 	w := 0.0
 	for _, r := range text {

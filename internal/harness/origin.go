@@ -14,10 +14,10 @@ import (
 // OriginFile is beside the results of an experiment and says what made them.
 const OriginFile = "origin.json"
 
-// Origin is what made the results of an experiment: the same on every run of the same
+// Origin names the program and the inputs that made an experiment's results: the same on every run of the same
 // program, so it says nothing of time and place.
 type Origin struct {
-	// Schema is that of all files beside this one; 0, before there were numbers, is 1.
+	// Schema is the schema number of all files beside this one; 0, before there were numbers, is 1.
 	Schema   int               `json:"schema"`
 	Version  string            `json:"version"`
 	Revision string            `json:"revision,omitempty"` // of the source

@@ -11,11 +11,11 @@ type Progress struct {
 	Name        string // of the experiment; "" for a grid
 	Done, Total int
 	Running     []string // what is being computed, in the order in which it began
-	// Finished is what was finished just now and how long it took; "" at a start.
+	// Finished names the part that was just finished and its time; "" at a start.
 	Finished        string
 	FinishedSeconds float64
 	Seconds         float64 // since the beginning
-	// LeftSeconds is what the rest takes if it is like what was computed so far; less
+	// LeftSeconds is the time of the rest if it goes on as before; less
 	// than 0: nothing is known.
 	LeftSeconds float64
 }

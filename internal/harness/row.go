@@ -30,7 +30,7 @@ const (
 	PaperInARow ChunkPolicy = "paper-in-a-row"
 )
 
-// Row is what one variant did on one network. Counts without "Dynamic" are static
+// Row is the result of one variant on one network. Counts without "Dynamic" are static
 // (see the package documentation).
 type Row struct {
 	Model             string      `json:"model"`
@@ -49,7 +49,7 @@ type Row struct {
 	// EnergyJoules is of the batch; nil: the accelerator's description has no figures.
 	EnergyJoules      *float64 `json:"energy_j"`
 	AveragePowerWatts *float64 `json:"average_power_w"`
-	// LowerBoundSeconds is what no execution of the same program can beat.
+	// LowerBoundSeconds is a lower bound on every execution of the same program.
 	LowerBoundSeconds float64 `json:"lower_bound_s"`
 
 	Kernels         int64  `json:"kernels"`

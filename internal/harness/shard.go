@@ -59,7 +59,7 @@ func (j *job) of(s Shard, number map[string]int) ([]Cell, error) {
 	return list, nil
 }
 
-// number is that of a cell, given where it first appears.
+// number is a cell's number, given where it first appears.
 func (j *job) number(c Cell, known map[string]int) (int, error) {
 	inputs, err := marshalInputs(c)
 	if err != nil {

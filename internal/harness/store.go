@@ -18,7 +18,7 @@ import (
 	"github.com/dsasched/dsasched/regular"
 )
 
-// schemaVersion is that of the files of cells. Raise it when a result of the same
+// schemaVersion is the version of the files of cells. Raise it when a result of the same
 // program would be read in another way.
 const schemaVersion = 1
 

@@ -110,7 +110,7 @@ func Project(p *isa.Program, s Span, inOrder bool) (*rcpsp.Project, error) {
 	return out, out.Validate()
 }
 
-// alone is how long command i takes if nothing else uses its resources.
+// alone is the time of command i if nothing else uses its resources.
 func alone(p *isa.Program, i int) (int64, error) {
 	c := &p.Commands[i]
 	slowest := uint64(0)

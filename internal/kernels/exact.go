@@ -15,7 +15,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// Exact is what is proven of the exact method's plan. Times are of memory-intensive
+// Exact holds the proven figures of the exact method's plan. Times are of memory-intensive
 // kernels, in seconds.
 type Exact struct {
 	Status milp.Status `json:"-"`
@@ -25,9 +25,9 @@ type Exact struct {
 	Scopes int     `json:"scopes"`
 	Proven int     `json:"proven_scopes"`
 	Bound  float64 `json:"bound_s"`
-	// Rule is what AStitch's rules make of the same scopes. Schemes is the best with one
+	// Rule is the time of AStitch's rules on the same scopes. Schemes is the best with one
 	// kernel for each scope, Kernels the best parting into kernels with AStitch's schemes:
-	// Rule less either is what that rule alone loses.
+	// Rule less either is the loss of that rule alone.
 	Rule    float64 `json:"astitch_s"`
 	Schemes float64 `json:"best_schemes_s"`
 	Kernels float64 `json:"best_kernels_s"`

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// lineWidth is what fits a line of the file. Longer objects and lists are broken.
+// lineWidth is the width of a line of the file. Longer objects and lists are broken.
 const lineWidth = 160
 
 // Write returns the file as text: JSON with one item per line, for eyes and for tools

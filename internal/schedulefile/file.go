@@ -18,10 +18,10 @@ type File struct {
 	// Origin says how the schedule was made. Nothing depends on it.
 	Origin   *Origin  `json:"origin,omitempty"`
 	Hardware Hardware `json:"hardware"`
-	// Batch is what the chip works on, in batch elements.
+	// Batch is the chip's batch, in elements.
 	Batch     int64     `json:"batch"`
 	Generator Generator `json:"generator"`
-	// Division is what the clusters divide between them: the batch ("", left out), or a
+	// Division says what the clusters divide between them: the batch ("", left out), or a
 	// chunk's network into stages ("pipeline") or layers ("layers"). Then each instance has
 	// a cluster, and all clusters run the same segments.
 	Division string `json:"division,omitempty"`
@@ -31,7 +31,7 @@ type File struct {
 	Schedules []Plan      `json:"schedules"`
 }
 
-// Origin is how a schedule came about.
+// Origin records how a schedule was made.
 type Origin struct {
 	MadeBy  string `json:"made_by,omitempty"`
 	Model   string `json:"model,omitempty"`  // as it was asked for
@@ -63,7 +63,7 @@ type Hardware struct {
 	Fingerprint string `json:"fingerprint,omitempty"`
 }
 
-// Generator is what the kernel generator may do.
+// Generator holds the settings of the kernel generator.
 type Generator = schedule.Generator
 
 // Segment is one of the schedules, run a number of times.
@@ -94,7 +94,7 @@ type Plan struct {
 	// Nests are the loops of layers that do not run by the kernel generator's rules.
 	Nests  []Nest  `json:"nests,omitempty"`
 	Merges []Merge `json:"merges,omitempty"`
-	// Decisions are those of stages for which this format has no words of its own. The schedule is complete without
+	// Decisions holds the values of stages for which this format has no words of its own. The schedule is complete without
 	// them.
 	Decisions []Decision `json:"decisions,omitempty"`
 }

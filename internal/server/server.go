@@ -49,7 +49,7 @@ type Host struct {
 	Speedups []Speedup
 }
 
-// A Speedup is how many times as fast as one thread several are.
+// A Speedup is the rate of several threads over the rate of one.
 type Speedup struct {
 	Threads int
 	Factor  float64

@@ -27,7 +27,7 @@ type Machine struct {
 	LibraryEfficiency float64 `json:"library_efficiency"`
 }
 
-// SM is what one streaming multiprocessor has.
+// SM describes one streaming multiprocessor.
 type SM struct {
 	Threads              int64   `json:"threads"` // at a time, as the next two
 	Blocks               int64   `json:"blocks"`
@@ -40,7 +40,7 @@ type SM struct {
 	MatrixMACs Peaks `json:"peaks"`
 }
 
-// Peaks is what matrix units do in a cycle, by element type.
+// Peaks holds the operations of the matrix units per cycle, by element type.
 type Peaks map[string]float64
 
 // MarshalJSON lists them by element type.
@@ -56,7 +56,7 @@ func (p Peaks) MarshalJSON() ([]byte, error) {
 	return json.Marshal(list)
 }
 
-// Limits is what one block may have at most, and what each pays.
+// Limits holds the limits of a block, and its costs.
 type Limits struct {
 	Warp         int64   `json:"warp"`
 	Threads      int64   `json:"threads"`

@@ -45,7 +45,7 @@ type field struct {
 	set  func(text string) error
 }
 
-// fields are those of a description, all of which must be there. The clock comes
+// fields lists the fields of a description, all of which must be there. The clock comes
 // first: others may be given in its cycles.
 func (m *Machine) fields() []field {
 	bad := func(text, expected string) error { return fmt.Errorf("found %q, expected %s", text, expected) }

@@ -2,7 +2,7 @@ package simt
 
 import "math"
 
-// Work is what a loop nest does.
+// Work is the work of a loop nest.
 type Work struct {
 	ReadBytes   int64 // from the DRAM
 	L2Bytes     int64 // from the L2 alone: what earlier nests of the kernel have written
@@ -31,7 +31,7 @@ type Kernel struct {
 	Phases [][]Nest
 }
 
-// Time is that of a kernel, in seconds, by cause.
+// Time is the time of a kernel, in seconds, by cause.
 type Time struct {
 	Launch  float64 `json:"launch_s"`
 	Work    float64 `json:"work_s"`
@@ -115,7 +115,7 @@ func (m *Machine) phase(nests []Nest, wave int64) (seconds float64, bound string
 	return seconds, bound
 }
 
-// lifetime is that of a block of a nest, from its first load on.
+// lifetime is the time of a block of a nest, from its first load on.
 func (m *Machine) lifetime(n Nest) float64 {
 	task := float64(n.Work.Syncs) * m.Block.SyncSeconds
 	if n.Work.ReadBytes+n.Work.L2Bytes > 0 {

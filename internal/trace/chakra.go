@@ -15,7 +15,7 @@ const ChakraVersion = "0.0.4"
 // The kinds of nodes of that schema that a kernel can be.
 const chakraCompute = 4
 
-// kernel is what a cluster does from one launch to the next.
+// kernel is the work of a cluster from one launch to the next.
 type kernel struct {
 	name                string
 	start, end          int64 // picoseconds
@@ -23,7 +23,7 @@ type kernel struct {
 	deps                []int // kernels of the same cluster, ascending
 }
 
-// kernels are those of each cluster, in the order of their launches. What precedes the first launch belongs to it.
+// kernels returns the kernels of each cluster, in the order of their launches. What precedes the first launch belongs to it.
 func kernels(p *isa.Program, r *sim.Result) [][]kernel {
 	list := make([][]kernel, p.Clusters)
 	of := make([]int, len(p.Commands))

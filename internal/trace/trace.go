@@ -71,7 +71,7 @@ type writer struct {
 	comma bool
 }
 
-// event writes an event; fields is what follows its phase.
+// event writes an event; fields follows its phase.
 func (w *writer) event(phase, fields string) {
 	if w.comma {
 		w.out.WriteByte(',')
@@ -348,7 +348,7 @@ func (w *writer) bandwidth(m *meter) {
 	}
 }
 
-// bandwidthName is that of a resource's track: a chip's with the number of the chip.
+// bandwidthName is the name of a resource's track: a chip's with the number of the chip.
 func bandwidthName(resource string) string {
 	if chip, kind, several := strings.Cut(resource, "."); several {
 		return chip + " " + kind + " bandwidth"

@@ -52,7 +52,7 @@ func (p Pass) String() string { return [...]string{"forward", "backward", "updat
 // with several outputs all of them.
 type Node struct {
 	Name string
-	// Kind is that of the forward operator, or for others one of "Loss", "LossGrad",
+	// Kind is the forward operator's kind, or for others one of "Loss", "LossGrad",
 	// the forward kind with "GradInput", "GradWeight" or "GradBias", "GradSum" for
 	// what adds up gradients, and "Update".
 	Kind string

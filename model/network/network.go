@@ -27,7 +27,7 @@ import (
 type Network struct {
 	// Name ends in the grain where operators were taken apart: bert-128@framework.
 	Name string
-	// Assumed is what a network takes for granted of values at run time; empty if nothing.
+	// Assumed states the assumptions about values at run time; empty without any.
 	Assumed string
 	Graph   func(batch int64) (*model.Graph, error)
 }
@@ -42,7 +42,7 @@ type Options struct {
 	// DType is the type of all floating-point tensors; the zero value is F16. I8
 	// gives the network as it would be after quantisation.
 	DType model.DType
-	// Grain is how far operators are taken apart; "" is grain.Given.
+	// Grain says how far operators are taken apart; "" is grain.Given.
 	Grain grain.Grain
 	// The rest concerns files; see onnx.Options.
 	Dims         map[string]int64
@@ -165,7 +165,7 @@ func FuseAttention(n Network) Network {
 	return n
 }
 
-// suffix is what the name of a network says of its grain, such as @framework.
+// suffix is the part of a network's name that states its grain, such as @framework.
 func suffix(g grain.Grain) string {
 	if g == "" || g == grain.Given {
 		return ""

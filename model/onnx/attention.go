@@ -74,7 +74,7 @@ func (c *call) into(suffix string, past *value, h heads) heads {
 	return h
 }
 
-// scores are what attention computes on its way: scaled products, those with masks, and
+// scores are intermediate results of attention: scaled products, those with masks, and
 // the shares of the values.
 type scores struct{ product, masked, shares *value }
 

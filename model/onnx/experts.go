@@ -6,7 +6,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// expertWeights are those of one of the products of all experts: [expert, row, column], several
+// expertWeights are the weights of one of the products of all experts: [expert, row, column], several
 // to a byte if they have scales.
 type expertWeights struct {
 	name           string
@@ -245,7 +245,7 @@ func (c *call) positions(suffix string, list *value, n int64) *value {
 	return out[1]
 }
 
-// activate is what lies between the products of an expert.
+// activate adds the operators between the products of an expert.
 func (c *call) activate(prefix, activation string, fusion int64, g *value, up func() *value, gated bool, inner int64) *value {
 	if c.err != nil {
 		return g

@@ -183,7 +183,7 @@ type value struct {
 	// derived: the importer computed the values; those in the file may
 	// be trained.
 	derived bool
-	// learned is what the file says itself, if it does.
+	// learned is the file's own statement, nil without one.
 	learned *bool
 	// missing says why an external file did not give the values.
 	missing string
@@ -355,7 +355,7 @@ func (im *importer) stored(t *tensorProto) (*value, error) {
 	return v, nil
 }
 
-// use is what an operator does with an input, as far as it decides whether a
+// use is the way in which an operator reads an input, as far as it decides whether a
 // constant counts as learned.
 type use uint8
 

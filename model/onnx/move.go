@@ -803,7 +803,7 @@ func (c *call) scale(f []float64, size []int64, mode string) {
 	c.emit("Resize", a, args(c.in[0]))
 }
 
-// scaledExtent is what an extent becomes by a factor; 0 if that is no extent. Not
+// scaledExtent is an extent times a factor; 0 if that is no extent. Not
 // quite a whole number, such as 2.9999998 times 10, is meant as one.
 func scaledExtent(f float64, n int64) int64 {
 	e := math.Floor(f*float64(n) + 1e-4)
@@ -813,7 +813,7 @@ func scaledExtent(f float64, n int64) int64 {
 	return int64(e)
 }
 
-// grown is what n of an extent becomes with it.
+// grown is n in proportion to an extent that grows from own to now.
 func (c *call) grown(n, own, now int64) int64 {
 	if own == now || own < 1 || n > model.MaxElements || n*now%own != 0 {
 		return n

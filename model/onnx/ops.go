@@ -19,7 +19,7 @@ type row struct {
 	operator
 	since, until int64 // operator sets, inclusive; until 0: no end
 	minIn, maxIn int   // inputs; maxIn -1: any number
-	// kind is what the operator becomes; empty if it is computed at import or
+	// kind is the operator's kind in the graph; empty if it is computed at import or
 	// becomes several operators.
 	kind  model.Kind
 	build func(*call)

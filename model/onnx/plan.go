@@ -13,7 +13,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// plan is what holds for a file at any size of its dimensions.
+// plan holds the facts of a file that do not depend on the size of its dimensions.
 type plan struct {
 	m            *modelProto
 	order        []*nodeProto // those that outputs depend on

@@ -63,7 +63,7 @@ func (c *call) perBlock(x model.Shape, scale *value, axis int, block int64) {
 	}
 }
 
-// blocks are those of the standard's quantisation, if it is in blocks.
+// blocks reads the blocks of the standard's quantisation, if it has some.
 func (c *call) blocks() {
 	if b := c.within("block_size", 0, 0, 1<<30); b > 0 {
 		x := c.in[0].shape

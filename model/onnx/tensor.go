@@ -21,7 +21,7 @@ type tensorProto struct {
 	ints   []int64   // integers and booleans, if known
 	floats []float64 // if known
 	known  bool
-	// learned is what an exporter of this package says; nil in other files.
+	// learned is the statement of this package's exporter; nil in other files.
 	learned *bool
 	missing string // why the values of a small tensor are not known
 	far     *far   // of a small tensor: where its values lie; nil if they are here or were read

@@ -30,7 +30,7 @@ type Attending struct {
 	Rows   []model.Interval
 	Causal bool
 	First  int64
-	// Operands are those of the step's reads, by tensor, then its constants.
+	// Operands describes the step's reads, by tensor, then its constants.
 	Operands []AttendedOperand
 	// Tilings are by the binary logarithm of Step.Tiles, of less and less room.
 	Tilings []AttentionTiles
@@ -74,7 +74,7 @@ func (a *Attending) Visible(t AttentionTiles, i int64) (keys int64) {
 func (a *Attending) Blocks(t AttentionTiles) int64 { return ceil(a.Products, t.Products) }
 func (a *Attending) Steps(t AttentionTiles) int64  { return ceil(a.Positions, t.Positions) }
 
-// QuerySlots is how many tiles of queries, and of results on their way out, have room: one where there are enough
+// QuerySlots is the number of tiles that of queries, and of results on their way out, have room: one where there are enough
 // tiles of
 // keys that what comes and goes between tiles of queries takes little.
 func (a *Attending) QuerySlots(t AttentionTiles) int64 {
@@ -84,7 +84,7 @@ func (a *Attending) QuerySlots(t AttentionTiles) int64 {
 	return a.Slots(t)
 }
 
-// Slots is how many tiles of keys, values and scores have room: one if there is one, else two.
+// Slots is the number of tiles that of keys, values and scores have room: one if there is one, else two.
 func (a *Attending) Slots(t AttentionTiles) int64 {
 	if a.Blocks(t)*a.Steps(t) == 1 && t.Keys >= a.Keys {
 		return 1
@@ -104,7 +104,7 @@ func (a *Attending) SlotBytes(o *AttendedOperand, t AttentionTiles) int64 {
 	return Align(n * o.Element)
 }
 
-// Elements is how many elements of a tiled operand such tiles need.
+// Elements is the number of elements that of a tiled operand such tiles need.
 func (a *Attending) Elements(o *AttendedOperand, t AttentionTiles) int64 {
 	switch o.Input {
 	case 0:
@@ -127,7 +127,7 @@ func (a *Attending) Elements(o *AttendedOperand, t AttentionTiles) int64 {
 	return n
 }
 
-// scratch is what scores, sums, maxima and constants take in the L1.
+// scratch is the bytes of scores, sums, maxima and constants in the L1.
 func (a *Attending) scratch(t AttentionTiles) (bytes int64) {
 	rows := t.Products * a.Heads * t.Positions
 	bytes = a.Slots(t)*Align(4*rows*t.Keys) + Align(4*rows*a.Width) + 2*Align(4*rows)
@@ -139,7 +139,7 @@ func (a *Attending) scratch(t AttentionTiles) (bytes int64) {
 	return bytes
 }
 
-// room is what an operand takes in the stage.
+// room is the bytes of an operand in the stage.
 func (a *Attending) room(o *AttendedOperand, t AttentionTiles) int64 {
 	if !o.Tiled {
 		return Align(o.Bytes)
@@ -176,7 +176,7 @@ func (a *Attending) Of(t model.TensorID) *AttendedOperand {
 	return &a.Operands[i]
 }
 
-// AttentionTiles are those of the step's own nest, or of as much room as its number of tiles stands for.
+// AttentionTiles returns the tiles of the step's own nest, or those that fit the room which its number of tiles stands for.
 func (st *Step) AttentionTiles() AttentionTiles {
 	if st.Nest != nil && st.Nest.Attention != nil {
 		return *st.Nest.Attention
@@ -305,7 +305,7 @@ func (s *Schedule) attending(layer *Layer, cores int64, need []Regions, want Lev
 	return a
 }
 
-// attentionKey is what layers with an attention share that are alike but for names.
+// attentionKey is equal for layers with an attention that differ in names only.
 func (b *StepBuilder) attentionKey(layer *Layer, t model.TensorID, region model.Region) string {
 	var key []byte
 	for _, id := range layer.Ops {
@@ -398,7 +398,7 @@ func (a *Attending) stage(t AttentionTiles) int64 {
 	return n
 }
 
-// depths is how many tilings of less and less room there are, each of half of the room before.
+// depths is the number of tilings, each of half the room of the one before.
 const depths = 6
 
 // tilings finds the best tiles for the data's part of the L1, half of it and so on, and last the smallest.
@@ -635,7 +635,7 @@ func (t *Tiler) positions(r model.Region, i int64) model.Interval {
 	return model.Interval{Lo: p.Lo + i*t.Tiles.Positions, Hi: p.Lo + (i+1)*t.Tiles.Positions}.Intersect(p)
 }
 
-// Boxes are those of an input, or, of -1, of the results, that tile i of positions of a tile of products needs
+// Boxes returns the boxes of an input, or, for -1, of the results, that tile i of positions of a tile of products needs
 // with tile j of keys; of keys and values with i less than 0 for all positions.
 func (t *Tiler) Boxes(input int, r model.Region, block, i, j int64) (list []model.Region) {
 	positions := t.positions(r, i)

@@ -43,7 +43,7 @@ func One(rank int) Binding {
 	return b
 }
 
-// Busy is how many cores the binding of a box keeps busy: all elements over those of
+// Busy is the number of cores that the binding of a box keeps busy: all elements over those of
 // the busiest core, to the nearest whole number. If all slices are alike it is
 // [Binding.Cores].
 func (b Binding) Busy(r model.Region) int64 {

@@ -15,13 +15,13 @@ func (n *Nest) Blocked() bool { return n != nil && n.Sums > 0 }
 // AccumulatorBytes is the size of a sum of a blocked nest that is not complete.
 const AccumulatorBytes = 4
 
-// ReductionTiles is how many tiles a nest cuts the reduction into; at least 1.
+// ReductionTiles is the number of tiles that a nest cuts the reduction into; at least 1.
 func (n *Nest) ReductionTiles() int64 { return int64(max(1, len(n.Reduction))) }
 
-// ColumnTiles is how many tiles a nest cuts the columns into; at least 1.
+// ColumnTiles is the number of tiles that a nest cuts the columns into; at least 1.
 func (n *Nest) ColumnTiles() int64 { return int64(max(1, len(n.Columns))) }
 
-// RoomFor is how many tiles of an operand the L1 has room for.
+// RoomFor is the number of tiles that of an operand the L1 has room for.
 func (n *Nest) RoomFor(role OperandRole) int64 {
 	switch role {
 	case RowsOperand:
@@ -97,7 +97,7 @@ func (s *Schedule) RoleOf(st *Step, t model.TensorID) OperandRole {
 	return BesideOperand
 }
 
-// TileElements is how many elements of each input the busiest core needs for part p of the
+// TileElements is the number of elements that of each input the busiest core needs for part p of the
 // rows and columns in cols.
 func (s *Schedule) TileElements(st *Step, p int64, cols model.Interval) Regions {
 	reg := Regions{st.Output: s.RowTile(st, p, st.Nest.Tiles, cols)}

@@ -64,7 +64,7 @@ func (m *Memo) keep(key []byte, k *known) {
 	m.steps[string(key)] = k
 }
 
-// binding is what of gives for a key, which it is asked for once.
+// binding returns of's value for a key, computed once.
 func (m *Memo) binding(key []byte, of func() Binding) Binding {
 	m.mu.Lock()
 	b, ok := m.bindings[string(key)]

@@ -18,10 +18,10 @@ import (
 // each into Pieces. Weights of a product are cut into tiles along its columns (its products,
 // where there are several) and along its reduction. Text shows the loops.
 type Nest struct {
-	// Cores is how many cores each dimension of the output is spread over; nil: as the
+	// Cores is the number of cores that each dimension of the output is spread over; nil: as the
 	// step's binding says.
 	Cores Binding `json:"cores,omitempty"`
-	// Rfactor, if more than one, is how many cores make each part of the output together: each
+	// Rfactor, if more than one, is the number of cores that make each part of the output together: each
 	// adds up its slice of a product's reduction, and the first gathers and adds what they have.
 	Rfactor int64 `json:"rfactor,omitempty"`
 	// Tiles is the number of tiles of rows. With several, what passes through the LB does
@@ -45,7 +45,7 @@ type Nest struct {
 	// layer has no product, and have one element if its second operand is no constant.
 	Columns   []int64 `json:"columns,omitempty"`
 	Reduction []int64 `json:"reduction,omitempty"`
-	// Group is how many tiles of weights one load brings from the DDR into the LLB, if more
+	// Group is the number of tiles that of weights one load brings from the DDR into the LLB, if more
 	// than one.
 	Group int64 `json:"group,omitempty"`
 	// Stay keeps weights in the LB from tile to tile of rows; else they pass again.
@@ -58,7 +58,7 @@ type Nest struct {
 	// tiles of Columns and Reduction, the row operand in tiles of rows and Reduction, Depth of
 	// which have room at a time, and Sums tiles of rows x columns are added up in the L1, in 4
 	// bytes a sum. Then the reduction is the innermost loop, vector work and stores are behind the
-	// tile of columns, Loads and Pieces are 1, and Stage is how many tiles of the reduction one
+	// tile of columns, Loads and Pieces are 1, and Stage is the number of tiles that of the reduction one
 	// load brings from the DDR into the LLB (0: each alone), with Once for all tiles at a time.
 	// With Rfactor, Reduction cuts each core's slice, and the sums of others have room for one tile.
 	Sums int64 `json:"sums,omitempty"`
@@ -95,10 +95,10 @@ func (a *Attach) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// stageDepth is how many tiles have room in a stage unless a nest says otherwise.
+// stageDepth is the number of tiles that have room in a stage unless a nest says otherwise.
 const stageDepth = 2
 
-// Depth is how many tiles of the step have room in its stage.
+// Depth is the number of tiles that of the step have room in its stage.
 func (st *Step) Depth() int64 {
 	if st.Nest != nil {
 		return st.Nest.Depth
@@ -109,7 +109,7 @@ func (st *Step) Depth() int64 {
 // Space is the LB space that a part of the step's stage takes.
 func (st *Step) Space(p StagePart) int64 { return p.space(max(1, st.Tiles), st.Depth()) }
 
-// Slices is how many cores make each part of the step's output together, see Nest.Rfactor.
+// Slices is the number of cores that make each part of the step's output together, see Nest.Rfactor.
 func (st *Step) Slices() int64 {
 	if st.Nest == nil {
 		return 1
@@ -117,7 +117,7 @@ func (st *Step) Slices() int64 {
 	return max(1, st.Nest.Rfactor)
 }
 
-// Active is how many cores take part in the step.
+// Active is the number of cores that take part in the step.
 func (st *Step) Active() int64 { return st.Cores * st.Slices() }
 
 // SlicesOf is how many slices cores read a tensor in: the step's, if it is the operand of the
@@ -177,7 +177,7 @@ func (s *Schedule) Follow(i int, n *Nest) error {
 	return fmt.Errorf("tiles %d of %d take %d bytes of the L1, there is room for %d", n.Tiles, n.Depth, need, most)
 }
 
-// rooms are what the values alive at step i leave of the LB, from where to where.
+// rooms returns the free ranges of the LB beside the values alive at step i.
 func (s *Schedule) rooms(i int) (list [][2]int64) {
 	var used [][2]int64
 	for v := range s.Near(i) {

@@ -54,7 +54,7 @@ type Value struct {
 	Wanted   Level // before spilling
 	Level    Level
 	Bytes    int64 // whole
-	// CoreBytes is what the busiest core holds; addresses in the LB are the same on
+	// CoreBytes is the part of the busiest core; addresses in the LB are the same on
 	// every core.
 	CoreBytes int64
 	Def       int // step that makes it; -1 for network inputs
@@ -62,7 +62,7 @@ type Value struct {
 	Address   int64
 }
 
-// Read is what one step needs of one value.
+// Read is a step's demand for a value.
 type Read struct {
 	Value int
 	// Region is the box around what all cores need.
@@ -75,7 +75,7 @@ type Read struct {
 	CoreRemoteBytes int64
 	// UnionBytes counts each byte once.
 	UnionBytes int64
-	// TensorCoreBytes is what the busiest core needs of the whole tensor, which may
+	// TensorCoreBytes is the busiest core's need of the whole tensor, which may
 	// lie in several values.
 	TensorCoreBytes int64
 	// ElementBytes is the least that a tile needs of the tensor: what a single element
@@ -90,11 +90,11 @@ type Read struct {
 	PanelBytes int64
 }
 
-// ParamRead is what one step needs of one constant.
+// ParamRead is a step's demand for a constant.
 type ParamRead struct {
 	Tensor model.TensorID
 	Region model.Region // the box around what all cores read
-	// CoreBytes is what the busiest core reads, UnionBytes what leaves the GB when
+	// CoreBytes is read by the busiest core, UnionBytes leave the GB when
 	// cores that need the same bytes share one broadcast.
 	CoreBytes, UnionBytes int64
 	// Offset is the first element read, which distinguishes parts of equal size.
@@ -152,7 +152,7 @@ type Schedule struct {
 	Cluster  int
 	Bindings []Binding // per instance, of its first output
 	Scopes   []Level   // per instance
-	// LayerBindings are those of layers' first results, by group and layer, that take the
+	// LayerBindings are bindings of layers' first results, by group and layer, that take the
 	// place of what follows from the instance's binding, in instances that allow them. Where
 	// a list ends or has nil, none does.
 	LayerBindings [][]Binding
@@ -235,7 +235,7 @@ func CoresWithLB(spec *hardware.Spec) int64 {
 	return n
 }
 
-// Grid is how the cores of a cluster that hold data are arranged: in a line, or as
+// Grid is the arrangement of the cluster's cores that hold data: in a line, or as
 // the description says if all are of one type.
 func Grid(spec *hardware.Spec) []int64 {
 	var grid []int64

@@ -249,7 +249,7 @@ func (b *StepBuilder) binding(layer *Layer, t model.TensorID, region model.Regio
 	return b.Memo.binding(b.key, find)
 }
 
-// ownBinding is what LayerBindings has for a layer of the present instance.
+// ownBinding returns the entry of LayerBindings for a layer of the present instance.
 func (b *StepBuilder) ownBinding(layer int) Binding {
 	if k := b.inst.Group; k < len(b.LayerBindings) && layer < len(b.LayerBindings[k]) {
 		return b.LayerBindings[k][layer]
@@ -288,7 +288,7 @@ func (b *StepBuilder) write(v Value, st *Step) {
 	st.Writes = append(st.Writes, b.addValue(v))
 }
 
-// needs is what each core needs, through the layer's operators.
+// needs returns the regions that each core needs, through the layer's operators.
 func (b *StepBuilder) needs(layer *Layer, st *Step) []Regions {
 	cores := st.Cores
 	for _, w := range st.Writes { // results that cannot be spread as the first may have more cores
@@ -311,7 +311,7 @@ func (b *StepBuilder) needs(layer *Layer, st *Step) []Regions {
 	return need
 }
 
-// element is what one element in the middle of a step's output needs.
+// element returns the regions that one element in the middle of a step's output needs.
 func (b *StepBuilder) element(layer *Layer, st *Step) Regions {
 	one := model.Whole(b.Graph.Tensor(st.Output).Shape)
 	for d := range one {
@@ -379,7 +379,7 @@ func (b *StepBuilder) sources(t model.TensorID) ([]int, error) {
 }
 
 // tileNeeds completes what a tile needs of a read of tensor t: more than an element does
-// if the tensor is an operand of the matrix unit. core is what the busiest core needs.
+// if the tensor is an operand of the matrix unit. core has the needs of the busiest core.
 func (b *StepBuilder) tileNeeds(layer *Layer, t model.TensorID, core Regions, rd *Read) {
 	a := b.Graph.Op(layer.Anchor)
 	unit, hasUnit := b.Spec.UnitOf(hardware.Matrix)
@@ -478,7 +478,7 @@ func (s *Schedule) read(v int, t model.TensorID, need []Regions) Read {
 	return rd
 }
 
-// ConstantElements is how many elements of a constant operators read to compute the boxes of reg: of a
+// ConstantElements is the number of elements that of a constant operators read to compute the boxes of reg: of a
 // table that they look up (rows) what all their look-ups bring, but no more than is read of it.
 func ConstantElements(g *model.Graph, ops []model.OpID, t model.TensorID, reg Regions) (n int64, rows bool) {
 	for _, id := range ops {

@@ -68,11 +68,11 @@ type TensorReport struct {
 	Bytes int64       `json:"bytes"`
 }
 
-// UseReport is what a stage or block takes.
+// UseReport is the memory and work of a stage or block.
 type UseReport struct {
 	LayerCount int `json:"layers"`
 	Operators  int `json:"operators"`
-	// Output is what the next one gets; null if there is nothing.
+	// Output is the tensor that the next one reads; null if there is none.
 	Output *TensorReport `json:"output"`
 	// PeakBytes is the largest live set while one of the layers runs, PeakShare its
 	// share of that of the whole network. ActivationBytes adds up what the layers
@@ -91,7 +91,7 @@ type StageReport struct {
 	Name       string `json:"name"`
 	BlockCount int    `json:"blocks"`
 	UseReport
-	// Types are those of its blocks in words, such as "E 3D".
+	// Types names the types of its blocks, such as "E 3D".
 	Types string `json:"-"`
 }
 
@@ -105,7 +105,7 @@ type BlockReport struct {
 	LiveBytes  []int64  `json:"live_bytes"` // while each layer runs
 }
 
-// largest is how many tensors of a sort a report lists.
+// largest bounds the tensors of a sort that a report lists.
 const largest = 5
 
 // Inspect simplifies a network, whose name is for the report and for errors, finds its

@@ -58,7 +58,7 @@ type Stage struct {
 	Use        Use
 }
 
-// Use is what a run of layers takes.
+// Use is the memory and work of a run of layers.
 type Use struct {
 	Layers    int
 	Operators int
@@ -104,7 +104,7 @@ func Find(g *model.Graph, order []model.OpID) *Network {
 	return n
 }
 
-// Total is what all layers take.
+// Total is the use of all layers.
 func (n *Network) Total() Use {
 	list := make([]Use, len(n.Stages))
 	for i, s := range n.Stages {
@@ -348,7 +348,7 @@ func (f *finder) repeats(blocks []Block, types []int, i int) (period, times int)
 	return 0, 0
 }
 
-// sort is what rule 3 compares of a layer.
+// sort is the key by which rule 3 compares layers.
 type sort struct {
 	kind           model.Kind
 	window         bool

@@ -63,7 +63,7 @@ type decoding struct {
 
 func (d *decoding) width() int64 { return d.Hidden / d.Heads }
 
-// constants are those that all layers share: the mask of what comes later and the angles.
+// constants adds the constants that all layers share: the mask of what comes later and the angles.
 func (d *decoding) constants() {
 	if d.Tokens > 1 {
 		d.mask = d.Const("mask", d.dtype, nil, d.Tokens, d.Tokens+d.Cached)

@@ -132,7 +132,7 @@ func (u *unet) residual(name string, x model.TensorID, out int64) model.TensorID
 	return u.Op("Add", name+".join", model.Attr{}, y, x)
 }
 
-// attention is that of the positions with each other, that with the text, and a gated
+// attention adds self-attention of the positions, attention to the text and a gated
 // feed-forward, between two convolutions of 1x1.
 func (u *unet) attention(name string, x model.TensorID) model.TensorID {
 	n, c := u.side*u.side, u.channel

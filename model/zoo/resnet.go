@@ -62,7 +62,7 @@ func (b *images) channels(x model.TensorID) int64 {
 	return b.Tensor(x).Shape[1]
 }
 
-// window is what a convolution takes besides its input.
+// window holds the attributes of a convolution.
 type window struct {
 	Out, Height, Width, Stride int64
 	Pads                       []int64

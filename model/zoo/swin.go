@@ -76,7 +76,7 @@ func swin(c windowed) func(string, Options) (*model.Graph, error) {
 	}
 }
 
-// grid is what the blocks of a stage work on: Batch x Side x Side x Features.
+// grid is the tensor of a stage's blocks: Batch x Side x Side x Features.
 type grid struct {
 	Batch, Side, Features, Heads, Window, Expansion int64
 }

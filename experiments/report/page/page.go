@@ -26,7 +26,7 @@ import (
 	"codeberg.org/go-fonts/liberation/liberationsansregular"
 )
 
-// Report is what the page shows.
+// Report is the content of the page.
 type Report struct {
 	Title   string
 	Preface []string // paragraphs
@@ -107,7 +107,7 @@ type Figure struct {
 	SVG  []byte
 }
 
-// Modules are those that a program was built with, each with its version.
+// Modules lists the modules of a program, each with its version.
 type Modules struct {
 	Experiments string
 	List        []string

@@ -15,7 +15,7 @@ import (
 // shapes are the elements that a figure may consist of.
 var shapes = []string{"svg", "g", "defs", "clipPath", "path", "rect", "circle", "ellipse", "line", "polyline", "polygon", "text", "tspan", "title", "desc"}
 
-// defaultStyle is how plots writes plain text; the page's styles say the same once.
+// defaultStyle is plots' style of plain text; the page's styles say the same once.
 const defaultStyle = "font-family:'Liberation Sans',Arial,Helvetica,sans-serif;font-variant:normal;font-weight:normal;font-style:normal;"
 
 // inlineSVG makes an SVG file part of the page. Identifiers get a prefix, since those
