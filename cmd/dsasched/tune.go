@@ -217,7 +217,7 @@ factors, evolve by a learned cost, and share the trials by a scheduler.
 The answer of a seed is the same on any machine. -o writes it for 'dsasched schedule
 --variant ansor --tuned FILE' and 'dsasched explain-kernel'; its loops can be edited.
 --log appends each trial as a line of JSON. If the file is there already, no program
-in it is measured again: a tuning that was interrupted goes on, one with more --trials
+in it is measured again: a tuning that was interrupted goes on, one with more trials
 makes those that are missing, and those of other seeds, objectives and networks begin
 with the best programs of their kernels, by which the learned cost is trained. No
 answer is worse than what the log has.
