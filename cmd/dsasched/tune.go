@@ -216,8 +216,11 @@ factors, evolve by a learned cost, and share the trials by a scheduler.
 
 The answer of a seed is the same on any machine. -o writes it for 'dsasched schedule
 --variant ansor --tuned FILE' and 'dsasched explain-kernel'; its loops can be edited.
---log appends each trial as a line of JSON; if the file is there already, its trials
-are not made again, so that a tuning that was interrupted goes on.
+--log appends each trial as a line of JSON. If the file is there already, no program
+in it is measured again: a tuning that was interrupted goes on, one with more trials
+makes those that are missing, and those of other seeds, objectives and networks begin
+with the best programs of their kernels, by which the learned cost is trained. No
+answer is worse than what the log has.
 
 After Ctrl-C what was found so far is written and printed.`,
 		Example: `  dsasched tune resnet50 --batch 12 --chunk 1 --trials 200 -o tuned.json

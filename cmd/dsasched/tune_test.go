@@ -9,8 +9,8 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-// What is no log of the tuning at hand keeps all that it has, a last line without an end, too;
-// such a line of its own log is made again.
+// What is no log keeps all that it has, a last line without an end, too; such a line of a log is made again. A tuning
+// with another seed is appended.
 func TestLogOfTrials(t *testing.T) {
 	workspace(t)
 	tune := []string{"tune", "toy-fig3", "--trials", "40", "--quiet", "--log", "trials.jsonl"}
@@ -18,7 +18,6 @@ func TestLogOfTrials(t *testing.T) {
 	log := file(t, "trials.jsonl")
 	for _, c := range []struct{ has, seed, want string }{
 		{log[:len(log)-9], "1", ""},
-		{log[:len(log)-9], "2", "seed is 1, expected 2"},
 		{log[:20], "1", "line 1 has no end"},
 		{"some\nother file", "1", "line 1: invalid character"},
 	} {
@@ -33,6 +32,13 @@ func TestLogOfTrials(t *testing.T) {
 		if (r.status == exitOK) != (c.want == "") || !strings.Contains(r.stderr, c.want) || file(t, "trials.jsonl") != want {
 			t.Errorf("%q: status %d, %q", c.want, r.status, r.stderr)
 		}
+	}
+	if err := os.WriteFile("trials.jsonl", []byte(log), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	answer(t, append(tune, "--seed", "2")...)
+	if both := file(t, "trials.jsonl"); !strings.HasPrefix(both, log) || strings.Count(both, `"kind":"dsasched-trials"`) != 2 {
+		t.Errorf("the log of two seeds is\n%s", both)
 	}
 }
 

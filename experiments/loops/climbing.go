@@ -1,30 +1,33 @@
 package loops
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/dsasched/dsasched/heuristics/ansor"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/plots"
 )
 
-// climbed holds the times of a network's kernels by GraphTurbo after the search, hill climbing and random programs.
+// climbed holds the times of a network's kernels by GraphTurbo after the search, without its parts, and hill climbing.
 type climbed struct {
 	Network string  `json:"network"`
 	Kernels int     `json:"kernels"`
 	Rule    float64 `json:"rule_s"`
-	// Found is the sum over all kernels, by method, seed and s.steps; Trials is how many of all they are.
-	Found  map[ansor.Method][][]float64 `json:"found_s"`
-	Trials []int                        `json:"trials"`
+	// Found is the sum over all kernels, by setting, seed and Trials, which are of all kernels.
+	Found  map[string][][]float64 `json:"found_s"`
+	Trials []int                  `json:"trials"`
 }
 
-var climbers = []ansor.Method{ansor.Evolution, ansor.Climb, ansor.Random}
+// mostTrials bounds those of all kernels of a network in turn.
+const mostTrials = 2000
 
-// climbing: whether the search is worth what it knows.
+// climbing: whether the search is worth what it knows, and what its parts are worth where programs differ.
 func (s study) climbing() harness.Experiment {
-	return experiment(s, "ansor-climbing", "the search against hill climbing at the same trials, on GraphTurbo's kernels", "asks what the paper does not", func() (cells []harness.Cell, err error) {
+	return experiment(s, "ansor-climbing", "the search against its parts and hill climbing at the same trials, on GraphTurbo's kernels", "Fig. 7, on kernels that no published system has", func() (cells []harness.Cell, err error) {
 		for _, x := range s.inside {
 			c, err := s.cell(x.network, nil, func(ctx context.Context) (any, error) {
 				at := s
@@ -33,7 +36,7 @@ func (s study) climbing() harness.Experiment {
 				if err != nil {
 					return nil, err
 				}
-				r := climbed{Network: x.network, Kernels: len(tasks), Found: map[ansor.Method][][]float64{}}
+				r := climbed{Network: x.network, Kernels: len(tasks), Found: map[string][][]float64{}}
 				for _, t := range tasks {
 					rule, err := t.Seconds(ctx, t.Rule)
 					if err != nil {
@@ -42,12 +45,14 @@ func (s study) climbing() harness.Experiment {
 					r.Rule += rule * float64(t.Weights[0])
 				}
 				known := memo{}
-				for _, n := range []int{1, 2, 4, 8} {
-					r.Trials = append(r.Trials, n*s.grouped*len(tasks)/2)
+				for n := s.grouped * len(tasks) / 2; len(r.Trials) < 3 || n <= mostTrials && len(r.Trials) < 8; n *= 2 {
+					r.Trials = append(r.Trials, n)
 				}
-				for _, m := range climbers {
+				for _, set := range kernelSettings {
 					for seed := range s.seeds {
-						out, err := ansor.Tune(ctx, tasks, known.in(ansor.Options{Trials: slices.Max(r.Trials), Batch: s.grouped / 2, Method: m, Seed: uint64(judged + seed), Scheduler: "round-robin"}))
+						o := set.options
+						o.Trials, o.Batch, o.Seed, o.Scheduler = slices.Max(r.Trials), s.grouped/2, uint64(judged+seed), "round-robin"
+						out, err := ansor.Tune(ctx, tasks, known.in(o))
 						if err != nil {
 							return nil, err
 						}
@@ -56,7 +61,7 @@ func (s study) climbing() harness.Experiment {
 							i, _ := slices.BinarySearchFunc(out.Curve, n, func(p ansor.Point, n int) int { return p.Trials - n })
 							found = append(found, out.Curve[min(i, len(out.Curve)-1)].Objective)
 						}
-						r.Found[m] = append(r.Found[m], found)
+						r.Found[set.name] = append(r.Found[set.name], found)
 					}
 				}
 				return r, nil
@@ -69,8 +74,9 @@ func (s study) climbing() harness.Experiment {
 		return cells, nil
 	}, func(d *harness.Document, results []climbed) error {
 		t := harness.Table{Title: "Time of all kernels over that by the rules", Name: "climbing", Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Search", Text: true}}}
-		for i := range results[0].Trials {
-			t.Columns = append(t.Columns, harness.Column{Group: "Trials a kernel", Name: fmt.Sprint(results[0].Trials[i] / results[0].Kernels)})
+		longest := slices.MaxFunc(results, func(a, b climbed) int { return len(a.Trials) - len(b.Trials) })
+		for _, n := range longest.Trials {
+			t.Columns = append(t.Columns, harness.Column{Group: "Trials a kernel", Name: fmt.Sprint(n / longest.Kernels)})
 		}
 		var panels []plots.Curves
 		for _, r := range results {
@@ -78,17 +84,33 @@ func (s study) climbing() harness.Experiment {
 			for _, n := range r.Trials {
 				c.X = append(c.X, float64(n))
 			}
-			for _, m := range climbers {
-				line, row := plots.Series{Name: string(m)}, []string{r.Network, string(m)}
-				for i := range r.Trials {
-					x := geomean(column(r.Found[m], i)) / r.Rule
+			ends := map[string]float64{}
+			for _, set := range kernelSettings {
+				line, row := plots.Series{Name: set.name}, []string{r.Network, set.name}
+				for i := range longest.Trials {
+					if i >= len(r.Trials) {
+						row = append(row, "-")
+						continue
+					}
+					x := geomean(column(r.Found[set.name], i)) / r.Rule
 					line.Values, row = append(line.Values, x), append(row, ratio(x))
+					ends[set.name] = x
 				}
 				c.Series, t.Rows = append(c.Series, line), append(t.Rows, row)
 			}
 			panels = append(panels, c)
+			var published, ours []string
+			for _, set := range operatorSettings { // as in Fig. 7
+				published = append(published, set.name)
+			}
+			ours = slices.Clone(published)
+			slices.SortStableFunc(ours, func(a, b string) int { return cmp.Compare(ends[a], ends[b]) })
+			d.Claim("order of the searches, kernels of "+r.Network, strings.Join(published, ", "), strings.Join(ours, ", "), harness.Agreement(slices.Equal(ours, published)))
+			if !slices.Equal(ours, published) {
+				d.Why("a search in a template's space begins with the rules' tiles, which are near the best here, and random programs of many layers are slow")
+			}
 		}
-		d.Note("Trials are given to kernels in turn; geometric means of %d seeds.", s.seeds)
+		d.Note("Trials are given to kernels in turn; geometric means of %d seeds. All searches begin with the rules' program.", s.seeds)
 		if err := d.Table(t); err != nil {
 			return err
 		}

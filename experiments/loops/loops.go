@@ -32,7 +32,8 @@ type study struct {
 	networks []string
 	chunk    int64
 	trials   int // of each kernel of a network
-	conv     int // trials of the single convolution
+	conv     int // trials of an operator
+	whole    int // trials of the single convolution
 	seeds    int
 	programs int             // random ones of each kernel, for the learned cost
 	optimum  []int           // trials after which the best so far is compared with the best
@@ -46,7 +47,7 @@ type study struct {
 }
 
 func full() study {
-	return study{hardware: "stcp920", networks: []string{"mobilenetv2", "resnet50"}, chunk: 2, trials: 8, conv: 64, seeds: 2, programs: 128, optimum: []int{16, 64, 256, 1000}, proofs: 5, small: 20, large: 4, grouped: 16,
+	return study{hardware: "stcp920", networks: []string{"mobilenetv2", "resnet50"}, chunk: 2, trials: 8, conv: 64, whole: 1200, seeds: 2, programs: 128, optimum: []int{16, 64, 256, 1000}, proofs: 5, small: 20, large: 4, grouped: 16,
 		inside: []configuration{{"resnet50", 64, 8}, {"bert-128", 32, 8}}, classes: len(operatorClasses), divided: []string{"mobilenetv2", "resnet50", "bert-128", "squeezenet"}}
 }
 
@@ -151,6 +152,7 @@ func geomean(list []float64) float64 { return stat.GeometricMean(list, nil) }
 type operator struct {
 	Network string  `json:"network"`
 	Kernel  string  `json:"kernel"`
+	Runs    int64   `json:"runs"`
 	Rule    float64 `json:"rule_s"`
 	Tuned   float64 `json:"tuned_s"`
 	Floor   float64 `json:"bound_s"`
@@ -166,17 +168,21 @@ func (s study) ops() harness.Experiment {
 			}
 			var list []operator
 			for _, a := range out.Answers {
-				list = append(list, operator{n, a.Name, a.RuleSeconds, a.Seconds, a.Floor})
+				list = append(list, operator{n, a.Name, a.Weights[0], a.RuleSeconds, a.Seconds, a.Floor})
 			}
 			return list, nil
 		})
 	}, func(d *harness.Document, results [][]operator) error {
 		t := harness.Table{Title: "Kernels that gain most", Name: "ops", Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Kernel", Text: true}, {Name: "by rules, us"}, {Name: "searched, us"}, {Name: "gain, x"}, {Name: "bound, us"}}}
-		var gains []float64
+		var gains, networks []float64
 		for _, list := range results {
+			rules, tuned := 0., 0.
 			for _, o := range list {
 				gains = append(gains, o.Rule/o.Tuned)
+				rules += float64(o.Runs) * o.Rule
+				tuned += float64(o.Runs) * o.Tuned
 			}
+			networks = append(networks, rules/tuned)
 			slices.SortStableFunc(list, func(a, b operator) int { return cmp.Compare(b.Rule/b.Tuned, a.Rule/a.Tuned) })
 			for _, o := range list[:min(6, len(list))] {
 				t.Rows = append(t.Rows, []string{o.Network, o.Kernel, micro(o.Rule), micro(o.Tuned), ratio(o.Rule / o.Tuned), micro(o.Floor)})
@@ -185,9 +191,9 @@ func (s study) ops() harness.Experiment {
 		if err := d.Table(t); err != nil {
 			return err
 		}
-		d.Number("most that a network gains over the best alternative (Intel); ours: a kernel", "x", 3.8, slices.Max(gains))
+		d.Number("most that a network gains over the best alternative (Intel)", "x", 3.8, slices.Max(networks))
 		d.Why("the alternative here is the project's own generator, whose tiles fit the memories, and most kernels of TVM's recipe wait for the DDR whatever their loops")
-		d.Note("Geometric mean over %d kernels: %.3fx, %d trials each.", len(gains), geomean(gains), s.trials)
+		d.Note("Over %d kernels: geometric mean %.3fx, most %.3fx, %d trials each. The paper has up to 22.5x for single operators (§7.1, Fig. 6).", len(gains), geomean(gains), slices.Max(gains), s.trials)
 		return nil
 	})
 }
@@ -275,15 +281,15 @@ type ranked struct {
 
 // model: how well the learned cost ranks programs of kernels that it has not seen.
 func (s study) model() harness.Experiment {
-	return experiment(s, "ansor-model", "how well the learned cost ranks programs of kernels left out", "Fig. 11", func() ([]harness.Cell, error) {
+	return experiment(s, "ansor-model", "how well the learned cost ranks programs and kernels left out", "Fig. 11", func() ([]harness.Cell, error) {
 		c, err := s.cell("model", nil, func(ctx context.Context) (any, error) {
 			tasks, err := s.tasks(ctx, s.networks...)
 			if err != nil {
 				return nil, err
 			}
 			r := rand.New(rand.NewPCG(1, 1))
-			var seen []ansor.Measured
-			var unseen [][]ansor.Measured
+			var seen, four []ansor.Measured
+			var unseen, fifth [][]ansor.Measured
 			for i, t := range tasks {
 				var list []ansor.Measured
 				var times []float64
@@ -303,34 +309,46 @@ func (s study) model() harness.Experiment {
 				} else {
 					seen = append(seen, list...)
 				}
+				test := len(list) / 5 // they are random in any order
+				fifth, four = append(fifth, list[:test]), append(four, list[test:]...)
 			}
-			trees := ansor.Fit(seen, ansor.ManyTrees)
+			trees, known := ansor.Fit(seen, ansor.ManyTrees), ansor.Fit(four, ansor.ManyTrees)
+			by := func(t *ansor.Trees) func(ansor.Measured) float64 {
+				return func(m ansor.Measured) float64 { return t.Score(m.Layers) }
+			}
 			longest := slices.Index(ansor.FeatureNames, "longest ns")
 			return []ranked{
-				rank("learned cost", unseen, func(m ansor.Measured) float64 { return trees.Score(m.Layers) }),
-				rank("cost formulas", unseen, func(m ansor.Measured) float64 { return -m.Layers[0][longest] }),
+				rank(pooled, [][]ansor.Measured{slices.Concat(fifth...)}, by(known)),
+				rank("a fifth of the programs left out, kernel by kernel", fifth, by(known)),
+				rank("a third of the kernels left out, kernel by kernel", unseen, by(trees)),
+				rank("the same by formulas", unseen, func(m ansor.Measured) float64 { return -m.Layers[0][longest] }),
 			}, nil
 		})
 		return []harness.Cell{c}, err
 	}, func(d *harness.Document, results [][]ranked) error {
-		t := harness.Table{Title: "Rankers of unseen kernels' programs", Name: "model", Columns: []harness.Column{{Name: "Ranker", Text: true}, {Name: "pairs in order"}, {Name: "recall@30"}, {Name: "RMSE"}, {Name: "R2"}}}
+		t := harness.Table{Title: "The learned cost on what it has not seen", Name: "model", Columns: []harness.Column{{Name: "Of", Text: true}, {Name: "pairs in order"}, {Name: "recall@30"}, {Name: "RMSE"}, {Name: "R2"}}}
 		for _, r := range results[0] {
 			row := []string{r.By, ratio(r.Pairs), ratio(r.Recall), "-", "-"}
-			if r.By == "learned cost" {
+			if r.By != "the same by formulas" {
 				row[3], row[4] = ratio(r.RMSE), ratio(r.R2)
+			}
+			if r.By == pooled { // the paper's protocol
 				d.Number("pairs in order", "share", .851, r.Pairs)
 				d.Number("recall@30", "share", .624, r.Recall)
+				d.Why("kernels have many programs near their fastest, of which any may be among the 30 of all")
 				d.Number("R2", "", .958, r.R2)
-				if d.Lines[len(d.Lines)-1].Verdict() != harness.Verdicts[0] {
-					d.Why("a third of the kernels is left out here, and %d programs of each of the others are few", s.programs)
-				}
+				d.Number("RMSE", "", .079, r.RMSE)
 			}
 			t.Rows = append(t.Rows, row)
 		}
+		d.Note("The paper leaves out a fifth of its programs, all kernels together, each over the fastest of its kernel; that is the first row, of %d programs of each kernel.", s.programs)
 		d.Note("The formulas rank by the longest of the times of all units and memories, as if the others hid behind it.")
 		return d.Table(t)
 	})
 }
+
+// pooled is the paper's protocol.
+const pooled = "a fifth of the programs left out, all together"
 
 // rank compares scores with what was measured, task by task.
 func rank(by string, tasks [][]ansor.Measured, score func(ansor.Measured) float64) ranked {
@@ -352,7 +370,7 @@ func rank(by string, tasks [][]ansor.Measured, score func(ansor.Measured) float6
 			}
 		}
 		// Of the 30 that are foretold to be fastest, how many are.
-		k := min(30, len(list)*3/4)
+		k := max(1, min(30, len(list)*3/4))
 		foretold := slices.Clone(order)
 		slices.SortStableFunc(foretold, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(list[b].Y, list[a].Y) })
@@ -369,7 +387,7 @@ func rank(by string, tasks [][]ansor.Measured, score func(ansor.Measured) float6
 		sum += (said[i] - was[i]) * (said[i] - was[i])
 	}
 	out.RMSE, out.R2 = math.Sqrt(sum/float64(len(said))), 1-sum/float64(len(was))/stat.PopVariance(was, nil)
-	out.Pairs, out.Recall = float64(right)/float64(pairs), recall
+	out.Pairs, out.Recall = float64(right)/float64(max(1, pairs)), recall
 	return out
 }
 

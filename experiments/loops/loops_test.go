@@ -10,7 +10,6 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/heuristics/ansor"
 	"github.com/dsasched/dsasched/internal/answers"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/model/network"
@@ -23,7 +22,7 @@ import (
 // possible: no gain below one, nothing below an optimum that was enumerated, no regret of
 // much more than what there is to gain.
 func TestExperiments(t *testing.T) {
-	s := study{hardware: "stcp920", networks: []string{"mobilenetv2"}, chunk: 1, trials: 3, conv: 48, seeds: 1, programs: 8, optimum: []int{16, 64, 128}, proofs: 1, small: 3, large: 1, grouped: 4, inside: []configuration{{"toy-fig3", 8, 2}}, classes: 1, divided: []string{"resnet50"}}
+	s := study{hardware: "stcp920", networks: []string{"mobilenetv2"}, chunk: 1, trials: 3, conv: 48, whole: 96, seeds: 1, programs: 8, optimum: []int{16, 64, 128}, proofs: 1, small: 3, large: 1, grouped: 4, inside: []configuration{{"toy-fig3", 8, 2}}, classes: 1, divided: []string{"resnet50"}}
 	for _, e := range s.experiments() {
 		p, err := e.Plan()
 		if err != nil {
@@ -91,7 +90,7 @@ func TestExperiments(t *testing.T) {
 			}
 		case "ansor-climbing":
 			r := decoded[climbed](t, results[0])
-			if last := len(r.Trials) - 1; r.Found[ansor.Evolution][0][last] > r.Found[ansor.Climb][0][last]*1.005 || r.Found[ansor.Random][0][last] > r.Rule {
+			if last := len(r.Trials) - 1; r.Found["Ansor"][0][last] > r.Found["hill climbing"][0][last]*1.005 || r.Found["no fine-tuning"][0][last] > r.Rule {
 				t.Errorf("%s: %+v", e.Name, r)
 			}
 		case "ansor-allocation":

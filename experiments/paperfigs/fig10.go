@@ -275,10 +275,16 @@ func (f unfolding) report(u, tvm unfolded) (*harness.Report, error) {
 	paperOps := total - kinds["Add"]
 	d.Number("operators of an instance of stage 2", "operators", 38, float64(paperOps))
 	d.Why("additions and the ReLUs behind them counted once, as the figure draws them; %d apart", total)
+	d.Given()
 	d.Number("convolutions among them", "operators", 13, float64(kinds["Conv"]))
+	d.Given()
 	d.Number("kernels of an instance", "kernels", 1, float64(u.Kernels)/float64(u.Instances))
+	d.Given()
 	d.Number("instances of stage 2", "instances", 4, float64(u.Factor))
+	d.Why("Algorithm 1's reading of buffers in place was chosen by the vendor's factors, which have this one")
+	d.Given()
 	d.Claim("TVM's kernels for the stage", "one for each layer", fmt.Sprintf("%d for %d convolutions", len(theirs), kinds["Conv"]), harness.Agreement(len(theirs) == kinds["Conv"]))
+	d.Given()
 	d.Number("TVM's kernels in all", "kernels", 65, float64(tvm.Kernels))
 	d.Why("the paper does not say of what; its Table 3 has 58 outputs of TVM's kernels")
 	lastLayer := u.Layers[len(u.Layers)-1]

@@ -231,7 +231,9 @@ func (f joining) report(runs []joinRun) (*harness.Report, error) {
 	example, network := runs[0], runs[1]
 	n, moved := number(example, schedule.Concat)
 	d.Claim("Concats in the four-stage example (Fig. 8)", "7, one for each instance behind stage 1", harness.Count(n), harness.Agreement(n == 7))
+	d.Given()
 	d.Claim("What a concat moves", "nothing: its operands stay where they are", mebibytes(moved)+" MiB", harness.Agreement(moved == 0))
+	d.Given()
 	copies, right := 0, 0
 	for _, j := range network.Joins {
 		if j.Kind == string(schedule.Copy) {
@@ -242,6 +244,7 @@ func (f joining) report(runs []joinRun) (*harness.Report, error) {
 		}
 	}
 	d.Claim("A copy stands where the producer's scope is not the L1 (Fig. 9, left), "+network.Model, "always", fmt.Sprintf("%d of %d", right, copies), harness.Agreement(copies > 0 && copies == right))
+	d.Given()
 	redistributions, smaller := 0, 0
 	for _, r := range runs {
 		for _, j := range r.Joins {
@@ -259,6 +262,8 @@ func (f joining) report(runs []joinRun) (*harness.Report, error) {
 		}
 	}
 	d.Claim("A redistribution takes the smaller factor of each dimension (Fig. 9, right)", "always", fmt.Sprintf("%d of %d", smaller, redistributions), harness.Agreement(redistributions > 0 && smaller == redistributions))
+	d.Given()
+	d.Note("What joins are and where they stand is §3.5's definition: these lines show that it is kept, and predict nothing.")
 	d.Note("Bindings count cores per dimension of the tensor in its file's order. (8,1,1) is 8 cores along the batch.")
 	d.Note("A split is the counterpart of a concat, which §3.6 mentions for up-sampling; here it also serves a consumer with a larger factor than its producer's.")
 	again, _ := number(example, schedule.Redistribute)

@@ -439,6 +439,7 @@ func (e localBuffers) answer(d *harness.Document, all []lbResults) {
 			got = append(got, fmt.Sprintf("%s with %d images per cluster", ours, p.Images))
 		}
 		d.Claim("Factors of "+e.network+"'s stages, "+r.Hardware, numbersOf(publishedFactors), strings.Join(got, "; "), harness.Agreement(x.factors))
+		d.Given() // they decided how buffers are counted
 		if beyond := slices.IndexFunc(r.Partitions, func(p partition) bool { return slices.Max(p.factors()) > p.Images }); !x.factors && beyond >= 0 {
 			p := r.Partitions[beyond]
 			d.Why("%d parts of %d images: not even one image of a sub-graph fits this L1, and rows or channels are split", slices.Max(p.factors()), p.Images)

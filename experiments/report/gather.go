@@ -179,7 +179,7 @@ func (l comparedLine) predicted() bool {
 	return l.verdict != harness.NotCounted && (l.numbers == nil || l.numbers.Predicted())
 }
 
-// title says that the paper is reproduced if more than half of what is predicted and judged is.
+// title says that the papers are reproduced if more than half of what is predicted and judged is.
 func (c *collection) title() string {
 	good, all := 0, 0
 	known := append(slices.Clone(harness.Verdicts), verdictAgrees, verdictDiffers)
@@ -194,9 +194,9 @@ func (c *collection) title() string {
 		}
 	}
 	if 2*good > all {
-		return fmt.Sprintf("GraphTurbo reproduced in %d of %d: published numbers beside ours", good, all)
+		return fmt.Sprintf("Published numbers beside ours: reproduced, %d of %d predictions", good, all)
 	}
-	return fmt.Sprintf("GraphTurbo, %d of %d reproduced: published numbers beside ours", good, all)
+	return fmt.Sprintf("Published numbers beside ours: %d of %d predictions hold", good, all)
 }
 
 // headlines are the lines that open the report.

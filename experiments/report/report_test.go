@@ -94,7 +94,7 @@ func TestReportOverAll(t *testing.T) {
 		t.Errorf("contents %s, want %s", got, want)
 	}
 	for _, want := range []string{
-		"<title>GraphTurbo, 3 of 6 reproduced", `>near †</td><td>images/s</td><td class="number" data-sort="100">100</td>`, `data-sort="-39.46`, `<span class="verdict v4">as in the paper`, `<span class="verdict v0">reproduced within 20 %</span></td><td></td></tr>`,
+		"<title>Published numbers beside ours: 3 of 6 predictions hold", `>near †</td><td>images/s</td><td class="number" data-sort="100">100</td>`, `data-sort="-39.46`, `<span class="verdict v4">as in the paper`, `<span class="verdict v0">reproduced within 20 %</span></td><td></td></tr>`,
 		`<p class="what">Far</p>`, `<p class="big">6.75 <span class="unit">×</span></p>`, `direction only</span>: 39` + "\u00a0" + `% less than published</p>`, "<h3>Units</h3>\n<p>They overlap. (",
 		"two_blocks</h2>", `<td>fig13</td><td class="number">1</td><td class="number">0</td><td class="number">0</td><td class="number">0</td><td class="number">1</td><td class="number">0</td><td class="number">1</td>`, "<figcaption>Blocks</figcaption>", "<figcaption>more</figcaption>", "one</h2>",
 		"<td>fig14</td><td>v1.2.3</td><td>abcdef, with changes</td><td>go1.2 os/arch</td><td>S 1</td><td>chip, chip (varied)</td><td>7</td>",

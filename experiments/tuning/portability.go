@@ -14,6 +14,8 @@ import (
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // portability runs the variants on machines of other vendors (paper §3.6, Fig. 1):
@@ -272,11 +274,19 @@ func (p portability) report(rows []portedRow, hashes, notes []string) (*harness.
 		}
 	}
 	for _, f := range p.published {
+		gains, machines := map[string][]float64{}, []string{}
 		for _, g := range groups {
 			if x := f.ours(g); x > 0 {
-				d.Line(harness.Line{Unit: "x", Published: f.value, Ours: x, Remark: f.source,
-					What: fmt.Sprintf("%s over %s, %s, batch %d on %s", f.variant, f.over, f.model, g[0].Batch, g[0].Hardware)})
+				on := g[0].Hardware
+				if gains[on] == nil {
+					machines = append(machines, on)
+				}
+				gains[on] = append(gains[on], x)
 			}
+		}
+		for i, on := range machines { // the first is the machine as it is
+			d.Line(harness.Line{Unit: "x", Published: f.value, Ours: stat.Mean(gains[on], nil), Remark: f.source, Given: i > 0,
+				What: fmt.Sprintf("%s over %s, %s, mean of %s on %s", f.variant, f.over, f.model, harness.Plural(int64(len(gains[on])), "batch size"), on)})
 		}
 	}
 	d.File(p.name+".csv", portabilityCSV(rows))

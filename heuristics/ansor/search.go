@@ -41,8 +41,10 @@ type state struct {
 	best   []int64
 	chosen Program
 	rounds int
-	done   bool    // no program is left that has not been measured, as far as sampling finds
-	alike  [][]int // for each layer, those that may run alike
+	// earlier is how many of the trials other tunings have made.
+	earlier int
+	done    bool    // no program is left that has not been measured, as far as sampling finds
+	alike   [][]int // for each layer, those that may run alike
 	// tried and found count the programs of each source, and those that were the best so far.
 	tried, found, shares [sources]float64
 }

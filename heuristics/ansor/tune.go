@@ -59,12 +59,21 @@ type Options struct {
 	Epsilon float64
 	// Workers measure at the same time; 0: one for each processor. They change nothing else.
 	Workers int
+	// Earlier, if not nil, lists what other tunings have measured of a task: the best of it is gone on with, and the
+	// learned cost knows it. It is no part of Trials. All of it is left out where the rules' program is not among it.
+	Earlier func(*Task) []Earlier
 	// Known answers for programs that have been measured before.
 	Known func(key, program string) (ps int64, ok bool)
 	// Record, if not nil, gets each trial in order; its error ends the tuning.
 	Record func(Trial) error
 	// Progress, if not nil, hears of each round.
 	Progress func(Progress)
+}
+
+// Earlier is a program that was measured before, and the time of as many runs as the task has in a trial.
+type Earlier struct {
+	Program     Program
+	Picoseconds int64
 }
 
 // A Trial is a measured program.
@@ -79,7 +88,7 @@ type Trial struct {
 }
 
 // Seconds is the time of one run.
-func (t Trial) Seconds() float64 { return float64(t.Picoseconds) * 1e-12 / float64(t.Runs) }
+func (t Trial) Seconds() float64 { return Seconds(t.Picoseconds, t.Runs) }
 
 // Progress says how far the tuning is.
 type Progress struct {
@@ -154,6 +163,7 @@ type tuner struct {
 	networks int
 	trials   int
 	trained  int // trials that the learned cost has seen
+	earlier  int // trials of other tunings
 	out      *Outcome
 	model    *Trees
 }
@@ -176,8 +186,15 @@ func Tune(ctx context.Context, tasks []*Task, o Options) (*Outcome, error) {
 			}
 			s.Task = &limited
 		}
+		if o.Earlier != nil {
+			s.begin(o.Earlier(task))
+			t.earlier += s.earlier
+		}
 		t.tasks = append(t.tasks, s)
 		t.networks = max(t.networks, len(task.Weights))
+	}
+	if t.earlier > 0 && o.Method != Random && o.Method != Climb {
+		t.train()
 	}
 	if o.Enough != nil && len(o.Enough) != t.networks {
 		return nil, fmt.Errorf("%d times are said to be good enough, expected %d, one for each network", len(o.Enough), t.networks)
@@ -198,7 +215,7 @@ func Tune(ctx context.Context, tasks []*Task, o Options) (*Outcome, error) {
 	}
 	t.out.Trials = t.trials
 	for i, s := range t.tasks {
-		a := Answer{Task: tasks[i], Program: s.chosen, Trials: len(s.trials)}
+		a := Answer{Task: tasks[i], Program: s.chosen, Trials: len(s.trials) - s.earlier}
 		if s.chosen == nil { // not reached
 			a.Program = s.settled(slices.Clone(s.Rule))
 			ps, err := s.measure(context.WithoutCancel(ctx), a.Program)
@@ -216,6 +233,44 @@ func Tune(ctx context.Context, tasks []*Task, o Options) (*Outcome, error) {
 	return t.out, nil
 }
 
+// begin takes what was measured before as the first round.
+func (s *state) begin(list []Earlier) {
+	rule := s.settled(slices.Clone(s.Rule)).id()
+	i := slices.IndexFunc(list, func(e Earlier) bool { return e.Program.id() == rule })
+	if i < 0 {
+		return
+	}
+	for _, e := range list {
+		if id := e.Program.id(); s.Can(e.Program) && !s.measured[id] {
+			s.measured[id] = true
+			s.trials = append(s.trials, trial{e.Program, s.Features(e.Program), e.Picoseconds})
+		}
+	}
+	if s.earlier = len(s.trials); s.earlier > 0 {
+		slices.SortStableFunc(s.trials, func(a, b trial) int { return cmp.Compare(a.ps, b.ps) })
+		s.chosen, s.rounds, s.best = s.trials[0].program, 1, []int64{list[i].Picoseconds, s.trials[0].ps}
+	}
+}
+
+// Can reports whether the task can run a program.
+func (t *Task) Can(p Program) bool {
+	if len(p) != len(t.space) {
+		return false
+	}
+	for k, n := range p {
+		if n == nil || !t.space[k].allowed(n) {
+			return false
+		}
+	}
+	return true
+}
+
+// Runs is how many runs of the kernel a trial has.
+func (t *Task) Runs() int { return t.passes }
+
+// Seconds is the time of one run, of so many in a trial.
+func Seconds(ps int64, runs int) float64 { return float64(ps) * 1e-12 / float64(runs) }
+
 // limit is the space of a template.
 func (sp *space) limit() *space {
 	l := *sp
@@ -226,7 +281,7 @@ func (sp *space) limit() *space {
 	return &l
 }
 
-func (t *Task) seconds(ps int64) float64 { return float64(ps) * 1e-12 / float64(t.passes) }
+func (t *Task) seconds(ps int64) float64 { return Seconds(ps, t.passes) }
 
 // round trains the learned cost again, if there is much to learn, and measures some programs of
 // a task.

@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/dsasched/dsasched/internal/pipeline"
@@ -23,9 +23,11 @@ import (
 // TuneSettings are those of a tuning beside the search's.
 type TuneSettings struct {
 	ansor.Options
-	// Log, if not nil, gets a line of JSON for each trial. Before holds what an earlier
-	// log has, whose trials are not made again; lines that end early are left out. Name is the
-	// log's, for what is wrong in it.
+	// Log, if not nil, gets a line of JSON for what is tuned and one for each trial. Before holds what the log has by
+	// then, of any number of tunings: trials of this one, which was interrupted, are not made again, those of others of
+	// the same machine are what it begins with, and of trials to go on with (the same tuning with fewer trials) this
+	// one has so many less. No answer is worse than the log's. Lines that end early are left out. Name is the log's,
+	// for what is wrong in it.
 	Log    io.Writer
 	Before io.Reader
 	Name   string
@@ -95,12 +97,23 @@ func TuneTasks(ctx context.Context, tasks []*ansor.Task, from pipeline.TunedFrom
 	out.Enough = set.Enough
 	out.Seed, out.Objective, out.Scheduler = set.Seed, cmp.Or(set.Objective, ansor.Objectives[0]),
 		cmp.Or(set.Scheduler, ansor.Schedulers[0])
-	if err := continueLog(out, &set); err != nil {
+	if set.Trials == 0 {
+		set.Trials = 64 * len(tasks)
+	}
+	best, err := continueLog(out, &set)
+	if err != nil {
 		return nil, err
 	}
 	found, err := ansor.Tune(ctx, tasks, set.Options)
 	if err != nil {
 		return nil, err
+	}
+	for i := range found.Answers {
+		a := &found.Answers[i]
+		if e := best(a.Task); e != nil && ansor.Seconds(e.Picoseconds, a.Runs()) < a.Seconds {
+			a.Program, a.Seconds = e.Program, ansor.Seconds(e.Picoseconds, a.Runs())
+			a.Best = append(a.Best, a.Seconds)
+		}
 	}
 	fill(out, found)
 	return out, found.Stopped
@@ -139,23 +152,75 @@ type logged struct {
 	Runs        int              `json:"runs"`
 }
 
-// continueLog takes the trials of an earlier log and lets new ones be written down.
-func continueLog(t *pipeline.Tuned, set *TuneSettings) error {
-	head := t.TunedFrom
+// logHead is the line in front of the trials of a tuning.
+type logHead struct {
+	pipeline.TunedFrom
+	Trials int `json:"trials"`
+}
+
+// logRun is what a log has of a tuning until the next one.
+type logRun struct {
+	head   logHead
+	trials []logged
+}
+
+// continueLog takes the trials of earlier tunings and lets new ones be written down. best is the best that the log had
+// of a task by then, nil for none.
+func continueLog(t *pipeline.Tuned, set *TuneSettings) (best func(*ansor.Task) *ansor.Earlier, err error) {
+	head := logHead{t.TunedFrom, set.Trials}
 	head.Kind = pipeline.TunedLogKind
-	known, begun := map[string]int64{}, false
+	var runs []logRun
 	if set.Before != nil {
 		data, err := io.ReadAll(set.Before)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := readTrials(data, head, known); err != nil {
+		if runs, err = readTrials(data); err != nil {
 			if set.Name != "" {
 				err = fmt.Errorf("%s: %w", set.Name, err)
 			}
-			return err
+			return nil, err
 		}
-		begun = len(data) > 0
+	}
+	// Known are trials of the same machine; earlier are those in front of this tuning.
+	known, all, earlier := map[string]int64{}, map[string][]logged{}, map[string][]logged{}
+	own := false
+	for _, r := range runs {
+		same := r.head
+		same.Trials = head.Trials
+		own = own || alike(r.head, head)
+		if r.head.Fingerprint != head.Fingerprint {
+			continue
+		}
+		for _, x := range r.trials {
+			known[x.Task+x.Program] = x.Picoseconds
+			if all[x.Task] = append(all[x.Task], x); !own {
+				earlier[x.Task] = append(earlier[x.Task], x)
+			}
+		}
+		if !own && r.head.Trials < head.Trials && alike(same, head) {
+			set.Trials -= len(r.trials)
+		}
+	}
+	set.Trials = max(0, set.Trials)
+	of := func(list map[string][]logged) func(*ansor.Task) []ansor.Earlier {
+		return func(task *ansor.Task) (out []ansor.Earlier) {
+			for _, x := range list[pipeline.TaskName(task.Key)] {
+				if e := (ansor.Earlier{Program: x.Nests, Picoseconds: x.Picoseconds}); x.Runs == task.Runs() && task.Can(e.Program) {
+					out = append(out, e)
+				}
+			}
+			return out
+		}
+	}
+	set.Earlier = of(earlier)
+	best = func(task *ansor.Task) *ansor.Earlier {
+		list := of(all)(task)
+		if len(list) == 0 {
+			return nil
+		}
+		e := slices.MinFunc(list, func(a, b ansor.Earlier) int { return cmp.Compare(a.Picoseconds, b.Picoseconds) })
+		return &e
 	}
 	write := func(x any) error {
 		data, err := json.Marshal(x)
@@ -165,9 +230,9 @@ func continueLog(t *pipeline.Tuned, set *TuneSettings) error {
 		return err
 	}
 	if set.Log != nil {
-		if !begun {
+		if len(runs) == 0 || !alike(runs[len(runs)-1].head, head) {
 			if err := write(head); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		set.Record = func(x ansor.Trial) error {
@@ -182,51 +247,52 @@ func continueLog(t *pipeline.Tuned, set *TuneSettings) error {
 		ps, ok := known[pipeline.TaskName(key)+program]
 		return ps, ok
 	}
-	return nil
+	return best, nil
+}
+
+// alike reports whether two heads are written alike.
+func alike(a, b logHead) bool {
+	x, _ := json.Marshal(a)
+	y, _ := json.Marshal(b)
+	return bytes.Equal(x, y)
 }
 
 // readTrials reads a log, whose last line may have been cut off.
-func readTrials(data []byte, head pipeline.TunedFrom, known map[string]int64) error {
+func readTrials(data []byte) (runs []logRun, err error) {
 	for i, line := range bytes.Split(data, []byte("\n")) {
-		whole := len(line) > 0
-		switch {
-		case !whole:
-		case i == 0:
-			var found pipeline.TunedFrom
-			if err := json.Unmarshal(line, &found); err != nil {
-				return fmt.Errorf("log: line 1: %w, expected what was tuned", err)
-			}
-			if what := differs(&found, &head); what != "" {
-				return fmt.Errorf("log: line 1 is of another tuning: %s", what)
-			}
-		default:
-			var x logged
-			if err := json.Unmarshal(line, &x); err != nil {
-				if bytes.Count(data, []byte("\n")) == i {
-					return nil // cut off
-				}
-				return fmt.Errorf("log: line %d: %w, expected a trial", i+1, err)
-			}
-			if x.Picoseconds < 1 {
-				return fmt.Errorf("log: line %d: ps is %d, expected more than zero", i+1, x.Picoseconds)
-			}
-			known[x.Task+x.Program] = x.Picoseconds
+		if len(line) == 0 {
+			continue
 		}
-	}
-	return nil
-}
-
-// differs names the fields in which what was tuned is not what was expected.
-func differs(found, want *pipeline.TunedFrom) string {
-	var list []string
-	a, b := reflect.ValueOf(found).Elem(), reflect.ValueOf(want).Elem()
-	for i := range a.NumField() {
-		x, _ := json.Marshal(a.Field(i).Interface())
-		y, _ := json.Marshal(b.Field(i).Interface())
-		if !bytes.Equal(x, y) {
-			name, _, _ := strings.Cut(a.Type().Field(i).Tag.Get("json"), ",")
-			list = append(list, fmt.Sprintf("%s is %s, expected %s", name, x, y))
+		var head struct {
+			Kind    string `json:"kind"`
+			Version int    `json:"version"`
 		}
+		if err := json.Unmarshal(line, &head); err != nil {
+			if i > 0 && bytes.Count(data, []byte("\n")) == i {
+				return runs, nil // cut off
+			}
+			return nil, fmt.Errorf("log: line %d: %w, expected what was tuned, or a trial", i+1, err)
+		}
+		if head.Kind != "" || len(runs) == 0 {
+			if head.Kind != pipeline.TunedLogKind || head.Version != pipeline.TunedVersion {
+				return nil, fmt.Errorf("log: line %d is of kind %q in version %d, expected %q in version %d", i+1, head.Kind, head.Version, pipeline.TunedLogKind, pipeline.TunedVersion)
+			}
+			var r logRun
+			if err := json.Unmarshal(line, &r.head); err != nil {
+				return nil, fmt.Errorf("log: line %d: %w, expected what was tuned", i+1, err)
+			}
+			runs = append(runs, r)
+			continue
+		}
+		var x logged
+		if err := json.Unmarshal(line, &x); err != nil {
+			return nil, fmt.Errorf("log: line %d: %w, expected a trial", i+1, err)
+		}
+		if x.Picoseconds < 1 {
+			return nil, fmt.Errorf("log: line %d: ps is %d, expected more than zero", i+1, x.Picoseconds)
+		}
+		r := &runs[len(runs)-1]
+		r.trials = append(r.trials, x)
 	}
-	return strings.Join(list, "; ")
+	return runs, nil
 }

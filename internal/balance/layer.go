@@ -29,6 +29,9 @@ type Layering struct {
 	Greedy      float64 `json:"greedy_latency_s"`
 	Sets        int64   `json:"sets,omitempty"`
 	Transitions int64   `json:"transitions,omitempty"`
+	// Tried and Kept count the splits that Mofang's search looked at, before and after the threshold.
+	Tried int `json:"splits_tried,omitempty"`
+	Kept  int `json:"splits_kept,omitempty"`
 	// Utilization is the mean share of the device that is busy.
 	Utilization float64 `json:"utilization"`
 	Layers      []Layer `json:"layers"`
@@ -79,7 +82,11 @@ func LayerOperators(ctx context.Context, name string, m *streams.Machine, ops []
 	var layers [][]int
 	switch method {
 	case "mofang":
-		layers, _ = mofang.Layering(ctx, m, ops, opt.Threshold)
+		var splits []mofang.Split
+		layers, splits = mofang.Layering(ctx, m, ops, opt.Threshold)
+		for _, s := range splits {
+			out.Tried, out.Kept = out.Tried+s.Tried, out.Kept+s.Kept
+		}
 		out.Stop = solve.Why(ctx)
 		cuts := streams.Cuts(ops)
 		for b := range cuts[1:] {

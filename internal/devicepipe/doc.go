@@ -19,6 +19,9 @@
 //	          forward pass to the end of its backward pass
 //	energy    integral of idle + (busy - idle) x utilisation over all devices, in joules
 //
+// [Loading] simulates threads that load data into a queue, from which training takes batches: where the
+// queue is full the threads wait, where it is empty the training does.
+//
 // Times are in seconds, powers in watts.
 //
 // Sources of the setting: Y. Huang et al., GPipe, NeurIPS 2019; D. Narayanan et al.,

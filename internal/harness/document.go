@@ -114,7 +114,7 @@ func (d *Document) Why(format string, args ...any) {
 	}
 }
 
-// Given says that ours of the last claim is an input, or what a definition says, and counts for nothing.
+// Given says that the last claim counts for nothing, as [Line.Given] has it.
 func (d *Document) Given() {
 	last := &d.claims[len(d.claims)-1]
 	if last.Verdict = NotCounted; last.Line {

@@ -16,7 +16,8 @@ type Line struct {
 	Ours       float64 `json:"ours"`
 	// Calibration: the number was used to choose constants.
 	Calibration bool `json:"calibration,omitempty"`
-	// Given: ours is an input, or what a definition says.
+	// Given: the line says nothing of a prediction, since ours is an input, what a definition says, another reading of
+	// a number that has a line, or of another thing.
 	Given  bool   `json:"given,omitempty"`
 	Remark string `json:"remark,omitempty"`
 	// Headline is its place at the head of the report over all experiments, from 1; 0: it does
@@ -27,8 +28,8 @@ type Line struct {
 // Ratio is ours over the published number.
 func (l Line) Ratio() float64 { return l.Ours / l.Published }
 
-// NotCounted is the verdict on words that an input or a definition hands back.
-const NotCounted = "input †"
+// NotCounted is the verdict on words where Given holds.
+const NotCounted = "not counted †"
 
 // Predicted reports whether the line says anything of a prediction: its number was not fitted to nor given, and is not
 // zero in both.
@@ -36,8 +37,8 @@ func (l Line) Predicted() bool {
 	return !l.Calibration && !l.Given && (l.Published != 0 || l.Ours != 0)
 }
 
-// Verdict classifies the ratio, of a gain (unit x) that of what is beyond 1: 1.24 for 1.04 is six times the gain. Where
-// no gain is published, ours may be 5 % off.
+// Verdict classifies the ratio, of a gain (unit x) that of what is beyond 1: 1.24 for 1.04 is six times the gain, and
+// less than a twentieth of a gain is none. Where no gain is published, ours may be 5 % off.
 func (l Line) Verdict() string {
 	r := l.Ratio()
 	if l.Unit == "x" && l.Published == 1 {
@@ -48,7 +49,7 @@ func (l Line) Verdict() string {
 	switch {
 	case l.Published == 0 && l.Ours == 0, math.Abs(r-1) <= 0.2:
 		return "reproduced within 20 %"
-	case l.Unit == "x" && l.Published != 1 && r > 0:
+	case l.Unit == "x" && l.Published != 1 && r >= 0.05:
 		return "direction only"
 	case l.Unit != "x" && l.Published > 0 && r >= 0.5 && r <= 2:
 		return "within a factor of two"

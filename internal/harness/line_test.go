@@ -8,7 +8,7 @@ func TestVerdict(t *testing.T) {
 		unit, want      string
 	}{
 		{110, 100, "images/s", "reproduced within 20 %"}, {0, 0, "tensors", "reproduced within 20 %"}, {2, 11.15, "x", "direction only"},
-		{1.24, 1.04, "x", "direction only"}, {.84, 1.04, "x", "not reproduced"}, {1.04, 1, "x", "reproduced within 20 %"}, {1.1, 1, "x", "not reproduced"},
+		{1.24, 1.04, "x", "direction only"}, {.999, .87, "x", "not reproduced"}, {1.01, 1.62, "x", "not reproduced"}, {.84, 1.04, "x", "not reproduced"}, {1.04, 1, "x", "reproduced within 20 %"}, {1.1, 1, "x", "not reproduced"},
 		{0.9, 11.15, "x", "not reproduced"}, {180, 100, "images/s", "within a factor of two"}, {3, 0, "tensors", "not reproduced"}, {1, 100, "ms", "not reproduced"},
 	} {
 		if got := (Line{Ours: tt.ours, Published: tt.published, Unit: tt.unit}).Verdict(); got != tt.want {

@@ -26,8 +26,6 @@ type Device struct {
 	Machine
 	// MACsPerSecond of one processor, by element type, with the efficiency.
 	MACsPerSecond map[string]float64
-	// BytesPerSecond of the memory.
-	BytesPerSecond float64
 }
 
 // NewDevice takes an accelerator as a device. An efficiency of 0 is [Efficiency].
@@ -38,7 +36,10 @@ func NewDevice(spec *hardware.Spec, efficiency float64) (*Device, error) {
 	if !(efficiency > 0 && efficiency <= 1) {
 		return nil, fmt.Errorf("accelerator %q: found efficiency %v, expected more than 0 and at most 1", spec.Name, efficiency)
 	}
-	d := &Device{Machine: Machine{Name: spec.Name, LaunchSeconds: spec.LaunchSeconds}, MACsPerSecond: map[string]float64{}, BytesPerSecond: spec.DDR.BandwidthBytesPerSecond}
+	d := &Device{Machine: Machine{Name: spec.Name, LaunchSeconds: spec.LaunchSeconds, BytesPerSecond: spec.DDR.BandwidthBytesPerSecond}, MACsPerSecond: map[string]float64{}}
+	if d.ProcessorBytesPerSecond = spec.CoreLink.BandwidthBytesPerSecond; d.ProcessorBytesPerSecond == 0 {
+		d.ProcessorBytesPerSecond = d.BytesPerSecond
+	}
 	for _, t := range spec.CoreTypes {
 		n := int64(t.Count * spec.Clusters)
 		for _, u := range t.Units {
@@ -76,10 +77,9 @@ func (d *Device) Product(name string, reps, rows, cols, depth int64, dtype strin
 	best := 0.0
 	for _, t := range tiles {
 		blocks := reps * ((rows + t[0] - 1) / t[0]) * ((cols + t[1] - 1) / t[1])
-		seconds := max(float64(min(t[0], rows)*min(t[1], cols)*depth)/rate, float64(bytes)/float64(blocks)/(d.BytesPerSecond/float64(d.Processors)))
-		try := Operator{Blocks: blocks, BlockSeconds: seconds}
+		try := Operator{Blocks: blocks, BlockSeconds: float64(min(t[0], rows)*min(t[1], cols)*depth) / rate, BlockBytes: float64(bytes) / float64(blocks)}
 		if alone := d.Alone(&try); op.Blocks == 0 || alone < best*(1-1e-9) {
-			best, op.Blocks, op.BlockSeconds = alone, blocks, seconds
+			best, op.Blocks, op.BlockSeconds, op.BlockBytes = alone, blocks, try.BlockSeconds, try.BlockBytes
 		}
 	}
 	return op, nil
@@ -126,7 +126,7 @@ func Operators(g *model.Graph, d *Device) (ops []Operator, cuts []int, err error
 			continue
 		default:
 			n := max(1, (out.Shape.Elements()+elements-1)/elements)
-			kernel = Operator{Name: op.Name, Blocks: n, BlockSeconds: float64(bytes) / float64(n) / (d.BytesPerSecond / float64(d.Processors))}
+			kernel = Operator{Name: op.Name, Blocks: n, BlockBytes: float64(bytes) / float64(n)}
 		}
 		kernel.After = after
 		ops = append(ops, kernel)

@@ -13,7 +13,9 @@ type Operator struct {
 	// After lists the operators that end before this one starts.
 	After        []int   `json:"after,omitempty"`
 	Blocks       int64   `json:"blocks"`
-	BlockSeconds float64 `json:"block_seconds"`
+	BlockSeconds float64 `json:"block_seconds"` // of its work alone
+	// BlockBytes is what a block moves to and from the memory while it works.
+	BlockBytes float64 `json:"block_bytes,omitempty"`
 	// Width is the most processors that work on it at a time; 0 is all.
 	Width int64 `json:"width,omitempty"`
 	MACs  int64 `json:"macs"`
@@ -28,6 +30,9 @@ type Machine struct {
 	Processors int64  `json:"processors"`
 	// LaunchSeconds is from the start of an operator to that of its blocks.
 	LaunchSeconds float64 `json:"launch_seconds"`
+	// BytesPerSecond is what the memory moves for all processors, and ProcessorBytesPerSecond for one; 0: any.
+	BytesPerSecond          float64 `json:"bytes_per_second,omitempty"`
+	ProcessorBytesPerSecond float64 `json:"processor_bytes_per_second,omitempty"`
 }
 
 // A Mode is how a set of operators runs.
@@ -37,6 +42,7 @@ type Mode string
 const (
 	OneByOne   Mode = "sequential"
 	SideBySide Mode = "greedy"
+	AsOne      Mode = "merged" // side by side, operators that can be one kernel merged
 )
 
 // A Phase is operators that started together.
@@ -67,6 +73,8 @@ func Validate(ops []Operator) error {
 			return fmt.Errorf("operator %d (%s): found %d blocks, expected at least 0", i, op.Name, op.Blocks)
 		case !(op.BlockSeconds >= 0) || math.IsInf(op.BlockSeconds, 1):
 			return fmt.Errorf("operator %d (%s): found %v s a block, expected a time", i, op.Name, op.BlockSeconds)
+		case !(op.BlockBytes >= 0) || math.IsInf(op.BlockBytes, 1):
+			return fmt.Errorf("operator %d (%s): found %v bytes a block, expected a size", i, op.Name, op.BlockBytes)
 		}
 		for _, h := range op.After {
 			if h < 0 || h >= i {
@@ -80,7 +88,65 @@ func Validate(ops []Operator) error {
 // Alone is the time of one operator.
 func (m *Machine) Alone(op *Operator) float64 {
 	w := m.width(op)
-	return m.LaunchSeconds + float64((op.Blocks+w-1)/w)*op.BlockSeconds
+	wave := func(n int64) float64 {
+		t := m.block(op)
+		if m.BytesPerSecond > 0 {
+			t = max(t, float64(n)*op.BlockBytes/m.BytesPerSecond)
+		}
+		return t
+	}
+	seconds := m.LaunchSeconds + float64(op.Blocks/w)*wave(w)
+	if left := op.Blocks % w; left > 0 {
+		seconds += wave(left)
+	}
+	return seconds
+}
+
+// block is the time of a block with nothing beside it.
+func (m *Machine) block(op *Operator) float64 {
+	if m.ProcessorBytesPerSecond > 0 {
+		return max(op.BlockSeconds, op.BlockBytes/m.ProcessorBytesPerSecond)
+	}
+	return op.BlockSeconds
+}
+
+// running are n blocks of an operator that began together.
+type running struct {
+	k       int // position in the set
+	n       int64
+	seconds float64 // of a block with nothing beside it
+	demand  float64 // bytes a second of each block then
+	left    float64 // of 1
+	rate    float64 // 1 with nothing beside it
+}
+
+// share sets the rates of blocks: the memory gives each as much as it can take, or as much as any other that could
+// take more.
+func (m *Machine) share(run []running) {
+	all := 0.0
+	for i := range run {
+		run[i].rate = 1
+		all += float64(run[i].n) * run[i].demand
+	}
+	if m.BytesPerSecond == 0 || all <= m.BytesPerSecond {
+		return
+	}
+	order := make([]int, len(run))
+	blocks := int64(0)
+	for i := range run {
+		order[i] = i
+		blocks += run[i].n
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(run[a].demand, run[b].demand) })
+	left := m.BytesPerSecond
+	for _, i := range order {
+		r := &run[i]
+		if fair := left / float64(blocks); r.demand > fair {
+			r.rate = fair / r.demand
+		}
+		left -= float64(r.n) * r.demand * r.rate
+		blocks -= r.n
+	}
 }
 
 // width is how many processors can work on an operator.
@@ -105,14 +171,9 @@ func (m *Machine) Together(ops []Operator, set []int) Phase {
 	}
 	slices.SortStableFunc(queue, func(a, b int) int {
 		x, y := &ops[set[a]], &ops[set[b]]
-		return cmp.Or(cmp.Compare(y.BlockSeconds, x.BlockSeconds), cmp.Compare(set[a], set[b]))
+		return cmp.Or(cmp.Compare(m.block(y), m.block(x)), cmp.Compare(set[a], set[b]))
 	})
-	type running struct {
-		end float64
-		n   int64
-		k   int // position in set
-	}
-	var run []running // by end
+	var run []running
 	free, now, work := m.Processors, m.LaunchSeconds, 0.0
 	left, room := make([]int64, len(set)), make([]int64, len(set))
 	for k, i := range set {
@@ -128,30 +189,46 @@ func (m *Machine) Together(ops []Operator, set []int) Phase {
 	}
 	for len(queue) > 0 || len(run) > 0 {
 		for _, k := range queue {
-			n, d := min(free, left[k], room[k]), ops[set[k]].BlockSeconds
+			n, op := min(free, left[k], room[k]), &ops[set[k]]
 			if n == 0 {
 				continue
 			}
 			left[k] -= n
 			room[k] -= n
 			free -= n
-			work += float64(n) * d
-			end := now + d
-			p.Ends[k] = max(p.Ends[k], end)
-			at, _ := slices.BinarySearchFunc(run, end, func(r running, e float64) int { return cmp.Compare(r.end, e) })
-			run = slices.Insert(run, at, running{end, n, k})
+			r := running{k: k, n: n, seconds: m.block(op), left: 1}
+			if op.BlockBytes > 0 {
+				if r.seconds == 0 { // of a machine where one processor has all of the memory
+					r.seconds = op.BlockBytes / m.BytesPerSecond
+				}
+				r.demand = op.BlockBytes / r.seconds
+			}
+			run = append(run, r)
 		}
 		queue = slices.DeleteFunc(queue, func(k int) bool { return left[k] == 0 })
 		note()
 		if len(run) == 0 {
 			break
 		}
-		now = run[0].end
-		for len(run) > 0 && run[0].end == now {
-			free += run[0].n
-			room[run[0].k] += run[0].n
-			run = run[1:]
+		m.share(run)
+		step := math.Inf(1)
+		for _, r := range run {
+			step = min(step, r.left*r.seconds/r.rate)
 		}
+		now += step
+		work += float64(m.Processors-free) * step
+		going := run[:0]
+		for _, r := range run {
+			if t := r.left * r.seconds / r.rate; t > step*(1+1e-12) {
+				r.left -= step * r.rate / r.seconds
+				going = append(going, r)
+				continue
+			}
+			p.Ends[r.k] = now
+			free += r.n
+			room[r.k] += r.n
+		}
+		run = going
 		p.Seconds = max(p.Seconds, now)
 	}
 	note()
@@ -181,12 +258,13 @@ func (m *Machine) Run(ops []Operator, set []int, mode Mode) []Phase {
 
 // Bound is what no division of a set of operators into phases takes less than, in seconds. A
 // phase is a launch and no shorter than any of its operators alone, nor than the work of all on
-// all processors; and operators of which each waits for the one before are in as many phases.
+// all processors, nor than all that they move; and operators of which each waits for the one before are in as many
+// phases.
 func (m *Machine) Bound(ops []Operator, set []int) float64 {
 	set = slices.Clone(set)
 	slices.Sort(set)
 	end := map[int]float64{}
-	longest, work := 0.0, 0.0
+	longest, work, moved := 0.0, 0.0, 0.0
 	for _, i := range set {
 		before := 0.0
 		for _, h := range ops[i].After {
@@ -194,9 +272,13 @@ func (m *Machine) Bound(ops []Operator, set []int) float64 {
 		}
 		end[i] = before + m.Alone(&ops[i])
 		longest = max(longest, end[i])
-		work += float64(ops[i].Blocks) * ops[i].BlockSeconds
+		work += float64(ops[i].Blocks) * m.block(&ops[i])
+		moved += float64(ops[i].Blocks) * ops[i].BlockBytes
 	}
-	return max(longest, float64(len(Levels(ops, set)))*m.LaunchSeconds+work/float64(m.Processors))
+	if work /= float64(m.Processors); m.BytesPerSecond > 0 {
+		work = max(work, moved/m.BytesPerSecond)
+	}
+	return max(longest, float64(len(Levels(ops, set)))*m.LaunchSeconds+work)
 }
 
 // Levels divides a sorted set of operators into those that wait for none of it, those
@@ -229,13 +311,51 @@ func Seconds(phases []Phase) float64 {
 	return sum
 }
 
-// Best runs a set in the faster of the two modes, side by side where they are equal.
+// Best runs a set in the fastest of the modes, side by side where they are equal.
 func (m *Machine) Best(ops []Operator, set []int) (Mode, []Phase) {
-	together, apart := m.Run(ops, set, SideBySide), m.Run(ops, set, OneByOne)
-	if Seconds(apart) < Seconds(together) {
-		return OneByOne, apart
+	mode, best := SideBySide, m.Run(ops, set, SideBySide)
+	if phases := m.Run(ops, set, OneByOne); Seconds(phases) < Seconds(best) {
+		mode, best = OneByOne, phases
 	}
-	return SideBySide, together
+	if phases := m.asOne(ops, set); phases != nil && Seconds(phases) < Seconds(best) {
+		mode, best = AsOne, phases
+	}
+	return mode, best
+}
+
+// asOne runs a set side by side with operators merged that can be, nil if none can.
+func (m *Machine) asOne(ops []Operator, set []int) (phases []Phase) {
+	some := false
+	for _, level := range Levels(ops, slices.Sorted(slices.Values(set))) {
+		own := make([]Operator, len(level))
+		for k, i := range level {
+			if own[k] = ops[i]; own[k].Merge != "" && own[k].Width == 0 {
+				own[k].Merge = fmt.Sprint(own[k].Merge, own[k].After)
+			} else {
+				own[k].Merge = ""
+			}
+			own[k].After = nil
+		}
+		merged, parts := Merged(own)
+		some = some || len(merged) < len(own)
+		all := make([]int, len(merged))
+		for k := range all {
+			all[k] = k
+		}
+		p := m.Together(merged, all)
+		ends := p.Ends
+		p.Operators, p.Ends = nil, nil
+		for k, list := range parts {
+			for _, x := range list {
+				p.Operators, p.Ends = append(p.Operators, level[x]), append(p.Ends, ends[k])
+			}
+		}
+		phases = append(phases, p)
+	}
+	if !some {
+		return nil
+	}
+	return phases
 }
 
 // Merged makes one operator of each group of operators with one Merge key that wait
@@ -249,6 +369,7 @@ func Merged(ops []Operator) (merged []Operator, parts [][]int) {
 		if k, ok := first[key]; ok && op.Merge != "" {
 			m := &merged[k]
 			m.Name += "+" + op.Name
+			m.BlockBytes = (float64(m.Blocks)*m.BlockBytes + float64(op.Blocks)*op.BlockBytes) / max(1, float64(m.Blocks+op.Blocks))
 			m.Blocks += op.Blocks
 			if m.Width > 0 && op.Width > 0 {
 				m.Width += op.Width
