@@ -36,7 +36,9 @@ a proven bound, and the simulated throughput if only that decision is replaced.
 Without --chunk all are made for the chunk at which the greedy schedule is fastest.
 
 An objective is a proxy for time: the simulator overlaps moves with work, so the
-best choice of a proxy may not be the fastest.`,
+best choice of a proxy may not be the fastest. The last row (all by search) is never
+slower than another; below the table stands what is fastest. 'dsasched best' searches
+for time itself.`,
 		Example: `  dsasched compare bert-128 --batch 32
   dsasched compare resnet50 --batch 8 --decision order,bind --time-limit 10s --json`,
 	}
@@ -66,7 +68,10 @@ best choice of a proxy may not be the fastest.`,
 		if total == 0 {
 			total = len(answers.Comparisons())
 		}
-		cells := harness.NewTracker("", 0, total, show.cells)
+		cells := harness.NewTracker("", 0, total, func(p harness.Progress) {
+			p.LeftSeconds = -1 // one decision says nothing of another
+			show.cells(p)
+		})
 		list, err := scheduler.Compare(cmd.Context(), src, spec, batch.value, scheduler.CompareOptions{Decisions: decisions,
 			Options: scheduler.Options{Chunk: chunk.value, TimeLimit: limit.value}, Started: cells.Start, Ended: cells.End})
 		show.end()
@@ -128,7 +133,26 @@ func (a *compareJSON) write(b *bytes.Buffer) {
 		}
 	}
 	writeTable(b, "llrrrlrrr", []string{"decision", "method", "objective", "bound", "gap", "status", "throughput", "energy", "took"}, rows)
-	for _, n := range notes {
-		fmt.Fprintf(b, "\n%s\n", n)
+	b.WriteByte('\n')
+	if names, most := a.fastest(); most > 0 {
+		rowWrapped(b, "fastest", perSecond(most)+": "+firstOf(names, 3))
+		rowWrapped(b, "note", "an objective is a proxy, not time: 'dsasched best' searches for the least time")
 	}
+	for _, n := range notes {
+		rowWrapped(b, "note", n)
+	}
+}
+
+// fastest lists the rows of most throughput.
+func (a *compareJSON) fastest() (rows []string, most float64) {
+	for _, d := range a.Rows {
+		switch {
+		case d.ThroughputPerSecond == nil || *d.ThroughputPerSecond < most:
+			continue
+		case *d.ThroughputPerSecond > most:
+			rows, most = nil, *d.ThroughputPerSecond
+		}
+		rows = append(rows, d.Decision+" "+d.Method)
+	}
+	return rows, most
 }
