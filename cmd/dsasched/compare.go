@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -47,6 +48,7 @@ for time itself.`,
 	batch, chunk := addBatch(cmd, "where the greedy schedule is fastest")
 	limit := addLimit(cmd, 0, "time for each exact method, such as 60s (default: limits that do not depend on the machine)")
 	limit.orNever = true
+	tables := addTables(cmd)
 	cmd.Flags().StringSliceVar(&decisions, "decision", nil, "decisions to compare, with commas between: split, order, bind, memory, issue, joint, all (default: each)")
 	completeFlag(cmd, "decision", cobra.FixedCompletions(answers.Comparisons(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -82,26 +84,43 @@ for time itself.`,
 			return err
 		}
 		answer := &compareJSON{Model: args[0], Hardware: spec.Name, Batch: batch.value, Rows: list}
+		align, header, rows, notes := answer.table()
+		unwritten := tables.write(tableOf("compare", answer.heading(), align, header, rows, notes), cmd.Name())
 		if out := emit(cmd, *asJSON, answer, answer.write); out != nil {
 			return out
 		}
 		if stopped := cmd.Context().Err(); stopped != nil {
 			return stopped // what was known has been printed
 		}
-		return err
+		return cmp.Or(err, unwritten)
 	}
 	return cmd
 }
 
 func (a *compareJSON) write(b *bytes.Buffer) {
+	row(b, "model", "%s", printable(a.heading()))
+	b.WriteByte('\n')
+	align, header, rows, notes := a.table()
+	writeTable(b, align, header, rows)
+	b.WriteByte('\n')
+	if names, most := a.fastest(); most > 0 {
+		rowWrapped(b, "fastest", perSecond(most)+": "+firstOf(names, 3))
+		rowWrapped(b, "note", "an objective is a proxy, not time: 'dsasched best' searches for the least time")
+	}
+	for _, n := range notes {
+		rowWrapped(b, "note", n)
+	}
+}
+
+func (a *compareJSON) heading() string {
 	text := fmt.Sprintf("%s on %s, batch %d", a.Model, a.Hardware, a.Batch)
 	if len(a.Rows) > 0 {
 		text += fmt.Sprintf(" in chunks of %d", a.Rows[0].Chunk)
 	}
-	row(b, "model", "%s", text)
-	b.WriteByte('\n')
-	var rows [][]string
-	var notes []string
+	return text
+}
+
+func (a *compareJSON) table() (align string, header []string, rows [][]string, notes []string) {
 	for _, d := range a.Rows {
 		value := func(x float64) string {
 			switch {
@@ -132,15 +151,7 @@ func (a *compareJSON) write(b *bytes.Buffer) {
 			}
 		}
 	}
-	writeTable(b, "llrrrlrrr", []string{"decision", "method", "objective", "bound", "gap", "status", "throughput", "energy", "took"}, rows)
-	b.WriteByte('\n')
-	if names, most := a.fastest(); most > 0 {
-		rowWrapped(b, "fastest", perSecond(most)+": "+firstOf(names, 3))
-		rowWrapped(b, "note", "an objective is a proxy, not time: 'dsasched best' searches for the least time")
-	}
-	for _, n := range notes {
-		rowWrapped(b, "note", n)
-	}
+	return "llrrrlrrr", []string{"decision", "method", "objective", "bound", "gap", "status", "throughput", "energy", "took"}, rows, notes
 }
 
 // fastest lists the rows of most throughput.
