@@ -102,6 +102,9 @@ method that a limit ends has the best answer so far, with its bound.`,
 	)
 	root.PersistentPreRunE = checkFiles
 	root.SetHelpCommand(newHelp())
+	groupCommands(root)
+	root.SetUsageTemplate(strings.NewReplacer(".LocalFlags.FlagUsages", "wrapFlags .LocalFlags", ".InheritedFlags.FlagUsages", "wrapFlags .InheritedFlags").
+		Replace(root.UsageTemplate()))
 	// Shells offer files only where a file is expected.
 	for _, c := range documented(root) {
 		c.Flags().VisitAll(func(f *pflag.Flag) {
@@ -112,6 +115,36 @@ method that a limit ends has the best answer so far, with its bound.`,
 		})
 	}
 	return root
+}
+
+// commandGroups are the headings of 'dsasched help', and what stands below them.
+var commandGroups = []struct{ title, commands string }{
+	{"Schedule", "schedule variants simulate explain"},
+	{"Compare and prove", "compare compare-hardware bound certify check solve"},
+	{"Search", "best sweep tasks tune explain-kernel"},
+	{"Draw", "inspect report"},
+	{"Experiments", "list run merge calibrate"},
+	{"Files", "models hardware onnx-ops convert export"},
+}
+
+func groupCommands(root *cobra.Command) {
+	for _, g := range commandGroups {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
+		for _, name := range strings.Fields(g.commands) {
+			for _, c := range root.Commands() {
+				if c.Name() == name {
+					c.GroupID = g.title
+				}
+			}
+		}
+	}
+}
+
+// helpWidth is how wide the help is at most.
+const helpWidth = 100
+
+func init() {
+	cobra.AddTemplateFunc("wrapFlags", func(f *pflag.FlagSet) string { return f.FlagUsagesWrapped(helpWidth) })
 }
 
 // group makes a command of those that follow its name.
