@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/dsasched/dsasched/experiments"
+	"github.com/dsasched/dsasched/model/onnx"
 	"github.com/dsasched/dsasched/spell"
 )
 
@@ -227,7 +229,11 @@ func report(stderr io.Writer, err error) int {
 		fmt.Fprintln(stderr, "dsasched: interrupted")
 		return exitInterrupted
 	}
-	fmt.Fprintln(stderr, "dsasched: "+oneLine(err.Error()))
+	text := oneLine(err.Error())
+	if unread := new(onnx.UnsupportedError); errors.As(err, &unread) {
+		text += " (--allow-unknown takes them as operators that only move data; 'dsasched onnx-ops' lists those that can be read)"
+	}
+	fmt.Fprintln(stderr, "dsasched: "+text)
 	switch {
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
@@ -256,6 +262,25 @@ func oneLine(text string) string {
 	return strings.Join(lines, "; ")
 }
 
+// clean replaces what a terminal would obey: names of files and in them may hold anything. The marks of writeTable's
+// headings stay.
+func clean(text []byte) []byte {
+	parts := bytes.Split(text, []byte(bold))
+	for i, p := range parts {
+		rows := bytes.Split(p, []byte(plainAgain))
+		for j := range rows {
+			rows[j] = bytes.Map(func(r rune) rune {
+				if r == '\n' || unicode.IsPrint(r) {
+					return r
+				}
+				return '?'
+			}, rows[j])
+		}
+		parts[i] = bytes.Join(rows, []byte(plainAgain))
+	}
+	return bytes.Join(parts, []byte(bold))
+}
+
 // emit prints an answer in one piece, as JSON or as the text that write makes of
 // it.
 func emit(cmd *cobra.Command, asJSON bool, answer any, write func(*bytes.Buffer)) error {
@@ -270,7 +295,11 @@ func emit(cmd *cobra.Command, asJSON bool, answer any, write func(*bytes.Buffer)
 	} else {
 		write(&b)
 	}
-	if _, err := cmd.OutOrStdout().Write(b.Bytes()); err != nil {
+	text := b.Bytes()
+	if !asJSON {
+		text = clean(text)
+	}
+	if _, err := cmd.OutOrStdout().Write(text); err != nil {
 		return fmt.Errorf("the answer can't be printed: %w", err)
 	}
 	return nil
