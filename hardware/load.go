@@ -51,8 +51,8 @@ func (l Library) YAML(name string) ([]byte, error) {
 			return data, nil
 		}
 	}
-	return nil, fmt.Errorf("%w %s%s: the presets are %s, and the name of a file ends in .yaml or .yml",
-		l.Unknown, quote(name), spell.Hint(name, l.Names()), list(l.Names()))
+	return nil, fmt.Errorf("%w %s%s", l.Unknown, quote(name), spell.HintOr(name, l.Names(),
+		": the presets are "+list(l.Names())+", and the name of a file ends in .yaml or .yml"))
 }
 
 // Read gives the text of a preset or a file, and the name that messages have. A file

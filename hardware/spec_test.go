@@ -370,7 +370,7 @@ func TestLoadErrors(t *testing.T) {
 		want       string
 	}{
 		{"unknown preset", "stcp921", ErrUnknownPreset,
-			`unknown accelerator "stcp921" (did you mean stcp920?): the presets are ` + list(Presets()) + `, and the name of a file ends in .yaml or .yml`},
+			`unknown accelerator "stcp921" (did you mean stcp920?)`},
 		{"empty name", "", ErrUnknownPreset, `unknown accelerator "": `},
 		{"preset with a newline", "a\nb", ErrUnknownPreset, `unknown accelerator "a\nb": `},
 		{"missing file", filepath.Join(dir, "no.yaml"), fs.ErrNotExist, filepath.Join(dir, "no.yaml") + ": no such file or directory"},

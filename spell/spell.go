@@ -47,3 +47,11 @@ func Hint(name string, known []string) string {
 	}
 	return " (did you mean " + strings.Join(near, " or ") + "?)"
 }
+
+// HintOr is [Hint], or other if no name is near: a list of all of them would hide the one that was meant.
+func HintOr(name string, known []string, other string) string {
+	if hint := Hint(name, known); hint != "" {
+		return hint
+	}
+	return other
+}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -88,13 +89,11 @@ it, block by block, for blocks of up to 64 operators.`,
 		}
 		show.end()
 		answer := layeringJSON{net.Name, spec.Name, read.dtype.value, batch.value, a}
-		if err := writeJSON(f.out.name, answer, "  "); err != nil {
-			return err
-		}
+		unwritten := f.out.writeJSON(answer, "  ")
 		if err := emit(cmd, *f.asJSON, answer, func(b *bytes.Buffer) { answer.write(b) }); err != nil {
 			return err
 		}
-		return cmd.Context().Err() // what is known is printed
+		return cmp.Or(unwritten, cmd.Context().Err()) // what is known is printed
 	}
 	return cmd
 }
@@ -214,13 +213,11 @@ link's time.`,
 				return err
 			}
 		}
-		if err := writeJSON(f.out.name, answer, "  "); err != nil {
-			return err
-		}
+		unwritten := f.out.writeJSON(answer, "  ")
 		if err := emit(cmd, *f.asJSON, answer, func(b *bytes.Buffer) { answer.write(b) }); err != nil {
 			return err
 		}
-		return cmd.Context().Err() // what is known is printed
+		return cmp.Or(unwritten, cmd.Context().Err()) // what is known is printed
 	}
 	return cmd
 }

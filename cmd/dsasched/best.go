@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -162,32 +164,18 @@ saw.`,
 			t := found.Greedy.ThroughputPerSecond()
 			answer.GreedyThroughputPerSecond = &t
 		}
-		if out.name != "" {
-			data, err := scheduler.File(found.Result, schedulefile.Origin{MadeBy: madeBy, Model: args[0], DType: from.dtype.value}).Write()
-			if err != nil {
-				return err
-			}
-			if err := replaceFile(out.name, data); err != nil {
-				return err
-			}
-		}
-		if proof.name != "" {
+		unwritten := out.write(scheduler.File(found.Result, schedulefile.Origin{MadeBy: madeBy, Model: args[0], DType: from.dtype.value}).Write)
+		unwritten = errors.Join(unwritten, proof.write(func() ([]byte, error) {
 			c, err := certificate.New(context.WithoutCancel(cmd.Context()), args[0], from.options(), found.Result, answer.GreedyThroughputPerSecond)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			data, err := c.Write()
-			if err != nil {
-				return err
-			}
-			if err := replaceFile(proof.name, data); err != nil {
-				return err
-			}
-		}
+			return c.Write()
+		}))
 		if err := emit(cmd, *asJSON, answer, func(b *bytes.Buffer) { writeBest(b, &answer) }); err != nil {
 			return err
 		}
-		return cmd.Context().Err() // interrupted, although there is an answer
+		return cmp.Or(unwritten, cmd.Context().Err()) // interrupted, although there is an answer
 	}
 	return cmd
 }

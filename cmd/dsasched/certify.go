@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -39,6 +41,9 @@ is not built in is taken from --hardware alone.`,
 			return err
 		}
 		v, err := f.Check(cmd.Context(), args[0], *accelerator, *name)
+		if *name == "" && errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%w: --model says where the network is now", err)
+		}
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -36,7 +37,9 @@ a proven bound, and the simulated throughput if only that decision is replaced.
 Without --chunk all are made for the chunk at which the greedy schedule is fastest.
 
 An objective is a proxy for time: the simulator overlaps moves with work, so the
-best choice of a proxy may not be the fastest.`,
+best choice of a proxy may not be the fastest. The last row (all by search) is never
+slower than another; below the table stands what is fastest. 'dsasched best' searches
+for time itself.`,
 		Example: `  dsasched compare bert-128 --batch 32
   dsasched compare resnet50 --batch 8 --decision order,bind --time-limit 10s --json`,
 	}
@@ -45,6 +48,7 @@ best choice of a proxy may not be the fastest.`,
 	batch, chunk := addBatch(cmd, "where the greedy schedule is fastest")
 	limit := addLimit(cmd, 0, "time for each exact method, such as 60s (default: limits that do not depend on the machine)")
 	limit.orNever = true
+	tables := addTables(cmd)
 	cmd.Flags().StringSliceVar(&decisions, "decision", nil, "decisions to compare, with commas between: split, order, bind, memory, issue, joint, all (default: each)")
 	completeFlag(cmd, "decision", cobra.FixedCompletions(answers.Comparisons(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -66,7 +70,10 @@ best choice of a proxy may not be the fastest.`,
 		if total == 0 {
 			total = len(answers.Comparisons())
 		}
-		cells := harness.NewTracker("", 0, total, show.cells)
+		cells := harness.NewTracker("", 0, total, func(p harness.Progress) {
+			p.LeftSeconds = -1 // one decision says nothing of another
+			show.cells(p)
+		})
 		list, err := scheduler.Compare(cmd.Context(), src, spec, batch.value, scheduler.CompareOptions{Decisions: decisions,
 			Options: scheduler.Options{Chunk: chunk.value, TimeLimit: limit.value}, Started: cells.Start, Ended: cells.End})
 		show.end()
@@ -77,26 +84,43 @@ best choice of a proxy may not be the fastest.`,
 			return err
 		}
 		answer := &compareJSON{Model: args[0], Hardware: spec.Name, Batch: batch.value, Rows: list}
+		align, header, rows, notes := answer.table()
+		unwritten := tables.write(tableOf("compare", answer.heading(), align, header, rows, notes), cmd.Name())
 		if out := emit(cmd, *asJSON, answer, answer.write); out != nil {
 			return out
 		}
 		if stopped := cmd.Context().Err(); stopped != nil {
 			return stopped // what was known has been printed
 		}
-		return err
+		return cmp.Or(err, unwritten)
 	}
 	return cmd
 }
 
 func (a *compareJSON) write(b *bytes.Buffer) {
+	row(b, "model", "%s", printable(a.heading()))
+	b.WriteByte('\n')
+	align, header, rows, notes := a.table()
+	writeTable(b, align, header, rows)
+	b.WriteByte('\n')
+	if names, most := a.fastest(); most > 0 {
+		rowWrapped(b, "fastest", perSecond(most)+": "+firstOf(names, 3))
+		rowWrapped(b, "note", "an objective is a proxy, not time: 'dsasched best' searches for the least time")
+	}
+	for _, n := range notes {
+		rowWrapped(b, "note", n)
+	}
+}
+
+func (a *compareJSON) heading() string {
 	text := fmt.Sprintf("%s on %s, batch %d", a.Model, a.Hardware, a.Batch)
 	if len(a.Rows) > 0 {
 		text += fmt.Sprintf(" in chunks of %d", a.Rows[0].Chunk)
 	}
-	row(b, "model", "%s", text)
-	b.WriteByte('\n')
-	var rows [][]string
-	var notes []string
+	return text
+}
+
+func (a *compareJSON) table() (align string, header []string, rows [][]string, notes []string) {
 	for _, d := range a.Rows {
 		value := func(x float64) string {
 			switch {
@@ -127,8 +151,19 @@ func (a *compareJSON) write(b *bytes.Buffer) {
 			}
 		}
 	}
-	writeTable(b, "llrrrlrrr", []string{"decision", "method", "objective", "bound", "gap", "status", "throughput", "energy", "took"}, rows)
-	for _, n := range notes {
-		fmt.Fprintf(b, "\n%s\n", n)
+	return "llrrrlrrr", []string{"decision", "method", "objective", "bound", "gap", "status", "throughput", "energy", "took"}, rows, notes
+}
+
+// fastest lists the rows of most throughput.
+func (a *compareJSON) fastest() (rows []string, most float64) {
+	for _, d := range a.Rows {
+		switch {
+		case d.ThroughputPerSecond == nil || *d.ThroughputPerSecond < most:
+			continue
+		case *d.ThroughputPerSecond > most:
+			rows, most = nil, *d.ThroughputPerSecond
+		}
+		rows = append(rows, d.Decision+" "+d.Method)
 	}
+	return rows, most
 }

@@ -104,6 +104,33 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
+// write makes the file, if one was asked for, of what data returns. If that fails, nothing is written any more:
+// the answer is printed all the same, and must not name the file.
+func (o *outFile) write(data func() ([]byte, error)) error {
+	if o.name == "" {
+		return nil
+	}
+	text, err := data()
+	if err == nil {
+		err = replaceFile(o.name, text)
+	}
+	if err != nil {
+		o.name = ""
+	}
+	return err
+}
+
+// writeJSON writes an answer as JSON.
+func (o *outFile) writeJSON(answer any, indent string) error {
+	return o.write(func() ([]byte, error) {
+		data, err := json.MarshalIndent(answer, "", indent)
+		if err != nil {
+			return nil, fmt.Errorf("the answer can't be written as JSON: %w", err)
+		}
+		return append(data, '\n'), nil
+	})
+}
+
 // writeFile makes a file of what write writes, in one step as replaceFile does, and
 // returns its bytes.
 func writeFile(path string, write func(io.Writer) error) (int64, error) {
@@ -114,32 +141,12 @@ func writeFile(path string, write func(io.Writer) error) (int64, error) {
 	return int64(b.Len()), replaceFile(path, b.Bytes())
 }
 
-// writeJSON writes an answer to a file, unless that is "".
-func writeJSON(path string, answer any, indent string) error {
-	if path == "" {
-		return nil
-	}
-	data, err := json.MarshalIndent(answer, "", indent)
-	if err != nil {
-		return fmt.Errorf("the answer can't be written as JSON: %w", err)
-	}
-	return replaceFile(path, append(data, '\n'))
-}
-
 // replaceFile writes a file in one step: what was there stays if that fails. It
 // takes the place of regular files only, not of a device.
 func replaceFile(path string, data []byte) error {
-	info, err := os.Stat(path)
-	switch {
-	case err == nil && !info.Mode().IsRegular():
-		return fmt.Errorf("%s is not a regular file, which -o expects", path)
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
+	path, err := replaced(path)
+	if err != nil {
 		return err
-	case err == nil:
-		// The file that a link points to, not the link.
-		if path, err = filepath.EvalSymlinks(path); err != nil {
-			return err
-		}
 	}
 	harness.TidyUp(filepath.Dir(path))
 	err = harness.WriteFile(path, data)
@@ -148,4 +155,27 @@ func replaceFile(path string, data []byte) error {
 		return file // without words on results
 	}
 	return err
+}
+
+// replaced is the file whose place a file takes: the one that a link points to, not the link.
+func replaced(path string) (string, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		return "", fmt.Errorf("%s is not a regular file, which -o expects", path)
+	case err == nil:
+		return filepath.EvalSymlinks(path)
+	case !errors.Is(err, fs.ErrNotExist):
+		return "", err
+	}
+	return path, nil
+}
+
+// canReplace finds before any work what would keep a file from being written after it.
+func canReplace(path string) error {
+	path, err := replaced(path)
+	if err != nil {
+		return err
+	}
+	return harness.CanWrite(path)
 }

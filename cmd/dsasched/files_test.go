@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Files of other origin go all the way through, as people have them.
@@ -73,5 +74,63 @@ func TestExpertsAreAssumed(t *testing.T) {
 		if want := "assumed: the tokens spread as evenly as they can over the 4 experts of a layer, 2 for each token"; r.status != exitOK || !strings.Contains(strings.Join(strings.Fields(r.stdout), " "), want) {
 			t.Errorf("%s: status %d, %s%s", v, r.status, r.stdout, r.stderr)
 		}
+	}
+}
+
+// What can't be written later is an error before any work.
+func TestFoldersThatAreMissing(t *testing.T) {
+	workspace(t)
+	worked := false
+	clock = func() time.Time { worked = true; return still() } // a status begins with the work
+	t.Cleanup(func() { clock = still })
+	for _, c := range []string{
+		"best net.onnx -o nosuch/a.json", "best net.onnx --certificate nosuch/a.json", "tune net.onnx -o nosuch/a.json",
+		"schedule net.onnx --trace nosuch/a.json", "sweep net.onnx --set batch=1,2 --csv nosuch/a.csv", "solve order chain.json -o nosuch/b/a.json",
+	} {
+		r := call(t, strings.Fields(c)...)
+		if r.status != exitFailure || r.stdout != "" || !strings.HasPrefix(r.stderr, "dsasched: write ") {
+			t.Errorf("%s: %+v", c, r)
+		}
+		if worked {
+			t.Errorf("%s: the work began", c)
+		}
+	}
+}
+
+// The answer is printed although its file can't be written, and does not name the file.
+func TestAnswerWithoutFile(t *testing.T) {
+	workspace(t)
+	t.Cleanup(func() { clock = still })
+	for _, c := range []struct{ args, answer string }{
+		{"best net.onnx --evaluations 5 -o gone/a.json", "throughput"},
+		{"best net.onnx --evaluations 5 --certificate gone/a.json", "throughput"},
+		{"tune net.onnx --trials 4 -o gone/a.json", "tuned"},
+		{"schedule net.onnx -o gone/a.json", "throughput"},
+		{"schedule net.onnx --trace gone/a.json", "throughput"},
+		{"solve order chain.json -o gone/a.json", "status"},
+		{"solve layering net.onnx --hardware v100 -o gone/a.json", "status"},
+	} {
+		if err := os.Mkdir("gone", 0o777); err != nil {
+			t.Fatal(err)
+		}
+		clock = func() time.Time { os.RemoveAll("gone"); return still() } // the work begins
+		r := call(t, strings.Fields(c.args)...)
+		if r.status != exitFailure || !strings.Contains(r.stdout, c.answer) || strings.Contains(r.stdout, "gone") ||
+			!strings.Contains(r.stderr, "write gone/a.json: no such file") {
+			t.Errorf("%s: %+v", c.args, r)
+		}
+	}
+}
+
+// Text for Graphviz does not get the name of a picture.
+func TestGraphIsNoPicture(t *testing.T) {
+	workspace(t)
+	for _, c := range []string{"schedule net.onnx --graph a.svg", "simulate net.onnx --graph a.png", "solve stitch net.onnx --graph a.pdf", "inspect net.onnx --dot a.svg"} {
+		if r := call(t, strings.Fields(c)...); r.status != exitUsage || !strings.Contains(r.stderr, "expected a name that ends in one of .dot, .gv") {
+			t.Errorf("%s: %+v", c, r)
+		}
+	}
+	if got := answer(t, "schedule", "net.onnx", "--graph", "a.gv", "-o", "a.json"); !strings.HasSuffix(got, "\nwritten       a.json\nwritten       a.gv\n") {
+		t.Errorf("%s", got)
 	}
 }

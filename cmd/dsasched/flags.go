@@ -126,7 +126,7 @@ func (o *outFile) Set(text string) error {
 	switch {
 	case text == "", text == stdoutName && !o.stdout:
 		return errors.New("expected a file name")
-	case o.endings != nil && !slices.Contains(o.endings, strings.ToLower(filepath.Ext(text))):
+	case o.endings != nil && text != stdoutName && !slices.Contains(o.endings, strings.ToLower(filepath.Ext(text))):
 		return fmt.Errorf("expected a name that ends in %s", oneOf(o.endings))
 	}
 	o.name = text
@@ -146,7 +146,7 @@ func addFile(cmd *cobra.Command, name, usage string, endings ...string) *outFile
 }
 
 // checkFiles refuses files to write that would take the place of a file that is read,
-// or of each other.
+// or of each other, or that can't be written: a long search would be for nothing.
 func checkFiles(cmd *cobra.Command, args []string) error {
 	asJSON := cmd.Flags().Lookup("json")
 	written := map[string]string{} // flags by file
@@ -164,6 +164,8 @@ func checkFiles(cmd *cobra.Command, args []string) error {
 			err = usagef("--json and --%s - exclude each other: both write to the standard output", f.Name)
 		case slices.ContainsFunc(args, func(in string) bool { return sameFile(in, o.name) }):
 			err = usagef("--%s: %s is the file that is read: give another name", f.Name, o.name)
+		case o.name != stdoutName:
+			err = canReplace(o.name)
 		}
 		written[filepath.Clean(o.name)] = f.Name
 	})
@@ -290,7 +292,7 @@ func (f *recipeFlags) run(cmd *cobra.Command, name string, show *status) (schedu
 	if err != nil {
 		return none, nil, err
 	}
-	opt := scheduler.Options{InPlace: *f.inPlace, Uneven: unevenOf(f.uneven), Chunk: f.chunk.value, TimeLimit: f.limit.value, Progress: show.decision(), Figures: f.figures, Deciding: f.deciding}
+	opt := scheduler.Options{InPlace: *f.inPlace, Uneven: unevenOf(f.uneven), Chunk: f.chunk.value, TimeLimit: f.limit.value, Progress: show.decision(), Figures: f.figures, Deciding: f.deciding, Chunks: show.chunks()}
 	if f.clusters != nil {
 		if opt.Clusters, err = pipeline.LookupDivision(f.clusters.value); err != nil {
 			return none, nil, err

@@ -64,11 +64,42 @@ func TestHelpBeginsWithAVerb(t *testing.T) {
 	}
 }
 
+// The list of commands has headings, under which each stands where one looks for it.
+func TestHelpHasGroups(t *testing.T) {
+	at, titles := "", []string(nil)
+	under := map[string]string{}
+	for line := range strings.Lines(answer(t, "help")) {
+		line = strings.TrimRight(line, "\n")
+		switch name, _, _ := strings.Cut(strings.TrimSpace(line), " "); {
+		case strings.HasSuffix(line, ":") && line[0] != ' ':
+			at = strings.TrimSuffix(line, ":")
+			titles = append(titles, at)
+		case strings.HasPrefix(line, "  "):
+			under[name] = at
+		}
+	}
+	if want := []string{"Usage", "Examples", "Schedule", "Compare and prove", "Search", "Draw", "Experiments", "Files", "Additional Commands", "Flags"}; !slices.Equal(titles, want) {
+		t.Errorf("the headings are %q, want %q", titles, want)
+	}
+	for _, g := range commandGroups {
+		for _, name := range strings.Fields(g.commands) {
+			if under[name] != g.title {
+				t.Errorf("%s stands under %q, want %q", name, under[name], g.title)
+			}
+		}
+	}
+}
+
 func TestHelpFitsAScreen(t *testing.T) {
 	for _, c := range allCommands() {
 		for line := range strings.Lines(c.Long) {
 			if len(line) > 86 {
 				t.Errorf("%s: %d characters: %s", c.CommandPath(), len(line), line)
+			}
+		}
+		for line := range strings.Lines(answer(t, append([]string{"help"}, strings.Fields(c.CommandPath())[1:]...)...)) {
+			if n := len([]rune(strings.TrimRight(line, "\n"))); n > helpWidth && !strings.HasPrefix(line, "  dsasched") {
+				t.Errorf("%s: %d characters: %s", c.CommandPath(), n, line)
 			}
 		}
 	}

@@ -68,7 +68,7 @@ cluster's. --dot writes the graph for Graphviz; with - it prints that alone.`,
 	blocks := f.Bool("blocks", false, "print the blocks of the stages too")
 	d := drawings{
 		plot:        addFigure(cmd, "plot", "draw the memory in use into this `file`"),
-		dot:         addFile(cmd, "dot", "write the simplified graph into this Graphviz `file`; - prints it"),
+		dot:         addFile(cmd, "dot", "write the simplified graph into this Graphviz `file`: .dot, .gv; - prints it", dotEndings...),
 		accelerator: f.String("hardware", "", "with --plot: built-in accelerator or YAML `file` whose capacities are drawn"),
 	}
 	d.dot.stdout = true

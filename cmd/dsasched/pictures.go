@@ -31,7 +31,7 @@ func addPictures(cmd *cobra.Command) *pictures {
 		chakra: addFile(cmd, "chakra", "write a Chakra execution trace of each cluster, a rank, for ASTRA-sim: of `file` NAME.et NAME.0.et, ...", ".et"),
 		gantt:  addFigure(cmd, "gantt", "draw what the first cluster's units did into this `file`"),
 		memory: addFigure(cmd, "memory", "draw lifetimes by address into this `file`"),
-		graph:  addFile(cmd, "graph", "write groups and instances for Graphviz to this `file` (.dot)"),
+		graph:  addFile(cmd, "graph", "write groups and instances for Graphviz to this `file`: .dot, .gv", dotEndings...),
 	}
 	d.stretch = cmd.Flags().String("gantt-range", "", "with --gantt: the `FROM:TO` to draw, such as 0.5ms:800us or 2ms:")
 	return d
@@ -61,8 +61,8 @@ func (d *pictures) check() error {
 	return nil
 }
 
-// draw writes the files.
-func (d *pictures) draw(ctx context.Context, r *scheduler.Result) error {
+// draw writes the files, and none any more after one that fails.
+func (d *pictures) draw(ctx context.Context, r *scheduler.Result) (written []string, err error) {
 	for _, c := range []struct {
 		file  *outFile
 		write func(w io.Writer) error
@@ -82,24 +82,30 @@ func (d *pictures) draw(ctx context.Context, r *scheduler.Result) error {
 			continue
 		}
 		if _, err := writeFile(c.file.name, c.write); err != nil {
-			return err
+			return written, err
 		}
+		written = append(written, c.file.name)
 	}
 	if d.chakra.name == "" {
-		return nil
+		return written, nil
 	}
 	ranks, err := trace.Chakra(ctx, r.Program)
 	if err != nil {
-		return err
+		return written, err
 	}
 	prefix := d.chakra.name[:len(d.chakra.name)-len(filepath.Ext(d.chakra.name))]
 	for i, data := range ranks {
-		if err := replaceFile(fmt.Sprintf("%s.%d.et", prefix, i), data); err != nil {
-			return err
+		name := fmt.Sprintf("%s.%d.et", prefix, i)
+		if err := replaceFile(name, data); err != nil {
+			return written, err
 		}
+		written = append(written, name)
 	}
-	return nil
+	return written, nil
 }
+
+// dotEndings are of files in Graphviz's language: a picture's ending on one would mislead.
+var dotEndings = []string{".dot", ".gv"}
 
 // plotFormats write a figure by the ending of the file.
 var plotFormats = map[string]func(*plots.Figure) ([]byte, error){

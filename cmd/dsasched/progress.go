@@ -241,6 +241,20 @@ func solveText(what string, p milp.Progress, number func(float64) string) string
 	return fmt.Sprintf("%s: best %s, bound %s, gap %s after %s", what, known(p.Objective), known(p.Bound), gap, wait(p.Seconds))
 }
 
+// chunks shows how many chunks have been tried.
+func (s *status) chunks() func(chunk int64, before, all int) {
+	if s == nil {
+		return nil
+	}
+	began := s.now()
+	return func(chunk int64, before, all int) {
+		taken := s.now().Sub(began)
+		s.show(func(age time.Duration) string {
+			return fmt.Sprintf("%d of %d chunks tried in %s, running: chunk %d", before, all, wait((taken + age).Seconds()), chunk)
+		})
+	}
+}
+
 // decision shows a decision of the scheduler being made; the unit of its objective
 // depends on which it is.
 func (s *status) decision() func(string, milp.Progress) {

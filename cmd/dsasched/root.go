@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/dsasched/dsasched/experiments"
+	"github.com/dsasched/dsasched/model/onnx"
 	"github.com/dsasched/dsasched/spell"
 )
 
@@ -102,6 +104,9 @@ method that a limit ends has the best answer so far, with its bound.`,
 	)
 	root.PersistentPreRunE = checkFiles
 	root.SetHelpCommand(newHelp())
+	groupCommands(root)
+	root.SetUsageTemplate(strings.NewReplacer(".LocalFlags.FlagUsages", "wrapFlags .LocalFlags", ".InheritedFlags.FlagUsages", "wrapFlags .InheritedFlags").
+		Replace(root.UsageTemplate()))
 	// Shells offer files only where a file is expected.
 	for _, c := range documented(root) {
 		c.Flags().VisitAll(func(f *pflag.Flag) {
@@ -112,6 +117,36 @@ method that a limit ends has the best answer so far, with its bound.`,
 		})
 	}
 	return root
+}
+
+// commandGroups are the headings of 'dsasched help', and what stands below them.
+var commandGroups = []struct{ title, commands string }{
+	{"Schedule", "schedule variants simulate explain"},
+	{"Compare and prove", "compare compare-hardware bound certify check solve"},
+	{"Search", "best sweep tasks tune explain-kernel"},
+	{"Draw", "inspect report"},
+	{"Experiments", "list run merge calibrate"},
+	{"Files", "models hardware onnx-ops convert export"},
+}
+
+func groupCommands(root *cobra.Command) {
+	for _, g := range commandGroups {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
+		for _, name := range strings.Fields(g.commands) {
+			for _, c := range root.Commands() {
+				if c.Name() == name {
+					c.GroupID = g.title
+				}
+			}
+		}
+	}
+}
+
+// helpWidth is how wide the help is at most.
+const helpWidth = 100
+
+func init() {
+	cobra.AddTemplateFunc("wrapFlags", func(f *pflag.FlagSet) string { return f.FlagUsagesWrapped(helpWidth) })
 }
 
 // group makes a command of those that follow its name.
@@ -194,7 +229,11 @@ func report(stderr io.Writer, err error) int {
 		fmt.Fprintln(stderr, "dsasched: interrupted")
 		return exitInterrupted
 	}
-	fmt.Fprintln(stderr, "dsasched: "+oneLine(err.Error()))
+	text := oneLine(err.Error())
+	if unread := new(onnx.UnsupportedError); errors.As(err, &unread) {
+		text += " (--allow-unknown takes them as operators that only move data; 'dsasched onnx-ops' lists those that can be read)"
+	}
+	fmt.Fprintln(stderr, "dsasched: "+text)
 	switch {
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
@@ -223,6 +262,25 @@ func oneLine(text string) string {
 	return strings.Join(lines, "; ")
 }
 
+// clean replaces what a terminal would obey: names of files and in them may hold anything. The marks of writeTable's
+// headings stay.
+func clean(text []byte) []byte {
+	parts := bytes.Split(text, []byte(bold))
+	for i, p := range parts {
+		rows := bytes.Split(p, []byte(plainAgain))
+		for j := range rows {
+			rows[j] = bytes.Map(func(r rune) rune {
+				if r == '\n' || unicode.IsPrint(r) {
+					return r
+				}
+				return '?'
+			}, rows[j])
+		}
+		parts[i] = bytes.Join(rows, []byte(plainAgain))
+	}
+	return bytes.Join(parts, []byte(bold))
+}
+
 // emit prints an answer in one piece, as JSON or as the text that write makes of
 // it.
 func emit(cmd *cobra.Command, asJSON bool, answer any, write func(*bytes.Buffer)) error {
@@ -237,7 +295,11 @@ func emit(cmd *cobra.Command, asJSON bool, answer any, write func(*bytes.Buffer)
 	} else {
 		write(&b)
 	}
-	if _, err := cmd.OutOrStdout().Write(b.Bytes()); err != nil {
+	text := b.Bytes()
+	if !asJSON {
+		text = clean(text)
+	}
+	if _, err := cmd.OutOrStdout().Write(text); err != nil {
 		return fmt.Errorf("the answer can't be printed: %w", err)
 	}
 	return nil

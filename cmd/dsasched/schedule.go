@@ -2,7 +2,10 @@ package main
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -111,26 +114,17 @@ named, it is cross-layer, all of GraphTurbo, whose decisions are made one by one
 				return err
 			}
 		}
-		if out.name != "" {
-			data, err := scheduler.File(r, origin).Write()
-			if err != nil {
-				return err
-			}
-			if err := replaceFile(out.name, data); err != nil {
-				return err
-			}
-		}
+		unwritten := out.write(scheduler.File(r, origin).Write)
 		if dump.value != "" {
-			if err := draw.draw(cmd.Context(), r); err != nil {
-				return err
-			}
 			text, err := r.Dump(dump.value)
 			if err == nil {
 				_, err = cmd.OutOrStdout().Write([]byte(text))
 			}
-			return err
+			_, undrawn := draw.draw(cmd.Context(), r)
+			return cmp.Or(err, unwritten, undrawn)
 		}
-		return printResult(cmd, origin, r, draw, *asJSON, *full)
+		printed := printResult(cmd, origin, r, out.name, draw, *asJSON, *full)
+		return cmp.Or(printed, unwritten)
 	}
 	return cmd
 }
@@ -190,16 +184,30 @@ func addFull(cmd *cobra.Command) *bool {
 	return cmd.Flags().Bool("full", false, "print all groups and the whole order, however long")
 }
 
-// printResult draws a simulated schedule and prints its numbers.
-func printResult(cmd *cobra.Command, origin schedulefile.Origin, r *scheduler.Result, draw *pictures, asJSON, full bool) error {
-	if err := draw.draw(cmd.Context(), r); err != nil {
-		return err
+// printResult draws a simulated schedule and prints its numbers, and the files that were written: that of the
+// schedule, unless it is "", and those drawn.
+func printResult(cmd *cobra.Command, origin schedulefile.Origin, r *scheduler.Result, file string, draw *pictures, asJSON, full bool) error {
+	written, undrawn := draw.draw(cmd.Context(), r)
+	if unwritten := new(fs.PathError); undrawn != nil && !errors.As(undrawn, &unwritten) {
+		return undrawn
+	}
+	if file != "" {
+		written = append([]string{file}, written...)
 	}
 	answer := scheduler.NewReport(r, origin)
 	if err := answer.AddSteady(cmd.Context(), r); err != nil {
 		return err
 	}
-	return emit(cmd, asJSON, answer, func(b *bytes.Buffer) { writeReport(b, answer, full) })
+	printed := emit(cmd, asJSON, answer, func(b *bytes.Buffer) {
+		writeReport(b, answer, full)
+		if len(written) > 0 {
+			b.WriteByte('\n')
+		}
+		for _, name := range written {
+			row(b, "written", "%s", printable(name))
+		}
+	})
+	return cmp.Or(printed, undrawn)
 }
 
 // levelText names a level as people read it; some results call it LB or GB.

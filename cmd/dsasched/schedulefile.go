@@ -124,7 +124,7 @@ that it was made for, as far as it fits there.`,
 		if err != nil {
 			return err
 		}
-		return printResult(cmd, origin, r, draw, *asJSON, *full)
+		return printResult(cmd, origin, r, "", draw, *asJSON, *full)
 	}
 	return cmd
 }

@@ -33,7 +33,8 @@ func TestSimulateAgain(t *testing.T) {
 	} {
 		t.Run(args, func(t *testing.T) {
 			workspace(t)
-			words := append([]string{"schedule", "-o", "a.json"}, strings.Fields(args)...)
+			words := append([]string{"schedule"}, strings.Fields(args)...)
+			answer(t, append(words, "-o", "a.json")...)
 			for _, more := range [][]string{nil, {"--json"}} {
 				want := answer(t, append(words, more...)...)
 				if err := os.Remove("net.onnx"); err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -125,7 +126,7 @@ func solveFile[S any, R interface{ Outcome() solve.Outcome }](cmd *cobra.Command
 	o := r.Outcome()
 	row.Duration, row.Status, row.Proof = time.Since(began).Seconds(), o.Status, o.Status == milp.Optimal || o.Status == milp.Infeasible
 	row.add(o.Objective, o.Bound, row.Duration)
-	return r, writeJSON(f.benchmark.name, []benchmark{row}, "  ")
+	return r, f.benchmark.writeJSON([]benchmark{row}, "  ")
 }
 
 // fileProblem is a problem of a file: what reads it, solves it and prints the answer.
@@ -150,13 +151,11 @@ func (q fileProblem[P, S, R]) run(cmd *cobra.Command, f *fileSolver) *cobra.Comm
 		if err != nil {
 			return err
 		}
-		if err := writeJSON(f.out.name, r, "  "); err != nil {
-			return err
-		}
+		unwritten := f.out.writeJSON(r, "  ")
 		if err := emit(cmd, *f.asJSON, r, func(b *bytes.Buffer) { q.write(b, p, r) }); err != nil {
 			return err
 		}
-		return cmd.Context().Err() // what is known is printed
+		return cmp.Or(unwritten, cmd.Context().Err()) // what is known is printed
 	}
 	return cmd
 }

@@ -46,7 +46,7 @@ bound, and prints what AStitch's rules lose.`,
 	})
 	addChoice(cmd, methods, "method", "method: "+strings.Join(plain(methods.words), ", "))
 	about := cmd.Flags().String("explain", "", "say where this `operator` has gone, and why")
-	graph := addFile(cmd, "graph", "write kernels, groups and schemes for Graphviz to this `file` (.dot)")
+	graph := addFile(cmd, "graph", "write kernels, groups and schemes for Graphviz to this `file`: .dot, .gv", dotEndings...)
 	picture := addFigure(cmd, "picture", "draw the kernels over time into this `file`")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		m, err := simt.Load(*machine)

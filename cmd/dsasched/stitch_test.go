@@ -84,7 +84,7 @@ func TestStitchInput(t *testing.T) {
 		{"solve stitch squeezenet --hardware bad.yaml", exitFailure, `bad.yaml:13: sms: found "none"`},
 		{"solve stitch nothing", exitFailure, "unknown model"},
 		{"solve stitch squeezenet --explain nothing", exitFailure, `has no operator "nothing"`},
-		{"solve stitch squeezenet --graph k.txt/x", exitFailure, "k.txt"},
+		{"solve stitch squeezenet --graph k.txt/x.dot", exitFailure, "k.txt"},
 	} {
 		r := call(t, strings.Fields(c.args)...)
 		if r.status != c.status || !strings.Contains(r.stderr, c.want) || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 {

@@ -29,6 +29,8 @@ type gridJSON struct {
 // gridFlags are the settings of the commands that run a grid.
 type gridFlags struct {
 	csv, jsonl, figure *outFile
+	tables             *tableFiles
+	pivot              *bool
 	workers            *number
 	limit              *limit
 	inPlace            *bool
@@ -46,6 +48,8 @@ func addGrid(cmd *cobra.Command) *gridFlags {
 		csv:     addFile(cmd, "csv", "write the rows to this `file` as CSV"),
 		jsonl:   addFile(cmd, "jsonl", "write the rows to this `file` as JSON lines"),
 		figure:  addFigure(cmd, "o out", "draw the throughput into this `file`"),
+		tables:  addTables(cmd),
+		pivot:   cmd.Flags().Bool("pivot", false, "print the throughputs alone: a row for each network, a column for each variant of each accelerator"),
 		workers: addWorkers(cmd, "points are computed"),
 		limit:   addLimit(cmd, time.Minute, "time for each integer program, such as 60s"),
 		inPlace: addInPlace(cmd), uneven: addUneven(cmd), quiet: addQuiet(cmd), read: addNetwork(cmd), asJSON: addJSON(cmd),
@@ -54,7 +58,7 @@ func addGrid(cmd *cobra.Command) *gridFlags {
 
 // run computes the points of a grid, prints them by write and writes the files. If
 // it is interrupted, what is finished is printed, and no file is touched.
-func (g *gridFlags) run(cmd *cobra.Command, args []string, axes []tuning.Axis, write func(*bytes.Buffer, *tuning.Plan, []tuning.Explored)) error {
+func (g *gridFlags) run(cmd *cobra.Command, args []string, axes []tuning.Axis, show func(*bytes.Buffer, *tuning.Plan, []tuning.Explored) pointTable) error {
 	grid := tuning.Grid{Axes: axes, Network: g.read.options(), Options: withSolver(scheduler.Options{InPlace: *g.inPlace, Uneven: unevenOf(g.uneven), TimeLimit: g.limit.value})}
 	plan, err := grid.Plan()
 	if err != nil {
@@ -81,23 +85,37 @@ func (g *gridFlags) run(cmd *cobra.Command, args []string, axes []tuning.Axis, w
 	if stopped != nil && len(list) == 0 {
 		return stopped
 	}
+	var head bytes.Buffer
+	made := show(&head, plan, list)
+	table := made.table(cmd.Name(), head.String())
+	if *g.pivot {
+		if table, err = plan.Pivot(list); err != nil {
+			return err
+		}
+	}
 	var unwritten error
 	if stopped == nil {
-		unwritten = g.files(plan, list) // the rows are printed all the same
+		unwritten = cmp.Or(g.files(plan, list), g.tables.write(table, cmd.Name())) // the rows are printed all the same
 	}
 	answer := gridJSON{Points: plan.Points(), Finished: len(list), Rows: []any{}}
 	for _, e := range list {
 		answer.Rows = append(answer.Rows, plan.JSON(e))
 	}
 	if err := emit(cmd, *g.asJSON, answer, func(b *bytes.Buffer) {
-		write(b, plan, list)
+		b.Write(head.Bytes())
+		b.WriteByte('\n')
+		if *g.pivot {
+			writeGrouped(b, table)
+		} else {
+			made.write(b)
+		}
 		if stopped != nil {
 			fmt.Fprintf(b, "\n%d of %d points are finished; no file is written\n", len(list), plan.Points())
 		}
 		if stopped != nil || unwritten != nil {
 			return
 		}
-		for _, o := range []*outFile{g.csv, g.jsonl, g.figure} {
+		for _, o := range []*outFile{g.csv, g.jsonl, g.figure, g.tables.tex, g.tables.md} {
 			if o.name != "" {
 				row(b, "written", "%s", printable(o.name))
 			}
@@ -292,26 +310,50 @@ func completeSet(_ *cobra.Command, _ []string, word string) ([]cobra.Completion,
 	return words, more
 }
 
-func writeSweep(b *bytes.Buffer, plan *tuning.Plan, list []tuning.Explored) {
+func writeSweep(b *bytes.Buffer, plan *tuning.Plan, list []tuning.Explored) pointTable {
 	items := []string{plural(len(list), "point")}
 	var shown []int
 	for i, a := range plan.Axes {
 		if len(a.Values) == 1 {
-			items = append(items, a.Key+" "+printable(a.Values[0]))
+			items = append(items, a.Key+" "+printable(plan.Labels(i)[0]))
 		} else {
 			shown = append(shown, i)
 		}
 	}
 	rowOf(b, "sweep", items)
-	writePoints(b, plan, list, shown, false)
+	return pointsOf(plan, list, shown, false)
 }
 
-// writePoints prints the axes that are shown, and what came out; vector is whether the
+// pointTable is a table of what came out of a grid, and of why there is nothing.
+type pointTable struct {
+	align    string
+	header   []string
+	rows     [][]string
+	failures []string
+}
+
+func (p pointTable) write(b *bytes.Buffer) {
+	writeTable(b, p.align, p.header, p.rows)
+	for _, f := range p.failures {
+		b.WriteString(f + "\n")
+	}
+}
+
+func (p pointTable) table(command, heading string) harness.Table {
+	return tableOf(command, heading, p.align, p.header, p.rows, p.failures)
+}
+
+// pointsOf lists the axes that are shown, and what came out; vector is whether the
 // vector unit has a column.
-func writePoints(b *bytes.Buffer, plan *tuning.Plan, list []tuning.Explored, shown []int, vector bool) {
+func pointsOf(plan *tuning.Plan, list []tuning.Explored, shown []int, vector bool) pointTable {
 	var header []string
+	labels := map[int]map[string]string{}
 	for _, i := range shown {
 		header = append(header, plan.Axes[i].Key)
+		labels[i] = map[string]string{}
+		for k, l := range plan.Labels(i) {
+			labels[i][plan.Axes[i].Values[k]] = l
+		}
 	}
 	header = append(header, "chunk", "throughput", "latency", "energy", "matrix")
 	if vector {
@@ -324,7 +366,7 @@ func writePoints(b *bytes.Buffer, plan *tuning.Plan, list []tuning.Explored, sho
 	for _, e := range list {
 		cells := make([]string, 0, len(header))
 		for _, i := range shown {
-			cells = append(cells, printable(e.Values[i]))
+			cells = append(cells, printable(cmp.Or(labels[i][e.Values[i]], e.Values[i])))
 		}
 		if r := e.Row; r != nil {
 			energy := "–"
@@ -338,15 +380,13 @@ func writePoints(b *bytes.Buffer, plan *tuning.Plan, list []tuning.Explored, sho
 			cells = append(cells, size(r.MovedBytes.DDR), e.LimitedBy, percent(e.LimitShare))
 		} else {
 			number := fmt.Sprintf("(%d)", len(failures)+1)
-			failures = append(failures, fmt.Sprintf("%s no schedule: %s\n", number, oneLine(e.Err)))
+			failures = append(failures, fmt.Sprintf("%s no schedule: %s", number, oneLine(e.Err)))
 			cells = append(append(cells, "", "none"), make([]string, len(header)-len(shown)-3)...)
 			cells = append(cells, number)
 		}
 		rows = append(rows, cells)
 	}
-	b.WriteByte('\n')
-	writeTable(b, align, header, rows)
-	b.WriteString(strings.Join(failures, ""))
+	return pointTable{align, header, rows, failures}
 }
 
 func newCompareHardware() *cobra.Command {
@@ -384,14 +424,14 @@ even if it never waits, or dependencies if none is for half of it.`,
 	return cmd
 }
 
-func writeHardwareComparison(b *bytes.Buffer, plan *tuning.Plan, list []tuning.Explored) {
+func writeHardwareComparison(b *bytes.Buffer, plan *tuning.Plan, list []tuning.Explored) pointTable {
 	if len(list) == 0 {
-		return
+		return pointTable{}
 	}
 	at := func(key string) int {
 		return slices.IndexFunc(plan.Axes, func(a tuning.Axis) bool { return a.Key == key })
 	}
-	first := func(key string) string { return printable(list[0].Values[at(key)]) }
+	first := func(key string) string { return printable(plan.Labels(at(key))[0]) }
 	row(b, "network", "%s (%s), batch %s", first("model"), first("dtype"), first("batch"))
 	shown := []int{at("hardware")}
 	if variant := at("variant"); slices.ContainsFunc(list, func(e tuning.Explored) bool { return e.Values[variant] != list[0].Values[variant] }) {
@@ -399,5 +439,5 @@ func writeHardwareComparison(b *bytes.Buffer, plan *tuning.Plan, list []tuning.E
 	} else {
 		row(b, "variant", "%s", first("variant"))
 	}
-	writePoints(b, plan, list, shown, true)
+	return pointsOf(plan, list, shown, true)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -51,12 +52,15 @@ func writeTable(b *bytes.Buffer, align string, header []string, rows [][]string)
 	for line := range strings.Lines(out.String()) {
 		line = strings.TrimRight(line, " \n")
 		if first {
-			line = "\x1b[1m" + line + "\x1b[m"
+			line = bold + line + plainAgain
 		}
 		b.WriteString(line + "\n")
 		first = false
 	}
 }
+
+// What makes a terminal print bold, and ends it.
+const bold, plainAgain = "\x1b[1m", "\x1b[m"
 
 // writeDescriptions prints what would make a table too wide below it.
 func writeDescriptions(b *bytes.Buffer, rows [][]string) {
@@ -143,6 +147,9 @@ func withPrefix(v float64) string {
 func significant(v float64) string {
 	if v == math.Trunc(v) && math.Abs(v) < 1e4 {
 		return fmt.Sprintf("%.0f", v)
+	}
+	if math.Abs(v) < 0.001 { // of which three decimals would leave nothing
+		return strconv.FormatFloat(v, 'f', 2-int(math.Floor(math.Log10(math.Abs(v)))), 64)
 	}
 	digits := 3
 	for x := math.Abs(v); x >= 9.9995 && digits > 0; x /= 10 {

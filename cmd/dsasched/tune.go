@@ -271,13 +271,11 @@ After Ctrl-C what was found so far is written and printed.`,
 		show.end()
 		tuned.DType, tuned.Grain, tuned.Dims, tuned.AllowUnknown = f.network.dtype.value, f.network.parts(), f.network.dims.m, *f.network.allowUnknown
 		tuned.Hardware = *f.accelerator
-		if err := writeJSON(out.name, tuned, " "); err != nil {
-			return err
-		}
+		unwritten := out.writeJSON(tuned, " ")
 		if printed := emit(cmd, *asJSON, tuned, func(b *bytes.Buffer) { writeTuned(b, tuned, out.name) }); printed != nil {
 			return printed
 		}
-		return err // interrupted, although there is an answer
+		return cmp.Or(unwritten, err) // interrupted, although there is an answer
 	}
 	return cmd
 }

@@ -59,6 +59,9 @@ func newVersion() *cobra.Command {
 	return cmd
 }
 
+// release is the version of a released program, which scripts/release.sh sets; "": that of the module.
+var release string
+
 func versions() versionJSON {
 	v := versionJSON{Version: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -76,6 +79,9 @@ func versions() versionJSON {
 				v.Modified = s.Value == "true"
 			}
 		}
+	}
+	if release != "" {
+		v.Version = release
 	}
 	if _, err := highs.New(); errors.Is(err, highs.ErrUnavailable) {
 		v.Note = highs.ErrUnavailable.Error()

@@ -3,6 +3,7 @@ package tuning
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -57,7 +58,7 @@ func (p *Plan) Figure(list []Explored) (*plots.Figure, error) {
 	}
 	names := []string{"throughput"}
 	if series >= 0 {
-		names = slices.Clone(p.Axes[series].Values)
+		names = p.Labels(series)
 		if key := p.Axes[series].Key; key != "variant" && key != "model" && key != "hardware" {
 			for k := range names {
 				names[k] = key + " " + names[k]
@@ -66,8 +67,9 @@ func (p *Plan) Figure(list []Explored) (*plots.Figure, error) {
 	}
 	labels := make([]string, len(order))
 	at := make([]int, len(order))
+	along := p.Labels(x)
 	for k, v := range order {
-		labels[k], at[v] = p.Axes[x].Values[v], k
+		labels[k], at[v] = along[v], k
 	}
 	var curves []plots.Curves
 	var bars []plots.Groups
@@ -116,6 +118,27 @@ func (p *Plan) Figure(list []Explored) (*plots.Figure, error) {
 	return nil, errors.New("the figure would be empty: no point has a schedule")
 }
 
+// Labels are the values of an axis as people know them: the names that accelerators and networks of files have in
+// place of paths, unless two have the same.
+func (p *Plan) Labels(axis int) []string {
+	a := p.Axes[axis]
+	labels := slices.Clone(a.Values)
+	for _, pt := range p.points {
+		switch v := pt.at[axis]; a.Key {
+		case "hardware":
+			labels[v] = pt.spec.Name
+		case "model":
+			labels[v] = strings.TrimSuffix(filepath.Base(a.Values[v]), ".onnx")
+		}
+	}
+	for i, l := range labels {
+		if slices.Index(labels, l) != i {
+			return a.Values
+		}
+	}
+	return labels
+}
+
 // xAxis is the first axis of different numbers with several values, and the order
 // that makes them ascend; -1: there is none.
 func (p *Plan) xAxis(several []int) (axis int, order []int) {
@@ -149,16 +172,20 @@ axes:
 // points, and says of each what all of its points have.
 func (p *Plan) panels(list []Explored, axes []int) (panels [][]Explored, titles []string) {
 	known := map[string]int{}
+	labels := make([][]string, len(p.Axes))
+	for i := range labels {
+		labels[i] = p.Labels(i)
+	}
 	for _, e := range list {
 		var parts []string
 		for i, a := range p.Axes {
 			switch {
 			case a.Key == "model" && len(a.Values) == 1:
-				parts = append(parts, a.Values[0])
+				parts = append(parts, labels[i][0])
 			case slices.Contains(axes, i) && a.Key == "model":
-				parts = append(parts, a.Values[e.at[i]])
+				parts = append(parts, labels[i][e.at[i]])
 			case slices.Contains(axes, i):
-				parts = append(parts, a.Key+" "+a.Values[e.at[i]])
+				parts = append(parts, a.Key+" "+labels[i][e.at[i]])
 			case a.Key == "batch" && len(a.Values) == 1:
 				parts = append(parts, "batch "+a.Values[0])
 			}

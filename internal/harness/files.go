@@ -44,6 +44,16 @@ func WriteFile(path string, data []byte) error {
 	return nil
 }
 
+// CanWrite finds, before there is anything to write, what would keep [WriteFile] from writing a file.
+func CanWrite(path string) error {
+	tmp := temporaryName(path)
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return naming(path, err)
+	}
+	return errors.Join(f.Close(), os.Remove(tmp))
+}
+
 func writeFile(path string, data []byte) error {
 	tmp := temporaryName(path)
 	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)

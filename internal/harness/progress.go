@@ -11,12 +11,12 @@ type Progress struct {
 	Name        string // of the experiment; "" for a grid
 	Done, Total int
 	Running     []string // what is being computed, in the order in which it began
-	// Finished names the part that was just finished and its time; "" at a start.
+	// Finished is what was finished just now and how long it took; "" at a start.
 	Finished        string
 	FinishedSeconds float64
 	Seconds         float64 // since the beginning
-	// LeftSeconds is the time of the rest if it goes on as before; less
-	// than 0: nothing is known.
+	// LeftSeconds is what the rest takes if it is like the later half of what was computed so far; less
+	// than 0: too little is known.
 	LeftSeconds float64
 }
 
@@ -27,8 +27,8 @@ type tracker struct {
 
 	mu       sync.Mutex
 	p        Progress
-	before   int // done at the beginning
 	began    time.Time
+	ends     []float64 // of what was done since, in seconds
 	starting map[string]time.Time
 }
 
@@ -36,7 +36,7 @@ func NewTracker(name string, done, total int, report func(Progress)) *tracker {
 	if report == nil {
 		report = func(Progress) {}
 	}
-	return &tracker{report: report, p: Progress{Name: name, Done: done, Total: total}, before: done,
+	return &tracker{report: report, p: Progress{Name: name, Done: done, Total: total},
 		began: time.Now(), starting: map[string]time.Time{}}
 }
 
@@ -60,6 +60,7 @@ func (t *tracker) End(label string, done bool) {
 		label = ""
 	} else {
 		t.p.Done++
+		t.ends = append(t.ends, time.Since(t.began).Seconds())
 	}
 	t.tell(label, seconds)
 }
@@ -67,9 +68,17 @@ func (t *tracker) End(label string, done bool) {
 func (t *tracker) tell(finished string, seconds float64) {
 	p := t.p
 	p.Finished, p.FinishedSeconds = finished, seconds
-	p.Seconds, p.LeftSeconds = time.Since(t.began).Seconds(), -1
-	if n := p.Done - t.before; n > 0 {
-		p.LeftSeconds = p.Seconds / float64(n) * float64(p.Total-p.Done)
-	}
+	p.Seconds, p.LeftSeconds = time.Since(t.began).Seconds(), secondsLeft(t.ends, p.Total-p.Done)
 	t.report(p)
+}
+
+// secondsLeft is what the rest takes at the rate of the later half of the ends: what was slow at the beginning, as
+// reading networks is, does not come again. It is less than 0 where fewer than three have ended.
+func secondsLeft(ends []float64, rest int) float64 {
+	n := len(ends)
+	if n < 3 {
+		return -1
+	}
+	from := n / 2
+	return (ends[n-1] - ends[from-1]) / float64(n-from) * float64(rest)
 }

@@ -71,6 +71,8 @@ type Options struct {
 	// Deciding, if not nil, is called before a strategy decides a stage, and what it returns afterwards; of recipes side
 	// by side, by two at a time.
 	Deciding func(stage, strategy string) (decided func()) `json:"-"`
+	// Chunks, if not nil, is called before each chunk that Run tries, with the number of those before it and of all.
+	Chunks func(chunk int64, before, all int) `json:"-"`
 }
 
 // A run is a caller's options with the state of what is under way.
@@ -286,8 +288,11 @@ func RunStages(ctx context.Context, net network.Network, machine *hardware.Spec,
 	var tried []Trial
 	var firstErr error
 	least := int64(math.MaxInt64)
-	for _, chunk := range chunks {
+	for i, chunk := range chunks {
 		opt.Chunk = chunk
+		if opt.Chunks != nil && tune {
+			opt.Chunks(chunk, i, len(chunks))
+		}
 		made, ps, err := fastest(ctx, net, machine, batch, recipes, opt, tune)
 		if err != nil {
 			if fatal(ctx, err) {

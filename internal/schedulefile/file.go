@@ -87,7 +87,7 @@ type Plan struct {
 	// Instances, each once, in any order.
 	Instances  []Instance  `json:"instances"`
 	OrderName  string      `json:"order_name,omitempty"`
-	Order      [][2]int    `json:"order"` // group and index of each instance, as they run
+	Order      [][2]int    `json:"order" most:"65536"` // group and index of each instance, as they run
 	Candidates []Candidate `json:"order_candidates,omitempty"`
 	// Memory is the memory plan. Without it, a plan is made when the schedule is run.
 	Memory *Memory `json:"memory,omitempty"`

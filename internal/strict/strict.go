@@ -53,42 +53,55 @@ type decoder struct {
 	json *json.Decoder
 }
 
-func (d *decoder) fail(at, found, expected string) error {
-	if at == "" {
-		at = "file"
+// fail is an error of the value that is read; what it stands in puts its names in front: see within.
+func (d *decoder) fail(found, expected string) error {
+	return &InputError{d.file, "", found, expected}
+}
+
+// within puts the name of what a value stands in, or "[3]", in front of an error's field.
+func within(name string, err error) error {
+	e := err.(*InputError)
+	if e.Field != "" && e.Field[0] != '[' {
+		name += "."
 	}
-	return &InputError{d.file, at, found, expected}
+	e.Field = name + e.Field
+	return e
 }
 
 // Decode reads JSON into the struct that v points to: every field once, unless its tag has
 // omitempty or read:"optional", and nothing else. The tag words says what a text with a type of its
-// own may be; "null" lets a pointer be null. Errors are of type [*InputError].
+// own may be, the tag most how many items a list may have; "null" lets a pointer be null. Errors are of type [*InputError].
 func Decode(file string, data []byte, v any) error {
 	d := &decoder{file, json.NewDecoder(bytes.NewReader(data))}
 	d.json.UseNumber()
-	if err := d.value("", reflect.ValueOf(v).Elem(), ""); err != nil {
+	err := d.value(reflect.ValueOf(v).Elem(), "", 0)
+	if err != nil && err.(*InputError).Field == "" {
+		err = within("file", err)
+	}
+	if err != nil {
 		return err
 	}
 	if _, err := d.json.Token(); err != io.EOF {
-		return d.fail("", fmt.Sprintf("more after the end of the object, at byte %d", d.json.InputOffset()), "one JSON object")
+		return within("file", d.fail(fmt.Sprintf("more after the end of the object, at byte %d", d.json.InputOffset()), "one JSON object"))
 	}
 	return nil
 }
 
-func (d *decoder) token(at string) (json.Token, error) {
+func (d *decoder) token() (json.Token, error) {
 	t, err := d.json.Token()
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
-		return nil, d.fail(at, fmt.Sprintf("%v at byte %d", err, d.json.InputOffset()), "JSON")
+		return nil, d.fail(fmt.Sprintf("%v at byte %d", err, d.json.InputOffset()), "JSON")
 	}
 	return t, nil
 }
 
-// value reads the next value into v. words are those of a text with a type of its own.
-func (d *decoder) value(at string, v reflect.Value, words string) error {
-	t, err := d.token(at)
+// value reads the next value into v. words are those of a text with a type of its own; a list has at most most items,
+// unless that is 0.
+func (d *decoder) value(v reflect.Value, words string, most int) error {
+	t, err := d.token()
 	if err != nil {
 		return err
 	}
@@ -100,102 +113,103 @@ func (d *decoder) value(at string, v reflect.Value, words string) error {
 		v.Set(reflect.New(v.Type().Elem()))
 		v = v.Elem()
 	}
-	found := describe(t)
 	switch x := v.Addr().Interface().(type) {
 	case Taker:
 		if expected := x.Take(t); expected != "" {
-			return d.fail(at, found, expected)
+			return d.fail(describe(t), expected)
 		}
 		return nil
 	case encoding.TextUnmarshaler:
 		if s, ok := t.(string); !ok || x.UnmarshalText([]byte(s)) != nil {
-			return d.fail(at, found, words)
+			return d.fail(describe(t), words)
 		}
 		return nil
 	}
 	switch v.Kind() {
 	case reflect.Struct:
 		if t != json.Delim('{') {
-			return d.fail(at, found, "an object")
+			return d.fail(describe(t), "an object")
 		}
-		return d.object(at, v)
+		return d.object(v)
 	case reflect.Slice, reflect.Array:
 		if t != json.Delim('[') {
-			return d.fail(at, found, "a list")
+			return d.fail(describe(t), "a list")
 		}
 		n := 0
 		for ; d.json.More(); n++ {
-			item := fmt.Sprintf("%s[%d]", at, n)
+			if most > 0 && n == most {
+				return d.fail("a longer list", fmt.Sprintf("a list of at most %d", most))
+			}
 			if v.Kind() == reflect.Slice {
 				v.Set(reflect.Append(v, reflect.Zero(v.Type().Elem())))
 			} else if n == v.Len() {
-				return d.fail(at, "a longer list", fmt.Sprintf("a list of %d", n))
+				return d.fail("a longer list", fmt.Sprintf("a list of %d", n))
 			}
-			if err := d.value(item, v.Index(n), words); err != nil {
-				return err
+			if err := d.value(v.Index(n), words, 0); err != nil {
+				return within("["+strconv.Itoa(n)+"]", err)
 			}
 		}
 		if v.Kind() == reflect.Array && n < v.Len() {
-			return d.fail(at, fmt.Sprintf("a list of %d", n), fmt.Sprintf("a list of %d", v.Len()))
+			return d.fail(fmt.Sprintf("a list of %d", n), fmt.Sprintf("a list of %d", v.Len()))
 		}
 		if n == 0 && v.Kind() == reflect.Slice {
 			v.Set(reflect.MakeSlice(v.Type(), 0, 0))
 		}
-		_, err := d.token(at)
+		_, err := d.token()
 		return err
 	case reflect.Map: // of names
 		if t != json.Delim('{') {
-			return d.fail(at, found, "an object")
+			return d.fail(describe(t), "an object")
 		}
 		for v.Set(reflect.MakeMap(v.Type())); d.json.More(); {
-			key, err := d.token(at)
+			key, err := d.token()
 			if err != nil {
 				return err
 			}
 			name, item := key.(string), reflect.New(v.Type().Elem()).Elem()
-			if err := d.value(join(at, fieldName(name)), item, words); err != nil {
-				return err
+			if err := d.value(item, words, 0); err != nil {
+				return within(fieldName(name), err)
 			}
 			if v.MapIndex(reflect.ValueOf(name)).IsValid() {
-				return d.fail(join(at, fieldName(name)), "the field a second time", "it once")
+				return within(fieldName(name), d.fail("the field a second time", "it once"))
 			}
 			v.SetMapIndex(reflect.ValueOf(name), item)
 		}
-		_, err := d.token(at)
+		_, err := d.token()
 		return err
 	case reflect.String:
 		s, ok := t.(string)
 		if !ok {
-			return d.fail(at, found, "a text")
+			return d.fail(describe(t), "a text")
 		}
 		v.SetString(s)
 	case reflect.Bool:
 		b, ok := t.(bool)
 		if !ok {
-			return d.fail(at, found, "true or false")
+			return d.fail(describe(t), "true or false")
 		}
 		v.SetBool(b)
 	case reflect.Int, reflect.Int64:
 		n, ok := t.(json.Number)
 		if !ok {
-			return d.fail(at, found, "a whole number")
+			return d.fail(describe(t), "a whole number")
 		}
 		x, err := strconv.ParseInt(n.String(), 10, 64)
 		if f, _ := n.Float64(); err != nil && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
 			x, err = int64(f), nil // such as 2.0
 		}
 		if err != nil {
-			return d.fail(at, found, "a whole number")
+			return d.fail(describe(t), "a whole number")
 		}
 		v.SetInt(x)
 	case reflect.Float64:
 		n, ok := t.(json.Number)
 		if !ok {
-			return d.fail(at, found, "a number")
+			return d.fail(describe(t), "a number")
 		}
 		x, err := strconv.ParseFloat(n.String(), 64)
 		if err != nil {
-			return d.fail(at, found, "a number")
+			return d.fail(describe(t), "a number")
 		}
 		v.SetFloat(x)
 	default:
@@ -205,7 +219,7 @@ func (d *decoder) value(at string, v reflect.Value, words string) error {
 }
 
 // object reads the fields of a struct behind the opening brace.
-func (d *decoder) object(at string, v reflect.Value) error {
+func (d *decoder) object(v reflect.Value) error {
 	t := v.Type()
 	names := make([]string, t.NumField())
 	optional := make([]bool, t.NumField())
@@ -220,7 +234,7 @@ func (d *decoder) object(at string, v reflect.Value) error {
 	}
 	seen := make([]bool, len(names))
 	for d.json.More() {
-		key, err := d.token(at)
+		key, err := d.token()
 		if err != nil {
 			return err
 		}
@@ -230,25 +244,26 @@ func (d *decoder) object(at string, v reflect.Value) error {
 		case open && (i < 0 || name == "*"):
 			var skipped json.RawMessage
 			if err := d.json.Decode(&skipped); err != nil {
-				return d.fail(join(at, fieldName(name)), err.Error(), "JSON")
+				return within(fieldName(name), d.fail(err.Error(), "JSON"))
 			}
 			continue
 		case i < 0:
-			return d.fail(join(at, fieldName(name)), "an unknown field", "one of "+strings.Join(names, ", "))
+			return within(fieldName(name), d.fail("an unknown field", "one of "+strings.Join(names, ", ")))
 		case seen[i]:
-			return d.fail(join(at, name), "the field a second time", "it once")
+			return within(name, d.fail("the field a second time", "it once"))
 		}
 		seen[i] = true
-		if err := d.value(join(at, name), v.Field(i), t.Field(i).Tag.Get("words")); err != nil {
-			return err
+		most, _ := strconv.Atoi(t.Field(i).Tag.Get("most"))
+		if err := d.value(v.Field(i), t.Field(i).Tag.Get("words"), most); err != nil {
+			return within(name, err)
 		}
 	}
 	for i, name := range names {
 		if !seen[i] && !optional[i] {
-			return d.fail(join(at, name), "nothing", "the field")
+			return within(name, d.fail("nothing", "the field"))
 		}
 	}
-	_, err := d.token(at)
+	_, err := d.token()
 	return err
 }
 
@@ -258,13 +273,6 @@ func fieldName(s string) string {
 		return q
 	}
 	return s
-}
-
-func join(at, name string) string {
-	if at == "" {
-		return name
-	}
-	return at + "." + name
 }
 
 // describe says what a value is that begins with a token.

@@ -195,7 +195,7 @@ func Describe(name string) (Info, bool) {
 func Build(name string, opt Options) (*model.Graph, error) {
 	e, ok := lookup(name)
 	if !ok {
-		return nil, fmt.Errorf("zoo: unknown model %q%s, expected one of %s", name, spell.Hint(name, Names()), strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("zoo: unknown model %q%s", name, spell.HintOr(name, Names(), ", expected one of "+strings.Join(Names(), ", ")))
 	}
 	if opt.Batch < 1 {
 		return nil, fmt.Errorf("zoo: model %s with batch %d, expected at least 1", name, opt.Batch)
