@@ -35,7 +35,7 @@ func addPictures(cmd *cobra.Command) *pictures {
 		gantt:  addFigure(cmd, "gantt", "draw what the first cluster's units did into this `file`"),
 		memory: addFigure(cmd, "memory", "draw lifetimes by address into this `file`"),
 		html: addFile(cmd, "html", "write the schedule as one page to this `file` (.html): timeline, memories, order, critical path, reasons, graph",
-			".html", ".htm"),
+			".html"),
 		graph: addFile(cmd, "graph", "write groups and instances for Graphviz to this `file` (.dot)"),
 	}
 	d.against = cmd.Flags().String("against", "", "with --html: the `file` of another schedule of the same network and batch to show beside it")

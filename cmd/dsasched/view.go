@@ -44,7 +44,7 @@ page in the browser that BROWSER names, or in the desktop's own. 'dsasched sched
 --html' makes the same page at once.`,
 		Example: `  dsasched view net.schedule.json
   dsasched view net.schedule.json --open -o net.html
-  dsasched view other.schedule.json best.schedule.json -o beside.html`,
+  dsasched view other.schedule.json resnet50.schedule.json -o beside.html`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 2 {
 				return usagef("takes at most two schedules, found %d: %s", len(args), quoted(args))
@@ -71,6 +71,9 @@ page in the browser that BROWSER names, or in the desktop's own. 'dsasched sched
 		a := viewJSON{File: out.name}
 		if a.File == "" {
 			a.File = strings.TrimSuffix(args[0], filepath.Ext(args[0])) + ".html"
+		}
+		if a.File == args[0] {
+			return usagef("%s is the file that is read: name another with -o", a.File)
 		}
 		for _, name := range args {
 			x, err := shownFile(cmd, name, *accelerator)

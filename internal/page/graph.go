@@ -169,7 +169,12 @@ func edge(e [2]int, spots []spot, at func(int) (x, y, row int)) string {
 	if y0 == y1 {
 		return fmt.Sprintf("M%d,%dC%d,%d %d,%d %d,%d", x0+middle+20*way, y0, x0+middle+30*way, y0-15, x1+middle-30*way, y1-15, x1+middle-20*way, y1)
 	}
-	return fmt.Sprintf("M%d,%dC%d,%d %d,%d %d,%d", start, y0+half, start+30*way, y0+half, end-30*way, y1+half, end, y1+half)
+	if y0 > y1 { // along the lower lane, where fewer boxes stand
+		turn := end - 16*way
+		return fmt.Sprintf("M%d,%dH%dC%d,%d %d,%d %d,%d", start, y0+half, turn, turn+10*way, y0+half, end-10*way, y1+half, end, y1+half)
+	}
+	turn := start + 16*way
+	return fmt.Sprintf("M%d,%dC%d,%d %d,%d %d,%dH%d", start, y0+half, start+10*way, y0+half, turn-10*way, y1+half, turn, y1+half, end)
 }
 
 // fitted is the end of a name, as long as a box has room.

@@ -371,7 +371,7 @@ func reasons(g *explain.Group) []string {
 	}
 	merge := func(what string, list []explain.Merge, most int) {
 		for _, m := range list[max(0, len(list)-most):] {
-			lines = append(lines, fmt.Sprintf("%s in round %d (%s): %s. %s", what, m.Round, m.Pattern, strings.Join(m.Parts, " + "), m.Rule))
+			lines = append(lines, fmt.Sprintf("%s in round %d (%s): %s; %s", what, m.Round, m.Pattern, strings.Join(m.Parts, " + "), m.Rule))
 		}
 	}
 	merge("Merged", g.Merges, 3)
@@ -415,7 +415,8 @@ func spillReasons(e *explain.Explainer, r *scheduler.Result) (*page.Part, error)
 		lines := []string{t.Why}
 		for _, p := range t.Places {
 			if p.Spill != nil {
-				lines = append(lines, fmt.Sprintf("%s at %s: %s", p.Instance, p.Spill.At, p.Spill.Why))
+				lines = append(lines, fmt.Sprintf("That of %s left when %s ran: %s. Values that were live took %s, at least %s had to pass through, and the capacity is %s.",
+					p.Instance, p.Spill.At, p.Spill.Why, bytesText(p.Spill.LiveBytes), bytesText(p.Spill.StageBytes), bytesText(p.Spill.CapacityBytes)))
 				break
 			}
 		}
