@@ -81,7 +81,7 @@ func Page(list []Shown) ([]byte, error) {
 				rec.Variant.Name += fmt.Sprintf(", cluster %d", k)
 			}
 			if near := rec.Variant.MergedTicks; near > 0 {
-				p.Preface = append(p.Preface, fmt.Sprintf("%s has more than %d commands or buffers a cluster: neighbours of one operator that are less than %s apart are drawn as one, and buffers that live shorter are left out.",
+				p.Preface = append(p.Preface, fmt.Sprintf("%s has more than %d commands or buffers a cluster: neighbours of one operator that are at most %s apart are drawn as one, and of buffers that live no longer some are left out.",
 					rec.Variant.Name, MostCommands, duration(float64(near)*TickPs*1e-12)))
 			}
 			p.ByGroup = p.ByGroup || len(rec.Variant.Groups) > 1

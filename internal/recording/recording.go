@@ -68,8 +68,8 @@ type Variant struct {
 	Queues    []Queue  `json:"queues"`
 	Memories  []Memory `json:"memories"`
 	// MergedTicks is 0 if every command and buffer is there. Else neighbours in a queue
-	// with one label and kind that are nearer than this are one command, and buffers that
-	// live shorter are left out.
+	// with one label and kind that are at most this far apart are one command, and of
+	// buffers that live no longer some are left out.
 	MergedTicks int64 `json:"merged_ticks"`
 }
 
@@ -340,9 +340,12 @@ func memory(r *scheduler.Result, cluster int, level isa.Level, most int, merged 
 			list = append(list, held{ticks(from), ticks(to), int64(i)})
 		}
 	}
-	for short := max(1, *merged); len(list) > most; short *= 2 {
-		*merged = short
-		list = slices.DeleteFunc(list, func(h held) bool { return h.to-h.from < short })
+	if len(list) > most { // the longest are seen
+		slices.SortFunc(list, func(a, b held) int {
+			return cmp.Or(cmp.Compare(b.to-b.from, a.to-a.from), cmp.Compare(a.index, b.index))
+		})
+		list = list[:most]
+		*merged = max(*merged, list[most-1].to-list[most-1].from)
 	}
 	buffers := r.Program.Buffers
 	slices.SortFunc(list, func(a, b held) int {

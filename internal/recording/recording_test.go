@@ -261,6 +261,11 @@ func TestRecordingMerges(t *testing.T) {
 		}
 		commands += q.Commands
 	}
+	for k, m := range short.Memories {
+		if got, want := m.Buffers, min(60, whole.Memories[k].Buffers); got != want {
+			t.Errorf("%s: %d buffers, want %d", m.Title, got, want)
+		}
+	}
 	before := 0
 	for _, q := range whole.Queues {
 		before += q.Commands
