@@ -81,7 +81,8 @@ page in the browser that BROWSER names, or in the desktop's own. 'dsasched sched
 				return err
 			}
 			list = append(list, x)
-			a.Schedules = append(a.Schedules, viewedJSON{name, x.Result.Source, x.Result.Machine.Name, x.Result.Recipe.Name, x.Result.LatencySeconds()})
+			a.Schedules = append(a.Schedules, viewedJSON{name, x.Result.Source, x.Result.Machine.Name, x.Result.Recipe.Name,
+				x.Result.LatencySeconds()})
 		}
 		html, err := recording.Page(list)
 		if err != nil {
@@ -98,7 +99,8 @@ page in the browser that BROWSER names, or in the desktop's own. 'dsasched sched
 		err = emit(cmd, *asJSON, a, func(b *bytes.Buffer) {
 			row(b, "page", "%s, %.2f MB", printable(a.File), float64(a.Bytes)/1e6)
 			for _, s := range a.Schedules {
-				row(b, "schedule", "%s: %s on %s, variant %s, %s", printable(s.Schedule), printable(s.Model), s.Hardware, s.Variant, duration(s.Latency))
+				row(b, "schedule", "%s: %s on %s, variant %s, %s", printable(s.Schedule), printable(s.Model), s.Hardware,
+					s.Variant, duration(s.Latency))
 			}
 		})
 		if err == nil && *show {

@@ -31,7 +31,8 @@ func TestView(t *testing.T) {
 	if a, b := read("tvm.html"), read("tvm.schedule.html"); a != b {
 		t.Error("the page of the file is another one than that of its schedule")
 	}
-	answer(t, "schedule", "net.onnx", "--variant", "cross-layer", "-o", "cross.schedule.json", "--html", "a.html", "--against", "tvm.schedule.json")
+	answer(t, "schedule", "net.onnx", "--variant", "cross-layer", "-o", "cross.schedule.json", "--html", "a.html",
+		"--against", "tvm.schedule.json")
 	if html := answer(t, "view", "tvm.schedule.json", "cross.schedule.json", "-o", "-"); html != read("a.html") || !strings.Contains(html, "Where the gain is") {
 		t.Error("view has another page of two schedules than schedule --against")
 	}
@@ -83,14 +84,16 @@ func TestBadViews(t *testing.T) {
 		{"view my-npu.yaml", `my-npu\.yaml`, 1},
 		{"view net.schedule.json -o net.schedule.json", `is the file that is read`, 2},
 		{"view net.schedule.json --open -o -", `exclude each other`, 2},
-		{"view net.schedule.json toy.schedule.json", `^dsasched: toy\.schedule\.json is of toy-fig3 at batch 8 on stcp920, expected .* on stcp920$`, 1},
+		{"view net.schedule.json toy.schedule.json",
+			`^dsasched: toy\.schedule\.json is of toy-fig3 at batch 8 on stcp920, expected .* on stcp920$`, 1},
 		{"schedule net.onnx --against toy.schedule.json", `--against needs --html`, 2},
 		{"schedule net.onnx --html a.png", `expected a name that ends in \.html`, 2},
 		{"schedule net.onnx --html nosuch/a.html", `nosuch/a\.html`, 1},
 	} {
 		r := call(t, strings.Fields(c.args)...)
 		if r.status != c.status || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 || !regexp.MustCompile(c.want).MatchString(strings.TrimSpace(r.stderr)) {
-			t.Errorf("%s: status %d, stdout %q, stderr %q, want %d and %q", c.args, r.status, r.stdout, r.stderr, c.status, c.want)
+			t.Errorf("%s: status %d, stdout %q, stderr %q, want %d and %q", c.args, r.status, r.stdout, r.stderr, c.status,
+				c.want)
 		}
 	}
 }

@@ -19,8 +19,10 @@ type Chapter struct {
 
 // Chapters are those of the page, in their order. Experiments that are in none come last.
 var Chapters = []Chapter{
-	{"GraphTurbo", "GraphTurbo: tables and figures of the paper", "GraphTurbo", []string{"fig3", "fig5", "fig8", "fig10", "fig12", "fig13",
-		"ablation", "table1", "batch-select", "fig14", "fig15", "table3", "grain", "fig16", "fig17", "readings", "lb64", "table4", "table5", "timeline"}},
+	{"GraphTurbo", "GraphTurbo: tables and figures of the paper", "GraphTurbo", []string{"fig3", "fig5", "fig8", "fig10",
+		"fig12", "fig13",
+		"ablation", "table1", "batch-select", "fig14", "fig15", "table3", "grain", "fig16", "fig17", "readings", "lb64",
+		"table4", "table5", "timeline"}},
 	{"Optimality", "Optimality: how far greedy decisions are from the best", "", []string{"optimality", "best", "growth"}},
 	{"Ansor", "Ansor: loops inside kernels", "Ansor", []string{"ansor-"}},
 	{"Mofang", "Mofang: layers side by side, and pipelines of devices", "Mofang", []string{"mofang-"}},
@@ -101,7 +103,8 @@ func (p part) conclusion() string {
 				parts = append(parts, fmt.Sprintf("%d %s", of[v], v))
 			}
 		}
-		sentences = append(sentences, fmt.Sprintf("Of %d published numbers and statements: %s.", all, strings.Join(parts, ", ")))
+		sentences = append(sentences, fmt.Sprintf("Of %d published numbers and statements: %s.", all, strings.Join(parts,
+			", ")))
 	}
 	for _, e := range p.of {
 		for _, l := range e.leads {

@@ -122,7 +122,8 @@ func (g *Graph) svg(id string) (string, error) {
 		w = 16 + (columnsOfRow-1)*columnStep + nodeWidth
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg class="graph" viewBox="0 0 %d %d" style="--w:%dpx" role="img" aria-label="%s">`, w, h, w, html.EscapeString(g.Title))
+	fmt.Fprintf(&b, `<svg class="graph" viewBox="0 0 %d %d" style="--w:%dpx" role="img" aria-label="%s">`, w, h, w,
+		html.EscapeString(g.Title))
 	fmt.Fprintf(&b, `<defs><marker id="%s-end" viewBox="0 0 6 6" refX="5.5" refY="3" markerWidth="6" markerHeight="6" orient="auto"><path d="M0,0L6,3L0,6Z"/></marker></defs>`, id)
 	for _, e := range g.Edges {
 		fmt.Fprintf(&b, `<path class="edge" marker-end="url(#%s-end)" d="%s"/>`, id, edge(e, spots, at))
@@ -156,7 +157,8 @@ func edge(e [2]int, spots []spot, at func(int) (x, y, row int)) string {
 	x1, y1, r1 := at(e[1])
 	const half, middle = nodeHeight / 2, nodeWidth / 2
 	if r0 != r1 {
-		return fmt.Sprintf("M%d,%dC%d,%d %d,%d %d,%d", x0+middle, y0+nodeHeight, x0+middle, y0+nodeHeight+24, x1+middle, y1-24, x1+middle, y1)
+		return fmt.Sprintf("M%d,%dC%d,%d %d,%d %d,%d", x0+middle, y0+nodeHeight, x0+middle, y0+nodeHeight+24, x1+middle,
+			y1-24, x1+middle, y1)
 	}
 	right := x1 > x0
 	start, end, way := x0, x1+nodeWidth, -1
@@ -167,14 +169,17 @@ func edge(e [2]int, spots []spot, at func(int) (x, y, row int)) string {
 		return fmt.Sprintf("M%d,%dC%d,%d %d,%d %d,%d", start, y0+half, start+8*way, y0+half, end-8*way, y1+half, end, y1+half)
 	}
 	if y0 == y1 {
-		return fmt.Sprintf("M%d,%dC%d,%d %d,%d %d,%d", x0+middle+20*way, y0, x0+middle+30*way, y0-15, x1+middle-30*way, y1-15, x1+middle-20*way, y1)
+		return fmt.Sprintf("M%d,%dC%d,%d %d,%d %d,%d", x0+middle+20*way, y0, x0+middle+30*way, y0-15, x1+middle-30*way,
+			y1-15, x1+middle-20*way, y1)
 	}
 	if y0 > y1 { // along the lower lane, where fewer boxes stand
 		turn := end - 16*way
-		return fmt.Sprintf("M%d,%dH%dC%d,%d %d,%d %d,%d", start, y0+half, turn, turn+10*way, y0+half, end-10*way, y1+half, end, y1+half)
+		return fmt.Sprintf("M%d,%dH%dC%d,%d %d,%d %d,%d", start, y0+half, turn, turn+10*way, y0+half, end-10*way, y1+half,
+			end, y1+half)
 	}
 	turn := start + 16*way
-	return fmt.Sprintf("M%d,%dC%d,%d %d,%d %d,%dH%d", start, y0+half, start+10*way, y0+half, turn-10*way, y1+half, turn, y1+half, end)
+	return fmt.Sprintf("M%d,%dC%d,%d %d,%d %d,%dH%d", start, y0+half, start+10*way, y0+half, turn-10*way, y1+half, turn,
+		y1+half, end)
 }
 
 // fitted is the end of a name, as long as a box has room.

@@ -58,7 +58,8 @@ func Page(list []Shown) ([]byte, error) {
 			}
 		}
 	}
-	p := &page.Schedule{Title: fmt.Sprintf("%s on %s, batch %d: schedule %s", first.Source, first.Machine.Name, first.Batch, strings.Join(names, " beside "))}
+	p := &page.Schedule{Title: fmt.Sprintf("%s on %s, batch %d: schedule %s", first.Source, first.Machine.Name,
+		first.Batch, strings.Join(names, " beside "))}
 	var runs []Recorded
 	explained := make([]*explain.Explainer, len(list))
 	overviews := make([]explain.Overview, len(list))
@@ -89,7 +90,8 @@ func Page(list []Shown) ([]byte, error) {
 		}
 		p.Facts = append(p.Facts, facts(names[i], r, row, len(list) > 1)...)
 	}
-	conf, err := Join(Configuration{Name: first.Source, Title: first.Source, Hardware: first.Machine.Name, Batch: first.Batch, Unit: "/s"}, runs)
+	conf, err := Join(Configuration{Name: first.Source, Title: first.Source, Hardware: first.Machine.Name,
+		Batch: first.Batch, Unit: "/s"}, runs)
 	if err != nil {
 		return nil, err
 	}
@@ -99,10 +101,13 @@ func Page(list []Shown) ([]byte, error) {
 	if len(list) == 2 {
 		p.Sections = append(p.Sections, gains(names, list, explain.Compare(explained[0], explained[1])))
 	}
-	path := page.Section{ID: "path", Title: "Critical path", Text: "Commands of which each starts when the one before it ends, from the start of the batch to its end. To end sooner, one of them must be shorter, or not be waited for."}
-	groups := page.Section{ID: "groups", Title: "Groups, and why", Text: "Each group of operators is a kernel; its instances are the pieces that it is split into. A line opens to the reasons."}
+	path := page.Section{ID: "path", Title: "Critical path",
+		Text: "Commands of which each starts when the one before it ends, from the start of the batch to its end. To end sooner, one of them must be shorter, or not be waited for."}
+	groups := page.Section{ID: "groups", Title: "Groups, and why",
+		Text: "Each group of operators is a kernel; its instances are the pieces that it is split into. A line opens to the reasons."}
 	spills := page.Section{ID: "spills", Title: "Spills, and why"}
-	drawn := page.Section{ID: "graph", Title: "Graph", Text: "The network from left to right, then back, row below row; colours are groups. A click shows an operator in the timeline."}
+	drawn := page.Section{ID: "graph", Title: "Graph",
+		Text: "The network from left to right, then back, row below row; colours are groups. A click shows an operator in the timeline."}
 	for i, x := range list {
 		title := ""
 		if len(list) > 1 {
@@ -138,15 +143,18 @@ func facts(name string, r *scheduler.Result, row harness.Row, several bool) []pa
 	}
 	value, unit, _ := strings.Cut(duration(row.LatencySeconds), " ")
 	list := []page.Fact{
-		{What: of + "latency of the batch", Value: value, Unit: unit, Words: "this program can't take less than " + duration(row.LowerBoundSeconds)},
-		{What: of + "throughput", Value: harness.Significant(row.ThroughputPerSecond), Unit: "/s", Words: fmt.Sprintf("batch of %d, in chunks of %d per cluster", r.Batch, r.Chunk)},
+		{What: of + "latency of the batch", Value: value, Unit: unit, Words: "this program can't take less than " +
+			duration(row.LowerBoundSeconds)},
+		{What: of + "throughput", Value: harness.Significant(row.ThroughputPerSecond), Unit: "/s",
+			Words: fmt.Sprintf("batch of %d, in chunks of %d per cluster", r.Batch, r.Chunk)},
 	}
 	if several {
 		return list
 	}
 	return append(list,
 		page.Fact{What: "matrix units of peak", Value: harness.Percent(row.MMEUtilization), Unit: "%", Words: r.LimitText()},
-		page.Fact{What: "moved to and from the DDR", Value: harness.Significant(float64(row.MovedBytes.DDR) / 1e6), Unit: "MB", Words: fmt.Sprintf("%s kernels launched", harness.Count(row.KernelsDynamic))})
+		page.Fact{What: "moved to and from the DDR", Value: harness.Significant(float64(row.MovedBytes.DDR) / 1e6),
+			Unit: "MB", Words: fmt.Sprintf("%s kernels launched", harness.Count(row.KernelsDynamic))})
 }
 
 func duration(seconds float64) string {
@@ -238,7 +246,8 @@ func gains(names []string, list []Shown, changes []explain.Change) page.Section 
 				by = append(by, d.What+" "+signed(d.BeforeSeconds-d.AfterSeconds))
 			}
 		}
-		t.Rows = append(t.Rows, []string{cmp.Or(c.Group, "other clusters"), c.First, c.Last, orDash(c.BeforeSeconds), orDash(c.AfterSeconds),
+		t.Rows = append(t.Rows, []string{cmp.Or(c.Group, "other clusters"), c.First, c.Last, orDash(c.BeforeSeconds),
+			orDash(c.AfterSeconds),
 			signed(c.BeforeSeconds - c.AfterSeconds), strings.Join(by, ", ")})
 	}
 	s.Parts = []page.Part{{Wide: true, Table: &t}}
@@ -279,7 +288,8 @@ func decisions(names []string, list []Shown) page.Section {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	return page.Section{ID: "decisions", Title: "Decisions", Text: "What decided each stage, in their order.", Parts: []page.Part{{Wide: true, Table: &t}}}
+	return page.Section{ID: "decisions", Title: "Decisions", Text: "What decided each stage, in their order.",
+		Parts: []page.Part{{Wide: true, Table: &t}}}
 }
 
 func strategy(stage, name string) string {
@@ -316,7 +326,8 @@ func groupReasons(e *explain.Explainer, r *scheduler.Result, o *explain.Overview
 			return nil, err
 		}
 		part.Folded = append(part.Folded, page.Folded{Group: k, Lines: reasons(g),
-			Summary: fmt.Sprintf("%s: %s%s, %s, %s, %s of the critical path", g.Name, g.First, to(g.First, g.Last), plural(g.Operators, "operator"), split(g), percent(onPath[g.Name]))})
+			Summary: fmt.Sprintf("%s: %s%s, %s, %s, %s of the critical path", g.Name, g.First, to(g.First, g.Last),
+				plural(g.Operators, "operator"), split(g), percent(onPath[g.Name]))})
 	}
 	return part, nil
 }
@@ -371,7 +382,8 @@ func reasons(g *explain.Group) []string {
 	}
 	merge := func(what string, list []explain.Merge, most int) {
 		for _, m := range list[max(0, len(list)-most):] {
-			lines = append(lines, fmt.Sprintf("%s in round %d (%s): %s; %s", what, m.Round, m.Pattern, strings.Join(m.Parts, " + "), m.Rule))
+			lines = append(lines, fmt.Sprintf("%s in round %d (%s): %s; %s", what, m.Round, m.Pattern, strings.Join(m.Parts,
+				" + "), m.Rule))
 		}
 	}
 	merge("Merged", g.Merges, 3)
@@ -416,17 +428,20 @@ func spillReasons(e *explain.Explainer, r *scheduler.Result) (*page.Part, error)
 		for _, p := range t.Places {
 			if p.Spill != nil {
 				lines = append(lines, fmt.Sprintf("That of %s left when %s ran: %s. Values that were live took %s, at least %s had to pass through, and the capacity is %s.",
-					p.Instance, p.Spill.At, p.Spill.Why, bytesText(p.Spill.LiveBytes), bytesText(p.Spill.StageBytes), bytesText(p.Spill.CapacityBytes)))
+					p.Instance, p.Spill.At, p.Spill.Why, bytesText(p.Spill.LiveBytes), bytesText(p.Spill.StageBytes),
+					bytesText(p.Spill.CapacityBytes)))
 				break
 			}
 		}
-		part.Folded = append(part.Folded, page.Folded{Group: s.Instances.Instances[v.Instance].Group, Summary: fmt.Sprintf("%s, %s, to the %s", name, bytesText(v.Bytes), v.Level.Title()), Lines: lines})
+		part.Folded = append(part.Folded, page.Folded{Group: s.Instances.Instances[v.Instance].Group,
+			Summary: fmt.Sprintf("%s, %s, to the %s", name, bytesText(v.Bytes), v.Level.Title()), Lines: lines})
 	}
 	switch n := len(spilled); {
 	case n == 0:
 		part.Text = "Nothing had to leave a memory."
 	case n > mostSpills:
-		part.Text = fmt.Sprintf("%d tensors were spilled; the first %d are listed, and explain --tensor has each.", n, mostSpills)
+		part.Text = fmt.Sprintf("%d tensors were spilled; the first %d are listed, and explain --tensor has each.", n,
+			mostSpills)
 	default:
 		part.Text = plural(n, "tensor") + " had to leave a memory."
 	}
@@ -449,17 +464,20 @@ func graph(s *schedule.Schedule) *page.Graph {
 		for id, op := range g.Ops {
 			k := groupOf[id]
 			node[id] = id
-			out.Nodes = append(out.Nodes, page.Node{Name: op.Name, Operator: op.Name, Group: k, GroupName: s.Grouping.Groups[k].Name,
-				Words: fmt.Sprintf("%s (%s), group %s", op.Name, op.Kind, s.Grouping.Groups[k].Name)})
+			out.Nodes = append(out.Nodes, page.Node{Name: op.Name, Operator: op.Name, Group: k,
+				GroupName: s.Grouping.Groups[k].Name,
+				Words:     fmt.Sprintf("%s (%s), group %s", op.Name, op.Kind, s.Grouping.Groups[k].Name)})
 		}
 	case len(s.Grouping.Groups) <= mostNodes:
 		copy(node, groupOf)
 		for k, sg := range s.Grouping.Groups {
 			first, last := g.Op(sg.Ops[0]).Name, g.Op(sg.Ops[len(sg.Ops)-1]).Name
-			out.Nodes = append(out.Nodes, page.Node{Name: sg.Name, Group: k, Words: fmt.Sprintf("%s: %s, %s%s", sg.Name, plural(len(sg.Ops), "operator"), first, to(first, last))})
+			out.Nodes = append(out.Nodes, page.Node{Name: sg.Name, Group: k, Words: fmt.Sprintf("%s: %s, %s%s", sg.Name,
+				plural(len(sg.Ops), "operator"), first, to(first, last))})
 		}
 	default:
-		out.Nodes = []page.Node{{Name: g.Name, Group: -1, Words: fmt.Sprintf("%d groups are too many to draw", len(s.Grouping.Groups))}}
+		out.Nodes = []page.Node{{Name: g.Name, Group: -1, Words: fmt.Sprintf("%d groups are too many to draw",
+			len(s.Grouping.Groups))}}
 		return out
 	}
 	seen := map[[2]int]bool{}

@@ -223,7 +223,8 @@ func Record(r *scheduler.Result, cluster int, row harness.Row, most int) Recorde
 			continue
 		}
 		total++
-		all[c.Queue] = append(all[c.Queue], item{ticks(s.Start[i]), ticks(s.End[i]), c.Bytes + c.MACs + c.VectorOps, // it has one of them
+		all[c.Queue] = append(all[c.Queue], item{ticks(s.Start[i]), ticks(s.End[i]), c.Bytes + c.MACs + c.VectorOps,
+			// it has one of them
 			c.Label, int32(c.Kind), critical[int32(i)]})
 	}
 	// Each round joins neighbours that are twice as far apart; in the end few are left for

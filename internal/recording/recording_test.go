@@ -77,7 +77,8 @@ func TestRecordingIsTheSimulation(t *testing.T) {
 			}
 			for _, track := range rec.Queues {
 				q := byName[track.Name]
-				gap, length, label, kind, amount := columnOf(t, track.Gap), columnOf(t, track.Length), columnOf(t, track.Label), columnOf(t, track.Kind), columnOf(t, track.Amount)
+				gap, length, label, kind, amount := columnOf(t, track.Gap), columnOf(t, track.Length), columnOf(t, track.Label),
+					columnOf(t, track.Kind), columnOf(t, track.Amount)
 				n, now := 0, int64(0)
 				for i := range r.Program.Commands {
 					cmd := &r.Program.Commands[i]
@@ -93,7 +94,8 @@ func TestRecordingIsTheSimulation(t *testing.T) {
 						t.Fatalf("%s: command %d ends %d ps too late", track.Name, n, d)
 					}
 					if label[n] != int64(cmd.Label) || kind[n] != int64(cmd.Kind) || amount[n] != cmd.Bytes+cmd.MACs+cmd.VectorOps {
-						t.Fatalf("%s: command %d has label %d, kind %d, amount %d, want %+v", track.Name, n, label[n], kind[n], amount[n], cmd)
+						t.Fatalf("%s: command %d has label %d, kind %d, amount %d, want %+v", track.Name, n, label[n], kind[n],
+							amount[n], cmd)
 					}
 					if gap[n] < 0 || length[n] < 0 || cmd.Bytes > 0 && cmd.MACs+cmd.VectorOps > 0 || cmd.MACs > 0 && cmd.VectorOps > 0 {
 						t.Fatalf("%s: command %d goes back in time or has two amounts: %+v", track.Name, n, cmd)
@@ -284,7 +286,8 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"toy-fig3 on stcp920, batch 32: schedule tvm beside cross-layer", "Where the gain is", "Critical path", "alg2: Algorithm 2 of the paper",
-		"Merged in round 1", "largest instance takes", "its launch waited for", "Nothing had to leave a memory", `<svg class="graph"`, "split in 8"} {
+		"Merged in round 1", "largest instance takes", "its launch waited for", "Nothing had to leave a memory",
+		`<svg class="graph"`, "split in 8"} {
 		if !strings.Contains(string(html), want) {
 			t.Errorf("no %q on the page", want)
 		}
