@@ -17,7 +17,7 @@ const root = "github.com/dsasched/dsasched/"
 // model/schedule and never each other; hardware/lower knows schedules, hardware/sim
 // only programs; experiments knows all but HiGHS; the command wires everything.
 var mayImport = map[string][]string{
-	"cmd/dsasched":                 {"experiments", "experiments/tuning", "formulation/allocate", "formulation/binding", "formulation/bound", "formulation/highs", "formulation/milp", "formulation/ordering", "formulation/partition", "formulation/pipelining", "formulation/rcpsp", "formulation/sharding", "formulation/solve", "formulation/split", "hardware", "hardware/convert", "hardware/isa", "heuristics/ansor", "heuristics/graphturbo", "internal/answers", "internal/balance", "internal/certificate", "internal/explain", "internal/grain", "internal/harness", "internal/kernels", "internal/pipeline", "internal/schedulefile", "internal/search", "internal/server", "internal/simplify", "internal/simt", "internal/streams", "internal/trace", "model", "model/network", "model/onnx", "model/schedule", "model/structure", "model/zoo", "plots", "regular", "scheduler", "scheduler/picture", "spell"},
+	"cmd/dsasched":                 {"experiments", "experiments/tuning", "formulation/allocate", "formulation/binding", "formulation/bound", "formulation/highs", "formulation/milp", "formulation/ordering", "formulation/partition", "formulation/pipelining", "formulation/rcpsp", "formulation/sharding", "formulation/solve", "formulation/split", "hardware", "hardware/convert", "hardware/isa", "heuristics/ansor", "heuristics/graphturbo", "internal/answers", "internal/balance", "internal/certificate", "internal/explain", "internal/grain", "internal/harness", "internal/kernels", "internal/pipeline", "internal/recording", "internal/schedulefile", "internal/search", "internal/server", "internal/simplify", "internal/simt", "internal/streams", "internal/trace", "model", "model/network", "model/onnx", "model/schedule", "model/structure", "model/zoo", "plots", "regular", "scheduler", "scheduler/picture", "spell"},
 	"examples/accelerator":         {"hardware", "model/network", "scheduler"},
 	"examples/cost":                {"hardware", "hardware/cost", "model", "model/network", "scheduler"},
 	"examples/experiment":          {"experiments", "hardware", "model/network", "scheduler"},
@@ -32,12 +32,11 @@ var mayImport = map[string][]string{
 	"experiments/paperfigs":        {"experiments/literature", "formulation/allocate", "hardware", "hardware/isa", "hardware/lower", "heuristics/graphturbo", "internal/grain", "internal/harness", "internal/pipeline", "model", "model/schedule", "model/structure", "plots", "scheduler"},
 	"experiments/peers":            {"formulation/bound", "hardware", "internal/harness", "internal/pipeline", "internal/simplify", "model", "model/network", "scheduler"},
 	"experiments/readings":         {"experiments/literature", "hardware", "hardware/lower", "heuristics/graphturbo", "internal/grain", "internal/harness", "model", "model/network", "model/schedule", "plots", "scheduler"},
-	"experiments/report":           {"experiments/report/page", "experiments/timeline", "internal/harness", "regular"},
-	"experiments/report/page":      {},
+	"experiments/report":           {"experiments/timeline", "internal/harness", "internal/page", "regular"},
 	"experiments/roofline":         {"formulation/bound", "formulation/milp", "formulation/solve", "formulation/tiling", "hardware", "hardware/cost", "hardware/lower", "heuristics/graphturbo", "internal/harness", "internal/pipeline", "model", "model/network", "plots", "scheduler"},
 	"experiments/stitching":        {"internal/fusion", "internal/harness", "internal/kernels", "internal/simt", "model", "model/network", "plots"},
 	"experiments/systems":          {"experiments/literature", "formulation/bound", "hardware", "hardware/lower", "heuristics/graphturbo", "internal/harness", "internal/pipeline", "model/network", "plots", "scheduler"},
-	"experiments/timeline":         {"experiments/literature", "hardware", "hardware/isa", "internal/harness", "model", "scheduler"},
+	"experiments/timeline":         {"experiments/literature", "hardware", "internal/harness", "internal/recording", "model", "scheduler"},
 	"experiments/tuning":           {"experiments/literature", "hardware", "internal/grain", "internal/harness", "internal/pipeline", "model", "model/network", "plots", "scheduler", "spell"},
 	"formulation/allocate":         {"formulation/milp", "formulation/solve"},
 	"formulation/binding":          {"formulation/milp", "formulation/solve", "hardware/cost", "internal/heap", "model", "model/schedule"},
@@ -88,6 +87,8 @@ var mayImport = map[string][]string{
 	"internal/simt":                {"hardware"},
 	"internal/streams":             {"hardware", "model"},
 	"internal/strict":              {},
+	"internal/page":                {},
+	"internal/recording":           {"hardware/isa", "hardware/sim", "internal/explain", "internal/harness", "internal/page", "internal/pipeline", "model/schedule", "scheduler", "scheduler/picture"},
 	"internal/trace":               {"hardware/isa", "hardware/sim"},
 	"internal/training":            {"model"},
 	"model":                        {},

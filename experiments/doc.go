@@ -40,7 +40,7 @@
 // The experiment timeline writes viewer.json: for some configurations and variants,
 // each command of cluster 0 with its operator, time and bytes or operations, and each
 // buffer of the L1 and the LLB with its operator, address, size and time. The viewer of
-// the report page reads it; package timeline describes it.
+// the report page reads it; package recording describes it.
 //
 // # What tensor writes count
 //

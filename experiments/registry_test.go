@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dsasched/dsasched/experiments/report"
 	"github.com/dsasched/dsasched/internal/harness"
 )
 
@@ -98,5 +99,28 @@ func TestOtherNames(t *testing.T) {
 	}
 	if both, err := Select([]string{"fig6", "fig7", "fig3"}, false); err != nil || len(both) != 1 {
 		t.Errorf("%d experiments (%v), want one", len(both), err)
+	}
+}
+
+// Each experiment is in one chapter of the report, and chapters name experiments that are
+// there.
+func TestChapters(t *testing.T) {
+	for _, name := range Names() {
+		var in []string
+		for _, c := range report.Chapters {
+			if c.Has(name) {
+				in = append(in, c.Name)
+			}
+		}
+		if len(in) != 1 {
+			t.Errorf("%s is in chapters %q, want one", name, in)
+		}
+	}
+	for _, c := range report.Chapters {
+		for _, e := range c.Experiments {
+			if !slices.ContainsFunc(Names(), func(name string) bool { return report.Chapter{Experiments: []string{e}}.Has(name) }) {
+				t.Errorf("chapter %s has %s, of which there is no experiment", c.Name, e)
+			}
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"math"
@@ -11,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dsasched/dsasched/internal/recording"
+	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/internal/trace"
 	"github.com/dsasched/dsasched/model/structure"
 	"github.com/dsasched/dsasched/plots"
@@ -21,8 +22,10 @@ import (
 // pictures are what a command can draw of a simulated schedule.
 type pictures struct {
 	trace, chakra, gantt, memory, graph *outFile
-	stretch                             *string // of the Gantt chart, FROM:TO
-	from, to                            int64   // the same in picoseconds
+	html                                *outFile // the page of the schedule
+	against                             *string  // the file of a schedule beside it
+	stretch                             *string  // of the Gantt chart, FROM:TO
+	from, to                            int64    // the same in picoseconds
 }
 
 func addPictures(cmd *cobra.Command) *pictures {
@@ -32,13 +35,19 @@ func addPictures(cmd *cobra.Command) *pictures {
 		gantt:  addFigure(cmd, "gantt", "draw what the first cluster's units did into this `file`"),
 		memory: addFigure(cmd, "memory", "draw lifetimes by address into this `file`"),
 		graph:  addFile(cmd, "graph", "write groups and instances for Graphviz to this `file`: .dot, .gv", dotEndings...),
+		html: addFile(cmd, "html", "write the schedule as one page to this `file` (.html): timeline, memories, order, critical path, reasons, graph",
+			".html"),
 	}
+	d.against = cmd.Flags().String("against", "", "with --html: the `file` of another schedule of the same network and batch to show beside it")
 	d.stretch = cmd.Flags().String("gantt-range", "", "with --gantt: the `FROM:TO` to draw, such as 0.5ms:800us or 2ms:")
 	return d
 }
 
 // check finds mistakes in --gantt-range before any work is done.
 func (d *pictures) check() error {
+	if *d.against != "" && d.html.name == "" {
+		return usagef("--against needs --html: it is shown on that page")
+	}
 	if *d.stretch == "" {
 		return nil
 	}
@@ -62,12 +71,14 @@ func (d *pictures) check() error {
 }
 
 // draw writes the files, and none any more after one that fails.
-func (d *pictures) draw(ctx context.Context, r *scheduler.Result) (written []string, err error) {
+func (d *pictures) draw(cmd *cobra.Command, origin schedulefile.Origin, r *scheduler.Result) (written []string, err error) {
+	ctx := cmd.Context()
 	for _, c := range []struct {
 		file  *outFile
 		write func(w io.Writer) error
 	}{
 		{d.trace, func(w io.Writer) error { return trace.Write(ctx, w, r.Program, trace.Options{}) }},
+		{d.html, func(w io.Writer) error { return d.page(cmd, w, origin, r) }},
 		{d.graph, func(w io.Writer) error { return structure.WriteScheduleDOT(w, r.Schedule) }},
 		{d.gantt, func(w io.Writer) error {
 			fig, err := picture.Gantt(r, d.from, d.to)
@@ -106,6 +117,28 @@ func (d *pictures) draw(ctx context.Context, r *scheduler.Result) (written []str
 
 // dotEndings are of files in Graphviz's language: a picture's ending on one would mislead.
 var dotEndings = []string{".dot", ".gv"}
+
+// page writes the page of a schedule, beside the one that it is compared with.
+func (d *pictures) page(cmd *cobra.Command, w io.Writer, origin schedulefile.Origin, r *scheduler.Result) error {
+	list := []recording.Shown{{Result: r, Options: scheduler.Options{InPlace: origin.InPlace}}}
+	if *d.against != "" {
+		accelerator := ""
+		if f := cmd.Flags().Lookup("hardware"); f.Changed {
+			accelerator = f.Value.String()
+		}
+		other, err := shownFile(cmd, *d.against, accelerator)
+		if err != nil {
+			return err
+		}
+		list = []recording.Shown{other, list[0]}
+	}
+	html, err := recording.Page(list)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(html)
+	return err
+}
 
 // plotFormats write a figure by the ending of the file.
 var plotFormats = map[string]func(*plots.Figure) ([]byte, error){

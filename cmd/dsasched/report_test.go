@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/dsasched/dsasched/internal/page"
 )
 
 func TestReportPage(t *testing.T) {
@@ -16,19 +18,23 @@ func TestReportPage(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
 	}
-	page, err := os.ReadFile("page.html")
+	file, err := os.ReadFile("page.html")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if html := answer(t, "report", "-o", "-"); html != string(page) {
+	if html := answer(t, "report", "-o", "-"); html != string(file) {
 		t.Error("the standard output gets another page")
 	}
 	answer(t, "report", "--json")
-	if second, err := os.ReadFile(filepath.Join("results", "report.html")); err != nil || string(second) != string(page) {
+	if second, err := os.ReadFile(filepath.Join("results", "report.html")); err != nil || string(second) != string(file) {
 		t.Errorf("without -o: another page (%v)", err)
 	}
+	open, err := page.Unpack(file)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, want := range []string{"throughput</td>", "-10.0", "A picture</figcaption>"} {
-		if !strings.Contains(string(page), want) {
+		if !strings.Contains(string(open), want) {
 			t.Errorf("no %q on the page", want)
 		}
 	}

@@ -87,7 +87,7 @@ Exit status: 0; 1 for failures; 2 for usage errors; 130 if interrupted.`,
 	root.AddCommand(
 		newModels(), newHardware(), newInspect(), newONNXOps(), newSchedule(), newVariants(), newBest(), newCompare(),
 		newRun(experiment), newMerge(experiment), newList(), newVersion(), newCompletion(), newSweep(),
-		newCompareHardware(), newSimulate(), newExplain(), newBound(), newCertify(), newCalibrate(), newMan(), newReport(), newTasks(),
+		newCompareHardware(), newSimulate(), newView(), newExplain(), newBound(), newCertify(), newCalibrate(), newMan(), newReport(), newTasks(),
 		newTune(), newExplainKernel(), newConvert(),
 		group("solve", "PROBLEM", "Solve a problem, by a rule or exactly",
 			`Solve a problem of a file (allocate, order, partition, rcpsp) or one that a network
@@ -124,7 +124,7 @@ var commandGroups = []struct{ title, commands string }{
 	{"Schedule", "schedule variants simulate explain"},
 	{"Compare and prove", "compare compare-hardware bound certify check solve"},
 	{"Search", "best sweep tasks tune explain-kernel"},
-	{"Draw", "inspect report"},
+	{"Draw", "inspect view report"},
 	{"Experiments", "list run merge calibrate"},
 	{"Files", "models hardware onnx-ops convert export"},
 }

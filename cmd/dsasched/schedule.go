@@ -44,7 +44,7 @@ made from the DDR there, over the link between them.
 
 -o writes the whole schedule, for 'dsasched check schedule', 'simulate' and 'explain'
 and for other programs (docs/file-formats.md). --trace, --gantt, --memory and --graph
-draw it.
+draw it, and --html shows all of it on one page ('dsasched view' that of a file).
 
 The throughput of one batch is on an empty chip; that of batches in a row is the
 rate at which they leave it (docs/hardware-model.md).
@@ -69,6 +69,7 @@ named, it is cross-layer, all of GraphTurbo, whose decisions are made one by one
   dsasched schedule ./net.onnx --order search --bind search --batch 8
   dsasched schedule resnet50 --batch 4 --dump order --times
   dsasched schedule resnet50 --batch 8 -o resnet50.schedule.json --trace resnet50.trace.json
+  dsasched schedule resnet50 --batch 8 --html resnet50.html --against other.schedule.json
   dsasched schedule bert-128 --batch 4 --gantt units.svg --gantt-range 1ms:2ms --memory addresses.svg --graph bert.dot`,
 	}
 	takesModel(cmd)
@@ -94,7 +95,7 @@ named, it is cross-layer, all of GraphTurbo, whose decisions are made one by one
 			}
 			defer debug.SetMemoryLimit(debug.SetMemoryLimit(limit))
 		}
-		recipe.figures = draw.trace.name == "" && draw.chakra.name == "" && draw.gantt.name == "" && draw.memory.name == ""
+		recipe.figures = draw.trace.name == "" && draw.chakra.name == "" && draw.gantt.name == "" && draw.memory.name == "" && draw.html.name == ""
 		show := newStatus(cmd, *quiet)
 		defer show.end()
 		if *asJSON && dump.value != "" {
@@ -120,7 +121,7 @@ named, it is cross-layer, all of GraphTurbo, whose decisions are made one by one
 			if err == nil {
 				_, err = cmd.OutOrStdout().Write([]byte(text))
 			}
-			_, undrawn := draw.draw(cmd.Context(), r)
+			_, undrawn := draw.draw(cmd, origin, r)
 			return cmp.Or(err, unwritten, undrawn)
 		}
 		printed := printResult(cmd, origin, r, out.name, draw, *asJSON, *full)
@@ -187,7 +188,7 @@ func addFull(cmd *cobra.Command) *bool {
 // printResult draws a simulated schedule and prints its numbers, and the files that were written: that of the
 // schedule, unless it is "", and those drawn.
 func printResult(cmd *cobra.Command, origin schedulefile.Origin, r *scheduler.Result, file string, draw *pictures, asJSON, full bool) error {
-	written, undrawn := draw.draw(cmd.Context(), r)
+	written, undrawn := draw.draw(cmd, origin, r)
 	if unwritten := new(fs.PathError); undrawn != nil && !errors.As(undrawn, &unwritten) {
 		return undrawn
 	}

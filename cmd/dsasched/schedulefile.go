@@ -110,7 +110,7 @@ memory plan out. --hardware runs the schedule on another accelerator than the on
 that it was made for, as far as it fits there.`,
 		Example: `  dsasched simulate net.schedule.json
   dsasched simulate net.schedule.json --hardware my-npu.yaml --json
-  dsasched simulate net.schedule.json --gantt net.gantt.svg`,
+  dsasched simulate net.schedule.json --gantt net.gantt.svg --html net.html`,
 		Args:              oneArg("SCHEDULE.json", scheduleHint),
 		ValidArgsFunction: completeScheduleFile,
 	}

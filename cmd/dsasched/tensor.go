@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -67,13 +68,11 @@ not overlap with them.`,
 		a := &list[0]
 		show.end()
 		a.DType = read.dtype.value
-		if err := writeJSON(f.out.name, a, "  "); err != nil {
-			return err
-		}
+		unwritten := f.out.writeJSON(a, "  ")
 		if err := emit(cmd, *f.asJSON, a, func(b *bytes.Buffer) { writeSharded(b, a) }); err != nil {
 			return err
 		}
-		return cmd.Context().Err() // what is known is printed
+		return cmp.Or(unwritten, cmd.Context().Err()) // what is known is printed
 	}
 	return cmd
 }

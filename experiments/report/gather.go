@@ -14,9 +14,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/dsasched/dsasched/experiments/report/page"
 	"github.com/dsasched/dsasched/experiments/timeline"
 	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/internal/page"
 	"github.com/dsasched/dsasched/regular"
 )
 
@@ -179,26 +179,6 @@ func (l comparedLine) predicted() bool {
 	return l.verdict != harness.NotCounted && (l.numbers == nil || l.numbers.Predicted())
 }
 
-// title says that the papers are reproduced if more than half of what is predicted and judged is.
-func (c *collection) title() string {
-	good, all := 0, 0
-	known := append(slices.Clone(harness.Verdicts), verdictAgrees, verdictDiffers)
-	for _, e := range c.experiments {
-		for _, l := range e.lines {
-			if l.predicted() && slices.Contains(known, l.verdict) {
-				all++
-				if l.verdict == harness.Verdicts[0] || l.verdict == verdictAgrees {
-					good++
-				}
-			}
-		}
-	}
-	if 2*good > all {
-		return fmt.Sprintf("Published numbers beside ours: reproduced, %d of %d predictions", good, all)
-	}
-	return fmt.Sprintf("Published numbers beside ours: %d of %d predictions hold", good, all)
-}
-
 // headlines are the lines that open the report.
 func (c *collection) headlines() []comparedLine {
 	var list []comparedLine
@@ -338,8 +318,10 @@ func (c *collection) page() ([]byte, error) {
 }
 
 func (c *collection) report() *page.Report {
+	parts := c.chapters()
 	r := &page.Report{
-		Title:     c.title(),
+		Title:     title(parts),
+		ByChapter: byChapter(parts),
 		Preface:   []string{reportPreface, "Program: dsasched " + strings.Join(c.programs(), ", ") + ". Ratio is ours over the published number, error its distance from 1. Filters and headings of the table sort and select."},
 		Verdicts:  append(slices.Clone(harness.Verdicts), verdictAgrees, verdictDiffers),
 		Recording: c.recording,
@@ -360,8 +342,14 @@ func (c *collection) report() *page.Report {
 	for _, col := range s.Columns {
 		r.Summary.Columns = append(r.Summary.Columns, col.Name)
 	}
+	for _, p := range parts {
+		ch := page.Chapter{ID: "chapter-" + strings.ToLower(p.Name), Menu: p.Name, Title: p.Title, Conclusion: p.conclusion()}
+		for _, e := range p.of {
+			ch.Experiments = append(ch.Experiments, page.Experiment{Name: e.name, Texts: e.texts, Figures: e.figures})
+		}
+		r.Chapters = append(r.Chapters, ch)
+	}
 	for _, e := range c.experiments {
-		r.Experiments = append(r.Experiments, page.Experiment{Name: e.name, Texts: e.texts, Figures: e.figures})
 		for _, l := range e.lines {
 			line := page.Line{Experiment: e.name, What: l.what, Unit: l.unit, Verdict: l.verdict, Remark: l.remark,
 				Published: page.Value{Text: l.published}, Ours: page.Value{Text: l.ours}, Ratio: page.Value{Text: l.ratio}, Error: page.Value{Text: l.error}}

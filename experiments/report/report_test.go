@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/internal/page"
 )
 
 func TestReportOverAll(t *testing.T) {
@@ -93,18 +94,22 @@ func TestReportOverAll(t *testing.T) {
 	if got, want := fmt.Sprintf("%+v", *contents), "{Experiments:[{Name:fig10 Lines:2 Figures:[]} {Name:fig13 Lines:3 Figures:[gantt more]} {Name:fig14 Lines:3 Figures:[]} {Name:sweep Lines:0 Figures:[]} {Name:another Lines:0 Figures:[]}] Viewer:true}"; got != want {
 		t.Errorf("contents %s, want %s", got, want)
 	}
+	open, err := page.Unpack(html)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, want := range []string{
-		"<title>Published numbers beside ours: 3 of 6 predictions hold", `>near †</td><td>images/s</td><td class="number" data-sort="100">100</td>`, `data-sort="-39.46`, `<span class="verdict v4">as in the paper`, `<span class="verdict v0">reproduced within 20 %</span></td><td></td></tr>`,
+		"<title>GraphTurbo: 3 of 6 predictions hold</title>", `>near †</td><td>images/s</td><td class="number" data-sort="100">100</td>`, `data-sort="-39.46`, `<span class="verdict v4">as in the paper`, `<span class="verdict v0">reproduced within 20 %</span></td><td></td></tr>`,
 		`<p class="what">Far</p>`, `<p class="big">6.75 <span class="unit">×</span></p>`, `direction only</span>: 39` + "\u00a0" + `% less than published</p>`, "<h3>Units</h3>\n<p>They overlap. (",
-		"two_blocks</h2>", `<td>fig13</td><td class="number">1</td><td class="number">0</td><td class="number">0</td><td class="number">0</td><td class="number">1</td><td class="number">0</td><td class="number">1</td>`, "<figcaption>Blocks</figcaption>", "<figcaption>more</figcaption>", "one</h2>",
+		"two_blocks</h3>", "Of 6 published numbers and statements: 2 reproduced within 20 %, 1 direction only, 1 not reproduced, 1 as in the paper, 1 differs. They overlap. No figure.", "Other experiments</h2>", `<td>fig13</td><td class="number">1</td><td class="number">0</td><td class="number">0</td><td class="number">0</td><td class="number">1</td><td class="number">0</td><td class="number">1</td>`, "<figcaption>Blocks</figcaption>", "<figcaption>more</figcaption>", "one</h3>",
 		"<td>fig14</td><td>v1.2.3</td><td>abcdef, with changes</td><td>go1.2 os/arch</td><td>S 1</td><td>chip, chip (varied)</td><td>7</td>",
 		"<td>fig10, fig13, sweep, another</td><td>not recorded</td>", "<li>m.org/a v9</li>", "name: chip\n", "dsasched of an unrecorded version, v1.2.3.",
 	} {
-		if !strings.Contains(string(html), want) {
+		if !strings.Contains(string(open), want) {
 			t.Errorf("no %q on the page", want)
 		}
 	}
-	if n := strings.Count(string(html), "<td>1</td>"); n != 1 { // of part.md, which is in fig13.md too
+	if n := strings.Count(string(open), "<td>1</td>"); n != 1 { // of part.md, which is in fig13.md too
 		t.Errorf("the table of fig13 is there %d times", n)
 	}
 	if err := Write(dir, testNames); err != nil {

@@ -1,4 +1,3 @@
-"use strict";
 // A print shows what is folded on screen.
 (() => {
   document.documentElement.classList.add("scripted");
@@ -12,10 +11,11 @@
   });
 })();
 
-// The table of published numbers: filters and sorting.
-(() => {
+// The table of published numbers, once it is there: filters and sorting.
+addEventListener("chapter", () => {
   const table = document.getElementById("lines");
-  if (!table) return;
+  if (!table || table.dataset.sorted) return;
+  table.dataset.sorted = "true";
   const body = table.tBodies[0];
   const rows = [...body.rows];
   const cell = (row, column) => row.cells[column];
@@ -78,4 +78,4 @@
   form.addEventListener("reset", () => setTimeout(filter));
   form.addEventListener("submit", e => e.preventDefault());
   filter();
-})();
+});

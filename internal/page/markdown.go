@@ -82,7 +82,7 @@ func (s *sheet) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 
 // heading: those of texts stand below that of their section.
 func (s *sheet) heading(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-	level := min(n.(*ast.Heading).Level+1, 6)
+	level := min(n.(*ast.Heading).Level+2, 6)
 	if entering {
 		fmt.Fprintf(w, "<h%d>", level)
 	} else {

@@ -1,10 +1,14 @@
-// Package page makes one HTML file of a report: the published numbers in a table that
-// can be searched, filtered and sorted, the tables and figures of each experiment, a
-// viewer of recorded schedules, and where all of it comes from.
+// Package page makes HTML files that need nothing beside them. Write makes that of a
+// report: what is concluded, then chapters that are opened from a menu: the published
+// numbers in a table that can be searched, filtered and sorted, the tables and figures of
+// each experiment, a viewer of recorded schedules, and where all of it comes from.
+// WriteSchedule makes that of one schedule, or of several beside each other, with the same
+// viewer.
 //
-// The file is complete: styles, scripts, figures, data and the figures' font are in it,
-// and its content security policy lets a browser fetch nothing. Without scripts, all
-// but the viewer is still there. The same Report gives the same bytes.
+// A file is complete: styles, scripts, figures, data and the figures' font are in it,
+// and its content security policy lets a browser fetch nothing. Chapters are compressed
+// until they are opened; Unpack puts them in their places, as the script does. The same
+// Report gives the same bytes.
 //
 // # What is trusted
 //
@@ -14,6 +18,7 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	_ "embed"
@@ -22,6 +27,8 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"regexp"
+	"strings"
 
 	"codeberg.org/go-fonts/liberation/liberationsansregular"
 )
@@ -29,18 +36,19 @@ import (
 // Report is the content of the page.
 type Report struct {
 	Title   string
-	Preface []string // paragraphs
+	Preface []string // paragraphs; all but the first are with the numbers
 	// Headlines and Leads open the page: the numbers that a reader came for, and figures
 	// with a sentence each.
 	Headlines []Headline
 	Leads     []Lead
 	// Verdicts from best to worst; others may occur in Lines.
-	Verdicts    []string
-	Summary     Table
-	Lines       []Line
-	Experiments []Experiment
-	// Recording is the JSON of the viewer; nil: there is none. Its form is described at
-	// the experiment "timeline".
+	Verdicts  []string
+	ByChapter Table // as Summary
+	Summary   Table
+	Lines     []Line
+	Chapters  []Chapter
+	// Recording is the JSON of the viewer; nil: there is none. Package recording describes
+	// its form.
 	Recording []byte
 	Builds    Table // what made which results
 	Modules   []Modules
@@ -84,7 +92,17 @@ type Value struct {
 // Number is a value that has a number.
 func Number(text string, x float64) Value { return Value{text, &x} }
 
-// Experiment is a section of the page.
+// Chapter is a part of the page that has an entry in the menu.
+type Chapter struct {
+	ID         string // also of its place on the page
+	Menu       string
+	Title      string
+	Conclusion string
+	// Experiments are its sections.
+	Experiments []Experiment
+}
+
+// Experiment is a section of a chapter.
 type Experiment struct {
 	Name string
 	// Texts are Markdown; the first begins with the title. Their images are looked up
@@ -128,29 +146,46 @@ var tableScript string
 //go:embed viewer.js
 var viewerScript string
 
-var parsed = template.Must(template.New("page").Funcs(template.FuncMap{"slug": slug}).Parse(htmlTemplate))
+//go:embed chapters.js
+var chaptersScript string
+
+var parsed = template.Must(template.New("page").Funcs(template.FuncMap{"slug": slug, "mod": func(k int) int { return k % groupColours }}).Parse(htmlTemplate))
+
+// section is an experiment as it is shown.
+type section struct {
+	Name, Title string
+	Body        template.HTML
+}
+
+// folded is a chapter as it stands in the file.
+type folded struct {
+	ID, Menu, Holds string
+	Packed          template.HTML
+}
+
+// policy lets the script run, and nothing be fetched.
+func policy(script string) string {
+	sum := sha256.Sum256([]byte(script))
+	return "default-src 'none'; style-src 'unsafe-inline'; font-src data:; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
 
 // Write writes the page. Errors name the file and what in it can't be shown.
 func Write(w io.Writer, r *Report) error {
-	script := tableScript + viewerScript
-	sum := sha256.Sum256([]byte(script))
-	type section struct {
-		Name, Title string
-		Body        template.HTML
-	}
+	script := chaptersScript + tableScript + viewerScript
 	data := struct {
 		*Report
 		Policy       string
 		Styles       template.CSS
 		Script       template.JS
-		Sections     []section
+		Folded       []folded
 		VerdictNames []string
 		Recorded     bool
-		Packed       template.HTML
+		ByGroup      bool
+		Packed       template.HTML   // of the recording
 		Pictures     []template.HTML // of Leads
 	}{
 		Report:   r,
-		Policy:   "default-src 'none'; style-src 'unsafe-inline'; font-src data:; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'",
+		Policy:   policy(script),
 		Styles:   template.CSS(fontFace() + styles),
 		Script:   template.JS(script),
 		Recorded: r.Recording != nil,
@@ -163,13 +198,6 @@ func Write(w io.Writer, r *Report) error {
 			return err
 		}
 		data.Pictures = append(data.Pictures, template.HTML(svg))
-	}
-	for _, e := range r.Experiments {
-		title, body, err := renderExperiment(e, &figures)
-		if err != nil {
-			return err
-		}
-		data.Sections = append(data.Sections, section{e.Name, title, body})
 	}
 	used := map[string]bool{}
 	for _, l := range r.Lines {
@@ -187,26 +215,89 @@ func Write(w io.Writer, r *Report) error {
 			delete(used, l.Verdict)
 		}
 	}
-	if data.Recorded {
-		packed, err := pack(r.Recording)
+	// fold makes a chapter of a template.
+	fold := func(name, id, menu, holds string, of any) error {
+		var b bytes.Buffer
+		if err := parsed.ExecuteTemplate(&b, name, of); err != nil {
+			return fmt.Errorf("the page can't be made: %w", err)
+		}
+		packed, err := pack(b.Bytes())
+		data.Folded = append(data.Folded, folded{id, menu, holds, template.HTML(packed)}) // base64 needs no escapes
+		return err
+	}
+	for _, c := range r.Chapters {
+		var sections []section
+		var holds []string
+		for _, e := range c.Experiments {
+			title, body, err := renderExperiment(e, &figures)
+			if err != nil {
+				return err
+			}
+			sections, holds = append(sections, section{e.Name, title, body}), append(holds, slug(e.Name))
+		}
+		err := fold("chapter", c.ID, c.Menu, strings.Join(holds, " "), struct {
+			Chapter
+			Sections []section
+		}{c, sections})
 		if err != nil {
 			return err
 		}
-		data.Packed = template.HTML(packed) // base64 needs no escapes
 	}
+	if err := fold("numbers", "numbers", "Numbers", "", data); err != nil {
+		return err
+	}
+	if err := fold("origin", "origin", "Origin", "", data); err != nil {
+		return err
+	}
+	if data.Recorded {
+		packed, err := packJSON(r.Recording)
+		if err != nil {
+			return err
+		}
+		data.Packed = template.HTML(packed)
+	}
+	return execute(w, "report", data)
+}
+
+// execute writes a page, all of it or nothing.
+func execute(w io.Writer, name string, data any) error {
 	var b bytes.Buffer
-	if err := parsed.Execute(&b, data); err != nil {
+	if err := parsed.ExecuteTemplate(&b, name, data); err != nil {
 		return fmt.Errorf("the page can't be made: %w", err)
 	}
 	_, err := w.Write(b.Bytes())
 	return err
 }
 
-// pack compresses JSON, for browsers have the means to undo it.
-func pack(data []byte) (string, error) {
+var packedChapter = regexp.MustCompile(`<script type="application/octet-stream">([^<]*)</script></section>`)
+
+// Unpack puts the chapters of a page in their places.
+func Unpack(html []byte) ([]byte, error) {
+	var failed error
+	out := packedChapter.ReplaceAllFunc(html, func(m []byte) []byte {
+		data, err := base64.StdEncoding.DecodeString(string(packedChapter.FindSubmatch(m)[1]))
+		if err == nil {
+			var z *gzip.Reader
+			if z, err = gzip.NewReader(bytes.NewReader(data)); err == nil {
+				data, err = io.ReadAll(z)
+			}
+		}
+		failed = cmp.Or(failed, err)
+		return append(data, "</section>"...)
+	})
+	return out, failed
+}
+
+// packJSON compresses a recording.
+func packJSON(data []byte) (string, error) {
 	if !json.Valid(data) {
 		return "", fmt.Errorf("the recording is not valid JSON")
 	}
+	return pack(data)
+}
+
+// pack compresses what browsers have the means to undo.
+func pack(data []byte) (string, error) {
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
 	if err != nil {

@@ -249,11 +249,16 @@ func (s state) span(t *testing.T) float64 {
 
 func (b *browser) ready() {
 	b.Helper()
-	b.do(chromedp.WaitVisible(chromedp.CSS("#viewer-app[data-ready]")))
+	b.do(chromedp.WaitVisible(chromedp.CSS("#viewer-app[data-ready][data-variant]")))
 }
 
 func TestNumbersInBrowser(t *testing.T) {
 	b := open(t, write(t, example(nil)))
+	// The font of the figures is the page's own.
+	if !js[bool](b, `document.fonts.ready.then(f => [...f].some(x => x.family.includes("Liberation Sans") && x.status === "loaded"))`) {
+		t.Error("the font in the page is not used")
+	}
+	b.do(chromedp.Click(chromedp.CSS(`nav a[href="#numbers"]`)), chromedp.WaitVisible(chromedp.CSS("#lines tbody tr")))
 	shown := func() string {
 		b.Helper()
 		return js[string](b, `[...document.querySelectorAll("#lines tbody tr")].filter(r => r.offsetParent).map(r => r.cells[1].textContent).join("; ")`)
@@ -305,15 +310,47 @@ func TestNumbersInBrowser(t *testing.T) {
 	b.do(chromedp.Click(chromedp.CSS("#lines th:nth-child(8) button")))
 	expect("sorted by verdict", "throughput <b>; latency; order; none")
 
-	// The font of the figures is the page's own.
-	if !js[bool](b, `document.fonts.ready.then(f => [...f].some(x => x.family.includes("Liberation Sans") && x.status === "loaded"))`) {
-		t.Error("the font in the page is not used")
-	}
 	b.quiet()
+}
+
+// chapters checks that chapters are closed until a link leads into them.
+func (b *browser) chapters() {
+	b.Helper()
+	open := func() string {
+		b.Helper()
+		return js[string](b, `[...document.querySelectorAll(".chapter")].filter(c => c.offsetParent).map(c => c.id + (c.querySelector(":scope > script:not([id])") ? " packed" : "")).join(" ")`)
+	}
+	follow := func(hash, wait, want string) {
+		b.Helper()
+		b.do(chromedp.Click(chromedp.CSS(fmt.Sprintf(`a[href="%s"]`, hash))), chromedp.WaitVisible(chromedp.CSS(wait)))
+		js[any](b, `new Promise(done => requestAnimationFrame(() => done(1)))`)
+		if got := open(); got != want {
+			b.Errorf("behind %s: %q is open, want %q", hash, got, want)
+		}
+	}
+	if got := open(); got != "brief" {
+		b.Errorf("at first %q is open, want what is concluded", got)
+	}
+	follow("#one", "#one figure svg", "chapter-both") // a card's link to its experiment
+	follow("#origin", "#origin table", "origin")
+	if got := js[string](b, `document.querySelector("nav [aria-current]").textContent`); got != "Origin" {
+		b.Errorf("the menu marks %q", got)
+	}
+	// The menu stays where the page is scrolled to.
+	follow("#all", "#lines tbody tr", "brief viewer chapter-both numbers origin")
+	if y := js[float64](b, `(scrollTo(0, 1e6), document.querySelector("nav.menu").getBoundingClientRect().top)`); y != 0 {
+		b.Errorf("the menu is at %v of a scrolled page, want its top", y)
+	}
+	b.do(chromedp.Click(chromedp.CSS(`nav a[href="#brief"]`)), chromedp.WaitVisible(chromedp.CSS(`body[data-chapter="brief"]`)))
+	if got := open(); got != "brief" {
+		b.Errorf("back again: %q is open", got)
+	}
 }
 
 func TestViewerInBrowser(t *testing.T) {
 	b := open(t, write(t, example(recordingExample(t))))
+	b.chapters()
+	b.do(chromedp.Click(chromedp.CSS(`nav a[href="#viewer"]`)))
 	b.ready()
 	whole := b.state()
 	if want := (state{"net", "fast", "middle", "0", "200000", "", "mme", "-1"}); whole != want {
@@ -449,6 +486,7 @@ func TestViewerInBrowser(t *testing.T) {
 	if got := b.state(); got.Configuration != "other" || got.Variant != "slow" || got.span(t) != 50_000 {
 		t.Errorf("another configuration: %+v", got)
 	}
+	b.do(chromedp.Click(chromedp.CSS(`nav a[href="#all"]`)), chromedp.WaitVisible(chromedp.CSS("#origin details")))
 	js[any](b, `addEventListener("beforeprint", () => { window.unfolded = document.querySelectorAll("details[open]").length; })`)
 	pdf, err := chromedp.Run(b.ctx, chromedp.PrintToPDF(chromedp.PDFPreferCSSPageSize()))
 	if err != nil {
@@ -469,6 +507,7 @@ func TestViewerInBrowser(t *testing.T) {
 // A page that can't show its recording says so, and the rest works.
 func TestBadRecordingInBrowser(t *testing.T) {
 	b := open(t, write(t, example([]byte(`{"schema": 7}`))))
+	b.do(chromedp.Click(chromedp.CSS(`nav a[href="#all"]`)), chromedp.WaitVisible(chromedp.CSS("#lines tbody tr")))
 	b.do(chromedp.WaitVisible(chromedp.CSS("#viewer-status:not(:empty)")))
 	if got := js[string](b, `document.getElementById("viewer-status").textContent`); got != "The viewer can't be shown: the recording has schema 7, expected 1." {
 		t.Errorf("status %q", got)
@@ -477,4 +516,94 @@ func TestBadRecordingInBrowser(t *testing.T) {
 	if got := js[string](b, `document.getElementById("filter-count").textContent`); got != "2 of 4 lines" {
 		t.Errorf("count is %q", got)
 	}
+}
+
+// scheduleExample is the page of two schedules of n commands each.
+func scheduleExample(t *testing.T, n int) *Schedule {
+	t.Helper()
+	slow, fast := variantOf("slow", n/2, 400*n, []int{0, 0, 1, 1, 2}), variantOf("fast", n/2, 200*n, []int{0, 1, 2})
+	for _, v := range []map[string]any{slow, fast} {
+		v["groups"], v["group_of"] = []string{"g0", "g1"}, "0 0 1 -1 0 1"
+		v["instances"] = map[string]any{"name": "instances", "title": "instances", "commands": 2, "gap_ticks": "0 10", "length_ticks": fmt.Sprintf("%d %d", 50*n, 50*n), "operator": "4 5", "kind": "0 0", "amount": "0 0", "critical": ""}
+		v["queues"].([]any)[0].(map[string]any)["critical"] = "0 1 2"
+	}
+	data, err := json.Marshal(map[string]any{"schema": 1, "tick_ps": 1000, "configurations": []any{map[string]any{"name": "net", "title": "Net", "hardware": "chip", "batch": 4, "unit": "/s",
+		"operators": []string{"first", "second", "third", "k0", "g0/0", "g1/0"}, "layers": 3, "variants": []any{slow, fast}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Schedule{Title: "Net <on> chip", Preface: []string{"A note."}, Facts: []Fact{{"latency", "2", "ms", "at <least> 1 ms"}}, Recording: data, ByGroup: true,
+		Sections: []Section{
+			{ID: "path", Title: "Path", Parts: []Part{{Title: "By kind", Shares: []Share{{"matrix", "1 ms, 50 %", 0.5}}, Table: &Table{Columns: []string{"A"}, Rows: [][]string{{"x<y"}}}}}},
+			{ID: "groups", Title: "Groups", Parts: []Part{{Folded: []Folded{{11, "g11: the <last>", []string{"because"}}}}}},
+			{ID: "graph", Title: "Graph", Parts: []Part{{Graph: &Graph{Title: "net", Nodes: []Node{{"first", "first (Conv)", "first", 0, "g0"}, {"second", "second (Add)", "second", 1, "g1"}, {"third", "<third>", "third", 1, "g1"}}, Edges: [][2]int{{0, 1}, {1, 2}, {0, 2}}}}}},
+		}}
+}
+
+// A page of a hundred thousand commands is drawn, zoomed and moved over, in light and dark,
+// on a desk and on a phone.
+func TestScheduleInBrowser(t *testing.T) {
+	var html bytes.Buffer
+	if err := WriteSchedule(&html, scheduleExample(t, 100_000)); err != nil {
+		t.Fatal(err)
+	}
+	b := open(t, html.String())
+	b.ready()
+	t.Logf("a page of 2 x 100,000 commands (%.2f MB) is drawn %s ms after its beginning", float64(html.Len())/1e6, js[string](b, `document.getElementById("viewer-app").dataset.ready`))
+	if got := b.state(); got.Variant != "fast" || got.Beside != "slow" || got.Row != "mme" {
+		t.Errorf("at first %+v", got)
+	}
+	picture := b.shot("#viewer-canvas")
+	whole := b.state().span(t)
+	b.do(chromedp.Focus(chromedp.CSS("#viewer-canvas")))
+	for range 9 {
+		b.key("+")
+	}
+	if got := b.state().span(t); got != whole/512 {
+		t.Errorf("nine times zoomed in to %v of %v", got, whole)
+	}
+	picture = b.changed("zoomed in", picture)
+	b.key(kb.Home)
+	b.key(kb.ArrowRight + "++")
+	b.key(kb.ArrowRight)
+	picture = b.changed("moved", picture)
+	b.choose("viewer-colour", "kind")
+	picture = b.changed("by kind", picture)
+	b.choose("viewer-colour", "group")
+	// The critical path is a line below its commands, at the very beginning here.
+	b.key(kb.Home)
+	for range 13 {
+		b.do(chromedp.Click(chromedp.CSS("#viewer-in")), chromedp.Focus(chromedp.CSS("#viewer-canvas")))
+		b.key(kb.ArrowLeft + kb.ArrowLeft + kb.ArrowLeft)
+	}
+	marked := b.shot("#viewer-canvas")
+	b.do(chromedp.Click(chromedp.CSS("#viewer-critical")))
+	if d := differing(marked, b.shot("#viewer-canvas")); d == 0 {
+		t.Error("without the critical path the picture is the same")
+	}
+	b.do(chromedp.Focus(chromedp.CSS("#viewer-canvas")))
+	b.key("." + kb.Enter)
+	if got := js[string](b, `document.getElementById("viewer-status").textContent`); !strings.Contains(got, "group g0") || !strings.Contains(got, "on the critical path") {
+		t.Errorf("read aloud is %q", got)
+	}
+	b.key(kb.Escape)
+	// A node of the graph is looked at in the timeline.
+	b.do(chromedp.Click(chromedp.CSS(`[data-operator="third"] rect`)))
+	if got := b.state(); got.Pinned != "third" {
+		t.Errorf("a click on a node pins %q", got.Pinned)
+	}
+	for _, width := range []int64{390, 1600} {
+		for _, scheme := range []string{"light", "dark"} {
+			if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}); err != nil {
+				t.Fatal(err)
+			}
+			b.do(chromedp.EmulateViewport(width, 900))
+			js[any](b, `new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))`)
+			if over := js[float64](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
+				t.Errorf("%d pixels wide, %s: the page is %v pixels too wide", width, scheme, over)
+			}
+			picture = b.changed(fmt.Sprint(width, scheme), picture)
+		}
+	}
+	b.quiet()
 }

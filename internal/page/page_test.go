@@ -34,11 +34,12 @@ func example(recording []byte) *Report {
 			{Experiment: "two", What: "order", Published: Value{Text: "DFS"}, Ours: Value{Text: "DFS"}, Ratio: Value{Text: "–"}, Error: Value{Text: "–"}, Verdict: "as in the paper"},
 			{Experiment: "two", What: "none", Unit: "tensors", Published: Number("0", 0), Ours: Number("0", 0), Ratio: Value{Text: "–"}, Error: Value{Text: "–"}, Verdict: "odd"},
 		},
-		Experiments: []Experiment{
+		ByChapter: Table{Columns: []string{"Chapter", "all"}, Rows: [][]string{{"Both <of them>", "4"}}, Numbers: true},
+		Chapters: []Chapter{{ID: "chapter-both", Menu: "Both", Title: "Both <of them>", Conclusion: "One of <two>.", Experiments: []Experiment{
 			{Name: "one", Texts: []Text{{"one.md", []byte("# one: the\\_title\n\nText.\n\n## Part\n\n| A | B |\n|:---|---:|\n| x&lt;y | 1 |\n\n![The picture](a.png)\n\n[beside](a.csv) [far](https://example.org/)\n")}},
 				Figures: []Figure{{"a", "a.svg", []byte(drawing)}, {"b", "b.svg", []byte(drawing)}}},
 			{Name: "two", Texts: []Text{{"two.md", []byte("# two: other\n\n<script>alert(1)</script>\n")}}, Figures: []Figure{{"a", "two/a.svg", []byte(drawing)}}},
-		},
+		}}},
 		Recording: recording,
 		Builds:    Table{Columns: []string{"Experiments"}, Rows: [][]string{{"one, two"}}},
 		Modules:   []Modules{{"one, two", []string{"example.org/m v1.2.3"}}},
@@ -55,12 +56,27 @@ func write(t *testing.T, r *Report) string {
 	return b.String()
 }
 
+// unpacked is a page with all chapters open.
+func unpacked(t *testing.T, file string) string {
+	t.Helper()
+	html, err := Unpack([]byte(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(html)
+}
+
 func TestWrite(t *testing.T) {
-	html := write(t, example([]byte(`{}`)))
+	file := write(t, example([]byte(`{}`)))
+	if strings.Contains(file, "the_title") || strings.Contains(file, "throughput &lt;b&gt;") {
+		t.Error("a chapter is not compressed")
+	}
+	html := unpacked(t, file)
 	for _, want := range []string{
+		"<td>Both &lt;of them&gt;</td>", "One of &lt;two&gt;.", `data-holds="one two" hidden`,
 		"<title>A &lt;report&gt;</title>", "Speed &lt;up&gt;", `<span class="verdict v2">direction only</span>: less`, "Of 5, 3 &lt;are&gt; best.", `id="lead1-box"`, "First &amp; last.", "throughput &lt;b&gt;", `data-sort="110"`,
 		`<span class="verdict v0">reproduced within 20 %`, `<span class="verdict v4">as in the paper`, `<span class="verdict other">odd`,
-		`<span class="name">one</span> the_title</h2>`, "<h3>Part</h3>", "x&lt;y", "<figcaption>The picture</figcaption>", "<figcaption>b</figcaption>",
+		`<span class="name">one</span> the_title</h3>`, "<h4>Part</h4>", "x&lt;y", "<figcaption>The picture</figcaption>", "<figcaption>b</figcaption>",
 		`<a href="https://example.org/">far</a>`, "a &lt; b &amp; c</text>", `style="font-size:6.5px"`, "# &lt;x&gt;", "example.org/m v1.2.3",
 		`<option>reproduced within 20 %</option><option>not reproduced</option><option>as in the paper</option><option>odd</option>`,
 	} {
@@ -73,7 +89,7 @@ func TestWrite(t *testing.T) {
 			t.Errorf("found %q", bad)
 		}
 	}
-	if again := write(t, example([]byte(`{}`))); again != html {
+	if again := write(t, example([]byte(`{}`))); again != file {
 		t.Error("other bytes the second time")
 	}
 	if none := write(t, example(nil)); strings.Contains(none, `id="viewer"`) || strings.Contains(none, `href="#viewer"`) {
@@ -83,7 +99,7 @@ func TestWrite(t *testing.T) {
 
 // Identifiers are unique on the page, and what refers to them finds them.
 func TestIdentifiers(t *testing.T) {
-	html := write(t, example([]byte(`{}`)))
+	html := unpacked(t, write(t, example([]byte(`{}`))))
 	ids := map[string]bool{}
 	for _, m := range regexp.MustCompile(` id="([^"]*)"`).FindAllStringSubmatch(html, -1) {
 		if ids[m[1]] {
@@ -104,7 +120,7 @@ func TestIdentifiers(t *testing.T) {
 
 // Nothing on the page makes a browser fetch anything.
 func TestNothingFromOutside(t *testing.T) {
-	html := write(t, example([]byte(`{}`)))
+	html := unpacked(t, write(t, example([]byte(`{}`))))
 	for _, m := range regexp.MustCompile(`(?i)(?:src|srcset|data|action|poster)\s*=\s*"([^"]*)"|@import[^;]*;|url\(([^)]*)\)|<link[^>]*>`).FindAllStringSubmatch(html, -1) {
 		if target := m[1] + strings.Trim(m[2], `"`); !strings.HasPrefix(target, "#") && !strings.HasPrefix(target, "data:font/ttf;") {
 			t.Errorf("found %.80q", m[0])
@@ -117,7 +133,7 @@ func TestNothingFromOutside(t *testing.T) {
 
 func TestBadReports(t *testing.T) {
 	figure := func(svg string) func(*Report) {
-		return func(r *Report) { r.Experiments[0].Figures[0].SVG = []byte(svg) }
+		return func(r *Report) { r.Chapters[0].Experiments[0].Figures[0].SVG = []byte(svg) }
 	}
 	inside := func(s string) func(*Report) {
 		return figure(`<svg width="1pt" height="1pt">` + s + `</svg>`)
@@ -141,7 +157,7 @@ func TestBadReports(t *testing.T) {
 		{"cut", figure(drawing[:len(drawing)/2]), `a.svg: not valid SVG`},
 		{"crossed", inside(`<g><path></g></path>`), `a.svg: not valid SVG: an element g ends`},
 		{"empty", figure(``), `a.svg: not valid SVG`},
-		{"picture that is not there", func(r *Report) { r.Experiments[0].Figures = r.Experiments[0].Figures[1:] }, `one.md: shows a.png, but there is no a.svg beside it`},
+		{"picture that is not there", func(r *Report) { e := &r.Chapters[0].Experiments[0]; e.Figures = e.Figures[1:] }, `one.md: shows a.png, but there is no a.svg beside it`},
 		{"recording", func(r *Report) { r.Recording = []byte("{") }, `the recording is not valid JSON`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -177,8 +193,77 @@ func ExampleWrite() {
 		Title: "Two chips", Verdicts: []string{"near", "far"},
 		Lines: []Line{{Experiment: "speed", What: "throughput", Unit: "images/s", Published: Number("100", 100), Ours: Number("104", 104),
 			Ratio: Number("1.04", 1.04), Error: Number("+4.0", 4), Verdict: "near"}},
-		Experiments: []Experiment{{Name: "speed", Texts: []Text{{File: "speed.md", Markdown: []byte("# speed: of light\n")}}}},
+		Chapters: []Chapter{{ID: "chips", Menu: "Chips", Title: "Two chips", Experiments: []Experiment{
+			{Name: "speed", Texts: []Text{{File: "speed.md", Markdown: []byte("# speed: of light\n")}}}}}},
 	})
-	fmt.Println(err, strings.Contains(b.String(), `<span class="verdict v0">near</span>`))
-	// Output: <nil> true
+	fmt.Println(err)
+	html, err := Unpack(b.Bytes())
+	fmt.Println(err, strings.Contains(string(html), `<span class="verdict v0">near</span>`))
+	// Output:
+	// <nil>
+	// <nil> true
+}
+
+// The page of a schedule has all texts, each escaped, and the same bytes every time.
+func TestWriteSchedule(t *testing.T) {
+	once := func() string {
+		var b bytes.Buffer
+		if err := WriteSchedule(&b, scheduleExample(t, 40)); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	html := once()
+	for _, want := range []string{"<title>Net &lt;on&gt; chip</title>", "at &lt;least&gt; 1 ms", "A note.", `style="width:50.00%"`, "x&lt;y", "g11: the &lt;last&gt;", "--c:var(--g1)",
+		"<li>because</li>", "<title>&lt;third&gt;</title>", `data-operator="second"`, `<option value="group" selected>`, `href="#graph"`} {
+		if !strings.Contains(html, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	if once() != html {
+		t.Error("other bytes the second time")
+	}
+	bad := scheduleExample(t, 40)
+	bad.Recording = []byte("{")
+	if err := WriteSchedule(&bytes.Buffer{}, bad); err == nil {
+		t.Error("a recording that is not valid is taken")
+	}
+}
+
+// Nodes stand behind all that they follow, and no two at one place; bows and turns of edges
+// stay on the drawing.
+func TestGraphPlaces(t *testing.T) {
+	g := &Graph{Title: "diamonds"}
+	for k := range 30 {
+		g.Nodes = append(g.Nodes, Node{Name: fmt.Sprint(k)}, Node{Name: fmt.Sprint(k, "left")}, Node{Name: fmt.Sprint(k, "right")})
+		at := 3 * k
+		g.Edges = append(g.Edges, [2]int{at, at + 1}, [2]int{at, at + 2})
+		if k > 0 {
+			g.Edges = append(g.Edges, [2]int{at - 2, at}, [2]int{at - 1, at}, [2]int{at - 3, at})
+		}
+	}
+	spots, err := g.place()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[spot]bool{}
+	for _, s := range spots {
+		if seen[s] || s.lane > 1 {
+			t.Errorf("place %+v is taken twice, or lower than two lanes", s)
+		}
+		seen[s] = true
+	}
+	for _, e := range g.Edges {
+		if spots[e[0]].column >= spots[e[1]].column {
+			t.Errorf("edge %v goes from column %d to %d", e, spots[e[0]].column, spots[e[1]].column)
+		}
+	}
+	svg, err := g.svg("x")
+	if err != nil || strings.Count(svg, "<rect") != 90 || strings.Count(svg, `class="edge"`) != len(g.Edges) || strings.Contains(svg, "-1,") {
+		t.Errorf("%v: %.200s", err, svg)
+	}
+	g.Edges = append(g.Edges, [2]int{5, 0})
+	if _, err := g.svg("x"); err == nil {
+		t.Error("a cycle is drawn")
+	}
 }

@@ -20,7 +20,9 @@
       start[i] = at += gap[i];
       end[i] = at += end[i];
     }
-    return { type: "queue", id: q.name, title: q.title, start, end, label: column(q.operator), kind: column(q.kind), amount: column(q.amount) };
+    const critical = column(q.critical || "");
+    for (let i = 1; i < critical.length; i++) critical[i] += critical[i - 1];
+    return { type: "queue", id: q.name, title: q.title, start, end, label: column(q.operator), kind: column(q.kind), amount: column(q.amount), critical };
   }
   function memoryTrack(m) {
     const gap = column(m.gap_ticks), end = column(m.length_ticks), start = new Float64Array(gap.length);
@@ -30,16 +32,21 @@
       longest = Math.max(longest, end[i]);
       end[i] += at;
     }
-    return { type: "memory", id: m.level, title: m.title, capacity: m.capacity_bytes, start, end, longest,
+    return { type: "memory", id: m.level, short: m.short || (m.level === "LB" ? "L1" : "LLB"), title: m.title, capacity: m.capacity_bytes, start, end, longest,
       label: column(m.operator), kind: column(m.filled_by), address: column(m.address_bytes), amount: column(m.size_bytes) };
   }
 
   let recording;
-  const view = { configuration: 0, variant: 0, beside: "previous", colour: "layer", from: 0, to: 1, row: 0, item: -1, hover: null, pinned: -1, memories: { LB: true, GB: true } };
+  const view = { critical: true, configuration: 0, variant: 0, beside: "previous", colour: $("viewer-colour").value, from: 0, to: 1, row: 0, item: -1, hover: null, pinned: -1, memories: { LB: true, GB: true } };
   const configuration = () => recording.configurations[view.configuration];
   const variants = () => configuration().variants;
   function tracks(v) {
-    return v.tracks ||= [...v.queues.map(queueTrack), ...v.memories.map(memoryTrack)];
+    if (v.tracks) return v.tracks;
+    const queues = v.instances && v.instances.commands ? [v.instances, ...v.queues] : v.queues;
+    v.tracks = [...queues.map(queueTrack), ...v.memories.map(memoryTrack)];
+    v.group = column(v.group_of || "");
+    for (const t of v.tracks) t.variant = v;
+    return v.tracks;
   }
   // The lanes of the picture, from top to bottom: indexes of variants.
   function lanes() {
@@ -62,8 +69,10 @@
   function describe(at) {
     const v = variants()[at.variant], t = tracks(v)[at.track], i = at.item;
     const kind = v.kinds[t.kind[i]], name = configuration().operators[t.label[i]], d = t.end[i] - t.start[i];
-    const lines = [];
-    if (t.type === "memory") {
+    const lines = [], group = v.groups && v.groups[v.group[t.label[i]]];
+    if (group && group !== name && t.id !== "instances") lines.push(`group ${group}`);
+    if (t.id === "instances") lines.push(`instance ${i + 1} of ${t.start.length}`, `${time(d)}, from ${time(t.start[i])} to ${time(t.end[i])}`);
+    else if (t.type === "memory") {
       lines.push(`${bytes(t.amount[i])} at ${bytes(t.address[i])} of ${bytes(t.capacity)}, ${t.title}`);
       lines.push(`filled by: ${kindWords[kind] || kind}`);
       lines.push(`held ${time(d)}, from ${time(t.start[i])} to ${time(t.end[i])}`);
@@ -73,6 +82,7 @@
       if (n > 0 && (kind === "matrix" || kind === "vector" || kind === "special")) lines.push(`${digits(n, 4)} ${kind === "matrix" ? "multiply-accumulates" : "operations"}`);
       else if (n > 0) lines.push(bytes(n) + (d > 0 ? `, ${digits(n / (d * perTick()) / 1e9, 3)} GB/s` : ""));
       lines.push(`${time(d)}, from ${time(t.start[i])} to ${time(t.end[i])}`);
+      if (t.critical.includes(i)) lines.push("on the critical path");
     }
     return { name, variant: v.name, lines };
   }
@@ -91,16 +101,21 @@
     const x = low + (n > 1 ? k / (n - 1) : 0) * (high - low), i = Math.min(Math.floor(x), viridis.length - 2), f = x - i;
     return viridis[i].map((a, c) => Math.round(a + f * (viridis[i + 1][c] - a)));
   }
-  const kindColour = kind => (kindColours[kind] || "#8d8d8d").match(/[^#]{2}/g).map(c => parseInt(c, 16));
+  const hex = c => c.match(/[^#]{2}/g).map(c => parseInt(c, 16));
+  const kindColour = kind => hex(kindColours[kind] || "#8d8d8d");
   const rgb = c => `rgb(${c})`;
   // A shade is how items of one colour look: plain, when another operator is pinned, and
   // the ink of names on them.
   const shadeOf = c => ({ plain: rgb(c), faded: `rgba(${c},.16)`, ink: .299 * c[0] + .587 * c[1] + .114 * c[2] > 128 ? "#000" : "#fff" });
   let shades = [];
   function mix() {
-    shades = view.colour === "kind" ? variants()[0].kinds.map(k => shadeOf(kindColour(k))) : configuration().operators.map((_, k) => shadeOf(layerColour(k)));
+    shades = view.colour === "kind" ? variants()[0].kinds.map(k => shadeOf(kindColour(k)))
+      : view.colour === "group" ? [...palette.groups, "#8d8d8d"].map(c => shadeOf(hex(c)))
+      : configuration().operators.map((_, k) => shadeOf(layerColour(k)));
   }
-  const shadeAt = (t, i) => shades[view.colour === "kind" ? t.kind[i] : t.label[i]];
+  // Groups take turns with the colours; the last shade is for what is in none.
+  const groupShade = k => shades[k >= 0 ? k % palette.groups.length : shades.length - 1];
+  const shadeAt = (t, i) => view.colour === "group" ? groupShade(t.variant.group[t.label[i]] ?? -1) : shades[view.colour === "kind" ? t.kind[i] : t.label[i]];
   const colourOf = (t, i) => {
     const s = shadeAt(t, i);
     return view.pinned >= 0 && t.label[i] !== view.pinned ? s.faded : s.plain;
@@ -111,6 +126,7 @@
   const size = { w: 0, h: 0, print: false };
   let boxes = [];
   function layout() {
+    readPalette();
     boxes = [];
     let y = axisHeight;
     for (const lane of lanes()) {
@@ -144,6 +160,11 @@
       items.push({ ramp: 120, text: `operators in the order of the network, ${names[0]} to ${names[configuration().layers - 1]}; kernels grey`, x: left, y: 0 });
       return Object.assign(items, { height: rowOf });
     }
+    if (view.colour === "group") {
+      const v = variants()[view.variant], n = (v.groups || []).length;
+      items.push({ ramp: 120, groups: Math.min(n, palette.groups.length), text: n > palette.groups.length ? `${n} groups, colours in turn` : (v.groups || []).join(", "), x: left, y: 0 });
+      return Object.assign(items, { height: rowOf });
+    }
     const used = new Set(lanes().flatMap(l => [...kindsOf(variants()[l])]));
     let x = left, y = 0;
     for (const kind of Object.keys(kindColours).filter(k => used.has(k))) {
@@ -174,14 +195,16 @@
   let palette = {};
   function readPalette() {
     const s = getComputedStyle(document.documentElement), of = n => s.getPropertyValue(n).trim();
-    palette = size.print ? { bg: "#fff", fg: "#000", soft: "#444", free: "#eceef2", grid: "#dfe3e9", edge: "#11141a", focus: "#b34700" }
-      : { bg: of("--bg"), fg: of("--fg"), soft: of("--soft"), free: of("--free"), grid: of("--grid"), edge: of("--edge"), focus: of("--focus"), dark: matchMedia("(prefers-color-scheme: dark)").matches };
+    const groups = of("--groups").split(" ");
+    palette = size.print ? { groups, bg: "#fff", fg: "#000", soft: "#444", free: "#eceef2", grid: "#dfe3e9", edge: "#11141a", focus: "#b34700" }
+      : { groups, bg: of("--bg"), fg: of("--fg"), soft: of("--soft"), free: of("--free"), grid: of("--grid"), edge: of("--edge"), focus: of("--focus"), dark: matchMedia("(prefers-color-scheme: dark)").matches };
   }
 
   // The picture is painted on a canvas behind the scenes; what changes as the pointer
   // moves is marked on a copy.
   const base = document.createElement("canvas");
   function draw() {
+    if (size.w === 0) return; // in a chapter that is not open
     layout();
     paint();
     canvas.width = base.width;
@@ -197,7 +220,6 @@
     base.height = Math.round(size.h * scale());
     const g = base.getContext("2d");
     g.scale(scale(), scale());
-    readPalette();
     mix();
     g.fillStyle = palette.bg;
     g.fillRect(0, 0, size.w, size.h);
@@ -310,7 +332,7 @@
     g.fillStyle = palette.fg;
     if (t.type === "queue") g.fillText(t.title, left - 8, b.y + b.h / 2, left - 10);
     else {
-      g.fillText(t.id === "LB" ? "L1" : "LLB", left - 8, b.y + b.h / 2 - 8);
+      g.fillText(t.short, left - 8, b.y + b.h / 2 - 8);
       g.fillStyle = palette.soft;
       g.fillText(bytes(t.capacity), left - 8, b.y + b.h / 2 + 8, left - 10);
     }
@@ -322,11 +344,19 @@
     g.beginPath();
     g.rect(left, b.y, width(), b.h);
     g.clip();
-    if (t.type === "queue") bars(g, t, b.y + 1, b.h - 2, view.from, end, toX);
-    else {
+    if (t.type === "queue") {
+      bars(g, t, b.y + 1, b.h - 2, view.from, end, toX);
+      if (view.critical) markCritical(g, t, b);
+    } else {
+      // Of buffers that are a pixel in size, one a pixel is drawn.
+      const taken = new Uint8Array(Math.ceil(size.w + 1) * Math.ceil(b.h + 2));
       for (let i = first(t, view.from); i < t.start.length && t.start[i] < view.to; i++) {
         if (t.end[i] <= view.from) continue;
         const r = rect(b, t, i);
+        if (r.w < 1.5 && r.h < 2) {
+          const at = Math.max(0, Math.floor(r.x)) * Math.ceil(b.h + 2) + Math.max(0, Math.floor(r.y - b.y));
+          if (taken[at]++) continue;
+        }
         g.fillStyle = colourOf(t, i);
         g.fillRect(r.x, r.y, r.w, r.h);
         if (r.w > 3 && r.h > 3) {
@@ -341,6 +371,18 @@
     names(g, t, b);
     g.restore();
   }
+  // Commands on the critical path have a line below them.
+  function markCritical(g, t, b) {
+    g.fillStyle = palette.edge;
+    let drawn = -1;
+    for (const i of t.critical) {
+      if (t.end[i] <= view.from || t.start[i] >= view.to) continue;
+      const x0 = toX(t.start[i]), x1 = Math.max(toX(t.end[i]), x0 + 1);
+      if (x1 <= drawn) continue;
+      g.fillRect(Math.max(x0, drawn), b.y + b.h - 3, x1 - Math.max(x0, drawn), 3);
+      drawn = x1;
+    }
+  }
   function rect(b, t, i) {
     const x0 = toX(t.start[i]), w = Math.max(toX(t.end[i]) - x0, .75);
     if (t.type === "queue") return { x: x0, y: b.y + 1, w, h: b.h - 2 };
@@ -353,9 +395,9 @@
     g.font = g.font.replace("12px", "10px");
     for (let i = first(t, view.from); i < t.start.length && t.start[i] < view.to; i++) {
       const r = rect(b, t, i), x0 = Math.max(r.x, gutter()), room = Math.min(r.x + r.w, gutter() + width()) - x0;
-      if (room < 26 || r.h < 11) continue;
+      if (room < 18 || r.h < 11) continue;
       let text = configuration().operators[t.label[i]];
-      while (g.measureText(text).width > room - 5 && text.includes(".")) text = text.slice(text.indexOf(".") + 1);
+      if (room < 400) while (g.measureText(text).width > room - 5 && text.includes(".")) text = text.slice(text.indexOf(".") + 1);
       if (g.measureText(text).width > room - 5) continue;
       g.fillStyle = view.pinned >= 0 && t.label[i] !== view.pinned ? palette.soft : shadeAt(t, i).ink;
       g.fillText(text, x0 + 3, r.y + Math.min(r.h / 2, 40));
@@ -383,7 +425,7 @@
     for (const item of b.items) {
       const y = b.y + item.y, w = item.ramp || 10, n = configuration().layers;
       for (let p = 0; p < w; p++) {
-        g.fillStyle = item.colour || rgb(layerColour(Math.min(n - 1, Math.floor(p / w * n))));
+        g.fillStyle = item.colour || (item.groups && palette.groups[Math.floor(p / w * item.groups)]) || rgb(layerColour(Math.min(n - 1, Math.floor(p / w * n))));
         g.fillRect(item.x + p, y + 4, 1, 10);
       }
       g.fillStyle = palette.fg;
@@ -659,7 +701,7 @@
   // compare fills the table of variants.
   function compare() {
     const table = $("viewer-table"), unit = configuration().unit;
-    const columns = [["Variant", v => v.name], ["Batches per cluster", v => v.row.batches_per_cluster], ["Latency (ms)", v => (v.row.latency_s * 1e3).toFixed(2)], [`Throughput (${unit})`, v => digits(v.row.throughput_per_s, 4)], ["Energy (mJ)", v => v.row.energy_j ? digits(v.row.energy_j * 1e3, 4) : "–"],
+    const columns = [["Schedule", v => v.name], ["Batches per cluster", v => v.row.batches_per_cluster], ["Latency (ms)", v => (v.row.latency_s * 1e3).toFixed(2)], [`Throughput (${unit})`, v => digits(v.row.throughput_per_s, 4)], ["Energy (mJ)", v => v.row.energy_j ? digits(v.row.energy_j * 1e3, 4) : "–"],
       ["Over the one before (×)", (v, i) => i ? (v.row.throughput_per_s / variants()[i - 1].row.throughput_per_s).toFixed(2) : "–"], ["Kernels", v => v.row.kernels_dynamic], ["MME busy (%)", v => (100 * v.row.mme_busy_share).toFixed(1)],
       ["DDR moved (MB)", v => digits(v.row.moved_bytes.ddr / 1e6, 4)], ["LLB moved (MB)", v => digits(v.row.moved_bytes.llb / 1e6, 4)], ["L1 moved (MB)", v => digits(v.row.moved_bytes.l1 / 1e6, 4)], ["L1 peak", v => bytes(v.row.l1_peak_bytes_per_core)], ["LLB peak", v => bytes(v.row.llb_peak_bytes)]];
     const make = (tag, text, number) => {
@@ -689,7 +731,7 @@
   function chooseConfiguration(k) {
     view.configuration = k;
     view.variant = variants().length - 1;
-    view.row = 0;
+    view.row = Math.max(0, tracks(variants()[view.variant]).findIndex(t => t.id !== "instances"));
     view.item = view.pinned = -1;
     $("viewer-find").value = "";
     controls();
@@ -721,6 +763,14 @@
   unpack().then(r => {
     if (r.schema !== 1) throw new Error(`the recording has schema ${r.schema}, expected 1`);
     recording = r;
+    $("viewer-configuration").parentElement.hidden = recording.configurations.length < 2;
+    const beside = recording.configurations.some(c => c.variants.length > 1);
+    $("viewer-variants").hidden = $("viewer-beside").parentElement.hidden = !beside;
+    document.querySelectorAll("[data-operator]").forEach(e => e.addEventListener("click", () => {
+      const k = configuration().operators.indexOf(e.dataset.operator);
+      if (k >= 0) pin(k, true);
+      stage.scrollIntoView({ block: "center" });
+    }));
     recording.configurations.forEach((c, i) => $("viewer-configuration").add(new Option(`${c.title}, batch ${c.batch}, ${c.hardware}`, i)));
     $("viewer-configuration").addEventListener("change", e => chooseConfiguration(Number(e.target.value)));
     $("viewer-beside").addEventListener("change", e => {
@@ -734,6 +784,10 @@
     });
     $("viewer-colour").addEventListener("change", e => {
       view.colour = e.target.value;
+      draw();
+    });
+    $("viewer-critical").addEventListener("change", e => {
+      view.critical = e.target.checked;
       draw();
     });
     for (const level of ["LB", "GB"]) {
@@ -761,7 +815,7 @@
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
     addEventListener("beforeprint", () => print(true));
     addEventListener("afterprint", () => print(false));
-    app.dataset.ready = "true";
+    app.dataset.ready = Math.round(performance.now());
   }).catch(e => {
     say("The viewer can't be shown: " + e.message + ".");
     console.error(e);

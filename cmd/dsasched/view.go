@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsasched/dsasched/internal/recording"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// viewJSON is the answer of `dsasched view`.
+type viewJSON struct {
+	File      string       `json:"file"`
+	Bytes     int          `json:"file_bytes"`
+	Schedules []viewedJSON `json:"schedules"`
+}
+
+type viewedJSON struct {
+	Schedule string  `json:"schedule"` // file
+	Model    string  `json:"model"`
+	Hardware string  `json:"hardware"`
+	Variant  string  `json:"variant"`
+	Latency  float64 `json:"latency_s"`
+}
+
+func newView() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "view SCHEDULE.json [OTHER.json]",
+		Short: "Show a schedule as one HTML page",
+		Long: `Show a schedule, or two of one network beside each other, as one HTML page that needs
+neither a network nor any other file: a timeline of units and DMA queues to zoom
+into, what lies in the memories, the order of the instances, the critical path, each
+decision with its reasons, and the graph in the colours of its groups.
+
+Of two schedules the first is what the second is compared with. --open shows the
+page in the browser that BROWSER names, or in the desktop's own. 'dsasched schedule
+--html' makes the same page at once.`,
+		Example: `  dsasched view net.schedule.json
+  dsasched view net.schedule.json --open -o net.html
+  dsasched view other.schedule.json resnet50.schedule.json -o beside.html`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 2 {
+				return usagef("takes at most two schedules, found %d: %s", len(args), quoted(args))
+			}
+			return oneArg("SCHEDULE.json", scheduleHint)(cmd, args[:min(1, len(args))])
+		},
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(args) > 1 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return []cobra.Completion{"json"}, cobra.ShellCompDirectiveFilterFileExt
+		},
+	}
+	asJSON := addJSON(cmd)
+	accelerator := addScheduleHardware(cmd)
+	out := addFile(cmd, "o output", "`file` to write; '-': the standard output (default SCHEDULE.html)")
+	out.stdout = true
+	show := cmd.Flags().Bool("open", false, "open the page in a browser")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *show && out.name == stdoutName {
+			return usagef("--open and -o - exclude each other: a browser opens a file")
+		}
+		var list []recording.Shown
+		a := viewJSON{File: out.name}
+		if a.File == "" {
+			a.File = strings.TrimSuffix(args[0], filepath.Ext(args[0])) + ".html"
+		}
+		if a.File == args[0] {
+			return usagef("%s is the file that is read: name another with -o", a.File)
+		}
+		for _, name := range args {
+			x, err := shownFile(cmd, name, *accelerator)
+			if err != nil {
+				return err
+			}
+			list = append(list, x)
+			a.Schedules = append(a.Schedules, viewedJSON{name, x.Result.Source, x.Result.Machine.Name, x.Result.Recipe.Name,
+				x.Result.LatencySeconds()})
+		}
+		html, err := recording.Page(list)
+		if err != nil {
+			return err
+		}
+		if out.name == stdoutName {
+			_, err := cmd.OutOrStdout().Write(html)
+			return err
+		}
+		if err := replaceFile(a.File, html); err != nil {
+			return err
+		}
+		a.Bytes = len(html)
+		err = emit(cmd, *asJSON, a, func(b *bytes.Buffer) {
+			row(b, "page", "%s, %.2f MB", printable(a.File), float64(a.Bytes)/1e6)
+			for _, s := range a.Schedules {
+				row(b, "schedule", "%s: %s on %s, variant %s, %s", printable(s.Schedule), printable(s.Model), s.Hardware,
+					s.Variant, duration(s.Latency))
+			}
+		})
+		if err == nil && *show {
+			err = openPage(a.File)
+		}
+		return err
+	}
+	return cmd
+}
+
+// shownFile simulates the schedule of a file for a page.
+func shownFile(cmd *cobra.Command, name, accelerator string) (recording.Shown, error) {
+	origin, r, err := restore(cmd.Context(), name, accelerator)
+	return recording.Shown{Result: r, Options: scheduler.Options{InPlace: origin.InPlace}, File: filepath.Base(name)}, err
+}
+
+// openPage starts a browser and does not wait for it.
+func openPage(file string) error {
+	program := os.Getenv("BROWSER")
+	switch {
+	case program != "":
+	case runtime.GOOS == "darwin":
+		program = "open"
+	default:
+		program = "xdg-open"
+	}
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return err
+	}
+	browser := exec.Command(program, path)
+	if err := browser.Start(); err != nil {
+		return fmt.Errorf("--open: no browser starts (%w): open %s, or name a browser in BROWSER", err, file)
+	}
+	return browser.Process.Release()
+}
