@@ -24,6 +24,7 @@ type val struct {
 	constant bool
 	lit      *literal // of the value as a whole
 	base     *val     // it is this one, broadcast; its shape aligns at the right
+	order    *order   // it is another tensor with its dimensions in another order
 }
 
 // flat is an operator with its values.

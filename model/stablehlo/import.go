@@ -283,7 +283,7 @@ func (b *builder) rightOnly(v *val) bool {
 
 // scaled is the extent of a dimension at the batch that is built.
 func (b *builder) scaled(n int64, class int) (int64, error) {
-	if b.class < 0 || b.old == b.batch || b.old == dynamic || n == dynamic || b.dims.find(class) != b.dims.find(b.class) {
+	if b.class < 0 || b.old < 1 || b.old == b.batch || b.old == dynamic || n == dynamic || b.dims.find(class) != b.dims.find(b.class) {
 		return n, nil
 	}
 	if n%b.old != 0 || n > model.MaxElements {

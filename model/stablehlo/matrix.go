@@ -15,9 +15,9 @@ func (b *builder) product(x *flat, bias model.TensorID, biased bool) error {
 	if err != nil {
 		return err
 	}
-	l, r := b.tensor(x.in[0]), b.tensor(x.in[1])
-	ls, rs := b.shapeOf(l), b.shapeOf(r)
+	ls, rs := x.in[0].shape, x.in[1].shape
 	if len(p.lb) == 0 && len(p.lf) == 1 && len(p.rf) == 1 && len(p.lc) == 1 {
+		l, r := b.tensor(x.in[0]), b.tensor(x.in[1])
 		ta, tb := p.lc[0] == 0, p.rc[0] == 1
 		switch {
 		case biased:
@@ -43,8 +43,8 @@ func (b *builder) product(x *flat, bias model.TensorID, biased bool) error {
 	lead := pick(ls, p.lb)
 	rows, depth, columns := extent(ls, p.lf), extent(ls, p.lc), extent(rs, p.rf)
 	result := slices.Concat(lead, pick(ls, p.lf), pick(rs, p.rf))
-	l = b.permuted("left", l, slices.Concat(p.lb, p.lf, p.lc))
-	r = b.permuted("right", r, slices.Concat(p.rb, p.rc, p.rf))
+	l := b.permuted("left", x.in[0], slices.Concat(p.lb, p.lf, p.lc))
+	r := b.permuted("right", x.in[1], slices.Concat(p.rb, p.rc, p.rf))
 	if len(p.lf) != 1 && !(len(p.lb) == 0 && len(p.lf) > 1) || len(p.lc) != 1 {
 		l = b.reshaped("rows", l, append(lead.Clone(), rows, depth))
 	}
@@ -129,7 +129,7 @@ func (b *builder) conv(x *flat, bias ...model.TensorID) error {
 		return b.unknown("has groups along the batch, as gradients of weights do")
 	}
 	a := model.Attr{Strides: w.stride, Dilations: w.inner, Group: groups}
-	in := b.permuted("input", b.tensor(x.in[0]), c.in)
+	in := b.permuted("input", x.in[0], c.in)
 	kind, kernel := model.Kind("Conv"), c.kernel
 	if x.dilatedInput() {
 		if groups != 1 || slices.ContainsFunc(w.stride, func(s int64) bool { return s != 1 }) {
@@ -151,9 +151,9 @@ func (b *builder) conv(x *flat, bias ...model.TensorID) error {
 		return b.unknown("cuts off its input by negative pads")
 	}
 	a.Pads = slices.Concat(w.low, w.high)
-	ids := append([]model.TensorID{in, b.permuted("kernel", b.tensor(x.in[1]), kernel)}, bias...)
+	ids := append([]model.TensorID{in, b.permuted("kernel", x.in[1], kernel)}, bias...)
 	id := b.b.Op(kind, x.out[0].name, a, ids...)
-	return b.set(x.out[0], b.permuted("output", id, inverse(c.out)))
+	return b.later(x.out[0], id, inverse(c.out), true)
 }
 
 // kinds of reductions by what combines two elements.
@@ -186,7 +186,28 @@ func reduce(b *builder, x *flat) error {
 	if by == "multiply" || by == "xor" {
 		a.Variant = by
 	}
-	return b.emit(kind, a, b.tensor(in[0]))
+	return b.reduction(kind, a, in[0])
+}
+
+// reduction goes through a transpose if that leaves the other dimensions in their order.
+func (b *builder) reduction(kind model.Kind, a model.Attr, v *val) error {
+	if v.order != nil && !v.made {
+		var axes []int64
+		var kept []int
+		for d, from := range v.order.perm {
+			if slices.Contains(a.Axes, int64(d)) {
+				axes = append(axes, int64(from))
+			} else {
+				kept = append(kept, from)
+			}
+		}
+		if slices.IsSorted(kept) && len(axes) == len(a.Axes) {
+			slices.Sort(axes)
+			a.Axes = axes
+			return b.emit(kind, a, v.order.of)
+		}
+	}
+	return b.emit(kind, a, b.tensor(v))
 }
 
 func reduceWindow(b *builder, x *flat) error {
@@ -257,8 +278,8 @@ func reduceWindow(b *builder, x *flat) error {
 	if by == "minimum" {
 		a.Variant = by
 	}
-	id := b.b.Op(kind, x.out[0].name, a, b.permuted("input", b.tensor(in[0]), order))
-	return b.set(x.out[0], b.permuted("output", id, inverse(order)))
+	id := b.b.Op(kind, x.out[0].name, a, b.permuted("input", in[0], order))
+	return b.later(x.out[0], id, inverse(order), true)
 }
 
 func batchNorm(b *builder, x *flat) error {
@@ -274,10 +295,10 @@ func batchNorm(b *builder, x *flat) error {
 		}
 	}
 	order = slices.Insert(order, 1, int(f[0]))
-	ids := []model.TensorID{b.permuted("input", b.tensor(x.in[0]), order)}
+	ids := []model.TensorID{b.permuted("input", x.in[0], order)}
 	for _, v := range x.in[1:] {
 		ids = append(ids, b.tensor(v))
 	}
 	id := b.b.Op("BatchNorm", x.out[0].name, model.Attr{}, ids...)
-	return b.set(x.out[0], b.permuted("output", id, inverse(order)))
+	return b.later(x.out[0], id, inverse(order), true)
 }

@@ -112,7 +112,7 @@ func broadcast(b *builder, x *flat) error {
 			order[i] = i
 		}
 		slices.SortFunc(order, func(i, j int) int { return int(dims[i] - dims[j]) })
-		id = b.permuted("transpose", id, order)
+		id = b.transposed("transpose", id, order)
 	}
 	if aligned.Equal(shape) { // another shape alone
 		return b.set(y, b.reshaped("view", id, shape))
@@ -126,7 +126,21 @@ func broadcast(b *builder, x *flat) error {
 }
 
 func transpose(b *builder, x *flat) error {
-	return b.emit("Transpose", model.Attr{Perm: x.list("permutation", "dims")}, b.tensor(x.in[0]))
+	v := x.in[0]
+	perm := make([]int, len(v.shape))
+	seen := make([]bool, len(perm))
+	list := x.list("permutation", "dims")
+	for i, d := range list {
+		if len(list) != len(perm) || d < 0 || d >= int64(len(perm)) || seen[d] {
+			return b.errorf("%v is no permutation of the dimensions of %v", list, v.shape)
+		}
+		seen[d] = true
+		perm[i] = int(d)
+	}
+	if len(list) != len(perm) {
+		return b.errorf("%v is no permutation of the dimensions of %v", list, v.shape)
+	}
+	return b.later(x.out[0], b.tensor(v), perm, false)
 }
 
 func slice(b *builder, x *flat) error {
@@ -310,7 +324,7 @@ func gather(b *builder, x *flat) error {
 	if b.b.Err() != nil || len(whole) != len(b.shapeOf(id)) || slices.Max(append(whole, 0)) >= max(1, len(whole)) {
 		return b.errorf("offset_dims %v do not fit rows of %v", g.offset, table.shape)
 	}
-	id = b.permuted("transpose", id, whole)
+	id = b.transposed("transpose", id, whole)
 	if len(whole) < len(perm) {
 		s := model.Shape{}
 		k := 0

@@ -92,7 +92,7 @@ var rows = []row{
 	{"chlo.erf", 1, "Erf", elementwise("Erf", "")},
 	{"chlo.square", 1, "Mul", square},
 	{"optimization_barrier", -1, "nothing", through},
-	{"custom_call", -1, "nothing of Sharding; left out without results; others are refused by name", customCall},
+	{"custom_call", -1, "nothing of Sharding; others are refused by name", customCall},
 }
 
 var table = map[string]*row{}
@@ -118,6 +118,12 @@ var refused = map[string]string{
 
 // op builds an operator.
 func (b *builder) op(x *flat) error {
+	if len(x.out) == 0 {
+		if b.opt.Warn != nil {
+			b.opt.Warn(fmt.Sprintf("line %d: %s has no result and is left out", x.at.line, x.name))
+		}
+		return nil
+	}
 	r := table[short(x.name)]
 	if r == nil || strings.HasPrefix(x.name, "chlo.") != strings.HasPrefix(r.name, "chlo.") {
 		if why := refused[short(x.name)]; why != "" {
@@ -128,11 +134,8 @@ func (b *builder) op(x *flat) error {
 	if r.in >= 0 && len(x.in) != r.in {
 		return b.errorf("has %d operands, expected %d", len(x.in), r.in)
 	}
-	if len(x.out) == 0 && r.name != "custom_call" {
-		return nil // nothing reads it
-	}
 	for _, v := range x.in {
-		if v.shape == nil && len(v.dims) > 0 {
+		if v.shape == nil && len(v.dims) > 0 && !(v.by != nil && v.by.fused) {
 			return b.errorf("reads %s, which is no tensor", v.name)
 		}
 	}
@@ -188,6 +191,10 @@ func (b *builder) tensor(v *val) model.TensorID {
 		v.id = b.b.Op("Expand", v.name, model.Attr{Shape: v.shape}, b.tensor(v.base))
 		return v.id
 	}
+	if v.order != nil {
+		v.id = b.b.Op("Transpose", v.name, model.Attr{Perm: wide(v.order.perm)}, v.order.of)
+		return v.id
+	}
 	dt, err := b.dtype(v.typ)
 	if err != nil {
 		b.b.Fail(err)
@@ -240,12 +247,92 @@ func (b *builder) step(suffix string, kind model.Kind, a model.Attr, in ...model
 
 func (b *builder) shapeOf(id model.TensorID) model.Shape { return b.b.Tensor(id).Shape }
 
-// permuted is a tensor with its dimensions in another order.
-func (b *builder) permuted(suffix string, id model.TensorID, perm []int) model.TensorID {
+// order says that a value is a transpose that has not been needed yet: dimension i is dimension perm[i] of tensor
+// of. The graph's images have their channels second, others last; so convolutions one after the other would
+// transpose back and forth. What is element-wise goes through such a transpose, if it comes from an image.
+type order struct {
+	of    model.TensorID
+	perm  []int
+	image bool
+}
+
+// permuted is a value with its dimensions in another order.
+func (b *builder) permuted(suffix string, v *val, perm []int) model.TensorID {
+	if v.order != nil && !v.made {
+		all := make([]int, len(perm))
+		for i, d := range perm {
+			all[i] = v.order.perm[d]
+		}
+		return b.transposed(suffix, v.order.of, all)
+	}
+	return b.transposed(suffix, b.tensor(v), perm)
+}
+
+func (b *builder) transposed(suffix string, id model.TensorID, perm []int) model.TensorID {
 	if slices.IsSorted(perm) {
 		return id
 	}
 	return b.step(suffix, "Transpose", model.Attr{Perm: wide(perm)}, id)
+}
+
+// later binds a result that is a transpose of a tensor.
+func (b *builder) later(y *val, id model.TensorID, perm []int, image bool) error {
+	if b.b.Err() != nil || slices.IsSorted(perm) {
+		return b.set(y, id)
+	}
+	s := b.shapeOf(id)
+	y.shape = nil
+	for _, d := range perm {
+		y.shape = append(y.shape, s[d])
+	}
+	y.order = &order{id, perm, image}
+	return b.agree(y)
+}
+
+// images is the order that all operands of an element-wise operator have that are no constants and not broadcast; nil: none.
+func images(in []*val, rank int) *order {
+	var o *order
+	for _, v := range in {
+		switch {
+		case v.base != nil || v.scalarConstant():
+		case v.order == nil || v.made || !v.order.image || len(v.shape) != rank || o != nil && !slices.Equal(o.perm, v.order.perm):
+			return nil
+		default:
+			o = v.order
+		}
+	}
+	return o
+}
+
+// onImages adds an element-wise operator on what transposes are of.
+func (b *builder) onImages(kind model.Kind, a model.Attr, o *order, in []*val) error {
+	back := inverse(o.perm)
+	ids := make([]model.TensorID, len(in))
+	for i, v := range in {
+		switch {
+		case v.order != nil:
+			ids[i] = v.order.of
+		case v.base != nil:
+			s := append(model.Shape(repeat(1, len(back)-len(v.base.shape))), v.base.shape...)
+			t := make(model.Shape, len(s))
+			for d, from := range back {
+				t[d] = s[from]
+			}
+			id := b.tensor(v.base)
+			if len(withoutOnes(s)) > 1 {
+				id = b.transposed("operand", b.reshaped("operand", id, s), back)
+			} else {
+				for len(t) > 0 && t[0] == 1 {
+					t = t[1:]
+				}
+				id = b.reshaped("operand", id, t)
+			}
+			ids[i] = id
+		default:
+			ids[i] = b.number(v)
+		}
+	}
+	return b.later(b.x.out[0], b.b.Op(kind, b.x.out[0].name, a, ids...), o.perm, true)
 }
 
 func wide(s []int) []int64 {
@@ -422,7 +509,7 @@ func elementwise(kind model.Kind, variant string) func(*builder, *flat) error {
 		case "Max":
 			for i, v := range x.in {
 				if f, ok := v.splat(); ok && f == 0 && x.in[1-i].shape.Equal(v.shape) {
-					return b.emit("Relu", model.Attr{}, b.tensor(x.in[1-i]))
+					return b.elementwise("Relu", model.Attr{}, x.in[1-i])
 				}
 			}
 		case "Div", "Mul":
@@ -449,6 +536,9 @@ func (b *builder) elementwise(kind model.Kind, a model.Attr, in ...*val) error {
 		if len(v.shape) > 0 && !v.shape.Equal(out) {
 			return b.errorf("operands have shapes %v and %v", out, v.shape)
 		}
+	}
+	if o := images(in, len(out)); o != nil {
+		return b.onImages(kind, a, o, in)
 	}
 	ids := make([]model.TensorID, len(in))
 	whole := false
@@ -541,7 +631,8 @@ func (b *builder) normalised(x *flat) (bool, error) {
 				count *= k
 			}
 			if short(x.name) == "divide" && n == float64(count) || short(x.name) == "multiply" && near(n*float64(count), 1) {
-				return true, b.set(x.out[0], b.tensor(sum)) // an average
+				b.alias(x.out[0], sum) // an average
+				return true, b.agree(x.out[0])
 			}
 			continue
 		}
@@ -558,7 +649,7 @@ func (b *builder) normalised(x *flat) (bool, error) {
 		if !near(n*float64(count), 1) {
 			continue
 		}
-		return true, b.emit("ReduceMean", model.Attr{Axes: slices.Sorted(slices.Values(axes))}, b.tensor(a[0]))
+		return true, b.reduction("ReduceMean", model.Attr{Axes: slices.Sorted(slices.Values(axes))}, a[0])
 	}
 	if short(x.name) != "divide" {
 		return false, nil
@@ -593,8 +684,8 @@ func (b *builder) normalised(x *flat) (bool, error) {
 	return true, b.emit("Softmax", model.Attr{Axis: axes[0]}, b.tensor(from))
 }
 
-// near allows for what printing a half float leaves out.
-func near(a, b float64) bool { return math.Abs(a-b) < 1e-3*b }
+// near allows for what printing a half float leaves out: three digits.
+func near(a, b float64) bool { return math.Abs(a-b) < 4e-3*b }
 
 func logical(kind model.Kind) func(*builder, *flat) error {
 	return func(b *builder, x *flat) error {
@@ -630,8 +721,8 @@ func through(b *builder, x *flat) error {
 
 // alias makes a value what another one is.
 func (b *builder) alias(y, v *val) {
-	y.shape, y.lit, y.constant, y.base = v.shape, v.lit, v.constant, v.base
-	if y.made = v.made || v.base == nil && (v.lit == nil || !v.lit.splat); y.made {
+	y.shape, y.lit, y.constant, y.base, y.order = v.shape, v.lit, v.constant, v.base, v.order
+	if y.made = v.made || v.base == nil && v.order == nil && (v.lit == nil || !v.lit.splat); y.made {
 		y.id = b.tensor(v)
 	}
 }
@@ -641,13 +732,7 @@ func customCall(b *builder, x *flat) error {
 	if target == "" && len(x.words) > 0 {
 		target = x.words[0].word
 	}
-	switch {
-	case len(x.out) == 0:
-		if b.opt.Warn != nil {
-			b.opt.Warn(fmt.Sprintf("line %d: custom_call @%s has no result and is left out", x.at.line, target))
-		}
-		return nil
-	case len(x.in) == 1 && len(x.out) == 1 && target == "Sharding":
+	if len(x.in) == 1 && len(x.out) == 1 && target == "Sharding" {
 		return through(b, x)
 	}
 	return b.unknown(fmt.Sprintf("calls @%s, which is not known", target))
@@ -680,10 +765,24 @@ func clamp(b *builder, x *flat) error {
 	_, low := x.in[0].splat()
 	_, high := x.in[2].splat()
 	if (low || len(x.in[0].shape) == 0) && (high || len(x.in[2].shape) == 0) {
-		return b.emit("Clip", model.Attr{Variant: fmt.Sprint(x.in[0].lit, x.in[2].lit)}, b.tensor(x.in[1]))
+		return b.elementwise("Clip", model.Attr{Variant: limits(x.in[0], x.in[2])}, x.in[1])
 	}
 	more := b.step("low", "Max", model.Attr{}, b.tensor(x.in[1]), b.tensor(x.in[0]))
 	return b.emit("Min", model.Attr{}, more, b.tensor(x.in[2]))
+}
+
+// limits spells the bounds of a clip, as far as they are known.
+func limits(bounds ...*val) string {
+	var s []string
+	for _, v := range bounds {
+		f, ok := v.splat()
+		if !ok {
+			s = append(s, v.name)
+			continue
+		}
+		s = append(s, fmt.Sprint(f))
+	}
+	return strings.Join(s, " ")
 }
 
 func constant(b *builder, x *flat) error {
@@ -778,5 +877,5 @@ func convert(b *builder, x *flat) error {
 		y.base, y.shape = &base, v.shape
 		return b.agree(y)
 	}
-	return b.emit("Cast", model.Attr{Axis: int64(dt)}, b.tensor(v))
+	return b.elementwise("Cast", model.Attr{Axis: int64(dt)}, v)
 }

@@ -729,6 +729,11 @@ func (p *parser) item(o *op) {
 					p.next()
 				}
 			case p.take(","):
+			case p.kind == ident && p.assigned():
+				name := p.tok
+				p.next()
+				p.expect("=")
+				o.attrs[name] = p.value(true)
 			default:
 				p.fail("found %s, expected an operand", p.shown())
 			}
@@ -1075,6 +1080,8 @@ func (p *parser) dense(resource bool) *literal {
 				f, n = 1, []int64{1}
 			case "false":
 				n = []int64{0}
+			default:
+				l.opaque = l.opaque || p.kind == ident // __elided__
 			}
 			if count++; count == 1 {
 				l.splat, l.f = depth == 0, f
@@ -1092,6 +1099,9 @@ func (p *parser) dense(resource bool) *literal {
 			p.fail("found %s in a literal", p.shown())
 		}
 		p.next()
+	}
+	if l.opaque {
+		l.splat, l.ints = false, nil
 	}
 	if depth != 0 {
 		p.fail("brackets of a literal do not match")
