@@ -237,6 +237,9 @@ func (n *network) unite(x *flat) error {
 		return nil
 	}
 	y, a := x.out[0], x.in[0]
+	if r := table[short(x.name)]; r != nil && r.in >= 0 && len(x.in) != r.in {
+		return errorAt(x.at, x.name, "has %d operands, expected %d", len(x.in), r.in)
+	}
 	switch name := short(x.name); name {
 	case "broadcast_in_dim", "dynamic_broadcast_in_dim":
 		dims := x.list("broadcast_dimensions", "dims")

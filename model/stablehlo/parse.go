@@ -188,6 +188,7 @@ func (p *parser) space() {
 
 func (p *parser) next() {
 	if p.err != nil {
+		p.kind, p.tok = eof, ""
 		return
 	}
 	p.fresh = false
@@ -247,8 +248,9 @@ func (p *parser) next() {
 		p.kind = symbol
 		if p.peekByte(0) == '"' {
 			p.pos++
-			p.quote()
-			p.kind = symbol
+			if p.quote(); p.err == nil {
+				p.kind = symbol
+			}
 			return
 		}
 		run(func(c byte) bool { return isName(c) || c == '-' })
