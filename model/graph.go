@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -357,6 +358,32 @@ func (g *Graph) Compact(keep func(*Op) bool) error {
 	g.Inputs, g.Outputs = apply(g.Inputs), apply(g.Outputs)
 	g.Ops, g.Tensors = ops, tensors
 	return g.Finish()
+}
+
+// DropDead removes operators that no output depends on.
+func (g *Graph) DropDead() error {
+	alive := make([]bool, len(g.Ops))
+	var stack []OpID
+	want := func(t TensorID) {
+		if p := g.Tensor(t).Producer; p != NoOp && !alive[p] {
+			alive[p] = true
+			stack = append(stack, p)
+		}
+	}
+	for _, o := range g.Outputs {
+		want(o)
+	}
+	for len(stack) > 0 {
+		op := g.Op(stack[len(stack)-1])
+		stack = stack[:len(stack)-1]
+		for _, t := range op.Inputs {
+			want(t)
+		}
+	}
+	if !slices.Contains(alive, false) {
+		return nil
+	}
+	return g.Compact(func(op *Op) bool { return alive[op.ID] })
 }
 
 // KindCounts counts the operators of each kind, sorted by

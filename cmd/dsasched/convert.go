@@ -2,34 +2,55 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/dsasched/dsasched/formulation/allocate"
 	"github.com/dsasched/dsasched/hardware/convert"
+	"github.com/dsasched/dsasched/regular"
 )
 
 func newConvert() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "convert FILE.yaml",
-		Short: "Convert another tool's accelerator to a file of ours",
+		Use:   "convert FILE",
+		Short: "Convert another tool's accelerator or memory plan to a file of ours",
 		Long: `Convert another tool's accelerator to a file that --hardware takes: a core of ZigZag,
 a system of Stream (whose cores' files stand beside it or in its folder cores), a
 hierarchy of AccelForge. Each field has a comment with its origin, or ASSUMED where
 it has none. What has no counterpart is listed as lost, or refused by name where the
-numbers would mean something else without it.`,
+numbers would mean something else without it.
+
+A FILE that does not end in .yaml or .yml is a memory plan as a compiler prints it,
+and becomes a file of buffers for 'solve allocate', with the compiler's offsets as
+hints: a buffer assignment of XLA (its live ranges in it, or beside it in the file
+...-live-range.txt), PrintMemoryPlan of TFLite Micro, --verbose-allocation of Vela, a
+problem of tt-mlir's planner as JSON. --offsets takes the file that a call of
+'solve allocate -o' wrote, and gives the plan with these offsets.`,
 		Example: `  dsasched convert ./theirs.yaml -o ours.yaml
-  dsasched convert ./theirs.yaml --json`,
-		Args: oneArg("FILE.yaml", "give a file of ZigZag, Stream or AccelForge"),
+  dsasched convert ./theirs.yaml --json
+  dsasched convert ./module-buffer-assignment.txt -o buffers.csv
+  dsasched convert ./module-buffer-assignment.txt --offsets placed.csv -o better.txt`,
+		Args: oneArg("FILE", "give a file of ZigZag, Stream or AccelForge, or a plan of XLA, TFLite Micro, Vela or tt-mlir"),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return []cobra.Completion{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
+			return []cobra.Completion{"yaml", "yml", "txt", "log", "json"}, cobra.ShellCompDirectiveFilterFileExt
 		},
 	}
 	asJSON := addJSON(cmd)
-	out := addFile(cmd, "o out", "write the accelerator to this `file`", ".yaml", ".yml")
+	out := addFile(cmd, "o out", "write the accelerator, the buffers or the plan to this `file`", ".yaml", ".yml", ".csv", ".txt", ".log", ".json")
+	offsets := addFile(cmd, "offsets", "of a plan: give it with the offsets of this `file`", ".csv")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if ext := strings.ToLower(filepath.Ext(args[0])); ext != ".yaml" && ext != ".yml" {
+			return convertPlan(cmd, args[0], offsets.name, out.name, *asJSON)
+		}
+		if offsets.name != "" {
+			return usagef("--offsets is for memory plans, found an accelerator")
+		}
 		r, err := convert.File(args[0])
 		if err != nil {
 			return err
@@ -52,4 +73,90 @@ numbers would mean something else without it.`,
 		})
 	}
 	return cmd
+}
+
+// convertPlan writes a compiler's memory plan as a file of buffers, or the plan with other offsets.
+func convertPlan(cmd *cobra.Command, file, offsets, out string, asJSON bool) error {
+	const most = 64 << 20
+	text, err := regular.ReadUpTo(file, most)
+	if err != nil {
+		return err
+	}
+	var ranges []byte
+	if base, ok := strings.CutSuffix(file, "-buffer-assignment.txt"); ok {
+		ranges, _ = regular.ReadUpTo(base+"-live-range.txt", most) // or they are in the file
+	}
+	d, err := allocate.ReadDump(file, string(text), string(ranges))
+	if err != nil {
+		return err
+	}
+	var result bytes.Buffer
+	if offsets == "" {
+		if err := allocate.WriteCSV(&result, d.Problem, nil); err != nil {
+			return err
+		}
+	} else {
+		placed, err := placedAt(d, offsets)
+		if err != nil {
+			return err
+		}
+		plan, err := d.WithOffsets(placed)
+		if err != nil {
+			return err
+		}
+		result.WriteString(plan)
+	}
+	if out != "" {
+		if err := replaceFile(out, result.Bytes()); err != nil {
+			return err
+		}
+	}
+	answer := struct {
+		Tool    string   `json:"tool"`
+		Buffers int      `json:"buffers"`
+		Peak    int64    `json:"peak_bytes"`
+		Bound   int64    `json:"bound_bytes"`
+		Notes   []string `json:"notes"`
+		Text    string   `json:"text"`
+	}{d.Tool, len(d.Problem.Buffers), d.Peak, d.Problem.Bound(), append([]string{}, d.Notes...), result.String()}
+	return emit(cmd, asJSON, answer, func(b *bytes.Buffer) {
+		if out == "" {
+			b.Write(result.Bytes())
+			return
+		}
+		row(b, "plan", "of %s, %d buffers", d.Tool, len(d.Problem.Buffers))
+		row(b, "peak", "%d bytes; no plan needs less than %d", d.Peak, d.Problem.Bound())
+		row(b, "file", "%s", printable(out))
+		for _, n := range d.Notes {
+			row(b, "note", "%s", n)
+		}
+	})
+}
+
+// placedAt are the offsets that a file of solve allocate -o has for the buffers of a plan, checked.
+func placedAt(d *allocate.Dump, file string) ([]int64, error) {
+	data, err := regular.ReadUpTo(file, 64<<20)
+	if err != nil {
+		return nil, err
+	}
+	p, err := allocate.ReadCSV(file, data)
+	if err != nil {
+		return nil, err
+	}
+	at := map[string]*int64{}
+	for _, b := range p.Buffers {
+		at[b.ID] = b.Offset
+	}
+	var offsets []int64
+	for _, b := range d.Problem.Buffers {
+		o := at[b.ID]
+		if o == nil {
+			return nil, fmt.Errorf("%s: found no offset of buffer %s, expected one for each buffer of the plan", file, b.ID)
+		}
+		offsets = append(offsets, *o)
+	}
+	if err := allocate.Check(d.Problem, allocate.NoLimit, offsets); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return offsets, nil
 }

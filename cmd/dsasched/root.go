@@ -54,7 +54,7 @@ result, and report how fast it would run and why.
 
 MODEL is a built-in network ('dsasched models') or the path of an ONNX file,
 HARDWARE a built-in accelerator ('dsasched hardware') or the path of a YAML file.
-A name that ends in .onnx, .yaml or .yml or has a slash in it is a path.
+A name that ends in .onnx, .mlir, .yaml or .yml or has a slash in it is a path.
 
 Every command prints JSON with --json; there the name of each number ends in its
 unit (_s, _per_s, _bytes, macs, ...), shares are between 0 and 1, and what has no

@@ -1,8 +1,8 @@
-// Package network finds a network by zoo name or ONNX file and gives it at any
+// Package network finds a network by zoo name or file (ONNX, or StableHLO as text) and gives it at any
 // batch size, simplified and ready for scheduling.
 //
 // Open is for scheduling: it gives a Network. Raw is for looking: the graph as it
-// stands in the file or in the zoo, before simplification. A name that ends in .onnx or
+// stands in the file or in the zoo, before simplification. A name that ends in .onnx or .mlir or
 // has a path separator in it is a file, any other one of the zoo.
 package network
 
@@ -20,6 +20,7 @@ import (
 	"github.com/dsasched/dsasched/internal/simplify"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/onnx"
+	"github.com/dsasched/dsasched/model/stablehlo"
 	"github.com/dsasched/dsasched/model/zoo"
 )
 
@@ -32,10 +33,13 @@ type Network struct {
 	Graph   func(batch int64) (*model.Graph, error)
 }
 
-// IsFile reports whether a name is meant as the path of an ONNX file.
+// IsFile reports whether a name is meant as the path of a file.
 func IsFile(name string) bool {
-	return strings.HasSuffix(strings.ToLower(name), ".onnx") || strings.ContainsRune(name, filepath.Separator)
+	return strings.HasSuffix(strings.ToLower(name), ".onnx") || isText(name) || strings.ContainsRune(name, filepath.Separator)
 }
+
+// isText reports whether a name is meant as the path of a file of StableHLO text.
+func isText(name string) bool { return strings.HasSuffix(strings.ToLower(name), ".mlir") }
 
 // Options say how a network is read. The zero value is the default.
 type Options struct {
@@ -68,6 +72,9 @@ func read(name string, batch int64, opt Options) (*model.Graph, error) {
 	if batch < 0 {
 		return nil, fmt.Errorf("batch is %d, expected at least 1", batch)
 	}
+	if isText(name) {
+		return stablehlo.Import(name, stablehlo.Options{Batch: batch, Float: &opt.DType, Dims: opt.Dims, AllowUnknown: opt.AllowUnknown, Warn: opt.Warn})
+	}
 	if IsFile(name) {
 		return onnx.Import(name, onnx.Options{Batch: batch, Float: &opt.DType, Dims: opt.Dims, AllowUnknown: opt.AllowUnknown, Warn: opt.Warn, Assume: opt.assume})
 	}
@@ -82,7 +89,7 @@ func read(name string, batch int64, opt Options) (*model.Graph, error) {
 		if _, statErr := os.Stat(name); statErr == nil {
 			return nil, fmt.Errorf("%w (to read a file of this name, write ./%s)", err, name)
 		}
-		return nil, fmt.Errorf("%w, or the path of an .onnx file", err)
+		return nil, fmt.Errorf("%w, or the path of an .onnx or .mlir file", err)
 	}
 	return g, nil
 }

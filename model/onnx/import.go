@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/dsasched/dsasched/model"
@@ -264,7 +263,7 @@ func (p *plan) run(title string, opt Options, s sizes, own map[string]*value, fi
 	if err != nil {
 		return nil, nil, err
 	}
-	return g, im.values, dropDead(g)
+	return g, im.values, g.DropDead()
 }
 
 // leaveOut tells of an input or output without an element.
@@ -272,33 +271,6 @@ func (im *importer) leaveOut(what, name string, s model.Shape) {
 	if im.opt.Warn != nil {
 		im.opt.Warn(fmt.Sprintf("%s %q has shape %v and no element; it is left out", what, name, s))
 	}
-}
-
-// dropDead removes operators that no output depends on: those before an output of
-// a node that is left out, say.
-func dropDead(g *model.Graph) error {
-	alive := make([]bool, len(g.Ops))
-	var stack []model.OpID
-	want := func(t model.TensorID) {
-		if p := g.Tensor(t).Producer; p != model.NoOp && !alive[p] {
-			alive[p] = true
-			stack = append(stack, p)
-		}
-	}
-	for _, o := range g.Outputs {
-		want(o)
-	}
-	for len(stack) > 0 {
-		op := g.Op(stack[len(stack)-1])
-		stack = stack[:len(stack)-1]
-		for _, t := range op.Inputs {
-			want(t)
-		}
-	}
-	if !slices.Contains(alive, false) {
-		return nil
-	}
-	return g.Compact(func(op *model.Op) bool { return alive[op.ID] })
 }
 
 // dtype translates an element type.

@@ -1,0 +1,360 @@
+package stablehlo
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dsasched/dsasched/model"
+)
+
+// val is a value of the flat module: of its functions all are put in place.
+type val struct {
+	name  string
+	typ   tensorType
+	dims  []int // the classes of its dimensions, of dimensions
+	by    *flat // nil: an argument
+	users []*flat
+	arg   *argument
+
+	// While the graph is built:
+	shape    model.Shape
+	id       model.TensorID
+	made     bool
+	constant bool
+	lit      *literal // of the value as a whole
+	base     *val     // it is this one, broadcast; its shape aligns at the right
+	order    *order   // it is another tensor with its dimensions in another order
+}
+
+// flat is an operator with its values.
+type flat struct {
+	*op
+	in, out []*val
+	fused   bool // is part of the operator that reads it
+}
+
+// network is a module with one function, and without calls.
+type network struct {
+	args    []*val
+	ops     []*flat
+	results []*val
+	dims    dimensions
+}
+
+// entry chooses the function that is the network: main, or the only one that no other calls.
+func entry(funcs []*function) (*function, error) {
+	byName := map[string]*function{}
+	for _, f := range funcs {
+		if byName[f.name] != nil {
+			return nil, errorAt(f.at, "", "function @%s is there twice", f.name)
+		}
+		byName[f.name] = f
+	}
+	if f := byName["main"]; f != nil {
+		return f, nil
+	}
+	called := map[string]bool{}
+	for _, f := range funcs {
+		for _, o := range f.ops {
+			called[callee(o)] = true
+		}
+	}
+	var names []string
+	var last *function
+	for _, f := range funcs {
+		if !called[f.name] {
+			names = append(names, "@"+f.name)
+			last = f
+		}
+	}
+	if len(names) != 1 {
+		if len(names) > 10 {
+			names = append(names[:10], "...")
+		}
+		return nil, fmt.Errorf("%d functions that no other calls (%s), expected one, or one called @main", len(names),
+			strings.Join(names, ", "))
+	}
+	return last, nil
+}
+
+// callee is the function that an operator stands for; empty: none.
+func callee(o *op) string {
+	switch o.name {
+	case "call", "func.call":
+		if f, ok := o.attrs["callee"]; ok {
+			return f.word
+		}
+	case "stablehlo.composite":
+		return o.attrs["decomposition"].word
+	default:
+		return ""
+	}
+	if len(o.words) > 0 {
+		return o.words[0].word
+	}
+	return ""
+}
+
+// flatten puts the functions that a module's network calls in their places.
+func flatten(funcs []*function) (*network, error) {
+	f, err := entry(funcs)
+	if err != nil {
+		return nil, err
+	}
+	n := &network{}
+	fl := &flattener{n: n, funcs: map[string]*function{}}
+	for _, f := range funcs {
+		fl.funcs[f.name] = f
+	}
+	for i := range f.args {
+		a := &f.args[i]
+		if !a.typ.tensor {
+			return nil, errorAt(a.at, "", "argument %s has type %s, expected a tensor", a.name, a.typ)
+		}
+		n.args = append(n.args, fl.value(strings.TrimPrefix(a.name, "%"), a.typ, nil))
+		n.args[i].arg = a
+	}
+	if n.results, err = fl.inline(f, n.args, ""); err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+type flattener struct {
+	n     *network
+	funcs map[string]*function
+	stack []string
+}
+
+func (fl *flattener) value(name string, t tensorType, by *flat) *val {
+	v := &val{name: name, typ: t, by: by, id: -1}
+	for range t.shape {
+		v.dims = append(v.dims, fl.n.dims.add())
+	}
+	return v
+}
+
+// inline adds the operators of a function that is called with args.
+func (fl *flattener) inline(f *function, args []*val, prefix string) ([]*val, error) {
+	if slices.Contains(fl.stack, f.name) || len(fl.stack) > maxNesting {
+		return nil, errorAt(f.at, "", "function @%s calls itself", f.name)
+	}
+	fl.stack = append(fl.stack, f.name)
+	defer func() { fl.stack = fl.stack[:len(fl.stack)-1] }()
+	if len(args) != len(f.args) {
+		return nil, errorAt(f.at, "", "function @%s is called with %d arguments, expected %d", f.name, len(args), len(f.args))
+	}
+	env := map[string]*val{}
+	for i, a := range f.args {
+		env[operandName(a.name)] = args[i]
+	}
+	for _, o := range f.ops {
+		in := make([]*val, len(o.operands))
+		for i, name := range o.operands {
+			if in[i] = env[name]; in[i] == nil {
+				return nil, errorAt(o.at, o.name, "reads %s, which is not defined before", strings.TrimSuffix(name, "#0"))
+			}
+		}
+		if o.name == "return" || o.name == "func.return" || short(o.name) == "return" {
+			return in, nil
+		}
+		if name := callee(o); name != "" {
+			g := fl.funcs[name]
+			if g == nil {
+				return nil, errorAt(o.at, o.name, "calls @%s, which the module does not hold", name)
+			}
+			out, err := fl.inline(g, in, prefix+name+"/")
+			if err != nil {
+				return nil, err
+			}
+			if len(out) != len(o.results) {
+				return nil, errorAt(o.at, o.name, "takes %d results of @%s, which has %d", len(o.results), name, len(out))
+			}
+			for i, r := range o.results {
+				env[r] = out[i]
+			}
+			continue
+		}
+		if len(fl.n.ops) >= maxOps {
+			return nil, errorAt(o.at, o.name, "more than %d operators when functions are put in place", maxOps)
+		}
+		x := &flat{op: o, in: in}
+		if len(o.results) > 0 && len(o.results) != len(o.out) {
+			return nil, errorAt(o.at, o.name, "has %d results and %d types", len(o.results), len(o.out))
+		}
+		for i, r := range o.results {
+			name := prefix + strings.TrimSuffix(strings.TrimPrefix(r, "%"), "#0")
+			v := fl.value(name, o.out[i], x)
+			x.out = append(x.out, v)
+			env[r] = v
+		}
+		for _, v := range in {
+			if k := len(v.users); k == 0 || v.users[k-1] != x {
+				v.users = append(v.users, x)
+			}
+		}
+		fl.n.ops = append(fl.n.ops, x)
+		if err := fl.n.unite(x); err != nil {
+			return nil, err
+		}
+	}
+	return nil, errorAt(f.at, "", "function @%s does not return", f.name)
+}
+
+// dimensions are sets of dimensions of which one grows as the others do.
+type dimensions struct{ parent []int }
+
+func (d *dimensions) add() int {
+	d.parent = append(d.parent, len(d.parent))
+	return len(d.parent) - 1
+}
+
+func (d *dimensions) find(a int) int {
+	for d.parent[a] != a {
+		d.parent[a] = d.parent[d.parent[a]]
+		a = d.parent[a]
+	}
+	return a
+}
+
+func (d *dimensions) join(a, b int) { d.parent[d.find(a)] = d.find(b) }
+
+// alike unites dimensions that have equal extents in both values.
+func (n *network) alike(a, b *val, of func(d int) int) {
+	for d, e := range b.typ.shape {
+		if k := of(d); k >= 0 && k < len(a.dims) && a.typ.shape[k] == e {
+			n.dims.join(a.dims[k], b.dims[d])
+		}
+	}
+}
+
+func same(d int) int { return d }
+
+// unite finds which dimensions of an operator's results follow those of its operands.
+func (n *network) unite(x *flat) error {
+	if len(x.out) == 0 || len(x.in) == 0 {
+		return nil
+	}
+	y, a := x.out[0], x.in[0]
+	if r := table[short(x.name)]; r != nil && r.in >= 0 && len(x.in) != r.in {
+		return errorAt(x.at, x.name, "has %d operands, expected %d", len(x.in), r.in)
+	}
+	switch name := short(x.name); name {
+	case "broadcast_in_dim", "dynamic_broadcast_in_dim":
+		dims := x.list("broadcast_dimensions", "dims")
+		n.alike(a, y, func(d int) int { return slices.Index(dims, int64(d)) })
+	case "transpose":
+		perm := x.list("permutation", "dims")
+		n.alike(a, y, func(d int) int {
+			if d < len(perm) {
+				return int(min(perm[d], 1<<20))
+			}
+			return -1
+		})
+	case "reshape", "dynamic_reshape":
+		n.reshape(a, y)
+	case "dot_general", "dot":
+		p, err := x.product()
+		if err != nil {
+			return err
+		}
+		b := x.in[1]
+		for i, d := range p.lb {
+			n.dims.join(a.dims[d], b.dims[p.rb[i]])
+		}
+		for i, d := range p.lc {
+			n.dims.join(a.dims[d], b.dims[p.rc[i]])
+		}
+		k := 0
+		for _, side := range []struct {
+			v    *val
+			dims []int
+		}{{a, p.lb}, {a, p.lf}, {b, p.rf}} {
+			for _, d := range side.dims {
+				if k < len(y.dims) {
+					n.dims.join(side.v.dims[d], y.dims[k])
+				}
+				k++
+			}
+		}
+	case "convolution":
+		c, err := x.convolution()
+		if err != nil {
+			return err
+		}
+		n.dims.join(a.dims[c.in[0]], y.dims[c.out[0]])
+		n.dims.join(x.in[1].dims[c.kernel[0]], y.dims[c.out[1]])
+	case "reduce":
+		axes := x.list("dimensions")
+		var kept []int
+		for d := range a.dims {
+			if !slices.Contains(axes, int64(d)) {
+				kept = append(kept, d)
+			}
+		}
+		for _, y := range x.out {
+			n.alike(a, y, func(d int) int {
+				if d < len(kept) {
+					return kept[d]
+				}
+				return -1
+			})
+		}
+	case "gather":
+		g := x.gatherDims()
+		n.alike(x.in[1], y, func(d int) int { return g.ofIndices(d, len(y.dims)) })
+	default:
+		if len(x.regions) > 0 && name != "reduce_window" && name != "sort" && name != "scatter" {
+			return nil
+		}
+		for _, v := range x.in { // element-wise, or along some dimensions that change
+			for _, y := range x.out {
+				if len(v.dims) == len(y.dims) {
+					n.alike(v, y, same)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// reshape unites the outermost dimensions of groups that have equally many elements on both sides.
+func (n *network) reshape(a, y *val) {
+	s, t := a.typ.shape, y.typ.shape
+	if slices.Contains(s, dynamic) || slices.Contains(t, dynamic) {
+		return
+	}
+	for i, j := 0, 0; i < len(s) && j < len(t); {
+		// A group has as few dimensions as possible.
+		first, second := i, j
+		p, q := s[i], t[j]
+		i, j = i+1, j+1
+		for p != q {
+			switch {
+			case p < q && i < len(s):
+				p *= s[i]
+				i++
+			case p > q && j < len(t):
+				q *= t[j]
+				j++
+			default:
+				return
+			}
+			if min(p, q) < 1 || max(p, q) > model.MaxElements {
+				return
+			}
+		}
+		n.dims.join(a.dims[first], y.dims[second])
+	}
+}
+
+// list returns the integers of an attribute, under any of its names.
+func (x *op) list(names ...string) []int64 {
+	for _, n := range names {
+		if a, ok := x.attrs[n]; ok {
+			return a.ints
+		}
+	}
+	return nil
+}
