@@ -18,17 +18,20 @@ import (
 const recipe = "tiled"
 
 // study is the experiment: measurements, in groups that are cells.
-type study struct{ rows []row }
+type study struct {
+	rows  []row
+	quick bool // little is searched
+}
 
 func full() (study, error) {
 	rows, err := readRows(file)
-	return study{rows}, err
+	return study{rows: rows}, err
 }
 
 // Experiment is the experiment.
 func Experiment() harness.Experiment {
 	return harness.Experiment{Name: "measured",
-		Description: "networks, products and operators of nine real machines, predicted with nothing fitted",
+		Description: "networks, products and operators of nine real machines and mappings of an RTL, predicted with nothing fitted",
 		Paper:       "none; times that makers and others have published of their machines",
 		Plan: func() (*harness.Plan, error) {
 			s, err := full()
@@ -90,6 +93,17 @@ func (s study) plan() (*harness.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	nets, searches, inCosts := costNetworks, evaluations, evaluations
+	if s.quick {
+		nets, searches, inCosts = nets[:1], 2, 0
+	}
+	small, err := s.planBest(pl, searches)
+	if err != nil {
+		return nil, err
+	}
+	if err := planCosts(pl, nets, inCosts); err != nil {
+		return nil, err
+	}
 	pl.Report = func(results []json.RawMessage) (*harness.Report, error) {
 		var cycles []rtlResult
 		var rows []row
@@ -114,7 +128,15 @@ func (s study) plan() (*harness.Plan, error) {
 				list = append(list, compared{row: g.Rows[k], prediction: p, Family: g.Family, Measured: g.Rows[k].seconds()})
 			}
 		}
-		return report(list, layers)
+		best, err := bestTable(small, results[len(groups)+len(buffers):], list)
+		if err != nil {
+			return nil, err
+		}
+		costs, err := costsTable(results[len(groups)+len(buffers)+len(small):])
+		if err != nil {
+			return nil, err
+		}
+		return report(list, layers, best, costs)
 	}
 	return pl, nil
 }
@@ -313,7 +335,7 @@ func number(x float64) string {
 // plural names kinds in tables.
 var plural = map[string]string{networks: "networks", products: "products", operators: "operators"}
 
-func report(list []compared, layers []*layer) (*harness.Report, error) {
+func report(list []compared, layers []*layer, more ...harness.Table) (*harness.Report, error) {
 	all := classes(list)
 	var machines []string
 	for _, c := range all {
@@ -337,7 +359,7 @@ func report(list []compared, layers []*layer) (*harness.Report, error) {
 	if err := d.Table(belowTable(list)); err != nil {
 		return nil, err
 	}
-	for _, t := range rtlTables(layers) {
+	for _, t := range append(rtlTables(layers), more...) {
 		if err := d.Table(t); err != nil {
 			return nil, err
 		}

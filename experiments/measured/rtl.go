@@ -34,7 +34,8 @@ func (c *convolution) extents() map[byte]int64 {
 
 // readConvolution reads the case of a row of RTL.
 func readConvolution(text string) (c convolution, err error) {
-	_, err = fmt.Sscanf(text, "c%d k%d p%d q%d r%d s%d stride%d pad%d acc%d", &c.C, &c.K, &c.P, &c.Q, &c.R, &c.S, &c.Stride, &c.Scratchpad, &c.Accumulator)
+	_, err = fmt.Sscanf(text, "c%d k%d p%d q%d r%d s%d stride%d pad%d acc%d",
+		&c.C, &c.K, &c.P, &c.Q, &c.R, &c.S, &c.Stride, &c.Scratchpad, &c.Accumulator)
 	if err == nil && min(c.C, c.K, c.P, c.Q, c.R, c.S, c.Stride, c.Scratchpad, c.Accumulator) < 1 {
 		err = errors.New("a size is below 1")
 	}
@@ -44,8 +45,8 @@ func readConvolution(text string) (c convolution, err error) {
 	return c, nil
 }
 
-// blocking is how a convolution is cut for the buffers. Cuts are the loops over the DRAM: how many tiles each dimension has.
-// The loops over the kernel and the input's channels are innermost.
+// blocking is how a convolution is cut for the buffers. Cuts are the loops over the DRAM: how many tiles each
+// dimension has. The loops over the kernel and the input's channels are innermost.
 type blocking struct {
 	convolution
 	Tile, Cuts map[byte]int64
@@ -142,7 +143,8 @@ func (b *blocking) operands() (input, weights int64) {
 
 func (b *blocking) results() int64 { return b.Tile['P'] * b.Tile['Q'] * b.Tile['K'] }
 
-// reductions is how many tiles of operands a tile of results needs, and requests are those that bring them and take the results.
+// reductions is how many tiles of operands a tile of results needs, and requests are those that bring them and take
+// the results.
 func (b *blocking) reductions() int64 { return b.Cuts['C'] * b.Cuts['R'] * b.Cuts['S'] }
 
 func (b *blocking) requests() int64 {
@@ -151,7 +153,8 @@ func (b *blocking) requests() int64 {
 	return b.reductions()*(ceilDiv(x, min(b.Tile['C'], requestBytes))+ceilDiv(w, columns)) + ceilDiv(b.results(), columns)
 }
 
-// padded is as the array computes: the channels of each element of the kernel fill its rows, whether there are as many or not.
+// padded is as the array computes: the channels of each element of the kernel fill its rows, whether there are as
+// many or not.
 func (b *blocking) padded() *blocking {
 	p := *b
 	p.Tile = maps.Clone(b.Tile)
@@ -177,9 +180,9 @@ const (
 	mostTiles = 64
 )
 
-// machine is the file's with the bandwidth that the requests of some tiles of results reach together: each takes the DDR's
-// latency. Weights, which a simulated core without an LLB brings once, are in the requests of each tile. Tiles have room for two
-// at a time: blocks of the next take the place of those that are done.
+// machine is the file's with the bandwidth that the requests of some tiles of results reach together: each takes the
+// DDR's latency. Weights, which a simulated core without an LLB brings once, are in the requests of each tile. Tiles
+// have room for two at a time: blocks of the next take the place of those that are done.
 func (b *blocking) machine(spec *hardware.Spec, tiles int64) *hardware.Spec {
 	m := spec.Clone()
 	x, w := b.padded().operands()
@@ -187,13 +190,15 @@ func (b *blocking) machine(spec *hardware.Spec, tiles int64) *hardware.Spec {
 	bytes := tiles*(x*cuts+b.results()) + w*cuts
 	m.DDR.BandwidthBytesPerSecond = float64(bytes) / float64(tiles*b.requests()) * requests / spec.DDR.LatencySeconds
 	m.DDRLink.BandwidthBytesPerSecond = 0
-	m.LB.SizeBytes = hardware.Bytes(2*schedule.Align(x) + 2*schedule.Align(b.results()*(1+schedule.AccumulatorBytes)) + 4096)
+	sums := b.results() * (1 + schedule.AccumulatorBytes)
+	m.LB.SizeBytes = hardware.Bytes(2*schedule.Align(x) + 2*schedule.Align(sums) + 4096)
 	m.LBWeightBytes = hardware.Bytes(16*schedule.Align(w) + 4096) // of which the ring is three sixteenths
 	return m
 }
 
-// cycles simulates the blocking: each tile of results is an image of its own, with the weights of one tile, since the loops over
-// the DRAM bring what an iteration needs, whether the one before had it or not. A cut of the kernel is one of channels.
+// cycles simulates the blocking: each tile of results is an image of its own, with the weights of one tile, since the
+// loops over the DRAM bring what an iteration needs, whether the one before had it or not. A cut of the kernel is one
+// of channels.
 func (b *blocking) cycles(ctx context.Context, spec *hardware.Spec, recipe scheduler.Recipe) (float64, error) {
 	all := b.Cuts['P'] * b.Cuts['Q'] * b.Cuts['K']
 	images := min(all, mostTiles)
@@ -203,7 +208,8 @@ func (b *blocking) cycles(ctx context.Context, spec *hardware.Spec, recipe sched
 	net := network.Network{Name: "tiles", Graph: func(batch int64) (*model.Graph, error) {
 		g := model.NewBuilder("tiles")
 		stride := []int64{b.Stride, b.Stride}
-		g.Output(g.Op("Conv", "conv", model.Attr{Strides: stride, Dilations: []int64{1, 1}, Pads: []int64{0, 0, 0, 0}, Group: 1},
+		attr := model.Attr{Strides: stride, Dilations: []int64{1, 1}, Pads: []int64{0, 0, 0, 0}, Group: 1}
+		g.Output(g.Op("Conv", "conv", attr,
 			g.Input("x", model.I8, batch, channels*cuts, h, w),
 			g.Param("w", model.I8, b.Tile['K'], channels*cuts, b.Tile['R'], b.Tile['S'])))
 		return g.Build()
@@ -233,8 +239,9 @@ func (c convolution) ours(ctx context.Context, spec *hardware.Spec) (rule, best 
 	if err != nil {
 		return nil, nil, false, err
 	}
-	p := &tiling.Problem{Product: tiling.Product{Reps: 1, M: c.P * c.Q, N: c.K, K: c.C * c.R * c.S, RowBytes: 1, ColumnBytes: 1, ResultBytes: 1,
-		Constant: true, Window: &tiling.Window{Height: c.R, Width: c.S, StrideHeight: c.Stride, StrideWidth: c.Stride, OutputWidth: c.Q}},
+	window := tiling.Window{Height: c.R, Width: c.S, StrideHeight: c.Stride, StrideWidth: c.Stride, OutputWidth: c.Q}
+	p := &tiling.Problem{Product: tiling.Product{Reps: 1, M: c.P * c.Q, N: c.K, K: c.C * c.R * c.S,
+		RowBytes: 1, ColumnBytes: 1, ResultBytes: 1, Constant: true, Window: &window},
 		Machine: *tiling.NewMachine(costs, model.I8, model.I8)}
 	p.Ring, p.Data = c.Scratchpad/2, c.Scratchpad/2+c.Accumulator
 	p.DDRWeights = requests * requestBytes / spec.DDR.LatencySeconds
@@ -362,16 +369,22 @@ func layersOf(rows []row, results []rtlResult) (list []*layer, err error) {
 // rtlTables are what is said of cycles of RTL: errors, and the order of mappings.
 func rtlTables(layers []*layer) (list []harness.Table) {
 	errs := harness.Table{Name: "rtl", Title: "Gemmini: cycles of mappings against RTL", Columns: []harness.Column{
-		{Name: "Buffers", Text: true}, {Name: "Tiles", Text: true}, {Name: "Rows"}, {Name: "Predicted"}, {Name: "Error"}, {Name: "Within 25 %"},
-		{Name: "Predicted over RTL"}, {Name: "Rank correlation"}, {Name: "Not expressible", Text: true}}}
-	order := harness.Table{Name: "rtl-order", Title: "Gemmini: which of two mappings is faster, and our tiles beside them", Columns: []harness.Column{
-		{Name: "Buffers", Text: true}, {Group: "Pairs", Name: "n"}, {Group: "Pairs", Name: "ordered right"}, {Group: "Pairs", Name: "given is faster"},
-		{Group: "Predicted over given's", Name: "own"}, {Group: "Predicted over given's", Name: "rule"}, {Group: "Predicted over given's", Name: "best"},
-		{Name: "Best proven"}, {Group: "Predicted over RTL's faster", Name: "rule"}, {Group: "Predicted over RTL's faster", Name: "best"}}}
+		{Name: "Buffers", Text: true}, {Name: "Tiles", Text: true}, {Name: "Rows"}, {Name: "Predicted"},
+		{Name: "Error"}, {Name: "Within 25 %"}, {Name: "Predicted over RTL"}, {Name: "Rank correlation"},
+		{Name: "Not expressible", Text: true}}}
+	order := harness.Table{Name: "rtl-order", Title: "Gemmini: which of two mappings is faster, and our tiles beside them"}
+	order.Columns = []harness.Column{
+		{Name: "Buffers", Text: true}, {Group: "Pairs", Name: "n"}, {Group: "Pairs", Name: "ordered right"},
+		{Group: "Pairs", Name: "given is faster"},
+		{Group: "Predicted over given's", Name: "own"}, {Group: "Predicted over given's", Name: "rule"},
+		{Group: "Predicted over given's", Name: "best"}, {Name: "Best proven"},
+		{Group: "Predicted over RTL's faster", Name: "rule"}, {Group: "Predicted over RTL's faster", Name: "best"}}
 	for _, part := range []struct {
 		name string
 		has  func(*layer) bool
-	}{{"looked at", func(l *layer) bool { return !l.Apart }}, {"kept apart", func(l *layer) bool { return l.Apart }}, {"all", func(*layer) bool { return true }}} {
+	}{{"looked at", func(l *layer) bool { return !l.Apart }},
+		{"kept apart", func(l *layer) bool { return l.Apart }},
+		{"all", func(*layer) bool { return true }}} {
 		var own, rule, best, ruleRTL, bestRTL sample
 		pairs, right, givenFaster, n, proven := 0, 0, 0, 0, 0
 		for _, tiler := range []string{"given", "own"} {
@@ -398,8 +411,9 @@ func rtlTables(layers []*layer) (list []harness.Table) {
 			for _, k := range slices.Sorted(maps.Keys(why)) {
 				text = append(text, fmt.Sprintf("%d: %s", why[k], k))
 			}
-			errs.Rows = append(errs.Rows, []string{part.name, tiler, fmt.Sprint(rows), fmt.Sprint(len(s.logs)), number(s.spread()), harness.Percent(s.within()),
-				number(s.bias()), number(harness.Spearman(a, b)), strings.Join(text, "; ")})
+			errs.Rows = append(errs.Rows, []string{part.name, tiler, fmt.Sprint(rows), fmt.Sprint(len(s.logs)),
+				number(s.spread()), harness.Percent(s.within()), number(s.bias()), number(harness.Spearman(a, b)),
+				strings.Join(text, "; ")})
 		}
 		for _, l := range layers {
 			if !part.has(l) || l.Given == nil || l.Own == nil || l.Given.Error != "" {
@@ -429,13 +443,17 @@ func rtlTables(layers []*layer) (list []harness.Table) {
 		}
 		if pairs > 0 && n > 0 {
 			share := func(k, n int) string { return harness.Percent(float64(k)/float64(n)) + " %" }
-			order.Rows = append(order.Rows, []string{part.name, fmt.Sprint(pairs), share(right, pairs), share(givenFaster, pairs), number(own.bias()), number(rule.bias()),
-				number(best.bias()), share(proven, n), number(ruleRTL.bias()), number(bestRTL.bias())})
+			order.Rows = append(order.Rows, []string{part.name, fmt.Sprint(pairs), share(right, pairs),
+				share(givenFaster, pairs),
+				number(own.bias()), number(rule.bias()), number(best.bias()), share(proven, n),
+				number(ruleRTL.bias()), number(bestRTL.bias())})
 		}
 	}
-	errs.Notes = []string{"Half of the pairs of buffers were looked at while the model of the DMA was chosen: 16 requests under way of at most 64 bytes in a row, each of which takes " +
-		"the DDR's latency. Own: the tiles that the machine's library chose; its source gives the same tiles for all sizes of buffers, so that many cannot be what ran."}
-	order.Notes = []string{"Ratios are geometric means of cycles. Rule and best are our tiles by closed form and the best of their space by branch and bound, run by the same program as the " +
-		"mappings. No RTL ran them, so that only the order of mappings that did run is a test."}
+	errs.Notes = []string{"Half of the pairs of buffers were looked at while the model of the DMA was chosen: 16 requests " +
+		"under way of at most 64 bytes in a row, each of which takes the DDR's latency. Own: the tiles that the machine's " +
+		"library chose; its source gives the same tiles for all sizes of buffers, so that many cannot be what ran."}
+	order.Notes = []string{"Ratios are geometric means of cycles. Rule and best are our tiles by closed form and the best of " +
+		"their space by branch and bound, run by the same program as the mappings. No RTL ran them, so that only the order " +
+		"of mappings that did run is a test."}
 	return []harness.Table{errs, order}
 }
