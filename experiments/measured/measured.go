@@ -572,6 +572,7 @@ func figure(machines []string, all []*class, layers []*layer) []plots.Roofline {
 		}
 	}
 	if len(arrays.X) > 0 {
+		panels[0].Clouds = append(panels[0].Clouds, plots.Cloud{Name: arrays.Name})
 		panels[1].Clouds = append(panels[1].Clouds, arrays)
 	}
 	return panels
