@@ -16,4 +16,13 @@
 // A number format of half a byte has no type: its machine has twice all bandwidths. A fidelity that takes fewer or more
 // passes replaces the rate of the matrix unit. Where launch gaps are left out of the measurement, the gap is that of the
 // cores' start alone.
+//
+// # Gemmini
+//
+// A row of RTL has a mapping: loops over the DRAM, and tiles that the scratchpad and the accumulator hold. The tiles become a
+// blocked nest, which is simulated. Each iteration of the loops over the DRAM loads what it needs anew, as the machine's
+// programs do, blocks of the next iteration take the place of those that are done, and the channels of each element of the
+// kernel fill rows of the array. Loops inside of the tiles are the machine's own, whatever the mapping says: RTL takes the
+// same cycles for mappings that differ in these alone. A mapping whose reduction is outside of loops over results
+// is refused. Every other pair of buffers, from the second on, was kept apart.
 package measured

@@ -18,17 +18,20 @@ import (
 const recipe = "tiled"
 
 // study is the experiment: measurements, in groups that are cells.
-type study struct{ rows []row }
+type study struct {
+	rows  []row
+	quick bool // little is searched
+}
 
 func full() (study, error) {
 	rows, err := readRows(file)
-	return study{rows}, err
+	return study{rows: rows}, err
 }
 
 // Experiment is the experiment.
 func Experiment() harness.Experiment {
 	return harness.Experiment{Name: "measured",
-		Description: "networks, products and operators of nine real machines, predicted with nothing fitted",
+		Description: "networks, products and operators of nine real machines and mappings of an RTL, predicted with nothing fitted",
 		Paper:       "none; times that makers and others have published of their machines",
 		Plan: func() (*harness.Plan, error) {
 			s, err := full()
@@ -86,7 +89,35 @@ func (s study) plan() (*harness.Plan, error) {
 			}{g.Rows, hash, pick, largest},
 			Run: func(ctx context.Context) (any, error) { return g.predict(ctx, pick) }})
 	}
+	buffers, err := s.planRTL(pl)
+	if err != nil {
+		return nil, err
+	}
+	nets, searches, inCosts := costNetworks, evaluations, evaluations
+	if s.quick {
+		nets, searches, inCosts = nets[:1], 2, 0
+	}
+	small, err := s.planBest(pl, searches)
+	if err != nil {
+		return nil, err
+	}
+	if err := planCosts(pl, nets, inCosts); err != nil {
+		return nil, err
+	}
 	pl.Report = func(results []json.RawMessage) (*harness.Report, error) {
+		var cycles []rtlResult
+		var rows []row
+		for i, b := range buffers {
+			var all []rtlResult
+			if err := json.Unmarshal(results[len(groups)+i], &all); err != nil || len(all) != len(b) {
+				return nil, fmt.Errorf("a result can't be read: %d of %d rows, %w", len(all), len(b), err)
+			}
+			rows, cycles = append(rows, b...), append(cycles, all...)
+		}
+		layers, err := layersOf(rows, cycles)
+		if err != nil {
+			return nil, err
+		}
 		var list []compared
 		for i, g := range groups {
 			var all []prediction
@@ -97,9 +128,58 @@ func (s study) plan() (*harness.Plan, error) {
 				list = append(list, compared{row: g.Rows[k], prediction: p, Family: g.Family, Measured: g.Rows[k].seconds()})
 			}
 		}
-		return report(list)
+		best, err := bestTable(small, results[len(groups)+len(buffers):], list)
+		if err != nil {
+			return nil, err
+		}
+		costs, err := costsTable(results[len(groups)+len(buffers)+len(small):])
+		if err != nil {
+			return nil, err
+		}
+		return report(list, layers, best, costs)
 	}
 	return pl, nil
+}
+
+// planRTL adds a cell for each pair of buffers.
+func (s study) planRTL(pl *harness.Plan) (groups [][]row, err error) {
+	pick, err := scheduler.Lookup("tiled-llb") // the nest is a row's
+	if err != nil {
+		return nil, err
+	}
+	at := map[string]int{}
+	for _, r := range s.rows {
+		if r.Kind != rtl {
+			continue
+		}
+		c, err := readConvolution(r.Case)
+		if err != nil {
+			return nil, err
+		}
+		key := fmt.Sprintf("rtl-%d-%d", c.Scratchpad, c.Accumulator)
+		i, ok := at[key]
+		if !ok {
+			i = len(groups)
+			at[key] = i
+			groups = append(groups, nil)
+			spec, err := hardware.Load(r.Machine)
+			if err != nil {
+				return nil, err
+			}
+			hash, err := harness.Hash(spec)
+			if err != nil {
+				return nil, err
+			}
+			pl.Cells = append(pl.Cells, harness.Cell{Key: key, Label: fmt.Sprintf("RTL with buffers of %d and %d bytes", c.Scratchpad, c.Accumulator),
+				Inputs: struct {
+					HardwareHash string `json:"hardware_sha256"`
+					Leaves       int    `json:"leaves"`
+				}{hash, leaves},
+				Run: func(ctx context.Context) (any, error) { return predictRTL(ctx, groups[i], pick) }})
+		}
+		groups[i] = append(groups[i], r)
+	}
+	return groups, nil
 }
 
 // predict is a cell. Rows that differ in nothing that the simulator sees share a prediction.
@@ -255,7 +335,7 @@ func number(x float64) string {
 // plural names kinds in tables.
 var plural = map[string]string{networks: "networks", products: "products", operators: "operators"}
 
-func report(list []compared) (*harness.Report, error) {
+func report(list []compared, layers []*layer, more ...harness.Table) (*harness.Report, error) {
 	all := classes(list)
 	var machines []string
 	for _, c := range all {
@@ -279,7 +359,12 @@ func report(list []compared) (*harness.Report, error) {
 	if err := d.Table(belowTable(list)); err != nil {
 		return nil, err
 	}
-	fig, err := plots.Rooflines(figure(machines, all)...)
+	for _, t := range append(rtlTables(layers), more...) {
+		if err := d.Table(t); err != nil {
+			return nil, err
+		}
+	}
+	fig, err := plots.Rooflines(figure(machines, all, layers)...)
 	if err := d.Figure("measured", "Predicted against measured time of a batch, a point for each measurement", fig, err); err != nil {
 		return nil, err
 	}
@@ -460,7 +545,7 @@ func rowsTable(list []compared) harness.Table {
 }
 
 // figure is predicted against measured times, with a panel for networks and one for the rest.
-func figure(machines []string, all []*class) []plots.Roofline {
+func figure(machines []string, all []*class, layers []*layer) []plots.Roofline {
 	panels := []plots.Roofline{{Title: "Networks"}, {Title: "Products and operators"}}
 	for i := range panels {
 		p := &panels[i]
@@ -477,6 +562,18 @@ func figure(machines []string, all []*class) []plots.Roofline {
 			}
 			p.Clouds = append(p.Clouds, cloud)
 		}
+	}
+	arrays := plots.Cloud{Name: "gemmini"} // at 1 GHz
+	for _, l := range layers {
+		for _, x := range []*rtlTimes{l.Given, l.Own} {
+			if x != nil && x.Error == "" {
+				arrays.X, arrays.Y = append(arrays.X, 1e-6*x.Measured), append(arrays.Y, 1e-6*x.Predicted)
+			}
+		}
+	}
+	if len(arrays.X) > 0 {
+		panels[0].Clouds = append(panels[0].Clouds, plots.Cloud{Name: arrays.Name})
+		panels[1].Clouds = append(panels[1].Clouds, arrays)
 	}
 	return panels
 }
