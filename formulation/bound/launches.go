@@ -185,7 +185,8 @@ func (w *work) results() []float64 {
 			t = g.Tensor(next.Outputs[0])
 			least = min(least, t.DType.Bytes())
 		}
-		if !g.IsOutput(t.ID) && len(t.Consumers) > 0 {
+		inside := w.may == anyLayers && slices.ContainsFunc(t.Consumers, func(c model.OpID) bool { return !g.OnMatrixUnit(g.Op(c)) })
+		if !g.IsOutput(t.ID) && len(t.Consumers) > 0 && !inside {
 			size[first.ID] = float64(least)
 		}
 	}
