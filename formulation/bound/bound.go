@@ -246,17 +246,22 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 	return cold, steady, proof, nil
 }
 
-// measures gives what so many batch elements take of a cluster, and remembers it.
+// measures gives what so many batch elements take of a cluster, and remembers it. What several readers need of a tensor
+// is put together, unless that grows otherwise than in proportion.
 func measures(ctx context.Context, net network.Network, m *cost.Model, may layers) func(n int64) (*work, error) {
-	measured := map[int64]*work{}
-	var of func(n int64) (*work, error)
-	of = func(n int64) (*work, error) {
-		if w := measured[n]; w != nil {
+	type key struct {
+		n     int64
+		apart bool
+	}
+	measured := map[key]*work{}
+	var of func(n int64, apart bool) (*work, error)
+	of = func(n int64, apart bool) (*work, error) {
+		if w := measured[key{n, apart}]; w != nil {
 			return w, nil
 		}
 		var small []*work // of 1 and of 2
 		for few := range min(n-1, 2) {
-			w, err := of(few + 1)
+			w, err := of(few+1, apart)
 			if err != nil {
 				return nil, err
 			}
@@ -269,14 +274,20 @@ func measures(ctx context.Context, net network.Network, m *cost.Model, may layer
 		if err != nil {
 			return nil, err
 		}
-		w, err := measure(g, m, n, may, small...)
+		w, err := measure(g, m, n, may, apart, small...)
 		if err != nil {
 			return nil, fmt.Errorf("bound: %s: %w", net.Name, err)
 		}
-		measured[n] = w
+		measured[key{n, apart}] = w
 		return w, nil
 	}
-	return of
+	return func(n int64) (*work, error) {
+		w, err := of(n, false)
+		if err != nil && ctx.Err() == nil {
+			return of(n, true)
+		}
+		return w, err
+	}
 }
 
 // alike reports whether all clusters that work have as much to do.

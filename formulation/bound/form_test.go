@@ -66,3 +66,47 @@ func TestAnyForm(t *testing.T) {
 		}
 	}
 }
+
+// The parts of a product's result that a Split hands to different readers need all of its weights, and a part that
+// lies askew to another one counts if it is the larger.
+func TestNeedsOfSeveralReaders(t *testing.T) {
+	chip, err := scheduler.OpenMachine("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		of   func(s *sketch, x model.TensorID) []model.TensorID // a tensor of 256 rows and 768 columns
+		part float64                                            // of the weights
+	}{
+		{"side by side", func(s *sketch, x model.TensorID) []model.TensorID {
+			return []model.TensorID{s.slice(x, 0, 256, 0, 256), s.slice(x, 0, 256, 256, 768)}
+		}, 1},
+		{"overlapping", func(s *sketch, x model.TensorID) []model.TensorID {
+			return []model.TensorID{s.slice(x, 0, 256, 0, 256), s.slice(x, 0, 256, 128, 384)}
+		}, .5},
+		{"askew", func(s *sketch, x model.TensorID) []model.TensorID {
+			return []model.TensorID{s.slice(x, 0, 128, 0, 256), s.slice(x, 128, 256, 384, 768)}
+		}, .5},
+	} {
+		net := sketched(c.name, func(s *sketch) {
+			x := s.op("MatMul", model.Attr{}, s.Input("x", model.F16, s.batch, 256, 512), s.weights(512, 768))
+			for _, y := range c.of(s, x) {
+				s.Output(s.op("Relu", model.Attr{}, y))
+			}
+		})
+		_, proof, err := bound.Prove(t.Context(), net, chip, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := proof.Shares[0].WeightBytes, c.part*512*768*2; got != want {
+			t.Errorf("%s: %g bytes of weights, expected %g", c.name, got, want)
+		}
+	}
+}
+
+// slice is some rows and columns of each batch element.
+func (s *sketch) slice(x model.TensorID, top, bottom, left, right int64) model.TensorID {
+	return s.op("Slice", model.Attr{Starts: []int64{0, top, left}, Steps: []int64{1, 1, 1},
+		Shape: []int64{s.batch, bottom - top, right - left}}, x)
+}

@@ -83,7 +83,7 @@ func (w *work) mark() []marker {
 		out := g.Op(op).Outputs[0]
 		need := make([]box, len(g.Tensors))
 		need[out] = w.need[out]
-		goBack(g, need, int(op), nil)
+		goBack(g, need, int(op), w.apart, nil)
 		for _, t := range g.Tensors {
 			if n := need[t.ID].elements(); n > 0 && t.Producer != model.NoOp && at[t.Producer] >= 0 && size[t.ID] > 0 {
 				m.kept = append(m.kept, kept{min(at[t.Producer], j), float64(n) * size[t.ID]})

@@ -37,6 +37,7 @@ type work struct {
 	// a load brings twice as much as of others.
 	pieces []float64
 	need   []box
+	apart  bool // what several readers need of a tensor is not put together
 	// peak is the time of all products with every cell of the arrays at work, rowsOnly with
 	// their edges idle, but without a loss between blocks.
 	peak, rowsOnly float64
@@ -54,8 +55,8 @@ type work struct {
 
 // measure prices a network's operators on a machine, for n batch elements, in the layers that there may be; small
 // are of fewer, 1 and 2.
-func measure(g *model.Graph, m *cost.Model, n int64, may layers, small ...*work) (*work, error) {
-	w := &work{g: g, ops: make([][numUnits]float64, len(g.Ops)), weights: make([]float64, len(g.Tensors)), need: needs(g), reads: readings(g)}
+func measure(g *model.Graph, m *cost.Model, n int64, may layers, apart bool, small ...*work) (*work, error) {
+	w := &work{g: g, ops: make([][numUnits]float64, len(g.Ops)), weights: make([]float64, len(g.Tensors)), need: needs(g, apart), apart: apart, reads: readings(g)}
 	p := &pricer{g: g, m: m, least: map[lanes]float64{}}
 	for i, op := range g.Ops {
 		w.ops[i] = p.operator(op, func(t model.TensorID) model.Region {
