@@ -410,8 +410,9 @@ class Graph:
                     raise Refused("proof.graphs: tensor %d is made twice" % t)
                 self.maker[t] = op
 
-    def back(self, need, last, skip=None):
-        """Adds to what is needed of tensors what that needs, through operators up to the last: of readers, the most."""
+    def back(self, need, last, apart, skip=None):
+        """Adds to what is needed of tensors what that needs, through operators up to the last: of readers, what two need
+        together where these differ along one dimension at most, unless they stay apart, else the most."""
         for op in reversed(self.ops[:last + 1]):
             for o, t in enumerate(op.outputs):
                 if not elements(need[t]):
@@ -420,7 +421,11 @@ class Graph:
                     if skip and skip(op, o, k):
                         continue
                     box = op.reads[o][k].need(need[t])
-                    if elements(box) > elements(need[i]):
+                    old = need[i]
+                    differ = [d for d in range(len(box)) if old[d] != box[d]] if elements(old) and elements(box) else []
+                    if len(differ) == 1 and not apart:
+                        need[i] = [a | b for a, b in zip(old, box)]
+                    elif elements(box) > elements(old):
                         need[i] = box
         return need
 
@@ -497,14 +502,14 @@ class Link:
 class Share:
     """What n batch elements take of a cluster."""
 
-    def __init__(self, g, m, n, small):
-        self.g, self.m, self.n = g, m, n
+    def __init__(self, g, m, n, small, apart):
+        self.g, self.m, self.n, self.apart = g, m, n, apart
         self.count = len(g.ops)
         need = [None] * len(g.tensors)
         for t in g.outputs:
             if g.maker[t]:
                 need[t] = [(1 << x) - 1 for x in g.shape[t]]
-        self.need = g.back(need, self.count - 1)
+        self.need = g.back(need, self.count - 1, apart)
         self.size = [elements(b) for b in self.need]
         self.lanes = {}
         self.ops = [self.price(op) for op in g.ops]
@@ -866,7 +871,7 @@ class Share:
             skip = lambda o, n, k: o.reads[n][k].empty or o is op and k > 1 or self.gap(o, k)
             need = [None] * len(g.tensors)
             need[out] = self.need[out]
-            g.back(need, op.id, skip)
+            g.back(need, op.id, self.apart, skip)
             matters, known = self.matters(op, skip), {}
             for k, (c, _) in enumerate(row):
                 if c >= op.id or len(g.ops[c].outputs) > 1:
@@ -1002,7 +1007,7 @@ class Share:
             out = g.ops[b].outputs[0]
             need = [None] * len(g.tensors)
             need[out] = self.need[out]
-            g.back(need, b)
+            g.back(need, b, self.apart)
             kept = [(min(at[g.maker[t].id], j), elements(need[t]) * size[t]) for t in size
                     if size[t] and elements(need[t]) and at[g.maker[t].id] >= 0]
             ways = []
@@ -1100,9 +1105,21 @@ def check(path):
     graphs = get(proof, "proof.graphs", list)
     same("proof.graphs: batches", [get(g, "proof.graphs.batch", int) for g in graphs], sizes)
     same("network.fingerprint", get(network, "network.fingerprint", str), fingerprint(graphs[0]["graph"]))
-    of = {}
+    of, made = {}, {}
     for n, g in zip(sizes, graphs):
-        of[n] = Share(Graph(g["graph"]), m, n, [of[few] for few in (1, 2) if few < n])
+        g = Graph(g["graph"])
+        for apart in False, True:  # the first that grows in proportion
+            small = [made.get((few, apart)) for few in (1, 2) if few < n]
+            if None in small:
+                continue
+            try:
+                made[n, apart] = Share(g, m, n, small, apart)
+            except Refused:
+                if apart and (n, False) not in made:
+                    raise
+        of[n] = made.get((n, False)) or made.get((n, True))
+        if of[n] is None:
+            raise Refused("proof.graphs: the network of %d elements is not as large in proportion" % n)
     works = [of[n] for n in busy]
     first, last, k = works[0], works[-1], len(busy)
     distinct = [n for i, n in enumerate(busy) if i == 0 or busy[i - 1] != n]

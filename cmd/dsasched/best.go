@@ -66,9 +66,10 @@ the same answer anywhere, unless --time-limit or Ctrl-C ends the search; then th
 best schedule so far is printed.
 
 Bound is what no schedule is faster than that divides the batch evenly over all
-clusters ('dsasched bound'), gap the latency over the bound, less 1. Greedy is the
-variant cross-layer with default options, at its best chunk. --certificate writes a
-proof of these for 'dsasched certify'.
+clusters, in layers that are straight lines of the network's own operators
+('dsasched bound' has what holds for others), gap the latency over the bound, less 1.
+Greedy is the variant cross-layer with default options, at its best chunk.
+--certificate writes a proof of these for 'dsasched certify'.
 
 --objective energy, or edp (energy times latency), makes that least in the place of
 the latency, on accelerators whose description has figures of energy. --front lists

@@ -19,6 +19,8 @@ type boundJSON struct {
 	DType    string `json:"dtype"`
 	Hardware string `json:"hardware"`
 	*bound.Bound
+	// AnyFormSeconds is of schedules with layers of any form or with attention as one operator, too.
+	AnyFormSeconds float64 `json:"any_form_lower_bound_s"`
 	// AnyDivisionSeconds is of whatever division of the batch or of the network between clusters; null: there is
 	// none, as the whole batch takes other work per element than a share.
 	AnyDivisionSeconds  *float64     `json:"any_division_lower_bound_s"`
@@ -29,15 +31,18 @@ type boundJSON struct {
 func newBound() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bound MODEL",
-		Short: "Give a bound that no schedule of a network can beat",
+		Short: "Give bounds that no schedule of a network can beat",
 		Long: `Give a lower bound on the latency of a batch, over all schedules that divide it
-evenly over all clusters, with the same plan where these have as much to do: any
-groups, splits, orders, bindings, memory plans and chunks, as the simulator would
-time them. The bound is the largest of several terms, each with its own reason;
-docs/formulations.md says what they assume and proves them. 'any division' holds as
-well where the batch is divided otherwise, clusters are idle, or each has a part of
-the network ('schedule --clusters'). 'steady' is the time per batch where many
-batches follow each other.
+evenly over all clusters, with the same plan where these have as much to do, and run
+layers that are straight lines of the network's own operators: any groups, splits,
+orders, bindings, memory plans and chunks, as the simulator would time them. The
+bound is the largest of several terms, each with its own reason;
+docs/formulations.md says what they assume and proves them. 'any form' holds as well
+for what other variants make: attention as one operator and scans in one layer
+(tiled), the layers of TVM and AStitch. 'any division' holds for all these, and where
+the batch is divided otherwise, clusters are idle, or each has a part of the network
+('schedule --clusters'). 'steady' is the time per batch where many batches follow
+each other.
 
 It is not the lower_bound_s of other commands, which is of one program.`,
 		Example: `  dsasched bound resnet50 --batch 64
@@ -68,6 +73,11 @@ It is not the lower_bound_s of other commands, which is of one program.`,
 		if a.Steady, err = bound.Steady(cmd.Context(), net, machine, batch.value); err != nil {
 			return err
 		}
+		form, err := bound.AnyForm(cmd.Context(), net, machine, batch.value)
+		if err != nil {
+			return err
+		}
+		a.AnyFormSeconds = form.Seconds
 		if any, err := bound.AnyDivision(cmd.Context(), net, machine, batch.value); err == nil {
 			a.AnyDivisionSeconds = &any
 		} else if cmd.Context().Err() != nil {
@@ -84,6 +94,7 @@ func writeBound(b *bytes.Buffer, a *boundJSON) {
 	row(b, "limited by", "%s (%s)", a.Resource, a.Term)
 	rowOf(b, "made of", partsText(a.Bound))
 	rowWrapped(b, "of all", a.Scope)
+	row(b, "any form", "at least %s, with attention as one operator, or layers of other forms", duration(a.AnyFormSeconds))
 	if any := a.AnyDivisionSeconds; any != nil {
 		row(b, "any division", "at least %s, however clusters divide the batch or the network", duration(*any))
 	}

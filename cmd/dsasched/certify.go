@@ -19,7 +19,8 @@ func newCertify() *cobra.Command {
 		Short: "Check a certificate: a schedule and a bound that none beats",
 		Long: `Check a certificate, whoever has made it, and print what it proves: the latency of
 its schedule, the bound that no schedule of the network beats that divides the batch
-evenly over all clusters, and the gap between them, latency over bound less 1.
+evenly over all clusters in layers that are straight lines of the network's own
+operators, and the gap between them, latency over bound less 1.
 Nothing in the file is trusted: network and accelerator are opened anew, the bound is
 computed from them, the schedule is checked against the rules and simulated, and the
 greedy variant is run. What differs is refused, with its field, what was found and

@@ -52,9 +52,6 @@ type wholeSchedule struct {
 	Trajectory  []search.Improvement `json:"trajectory"`
 	Losses      []search.Loss        `json:"losses"`
 	Machines    []otherMachine       `json:"machines"`
-	// Front has the schedules that none beats in both latency and energy, of those that the
-	// search for the least latency and a shorter one for the least energy saw.
-	Front search.Front `json:"front"`
 }
 
 // otherMachine has the times of both schedules, not made again, on a changed machine.
@@ -128,15 +125,11 @@ func (w wholeSchedules) run(ctx context.Context, src network.Network, spec *hard
 	if err != nil {
 		return a, err
 	}
-	found, err := scheduler.Best(ctx, src, spec, c.BatchSize, scheduler.BestOptions{Recipes: []scheduler.Recipe{recipe}, Evaluations: w.evaluations, Front: true})
+	found, err := scheduler.Best(ctx, src, spec, c.BatchSize, scheduler.BestOptions{Recipes: []scheduler.Recipe{recipe}, Evaluations: w.evaluations})
 	if err != nil {
 		return a, err
 	}
 	if err := least.Check(found.LatencySeconds()); err != nil {
-		return a, err
-	}
-	frugal, err := scheduler.Best(ctx, src, spec, c.BatchSize, scheduler.BestOptions{Recipes: []scheduler.Recipe{recipe}, Evaluations: w.evaluations / 4, Objective: scheduler.ByEnergy, Front: true})
-	if err != nil {
 		return a, err
 	}
 	if err := ctx.Err(); err != nil {
@@ -144,10 +137,6 @@ func (w wholeSchedules) run(ctx context.Context, src network.Network, spec *hard
 	}
 	a = wholeSchedule{Greedy: found.Greedy.ThroughputPerSecond(), Best: found.ThroughputPerSecond(), Bound: float64(c.BatchSize) / least.Seconds,
 		Evaluations: found.Evaluations, Trajectory: found.Trajectory}
-	a.Front = found.Front
-	for _, p := range frugal.Front {
-		a.Front.Join(p)
-	}
 	if a.Losses, err = found.Losses(ctx); err != nil {
 		return a, err
 	}
@@ -230,7 +219,7 @@ func (w wholeSchedules) report(all []wholeSchedule, b *harness.Document) error {
 		}
 		b.Note("%s: %.2f times greedy; greedy loses most by %s; the ranking stands on %d of %d changed machines.", c.Network, a.Best/a.Greedy, worst, stands, len(a.Machines))
 	}
-	for _, t := range []harness.Table{rates, losses, machines, w.fronts(all)} {
+	for _, t := range []harness.Table{rates, losses, machines} {
 		if err := b.Table(t); err != nil {
 			return err
 		}
@@ -252,56 +241,7 @@ func (w wholeSchedules) report(all []wholeSchedule, b *harness.Document) error {
 		curves.Series = append(curves.Series, s)
 	}
 	f, err := plots.Lines(curves)
-	if err := b.Figure("anytime", "What the search has after how many evaluations", f, err); err != nil {
-		return err
-	}
-	if !slices.ContainsFunc(all, func(a wholeSchedule) bool { return len(a.Front) > 1 }) {
-		b.Note("No network's schedule of least latency leaves energy to be saved by another that was seen.")
-		return nil
-	}
-	f, err = w.frontFigure(all)
-	return b.Figure("front", "Energy saved for more latency, against the schedule of least latency", f, err)
-}
-
-// fronts is the table of fronts.
-func (w wholeSchedules) fronts(all []wholeSchedule) harness.Table {
-	t := harness.Table{Name: "front", Title: "Schedules that none beats in both latency and energy", Columns: []harness.Column{{Name: "Network", Text: true},
-		{Name: "Latency\n(ms)"}, {Name: "Energy\n(mJ)"}, {Name: "Power\n(W)"}, {Name: "Latency over\nthe least"}, {Name: "Energy over\nthe least"}, {Name: "By", Text: true}},
-		Notes: []string{"Of the schedules that two searches saw, for the least latency and, with a quarter of the evaluations, for the least energy."}}
-	for i, c := range w.configurations {
-		f := all[i].Front
-		for _, p := range f {
-			t.Rows = append(t.Rows, []string{c.Network, harness.Significant(1e3 * p.LatencySeconds), harness.Significant(1e3 * p.EnergyJoules), harness.Fixed(p.EnergyJoules/p.LatencySeconds, 1),
-				harness.Fixed(p.LatencySeconds/f[0].LatencySeconds, 4), harness.Fixed(p.EnergyJoules/f[len(f)-1].EnergyJoules, 4), p.Move})
-		}
-	}
-	return t
-}
-
-// frontFigure draws what energy is saved for more latency, against the schedule of least latency; one
-// of the fronts has two points or more.
-func (w wholeSchedules) frontFigure(all []wholeSchedule) (*plots.Figure, error) {
-	c := plots.Curves{Title: "Energy saved for more latency, against the schedule of least latency", XLabel: "More latency (%)", YLabel: "Energy saved (%)"}
-	more := func(f search.Front, p search.Point) float64 {
-		return 100 * (p.LatencySeconds/f[0].LatencySeconds - 1)
-	}
-	for _, a := range all {
-		for _, p := range a.Front {
-			c.X = append(c.X, more(a.Front, p))
-		}
-	}
-	slices.Sort(c.X)
-	c.X = slices.Compact(c.X)
-	for i, conf := range w.configurations {
-		f := all[i].Front
-		s := plots.Series{Name: conf.Network, Values: make([]float64, len(c.X))}
-		for _, p := range f {
-			k, _ := slices.BinarySearch(c.X, more(f, p))
-			s.Values[k] = 100 * (1 - p.EnergyJoules/f[0].EnergyJoules)
-		}
-		c.Series = append(c.Series, s)
-	}
-	return plots.Lines(c)
+	return b.Figure("anytime", "What the search has after how many evaluations", f, err)
 }
 
 // after is the best so far over greedy after some evaluations; 0 before the first and after

@@ -5,7 +5,6 @@ import (
 
 	"github.com/dsasched/dsasched/experiments/literature"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/search"
 	"github.com/dsasched/dsasched/model/network"
 )
 
@@ -49,15 +48,5 @@ func TestBestExperiment(t *testing.T) {
 	}
 	if first, last := a.after(8, 1), a.after(8, float64(a.Evaluations)); first <= 0 || last < 1 || last*a.Greedy < a.Best*(1-1e-9) {
 		t.Errorf("the curve goes from %v to %v, best is %v times greedy", first, last, a.Best/a.Greedy)
-	}
-	if len(a.Front) == 0 || a.Front[0].LatencySeconds > 8/a.Best*(1+1e-9) {
-		t.Errorf("the front is %+v, the best has %v s", a.Front, 8/a.Best)
-	}
-	two := wholeSchedule{Front: search.Front{{LatencySeconds: 1, EnergyJoules: 2}, {LatencySeconds: 2, EnergyJoules: 1}}}
-	if _, err := w.frontFigure([]wholeSchedule{two}); err != nil {
-		t.Error(err)
-	}
-	if rows := w.fronts([]wholeSchedule{a}).Rows; len(rows) != len(a.Front) {
-		t.Errorf("%d rows for %d points", len(rows), len(a.Front))
 	}
 }

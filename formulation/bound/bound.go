@@ -97,18 +97,18 @@ func (b *Bound) add(name, resource string, seconds float64) {
 // decisions see the machine (see [hardware.Raise]), from a chip on which nothing is loaded. It
 // holds for every schedule that the package's text describes.
 func Cold(ctx context.Context, net network.Network, spec *hardware.Spec, batch int64) (*Bound, error) {
-	b, _, _, err := bounds(ctx, net, spec, batch)
+	b, _, _, err := bounds(ctx, net, spec, batch, lines)
 	return b, err
 }
 
 // Steady bounds the time per batch where many follow each other, in the same sense: what
 // weights the memories of a cluster can hold from batch to batch need not be loaded again.
 func Steady(ctx context.Context, net network.Network, spec *hardware.Spec, batch int64) (*Bound, error) {
-	_, b, _, err := bounds(ctx, net, spec, batch)
+	_, b, _, err := bounds(ctx, net, spec, batch, lines)
 	return b, err
 }
 
-func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch int64) (cold, steady *Bound, proof *Witness,
+func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch int64, of layers) (cold, steady *Bound, proof *Witness,
 	err error) {
 	if err := valid(spec, batch); err != nil {
 		return nil, nil, nil, err
@@ -118,14 +118,14 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 		return nil, nil, nil, err
 	}
 	proof = &Witness{}
-	cold = &Bound{Scope: Scope, Batch: batch, Shares: make([]int64, spec.Clusters)}
+	cold = &Bound{Scope: of.scope(), Batch: batch, Shares: make([]int64, spec.Clusters)}
 	for k := range cold.Shares {
 		cold.Shares[k] = batch / int64(spec.Clusters)
 		if int64(k) < batch%int64(spec.Clusters) {
 			cold.Shares[k]++
 		}
 	}
-	of := measures(ctx, net, m)
+	measured := measures(ctx, net, m, of)
 	var works []*work // of the clusters that have some
 	moved, eff := 0.0, spec.DDRActivationEfficiency
 	if eff == 0 {
@@ -135,7 +135,7 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 		if n == 0 {
 			continue
 		}
-		w, err := of(n)
+		w, err := measured(n)
 		if err != nil {
 			return nil, nil, nil, err
 		}
@@ -147,7 +147,7 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 	}
 	first, least, busy := works[0], works[len(works)-1], float64(len(works))
 	spec = first.launching(spec)
-	steady = &Bound{Scope: Scope, Batch: batch, Shares: cold.Shares}
+	steady = &Bound{Scope: cold.Scope, Batch: batch, Shares: cold.Shares}
 
 	// A cluster's own work, which is the same for one batch and for each of many.
 	launch := spec.LaunchSeconds
@@ -246,17 +246,22 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 	return cold, steady, proof, nil
 }
 
-// measures gives what so many batch elements take of a cluster, and remembers it.
-func measures(ctx context.Context, net network.Network, m *cost.Model) func(n int64) (*work, error) {
-	measured := map[int64]*work{}
-	var of func(n int64) (*work, error)
-	of = func(n int64) (*work, error) {
-		if w := measured[n]; w != nil {
+// measures gives what so many batch elements take of a cluster, and remembers it. What several readers need of a tensor
+// is put together, unless that grows otherwise than in proportion.
+func measures(ctx context.Context, net network.Network, m *cost.Model, may layers) func(n int64) (*work, error) {
+	type key struct {
+		n     int64
+		apart bool
+	}
+	measured := map[key]*work{}
+	var of func(n int64, apart bool) (*work, error)
+	of = func(n int64, apart bool) (*work, error) {
+		if w := measured[key{n, apart}]; w != nil {
 			return w, nil
 		}
 		var small []*work // of 1 and of 2
 		for few := range min(n-1, 2) {
-			w, err := of(few + 1)
+			w, err := of(few+1, apart)
 			if err != nil {
 				return nil, err
 			}
@@ -269,14 +274,20 @@ func measures(ctx context.Context, net network.Network, m *cost.Model) func(n in
 		if err != nil {
 			return nil, err
 		}
-		w, err := measure(g, m, n, small...)
+		w, err := measure(g, m, n, may, apart, small...)
 		if err != nil {
 			return nil, fmt.Errorf("bound: %s: %w", net.Name, err)
 		}
-		measured[n] = w
+		measured[key{n, apart}] = w
 		return w, nil
 	}
-	return of
+	return func(n int64) (*work, error) {
+		w, err := of(n, false)
+		if err != nil && ctx.Err() == nil {
+			return of(n, true)
+		}
+		return w, err
+	}
 }
 
 // alike reports whether all clusters that work have as much to do.

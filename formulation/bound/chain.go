@@ -30,6 +30,7 @@ func (w *work) link() {
 	g := w.g
 	w.links = make([][]link, len(g.Ops))
 	w.uneven = make([]bool, len(g.Ops))
+	beside := make([]bool, len(g.Ops)) // likewise, in layers without products
 	for i := len(g.Ops) - 1; i >= 0; i-- {
 		op := g.Ops[i]
 		for k, in := range op.Inputs {
@@ -38,8 +39,7 @@ func (w *work) link() {
 			if p == model.NoOp || w.need[in].elements() == 0 {
 				continue
 			}
-			l := link{from: p, late: k > 1 && g.OnMatrixUnit(op),
-				fused: light(op) && len(t.Consumers) == 1 && !g.IsOutput(in) && len(g.Op(p).Outputs) == 1}
+			l := link{from: p, late: k > 1 && g.OnMatrixUnit(op), fused: w.joins(op, t)}
 			pure := true
 			for out, o := range op.Outputs {
 				shape := g.Tensor(o).Shape
@@ -61,11 +61,14 @@ func (w *work) link() {
 			if l.fused && (!pure || w.uneven[i]) {
 				w.uneven[p] = true
 			}
+			if w.may == anyLayers && (!pure || beside[i]) && !g.OnMatrixUnit(op) && !g.OnMatrixUnit(g.Op(p)) {
+				beside[p] = true
+			}
 			w.links[i] = append(w.links[i], l)
 		}
 	}
 	for i, u := range w.uneven {
-		if u {
+		if u || beside[i] {
 			w.ops[i] = [numUnits]float64{}
 		}
 	}

@@ -16,7 +16,7 @@ func Trade(net network.Network, spec *hardware.Spec, n int64) (bytes, products f
 	if err != nil {
 		return 0, 0, nil, err
 	}
-	w, err := measures(context.Background(), net, m)(n)
+	w, err := measures(context.Background(), net, m, lines)(n)
 	if err != nil {
 		return 0, 0, nil, err
 	}

@@ -19,7 +19,7 @@ func (w *work) late(row []cut) []float64 {
 		need := make([]box, len(g.Tensors))
 		need[out] = w.need[out]
 		skip := func(op, out, in int) bool { return w.gap(op, out, in) || op == i && in > 1 } // a bias may come later
-		goBack(g, need, i, skip)
+		goBack(g, need, i, w.apart, skip)
 		matters := w.matters(i, skip)
 		for k, c := range row {
 			if int(c.op) >= i || len(g.Op(c.op).Outputs) > 1 {

@@ -83,7 +83,7 @@ func (w *work) mark() []marker {
 		out := g.Op(op).Outputs[0]
 		need := make([]box, len(g.Tensors))
 		need[out] = w.need[out]
-		goBack(g, need, int(op), nil)
+		goBack(g, need, int(op), w.apart, nil)
 		for _, t := range g.Tensors {
 			if n := need[t.ID].elements(); n > 0 && t.Producer != model.NoOp && at[t.Producer] >= 0 && size[t.ID] > 0 {
 				m.kept = append(m.kept, kept{min(at[t.Producer], j), float64(n) * size[t.ID]})
@@ -185,7 +185,8 @@ func (w *work) results() []float64 {
 			t = g.Tensor(next.Outputs[0])
 			least = min(least, t.DType.Bytes())
 		}
-		if !g.IsOutput(t.ID) && len(t.Consumers) > 0 {
+		inside := w.may == anyLayers && slices.ContainsFunc(t.Consumers, func(c model.OpID) bool { return !g.OnMatrixUnit(g.Op(c)) })
+		if !g.IsOutput(t.ID) && len(t.Consumers) > 0 && !inside {
 			size[first.ID] = float64(least)
 		}
 	}

@@ -41,6 +41,11 @@ func before(s set, a model.Access, n int64) set {
 			add(model.Interval{Lo: lo, Hi: lo + 1})
 		}
 	}
+	return union(all)
+}
+
+// union is what intervals have together.
+func union(all set) set {
 	slices.SortFunc(all, func(x, y model.Interval) int { return int(x.Lo - y.Lo) })
 	merged := all[:0]
 	for _, iv := range all {
@@ -77,21 +82,45 @@ func whole(s model.Shape) box {
 
 // needs gives for each tensor elements that every schedule computes or reads at least
 // once, in whatever groups and pieces: those of the network's outputs, and what they
-// need. Of what several readers need it has the part of one, the largest.
-func needs(g *model.Graph) []box {
+// need. Of what several readers need it has what two need together where they differ along one dimension at most,
+// unless they are to stay apart, and else what one of them needs, the larger part.
+func needs(g *model.Graph, apart bool) []box {
 	need := make([]box, len(g.Tensors))
 	for _, t := range g.Outputs {
 		if g.Tensor(t).Producer != model.NoOp { // else it stays where it is
 			need[t] = whole(g.Tensor(t).Shape)
 		}
 	}
-	goBack(g, need, len(g.Ops)-1, nil)
+	goBack(g, need, len(g.Ops)-1, apart, nil)
 	return need
+}
+
+// both is what two boxes have together if that is to be told and is a box, else the larger one, the first of equal ones.
+func both(x, y box, together bool) box {
+	larger := x
+	if y.elements() > x.elements() {
+		larger = y
+	}
+	if !together || x.elements() == 0 || y.elements() == 0 {
+		return larger
+	}
+	sum := slices.Clone(x)
+	differ := 0
+	for d := range x {
+		if !slices.Equal(x[d], y[d]) {
+			differ++
+			sum[d] = union(slices.Concat(x[d], y[d]))
+		}
+	}
+	if differ > 1 {
+		return larger
+	}
+	return sum
 }
 
 // goBack adds to the elements that are needed of some tensors what these need, of operators up to
 // the one numbered last, without what skip names by operator, output and input, if it is not nil.
-func goBack(g *model.Graph, need []box, last int, skip func(op, out, in int) bool) {
+func goBack(g *model.Graph, need []box, last int, apart bool, skip func(op, out, in int) bool) {
 	for i := last; i >= 0; i-- {
 		op := g.Ops[i]
 		for out, o := range op.Outputs {
@@ -117,9 +146,7 @@ func goBack(g *model.Graph, need []box, last int, skip func(op, out, in int) boo
 					b[d] = before(s, a, t.Shape[d])
 				}
 				reshaped(b, g.Access(op, out, k), t.Shape, need[o], g.Tensor(o).Shape)
-				if b.elements() > need[in].elements() {
-					need[in] = b
-				}
+				need[in] = both(need[in], b, !apart)
 			}
 		}
 	}

@@ -7,12 +7,78 @@ import (
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 )
 
 // Scope says in a line which schedules a bound is of.
 const Scope = "schedules that divide the batch evenly over all clusters of one chip, by the same plan where clusters " +
 	"have as much to do, in layers that are straight lines of the network's own operators"
+
+// FormScope is that of [AnyForm].
+const FormScope = "schedules that divide the batch evenly over all clusters of one chip, by the same plan where clusters " +
+	"have as much to do, in layers of any form that a variant makes, with attention as one operator or not"
+
+// layers says which operators may be one layer.
+type layers int
+
+const (
+	// Straight lines: each light operator is the only reader of the one before it.
+	lines layers = iota
+	// Whatever has no product, or one in front of light operators.
+	anyLayers
+)
+
+func (may layers) scope() string {
+	if may == anyLayers {
+		return FormScope
+	}
+	return Scope
+}
+
+// joins reports whether an operator may be in one layer with that which makes an operand of it.
+func (w *work) joins(op *model.Op, t *model.Tensor) bool {
+	if w.may == lines {
+		return light(op) && len(t.Consumers) == 1 && !w.g.IsOutput(t.ID) && len(w.g.Op(t.Producer).Outputs) == 1
+	}
+	// What reduces is in no layer of a product. Without products, a layer takes as long as its operators one after the
+	// other where all of them use one unit.
+	return light(op) || !w.oneUnit && !w.g.OnMatrixUnit(op)
+}
+
+// AnyForm is [Cold] of more schedules: layers may be of any form, as those of TVM and AStitch and the scans of variant
+// tiled, and the graph may be that with attention as one operator.
+func AnyForm(ctx context.Context, net network.Network, spec *hardware.Spec, batch int64) (*Bound, error) {
+	list, err := graphs(net)
+	var least *Bound
+	for _, n := range list {
+		b, _, _, err := bounds(ctx, n, spec, batch, anyLayers)
+		if err != nil {
+			return nil, err
+		}
+		if least == nil || b.Seconds < least.Seconds {
+			least = b
+		}
+	}
+	return least, err
+}
+
+// graphs are a network, and that with attention as one operator if it has any.
+func graphs(net network.Network) ([]network.Network, error) {
+	g, err := net.Graph(1)
+	if err != nil {
+		return nil, err
+	}
+	fused := network.FuseAttention(net)
+	f, err := fused.Graph(1)
+	if err != nil {
+		return nil, err
+	}
+	if len(f.Ops) == len(g.Ops) {
+		return []network.Network{net}, nil
+	}
+	return []network.Network{net, fused}, nil
+}
 
 // Check is an error if a schedule that the bound is of takes less, so that one of the two is wrong.
 func (b *Bound) Check(latencySeconds float64) error {
@@ -25,8 +91,22 @@ func (b *Bound) Check(latencySeconds float64) error {
 
 // AnyDivision bounds the simulated latency of a batch in whatever way the clusters of a machine divide
 // the batch or the network between them: any of them may be idle or have more to do than others, and each
-// a plan of its own.
+// a plan of its own, of schedules of all forms; see [AnyForm].
 func AnyDivision(ctx context.Context, net network.Network, spec *hardware.Spec, batch int64) (seconds float64,
+	err error) {
+	list, err := graphs(net)
+	seconds = math.Inf(1)
+	for _, n := range list {
+		s, err := anyDivision(ctx, n, spec, batch)
+		if err != nil {
+			return 0, err
+		}
+		seconds = math.Min(seconds, s)
+	}
+	return seconds, err
+}
+
+func anyDivision(ctx context.Context, net network.Network, spec *hardware.Spec, batch int64) (seconds float64,
 	err error) {
 	if err := valid(spec, batch); err != nil {
 		return 0, err
@@ -35,7 +115,7 @@ func AnyDivision(ctx context.Context, net network.Network, spec *hardware.Spec, 
 	if err != nil {
 		return 0, err
 	}
-	of := measures(ctx, net, m)
+	of := measures(ctx, net, m, anyLayers)
 	all, err := of(batch)
 	if err != nil {
 		return 0, err

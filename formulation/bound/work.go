@@ -37,11 +37,14 @@ type work struct {
 	// a load brings twice as much as of others.
 	pieces []float64
 	need   []box
+	apart  bool // what several readers need of a tensor is not put together
 	// peak is the time of all products with every cell of the arrays at work, rowsOnly with
 	// their edges idle, but without a loss between blocks.
 	peak, rowsOnly float64
 	links          [][]link
 	reads          [][]reading
+	may            layers
+	oneUnit        bool      // vector work and special functions take turns
 	uneven         []bool    // a core's part may be less than a share
 	tail           []float64 // seconds behind an operator's products, or of more of them in its place
 	// next operator that all paths pass, whether each ends its layer, who reads it without gaps
@@ -50,10 +53,10 @@ type work struct {
 	readers [][]int
 }
 
-// measure prices a network's operators on a machine, for n batch elements; small are of
-// fewer, 1 and 2.
-func measure(g *model.Graph, m *cost.Model, n int64, small ...*work) (*work, error) {
-	w := &work{g: g, ops: make([][numUnits]float64, len(g.Ops)), weights: make([]float64, len(g.Tensors)), need: needs(g), reads: readings(g)}
+// measure prices a network's operators on a machine, for n batch elements, in the layers that there may be; small
+// are of fewer, 1 and 2.
+func measure(g *model.Graph, m *cost.Model, n int64, may layers, apart bool, small ...*work) (*work, error) {
+	w := &work{g: g, ops: make([][numUnits]float64, len(g.Ops)), weights: make([]float64, len(g.Tensors)), need: needs(g, apart), apart: apart, reads: readings(g)}
 	p := &pricer{g: g, m: m, least: map[lanes]float64{}}
 	for i, op := range g.Ops {
 		w.ops[i] = p.operator(op, func(t model.TensorID) model.Region {
@@ -69,6 +72,7 @@ func measure(g *model.Graph, m *cost.Model, n int64, small ...*work) (*work, err
 	}
 	perUnit := float64(m.Units(hardware.Matrix, max(1, schedule.CoresWithLB(m.Spec())))) * m.Spec().ClockHz
 	w.peak, w.rowsOnly = p.peak/perUnit, p.rows/perUnit
+	w.may, w.oneUnit = may, m.SharedVector()
 	w.link()
 	for k, s := range small {
 		if err := w.uniform(n, s, int64(k)+1); err != nil {
