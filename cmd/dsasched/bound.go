@@ -8,6 +8,7 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/certificate"
 	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
@@ -19,6 +20,8 @@ type boundJSON struct {
 	DType    string `json:"dtype"`
 	Hardware string `json:"hardware"`
 	*bound.Bound
+	// Fused is of the network with each attention as one operator; null: it has none.
+	Fused *bound.Bound `json:"attention_fused"`
 	// AnyDivisionSeconds is of whatever division of the batch or of the network between clusters; null: there is
 	// none, as the whole batch takes other work per element than a share.
 	AnyDivisionSeconds  *float64     `json:"any_division_lower_bound_s"`
@@ -36,7 +39,8 @@ groups, splits, orders, bindings, memory plans and chunks, as the simulator woul
 time them. The bound is the largest of several terms, each with its own reason;
 docs/formulations.md says what they assume and proves them. 'any division' holds as
 well where the batch is divided otherwise, clusters are idle, or each has a part of
-the network ('schedule --clusters'). 'steady' is the time per batch where many
+the network ('schedule --clusters'). 'fused' is of schedules that make each attention
+one operator (tiled). 'steady' is the time per batch where many
 batches follow each other.
 
 It is not the lower_bound_s of other commands, which is of one program.`,
@@ -62,7 +66,7 @@ It is not the lower_bound_s of other commands, which is of one program.`,
 			return err
 		}
 		a := &boundJSON{Model: args[0], DType: from.DType.String(), Hardware: spec.Name}
-		if a.Bound, err = bound.Cold(cmd.Context(), net, machine, batch.value); err != nil {
+		if a.Bound, a.Fused, err = certificate.Bounds(cmd.Context(), net, machine, batch.value); err != nil {
 			return err
 		}
 		if a.Steady, err = bound.Steady(cmd.Context(), net, machine, batch.value); err != nil {
@@ -84,6 +88,9 @@ func writeBound(b *bytes.Buffer, a *boundJSON) {
 	row(b, "limited by", "%s (%s)", a.Resource, a.Term)
 	rowOf(b, "made of", partsText(a.Bound))
 	rowWrapped(b, "of all", a.Scope)
+	if a.Fused != nil {
+		row(b, "fused", "at least %s with each attention as one operator: %s (%s)", duration(a.Fused.Seconds), a.Fused.Resource, a.Fused.Term)
+	}
 	if any := a.AnyDivisionSeconds; any != nil {
 		row(b, "any division", "at least %s, however clusters divide the batch or the network", duration(*any))
 	}

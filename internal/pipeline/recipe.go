@@ -358,6 +358,12 @@ func (r Recipe) validate(opt Options) error {
 // Usable reports why a recipe can't be used, before any work.
 func Usable(r Recipe, opt Options) error { return r.validate(opt) }
 
+// OwnGreedy reports whether a recipe is one of this project's own greedy ones, by its picks.
+func OwnGreedy(r Recipe) bool {
+	return r.stages == nil && r.own == nil &&
+		slices.ContainsFunc(Tiled(), func(x Recipe) bool { return x.Name == r.Name && x.Text() == r.Text() })
+}
+
 // Evaluations is how many schedules the search simulates to improve what a recipe's picks give; 0: those are the answer.
 func Evaluations(r Recipe) int { return r.evaluations }
 

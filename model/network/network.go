@@ -165,6 +165,16 @@ func FuseAttention(n Network) Network {
 	return n
 }
 
+// HasAttention reports whether [FuseAttention] finds something in a network.
+func HasAttention(n Network) (bool, error) {
+	g, err := n.Graph(1)
+	if err != nil {
+		return false, err
+	}
+	_, found, err := simplify.FuseAttention(g)
+	return found > 0, err
+}
+
 // suffix is what the name of a network says of its grain, such as @framework.
 func suffix(g grain.Grain) string {
 	if g == "" || g == grain.Given {
