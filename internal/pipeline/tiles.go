@@ -35,9 +35,15 @@ type tiler struct {
 	same  Key // what the choices for all steps of the draft depend on
 }
 
-// A tileMemo has the nests that are chosen for products, by all that the choice depends on; nil: the generator's is the
-// fastest.
-type tileMemo struct{ sync.Map }
+// A tileMemo has the tilings that the rule gives for products, and the nests that are chosen for steps, by all that they
+// depend on; nil: the generator's is the fastest.
+type tileMemo struct{ rules, nests sync.Map }
+
+// ruled is what the rule says.
+type ruled struct {
+	tiling.Blocks
+	fits bool
+}
 
 func newTiler(d *Draft) *tiler {
 	t := &tiler{d: d, known: d.state.tiles}
@@ -54,14 +60,24 @@ func (t *tiler) step(ctx context.Context, i int) error {
 	if !ok {
 		return nil
 	}
-	key := t.key(i, p)
-	known, there := t.known.Load(key)
+	product := t.product(i, p)
+	key := t.key(i, product)
+	known, there := t.known.nests.Load(key)
 	if !there {
-		n, err := t.choose(ctx, i, p)
-		if err != nil {
-			return err
+		rule, there := t.known.rules.Load(string(product))
+		if !there {
+			b, err := tiling.Rule(p)
+			rule = ruled{b, err == nil}
+			t.known.rules.Store(string(product), rule)
 		}
-		known, _ = t.known.LoadOrStore(key, n)
+		var n *schedule.Nest
+		if b := rule.(ruled); b.fits { // else the generator's nest may
+			var err error
+			if n, err = t.choose(ctx, i, p, b.Blocks); err != nil {
+				return err
+			}
+		}
+		known, _ = t.known.nests.LoadOrStore(key, n)
 	}
 	if n := known.(*schedule.Nest); n != nil {
 		_, _ = t.follow(i, n) // or the generator's stays: what it reads may lack what lies between its strides
@@ -69,14 +85,15 @@ func (t *tiler) step(ctx context.Context, i int) error {
 	return nil
 }
 
-// key has all that the choice for a step depends on.
-func (t *tiler) key(i int, p *tiling.Problem) string {
+// product has all that the rule depends on.
+func (t *tiler) product(i int, p *tiling.Problem) Key {
 	s := t.d.Schedule
-	st, layer := &s.Steps[i], t.layer(&s.Steps[i])
-	b := Key(slices.Clone(t.same))
+	st := &s.Steps[i]
+	var b Key
 	b.Add(p.Reps, p.M, p.N, p.K, p.RowBytes, p.ColumnBytes, p.ResultBytes, int64(p.RowsFrom), int64(p.ColumnsFrom),
-		int64(p.To), p.Deep, p.Most, p.Data, p.LLB, int64(len(p.Extra)), int64(len(layer.Ops)), st.Tiles, st.StageBytes, s.Room(i))
-	for _, x := range []float64{p.Product.Simple, p.Product.Special, p.Machine.Row, p.Product.Move, p.Machine.Move, p.Machine.Simple, p.Machine.Special} {
+		int64(p.To), p.Deep, p.Most, p.Data, p.LLB, int64(len(p.Extra)))
+	for _, x := range []float64{p.Product.Simple, p.Product.Special, p.Product.Move, p.Machine.Row, p.Load, p.Gap, p.Machine.Simple,
+		p.Machine.Special, p.Machine.Move} {
 		b.Add(int64(math.Float64bits(x)))
 	}
 	for _, x := range p.Extra {
@@ -85,12 +102,21 @@ func (t *tiler) key(i int, p *tiling.Problem) string {
 	if w := p.Window; w != nil {
 		b.Add(w.Height, w.Width, w.StrideHeight, w.StrideWidth, w.OutputWidth)
 	}
-	for _, id := range layer.Ops {
-		b.Text(string(s.Graph.Op(id).Kind))
-	}
 	out := t.d.Instances.Instances[st.Instance].Regions[st.Output]
 	for _, d := range s.Graph.Tensor(st.Output).Layout {
 		b.Add(int64(d), out[d].Len())
+	}
+	return b
+}
+
+// key has all that the choice for a step depends on.
+func (t *tiler) key(i int, product Key) string {
+	s := t.d.Schedule
+	st, layer := &s.Steps[i], t.layer(&s.Steps[i])
+	b := append(slices.Clone(t.same), product...)
+	b.Add(int64(len(layer.Ops)), st.Tiles, st.StageBytes, s.Room(i))
+	for _, id := range layer.Ops {
+		b.Text(string(s.Graph.Op(id).Kind))
 	}
 	b.binding(st.Binding)
 	b.Add(int64(len(st.Params)), int64(len(st.Reads)))
@@ -145,13 +171,9 @@ const mostProducts = 32 << 10
 // moreRows is how often the rows of a tiling that does not fit are cut again.
 const moreRows = 3
 
-// choose returns the nest of the rule for a step; nil if the step alone is as fast without.
-func (t *tiler) choose(ctx context.Context, i int, p *tiling.Problem) (*schedule.Nest, error) {
+// choose returns the nest of the rule's tiling for a step; nil if the step alone is as fast without.
+func (t *tiler) choose(ctx context.Context, i int, p *tiling.Problem, b tiling.Blocks) (*schedule.Nest, error) {
 	s := t.d.Schedule
-	b, err := tiling.Rule(p)
-	if err != nil {
-		return nil, nil // no tile fits: the generator's nest may
-	}
 	before, err := t.alone(ctx, i)
 	if err != nil {
 		return nil, err
