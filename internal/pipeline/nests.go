@@ -7,50 +7,11 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-var nestMoves = []Move{
-	{"tile", 2, (*Site).moveTile},
-	{"tiling", 1, (*Site).moveTiling},
-}
+var nestMoves = []Move{{"tile", 2, (*Site).moveTile}}
 
-// moveTile goes from the tiling of a product to one that differs in one extent, in the division over cores, in the order of
-// loops or in buffers.
+// moveTile goes from the tiling of a layer's product or attention to one that differs in one extent, in the division over
+// cores, in the order of loops or in buffers: of the layer alone or of all that do the same.
 func (a *Site) moveTile() *Decisions {
-	return a.retile(func(t *tiler, i int, p *tiling.Problem) *schedule.Nest {
-		b, ok := t.blocks(i, p)
-		if !ok {
-			var err error
-			if b, err = tiling.Rule(p); err != nil {
-				return nil
-			}
-		}
-		list := p.Neighbours(b)
-		if len(list) == 0 {
-			return nil
-		}
-		return t.nest(&t.d.Steps[i], p, list[a.Rand.IntN(len(list))])
-	})
-}
-
-// moveTiling takes the tiling of the rule for a part of the memories or of the cores: what that leaves, what comes before
-// and behind can use.
-func (a *Site) moveTiling() *Decisions {
-	return a.retile(func(t *tiler, i int, p *tiling.Problem) *schedule.Nest {
-		part := func(of *int64) { *of -= *of * int64(a.Rand.IntN(4)) / 4 }
-		part(&p.Data)
-		part(&p.LLB)
-		if a.Rand.IntN(4) == 0 && p.Cores > 1 {
-			p.Cores -= 1 + int64(a.Rand.IntN(int(p.Cores/2)))
-		}
-		b, err := tiling.Rule(p)
-		if err != nil {
-			return nil
-		}
-		return t.nest(&t.d.Steps[i], p, b)
-	})
-}
-
-// retile gives a layer another nest, alone or with all that do the same.
-func (a *Site) retile(choose func(t *tiler, i int, p *tiling.Problem) *schedule.Nest) *Decisions {
 	own := *a.Schedule
 	own.Steps, own.Values = slices.Clone(own.Steps), slices.Clone(own.Values)
 	t := newTiler(&Draft{Schedule: &own, Cost: a.Cost})
@@ -63,7 +24,7 @@ func (a *Site) retile(choose func(t *tiler, i int, p *tiling.Problem) *schedule.
 	if st.Attending != nil {
 		n = a.attention(&st)
 	} else if p, ok := t.problem(i); ok {
-		n = choose(t, i, p)
+		n = a.neighbour(t, i, p)
 	}
 	if n == nil {
 		return nil
@@ -85,6 +46,22 @@ func (a *Site) retile(choose func(t *tiler, i int, p *tiling.Problem) *schedule.
 		}
 	}
 	return a.with(x)
+}
+
+// neighbour is a nest next to a step's, or to that of the rule if the step has none in tiles; nil: there is none.
+func (a *Site) neighbour(t *tiler, i int, p *tiling.Problem) *schedule.Nest {
+	b, ok := t.blocks(i, p)
+	if !ok {
+		var err error
+		if b, err = tiling.Rule(p); err != nil {
+			return nil
+		}
+	}
+	list := p.Neighbours(b)
+	if len(list) == 0 {
+		return nil
+	}
+	return t.nest(&t.d.Steps[i], p, list[a.Rand.IntN(len(list))])
 }
 
 // step draws a step with a product: half of the time all alike, else by their work; -1: there is none.

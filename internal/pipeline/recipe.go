@@ -130,7 +130,7 @@ func Searched() []Recipe {
 func Whole() Recipe {
 	r := Table()[slices.IndexFunc(Table(), func(r Recipe) bool { return r.Name == GreedyRecipe })]
 	r.Name, r.Description = "best",
-		"cross-layer improved as a whole, in 400 simulated schedules ('dsasched best' simulates more)"
+		"cross-layer or tiled improved as a whole, in 400 simulated schedules ('dsasched best' simulates more)"
 	r.evaluations = 400
 	return r
 }
