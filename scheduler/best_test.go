@@ -46,6 +46,71 @@ func TestBestIsNotWorseThanAnyRecipe(t *testing.T) {
 	}
 }
 
+// The answer is not slower than what `schedule` gives without a variant, whose graph may have each attention as one
+// operator and running sums in parts, and the variant `best` neither.
+func TestBestIsNotSlowerThanTheDefault(t *testing.T) {
+	variant := map[bool]scheduler.Recipe{}
+	for best, name := range map[bool]string{false: pipeline.Default, true: "best"} {
+		r, err := scheduler.Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		variant[best] = r
+	}
+	greedy, err := scheduler.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := 0
+	for _, c := range []struct {
+		net, machine string
+		perCluster   int64
+	}{
+		{"toy-fig3", "stcp920", 2}, {"toy-fig5", "ipu", 3}, {"squeezenet", "goya", 1}, {"squeezenet", "tpu-v4i", 2},
+		{"dlrm", "v100", 2}, {"mamba-block", "stcp920", 1}, {"mamba-block", "a100", 1}, {"gpt2-decode", "a100", 1},
+		{"gpt2-decode", "ascend910", 1}, {"alexnet", "a100", 1}, {"crnn", "ascend910", 1},
+		{"transformer", "stcp920", 1},
+	} {
+		net, machine := open(t, c.net), load(t, c.machine)
+		batch := c.perCluster * int64(machine.Clusters)
+		made, err := scheduler.Run(t.Context(), net, machine, batch, variant[false], scheduler.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		opt := scheduler.BestOptions{Recipes: append(pipeline.Tiled(), greedy), Evaluations: 8}
+		found, err := scheduler.Best(t.Context(), net, machine, batch, opt)
+		if err != nil {
+			t.Fatalf("%s on %s: %v", c.net, c.machine, err)
+		}
+		if found.Sim.TotalPs > made.Sim.TotalPs {
+			t.Errorf("%s on %s: %d ps, best %d", c.net, c.machine, made.Sim.TotalPs, found.Sim.TotalPs)
+		}
+		own, err := net.Graph(found.Chunk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if schedulefile.GraphFingerprint(own) != schedulefile.GraphFingerprint(found.Schedule.Graph) {
+			other++
+		}
+		back, err := scheduler.Restore(t.Context(), scheduler.File(found.Result, schedulefile.Origin{}), machine)
+		if err != nil || back.Sim.TotalPs != found.Sim.TotalPs {
+			t.Errorf("%s on %s: %d ps, from its file: %v, %v", c.net, c.machine, found.Sim.TotalPs, back, err)
+		}
+		if c.net == "toy-fig5" {
+			as, err := scheduler.Run(t.Context(), net, machine, batch, variant[true], scheduler.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if as.Sim.TotalPs > made.Sim.TotalPs {
+				t.Errorf("%s on %s: %d ps, variant best %d", c.net, c.machine, made.Sim.TotalPs, as.Sim.TotalPs)
+			}
+		}
+	}
+	if other < 3 {
+		t.Errorf("%d of the best schedules are of another graph than the network's, expected 3 at least", other)
+	}
+}
+
 // A limit gives the best so far; without any there is an error.
 func TestBestStops(t *testing.T) {
 	net, machine := open(t, "resnet50"), load(t, "stcp920")

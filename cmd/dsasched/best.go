@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/certificate"
@@ -37,6 +36,7 @@ type bestJSON struct {
 	Objective                 string               `json:"objective"`
 	CertifiedBoundSeconds     float64              `json:"certified_lower_bound_s"`
 	Scope                     string               `json:"scope"`                   // of the bound
+	AttentionFused            bool                 `json:"attention_fused"`         // each attention is one operator, for schedule and bound
 	Gap                       float64              `json:"gap"`                     // latency over bound, less 1
 	GreedyThroughputPerSecond *float64             `json:"greedy_throughput_per_s"` // null: that variant fails
 	Seed                      uint64               `json:"seed"`
@@ -55,15 +55,17 @@ func newBest() *cobra.Command {
 		Long: `Find a schedule of the least simulated latency: all decisions together, where
 'dsasched compare' makes one at a time exact by an objective of its own.
 
-The search begins with cross-layer at every chunk, with element-wise operators in
-place and not. It changes groups and how they are split, bindings, scopes, spills,
-the order of instances and what the kernel generator may do, for --evaluations
-schedules, each of which is simulated; chunks that promise less are left one after
-the other. Then it runs every other variant at every chunk, so that its answer is
-never worse than any of them, and goes on from the best; but for those that make an
-operator of each attention (tiled), which are another network's. The same seed gives
-the same answer anywhere, unless --time-limit or Ctrl-C ends the search; then the
-best schedule so far is printed.
+The search begins with cross-layer and tiled at every chunk, with element-wise
+operators in place and not. It changes groups and how they are split, bindings,
+scopes, spills, the order of instances, tiles and loops of products, and what the
+kernel generator may do, for --evaluations schedules, each of which is simulated;
+starts that promise less are left one after the other. Then it runs every other
+variant at every chunk, so that its answer is never worse than any of them, and goes
+on from the best. The same seed gives the same answer anywhere, unless --time-limit
+or Ctrl-C ends the search; then the best schedule so far is printed.
+
+tiled makes an operator of each attention. A search that begins there goes on there,
+and the bound is then that of the network with such operators.
 
 Bound is what no schedule is faster than that divides the batch evenly over all
 clusters, in layers that are straight lines of the network's own operators
@@ -120,9 +122,13 @@ saw.`,
 		if *front && machine.Energy == nil {
 			return fmt.Errorf("--front: the description of accelerator %q has no figures of energy", spec.Name)
 		}
-		least, err := bound.Cold(cmd.Context(), net, machine, batch.value)
+		given, fused, err := certificate.Bounds(cmd.Context(), net, machine, batch.value)
 		if err != nil {
 			return err
+		}
+		least := given
+		if fused != nil && fused.Seconds < given.Seconds {
+			least = fused
 		}
 		opt := scheduler.BestOptions{Options: scheduler.Options{Chunk: chunk.value, TimeLimit: limit.value}, Evaluations: int(evaluations.value), Seed: uint64(seed.value), Threads: int(threads.value),
 			Objective: scheduler.Objective(objective.value), Front: *front}
@@ -147,12 +153,20 @@ saw.`,
 			return err
 		}
 		show.end()
-		if why := certificate.Covers(found.Result); why != nil {
+		_, isFused, why := certificate.GraphOf(net, found.Result)
+		switch {
+		case why != nil:
+		case isFused:
+			least = fused
+		default:
+			least = given
+		}
+		if why = cmp.Or(why, certificate.Covers(found.Result)); why != nil {
 			found.Notes = append(found.Notes, "the bound is not of this schedule: "+why.Error())
 		} else if err := least.Check(found.LatencySeconds()); err != nil {
 			return err
 		}
-		answer := bestJSON{Scope: least.Scope, Model: args[0], Hardware: spec.Name, DType: from.dtype.value, Batch: found.Batch, Chunk: found.Chunk,
+		answer := bestJSON{Scope: least.Scope, AttentionFused: isFused, Model: args[0], Hardware: spec.Name, DType: from.dtype.value, Batch: found.Batch, Chunk: found.Chunk,
 			ThroughputPerSecond: found.ThroughputPerSecond(), LatencySeconds: found.LatencySeconds(),
 			CertifiedBoundSeconds: least.Seconds, Gap: least.Gap(found.LatencySeconds()), Seed: opt.Seed,
 			Evaluations: found.Evaluations, Stop: found.Stop.String(), Starts: found.Starts, Trajectory: found.Trajectory, Notes: append([]string{}, found.Notes...)}
@@ -190,6 +204,9 @@ func writeBest(b *bytes.Buffer, a *bestJSON) {
 	row(b, "throughput", "%s, %s", perSecond(a.ThroughputPerSecond), greedy)
 	row(b, "latency", "%s; the bound is %s, gap %s", duration(a.LatencySeconds), duration(a.CertifiedBoundSeconds), percent(a.Gap))
 	rowWrapped(b, "bound of all", a.Scope)
+	if a.AttentionFused {
+		row(b, "graph", "each attention is one operator, in the schedule and for the bound")
+	}
 	row(b, "energy", "%s", energyText(a.EnergyJoules, a.AveragePowerWatts))
 	end := ""
 	if a.Stop != milp.Complete.String() {

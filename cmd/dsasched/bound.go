@@ -8,6 +8,7 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/certificate"
 	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
@@ -21,6 +22,8 @@ type boundJSON struct {
 	*bound.Bound
 	// AnyFormSeconds is of schedules with layers of any form or with attention as one operator, too.
 	AnyFormSeconds float64 `json:"any_form_lower_bound_s"`
+	// Fused is of the network with each attention as one operator; null: it has none.
+	Fused *bound.Bound `json:"attention_fused"`
 	// AnyDivisionSeconds is of whatever division of the batch or of the network between clusters; null: there is
 	// none, as the whole batch takes other work per element than a share.
 	AnyDivisionSeconds  *float64     `json:"any_division_lower_bound_s"`
@@ -39,7 +42,8 @@ orders, bindings, memory plans and chunks, as the simulator would time them. The
 bound is the largest of several terms, each with its own reason;
 docs/formulations.md says what they assume and proves them. 'any form' holds as well
 for what other variants make: attention as one operator and scans in one layer
-(tiled), the layers of TVM and AStitch. 'any division' holds for all these, and where
+(tiled), the layers of TVM and AStitch; 'fused' of schedules alone that make each
+attention one operator. 'any division' holds for all these, and where
 the batch is divided otherwise, clusters are idle, or each has a part of the network
 ('schedule --clusters'). 'steady' is the time per batch where many batches follow
 each other.
@@ -67,7 +71,7 @@ It is not the lower_bound_s of other commands, which is of one program.`,
 			return err
 		}
 		a := &boundJSON{Model: args[0], DType: from.DType.String(), Hardware: spec.Name}
-		if a.Bound, err = bound.Cold(cmd.Context(), net, machine, batch.value); err != nil {
+		if a.Bound, a.Fused, err = certificate.Bounds(cmd.Context(), net, machine, batch.value); err != nil {
 			return err
 		}
 		if a.Steady, err = bound.Steady(cmd.Context(), net, machine, batch.value); err != nil {
@@ -95,6 +99,9 @@ func writeBound(b *bytes.Buffer, a *boundJSON) {
 	rowOf(b, "made of", partsText(a.Bound))
 	rowWrapped(b, "of all", a.Scope)
 	row(b, "any form", "at least %s, with attention as one operator, or layers of other forms", duration(a.AnyFormSeconds))
+	if a.Fused != nil {
+		row(b, "fused", "at least %s with each attention as one operator: %s (%s)", duration(a.Fused.Seconds), a.Fused.Resource, a.Fused.Term)
+	}
 	if any := a.AnyDivisionSeconds; any != nil {
 		row(b, "any division", "at least %s, however clusters divide the batch or the network", duration(*any))
 	}

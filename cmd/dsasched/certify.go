@@ -55,7 +55,11 @@ is not built in is taken from --hardware alone.`,
 
 func writeVerdict(b *bytes.Buffer, v *certificate.Verdict) {
 	row(b, "certificate", "%s on %s, batch %d: holds", v.Model, v.Hardware, v.Batch)
-	row(b, "network", "%s, operators %s, fingerprint %s", v.DType, v.Grain, v.NetworkFingerprint)
+	attention := ""
+	if v.AttentionFused {
+		attention = ", each attention one operator"
+	}
+	row(b, "network", "%s, operators %s%s, fingerprint %s", v.DType, v.Grain, attention, v.NetworkFingerprint)
 	if len(v.Dims) > 0 {
 		var list []string
 		for _, d := range v.Dims {

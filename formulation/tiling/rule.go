@@ -559,6 +559,17 @@ func (r *ruler) climb(x *timed) {
 	}
 }
 
+// Neighbours lists the tilings that fit and differ from one in an extent, in the division over cores, or in how tiles are
+// run, those of the rule's last steps.
+func (p *Problem) Neighbours(b Blocks) (list []Blocks) {
+	p.neighbours(b, func(x Blocks) {
+		if x != b && p.Fits(&x) {
+			list = append(list, x)
+		}
+	})
+	return list
+}
+
 // neighbours visits the tilings that differ in one extent, or in how tiles are run.
 func (p *Problem) neighbours(b Blocks, visit func(Blocks)) {
 	_, m, n := p.part(b.Cores)

@@ -95,6 +95,8 @@ type Network struct {
 	Grain        string      `json:"grain"`
 	Dims         []Dimension `json:"dims"`
 	AllowUnknown bool        `json:"allow_unknown"`
+	// AttentionFused: each attention of the network is one operator (network.FuseAttention), in the schedule as in the bound.
+	AttentionFused bool `json:"attention_fused,omitempty"`
 	// Fingerprint is of the network at batch 1; see schedulefile.GraphFingerprint.
 	Fingerprint string `json:"fingerprint"`
 }
@@ -115,6 +117,10 @@ func New(ctx context.Context, name string, from network.Options, r *scheduler.Re
 	if err != nil {
 		return nil, err
 	}
+	net, fused, err := GraphOf(net, r)
+	if err != nil {
+		return nil, err
+	}
 	g, err := net.Graph(1)
 	if err != nil {
 		return nil, err
@@ -127,7 +133,7 @@ func New(ctx context.Context, name string, from network.Options, r *scheduler.Re
 		return nil, err
 	}
 	f := &File{Kind: Kind, Version: Version, Batch: r.Batch, Bound: *b, Proof: *proof, GreedyThroughputPerSecond: greedy,
-		Network:             Network{Model: name, DType: from.DType.String(), Grain: string(cmp.Or(from.Grain, grain.Given)), Dims: []Dimension{}, AllowUnknown: from.AllowUnknown, Fingerprint: schedulefile.GraphFingerprint(g)},
+		Network:             Network{Model: name, DType: from.DType.String(), Grain: string(cmp.Or(from.Grain, grain.Given)), Dims: []Dimension{}, AllowUnknown: from.AllowUnknown, AttentionFused: fused, Fingerprint: schedulefile.GraphFingerprint(g)},
 		ThroughputPerSecond: r.ThroughputPerSecond(), LatencySeconds: r.LatencySeconds(), CertifiedBoundSeconds: b.Seconds, Gap: b.Gap(r.LatencySeconds()),
 		Schedule: *scheduler.File(r, schedulefile.Origin{MadeBy: "dsasched", Model: name, DType: from.DType.String(), Grain: string(from.Grain)})}
 	f.Hardware = f.Schedule.Hardware
@@ -136,6 +142,38 @@ func New(ctx context.Context, name string, from network.Options, r *scheduler.Re
 	}
 	slices.SortFunc(f.Network.Dims, func(a, b Dimension) int { return cmp.Compare(a.Name, b.Name) })
 	return f, nil
+}
+
+// GraphOf is the network as a schedule has it: as it is, or with each attention as one operator. Schedules of other graphs,
+// of which parts were taken apart, are no answer that a bound is known for.
+func GraphOf(net network.Network, r *scheduler.Result) (of network.Network, fused bool, err error) {
+	for _, of := range []network.Network{net, network.FuseAttention(net)} {
+		same := true
+		for s, size := range r.Sizes() {
+			g, err := of.Graph(size)
+			if err != nil {
+				return of, false, err
+			}
+			same = same && schedulefile.GraphFingerprint(g) == schedulefile.GraphFingerprint(s.Graph)
+		}
+		if same {
+			return of, fused, nil
+		}
+		fused = true
+	}
+	return net, false, errors.New("running sums or group normalisations run in parts, of which no bound is known")
+}
+
+// Bounds are the bound of a network and, where it has attention, that with each attention as one operator.
+func Bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch int64) (given, fused *bound.Bound, err error) {
+	if given, err = bound.Cold(ctx, net, spec, batch); err != nil {
+		return nil, nil, err
+	}
+	has, err := network.HasAttention(net)
+	if err == nil && has {
+		fused, err = bound.Cold(ctx, network.FuseAttention(net), spec, batch)
+	}
+	return given, fused, err
 }
 
 // Write returns the file as text; the same certificate gives the same bytes.
@@ -201,6 +239,7 @@ type Verdict struct {
 	DType              string      `json:"dtype"`
 	Grain              string      `json:"grain"`
 	Dims               []Dimension `json:"dims"`
+	AttentionFused     bool        `json:"attention_fused"` // each attention is one operator
 	NetworkFingerprint string      `json:"network_fingerprint"`
 	Hardware           string      `json:"hardware"`
 	HardwareFile       string      `json:"hardware_file,omitempty"` // "": it is built in
@@ -241,8 +280,19 @@ func (f *File) Check(ctx context.Context, path, accelerator, name string) (*Verd
 	if err := differs(path, "schedule.hardware", f.Schedule.Hardware, f.Hardware); err != nil {
 		return nil, err
 	}
-	net, err := f.Network.open(path, name)
+	given, err := f.Network.open(path, name)
 	if err != nil {
+		return nil, err
+	}
+	net := given
+	if f.Network.AttentionFused {
+		net = network.FuseAttention(given)
+	}
+	g, err := net.Graph(1)
+	if err != nil {
+		return nil, err
+	}
+	if err := differs(path, "network.fingerprint", f.Network.Fingerprint, schedulefile.GraphFingerprint(g)); err != nil {
 		return nil, err
 	}
 	machine, err := pipeline.MachineOf(&f.Schedule, spec)
@@ -269,7 +319,7 @@ func (f *File) Check(ctx context.Context, path, accelerator, name string) (*Verd
 	if err := b.Check(r.LatencySeconds()); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	v := &Verdict{File: path, Model: cmp.Or(name, f.Network.Model), DType: f.Network.DType, Grain: f.Network.Grain, Dims: f.Network.Dims, NetworkFingerprint: f.Network.Fingerprint,
+	v := &Verdict{File: path, Model: cmp.Or(name, f.Network.Model), DType: f.Network.DType, Grain: f.Network.Grain, Dims: f.Network.Dims, AttentionFused: f.Network.AttentionFused, NetworkFingerprint: f.Network.Fingerprint,
 		Hardware: spec.Name, HardwareFingerprint: f.Hardware.Fingerprint, Level: f.Hardware.Level, Scope: b.Scope, Batch: f.Batch, ThroughputPerSecond: r.ThroughputPerSecond(),
 		LatencySeconds: r.LatencySeconds(), CertifiedBoundSeconds: b.Seconds, Gap: b.Gap(r.LatencySeconds()),
 		Term: b.Term, Resource: b.Resource, Terms: b.Terms, Parts: b.Parts, LimitedBy: r.LimitText()}
@@ -289,7 +339,7 @@ func (f *File) Check(ctx context.Context, path, accelerator, name string) (*Verd
 			return nil, err
 		}
 	}
-	if v.GreedyThroughputPerSecond, err = greedy(ctx, net, spec, f.Batch); err != nil {
+	if v.GreedyThroughputPerSecond, err = greedy(ctx, given, spec, f.Batch); err != nil {
 		return nil, err
 	}
 	return v, differs(path, "greedy_throughput_per_s", value(f.GreedyThroughputPerSecond), value(v.GreedyThroughputPerSecond))
@@ -332,13 +382,9 @@ func (n *Network) open(path, name string) (network.Network, error) {
 	}
 	net, err := network.Open(cmp.Or(name, n.Model), from)
 	if err != nil {
-		return net, fmt.Errorf("%s: network.model: %w", path, err)
+		err = fmt.Errorf("%s: network.model: %w", path, err)
 	}
-	g, err := net.Graph(1)
-	if err != nil {
-		return net, err
-	}
-	return net, differs(path, "network.fingerprint", n.Fingerprint, schedulefile.GraphFingerprint(g))
+	return net, err
 }
 
 // sameBound compares a bound with that computed anew.

@@ -91,6 +91,56 @@ func TestCertificateHolds(t *testing.T) {
 	}
 }
 
+// Where each attention is one operator, the certificate is of that graph, and says so. Of a graph whose running sums are in
+// parts no bound is known.
+func TestCertificateOfFusedAttention(t *testing.T) {
+	ctx := context.Background()
+	chip, err := scheduler.OpenMachine("a100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipe, err := scheduler.Lookup("tiled-llb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(model string) (*scheduler.Result, network.Network) {
+		net, err := scheduler.OpenNetwork(model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := scheduler.Run(ctx, net, chip, 2, recipe, scheduler.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r, net
+	}
+	r, net := run("gpt2-decode")
+	_, fused, err := certificate.Bounds(ctx, net, r.Spec, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := certificate.New(ctx, "gpt2-decode", network.Options{}, r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.GreedyThroughputPerSecond = nil
+	if !f.Network.AttentionFused || f.CertifiedBoundSeconds != fused.Seconds {
+		t.Errorf("fused: %t, bound %v, expected that of fused attention, %v", f.Network.AttentionFused, f.CertifiedBoundSeconds, fused.Seconds)
+	}
+	var wrong *schedulefile.InputError
+	if _, err := f.Check(ctx, "proof", "", ""); !errors.As(err, &wrong) || wrong.Field != "greedy_throughput_per_s" {
+		t.Errorf("expected an error about the greedy schedule alone, which the file lacks: %v", err)
+	}
+	f.Network.AttentionFused = false
+	if _, err := f.Check(ctx, "proof", "", ""); !errors.As(err, &wrong) || wrong.Field != "network.fingerprint" {
+		t.Errorf("as the network's own operators: %v", err)
+	}
+	r, _ = run("mamba-block")
+	if _, err := certificate.New(ctx, "mamba-block", network.Options{}, r, nil); err == nil || !strings.Contains(err.Error(), "no bound is known") {
+		t.Errorf("running sums in parts: %v", err)
+	}
+}
+
 // A verdict names the file that an accelerator is from, whatever it is called in there.
 func TestAcceleratorOfFile(t *testing.T) {
 	data, err := os.ReadFile("../../hardware/presets/stcp920.yaml")

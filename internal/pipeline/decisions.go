@@ -145,7 +145,7 @@ func DecisionsOf(r *Result, inPlace, all bool) *Decisions {
 	p := take(r.Schedule, r.Chunk)
 	if all || slow {
 		p.rest = map[int64]*Decisions{}
-		for s, size := range r.sizes() {
+		for s, size := range r.Sizes() {
 			if size != r.Chunk {
 				p.rest[size] = take(s, size)
 			}
@@ -262,6 +262,12 @@ func (p *Decisions) Taking(stage string, from *Decisions) *Decisions {
 
 // Groups are the groups that are decided.
 func (p *Decisions) Groups() Groups { return of[Groups](p) }
+
+// Tiled reports whether products run in tiles by rule where no nest is decided.
+func (p *Decisions) Tiled() bool {
+	x, decided := p.value("nest").(loops)
+	return decided && x.tiles || !decided && p.Recipe.Pick("nest") == tiledNests.Name
+}
 
 // Name is one that no other decisions have, among those for a chunk of a search.
 func (p *Decisions) Name() [sha256.Size]byte {

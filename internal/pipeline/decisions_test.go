@@ -177,6 +177,8 @@ func TestDecisionNames(t *testing.T) {
 		alter(func(x *generating) { x.Pieces = 6 })(plain),
 		alter(func(x *loops) { x.nests = map[stepKey]*schedule.Nest{{}: nil} })(plain),
 		alter(func(x *loops) { x.made = made.Schedule })(plain),
+		alter(func(x *loops) { x.nests, x.tiles = nil, true })(plain),
+		alter(func(x *loops) { x.own = map[model.OpID]*schedule.Nest{op: {Tiles: 1}} })(plain),
 		plain.with(residence{outputs: schedule.DDR}),
 		plain.with(plain.Stages[plain.row("address")].take(&Draft{Recipe: parse("", "", "address=apart")}, false)),
 		change(func(p *Decisions) { p.InPlace = true }),

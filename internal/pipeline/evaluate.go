@@ -48,6 +48,7 @@ type Problem struct {
 	graphs  map[int64]*model.Graph
 	memos   map[memoKey]*schedule.Memo
 	groups  map[grouped]*schedule.Schedule
+	tiles   tileMemo
 	mu      sync.Mutex
 	memory  []*lower.Memory // free; a pool would lose it to the collector
 }
@@ -92,7 +93,7 @@ func (w *Problem) prepare(ctx context.Context, named, r Recipe, chunk int64, opt
 			return nil, err
 		}
 		opt := opt
-		opt.memo, opt.given = w.memo(size, opt.Uneven.Alternatives()[0]), of(size)
+		opt.memo, opt.given, opt.tiles = w.memo(size, opt.Uneven.Alternatives()[0]), of(size), &w.tiles
 		d, err := draft(ctx, g, w.Spec, r, opt)
 		if err != nil && ctx.Err() == nil {
 			err = fmt.Errorf("%s on %s, variant %s, %d per cluster: %w", w.Net.Name, w.Machine.Name, named.Name, size, err)

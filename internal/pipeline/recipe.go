@@ -130,7 +130,7 @@ func Searched() []Recipe {
 func Whole() Recipe {
 	r := Table()[slices.IndexFunc(Table(), func(r Recipe) bool { return r.Name == GreedyRecipe })]
 	r.Name, r.Description = "best",
-		"cross-layer improved as a whole, in 400 simulated schedules ('dsasched best' simulates more)"
+		"cross-layer or tiled improved as a whole, in 400 simulated schedules ('dsasched best' simulates more)"
 	r.evaluations = 400
 	return r
 }
@@ -357,6 +357,12 @@ func (r Recipe) validate(opt Options) error {
 
 // Usable reports why a recipe can't be used, before any work.
 func Usable(r Recipe, opt Options) error { return r.validate(opt) }
+
+// OwnGreedy reports whether a recipe is one of this project's own greedy ones, by its picks.
+func OwnGreedy(r Recipe) bool {
+	return r.stages == nil && r.own == nil &&
+		slices.ContainsFunc(Tiled(), func(x Recipe) bool { return x.Name == r.Name && x.Text() == r.Text() })
+}
 
 // Evaluations is how many schedules the search simulates to improve what a recipe's picks give; 0: those are the answer.
 func Evaluations(r Recipe) int { return r.evaluations }

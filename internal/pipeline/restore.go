@@ -64,7 +64,7 @@ func File(r *Result, origin schedulefile.Origin) *schedulefile.File {
 		}
 		return f
 	}
-	known, sizes := map[*schedule.Schedule]int{}, r.sizes()
+	known, sizes := map[*schedule.Schedule]int{}, r.Sizes()
 	for _, plan := range r.Plans {
 		segments := []schedulefile.Segment{}
 		for _, seg := range plan {

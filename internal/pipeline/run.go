@@ -90,6 +90,7 @@ type state struct {
 	mostInstances int          // that splits may give; 0: no limit
 	ddrWeight     float64      // see spread
 	memo          *schedule.Memo
+	tiles         *tileMemo  // what tiles were chosen before; nil: nothing
 	given         *Decisions // that the recipe need not make; nil: none
 	measured      bool       // see Result
 }
@@ -533,9 +534,9 @@ func (r *Result) keep(s *schedule.Schedule, values map[string]Decision) {
 	maps.Copy(r.values[s], values)
 }
 
-// sizes are the batch elements of the schedules of clusters that divide the batch: whole chunks first, then what is
+// Sizes are the batch elements of the schedules of clusters that divide the batch: whole chunks first, then what is
 // left.
-func (r *Result) sizes() map[*schedule.Schedule]int64 {
+func (r *Result) Sizes() map[*schedule.Schedule]int64 {
 	sizes := map[*schedule.Schedule]int64{}
 	for k, plan := range r.Plans {
 		rest := r.Shares[k]

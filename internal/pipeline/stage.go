@@ -179,7 +179,7 @@ func Stages() []Stage {
 			Strategies: []Strategy{reloadWeights, keepWeights}, heldBy: "issue", text: generatorText},
 		{Name: "nest", Description: "the loops in which the cores run a layer",
 			Strategies: []Strategy{RuleNests, ansorNests, tiledNests},
-			check:      by(schedule.CheckPlan), take: takeLoops, text: nestText},
+			check:      by(schedule.CheckPlan), take: takeLoops, moves: nestMoves, text: nestText},
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/dsasched/dsasched/formulation/tiling"
 	"github.com/dsasched/dsasched/hardware"
@@ -18,7 +19,7 @@ import (
 
 var tiledNests = Strategy{Name: "tiles", Description: "products in tiles of rows, columns and reduction, by closed form",
 	Decide: func(ctx context.Context, d *Draft) error {
-		t := tiler{d: d, known: map[string]tiledStep{}}
+		t := newTiler(d)
 		for i := range d.Steps {
 			if err := t.step(ctx, i); err != nil {
 				return err
@@ -30,41 +31,112 @@ var tiledNests = Strategy{Name: "tiles", Description: "products in tiles of rows
 // A tiler chooses tiles for the products of a draft, once for each distinct shape.
 type tiler struct {
 	d     *Draft
-	known map[string]tiledStep
+	known *tileMemo
+	same  Key // what the choices for all steps of the draft depend on
 }
 
-// tiledStep is a nest that is faster than the generator's; nil: that is the fastest.
-type tiledStep struct{ nest *schedule.Nest }
+// A tileMemo has the tilings that the rule gives for products, and the nests that are chosen for steps, by all that they
+// depend on; nil: the generator's is the fastest.
+type tileMemo struct{ rules, nests sync.Map }
+
+// ruled is what the rule says.
+type ruled struct {
+	tiling.Blocks
+	fits bool
+}
+
+func newTiler(d *Draft) *tiler {
+	t := &tiler{d: d, known: d.state.tiles}
+	if t.known == nil {
+		t.known = &tileMemo{}
+	}
+	t.same.Text(fmt.Sprint(d.Lower.Generator))
+	return t
+}
 
 // step gives a step the nest of the rule, if it is faster alone.
 func (t *tiler) step(ctx context.Context, i int) error {
-	s := t.d.Schedule
 	p, ok := t.problem(i)
 	if !ok {
 		return nil
 	}
-	st := &s.Steps[i]
-	key := fmt.Sprint(p, s.Graph.Op(t.layer(st).Anchor).Kind, st.Params, s.Room(i))
-	for _, r := range st.Reads {
-		key += fmt.Sprint(s.Values[r.Value].Level, r.NeedBytes, r.UnionBytes)
-	}
-	known, there := t.known[key]
+	product := t.product(i, p)
+	key := t.key(i, product)
+	known, there := t.known.nests.Load(key)
 	if !there {
-		var err error
-		if known.nest, err = t.choose(ctx, i, p); err != nil {
-			return err
+		rule, there := t.known.rules.Load(string(product))
+		if !there {
+			b, err := tiling.Rule(p)
+			rule = ruled{b, err == nil}
+			t.known.rules.Store(string(product), rule)
 		}
-		t.known[key] = known
+		var n *schedule.Nest
+		if b := rule.(ruled); b.fits { // else the generator's nest may
+			var err error
+			if n, err = t.choose(ctx, i, p, b.Blocks); err != nil {
+				return err
+			}
+		}
+		known, _ = t.known.nests.LoadOrStore(key, n)
 	}
-	if known.nest == nil {
-		return nil
+	if n := known.(*schedule.Nest); n != nil {
+		_, _ = t.follow(i, n) // or the generator's stays: what it reads may lack what lies between its strides
 	}
-	_, _ = t.follow(i, known.nest) // or the generator's stays: what it reads may lack what lies between its strides
 	return nil
 }
 
-func (t *tiler) layer(st *schedule.Step) *schedule.Layer {
+// product has all that the rule depends on.
+func (t *tiler) product(i int, p *tiling.Problem) Key {
 	s := t.d.Schedule
+	st := &s.Steps[i]
+	var b Key
+	b.Add(p.Reps, p.M, p.N, p.K, p.RowBytes, p.ColumnBytes, p.ResultBytes, int64(p.RowsFrom), int64(p.ColumnsFrom),
+		int64(p.To), p.Deep, p.Most, p.Data, p.LLB, int64(len(p.Extra)))
+	for _, x := range []float64{p.Product.Simple, p.Product.Special, p.Product.Move, p.Machine.Row, p.Load, p.Gap, p.Machine.Simple,
+		p.Machine.Special, p.Machine.Move} {
+		b.Add(int64(math.Float64bits(x)))
+	}
+	for _, x := range p.Extra {
+		b.Add(x.Bytes, int64(x.From))
+	}
+	if w := p.Window; w != nil {
+		b.Add(w.Height, w.Width, w.StrideHeight, w.StrideWidth, w.OutputWidth)
+	}
+	out := t.d.Instances.Instances[st.Instance].Regions[st.Output]
+	for _, d := range s.Graph.Tensor(st.Output).Layout {
+		b.Add(int64(d), out[d].Len())
+	}
+	return b
+}
+
+// key has all that the choice for a step depends on.
+func (t *tiler) key(i int, product Key) string {
+	s := t.d.Schedule
+	st, layer := &s.Steps[i], t.layer(&s.Steps[i])
+	b := append(slices.Clone(t.same), product...)
+	b.Add(int64(len(layer.Ops)), st.Tiles, st.StageBytes, s.Room(i))
+	for _, id := range layer.Ops {
+		b.Text(string(s.Graph.Op(id).Kind))
+	}
+	b.binding(st.Binding)
+	b.Add(int64(len(st.Params)), int64(len(st.Reads)))
+	for _, x := range st.Params {
+		b.Add(x.CoreBytes, x.UnionBytes)
+	}
+	for k := range st.Reads {
+		r := &st.Reads[k]
+		b.Add(int64(s.Values[r.Value].Level), r.NeedBytes, r.RemoteBytes, r.UnionBytes, r.CoreNeedBytes, r.CoreRemoteBytes)
+	}
+	for _, w := range st.Writes {
+		b.Add(int64(s.Values[w].Level), s.Values[w].Bytes)
+	}
+	return string(b)
+}
+
+func (t *tiler) layer(st *schedule.Step) *schedule.Layer { return layerAt(t.d.Schedule, st) }
+
+// layerAt is the layer that a step runs.
+func layerAt(s *schedule.Schedule, st *schedule.Step) *schedule.Layer {
 	return &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]
 }
 
@@ -99,13 +171,9 @@ const mostProducts = 32 << 10
 // moreRows is how often the rows of a tiling that does not fit are cut again.
 const moreRows = 3
 
-// choose returns the nest of the rule for a step; nil if the step alone is as fast without.
-func (t *tiler) choose(ctx context.Context, i int, p *tiling.Problem) (*schedule.Nest, error) {
+// choose returns the nest of the rule's tiling for a step; nil if the step alone is as fast without.
+func (t *tiler) choose(ctx context.Context, i int, p *tiling.Problem, b tiling.Blocks) (*schedule.Nest, error) {
 	s := t.d.Schedule
-	b, err := tiling.Rule(p)
-	if err != nil {
-		return nil, nil // no tile fits: the generator's nest may
-	}
 	before, err := t.alone(ctx, i)
 	if err != nil {
 		return nil, err
@@ -333,17 +401,38 @@ func spreadOver(cores schedule.Binding, box model.Region, dims []int, n int64) {
 	try(0, n, 1)
 }
 
+// rewritten is the graph that oneKernel schedules: an operator for each attention, scans and group normalisations in
+// parts. Each list of operators is to be a layer.
+func rewritten(g *model.Graph, spec *hardware.Spec) (*model.Graph, [][]model.OpID, error) {
+	g, _, err := simplify.FuseAttention(g)
+	if err != nil {
+		return nil, nil, err
+	}
+	return simplify.TakeApart(g, splitsNorm(g, spec), scanParts(g, spec))
+}
+
+// Rewritten is the problem of the graph that the recipes of one kernel make of the network's.
+func (w *Problem) Rewritten() *Problem {
+	net := w.Net
+	net.Graph = func(size int64) (*model.Graph, error) {
+		g, err := w.Net.Graph(size)
+		if err == nil {
+			g, _, err = rewritten(g, w.Spec)
+		}
+		return g, err
+	}
+	return NewProblem(net, w.Machine, w.Spec, w.Batch, w.opt.Options)
+}
+
 var oneKernel = Strategy{Name: "one", Description: "the whole network is a kernel", Sets: unsplitGroups,
 	Decide: func(_ context.Context, d *Draft) error {
-		g, _, err := simplify.FuseAttention(d.Graph)
+		g, parts, err := rewritten(d.Graph, d.Spec)
 		if err != nil {
 			return err
 		}
-		g, parts, err := simplify.TakeApart(g, splitsNorm(g, d.Spec), scanParts(g, d.Spec))
-		if err != nil {
-			return err
+		if d.Graph = g; d.Memo != nil {
+			d.Memo = schedule.NewMemo() // the other is of the network's graph
 		}
-		d.Graph = g
 		layers := layersWith(g, parts)
 		sg := &schedule.SubGraph{Name: "all", Split: schedule.SplitInfo{Ops: len(g.Ops), Factor: 1, Dim: -1}}
 		for _, l := range layers {

@@ -15,6 +15,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/sim"
 	"github.com/dsasched/dsasched/heuristics/ansor"
 	"github.com/dsasched/dsasched/internal/schedulefile"
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -162,7 +163,12 @@ var (
 
 // loops are the nests of layers that do not run by the generator's rules.
 type loops struct {
+	// nests are those of a schedule's steps; nil: of other groups or layers.
 	nests map[stepKey]*schedule.Nest
+	// tiles: without nests, products have those of the rule of tiles.
+	tiles bool
+	// own are nests of layers, by anchor, in the place of these.
+	own map[model.OpID]*schedule.Nest
 	// made has the steps and values that all decisions together have given; nil: they are made anew.
 	made *schedule.Schedule
 }
@@ -171,7 +177,7 @@ type loops struct {
 type stepKey struct{ instance, layer int }
 
 func takeLoops(d *Draft, all bool) Decision {
-	x := loops{nests: map[stepKey]*schedule.Nest{}}
+	x := loops{nests: map[stepKey]*schedule.Nest{}, tiles: d.Recipe.at("nest").Name == tiledNests.Name}
 	for i := range d.Steps {
 		if st := &d.Steps[i]; st.Nest != nil {
 			x.nests[stepKey{st.Instance, st.Layer}] = st.Nest
@@ -187,18 +193,27 @@ func takeLoops(d *Draft, all bool) Decision {
 func (x loops) Stage() string { return "nest" }
 
 // Apply gives the steps their nests, as far as they fit.
-func (x loops) Apply(_ context.Context, d *Draft) error {
+func (x loops) Apply(ctx context.Context, d *Draft) error {
 	if x.made != nil {
 		d.Steps, d.Values = slices.Clone(x.made.Steps), slices.Clone(x.made.Values)
 		d.Spills, d.GBActivationBytes = x.made.Spills, x.made.GBActivationBytes
 		return nil
 	}
-	if len(x.nests) == 0 {
+	if x.nests == nil && x.tiles {
+		if err := tiledNests.Decide(ctx, d); err != nil {
+			return err
+		}
+	}
+	if len(x.nests)+len(x.own) == 0 {
 		return nil
 	}
 	d.Index()
 	for i := range d.Steps {
-		if n := x.nests[stepKey{d.Steps[i].Instance, d.Steps[i].Layer}]; n != nil {
+		n := x.nests[stepKey{d.Steps[i].Instance, d.Steps[i].Layer}]
+		if own := x.own[layerAt(d.Schedule, &d.Steps[i]).Anchor]; own != nil && d.follow(i, own) {
+			continue
+		}
+		if n != nil {
 			d.follow(i, n)
 		}
 	}
@@ -212,17 +227,27 @@ func (x loops) Key(b *Key, _ *Decisions) {
 		return cmp.Or(a.instance-b.instance, a.layer-b.layer)
 	}) {
 		b.Add(int64(k.instance), int64(k.layer))
-		n := x.nests[k]
-		if n != nil && n.Attention != nil {
-			b.Text(fmt.Sprintf("%+v", *n.Attention))
-			outer := *n
-			outer.Attention, n = nil, &outer
-		}
-		b.Text(fmt.Sprintf("%+v", n))
+		b.nest(x.nests[k])
 	}
+	if x.tiles && x.nests == nil {
+		b.Add(-2)
+	}
+	addMap(b, x.own, func(n *schedule.Nest) bool {
+		b.nest(n)
+		return n != nil
+	})
 	if x.made != nil {
 		b.Add(-1)
 	}
+}
+
+func (b *Key) nest(n *schedule.Nest) {
+	if n != nil && n.Attention != nil {
+		b.Text(fmt.Sprintf("%+v", *n.Attention))
+		outer := *n
+		outer.Attention, n = nil, &outer
+	}
+	b.Text(fmt.Sprintf("%+v", n))
 }
 
 // After drops what was made for other layers or memories.
@@ -237,7 +262,9 @@ func (x loops) After(changed string, _, _ *Decisions) Decision {
 	return x
 }
 
-func (x loops) extend(*extension) Decision { return loops{} }
+func (x loops) extend(e *extension) Decision {
+	return loops{tiles: x.tiles, own: extended(x.own, e.ops, func(n *schedule.Nest) bool { return n != nil })}
+}
 
 // follow lets a step run by a nest, if memories and loops allow: equal kernels differ in what others keep there.
 func (d *Draft) follow(i int, n *schedule.Nest) bool {

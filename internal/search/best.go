@@ -22,6 +22,8 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/schedulefile"
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 )
 
@@ -98,11 +100,11 @@ const (
 	fewOperators    = 500_000
 )
 
-// Best looks for the schedule of least simulated latency. It searches from the greedy recipe at
+// Best looks for the schedule of least simulated latency. It searches from the greedy recipes at
 // all chunks, with operators in place and not, and runs all other recipes as well, so that it is
-// never worse than any of them, but for those that make an operator of each attention: their schedules
-// are another graph's, which neither its decisions nor its bound are of. If ctx or the time limit ends, it returns the best so far, if
-// there is one.
+// never worse than any of them. Recipes that make an operator of each attention schedule another graph;
+// the search goes on in the graph of what it starts from. If ctx or the time limit ends, it returns the
+// best so far, if there is one.
 func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, opt BestOptions) (*Found,
 	error) {
 	if err := pipeline.CheckBatch(batch); err != nil {
@@ -142,7 +144,7 @@ func Best(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 	opt.TimeLimit, opt.TimeLimitOnly = 0, false // of the exact strategies, which end at a number of states
 	opt.Options.Progress = nil
 	s := &seeker{w: pipeline.NewProblem(net, machine, spec, batch, opt.Options), opt: opt, began: time.Now(), until: until,
-		found: &Found{}, starts: map[int64]startAt{}}
+		found: &Found{}, starts: map[family]startAt{}}
 	s.found.problem = s.w
 	err = s.all(limited, chunks)
 	switch {
@@ -170,8 +172,8 @@ func whole(ctx context.Context, r pipeline.Recipe, net network.Network, machine 
 	if err != nil {
 		return nil, err
 	}
-	found, err := Best(ctx, net, machine, batch, BestOptions{Options: opt, Recipes: []pipeline.Recipe{first},
-		Evaluations: pipeline.Evaluations(r), few: true})
+	found, err := Best(ctx, net, machine, batch, BestOptions{Options: opt,
+		Recipes: append([]pipeline.Recipe{first}, pipeline.Tiled()...), Evaluations: pipeline.Evaluations(r), few: true})
 	if err == nil {
 		err = ctx.Err() // the answer would depend on when it was
 	}
@@ -223,9 +225,10 @@ type seeker struct {
 	began  time.Time
 	until  time.Time // zero: no limit
 	found  *Found
-	failed error             // the first recipe's, at its first chunk
-	starts map[int64]startAt // the best of each chunk
-	floors map[int64]float64 // picoseconds that chunks take at least
+	other  *pipeline.Problem  // of the graph that recipes of one kernel make; nil: none was made
+	failed error              // the first recipe's, at its first chunk
+	starts map[family]startAt // the best of each
+	floors map[int64]float64  // picoseconds that chunks take at least
 	// simulated is the part of an evaluation that is not counted yet.
 	simulated float64
 }
@@ -240,10 +243,60 @@ func (s *seeker) promise(chunk int64, score float64) float64 {
 	return math.Sqrt(score * s.floors[chunk])
 }
 
+// A family has the schedules of a chunk and a graph whose products run in tiles by rule, or not: the search rarely comes
+// from one to another.
+type family struct {
+	chunk            int64
+	rewritten, tiled bool
+}
+
 // startAt is what a recipe gives.
 type startAt struct {
 	*pipeline.Decisions
 	pipeline.Outline
+	w *pipeline.Problem
+}
+
+// problemOf is the problem of the graph that a schedule of a chunk is of.
+func (s *seeker) problemOf(g *model.Graph, chunk int64) (*pipeline.Problem, error) {
+	own, err := s.w.Graph(chunk)
+	if err != nil || schedulefile.GraphFingerprint(own) == schedulefile.GraphFingerprint(g) {
+		return s.w, err
+	}
+	if s.other == nil {
+		s.other = s.w.Rewritten()
+	}
+	return s.other, nil
+}
+
+// begins notes a start of its family, if it is the best.
+func (s *seeker) begins(x startAt) {
+	key := family{x.Chunk, x.w != s.w, x.Tiled()}
+	if best := s.starts[key]; best.Decisions == nil || x.Score < best.Score {
+		s.starts[key] = x
+	}
+}
+
+// bestAt is the best start of a chunk; it has no decisions if there is none.
+func (s *seeker) bestAt(chunk int64) (best startAt) {
+	for _, x := range s.families(chunk) {
+		if best.Decisions == nil || x.Score < best.Score {
+			best = x
+		}
+	}
+	return best
+}
+
+// families are the starts of a chunk, one of each family.
+func (s *seeker) families(chunk int64) (list []startAt) {
+	for _, rewritten := range []bool{false, true} {
+		for _, tiled := range []bool{false, true} {
+			if x := s.starts[family{chunk, rewritten, tiled}]; x.Decisions != nil {
+				list = append(list, x)
+			}
+		}
+	}
+	return list
 }
 
 // mostInPlace is of how many operators networks are grouped in place to start with: groups of
@@ -302,16 +355,14 @@ func (s *seeker) startAll(ctx context.Context, recipes []pipeline.Recipe, chunks
 				continue
 			}
 			s.found.Evaluations++
-			if g, err := s.w.Graph(x.chunk); err != nil || len(g.Ops) != len(x.made.Schedule.Graph.Ops) {
-				x.made = nil // of another graph, in which an attention is an operator
-				continue
+			w, err := s.problemOf(x.made.Schedule.Graph, x.chunk)
+			if err != nil {
+				return err
 			}
 			rate := float64(s.w.Batch) / (float64(x.Ps) * 1e-12)
 			s.start(Start{x.recipe.Name, x.inPlace, x.chunk, rate})
 			p := pipeline.DecisionsOf(x.made, x.inPlace, false)
-			if best := s.starts[x.chunk]; best.Decisions == nil || x.Score < best.Score {
-				s.starts[x.chunk] = startAt{p, x.Outline}
-			}
+			s.begins(startAt{p, x.Outline, w})
 			g := s.found.Greedy
 			greedy := x.recipe.Name == pipeline.GreedyRecipe && !x.inPlace && (g == nil || x.Ps < g.Sim.TotalPs)
 			better := s.found.Result == nil || x.Score < s.score(s.found.Result)
@@ -320,7 +371,7 @@ func (s *seeker) startAll(ctx context.Context, recipes []pipeline.Recipe, chunks
 				x.made = nil
 				continue
 			}
-			made, err := x.made, error(nil)
+			made := x.made
 			if x.made = nil; !x.recipe.Exact() {
 				opt := s.opt.Options
 				opt.InPlace, opt.Uneven = x.inPlace, made.Uneven
@@ -343,7 +394,7 @@ func (s *seeker) startAll(ctx context.Context, recipes []pipeline.Recipe, chunks
 				if x.inPlace {
 					move += ", in place"
 				}
-				s.offer(made, p, fmt.Sprintf("%s, chunks of %d", move, x.chunk))
+				s.offer(made, p, w, fmt.Sprintf("%s, chunks of %d", move, x.chunk))
 			}
 		}
 		first += len(round)
@@ -355,7 +406,14 @@ func (s *seeker) startAll(ctx context.Context, recipes []pipeline.Recipe, chunks
 // searched from its decisions, if they simulate faster than what else begins there.
 func (s *seeker) startFrom(ctx context.Context, chunks []int64) error {
 	r := s.opt.Start
-	g, err := s.w.Graph(r.Chunk)
+	w, err := s.w, error(nil)
+	if slices.Contains(chunks, r.Chunk) {
+		w, err = s.problemOf(r.Schedule.Graph, r.Chunk)
+	}
+	var g *model.Graph
+	if err == nil {
+		g, err = w.Graph(chunks[max(0, slices.Index(chunks, r.Chunk))])
+	}
 	if err == nil {
 		err = pipeline.Fits(r, s.w.Net.Name, g, s.w.Machine, s.w.Batch, chunks)
 	}
@@ -370,21 +428,19 @@ func (s *seeker) startFrom(ctx context.Context, chunks []int64) error {
 	p.Pin()
 	s.found.Evaluations++
 	s.start(Start{"start", s.opt.InPlace, r.Chunk, r.ThroughputPerSecond()})
-	s.offer(r, p, "start")
+	s.offer(r, p, w, "start")
 	opt := s.opt.Options
 	opt.Uneven = r.Uneven
-	made, err := s.w.ByDecisions(ctx, p, opt)
+	made, err := w.ByDecisions(ctx, p, opt)
 	var x pipeline.Outline
 	if err == nil {
-		x, err = s.w.Outline(ctx, made, 0)
+		x, err = w.Outline(ctx, made, 0)
 	}
 	if err != nil { // it stays as it is: its decisions can't be made anew by the search's stages
 		return ctx.Err()
 	}
 	x.Score = s.opt.Objective.score(x.Ps, x.Joules)
-	if best := s.starts[r.Chunk]; best.Decisions == nil || x.Score < best.Score {
-		s.starts[r.Chunk] = startAt{p, x}
-	}
+	s.begins(startAt{p, x, w})
 	return nil
 }
 
@@ -410,14 +466,14 @@ func (s *seeker) start(x Start) {
 }
 
 // offer takes a result if it is better than all before it.
-func (s *seeker) offer(r *pipeline.Result, p *pipeline.Decisions, move string) {
+func (s *seeker) offer(r *pipeline.Result, p *pipeline.Decisions, w *pipeline.Problem, move string) {
 	if s.opt.Front {
 		s.found.Front.Join(Point{r.LatencySeconds(), pipeline.Joules(r), move})
 	}
 	if s.found.Result != nil && s.score(r) >= s.score(s.found.Result) {
 		return
 	}
-	s.found.Result, s.found.decisions = r, p
+	s.found.Result, s.found.decisions, s.found.problem = r, p, w
 	s.found.Trajectory = append(s.found.Trajectory, Improvement{s.found.Evaluations, r.LatencySeconds(), pipeline.Joules(r), move})
 	if s.opt.Better != nil {
 		s.opt.Better(milp.Progress{Seconds: time.Since(s.began).Seconds(), Objective: r.LatencySeconds(), Improved: true})
@@ -429,7 +485,7 @@ func (s *seeker) score(r *pipeline.Result) float64 {
 	return s.opt.Objective.score(r.Sim.TotalPs, pipeline.Joules(r))
 }
 
-// all begins with the greedy recipe, which is quick, and searches from there. The other recipes
+// all begins with the greedy recipes, which are quick, and searches from there. The other recipes
 // follow, those with exact decisions last; of these the most promising chunks come first. If one
 // of them is better than what was found, the search goes on from it.
 func (s *seeker) all(ctx context.Context, chunks []int64) error {
@@ -439,12 +495,15 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 	}
 	var stages [3][]pipeline.Recipe
 	for _, r := range recipes {
+		if r.Name == pipeline.Default {
+			continue // those that it takes the fastest of are there
+		}
 		r.Fallback = nil // they are among the starts
 		if pipeline.Usable(r, s.opt.Options) != nil {
 			continue
 		}
 		k := 1
-		if r.Name == pipeline.GreedyRecipe {
+		if r.Name == pipeline.GreedyRecipe || pipeline.OwnGreedy(r) {
 			k = 0
 		} else if r.Exact() {
 			k = 2
@@ -462,7 +521,7 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 			return err
 		}
 	}
-	promising := slices.DeleteFunc(slices.Clone(chunks), func(c int64) bool { return s.starts[c].Decisions == nil })
+	promising := slices.DeleteFunc(slices.Clone(chunks), func(c int64) bool { return s.bestAt(c).Decisions == nil })
 	floors := map[int64]float64{}
 	for _, c := range promising {
 		var err error
@@ -472,7 +531,7 @@ func (s *seeker) all(ctx context.Context, chunks []int64) error {
 	}
 	s.floors = floors
 	slices.SortStableFunc(promising, func(a, b int64) int {
-		return cmp.Compare(s.promise(a, s.starts[a].Score), s.promise(b, s.starts[b].Score))
+		return cmp.Compare(s.promise(a, s.bestAt(a).Score), s.promise(b, s.bestAt(b).Score))
 	})
 	best, err := s.search(ctx, promising)
 	if err != nil {
@@ -548,8 +607,11 @@ func (s *seeker) budget(first startAt) budget {
 	return b
 }
 
-// searched is how many chunks are searched at first.
-const searched = 6
+// searched is how many starts are searched at first, none of which is so many times slower than the best of its chunk.
+const (
+	searched = 6
+	hopeless = 1.5
+)
 
 // roundShare is the share of the evaluations that goes into each round of halving.
 const roundShare = 0.1
@@ -561,14 +623,26 @@ func (s *seeker) search(ctx context.Context, chunks []int64) (*searcher, error) 
 	if len(chunks) == 0 {
 		return nil, nil
 	}
-	all := s.budget(s.starts[chunks[0]])
+	all := s.budget(s.bestAt(chunks[0]))
 	chunks = append(chunks[:1:1], slices.DeleteFunc(slices.Clone(chunks[1:]), func(c int64) bool {
 		return s.opt.Objective.byLatency() && s.floors[c] >= float64(s.found.Sim.TotalPs)
 	})...)
-	chunks = chunks[:min(len(chunks), searched, max(1, all.evaluations/(4*perRound)))]
+	var starts []startAt
+	for _, c := range chunks {
+		for _, x := range s.families(c) {
+			same := slices.ContainsFunc(starts, func(y startAt) bool { return y.Chunk == c && y.Score == x.Score })
+			if !same && x.Score <= s.bestAt(c).Score*hopeless {
+				starts = append(starts, x)
+			}
+		}
+	}
+	slices.SortStableFunc(starts, func(a, b startAt) int {
+		return cmp.Compare(s.promise(a.Chunk, a.Score), s.promise(b.Chunk, b.Score))
+	})
+	starts = starts[:min(len(starts), searched, max(1, all.evaluations/(4*perRound)))]
 	var list []*searcher
-	for i, c := range chunks {
-		list = append(list, &searcher{seeker: s, start: s.starts[c], rng: rand.New(rand.NewPCG(s.opt.Seed, uint64(i)))})
+	for i, x := range starts {
+		list = append(list, &searcher{seeker: s, w: x.w, start: x, rng: rand.New(rand.NewPCG(s.opt.Seed, uint64(i)))})
 	}
 	before := s.found.Evaluations
 	for len(list) > 1 {
@@ -594,7 +668,7 @@ func (s *seeker) again(ctx context.Context, x *searcher) error {
 	}
 	all.end = s.until
 	if p := s.found.decisions; p != x.best.Decisions {
-		x = &searcher{seeker: s, start: startAt{Decisions: p}, rng: x.rng}
+		x = &searcher{seeker: s, w: s.found.problem, start: startAt{Decisions: p}, rng: x.rng}
 	}
 	return x.improve(ctx, all)
 }

@@ -51,11 +51,11 @@ func TestBlocks(t *testing.T) {
 		net, chip, recipe := greedyFor(t, name)
 		const batch, chunk = 8, 2
 		s := &seeker{w: pipeline.NewProblem(net, chip, chip, batch, pipeline.Options{}), began: time.Now(), found: &Found{},
-			starts: map[int64]startAt{}}
+			starts: map[family]startAt{}}
 		if err := s.startAll(t.Context(), []pipeline.Recipe{recipe}, []int64{chunk}); err != nil {
 			t.Fatal(err)
 		}
-		x := &searcher{seeker: s, start: s.starts[chunk], rng: rand.New(rand.NewPCG(1, 0))}
+		x := &searcher{seeker: s, w: s.w, start: s.bestAt(chunk), rng: rand.New(rand.NewPCG(1, 0))}
 		if err := x.begin(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -111,11 +111,11 @@ func TestBlocks(t *testing.T) {
 func TestHeadOf(t *testing.T) {
 	net, chip, recipe := greedyFor(t, "gpt2-prefill")
 	s := &seeker{w: pipeline.NewProblem(net, chip, chip, 1, pipeline.Options{}), began: time.Now(), found: &Found{},
-		starts: map[int64]startAt{}}
+		starts: map[family]startAt{}}
 	if err := s.startAll(t.Context(), []pipeline.Recipe{recipe}, []int64{1}); err != nil {
 		t.Fatal(err)
 	}
-	x := &searcher{seeker: s, start: s.starts[1], rng: rand.New(rand.NewPCG(1, 0))}
+	x := &searcher{seeker: s, w: s.w, start: s.bestAt(1), rng: rand.New(rand.NewPCG(1, 0))}
 	if err := x.begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -144,11 +144,11 @@ func TestHeadOf(t *testing.T) {
 func TestProposeAll(t *testing.T) {
 	net, chip, recipe := greedyFor(t, "bert-large-384")
 	s := &seeker{w: pipeline.NewProblem(net, chip, chip, 4, pipeline.Options{}), began: time.Now(), found: &Found{},
-		starts: map[int64]startAt{}}
+		starts: map[family]startAt{}}
 	if err := s.startAll(t.Context(), []pipeline.Recipe{recipe}, []int64{1}); err != nil {
 		t.Fatal(err)
 	}
-	x := &searcher{seeker: s, start: s.starts[1], rng: rand.New(rand.NewPCG(1, 0))}
+	x := &searcher{seeker: s, w: s.w, start: s.bestAt(1), rng: rand.New(rand.NewPCG(1, 0))}
 	if err := x.begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}

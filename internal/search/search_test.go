@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/dsasched/dsasched/internal/pipeline"
@@ -62,7 +63,7 @@ func TestDecidedNames(t *testing.T) {
 		}
 		s := &seeker{w: pipeline.NewProblem(net, chip, made.Spec, c.batch, pipeline.Options{}), opt: BestOptions{Objective: ByLatency},
 			found: &Found{}}
-		x := &searcher{seeker: s, start: startAt{Decisions: pipeline.DecisionsOf(made, false, false)},
+		x := &searcher{seeker: s, w: s.w, start: startAt{Decisions: pipeline.DecisionsOf(made, false, false)},
 			rng: rand.New(rand.NewPCG(3, 0))}
 		if err := x.begin(t.Context()); err != nil {
 			t.Fatal(err)
@@ -91,6 +92,74 @@ func TestDecidedNames(t *testing.T) {
 		}
 		if again == 0 || len(times) < 10 {
 			t.Errorf("%s: %d names, %d of them known", c.network, len(times), again)
+		}
+	}
+}
+
+// Moves on nests give schedules that pass all checks, in the time of the outline and, made by a problem that knows nothing
+// yet, in the same: alone, with others, and for other groups.
+func TestNestMoves(t *testing.T) {
+	for _, c := range []struct {
+		network, machine, recipe string
+	}{{"gpt2-decode", "a100", "tiled-llb"}, {"squeezenet", "goya", "tiled-llb"}, {"toy-fig3", "stcp920", "tiled-llb"},
+		{"squeezenet", "v100", "tvm-llb"}} {
+		net, err := network.Open(c.network, network.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		chip, err := hardware.Load(c.machine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		recipe, err := pipeline.Lookup(c.recipe)
+		if err != nil {
+			t.Fatal(err)
+		}
+		batch := int64(chip.Clusters)
+		made, err := Run(t.Context(), net, chip, batch, recipe, pipeline.Options{Chunk: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &seeker{w: pipeline.NewProblem(net, chip, made.Spec, batch, pipeline.Options{}), opt: BestOptions{Objective: ByLatency},
+			found: &Found{}, starts: map[family]startAt{}}
+		w, err := s.problemOf(made.Schedule.Graph, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := &searcher{seeker: s, w: w, start: startAt{Decisions: pipeline.DecisionsOf(made, false, false)}, rng: rand.New(rand.NewPCG(5, 0))}
+		if err := x.begin(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		x.moveFrom(x.best)
+		others, better := 0, 0
+		for try := 0; others < 12 && try < 300; try++ {
+			i := slices.IndexFunc(x.moves, func(m change) bool { return m.name == []string{"tile", "cut"}[try%2] })
+			m, ok := x.moves[i].make(x)
+			if !ok {
+				continue
+			}
+			r, err := w.Result(t.Context(), m.Decisions)
+			if pipeline.TooLarge(err) {
+				continue
+			}
+			if err != nil {
+				t.Fatalf("%s on %s: %v", c.network, c.machine, err)
+			}
+			fresh := pipeline.NewProblem(w.Net, chip, made.Spec, batch, pipeline.Options{})
+			known, again := w.Evaluate(t.Context(), m.Decisions, 0), fresh.Evaluate(t.Context(), m.Decisions, 0)
+			if known.Ps != r.Sim.TotalPs || again.Ps != r.Sim.TotalPs {
+				t.Errorf("%s on %s: %d ps, its outline %d, without what was known %d", c.network, c.machine, r.Sim.TotalPs, known.Ps, again.Ps)
+			}
+			if r.Sim.TotalPs != made.Sim.TotalPs {
+				others++
+			}
+			if r.Sim.TotalPs < x.best.Ps {
+				better++
+				x.moveFrom(candidate{Decisions: m.Decisions, spans: m.spans, Outcome: known})
+			}
+		}
+		if others < 5 {
+			t.Errorf("%s on %s: %d schedules of another time, %d of them faster", c.network, c.machine, others, better)
 		}
 	}
 }

@@ -172,6 +172,16 @@ func FuseAttention(n Network) Network {
 	return n
 }
 
+// HasAttention reports whether [FuseAttention] finds something in a network.
+func HasAttention(n Network) (bool, error) {
+	g, err := n.Graph(1)
+	if err != nil {
+		return false, err
+	}
+	_, found, err := simplify.FuseAttention(g)
+	return found > 0, err
+}
+
 // suffix is the part of a network's name that states its grain, such as @framework.
 func suffix(g grain.Grain) string {
 	if g == "" || g == grain.Given {
