@@ -81,7 +81,8 @@
 // Sums are never taken out of the L1 half-way but to be added by another core, and one core adds those of all
 // that share a reduction. The ring of weights has a fixed size. All cores have what the busiest has. Tiles of a
 // convolution's rows are whole lines where they are longer than one, and halos are read again by each tile.
-// Operands in other cores' L1 are not known.
+// Operands in other cores' L1 are not known. Rows of several dimensions pass as boxes: a tile that crosses from one index of
+// an outer dimension to the next brings all of the inner ones.
 //
 // # Tilings that are measured
 //
