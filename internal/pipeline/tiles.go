@@ -379,7 +379,7 @@ var EvenBinding = Strategy{Name: "even", Description: "each layer over as many c
 			for i := range layers {
 				t := layers[i].Outputs[0]
 				box := inst.Regions[t]
-				if box.Elements() == 0 {
+				if box.Elements() == 0 || d.Graph.Op(layers[i].Anchor).Kind == "Attention" { // by what its tiles cost
 					continue
 				}
 				var dims []int
