@@ -513,11 +513,15 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 		return x
 	}
 	// Keys and values that the LLB has no room for come from the DDR again for each tile of positions.
-	again := 0.0
+	again, once := 0.0, 0.0 // seconds of a visit that loads them: each, and those of the first tile of positions
+	tile := apart * float64(t.Products*t.Keys*(a.Depth+a.Width)*a.size)
+	wait := 2 * (a.spec.DDR.LatencySeconds + a.spec.DDRLink.LatencySeconds)
+	if a.far {
+		once = tile/ddr + wait
+	}
 	if a.far && a.Steps(t) > 1 && !a.Stay(t) {
-		tile := apart * float64(t.Products*t.Keys*(a.Depth+a.Width)*a.size)
 		if tile*float64(ceil(a.Keys, t.Keys)) > float64(a.spec.GB.SizeBytes)*0.45 || tile > float64(a.spec.GB.SizeBytes)/4 {
-			again = tile/ddr + 2*(a.spec.DDR.LatencySeconds+a.spec.DDRLink.LatencySeconds)
+			again = tile/ddr + wait
 		}
 	}
 	// One visit with so many keys: of the matrix unit, of the vector units, of the way in.
@@ -567,6 +571,7 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 		total += float64(v+sp) / clock
 	}
 	total *= float64(steps) / float64(tried)
+	total += math.Max(0, once-full) * float64(ceil(a.Visible(t, 0), t.Keys))
 	first = alone + rate(rows*a.Depth*a.size)
 	return total*float64(a.Blocks(t)) + first
 }
