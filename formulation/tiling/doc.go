@@ -74,7 +74,8 @@
 // that leave the reduction whole and then those that do not; at the tiles
 // of the least bounds 2 for each, on a lattice of extents a quarter apart, at the longest reduction that fits and
 // one of a third; and goes from the three best to the best neighbour as long as there is a better one. It takes
-// some 2000 to 4000 evaluations, a few milliseconds, and is deterministic; ties go to the smaller choices.
+// some 2000 to 4000 evaluations, a few milliseconds, and is deterministic; ties go to the smaller choices. [Rules] are the
+// few that it has come to, for who can measure them.
 //
 // # Products: what is left out
 //

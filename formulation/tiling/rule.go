@@ -307,27 +307,44 @@ func (p *Problem) ddrFloor(rows, cols, results, rowTimes, colTimes, columns floa
 // Rule chooses a tiling by the closed form: a coarse lattice of tiles for the divisions over cores
 // with the least floors, and then, from the best few, steps to neighbours while one is better.
 func Rule(p *Problem) (Blocks, error) {
-	if err := p.Check(); err != nil {
+	list, err := Rules(p)
+	if err != nil {
 		return Blocks{}, err
 	}
-	best := timed{seconds: math.Inf(1)}
+	return list[0], nil
+}
+
+// Rules are Rule's tiling and the next best few that it has come to, which divide the product over the cores
+// differently, the best by the closed form ahead: for who can measure them.
+func Rules(p *Problem) ([]Blocks, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	var all []timed
+	limit := math.Inf(1)
 	for _, deep := range [][]int64{{1}, thin(p.slices())} { // those who share a reduction do not crowd the others out
-		if deep[0] == 1 && best.Rows > 0 {
+		if deep[0] == 1 && len(all) > 0 {
 			break
 		}
-		r := ruler{p: p, limit: best.seconds}
+		r := ruler{p: p, limit: limit}
 		r.search(deep)
+		all = append(all, r.best...)
 		for _, x := range r.best {
-			if compare(x, best) < 0 {
-				best = x
-			}
+			limit = min(limit, x.seconds)
 		}
 	}
-	if best.Rows == 0 {
-		return Blocks{}, fmt.Errorf("tiling: no tile of a product of %d x %d x %d fits into %d bytes of the L1 and a ring of %d for weights",
+	if len(all) == 0 {
+		return nil, fmt.Errorf("tiling: no tile of a product of %d x %d x %d fits into %d bytes of the L1 and a ring of %d for weights",
 			p.M, p.K, p.N, p.Data, p.Ring)
 	}
-	return best.Blocks, nil
+	slices.SortFunc(all, compare)
+	var list []Blocks
+	for _, x := range all {
+		if x.seconds <= 1.25*limit {
+			list = append(list, x.Blocks)
+		}
+	}
+	return slices.Compact(list), nil
 }
 
 // search finds the best few tilings that divide the reduction over so many cores.

@@ -99,37 +99,48 @@ const mostProducts = 32 << 10
 // moreRows is how often the rows of a tiling that does not fit are cut again.
 const moreRows = 3
 
-// choose returns the nest of the rule for a step; nil if the step alone is as fast without.
-func (t *tiler) choose(ctx context.Context, i int, p *tiling.Problem) (*schedule.Nest, error) {
-	s := t.d.Schedule
-	b, err := tiling.Rule(p)
+// choose returns the fastest nest of the rule's for a step; nil if the step alone is as fast without.
+func (t *tiler) choose(ctx context.Context, i int, p *tiling.Problem) (best *schedule.Nest, err error) {
+	list, err := tiling.Rules(p)
 	if err != nil {
 		return nil, nil // no tile fits: the generator's nest may
 	}
-	before, err := t.alone(ctx, i)
+	least, err := t.alone(ctx, i, math.MaxInt64)
 	if err != nil {
 		return nil, err
 	}
+	for _, b := range list {
+		n, after, err := t.fitting(ctx, i, p, b, least)
+		if err != nil {
+			return nil, err
+		}
+		if n != nil && after < least {
+			best, least = n, after
+		}
+	}
+	return best, nil
+}
+
+// fitting is a tiling as a nest that runs, and how long the step takes with it, if that is at most limit; nil: none does.
+func (t *tiler) fitting(ctx context.Context, i int, p *tiling.Problem, b tiling.Blocks, limit int64) (*schedule.Nest, int64,
+	error) {
 	// The boxes around strided windows are larger than what is read of them.
 	for range moreRows + 1 {
-		n := t.nest(&s.Steps[i], p, b)
+		n := t.nest(&t.d.Schedule.Steps[i], p, b)
 		undo, err := t.follow(i, n)
 		if err != nil {
 			b.Rows *= 2
 			continue
 		}
-		after, err := t.alone(ctx, i)
+		after, err := t.alone(ctx, i, limit)
 		undo()
-		if err != nil || after >= before {
-			return nil, err
-		}
-		return n, nil
+		return n, after, err
 	}
-	return nil, nil
+	return nil, 0, nil
 }
 
-// alone is how long step i takes with nothing beside it, in picoseconds.
-func (t *tiler) alone(ctx context.Context, i int) (int64, error) {
+// alone is how long step i takes with nothing beside it, in picoseconds, if that is at most limit.
+func (t *tiler) alone(ctx context.Context, i int, limit int64) (int64, error) {
 	s := t.d.Schedule
 	k := lower.StepAlone(s, i)
 	// All clusters do the same, and share the DDR.
@@ -138,7 +149,7 @@ func (t *tiler) alone(ctx context.Context, i int) (int64, error) {
 	if err != nil {
 		return math.MaxInt64, nil
 	}
-	ps, _, err := sim.Latency(ctx, p, alike, math.MaxInt64)
+	ps, _, err := sim.Latency(ctx, p, alike, limit)
 	return ps, err
 }
 
