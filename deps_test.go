@@ -33,7 +33,7 @@ var mayImport = map[string][]string{
 	"experiments/peers":            {"formulation/bound", "hardware", "internal/harness", "internal/pipeline", "internal/simplify", "model", "model/network", "scheduler"},
 	"experiments/readings":         {"experiments/literature", "hardware", "hardware/lower", "heuristics/graphturbo", "internal/grain", "internal/harness", "model", "model/network", "model/schedule", "plots", "scheduler"},
 	"experiments/report":           {"experiments/timeline", "internal/harness", "internal/page", "regular"},
-	"experiments/roofline":         {"formulation/bound", "formulation/milp", "formulation/solve", "formulation/tiling", "hardware", "hardware/cost", "hardware/lower", "heuristics/graphturbo", "internal/harness", "internal/pipeline", "model", "model/network", "plots", "scheduler"},
+	"experiments/roofline":         {"formulation/bound", "formulation/milp", "formulation/solve", "formulation/tiling", "hardware", "hardware/cost", "hardware/isa", "hardware/lower", "heuristics/graphturbo", "internal/harness", "internal/pipeline", "model", "model/network", "model/schedule", "model/zoo", "plots", "scheduler"},
 	"experiments/stitching":        {"internal/fusion", "internal/harness", "internal/kernels", "internal/simt", "model", "model/network", "plots"},
 	"experiments/systems":          {"experiments/literature", "formulation/bound", "hardware", "hardware/lower", "heuristics/graphturbo", "internal/harness", "internal/pipeline", "model/network", "plots", "scheduler"},
 	"experiments/timeline":         {"experiments/literature", "hardware", "internal/harness", "internal/recording", "model", "scheduler"},

@@ -17,6 +17,7 @@ import (
 	"github.com/dsasched/dsasched/heuristics/graphturbo"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/pipeline"
+	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/plots"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -32,11 +33,12 @@ type study struct {
 	machines []string
 	families func() ([]family, error)
 	leaves   int64 // of the exact search for each kernel; 0: none
+	attended []zoo.Attention
 }
 
 func full() study {
 	return study{machines: []string{"a100", "ascend910", "goya", "ipu", "stcp920", "tpu-v4i", "v100"}, leaves: 5000,
-		families: func() ([]family, error) {
+		attended: attentions(), families: func() ([]family, error) {
 			list := []family{products()}
 			for _, n := range []struct {
 				name  string
@@ -62,7 +64,7 @@ func quick() study {
 // Experiment is the experiment.
 func Experiment() harness.Experiment {
 	return harness.Experiment{Name: "kernels",
-		Description: "products and convolutions alone: the rule for tiles, the best tiling, the simulated time, the bound",
+		Description: "products, convolutions and attention alone: the rule for tiles, the best tiling, the simulated time, the bound",
 		Paper:       "none; the kernels of today's networks, on machines of six vendors",
 		Plan:        func() (*harness.Plan, error) { return full().plan() },
 		Heuristic:   func() (*harness.Plan, error) { return quick().plan() }}
@@ -122,14 +124,37 @@ func (s study) plan() (*harness.Plan, error) {
 				Run: func(ctx context.Context) (any, error) { return s.measure(ctx, spec, recipe, f) }})
 		}
 	}
+	for _, name := range s.machines {
+		spec, err := hardware.Load(name)
+		if err != nil {
+			return nil, err
+		}
+		hash, err := harness.Hash(spec)
+		if err != nil {
+			return nil, err
+		}
+		pl.Cells = append(pl.Cells, harness.Cell{Key: "attention-" + name, Label: "attention on " + name,
+			Inputs: struct {
+				Attentions   []zoo.Attention  `json:"attentions"`
+				HardwareHash string           `json:"hardware_sha256"`
+				Variant      scheduler.Recipe `json:"variant"`
+			}{s.attended, hash, recipe},
+			Run: func(ctx context.Context) (any, error) { return measureAttentions(ctx, spec, recipe, s.attended) }})
+	}
 	pl.Report = func(results []json.RawMessage) (*harness.Report, error) {
-		cells := make([]cell, len(results))
+		cells, attended := make([]cell, len(s.machines)*len(families)), make([][]attended, len(s.machines))
 		for i := range results {
-			if err := json.Unmarshal(results[i], &cells[i]); err != nil {
+			var into any
+			if i < len(cells) {
+				into = &cells[i]
+			} else {
+				into = &attended[i-len(cells)]
+			}
+			if err := json.Unmarshal(results[i], into); err != nil {
 				return nil, fmt.Errorf("a result can't be read: %w", err)
 			}
 		}
-		return s.report(families, cells)
+		return s.report(families, cells, attended)
 	}
 	return pl, nil
 }
@@ -210,7 +235,7 @@ func (r ratios) text() []string {
 	return []string{harness.Fixed(r.mean(), 3), harness.Fixed(slices.Max(r), 2)}
 }
 
-func (s study) report(families []family, cells []cell) (*harness.Report, error) {
+func (s study) report(families []family, cells []cell, attended [][]attended) (*harness.Report, error) {
 	d := harness.NewDocument(Experiment(), s.machines...)
 	overBound, long := variant+" over bound", "of 10 us and more"
 	summary := harness.Table{Name: "kernels", Title: "Kernels alone: geometric mean and worst", Columns: []harness.Column{
@@ -291,10 +316,22 @@ func (s study) report(families []family, cells []cell) (*harness.Report, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := d.Table(all); err != nil {
-		return nil, err
+	over, each := attentionTables(s.machines, attended)
+	for _, t := range []harness.Table{over, all, each} {
+		if err := d.Table(t); err != nil {
+			return nil, err
+		}
+	}
+	type attentions struct {
+		Accelerator string `json:"accelerator"`
+		Attentions  any    `json:"attentions"`
+	}
+	var scores []attentions
+	for m, name := range s.machines {
+		scores = append(scores, attentions{name, attended[m]})
 	}
 	return d.Report(struct {
-		Results []answer `json:"results"`
-	}{list})
+		Results   []answer     `json:"results"`
+		Attention []attentions `json:"attention"`
+	}{list, scores})
 }

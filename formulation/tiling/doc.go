@@ -74,14 +74,16 @@
 // that leave the reduction whole and then those that do not; at the tiles
 // of the least bounds 2 for each, on a lattice of extents a quarter apart, at the longest reduction that fits and
 // one of a third; and goes from the three best to the best neighbour as long as there is a better one. It takes
-// some 2000 to 4000 evaluations, a few milliseconds, and is deterministic; ties go to the smaller choices.
+// some 2000 to 4000 evaluations, a few milliseconds, and is deterministic; ties go to the smaller choices. [Rules] are the
+// few that it has come to, for who can measure them.
 //
 // # Products: what is left out
 //
 // Sums are never taken out of the L1 half-way but to be added by another core, and one core adds those of all
 // that share a reduction. The ring of weights has a fixed size. All cores have what the busiest has. Tiles of a
 // convolution's rows are whole lines where they are longer than one, and halos are read again by each tile.
-// Operands in other cores' L1 are not known.
+// Operands in other cores' L1 are not known. Rows of several dimensions pass as boxes: a tile that crosses from one index of
+// an outer dimension to the next brings all of the inner ones.
 //
 // # Tilings that are measured
 //

@@ -3,6 +3,7 @@ package tiling
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
@@ -42,28 +43,37 @@ type Product struct {
 	Most int64
 
 	rowParts, columnParts []int64 // see Divide
+	rowDims               []dimension
+}
+
+// dimension is one of those that rows are of, with the number of parts of it that leave the least of it and of those
+// inside of it, for each number of cores that divide them.
+type dimension struct {
+	extent int64
+	parts  []int64
 }
 
 // Divide says that rows and columns are those of several dimensions, the outermost first, of which cores
 // take whole indices: rows along any of them, columns along the first.
 func (p *Product) Divide(rows, columns []int64, cores int64) {
-	p.rowParts = make([]int64, cores+1)
+	p.rowParts, p.rowDims = make([]int64, cores+1), make([]dimension, len(rows))
 	for n := range p.rowParts {
 		p.rowParts[n] = 1
 	}
-	for d, extent := range rows {
-		next := make([]int64, cores+1)
+	for d, extent := range slices.Backward(rows) {
+		next, parts := make([]int64, cores+1), make([]int64, cores+1)
 		for n := int64(1); n <= cores; n++ {
-			if d == 0 {
-				next[n] = ceilDiv(extent, min(n, extent))
-				continue
+			next[n] = math.MaxInt64
+			for f := min(n, extent); f >= 1; f-- { // of equals, most on the outer dimension
+				if x := ceilDiv(extent, f) * p.rowParts[n/f]; x < next[n] {
+					next[n], parts[n] = x, f
+				}
 			}
-			next[n] = extent * p.rowParts[n]
-			for f := int64(2); f <= min(n, extent); f++ {
-				next[n] = min(next[n], ceilDiv(extent, f)*p.rowParts[n/f])
+			if n > 1 && next[n] == next[n-1] { // the same parts
+				parts[n] = parts[n-1]
 			}
 		}
-		p.rowParts = next
+		p.rowParts, p.rowDims[d] = next, dimension{extent, parts}
 	}
 	inner := p.N / columns[0]
 	p.columnParts = make([]int64, cores+1)
@@ -105,13 +115,85 @@ type Window struct {
 	OutputWidth               int64
 }
 
-// elements is how many elements of the input rows positions of the output need, of so many of
-// the reduction; rows begin where a line does.
-func (w *Window) elements(rows, k int64) int64 {
-	lines, across := ceilDiv(rows, w.OutputWidth), min(rows, w.OutputWidth)
-	return ceilDiv(k, w.Height*w.Width) * w.span(lines, w.StrideHeight, w.Height) * w.span(across, w.StrideWidth, w.Width)
+// tileBox is the extents of the smallest box around any of so many tiles of a core's rows, outermost dimension first:
+// a tile that crosses from one index of an outer dimension to the next takes all of the inner ones.
+func (p *Problem) tileBox(cores, tiles int64, box []int64) []int64 {
+	box = box[:0]
+	total := int64(1)
+	for _, d := range p.rowDims {
+		f := d.parts[min(cores, int64(len(d.parts))-1)]
+		box = append(box, ceilDiv(d.extent, f))
+		cores /= f
+		total *= box[len(box)-1]
+	}
+	rows := ceilDiv(total, tiles)
+	for d, extent := range box {
+		inner := int64(1)
+		for _, e := range box[d+1:] {
+			inner *= e
+		}
+		switch {
+		case tiles%extent == 0:
+			box[d], tiles = 1, tiles/extent
+			continue
+		case extent%tiles == 0 || inner == 1:
+			box[d] = ceilDiv(extent, tiles)
+		default:
+			box[d] = min(extent, ceilDiv(rows-1, inner)+1)
+		}
+		break
+	}
+	return box
 }
 
+// rowElements is how many elements of the first operand a core needs for one of so many tiles of its rows, of so many
+// of the reduction.
+func (p *Problem) rowElements(cores, tiles, k int64) int64 {
+	images, lines, across := p.tileLines(cores, tiles)
+	if w := p.Window; w != nil {
+		return images * ceilDiv(k, w.Height*w.Width) * w.span(lines, w.StrideHeight, w.Height) * w.span(across, w.StrideWidth, w.Width)
+	}
+	return images * lines * across * k
+}
+
+// fewestElements is what all tiles of a core's rows together need at least: between small ones may be gaps that none
+// needs.
+func (p *Problem) fewestElements(cores, k int64) int64 {
+	images, lines, across := p.tileLines(cores, 1)
+	if w := p.Window; w != nil {
+		return images * ceilDiv(k, w.Height*w.Width) * w.fewest(lines, w.StrideHeight, w.Height) * w.fewest(across, w.StrideWidth, w.Width)
+	}
+	return images * lines * across * k
+}
+
+// tileLines is the largest box around one of so many tiles of a core's rows.
+func (p *Problem) tileLines(cores, tiles int64) (images, lines, across int64) {
+	if len(p.rowDims) == 0 {
+		rows := ceilDiv(share(p.M, cores, p.rowParts), tiles)
+		if p.Window == nil {
+			return 1, 1, rows
+		}
+		return 1, ceilDiv(rows, p.Window.OutputWidth), min(rows, p.Window.OutputWidth) // they begin where a line does
+	}
+	var room [4]int64
+	box := p.tileBox(cores, tiles, room[:0])
+	images, lines, across = 1, 1, box[len(box)-1]
+	for i, extent := range box[:len(box)-1] {
+		if i == len(box)-2 {
+			lines = extent
+		} else {
+			images *= extent
+		}
+	}
+	return images, lines, across
+}
+
+// fewest is what n outputs read in parts of any length.
+func (w *Window) fewest(n, stride, window int64) int64 {
+	return min(w.span(n, stride, window), n*window)
+}
+
+// span is the length of what n outputs side by side read, with the gaps between.
 func (*Window) span(n, stride, window int64) int64 {
 	return min((n-1)*stride+window, n*max(stride, window))
 }

@@ -29,6 +29,28 @@ func thin(list []int64) []int64 {
 	return kept
 }
 
+// fewRows are extents of tiles of rows that differ by a quarter at least, and those of which none crosses from one
+// index of an outer dimension to the next.
+func (p *Problem) fewRows(cores [4]int64) []int64 {
+	_, m, _ := p.part(cores)
+	list := thin(extents(m, 1))
+	if len(p.rowDims) < 2 {
+		return list
+	}
+	list = slices.Clone(list)
+	inner := m
+	for _, extent := range p.tileBox(cores[1], 1, nil) {
+		inner /= extent
+		for _, n := range thin(extents(extent, 1)) {
+			if extent%n == 0 {
+				list = append(list, n*inner)
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b int64) int { return cmp.Compare(b, a) })
+	return slices.Compact(list)
+}
+
 // split is a way to divide a product over cores.
 type split struct {
 	cores       [4]int64
@@ -79,7 +101,7 @@ func (p *Problem) slices() (list []int64) {
 // result once. The hope is more by a part of what is not the longest: what cores wait for adds to what they do.
 func (p *Problem) floor(cores [4]int64) (floor, hope float64) {
 	r, m, n := p.part(cores)
-	reps, rows, columns := p.bytes(r, m, n, p.depth(cores))
+	reps, rows, columns := p.bytes(cores[1], r, m, n, p.depth(cores))
 	pr, pm, pn := p.spread(cores)
 	ps := float64(sharers(cores))
 	var in, llb, activations, weights float64
@@ -122,12 +144,11 @@ func (p *Problem) floor(cores [4]int64) (floor, hope float64) {
 	return floor, floor + (unit+max(in/p.In, llb/p.LLBRate)+out/p.Out)/8 + gather
 }
 
-// bytes are those of the operands of a core, each once: tiles of a convolution need no less than all its rows at a
-// time.
-func (p *Problem) bytes(r, m, n, k int64) (reps, rows, columns float64) {
+// bytes are those of the operands of a core, each once.
+func (p *Problem) bytes(cores, r, m, n, k int64) (reps, rows, columns float64) {
 	reps, rows, columns = float64(r), float64(r*m*k*p.RowBytes), float64(r*n*k*p.ColumnBytes)
 	if p.Window != nil {
-		rows = float64(r * p.Window.elements(m, k) * p.RowBytes)
+		rows = float64(r * p.fewestElements(cores, k) * p.RowBytes)
 	}
 	return reps, rows, columns
 }
@@ -160,10 +181,10 @@ func (p *Problem) tileFloor(cores [4]int64, tm, tn, tk int64) float64 {
 	if free < 0 {
 		return math.Inf(1)
 	}
-	reps, rows, cols := p.bytes(r, m, n, depth)
+	reps, rows, cols := p.bytes(cores[1], r, m, n, depth)
 	row, col := float64(p.RowBytes), float64(p.ColumnBytes) // bytes of an element
-	if p.Window != nil {                                    // with halos
-		tile := float64(p.Window.elements(tm, depth) * p.RowBytes)
+	if p.Window != nil || len(p.rowDims) > 1 {              // with halos
+		tile := float64(p.rowElements(cores[1], tiles, depth) * p.RowBytes)
 		row, rows = tile/float64(tm*depth), float64(r*tiles)*tile
 	}
 	k, ps := float64(depth), float64(sharers(cores))
@@ -286,27 +307,44 @@ func (p *Problem) ddrFloor(rows, cols, results, rowTimes, colTimes, columns floa
 // Rule chooses a tiling by the closed form: a coarse lattice of tiles for the divisions over cores
 // with the least floors, and then, from the best few, steps to neighbours while one is better.
 func Rule(p *Problem) (Blocks, error) {
-	if err := p.Check(); err != nil {
+	list, err := Rules(p)
+	if err != nil {
 		return Blocks{}, err
 	}
-	best := timed{seconds: math.Inf(1)}
+	return list[0], nil
+}
+
+// Rules are Rule's tiling and the next best few that it has come to, which divide the product over the cores
+// differently, the best by the closed form ahead: for who can measure them.
+func Rules(p *Problem) ([]Blocks, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	var all []timed
+	limit := math.Inf(1)
 	for _, deep := range [][]int64{{1}, thin(p.slices())} { // those who share a reduction do not crowd the others out
-		if deep[0] == 1 && best.Rows > 0 {
+		if deep[0] == 1 && len(all) > 0 {
 			break
 		}
-		r := ruler{p: p, limit: best.seconds}
+		r := ruler{p: p, limit: limit}
 		r.search(deep)
+		all = append(all, r.best...)
 		for _, x := range r.best {
-			if compare(x, best) < 0 {
-				best = x
-			}
+			limit = min(limit, x.seconds)
 		}
 	}
-	if best.Rows == 0 {
-		return Blocks{}, fmt.Errorf("tiling: no tile of a product of %d x %d x %d fits into %d bytes of the L1 and a ring of %d for weights",
+	if len(all) == 0 {
+		return nil, fmt.Errorf("tiling: no tile of a product of %d x %d x %d fits into %d bytes of the L1 and a ring of %d for weights",
 			p.M, p.K, p.N, p.Data, p.Ring)
 	}
-	return best.Blocks, nil
+	slices.SortFunc(all, compare)
+	var list []Blocks
+	for _, x := range all {
+		if x.seconds <= 1.25*limit {
+			list = append(list, x.Blocks)
+		}
+	}
+	return slices.Compact(list), nil
 }
 
 // search finds the best few tilings that divide the reduction over so many cores.
@@ -406,7 +444,7 @@ func (r *ruler) coarse(cores [4]int64, pairs int) {
 	p := r.p
 	_, m, n := p.part(cores)
 	r.pairs = r.pairs[:0]
-	rows := thin(extents(m, 1))
+	rows := p.fewRows(cores)
 	for _, tn := range thin(extents(n, p.Machine.Columns)) {
 		for _, tm := range rows {
 			if floor := p.tileFloor(cores, tm, tn, 0); floor < r.least() {
@@ -589,19 +627,19 @@ func (p *Problem) neighbours(b Blocks, visit func(Blocks)) {
 			}
 		}
 	}
-	step := func(list []int64, at int64, set func(e int64)) {
+	steps := func(list, few []int64, at int64, set func(e int64)) {
 		i := slices.Index(list, at)
 		for _, d := range []int{-2, -1, 1, 2} {
 			if k := i + d; k >= 0 && k < len(list) {
 				set(list[k])
 			}
 		}
-		for _, e := range thin(list) {
+		for _, e := range few {
 			set(e)
 		}
 	}
-	rows := extents(m, 1)
-	step(rows, ceilDiv(m, b.Rows), func(e int64) { x := b; x.Rows = ceilDiv(m, e); again(x) })
+	step := func(list []int64, at int64, set func(e int64)) { steps(list, thin(list), at, set) }
+	steps(extents(m, 1), p.fewRows(b.Cores), ceilDiv(m, b.Rows), func(e int64) { x := b; x.Rows = ceilDiv(m, e); again(x) })
 	step(extents(n, p.Machine.Columns), b.Columns, func(e int64) { x := b; x.Columns = e; again(x) })
 	step(ks, b.Reduction, func(e int64) { x := b; x.Reduction = e; again(x) })
 	p.each(b, visit)

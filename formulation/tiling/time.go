@@ -41,10 +41,7 @@ func (p *Problem) cut(b *Blocks) (w work) {
 	w.rowTile = ceilDiv(w.m, b.Rows)
 	w.nTile, w.kTile = min(b.Columns, w.n), min(b.Reduction, w.k)
 	w.tiles, w.columns, w.sums = w.reps*b.Rows, ceilDiv(w.n, b.Columns), ceilDiv(w.k, b.Reduction)
-	w.rowElements, w.colElements = w.rowTile*w.kTile, w.kTile*w.nTile
-	if p.Window != nil {
-		w.rowElements = p.Window.elements(w.rowTile, w.kTile)
-	}
+	w.rowElements, w.colElements = p.rowElements(b.Cores[1], b.Rows, w.kTile), w.kTile*w.nTile
 	return w
 }
 
@@ -175,8 +172,8 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 	reps := float64(min(b.Cores[0], p.Reps))
 	pm, pn := float64(min(b.Cores[1], p.M)), float64(min(b.Cores[2], p.N))
 	rowBytes := float64(w.m*w.k) / float64(b.Rows) / sums * float64(p.RowBytes)
-	if p.Window != nil {
-		rowBytes = float64(p.Window.elements(w.rowTile, w.k)) / sums * float64(p.RowBytes)
+	if p.Window != nil || len(p.rowDims) > 1 {
+		rowBytes = float64(p.rowElements(b.Cores[1], b.Rows, w.k)) / sums * float64(p.RowBytes)
 	}
 	colBytes := float64(w.k*w.n) / (sums * float64(w.columns)) * float64(p.ColumnBytes)
 	ps := float64(sharers(b.Cores))

@@ -142,7 +142,7 @@ const Default = "tiled"
 // kernel, attention as an operator, and products in tiles at each level of memory.
 func Tiled() []Recipe {
 	row := func(name, description, picks string) Recipe {
-		return parse(name, description, picks+" issue=cross-layer prefetch=ahead weights=keep nest=tiles")
+		return parse(name, description, picks+" issue=cross-layer prefetch=at-start weights=keep nest=tiles")
 	}
 	list := []Recipe{
 		row(Default, "the fastest of tiled-llb, tiled-l1 and tiled-groups", "group=one split=none outputs=llb bind=even"),

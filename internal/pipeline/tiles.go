@@ -39,12 +39,6 @@ type tiler struct {
 // depend on; nil: the generator's is the fastest.
 type tileMemo struct{ rules, nests sync.Map }
 
-// ruled is what the rule says.
-type ruled struct {
-	tiling.Blocks
-	fits bool
-}
-
 func newTiler(d *Draft) *tiler {
 	t := &tiler{d: d, known: d.state.tiles}
 	if t.known == nil {
@@ -66,16 +60,13 @@ func (t *tiler) step(ctx context.Context, i int) error {
 	if !there {
 		rule, there := t.known.rules.Load(string(product))
 		if !there {
-			b, err := tiling.Rule(p)
-			rule = ruled{b, err == nil}
+			list, _ := tiling.Rules(p) // none where no tile fits: the generator's nest may
+			rule = list
 			t.known.rules.Store(string(product), rule)
 		}
-		var n *schedule.Nest
-		if b := rule.(ruled); b.fits { // else the generator's nest may
-			var err error
-			if n, err = t.choose(ctx, i, p, b.Blocks); err != nil {
-				return err
-			}
+		n, err := t.choose(ctx, i, p, rule.([]tiling.Blocks))
+		if err != nil {
+			return err
 		}
 		known, _ = t.known.nests.LoadOrStore(key, n)
 	}
@@ -171,33 +162,47 @@ const mostProducts = 32 << 10
 // moreRows is how often the rows of a tiling that does not fit are cut again.
 const moreRows = 3
 
-// choose returns the nest of the rule's tiling for a step; nil if the step alone is as fast without.
-func (t *tiler) choose(ctx context.Context, i int, p *tiling.Problem, b tiling.Blocks) (*schedule.Nest, error) {
-	s := t.d.Schedule
-	before, err := t.alone(ctx, i)
+// choose returns the fastest nest of the rule's for a step; nil if the step alone is as fast without.
+func (t *tiler) choose(ctx context.Context, i int, p *tiling.Problem, list []tiling.Blocks) (best *schedule.Nest, err error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	least, err := t.alone(ctx, i, math.MaxInt64)
 	if err != nil {
 		return nil, err
 	}
+	for _, b := range list {
+		n, after, err := t.fitting(ctx, i, p, b, least)
+		if err != nil {
+			return nil, err
+		}
+		if n != nil && after < least {
+			best, least = n, after
+		}
+	}
+	return best, nil
+}
+
+// fitting is a tiling as a nest that runs, and how long the step takes with it, if that is at most limit; nil: none does.
+func (t *tiler) fitting(ctx context.Context, i int, p *tiling.Problem, b tiling.Blocks, limit int64) (*schedule.Nest, int64,
+	error) {
 	// The boxes around strided windows are larger than what is read of them.
 	for range moreRows + 1 {
-		n := t.nest(&s.Steps[i], p, b)
+		n := t.nest(&t.d.Schedule.Steps[i], p, b)
 		undo, err := t.follow(i, n)
 		if err != nil {
 			b.Rows *= 2
 			continue
 		}
-		after, err := t.alone(ctx, i)
+		after, err := t.alone(ctx, i, limit)
 		undo()
-		if err != nil || after >= before {
-			return nil, err
-		}
-		return n, nil
+		return n, after, err
 	}
-	return nil, nil
+	return nil, 0, nil
 }
 
-// alone is how long step i takes with nothing beside it, in picoseconds.
-func (t *tiler) alone(ctx context.Context, i int) (int64, error) {
+// alone is how long step i takes with nothing beside it, in picoseconds, if that is at most limit.
+func (t *tiler) alone(ctx context.Context, i int, limit int64) (int64, error) {
 	s := t.d.Schedule
 	k := lower.StepAlone(s, i)
 	// All clusters do the same, and share the DDR.
@@ -206,7 +211,7 @@ func (t *tiler) alone(ctx context.Context, i int) (int64, error) {
 	if err != nil {
 		return math.MaxInt64, nil
 	}
-	ps, _, err := sim.Latency(ctx, p, alike, math.MaxInt64)
+	ps, _, err := sim.Latency(ctx, p, alike, limit)
 	return ps, err
 }
 
@@ -468,7 +473,7 @@ var EvenBinding = Strategy{Name: "even", Description: "each layer over as many c
 			for i := range layers {
 				t := layers[i].Outputs[0]
 				box := inst.Regions[t]
-				if box.Elements() == 0 {
+				if box.Elements() == 0 || d.Graph.Op(layers[i].Anchor).Kind == "Attention" { // by what its tiles cost
 					continue
 				}
 				var dims []int

@@ -450,8 +450,10 @@ func (a *Attending) lattice() (list []AttentionTiles) {
 			parts = 2*parts - 1
 		}
 	}
-	if a.Keys > grain && keys[len(keys)-1] > grain {
-		keys = append(keys, grain)
+	for k := int64(3); k > 0; k-- {
+		if n := k * grain; n < keys[len(keys)-1] {
+			keys = append(keys, n)
+		}
 	}
 	add := func(products, positions int64) {
 		for _, n := range keys {
@@ -480,6 +482,10 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 	clock := a.spec.ClockHz
 	rows := t.Products * a.Heads * t.Positions
 	score := model.ScoreWork(a.Op)
+	ddr := a.spec.DDR.BandwidthBytesPerSecond / float64(a.spec.Clusters)
+	if e := a.spec.DDRActivationEfficiency; e > 0 {
+		ddr *= e
+	}
 	latency := a.spec.CoreLink.LatencySeconds
 	if a.spec.GB != nil {
 		latency += a.spec.GB.LatencySeconds
@@ -502,16 +508,20 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 		case a.spec.GB != nil:
 			x = math.Max(x, each*float64(bytes)/a.spec.GB.BandwidthBytesPerSecond)
 		default:
-			x = math.Max(x, each*float64(bytes)*float64(a.spec.Clusters)/a.spec.DDR.BandwidthBytesPerSecond)
+			x = math.Max(x, each*float64(bytes)/ddr)
 		}
 		return x
 	}
 	// Keys and values that the LLB has no room for come from the DDR again for each tile of positions.
-	again := 0.0
+	again, once := 0.0, 0.0 // seconds of a visit that loads them: each, and those of the first tile of positions
+	tile := apart * float64(t.Products*t.Keys*(a.Depth+a.Width)*a.size)
+	wait := 2 * (a.spec.DDR.LatencySeconds + a.spec.DDRLink.LatencySeconds)
+	if a.far {
+		once = tile/ddr + wait
+	}
 	if a.far && a.Steps(t) > 1 && !a.Stay(t) {
-		tile := apart * float64(t.Products*t.Keys*(a.Depth+a.Width)*a.size)
 		if tile*float64(ceil(a.Keys, t.Keys)) > float64(a.spec.GB.SizeBytes)*0.45 || tile > float64(a.spec.GB.SizeBytes)/4 {
-			again = tile*float64(a.spec.Clusters)/a.spec.DDR.BandwidthBytesPerSecond + 2*(a.spec.DDR.LatencySeconds+a.spec.DDRLink.LatencySeconds)
+			again = tile/ddr + wait
 		}
 	}
 	// One visit with so many keys: of the matrix unit, of the vector units, of the way in.
@@ -561,6 +571,7 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 		total += float64(v+sp) / clock
 	}
 	total *= float64(steps) / float64(tried)
+	total += math.Max(0, once-full) * float64(ceil(a.Visible(t, 0), t.Keys))
 	first = alone + rate(rows*a.Depth*a.size)
 	return total*float64(a.Blocks(t)) + first
 }
