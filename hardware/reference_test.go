@@ -1,0 +1,43 @@
+package hardware_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/dsasched/dsasched/hardware"
+)
+
+// The reference of the machine file has every field that a preset has.
+func TestReferenceHasEveryField(t *testing.T) {
+	page, err := os.ReadFile("../docs/machine-file.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := regexp.MustCompile(`\[\d+\]`)
+	told := map[string]bool{}
+	for _, name := range hardware.Presets() {
+		d, err := hardware.Describe(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range d.Fields() {
+			f = index.ReplaceAllString(f, "[]")
+			for _, m := range []string{"rate", "cycles_per_op", "energy.mac", "energy.vector"} { // of types and classes
+				if at := strings.Index(f, m+"."); at >= 0 {
+					f = f[:at+len(m)]
+				}
+			}
+			if !told[f] && !strings.Contains(string(page), "\n| `"+f+"` | ") {
+				t.Errorf("docs/machine-file.md has no row of `%s` (%s)", f, name)
+			}
+			told[f] = true
+		}
+	}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(string(page), -1) {
+		if field := row[1]; !told[field] && !strings.Contains(field, "chips") && !strings.Contains(field, "description") {
+			t.Logf("%s is in no preset", field)
+		}
+	}
+}
