@@ -86,7 +86,7 @@ Exit status: 0; 1 for failures; 2 for usage errors; 130 if interrupted.`,
 		newModels(), newHardware(), newInspect(), newONNXOps(), newSchedule(), newVariants(), newBest(), newCompare(),
 		newRun(experiment), newMerge(experiment), newList(), newVersion(), newCompletion(), newSweep(),
 		newCompareHardware(), newSimulate(), newExplain(), newBound(), newCertify(), newCalibrate(), newMan(), newReport(), newTasks(),
-		newTune(), newExplainKernel(), newConvert(),
+		newTune(), newExplainKernel(), newConvert(), newBench(),
 		group("solve", "PROBLEM", "Solve a problem, by a rule or exactly",
 			`Solve a problem of a file (allocate, order, partition, rcpsp) or one that a network
 poses (bind, layering, pipeline, split, stitch), by a rule or exactly. An exact
