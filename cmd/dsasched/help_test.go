@@ -111,6 +111,7 @@ func TestCompletion(t *testing.T) {
 		variants = append(variants, v.Name)
 	}
 	all := []string{
+		"bench",
 		"best",
 		"bound",
 		"calibrate",

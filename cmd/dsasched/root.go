@@ -88,7 +88,7 @@ Exit status: 0; 1 for failures; 2 for usage errors; 130 if interrupted.`,
 		newModels(), newHardware(), newInspect(), newONNXOps(), newSchedule(), newVariants(), newBest(), newCompare(),
 		newRun(experiment), newMerge(experiment), newList(), newVersion(), newCompletion(), newSweep(),
 		newCompareHardware(), newSimulate(), newView(), newExplain(), newBound(), newCertify(), newCalibrate(), newMan(), newReport(), newTasks(),
-		newTune(), newExplainKernel(), newConvert(),
+		newTune(), newExplainKernel(), newConvert(), newBench(),
 		group("solve", "PROBLEM", "Solve a problem, by a rule or exactly",
 			`Solve a problem of a file (allocate, order, partition, rcpsp) or one that a network
 poses (bind, layering, pipeline, split, stitch, tensor), by a rule or exactly. An exact
@@ -125,7 +125,7 @@ var commandGroups = []struct{ title, commands string }{
 	{"Compare and prove", "compare compare-hardware bound certify check solve"},
 	{"Search", "best sweep tasks tune explain-kernel"},
 	{"Draw", "inspect view report"},
-	{"Experiments", "list run merge calibrate"},
+	{"Experiments", "list run merge calibrate bench"},
 	{"Files", "models hardware onnx-ops convert export"},
 }
 

@@ -1,0 +1,369 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsasched/dsasched/formulation/allocate"
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/ordering"
+	"github.com/dsasched/dsasched/formulation/rcpsp"
+	"github.com/dsasched/dsasched/formulation/solve"
+	"github.com/dsasched/dsasched/regular"
+)
+
+// benchAnswer is a checked answer to an instance: its cost, infinite without one, and its file.
+type benchAnswer struct {
+	cost, bound float64
+	file        []byte
+}
+
+// benchKinds are the kinds of the benchmark. run solves an instance and checks the answer.
+var benchKinds = []struct {
+	name, ending, answer, what string
+	methods                    []solve.Method
+	run                        func(ctx context.Context, file, method string, opts benchLimits) (benchAnswer, error)
+}{
+	{"allocation", "csv", "csv", "bytes of the memory", allocate.Methods(), benchAllocation},
+	{"spilling", "csv", "csv", "bytes moved", allocate.SpillMethods(), benchSpilling},
+	{"order", "json", "json", "bytes stored and loaded", ordering.Methods(), benchOrder},
+	{"rcpsp", "sm", "json", "makespan", rcpsp.Methods(), benchProject},
+}
+
+type benchLimits struct {
+	limit  time.Duration
+	solver milp.Solver
+}
+
+func newBench() *cobra.Command {
+	var names []string
+	var words []cobra.Completion
+	for _, k := range benchKinds {
+		names = append(names, k.name)
+		for _, m := range methodWords(k.methods) {
+			if !slices.Contains(words, m) {
+				words = append(words, m)
+			}
+		}
+	}
+	cmd := &cobra.Command{
+		Use:   "bench KIND",
+		Short: "Run a method over a kind of the frozen benchmark",
+		Long: `Run a method over all instances of a kind of the frozen benchmark, the folder bench
+of the project, and print its answers beside the best that are known. Kinds are
+allocation, spilling, order and rcpsp. Each answer is checked; bench/check.py checks
+the best ones by a second program. --keep writes answers and bounds that are better
+into the folder.`,
+		Example: `  dsasched bench allocation
+  dsasched bench order --method search --time-limit 2s --json`,
+		Args: oneArg("KIND", "give one of "+strings.Join(names, ", ")),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	asJSON := addJSON(cmd)
+	dir := cmd.Flags().String("dir", "bench", "`folder` of the benchmark")
+	keep := cmd.Flags().Bool("keep", false, "write what is better into the folder")
+	limit := addLimit(cmd, 10*time.Second, "time for each instance, such as 2s")
+	method := &choice{kind: "METHOD", words: words}
+	addChoice(cmd, method, "method", "method of the kind (default: the first exact one without a solver, or the first)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		k := slices.Index(names, args[0])
+		if k < 0 {
+			return usagef("unknown kind %q: %s", args[0], strings.Join(names, ", "))
+		}
+		return runBench(cmd, k, method.value, *dir, limit.value, *keep, *asJSON)
+	}
+	return cmd
+}
+
+type benchRow struct {
+	Instance string   `json:"instance"`
+	Cost     *float64 `json:"cost"` // null: no answer
+	Bound    float64  `json:"bound"`
+	Best     float64  `json:"best"`
+	Known    float64  `json:"best_bound"`
+	Gap      *float64 `json:"gap"`
+}
+
+func runBench(cmd *cobra.Command, k int, method, dir string, limit time.Duration, keep, asJSON bool) error {
+	kind := benchKinds[k]
+	if method == "" {
+		method = kind.methods[0].Name
+		if i := slices.IndexFunc(kind.methods, func(m solve.Method) bool { return m.Exact && !m.NeedsSolver }); i >= 0 {
+			method = kind.methods[i].Name
+		}
+	}
+	solver, err := solverFor(kind.methods, method)
+	if err != nil {
+		return err
+	}
+	best, err := readBest(filepath.Join(dir, "best.csv"))
+	if err != nil {
+		return err
+	}
+	files, err := filepath.Glob(filepath.Join(dir, kind.name, "*."+kind.ending))
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("%s: found no instance, expected files *.%s", filepath.Join(dir, kind.name), kind.ending)
+	}
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(files, func(a, b string) int { return compareNames(a, b) })
+	var rows []benchRow
+	for _, file := range files {
+		a, err := kind.run(cmd.Context(), file, method, benchLimits{limit, solver})
+		if err == nil {
+			err = cmd.Context().Err()
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		name := strings.TrimSuffix(filepath.Base(file), "."+kind.ending)
+		r := benchRow{Instance: name, Bound: a.bound}
+		if !math.IsInf(a.cost, 1) {
+			r.Cost = &a.cost
+		}
+		b := best.of(kind.name, name)
+		if keep {
+			if a.cost < b.best {
+				b.best, b.method = a.cost, method
+				out := filepath.Join(dir, "answers", kind.name, name+"."+kind.answer)
+				if err := os.MkdirAll(filepath.Dir(out), 0o777); err != nil {
+					return err
+				}
+				if err := replaceFile(out, a.file); err != nil {
+					return err
+				}
+			}
+			b.bound = max(b.bound, a.bound)
+		}
+		r.Best, r.Known = b.best, b.bound
+		if math.IsInf(b.best, 1) {
+			r.Best = 0
+		} else if r.Cost != nil && b.best > 0 {
+			gap := a.cost/b.best - 1
+			r.Gap = &gap
+		}
+		rows = append(rows, r)
+	}
+	if keep {
+		if err := replaceFile(filepath.Join(dir, "best.csv"), best.text()); err != nil {
+			return err
+		}
+	}
+	answer := struct {
+		Kind   string     `json:"kind"`
+		Method string     `json:"method"`
+		Rows   []benchRow `json:"instances"`
+	}{kind.name, method, rows}
+	return emit(cmd, asJSON, answer, func(b *bytes.Buffer) {
+		row(b, "kind", "%s by %s: %s", kind.name, method, kind.what)
+		b.WriteByte('\n')
+		var cells [][]string
+		for _, r := range rows {
+			cost, gap := "–", "–"
+			if r.Cost != nil {
+				cost = fmt.Sprint(*r.Cost)
+			}
+			if r.Gap != nil {
+				gap = percent(*r.Gap)
+			}
+			cells = append(cells, []string{r.Instance, cost, fmt.Sprint(r.Bound), fmt.Sprint(r.Best), fmt.Sprint(r.Known), gap})
+		}
+		writeTable(b, "lrrrrr", []string{"instance", "answer", "bound", "best known", "its bound", "above best"}, cells)
+	})
+}
+
+// compareNames orders numbers in names by their value.
+func compareNames(a, b string) int {
+	if len(a) != len(b) {
+		return len(a) - len(b)
+	}
+	return strings.Compare(a, b)
+}
+
+// bestKnown are the rows of best.csv.
+type bestKnown []*bestRow
+
+type bestRow struct {
+	kind, instance, source, method string
+	best, bound                    float64
+}
+
+func (k *bestKnown) of(kind, instance string) *bestRow {
+	for _, r := range *k {
+		if r.kind == kind && r.instance == instance {
+			return r
+		}
+	}
+	r := &bestRow{kind: kind, instance: instance, best: math.Inf(1)}
+	// Names are g, the size, and the seed.
+	if size, seed, ok := strings.Cut(strings.TrimPrefix(instance, "g"), "-"); ok {
+		seed, _, _ = strings.Cut(seed, ".")
+		r.source = fmt.Sprintf("generate.py %s %s %s", kind, size, seed)
+	}
+	*k = append(*k, r)
+	return r
+}
+
+func readBest(file string) (bestKnown, error) {
+	data, err := regular.ReadUpTo(file, 1<<24)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%w (--dir is the folder of the benchmark)", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	rows, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	var list bestKnown
+	for i, f := range rows {
+		if i == 0 {
+			continue
+		}
+		r := &bestRow{kind: f[0]}
+		if len(f) != 6 {
+			return nil, fmt.Errorf("%s:%d: found %d fields, expected 6", file, i+1, len(f))
+		}
+		r.instance, r.source, r.method = f[1], f[2], f[5]
+		for k, v := range []*float64{&r.best, &r.bound} {
+			if *v, err = strconv.ParseFloat(f[3+k], 64); err != nil {
+				return nil, fmt.Errorf("%s:%d: found %q, expected a number", file, i+1, f[3+k])
+			}
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+func (k bestKnown) text() []byte {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	number := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+	w.Write([]string{"kind", "instance", "source", "best", "bound", "method"})
+	for _, r := range k {
+		if !math.IsInf(r.best, 1) {
+			w.Write([]string{r.kind, r.instance, r.source, number(r.best), number(r.bound), r.method})
+		}
+	}
+	w.Flush()
+	return b.Bytes()
+}
+
+func benchBuffers(file string) (*allocate.Problem, error) {
+	data, err := regular.ReadUpTo(file, 1<<24)
+	if err != nil {
+		return nil, err
+	}
+	return allocate.ReadCSV(file, data)
+}
+
+func benchAllocation(ctx context.Context, file, method string, l benchLimits) (benchAnswer, error) {
+	p, err := benchBuffers(file)
+	if err != nil {
+		return benchAnswer{}, err
+	}
+	r, err := allocate.Solve(ctx, p, allocate.NoLimit, method, allocate.Options{TimeLimit: l.limit, Solver: l.solver})
+	if err != nil || r.Offsets == nil {
+		return benchAnswer{cost: math.Inf(1)}, err
+	}
+	if err := allocate.Check(p, allocate.NoLimit, r.Offsets); err != nil {
+		return benchAnswer{}, err
+	}
+	var b bytes.Buffer
+	err = allocate.WriteCSV(&b, p, r.Offsets)
+	return benchAnswer{float64(p.Peak(r.Offsets)), float64(r.Bound), b.Bytes()}, err
+}
+
+func benchSpilling(ctx context.Context, file, method string, l benchLimits) (benchAnswer, error) {
+	p, err := benchBuffers(file)
+	if err != nil {
+		return benchAnswer{}, err
+	}
+	parts := strings.Split(file, ".")
+	capacity, err := strconv.ParseInt(parts[max(0, len(parts)-2)], 10, 64)
+	if err != nil {
+		return benchAnswer{}, fmt.Errorf("found no capacity in the name, expected one before .csv")
+	}
+	o := allocate.SpillOptions{Place: true, PlaceNodes: placeNodes}
+	o.TimeLimit, o.Solver = l.limit, l.solver
+	r, err := allocate.SolveSpill(ctx, p, capacity, method, o)
+	if err != nil || r.Offsets == nil {
+		a := benchAnswer{cost: math.Inf(1)}
+		if r != nil {
+			a.bound = float64(r.Bound)
+		}
+		return a, err
+	}
+	stay := &allocate.Problem{Name: p.Name}
+	var offsets []int64
+	for i, b := range p.Buffers {
+		if !r.Spilled[i] {
+			stay.Buffers = append(stay.Buffers, b)
+			offsets = append(offsets, r.Offsets[i])
+		}
+	}
+	if err := allocate.Check(stay, capacity, offsets); err != nil {
+		return benchAnswer{}, err
+	}
+	var b bytes.Buffer
+	err = allocate.WriteCSV(&b, stay, offsets)
+	return benchAnswer{float64(allocate.SpillCost(p, r.Spilled)), float64(r.Bound), b.Bytes()}, err
+}
+
+func benchOrder(ctx context.Context, file, method string, l benchLimits) (benchAnswer, error) {
+	p, err := ordering.Load(file)
+	if err != nil {
+		return benchAnswer{}, err
+	}
+	r, err := ordering.Solve(ctx, p, ordering.Traffic, method, ordering.Options{TimeLimit: l.limit, Solver: l.solver})
+	if err != nil || !r.Status.HasValues() {
+		return benchAnswer{cost: math.Inf(1)}, err
+	}
+	v, err := ordering.Check(p, r)
+	if err != nil {
+		return benchAnswer{}, err
+	}
+	r.Seconds = 0 // the same answer gives the same file
+	b, err := json.Marshal(r)
+	return benchAnswer{v.Cost, max(0, r.Bound), append(b, '\n')}, err
+}
+
+func benchProject(ctx context.Context, file, method string, l benchLimits) (benchAnswer, error) {
+	data, err := regular.ReadUpTo(file, 1<<24)
+	if err != nil {
+		return benchAnswer{}, err
+	}
+	p, err := rcpsp.ParsePSPLIB(bytes.NewReader(data), file)
+	if err != nil {
+		return benchAnswer{}, err
+	}
+	r, err := rcpsp.Solve(ctx, p, method, rcpsp.Options{TimeLimit: l.limit, Solver: l.solver})
+	if err != nil || r.Start == nil {
+		return benchAnswer{cost: math.Inf(1)}, err
+	}
+	if err := p.Check(r.Start); err != nil {
+		return benchAnswer{}, err
+	}
+	b, err := json.Marshal(map[string]any{"start": r.Start})
+	return benchAnswer{float64(p.Makespan(r.Start)), float64(r.Bound), append(b, '\n')}, err
+}
