@@ -14,6 +14,7 @@ import (
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/hardware/lower"
 	"github.com/dsasched/dsasched/hardware/sim"
+	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -271,6 +272,15 @@ func (w *Problem) Graph(size int64) (*model.Graph, error) {
 		w.graphs[size] = g
 	}
 	return g, err
+}
+
+// Has reports whether a graph is the network's at a size.
+func (w *Problem) Has(g *model.Graph, size int64) (bool, error) {
+	own, err := w.Graph(size)
+	if err != nil || own == g {
+		return err == nil, err
+	}
+	return len(own.Ops) == len(g.Ops) && schedulefile.GraphFingerprint(own) == schedulefile.GraphFingerprint(g), nil
 }
 
 // memo is that of the graph at a size, for pieces of a kind.

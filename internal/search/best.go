@@ -22,7 +22,6 @@ import (
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/hardware"
-	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 )
@@ -259,8 +258,7 @@ type startAt struct {
 
 // problemOf is the problem of the graph that a schedule of a chunk is of.
 func (s *seeker) problemOf(g *model.Graph, chunk int64) (*pipeline.Problem, error) {
-	own, err := s.w.Graph(chunk)
-	if err != nil || schedulefile.GraphFingerprint(own) == schedulefile.GraphFingerprint(g) {
+	if own, err := s.w.Has(g, chunk); own || err != nil {
 		return s.w, err
 	}
 	if s.other == nil {
