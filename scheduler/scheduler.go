@@ -95,10 +95,10 @@ const Pipelined = pipeline.Pipelined
 
 const OverLayer = pipeline.OverLayer
 
-// A Compared is what one method made of one decision, the others being greedy.
+// A Compared is the result of one method for one decision, the others being greedy.
 type Compared = answers.Compared
 
-// CompareOptions are the settings of [Compare]. Of Options, Chunk 0 is that at which
+// CompareOptions are the settings of [Compare]. Of Options, Chunk 0 is the chunk at which
 // the greedy recipe is fastest, and a TimeLimit is the only limit.
 type CompareOptions = answers.CompareOptions
 
@@ -119,13 +119,13 @@ type Choice[T any] = pipeline.Choice[T]
 
 // ChunkByLLB is a rule for [Options.Chunk]: the largest divisor of a cluster's share of the batch
 // with which each kernel's inputs and outputs, without weights, are in the LLB together; 1 if
-// none is. bytes is what the largest kernel then needs.
+// none is. bytes is the need of the largest kernel.
 func ChunkByLLB(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r Recipe,
 	opt Options) (chunk, bytes int64, err error) {
 	return answers.ChunkByLLB(ctx, net, machine, batch, r, opt)
 }
 
-// Objective is what [Best] makes least.
+// Objective is the quantity that [Best] minimises.
 type Objective = search.Objective
 
 const ByLatency = search.ByLatency
@@ -292,10 +292,10 @@ func Continue(ctx context.Context, from *schedule.Schedule, after string, r Reci
 	return pipeline.Continue(ctx, from, after, r, opt)
 }
 
-// Tuned is what [Tune] has found: a nest for each layer of each kernel.
+// Tuned is the result of [Tune]: a nest for each layer of each kernel.
 type Tuned = pipeline.Tuned
 
-// TuneSettings are those of a tuning beside the search's.
+// TuneSettings are the settings of a tuning beside the search's.
 type TuneSettings = answers.TuneSettings
 
 // Tune searches for the loops of all kernels of networks. If ctx ends first, the answer is

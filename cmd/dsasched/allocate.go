@@ -17,7 +17,7 @@ import (
 	"github.com/dsasched/dsasched/regular"
 )
 
-// placeNodes is how long --spill looks for the offsets of what stays: a second or two
+// placeNodes bounds the search of --spill for the offsets of what stays: a second or two
 // for some hundred buffers.
 const placeNodes = 100_000
 

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// shells are those with a script, by cobra's generators.
+// shells have a script, by cobra's generators.
 var shells = []string{"bash", "zsh", "fish"}
 
 func newCompletion() *cobra.Command {

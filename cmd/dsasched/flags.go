@@ -359,7 +359,7 @@ func grains() []string {
 	return words
 }
 
-// options are what the flags say. Warnings go to the standard error.
+// options are the settings of the flags. Warnings go to the standard error.
 func (f *networkFlags) options() network.Options {
 	t, err := model.ParseDType(f.dtype.value)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/dsasched/dsasched/plots"
 )
 
-// inspectJSON is what structure says of a network, and what was drawn.
+// inspectJSON is the structure of a network, and the pictures written.
 type inspectJSON struct {
 	*structure.Report
 	Capacities []capacityJSON        `json:"capacities"` // of --hardware

@@ -19,7 +19,7 @@ import (
 	"github.com/dsasched/dsasched/scheduler/picture"
 )
 
-// pictures are what a command can draw of a simulated schedule.
+// pictures are the drawings that a command can make of a simulated schedule.
 type pictures struct {
 	trace, chakra, gantt, memory, graph *outFile
 	html                                *outFile // the page of the schedule

@@ -21,7 +21,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/solve"
 )
 
-// solverFlags are those of a command that solves the problem of a file by one of several
+// solverFlags are the flags of a command that solves the problem of a file by one of several
 // methods.
 type solverFlags struct {
 	asJSON, quiet *bool
@@ -53,7 +53,7 @@ func methodWords(methods []solve.Method) []cobra.Completion {
 	return words
 }
 
-// solverOptions are what the flags say, with the status that they report to.
+// solverOptions are the settings of the flags, with the status that they report to.
 func solverOptions[S any](cmd *cobra.Command, f *solverFlags) (*status, solve.Options[S], error) {
 	solver, err := solverFor(f.methods, f.method.value)
 	if err != nil {

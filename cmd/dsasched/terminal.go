@@ -10,7 +10,7 @@ import (
 	"golang.org/x/term"
 )
 
-// screen is how the standard output is looked at. There is one in a process; run
+// screen describes the standard output. There is one in a process; run
 // sets it before a command writes. The zero value is a file: no width, no colour.
 var screen struct {
 	width int  // in characters; 0: no limit

@@ -44,7 +44,7 @@ func addKernels(cmd *cobra.Command) *kernelFlags {
 	return f
 }
 
-// toTune is what the flags say.
+// toTune holds the flags' settings.
 type toTune struct {
 	nets   []network.Network
 	spec   *hardware.Spec
@@ -90,7 +90,7 @@ func oneOrMoreModels(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// tasksJSON is what 'dsasched tasks' prints.
+// tasksJSON is the answer of 'dsasched tasks'.
 type tasksJSON struct {
 	Model    []string   `json:"models"`
 	Hardware string     `json:"hardware"`
@@ -356,7 +356,7 @@ func writeTuned(b *bytes.Buffer, t *scheduler.Tuned, file string) {
 	writeTable(b, "llrrrrrr", []string{"task", "kernel", "runs", "trials", "by rules", "tuned", "faster", "bound"}, rows)
 }
 
-// kernelJSON is what 'dsasched explain-kernel' prints.
+// kernelJSON is the answer of 'dsasched explain-kernel'.
 type kernelJSON struct {
 	Task        string                `json:"task"`
 	Name        string                `json:"name"`

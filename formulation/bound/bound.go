@@ -17,7 +17,7 @@ import (
 type Term struct {
 	Name    string  `json:"term"`
 	Seconds float64 `json:"bound_s"`
-	// Resource is what limits: a unit, a memory, the chain of layers.
+	// Resource is the limiting resource: a unit, a memory, the chain of layers.
 	Resource string `json:"resource"`
 }
 
@@ -31,7 +31,7 @@ type Bound struct {
 	Term     string `json:"term"`
 	Resource string `json:"resource"`
 	Terms    []Term `json:"terms"`
-	// Parts are what the bound is made of, one after the other; they add up to it.
+	// Parts are the parts of the bound, one after the other; they add up to it.
 	Parts []Part `json:"parts"`
 }
 
@@ -295,7 +295,7 @@ func alike(shares []int64) bool {
 	return !slices.ContainsFunc(shares, func(n int64) bool { return n > 0 && n < shares[0] })
 }
 
-// latency is that of a move between the DDR and the cores.
+// latency is the latency of a move between the DDR and the cores.
 func latency(spec *hardware.Spec) float64 {
 	l := spec.DDR.LatencySeconds + spec.DDRLink.LatencySeconds + spec.CoreLink.LatencySeconds
 	if spec.GB != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// A link is what an operator reads of another one.
+// A link is a read of one operator's result by another.
 type link struct {
 	from   model.OpID
 	fused  bool           // the two may be in one layer

@@ -147,7 +147,7 @@ func anyDivision(ctx context.Context, net network.Network, spec *hardware.Spec, 
 	return math.Floor(least*exact*1e12) * 1e-12, nil
 }
 
-// alone is what a cluster takes by itself.
+// alone is the bound of a cluster by itself.
 func (w *work) alone(spec *hardware.Spec) float64 {
 	launch, io, weights := spec.LaunchSeconds, w.in+w.out+w.rows, w.weightBytes()
 	start, after := w.outer(launch, latency(spec))

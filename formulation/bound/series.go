@@ -201,7 +201,7 @@ func (w *work) begins(i int) bool {
 	return !slices.ContainsFunc(w.links[i], func(l link) bool { return l.fused })
 }
 
-// sumFrom is what the cuts from each one on add up to.
+// sumFrom returns the sums of the cuts from each one on.
 func sumFrom(row []cut) []float64 {
 	sums := make([]float64, len(row)+1)
 	for k, c := range slices.Backward(row) {

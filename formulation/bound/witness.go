@@ -8,14 +8,14 @@ import (
 	"github.com/dsasched/dsasched/model/network"
 )
 
-// A Witness is what a bound is computed from, for a program that computes it by itself.
+// A Witness holds the terms of a bound, for a program that computes it by itself.
 type Witness struct {
-	// Shares are what clusters take, the largest share first, each once.
+	// Shares are the clusters' shares, the largest first, each once.
 	Shares []Share `json:"shares"`
 	Prices Prices  `json:"prices"`
 }
 
-// A Share is what a number of batch elements takes of one cluster.
+// A Share is the least work of one cluster for a number of batch elements.
 type Share struct {
 	Batch int64 `json:"batch"`
 	// Bytes that must cross the DDR: of weights, of rows that are looked up, of inputs and of outputs.
@@ -60,7 +60,7 @@ func Prove(ctx context.Context, net network.Network, spec *hardware.Spec, batch 
 	return b, v, err
 }
 
-// share is what w takes.
+// share returns w's share.
 func (w *work) share(batch int64, spec *hardware.Spec) Share {
 	s := Share{Batch: batch, WeightBytes: w.weightBytes(), RowBytes: w.rows, InputBytes: w.in, OutputBytes: w.out,
 		Operators: []Operator{}, Series: []Stretch{}}

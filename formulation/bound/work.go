@@ -21,7 +21,7 @@ const (
 
 var unitNames = [numUnits]string{"matrix unit", "vector unit", "special unit"}
 
-// work is what a network takes of one cluster for a number of batch elements, at least.
+// work is the least work of one cluster for a number of batch elements of a network.
 type work struct {
 	g *model.Graph
 	// ops are seconds of each unit for each operator, over all instances.
@@ -31,7 +31,7 @@ type work struct {
 	// and outputs, which pass for each chunk.
 	weights       []float64
 	rows, in, out float64
-	// grown is how many bytes more the weights have where the share is one chunk.
+	// grown is the number of bytes that more the weights have where the share is one chunk.
 	grown float64
 	// pieces are bytes that no load brings together with others: of a constant, a table, an input, of which
 	// a load brings twice as much as of others.
@@ -126,7 +126,7 @@ func (w *work) commands(m *cost.Model) {
 	}
 }
 
-// columns is how many columns one of a product's rows has at most.
+// columns is the number of columns that one of a product's rows has at most.
 func columns(g *model.Graph, op *model.Op) int64 {
 	d, _ := g.MatrixDims(op, model.Whole(g.Tensor(op.Outputs[0]).Shape))
 	return max(1, d.N)

@@ -128,7 +128,7 @@ func noMicro(p, batch, device int) error {
 	return strict.Error("", "micro-batches", fmt.Sprintf("none of 1 to %d that fills %d stages of devices that take %d at a time", batch, p, device), "a larger batch or fewer stages")
 }
 
-// A Layer is what [Stages] knows of one.
+// A Layer is a layer as [Stages] sees it.
 type Layer struct {
 	Seconds     float64 `json:"seconds"`
 	Utilization float64 `json:"utilization"` // 0 to 1
@@ -224,7 +224,7 @@ func Stages(layers []Layer, limit float64) (*Staging, error) {
 	return NewStaging(layers, ends), nil
 }
 
-// A Cost is what [Jointly] knows of a layer, forward and backward together.
+// A Cost is a layer as [Jointly] sees it, forward and backward together.
 type Cost struct {
 	FixedSeconds    float64 `json:"fixed_seconds"`    // of a micro-batch of any size
 	SampleSeconds   float64 `json:"sample_seconds"`   // of each sample

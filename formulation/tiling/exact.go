@@ -128,7 +128,7 @@ func (x *exact) choices(prefix []int) int {
 	return len(ks)
 }
 
-// chosen is what two or three choices stand for; tk is 0 where that is open.
+// chosen decodes two or three choices; tk is 0 where that is open.
 func (x *exact) chosen(prefix []int) (cores [4]int64, tm, tn, tk int64) {
 	cores = x.divisions[prefix[0]].cores
 	rows, columns, ks := x.tiles(cores)

@@ -108,7 +108,7 @@ type Extra struct {
 	From  Level
 }
 
-// Window is that of a convolution, over outputs that are Width wide.
+// Window is a convolution's window, over outputs that are Width wide.
 type Window struct {
 	Height, Width             int64
 	StrideHeight, StrideWidth int64
@@ -146,7 +146,7 @@ func (p *Problem) tileBox(cores, tiles int64, box []int64) []int64 {
 	return box
 }
 
-// rowElements is how many elements of the first operand a core needs for one of so many tiles of its rows, of so many
+// rowElements is the number of elements that of the first operand a core needs for one of so many tiles of its rows, of so many
 // of the reduction.
 func (p *Problem) rowElements(cores, tiles, k int64) int64 {
 	images, lines, across := p.tileLines(cores, tiles)
@@ -198,7 +198,7 @@ func (*Window) span(n, stride, window int64) int64 {
 	return min((n-1)*stride+window, n*max(stride, window))
 }
 
-// Machine is what the time of a product depends on: one cluster.
+// Machine holds the figures on which the time of a product depends: one cluster.
 type Machine struct {
 	Cores int64
 	// The matrix unit: Rows along the reduction, Columns of results. A command takes, for each block
@@ -278,24 +278,24 @@ type Blocks struct {
 	// Cores divide the products, their rows and their columns, the last parts of which may be smaller, and the
 	// reduction.
 	Cores [4]int64
-	// Rows is how many tiles the rows of a core's product are cut into, as equal as whole rows
+	// Rows is the number of tiles that the rows of a core's product are cut into, as equal as whole rows
 	// allow. Columns and Reduction are the largest extents of tiles, multiples of the unit's.
 	Rows, Columns, Reduction int64
 	// ColumnsFirst: tiles of rows change inside of those of columns. The reduction is innermost.
 	ColumnsFirst bool
 	// Stay: weights are loaded for the first tile of rows only, and stay in the ring.
 	Stay bool
-	// Room is how many tiles of rows x reduction, and of columns that are no weights x reduction, the L1 has
-	// space for; Sums is how many tiles of results, 1 or 2.
+	// Room is the number of tiles that of rows x reduction, and of columns that are no weights x reduction, the L1 has
+	// space for; Sums is the number of tiles that of results, 1 or 2.
 	RoomRows, RoomColumns, Sums int64
-	// Group is how many tiles of the reduction one load brings from the DDR to the LLB, of rows and
+	// Group is the number of tiles that of the reduction one load brings from the DDR to the LLB, of rows and
 	// of columns; a divisor of the tiles there are.
 	Group [2]int64
 	// Once: operands that are no weights come from the DDR once, and stay in the LLB.
 	Once bool
 }
 
-// Grain is what tiles of the reduction are multiples of.
+// Tiles of the reduction are multiples of Grain.
 func (p *Problem) Grain() int64 {
 	if p.Window == nil {
 		return p.Machine.Rows
@@ -311,7 +311,7 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// part is what the busiest core has of the products, their rows and their columns.
+// part returns the busiest core's share of the products, their rows and their columns.
 func (p *Problem) part(cores [4]int64) (reps, rows, columns int64) {
 	return ceilDiv(p.Reps, cores[0]), share(p.M, cores[1], p.rowParts), share(p.N, cores[2], p.columnParts)
 }
@@ -345,12 +345,12 @@ func (p *Problem) Check() error {
 	return nil
 }
 
-// sharers is how many cores share a reduction, depth the part of it that each has.
+// sharers is the number of cores that share a reduction, depth the part of it that each has.
 func sharers(cores [4]int64) int64 { return max(1, cores[3]) }
 
 func (p *Problem) depth(cores [4]int64) int64 { return p.K / sharers(cores) }
 
-// others is how many bytes of other cores' sums a core that makes results adds to so many of its own.
+// others is the number of bytes that of other cores' sums a core that makes results adds to so many of its own.
 func (p *Problem) others(cores [4]int64, sums int64) float64 {
 	return float64((sharers(cores) - 1) * sums * schedule.AccumulatorBytes)
 }

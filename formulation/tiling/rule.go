@@ -97,7 +97,7 @@ func (p *Problem) slices() (list []int64) {
 	return append(list, 1)
 }
 
-// floor is what no tiling takes less than with these cores: all products in blocks of the unit, each operand and
+// floor is a lower bound on all tilings with these cores: all products in blocks of the unit, each operand and
 // result once. The hope is more by a part of what is not the longest: what cores wait for adds to what they do.
 func (p *Problem) floor(cores [4]int64) (floor, hope float64) {
 	r, m, n := p.part(cores)
@@ -167,7 +167,7 @@ func (p *Problem) unitFloor(cores [4]int64, m, tiles int64, commands float64) fl
 	return (float64(reps)*blocks*max(float64(m)*p.Row, p.Load*float64(tiles)) + commands*p.Fill) * share / p.Clock
 }
 
-// tileFloor is what no tiling takes less than with these cores and largest tiles of rows and columns;
+// tileFloor is a lower bound on all tilings with these cores and largest tiles of rows and columns;
 // +Inf: none fits. The tile of the reduction is tk or, if that is 0, as long as the L1 and the ring allow, and
 // operands pass as often as the better order of the loops has it.
 func (p *Problem) tileFloor(cores [4]int64, tm, tn, tk int64) float64 {
@@ -547,7 +547,7 @@ func (p *Problem) stays(b Blocks) Blocks {
 	return b
 }
 
-// group is how many tiles of each operand a load from the DDR had better bring: the fewer loads, the less latency; the
+// group is the number of tiles that of each operand a load from the DDR had better bring: the fewer loads, the less latency; the
 // smaller the first, the sooner the cores begin. Loads fill pages of the LLB where they can.
 func (p *Problem) group(b *Blocks) [2]int64 {
 	g := [2]int64{1, 1}

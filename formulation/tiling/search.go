@@ -17,9 +17,9 @@ type Space struct {
 	Decisions int
 	// Behind lists the choices for the decision behind some, of which there may be none.
 	Behind func(prefix []int) []int
-	// Bound is what no tiling that begins with these choices is below; +Inf: none can run.
+	// Bound is a lower bound on all tilings that begin with these choices; +Inf: none can run.
 	Bound func(prefix []int) float64
-	// Cost is that of a tiling, +Inf if it can't run; an error ends the search.
+	// Cost is the cost of a tiling, +Inf if it can't run; an error ends the search.
 	Cost func(choices []int) (float64, error)
 }
 

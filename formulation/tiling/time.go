@@ -45,7 +45,7 @@ func (p *Problem) cut(b *Blocks) (w work) {
 	return w
 }
 
-// StageBytes is what tiles take of the L1 beside weights.
+// StageBytes is the bytes of tiles in the L1 beside weights.
 func (p *Problem) StageBytes(b *Blocks) int64 {
 	w := p.cut(b)
 	return p.stage(b, &w)
@@ -130,7 +130,7 @@ func (p *Problem) fits(b *Blocks, w *work) bool {
 	return true
 }
 
-// far is how many bytes one load from the DDR brings, of rows and of columns.
+// far is the number of bytes that one load from the DDR brings, of rows and of columns.
 func (p *Problem) far(b *Blocks, w *work) (rows, columns int64) {
 	reps := min(b.Cores[0], p.Reps)
 	reps *= sharers(b.Cores)
@@ -449,7 +449,7 @@ func (p *Problem) loads(b *Blocks, w *work) (rows, columns float64) {
 	return rows, columns
 }
 
-// vector is how long the vector work of a tile takes, with so many more simple operations on each result.
+// vector is the time of a tile's vector work, with so many more simple operations on each result.
 func (p *Problem) vector(rows, columns *int64, cores int64, more float64) float64 {
 	n := float64(*rows * *columns)
 	simple, special := 0.0, 0.0

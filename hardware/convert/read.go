@@ -176,7 +176,7 @@ func (n node) at(key string) node {
 	return node{n.file, p, v}
 }
 
-// keys are those of a mapping, which must be among known; nil: any.
+// keys returns the keys of a mapping, which must be among known; nil: any.
 func (n node) keys(known ...string) []string {
 	if n.Kind != yaml.MappingNode {
 		n.fail("no mapping", "a mapping")

@@ -21,7 +21,7 @@ type store struct {
 	size, weights, rate, latency, energy quantity
 }
 
-// An accelerator is what all three tools have in common with ours.
+// An accelerator holds what all three tools have in common with ours.
 type accelerator struct {
 	name, description    string
 	clock                quantity

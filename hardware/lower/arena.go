@@ -2,7 +2,7 @@ package lower
 
 import "github.com/dsasched/dsasched/hardware/isa"
 
-// Memory is what a program is made in. An [Outline] that is given one uses it again, so that
+// Memory is reusable memory for lowering. An [Outline] that is given one uses it again, so that
 // searches, which make many, need not clear and collect it each time.
 type Memory struct {
 	cmds      list[pending]

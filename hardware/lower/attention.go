@@ -274,7 +274,7 @@ func (a *attending) finish(v *visit) {
 	}
 }
 
-// portion is that of a visit; with j less than 0 of its queries.
+// portion is the portion of a visit; with j less than 0 of its queries.
 func (a *attending) portion(operand int32, v *visit) isa.Portion {
 	p := isa.Portion{Operand: operand, Part: int32(v.block*a.Steps(a.tiles) + v.i),
 		Parts: int32(a.Blocks(a.tiles) * a.Steps(a.tiles))}

@@ -23,7 +23,7 @@ type Options struct {
 	// Fold lets clusters that are alike always share their commands (isa.Program.As); else they
 	// do where there are many.
 	Fold bool `json:"-"`
-	// Most is how many commands clusters that differ may have; 0: as many as programs that are
+	// Most is the number of commands that clusters that differ may have; 0: as many as programs that are
 	// kept.
 	Most int `json:"-"`
 	// Cost gives the durations of commands in place of the formulas of package cost; nil:
@@ -73,7 +73,7 @@ const (
 	maxLayers   = 2_000_000
 	maxCommands = 8_000_000
 	maxSteady   = 6_000_000
-	// maxUnfolded is how many commands a program may have at most in which clusters that are
+	// maxUnfolded is the number of commands that a program may have at most in which clusters that are
 	// alike have each their own.
 	maxUnfolded = 1_000_000
 )
@@ -125,7 +125,7 @@ func Program(name string, spec *hardware.Spec, plans [][]Segment, opt Options) (
 	return p, nil
 }
 
-// commands is how many commands count of those of clusters that are alike, and how many there
+// commands is the number of commands that count of those of clusters that are alike, and how many there
 // may be: of batches in a row, which say little more the more there are, those of each cluster.
 func (e *emitter) commands() (n, most int) {
 	switch n = int(e.cmds.n); {
@@ -137,7 +137,7 @@ func (e *emitter) commands() (n, most int) {
 	return n, maxCommands
 }
 
-// unfolded is how many commands a program may have in which each cluster has its own.
+// unfolded is the number of commands that a program may have in which each cluster has its own.
 func (o Options) unfolded() int {
 	if o.Fold {
 		return 0

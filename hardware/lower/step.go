@@ -297,7 +297,7 @@ func (l *lowering) lookUpRows() {
 	}
 }
 
-// columnTiles is how many tiles of columns the rows of an outer tile pass by.
+// columnTiles is the number of tiles that of columns the rows of an outer tile pass by.
 func (lp *layerPlan) columnTiles() int64 {
 	if lp.nest.Blocked() {
 		return lp.nest.ColumnTiles()
@@ -791,7 +791,7 @@ func (e *emitter) sharing(kind hardware.UnitKind, cores int64) int64 {
 	return max(1, ceilDiv(cores, max(1, n)))
 }
 
-// fromGB is how many bytes leave the GB for a read.
+// fromGB is the number of bytes that leave the GB for a read.
 func (e *emitter) fromGB(r *schedule.Read) int64 {
 	if e.spec.CoreLink.Broadcast {
 		return r.UnionBytes

@@ -163,13 +163,13 @@ func prepare(s *schedule.Schedule, st *schedule.Step, fine grain) *layerPlan {
 	return lp
 }
 
-// paramBytes is how many bytes of parameters beside the weights stay for a step: more pass in
+// paramBytes is the number of bytes that of parameters beside the weights stay for a step: more pass in
 // blocks, two of which have room in their part of the weight buffer.
 func paramBytes(s *schedule.Schedule) int64 {
 	return (schedule.WeightBufferBytes(s.Spec) - schedule.WeightHomeBytes(s.Spec) - schedule.WeightRingBytes(s.Spec)) / 2
 }
 
-// rules makes the nest of a step that has none. whole is how many rows there are, none of which may
+// rules makes the nest of a step that has none. whole is the number of rows that there are, none of which may
 // be cut; 0: any may be.
 func (lp *layerPlan) rules(m *cost.Model, weightRing int64, fine grain, whole int64) *schedule.Nest {
 	n := &schedule.Nest{Tiles: max(1, lp.step.Tiles), Depth: lp.step.Depth()}
@@ -223,7 +223,7 @@ func (lp *layerPlan) rules(m *cost.Model, weightRing int64, fine grain, whole in
 	return n
 }
 
-// issued is how many tiles commands are issued for, and how many of the nest's each of
+// issued is the number of tiles that commands are issued for, and how many of the nest's each of
 // them stands for.
 func (lp *layerPlan) issued(n *schedule.Nest, fine grain) (tiles, repeat int64) {
 	tiles = min(MaxTiles, n.Tiles)
@@ -494,7 +494,7 @@ func freePages(s *schedule.Schedule, st *schedule.Step) (free, page int64) {
 	return int64(s.Spec.GB.SizeBytes)/page - int64(len(taken)), page
 }
 
-// Room is how many bytes of the LLB the values alive at step i leave, of which stages of
+// Room is the number of bytes that of the LLB the values alive at step i leave, of which stages of
 // at most so many parts for an input take half, and tiles of weights that come together a
 // quarter; no more than all of them could use. 0: there is no LLB.
 func Room(s *schedule.Schedule, i int, parts int64) int64 {

@@ -12,7 +12,7 @@ import (
 type Neighbour struct {
 	Layer    string `json:"layer"`
 	Decision string `json:"decision"`
-	// Lines are those of the nest that are other ones, or those that it is without.
+	// Lines are the lines of the nest that differ or are missing.
 	Lines   []string `json:"lines"`
 	Seconds float64  `json:"kernel_s"`
 }

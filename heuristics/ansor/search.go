@@ -10,7 +10,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// A Method is how a round finds the programs that it measures.
+// A Method is the way in which a round finds the programs that it measures.
 type Method string
 
 // The methods; all but the first are for comparison (the paper's §7.1, Fig. 7).

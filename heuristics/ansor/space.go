@@ -12,7 +12,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// space is what the nest of one layer may be.
+// space is the set of nests of one layer.
 type space struct {
 	kernel      *schedule.Schedule
 	scratch     *scratch // of all layers
@@ -121,7 +121,7 @@ func newSpace(kernel *schedule.Schedule, copied *scratch, step int, m *cost.Mode
 	return sp
 }
 
-// spread is how cores share the work: those of a part of the output too, if rfactor is not 0.
+// spread is the division of work over cores: those of a part of the output too, if rfactor is not 0.
 type spread struct {
 	cores   schedule.Binding
 	rfactor int64

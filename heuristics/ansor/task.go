@@ -15,7 +15,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// A Program is how a kernel runs: a nest for each of its layers.
+// A Program is an implementation of a kernel: a nest for each of its layers.
 type Program []*schedule.Nest
 
 // A Task is a kernel that one or several networks run a number of times.
@@ -24,7 +24,7 @@ type Task struct {
 	// Key is equal for kernels that do the same and have the same programs: operators with
 	// their attributes, boxes, bindings, places of operands, room in the L1 and the LLB.
 	Key string
-	// Weights is how often each network runs it.
+	// Weights counts the runs in each network.
 	Weights []int64
 	// Rule is the program of the kernel generator's rules.
 	Rule Program
@@ -60,7 +60,7 @@ func (t *Task) Sketches(i int) ([]Sketch, []Derivation) {
 	return t.space[i].sketches, t.space[i].derivations
 }
 
-// MaxLayers is how many layers a kernel has at most that is a task: a trial changes a layer or two
+// MaxLayers is the number of layers that a kernel has at most that is a task: a trial changes a layer or two
 // and simulates them all.
 const MaxLayers = 2048
 
@@ -248,7 +248,7 @@ func (t *Task) Seconds(ctx context.Context, p Program) (float64, error) {
 	return float64(ps) * 1e-12 / float64(t.passes), err
 }
 
-// memories are what trials are lowered in, which else would take most of their time.
+// memories are reused by trials: else allocation would take most of their time.
 var memories = sync.Pool{New: func() any { return &lower.Memory{} }}
 
 func (t *Task) measure(ctx context.Context, p Program) (int64, error) {

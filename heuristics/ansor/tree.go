@@ -43,7 +43,7 @@ func (t *Task) Tree() *Tree {
 	return tree
 }
 
-// leastLoad is that under any binding, whatever else is decided.
+// leastLoad is the least load under any binding, whatever else is decided.
 func (sp *space) leastLoad() load {
 	all := sp.load(sp.rule, ofCores+1)
 	for _, b := range sp.bindings[1:] {
@@ -57,7 +57,7 @@ func (sp *space) leastLoad() load {
 // Decisions is how many there are.
 func (t *Tree) Decisions() int { return len(t.choices) }
 
-// nest is that of a layer, as far as it is decided, and how far that is.
+// nest returns the nest of a layer as far as it is decided, and the number of known decisions.
 func (t *Tree) nest(prefix []int, layer int) (n *schedule.Nest, known int) {
 	sp := t.task.space[layer]
 	at := layer * decisionsOfLayer
@@ -91,7 +91,7 @@ func (t *Tree) Behind(prefix []int) (list []int) {
 	return list
 }
 
-// Program is that of all choices; false if it can't run.
+// Program returns the program of all choices; false if it can't run.
 func (t *Tree) Program(choices []int) (Program, bool) {
 	p := slices.Clone(t.task.Rule)
 	for i, sp := range t.task.space {
@@ -355,7 +355,7 @@ func (sp *space) load(n *schedule.Nest, known int) (out load) {
 	return out
 }
 
-// matrixCycles are those of the busiest core's products, whose rows are cut into this many
+// matrixCycles are the cycles of the busiest core's products, whose rows are cut into this many
 // parts or more.
 func matrixCycles(m *cost.Model, dt model.DType, all model.MatrixDims, weights bool, n *schedule.Nest, known int, parts int64) (sum hardware.Cycles) {
 	count := func(list []int64, whole int64, cut bool) map[int64]int64 {

@@ -203,7 +203,7 @@ func (g *grower) histogram(rows []int32) []sums {
 	return in
 }
 
-// gain is what a set of rows is worth as a leaf of its own.
+// gain is the gain of a set of rows as a leaf of its own.
 func gain(g, h float64) float64 { return g * g / (h + lambda) }
 
 // grow appends the tree over some rows, whose order it changes, and tells of its leaves. in
@@ -232,7 +232,7 @@ func (g *grower) grow(rows []int32, sum sums, in []sums, depth int, leaf func(ro
 			mid++
 		}
 	}
-	// The histogram of the larger side is what the smaller leaves.
+	// The histogram of the larger side is the whole less the smaller side's.
 	small, large := rows[:mid], in
 	if 2*mid > len(rows) {
 		small = rows[mid:]

@@ -16,7 +16,7 @@ import (
 	"github.com/dsasched/dsasched/spell"
 )
 
-// Objectives are what the trials are divided for (§6.1). With g_i the best time of task i, and
+// Objectives are the objectives of the division of trials (§6.1). With g_i the best time of task i, and
 // S_j the time of network j, the sum of w_ij g_i over its kernels:
 //
 //	f1  sum of S_j
@@ -99,7 +99,7 @@ type Progress struct {
 	Objective            float64
 }
 
-// Answer is what was found for a task.
+// Answer is the result for a task.
 type Answer struct {
 	*Task
 	Program              Program
@@ -109,7 +109,7 @@ type Answer struct {
 	Best []float64
 }
 
-// Outcome is what [Tune] has found. Stopped is why it ended early, nil if it did not.
+// Outcome is the result of [Tune]. Stopped is the reason for an early end, nil without one.
 type Outcome struct {
 	Answers []Answer
 	Trials  int
@@ -329,7 +329,7 @@ func (t *tuner) round(ctx context.Context, s *state) error {
 	return nil
 }
 
-// steps is how many programs are measured before the best of them is gone on with, whatever the number of workers.
+// steps is the number of programs that are measured before the best of them is gone on with, whatever the number of workers.
 const steps = 4
 
 // shares are the parts of a task's trials that the sources of the evolution have: by the squares of how often their
@@ -412,7 +412,7 @@ func (t *tuner) train() {
 // g is the best time of a task.
 func (s *state) g(rounds int) float64 { return s.seconds(s.best[max(0, min(rounds, len(s.best)-1))]) }
 
-// times are those of the networks, by the best programs or by the rules.
+// times returns the networks' times, by the best programs or by the rules.
 func (t *tuner) times(rules bool) []float64 {
 	sums := make([]float64, t.networks)
 	for _, s := range t.tasks {
@@ -441,7 +441,7 @@ func (t *tuner) enough() []float64 {
 	return list
 }
 
-// objective is that of the options, of what has been found so far.
+// objective is the options' objective of the results so far.
 func (t *tuner) objective() (f float64) {
 	times := t.times(false)
 	switch t.Objective {
@@ -538,7 +538,7 @@ func (t *tuner) next(r *rand.Rand) *state {
 	return best
 }
 
-// gradient is what a round for a task is expected to change of the objective (§6.2).
+// gradient is the expected change of the objective by a round for a task (§6.2).
 func (t *tuner) gradient(s *state, rates map[string][2]rate) float64 {
 	now, rounds := s.g(s.rounds), float64(s.rounds)
 	back := min(lookBack, s.rounds)

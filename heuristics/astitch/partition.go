@@ -49,10 +49,10 @@ func (p *partition) in(id model.OpID, k int) bool {
 	return ok && o == k
 }
 
-// spread is how operators are spread over cores, see mapped.
+// spread is the mapping of operators over cores, see mapped.
 type spread struct{ cores, used, again int64 }
 
-// mapped is that of part k.
+// mapped returns the mapping of part k.
 func (p *partition) mapped(k int, cores int64) spread {
 	s := p.spread[k]
 	if s == nil || s.cores != cores {

@@ -5,7 +5,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// Scheme is how a dependency inside a stitch operator is served.
+// Scheme is the way in which a dependency inside a stitch operator is served.
 type Scheme uint8
 
 // The schemes, in the order of the memory that they use.

@@ -47,7 +47,7 @@ func Stitch(g *model.Graph, m *simt.Machine, opt SIMTOptions) (*fusion.Plan, err
 	})
 }
 
-// A Scope is what becomes one kernel: operators in execution order.
+// A Scope becomes one kernel: operators in execution order.
 type Scope struct {
 	Library bool
 	Ops     []model.OpID
@@ -121,7 +121,7 @@ type stitcher struct {
 	parts []contents
 }
 
-// blocks is how many blocks must be on the machine at a time.
+// blocks is the number of blocks that must be on the machine at a time.
 func (s *stitcher) blocks(k *fusion.Kernel) int64 {
 	n := int64(1)
 	for _, gr := range k.Groups {
@@ -150,7 +150,7 @@ func (s *stitcher) group(k *fusion.Kernel, ops []model.OpID, opt SIMTOptions) {
 	}
 }
 
-// contents is what joins asks of a part with so many operators.
+// contents is the demand of joins on a part with so many operators.
 type contents struct {
 	ops, reductions int
 	leads           bool // a candidate dominant is among them

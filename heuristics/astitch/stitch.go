@@ -7,7 +7,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// Options are switches. The zero value is what the variant uses.
+// Options are switches. The variant uses the zero value.
 type Options struct {
 	// Bare leaves a compute-intensive kernel nothing but its matrix operator, as the
 	// closed libraries of the original do; the element-wise operators behind it then

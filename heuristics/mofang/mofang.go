@@ -10,7 +10,7 @@ import (
 	"github.com/dsasched/dsasched/internal/streams"
 )
 
-// A Speedup is how many times as fast as one thread several are.
+// A Speedup is the number of times that as fast as one thread several are.
 type Speedup struct {
 	Threads int
 	Factor  float64
@@ -33,7 +33,7 @@ func Threads(t1, t2, t3 float64, batch int, table []Speedup) Speedup {
 	return best
 }
 
-// Threshold is that of [Layering] where nothing else is said. The paper gives none and
+// Threshold is the default of [Layering]. The paper gives none and
 // expects it to drop about half of the splits.
 const Threshold = 0.5
 
@@ -187,7 +187,7 @@ func without(set, part []int) []int {
 	return rest
 }
 
-// A Layer is what stages know of one.
+// A Layer is a layer as stages see it.
 type Layer struct{ Seconds, Utilization float64 }
 
 // Stages divides layers into pipeline stages, as half-open ranges: it merges two

@@ -78,7 +78,7 @@ type BindingChange struct {
 // BoundTo is where an instance runs and its output stands.
 type BoundTo struct {
 	Binding []int64 `json:"binding"` // cores per dimension of the first output
-	// Output is what the output gets: layers take their plain binding where that
+	// Output is the binding that the output gets: layers take their plain binding where that
 	// uses more cores.
 	Output []int64 `json:"output"`
 	Scope  string  `json:"scope"`

@@ -47,7 +47,7 @@ type Sharded struct {
 	Notes     []string        `json:"notes"`
 }
 
-// A ShardedOp is how an operator is divided: "whole", "cut D" along dimension D of its outputs,
+// A ShardedOp is the division of an operator: "whole", "cut D" along dimension D of its outputs,
 // or "partial" along a reduction.
 type ShardedOp struct {
 	Name   string `json:"name"`

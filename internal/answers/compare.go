@@ -24,14 +24,14 @@ import (
 	"github.com/dsasched/dsasched/spell"
 )
 
-// A Compared is what one method made of one decision, the others being greedy.
+// A Compared is the result of one method for one decision, the others being greedy.
 type Compared struct {
 	Decision  string   `json:"decision"`
 	Chunk     int64    `json:"chunk"`  // batch elements that a cluster works on at a time
 	Method    string   `json:"method"` // a strategy's name; search: the exact one
 	Unit      string   `json:"unit"`   // of objective and bound
 	Objective *float64 `json:"objective"`
-	// Bound is what no answer is below; nil: nothing is proven.
+	// Bound is a lower bound on all answers; nil: nothing is proven.
 	Bound  *float64 `json:"bound"`
 	Gap    *float64 `json:"gap"`    // how far the objective may be above the least, as a share of it
 	Status string   `json:"status"` // greedy, optimal, feasible, infeasible, limit or failed
@@ -40,13 +40,13 @@ type Compared struct {
 	// ThroughputPerSecond is simulated with this decision alone replaced; nil: not
 	// simulated.
 	ThroughputPerSecond *float64 `json:"throughput_per_s"`
-	// EnergyJoules is that of the batch; nil: not simulated, or the accelerator's description
+	// EnergyJoules is the energy of the batch; nil: not simulated, or the accelerator's description
 	// has no figures.
 	EnergyJoules *float64 `json:"energy_j"`
 	Note         string   `json:"note,omitempty"`
 }
 
-// CompareOptions are the settings of [Compare]. Of Options, Chunk 0 is that at which
+// CompareOptions are the settings of [Compare]. Of Options, Chunk 0 is the chunk at which
 // the greedy recipe is fastest, and a TimeLimit is the only limit.
 type CompareOptions struct {
 	pipeline.Options
@@ -123,7 +123,7 @@ func comparisons() []comparison {
 	}
 }
 
-// errNoAnswer is what an objective returns where the problem is infeasible for a decision.
+// errNoAnswer is an objective's error where the problem is infeasible for a decision.
 var errNoAnswer = fmt.Errorf("does not fit")
 
 // Comparisons lists the decisions that [Compare] knows.

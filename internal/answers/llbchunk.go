@@ -13,7 +13,7 @@ import (
 
 // ChunkByLLB is a rule for [Options.Chunk]: the largest divisor of a cluster's share of the batch
 // with which each kernel's inputs and outputs, without weights, are in the LLB together; 1 if
-// none is. bytes is what the largest kernel then needs.
+// none is. bytes is the need of the largest kernel.
 func ChunkByLLB(ctx context.Context, net network.Network, machine *hardware.Spec, batch int64, r pipeline.Recipe,
 	opt pipeline.Options) (chunk, bytes int64, err error) {
 	if err := pipeline.CheckBatch(batch); err != nil {

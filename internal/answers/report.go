@@ -77,7 +77,7 @@ type GroupReport struct {
 	// OutputLevels says where the outputs of the instances are, after spilling.
 	OutputLevels []string `json:"output_levels"`
 	Ops          []string `json:"ops"`
-	// Bindings are those of the instances in words, each once; see [BindingText].
+	// Bindings lists the instances' bindings in words, each once; see [BindingText].
 	Bindings []string `json:"-"`
 }
 
@@ -88,7 +88,7 @@ type OrderReport struct {
 	Instances  []InstanceReport  `json:"instances"`
 }
 
-// CandidateReport is what an order would cost.
+// CandidateReport is the cost of an order.
 type CandidateReport struct {
 	Name          string  `json:"name"`
 	Chosen        bool    `json:"chosen"`

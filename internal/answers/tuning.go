@@ -20,7 +20,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// TuneSettings are those of a tuning beside the search's.
+// TuneSettings are the settings of a tuning beside the search's.
 type TuneSettings struct {
 	ansor.Options
 	// Log, if not nil, gets a line of JSON for what is tuned and one for each trial. Before holds what the log has by

@@ -116,7 +116,7 @@ func (w *work) attend() {
 	}
 }
 
-// visit is what commands have done of all tiles; boxes are those of a core for an input.
+// visit records what commands have done of all tiles; boxes are a core's boxes of an input.
 func (w *work) boxes(core, input int, tile, keys int32, all bool) []model.Region {
 	steps, _ := w.steps()
 	r := w.t.whole[core][w.t.anchor.op.Outputs[0]]

@@ -33,7 +33,7 @@ func (o *operator) sees(at []int64) int64 {
 	return keys
 }
 
-// shares are what a query has of each key's value.
+// shares are the weights of each key's value for a query.
 func (o *operator) shares(at []int64, read reader) []uint64 {
 	n := len(at)
 	a, all := o.op.Attr, o.in[2][n-2]

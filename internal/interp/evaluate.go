@@ -64,7 +64,7 @@ func seedOf(kind model.Kind, variant string) uint64 {
 	return mixString(mixString(1, string(kind)), variant)
 }
 
-// hidden is what a causal mask has where it hides a score, and 0 where it shows it. What is done to it before a
+// hidden is the value of a causal mask where it hides a score, and 0 where it shows it. What is done to it before a
 // softmax leaves it as it is, and then it is 0.
 const hidden = prime - 1
 
@@ -161,7 +161,7 @@ func (o *operator) value(output int, at []int64, read reader) uint64 {
 	return h % prime
 }
 
-// bias is what a sum of products has added to it.
+// bias is the value added to a sum of products.
 func (o *operator) bias(at []int64, read reader) uint64 {
 	if len(o.in) < 3 {
 		return 0

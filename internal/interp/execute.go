@@ -34,7 +34,7 @@ type made struct {
 	output int
 }
 
-// portion is what a core has of a task.
+// portion is a core's part of a task.
 type portion struct {
 	core              int
 	part, parts, tile int32
@@ -56,7 +56,7 @@ type sum struct {
 	all  bool   // the sums of other cores have been added
 }
 
-// stage is what passes through the LB of a core.
+// stage is a buffer in the LB of a core through which tiles pass.
 type stage struct {
 	held  map[key]int64
 	next  int64
@@ -417,7 +417,7 @@ func (w *work) missing(o *isa.Operand, id model.TensorID, core int) (list []key)
 	return list
 }
 
-// sliced is what a core needs of an operand for its slice of the reduction; nil: no less
+// sliced is a core's need of an operand for its slice of the reduction; nil: no less
 // than it would need for all of it.
 func (w *work) sliced(id model.TensorID, core int) map[int64]bool {
 	t := w.t
@@ -530,7 +530,7 @@ func (w *work) arrive(o *isa.Operand, id model.TensorID, core int, k key, v uint
 	w.store(&w.cl.lb[core], addr, k, v, false)
 }
 
-// depth is how many tiles the stages have room for.
+// depth is the number of tiles that the stages have room for.
 func (t *task) depth() int64 {
 	if t.Depth == 0 {
 		return 2

@@ -8,7 +8,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// Report is what a run that found no fault has looked at.
+// Report counts what a run without a fault has looked at.
 type Report struct {
 	Commands int
 	Outputs  int64 // elements of network outputs that were compared
@@ -82,7 +82,7 @@ func (m *memory) set(a int64, c *cell) {
 	p[a%pageBytes] = c
 }
 
-// cluster is what a cluster's commands work on.
+// cluster is the memory that a cluster's commands work on.
 type cluster struct {
 	gb    memory
 	lb    []memory              // of each core
@@ -110,7 +110,7 @@ type copied struct {
 	buffer int32
 }
 
-// filled is what has been put into a buffer, in the order of arrival. In the GB all is of
+// filled lists the data put into a buffer, in the order of arrival. In the GB all is of
 // core 0.
 type filled struct {
 	at   []map[key]int64
@@ -248,7 +248,7 @@ func (m *machine) name(k key) string {
 	return fmt.Sprintf("element %d of %q of instance %d", k.element, m.p.Tensors[k.tensor].Name, k.instance)
 }
 
-// see is what the present command does to read a cell.
+// see reads a cell for the present command.
 func (m *machine) see(c *cell) uint64 {
 	if !m.ended(c.writer) {
 		fail("reads %s, which command %d may still be writing", m.name(c.key), c.writer)
@@ -463,7 +463,7 @@ func (m *machine) prepare() {
 	}
 }
 
-// coresOf is how many cores a task works on.
+// coresOf is the number of cores that a task works on.
 func coresOf(t *isa.Task) int64 {
 	n := int64(1)
 	for i := range t.Writes {

@@ -14,16 +14,16 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// spreading is how instances and layers are spread over the cores, and where their results are.
+// spreading holds the bindings of instances and layers, and the places of their results.
 type spreading struct {
 	bindings []schedule.Binding // of instances; nil: by the recipe's strategy, Algorithm 4 in the place of an exact one
 	scopes   []schedule.Level
-	// layerBindings are those of layers, by anchor; see schedule.Schedule.LayerBindings.
+	// layerBindings has the bindings of layers, by anchor; see schedule.Schedule.LayerBindings.
 	layerBindings map[model.OpID]schedule.Binding
 	groupBindings map[piece]groupBinding // that take the place of the strategy's
 }
 
-// A groupBinding is that of the first output of a group's instances, and the scope of their outputs.
+// A groupBinding is the binding of the first output of a group's instances, and the scope of their outputs.
 type groupBinding struct {
 	binding schedule.Binding // nil: the strategy's
 	scope   *schedule.Level  // nil: the strategy's
@@ -257,7 +257,7 @@ func bindings(r model.Region, cores int64, uneven bool) []schedule.Binding {
 	return slices.DeleteFunc(list, func(b schedule.Binding) bool { return 2*b.Cores() < most })
 }
 
-// bindingsOf are those that a layer may have of which an instance computes a box of its result.
+// bindingsOf returns the candidate bindings of a layer of which an instance computes a box of the result.
 func bindingsOf(s *schedule.Schedule, layer *schedule.Layer, out model.TensorID,
 	region model.Region) []schedule.Binding {
 	cores, forbidden := schedule.CoresWithLB(s.Spec), schedule.Forbidden(s.Graph, layer.Ops, out)
@@ -317,14 +317,14 @@ func (a *Site) moveLayer() *Decisions {
 	return a.with(x)
 }
 
-// layerCosts are what the layers of a kind of group cost under each of their bindings; places
+// layerCosts has the costs of a kind of group's layers under each of their bindings; places
 // are their anchors' among the group's operators.
 type layerCosts struct {
 	*binding.Layers
 	places []int
 }
 
-// layerCosts is that of a group in the schedule in which it was asked for first.
+// layerCosts returns the costs of a group, from the schedule in which they were first computed.
 func (a *Site) layerCosts(k int) *layerCosts {
 	kind := a.Kind(k)
 	if known, there := a.layers[kind]; there {
@@ -416,7 +416,7 @@ var ilpBinding = Strategy{Name: "ilp", Description: "least cost, by integer prog
 // SolverMemory keeps an integer program below what a small machine has.
 const SolverMemory = 4 << 30
 
-// BindingOptions are those of a binding problem.
+// BindingOptions are the options of a binding problem.
 func BindingOptions(o Options, n *binding.Network) binding.Options {
 	return binding.Options{TimeLimit: o.TimeLimit, MemoryBytes: SolverMemory, Start: n.Given, Solver: o.Solver,
 		Progress: ReportTo(o, "bind")}

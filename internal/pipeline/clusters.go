@@ -46,7 +46,7 @@ func LookupDivision(name string) (Division, error) {
 	return Division(name), nil
 }
 
-// Name is what LookupDivision finds it by.
+// Name is the division's name, by which LookupDivision finds it.
 func (d Division) Name() string {
 	if d == OverBatch {
 		return "batch"
@@ -352,7 +352,7 @@ func stages(ctx context.Context, g *model.Graph, spec *hardware.Spec, opt run) (
 // spreadLayers bounds the layers of a group that is cut over clusters.
 const spreadLayers = 12
 
-// spreadWeights are what the loads of weights count against the rest of a group's time where
+// spreadWeights weigh the loads of weights against the rest of a group's time where
 // layers are divided: how far they run ahead shows in the simulator, which chooses.
 var spreadWeights = []float64{0.5, 1}
 

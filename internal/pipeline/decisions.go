@@ -53,7 +53,7 @@ type extender interface {
 	extend(x *extension) Decision
 }
 
-// value is that of a row; nil: none.
+// value returns the value of a row, nil without one.
 func (p *Decisions) value(stage string) Decision {
 	if i := p.row(stage); i >= 0 {
 		return p.Values[i]

@@ -9,12 +9,12 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// Energy is what the simulated program takes: its operations, the bytes that its moves read
+// Energy is the energy of the simulated program: its operations, the bytes that its moves read
 // and write at each level, and what the chip takes in its latency whatever it does. Nil: the
 // machine's description has no figures.
 func (r *Result) Energy() *cost.Energy { return EnergyOf(r.Spec, r.Schedule.Graph, r.Sim) }
 
-// EnergyOf is that of a simulated program of a graph.
+// EnergyOf is the energy of a simulated program of a graph.
 func EnergyOf(spec *hardware.Spec, g *model.Graph, r *sim.Result) *cost.Energy {
 	return EnergyOfWork(spec, g, r.MACs, r.VectorOps, r.Dynamic.AccessBytes, r.TotalPs)
 }

@@ -167,7 +167,7 @@ func (w *Problem) recipe(ctx context.Context, r Recipe, chunk int64, opt run) (*
 	return w.prepare(ctx, r, own, chunk, opt, func(int64) *Decisions { return nil })
 }
 
-// Options are those of the search.
+// Options are the options of the search.
 func (w *Problem) Options() Options { return w.opt.Options }
 
 // ByRecipe makes the schedule of a recipe for a chunk, without simulating it.
@@ -180,10 +180,10 @@ func (w *Problem) ByDecisions(ctx context.Context, p *Decisions, opt Options) (*
 	return p.prepare(ctx, w, run{Options: opt})
 }
 
-// An Outline is what the simulator says of a result.
+// An Outline holds the simulator's figures of a result.
 type Outline struct {
 	Ps int64 // math.MaxInt64: more than the limit
-	// joules is its energy; 0: the machine's description has no figures. score is what the
+	// joules is its energy; 0: the machine's description has no figures. score is the value that the
 	// search compares.
 	Joules   float64
 	Score    float64
@@ -249,7 +249,7 @@ func (w *Problem) Floor(chunk int64) (float64, error) {
 	return 1e12 * max(compute, ddr), nil
 }
 
-// productSeconds is what a cluster takes for all products of a graph at the peak rate.
+// productSeconds is the time of a cluster for all products of a graph at the peak rate.
 func productSeconds(g *model.Graph, m *cost.Model) float64 {
 	macs := 0.0
 	for _, op := range g.Ops {
@@ -283,7 +283,7 @@ func (w *Problem) Has(g *model.Graph, size int64) (bool, error) {
 	return len(own.Ops) == len(g.Ops) && schedulefile.GraphFingerprint(own) == schedulefile.GraphFingerprint(g), nil
 }
 
-// memo is that of the graph at a size, for pieces of a kind.
+// memo returns the cache of the graph at a size, for pieces of a kind.
 func (w *Problem) memo(size int64, uneven schedule.Uneven) *schedule.Memo {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -294,7 +294,7 @@ func (w *Problem) memo(size int64, uneven schedule.Uneven) *schedule.Memo {
 	return w.memos[key]
 }
 
-// An Outcome is what the simulator says of decisions.
+// An Outcome holds the simulator's figures of decisions.
 type Outcome struct {
 	Outline
 	Err error

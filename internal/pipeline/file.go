@@ -43,7 +43,7 @@ func Open(path, accelerator string) (*Opened, error) {
 	return o, nil
 }
 
-// Checked is what the rules say of a schedule file, and the answer of `dsasched check schedule`.
+// Checked holds the violations of a schedule file. It is the answer of `dsasched check schedule`.
 type Checked struct {
 	File       string                   `json:"file"`
 	Hardware   string                   `json:"hardware"`

@@ -43,7 +43,7 @@ func newJointProblem(s *schedule.Schedule, n *binding.Network, opt Options) (*Jo
 		ordering.NewGraph(p).Obey(s.Order)}, nil
 }
 
-// secondsPerByte is what a byte takes between the LBs of a cluster and the next level,
+// secondsPerByte is the time of a byte between the LBs of a cluster and the next level,
 // with all links at work.
 func secondsPerByte(spec *hardware.Spec) float64 {
 	t := float64(spec.Clusters) / spec.DDR.BandwidthBytesPerSecond
@@ -65,7 +65,7 @@ func (n *JointNetwork) Search(ctx context.Context, opts joint.SearchOptions) (*j
 	return joint.Search(ctx, n.Problem, opts)
 }
 
-// Given is what the schedule's own order and labels cost, in seconds, with the moves
+// Given is the cost of the schedule's own order and labels, in seconds, with the moves
 // that its order needs; false if nothing fits.
 func (n *JointNetwork) Given() (float64, bool, error) {
 	steps, err := n.Problem.Sequence(n.labels.Given, n.order)

@@ -58,7 +58,7 @@ func (x layering) Apply(_ context.Context, d *Draft) error {
 	return nil
 }
 
-// Key has what differs. Explicit layers are those of one schedule.
+// Key has what differs. Explicit layers belong to one schedule.
 func (x layering) Key(b *Key, _ *Decisions) {
 	b.Add(int64(len(x.explicit)))
 	addMap(b, x.hoist, func(n int) bool {

@@ -260,7 +260,7 @@ func (r *Recipe) set(p Pick) {
 }
 
 // greedy is the recipe with the last one of the table's decisions where its own are exact
-// or searched; slow says that there are such.
+// or searched; slow says whether there are any.
 func (r Recipe) greedy() (g Recipe, slow bool) {
 	rules := Table()[len(Table())-1]
 	g, g.Picks = r, slices.Clone(r.Picks)
@@ -303,7 +303,7 @@ func (r Recipe) choice(st Stage) Strategy {
 	return st.Strategies[0]
 }
 
-// GreedyRecipe is what the search is compared with.
+// GreedyRecipe is the recipe that the search is compared with.
 const GreedyRecipe = "cross-layer"
 
 // ErrNoSolver says that a strategy needs Options.Solver, which is not set.

@@ -81,7 +81,7 @@ type run struct {
 	state
 }
 
-// A state is what strategies share beside the options.
+// A state is shared by strategies beside the options.
 type state struct {
 	note          func(string) // sink of Result.Notes
 	unchecked     bool         // leave the stages' checks out: the answer is checked later
@@ -193,7 +193,7 @@ type Result struct {
 	// measured says that latency measures all, as simulate would, which then need not.
 	measured bool
 	answers  map[string]Solved // of the exact strategies, by stage
-	// values are those of settings, by schedule and stage.
+	// values has the values of settings, by schedule and stage.
 	values map[*schedule.Schedule]map[string]Decision
 }
 
@@ -392,7 +392,7 @@ func once(graph func(int64) (*model.Graph, error)) func(int64) (*model.Graph, er
 	}
 }
 
-// latency is how long the plans take, in picoseconds; math.MaxInt64 above a limit.
+// latency is the simulated time of the plans, in picoseconds; math.MaxInt64 above a limit.
 func (r *Result) latency(ctx context.Context, limit int64) (ps int64, err error) {
 	p, made, err := stream(ctx, ProgramName(r), r.Spec, r.Plans, r.Lower,
 		sim.Options{TimesOnly: !r.measured, LimitPs: limit}, nil)
@@ -591,7 +591,7 @@ func (r *Result) describe(idle int) error {
 	return nil
 }
 
-// ddrBytes is how much of the DDR is taken at the least: by parameters once, by inputs and outputs
+// ddrBytes is a lower bound on the memory used in the DDR: by parameters once, by inputs and outputs
 // of the batch, and, in the cluster with the largest share, by other values when most are alive.
 func (r *Result) ddrBytes() (bytes int64) {
 	s := r.Schedule
@@ -663,7 +663,7 @@ func Until(ctx context.Context, opt lower.Options) lower.Options {
 	return opt
 }
 
-// lookAhead is how many commands a stream knows beyond the last that has ended, at first.
+// lookAhead is the number of commands that a stream knows beyond the last that has ended, at first.
 const lookAhead = 1 << 13
 
 // stream simulates plans while they are lowered, and judges the program unless only times are

@@ -72,7 +72,7 @@ func (x residence) After(changed string, _, _ *Decisions) Decision {
 	return x
 }
 
-// generating is what the kernel generator may do. Row issue holds it, prefetch and weights included.
+// generating is the settings of the kernel generator. Row issue holds it, prefetch and weights included.
 type generating schedule.Generator
 
 func takeGenerator(d *Draft, _ bool) Decision { return generating(d.Lower.Generator) }

@@ -11,7 +11,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// shared is what several recipes for a network have in common: drafts up to the same stage,
+// shared holds the common work of several recipes for a network: drafts up to the same stage,
 // and the problem of bindings that they pose. nil: nothing.
 type shared struct {
 	drafts map[draftKey]*Draft
@@ -72,7 +72,7 @@ func lanesOf(recipes []Recipe, opt run) (lanes []lane) {
 	return lanes
 }
 
-// sharedStages are those that drafts are kept after: what others decide anew is behind them.
+// Drafts are cached after sharedStages: recipes differ in the stages behind them.
 var sharedStages = []string{"instances", "order"}
 
 // begun is the draft from which a recipe goes on, and its last stage: from itself, unless

@@ -15,7 +15,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// MovedBytes is what a memory plan moves into and out of the cores beyond what any
+// MovedBytes counts the bytes that a memory plan moves into and out of the cores beyond those that any
 // must: each value that has left the LB is written once and streamed by each reader,
 // as often as the cores need it, and parameters that do not stay from tile to tile
 // pass again for each tile after the first.
@@ -46,7 +46,7 @@ func spilled(v *schedule.Value) bool {
 	return v.Def >= 0 && v.Wanted == schedule.LB && v.Level != schedule.LB
 }
 
-// A SpillProblem is what a full LB makes of a schedule's values: those that are wanted
+// A SpillProblem is the choice that a full LB asks for: a schedule's values that are wanted
 // there, over their lifetimes in steps, and a demand of each step for what passes
 // through it. Sizes are bytes of the busiest core, costs those of [MovedBytes].
 type SpillProblem struct {
@@ -103,13 +103,13 @@ func unspilled(s *schedule.Schedule) *schedule.Schedule {
 	return &work
 }
 
-// demand is what a step asks for with the values at their levels: room for one tile
+// demand is a step's demand with the values at their levels: room for one tile
 // after the other, or for all of them at once; in between, parameters pass again.
 func demand(s *schedule.Schedule, t int) allocate.Demand {
 	return allocate.Demand{Time: int64(t), Tiers: falling(tilings(s, s.Steps[t], nil))}
 }
 
-// falling are those of the tiers that ask for less than all before them.
+// falling returns the tiers that ask for less than all before them.
 func falling(tiers []allocate.Tier) (list []allocate.Tier) {
 	for _, x := range tiers {
 		if n := len(list); n == 0 || x.Free < list[n-1].Free {
@@ -163,7 +163,7 @@ func (p *SpillProblem) growing(ctx context.Context, s *schedule.Schedule) []allo
 	return demands
 }
 
-// tilings is what a step asks for with these values spilled and the others where they are,
+// tilings are a step's demands with these values spilled and the others where they are,
 // from one tile on; the smallest alone if more tiles cost nothing. As the memory plan has operands
 // pass by panels only once nothing else is left in the LB, they ask for all of it.
 func tilings(work *schedule.Schedule, st schedule.Step, spilled []int) []allocate.Tier {
@@ -222,7 +222,7 @@ func grown(work *schedule.Schedule, st schedule.Step, values []int) func(set uin
 	return tiers
 }
 
-// spillRounds is how often the choice is made again because the stages of what was
+// spillRounds bounds how often the choice is made again because the stages of what was
 // spilled take more than they counted for, betterRounds how often where one can be had.
 const spillRounds, betterRounds = 20, 5
 
@@ -292,7 +292,7 @@ func ChooseSpills(ctx context.Context, s *schedule.Schedule, opts allocate.Sweep
 	return spills, sol, nil
 }
 
-// placement is what leaves the LB.
+// placement is the set of values that leave the LB.
 type placement struct {
 	rule      graphturbo.SpillRule
 	overwrite bool // see graphturbo.PlaceOver

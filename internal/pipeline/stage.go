@@ -114,7 +114,7 @@ const (
 	SecondsUnit = "s"
 )
 
-// Solved is what an exact strategy says of its answer.
+// Solved summarises the answer of an exact strategy.
 type Solved struct {
 	solve.Outcome
 	Unit string // of objective and bound
@@ -275,7 +275,7 @@ func GroupDraft(ctx context.Context, g *model.Graph, spec *hardware.Spec, r Reci
 	return d, r.at("group").Decide(ctx, d)
 }
 
-// Answer is what the strategy of a stage says of its answer, if it is an exact one.
+// Answer returns the summary of a stage's answer, if its strategy is an exact one.
 func Answer(d *Draft, stage string) (a Solved, exact bool) {
 	a, exact = d.answers[stage]
 	return a, exact
@@ -366,7 +366,7 @@ func decide(ctx context.Context, from *schedule.Schedule, last int, r Recipe, op
 	return d, nil
 }
 
-// decided is what decisions say of a stage; nil: nothing.
+// decided returns the decision of a stage, nil without one.
 func (p *Decisions) decided(st Stage) Decision {
 	if p == nil {
 		return nil
@@ -387,7 +387,7 @@ func (held) Stage() string                       { return "" }
 func (held) Apply(context.Context, *Draft) error { return nil }
 func (held) Key(*Key, *Decisions)                {}
 
-// mostPieces is how many instances a group may have, as in schedule files.
+// mostPieces is the number of instances that a group may have, as in schedule files.
 const mostPieces = 1 << 14
 
 // instancesOf counts the instances that groups will have, and those of the group with the most.
@@ -441,7 +441,7 @@ func SplitOptions(s *schedule.Schedule, opt Options) (graphturbo.SplitOptions, e
 	return splitOptions(s, m, opt), nil
 }
 
-// CostModel is what commands take on a schedule's machine.
+// CostModel prices commands on a schedule's machine.
 func CostModel(s *schedule.Schedule, opt Options) (*cost.Model, error) {
 	return cost.NewWith(s.Spec, opt.Cost)
 }

@@ -13,7 +13,7 @@ import (
 const (
 	// The first batches fill the chip, and behind the last one no loads run ahead.
 	leastBatches, mostBatches = 4, 16
-	// steadyWithin is how far the rates of both halves of the batches may differ.
+	// steadyWithin bounds the difference of the rates of both halves of the batches.
 	steadyWithin = 1e-3
 )
 

@@ -159,7 +159,7 @@ func (t *tiler) follow(i int, n *schedule.Nest) (undo func(), err error) {
 // then.
 const mostProducts = 32 << 10
 
-// moreRows is how often the rows of a tiling that does not fit are cut again.
+// moreRows bounds how often the rows of a tiling that does not fit are cut again.
 const moreRows = 3
 
 // choose returns the fastest nest of the rule's for a step; nil if the step alone is as fast without.
@@ -574,7 +574,7 @@ func layersWith(g *model.Graph, given [][]model.OpID) []schedule.Layer {
 	return layers
 }
 
-// toward are those of some operators, in execution order, that a tensor is made of.
+// toward returns the operators among some, in execution order, on which a tensor depends.
 func toward(g *model.Graph, ops []model.OpID, t model.TensorID) (list []model.OpID) {
 	needed := map[model.TensorID]bool{t: true}
 	for _, id := range slices.Backward(ops) {

@@ -50,18 +50,18 @@ type TunedFrom struct {
 	// Enough is the time that is good enough for each network, if f2 was given any.
 	Enough    []float64 `json:"enough_s,omitempty"`
 	Scheduler string    `json:"scheduler"`
-	// Bindings are those of layers inside kernels that differ from their group's.
+	// Bindings has the bindings of layers inside kernels that differ from their group's.
 	Bindings []TunedBinding `json:"bindings,omitempty"`
 }
 
-// Tuned is what [Tune] has found: a nest for each layer of each kernel.
+// Tuned is the result of [Tune]: a nest for each layer of each kernel.
 type Tuned struct {
 	TunedFrom
 	Trials int            `json:"trials"`
 	Result []TunedNetwork `json:"results"`
 	Tasks  []TunedTask    `json:"tasks"`
 	Curve  []ansor.Point  `json:"curve"` // the objective by trials
-	// Name is that of the file that it is from, for what is wrong in it.
+	// Name is the file that it is from, for errors.
 	Name string `json:"-"`
 }
 
@@ -220,7 +220,7 @@ func (x loops) Apply(ctx context.Context, d *Draft) error {
 	return nil
 }
 
-// Key has the nests. Steps and values that were made are those of one schedule.
+// Key has the nests. Steps and values that were made belong to one schedule.
 func (x loops) Key(b *Key, _ *Decisions) {
 	b.Add(int64(len(x.nests)))
 	for _, k := range slices.SortedFunc(maps.Keys(x.nests), func(a, b stepKey) int {

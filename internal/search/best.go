@@ -34,7 +34,7 @@ type BestOptions struct {
 	// Better, if not nil, hears of each better schedule and each round of evaluations.
 	// The objective is a latency in seconds.
 	Better func(p milp.Progress) `json:"-"`
-	// Recipes are those that the search begins with; nil: all.
+	// Recipes are the recipes that the search begins with; nil: all.
 	Recipes []pipeline.Recipe
 	// Start is a simulated schedule of the same network, batch and machine to go on from; nil: none.
 	Start *pipeline.Result
@@ -45,7 +45,7 @@ type BestOptions struct {
 	// Threads is how many schedules are simulated at a time, which changes nothing of what is
 	// found; 0: as many as Go uses cores.
 	Threads int `json:"-"`
-	// Objective is what is made least; "": the latency. Better and Trajectory report latencies
+	// Objective is the quantity that is minimised; "": the latency. Better and Trajectory report latencies
 	// all the same.
 	Objective Objective
 	// Front collects Found.Front, for which schedules that are not the best are simulated in
@@ -90,7 +90,7 @@ type Start struct {
 	ThroughputPerSecond float64 `json:"throughput_per_s"`
 }
 
-// The default number of evaluations is that of schedules with so many commands for a cluster
+// The default number of evaluations is the number of schedules with so many commands for a cluster
 // together, which take about a minute on two cores, and no more than maxDefault; the variant's is
 // no more than that of graphs with fewOperators together.
 const (
@@ -235,7 +235,7 @@ type seeker struct {
 // threads is how many schedules are simulated at a time.
 func (s *seeker) threads() int { return cmp.Or(s.opt.Threads, runtime.GOMAXPROCS(0)) }
 
-// promise is how little a chunk may come to take, of which a schedule has a score: halfway, by
+// promise estimates the best score of a chunk of which a schedule has a score: halfway, by
 // logarithms, to what it takes at least. Some chunks have better starts, others leave more to
 // be found.
 func (s *seeker) promise(chunk int64, score float64) float64 {
@@ -249,7 +249,7 @@ type family struct {
 	rewritten, tiled bool
 }
 
-// startAt is what a recipe gives.
+// startAt is the result of a recipe.
 type startAt struct {
 	*pipeline.Decisions
 	pipeline.Outline
@@ -478,7 +478,7 @@ func (s *seeker) offer(r *pipeline.Result, p *pipeline.Decisions, w *pipeline.Pr
 	}
 }
 
-// score is what the search makes least.
+// score is the value that the search makes least.
 func (s *seeker) score(r *pipeline.Result) float64 {
 	return s.opt.Objective.score(r.Sim.TotalPs, pipeline.Joules(r))
 }
@@ -568,12 +568,12 @@ func (b budget) part(share float64) budget {
 	return p
 }
 
-// rest is what some evaluations leave, from now on.
+// rest is the budget behind some evaluations, from now on.
 func (b budget) rest(evaluations int) budget {
 	return budget{b.evaluations - evaluations, time.Now(), b.end}
 }
 
-// spent is how much of it has gone after so many evaluations, 1 at the end.
+// spent is the share of it that is used up after so many evaluations, 1 at the end.
 func (b budget) spent(evaluations int) float64 {
 	x := float64(evaluations) / float64(max(1, b.evaluations))
 	if !b.end.IsZero() {
@@ -585,7 +585,7 @@ func (b budget) spent(evaluations int) float64 {
 // searchShare is the part of the time limit after which the other recipes are run.
 const searchShare = 0.9
 
-// budget is that of the search from the given starts.
+// budget returns the budget of the search from the given starts.
 func (s *seeker) budget(first startAt) budget {
 	b := budget{evaluations: s.opt.Evaluations, began: time.Now()}
 	if b.evaluations == 0 || s.opt.few {

@@ -42,7 +42,7 @@ func repetitionOf(names []int) (best repetition) {
 	return best
 }
 
-// repetition is that of the sequence.
+// repetition finds the repetition of the sequence.
 func (g *regrouper) repetition() repetition {
 	known := map[string]int{}
 	names := make([]int, len(g.seq))

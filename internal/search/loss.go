@@ -6,7 +6,7 @@ import (
 	"github.com/dsasched/dsasched/internal/pipeline"
 )
 
-// A Loss is what one greedy decision costs: the schedule that [Best] found with that decision alone made greedily
+// A Loss is the cost of one greedy decision: the schedule that [Best] found with that decision alone made greedily
 // again, and the greedy one with that decision alone as found. Throughputs are simulated; nil: that can't be had.
 type Loss struct {
 	Decision  string   `json:"decision"` // a stage

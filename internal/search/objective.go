@@ -9,7 +9,7 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 )
 
-// Objective is what [Best] makes least.
+// Objective is the quantity that [Best] minimises.
 type Objective string
 
 // The objectives. Energy needs an accelerator whose description has figures.
@@ -38,7 +38,7 @@ func (o Objective) check(spec *hardware.Spec) error {
 
 func (o Objective) byLatency() bool { return o == "" || o == ByLatency }
 
-// score is what the search compares: picoseconds, joules or joules times picoseconds; +Inf of
+// score is the value that the search compares: picoseconds, joules or joules times picoseconds; +Inf of
 // math.MaxInt64, which is more than the limit.
 func (o Objective) score(ps int64, joules float64) float64 {
 	switch {

@@ -38,7 +38,7 @@ type regrouper struct {
 	*costs
 }
 
-// costs are what is known of groups, for all sequences of a network.
+// costs holds the measured and estimated costs of groups, for all sequences of a network.
 type costs struct {
 	kinds map[string]*kind // of groups that do the same
 	list  []*option        // in the order in which they were made
@@ -110,7 +110,7 @@ const (
 	roundPrices = 16
 )
 
-// group is that of an interval; nil if it does not hang together.
+// group returns the group of an interval; nil if it is not connected.
 func (g *regrouper) group(lo, hi int) *group {
 	key := [2]int{lo, hi}
 	if x, there := g.at[key]; there {
@@ -152,7 +152,7 @@ func (g *regrouper) option(x *group, info schedule.SplitInfo) *option {
 	return a
 }
 
-// spans are the groups of a plan whose atoms are those of the sequence; nil if they are not
+// spans are the groups of a plan in atoms of the sequence; nil if they are not
 // intervals of it.
 func (g *regrouper) spans(p *pipeline.Decisions) []span {
 	var list []span
@@ -206,7 +206,7 @@ func (g *regrouper) avoid(list []span) {
 	}
 }
 
-// scale is what a price has to be multiplied with, and how far that varies, as a logarithm.
+// scale is the mean ratio of a measured time to its price, and its deviation, as logarithms.
 func (g *regrouper) scale() (mean, deviation float64) {
 	if g.count < 2 {
 		return 0, 0.3

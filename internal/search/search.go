@@ -21,7 +21,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// perRound is how many candidates are simulated at a time. The answer does not depend on the number of cores.
+// perRound is the number of candidates that are simulated at a time. The answer does not depend on the number of cores.
 const perRound = 8
 
 // A candidate is a schedule under consideration.
@@ -265,7 +265,7 @@ func (s *searcher) fresh(p *pipeline.Decisions) bool {
 	return true
 }
 
-// part is how much of the network is searched.
+// part is the share of the network that is searched.
 func (s *searcher) part() float64 {
 	if s.whole == nil {
 		return 1
@@ -457,7 +457,7 @@ var groupMoves = []change{
 	{"groups", 2, (*searcher).moveGroups},
 }
 
-// kindOf is what a span has in common with those that are alike.
+// kindOf is equal for spans that are alike.
 type kindOf struct {
 	kind   int
 	dim    int

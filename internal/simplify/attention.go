@@ -285,7 +285,7 @@ func (e *editor) sharing(a *found, op *model.Op) int64 {
 	return shared * (first[n-2] / rows) * copies
 }
 
-// source is what the second operand of a product is made of: copies of it for so many heads that share it, and, if
+// source is the origin of a product's second operand: copies of it for so many heads that share it, and, if
 // swapped, with the last two dimensions swapped.
 func (e *editor) source(op *model.Op) (t model.TensorID, copies int64, swapped bool) {
 	g := e.g

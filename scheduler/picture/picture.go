@@ -74,7 +74,7 @@ func nearest(r *scheduler.Result) string {
 	return isa.LB.Title()
 }
 
-// queueNames are what readers call the queues.
+// queueNames are the queues' names for people.
 var queueNames = [isa.NumQueueKinds]string{
 	isa.OtherQueue: "other", isa.ControlQueue: "launch", isa.DDRLoadQueue: "DDR load", isa.DDRStoreQueue: "DDR store",
 	isa.InQueue: "to L1", isa.OutQueue: "from L1", isa.MatrixQueue: "matrix", isa.VectorQueue: "vector",
