@@ -15,7 +15,7 @@ type Way struct {
 	Seconds float64
 }
 
-// fewerFactors is the number of factors that with which instances do not fit the LB are ways, too.
+// fewerFactors is how many factors with which instances do not fit the LB are ways, too.
 const fewerFactors = 2
 
 // Ways lists ways to split atoms, ascending, that are to become one group: those that

@@ -386,7 +386,7 @@ func (l *lowering) rowsCut(t *tensorIn, portion isa.Portion, p int64) isa.Portio
 	return portion.Cut(p, n)
 }
 
-// slices is the number of cores that that make the same part of the results need different parts of an operand.
+// slices is the number of different parts of an operand that cores which make the same part of the results need.
 func (l *lowering) slices(t *tensorIn) int64 {
 	if t.role == schedule.BesideOperand {
 		return 1

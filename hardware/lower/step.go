@@ -297,7 +297,7 @@ func (l *lowering) lookUpRows() {
 	}
 }
 
-// columnTiles is the number of tiles that of columns the rows of an outer tile pass by.
+// columnTiles is how many tiles of columns the rows of an outer tile pass by.
 func (lp *layerPlan) columnTiles() int64 {
 	if lp.nest.Blocked() {
 		return lp.nest.ColumnTiles()

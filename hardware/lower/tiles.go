@@ -163,7 +163,7 @@ func prepare(s *schedule.Schedule, st *schedule.Step, fine grain) *layerPlan {
 	return lp
 }
 
-// paramBytes is the number of bytes that of parameters beside the weights stay for a step: more pass in
+// paramBytes is how many bytes of parameters beside the weights stay for a step: more pass in
 // blocks, two of which have room in their part of the weight buffer.
 func paramBytes(s *schedule.Schedule) int64 {
 	return (schedule.WeightBufferBytes(s.Spec) - schedule.WeightHomeBytes(s.Spec) - schedule.WeightRingBytes(s.Spec)) / 2
@@ -494,7 +494,7 @@ func freePages(s *schedule.Schedule, st *schedule.Step) (free, page int64) {
 	return int64(s.Spec.GB.SizeBytes)/page - int64(len(taken)), page
 }
 
-// Room is the number of bytes that of the LLB the values alive at step i leave, of which stages of
+// Room is how many bytes of the LLB the values alive at step i leave, of which stages of
 // at most so many parts for an input take half, and tiles of weights that come together a
 // quarter; no more than all of them could use. 0: there is no LLB.
 func Room(s *schedule.Schedule, i int, parts int64) int64 {

@@ -10,7 +10,7 @@ import (
 	"github.com/dsasched/dsasched/internal/streams"
 )
 
-// A Speedup is the number of times that as fast as one thread several are.
+// A Speedup is how many times as fast as one thread several are.
 type Speedup struct {
 	Threads int
 	Factor  float64

@@ -74,7 +74,7 @@ func (a *Attending) Visible(t AttentionTiles, i int64) (keys int64) {
 func (a *Attending) Blocks(t AttentionTiles) int64 { return ceil(a.Products, t.Products) }
 func (a *Attending) Steps(t AttentionTiles) int64  { return ceil(a.Positions, t.Positions) }
 
-// QuerySlots is the number of tiles that of queries, and of results on their way out, have room: one where there are enough
+// QuerySlots is how many tiles of queries, and of results on their way out, have room: one where there are enough
 // tiles of
 // keys that what comes and goes between tiles of queries takes little.
 func (a *Attending) QuerySlots(t AttentionTiles) int64 {
@@ -84,7 +84,7 @@ func (a *Attending) QuerySlots(t AttentionTiles) int64 {
 	return a.Slots(t)
 }
 
-// Slots is the number of tiles that of keys, values and scores have room: one if there is one, else two.
+// Slots is how many tiles of keys, values and scores have room: one if there is one, else two.
 func (a *Attending) Slots(t AttentionTiles) int64 {
 	if a.Blocks(t)*a.Steps(t) == 1 && t.Keys >= a.Keys {
 		return 1
@@ -104,7 +104,7 @@ func (a *Attending) SlotBytes(o *AttendedOperand, t AttentionTiles) int64 {
 	return Align(n * o.Element)
 }
 
-// Elements is the number of elements that of a tiled operand such tiles need.
+// Elements is how many elements of a tiled operand such tiles need.
 func (a *Attending) Elements(o *AttendedOperand, t AttentionTiles) int64 {
 	switch o.Input {
 	case 0:

@@ -21,7 +21,7 @@ func (n *Nest) ReductionTiles() int64 { return int64(max(1, len(n.Reduction))) }
 // ColumnTiles is the number of tiles that a nest cuts the columns into; at least 1.
 func (n *Nest) ColumnTiles() int64 { return int64(max(1, len(n.Columns))) }
 
-// RoomFor is the number of tiles that of an operand the L1 has room for.
+// RoomFor is how many tiles of an operand the L1 has room for.
 func (n *Nest) RoomFor(role OperandRole) int64 {
 	switch role {
 	case RowsOperand:
@@ -97,7 +97,7 @@ func (s *Schedule) RoleOf(st *Step, t model.TensorID) OperandRole {
 	return BesideOperand
 }
 
-// TileElements is the number of elements that of each input the busiest core needs for part p of the
+// TileElements is how many elements of each input the busiest core needs for part p of the
 // rows and columns in cols.
 func (s *Schedule) TileElements(st *Step, p int64, cols model.Interval) Regions {
 	reg := Regions{st.Output: s.RowTile(st, p, st.Nest.Tiles, cols)}

@@ -21,10 +21,10 @@ type Generator struct {
 	// Pieces is how many pieces a layer is cut into, where its extents allow; 0 is 4. The last
 	// one's vector work overlaps with nothing, and each takes commands of its own.
 	Pieces int64 `json:"pieces,omitempty"`
-	// WeightTiles is the number of tiles that of weights their buffer has room for at least, where the
+	// WeightTiles is how many tiles of weights their buffer has room for at least, where the
 	// matrix unit's geometry allows; 0: two, if all were alike.
 	WeightTiles int64 `json:"weight_tiles,omitempty"`
-	// LoadTiles is the number of tiles that of a layer's weights one load brings from the DDR to the GB, as
+	// LoadTiles is how many tiles of a layer's weights one load brings from the DDR to the GB, as
 	// far as they fit there: each load has the DDR's latency. 0: one.
 	LoadTiles int64 `json:"load_tiles,omitempty"`
 	// WeightsFirst brings a layer's first tile of weights to the L1 in front of its inputs, which

@@ -45,7 +45,7 @@ type Nest struct {
 	// layer has no product, and have one element if its second operand is no constant.
 	Columns   []int64 `json:"columns,omitempty"`
 	Reduction []int64 `json:"reduction,omitempty"`
-	// Group is the number of tiles that of weights one load brings from the DDR into the LLB, if more
+	// Group is how many tiles of weights one load brings from the DDR into the LLB, if more
 	// than one.
 	Group int64 `json:"group,omitempty"`
 	// Stay keeps weights in the LB from tile to tile of rows; else they pass again.
@@ -58,7 +58,7 @@ type Nest struct {
 	// tiles of Columns and Reduction, the row operand in tiles of rows and Reduction, Depth of
 	// which have room at a time, and Sums tiles of rows x columns are added up in the L1, in 4
 	// bytes a sum. Then the reduction is the innermost loop, vector work and stores are behind the
-	// tile of columns, Loads and Pieces are 1, and Stage is the number of tiles that of the reduction one
+	// tile of columns, Loads and Pieces are 1, and Stage is how many tiles of the reduction one
 	// load brings from the DDR into the LLB (0: each alone), with Once for all tiles at a time.
 	// With Rfactor, Reduction cuts each core's slice, and the sums of others have room for one tile.
 	Sums int64 `json:"sums,omitempty"`
@@ -98,7 +98,7 @@ func (a *Attach) UnmarshalText(text []byte) error {
 // stageDepth is the number of tiles that have room in a stage unless a nest says otherwise.
 const stageDepth = 2
 
-// Depth is the number of tiles that of the step have room in its stage.
+// Depth is how many tiles of the step have room in its stage.
 func (st *Step) Depth() int64 {
 	if st.Nest != nil {
 		return st.Nest.Depth
