@@ -68,7 +68,7 @@ allocation, spilling, order and rcpsp. Each answer is checked; bench/check.py ch
 the best ones by a second program. --keep writes answers and bounds that are better
 into the folder.`,
 		Example: `  dsasched bench allocation
-  dsasched bench order --method search --time-limit 2s --json`,
+  dsasched bench order --method dfs --json`,
 		Args: oneArg("KIND", "give one of "+strings.Join(names, ", ")),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if len(args) > 0 {

@@ -29,7 +29,7 @@ func TestCompare(t *testing.T) {
 	}
 	// The same machine as for schedule, also where that is one level up.
 	var s scheduler.Report
-	r = call(t, "schedule", "toy-fig3", "--batch", "8", "--chunk", "2", "--hardware", "goya", "--json")
+	r = call(t, "schedule", "toy-fig3", "--variant", "cross-layer", "--batch", "8", "--chunk", "2", "--hardware", "goya", "--json")
 	if err := json.Unmarshal([]byte(r.stdout), &s); err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestCompare(t *testing.T) {
 	for _, d := range a.Rows {
 		if d.Method == "greedy" || d.Method == "alg4" || d.Method == "longest-lifetime" {
 			if d.ThroughputPerSecond == nil || *d.ThroughputPerSecond/s.ThroughputPerSecond < 1-1e-6 || *d.ThroughputPerSecond/s.ThroughputPerSecond > 1+1e-6 {
-				t.Errorf("%s by %s: %v/s, schedule has %g/s", d.Decision, d.Method, d.ThroughputPerSecond, s.ThroughputPerSecond)
+				t.Errorf("%s by %s: %+v, schedule has %g/s", d.Decision, d.Method, d, s.ThroughputPerSecond)
 			}
 		}
 		if d.Decision == "memory" && (d.Bound == nil || d.Objective == nil || *d.Bound > *d.Objective) {

@@ -31,8 +31,8 @@ problem of tt-mlir's planner as JSON. --offsets takes the file that a call of
 'solve allocate -o' wrote, and gives the plan with these offsets.`,
 		Example: `  dsasched convert ./theirs.yaml -o ours.yaml
   dsasched convert ./theirs.yaml --json
-  dsasched convert ./module-buffer-assignment.txt -o buffers.csv
-  dsasched convert ./module-buffer-assignment.txt --offsets placed.csv -o better.txt`,
+  dsasched convert ./plan.log -o plan.csv
+  dsasched convert ./plan.log --offsets placed.csv -o better.log`,
 		Args: oneArg("FILE", "give a file of ZigZag, Stream or AccelForge, or a plan of XLA, TFLite Micro, Vela or tt-mlir"),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if len(args) > 0 {

@@ -9,10 +9,6 @@ import (
 // A plan goes to solve allocate and comes back with the better offsets.
 func TestConvertPlan(t *testing.T) {
 	workspace(t)
-	plan := "a (id=0): size=256, offset=0, first_used=1 last_used=3\nb (id=1): size=256, offset=256, first_used=2 last_used=7\nc (id=2): size=384, offset=512, first_used=5 last_used=9\n"
-	if err := os.WriteFile("plan.log", []byte(plan), 0o666); err != nil {
-		t.Fatal(err)
-	}
 	if got := answer(t, "convert", "./plan.log", "-o", "buffers.csv"); !strings.Contains(got, "896 bytes; no plan needs less than 640") {
 		t.Errorf("%s", got)
 	}

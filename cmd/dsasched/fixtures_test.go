@@ -149,7 +149,14 @@ const accelForge = `arch:
 // workspace makes an empty folder with a few inputs the working directory.
 func workspace(t *testing.T) {
 	t.Helper()
+	bench, err := filepath.Abs("../../bench")
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Chdir(t.TempDir())
+	if err := os.Symlink(bench, "bench"); err != nil {
+		t.Fatal(err)
+	}
 	preset, err := hardware.PresetYAML("stcp920")
 	if err != nil {
 		t.Fatal(err)
@@ -188,6 +195,8 @@ func workspace(t *testing.T) {
 		"project.sm":    sm,
 		"cut.sm":        sm[:len(sm)/2],
 		"buffers.csv":   []byte("id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\nb3,0,9,4\nb4,9,21,4\nb5,0,21,4\n"),
+		"plan.log":      []byte(tinyPlan),
+		"placed.csv":    []byte("id,lower,upper,size,alignment,offset\nt0,1,4,256,1,0\nt1,2,8,256,1,384\nt2,5,10,384,1,0\n"),
 		"clash.csv":     []byte("id,lower,upper,size,offset\na,0,3,4,0\nb,2,9,4,2\n"),
 		"mistakes.csv":  []byte("id,lower,upper,size\nb1,0,3,four\nb2,3,3,4\n"),
 		"chain.json":    []byte(chainProblem),
@@ -228,6 +237,12 @@ func experimentResults(t *testing.T, dir, name string) {
 		t.Fatal(err)
 	}
 }
+
+// tinyPlan is a plan that TFLite Micro prints.
+const tinyPlan = `a (id=0): size=256, offset=0, first_used=1 last_used=3
+b (id=1): size=256, offset=256, first_used=2 last_used=7
+c (id=2): size=384, offset=512, first_used=5 last_used=9
+`
 
 // chainProblem has two instances that a third one reads; the capacity makes one
 // output leave.

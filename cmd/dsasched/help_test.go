@@ -142,6 +142,7 @@ func TestCompletion(t *testing.T) {
 		"tune",
 		"variants",
 		"version",
+		"view",
 	}
 	for _, c := range []struct {
 		args      []string

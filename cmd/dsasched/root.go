@@ -91,8 +91,8 @@ Exit status: 0; 1 for failures; 2 for usage errors; 130 if interrupted.`,
 		newTune(), newExplainKernel(), newConvert(), newBench(),
 		group("solve", "PROBLEM", "Solve a problem, by a rule or exactly",
 			`Solve a problem of a file (allocate, order, partition, rcpsp) or one that a network
-poses (bind, layering, pipeline, split, stitch, tensor), by a rule or exactly. An exact
-method that a limit ends has the best answer so far, with its bound.`,
+poses (bind, layering, pipeline, split, stitch, tensor), by a rule or exactly. An
+exact method that a limit ends has the best answer so far, with its bound.`,
 			"solve order chain.json", newAllocate(), newBind(), newLayering(), newOrder(), newPartition(),
 			newPipeline(), newRCPSP(), newSplit(), newStitch(), newTensor()),
 		group("check", "ANSWER", "Check an answer by the rules alone",

@@ -21,13 +21,14 @@ func newTensor() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tensor NETWORK",
 		Short: "Divide each operator over the chips of a machine",
-		Long: `Divide the operators of a network over the chips of a machine: each is computed whole
-by all chips, or cut along a dimension of its results, or a product along its reduction,
-with the collectives that follow (all-gather, all-reduce, reduce-scatter, all-to-all).
+		Long: `Divide the operators of a network over the chips of a machine: each is computed
+whole by all chips, or cut along a dimension of its results, or a product along its
+reduction, with the collectives that follow (all-gather, all-reduce, reduce-scatter,
+all-to-all).
 
-The choice is made by formulas, greedily or exactly. Then the pieces between collectives
-are scheduled by the variant and simulated on a chip, one after the other. Collectives do
-not overlap with them.`,
+The choice is made by formulas, greedily or exactly. Then the pieces between
+collectives are scheduled by the variant and simulated on a chip, one after the
+other. Collectives do not overlap with them.`,
 		Example: `  dsasched solve tensor llama2-7b-decode
   dsasched solve tensor bert-128 --hardware v100x16 --batch 16 --method greedy --json`,
 		Args:              oneArg("NETWORK", "give a name that 'dsasched models' lists, or the path of an ONNX file"),
