@@ -85,6 +85,8 @@ func read(r io.Reader) (*modelProto, error) {
 type UnsupportedError struct {
 	Nodes []UnsupportedNode // the first few, in the order of the file
 	More  int               // how many there are besides
+	// kinds counts all nodes that have operator, domain and reason in common, in the order of their first ones.
+	kinds []unsupportedKind
 }
 
 // UnsupportedNode is a node that can't be imported.
@@ -94,24 +96,36 @@ type UnsupportedNode struct {
 	Reason     string // may be empty
 }
 
+// An unsupportedKind is nodes that differ in their names alone.
+type unsupportedKind struct {
+	first UnsupportedNode
+	count int
+}
+
 func (e *UnsupportedError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d unsupported operator", len(e.Nodes)+e.More)
 	if len(e.Nodes)+e.More > 1 {
 		b.WriteByte('s')
 	}
-	for i, n := range e.Nodes {
+	for i, k := range e.kinds {
+		if i == maxListed {
+			fmt.Fprintf(&b, "; and %d more kinds", len(e.kinds)-i)
+			break
+		}
 		sep := "; "
 		if i == 0 {
 			sep = ": "
 		}
-		fmt.Fprintf(&b, "%snode %q is %s of domain %s", sep, n.Name, n.Type, n.Domain)
-		if n.Reason != "" {
-			fmt.Fprintf(&b, " (%s)", n.Reason)
+		b.WriteString(sep)
+		if k.count == 1 {
+			fmt.Fprintf(&b, "node %q is %s of domain %s", k.first.Name, k.first.Type, k.first.Domain)
+		} else {
+			fmt.Fprintf(&b, "%d x %s of domain %s, such as node %q", k.count, k.first.Type, k.first.Domain, k.first.Name)
 		}
-	}
-	if e.More > 0 {
-		fmt.Fprintf(&b, "; and %d more", e.More)
+		if k.first.Reason != "" {
+			fmt.Fprintf(&b, " (%s)", k.first.Reason)
+		}
 	}
 	return b.String()
 }

@@ -247,8 +247,9 @@ func TestBatchAndDims(t *testing.T) {
 func TestErrors(t *testing.T) {
 	x, y := input("x", 1, 4, 8, 8), output("y")
 	relu := node("Relu", "r", in("x"), out("y"))
-	var many []msg
+	var many, kinds []msg
 	for i := range 25 {
+		kinds = append(kinds, nodeOf("com.example", fmt.Sprint("Magic", i), fmt.Sprint("m", i), in("x"), out(fmt.Sprint("t", i))), output(fmt.Sprint("t", i)))
 		many = append(many, nodeOf("com.example", "Magic", fmt.Sprint("m", i), in("x"), out(fmt.Sprint("t", i))), output(fmt.Sprint("t", i)))
 	}
 	for _, tt := range []struct {
@@ -274,8 +275,9 @@ func TestErrors(t *testing.T) {
 		{"axes of a scalar", file(18, input("x"), y, list("s", 4), node("Resize", "u", in("x", "", "", "s"), out("y"), attrList("axes", 0))), "axis 0 does not exist in 0 dimensions"},
 		{"scales and few sizes", file(18, x, y, floats("f", 1, 1, 2, 2), list("s", 16, 8), node("Resize", "u", in("x", "", "f", "s"), out("y"))), "sizes [16 8] for shape [1,4,8,8]"},
 		{"unsupported", file(13, append([]msg{x, y, relu, node("Loop", "again", in("x"), out("i")), output("i"), node("Quantum", "q", in("x"), out("j")), output("j")}, many...)...),
-			`27 unsupported operators: node "again" is Loop of domain ai.onnx (control flow); node "q" is Quantum of domain ai.onnx; node "m0" is Magic of domain com.example; node "m1"`},
-		{"the list is cut", file(13, append([]msg{x, y, relu}, many...)...), "; and 5 more"},
+			`27 unsupported operators: node "again" is Loop of domain ai.onnx (control flow); node "q" is Quantum of domain ai.onnx; 25 x Magic of domain com.example, such as node "m0"`},
+		{"alike", file(13, append([]msg{x, y, relu}, many...)...), `25 unsupported operators: 25 x Magic of domain com.example, such as node "m0"`},
+		{"the list is cut", file(13, append([]msg{x, y, relu}, kinds...)...), "; and 5 more kinds"},
 		{"old operator set", file(6, x, y, node("Add", "a", in("x", "x"), out("y"))), `node "a" is Add of domain ai.onnx (operator set 6; known are 7 and later)`},
 		{"too few inputs", file(13, x, y, node("Conv", "c", in("x"), out("y"))), `node "c" (Conv): has 1 inputs, expected 2 to 3`},
 		{"left out", file(13, x, y, node("Conv", "c", in("x", ""), out("y"))), `node "c" (Conv): leaves out input 1, which it needs`},

@@ -187,7 +187,20 @@ func unsupported(list []UnsupportedNode) error {
 		return nil
 	}
 	n := min(len(list), maxListed)
-	return &UnsupportedError{list[:n], len(list) - n}
+	e := &UnsupportedError{Nodes: list[:n], More: len(list) - n}
+	at := map[UnsupportedNode]int{} // of a kind, which has no name
+	for _, node := range list {
+		kind := node
+		kind.Name = ""
+		k, known := at[kind]
+		if !known {
+			k = len(e.kinds)
+			at[kind] = k
+			e.kinds = append(e.kinds, unsupportedKind{first: node})
+		}
+		e.kinds[k].count++
+	}
+	return e
 }
 
 // opset is the version of a domain's operators that the node was written for.
