@@ -8,7 +8,7 @@ import (
 // What stays in a home overlaps nothing else there, what leaves is waited for by what takes its place, and the last to leave
 // leaves one gap.
 func TestHome(t *testing.T) {
-	for seed := range uint64(200) {
+	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		const lo, hi = 100, 400
 		log := &queueLog{mem: &Memory{}}
@@ -44,8 +44,9 @@ func TestHome(t *testing.T) {
 				held[key], h.tiles[key] = place, resident{place: place}
 				continue
 			}
-			for key := range h.tiles {
-				if r.IntN(2) == 0 {
+			for index := range int(c) {
+				key := tileKey{index: index}
+				if _, there := h.tiles[key]; there && r.IntN(2) == 0 {
 					h.over = append(h.over, key)
 					delete(held, key)
 				}

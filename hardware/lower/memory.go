@@ -186,6 +186,7 @@ func (h *home) leave() {
 			delete(h.tiles, key)
 		}
 	}
+	h.gaps = slices.DeleteFunc(h.gaps, func(g gap) bool { return g.lo == g.hi }) // taken whole: its ends join nothing
 	if h.over = h.over[:0]; len(h.gaps) < 2 {
 		return
 	}
