@@ -31,10 +31,11 @@ type emitter struct {
 	opt     Options
 	chips   int32
 	cluster int32
-	layers  int  // of all iterations of clusters that differ
-	alike   int  // clusters with the same work, for which this one stands
-	outline bool // see Outline
-	bare    bool // without names and tasks
+	layers  int   // of all iterations of clusters that differ
+	alike   int   // clusters with the same work, for which this one stands
+	outline bool  // see Outline
+	bare    bool  // without names and tasks
+	halted  error // of Options.Stopped, in the middle of a layer
 	// feed takes the commands of a [Stream], step by step; else the program keeps them.
 	feed   func([]isa.Command) error
 	tables *tables
@@ -212,6 +213,9 @@ func (e *emitter) run(segments []Segment) error {
 				e.releaseDead(k)
 				e.coming = plans[i][k:]
 				e.step(s, lp, values)
+				if e.halted != nil {
+					return e.halted
+				}
 				e.leave(s, k, values)
 				n, most := e.commands()
 				n += len(e.p.Commands)

@@ -29,7 +29,7 @@ type Options struct {
 	// Cost gives the durations of commands in place of the formulas of package cost; nil:
 	// the formulas.
 	Cost cost.Custom `json:"-"`
-	// Stopped, if not nil, is asked before each layer; its error ends the work.
+	// Stopped, if not nil, is asked before each layer and now and then within; its error ends the work.
 	Stopped func() error `json:"-"`
 	// Memory, if not nil, is what an Outline is made in, which ends with the next one made in it.
 	Memory *Memory `json:"-"`

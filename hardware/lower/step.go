@@ -143,8 +143,18 @@ func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState)
 		return
 	}
 	l.computed, l.drained = make([][]int32, lp.nest.Depth), make([][]int32, lp.nest.Depth)
-	lp.eachVisit(l.outerTile)
-	l.complete()
+	visits := 0
+	lp.eachVisit(func(t, from, to int64) {
+		if visits++; visits%1024 == 0 && e.halted == nil && e.opt.Stopped != nil {
+			e.halted = e.opt.Stopped()
+		}
+		if e.halted == nil {
+			l.outerTile(t, from, to)
+		}
+	})
+	if e.halted == nil {
+		l.complete()
+	}
 }
 
 // keepTogether begins the ring of weights anew if tiles of columns that stay for all tiles

@@ -195,7 +195,7 @@ type Outline struct {
 // outline simulates a result that is only prepared. Its program ends with the next one that is
 // made in the same memory, which done gives back.
 func (w *Problem) outlineIn(ctx context.Context, r *Result, limit int64) (o Outline, done func(), err error) {
-	opt := r.Lower
+	opt := Until(ctx, r.Lower)
 	opt.Memory = w.take()
 	done = func() { w.give(opt.Memory) }
 	program, alike, err := lower.Outline("", r.Spec, r.Plans, opt)
