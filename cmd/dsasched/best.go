@@ -34,10 +34,10 @@ type bestJSON struct {
 	EnergyJoules              *float64             `json:"energy_j"` // null: the accelerator's description has no figures
 	AveragePowerWatts         *float64             `json:"average_power_w"`
 	Objective                 string               `json:"objective"`
-	CertifiedBoundSeconds     float64              `json:"certified_lower_bound_s"`
+	CertifiedBoundSeconds     *float64             `json:"certified_lower_bound_s"` // null: none is of this schedule, see notes
 	Scope                     string               `json:"scope"`                   // of the bound
 	AttentionFused            bool                 `json:"attention_fused"`         // each attention is one operator, for schedule and bound
-	Gap                       float64              `json:"gap"`                     // latency over bound, less 1
+	Gap                       *float64             `json:"gap"`                     // latency over bound, less 1; null as the bound
 	GreedyThroughputPerSecond *float64             `json:"greedy_throughput_per_s"` // null: that variant fails
 	Seed                      uint64               `json:"seed"`
 	Evaluations               int                  `json:"evaluations"`
@@ -161,14 +161,18 @@ saw.`,
 		default:
 			least = given
 		}
+		var seconds, gap *float64
 		if why = cmp.Or(why, certificate.Covers(found.Result)); why != nil {
-			found.Notes = append(found.Notes, "the bound is not of this schedule: "+why.Error())
+			found.Notes = append(found.Notes, "no bound is of this schedule: "+why.Error())
 		} else if err := least.Check(found.LatencySeconds()); err != nil {
 			return err
+		} else {
+			far := least.Gap(found.LatencySeconds())
+			seconds, gap = &least.Seconds, &far
 		}
 		answer := bestJSON{Scope: least.Scope, AttentionFused: isFused, Model: args[0], Hardware: spec.Name, DType: from.dtype.value, Batch: found.Batch, Chunk: found.Chunk,
 			ThroughputPerSecond: found.ThroughputPerSecond(), LatencySeconds: found.LatencySeconds(),
-			CertifiedBoundSeconds: least.Seconds, Gap: least.Gap(found.LatencySeconds()), Seed: opt.Seed,
+			CertifiedBoundSeconds: seconds, Gap: gap, Seed: opt.Seed,
 			Evaluations: found.Evaluations, Stop: found.Stop.String(), Starts: found.Starts, Trajectory: found.Trajectory, Notes: append([]string{}, found.Notes...)}
 		answer.Objective, answer.Front = objective.value, found.Front
 		if e := found.Energy(); e != nil {
@@ -202,8 +206,12 @@ func writeBest(b *bytes.Buffer, a *bestJSON) {
 		greedy = fmt.Sprintf("%.3f times greedy's %s", a.ThroughputPerSecond / *t, perSecond(*t))
 	}
 	row(b, "throughput", "%s, %s", perSecond(a.ThroughputPerSecond), greedy)
-	row(b, "latency", "%s; the bound is %s, gap %s", duration(a.LatencySeconds), duration(a.CertifiedBoundSeconds), percent(a.Gap))
-	rowWrapped(b, "bound of all", a.Scope)
+	if a.Gap == nil {
+		row(b, "latency", "%s", duration(a.LatencySeconds))
+	} else {
+		row(b, "latency", "%s; the bound is %s, gap %s", duration(a.LatencySeconds), duration(*a.CertifiedBoundSeconds), percent(*a.Gap))
+		rowWrapped(b, "bound of all", a.Scope)
+	}
 	if a.AttentionFused {
 		row(b, "graph", "each attention is one operator, in the schedule and for the bound")
 	}

@@ -28,7 +28,8 @@ all-to-all).
 
 The choice is made by formulas, greedily or exactly. Then the pieces between
 collectives are scheduled by the variant and simulated on a chip, one after the
-other. Collectives do not overlap with them.`,
+other. Collectives do not overlap with them. Results that are cut stay on their
+chips; partial sums are added up.`,
 		Example: `  dsasched solve tensor llama2-7b-decode
   dsasched solve tensor bert-128 --hardware v100x16 --batch 16 --method greedy --json`,
 		Args:              oneArg("NETWORK", "give a name that 'dsasched models' lists, or the path of an ONNX file"),

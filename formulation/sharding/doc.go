@@ -33,7 +33,8 @@
 // 1/p of that. The additions keep up with the links. Behind a collective a kernel is launched.
 // A tensor of several readers is changed
 // once, to a layout that each reader can take its part of or change again. An output of the network that is
-// Partial is summed.
+// Partial is summed; one that is cut stays cut. A tensor whose readers want several layouts may cost less than the
+// sum over pairs says: the plan's collectives are counted once each.
 //
 // # The problem
 //

@@ -96,7 +96,8 @@ func (s *shapes) options(op *model.Op, price *price) []Option {
 func (s *shapes) needs(op *model.Op, dim int) ([]Layout, bool) {
 	in := make([]Layout, len(op.Inputs))
 	for k, t := range op.Outputs {
-		if dim >= len(s.g.Tensor(t).Shape) || !s.divides(t, dim) || s.g.Sequential(op, k)[dim] {
+		if dim >= len(s.g.Tensor(t).Shape) || !s.divides(t, dim) || s.g.Sequential(op, k)[dim] ||
+			dim >= 2 && len(op.Attr.Pads) > 0 { // a part's border is no border of the whole
 			return nil, false
 		}
 		for i, read := range op.Inputs {

@@ -412,14 +412,14 @@ func (e *Explainer) Group(name string) (*Group, error) {
 	sg := e.s.Grouping.Groups[k]
 	x := &Group{Name: name, Operators: len(sg.Ops), First: g.Op(sg.Ops[0]).Name, Last: g.Op(sg.Ops[len(sg.Ops)-1]).Name,
 		LayerCount: len(e.s.Layers[k]),
-		GroupedBy:  e.r.Recipe.Pick("group"), SplitBy: e.r.Recipe.Pick("split"), Factor: sg.Factor(),
+		GroupedBy:  e.r.By().Pick("group"), SplitBy: e.r.By().Pick("split"), Factor: sg.Factor(),
 		TooBig: sg.Split.Factor == schedule.Unsplittable, Footprints: []Footprint{}, Choices: []Choice{}, Merges: []Merge{},
 		Stops: []Merge{}, Instances: []Instance{}}
 	opt, err := pipeline.SplitOptions(e.s, e.opt)
 	if err != nil {
 		return nil, err
 	}
-	x.LBBytes, opt.Divisors, opt.InPlace = opt.LBBytes, x.GroupedBy == "alg2-divisors", opt.InPlace || e.r.Recipe.InPlace()
+	x.LBBytes, opt.Divisors, opt.InPlace = opt.LBBytes, x.GroupedBy == "alg2-divisors", opt.InPlace || e.r.By().InPlace()
 	opt.Layers = x.GroupedBy == "alg2-layers"
 	splitter := graphturbo.NewSplitter(g, opt)
 	out := g.Tensor(sg.Outputs[0])

@@ -188,6 +188,7 @@ type Result struct {
 	Tried []Trial
 	Notes []string
 
+	winner  Recipe // see By
 	level   Level
 	figures bool // see Options.Figures
 	// measured says that latency measures all, as simulate would, which then need not.
@@ -202,6 +203,14 @@ type Trial struct {
 	Chunk               int64
 	ThroughputPerSecond float64
 	Err                 error
+}
+
+// By is the recipe that made the schedule: Recipe, or the fastest of those that it takes the fastest of.
+func (r *Result) By() Recipe {
+	if r.winner.Name != "" {
+		return r.winner
+	}
+	return r.Recipe
 }
 
 // LatencySeconds is the time of the whole batch.
@@ -368,7 +377,7 @@ func fastest(ctx context.Context, net network.Network, machine *hardware.Spec, b
 		best.Notes = append(best.Notes, fmt.Sprintf("uneven pieces: %v, which is faster than %v", best.Uneven, was))
 	}
 	if first, from := recipes[0], best.Recipe.Name; from != first.Name {
-		best.Recipe = first
+		best.winner, best.Recipe = best.Recipe, first
 		best.Notes = append(best.Notes, fmt.Sprintf("%s: the schedule is that of %s, the fastest of %d", first.Name, from,
 			len(recipes)))
 	}

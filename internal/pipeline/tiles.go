@@ -90,6 +90,9 @@ func (t *tiler) product(i int, p *tiling.Problem) Key {
 	for _, x := range p.Extra {
 		b.Add(x.Bytes, int64(x.From))
 	}
+	if p.Constant {
+		b.Add(1)
+	}
 	if w := p.Window; w != nil {
 		b.Add(w.Height, w.Width, w.StrideHeight, w.StrideWidth, w.OutputWidth)
 	}

@@ -77,7 +77,7 @@ func Page(list []Shown) ([]byte, error) {
 		row := harness.RowOf(r, harness.Given, "/s")
 		for _, k := range clusters {
 			rec := Record(r, k, row, MostCommands)
-			rec.Variant.Name, rec.Variant.Description = names[i], cmp.Or(r.Recipe.Text(), r.Recipe.Description)
+			rec.Variant.Name, rec.Variant.Description = names[i], cmp.Or(r.By().Text(), r.By().Description)
 			if len(clusters) > 1 {
 				rec.Variant.Name += fmt.Sprintf(", cluster %d", k)
 			}
@@ -284,7 +284,7 @@ func decisions(names []string, list []Shown) page.Section {
 		}
 		row := []string{st.Name, st.Description}
 		for _, x := range list {
-			row = append(row, strategy(st.Name, x.Result.Recipe.Pick(st.Name)))
+			row = append(row, strategy(st.Name, x.Result.By().Pick(st.Name)))
 		}
 		t.Rows = append(t.Rows, row)
 	}

@@ -125,6 +125,7 @@ type flattener struct {
 	n     *network
 	funcs map[string]*function
 	stack []string
+	calls int // so far, as each may be of no operator
 }
 
 func (fl *flattener) value(name string, t tensorType, by *flat) *val {
@@ -139,6 +140,9 @@ func (fl *flattener) value(name string, t tensorType, by *flat) *val {
 func (fl *flattener) inline(f *function, args []*val, prefix string) ([]*val, error) {
 	if slices.Contains(fl.stack, f.name) || len(fl.stack) > maxNesting {
 		return nil, errorAt(f.at, "", "function @%s calls itself", f.name)
+	}
+	if fl.calls++; fl.calls > maxOps {
+		return nil, errorAt(f.at, "", "more than %d calls", maxOps)
 	}
 	fl.stack = append(fl.stack, f.name)
 	defer func() { fl.stack = fl.stack[:len(fl.stack)-1] }()

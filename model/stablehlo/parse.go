@@ -579,6 +579,10 @@ func (p *parser) op() *op {
 			n = k
 			p.next()
 		}
+		if len(o.results)+n > 1<<12 {
+			p.fail("more than %d results of one operator", 1<<12)
+			return nil
+		}
 		for i := range n {
 			o.results = append(o.results, fmt.Sprintf("%s#%d", name, i))
 		}
@@ -810,6 +814,7 @@ func (p *parser) types() (in, out []tensorType) {
 
 // typ reads a type. The token is its first.
 func (p *parser) typ() tensorType {
+	defer p.enter()()
 	begin := p.pos - len(p.tok)
 	switch {
 	case p.kind == ident:
