@@ -61,7 +61,7 @@ func TestBenchmarkAnswers(t *testing.T) {
 	}
 }
 
-// The instances are what their generator makes.
+// The generator makes the instances as they stand.
 func TestBenchmarkGenerator(t *testing.T) {
 	dir := t.TempDir()
 	if out, ok := benchPython(t, benchDir+"/generate.py", "all", dir); !ok {

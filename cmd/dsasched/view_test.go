@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The page of a file is that of the schedule it was written from, alone and beside another.
+// A schedule and the file written from it give the same page, alone and beside another.
 func TestView(t *testing.T) {
 	workspace(t)
 	read := func(name string) string {

@@ -73,7 +73,7 @@ type threadRow struct {
 	Load    float64 `json:"load_per_s"`
 	Total   float64 `json:"total_per_s"`
 	Watts   float64 `json:"host_watts"`
-	// Queue is what a queue of two batches does.
+	// Queue is the result of a queue of two batches.
 	Queue devicepipe.Loaded `json:"queue"`
 }
 

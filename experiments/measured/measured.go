@@ -223,7 +223,7 @@ func (c *compared) below() bool { return c.Measured < c.Bound*(1-rounding) }
 // rounding is the relative error of published values, by their digits.
 const rounding = 0.01
 
-// sample is what is said of some rows: ratios of predicted and measured times.
+// sample sums up some rows: ratios of predicted and measured times.
 type sample struct{ logs []float64 }
 
 func (s *sample) add(ratio float64) { s.logs = append(s.logs, math.Log(ratio)) }
@@ -418,7 +418,7 @@ func errorsTable(list []compared, all []*class) harness.Table {
 	return t
 }
 
-// constantTable is what one constant per machine would mend.
+// constantTable shows the errors with one constant per machine.
 func constantTable(all []*class) harness.Table {
 	t := harness.Table{Name: "constant", Title: "One constant per machine, each network left out in turn", Columns: []harness.Column{
 		{Name: "Kind", Text: true}, {Name: "Accelerator", Text: true}, {Name: "Families"}, {Name: "Rows"},
