@@ -14,7 +14,7 @@
 // framework's. Batches above [largest] are simulated at that size and scaled.
 //
 // A number format of half a byte has no type: its machine has twice all bandwidths. A fidelity that takes fewer or more
-// passes replaces the rate of the matrix unit. Where launch gaps are left out of the measurement, the gap is that of the
+// passes replaces the rate of the matrix unit. Where launch gaps are left out of the measurement, the gap is the time of the
 // cores' start alone.
 //
 // # Gemmini

@@ -448,7 +448,7 @@ func constantTable(all []*class) harness.Table {
 	return t
 }
 
-// familyTable is what is left, by network or operator.
+// familyTable shows the errors that remain, by network or operator.
 func familyTable(all []*class) harness.Table {
 	t := harness.Table{Name: "families", Title: "What is left, by network and operator", Columns: []harness.Column{
 		{Name: "Kind", Text: true}, {Name: "Accelerator", Text: true}, {Name: "Family", Text: true}, {Name: "Rows"},

@@ -201,7 +201,7 @@ func (r *row) predict(ctx context.Context, recipe scheduler.Recipe) (*prediction
 	return out, nil
 }
 
-// chunks are those that are tried: the given one, or the largest two divisors of a share.
+// chunks lists the chunks to try: the given one, or the largest two divisors of a share.
 func chunks(given, share int64) []int64 {
 	if given > 0 {
 		return []int64{given}

@@ -28,7 +28,7 @@ type row struct {
 	Case    string `json:"case"`
 	Batch   int64  `json:"batch"`
 	Type    string `json:"type"`
-	// Rate is that of the matrix unit where a fidelity decides, "8/4bit" for formats of half a byte; "": the file's.
+	// Rate names the rate of the matrix unit where a fidelity decides, "8/4bit" for formats of half a byte; "": the file's.
 	Rate   string `json:"rate,omitempty"`
 	Cores  int64  `json:"cores"`  // that divide batches between them
 	Flight int64  `json:"flight"` // batches in flight on all
@@ -85,7 +85,7 @@ func readRows(data []byte) (list []row, err error) {
 	return list, nil
 }
 
-// family is what a row's case is of: its network, or its operator.
+// family names the network or the operator of a row.
 func (r *row) family() string {
 	name, _, _ := strings.Cut(r.Case, " ")
 	return name

@@ -143,7 +143,7 @@ func (b *blocking) operands() (input, weights int64) {
 
 func (b *blocking) results() int64 { return b.Tile['P'] * b.Tile['Q'] * b.Tile['K'] }
 
-// reductions is how many tiles of operands a tile of results needs, and requests are those that bring them and take
+// reductions counts the tiles of operands for a tile of results, and requests the requests that bring them and take
 // the results.
 func (b *blocking) reductions() int64 { return b.Cuts['C'] * b.Cuts['R'] * b.Cuts['S'] }
 
