@@ -93,7 +93,7 @@ type Chips struct {
 	Link Link `json:"link"`
 }
 
-// ChipCount is how many chips the machine has.
+// ChipCount is the number of chips the machine has.
 func (s *Spec) ChipCount() int {
 	if s.Chips == nil {
 		return 1
@@ -101,7 +101,7 @@ func (s *Spec) ChipCount() int {
 	return s.Chips.Count
 }
 
-// AllClusters is how many clusters the chips of the machine have. Those of a chip stand in a
+// AllClusters is the number of clusters the chips of the machine have. Those of a chip stand in a
 // row.
 func (s *Spec) AllClusters() int { return s.Clusters * s.ChipCount() }
 
@@ -341,7 +341,7 @@ func (s *Spec) PeakMACsPerSecond(dtype string) float64 {
 	return peak(false)
 }
 
-// ClockRatio is how many of the chip's cycles one of the unit's takes.
+// ClockRatio is the length of a unit's cycle in the chip's cycles.
 func (u Unit) ClockRatio(s *Spec) float64 {
 	if u.ClockHz == 0 {
 		return 1
@@ -360,7 +360,7 @@ func (u Unit) MACsPerCycle(dtype string) float64 {
 	return u.OpsPerCycle(OpSimple, dtype)
 }
 
-// OpsPerCycle is how many elements a vector or special unit processes per
+// OpsPerCycle is the number of elements a vector or special unit processes per
 // cycle with operations of a class; 0 if it can't.
 func (u Unit) OpsPerCycle(class, dtype string) float64 {
 	cycles := u.CyclesPerOp[class]

@@ -141,7 +141,7 @@ func (iv Interval) Piece(i, n int64) Interval {
 	return Interval{min(iv.Lo+i*size, iv.Hi), min(iv.Lo+(i+1)*size, iv.Hi)}
 }
 
-// Pieces is how many of n pieces of an extent, as [Interval.Piece] cuts it, have
+// Pieces is the number of pieces of n of an extent, as [Interval.Piece] cuts it, that have
 // anything: 5 of 6 if the extent is 9.
 func Pieces(extent, n int64) int64 {
 	if extent < 1 {

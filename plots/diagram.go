@@ -160,7 +160,7 @@ func Diagrams(list []Diagram, keys ...DiagramKey) (*Figure, error) {
 	}}, nil
 }
 
-// keysPerRow is how many entries of a legend fit into a row.
+// keysPerRow is the number of entries of a legend that fit into a row.
 func keysPerRow(keys []key, width vg.Length) int {
 	sty := textStyle(valueSize, text.XLeft, text.YCenter)
 	for n := len(keys); n > 1; n-- {

@@ -93,7 +93,7 @@ func SpeedupBars(list []Speedups) (*Figure, error) {
 	return stack(panels, 125, keys, 3), nil
 }
 
-// nameLines is how many lines a machine's name takes, so that all have their first
+// nameLines is the number of lines a machine's name takes, so that all have their first
 // line at one height.
 const nameLines = 3
 

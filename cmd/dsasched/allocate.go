@@ -192,7 +192,7 @@ func (a placement) write(b *bytes.Buffer, out string) {
 	}
 }
 
-// reasonNames is how many names a reason lists.
+// reasonNames is the number of names a reason lists.
 const reasonNames = 8
 
 // firstOf lists at most n names, and says how many more there are.

@@ -16,7 +16,7 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-// explainRows is how many rows of a table are printed; the others are in --json.
+// explainRows is the number of rows of a table that are printed; the others are in --json.
 const explainRows = 8
 
 // explainJSON has one of the five answers.

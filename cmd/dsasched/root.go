@@ -243,7 +243,7 @@ func report(stderr io.Writer, err error) int {
 	return exitFailure
 }
 
-// listedProblems is how many lines of an error oneLine keeps: enough to see what
+// listedProblems is the number of lines of an error oneLine keeps: enough to see what
 // kind of mess it is, and still a line that can be read.
 const listedProblems = 3
 

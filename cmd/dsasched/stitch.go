@@ -89,7 +89,7 @@ bound, and prints what AStitch's rules lose.`,
 	return cmd
 }
 
-// stitchRows is how many kernels are printed without --full.
+// stitchRows is the number of kernels that are printed without --full.
 const stitchRows = 20
 
 func writeStitch(b *bytes.Buffer, r *kernels.Result, full bool) {

@@ -24,7 +24,7 @@ const (
 	queued         = 2   // batches in the queue; not published
 )
 
-// trainRate is how many images a device trains on in a second.
+// trainRate is the number of images a device trains on in a second.
 func trainRate(name string, n *server.Server, batch int) (float64, error) {
 	net, err := network.Open(name, network.Options{DType: model.F32})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-// evaluations is how many schedules the search for the best whole one simulates.
+// evaluations is the number of schedules the search for the best whole one simulates.
 const evaluations = 60
 
 // searched are the networks that the search is affordable for.

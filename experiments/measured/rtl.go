@@ -176,7 +176,7 @@ const (
 	// Published: so many requests of the DMA are under way, each of at most so many bytes that follow each other.
 	requests, requestBytes = 16, 64
 	arrayRows              = 16
-	// mostTiles is how many tiles of results are simulated; more take as much longer as they are more.
+	// mostTiles is the number of tiles of results that are simulated; more take as much longer as they are more.
 	mostTiles = 64
 )
 
@@ -230,7 +230,7 @@ func (b *blocking) cycles(ctx context.Context, spec *hardware.Spec, recipe sched
 	return made.LatencySeconds() * machine.ClockHz * float64(all) / float64(images), nil
 }
 
-// leaves is how many tilings the exact search may look at.
+// leaves is the number of tilings the exact search may look at.
 const leaves = 2000
 
 // ours are the tiles of the rule and the best of its space for a convolution.

@@ -20,7 +20,7 @@ type joining struct {
 	example    string
 	network    string
 	perCluster int64
-	// groups is how many of the network's sub-graphs the excerpt has.
+	// groups is the number of the network's sub-graphs in the excerpt.
 	groups int
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-// features is how many there are of a token in all heads of an attention.
+// features is the number of features of a token in all heads of an attention.
 const features = 1024
 
 // attentions are those of so many sequences, alone.

@@ -121,7 +121,7 @@ func (k kernel) network(dt model.DType) network.Network {
 	}}
 }
 
-// mostProducts is how many products of tiles a kernel may have: a program has a command for each.
+// mostProducts is the number of products of tiles a kernel may have: a program has a command for each.
 const mostProducts = 32 << 10
 
 // problem is the largest share of a cluster as the rule sees it: from the DDR, which those that have a share use

@@ -67,7 +67,7 @@ type place struct {
 	searched      bool
 }
 
-// atATime is how many batch elements a cluster has at a time: the chip as many as the paper's
+// atATime is the number of batch elements a cluster has at a time: the chip as many as the paper's
 // STCP920, with its 4 clusters.
 func (p *place) atATime(r scheduler.Recipe) int64 {
 	share := pipeline.Shares(p.configuration.BatchSize, p.clusters())[0]

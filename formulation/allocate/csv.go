@@ -34,7 +34,7 @@ var columns = []struct{ name, means string }{
 	{colSize, colSize}, {colAlignment, colAlignment}, {colHint, colHint}, {colGaps, colGaps}, {colSpill, colSpill}, {colOffset, colOffset},
 }
 
-// maxReported is how many mistakes of a file are reported: enough to mend it in one
+// maxReported is the number of mistakes of a file that are reported: enough to mend it in one
 // go, and still readable.
 const maxReported = 20
 

@@ -213,7 +213,7 @@ func oneEach(g *model.Graph, op *model.Op, t *model.Tensor) bool {
 	return true
 }
 
-// chunkSizes is how many sizes of chunks are told apart at most.
+// chunkSizes is the number of sizes of chunks that are told apart at most.
 const chunkSizes = 32
 
 // A partition bounds what chunks, groups and kernels cost beside the work and the bytes that nothing

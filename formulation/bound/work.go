@@ -31,7 +31,7 @@ type work struct {
 	// and outputs, which pass for each chunk.
 	weights       []float64
 	rows, in, out float64
-	// grown is how many bytes more the weights have where the share is one chunk.
+	// grown is the growth of the weights in bytes where the share is one chunk.
 	grown float64
 	// pieces are bytes that no load brings together with others: of a constant, a table, an input, of which
 	// a load brings twice as much as of others.

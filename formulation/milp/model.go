@@ -113,7 +113,7 @@ func (e *InputError) Error() string {
 // Is makes every InputError match [ErrModel].
 func (e *InputError) Is(target error) bool { return target == ErrModel }
 
-// maxErrors is how many input errors a model keeps. One wrong number in a
+// maxErrors is the number of input errors a model keeps. One wrong number in a
 // formulation often spoils thousands of constraints alike.
 const maxErrors = 10
 

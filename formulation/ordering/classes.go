@@ -100,7 +100,7 @@ type class struct {
 	// off), each of which reads them all.
 	shared  bool
 	readers []int // classes, each of which reads only this class's outputs so often
-	// per is how many outputs of a counted class each run of its only reader
+	// per is the number of outputs of a counted class each run of its only reader
 	// takes.
 	per int
 }

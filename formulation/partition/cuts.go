@@ -9,7 +9,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 )
 
-// programIdeals is how many ideals a graph has at most that is not left to the program of
+// programIdeals is the largest number of ideals of a graph that is not left to the program of
 // cuts, where there is a solver.
 const programIdeals = 1 << 16
 

@@ -10,7 +10,7 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 )
 
-// maxCells is how many coefficients ILP makes at most.
+// maxCells is the number of coefficients ILP makes at most.
 const maxCells = 5_000_000
 
 // ILPOptions are settings of [ILP]. The zero value asks for a proven optimum with all

@@ -284,7 +284,7 @@ func byStart(p *Project, start []int64) []int {
 
 // ListOptions are settings of [Best].
 type ListOptions struct {
-	// Samples is how many lists Best draws at random beside one per rule; 0 is 200,
+	// Samples is the number of lists that Best draws at random beside one per rule; 0 is 200,
 	// negative is none.
 	Samples int
 	// Seed chooses the draws. Each seed gives one answer.

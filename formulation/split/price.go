@@ -23,7 +23,7 @@ type pricer struct {
 	lb     int64 // bytes of all cores of a cluster
 	peak   schedule.PeakOptions
 	uneven schedule.Uneven
-	// keep is how many bytes of weights stay from instance to instance.
+	// keep is the number of bytes of weights that stay from instance to instance.
 	keep      int64
 	layers    []schedule.Layer // one per atom
 	forbidden [][]bool         // dimensions of each atom's main output
@@ -86,7 +86,7 @@ func instances(factor int64) (index, times []int64) {
 	return []int64{0, factor - 1, factor / 2}, []int64{1, 1, factor - 2}
 }
 
-// moreFactors is how many factors beyond the smallest that fits are candidates.
+// moreFactors is the number of candidate factors beyond the smallest that fits.
 const moreFactors = 2
 
 // splits lists the candidates for splitting a group: for each dimension of its output

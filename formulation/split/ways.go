@@ -15,7 +15,7 @@ type Way struct {
 	Seconds float64
 }
 
-// fewerFactors is how many factors with which instances do not fit the LB are ways, too.
+// fewerFactors is the number of candidate factors too small for instances to fit the LB.
 const fewerFactors = 2
 
 // Ways lists ways to split atoms, ascending, that are to become one group: those that

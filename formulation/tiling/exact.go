@@ -13,7 +13,7 @@ import (
 type Best struct {
 	solve.Outcome // in seconds
 	Blocks        Blocks
-	// Nodes is how many parts of the space were bounded, Leaves how many were looked through.
+	// Nodes is the number of bounded parts of the space, Leaves the number of enumerated ones.
 	Nodes, Leaves int64
 }
 
@@ -115,7 +115,7 @@ func (x *exact) tiles(cores [4]int64) (rows, columns, ks []int64) {
 	return x.rows, x.columns, x.ks
 }
 
-// choices is how many there are behind some.
+// choices is the number of choices behind some.
 func (x *exact) choices(prefix []int) int {
 	switch len(prefix) {
 	case 0:

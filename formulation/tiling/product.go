@@ -39,7 +39,7 @@ type Product struct {
 	// Window, if the product is a convolution: rows are positions of its output, the reduction is
 	// channels x window.
 	Window *Window
-	// Most is how many products of tiles there may be; 0: any number.
+	// Most is the number of products of tiles there may be; 0: any number.
 	Most int64
 
 	rowParts, columnParts []int64 // see Divide
@@ -146,7 +146,7 @@ func (p *Problem) tileBox(cores, tiles int64, box []int64) []int64 {
 	return box
 }
 
-// rowElements is how many elements of the first operand a core needs for one of so many tiles of its rows, of so many
+// rowElements is the number of elements of the first operand a core needs for one of so many tiles of its rows, of so many
 // of the reduction.
 func (p *Problem) rowElements(cores, tiles, k int64) int64 {
 	images, lines, across := p.tileLines(cores, tiles)
@@ -285,10 +285,10 @@ type Blocks struct {
 	ColumnsFirst bool
 	// Stay: weights are loaded for the first tile of rows only, and stay in the ring.
 	Stay bool
-	// Room is how many tiles of rows x reduction, and of columns that are no weights x reduction, the L1 has
+	// Room is the number of tiles of rows x reduction, and of columns that are no weights x reduction, the L1 has
 	// space for; Sums is how many tiles of results, 1 or 2.
 	RoomRows, RoomColumns, Sums int64
-	// Group is how many tiles of the reduction one load brings from the DDR to the LLB, of rows and
+	// Group is the number of tiles of the reduction one load brings from the DDR to the LLB, of rows and
 	// of columns; a divisor of the tiles there are.
 	Group [2]int64
 	// Once: operands that are no weights come from the DDR once, and stay in the LLB.
@@ -350,7 +350,7 @@ func sharers(cores [4]int64) int64 { return max(1, cores[3]) }
 
 func (p *Problem) depth(cores [4]int64) int64 { return p.K / sharers(cores) }
 
-// others is how many bytes of other cores' sums a core that makes results adds to so many of its own.
+// others is the number of bytes of other cores' sums a core that makes results adds to so many of its own.
 func (p *Problem) others(cores [4]int64, sums int64) float64 {
 	return float64((sharers(cores) - 1) * sums * schedule.AccumulatorBytes)
 }

@@ -547,7 +547,7 @@ func (p *Problem) stays(b Blocks) Blocks {
 	return b
 }
 
-// group is how many tiles of each operand a load from the DDR had better bring: the fewer loads, the less latency; the
+// group is the number of tiles of each operand a load from the DDR had better bring: the fewer loads, the less latency; the
 // smaller the first, the sooner the cores begin. Loads fill pages of the LLB where they can.
 func (p *Problem) group(b *Blocks) [2]int64 {
 	g := [2]int64{1, 1}

@@ -27,7 +27,7 @@ type Space struct {
 type Found struct {
 	solve.Outcome
 	Choices []int
-	// Nodes is how many prefixes were bounded, Costs how many tilings were measured.
+	// Nodes is the number of bounded prefixes, Costs the number of measured tilings.
 	Nodes, Costs int64
 }
 

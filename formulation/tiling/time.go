@@ -145,7 +145,7 @@ const (
 	loadsColumns
 )
 
-// Time is how many seconds the product takes in a tiling that fits, without the launch, and what
+// Time is the product's seconds in a tiling that fits, without the launch, and what
 // limits it. See the package comment for the formula.
 func (p *Problem) Time(b *Blocks) (float64, Limit) {
 	w := p.cut(b)
@@ -429,7 +429,7 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 	return max(total, most), limit
 }
 
-// loads is how many passes load a tile of rows, and how many one of columns.
+// loads counts the passes that load a tile of rows, and those that load one of columns.
 func (p *Problem) loads(b *Blocks, w *work) (rows, columns float64) {
 	tiles, cols, passes := float64(w.tiles), float64(w.columns), float64(w.tiles*w.columns)
 	rows, columns = passes, passes

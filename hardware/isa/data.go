@@ -49,7 +49,7 @@ type Task struct {
 	// the task is several products, Columns cuts the list of products. Tile 1 is the first
 	// of both, tile 2 the next along the reduction.
 	Columns, Reduction []int64
-	// Tiles is how many tiles of the results the commands are cut into that the stages hold
+	// Tiles is the number of tiles of the results that the commands are cut into and the stages hold
 	// Depth of; each stands for Repeat of those that the stages were made for. 0 is 1, and
 	// a Depth of 2.
 	Tiles, Repeat, Depth int32

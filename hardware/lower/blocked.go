@@ -10,7 +10,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// MaxBlocks is how many products of tiles a blocked nest may have.
+// MaxBlocks is the number of products of tiles a blocked nest may have.
 const MaxBlocks = 1 << 16
 
 // A tensorIn is an input tensor of a blocked step: its values, and where its tiles take turns in the
@@ -242,7 +242,7 @@ func (lp *layerPlan) checkLoads(s *schedule.Schedule, room int64) error {
 	return nil
 }
 
-// gatherPages is how many pages of the LLB the operands of a blocked nest gather in.
+// gatherPages is the number of pages of the LLB the operands of a blocked nest gather in.
 func (lp *layerPlan) gatherPages(s *schedule.Schedule, page int64) (need int64) {
 	n, st := lp.nest, lp.step
 	for i := range st.Reads {

@@ -15,7 +15,7 @@ import (
 // Options choose how the kernel generator works.
 type Options struct {
 	schedule.Generator
-	// Batches is how many batches stand in a row; 0 is 1. A layer is issued in as many
+	// Batches is the number of batches that stand in a row; 0 is 1. A layer is issued in as many
 	// commands as in a program of one.
 	Batches int `json:"-"`
 	// Fresh keeps no weights in the GB for the next of these batches.
@@ -310,7 +310,7 @@ func newProgram(name string, spec *hardware.Spec, clusters int) *isa.Program {
 	return p
 }
 
-// chips is how many chips so many clusters are on.
+// chips is the number of chips so many clusters are on.
 func chips(spec *hardware.Spec, clusters int) int32 {
 	if spec.Chips == nil {
 		return 1

@@ -350,14 +350,14 @@ func pageBytes(bytes int64) int64 {
 	return max(1, bytes/256) // a tiny buffer
 }
 
-// stageable is how many pages stages may take: half of what is available, so that the rest
+// stageable is the number of pages stages may take: half of what is available, so that the rest
 // goes on as it would.
 func (p *pages) stageable() int { return p.available() / 2 }
 
 // available is the number of pages that no value claims.
 func (p *pages) available() int { return len(p.claims) - p.claimed }
 
-// keepable is how many pages may be retained: half of what is available, or so many
+// keepable is the number of pages that may be retained: half of what is available, or so many
 // quarters. What is kept saves traffic, and the rest lets loads run ahead of their use.
 func (p *pages) keepable() int {
 	return p.available() - max(1, p.available()*(4-p.quarters)/4)

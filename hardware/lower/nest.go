@@ -21,7 +21,7 @@ type Loops struct {
 	// UnitRows and UnitColumns are the blocks of the matrix unit that tiles of weights are
 	// best multiples of.
 	UnitRows, UnitColumns int64
-	// Elements is how many elements of the output the busiest core computes, MACs and
+	// Elements is the number of elements of the output the busiest core computes, MACs and
 	// Vector the useful work of all cores and the vector work of the busiest.
 	Elements, MACs int64
 	Vector         model.VectorWork

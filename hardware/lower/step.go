@@ -307,7 +307,7 @@ func (l *lowering) lookUpRows() {
 	}
 }
 
-// columnTiles is how many tiles of columns the rows of an outer tile pass by.
+// columnTiles is the number of tiles of columns the rows of an outer tile pass by.
 func (lp *layerPlan) columnTiles() int64 {
 	if lp.nest.Blocked() {
 		return lp.nest.ColumnTiles()
@@ -791,7 +791,7 @@ func (l *lowering) complete() {
 	}
 }
 
-// sharing is how many cores' slices one unit of this kind works on, one after
+// sharing is the number of cores' slices one unit of this kind works on, one after
 // another: more than one if fewer cores have the unit than hold data.
 func (e *emitter) sharing(kind hardware.UnitKind, cores int64) int64 {
 	n := int64(e.spec.CoresWith(kind))

@@ -11,7 +11,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// pipelineDepth is how many pieces a layer is cut into, where its extents allow and
+// pipelineDepth is the number of pieces a layer is cut into, where its extents allow and
 // Options.Pieces says nothing, so that its units overlap: the next piece in the matrix
 // unit while the vector unit finishes this one.
 const pipelineDepth = 4
@@ -163,7 +163,7 @@ func prepare(s *schedule.Schedule, st *schedule.Step, fine grain) *layerPlan {
 	return lp
 }
 
-// paramBytes is how many bytes of parameters beside the weights stay for a step: more pass in
+// paramBytes is the number of bytes of parameters beside the weights that stay for a step: more pass in
 // blocks, two of which have room in their part of the weight buffer.
 func paramBytes(s *schedule.Schedule) int64 {
 	return (schedule.WeightBufferBytes(s.Spec) - schedule.WeightHomeBytes(s.Spec) - schedule.WeightRingBytes(s.Spec)) / 2
@@ -482,7 +482,7 @@ func (lp *layerPlan) checkStages(s *schedule.Schedule) error {
 	return nil
 }
 
-// freePages is how many pages of the GB the values alive at a step leave, and their bytes.
+// freePages is the number of pages of the GB the values alive at a step leave, and their bytes.
 func freePages(s *schedule.Schedule, st *schedule.Step) (free, page int64) {
 	page = pageBytes(int64(s.Spec.GB.SizeBytes))
 	taken := map[int64]bool{}
@@ -494,7 +494,7 @@ func freePages(s *schedule.Schedule, st *schedule.Step) (free, page int64) {
 	return int64(s.Spec.GB.SizeBytes)/page - int64(len(taken)), page
 }
 
-// Room is how many bytes of the LLB the values alive at step i leave, of which stages of
+// Room is the number of bytes of the LLB the values alive at step i leave, of which stages of
 // at most so many parts for an input take half, and tiles of weights that come together a
 // quarter; no more than all of them could use. 0: there is no LLB.
 func Room(s *schedule.Schedule, i int, parts int64) int64 {

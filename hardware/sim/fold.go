@@ -31,7 +31,7 @@ type fold struct {
 	// as is the cluster whose times a cluster has: itself, or the one that it is a copy
 	// of.
 	as []int32
-	// weight is how many clusters a simulated cluster stands for, itself included.
+	// weight is the number of clusters a simulated cluster stands for, itself included.
 	weight []uint64
 	// from and to give the commands of each cluster. They mean something only
 	// if the cluster is a copy or has one.
@@ -40,7 +40,7 @@ type fold struct {
 	shared []bool
 }
 
-// maxKinds is how many different clusters a later one is compared with: a program of
+// maxKinds is the number of different clusters a later one is compared with: a program of
 // a thousand clusters, each another, is not compared pair by pair.
 const maxKinds = 16
 

@@ -41,7 +41,7 @@ type state struct {
 	best   []int64
 	chosen Program
 	rounds int
-	// earlier is how many of the trials other tunings have made.
+	// earlier is the number of trials made by other tunings.
 	earlier int
 	done    bool    // no program is left that has not been measured, as far as sampling finds
 	alike   [][]int // for each layer, those that may run alike

@@ -54,7 +54,7 @@ func (sp *space) leastLoad() load {
 	return all
 }
 
-// Decisions is how many there are.
+// Decisions is the number of decisions.
 func (t *Tree) Decisions() int { return len(t.choices) }
 
 // nest returns the nest of a layer as far as it is decided, and the number of known decisions.

@@ -265,7 +265,7 @@ func (t *Task) Can(p Program) bool {
 	return true
 }
 
-// Runs is how many runs of the kernel a trial has.
+// Runs is the number of runs of the kernel a trial has.
 func (t *Task) Runs() int { return t.passes }
 
 // Seconds is the time of one run, of so many in a trial.

@@ -154,7 +154,7 @@ func Tilings(s *schedule.Schedule, st *schedule.Step) []Tiling {
 	return list
 }
 
-// PassesAgain is how many bytes of parameters pass to the busiest core for each tile
+// PassesAgain is the number of bytes of parameters that pass to the busiest core for each tile
 // of a step, 0 if they stay from tile to tile.
 func PassesAgain(s *schedule.Schedule, st *schedule.Step) int64 {
 	weights := int64(0)

@@ -95,7 +95,7 @@ func OneToOne(g *model.Graph, op *model.Op, t model.TensorID) bool {
 	return true
 }
 
-// prefix is how many leading dimensions have the product rows, or -1.
+// prefix is the number of leading dimensions that hold the product rows, or -1.
 func prefix(s model.Shape, rows int64) int {
 	p := int64(1)
 	for d := 0; ; d++ {

@@ -23,7 +23,7 @@ func (o *operator) ofKeys(at []int64, input int) []int64 {
 	return p
 }
 
-// sees is how many keys the query of an element sees.
+// sees is the number of keys the query of an element sees.
 func (o *operator) sees(at []int64) int64 {
 	n := len(at)
 	keys := o.in[2][n-2]

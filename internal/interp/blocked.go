@@ -148,7 +148,7 @@ func (w *work) tileAt(o *isa.Operand, own model.Region, n int64) int64 {
 	return o.Stage + turn%int64(t.Sums)*room + at
 }
 
-// rowOf is how many elements of a core's box of a result make up what no part cuts.
+// rowOf is the number of elements of a core's box of a result that no part cuts.
 func (m *machine) rowOf(o *isa.Operand, own model.Region) int64 {
 	order, n := m.p.Tensors[o.Tensor].Order, int64(1)
 	for _, d := range order[len(order)-int(o.Row):] {

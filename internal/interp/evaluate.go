@@ -272,7 +272,7 @@ func (o *operator) windowTerms(at []int64, visit func(k int64, x, w []int64)) {
 	})
 }
 
-// reduction is how many terms there are.
+// reduction is the number of terms there are.
 func (o *operator) reduction() int64 {
 	n := int64(0)
 	o.terms(make([]int64, len(o.out[0])), func(k int64, _, _ []int64) { n = k + 1 })

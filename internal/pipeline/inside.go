@@ -19,7 +19,7 @@ var insideBinding = Strategy{Name: "inside",
 	Description: "alg4; layers inside kernels in other ways where trials are faster, or those of a file of tuned kernels",
 	Trials:      true, Decide: bindInside}
 
-// insideTrials is how many other ways are simulated for each layer of a kernel of several, and
+// insideTrials is the number of other ways that are simulated for each layer of a kernel of several, and
 // maxInside in all, fewer where they would be more than insideSteps steps.
 const (
 	insideTrials = 3
@@ -128,7 +128,7 @@ func bindInside(ctx context.Context, d *Draft) error {
 	return nil
 }
 
-// inRow is how many chunks behind each other are simulated to judge one: what overlaps between
+// inRow is the number of consecutive chunks that are simulated to judge one: what overlaps between
 // chunks counts, if a cluster runs several.
 func (d *Draft) inRow() int {
 	if d.state.times == 1 {

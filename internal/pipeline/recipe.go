@@ -21,7 +21,7 @@ type Recipe struct {
 
 	own    map[string]Strategy // the caller's, by stage
 	stages []Stage             // with the caller's; nil: those of the table
-	// evaluations is how many schedules [Best] simulates to improve what the picks give; 0: that
+	// evaluations is the number of schedules [Best] simulates to improve what the picks give; 0: that
 	// is the answer.
 	evaluations int
 }
@@ -364,7 +364,7 @@ func OwnGreedy(r Recipe) bool {
 		slices.ContainsFunc(Tiled(), func(x Recipe) bool { return x.Name == r.Name && x.Text() == r.Text() })
 }
 
-// Evaluations is how many schedules the search simulates to improve what a recipe's picks give; 0: those are the answer.
+// Evaluations is the number of schedules the search simulates to improve what a recipe's picks give; 0: those are the answer.
 func Evaluations(r Recipe) int { return r.evaluations }
 
 // Picking is a recipe with another strategy of the table for a stage, under the same name.

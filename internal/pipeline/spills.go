@@ -119,7 +119,7 @@ func falling(tiers []allocate.Tier) (list []allocate.Tier) {
 	return list
 }
 
-// mostGrowing is how many values a step's stage is followed for; its time is exponential.
+// mostGrowing is the number of values a step's stage is followed for; its time is exponential.
 const mostGrowing = 8
 
 // growing are the problem's demands with what spilled values add to the stages of their

@@ -158,7 +158,7 @@ func (t *tiler) follow(i int, n *schedule.Nest) (undo func(), err error) {
 	return undo, err
 }
 
-// mostProducts is how many products of tiles a step may have: more take long to simulate, and tiles are small
+// mostProducts is the number of products of tiles a step may have: more take long to simulate, and tiles are small
 // then.
 const mostProducts = 32 << 10
 
@@ -298,7 +298,7 @@ func (t *tiler) problem(i int) (*tiling.Problem, bool) {
 	return p, true
 }
 
-// rowDims is how many of the innermost dimensions of a box have so many elements together; 0: none.
+// rowDims is the number of innermost dimensions of a box that have so many elements together; 0: none.
 func rowDims(box model.Region, layout []int, columns int64) int {
 	n := int64(1)
 	for k := len(layout) - 1; k >= 0; k-- {

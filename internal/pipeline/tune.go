@@ -151,7 +151,7 @@ func (t *Tuned) program(task *ansor.Task) (ansor.Program, bool, error) {
 	return p, true, nil
 }
 
-// defaultTrials is how many trials each task has where nobody has tuned before.
+// defaultTrials is the number of trials each task has where nobody has tuned before.
 const defaultTrials = 32
 
 var (

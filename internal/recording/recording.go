@@ -141,7 +141,7 @@ func (n *numbers) String() string { return string(n.b) }
 // two times in another order.
 func ticks(ps int64) int64 { return (ps + TickPs/2) / TickPs }
 
-// MostCommands is how many commands, and how many buffers of a memory, are recorded one by
+// MostCommands is the number of commands, and of buffers of a memory, that are recorded one by
 // one. Of more, neighbours become one.
 const MostCommands = 200_000
 

@@ -32,7 +32,7 @@ type builder struct {
 	places  []int // of the instances in the order, once asked for
 }
 
-// MaxViolations is how many violations of a schedule are listed.
+// MaxViolations is the number of violations of a schedule that are listed.
 const MaxViolations = 100
 
 func (b *builder) say(field, format string, args ...any) {

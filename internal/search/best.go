@@ -38,11 +38,11 @@ type BestOptions struct {
 	Recipes []pipeline.Recipe
 	// Start is a simulated schedule of the same network, batch and machine to go on from; nil: none.
 	Start *pipeline.Result
-	// Evaluations is how many schedules are simulated beside those of the recipes; 0: as many
+	// Evaluations is the number of simulated schedules beside those of the recipes; 0: as many
 	// as take about a minute on two cores, the same everywhere.
 	Evaluations int
 	Seed        uint64 // of the random choices
-	// Threads is how many schedules are simulated at a time, which changes nothing of what is
+	// Threads is the number of schedules simulated at a time, which changes nothing of what is
 	// found; 0: as many as Go uses cores.
 	Threads int `json:"-"`
 	// Objective is the quantity that is minimised; "": the latency. Better and Trajectory report latencies
@@ -232,7 +232,7 @@ type seeker struct {
 	simulated float64
 }
 
-// threads is how many schedules are simulated at a time.
+// threads is the number of schedules simulated at a time.
 func (s *seeker) threads() int { return cmp.Or(s.opt.Threads, runtime.GOMAXPROCS(0)) }
 
 // promise estimates the best score of a chunk of which a schedule has a score: halfway, by
@@ -605,7 +605,7 @@ func (s *seeker) budget(first startAt) budget {
 	return b
 }
 
-// searched is how many starts are searched at first, none of which is so many times slower than the best of its chunk.
+// searched is the number of starts searched at first, none of which is so many times slower than the best of its chunk.
 const (
 	searched = 6
 	hopeless = 1.5

@@ -186,7 +186,7 @@ func (s *searcher) improve(ctx context.Context, b budget) error {
 	}
 }
 
-// cycle is how many schedules proposals and moves take in turn, and cycles how often they do in a
+// cycle is the number of schedules proposals and moves take in turn, and cycles how often they do in a
 // time limit; every other time, moves begin with the best other groups, if those are worse by
 // less than detour.
 const (

@@ -258,7 +258,7 @@ func (e *editor) trailing(a *found, i int) bool {
 	return true
 }
 
-// sharing is how many heads of queries share the second operand of a product, 0 if that has no answer.
+// sharing is the number of heads of queries that share the second operand of a product, 0 if that has no answer.
 func (e *editor) sharing(a *found, op *model.Op) int64 {
 	first, second := e.g.Tensors[op.Inputs[0]].Shape, e.g.Tensors[op.Inputs[1]].Shape
 	n := len(first)

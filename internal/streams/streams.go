@@ -149,7 +149,7 @@ func (m *Machine) share(run []running) {
 	}
 }
 
-// width is how many processors can work on an operator.
+// width is the number of processors that can work on an operator.
 func (m *Machine) width(op *Operator) int64 {
 	if op.Width > 0 {
 		return min(op.Width, m.Processors)

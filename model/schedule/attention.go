@@ -57,7 +57,7 @@ type AttendedOperand struct {
 	remote                int64 // of Bytes, what exchanges bring from other cores
 }
 
-// Visible is how many keys any core sees of tile i of positions.
+// Visible is the number of keys any core sees of tile i of positions.
 func (a *Attending) Visible(t AttentionTiles, i int64) (keys int64) {
 	if !a.Causal {
 		return a.Keys
@@ -74,7 +74,7 @@ func (a *Attending) Visible(t AttentionTiles, i int64) (keys int64) {
 func (a *Attending) Blocks(t AttentionTiles) int64 { return ceil(a.Products, t.Products) }
 func (a *Attending) Steps(t AttentionTiles) int64  { return ceil(a.Positions, t.Positions) }
 
-// QuerySlots is how many tiles of queries, and of results on their way out, have room: one where there are enough
+// QuerySlots is the number of tiles of queries, and of results on their way out, that have room: one where there are enough
 // tiles of
 // keys that what comes and goes between tiles of queries takes little.
 func (a *Attending) QuerySlots(t AttentionTiles) int64 {
@@ -84,7 +84,7 @@ func (a *Attending) QuerySlots(t AttentionTiles) int64 {
 	return a.Slots(t)
 }
 
-// Slots is how many tiles of keys, values and scores have room: one if there is one, else two.
+// Slots is the number of tiles of keys, values and scores that have room: one if there is one, else two.
 func (a *Attending) Slots(t AttentionTiles) int64 {
 	if a.Blocks(t)*a.Steps(t) == 1 && t.Keys >= a.Keys {
 		return 1
@@ -104,7 +104,7 @@ func (a *Attending) SlotBytes(o *AttendedOperand, t AttentionTiles) int64 {
 	return Align(n * o.Element)
 }
 
-// Elements is how many elements of a tiled operand such tiles need.
+// Elements is the number of elements of a tiled operand such tiles need.
 func (a *Attending) Elements(o *AttendedOperand, t AttentionTiles) int64 {
 	switch o.Input {
 	case 0:
@@ -625,7 +625,7 @@ func (t *Tiler) products(r model.Region, block int64, visit func(lead model.Regi
 	}
 }
 
-// Sees is how many keys a core sees of tile i of positions, or, less than 0, of all.
+// Sees is the number of keys a core sees of tile i of positions, or, less than 0, of all.
 func (t *Tiler) Sees(r model.Region, i int64) int64 {
 	n := len(r)
 	keys := t.Graph.Tensor(t.Op.Inputs[2]).Shape[n-2]

@@ -21,7 +21,7 @@ func (n *Nest) ReductionTiles() int64 { return int64(max(1, len(n.Reduction))) }
 // ColumnTiles is the number of tiles that a nest cuts the columns into; at least 1.
 func (n *Nest) ColumnTiles() int64 { return int64(max(1, len(n.Columns))) }
 
-// RoomFor is how many tiles of an operand the L1 has room for.
+// RoomFor is the number of tiles of an operand the L1 has room for.
 func (n *Nest) RoomFor(role OperandRole) int64 {
 	switch role {
 	case RowsOperand:
@@ -32,7 +32,7 @@ func (n *Nest) RoomFor(role OperandRole) int64 {
 	return 2
 }
 
-// RowDims is how many of the innermost dimensions of a step's output make up a row: those along
+// RowDims is the number of innermost dimensions of a step's output that make up a row: those along
 // which a core makes as many elements as its product has columns. 0: there is no such number.
 func (s *Schedule) RowDims(st *Step, columns int64) int {
 	layout := s.Graph.Tensor(st.Output).Layout
@@ -97,7 +97,7 @@ func (s *Schedule) RoleOf(st *Step, t model.TensorID) OperandRole {
 	return BesideOperand
 }
 
-// TileElements is how many elements of each input the busiest core needs for part p of the
+// TileElements is the number of elements of each input the busiest core needs for part p of the
 // rows and columns in cols.
 func (s *Schedule) TileElements(st *Step, p int64, cols model.Interval) Regions {
 	reg := Regions{st.Output: s.RowTile(st, p, st.Nest.Tiles, cols)}

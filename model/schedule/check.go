@@ -28,7 +28,7 @@ func Check(s *Schedule) error {
 	return CheckPlan(s)
 }
 
-// TooHeavy is how many heavy operators a layer has, if they are more than one loop nest executes; else 0.
+// TooHeavy is the number of heavy operators a layer has, if they are more than one loop nest executes; else 0.
 func TooHeavy(g *model.Graph, ops []model.OpID) (heavy int) {
 	for _, id := range ops {
 		if c := g.Op(id).Class(); c == model.MatrixClass || c == model.ReductionClass {

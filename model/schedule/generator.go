@@ -15,16 +15,16 @@ type Generator struct {
 	// BeforeFirst lets such loads run ahead of a cluster's first launch, too, which then
 	// costs nothing where loads take as long.
 	BeforeFirst bool `json:"before_first_launch,omitempty"`
-	// KeepQuarters is how many quarters of the pages that values leave free kept weights may
+	// KeepQuarters is the number of quarters of the pages that values leave free kept weights may
 	// take: 1 to 4; 0 is 2.
 	KeepQuarters int `json:"keep_quarters,omitempty"`
-	// Pieces is how many pieces a layer is cut into, where its extents allow; 0 is 4. The last
+	// Pieces is the number of pieces a layer is cut into, where its extents allow; 0 is 4. The last
 	// one's vector work overlaps with nothing, and each takes commands of its own.
 	Pieces int64 `json:"pieces,omitempty"`
-	// WeightTiles is how many tiles of weights their buffer has room for at least, where the
+	// WeightTiles is the least number of tiles of weights that their buffer holds, where the
 	// matrix unit's geometry allows; 0: two, if all were alike.
 	WeightTiles int64 `json:"weight_tiles,omitempty"`
-	// LoadTiles is how many tiles of a layer's weights one load brings from the DDR to the GB, as
+	// LoadTiles is the number of tiles of a layer's weights one load brings from the DDR to the GB, as
 	// far as they fit there: each load has the DDR's latency. 0: one.
 	LoadTiles int64 `json:"load_tiles,omitempty"`
 	// WeightsFirst brings a layer's first tile of weights to the L1 in front of its inputs, which

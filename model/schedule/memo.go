@@ -18,7 +18,7 @@ type Memo struct {
 	last     int64            // of these
 }
 
-// memoSize is how many steps a memo has at most, which keeps it within some 100 MB.
+// memoSize is the number of steps a memo has at most, which keeps it within some 100 MB.
 const memoSize = 50_000
 
 // known is a step whose reads name values by their place among the sources, with the values

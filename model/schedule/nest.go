@@ -37,7 +37,7 @@ type Nest struct {
 	// ColumnsFirst puts the loop over columns outside of that over tiles, so that inputs
 	// pass again for each tile of columns, and weights need not.
 	ColumnsFirst bool `json:"columns_first,omitempty"`
-	// Loads is how many parts the inputs of a tile arrive in, Pieces how many its rows
+	// Loads is the number of parts the inputs of a tile arrive in, Pieces how many its rows
 	// are computed in, so that units overlap.
 	Loads  int64 `json:"loads"`
 	Pieces int64 `json:"pieces"`
@@ -45,7 +45,7 @@ type Nest struct {
 	// layer has no product, and have one element if its second operand is no constant.
 	Columns   []int64 `json:"columns,omitempty"`
 	Reduction []int64 `json:"reduction,omitempty"`
-	// Group is how many tiles of weights one load brings from the DDR into the LLB, if more
+	// Group is the number of tiles of weights one load brings from the DDR into the LLB, if more
 	// than one.
 	Group int64 `json:"group,omitempty"`
 	// Stay keeps weights in the LB from tile to tile of rows; else they pass again.
@@ -98,7 +98,7 @@ func (a *Attach) UnmarshalText(text []byte) error {
 // stageDepth is the number of tiles that have room in a stage unless a nest says otherwise.
 const stageDepth = 2
 
-// Depth is how many tiles of the step have room in its stage.
+// Depth is the number of tiles of the step that have room in its stage.
 func (st *Step) Depth() int64 {
 	if st.Nest != nil {
 		return st.Nest.Depth
@@ -120,7 +120,7 @@ func (st *Step) Slices() int64 {
 // Active is the number of cores that take part in the step.
 func (st *Step) Active() int64 { return st.Cores * st.Slices() }
 
-// SlicesOf is how many slices cores read a tensor in: the step's, if it is the operand of the
+// SlicesOf is the number of slices cores read a tensor in: the step's, if it is the operand of the
 // product that the matrix unit's rows come from and nothing else in the layer reads it.
 func (s *Schedule) SlicesOf(st *Step, t model.TensorID) int64 {
 	layer := &s.Layers[s.Instances.Instances[st.Instance].Group][st.Layer]
@@ -194,7 +194,7 @@ func (s *Schedule) rooms(i int) (list [][2]int64) {
 	return list
 }
 
-// stretch is how many steps share a list of values in an index.
+// stretch is the number of steps that share a list of values in an index.
 const stretch = 64
 
 // Index lets Near answer at once. It must not be called before levels and lifetimes are final.

@@ -72,7 +72,7 @@ func (s *Schedule) sameParts(a, b *Value) bool {
 	return true
 }
 
-// rowsOf is how many rows of a value each core makes of the same rows of another, or 0 if each element
+// rowsOf is the number of rows of a value each core makes of the same rows of another, or 0 if each element
 // follows from the one in its place; it is not ok if others are needed as well.
 func (s *Schedule) rowsOf(layer *Layer, from, to *Value) (rows int64, ok bool) {
 	g := s.Graph

@@ -478,7 +478,7 @@ func (s *Schedule) read(v int, t model.TensorID, need []Regions) Read {
 	return rd
 }
 
-// ConstantElements is how many elements of a constant operators read to compute the boxes of reg: of a
+// ConstantElements is the number of elements of a constant operators read to compute the boxes of reg: of a
 // table that they look up (rows) what all their look-ups bring, but no more than is read of it.
 func ConstantElements(g *model.Graph, ops []model.OpID, t model.TensorID, reg Regions) (n int64, rows bool) {
 	for _, id := range ops {

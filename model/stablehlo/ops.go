@@ -413,7 +413,7 @@ func (x *flat) reduces() string {
 // reduced are the operands of a reduction without the initial values.
 func (x *flat) reduced() []*val { return x.in[:len(x.in)-len(x.out)*x.initials()] }
 
-// initials is how many initial values among the operands each result has: one in the generic form.
+// initials is the number of initial values among the operands each result has: one in the generic form.
 func (x *flat) initials() int {
 	if len(x.in) >= 2*len(x.out) {
 		return 1

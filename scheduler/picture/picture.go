@@ -12,7 +12,7 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-// resolution is how many stretches of time a chart can tell apart. Bars that are closer
+// resolution is the number of stretches of time a chart can tell apart. Bars that are closer
 // together become one, and peaks of stretches are drawn.
 const resolution = 2000
 
