@@ -140,7 +140,7 @@ func longName(name string) string {
 	return head + "." + rest
 }
 
-// Value is what a field has, as the description writes it.
+// Value is the value of a field, as the description writes it.
 func (d *Description) Value(name string) (string, error) {
 	f, err := d.field(name)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Energy is what work costs on an accelerator beside time, in joules.
+// Energy has the energies of an accelerator's work, in joules.
 type Energy struct {
 	// MAC and Vector are of one multiply-accumulate and of one operation on a lane, with
 	// what they read and write of the core's own buffer, by dtype.
@@ -17,7 +17,7 @@ type Energy struct {
 	LB  float64 `json:"lb_joules_per_byte"`
 	GB  float64 `json:"gb_joules_per_byte"`
 	DDR float64 `json:"ddr_joules_per_byte"`
-	// StaticWatts is what the chip takes whatever it does.
+	// StaticWatts is the power of the idle chip.
 	StaticWatts float64 `json:"static_watts"`
 }
 

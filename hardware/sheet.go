@@ -48,7 +48,7 @@ type SheetUnit struct {
 	Peaks      []SheetUnitPeak `json:"peaks"`
 }
 
-// SheetUnitPeak is what a unit does per cycle in one dtype; null is what it can't.
+// SheetUnitPeak is a unit's rate per cycle in one dtype; null: it can't compute in it.
 type SheetUnitPeak struct {
 	DType   string   `json:"dtype"`
 	MACs    *float64 `json:"macs_per_cycle"`
@@ -80,7 +80,7 @@ type SheetEnergy struct {
 	StaticWatts float64           `json:"static_w"`
 }
 
-// SheetTypeEnergy is what operations in a dtype take; null: no figure.
+// SheetTypeEnergy has the energies of operations in a dtype; null: no figure.
 type SheetTypeEnergy struct {
 	DType  string   `json:"dtype"`
 	MAC    *float64 `json:"mac_j"`

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// UnitKind says what a compute unit can do.
+// UnitKind is the class of operations of a compute unit.
 type UnitKind string
 
 const (
@@ -74,14 +74,14 @@ type Spec struct {
 	// GapSeconds is from the end of a layer to the start of the next in a kernel, on machines
 	// that run each layer as a program of its own; 0: layers overlap as data allows.
 	GapSeconds float64 `json:"gap_seconds,omitempty"`
-	// HostSeconds is what a call of the host takes beside the program. No simulated time has it.
+	// HostSeconds is the time of a call of the host beside the program. No simulated time has it.
 	HostSeconds float64 `json:"host_seconds,omitempty"`
 
-	// Chips are what the chip is one of; nil: it is alone. What is said of a chip, its DDR
+	// Chips are the linked chips of the machine; nil: the chip is alone. What is said of a chip, its DDR
 	// among it, each of them has for itself.
 	Chips *Chips `json:"chips,omitempty"`
 
-	// Energy is what work takes; nil: the description has no figures.
+	// Energy has the energies of work; nil: the description has no figures.
 	Energy *Energy `json:"energy,omitempty"`
 }
 
@@ -124,7 +124,7 @@ type Memory struct {
 	SizeBytes Bytes `json:"size_bytes"`
 	// BandwidthBytesPerSecond counts reads and writes together.
 	BandwidthBytesPerSecond float64 `json:"bandwidth_bytes_per_second"`
-	// LatencySeconds is what each access to this memory adds to the latency
+	// LatencySeconds is the time that each access to this memory adds to the latency
 	// of the link it comes over.
 	LatencySeconds float64 `json:"latency_seconds"`
 }
@@ -162,7 +162,7 @@ type Unit struct {
 	// filling and draining the pipeline of a matrix unit, start-up of a
 	// vector unit.
 	FillCycles Cycles `json:"fill_cycles"`
-	// BlockCycles is what a matrix unit loses each time it goes on to the next block
+	// BlockCycles are lost by a matrix unit each time it goes on to the next block
 	// of its stationary operand within an operation; 0 if blocks follow each other
 	// without a gap.
 	BlockCycles float64 `json:"block_cycles,omitempty"`
@@ -170,7 +170,7 @@ type Unit struct {
 	// stationary operand, each command of another unit.
 	LeastCycles Cycles `json:"least_cycles,omitempty"`
 
-	// OperandBytesPerSecond is what a matrix unit reads of its operands from the LB, in turn with
+	// OperandBytesPerSecond is the rate at which a matrix unit reads its operands from the L1, in turn with
 	// computing, for tiles of at most ResultsHeld results, which it adds up by itself; 0: both
 	// operands are there when it needs them.
 	OperandBytesPerSecond float64 `json:"operand_bytes_per_second,omitempty"`
@@ -298,7 +298,7 @@ func (t CoreType) sharing() []int {
 	return group
 }
 
-// LBTotalBytes is what "the LB" of a cluster holds: the data parts of all its
+// LBTotalBytes is the capacity of "the LB" of a cluster: the data parts of all its
 // cores that have one. Separate weight buffers do not count.
 func (s *Spec) LBTotalBytes() Bytes {
 	if s.LB == nil {

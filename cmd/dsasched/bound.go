@@ -118,7 +118,7 @@ func writeBound(b *bytes.Buffer, a *boundJSON) {
 	writeTable(b, "llrr", []string{"term", "resource", "at least", "steady"}, rows)
 }
 
-// partsText says what a bound is made of, as shares of it.
+// partsText lists the parts of a bound, as shares of it.
 func partsText(b *bound.Bound) []string {
 	var parts []string
 	for _, p := range b.Parts {

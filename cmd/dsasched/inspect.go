@@ -29,7 +29,7 @@ type capacityJSON struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// drawings says what inspect writes beside its answer.
+// drawings lists the files that inspect writes beside its answer.
 type drawings struct {
 	plot, dot   *outFile // dot "-": instead of the answer
 	accelerator *string  // whose capacities are drawn; "": none

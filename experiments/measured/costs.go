@@ -105,7 +105,7 @@ func compareCosts(ctx context.Context, spec *hardware.Spec, nets []string, evalu
 	return list, nil
 }
 
-// costsTable says what is concluded with and without the costs of commands.
+// costsTable compares the conclusions with and without the costs of commands.
 func costsTable(results []json.RawMessage) (t harness.Table, err error) {
 	t = harness.Table{Name: "costs", Title: "What is concluded with and without what commands cost", Columns: []harness.Column{
 		{Name: "Accelerator", Text: true}, {Name: "Network", Text: true}, {Name: "Costs", Text: true}, {Name: "tvm, us"},

@@ -270,7 +270,7 @@ func (c convolution) blocks(t *tiling.Blocks) *blocking {
 	return b
 }
 
-// rtlResult is what is predicted for a row of RTL, in cycles; 0: it can't be.
+// rtlResult holds the predictions for a row of RTL, in cycles; 0: there is none.
 type rtlResult struct {
 	Cycles float64 `json:"cycles,omitempty"`
 	Error  string  `json:"error,omitempty"`
@@ -366,7 +366,7 @@ func layersOf(rows []row, results []rtlResult) (list []*layer, err error) {
 	return list, nil
 }
 
-// rtlTables are what is said of cycles of RTL: errors, and the order of mappings.
+// rtlTables compares predictions with cycles of RTL: errors, and the order of mappings.
 func rtlTables(layers []*layer) (list []harness.Table) {
 	errs := harness.Table{Name: "rtl", Title: "Gemmini: cycles of mappings against RTL", Columns: []harness.Column{
 		{Name: "Buffers", Text: true}, {Name: "Tiles", Text: true}, {Name: "Rows"}, {Name: "Predicted"},

@@ -135,7 +135,7 @@ func table1() byBatch {
 	return e
 }
 
-// tvmChosen says what the paper's choice of batches per cluster gives, if it was tried.
+// tvmChosen reports the result of the paper's choice of batches per cluster, if it was tried.
 func tvmChosen(tuned harness.Row) string {
 	paper := literature.ModelOf("B").TVMBatchesPerCluster
 	for _, t := range tuned.Tried {

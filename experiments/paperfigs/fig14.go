@@ -97,7 +97,7 @@ func throughputTable(rows gridRows, spec *hardware.Spec) (harness.Table, []harne
 	return t, lines
 }
 
-// vendors says what the vendor's numbers stand beside.
+// vendors describes the counterparts of the vendor's numbers.
 const vendors = "the vendor's hand-crafted code, which is not simulated; ours is GraphTurbo"
 
 // steadyTable has the rates of batches in a row beside those of a batch alone.
@@ -231,7 +231,7 @@ func (m *overall) figures(b *harness.Document) error {
 	return b.Figure("tvm", "TVM's throughput", f, err)
 }
 
-// bothSpeedups says what the mean speedup over AStitch is worth: it is near the published
+// bothSpeedups qualifies the mean speedup over AStitch: it is near the published
 // one for no good reason if both speedups over TVM that it comes from are off alike.
 func bothSpeedups(overTVM, overAStitch, astitch float64) string {
 	s := fmt.Sprintf("Over TVM GraphTurbo gains %s of the published mean and AStitch %s of the published means' quotient.",

@@ -92,7 +92,7 @@ func rankTable(rows gridRows) (harness.Table, []harness.Line) {
 	return t, lines
 }
 
-// implied says what would have to be true for the published throughputs of TVM: what a
+// implied derives the conditions of the published throughputs of TVM: what a
 // kernel per layer moves and computes, at that throughput, of what the chip can.
 func implied(rows gridRows, spec *hardware.Spec) (harness.Table, []string) {
 	ddr := spec.DDR.BandwidthBytesPerSecond

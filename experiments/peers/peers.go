@@ -20,7 +20,7 @@ import (
 //go:embed machines/*.yaml
 var machines embed.FS
 
-// golden is what a tool's own test expects of a workload on a machine: cycles of a nanosecond, as seconds, and joules, 0
+// golden is the result that a tool's own test expects of a workload on a machine: cycles of a nanosecond, as seconds, and joules, 0
 // if it says nothing of energy.
 type golden struct {
 	tool, machine, workload string
@@ -101,7 +101,7 @@ func (g *golden) spec() (*hardware.Spec, error) {
 	return hardware.Parse(name, data)
 }
 
-// cell is what comes out here: by recipe, 0 or an error where there is nothing.
+// cell is our result by recipe: 0 or an error where there is none.
 type cell struct {
 	Bound   float64            `json:"certified_lower_bound_s"`
 	Term    string             `json:"term"`

@@ -271,13 +271,13 @@ func (c *collection) summary() harness.Table {
 	return t
 }
 
-// Contents says what is on the page of a folder of results.
+// Contents lists the parts of the page of a folder of results.
 type Contents struct {
 	Experiments []ExperimentContents `json:"experiments"`
 	Viewer      bool                 `json:"viewer"` // recorded schedules can be looked at
 }
 
-// ExperimentContents says what is there of one experiment.
+// ExperimentContents lists the results of one experiment.
 type ExperimentContents struct {
 	Name    string   `json:"name"`
 	Lines   int      `json:"count"` // published numbers and statements beside ours

@@ -38,7 +38,7 @@ func Write(out string, names []string) error {
 	return harness.WriteFile(filepath.Join(out, "report.html"), html)
 }
 
-// provenance says what all results are of: commits, accelerators and seeds.
+// provenance lists the origins of all results: commits, accelerators and seeds.
 func (c *collection) provenance() string {
 	var commits, machines, seeds []string
 	add := func(list *[]string, s string) {

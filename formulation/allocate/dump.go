@@ -106,7 +106,7 @@ func number(file, what, s string, base int) (int64, error) {
 	return n, nil
 }
 
-// name is what a CSV file can hold of a name.
+// name replaces the characters of a name that a CSV file can't hold.
 func (d *Dump) name(s string, taken map[string]bool) string {
 	s = strings.TrimSpace(strings.NewReplacer(",", ";", "\"", "'").Replace(s))
 	for n := s; ; s = fmt.Sprintf("%s#%d", n, len(taken)) {

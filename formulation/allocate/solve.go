@@ -119,7 +119,7 @@ type turn struct {
 	limit int64 // on nodes
 }
 
-// verdict says how a search for a placement ended.
+// verdict describes the end of a search for a placement.
 type verdict int
 
 const (

@@ -41,7 +41,7 @@ type Part struct {
 	Seconds float64 `json:"part_s"`
 }
 
-// explain says what the largest term is made of.
+// explain names the parts of the largest term.
 func (b *Bound) explain(launch, weights, ddr float64, w *work, kernels *mean) {
 	left := b.Seconds
 	part := func(name string, seconds float64) {

@@ -17,7 +17,7 @@ func (s set) size() int64 {
 	return n
 }
 
-// before is what positions of an output need of an input dimension of extent n, be they
+// before is the interval that positions of an output need of an input dimension of extent n, be they
 // computed one at a time: where windows leave gaps, the gaps are not among it.
 func before(s set, a model.Access, n int64) set {
 	if len(s) == 0 {
@@ -44,7 +44,7 @@ func before(s set, a model.Access, n int64) set {
 	return union(all)
 }
 
-// union is what intervals have together.
+// union returns the union of intervals.
 func union(all set) set {
 	slices.SortFunc(all, func(x, y model.Interval) int { return int(x.Lo - y.Lo) })
 	merged := all[:0]
@@ -95,7 +95,7 @@ func needs(g *model.Graph, apart bool) []box {
 	return need
 }
 
-// both is what two boxes have together if that is to be told and is a box, else the larger one, the first of equal ones.
+// both returns the union of two boxes if it is known to be a box, else the larger one, the first of equal ones.
 func both(x, y box, together bool) box {
 	larger := x
 	if y.elements() > x.elements() {

@@ -101,7 +101,7 @@ func (r *search) close() {
 	}
 }
 
-// why returns what ended a search without a proof.
+// why returns the reason why a search ended without a proof.
 func (r *search) why(s status) milp.Stop {
 	if s == statusSolutionLimit {
 		return milp.StopWork

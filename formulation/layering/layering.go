@@ -29,7 +29,7 @@ type Problem struct {
 	Bound func(set []int) float64
 }
 
-// InputError says what is wrong with a problem.
+// InputError describes a mistake in a problem.
 type InputError = strict.InputError
 
 // Validate reports the first thing that makes p no problem, as an *InputError.

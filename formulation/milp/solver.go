@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Status says what is known about a model once a solver has ended.
+// Status is the solver's knowledge about a model once it has ended.
 type Status int
 
 const (
@@ -75,12 +75,12 @@ type Solution struct {
 	Bound float64
 	// Values has one value per variable if Status.HasValues(), else it is nil.
 	Values []float64
-	// Stop says what ended the search early. It is Complete unless Status is Feasible or
+	// Stop is the reason for an early end of the search. It is Complete unless Status is Feasible or
 	// Limit.
 	Stop Stop
 }
 
-// Stop says what ended a search.
+// Stop is the reason why a search ended.
 type Stop int
 
 const (

@@ -48,7 +48,7 @@ const (
 	maxDecimals  = 6       // of a cost per byte
 )
 
-// InputError says what is wrong with one field of a file.
+// InputError describes a mistake in one field of a file.
 type InputError = strict.InputError
 
 // Validate reports the first field that breaks the format's rules, as an

@@ -450,7 +450,7 @@ func (s *space) add(parent, class int32, depth int32, cost int64) int32 {
 	return id
 }
 
-// distances are what the state w pays at most to do whatever the child does, which has
+// distances are the most that the state w pays to do whatever the child does, which has
 // the same runs, and what the child pays to do as w: section "Dominance" of the essay.
 // Each stops counting above its most.
 func (s *space) distances(w []uint64, mostThere, mostHere int64) (there, here int64) {

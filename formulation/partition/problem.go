@@ -46,7 +46,7 @@ type Problem struct {
 	backward     bool     // there are backward nodes
 }
 
-// InputError says what is wrong with a problem.
+// InputError describes a mistake in a problem.
 type InputError = strict.InputError
 
 const (

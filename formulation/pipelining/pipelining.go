@@ -10,7 +10,7 @@ import (
 	"github.com/dsasched/dsasched/internal/strict"
 )
 
-// InputError says what is wrong with a problem, or why it has no answer.
+// InputError describes a mistake in a problem, or why it has no answer.
 type InputError = strict.InputError
 
 // A Loading is the data side of a training job. Times are in seconds.

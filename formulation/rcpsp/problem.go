@@ -38,7 +38,7 @@ type Project struct {
 	Activities []Activity
 }
 
-// InputError says what is wrong with a project.
+// InputError describes a mistake in a project.
 type InputError = strict.InputError
 
 // Validate reports the first thing that makes p no project, or that no schedule can

@@ -18,7 +18,7 @@ type Part struct {
 type Piece struct {
 	Graph *model.Graph
 	// Sources enter the graph: constants, inputs of the network, what other pieces have left.
-	// Results are what it leaves.
+	// Results are the tensors that it leaves.
 	Sources, Results []Part
 }
 

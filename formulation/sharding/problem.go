@@ -92,7 +92,7 @@ func (s *shapes) options(op *model.Op, price *price) []Option {
 	return kept
 }
 
-// needs says what the parts of an operator's outputs along a dimension need of its inputs.
+// needs returns the parts of an operator's inputs that parts of its outputs along a dimension need.
 func (s *shapes) needs(op *model.Op, dim int) ([]Layout, bool) {
 	in := make([]Layout, len(op.Inputs))
 	for k, t := range op.Outputs {
@@ -243,7 +243,7 @@ func newPrice(chip *hardware.Spec) *price {
 	return p
 }
 
-// seconds is what the one operator of a graph takes on a chip.
+// seconds is the time of the one operator of a graph on a chip.
 func (p *price) seconds(g *model.Graph) float64 {
 	op := g.Ops[0]
 	w := g.Work(op, nil)

@@ -43,7 +43,7 @@ type Result struct {
 	Kernels []Kernel // in an order in which they can run; nil if none is known
 	Seconds float64
 	Bound   float64 // no plan costs less
-	// Stop says what ended the method early.
+	// Stop is the reason for an early end of the method.
 	Stop milp.Stop
 	// Priced counts the kernels that were priced.
 	Priced int

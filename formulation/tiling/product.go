@@ -188,7 +188,7 @@ func (p *Problem) tileLines(cores, tiles int64) (images, lines, across int64) {
 	return images, lines, across
 }
 
-// fewest is what n outputs read in parts of any length.
+// fewest is the least that n outputs read, divided into parts of any length.
 func (w *Window) fewest(n, stride, window int64) int64 {
 	return min(w.span(n, stride, window), n*window)
 }

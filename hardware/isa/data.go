@@ -109,7 +109,7 @@ func (c *Command) Sums(t *Task) bool {
 	return c.Kind == Exchange && t.Slices > 1 && int(c.Operand) == len(t.Reads)
 }
 
-// Data returns what a command and others of its stage read and write: a move has the
+// Data returns the reads and writes of a command and others of its stage: a move has the
 // operand that it moves in both. Part gives the command's own share. Without a task, ok is
 // false.
 func (p *Program) Data(command int) (reads, writes []Operand, ok bool) {

@@ -84,7 +84,7 @@ var levelNames = [NumLevels]string{"none", "LB", "GB", "DDR"}
 
 func (l Level) String() string { return nameOf(l, levelNames[:], "level") }
 
-// Title is what people call the level: L1, LLB, DDR.
+// Title is the level's name for people: L1, LLB, DDR.
 func (l Level) Title() string { return [...]string{"none", "L1", "LLB", "DDR"}[l] }
 
 // ResourceKind is the path whose bandwidth a resource stands for.
@@ -213,7 +213,7 @@ type Program struct {
 	PeakVectorOpsPerSecond float64
 }
 
-// ProblemError says what is wrong with a program.
+// ProblemError describes a mistake in a program.
 type ProblemError struct {
 	Program string
 	Index   int // of the command, or -1

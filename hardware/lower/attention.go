@@ -449,7 +449,7 @@ func (a *attending) allElsewhere(ins []*incoming) bool {
 	return true
 }
 
-// share is what a load of a value brings of a tile: bytes of the busiest core, of all cores, and each once.
+// share has the bytes of a tile that a load of a value brings: bytes of the busiest core, of all cores, and each once.
 func (a *attending) share(in *incoming, input int, v *visit, bytes int64) (core, need, union int64) {
 	r := in.read
 	if _, ins := a.operand(input); len(ins) == 1 {

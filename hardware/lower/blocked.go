@@ -22,7 +22,7 @@ type tensorIn struct {
 	at    int64 // address of the first slot
 	slots []slot
 	next  int
-	// core is what the busiest core needs for each tile of rows, in bytes, for all columns and all of
+	// core has the bytes that the busiest core needs for each tile of rows, for all columns and all of
 	// the reduction. broadcast: each column needs all of it.
 	core      []int64
 	broadcast bool
@@ -40,7 +40,7 @@ type slot struct {
 	full  bool
 }
 
-// gathered is what one load has brought into the LLB for several tiles.
+// gathered is the part of an operand that one load has brought into the LLB for several tiles.
 type gathered struct {
 	entries []*entry // by value
 	pages   int      // that they take
@@ -394,7 +394,7 @@ func (l *lowering) slices(t *tensorIn) int64 {
 	return l.lp.step.Slices()
 }
 
-// bytes is what the busiest core needs of a tensor for so many tiles of the reduction.
+// bytes returns the bytes that the busiest core needs of a tensor for so many tiles of the reduction.
 func (l *lowering) bytes(t *tensorIn, p, j, k, many int64) int64 {
 	dims := l.lp.dims
 	cut := func(bytes int64, ends []int64, i, many, all int64) int64 {
@@ -528,7 +528,7 @@ func (l *lowering) unpin(g *gathered) {
 	}
 }
 
-// gatherBlock returns what brings an operand's tiles from the DDR together; nil: each passes by itself.
+// gatherBlock returns the load that brings an operand's tiles from the DDR together; nil: each passes by itself.
 func (l *lowering) gatherBlock(t *tensorIn, p, j, k int64) *gathered {
 	n := l.lp.nest
 	if n.Stage == 0 || t.role == schedule.BesideOperand {

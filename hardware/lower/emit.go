@@ -90,7 +90,7 @@ type levelled struct {
 	last  int // the step after which it is in use no more
 }
 
-// valueState is what the emitter knows of a value while it runs an iteration.
+// valueState is the emitter's knowledge of a value while it runs an iteration.
 type valueState struct {
 	ready []int32 // commands after which it is complete
 	place *stretch

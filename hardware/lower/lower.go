@@ -145,7 +145,7 @@ func (o Options) unfolded() int {
 	return maxUnfolded
 }
 
-// Outline is what the simulator needs of [Program] to find its latency with
+// Outline is the part of [Program] that the simulator needs to find its latency with
 // [sim.Latency]: commands and their dependencies, without names, tasks and buffers. One
 // cluster stands for all that have the same plan; alike says for how many.
 func Outline(name string, spec *hardware.Spec, plans [][]Segment, opt Options) (p *isa.Program, alike []int, err error) {

@@ -270,7 +270,7 @@ func newPages(log *queueLog, bytes int64, evicted func(*entry)) *pages {
 	return p
 }
 
-// turn is what a page is called in the list of free ones.
+// turn names a page in the list of free ones.
 func (p *pages) turn(page int) uint64 { return uint64(p.ready[page]+1)<<32 | uint64(page) }
 
 func pageOf(turn uint64) int { return int(uint32(turn)) }

@@ -68,7 +68,7 @@ func (e *emitter) fetch(t *weightTile, next int64, after []int32) *entry {
 	return ent
 }
 
-// exposed is what the promotion of weights waits for beside its place.
+// exposed lists the commands that the promotion of weights waits for beside its place.
 func (e *emitter) exposed() []int32 {
 	if !e.opt.Exposed || e.opt.CrossLayer {
 		return nil

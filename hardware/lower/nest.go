@@ -8,7 +8,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// Loops is what there is to decide of the nest of a step.
+// Loops are the loops of a step's nest, each a decision.
 type Loops struct {
 	// Rule is the nest that the generator's rules make.
 	Rule *schedule.Nest

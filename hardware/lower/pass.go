@@ -7,7 +7,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// passing is what the clusters that work on a chunk together know of each other: the
+// passing is the state that the clusters working on a chunk together share: the
 // commands after which results are in the DDR, and those that wait for them.
 type passing struct {
 	made  map[passed]int32

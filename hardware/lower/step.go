@@ -26,9 +26,9 @@ type incoming struct {
 	whole  bool    // all of it is needed from the start
 	// streamed: piece t belongs to outer tile t and is issued with it.
 	streamed bool
-	// coreBytes is what the busiest core needs.
+	// coreBytes has the bytes that the busiest core needs.
 	coreBytes int64
-	// stage is what gathers in the GB, in parts of the tile or, with Nest.Once, of all.
+	// stage has the bytes gathered in the LLB, by parts of the tile or, with Nest.Once, of all.
 	stage []*entry
 }
 

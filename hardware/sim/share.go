@@ -154,7 +154,7 @@ func newSharing(resources []isa.Resource, slots int) *sharing {
 	return s
 }
 
-// flow is what uses let a slot move, nothing if they are of no bytes, and whether it is what they did the last
+// flow is the rate that uses let a slot move at, nothing if they are of no bytes, and whether it is what they did the last
 // time. The uses must not pass maxFlowBytes in sum.
 func (s *sharing) flow(slot int32, uses []isa.Use) (f *flow, again bool) {
 	l := &s.last[slot]

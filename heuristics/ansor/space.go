@@ -70,7 +70,7 @@ func (s *scratch) put(step int, x *bound) {
 	}
 }
 
-// take is what a layer of the copy is now.
+// take is the present form of a layer of the copy.
 func (s *scratch) take(step int, x *bound) {
 	x.step = s.Steps[step]
 	for _, w := range x.step.Writes {

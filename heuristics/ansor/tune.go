@@ -90,7 +90,7 @@ type Trial struct {
 // Seconds is the time of one run.
 func (t Trial) Seconds() float64 { return Seconds(t.Picoseconds, t.Runs) }
 
-// Progress says how far the tuning is.
+// Progress is the state of the tuning.
 type Progress struct {
 	Trials, Of int
 	Task       *Task

@@ -527,7 +527,7 @@ func (p *placer) separate(st *schedule.Step) bool {
 	return true
 }
 
-// share gives what takes the place of another its address.
+// share gives a value the address of the one that it replaces.
 func (p *placer) share() {
 	for i := range p.s.Steps { // what is overwritten was made before
 		for _, w := range p.s.Steps[i].Writes {

@@ -29,7 +29,7 @@ type SplitOptions struct {
 	GBBytesPerSecond   float64
 }
 
-// Peak says how footprints are counted.
+// Peak is the rule by which footprints are counted.
 func (o SplitOptions) Peak() schedule.PeakOptions {
 	return schedule.PeakOptions{InPlace: o.InPlace, Layers: o.Layers}
 }

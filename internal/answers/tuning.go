@@ -158,7 +158,7 @@ type logHead struct {
 	Trials int `json:"trials"`
 }
 
-// logRun is what a log has of a tuning until the next one.
+// logRun is the part of a log between the beginnings of two tunings.
 type logRun struct {
 	head   logHead
 	trials []logged

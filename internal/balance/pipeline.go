@@ -139,7 +139,7 @@ type Pipeline struct {
 	Status milp.Status `json:"status"`
 	Stop   milp.Stop   `json:"stop"`
 	Order  string      `json:"order"` // of passes, see [Orders]
-	// BatchSeconds is what the batch takes by [pipelining.Measure], which the exact method makes
+	// BatchSeconds is the batch's time by [pipelining.Measure], which the exact method makes
 	// least, and the simulation, too.
 	BatchSeconds float64            `json:"batch_s"`
 	Bound        float64            `json:"bound_s"`

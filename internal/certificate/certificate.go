@@ -88,7 +88,7 @@ func Prove(ctx context.Context, net network.Network, spec *hardware.Spec, batch 
 	return b, p, nil
 }
 
-// Network says how the network is opened.
+// Network has the source and options that open the network.
 type Network struct {
 	Model        string      `json:"model"`
 	DType        string      `json:"dtype"`

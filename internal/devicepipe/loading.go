@@ -10,7 +10,7 @@ type Loading struct {
 	Batches      int
 }
 
-// Loaded says how that went.
+// Loaded is the outcome of loading.
 type Loaded struct {
 	Seconds float64 `json:"latency_s"`
 	// FullShare is the share of the threads' time in which they wait with an item for room in the queue, and

@@ -506,7 +506,7 @@ func (e *Explainer) launches() (of map[int32]int, list []int32) {
 	return of, list
 }
 
-// cause says what a command waited for.
+// cause names the command or resource that a command waited for.
 func (e *Explainer) cause(i int32) string {
 	c := e.causes[i]
 	if c < 0 {

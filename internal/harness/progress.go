@@ -11,11 +11,11 @@ type Progress struct {
 	Name        string // of the experiment; "" for a grid
 	Done, Total int
 	Running     []string // what is being computed, in the order in which it began
-	// Finished is what was finished just now and how long it took; "" at a start.
+	// Finished names the part just finished and its time; "" at a start.
 	Finished        string
 	FinishedSeconds float64
 	Seconds         float64 // since the beginning
-	// LeftSeconds is what the rest takes if it is like the later half of what was computed so far; less
+	// LeftSeconds is the time of the rest if it is like the later half of what was computed so far; less
 	// than 0: too little is known.
 	LeftSeconds float64
 }
@@ -72,7 +72,7 @@ func (t *tracker) tell(finished string, seconds float64) {
 	t.report(p)
 }
 
-// secondsLeft is what the rest takes at the rate of the later half of the ends: what was slow at the beginning, as
+// secondsLeft is the time of the rest at the rate of the later half of the ends: what was slow at the beginning, as
 // reading networks is, does not come again. It is less than 0 where fewer than three have ended.
 func secondsLeft(ends []float64, rest int) float64 {
 	n := len(ends)

@@ -83,7 +83,7 @@ type Lead struct {
 	Figure                      Figure
 }
 
-// Value is what people read, and what it is sorted by: Number, or Text if it has none.
+// Value is a cell: its text, and its sort key, which is Number, or Text if it has none.
 type Value struct {
 	Text   string
 	Number *float64

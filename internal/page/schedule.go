@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// Schedule is what the page of a schedule shows, or of several beside each other.
+// Schedule is the content of the page of a schedule, or of several beside each other.
 type Schedule struct {
 	Title   string
 	Preface []string

@@ -9,7 +9,7 @@ import (
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
-// layering says how the layers of kernels differ from those that are derived.
+// layering has the layers of kernels that differ from derived ones.
 type layering struct {
 	explicit    [][]schedule.Layer  // of the groups; nil: as below
 	hoist       map[model.OpID]int  // how many layers of its kernel one goes in front of, by anchor; see of

@@ -12,7 +12,7 @@ const (
 	LimitNothing      = "nothing" // an empty program
 )
 
-// Limit says what limits a schedule's throughput: the resource or the queue of
+// Limit names the bottleneck of a schedule: the resource or the queue of
 // commands that is busy for the largest share of the time even if everything else
 // is free, or, if none is for half of it, waiting: chains of dependencies, whose
 // longest one then gives the share. Shares come from the lower bounds of package

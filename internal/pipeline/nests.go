@@ -90,7 +90,7 @@ func (a *Site) step() int {
 	return list[min(len(list)-1, slices.IndexFunc(work, func(w float64) bool { return x < w || w == sum }))]
 }
 
-// stepShape is what steps that do the same have in common.
+// stepShape is the common key of steps that do the same.
 func stepShape(s *schedule.Schedule, i int) Key {
 	st := &s.Steps[i]
 	layer := layerAt(s, st)

@@ -40,12 +40,12 @@ type Options struct {
 	// Chunk is the number of batch elements that a cluster works on at a time; 0:
 	// try every divisor of its share up to MaxTunedChunk and keep the fastest.
 	Chunk int64
-	// Clusters says what the clusters divide between them; 0 as chunk then tries the divisors
+	// Clusters is the division of work between clusters; 0 as chunk then tries the divisors
 	// of the batch.
 	Clusters Division `json:",omitempty"`
 	// Level says which memory is filled with instances.
 	Level Level
-	// Cost says what commands take in place of the formulas of package cost, which nil stands for.
+	// Cost prices commands in place of the formulas of package cost, which nil stands for.
 	Cost cost.Custom `json:"-"`
 
 	// Figures says that the program's commands and their times are not wanted, but what is
@@ -219,7 +219,7 @@ func (r *Result) LatencySeconds() float64 { return float64(r.Sim.TotalPs) * 1e-1
 // ThroughputPerSecond is in batch elements.
 func (r *Result) ThroughputPerSecond() float64 { return float64(r.Batch) / r.LatencySeconds() }
 
-// Solved returns what the strategy of a stage says of its answer, if it is an exact one.
+// Solved returns the status that an exact strategy of a stage gave with its answer.
 func (r *Result) Solved(stage string) (answer Solved, exact bool) {
 	answer, exact = r.answers[stage]
 	return answer, exact

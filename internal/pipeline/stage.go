@@ -432,7 +432,7 @@ func splitOptions(s *schedule.Schedule, m *cost.Model, opt Options) graphturbo.S
 	return split
 }
 
-// SplitOptions returns what Algorithm 1 was given when a schedule was made.
+// SplitOptions returns the options of Algorithm 1 when a schedule was made.
 func SplitOptions(s *schedule.Schedule, opt Options) (graphturbo.SplitOptions, error) {
 	m, err := CostModel(s, opt)
 	if err != nil {

@@ -26,7 +26,7 @@ const (
 	TunedVersion = 1
 )
 
-// TunedFrom says what kernels were tuned for; a log of trials begins with it.
+// TunedFrom is the workload that kernels were tuned for; a log of trials begins with it.
 type TunedFrom struct {
 	Kind     string   `json:"kind"`
 	Version  int      `json:"version"`
@@ -283,7 +283,7 @@ func (d *Draft) follow(i int, n *schedule.Nest) bool {
 	return err == nil
 }
 
-// save returns what puts a step back, with the values that it writes.
+// save returns a function that restores a step and the values that it writes.
 func (d *Draft) save(i int) (restore func()) {
 	step := d.Steps[i]
 	var values []schedule.Value

@@ -18,7 +18,7 @@ import (
 	"github.com/dsasched/dsasched/scheduler/picture"
 )
 
-// Recording is what the viewer reads. All lists of numbers are columns: decimal
+// Recording is the viewer's input. All lists of numbers are columns: decimal
 // numbers with a space between them, so that a hundred thousand commands stay small
 // once compressed, and JSON stays readable. Times are in ticks.
 type Recording struct {
@@ -84,7 +84,7 @@ type Queue struct {
 	Length string `json:"length_ticks"`
 	Label  string `json:"operator"`
 	Kind   string `json:"kind"`
-	// Amount is what a command does: bytes of a move, multiply-accumulates of a matrix
+	// Amount is the work of a command: bytes of a move, multiply-accumulates of a matrix
 	// command, operations of a vector command, else 0.
 	Amount string `json:"amount"`
 	// Critical are the numbers of the commands on the critical path, each as its distance
@@ -282,7 +282,7 @@ func Record(r *scheduler.Result, cluster int, row harness.Row, most int) Recorde
 	return rec
 }
 
-// levelTitle is what people call a level: on a machine whose clusters count as cores, the
+// levelTitle is a level's name for people: on a machine whose clusters count as cores, the
 // GB is what the schedule calls the LB.
 func levelTitle(r *scheduler.Result, level isa.Level) string {
 	if r.Spec != r.Machine && level == isa.LB {

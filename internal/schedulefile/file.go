@@ -15,7 +15,7 @@ const (
 type File struct {
 	Kind    string `json:"kind"`
 	Version int    `json:"version"`
-	// Origin says how the schedule was made. Nothing depends on it.
+	// Origin describes the making of the schedule. Nothing depends on it.
 	Origin   *Origin  `json:"origin,omitempty"`
 	Hardware Hardware `json:"hardware"`
 	// Batch is the chip's batch, in elements.

@@ -243,7 +243,7 @@ func probe(g *model.Graph, broken *int) (err error) {
 	return nil
 }
 
-// InputError says what is wrong with a file.
+// InputError describes a mistake in a file.
 type InputError = strict.InputError
 
 // Decode reads JSON into the struct that v points to: every field once, unless its tag has

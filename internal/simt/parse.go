@@ -245,7 +245,7 @@ func scalars(data []byte) (values map[string]string, lines map[string]int, err e
 	return values, lines, walk("", doc.Content[0])
 }
 
-// startRegisters is what a thread is given before the wave is known (AStitch, section
+// startRegisters is the number of a thread's registers before the wave is known (AStitch, section
 // 4.3); it is relaxed afterwards.
 const startRegisters = 32
 

@@ -14,7 +14,7 @@ type Operator struct {
 	After        []int   `json:"after,omitempty"`
 	Blocks       int64   `json:"blocks"`
 	BlockSeconds float64 `json:"block_seconds"` // of its work alone
-	// BlockBytes is what a block moves to and from the memory while it works.
+	// BlockBytes are moved by a block to and from the memory while it works.
 	BlockBytes float64 `json:"block_bytes,omitempty"`
 	// Width is the most processors that work on it at a time; 0 is all.
 	Width int64 `json:"width,omitempty"`
@@ -30,7 +30,7 @@ type Machine struct {
 	Processors int64  `json:"processors"`
 	// LaunchSeconds is from the start of an operator to that of its blocks.
 	LaunchSeconds float64 `json:"launch_seconds"`
-	// BytesPerSecond is what the memory moves for all processors, and ProcessorBytesPerSecond for one; 0: any.
+	// BytesPerSecond is the memory's bandwidth for all processors, ProcessorBytesPerSecond for one; 0: no limit.
 	BytesPerSecond          float64 `json:"bytes_per_second,omitempty"`
 	ProcessorBytesPerSecond float64 `json:"processor_bytes_per_second,omitempty"`
 }
@@ -256,7 +256,7 @@ func (m *Machine) Run(ops []Operator, set []int, mode Mode) []Phase {
 	return phases
 }
 
-// Bound is what no division of a set of operators into phases takes less than, in seconds. A
+// Bound is a lower bound, in seconds, on every division of a set of operators into phases. A
 // phase is a launch and no shorter than any of its operators alone, nor than the work of all on
 // all processors, nor than all that they move; and operators of which each waits for the one before are in as many
 // phases.

@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// InputError says what is wrong with a file or a problem.
+// InputError describes a mistake in a file or a problem.
 type InputError struct {
 	File     string // or the name of a problem that is in no file; "": it has none
 	Field    string // such as "schedules[0].order[3]"; "file" for the file as a whole

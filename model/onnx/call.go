@@ -166,7 +166,7 @@ func (c *call) unknown() error {
 	return c.err
 }
 
-// stated is what the file declares of a value; ok if that is all, else what is
+// stated is the file's declaration of a value; ok if that is all, else what is
 // missing is nil.
 func (c *call) stated(name string) (shape model.Shape, dt *model.DType, ok bool) {
 	v := c.declared[name]

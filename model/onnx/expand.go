@@ -23,7 +23,7 @@ type expander struct {
 	calls map[string]int   // how often a name was the prefix of a call
 }
 
-// scope is what the names of a function's body stand for around its call; nil for
+// scope maps the names of a function's body to the values around its call; nil for
 // the graph itself.
 type scope struct {
 	prefix string

@@ -11,7 +11,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// form says how a kind is written.
+// form is the written form of a kind.
 type form struct {
 	typ string
 	// likened are the operators that the importer turns into this kind, leaving

@@ -13,7 +13,7 @@ import (
 // operator is the key of the table.
 type operator struct{ domain, name string }
 
-// row says how an operator of a range of operator sets is imported. An operator
+// row is the import rule of an operator for a range of operator sets. An operator
 // whose meaning changed has several rows.
 type row struct {
 	operator

@@ -151,7 +151,7 @@ func BackPropagate(g *model.Graph, ops []model.OpID, reg Regions) {
 	}
 }
 
-// PeakOptions says how a footprint is counted.
+// PeakOptions are the rules by which a footprint is counted.
 type PeakOptions struct {
 	// InPlace lets an element-wise operator write over its first activation that
 	// ends there and has the same size.

@@ -19,7 +19,7 @@ const (
 
 func (l Level) String() string { return [...]string{"LB", "GB", "DDR"}[l] }
 
-// Title is what people call the level: L1, LLB, DDR.
+// Title is the level's name for people: L1, LLB, DDR.
 func (l Level) Title() string { return [...]string{"L1", "LLB", "DDR"}[l] }
 
 // JoinKind is an operator that the paper's §3.5 inserts between instances.

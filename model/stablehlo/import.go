@@ -222,7 +222,7 @@ const (
 	isWeight
 )
 
-// marked is what the attributes of an argument say of it.
+// marked is the role of an argument by its attributes.
 func marked(a *argument) mark {
 	for _, name := range slices.Sorted(maps.Keys(a.attrs)) {
 		v := a.attrs[name]

@@ -9,7 +9,7 @@ import (
 	"github.com/dsasched/dsasched/model"
 )
 
-// row says how an operator becomes one or several of the graph.
+// row is the import rule of an operator: it becomes one or several of the graph.
 type row struct {
 	name    string
 	in      int // operands; -1: any number

@@ -60,7 +60,7 @@ func (f *finder) signature(b Block) string {
 	return strings.Join(all, " ")
 }
 
-// operand says what an operator of a block reads. Of what is no data flow only its
+// operand identifies an input of an operator of a block. Of what is no data flow only its
 // sort counts: the first block that reads a mask may also prepare it.
 func (f *finder) operand(b Block, up map[model.TensorID]string, id model.TensorID) string {
 	t := f.Graph.Tensor(id)
