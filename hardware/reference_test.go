@@ -41,3 +41,28 @@ func TestReferenceHasEveryField(t *testing.T) {
 		}
 	}
 }
+
+// The example of the page is read, has every field of its table, and describes what a preset can.
+func TestMachineFileExample(t *testing.T) {
+	page, err := os.ReadFile("../docs/machine-file.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```yaml\n")
+	example, _, found := strings.Cut(rest, "```\n")
+	if !found {
+		t.Fatal("docs/machine-file.md has no example")
+	}
+	spec, err := hardware.Parse("my-chip.yaml", []byte(example))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spec.Cores() != 9 || spec.PeakMACsPerSecond("f16") == 0 || spec.Energy == nil {
+		t.Errorf("%s", spec.Describe())
+	}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(?:[a-z_]+(?:\\[\\])?\\.)*([a-z_]+)` ").FindAllStringSubmatch(string(page), -1) {
+		if !regexp.MustCompile("(?m)^[ -]*" + row[1] + ":").MatchString(example) {
+			t.Errorf("the example has no field %s", row[1])
+		}
+	}
+}

@@ -390,7 +390,7 @@ func (s *Spec) Describe() string {
 		if len(t.Grid) > 0 {
 			with = ", grid " + formatGrid(t.Grid) + with
 		}
-		line("  cores", "%d %s%s", t.Count, t.Name, with)
+		line("  cores", "%d x %s%s", t.Count, t.Name, with)
 		for _, u := range t.Units {
 			line("    unit", "%s", u.describe())
 		}

@@ -409,7 +409,7 @@ func TestDescribe(t *testing.T) {
 description Stream Computing STCP920 with the vendor's L1 (1 MiB of data and 256 KiB of weights)
 clock       1GHz
 clusters    4, each with:
-  cores     8 core
+  cores     8 x core
     unit    mme (matrix): 64 x 32; rate f16 1 i8 2; fill 25cycles
     unit    vme (vector): 64 lanes; rate f32 0.5 f16 1 i8 1 u8 1 i16 1 i32 0.5 bool 1; fill 10cycles; cycles per operation simple 1 move 1
     unit    vector-core (special, shares hardware with vme): 64 lanes; rate f32 0.5 f16 1 i8 1 u8 1 i16 1 i32 0.5 bool 1; fill 20cycles; cycles per operation simple 1 special 4 move 1
@@ -424,7 +424,7 @@ sync        100ns
 	if !strings.HasPrefix(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if goya := load(t, "testdata/goya.yaml").Describe(); !strings.Contains(goya, "1 gemm, no L1\n") {
+	if goya := load(t, "testdata/goya.yaml").Describe(); !strings.Contains(goya, "1 x gemm, no L1\n") {
 		t.Errorf("the matrix engine is not said to lack an L1:\n%s", goya)
 	}
 	if ipu := load(t, "testdata/ipu.yaml").Describe(); !strings.Contains(ipu, "LLB         none") {

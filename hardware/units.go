@@ -30,6 +30,28 @@ func (b Bytes) String() string {
 	return fmt.Sprintf("%dB", int64(b))
 }
 
+// Rounded gives the size as tables and messages do, in the largest binary unit below it and in four digits: 65536 is
+// "64 KiB", 40000000000 is "37.25 GiB". A description does not accept all such texts.
+func (b Bytes) Rounded() string {
+	for _, u := range []struct {
+		name string
+		size Bytes
+	}{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		switch v := math.Abs(float64(b)) / float64(u.size); {
+		case v < 1:
+		case b%u.size == 0 && v < 1e4:
+			return fmt.Sprintf("%d %s", int64(b/u.size), u.name)
+		default:
+			digits := 3
+			for ; v >= 9.9995 && digits > 0; v /= 10 {
+				digits--
+			}
+			return fmt.Sprintf("%.*f %s", digits, float64(b)/float64(u.size), u.name)
+		}
+	}
+	return fmt.Sprintf("%d B", int64(b))
+}
+
 // String gives the count with its unit, such as "24cycles".
 func (c Cycles) String() string { return fmt.Sprintf("%dcycles", int64(c)) }
 

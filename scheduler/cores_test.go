@@ -2,7 +2,9 @@ package scheduler_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware"
@@ -46,6 +48,40 @@ func TestOrderOfCoreTypes(t *testing.T) {
 		}
 		if took[0] != took[1] {
 			t.Errorf("%s: %v seconds", spec.Name, took)
+		}
+	}
+}
+
+// A result says how many cores work if a machine has some for which no layer has a part.
+func TestCoresWithoutWork(t *testing.T) {
+	net, err := network.Open("toy-fig5", network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := scheduler.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cores := range []int{8, 11} {
+		spec = spec.Clone()
+		spec.CoreTypes[0].Count = cores
+		r, err := scheduler.Run(context.Background(), net, spec, 8, v, scheduler.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		most := int64(0)
+		for i := range r.Schedule.Steps {
+			most = max(most, r.Schedule.Steps[i].Active())
+		}
+		said := slices.ContainsFunc(r.Notes, func(n string) bool {
+			return strings.Contains(n, fmt.Sprintf("of the %d cores of a cluster at most %d work at a time", cores, most))
+		})
+		if said != (most < int64(cores)) || said != (cores == 11) {
+			t.Errorf("%d cores, at most %d work: notes %q", cores, most, r.Notes)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package scheduler_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware"
@@ -46,5 +47,55 @@ func TestLoweringEnds(t *testing.T) {
 	opt.Stopped = func() error { return stop }
 	if _, _, err := lower.Outline("net", spec, r.Plans, opt); !errors.Is(err, stop) {
 		t.Errorf("%v, want the error that it was stopped with", err)
+	}
+}
+
+// Clusters that repeat a chunk in unequal numbers may have fewer commands, so that batches that they don't divide evenly
+// take little memory; what is too much is known after two iterations. The error of a batch all of whose chunks are too
+// large says so once.
+func TestUnequalSharesEnd(t *testing.T) {
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	net, err := network.Open("toy-fig5", network.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := scheduler.Lookup("cross-layer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := scheduler.Prepare(context.Background(), net, spec, 4, v, scheduler.Options{Chunk: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := func(iterations, others int) (asked int, err error) {
+		for k, plan := range r.Plans {
+			plan[0].Iterations = others
+			if k == 0 {
+				plan[0].Iterations = iterations
+			}
+		}
+		opt := r.Lower
+		opt.Stopped = func() error { asked++; return nil }
+		_, _, err = lower.Outline("net", spec, r.Plans, opt)
+		return asked, err
+	}
+	p, _, err := lower.Outline("net", spec, r.Plans, r.Lower)
+	if err != nil {
+		t.Fatal(err)
+	}
+	enough := 3_000_000 / len(p.Commands)
+	var large *lower.TooLargeError
+	if asked, err := again(enough, enough+1); !errors.As(err, &large) || !strings.Contains(err.Error(), "unequal") || asked > 2*len(r.Schedule.Steps) {
+		t.Errorf("unequal shares: %v after %d steps", err, asked)
+	}
+	if _, err := again(8*enough, 8*enough); !errors.As(err, &large) || strings.Contains(err.Error(), "unequal") {
+		t.Errorf("equal shares: %v", err)
+	}
+	_, err = scheduler.Run(context.Background(), net, spec, 4*2*131_071-1, v, scheduler.Options{}) // chunks of 1 and 2
+	if !errors.As(err, &large) || strings.Count(err.Error(), "none of ") != 1 {
+		t.Errorf("all chunks: %v", err)
 	}
 }

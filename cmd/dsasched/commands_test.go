@@ -35,7 +35,7 @@ func TestTexts(t *testing.T) {
 		{"help command", []string{"help", "schedule"}, []string{`--variant VARIANT`, `-h, --help`}},
 		{"models", []string{"models"}, []string{`(?m)^ name +parameters +MACs +operators +largest tensor$`, `(?m)^ name +description$`,
 			`resnet50 +25\.56 M +4\.089 G +176 +4\.500 MiB`, `bert-128 +108\.\d M +11\.17 G +365 +44\.71 MiB`}},
-		{"hardware", []string{"hardware"}, []string{`stcp920 +4 +8 +65\.54 TMAC/s +1 MiB +8 MiB +16 GiB +108 GB/s`, `stcp920-paper .* 64 KiB`, `stcp920-paper +Stream`}},
+		{"hardware", []string{"hardware"}, []string{`stcp920 +4 +8 +65\.54 TMAC/s f16 +1 MiB +8 MiB +16 GiB +108 GB/s`, `stcp920-paper .* 64 KiB`, `stcp920-paper +Stream`, `gemmini +1 +1 +256 GMAC/s i8 `}},
 		{"a preset", []string{"hardware", "stcp920"}, []string{`clock +1GHz`, `DDR +16GiB, 108GB/s`, `launch +20.5us`}},
 		{"SIMT machines", []string{"hardware"}, []string{`v100-simt +80 +160 +96 KiB`, `v100-simt +NVIDIA`}},
 		{"a SIMT machine", []string{"hardware", "t4-simt"}, []string{`wave +40 blocks of 1024 threads`, `launch +10.* us`}},

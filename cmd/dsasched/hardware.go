@@ -99,7 +99,7 @@ say where each figure is from. There the L1 is called lb, the LLB gb.`,
 				return err
 			}
 			answer.Hardware = append(answer.Hardware, spec.Sheet())
-			rows = append(rows, []string{spec.Name, fmt.Sprint(spec.Clusters), fmt.Sprint(spec.Cores()), unit(spec.PeakMACsPerSecond(model.F16.String()), "MAC/s"),
+			rows = append(rows, []string{spec.Name, fmt.Sprint(spec.Clusters), fmt.Sprint(spec.Cores()), peak(spec),
 				memorySize(spec.LB), memorySize(spec.GB), memorySize(spec.DDR), unit(spec.DDR.BandwidthBytesPerSecond, "B/s")})
 			descriptions = append(descriptions, []string{spec.Name, spec.Description})
 		}
@@ -123,7 +123,7 @@ say where each figure is from. There the L1 is called lb, the LLB gb.`,
 			descriptions = append(descriptions, []string{n.Name, n.Description})
 		}
 		return emit(cmd, *asJSON, answer, func(b *bytes.Buffer) {
-			writeTable(b, "lrrrrrrr", []string{"name", "clusters", "cores each", "peak f16", "L1", "LLB", "DDR", "DDR rate"}, rows)
+			writeTable(b, "lrrrrrrr", []string{"name", "clusters", "cores each", "peak", "L1", "LLB", "DDR", "DDR rate"}, rows)
 			b.WriteByte('\n')
 			writeTable(b, "lrrrrrr", []string{"SIMT machine", "SMs", "wave", "shared of an SM", "L2", "DRAM rate", "launch"}, simtRows)
 			b.WriteByte('\n')
@@ -149,6 +149,16 @@ func writeSIMT(b *bytes.Buffer, m *simt.Machine) {
 	row(b, "DRAM", "%s, latency %s", unit(m.DRAM.BytesPerSecond, "B/s"), duration(m.DRAM.LatencySeconds))
 	row(b, "launch", "%s", duration(m.LaunchSeconds))
 	row(b, "barrier", "%s of all blocks of a wave", duration(m.Barrier(m.Wave(m.Start()))))
+}
+
+// peak is the rate of products in 16-bit floats, or in the type that the machine is faster in if it has none.
+func peak(spec *hardware.Spec) string {
+	for _, t := range []model.DType{model.F16, model.BF16, model.I8, model.F32} {
+		if rate := spec.PeakMACsPerSecond(t.String()); rate > 0 {
+			return fmt.Sprintf("%s %s", unit(rate, "MAC/s"), t)
+		}
+	}
+	return "-"
 }
 
 func memorySize(m *hardware.Memory) string {

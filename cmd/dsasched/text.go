@@ -13,6 +13,7 @@ import (
 	"github.com/olekukonko/tablewriter/tw"
 
 	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/hardware"
 )
 
 // writeTable prints rows under a header. align has a letter per column: l or r.
@@ -180,18 +181,7 @@ func perSecond(v float64) string {
 }
 
 // size writes bytes with a binary prefix.
-func size(n int64) string {
-	v := float64(n)
-	for _, p := range []struct {
-		name string
-		size float64
-	}{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
-		if math.Abs(v) >= p.size {
-			return significant(v/p.size) + " " + p.name
-		}
-	}
-	return significant(v) + " B"
-}
+func size(n int64) string { return hardware.Bytes(n).Rounded() }
 
 // duration writes seconds.
 func duration(s float64) string {

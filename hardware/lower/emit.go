@@ -33,6 +33,7 @@ type emitter struct {
 	cluster int32
 	layers  int   // of all iterations of clusters that differ
 	alike   int   // clusters with the same work, for which this one stands
+	repeats bool  // clusters differ, and some run a schedule several times
 	outline bool  // see Outline
 	bare    bool  // without names and tasks
 	halted  error // of Options.Stopped, in the middle of a layer
@@ -189,6 +190,7 @@ func (e *emitter) run(segments []Segment) error {
 		return err
 	}
 	e.divideBuffers(segments)
+	first := 0 // commands of the first iteration
 	kernel, batch := 0, len(kernelEnds)
 	if e.opt.Fresh {
 		batch /= max(1, e.opt.Batches)
@@ -220,12 +222,15 @@ func (e *emitter) run(segments []Segment) error {
 				n, most := e.commands()
 				n += len(e.p.Commands)
 				if n > most {
-					return &TooLargeError{e.p.Name, fmt.Sprintf("have more than %d commands", most)}
+					return e.tooMany(fmt.Sprintf("at least %d", n), most)
 				}
-				// The third iteration is like the second: far too many commands are known to be before they are made.
-				if all := float64(n) / float64(2*len(s.Steps)) * float64(e.layers); i == 0 && iteration == 1 &&
-					k == len(s.Steps)-1 && len(e.p.Commands) == 0 && all > 1.25*float64(most) {
-					return &TooLargeError{e.p.Name, fmt.Sprintf("have about %.0f million commands, more than %d", all/1e6, most)}
+				if i == 0 && k == len(s.Steps)-1 && len(e.p.Commands) == 0 {
+					// The third iteration is like the second: too many commands are known to be before they are made.
+					all := float64(first) + float64(n-first)/float64(len(s.Steps))*float64(e.layers-len(s.Steps))
+					if iteration == 1 && all > float64(most) {
+						return e.tooMany(fmt.Sprintf("about %.1f million", all/1e6), most)
+					}
+					first = n
 				}
 				if e.opt.Stopped != nil {
 					if err := e.opt.Stopped(); err != nil {

@@ -73,6 +73,9 @@ const (
 	maxLayers   = 2_000_000
 	maxCommands = 8_000_000
 	maxSteady   = 6_000_000
+	// maxRepeated is for clusters that differ and so are not lowered step by step, while some repeat a chunk: of many
+	// chunks the rate is soon that of more.
+	maxRepeated = 3_000_000
 	// maxUnfolded is the number of commands that a program may have at most in which clusters that are
 	// alike have each their own.
 	maxUnfolded = 1_000_000
@@ -125,6 +128,15 @@ func Program(name string, spec *hardware.Spec, plans [][]Segment, opt Options) (
 	return p, nil
 }
 
+// tooMany reports so many commands, in words.
+func (e *emitter) tooMany(commands string, most int) error {
+	unequal := ""
+	if most == maxRepeated {
+		unequal = " of clusters with unequal shares"
+	}
+	return &TooLargeError{e.p.Name, fmt.Sprintf("have %s commands, more than %d%s", commands, most, unequal)}
+}
+
 // commands is the number of commands that count of those of clusters that are alike, and how many there
 // may be: of batches in a row, which say little more the more there are, those of each cluster.
 func (e *emitter) commands() (n, most int) {
@@ -133,6 +145,8 @@ func (e *emitter) commands() (n, most int) {
 		return n * e.alike, maxSteady
 	case e.opt.Most > 0:
 		return n, e.opt.Most
+	case e.repeats && e.passing == nil:
+		return n, maxRepeated
 	}
 	return n, maxCommands
 }
@@ -221,10 +235,15 @@ func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, op
 		return nil, nil, err
 	}
 	layers, own := 0, 0 // own: of clusters that differ
+	different, repeats := 0, false
 	dtype := model.F16
 	for k, segments := range plans {
 		first, _ := likeness(plans, k)
+		if first == k && len(segments) > 0 {
+			different++
+		}
 		for _, seg := range segments {
+			repeats = repeats || seg.Iterations > 1
 			layers += seg.Iterations * len(seg.Schedule.Steps)
 			if first == k {
 				own += seg.Iterations * len(seg.Schedule.Steps)
@@ -246,7 +265,8 @@ func begin(name string, spec *hardware.Spec, plans [][]Segment, clusters int, op
 	n := chips(spec, clusters)
 	p.PeakMACsPerSecond = float64(n) * m.PeakMACsPerSecond(dtype)
 	p.PeakVectorOpsPerSecond = float64(n) * m.PeakVectorOpsPerSecond(dtype)
-	e := &emitter{p: p, layers: own, chips: n, spec: spec, cost: m, opt: opt, tables: newTables(p), mem: newMemory(), fine: fine}
+	e := &emitter{p: p, layers: own, repeats: repeats && different > 1, chips: n, spec: spec, cost: m, opt: opt,
+		tables: newTables(p), mem: newMemory(), fine: fine}
 	for _, segments := range plans {
 		for _, seg := range segments {
 			if seg.Schedule.Place != nil && e.passing == nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/schedule"
 )
@@ -33,8 +34,8 @@ type DoesNotFitError struct {
 }
 
 func (e *DoesNotFitError) Error() string {
-	return fmt.Sprintf("layer %q: not even one tile fits the local buffer: tensor %q needs %d bytes per core with its tile's other operands, the buffer has %d, %d too few",
-		e.Layer, e.Tensor, e.Needed, e.Has, e.Missing)
+	return fmt.Sprintf("layer %q: not even one tile fits the local buffer: tensor %q needs %s per core with its tile's other operands, the buffer has %s, %s too few",
+		e.Layer, e.Tensor, hardware.Bytes(e.Needed).Rounded(), hardware.Bytes(e.Has).Rounded(), hardware.Bytes(e.Missing).Rounded())
 }
 
 // Place is §4.3: a level and an address for every value. Values start at their

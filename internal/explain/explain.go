@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dsasched/dsasched/hardware/isa"
@@ -556,11 +557,31 @@ type Run struct {
 	WaitedFor string  `json:"waited_for"`
 }
 
-// Op explains the operator of a name.
+// Op explains the operator of a name. Of several that share one, NAME#2 is the second.
 func (e *Explainer) Op(name string) (*Op, error) {
 	g := e.s.Graph
-	at := slices.IndexFunc(g.Ops, func(op *model.Op) bool { return op.Name == name })
-	if at < 0 {
+	var alike []int
+	for i, op := range g.Ops {
+		if op.Name == name {
+			alike = append(alike, i)
+		}
+	}
+	if at := strings.LastIndex(name, "#"); len(alike) == 0 && at >= 0 {
+		nth, _ := strconv.Atoi(name[at+1:])
+		for i, op := range g.Ops {
+			if op.Name != name[:at] {
+				continue
+			}
+			if nth--; nth == 0 {
+				alike, name = []int{i}, op.Name
+				break
+			}
+		}
+	}
+	if len(alike) > 1 {
+		return nil, fmt.Errorf("%d operators are called %q: give one as %s#1 to %s#%d", len(alike), name, name, name, len(alike))
+	}
+	if len(alike) == 0 {
 		return nil, unknown("operator", name, func(yield func(string) bool) {
 			for _, op := range g.Ops {
 				if !yield(op.Name) {
@@ -569,6 +590,7 @@ func (e *Explainer) Op(name string) (*Op, error) {
 			}
 		})
 	}
+	at := alike[0]
 	op := g.Ops[at]
 	k, l := e.groupOf[at], e.layerOf[at]
 	layer := &e.s.Layers[k][l]

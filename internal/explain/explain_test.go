@@ -3,6 +3,7 @@ package explain
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -239,6 +240,31 @@ func TestEverything(t *testing.T) {
 			if r.Start < 0 || r.Took <= 0 || (r.Waited > 0) != (r.WaitedFor != "") {
 				t.Errorf("%s: %+v", op.Name, r)
 			}
+		}
+	}
+}
+
+// Operators of one name are told apart by their number.
+func TestAlikeNames(t *testing.T) {
+	e := explainer(t, "toy-fig5", "stcp920", "cross-layer", 4)
+	ops := e.s.Graph.Ops
+	first, last, name := ops[0], ops[len(ops)-1], ops[len(ops)-1].Name
+	was := first.Name
+	first.Name = name
+	defer func() { first.Name = was }()
+	if _, err := e.Op(name); err == nil || !strings.Contains(err.Error(), "2 operators are called") {
+		t.Errorf("error %v", err)
+	}
+	for i, op := range []*model.Op{first, last} {
+		got, err := e.Op(fmt.Sprintf("%s#%d", name, i+1))
+		if err != nil || got.Name != name || !slices.Equal(got.Outputs, []string{e.s.Graph.Tensor(op.Outputs[0]).Name}) {
+			t.Errorf("#%d: %+v, %v", i+1, got, err)
+		}
+	}
+	var u *UnknownError
+	for _, wrong := range []string{name + "#3", name + "#0", name + "#x"} {
+		if _, err := e.Op(wrong); !errors.As(err, &u) {
+			t.Errorf("%s: error %v", wrong, err)
 		}
 	}
 }

@@ -296,7 +296,7 @@ func RunStages(ctx context.Context, net network.Network, machine *hardware.Spec,
 	opt.measured = opt.Figures && len(chunks) == 1 // of many, one more pass takes less
 	var best *Result
 	var tried []Trial
-	var firstErr error
+	var firstErr error // or that of the largest chunk whose program is too large
 	least := int64(math.MaxInt64)
 	for i, chunk := range chunks {
 		opt.Chunk = chunk
@@ -308,7 +308,7 @@ func RunStages(ctx context.Context, net network.Network, machine *hardware.Spec,
 			if fatal(ctx, err) {
 				return nil, err
 			}
-			if firstErr == nil {
+			if large := new(lower.TooLargeError); firstErr == nil || errors.As(err, &large) {
 				firstErr = err
 			}
 			tried = append(tried, Trial{Chunk: chunk, Err: err})
@@ -319,7 +319,9 @@ func RunStages(ctx context.Context, net network.Network, machine *hardware.Spec,
 			best, least = made, ps
 		}
 	}
-	if best == nil {
+	if best == nil && len(chunks) > 1 {
+		return nil, fmt.Errorf("none of %d chunks, 1 to %d, can be tried: %w", len(chunks), chunks[len(chunks)-1], firstErr)
+	} else if best == nil {
 		return nil, firstErr
 	}
 	if tune {
@@ -585,6 +587,10 @@ func (r *Result) describe(idle int) error {
 		r.Notes = append(r.Notes, fmt.Sprintf("batch %d does not divide over %d clusters: they take %v", r.Batch,
 			len(r.Shares), r.Shares))
 	}
+	if most, mean := r.cores(); most < r.Spec.CoresWith(hardware.Matrix) || most < r.Spec.CoresWith(hardware.Vector) {
+		r.Notes = append(r.Notes, fmt.Sprintf("of the %d cores of a cluster at most %d work at a time, %.3g in the mean of "+
+			"layers: a number that divides more extents may be faster", r.Spec.Cores(), most, mean))
+	}
 	m, err := cost.NewWith(r.Spec, r.Lower.Cost)
 	if err != nil {
 		return err
@@ -595,9 +601,22 @@ func (r *Result) describe(idle int) error {
 	}
 	if need, size := r.ddrBytes(), int64(r.Spec.DDR.SizeBytes)*int64(r.Spec.ChipCount()); need > size {
 		r.Notes = append(r.Notes, fmt.Sprintf("parameters, inputs, outputs and what lies there between groups take at "+
-			"least %d bytes of the DDR, which has %d: %d too many", need, size, need-size))
+			"least %s of the DDR, which has %s: %s too many", hardware.Bytes(need).Rounded(), hardware.Bytes(size).Rounded(),
+			hardware.Bytes(need-size).Rounded()))
 	}
 	return nil
+}
+
+// cores is how many cores of a cluster work at a time, at most and in the mean of the steps.
+func (r *Result) cores() (most int, mean float64) {
+	if r.Schedule.Place != nil || len(r.Schedule.Steps) == 0 { // each cluster has its own steps
+		return math.MaxInt, 0
+	}
+	for i := range r.Schedule.Steps {
+		n := int(r.Schedule.Steps[i].Active())
+		most, mean = max(most, n), mean+float64(n)
+	}
+	return most, mean / float64(len(r.Schedule.Steps))
 }
 
 // ddrBytes is a lower bound on the memory used in the DDR: by parameters once, by inputs and outputs

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/explain"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/page"
@@ -169,15 +170,7 @@ func duration(seconds float64) string {
 	return harness.Significant(seconds*1e9) + " ns"
 }
 
-func bytesText(n int64) string {
-	switch {
-	case n >= 1<<20:
-		return harness.Significant(float64(n)/(1<<20)) + " MiB"
-	case n >= 1<<10:
-		return harness.Significant(float64(n)/(1<<10)) + " KiB"
-	}
-	return fmt.Sprintf("%d B", n)
-}
+func bytesText(n int64) string { return hardware.Bytes(n).Rounded() }
 
 func percent(share float64) string { return harness.Percent(share) + " %" }
 
