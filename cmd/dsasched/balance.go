@@ -16,6 +16,7 @@ import (
 	"github.com/dsasched/dsasched/internal/server"
 	"github.com/dsasched/dsasched/internal/streams"
 	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/regular"
 )
 
 // layeringJSON is the answer of `dsasched solve layering`.
@@ -148,15 +149,22 @@ func newPipeline() *cobra.Command {
 		Long: `Divide a network into stages for several devices and a training batch into
 micro-batches, and simulate the pipeline in the order of passes that --order says.
 
-mofang merges the shortest neighbours and finds the number of micro-batches by
-bisection, gpipe has stages of equal numbers of operators and four micro-batches for
-each, exact chooses stages and micro-batches within the memory of the devices so that
-the simulated batch takes least in the order gpipe, with proof: never more than with
-fewer devices. A
-backward pass takes twice its forward pass; what crosses between stages takes the
-link's time.`,
+mofang has stages of equal time, and the fewest micro-batches at which filling the
+pipeline costs no more than devices lose by their size. gpipe has stages of equal
+numbers of operators and four micro-batches for each. exact chooses stages and
+micro-batches within the memory of the devices so that the simulated batch takes
+least in the order gpipe, with proof: never more than with fewer devices. With
+--replicas it lets devices share a stage, with --recompute it lets stages compute
+activations again.
+
+A backward pass takes twice its forward pass; what crosses between stages takes the
+link's time; devices that share a stage add their gradients up in a ring at the end.
+--profile takes measured times, CSV with a line
+  operator,samples,forward_s,backward_s
+and one or more for each operator, by the names of 'dsasched solve layering --json'.`,
 		Example: `  dsasched solve pipeline resnet50 --devices 4 --batch 256
   dsasched solve pipeline bert-128 --devices 8 --batch 64 --method exact --json
+  dsasched solve pipeline vgg16 --devices 8 --batch 256 --method exact --replicas 8
   dsasched solve pipeline resnet50 --devices 4 --batch 64 --trace pipeline.json`,
 		Args:              oneArg("NETWORK", "give a name that 'dsasched models' lists, or the path of an ONNX file"),
 		ValidArgsFunction: completeModel,
@@ -168,18 +176,22 @@ link's time.`,
 		return server.Presets(), cobra.ShellCompDirectiveDefault
 	})
 	devices, batch := &number{value: 4, min: 1}, &number{value: 256, min: 1}
-	cmd.Flags().Var(devices, "devices", "number of devices, a stage each at most")
+	cmd.Flags().Var(devices, "devices", "number of devices")
 	cmd.Flags().Var(batch, "batch", "batch size of a training step")
 	read, share := addNetwork(cmd), addEfficiency(cmd)
 	order := &choice{value: "gpipe", kind: "ORDER", words: balance.Orders()}
 	addChoice(cmd, order, "order", "order of passes: gpipe (all forward ones first), 1f1b (each backward one as soon as may be), interleaved (1f1b with two stages on each device)")
+	replicas := &number{value: 1, min: 1}
+	cmd.Flags().Var(replicas, "replicas", "most devices that share a stage, each with a part of every micro-batch (exact)")
+	recompute := cmd.Flags().Bool("recompute", false, "let stages without the memory drop activations and compute them again (exact)")
+	profile := cmd.Flags().String("profile", "", "CSV `file` of the operators' measured times")
 	trace := addFile(cmd, "trace", "write the simulated tasks into this Perfetto `file`", ".json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := checkEfficiency(*share); err != nil {
 			return err
 		}
-		if max(devices.value, batch.value) > math.MaxInt32 {
-			return usagef("--devices and --batch are at most %d", math.MaxInt32)
+		if max(devices.value, batch.value, replicas.value) > math.MaxInt32 {
+			return usagef("--devices, --batch and --replicas are at most %d", math.MaxInt32)
 		}
 		n, err := server.Load(*machine)
 		if err != nil {
@@ -193,12 +205,21 @@ link's time.`,
 		if err != nil {
 			return err
 		}
+		if *profile != "" {
+			data, err := regular.Read(*profile)
+			if err != nil {
+				return err
+			}
+			if err := chain.Measured(*profile, data); err != nil {
+				return err
+			}
+		}
 		show, opts, err := solverOptions[*pipelining.Plan](cmd, f)
 		if err != nil {
 			return err
 		}
 		defer show.end()
-		a, err := chain.Pipeline(cmd.Context(), int(devices.value), f.method.value, order.value, opts)
+		a, err := chain.Pipeline(cmd.Context(), int(devices.value), f.method.value, order.value, balance.PipelineOptions{Options: opts, Replicas: int(replicas.value), Recompute: *recompute})
 		if err != nil {
 			return err
 		}
@@ -233,8 +254,19 @@ func (a *pipelineJSON) write(b *bytes.Buffer) {
 	row(b, "batch", "%s, %s", duration(a.Simulated.Seconds), perSecond(a.Throughput))
 	row(b, "fill, drain", "%s, %s", duration(a.Simulated.FillSeconds), duration(a.Simulated.DrainSeconds))
 	used := ""
-	if n := len(a.Stages); n < a.Devices {
+	n, sync := 0, 0.0
+	for _, s := range a.Stages {
+		n += s.Devices
+		sync = max(sync, s.SyncSeconds)
+	}
+	if a.Order == "interleaved" {
+		n = len(a.Simulated.Stored)
+	}
+	if n < a.Devices {
 		used = fmt.Sprintf(", of the devices used (%d)", n)
+	}
+	if sync > 0 {
+		row(b, "gradients", "up to %s to add them up", duration(sync))
 	}
 	row(b, "idle", "%s%s", percent(a.Simulated.IdleShare), used)
 	row(b, "energy", "%s J%s", significant(a.Simulated.EnergyJoules), used)
@@ -249,7 +281,11 @@ func (a *pipelineJSON) write(b *bytes.Buffer) {
 	b.WriteByte('\n')
 	var rows [][]string
 	for i, s := range a.Stages {
-		rows = append(rows, []string{fmt.Sprint(i), duration(s.Seconds), duration(s.LinkSeconds), fmt.Sprint(s.Layers), printable(shorten(s.First, 28)), printable(shorten(s.Last, 28))})
+		took := duration(s.Seconds)
+		if s.Recomputes {
+			took += " (recomputes)"
+		}
+		rows = append(rows, []string{fmt.Sprint(i), fmt.Sprint(s.Devices), took, duration(s.LinkSeconds), fmt.Sprint(s.Layers), printable(shorten(s.First, 28)), printable(shorten(s.Last, 28))})
 	}
-	writeTable(b, "rrrrll", []string{"stage", "micro-batch", "link", "operators", "first", "last"}, rows)
+	writeTable(b, "rrrrrll", []string{"stage", "devices", "micro-batch", "link", "operators", "first", "last"}, rows)
 }

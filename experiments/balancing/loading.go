@@ -36,7 +36,7 @@ func trainRate(name string, n *server.Server, batch int) (float64, error) {
 	}
 	seconds := 0.0
 	for _, l := range c.Costs {
-		seconds += l.FixedSeconds + float64(batch)*l.SampleSeconds
+		seconds += l.Forward.At(batch) + l.Backward.At(batch)
 	}
 	return float64(batch) / seconds, nil
 }

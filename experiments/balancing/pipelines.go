@@ -87,7 +87,7 @@ func microBatches() harness.Experiment {
 		func(context.Context) (rows []microRow, err error) {
 			for p := 2; p <= most; p++ {
 				r := microRow{Stages: p}
-				r.Bisection, _ = mofang.MicroBatches(p, batch, device)
+				r.Bisection, _ = mofang.MicroBatches(p, batch, mofang.Loss(batch, device))
 				if r.Scan, err = pipelining.MicroBatches(p, batch, device); err != nil {
 					return nil, err
 				}

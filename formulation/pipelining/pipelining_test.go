@@ -106,44 +106,6 @@ func TestStages(t *testing.T) {
 	}
 }
 
-func TestJointly(t *testing.T) {
-	infeasible := 0
-	for seed := range uint64(300) {
-		rng := rand.New(rand.NewPCG(seed, 2))
-		var costs []Cost
-		for range 1 + rng.IntN(6) {
-			costs = append(costs, Cost{float64(rng.IntN(3)), float64(rng.IntN(5)), float64(rng.IntN(9)), float64(rng.IntN(3)), float64(rng.IntN(2)), float64(rng.IntN(3)) / 2})
-		}
-		devices, batch, memory := 1+rng.IntN(4), 1+rng.IntN(12), float64(20+rng.IntN(60))
-		best := math.Inf(1)
-		for b := 1; b <= batch; b++ {
-			for mask := range 1 << (len(costs) - 1) {
-				var ends []int
-				for i := range len(costs) - 1 {
-					if mask>>i&1 != 0 {
-						ends = append(ends, i+1)
-					}
-				}
-				if p := Measure(costs, append(ends, len(costs)), batch, b); len(p.Stages) <= devices && p.Bytes <= memory {
-					best = min(best, p.BatchSeconds)
-				}
-			}
-		}
-		p, err := Jointly(context.Background(), costs, devices, batch, memory)
-		if math.IsInf(best, 1) {
-			infeasible++
-			if !isInput(err) {
-				t.Fatalf("seed %d: %+v, %v, brute force finds none", seed, p, err)
-			}
-		} else if err != nil || math.Abs(p.BatchSeconds-best) > 1e-9 || p.Bytes > memory {
-			t.Fatalf("seed %d: %+v, %v, brute force %v", seed, p, err, best)
-		}
-	}
-	if infeasible == 0 {
-		t.Error("no plan without an answer was drawn")
-	}
-}
-
 func Example() {
 	for p := 2; p <= 8; p++ {
 		b, err := MicroBatches(p, 256, 64)

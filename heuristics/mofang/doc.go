@@ -27,8 +27,9 @@
 // # Pipeline stages and micro-batches (§2.4)
 //
 // [Stages] merges layers into as many stages as fit side by side: utilisations sum to
-// at most 1. [MicroBatches] bisects for the least number at which the share of time
-// for filling the pipeline is no more than the loss by small micro-batches.
+// at most 1. Of so many stages the longest is as short as can be ([Balanced]).
+// [MicroBatches] bisects for the least number at which the share of time
+// for filling the pipeline is no more than the loss by small micro-batches ([Loss], or a device's own).
 //
 // # Baselines
 //

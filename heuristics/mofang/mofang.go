@@ -190,54 +190,73 @@ func without(set, part []int) []int {
 // A Layer is a layer as stages see it.
 type Layer struct{ Seconds, Utilization float64 }
 
-// Stages divides layers into pipeline stages, as half-open ranges: it merges two
-// neighbours again and again, those that together take least, until what runs side by
-// side, the largest utilisations of all stages, sums to at most 1. Of equal ones the
-// first are merged. One stage is left where even two are too much.
+// Stages divides layers into pipeline stages, as half-open ranges: as many as can run side by side, where the largest
+// utilisations of all sum to at most 1, and of so many those that [Balanced] finds. One stage is left where even two are
+// too much.
 func Stages(layers []Layer) [][2]int {
-	var stages [][2]int
-	for i := range layers {
-		stages = append(stages, [2]int{i, i + 1})
+	seconds := make([]float64, len(layers))
+	for i, l := range layers {
+		seconds[i] = l.Seconds
 	}
-	measure := func(s [2]int) (t, u float64) {
-		for _, l := range layers[s[0]:s[1]] {
-			t += l.Seconds
-			u = max(u, l.Utilization)
-		}
-		return t, u
-	}
-	for len(stages) > 1 {
-		sum := 0.0
+	for n := len(layers); ; n-- {
+		stages, sum := Balanced(seconds, n), 0.0
 		for _, s := range stages {
-			_, u := measure(s)
+			u := 0.0
+			for _, l := range layers[s[0]:s[1]] {
+				u = max(u, l.Utilization)
+			}
 			sum += u
 		}
-		if sum <= 1+1e-9 {
-			break
+		if n <= 1 || sum <= 1+1e-9 {
+			return stages
 		}
-		best, least := 0, math.Inf(1)
-		for k := range len(stages) - 1 {
-			if t, _ := measure([2]int{stages[k][0], stages[k+1][1]}); t < least*(1-1e-12) {
-				best, least = k, t
-			}
-		}
-		stages[best][1] = stages[best+1][1]
-		stages = slices.Delete(stages, best+1, best+2)
 	}
-	return stages
+}
+
+// Balanced merges layers into so many stages, fewer where there are fewer layers, so that the longest is as short as can
+// be. Stages are filled from the last one.
+func Balanced(seconds []float64, stages int) [][2]int {
+	n := len(seconds)
+	stages = min(stages, n)
+	if stages < 1 {
+		return nil
+	}
+	sum := make([]float64, n+1)
+	for i, t := range seconds {
+		sum[i+1] = sum[i] + t
+	}
+	longest := make([]float64, n+1) // of the first layers in so many stages
+	copy(longest, sum)
+	from := make([][]int, stages+1)
+	for k := 2; k <= stages; k++ {
+		from[k] = make([]int, n+1)
+		for j := n; j >= k; j-- {
+			best := math.Inf(1)
+			for i := j - 1; i >= k-1 && sum[j]-sum[i] < best; i-- {
+				if t := max(longest[i], sum[j]-sum[i]); t < best {
+					best, from[k][j] = t, i
+				}
+			}
+			longest[j] = best
+		}
+	}
+	cut := make([][2]int, stages)
+	for k, j := stages, n; k > 0; k-- {
+		i := 0
+		if k > 1 {
+			i = from[k][j]
+		}
+		cut[k-1] = [2]int{i, j}
+		j = i
+	}
+	return cut
 }
 
 // MicroBatches bisects for the least number b of micro-batches of a batch over p
-// stages, of devices that take a largest batch, with
-// (p-1)/(b+p-1) <= max(0, 1 - batch/(b device)). ok is false where no b up to batch
-// does. The left side falls with b and the right side rises, so that bisection is
-// right.
-func MicroBatches(p, batch, device int) (b int, ok bool) {
-	fits := func(b int) bool {
-		idle := float64(p-1) / float64(b+p-1)
-		loss := math.Max(0, 1-float64(batch)/(float64(b)*float64(device)))
-		return idle <= loss+1e-12
-	}
+// stages with (p-1)/(b+p-1) <= loss(b), where loss does not fall. ok is false where no b up to batch
+// does.
+func MicroBatches(p, batch int, loss func(b int) float64) (b int, ok bool) {
+	fits := func(b int) bool { return float64(p-1)/float64(b+p-1) <= loss(b)+1e-12 }
 	lo, hi := 1, batch
 	if batch < 1 || !fits(hi) {
 		return 0, false
@@ -250,6 +269,12 @@ func MicroBatches(p, batch, device int) (b int, ok bool) {
 		}
 	}
 	return lo, true
+}
+
+// Loss is what devices that take a largest batch are thought to lose by b micro-batches of a batch:
+// max(0, 1 - batch/(b device)), as if a micro-batch took as long as the largest.
+func Loss(batch, device int) func(b int) float64 {
+	return func(b int) float64 { return math.Max(0, 1-float64(batch)/(float64(b)*float64(device))) }
 }
 
 // GPipeStages cuts layers into stages of equal number, the first ones longer by one

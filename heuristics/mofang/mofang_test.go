@@ -3,6 +3,7 @@ package mofang_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -37,7 +38,7 @@ func TestMicroBatches(t *testing.T) {
 	for p := 1; p <= 64; p++ {
 		for _, batch := range []int{1, 64, 256, 1000} {
 			for _, device := range []int{7, 64, 300} {
-				b, ok := mofang.MicroBatches(p, batch, device)
+				b, ok := mofang.MicroBatches(p, batch, mofang.Loss(batch, device))
 				scan, err := pipelining.MicroBatches(p, batch, device)
 				closed, _ := pipelining.ClosedForm(p, batch, device)
 				if ok != (err == nil) || b != scan || b != closed {
@@ -134,7 +135,7 @@ func TestStages(t *testing.T) {
 	for _, u := range []float64{.5, .4, .3, .4, .5, .4} { // Fig. 11
 		layers = append(layers, mofang.Layer{Seconds: 1, Utilization: u})
 	}
-	if s := mofang.Stages(layers); fmt.Sprint(s) != "[[0 4] [4 6]]" {
+	if s := mofang.Stages(layers); fmt.Sprint(s) != "[[0 3] [3 6]]" {
 		t.Errorf("stages %v, expected two", s)
 	}
 	for seed := range uint64(200) {
@@ -162,6 +163,53 @@ func TestStages(t *testing.T) {
 		got := pipelining.NewStaging(same, ends(mofang.Stages(layers)))
 		if got.Utilization > 1+1e-9 && len(got.Stages) > 1 || got.Seconds < exact.Seconds-1e-9 {
 			t.Fatalf("seed %d: %+v, exact %+v", seed, got, exact)
+		}
+	}
+}
+
+// No division into as many stages has a shorter longest one.
+func TestBalanced(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		seconds := make([]float64, 1+rng.IntN(9))
+		for i := range seconds {
+			seconds[i] = float64(rng.IntN(9))
+		}
+		n := 1 + rng.IntN(len(seconds))
+		longest := func(stages [][2]int) (most float64) {
+			for _, s := range stages {
+				sum := 0.0
+				for _, t := range seconds[s[0]:s[1]] {
+					sum += t
+				}
+				most = max(most, sum)
+			}
+			return most
+		}
+		best := math.Inf(1)
+		for mask := range 1 << (len(seconds) - 1) {
+			var stages [][2]int
+			from := 0
+			for i := range seconds {
+				if mask>>i&1 != 0 || i == len(seconds)-1 {
+					stages = append(stages, [2]int{from, i + 1})
+					from = i + 1
+				}
+			}
+			if len(stages) == n {
+				best = min(best, longest(stages))
+			}
+		}
+		got := mofang.Balanced(seconds, n)
+		at := 0
+		for _, s := range got {
+			if s[0] != at || s[1] <= at {
+				t.Fatalf("seed %d: stages %v", seed, got)
+			}
+			at = s[1]
+		}
+		if len(got) != n || at != len(seconds) || longest(got) != best {
+			t.Fatalf("seed %d: %v in %d stages: %v, expected a longest of %v", seed, seconds, n, got, best)
 		}
 	}
 }

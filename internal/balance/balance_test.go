@@ -11,7 +11,6 @@ import (
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/partition"
 	"github.com/dsasched/dsasched/formulation/pipelining"
-	"github.com/dsasched/dsasched/formulation/solve"
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/server"
 	"github.com/dsasched/dsasched/internal/streams"
@@ -159,7 +158,7 @@ func TestPipeline(t *testing.T) {
 	for devices := 1; devices <= 16; devices += 3 {
 		got := map[string]*Pipeline{}
 		for _, m := range PipelineMethods() {
-			p, err := c.Pipeline(context.Background(), devices, m.Name, "gpipe", solve.Options[*pipelining.Plan]{})
+			p, err := c.Pipeline(context.Background(), devices, m.Name, "gpipe", PipelineOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -192,7 +191,7 @@ func TestPipeline(t *testing.T) {
 	for _, m := range []string{"gpipe", "mofang"} {
 		var got []*Pipeline
 		for _, order := range Orders() {
-			p, err := c.Pipeline(context.Background(), 4, m, order, solve.Options[*pipelining.Plan]{})
+			p, err := c.Pipeline(context.Background(), 4, m, order, PipelineOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -206,17 +205,17 @@ func TestPipeline(t *testing.T) {
 		}
 	}
 	for order, want := range map[string]string{"": "found order", "interleaved": "expected method mofang or gpipe"} {
-		if _, err := c.Pipeline(context.Background(), 4, "exact", order, solve.Options[*pipelining.Plan]{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := c.Pipeline(context.Background(), 4, "exact", order, PipelineOptions{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("order %q: %v", order, err)
 		}
 	}
-	if _, err := c.Pipeline(context.Background(), 17, "exact", "gpipe", solve.Options[*pipelining.Plan]{}); err == nil ||
+	if _, err := c.Pipeline(context.Background(), 17, "exact", "gpipe", PipelineOptions{}); err == nil ||
 		!strings.Contains(err.Error(), "found 17 devices") {
 		t.Errorf("17 devices: %v", err)
 	}
 	for _, m := range []string{"exact", "gpipe", "mofang"} {
 		c.MemoryBytes = 1e6
-		if _, err := c.Pipeline(context.Background(), 4, m, "gpipe", solve.Options[*pipelining.Plan]{}); err == nil ||
+		if _, err := c.Pipeline(context.Background(), 4, m, "gpipe", PipelineOptions{}); err == nil ||
 			!strings.Contains(err.Error(), `operator "stem.conv": found 411155456 bytes for a batch of 64`) {
 			t.Errorf("%s, 1 MB: %v", m, err)
 		}
@@ -224,7 +223,7 @@ func TestPipeline(t *testing.T) {
 	c.MemoryBytes = 2e9 // for each operator, not for a stage
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if p, err := c.Pipeline(ctx, 4, "mofang", "gpipe", solve.Options[*pipelining.Plan]{}); err != nil || p.Fits ||
+	if p, err := c.Pipeline(ctx, 4, "mofang", "gpipe", PipelineOptions{}); err != nil || p.Fits ||
 		p.Status != milp.Limit {
 		t.Errorf("%+v, %v", p, err)
 	}
@@ -251,7 +250,7 @@ func TestPipelineBounds(t *testing.T) {
 			before := math.Inf(1)
 			for _, devices := range []int{1, 2, 3, 4, 6, 8, 12, 16} {
 				cases++
-				exact, err := c.Pipeline(t.Context(), devices, "exact", "gpipe", solve.Options[*pipelining.Plan]{})
+				exact, err := c.Pipeline(t.Context(), devices, "exact", "gpipe", PipelineOptions{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -261,7 +260,7 @@ func TestPipelineBounds(t *testing.T) {
 				}
 				before = took
 				for _, m := range []string{"gpipe", "mofang"} {
-					p, err := c.Pipeline(t.Context(), devices, m, "gpipe", solve.Options[*pipelining.Plan]{})
+					p, err := c.Pipeline(t.Context(), devices, m, "gpipe", PipelineOptions{})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -275,6 +274,126 @@ func TestPipelineBounds(t *testing.T) {
 	if cases != 128 {
 		t.Errorf("%d cases", cases)
 	}
+}
+
+// Mofang's stages are within a twentieth of the best and below GPipe's; devices that share stages and recomputation only
+// help, and what the search promises the simulator measures.
+func TestPipelineChoices(t *testing.T) {
+	n, err := server.Load("v100x16")
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow := *n
+	slow.LinkBytesPerSecond /= 100 // so that summing all gradients up is slow
+	shared := 0
+	for _, name := range []string{"vgg16", "resnet50", "inception-v1"} {
+		net, err := network.Open(name, network.Options{DType: model.F32})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := NewChain(net, n, 128, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := func(method string, opt PipelineOptions) *Pipeline {
+			t.Helper()
+			p, err := c.Pipeline(t.Context(), 4, method, "gpipe", opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if math.Abs(p.BatchSeconds/p.Simulated.Seconds-1) > 1e-9 || method == "exact" && (p.Status != milp.Optimal || p.Bound != p.BatchSeconds || !p.Fits) {
+				t.Errorf("%s, %s: %s, %v s, simulated %v, bound %v", name, method, p.Status, p.BatchSeconds, p.Simulated.Seconds, p.Bound)
+			}
+			return p
+		}
+		exact, mofang, gpipe := run("exact", PipelineOptions{}), run("mofang", PipelineOptions{}), run("gpipe", PipelineOptions{})
+		if mofang.BatchSeconds > gpipe.BatchSeconds || mofang.BatchSeconds > 1.05*exact.BatchSeconds {
+			t.Errorf("%s: gpipe %v s, mofang %v, exact %v", name, gpipe.BatchSeconds, mofang.BatchSeconds, exact.BatchSeconds)
+		}
+		if c, err = NewChain(net, &slow, 128, 0); err != nil {
+			t.Fatal(err)
+		}
+		exact = run("exact", PipelineOptions{})
+		wide := run("exact", PipelineOptions{Replicas: 4})
+		if wide.BatchSeconds > exact.BatchSeconds*(1+1e-9) {
+			t.Errorf("%s: exact %v s, with shared stages %v", name, exact.BatchSeconds, wide.BatchSeconds)
+		}
+		for _, s := range wide.Stages {
+			if s.Devices > 1 {
+				shared++
+			}
+		}
+		c.MemoryBytes = .8 * exact.Bytes
+		less := run("exact", PipelineOptions{Recompute: true})
+		if less.BatchSeconds < exact.BatchSeconds || less.Bytes > c.MemoryBytes {
+			t.Errorf("%s in %v bytes: %v s and %v bytes, in more memory %v s", name, c.MemoryBytes, less.BatchSeconds, less.Bytes, exact.BatchSeconds)
+		}
+		c.MemoryBytes = .3 * exact.Bytes
+		if _, err := c.Pipeline(t.Context(), 4, "exact", "gpipe", PipelineOptions{}); err == nil {
+			t.Errorf("%s fits in %v bytes without recomputation", name, c.MemoryBytes)
+		}
+		if tight := run("exact", PipelineOptions{Recompute: true}); !tight.Stages[0].Recomputes {
+			t.Errorf("%s in %v bytes: %+v", name, c.MemoryBytes, tight.Stages)
+		}
+	}
+	if shared == 0 {
+		t.Error("no stage is shared")
+	}
+}
+
+func chainOf(t testing.TB) *Chain {
+	c := &Chain{Name: "two", Batch: 8, Names: []string{"a", "b"}, MemoryBytes: 1e9}
+	c.Costs = make([]pipelining.Cost, 2)
+	var err error
+	if c.Server, err = server.Load("v100x16"); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+const measured = "operator,samples,forward_s,backward_s\nb,4,2,3\na,1,1,1\na,3,2,3\na,2,9,9\n"
+
+func TestMeasured(t *testing.T) {
+	c := chainOf(t)
+	if err := c.Measured("p.csv", []byte(measured)); err != nil {
+		t.Fatal(err)
+	}
+	a, b := c.Costs[0], c.Costs[1]
+	if a.Forward.At(1) != 1 || a.Forward.At(3) != 2 || a.Backward.At(5) != 5 || b.Forward != (pipelining.Line{Sample: .5}) || b.Backward.At(8) != 6 {
+		t.Errorf("%+v", c.Costs)
+	}
+	p, err := c.Pipeline(t.Context(), 2, "exact", "gpipe", PipelineOptions{})
+	if err != nil || p.Bound != p.BatchSeconds || p.Simulated.Seconds != p.Bound {
+		t.Errorf("%+v, %v", p, err)
+	}
+	const head = "operator,samples,forward_s,backward_s\n"
+	for _, c := range [][2]string{
+		{"", `p.csv: operator "a": found no row, expected one at least`},
+		{"operator,samples\n", "p.csv: line 1: found"},
+		{head + "c,1,1,1\n", `p.csv: line 2: operator: found "c", expected an operator of two`},
+		{head + "a,0,1,1\n", `line 2: samples: found "0", expected 1 to 1048576`},
+		{head + "a,1,1,NaN\n", `line 2: backward_s: found "NaN", expected seconds`},
+		{head + "a,1,1,1\n\na,1,2,2\n", `line 4: samples: found 1 of operator "a" again, expected each once`},
+		{head + "a,1,1\n", "line 2: found 3 fields, expected 4"},
+		{head + "\"a,1,1\n", "p.csv: line "},
+	} {
+		if err := chainOf(t).Measured("p.csv", []byte(c[0])); err == nil || !strings.Contains(err.Error(), c[1]) {
+			t.Errorf("%q: %v", c[0], err)
+		}
+	}
+}
+
+func FuzzMeasured(f *testing.F) {
+	f.Add([]byte(measured))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c := chainOf(t)
+		if c.Measured("p.csv", data) != nil {
+			return
+		}
+		if _, err := c.Pipeline(t.Context(), 2, "exact", "gpipe", PipelineOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func ExampleLayerOperators() {

@@ -13,7 +13,7 @@
 // input and one for its weights. A device keeps for each weight of its stage the
 // weight, its gradient and the momentum, and the outputs of its operators until their
 // backward pass. The time of an operator for n samples is taken as a straight line
-// through the times at 1 sample and at the whole batch.
+// through the times at 1 sample and at the whole batch, unless a profile has it measured ([Chain.Measured]).
 //
 // Times are in seconds, sizes in bytes.
 package balance

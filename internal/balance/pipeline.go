@@ -3,7 +3,6 @@ package balance
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/pipelining"
@@ -20,7 +19,7 @@ import (
 // PipelineMethods are the ways to divide a batch over devices.
 func PipelineMethods() []solve.Method {
 	return []solve.Method{
-		{Name: "mofang", Description: "merge the shortest neighbours; micro-batches by bisection"},
+		{Name: "mofang", Description: "stages of equal time; the fewest micro-batches whose bubbles cost no more than their size, by bisection"},
 		{Name: "gpipe", Description: "stages of equal numbers of layers; four micro-batches for each"},
 		{Name: "exact", Description: "stages, micro-batches and memory jointly, with proof", Exact: true},
 	}
@@ -34,6 +33,16 @@ type Chain struct {
 	Costs       []pipelining.Cost
 	MemoryBytes float64 // of a device
 	Server      *server.Server
+}
+
+// between is the straight line through the times of two numbers of samples, or proportional to the one.
+func between(n0 int, t0 float64, n1 int, t1 float64) pipelining.Line {
+	if n0 == n1 {
+		return pipelining.Line{Sample: t0 / float64(n0)}
+	}
+	l := pipelining.Line{Sample: max(0, (t1-t0)/float64(n1-n0))}
+	l.Fixed = max(0, t0-float64(n0)*l.Sample)
+	return l
 }
 
 // NewChain prices the operators of a network for training on the devices of a server.
@@ -69,25 +78,21 @@ func NewChain(net network.Network, n *server.Server, batch int, efficiency float
 			len(last), batch)
 	}
 	c := &Chain{Name: net.Name, Batch: batch, Server: n, MemoryBytes: float64(spec.DDR.SizeBytes)}
-	weights, outputs, boundary := bytes(one, first)
+	weights, outputs, boundary := sizes(one, first)
 	for i := range first {
-		const passes = 3 // forward, and two gradients
-		t1, tn := passes*d.Alone(&first[i]), passes*d.Alone(&last[i])
-		cost := pipelining.Cost{SampleSeconds: t1, WeightBytes: 3 * weights[i], ActivationBytes: outputs[i]}
-		if batch > 1 {
-			cost.SampleSeconds = max(0, (tn-t1)/float64(batch-1))
-			cost.FixedSeconds = max(0, t1-cost.SampleSeconds)
-		}
+		forward := between(1, d.Alone(&first[i]), batch, d.Alone(&last[i]))
+		c.Costs = append(c.Costs, pipelining.Cost{Forward: forward,
+			Backward: pipelining.Line{Fixed: 2 * forward.Fixed, Sample: 2 * forward.Sample}, // two gradients
+			Link:     pipelining.Line{Fixed: n.LinkSeconds, Sample: boundary[i] / n.LinkBytesPerSecond}, SyncSeconds: weights[i] / n.LinkBytesPerSecond,
+			WeightBytes: 3 * weights[i], ActivationBytes: outputs[i], BoundaryBytes: boundary[i]})
 		c.Names = append(c.Names, first[i].Name)
-		cost.LinkFixedSeconds, cost.LinkSampleSeconds = n.LinkSeconds, boundary[i]/n.LinkBytesPerSecond
-		c.Costs = append(c.Costs, cost)
 	}
 	return c, nil
 }
 
-// bytes are the weights and outputs of each operator of a graph at batch 1, with what
+// sizes are the weights and outputs of each operator of a graph at batch 1, with what
 // is fused into it, and what is alive after it for a later one.
-func bytes(g *model.Graph, ops []streams.Operator) (weights, outputs, boundary []float64) {
+func sizes(g *model.Graph, ops []streams.Operator) (weights, outputs, boundary []float64) {
 	number := map[string]int{}
 	for i, op := range ops {
 		number[op.Name] = i
@@ -164,6 +169,19 @@ type Stage struct {
 	Seconds float64 `json:"micro_batch_s"`
 	// LinkSeconds is for a micro-batch to reach the next stage.
 	LinkSeconds float64 `json:"link_s"`
+	// Devices each take a part of every micro-batch, and SyncSeconds at the end to add their gradients up.
+	Devices     int     `json:"devices"`
+	SyncSeconds float64 `json:"sync_s,omitempty"`
+	// Recomputes says that the stage keeps its input alone and runs forward again before each backward pass.
+	Recomputes bool `json:"recomputes,omitempty"`
+}
+
+// PipelineOptions are settings of [Chain.Pipeline]. Replicas and Recompute are for the exact method, see
+// [pipelining.Machine].
+type PipelineOptions struct {
+	solve.Options[*pipelining.Plan]
+	Replicas  int
+	Recompute bool
 }
 
 // DeviceBatch is the largest batch that a device takes at a time, for Mofang's
@@ -177,7 +195,7 @@ func Orders() []string { return []string{"gpipe", "1f1b", "interleaved"} }
 // Pipeline divides the chain over at most so many devices by the named method and
 // simulates the batch in the order of passes of that name.
 func (c *Chain) Pipeline(ctx context.Context, devices int, method, order string,
-	opt solve.Options[*pipelining.Plan]) (*Pipeline, error) {
+	opt PipelineOptions) (*Pipeline, error) {
 	chunks := 1
 	switch order {
 	case "interleaved":
@@ -196,9 +214,11 @@ func (c *Chain) Pipeline(ctx context.Context, devices int, method, order string,
 		return nil, fmt.Errorf("pipeline: found %d devices, expected 1 to %d, which %s has", devices, c.Server.Devices,
 			c.Server.Name)
 	}
-	for i, cost := range c.Costs {
-		if need := cost.WeightBytes + float64(c.Batch)*cost.ActivationBytes; need > c.MemoryBytes {
-			return nil, &pipelining.InputError{Field: fmt.Sprintf("operator %q", c.Names[i]), Found: fmt.Sprintf("%.0f bytes for a batch of %d", need, c.Batch), Expected: fmt.Sprintf("at most %.0f, the memory of a device", c.MemoryBytes)}
+	if wide := opt.Replicas > 1 || opt.Recompute; wide && method != "exact" {
+		return nil, fmt.Errorf("pipeline: found replicas or recomputation with method %s, expected method exact", method)
+	} else if !wide {
+		if err := c.each(); err != nil {
+			return nil, err
 		}
 	}
 	ctx, cancel := opt.Begin(ctx)
@@ -208,55 +228,48 @@ func (c *Chain) Pipeline(ctx context.Context, devices int, method, order string,
 	switch method {
 	case "exact":
 		var err error
-		plan, err = pipelining.Jointly(ctx, c.Costs, devices, c.Batch, c.MemoryBytes)
+		plan, out.Bound, err = pipelining.Jointly(ctx, c.Costs, pipelining.Machine{Devices: devices, MemoryBytes: c.MemoryBytes, Replicas: opt.Replicas,
+			StepSeconds: c.Server.LinkSeconds, Recompute: opt.Recompute}, c.Batch)
 		switch {
 		case plan == nil && err != nil:
 			return nil, err
 		case err != nil:
 			out.Stop = solve.Why(ctx)
 		default:
-			out.Status, out.Bound = milp.Optimal, plan.BatchSeconds
+			out.Status = milp.Optimal
 		}
+	case "gpipe":
+		stages := mofang.GPipeStages(len(c.Costs), chunks*devices)
+		plan = c.plan(stages, chunks, min(c.Batch, 4*len(stages)/chunks))
 	default:
-		var stages [][2]int
-		b := 0
-		if method == "gpipe" {
-			stages = mofang.GPipeStages(len(c.Costs), chunks*devices)
-			b = min(c.Batch, 4*len(stages)/chunks)
-		} else {
-			stages = c.merged(chunks * devices)
-			ok := false
-			if b, ok = mofang.MicroBatches(len(stages)/chunks, c.Batch, min(DeviceBatch, c.Batch)); !ok {
-				b = c.Batch
+		least := 1
+		if chunks > 1 {
+			least = devices
+		}
+		for p := least; p <= devices; p++ {
+			x := c.balanced(p, chunks)
+			fits, fitted := x.Bytes <= c.MemoryBytes, plan != nil && plan.Bytes <= c.MemoryBytes
+			if plan == nil || fits && !fitted || fits == fitted && x.BatchSeconds < plan.BatchSeconds {
+				plan = x
 			}
 		}
-		if chunks > 1 { // which wants a multiple of the devices
-			b = max(devices, b/devices*devices)
-		}
-		var ends []int
-		for _, s := range stages {
-			ends = append(ends, s[1])
-		}
-		plan = pipelining.Measure(c.Costs, ends, c.Batch, b)
 	}
 	out.Order, out.MicroBatches, out.Samples = order, plan.MicroBatches, plan.Samples
 	s := &devicepipe.Schedule{Tasks: devicepipe.GPipe(len(plan.Stages), plan.MicroBatches, true)}
 	if order != "gpipe" {
 		s.Tasks = devicepipe.Interleaved(len(plan.Stages)/chunks, chunks, plan.MicroBatches)
 	}
-	for _, r := range plan.Stages {
-		t := 0.0
-		for _, cost := range c.Costs[r[0]:r[1]] {
-			t += cost.FixedSeconds + float64(plan.Samples)*cost.SampleSeconds
-		}
-		stage := Stage{First: c.Names[r[0]], Last: c.Names[r[1]-1], Layers: r[1] - r[0], Seconds: t}
-		if r[1] < len(c.Costs) {
-			end := c.Costs[r[1]-1]
-			stage.LinkSeconds = end.LinkFixedSeconds + float64(plan.Samples)*end.LinkSampleSeconds
+	for k := range plan.Stages {
+		part := &plan.Stages[k]
+		f, g, sync := part.Times(c.Costs, plan.Samples, c.Server.LinkSeconds)
+		stage := Stage{First: c.Names[part.From], Last: c.Names[part.To-1], Layers: part.To - part.From,
+			Seconds: f + g, Devices: part.Devices, SyncSeconds: sync, Recomputes: part.Recomputes}
+		if k+1 < len(plan.Stages) {
+			stage.LinkSeconds = part.Crossing(c.Costs, plan.Samples, &plan.Stages[k+1])
 		}
 		out.Stages = append(out.Stages, stage)
 		s.Stages = append(s.Stages, devicepipe.Stage{Name: fmt.Sprintf("%s to %s", stage.First, stage.Last),
-			ForwardSeconds: t / 3, BackwardSeconds: 2 * t / 3, LinkSeconds: stage.LinkSeconds})
+			ForwardSeconds: f, BackwardSeconds: g, LinkSeconds: stage.LinkSeconds, Devices: part.Devices, SyncSeconds: sync})
 	}
 	var err error
 	if out.Simulated, err = devicepipe.Simulate(s, devicepipe.Power{IdleWatts: c.Server.IdleWatts,
@@ -277,50 +290,72 @@ func (c *Chain) Pipeline(ctx context.Context, devices int, method, order string,
 	return out, nil
 }
 
+// each reports the first operator that one device has no room for with the whole batch.
+func (c *Chain) each() error {
+	for i, cost := range c.Costs {
+		if need := cost.WeightBytes + float64(c.Batch)*cost.ActivationBytes; need > c.MemoryBytes {
+			return &pipelining.InputError{Field: fmt.Sprintf("operator %q", c.Names[i]), Found: fmt.Sprintf("%.0f bytes for a batch of %d", need, c.Batch), Expected: fmt.Sprintf("at most %.0f, the memory of a device", c.MemoryBytes)}
+		}
+	}
+	return nil
+}
+
+// plan is stages of one device each, in chunks of as many as there are devices, and b micro-batches.
+func (c *Chain) plan(stages [][2]int, chunks, b int) *pipelining.Plan {
+	if d := len(stages) / chunks; chunks > 1 { // wants a multiple of the devices
+		b = max(d, b/d*d)
+	}
+	var parts []pipelining.Part
+	for _, s := range stages {
+		parts = append(parts, pipelining.Part{From: s[0], To: s[1], Devices: 1})
+	}
+	return pipelining.Measure(c.Costs, parts, c.Batch, b, c.Server.LinkSeconds)
+}
+
+// balanced is Mofang's plan for p devices. What a device loses by small micro-batches follows from the operators' times.
+func (c *Chain) balanced(p, chunks int) *pipelining.Plan {
+	seconds := func(samples int) (of []float64, each float64) {
+		for _, cost := range c.Costs {
+			t := cost.Forward.At(samples) + cost.Backward.At(samples)
+			of = append(of, t)
+			each += t / float64(samples)
+		}
+		return of, each
+	}
+	_, full := seconds(min(DeviceBatch, c.Batch))
+	b, ok := mofang.MicroBatches(p, c.Batch, func(b int) float64 {
+		_, each := seconds((c.Batch + b - 1) / b)
+		return 1 - full/each
+	})
+	if !ok {
+		b = c.Batch
+	}
+	samples := (c.Batch + b - 1) / b
+	b = (c.Batch + samples - 1) / samples // whole samples: the fewest that are so large
+	of, _ := seconds(samples)
+	return c.plan(mofang.Balanced(of, chunks*p), chunks, b)
+}
+
 // bytes is the memory of the fullest device: its weights, and the activations of the micro-batches whose backward passes it
 // waits for.
 func (c *Chain) bytes(plan *pipelining.Plan, s *devicepipe.Schedule) float64 {
 	devices, most := len(s.Tasks), 0.0
 	for i, tasks := range s.Tasks {
-		now, weights := 0.0, 0.0
+		now, weights, beside := 0.0, 0.0, 0.0
 		held := make([]float64, len(plan.Stages)/devices) // of a micro-batch, by chunk
 		for k := range held {
-			r := plan.Stages[k*devices+i]
-			for _, cost := range c.Costs[r[0]:r[1]] {
-				weights += cost.WeightBytes
-				held[k] += float64(plan.Samples) * cost.ActivationBytes
-			}
+			w, each, one := plan.Stages[k*devices+i].Bytes(c.Costs, plan.Samples)
+			held[k] = each
+			weights += w
+			beside = max(beside, one)
 		}
 		for _, t := range tasks {
 			if t.Backward {
 				now -= held[t.Chunk]
-			} else if now += held[t.Chunk]; weights+now > most {
-				most = weights + now
+			} else if now += held[t.Chunk]; weights+now+beside > most {
+				most = weights + now + beside
 			}
 		}
 	}
 	return most
-}
-
-// merged merges the two neighbours that together take least until there are as many
-// stages as devices.
-func (c *Chain) merged(devices int) [][2]int {
-	var stages [][2]int
-	var seconds []float64
-	for i, cost := range c.Costs {
-		stages = append(stages, [2]int{i, i + 1})
-		seconds = append(seconds, cost.FixedSeconds+float64(min(DeviceBatch, c.Batch))*cost.SampleSeconds)
-	}
-	for len(stages) > devices {
-		best := 0
-		for k := range len(stages) - 1 {
-			if seconds[k]+seconds[k+1] < seconds[best]+seconds[best+1] {
-				best = k
-			}
-		}
-		stages[best][1] = stages[best+1][1]
-		seconds[best] += seconds[best+1]
-		stages, seconds = slices.Delete(stages, best+1, best+2), slices.Delete(seconds, best+1, best+2)
-	}
-	return stages
 }

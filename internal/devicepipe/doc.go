@@ -7,7 +7,8 @@
 // are there. The forward pass of micro-batch m on stage s needs that of stage s-1,
 // its backward pass that of stage s+1 and its own forward pass; what one stage hands
 // to its neighbour takes the link's time, during which both go on working. Tasks of
-// all stages wait for each other in no other way.
+// all stages wait for each other in no other way. Devices that share a stage do the
+// same at the same time, and add their gradients up after the stage's last task.
 //
 // What is reported:
 //

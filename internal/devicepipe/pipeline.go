@@ -9,7 +9,8 @@ import (
 	"slices"
 )
 
-// A Stage is a part of the network on a device of its own.
+// A Stage is a part of the network on a device of its own, or on several that each do the same with a part of every
+// micro-batch.
 type Stage struct {
 	Name            string  `json:"name"`
 	ForwardSeconds  float64 `json:"forward_seconds"`  // of a micro-batch
@@ -19,6 +20,9 @@ type Stage struct {
 	LinkSeconds float64 `json:"link_seconds"`
 	// Utilization of the device while the stage works, for energy; 0 counts as 1.
 	Utilization float64 `json:"utilization"`
+	// Devices of the stage; 0 counts as 1. SyncSeconds is what they take after their last task to add gradients up.
+	Devices     int     `json:"devices,omitempty"`
+	SyncSeconds float64 `json:"sync_seconds,omitempty"`
 }
 
 // A Task is a pass of a micro-batch on a stage.
@@ -73,7 +77,7 @@ func Simulate(s *Schedule, power Power) (*Result, error) {
 		return nil, bad("found tasks of %d devices for %d stages, expected a divisor, and at least one of each", p, len(s.Stages))
 	}
 	for i, st := range s.Stages {
-		for _, t := range []float64{st.ForwardSeconds, st.BackwardSeconds, st.LinkSeconds, st.Utilization} {
+		for _, t := range []float64{st.ForwardSeconds, st.BackwardSeconds, st.LinkSeconds, st.Utilization, st.SyncSeconds} {
 			if !(t >= 0) || math.IsInf(t, 1) {
 				return nil, bad("stage %d: found %v, expected times and a utilisation of at least 0", i, t)
 			}
@@ -189,14 +193,19 @@ func (r *Result) measure(s *Schedule, power Power) {
 	if len(r.Runs) == 0 {
 		first = make([]float64, p)
 	}
+	for k, st := range s.Stages {
+		r.Seconds = max(r.Seconds, last[k%p]+st.SyncSeconds)
+	}
 	r.FillSeconds = slices.Max(first)
 	r.DrainSeconds = r.Seconds - slices.Min(last)
-	all := 0.0
+	all, devices := 0.0, 0.0
 	r.Stored = make([]int, p)
 	for i := range p {
-		all += busy[i]
+		n := float64(max(1, s.Stages[i].Devices))
+		all += n * busy[i]
+		devices += n
 		r.Bubbles = append(r.Bubbles, r.Seconds-busy[i])
-		r.EnergyJoules += power.IdleWatts*r.Seconds + (power.BusyWatts-power.IdleWatts)*drawn[i]
+		r.EnergyJoules += n * (power.IdleWatts*r.Seconds + (power.BusyWatts-power.IdleWatts)*drawn[i])
 		held := 0
 		for _, t := range s.Tasks[i] {
 			if t.Backward {
@@ -208,7 +217,7 @@ func (r *Result) measure(s *Schedule, power Power) {
 		}
 	}
 	if r.Seconds > 0 {
-		r.IdleShare = 1 - all/(float64(p)*r.Seconds)
+		r.IdleShare = 1 - all/(devices*r.Seconds)
 	}
 }
 

@@ -64,7 +64,7 @@ func TestAgainstLongestPaths(t *testing.T) {
 			s.Tasks = OneForwardOneBackward(p, b)
 		}
 		for range p {
-			s.Stages = append(s.Stages, Stage{"", float64(rng.IntN(9)), float64(rng.IntN(9)), float64(rng.IntN(4)), 0})
+			s.Stages = append(s.Stages, Stage{ForwardSeconds: float64(rng.IntN(9)), BackwardSeconds: float64(rng.IntN(9)), LinkSeconds: float64(rng.IntN(4)), Devices: rng.IntN(4), SyncSeconds: float64(rng.IntN(30))})
 		}
 		memo := map[string]float64{}
 		var end func(i, k int) float64
@@ -97,16 +97,20 @@ func TestAgainstLongestPaths(t *testing.T) {
 			memo[key] = at + seconds
 			return memo[key]
 		}
-		want, work := 0.0, 0.0
+		want, work, of, devices := 0.0, 0.0, 0.0, 0.0
 		for i := range p {
-			want = max(want, end(i, 2*b-1))
-			work += float64(b) * (s.Stages[i].ForwardSeconds + s.Stages[i].BackwardSeconds)
+			want = max(want, end(i, 2*b-1)+s.Stages[i].SyncSeconds)
+			n := float64(max(1, s.Stages[i].Devices))
+			one := float64(b) * (s.Stages[i].ForwardSeconds + s.Stages[i].BackwardSeconds)
+			devices += n
+			work += one
+			of += n * one
 		}
 		r, err := Simulate(s, Power{IdleWatts: 10, BusyWatts: 30})
 		if err != nil || r.Seconds != want {
 			t.Fatalf("seed %d: %v, %v, longest path %v", seed, r, err, want)
 		}
-		if energy := 10*float64(p)*want + 20*work; math.Abs(r.EnergyJoules-energy) > 1e-6 {
+		if energy := 10*devices*want + 20*of; math.Abs(r.EnergyJoules-energy) > 1e-6 {
 			t.Fatalf("seed %d: %v J, expected %v", seed, r.EnergyJoules, energy)
 		}
 		busy := 0.0
