@@ -48,6 +48,8 @@ func registry() []harness.Experiment {
 		optimality.Table4(),
 		optimality.Optimality(),
 		optimality.Best(),
+		optimality.Regret(),
+		optimality.Objectives(),
 		optimality.Growth(),
 		tuning.Sweep(),
 		tuning.Sensitivity(),

@@ -27,6 +27,9 @@ type Groups struct {
 	Log bool
 	// Line is a value drawn across; 0: none.
 	Line float64
+	// Spread has, by series and category, all values of which a series has one in the middle: dots, and that a bar across.
+	// It needs Log.
+	Spread [][][]float64
 }
 
 // Series has a value per category; what is not a positive number is left out.
@@ -66,6 +69,17 @@ func GroupedBars(panels ...Groups) (*Figure, error) {
 				return nil, fmt.Errorf("plots: %s, %s has %d values, expected %d", g.Title, s.Name, len(s.Values), len(g.Categories))
 			}
 			for _, v := range s.Values {
+				see(v)
+			}
+		}
+		if g.Spread != nil && (!g.Log || len(g.Spread) != len(g.Series)) {
+			return nil, fmt.Errorf("plots: %s has spreads of %d series, expected %d on a logarithmic axis", g.Title, len(g.Spread), len(g.Series))
+		}
+		for k, s := range g.Spread {
+			if len(s) != len(g.Categories) {
+				return nil, fmt.Errorf("plots: %s, %s has %d spreads, expected %d", g.Title, g.Series[k].Name, len(s), len(g.Categories))
+			}
+			for _, v := range slices.Concat(s...) {
 				see(v)
 			}
 		}
@@ -169,7 +183,16 @@ func (g groups) Plot(c draw.Canvas, p *plot.Plot) {
 	fill := colours(seriesNames(g.Series))
 	for k, s := range g.Series {
 		for i, v := range s.Values {
-			if g.Log && v > 0 && !math.IsInf(v, 0) {
+			if g.Spread != nil && drawable(v) {
+				for _, one := range g.Spread[k][i] {
+					if drawable(one) {
+						sty := dot(fill[k])
+						sty.Radius = 1.3
+						c.DrawGlyphNoClip(sty, vg.Point{X: x(at(i, k)), Y: y(one)})
+					}
+				}
+				c.StrokeLine2(draw.LineStyle{Color: fill[k], Width: 1.6}, x(at(i, k)-0.42*width), y(v), x(at(i, k)+0.42*width), y(v))
+			} else if g.Log && v > 0 && !math.IsInf(v, 0) {
 				c.DrawGlyphNoClip(dot(fill[k]), vg.Point{X: x(at(i, k)), Y: y(v)})
 			} else if v > 0 && !math.IsInf(v, 0) {
 				fillBox(&c, fill[k], x(at(i, k)-0.46*width), base, x(at(i, k)+0.46*width), y(max(v, p.Y.Min)))

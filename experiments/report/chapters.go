@@ -23,7 +23,7 @@ var Chapters = []Chapter{
 		"fig12", "fig13",
 		"ablation", "table1", "batch-select", "fig14", "fig15", "table3", "grain", "fig16", "fig17", "readings", "lb64",
 		"table4", "table5", "timeline"}},
-	{"Optimality", "Optimality: how far greedy decisions are from the best", "", []string{"optimality", "best", "growth"}},
+	{"Optimality", "Optimality: how far greedy decisions are from the best", "", []string{"optimality", "best", "regret", "objectives", "growth"}},
 	{"Ansor", "Ansor: loops inside kernels", "Ansor", []string{"ansor-"}},
 	{"Mofang", "Mofang: layers side by side, and pipelines of devices", "Mofang", []string{"mofang-"}},
 	{"AStitch", "AStitch: kernels of a GPU stitched together", "AStitch", []string{"astitch-"}},

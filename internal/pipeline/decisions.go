@@ -93,6 +93,9 @@ func (p *Decisions) replace(stage string, x Decision) *Decisions {
 	return &q
 }
 
+// With returns the decisions with other groups. Values of later rows keep what still makes sense.
+func (p *Decisions) With(list Groups) *Decisions { return p.with(list) }
+
 // amend sets the value of a row in decisions that nobody else has.
 func (p *Decisions) amend(x Decision) {
 	p.Values[p.row(x.Stage())] = x

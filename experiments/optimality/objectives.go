@@ -1,0 +1,342 @@
+package optimality
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/dsasched/dsasched/formulation/allocate"
+	"github.com/dsasched/dsasched/formulation/ordering"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/cost"
+	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+)
+
+// objectives puts the fewest bytes, COSMA's objective, beside the least time, for which SoMa moves loads and stores.
+// docs/formulations.md has both problems.
+type objectives struct {
+	machines, networks []string
+	percent            []int64 // of the least memory in which a network runs
+	evaluations        int     // of each search for times
+}
+
+func fullObjectives() objectives {
+	return objectives{machines: []string{"stcp920", "tpu-v4i"}, networks: []string{"squeezenet", "resnet18", "mobilenetv2", "inception-v1"},
+		percent: []int64{100, 150}, evaluations: 600}
+}
+
+// Objectives is the experiment.
+func Objectives() harness.Experiment { return fullObjectives().experiment() }
+
+func (x objectives) experiment() harness.Experiment {
+	return harness.Experiment{Name: "objectives", Exact: true,
+		Description: "the fewest bytes against the least time: COSMA's orders, SoMa's loads and stores, greedy ones, and bounds on both",
+		Paper:       "none; the objectives of COSMA (arXiv 2311.18246) and SoMa (HPCA 2025)", Plan: x.plan}
+}
+
+// objectiveCell is a network in a memory of one size on a machine. Bytes are all that cross the memory's edge.
+type objectiveCell struct {
+	Capacity int64        `json:"capacity_bytes"`
+	Bound    twofold      `json:"bound"`
+	Proven   bool         `json:"bytes_proven"` // Fewest has the fewest bytes of all orders
+	Greedy   twofold      `json:"greedy_bytes"` // of the rules, that with the fewest bytes; loads one step ahead
+	Fewest   twofold      `json:"fewest_bytes"` // the same loads
+	Climbed  twofold      `json:"fewest_bytes_climbed"`
+	Annealed twofold      `json:"fewest_bytes_annealed"`
+	Fastest  twofold      `json:"least_time"`
+	By       string       `json:"least_time_by"`
+	Placed   map[int]bool `json:"placed"` // whether there are addresses, of Greedy, Fewest and Fastest
+}
+
+// twofold is a schedule by both objectives.
+type twofold struct {
+	Bytes   int64   `json:"ddr_bytes"`
+	Seconds float64 `json:"latency_s"`
+}
+
+func (x objectives) plan() (*harness.Plan, error) {
+	pl := &harness.Plan{}
+	for _, name := range x.networks {
+		for _, percent := range x.percent {
+			for _, machine := range x.machines {
+				spec, err := hardware.Load(machine)
+				if err != nil {
+					return nil, err
+				}
+				hash, err := harness.Hash(spec)
+				if err != nil {
+					return nil, err
+				}
+				net, err := harness.OpenNetwork(name)
+				if err != nil {
+					return nil, err
+				}
+				pl.Cells = append(pl.Cells, harness.Cell{Key: fmt.Sprintf("%s-%s-%d", name, machine, percent),
+					Label: fmt.Sprintf("%s on %s, %d %%", name, machine, percent),
+					Inputs: struct {
+						Network      string `json:"network"`
+						HardwareHash string `json:"hardware_sha256"`
+						Percent      int64  `json:"percent"`
+						Evaluations  int    `json:"evaluations"`
+					}{name, hash, percent, x.evaluations},
+					Run: func(ctx context.Context) (any, error) { return x.measure(ctx, net, spec, percent) }})
+			}
+		}
+	}
+	pl.Report = harness.Of(x.report)
+	return pl, nil
+}
+
+// wholeTensors is a network in COSMA's world: one operator at a time, with all of its tensors in the memory on the chip.
+type wholeTensors struct {
+	*ordering.Problem
+	seconds []float64 // of each operator, at the peak rates of a cluster
+	fixed   []int64   // bytes of each operator that are only its own: weights and inputs of the network
+	results []int64   // bytes of its outputs that are the network's
+}
+
+// wholeTensorsOf poses the problem. A view is where its operand is. The inputs of a network have one reader each.
+func wholeTensorsOf(g *model.Graph, spec *hardware.Spec) (*wholeTensors, error) {
+	m, err := cost.NewWith(spec, nil)
+	if err != nil {
+		return nil, err
+	}
+	dt := lower.ComputeType(g)
+	clusters := float64(spec.Clusters)
+	w := &wholeTensors{Problem: &ordering.Problem{Name: g.Name, StoreCostPerByte: 1, LoadCostPerByte: 1}}
+	maker, readers := map[model.TensorID]int{}, map[model.TensorID]int{}
+	for _, op := range g.Ops {
+		if op.Class() == model.ViewClass {
+			if k, made := maker[op.Inputs[0]]; made {
+				maker[op.Outputs[0]] = k
+				for _, o := range op.Outputs {
+					if g.IsOutput(o) {
+						w.results[k] += g.Tensor(o).Bytes()
+					}
+				}
+			}
+			continue
+		}
+		k := len(w.Subgraphs)
+		sg := ordering.Subgraph{Name: op.Name, Instances: 1}
+		from := map[int]bool{}
+		own := int64(0)
+		for i, id := range op.Inputs {
+			if slices.Contains(op.Inputs[:i], id) {
+				continue
+			}
+			if f, made := maker[id]; made {
+				if !from[f] {
+					from[f] = true
+					w.Arcs = append(w.Arcs, ordering.Arc{From: f, To: k, Reads: [][2]int{{0, 1}}})
+				}
+				continue
+			}
+			t := g.Tensor(id)
+			if readers[id]++; readers[id] > 1 && t.Role == model.Input {
+				return nil, fmt.Errorf("%s: input %q has several readers, expected one", g.Name, t.Name)
+			}
+			own += t.Bytes()
+		}
+		result := int64(0)
+		for _, o := range op.Outputs {
+			maker[o] = k
+			sg.OutputBytes += g.Tensor(o).Bytes()
+			if g.IsOutput(o) {
+				result += g.Tensor(o).Bytes()
+			}
+		}
+		sg.WorkspaceBytes = own
+		work := g.Work(op, model.Whole(g.Tensor(op.Outputs[0]).Shape))
+		w.seconds = append(w.seconds, clusters*(float64(work.MACs)/m.PeakMACsPerSecond(dt)+float64(work.Vector.Total())/m.PeakVectorOpsPerSecond(dt)))
+		w.fixed, w.results, w.Subgraphs = append(w.fixed, own), append(w.results, result), append(w.Subgraphs, sg)
+	}
+	w.CapacityBytes = 1 << 40
+	if err := w.Validate(); err != nil {
+		return nil, err
+	}
+	w.CapacityBytes = ordering.NewGraph(w.Problem).LargestNeed()
+	return w, nil
+}
+
+// compulsory are the bytes that any order moves: weights and inputs once, and results.
+func (w *wholeTensors) compulsory() (n int64) {
+	for k := range w.fixed {
+		n += w.fixed[k] + w.results[k]
+	}
+	return n
+}
+
+// orderStates bounds the search for an order.
+const orderStates = 20_000
+
+func (x objectives) measure(ctx context.Context, net network.Network, spec *hardware.Spec, percent int64) (*objectiveCell, error) {
+	g, err := net.Graph(1)
+	if err != nil {
+		return nil, err
+	}
+	w, err := wholeTensorsOf(g, spec)
+	if err != nil {
+		return nil, err
+	}
+	w.CapacityBytes = w.CapacityBytes * percent / 100
+	graph := ordering.NewGraph(w.Problem)
+	var greedy *ordering.Result
+	for _, rule := range ordering.Rules() {
+		order, err := ordering.Order(graph, rule)
+		if err != nil {
+			return nil, err
+		}
+		r, err := ordering.Fixed(string(rule), graph, order, ordering.Traffic)
+		if err != nil {
+			return nil, err
+		}
+		if r.HasOrder() && (greedy == nil || r.Cost < greedy.Cost) {
+			greedy = r
+		}
+	}
+	if greedy == nil {
+		return nil, fmt.Errorf("%s: no rule finds an order in %d bytes", g.Name, w.CapacityBytes)
+	}
+	opts := ordering.SearchOptions{}
+	opts.WorkLimit = orderStates
+	fewest, err := ordering.Search(ctx, w.Problem, ordering.Traffic, opts)
+	if err != nil {
+		return nil, err
+	}
+	cell := &objectiveCell{Capacity: w.CapacityBytes, Placed: map[int]bool{}, Proven: fewest.Cost <= fewest.Bound}
+	if !fewest.HasOrder() || fewest.Cost > greedy.Cost {
+		fewest = greedy
+	}
+	least := w.compulsory() + int64(fewest.Bound)
+	bandwidth := spec.DDR.BandwidthBytesPerSecond / float64(spec.Clusters)
+	cell.Bound = twofold{least, max(sum(w.seconds), float64(least)/bandwidth)}
+	machine := edge{bandwidth: int64(bandwidth), latency: int64(1e12 * spec.DDR.LatencySeconds)}
+	var best *transfers
+	for k, r := range []*ordering.Result{greedy, fewest} {
+		t, err := newTransfers(w, r.Steps, machine)
+		if err != nil {
+			return nil, err
+		}
+		first, err := t.measure(ctx, t.ahead())
+		if err != nil {
+			return nil, err
+		}
+		if first.Bytes != w.compulsory()+int64(r.Cost) {
+			return nil, fmt.Errorf("internal error, %s moves %d bytes, by its cost %d", r.Method, first.Bytes, w.compulsory()+int64(r.Cost))
+		}
+		*[]*twofold{&cell.Greedy, &cell.Fewest}[k] = first
+		for _, heat := range []float64{0, hottestTransfer} {
+			windows, err := t.search(ctx, x.evaluations, heat)
+			if err != nil {
+				return nil, err
+			}
+			found, err := t.measure(ctx, windows)
+			if err != nil {
+				return nil, err
+			}
+			if k == 1 {
+				*map[bool]*twofold{true: &cell.Climbed, false: &cell.Annealed}[heat == 0] = found
+			}
+			if best == nil || found.Seconds < cell.Fastest.Seconds {
+				best, cell.Fastest, cell.By = t, found, []string{"greedy order", "order of fewest bytes"}[k]
+				if cell.Placed[2], err = t.placed(ctx, windows); err != nil {
+					return nil, err
+				}
+			}
+		}
+		if cell.Placed[k], err = t.placed(ctx, t.ahead()); err != nil {
+			return nil, err
+		}
+	}
+	if cell.Fastest.Seconds < cell.Bound.Seconds*(1-1e-6) {
+		return nil, fmt.Errorf("a schedule takes %g s, the bound is %g s", cell.Fastest.Seconds, cell.Bound.Seconds)
+	}
+	return cell, nil
+}
+
+func sum(list []float64) (s float64) {
+	for _, x := range list {
+		s += x
+	}
+	return s
+}
+
+// placed reports whether a schedule's tensors have addresses, each stay in the memory its own.
+func (t *transfers) placed(ctx context.Context, w []int) (bool, error) {
+	p := &allocate.Problem{Name: t.w.Name}
+	for i, s := range t.stays(w) {
+		p.Buffers = append(p.Buffers, allocate.Buffer{ID: fmt.Sprint(i), Size: s.bytes,
+			Lifetime: allocate.Interval{Lower: int64(s.from), Upper: int64(s.to)}})
+	}
+	opts := allocate.SearchOptions{}
+	opts.WorkLimit = placeNodes
+	r, err := allocate.Fit(ctx, p, t.w.CapacityBytes, opts)
+	return err == nil && r.Status.HasValues(), err
+}
+
+const placeNodes = 50_000
+
+func (x objectives) report(cells []objectiveCell) (*harness.Report, error) {
+	d := harness.NewDocument(x.experiment(), x.machines...)
+	group := func(g string) []harness.Column {
+		return []harness.Column{{Group: g, Name: "MB"}, {Group: g, Name: "µs"}}
+	}
+	t := harness.Table{Name: "objectives", Title: "Fewest bytes against least time: bytes over the edge of the chip, and time",
+		Columns: slices.Concat([]harness.Column{{Name: "Network", Text: true}, {Name: "Machine", Text: true}, {Name: "Memory\n(MB)"}},
+			group("Bound"), group("Greedy"), group("Fewest bytes"), group("Least time"), []harness.Column{{Name: "Least time by", Text: true}}),
+		Notes: []string{"One cluster, one element, whole tensors, an operator at a time at the peak rates. Memory: the least in which the network runs, and half as much again. Greedy: the rule with the fewest bytes; loads come one operator ahead where they fit. Fewest bytes: COSMA's objective by state-space search, the same loads; * proven. Least time: loads and stores moved by climbing or annealing, as SoMa, from either order.",
+			"° no addresses were found for a schedule's tensors: then it needs some more memory than they fill."}}
+	s := harness.Table{Name: "transfers", Title: "When loads begin and stores end, in the order of fewest bytes: time over the bound",
+		Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Machine", Text: true}, {Name: "Memory\n(MB)"}, {Name: "One ahead"}, {Name: "Climbing"}, {Name: "Annealing"}}}
+	mb := func(n int64) string { return harness.Significant(float64(n) / 1e6) }
+	var same, slower, proven, annealed, climbed int
+	worst := 1.0
+	for i, c := range cells {
+		net, machine := x.networks[i/(len(x.percent)*len(x.machines))], x.machines[i%len(x.machines)]
+		two := func(v twofold, marks string) []string {
+			return []string{mb(v.Bytes) + marks, harness.Significant(1e6 * v.Seconds)}
+		}
+		mark := func(k int, more string) string {
+			if !c.Placed[k] {
+				more += "°"
+			}
+			return more
+		}
+		star := ""
+		if c.Proven {
+			star = "*"
+			proven++
+		}
+		t.Rows = append(t.Rows, slices.Concat([]string{net, machine, mb(c.Capacity)}, two(c.Bound, ""), two(c.Greedy, mark(0, "")),
+			two(c.Fewest, mark(1, star)), two(c.Fastest, mark(2, "")), []string{c.By}))
+		over := func(v twofold) string { return harness.Fixed(v.Seconds/c.Bound.Seconds, 3) }
+		s.Rows = append(s.Rows, []string{net, machine, mb(c.Capacity), over(c.Fewest), over(c.Climbed), over(c.Annealed)})
+		if c.Fastest.Bytes == c.Fewest.Bytes {
+			same++
+		}
+		if ratio := c.Fewest.Seconds / c.Fastest.Seconds; ratio > 1+much {
+			slower++
+			worst = max(worst, ratio)
+		}
+		switch {
+		case c.Annealed.Seconds < c.Climbed.Seconds:
+			annealed++
+		case c.Climbed.Seconds < c.Annealed.Seconds:
+			climbed++
+		}
+	}
+	for _, table := range []harness.Table{t, s} {
+		if err := d.Table(table); err != nil {
+			return nil, err
+		}
+	}
+	d.Note("Of %d instances, the fewest bytes are proven in %d. The fastest schedule found moves the fewest bytes in %d; that of fewest bytes, with loads one operator ahead, is more than 5 %% slower in %d, by up to %.0f %%.",
+		len(cells), proven, same, slower, 100*(worst-1))
+	d.Note("At %d evaluations each, annealing is faster than climbing in %d instances and slower in %d.", x.evaluations, annealed, climbed)
+	d.Note("COSMA: arXiv 2311.18246. SoMa: HPCA 2025.")
+	return d.Report(harness.Data{Data: cells})
+}

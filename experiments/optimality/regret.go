@@ -1,0 +1,458 @@
+package optimality
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/dsasched/dsasched/formulation/bound"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/hardware/isa"
+	"github.com/dsasched/dsasched/internal/harness"
+	"github.com/dsasched/dsasched/internal/pipeline"
+	"github.com/dsasched/dsasched/internal/search"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
+	"github.com/dsasched/dsasched/plots"
+)
+
+// regret asks of each decision what the greedy choice loses, on networks and machines of several kinds.
+type regret struct {
+	machines, networks []string
+	options            search.RegretOptions
+	// Losing networks of up to so many operators are shrunk, in so many trials of a part.
+	most, tests int
+}
+
+// much is the loss above which a greedy choice is called wrong.
+const much = 0.05
+
+func fullRegret() regret {
+	return regret{machines: []string{"stcp920", "a100", "tpu-v4i", "wormhole-n150"},
+		networks: []string{"resnet50", "bert-128", "dlrm", "mobilenetv2", "squeezenet", "sd-unet-block", "mamba-block", "gpt2-decode",
+			"gpt3-175b-decode"},
+		options: search.RegretOptions{Chunk: 1, Evaluations: 48, Moves: 8}, most: 70, tests: 40}
+}
+
+// Regret is the experiment.
+func Regret() harness.Experiment { return fullRegret().experiment() }
+
+func (x regret) experiment() harness.Experiment {
+	return harness.Experiment{Name: "regret", Exact: true,
+		Description: "is greedy right? what each greedy decision loses, all else best and all else greedy, and the smallest network where it loses",
+		Paper:       "none; tt-mlir's claim that greedy choices suffice, and XLA's contrary one on prefetches", Plan: x.plan}
+}
+
+// regretCell is a network on a machine.
+type regretCell struct {
+	search.Regretted
+	Bound float64 `json:"certified_lower_bound_s"`
+	Small []small `json:"smallest"`
+}
+
+// small is a part of a network of which a greedy choice loses much, all else being greedy.
+type small struct {
+	Decision  string   `json:"decision"`
+	Operators []string `json:"operators"`
+	Minimal   bool     `json:"minimal"` // it loses less without any one operator
+	Loss      float64  `json:"loss"`
+	By        string   `json:"by"`
+	Why       string   `json:"why"`
+}
+
+func (x regret) plan() (*harness.Plan, error) {
+	pl := &harness.Plan{}
+	for _, name := range x.networks {
+		for _, machine := range x.machines {
+			spec, err := hardware.Load(machine)
+			if err != nil {
+				return nil, err
+			}
+			hash, err := harness.Hash(spec)
+			if err != nil {
+				return nil, err
+			}
+			net, err := network.Open(name, network.Options{DType: harness.Precision(spec)})
+			if err != nil {
+				return nil, err
+			}
+			pl.Cells = append(pl.Cells, harness.Cell{Key: name + "-" + machine, Label: name + " on " + machine,
+				Inputs: struct {
+					Network      string `json:"network"`
+					HardwareHash string `json:"hardware_sha256"`
+					Settings     [4]int `json:"settings"`
+				}{name, hash, [...]int{x.options.Evaluations, x.options.Moves, x.most, x.tests}},
+				Run: func(ctx context.Context) (any, error) { return x.measure(ctx, net, spec) }})
+		}
+	}
+	pl.Report = harness.Of(x.report)
+	return pl, nil
+}
+
+// measure is a cell: one element for each cluster.
+func (x regret) measure(ctx context.Context, net network.Network, spec *hardware.Spec) (*regretCell, error) {
+	machine, err := pipeline.Machine(spec, pipeline.LevelAuto)
+	if err != nil {
+		return nil, err
+	}
+	batch := int64(spec.Clusters)
+	b, err := bound.Cold(ctx, network.FuseAttention(net), machine, batch)
+	if err != nil {
+		return nil, err
+	}
+	opt := x.options
+	opt.Bound = b.Seconds
+	found, err := search.Regrets(ctx, net, spec, batch, opt)
+	if err != nil {
+		return nil, err
+	}
+	if found.BestSeconds < b.Seconds {
+		return nil, fmt.Errorf("a schedule takes %g s, the bound is %g s", found.BestSeconds, b.Seconds)
+	}
+	cell := &regretCell{Regretted: *found, Bound: b.Seconds, Small: []small{}}
+	g, err := network.FuseAttention(net).Graph(1)
+	if err != nil || len(g.Ops) > x.most {
+		return cell, err
+	}
+	for _, r := range found.Regrets {
+		if loss := r.Greedy.Loss(); loss <= much || math.IsInf(loss, 1) {
+			continue
+		}
+		s, err := x.smallest(ctx, g, spec, r.Decision)
+		if err != nil {
+			return nil, err
+		}
+		if s != nil {
+			cell.Small = append(cell.Small, *s)
+		}
+	}
+	return cell, nil
+}
+
+// smallest shrinks a network as long as a greedy choice loses much, all else being greedy; nil: it does not by what is
+// tried of a part, without the best schedule.
+func (x regret) smallest(ctx context.Context, g *model.Graph, spec *hardware.Spec, decision string) (*small, error) {
+	opt := search.RegretOptions{Chunk: 1, Moves: x.options.Moves, Decisions: []string{decision}, GreedyOnly: true}
+	losing := func(ids []model.OpID, opt search.RegretOptions) (search.Choice, error) {
+		net := network.Network{Name: g.Name, Graph: func(int64) (*model.Graph, error) { return partOf(g, ids) }}
+		found, err := search.Regrets(ctx, net, spec, int64(spec.Clusters), opt)
+		if err != nil {
+			return search.Choice{}, ctx.Err() // a part that can't be scheduled does not lose
+		}
+		return found.Regrets[0].Greedy, nil
+	}
+	fails := func(ids []model.OpID) (bool, error) {
+		c, err := losing(ids, opt)
+		return c.BestSeconds > 0 && c.Loss() > much, err
+	}
+	var all []model.OpID
+	for _, op := range g.Ops {
+		all = append(all, op.ID)
+	}
+	if bad, err := fails(all); err != nil || !bad {
+		return nil, err
+	}
+	ids, minimal, err := shrink(all, x.tests, fails)
+	if err != nil {
+		return nil, err
+	}
+	s := &small{Decision: decision, Minimal: minimal}
+	for _, id := range ids {
+		s.Operators = append(s.Operators, string(g.Op(id).Kind))
+	}
+	opt.Pair = func(_ string, greedy, best *pipeline.Result) { s.Why = why(greedy, best) }
+	c, err := losing(ids, opt)
+	s.Loss, s.By = c.Loss(), c.By
+	return s, err
+}
+
+// why says what differs between two schedules of a network: what limits each, which queue waits, and what moves.
+func why(greedy, best *pipeline.Result) string {
+	share := func(r *pipeline.Result) string {
+		name, share := r.Limit()
+		return fmt.Sprintf("%s (%.0f %% of the time)", name, 100*share)
+	}
+	us := func(ps int64) string { return harness.Significant(1e-6*float64(ps)) + " µs" }
+	s := fmt.Sprintf("Greedy is limited by %s, the best choice by %s", share(greedy), share(best))
+	// The queue of the first cluster whose waiting grows most.
+	busy := func(r *pipeline.Result) map[isa.QueueKind]int64 {
+		of := map[isa.QueueKind]int64{}
+		for q, queue := range r.Program.Queues {
+			if queue.Cluster == 0 {
+				of[queue.Kind] += r.Sim.Queues[q].BusyPs
+			}
+		}
+		return of
+	}
+	a, b := busy(greedy), busy(best)
+	most, where := int64(0), isa.QueueKind(0)
+	for kind := range isa.NumQueueKinds {
+		if b[kind] == 0 {
+			continue
+		}
+		if more := (greedy.Sim.TotalPs - a[kind]) - (best.Sim.TotalPs - b[kind]); more > most {
+			most, where = more, kind
+		}
+	}
+	if most > 0 {
+		s += fmt.Sprintf("; the %s queue waits %s instead of %s", where, us(greedy.Sim.TotalPs-a[where]), us(best.Sim.TotalPs-b[where]))
+	}
+	for _, m := range []struct {
+		what string
+		of   func(*pipeline.Result) int64
+	}{
+		{"bytes cross the DDR", func(r *pipeline.Result) int64 { return r.Sim.Dynamic.LevelBytes[isa.DDR] }},
+		{"bytes cross the LLB", func(r *pipeline.Result) int64 { return r.Sim.Dynamic.LevelBytes[isa.GB] }},
+		{"kernels are launched", func(r *pipeline.Result) int64 { return r.Sim.Dynamic.Commands[isa.Launch] }},
+	} {
+		if x, y := m.of(greedy), m.of(best); x != y {
+			s += fmt.Sprintf("; %s instead of %s %s", harness.Count(x), harness.Count(y), m.what)
+		}
+	}
+	return s + "."
+}
+
+// otherwise is what all other decisions are like.
+type otherwise struct {
+	name, title string
+	of          func(search.Regret) search.Choice
+}
+
+var contexts = []otherwise{
+	{"best", "all else as in the best schedule found", func(r search.Regret) search.Choice { return r.AllBest }},
+	{"greedy", "all else greedy", func(r search.Regret) search.Choice { return r.Greedy }},
+}
+
+// losses of one decision.
+type losses struct {
+	all    []float64 // ascending; +Inf: the greedy choice does not fit
+	proven int
+}
+
+func (l *losses) add(c search.Choice) {
+	l.all = append(l.all, c.Loss())
+	if c.Proven {
+		l.proven++
+	}
+	slices.Sort(l.all)
+}
+
+func (l *losses) above() int {
+	return len(slices.DeleteFunc(slices.Clone(l.all), func(x float64) bool { return x <= much }))
+}
+
+// median is the lower one of an even number.
+func (l *losses) median() float64 { return l.all[(len(l.all)-1)/2] }
+func (l *losses) worst() float64  { return l.all[len(l.all)-1] }
+
+func percent(loss float64) string {
+	if math.IsInf(loss, 1) {
+		return "no fit"
+	}
+	return harness.Fixed(100*loss, 1)
+}
+
+// lossesOf gathers the losses of a decision on some machines; "": all.
+func (x regret) lossesOf(cells []regretCell, machine, decision string, of func(search.Regret) search.Choice) *losses {
+	var l losses
+	for i, c := range cells {
+		if m := x.machines[i%len(x.machines)]; machine != "" && m != machine {
+			continue
+		}
+		for _, r := range c.Regrets {
+			if decision == "" || r.Decision == decision {
+				l.add(of(r))
+			}
+		}
+	}
+	return &l
+}
+
+func (x regret) report(cells []regretCell) (*harness.Report, error) {
+	d := harness.NewDocument(x.experiment(), x.machines...)
+	names := search.RegretDecisions()
+	for _, c := range contexts {
+		t := harness.Table{Name: c.name, Title: "By how much the greedy choice takes longer than the best one known (%), " + c.title,
+			Columns: []harness.Column{{Name: "Decision", Text: true}}}
+		for _, m := range append(slices.Clone(x.machines), "all") {
+			t.Columns = append(t.Columns, harness.Column{Group: m, Name: "median"}, harness.Column{Group: m, Name: "worst"},
+				harness.Column{Group: m, Name: "> 5 %"})
+		}
+		t.Columns = append(t.Columns, harness.Column{Name: "Proven"})
+		for _, name := range append(slices.Clone(names), "") {
+			row := []string{name}
+			if name == "" {
+				row[0] = "any"
+			}
+			var l *losses
+			for _, m := range append(slices.Clone(x.machines), "") {
+				l = x.lossesOf(cells, m, name, c.of)
+				row = append(row, percent(l.median()), percent(l.worst()), fmt.Sprintf("%d/%d", l.above(), len(l.all)))
+			}
+			t.Rows = append(t.Rows, append(row, fmt.Sprintf("%d/%d", l.proven, len(l.all))))
+		}
+		t.Notes = []string{fmt.Sprintf("Of %d networks, one element for each cluster. Proven: all choices were tried, or the best one meets the bound on all schedules; else it is the best found. \"no fit\": with the greedy choice there is no schedule.", len(x.networks))}
+		if err := d.Table(t); err != nil {
+			return nil, err
+		}
+	}
+	if err := d.Table(x.details(cells)); err != nil {
+		return nil, err
+	}
+	if err := x.smallestOf(cells, d); err != nil {
+		return nil, err
+	}
+	f, err := plots.GroupedBars(x.panels(cells)...)
+	if err := d.Figure("regret", "What greedy decisions lose", f, err); err != nil {
+		return nil, err
+	}
+	x.claims(cells, d)
+	return d.Report(struct {
+		Cells []namedCell `json:"cells"`
+	}{x.named(cells)})
+}
+
+type namedCell struct {
+	Network string `json:"model"`
+	Machine string `json:"hardware"`
+	regretCell
+}
+
+func (x regret) named(cells []regretCell) (list []namedCell) {
+	for i, c := range cells {
+		list = append(list, namedCell{x.networks[i/len(x.machines)], x.machines[i%len(x.machines)], c})
+	}
+	return list
+}
+
+// details has each loss: all else best, then all else greedy.
+func (x regret) details(cells []regretCell) harness.Table {
+	t := harness.Table{Name: "losses", Title: "Each loss (%): all else best / all else greedy; * the best choice is proven",
+		Columns: []harness.Column{{Name: "Network", Text: true}, {Name: "Machine", Text: true}, {Name: "Greedy", Text: true}, {Name: "over\nbest (%)"},
+			{Name: "over\nbound (%)"}}}
+	for _, name := range search.RegretDecisions() {
+		t.Columns = append(t.Columns, harness.Column{Name: name, Screen: true})
+	}
+	text := func(c search.Choice) string {
+		s := percent(c.Loss())
+		if c.Proven {
+			s += "*"
+		}
+		return s
+	}
+	for _, c := range x.named(cells) {
+		row := []string{c.Network, c.Machine, c.Recipe, percent(c.GreedySeconds/c.BestSeconds - 1), percent(c.GreedySeconds/c.Bound - 1)}
+		for _, r := range c.Regrets {
+			row = append(row, text(r.AllBest)+" / "+text(r.Greedy))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// smallestOf shows of each decision and machine the smallest network of which greedy loses much.
+func (x regret) smallestOf(cells []regretCell, d *harness.Document) error {
+	t := harness.Table{Name: "smallest", Title: "The smallest networks of which a greedy choice loses more than 5 %, all else greedy",
+		Columns: []harness.Column{{Name: "Decision", Text: true}, {Name: "Machine", Text: true}, {Name: "Of", Text: true}, {Name: "Operators"}, {Name: "Which", Text: true},
+			{Name: "Lost (%)"}, {Name: "Best by", Text: true}},
+		Notes: []string{"Parts of the networks, of at most " + fmt.Sprint(x.most) + " operators, in which no operator can be left out; with ≤ the trials ended before."}}
+	var reasons []string
+	for _, decision := range search.RegretDecisions() {
+		for _, machine := range x.machines {
+			var least *small
+			of := ""
+			for _, c := range x.named(cells) {
+				for k := range c.Small {
+					if s := &c.Small[k]; c.Machine == machine && s.Decision == decision && (least == nil || len(s.Operators) < len(least.Operators)) {
+						least, of = s, c.Network
+					}
+				}
+			}
+			if least == nil {
+				continue
+			}
+			n, shown := fmt.Sprint(len(least.Operators)), strings.Join(least.Operators, " ")
+			if !least.Minimal {
+				n = "≤ " + n
+			}
+			if len(least.Operators) > 6 {
+				shown = strings.Join(least.Operators[:5], " ") + " …"
+			}
+			t.Rows = append(t.Rows, []string{decision, machine, of, n, shown, percent(least.Loss), least.By})
+			reasons = append(reasons, fmt.Sprintf("%s on %s, %s operators of %s: %s", decision, machine, n, of, least.Why))
+		}
+	}
+	if len(t.Rows) == 0 {
+		d.Note("No greedy choice loses more than 5 %% of a network that is small enough to shrink.")
+		return nil
+	}
+	err := d.Table(t)
+	d.List("Why", reasons)
+	return err
+}
+
+// floor is the loss (%) that smaller ones are drawn at.
+const floor = 0.1
+
+// panels show each loss, and the median as a bar, by decision and machine.
+func (x regret) panels(cells []regretCell) (list []plots.Groups) {
+	for _, c := range contexts {
+		g := plots.Groups{Title: "What the greedy choice loses, " + c.title, YLabel: "Lost (%)", Log: true, Line: 100 * much,
+			Categories: search.RegretDecisions()}
+		for _, m := range x.machines {
+			s, spread := plots.Series{Name: m}, [][]float64{}
+			for _, name := range g.Categories {
+				l := x.lossesOf(cells, m, name, c.of)
+				var points []float64
+				for _, v := range l.all {
+					points = append(points, max(floor, 100*v))
+				}
+				spread = append(spread, points)
+				s.Values = append(s.Values, max(floor, 100*l.median()))
+			}
+			g.Series, g.Spread = append(g.Series, s), append(g.Spread, spread)
+		}
+		list = append(list, g)
+	}
+	return list
+}
+
+// claims answers what two compilers say of greedy decisions. Nothing here was fitted to either.
+func (x regret) claims(cells []regretCell, d *harness.Document) {
+	say := func(l *losses) string {
+		return fmt.Sprintf("%d of %d choices within 5 %%, median %s %%, worst %s %%", len(l.all)-l.above(), len(l.all), percent(l.median()), percent(l.worst()))
+	}
+	all, own := &losses{}, &losses{}
+	for _, name := range []string{"bind", "placement"} {
+		for _, m := range x.machines {
+			for _, v := range x.lossesOf(cells, m, name, contexts[1].of).all {
+				all.all = append(all.all, v)
+				if m == "wormhole-n150" {
+					own.all = append(own.all, v)
+				}
+			}
+		}
+	}
+	slices.Sort(all.all)
+	slices.Sort(own.all)
+	const always = "always apparent from local information (50+ models)"
+	for _, c := range []struct {
+		where string
+		*losses
+	}{{"Wormhole", own}, {"all machines", all}} {
+		d.Claim("tt-mlir: the best layout, placement and spill, on "+c.where, always, say(c.losses), harness.Agreement(c.above() == 0))
+	}
+	loads := x.lossesOf(cells, "tpu-v4i", "prefetch", contexts[1].of)
+	inBest := x.lossesOf(cells, "tpu-v4i", "prefetch", contexts[0].of)
+	d.Claim("XLA: greedy starts of prefetches, on TPU v4i", "can be far from the best", say(loads)+"; all else best: "+say(inBest),
+		harness.Agreement(loads.above()+inBest.above() > 0))
+	if any := x.lossesOf(cells, "", "", contexts[1].of); any.above() > 0 {
+		d.Lead("regret", "Is greedy right?", fmt.Sprintf("With all else greedy, %d of %d greedy choices are within 5 %% of the best one known; with all else best, %d of %d.",
+			len(any.all)-any.above(), len(any.all), len(any.all)-x.lossesOf(cells, "", "", contexts[0].of).above(), len(any.all)))
+	}
+	d.Note("tt-mlir: docs/src/specs/ttnn-optimizer.md of tenstorrent/tt-mlir, section 5.5, and issue 7460. XLA: issue 45289 of openxla/xla: a prefetch whose start is chosen by time alone can splinter the memory that later ones need.")
+	d.Note("Greedy choices are those of this project's strategies on its machine models, not these compilers'; what they say is taken as a prediction of what comes out here.")
+	d.Note("A prefetch here is weights that run ahead of launches, for a network as a whole; XLA chooses a start for each.")
+}

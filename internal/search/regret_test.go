@@ -1,0 +1,90 @@
+package search
+
+import (
+	"math"
+	"reflect"
+	"testing"
+
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/pipeline"
+	"github.com/dsasched/dsasched/model/network"
+)
+
+// The greedy schedule is the fastest of the recipes', the best choice of a decision of which all are tried is the fastest of
+// recipes that differ in that decision alone, no choice is worse than the greedy one, and the answer repeats.
+func TestRegrets(t *testing.T) {
+	for _, c := range []struct{ network, machine string }{{"toy-fig5", "stcp920"}, {"gpt3-175b-decode", "tpu-v4i"}} {
+		net, err := network.Open(c.network, network.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		chip, err := hardware.Load(c.machine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		batch := int64(chip.Clusters)
+		pairs := 0
+		opt := RegretOptions{Chunk: 1, Evaluations: 8, Moves: 4, Pair: func(_ string, greedy, best *pipeline.Result) {
+			if pairs++; best.Sim.TotalPs > greedy.Sim.TotalPs {
+				t.Errorf("%v: the best choice takes %d ps, the greedy one %d", c, best.Sim.TotalPs, greedy.Sim.TotalPs)
+			}
+		}}
+		found, err := Regrets(t.Context(), net, chip, batch, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		some := opt
+		some.Decisions = []string{"groups", "bind"}
+		again, err := Regrets(t.Context(), net, chip, batch, some)
+		if err != nil || !reflect.DeepEqual(again.Regrets, []Regret{found.Regrets[0], found.Regrets[3]}) {
+			t.Errorf("%v: another answer the second time (%v): %+v", c, err, again)
+		}
+		if len(found.Regrets) != len(RegretDecisions()) || pairs != len(found.Regrets)+2 {
+			t.Errorf("%v: %d decisions and %d pairs, expected %d", c, len(found.Regrets), pairs, len(RegretDecisions()))
+		}
+		machine, err := pipeline.Machine(chip, pipeline.LevelAuto)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := pipeline.NewProblem(net, chip, machine, batch, pipeline.Options{Chunk: 1}).Rewritten().Net
+		fastest := func(stage string) float64 {
+			recipe, err := pipeline.Lookup(found.Recipe)
+			if err != nil {
+				t.Fatal(err)
+			}
+			st, err := pipeline.LookupStage(stage)
+			if err != nil {
+				t.Fatal(err)
+			}
+			least := math.Inf(1)
+			for _, s := range st.Strategies {
+				other, err := pipeline.Replace(recipe, pipeline.Options{}, pipeline.Pick{Stage: stage, Strategy: s.Name})
+				if err != nil {
+					t.Fatal(err)
+				}
+				r, err := Run(t.Context(), own, chip, batch, other, pipeline.Options{Chunk: 1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				least = min(least, r.LatencySeconds())
+			}
+			return least
+		}
+		for _, x := range found.Regrets {
+			for _, y := range []Choice{x.AllBest, x.Greedy} {
+				if y.Loss() < 0 || y.BestSeconds <= 0 {
+					t.Errorf("%v: %s loses %g", c, x.Decision, y.Loss())
+				}
+			}
+			if x.Greedy.GreedySeconds != found.GreedySeconds || x.AllBest.BestSeconds > found.BestSeconds || x.Greedy.BestSeconds < found.BestSeconds*0.5 {
+				t.Errorf("%v: %s is not between the greedy schedule and the best: %+v", c, x.Decision, x)
+			}
+			switch {
+			case x.Decision == "prefetch" && math.Abs(x.Greedy.BestSeconds-fastest("prefetch")) > 1e-12:
+				t.Errorf("%v: the best prefetch takes %g s, by recipes %g", c, x.Greedy.BestSeconds, fastest("prefetch"))
+			case x.Decision == "weights" && x.Greedy.BestSeconds > fastest("weights")+1e-12:
+				t.Errorf("%v: the best of weights takes %g s, by recipes %g", c, x.Greedy.BestSeconds, fastest("weights"))
+			}
+		}
+	}
+}
