@@ -17,7 +17,7 @@ const root = "github.com/dsasched/dsasched/"
 // model/schedule and never each other; hardware/lower knows schedules, hardware/sim
 // only programs; experiments knows all but HiGHS; the command wires everything.
 var mayImport = map[string][]string{
-	"cmd/dsasched":                 {"experiments", "experiments/tuning", "formulation/allocate", "formulation/binding", "formulation/bound", "formulation/highs", "formulation/milp", "formulation/ordering", "formulation/partition", "formulation/pipelining", "formulation/rcpsp", "formulation/sharding", "formulation/solve", "formulation/split", "hardware", "hardware/convert", "hardware/isa", "heuristics/ansor", "heuristics/graphturbo", "internal/answers", "internal/balance", "internal/certificate", "internal/explain", "internal/grain", "internal/harness", "internal/kernels", "internal/pipeline", "internal/recording", "internal/schedulefile", "internal/search", "internal/server", "internal/simplify", "internal/simt", "internal/streams", "internal/trace", "model", "model/network", "model/onnx", "model/schedule", "model/structure", "model/zoo", "plots", "regular", "scheduler", "scheduler/picture", "spell"},
+	"cmd/dsasched":                 {"experiments", "experiments/tuning", "formulation/allocate", "formulation/binding", "formulation/bound", "formulation/highs", "formulation/milp", "formulation/ordering", "formulation/partition", "formulation/pipelining", "formulation/rcpsp", "formulation/serving", "formulation/sharding", "formulation/solve", "formulation/split", "hardware", "hardware/convert", "hardware/isa", "heuristics/ansor", "heuristics/graphturbo", "internal/answers", "internal/balance", "internal/certificate", "internal/explain", "internal/grain", "internal/harness", "internal/kernels", "internal/pipeline", "internal/recording", "internal/schedulefile", "internal/search", "internal/server", "internal/simplify", "internal/simt", "internal/streams", "internal/trace", "model", "model/network", "model/onnx", "model/schedule", "model/structure", "model/zoo", "plots", "regular", "scheduler", "scheduler/picture", "spell"},
 	"examples/accelerator":         {"hardware", "model/network", "scheduler"},
 	"examples/cost":                {"hardware", "hardware/cost", "model", "model/network", "scheduler"},
 	"examples/experiment":          {"experiments", "hardware", "model/network", "scheduler"},
@@ -49,6 +49,7 @@ var mayImport = map[string][]string{
 	"formulation/partition":        {"formulation/milp", "formulation/solve", "internal/strict", "regular"},
 	"formulation/pipelining":       {"internal/strict"},
 	"formulation/rcpsp":            {"formulation/milp", "formulation/solve", "internal/heap", "internal/strict"},
+	"formulation/serving":          {"formulation/milp", "formulation/solve", "internal/heap", "internal/strict"},
 	"formulation/sharding":         {"formulation/binding", "formulation/solve", "hardware", "model", "model/schedule"},
 	"formulation/solve":            {"formulation/milp"},
 	"formulation/split":            {"formulation/milp", "formulation/solve", "hardware", "hardware/cost", "internal/heap", "model", "model/schedule"},
@@ -66,7 +67,7 @@ var mayImport = map[string][]string{
 	"heuristics/mofang":            {"internal/streams"},
 	"heuristics/tvm":               {"internal/fusion", "internal/simt", "model", "model/schedule"},
 	"heuristics/xla":               {"internal/fusion", "internal/simt", "model"},
-	"internal/answers":             {"formulation/binding", "formulation/milp", "formulation/ordering", "formulation/sharding", "formulation/split", "hardware", "hardware/cost", "hardware/isa", "hardware/lower", "heuristics/ansor", "internal/issue", "internal/pipeline", "internal/schedulefile", "internal/search", "model", "model/network", "model/schedule", "spell"},
+	"internal/answers":             {"formulation/binding", "formulation/milp", "formulation/ordering", "formulation/serving", "formulation/sharding", "formulation/split", "hardware", "hardware/cost", "hardware/isa", "hardware/lower", "heuristics/ansor", "internal/issue", "internal/pipeline", "internal/schedulefile", "internal/search", "internal/simplify", "model", "model/network", "model/schedule", "model/zoo", "spell"},
 	"internal/balance":             {"formulation/layering", "formulation/milp", "formulation/partition", "formulation/pipelining", "formulation/solve", "hardware", "heuristics/mofang", "internal/devicepipe", "internal/server", "internal/streams", "internal/training", "model", "model/network"},
 	"internal/certificate":         {"formulation/bound", "hardware", "internal/grain", "internal/pipeline", "internal/schedulefile", "model", "model/network", "regular", "scheduler"},
 	"internal/devicepipe":          {},
