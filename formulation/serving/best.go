@@ -21,8 +21,8 @@ type Part struct {
 
 // A Step serves requests at a time.
 type Step struct {
-	Start int64  `json:"start_ps"`
-	Parts []Part `json:"parts"`
+	Start int64
+	Parts []Part
 }
 
 // A Plan is an answer of [Best]. Objective and bound are the mean time from arrival to last token, in seconds.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -446,6 +447,18 @@ func TestGenerate(t *testing.T) {
 		if r.Prompt < 1 || r.Answer < 1 || r.Prompt+r.Answer > 1024 {
 			t.Fatalf("%v has more than 1024 tokens", r)
 		}
+	}
+}
+
+// TestExampleTrace: the trace of the examples is the one that the documentation says.
+func TestExampleTrace(t *testing.T) {
+	data, err := os.ReadFile("../../examples/traces/short.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := Generate(200, 5, Mixes()[2], 1024, 1)
+	if err != nil || !bytes.Equal(data, WriteTrace(list)) {
+		t.Errorf("dsasched export trace --requests 200 --rate 5 --mix short --limit 1024 writes another trace, %v", err)
 	}
 }
 

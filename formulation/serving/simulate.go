@@ -226,11 +226,15 @@ type Result struct {
 	TokensPerS     float64  `json:"tokens_per_s"`
 	Joules         *float64 `json:"energy_j,omitempty"` // nil: nothing is known of energy
 	TokensPerJoule *float64 `json:"tokens_per_j,omitempty"`
-	Busy           float64  `json:"busy"`       // share of the time in which a step runs
-	MeanBatch      float64  `json:"mean_batch"` // decodes of a step that has some
-	PeakCache      float64  `json:"peak_cache"` // most that is reserved, of all that there is room for
+	Busy           float64  `json:"utilization"`      // share of the time in which a step runs
+	PeakCache      float64  `json:"cache_peak_share"` // most that is reserved, of all that there is room for
 	Steps          int64    `json:"steps"`
+	DecodeSteps    int64    `json:"decode_steps"`
+	Decodes        int64    `json:"decodes"` // tokens after the first ones
 }
+
+// MeanBatch is how many decodes a step has that has some.
+func (r *Result) MeanBatch() float64 { return float64(r.Decodes) / float64(max(1, r.DecodeSteps)) }
 
 // Simulate runs a trace by a policy. Its work grows with the requests, not with their tokens.
 func Simulate(ctx context.Context, p *Problem, policy Policy) (*Result, error) {
@@ -377,7 +381,7 @@ func (m *machine) steady() {
 
 // sum is what users ask of a run.
 func (m *machine) sum() *Result {
-	r := &Result{Policy: m.policy.Name, Requests: int64(len(m.Requests)), Steps: m.steps}
+	r := &Result{Policy: m.policy.Name, Requests: int64(len(m.Requests)), Steps: m.steps, DecodeSteps: m.decodeSteps, Decodes: m.decoded}
 	var firsts, each, latencies []float64
 	for i, q := range m.Requests {
 		firsts = append(firsts, float64(m.first[i]-q.Arrival)/second)
@@ -401,9 +405,6 @@ func (m *machine) sum() *Result {
 	r.TokensPerS = float64(r.Tokens) / r.Seconds
 	r.Busy = float64(m.busy.Ps) / second / r.Seconds
 	r.PeakCache = float64(m.peak) / float64(m.Times.CacheTokens)
-	if m.decodeSteps > 0 {
-		r.MeanBatch = float64(m.decoded) / float64(m.decodeSteps)
-	}
 	if m.Times.StaticWatts >= 0 {
 		joules := float64(m.busy.Nj)*1e-9 + m.Times.StaticWatts*r.Seconds
 		if perJoule := float64(r.Tokens) / joules; joules > 0 {
