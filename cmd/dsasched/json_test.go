@@ -22,8 +22,9 @@ var (
 		"kernel", "from_kernel", "to_kernel", "group", "phase", "phases", "wave", "waves", "threads", "registers", "sms", "warp", "tasks", "parts", "rows_per_task",
 		"memory_kernels", "library_kernels", "local_links", "regional_links", "global_links", "dram_read_transactions", "dram_write_transactions",
 		"scopes", "proven_scopes",
+		"requests", "request", "prompt_tokens", "answer_tokens", "cache_tokens", "step_tokens", "chips", "grain", "steps", "decode_steps", "decodes", "states", "seed",
 	}
-	sharesOfOne = []string{"utilization", "mme_utilization", "vme_utilization", "l1_utilization", "peak_share", "share", "astitch_gap", "library_efficiency"}
+	sharesOfOne = []string{"utilization", "mme_utilization", "vme_utilization", "l1_utilization", "peak_share", "share", "cache_peak_share", "astitch_gap", "library_efficiency"}
 )
 
 func checkNumbers(t *testing.T, v any, name, path string) {
@@ -70,6 +71,7 @@ func TestJSON(t *testing.T) {
 		"schedule net.onnx --batch 3 --dtype f32", "schedule bert-128 --batch 2",
 		"variants", "list", "version", "run ablation --quiet", "report results", "check schedule net.schedule.json", "simulate net.schedule.json", "explain net.schedule.json", "explain resnet50 --batch 64 --chunk 16 --tensor stage3.block5.add",
 		"explain resnet50 --batch 8 --op stage2.block0.conv1", "explain resnet50 --batch 8 --variant cross-layer --group g0", "explain net.schedule.json --against net.schedule.json",
+		"export trace --requests 3 --rate 500 --mix short --limit 12 -o few.csv", "serve few.csv --batch 2 --step-tokens 80 --chunk 66 --exact -o few.json", "serve few.csv --times few.json --batch 1 --step-tokens 80 --chunk 66 --policy static",
 		"completion bash", "completion zsh", "completion fish",
 		"solve stitch squeezenet", "solve stitch squeezenet --method exact --hardware t4-simt", "solve stitch net.onnx --method xla", "solve stitch bert-128 --method tvm --explain encoder.layer0.attention.softmax/exp",
 	} {

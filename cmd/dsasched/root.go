@@ -88,7 +88,7 @@ Exit status: 0; 1 for failures; 2 for usage errors; 130 if interrupted.`,
 		newModels(), newHardware(), newInspect(), newONNXOps(), newSchedule(), newVariants(), newBest(), newCompare(),
 		newRun(experiment), newMerge(experiment), newList(), newVersion(), newCompletion(), newSweep(),
 		newCompareHardware(), newSimulate(), newView(), newExplain(), newBound(), newCertify(), newCalibrate(), newMan(), newReport(), newTasks(),
-		newTune(), newExplainKernel(), newConvert(), newBench(),
+		newTune(), newExplainKernel(), newConvert(), newBench(), newServe(),
 		group("solve", "PROBLEM", "Solve a problem, by a rule or exactly",
 			`Solve a problem of a file (allocate, order, partition, rcpsp) or one that a network
 poses (bind, layering, pipeline, split, stitch, tensor), by a rule or exactly. An
@@ -100,7 +100,7 @@ exact method that a limit ends has the best answer so far, with its bound.`,
 			"check order chain.json order.json", newCheckOrder(), newCheckSchedule()),
 		group("export", "WHAT", "Write a network, or a problem that it poses, as a file",
 			"Write a network as an ONNX file, or a problem that it poses for 'dsasched solve'.",
-			"export order bert-128 --batch 4 -o order-problem.json", newExportONNX(), newExportOrder()),
+			"export order bert-128 --batch 4 -o order-problem.json", newExportONNX(), newExportOrder(), newExportTrace()),
 	)
 	root.PersistentPreRunE = checkFiles
 	root.SetHelpCommand(newHelp())
@@ -121,7 +121,7 @@ exact method that a limit ends has the best answer so far, with its bound.`,
 
 // commandGroups are the headings of 'dsasched help', and what stands below them.
 var commandGroups = []struct{ title, commands string }{
-	{"Schedule", "schedule variants simulate explain"},
+	{"Schedule", "schedule variants simulate explain serve"},
 	{"Compare and prove", "compare compare-hardware bound certify check solve"},
 	{"Search", "best sweep tasks tune explain-kernel"},
 	{"Draw", "inspect view report"},

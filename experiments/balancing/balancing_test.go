@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/internal/answers"
 	"github.com/dsasched/dsasched/internal/harness"
 	"github.com/dsasched/dsasched/internal/harness/harnesstest"
@@ -59,6 +60,30 @@ func TestTensor(t *testing.T) {
 	}
 }
 
+// No policy is faster than the best plan or the bound, and the report has a row for each policy and load.
+func TestServing(t *testing.T) {
+	s, err := serve(context.Background(), servingCases[0], 100, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range s.Loads {
+		for _, r := range l.Policies {
+			if r.LatencyMean < l.Bound {
+				t.Errorf("%s at load %v: mean latency %v s, bound %v", r.Policy, l.Load, r.LatencyMean, l.Bound)
+			}
+		}
+	}
+	for _, one := range s.Small {
+		if one.Status != milp.Optimal || one.Best < one.Bound || one.Best > slices.Min(one.Policies) {
+			t.Errorf("the best plan is %v: %v s, bound %v, policies %v", one.Status, one.Best, one.Bound, one.Policies)
+		}
+	}
+	r, err := reportServing(servingExperiment(), []served{*s})
+	if err != nil || len(r.Files) == 0 {
+		t.Errorf("the report: %v, %v", r, err)
+	}
+}
+
 // Every experiment runs, and what is to be reached is reached.
 func TestExperiments(t *testing.T) {
 	type document struct {
@@ -67,7 +92,7 @@ func TestExperiments(t *testing.T) {
 	}
 	got := map[string]document{}
 	for _, e := range Experiments() {
-		if e.Name == "mofang-clusters" || e.Name == "tensor" { // minutes; see TestClusters and TestTensor
+		if e.Name == "mofang-clusters" || e.Name == "tensor" || e.Name == "serving" { // minutes; see TestClusters, TestTensor and TestServing
 			continue
 		}
 		p, err := e.Plan()

@@ -29,6 +29,7 @@ var Chapters = []Chapter{
 	{"AStitch", "AStitch: kernels of a GPU stitched together", "AStitch", []string{"astitch-"}},
 	{"Machines", "Machines: other constants, other vendors, measured times, other tools", "",
 		[]string{"sweep", "sensitivity", "portability", "systems", "measured", "peers", "tensor"}},
+	{"Serving", "Serving: requests to a decoder", "", []string{"serving"}},
 	{"Today", "Kernels and networks of today", "", []string{"kernels", "networks-now"}},
 }
 

@@ -1,6 +1,7 @@
 package zoo
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -13,6 +14,7 @@ import (
 // of all symbols behind each token.
 type causal struct {
 	Layers, Hidden, Heads int64
+	Width                 int64 // of a head; 0: all heads together have Hidden
 	// KeyHeads is the number of heads of keys and values, each of which serves as many of
 	// queries.
 	KeyHeads, FFN, Vocabulary int64
@@ -61,7 +63,7 @@ type decoding struct {
 	mask, cos, sin model.TensorID
 }
 
-func (d *decoding) width() int64 { return d.Hidden / d.Heads }
+func (c *causal) width() int64 { return cmp.Or(c.Width, c.Hidden/c.Heads) }
 
 // constants adds the constants that all layers share: the mask of what comes later and the angles.
 func (d *decoding) constants() {
@@ -133,36 +135,44 @@ func (d *decoding) layer(name string, x model.TensorID) model.TensorID {
 	return d.Op("Add", ffn+".residual", model.Attr{}, y, x)
 }
 
-// attention has the queries of all heads that share keys in one product.
+// attention is that of the tokens and the projections around it.
 func (d *decoding) attention(att string, x model.TensorID) model.TensorID {
-	all, shared := d.Tokens+d.Cached, d.Heads/d.KeyHeads
 	q := d.rotated(att+".query", d.heads(att+".query", x, d.Heads))
-	group := func(name string, x model.TensorID, columns int64) model.TensorID {
-		if shared == 1 {
-			return x
-		}
-		return d.Op("Reshape", name, model.Attr{Shape: []int64{d.batch, d.KeyHeads, shared * d.Tokens, columns}}, x)
-	}
-	apart := func(name string, x model.TensorID, columns int64) model.TensorID {
-		if shared == 1 {
-			return x
-		}
-		return d.Op("Reshape", name, model.Attr{Shape: []int64{d.batch, d.Heads, d.Tokens, columns}}, x)
-	}
-	q = group(att+".query.group", q, d.width())
+	q = d.grouped(att+".query.group", q, d.width())
 	k := d.cached(att+".key", d.rotated(att+".key", d.heads(att+".key", x, d.KeyHeads)))
-	k = d.Op("Transpose", att+".key.columns", model.Attr{Perm: []int64{0, 1, 3, 2}}, k)
-	p := d.scale(att+".scores.scale", d.Op("MatMul", att+".scores", model.Attr{}, q, k), att+".scale")
-	p = apart(att+".scores.apart", p, all)
-	if d.Tokens > 1 {
-		p = d.Op("Add", att+".scores.mask", model.Attr{}, p, d.mask)
-	}
-	p = group(att+".scores.group", d.Op("Softmax", att+".softmax", model.Attr{Axis: 3}, p), all)
+	p := d.probabilities(att, q, k)
 	v := d.cached(att+".value", d.heads(att+".value", x, d.KeyHeads))
-	y := apart(att+".context.apart", d.Op("MatMul", att+".context", model.Attr{}, p, v), d.width())
+	y := d.apart(att+".context.apart", d.Op("MatMul", att+".context", model.Attr{}, p, v), d.width())
 	y = d.Op("Transpose", att+".context.transpose", model.Attr{Perm: []int64{0, 2, 1, 3}}, y)
 	y = d.Op("Reshape", att+".context.merge", model.Attr{Shape: []int64{d.batch, d.Tokens, d.Hidden}}, y)
 	return d.product(att+".output", y, d.Hidden)
+}
+
+// grouped has the rows of all heads that share keys together, apart each head's alone.
+func (d *decoding) grouped(name string, x model.TensorID, columns int64) model.TensorID {
+	if d.Heads == d.KeyHeads {
+		return x
+	}
+	return d.Op("Reshape", name, model.Attr{Shape: []int64{d.batch, d.KeyHeads, d.Heads / d.KeyHeads * d.Tokens, columns}}, x)
+}
+
+func (d *decoding) apart(name string, x model.TensorID, columns int64) model.TensorID {
+	if d.Heads == d.KeyHeads {
+		return x
+	}
+	return d.Op("Reshape", name, model.Attr{Shape: []int64{d.batch, d.Heads, d.Tokens, columns}}, x)
+}
+
+// probabilities are the shares of keys in the tokens' attention, grouped as the queries q are.
+func (d *decoding) probabilities(att string, q, k model.TensorID) model.TensorID {
+	all := d.Tokens + d.Cached
+	k = d.Op("Transpose", att+".key.columns", model.Attr{Perm: []int64{0, 1, 3, 2}}, k)
+	p := d.scale(att+".scores.scale", d.Op("MatMul", att+".scores", model.Attr{}, q, k), att+".scale")
+	p = d.apart(att+".scores.apart", p, all)
+	if d.Tokens > 1 {
+		p = d.Op("Add", att+".scores.mask", model.Attr{}, p, d.mask)
+	}
+	return d.grouped(att+".scores.group", d.Op("Softmax", att+".softmax", model.Attr{Axis: 3}, p), all)
 }
 
 // forward is two linear layers, with a gate beside the first (Shazeer, 2020) in Llama.

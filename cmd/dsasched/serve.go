@@ -1,0 +1,311 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dsasched/dsasched/formulation/milp"
+	"github.com/dsasched/dsasched/formulation/serving"
+	"github.com/dsasched/dsasched/formulation/solve"
+	"github.com/dsasched/dsasched/internal/answers"
+	"github.com/dsasched/dsasched/internal/server"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/zoo"
+	"github.com/dsasched/dsasched/regular"
+	"github.com/dsasched/dsasched/scheduler"
+)
+
+// serveJSON is the answer of 'dsasched serve'.
+type serveJSON struct {
+	Trace       string           `json:"trace"`
+	Model       string           `json:"model"`
+	Hardware    string           `json:"hardware"`
+	Chips       int64            `json:"chips"`
+	CacheTokens int64            `json:"cache_tokens"` // that there is room for
+	Limits      serving.Limits   `json:"limits"`
+	Policies    []serving.Result `json:"policies"`
+	// Bound is on the mean time from arrival to last token of every plan.
+	Bound float64   `json:"latency_mean_bound_s"`
+	Best  *planJSON `json:"best,omitempty"`
+}
+
+type planJSON struct {
+	Status  milp.Status    `json:"status"`
+	Stop    milp.Stop      `json:"stop"`
+	Latency float64        `json:"latency_mean_s"`
+	Bound   float64        `json:"bound_s"`
+	Policy  string         `json:"best_policy"`
+	States  int64          `json:"states"`
+	Steps   []planStepJSON `json:"plan"`
+}
+
+type planStepJSON struct {
+	Start float64        `json:"start_s"`
+	Parts []serving.Part `json:"serves"`
+}
+
+// maxTrace is of a trace of serving.MaxRequests.
+const maxTrace = serving.MaxRequests * 32
+
+func newServe() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "serve TRACE.csv",
+		Short: "Simulate a server that answers a trace of requests",
+		Long: `Simulate a machine that answers requests with a decoder. TRACE.csv has a line for
+each: arrival_s,prompt_tokens,answer_tokens. A policy says which requests take part
+in each step, with prompts or pieces of them and with tokens of answers.
+
+Times of steps come from schedules: a layer's products, its attention and the last
+product are scheduled by the variant and simulated at several sizes. Between those,
+times are interpolated; parts follow each other, and sequences of several lengths
+take what as many of the mean length take. The chips of a machine share each layer
+and add up their results twice in it. Weights, keys and values lie in the DDR: a
+request begins when there is room for all of its tokens. -o keeps the times for
+--times.
+
+Each policy has the time to the first token (TTFT), the time per further token
+(TPOT), the time from arrival to the last token (latency), and tokens per second and
+joule. Below stands a bound on the mean latency of every plan. With --exact, the
+best plan of a short trace that is known beforehand is searched for, with proof.`,
+		Example: `  dsasched serve trace.csv --model gpt2 --batch 4 -o times.json
+  dsasched serve trace.csv --times times.json --batch 4 --policy chunked --json`,
+		Args: oneArg("TRACE.csv", "give the path of a trace, such as 'dsasched export trace' writes"),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return []cobra.Completion{"csv"}, cobra.ShellCompDirectiveFilterFileExt
+		},
+	}
+	asJSON, quiet, tables := addJSON(cmd), addQuiet(cmd), addTables(cmd)
+	decoder := &choice{value: zoo.Decoders()[0], kind: "DECODER", words: zoo.Decoders()}
+	addChoice(cmd, decoder, "model", "decoder: "+strings.Join(decoder.words, ", "))
+	dtype := &choice{value: model.F16.String(), kind: "TYPE", words: floatTypes()}
+	addChoice(cmd, dtype, "dtype", "type of its numbers: "+strings.Join(dtype.words, ", "))
+	machine := cmd.Flags().String("hardware", "stcp920", "built-in accelerator, machine of several chips, or YAML `file`")
+	completeFlag(cmd, "hardware", func(cmd *cobra.Command, args []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		list, directive := completeHardware(cmd, args, text)
+		return append(list, server.Presets()...), directive
+	})
+	variant := &choice{value: scheduler.Default, kind: "VARIANT", words: variantNames()}
+	addChoice(cmd, variant, "variant", "variant that schedules the parts, as 'dsasched variants' lists them")
+	policy := &choice{kind: "POLICY"}
+	for _, p := range serving.Policies() {
+		policy.words = append(policy.words, cobra.CompletionWithDesc(p.Name, p.Description))
+	}
+	addChoice(cmd, policy, "policy", "policy: "+strings.Join(plain(policy.words), ", ")+" (default: each)")
+	batch, tokens, chunk, grain := &number{value: 32, min: 1}, &number{value: 2048, min: 1}, &number{value: 512, min: 1}, &number{value: 64, min: 1}
+	cmd.Flags().Var(batch, "batch", "requests at a time")
+	cmd.Flags().Var(tokens, "step-tokens", "tokens of a step, unless it has one prompt only")
+	cmd.Flags().Var(chunk, "chunk", "tokens of a step under the policy chunked")
+	cmd.Flags().Var(grain, "grain", "pieces of prompts are multiples of so many tokens")
+	exact := cmd.Flags().Bool("exact", false, fmt.Sprintf("search for the best plan; of a trace of at most %d requests", serving.MaxExact))
+	limit := addLimit(cmd, time.Minute, "time for the best plan, such as 10s; 0: no limit")
+	limit.orNever = true
+	read := cmd.Flags().String("times", "", "`file` of -o with the times of steps; nothing is simulated")
+	out := addFile(cmd, "o out", "`file` to write the times of steps to")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *read != "" {
+			for _, name := range []string{"model", "dtype", "hardware", "variant", "out"} {
+				if cmd.Flags().Changed(name) {
+					return usagef("--times and --%s exclude each other: the times are those of the file", name)
+				}
+			}
+		}
+		data, err := regular.ReadAtMost(args[0], maxTrace)
+		if err != nil {
+			return err
+		}
+		p := &serving.Problem{Limits: serving.Limits{Batch: batch.value, Tokens: tokens.value, Chunk: chunk.value, Grain: grain.value}}
+		if p.Requests, err = serving.ReadTrace(args[0], data); err != nil {
+			return err
+		}
+		if *exact && len(p.Requests) > serving.MaxExact {
+			return usagef("--exact takes traces of at most %d requests, %s has %d", serving.MaxExact, args[0], len(p.Requests))
+		}
+		if err := p.Limits.Check(); err != nil {
+			return usageError{err}
+		}
+		show := newStatus(cmd, *quiet)
+		defer show.end()
+		if *read != "" {
+			data, err := regular.Read(*read)
+			if err != nil {
+				return err
+			}
+			if p.Times, err = serving.ReadTimes(*read, data); err != nil {
+				return err
+			}
+		} else {
+			spec, err := server.LoadMachine(*machine)
+			if err != nil {
+				return err
+			}
+			recipe, err := scheduler.Lookup(variant.value)
+			if err != nil {
+				return err
+			}
+			t, err := model.ParseDType(dtype.value)
+			if err != nil {
+				return err
+			}
+			if p.Times, err = answers.ServingTimes(cmd.Context(), decoder.value, t, spec, recipe, p.Requests, p.Limits, show.parts()); err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+		}
+		if err := p.Check(); err != nil {
+			return fmt.Errorf("%s: %w", args[0], err)
+		}
+		a := &serveJSON{Trace: args[0], Model: p.Times.Model, Hardware: p.Times.Hardware, Chips: p.Times.Chips, CacheTokens: p.Times.CacheTokens, Limits: p.Limits}
+		for _, one := range serving.Policies() {
+			if policy.value != "" && one.Name != policy.value {
+				continue
+			}
+			r, err := serving.Simulate(cmd.Context(), p, one)
+			if err != nil {
+				return err
+			}
+			a.Policies = append(a.Policies, *r)
+		}
+		if a.Bound, err = serving.Bound(p); err != nil {
+			return err
+		}
+		if *exact {
+			plan, err := serving.Best(cmd.Context(), p, solve.Options[[]serving.Step]{TimeLimit: limit.value})
+			if err != nil {
+				return err
+			}
+			a.Best = &planJSON{plan.Status, plan.Stop, plan.Objective, plan.Bound, plan.Policy, plan.States, []planStepJSON{}}
+			for _, s := range plan.Steps {
+				a.Best.Steps = append(a.Best.Steps, planStepJSON{float64(s.Start) * 1e-12, s.Parts})
+			}
+		}
+		show.end()
+		unwritten := out.writeJSON(p.Times, " ")
+		align, header, rows := a.table()
+		unwritten = errors.Join(unwritten, tables.write(tableOf("serve", a.heading(), align, header, rows, []string{a.bound()}), cmd.Name()))
+		if err := emit(cmd, *asJSON, a, func(b *bytes.Buffer) { a.write(b) }); err != nil {
+			return err
+		}
+		return cmp.Or(unwritten, cmd.Context().Err())
+	}
+	return cmd
+}
+
+// parts shows how many parts of steps are simulated.
+func (s *status) parts() func(done, of int) {
+	if s == nil {
+		return nil
+	}
+	return func(done, of int) {
+		s.show(func(time.Duration) string { return fmt.Sprintf("%d of %d sizes simulated", done, of) })
+	}
+}
+
+func (a *serveJSON) heading() string {
+	return fmt.Sprintf("%s on %s of %s: %s of %s", a.Model, plural(int(a.Chips), "chip"), a.Hardware, plural(int(a.Policies[0].Requests), "request"), a.Trace)
+}
+
+func (a *serveJSON) bound() string {
+	return fmt.Sprintf("no plan has a mean latency of less than %s", duration(a.Bound))
+}
+
+func (a *serveJSON) table() (align string, header []string, rows [][]string) {
+	header = []string{"policy", "TTFT", "99 %", "TPOT", "99 %", "latency", "99 %", "mean", "tokens", "tokens/J", "busy", "batch", "cache"}
+	for _, r := range a.Policies {
+		perJoule := "–"
+		if r.TokensPerJoule != nil {
+			perJoule = significant(*r.TokensPerJoule)
+		}
+		rows = append(rows, []string{r.Policy, duration(r.FirstMedian), duration(r.First99), duration(r.EachMedian), duration(r.Each99), duration(r.LatencyMedian),
+			duration(r.Latency99), duration(r.LatencyMean), perSecond(r.TokensPerS), perJoule, percent(r.Busy), fmt.Sprintf("%.1f", r.MeanBatch()), percent(r.PeakCache)})
+	}
+	return "lrrrrrrrrrrrr", header, rows
+}
+
+func (a *serveJSON) write(b *bytes.Buffer) {
+	row(b, "server", "%s", printable(a.heading()))
+	row(b, "memory", "keys and values of %d tokens", a.CacheTokens)
+	b.WriteByte('\n')
+	align, header, rows := a.table()
+	writeTable(b, align, header, rows)
+	b.WriteByte('\n')
+	row(b, "bound", "%s", a.bound())
+	if p := a.Best; p != nil {
+		row(b, "best plan", "mean latency %s, %s, bound %s; of the policies that give way to others %s is the best", duration(p.Latency), p.Status, duration(p.Bound), p.Policy)
+	}
+}
+
+type traceJSON struct {
+	File     string  `json:"file"`
+	Mix      string  `json:"mix"`
+	Source   string  `json:"source"`
+	Requests int64   `json:"requests"`
+	Seconds  float64 `json:"span_s"`
+	Prompt   int64   `json:"prompt_tokens"`
+	Answer   int64   `json:"answer_tokens"`
+	Seed     uint64  `json:"seed"`
+}
+
+func newExportTrace() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "trace",
+		Short: "Write a random trace of requests for 'dsasched serve'",
+		Long: `Write a trace of requests: they arrive at random at a mean rate (a Poisson process),
+and the lengths of prompts and answers are log-normal with the median and the 90th
+percentile of a mix. The same seed gives the same trace. It goes to the standard
+output, or with -o to a file.`,
+		Example: `  dsasched export trace --requests 12 --rate 20 --mix short --limit 512 -o trace.csv
+  dsasched export trace --requests 1000 --rate 2 --mix chat --seed 7 > chat.csv`,
+		Args: noArgs,
+	}
+	asJSON := addJSON(cmd)
+	requests := &number{value: 100, min: 1}
+	cmd.Flags().Var(requests, "requests", "how many")
+	rate := cmd.Flags().Float64("rate", 1, "requests per second")
+	mixes := serving.Mixes()
+	mix := &choice{value: mixes[0].Name, kind: "MIX"}
+	for _, m := range mixes {
+		mix.words = append(mix.words, cobra.CompletionWithDesc(m.Name, fmt.Sprintf("prompts of %g tokens (90 %%: up to %g), answers of %g (%g); %s", m.Prompt.Median, m.Prompt.P90, m.Answer.Median, m.Answer.P90, m.Source)))
+	}
+	addChoice(cmd, mix, "mix", "lengths: "+strings.Join(plain(mix.words), ", "))
+	limit := &number{value: 8192, min: 2}
+	cmd.Flags().Var(limit, "limit", "tokens of a prompt and its answer: what is longer is cut")
+	seed := cmd.Flags().Uint64("seed", 1, "of all that is random")
+	out := addFile(cmd, "o out", "`file` to write")
+	out.stdout = true
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if requests.value > serving.MaxRequests || limit.value > serving.MaxTokens {
+			return usagef("--requests and --limit are %d and %d, expected at most %d and %d", requests.value, limit.value, serving.MaxRequests, serving.MaxTokens)
+		}
+		a := traceJSON{File: out.name, Mix: mix.value, Requests: requests.value, Seed: *seed}
+		for _, m := range mixes {
+			if m.Name != mix.value {
+				continue
+			}
+			a.Source = m.Source
+			list, err := serving.Generate(int(requests.value), *rate, m, int32(limit.value), *seed)
+			if err != nil {
+				return usageError{err}
+			}
+			for _, r := range list {
+				a.Prompt, a.Answer, a.Seconds = a.Prompt+int64(r.Prompt), a.Answer+int64(r.Answer), float64(r.Arrival)*1e-12
+			}
+			text := serving.WriteTrace(list)
+			if out.name == "" || out.name == stdoutName {
+				_, err := cmd.OutOrStdout().Write(text)
+				return err
+			}
+			if err := replaceFile(out.name, text); err != nil {
+				return err
+			}
+		}
+		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) {
+			fmt.Fprintf(b, "%s: %s in %s, %d tokens of prompts, %d of answers\n", printable(a.File), plural(int(a.Requests), "request"), duration(a.Seconds), a.Prompt, a.Answer)
+		})
+	}
+	return cmd
+}
