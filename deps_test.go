@@ -17,7 +17,7 @@ const root = "github.com/dsasched/dsasched/"
 // model/schedule and never each other; hardware/lower knows schedules, hardware/sim
 // only programs; experiments knows all but HiGHS; the command wires everything.
 var mayImport = map[string][]string{
-	"cmd/dsasched":                 {"experiments", "experiments/tuning", "formulation/allocate", "formulation/binding", "formulation/bound", "formulation/highs", "formulation/milp", "formulation/ordering", "formulation/partition", "formulation/pipelining", "formulation/rcpsp", "formulation/serving", "formulation/sharding", "formulation/solve", "formulation/split", "hardware", "hardware/convert", "hardware/isa", "heuristics/ansor", "heuristics/graphturbo", "internal/answers", "internal/balance", "internal/certificate", "internal/explain", "internal/grain", "internal/harness", "internal/kernels", "internal/pipeline", "internal/recording", "internal/schedulefile", "internal/search", "internal/server", "internal/simplify", "internal/simt", "internal/streams", "internal/trace", "model", "model/network", "model/onnx", "model/schedule", "model/structure", "model/zoo", "plots", "regular", "scheduler", "scheduler/picture", "spell"},
+	"cmd/dsasched":                 {"experiments", "experiments/tuning", "formulation/allocate", "formulation/binding", "formulation/bound", "formulation/highs", "formulation/milp", "formulation/ordering", "formulation/partition", "formulation/pipelining", "formulation/rcpsp", "formulation/serving", "formulation/sharding", "formulation/solve", "formulation/split", "formulation/tiling", "hardware", "hardware/convert", "hardware/isa", "heuristics/ansor", "heuristics/graphturbo", "internal/answers", "internal/balance", "internal/certificate", "internal/explain", "internal/grain", "internal/harness", "internal/kernels", "internal/pipeline", "internal/recording", "internal/schedulefile", "internal/search", "internal/server", "internal/simplify", "internal/simt", "internal/streams", "internal/trace", "model", "model/network", "model/onnx", "model/schedule", "model/structure", "model/zoo", "plots", "regular", "scheduler", "scheduler/picture", "spell"},
 	"examples/accelerator":         {"hardware", "model/network", "scheduler"},
 	"examples/cost":                {"hardware", "hardware/cost", "model", "model/network", "scheduler"},
 	"examples/experiment":          {"experiments", "hardware", "model/network", "scheduler"},
@@ -39,7 +39,7 @@ var mayImport = map[string][]string{
 	"experiments/timeline":         {"experiments/literature", "hardware", "internal/harness", "internal/recording", "model", "scheduler"},
 	"experiments/tuning":           {"experiments/literature", "hardware", "internal/grain", "internal/harness", "internal/pipeline", "model", "model/network", "plots", "scheduler", "spell"},
 	"formulation/allocate":         {"formulation/milp", "formulation/solve"},
-	"formulation/binding":          {"formulation/milp", "formulation/solve", "hardware/cost", "internal/heap", "model", "model/schedule"},
+	"formulation/binding":          {"formulation/milp", "formulation/solve", "hardware/cost", "internal/heap", "internal/strict", "model", "model/schedule"},
 	"formulation/bound":            {"hardware", "hardware/cost", "model", "model/network", "model/schedule"},
 	"formulation/highs":            {"formulation/milp"},
 	"formulation/joint":            {"formulation/binding", "formulation/milp", "formulation/ordering", "formulation/solve", "internal/heap", "model/schedule"},
@@ -52,9 +52,9 @@ var mayImport = map[string][]string{
 	"formulation/serving":          {"formulation/milp", "formulation/solve", "internal/heap", "internal/strict"},
 	"formulation/sharding":         {"formulation/binding", "formulation/solve", "hardware", "model", "model/schedule"},
 	"formulation/solve":            {"formulation/milp"},
-	"formulation/split":            {"formulation/milp", "formulation/solve", "hardware", "hardware/cost", "internal/heap", "model", "model/schedule"},
+	"formulation/split":            {"formulation/milp", "formulation/solve", "hardware", "hardware/cost", "internal/heap", "internal/strict", "model", "model/schedule"},
 	"formulation/stitch":           {"formulation/milp", "formulation/solve"},
-	"formulation/tiling":           {"formulation/milp", "formulation/solve", "hardware", "hardware/cost", "internal/heap", "model", "model/schedule"},
+	"formulation/tiling":           {"formulation/milp", "formulation/solve", "hardware", "hardware/cost", "internal/heap", "internal/strict", "model", "model/schedule"},
 	"hardware":                     {"regular", "spell"},
 	"hardware/convert":             {"hardware", "internal/strict", "regular"},
 	"hardware/cost":                {"hardware", "model"},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -70,7 +71,7 @@ func addSolving(cmd *cobra.Command, methods []solve.Method, run func(context.Con
 	addChoice(cmd, method, "method", oneOf(plain(method.words)))
 	start := cmd.Flags().String("start", "", "schedule of the same network, batch, chunk and accelerator to begin with, a `file` of -o of 'dsasched schedule' or 'best'")
 	limit := addLimit(cmd, time.Minute, "time for the method, such as 60s")
-	export := addExport(cmd)
+	export := addFile(cmd, "export", "write the integer program (.mps or .lp), or the problem with the greedy choice (.json), to this `file`", ".mps", ".lp", ".json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		show := newStatus(cmd, *quiet)
 		defer show.end()
@@ -105,7 +106,15 @@ func addSolving(cmd *cobra.Command, methods []solve.Method, run func(context.Con
 		}
 		alone.Model, alone.DType = args[0], set.dtype
 		show.end()
-		if export.name != "" {
+		if strings.EqualFold(filepath.Ext(export.name), ".json") {
+			data, err := alone.File(fmt.Sprintf("%s on %s, chunks of %d", alone.Model, alone.Hardware, alone.Chunk))
+			if err == nil {
+				err = replaceFile(export.name, data)
+			}
+			if err != nil {
+				return err
+			}
+		} else if export.name != "" {
 			m, err := alone.Program()
 			if err != nil {
 				return err

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dsasched/dsasched/formulation/split"
 	"github.com/dsasched/dsasched/scheduler"
 )
 
@@ -75,5 +76,24 @@ func TestSplitExport(t *testing.T) {
 		if err != nil || !strings.HasSuffix(string(data), want) || !strings.Contains(string(data), "_1__one_group_0_") {
 			t.Errorf("%s: %v, %d bytes", file, err, len(data))
 		}
+	}
+	// The problem itself can be read back, and the method finds in it what it says.
+	var a struct{ Objective, Greedy float64 }
+	got := answer(t, "solve", "split", "toy-fig5", "--batch", "8", "--export", "problem.json", "--json")
+	if err := json.Unmarshal([]byte(strings.Replace(got, "greedy_objective", "greedy", 1)), &a); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile("problem.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, given, err := split.Read("problem.json", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := split.Solve(t.Context(), p, "search", split.Options{})
+	rounded := 1e-9 * float64(len(p.Reads))
+	if err != nil || math.Abs(r.Objective*1e-9-a.Objective) > rounded || p.Seconds(given)*1e-9 > a.Greedy+rounded {
+		t.Errorf("%+v, %v; the command says %+v", r, err, a)
 	}
 }

@@ -53,6 +53,8 @@ type Alone struct {
 
 	// Program is the decision as an integer program.
 	Program func() (*milp.Model, error) `json:"-"`
+	// File is the decision as a problem of the benchmark (docs/file-formats.md), with the greedy choice.
+	File func(name string) ([]byte, error) `json:"-"`
 }
 
 // AloneBinding is the answer of [Bind].
@@ -197,6 +199,7 @@ func Bind(ctx context.Context, net network.Network, machine *hardware.Spec, batc
 	p := n.Problem
 	a := &AloneBinding{Alone: *base, Instances: len(p.Nodes), Edges: len(p.Edges), Changes: []BindingChange{}}
 	a.Program = func() (*milp.Model, error) { return binding.Formulate(p, binding.ILPOptions{}) }
+	a.File = n.File
 	for _, node := range p.Nodes {
 		a.Labels += len(node.Labels)
 	}
@@ -285,6 +288,7 @@ func Split(ctx context.Context, net network.Network, machine *hardware.Spec, bat
 	a := &AloneSplit{Alone: *base, Layers: len(p.Reads), Candidates: len(p.Groups), Longest: n.Longest}
 	a.Greedy = n.GivenSeconds
 	a.Program = func() (*milp.Model, error) { return split.Formulate(p, split.ILPOptions{}) }
+	a.File = n.File
 	began := time.Now()
 	r, err := split.Solve(ctx, p, method, split.Options{TimeLimit: opt.TimeLimit, MemoryBytes: pipeline.SolverMemory, Start: start,
 		Solver: opt.Solver, Progress: pipeline.ReportTo(opt.Options, "split")})
