@@ -36,7 +36,7 @@ SCOPE = ("schedules that divide the batch evenly over all clusters of one chip, 
 MATRIX, VECTOR, SPECIAL = range(3)
 UNITS = ("matrix unit", "vector unit", "special unit")
 TERMS = {"chain": "chain of layers", "series": "units and chains of layers", "ddr": "DDR bandwidth", "ddr link": "DDR link",
-         "llb": "LLB bandwidth", "loads in a row": "DDR bandwidth and latency",
+         "llb": "LLB bandwidth", "launch, then stores": "launch, then DDR bandwidth", "loads in a row": "DDR bandwidth and latency",
          "loads, then chain": "DDR bandwidth, then the chain of layers", "loads, then series": "DDR bandwidth, then units and chains",
          "series, then loads": "units and chains, then DDR bandwidth", "kernels": "launches, DDR bandwidth and memories"}
 
@@ -1147,6 +1147,9 @@ def check(path):
         add("ddr link", (weights + io) / m.link_rate)
     if m.gb is not None:
         add("llb", 2 * (weights + io) / m.gb_rate)
+    stored = sum(w.output / m.efficiency for w in works)
+    if stored > 0:
+        add("launch, then stores", launch + m.latency + stored / m.ddr)
     if len(distinct) == 1:
         each = m.each if m.gb is not None else m.latency
         loads, before = first.loads()
