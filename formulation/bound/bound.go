@@ -224,6 +224,9 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 	cold.add("loads, then series", "DDR bandwidth, then units and chains", longest)
 	// Compute before loads: what is used behind a cut comes behind it but for what the chip holds.
 	room := float64(schedule.WeightBufferBytes(spec)) * float64(schedule.CoresWithLB(spec))
+	if schedule.MovableRing(spec) { // they may pass all of it
+		room = float64(spec.LB.SizeBytes) * float64(schedule.CoresWithLB(spec))
+	}
 	if spec.GB != nil {
 		room += float64(spec.GB.SizeBytes)
 	}
