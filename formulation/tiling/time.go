@@ -1,8 +1,6 @@
 package tiling
 
 import (
-	"math"
-
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -139,13 +137,14 @@ func (p *Problem) ring(b *Blocks, w *work) int64 {
 // leastRing is the bytes of a ring that nothing passes.
 const leastRing = 64
 
-// RingBytes is the bytes that a tiling that fits leaves to the ring of weights, if it must not be the machine's; 0: it may.
-func (p *Problem) RingBytes(b *Blocks) int64 {
+// RingBytes is the bytes that a tiling that fits needs as a ring of weights and those that it leaves to it, if that must not
+// be the machine's; 0: it may.
+func (p *Problem) RingBytes(b *Blocks) (least, most int64) {
 	w := p.cut(b)
-	if stage := p.stage(b, &w); stage > p.Data || p.ring(b, &w) > p.Ring {
-		return (p.Shared - stage) &^ 63
+	if stage, ring := p.stage(b, &w), p.ring(b, &w); stage > p.Data || ring > p.Ring {
+		return max(leastRing, ring), (p.Shared - stage) &^ 63
 	}
-	return 0
+	return 0, 0
 }
 
 // far is the number of bytes that one load from the DDR brings, of rows and of columns.
@@ -424,8 +423,12 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 		if outer == 1 {
 			rest = 0
 		}
-		first := (inRow + inCol) + math.Max(float64(b.Group[0]), float64(b.Group[1]))*step
-		ahead := first - p.Head
+		// Behind the last load are its tiles: those of the larger loads have come before others of the smaller.
+		few, many, beside := float64(b.Group[1]), float64(b.Group[0]), dCol/sums
+		if few > many {
+			few, many, beside = many, few, dRow/sums
+		}
+		ahead := inRow + inCol + max(few*step, many*(step-beside)) - p.Head
 		start = max(0, start-p.Head)
 		total = max(start+total, d1+ahead+c2+rest, d1+d2+ahead+rest, ddrAll+ahead)
 		if p.To == DDR {

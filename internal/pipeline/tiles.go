@@ -193,6 +193,10 @@ func (t *tiler) fitting(ctx context.Context, i int, p *tiling.Problem, b tiling.
 	for range moreRows + 1 {
 		n := t.nest(&t.d.Schedule.Steps[i], p, b)
 		undo, err := t.follow(i, n)
+		if err != nil && n.Ring > 0 {
+			n.Ring, _ = p.RingBytes(&b)
+			undo, err = t.follow(i, n)
+		}
 		if err != nil {
 			b.Rows *= 2
 			continue
@@ -355,11 +359,12 @@ func (t *tiler) nest(st *schedule.Step, p *tiling.Problem, b tiling.Blocks) *sch
 		dims *= core[d].Len()
 	}
 	m, depth := core.Elements()/columns/dims, p.K/max(1, b.Cores[3])
-	n := &schedule.Nest{Cores: cores, Tiles: dims * min(m, b.Rows), Depth: b.RoomRows, Loads: 1, Pieces: 1, Ring: p.RingBytes(&b),
+	n := &schedule.Nest{Cores: cores, Tiles: dims * min(m, b.Rows), Depth: b.RoomRows, Loads: 1, Pieces: 1,
 		Vector: schedule.AtColumns, Store: schedule.AtColumns,
 		ColumnsFirst: b.ColumnsFirst, Sums: b.Sums, Stay: b.Stay, Once: b.Once,
 		Columns:   lower.Cut(columns, p.Machine.Columns, (columns+b.Columns-1)/b.Columns),
 		Reduction: lower.Cut(depth, p.Grain(), (depth+b.Reduction-1)/b.Reduction)}
+	_, n.Ring = p.RingBytes(&b)
 	if k := b.Cores[3]; k > 1 {
 		n.Rfactor = k
 	}
