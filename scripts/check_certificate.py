@@ -36,7 +36,7 @@ SCOPE = ("schedules that divide the batch evenly over all clusters of one chip, 
 MATRIX, VECTOR, SPECIAL = range(3)
 UNITS = ("matrix unit", "vector unit", "special unit")
 TERMS = {"chain": "chain of layers", "series": "units and chains of layers", "ddr": "DDR bandwidth", "ddr link": "DDR link",
-         "llb": "LLB bandwidth", "loads in a row": "DDR bandwidth and latency",
+         "llb": "LLB bandwidth", "launch, then stores": "launch, then DDR bandwidth", "loads in a row": "DDR bandwidth and latency",
          "loads, then chain": "DDR bandwidth, then the chain of layers", "loads, then series": "DDR bandwidth, then units and chains",
          "series, then loads": "units and chains, then DDR bandwidth", "kernels": "launches, DDR bandwidth and memories"}
 
@@ -459,7 +459,8 @@ class Machine:
         self.gb = gb["size_bytes"] if gb else None
         self.gb_rate = gb["bandwidth_bytes_per_second"] if gb else None
         own, lb_size = spec.get("lb_weight_bytes", 0), lb["size_bytes"]
-        self.weights = own or lb_size // 4  # of a core's, for weights
+        self.weights = own or lb_size // 4  # of a core's, for weights unless a nest says otherwise
+        self.passing = own or lb_size  # that weights may pass
         self.data = lb_size if own else lb_size - self.weights
         self.home = 0 if gb else self.weights // 4 * 3 // 64 * 64
         self.lb_rate = lb["bandwidth_bytes_per_second"]
@@ -1147,6 +1148,9 @@ def check(path):
         add("ddr link", (weights + io) / m.link_rate)
     if m.gb is not None:
         add("llb", 2 * (weights + io) / m.gb_rate)
+    stored = sum(w.output / m.efficiency for w in works)
+    if stored > 0:
+        add("launch, then stores", launch + m.latency + stored / m.ddr)
     if len(distinct) == 1:
         each = m.each if m.gb is not None else m.latency
         loads, before = first.loads()
@@ -1157,7 +1161,7 @@ def check(path):
     add("loads, then chain", last.chain(release, after))
     behind = [sum(s for _, s in last_row[i + 1:]) for i in range(len(last_row))]
     add("loads, then series", max([release[c] + behind[i] for i, (c, _) in enumerate(last_row[:-1])], default=0.0))
-    room = m.weights * m.holding + (m.gb or 0)
+    room = m.passing * m.holding + (m.gb or 0)
     at, longest = launch, 0.0
     for (_, seconds), bytes in zip(last_row[:-1], last.late(last_row)):
         at += seconds

@@ -139,6 +139,9 @@ func (k kernel) problem(machine *hardware.Spec, dt model.DType) (*tiling.Problem
 		RowBytes: size, ColumnBytes: size, ResultBytes: size, Constant: true},
 		Machine: *tiling.NewMachine(c, dt, dt)}
 	p.Most, p.Deep = mostProducts, k.K
+	if p.LLB > 0 {
+		p.Head = machine.LaunchSeconds
+	}
 	if v := k.Conv; v != nil {
 		p.Deep = v.Channels
 		p.Divide([]int64{share, v.Output[0], v.Output[1]}, []int64{k.N}, p.Cores)

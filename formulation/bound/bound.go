@@ -65,6 +65,9 @@ func (b *Bound) explain(launch, weights, ddr float64, w *work, kernels *mean) {
 		part("units and layers that cannot overlap", kernels.work)
 		part("bytes that must cross the DDR", kernels.ddr)
 		rest = "launches, or what fewer of them move or compute more"
+	case "launch, then stores":
+		part("launch", launch)
+		rest = "outputs and latencies"
 	case "work", "chain", "series":
 		part("launch", launch)
 		rest = "vector work"
@@ -127,7 +130,7 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 	}
 	measured := measures(ctx, net, m, of)
 	var works []*work // of the clusters that have some
-	moved, eff := 0.0, spec.DDRActivationEfficiency
+	moved, stored, eff := 0.0, 0.0, spec.DDRActivationEfficiency
 	if eff == 0 {
 		eff = 1
 	}
@@ -144,6 +147,7 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 		}
 		works = append(works, w)
 		moved += (w.in + w.out + w.rows) / eff
+		stored += w.out / eff
 	}
 	first, least, busy := works[0], works[len(works)-1], float64(len(works))
 	spec = first.launching(spec)
@@ -190,6 +194,10 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 		cold.add("llb", "LLB bandwidth", (2*weights+io)/spec.GB.BandwidthBytesPerSecond)
 		steady.add("llb", "LLB bandwidth", (weights+math.Max(0, weights-kept)+io)/spec.GB.BandwidthBytesPerSecond)
 	}
+	// Results leave behind the first launch.
+	if stored > 0 {
+		cold.add("launch, then stores", "launch, then DDR bandwidth", launch+link+stored/ddr)
+	}
 	// Loads run one at a time, each behind its latency, in which no results leave before there
 	// are any. What the last one brings is used, and leaves.
 	if alike(cold.Shares) {
@@ -216,6 +224,9 @@ func bounds(ctx context.Context, net network.Network, spec *hardware.Spec, batch
 	cold.add("loads, then series", "DDR bandwidth, then units and chains", longest)
 	// Compute before loads: what is used behind a cut comes behind it but for what the chip holds.
 	room := float64(schedule.WeightBufferBytes(spec)) * float64(schedule.CoresWithLB(spec))
+	if schedule.MovableRing(spec) { // they may pass all of it
+		room = float64(spec.LB.SizeBytes) * float64(schedule.CoresWithLB(spec))
+	}
 	if spec.GB != nil {
 		room += float64(spec.GB.SizeBytes)
 	}

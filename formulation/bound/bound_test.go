@@ -12,6 +12,8 @@ import (
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/internal/pipeline"
 	"github.com/dsasched/dsasched/internal/schedulefile"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/zoo"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -222,6 +224,42 @@ func TestCovers(t *testing.T) {
 		}
 		if err := bound.Covers(r.Schedule); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// What leaves of a tall product crosses the DDR behind the first launch and the latencies on its way, which is the largest
+// term on a GPU, and no schedule in tiles is faster.
+func TestStores(t *testing.T) {
+	ctx := context.Background()
+	spec, err := hardware.Load("a100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	net := network.Network{Name: "tall", Graph: func(batch int64) (*model.Graph, error) {
+		b := model.NewBuilder("tall")
+		b.Output(b.Op("MatMul", "product", model.Attr{}, b.Input("x", model.F16, batch, 64), b.Param("w", model.F16, 64, 256)))
+		return b.Build()
+	}}
+	b, err := bound.Cold(ctx, net, spec, 4096)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := 1e-6 + 140e-9 + 250e-9 + 4096*256*2/1555e9
+	if b.Term != "launch, then stores" || math.Abs(b.Seconds-want) > 1e-6*want {
+		t.Errorf("%s: %g s, expected launch, then stores: %g", b.Term, b.Seconds, want)
+	}
+	recipe, err := scheduler.Lookup("tiled-llb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, chunk := range []int64{512, 4096} {
+		r, err := scheduler.Run(ctx, net, spec, 4096, recipe, scheduler.Options{Chunk: chunk})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.LatencySeconds() < b.Seconds {
+			t.Errorf("in chunks of %d it takes %g s, below the bound of %g", chunk, r.LatencySeconds(), b.Seconds)
 		}
 	}
 }

@@ -34,6 +34,8 @@
 //	llb       bytes that must enter and leave the LLB, over its bandwidth
 //	series    launch + the sum over stretches between operators that all paths pass, each at
 //	          least its busiest unit and its longest path
+//	launch, then stores
+//	          results cross the DDR behind the first launch and the way from a core to it
 //	loads, then chain
 //	          an operator starts when every cluster has the weights of all that it
 //	          needs; the longest path, or the series, follows

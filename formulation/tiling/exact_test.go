@@ -25,9 +25,12 @@ func small(r *rand.Rand) *Problem {
 	if p.Constant {
 		p.Reps = 1
 	}
+	if r.IntN(2) == 0 {
+		p.Shared = p.Data + p.Ring - 64*pick(0, 0, 4)
+	}
 	if r.IntN(3) > 0 {
 		p.LLB, p.Page = pick(1<<14, 1<<16), 64
-		p.Home = 0
+		p.Home, p.Head = 0, float64(pick(0, 20, 200))*1e-9
 	} else {
 		p.LLBRate = math.Inf(1)
 		for _, l := range []*Level{&p.RowsFrom, &p.ColumnsFrom, &p.To} {

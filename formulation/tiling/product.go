@@ -214,14 +214,16 @@ type Machine struct {
 	VectorUnits, SpecialUnits                      int64
 	Clock                                          float64 // cycles per second
 
-	// Bytes of the L1 for data, and of the ring that weights pass; of the LLB, which values of others may
-	// leave less of, and its pages. An LLB of 0 is none; then Home is where weights stay in the L1 for their next use.
-	Data, Ring, Home, LLB, Page int64
+	// Bytes of the L1 for data, and of the ring that weights pass; Shared is what they may take together where one may
+	// leave space to the other. Of the LLB, which values of others may leave less of, and its pages. An LLB of 0 is none;
+	// then Home is where weights stay in the L1 for their next use.
+	Data, Ring, Shared, Home, LLB, Page int64
 	// Bytes per second into a core and out of it, of the LLB, and of the DDR for weights and for activations.
 	In, Out, LLBRate, DDRWeights, DDRActivations float64
 	// Seconds that each move takes beside its bytes.
 	L1Latency, DDRLatency float64
 	Sync                  float64 // before cores have each other's sums
+	Head                  float64 // for which loads from the DDR run ahead of the cores, behind an LLB
 	Broadcast             bool
 }
 
@@ -239,6 +241,9 @@ func NewMachine(c *cost.Model, product, vector model.DType) *Machine {
 	}
 	m.Row, m.Load, m.Gap = c.MatrixRate(product)
 	m.Fill, m.VectorFill, m.SpecialFill = c.Fills()
+	if schedule.MovableRing(s) {
+		m.Shared = m.Data + m.Ring
+	}
 	if c.HasMatrix() {
 		m.Rows, m.Columns = c.MatrixRows(), c.MatrixCols()
 	}

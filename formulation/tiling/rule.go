@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/dsasched/dsasched/model/schedule"
 )
 
 // extents lists the largest parts of n in each number of parts that are multiples of a grain, from all
@@ -140,7 +142,7 @@ func (p *Problem) floor(cores [4]int64) (floor, hope float64) {
 		sums := p.others(cores, r*m*n)
 		gather, llb = 2*p.L1Latency+p.Sync+sums/p.In, llb+2*sums*pr*pm*pn
 	}
-	floor = max(unit, in/p.In, out/p.Out+gather, llb/p.LLBRate, activations/p.DDRActivations+weights/p.DDRWeights)
+	floor = max(unit, in/p.In, out/p.Out+gather, llb/p.LLBRate, activations/p.DDRActivations+weights/p.DDRWeights-p.Head)
 	return floor, floor + (unit+max(in/p.In, llb/p.LLBRate)+out/p.Out)/8 + gather
 }
 
@@ -174,10 +176,11 @@ func (p *Problem) tileFloor(cores [4]int64, tm, tn, tk int64) float64 {
 	r, m, n := p.part(cores)
 	tiles, columns, depth := ceilDiv(m, tm), ceilDiv(n, tn), p.depth(cores)
 	tn, tk = min(tn, n), min(tk, depth)
-	free := p.Data - int64(p.others(cores, tm*tn))
+	sums := int64(p.others(cores, tm*tn))
 	if p.To != L1 {
-		free -= tm * tn * p.ResultBytes
+		sums += tm * tn * p.ResultBytes
 	}
+	free, ring := max(p.Data, p.Shared)-sums, max(p.Ring, p.Shared-sums)
 	if free < 0 {
 		return math.Inf(1)
 	}
@@ -195,12 +198,18 @@ func (p *Problem) tileFloor(cores [4]int64, tm, tn, tk int64) float64 {
 		}
 	}
 	if p.ColumnsFrom != L1 {
-		room := p.Ring
+		room := ring
 		if !p.Constant {
 			room = free
 		}
 		if most := float64(room) / (float64(tn) * col); most < k {
 			long = min(long, most/2)
+		}
+	}
+	if p.Constant && p.RowsFrom != L1 && p.ColumnsFrom != L1 {
+		both, all := float64(tm)*row+float64(tn)*col, float64(max(p.Data+p.Ring, p.Shared))
+		if long < k || both*k > all-float64(sums) { // two tiles of each, and sums that are not complete
+			long = min(long, (all-p.others(cores, tm*tn)-float64(tm*tn*schedule.AccumulatorBytes))/2/both)
 		}
 	}
 	if long < k && long < float64(p.Grain()) {
@@ -212,8 +221,8 @@ func (p *Problem) tileFloor(cores [4]int64, tm, tn, tk int64) float64 {
 		}
 		long = float64(tk)
 	}
-	sums := math.Ceil(k / long)
-	commands := float64(r*tiles*columns) * sums
+	steps := math.Ceil(k / long)
+	commands := float64(r*tiles*columns) * steps
 	unit := p.unitFloor(cores, m, tiles, commands)
 
 	// Loads by order: an operand comes once if all of it that comes round stays.
@@ -223,7 +232,7 @@ func (p *Problem) tileFloor(cores [4]int64, tm, tn, tk int64) float64 {
 		}
 		return float64(times)
 	}
-	room := p.Ring
+	room := ring
 	if !p.Constant {
 		room = free
 	}
@@ -240,16 +249,16 @@ func (p *Problem) tileFloor(cores [4]int64, tm, tn, tk int64) float64 {
 		}
 		t, llb := 0.0, 0.0
 		if p.RowsFrom != L1 {
-			t += rowTimes * (rows/p.In + reps*float64(tiles)*sums*p.L1Latency)
+			t += rowTimes * (rows/p.In + reps*float64(tiles)*steps*p.L1Latency)
 			llb += rowTimes * rows * pr * pm * ps * again(p.Broadcast, int64(pn))
 		}
 		if p.ColumnsFrom != L1 {
-			t += colTimes * (cols/p.In + reps*float64(columns)*sums*p.L1Latency)
+			t += colTimes * (cols/p.In + reps*float64(columns)*steps*p.L1Latency)
 			llb += colTimes * cols * pr * pn * ps * again(p.Broadcast, int64(pm))
 		}
 		results := reps * float64(m*n*p.ResultBytes) * pr * pm * pn
 		ddr := p.ddrFloor(rows*pr*pm*ps, cols*pr*pn*ps, results, rowTimes, colTimes, float64(columns), columnsFirst)
-		best = min(best, max(t, llb/p.LLBRate, ddr))
+		best = min(best, max(t, llb/p.LLBRate, ddr-p.Head))
 	}
 	// The first loads come before all that, the last results behind.
 	ends := 0.0
@@ -259,6 +268,7 @@ func (p *Problem) tileFloor(cores [4]int64, tm, tn, tk int64) float64 {
 	if p.LLB > 0 && p.ColumnsFrom == DDR {
 		ends += min(p.DDRLatency, p.L1Latency)
 	}
+	ends = max(0, ends-p.Head)
 	if p.To != L1 {
 		ends += p.L1Latency + float64(m*n*p.ResultBytes)/float64(ceilDiv(m, tm)*columns)/p.Out
 		if p.LLB > 0 && p.To == DDR {
@@ -326,11 +336,15 @@ func Rules(p *Problem) ([]Blocks, error) {
 		if deep[0] == 1 && len(all) > 0 {
 			break
 		}
-		r := ruler{p: p, limit: limit}
-		r.search(deep)
-		all = append(all, r.best...)
-		for _, x := range r.best {
-			limit = min(limit, x.seconds)
+		for _, shared := range slices.Compact([]int64{0, p.Shared}) { // nor those with the machine's ring
+			own := *p
+			own.Shared = shared
+			r := ruler{p: &own, limit: limit}
+			r.search(deep)
+			all = append(all, r.best...)
+			for _, x := range r.best {
+				limit = min(limit, x.seconds)
+			}
 		}
 	}
 	if len(all) == 0 {
@@ -502,18 +516,26 @@ func (p *Problem) orders(b Blocks, visit func(Blocks)) {
 		if columnsFirst && (columns == 1 || b.Rows == 1 && reps == 1) {
 			continue
 		}
-		b.ColumnsFirst = columnsFirst
-		b = p.stays(b)
-		for _, panel := range []bool{false, true} {
-			if panel && sums <= 2 {
+		b.ColumnsFirst, b.Stay = columnsFirst, false
+		free := p.stays(b).Stay
+		for _, stay := range []bool{free, true} {
+			if b.Stay = stay; stay && !free && !p.mayStay(&b, p.Shared) {
 				continue
 			}
-			x := p.rooms(b, panel)
-			x.Once = false
-			visit(x)
-			if p.LLB > 0 && (p.RowsFrom == DDR && columns > 1 || p.ColumnsFrom == DDR && !p.Constant) {
-				x.Once = true
+			for _, panel := range []bool{false, true} {
+				if panel && sums <= 2 {
+					continue
+				}
+				x := p.rooms(b, panel)
+				x.Once = false
 				visit(x)
+				if p.LLB > 0 && (p.RowsFrom == DDR && columns > 1 || p.ColumnsFrom == DDR && !p.Constant) {
+					x.Once = true
+					visit(x)
+				}
+			}
+			if free {
+				break
 			}
 		}
 	}
@@ -536,15 +558,18 @@ func (p *Problem) rooms(b Blocks, panel bool) Blocks {
 	return b
 }
 
-// stays is a tiling whose weights stay in the ring if they can.
+// stays is a tiling whose weights stay in the machine's ring if they can, or as they do in a larger one.
 func (p *Problem) stays(b Blocks) Blocks {
-	w := p.cut(&b)
-	n := w.sums
-	if !b.ColumnsFirst {
-		n *= w.columns
-	}
-	b.Stay = p.Constant && w.tiles > 1 && n*w.colElements*p.ColumnBytes <= p.Ring
+	b.Stay = p.mayStay(&b, p.Ring) || b.Stay && p.mayStay(&b, p.Shared)
 	return b
+}
+
+// mayStay reports whether weights can stay in a ring of so many bytes.
+func (p *Problem) mayStay(b *Blocks, ring int64) bool {
+	x := *b
+	x.Stay = true
+	w := p.cut(&x)
+	return p.Constant && w.tiles > 1 && p.ring(&x, &w) <= ring
 }
 
 // group is the number of tiles of each operand a load from the DDR had better bring: the fewer loads, the less latency; the

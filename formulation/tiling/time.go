@@ -1,8 +1,6 @@
 package tiling
 
 import (
-	"math"
-
 	"github.com/dsasched/dsasched/model/schedule"
 )
 
@@ -83,22 +81,11 @@ func (p *Problem) Fits(b *Blocks) bool {
 }
 
 func (p *Problem) fits(b *Blocks, w *work) bool {
-	if p.stage(b, w) > p.Data || p.Most > 0 && w.tiles*w.columns*w.sums > p.Most {
+	if p.Most > 0 && w.tiles*w.columns*w.sums > p.Most {
 		return false
 	}
-	if p.Constant && p.ColumnsFrom != L1 {
-		tiles := int64(2)
-		if b.Stay {
-			if tiles = w.sums; !b.ColumnsFirst {
-				tiles *= w.columns
-			}
-		}
-		if w.columns*w.sums == 1 {
-			tiles = 1
-		}
-		if tiles*w.colElements*p.ColumnBytes > p.Ring {
-			return false
-		}
+	if stage, ring := p.stage(b, w), p.ring(b, w); (stage > p.Data || ring > p.Ring) && stage+max(leastRing, ring) > p.Shared {
+		return false
 	}
 	if p.LLB > 0 {
 		// A load takes a quarter of the pages at most, and two operands gather in half of them.
@@ -128,6 +115,36 @@ func (p *Problem) fits(b *Blocks, w *work) bool {
 		}
 	}
 	return true
+}
+
+// ring is the bytes of tiles of weights in the L1.
+func (p *Problem) ring(b *Blocks, w *work) int64 {
+	if !p.Constant || p.ColumnsFrom == L1 {
+		return 0
+	}
+	tiles := int64(2)
+	if b.Stay {
+		if tiles = w.sums; !b.ColumnsFirst {
+			tiles *= w.columns
+		}
+	}
+	if w.columns*w.sums == 1 {
+		tiles = 1
+	}
+	return tiles * align(w.colElements*p.ColumnBytes)
+}
+
+// leastRing is the bytes of a ring that nothing passes.
+const leastRing = 64
+
+// RingBytes is the bytes that a tiling that fits needs as a ring of weights and those that it leaves to it, if that must not
+// be the machine's; 0: it may.
+func (p *Problem) RingBytes(b *Blocks) (least, most int64) {
+	w := p.cut(b)
+	if stage, ring := p.stage(b, &w), p.ring(b, &w); stage > p.Data || ring > p.Ring {
+		return max(leastRing, ring), (p.Shared - stage) &^ 63
+	}
+	return 0, 0
 }
 
 // far is the number of bytes that one load from the DDR brings, of rows and of columns.
@@ -406,12 +423,18 @@ func (p *Problem) time(b *Blocks, w *work) (float64, Limit) {
 		if outer == 1 {
 			rest = 0
 		}
-		first := (inRow + inCol) + math.Max(float64(b.Group[0]), float64(b.Group[1]))*step
-		total = max(start+total, d1+first+c2+rest, d1+d2+first+rest, ddrAll+first)
+		// Behind the last load are its tiles: those of the larger loads have come before others of the smaller.
+		few, many, beside := float64(b.Group[1]), float64(b.Group[0]), dCol/sums
+		if few > many {
+			few, many, beside = many, few, dRow/sums
+		}
+		ahead := inRow + inCol + max(few*step, many*(step-beside)) - p.Head
+		start = max(0, start-p.Head)
+		total = max(start+total, d1+ahead+c2+rest, d1+d2+ahead+rest, ddrAll+ahead)
 		if p.To == DDR {
 			total = max(total, start+both2+(passes-1)*(p.DDRLatency+dStore))
 		}
-		far = ddrAll
+		far = ddrAll - p.Head
 	}
 	total += drain
 	limit, most := Unit, passes*unit

@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -171,8 +172,10 @@ func (lp *layerPlan) checkBlocked(s *schedule.Schedule) error {
 	if err := s.CheckRows(st, lp.dims); err != nil {
 		return err
 	}
-	if err := lp.checkSlices(s); err != nil {
-		return err
+	for _, err := range []error{lp.checkSlices(s), s.CheckRing(st)} {
+		if err != nil {
+			return err
+		}
 	}
 	stage := int64(0)
 	for _, p := range s.Staged(st) {
@@ -182,7 +185,7 @@ func (lp *layerPlan) checkBlocked(s *schedule.Schedule) error {
 		return fmt.Errorf("takes %d bytes of the L1 in %d tiles of rows, with room for %d of operands and %d of sums, there are %d", stage, n.Tiles, n.Depth, n.Sums, st.StageBytes)
 	}
 	if lp.constant != nil {
-		ring, largest, column, all := schedule.WeightRingBytes(s.Spec), int64(0), int64(0), int64(0)
+		ring, largest, column, all := cmp.Or(n.Ring, schedule.WeightRingBytes(s.Spec)), int64(0), int64(0), int64(0)
 		lp.eachWeights(n.Columns, n.Reduction, func(i int, core, _ int64) {
 			if n.ColumnsFirst && i%len(n.Reduction) == 0 {
 				column = 0

@@ -343,15 +343,15 @@ func (e *emitter) divideBuffers(segments []Segment) {
 	buffer := schedule.WeightBufferBytes(e.spec) - home
 	weightRing := schedule.WeightRingBytes(e.spec)
 	e.lb.log, e.gbActs.log = &e.queues, &e.queues
-	e.params = ring{space: space{log: &e.queues}, base: lbData, size: buffer - weightRing}
-	e.weights = ring{space: space{log: &e.queues}, base: lbData + e.params.size, size: weightRing}
+	e.weights.between(lbData, lbData+weightRing)
+	e.params.between(lbData+weightRing, lbData+buffer)
 	if e.spec.GB != nil {
 		e.pages = newPages(&e.queues, int64(e.spec.GB.SizeBytes), e.recordEntry)
 		e.pages.quarters = cmp.Or(e.opt.KeepQuarters, e.pages.quarters)
 		return
 	}
 	e.home.log, e.home.tiles = &e.queues, map[tileKey]resident{}
-	lo := e.weights.base + weightRing
+	lo := lbData + buffer
 	e.home.gaps = []gap{{lo, lo + home}}
 }
 

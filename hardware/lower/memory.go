@@ -129,20 +129,24 @@ func (s *space) take(lo, size int64, label int32) (*stretch, []int32) {
 	return n, s.log.list(deps)
 }
 
-// ring gives out contiguous stretches of a buffer in turn.
-type ring struct {
-	space
-	base, size, head int64
-}
+// ring gives out contiguous stretches of a range of a space in turn.
+type ring struct{ base, size, head int64 }
 
-func (r *ring) next(bytes int64, label int32) (*stretch, []int32) {
+func (r *ring) next(in *space, bytes int64, label int32) (*stretch, []int32) {
 	bytes = min(bytes, r.size)
 	if r.head+bytes > r.size {
 		r.head = 0
 	}
-	s, deps := r.take(r.base+r.head, bytes, label)
+	s, deps := in.take(r.base+r.head, bytes, label)
 	r.head += bytes
 	return s, deps
+}
+
+// between makes the ring the range between two addresses.
+func (r *ring) between(lo, hi int64) {
+	if r.base != lo || r.size != hi-lo {
+		*r = ring{base: lo, size: hi - lo}
+	}
 }
 
 // home is the part of the cores' weight buffers in which weights stay where there is

@@ -30,7 +30,7 @@ func (e *emitter) loadTile(t *weightTile, through *ring, cores int64) (int32, *s
 	if e.pages == nil {
 		return e.loadHome(t, through, gbBytes, next != never)
 	}
-	place, free := through.next(t.coreBytes, e.label)
+	place, free := through.next(&e.lb, t.coreBytes, e.label)
 	free = append(free, e.exposed()...)
 	ent := e.pages.find(t.number, next)
 	var after []int32
@@ -101,7 +101,7 @@ func (e *emitter) loadHome(t *weightTile, through *ring, far int64, again bool) 
 	}
 	// With broadcast, each core keeps a share, whether it works on this layer or not,
 	// and sends it to all when it is used.
-	place, free := through.next(t.coreBytes, e.label)
+	place, free := through.next(&e.lb, t.coreBytes, e.label)
 	free = append(free, e.exposed()...)
 	share := ceilDiv(t.unionBytes, schedule.CoresWithLB(e.spec))
 	var c int32

@@ -125,6 +125,7 @@ type tileInLB struct {
 // step lowers one step of a schedule: a layer of an instance.
 func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState) {
 	e.label, e.task, e.running = e.name(lp.layer.Name), lp.task, lp.step
+	e.weights.between(s.DataEnd(lp.step), e.params.base)
 	l := &lowering{emitter: e, lp: lp, values: values, cores: lp.step.Cores, active: lp.step.Active()}
 	l.operands(s)
 	l.places(s)

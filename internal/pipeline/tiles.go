@@ -82,9 +82,9 @@ func (t *tiler) product(i int, p *tiling.Problem) Key {
 	st := &s.Steps[i]
 	var b Key
 	b.Add(p.Reps, p.M, p.N, p.K, p.RowBytes, p.ColumnBytes, p.ResultBytes, int64(p.RowsFrom), int64(p.ColumnsFrom),
-		int64(p.To), p.Deep, p.Most, p.Data, p.LLB, int64(len(p.Extra)))
+		int64(p.To), p.Deep, p.Most, p.Data, p.Shared, p.LLB, int64(len(p.Extra)))
 	for _, x := range []float64{p.Product.Simple, p.Product.Special, p.Product.Move, p.Machine.Row, p.Load, p.Gap, p.Machine.Simple,
-		p.Machine.Special, p.Machine.Move} {
+		p.Machine.Special, p.Machine.Move, p.Head} {
 		b.Add(int64(math.Float64bits(x)))
 	}
 	for _, x := range p.Extra {
@@ -108,7 +108,7 @@ func (t *tiler) key(i int, product Key) string {
 	s := t.d.Schedule
 	st, layer := &s.Steps[i], t.layer(&s.Steps[i])
 	b := append(slices.Clone(t.same), product...)
-	b.Add(int64(len(layer.Ops)), st.Tiles, st.StageBytes, s.Room(i))
+	b.Add(int64(len(layer.Ops)), st.Tiles, st.StageBytes, s.Room(i), s.Shared(i))
 	for _, id := range layer.Ops {
 		b.Text(string(s.Graph.Op(id).Kind))
 	}
@@ -193,6 +193,10 @@ func (t *tiler) fitting(ctx context.Context, i int, p *tiling.Problem, b tiling.
 	for range moreRows + 1 {
 		n := t.nest(&t.d.Schedule.Steps[i], p, b)
 		undo, err := t.follow(i, n)
+		if err != nil && n.Ring > 0 {
+			n.Ring, _ = p.RingBytes(&b)
+			undo, err = t.follow(i, n)
+		}
 		if err != nil {
 			b.Rows *= 2
 			continue
@@ -281,7 +285,10 @@ func (t *tiler) problem(i int) (*tiling.Problem, bool) {
 			p.Deep = deep
 		}
 	}
-	p.Data, p.Most = min(p.Data, s.Room(i)), mostProducts
+	if p.LLB > 0 && t.d.Lower.Prefetch {
+		p.Head = s.Spec.LaunchSeconds
+	}
+	p.Data, p.Shared, p.Most = min(p.Data, s.Room(i)), s.Shared(i), mostProducts
 	_, rows := t.rows(st, p.Reps, row)
 	var extents []int64
 	for _, d := range rows {
@@ -357,6 +364,7 @@ func (t *tiler) nest(st *schedule.Step, p *tiling.Problem, b tiling.Blocks) *sch
 		ColumnsFirst: b.ColumnsFirst, Sums: b.Sums, Stay: b.Stay, Once: b.Once,
 		Columns:   lower.Cut(columns, p.Machine.Columns, (columns+b.Columns-1)/b.Columns),
 		Reduction: lower.Cut(depth, p.Grain(), (depth+b.Reduction-1)/b.Reduction)}
+	_, n.Ring = p.RingBytes(&b)
 	if k := b.Cores[3]; k > 1 {
 		n.Rfactor = k
 	}

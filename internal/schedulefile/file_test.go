@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"regexp"
@@ -524,5 +525,54 @@ func TestManyViolations(t *testing.T) {
 	bad := schedulefile.Check(f, machine(t))
 	if n := len(bad); n < schedulefile.MaxViolations || n > schedulefile.MaxViolations+1 || !strings.HasPrefix(bad[n-1].What, "and ") {
 		t.Errorf("%d violations, last %v", n, bad[n-1])
+	}
+}
+
+// A ring of weights of a nest's own passes the file, and what does not fit beside it is named.
+func TestRing(t *testing.T) {
+	spec, err := hardware.Load("a100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	net := network.Network{Name: "product", Graph: func(batch int64) (*model.Graph, error) {
+		b := model.NewBuilder("product")
+		b.Output(b.Op("MatMul", "product", model.Attr{}, b.Input("x", model.F16, batch, 512), b.Param("w", model.F16, 512, 512)))
+		return b.Build()
+	}}
+	recipe, err := scheduler.Lookup("tiled-llb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := scheduler.Run(context.Background(), net, spec, 4096, recipe, scheduler.Options{Chunk: 4096})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := r.Schedule
+	st := &s.Steps[0]
+	if st.Nest == nil || st.Nest.Ring == 0 || st.StageAddress+st.StageBytes > s.DataEnd(st) {
+		t.Fatalf("%+v, expected a ring of its own behind the stage at %d of %d bytes", st.Nest, st.StageAddress, st.StageBytes)
+	}
+	data, err := scheduler.File(r, schedulefile.Origin{}).Write()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring := fmt.Sprintf("ring of %d", st.Nest.Ring)
+	for _, tt := range []struct{ ring, want string }{
+		{ring, ""},
+		{fmt.Sprintf("ring of %d", s.DataEnd(st)+st.Nest.Ring), "bytes in front of its ring of weights"},
+		{"ring of 100", "has a ring of 100 bytes for weights, expected a multiple of 64 up to the"},
+		{"ring of 1048576", "has a ring of 1048576 bytes for weights, expected a multiple of 64 up to the"},
+	} {
+		f, err := schedulefile.Read("ring", bytes.Replace(data, []byte(ring), []byte(tt.ring), 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said []string
+		for _, v := range schedulefile.Check(f, spec) {
+			said = append(said, v.String())
+		}
+		if all := strings.Join(said, "\n"); (tt.want == "") != (all == "") || !strings.Contains(all, tt.want) {
+			t.Errorf("%s: %s\nexpected %q", tt.ring, all, tt.want)
+		}
 	}
 }

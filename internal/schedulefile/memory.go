@@ -267,9 +267,22 @@ func (b *builder) overlaps(field []string) {
 			fmt.Sprintf("%q of %s", g.Tensor(v.Tensor).Name, b.name(v.Instance)), i})
 	}
 	for i := range s.Steps {
-		if st := &s.Steps[i]; st.StageBytes > 0 {
-			lists[schedule.LB] = append(lists[schedule.LB], use{st.StageAddress, st.StageAddress + st.StageBytes, i, i, "memory.stages",
-				fmt.Sprintf("the stage of layer %d of %s", st.Layer, b.name(st.Instance)), -1})
+		st := &s.Steps[i]
+		if st.Nest.Blocked() {
+			if err := s.CheckRing(st); err != nil {
+				b.say("nests", "that of layer %d of %s %v", st.Layer, b.name(st.Instance), err)
+			}
+		}
+		if st.StageBytes > 0 {
+			name := fmt.Sprintf("the stage of layer %d of %s", st.Layer, b.name(st.Instance))
+			hi := st.StageAddress + st.StageBytes
+			if end := s.DataEnd(st); end != s.LBCapacity {
+				if hi > end {
+					b.say("memory.stages", "%s at [%d, %d) leaves the %d bytes in front of its ring of weights", name, st.StageAddress, hi, end)
+				}
+				hi = min(hi, s.LBCapacity)
+			}
+			lists[schedule.LB] = append(lists[schedule.LB], use{st.StageAddress, hi, i, i, "memory.stages", name, -1})
 		}
 	}
 	for l, capacity := range [2]int64{s.LBCapacity, s.GBCapacity - reserve(s.GBCapacity)} {

@@ -267,8 +267,17 @@ func checkAddresses(s *Schedule) error {
 			fmt.Sprintf("%s of instance %d", s.Graph.Tensor(v.Tensor).Name, v.Instance), v})
 	}
 	for i := range s.Steps {
-		if st := &s.Steps[i]; st.StageBytes > 0 {
-			byLevel[LB] = append(byLevel[LB], use{st.StageAddress, st.StageAddress + st.StageBytes, i, i, fmt.Sprintf("the stage of step %d", i), nil})
+		st := &s.Steps[i]
+		if st.Nest.Blocked() {
+			if err := s.CheckRing(st); err != nil {
+				return fmt.Errorf("the nest of step %d %w", i, err)
+			}
+		}
+		if hi := st.StageAddress + st.StageBytes; st.StageBytes > 0 {
+			if end := s.DataEnd(st); hi > end {
+				return fmt.Errorf("%v: the stage of step %d at [%d, %d) leaves the capacity of %d bytes", LB, i, st.StageAddress, hi, end)
+			}
+			byLevel[LB] = append(byLevel[LB], use{st.StageAddress, min(hi, s.LBCapacity), i, i, fmt.Sprintf("the stage of step %d", i), nil})
 		}
 	}
 	for level, capacity := range []int64{LB: s.LBCapacity, GB: s.GBCapacity} {

@@ -64,6 +64,9 @@ type Nest struct {
 	Sums int64 `json:"sums,omitempty"`
 	// ColumnDepth is the room for tiles of a second operand that is no constant; 0: Depth.
 	ColumnDepth int64 `json:"column_depth,omitempty"`
+	// Ring is how many bytes of the L1, in front of parameters, the weights of a blocked nest pass; the stage and values
+	// have what is in front of them. 0: as many as without a nest.
+	Ring int64 `json:"ring,omitempty"`
 	// Attention are the loops of an attention, which have no others.
 	Attention *AttentionTiles `json:"attention,omitempty"`
 }
@@ -162,11 +165,12 @@ func (s *Schedule) Follow(i int, n *Nest) error {
 	for _, p := range s.Staged(st) {
 		st.StageBytes += st.Space(p)
 	}
-	if st.StageBytes <= was.StageBytes && was.StageBytes > 0 {
+	end := s.DataEnd(st)
+	if st.StageBytes <= was.StageBytes && was.StageBytes > 0 && st.StageAddress+st.StageBytes <= end {
 		return nil
 	}
 	most := int64(0)
-	for _, room := range s.rooms(i) {
+	for _, room := range s.rooms(i, end) {
 		if most = max(most, room[1]-room[0]); room[1]-room[0] >= st.StageBytes {
 			st.StageAddress = room[0]
 			return nil
@@ -177,8 +181,43 @@ func (s *Schedule) Follow(i int, n *Nest) error {
 	return fmt.Errorf("tiles %d of %d take %d bytes of the L1, there is room for %d", n.Tiles, n.Depth, need, most)
 }
 
-// rooms returns the free ranges of the LB beside the values alive at step i.
-func (s *Schedule) rooms(i int) (list [][2]int64) {
+// DataEnd is the address in the LB at which values and the stage of a step end, and its ring of weights begins.
+func (s *Schedule) DataEnd(st *Step) int64 {
+	if !st.Nest.Blocked() || st.Nest.Ring == 0 {
+		return s.LBCapacity
+	}
+	return s.LBCapacity + WeightRingBytes(s.Spec) - st.Nest.Ring
+}
+
+// CheckRing verifies that the ring of weights of a step's blocked nest has place beside the values alive.
+func (s *Schedule) CheckRing(st *Step) error {
+	switch ring := st.Nest.Ring; {
+	case ring == 0:
+	case !MovableRing(s.Spec):
+		return fmt.Errorf("has a ring of %d bytes for weights, which have a memory of their own", ring)
+	case ring < 0 || ring%64 != 0 || ring > s.Shared(st.ID):
+		return fmt.Errorf("has a ring of %d bytes for weights, expected a multiple of 64 up to the %d that values leave", ring, s.Shared(st.ID))
+	}
+	return nil
+}
+
+// Shared is how many bytes of a core's LB the stage of step i and its ring of weights may take together; 0: where one
+// ends and the other begins is fixed.
+func (s *Schedule) Shared(i int) int64 {
+	if !MovableRing(s.Spec) {
+		return 0
+	}
+	used := int64(0)
+	for v := range s.Near(i) {
+		if v.Level == LB && v.Def <= i && i <= v.Last {
+			used = max(used, v.Address+v.CoreBytes)
+		}
+	}
+	return s.LBCapacity + WeightRingBytes(s.Spec) - used
+}
+
+// rooms returns the free ranges of the LB up to an address beside the values alive at step i.
+func (s *Schedule) rooms(i int, end int64) (list [][2]int64) {
 	var used [][2]int64
 	for v := range s.Near(i) {
 		if v.Level == LB && v.Def <= i && i <= v.Last {
@@ -187,7 +226,7 @@ func (s *Schedule) rooms(i int) (list [][2]int64) {
 	}
 	slices.SortFunc(used, func(a, b [2]int64) int { return cmp.Compare(a[0], b[0]) })
 	at := int64(0)
-	for _, u := range append(used, [2]int64{s.LBCapacity, s.LBCapacity}) {
+	for _, u := range append(used, [2]int64{end, end}) {
 		list = append(list, [2]int64{at, u[0]})
 		at = max(at, u[1])
 	}
@@ -228,9 +267,10 @@ func (s *Schedule) Near(i int) iter.Seq[*Value] {
 	}
 }
 
-// Room is the most that the stage of step i may take of a core's LB.
+// Room is the most that the stage of step i may take of a core's LB, beside the ring of weights that steps without a
+// nest have.
 func (s *Schedule) Room(i int) (bytes int64) {
-	for _, room := range s.rooms(i) {
+	for _, room := range s.rooms(i, s.LBCapacity) {
 		bytes = max(bytes, room[1]-room[0])
 	}
 	return bytes
@@ -261,6 +301,7 @@ func (s *Schedule) Room(i int) (bytes int64) {
 //	    for reduction in 64 64
 //	      bring by 8              from the DDR eight tiles at a time; "bring once by 8"
 //	      columns of 4            room for tiles of a second operand that is no constant
+//	      ring of 49152           bytes of the L1 that weights pass
 //	      weights by 8
 //	      multiply
 //	    vector
@@ -353,6 +394,9 @@ func (n *Nest) lines(output *model.Tensor) (list []nestLine) {
 		say("%s", words("bring", n.Once, "once", n.Stage > 0, fmt.Sprintf("by %d", n.Stage)))
 		if n.ColumnDepth > 0 {
 			say("columns of %d", n.ColumnDepth)
+		}
+		if n.Ring > 0 {
+			say("ring of %d", n.Ring)
 		}
 		say("%s", words("weights", n.Group > 0, fmt.Sprintf("by %d", n.Group), n.Stay, "stay"))
 		say("multiply")
@@ -495,6 +539,8 @@ func ParseNest(text string, output *model.Tensor) (*Nest, error) {
 			}
 		case "columns":
 			n.ColumnDepth, err = readExtent(words[len(words)-1])
+		case "ring":
+			n.Ring, err = readExtent(words[len(words)-1])
 		case "multiply":
 		case "vector":
 			if !n.Blocked() {
@@ -505,7 +551,7 @@ func ParseNest(text string, output *model.Tensor) (*Nest, error) {
 				n.Store = attachTo(around, n.ColumnsFirst)
 			}
 		default:
-			err = fmt.Errorf("found %q, expected cores, rfactor, for LOOP in, sums, stage, bring, columns, weights, multiply, vector or store", words[0])
+			err = fmt.Errorf("found %q, expected cores, rfactor, for LOOP in, sums, stage, bring, columns, ring, weights, multiply, vector or store", words[0])
 		}
 		if err != nil {
 			return bad(err)

@@ -213,6 +213,9 @@ func WeightRingBytes(spec *hardware.Spec) int64 {
 	return b - b/4
 }
 
+// MovableRing reports whether weights share the LB of a core with activations, so that a nest may say where one ends.
+func MovableRing(spec *hardware.Spec) bool { return spec.LB != nil && spec.LBWeightBytes == 0 }
+
 // DataBytes is the part of each core's LB that activations may use.
 func DataBytes(spec *hardware.Spec) int64 {
 	if spec.LB == nil {
