@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ import (
 	"github.com/dsasched/dsasched/internal/answers"
 	"github.com/dsasched/dsasched/internal/grain"
 	"github.com/dsasched/dsasched/internal/pipeline"
+	"github.com/dsasched/dsasched/internal/schedulefile"
 	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/model/schedule"
@@ -371,18 +373,38 @@ type kernelJSON struct {
 func newExplainKernel() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain-kernel FILE",
-		Short: "Explain a tuned kernel: what other loops cost",
+		Short: "Explain the loops of a kernel: what they take, or what others cost",
 		Long: `Show the loops of a kernel in a file of 'dsasched tune', and what the kernel takes
 with each other choice of one decision. The file's times are measured again, so that
-a kernel whose loops were edited shows what they are worth.`,
+a kernel whose loops were edited shows what they are worth.
+
+Of a file of 'dsasched schedule', list the products and attentions that it runs, each
+distinct one once, with what each takes alone and what limits it. With --task NAME, a
+layer's, or its number from 0: the loops (tiles of each level, their order, rooms),
+the buffers in a core's L1, how long each unit, queue of moves and resource is busy,
+and the bytes that pass each memory.`,
 		Example: `  dsasched explain-kernel tuned.json --task 3
-  dsasched explain-kernel tuned.json --task 0 --full --json`,
-		Args: oneArg("FILE", "give the path of a file that 'dsasched tune' has written"),
+  dsasched explain-kernel tuned.json --task 0 --full --json
+  dsasched explain-kernel net.schedule.json
+  dsasched explain-kernel net.schedule.json --task 0`,
+		Args: oneArg("FILE", "give the path of a file that 'dsasched tune' or 'dsasched schedule -o' has written"),
 	}
-	asJSON := addJSON(cmd)
-	name := cmd.Flags().String("task", "", "`task` as 'dsasched tune' prints it, or its number from 0")
+	asJSON, accelerator := addJSON(cmd), addScheduleHardware(cmd)
+	name := cmd.Flags().String("task", "", "`task` as 'dsasched tune' prints it, the name of a layer of a schedule, or its number from 0")
 	full := cmd.Flags().Bool("full", false, "print every other choice, not the three best of a decision")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		data, err := regular.Read(args[0])
+		if err != nil {
+			return err
+		}
+		var file struct{ Kind string }
+		if json.Unmarshal(data, &file) == nil && file.Kind == schedulefile.Kind {
+			a, err := scheduledKernels(cmd.Context(), args[0], *accelerator, *name)
+			if err != nil {
+				return err
+			}
+			return emit(cmd, *asJSON, a, a.write)
+		}
 		t, err := readTuned(args[0])
 		if err != nil {
 			return err
@@ -421,6 +443,83 @@ a kernel whose loops were edited shows what they are worth.`,
 		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) { writeKernel(b, a, *full) })
 	}
 	return cmd
+}
+
+// scheduledJSON is the answer of 'dsasched explain-kernel' for a schedule.
+type scheduledJSON struct {
+	Schedule string            `json:"schedule"`
+	Hardware string            `json:"hardware"`
+	Variant  string            `json:"variant"`
+	Kernels  []pipeline.Kernel `json:"kernels"`
+	one      bool
+}
+
+// scheduledKernels are the kernels of a schedule's file, or the one of this name or number.
+func scheduledKernels(ctx context.Context, file, accelerator, name string) (*scheduledJSON, error) {
+	_, r, err := restore(ctx, file, accelerator)
+	if err != nil {
+		return nil, err
+	}
+	a := &scheduledJSON{Schedule: file, Hardware: r.Machine.Name, Variant: r.Recipe.Name}
+	if a.Kernels, err = pipeline.Kernels(ctx, r); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if name == "" {
+		return a, nil
+	}
+	for i, k := range a.Kernels {
+		if k.Layer == name || fmt.Sprint(i) == name {
+			a.Kernels, a.one = a.Kernels[i:i+1], true
+			return a, nil
+		}
+	}
+	return nil, usagef("--task is %q, expected a layer among the %d kernels of %s or its number from 0", name, len(a.Kernels), file)
+}
+
+func (a *scheduledJSON) write(b *bytes.Buffer) {
+	if !a.one {
+		row(b, "kernels", "%d of %s on %s by %s, products and attentions alone", len(a.Kernels), printable(a.Schedule), a.Hardware, a.Variant)
+		b.WriteByte('\n')
+		var rows [][]string
+		for i, k := range a.Kernels {
+			rows = append(rows, []string{fmt.Sprint(i), printable(k.Layer), fmt.Sprint(k.Steps), k.Form, fmt.Sprint(k.Cores), duration(k.Seconds), k.Limit})
+		}
+		writeTable(b, "rlrlrrl", []string{"", "layer", "steps", "loops", "cores", "alone", "limited by"}, rows)
+		return
+	}
+	k := a.Kernels[0]
+	row(b, "kernel", "%s, %s alike", printable(k.Layer), plural(k.Steps, "step"))
+	row(b, "alone", "%s on %s, limited by %s", duration(k.Seconds), plural(int(k.Cores), "core"), k.Limit)
+	chosen := "by the generator's rules"
+	if k.Chosen {
+		chosen = "chosen"
+	}
+	row(b, "loops", "%s, %s", k.Form, chosen)
+	for _, line := range k.Nest {
+		fmt.Fprintf(b, "  %s\n", printable(line))
+	}
+	var buffers, uses [][]string
+	sum := int64(0)
+	for _, x := range k.Buffers {
+		sum += x.Bytes
+		buffers = append(buffers, []string{printable(x.Operand), size(x.Bytes)})
+	}
+	fmt.Fprintf(b, "\nin the L1 of each core: %s of %s\n", size(sum), size(k.L1Bytes))
+	if len(buffers) > 0 {
+		writeTable(b, "lr", []string{"buffer of", "all rooms"}, buffers)
+	}
+	b.WriteByte('\n')
+	for _, u := range k.Uses {
+		count, bytes := "", ""
+		if u.Count > 0 {
+			count = fmt.Sprint(u.Count)
+		} else {
+			bytes = size(u.Bytes)
+		}
+		uses = append(uses, []string{u.What, duration(u.Seconds), fmt.Sprintf("%.0f %%", 100*u.Seconds/k.Seconds), count, bytes})
+	}
+	writeTable(b, "lrrrr", []string{"busy", "time", "share", "commands", "bytes"}, uses)
+	fmt.Fprintf(b, "\nbytes read and written: %s in the DDR, %s in the LLB, %s in all L1\n", size(k.Accesses.DDR), size(k.Accesses.LLB), size(k.Accesses.L1))
 }
 
 func readTuned(name string) (*scheduler.Tuned, error) {

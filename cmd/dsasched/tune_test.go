@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -76,5 +77,52 @@ func TestEnough(t *testing.T) {
 		if r := call(t, append([]string{"tune", "toy-fig3"}, strings.Fields(args)...)...); r.status != exitUsage || !strings.Contains(r.stderr, "expected a time above 0 for each of 1 network, and --objective f2") {
 			t.Errorf("%s: status %d, %q", args, r.status, r.stderr)
 		}
+	}
+}
+
+// Of a schedule's file, explain-kernel lists each distinct product and attention once, and shows one by its number or its
+// layer's name: its buffers have room, nothing is busy for longer than it takes, and what must cross the DDR does.
+func TestKernelsOfSchedule(t *testing.T) {
+	workspace(t)
+	answer(t, "schedule", "sd-attention", "--batch", "4", "--chunk", "1", "--quiet", "-o", "sd.json")
+	list := func(args ...string) (a scheduledJSON) {
+		if err := json.Unmarshal([]byte(answer(t, append([]string{"explain-kernel", "sd.json", "--json"}, args...)...)), &a); err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	all := list()
+	forms := map[string]int{}
+	for i, k := range all.Kernels {
+		forms[k.Form] += k.Steps
+		sum := int64(0)
+		for _, b := range k.Buffers {
+			sum += b.Bytes
+		}
+		if sum > k.L1Bytes || k.Seconds <= 0 || k.Accesses.DDR <= 0 || len(k.Nest) < 4 {
+			t.Errorf("%+v: expected a nest of at most its room, that takes some time", k)
+		}
+		for _, u := range k.Uses {
+			if u.Seconds > k.Seconds*1.0001 {
+				t.Errorf("%s: %+v of %g s", k.Layer, u, k.Seconds)
+			}
+		}
+		for _, name := range []string{fmt.Sprint(i), k.Layer} {
+			if one := list("--task", name); len(one.Kernels) != 1 || one.Kernels[0].Layer != k.Layer {
+				t.Errorf("--task %s: %+v, expected %s", name, one.Kernels, k.Layer)
+			}
+		}
+		text := answer(t, "explain-kernel", "sd.json", "--task", fmt.Sprint(i))
+		for _, want := range append(k.Nest, "in the L1 of each core", "matrix unit", k.Limit) {
+			if !strings.Contains(text, strings.TrimSpace(want)) {
+				t.Errorf("%s: no %q in\n%s", k.Layer, want, text)
+			}
+		}
+	}
+	if forms["attention"] != 1 {
+		t.Errorf("forms %v, expected an attention", forms)
+	}
+	if r := call(t, "explain-kernel", "sd.json", "--task", "nothing"); r.status != exitUsage || !strings.Contains(r.stderr, `--task is "nothing", expected a layer among the`) {
+		t.Errorf("status %d, %q", r.status, r.stderr)
 	}
 }

@@ -121,9 +121,10 @@ func anyNests(recipe scheduler.Recipe, r *rand.Rand) scheduler.Recipe {
 // anyNest is a nest for a step that may run by it or not.
 func anyNest(s *schedule.Schedule, i int, m *cost.Model, r *rand.Rand) *schedule.Nest {
 	if a := s.Steps[i].Attending; a != nil {
-		return &schedule.Nest{Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile,
-			Attention: &schedule.AttentionTiles{Products: pick(r, 1, 1, 1+r.Int64N(a.Products)),
-				Positions: pick(r, a.Positions, 1+r.Int64N(a.Positions)), Keys: pick(r, a.Keys, 1+r.Int64N(a.Keys))}}
+		t := schedule.AttentionTiles{Products: pick(r, 1, 1, 1+r.Int64N(a.Products)), Positions: pick(r, a.Positions, 1+r.Int64N(a.Positions)),
+			Keys: pick(r, a.Keys, 1+r.Int64N(a.Keys)), Single: r.IntN(2) == 0, InTurn: a.Causal && r.IntN(2) == 0}
+		t.Pieces = pick(r, 0, r.Int64N(t.Positions+1))
+		return &schedule.Nest{Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile, Attention: &t}
 	}
 	n := ansor.Sample(s, i, m, r)
 	if n == nil || r.IntN(2) == 0 {

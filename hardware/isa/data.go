@@ -74,6 +74,11 @@ type Task struct {
 	// have room. A load of keys or values with Tiles brings what all positions need of so many.
 	// Of queries and results, QuerySlots tiles have room.
 	Products, Positions, Keys, Slots, QuerySlots int32
+	// Pieces is how many pieces the positions of a tile are cut into, equal but for the last: of a command on scores Part
+	// counts them. ScoreSlots pieces' scores have room. With InTurn cores take tiles of positions in
+	// turn: of the results core c has no box but tiles c, c + n and so on if n cores divide the positions.
+	Pieces, ScoreSlots int32
+	InTurn             bool
 }
 
 // Portion is the share that a command has of its task.
@@ -204,8 +209,8 @@ func (p *Program) checkData() (item string, index int, what string) {
 	}
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
-		if min(t.Tiles, t.Repeat, t.Depth, t.Slices, t.Sums, t.Products, t.Positions, t.Keys, t.Slots, t.QuerySlots) < 0 ||
-			t.Keys > 0 && min(t.Products, t.Positions, t.Slots, t.QuerySlots) < 1 {
+		if min(t.Tiles, t.Repeat, t.Depth, t.Slices, t.Sums, t.Products, t.Positions, t.Keys, t.Slots, t.QuerySlots, t.Pieces, t.ScoreSlots) < 0 ||
+			t.Keys > 0 && min(t.Products, t.Positions, t.Slots, t.QuerySlots, t.Pieces, t.ScoreSlots) < 1 {
 			return "task", i, fmt.Sprintf("is cut into %d tiles, of %d each, with room for %d, and for sums of %d", t.Tiles, t.Repeat, t.Depth, t.Sums)
 		}
 		for _, op := range t.Operators {

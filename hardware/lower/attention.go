@@ -2,6 +2,7 @@ package lower
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/isa"
@@ -13,15 +14,20 @@ import (
 // in each over tiles of the keys that any of them sees:
 //
 //	visit   scores = queries x keys             matrix unit
-//	        scale, mask, maximum, exponential, sum    vector and special units
+//	        scale, mask, maximum, exponential, sum    vector and special units: with the factors of the results
 //	        results = results x factor          vector unit: where the maximum has grown
 //	        results += scores x values          matrix unit
 //	behind  results / sum, and what follows in the layer; the tile leaves the L1
 //
 // The scores of a visit are made while those of the one before are at the vector units and go with their values:
-// each unit has its part of two visits at hand, and of the scores two tiles have room. Keys and values come to two
-// places in turn; where all tiles of a product have room they come once for all of its queries. From the DDR they
-// come once if the LLB has room for them.
+// each unit has its part of two visits at hand, and of the scores two have room. A tile of queries may be cut
+// into pieces, with a visit for each, so that the scores take less. Keys and values come to two
+// places in turn; where all tiles of a product have room they come once for all of its queries. With room for one tile,
+// keys come while values are multiplied, and values while keys are; then all pieces meet a tile's
+// values before the next keys. From the DDR they come once if the LLB has room for them, several tiles in one load.
+//
+// With a causal mask, cores that divide the positions may take tiles of them in turn: a command takes as long as
+// the core that sees most needs, and so in each tile all see about as much.
 
 // attention is the plan of such a step.
 type attention struct {
@@ -32,7 +38,7 @@ type attention struct {
 
 // planAttention is plan for a step with an attention.
 func planAttention(s *schedule.Schedule, st *schedule.Step, lp *layerPlan) error {
-	a := &attention{Attending: st.Attending, tiles: st.AttentionTiles()}
+	a := &attention{Attending: st.Attending, tiles: s.AttentionTiles(st)}
 	if lp.layer.Ops[0] != a.Op.ID {
 		return fmt.Errorf("%q comes before the attention of its layer", s.Graph.Op(lp.layer.Ops[0]).Name)
 	}
@@ -52,6 +58,11 @@ func planAttention(s *schedule.Schedule, st *schedule.Step, lp *layerPlan) error
 		}
 		if err := a.CheckAttention(a.tiles); err != nil {
 			return err
+		}
+		if a.tiles.InTurn {
+			if err := s.InTurn(st); err != nil {
+				return fmt.Errorf("the loop over queries %w", err)
+			}
 		}
 	}
 	lp.attention = a
@@ -95,11 +106,12 @@ func (lp *layerPlan) regions(s *schedule.Schedule, core int64) schedule.Regions 
 	return reg
 }
 
-// visit is a tile of queries with a tile of keys.
+// visit is a piece of a tile of queries with a tile of keys.
 type visit struct {
-	block, i, j               int64
+	block, i, j, piece        int64
 	products, positions, keys int64
 	number                    int64 // of all
+	first                     bool  // of its tiles
 	last                      bool  // of its queries
 	soft                      []int32
 	place                     int64 // of its values
@@ -119,10 +131,11 @@ type attending struct {
 	queries               []int32 // loads of the present tile
 	byTensor              map[model.TensorID]*users
 	kept                  map[model.TensorID][][]int32 // loads of the tiles of the block that stay
-	staged                map[model.TensorID][]*entry  // in the LLB, of the block
+	staged                map[model.TensorID]*staging  // in the LLB, of the block
 	scores, results       [][]int32                    // last users of the places of scores, of results on their way out
 	sums                  []int32                      // and of the sums
-	prior                 int32                        // the product with values before
+	keys, values, masks   []int32                      // loads of the present tile of keys
+	prior                 []int32                      // of each piece, the product with values before
 	written               bool
 	matrixIndex, vecIndex int64
 }
@@ -133,10 +146,22 @@ type users struct {
 	count int64
 }
 
+// staging is what the LLB has of the keys or values of the present products.
+type staging struct {
+	stay  bool // for all tiles of queries
+	tiles []stagedTiles
+}
+
+// stagedTiles is what one load has brought.
+type stagedTiles struct {
+	first, n int64
+	*entry
+}
+
 // attend lowers an attention.
 func (l *lowering) attend(s *schedule.Schedule) {
-	a := &attending{lowering: l, attention: l.lp.attention, s: s, prior: -1, byTensor: map[model.TensorID]*users{},
-		staged: map[model.TensorID][]*entry{}, kept: map[model.TensorID][][]int32{}}
+	a := &attending{lowering: l, attention: l.lp.attention, s: s, prior: slices.Repeat([]int32{-1}, int(max(1, l.lp.attention.tiles.Pieces))), byTensor: map[model.TensorID]*users{},
+		staged: map[model.TensorID]*staging{}, kept: map[model.TensorID][][]int32{}}
 	slots := a.Slots(a.tiles)
 	for _, o := range a.Operands {
 		n := slots
@@ -145,32 +170,35 @@ func (l *lowering) attend(s *schedule.Schedule) {
 		}
 		a.byTensor[o.Tensor] = &users{of: make([][]int32, n)}
 	}
-	a.scores, a.results = make([][]int32, slots), make([][]int32, a.QuerySlots(a.tiles))
-	for i := range a.Steps(a.tiles) {
-		a.visits += ceilDiv(a.Visible(a.tiles, i), a.tiles.Keys)
+	a.scores, a.results = make([][]int32, a.ScoreSlots(a.tiles)), make([][]int32, a.QuerySlots(a.tiles))
+	for range a.eachVisit {
+		a.visits++
 	}
-	a.visits *= a.Blocks(a.tiles)
 	for _, in := range l.ins {
 		a.ready = append(a.ready, in.state.ready...)
 	}
 	a.scratchDeps = l.sumsDeps
 	a.bringWhole()
 	var before *visit
-	number := int64(0)
-	for block := range a.Blocks(a.tiles) {
-		a.enter(block)
-		for i := range a.Steps(a.tiles) {
-			seen := a.Visible(a.tiles, i)
-			for j := int64(0); j*a.tiles.Keys < seen; j++ {
-				v := &visit{block: block, i: i, j: j, number: number, products: min(a.tiles.Products,
-					a.Products-block*a.tiles.Products),
-					positions: min(a.tiles.Positions, a.Positions-i*a.tiles.Positions), keys: min(a.tiles.Keys,
-						seen-j*a.tiles.Keys), last: (j+1)*a.tiles.Keys >= seen}
-				number++
-				a.visit(v, before)
-				before = v
-			}
+	for v := range a.eachVisit {
+		if v.number%1024 == 1023 && l.halted == nil && l.opt.Stopped != nil {
+			l.halted = l.opt.Stopped()
 		}
+		if l.halted != nil {
+			return
+		}
+		if before == nil || before.block != v.block {
+			a.enter(v.block)
+		}
+		if v.first && before != nil && a.tiles.Single && !a.Stay(a.tiles) { // its keys and values leave
+			a.weigh(before)
+			if before.last {
+				a.finish(before)
+			}
+			before = nil
+		}
+		a.visit(v, before)
+		before = v
 	}
 	a.weigh(before)
 	a.finish(before)
@@ -183,49 +211,79 @@ func (l *lowering) attend(s *schedule.Schedule) {
 	}
 }
 
+// eachVisit gives the visits in order: of all pieces that see any of a tile of keys.
+func (a *attending) eachVisit(yield func(*visit) bool) {
+	number, size := int64(0), a.tiles.Piece()
+	for block := range a.Blocks(a.tiles) {
+		products := min(a.tiles.Products, a.Products-block*a.tiles.Products)
+		for i := range a.Steps(a.tiles) {
+			positions := min(a.tiles.Positions, a.Positions-i*a.tiles.Positions)
+			seen := a.Visible(a.tiles, i)
+			for j := int64(0); j*a.tiles.Keys < seen; j++ {
+				first := true
+				for piece := int64(0); piece*size < positions; piece++ {
+					end := min(positions, (piece+1)*size)
+					keys := min(a.tiles.Keys, a.VisibleTo(a.tiles, i, end)-j*a.tiles.Keys)
+					if keys <= 0 {
+						continue
+					}
+					v := &visit{block: block, i: i, j: j, piece: piece, number: number, products: products, positions: end - piece*size, keys: keys,
+						first: first, last: end == positions && (j+1)*a.tiles.Keys >= seen}
+					if !yield(v) {
+						return
+					}
+					first, number = false, number+1
+				}
+			}
+		}
+	}
+}
+
 // visit brings what a visit needs and makes its scores, and takes those of the one before to their values.
 func (a *attending) visit(v, before *visit) {
 	slot := v.number % int64(len(a.scores))
-	weigh := before != nil
-	if weigh && v.block != before.block && a.tiles.Keys < a.Keys && a.Stay(a.tiles) { // its values are where those of v go
-		a.weigh(before)
-		weigh = false
-	}
-	if v.j == 0 {
-		a.queries = a.bring(0, v)
-	}
-	keys := a.bring(1, v)
-	values := a.bring(2, v)
-	v.place = a.place(2, v)
-	var masks []int32
-	for i := range a.Operands {
-		if o := &a.Operands[i]; o.Input > 2 && o.Tiled {
-			masks = append(masks, a.bring(o.Input, v)...)
+	if v.first {
+		if v.j == 0 {
+			a.queries = a.bring(0, v)
 		}
+		a.keys = a.bring(1, v)
 	}
-	deps := [][]int32{a.queries, keys, a.scores[slot]}
+	deps := [][]int32{a.queries, a.keys, a.scores[slot]}
 	if v.number == 0 {
 		deps = append(deps, a.ready, a.scratchDeps)
 	}
 	scores := a.multiply(1, v, v.keys, a.Depth, deps...)
 	a.read(0, scores, v)
 	a.read(1, scores, v)
-	if weigh {
+	if before != nil {
 		a.weigh(before)
 	}
-	deps = [][]int32{{scores}, masks}
+	if v.first { // behind the values before, which may be in the same place
+		a.values, a.masks = a.bring(2, v), nil
+		for i := range a.Operands {
+			if o := &a.Operands[i]; o.Input > 2 && o.Tiled {
+				a.masks = append(a.masks, a.bring(o.Input, v)...)
+			}
+		}
+	}
+	v.place = a.place(2, v)
+	deps = [][]int32{{scores}, a.masks}
 	if v.number == 0 {
 		deps = append(deps, a.whole, a.ready)
 	}
 	work := model.ScoreWork(a.Op)
-	n := v.products * a.Heads * v.positions * v.keys
-	v.soft = a.compute(1, v, model.VectorWork{Simple: work.Simple * n, Special: work.Special * n}, deps...)
+	rows := v.products * a.Heads * v.positions
+	w := model.VectorWork{Simple: work.Simple * rows * v.keys, Special: work.Special * rows * v.keys}
+	if a.Op.Attr.Softmax && v.j > 0 { // the factors of the sums
+		w.Special += rows
+	}
+	v.soft = a.compute(1, v, w, deps...)
 	for i := range a.Operands {
 		if o := &a.Operands[i]; o.Input > 2 && o.Tiled {
 			a.read(o.Input, v.soft[len(v.soft)-1], v)
 		}
 	}
-	v.soft = append(v.soft, values...)
+	v.soft = append(v.soft, a.values...)
 	if before != nil && before.last {
 		a.finish(before)
 	}
@@ -238,12 +296,11 @@ func (a *attending) weigh(v *visit) {
 		deps = append(deps, a.sums)
 	} else if a.Op.Attr.Softmax {
 		rows := v.products * a.Heads * v.positions
-		deps = append(deps, a.compute(2, v, model.VectorWork{Simple: rows * a.Width, Special: rows}, v.soft,
-			[]int32{a.prior}))
+		deps = append(deps, a.compute(2, v, model.VectorWork{Simple: rows * a.Width}, v.soft, []int32{a.prior[v.piece]}))
 	}
-	a.prior = a.multiply(2, v, a.Width, v.keys, deps...)
-	a.scores[v.number%int64(len(a.scores))] = []int32{a.prior}
-	a.readAt(2, v.place, a.prior)
+	c := a.multiply(2, v, a.Width, v.keys, deps...)
+	a.prior[v.piece], a.scores[v.number%int64(len(a.scores))] = c, []int32{c}
+	a.readAt(2, v.place, c)
 }
 
 // finish divides the sums of a tile of queries and stores it.
@@ -252,17 +309,17 @@ func (a *attending) finish(v *visit) {
 	all := a.Blocks(a.tiles) * a.Steps(a.tiles)
 	w := model.VectorWork{Simple: ceilDiv(a.behind.Simple, all), Special: ceilDiv(a.behind.Special, all),
 		Move: ceilDiv(a.behind.Move, all)}
-	if rows := v.products * a.Heads * v.positions; a.Op.Attr.Softmax {
+	end := *v
+	end.j, end.positions = -1, min(a.tiles.Positions, a.Positions-v.i*a.tiles.Positions)
+	if rows := v.products * a.Heads * end.positions; a.Op.Attr.Softmax {
 		w.Simple, w.Special = w.Simple+rows*a.Width, w.Special+rows
 	}
 	place := q % int64(len(a.results))
-	deps := [][]int32{{a.prior}, a.results[place], a.whole}
+	deps := [][]int32{a.prior, a.results[place], a.whole}
 	if !a.written {
 		a.written = true
 		deps = append(deps, a.outDeps)
 	}
-	end := *v
-	end.j = -1
 	cs := a.compute(0, &end, w, deps...)
 	a.sums, a.writers = cs, cs
 	for _, o := range a.outs {
@@ -274,7 +331,7 @@ func (a *attending) finish(v *visit) {
 	}
 }
 
-// portion is the portion of a visit; with j less than 0 of its queries.
+// portion is the portion of a visit's tiles; with j less than 0 of its queries.
 func (a *attending) portion(operand int32, v *visit) isa.Portion {
 	p := isa.Portion{Operand: operand, Part: int32(v.block*a.Steps(a.tiles) + v.i),
 		Parts: int32(a.Blocks(a.tiles) * a.Steps(a.tiles))}
@@ -284,12 +341,21 @@ func (a *attending) portion(operand int32, v *visit) isa.Portion {
 	return p
 }
 
+// ofPiece is the portion of a visit; with j less than 0 of its queries, all pieces.
+func (a *attending) ofPiece(operand int32, v *visit) isa.Portion {
+	p := a.portion(operand, v)
+	if v.j >= 0 {
+		p = p.Cut(v.piece, int64(len(a.prior)))
+	}
+	return p
+}
+
 // multiply is a command of the matrix unit.
 func (a *attending) multiply(operand int32, v *visit, n, k int64, deps ...[]int32) int32 {
 	cycles := a.cost.MatrixCycles(model.MatrixDims{Reps: v.products, M: a.Heads * v.positions, N: n, K: k},
 		a.lp.dtype) * hardware.Cycles(a.sharing(hardware.Matrix, a.active))
 	a.matrixIndex++
-	c := a.add(qMatrix, isa.Command{Kind: isa.Matrix, Portion: a.portion(operand, v), Cores: int32(a.active),
+	c := a.add(qMatrix, isa.Command{Kind: isa.Matrix, Portion: a.ofPiece(operand, v), Cores: int32(a.active),
 		MACs:       piece(a.lp.macs, a.matrixIndex-1, 2*a.visits),
 		DurationPs: a.cost.Picoseconds(cycles)}, deps...)
 	a.l1(c)
@@ -301,7 +367,7 @@ func (a *attending) compute(operand int32, v *visit, w model.VectorWork, deps ..
 	vector, special := a.cost.VectorCycles(w, a.lp.vectorType)
 	vector *= hardware.Cycles(a.sharing(hardware.Vector, a.cores))
 	special *= hardware.Cycles(a.sharing(hardware.Special, a.cores))
-	portion := a.portion(operand, v)
+	portion := a.ofPiece(operand, v)
 	ops := int64(0)
 	if operand == 1 { // the useful work counts with the scores
 		ops = piece(a.lp.vecOps, a.vecIndex, a.visits)
@@ -363,14 +429,20 @@ func (a *attending) place(input int, v *visit) int64 {
 // enter begins a tile of products.
 func (a *attending) enter(block int64) {
 	for _, in := range a.ins { // in an order of their own
-		for _, ent := range a.staged[in.val.Tensor] {
-			if ent != nil {
-				a.pages.pin(ent, false)
-			}
+		if st := a.staged[in.val.Tensor]; st != nil {
+			a.leave(st)
 		}
 		delete(a.staged, in.val.Tensor)
 	}
 	clear(a.kept)
+}
+
+// leave lets go of what is in the LLB.
+func (a *attending) leave(st *staging) {
+	for _, x := range st.tiles {
+		a.pages.pin(x.entry, false)
+	}
+	st.tiles = st.tiles[:0]
 }
 
 // operand is the one that an input is, and the reads that have it.
@@ -403,12 +475,15 @@ func (a *attending) bring(input int, v *visit) []int32 {
 	at := *v
 	if stay {
 		at.i, at.keys = -1, min(a.tiles.Keys, a.Keys-v.j*a.tiles.Keys)
+	} else {
+		at.keys = min(a.tiles.Keys, a.Visible(a.tiles, v.i)-v.j*a.tiles.Keys)
 	}
 	place := u.count % int64(len(u.of))
 	u.count++
 	free := u.of[place]
 	u.of[place] = nil
-	elements := a.Elements(o, schedule.AttentionTiles{Products: v.products, Positions: v.positions, Keys: at.keys})
+	at.positions = min(a.tiles.Positions, a.Positions-v.i*a.tiles.Positions)
+	elements := a.Elements(o, schedule.AttentionTiles{Products: v.products, Positions: at.positions, Keys: at.keys})
 	portion := a.portion(0, v)
 	if input == 0 {
 		portion.Tile = 0
@@ -454,6 +529,9 @@ func (a *attending) share(in *incoming, input int, v *visit, bytes int64) (core,
 	r := in.read
 	if _, ins := a.operand(input); len(ins) == 1 {
 		core = min(bytes, r.CoreNeedBytes)
+		if a.tiles.InTurn && input > 0 {
+			return core, a.Together(a.tiles, v.i, v.j, core), max(1, shareOf(r.UnionBytes, core, max(1, r.CoreNeedBytes)))
+		}
 		return core, shareOf(r.NeedBytes, core, max(1, r.CoreNeedBytes)), max(1, shareOf(r.UnionBytes, core, max(1, r.CoreNeedBytes)))
 	}
 	if a.boxes == nil {
@@ -461,7 +539,7 @@ func (a *attending) share(in *incoming, input int, v *visit, bytes int64) (core,
 			a.boxes = append(a.boxes, a.lp.regions(a.s, core)[a.Op.Outputs[0]])
 		}
 	}
-	t := &schedule.Tiler{Graph: a.s.Graph, Op: a.Op, Tiles: a.tiles}
+	t := schedule.NewTiler(a.s.Graph, a.Op, a.tiles, a.boxes)
 	size := a.s.Graph.Tensor(in.val.Tensor).DType.Bytes()
 	var previous []model.Region
 	for _, box := range a.boxes {
@@ -469,7 +547,7 @@ func (a *attending) share(in *incoming, input int, v *visit, bytes int64) (core,
 			continue
 		}
 		n := int64(0)
-		list := t.Boxes(input, box, v.block, v.i, v.j)
+		list := t.Boxes(input, box, v.block, v.i, -1, v.j)
 		same := len(list) == len(previous)
 		for k, b := range list {
 			n += b.Overlap(in.val.Region) * size
@@ -520,11 +598,12 @@ func (a *attending) load(in *incoming, portion isa.Portion, core, need, union in
 	return c
 }
 
-// stageOf is the tile of keys or values of the present products in the LLB, brought there if it is not; nil: there
-// is no room for those of all keys, or no use for it there.
+// stageOf is where the LLB has the tile of keys or values, brought there if it is not: where there is room they stay for
+// all tiles of queries, else until the next load. Each load brings twice the tiles of the one before, so that the
+// first is soon there and few wait for the DDR; nil: there is no room or no use.
 func (a *attending) stageOf(in *incoming, portion isa.Portion, once bool, v *visit) *entry {
 	input := a.inputOf(in)
-	if _, ins := a.operand(input); !once || a.Steps(a.tiles) == 1 || len(ins) > 1 {
+	if _, ins := a.operand(input); !once || len(ins) > 1 {
 		return nil
 	}
 	all := *v
@@ -535,33 +614,49 @@ func (a *attending) stageOf(in *incoming, portion isa.Portion, once bool, v *vis
 			Positions: 1, Keys: keys}))
 		return union
 	}
-	// Several tiles where one does not fill a page; as much for the values as for the keys.
-	full, tiles := size(a.tiles.Keys), ceilDiv(a.Keys, a.tiles.Keys)
-	together := min(tiles, max(1, a.pages.pageBytes/full))
-	if 2*ceilDiv(tiles, together)*int64(a.pages.need(together*full)) > int64(a.pages.stageable()) ||
-		together*full > a.pages.largest() {
+	full, end := size(a.tiles.Keys), ceilDiv(a.Keys, a.tiles.Keys)
+	if 2*a.pages.need(full) > a.pages.stageable() {
 		return nil
 	}
-	list := a.staged[in.val.Tensor]
-	at := v.j / together
-	for int64(len(list)) <= at {
-		list = append(list, nil)
+	most := int64(1)
+	for most < end && 4*a.pages.need(2*most*full) <= a.pages.stageable() {
+		most *= 2
 	}
-	a.staged[in.val.Tensor] = list
-	if list[at] == nil {
-		first := at * together
-		portion.Tile, portion.Tiles = int32(first)+1, int32(min(together, tiles-first))
-		bytes := size(min(together*a.tiles.Keys, a.Keys-first*a.tiles.Keys))
-		ent, deps := a.pages.add(0, bytes, never)
-		a.pages.pin(ent, true)
-		a.pages.bring(ent, a.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: portion, Bytes: bytes,
-			DurationPs: a.ddrLatency(),
-			Uses:       a.activationUses(bytes, bytes, 0, 0)}, deps, in.state.ready))
-		a.cmds.at(ent.load).roam = a.opt.Prefetch && in.val.Instance < 0
-		a.cmds.at(ent.load).to = ent.at
-		list[at] = ent
+	st := a.staged[in.val.Tensor]
+	if st == nil {
+		pages := 0
+		for at, n := int64(0), int64(1); at < end; at, n = at+n, min(2*n, most) {
+			pages += a.pages.need(n * full)
+		}
+		st = &staging{stay: a.Steps(a.tiles) > 1 && 2*pages <= a.pages.stageable()}
+		a.staged[in.val.Tensor] = st
 	}
-	return list[at]
+	if !st.stay {
+		end = ceilDiv(a.Visible(a.tiles, v.i), a.tiles.Keys)
+	}
+	for _, x := range st.tiles {
+		if x.first <= v.j && v.j < x.first+x.n {
+			return x.entry
+		}
+	}
+	n := int64(1)
+	if k := len(st.tiles); k > 0 && v.j > 0 {
+		n = min(2*st.tiles[k-1].n, most)
+	}
+	if n = min(n, end-v.j); !st.stay {
+		a.leave(st)
+	}
+	portion.Tile, portion.Tiles = int32(v.j)+1, int32(n)
+	bytes := size(min(n*a.tiles.Keys, a.Keys-v.j*a.tiles.Keys))
+	ent, deps := a.pages.add(0, bytes, never)
+	a.pages.pin(ent, true)
+	a.pages.bring(ent, a.add(qDDRLoad, isa.Command{Kind: isa.DDRLoad, Portion: portion, Bytes: bytes,
+		DurationPs: a.ddrLatency(),
+		Uses:       a.activationUses(bytes, bytes, 0, 0)}, deps, in.state.ready))
+	a.cmds.at(ent.load).roam = a.opt.Prefetch && in.val.Instance < 0
+	a.cmds.at(ent.load).to = ent.at
+	st.tiles = append(st.tiles, stagedTiles{v.j, n, ent})
+	return ent
 }
 
 func (a *attending) inputOf(in *incoming) int {

@@ -36,7 +36,7 @@ func LoopsOf(s *schedule.Schedule, i int, m *cost.Model) *Loops {
 	st.Nest = nil
 	lp, ring := prepare(s, &st, grainFor(1)), schedule.WeightRingBytes(s.Spec)
 	if st.Attending != nil {
-		t := st.AttentionTiles()
+		t := s.AttentionTiles(&st)
 		return &Loops{Rule: &schedule.Nest{Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile, Attention: &t}, Dims: lp.dims, DType: lp.dtype,
 			Elements: st.CoreOutput.Elements(), MACs: lp.macs, Vector: lp.vector, base: lp}
 	}

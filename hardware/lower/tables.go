@@ -113,6 +113,7 @@ func (t *tables) task(s *schedule.Schedule, lp *layerPlan) int32 {
 	}
 	if a := lp.attention; a != nil {
 		task.Products, task.Positions, task.Keys, task.Slots, task.QuerySlots = int32(a.tiles.Products), int32(a.tiles.Positions), int32(a.tiles.Keys), int32(a.Slots(a.tiles)), int32(a.QuerySlots(a.tiles))
+		task.Pieces, task.ScoreSlots, task.InTurn = int32(max(1, a.tiles.Pieces)), int32(a.ScoreSlots(a.tiles)), a.tiles.InTurn
 	}
 	t.places(s, st, &task)
 	t.p.Tasks = append(t.p.Tasks, task)

@@ -11,24 +11,24 @@ import (
 // attending is an attention on its way.
 type attending struct {
 	visits  []*visited
-	of      map[[2]int32]*visited // by tile of queries and of keys
+	of      map[[2]int32]*visited // by piece of queries, counted over all tiles, and tile of keys
 	loads   map[int32]*slotted    // by tensor of the program
 	seen    []map[seenAt]uint64   // by core: what commands have read for a tile of queries
 	finish  int32                 // the last command that has taken sums out
 	results []map[key]int32       // by core: the tile of queries that an element of a result is of
 }
 
-// visited is a tile of queries with a tile of keys: the commands for it.
+// visited is a piece of a tile of queries with a tile of keys: the commands for it.
 type visited struct {
-	tile, keys             int32
+	tile, piece, keys      int32
 	scores, rescale, times int32
 	soft                   []int32
 	vector                 bool
 }
 
-// seenAt is an element of an input, for a tile of queries.
+// seenAt is an element of an input, for a piece of queries, counted over all tiles.
 type seenAt struct {
-	tile    int32
+	piece   int32
 	input   int
 	element int64
 }
@@ -66,8 +66,12 @@ func (w *work) attending() *attending {
 // tiler is that of the task.
 func (w *work) tiler() *schedule.Tiler {
 	t := w.t.Task
-	return &schedule.Tiler{Graph: w.t.g, Op: w.t.anchor.op, Tiles: schedule.AttentionTiles{Products: int64(t.Products),
-		Positions: int64(t.Positions), Keys: int64(t.Keys)}}
+	var boxes []model.Region
+	for core := range w.t.cores {
+		boxes = append(boxes, w.t.whole[core][w.t.anchor.op.Outputs[0]])
+	}
+	return schedule.NewTiler(w.t.g, w.t.anchor.op, schedule.AttentionTiles{Products: int64(t.Products),
+		Positions: int64(t.Positions), Keys: int64(t.Keys), Pieces: int64(t.Pieces), InTurn: t.InTurn}, boxes)
 }
 
 // steps and blocks are how many tiles of positions and of products the busiest core has.
@@ -95,20 +99,23 @@ func (w *work) ofQueries() (tile, part, parts int32) {
 // attend does a command of an attention.
 func (w *work) attend() {
 	c, a := w.c, w.attending()
-	tile, _, _ := w.ofQueries()
+	tile, piece, pieces := w.ofQueries()
 	switch {
 	case c.Kind.Stores():
 		w.storeAttention(tile)
 	case c.Kind.IsMove():
 		w.bringAttended(tile)
 	case c.Kind == isa.Matrix && c.Operand == 1:
-		w.makeScores(tile)
+		w.makeScores(tile, piece)
 	case c.Operand == 0:
 		if c.Kind == isa.Vector {
 			w.finishAttention(tile)
 		}
 	default:
-		v := a.of[[2]int32{tile, c.Tile}]
+		if pieces != w.t.Pieces {
+			fail("works on one of %d pieces of tile %d of queries, which has %d", pieces, tile, w.t.Pieces)
+		}
+		v := a.of[[2]int32{tile*pieces + piece, c.Tile}]
 		if v == nil {
 			fail("works on tile %d of queries with tile %d of keys, for which there are no scores", tile, c.Tile)
 		}
@@ -116,8 +123,9 @@ func (w *work) attend() {
 	}
 }
 
-// visit records what commands have done of all tiles; boxes are a core's boxes of an input.
-func (w *work) boxes(core, input int, tile, keys int32, all bool) []model.Region {
+// boxes are a core's boxes of an input for a piece of a tile of queries, or for less than 0 all of it, with a tile of keys;
+// with all for all tiles of queries.
+func (w *work) boxes(core, input int, tile, piece, keys int32, all bool) []model.Region {
 	steps, _ := w.steps()
 	r := w.t.whole[core][w.t.anchor.op.Outputs[0]]
 	if r.Elements() == 0 {
@@ -127,21 +135,21 @@ func (w *work) boxes(core, input int, tile, keys int32, all bool) []model.Region
 	if all {
 		i = -1
 	}
-	return w.tiler().Boxes(input, r, int64(tile)/steps, i, int64(keys)-1)
+	return w.tiler().Boxes(input, r, int64(tile)/steps, i, int64(piece), int64(keys)-1)
 }
 
 // makeScores multiplies queries and keys.
-func (w *work) makeScores(tile int32) {
+func (w *work) makeScores(tile, piece int32) {
 	a, c := w.attending(), w.c
-	if n := len(a.visits) - int(w.t.Slots); n >= 0 && (a.visits[n].times < 0 || !w.ended(a.visits[n].times)) {
+	if n := len(a.visits) - int(w.t.ScoreSlots); n >= 0 && (a.visits[n].times < 0 || !w.ended(a.visits[n].times)) {
 		fail("writes scores over those of tile %d of queries with tile %d of keys, which may still be in use",
 			a.visits[n].tile, a.visits[n].keys)
 	}
-	at := [2]int32{tile, c.Tile}
+	at := [2]int32{tile*w.t.Pieces + piece, c.Tile}
 	if a.of[at] != nil {
 		fail("makes the scores of tile %d of queries with tile %d of keys twice", tile, c.Tile)
 	}
-	v := &visited{tile: tile, keys: c.Tile, scores: w.now, rescale: -1, times: -1}
+	v := &visited{tile: tile, piece: piece, keys: c.Tile, scores: w.now, rescale: -1, times: -1}
 	a.visits, a.of[at] = append(a.visits, v), v
 	w.readTile(v, 0)
 	w.readTile(v, 1)
@@ -151,11 +159,11 @@ func (w *work) makeScores(tile int32) {
 func (w *work) readTile(v *visited, input int) {
 	for core := range w.t.cores {
 		w.begin(core)
-		for _, b := range w.boxes(core, input, v.tile, v.keys, false) {
+		for _, b := range w.boxes(core, input, v.tile, v.piece, v.keys, false) {
 			each(b, func(at []int64) {
 				id := w.t.anchor.op.Inputs[input]
 				e := ravel(at, w.t.anchor.in[input])
-				w.attending().seen[core][seenAt{v.tile, input, e}] = w.attended(v, input, id, e)
+				w.attending().seen[core][seenAt{v.tile*w.t.Pieces + v.piece, input, e}] = w.attended(v, input, id, e)
 				if input == 1 {
 					w.report.Products++
 				}
@@ -172,7 +180,7 @@ func (w *work) onScores(v *visited) {
 			fail("works on tile %d of queries with tile %d of keys, of which %s may not be there", v.tile, v.keys, what)
 		}
 	}
-	before := a.of[[2]int32{v.tile, v.keys - 1}]
+	before := a.of[[2]int32{v.tile*w.t.Pieces + v.piece, v.keys - 1}]
 	softmax := w.t.anchor.op.Attr.Softmax
 	switch {
 	case c.Operand == 1: // one at least of the vector units
@@ -285,7 +293,7 @@ func (w *work) bringAttended(tile int32) {
 	for core := range want {
 		var boxes []model.Region
 		for more := range max(1, w.c.Tiles) {
-			boxes = append(boxes, w.boxes(core, input, tile, w.c.Tile+more, all)...)
+			boxes = append(boxes, w.boxes(core, input, tile, -1, w.c.Tile+more, all)...)
 		}
 		for _, b := range boxes {
 			if !constant {
@@ -361,16 +369,21 @@ func (w *work) tilesOf(core int) map[key]int32 {
 	steps, blocks := w.steps()
 	of := map[int64]int32{}
 	for tile := range int32(steps * blocks) {
-		for _, b := range w.boxes(core, -1, tile, 1, false) {
+		for _, b := range w.boxes(core, -1, tile, -1, 1, false) {
 			each(b, func(at []int64) { of[ravel(at, w.t.anchor.out[0])] = tile })
 		}
 	}
 	list := map[key]int32{}
 	for i, id := range w.t.writes {
-		w.results(i, core, isa.Portion{}, func(_ int64, at []int64, _ model.Region) {
-			tile := int32(0)
-			w.anchored(id, slices.Clone(at), func(at []int64) { tile = max(tile, of[ravel(at, w.t.anchor.out[0])]) })
-			list[key{int32(i), 0, ravel(at, w.p.Tensors[w.t.Writes[i].Tensor].Shape)}] = tile
+		w.ownResults(i, core, func(_ int64, at []int64) {
+			tile, own := int32(0), true
+			w.anchored(id, slices.Clone(at), func(at []int64) {
+				t, mine := of[ravel(at, w.t.anchor.out[0])]
+				tile, own = max(tile, t), own && mine
+			})
+			if own {
+				list[key{int32(i), 0, ravel(at, w.p.Tensors[w.t.Writes[i].Tensor].Shape)}] = tile
+			}
 		})
 	}
 	a.results[core] = list
@@ -378,29 +391,40 @@ func (w *work) tilesOf(core int) map[key]int32 {
 	return list
 }
 
+// ownResults visits the elements of a result that may be a core's: those of its box or, if cores take tiles in turn, all.
+func (w *work) ownResults(write, core int, visit func(n int64, at []int64)) {
+	if !w.t.InTurn {
+		w.results(write, core, isa.Portion{}, func(n int64, at []int64, _ model.Region) { visit(n, at) })
+		return
+	}
+	for other := range w.t.makers {
+		w.results(write, other, isa.Portion{}, func(n int64, at []int64, _ model.Region) { visit(n, at) })
+	}
+}
+
 // attentionAt computes an element of the attention from what commands have read.
 func (w *work) attentionAt(at []int64) uint64 {
 	steps, blocks := w.steps()
-	tile := int32(-1)
-	for t := range int32(steps * blocks) {
-		for _, b := range w.boxes(w.core, -1, t, 1, false) {
+	piece := int32(-1)
+	for t := range int32(steps*blocks) * w.t.Pieces {
+		for _, b := range w.boxes(w.core, -1, t/w.t.Pieces, t%w.t.Pieces, 1, false) {
 			if inside(b, at) {
-				tile = t
+				piece = t
 			}
 		}
 	}
 	a, o := w.attending(), w.t.anchor
 	sees := o.sees(at)
 	for j := int32(1); int64(j-1)*int64(w.t.Keys) < sees; j++ {
-		if v := a.of[[2]int32{tile, j}]; v == nil || v.times < 0 || !w.ended(v.times) {
-			fail("takes the sums of tile %d of queries, to which tile %d of keys may not have been added", tile, j)
+		if v := a.of[[2]int32{piece, j}]; v == nil || v.times < 0 || !w.ended(v.times) {
+			fail("takes the sums of tile %d of queries, to which tile %d of keys may not have been added", piece/w.t.Pieces, j)
 		}
 	}
 	return o.value(0, at, func(input int, x []int64) uint64 {
-		v, ok := a.seen[w.core][seenAt{tile, input, ravel(x, o.in[input])}]
+		v, ok := a.seen[w.core][seenAt{piece, input, ravel(x, o.in[input])}]
 		if !ok {
 			fail("needs element %v of %q for tile %d of queries, which no command has read", x,
-				w.t.g.Tensor(o.op.Inputs[input]).Name, tile)
+				w.t.g.Tensor(o.op.Inputs[input]).Name, piece/w.t.Pieces)
 		}
 		return v
 	})
@@ -436,8 +460,9 @@ func (w *work) ofTile(core int, tile int32, visit func(write int, at []int64, ad
 		size := w.p.Tensors[o.Tensor].ElementBytes
 		room := o.StageBytes / int64(w.t.QuerySlots) / 64 * 64
 		next := int64(0)
-		w.results(i, core, isa.Portion{}, func(n int64, at []int64, _ model.Region) {
-			if tiles[key{int32(i), 0, ravel(at, w.p.Tensors[o.Tensor].Shape)}] != tile {
+		w.ownResults(i, core, func(n int64, at []int64) {
+			own, mine := tiles[key{int32(i), 0, ravel(at, w.p.Tensors[w.t.Writes[i].Tensor].Shape)}]
+			if own != tile || !mine {
 				return
 			}
 			addr := o.Stage + int64(tile%w.t.QuerySlots)*room + next

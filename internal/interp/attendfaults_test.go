@@ -18,8 +18,9 @@ import (
 	"github.com/dsasched/dsasched/scheduler"
 )
 
-// attended is the program of an attention with several tiles of queries and of keys.
-func attended(t *testing.T, causal bool) *scheduler.Result {
+// attended is the program of an attention with several tiles of queries and of keys; with in turn of cores that divide
+// the positions.
+func attended(t *testing.T, causal bool, tiles schedule.AttentionTiles) *scheduler.Result {
 	t.Helper()
 	spec := machine(rand.New(rand.NewPCG(1, 1)))
 	spec.Clusters, spec.CoreTypes[0].Count, spec.LBWeightBytes = 1, 2, 1024
@@ -37,8 +38,12 @@ func attended(t *testing.T, causal bool) *scheduler.Result {
 		t.Fatal(err)
 	}
 	s := made.Plans[0][0].Schedule
-	if err := s.Follow(0, &schedule.Nest{Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile,
-		Attention: &schedule.AttentionTiles{Products: 1, Positions: 3, Keys: 3}}); err != nil {
+	n := &schedule.Nest{Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile, Attention: &tiles}
+	if tiles.InTurn {
+		n.Cores = schedule.One(len(s.Steps[0].Binding))
+		n.Cores[len(n.Cores)-2] = 2
+	}
+	if err := s.Follow(0, n); err != nil {
 		t.Fatal(err)
 	}
 	if made.Program, err = lower.Program("attention", spec, made.Plans, made.Lower); err != nil {
@@ -84,10 +89,11 @@ var attentionFaults = []planted{
 	{"a product that does not wait", attends(isa.Matrix, 2), unbound, []string{"may not be there",
 		"may still be writing"}},
 	{"scores that do not wait for their place", func(p *isa.Program, c *isa.Command) bool {
-		return attends(isa.Matrix, 1)(p, c) && c.Part > 0
+		return attends(isa.Matrix, 1)(p, c) && c.Part > 0 && c.Part%p.Tasks[c.Task-1].Pieces == 0 // other pieces stand behind it
 	}, unbound, []string{"may still be writing", "may still be in use"}},
 	{"a load that does not wait for its place", func(p *isa.Program, c *isa.Command) bool {
-		return attends(isa.LBLoad, 2)(p, c) && c.Part > 1
+		// With pieces the first of a tile stands behind its queries, which wait for what it waits for.
+		return attends(isa.LBLoad, 2)(p, c) && c.Part > 1 && (c.Tile > 1 || p.Tasks[c.Task-1].Pieces == 1)
 	}, unbound, []string{"may still be reading", "may still be writing"}},
 	{"one place for two tiles", attends(isa.Matrix, 1), func(p *isa.Program,
 		i int) {
@@ -98,9 +104,20 @@ var attentionFaults = []planted{
 
 // Every fault that is planted in an attention is found.
 func TestFaultsOfAttention(t *testing.T) {
-	for _, causal := range []bool{false, true} {
-		made := attended(t, causal)
+	for _, c := range []struct {
+		causal bool
+		tiles  schedule.AttentionTiles
+	}{
+		{false, schedule.AttentionTiles{Products: 1, Positions: 3, Keys: 3}},
+		{true, schedule.AttentionTiles{Products: 1, Positions: 3, Keys: 3}},
+		{false, schedule.AttentionTiles{Products: 1, Positions: 3, Keys: 3, Pieces: 2, Single: true}},
+		{true, schedule.AttentionTiles{Products: 1, Positions: 3, Keys: 3, Pieces: 2, InTurn: true}},
+	} {
+		made := attended(t, c.causal, c.tiles)
 		for _, f := range attentionFaults {
+			if f.name == "one place for two tiles" && c.tiles.Single {
+				continue // there is one
+			}
 			tried := 0
 			for i := range made.Program.Commands {
 				if !f.site(made.Program, &made.Program.Commands[i]) {
@@ -117,7 +134,7 @@ func TestFaultsOfAttention(t *testing.T) {
 					}
 				}
 				if tried++; !found {
-					t.Errorf("%s, at command %d: %v", f.name, i, err)
+					t.Errorf("%s, at command %d of %+v: %v", f.name, i, c.tiles, err)
 				}
 			}
 			if tried == 0 {
@@ -135,7 +152,7 @@ func TestFaultsOfAttention(t *testing.T) {
 
 // Nests that do not fit are refused with the loop, what it needs and what there is.
 func TestAttentionNests(t *testing.T) {
-	made := attended(t, false)
+	made := attended(t, false, schedule.AttentionTiles{Products: 1, Positions: 3, Keys: 3})
 	s := made.Plans[0][0].Schedule
 	out := s.Graph.Tensor(s.Steps[0].Output)
 	for _, tt := range []struct {
@@ -147,21 +164,30 @@ func TestAttentionNests(t *testing.T) {
 		{schedule.AttentionTiles{Products: 0, Positions: 3, Keys: 3}, "the loop over products has tiles of 0, expected 1 to"},
 		{schedule.AttentionTiles{Products: 1, Positions: 300, Keys: 3},
 			"the loop over positions has tiles of 300, expected 1 to"},
+		{schedule.AttentionTiles{Products: 1, Positions: 3, Keys: 3, Pieces: 4},
+			"the loop over pieces has 4 of 3 positions, expected at most one for each"},
+		{schedule.AttentionTiles{Products: 1, Positions: 3, Keys: 3, InTurn: true},
+			"the loop over queries takes tiles of positions in turn, expected a causal mask"},
 	} {
 		n := &schedule.Nest{Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile, Attention: &tt.tiles}
 		if err := s.Follow(0, n); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: %v, want %s", tt.tiles, err, tt.want)
 		}
 	}
-	n := s.Steps[0].Nest
-	again, err := schedule.ParseNest(n.Text(out), out)
-	if err != nil || *again.Attention != *n.Attention || again.Text(out) != n.Text(out) {
-		t.Errorf("%v of\n%s", err, n.Text(out))
+	for _, tiles := range []schedule.AttentionTiles{*s.Steps[0].Nest.Attention, {Products: 1, Positions: 3, Keys: 3, Single: true},
+		{Products: 1, Positions: 3, Keys: 3, Pieces: 2}, {Products: 1, Positions: 3, Keys: 3, Pieces: 3, Single: true, InTurn: true}} {
+		n := *s.Steps[0].Nest
+		n.Attention = &tiles
+		again, err := schedule.ParseNest(n.Text(out), out)
+		if err != nil || *again.Attention != tiles || again.Text(out) != n.Text(out) {
+			t.Errorf("%v of\n%s", err, n.Text(out))
+		}
 	}
 	for text, want := range map[string]string{
 		"for queries in 3\n  for keys in 3\n":        `expected "for queries in PRODUCTS POSITIONS"`,
 		"for keys in 3\n":                            "inside of a loop over queries",
 		"for queries in 1 3\n  for keys in 3\n":      `expected "multiply"`,
+		"for queries in 1 3\n  for keys in 3 of 2\n": `expected "for keys in KEYS", or "for keys in KEYS of 1"`,
 		"for tile in 1 of 1\n  for queries in 1 3\n": "line 1",
 	} {
 		if _, err := schedule.ParseNest(text, out); err == nil || !strings.Contains(err.Error(), want) {

@@ -215,22 +215,45 @@ func fused(seed uint64) network.Network {
 }
 
 // otherTiles lets attentions run by random tiles where those have room.
-func otherTiles(t *testing.T, made *scheduler.Result, r *rand.Rand) {
+func otherTiles(t *testing.T, made *scheduler.Result, r *rand.Rand, count func(schedule.AttentionTiles)) {
 	known := map[*schedule.Schedule]bool{}
 	for _, plan := range made.Plans {
 		for _, seg := range plan {
 			s := seg.Schedule
 			for i := range s.Steps {
-				a := s.Steps[i].Attending
-				if a == nil || known[s] {
+				if s.Steps[i].Attending == nil || known[s] {
 					continue
 				}
-				tiles := schedule.AttentionTiles{Products: 1, Positions: 1 + r.Int64N(a.Positions), Keys: 1 + r.Int64N(a.Keys)}
-				if r.IntN(3) == 0 {
-					tiles.Products, tiles.Positions = 1+r.Int64N(a.Products), a.Positions
+				n := &schedule.Nest{Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile}
+				if old := s.Steps[i].Nest; old != nil {
+					n.Cores = old.Cores
 				}
-				_ = s.Follow(i, &schedule.Nest{Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: schedule.AtTile,
-					Attention: &tiles}) // or there is no room
+				list := s.AttentionNests(i, 30)
+				if deals := slices.DeleteFunc(slices.Clone(list), func(n *schedule.Nest) bool { return !n.Attention.InTurn }); len(deals) > 0 {
+					list = deals
+				}
+				a := s.Steps[i].Attending
+				steps, values := slices.Clone(s.Steps), slices.Clone(s.Values)
+				if len(list) > 0 && r.IntN(4) > 0 {
+					if other := list[r.IntN(len(list))]; s.Follow(i, other) == nil {
+						n.Cores, a = other.Cores, s.Steps[i].Attending
+					}
+				}
+				for range 8 {
+					s.Steps, s.Values = slices.Clone(steps), slices.Clone(values)
+					tiles := schedule.AttentionTiles{Products: 1, Positions: 1 + r.Int64N(a.Positions), Keys: 1 + r.Int64N(a.Keys),
+						Single: r.IntN(2) == 0, InTurn: a.Causal && r.IntN(4) > 0}
+					if r.IntN(3) == 0 {
+						tiles.Products, tiles.Positions = 1+r.Int64N(a.Products), a.Positions
+					}
+					tiles.Pieces, n.Attention = r.Int64N(min(4, tiles.Positions)+1), &tiles
+					if s.Follow(i, n) == nil { // else there is no room, or something stays in the L1
+						count(tiles)
+						steps, values = s.Steps, s.Values
+						break
+					}
+				}
+				s.Steps, s.Values = steps, values
 			}
 			known[s] = true
 			if err := schedule.CheckPlan(s); err != nil {
@@ -248,7 +271,7 @@ func otherTiles(t *testing.T, made *scheduler.Result, r *rand.Rand) {
 // the L1, and take no less than the bound.
 func TestAttentionPrograms(t *testing.T) {
 	recipes := pipeline.All()
-	inside := 0
+	inside, forms := 0, map[string]int{}
 	done, small, coarse, tight, reports := 0, 0, map[string]int{}, 0.0, interp.Report{}
 	for seed := range uint64(*attentionPrograms) {
 		r := rand.New(rand.NewPCG(seed, 22))
@@ -282,7 +305,13 @@ func TestAttentionPrograms(t *testing.T) {
 			t.Fatalf("%s: %v", what, err)
 		}
 		if seed%3 == 0 {
-			otherTiles(t, made, r)
+			otherTiles(t, made, r, func(x schedule.AttentionTiles) {
+				for form, is := range map[string]bool{"in turn": x.InTurn, "single": x.Single, "pieces": x.Pieces > 1} {
+					if is {
+						forms[form]++
+					}
+				}
+			})
 			what += ", random tiles"
 		}
 		report, err := interp.Run(made.Program, graphs(made.Plans), seed)
@@ -326,5 +355,10 @@ func TestAttentionPrograms(t *testing.T) {
 		}
 		tight = max(tight, b.Seconds/float64(result.TotalPs)*1e12)
 	}
-	t.Logf("%d agree, %d of them among other layers, %d do not fit, %v; the bound is up to %.2f of the time; beyond: %+v", done, inside, small, coarse, tight, reports)
+	for _, form := range []string{"in turn", "single", "pieces"} {
+		if forms[form] == 0 {
+			t.Errorf("no nest is %s", form)
+		}
+	}
+	t.Logf("%d agree, %d of them among other layers, nests %v, %d do not fit, %v; the bound is up to %.2f of the time; beyond: %+v", done, inside, forms, small, coarse, tight, reports)
 }

@@ -116,29 +116,39 @@ func stepShape(s *schedule.Schedule, i int) Key {
 	return b
 }
 
-// attention is another tiling of a step's attention: a larger or smaller tile of queries or keys.
+// attention is another tiling of a step's attention: a larger or smaller tile of queries or keys, or another form.
 func (a *Site) attention(st *schedule.Step) *schedule.Nest {
 	at := st.Attending
 	if len(at.Tilings) == 0 {
 		return nil
 	}
-	x := at.Tilings[0]
-	if st.Nest != nil && st.Nest.Attention != nil {
-		x = *st.Nest.Attention
+	x := a.Schedule.AttentionTiles(st)
+	switch k := a.Rand.IntN(6); k {
+	case 3:
+		x.Pieces = 1 + a.Rand.Int64N(min(4, x.Positions))
+	case 4:
+		x.Single = !x.Single
+	case 5:
+		x.InTurn = !x.InTurn
+	default:
+		extents := []*int64{&x.Products, &x.Positions, &x.Keys}
+		most := []int64{at.Products, at.Positions, at.Keys}
+		e := *extents[k]
+		if a.Rand.IntN(2) == 0 {
+			e *= 2
+		} else {
+			e = (e + 1) / 2
+		}
+		*extents[k] = max(1, min(e, most[k]))
 	}
-	extents := []*int64{&x.Products, &x.Positions, &x.Keys}
-	most := []int64{at.Products, at.Positions, at.Keys}
-	k := a.Rand.IntN(len(extents))
-	e := *extents[k]
-	if a.Rand.IntN(2) == 0 {
-		e *= 2
-	} else {
-		e = (e + 1) / 2
-	}
-	if *extents[k] = max(1, min(e, most[k])); at.CheckAttention(x) != nil {
+	if at.CheckAttention(x) != nil {
 		return nil
 	}
-	return &schedule.Nest{Attention: &x, Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Vector: schedule.AtPiece, Store: schedule.AtTile}
+	n := &schedule.Nest{Attention: &x, Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Vector: schedule.AtPiece, Store: schedule.AtTile}
+	if st.Nest != nil {
+		n.Cores = st.Nest.Cores
+	}
+	return n
 }
 
 // blocks is the tiling that a blocked nest of a step runs; not ok: it has none.

@@ -21,7 +21,11 @@ var tiledNests = Strategy{Name: "tiles", Description: "products in tiles of rows
 	Decide: func(ctx context.Context, d *Draft) error {
 		t := newTiler(d)
 		for i := range d.Steps {
-			if err := t.step(ctx, i); err != nil {
+			step := t.step
+			if d.Steps[i].Attending != nil {
+				step = t.attention
+			}
+			if err := step(ctx, i); err != nil {
 				return err
 			}
 		}
@@ -72,6 +76,49 @@ func (t *tiler) step(ctx context.Context, i int) error {
 	}
 	if n := known.(*schedule.Nest); n != nil {
 		_, _ = t.follow(i, n) // or the generator's stays: what it reads may lack what lies between its strides
+	}
+	return nil
+}
+
+// mostAttentions is how many nests of an attention are simulated.
+const mostAttentions = 8
+
+// attention gives a step with an attention the fastest of the nests of least estimate, if it is faster alone.
+func (t *tiler) attention(ctx context.Context, i int) error {
+	s := t.d.Schedule
+	for _, w := range s.Steps[i].Writes {
+		if s.Values[w].Level == schedule.LB {
+			return nil // its readers expect it where it is
+		}
+	}
+	var b Key
+	b.Text(s.AttentionKey(i))
+	key := t.key(i, b)
+	known, there := t.known.nests.Load(key)
+	if !there {
+		var best *schedule.Nest
+		least, err := t.alone(ctx, i, math.MaxInt64)
+		if err != nil {
+			return err
+		}
+		for _, n := range s.AttentionNests(i, mostAttentions) {
+			undo, err := t.follow(i, n)
+			if err != nil {
+				continue
+			}
+			after, err := t.alone(ctx, i, least)
+			undo()
+			if err != nil {
+				return err
+			}
+			if after < least {
+				best, least = n, after
+			}
+		}
+		known, _ = t.known.nests.LoadOrStore(key, best)
+	}
+	if n := known.(*schedule.Nest); n != nil {
+		_, _ = t.follow(i, n) // or the rule's stays
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
@@ -18,7 +19,21 @@ type AttentionTiles struct {
 	Products  int64 `json:"products"`
 	Positions int64 `json:"positions"`
 	Keys      int64 `json:"keys"`
+	// Pieces is how many pieces the positions of a tile are cut into, each of which has scores with a tile of keys by
+	// itself; 0: one.
+	Pieces int64 `json:"pieces,omitempty"`
+	// Single: there is room for one tile of keys and one of values, not for two.
+	Single bool `json:"single,omitempty"`
+	// InTurn: under a causal mask, cores take tiles of positions in turn, so that each sees about as many keys; else
+	// each has positions in a row.
+	InTurn bool `json:"in_turn,omitempty"`
 }
+
+// pieces is how many pieces a tile is cut into.
+func (t AttentionTiles) pieces() int64 { return max(1, t.Pieces) }
+
+// Piece is how many positions a piece has; the last of a tile may have fewer.
+func (t AttentionTiles) Piece() int64 { return ceil(t.Positions, t.pieces()) }
 
 // Attending is the attention that a step runs, as its cores see it.
 type Attending struct {
@@ -35,6 +50,8 @@ type Attending struct {
 	// Tilings are by the binary logarithm of Step.Tiles, of less and less room.
 	Tilings []AttentionTiles
 
+	// Whether cores can take tiles of positions in turn, as far as the layer goes, and whether the rule lets them.
+	dealt, deals bool
 	g            *model.Graph
 	spec         *hardware.Spec
 	size, result int64 // bytes of an element of operands and of results
@@ -59,15 +76,59 @@ type AttendedOperand struct {
 
 // Visible is the number of keys any core sees of tile i of positions.
 func (a *Attending) Visible(t AttentionTiles, i int64) (keys int64) {
+	return a.VisibleTo(t, i, t.Positions)
+}
+
+// VisibleTo is Visible of the first so many positions of the tile.
+func (a *Attending) VisibleTo(t AttentionTiles, i, positions int64) (keys int64) {
 	if !a.Causal {
 		return a.Keys
 	}
+	if t.InTurn {
+		lo, hi := a.span()
+		turn := dealtTo(lo, hi, a.Positions, t.Positions, i, ceil(hi-lo, a.Positions)-1)
+		return min(turn.Lo+positions, turn.Lo+min(t.Positions, a.Positions-i*t.Positions), hi) + a.First
+	}
 	for _, r := range a.Rows {
 		if at := r.Lo + i*t.Positions; at < r.Hi {
-			keys = max(keys, min(at+t.Positions, r.Hi)+a.First)
+			keys = max(keys, min(at+min(positions, t.Positions), r.Hi)+a.First)
 		}
 	}
 	return keys
+}
+
+// span is all positions of the cores.
+func (a *Attending) span() (lo, hi int64) {
+	lo = math.MaxInt64
+	for _, r := range a.Rows {
+		lo, hi = min(lo, r.Lo), max(hi, r.Hi)
+	}
+	return lo, hi
+}
+
+// dealtTo is the positions of tile i of a core with this number, of those that have up to each positions of [lo, hi)
+// and take tiles in turn; none is empty behind hi. The last tile of each is as short as that of positions in a row.
+func dealtTo(lo, hi, each, tile, i, core int64) model.Interval {
+	size, at := min(tile, each-i*tile), lo+i*tile*ceil(hi-lo, each)
+	return model.Interval{Lo: at + core*size, Hi: at + (core+1)*size}
+}
+
+// Together is the bytes of tile j of keys that all cores load for tile i of positions if they take these in turn, of
+// which the core that loads most loads so many. Less than 0 for i: for all positions.
+func (a *Attending) Together(t AttentionTiles, i, j, bytes int64) int64 {
+	lo, hi := a.span()
+	sum, cores, most := int64(0), ceil(hi-lo, a.Positions), int64(1)
+	for c := range cores {
+		seen := a.Keys
+		if i >= 0 {
+			if seen = 0; dealtTo(lo, hi, a.Positions, t.Positions, i, c).Lo < hi {
+				seen = min(hi, dealtTo(lo, hi, a.Positions, t.Positions, i, c).Hi) + a.First
+			}
+		}
+		n := max(0, min(t.Keys, seen-j*t.Keys))
+		sum, most = sum+n, max(most, n)
+	}
+	return ceil(bytes*sum*a.cores, most*cores)
 }
 
 // Blocks and Steps are how many tiles of products and of positions there are.
@@ -78,15 +139,23 @@ func (a *Attending) Steps(t AttentionTiles) int64  { return ceil(a.Positions, t.
 // tiles of
 // keys that what comes and goes between tiles of queries takes little.
 func (a *Attending) QuerySlots(t AttentionTiles) int64 {
-	if ceil(a.Keys, t.Keys) > 2 {
+	if ceil(a.Keys, t.Keys) > 2 || a.Blocks(t)*a.Steps(t) == 1 {
 		return 1
 	}
-	return a.Slots(t)
+	return 2
 }
 
-// Slots is the number of tiles of keys, values and scores that have room: one if there is one, else two.
+// Slots is the number of tiles of keys, of values and of masks that have room: one if there is one or the nest says so, else two.
 func (a *Attending) Slots(t AttentionTiles) int64 {
-	if a.Blocks(t)*a.Steps(t) == 1 && t.Keys >= a.Keys {
+	if t.Single || a.Blocks(t)*a.Steps(t) == 1 && t.Keys >= a.Keys {
+		return 1
+	}
+	return 2
+}
+
+// ScoreSlots is the number of pieces whose scores have room: one if there is one, else two.
+func (a *Attending) ScoreSlots(t AttentionTiles) int64 {
+	if a.Blocks(t)*a.Steps(t)*t.pieces() == 1 && t.Keys >= a.Keys {
 		return 1
 	}
 	return 2
@@ -130,7 +199,7 @@ func (a *Attending) Elements(o *AttendedOperand, t AttentionTiles) int64 {
 // scratch is the bytes of scores, sums, maxima and constants in the L1.
 func (a *Attending) scratch(t AttentionTiles) (bytes int64) {
 	rows := t.Products * a.Heads * t.Positions
-	bytes = a.Slots(t)*Align(4*rows*t.Keys) + Align(4*rows*a.Width) + 2*Align(4*rows)
+	bytes = a.ScoreSlots(t)*Align(4*t.Products*a.Heads*t.Piece()*t.Keys) + Align(4*rows*a.Width) + 2*Align(4*rows)
 	for i := range a.Operands {
 		if o := &a.Operands[i]; o.Constant {
 			bytes += a.room(o, t)
@@ -177,11 +246,31 @@ func (a *Attending) Of(t model.TensorID) *AttendedOperand {
 }
 
 // AttentionTiles returns the tiles of the step's own nest, or those that fit the room which its number of tiles stands for.
-func (st *Step) AttentionTiles() AttentionTiles {
+// Cores take these in turn if nothing of the step stays in the L1, where each core has positions in a row.
+func (s *Schedule) AttentionTiles(st *Step) AttentionTiles {
 	if st.Nest != nil && st.Nest.Attention != nil {
 		return *st.Nest.Attention
 	}
-	return st.Attending.Tilings[logarithm(st.Tiles, len(st.Attending.Tilings))]
+	t := st.Attending.Tilings[logarithm(st.Tiles, len(st.Attending.Tilings))]
+	t.InTurn = t.InTurn && s.InTurn(st) == nil
+	return t
+}
+
+// InTurn reports why the cores of a step with an attention can't take tiles of positions in turn.
+func (s *Schedule) InTurn(st *Step) error {
+	if !st.Attending.dealt {
+		return fmt.Errorf("takes tiles of positions in turn, expected a causal mask, cores that divide the positions, and no other operand that depends on them but tile by tile")
+	}
+	values := slices.Clone(st.Writes)
+	for i := range st.Reads {
+		values = append(values, st.Reads[i].Value)
+	}
+	for _, v := range values {
+		if s.Values[v].Level == LB {
+			return fmt.Errorf("takes tiles of positions in turn, but %q stays in the L1", s.Graph.Tensor(s.Values[v].Tensor).Name)
+		}
+	}
+	return nil
 }
 
 func logarithm(tiles int64, n int) int { return min(n, bits.Len64(uint64(max(1, tiles)))) - 1 }
@@ -258,10 +347,17 @@ func (s *Schedule) attending(layer *Layer, cores int64, need []Regions, want Lev
 	n := len(q.Shape)
 	a := &Attending{Op: op, Causal: op.Attr.Causal, g: g, spec: s.Spec, size: q.DType.Bytes(),
 		result: g.Tensor(layer.Outputs[0]).DType.Bytes(), cores: cores}
+	elements, all := int64(0), model.Region(nil)
 	for _, reg := range need {
 		r := reg[op.Outputs[0]]
 		if r.Elements() == 0 {
 			continue
+		}
+		if elements += r.Elements(); all == nil {
+			all = r.Clone()
+		}
+		for d := range all {
+			all[d] = model.Interval{Lo: min(all[d].Lo, r[d].Lo), Hi: max(all[d].Hi, r[d].Hi)}
 		}
 		d := g.AttentionDims(op, r)
 		a.Products, a.Heads, a.Keys = max(a.Products, d.Products), max(a.Heads, d.Heads), max(a.Keys, d.Keys)
@@ -272,6 +368,11 @@ func (s *Schedule) attending(layer *Layer, cores int64, need []Regions, want Lev
 		}
 	}
 	a.First = g.Tensor(op.Inputs[2]).Shape[n-2] - q.Shape[n-2]
+	lo, hi := a.span()
+	a.dealt = a.Causal && hi-lo > a.Positions && (int64(len(need)) < cores || elements == all.Elements()) // nothing twice
+	for _, r := range a.Rows {                                                                            // the same factor for all
+		a.dealt = a.dealt && (r.Lo-lo)%a.Positions == 0 && (r.Len() == a.Positions || r.Hi == hi)
+	}
 	a.far = s.Spec.GB != nil && (want == DDR || g.Tensor(op.Inputs[1]).Producer == model.NoOp)
 	limit := DataBytes(s.Spec) / 16
 	for _, t := range slices.Concat(layer.Inputs, layer.Constants) {
@@ -300,8 +401,12 @@ func (s *Schedule) attending(layer *Layer, cores int64, need []Regions, want Lev
 			}
 			o.Tiled = o.Bytes > limit
 		}
+		if o.Input < 0 || !o.Tiled && (o.positions || o.keys) {
+			a.dealt = false
+		}
 		a.Operands = append(a.Operands, o)
 	}
+	a.deals = a.dealt && want != LB
 	return a
 }
 
@@ -324,11 +429,28 @@ func (b *StepBuilder) attentionKey(layer *Layer, t model.TensorID, region model.
 // attentionBinding spreads the result of a layer with an attention over the cores in the way that takes least by
 // the estimate, with all of the L1's data for it; nil if there is nothing to choose.
 func (b *StepBuilder) attentionBinding(layer *Layer, t model.TensorID, region model.Region) Binding {
+	var best Binding
+	least := math.Inf(1)
+	b.attentionNests(layer, t, region, DataBytes(b.Spec), func(now Binding, _ AttentionTiles, seconds float64) {
+		if seconds < least {
+			least, best = seconds, slices.Clone(now)
+		}
+	})
+	return best
+}
+
+// mostKeys is how many tiles of keys are tried with each tile of positions, the largest that fit.
+const mostKeys = 6
+
+// attentionNests gives ways to spread the result of a layer with an attention over the cores, and tiles that take so much
+// of the L1 at most, with about how long they take.
+func (b *StepBuilder) attentionNests(layer *Layer, t model.TensorID, region model.Region, room int64,
+	try func(now Binding, tiles AttentionTiles, seconds float64)) {
 	g := b.Graph
 	layout, forbidden := g.Tensor(t).Layout, Forbidden(g, layer.Ops, t)
 	m, err := cost.New(b.Spec)
 	if err != nil {
-		return nil
+		return
 	}
 	factors := make([][]int64, len(region))
 	for d, iv := range region {
@@ -350,8 +472,6 @@ func (b *StepBuilder) attentionBinding(layer *Layer, t model.TensorID, region mo
 		}
 		add(iv.Len())
 	}
-	var best Binding
-	least := math.Inf(1)
 	now := One(len(region))
 	var extend func(i int)
 	extend = func(i int) {
@@ -374,17 +494,71 @@ func (b *StepBuilder) attentionBinding(layer *Layer, t model.TensorID, region mo
 			need = append(need, reg)
 		}
 		a := b.attending(layer, now.Cores(), need, b.want)
+		var last AttentionTiles
+		tried := 0
 		for _, x := range a.lattice() {
-			if a.stage(x) > DataBytes(b.Spec) {
-				continue
+			if x.Products != last.Products || x.Positions != last.Positions || x.Pieces != last.Pieces || x.Single != last.Single {
+				tried, last = 0, x
 			}
-			if s := a.seconds(x, m); s < least {
-				least, best = s, slices.Clone(now)
+			if tried < mostKeys && a.stage(x) <= room {
+				tried++
+				try(now, x, a.seconds(x, m))
 			}
 		}
 	}
 	extend(0)
-	return best
+}
+
+// AttentionNests are the nests of step i, which has an attention, that take least by the estimate: of each way to spread its
+// result over the cores and each form of tiles one, so many at most. What the step makes must not stay in the L1.
+func (s *Schedule) AttentionNests(i, most int) []*Nest {
+	st := &s.Steps[i]
+	inst := &s.Instances.Instances[st.Instance]
+	layer := &s.Layers[inst.Group][st.Layer]
+	b := &StepBuilder{Schedule: s, want: GB, cores: CoresWithLB(s.Spec), grid: Grid(s.Spec), inst: inst}
+	if st.Attending.far {
+		b.want = DDR
+	}
+	type form struct {
+		pieces int64
+		single bool
+	}
+	type found struct {
+		*Nest
+		seconds float64
+	}
+	var list []found
+	of := map[form]int{} // in list, of the present binding
+	var cores Binding
+	b.attentionNests(layer, st.Output, inst.Regions[st.Output], s.Room(i), func(now Binding, t AttentionTiles, seconds float64) {
+		if cores == nil || !now.Equal(cores) {
+			cores = slices.Clone(now)
+			clear(of)
+		}
+		k, known := of[form{t.Pieces, t.Single}]
+		if !known {
+			k = len(list)
+			of[form{t.Pieces, t.Single}] = k
+			list = append(list, found{seconds: math.Inf(1)})
+		}
+		if seconds < list[k].seconds {
+			list[k] = found{&Nest{Cores: cores, Tiles: 1, Depth: 1, Loads: 1, Pieces: 1, Store: AtTile, Attention: &t}, seconds}
+		}
+	})
+	slices.SortStableFunc(list, func(x, y found) int { return cmp.Compare(x.seconds, y.seconds) })
+	var nests []*Nest
+	for _, x := range list[:min(most, len(list))] {
+		nests = append(nests, x.Nest)
+	}
+	return nests
+}
+
+// AttentionKey is equal for steps with an attention that differ in names and in what is around them only.
+func (s *Schedule) AttentionKey(i int) string {
+	st := &s.Steps[i]
+	inst := &s.Instances.Instances[st.Instance]
+	b := &StepBuilder{Schedule: s}
+	return b.attentionKey(&s.Layers[inst.Group][st.Layer], st.Output, inst.Regions[st.Output]) + fmt.Sprint(st.Attending.far)
 }
 
 // stage is the room that tiles take if nothing is in the L1 before.
@@ -413,7 +587,7 @@ func (a *Attending) tilings() {
 		seconds[t] = a.seconds(t, m)
 		list = append(list, t)
 	}
-	least := AttentionTiles{1, 1, 1}
+	least := AttentionTiles{Products: 1, Positions: 1, Keys: 1, InTurn: a.deals}
 	for room, i := DataBytes(a.spec), 0; i < depths; room, i = room/2, i+1 {
 		best := least
 		for _, t := range list {
@@ -456,8 +630,18 @@ func (a *Attending) lattice() (list []AttentionTiles) {
 		}
 	}
 	add := func(products, positions int64) {
-		for _, n := range keys {
-			list = append(list, AttentionTiles{products, positions, n})
+		t := AttentionTiles{Products: products, Positions: positions, InTurn: a.deals}
+		all := func() {
+			for _, t.Keys = range keys {
+				list = append(list, t)
+			}
+		}
+		all()
+		for t.Pieces = 2; t.Pieces <= min(4, positions); t.Pieces += 2 {
+			t.Single = false
+			all()
+			t.Single = true
+			all()
 		}
 	}
 	for parts := int64(1); ; parts = max(parts+1, parts*5/4) {
@@ -493,10 +677,7 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 		latency += a.spec.DDR.LatencySeconds + a.spec.DDRLink.LatencySeconds
 	}
 	// Cores with heads of their own.
-	lo, hi := a.Rows[0].Lo, a.Rows[0].Hi
-	for _, r := range a.Rows {
-		lo, hi = min(lo, r.Lo), max(hi, r.Hi)
-	}
+	lo, hi := a.span()
 	apart := math.Max(1, float64(a.cores)/float64(ceil(hi-lo, a.Positions)))
 	rate := func(bytes int64) float64 {
 		x := float64(bytes) / a.spec.CoreLink.BandwidthBytesPerSecond
@@ -515,31 +696,39 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 	// Keys and values that the LLB has no room for come from the DDR again for each tile of positions.
 	again, once := 0.0, 0.0 // seconds of a visit that loads them: each, and those of the first tile of positions
 	tile := apart * float64(t.Products*t.Keys*(a.Depth+a.Width)*a.size)
-	wait := 2 * (a.spec.DDR.LatencySeconds + a.spec.DDRLink.LatencySeconds)
 	if a.far {
-		once = tile/ddr + wait
+		once = tile / ddr
 	}
 	if a.far && a.Steps(t) > 1 && !a.Stay(t) {
 		if tile*float64(ceil(a.Keys, t.Keys)) > float64(a.spec.GB.SizeBytes)*0.45 || tile > float64(a.spec.GB.SizeBytes)/4 {
-			again = tile/ddr + wait
+			again = tile / ddr
 		}
 	}
-	// One visit with so many keys: of the matrix unit, of the vector units, of the way in.
-	visit := func(keys int64) (total, first float64) {
+	// A tile of keys with so many of its positions: of the matrix unit, of the vector units, of the way in.
+	piece := min(t.Piece(), t.Positions)
+	visit := func(keys, pieces int64) (total, first float64) {
+		size := min(piece*pieces, t.Positions)
+		rows := t.Products * a.Heads * size
 		product := func(n, k int64) float64 {
-			return float64(m.MatrixCycles(model.MatrixDims{Reps: t.Products, M: a.Heads * t.Positions, N: n, K: k}, dt)) / clock
+			cycles := m.MatrixCycles(model.MatrixDims{Reps: t.Products, M: a.Heads * piece, N: n, K: k}, dt)
+			return float64(cycles) * float64(pieces) / clock
 		}
-		matrix := product(keys, a.Depth) + product(a.Width, keys)
-		w := model.VectorWork{Simple: score.Simple * rows * keys, Special: score.Special * rows * keys}
+		scores, values := product(keys, a.Depth), product(a.Width, keys)
+		matrix, each := scores+values, float64(pieces)
+		w := model.VectorWork{Simple: ceil(score.Simple*rows*keys, pieces), Special: ceil(score.Special*rows*keys, pieces)}
+		if a.Op.Attr.Softmax {
+			w.Special += ceil(rows, pieces)
+		}
 		v, sp := m.VectorCycles(w, dt)
 		if a.Op.Attr.Softmax {
-			r, x := m.VectorCycles(model.VectorWork{Simple: rows * a.Width, Special: rows}, dt)
-			v, sp = v+r, sp+x
+			r, _ := m.VectorCycles(model.VectorWork{Simple: ceil(rows*a.Width, pieces)}, dt)
+			v += r
 		}
-		vector := float64(max(v, sp)) / clock
+		vector := each * float64(max(v, sp)) / clock
 		if m.SharedVector() {
-			vector = float64(v+sp) / clock
+			vector = each * float64(v+sp) / clock
 		}
+		load := latency + rate(t.Products*keys*max(a.Depth, a.Width)*a.size)
 		in := 2*latency + rate(t.Products*keys*(a.Depth+a.Width)*a.size)
 		if a.Stay(t) {
 			in /= float64(a.Steps(t))
@@ -550,10 +739,18 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 			}
 		}
 		in = math.Max(in, again*float64(keys)/float64(t.Keys))
-		return math.Max(math.Max(matrix, vector), in), matrix + float64(v+sp)/clock + 2*latency + rate(t.Products*keys*(a.Depth+a.Width)*a.size)
+		total = math.Max(math.Max(matrix, vector), in)
+		if t.Single && !a.Stay(t) { // keys come while scores meet their values, and values while scores are made
+			total = math.Max(total, load+matrix-math.Min(2/each, 1)*math.Min(scores, values))
+			// All scores of a tile meet their values before the next.
+			soft := scores/each + float64(v+sp)/clock
+			total = math.Max(total, soft+math.Max(values, vector*(each-1)/each+values/each))
+		}
+		return total, matrix/each + float64(v+sp)/clock + 2*latency + rate(t.Products*keys*(a.Depth+a.Width)*a.size)
 	}
 	total, first := 0.0, 0.0
-	full, alone := visit(min(t.Keys, a.Keys))
+	pieces := ceil(t.Positions, piece)
+	full, alone := visit(min(t.Keys, a.Keys), pieces)
 	steps := a.Steps(t)
 	tried := steps // of them alike
 	if !a.Causal {
@@ -561,10 +758,17 @@ func (a *Attending) seconds(t AttentionTiles, m *cost.Model) float64 {
 	}
 	tried = min(tried, 32)
 	for k := range tried {
-		seen := a.Visible(t, k*steps/tried)
-		total += full * float64(seen/t.Keys)
-		if rest := seen % t.Keys; rest > 0 {
-			x, _ := visit(rest)
+		i := k * steps / tried
+		whole := a.VisibleTo(t, i, piece) / t.Keys // tiles that all pieces see
+		total += full * float64(whole)
+		for seen := a.Visible(t, i); whole*t.Keys < seen; whole++ {
+			some := int64(0) // that see any of it
+			for p := range pieces {
+				if a.VisibleTo(t, i, min(t.Positions, (p+1)*piece)) > whole*t.Keys {
+					some++
+				}
+			}
+			x, _ := visit(min(t.Keys, seen-whole*t.Keys), some)
 			total += x
 		}
 		v, sp := m.VectorCycles(model.VectorWork{Simple: rows * a.Width, Special: rows}, dt)
@@ -589,6 +793,9 @@ func (a *Attending) CheckAttention(t AttentionTiles) error {
 	if t.Products > 1 && t.Positions < a.Positions {
 		return fmt.Errorf("the loop over queries has tiles of %d products with %d of their %d positions, expected all, or one product", t.Products, t.Positions, a.Positions)
 	}
+	if t.Pieces < 0 || t.Pieces > t.Positions {
+		return fmt.Errorf("the loop over pieces has %d of %d positions, expected at most one for each", t.Pieces, t.Positions)
+	}
 	return nil
 }
 
@@ -599,6 +806,20 @@ type Tiler struct {
 	Graph *model.Graph
 	Op    *model.Op
 	Tiles AttentionTiles
+
+	lo, hi, each int64 // the positions of all cores, and most of one
+}
+
+// NewTiler is one for cores with these boxes of the results.
+func NewTiler(g *model.Graph, op *model.Op, tiles AttentionTiles, boxes []model.Region) *Tiler {
+	t := &Tiler{Graph: g, Op: op, Tiles: tiles, lo: math.MaxInt64}
+	for _, r := range boxes {
+		if r.Elements() > 0 {
+			p := r[len(r)-2]
+			t.lo, t.hi, t.each = min(t.lo, p.Lo), max(t.hi, p.Hi), max(t.each, p.Len())
+		}
+	}
+	return t
 }
 
 // products lists the boxes of lead dimensions and heads of queries of the tile of products with this number.
@@ -625,12 +846,11 @@ func (t *Tiler) products(r model.Region, block int64, visit func(lead model.Regi
 	}
 }
 
-// Sees is the number of keys a core sees of tile i of positions, or, less than 0, of all.
-func (t *Tiler) Sees(r model.Region, i int64) int64 {
-	n := len(r)
+// sees is the number of keys a core sees of these positions.
+func (t *Tiler) sees(p model.Interval, n int) int64 {
 	keys := t.Graph.Tensor(t.Op.Inputs[2]).Shape[n-2]
 	if t.Op.Attr.Causal {
-		if p := t.positions(r, i); p.Len() > 0 {
+		if p.Len() > 0 {
 			return p.Hi + keys - t.Graph.Tensor(t.Op.Inputs[0]).Shape[n-2]
 		}
 		return 0
@@ -638,19 +858,40 @@ func (t *Tiler) Sees(r model.Region, i int64) int64 {
 	return keys
 }
 
-func (t *Tiler) positions(r model.Region, i int64) model.Interval {
+// positions are those of tile i, or of a piece of it; less than 0: of all tiles, or pieces.
+func (t *Tiler) positions(r model.Region, i, piece int64) model.Interval {
 	p := r[len(r)-2]
-	if i < 0 {
-		return p
+	size := t.Tiles.Positions
+	switch {
+	case t.Tiles.InTurn:
+		core, last := (p.Lo-t.lo)/t.each, max(0, i)
+		all := model.Interval{Lo: t.lo, Hi: t.hi}
+		if i < 0 {
+			last = ceil(t.each, size) - 1
+			for last > 0 && dealtTo(t.lo, t.hi, t.each, size, last, core).Intersect(all).Len() == 0 {
+				last--
+			}
+		}
+		p = dealtTo(t.lo, t.hi, t.each, size, last, core).Intersect(all)
+		if i < 0 {
+			p.Lo = dealtTo(t.lo, t.hi, t.each, size, 0, core).Lo
+		}
+	case i >= 0:
+		p = model.Interval{Lo: p.Lo + i*size, Hi: p.Lo + (i+1)*size}.Intersect(p)
 	}
-	return model.Interval{Lo: p.Lo + i*t.Tiles.Positions, Hi: p.Lo + (i+1)*t.Tiles.Positions}.Intersect(p)
+	if piece >= 0 {
+		size = t.Tiles.Piece()
+		p = model.Interval{Lo: p.Lo + piece*size, Hi: p.Lo + (piece+1)*size}.Intersect(p)
+	}
+	return p
 }
 
-// Boxes returns the boxes of an input, or, for -1, of the results, that tile i of positions of a tile of products needs
-// with tile j of keys; of keys and values with i less than 0 for all positions.
-func (t *Tiler) Boxes(input int, r model.Region, block, i, j int64) (list []model.Region) {
-	positions := t.positions(r, i)
-	keys := model.Interval{Lo: j * t.Tiles.Keys, Hi: min((j+1)*t.Tiles.Keys, t.Sees(r, i))}
+// Boxes returns the boxes of an input, or, for -1, of the results, that tile i of positions of a tile of products, or a
+// piece of it, needs with tile j of keys; of keys and values with i less than 0 for all positions, with piece less than 0
+// for all pieces.
+func (t *Tiler) Boxes(input int, r model.Region, block, i, piece, j int64) (list []model.Region) {
+	positions := t.positions(r, i, piece)
+	keys := model.Interval{Lo: j * t.Tiles.Keys, Hi: min((j+1)*t.Tiles.Keys, t.sees(positions, len(r)))}
 	if positions.Len() == 0 || input > 0 && keys.Len() == 0 {
 		return nil
 	}

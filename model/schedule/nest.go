@@ -160,6 +160,11 @@ func (s *Schedule) Follow(i int, n *Nest) error {
 		if err := st.Attending.CheckAttention(*n.Attention); err != nil {
 			return err
 		}
+		if n.Attention.InTurn {
+			if err := s.InTurn(st); err != nil {
+				return fmt.Errorf("the loop over queries %w", err)
+			}
+		}
 	}
 	st.Nest, st.Tiles, st.StageBytes = n, n.Tiles, 0
 	for _, p := range s.Staged(st) {
@@ -309,11 +314,12 @@ func (s *Schedule) Room(i int) (bytes int64) {
 //
 // and that of an attention as
 //
-//	for queries in 1 64           tiles of products and of positions of each
-//	  for keys in 128
-//	    multiply
-//	    vector                    of the scores
-//	    multiply
+//	for queries in 1 64 in turn   tiles of products and of positions of each, which cores take in turn
+//	  for keys in 128 of 1        room for one tile of keys, not for two
+//	    for piece in 2            of the positions
+//	      multiply
+//	      vector                  of the scores
+//	      multiply
 //	  vector
 //	  store
 //
@@ -351,12 +357,16 @@ func (n *Nest) lines(output *model.Tensor) (list []nestLine) {
 		say("rfactor %d", n.Rfactor)
 	}
 	if t := n.Attention; t != nil {
-		loop("queries in %d %d", t.Products, t.Positions)
-		loop("keys in %d", t.Keys)
+		loop("%s", words(fmt.Sprintf("queries in %d %d", t.Products, t.Positions), t.InTurn, "in turn", false, ""))
+		loop("%s", words(fmt.Sprintf("keys in %d", t.Keys), t.Single, "of 1", false, ""))
+		inKeys := depth
+		if t.Pieces > 0 {
+			loop("piece in %d", t.Pieces)
+		}
 		for _, what := range [...]string{"multiply", "vector", "multiply"} {
 			say("%s", what)
 		}
-		depth--
+		depth = inKeys - 1
 		say("vector")
 		say("store")
 		return list
@@ -581,8 +591,13 @@ func ParseNest(text string, output *model.Tensor) (*Nest, error) {
 
 func (n *Nest) readLoop(words []string, around string) (err error) {
 	list := make([]int64, 0, len(words)-3)
-	for _, w := range words[3:] {
-		if words[1] == "tile" && w == "of" {
+	inTurn := words[1] == "queries" && len(words) > 5 && slices.Equal(words[len(words)-2:], []string{"in", "turn"})
+	numbers := words[3:]
+	if inTurn {
+		numbers = numbers[:len(numbers)-2]
+	}
+	for _, w := range numbers {
+		if (words[1] == "tile" || words[1] == "keys") && w == "of" {
 			continue
 		}
 		w, many, run := strings.Cut(w, "x")
@@ -611,18 +626,20 @@ func (n *Nest) readLoop(words []string, around string) (err error) {
 		if len(list) != 2 {
 			return fmt.Errorf("found %q, expected \"for queries in PRODUCTS POSITIONS\"", strings.Join(words, " "))
 		}
-		n.Attention = &AttentionTiles{Products: list[0], Positions: list[1]}
+		n.Attention = &AttentionTiles{Products: list[0], Positions: list[1], InTurn: inTurn}
 	case "keys":
-		if n.Attention == nil || len(list) != 1 {
-			return fmt.Errorf("found %q, expected \"for keys in KEYS\" inside of a loop over queries", strings.Join(words, " "))
+		if n.Attention == nil || len(list) == 0 || len(list) > 2 || len(list) == 2 && list[1] != 1 {
+			return fmt.Errorf("found %q, expected \"for keys in KEYS\", or \"for keys in KEYS of 1\", inside of a loop over queries", strings.Join(words, " "))
 		}
-		n.Attention.Keys = list[0]
+		n.Attention.Keys, n.Attention.Single = list[0], len(list) == 2
 	case "columns":
 		n.Columns = list
 	case "reduction":
 		n.Reduction = list
 	case "piece":
-		if len(list) == 1 {
+		if len(list) == 1 && n.Attention != nil {
+			n.Attention.Pieces = list[0]
+		} else if len(list) == 1 {
 			n.Pieces = list[0]
 		}
 	default:
@@ -763,7 +780,7 @@ func (s *Schedule) Rebind(i int, to Binding) error {
 		b.tileNeeds(layer, t, need[0], &rd)
 		st.Reads = append(st.Reads, rd)
 	}
-	if st.Attending = s.attending(layer, st.Cores, need, LB); st.Attending != nil {
+	if st.Attending = s.attending(layer, st.Cores, need, GB); st.Attending != nil {
 		st.Attending.tilings()
 	}
 	s.Steps[i] = st
