@@ -17,6 +17,7 @@ type Memory struct {
 	stretches arena[stretch]
 	entries   arena[entry]
 	pages     arena[int]
+	step      lowering
 }
 
 // newMemory is for one program.

@@ -219,7 +219,7 @@ func (lp *layerPlan) checkLoads(s *schedule.Schedule, room int64) error {
 	for i := range st.Reads {
 		r := &st.Reads[i]
 		v := &s.Values[r.Value]
-		if v.Level != schedule.DDR {
+		if v.Level != schedule.DDR || r.UnionBytes <= room {
 			continue
 		}
 		size, most := s.Graph.Tensor(v.Tensor).DType.Bytes(), int64(0)
@@ -275,6 +275,7 @@ func (l *lowering) blocked(s *schedule.Schedule) {
 	tensors := l.tensorsIn(s)
 	free := make([][]int32, n.Sums) // by place of sums: what its next ones wait for
 	kTiles, turn := int64(lp.kTiles), int64(0)
+	var used []*stretch
 	lp.eachBlock(func(p, j int64) {
 		if lp.constant != nil && p == 0 && (n.ColumnsFirst || j == 0) {
 			to := n.ColumnTiles()
@@ -289,11 +290,12 @@ func (l *lowering) blocked(s *schedule.Schedule) {
 			if turn == 0 && k == 0 {
 				deps = append(append(deps, l.outDeps...), l.sumsDeps...)
 			}
-			var used []*stretch
+			used = used[:0]
 			for _, t := range tensors {
 				if t.role != schedule.BesideOperand {
-					loads, place := l.bringBlock(t, p, j, k)
-					deps, used = append(deps, loads...), append(used, place)
+					var place *stretch
+					deps, place = l.bringBlock(t, p, j, k, deps)
+					used = append(used, place)
 				}
 			}
 			if w := j*kTiles + k; lp.constant != nil {
@@ -332,7 +334,7 @@ func (l *lowering) tensorsIn(s *schedule.Schedule) (list []*tensorIn) {
 	at := map[int]schedule.StagePart{}
 	address := map[int]int64{}
 	next := st.StageAddress
-	for _, part := range s.Staged(st) {
+	for _, part := range l.lp.stages(s) {
 		if part.From >= 0 {
 			at[part.From], address[part.From] = part, next
 		}
@@ -421,8 +423,8 @@ func (l *lowering) bytes(t *tensorIn, p, j, k, many int64) int64 {
 }
 
 // bringBlock loads the tile of an operand that a product of tiles needs, unless it is there, and
-// returns what that waits for and where the tile is.
-func (l *lowering) bringBlock(t *tensorIn, p, j, k int64) (after []int32, place *stretch) {
+// appends to after what that waits for. place is where the tile is.
+func (l *lowering) bringBlock(t *tensorIn, p, j, k int64, after []int32) (_ []int32, place *stretch) {
 	key := l.key(t, p, j, k)
 	inPlace := true
 	for _, in := range t.ins {
@@ -447,10 +449,12 @@ func (l *lowering) bringBlock(t *tensorIn, p, j, k int64) (after []int32, place 
 	if s.place, free = l.lb.take(at, t.size, l.label); first {
 		free = append(free, t.ins[0].deps...)
 	}
-	s.blockKey, s.full, s.loads = key, true, s.loads[:0:0]
+	s.blockKey, s.full, s.loads = key, true, s.loads[:0]
 	bytes := l.bytes(t, p, j, k, 1)
 	for _, in := range t.ins {
-		s.loads = append(s.loads, l.bringPart(t, in, p, j, k, bytes, free)...)
+		if c := l.bringPart(t, in, p, j, k, bytes, free); c >= 0 {
+			s.loads = append(s.loads, c)
+		}
 	}
 	s.place.use(s.loads...)
 	l.recordStretch(s.place, isa.LB)
@@ -458,8 +462,8 @@ func (l *lowering) bringBlock(t *tensorIn, p, j, k int64) (after []int32, place 
 }
 
 // bringPart loads the part of a tile that lies in one value, of which the busiest core needs bytes if it
-// is all of the tensor.
-func (l *lowering) bringPart(t *tensorIn, in *incoming, p, j, k, bytes int64, free []int32) []int32 {
+// is all of the tensor. It returns the last command, or -1 if nothing moves.
+func (l *lowering) bringPart(t *tensorIn, in *incoming, p, j, k, bytes int64, free []int32) int32 {
 	n, r, from := l.lp.nest, in.read, l.cmds.n
 	core := bytes
 	if len(t.ins) > 1 { // a share of the tensor's
@@ -488,23 +492,23 @@ func (l *lowering) bringPart(t *tensorIn, in *incoming, p, j, k, bytes int64, fr
 	case in.val.Level == schedule.LB:
 		c.Kind, c.Bytes = isa.Exchange, scaled(r.RemoteBytes, core)
 		if r.RemoteBytes == 0 {
-			return nil
+			return -1
 		}
 		c.DurationPs = 2*l.lbLatency() + seconds(l.spec.SyncSeconds)
 		c.Uses = l.moves(0, 2*c.Bytes, scaled(r.CoreRemoteBytes, core), ceilDiv(c.Bytes, max(1, in.val.Binding.Cores())))
 		moved := l.add(qOut, c, free, in.state.ready)
 		in.state.place.use(moved)
-		return []int32{moved}
+		return moved
 	case in.val.Level == schedule.GB:
 		c.Kind, c.Bytes = isa.LBLoad, need
 		c.DurationPs, c.Uses = l.lbLatency(), l.moveIn(gb, core)
 		moved := l.add(qIn, c, free, in.state.ready)
 		in.state.place.use(moved)
-		return []int32{moved}
+		return moved
 	case l.pages == nil:
 		c.Kind, c.DurationPs = isa.DDRLoad, l.ddrLatency()+l.lbLatency()
 		c.Uses = l.activationUses(gb, 0, core, 0)
-		return []int32{l.add(qDDRLoad, c, free, in.state.ready)}
+		return l.add(qDDRLoad, c, free, in.state.ready)
 	}
 	if g := l.gatherBlock(t, p, j, k); g != nil {
 		ent := g.entries[slices.Index(t.ins, in)]
@@ -518,10 +522,10 @@ func (l *lowering) bringPart(t *tensorIn, in *incoming, p, j, k, bytes int64, fr
 				t.open = slices.DeleteFunc(t.open, func(o *gathered) bool { return o == g })
 			}
 		}
-		return []int32{moved}
+		return moved
 	}
-	return []int32{l.stream(streamed{part: portion, roam: in.val.Instance < 0, bytes: union, gbBytes: gb, coreBytes: core,
-		after: in.state.ready, free: free})}
+	return l.stream(streamed{part: portion, roam: in.val.Instance < 0, bytes: union, gbBytes: gb, coreBytes: core,
+		after: in.state.ready, free: free})
 }
 
 func (l *lowering) unpin(g *gathered) {
@@ -583,7 +587,7 @@ func (l *lowering) blockProduct(p, j, k int64, deps []int32) int32 {
 	lp, n := l.lp, l.lp.nest
 	rows := lp.dims.Reps * lp.dims.M
 	m := rows*(p+1)/n.Tiles - rows*p/n.Tiles
-	cycles := l.cost.MatrixCycles(model.MatrixDims{Reps: 1, M: m, N: n.Columns[j], K: n.Reduction[k]}, lp.dtype)
+	cycles := l.matrixCycles(model.MatrixDims{Reps: 1, M: m, N: n.Columns[j], K: n.Reduction[k]})
 	portion := isa.Portion{Tile: int32(j*int64(lp.kTiles)+k) + 1}.Cut(p, n.Tiles)
 	macs := piece(lp.macs, l.macIndex, n.Tiles*n.ColumnTiles()*n.ReductionTiles())
 	l.macIndex++
@@ -617,8 +621,9 @@ func (l *lowering) blockResults(tensors []*tensorIn, p, j int64, last int32) (fr
 		var used []*stretch
 		for _, t := range tensors {
 			if t.role == schedule.BesideOperand {
-				loads, place := l.bringBlock(t, p, j, 0)
-				deps, used = append(deps, loads...), append(used, place)
+				var place *stretch
+				deps, place = l.bringBlock(t, p, j, 0, deps)
+				used = append(used, place)
 			}
 		}
 		from, to := l.nextParams()

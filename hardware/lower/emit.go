@@ -136,7 +136,8 @@ func (e *emitter) add(q int, c isa.Command, deps ...[]int32) int32 {
 	if q >= qMatrix {
 		e.computing.wait(uint8(q), e.cmds.n)
 	}
-	*e.cmds.more() = pending{Command: c, block: e.block}
+	p := e.cmds.more()
+	p.Command, p.block, p.opens, p.roam, p.from, p.to, p.await = c, e.block, false, false, nil, nil, nil
 	return e.cmds.n - 1
 }
 
@@ -442,7 +443,7 @@ func (e *emitter) flush() error {
 		e.pages.clear()
 	}
 	// What is no more needed takes as much memory as what follows.
-	e.pages, e.uses, e.nextPos, e.visits, e.coming = nil, nil, nil, nil, nil
+	e.pages, e.uses, e.nextPos, e.visits, e.coming, e.mem.step = nil, nil, nil, nil, nil, lowering{}
 	base, buffer := int32(len(e.p.Commands)), int32(len(e.p.Buffers))
 	for _, s := range e.stretches {
 		if s.first >= 0 && s.hi > s.lo {
@@ -485,6 +486,9 @@ func (e *emitter) buffer(base int32, s levelled) {
 	slices.Sort(lasts)
 	lasts = slices.Compact(lasts)
 	b.Lasts = append(e.mem.lasts.take(len(lasts)), lasts...)
+	if n := len(e.p.Buffers); n == cap(e.p.Buffers) { // append would copy large lists many times
+		e.p.Buffers = slices.Grow(e.p.Buffers, max(n, listBlock))
+	}
 	e.p.Buffers = append(e.p.Buffers, b)
 }
 

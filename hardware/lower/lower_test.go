@@ -111,6 +111,34 @@ func TestPagesKeepQuarters(t *testing.T) {
 	}
 }
 
+// The first of the least keys, as a look at all of them finds it.
+func TestFirsts(t *testing.T) {
+	rng := rand.New(rand.NewSource(4))
+	f := firsts{all: unused}
+	for i := range 20_000 {
+		if i%200 == 0 {
+			f.add()
+		}
+		key := int64(never)
+		if rng.Intn(3) > 0 {
+			key = rng.Int63n(40) - 20
+		}
+		f.set(int32(rng.Intn(len(f.keys))), key)
+		if rng.Intn(2) == 0 {
+			continue
+		}
+		want, least := int32(unused), int64(never)
+		for k, key := range f.keys {
+			if key < least {
+				want, least = int32(k), key
+			}
+		}
+		if place, key := f.first(); place != want || key != least {
+			t.Fatalf("step %d: %d at place %d, expected %d at %d", i, key, place, least, want)
+		}
+	}
+}
+
 // Values take pages away and give them back; nothing is lost or counted twice.
 func TestPagesClaims(t *testing.T) {
 	rng := rand.New(rand.NewSource(3))
@@ -138,7 +166,7 @@ func TestPagesClaims(t *testing.T) {
 		}
 		owned := make([]int, len(p.claims))
 		for place, e := range p.entries {
-			lastUse, nextUse := int32(kept), int64(unused)
+			lastUse, nextUse := int64(never), int64(never)
 			if e != nil {
 				for _, pg := range e.pages {
 					owned[pg]++
@@ -147,13 +175,13 @@ func TestPagesClaims(t *testing.T) {
 					}
 				}
 				if e.retained {
-					nextUse = e.nextUse
+					nextUse = -e.nextUse
 				} else {
-					lastUse = e.load
+					lastUse = int64(e.load)
 				}
 			}
-			if p.lastUse[place] != lastUse || p.nextUse[place] != nextUse {
-				t.Fatalf("step %d: place %d is last used by %d and next at %d, want %d and %d", i, place, p.lastUse[place], p.nextUse[place], lastUse, nextUse)
+			if p.lastUse.keys[place] != lastUse || p.nextUse.keys[place] != nextUse {
+				t.Fatalf("step %d: place %d is last used by %d and next at %d, want %d and %d", i, place, p.lastUse.keys[place], p.nextUse.keys[place], lastUse, nextUse)
 			}
 		}
 		for _, turn := range p.free {

@@ -96,6 +96,9 @@ func (s *stretch) use(cmds ...int32) {
 		if s.first < 0 {
 			s.first = c
 		}
+		if len(s.lasts) == cap(s.lasts) && len(s.lasts) <= longList {
+			s.lasts = append(s.log.mem.numbers.take(2*len(s.lasts)+1), s.lasts...)
+		}
 		s.lasts = append(s.lasts, c)
 	}
 	if len(s.lasts) > longList {
@@ -243,25 +246,17 @@ type pages struct {
 	left    []int32  // places
 	arrived int
 	// Of each place: the last command that touches an entry that may be pushed out, and the
-	// next use of one that is retained; kept and unused for others.
-	lastUse []int32
-	nextUse []int64
-	// The place of the least lastUse, the first of several, if it is known.
-	victim      int32
-	victimKnown bool
+	// next use of one that is retained, below zero.
+	lastUse, nextUse firsts
 	// retained counts the pages of retained entries.
 	retained int
 	quarters int          // of the available pages that may be retained
 	evicted  func(*entry) // to record buffers
 }
 
-const (
-	kept   = math.MaxInt32
-	unused = -1
-)
-
 func newPages(log *queueLog, bytes int64, evicted func(*entry)) *pages {
-	p := &pages{log: log, quarters: 2, evicted: evicted, pageBytes: pageBytes(bytes)}
+	p := &pages{log: log, lastUse: firsts{all: unused}, nextUse: firsts{all: unused}, quarters: 2, evicted: evicted,
+		pageBytes: pageBytes(bytes)}
 	n := int(bytes / p.pageBytes)
 	p.claims = make([]int, n)
 	p.pending = make([][]int32, n)
@@ -279,53 +274,23 @@ func (p *pages) turn(page int) uint64 { return uint64(p.ready[page]+1)<<32 | uin
 
 func pageOf(turn uint64) int { return int(uint32(turn)) }
 
-// oldest is the entry, by its place, that may be pushed out and was used before all others,
-// and when; -1: none may.
-func (p *pages) oldest() (place, last int32) {
-	if !p.victimKnown {
-		p.victim, p.victimKnown = unused, true
-		last = kept
-		for i, x := range p.lastUse {
-			if x < last {
-				p.victim, last = int32(i), x
-			}
-		}
-	}
-	if p.victim < 0 {
-		return unused, kept
-	}
-	return p.victim, p.lastUse[p.victim]
-}
-
-// setLast notes the last use of what is at a place.
-func (p *pages) setLast(place, last int32) {
-	p.lastUse[place] = last
-	switch {
-	case !p.victimKnown:
-	case place == p.victim:
-		p.victimKnown = false
-	case last < kept && (p.victim < 0 || last < p.lastUse[p.victim] || last == p.lastUse[p.victim] && place < p.victim):
-		p.victim = place
-	}
-}
-
 // note keeps what is known of an entry's place up to date, unless it has left.
 func (p *pages) note(e *entry) {
 	if p.entries[e.place] != e {
 		return
 	}
-	last, next := int32(kept), int64(unused)
+	last, next := int64(never), int64(never)
 	switch {
 	case e.retained:
-		next = e.nextUse
+		next = -e.nextUse
 	case !e.pinned:
-		last = e.load
+		last = int64(e.load)
 		if n := len(e.users); n > 0 {
-			last = max(e.load, e.users[n-1])
+			last = max(last, int64(e.users[n-1]))
 		}
 	}
-	p.setLast(e.place, last)
-	p.nextUse[e.place] = next
+	p.lastUse.set(e.place, last)
+	p.nextUse.set(e.place, next)
 }
 
 // bring notes the command that brings an entry.
@@ -438,14 +403,10 @@ func (p *pages) putFree(list []int) {
 
 // lastNeeded is the retained entry whose next use comes last, or nil.
 func (p *pages) lastNeeded() *entry {
-	var worst *entry
-	last := int64(unused)
-	for i, next := range p.nextUse {
-		if next > last {
-			worst, last = p.entries[i], next
-		}
+	if place, _ := p.nextUse.first(); place != unused {
+		return p.entries[place]
 	}
-	return worst
+	return nil
 }
 
 func (p *pages) has(key int32) bool { return int(key) < len(p.byKey) && p.byKey[key] != nil }
@@ -502,8 +463,8 @@ func (p *pages) add(key int32, bytes, nextUse int64) (*entry, []int32) {
 	// The pages that may be written soonest: free ones, or those of the entry not
 	// kept whose last use is longest ago.
 	for {
-		victim, oldest := p.oldest()
-		if n == 0 || len(p.free) >= n && (victim < 0 || p.ready[pageOf(p.free[n-1])] <= oldest) {
+		victim, oldest := p.lastUse.first()
+		if n == 0 || len(p.free) >= n && int64(p.ready[pageOf(p.free[n-1])]) <= oldest {
 			break
 		}
 		if victim < 0 {
@@ -538,7 +499,9 @@ func (p *pages) add(key int32, bytes, nextUse int64) (*entry, []int32) {
 		p.entries[e.place] = e
 	} else {
 		e.place = int32(len(p.entries))
-		p.entries, p.lastUse, p.nextUse = append(p.entries, e), append(p.lastUse, kept), append(p.nextUse, unused)
+		p.entries = append(p.entries, e)
+		p.lastUse.add()
+		p.nextUse.add()
 	}
 	for _, page := range e.pages {
 		p.holder[page] = e.place
@@ -554,8 +517,8 @@ func (p *pages) add(key int32, bytes, nextUse int64) (*entry, []int32) {
 func (p *pages) drop(o *entry) {
 	p.release(o)
 	p.entries[o.place] = nil
-	p.setLast(o.place, kept)
-	p.nextUse[o.place] = unused
+	p.lastUse.set(o.place, never)
+	p.nextUse.set(o.place, never)
 	p.left = append(p.left, o.place)
 	if o.key > 0 {
 		p.byKey[o.key] = nil

@@ -102,8 +102,8 @@ func (l *lowering) loadAhead() {
 // without pushing out what is needed sooner.
 func (p *pages) keeps(bytes, next int64) bool {
 	n := p.retained + p.need(bytes)
-	for i, at := range p.nextUse {
-		if at > next {
+	for i, at := range p.nextUse.keys {
+		if -at > next {
 			n -= len(p.entries[i].pages)
 		}
 	}

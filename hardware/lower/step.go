@@ -81,8 +81,11 @@ type lowering struct {
 	sumBytes int64
 	added    []int32 // of a blocked nest: what has read the sums of other cores
 
+	reads   []incoming
+	writes  []outgoing
 	ins     []*incoming
 	outs    []*outgoing
+	leave   []leaving
 	outDeps []int32 // before the first write of any output
 
 	// Loads of parameters beside the weights. Small ones stay for the whole step; large
@@ -101,6 +104,23 @@ type lowering struct {
 	// Of each place for a tile in the stages: the computations of the latest tile there,
 	// and what its output has left the LB after.
 	computed, drained [][]int32
+}
+
+// leaving is the place of a value that the step makes and that leaves the LB.
+type leaving struct {
+	value     int
+	at, bytes int64
+}
+
+// room is for lowering a step, in the memory of the step before.
+func (m *Memory) room(e *emitter, lp *layerPlan) *lowering {
+	l := &m.step
+	*l = lowering{emitter: e, lp: lp, cores: lp.step.Cores, active: lp.step.Active(), reads: l.reads[:0],
+		writes: l.writes[:0], ins: l.ins[:0], outs: l.outs[:0], leave: l.leave[:0], outDeps: l.outDeps[:0],
+		resident: l.resident[:0], rowLoads: l.rowLoads[:0], computed: l.computed[:0], drained: l.drained[:0],
+		paramBlocks: blocks{l.paramBlocks.loads[:0], l.paramBlocks.places[:0]},
+		rowBlocks:   blocks{l.rowBlocks.loads[:0], l.rowBlocks.places[:0]}}
+	return l
 }
 
 // blocks are those of constants that have been loaded, in turn.
@@ -126,7 +146,8 @@ type tileInLB struct {
 func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState) {
 	e.label, e.task, e.running = e.name(lp.layer.Name), lp.task, lp.step
 	e.weights.between(s.DataEnd(lp.step), e.params.base)
-	l := &lowering{emitter: e, lp: lp, values: values, cores: lp.step.Cores, active: lp.step.Active()}
+	l := e.mem.room(e, lp)
+	l.values = values
 	l.operands(s)
 	l.places(s)
 	l.loadAhead()
@@ -138,12 +159,15 @@ func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState)
 	l.loadParams()
 	l.lookUpRows()
 	l.divideVectorWork()
-	l.resident = make([]tileInLB, len(lp.weights))
+	l.resident = slices.Grow(l.resident, len(lp.weights))[:len(lp.weights)]
+	clear(l.resident)
 	if lp.nest.Blocked() {
 		l.blocked(s)
 		return
 	}
-	l.computed, l.drained = make([][]int32, lp.nest.Depth), make([][]int32, lp.nest.Depth)
+	for range lp.nest.Depth {
+		l.computed, l.drained = append(l.computed, nil), append(l.drained, nil)
+	}
 	visits := 0
 	lp.eachVisit(func(t, from, to int64) {
 		if visits++; visits%1024 == 0 && e.halted == nil && e.opt.Stopped != nil {
@@ -179,24 +203,49 @@ func (l *lowering) total() int64 { return l.lp.tiles * l.lp.pieces }
 // operands lists what the step reads and writes.
 func (l *lowering) operands(s *schedule.Schedule) {
 	st := l.lp.step
-	anchor := s.Graph.Op(l.lp.layer.Anchor)
-	for i := range st.Reads {
-		r := &st.Reads[i]
-		in := &incoming{read: r, val: &s.Values[r.Value], state: &l.values[r.Value], operand: int32(i)}
-		in.anchor = l.lp.matrix && (in.val.Tensor == anchor.Inputs[0] || len(anchor.Inputs) > 1 && in.val.Tensor == anchor.Inputs[1])
-		for _, id := range l.lp.layer.Ops {
-			in.behind = in.behind || in.anchor && id != anchor.ID && slices.Contains(s.Graph.Op(id).Inputs, in.val.Tensor)
-		}
-		in.whole, in.coreBytes = st.Whole(r), ceilDiv(r.CoreNeedBytes, s.SlicesOf(st, in.val.Tensor))
-		in.streamed = l.lp.tiles > 1 && !in.whole
-		if in.val.Level == schedule.LB {
+	l.reads = append(l.reads, l.lp.incoming(s)...)
+	for i := range l.reads {
+		in := &l.reads[i]
+		if in.state = &l.values[in.read.Value]; in.val.Level == schedule.LB {
 			in.ready = in.state.ready
 		}
 		l.ins = append(l.ins, in)
 	}
 	for i, w := range st.Writes {
-		l.outs = append(l.outs, &outgoing{val: &s.Values[w], operand: int32(i)})
+		l.writes = append(l.writes, outgoing{val: &s.Values[w], operand: int32(i)})
 	}
+	for i := range l.writes {
+		l.outs = append(l.outs, &l.writes[i])
+	}
+}
+
+// incoming is what the step reads, before any of it is on its way.
+func (lp *layerPlan) incoming(s *schedule.Schedule) []incoming {
+	st := lp.step
+	if lp.reads != nil {
+		return lp.reads
+	}
+	anchor := s.Graph.Op(lp.layer.Anchor)
+	for i := range st.Reads {
+		r := &st.Reads[i]
+		in := incoming{read: r, val: &s.Values[r.Value], operand: int32(i)}
+		in.anchor = lp.matrix && slices.Contains(anchor.Inputs[:min(2, len(anchor.Inputs))], in.val.Tensor)
+		for _, id := range lp.layer.Ops {
+			in.behind = in.behind || in.anchor && id != anchor.ID && slices.Contains(s.Graph.Op(id).Inputs, in.val.Tensor)
+		}
+		in.whole, in.coreBytes = st.Whole(r), ceilDiv(r.CoreNeedBytes, s.SlicesOf(st, in.val.Tensor))
+		in.streamed = lp.tiles > 1 && !in.whole
+		lp.reads = append(lp.reads, in)
+	}
+	return lp.reads
+}
+
+// stages is the schedule's Staged of the step.
+func (lp *layerPlan) stages(s *schedule.Schedule) []schedule.StagePart {
+	if lp.staged == nil {
+		lp.staged = s.Staged(lp.step)
+	}
+	return lp.staged
 }
 
 // places takes the space in the LB that the step needs: a part of its stage for each
@@ -205,9 +254,7 @@ func (l *lowering) operands(s *schedule.Schedule) {
 func (l *lowering) places(s *schedule.Schedule) {
 	st := l.lp.step
 	at := st.StageAddress
-	type leaving struct{ at, bytes int64 }
-	leave := map[int]leaving{} // by value
-	for _, part := range s.Staged(st) {
+	for _, part := range l.lp.stages(s) {
 		n := st.Space(part)
 		at += n
 		stage := func() (*stretch, []int32) { return l.lb.take(at-n, n, l.label) }
@@ -217,7 +264,7 @@ func (l *lowering) places(s *schedule.Schedule) {
 			continue
 		}
 		if part.From < 0 {
-			leave[part.To] = leaving{at - n, n}
+			l.leave = append(l.leave, leaving{part.To, at - n, n})
 			continue
 		}
 		place, deps := stage()
@@ -235,8 +282,8 @@ func (l *lowering) places(s *schedule.Schedule) {
 				o.place, o.deps = l.lb.take(v.Address, v.CoreBytes, l.label)
 			}
 			l.values[v.ID].place = o.place
-		} else if x, ok := leave[v.ID]; ok {
-			o.place, o.deps = l.lb.take(x.at, x.bytes, l.label)
+		} else if i := slices.IndexFunc(l.leave, func(x leaving) bool { return x.value == v.ID }); i >= 0 {
+			o.place, o.deps = l.lb.take(l.leave[i].at, l.leave[i].bytes, l.label)
 		}
 		if v.Level == schedule.GB {
 			o.far, o.fdeps = l.gbActs.take(v.Address, schedule.Align(v.Bytes), l.label)
@@ -553,7 +600,7 @@ func (l *lowering) products(t, from, to int64, free []int32) (done, left []int32
 func (l *lowering) product(tile *weightTile, at tileInLB, row int64, free []int32, first bool) int32 {
 	lp := l.lp
 	rows := rowsOf(model.MatrixDims{Reps: tile.reps, M: lp.dims.M, N: tile.n, K: tile.k}, row, l.total())
-	cycles := l.cost.MatrixCycles(iteration(rows, lp.repeat), lp.dtype) * hardware.Cycles(lp.repeat*l.sharing(hardware.Matrix, l.active))
+	cycles := l.matrixCycles(iteration(rows, lp.repeat)) * hardware.Cycles(lp.repeat*l.sharing(hardware.Matrix, l.active))
 	deps := append(append(l.scratch[:0], at.load), free...)
 	ring := &l.weights
 	if lp.constant != nil {
@@ -585,6 +632,14 @@ func (l *lowering) product(tile *weightTile, at tileInLB, row int64, free []int3
 		o.place.use(c)
 	}
 	return c
+}
+
+// matrixCycles are those of a product, which most often is like the one before.
+func (l *lowering) matrixCycles(dims model.MatrixDims) hardware.Cycles {
+	if lp := l.lp; lp.last != dims {
+		lp.last, lp.lastCycles = dims, l.cost.MatrixCycles(dims, lp.dtype)
+	}
+	return l.lp.lastCycles
 }
 
 // nextMACs is the next command's share of the step's useful MACs.

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/cost"
 	"github.com/dsasched/dsasched/hardware/isa"
 	"github.com/dsasched/dsasched/model"
@@ -114,6 +115,11 @@ type layerPlan struct {
 	weightTotal int64
 	// ends of the tiles of weights along columns and reduction
 	columns, reduction []int64
+	// What each iteration needs again, once it is known: see [layerPlan.incoming], [layerPlan.stages], [lowering.matrixCycles].
+	reads      []incoming
+	staged     []schedule.StagePart
+	last       model.MatrixDims
+	lastCycles hardware.Cycles
 }
 
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }

@@ -68,7 +68,8 @@ func (b *bounding) count(c *isa.Command, again bool) {
 	}
 	t += c.DurationPs + flow
 	b.free[c.Queue] = t
-	b.end = append(b.end, t)
+	b.end = longer(b.end, 1)
+	b.end[len(b.end)-1] = t
 	b.chain = max(b.chain, t)
 }
 

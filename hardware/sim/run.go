@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"slices"
 
 	"github.com/dsasched/dsasched/hardware/isa"
 )
@@ -304,7 +303,7 @@ func (e *engine) turn() {
 // command that had to start before the present time is a [LateError].
 func (e *engine) know(commands []isa.Command) error {
 	n := len(e.start) + len(commands)
-	e.start, e.end = slices.Grow(e.start, len(commands))[:n], slices.Grow(e.end, len(commands))[:n]
+	e.start, e.end = longer(e.start, len(commands)), longer(e.end, len(commands))
 	for k := range commands {
 		c, i := &commands[k], int32(n-len(commands)+k)
 		if e.meter != nil {
@@ -463,7 +462,8 @@ func (e *engine) handle(q int32) {
 	}
 	l.phase = idle
 	if e.times[len(e.times)-1] < e.now {
-		e.times = append(e.times, e.now)
+		e.times = longer(e.times, 1)
+		e.times[len(e.times)-1] = e.now
 	}
 	e.end[c] = int32(len(e.times) - 1)
 	e.left--

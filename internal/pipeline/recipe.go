@@ -235,16 +235,16 @@ func (r Recipe) WithStage(before string, st Stage) Recipe {
 			r.Picks = append(slices.Clone(r.Picks), Pick{before, ""}) // validate refuses it
 		}
 	}
-	r.stages, r.Fallback, r.evaluations = slices.Insert(list, at, st), nil, 0
+	r.stages, r.Fallback, r.evaluations = slices.Insert(slices.Clone(list), at, st), nil, 0
 	return r
 }
 
-// table lists the stages of the recipe.
+// table lists the stages of the recipe, for those that change nothing in it.
 func (r Recipe) table() []Stage {
 	if r.stages == nil {
-		return Stages()
+		return stageTable()
 	}
-	return slices.Clone(r.stages)
+	return r.stages
 }
 
 // stage finds one of the recipe's stages by name.

@@ -92,7 +92,6 @@ type state struct {
 	memo          *schedule.Memo
 	tiles         *tileMemo  // what tiles were chosen before; nil: nothing
 	given         *Decisions // that the recipe need not make; nil: none
-	measured      bool       // see Result
 }
 
 // deciding tells who listens that a strategy begins with a stage.
@@ -190,10 +189,8 @@ type Result struct {
 
 	winner  Recipe // see By
 	level   Level
-	figures bool // see Options.Figures
-	// measured says that latency measures all, as simulate would, which then need not.
-	measured bool
-	answers  map[string]Solved // of the exact strategies, by stage
+	figures bool              // see Options.Figures
+	answers map[string]Solved // of the exact strategies, by stage
 	// values has the values of settings, by schedule and stage.
 	values map[*schedule.Schedule]map[string]Decision
 }
@@ -293,7 +290,6 @@ func RunStages(ctx context.Context, net network.Network, machine *hardware.Spec,
 	if tune {
 		chunks = Divisors(share, MaxTunedChunk)
 	}
-	opt.measured = opt.Figures && len(chunks) == 1 // of many, one more pass takes less
 	var best *Result
 	var tried []Trial
 	var firstErr error // or that of the largest chunk whose program is too large
@@ -405,11 +401,8 @@ func once(graph func(int64) (*model.Graph, error)) func(int64) (*model.Graph, er
 
 // latency is the simulated time of the plans, in picoseconds; math.MaxInt64 above a limit.
 func (r *Result) latency(ctx context.Context, limit int64) (ps int64, err error) {
-	p, made, err := stream(ctx, ProgramName(r), r.Spec, r.Plans, r.Lower,
-		sim.Options{TimesOnly: !r.measured, LimitPs: limit}, nil)
-	if made != nil && r.measured {
-		r.Program, r.Sim = p, made
-	}
+	_, made, err := stream(ctx, ProgramName(r), r.Spec, r.Plans, r.Lower,
+		sim.Options{TimesOnly: true, LimitPs: limit}, nil)
 	switch {
 	case errors.Is(err, sim.ErrLimit):
 		return math.MaxInt64, nil
@@ -457,7 +450,7 @@ func prepare(ctx context.Context, net network.Network, machine *hardware.Spec, b
 	shares := opt.Clusters.shares(batch, spec.AllClusters())
 	out := &Result{Recipe: r, Source: net.Name, Machine: machine, Spec: spec, Batch: batch, Chunk: opt.Chunk,
 		Shares: shares, Clusters: opt.Clusters,
-		Uneven: opt.Uneven.Alternatives()[0], level: opt.Level, figures: opt.Figures, measured: opt.measured}
+		Uneven: opt.Uneven.Alternatives()[0], level: opt.Level, figures: opt.Figures}
 	out.assume(net)
 	opt.Uneven, opt.note = out.Uneven, func(text string) { out.Notes = append(out.Notes, text) }
 	if opt.Clusters != OverBatch {
@@ -663,10 +656,6 @@ func ProgramName(r *Result) string {
 
 // Simulate lowers the plans and runs the program.
 func Simulate(ctx context.Context, r *Result) error {
-	if r.measured && r.Sim != nil {
-		r.Program.Name = ProgramName(r)
-		return nil
-	}
 	if r.figures {
 		opt := r.Lower
 		opt.Most = lower.MaxStreamed

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/solve"
@@ -124,7 +125,21 @@ type Solved struct {
 // Stages lists the pipeline in the order in which decisions are made. It is the only
 // place that knows them: flags, completion, sweeps, comparisons, JSON and documents
 // are made from it.
-func Stages() []Stage {
+func Stages() []Stage { return slices.Clone(stageTable()) }
+
+// tableOnce is filled when it is asked for, since strategies ask for it.
+var tableOnce struct {
+	once sync.Once
+	list []Stage
+}
+
+// stageTable is Stages for those that change nothing in it.
+func stageTable() []Stage {
+	tableOnce.once.Do(func() { tableOnce.list = makeStages() })
+	return tableOnce.list
+}
+
+func makeStages() []Stage {
 	return []Stage{
 		{Name: "group", Description: "which operators become one kernel",
 			Strategies: []Strategy{layerKernels, fusedOps, convPairs, stitchedKernels, stitchedOps, algorithm2,
@@ -184,10 +199,10 @@ func Stages() []Stage {
 }
 
 // Choices lists the stages that have more than one strategy.
-func Choices() []Stage { return choices(Stages()) }
+func Choices() []Stage { return choices(stageTable()) }
 
 func choices(list []Stage) []Stage {
-	return slices.DeleteFunc(list, func(st Stage) bool { return len(st.Strategies) < 2 })
+	return slices.DeleteFunc(slices.Clone(list), func(st Stage) bool { return len(st.Strategies) < 2 })
 }
 
 // position is the number of a stage in the table.
@@ -199,7 +214,7 @@ func (r Recipe) position(name string) (int, error) {
 }
 
 // LookupStage finds a stage by name.
-func LookupStage(name string) (Stage, error) { return lookupStage(Stages(), name) }
+func LookupStage(name string) (Stage, error) { return lookupStage(stageTable(), name) }
 
 func lookupStage(list []Stage, name string) (Stage, error) {
 	var names []string

@@ -37,6 +37,8 @@ type tiler struct {
 	d     *Draft
 	known *tileMemo
 	same  Key // what the choices for all steps of the draft depend on
+
+	memory lower.Memory // for steps alone
 }
 
 // A tileMemo has the tilings that the rule gives for products, and the nests that are chosen for steps, by all that they
@@ -261,7 +263,9 @@ func (t *tiler) alone(ctx context.Context, i int, limit int64) (int64, error) {
 	k := lower.StepAlone(s, i)
 	// All clusters do the same, and share the DDR.
 	plans := slices.Repeat([][]lower.Segment{{{Schedule: k, Iterations: 1}}}, s.Spec.Clusters)
-	p, alike, err := lower.Outline("step", s.Spec, plans, t.d.Lower)
+	opt := t.d.Lower
+	opt.Memory = &t.memory
+	p, alike, err := lower.Outline("step", s.Spec, plans, opt)
 	if err != nil {
 		return math.MaxInt64, nil
 	}

@@ -174,10 +174,18 @@ func (b Binding) spread(r model.Region, order []int, forbidden []bool, cores int
 // dimensions in layout order, the outermost slowest. Cores beyond the binding's
 // product get nothing (nil).
 func Slice(r model.Region, b Binding, layout []int, core int64) model.Region {
+	if r == nil || core >= b.Cores() {
+		return nil
+	}
+	return sliceInto(make(model.Region, len(r)), r, b, layout, core)
+}
+
+// sliceInto is Slice in the given memory.
+func sliceInto(s, r model.Region, b Binding, layout []int, core int64) model.Region {
 	if core >= b.Cores() {
 		return nil
 	}
-	s := r.Clone()
+	copy(s, r)
 	for i := len(layout) - 1; i >= 0; i-- {
 		d := layout[i]
 		f := b[d]

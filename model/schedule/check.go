@@ -160,10 +160,9 @@ func CheckSteps(s *Schedule) error {
 			if err := CheckBinding(v.Region, v.Binding, nil, cores); err != nil {
 				return fmt.Errorf("step %d, %q: %w", i, g.Tensor(v.Tensor).Name, err)
 			}
-			most := int64(0)
-			sum := int64(0)
-			for c := int64(0); c < v.Binding.Cores(); c++ {
-				n := Slice(v.Region, v.Binding, g.Tensor(v.Tensor).Layout, c).Elements()
+			most, sum, room := int64(0), int64(0), make(model.Region, len(v.Region))
+			for c := range v.Binding.Cores() {
+				n := sliceInto(room, v.Region, v.Binding, g.Tensor(v.Tensor).Layout, c).Elements()
 				most, sum = max(most, n), sum+n
 			}
 			if sum != v.Region.Elements() {

@@ -441,8 +441,9 @@ func (s *Schedule) read(v int, t model.TensorID, need []Regions) Read {
 	rd := Read{Value: v}
 	var union model.Region
 	distinct := int64(0)
-	room := make(model.Region, 2*len(val.Region))
-	r, previous := room[:len(val.Region)], room[len(val.Region):]
+	rank := len(val.Region)
+	room := make(model.Region, 3*rank)
+	r, previous, slice := room[:rank], room[rank:2*rank], room[2*rank:]
 	for c, reg := range need {
 		if reg[t] == nil {
 			continue
@@ -456,7 +457,7 @@ func (s *Schedule) read(v int, t model.TensorID, need []Regions) Read {
 		}
 		local := int64(0)
 		if val.Instance >= 0 && val.Def >= 0 {
-			if own := Slice(val.Region, val.Binding, g.Tensor(t).Layout, int64(c)); own != nil {
+			if own := sliceInto(slice, val.Region, val.Binding, g.Tensor(t).Layout, int64(c)); own != nil {
 				local = r.Overlap(own)
 			}
 		}
