@@ -179,39 +179,37 @@ func (t *transfers) program(windows []int) (p *isa.Program, command, operator []
 		p.Commands = append(p.Commands, isa.Command{Kind: kind, Queue: queue, Bytes: m.bytes, DurationPs: t.edge.latency,
 			Deps: deps, Uses: []isa.Use{{Bytes: m.bytes}}, Cores: 1})
 	}
+	n := len(t.steps) + 1
+	begin, need, made, gone := make([][]int, n), make([][]int, n), make([][]int, n), make([][]int32, n) // by step
+	for i, m := range t.moves {
+		if m.load {
+			begin[windows[i]], need[m.step] = append(begin[windows[i]], i), append(need[m.step], i)
+		} else {
+			made[m.step] = append(made[m.step], i)
+		}
+	}
 	for s, step := range t.steps {
-		// What begins here waits for what has left before.
-		var gone []int32
+		// What begins here waits for what has left before: of stores that ended earlier the last operator has waited.
 		if s > 0 {
-			gone = append(gone, operator[s-1])
+			gone[s] = append(gone[s], operator[s-1])
 		}
-		for i, m := range t.moves {
-			if !m.load && m.step < s && windows[i] <= s {
-				gone = append(gone, command[i])
+		for _, i := range begin[s] {
+			deps := slices.Clone(gone[s])
+			if after := t.moves[i].after; after >= 0 {
+				deps = append(deps, command[after])
 			}
+			move(i, isa.DDRLoad, loads, deps)
 		}
-		for i, m := range t.moves {
-			if m.load && windows[i] == s {
-				deps := slices.Clone(gone)
-				if m.after >= 0 {
-					deps = append(deps, command[m.after])
-				}
-				move(i, isa.DDRLoad, loads, deps)
-			}
-		}
-		deps := slices.Clone(gone)
-		for i, m := range t.moves {
-			if m.load && m.step == s {
-				deps = append(deps, command[i])
-			}
+		deps := gone[s]
+		for _, i := range need[s] {
+			deps = append(deps, command[i])
 		}
 		operator[s] = int32(len(p.Commands))
 		p.Commands = append(p.Commands, isa.Command{Kind: isa.Matrix, Queue: unit, Label: 1, Cores: 1, Deps: deps,
 			DurationPs: int64(math.Ceil(1e12 * t.w.seconds[step.Run[0]]))})
-		for i, m := range t.moves {
-			if !m.load && m.step == s {
-				move(i, isa.DDRStore, stores, []int32{operator[s]})
-			}
+		for _, i := range made[s] {
+			move(i, isa.DDRStore, stores, []int32{operator[s]})
+			gone[windows[i]] = append(gone[windows[i]], command[i])
 		}
 	}
 	return p, command, operator
@@ -224,14 +222,16 @@ func (t *transfers) latency(ctx context.Context, windows []int) (ps int64, err e
 	return ps, err
 }
 
-// measure simulates windows.
+// measure simulates windows, and looks for addresses.
 func (t *transfers) measure(ctx context.Context, windows []int) (x twofold, err error) {
 	p, _, _ := t.program(windows)
 	r, err := sim.Run(ctx, p, sim.Options{})
 	if err != nil {
 		return x, err
 	}
-	return twofold{r.Dynamic.LevelBytes[isa.DDR], float64(r.TotalPs) * 1e-12}, nil
+	x = twofold{Bytes: r.Dynamic.LevelBytes[isa.DDR], Seconds: float64(r.TotalPs) * 1e-12}
+	x.Placed, err = t.placed(ctx, windows)
+	return x, err
 }
 
 // hottestTransfer is the share of the time by which annealing takes slower windows at first, with a probability of 1/e.

@@ -123,7 +123,14 @@ func (p *Decisions) TakingGenerator(stage string, from *Decisions) *Decisions {
 // Take returns the decisions with what others have for some rows: their values, or the strategies of their recipe.
 func (w *Problem) Take(ctx context.Context, p, from *Decisions, stages ...string) (*Decisions, error) {
 	for _, stage := range stages {
-		if from.value(stage) != nil {
+		switch from.value(stage).(type) {
+		case Groups: // the layers go with them
+			if !p.Groups().same(from.Groups()) {
+				p = p.Taking(stage, from).Taking("layers", from)
+			}
+			continue
+		case nil:
+		default:
 			p = p.Taking(stage, from)
 			continue
 		}

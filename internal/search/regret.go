@@ -262,6 +262,10 @@ func (r *regretter) greedyOf(ctx context.Context, d decision, p, greedy *pipelin
 	}
 	var picks []pipeline.Pick
 	for _, row := range d.rows {
+		if row == "layers" { // the strategy of the groups may have made them
+			p = p.Taking(row, greedy)
+			continue
+		}
 		picks = append(picks, pipeline.Pick{Stage: row, Strategy: r.recipe.Pick(row)})
 	}
 	return r.w.Redecide(ctx, p, picks...)
