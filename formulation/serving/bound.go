@@ -51,10 +51,9 @@ func (p *Problem) shares() (list []*shares) {
 	t := p.Times
 	s := &shares{score: lines(&t.Scores, p.Limits.Batch)[0][1], decode: math.Inf(1), key: math.Inf(1), prompt: math.Inf(1),
 		before: math.Inf(1), most: float64(slices.Max(t.Prompt.Rows)), oneToken: float64(t.Tokens.at(1).Ps), oneScore: float64(t.Scores.at(1).Ps)}
-	rows := make([]*row, p.Limits.Batch)
-	for n := range rows {
-		rows[n] = t.row(int64(n) + 1)
-		r, first := rows[n], float64(rows[n].cost[0].Ps)
+	for n := range p.Limits.Batch {
+		r := t.row(n + 1)
+		first := float64(r.cost[0].Ps)
 		for j := range r.at[1:] {
 			end := float64(r.cost[j].Ps + r.slope[j].Ps*(r.at[j+1]-r.at[j]))
 			s.key = min(s.key, (end-first)/float64(r.at[j+1]-r.at[0]))
@@ -66,7 +65,8 @@ func (p *Problem) shares() (list []*shares) {
 	if math.IsInf(s.key, 1) {
 		s.key = 0
 	}
-	for n, r := range rows {
+	for n := range p.Limits.Batch {
+		r := t.row(n + 1)
 		s.decode = min(s.decode, max(0, float64(r.cost[0].Ps)-s.key*float64(r.at[0]))/float64(n+1))
 	}
 	for i, n := range t.Prompt.Rows {

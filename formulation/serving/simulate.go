@@ -28,8 +28,8 @@ type Problem struct {
 // Check says what makes no sense.
 func (l Limits) Check() error {
 	switch {
-	case l.Batch < 1 || l.Batch > 1<<16:
-		return fmt.Errorf("batch is %d, expected 1 to 65536", l.Batch)
+	case l.Batch < 1 || l.Batch > 1<<13:
+		return fmt.Errorf("batch is %d, expected 1 to 8192", l.Batch)
 	case l.Grain < 1 || l.Grain > MaxTokens:
 		return fmt.Errorf("grain is %d, expected 1 to %d", l.Grain, MaxTokens)
 	case l.Chunk < l.Batch+l.Grain:

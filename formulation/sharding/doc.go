@@ -31,15 +31,14 @@
 //
 // as each chip sends and receives (p-1)/p of n through its own link, all at once; an all-to-all
 // 1/p of that. The additions keep up with the links. Behind a collective a kernel is launched.
-// A tensor of several readers is changed
-// once, to a layout that each reader can take its part of or change again. An output of the network that is
-// Partial is summed; one that is cut stays cut. A tensor whose readers want several layouts may cost less than the
-// sum over pairs says: the plan's collectives are counted once each.
+// A tensor of several readers is changed once, to a layout that each reader can take its part of or that is
+// changed again, once for each other layout that readers want. An output of the network that is
+// Partial is summed; one that is cut stays cut. A plan's cost is the sum over its operators and its collectives.
 //
 // # The problem
 //
-// One label for each operator and each tensor of several readers, costs for nodes and for
-// pairs: package binding solves it by variable elimination or as an integer program, with proof.
+// One label for each operator, its option, and for each tensor of several readers, the layouts that there
+// are of it, which must be those that the options want; costs for nodes and for pairs: package binding solves it by variable elimination or as an integer program, with proof.
 // Greedily, each operator in topological order takes the option of least seconds with what the
 // layouts of its inputs then cost.
 //

@@ -1,6 +1,7 @@
 package sharding
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -24,11 +25,12 @@ type Problem struct {
 	Graph   *model.Graph
 	Group   Group
 	Options [][]Option // by operator; the first computes it whole
-	// tensors are those with several readers, each with the layouts that it may be changed to.
+	// tensors are those with several readers, each with the ways to have it in several layouts.
 	tensors []model.TensorID
-	layouts [][]Layout
+	ways    [][]way
 	node    []int // of a tensor in the binding problem, after the operators; -1: none
 	pairs   binding.Problem
+	never   float64 // a cost that no plan has
 	launch  float64 // seconds of the launch behind each collective
 }
 
@@ -263,15 +265,93 @@ func (p *price) seconds(g *model.Graph) float64 {
 	return s
 }
 
+// A way is how chips have a tensor in several layouts: as its maker leaves it, and changed once, from
+// which it is changed to each other layout once.
+type way struct {
+	native, via Layout
+	layouts     []Layout // beside those two; each chip takes its part of what is whole
+	seconds     float64
+}
+
+// has reports whether a reader finds a layout.
+func (w *way) has(l Layout) bool {
+	return l == w.native || w.native == Whole || l == w.via || w.via == Whole || slices.Contains(w.layouts, l)
+}
+
+// change is what a collective costs with the launch behind it.
+func (p *Problem) change(t model.TensorID, from, to Layout) float64 {
+	kind, s := p.Group.Collective(from, to, p.Graph.Tensor(t).Bytes())
+	if kind == "" {
+		return 0
+	}
+	return p.launch + s
+}
+
+// waysOf lists the ways to have a tensor of several readers: as its maker may leave it, whole besides, or in some
+// of the cuts that readers want besides, by the cheapest first change. Operators that are computed whole come first.
+func (p *Problem) waysOf(t *model.Tensor) (list []way) {
+	natives, wanted := p.layoutsOf(t)
+	var cuts []Layout
+	for _, l := range wanted {
+		if l >= 0 {
+			cuts = append(cuts, l)
+		}
+	}
+	for _, n := range natives {
+		if n != Partial || !p.Graph.IsOutput(t.ID) {
+			list = append(list, way{native: n, via: n})
+		}
+		if n == Whole {
+			continue
+		}
+		list = append(list, way{native: n, via: Whole, seconds: p.change(t.ID, n, Whole)})
+		if n == Partial && p.Graph.IsOutput(t.ID) {
+			continue
+		}
+		for set := 1; set < 1<<len(cuts); set++ {
+			var some []Layout
+			for k, l := range cuts {
+				if set>>k&1 == 1 {
+					some = append(some, l)
+				}
+			}
+			if slices.Contains(some, n) {
+				continue
+			}
+			best := way{seconds: math.Inf(1)}
+			for _, via := range append([]Layout{n}, some...) {
+				if via == Partial {
+					continue // each by itself from the sums: not the way of Pieces
+				}
+				w := way{native: n, via: via, layouts: some, seconds: p.change(t.ID, n, via)}
+				for _, l := range some {
+					w.seconds += p.change(t.ID, via, l)
+				}
+				if w.seconds < best.seconds {
+					best = w
+				}
+			}
+			list = append(list, best)
+		}
+	}
+	return list
+}
+
 // pose makes the problem of labels and pairs.
 func (p *Problem) pose() {
 	g := p.Graph
+	for _, t := range g.Tensors {
+		if t.Producer != model.NoOp && (len(t.Consumers) > 1 || len(t.Consumers) > 0 && g.IsOutput(t.ID)) {
+			p.node[t.ID] = len(g.Ops) + len(p.tensors)
+			p.tensors, p.ways = append(p.tensors, t.ID), append(p.ways, p.waysOf(t))
+		}
+	}
 	for i, op := range g.Ops {
 		n := binding.Node{Name: op.Name}
 		for k, o := range p.Options[i] {
 			s := o.Seconds
 			for j, t := range op.Outputs {
-				if g.IsOutput(t) && o.Out[j] == Partial {
+				if g.IsOutput(t) && o.Out[j] == Partial && p.node[t] < 0 {
 					_, sum := p.Group.Collective(Partial, Whole, g.Tensor(t).Bytes())
 					s += sum
 				}
@@ -279,18 +359,18 @@ func (p *Problem) pose() {
 			n.Labels, n.Cost = append(n.Labels, binding.Label{Binding: schedule.Binding{int64(k)}}), append(n.Cost, s)
 		}
 		p.pairs.Nodes = append(p.pairs.Nodes, n)
+		p.never += slices.Max(n.Cost)
 	}
-	for _, t := range g.Tensors {
-		if t.Producer == model.NoOp || len(t.Consumers) < 2 {
-			continue
-		}
-		p.node[t.ID] = len(p.pairs.Nodes)
-		n, layouts := binding.Node{Name: t.Name}, p.wanted(t)
-		for k := range layouts {
-			n.Labels, n.Cost = append(n.Labels, binding.Label{Binding: schedule.Binding{int64(k)}}), append(n.Cost, 0)
+	for k, t := range p.tensors {
+		n := binding.Node{Name: g.Tensor(t).Name}
+		for j, w := range p.ways[k] {
+			n.Labels, n.Cost = append(n.Labels, binding.Label{Binding: schedule.Binding{int64(j)}}), append(n.Cost, w.seconds)
 		}
 		p.pairs.Nodes = append(p.pairs.Nodes, n)
-		p.tensors, p.layouts = append(p.tensors, t.ID), append(p.layouts, layouts)
+		p.never += slices.Max(n.Cost)
+	}
+	for _, t := range g.Tensors {
+		p.never += float64(len(t.Consumers)) * (p.change(t.ID, Partial, Whole) + p.launch)
 	}
 	at := map[[2]int]int{}
 	add := func(from, to int, seconds func(a, b int) float64) {
@@ -310,17 +390,16 @@ func (p *Problem) pose() {
 			}
 		}
 	}
-	change := func(from, to Layout, t model.TensorID) float64 {
-		kind, s := p.Group.Collective(from, to, g.Tensor(t).Bytes())
-		if kind == "" {
+	only := func(ok bool) float64 {
+		if ok {
 			return 0
 		}
-		return p.launch + s
+		return p.never
 	}
 	for k, t := range p.tensors {
 		maker := g.Tensor(t).Producer
 		out := slices.Index(g.Op(maker).Outputs, t)
-		add(int(maker), p.node[t], func(a, b int) float64 { return change(p.Options[maker][a].Out[out], p.layouts[k][b], t) })
+		add(int(maker), p.node[t], func(a, b int) float64 { return only(p.Options[maker][a].Out[out] == p.ways[k][b].native) })
 	}
 	for i, op := range g.Ops {
 		for in, t := range op.Inputs {
@@ -328,11 +407,11 @@ func (p *Problem) pose() {
 			switch {
 			case maker == model.NoOp || slices.Index(op.Inputs, t) < in && p.same(i, in, slices.Index(op.Inputs, t)):
 			case p.node[t] >= 0:
-				layouts := p.layouts[p.node[t]-len(g.Ops)]
-				add(p.node[t], i, func(a, b int) float64 { return change(layouts[a], p.Options[i][b].In[in], t) })
+				ways := p.ways[p.node[t]-len(g.Ops)]
+				add(p.node[t], i, func(a, b int) float64 { return only(ways[a].has(p.Options[i][b].In[in])) })
 			default:
 				out := slices.Index(g.Op(maker).Outputs, t)
-				add(int(maker), i, func(a, b int) float64 { return change(p.Options[maker][a].Out[out], p.Options[i][b].In[in], t) })
+				add(int(maker), i, func(a, b int) float64 { return p.change(t, p.Options[maker][a].Out[out], p.Options[i][b].In[in]) })
 			}
 		}
 	}
@@ -343,28 +422,27 @@ func (p *Problem) same(op, a, b int) bool {
 	return !slices.ContainsFunc(p.Options[op], func(o Option) bool { return o.In[a] != o.In[b] })
 }
 
-// wanted are the layouts that a reader may want of a tensor, and its maker's own.
-func (p *Problem) wanted(t *model.Tensor) (list []Layout) {
-	add := func(l Layout) {
-		if l != Partial && !slices.Contains(list, l) {
-			list = append(list, l)
+// layoutsOf are the layouts in which a tensor's maker may leave it, and those that a reader may want.
+func (p *Problem) layoutsOf(t *model.Tensor) (natives, wanted []Layout) {
+	add := func(list *[]Layout, l Layout) {
+		if !slices.Contains(*list, l) {
+			*list = append(*list, l)
 		}
 	}
-	add(Whole)
 	maker := p.Graph.Op(t.Producer)
 	for _, o := range p.Options[t.Producer] {
-		add(o.Out[slices.Index(maker.Outputs, t.ID)])
+		add(&natives, o.Out[slices.Index(maker.Outputs, t.ID)])
 	}
 	for _, c := range t.Consumers {
 		for _, o := range p.Options[c] {
 			for i, in := range p.Graph.Op(c).Inputs {
 				if in == t.ID {
-					add(o.In[i])
+					add(&wanted, o.In[i])
 				}
 			}
 		}
 	}
-	return list
+	return natives, wanted
 }
 
 // A Plan is a choice of options.
@@ -412,37 +490,55 @@ func (p *Problem) Solve(ctx context.Context, method string, opts binding.Options
 		plan.Options = append(plan.Options, p.Options[i][r.Choice[i]])
 	}
 	for k, t := range p.tensors {
-		plan.changed[t] = p.layouts[k][r.Choice[p.node[t]]]
+		plan.changed[t] = p.ways[k][r.Choice[p.node[t]]].via
 	}
 	return plan, nil
 }
 
-// greedy lets operators choose in topological order, tensors of several readers right behind
-// their makers.
+// greedy lets operators choose in topological order, as if each input were changed for each reader by itself.
 func (p *Problem) greedy() []int {
+	g := p.Graph
 	choice := make([]int, len(p.pairs.Nodes))
-	before := make([][]binding.Edge, len(p.pairs.Nodes))
-	for _, e := range p.pairs.Edges {
-		before[e.To] = append(before[e.To], e)
-	}
-	pick := func(n int) {
+	for i, op := range g.Ops {
 		least := math.Inf(1)
-		for k, s := range p.pairs.Nodes[n].Cost {
-			for _, e := range before[n] {
-				s += e.Cost[choice[e.From]][k]
+		for k, s := range p.pairs.Nodes[i].Cost {
+			for in, t := range op.Inputs {
+				if maker := g.Tensor(t).Producer; maker != model.NoOp && !(slices.Index(op.Inputs, t) < in && p.same(i, in, slices.Index(op.Inputs, t))) {
+					s += p.change(t, p.Options[maker][choice[maker]].Out[slices.Index(g.Op(maker).Outputs, t)], p.Options[i][k].In[in])
+				}
 			}
 			if s < least {
-				least, choice[n] = s, k
+				least, choice[i] = s, k
 			}
 		}
 	}
-	for i, op := range p.Graph.Ops {
-		pick(i)
-		for _, t := range op.Outputs {
-			if n := p.node[t]; n >= 0 {
-				pick(n)
-			}
-		}
-	}
+	p.settle(choice, func(k int, ok []int) int {
+		return slices.MinFunc(ok, func(a, b int) int { return cmp.Compare(p.ways[k][a].seconds, p.ways[k][b].seconds) })
+	})
 	return choice
+}
+
+// settle lets pick choose, for each tensor of several readers, among the ways that suit the operators' options.
+func (p *Problem) settle(choice []int, pick func(tensor int, ok []int) int) {
+	g := p.Graph
+	for k, t := range p.tensors {
+		maker := g.Tensor(t).Producer
+		native := p.Options[maker][choice[maker]].Out[slices.Index(g.Op(maker).Outputs, t)]
+		var ok []int
+		for j := range p.ways[k] {
+			w := &p.ways[k][j]
+			if w.native == native && !slices.ContainsFunc(g.Tensor(t).Consumers, func(c model.OpID) bool {
+				o := p.Options[c][choice[c]]
+				for i, in := range g.Op(c).Inputs {
+					if in == t && !w.has(o.In[i]) {
+						return true
+					}
+				}
+				return false
+			}) {
+				ok = append(ok, j)
+			}
+		}
+		choice[p.node[t]] = pick(k, ok)
+	}
 }
