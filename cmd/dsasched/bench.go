@@ -88,9 +88,9 @@ func newBench() *cobra.Command {
 		Long: `Run a method over all instances of a kind of the frozen benchmark, the folder bench
 of the project, and print its answers beside the best that are known. Kinds are
 ` + strings.Join(names, ", ") + `. Methods
-of network are variants. Each answer is checked; bench/check.py checks the best ones
-by a second program. --keep writes answers and bounds that are better into the folder,
-instance by instance, so that it can be interrupted.`,
+of network are variants. Each answer is checked; bench/check.py checks the best
+ones by a second program. --keep writes answers and bounds that are better into
+the folder, instance by instance, so that it can be interrupted.`,
 		Example: `  dsasched bench allocation
   dsasched bench order --method dfs --json`,
 		Args: oneArg("KIND", "give one of "+strings.Join(names, ", ")),
@@ -104,7 +104,7 @@ instance by instance, so that it can be interrupted.`,
 	asJSON := addJSON(cmd)
 	dir := cmd.Flags().String("dir", "bench", "`folder` of the benchmark")
 	keep := cmd.Flags().Bool("keep", false, "write what is better into the folder")
-	limit := addLimit(cmd, 10*time.Second, "time for each instance, such as 2s")
+	limit := addLimit(cmd, 10*time.Second, "time for each instance, or each exact decision of a network, such as 2s")
 	method := &choice{kind: "METHOD", words: words}
 	addChoice(cmd, method, "method", "method of the kind (default: the first exact one without a solver, or the first)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
