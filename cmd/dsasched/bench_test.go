@@ -121,6 +121,33 @@ func TestBenchmarkGenerator(t *testing.T) {
 func TestBenchmarkErrors(t *testing.T) {
 	dir := benchSmall(t, map[string]string{"allocation": "g10-0", "spilling": "g25-7.573", "order": "g4-9", "rcpsp": "g20-8", "binding": "g10-0",
 		"groups": "g10-0", "tiling": "resnet50-conv3x3-b4-a100", "network": "mofang-inception-stcp920-4"})
+	// Of the two kinds whose errors are planted in one place of an answer, that answer, although a better one may be known.
+	rows, err := readBest(filepath.Join(dir, "best.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	schedule, err := os.ReadFile("testdata/bench-mofang-inception.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows {
+		old := r.answer(dir, "json")
+		var data []byte
+		switch r.kind {
+		case "network":
+			r.best, data = 394762730, schedule
+		case "tiling":
+			r.best, data = 4202201, []byte(`{"cores":[1,27,4,1],"tile":[233,16,144],"inner":"rows","panel":true,"sums":2,"keep":[]}`)
+		default:
+			continue
+		}
+		if err := errors.Join(os.Remove(old), os.WriteFile(r.answer(dir, "json"), data, 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "best.csv"), rows.text(), 0o666); err != nil {
+		t.Fatal(err)
+	}
 	first := func(kind, pattern string) string {
 		files, err := filepath.Glob(filepath.Join(dir, "answers", kind, pattern))
 		if err != nil || len(files) == 0 {
