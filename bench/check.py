@@ -1,12 +1,18 @@
 #!/usr/bin/env python3
-"""Check answers to the benchmark: check.py [DIR] checks all that best.csv lists.
+"""Check answers to the benchmark: check.py [DIR [KIND]] checks all that best.csv lists.
 
 Standard library only; shares nothing with dsasched. For each answer it says ok, or the first
-rule that is broken, and ends with status 1 if there is one."""
+rule that is broken, and ends with status 1 if there is one. Instances must be as SHA256SUMS has
+them. Of a whole network it does not simulate: see network()."""
 import csv
+import hashlib
+import importlib.util
 import json
+import math
 import os
+import re
 import sys
+import tempfile
 
 
 class Broken(Exception):
@@ -146,26 +152,304 @@ def rcpsp(instance, answer):
     return max(s + work[j][0] for j, s in start.items())
 
 
+def load(path):
+    with open(path) as f:
+        return json.load(f)
+
+
+def choice(answer):
+    numbers = load(answer)["choice"]
+    need(all(type(c) is int and c >= 0 for c in numbers), "a choice is no number from 0 on")
+    return numbers
+
+
+def binding(instance, answer):
+    p, label = load(instance), choice(answer)
+    need(len(label) == len(p["nodes"]), f"{len(label)} choices for {len(p['nodes'])} nodes")
+    for i, n in zip(label, p["nodes"]):
+        need(i < len(n["cost"]), f"{n['name']} has choice {i} of {len(n['cost'])}")
+    return (sum(n["cost"][i] for i, n in zip(label, p["nodes"])) +
+            sum(e["cost"][label[e["from"]]][label[e["to"]]] for e in p["edges"]))
+
+
+def groups(instance, answer):
+    p, done, cost = load(instance), set(), 0
+    for k in choice(answer):
+        need(k < len(p["groups"]), f"group {k} of {len(p['groups'])}")
+        atoms = set(p["groups"][k]["atoms"])
+        need(not atoms & done, f"group {k} has atoms {sorted(atoms & done)}, which have run")
+        done |= atoms
+        for a in atoms:
+            late = set(p["reads"][a]) - done
+            need(not late, f"group {k} runs before atoms {sorted(late)}, which its atom {a} reads")
+        cost += p["groups"][k]["cost"]
+    need(len(done) == len(p["reads"]), f"{len(done)} of {len(p['reads'])} atoms run")
+    return cost
+
+
+def up(a, b):
+    return -(-a // b)
+
+
+def tiling(instance, answer):
+    """The closed form of docs/file-formats.md, in picoseconds."""
+    k, n = load(instance), load(answer)
+    p, m, w = k["product"], k["machine"], k["product"].get("window")
+    (cb, cm, cn, ck), (tr, tc, tk), sums, keep = n["cores"], n["tile"], n["sums"], n["keep"]
+    area = w["height"] * w["width"] if w else 1
+    grain = math.lcm(area, m["unit_reduction"])
+    need(all(type(x) is int and x > 0 for x in n["cores"] + n["tile"]), "cores or tile is no number from 1 on")
+    need(cb * cm * cn * ck <= m["cores"], f"{cb * cm * cn * ck} of {m['cores']} cores")
+    need(cb <= p["count"] and cm <= p["rows"] and cn <= p["columns"] and ck <= up(p["reduction"], grain),
+         "cores divide what is not there")
+    b, r, c = up(p["count"], cb), up(p["rows"], cm), up(p["columns"], cn)
+    q = min(p["reduction"], grain * up(up(p["reduction"], grain), ck))
+    need(tr <= r, f"tiles of {tr} rows of {r}")
+    need(tc == c or tc < c and tc % m["unit_columns"] == 0, f"tiles of {tc} columns of {c}")
+    need(tk == q or tk < q and tk % grain == 0, f"tiles of {tk} of a reduction of {q}")
+    need(n["inner"] in ("rows", "columns") and sums in (1, 2), "inner or sums is neither")
+    need(len(set(keep)) == len(keep) and set(keep) <= {"rows", "columns"}, "keep has what is no operand")
+    need(m["llb_bytes"] > 0 or not keep, "keeps an operand in no LLB")
+
+    def cut(extent, tile):
+        return [tile] * (extent // tile) + ([extent % tile] if extent % tile else [])
+
+    def span(x, window):
+        return (x - 1) * w["stride"] + window if w["stride"] < window else x * window
+
+    def lines(rows):  # elements for each of the reduction, or each channel
+        return span(up(rows, w["output_width"]), w["height"]) * span(min(rows, w["output_width"]), w["width"]) if w else rows
+
+    def time(bytes, rate):
+        return up(bytes * 1000000, rate)
+
+    tiles, across, steps = up(r, tr), up(c, tc), up(q, tk)
+    stays = n["panel"] or steps == 1
+    again = {"rows": 1 if stays and n["inner"] == "columns" else across, "columns": 1 if stays and n["inner"] == "rows" else tiles}
+    tile = {"rows": lines(tr) * up(tk, area) * p["row_bytes"], "columns": tc * tk * p["column_bytes"]}
+    once = {"rows": b * sum(map(lines, cut(r, tr))) * sum(up(x, area) for x in cut(q, tk)) * p["row_bytes"],
+            "columns": b * c * q * p["column_bytes"]}
+    results, others, passes = b * r * c * p["result_bytes"], (ck - 1) * b * r * c * 4, b * tiles * across
+    copies = {"rows": cb * cm * ck, "columns": cb * cn * ck}  # parts that differ
+    shared = {"rows": 1 if m["broadcast"] else cn, "columns": 1 if m["broadcast"] else cm}
+
+    element = p["result_bytes"] if steps == 1 and ck == 1 else max(4, p["result_bytes"])
+    l1 = sums * tr * tc * element + (ck - 1) * tr * tc * 4
+    for x, count in ("rows", b * tiles * steps), ("columns", b * across * steps):
+        held = 1 if count == 1 else max(2, steps) if n["panel"] and n["inner"] != x else 2
+        l1 += held * tile[x]
+    need(l1 <= m["l1_bytes"], f"tiles take {l1} of {m['l1_bytes']} bytes of the L1")
+
+    blocks = up(c, m["unit_columns"]) * sum(up(x, m["unit_reduction"]) for x in cut(q, tk))
+    unit = b * sum(max(x * m["row_ps"], m["load_ps"]) for x in cut(r, tr)) * blocks + passes * steps * m["fill_ps"]
+    loads = b * steps * (tiles * again["rows"] + across * again["columns"])
+    into = time(sum(once[x] * again[x] for x in once), m["l1_bytes_per_us"]) + loads * m["l1_latency_ps"]
+    out = time(results, m["l1_bytes_per_us"]) + passes * m["l1_latency_ps"]
+    if ck > 1:
+        out += time(others, m["l1_bytes_per_us"]) + passes * (2 * m["l1_latency_ps"] + m["sync_ps"])
+    written = results * cb * cm * cn
+    read = sum(once[x] * copies[x] * again[x] * shared[x] for x in once)
+    if m["llb_bytes"]:
+        held = sum(once[x] * copies[x] if x in keep else 2 * tile[x] * copies[x] for x in once)
+        need(held <= m["llb_bytes"], f"operands take {held} of {m['llb_bytes']} bytes of the LLB")
+        came = sum(once[x] * copies[x] * (1 if x in keep else again[x]) for x in once)
+        far = max(time(read + came + 2 * written + 2 * others * cb * cm * cn, m["llb_bytes_per_us"]), time(came + written, m["ddr_bytes_per_us"]))
+    else:
+        far = time(read + written, m["ddr_bytes_per_us"])
+    body = max(unit, into, out) if sums == 2 else max(unit, into) + out
+    ends = 2 * (m["ddr_latency_ps"] + m["l1_latency_ps"]) + time(tile["rows"] + tile["columns"], m["l1_bytes_per_us"])
+    return ends + time(tr * tc * p["result_bytes"], m["l1_bytes_per_us"]) + max(body, far)
+
+
+def certificates():
+    """scripts/check_certificate.py, a program that shares nothing with dsasched either: operators, and the bound."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "scripts", "check_certificate.py")
+    spec = importlib.util.spec_from_file_location("check_certificate", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def network(instance, answer, claimed):
+    """Checks that a schedule is of the instance's network, machine and batch; that each operator runs once for each
+    element, in an order that its inputs allow; that values lie within their memories, and none on another that lives at
+    the same time; and that the bound is what the instance's graph and machine give.
+
+    What it does not compute: the time. That is for `dsasched simulate`, which is the referee; here it must only agree
+    with the bound. Of the L1 it knows the least that a value takes of a core, not what passes through besides."""
+    c = certificates()
+    with open(instance) as f:
+        text = f.read()
+    p, s = json.loads(text, parse_float=c.number), load(answer)
+    need(s["hardware"] == p["hardware"], f"is for {s['hardware']}")
+    need(s["batch"] == p["batch"] and "division" not in s, "has another batch, or clusters that divide layers")
+    m = c.Machine(p["proof"]["machine"])
+    work = [sum(x["iterations"] * s["schedules"][x["schedule"]]["batch"] for x in plan) for plan in s["clusters"]]
+    even = [p["batch"] // m.clusters + (i < p["batch"] % m.clusters) for i in range(m.clusters)]
+    need(sorted(work, reverse=True) == even, f"clusters have {work} elements, expected {even}")
+    for plan in s["schedules"]:
+        schedule(c, p, m, plan)
+    latency, bound = claimed * 1e-12, p["bound"]["certified_lower_bound_s"]
+    facts = {"latency_s": latency, "throughput_per_s": p["batch"] / latency, "gap": latency / bound - 1, "certified_lower_bound_s": float(bound)}
+    text = text.replace('"dsasched-bench-network"', '"dsasched-certificate"', 1).replace('"version": 1', '"version": 4', 1)
+    text = text.replace("{", "{" + json.dumps(facts)[1:-1] + ",", 1)  # numbers stay as they are written
+    with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False) as f:
+        f.write(text)
+    try:
+        c.check(f.name)
+    except c.Refused as e:
+        raise Broken(f"the bound: {e}")
+    finally:
+        os.remove(f.name)
+    return claimed
+
+
+def linear(one, two, n, found, where):
+    """What is found is the network at n elements, of which one and two are given."""
+    if isinstance(one, dict) and isinstance(found, dict):
+        need(one.keys() == found.keys() == two.keys(), f"{where}: other fields")
+        for key in one:
+            linear(one[key], two[key], n, found[key], f"{where}.{key}")
+    elif isinstance(one, list) and isinstance(found, list):
+        need(len(one) == len(found) == len(two), f"{where}: {len(found)} items, expected {len(one)}")
+        for i, x in enumerate(zip(one, two, found)):
+            linear(x[0], x[1], n, x[2], f"{where}[{i}]")
+    elif type(one) is int and type(found) is int:
+        need(found == one + (two - one) * (n - 1), f"{where}: {found}, expected {one + (two - one) * (n - 1)}")
+    else:
+        need(one == found, f"{where}: {found}, expected {one}")
+
+
+def schedule(c, p, m, s):
+    graphs = {g["batch"]: g["graph"] for g in p["proof"]["graphs"]}
+    same = graphs.get(s["batch"])
+    linear(same or graphs[1], same or graphs[2], s["batch"], s["graph"], "graph")
+    g = c.Graph(s["graph"])
+    made, where, layer_of = {}, {}, {}  # of tensors their group, of operators group and layer
+    for i, group in enumerate(s["groups"]):
+        need(sorted(group["operators"]) == sorted(o for l in group["layers"] for o in l), f"group {i}: its layers have other operators")
+        for l, layer in enumerate(group["layers"]):
+            for o in layer:
+                need(0 <= o < len(g.ops) and o not in where, f"operator {o} is in two groups, or none of the network")
+                late = [t for t in g.ops[o].inputs if g.maker[t] and t not in made]
+                need(not late, f"operator {o} is before what makes its input {late[:1]}")
+                where[o] = (i, l)
+                for t in g.ops[o].outputs:
+                    made[t] = i
+    need(len(where) == len(g.ops), f"{len(where)} of {len(g.ops)} operators run")
+    outputs = [[t for t in g.maker and made if made[t] == i and
+                (t in g.outputs or any(where[o.id][0] != i for o in g.readers[t]))] for i in range(len(s["groups"]))]
+
+    def piece(i, index, t):
+        """The positions of a group's output that an instance makes."""
+        box, factor = [(1 << n) - 1 for n in g.shape[t]], s["groups"][i]["factor"]
+        if factor > 1:
+            d = s["groups"][i]["dim"]
+            size = up(g.shape[t][d], factor)
+            need((factor - 1) * size < g.shape[t][d], f"group {i}: an instance of {factor} is empty")
+            box[d] = ((1 << size) - 1) << index * size & box[d]
+        return box
+
+    at = {(i, k): None for i, group in enumerate(s["groups"]) for k in range(group["factor"])}
+    need(sorted((x["group"], x["index"]) for x in s["instances"]) == sorted(at), "instances are not those of the groups")
+    for x in s["instances"]:
+        need(0 < math.prod(x["cores"]) <= m.cores, f"instance {x['group']}/{x['index']} is on {x['cores']} of {m.cores} cores")
+    need(sorted(map(tuple, s["order"])) == sorted(at), "order does not have each instance once")
+    start, last, size = 0, {}, {}
+    begun = {}
+    for i, k in map(tuple, s["order"]):
+        boxes = {t: {tuple(piece(i, k, t))} for t in outputs[i]}
+        begun[i, k] = start
+        for o in sorted(s["groups"][i]["operators"], reverse=True):
+            op, time = g.ops[o], start + where[o][1]
+            for n, t in enumerate(op.outputs):
+                for box in boxes.get(t, ()):
+                    for j, x in enumerate(op.inputs):
+                        read = tuple(op.reads[n][j].need(list(box)))
+                        if c.elements(read):
+                            boxes.setdefault(x, set()).add(read)
+        for t, parts in boxes.items():
+            if t not in made:
+                continue
+            if made[t] == i:
+                size[i, k, t] = max(map(c.elements, parts)) * g.size[t]
+                source = [(i, k)]
+            else:
+                h = made[t]
+                source = [(h, n) for n in range(s["groups"][h]["factor"]) if any(
+                    all(a & b for a, b in zip(piece(h, n, t), box)) for box in parts)]
+                for x in source:
+                    need(x in begun and x != (i, k), f"instance {i}/{k} runs before {x[0]}/{x[1]}, of which it reads {g.tensors[t]['name']}")
+            reads = [start + where[o.id][1] for o in g.readers[t] if where[o.id][0] == i]
+            for x in source:
+                last[x + (t,)] = max([last.get(x + (t,), 0)] + reads)
+        start += len(s["groups"][i]["layers"])
+    values = {}
+    for v in s.get("memory", {}).get("values", []):
+        key = v["group"], v["index"], v["tensor"]
+        need(key not in values and key[:2] in at and made.get(key[2]) == key[0], f"memory: {key} has two places, or is nobody's")
+        need(key[2] not in g.outputs or v["level"] == "ddr", f"memory: output {key[2]} does not end in the DDR")
+        values[key] = v
+    for level, room in ("lb", m.data), ("gb", (m.gb or 0) - (m.gb or 0) // 16):
+        live = []
+        for key, v in sorted(values.items()):
+            if v["level"] == level and key in size:
+                bytes = size[key] if level == "gb" else up(size[key], m.cores)
+                need(v["address"] >= 0 and v["address"] % 64 == 0 and v["address"] + bytes <= room,
+                     f"memory: {key} of {bytes} bytes lies at {v['address']} of {room}")
+                first = begun[key[:2]] + where[g.maker[key[2]].id][1]
+                live.append((first, max(first, last.get(key, first)), v["address"], v["address"] + bytes, key))
+        live.sort()
+        for i, a in enumerate(live):
+            for b in live[i + 1:]:
+                if b[0] >= a[1]:
+                    break
+                need(b[1] <= a[0] or b[3] <= a[2] or a[3] <= b[2], f"memory: {a[4]} and {b[4]} share bytes")
+
+
 CHECKS = {"allocation": (allocation, "csv", "csv"), "spilling": (spilling, "csv", "csv"),
-          "order": (order, "json", "json"), "rcpsp": (rcpsp, "sm", "json")}
+          "order": (order, "json", "json"), "rcpsp": (rcpsp, "sm", "json"), "binding": (binding, "json", "json"),
+          "groups": (groups, "json", "json"), "tiling": (tiling, "json", "json"), "network": (network, "json", "json")}
 
 
-def main(root):
+def frozen(root, kinds):
+    """Instances are those of SHA256SUMS."""
+    with open(os.path.join(root, "SHA256SUMS")) as f:
+        sums = {name: sum for sum, name in (line.split() for line in f)}
+    there = {f"{k}/{name}" for k in CHECKS for name in os.listdir(os.path.join(root, k))}
+    for name in sorted(there | set(sums)):
+        if name.split("/")[0] in kinds:
+            with open(os.path.join(root, name), "rb") as f:
+                need(hashlib.sha256(f.read()).hexdigest() == sums.get(name), f"{name} is not the frozen instance")
+
+
+def main(root, kinds):
     bad = 0
+    try:
+        frozen(root, kinds)
+    except (Broken, OSError) as e:
+        bad += 1
+        print(f"broken SHA256SUMS: {e}")
     with open(os.path.join(root, "best.csv")) as f:
-        rows = list(csv.DictReader(f))
+        rows = [r for r in csv.DictReader(f) if r["kind"] in kinds]
     for r in rows:
         check, ending, answer = CHECKS[r["kind"]]
         try:
-            value = check(os.path.join(root, r["kind"], f"{r['instance']}.{ending}"),
-                          os.path.join(root, "answers", r["kind"], f"{r['instance']}.{answer}"))
-            need(value == float(r["best"]), f"costs {value}, best.csv says {r['best']}")
-            need(float(r["bound"]) <= value, f"costs {value}, below the bound {r['bound']}")
+            files = [os.path.join(root, r["kind"], f"{r['instance']}.{ending}"),
+                     os.path.join(root, "answers", r["kind"], f"{r['instance']}.{r['best']}.{answer}")]
+            need(re.fullmatch(r"\d+", r["best"]) and re.fullmatch(r"\d+", r["bound"]), "best or bound is no whole number")
+            value = check(*files, int(r["best"])) if check is network else check(*files)
+            need(value == int(r["best"]), f"costs {value}, best.csv says {r['best']}")
+            need(int(r["bound"]) <= value, f"costs {value}, below the bound {r['bound']}")
+            if check is network:
+                bound = round(load(files[0])["bound"]["certified_lower_bound_s"] * 1e12)
+                need(bound == int(r["bound"]), f"the bound is {bound}, best.csv says {r['bound']}")
             print(f"ok {r['kind']} {r['instance']}: {value}")
-        except (Broken, OSError, KeyError, ValueError, TypeError) as e:
+        except (Broken, OSError, KeyError, IndexError, ValueError, TypeError) as e:
             bad += 1
-            print(f"broken {r['kind']} {r['instance']}: {e}")
+            print(f"broken {r['kind']} {r['instance']}: {e if isinstance(e, Broken) else repr(e)}")
     return 1 if bad else 0
 
 
-sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))))
+ARGS = sys.argv[1:] + [os.path.dirname(os.path.abspath(__file__))][len(sys.argv) - 1:]
+sys.exit(main(ARGS[0], ARGS[1:] or list(CHECKS)))

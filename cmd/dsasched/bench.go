@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,11 +19,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dsasched/dsasched/formulation/allocate"
+	"github.com/dsasched/dsasched/formulation/binding"
+	"github.com/dsasched/dsasched/formulation/bound"
 	"github.com/dsasched/dsasched/formulation/milp"
 	"github.com/dsasched/dsasched/formulation/ordering"
 	"github.com/dsasched/dsasched/formulation/rcpsp"
 	"github.com/dsasched/dsasched/formulation/solve"
+	"github.com/dsasched/dsasched/formulation/split"
+	"github.com/dsasched/dsasched/formulation/tiling"
+	"github.com/dsasched/dsasched/hardware"
+	"github.com/dsasched/dsasched/internal/certificate"
+	"github.com/dsasched/dsasched/internal/schedulefile"
+	"github.com/dsasched/dsasched/model"
+	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/regular"
+	"github.com/dsasched/dsasched/scheduler"
 )
 
 // benchAnswer is a checked answer to an instance: its cost, infinite without one, and its file.
@@ -41,6 +52,18 @@ var benchKinds = []struct {
 	{"spilling", "csv", "csv", "bytes moved", allocate.SpillMethods(), benchSpilling},
 	{"order", "json", "json", "bytes stored and loaded", ordering.Methods(), benchOrder},
 	{"rcpsp", "sm", "json", "makespan", rcpsp.Methods(), benchProject},
+	{"binding", "json", "json", "nanoseconds of the cost model", binding.Methods(), benchBinding},
+	{"groups", "json", "json", "nanoseconds of the cost model", split.Methods(), benchGroups},
+	{"tiling", "json", "json", "picoseconds of the stated form", tiling.KernelMethods(), benchTiling},
+	{"network", "json", "json", "picoseconds, simulated", variantMethods(), benchNetwork},
+}
+
+// variantMethods are the variants of the scheduler as methods.
+func variantMethods() (list []solve.Method) {
+	for _, v := range scheduler.Known() {
+		list = append(list, solve.Method{Name: v.Name, Description: v.Description})
+	}
+	return list
 }
 
 type benchLimits struct {
@@ -64,9 +87,10 @@ func newBench() *cobra.Command {
 		Short: "Run a method over a kind of the frozen benchmark",
 		Long: `Run a method over all instances of a kind of the frozen benchmark, the folder bench
 of the project, and print its answers beside the best that are known. Kinds are
-allocation, spilling, order and rcpsp. Each answer is checked; bench/check.py checks
-the best ones by a second program. --keep writes answers and bounds that are better
-into the folder.`,
+` + strings.Join(names, ", ") + `. Methods
+of network are variants. Each answer is checked; bench/check.py checks the best
+ones by a second program. --keep writes answers and bounds that are better into
+the folder, instance by instance, so that it can be interrupted.`,
 		Example: `  dsasched bench allocation
   dsasched bench order --method dfs --json`,
 		Args: oneArg("KIND", "give one of "+strings.Join(names, ", ")),
@@ -80,7 +104,7 @@ into the folder.`,
 	asJSON := addJSON(cmd)
 	dir := cmd.Flags().String("dir", "bench", "`folder` of the benchmark")
 	keep := cmd.Flags().Bool("keep", false, "write what is better into the folder")
-	limit := addLimit(cmd, 10*time.Second, "time for each instance, such as 2s")
+	limit := addLimit(cmd, 10*time.Second, "time for each instance, or each exact decision of a network, such as 2s")
 	method := &choice{kind: "METHOD", words: words}
 	addChoice(cmd, method, "method", "method of the kind (default: the first exact one without a solver, or the first)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -142,17 +166,9 @@ func runBench(cmd *cobra.Command, k int, method, dir string, limit time.Duration
 		}
 		b := best.of(kind.name, name)
 		if keep {
-			if a.cost < b.best {
-				b.best, b.method = a.cost, method
-				out := filepath.Join(dir, "answers", kind.name, name+"."+kind.answer)
-				if err := os.MkdirAll(filepath.Dir(out), 0o777); err != nil {
-					return err
-				}
-				if err := replaceFile(out, a.file); err != nil {
-					return err
-				}
+			if err := best.keep(dir, kind.answer, method, b, a); err != nil {
+				return err
 			}
-			b.bound = max(b.bound, a.bound)
 		}
 		r.Best, r.Known = b.best, b.bound
 		if math.IsInf(b.best, 1) {
@@ -162,11 +178,6 @@ func runBench(cmd *cobra.Command, k int, method, dir string, limit time.Duration
 			r.Gap = &gap
 		}
 		rows = append(rows, r)
-	}
-	if keep {
-		if err := replaceFile(filepath.Join(dir, "best.csv"), best.text()); err != nil {
-			return err
-		}
 	}
 	answer := struct {
 		Kind   string     `json:"kind"`
@@ -180,12 +191,12 @@ func runBench(cmd *cobra.Command, k int, method, dir string, limit time.Duration
 		for _, r := range rows {
 			cost, gap := "–", "–"
 			if r.Cost != nil {
-				cost = fmt.Sprint(*r.Cost)
+				cost = wholeText(*r.Cost)
 			}
 			if r.Gap != nil {
 				gap = percent(*r.Gap)
 			}
-			cells = append(cells, []string{r.Instance, cost, fmt.Sprint(r.Bound), fmt.Sprint(r.Best), fmt.Sprint(r.Known), gap})
+			cells = append(cells, []string{r.Instance, cost, wholeText(r.Bound), wholeText(r.Best), wholeText(r.Known), gap})
 		}
 		writeTable(b, "lrrrrr", []string{"instance", "answer", "bound", "best known", "its bound", "above best"}, cells)
 	})
@@ -214,14 +225,52 @@ func (k *bestKnown) of(kind, instance string) *bestRow {
 		}
 	}
 	r := &bestRow{kind: kind, instance: instance, best: math.Inf(1)}
-	// Names are g, the size, and the seed.
-	if size, seed, ok := strings.Cut(strings.TrimPrefix(instance, "g"), "-"); ok {
+	// Names of generated ones are g, the size, and the seed.
+	if size, seed, ok := strings.Cut(strings.TrimPrefix(instance, "g"), "-"); ok && generatedName.MatchString(instance) {
 		seed, _, _ = strings.Cut(seed, ".")
 		r.source = fmt.Sprintf("generate.py %s %s %s", kind, size, seed)
 	}
 	*k = append(*k, r)
 	return r
 }
+
+var generatedName = regexp.MustCompile(`^g\d+-\d+`)
+
+// answer is the file of the best answer. Its name has the cost, so that the file of a better one does not take its place
+// before best.csv does.
+func (r *bestRow) answer(dir, ending string) string {
+	return filepath.Join(dir, "answers", r.kind, fmt.Sprintf("%s.%s.%s", r.instance, wholeText(r.best), ending))
+}
+
+// keep takes what is better of an answer into the row and the folder: first its file, then best.csv as a whole, then the
+// old file goes. Wherever that ends, best.csv and the files that it names agree.
+func (k bestKnown) keep(dir, ending, method string, r *bestRow, a benchAnswer) error {
+	old, better := r.answer(dir, ending), a.cost < r.best
+	if !better && a.bound <= r.bound {
+		return nil
+	}
+	if better {
+		r.best, r.method = a.cost, method
+		if err := os.MkdirAll(filepath.Dir(old), 0o777); err != nil {
+			return err
+		}
+		if err := replaceFile(r.answer(dir, ending), a.file); err != nil {
+			return err
+		}
+	}
+	r.bound = max(r.bound, a.bound)
+	if err := replaceFile(filepath.Join(dir, "best.csv"), k.text()); err != nil {
+		return err
+	}
+	if better {
+		if err := os.Remove(old); !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func wholeText(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 func readBest(file string) (bestKnown, error) {
 	data, err := regular.ReadUpTo(file, 1<<24)
@@ -240,11 +289,10 @@ func readBest(file string) (bestKnown, error) {
 		if i == 0 {
 			continue
 		}
-		r := &bestRow{kind: f[0]}
 		if len(f) != 6 {
 			return nil, fmt.Errorf("%s:%d: found %d fields, expected 6", file, i+1, len(f))
 		}
-		r.instance, r.source, r.method = f[1], f[2], f[5]
+		r := &bestRow{kind: f[0], instance: f[1], source: f[2], method: f[5]}
 		for k, v := range []*float64{&r.best, &r.bound} {
 			if *v, err = strconv.ParseFloat(f[3+k], 64); err != nil {
 				return nil, fmt.Errorf("%s:%d: found %q, expected a number", file, i+1, f[3+k])
@@ -258,11 +306,10 @@ func readBest(file string) (bestKnown, error) {
 func (k bestKnown) text() []byte {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
-	number := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 	w.Write([]string{"kind", "instance", "source", "best", "bound", "method"})
 	for _, r := range k {
 		if !math.IsInf(r.best, 1) {
-			w.Write([]string{r.kind, r.instance, r.source, number(r.best), number(r.bound), r.method})
+			w.Write([]string{r.kind, r.instance, r.source, wholeText(r.best), wholeText(r.bound), r.method})
 		}
 	}
 	w.Flush()
@@ -366,4 +413,131 @@ func benchProject(ctx context.Context, file, method string, l benchLimits) (benc
 	}
 	b, err := json.Marshal(map[string]any{"start": r.Start})
 	return benchAnswer{float64(p.Makespan(r.Start)), float64(r.Bound), append(b, '\n')}, err
+}
+
+// wholeBound is the bound on costs that are whole numbers, of one that was computed in floating point.
+func wholeBound(bound float64) float64 { return math.Ceil(bound*(1-1e-9) - 1e-3) }
+
+// benchChoice is the file of a choice.
+func benchChoice(choice []int) ([]byte, error) {
+	b, err := json.Marshal(map[string]any{"choice": choice})
+	return append(b, '\n'), err
+}
+
+func benchBinding(ctx context.Context, file, method string, l benchLimits) (benchAnswer, error) {
+	data, err := regular.ReadUpTo(file, 1<<24)
+	if err != nil {
+		return benchAnswer{}, err
+	}
+	p, given, err := binding.Read(file, data)
+	if err != nil {
+		return benchAnswer{}, err
+	}
+	r, err := binding.Solve(ctx, p, method, binding.Options{TimeLimit: l.limit, Solver: l.solver, Start: given})
+	if err != nil {
+		return benchAnswer{cost: math.Inf(1)}, err
+	}
+	if err := p.CheckChoice(r.Choice); err != nil {
+		return benchAnswer{}, err
+	}
+	b, err := benchChoice(r.Choice)
+	return benchAnswer{p.Seconds(r.Choice), wholeBound(r.Bound), b}, err
+}
+
+func benchGroups(ctx context.Context, file, method string, l benchLimits) (benchAnswer, error) {
+	data, err := regular.ReadUpTo(file, 1<<24)
+	if err != nil {
+		return benchAnswer{}, err
+	}
+	p, given, err := split.Read(file, data)
+	if err != nil {
+		return benchAnswer{}, err
+	}
+	r, err := split.Solve(ctx, p, method, split.Options{TimeLimit: l.limit, Solver: l.solver, Start: given})
+	if err != nil {
+		return benchAnswer{cost: math.Inf(1)}, err
+	}
+	if err := p.CheckChoice(r.Choice); err != nil {
+		return benchAnswer{}, err
+	}
+	b, err := benchChoice(r.Choice)
+	return benchAnswer{p.Seconds(r.Choice), wholeBound(r.Bound), b}, err
+}
+
+func benchTiling(ctx context.Context, file, method string, l benchLimits) (benchAnswer, error) {
+	data, err := regular.ReadUpTo(file, 1<<24)
+	if err != nil {
+		return benchAnswer{}, err
+	}
+	k, err := tiling.ReadKernel(file, data)
+	if err != nil {
+		return benchAnswer{}, err
+	}
+	r, err := tiling.SolveKernel(ctx, k, method, tiling.KernelOptions{TimeLimit: l.limit})
+	if err != nil || r.Nest == nil {
+		return benchAnswer{cost: math.Inf(1)}, err
+	}
+	ps, err := k.Time(r.Nest)
+	if err != nil {
+		return benchAnswer{}, err
+	}
+	b, err := json.Marshal(r.Nest)
+	return benchAnswer{float64(ps), r.Bound, append(b, '\n')}, err
+}
+
+// benchInstance is a whole network as an instance: a certificate without a schedule.
+type benchInstance struct {
+	Kind     string                `json:"kind"`
+	Version  int                   `json:"version"`
+	Network  certificate.Network   `json:"network"`
+	Hardware schedulefile.Hardware `json:"hardware"`
+	Batch    int64                 `json:"batch"`
+	Bound    bound.Bound           `json:"bound"`
+	Proof    certificate.Proof     `json:"proof"`
+}
+
+func benchNetwork(ctx context.Context, file, method string, l benchLimits) (benchAnswer, error) {
+	data, err := regular.ReadUpTo(file, 1<<24)
+	if err != nil {
+		return benchAnswer{}, err
+	}
+	var p benchInstance
+	if err := schedulefile.Decode(file, data, &p); err != nil {
+		return benchAnswer{}, err
+	}
+	dtype, err := model.ParseDType(p.Network.DType)
+	if err != nil {
+		return benchAnswer{}, err
+	}
+	net, err := network.Open(p.Network.Model, network.Options{DType: dtype})
+	if err != nil {
+		return benchAnswer{}, err
+	}
+	g, err := net.Graph(1)
+	if err != nil {
+		return benchAnswer{}, err
+	}
+	spec, err := hardware.Load(p.Hardware.Name)
+	if err != nil {
+		return benchAnswer{}, err
+	}
+	if n, h := schedulefile.GraphFingerprint(g), schedulefile.Fingerprint(spec); n != p.Network.Fingerprint || h != p.Hardware.Fingerprint {
+		return benchAnswer{}, fmt.Errorf("%s is now %s and %s %s, the instance has %s and %s", p.Network.Model, n, p.Hardware.Name, h,
+			p.Network.Fingerprint, p.Hardware.Fingerprint)
+	}
+	none := benchAnswer{math.Inf(1), math.Round(p.Bound.Seconds * 1e12), nil}
+	recipe, err := scheduler.Lookup(method)
+	if err != nil {
+		return benchAnswer{}, err
+	}
+	r, err := scheduler.Run(ctx, net, spec, p.Batch, recipe, withSolver(scheduler.Options{TimeLimit: l.limit}))
+	if err != nil {
+		return none, ctx.Err() // a variant that cannot run it has no answer
+	}
+	if _, fused, err := certificate.GraphOf(net, r); err != nil || fused || certificate.Covers(r) != nil {
+		return none, nil // an answer to another problem
+	}
+	f := scheduler.File(r, schedulefile.Origin{MadeBy: "dsasched", Model: p.Network.Model, DType: p.Network.DType, Variant: method})
+	b, err := f.Write()
+	return benchAnswer{float64(r.Sim.TotalPs), none.bound, b}, err
 }

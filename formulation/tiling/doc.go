@@ -88,6 +88,12 @@
 // Operands in other cores' L1 are not known. Rows of several dimensions pass as boxes: a tile that crosses from one index of
 // an outer dimension to the next brings all of the inner ones.
 //
+// # Kernels of the benchmark
+//
+// A [Kernel] is a product with a simpler objective, which docs/file-formats.md states and which stays as it is:
+// the longest of unit, moves into a core, moves out of it, LLB and DDR, with a first tile in front and a last
+// behind. [SolveKernel] finds the best [Nest] by branch and bound, or takes that of [Rule].
+//
 // # Tilings that are measured
 //
 // A tiling is a row of decisions. A bound says what no tiling that begins with some choices is below; tilings are

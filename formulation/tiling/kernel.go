@@ -97,7 +97,7 @@ func ReadKernel(file string, data []byte) (*Kernel, error) {
 		{"machine.row_ps", m.RowPs, 1, 1e6}, {"machine.load_ps", m.LoadPs, 0, 1e6}, {"machine.fill_ps", m.FillPs, 0, 1e6},
 		{"machine.l1_bytes", m.L1Bytes, 1, 1 << 40}, {"machine.llb_bytes", m.LLBBytes, 0, 1 << 40}, {"machine.l1_bytes_per_us", m.L1PerUs, 1e3, 1e9},
 		{"machine.llb_bytes_per_us", m.LLBPerUs, 0, 1e9}, {"machine.ddr_bytes_per_us", m.DDRPerUs, 1e3, 1e9},
-		{"machine.l1_latency_ps", m.L1Ps, 0, 1e6}, {"machine.ddr_latency_ps", m.DDRPs, 0, 1e9}, {"machine.sync_ps", m.SyncPs, 0, 1e6}}
+		{"machine.l1_latency_ps", m.L1Ps, 0, 1e6}, {"machine.ddr_latency_ps", m.DDRPs, 0, 1e9}, {"machine.sync_ps", m.SyncPs, 0, 1e7}}
 	if w := p.Window; w != nil {
 		fields = append(fields, field{"product.window.height", w.Height, 1, 16}, field{"product.window.width", w.Width, 1, 16},
 			field{"product.window.stride", w.Stride, 1, 16}, field{"product.window.output_width", w.OutputWidth, 1, maxKernel})
