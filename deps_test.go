@@ -21,6 +21,7 @@ var mayImport = map[string][]string{
 	"examples/accelerator":         {"hardware", "model/network", "scheduler"},
 	"examples/cost":                {"hardware", "hardware/cost", "model", "model/network", "scheduler"},
 	"examples/experiment":          {"experiments", "hardware", "model/network", "scheduler"},
+	"examples/tuning":              {"hardware", "heuristics/ansor", "model/network", "model/schedule", "scheduler"},
 	"examples/scheduler":           {"hardware", "model/network", "model/schedule", "scheduler"},
 	"experiments":                  {"experiments/ablation", "experiments/balancing", "experiments/loops", "experiments/measured", "experiments/optimality", "experiments/paperfigs", "experiments/peers", "experiments/readings", "experiments/report", "experiments/roofline", "experiments/stitching", "experiments/systems", "experiments/timeline", "experiments/tuning", "hardware", "internal/harness", "model/network", "scheduler", "spell"},
 	"experiments/ablation":         {"experiments/literature", "hardware", "internal/harness", "internal/pipeline", "model", "plots", "scheduler"},

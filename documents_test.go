@@ -106,7 +106,7 @@ func TestCommandsInDocumentsAreTested(t *testing.T) {
 		"./run_tests.sh", "./run_experiments.sh", ". scripts/env.sh", "go test ./model/... ./hardware/...",
 		"./notebooks/run.sh", "./notebooks/run.sh --update", "./notebooks/run.sh --install",
 		// Examples in their own tests.
-		"go run ./examples/accelerator", "go run ./examples/cost", "go run ./examples/experiment", "go run ./examples/scheduler",
+		"go run ./examples/accelerator", "go run ./examples/cost", "go run ./examples/experiment", "go run ./examples/scheduler", "go run ./examples/tuning",
 	}
 	for file, text := range documents(t) {
 		for _, b := range fenced(text, "sh") {

@@ -224,7 +224,9 @@ makes those that are missing, and those of other seeds, objectives and networks 
 with the best programs of their kernels, by which the learned cost is trained. No
 answer is worse than what the log has.
 
-After Ctrl-C what was found so far is written and printed.`,
+It ends early after --patience trials without a gain of the objective, or at a
+--time-limit, whose answer depends on the machine. After Ctrl-C what was found so far
+is written and printed.`,
 		Example: `  dsasched tune resnet50 --batch 12 --chunk 1 --trials 200 -o tuned.json
   dsasched tune resnet18 squeezenet --objective f3 --trials 100 --seed 7 --json
   dsasched tune toy-fig3 --variant graphturbo+ansor --trials 50 --log trials.jsonl -o toy.json`,
@@ -239,11 +241,15 @@ After Ctrl-C what was found so far is written and printed.`,
 	addChoice(cmd, divide, "scheduler", "how the trials are divided: "+strings.Join(plain(divide.words), ", "))
 	enough := cmd.Flags().DurationSlice("enough", nil, "for f2: `times` good enough for each network, such as 3ms,500us; none: 0.8 of the rules'")
 	cmd.Flags().Lookup("enough").DefValue = "" // not []
+	patience := &number{}
+	cmd.Flags().Var(patience, "patience", "end after so many trials without a gain; 0: never")
+	limit := addLimit(cmd, 0, "time for the tuning, such as 10m; 0: no limit")
+	limit.orNever = true
 	out := addFile(cmd, "o out", "`file` to write the tuned kernels to")
 	log := cmd.Flags().String("log", "", "`file` to append each trial to, and to go on from")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if trials.value > maxTrials {
-			return usagef("--trials is %d, expected at most %d", trials.value, maxTrials)
+		if x := max(trials.value, patience.value); x > maxTrials {
+			return usagef("--trials or --patience is %d, expected at most %d", x, maxTrials)
 		}
 		if n := len(*enough); n > 0 && (objective.value != "f2" || n != len(args) || slices.Min(*enough) <= 0) {
 			return usagef("--enough is %v, expected a time above 0 for each of %s, and --objective f2", *enough, plural(len(args), "network"))
@@ -254,7 +260,7 @@ After Ctrl-C what was found so far is written and printed.`,
 		if err != nil {
 			return err
 		}
-		set := scheduler.TuneSettings{Options: ansor.Options{Trials: int(trials.value), Seed: *seed, Objective: objective.value, Scheduler: divide.value, Workers: int(workers.value)}}
+		set := scheduler.TuneSettings{Options: ansor.Options{Trials: int(trials.value), Seed: *seed, Objective: objective.value, Scheduler: divide.value, Patience: int(patience.value), Workers: int(workers.value)}}
 		for _, x := range *enough {
 			set.Enough = append(set.Enough, x.Seconds())
 		}
@@ -266,9 +272,21 @@ After Ctrl-C what was found so far is written and printed.`,
 			}
 			defer file.Close()
 		}
-		tuned, err := scheduler.Tune(cmd.Context(), k.nets, k.spec, f.batch.value, k.recipe, k.opt, set)
-		if tuned == nil {
+		ctx := cmd.Context()
+		if limit.value > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, limit.value)
+			defer cancel()
+		}
+		tuned, err := scheduler.Tune(ctx, k.nets, k.spec, f.batch.value, k.recipe, k.opt, set)
+		late := errors.Is(err, context.DeadlineExceeded) && cmd.Context().Err() == nil
+		switch {
+		case tuned == nil && late:
+			return fmt.Errorf("--time-limit of %v: found no kernel measured by then, expected one", limit.value)
+		case tuned == nil:
 			return err
+		case late:
+			err = nil // what the limit allowed is the answer
 		}
 		show.end()
 		tuned.DType, tuned.Grain, tuned.Dims, tuned.AllowUnknown = f.network.dtype.value, f.network.parts(), f.network.dims.m, *f.network.allowUnknown

@@ -59,6 +59,20 @@ func TestExplainKernelOfOtherFlags(t *testing.T) {
 }
 
 // By f2, a network that is fast enough gets no more trials: the other one ends faster.
+// What a limit allowed is an answer; less than listing the kernels takes is none.
+func TestTuneEnds(t *testing.T) {
+	for _, early := range []string{"--time-limit 1s", "--patience 60"} {
+		r := call(t, strings.Fields("tune squeezenet --trials 1000000 --json "+early)...)
+		var tuned struct{ Trials int }
+		if err := json.Unmarshal([]byte(r.stdout), &tuned); r.status != 0 || err != nil || tuned.Trials == 0 || tuned.Trials >= 1000000 {
+			t.Errorf("%s: status %d, %d trials, %v, %s", early, r.status, tuned.Trials, err, r.stderr)
+		}
+	}
+	if r := call(t, strings.Fields("tune squeezenet --time-limit 1ns")...); r.status != exitFailure || !strings.Contains(r.stderr, "--time-limit of 1ns: found no kernel") {
+		t.Errorf("status %d: %s", r.status, r.stderr)
+	}
+}
+
 func TestEnough(t *testing.T) {
 	tune := func(enough string) (list []float64) {
 		var tuned scheduler.Tuned

@@ -236,30 +236,35 @@ func significant(x float64) string {
 	return harness.Significant(x)
 }
 
-// figure draws ours over published for the means, and the errors of the groups.
+// moved is the least change of a mean that a setting is drawn for, and mostGroups the number of settings in a panel.
+const moved, mostGroups = .05, 9
+
+// figure draws ours over published for the means, of the settings that move one.
 func figure(d *harness.Document, list []results) error {
+	series := []plots.Series{{Name: "over TVM"}, {Name: "over AStitch"}, {Name: "variant 2"}, {Name: "variant 3"}, {Name: "variant 4"}}
+	means := make([]number, 0, len(series))
+	for _, published := range []float64{literature.MeanSpeedup.Value, literature.MeanOverAStitch.Value, literature.MeanL1.Value, literature.MeanOrder.Value, literature.MeanCross.Value} {
+		means = append(means, of(func(n number) bool {
+			return n.published == published && (n.group == groupMeans || n.group == groupGains)
+		})[0])
+	}
+	drawn := slices.DeleteFunc(slices.Clone(list), func(r results) bool {
+		return r.setting.Name != list[0].setting.Name && !slices.ContainsFunc(means, func(n number) bool {
+			return math.Abs(n.ours(r)/n.ours(list[0])-1) >= moved
+		})
+	})
 	var panels []plots.Groups
-	for part := range slices.Chunk(list, mostSettings) {
-		g := plots.Groups{YLabel: "Ours / published", Line: 1}
+	count := (len(drawn) + mostGroups - 1) / mostGroups
+	for part := range slices.Chunk(drawn, (len(drawn)+count-1)/count) {
+		g := plots.Groups{YLabel: "Ours / published", Line: 1, Series: slices.Clone(series)}
 		for _, r := range part {
 			g.Categories = append(g.Categories, heading(r.setting.Name))
-		}
-		for _, x := range []struct {
-			name  string
-			value float64
-		}{{"over TVM", literature.MeanSpeedup.Value}, {"over AStitch", literature.MeanOverAStitch.Value}, {"variant 2", literature.MeanL1.Value}, {"variant 3", literature.MeanOrder.Value}, {"variant 4", literature.MeanCross.Value}} {
-			s := plots.Series{Name: x.name}
-			for _, r := range part {
-				for _, n := range numbers() {
-					if n.published == x.value && (n.group == groupMeans || n.group == groupGains) {
-						s.Values = append(s.Values, max(0, n.ours(r)/n.published))
-					}
-				}
+			for i, n := range means {
+				g.Series[i].Values = append(g.Series[i].Values, max(0, n.ours(r)/n.published))
 			}
-			g.Series = append(g.Series, s)
 		}
 		panels = append(panels, g)
 	}
 	f, err := plots.GroupedBars(panels...)
-	return d.Figure("means", "Mean speedups and gains over the published ones, by reading", f, err)
+	return d.Figure("means", fmt.Sprintf("Mean speedups and gains over the published ones, by the readings that change one by %s %%", harness.Percent(moved)), f, err)
 }

@@ -29,7 +29,8 @@ type space struct {
 	bound       map[string]*bound
 	// kept: weights may be in the LLB already. template: of Options.Limited.
 	kept, template bool
-	least          load // that a program asks for
+	least          load       // that a program asks for
+	own            []mutation // of Options.Mutations
 }
 
 // bound is the layer under one binding.
@@ -420,8 +421,8 @@ func neighbour(r *rand.Rand, of []int64, now int64) int64 {
 
 // mutate changes one decision; nil if what comes out can't run.
 func (sp *space) mutate(r *rand.Rand, n *schedule.Nest) *schedule.Nest {
-	total := 0
-	for _, m := range mutations {
+	total, all := 0, append(slices.Clip(mutations), sp.own...)
+	for _, m := range all {
 		total += m.weight
 	}
 	x := r.IntN(total)
@@ -429,11 +430,14 @@ func (sp *space) mutate(r *rand.Rand, n *schedule.Nest) *schedule.Nest {
 	if made.Cores == nil {
 		made.Cores = sp.kernel.Steps[sp.step].Binding
 	}
-	for _, m := range mutations {
+	for _, m := range all {
 		if x -= m.weight; x < 0 {
 			m.apply(sp, r, &made)
 			break
 		}
+	}
+	if min(made.Tiles, made.Loads, made.Pieces, made.Depth) < 1 || made.Rfactor < 0 { // of a caller's
+		return nil
 	}
 	if out := sp.mend(&made); sp.allowed(out) {
 		return out

@@ -57,6 +57,11 @@ type Options struct {
 	// Epsilon is the share of random programs among those of a round of Beam, and of random
 	// tasks among those chosen by gradient; 0: .05.
 	Epsilon float64
+	// Rules and Mutations are the caller's, beside the built-in ones.
+	Rules     []Rule
+	Mutations []Mutation
+	// Patience ends the tuning after so many trials in which the objective has not fallen; 0: never.
+	Patience int
 	// Workers measure at the same time; 0: one for each processor. They change nothing else.
 	Workers int
 	// Earlier, if not nil, lists what other tunings have measured of a task: the best of it is gone on with, and the
@@ -141,8 +146,8 @@ func (o Options) normal(tasks int) (Options, error) {
 	if !slices.Contains(Methods, o.Method) {
 		return o, fmt.Errorf("method is %q, expected one of %v", o.Method, Methods)
 	}
-	if o.Trials < 0 || o.Batch < 0 || o.Population < 0 || o.Generations < 0 || o.Workers < 0 {
-		return o, errors.New("a number of trials, programs, generations or workers is negative")
+	if o.Trials < 0 || o.Batch < 0 || o.Population < 0 || o.Generations < 0 || o.Workers < 0 || o.Patience < 0 {
+		return o, errors.New("a number of trials, programs, generations, workers or patience is negative")
 	}
 	if o.Trials == 0 {
 		o.Trials = 64 * tasks
@@ -178,13 +183,8 @@ func Tune(ctx context.Context, tasks []*Task, o Options) (*Outcome, error) {
 	t := &tuner{Options: o, out: &Outcome{}, model: &Trees{}}
 	for i, task := range tasks {
 		s := &state{Task: task, index: i, measured: map[string]bool{}, alike: task.likeLayers()}
-		if o.Limited {
-			limited := *task
-			limited.space = nil
-			for _, sp := range task.space {
-				limited.space = append(limited.space, sp.limit())
-			}
-			s.Task = &limited
+		if s.Task, err = o.own(task); err != nil {
+			return nil, err
 		}
 		if o.Earlier != nil {
 			s.begin(o.Earlier(task))
@@ -200,6 +200,7 @@ func Tune(ctx context.Context, tasks []*Task, o Options) (*Outcome, error) {
 		return nil, fmt.Errorf("%d times are said to be good enough, expected %d, one for each network", len(o.Enough), t.networks)
 	}
 	random := rand.New(rand.NewPCG(o.Seed, 0))
+	lowest, since := math.Inf(1), 0 // the objective, and the trials when it fell last
 	for t.trials < o.Trials {
 		s := t.next(random)
 		if s == nil {
@@ -210,6 +211,12 @@ func Tune(ctx context.Context, tasks []*Task, o Options) (*Outcome, error) {
 				return nil, err
 			}
 			t.out.Stopped = ctx.Err()
+			break
+		}
+		if f := t.out.Curve[len(t.out.Curve)-1].Objective; s.rounds == 1 || f < lowest {
+			lowest, since = f, t.trials
+		}
+		if o.Patience > 0 && t.trials-since >= o.Patience {
 			break
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
@@ -110,6 +111,60 @@ func TestTune(t *testing.T) {
 			if s, err := a.Task.Seconds(context.Background(), a.Program); err != nil || s != a.Seconds {
 				t.Errorf("%s: %s takes %g s (%v), measured were %g s", method, a.Name, s, err, a.Seconds)
 			}
+		}
+	}
+}
+
+// Rules and steps of a caller are followed, what they make is checked like all else, and patience ends a tuning.
+func TestOwnRules(t *testing.T) {
+	list := tasks(t, plan(t, "resnet50", "tvm", 1))[:4]
+	one := ansor.Rule{Name: "one place", Sketches: func(_ *ansor.Task, _ int, of []ansor.Sketch) []ansor.Sketch { return of[:1] }}
+	o := ansor.Options{Trials: 80, Seed: 2, Method: ansor.Random, Blind: true, Rules: []ansor.Rule{one}, Record: func(x ansor.Trial) error {
+		for i, n := range x.Program {
+			sketches, _ := x.Task.Sketches(i)
+			if len(sketches) != 1 || n.ColumnsFirst && !sketches[0].ColumnsFirst || n.Stay && !sketches[0].Stay || n.Vector > sketches[0].Vector {
+				t.Errorf("%s: a program that the rule rules out:\n%s", x.Task.Name, n.Text(x.Task.Output(i)))
+			}
+		}
+		return nil
+	}}
+	outcome(t, list, o)
+	if sketches, _ := list[0].Sketches(0); len(sketches) < 2 {
+		t.Errorf("the rule is left behind in the task: %+v", sketches)
+	}
+
+	steps, measured := 0, 0
+	double := ansor.Mutation{Name: "double", Weight: 300, Apply: func(r *rand.Rand, n *schedule.Nest) {
+		if steps++; r.IntN(3) == 0 {
+			*n = schedule.Nest{} // nothing that could run
+			return
+		}
+		n.Tiles *= 2
+	}}
+	o = ansor.Options{Trials: 120, Seed: 2, Mutations: []ansor.Mutation{double}, Workers: 1, Record: func(x ansor.Trial) error {
+		measured++
+		return x.Task.Check(x.Program)
+	}}
+	first, _ := outcome(t, list, o)
+	o.Workers = 3
+	if again, _ := outcome(t, list, o); again != first {
+		t.Error("three workers find something else")
+	}
+	o.Patience, o.Trials = 100, 8000
+	before := measured
+	if _, out := outcome(t, list, o); out.Stopped != nil || measured-before != out.Trials || out.Trials >= 8000 {
+		t.Errorf("with patience %d trials, %d recorded, %v", out.Trials, measured-before, out.Stopped)
+	}
+	if steps == 0 {
+		t.Error("the step is never drawn")
+	}
+	for want, o := range map[string]ansor.Options{
+		`rule "none": found no sketch of layer`:        {Rules: []ansor.Rule{{Name: "none", Sketches: func(*ansor.Task, int, []ansor.Sketch) []ansor.Sketch { return nil }}}},
+		`rule "far": found vector work at 9`:           {Rules: []ansor.Rule{{Name: "far", Sketches: func(*ansor.Task, int, []ansor.Sketch) []ansor.Sketch { return []ansor.Sketch{{Vector: 9}} }}}},
+		`mutation "idle": found weight 0, expected at`: {Mutations: []ansor.Mutation{{Name: "idle"}}},
+	} {
+		if _, err := ansor.Tune(t.Context(), list, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
 		}
 	}
 }
