@@ -170,6 +170,30 @@ func TestRestoreKeepsTheLevel(t *testing.T) {
 	}
 }
 
+// A file of a variant that takes the fastest of several says which one it was, and so does what is read of it.
+func TestRestoreKeepsTheFastest(t *testing.T) {
+	v, err := scheduler.Lookup("tiled")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := scheduler.Run(context.Background(), open(t, "resnet18"), load(t, "stcp920"), 64, v,
+		scheduler.Options{Chunk: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := scheduler.File(want, schedulefile.Origin{})
+	if by := want.By().Name; by == v.Name || f.Origin.Fastest != by {
+		t.Errorf("the schedule is that of %s, the file says %q", by, f.Origin.Fastest)
+	}
+	r, err := scheduler.Restore(context.Background(), f, load(t, "stcp920"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Recipe.Name != v.Name || r.By().Text() != want.By().Text() {
+		t.Errorf("%s by %s (%s), expected %s by %s", r.Recipe.Name, r.By().Name, r.By().Text(), v.Name, want.By().Name)
+	}
+}
+
 func TestRestoreOfUnknownOrigin(t *testing.T) {
 	src, err := network.Open("toy-fig5", network.Options{})
 	if err != nil {

@@ -21,6 +21,10 @@ import (
 // the result knows better.
 func File(r *Result, origin schedulefile.Origin) *schedulefile.File {
 	origin.Source, origin.Variant, origin.Recipe, origin.Tuned = r.Source, r.Recipe.Name, "", nil
+	origin.Fastest = ""
+	if known, err := Lookup(r.winner.Name); err == nil && known.Text() == r.winner.Text() {
+		origin.Fastest = known.Name
+	}
 	if known := recipeOf(origin); known.Text() != r.Recipe.Text() {
 		origin.Recipe = r.Recipe.Text()
 	}
@@ -180,6 +184,7 @@ func Restore(ctx context.Context, f *schedulefile.File, described *hardware.Spec
 	if !f.Schedules[0].UnevenCores {
 		r.Uneven = schedule.UnevenOutputs
 	}
+	r.winner, _ = Lookup(origin.Fastest)
 	r.Outputs = f.Schedules[0].OutputLevel()
 	r.Lower = lower.Options{Generator: f.Generator}
 	for _, t := range origin.Tuned {

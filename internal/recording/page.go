@@ -429,14 +429,12 @@ func spillReasons(e *explain.Explainer, r *scheduler.Result) (*page.Part, error)
 		part.Folded = append(part.Folded, page.Folded{Group: s.Instances.Instances[v.Instance].Group,
 			Summary: fmt.Sprintf("%s, %s, to the %s", name, bytesText(v.Bytes), v.Level.Title()), Lines: lines})
 	}
-	switch n := len(spilled); {
-	case n == 0:
-		part.Text = "Nothing had to leave a memory."
-	case n > mostSpills:
-		part.Text = fmt.Sprintf("%d tensors were spilled; the first %d are listed, and explain --tensor has each.", n,
-			mostSpills)
-	default:
-		part.Text = plural(n, "tensor") + " had to leave a memory."
+	part.Text = "Nothing had to leave a memory."
+	if n := len(spilled); n > 0 {
+		part.Text = fmt.Sprintf("%s of %s had to leave a memory.", plural(len(s.Spills), "value"), plural(n, "tensor"))
+		if n > mostSpills {
+			part.Text += fmt.Sprintf(" The first %d tensors are listed, and explain --tensor has each.", mostSpills)
+		}
 	}
 	return part, nil
 }

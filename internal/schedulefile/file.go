@@ -40,7 +40,9 @@ type Origin struct {
 	Grain   string `json:"grain,omitempty"`   // how far operators were taken apart, if at all
 	Variant string `json:"variant,omitempty"` // as people call it
 	// Recipe has the strategies of a variant that has no row of its own: STAGE=STRATEGY, separated by spaces.
-	Recipe  string  `json:"recipe,omitempty"`
+	Recipe string `json:"recipe,omitempty"`
+	// Fastest is the variant that made the schedule, of several that Variant takes the fastest of.
+	Fastest string  `json:"fastest,omitempty"`
 	InPlace bool    `json:"in_place,omitempty"`
 	Spill   string  `json:"spill,omitempty"` // rule
 	Tuned   []Trial `json:"tuned,omitempty"` // chunks that were tried
