@@ -46,10 +46,10 @@
 // the cores have left to do add up; the longest sum counts, and with it the first loads and the last results. Weights that are used again come again as far as half of the LLB's
 // pages do not hold them; without an LLB they stay in the L1, or come from other cores.
 //
-// Against the simulator: of 966 kernels (60 products and the convolutions of ResNet-50, MobileNetV2 and Stable
-// Diffusion's U-Net on seven presets, by rule, on the commit that first ran the rule's tiles) the closed form is
-// 1.4 % above the simulated time in the median, within -6 % and +12 % for eight of ten, and at -43 % and +68 % at
-// the ends, on the same presets that the formula was written beside. Why the ends are so far off is not known.
+// Against the simulator, launches included: of 498 kernels by rule (60 products on seven presets, the convolutions of
+// ResNet-50 and MobileNetV2 on a100, of Stable Diffusion's U-Net on v100) the closed form is 1.2 % above the simulated
+// time in the median, within -1 % and +9 % for eight of ten, and at -10 % and +30 % at the ends, on the same presets that
+// the formula was written beside.
 //
 // # Products: the lower bounds
 //
@@ -74,9 +74,9 @@
 // [Rule] looks at the divisions over cores in the order of bound 1 and a part of what does not limit, first those
 // that leave the reduction whole and then those that do not; at the tiles
 // of the least bounds 2 for each, on a lattice of extents a quarter apart, at the longest reduction that fits and
-// one of a third; and goes from the three best to the best neighbour as long as there is a better one. It takes
-// some 2000 to 4000 evaluations, a few milliseconds, and is deterministic; ties go to the smaller choices. [Rules] are the
-// few that it has come to, for who can measure them.
+// one of a third; and goes from the three best to the best neighbour as long as there is a better one. Where the ring
+// can be moved it does so with the machine's and then without. It takes some ten milliseconds, and is deterministic; ties
+// go to the smaller choices. [Rules] are the few that it has come to, for who can measure them.
 //
 // # Products: what is left out
 //
