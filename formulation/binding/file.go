@@ -42,7 +42,8 @@ func Read(name string, data []byte) (p *Problem, given []int, err error) {
 	take := func(where string, costs []int64) (list []float64, err error) {
 		for l, c := range costs {
 			if c < 0 || c > maxCost {
-				return nil, strict.Error(name, fmt.Sprintf("%s[%d]", where, l), fmt.Sprint(c), fmt.Sprintf("0 to %d", int64(maxCost)))
+				return nil, strict.Error(name, fmt.Sprintf("%s[%d]", where, l), fmt.Sprint(c), fmt.Sprintf("0 to %d",
+					int64(maxCost)))
 			}
 			list = append(list, float64(c))
 		}
@@ -55,7 +56,8 @@ func Read(name string, data []byte) (p *Problem, given []int, err error) {
 			return nil, nil, err
 		}
 		if len(n.Labels) != len(n.Cost) {
-			return nil, nil, strict.Error(name, where+".labels", fmt.Sprint(len(n.Labels)), fmt.Sprintf("%d, one for each cost", len(n.Cost)))
+			return nil, nil, strict.Error(name, where+".labels", fmt.Sprint(len(n.Labels)),
+				fmt.Sprintf("%d, one for each cost", len(n.Cost)))
 		}
 		p.Nodes = append(p.Nodes, Node{Name: n.Name, Labels: make([]Label, len(n.Labels)), Cost: costs})
 	}

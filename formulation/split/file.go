@@ -35,7 +35,8 @@ func Read(name string, data []byte) (p *Problem, given []int, err error) {
 	p = &Problem{Reads: f.Reads}
 	for k, g := range f.Groups {
 		if g.Cost < 0 || g.Cost > maxCost {
-			return nil, nil, strict.Error(name, fmt.Sprintf("groups[%d].cost", k), fmt.Sprint(g.Cost), fmt.Sprintf("0 to %d", int64(maxCost)))
+			return nil, nil, strict.Error(name, fmt.Sprintf("groups[%d].cost", k), fmt.Sprint(g.Cost), fmt.Sprintf("0 to %d",
+				int64(maxCost)))
 		}
 		p.Groups = append(p.Groups, Group{g.Atoms, float64(g.Cost)})
 	}

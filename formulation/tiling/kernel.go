@@ -40,7 +40,8 @@ type KernelWindow struct {
 	OutputWidth int64 `json:"output_width"`
 }
 
-// KernelMachine is a cluster. A step of r rows takes, for each block of the matrix unit, RowPs for each row and at least
+// KernelMachine is a cluster. A step of r rows takes, for each block of the matrix unit, RowPs for each row and at
+// least
 // LoadPs, and FillPs once.
 type KernelMachine struct {
 	Cores         int64 `json:"cores"`
@@ -90,16 +91,21 @@ func ReadKernel(file string, data []byte) (*Kernel, error) {
 		value       int64
 		least, most int64
 	}
-	fields := []field{{"product.count", p.Count, 1, maxKernel}, {"product.rows", p.Rows, 1, maxKernel}, {"product.columns", p.Columns, 1, maxKernel},
-		{"product.reduction", p.Reduction, 1, maxKernel}, {"product.row_bytes", p.RowBytes, 1, 8}, {"product.column_bytes", p.ColumnBytes, 1, 8},
+	fields := []field{{"product.count", p.Count, 1, maxKernel}, {"product.rows", p.Rows, 1, maxKernel},
+		{"product.columns", p.Columns, 1, maxKernel},
+		{"product.reduction", p.Reduction, 1, maxKernel}, {"product.row_bytes", p.RowBytes, 1, 8}, {"product.column_bytes",
+			p.ColumnBytes, 1, 8},
 		{"product.result_bytes", p.ResultBytes, 1, 8}, {"machine.cores", m.Cores, 1, 4096},
 		{"machine.unit_reduction", m.UnitReduction, 1, 1024}, {"machine.unit_columns", m.UnitColumns, 1, 1024},
 		{"machine.row_ps", m.RowPs, 1, 1e6}, {"machine.load_ps", m.LoadPs, 0, 1e6}, {"machine.fill_ps", m.FillPs, 0, 1e6},
-		{"machine.l1_bytes", m.L1Bytes, 1, 1 << 40}, {"machine.llb_bytes", m.LLBBytes, 0, 1 << 40}, {"machine.l1_bytes_per_us", m.L1PerUs, 1e3, 1e9},
+		{"machine.l1_bytes", m.L1Bytes, 1, 1 << 40}, {"machine.llb_bytes", m.LLBBytes, 0, 1 << 40},
+		{"machine.l1_bytes_per_us", m.L1PerUs, 1e3, 1e9},
 		{"machine.llb_bytes_per_us", m.LLBPerUs, 0, 1e9}, {"machine.ddr_bytes_per_us", m.DDRPerUs, 1e3, 1e9},
-		{"machine.l1_latency_ps", m.L1Ps, 0, 1e6}, {"machine.ddr_latency_ps", m.DDRPs, 0, 1e9}, {"machine.sync_ps", m.SyncPs, 0, 1e7}}
+		{"machine.l1_latency_ps", m.L1Ps, 0, 1e6}, {"machine.ddr_latency_ps", m.DDRPs, 0, 1e9}, {"machine.sync_ps",
+			m.SyncPs, 0, 1e7}}
 	if w := p.Window; w != nil {
-		fields = append(fields, field{"product.window.height", w.Height, 1, 16}, field{"product.window.width", w.Width, 1, 16},
+		fields = append(fields, field{"product.window.height", w.Height, 1, 16}, field{"product.window.width", w.Width, 1,
+			16},
 			field{"product.window.stride", w.Stride, 1, 16}, field{"product.window.output_width", w.OutputWidth, 1, maxKernel})
 	}
 	for _, f := range fields {
@@ -108,15 +114,18 @@ func ReadKernel(file string, data []byte) (*Kernel, error) {
 		}
 	}
 	if w := p.Window; w != nil && p.Reduction%(w.Height*w.Width) != 0 {
-		return nil, strict.Error(file, "product.reduction", fmt.Sprint(p.Reduction), fmt.Sprintf("a multiple of the window's %d", w.Height*w.Width))
+		return nil, strict.Error(file, "product.reduction", fmt.Sprint(p.Reduction),
+			fmt.Sprintf("a multiple of the window's %d", w.Height*w.Width))
 	}
 	if (m.LLBBytes == 0) != (m.LLBPerUs == 0) || m.LLBPerUs > 0 && m.LLBPerUs < 1e3 {
-		return nil, strict.Error(file, "machine.llb_bytes_per_us", fmt.Sprint(m.LLBPerUs), "0 where llb_bytes is, else at least 1000")
+		return nil, strict.Error(file, "machine.llb_bytes_per_us", fmt.Sprint(m.LLBPerUs),
+			"0 where llb_bytes is, else at least 1000")
 	}
 	// Times of any nest fit into 63 bits.
 	blocks := float64(p.Count*p.Rows) * float64(ceilDiv(p.Columns, m.UnitColumns)*ceilDiv(p.Reduction, k.grain()))
 	if all := float64(p.Count*p.Rows) * float64(p.Columns*p.Reduction); all > 1<<42 || blocks > 1<<36 {
-		return nil, strict.Error(file, "product", fmt.Sprintf("%g multiply-accumulates in %g blocks", all, blocks), fmt.Sprintf("at most %d in %d", int64(1)<<42, int64(1)<<36))
+		return nil, strict.Error(file, "product", fmt.Sprintf("%g multiply-accumulates in %g blocks", all, blocks),
+			fmt.Sprintf("at most %d in %d", int64(1)<<42, int64(1)<<36))
 	}
 	return k, nil
 }
@@ -223,12 +232,14 @@ func (k *Kernel) time(n *Nest, open bool) (ps int64, why string) {
 	if steps > 1 || ck > 1 {
 		element = max(element, 4)
 	}
-	l1 := room(moveRows, b*tiles*steps)*rowTile + room(moveColumns, b*across*steps)*columnTile + n.Sums*tr*tc*element + (ck-1)*tr*tc*4
+	l1 := room(moveRows, b*tiles*steps)*rowTile + room(moveColumns, b*across*steps)*columnTile + n.Sums*tr*tc*element +
+		(ck-1)*tr*tc*4
 	if !open && l1 > m.L1Bytes {
 		return 0, fmt.Sprintf("the tiles take %d of %d bytes of the L1", l1, m.L1Bytes)
 	}
 
-	unit := b*pieces(rows, tr, m.row)*ceilDiv(columns, m.UnitColumns)*pieces(reduction, tk, func(q int64) int64 { return ceilDiv(q, m.UnitReduction) }) +
+	unit := b*pieces(rows, tr, m.row)*ceilDiv(columns, m.UnitColumns)*pieces(reduction, tk,
+		func(q int64) int64 { return ceilDiv(q, m.UnitReduction) }) +
 		passes*steps*m.FillPs
 	in := passing(rowsOnce*againRows+columnsOnce*againColumns, m.L1PerUs) + loads*m.L1Ps
 	out := passing(results, m.L1PerUs) + passes*m.L1Ps
@@ -298,7 +309,8 @@ func (k *Kernel) Time(n *Nest) (int64, error) {
 	}
 	for i, x := range n.Keep {
 		if x != "rows" && x != "columns" || slices.Index(n.Keep, x) < i || m.LLBBytes == 0 {
-			return 0, fmt.Errorf("tiling: keep is %v, expected some of rows and columns, each once, and none without an LLB", n.Keep)
+			return 0, fmt.Errorf("tiling: keep is %v, expected some of rows and columns, each once, and none without an LLB",
+				n.Keep)
 		}
 	}
 	t, why := k.time(n, false)
@@ -318,7 +330,8 @@ type KernelResult struct {
 type KernelOptions = solve.Options[*Nest]
 
 var kernelRows = solve.Table[func(context.Context, *Kernel, KernelOptions) (*KernelResult, error)]{
-	{Method: solve.Method{Name: "rule", Description: "Rule's tiling of the same product, by its own formula"}, Run: ruleKernel},
+	{Method: solve.Method{Name: "rule", Description: "Rule's tiling of the same product, by its own formula"},
+		Run: ruleKernel},
 	{Method: solve.Method{Name: "search", Description: "branch and bound over all nests", Exact: true}, Run: searchKernel},
 }
 
@@ -337,13 +350,17 @@ func SolveKernel(ctx context.Context, k *Kernel, method string, opts KernelOptio
 // ruleKernel is Rule's tiling under the kernel's objective; none if that tiling has no room by the kernel's rules.
 func ruleKernel(_ context.Context, k *Kernel, _ KernelOptions) (*KernelResult, error) {
 	p, m := &k.Product, &k.Machine
-	q := &Problem{Product: Product{Reps: p.Count, M: p.Rows, N: p.Columns, K: p.Reduction, RowBytes: p.RowBytes, ColumnBytes: p.ColumnBytes,
+	q := &Problem{Product: Product{Reps: p.Count, M: p.Rows, N: p.Columns, K: p.Reduction, RowBytes: p.RowBytes,
+		ColumnBytes: p.ColumnBytes,
 		ResultBytes: p.ResultBytes},
-		Machine: Machine{Cores: m.Cores, Rows: m.UnitReduction, Columns: m.UnitColumns, Row: float64(m.RowPs), Load: float64(m.LoadPs), Fill: float64(m.FillPs),
-			MatrixUnits: m.Cores, VectorUnits: m.Cores, SpecialUnits: m.Cores, Clock: 1e12, Data: m.L1Bytes, LLB: m.LLBBytes, Page: max(1, m.LLBBytes/256),
-			In: float64(m.L1PerUs) * 1e6, Out: float64(m.L1PerUs) * 1e6, LLBRate: float64(m.LLBPerUs) * 1e6,
+		Machine: Machine{Cores: m.Cores, Rows: m.UnitReduction, Columns: m.UnitColumns, Row: float64(m.RowPs),
+			Load: float64(m.LoadPs), Fill: float64(m.FillPs),
+			MatrixUnits: m.Cores, VectorUnits: m.Cores, SpecialUnits: m.Cores, Clock: 1e12, Data: m.L1Bytes, LLB: m.LLBBytes,
+			Page: max(1, m.LLBBytes/256),
+			In:   float64(m.L1PerUs) * 1e6, Out: float64(m.L1PerUs) * 1e6, LLBRate: float64(m.LLBPerUs) * 1e6,
 			DDRWeights: float64(m.DDRPerUs) * 1e6, DDRActivations: float64(m.DDRPerUs) * 1e6,
-			L1Latency: float64(m.L1Ps) * 1e-12, DDRLatency: float64(m.DDRPs) * 1e-12, Sync: float64(m.SyncPs) * 1e-12, Broadcast: m.Broadcast}}
+			L1Latency: float64(m.L1Ps) * 1e-12, DDRLatency: float64(m.DDRPs) * 1e-12, Sync: float64(m.SyncPs) * 1e-12,
+			Broadcast: m.Broadcast}}
 	if m.LLBBytes == 0 {
 		q.LLBRate = math.Inf(1)
 	}
@@ -358,7 +375,8 @@ func ruleKernel(_ context.Context, k *Kernel, _ KernelOptions) (*KernelResult, e
 	}
 	b.Cores[3] = sharers(b.Cores)
 	_, rows, columns, reduction := k.part(b.Cores)
-	n := &Nest{Cores: b.Cores, Tile: [3]int64{ceilDiv(rows, b.Rows), min(columns, b.Columns), min(reduction, b.Reduction)}, Inner: "columns",
+	n := &Nest{Cores: b.Cores, Tile: [3]int64{ceilDiv(rows, b.Rows), min(columns, b.Columns), min(reduction,
+		b.Reduction)}, Inner: "columns",
 		Panel: b.RoomRows > 2 || b.RoomColumns > 2, Sums: b.Sums, Keep: []string{}}
 	if b.ColumnsFirst {
 		n.Inner = "rows"
@@ -383,8 +401,10 @@ type kernelSearch struct {
 	depths    []int64
 }
 
-// searchKernel looks at divisions over cores, at tiles of rows and columns, and at tiles of the reduction with all ways to run
-// them. Of numbers of cores with the same parts the least is as good as any; of tiles of as many pieces the smallest is, but
+// searchKernel looks at divisions over cores, at tiles of rows and columns, and at tiles of the reduction with all
+// ways to run
+// them. Of numbers of cores with the same parts the least is as good as any; of tiles of as many pieces the smallest
+// is, but
 // for rows of a convolution, where halos are not even.
 func searchKernel(ctx context.Context, k *Kernel, opts KernelOptions) (*KernelResult, error) {
 	s := &kernelSearch{k: k, ps: math.MaxInt64}
@@ -426,7 +446,8 @@ func searchKernel(ctx context.Context, k *Kernel, opts KernelOptions) (*KernelRe
 			return s.leaf(s.tiles[choices[1]], s.depths[choices[2]]), nil
 		},
 	}
-	found, err := Search(ctx, space, solve.Options[[]int]{TimeLimit: opts.TimeLimit, WorkLimit: opts.WorkLimit, Progress: opts.Progress})
+	found, err := Search(ctx, space, solve.Options[[]int]{TimeLimit: opts.TimeLimit, WorkLimit: opts.WorkLimit,
+		Progress: opts.Progress})
 	if err != nil {
 		return nil, err
 	}
@@ -465,7 +486,8 @@ func (s *kernelSearch) floor(cores [4]int64) int64 {
 	k := s.k
 	_, rows, columns, reduction := k.part(cores)
 	least := int64(math.MaxInt64)
-	n := &Nest{Cores: cores, Tile: [3]int64{rows, columns, reduction}, Inner: "rows", Panel: true, Sums: 2, Keep: []string{"rows", "columns"}}
+	n := &Nest{Cores: cores, Tile: [3]int64{rows, columns, reduction}, Inner: "rows", Panel: true, Sums: 2,
+		Keep: []string{"rows", "columns"}}
 	if k.Product.Window == nil {
 		least, _ = k.time(n, true)
 	} else {
@@ -496,7 +518,8 @@ func (s *kernelSearch) tileFloor(tile [2]int64) float64 {
 		least = min(least, t)
 	}
 	deep := func(q int64) int64 {
-		return passing(k.Product.lines(tile[0])*k.Product.deep(q)*k.Product.RowBytes+tile[1]*q*k.Product.ColumnBytes, k.Machine.L1PerUs)
+		return passing(k.Product.lines(tile[0])*k.Product.deep(q)*k.Product.RowBytes+tile[1]*q*k.Product.ColumnBytes,
+			k.Machine.L1PerUs)
 	}
 	return float64(least - deep(reduction) + deep(shallow))
 }

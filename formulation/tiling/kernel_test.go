@@ -14,11 +14,14 @@ import (
 
 // randomKernel is a kernel small enough to try every nest.
 func randomKernel(rng *rand.Rand) *Kernel {
-	k := &Kernel{Product: KernelProduct{Count: 1 + rng.Int63n(2), Rows: 1 + rng.Int63n(10), Columns: 1 + rng.Int63n(9), Reduction: 1 + rng.Int63n(9),
-		RowBytes: 1 + rng.Int63n(2), ColumnBytes: 1 + rng.Int63n(2), ResultBytes: 1 + rng.Int63n(4)},
-		Machine: KernelMachine{Cores: 1 + rng.Int63n(4), UnitReduction: 1 + rng.Int63n(3), UnitColumns: 1 + rng.Int63n(3), RowPs: 1 + rng.Int63n(2000),
+	k := &Kernel{Product: KernelProduct{Count: 1 + rng.Int63n(2), Rows: 1 + rng.Int63n(10), Columns: 1 + rng.Int63n(9),
+		Reduction: 1 + rng.Int63n(9),
+		RowBytes:  1 + rng.Int63n(2), ColumnBytes: 1 + rng.Int63n(2), ResultBytes: 1 + rng.Int63n(4)},
+		Machine: KernelMachine{Cores: 1 + rng.Int63n(4), UnitReduction: 1 + rng.Int63n(3), UnitColumns: 1 + rng.Int63n(3),
+			RowPs:  1 + rng.Int63n(2000),
 			LoadPs: rng.Int63n(4000), FillPs: rng.Int63n(3000), L1Bytes: 20 + rng.Int63n(200), L1PerUs: 1000 + rng.Int63n(20000),
-			DDRPerUs: 1000 + rng.Int63n(20000), L1Ps: rng.Int63n(2000), DDRPs: rng.Int63n(9000), SyncPs: rng.Int63n(2000), Broadcast: rng.Intn(2) == 0}}
+			DDRPerUs: 1000 + rng.Int63n(20000), L1Ps: rng.Int63n(2000), DDRPs: rng.Int63n(9000), SyncPs: rng.Int63n(2000),
+			Broadcast: rng.Intn(2) == 0}}
 	if rng.Intn(3) > 0 {
 		k.Machine.LLBBytes, k.Machine.LLBPerUs = 20+rng.Int63n(300), 1000+rng.Int63n(20000)
 	}
@@ -40,7 +43,8 @@ func (k *Kernel) best() (ps int64) {
 					_, rows, columns, reduction := k.part([4]int64{cb, cm, cn, ck})
 					for tile := range rows * columns * reduction {
 						for way := range 32 {
-							n := &Nest{Cores: [4]int64{cb, cm, cn, ck}, Tile: [3]int64{1 + tile%rows, 1 + tile/rows%columns, 1 + tile/rows/columns},
+							n := &Nest{Cores: [4]int64{cb, cm, cn, ck}, Tile: [3]int64{1 + tile%rows, 1 + tile/rows%columns, 1 +
+								tile/rows/columns},
 								Inner: []string{"rows", "columns"}[way&1], Panel: way&2 > 0, Sums: 1 + int64(way>>2&1)}
 							if way&8 > 0 {
 								n.Keep = append(n.Keep, "rows")
@@ -92,7 +96,8 @@ func TestKernelSearch(t *testing.T) {
 		}
 		got, err := k.Time(r.Nest)
 		if err != nil || got != want || r.Objective != float64(want) || r.Bound != r.Objective {
-			t.Errorf("%d: %+v takes %d, %v, objective %g, bound %g, want %d: %s", i, r.Nest, got, err, r.Objective, r.Bound, want, data)
+			t.Errorf("%d: %+v takes %d, %v, objective %g, bound %g, want %d: %s", i, r.Nest, got, err, r.Objective, r.Bound,
+				want, data)
 		}
 		rule, err := SolveKernel(context.Background(), k, "rule", KernelOptions{})
 		if err != nil || rule.Nest != nil && rule.Objective < float64(want) {
@@ -107,12 +112,14 @@ func TestKernelSearch(t *testing.T) {
 // A limit ends with the best so far and a bound below it.
 func TestKernelLimit(t *testing.T) {
 	k := &Kernel{Product: KernelProduct{1, 4096, 4096, 4096, 2, 2, 2, nil},
-		Machine: KernelMachine{64, 16, 16, 1000, 4000, 9000, 1 << 17, 1 << 23, 50_000, 800_000, 100_000, 200_000, 500_000, 100_000, true}}
+		Machine: KernelMachine{64, 16, 16, 1000, 4000, 9000, 1 << 17, 1 << 23, 50_000, 800_000, 100_000, 200_000, 500_000,
+			100_000, true}}
 	r, err := SolveKernel(context.Background(), k, "search", KernelOptions{WorkLimit: 50})
 	if err != nil || r.Status != milp.Feasible || r.Bound > r.Objective || r.Nest == nil {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if r, err = SolveKernel(context.Background(), k, "search", KernelOptions{TimeLimit: time.Nanosecond}); err != nil || r.Status == milp.Optimal {
+	if r, err = SolveKernel(context.Background(), k, "search", KernelOptions{TimeLimit: time.Nanosecond}); err != nil ||
+		r.Status == milp.Optimal {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -130,11 +137,15 @@ func TestReadKernel(t *testing.T) {
 		{`"rows":8`, `"lines":8`, "k.json: product.lines: found "},
 		{`"llb_bytes":0`, `"llb_bytes":64`, "k.json: machine.llb_bytes_per_us: found 0"},
 		{`"ddr_bytes_per_us":1000`, `"ddr_bytes_per_us":1`, "machine.ddr_bytes_per_us: found 1"},
-		{`"count":1,"rows":8,"columns":8,"reduction":8`, `"count":1048576,"rows":1048576,"columns":1048576,"reduction":1048576`, "k.json: product: found 1.2"},
-		{`"result_bytes":2`, `"result_bytes":2,"window":{"height":3,"width":1,"stride":1,"output_width":4}`, "product.reduction: found 8, expected a multiple of the window's 3"},
-		{`"result_bytes":2`, `"result_bytes":2,"window":{"height":1,"width":1,"stride":0,"output_width":4}`, "product.window.stride: found 0"},
+		{`"count":1,"rows":8,"columns":8,"reduction":8`,
+			`"count":1048576,"rows":1048576,"columns":1048576,"reduction":1048576`, "k.json: product: found 1.2"},
+		{`"result_bytes":2`, `"result_bytes":2,"window":{"height":3,"width":1,"stride":1,"output_width":4}`,
+			"product.reduction: found 8, expected a multiple of the window's 3"},
+		{`"result_bytes":2`, `"result_bytes":2,"window":{"height":1,"width":1,"stride":0,"output_width":4}`,
+			"product.window.stride: found 0"},
 	} {
-		if _, err := ReadKernel("k.json", []byte(strings.Replace(good, c.from, c.to, 1))); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := ReadKernel("k.json", []byte(strings.Replace(good, c.from, c.to, 1))); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", c.to, err, c.want)
 		}
 	}
@@ -143,8 +154,10 @@ func TestReadKernel(t *testing.T) {
 		t.Errorf("%d, %v", ps, err)
 	}
 	for i, change := range []func(*Nest){
-		func(n *Nest) { n.Cores[0] = 2 }, func(n *Nest) { n.Cores[2] = 2 }, func(n *Nest) { n.Tile[0] = 5 }, func(n *Nest) { n.Tile[1] = 3 },
-		func(n *Nest) { n.Tile[2] = 0 }, func(n *Nest) { n.Inner = "reduction" }, func(n *Nest) { n.Sums = 3 }, func(n *Nest) { n.Keep = []string{"rows"} },
+		func(n *Nest) { n.Cores[0] = 2 }, func(n *Nest) { n.Cores[2] = 2 }, func(n *Nest) { n.Tile[0] = 5 },
+		func(n *Nest) { n.Tile[1] = 3 },
+		func(n *Nest) { n.Tile[2] = 0 }, func(n *Nest) { n.Inner = "reduction" }, func(n *Nest) { n.Sums = 3 },
+		func(n *Nest) { n.Keep = []string{"rows"} },
 	} {
 		n := fine
 		change(&n)
@@ -168,7 +181,8 @@ func FuzzReadKernel(f *testing.F) {
 		if err != nil {
 			return
 		}
-		n := &Nest{Cores: [4]int64{1, 1, 1, 1}, Tile: [3]int64{1, min(k.Product.Columns, k.Machine.UnitColumns), min(k.Product.Reduction, k.grain())}, Inner: "rows", Sums: 1}
+		n := &Nest{Cores: [4]int64{1, 1, 1, 1}, Tile: [3]int64{1, min(k.Product.Columns, k.Machine.UnitColumns),
+			min(k.Product.Reduction, k.grain())}, Inner: "rows", Sums: 1}
 		if ps, err := k.Time(n); err == nil && ps < 0 {
 			t.Errorf("%d ps", ps)
 		}
