@@ -277,6 +277,8 @@ type ranked struct {
 	R2     float64 `json:"r2"`
 	Pairs  float64 `json:"pairs"`
 	Recall float64 `json:"recall_at_30"` // of the fastest 30 among the 30 foretold
+	// Importance is the share of each of ansor.FeatureNames in what the trees' splits gain, of the paper's protocol alone.
+	Importance []float64 `json:"importance,omitempty"`
 }
 
 // model: how well the learned cost ranks programs of kernels that it has not seen.
@@ -317,8 +319,10 @@ func (s study) model() harness.Experiment {
 				return func(m ansor.Measured) float64 { return t.Score(m.Layers) }
 			}
 			longest := slices.Index(ansor.FeatureNames, "longest ns")
+			whole := rank(pooled, [][]ansor.Measured{slices.Concat(fifth...)}, by(known))
+			whole.Importance = known.Importance()
 			return []ranked{
-				rank(pooled, [][]ansor.Measured{slices.Concat(fifth...)}, by(known)),
+				whole,
 				rank("a fifth of the programs left out, kernel by kernel", fifth, by(known)),
 				rank("a third of the kernels left out, kernel by kernel", unseen, by(trees)),
 				rank("the same by formulas", unseen, func(m ansor.Measured) float64 { return -m.Layers[0][longest] }),
@@ -343,8 +347,32 @@ func (s study) model() harness.Experiment {
 		}
 		d.Note("The paper leaves out a fifth of its programs, all kernels together, each over the fastest of its kernel; that is the first row, of %d programs of each kernel.", s.programs)
 		d.Note("The formulas rank by the longest of the times of all units and memories, as if the others hid behind it.")
-		return d.Table(t)
+		if err := d.Table(t); err != nil {
+			return err
+		}
+		return d.Table(importance(results[0][0].Importance))
 	})
+}
+
+// importance has the features with the largest shares, and the others together.
+func importance(shares []float64) harness.Table {
+	const most = 15
+	t := harness.Table{Title: "Features by what the trees' splits on them gain", Name: "importance", Columns: []harness.Column{{Name: "Feature", Text: true}, {Name: "%"}}}
+	order := make([]int, len(shares))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(shares[b], shares[a]) })
+	rest := 0.0
+	for k, i := range order {
+		if k >= most {
+			rest += shares[i]
+			continue
+		}
+		t.Rows = append(t.Rows, []string{ansor.FeatureNames[i], harness.Fixed(100*shares[i], 1)})
+	}
+	t.Rows = append(t.Rows, []string{fmt.Sprintf("%d others", max(0, len(order)-most)), harness.Fixed(100*rest, 1)})
+	return t
 }
 
 // pooled is the paper's protocol.

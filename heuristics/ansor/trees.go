@@ -30,7 +30,7 @@ type node struct {
 	feature     int
 	cut         float64 // goes left if at most that
 	left, right int32
-	value       float64
+	value       float64 // of a leaf; of a split, what it gains
 }
 
 const (
@@ -251,7 +251,8 @@ func (g *grower) grow(rows []int32, sum sums, in []sums, depth int, leaf func(ro
 	}
 	l := g.grow(rows[:mid], left, rest, depth-1, leaf)
 	r := g.grow(rows[mid:], sum-left, large, depth-1, leaf)
-	g.tree[at] = node{feature: g.features[k], cut: g.cuts[k][bin], left: l, right: r}
+	of := func(s sums) float64 { return gain(float64(s.first())*g.g, float64(s.second())*g.h) }
+	g.tree[at] = node{feature: g.features[k], cut: g.cuts[k][bin], left: l, right: r, value: of(left) + of(sum-left) - of(sum)}
 	return at
 }
 
@@ -303,6 +304,26 @@ func (t *Trees) Score(layers [][]float64) float64 {
 		}
 	}
 	return sum
+}
+
+// Importance is the share of each of [FeatureNames] in what all splits gain, in their order; nil without a split.
+func (t *Trees) Importance() []float64 {
+	list, sum := make([]float64, len(FeatureNames)), 0.0
+	for _, tr := range t.trees {
+		for _, n := range tr {
+			if n.feature >= 0 {
+				list[n.feature] += n.value
+				sum += n.value
+			}
+		}
+	}
+	if sum == 0 {
+		return nil
+	}
+	for i := range list {
+		list[i] /= sum
+	}
+	return list
 }
 
 // signedLog keeps the order of values of any magnitude within a small range.

@@ -30,6 +30,30 @@ func exactSplit(rows [][]float64, features []int, grad, hess []float64) (best fl
 	return best
 }
 
+// What the time follows from is what counts.
+func TestImportance(t *testing.T) {
+	if list := Fit(nil, fewTrees).Importance(); list != nil {
+		t.Errorf("of no programs: %v", list)
+	}
+	r := rand.New(rand.NewPCG(5, 6))
+	var samples []Measured
+	for range 200 {
+		x := []float64{r.NormFloat64(), r.NormFloat64(), r.NormFloat64()}
+		y := .2
+		if x[1] > 0 {
+			y = 1
+		}
+		samples = append(samples, Measured{[][]float64{x}, y})
+	}
+	list, sum := Fit(samples, fewTrees).Importance(), 0.0
+	for _, x := range list {
+		sum += x
+	}
+	if len(list) != len(FeatureNames) || math.Abs(sum-1) > 1e-9 || list[1] < .9 {
+		t.Errorf("shares %v, sum %v", list[:3], sum)
+	}
+}
+
 // Where values are few enough for bins of their own, each node of a tree is split where that
 // gains most, by the rows that reach it, and what a leaf says follows from its rows.
 func TestSplits(t *testing.T) {
