@@ -86,7 +86,8 @@ best plan of a short trace that is known beforehand is searched for, with proof.
 	dtype := &choice{value: model.F16.String(), kind: "TYPE", words: floatTypes()}
 	addChoice(cmd, dtype, "dtype", "type of its numbers: "+strings.Join(dtype.words, ", "))
 	machine := cmd.Flags().String("hardware", "stcp920", "built-in accelerator, machine of several chips, or YAML `file`")
-	completeFlag(cmd, "hardware", func(cmd *cobra.Command, args []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	completeFlag(cmd, "hardware", func(cmd *cobra.Command, args []string, text string) ([]cobra.Completion,
+		cobra.ShellCompDirective) {
 		list, directive := completeHardware(cmd, args, text)
 		return append(list, server.Presets()...), directive
 	})
@@ -97,12 +98,14 @@ best plan of a short trace that is known beforehand is searched for, with proof.
 		policy.words = append(policy.words, cobra.CompletionWithDesc(p.Name, p.Description))
 	}
 	addChoice(cmd, policy, "policy", "policy: "+strings.Join(plain(policy.words), ", ")+" (default: each)")
-	batch, tokens, chunk, grain := &number{value: 32, min: 1}, &number{value: 2048, min: 1}, &number{value: 512, min: 1}, &number{value: 64, min: 1}
+	batch, tokens, chunk, grain := &number{value: 32, min: 1}, &number{value: 2048, min: 1}, &number{value: 512, min: 1},
+		&number{value: 64, min: 1}
 	cmd.Flags().Var(batch, "batch", "requests at a time")
 	cmd.Flags().Var(tokens, "step-tokens", "tokens of a step, unless it has one prompt only")
 	cmd.Flags().Var(chunk, "chunk", "tokens of a step under the policy chunked")
 	cmd.Flags().Var(grain, "grain", "pieces of prompts are multiples of so many tokens")
-	exact := cmd.Flags().Bool("exact", false, fmt.Sprintf("search for the best plan; of a trace of at most %d requests", serving.MaxExact))
+	exact := cmd.Flags().Bool("exact", false, fmt.Sprintf("search for the best plan; of a trace of at most %d requests",
+		serving.MaxExact))
 	limit := addLimit(cmd, time.Minute, "time for the best plan, such as 10s; 0: no limit")
 	limit.orNever = true
 	read := cmd.Flags().String("times", "", "`file` of -o with the times of steps; nothing is simulated")
@@ -119,7 +122,8 @@ best plan of a short trace that is known beforehand is searched for, with proof.
 		if err != nil {
 			return err
 		}
-		p := &serving.Problem{Limits: serving.Limits{Batch: batch.value, Tokens: tokens.value, Chunk: chunk.value, Grain: grain.value}}
+		p := &serving.Problem{Limits: serving.Limits{Batch: batch.value, Tokens: tokens.value, Chunk: chunk.value,
+			Grain: grain.value}}
 		if p.Requests, err = serving.ReadTrace(args[0], data); err != nil {
 			return err
 		}
@@ -152,14 +156,16 @@ best plan of a short trace that is known beforehand is searched for, with proof.
 			if err != nil {
 				return err
 			}
-			if p.Times, err = answers.ServingTimes(cmd.Context(), decoder.value, t, spec, recipe, p.Requests, p.Limits, show.parts()); err != nil {
+			if p.Times, err = answers.ServingTimes(cmd.Context(), decoder.value, t, spec, recipe, p.Requests, p.Limits,
+				show.parts()); err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
 		}
 		if err := p.Check(); err != nil {
 			return fmt.Errorf("%s: %w", args[0], err)
 		}
-		a := &serveJSON{Trace: args[0], Model: p.Times.Model, Hardware: p.Times.Hardware, Chips: p.Times.Chips, CacheTokens: p.Times.CacheTokens, Limits: p.Limits}
+		a := &serveJSON{Trace: args[0], Model: p.Times.Model, Hardware: p.Times.Hardware, Chips: p.Times.Chips,
+			CacheTokens: p.Times.CacheTokens, Limits: p.Limits}
 		for _, one := range serving.Policies() {
 			if policy.value != "" && one.Name != policy.value {
 				continue
@@ -186,7 +192,8 @@ best plan of a short trace that is known beforehand is searched for, with proof.
 		show.end()
 		unwritten := out.writeJSON(p.Times, " ")
 		align, header, rows := a.table()
-		unwritten = errors.Join(unwritten, tables.write(tableOf("serve", a.heading(), align, header, rows, []string{a.bound()}), cmd.Name()))
+		unwritten = errors.Join(unwritten, tables.write(tableOf("serve", a.heading(), align, header, rows,
+			[]string{a.bound()}), cmd.Name()))
 		if err := emit(cmd, *asJSON, a, func(b *bytes.Buffer) { a.write(b) }); err != nil {
 			return err
 		}
@@ -206,7 +213,8 @@ func (s *status) parts() func(done, of int) {
 }
 
 func (a *serveJSON) heading() string {
-	return fmt.Sprintf("%s on %s of %s: %s of %s", a.Model, plural(int(a.Chips), "chip"), a.Hardware, plural(int(a.Policies[0].Requests), "request"), a.Trace)
+	return fmt.Sprintf("%s on %s of %s: %s of %s", a.Model, plural(int(a.Chips), "chip"), a.Hardware,
+		plural(int(a.Policies[0].Requests), "request"), a.Trace)
 }
 
 func (a *serveJSON) bound() string {
@@ -214,14 +222,17 @@ func (a *serveJSON) bound() string {
 }
 
 func (a *serveJSON) table() (align string, header []string, rows [][]string) {
-	header = []string{"policy", "TTFT", "99 %", "TPOT", "99 %", "latency", "99 %", "mean", "tokens", "tokens/J", "busy", "batch", "cache"}
+	header = []string{"policy", "TTFT", "99 %", "TPOT", "99 %", "latency", "99 %", "mean", "tokens", "tokens/J", "busy",
+		"batch", "cache"}
 	for _, r := range a.Policies {
 		perJoule := "–"
 		if r.TokensPerJoule != nil {
 			perJoule = significant(*r.TokensPerJoule)
 		}
-		rows = append(rows, []string{r.Policy, duration(r.FirstMedian), duration(r.First99), duration(r.EachMedian), duration(r.Each99), duration(r.LatencyMedian),
-			duration(r.Latency99), duration(r.LatencyMean), perSecond(r.TokensPerS), perJoule, percent(r.Busy), fmt.Sprintf("%.1f", r.MeanBatch()), percent(r.PeakCache)})
+		rows = append(rows, []string{r.Policy, duration(r.FirstMedian), duration(r.First99), duration(r.EachMedian),
+			duration(r.Each99), duration(r.LatencyMedian),
+			duration(r.Latency99), duration(r.LatencyMean), perSecond(r.TokensPerS), perJoule, percent(r.Busy),
+			fmt.Sprintf("%.1f", r.MeanBatch()), percent(r.PeakCache)})
 	}
 	return "lrrrrrrrrrrrr", header, rows
 }
@@ -235,7 +246,8 @@ func (a *serveJSON) write(b *bytes.Buffer) {
 	b.WriteByte('\n')
 	row(b, "bound", "%s", a.bound())
 	if p := a.Best; p != nil {
-		row(b, "best plan", "mean latency %s, %s, bound %s; of the policies that give way to others %s is the best", duration(p.Latency), p.Status, duration(p.Bound), p.Policy)
+		row(b, "best plan", "mean latency %s, %s, bound %s; of the policies that give way to others %s is the best",
+			duration(p.Latency), p.Status, duration(p.Bound), p.Policy)
 	}
 }
 
@@ -269,7 +281,9 @@ output, or with -o to a file.`,
 	mixes := serving.Mixes()
 	mix := &choice{value: mixes[0].Name, kind: "MIX"}
 	for _, m := range mixes {
-		mix.words = append(mix.words, cobra.CompletionWithDesc(m.Name, fmt.Sprintf("prompts of %g tokens (90 %%: up to %g), answers of %g (%g); %s", m.Prompt.Median, m.Prompt.P90, m.Answer.Median, m.Answer.P90, m.Source)))
+		mix.words = append(mix.words, cobra.CompletionWithDesc(m.Name,
+			fmt.Sprintf("prompts of %g tokens (90 %%: up to %g), answers of %g (%g); %s", m.Prompt.Median, m.Prompt.P90,
+				m.Answer.Median, m.Answer.P90, m.Source)))
 	}
 	addChoice(cmd, mix, "mix", "lengths: "+strings.Join(plain(mix.words), ", "))
 	limit := &number{value: 8192, min: 2}
@@ -279,7 +293,8 @@ output, or with -o to a file.`,
 	out.stdout = true
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if requests.value > serving.MaxRequests || limit.value > serving.MaxTokens {
-			return usagef("--requests and --limit are %d and %d, expected at most %d and %d", requests.value, limit.value, serving.MaxRequests, serving.MaxTokens)
+			return usagef("--requests and --limit are %d and %d, expected at most %d and %d", requests.value, limit.value,
+				serving.MaxRequests, serving.MaxTokens)
 		}
 		a := traceJSON{File: out.name, Mix: mix.value, Requests: requests.value, Seed: *seed}
 		for _, m := range mixes {
@@ -304,7 +319,8 @@ output, or with -o to a file.`,
 			}
 		}
 		return emit(cmd, *asJSON, a, func(b *bytes.Buffer) {
-			fmt.Fprintf(b, "%s: %s in %s, %d tokens of prompts, %d of answers\n", printable(a.File), plural(int(a.Requests), "request"), duration(a.Seconds), a.Prompt, a.Answer)
+			fmt.Fprintf(b, "%s: %s in %s, %d tokens of prompts, %d of answers\n", printable(a.File), plural(int(a.Requests),
+				"request"), duration(a.Seconds), a.Prompt, a.Answer)
 		})
 	}
 	return cmd

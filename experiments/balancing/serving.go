@@ -24,7 +24,8 @@ type servingCase struct {
 }
 
 var (
-	servingCases = []servingCase{{"stcp920", "gpt2", "short", 1024}, {"stcp920x4", "llama3-8b", "chat", 4096}, {"a100", "llama3-8b", "chat", 4096}}
+	servingCases = []servingCase{{"stcp920", "gpt2", "short", 1024}, {"stcp920x4", "llama3-8b", "chat", 4096}, {"a100",
+		"llama3-8b", "chat", 4096}}
 	servingLoads = []float64{0.2, 0.4, 0.6, 0.8, 0.9, 1.1} // of the most requests a second
 )
 
@@ -64,13 +65,15 @@ type served struct {
 }
 
 func servingExperiment() harness.Experiment {
-	e := harness.Experiment{Name: "serving", Description: "servers that answer requests with a decoder: policies by load, beside the best plan and a bound",
-		Paper: "none; policies of Orca, vLLM and Sarathi-Serve on this project's schedules"}
+	e := harness.Experiment{Name: "serving",
+		Description: "servers that answer requests with a decoder: policies by load, beside the best plan and a bound",
+		Paper:       "none; policies of Orca, vLLM and Sarathi-Serve on this project's schedules"}
 	e.Plan = func() (*harness.Plan, error) {
 		p := &harness.Plan{}
 		for _, c := range servingCases {
 			key := fmt.Sprintf("%s-%s-%s", c.Machine, c.Decoder, c.Mix)
-			p.Cells = append(p.Cells, harness.Cell{Key: key, Label: key, Inputs: []any{c, servingLoads, servingRequests, servingSmall, servingSeed, servingLimits, pipeline.Default},
+			p.Cells = append(p.Cells, harness.Cell{Key: key, Label: key, Inputs: []any{c, servingLoads, servingRequests,
+				servingSmall, servingSeed, servingLimits, pipeline.Default},
 				Run: func(ctx context.Context) (any, error) { return serve(ctx, c, servingRequests, servingSmall) }})
 		}
 		p.Report = harness.Of(func(rows []served) (*harness.Report, error) { return reportServing(e, rows) })
@@ -130,7 +133,8 @@ func serve(ctx context.Context, c servingCase, requests, small int) (*served, er
 	step := float64(p.Times.Tokens.Cost[0].Ps) * 1e-12
 	p.Limits = serving.Limits{Batch: 3, Tokens: 192, Chunk: 128, Grain: 64}
 	for k := range small {
-		if p.Requests, err = serving.Generate(4, 1/(2*step), serving.Mix{Prompt: serving.Lengths{Median: 64, P90: 128}, Answer: serving.Lengths{Median: 3, P90: 6}}, 256, servingSeed+uint64(k)); err != nil {
+		if p.Requests, err = serving.Generate(4, 1/(2*step), serving.Mix{Prompt: serving.Lengths{Median: 64, P90: 128},
+			Answer: serving.Lengths{Median: 3, P90: 6}}, 256, servingSeed+uint64(k)); err != nil {
 			return nil, err
 		}
 		plan, err := serving.Best(ctx, p, solve.Options[[]serving.Step]{})
@@ -156,17 +160,21 @@ func serve(ctx context.Context, c servingCase, requests, small int) (*served, er
 func reportServing(e harness.Experiment, rows []served) (*harness.Report, error) {
 	d := harness.NewDocument(e)
 	key := []harness.Column{text("Machine"), text("Decoder"), text("Requests")}
-	loads := harness.Table{Title: "Policies by load: times", Name: "loads", Columns: append(slices.Clone(key), number("Load"), text("Policy"), number("TTFT, s"),
+	loads := harness.Table{Title: "Policies by load: times", Name: "loads", Columns: append(slices.Clone(key),
+		number("Load"), text("Policy"), number("TTFT, s"),
 		number("99 %"), number("TPOT, ms"), number("99 %"), number("Latency, s"), number("At least"))}
-	rates := harness.Table{Title: "Policies by load: rates", Name: "rates", Columns: append(slices.Clone(key), number("Load"), number("Requests/s"), text("Policy"),
+	rates := harness.Table{Title: "Policies by load: rates", Name: "rates", Columns: append(slices.Clone(key),
+		number("Load"), number("Requests/s"), text("Policy"),
 		number("Tokens/s"), number("Tokens/J"), number("Busy, %"), number("Batch"))}
-	small := harness.Table{Title: "Mean latency of small traces over the best plan's", Name: "small", Columns: append(slices.Clone(key), number("Traces"), number("Proven"),
-		text("Policy"), number("Mean"), number("Worst"), number("Best plans"))}
+	small := harness.Table{Title: "Mean latency of small traces over the best plan's", Name: "small",
+		Columns: append(slices.Clone(key), number("Traces"), number("Proven"),
+			text("Policy"), number("Mean"), number("Worst"), number("Best plans"))}
 	var panels []plots.Curves
 	worst := 0.0
 	for _, s := range rows {
 		key := []string{s.Machine, s.Decoder, s.Mix}
-		first := plots.Curves{Title: fmt.Sprintf("%s on %s, %s", s.Decoder, s.Machine, s.Mix), XLabel: "load", YLabel: "TTFT 99 %, s", LogY: true}
+		first := plots.Curves{Title: fmt.Sprintf("%s on %s, %s", s.Decoder, s.Machine, s.Mix), XLabel: "load",
+			YLabel: "TTFT 99 %, s", LogY: true}
 		each := plots.Curves{Title: first.Title, XLabel: "load", YLabel: "TPOT 99 %, ms", LogY: true}
 		for k, policy := range serving.Policies() {
 			f, t := plots.Series{Name: policy.Name}, plots.Series{Name: policy.Name}
@@ -177,9 +185,11 @@ func reportServing(e harness.Experiment, rows []served) (*harness.Report, error)
 				if r.TokensPerJoule != nil {
 					perJoule = short(*r.TokensPerJoule)
 				}
-				loads.Rows = append(loads.Rows, append(slices.Clone(key), short(l.Load), r.Policy, short(r.FirstMedian), short(r.First99), short(r.EachMedian*1e3),
+				loads.Rows = append(loads.Rows, append(slices.Clone(key), short(l.Load), r.Policy, short(r.FirstMedian),
+					short(r.First99), short(r.EachMedian*1e3),
 					short(r.Each99*1e3), short(r.LatencyMean), short(l.Bound)))
-				rates.Rows = append(rates.Rows, append(slices.Clone(key), short(l.Load), short(l.Rate), r.Policy, short(r.TokensPerS), perJoule, fmt.Sprintf("%.1f", 100*r.Busy),
+				rates.Rows = append(rates.Rows, append(slices.Clone(key), short(l.Load), short(l.Rate), r.Policy,
+					short(r.TokensPerS), perJoule, fmt.Sprintf("%.1f", 100*r.Busy),
 					fmt.Sprintf("%.1f", r.MeanBatch())))
 			}
 			first.Series, each.Series = append(first.Series, f), append(each.Series, t)
@@ -196,7 +206,8 @@ func reportServing(e harness.Experiment, rows []served) (*harness.Report, error)
 				}
 			}
 			if proven > 0 {
-				small.Rows = append(small.Rows, append(slices.Clone(key), fmt.Sprint(len(s.Small)), fmt.Sprint(proven), policy.Name, fmt.Sprintf("%.3f", math.Exp(mean/float64(proven))),
+				small.Rows = append(small.Rows, append(slices.Clone(key), fmt.Sprint(len(s.Small)), fmt.Sprint(proven),
+					policy.Name, fmt.Sprintf("%.3f", math.Exp(mean/float64(proven))),
 					fmt.Sprintf("%.3f", most), fmt.Sprint(best)))
 			}
 		}
@@ -222,6 +233,7 @@ func reportServing(e harness.Experiment, rows []served) (*harness.Report, error)
 	if err := d.Figure("load", "Time to the first token and per further token against the load", f, err); err != nil {
 		return nil, err
 	}
-	d.Lead("load", "Servers", fmt.Sprintf("Below saturation, first come first served has at most %.1f times the mean latency that is proven to be needed.", worst))
+	d.Lead("load", "Servers",
+		fmt.Sprintf("Below saturation, first come first served has at most %.1f times the mean latency that is proven to be needed.", worst))
 	return d.Report(harness.Data{Data: rows})
 }

@@ -71,7 +71,8 @@ func (p *Problem) step(s *state, parts []Part) error {
 			h.written++
 			continue
 		case part.Tokens < 0 || part.Tokens > rest || part.Tokens < rest && part.Tokens%p.Limits.Grain != 0:
-			return fmt.Errorf("request %d passes %d of %d tokens, expected multiples of %d or all", part.Request, part.Tokens, rest, p.Limits.Grain)
+			return fmt.Errorf("request %d passes %d of %d tokens, expected multiples of %d or all", part.Request, part.Tokens,
+				rest, p.Limits.Grain)
 		}
 		c = c.plus(p.Times.prompt(part.Tokens, h.done))
 		prompts++
@@ -92,7 +93,8 @@ func (p *Problem) step(s *state, parts []Part) error {
 	case tokens > p.Limits.Tokens && prompts != 1:
 		return fmt.Errorf("the step has %d tokens, expected at most %d", tokens, p.Limits.Tokens)
 	case begun > p.Limits.Batch || cached > p.Times.CacheTokens:
-		return fmt.Errorf("%d requests have begun and keep %d tokens, expected at most %d and %d", begun, cached, p.Limits.Batch, p.Times.CacheTokens)
+		return fmt.Errorf("%d requests have begun and keep %d tokens, expected at most %d and %d", begun, cached,
+			p.Limits.Batch, p.Times.CacheTokens)
 	}
 	if decodes > 0 {
 		c = c.plus(p.Times.row(decodes).value(contexts))
@@ -218,7 +220,8 @@ func Best(ctx context.Context, p *Problem, opts solve.Options[[]Step]) (*Plan, e
 		if n.least = n.cost + int64(p.remaining(shares, &n.state)); n.least > limit {
 			return
 		}
-		seen[string(key)] = append(slices.DeleteFunc(list, func(s state) bool { return worse(s, n.state) }), state{now: n.now, cost: n.cost})
+		seen[string(key)] = append(slices.DeleteFunc(list, func(s state) bool { return worse(s, n.state) }),
+			state{now: n.now, cost: n.cost})
 		plan.States++
 		n.id = plan.States
 		open.Push(n)
@@ -254,7 +257,8 @@ func Best(ctx context.Context, p *Problem, opts solve.Options[[]Step]) (*Plan, e
 			}
 			before = begin
 			p.choices(&state{now: begin, had: n.had}, func(parts []Part) {
-				if begin > n.now && !slices.ContainsFunc(parts, func(x Part) bool { return p.Requests[x.Request].Arrival == begin }) {
+				if begin > n.now && !slices.ContainsFunc(parts,
+					func(x Part) bool { return p.Requests[x.Request].Arrival == begin }) {
 					return
 				}
 				next := &node{state: state{begin, slices.Clone(n.had), n.cost}, parent: n, begin: begin}

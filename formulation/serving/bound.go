@@ -50,7 +50,8 @@ func lines(c *Curve, most int64) (list [][2]float64) {
 func (p *Problem) shares() (list []*shares) {
 	t := p.Times
 	s := &shares{score: lines(&t.Scores, p.Limits.Batch)[0][1], decode: math.Inf(1), key: math.Inf(1), prompt: math.Inf(1),
-		before: math.Inf(1), most: float64(slices.Max(t.Prompt.Rows)), oneToken: float64(t.Tokens.at(1).Ps), oneScore: float64(t.Scores.at(1).Ps)}
+		before: math.Inf(1), most: float64(slices.Max(t.Prompt.Rows)), oneToken: float64(t.Tokens.at(1).Ps),
+		oneScore: float64(t.Scores.at(1).Ps)}
 	for n := range p.Limits.Batch {
 		r := t.row(n + 1)
 		first := float64(r.cost[0].Ps)

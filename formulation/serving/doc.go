@@ -29,7 +29,8 @@
 // arrival.
 //
 // [Bound] holds for every plan. Let e + f n be at most Tokens(n), h n at most Scores(n), a n + b c at
-// most Decode for n sequences of c keys together, and g n at most what n tokens of a prompt take for their attention, with
+// most Decode for n sequences of c keys together, and g n at most what n tokens of a prompt take for their
+// attention, with
 // a term for the tokens before them. Each step takes at least the sum of its participants' shares: e over the largest
 // batch, f of each token, h of each token that is written, a and b c of each decode, g of each token of a prompt. So
 //

@@ -55,7 +55,8 @@ func randomTimes(r *rand.Rand, context int64) *Times {
 		}
 		return g
 	}
-	return &Times{Model: "m", Hardware: "h", Chips: 1, Tokens: curve(context + 40), Scores: curve(16), Decode: grid(r.Int64N(9), 16, context),
+	return &Times{Model: "m", Hardware: "h", Chips: 1, Tokens: curve(context + 40), Scores: curve(16),
+		Decode: grid(r.Int64N(9), 16, context),
 		Prompt: grid(r.Int64N(2), 1+r.Int64N(20), context), CacheTokens: context + r.Int64N(4*context), StaticWatts: 2}
 }
 
@@ -156,7 +157,8 @@ func naive(p *Problem, policy string) (first, last []int64, energy, steps int64,
 				total += c
 			}
 		}
-		ended := !slices.ContainsFunc(seats, func(s seat) bool { return !s.finished }) // static, and nobody wants a second token
+		ended := !slices.ContainsFunc(seats,
+			func(s seat) bool { return !s.finished }) // static, and nobody wants a second token
 		decode := decodes > 0 && !ended && (len(takes) == 0 || policy == "fcfs" || policy == "chunked")
 		if !decode && len(takes) == 0 {
 			if len(seats) > 0 && policy == "static" {
@@ -240,7 +242,8 @@ func TestEvents(t *testing.T) {
 			}
 			first, last, energy, steps, plan := naive(p, policy.Name)
 			if !slices.Equal(m.first, first) || !slices.Equal(m.last, last) || m.busy.Nj != energy || m.steps != steps {
-				t.Fatalf("round %d, %s: first tokens %v, last %v, %d nJ, %d steps; token by token %v, %v, %d, %d", round, policy.Name,
+				t.Fatalf("round %d, %s: first tokens %v, last %v, %d nJ, %d steps; token by token %v, %v, %d, %d", round,
+					policy.Name,
 					m.first, m.last, m.busy.Nj, m.steps, first, last, energy, steps)
 			}
 			if policy.keep {
@@ -298,7 +301,8 @@ func TestBest(t *testing.T) {
 		want := p.mean(brute(p, state{had: make([]progress, len(p.Requests))}, math.MaxInt64))
 		mean, err := p.Replay(plan.Steps)
 		if err != nil || plan.Status != milp.Optimal || plan.Objective != want || math.Abs(mean-want) > 1e-12*want {
-			t.Fatalf("round %d: %v, %v s, by the referee %v, %v; all plans: %v", round, plan.Status, plan.Objective, mean, err, want)
+			t.Fatalf("round %d: %v, %v s, by the referee %v, %v; all plans: %v", round, plan.Status, plan.Objective, mean, err,
+				want)
 		}
 		if plan.LatencyMean < plan.Objective {
 			t.Fatalf("round %d: %s takes %v s, the best plan %v", round, plan.Policy, plan.LatencyMean, plan.Objective)
@@ -326,7 +330,8 @@ func TestAlone(t *testing.T) {
 		p := randomProblem(r, 1, 30, 200)
 		p.Requests[0].Prompt = min(p.Requests[0].Prompt, int32(p.Limits.Chunk)) // one piece under every policy
 		q := p.Requests[0]
-		now := q.Arrival + p.Times.prompt(int64(q.Prompt), 0).Ps + p.Times.Tokens.at(int64(q.Prompt)).Ps + p.Times.Scores.at(1).Ps
+		now := q.Arrival + p.Times.prompt(int64(q.Prompt),
+			0).Ps + p.Times.Tokens.at(int64(q.Prompt)).Ps + p.Times.Scores.at(1).Ps
 		first := now
 		for k := int64(1); k < int64(q.Answer); k++ {
 			now += p.Times.Tokens.at(1).Ps + p.Times.Scores.at(1).Ps + p.Times.row(1).value(int64(q.Prompt)+k).Ps
@@ -357,7 +362,8 @@ func plainTimes() *Times {
 		return g
 	}
 	return &Times{Model: "m", Hardware: "h", Chips: 1, CacheTokens: 100_000, StaticWatts: 10,
-		Tokens: Curve{[]int64{1, 10_001}, []Cost{{11_000_000, 5}, {10_011_000_000, 5005}}}, Scores: Curve{[]int64{1, 1024}, []Cost{{}, {}}},
+		Tokens: Curve{[]int64{1, 10_001}, []Cost{{11_000_000, 5}, {10_011_000_000, 5005}}}, Scores: Curve{[]int64{1, 1024},
+			[]Cost{{}, {}}},
 		Decode: flat([]int64{1, 1024}, []int64{0, 10_000}, 1000), Prompt: flat([]int64{1, 512}, []int64{0, 10_000}, 1000)}
 }
 
@@ -435,7 +441,8 @@ func TestGenerate(t *testing.T) {
 			list = append(list, of.get(r))
 		}
 		slices.Sort(list)
-		if m, p90 := float64(list[50_000]), float64(list[90_000]); math.Abs(m/of.want.Median-1) > 0.03 || math.Abs(p90/of.want.P90-1) > 0.03 {
+		if m, p90 := float64(list[50_000]), float64(list[90_000]); math.Abs(m/of.want.Median-1) > 0.03 ||
+			math.Abs(p90/of.want.P90-1) > 0.03 {
 			t.Errorf("median %v, 90th percentile %v, expected %v", m, p90, of.want)
 		}
 	}
@@ -480,7 +487,8 @@ func TestTraceErrors(t *testing.T) {
 		{"@0,1048576,1\n", "at most 1048576 together"},
 	} {
 		text := strings.Replace(c.text, "@", traceHeader+"\n", 1)
-		if _, err := ReadTrace("f.csv", []byte(text)); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+		if _, err := ReadTrace("f.csv", []byte(text)); err == nil || !strings.Contains(err.Error(), c.want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: found %v, expected %q", c.text, err, c.want)
 		}
 	}
@@ -560,8 +568,10 @@ func TestCheck(t *testing.T) {
 		{func(p *Problem) { p.Limits.Batch = 0 }, "batch is 0"},
 		{func(p *Problem) { p.Limits.Chunk = 8 }, "chunk is 8, expected at least the batch and a grain, 9"},
 		{func(p *Problem) { p.Limits.Tokens = 19 }, "tokens of a step are 19"},
-		{func(p *Problem) { p.Requests = []Request{{0, 100_000, 1}} }, "request 1 needs room for 100001 tokens, the memory has 100000"},
-		{func(p *Problem) { p.Requests = []Request{{0, 9_000, 2_000}} }, "decode.columns: found up to 10000, expected up to 11000"},
+		{func(p *Problem) { p.Requests = []Request{{0, 100_000, 1}} },
+			"request 1 needs room for 100001 tokens, the memory has 100000"},
+		{func(p *Problem) { p.Requests = []Request{{0, 9_000, 2_000}} },
+			"decode.columns: found up to 10000, expected up to 11000"},
 	} {
 		p := &Problem{Requests: []Request{{0, 1, 1}}, Times: plainTimes(), Limits: good}
 		c.set(p)
@@ -572,7 +582,8 @@ func TestCheck(t *testing.T) {
 }
 
 func ExampleSimulate() {
-	p := &Problem{Requests: []Request{{0, 1000, 3}, {0, 10, 1}}, Times: plainTimes(), Limits: Limits{Batch: 8, Tokens: 512, Chunk: 256, Grain: 64}}
+	p := &Problem{Requests: []Request{{0, 1000, 3}, {0, 10, 1}}, Times: plainTimes(), Limits: Limits{Batch: 8,
+		Tokens: 512, Chunk: 256, Grain: 64}}
 	for _, policy := range Policies() {
 		r, err := Simulate(context.Background(), p, policy)
 		if err != nil {

@@ -73,10 +73,17 @@ type Policy struct {
 // Policies are the built-in ones.
 func Policies() []Policy {
 	return []Policy{
-		{Name: "fcfs", Description: "all that run and the whole prompts of all that fit, in one step (Orca: Yu et al., OSDI 2022)", next: fcfs},
-		{Name: "prefill-first", Description: "whole prompts of all that fit as a step of their own, else decodes (vLLM: Kwon et al., SOSP 2023)", next: prefillFirst},
-		{Name: "chunked", Description: "decodes, and pieces of prompts up to --chunk tokens (Sarathi-Serve: Agrawal et al., OSDI 2024)", next: chunked},
-		{Name: "static", Description: "as many as wait when the last batch has ended, until the longest of them ends", next: static, keep: true},
+		{Name: "fcfs",
+			Description: "all that run and the whole prompts of all that fit, in one step (Orca: Yu et al., OSDI 2022)",
+			next:        fcfs},
+		{Name: "prefill-first",
+			Description: "whole prompts of all that fit as a step of their own, else decodes (vLLM: Kwon et al., SOSP 2023)",
+			next:        prefillFirst},
+		{Name: "chunked",
+			Description: "decodes, and pieces of prompts up to --chunk tokens (Sarathi-Serve: Agrawal et al., OSDI 2024)",
+			next:        chunked},
+		{Name: "static", Description: "as many as wait when the last batch has ended, until the longest of them ends",
+			next: static, keep: true},
 	}
 }
 
@@ -253,7 +260,8 @@ func run(ctx context.Context, p *Problem, policy Policy) (*machine, error) {
 		return nil, err
 	}
 	n := int64(len(p.Requests))
-	m := &machine{Problem: p, policy: policy, rows: map[int64]*decodeRow{}, first: make([]int64, n), last: make([]int64, n),
+	m := &machine{Problem: p, policy: policy, rows: map[int64]*decodeRow{}, first: make([]int64, n), last: make([]int64,
+		n),
 		decoding: heap.Of(func(a, b running) bool { return a.end < b.end || a.end == b.end && a.request < b.request })}
 	for round := 0; ; round++ {
 		if round%4096 == 0 && ctx.Err() != nil {
@@ -381,7 +389,8 @@ func (m *machine) steady() {
 
 // sum is what users ask of a run.
 func (m *machine) sum() *Result {
-	r := &Result{Policy: m.policy.Name, Requests: int64(len(m.Requests)), Steps: m.steps, DecodeSteps: m.decodeSteps, Decodes: m.decoded}
+	r := &Result{Policy: m.policy.Name, Requests: int64(len(m.Requests)), Steps: m.steps, DecodeSteps: m.decodeSteps,
+		Decodes: m.decoded}
 	var firsts, each, latencies []float64
 	for i, q := range m.Requests {
 		firsts = append(firsts, float64(m.first[i]-q.Arrival)/second)
@@ -395,7 +404,8 @@ func (m *machine) sum() *Result {
 	for _, l := range []struct {
 		list        []float64
 		median, p99 *float64
-	}{{firsts, &r.FirstMedian, &r.First99}, {each, &r.EachMedian, &r.Each99}, {latencies, &r.LatencyMedian, &r.Latency99}} {
+	}{{firsts, &r.FirstMedian, &r.First99}, {each, &r.EachMedian, &r.Each99}, {latencies, &r.LatencyMedian,
+		&r.Latency99}} {
 		if n := len(l.list); n > 0 { // by nearest rank
 			slices.Sort(l.list)
 			*l.median, *l.p99 = l.list[(n+1)/2-1], l.list[(99*n+99)/100-1]

@@ -82,7 +82,8 @@ func (t *Times) check(file string) error {
 		}
 		for i, x := range at {
 			if x > MaxTokens || i > 0 && x <= at[i-1] {
-				return bad(fmt.Sprintf("%s[%d]", field, i), fmt.Sprint(x), fmt.Sprintf("more than before it and at most %d", MaxTokens))
+				return bad(fmt.Sprintf("%s[%d]", field, i), fmt.Sprint(x), fmt.Sprintf("more than before it and at most %d",
+					MaxTokens))
 			}
 		}
 		return nil
@@ -92,8 +93,10 @@ func (t *Times) check(file string) error {
 			return bad(field, fmt.Sprintf("%d costs", len(list)), fmt.Sprint(n))
 		}
 		for i, c := range list {
-			if c.Ps < 0 || c.Nj < 0 || c.Ps > maxCost || c.Nj > maxCost || i > 0 && (c.Ps < list[i-1].Ps || c.Nj < list[i-1].Nj) {
-				return bad(fmt.Sprintf("%s[%d]", field, i), fmt.Sprintf("%d ps, %d nj", c.Ps, c.Nj), fmt.Sprintf("0 to %d, and no less than before it", int64(maxCost)))
+			if c.Ps < 0 || c.Nj < 0 || c.Ps > maxCost || c.Nj > maxCost || i > 0 && (c.Ps < list[i-1].Ps ||
+				c.Nj < list[i-1].Nj) {
+				return bad(fmt.Sprintf("%s[%d]", field, i), fmt.Sprintf("%d ps, %d nj", c.Ps, c.Nj),
+					fmt.Sprintf("0 to %d, and no less than before it", int64(maxCost)))
 			}
 		}
 		return nil
@@ -131,7 +134,8 @@ func (t *Times) check(file string) error {
 			}
 			for j := range row {
 				if i > 0 && (row[j].Ps < g.of.Cost[i-1][j].Ps || row[j].Nj < g.of.Cost[i-1][j].Nj) {
-					return bad(fmt.Sprintf("%s.cost[%d][%d]", g.name, i, j), fmt.Sprintf("%d ps, %d nj", row[j].Ps, row[j].Nj), "no less than in the row before")
+					return bad(fmt.Sprintf("%s.cost[%d][%d]", g.name, i, j), fmt.Sprintf("%d ps, %d nj", row[j].Ps, row[j].Nj),
+						"no less than in the row before")
 				}
 			}
 		}
@@ -184,7 +188,10 @@ func (c *Curve) at(x int64) Cost {
 }
 
 func (g *Grid) at(row, column int64) Cost {
-	return along(g.Columns, column, func(j int) Cost { return along(g.Rows, row, func(i int) Cost { return g.Cost[i][j] }) })
+	return along(g.Columns, column, func(j int) Cost {
+		return along(g.Rows, row,
+			func(i int) Cost { return g.Cost[i][j] })
+	})
 }
 
 // prompt is the attention of tokens of a prompt behind others.

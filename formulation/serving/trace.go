@@ -148,7 +148,8 @@ type Mix struct {
 // Mixes are the built-in ones.
 func Mixes() []Mix {
 	return []Mix{
-		{"chat", "recalled: Agrawal et al., OSDI 2024 (Sarathi-Serve), Table 2, openchat_sharegpt4", Lengths{1730, 5696}, Lengths{415, 834}},
+		{"chat", "recalled: Agrawal et al., OSDI 2024 (Sarathi-Serve), Table 2, openchat_sharegpt4", Lengths{1730, 5696},
+			Lengths{415, 834}},
 		{"summary", "recalled: the same, arxiv_summarization", Lengths{7059, 12985}, Lengths{208, 371}},
 		{"short", "ESTIMATE: for decoders of 1024 positions", Lengths{100, 300}, Lengths{50, 150}},
 	}
@@ -178,7 +179,8 @@ func Generate(requests int, rate float64, mix Mix, limit int32, seed uint64) ([]
 		r := &list[i]
 		at += random.ExpFloat64() / rate
 		if at*second > maxArrival {
-			return nil, fmt.Errorf("%d requests at %g a second take more than %d s, expected fewer", requests, rate, int64(maxArrival/second))
+			return nil, fmt.Errorf("%d requests at %g a second take more than %d s, expected fewer", requests, rate,
+				int64(maxArrival/second))
 		}
 		r.Arrival, r.Prompt, r.Answer = int64(at*1e6)*1e6, length(mix.Prompt), length(mix.Answer)
 		if r.Prompt+r.Answer > limit {

@@ -38,8 +38,9 @@ type Problem struct {
 // batch size: dimensions in which the two differ grow with the batch.
 func New(g, small *model.Graph, chip *hardware.Spec, group Group) (*Problem, error) {
 	if group.Chips < 1 || !(group.Link.BandwidthBytesPerSecond > 0) || !(group.Link.LatencySeconds >= 0) {
-		return nil, fmt.Errorf("sharding: found %d chips with links of %g B/s and %g s, expected at least one chip and more than 0 B/s",
-			group.Chips, group.Link.BandwidthBytesPerSecond, group.Link.LatencySeconds)
+		return nil,
+			fmt.Errorf("sharding: found %d chips with links of %g B/s and %g s, expected at least one chip and more than 0 B/s",
+				group.Chips, group.Link.BandwidthBytesPerSecond, group.Link.LatencySeconds)
 	}
 	if len(g.Ops) != len(small.Ops) || len(g.Tensors) != len(small.Tensors) {
 		return nil, fmt.Errorf("sharding: %s has %d operators at one batch size and %d at another, expected as many", g.Name,
@@ -399,7 +400,10 @@ func (p *Problem) pose() {
 	for k, t := range p.tensors {
 		maker := g.Tensor(t).Producer
 		out := slices.Index(g.Op(maker).Outputs, t)
-		add(int(maker), p.node[t], func(a, b int) float64 { return only(p.Options[maker][a].Out[out] == p.ways[k][b].native) })
+		add(int(maker), p.node[t], func(a,
+			b int) float64 {
+			return only(p.Options[maker][a].Out[out] == p.ways[k][b].native)
+		})
 	}
 	for i, op := range g.Ops {
 		for in, t := range op.Inputs {
@@ -411,7 +415,10 @@ func (p *Problem) pose() {
 				add(p.node[t], i, func(a, b int) float64 { return only(ways[a].has(p.Options[i][b].In[in])) })
 			default:
 				out := slices.Index(g.Op(maker).Outputs, t)
-				add(int(maker), i, func(a, b int) float64 { return p.change(t, p.Options[maker][a].Out[out], p.Options[i][b].In[in]) })
+				add(int(maker), i, func(a, b int) float64 {
+					return p.change(t, p.Options[maker][a].Out[out],
+						p.Options[i][b].In[in])
+				})
 			}
 		}
 	}
@@ -503,7 +510,8 @@ func (p *Problem) greedy() []int {
 		least := math.Inf(1)
 		for k, s := range p.pairs.Nodes[i].Cost {
 			for in, t := range op.Inputs {
-				if maker := g.Tensor(t).Producer; maker != model.NoOp && !(slices.Index(op.Inputs, t) < in && p.same(i, in, slices.Index(op.Inputs, t))) {
+				if maker := g.Tensor(t).Producer; maker != model.NoOp && !(slices.Index(op.Inputs, t) < in && p.same(i, in,
+					slices.Index(op.Inputs, t))) {
 					s += p.change(t, p.Options[maker][choice[maker]].Out[slices.Index(g.Op(maker).Outputs, t)], p.Options[i][k].In[in])
 				}
 			}

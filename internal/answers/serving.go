@@ -19,8 +19,10 @@ import (
 // ServingTimes simulates what a server's steps are made of, as far as a trace needs: a layer's products, its
 // attention and the product with the vocabulary, each scheduled by a recipe on one chip, one after the other.
 // Several chips share each layer (zoo.OpenDecoder) and add their results twice in it, by the closed form of
-// package sharding. Progress, if not nil, is called before each simulation with the number of those before it and of all.
-func ServingTimes(ctx context.Context, decoder string, dtype model.DType, machine *hardware.Spec, recipe pipeline.Recipe, trace []serving.Request,
+// package sharding. Progress, if not nil, is called before each simulation with the number of those before it and of
+// all.
+func ServingTimes(ctx context.Context, decoder string, dtype model.DType, machine *hardware.Spec,
+	recipe pipeline.Recipe, trace []serving.Request,
 	limits serving.Limits, progress func(done, of int)) (*serving.Times, error) {
 	need := serving.NeedOf(trace, limits)
 	chips := int64(machine.ChipCount())
@@ -48,7 +50,9 @@ func ServingTimes(ctx context.Context, decoder string, dtype model.DType, machin
 		room = int64(chip.DDR.SizeBytes)
 	}
 	if t.CacheTokens = (room - weights) / d.CacheBytes(); t.CacheTokens < 1 {
-		return nil, fmt.Errorf("%s: a chip's share of the weights of %s takes %d bytes, the DDR has %d: no room for keys and values", machine.Name, decoder, weights, room)
+		return nil,
+			fmt.Errorf("%s: a chip's share of the weights of %s takes %d bytes, the DDR has %d: no room for keys and values",
+				machine.Name, decoder, weights, room)
 	}
 	s := &servingParts{ctx: ctx, chip: chip, recipe: recipe, chips: chips, progress: progress}
 	s.group = sharding.Group{Chips: chips}
@@ -62,7 +66,8 @@ func ServingTimes(ctx context.Context, decoder string, dtype model.DType, machin
 	t.Decode.Columns = knots(append([]int64{16}, powers(256, 4, need.Context)...), up(need.Context))
 	t.Prompt.Rows = knots(powers(16, 4, 512), min(512, up(need.Prompt+1)))
 	t.Prompt.Columns = knots(append([]int64{0}, powers(512, 4, need.Prompt)...), up(need.Prompt))
-	s.of = len(t.Tokens.At) + len(t.Scores.At) + len(t.Decode.Rows)*len(t.Decode.Columns) + len(t.Prompt.Rows)*len(t.Prompt.Columns)
+	s.of = len(t.Tokens.At) + len(t.Scores.At) + len(t.Decode.Rows)*len(t.Decode.Columns) +
+		len(t.Prompt.Rows)*len(t.Prompt.Columns)
 	s.curve(&t.Tokens, func(n int64) serving.Cost {
 		c := s.fastest(n, d.Layer)
 		if chips > 1 {
@@ -80,7 +85,10 @@ func ServingTimes(ctx context.Context, decoder string, dtype model.DType, machin
 		return c
 	})
 	attention := func(sequences, tokens, before int64) serving.Cost {
-		c := s.run(sequences*d.KeyHeads(), "attention", func(batch int64) (*model.Graph, error) { return d.Attention(batch, tokens, before) })
+		c := s.run(sequences*d.KeyHeads(), "attention", func(batch int64) (*model.Graph, error) {
+			return d.Attention(batch,
+				tokens, before)
+		})
 		return serving.Cost{Ps: c.Ps * d.Layers, Nj: c.Nj * d.Layers}
 	}
 	s.grid(&t.Decode, func(sequences, keys int64) serving.Cost { return attention(sequences, 1, keys-1) })
@@ -158,7 +166,10 @@ func (s *servingParts) begin() {
 func (s *servingParts) fastest(tokens int64, build func(batch, tokens int64) (*model.Graph, error)) serving.Cost {
 	best := s.run(1, "products", func(batch int64) (*model.Graph, error) { return build(batch, tokens) })
 	if n := int64(s.chip.Clusters); n > 1 && tokens%n == 0 {
-		if c := s.run(n, "products", func(batch int64) (*model.Graph, error) { return build(batch, tokens/n) }); c.Ps < best.Ps {
+		if c := s.run(n, "products", func(batch int64) (*model.Graph, error) {
+			return build(batch,
+				tokens/n)
+		}); c.Ps < best.Ps {
 			return c
 		}
 	}

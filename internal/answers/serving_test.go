@@ -14,7 +14,8 @@ import (
 	"github.com/dsasched/dsasched/model/network"
 )
 
-// A decode of the parts takes about what the whole network takes, which copies keys and values besides; on four chips less,
+// A decode of the parts takes about what the whole network takes, which copies keys and values besides; on four
+// chips less,
 // but no less than a quarter.
 func TestServingTimes(t *testing.T) {
 	recipe, err := pipeline.Lookup(pipeline.Default)
@@ -67,7 +68,8 @@ func TestServingTimes(t *testing.T) {
 	}
 	four, shared := alone("stcp920x4", trace)
 	if shared >= parts || 4*shared < parts || four.CacheTokens < 4*times.CacheTokens || four.Chips != 4 {
-		t.Errorf("four chips take %d ps and keep %d tokens, one %d and %d", shared, four.CacheTokens, parts, times.CacheTokens)
+		t.Errorf("four chips take %d ps and keep %d tokens, one %d and %d", shared, four.CacheTokens, parts,
+			times.CacheTokens)
 	}
 	for _, c := range []struct {
 		decoder string
@@ -80,7 +82,8 @@ func TestServingTimes(t *testing.T) {
 	} {
 		small := spec.Clone()
 		small.DDR.SizeBytes = 1 << 30
-		if _, err := ServingTimes(context.Background(), c.decoder, model.F16, small, recipe, []serving.Request{c.trace}, limits, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := ServingTimes(context.Background(), c.decoder, model.F16, small, recipe, []serving.Request{c.trace},
+			limits, nil); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("found %v, expected %q", err, c.want)
 		}
 	}

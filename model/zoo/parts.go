@@ -46,14 +46,17 @@ func OpenDecoder(name string, dtype model.DType, chips int64) (*Decoder, error) 
 		c := *known.of
 		c.Width = c.width()
 		if chips < 1 || c.KeyHeads%chips != 0 || c.FFN%chips != 0 {
-			return nil, fmt.Errorf("%s: found %d chips, expected a number that divides its %d heads of keys and %d hidden features", name, chips, c.KeyHeads, c.FFN)
+			return nil,
+				fmt.Errorf("%s: found %d chips, expected a number that divides its %d heads of keys and %d hidden features", name,
+					chips, c.KeyHeads, c.FFN)
 		}
 		d := &Decoder{Name: name, Layers: c.Layers, Limit: c.Positions, whole: c, chip: c, dtype: dtype, shared: chips}
 		d.chip.Heads, d.chip.KeyHeads, d.chip.FFN = c.Heads/chips, c.KeyHeads/chips, c.FFN/chips
 		d.chip.Vocabulary = (c.Vocabulary + chips - 1) / chips
 		return d, nil
 	}
-	return nil, fmt.Errorf("unknown decoder %q%s", name, spell.HintOr(name, Decoders(), ", expected one of "+strings.Join(Decoders(), ", ")))
+	return nil, fmt.Errorf("unknown decoder %q%s", name, spell.HintOr(name, Decoders(),
+		", expected one of "+strings.Join(Decoders(), ", ")))
 }
 
 // KeyHeads is the number of heads of keys and values of a chip.
