@@ -273,6 +273,9 @@ func (l *lowering) blocked(s *schedule.Schedule) {
 	free := make([][]int32, n.Sums) // by place of sums: what its next ones wait for
 	kTiles, turn := int64(lp.kTiles), int64(0)
 	lp.eachBlock(func(p, j int64) {
+		if l.halted != nil {
+			return
+		}
 		if lp.constant != nil && p == 0 && (n.ColumnsFirst || j == 0) {
 			to := n.ColumnTiles()
 			if n.ColumnsFirst {
@@ -310,6 +313,9 @@ func (l *lowering) blocked(s *schedule.Schedule) {
 		free[place] = l.blockResults(tensors, p, j, last)
 		turn++
 	})
+	if l.halted != nil {
+		return
+	}
 	for _, t := range tensors {
 		for _, g := range t.open {
 			l.unpin(g)

@@ -143,11 +143,7 @@ func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState)
 		return
 	}
 	l.computed, l.drained = make([][]int32, lp.nest.Depth), make([][]int32, lp.nest.Depth)
-	visits := 0
 	lp.eachVisit(func(t, from, to int64) {
-		if visits++; visits%1024 == 0 && e.halted == nil && e.opt.Stopped != nil {
-			e.halted = e.opt.Stopped()
-		}
 		if e.halted == nil {
 			l.outerTile(t, from, to)
 		}
@@ -351,6 +347,9 @@ func (l *lowering) outerTile(t, from, to int64) {
 		done, left = l.products(t, from, to, free)
 	} else {
 		for i := range l.lp.pieces {
+			if l.halted != nil {
+				break
+			}
 			row := t*l.lp.pieces + i
 			done = append(done, l.epilogue(row, l.total(), 0, append(l.scratch[:0], free...), row == 0)...)
 			if l.lp.nest.Store == schedule.AtPiece {
@@ -762,6 +761,9 @@ func (l *lowering) storeThrough(o *outgoing, c isa.Command, bytes, coreBytes int
 		l.cmds.at(o.stored).from = ent.at
 		l.pages.use(ent, o.stored)
 		left = append(left, ent.load)
+		if l.halted != nil {
+			break
+		}
 	}
 	return left
 }
