@@ -3,11 +3,13 @@ package scheduler_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/dsasched/dsasched/hardware"
 	"github.com/dsasched/dsasched/hardware/lower"
+	"github.com/dsasched/dsasched/model"
 	"github.com/dsasched/dsasched/model/network"
 	"github.com/dsasched/dsasched/scheduler"
 )
@@ -97,5 +99,47 @@ func TestUnequalSharesEnd(t *testing.T) {
 	_, err = scheduler.Run(context.Background(), net, spec, 4*2*131_071-1, v, scheduler.Options{}) // chunks of 1 and 2
 	if !errors.As(err, &large) || strings.Count(err.Error(), "none of ") != 1 {
 		t.Errorf("all chunks: %v", err)
+	}
+}
+
+// Lowering ends within a layer, too: one operator on 2^37 elements has millions of commands, and no command comes after
+// the one at which lowering was told to stop.
+func TestLoweringEndsInALayer(t *testing.T) {
+	net := built("relu", func(b *model.Builder, n int64) {
+		b.Output(b.Op("Relu", "r", model.Attr{}, b.Input("x", model.F32, n, 1<<20, 1<<15, 4)))
+	})
+	spec, err := hardware.Load("stcp920")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := scheduler.Lookup("tvm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := scheduler.Prepare(context.Background(), net, spec, 1, v, scheduler.Options{Chunk: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt := r.Lower
+	opt.Most = 50_000
+	_, _, err = lower.Outline("net", spec, r.Plans, opt)
+	var large *lower.TooLargeError
+	made := 0
+	if !errors.As(err, &large) {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Sscanf(large.What, "have at least %d commands", &made); err != nil || made > opt.Most+1<<14 {
+		t.Errorf("%v, want it known soon after %d commands", large, opt.Most)
+	}
+	stop, asked := errors.New("stop"), 0
+	opt.Most = 0
+	opt.Stopped = func() error {
+		if asked++; asked > 1 {
+			return stop
+		}
+		return nil
+	}
+	if _, _, err := lower.Outline("net", spec, r.Plans, opt); !errors.Is(err, stop) || asked != 2 {
+		t.Errorf("%v, asked %d times, want the error that it was stopped with the second time", err, asked)
 	}
 }

@@ -277,6 +277,9 @@ func (l *lowering) blocked(s *schedule.Schedule) {
 	kTiles, turn := int64(lp.kTiles), int64(0)
 	var used []*stretch
 	lp.eachBlock(func(p, j int64) {
+		if l.halted != nil {
+			return
+		}
 		if lp.constant != nil && p == 0 && (n.ColumnsFirst || j == 0) {
 			to := n.ColumnTiles()
 			if n.ColumnsFirst {
@@ -315,6 +318,9 @@ func (l *lowering) blocked(s *schedule.Schedule) {
 		free[place] = l.blockResults(tensors, p, j, last)
 		turn++
 	})
+	if l.halted != nil {
+		return
+	}
 	for _, t := range tensors {
 		for _, g := range t.open {
 			l.unpin(g)

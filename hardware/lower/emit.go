@@ -36,7 +36,7 @@ type emitter struct {
 	repeats bool  // clusters differ, and some run a schedule several times
 	outline bool  // see Outline
 	bare    bool  // without names and tasks
-	halted  error // of Options.Stopped, in the middle of a layer
+	halted  error // of ended, in the middle of a layer
 	// feed takes the commands of a [Stream], step by step; else the program keeps them.
 	feed   func([]isa.Command) error
 	tables *tables
@@ -99,6 +99,20 @@ type valueState struct {
 	chip  int32 // one of this chip
 }
 
+// stopEvery is after how many commands lowering may end in the middle of a layer.
+const stopEvery = 1 << 14
+
+// ended is the error of a program that has too many commands by now, or of Options.Stopped.
+func (e *emitter) ended() error {
+	if n, most := e.commands(); n+len(e.p.Commands) > most {
+		return e.tooMany(fmt.Sprintf("at least %d", n+len(e.p.Commands)), most)
+	}
+	if e.opt.Stopped != nil {
+		return e.opt.Stopped()
+	}
+	return nil
+}
+
 // add appends a command of the present step.
 func (e *emitter) add(q int, c isa.Command, deps ...[]int32) int32 {
 	c.Queue = e.cluster*numQueues + int32(q)
@@ -138,6 +152,9 @@ func (e *emitter) add(q int, c isa.Command, deps ...[]int32) int32 {
 	}
 	p := e.cmds.more()
 	p.Command, p.block, p.opens, p.roam, p.from, p.to, p.await = c, e.block, false, false, nil, nil, nil
+	if e.cmds.n%stopEvery == 0 && e.halted == nil {
+		e.halted = e.ended()
+	}
 	return e.cmds.n - 1
 }
 
@@ -220,23 +237,16 @@ func (e *emitter) run(segments []Segment) error {
 					return e.halted
 				}
 				e.leave(s, k, values)
-				n, most := e.commands()
-				n += len(e.p.Commands)
-				if n > most {
-					return e.tooMany(fmt.Sprintf("at least %d", n), most)
+				if err := e.ended(); err != nil {
+					return err
 				}
-				if i == 0 && k == len(s.Steps)-1 && len(e.p.Commands) == 0 {
+				if n, most := e.commands(); i == 0 && k == len(s.Steps)-1 && len(e.p.Commands) == 0 {
 					// The third iteration is like the second: too many commands are known to be before they are made.
 					all := float64(first) + float64(n-first)/float64(len(s.Steps))*float64(e.layers-len(s.Steps))
 					if iteration == 1 && all > float64(most) {
 						return e.tooMany(fmt.Sprintf("about %.1f million", all/1e6), most)
 					}
 					first = n
-				}
-				if e.opt.Stopped != nil {
-					if err := e.opt.Stopped(); err != nil {
-						return err
-					}
 				}
 				if iteration == seg.Iterations-1 && k > 0 {
 					plans[i][k-1] = nil // one by one, since all of them take much memory

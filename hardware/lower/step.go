@@ -168,11 +168,7 @@ func (e *emitter) step(s *schedule.Schedule, lp *layerPlan, values []valueState)
 	for range lp.nest.Depth {
 		l.computed, l.drained = append(l.computed, nil), append(l.drained, nil)
 	}
-	visits := 0
 	lp.eachVisit(func(t, from, to int64) {
-		if visits++; visits%1024 == 0 && e.halted == nil && e.opt.Stopped != nil {
-			e.halted = e.opt.Stopped()
-		}
 		if e.halted == nil {
 			l.outerTile(t, from, to)
 		}
@@ -399,6 +395,9 @@ func (l *lowering) outerTile(t, from, to int64) {
 		done, left = l.products(t, from, to, free)
 	} else {
 		for i := range l.lp.pieces {
+			if l.halted != nil {
+				break
+			}
 			row := t*l.lp.pieces + i
 			done = append(done, l.epilogue(row, l.total(), 0, append(l.scratch[:0], free...), row == 0)...)
 			if l.lp.nest.Store == schedule.AtPiece {
@@ -818,6 +817,9 @@ func (l *lowering) storeThrough(o *outgoing, c isa.Command, bytes, coreBytes int
 		l.cmds.at(o.stored).from = ent.at
 		l.pages.use(ent, o.stored)
 		left = append(left, ent.load)
+		if l.halted != nil {
+			break
+		}
 	}
 	return left
 }

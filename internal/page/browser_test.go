@@ -602,6 +602,10 @@ func TestScheduleInBrowser(t *testing.T) {
 			if over := js[float64](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
 				t.Errorf("%d pixels wide, %s: the page is %v pixels too wide", width, scheme, over)
 			}
+			if over := js[float64](b, `Math.max(...[...document.querySelectorAll("caption")].map(c =>
+				c.getBoundingClientRect().right)) - innerWidth`); over > 0 {
+				t.Errorf("%d pixels wide, %s: a caption is cut by %v pixels", width, scheme, over)
+			}
 			picture = b.changed(fmt.Sprint(width, scheme), picture)
 		}
 	}
