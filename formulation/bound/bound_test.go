@@ -228,8 +228,8 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-// What leaves of a tall product crosses the DDR behind the first launch and the latencies on its way, which is the largest
-// term on a GPU, and no schedule in tiles is faster.
+// What leaves of a tall product crosses the DDR behind the first launch and the latencies on its way, which is the
+// largest term on a GPU, and no schedule in tiles is faster.
 func TestStores(t *testing.T) {
 	ctx := context.Background()
 	spec, err := hardware.Load("a100")

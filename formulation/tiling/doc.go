@@ -39,17 +39,18 @@
 //
 //	max(i, u, v, o, (max(i, u) + v + o) / 2)
 //
-// and with one max(i, u) + v + o, less what the loads run ahead meanwhile. Passes differ in which operands they
-// load: those that load both, rows alone, columns alone, or none are counted, and their times added up. The DDR
-// stands in front of the cores, and begins Machine.Head before them: a kernel's launch, where loads run ahead. At three
-// points, the end of the first pass, of the first round of the outer loop and of all, what the DDR has brought and what
-// the cores have left to do add up; the longest sum counts, and with it the first loads and the last results. Weights that are used again come again as far as half of the LLB's
-// pages do not hold them; without an LLB they stay in the L1, or come from other cores.
+// and with one max(i, u) + v + o, less what the loads run ahead meanwhile. Passes differ in which operands they load:
+// those that load both, rows alone, columns alone, or none are counted, and their times added up. The DDR stands in
+// front of the cores, and begins Machine.Head before them: a kernel's launch, where loads run ahead. At three points,
+// the end of the first pass, of the first round of the outer loop and of all, what the DDR has brought and what the
+// cores have left to do add up; the longest sum counts, and with it the first loads and the last results. Weights that
+// are used again come again as far as half of the LLB's pages do not hold them; without an LLB they stay in the L1, or
+// come from other cores.
 //
 // Against the simulator, launches included: of 498 kernels by rule (60 products on seven presets, the convolutions of
 // ResNet-50 and MobileNetV2 on a100, of Stable Diffusion's U-Net on v100) the closed form is 1.2 % above the simulated
-// time in the median, within -1 % and +9 % for eight of ten, and at -10 % and +30 % at the ends, on the same presets that
-// the formula was written beside.
+// time in the median, within -1 % and +9 % for eight of ten, and at -10 % and +30 % at the ends, on the same presets
+// that the formula was written beside.
 //
 // # Products: the lower bounds
 //
@@ -71,22 +72,22 @@
 // Each is at most [Problem.Time] of all tilings behind it, which the tests verify by enumeration with and without
 // each. They are not bounds on other kernels: package bound has those.
 //
-// [Rule] looks at the divisions over cores in the order of bound 1 and a part of what does not limit, first those
-// that leave the reduction whole and then those that do not; at the tiles
-// of the least bounds 2 for each, on a lattice of extents a quarter apart, at the longest reduction that fits and
-// one of a third; and goes from the three best to the best neighbour as long as there is a better one. Where the ring
-// can be moved it does so with the machine's and then without. It takes some ten milliseconds, and is deterministic; ties
-// go to the smaller choices. [Rules] are the few that it has come to, for who can measure them.
+// [Rule] looks at the divisions over cores in the order of bound 1 and a part of what does not limit, first those that
+// leave the reduction whole and then those that do not; at the tiles of the least bounds 2 for each, on a lattice of
+// extents a quarter apart, at the longest reduction that fits and one of a third; and goes from the three best to the
+// best neighbour as long as there is a better one. Where the ring can be moved it does so with the machine's and then
+// without. It takes some ten milliseconds, and is deterministic; ties go to the smaller choices. [Rules] are the few
+// that it has come to, for who can measure them.
 //
 // # Products: what is left out
 //
 // Of extents that cut columns or the reduction into as many tiles, the shortest stands for all, and tiles of rows are
-// equal. A longer one leaves a shorter last tile, which was 2 % faster in one of 2495 random problems: what [Exact] proves
-// is the best of equal tiles. Sums are never taken out of the L1 half-way but to be added by another core, and one core adds those of all
-// that share a reduction. All cores have what the busiest has. Tiles of a
-// convolution's rows are whole lines where they are longer than one, and halos are read again by each tile.
-// Operands in other cores' L1 are not known. Rows of several dimensions pass as boxes: a tile that crosses from one index of
-// an outer dimension to the next brings all of the inner ones.
+// equal. A longer one leaves a shorter last tile, which was 2 % faster in one of 2495 random problems: what [Exact]
+// proves is the best of equal tiles. Sums are never taken out of the L1 half-way but to be added by another core, and
+// one core adds those of all that share a reduction. All cores have what the busiest has. Tiles of a convolution's
+// rows are whole lines where they are longer than one, and halos are read again by each tile. Operands in other cores'
+// L1 are not known. Rows of several dimensions pass as boxes: a tile that crosses from one index of an outer dimension
+// to the next brings all of the inner ones.
 //
 // # Kernels of the benchmark
 //

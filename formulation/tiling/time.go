@@ -84,7 +84,8 @@ func (p *Problem) fits(b *Blocks, w *work) bool {
 	if p.Most > 0 && w.tiles*w.columns*w.sums > p.Most {
 		return false
 	}
-	if stage, ring := p.stage(b, w), p.ring(b, w); (stage > p.Data || ring > p.Ring) && stage+max(leastRing, ring) > p.Shared {
+	stage, ring := p.stage(b, w), p.ring(b, w)
+	if (stage > p.Data || ring > p.Ring) && stage+max(leastRing, ring) > p.Shared {
 		return false
 	}
 	if p.LLB > 0 {
@@ -137,8 +138,8 @@ func (p *Problem) ring(b *Blocks, w *work) int64 {
 // leastRing is the bytes of a ring that nothing passes.
 const leastRing = 64
 
-// RingBytes is the bytes that a tiling that fits needs as a ring of weights and those that it leaves to it, if that must not
-// be the machine's; 0: it may.
+// RingBytes is the bytes that a tiling that fits needs as a ring of weights and those that it leaves to it, if that must
+// not be the machine's; 0: it may.
 func (p *Problem) RingBytes(b *Blocks) (least, most int64) {
 	w := p.cut(b)
 	if stage, ring := p.stage(b, &w), p.ring(b, &w); stage > p.Data || ring > p.Ring {

@@ -278,7 +278,8 @@ func (b *builder) overlaps(field []string) {
 			hi := st.StageAddress + st.StageBytes
 			if end := s.DataEnd(st); end != s.LBCapacity {
 				if hi > end {
-					b.say("memory.stages", "%s at [%d, %d) leaves the %d bytes in front of its ring of weights", name, st.StageAddress, hi, end)
+					b.say("memory.stages", "%s at [%d, %d) leaves the %d bytes in front of its ring of weights", name,
+						st.StageAddress, hi, end)
 				}
 				hi = min(hi, s.LBCapacity)
 			}

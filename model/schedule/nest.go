@@ -201,7 +201,8 @@ func (s *Schedule) CheckRing(st *Step) error {
 	case !MovableRing(s.Spec):
 		return fmt.Errorf("has a ring of %d bytes for weights, which have a memory of their own", ring)
 	case ring < 0 || ring%64 != 0 || ring > s.Shared(st.ID):
-		return fmt.Errorf("has a ring of %d bytes for weights, expected a multiple of 64 up to the %d that values leave", ring, s.Shared(st.ID))
+		return fmt.Errorf("has a ring of %d bytes for weights, expected a multiple of 64 up to the %d that values leave",
+			ring, s.Shared(st.ID))
 	}
 	return nil
 }
